@@ -1,0 +1,59 @@
+# distsim_folder(NAME PATH <folder> [SEES <names>...] [EXCEPT <files>...] [PROTO <file>])
+#   A static library distsim_NAME of all .cpp files of the folder. Its headers are reached as "<folder>/x.hpp" through an include directory that holds
+#   nothing else, so that a file can only include what its target SEES: an include upwards does not build.
+function(distsim_folder NAME)
+  cmake_parse_arguments(ARG "" "PATH;PROTO" "SEES;EXCEPT" ${ARGN})
+  set(target distsim_${NAME})
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${ARG_PATH}/*.cpp)
+  foreach(excluded ${ARG_EXCEPT})
+    list(REMOVE_ITEM sources ${PROJECT_SOURCE_DIR}/${ARG_PATH}/${excluded})
+  endforeach()
+
+  set(view ${PROJECT_BINARY_DIR}/include/${NAME})
+  get_filename_component(parent ${view}/${ARG_PATH} DIRECTORY)
+  file(MAKE_DIRECTORY ${parent})
+  file(CREATE_LINK ${PROJECT_SOURCE_DIR}/${ARG_PATH} ${view}/${ARG_PATH} SYMBOLIC)
+
+  if(NOT sources)  # a folder of headers alone
+    file(WRITE ${PROJECT_BINARY_DIR}/${target}_headers_only.cpp "")
+    set(sources ${PROJECT_BINARY_DIR}/${target}_headers_only.cpp)
+  endif()
+  add_library(${target} STATIC ${sources})
+  target_include_directories(${target} PUBLIC ${view})
+  foreach(seen ${ARG_SEES})
+    target_link_libraries(${target} PUBLIC distsim_${seen})
+  endforeach()
+
+  if(ARG_PROTO AND EXISTS ${PROJECT_SOURCE_DIR}/${ARG_PROTO})
+    set(out ${PROJECT_BINARY_DIR}/generated/${NAME})
+    file(MAKE_DIRECTORY ${out})
+    get_filename_component(stem ${ARG_PROTO} NAME_WE)
+    get_filename_component(folder ${ARG_PROTO} DIRECTORY)
+    add_custom_command(
+      OUTPUT ${out}/${folder}/${stem}.pb.cc ${out}/${folder}/${stem}.pb.h
+      COMMAND protobuf::protoc --cpp_out=${out} -I${PROJECT_SOURCE_DIR} ${PROJECT_SOURCE_DIR}/${ARG_PROTO}
+      DEPENDS ${PROJECT_SOURCE_DIR}/${ARG_PROTO})
+    target_sources(${target} PRIVATE ${out}/${folder}/${stem}.pb.cc ${out}/${folder}/${stem}.pb.h)
+    target_include_directories(${target} SYSTEM PUBLIC ${out})
+    target_link_libraries(${target} PUBLIC protobuf::libprotobuf)
+  endif()
+endfunction()
+
+# distsim_test(NAME SEES <names>...)
+#   Test binary test_NAME of all .cpp files in tests/NAME, registered with ctest.
+function(distsim_test NAME)
+  cmake_parse_arguments(ARG "" "" "SEES;LINK" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${NAME}/*.cpp)
+  if(NOT sources)
+    return()
+  endif()
+  add_executable(test_${NAME} ${sources})
+  foreach(seen ${ARG_SEES})
+    target_link_libraries(test_${NAME} PRIVATE distsim_${seen})
+  endforeach()
+  target_include_directories(test_${NAME} PRIVATE ${PROJECT_SOURCE_DIR}/tests/support)
+  target_link_libraries(test_${NAME} PRIVATE ${ARG_LINK} GTest::gtest GTest::gtest_main)
+  target_compile_definitions(test_${NAME} PRIVATE DISTSIM_ROOT="${PROJECT_SOURCE_DIR}" DISTSIM_BIN="${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
+  add_test(NAME ${NAME} COMMAND test_${NAME} --gtest_brief=1)
+  set_tests_properties(${NAME} PROPERTIES TIMEOUT 600)
+endfunction()

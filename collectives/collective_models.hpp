@@ -1,0 +1,55 @@
+// CollectiveModels: the cost of one collective over one group of ranks. Pure and const.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "base/schema.hpp"
+#include "sim/graph/cost.hpp"
+#include "sim/graph/op.hpp"
+#include "topology/topology.hpp"
+
+namespace distsim {
+
+/// The `collectives` section of an experiment.
+struct CollectiveOptions {
+  bool use_curves = true;                 ///< false: hardware facts alone
+  std::vector<std::string> curve_files;   ///< extra curves, first in order of trust
+  std::string curve_dir;                  ///< configs/curves; set by the loader, not a key
+  std::string launch = "mpi";             ///< mpi (a rank per process) or single_process
+  bool cuda_graph = false;
+};
+Schema<CollectiveOptions> collective_schema();
+
+class CollectiveModels {
+ public:
+  /// Loads the curves that belong to the topology's system (ClusterSpec::name) and device. A broken curve file is an error with its position.
+  static Result<CollectiveModels> create(const Topology& topology, const CollectiveOptions& options);
+
+  /// Cost from the moment the last member has arrived until the slowest has finished. `facts` describe the group.
+  /// Bytes = 0 and groups of one rank cost nothing beyond a kernel. Errors: negative bytes, send/recv vectors of another length than the group.
+  Result<Cost> price(const Collective& op, const GroupFacts& facts) const;
+
+  /// Why it costs what it costs, for people: candidates with their times, the chosen one, steps, bottleneck link.
+  std::string explain(const Collective& op, const GroupFacts& facts) const;
+
+ private:
+  struct Impl;
+  explicit CollectiveModels(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+  std::shared_ptr<const Impl> impl_;
+};
+
+/// busbw = algbw x factor, as nccl-tests defines it. algbw = bytes / time.
+double busbw_factor(CollectiveKind kind, std::uint32_t ranks);
+
+struct CollectiveInfo {
+  std::string_view name;
+  std::string_view sentence;
+};
+std::span<const CollectiveInfo> collective_registry();
+
+}  // namespace distsim

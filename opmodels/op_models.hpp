@@ -1,0 +1,42 @@
+// OpModels: the cost of one op on one device. Pure and const: the same op costs the same to the bit.
+//
+// Convention: a Cost is pure kernel time on an otherwise idle GPU with a cold-to-warm L2 as in a training step, without host time and without
+// the gap before the kernel. An op that is several kernels costs their sum.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/result.hpp"
+#include "sim/graph/cost.hpp"
+#include "sim/graph/op.hpp"
+#include "topology/device_spec.hpp"
+
+namespace distsim {
+
+class OpModels {
+ public:
+  static Result<OpModels> create(const DeviceSpec& device);
+
+  /// Cost of one op. Errors: zero or negative dims, products over 2^62, a data type that the device does not have ("fp8 on v100_sxm2: ..."),
+  /// Collective (priced elsewhere).
+  Result<Cost> price(const Op& op) const;
+
+  const DeviceSpec& device() const;
+
+ private:
+  struct Impl;
+  explicit OpModels(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+  std::shared_ptr<const Impl> impl_;
+};
+
+/// One line of the registry: what `distsim list ops` prints.
+struct OpModelInfo {
+  std::string_view kind;      ///< "gemm"
+  std::string_view sentence;  ///< what the model does, in one sentence
+};
+std::span<const OpModelInfo> op_model_registry();
+
+}  // namespace distsim

@@ -1,0 +1,17 @@
+// CostedGraph: a TaskGraph with a Cost for every op variant.
+#pragma once
+
+#include <memory>
+
+#include "sim/graph/cost.hpp"
+#include "sim/graph/task_graph.hpp"
+
+namespace distsim {
+
+struct CostedGraph {
+  TaskGraph graph;
+  IdVector<OpId, Cost> costs;                 ///< one per op of graph.ops
+  std::shared_ptr<const void> source_owner;   ///< keeps alive the models whose `source` texts the costs point to
+};
+
+}  // namespace distsim

@@ -1,0 +1,105 @@
+// TaskGraph: what one iteration does, SPMD first. A task stands for one op on every rank of the job; where ranks differ, it has several
+// op variants and a table saying which rank runs which. Times are not here (see CostedGraph).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/ids.hpp"
+#include "sim/graph/op.hpp"
+
+namespace distsim {
+
+/// The queue of a rank that a task runs on. Every stream is FIFO. The host thread launches the others' tasks.
+enum class Stream : std::uint8_t { host, compute, comm, comm2, copy };
+inline constexpr int kStreamCount = 5;
+std::string_view name_of(Stream stream);
+
+enum class Phase : std::uint8_t { input, forward, backward, exchange, gradient_sync, optimizer, other };
+std::string_view name_of(Phase phase);
+
+/// How the ranks of the job fall into groups for a collective. Rank r of group g sits at `first(g) + i*stride`.
+///   world:   one group of all ranks            strided(size, stride): consecutive blocks, members `stride` apart
+///   per_node: size = gpus per node, stride 1   rails: size = nodes, stride = gpus per node
+struct Partition {
+  std::uint32_t size = 1;    ///< ranks of a group
+  std::uint32_t stride = 1;  ///< distance between neighbours in a group
+  std::vector<std::uint32_t> listed_offsets, listed_members;  ///< CSR list of groups; when not empty it overrides size and stride
+  bool operator==(const Partition&) const = default;
+  static Partition strided(std::uint32_t size, std::uint32_t stride) { return {size, stride, {}, {}}; }
+};
+
+/// What the host must do to launch a task: calls into the framework and kernel launches. The framework profile turns them into time.
+struct Dispatch {
+  std::uint16_t framework_ops = 1;
+  std::uint16_t kernels = 1;
+};
+
+struct Task {
+  NameId name;
+  Stream stream = Stream::compute;
+  Phase phase = Phase::forward;
+  OpId first_op;                   ///< its variants are first_op .. first_op + variants - 1 in TaskGraph::ops
+  std::uint32_t variants = 1;
+  std::uint32_t rank_table = kUniform;  ///< index into TaskGraph::rank_tables, or kUniform
+  PartitionId partition;           ///< groups of a Collective; invalid otherwise
+  Dispatch dispatch;
+  bool blocks_host = false;        ///< the host waits until this task has finished (a synchronising copy, .item())
+  static constexpr std::uint32_t kUniform = 0xFFFFFFFFu;
+};
+
+struct TaskGraph {
+  std::uint32_t ranks = 1;
+  IdVector<TaskId, Task> tasks;                 ///< in launch order; dependencies point backwards
+  std::vector<std::uint32_t> dep_offsets{0};    ///< CSR: dependencies of task t are deps[dep_offsets[t] .. dep_offsets[t+1])
+  std::vector<TaskId> deps;
+  IdVector<OpId, Op> ops;
+  std::vector<std::vector<std::uint32_t>> rank_tables;  ///< rank -> variant
+  IdVector<PartitionId, Partition> partitions;
+  IdVector<NameId, std::string> names;
+
+  std::span<const TaskId> dependencies(TaskId t) const {
+    return {deps.data() + dep_offsets[t.value()], deps.data() + dep_offsets[t.value() + 1]};
+  }
+  std::uint32_t variant_of(TaskId t, std::uint32_t rank) const {
+    const Task& task = tasks[t];
+    return task.rank_table == Task::kUniform ? 0 : rank_tables[task.rank_table][rank];
+  }
+};
+
+/// Builds a TaskGraph and keeps its invariants: dependencies point to earlier tasks, collectives have a partition that divides the ranks,
+/// variants and tables agree. `finish` checks them all.
+class TaskGraphBuilder {
+ public:
+  explicit TaskGraphBuilder(std::uint32_t ranks);
+
+  struct Options {
+    Stream stream = Stream::compute;
+    Phase phase = Phase::forward;
+    Dispatch dispatch{};
+    bool blocks_host = false;
+  };
+
+  /// One op, the same on all ranks.
+  TaskId add(std::string_view name, const Options& options, Op op, std::span<const TaskId> deps = {});
+  /// Ranks differ: rank r runs variants[variant_of_rank[r]]. Equal tables are stored once.
+  TaskId add_per_rank(std::string_view name, const Options& options, std::vector<Op> variants, std::vector<std::uint32_t> variant_of_rank,
+                      std::span<const TaskId> deps = {});
+  /// A collective over every group of the partition.
+  TaskId add_collective(std::string_view name, const Options& options, Collective collective, const Partition& partition,
+                        std::span<const TaskId> deps = {});
+
+  Result<TaskGraph> finish() &&;
+
+ private:
+  TaskId push(std::string_view name, const Options& options, std::vector<Op> variants, std::span<const TaskId> deps);
+  NameId intern(std::string_view name);
+  TaskGraph graph_;
+  std::unordered_map<std::string, NameId> name_ids_;
+};
+
+}  // namespace distsim

@@ -1,0 +1,54 @@
+// FrameworkSpec: what a training framework adds to a model: host time per call, fusion, gradient bucketing, overlap. configs/frameworks/<name>.yaml.
+#pragma once
+
+#include <string>
+
+#include "base/schema.hpp"
+#include "base/units.hpp"
+#include "sim/graph/op.hpp"
+
+namespace distsim {
+
+enum class GradientSync : std::uint8_t {
+  ddp_buckets,    ///< PyTorch DDP: buckets in reverse order of registration, first bucket small
+  fusion_buffer,  ///< Horovod: tensors ready within a cycle are fused up to a buffer size
+  one_shot,       ///< one all-reduce of everything after backward
+  per_tensor
+};
+
+struct FrameworkSpec {
+  std::string name;
+  // Host side, on the reference host. Scaled by HostSpec::dispatch_scale.
+  Duration host_per_op = Duration::nanoseconds(12'000);          ///< one framework call of the forward pass, without its launches (T1+T2+T3)
+  Duration host_per_op_backward = Duration::nanoseconds(14'000); ///< the same in the backward pass and optimizer
+  Duration host_per_launch = Duration::nanoseconds(5'000);       ///< one kernel launch (T4+T5)
+  Duration host_per_step = Duration::nanoseconds(100'000);       ///< once an iteration: loop, data loader hand-over, zero_grad
+  bool cuda_graph = false;                                       ///< the iteration is one graph launch; per-op host times do not apply
+  Duration graph_launch = Duration::nanoseconds(20'000);
+  // Kernels.
+  bool fuse_elementwise = false;   ///< compiler fuses chains of elementwise ops (XLA, TorchScript, hand-fused)
+  bool fuse_epilogue = false;      ///< bias and activation inside the GEMM
+  bool fused_interaction = false;
+  bool table_batched_embedding = true;
+  SparseUpdate sparse_update = SparseUpdate::fused;
+  bool flash_attention = false;
+  bool fused_optimizer = true;     ///< multi-tensor kernels; else one set per tensor
+  // Gradient synchronisation.
+  GradientSync gradient_sync = GradientSync::ddp_buckets;
+  Bytes bucket_size = Bytes(25 * 1024 * 1024);
+  Bytes first_bucket_size = Bytes(1024 * 1024);
+  Duration fusion_cycle = Duration::nanoseconds(1'000'000);      ///< Horovod cycle time
+  bool overlap_gradient_sync = true;
+  bool half_precision_gradients = true;                          ///< in mixed precision gradients travel as 16 bit
+  // Embedding exchange.
+  bool overlap_embedding_exchange = true;                        ///< forward all-to-all runs beside the bottom MLP
+  bool separate_comm_streams = false;                            ///< all-to-all and all-reduce on streams of their own
+  // Input.
+  Duration input_per_sample = Duration::nanoseconds(0);          ///< host time a sample where the pipeline does not keep up; 0: hidden
+  bool overlap_input = true;
+  std::string source;
+};
+
+Schema<FrameworkSpec> framework_schema();
+
+}  // namespace distsim

@@ -1,0 +1,45 @@
+// Workload: model + parallelism -> TaskGraph, with the memory every rank needs. Shapes and bytes, no times.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/config_node.hpp"
+#include "base/result.hpp"
+#include "sim/graph/task_graph.hpp"
+#include "sim/workload/framework_spec.hpp"
+#include "sim/workload/model_spec.hpp"
+
+namespace distsim {
+
+/// What a workload needs to know of the cluster.
+struct ClusterShape {
+  std::uint32_t nodes = 1;
+  std::uint32_t gpus_per_node = 1;
+  Bytes memory_per_gpu;       ///< usable by the job
+  std::uint32_t ranks() const { return nodes * gpus_per_node; }
+};
+
+/// Memory of one rank, by what holds it.
+struct RankMemory {
+  std::int64_t weights = 0, gradients = 0, optimizer = 0, activations = 0, embeddings = 0, buffers = 0;
+  std::int64_t total() const { return weights + gradients + optimizer + activations + embeddings + buffers; }
+};
+
+struct Workload {
+  TaskGraph graph;
+  std::vector<RankMemory> memory;        ///< one for every rank, or a single one where all are equal
+  double samples = 0;                    ///< per iteration, all ranks
+  double model_flops = 0;                ///< useful flops per iteration, all ranks (forward + backward, no recomputation)
+  std::string precision;                 ///< dtype that MFU is measured against
+  std::int64_t dense_parameters = 0, embedding_parameters = 0;
+  std::vector<std::string> assumptions;  ///< what was decided for the user: "batch 1000 over 32 ranks: 8 ranks take 32, 24 take 31"
+  std::string placement;                 ///< sharding plan as text, for --dump-after and the report
+};
+
+/// Builds one training iteration (one optimizer step, all accumulation micro-steps). Errors name the key: a model that does not fit says by how much and on
+/// which rank.
+Result<Workload> build_workload(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape);
+
+}  // namespace distsim

@@ -1,0 +1,49 @@
+// DeviceSpec: one GPU type, as in configs/devices/<name>.yaml.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "base/schema.hpp"
+#include "base/units.hpp"
+
+namespace distsim {
+
+struct DeviceMemory {
+  Bytes capacity;
+  BytesPerSecond bandwidth;   ///< data sheet, reads plus writes
+};
+
+struct DeviceClocks {
+  Hertz boost;      ///< the clock that the peak rates are quoted at
+  Hertz sustained;  ///< what the GPU holds under dense load within its power limit; at most boost
+};
+
+/// Costs of getting work onto the GPU, seen from the GPU. Host time is the framework's (FrameworkSpec).
+struct DeviceLaunch {
+  Duration kernel_floor = Duration::nanoseconds(2000);     ///< duration of an empty kernel
+  Duration kernel_gap = Duration::nanoseconds(1000);       ///< idle between two dependent kernels of a stream that are both already queued
+  Duration graph_kernel_gap = Duration::nanoseconds(600);  ///< the same inside a CUDA graph
+};
+
+struct DeviceSpec {
+  std::string name;               ///< "a100_sxm4_80gb"
+  std::string architecture;       ///< volta, turing, ampere, ada, hopper, blackwell, ...
+  std::int64_t compute_capability = 0;  ///< 70, 75, 80, 86, 89, 90, 100, 120
+  std::int64_t sm_count = 0;
+  DeviceClocks clock;
+  /// Dense peak rate by data type at the boost clock: fp64 fp32 tf32 fp16 bf16 fp8 int8; `vector_fp32` and `vector_fp16` are the non-tensor-core rates.
+  /// A type that is absent is not supported as a matrix type by the device.
+  std::map<std::string, FlopsPerSecond> peak;
+  DeviceMemory hbm;
+  DeviceMemory l2;
+  DeviceLaunch launch;
+  Watts power_limit;
+  BytesPerSecond pcie_bandwidth;  ///< host link, per direction, usable
+  Bytes reserved_memory = Bytes(1'500'000'000);  ///< taken by the context, NCCL and the framework
+  std::string source;             ///< where the facts come from
+};
+
+Schema<DeviceSpec> device_schema();
+
+}  // namespace distsim

@@ -1,0 +1,93 @@
+// Topology: devices and links of a cluster as a graph, with routes, what a group of ranks can count on, and bisection.
+//
+// All nodes are alike, so the graph of one node is stored once and the fabric by its levels: memory and build time do not grow with the number of
+// nodes. Bandwidths are per direction. Rank r is GPU r % gpus_per_node of node r / gpus_per_node.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/ids.hpp"
+#include "base/result.hpp"
+#include "topology/cluster_spec.hpp"
+
+namespace distsim {
+
+enum class DeviceKind : std::uint8_t { gpu, nvswitch, pcie_switch, cpu, nic, leaf_switch, spine_switch, core_switch };
+enum class LinkKind : std::uint8_t { nvlink, pcie, cpu_interconnect, network };
+std::string_view name_of(DeviceKind kind);
+std::string_view name_of(LinkKind kind);
+
+/// A place in the cluster: the device `local` of node `node`, or a fabric switch (node = kFabric).
+struct Place {
+  std::uint32_t node = 0;
+  std::uint32_t local = 0;
+  static constexpr std::uint32_t kFabric = 0xFFFFFFFFu;
+  bool operator==(const Place&) const = default;
+};
+
+/// One directed hop of a route.
+struct Hop {
+  Place from, to;
+  LinkKind kind = LinkKind::nvlink;
+  BytesPerSecond bandwidth;  ///< of this direction, all parallel links together
+  Duration latency;
+};
+
+/// What a group of ranks has at its disposal; the input of every collective model.
+struct GroupFacts {
+  std::uint32_t ranks = 0;
+  std::uint32_t nodes = 0;             ///< nodes (NVLink domains count as one) that hold a member
+  std::uint32_t min_per_node = 0, max_per_node = 0;
+  std::int64_t compute_capability = 0;
+  IntraNode intra = IntraNode::none;
+  BytesPerSecond intra_bandwidth;      ///< what one GPU can send to the others of its node at once, per direction, nominal
+  BytesPerSecond intra_ring_bandwidth; ///< sum over the rings that fit, per direction, nominal (hybrid cube mesh differs from intra_bandwidth)
+  Duration intra_latency;              ///< one hop
+  bool multicast = false;              ///< NVLS available
+  bool peer_to_peer = true;
+  double nics_per_node = 0;            ///< NICs that the members of one node can use, smallest node
+  BytesPerSecond nic_bandwidth;        ///< of one NIC, per direction, after efficiency
+  BytesPerSecond node_bandwidth;       ///< network rate of the group's part of one node, per direction, after efficiency and oversubscription
+  Duration inter_latency;              ///< one way between nodes of the group, worst pair
+  bool gpu_direct = true;
+  bool sharp = false;
+  std::string transport;
+  std::string bottleneck;              ///< the slowest link of the group in words: "NIC 25 GB/s x 8"
+  std::string key() const;             ///< equal for groups with equal facts; a cache key
+};
+
+class Topology {
+ public:
+  /// Builds from a checked spec. `compute_capability` is the device's. Refuses shapes that cannot be (17 GPUs in a cube mesh) and more than 2^24 ranks.
+  static Result<Topology> build(const ClusterSpec& spec, std::int64_t compute_capability);
+
+  std::uint32_t ranks() const;
+  std::uint32_t nodes() const;
+  std::uint32_t gpus_per_node() const;
+  std::uint32_t node_of(std::uint32_t rank) const { return rank / gpus_per_node(); }
+  const ClusterSpec& spec() const;
+
+  /// Shortest route between two GPUs: most bandwidth among the fewest hops. Empty for a rank to itself.
+  std::vector<Hop> route(std::uint32_t from, std::uint32_t to) const;
+
+  /// Facts of the group with these members (ascending, no duplicates, not empty).
+  GroupFacts facts(std::span<const std::uint32_t> members) const;
+
+  /// Bandwidth between two halves of the GPUs of a node, and between two halves of the nodes; per direction.
+  BytesPerSecond node_bisection() const;
+  BytesPerSecond fabric_bisection() const;
+
+  /// Devices and links of one node and levels of the fabric as text (--dump-after=build_topology), the same on every run.
+  std::string dump() const;
+
+ private:
+  struct Impl;
+  explicit Topology(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
+  std::shared_ptr<const Impl> impl_;
+};
+
+}  // namespace distsim

@@ -1,0 +1,27 @@
+// Slices: a neutral timeline (tracks, slices, flows) between whoever has one and the file writers. Nothing here knows the engine.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace distsim {
+
+struct Track { std::uint32_t process = 0, thread = 0; std::string process_name, thread_name; };
+struct Slice {
+  std::uint32_t track = 0;             ///< index of a Track
+  std::string_view name, category;
+  std::int64_t start_ps = 0, duration_ps = 0;
+  std::uint64_t flow = 0;              ///< slices with the same non-zero flow id are joined by arrows (members of a collective)
+  std::vector<std::pair<std::string_view, std::string>> args;
+};
+
+/// A source of slices: tracks first, then every slice once, handed to `sink`. Slices of a track come in order of start.
+struct SliceSource {
+  std::vector<Track> tracks;
+  std::function<void(const std::function<void(const Slice&)>& sink)> for_each;
+};
+
+}  // namespace distsim
