@@ -1,0 +1,194 @@
+#include "sim/graph/task_graph.hpp"
+
+#include <algorithm>
+#include <optional>
+
+namespace distsim {
+
+std::string_view name_of(Stream stream) {
+  switch (stream) {
+    case Stream::host: return "host";
+    case Stream::compute: return "compute";
+    case Stream::comm: return "comm";
+    case Stream::comm2: return "comm2";
+    case Stream::copy: return "copy";
+  }
+  CHECK(false) << "stream " << static_cast<int>(stream);
+  return "";
+}
+
+std::string_view name_of(Phase phase) {
+  switch (phase) {
+    case Phase::input: return "input";
+    case Phase::forward: return "forward";
+    case Phase::backward: return "backward";
+    case Phase::exchange: return "exchange";
+    case Phase::gradient_sync: return "gradient_sync";
+    case Phase::optimizer: return "optimizer";
+    case Phase::other: return "other";
+  }
+  CHECK(false) << "phase " << static_cast<int>(phase);
+  return "";
+}
+
+namespace {
+
+using Broken = std::optional<std::string>;
+
+Broken broken_listed_groups(const Partition& p, std::uint32_t ranks) {
+  if (p.listed_offsets.size() < 2 || p.listed_offsets.front() != 0 || p.listed_offsets.back() != p.listed_members.size()) {
+    return "group offsets do not span the members";
+  }
+  if (!std::is_sorted(p.listed_offsets.begin(), p.listed_offsets.end())) return "group offsets decrease";
+  if (p.listed_members.size() != ranks) {
+    return "found " + std::to_string(p.listed_members.size()) + " members, expected each of the " + std::to_string(ranks) + " ranks once";
+  }
+  std::vector<bool> seen(ranks, false);
+  for (const std::uint32_t rank : p.listed_members) {
+    if (rank >= ranks) return "rank " + std::to_string(rank) + " of " + std::to_string(ranks);
+    if (seen[rank]) return "rank " + std::to_string(rank) + " is in two groups";
+    seen[rank] = true;
+  }
+  return {};
+}
+
+Broken broken_partition(const Partition& p, std::uint32_t ranks) {
+  if (!p.listed_offsets.empty()) return broken_listed_groups(p, ranks);
+  if (p.size == 0 || p.stride == 0) return "empty group";
+  const std::uint64_t block = std::uint64_t{p.size} * p.stride;
+  if (ranks % block != 0) {
+    return "groups of " + std::to_string(p.size) + " ranks " + std::to_string(p.stride) + " apart do not divide " + std::to_string(ranks) + " ranks";
+  }
+  return {};
+}
+
+bool all_groups_have(const Partition& p, std::size_t members) {
+  if (p.listed_offsets.empty()) return p.size == members;
+  for (std::size_t g = 0; g + 1 < p.listed_offsets.size(); ++g) {
+    if (p.listed_offsets[g + 1] - p.listed_offsets[g] != members) return false;
+  }
+  return true;
+}
+
+Broken broken_sizes(const Collective& c, const Partition& p) {
+  if (c.bytes < 0) return "negative bytes";
+  if (c.send_bytes.size() != c.recv_bytes.size()) return "send and receive sizes are not of one length";
+  if (c.send_bytes.empty()) return {};
+  if (!all_groups_have(p, c.send_bytes.size())) return "sizes for " + std::to_string(c.send_bytes.size()) + " members do not fit the groups";
+  std::int64_t balance = 0;  // wraps at worst for sizes that no memory holds
+  for (std::size_t i = 0; i < c.send_bytes.size(); ++i) {
+    if (c.send_bytes[i] < 0 || c.recv_bytes[i] < 0) return "negative size of member " + std::to_string(i);
+    balance += c.send_bytes[i] - c.recv_bytes[i];
+  }
+  if (balance != 0) return "members send " + std::to_string(balance) + " bytes more than they receive";
+  return {};
+}
+
+Broken broken_collective(const TaskGraph& g, const Task& task) {
+  bool any = false;
+  for (std::uint32_t v = 0; v < task.variants; ++v) {
+    any |= std::holds_alternative<Collective>(g.ops[OpId(task.first_op.value() + v)]);
+  }
+  if (!any) return task.partition.valid() ? Broken("has groups but is no collective") : Broken();
+  if (task.variants != 1) return "a collective has one op for all ranks; sizes differ through send_bytes and recv_bytes";
+  if (!task.partition.valid() || task.partition.value() >= g.partitions.size()) return "a collective without groups";
+  return broken_sizes(std::get<Collective>(g.ops[task.first_op]), g.partitions[task.partition]);
+}
+
+Broken broken_variants(const TaskGraph& g, const Task& task) {
+  if (task.variants == 0 || std::uint64_t{task.first_op.value()} + task.variants > g.ops.size()) return "no ops";
+  if (task.rank_table == Task::kUniform) return task.variants == 1 ? Broken() : Broken("several ops and no table of ranks");
+  const auto& table = g.rank_tables[task.rank_table];
+  if (table.size() != g.ranks) return "table of " + std::to_string(table.size()) + " ranks, expected " + std::to_string(g.ranks);
+  for (std::uint32_t rank = 0; rank < g.ranks; ++rank) {
+    if (table[rank] >= task.variants) {
+      return "rank " + std::to_string(rank) + " runs op " + std::to_string(table[rank]) + " of " + std::to_string(task.variants);
+    }
+  }
+  return {};
+}
+
+Broken broken_dependencies(const TaskGraph& g, TaskId t) {
+  for (const TaskId dep : g.dependencies(t)) {
+    if (!dep.valid() || dep >= t) return "depends on a task that is not before it";
+  }
+  return {};
+}
+
+Broken broken_task(const TaskGraph& g, TaskId t) {
+  if (auto broken = broken_dependencies(g, t)) return broken;
+  if (auto broken = broken_variants(g, g.tasks[t])) return broken;
+  return broken_collective(g, g.tasks[t]);
+}
+
+/// Index of an equal element, or of the copy added at the end.
+template <class T>
+std::uint32_t find_or_add(std::vector<T>& items, T item) {
+  const auto found = std::find(items.begin(), items.end(), item);
+  const auto index = static_cast<std::uint32_t>(found - items.begin());
+  if (found == items.end()) items.push_back(std::move(item));
+  return index;
+}
+
+}  // namespace
+
+TaskGraphBuilder::TaskGraphBuilder(std::uint32_t ranks) { graph_.ranks = ranks; }
+
+NameId TaskGraphBuilder::intern(std::string_view name) {
+  const auto [it, is_new] = name_ids_.try_emplace(std::string(name));
+  if (is_new) it->second = graph_.names.push_back(it->first);
+  return it->second;
+}
+
+TaskId TaskGraphBuilder::push(std::string_view name, const Options& options, std::vector<Op> variants, std::span<const TaskId> deps) {
+  Task task;
+  task.name = intern(name);
+  task.stream = options.stream;
+  task.phase = options.phase;
+  task.dispatch = options.dispatch;
+  task.blocks_host = options.blocks_host;
+  task.first_op = graph_.ops.end_id();
+  task.variants = static_cast<std::uint32_t>(variants.size());
+  for (Op& op : variants) graph_.ops.push_back(std::move(op));
+  graph_.deps.insert(graph_.deps.end(), deps.begin(), deps.end());
+  graph_.dep_offsets.push_back(static_cast<std::uint32_t>(graph_.deps.size()));
+  return graph_.tasks.push_back(task);
+}
+
+TaskId TaskGraphBuilder::add(std::string_view name, const Options& options, Op op, std::span<const TaskId> deps) {
+  std::vector<Op> one;
+  one.push_back(std::move(op));
+  return push(name, options, std::move(one), deps);
+}
+
+TaskId TaskGraphBuilder::add_per_rank(std::string_view name, const Options& options, std::vector<Op> variants,
+                                      std::vector<std::uint32_t> variant_of_rank, std::span<const TaskId> deps) {
+  const TaskId task = push(name, options, std::move(variants), deps);
+  graph_.tasks[task].rank_table = find_or_add(graph_.rank_tables, std::move(variant_of_rank));
+  return task;
+}
+
+TaskId TaskGraphBuilder::add_collective(std::string_view name, const Options& options, Collective collective, const Partition& partition,
+                                        std::span<const TaskId> deps) {
+  const TaskId task = add(name, options, std::move(collective), deps);
+  const auto& known = graph_.partitions.raw();
+  const auto found = std::find(known.begin(), known.end(), partition);
+  graph_.tasks[task].partition =
+      found == known.end() ? graph_.partitions.push_back(partition) : PartitionId(static_cast<std::uint32_t>(found - known.begin()));
+  return task;
+}
+
+Result<TaskGraph> TaskGraphBuilder::finish() && {
+  if (graph_.ranks == 0) return Error{"task graph: found 0 ranks, expected at least 1", "", ""};
+  for (const Partition& p : graph_.partitions) {
+    if (const auto broken = broken_partition(p, graph_.ranks)) return Error{"groups of a collective: " + *broken, "", ""};
+  }
+  for (std::uint32_t t = 0; t < graph_.tasks.size(); ++t) {
+    if (const auto broken = broken_task(graph_, TaskId(t))) {
+      return Error{"task " + std::to_string(t) + " '" + graph_.names[graph_.tasks[TaskId(t)].name] + "': " + *broken, "", ""};
+    }
+  }
+  return std::move(graph_);
+}
+
+}  // namespace distsim
