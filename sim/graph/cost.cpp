@@ -1,0 +1,34 @@
+#include "sim/graph/cost.hpp"
+
+#include <array>
+#include <cmath>
+#include <string>
+
+namespace distsim {
+namespace {
+
+constexpr std::array<std::string_view, kBasisCount> kBasisNames{"measured", "interpolated", "extrapolated", "scaled", "learned", "analytic"};
+
+Error bad_spread(double low, double high) {
+  return {"spread: found low " + std::to_string(low) + ", high " + std::to_string(high) + ", expected low from 0 to 1 and a finite high of at least 0",
+          "", ""};
+}
+
+}  // namespace
+
+std::string_view name_of(Basis basis) {
+  const auto index = static_cast<std::size_t>(basis);
+  CHECK(index < kBasisNames.size()) << "basis " << index;
+  return kBasisNames[index];
+}
+
+Result<Cost> make_cost(double seconds, double spread_low, double spread_high, Basis basis, std::string_view source) {
+  // Written so that a NaN fails each test.
+  if (!(spread_low >= 0.0 && spread_low <= 1.0) || !(spread_high >= 0.0) || !std::isfinite(spread_high)) return bad_spread(spread_low, spread_high);
+  TRY_ASSIGN(const Duration mean, Duration::from_seconds(seconds));
+  TRY_ASSIGN(const Duration low, Duration::from_seconds(seconds * (1.0 - spread_low)));
+  TRY_ASSIGN(const Duration high, Duration::from_seconds(seconds * (1.0 + spread_high)));
+  return Cost{mean, low, high, basis, source};
+}
+
+}  // namespace distsim
