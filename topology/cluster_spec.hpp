@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/schema.hpp"
 #include "base/units.hpp"
@@ -58,7 +59,8 @@ struct HostSpec {
 };
 
 struct ClusterSpec {
-  std::string name;
+  std::string name;                         ///< the file's stem; measured curves and cases refer to it
+  std::vector<std::string> aliases;         ///< other names of the same system
   std::string description;
   std::int64_t nodes = 1;
   std::int64_t gpus_per_node = 8;

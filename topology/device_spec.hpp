@@ -3,6 +3,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 #include "base/schema.hpp"
 #include "base/units.hpp"
@@ -27,7 +28,8 @@ struct DeviceLaunch {
 };
 
 struct DeviceSpec {
-  std::string name;               ///< "a100_sxm4_80gb"
+  std::string name;               ///< "a100_sxm4_80gb"; the file's stem
+  std::vector<std::string> aliases;  ///< other names that logs and tables use for it ("A100-SXM4-80GB")
   std::string architecture;       ///< volta, turing, ampere, ada, hopper, blackwell, ...
   std::int64_t compute_capability = 0;  ///< 70, 75, 80, 86, 89, 90, 100, 120
   std::int64_t sm_count = 0;
