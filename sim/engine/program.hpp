@@ -8,31 +8,16 @@
 
 #include "base/ids.hpp"
 #include "base/units.hpp"
+#include "sim/engine/row.hpp"
 
 namespace distsim {
-
-/// One value for every rank (uniform), or one per rank. Picoseconds.
-class Row {
- public:
-  Row() = default;
-  explicit Row(std::int64_t uniform) : uniform_(uniform) {}
-  explicit Row(std::vector<std::int64_t> values) : values_(std::move(values)) {}
-  bool uniform() const { return values_.empty(); }
-  std::int64_t at(std::uint32_t rank) const { return values_.empty() ? uniform_ : values_[rank]; }
-  std::int64_t scalar() const { return uniform_; }
-  const std::vector<std::int64_t>& values() const { return values_; }
-  std::vector<std::int64_t>& values() { return values_; }
-
- private:
-  std::int64_t uniform_ = 0;
-  std::vector<std::int64_t> values_;
-};
 
 /// Disjoint groups of ranks that cover all ranks. Either blocks of `size` ranks `stride` apart (size*stride divides the rank count), or a CSR list.
 struct Groups {
   std::uint32_t size = 1;
   std::uint32_t stride = 1;
   std::vector<std::uint32_t> offsets, members;  ///< listed groups; empty when strided
+  bool listed() const { return !offsets.empty() || !members.empty(); }
 };
 
 /// One step on every rank. Ranks that have no part in it carry duration 0.

@@ -1,0 +1,36 @@
+// Row: one number for every rank (uniform), or one per rank. An immutable value; copies share the numbers.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace distsim {
+
+/// Picoseconds by rank. A uniform row is one scalar however many ranks there are. Rows never change once built, so that steps that start
+/// when they are ready, or are ready when the step before them ended, share one array instead of keeping copies.
+class Row {
+ public:
+  Row() = default;
+  explicit Row(std::int64_t uniform) : uniform_(uniform) {}
+  explicit Row(std::vector<std::int64_t> values) : count_(values.size()) {
+    auto owner = std::make_shared<const std::vector<std::int64_t>>(std::move(values));
+    first_ = std::shared_ptr<const std::int64_t>(owner, owner->data());
+  }
+  /// `count` numbers from `first`, which shares ownership of the memory they lie in.
+  Row(std::shared_ptr<const std::int64_t> first, std::size_t count) : first_(std::move(first)), count_(count) {}
+
+  bool uniform() const { return count_ == 0; }
+  std::int64_t at(std::uint32_t rank) const { return count_ == 0 ? uniform_ : first_.get()[rank]; }
+  std::int64_t scalar() const { return uniform_; }                                 ///< of a uniform row
+  std::span<const std::int64_t> values() const { return {first_.get(), count_}; }  ///< empty for a uniform row
+
+ private:
+  std::int64_t uniform_ = 0;
+  std::shared_ptr<const std::int64_t> first_;
+  std::size_t count_ = 0;
+};
+
+}  // namespace distsim
