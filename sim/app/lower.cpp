@@ -1,0 +1,138 @@
+#include "sim/app/lower.hpp"
+
+#include <string>
+#include <vector>
+
+namespace distsim {
+namespace {
+
+constexpr StreamId stream_id(Stream s) { return StreamId(static_cast<std::uint32_t>(s)); }
+
+Groups groups_of(const Partition& p) {
+  return Groups{p.size, p.stride, p.listed_offsets, p.listed_members};
+}
+
+bool has_gap(const Op& op) {
+  return !std::holds_alternative<Collective>(op) && !std::holds_alternative<Absent>(op) && !std::holds_alternative<Copy>(op);
+}
+
+class Lowering {
+ public:
+  Lowering(const CostedGraph& costed, const LaunchModel& launch) : costed_(costed), graph_(costed.graph), launch_(launch) {}
+
+  Result<Lowered> run(std::uint16_t iterations) {
+    prepare();
+    for (std::uint16_t i = 0; i < iterations; ++i) TRY(iteration(i));
+    out_.iterations = iterations;
+    return std::move(out_);
+  }
+
+ private:
+  void prepare() {
+    out_.program.ranks = graph_.ranks;
+    out_.program.streams = kStreamCount;
+    for (const Partition& p : graph_.partitions) out_.program.groups.push_back(groups_of(p));
+    for (const Task& task : graph_.tasks) durations_.push_back(device_row(task));
+  }
+
+  Result<void> iteration(std::uint16_t i) {
+    device_step_ = IdVector<TaskId, StepId>(graph_.tasks.size());
+    started_.assign(kStreamCount, false);
+    TRY(overhead(i));
+    for (std::uint32_t t = 0; t < graph_.tasks.size(); ++t) TRY(lower_task(TaskId(t), i));
+    return {};
+  }
+
+  /// Start of an iteration: the loop's own host time, and the graph launch where there is one.
+  Result<void> overhead(std::uint16_t i) {
+    const FrameworkSpec& f = launch_.framework;
+    double seconds = f.host_per_step.seconds() * launch_.host.dispatch_scale;
+    if (f.cuda_graph) seconds += f.graph_launch.seconds() * launch_.host.dispatch_scale;
+    TRY_ASSIGN(const Duration d, Duration::from_seconds(seconds));
+    graph_launch_ = add(stream_id(Stream::host), Row(d.ps()), Step::kNoGroup, take_host_waits(), {TaskId(), StepRole::step_overhead, i});
+    return {};
+  }
+
+  Result<void> lower_task(TaskId id, std::uint16_t i) {
+    const Task& task = graph_.tasks[id];
+    waits_.clear();
+    for (const TaskId dep : graph_.dependencies(id)) waits_.push_back(device_step_[dep]);
+    if (task.stream == Stream::host) {
+      for (const StepId s : take_host_waits()) waits_.push_back(s);
+      device_step_[id] = add(stream_id(Stream::host), durations_[id], Step::kNoGroup, waits_, {id, StepRole::host_work, i});
+      return {};
+    }
+    TRY(launch_from_host(id, task, i));
+    const std::uint32_t group = task.partition.valid() ? task.partition.value() : Step::kNoGroup;
+    device_step_[id] = add(stream_id(task.stream), durations_[id], group, waits_, {id, StepRole::device, i});
+    if (task.blocks_host) host_waits_.push_back(device_step_[id]);
+    return {};
+  }
+
+  /// Adds to waits_ what makes the device step wait for its launch.
+  Result<void> launch_from_host(TaskId id, const Task& task, std::uint16_t i) {
+    if (launch_.framework.cuda_graph) {
+      auto first_of_stream = started_[static_cast<std::size_t>(task.stream)];
+      if (!first_of_stream) waits_.push_back(graph_launch_);
+      started_[static_cast<std::size_t>(task.stream)] = true;
+      return {};
+    }
+    TRY_ASSIGN(const Duration d, dispatch_time(task));
+    waits_.push_back(add(stream_id(Stream::host), Row(d.ps()), Step::kNoGroup, take_host_waits(), {id, StepRole::host_dispatch, i}));
+    return {};
+  }
+
+  Result<Duration> dispatch_time(const Task& task) const {
+    const FrameworkSpec& f = launch_.framework;
+    const bool forward = task.phase == Phase::forward || task.phase == Phase::input;
+    const double per_op = (forward ? f.host_per_op : f.host_per_op_backward).seconds();
+    const double seconds = task.dispatch.framework_ops * per_op + task.dispatch.kernels * f.host_per_launch.seconds();
+    return Duration::from_seconds(seconds * launch_.host.dispatch_scale);
+  }
+
+  /// Duration of a task's step on every rank: kernel time and the gaps between its kernels.
+  Row device_row(const Task& task) const {
+    const Duration gap = launch_.framework.cuda_graph ? launch_.launch.graph_kernel_gap : launch_.launch.kernel_gap;
+    std::vector<std::int64_t> of_variant(task.variants);
+    for (std::uint32_t v = 0; v < task.variants; ++v) {
+      const OpId id(task.first_op.value() + v);
+      const bool gaps = has_gap(graph_.ops[id]) && task.stream == Stream::compute;
+      of_variant[v] = costed_.costs[id].mean.ps() + (gaps ? gap.ps() * task.dispatch.kernels : 0);
+    }
+    if (task.rank_table == Task::kUniform) return Row(of_variant.front());
+    const auto& table = graph_.rank_tables[task.rank_table];
+    std::vector<std::int64_t> values(table.size());
+    for (std::size_t r = 0; r < table.size(); ++r) values[r] = of_variant[table[r]];
+    return Row(std::move(values));
+  }
+
+  StepId add(StreamId stream, Row duration, std::uint32_t group, const std::vector<StepId>& waits, StepOrigin origin) {
+    out_.origins.push_back(origin);
+    return out_.program.add(Step{stream, std::move(duration), group}, waits);
+  }
+
+  /// Steps that the host must wait for before it goes on; each is waited for once.
+  std::vector<StepId> take_host_waits() {
+    std::vector<StepId> taken;
+    taken.swap(host_waits_);
+    return taken;
+  }
+
+  const CostedGraph& costed_;
+  const TaskGraph& graph_;
+  const LaunchModel& launch_;
+  Lowered out_;
+  IdVector<TaskId, Row> durations_;
+  IdVector<TaskId, StepId> device_step_;
+  std::vector<bool> started_;
+  std::vector<StepId> waits_, host_waits_;
+  StepId graph_launch_;
+};
+
+}  // namespace
+
+Result<Lowered> lower(const CostedGraph& costed, const LaunchModel& launch, std::uint16_t iterations) {
+  return Lowering(costed, launch).run(iterations);
+}
+
+}  // namespace distsim

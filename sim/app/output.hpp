@@ -1,0 +1,34 @@
+// Where a command's results go: standard output, files written atomically, and whether standard output is already taken.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/file.hpp"
+#include "base/result.hpp"
+
+namespace distsim {
+
+/// Checks every named output before any work is done; empty names mean "not asked for". Two outputs to "-" are refused.
+Result<void> check_outputs(const std::vector<std::pair<std::string, std::string>>& flag_and_path);
+
+/// True if one of the paths is "-": the text summary then stays away from standard output.
+bool takes_stdout(const std::vector<std::pair<std::string, std::string>>& flag_and_path);
+
+/// Writes text to standard output; an error when it cannot be written (closed pipe, full disk).
+Result<void> print(const std::string& text);
+
+/// Seconds-cheap progress on standard error, only when that is a terminal.
+class Progress {
+ public:
+  Progress(std::string what, std::size_t total);
+  ~Progress();
+  void advance();
+
+ private:
+  std::string what_;
+  std::size_t total_, done_ = 0;
+  bool shown_;
+};
+
+}  // namespace distsim

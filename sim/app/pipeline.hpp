@@ -1,0 +1,40 @@
+// The way of the data, from config text to report. One named and timed step a line; see pipeline.cpp.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/app/config.hpp"
+#include "sim/app/lower.hpp"
+#include "sim/app/passes.hpp"
+#include "sim/app/price.hpp"
+#include "sim/report/report.hpp"
+#include "sim/workload/workload.hpp"
+
+namespace distsim {
+
+/// Everything that a prediction produced, kept so that writers can look at any stage of it.
+struct Prediction {
+  std::shared_ptr<const CostedGraph> costed;
+  std::shared_ptr<const Lowered> lowered;
+  std::shared_ptr<const Timeline> timeline;
+  Report report;
+  Played played() const;
+};
+
+/// Iterations that are played; the last one is reported, when host and GPU have found their rhythm.
+inline constexpr std::uint16_t kPlayedIterations = 3;
+
+/// config text -> report. Pure: the same experiment gives the same prediction to the bit.
+Result<Prediction> predict(const std::string& config, const std::vector<std::string>& sets, Passes& passes);
+
+/// The same from a resolved experiment.
+Result<Prediction> predict(const Experiment& experiment, Passes& passes);
+
+/// Names of the steps, in order: what --dump-after understands.
+std::span<const std::string_view> pipeline_steps();
+
+}  // namespace distsim

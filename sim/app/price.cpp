@@ -1,0 +1,103 @@
+#include "sim/app/price.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace distsim {
+namespace {
+
+using Members = std::vector<std::uint32_t>;
+
+/// Members of the strided group that starts at rank `first`.
+Members strided_members(const Partition& p, std::uint32_t first) {
+  Members members(p.size);
+  for (std::uint32_t i = 0; i < p.size; ++i) members[i] = first + i * p.stride;
+  return members;
+}
+
+/// First ranks of the strided groups that can differ from each other: nodes are alike, so what counts is where a group starts within a node, an NVLink
+/// domain and a leaf of the fabric.
+std::vector<std::uint32_t> distinct_firsts(const Partition& p, std::uint32_t ranks, const Topology& topology) {
+  const auto& spec = topology.spec();
+  const std::uint64_t period = std::uint64_t(topology.gpus_per_node()) * std::uint64_t(std::max<std::int64_t>(1, spec.gpu_links.domain_nodes)) *
+                               std::uint64_t(std::max<std::int64_t>(1, spec.fabric.nodes_per_leaf));
+  const std::uint64_t block = std::uint64_t(p.size) * p.stride;
+  std::vector<std::uint32_t> firsts;
+  std::set<std::uint64_t> seen;
+  for (std::uint64_t base = 0; base + block <= ranks; base += block) {
+    for (std::uint64_t offset = 0; offset < p.stride; ++offset) {
+      if (seen.insert((base + offset) % period).second) firsts.push_back(static_cast<std::uint32_t>(base + offset));
+    }
+    if (seen.size() >= period) break;
+  }
+  return firsts;
+}
+
+/// Facts of the distinct groups of a partition.
+std::vector<GroupFacts> facts_of(const Partition& p, std::uint32_t ranks, const Topology& topology) {
+  std::map<std::string, GroupFacts> distinct;
+  const auto keep = [&](const Members& members) {
+    GroupFacts facts = topology.facts(members);
+    distinct.emplace(facts.key(), std::move(facts));
+  };
+  if (!p.listed_offsets.empty()) {
+    for (std::size_t g = 0; g + 1 < p.listed_offsets.size(); ++g) {
+      Members members(p.listed_members.begin() + p.listed_offsets[g], p.listed_members.begin() + p.listed_offsets[g + 1]);
+      std::sort(members.begin(), members.end());
+      keep(members);
+    }
+  } else {
+    for (const std::uint32_t first : distinct_firsts(p, ranks, topology)) keep(strided_members(p, first));
+  }
+  std::vector<GroupFacts> out;
+  for (auto& [key, facts] : distinct) out.push_back(std::move(facts));
+  return out;
+}
+
+/// Prices tasks one by one, remembering the group facts of every partition.
+class Pricer {
+ public:
+  Pricer(const TaskGraph& graph, const CostModels& models) : graph_(graph), models_(models), facts_(graph.partitions.size()) {}
+
+  Result<Cost> cost(const Task& task, const Op& op) {
+    if (const auto* collective = std::get_if<Collective>(&op)) return collective_cost(task, *collective);
+    return models_.ops.price(op);
+  }
+
+ private:
+  Result<Cost> collective_cost(const Task& task, const Collective& op) {
+    auto& facts = facts_[task.partition];
+    if (facts.empty()) facts = facts_of(graph_.partitions[task.partition], graph_.ranks, models_.topology);
+    TRY_ASSIGN(Cost dearest, models_.collectives.price(op, facts.front()));
+    for (std::size_t i = 1; i < facts.size(); ++i) {
+      TRY_ASSIGN(const Cost cost, models_.collectives.price(op, facts[i]));
+      if (cost.mean > dearest.mean) dearest = cost;
+    }
+    return dearest;
+  }
+
+  const TaskGraph& graph_;
+  const CostModels& models_;
+  IdVector<PartitionId, std::vector<GroupFacts>> facts_;
+};
+
+}  // namespace
+
+Result<CostedGraph> price(TaskGraph graph, std::shared_ptr<const CostModels> models) {
+  Pricer pricer(graph, *models);
+  IdVector<OpId, Cost> costs(graph.ops.size());
+  for (const Task& task : graph.tasks) {
+    for (std::uint32_t v = 0; v < task.variants; ++v) {
+      const OpId id(task.first_op.value() + v);
+      Result<Cost> cost = pricer.cost(task, graph.ops[id]);
+      if (!cost) return Error{"task " + graph.names[task.name] + ": " + cost.error().what, cost.error().where, cost.error().hint};
+      costs[id] = *cost;
+    }
+  }
+  return CostedGraph{std::move(graph), std::move(costs), std::move(models)};
+}
+
+}  // namespace distsim

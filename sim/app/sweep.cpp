@@ -1,0 +1,123 @@
+#include "sim/app/sweep.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <thread>
+
+#include "sim/app/pipeline.hpp"
+
+namespace distsim {
+namespace {
+
+constexpr std::size_t kMaxPoints = 100'000;
+
+std::vector<std::string> split_values(const std::string& text) {
+  std::vector<std::string> values(1);
+  int depth = 0;
+  char quote = 0;
+  for (const char c : text) {
+    if (quote != 0) quote = c == quote ? 0 : quote;
+    else if (c == '"' || c == '\'') quote = c;
+    else if (c == '[' || c == '{') ++depth;
+    else if (c == ']' || c == '}') --depth;
+    if (c == ',' && depth == 0 && quote == 0) values.emplace_back();
+    else values.back() += c;
+  }
+  return values;
+}
+
+/// Values of every axis at point number `index`, the first axis slowest.
+std::vector<std::string> values_at(const std::vector<SweepAxis>& axes, std::size_t index) {
+  std::vector<std::string> values(axes.size());
+  for (std::size_t a = axes.size(); a-- > 0;) {
+    values[a] = axes[a].values[index % axes[a].values.size()];
+    index /= axes[a].values.size();
+  }
+  return values;
+}
+
+std::vector<std::string> sets_at(const SweepRequest& request, const std::vector<std::string>& values) {
+  std::vector<std::string> sets = request.sets;
+  for (std::size_t a = 0; a < values.size(); ++a) sets.push_back(request.axes[a].key + "=" + values[a]);
+  return sets;
+}
+
+std::int64_t gpus_of(const Experiment& e) { return e.cluster.nodes * e.cluster.gpus_per_node; }
+
+std::int64_t batch_of(const Experiment& e) {
+  return e.model.global_batch > 0 ? e.model.global_batch : e.model.per_gpu_batch * gpus_of(e) * e.model.accumulation;
+}
+
+struct Baseline { std::int64_t gpus = 0, batch = 0; };
+
+Result<Experiment> experiment_at(const SweepRequest& request, const std::vector<std::string>& values, const Baseline& base) {
+  TRY_ASSIGN(Experiment e, load_experiment(request.config, sets_at(request, values)));
+  if (request.scaling == Scaling::weak && e.model.global_batch > 0) e.model.global_batch = base.batch * gpus_of(e) / base.gpus;
+  return e;
+}
+
+SweepPoint predict_point(const SweepRequest& request, std::size_t index, const Baseline& base) {
+  SweepPoint point;
+  point.values = values_at(request.axes, index);
+  const Result<Experiment> e = experiment_at(request, point.values, base);
+  if (!e) { point.error = e.error().text(); return point; }
+  point.global_batch = batch_of(*e);
+  Passes passes;
+  Result<Prediction> p = predict(*e, passes);
+  if (!p) { point.error = p.error().text(); return point; }
+  point.report = std::move(p->report);
+  return point;
+}
+
+void add_scaling(std::vector<SweepPoint>& points) {
+  const auto first = std::find_if(points.begin(), points.end(), [](const auto& p) { return p.error.empty(); });
+  if (first == points.end()) return;
+  const auto gpus = [](const SweepPoint& p) { return double(p.report.context.nodes) * p.report.context.gpus_per_node; };
+  for (auto& p : points) {
+    if (!p.error.empty()) continue;
+    p.speedup = p.report.samples_per_second / first->report.samples_per_second;
+    p.efficiency = p.speedup / (gpus(p) / gpus(*first));
+  }
+}
+
+}  // namespace
+
+Result<SweepAxis> parse_axis(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0) return Error{"found '" + text + "', expected KEY=VALUE[,VALUE...]", "--set", ""};
+  SweepAxis axis{text.substr(0, equals), split_values(text.substr(equals + 1))};
+  for (const auto& value : axis.values) {
+    if (value.empty()) return Error{"found an empty value in '" + text + "', expected KEY=V1,V2,...", "--set " + axis.key, ""};
+  }
+  return axis;
+}
+
+Result<std::vector<SweepPoint>> sweep(const SweepRequest& request, const std::function<void()>& on_point) {
+  std::size_t count = 1;
+  for (const auto& axis : request.axes) {
+    count *= axis.values.size();
+    if (count > kMaxPoints) return Error{"found over " + std::to_string(kMaxPoints) + " combinations, expected fewer", "--set", ""};
+  }
+  TRY_ASSIGN(const Experiment first, load_experiment(request.config, sets_at(request, values_at(request.axes, 0))));
+  const Baseline base{gpus_of(first), batch_of(first)};
+
+  std::vector<SweepPoint> points(count);
+  std::atomic<std::size_t> next{0};
+  std::mutex reporting;
+  const auto work = [&] {
+    for (std::size_t i = next++; i < count; i = next++) {
+      points[i] = predict_point(request, i, base);
+      const std::lock_guard lock(reporting);
+      on_point();
+    }
+  };
+  std::vector<std::thread> threads;
+  for (unsigned t = 1; t < std::min<std::size_t>(request.jobs, count); ++t) threads.emplace_back(work);
+  work();
+  for (auto& t : threads) t.join();
+  add_scaling(points);
+  return points;
+}
+
+}  // namespace distsim
