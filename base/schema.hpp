@@ -74,9 +74,12 @@ Result<T> read_scalar(const ConfigNode& node, const std::string& path, Range ran
     return read_string(node, path);
   } else if constexpr (std::is_integral_v<T>) {
     range.max = std::min(range.max, static_cast<double>(std::numeric_limits<T>::max()));
+    range.min = std::max(range.min, static_cast<double>(std::numeric_limits<T>::min()));
     TRY_ASSIGN(const std::int64_t v, read_integer(node, path, range));
     return static_cast<T>(v);
   } else if constexpr (std::is_same_v<T, Duration>) {
+    range.min = std::max(range.min, 0.0);
+    range.max = std::min(range.max, Duration::kMaxSeconds);  // from_seconds cannot fail then
     TRY_ASSIGN(const double v, read_quantity(node, path, Dimension::seconds, range));
     return Duration::from_seconds(v);
   } else if constexpr (std::is_same_v<T, Bytes>) {

@@ -1,0 +1,81 @@
+#include <charconv>
+
+#include "base/config_node.hpp"
+#include "base/printable.hpp"
+
+namespace distsim {
+namespace {
+
+constexpr std::size_t kMaxSegments = 16;
+
+Result<std::vector<std::string>> split_path(std::string_view path, const std::string& where) {
+  std::vector<std::string> segments;
+  for (std::size_t begin = 0;;) {
+    const std::size_t dot = std::min(path.find('.', begin), path.size());
+    segments.emplace_back(path.substr(begin, dot - begin));
+    if (segments.back().empty() || find_bad_byte(segments.back())) {
+      return Error{"found the key " + in_quotes(path) + ", expected words joined by dots, e.g. cluster.nodes", where, ""};
+    }
+    if (dot == path.size()) break;
+    begin = dot + 1;
+  }
+  if (segments.size() > kMaxSegments) {
+    return Error{"found a key of " + std::to_string(segments.size()) + " words, expected at most " + std::to_string(kMaxSegments), where, ""};
+  }
+  return segments;
+}
+
+void set_position(ConfigNode& node, const SourcePos& where) {
+  node.where = where;
+  for (ConfigNode& item : node.items) set_position(item, where);
+  for (ConfigNode::Entry& entry : node.entries) {
+    entry.where = where;
+    set_position(entry.value, where);
+  }
+}
+
+Result<ConfigNode*> item_of(ConfigNode& list, const std::string& segment, const std::string& parent, const std::string& where) {
+  std::size_t index = 0;
+  const auto [end, code] = std::from_chars(segment.data(), segment.data() + segment.size(), index);
+  const bool number = code == std::errc() && end == segment.data() + segment.size();
+  if (number && index < list.items.size()) return &list.items[index];
+  const std::string range = list.items.empty() ? "nothing, the list is empty" : "an item number, 0 to " + std::to_string(list.items.size() - 1);
+  return Error{parent + ": found the item " + in_quotes(segment) + ", expected " + range, where, ""};
+}
+
+/// One step down; a missing key is created.
+Result<ConfigNode*> child_of(ConfigNode& node, const std::string& segment, const std::string& parent, const SourcePos& where) {
+  if (node.kind == ConfigNode::Kind::sequence) return item_of(node, segment, parent, where.text());
+  if (node.kind == ConfigNode::Kind::scalar) {
+    return Error{parent + ": found " + node.describe() + ", expected a map to set " + in_quotes(segment) + " in", where.text(), ""};
+  }
+  node.kind = ConfigNode::Kind::map;
+  if (ConfigNode* existing = node.find(segment)) return existing;
+  node.entries.push_back({segment, where, {}});
+  node.entries.back().value.where = where;
+  return &node.entries.back().value;
+}
+
+}  // namespace
+
+Result<void> set_config_path(ConfigNode& root, std::string_view dotted_path, std::string_view text) {
+  const std::string name = "--set " + printable(dotted_path);
+  const SourcePos where{std::make_shared<const std::string>(name), 0, 0};
+  TRY_ASSIGN(const std::vector<std::string> segments, split_path(dotted_path, name));
+  if (text.find_first_not_of(" \t") == std::string_view::npos) return Error{"found nothing, expected a value after '='", name, ""};
+  TRY_ASSIGN(ConfigNode value, parse_yaml(text, name));
+  set_position(value, where);
+
+  ConfigNode changed = root;  // an error halfway leaves root as it was
+  ConfigNode* node = &changed;
+  std::string parent;
+  for (const std::string& segment : segments) {
+    TRY_ASSIGN(node, child_of(*node, segment, parent.empty() ? "config" : parent, where));
+    parent += (parent.empty() ? "" : ".") + segment;
+  }
+  *node = std::move(value);
+  root = std::move(changed);
+  return {};
+}
+
+}  // namespace distsim

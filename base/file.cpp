@@ -1,0 +1,207 @@
+#include "base/file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <climits>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <iostream>
+#include <streambuf>
+#include <vector>
+
+namespace distsim {
+namespace {
+
+Error file_error(const std::string& path, const std::string& what, int code) {
+  return {"cannot " + what + " (" + std::strerror(code) + ")", path, ""};
+}
+
+class FileDescriptor {
+ public:
+  explicit FileDescriptor(int fd) : fd_(fd) {}
+  ~FileDescriptor() { if (fd_ >= 0) ::close(fd_); }
+  FileDescriptor(const FileDescriptor&) = delete;
+  FileDescriptor& operator=(const FileDescriptor&) = delete;
+  int get() const { return fd_; }
+  bool valid() const { return fd_ >= 0; }
+  /// Closes and says whether that went well: a full disk may show only here.
+  bool close() { const int fd = fd_; fd_ = -1; return ::close(fd) == 0; }
+
+ private:
+  int fd_;
+};
+
+bool write_all(int fd, const char* data, std::size_t size) {
+  while (size > 0) {
+    const ssize_t n = ::write(fd, data, size);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return false;
+    data += n;
+    size -= static_cast<std::size_t>(n);
+  }
+  return true;
+}
+
+/// A buffered output stream on a descriptor, which remembers the first errno.
+class DescriptorBuffer : public std::streambuf {
+ public:
+  explicit DescriptorBuffer(int fd) : fd_(fd), buffer_(std::size_t{1} << 16) { reset(); }
+  int error_code() const { return error_code_; }
+
+ protected:
+  int overflow(int c) override {
+    if (sync() != 0) return traits_type::eof();
+    if (c != traits_type::eof()) sputc(static_cast<char>(c));
+    return traits_type::not_eof(c);
+  }
+  int sync() override {
+    if (error_code_ == 0 && !write_all(fd_, pbase(), static_cast<std::size_t>(pptr() - pbase()))) error_code_ = errno;
+    reset();
+    return error_code_ == 0 ? 0 : -1;
+  }
+
+ private:
+  void reset() { setp(buffer_.data(), buffer_.data() + buffer_.size()); }
+  int fd_;
+  std::vector<char> buffer_;
+  int error_code_ = 0;
+};
+
+/// Removes the temporary file unless it became the target.
+class Temporary {
+ public:
+  explicit Temporary(std::string path) : path_(std::move(path)) {}
+  ~Temporary() { if (!renamed_) ::unlink(path_.c_str()); }
+  Temporary(const Temporary&) = delete;
+  Temporary& operator=(const Temporary&) = delete;
+  bool rename_to(const std::string& target) { return renamed_ = ::rename(path_.c_str(), target.c_str()) == 0; }
+
+ private:
+  std::string path_;
+  bool renamed_ = false;
+};
+
+using Producer = std::function<Result<void>(std::ostream&)>;
+
+Result<void> produce_into(int fd, const std::string& path, const Producer& produce) {
+  DescriptorBuffer buffer(fd);
+  std::ostream out(&buffer);
+  TRY(produce(out));
+  out.flush();
+  if (buffer.error_code() != 0) return file_error(path, "write", buffer.error_code());
+  if (!out) return Error{"cannot write (the output stream failed)", path, ""};
+  return {};
+}
+
+std::string folder_of(const std::string& path) {
+  const std::size_t slash = path.rfind('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
+}
+
+/// What a symbolic link points to, so that the link stays; the path itself where there is none.
+std::string resolved(const std::string& path) {
+  std::array<char, PATH_MAX> buffer;
+  return ::realpath(path.c_str(), buffer.data()) ? std::string(buffer.data()) : path;
+}
+
+enum class TargetKind { absent, regular, special };
+
+Result<TargetKind> examine_target(const std::string& path) {
+  if (path.empty()) return Error{"found an empty file name, expected a path", "", ""};
+  if (path.find('\0') != std::string::npos) return Error{"found a NUL byte in a file name, expected a path", "", ""};
+  struct stat info {};
+  const bool exists = ::stat(path.c_str(), &info) == 0;
+  if (exists && S_ISDIR(info.st_mode)) return Error{"found a folder, expected a file to write", path, ""};
+  if (exists && ::access(path.c_str(), W_OK) != 0) return file_error(path, "write", errno);
+  if (exists && !S_ISREG(info.st_mode)) return TargetKind::special;  // /dev/null, a pipe: there is nothing to replace
+  const std::string folder = folder_of(resolved(path));
+  struct stat folder_info {};
+  if (::stat(folder.c_str(), &folder_info) != 0) return file_error(path, "write: no folder '" + folder + "'", errno);
+  if (!S_ISDIR(folder_info.st_mode)) return file_error(path, "write: '" + folder + "' is no folder", ENOTDIR);
+  if (::access(folder.c_str(), W_OK | X_OK) != 0) return file_error(path, "write in the folder '" + folder + "'", errno);
+  return exists ? TargetKind::regular : TargetKind::absent;
+}
+
+/// Writes to /dev/stdout, a pipe or a device, which cannot be replaced.
+Result<void> write_in_place(const std::string& path, const Producer& produce) {
+  FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (!file.valid()) return file_error(path, "open", errno);
+  TRY(produce_into(file.get(), path, produce));
+  if (!file.close()) return file_error(path, "close", errno);
+  return {};
+}
+
+/// A file that is replaced keeps its mode; a new one has what the umask leaves of 0666.
+bool keep_mode(int fd, const std::string& target) {
+  struct stat info {};
+  return ::stat(target.c_str(), &info) != 0 || ::fchmod(fd, info.st_mode & 07777) == 0;
+}
+
+Result<void> replace_file(const std::string& path, const Producer& produce) {
+  static std::atomic<unsigned> counter{0};
+  const std::string target = resolved(path);
+  const std::string name = target + ".tmp." + std::to_string(::getpid()) + "." + std::to_string(counter++);
+  FileDescriptor file(::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  if (!file.valid()) return file_error(path, "create a file beside it", errno);
+  Temporary temporary(name);
+  TRY(produce_into(file.get(), path, produce));
+  if (!keep_mode(file.get(), target)) return file_error(path, "set its mode", errno);
+  if (::fsync(file.get()) != 0) return file_error(path, "flush", errno);
+  if (!file.close()) return file_error(path, "close", errno);
+  if (!temporary.rename_to(target)) return file_error(path, "rename the finished file to it", errno);
+  return {};
+}
+
+Result<void> write_standard_output(const Producer& produce) {
+  std::cout.flush();
+  std::fflush(stdout);
+  return produce_into(STDOUT_FILENO, "standard output", produce);
+}
+
+}  // namespace
+
+Result<std::string> read_file(const std::string& path, std::size_t max_bytes) {
+  if (path.find('\0') != std::string::npos) return Error{"found a NUL byte in a file name, expected a path", "", ""};
+  FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file.valid()) return file_error(path, "open", errno);
+  struct stat info {};
+  if (::fstat(file.get(), &info) == 0 && S_ISDIR(info.st_mode)) return Error{"found a folder, expected a file", path, ""};
+  std::string text;
+  std::array<char, 1 << 16> chunk;
+  while (text.size() <= max_bytes) {
+    const ssize_t n = ::read(file.get(), chunk.data(), chunk.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return file_error(path, "read", errno);
+    if (n == 0) return text;
+    text.append(chunk.data(), static_cast<std::size_t>(n));
+  }
+  return Error{"found more than " + std::to_string(max_bytes) + " bytes, expected at most that many", path, ""};
+}
+
+Result<void> write_stream_atomically(const std::string& path, const Producer& produce) {
+  if (path == "-") return write_standard_output(produce);
+  TRY_ASSIGN(const TargetKind kind, examine_target(path));
+  return kind == TargetKind::special ? write_in_place(path, produce) : replace_file(path, produce);
+}
+
+Result<void> write_file_atomically(const std::string& path, std::string_view contents) {
+  return write_stream_atomically(path, [contents](std::ostream& out) -> Result<void> {
+    out.write(contents.data(), static_cast<std::streamsize>(contents.size()));
+    return {};
+  });
+}
+
+Result<void> check_writable(const std::string& path) {
+  if (path == "-") return {};
+  const auto kind = examine_target(path);
+  return kind.ok() ? Result<void>() : Result<void>(kind.error());
+}
+
+}  // namespace distsim

@@ -1,0 +1,25 @@
+// A decimal number at the start of a text, taken apart exactly and without the locale.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace distsim {
+
+/// [+-] digits [. digits] [e [+-] digits]; single `_` may stand between digits.
+struct NumberText {
+  std::string digits;        ///< sign, digits and point without `_` and exponent: "-12.5"
+  bool has_fraction = false; ///< a point was written
+  int exponent = 0;          ///< written exponent, clamped to +-9999
+  std::string_view rest;     ///< what follows, with blanks around it removed
+};
+
+/// nullopt where `text` (after blanks) does not start with a number.
+std::optional<NumberText> split_number(std::string_view text);
+
+/// The double nearest to digits x 10^(exponent + shift); nullopt where it over- or underflows.
+std::optional<double> to_double(const NumberText& number, int shift);
+
+}  // namespace distsim
