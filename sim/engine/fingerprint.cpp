@@ -1,0 +1,70 @@
+#include "sim/engine/fingerprint.hpp"
+
+#include <algorithm>
+#include <array>
+
+namespace distsim {
+namespace {
+
+/// SplitMix64's output function: a bijection that spreads every input bit over all output bits.
+constexpr std::uint64_t mix(std::uint64_t z) {
+  z += 0x9E3779B97F4A7C15ull;
+  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
+  z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
+  return z ^ (z >> 31);
+}
+
+constexpr auto kColumnWeights = [] {
+  std::array<std::uint64_t, Fingerprint::kBlock> weights{};
+  for (std::size_t j = 0; j < weights.size(); ++j) weights[j] = mix(j) | 1;
+  return weights;
+}();
+
+std::uint64_t block_weight(std::size_t k) { return mix(~static_cast<std::uint64_t>(k)) | 1; }
+
+std::uint64_t sum_of_column_weights(std::size_t n) {
+  std::uint64_t sum = 0;
+  for (std::size_t j = 0; j < n; ++j) sum += kColumnWeights[j];
+  return sum;
+}
+
+}  // namespace
+
+Fingerprint::Fingerprint(std::uint32_t ranks) : ranks_(ranks) {
+  const std::size_t full = ranks / kBlock;
+  const std::uint64_t full_block = full > 0 ? sum_of_column_weights(kBlock) : 0;
+  for (std::size_t k = 0; k < full; ++k) sum_of_weights_ += full_block * block_weight(k);
+  sum_of_weights_ += sum_of_column_weights(ranks % kBlock) * block_weight(full);
+}
+
+std::uint64_t Fingerprint::of_block(const RowKernels& kernels, const std::int64_t* values, std::size_t k, std::size_t n) {
+  return block_weight(k) * kernels.weighted_sum(values, kColumnWeights.data(), n);
+}
+
+std::uint64_t Fingerprint::of_row(const Row& row) const {
+  if (row.uniform()) return of_uniform(row.scalar());
+  const auto values = row.values();
+  std::uint64_t hash = 0;
+  for (std::size_t begin = 0; begin < values.size(); begin += kBlock) {
+    hash += of_block(row_kernels(), values.data() + begin, begin / kBlock, std::min(kBlock, values.size() - begin));
+  }
+  return hash;
+}
+
+void Fingerprint::add(StepId step, std::uint64_t ready, std::uint64_t start, std::uint64_t end) {
+  sum_ += mix(mix(mix(mix(step.value()) ^ ready) ^ start) ^ end);
+  ++steps_;
+}
+
+std::uint64_t Fingerprint::digest() const { return sum_ + mix(mix(ranks_) ^ steps_); }
+
+std::uint64_t fingerprint_of(const Timeline& timeline) {
+  Fingerprint fingerprint(timeline.ranks);
+  for (StepId s(0); s < timeline.end.end_id(); s = StepId(s.value() + 1)) {
+    fingerprint.add(s, fingerprint.of_row(timeline.ready[s]), fingerprint.of_row(timeline.start[s]),
+                    fingerprint.of_row(timeline.end[s]));
+  }
+  return fingerprint.digest();
+}
+
+}  // namespace distsim
