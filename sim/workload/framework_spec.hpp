@@ -40,8 +40,12 @@ struct FrameworkSpec {
   Duration fusion_cycle = Duration::nanoseconds(1'000'000);      ///< Horovod cycle time
   bool overlap_gradient_sync = true;
   bool half_precision_gradients = true;                          ///< in mixed precision gradients travel as 16 bit
+  // Mixed precision.
+  bool cast_weights = false;       ///< fp32 weights are cast before use in every micro-step (autocast); else the optimizer writes a 16-bit copy
+  bool loss_scale_sync = false;    ///< fp16: the host waits for the overflow check of the gradients before the optimizer
   // Embedding exchange.
   bool overlap_embedding_exchange = true;                        ///< forward all-to-all runs beside the bottom MLP
+  bool pipeline_input_distribution = false;                      ///< the ids of the next batch are exchanged beside this iteration
   bool separate_comm_streams = false;                            ///< all-to-all and all-reduce on streams of their own
   // Input.
   Duration input_per_sample = Duration::nanoseconds(0);          ///< host time a sample where the pipeline does not keep up; 0: hidden

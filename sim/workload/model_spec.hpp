@@ -18,6 +18,7 @@ struct TableSpec {
   std::int64_t dim = 0;           ///< 0: the model's embedding_dim
   double pooling_factor = 1;
   double alpha = -1;              ///< -1: the model's index_skew
+  std::int64_t features = 1;      ///< inputs that share the table, each pooled into a vector of its own; pooling_factor is their sum
   std::int64_t count = 1;         ///< this many tables like it
 };
 
@@ -31,6 +32,7 @@ struct DlrmSpec {
   std::vector<std::int64_t> top_mlp{1024, 1024, 512, 256, 1};
   InteractionKind interaction = InteractionKind::dot;
   std::int64_t cross_layers = 3, cross_rank = 512;
+  std::int64_t concat_stride = 1;                  ///< concat: average pooling of the concatenated vectors over this many neighbours
   std::vector<TableSpec> tables;
   double index_skew = 1.05;                        ///< power-law exponent of the index popularity
   std::string embedding_dtype = "fp32";            ///< storage of the tables

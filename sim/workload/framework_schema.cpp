@@ -1,0 +1,69 @@
+#include "sim/workload/framework_spec.hpp"
+
+namespace distsim {
+namespace {
+
+constexpr Range kHostTime{0, 1e-2};
+constexpr Range kStepTime{0, 10};
+constexpr Range kBufferSize{1, 1e12};
+
+void add_host(Schema<FrameworkSpec>& s) {
+  s.optional("host_per_op", &FrameworkSpec::host_per_op, kHostTime, "Host time of one forward framework call, without its kernel launches.");
+  s.optional("host_per_op_backward", &FrameworkSpec::host_per_op_backward, kHostTime,
+             "Host time of one call of the backward pass or the optimizer, without its kernel launches.");
+  s.optional("host_per_launch", &FrameworkSpec::host_per_launch, kHostTime, "Host time of one kernel launch.");
+  s.optional("host_per_step", &FrameworkSpec::host_per_step, kStepTime, "Host time once an iteration: loop, hand-over of the batch, zeroing gradients.");
+  s.optional("cuda_graph", &FrameworkSpec::cuda_graph, "The iteration is launched as one CUDA graph; host times per call do not apply.");
+  s.optional("graph_launch", &FrameworkSpec::graph_launch, kStepTime, "Host time of launching that graph.");
+}
+
+void add_kernels(Schema<FrameworkSpec>& s) {
+  s.optional("fuse_elementwise", &FrameworkSpec::fuse_elementwise, "Chains of elementwise operations run as one kernel (XLA, TorchScript, by hand).");
+  s.optional("fuse_epilogue", &FrameworkSpec::fuse_epilogue, "Bias and activation run inside the matrix product's kernel.");
+  s.optional("fused_interaction", &FrameworkSpec::fused_interaction, "DLRM's dot interaction is one kernel.");
+  s.optional("table_batched_embedding", &FrameworkSpec::table_batched_embedding, "All tables of a rank are looked up in one kernel; else one a table.");
+  s.choice("sparse_update", &FrameworkSpec::sparse_update,
+           {{"fused", SparseUpdate::fused}, {"sort_dedup", SparseUpdate::sort_dedup}, {"atomic", SparseUpdate::atomic}},
+           "How embedding gradients reach the tables.");
+  s.optional("flash_attention", &FrameworkSpec::flash_attention, "Attention is one kernel that never writes the scores.");
+  s.optional("fused_optimizer", &FrameworkSpec::fused_optimizer, "The dense optimizer updates all tensors in a few kernels; else one set a tensor.");
+  s.optional("cast_weights", &FrameworkSpec::cast_weights,
+             "Mixed precision casts fp32 weights before use in every micro-step; else the optimizer writes a 16-bit copy.");
+  s.optional("loss_scale_sync", &FrameworkSpec::loss_scale_sync, "In fp16 the host waits for the gradients' overflow check before the optimizer.");
+}
+
+void add_gradients(Schema<FrameworkSpec>& s) {
+  s.choice("gradient_sync", &FrameworkSpec::gradient_sync,
+           {{"ddp_buckets", GradientSync::ddp_buckets}, {"fusion_buffer", GradientSync::fusion_buffer},
+            {"one_shot", GradientSync::one_shot}, {"per_tensor", GradientSync::per_tensor}},
+           "How gradients are grouped for the all-reduce.");
+  s.optional("bucket_size", &FrameworkSpec::bucket_size, kBufferSize, "ddp_buckets: a bucket closes at this size. fusion_buffer: size of the buffer.");
+  s.optional("first_bucket_size", &FrameworkSpec::first_bucket_size, kBufferSize, "ddp_buckets: the first bucket closes at this size.");
+  s.optional("fusion_cycle", &FrameworkSpec::fusion_cycle, {1e-6, 1}, "fusion_buffer: gradients that become ready within this time travel together.");
+  s.optional("overlap_gradient_sync", &FrameworkSpec::overlap_gradient_sync, "The all-reduce starts while the backward pass still runs.");
+  s.optional("half_precision_gradients", &FrameworkSpec::half_precision_gradients, "In mixed precision gradients travel as 16 bit.");
+}
+
+void add_embedding_and_input(Schema<FrameworkSpec>& s) {
+  s.optional("overlap_embedding_exchange", &FrameworkSpec::overlap_embedding_exchange, "The exchange of pooled vectors runs beside the bottom MLP.");
+  s.optional("pipeline_input_distribution", &FrameworkSpec::pipeline_input_distribution,
+             "The ids of the next batch are exchanged beside this iteration; nothing waits for them.");
+  s.optional("separate_comm_streams", &FrameworkSpec::separate_comm_streams, "All-to-all and all-reduce run on streams of their own.");
+  s.optional("input_per_sample", &FrameworkSpec::input_per_sample, {0, 1}, "Host time a sample of the input pipeline; 0: hidden.");
+  s.optional("overlap_input", &FrameworkSpec::overlap_input, "The next batch is prepared and copied while this one is computed.");
+}
+
+}  // namespace
+
+Schema<FrameworkSpec> framework_schema() {
+  Schema<FrameworkSpec> s("framework", "A training framework: host time per call, fusion, gradient bucketing, overlap.");
+  s.optional("name", &FrameworkSpec::name, "Name in reports.");
+  add_host(s);
+  add_kernels(s);
+  add_gradients(s);
+  add_embedding_and_input(s);
+  s.optional("source", &FrameworkSpec::source, "Where the figures come from.");
+  return s;
+}
+
+}  // namespace distsim

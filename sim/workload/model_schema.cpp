@@ -1,0 +1,137 @@
+#include "sim/workload/model_spec.hpp"
+
+namespace distsim {
+namespace {
+
+constexpr Range kWidth{1, 1 << 24};
+constexpr Range kLayers{1, 10'000};
+constexpr Range kRows{1, 1e13};
+constexpr Range kSize{0, 1e18};
+
+Schema<TableSpec> table_schema() {
+  Schema<TableSpec> s("table", "An embedding table, or `count` alike.");
+  s.required("rows", &TableSpec::rows, kRows, "Rows: distinct ids.");
+  s.optional("dim", &TableSpec::dim, {0, 65536}, "Elements of a row; 0: the model's embedding_dim.");
+  s.optional("pooling_factor", &TableSpec::pooling_factor, {1e-6, 1e6}, "Mean ids a sample looks up, which are summed into one vector.");
+  s.optional("alpha", &TableSpec::alpha, {-1, 10}, "Exponent of the power law of id popularity, 0 is uniform; -1: the model's index_skew.");
+  s.optional("features", &TableSpec::features, {1, 10'000},
+             "Inputs that share the table, each pooled into a vector of its own; pooling_factor is their sum.");
+  s.optional("count", &TableSpec::count, {1, 100'000}, "Number of tables like this one.");
+  return s;
+}
+
+void add_dense_part(Schema<DlrmSpec>& s) {
+  s.optional("dense_features", &DlrmSpec::dense_features, {0, 1 << 20}, "Numerical inputs of a sample.");
+  s.optional("embedding_dim", &DlrmSpec::embedding_dim, {1, 65536}, "Elements of an embedding vector.");
+  s.scalars("bottom_mlp", &DlrmSpec::bottom_mlp, kWidth, "Layer widths of the MLP over the numerical inputs; empty: they enter the interaction as they are.");
+  s.scalars("top_mlp", &DlrmSpec::top_mlp, kWidth, "Layer widths of the MLP after the interaction; the last is 1 for a click probability.");
+  s.choice("interaction", &DlrmSpec::interaction,
+           {{"dot", InteractionKind::dot}, {"dcn_v2", InteractionKind::dcn_v2}, {"concat", InteractionKind::concat}},
+           "How vectors meet: pairwise dot products, low-rank cross layers, or concatenation alone.");
+  s.optional("cross_layers", &DlrmSpec::cross_layers, {1, 1000}, "dcn_v2: number of cross layers.");
+  s.optional("cross_rank", &DlrmSpec::cross_rank, {0, 65536}, "dcn_v2: rank of a cross layer; 0: full matrix.");
+  s.optional("concat_stride", &DlrmSpec::concat_stride, {1, 65536}, "concat: average pooling of the concatenated vectors over this many neighbours.");
+}
+
+void add_embedding_part(Schema<DlrmSpec>& s) {
+  s.list("tables", &DlrmSpec::tables, table_schema(), false, 20'000);
+  s.optional("index_skew", &DlrmSpec::index_skew, {0, 10}, "Exponent of the power law of id popularity; 0 is uniform.");
+  s.choice<std::string>("embedding_dtype", &DlrmSpec::embedding_dtype, {{"fp32", "fp32"}, {"fp16", "fp16"}, {"bf16", "bf16"}}, "Storage of the tables.");
+  s.choice<std::string>("exchange_dtype", &DlrmSpec::exchange_dtype, {{"auto", "auto"}, {"fp32", "fp32"}, {"fp16", "fp16"}, {"bf16", "bf16"}},
+                        "Type of pooled vectors on the wire; auto: that of the activations.");
+  s.choice("embedding_optimizer", &DlrmSpec::embedding_optimizer,
+           {{"none", EmbeddingOptimizer::none}, {"sgd", EmbeddingOptimizer::sgd}, {"rowwise_adagrad", EmbeddingOptimizer::rowwise_adagrad},
+            {"adagrad", EmbeddingOptimizer::adagrad}, {"adam", EmbeddingOptimizer::adam}},
+           "Optimizer of the tables; none: frozen.");
+}
+
+void add_sharding_part(Schema<DlrmSpec>& s) {
+  s.choice("sharding", &DlrmSpec::sharding,
+           {{"planner", Sharding::planner}, {"table_wise", Sharding::table_wise}, {"row_wise", Sharding::row_wise},
+            {"column_wise", Sharding::column_wise}, {"data_parallel", Sharding::data_parallel}},
+           "How the tables fall on the ranks.");
+  s.optional("data_parallel_below", &DlrmSpec::data_parallel_below, kSize, "planner: smaller tables are replicated on every rank.");
+  s.optional("row_wise_above", &DlrmSpec::row_wise_above, kSize, "planner: larger tables are split by rows; 0: only those that do not fit.");
+  s.optional("column_wise_above", &DlrmSpec::column_wise_above, kSize, "planner: larger tables are split by columns; 0: never.");
+  s.scalars("placement", &DlrmSpec::placement, {0, 4e9}, "table_wise: the rank of every table.");
+  s.optional("distribute_input", &DlrmSpec::distribute_input, "Ids travel to the tables' owners; else each owner reads its own ids of the global batch.");
+}
+
+Schema<DlrmSpec> dlrm_schema() {
+  Schema<DlrmSpec> s("dlrm", "A recommender: embedding tables, MLPs and an interaction.");
+  add_dense_part(s);
+  add_embedding_part(s);
+  add_sharding_part(s);
+  return s;
+}
+
+Schema<TransformerSpec> transformer_schema() {
+  Schema<TransformerSpec> s("transformer", "A BERT or GPT-2 style transformer.");
+  s.choice<std::string>("family", &TransformerSpec::family, {{"bert", "bert"}, {"gpt", "gpt"}}, "Encoder with masked positions, or causal decoder.");
+  s.optional("layers", &TransformerSpec::layers, kLayers, "Transformer blocks.");
+  s.optional("hidden", &TransformerSpec::hidden, kWidth, "Width of the residual stream.");
+  s.optional("heads", &TransformerSpec::heads, {1, 65536}, "Attention heads; divides hidden.");
+  s.optional("ffn_hidden", &TransformerSpec::ffn_hidden, {0, 1 << 24}, "Width inside the MLP; 0: 4 x hidden.");
+  s.optional("sequence", &TransformerSpec::sequence, {1, 1 << 24}, "Tokens of a sample.");
+  s.optional("vocabulary", &TransformerSpec::vocabulary, {1, 1 << 26}, "Rows of the token embedding.");
+  s.optional("predictions", &TransformerSpec::predictions, {0, 1 << 24}, "bert: masked positions of a sample whose logits are computed; 0: all.");
+  s.optional("activation_checkpointing", &TransformerSpec::activation_checkpointing, "Blocks keep only their input and are recomputed in the backward pass.");
+  s.optional("dropout", &TransformerSpec::dropout, "Dropout after attention and MLP.");
+  s.rule([](const TransformerSpec& t) -> std::optional<std::string> {
+    if (t.hidden % t.heads == 0) return {};
+    return "hidden: found " + std::to_string(t.hidden) + ", expected a multiple of heads (" + std::to_string(t.heads) + ")";
+  });
+  return s;
+}
+
+Schema<ResnetSpec> resnet_schema() {
+  Schema<ResnetSpec> s("resnet", "A residual network for images.");
+  s.choice<std::int64_t>("depth", &ResnetSpec::depth, {{"18", 18}, {"34", 34}, {"50", 50}, {"101", 101}, {"152", 152}}, "Weighted layers.");
+  s.choice<std::string>("variant", &ResnetSpec::variant, {{"v1", "v1"}, {"v1b", "v1b"}, {"v1.5", "v1.5"}},
+                        "Which convolution of a downsampling bottleneck has the stride: v1 the first 1x1; v1.5 and v1b the 3x3.");
+  s.optional("image", &ResnetSpec::image, {32, 8192}, "Height and width of an image.");
+  s.optional("classes", &ResnetSpec::classes, kWidth, "Outputs of the classifier.");
+  s.optional("channels_last", &ResnetSpec::channels_last, "Activations are stored N, H, W, C.");
+  return s;
+}
+
+Schema<MlpSpec> mlp_schema() {
+  Schema<MlpSpec> s("mlp", "Fully connected layers.");
+  s.optional("inputs", &MlpSpec::inputs, kWidth, "Features of a sample.");
+  s.scalars("layers", &MlpSpec::layers, kWidth, "Layer widths.");
+  s.rule([](const MlpSpec& m) { return m.layers.empty() ? std::optional<std::string>("layers: found none, expected at least one") : std::nullopt; });
+  return s;
+}
+
+void add_training(Schema<ModelSpec>& s) {
+  s.optional("global_batch", &ModelSpec::global_batch, {0, 1e12}, "Samples of one optimizer step over all ranks and micro-steps.");
+  s.optional("per_gpu_batch", &ModelSpec::per_gpu_batch, {0, 1e9}, "Instead of global_batch: samples of one GPU in one micro-step.");
+  s.optional("accumulation", &ModelSpec::accumulation, {1, 1e6}, "Micro-steps whose gradients are summed before the optimizer step.");
+  s.choice("precision", &ModelSpec::precision,
+           {{"fp32", Precision::fp32}, {"tf32", Precision::tf32}, {"fp16", Precision::fp16}, {"bf16", Precision::bf16}, {"fp8", Precision::fp8}},
+           "Arithmetic; fp16, bf16 and fp8 are mixed precision with fp32 master weights.");
+  s.choice("optimizer", &ModelSpec::optimizer,
+           {{"sgd", OptimizerKind::sgd}, {"momentum", OptimizerKind::momentum}, {"adagrad", OptimizerKind::adagrad},
+            {"adam", OptimizerKind::adam}, {"lamb", OptimizerKind::lamb}, {"lars", OptimizerKind::lars}},
+           "Optimizer of the dense weights.");
+}
+
+}  // namespace
+
+Schema<ModelSpec> model_schema() {
+  Schema<ModelSpec> s("model", "What is trained.");
+  s.optional("name", &ModelSpec::name, "Name in reports.");
+  s.optional("description", &ModelSpec::description, "One sentence.");
+  s.choice("kind", &ModelSpec::kind,
+           {{"dlrm", ModelKind::dlrm}, {"resnet", ModelKind::resnet}, {"transformer", ModelKind::transformer}, {"mlp", ModelKind::mlp}},
+           "Family; it names the section below that counts.", true);
+  add_training(s);
+  s.nested("dlrm", &ModelSpec::dlrm, dlrm_schema());
+  s.nested("transformer", &ModelSpec::transformer, transformer_schema());
+  s.nested("resnet", &ModelSpec::resnet, resnet_schema());
+  s.nested("mlp", &ModelSpec::mlp, mlp_schema());
+  s.optional("source", &ModelSpec::source, "Where the figures come from.");
+  return s;
+}
+
+}  // namespace distsim
