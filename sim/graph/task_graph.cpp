@@ -75,12 +75,12 @@ Broken broken_sizes(const Collective& c, const Partition& p) {
   if (c.send_bytes.size() != c.recv_bytes.size()) return "send and receive sizes are not of one length";
   if (c.send_bytes.empty()) return {};
   if (!all_groups_have(p, c.send_bytes.size())) return "sizes for " + std::to_string(c.send_bytes.size()) + " members do not fit the groups";
-  std::int64_t balance = 0;  // wraps at worst for sizes that no memory holds
+  std::uint64_t balance = 0;  // unsigned, so that absurd sizes wrap instead of overflowing
   for (std::size_t i = 0; i < c.send_bytes.size(); ++i) {
     if (c.send_bytes[i] < 0 || c.recv_bytes[i] < 0) return "negative size of member " + std::to_string(i);
-    balance += c.send_bytes[i] - c.recv_bytes[i];
+    balance += static_cast<std::uint64_t>(c.send_bytes[i]) - static_cast<std::uint64_t>(c.recv_bytes[i]);
   }
-  if (balance != 0) return "members send " + std::to_string(balance) + " bytes more than they receive";
+  if (balance != 0) return "members send " + std::to_string(static_cast<std::int64_t>(balance)) + " bytes more than they receive";
   return {};
 }
 
@@ -95,15 +95,26 @@ Broken broken_collective(const TaskGraph& g, const Task& task) {
   return broken_sizes(std::get<Collective>(g.ops[task.first_op]), g.partitions[task.partition]);
 }
 
-Broken broken_variants(const TaskGraph& g, const Task& task) {
+/// Number of variants that a table of ranks asks for; its length is checked too.
+struct TableNeed {
+  std::size_t ranks = 0;
+  std::uint32_t variants = 0;
+};
+
+std::vector<TableNeed> needs_of(const std::vector<std::vector<std::uint32_t>>& tables) {
+  std::vector<TableNeed> needs;
+  for (const auto& table : tables) needs.push_back({table.size(), table.empty() ? 0 : *std::max_element(table.begin(), table.end()) + 1});
+  return needs;
+}
+
+Broken broken_variants(const TaskGraph& g, const Task& task, const std::vector<TableNeed>& needs) {
   if (task.variants == 0 || std::uint64_t{task.first_op.value()} + task.variants > g.ops.size()) return "no ops";
   if (task.rank_table == Task::kUniform) return task.variants == 1 ? Broken() : Broken("several ops and no table of ranks");
-  const auto& table = g.rank_tables[task.rank_table];
-  if (table.size() != g.ranks) return "table of " + std::to_string(table.size()) + " ranks, expected " + std::to_string(g.ranks);
-  for (std::uint32_t rank = 0; rank < g.ranks; ++rank) {
-    if (table[rank] >= task.variants) {
-      return "rank " + std::to_string(rank) + " runs op " + std::to_string(table[rank]) + " of " + std::to_string(task.variants);
-    }
+  if (task.rank_table >= needs.size()) return "no such table of ranks";
+  const TableNeed& need = needs[task.rank_table];
+  if (need.ranks != g.ranks) return "table of " + std::to_string(need.ranks) + " ranks, expected " + std::to_string(g.ranks);
+  if (need.variants > task.variants) {
+    return "a rank runs op " + std::to_string(need.variants - 1) + ", the last is " + std::to_string(task.variants - 1);
   }
   return {};
 }
@@ -115,19 +126,10 @@ Broken broken_dependencies(const TaskGraph& g, TaskId t) {
   return {};
 }
 
-Broken broken_task(const TaskGraph& g, TaskId t) {
+Broken broken_task(const TaskGraph& g, TaskId t, const std::vector<TableNeed>& needs) {
   if (auto broken = broken_dependencies(g, t)) return broken;
-  if (auto broken = broken_variants(g, g.tasks[t])) return broken;
+  if (auto broken = broken_variants(g, g.tasks[t], needs)) return broken;
   return broken_collective(g, g.tasks[t]);
-}
-
-/// Index of an equal element, or of the copy added at the end.
-template <class T>
-std::uint32_t find_or_add(std::vector<T>& items, T item) {
-  const auto found = std::find(items.begin(), items.end(), item);
-  const auto index = static_cast<std::uint32_t>(found - items.begin());
-  if (found == items.end()) items.push_back(std::move(item));
-  return index;
 }
 
 }  // namespace
@@ -161,11 +163,23 @@ TaskId TaskGraphBuilder::add(std::string_view name, const Options& options, Op o
   return push(name, options, std::move(one), deps);
 }
 
+std::uint32_t TaskGraphBuilder::add_rank_table(std::vector<std::uint32_t> variant_of_rank) {
+  const auto found = std::find(graph_.rank_tables.begin(), graph_.rank_tables.end(), variant_of_rank);
+  const auto index = static_cast<std::uint32_t>(found - graph_.rank_tables.begin());
+  if (found == graph_.rank_tables.end()) graph_.rank_tables.push_back(std::move(variant_of_rank));
+  return index;
+}
+
+TaskId TaskGraphBuilder::add_per_rank(std::string_view name, const Options& options, std::vector<Op> variants, std::uint32_t rank_table,
+                                      std::span<const TaskId> deps) {
+  const TaskId task = push(name, options, std::move(variants), deps);
+  graph_.tasks[task].rank_table = rank_table;
+  return task;
+}
+
 TaskId TaskGraphBuilder::add_per_rank(std::string_view name, const Options& options, std::vector<Op> variants,
                                       std::vector<std::uint32_t> variant_of_rank, std::span<const TaskId> deps) {
-  const TaskId task = push(name, options, std::move(variants), deps);
-  graph_.tasks[task].rank_table = find_or_add(graph_.rank_tables, std::move(variant_of_rank));
-  return task;
+  return add_per_rank(name, options, std::move(variants), add_rank_table(std::move(variant_of_rank)), deps);
 }
 
 TaskId TaskGraphBuilder::add_collective(std::string_view name, const Options& options, Collective collective, const Partition& partition,
@@ -183,8 +197,9 @@ Result<TaskGraph> TaskGraphBuilder::finish() && {
   for (const Partition& p : graph_.partitions) {
     if (const auto broken = broken_partition(p, graph_.ranks)) return Error{"groups of a collective: " + *broken, "", ""};
   }
+  const std::vector<TableNeed> needs = needs_of(graph_.rank_tables);
   for (std::uint32_t t = 0; t < graph_.tasks.size(); ++t) {
-    if (const auto broken = broken_task(graph_, TaskId(t))) {
+    if (const auto broken = broken_task(graph_, TaskId(t), needs)) {
       return Error{"task " + std::to_string(t) + " '" + graph_.names[graph_.tasks[TaskId(t)].name] + "': " + *broken, "", ""};
     }
   }

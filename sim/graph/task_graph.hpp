@@ -86,7 +86,12 @@ class TaskGraphBuilder {
 
   /// One op, the same on all ranks.
   TaskId add(std::string_view name, const Options& options, Op op, std::span<const TaskId> deps = {});
-  /// Ranks differ: rank r runs variants[variant_of_rank[r]]. Equal tables are stored once.
+  /// A table of ranks for add_per_rank: rank r runs variant `variant_of_rank[r]`. Equal tables are stored once.
+  std::uint32_t add_rank_table(std::vector<std::uint32_t> variant_of_rank);
+  /// Ranks differ: rank r runs variants[table[r]], by a table that is already there.
+  TaskId add_per_rank(std::string_view name, const Options& options, std::vector<Op> variants, std::uint32_t rank_table,
+                      std::span<const TaskId> deps = {});
+  /// The same with the table itself.
   TaskId add_per_rank(std::string_view name, const Options& options, std::vector<Op> variants, std::vector<std::uint32_t> variant_of_rank,
                       std::span<const TaskId> deps = {});
   /// A collective over every group of the partition.
