@@ -98,12 +98,15 @@ Broken broken_collective(const TaskGraph& g, const Task& task) {
 /// Number of variants that a table of ranks asks for; its length is checked too.
 struct TableNeed {
   std::size_t ranks = 0;
-  std::uint32_t variants = 0;
+  std::uint64_t variants = 0;
 };
 
 std::vector<TableNeed> needs_of(const std::vector<std::vector<std::uint32_t>>& tables) {
   std::vector<TableNeed> needs;
-  for (const auto& table : tables) needs.push_back({table.size(), table.empty() ? 0 : *std::max_element(table.begin(), table.end()) + 1});
+  for (const auto& table : tables) {
+    const std::uint64_t variants = table.empty() ? 0 : std::uint64_t{*std::max_element(table.begin(), table.end())} + 1;
+    needs.push_back({table.size(), variants});
+  }
   return needs;
 }
 

@@ -1,0 +1,105 @@
+#include "sim/workload/gradient_sync.hpp"
+
+#include <algorithm>
+#include <ranges>
+
+namespace distsim {
+namespace {
+
+/// Nominal rate of a backward pass, only to see which gradients fall into one cycle of a fusion buffer: around half of an A100's peak.
+double nominal_flops_per_second(const Numerics& n) {
+  if (n.mixed) return 80e12;
+  return n.matrix == DType::tf32 ? 45e12 : 12e12;
+}
+
+std::uint16_t capped(std::int64_t n) { return static_cast<std::uint16_t>(std::min<std::int64_t>(n, 0xFFFF)); }
+
+/// Kernels and framework calls of an optimizer that goes tensor by tensor.
+int calls_per_tensor(OptimizerKind kind) {
+  switch (kind) {
+    case OptimizerKind::sgd: return 1;       // p -= lr g
+    case OptimizerKind::momentum: return 3;  // weight decay, momentum, p -= lr m
+    case OptimizerKind::adagrad: return 3;
+    case OptimizerKind::adam: return 5;
+    case OptimizerKind::lamb: return 9;      // two moments, update, two norms, ratio, step
+    case OptimizerKind::lars: return 6;
+  }
+  return 1;
+}
+
+Dispatch optimizer_dispatch(OptimizerKind kind, std::int64_t tensors, bool fused) {
+  if (!fused) return {capped(tensors * calls_per_tensor(kind)), capped(tensors * calls_per_tensor(kind))};
+  const std::int64_t passes = kind == OptimizerKind::lamb || kind == OptimizerKind::lars ? 4 : 1;
+  return {capped(passes), capped(passes * (1 + tensors / 100))};  // a multi-tensor kernel takes about 100 tensors
+}
+
+}  // namespace
+
+void append_gradients(std::vector<PendingGradient>& out, const std::vector<Layer>& layers) {
+  double flops = out.empty() ? 0 : out.back().flops_before;
+  for (const Layer& layer : std::views::reverse(layers)) {
+    flops += matrix_flops(layer.backward);
+    for (const Parameter& p : std::views::reverse(layer.parameters)) out.push_back({p.elements, flops});
+  }
+}
+
+GradientSynchronizer::GradientSynchronizer(Iteration& iteration, const std::vector<PendingGradient>& gradients)
+    : iteration_(iteration), tensors_(gradients.size()) {
+  if (iteration.ranks() == 1) return;
+  const double rate = nominal_flops_per_second(iteration.numerics());
+  std::vector<ReadyGradient> in_order;
+  for (const PendingGradient& g : gradients) in_order.push_back({g.elements * size_of(iteration.numerics().gradient), g.flops_before / rate});
+  buckets_ = gradient_buckets(in_order, iteration.framework());
+}
+
+void GradientSynchronizer::ready(std::size_t tensors) {
+  ready_ += tensors;
+  CHECK(ready_ <= tensors_) << ready_ << " gradients ready of " << tensors_;
+  if (iteration_.framework().overlap_gradient_sync) send_full_buckets();
+}
+
+void GradientSynchronizer::send_full_buckets() {
+  while (sent_ < buckets_.size() && buckets_[sent_].last <= ready_) send(sent_++);
+}
+
+void GradientSynchronizer::send(std::size_t index) {
+  const GradientBucket& bucket = buckets_[index];
+  const Numerics& n = iteration_.numerics();
+  const std::uint16_t tensors = capped(bucket.last - bucket.first);
+  const std::string name = "gradients.bucket" + std::to_string(index);
+  // Scale by 1/ranks into the bucket: one small kernel a tensor.
+  iteration_.add(name + ".fill", {Stream::compute, Phase::gradient_sync, {1, tensors}},
+                 {Elementwise{bucket.bytes / size_of(n.gradient), 1, 1, 1, n.gradient}});
+  Collective sum;
+  sum.kind = CollectiveKind::all_reduce;
+  sum.bytes = bucket.bytes;
+  sum.dtype = n.gradient;
+  last_ = iteration_.add_collective(name + ".all_reduce", iteration_.gradient_stream(), Phase::gradient_sync, std::move(sum), iteration_.world());
+}
+
+void GradientSynchronizer::finish() {
+  CHECK(ready_ == tensors_) << ready_ << " gradients ready of " << tensors_;
+  send_full_buckets();
+  iteration_.compute_waits_for(last_);
+}
+
+void add_optimizer(Iteration& iteration, OptimizerKind kind, std::int64_t parameters, std::int64_t tensors, bool fp16) {
+  const Numerics& n = iteration.numerics();
+  const FrameworkSpec& f = iteration.framework();
+  if (parameters == 0) return;
+  if (fp16 && f.loss_scale_sync) {
+    const std::uint16_t kernels = capped(1 + tensors / 100);
+    iteration.add("optimizer.unscale", {Stream::compute, Phase::optimizer, {2, kernels}}, {Elementwise{parameters, 1, 1, 2, n.gradient}});
+    TaskGraphBuilder::Options check{Stream::compute, Phase::optimizer, {1, 1}, true};
+    iteration.add("optimizer.overflow_check", check, {Copy{CopyKind::d2h, 4}});
+  }
+  Optimizer update;
+  update.kind = kind;
+  update.parameters = parameters;
+  update.tensors = tensors;
+  update.gradient = n.gradient;
+  update.master_weights = n.mixed && !f.cast_weights;
+  iteration.add("optimizer.update", {Stream::compute, Phase::optimizer, optimizer_dispatch(kind, tensors, f.fused_optimizer)}, {update});
+}
+
+}  // namespace distsim

@@ -1,0 +1,75 @@
+#include "sim/workload/iteration.hpp"
+
+#include <utility>
+
+namespace distsim {
+
+LayerStack::LayerStack(const LayerFactory& factory, const SampleSplit& split) {
+  for (const std::int64_t samples : split.sizes()) by_size.push_back(factory(samples));
+}
+
+Iteration::Iteration(std::uint32_t ranks, const FrameworkSpec& framework, const Numerics& numerics)
+    : ranks_(ranks), framework_(framework), numerics_(numerics), graph_(ranks) {}
+
+TaskId Iteration::add(std::string_view name, const TaskGraphBuilder::Options& options, std::vector<Op> ops, std::uint32_t rank_table,
+                      std::vector<TaskId> deps) {
+  const bool on_compute = options.stream == Stream::compute;
+  if (on_compute) {
+    deps.insert(deps.end(), compute_waits_.begin(), compute_waits_.end());
+    compute_waits_.clear();
+  }
+  TaskId task;
+  if (ops.size() == 1) {
+    task = graph_.add(name, options, std::move(ops.front()), deps);
+  } else {
+    task = graph_.add_per_rank(name, options, std::move(ops), rank_table, deps);
+  }
+  if (on_compute) last_compute_ = task;
+  return task;
+}
+
+std::uint32_t Iteration::table_of(const SampleSplit& split) {
+  return split.uniform() ? Task::kUniform : graph_.add_rank_table(split.variant_of_rank());
+}
+
+TaskId Iteration::add_collective(std::string_view name, Stream stream, Phase phase, Collective collective, const Partition& groups,
+                                 std::vector<TaskId> deps) {
+  if (ranks_ == 1) return {};
+  if (last_compute_.valid()) deps.push_back(last_compute_);
+  return graph_.add_collective(name, {stream, phase, {1, 1}}, std::move(collective), groups, deps);
+}
+
+void Iteration::compute_waits_for(TaskId task) {
+  if (task.valid()) compute_waits_.push_back(task);
+}
+
+void Iteration::add_ops(const LayerStack& stack, std::size_t index, const SampleSplit& split, Phase phase, bool backward) {
+  const auto ops_of = [&](std::size_t size) -> const std::vector<LayerOp>& {
+    const Layer& layer = stack.by_size[size][index];
+    return backward ? layer.backward : layer.forward;
+  };
+  const std::uint32_t table = stack.by_size.size() > 1 ? table_of(split) : Task::kUniform;
+  for (std::size_t i = 0; i < ops_of(0).size(); ++i) {
+    std::vector<Op> variants;
+    for (std::size_t size = 0; size < stack.by_size.size(); ++size) {
+      CHECK(ops_of(size).size() == ops_of(0).size()) << "layers of different sizes differ in kind";
+      variants.push_back(ops_of(size)[i].op);
+    }
+    const LayerOp& op = ops_of(0)[i];
+    add(op.name, {Stream::compute, phase, op.dispatch}, std::move(variants), table);
+  }
+}
+
+void Iteration::add_forward(const LayerStack& stack, std::size_t index, const SampleSplit& split, Phase phase) {
+  add_ops(stack, index, split, phase, false);
+}
+
+void Iteration::add_backward(const LayerStack& stack, std::size_t index, const SampleSplit& split) {
+  add_ops(stack, index, split, Phase::backward, true);
+}
+
+void Iteration::add_forward(const LayerStack& stack, const SampleSplit& split) {
+  for (std::size_t i = 0; i < stack.depth(); ++i) add_forward(stack, i, split);
+}
+
+}  // namespace distsim

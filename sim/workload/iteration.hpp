@@ -1,0 +1,71 @@
+// Iteration: writes the tasks of one training iteration into a TaskGraph, stream by stream. Tasks of one stream run in the order in which they are
+// added, so dependencies are given between streams only.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/graph/task_graph.hpp"
+#include "sim/workload/layer.hpp"
+#include "sim/workload/samples.hpp"
+
+namespace distsim {
+
+/// One layer stack for each size of a SampleSplit (one or two); they differ in shapes alone.
+struct LayerStack {
+  std::vector<std::vector<Layer>> by_size;
+  LayerStack() = default;
+  LayerStack(const LayerFactory& factory, const SampleSplit& split);
+  const std::vector<Layer>& largest() const { return by_size.front(); }
+  std::size_t depth() const { return by_size.empty() ? 0 : by_size.front().size(); }
+};
+
+class Iteration {
+ public:
+  Iteration(std::uint32_t ranks, const FrameworkSpec& framework, const Numerics& numerics);
+
+  std::uint32_t ranks() const { return ranks_; }
+  const FrameworkSpec& framework() const { return framework_; }
+  const Numerics& numerics() const { return numerics_; }
+  LayerContext context() const { return {numerics_, &framework_}; }
+
+  /// Adds a task; on the compute stream it first waits for everything named by compute_waits_for. `ops` has one op for each variant of the
+  /// table, or a single one for all ranks.
+  TaskId add(std::string_view name, const TaskGraphBuilder::Options& options, std::vector<Op> ops, std::uint32_t rank_table = Task::kUniform,
+             std::vector<TaskId> deps = {});
+  /// Table of ranks for a split of samples (kUniform where all ranks take as many).
+  std::uint32_t table_of(const SampleSplit& split);
+  std::uint32_t table_of(std::vector<std::uint32_t> variant_of_rank) { return graph_.add_rank_table(std::move(variant_of_rank)); }
+
+  /// A collective on a communication stream, after the last compute task and `deps`. With one rank there is none: returns an invalid id.
+  TaskId add_collective(std::string_view name, Stream stream, Phase phase, Collective collective, const Partition& groups, std::vector<TaskId> deps = {});
+
+  /// Forward or backward ops of layer `index` of a stack, on every rank.
+  void add_forward(const LayerStack& stack, std::size_t index, const SampleSplit& split, Phase phase = Phase::forward);
+  void add_backward(const LayerStack& stack, std::size_t index, const SampleSplit& split);
+  void add_forward(const LayerStack& stack, const SampleSplit& split);
+
+  /// The next compute task waits for `task`; invalid ids are ignored.
+  void compute_waits_for(TaskId task);
+  TaskId last_compute() const { return last_compute_; }
+
+  Stream exchange_stream() const { return Stream::comm; }
+  Stream gradient_stream() const { return framework_.separate_comm_streams ? Stream::comm2 : Stream::comm; }
+  Partition world() const { return Partition::strided(ranks_, 1); }
+
+  Result<TaskGraph> finish() && { return std::move(graph_).finish(); }
+
+ private:
+  void add_ops(const LayerStack& stack, std::size_t index, const SampleSplit& split, Phase phase, bool backward);
+
+  std::uint32_t ranks_;
+  const FrameworkSpec& framework_;
+  Numerics numerics_;
+  TaskGraphBuilder graph_;
+  TaskId last_compute_;
+  std::vector<TaskId> compute_waits_;
+};
+
+}  // namespace distsim
