@@ -1,0 +1,59 @@
+# Sourced by ./distsim and ./run_tests: what a Debian or Ubuntu machine needs, and how it is built. Not to be run by itself.
+# Messages go to standard error, so that standard output stays the program's own.
+
+packages_to_run="g++ cmake ninja-build protobuf-compiler libprotobuf-dev libyaml-cpp-dev nlohmann-json3-dev libcli11-dev libspdlog-dev libfmt-dev zlib1g-dev"
+packages_to_test="$packages_to_run libgtest-dev libgmock-dev libbenchmark-dev openmpi-bin libopenmpi-dev ccache mold python3"
+
+say() { printf '%s\n' "distsim: $*" >&2; }
+
+# Names of the packages in "$@" that are not installed.
+missing_packages() {
+  for package in "$@"; do
+    dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q '^install ok installed$' || printf '%s ' "$package"
+  done
+}
+
+# Runs "$@" as root: as it is, through sudo, or not at all.
+as_root() {
+  if [ "$(id -u)" = 0 ]; then "$@"
+  elif command -v sudo >/dev/null 2>&1; then sudo "$@"
+  else say "root rights are needed for: $*"; return 1
+  fi
+}
+
+# install_packages NAME...: installs what is missing with apt, saying what and why. Elsewhere, says what to install.
+install_packages() {
+  if ! command -v dpkg-query >/dev/null 2>&1; then
+    say "not a Debian or Ubuntu machine: please see that these are installed: $*"
+    return 0
+  fi
+  missing=$(missing_packages "$@")
+  [ -n "$missing" ] || return 0
+  say "installing $missing(once)"
+  log=$(mktemp)
+  # shellcheck disable=SC2086  # one word a package
+  if ! { as_root env DEBIAN_FRONTEND=noninteractive apt-get update -qq &&
+         as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing; } >"$log" 2>&1; then
+    tail -n 15 "$log" >&2
+    say "apt could not install $missing"
+    rm -f "$log"
+    return 1
+  fi
+  rm -f "$log"
+}
+
+# build PRESET TARGET...: configures where needed and builds; the log is shown only when it fails.
+build() {
+  preset=$1; shift
+  folder=build
+  [ "$preset" = asan ] && folder=build/asan
+  mkdir -p "$folder"
+  log="$folder/build.log"
+  if ! cmake --preset "$preset" >"$log" 2>&1; then
+    tail -n 30 "$log" >&2; say "configuring failed (all of it: $log)"; return 1
+  fi
+  grep -E 'left out' "$log" >&2 || true
+  if ! cmake --build "$folder" ${1:+--target "$@"} >>"$log" 2>&1; then
+    grep -E -m 20 'error|FAILED|Error' "$log" >&2; say "building failed (all of it: $log)"; return 1
+  fi
+}

@@ -1,0 +1,64 @@
+#include "sim/app/case_experiment.hpp"
+
+#include <regex>
+
+namespace distsim {
+namespace {
+
+/// GPT of Megatron-LM: tied embeddings, vocabulary of GPT-2 padded to a multiple of 128, activation checkpointing.
+ModelSpec megatron_gpt(const std::smatch& ids) {
+  ModelSpec m;
+  m.name = ids[0];
+  m.kind = ModelKind::transformer;
+  m.optimizer = OptimizerKind::adam;
+  m.transformer.family = "gpt";
+  m.transformer.hidden = std::stoll(ids[1]);
+  m.transformer.layers = std::stoll(ids[2]);
+  m.transformer.heads = std::stoll(ids[3]);
+  m.transformer.sequence = std::stoll(ids[4]);
+  m.transformer.vocabulary = 50304;
+  m.transformer.activation_checkpointing = true;
+  return m;
+}
+
+}  // namespace
+
+Result<ModelSpec> model_by_id(const std::string& id) {
+  static const std::regex gpt("gpt_h([0-9]{1,6})_l([0-9]{1,4})_a([0-9]{1,4})_s([0-9]{1,6})");
+  std::smatch match;
+  if (std::regex_match(id, match, gpt)) return megatron_gpt(match);
+  return load_model(id);
+}
+
+Result<Precision> parse_precision(const std::string& text, const DeviceSpec& device) {
+  const bool open = text.starts_with("FP32/TF32");
+  if (open) return device.peak.contains("tf32") ? Precision::tf32 : Precision::fp32;
+  if (text.starts_with("FP16") || text == "fp16") return Precision::fp16;
+  if (text.starts_with("BF16") || text == "bf16") return Precision::bf16;
+  if (text.starts_with("FP8") || text == "fp8") return Precision::fp8;
+  if (text.starts_with("TF32") || text == "tf32") return Precision::tf32;
+  if (text.starts_with("FP32") || text == "fp32") return Precision::fp32;
+  return Error{"precision: found '" + text + "', expected FP32, TF32, FP16, BF16 or FP8", "", ""};
+}
+
+Result<Experiment> experiment_of(const MeasuredCase& c) {
+  if (c.nodes < 1 || c.gpus < c.nodes || c.gpus % c.nodes != 0) {
+    return Error{"gpus: found " + std::to_string(c.gpus) + " on " + std::to_string(c.nodes) + " nodes, expected the same number on each", "", ""};
+  }
+  Experiment e;
+  e.title = c.case_id;
+  TRY_ASSIGN(e.cluster, load_system(c.system_id));
+  TRY_ASSIGN(e.device, load_device(e.cluster.device));
+  TRY_ASSIGN(e.model, model_by_id(c.model_id));
+  TRY_ASSIGN(e.framework, load_framework(c.framework_id));
+  TRY_ASSIGN(e.model.precision, parse_precision(c.precision, e.device));
+  e.cluster.nodes = c.nodes;
+  e.cluster.gpus_per_node = c.gpus / c.nodes;
+  e.model.global_batch = c.global_batch;
+  e.model.per_gpu_batch = 0;
+  e.model.accumulation = c.accumulation;
+  e.collectives.curve_dir = curve_folder();
+  return e;
+}
+
+}  // namespace distsim

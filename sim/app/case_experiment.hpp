@@ -1,0 +1,19 @@
+// case_experiment: a measured case -> an Experiment, by the ids of its row alone.
+#pragma once
+
+#include "sim/app/config.hpp"
+#include "sim/app/validate.hpp"
+
+namespace distsim {
+
+/// Looks up configs/systems, models and frameworks by the row's ids and applies its counts, batch and precision.
+Result<Experiment> experiment_of(const MeasuredCase& measured);
+
+/// "FP16 mixed", "TF32", "FP32/TF32 (not stated)", ... A precision that is not stated is what the framework takes by default on that device: tf32 where the
+/// device has it, else fp32.
+Result<Precision> parse_precision(const std::string& text, const DeviceSpec& device);
+
+/// ModelSpec of an id: a file of configs/models, or a parametric id such as gpt_h1024_l16_a16_s1024 (hidden, layers, heads, sequence).
+Result<ModelSpec> model_by_id(const std::string& id);
+
+}  // namespace distsim

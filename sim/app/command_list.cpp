@@ -1,0 +1,108 @@
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <memory>
+
+#include "collectives/collective_models.hpp"
+#include "opmodels/op_models.hpp"
+#include "sim/app/commands.hpp"
+#include "sim/app/config.hpp"
+#include "sim/app/output.hpp"
+#include "sim/app/reference.hpp"
+#include "sim/workload/registry.hpp"
+
+namespace distsim {
+namespace {
+
+std::string entry(std::string_view name, std::string_view sentence) { return fmt::format("{:<36} {}\n", name, sentence); }
+
+std::string gb(Bytes b) { return format_quantity(static_cast<double>(b.value()), Dimension::bytes); }
+
+Result<std::string> list_devices() {
+  std::string out;
+  for (const auto& name : names_in("devices")) {
+    TRY_ASSIGN(const DeviceSpec d, load_device(name));
+    out += entry(name, fmt::format("{}, {} SMs, {} at {}", d.architecture, d.sm_count, gb(d.hbm.capacity),
+                                   format_quantity(d.hbm.bandwidth.value(), Dimension::bytes_per_second)));
+  }
+  return out;
+}
+
+Result<std::string> list_systems() {
+  std::string out;
+  for (const auto& name : names_in("systems")) {
+    TRY_ASSIGN(const ClusterSpec c, load_system(name));
+    out += entry(name, c.description);
+  }
+  return out;
+}
+
+Result<std::string> list_models() {
+  std::string out = "Kinds (model.kind):\n";
+  for (const auto& kind : workload_registry()) out += "  " + entry(kind.name, kind.sentence);
+  out += "\nFiles (model.name):\n";
+  for (const auto& name : names_in("models")) {
+    TRY_ASSIGN(const ModelSpec m, load_model(name));
+    out += "  " + entry(name, m.description);
+  }
+  return out;
+}
+
+Result<std::string> list_frameworks() {
+  std::string out;
+  for (const auto& name : names_in("frameworks")) {
+    TRY_ASSIGN(const FrameworkSpec f, load_framework(name));
+    out += entry(name, f.source);
+  }
+  return out;
+}
+
+Result<std::string> list_collectives() {
+  std::string out;
+  for (const auto& c : collective_registry()) out += entry(c.name, c.sentence);
+  return out;
+}
+
+Result<std::string> list_ops() {
+  std::string out;
+  for (const auto& o : op_model_registry()) out += entry(o.kind, o.sentence);
+  return out;
+}
+
+Result<std::string> list_traces() {
+  return entry("chrome_trace (write)", "Chrome trace-event JSON, plain or .gz, as Perfetto opens it: --timeline FILE");
+}
+
+struct Listing { const char* what; Result<std::string> (*list)(); };
+constexpr Listing kListings[] = {{"devices", list_devices}, {"systems", list_systems}, {"models", list_models}, {"frameworks", list_frameworks},
+                                 {"collectives", list_collectives}, {"ops", list_ops}, {"traces", list_traces}};
+
+std::vector<std::string> listing_names() {
+  std::vector<std::string> names;
+  for (const auto& l : kListings) names.emplace_back(l.what);
+  names.emplace_back("config");
+  return names;
+}
+
+struct ListFlags { std::string what; bool markdown = false; };
+
+Result<void> run(const ListFlags& flags) {
+  for (const auto& l : kListings) {
+    if (flags.what != l.what) continue;
+    TRY_ASSIGN(const std::string text, l.list());
+    return print(text);
+  }
+  return print(flags.markdown ? reference_markdown() : reference_text());
+}
+
+}  // namespace
+
+void add_list(CLI::App& app, Action& action) {
+  auto flags = std::make_shared<ListFlags>();
+  CLI::App* sub = app.add_subcommand("list", "What there is: devices, systems, models, frameworks, collectives, ops, traces, and every config key");
+  sub->add_option("what", flags->what, "devices, systems, models, frameworks, collectives, ops, traces or config")
+      ->required()->check(CLI::IsMember(listing_names()));
+  sub->add_flag("--markdown", flags->markdown, "config: as Markdown, the source of docs/config_reference.md");
+  sub->callback([flags, &action] { action = [flags] { return run(*flags); }; });
+}
+
+}  // namespace distsim

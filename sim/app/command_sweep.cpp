@@ -1,0 +1,56 @@
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "sim/app/commands.hpp"
+#include "sim/app/output.hpp"
+#include "sim/app/sweep.hpp"
+
+namespace distsim {
+namespace {
+
+struct SweepFlags {
+  std::string config, csv, scaling = "strong";
+  std::vector<std::string> sets;
+  unsigned jobs = 1;
+};
+
+Result<SweepRequest> request_of(const SweepFlags& flags) {
+  SweepRequest request{flags.config, {}, {}, flags.scaling == "weak" ? Scaling::weak : Scaling::strong, flags.jobs};
+  for (const auto& text : flags.sets) {
+    TRY_ASSIGN(SweepAxis axis, parse_axis(text));
+    if (axis.values.size() == 1) request.sets.push_back(text);
+    else request.axes.push_back(std::move(axis));
+  }
+  return request;
+}
+
+Result<void> run(const SweepFlags& flags) {
+  TRY(check_outputs({{"--csv", flags.csv}}));
+  TRY_ASSIGN(const SweepRequest request, request_of(flags));
+  std::size_t total = 1;
+  for (const auto& axis : request.axes) total *= axis.values.size();
+  std::vector<SweepPoint> points;
+  {
+    Progress progress("distsim sweep:", total);
+    TRY_ASSIGN(points, sweep(request, [&] { progress.advance(); }));
+  }
+  if (!flags.csv.empty()) TRY(write_file_atomically(flags.csv, sweep_csv(request, points)));
+  return flags.csv == "-" ? Result<void>() : print(sweep_table(request, points));
+}
+
+}  // namespace
+
+void add_sweep(CLI::App& app, Action& action) {
+  auto flags = std::make_shared<SweepFlags>();
+  CLI::App* sub = app.add_subcommand("sweep", "Predict every combination of some keys' values: node counts, batch sizes, NICs, sharding");
+  sub->add_option("--config", flags->config, "Experiment file")->required();
+  sub->add_option("--set", flags->sets, "KEY=V1,V2,... (swept) or KEY=VALUE (fixed); may be repeated, the first list varies slowest")
+      ->allow_extra_args(false)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  sub->add_option("--scaling", flags->scaling, "strong: the global batch stays; weak: the samples per GPU of the first point stay")
+      ->check(CLI::IsMember({"strong", "weak"}));
+  sub->add_option("--jobs", flags->jobs, "Threads")->check(CLI::Range(1u, 256u));
+  sub->add_option("--csv", flags->csv, "Write the full table as CSV; - is standard output");
+  sub->callback([flags, &action] { action = [flags] { return run(*flags); }; });
+}
+
+}  // namespace distsim

@@ -1,0 +1,75 @@
+#include "base/csv.hpp"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+namespace distsim {
+namespace {
+
+using Row = std::vector<std::string>;
+
+std::vector<Row> rows_of(const std::string& text) {
+  std::istringstream in(text);
+  CsvReader reader = CsvReader::open(in, "f.csv").value();
+  std::vector<Row> rows{reader.header()};
+  while (auto row = reader.next().value()) rows.push_back(*row);
+  return rows;
+}
+
+std::string error_of(const std::string& text) {
+  std::istringstream in(text);
+  Result<CsvReader> reader = CsvReader::open(in, "f.csv");
+  if (!reader) return reader.error().text();
+  for (;;) {
+    const auto row = reader->next();
+    if (!row) return row.error().text();
+    if (!*row) return "";
+  }
+}
+
+TEST(Csv, PlainQuotedAndEmptyFields) {
+  EXPECT_EQ(rows_of("a,b,c\n1,\"x, \"\"y\"\"\",\n"), (std::vector<Row>{{"a", "b", "c"}, {"1", "x, \"y\"", ""}}));
+}
+
+TEST(Csv, ByteOrderMarkCrlfAndNoLastLineFeed) {
+  EXPECT_EQ(rows_of("\xEF\xBB\xBF" "a,b\r\n1,2\r\n3,4"), (std::vector<Row>{{"a", "b"}, {"1", "2"}, {"3", "4"}}));
+}
+
+TEST(Csv, LineBreaksInQuotesAndEmptyLines) {
+  EXPECT_EQ(rows_of("a,b\n\n\"x\ny\",2\n\n"), (std::vector<Row>{{"a", "b"}, {"x\ny", "2"}}));
+}
+
+TEST(Csv, PositionCountsPhysicalLines) {
+  std::istringstream in("a\n\"x\ny\"\nz\n");
+  CsvReader reader = CsvReader::open(in, "f.csv").value();
+  EXPECT_TRUE(reader.next().value());
+  EXPECT_EQ(reader.position(), "f.csv:2");
+  EXPECT_TRUE(reader.next().value());
+  EXPECT_EQ(reader.position(), "f.csv:4");
+}
+
+TEST(Csv, RefusesWithTheLine) {
+  EXPECT_EQ(error_of(""), "f.csv: found an empty file, expected a CSV header");
+  EXPECT_EQ(error_of("a,b,a\n"), "f.csv:1: column 'a' stands twice in the header");
+  EXPECT_EQ(error_of("a,b\n1,2\n1\n"), "f.csv:3: found 1 fields, expected 2 as in the header");
+  EXPECT_EQ(error_of("a\n\"open\n"), "f.csv:2: found the end of the file inside a quoted field");
+  EXPECT_NE(error_of(std::string("a\n\0\n", 4)), "");
+  EXPECT_NE(error_of("a\n\"" + std::string(2 << 20, 'x')), "");
+  EXPECT_NE(error_of("\xEF\xBBz"), "");
+}
+
+TEST(Csv, MissingColumnSuggestsTheNearest) {
+  std::istringstream in("latency_us,gpu\n");
+  const CsvReader reader = CsvReader::open(in, "f.csv").value();
+  EXPECT_EQ(reader.require("gpu").value(), 1u);
+  EXPECT_NE(reader.require("latency_ms").error().text().find("latency_us"), std::string::npos);
+}
+
+TEST(Csv, WhatIsWrittenIsReadBack) {
+  const Row fields{"plain", "", "a,b", "say \"x\"", "two\nlines", " spaces "};
+  EXPECT_EQ(rows_of("1,2,3,4,5,6\n" + csv_line(fields))[1], fields);
+}
+
+}  // namespace
+}  // namespace distsim

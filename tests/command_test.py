@@ -1,0 +1,205 @@
+#!/usr/bin/env python3
+"""The command as a user calls it: what it prints, what it writes, and one clear line for everything that is wrong."""
+import csv
+import gzip
+import io
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BINARY = sys.argv.pop(1)
+FLAGSHIP = str(ROOT / "configs/dgx_a100_4node.yaml")
+
+
+def run(*args, cwd=None):
+    return subprocess.run([BINARY, *map(str, args)], capture_output=True, text=True, cwd=cwd, timeout=60)
+
+
+class Works(unittest.TestCase):
+    def test_predict_prints_the_iteration(self):
+        r = run("--config", FLAGSHIP)
+        self.assertEqual(r.returncode, 0, r.stderr)
+        self.assertRegex(r.stdout, r"[0-9.]+ ms per iteration")
+        self.assertEqual(r.stderr, "")
+        self.assertEqual(run("predict", "--config", FLAGSHIP).stdout, r.stdout, "predict is the default command")
+
+    def test_all_outputs(self):
+        with tempfile.TemporaryDirectory() as d:
+            files = {f: f"{d}/{n}" for f, n in [("--json", "r.json"), ("--csv", "r.csv"), ("--timeline", "t.json.gz"), ("--html", "r.html")]}
+            r = run("--config", FLAGSHIP, *[x for pair in files.items() for x in pair])
+            self.assertEqual(r.returncode, 0, r.stderr)
+            report = json.load(open(files["--json"]))
+            self.assertGreater(report["iteration_ms"], 0)
+            row = next(csv.DictReader(open(files["--csv"])))
+            self.assertAlmostEqual(float(row["iteration_ms"]), report["iteration_ms"], places=2)
+            trace = json.loads(gzip.open(files["--timeline"]).read())
+            self.assertEqual(len({e["pid"] for e in trace["traceEvents"]}), 32)
+            self.assertIn("<html", open(files["--html"]).read())
+
+    def test_repeatable_to_the_bit(self):
+        digests = {json.loads(run("--config", FLAGSHIP, "--json", "-").stdout)["digest"] for _ in range(3)}
+        self.assertEqual(len(digests), 1)
+
+    def test_overrides_change_the_answer(self):
+        def ms(*sets):
+            args = [x for s in sets for x in ("--set", s)]
+            return json.loads(run("--config", FLAGSHIP, "--json", "-", *args).stdout)["iteration_ms"]
+        base = ms()
+        self.assertGreater(ms("model.global_batch=131072"), base)
+        self.assertGreater(ms("cluster.nic.bandwidth=25 Gb/s", "collectives.use_curves=false"), ms("collectives.use_curves=false"))
+        self.assertGreater(ms("device.hbm.bandwidth=500 GB/s"), base)
+
+    def test_one_to_sixteen_nodes(self):
+        for nodes in (1, 2, 8, 16):
+            r = run("--config", FLAGSHIP, "--set", f"cluster.nodes={nodes}", "--json", "-")
+            self.assertEqual(r.returncode, 0, r.stderr)
+            self.assertEqual(json.loads(r.stdout)["gpus"], 8 * nodes)
+
+    def test_other_models(self):
+        for config in ("resnet50_dgx_a100", "bert_large_dgx_a100"):
+            for nodes in (1, 2, 4):
+                r = run("--config", ROOT / f"configs/{config}.yaml", "--set", f"cluster.nodes={nodes}")
+                self.assertEqual(r.returncode, 0, r.stderr)
+
+    def test_straggler_is_named(self):
+        report = json.loads(run("--config", ROOT / "configs/dlrm_skewed_2node.yaml", "--json", "-").stdout)
+        compute = [r["compute_ms"] for r in report["ranks"]]
+        slowest = max(range(len(compute)), key=compute.__getitem__)
+        self.assertEqual(report["slowest_rank"], slowest)
+        self.assertGreater(compute[slowest], 1.2 * sorted(compute)[len(compute) // 2])
+
+    def test_sweep(self):
+        r = run("sweep", "--config", FLAGSHIP, "--set", "cluster.nodes=1,2,4", "--csv", "-")
+        self.assertEqual(r.returncode, 0, r.stderr)
+        rows = list(csv.DictReader(io.StringIO(r.stdout)))
+        self.assertEqual([row["gpus"] for row in rows], ["8", "16", "32"])
+        self.assertEqual(float(rows[0]["scaling_efficiency"]), 1.0)
+
+    def test_dump_after_every_step(self):
+        for step in ("parse", "resolve", "build_topology", "build_workload", "price", "lower", "simulate", "analyse"):
+            r = run("--config", FLAGSHIP, "--dump-after", step)
+            self.assertEqual(r.returncode, 0, r.stderr)
+            self.assertGreater(len(r.stdout), 100, step)
+
+    def test_lists(self):
+        for what in ("devices", "systems", "models", "frameworks", "collectives", "ops", "traces", "config"):
+            r = run("list", what)
+            self.assertEqual(r.returncode, 0, r.stderr)
+            self.assertTrue(r.stdout.strip())
+
+    def test_cost_collective(self):
+        r = run("cost", "collective", "--system", "dgx_a100_80gb", "--kind", "all_reduce", "--nodes", 4, "--gpus-per-node", 8,
+                "--bytes", "8,1MiB,64MiB", "--csv", "-")
+        self.assertEqual(r.returncode, 0, r.stderr)
+        rows = list(csv.DictReader(io.StringIO(r.stdout)))
+        self.assertEqual([row["bytes"] for row in rows], ["8", "1048576", "67108864"])
+        times = [float(row["predicted_us"]) for row in rows]
+        self.assertEqual(times, sorted(times))
+        self.assertEqual(list(rows[0]), "kind,nodes,gpus,bytes,predicted_us,low_us,high_us,algbw_GBps,busbw_GBps,basis,source".split(","))
+
+    def test_cost_op(self):
+        with tempfile.TemporaryDirectory() as d:
+            shapes = pathlib.Path(d) / "shapes.csv"
+            shapes.write_text("gpu,op,pass,dtype,b,m,n,k\na100_sxm4_80gb,gemm,fwd,fp16,1,4096,4096,4096\na100_sxm4_80gb,gemm,fwd,fp16,1,0,1,1\n")
+            r = run("cost", "op", "--input", shapes, "--csv", "-")
+            self.assertEqual(r.returncode, 0, r.stderr)
+            rows = list(csv.DictReader(io.StringIO(r.stdout)))
+            self.assertEqual(len(rows), 2)
+            self.assertGreater(float(rows[0]["predicted_us"]), 400)   # 137 GFLOP at 312 TFLOP/s are 440 us
+            self.assertEqual(rows[1]["predicted_us"], "")
+            self.assertTrue(rows[1]["basis"])
+
+    def test_help(self):
+        for args in (["--help"], ["predict", "--help"], ["sweep", "--help"], ["cost", "collective", "--help"], ["--version"], []):
+            r = run(*args)
+            self.assertEqual(r.returncode, 0, args)
+            self.assertTrue(r.stdout)
+
+
+class Refuses(unittest.TestCase):
+    def refused(self, *args, says=""):
+        with tempfile.TemporaryDirectory() as d:
+            r = run(*args, cwd=d)
+            self.assertEqual(r.returncode, 2, f"{args}: {r.stdout[:200]}{r.stderr}")
+            self.assertEqual(len(r.stderr.splitlines()), 1, r.stderr)
+            self.assertTrue(r.stderr.startswith("distsim: "), r.stderr)
+            self.assertEqual(r.stdout, "")
+            self.assertIn(says, r.stderr)
+            self.assertEqual(list(pathlib.Path(d).iterdir()), [], "something was written")
+            return r.stderr
+
+    def with_config(self, text, says=""):
+        with tempfile.TemporaryDirectory() as d:
+            path = pathlib.Path(d) / "x.yaml"
+            path.write_bytes(text if isinstance(text, bytes) else text.encode())
+            return self.refused("--config", path, says=says)
+
+    def test_flags(self):
+        self.refused("predcit", says="predict")
+        self.refused("--config")
+        self.refused("--config", "/nonexistent.yaml", says="/nonexistent.yaml")
+        self.refused("--config", "/tmp")
+        self.refused("--config", FLAGSHIP, "--nonsense")
+        self.refused("--config", FLAGSHIP, "--dump-after", "prise", says="price")
+        self.refused("--config", FLAGSHIP, "--json", "-", "--csv", "-", says="standard output")
+
+    def test_sets(self):
+        for assignment, says in [("cluster.nodes=0", "cluster.nodes"), ("cluster.nodes=4e9", "cluster.nodes"), ("cluster.nodes=-1", "cluster.nodes"),
+                                 ("cluster.nodes=two", "cluster.nodes"), ("cluster.nodes", "="), ("cluster.nods=2", "nodes"), ("clutser.nodes=2", "cluster"),
+                                 ("cluster.nic.bandwidth=25", "25 GB/s"), ("cluster.nic.bandwidth=nan GB/s", "nic.bandwidth"),
+                                 ("cluster.system=dgx_a10", "dgx_a100"), ("device.name=a100_sxm4_90gb", "a100_sxm4_80gb"),
+                                 ("model.global_batch=-5", "global_batch"), ("model.global_batch=17", ""), ("model.name=dlrm_mlpref", "dlrm_mlperf"),
+                                 ("model.dlrm.tables=[{rows: 0, dim: 128}]", "rows"), ("model.dlrm.tables.3.rows=1e30", "rows")]:
+            with self.subTest(assignment):
+                self.refused("--config", FLAGSHIP, "--set", assignment, says=says)
+
+    def test_broken_yaml(self):
+        for text in ["cluster: [", "a: b: c", "cluster: {nodes: 1, nodes: 2}", "a: &x 1\nb: *x\n", "\t- x", "--- 1\n--- 2\n", b"\xff\xfe\x00c", "x: \x00",
+                     "cluster: 3", "- 1\n- 2\n", "", "?" * 5000, "[" * 100000, "a: " + "x" * (1 << 21)]:
+            with self.subTest(str(text[:30])):
+                self.with_config(text)
+
+    def test_position_and_spelling(self):
+        line = self.with_config("cluster:\n  system: dgx_a100_80gb\n  noodes: 4\n", says="noodes")
+        self.assertRegex(line, r"x\.yaml:3:3: ")
+        self.assertIn("nodes", line)
+
+    def test_does_not_fit(self):
+        line = self.refused("--config", FLAGSHIP, "--set", "cluster.nodes=1", "--set", "cluster.gpus_per_node=1", says="rank 0")
+        self.assertRegex(line, r"GB")
+
+    def test_outputs_are_checked_first(self):
+        self.refused("--config", FLAGSHIP, "--json", "/nonexistent/folder/r.json", says="/nonexistent/folder")
+        self.refused("--config", FLAGSHIP, "--json", FLAGSHIP + "/r.json")
+        self.refused("--config", FLAGSHIP, "--html", "/proc/r.html")
+        self.refused("sweep", "--config", FLAGSHIP, "--set", "cluster.nodes=1,2", "--csv", "/nonexistent/x.csv")
+
+    def test_curve_cut_in_the_middle(self):
+        whole = sorted((ROOT / "configs/curves").glob("*.txtpb"))[0].read_text()
+        with tempfile.TemporaryDirectory() as d:
+            cut = pathlib.Path(d) / "cut.curve.txtpb"
+            cut.write_text(whole[: len(whole) // 2])
+            line = self.refused("--config", FLAGSHIP, "--curves", cut, says="cut.curve.txtpb")
+            self.assertRegex(line, r"cut\.curve\.txtpb:\d+")
+
+    def test_cost(self):
+        base = ["cost", "collective", "--system", "dgx_a100_80gb", "--kind", "all_reduce", "--nodes", "2", "--gpus-per-node", "8", "--csv", "-"]
+        self.refused(*base, "--bytes", "1e19")
+        self.refused(*base, "--bytes", "-4")
+        self.refused(*base, "--bytes", "")
+        self.refused(*[a if a != "all_reduce" else "all_redcue" for a in base], "--bytes", "8", says="all_reduce")
+        self.refused("cost", "op", "--input", "/nonexistent.csv", "--csv", "-")
+
+    def test_sweep(self):
+        self.refused("sweep", "--config", FLAGSHIP, "--set", "cluster.nodes=")
+        self.refused("sweep", "--config", FLAGSHIP, "--set", "cluster.nodes=1,,2")
+        self.refused("sweep", "--config", "/nonexistent.yaml", "--set", "cluster.nodes=1,2")
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=1)
