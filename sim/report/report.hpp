@@ -1,9 +1,21 @@
-// Report: what a prediction says, computed from a played program. Text, JSON and timeline are written from it.
+// Report: what a prediction says, computed from a played program. Text, JSON, CSV, HTML and timeline are written from it.
+//
+// Definitions (all in integer picoseconds)
+//   iteration  The steady-state period: (end of the last iteration) - (end of the one before), the end of an iteration being the latest end of its
+//              device steps over all ranks. With one iteration played it is that iteration's end. Both ends are the window on every rank.
+//   folding    A step of the last iteration may start before the window (a fast rank, a prefetching copy). In a training loop the next iteration's
+//              twin of that step would then run inside the window, one period later; such parts are therefore shifted by whole periods into the window.
+//   compute    Union of the intervals in which a device step that is no collective runs (compute and copy streams, whichever it stands on).
+//   comm       Union of the transfers [start, end) of collectives. Waiting for the last member, [ready, start), is not transfer.
+//   hidden_comm   The part of comm while compute runs.
+//   exposed_comm  Transfer or waiting of a collective while no compute runs.
+//   host_bound Neither compute nor communication, and the next compute step's launch has not yet ended on the host.
+//   idle       The rest. On every rank compute + exposed_comm + host_bound + idle = iteration, exactly; so do the means over ranks.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/units.hpp"
@@ -22,6 +34,7 @@ struct StepOrigin {
 };
 
 /// A played program with all that is needed to read it. Several iterations are played so that the host can run ahead; the report is about the last one.
+/// Stream ids are those of enum Stream.
 struct Played {
   const CostedGraph* costed = nullptr;
   const Program* program = nullptr;
@@ -41,35 +54,68 @@ struct ReportContext {
   std::string placement;
 };
 
-struct OpKindTime { std::string kind; Duration time; std::uint32_t kernels = 0; double tflops = 0; };   ///< mean over ranks
-struct CollectiveTime {
-  std::string name, kind; std::int64_t bytes = 0; std::uint32_t group_size = 0;
-  Duration total, exposed, waiting;  ///< mean over ranks: transfer, part of transfer and waiting not hidden by compute, waiting for the last member
-  double busbw = 0;
-  Basis basis = Basis::analytic; std::string source;
-};
-struct CriticalStep { std::string name; std::string stream; std::uint32_t rank = 0; Duration start, time; };
-struct BasisShare { Basis basis; double share = 0; };     ///< share of the critical path's time
+/// All steps of one op kind in an iteration; mean over ranks. tflops is useful work over the time of the steps (0 for copies).
+struct OpKindTime { std::string kind; Duration time; std::uint32_t kernels = 0; double tflops = 0; };
 
-struct RankTime { Duration compute, comm, exposed_comm, idle, host_bound; };
+/// Collectives of one kind, group size and name (digits aside: "grad bucket 0" .. "grad bucket 11" are one entry with calls = 12).
+struct CollectiveTime {
+  std::string name, kind; std::int64_t bytes = 0; std::uint32_t group_size = 0;  ///< bytes: size column of nccl-tests, summed over the calls
+  std::uint32_t calls = 1;
+  Duration total, exposed, waiting;  ///< mean over ranks: transfer, part of transfer and waiting not hidden by compute, waiting for the last member
+  double busbw = 0;                  ///< bytes/s: bytes x factor / total; factor 2(n-1)/n for all_reduce, (n-1)/n for all_gather, reduce_scatter, all_to_all, else 1
+  Basis basis = Basis::analytic; std::string source;  ///< of the least trusted call
+};
+
+/// A stay on the critical path. `start` counts from the beginning of the window. Launches that follow each other on the host are one entry.
+struct CriticalStep {
+  std::string name; std::string stream; std::uint32_t rank = 0; Duration start, time;
+  std::string kind;                 ///< op kind ("gemm", "all_reduce"), or "host"
+  std::string_view phase;           ///< name_of(Phase), or "host"
+  Basis basis = Basis::analytic;
+  std::uint32_t steps = 1;          ///< steps merged into this entry
+};
+struct BasisShare { Basis basis; double share = 0; };     ///< share of the critical path's time; host steps count as analytic
+
+struct RankTime {
+  Duration compute, comm, hidden_comm, exposed_comm, idle, host_bound;
+  bool operator==(const RankTime&) const = default;
+};
 
 struct Report {
   ReportContext context;
+  /// low and high: the spreads of the critical path's costs; errors of one op kind and basis are taken as fully correlated (they share a model), different
+  /// ones as independent: half-width = sqrt(sum over classes of (sum of the class's spreads)^2), each way. Host time carries kHostSpread. That another path
+  /// could become critical is not counted.
   Duration iteration, low, high;
   double samples_per_second = 0, achieved_flops_per_gpu = 0, mfu = 0;
-  Duration compute, comm, exposed_comm, host_bound, idle;   ///< mean over ranks; compute + exposed_comm + host_bound + idle = iteration
-  std::vector<OpKindTime> ops;
-  std::vector<CollectiveTime> collectives;
-  std::vector<CriticalStep> critical_path;
-  std::vector<BasisShare> bases;
+  Duration compute, comm, hidden_comm, exposed_comm, host_bound, idle;   ///< mean over ranks; compute + exposed_comm + host_bound + idle = iteration
+  std::vector<OpKindTime> ops;                              ///< longest first
+  std::vector<CollectiveTime> collectives;                  ///< longest transfer first
+  std::vector<CriticalStep> critical_path;                  ///< in order of time; the times sum to `iteration` exactly
+  std::vector<BasisShare> bases;                            ///< largest first
+  std::uint32_t rank_count = 1;
   std::vector<RankTime> ranks;                              ///< per rank; one entry where all are equal
-  std::uint32_t slowest_rank = 0, fastest_rank = 0;         ///< by compute time
+  std::uint32_t slowest_rank = 0, fastest_rank = 0;         ///< by compute time; the lowest such rank
   std::uint64_t digest = 0;
+
+  const RankTime& rank(std::uint32_t r) const { return ranks.size() == 1 ? ranks.front() : ranks[r]; }
 };
 
+/// Relative spread of host times (framework calls, launches), for which no cost model states one: the same call varies about that much between
+/// hosts of one kind. An assumption of ours.
+inline constexpr double kHostSpread = 0.25;
+
+/// Cost: O(steps) where all ranks are alike, else one sweep per class of ranks with equal times, and one pass over the rows that differ.
 Report analyse(const Played& played, ReportContext context);
-std::string to_text(const Report& report, int width = 100);
+
+/// At most about 45 lines of at most `width` columns, ASCII but for the user's own names; `colour` adds ANSI colours to the bar.
+std::string to_text(const Report& report, int width = 100, bool colour = false);
+
 /// JSON with the schema of docs/report_schema.md.
 std::string to_json(const Report& report);
+
+/// The main figures as fields of a CSV line (base/csv.hpp): names with units, and the values of one report.
+std::vector<std::string> csv_columns();
+std::vector<std::string> csv_values(const Report& report);
 
 }  // namespace distsim

@@ -1,0 +1,105 @@
+// analyse: Played -> Report. The page that says in which order a prediction is read.
+#include <algorithm>
+#include <cmath>
+
+#include "sim/report/critical_path.hpp"
+#include "sim/report/rank_sweep.hpp"
+#include "sim/report/report.hpp"
+#include "sim/report/steady_state.hpp"
+#include "sim/report/tables.hpp"
+
+namespace distsim {
+namespace {
+
+/// What the sweeps of all rank classes add up to.
+struct Swept {
+  std::vector<RankTime> of_class;
+  std::vector<WideTime> exposed_of_step;  ///< over all ranks
+};
+
+Swept sweep_classes(const SteadyState& state, const RankClasses& classes) {
+  Swept out{{}, std::vector<WideTime>(state.steps.size(), 0)};
+  RankSweep sweep(state);
+  for (std::size_t c = 0; c < classes.size(); ++c) {
+    out.of_class.push_back(sweep.sweep(classes.first[c]));
+    for (std::size_t i = 0; i < state.steps.size(); ++i) {
+      if (state.steps[i].collective) out.exposed_of_step[i] += WideTime(sweep.exposed_of_step()[i]) * classes.count[c];
+    }
+  }
+  return out;
+}
+
+/// Means that keep their sum: rounds the running sums down, so that the parts add up to the iteration exactly and none is negative.
+void fill_means(Report& report, const Swept& swept, const RankClasses& classes) {
+  const std::uint32_t n = report.rank_count;
+  WideTime compute = 0, exposed = 0, host = 0, comm = 0, hidden = 0;
+  for (std::size_t c = 0; c < classes.size(); ++c) {
+    const RankTime& t = swept.of_class[c];
+    compute += WideTime(t.compute.ps()) * classes.count[c];
+    exposed += WideTime(t.exposed_comm.ps()) * classes.count[c];
+    host += WideTime(t.host_bound.ps()) * classes.count[c];
+    comm += WideTime(t.comm.ps()) * classes.count[c];
+    hidden += WideTime(t.hidden_comm.ps()) * classes.count[c];
+  }
+  const auto floor_mean = [n](WideTime sum) { return Duration::picoseconds(static_cast<std::int64_t>(sum / n)); };
+  report.compute = floor_mean(compute);
+  report.exposed_comm = floor_mean(compute + exposed) - report.compute;
+  report.host_bound = floor_mean(compute + exposed + host) - report.compute - report.exposed_comm;
+  report.idle = report.iteration - report.compute - report.exposed_comm - report.host_bound;
+  report.comm = mean_of(comm, n);
+  report.hidden_comm = mean_of(hidden, n);
+}
+
+void fill_ranks(Report& report, const Swept& swept, const RankClasses& classes) {
+  const auto by_compute = [](const RankTime& a, const RankTime& b) { return a.compute < b.compute; };
+  const auto& times = swept.of_class;
+  report.slowest_rank = classes.first[static_cast<std::size_t>(std::max_element(times.begin(), times.end(), by_compute) - times.begin())];
+  report.fastest_rank = classes.first[static_cast<std::size_t>(std::min_element(times.begin(), times.end(), by_compute) - times.begin())];
+  if (std::all_of(times.begin(), times.end(), [&](const RankTime& t) { return t == times.front(); })) {
+    report.ranks = {times.front()};
+    return;
+  }
+  report.ranks.reserve(report.rank_count);
+  for (std::uint32_t r = 0; r < report.rank_count; ++r) report.ranks.push_back(times[classes.of(r)]);
+}
+
+void fill_rates(Report& report) {
+  const double seconds = report.iteration.seconds();
+  if (seconds <= 0) return;
+  const ReportContext& c = report.context;
+  report.samples_per_second = c.samples / seconds;
+  report.achieved_flops_per_gpu = c.model_flops / seconds / report.rank_count;
+  report.mfu = c.peak_flops > 0 ? report.achieved_flops_per_gpu / c.peak_flops : 0;
+}
+
+void fill_path(Report& report, const Played& played, const SteadyState& state) {
+  const std::vector<PathStep> path = critical_path(played, state);
+  report.critical_path = describe_path(played, state, path);
+  report.bases = bases_of_path(played, path);
+  const Spread spread = spread_of_path(played, path);
+  report.low = Duration::picoseconds(std::max<std::int64_t>(0, state.period() - spread.below));
+  report.high = report.iteration + Duration::picoseconds(spread.above);
+}
+
+}  // namespace
+
+Report analyse(const Played& played, ReportContext context) {
+  const SteadyState state = steady_state(played);
+  const RankClasses classes = rank_classes(state, played.program->ranks);
+  const Swept swept = sweep_classes(state, classes);
+
+  Report report;
+  report.context = std::move(context);
+  report.rank_count = played.program->ranks;
+  report.iteration = Duration::picoseconds(state.period());
+  report.digest = played.timeline->digest;
+  fill_rates(report);
+  fill_means(report, swept, classes);
+  fill_ranks(report, swept, classes);
+  report.ops = op_table(played, state, classes);
+  report.collectives = collective_table(played, state, classes, swept.exposed_of_step);
+  fill_path(report, played, state);
+  return report;
+}
+
+}  // namespace distsim

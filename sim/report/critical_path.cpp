@@ -1,0 +1,198 @@
+#include "sim/report/critical_path.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <utility>
+
+#include "sim/report/groups.hpp"
+
+namespace distsim {
+namespace {
+
+std::vector<StepId> stream_predecessors(const Program& program) {
+  std::vector<StepId> last(program.streams), before(program.steps.size());
+  for (std::uint32_t s = 0; s < program.steps.size(); ++s) {
+    StepId& previous = last[program.steps[StepId(s)].stream.value()];
+    before[s] = previous;
+    previous = StepId(s);
+  }
+  return before;
+}
+
+class Walk {
+ public:
+  Walk(const Played& p, const SteadyState& state) : program_(*p.program), timeline_(*p.timeline), state_(state), before_(stream_predecessors(program_)) {}
+
+  std::vector<PathStep> back() {
+    std::vector<PathStep> path;
+    if (state_.period() <= 0) return path;
+    auto [step, rank] = last_step();
+    while (true) {
+      const std::int64_t start = timeline_.start[step].at(rank), end = timeline_.end[step].at(rank);
+      const std::int64_t from = std::max(start, state_.begin);
+      if (end > from) path.push_back({step, rank, from, end});
+      if (start <= state_.begin) break;
+      rank = last_to_arrive(step, rank);
+      step = predecessor(step, rank);
+    }
+    std::reverse(path.begin(), path.end());
+    return path;
+  }
+
+ private:
+  std::pair<StepId, std::uint32_t> last_step() const {
+    for (auto d = state_.steps.rbegin(); d != state_.steps.rend(); ++d) {
+      const Row& end = timeline_.end[d->step];
+      if (end.uniform()) {
+        if (end.scalar() == state_.end) return {d->step, 0};
+        continue;
+      }
+      const auto at = std::find(end.values().begin(), end.values().end(), state_.end);
+      if (at != end.values().end()) return {d->step, static_cast<std::uint32_t>(at - end.values().begin())};
+    }
+    CHECK(false) << "no device step ends with the iteration";
+    return {};
+  }
+
+  std::uint32_t last_to_arrive(StepId step, std::uint32_t rank) const {
+    const Row& ready = timeline_.ready[step];
+    const std::int64_t start = timeline_.start[step].at(rank);
+    if (ready.at(rank) == start) return rank;
+    std::uint32_t found = Step::kNoGroup;
+    for_each_member(program_.groups[program_.steps[step].group], rank, [&](std::uint32_t member) {
+      if (found == Step::kNoGroup && ready.at(member) == start) found = member;
+    });
+    CHECK(found != Step::kNoGroup) << "step " << step.value() << " starts before its last member is ready";
+    return found;
+  }
+
+  StepId predecessor(StepId step, std::uint32_t rank) const {
+    const std::int64_t ready = timeline_.ready[step].at(rank);
+    const auto ends_then = [&](StepId s) { return s.valid() && timeline_.end[s].at(rank) == ready; };
+    if (ends_then(before_[step.value()])) return before_[step.value()];
+    for (const StepId w : program_.waits_of(step)) {
+      if (ends_then(w)) return w;
+    }
+    CHECK(false) << "step " << step.value() << " is ready when nothing ends";
+    return {};
+  }
+
+  const Program& program_;
+  const Timeline& timeline_;
+  const SteadyState& state_;
+  const std::vector<StepId> before_;
+};
+
+bool is_launch(const StepOrigin& o) { return o.role == StepRole::host_dispatch || o.role == StepRole::step_overhead; }
+
+OpId op_of(const Played& p, TaskId task, std::uint32_t rank) {
+  const TaskGraph& graph = p.costed->graph;
+  return OpId(graph.tasks[task].first_op.value() + graph.variant_of(task, rank));
+}
+
+const std::string& name_of_task(const Played& p, TaskId task) { return p.costed->graph.names[p.costed->graph.tasks[task].name]; }
+
+Basis basis_of(const Played& p, const PathStep& s) {
+  const Cost* cost = cost_of(p, s.step, s.rank);
+  return cost ? cost->basis : Basis::analytic;
+}
+
+CriticalStep describe_step(const Played& p, const SteadyState& state, const PathStep& s) {
+  const StepOrigin& o = (*p.origins)[s.step];
+  CriticalStep out;
+  out.stream = name_of(static_cast<Stream>(p.program->steps[s.step].stream.value()));
+  out.rank = s.rank;
+  out.start = Duration::picoseconds(s.begin - state.begin);
+  out.time = Duration::picoseconds(s.end - s.begin);
+  out.kind = kind_of_step(p, s.step, s.rank);
+  out.phase = o.role == StepRole::device ? name_of(p.costed->graph.tasks[o.task].phase) : std::string_view("host");
+  out.basis = basis_of(p, s);
+  switch (o.role) {
+    case StepRole::step_overhead: out.name = "framework step"; break;
+    case StepRole::host_dispatch: out.name = "launch " + name_of_task(p, o.task); break;
+    default: out.name = name_of_task(p, o.task);
+  }
+  return out;
+}
+
+/// Name of a run of launches, from those of its ends.
+std::string launches_name(const Played& p, const PathStep& first, const PathStep& last, std::uint32_t count) {
+  if ((*p.origins)[last.step].role == StepRole::step_overhead) return "framework step";
+  const std::string& to = name_of_task(p, (*p.origins)[last.step].task);
+  const StepOrigin& from = (*p.origins)[first.step];
+  const std::string begin = from.role == StepRole::step_overhead ? "framework step" : "launch " + name_of_task(p, from.task);
+  return begin + " .. " + to + " (" + std::to_string(count) + ")";
+}
+
+}  // namespace
+
+const Cost* cost_of(const Played& p, StepId step, std::uint32_t rank) {
+  const StepOrigin& o = (*p.origins)[step];
+  return is_launch(o) ? nullptr : &p.costed->costs[op_of(p, o.task, rank)];
+}
+
+std::string_view kind_of_step(const Played& p, StepId step, std::uint32_t rank) {
+  const StepOrigin& o = (*p.origins)[step];
+  if (is_launch(o)) return "host";
+  const Op& op = p.costed->graph.ops[op_of(p, o.task, rank)];
+  const auto* collective = std::get_if<Collective>(&op);
+  return collective ? name_of(collective->kind) : kind_of(op);
+}
+
+std::vector<PathStep> critical_path(const Played& p, const SteadyState& state) { return Walk(p, state).back(); }
+
+std::vector<CriticalStep> describe_path(const Played& p, const SteadyState& state, const std::vector<PathStep>& path) {
+  std::vector<CriticalStep> out;
+  for (std::size_t i = 0; i < path.size();) {
+    out.push_back(describe_step(p, state, path[i]));
+    CriticalStep& entry = out.back();
+    std::size_t j = i + 1;
+    const bool launch = is_launch((*p.origins)[path[i].step]);
+    for (; launch && j < path.size() && path[j].rank == path[i].rank && is_launch((*p.origins)[path[j].step]); ++j) {
+      entry.time += Duration::picoseconds(path[j].end - path[j].begin);
+      ++entry.steps;
+    }
+    if (entry.steps > 1) entry.name = launches_name(p, path[i], path[j - 1], entry.steps);
+    i = j;
+  }
+  return out;
+}
+
+Spread spread_of_path(const Played& p, const std::vector<PathStep>& path) {
+  struct Sums { double below = 0, above = 0; };
+  std::map<std::pair<std::string_view, Basis>, Sums> classes;
+  for (const PathStep& s : path) {
+    const double time = static_cast<double>(s.end - s.begin);
+    const Cost* cost = cost_of(p, s.step, s.rank);
+    Sums& sums = classes[{kind_of_step(p, s.step, s.rank), basis_of(p, s)}];
+    const double mean = cost ? static_cast<double>(cost->mean.ps()) : 0;
+    if (cost && mean <= 0) continue;  // gaps alone
+    sums.below += time * (cost ? static_cast<double>((cost->mean - cost->low).ps()) / mean : kHostSpread);
+    sums.above += time * (cost ? static_cast<double>((cost->high - cost->mean).ps()) / mean : kHostSpread);
+  }
+  double below = 0, above = 0;
+  for (const auto& [key, sums] : classes) {
+    below += sums.below * sums.below;
+    above += sums.above * sums.above;
+  }
+  return {std::llround(std::sqrt(below)), std::llround(std::min(std::sqrt(above), 4e18))};
+}
+
+std::vector<BasisShare> bases_of_path(const Played& p, const std::vector<PathStep>& path) {
+  std::array<std::int64_t, kBasisCount> time{};
+  std::int64_t sum = 0;
+  for (const PathStep& s : path) {
+    time[static_cast<std::size_t>(basis_of(p, s))] += s.end - s.begin;
+    sum += s.end - s.begin;
+  }
+  std::vector<BasisShare> out;
+  for (std::size_t b = 0; b < time.size(); ++b) {
+    if (time[b] > 0) out.push_back({static_cast<Basis>(b), static_cast<double>(time[b]) / static_cast<double>(sum)});
+  }
+  std::ranges::stable_sort(out, [](const BasisShare& a, const BasisShare& b) { return a.share > b.share; });
+  return out;
+}
+
+}  // namespace distsim

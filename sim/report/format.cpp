@@ -1,0 +1,121 @@
+#include "sim/report/format.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <numeric>
+
+#include "base/printable.hpp"
+
+namespace distsim {
+namespace {
+
+std::string scaled(double value, double step, const std::array<const char*, 6>& units) {
+  std::size_t unit = 0;
+  while (std::abs(value) >= step && unit + 1 < units.size()) {
+    value /= step;
+    ++unit;
+  }
+  const int digits = unit == 0 ? (value == std::floor(value) ? 0 : 1) : std::abs(value) >= 100 ? 0 : std::abs(value) >= 10 ? 1 : 2;
+  return fixed(value, digits) + units[unit];
+}
+
+std::size_t bytes_of_columns(std::string_view text, std::size_t columns) {
+  std::size_t at = 0;
+  while (at < text.size() && columns > 0) {
+    at += std::max<std::size_t>(1, utf8_character_length(text.substr(at)));
+    --columns;
+  }
+  return at;
+}
+
+}  // namespace
+
+std::string fixed(double value, int digits) {
+  if (!std::isfinite(value)) value = 0;
+  std::array<char, 400> text{};
+  std::snprintf(text.data(), text.size(), "%.*f", digits, value);
+  return text.data();
+}
+
+int ms_digits(Duration d) {
+  const double ms = d.ms();
+  return ms >= 1000 ? 0 : ms >= 100 ? 1 : ms >= 10 ? 2 : 3;
+}
+
+std::string ms_text(Duration d) { return fixed(d.ms(), ms_digits(d)); }
+
+std::string count_text(double value) { return scaled(value, 1000, {"", " k", " M", " G", " T", " P"}); }
+std::string binary_bytes(double bytes) { return scaled(bytes, 1024, {" B", " KiB", " MiB", " GiB", " TiB", " PiB"}); }
+std::string decimal_bytes(double bytes) { return scaled(bytes, 1000, {" B", " KB", " MB", " GB", " TB", " PB"}); }
+std::string percent_text(double a, double b) { return fixed(b > 0 ? 100 * a / b : 0, 1); }
+
+std::string one_line(std::string_view text) {
+  std::string out;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = utf8_character_length(text.substr(at));
+    const auto byte = static_cast<unsigned char>(text[at]);
+    const bool control = byte < 0x20 || byte == 0x7F || (length == 2 && byte == 0xC2 && static_cast<unsigned char>(text[at + 1]) < 0xA0);
+    if (length == 0 || control) out += '?';
+    else out += text.substr(at, length);
+    at += std::max<std::size_t>(1, length);
+  }
+  return out;
+}
+
+std::size_t columns_of(std::string_view text) {
+  return static_cast<std::size_t>(std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+}
+
+std::string shortened(std::string_view text, std::size_t width) {
+  if (columns_of(text) <= width) return std::string(text);
+  if (width <= 2) return std::string(text.substr(0, bytes_of_columns(text, width)));
+  return std::string(text.substr(0, bytes_of_columns(text, width - 2))) + "..";
+}
+
+std::string padded(std::string_view text, std::size_t width) {
+  std::string out = shortened(text, width);
+  return out + std::string(width - columns_of(out), ' ');
+}
+
+std::string padded_left(std::string_view text, std::size_t width) {
+  const std::string out = shortened(text, width);
+  return std::string(width - columns_of(out), ' ') + out;
+}
+
+std::string machine_text(const ReportContext& c) {
+  const std::string gpu = c.device.empty() ? "GPU" : one_line(c.device);
+  return std::to_string(c.nodes) + " x " + std::to_string(c.gpus_per_node) + " " + gpu;
+}
+
+std::vector<PathRun> path_runs(const std::vector<CriticalStep>& path) {
+  std::vector<PathRun> runs;
+  std::vector<std::pair<std::string_view, std::string_view>> names;  // first and last of each run
+  for (const CriticalStep& s : path) {
+    const bool same = !runs.empty() && runs.back().stream == s.stream && runs.back().phase == s.phase && runs.back().rank == s.rank;
+    if (!same) {
+      runs.push_back({"", s.stream, s.phase, s.rank, 0, s.start, {}});
+      names.emplace_back(s.name, s.name);
+    }
+    runs.back().steps += s.steps;
+    runs.back().time += s.time;
+    names.back().second = s.name;
+  }
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    const auto& [first, last] = names[i];
+    runs[i].name = first == last ? std::string(first) : std::string(first) + " .. " + std::string(last);
+  }
+  return runs;
+}
+
+std::vector<std::size_t> longest_runs(const std::vector<PathRun>& runs, std::size_t most) {
+  std::vector<std::size_t> order(runs.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) { return runs[a].time > runs[b].time; });
+  if (order.size() > most) order.resize(most);
+  std::ranges::sort(order);
+  return order;
+}
+
+}  // namespace distsim

@@ -1,0 +1,57 @@
+// Numbers and names as the reports show them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/units.hpp"
+#include "sim/report/report.hpp"
+
+namespace distsim {
+
+/// `value` with `digits` after the point. Not finite reads as 0: reports hold finite numbers only.
+std::string fixed(double value, int digits);
+
+/// Milliseconds with the digits that matter: 1234, 123.4, 12.34, 1.234, 0.123.
+std::string ms_text(Duration d);
+/// Digits after the point that ms_text would use for `d`, so that a column can share them.
+int ms_digits(Duration d);
+
+/// 5.31 M, 12.3 k, 999.
+std::string count_text(double value);
+/// 25.0 MiB, 512 B.
+std::string binary_bytes(double bytes);
+/// 24.1 GB.
+std::string decimal_bytes(double bytes);
+/// a / b in percent with one digit, "0.0" where b is 0.
+std::string percent_text(double a, double b);
+
+/// Text fit for a line: control characters and bytes that are not UTF-8 become '?'.
+std::string one_line(std::string_view text);
+/// Columns that `text` (valid UTF-8) takes, a character one column.
+std::size_t columns_of(std::string_view text);
+/// `text` in exactly `width` columns: padded, or cut with "..".
+std::string padded(std::string_view text, std::size_t width);
+std::string padded_left(std::string_view text, std::size_t width);
+/// At most `width` columns, cut with "..".
+std::string shortened(std::string_view text, std::size_t width);
+
+/// "4 x 8 A100-SXM4-40GB", "1 x V100".
+std::string machine_text(const ReportContext& context);
+
+/// Consecutive entries of the critical path on one stream and in one phase, as one line.
+struct PathRun {
+  std::string name;       ///< "gemm a .. gemm b"
+  std::string stream;
+  std::string_view phase;
+  std::uint32_t rank = 0;
+  std::uint32_t steps = 0;
+  Duration start, time;
+};
+std::vector<PathRun> path_runs(const std::vector<CriticalStep>& path);
+
+/// Which of `runs` are the `most` longest, kept in their order.
+std::vector<std::size_t> longest_runs(const std::vector<PathRun>& runs, std::size_t most);
+
+}  // namespace distsim

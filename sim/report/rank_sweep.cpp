@@ -1,0 +1,150 @@
+#include "sim/report/rank_sweep.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace distsim {
+namespace {
+
+bool earlier(const Piece& a, const Piece& b) { return a.begin != b.begin ? a.begin < b.begin : a.index < b.index; }
+
+/// Pieces come stream by stream in order, folded ones first: mostly sorted already, or after one rotation.
+void sort_pieces(std::vector<Piece>& v) {
+  const auto descent = std::is_sorted_until(v.begin(), v.end(), earlier);
+  if (descent == v.end()) return;
+  std::rotate(v.begin(), descent, v.end());
+  if (!std::is_sorted(v.begin(), v.end(), earlier)) std::sort(v.begin(), v.end(), earlier);
+}
+
+/// Union of sorted pieces as disjoint ones.
+void unite(const std::vector<Piece>& pieces, std::vector<Piece>& out) {
+  out.clear();
+  for (const Piece& p : pieces) {
+    if (!out.empty() && p.begin <= out.back().end) {
+      out.back().end = std::max(out.back().end, p.end);
+    } else {
+      out.push_back(p);
+    }
+  }
+}
+
+std::int64_t length_of(const std::vector<Piece>& disjoint) {
+  std::int64_t sum = 0;
+  for (const Piece& p : disjoint) sum += p.end - p.begin;
+  return sum;
+}
+
+/// Time in both of two lists of disjoint, sorted pieces.
+std::int64_t overlap_of(const std::vector<Piece>& a, const std::vector<Piece>& b) {
+  std::int64_t sum = 0;
+  for (std::size_t i = 0, j = 0; i < a.size() && j < b.size();) {
+    sum += std::max<std::int64_t>(0, std::min(a[i].end, b[j].end) - std::max(a[i].begin, b[j].begin));
+    a[i].end < b[j].end ? ++i : ++j;
+  }
+  return sum;
+}
+
+}  // namespace
+
+std::int64_t RankSweep::launched(const DeviceStep& d, std::uint32_t rank) const {
+  std::int64_t latest = std::numeric_limits<std::int64_t>::min() / 2;  // room for shifts
+  for (const RowView& row : state_.launches_of(d)) latest = std::max(latest, row.at(rank));
+  return latest;
+}
+
+void RankSweep::fold(std::vector<Piece>& out, Piece piece) const {
+  const std::int64_t period = state_.period();
+  if (piece.end - piece.begin >= period) {
+    out.push_back({state_.begin, state_.end, piece.launched, piece.index});
+    return;
+  }
+  while (piece.begin < piece.end) {
+    const std::int64_t periods = piece.begin >= state_.begin ? 0 : (state_.begin - piece.begin + period - 1) / period;
+    const std::int64_t shift = periods * period;
+    const std::int64_t cut = std::min(piece.end + shift, state_.end);
+    out.push_back({piece.begin + shift, cut, piece.launched + shift, piece.index});
+    piece.begin = cut - shift;
+  }
+}
+
+void RankSweep::collect(std::uint32_t rank) {
+  compute_.clear();
+  comm_.clear();
+  transfer_.clear();
+  for (std::uint32_t i = 0; i < state_.steps.size(); ++i) {
+    const DeviceStep& d = state_.steps[i];
+    const std::int64_t start = d.start.at(rank), end = d.end.at(rank);
+    if (d.collective) {
+      fold(comm_, {d.ready.at(rank), end, 0, i});
+      fold(transfer_, {start, end, 0, i});
+    } else if (end > start) {
+      fold(compute_, {start, end, launched(d, rank), i});
+    }
+  }
+  sort_pieces(compute_);
+  sort_pieces(comm_);
+  sort_pieces(transfer_);
+}
+
+/// Walks communication and compute together. Leaves the gaps between both in gaps_.
+std::int64_t RankSweep::charge_exposed(RankTime& out) {
+  std::fill(exposed_.begin(), exposed_.end(), 0);
+  gaps_.clear();
+  std::int64_t exposed = 0;
+  std::size_t b = 0, c = 0;
+  std::int64_t now = state_.begin;
+  while (now < state_.end) {
+    while (b < busy_.size() && busy_[b].end <= now) ++b;
+    const std::int64_t busy_from = b < busy_.size() ? busy_[b].begin : state_.end;
+    if (busy_from <= now) {
+      now = busy_[b].end;
+      continue;
+    }
+    while (c < comm_.size() && comm_[c].end <= now) ++c;
+    const bool in_comm = c < comm_.size() && comm_[c].begin <= now;
+    const std::int64_t comm_edge = c >= comm_.size() ? state_.end : in_comm ? comm_[c].end : comm_[c].begin;
+    const std::int64_t until = std::min(busy_from, comm_edge);
+    if (in_comm) {
+      exposed_[comm_[c].index] += until - now;
+      exposed += until - now;
+    } else {
+      gaps_.push_back({now, until, 0, 0});
+    }
+    now = until;
+  }
+  out.exposed_comm = Duration::picoseconds(exposed);
+  return exposed;
+}
+
+/// Of each gap, the part before the next compute step was launched. After the last step of the window comes the first one, a period later.
+std::int64_t RankSweep::host_bound_time() const {
+  if (compute_.empty()) return 0;
+  std::int64_t sum = 0;
+  std::size_t next = 0;
+  for (const Piece& gap : gaps_) {
+    while (next < compute_.size() && compute_[next].begin < gap.end) ++next;
+    const std::int64_t launched = next < compute_.size() ? compute_[next].launched : compute_.front().launched + state_.period();
+    sum += std::max<std::int64_t>(0, std::min(gap.end, launched) - gap.begin);
+  }
+  return sum;
+}
+
+RankTime RankSweep::sweep(std::uint32_t rank) {
+  RankTime out;
+  std::fill(exposed_.begin(), exposed_.end(), 0);
+  if (state_.period() <= 0) return out;
+  collect(rank);
+  unite(compute_, busy_);
+  unite(transfer_, moving_);
+  const std::int64_t compute = length_of(busy_);
+  const std::int64_t exposed = charge_exposed(out);
+  const std::int64_t host = host_bound_time();
+  out.compute = Duration::picoseconds(compute);
+  out.comm = Duration::picoseconds(length_of(moving_));
+  out.hidden_comm = Duration::picoseconds(overlap_of(moving_, busy_));
+  out.host_bound = Duration::picoseconds(host);
+  out.idle = Duration::picoseconds(state_.period() - compute - exposed - host);
+  return out;
+}
+
+}  // namespace distsim

@@ -1,0 +1,108 @@
+#include "sim/report/steady_state.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <unordered_map>
+
+namespace distsim {
+namespace {
+
+/// Streams are FIFO, so the last device step of each stream ends last on every rank.
+std::int64_t end_of_iteration(const Played& p, std::uint16_t iteration) {
+  std::array<StepId, kStreamCount> last{};
+  for (std::uint32_t s = 0; s < p.origins->size(); ++s) {
+    const StepOrigin& o = (*p.origins)[StepId(s)];
+    if (o.role == StepRole::device && o.iteration == iteration) last[p.program->steps[StepId(s)].stream.value()] = StepId(s);
+  }
+  std::int64_t end = 0;
+  for (const StepId s : last) {
+    if (s.valid()) end = std::max(end, max_of(p.timeline->end[s]));
+  }
+  return end;
+}
+
+DeviceStep device_step(const Played& p, StepId s, SteadyState& out) {
+  DeviceStep d;
+  d.step = s;
+  d.task = (*p.origins)[s].task;
+  d.collective = p.costed->graph.tasks[d.task].partition.valid();
+  d.ready = RowView(p.timeline->ready[s]);
+  d.start = RowView(p.timeline->start[s]);
+  d.end = RowView(p.timeline->end[s]);
+  d.first_launch = static_cast<std::uint32_t>(out.launch_ends.size());
+  for (const StepId w : p.program->waits_of(s)) {
+    if ((*p.origins)[w].role != StepRole::device) out.launch_ends.push_back(RowView(p.timeline->end[w]));
+  }
+  d.launches = static_cast<std::uint32_t>(out.launch_ends.size()) - d.first_launch;
+  return d;
+}
+
+void mix(std::vector<std::uint64_t>& fingerprint, const RowView& row) {
+  if (row.uniform()) return;
+  const std::int64_t* v = row.values();
+  for (std::size_t r = 0; r < fingerprint.size(); ++r) {
+    fingerprint[r] = std::rotl((fingerprint[r] ^ static_cast<std::uint64_t>(v[r])) * 0x9E3779B97F4A7C15ull, 29);
+  }
+}
+
+bool all_uniform(const SteadyState& state) {
+  const auto uniform = [](const RowView& row) { return row.uniform(); };
+  return std::ranges::all_of(state.launch_ends, uniform) && std::ranges::all_of(state.steps, [](const DeviceStep& d) {
+           return d.ready.uniform() && d.start.uniform() && d.end.uniform();
+         });
+}
+
+std::vector<std::uint64_t> fingerprints(const SteadyState& state, std::uint32_t ranks) {
+  std::vector<std::uint64_t> fingerprint(ranks, 0);
+  for (const DeviceStep& d : state.steps) {
+    if (d.collective) mix(fingerprint, d.ready);  // elsewhere ready = start
+    mix(fingerprint, d.start);
+    mix(fingerprint, d.end);
+  }
+  for (const RowView& row : state.launch_ends) mix(fingerprint, row);
+  return fingerprint;
+}
+
+}  // namespace
+
+std::int64_t max_of(const Row& row) {
+  return row.uniform() ? row.scalar() : *std::max_element(row.values().begin(), row.values().end());
+}
+
+SteadyState steady_state(const Played& p) {
+  CHECK(p.iterations > 0 && p.origins->size() == p.program->steps.size()) << "a played program has an origin for every step";
+  SteadyState out;
+  const auto last = static_cast<std::uint16_t>(p.iterations - 1);
+  out.begin = last == 0 ? 0 : end_of_iteration(p, static_cast<std::uint16_t>(last - 1));
+  out.end = end_of_iteration(p, last);
+  for (std::uint32_t s = 0; s < p.origins->size(); ++s) {
+    const StepOrigin& o = (*p.origins)[StepId(s)];
+    if (o.role == StepRole::device && o.iteration == last) out.steps.push_back(device_step(p, StepId(s), out));
+  }
+  return out;
+}
+
+RankClasses rank_classes(const SteadyState& state, std::uint32_t ranks) {
+  RankClasses out;
+  if (all_uniform(state)) {
+    out.first = {0};
+    out.count = {ranks};
+    return out;
+  }
+  const auto fingerprint = fingerprints(state, ranks);
+  std::unordered_map<std::uint64_t, std::uint32_t> class_of;
+  out.of_rank.resize(ranks);
+  for (std::uint32_t r = 0; r < ranks; ++r) {
+    const auto [it, is_new] = class_of.emplace(fingerprint[r], static_cast<std::uint32_t>(out.first.size()));
+    if (is_new) {
+      out.first.push_back(r);
+      out.count.push_back(0);
+    }
+    out.of_rank[r] = it->second;
+    ++out.count[it->second];
+  }
+  return out;
+}
+
+}  // namespace distsim

@@ -1,0 +1,61 @@
+// SteadyState: which window and which steps a report is about (see report.hpp for the definitions).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "sim/report/report.hpp"
+
+namespace distsim {
+
+/// The times of one step, ready to be read rank by rank.
+class RowView {
+ public:
+  RowView() = default;
+  explicit RowView(const Row& row) : values_(row.uniform() ? nullptr : row.values().data()), scalar_(row.scalar()) {}
+  std::int64_t at(std::uint32_t rank) const { return values_ ? values_[rank] : scalar_; }
+  bool uniform() const { return values_ == nullptr; }
+  const std::int64_t* values() const { return values_; }
+
+ private:
+  const std::int64_t* values_ = nullptr;
+  std::int64_t scalar_ = 0;
+};
+
+/// A device step of the last iteration.
+struct DeviceStep {
+  StepId step;
+  TaskId task;
+  bool collective = false;
+  RowView ready, start, end;
+  std::uint32_t first_launch = 0, launches = 0;  ///< the host steps it waits for, in SteadyState::launch_ends
+};
+
+struct SteadyState {
+  std::int64_t begin = 0, end = 0;   ///< the window
+  std::vector<DeviceStep> steps;     ///< device steps of the last iteration, in program order
+  std::vector<RowView> launch_ends;  ///< ends of host steps
+  std::int64_t period() const { return end - begin; }
+  std::span<const RowView> launches_of(const DeviceStep& s) const { return {launch_ends.data() + s.first_launch, s.launches}; }
+};
+
+/// Views into `played`, which must outlive the result.
+SteadyState steady_state(const Played& played);
+
+/// The largest value of a row.
+std::int64_t max_of(const Row& row);
+
+/// Ranks whose device steps have equal times all through the last iteration. Classes are numbered by their first rank.
+struct RankClasses {
+  std::vector<std::uint32_t> of_rank;  ///< empty where all ranks are alike
+  std::vector<std::uint32_t> first;    ///< lowest rank of a class
+  std::vector<std::uint32_t> count;    ///< ranks in it
+  std::size_t size() const { return first.size(); }
+  std::uint32_t of(std::uint32_t rank) const { return of_rank.empty() ? 0 : of_rank[rank]; }
+};
+
+/// By a 64-bit fingerprint of each rank's times, one pass over the rows that differ.
+RankClasses rank_classes(const SteadyState& state, std::uint32_t ranks);
+
+}  // namespace distsim

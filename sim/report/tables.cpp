@@ -1,0 +1,211 @@
+#include "sim/report/tables.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+namespace distsim {
+namespace {
+
+/// Sum over ranks of to - from.
+WideTime sum_over_ranks(const RowView& from, const RowView& to, const RankClasses& classes, std::uint32_t ranks) {
+  if (from.uniform() && to.uniform()) return WideTime(to.at(0) - from.at(0)) * ranks;
+  WideTime sum = 0;
+  for (std::size_t c = 0; c < classes.size(); ++c) {
+    const std::uint32_t r = classes.first[c];
+    sum += WideTime(to.at(r) - from.at(r)) * classes.count[c];
+  }
+  return sum;
+}
+
+/// How many ranks run each variant of a task. Tables are counted once.
+class VariantCounts {
+ public:
+  explicit VariantCounts(const TaskGraph& graph) : graph_(graph), of_table_(graph.rank_tables.size()) {}
+
+  std::uint32_t ranks_running(const Task& task, std::uint32_t variant) {
+    if (task.rank_table == Task::kUniform) return variant == 0 ? graph_.ranks : 0;
+    std::vector<std::uint32_t>& counts = of_table_[task.rank_table];
+    if (counts.empty()) count(graph_.rank_tables[task.rank_table], counts);
+    return variant < counts.size() ? counts[variant] : 0;
+  }
+
+ private:
+  static void count(const std::vector<std::uint32_t>& table, std::vector<std::uint32_t>& counts) {
+    counts.assign(1, 0);
+    for (const std::uint32_t v : table) {
+      if (v >= counts.size()) counts.resize(v + 1, 0);
+      ++counts[v];
+    }
+  }
+  const TaskGraph& graph_;
+  std::vector<std::vector<std::uint32_t>> of_table_;
+};
+
+OpId variant_id(const Task& task, std::uint32_t v) { return OpId(task.first_op.value() + v); }
+
+bool is_absent(const Op& op) { return std::holds_alternative<Absent>(op); }
+
+const Op& first_present(const TaskGraph& graph, const Task& task) {
+  for (std::uint32_t v = 0; v < task.variants; ++v) {
+    if (!is_absent(graph.ops[variant_id(task, v)])) return graph.ops[variant_id(task, v)];
+  }
+  return graph.ops[task.first_op];
+}
+
+struct KindSums { WideTime time = 0; double kernels = 0, flops = 0; };
+
+void add_work(const TaskGraph& graph, const Task& task, VariantCounts& counts, KindSums& sums) {
+  for (std::uint32_t v = 0; v < task.variants; ++v) {
+    const Op& op = graph.ops[variant_id(task, v)];
+    if (is_absent(op)) continue;
+    const double ranks = counts.ranks_running(task, v);
+    sums.kernels += ranks * task.dispatch.kernels;
+    sums.flops += ranks * flops_of(op);
+  }
+}
+
+OpKindTime op_row(std::string_view kind, const KindSums& s, std::uint32_t ranks) {
+  OpKindTime row;
+  row.kind = kind;
+  row.time = mean_of(s.time, ranks);
+  row.kernels = static_cast<std::uint32_t>(std::lround(s.kernels / ranks));
+  const double seconds = static_cast<double>(s.time) * 1e-12;
+  row.tflops = seconds > 0 ? s.flops / seconds * 1e-12 : 0;
+  return row;
+}
+
+/// What a task's collective is on the ranks that take part: its largest variant, and the least trusted cost.
+struct CollectiveView {
+  CollectiveKind kind = CollectiveKind::barrier;
+  std::int64_t bytes = 0;
+  const Cost* cost = nullptr;
+};
+
+CollectiveView view_of(const CostedGraph& costed, const Task& task) {
+  CollectiveView out;
+  for (std::uint32_t v = 0; v < task.variants; ++v) {
+    const OpId id = variant_id(task, v);
+    const auto* c = std::get_if<Collective>(&costed.graph.ops[id]);
+    if (!c) continue;
+    if (!out.cost || costed.costs[id].basis > out.cost->basis) out.cost = &costed.costs[id];
+    out.kind = c->kind;
+    out.bytes = std::max(out.bytes, c->bytes);
+  }
+  return out;
+}
+
+struct CollectiveSums {
+  CollectiveTime row;
+  bool same_name = true;
+  WideTime total = 0, exposed = 0, waiting = 0;
+  CollectiveKind kind = CollectiveKind::barrier;
+};
+
+void add_call(CollectiveSums& sums, const CollectiveView& view, const std::string& name) {
+  if (sums.row.calls == 0) {
+    sums.row.name = name;
+    sums.row.kind = name_of(view.kind);
+    sums.kind = view.kind;
+  }
+  if (sums.row.name != name) sums.same_name = false;
+  ++sums.row.calls;
+  sums.row.bytes += view.bytes;
+  if (view.cost && (sums.row.calls == 1 || view.cost->basis > sums.row.basis)) {
+    sums.row.basis = view.cost->basis;
+    sums.row.source = view.cost->source;
+  }
+}
+
+CollectiveTime finish(const CollectiveSums& sums, const std::string& stem, std::uint32_t ranks) {
+  CollectiveTime row = sums.row;
+  if (!sums.same_name) {
+    row.name = stem;
+    while (row.name.size() > 1 && std::string_view(" *_-#.:/").find(row.name.back()) != std::string_view::npos) row.name.pop_back();
+  }
+  row.total = mean_of(sums.total, ranks);
+  row.exposed = mean_of(sums.exposed, ranks);
+  row.waiting = mean_of(sums.waiting, ranks);
+  const double seconds = row.total.seconds();
+  if (seconds > 0) row.busbw = static_cast<double>(row.bytes) / seconds * busbw_factor(sums.kind, row.group_size);
+  return row;
+}
+
+}  // namespace
+
+Duration mean_of(WideTime sum, std::uint32_t n) { return Duration::picoseconds(static_cast<std::int64_t>((sum + n / 2) / n)); }
+
+std::string stem_of(std::string_view name) {
+  std::string out;
+  for (const char c : name) {
+    const bool digit = c >= '0' && c <= '9';
+    if (!digit) out += c;
+    else if (out.empty() || out.back() != '*') out += '*';
+  }
+  return out;
+}
+
+double busbw_factor(CollectiveKind kind, std::uint32_t n) {
+  const double others = n > 0 ? static_cast<double>(n - 1) / n : 0;
+  switch (kind) {
+    case CollectiveKind::all_reduce: return 2 * others;
+    case CollectiveKind::all_gather:
+    case CollectiveKind::reduce_scatter:
+    case CollectiveKind::all_to_all:
+    case CollectiveKind::all_to_all_v: return others;
+    default: return 1;
+  }
+}
+
+std::uint32_t group_size_of(const Partition& p) {
+  std::uint32_t size = p.listed_offsets.empty() ? p.size : 0;
+  for (std::size_t g = 1; g < p.listed_offsets.size(); ++g) size = std::max(size, p.listed_offsets[g] - p.listed_offsets[g - 1]);
+  return size;
+}
+
+std::vector<OpKindTime> op_table(const Played& p, const SteadyState& state, const RankClasses& classes) {
+  const TaskGraph& graph = p.costed->graph;
+  std::map<std::string_view, KindSums> kinds;
+  VariantCounts counts(graph);
+  for (const DeviceStep& d : state.steps) {
+    if (d.collective) continue;
+    const Task& task = graph.tasks[d.task];
+    KindSums& sums = kinds[kind_of(first_present(graph, task))];
+    sums.time += sum_over_ranks(d.start, d.end, classes, graph.ranks);
+    add_work(graph, task, counts, sums);
+  }
+  std::vector<OpKindTime> out;
+  for (const auto& [kind, sums] : kinds) out.push_back(op_row(kind, sums, graph.ranks));
+  std::ranges::stable_sort(out, [](const OpKindTime& a, const OpKindTime& b) { return a.time > b.time; });
+  return out;
+}
+
+std::vector<CollectiveTime> collective_table(const Played& p, const SteadyState& state, const RankClasses& classes, std::span<const WideTime> exposed) {
+  const TaskGraph& graph = p.costed->graph;
+  std::map<std::tuple<std::string, CollectiveKind, std::uint32_t>, CollectiveSums> rows;
+  for (std::size_t i = 0; i < state.steps.size(); ++i) {
+    const DeviceStep& d = state.steps[i];
+    if (!d.collective) continue;
+    const Task& task = graph.tasks[d.task];
+    const CollectiveView view = view_of(*p.costed, task);
+    const std::string& name = graph.names[task.name];
+    const std::uint32_t group = group_size_of(graph.partitions[task.partition]);
+    const auto [it, is_new] = rows.try_emplace({stem_of(name), view.kind, group});
+    CollectiveSums& sums = it->second;
+    if (is_new) {
+      sums.row.calls = 0;
+      sums.row.group_size = group;
+    }
+    add_call(sums, view, name);
+    sums.total += sum_over_ranks(d.start, d.end, classes, graph.ranks);
+    sums.waiting += sum_over_ranks(d.ready, d.start, classes, graph.ranks);
+    sums.exposed += exposed[i];
+  }
+  std::vector<CollectiveTime> out;
+  for (const auto& [key, sums] : rows) out.push_back(finish(sums, std::get<0>(key), graph.ranks));
+  std::ranges::stable_sort(out, [](const CollectiveTime& a, const CollectiveTime& b) { return a.total > b.total; });
+  return out;
+}
+
+}  // namespace distsim

@@ -1,0 +1,237 @@
+// The report as text for a terminal.
+#include <algorithm>
+#include <array>
+#include <string>
+#include <vector>
+
+#include "sim/report/format.hpp"
+#include "sim/report/report.hpp"
+
+namespace distsim {
+namespace {
+
+constexpr std::size_t kOpRows = 7, kCollectiveRows = 6, kPathRows = 9, kAssumptionLines = 4;
+
+struct Column { std::size_t width; bool left = false; };
+
+class Writer {
+ public:
+  Writer(const Report& report, int width, bool colour) : r_(report), width_(static_cast<std::size_t>(std::clamp(width, 60, 400))), colour_(colour) {}
+
+  std::string write() {
+    headline();
+    bar();
+    ops();
+    collectives();
+    path();
+    footer();
+    return std::move(out_);
+  }
+
+ private:
+  void line(std::string text) {
+    text = shortened(text, width_);
+    while (!text.empty() && text.back() == ' ') text.pop_back();
+    out_ += text + "\n";
+  }
+
+  /// Cells right-aligned but for those marked left; a column's width grows with its header only.
+  void row(const std::vector<std::string>& cells, const std::vector<Column>& columns) {
+    std::string text;
+    for (std::size_t i = 0; i < cells.size(); ++i) {
+      if (i > 0) text += "  ";
+      text += columns[i].left ? padded(cells[i], columns[i].width) : padded_left(cells[i], columns[i].width);
+    }
+    line(text);
+  }
+
+  std::string ms(Duration d) const { return fixed(d.ms(), ms_digits(r_.iteration)); }
+  std::string share(Duration d) const { return percent_text(static_cast<double>(d.ps()), static_cast<double>(r_.iteration.ps())); }
+
+  void headline() {
+    const ReportContext& c = r_.context;
+    std::string text = ms_text(r_.iteration) + " ms per iteration (" + fixed(r_.low.ms(), ms_digits(r_.iteration)) + " .. " +
+                       fixed(r_.high.ms(), ms_digits(r_.iteration)) + ")";
+    if (c.samples > 0) text += ", " + count_text(r_.samples_per_second) + " samples/s";
+    line(text + " on " + machine_text(c));
+    std::string what;
+    for (const std::string* part : {&c.title, &c.model, &c.system, &c.framework}) {
+      if (!part->empty()) what += (what.empty() ? "" : ", ") + one_line(*part);
+    }
+    if (!what.empty()) line(what);
+    if (r_.achieved_flops_per_gpu > 0) {
+      line("achieved " + fixed(r_.achieved_flops_per_gpu * 1e-12, 2) + " TFLOP/s per GPU" +
+           (c.peak_flops > 0 ? ", MFU " + fixed(100 * r_.mfu, 1) + " % of " + fixed(c.peak_flops * 1e-12, 1) : ""));
+    }
+    line("");
+  }
+
+  struct Part { const char* name; Duration time; char mark; const char* colour; };
+  std::array<Part, 4> parts() const {
+    return {{{"compute", r_.compute, '#', "\033[32m"},
+             {"exposed communication", r_.exposed_comm, '=', "\033[33m"},
+             {"host", r_.host_bound, '~', "\033[35m"},
+             {"idle", r_.idle, '.', "\033[90m"}}};
+  }
+
+  void bar() {
+    std::string sum = "iteration " + ms_text(r_.iteration) + " ms = ", cells;
+    const std::size_t width = width_ - 2;
+    Duration done;
+    for (const Part& p : parts()) {
+      if (p.mark != '#') sum += " + ";
+      sum += std::string(p.name) + " " + ms(p.time);
+      const std::size_t from = cell_of(done, width);
+      done += p.time;
+      const std::string mark(cell_of(done, width) - from, p.mark);
+      cells += colour_ && !mark.empty() ? p.colour + mark + "\033[0m" : mark;
+    }
+    line(sum);
+    if (r_.iteration.ps() > 0) out_ += "[" + cells + "]\n";
+    line("  # compute   = exposed communication   ~ waiting for the host   . idle");
+    line("communication " + ms(r_.comm) + " ms in all, " + ms(r_.hidden_comm) + " of it behind compute");
+    line("");
+  }
+
+  std::size_t cell_of(Duration d, std::size_t width) const {
+    if (r_.iteration.ps() <= 0) return 0;
+    return static_cast<std::size_t>(static_cast<double>(d.ps()) / static_cast<double>(r_.iteration.ps()) * static_cast<double>(width) + 0.5);
+  }
+
+  void ops() {
+    if (r_.ops.empty()) return;
+    const std::vector<Column> columns{{30, true}, {9}, {6}, {8}, {9}};
+    row({"compute by op kind", "ms", "%", "kernels", "TFLOP/s"}, columns);
+    Duration rest;
+    std::uint32_t kernels = 0;
+    for (std::size_t i = 0; i < r_.ops.size(); ++i) {
+      const OpKindTime& op = r_.ops[i];
+      if (i >= kOpRows && r_.ops.size() > kOpRows + 1) {
+        rest += op.time;
+        kernels += op.kernels;
+        continue;
+      }
+      row({"  " + op.kind, ms(op.time), share(op.time), std::to_string(op.kernels), op.tflops > 0 ? fixed(op.tflops, 2) : "-"}, columns);
+    }
+    if (rest.ps() > 0) row({"  " + std::to_string(r_.ops.size() - kOpRows) + " more kinds", ms(rest), share(rest), std::to_string(kernels), "-"}, columns);
+    line("");
+  }
+
+  std::string size_text(const CollectiveTime& c) const {
+    const std::string each = binary_bytes(static_cast<double>(c.bytes) / c.calls);
+    return c.calls > 1 ? std::to_string(c.calls) + " x " + each : each;
+  }
+
+  void collectives() {
+    if (r_.collectives.empty()) return;
+    const std::vector<Column> columns{{24, true}, {14, true}, {5}, {15}, {8}, {8}, {8}, {12, true}};
+    row({"collectives", "kind", "ranks", "size", "ms", "exposed", "GB/s bus", "basis"}, columns);
+    Duration rest, rest_exposed;
+    for (std::size_t i = 0; i < r_.collectives.size(); ++i) {
+      const CollectiveTime& c = r_.collectives[i];
+      if (i >= kCollectiveRows && r_.collectives.size() > kCollectiveRows + 1) {
+        rest += c.total;
+        rest_exposed += c.exposed;
+        continue;
+      }
+      row({"  " + one_line(c.name), c.kind, std::to_string(c.group_size), size_text(c), ms(c.total), ms(c.exposed),
+           c.busbw > 0 ? fixed(c.busbw * 1e-9, 1) : "-", std::string(name_of(c.basis))}, columns);
+    }
+    if (rest.ps() > 0) {
+      row({"  " + std::to_string(r_.collectives.size() - kCollectiveRows) + " more", "", "", "", ms(rest), ms(rest_exposed), "", ""}, columns);
+    }
+    line("");
+  }
+
+  void path() {
+    const std::vector<PathRun> runs = path_runs(r_.critical_path);
+    if (runs.empty()) return;
+    const std::size_t name_width = width_ - 42;
+    const std::vector<Column> columns{{name_width, true}, {7, true}, {7}, {5}, {9}, {5}};
+    row({"critical path", "stream", "rank", "steps", "ms", "%"}, columns);
+    Duration shown;
+    const std::vector<std::size_t> longest = longest_runs(runs, kPathRows);
+    for (const std::size_t i : longest) {
+      const PathRun& run = runs[i];
+      std::string name = "  " + std::string(run.phase) + ": " + one_line(run.name);
+      if (run.phase == "host") name = "  " + one_line(run.name);
+      row({name, run.stream, std::to_string(run.rank), std::to_string(run.steps), ms(run.time), share(run.time)}, columns);
+      shown += run.time;
+    }
+    if (runs.size() > longest.size()) {
+      const Duration rest = r_.iteration - shown;
+      row({"  " + std::to_string(runs.size() - longest.size()) + " shorter stretches between them", "", "", "", ms(rest), share(rest)}, columns);
+    }
+    line("");
+  }
+
+  void footer() {
+    ranks();
+    memory();
+    std::string mix;
+    for (const BasisShare& b : r_.bases) mix += (mix.empty() ? "" : ", ") + std::string(name_of(b.basis)) + " " + fixed(100 * b.share, 0) + " %";
+    if (!mix.empty()) line("basis    " + mix + " of the critical path");
+    if (!r_.context.placement.empty()) line("placed   " + one_line(r_.context.placement));
+    assumptions();
+  }
+
+  void ranks() {
+    if (r_.ranks.size() <= 1) {
+      line("ranks    all " + std::to_string(r_.rank_count) + " alike");
+      return;
+    }
+    const Duration slow = r_.rank(r_.slowest_rank).compute, fast = r_.rank(r_.fastest_rank).compute;
+    line("ranks    compute " + ms(fast) + " .. " + ms(slow) + " ms, mean " + ms(r_.compute) + "; slowest is rank " + std::to_string(r_.slowest_rank) +
+         " (+" + percent_text(static_cast<double>((slow - r_.compute).ps()), static_cast<double>(r_.compute.ps())) + " % over the mean), fastest rank " +
+         std::to_string(r_.fastest_rank));
+  }
+
+  void memory() {
+    const auto& memory = r_.context.memory_per_rank;
+    if (memory.empty()) return;
+    const auto most = std::ranges::max_element(memory);
+    std::string text = "memory   " + decimal_bytes(static_cast<double>(*most));
+    if (r_.context.memory_capacity > 0) {
+      text += " of " + decimal_bytes(static_cast<double>(r_.context.memory_capacity)) + " (" +
+              percent_text(static_cast<double>(*most), static_cast<double>(r_.context.memory_capacity)) + " %)";
+    }
+    line(text + (memory.size() > 1 ? " on the fullest GPU, rank " + std::to_string(most - memory.begin()) : " on every GPU"));
+  }
+
+  /// Wrapped, so that a word is never cut.
+  void assumptions() {
+    std::vector<std::string> lines;
+    for (const std::string& a : r_.context.assumptions) wrap("- " + one_line(a), lines);
+    const std::size_t shown = std::min(lines.size(), kAssumptionLines);
+    for (std::size_t i = 0; i < shown; ++i) line((i == 0 ? "assumes  " : "         ") + lines[i]);
+    if (lines.size() > shown) line("         (" + std::to_string(lines.size() - shown) + " more lines in the JSON report)");
+  }
+
+  void wrap(const std::string& text, std::vector<std::string>& lines) const {
+    const std::size_t room = width_ - 9;
+    std::string current;
+    for (std::size_t at = 0; at < text.size();) {
+      const std::size_t space = std::min(text.find(' ', at), text.size());
+      const std::string word = text.substr(at, space - at);
+      if (!current.empty() && columns_of(current) + 1 + columns_of(word) > room) {
+        lines.push_back(current);
+        current = "  " + word;
+      } else {
+        current += (current.empty() ? "" : " ") + word;
+      }
+      at = space + 1;
+    }
+    if (!current.empty()) lines.push_back(current);
+  }
+
+  const Report& r_;
+  const std::size_t width_;
+  const bool colour_;
+  std::string out_;
+};
+
+}  // namespace
+
+std::string to_text(const Report& report, int width, bool colour) { return Writer(report, width, colour).write(); }
+
+}  // namespace distsim
