@@ -1,0 +1,167 @@
+#include "opmodels/embedding_bag_analytic.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "opmodels/embedding_reuse.hpp"
+#include "opmodels/shape_check.hpp"
+
+namespace distsim {
+namespace {
+
+constexpr double kWarpsPerSm = 45;           // resident, of 64: register bound (arXiv 2201.07821)
+constexpr double kCacheShare = 0.9;          // of L2, for table rows
+constexpr double kRowOpenBytes = 48;         // a random row costs as if it were this much longer
+constexpr double kSortPairBytes = 12;        // 64-bit linear index and 32-bit position
+constexpr double kSortFixedBytes = 64;       // linearise, histogram, run lengths
+constexpr double kGenericSortBytes = 8 * 3 * 16;  // 8 passes over 64-bit pairs; each reads twice and writes once
+constexpr double kDedupCycles = 600;         // SM cycles an index: unique, segment sum, scatter as generic kernels
+constexpr double kAtomicCycles = 1.5;        // L2 cycles that one update of a row holds the row
+constexpr double kBackwardKernels = 4;       // linearise, sort, run lengths, update
+constexpr double kDedupKernels = 12;
+
+/// What the kernels of one or of all tables ask of the machine.
+struct Demand {
+  double memory = 0;   // bytes from or to HBM
+  double l2 = 0;       // bytes through L2, those of memory included
+  double serial = 0;   // seconds that cannot overlap with anything
+  double compute = 0;  // seconds of all SMs
+
+  void add_memory(double bytes) {
+    memory += bytes;
+    l2 += bytes;
+  }
+};
+
+double sectors(double bytes) { return std::ceil(bytes / 32) * 32; }
+
+/// One table's numbers.
+struct TableView {
+  double lookups, batch, rows;
+  double row_bytes, out_bytes, state_bytes;  // state: fp32 elements of a row
+  double index_bytes;
+  RowPopularity popularity;
+};
+
+TableView view(const EmbeddingBag& op, const EmbeddingTable& t) {
+  const double dim = as_double(t.dim), batch = as_double(op.batch);
+  return {batch * t.pooling_factor, batch, as_double(t.rows), sectors(dim * as_double(size_of(op.weights))),
+          sectors(dim * as_double(size_of(op.output))), sectors(dim * 4), as_double(size_of(op.index)), RowPopularity(as_double(t.rows), t.alpha)};
+}
+
+double cached_rows(const DeviceRates& device, const TableView& t) {
+  const double in_flight = std::max(1.0, std::ceil(kWarpsPerSm * device.sms / t.batch));
+  return kCacheShare * device.l2_bytes / (t.row_bytes * in_flight);
+}
+
+void demand_forward(const DeviceRates& device, const TableView& t, Demand& demand) {
+  const double hits = t.popularity.hit_rate(t.lookups, cached_rows(device, t));
+  demand.add_memory(t.lookups * t.index_bytes + (t.batch + 1) * 8 + t.batch * t.out_bytes);
+  demand.add_memory((1 - hits) * t.lookups * (t.row_bytes + kRowOpenBytes));
+  demand.l2 += hits * t.lookups * t.row_bytes;
+}
+
+/// Gradient rows of the bags, one read a lookup. A bag is read pooling_factor times; later reads hit while the table's gradient fits in L2.
+void demand_gradient(const DeviceRates& device, const TableView& t, Demand& demand) {
+  const double once = std::min(t.batch, t.lookups) * t.out_bytes;
+  const double all = t.lookups * t.out_bytes;
+  const double resident = std::clamp(kCacheShare * device.l2_bytes / (t.batch * t.out_bytes), 0.0, 1.0);
+  const double again = (all - once) * (1 - resident);
+  demand.add_memory(once + again);
+  demand.l2 += all - once - again;
+}
+
+/// Bytes of optimizer state read and written a row.
+double state_traffic(EmbeddingOptimizer optimizer, const TableView& t) {
+  switch (optimizer) {
+    case EmbeddingOptimizer::none:
+    case EmbeddingOptimizer::sgd: return 0;
+    case EmbeddingOptimizer::rowwise_adagrad: return 2 * 32;
+    case EmbeddingOptimizer::adagrad: return 2 * t.state_bytes;
+    case EmbeddingOptimizer::adam: return 4 * t.state_bytes;
+  }
+  return 0;
+}
+
+/// Each distinct row once: read, updated, written, with its state. Without an optimizer the summed gradient is written instead.
+void demand_update(const TableView& t, EmbeddingOptimizer optimizer, double distinct, Demand& demand) {
+  const double row = optimizer == EmbeddingOptimizer::none ? t.state_bytes : 2 * t.row_bytes + state_traffic(optimizer, t);
+  demand.add_memory(distinct * (row + 2 * kRowOpenBytes));
+}
+
+double radix_passes(double rows) { return std::max(1.0, std::ceil(std::log2(std::max(2.0, rows)) / 8)); }
+
+/// Seconds for which the updates of the most popular row queue up.
+double conflict_seconds(const DeviceRates& device, const TableView& t) {
+  return t.lookups * t.popularity.share_of_top(1) * kAtomicCycles / device.clock;
+}
+
+void demand_backward(const DeviceRates& device, const EmbeddingBag& op, const TableView& t, double all_rows, Demand& demand) {
+  const double distinct = t.popularity.distinct(t.lookups);
+  demand_gradient(device, t, demand);
+  switch (op.update) {
+    case SparseUpdate::fused:
+      demand.add_memory(t.lookups * (radix_passes(all_rows) * 2 * kSortPairBytes + kSortFixedBytes));
+      break;
+    case SparseUpdate::atomic:
+      demand.add_memory(t.lookups * t.index_bytes);
+      demand.l2 += 2 * t.lookups * t.row_bytes;
+      demand.serial = std::max(demand.serial, conflict_seconds(device, t));
+      break;
+    case SparseUpdate::sort_dedup:
+      demand.add_memory(t.lookups * kGenericSortBytes);
+      demand.compute += t.lookups * kDedupCycles / (device.sms * device.clock);
+      break;
+  }
+  demand_update(t, op.optimizer, distinct, demand);
+}
+
+double seconds_of(const DeviceRates& device, const Demand& d) {
+  return std::max({d.memory / device.streaming_hbm(), d.l2 / device.streaming_l2(), d.serial}) + d.compute;
+}
+
+double kernels_of(const EmbeddingBag& op) {
+  if (op.pass == Pass::forward) return 1;
+  switch (op.update) {
+    case SparseUpdate::fused: return kBackwardKernels;
+    case SparseUpdate::atomic: return 1;
+    case SparseUpdate::sort_dedup: return kDedupKernels;
+  }
+  return 1;
+}
+
+Result<void> check(const EmbeddingBag& op) {
+  TRY(check_dims("embedding_bag", {{"tables", static_cast<std::int64_t>(op.tables.size())}}));
+  TRY(check_pass("embedding_bag", op.pass, {Pass::forward, Pass::backward}));
+  for (const EmbeddingTable& t : op.tables) {
+    TRY(check_dims("embedding_bag", {{"batch", op.batch}, {"dim", t.dim}}));
+    TRY(check_dims("embedding_bag", {{"rows", t.rows}, {"dim", t.dim}}));
+    TRY(check_number("embedding_bag", "rows", as_double(t.rows), 1, 1e15));
+    TRY(check_number("embedding_bag", "pooling_factor", t.pooling_factor, 0, 1e6));
+    TRY(check_number("embedding_bag", "alpha", t.alpha, 0, 4));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<OpTime> price_embedding_bag(const DeviceRates& device, const EmbeddingBag& op) {
+  TRY(check(op));
+  double all_rows = 0;
+  for (const EmbeddingTable& t : op.tables) all_rows += as_double(t.rows);
+  const bool forward = op.pass == Pass::forward;
+  Demand demand;
+  double seconds = 0;
+  for (const EmbeddingTable& table : op.tables) {
+    const TableView t = view(op, table);
+    if (forward) demand_forward(device, t, demand);
+    else demand_backward(device, op, t, op.table_batched ? all_rows : t.rows, demand);
+    if (op.table_batched) continue;
+    seconds += seconds_of(device, demand) + kernels_of(op) * device.floor;
+    demand = Demand{};
+  }
+  if (op.table_batched) seconds = seconds_of(device, demand) + kernels_of(op) * device.floor;
+  return OpTime{seconds, forward ? Spread{0.4, 0.6} : Spread{0.4, 0.7}};
+}
+
+}  // namespace distsim

@@ -1,0 +1,48 @@
+#include "opmodels/embedding_reuse.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace distsim {
+namespace {
+
+constexpr int kBins = 48;
+
+/// 1 - (1 - p)^draws without cancellation.
+double touched(double p, double draws) { return p >= 1 ? 1.0 : -std::expm1(draws * std::log1p(-p)); }
+
+}  // namespace
+
+RowPopularity::RowPopularity(double rows, double alpha) : rows_(rows), alpha_(alpha), total_(harmonic(rows)) {}
+
+double RowPopularity::harmonic(double rows) const {
+  if (alpha_ == 0) return rows;
+  if (rows < 1) return std::max(0.0, rows);
+  // Integral plus half of both ends plus a twelfth of the difference of slopes.
+  const double integral = std::abs(alpha_ - 1) < 1e-9 ? std::log(rows) : (std::pow(rows, 1 - alpha_) - 1) / (1 - alpha_);
+  const double last = std::pow(rows, -alpha_);
+  return integral + 0.5 * (1 + last) + alpha_ / 12 * (1 - last / rows);
+}
+
+double RowPopularity::distinct(double draws) const {
+  if (draws <= 0) return 0;
+  if (alpha_ == 0 || rows_ <= 1) return std::min(draws, rows_ * touched(1 / rows_, draws));
+  const double ratio = std::pow(rows_, 1.0 / kBins);
+  const double fade = std::pow(ratio, -alpha_);
+  // Bin j holds the ranks from ratio^j to ratio^(j+1); its probability is taken at the geometric middle.
+  double low = 1, p = std::pow(ratio, -0.5 * alpha_) / total_;
+  double sum = touched(1 / total_, draws);
+  for (int j = 0; j < kBins; ++j, low *= ratio, p *= fade) sum += low * (ratio - 1) * touched(p, draws);
+  return std::min({sum, draws, rows_});
+}
+
+double RowPopularity::share_of_top(double top) const { return top >= rows_ ? 1.0 : std::min(1.0, harmonic(top) / total_); }
+
+double RowPopularity::hit_rate(double draws, double cached_rows) const {
+  if (draws <= 0) return 0;
+  const double rows = distinct(draws);
+  if (rows <= cached_rows) return std::max(0.0, 1 - rows / draws);
+  return std::max(0.0, (draws - cached_rows) * share_of_top(cached_rows) / draws);
+}
+
+}  // namespace distsim

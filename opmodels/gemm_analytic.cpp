@@ -1,0 +1,41 @@
+#include "opmodels/gemm_analytic.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "opmodels/matrix_kernel.hpp"
+#include "opmodels/shape_check.hpp"
+
+namespace distsim {
+namespace {
+
+/// Factor on the main loop for operands whose rows do not start on 16-byte boundaries.
+double alignment_penalty(double n, double k, double element_bytes) {
+  const auto aligned = [&](double bytes) { return std::fmod(n * element_bytes, bytes) == 0 && std::fmod(k * element_bytes, bytes) == 0; };
+  if (aligned(16)) return 1.0;
+  if (aligned(8)) return 1.2;
+  return aligned(4) ? 1.7 : 2.5;
+}
+
+double result_bytes(DType dtype) { return dtype == DType::int8 ? 4.0 : std::max<double>(2.0, as_double(size_of(dtype))); }
+
+Spread spread_of(bool vector_lanes) { return vector_lanes ? Spread{0.3, 0.35} : Spread{0.25, 0.3}; }
+
+}  // namespace
+
+double gemm_seconds(const DeviceRates& device, double batch, double m, double n, double k, DType dtype) {
+  const bool lanes = uses_vector_lanes(device, dtype);
+  const double element = as_double(size_of(dtype));
+  MatrixShape shape{batch, m, n, k, batch * ((m * k + k * n) * element + m * n * result_bytes(dtype)), element, 1.0};
+  if (!lanes) shape.load_penalty = alignment_penalty(n, k, element);
+  return matrix_seconds(matrix_machine(device, device.matrix[static_cast<std::size_t>(dtype)], lanes), shape);
+}
+
+Result<OpTime> price_gemm(const DeviceRates& device, const Gemm& g) {
+  TRY(check_dims("gemm", {{"batch", g.batch}, {"m", g.m}, {"n", g.n}, {"k", g.k}}));
+  TRY(check_matrix_dtype(device, g.dtype));
+  const double seconds = gemm_seconds(device, as_double(g.batch), as_double(g.m), as_double(g.n), as_double(g.k), g.dtype);
+  return OpTime{seconds, spread_of(uses_vector_lanes(device, g.dtype))};
+}
+
+}  // namespace distsim

@@ -1,0 +1,79 @@
+#include "opmodels/matrix_kernel.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace distsim {
+namespace {
+
+constexpr double kMinSplitDepth = 256;   // k of a slice; below it the main loop is all prologue
+constexpr double kMaxSplit = 32;
+constexpr double kSmPull = 2.5;          // one SM can draw this multiple of its fair share of memory bandwidth
+constexpr double kKStep = 32;            // elements of k that a tile advances at once
+
+double round_up(double value, double step) { return std::ceil(value / step) * step; }
+
+/// Elements of k in one slice. Bounded below rather than refused, so that the time never falls as k grows.
+double slice_depth(const MatrixShape& shape, double split) {
+  return split == 1 ? shape.k : std::max(kMinSplitDepth, std::ceil(shape.k / split));
+}
+
+/// Waves as the architecture counts them: a lone partial wave takes a whole one; later ones are spread in part.
+double quantised(double waves, double quantisation) {
+  if (waves <= 1) return 1;
+  return quantisation * std::ceil(waves) + (1 - quantisation) * waves;
+}
+
+struct Choice {
+  Tile tile;
+  double tiles;  // without split
+  double split;
+};
+
+double split_cost(const MatrixMachine& machine, const MatrixShape& shape, double split) {
+  if (split == 1) return 0;
+  const double partial = split * shape.batch * shape.m * shape.n * 4;  // fp32 partial sums, written and read
+  const double bandwidth = 2 * partial < machine.l2_bytes ? machine.l2 : machine.hbm;
+  return 2 * partial / bandwidth + machine.traits->wave_seconds;
+}
+
+double choice_seconds(const MatrixMachine& machine, const MatrixShape& shape, const Choice& choice) {
+  const MatrixTraits& traits = *machine.traits;
+  const double tm = choice.tile.m, tn = choice.tile.n;
+  const double blocks = choice.tiles * choice.split;
+  const double waves = quantised(blocks / machine.sms, traits.quantisation);
+  const double depth = round_up(slice_depth(shape, choice.split), kKStep);
+  const double intensity = tm * tn / (tm + tn);
+  const double efficiency = traits.main_loop * intensity / (intensity + traits.half_tile);
+  const double loop = waves * 2 * tm * tn * depth * machine.sms / (machine.flops * efficiency) * shape.load_penalty;
+  const double feed = blocks * (tm + tn) * depth * shape.element_bytes / machine.l2 * shape.load_penalty;
+  const double in_flight = std::min(1.0, blocks * kSmPull / machine.sms);
+  const double memory = shape.compulsory_bytes / (machine.hbm * in_flight);
+  return waves * traits.wave_seconds + overlap(overlap(loop, feed), memory) + split_cost(machine, shape, choice.split);
+}
+
+double best_split(const MatrixMachine& machine, const MatrixShape& shape, Tile tile) {
+  Choice choice{tile, shape.batch * std::ceil(shape.m / tile.m) * std::ceil(shape.n / tile.n), 1};
+  double best = choice_seconds(machine, shape, choice);
+  const bool room = choice.tiles < machine.sms;
+  for (choice.split = 2; room && choice.split <= kMaxSplit; choice.split *= 2) {
+    best = std::min(best, choice_seconds(machine, shape, choice));
+    if (choice.tiles * choice.split >= machine.sms) break;
+  }
+  return best;
+}
+
+}  // namespace
+
+MatrixMachine matrix_machine(const DeviceRates& device, double flops, bool vector_lanes) {
+  const MatrixTraits& traits = vector_lanes ? device.traits.vector : device.traits.tensor;
+  return {flops, device.sms, device.streaming_hbm(), device.streaming_l2(), device.l2_bytes, device.floor + traits.floor_seconds, &traits};
+}
+
+double matrix_seconds(const MatrixMachine& machine, const MatrixShape& shape) {
+  double best = best_split(machine, shape, machine.traits->tiles.front());
+  for (const Tile tile : machine.traits->tiles.subspan(1)) best = std::min(best, best_split(machine, shape, tile));
+  return machine.floor + best;
+}
+
+}  // namespace distsim

@@ -1,0 +1,43 @@
+// What every op model returns, and the arithmetic they share.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+
+#include "base/result.hpp"
+#include "opmodels/device_rates.hpp"
+
+namespace distsim {
+
+/// Relative error band of a model, about the 10th and 90th percentile of measured / predicted on public data: low = 1 - p10, high = p90 - 1.
+struct Spread {
+  double low = 0.3;
+  double high = 0.4;
+};
+
+struct OpTime {
+  double seconds = 0;
+  Spread spread;
+};
+
+inline double as_double(std::int64_t n) { return static_cast<double>(n); }
+
+/// (a^4 + b^4)^(1/4): the larger of the two, rounded up where they are close, because engines that are both busy never overlap perfectly
+/// (19 % at equality). Monotone in both, scale free.
+inline double overlap(double a, double b) {
+  const double high = a > b ? a : b;
+  if (high <= 0) return 0;
+  const double ratio = (a > b ? b : a) / high;
+  const double square = ratio * ratio;
+  return high * std::sqrt(std::sqrt(1.0 + square * square));
+}
+
+/// Seconds of a kernel that moves `bytes` in all and computes `flops` on the plain lanes: floor + overlap(memory, compute).
+/// Tensors that together fit in half of the L2 are taken to be there (the kernel before has just written them); from there to twice the L2 the
+/// share that comes from memory rises linearly, (bytes - L2/2) / (1.5 L2).
+double streaming_seconds(const DeviceRates& device, double bytes, double flops);
+
+/// The memory part of it alone, without the floor.
+double memory_seconds(const DeviceRates& device, double bytes);
+
+}  // namespace distsim

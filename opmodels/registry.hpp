@@ -1,0 +1,21 @@
+// The registry of op models: one visible array in registry.cpp. A new model adds its file and one line there.
+#pragma once
+
+#include <span>
+
+#include "opmodels/op_models.hpp"
+#include "opmodels/op_time.hpp"
+
+namespace distsim {
+
+struct OpModelEntry {
+  OpModelInfo info;
+  std::string_view source;                                        ///< Cost::source of what it returns
+  Basis basis;
+  Result<OpTime> (*price)(const DeviceRates& device, const Op& op);  ///< called with the alternative it was registered for
+};
+
+/// In the order of the alternatives of Op, so that op.index() finds the entry.
+std::span<const OpModelEntry> op_model_entries();
+
+}  // namespace distsim
