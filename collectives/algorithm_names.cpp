@@ -1,0 +1,29 @@
+#include "collectives/algorithms.hpp"
+
+namespace distsim::collectives {
+
+std::string_view name_of(Algorithm algorithm) {
+  switch (algorithm) {
+    case Algorithm::ring: return "ring";
+    case Algorithm::tree: return "tree";
+    case Algorithm::collnet: return "collnet";
+    case Algorithm::nvls: return "nvls";
+    case Algorithm::nvls_tree: return "nvls_tree";
+    case Algorithm::exchange: return "exchange";
+    case Algorithm::direct: return "direct";
+  }
+  return "?";
+}
+
+std::string_view name_of(Protocol protocol) {
+  switch (protocol) {
+    case Protocol::ll: return "LL";
+    case Protocol::ll128: return "LL128";
+    case Protocol::simple: return "Simple";
+  }
+  return "?";
+}
+
+bool allows_ll128(const Channels& c) { return (c.nvlink || c.per_node == 1) && c.gpu_direct; }
+
+}  // namespace distsim::collectives

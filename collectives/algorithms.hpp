@@ -1,0 +1,58 @@
+// Algorithms: the ways a collective can be carried out, each as a straight line time = latency + bytes / bandwidth.
+//
+// NCCL chooses, for every call, the algorithm and protocol with the least predicted time; so does this model. An algorithm is one function that
+// appends its candidates for a group; registry.cpp lists them all.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "collectives/channels.hpp"
+#include "sim/graph/op.hpp"
+
+namespace distsim::collectives {
+
+enum class Algorithm : std::uint8_t { ring, tree, collnet, nvls, nvls_tree, exchange, direct };
+enum class Protocol : std::uint8_t { ll, ll128, simple };
+inline constexpr Protocol kProtocols[] = {Protocol::ll, Protocol::ll128, Protocol::simple};
+std::string_view name_of(Algorithm algorithm);
+std::string_view name_of(Protocol protocol);
+
+/// One algorithm with one protocol on one group. `bytes` is the size column of nccl-tests.
+///   time_us(bytes) = latency_us + late_us [from late_from bytes on] + bytes / (1000 * gbps * correction(bytes))
+/// latency_us >= 0, gbps > 0; time grows with bytes by construction.
+struct Candidate {
+  Algorithm algorithm = Algorithm::ring;
+  Protocol protocol = Protocol::simple;
+  double latency_us = 0;
+  double gbps = 1;                 ///< algorithm bandwidth of an endless message, GB/s of the size column
+  bool tree_corrected = false;     ///< NCCL's tree correction by size applies
+  double late_from = std::numeric_limits<double>::infinity();
+  double late_us = 0;
+  std::uint32_t steps = 1;         ///< dependent hops of the first byte
+  std::string_view limit{};        ///< what bounds gbps, in words
+};
+double time_us(const Candidate& candidate, double bytes);
+
+using AlgorithmFunction = void (*)(CollectiveKind kind, const Channels& channels, std::vector<Candidate>& out);
+
+void add_ring(CollectiveKind kind, const Channels& channels, std::vector<Candidate>& out);
+void add_tree(CollectiveKind kind, const Channels& channels, std::vector<Candidate>& out);
+void add_collnet(CollectiveKind kind, const Channels& channels, std::vector<Candidate>& out);
+void add_nvls(CollectiveKind kind, const Channels& channels, std::vector<Candidate>& out);
+void add_nvls_tree(CollectiveKind kind, const Channels& channels, std::vector<Candidate>& out);
+void add_exchange(CollectiveKind kind, const Channels& channels, std::vector<Candidate>& out);
+void add_direct(CollectiveKind kind, const Channels& channels, std::vector<Candidate>& out);
+
+/// LL128 needs NVLink (or a path that keeps 128-byte stores whole) and sm70.
+bool allows_ll128(const Channels& channels);
+
+/// All candidates of the registry for this kind on two ranks or more; never empty. A barrier is priced as a small all_reduce, so it has none.
+std::vector<Candidate> candidates_for(CollectiveKind kind, const Channels& channels);
+/// The one with the least time; ties go to the first.
+const Candidate& fastest(std::span<const Candidate> candidates, double bytes);
+
+}  // namespace distsim::collectives

@@ -1,0 +1,56 @@
+#include "collectives/channels.hpp"
+
+#include <algorithm>
+
+#include "collectives/nccl_constants.hpp"
+
+namespace distsim::collectives {
+
+namespace {
+
+constexpr double kGiga = 1e-9;
+
+int generation_of(std::int64_t compute_capability) {
+  if (compute_capability < 80) return 0;
+  if (compute_capability < 90) return 1;
+  return compute_capability < 100 ? 2 : 3;
+}
+
+bool is_nvlink(IntraNode kind) {
+  return kind == IntraNode::nvswitch || kind == IntraNode::hybrid_cube_mesh || kind == IntraNode::full_mesh;
+}
+
+/// Two channels a link inside a node (NCCL doubles what its search finds), at least two a NIC across nodes, as NCCL's search tends to end.
+double channel_count(const Channels& c) {
+  const double links = c.nvlink ? c.intra_nominal_gbps / kLinkGbps[static_cast<std::size_t>(c.generation)] : 1;
+  const double inside = std::clamp(2 * links, 2.0, 32.0);
+  if (c.nodes == 1) return inside;
+  return std::clamp(2 * c.nics, 2.0, 32.0);
+}
+
+}  // namespace
+
+Channels channels_of(const GroupFacts& f) {
+  Channels c;
+  c.ranks = f.ranks;
+  c.nodes = std::max(1u, f.nodes);
+  c.per_node = std::max(1u, f.max_per_node);
+  c.generation = generation_of(f.compute_capability);
+  c.nvlink = is_nvlink(f.intra);
+  c.full_mesh = f.intra == IntraNode::nvswitch;
+  c.multicast = f.multicast && c.generation >= 2;
+  c.sharp = f.sharp;
+  c.peer_to_peer = f.peer_to_peer;
+  c.gpu_direct = f.gpu_direct;
+  const double usable = c.nvlink ? kNvlinkUsable[static_cast<std::size_t>(c.generation)] : 1.0;
+  c.intra_nominal_gbps = std::max(0.1, f.intra_bandwidth.value() * kGiga);
+  c.intra_gbps = std::max(0.1, f.intra_ring_bandwidth.value() * kGiga * usable);
+  c.inter_gbps = std::max(0.01, f.node_bandwidth.value() * kGiga);
+  c.nics = std::max(1.0, f.nics_per_node);
+  c.extra_net_us = c.nodes > 1 ? f.inter_latency.us() - kReferenceNetUs : 0;
+  c.extra_intra_us = c.per_node > 1 ? std::max(0.0, f.intra_latency.us() - (c.nvlink ? kReferenceNvlinkUs : kReferencePcieUs)) : 0;
+  c.count = channel_count(c);
+  return c;
+}
+
+}  // namespace distsim::collectives

@@ -1,0 +1,178 @@
+#include "collectives/collective_models.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <functional>
+#include <mutex>
+#include <shared_mutex>
+#include <unordered_map>
+
+#include "collectives/curve_library.hpp"
+#include "collectives/pricer.hpp"
+
+namespace distsim {
+
+namespace {
+
+using namespace collectives;
+
+constexpr double kKernelFloorUs = 2.0;   // an empty kernel: nothing to send, or nobody to send to
+constexpr std::size_t kMaxCached = 4096; // kinds of groups; more are priced without being kept
+
+/// A collective as the curves and the model know it: a barrier is an all_reduce of a few bytes, an uneven exchange an even one of its most loaded rank.
+struct Priced {
+  CollectiveKind kind;
+  double bytes;
+};
+
+/// Bytes that a rank's uniform send buffer would have for it to exchange `with_others` bytes with the other ranks.
+double buffer_of(double with_others, std::uint32_t ranks) { return with_others * ranks / (ranks - 1.0); }
+
+double most_loaded(const Collective& op, std::uint32_t ranks) {
+  std::int64_t most = 0;
+  for (std::int64_t b : op.send_bytes) most = std::max(most, b);
+  for (std::int64_t b : op.recv_bytes) most = std::max(most, b);
+  return op.send_bytes.empty() && op.recv_bytes.empty() ? static_cast<double>(op.bytes) : buffer_of(static_cast<double>(most), ranks);
+}
+
+Priced as_priced(const Collective& op, std::uint32_t ranks) {
+  constexpr double kBarrierBytes = 8;
+  if (op.kind == CollectiveKind::barrier) return {CollectiveKind::all_reduce, kBarrierBytes};
+  if (op.kind == CollectiveKind::all_to_all_v) return {CollectiveKind::all_to_all, most_loaded(op, ranks)};
+  return {op.kind, static_cast<double>(op.bytes)};
+}
+
+Result<void> check_vector(const std::vector<std::int64_t>& bytes, const char* name, std::uint32_t ranks) {
+  if (bytes.empty()) return {};
+  if (bytes.size() != ranks) {
+    return Error{std::string(name) + ": found " + std::to_string(bytes.size()) + " entries, expected one for each of " + std::to_string(ranks) + " ranks", "", ""};
+  }
+  const auto least = *std::min_element(bytes.begin(), bytes.end());
+  if (least < 0) return Error{std::string(name) + ": found " + std::to_string(least) + ", expected 0 or more bytes", "", ""};
+  return {};
+}
+
+Result<void> check_op(const Collective& op, const GroupFacts& facts) {
+  if (facts.ranks == 0) return Error{"group: found no ranks, expected at least one", "", ""};
+  if (op.bytes < 0) return Error{std::string(name_of(op.kind)) + ": found " + std::to_string(op.bytes) + " bytes, expected 0 or more", "", ""};
+  TRY(check_vector(op.send_bytes, "send_bytes", facts.ranks));
+  return check_vector(op.recv_bytes, "recv_bytes", facts.ranks);
+}
+
+/// Kind and facts, without a copy: what a price is looked up by.
+struct KeyView {
+  CollectiveKind kind;
+  const GroupFacts* facts;
+};
+struct Key {
+  CollectiveKind kind;
+  GroupFacts facts;
+  operator KeyView() const { return {kind, &facts}; }
+};
+
+struct KeyHash {
+  using is_transparent = void;
+  std::size_t operator()(KeyView k) const {
+    const GroupFacts& f = *k.facts;
+    std::uint64_t h = static_cast<std::uint64_t>(k.kind);
+    const auto mix = [&h](std::uint64_t v) { h = (h ^ v) * 0x9E3779B97F4A7C15ull; h ^= h >> 29; };
+    mix(f.ranks);
+    mix((std::uint64_t{f.nodes} << 40) ^ (std::uint64_t{f.min_per_node} << 20) ^ f.max_per_node);
+    mix(static_cast<std::uint64_t>(f.inter_latency.ps()));
+    mix(std::hash<double>{}(f.node_bandwidth.value()));
+    mix(std::hash<double>{}(f.intra_ring_bandwidth.value()));
+    return h;
+  }
+  std::size_t operator()(const Key& k) const { return (*this)(static_cast<KeyView>(k)); }
+};
+
+struct KeyEqual {
+  using is_transparent = void;
+  bool operator()(KeyView x, KeyView y) const {
+    const GroupFacts &a = *x.facts, &b = *y.facts;
+    return x.kind == y.kind && a.ranks == b.ranks && a.nodes == b.nodes && a.min_per_node == b.min_per_node && a.max_per_node == b.max_per_node &&
+           a.compute_capability == b.compute_capability && a.intra == b.intra && a.intra_bandwidth == b.intra_bandwidth &&
+           a.intra_ring_bandwidth == b.intra_ring_bandwidth && a.intra_latency == b.intra_latency && a.multicast == b.multicast &&
+           a.peer_to_peer == b.peer_to_peer && a.nics_per_node == b.nics_per_node && a.nic_bandwidth == b.nic_bandwidth &&
+           a.node_bandwidth == b.node_bandwidth && a.inter_latency == b.inter_latency && a.gpu_direct == b.gpu_direct && a.sharp == b.sharp &&
+           a.transport == b.transport;
+  }
+};
+
+}  // namespace
+
+struct CollectiveModels::Impl {
+  std::vector<LibraryCurve> library;
+  LaunchMode mode;
+  mutable std::shared_mutex mutex;
+  mutable std::unordered_map<Key, std::shared_ptr<const Pricer>, KeyHash, KeyEqual> pricers;
+
+  std::shared_ptr<const Pricer> find(KeyView key) const {
+    std::shared_lock lock(mutex);
+    const auto it = pricers.find(key);
+    return it == pricers.end() ? nullptr : it->second;
+  }
+  std::shared_ptr<const Pricer> pricer(CollectiveKind kind, const GroupFacts& facts) const {
+    const KeyView key{kind, &facts};
+    if (auto found = find(key)) return found;
+    auto made = std::make_shared<const Pricer>(kind, facts, mode, library);
+    std::unique_lock lock(mutex);
+    if (pricers.size() >= kMaxCached) return made;
+    return pricers.try_emplace(Key{kind, facts}, std::move(made)).first->second;
+  }
+};
+
+Result<CollectiveModels> CollectiveModels::create(const Topology& topology, const CollectiveOptions& options) {
+  auto impl = std::make_shared<Impl>();
+  impl->mode = {options.launch == "single_process", options.cuda_graph};
+  TRY_ASSIGN(impl->library, load_curves(topology, options));
+  return CollectiveModels(std::move(impl));
+}
+
+Result<Cost> CollectiveModels::price(const Collective& op, const GroupFacts& facts) const {
+  TRY(check_op(op, facts));
+  const Priced priced = facts.ranks == 1 ? Priced{op.kind, 0} : as_priced(op, facts.ranks);
+  if (priced.bytes == 0) return make_cost(kKernelFloorUs * 1e-6, 0.2, 0.5, Basis::analytic, "empty kernel");
+  auto cost = impl_->pricer(priced.kind, facts)->price(priced.bytes);
+  if (!cost.ok()) return Error{std::string(name_of(op.kind)) + " of " + std::to_string(op.bytes) + " bytes: " + cost.error().what, "", cost.error().hint};
+  return cost;
+}
+
+std::string CollectiveModels::explain(const Collective& op, const GroupFacts& facts) const {
+  if (auto checked = check_op(op, facts); !checked.ok()) return checked.error().text() + "\n";
+  char line[320];
+  std::snprintf(line, sizeof line, "%s of %lld bytes, %u ranks on %u node%s; bottleneck: %s\n", std::string(name_of(op.kind)).c_str(),
+                static_cast<long long>(op.bytes), facts.ranks, facts.nodes, facts.nodes == 1 ? "" : "s", facts.bottleneck.c_str());
+  std::string out = line;
+  const Priced priced = facts.ranks == 1 ? Priced{op.kind, 0} : as_priced(op, facts.ranks);
+  if (priced.bytes == 0) return out + "nothing to send: an empty kernel\n";
+  const auto pricer = impl_->pricer(priced.kind, facts);
+  const AnalyticModel& model = pricer->model();
+  std::vector<const Candidate*> order;
+  for (const Candidate& c : model.candidates()) order.push_back(&c);
+  std::stable_sort(order.begin(), order.end(), [&](const Candidate* a, const Candidate* b) { return time_us(*a, priced.bytes) < time_us(*b, priced.bytes); });
+  if (priced.bytes != static_cast<double>(op.bytes)) {
+    std::snprintf(line, sizeof line, "priced as %s of %.0f bytes\n", std::string(name_of(priced.kind)).c_str(), priced.bytes);
+    out += line;
+  }
+  out += "model        protocol      time us  latency us  endless GB/s  steps  limited by\n";
+  for (const Candidate* c : order) {
+    std::snprintf(line, sizeof line, "%-12s %-8s %12.2f %11.2f %13.2f %6u  %.*s%s\n", std::string(name_of(c->algorithm)).c_str(),
+                  std::string(name_of(c->protocol)).c_str(), time_us(*c, priced.bytes) + model.launch_us(), c->latency_us + model.launch_us(), c->gbps, c->steps,
+                  static_cast<int>(c->limit.size()), c->limit.data(), c == order.front() ? "   <- chosen" : "");
+    out += line;
+  }
+  if (model.launch_us() > 0) {
+    std::snprintf(line, sizeof line, "of which launch overhead of one process for all GPUs of a node: %.1f us\n", model.launch_us());
+    out += line;
+  }
+  for (const std::string& note : pricer->notes()) out += "measured: " + note + "\n";
+  if (const auto cost = price(op, facts); cost.ok()) {
+    std::snprintf(line, sizeof line, "price: %.2f us (%.2f .. %.2f), %s, %s\n", cost->mean.us(), cost->low.us(), cost->high.us(), std::string(name_of(cost->basis)).c_str(),
+                  std::string(cost->source).c_str());
+    out += line;
+  }
+  return out;
+}
+
+}  // namespace distsim

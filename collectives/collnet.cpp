@@ -1,0 +1,20 @@
+// CollNet (SHARP): each node sends its data into the network once and receives the sum once; the switches add.
+//   latency: 2 * (hop inside + (per node - 1) * 0.4 us) + one network round through the reducing switches
+#include <algorithm>
+
+#include "collectives/algorithms.hpp"
+#include "collectives/nccl_constants.hpp"
+
+namespace distsim::collectives {
+
+void add_collnet(CollectiveKind kind, const Channels& c, std::vector<Candidate>& out) {
+  if (!c.sharp || c.nodes < 2 || kind != CollectiveKind::all_reduce) return;
+  const double inside = c.per_node > 1 ? kCollnetIntra + c.extra_intra_us + (c.per_node - 1) * kCollnetPerRank : 0;
+  Candidate x{Algorithm::collnet, Protocol::simple, 2 * inside + std::max(1.0, kCollnetNet + c.extra_net_us),
+              std::min(kMeasuredSharpShare * c.inter_gbps, c.per_node > 1 ? 0.5 * c.intra_gbps : 1e9)};
+  x.steps = 2 * (c.per_node - 1) + 1;
+  x.limit = "network";
+  out.push_back(x);
+}
+
+}  // namespace distsim::collectives

@@ -1,0 +1,115 @@
+#include "collectives/curve_library.hpp"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/config_node.hpp"
+
+namespace distsim::collectives {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+bool ends_with(std::string_view text, std::string_view tail) { return text.size() >= tail.size() && text.substr(text.size() - tail.size()) == tail; }
+
+std::vector<std::string> files_of(const std::string& dir) {
+  std::vector<std::string> out;
+  std::error_code failed;
+  for (fs::directory_iterator it(dir, failed), end; !failed && it != end; it.increment(failed)) {
+    if (ends_with(it->path().string(), ".curve.txtpb")) out.push_back(it->path().string());
+  }
+  std::sort(out.begin(), out.end());  // the order of a directory is not repeatable
+  return out;
+}
+
+/// The system as it was when its curves were measured.
+Result<ClusterSpec> measured_spec(const Topology& topology, const std::string& curve_dir) {
+  const ClusterSpec& now = topology.spec();
+  const fs::path path = fs::path(curve_dir) / ".." / "systems" / (now.name + ".yaml");
+  std::error_code failed;
+  if (curve_dir.empty() || now.name.empty() || !fs::exists(path, failed)) return now;
+  TRY_ASSIGN(ConfigNode node, parse_yaml_file(path.string()));
+  TRY_ASSIGN(ClusterSpec spec, cluster_schema().read(node));
+  return spec.device == now.device ? spec : now;  // another GPU is another system, whatever its name
+}
+
+/// Facts of `ranks` GPUs on `nodes` nodes, evenly and from the first GPU of each node on.
+Result<GroupFacts> facts_of_shape(ClusterSpec spec, std::int64_t compute_capability, std::uint32_t ranks, std::uint32_t nodes) {
+  const std::uint32_t per_node = ranks / nodes;
+  spec.nodes = std::max<std::int64_t>({1, nodes, spec.gpu_links.domain_nodes});
+  TRY_ASSIGN(Topology topology, Topology::build(spec, compute_capability));
+  std::vector<std::uint32_t> members;
+  for (std::uint32_t node = 0; node < nodes; ++node) {
+    for (std::uint32_t i = 0; i < per_node; ++i) members.push_back(node * topology.gpus_per_node() + i);
+  }
+  return topology.facts(members);
+}
+
+/// A log may leave the number of nodes open: as few as hold the ranks.
+std::uint32_t nodes_of(const Curve& c, const ClusterSpec& spec) {
+  if (c.nodes != 0) return c.nodes;
+  const auto per_node = static_cast<std::uint32_t>(spec.gpus_per_node);
+  return (c.ranks + per_node - 1) / per_node;
+}
+
+std::string source_of(const Curve& c, const CurveSet& set) {
+  std::string text = !c.label.empty() ? c.label : !set.hardware.empty() ? set.hardware.substr(0, 60) : set.system;
+  if (!c.label.empty() || c.library.empty()) return text;
+  return text + ", " + c.library.substr(0, 30);
+}
+
+class Loader {
+ public:
+  Loader(ClusterSpec spec, std::int64_t compute_capability) : spec_(std::move(spec)), compute_capability_(compute_capability) {}
+
+  Result<void> add(const CurveSet& set, Origin origin, const std::string& file) {
+    for (const Curve& c : set.curves) {
+      if (!c.not_used.empty()) continue;
+      const std::uint32_t nodes = nodes_of(c, spec_);
+      if (c.ranks % nodes != 0 || c.ranks / nodes > spec_.gpus_per_node) {
+        return Error{"curve of " + std::to_string(c.ranks) + " ranks on " + std::to_string(nodes) + " nodes: expected a multiple of the nodes and at most " +
+                         std::to_string(spec_.gpus_per_node) + " per node, as " + (spec_.name.empty() ? "the system" : spec_.name) + " has", file, ""};
+      }
+      TRY_ASSIGN(GroupFacts facts, facts_of_shape(spec_, compute_capability_, c.ranks, nodes));
+      curves_.push_back({c, std::move(facts), origin, source_of(c, set)});
+    }
+    return {};
+  }
+  std::vector<LibraryCurve> take() && { return std::move(curves_); }
+
+ private:
+  ClusterSpec spec_;
+  std::int64_t compute_capability_;
+  std::vector<LibraryCurve> curves_;
+};
+
+std::int64_t compute_capability_of(const Topology& topology) {
+  const std::uint32_t first = 0;
+  return topology.facts({&first, 1}).compute_capability;
+}
+
+}  // namespace
+
+Result<std::vector<LibraryCurve>> load_curves(const Topology& topology, const CollectiveOptions& options) {
+  if (!options.use_curves) return std::vector<LibraryCurve>{};
+  const std::int64_t compute_capability = compute_capability_of(topology);
+  TRY_ASSIGN(ClusterSpec spec, measured_spec(topology, options.curve_dir));
+  Loader user(topology.spec(), compute_capability), system(std::move(spec), compute_capability);
+  for (const std::string& file : options.curve_files) {
+    TRY_ASSIGN(CurveSet set, read_curve_file(file));
+    TRY(user.add(set, Origin::user, file));
+  }
+  const std::string& name = topology.spec().name;
+  for (const std::string& file : files_of(options.curve_dir)) {
+    TRY_ASSIGN(CurveSet set, read_curve_file(file));
+    const bool sibling = std::find(set.also_for.begin(), set.also_for.end(), name) != set.also_for.end();
+    if (set.system != name && !sibling) continue;
+    TRY(system.add(set, set.system == name ? Origin::own_system : Origin::sibling_system, file));
+  }
+  std::vector<LibraryCurve> out = std::move(user).take();
+  for (LibraryCurve& c : std::move(system).take()) out.push_back(std::move(c));
+  return out;
+}
+
+}  // namespace distsim::collectives

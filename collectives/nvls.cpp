@@ -1,0 +1,50 @@
+// NVLS: NVSwitches reduce what they read and multicast what they write, so a GPU moves S(1 + 1/n) bytes per direction for an all_reduce of S instead of
+// 2S(n-1)/n. NVLSTree joins nodes by a tree; its per-channel limits are NCCL's.
+#include <algorithm>
+#include <bit>
+
+#include "collectives/algorithms.hpp"
+#include "collectives/nccl_constants.hpp"
+
+namespace distsim::collectives {
+
+namespace {
+
+/// Algorithm bandwidth inside a node for an all_reduce.
+double nvls_all_reduce_gbps(const Channels& c) {
+  const double n = c.per_node;
+  return kMeasuredNvlsShare[static_cast<std::size_t>(c.generation)] * c.intra_nominal_gbps / (1 + 1 / n);
+}
+
+}  // namespace
+
+void add_nvls(CollectiveKind kind, const Channels& c, std::vector<Candidate>& out) {
+  if (!c.multicast || c.nodes != 1 || c.ranks < 3) return;
+  Candidate x{Algorithm::nvls, Protocol::simple, kNvlsIntra, nvls_all_reduce_gbps(c)};
+  if (kind == CollectiveKind::all_gather || kind == CollectiveKind::reduce_scatter) {
+    x.gbps = c.intra_gbps * kMeasuredNvlsHalfShare;  // the receiver's links carry the whole result
+  } else if (kind != CollectiveKind::all_reduce) {
+    return;
+  }
+  x.steps = 2;
+  x.limit = "NVSwitch";
+  out.push_back(x);
+}
+
+void add_nvls_tree(CollectiveKind kind, const Channels& c, std::vector<Candidate>& out) {
+  if (!c.multicast || c.nodes < 2 || c.per_node < 3 || kind != CollectiveKind::all_reduce) return;
+  const auto g = static_cast<std::size_t>(c.generation), scale = static_cast<std::size_t>(std::min(c.nodes, 3u) - 1);
+  const std::uint32_t levels = static_cast<std::uint32_t>(std::bit_width(c.nodes)) - 1;
+  const double n = c.ranks;
+  const double to_algorithm = n / (2 * (n - 1));
+  const double heads = c.per_node;
+  const double across = c.inter_gbps * (c.nodes == 2 ? 2.0 : 1.0);
+  const double bus = std::min(across, heads * kNvlsTreePerChannel[g][scale]);
+  Candidate x{Algorithm::nvls_tree, Protocol::simple, kNvlsIntra + 2 * levels * std::max(0.5, kNvlsTreeNet + c.extra_net_us),
+              std::min(bus * to_algorithm, nvls_all_reduce_gbps(c))};
+  x.steps = 2 + 2 * levels;
+  x.limit = across <= heads * kNvlsTreePerChannel[g][scale] ? "network" : "NVLS channels";
+  out.push_back(x);
+}
+
+}  // namespace distsim::collectives

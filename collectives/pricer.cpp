@@ -1,0 +1,118 @@
+#include "collectives/pricer.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+
+#include "collectives/nccl_constants.hpp"
+
+namespace distsim::collectives {
+
+namespace {
+
+// Weights of evidence. Any order of magnitude will do: what matters is that the closer group wins where it has been measured.
+constexpr double kUserTrust = 1000, kOwnTrust = 1, kSiblingTrust = 0.3;
+constexpr double kOtherLaunchTrust = 0.3, kForcedTrust = 0.1, kOtherShapeTrust = 0.02, kOtherPerNodeTrust = 0.1;
+
+bool near(double a, double b, double tolerance) { return std::abs(a - b) <= tolerance * std::max({std::abs(a), std::abs(b), 1e-12}); }
+
+bool same_shape(const GroupFacts& a, const GroupFacts& b) {
+  return a.ranks == b.ranks && a.nodes == b.nodes && a.min_per_node == b.min_per_node && a.max_per_node == b.max_per_node;
+}
+
+bool same_rates(const GroupFacts& a, const GroupFacts& b) {
+  return near(a.intra_bandwidth.value(), b.intra_bandwidth.value(), 0.02) && (a.nodes == 1 || near(a.node_bandwidth.value(), b.node_bandwidth.value(), 0.02)) &&
+         near(a.inter_latency.us(), b.inter_latency.us(), 0.5) && a.sharp == b.sharp && a.multicast == b.multicast;
+}
+
+/// A curve inside a node says nothing about the network, and the other way round.
+bool comparable(const GroupFacts& a, const GroupFacts& b) { return (a.nodes == 1) == (b.nodes == 1) && (a.max_per_node == 1) == (b.max_per_node == 1); }
+
+double trust_of(const LibraryCurve& c, const GroupFacts& facts, LaunchMode mode) {
+  double trust = c.origin == Origin::user ? kUserTrust : c.origin == Origin::own_system ? kOwnTrust : kSiblingTrust;
+  if (LaunchMode{c.curve.single_process, c.curve.cuda_graph} != mode) trust *= kOtherLaunchTrust;
+  if (!c.curve.settings.empty()) trust *= kForcedTrust;
+  if (same_shape(c.facts, facts)) return trust;
+  if (c.facts.max_per_node != facts.max_per_node) trust *= kOtherPerNodeTrust;
+  return trust * kOtherShapeTrust * std::exp2(-std::abs(std::log2(static_cast<double>(c.facts.ranks) / facts.ranks)));
+}
+
+/// Relative spread of carrying a curve to another group: found by predicting the sweeps of one system from each other.
+double carry_spread(const LibraryCurve& c, const GroupFacts& facts, LaunchMode mode) {
+  double spread = 0;
+  if (!same_shape(c.facts, facts)) spread += 0.08 + 0.04 * std::abs(std::log2(static_cast<double>(c.facts.ranks) / facts.ranks));
+  if (!same_rates(c.facts, facts)) spread += 0.10;
+  if (LaunchMode{c.curve.single_process, c.curve.cuda_graph} != mode) spread += 0.05;
+  return spread;
+}
+
+struct Spread { double low, high; };
+/// 10th and 90th percentile of measured over predicted, from hardware facts alone; see tests/collectives/sweep_validation_test.cpp.
+Spread analytic_spread(double bytes) {
+  if (bytes >= 64e6) return {0.15, 0.25};
+  if (bytes >= 1e6) return {0.30, 0.45};
+  return {0.40, 0.60};
+}
+
+std::string_view analytic_source(const Candidate& c) {
+  static const auto texts = [] {
+    std::array<std::array<std::string, 3>, 7> out;
+    for (std::size_t a = 0; a < out.size(); ++a) {
+      for (Protocol p : kProtocols) {
+        out[a][static_cast<std::size_t>(p)] = "NCCL model: " + std::string(name_of(static_cast<Algorithm>(a))) + " " + std::string(name_of(p));
+      }
+    }
+    return out;
+  }();
+  return texts[static_cast<std::size_t>(c.algorithm)][static_cast<std::size_t>(c.protocol)];
+}
+
+}  // namespace
+
+double launch_overhead_us(CollectiveKind kind, const Channels& c, LaunchMode mode) {
+  if (!mode.single_process || mode.cuda_graph) return 0;
+  const bool pairwise = kind == CollectiveKind::all_to_all || kind == CollectiveKind::all_to_all_v;
+  return kSingleProcessUs + (pairwise ? kSingleProcessPairUs * c.per_node * c.per_node : 0);
+}
+
+AnalyticModel::AnalyticModel(CollectiveKind kind, const GroupFacts& facts, LaunchMode mode) {
+  const Channels channels = channels_of(facts);
+  candidates_ = candidates_for(kind, channels);
+  launch_us_ = launch_overhead_us(kind, channels, mode);
+}
+
+double AnalyticModel::time_us(double bytes) const { return launch_us_ + collectives::time_us(choice(bytes), bytes); }
+
+Pricer::Pricer(CollectiveKind kind, const GroupFacts& facts, LaunchMode mode, const std::vector<LibraryCurve>& library)
+    : kind_(kind), model_(kind, facts, mode) {
+  std::vector<Evidence> evidence;
+  for (const LibraryCurve& c : library) {
+    if (c.curve.kind != kind || !comparable(c.facts, facts)) continue;
+    const LaunchMode curve_mode{c.curve.single_process, c.curve.cuda_graph};
+    Evidence e;
+    e.curve = &c.curve;
+    e.model = [m = AnalyticModel(kind, c.facts, curve_mode)](double bytes) { return m.time_us(bytes); };
+    e.trust = trust_of(c, facts, mode);
+    e.same_group = same_shape(c.facts, facts) && same_rates(c.facts, facts) && (curve_mode == mode || c.origin == Origin::user);
+    e.carry_spread = carry_spread(c, facts, mode);
+    e.source = c.source;
+    char line[256];
+    std::snprintf(line, sizeof line, "%s: %zu sizes, %u ranks on %u nodes, %s, weight %.3g", c.source.c_str(), c.curve.points.size(), c.facts.ranks, c.facts.nodes,
+                  curve_mode.single_process ? "one process" : "a process per GPU", e.trust);
+    notes_.push_back(line);
+    evidence.push_back(std::move(e));
+  }
+  if (!evidence.empty()) blend_.emplace(evidence, [m = model_](double bytes) { return m.time_us(bytes); });
+}
+
+Result<Cost> Pricer::price(double bytes) const {
+  if (!blend_) {
+    const Spread spread = analytic_spread(bytes);
+    return make_cost(model_.time_us(bytes) * 1e-6, spread.low, spread.high, Basis::analytic, analytic_source(model_.choice(bytes)));
+  }
+  const Blend::Value v = blend_->at(bytes);
+  return make_cost(v.time_us * 1e-6, 1 - v.low_us / v.time_us, v.high_us / v.time_us - 1, v.basis, v.source);
+}
+
+}  // namespace distsim::collectives

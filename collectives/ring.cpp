@@ -1,0 +1,69 @@
+// Ring. all_reduce sends each of n chunks 2(n-1) times around, all_gather and reduce_scatter n-1 times, broadcast and reduce pipeline through n ranks.
+//   bandwidth: bus * n / steps, bus = the slower of the rings inside a node and the NICs of a node
+//   latency:   base + steps between nodes * network hop + the others * hop inside a node
+#include <algorithm>
+
+#include "collectives/algorithms.hpp"
+#include "collectives/nccl_constants.hpp"
+
+namespace distsim::collectives {
+
+namespace {
+
+bool is_pipelined(CollectiveKind kind) { return kind == CollectiveKind::broadcast || kind == CollectiveKind::reduce; }
+
+std::uint32_t ring_steps(CollectiveKind kind, std::uint32_t n) {
+  switch (kind) {
+    case CollectiveKind::all_reduce: return 2 * (n - 1);
+    case CollectiveKind::all_gather:
+    case CollectiveKind::reduce_scatter: return n - 1;
+    case CollectiveKind::broadcast:
+    case CollectiveKind::reduce: return n;
+    default: return 0;  // not a ring collective
+  }
+}
+
+double ring_bus(const Channels& c, Protocol p) {
+  const auto g = static_cast<std::size_t>(c.generation), scale = static_cast<std::size_t>(std::min(c.nodes, 3u) - 1);
+  const double inside = c.per_node > 1 ? c.intra_gbps : c.inter_gbps;
+  const double bus = c.nodes == 1 ? inside : std::min(inside, c.inter_gbps);
+  switch (p) {
+    case Protocol::ll: return std::min(kLlMax[g][scale], 0.5 * bus);
+    case Protocol::ll128: return std::min(0.92 * bus, c.count * kRingLl128PerChannel[g][scale]);
+    case Protocol::simple: return kRingSimpleShare * bus;
+  }
+  return bus;
+}
+
+/// A broadcast's root leaves when its own part is sent and its successors follow in a pipeline, so one hop is seen, not n.
+double ring_latency(CollectiveKind kind, const Channels& c, std::size_t p, std::uint32_t steps) {
+  const double inside = (c.nvlink ? kRingNvlink : kRingPci)[p] + c.extra_intra_us;
+  const double overhead = c.nodes > 1 ? kNetOverhead * (p == 2 ? 3 : 1) : 0;
+  if (is_pipelined(kind)) return kRingBase[p] * kPipelinedBaseShare + inside;
+  const std::uint32_t rounds = kind == CollectiveKind::all_reduce ? 2 : 1;
+  const double network = std::max(0.5, (c.per_node == 1 ? kTreeNet : kRingNet)[p] + c.extra_net_us);
+  const double crossings = c.nodes == 1 ? 0 : rounds * (c.nodes - 1.0);
+  return kRingBase[p] + (steps - crossings) * std::max(inside, overhead) + crossings * network;
+}
+
+}  // namespace
+
+void add_ring(CollectiveKind kind, const Channels& c, std::vector<Candidate>& out) {
+  const std::uint32_t steps = ring_steps(kind, c.ranks);
+  if (steps == 0) return;
+  for (Protocol protocol : kProtocols) {
+    if (protocol == Protocol::ll128 && !allows_ll128(c)) continue;
+    const auto p = static_cast<std::size_t>(protocol);
+    Candidate x{Algorithm::ring, protocol, ring_latency(kind, c, p, steps), ring_bus(c, protocol) * c.ranks / steps};
+    x.steps = steps;
+    x.limit = c.nodes > 1 && c.inter_gbps < c.intra_gbps ? "network" : "links inside the node";
+    if (protocol == Protocol::simple && c.nodes > 1 && kind == CollectiveKind::all_reduce) {
+      // NCCL found Simple's steps slower than their nominal latency as soon as chunks fill a slice.
+      x.late_from = 64.0 * c.count * c.ranks;
+      x.late_us = (c.generation >= 1 ? 0.4 : 0.9) * x.latency_us;
+    }
+    out.push_back(x);
+  }
+}
+
+}  // namespace distsim::collectives
