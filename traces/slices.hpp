@@ -5,20 +5,26 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace distsim {
 
 struct Track { std::uint32_t process = 0, thread = 0; std::string process_name, thread_name; };
+
+/// A slice's place in its flow: arrows run from the first slice through every middle one to the last.
+enum class FlowPlace : std::uint8_t { first, middle, last };
+
 struct Slice {
   std::uint32_t track = 0;             ///< index of a Track
   std::string_view name, category;
   std::int64_t start_ps = 0, duration_ps = 0;
   std::uint64_t flow = 0;              ///< slices with the same non-zero flow id are joined by arrows (members of a collective)
+  FlowPlace flow_place = FlowPlace::middle;
   std::vector<std::pair<std::string_view, std::string>> args;
 };
 
-/// A source of slices: tracks first, then every slice once, handed to `sink`. Slices of a track come in order of start.
+/// A source of slices: tracks first, then every slice once, handed to `sink`. Slices of a track come in order of start; those of a flow, first to last.
 struct SliceSource {
   std::vector<Track> tracks;
   std::function<void(const std::function<void(const Slice&)>& sink)> for_each;

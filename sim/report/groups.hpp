@@ -28,4 +28,22 @@ void for_each_member(const Groups& g, std::uint32_t rank, Visit visit) {
   for (std::uint32_t i = 0; i < g.size; ++i) visit(first + i * g.stride);
 }
 
+/// Lowest and highest member of the group of `rank` below `limit`; `rank` itself must be below it.
+struct MemberRange { std::uint32_t first = 0, last = 0; };
+inline MemberRange members_below(const Groups& g, std::uint32_t rank, std::uint32_t limit) {
+  MemberRange out{rank, rank};
+  if (g.members.empty()) {
+    const std::uint32_t block = g.size * g.stride;
+    out.first = rank / block * block + rank % g.stride;
+    out.last = out.first + std::min(g.size - 1, (limit - 1 - out.first) / g.stride) * g.stride;
+    return out;
+  }
+  for_each_member(g, rank, [&](std::uint32_t member) {
+    if (member >= limit) return;
+    out.first = std::min(out.first, member);
+    out.last = std::max(out.last, member);
+  });
+  return out;
+}
+
 }  // namespace distsim
