@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/ids.hpp"
@@ -37,6 +38,10 @@ struct Hop {
   Duration latency;
 };
 
+/// Whether the other GPUs of a group's nodes communicate at the same time, in groups of their own, as when all parts of a partition run the same
+/// collective. Adapters are then shared by the GPUs that are nearest to them; a lone group has them to itself.
+enum class Siblings : std::uint8_t { idle, active };
+
 /// What a group of ranks has at its disposal; the input of every collective model.
 struct GroupFacts {
   std::uint32_t ranks = 0;
@@ -49,7 +54,7 @@ struct GroupFacts {
   Duration intra_latency;              ///< one hop
   bool multicast = false;              ///< NVLS available
   bool peer_to_peer = true;
-  double nics_per_node = 0;            ///< NICs that the members of one node can use, smallest node
+  double nics_per_node = 0;            ///< NICs nearest to the members of one node, smallest node; a fraction where siblings share them
   BytesPerSecond nic_bandwidth;        ///< of one NIC, per direction, after efficiency
   BytesPerSecond node_bandwidth;       ///< network rate of the group's part of one node, per direction, after efficiency and oversubscription
   Duration inter_latency;              ///< one way between nodes of the group, worst pair
@@ -75,10 +80,11 @@ class Topology {
   std::vector<Hop> route(std::uint32_t from, std::uint32_t to) const;
 
   /// Facts of the group with these members (ascending, no duplicates, not empty).
-  GroupFacts facts(std::span<const std::uint32_t> members) const;
+  GroupFacts facts(std::span<const std::uint32_t> members, Siblings siblings = Siblings::idle) const;
 
-  /// Bandwidth between two halves of the GPUs of a node, and between two halves of the nodes; per direction.
+  /// Bandwidth between the first half of the GPUs of a node (NVLink domain) and the others; 0 for a single GPU. Per direction, nominal.
   BytesPerSecond node_bisection() const;
+  /// Network bandwidth between two halves of the nodes: nodes / 2 x ports x rate / oversubscription where they span leaves. Per direction, nominal.
   BytesPerSecond fabric_bisection() const;
 
   /// Devices and links of one node and levels of the fabric as text (--dump-after=build_topology), the same on every run.
@@ -89,5 +95,12 @@ class Topology {
   explicit Topology(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
   std::shared_ptr<const Impl> impl_;
 };
+
+/// What `gpu_links.kind` and `fabric.kind` can be: one line each for help and reference.
+struct TopologyInfo {
+  std::string_view name;
+  std::string_view sentence;
+};
+std::vector<TopologyInfo> topology_registry();
 
 }  // namespace distsim

@@ -1,0 +1,170 @@
+// Facts of a group. Members are ascending, so those of one node (NVLink domain) are a run; nodes whose members have the same numbers within the node have
+// the same facts, which are worked out once. 100,000 members of a regular group cost one pass.
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "topology/topology_parts.hpp"
+
+namespace distsim {
+namespace {
+
+/// What the members of one node or domain have.
+struct UnitFacts {
+  IntraFacts intra;
+  double nics = 0;
+  double network = 0;           ///< bytes/s, before oversubscription
+  bool several_rails = false;
+};
+
+BytesPerSecond port_rate(const TopologyParts& t) {
+  return BytesPerSecond(std::min(t.spec.nic.bandwidth.value() * t.spec.nic.efficiency, t.spec.pcie.bandwidth.value()));
+}
+
+/// Ports nearest to the members, and the rate they give: no more than the members' own PCIe links.
+void add_network(const TopologyParts& t, std::span<const std::uint32_t> locals, Siblings siblings, UnitFacts& unit) {
+  std::vector<std::uint32_t> users(t.spec.nic.count * t.domain_nodes, 0);
+  for (const std::uint32_t local : locals) {
+    const std::uint32_t first = local / t.gpus * static_cast<std::uint32_t>(t.spec.nic.count);
+    for (const std::uint32_t nic : t.gpu_nics[local % t.gpus]) ++users[first + nic];
+    unit.several_rails = unit.several_rails || t.gpu_nics[local % t.gpus] != t.gpu_nics[locals[0] % t.gpus];
+  }
+  for (std::size_t nic = 0; nic < users.size(); ++nic) {
+    if (users[nic] == 0) continue;
+    unit.nics += siblings == Siblings::active ? static_cast<double>(users[nic]) / t.nic_gpus[nic % t.nic_gpus.size()] : 1.0;
+  }
+  unit.network = std::min(unit.nics * port_rate(t).value(), static_cast<double>(locals.size()) * t.spec.pcie.bandwidth.value());
+}
+
+UnitFacts unit_facts(const TopologyParts& t, std::span<const std::uint32_t> locals, Siblings siblings) {
+  UnitFacts unit;
+  if (locals.size() > 1) unit.intra = t.shape->facts(t.spec, t.node, locals);
+  add_network(t, locals, siblings, unit);
+  return unit;
+}
+
+/// Folds the facts of the units of a group: the weakest counts.
+class Fold {
+ public:
+  explicit Fold(GroupFacts& facts) : facts_(facts) {}
+
+  void add(const UnitFacts& unit, std::uint32_t members) {
+    const bool first = facts_.nodes++ == 0;
+    facts_.min_per_node = first ? members : std::min(facts_.min_per_node, members);
+    facts_.max_per_node = std::max(facts_.max_per_node, members);
+    facts_.nics_per_node = first ? unit.nics : std::min(facts_.nics_per_node, unit.nics);
+    network_ = first ? unit.network : std::min(network_, unit.network);
+    several_rails_ = several_rails_ || unit.several_rails;
+    if (members > 1) add_intra(unit.intra);
+  }
+  double network() const { return network_; }
+  bool several_rails() const { return several_rails_; }
+
+ private:
+  void add_intra(const IntraFacts& intra) {
+    const bool first = facts_.intra == IntraNode::none;
+    if (first || intra.ring < facts_.intra_ring_bandwidth) facts_.intra = intra.kind;
+    facts_.intra_bandwidth = first ? intra.bandwidth : std::min(facts_.intra_bandwidth, intra.bandwidth);
+    facts_.intra_ring_bandwidth = first ? intra.ring : std::min(facts_.intra_ring_bandwidth, intra.ring);
+    facts_.intra_latency = std::max(facts_.intra_latency, intra.latency);
+  }
+
+  GroupFacts& facts_;
+  double network_ = 0;
+  bool several_rails_ = false;
+};
+
+/// Walks the runs of members by domain and folds them.
+Fold fold_units(const TopologyParts& t, std::span<const std::uint32_t> members, Siblings siblings, GroupFacts& facts) {
+  Fold fold(facts);
+  const std::uint32_t width = t.gpus_per_domain();
+  std::vector<std::uint32_t> locals;  // of the run that `unit` describes
+  UnitFacts unit;
+  for (std::size_t begin = 0, end = 0; begin < members.size(); begin = end) {
+    const std::uint32_t base = members[begin] / width * width;
+    bool same = true;
+    for (; end < members.size() && members[end] - base < width; ++end) {
+      CHECK(end == 0 || members[end] > members[end - 1]) << "members of a group must ascend: " << members[end];
+      same = same && end - begin < locals.size() && locals[end - begin] == members[end] - base;
+    }
+    if (!same || end - begin != locals.size()) {
+      locals.assign(members.begin() + static_cast<std::ptrdiff_t>(begin), members.begin() + static_cast<std::ptrdiff_t>(end));
+      for (std::uint32_t& l : locals) l -= base;
+      unit = unit_facts(t, locals, siblings);
+    }
+    fold.add(unit, static_cast<std::uint32_t>(end - begin));
+  }
+  return fold;
+}
+
+/// Most switches between any two members, by the leaves of the first and last node; with rails, messages change rail by NVLink where there is one.
+std::uint32_t switches_spanned(const TopologyParts& t, std::span<const std::uint32_t> members, bool several_rails) {
+  const std::uint32_t first = members.front() / t.gpus, last = members.back() / t.gpus;
+  const std::uint32_t apart = t.fabric.switches_between(t.fabric.leaf_of(first, 0), t.fabric.leaf_of(last, 0));
+  const bool change_by_spine = t.fabric.rails() && several_rails && t.spec.gpu_links.kind == IntraNode::pcie;
+  return change_by_spine ? std::max(apart, 3u) : apart;
+}
+
+void add_inter(const TopologyParts& t, std::span<const std::uint32_t> members, const Fold& fold, GroupFacts& facts) {
+  facts.nic_bandwidth = port_rate(t);
+  if (facts.nodes < 2) {
+    facts.node_bandwidth = BytesPerSecond(fold.network());
+    return;
+  }
+  const std::uint32_t switches = switches_spanned(t, members, fold.several_rails());
+  facts.inter_latency = t.fabric.latency(switches);
+  facts.node_bandwidth = BytesPerSecond(switches > 1 ? fold.network() / t.spec.fabric.oversubscription : fold.network());
+  facts.sharp = t.spec.fabric.sharp;
+}
+
+std::string rate_text(BytesPerSecond rate) { return format_quantity(rate.value(), Dimension::bytes_per_second); }
+
+std::string intra_bottleneck(const TopologyParts& t, const GroupFacts& f) {
+  const GpuLinks& links = t.spec.gpu_links;
+  if (f.intra == IntraNode::pcie) {
+    const bool between_sockets = f.intra_ring_bandwidth == t.spec.pcie.cpu_interconnect && f.intra_ring_bandwidth < t.spec.pcie.bandwidth;
+    return (between_sockets ? "CPU interconnect " : t.spec.pcie.peer_to_peer ? "PCIe " : "PCIe through host memory ") + rate_text(f.intra_ring_bandwidth);
+  }
+  return "NVLink " + rate_text(links.bandwidth_per_link) + " x " +
+         std::to_string(std::llround(f.intra_ring_bandwidth.value() / links.bandwidth_per_link.value()));
+}
+
+std::string bottleneck_text(const TopologyParts& t, const GroupFacts& f, double before_oversubscription) {
+  if (f.ranks == 1) return "none";
+  const bool by_network = f.nodes > 1 && (f.max_per_node == 1 || f.node_bandwidth <= f.intra_ring_bandwidth);
+  if (!by_network) return intra_bottleneck(t, f);
+  std::string text = "NIC " + rate_text(t.spec.nic.bandwidth) + " x " + format_quantity(f.nics_per_node, Dimension::none);
+  if (f.node_bandwidth.value() < before_oversubscription) {
+    text += ", leaf uplinks oversubscribed " + format_quantity(t.spec.fabric.oversubscription, Dimension::none) + ":1";
+  }
+  return text;
+}
+
+}  // namespace
+
+GroupFacts group_facts(const TopologyParts& t, std::span<const std::uint32_t> members, Siblings siblings) {
+  CHECK(!members.empty());
+  CHECK(members.back() < t.nodes * t.gpus) << "rank " << members.back();
+  GroupFacts facts;
+  facts.ranks = static_cast<std::uint32_t>(members.size());
+  facts.compute_capability = t.compute_capability;
+  facts.peer_to_peer = t.spec.pcie.peer_to_peer;
+  facts.gpu_direct = t.spec.nic.gpu_direct;
+  facts.transport = t.spec.nic.transport;
+  const Fold fold = fold_units(t, members, siblings, facts);
+  facts.multicast = facts.intra == IntraNode::nvswitch && t.spec.gpu_links.multicast;
+  add_inter(t, members, fold, facts);
+  facts.bottleneck = bottleneck_text(t, facts, fold.network());
+  return facts;
+}
+
+std::string GroupFacts::key() const {
+  char text[512];
+  std::snprintf(text, sizeof text, "%u/%u/%u-%u/cc%lld/%d/%a/%a/%lld/%d%d/%a/%a/%a/%lld/%d%d/", ranks, nodes, min_per_node, max_per_node,
+                static_cast<long long>(compute_capability), static_cast<int>(intra), intra_bandwidth.value(), intra_ring_bandwidth.value(),
+                static_cast<long long>(intra_latency.ps()), multicast, peer_to_peer, nics_per_node, nic_bandwidth.value(), node_bandwidth.value(),
+                static_cast<long long>(inter_latency.ps()), gpu_direct, sharp);
+  return text + transport + "/" + bottleneck;
+}
+
+}  // namespace distsim

@@ -1,0 +1,32 @@
+// What a Topology holds, for the files of this folder.
+#pragma once
+
+#include "topology/fabric.hpp"
+#include "topology/node_graph.hpp"
+#include "topology/shape.hpp"
+#include "topology/topology.hpp"
+
+namespace distsim {
+
+struct TopologyParts {
+  ClusterSpec spec;
+  std::int64_t compute_capability = 0;
+  const NodeShape* shape = nullptr;
+  NodeGraph node;                                     ///< of one node; the NVSwitches of its whole domain included
+  Fabric fabric;
+  std::vector<std::vector<std::uint32_t>> gpu_nics;   ///< ports that each GPU of a node uses
+  std::vector<std::uint32_t> nic_gpus;                ///< how many GPUs of a node use each port
+  std::uint32_t nodes = 1;
+  std::uint32_t gpus = 1;                             ///< of a node
+  std::uint32_t domain_nodes = 1;
+
+  std::uint32_t gpus_per_domain() const { return gpus * domain_nodes; }
+  std::uint32_t first_node_of_domain(std::uint32_t node_index) const { return node_index - node_index % domain_nodes; }
+};
+
+std::vector<Hop> find_route(const TopologyParts& parts, std::uint32_t from, std::uint32_t to);
+GroupFacts group_facts(const TopologyParts& parts, std::span<const std::uint32_t> members, Siblings siblings);
+
+struct Topology::Impl : TopologyParts {};
+
+}  // namespace distsim
