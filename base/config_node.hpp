@@ -12,7 +12,7 @@
 
 namespace distsim {
 
-/// Where a value was written. line and column start at 1; 0 means "not in a file" (file then names e.g. "--set a.b").
+/// Where a value was written. line and column (in bytes) start at 1; 0 means "not in a file" (file then names e.g. "--set a.b").
 struct SourcePos {
   std::shared_ptr<const std::string> file;
   int line = 0;
@@ -57,11 +57,12 @@ Result<ConfigNode> parse_yaml(std::string_view text, const std::string& file, co
 /// Reads and parses a file; an absent or unreadable file is an Error.
 Result<ConfigNode> parse_yaml_file(const std::string& path, const YamlLimits& limits = {});
 
-/// Lays `over` on `base`: maps merge key by key, anything else replaces. Positions follow the values.
-void merge_config(ConfigNode& base, const ConfigNode& over);
+/// Lays `over` on `base`: maps merge key by key, anything else replaces. A map of item numbers laid on a list changes those items
+/// ("tables: {3: {rows: 10}}"); a number that the list does not have is an Error. Positions follow the values.
+Result<void> merge_config(ConfigNode& base, const ConfigNode& over);
 
 /// Sets base.a.b.c to `text`, parsed as YAML flow syntax ("8", "[1, 2]", "{x: 1}"); missing maps are created, and an item of
-/// a sequence is named by its number ("model.tables.3.rows"). Positions of the new value read "--set a.b.c".
+/// a sequence is named by its number from 0 ("model.tables.3.rows"). Positions of the new value read "--set a.b.c". On an Error root is unchanged.
 Result<void> set_config_path(ConfigNode& root, std::string_view dotted_path, std::string_view text);
 
 }  // namespace distsim

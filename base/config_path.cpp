@@ -1,5 +1,6 @@
-#include <charconv>
+#include <algorithm>
 
+#include "base/config_items.hpp"
 #include "base/config_node.hpp"
 #include "base/printable.hpp"
 
@@ -34,18 +35,12 @@ void set_position(ConfigNode& node, const SourcePos& where) {
   }
 }
 
-Result<ConfigNode*> item_of(ConfigNode& list, const std::string& segment, const std::string& parent, const std::string& where) {
-  std::size_t index = 0;
-  const auto [end, code] = std::from_chars(segment.data(), segment.data() + segment.size(), index);
-  const bool number = code == std::errc() && end == segment.data() + segment.size();
-  if (number && index < list.items.size()) return &list.items[index];
-  const std::string range = list.items.empty() ? "nothing, the list is empty" : "an item number, 0 to " + std::to_string(list.items.size() - 1);
-  return Error{parent + ": found the item " + in_quotes(segment) + ", expected " + range, where, ""};
-}
-
 /// One step down; a missing key is created.
 Result<ConfigNode*> child_of(ConfigNode& node, const std::string& segment, const std::string& parent, const SourcePos& where) {
-  if (node.kind == ConfigNode::Kind::sequence) return item_of(node, segment, parent, where.text());
+  if (node.kind == ConfigNode::Kind::sequence) {
+    TRY_ASSIGN(const std::size_t index, item_index(segment, node.items.size(), where));
+    return &node.items[index];
+  }
   if (node.kind == ConfigNode::Kind::scalar) {
     return Error{parent + ": found " + node.describe() + ", expected a map to set " + in_quotes(segment) + " in", where.text(), ""};
   }

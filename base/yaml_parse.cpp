@@ -18,6 +18,23 @@ struct Refused {
   Error error;
 };
 
+/// What yaml-cpp's messages mean for someone who writes a configuration file.
+std::string plain_words(const std::string& message) {
+  static const std::pair<std::string, std::string> kWords[] = {
+      {YAML::ErrorMsg::END_OF_MAP, "a key as far to the right as the keys above it"},
+      {YAML::ErrorMsg::END_OF_SEQ, "an item as far to the right as the items above it"},
+      {YAML::ErrorMsg::MAP_VALUE, "one 'key: value' a line; a value that holds ': ' needs quotes"},
+      {YAML::ErrorMsg::END_OF_SEQ_FLOW, "',' or ']'"},
+      {YAML::ErrorMsg::END_OF_MAP_FLOW, "',' or '}'"},
+      {YAML::ErrorMsg::EOF_IN_SCALAR, "a closing quote"},
+      {YAML::ErrorMsg::UNKNOWN_TOKEN, "no such character here; text that begins with it needs quotes"},
+  };
+  for (const auto& [from, to] : kWords) {
+    if (message == from) return to;
+  }
+  return printable(message);
+}
+
 /// Builds the tree from yaml-cpp's events, which, unlike its nodes, still show anchors, aliases, tags and repeated keys.
 class TreeBuilder : public YAML::EventHandler {
  public:
@@ -67,13 +84,14 @@ class TreeBuilder : public YAML::EventHandler {
 
   /// The error for what yaml-cpp itself refuses.
   Error syntax_error(const YAML::Exception& e) const {
-    const std::string reason = printable(e.msg);
-    if (reason.find(YAML::ErrorMsg::UNKNOWN_ANCHOR) != std::string::npos) {
+    if (e.msg.find(YAML::ErrorMsg::UNKNOWN_ANCHOR) != std::string::npos) {
       return {"found an alias, expected a plain value", where(e.mark).text(), ""};
     }
     const bool unclosed = e.msg == YAML::ErrorMsg::END_OF_SEQ_FLOW || e.msg == YAML::ErrorMsg::END_OF_MAP_FLOW;
     const std::string hint = unclosed && !frames_.empty() ? "opened at " + frames_.back().node.where.text() : "";
-    return {"found " + describe(e.mark) + ", expected valid YAML (" + reason + ")", where(e.mark).text(), hint};
+    const bool at_end = offset(e.mark) >= text_.size();  // yaml-cpp's line and column are off there
+    const std::string position = at_end ? position_of(text_, text_.size(), *file_) : where(e.mark).text();
+    return {"found " + describe(e.mark) + ", expected valid YAML (" + plain_words(e.msg) + ")", position, hint};
   }
 
  private:
@@ -102,6 +120,13 @@ class TreeBuilder : public YAML::EventHandler {
     if (written || (tag != "?" && tag != "!")) refuse(mark, "found a tag, expected a plain value");
   }
 
+  /// yaml-cpp also takes a flow collection that is never closed for the beginning of a key.
+  [[noreturn]] void refuse_key(const YAML::Mark& mark, ConfigNode::Kind kind) const {
+    const std::string what = kind == ConfigNode::Kind::map ? "a map" : "a list";
+    const bool flow = offset(mark) < text_.size() && (text_[offset(mark)] == '[' || text_[offset(mark)] == '{');
+    refuse(mark, "found " + what + " as a key" + (flow ? " or one that is never closed" : "") + ", expected text");
+  }
+
   ConfigNode start(const YAML::Mark& mark, ConfigNode::Kind kind) {
     if (++nodes_ > limits_.max_nodes) {
       refuse(mark, "found more than " + std::to_string(limits_.max_nodes) + " values, expected at most that many");
@@ -114,7 +139,7 @@ class TreeBuilder : public YAML::EventHandler {
 
   void open(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, ConfigNode::Kind kind) {
     refuse_decoration(mark, tag, anchor);
-    if (key_expected()) refuse(mark, std::string("found a ") + (kind == ConfigNode::Kind::map ? "map" : "list") + " as a key, expected text");
+    if (key_expected()) refuse_key(mark, kind);
     if (frames_.size() >= static_cast<std::size_t>(limits_.max_depth)) {
       refuse(mark, "found nesting deeper than " + std::to_string(limits_.max_depth) + " levels, expected less");
     }
@@ -158,7 +183,11 @@ class TreeBuilder : public YAML::EventHandler {
   int documents_ = 0;
 };
 
-std::string_view without_byte_order_mark(std::string_view text) { return text.starts_with("\xEF\xBB\xBF") ? text.substr(3) : text; }
+/// Without the byte-order mark, and without blanks at the end: yaml-cpp 0.7 takes a quote that is never closed for text if a line break follows it.
+std::string_view trimmed(std::string_view text) {
+  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
+  return text.substr(0, text.find_last_not_of(" \t\r\n") + 1);
+}
 
 }  // namespace
 
@@ -166,7 +195,7 @@ Result<ConfigNode> parse_yaml(std::string_view text, const std::string& file, co
   if (text.size() > limits.max_bytes) {
     return Error{"found " + std::to_string(text.size()) + " bytes, expected at most " + std::to_string(limits.max_bytes), file, ""};
   }
-  text = without_byte_order_mark(text);
+  text = trimmed(text);
   TRY(check_yaml_text(text, file));
   TreeBuilder builder(text, file, limits);
   try {
