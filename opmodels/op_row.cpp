@@ -1,0 +1,65 @@
+#include "opmodels/op_row.hpp"
+
+#include "base/spelling.hpp"
+#include "opmodels/op_row_kinds.hpp"
+
+namespace distsim {
+namespace {
+
+constexpr std::array<std::string_view, 6> kProducts{"linear", "gemm", "mm", "addmm", "bmm", "matmul"};
+
+bool is_product(std::string_view op) {
+  for (const std::string_view name : kProducts) {
+    if (name == op) return true;
+  }
+  return false;
+}
+
+bool is_embedding(std::string_view op) { return op == "embedding" || op.starts_with("fbgemm_tbe") || op == "embedding_bag"; }
+
+Error unknown_op(std::string_view op) {
+  std::vector<std::string> names = pointwise_names();
+  for (const std::string_view name : kProducts) names.emplace_back(name);
+  for (const char* name : {"conv2d", "embedding", "fbgemm_tbe_weighted", "fbgemm_tbe_unweighted"}) names.emplace_back(name);
+  return {"op: found '" + std::string(op) + "', expected an op that has a model here", "", spelling_hint(op, names)};
+}
+
+Result<RowPass> parse_pass(std::string_view text) {
+  if (text.empty() || text == "fwd" || text == "forward" || text == "trace") return RowPass::forward;
+  if (text == "bwd_data" || text == "backward_data") return RowPass::backward_data;
+  if (text == "bwd_weight" || text == "backward_weight") return RowPass::backward_weight;
+  if (text == "bwd" || text == "backward" || text == "bwd_both" || text.starts_with("bwd+")) return RowPass::backward;
+  return Error{"pass: found '" + std::string(text) + "', expected fwd, bwd, bwd_data, bwd_weight or bwd_both", "", ""};
+}
+
+/// The data sets qualify some types: fp32 with TF32 allowed, fp16 on tensor cores, 16-bit storage with fp32 arithmetic.
+Result<DType> parse_row_dtype(std::string_view text) {
+  if (text == "fp32_tf32on") return DType::tf32;
+  if (text == "fp16_tensorcore") return DType::fp16;
+  if (text == "fp16in_fp32math") return DType::fp32;
+  return parse_dtype(text);
+}
+
+Result<OpRow> parse_kind(const OpFields& fields, const RowContext& context) {
+  if (is_product(context.op)) return product_row(fields, context);
+  if (context.op == "conv2d") return conv_row(fields, context);
+  if (is_embedding(context.op)) return embedding_row(fields, context);
+  if (auto row = pointwise_row(fields, context)) return std::move(*row);
+  return unknown_op(context.op);
+}
+
+}  // namespace
+
+Result<OpRow> op_from_row(const OpColumns& columns, const std::vector<std::string>& row_fields) {
+  const OpFields fields(columns, row_fields);
+  RowContext context{};
+  TRY_ASSIGN(context.dtype, parse_row_dtype(fields.text(OpColumns::dtype)));
+  context.pass_text = fields.text(OpColumns::pass);
+  TRY_ASSIGN(context.pass, parse_pass(context.pass_text));
+  context.op = fields.text(OpColumns::op);
+  TRY_ASSIGN(OpRow row, parse_kind(fields, context));
+  row.timing = parse_timing(fields.text(OpColumns::timing));
+  return row;
+}
+
+}  // namespace distsim

@@ -1,0 +1,63 @@
+// A row of a shapes file: which ops it asks for, on which GPU, timed how. The columns are those of the public op data sets as kept by the project:
+//   all         gpu, op, dtype; optional: pass (fwd, bwd, bwd_data, bwd_weight, bwd_both), timing, layout, extra
+//   products    m, n, k; optional b                         op: linear, gemm, mm, addmm, bmm, matmul
+//   conv2d      n, c, h, w, k, r, s, stride_h, stride_w, pad_h, pad_w; optional dil, groups
+//   pointwise   rows, cols                                  op: add, mul, relu, gelu, softmax, layernorm, batchnorm, copy_, ...
+//   embedding   tables, batch, nnz, rows_total, dim         op: embedding, fbgemm_tbe_weighted, fbgemm_tbe_unweighted
+// A file has one of the four groups of columns, or several with empty fields. Which one a row uses follows from its op.
+#pragma once
+
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/csv.hpp"
+#include "opmodels/timing_convention.hpp"
+#include "sim/graph/op.hpp"
+
+namespace distsim {
+
+struct OpRow {
+  std::vector<Op> ops;  ///< in one row's time: both gradients of a product are two
+  HostCall call = HostCall::pointwise;
+  double calls = 1;     ///< framework calls
+  Timing timing = Timing::kernel;
+};
+
+/// Where the columns are. Made once from the header.
+class OpColumns {
+ public:
+  /// Errors: no gpu, op or dtype column; none of the four groups complete (the nearest spelling is suggested).
+  static Result<OpColumns> from(const CsvReader& reader);
+
+  enum Name { gpu, op, pass, dtype, timing, layout, extra, b, m, n, k, c, h, w, r, s, stride_h, stride_w, pad_h, pad_w, dil, groups, rows, cols,
+              tables, batch, nnz, rows_total, dim, count };
+  static std::string_view text(Name column);
+  std::optional<std::size_t> index(Name column) const { return indices_[column]; }
+
+ private:
+  std::array<std::optional<std::size_t>, count> indices_;
+};
+
+/// One row's fields by column name.
+class OpFields {
+ public:
+  OpFields(const OpColumns& columns, const std::vector<std::string>& fields) : columns_(columns), fields_(fields) {}
+
+  /// Empty where the column is absent.
+  std::string_view text(OpColumns::Name column) const;
+  /// Errors: absent or empty; not a whole number ("m: found 'x', expected a whole number"). A fraction of zero (128.0) is whole.
+  Result<std::int64_t> integer(OpColumns::Name column) const;
+  Result<std::int64_t> integer_or(OpColumns::Name column, std::int64_t fallback) const;
+  Result<double> number(OpColumns::Name column) const;
+
+ private:
+  const OpColumns& columns_;
+  const std::vector<std::string>& fields_;
+};
+
+/// Errors: an op that is not known here (with the nearest spelling), a dtype or pass that is not known, missing or unreadable sizes.
+Result<OpRow> op_from_row(const OpColumns& columns, const std::vector<std::string>& fields);
+
+}  // namespace distsim

@@ -1,0 +1,44 @@
+// linear, gemm, mm, addmm, bmm, matmul: C[b,m,n] = A[b,m,k] B[b,k,n].
+#include "opmodels/op_row_kinds.hpp"
+
+namespace distsim {
+namespace {
+
+Gemm data_gradient(const Gemm& g) {  // dA = dC B^T
+  Gemm out = g;
+  out.n = g.k;
+  out.k = g.n;
+  out.pass = Pass::backward_data;
+  return out;
+}
+
+Gemm weight_gradient(const Gemm& g) {  // dB = A^T dC
+  Gemm out = g;
+  out.m = g.k;
+  out.k = g.m;
+  out.pass = Pass::backward_weight;
+  return out;
+}
+
+}  // namespace
+
+Result<OpRow> product_row(const OpFields& fields, const RowContext& context) {
+  Gemm gemm;
+  TRY_ASSIGN(gemm.batch, fields.integer_or(OpColumns::b, 1));
+  TRY_ASSIGN(gemm.m, fields.integer(OpColumns::m));
+  TRY_ASSIGN(gemm.n, fields.integer(OpColumns::n));
+  TRY_ASSIGN(gemm.k, fields.integer(OpColumns::k));
+  gemm.dtype = context.dtype;
+  gemm.fused_epilogue = fields.text(OpColumns::layout).find("bias") != std::string_view::npos;
+  OpRow row;
+  row.call = context.op == "bmm" || context.op == "mm" || context.op == "gemm" || context.op == "matmul" ? HostCall::bmm : HostCall::linear;
+  switch (context.pass) {
+    case RowPass::forward: row.ops = {gemm}; break;
+    case RowPass::backward_data: row.ops = {data_gradient(gemm)}; break;
+    case RowPass::backward_weight: row.ops = {weight_gradient(gemm)}; break;
+    case RowPass::backward: row.ops = {data_gradient(gemm), weight_gradient(gemm)}; break;
+  }
+  return row;
+}
+
+}  // namespace distsim

@@ -1,0 +1,66 @@
+#include "opmodels/timing_convention.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "base/check.hpp"
+
+namespace distsim {
+namespace {
+
+struct HostFactor {
+  std::string_view gpu;  // its machine in the NeuSight data
+  double factor;
+};
+constexpr std::array<HostFactor, 8> kHosts{{{"A100-PCIE-40GB", 1.0},
+                                            {"A100-PCIE-80GB", 1.0},
+                                            {"H100-SXM5-80GB", 0.8},
+                                            {"L4", 1.0},
+                                            {"V100-PCIE-32GB", 1.23},
+                                            {"P100-PCIE-16GB", 1.65},
+                                            {"T4", 0.98},
+                                            {"P4", 0.98}}};
+
+/// Microseconds from the start event to the first kernel, and from there to the end event, on the A100-PCIE-40GB machine.
+struct CallCost {
+  double launch_us, tail_us;
+};
+CallCost cost_of(HostCall call) {
+  switch (call) {
+    case HostCall::pointwise: return {19, 8};
+    case HostCall::normalization: return {36, 10};
+    case HostCall::softmax: return {24, 9};
+    case HostCall::bmm: return {24, 8};
+    case HostCall::linear: return {44, 10};
+    case HostCall::conv: return {45, 10};
+    case HostCall::embedding: return {24, 8};
+  }
+  CHECK(false) << "host call";
+  return {};
+}
+
+double host_factor(std::string_view gpu) {
+  const auto found = std::find_if(kHosts.begin(), kHosts.end(), [&](const HostFactor& host) { return host.gpu == gpu; });
+  return found == kHosts.end() ? 1.0 : found->factor;
+}
+
+bool starts_with(std::string_view text, std::string_view head) { return text.substr(0, head.size()) == head; }
+
+constexpr double kSynchroniseUs = 10;  // return of cudaDeviceSynchronize, beyond the kernel's end
+
+}  // namespace
+
+Timing parse_timing(std::string_view text) {
+  if (starts_with(text, "evt") || starts_with(text, "event")) return Timing::event;
+  return starts_with(text, "wall_sync") ? Timing::wall : Timing::kernel;
+}
+
+double as_measured(Timing timing, HostCall call, std::string_view gpu, double kernel_seconds, double calls) {
+  if (timing == Timing::kernel) return kernel_seconds;
+  const CallCost cost = cost_of(call);
+  const double scale = host_factor(gpu) * calls * 1e-6;
+  if (timing == Timing::wall) return kernel_seconds + cost.launch_us * scale + kSynchroniseUs * 1e-6;
+  return cost.launch_us * scale + std::max(kernel_seconds, cost.tail_us * scale);
+}
+
+}  // namespace distsim
