@@ -92,10 +92,9 @@ Result<void> check_structure(const Program& program) {
 
 Result<void> check_durations(const Program& program, StepId step) {
   const auto values = program.steps[step].duration.values();
-  for (std::size_t rank = 0; rank < values.size(); ++rank) {
-    TRY(check_duration(values[rank], name(step) + ".duration on rank " + text(rank)));
-  }
-  return {};
+  const auto bad = std::find_if(values.begin(), values.end(), [](std::int64_t ps) { return ps < 0 || ps >= kTimeLimit; });
+  if (bad == values.end()) return {};
+  return check_duration(*bad, name(step) + ".duration on rank " + text(static_cast<std::uint64_t>(bad - values.begin())));
 }
 
 }  // namespace distsim

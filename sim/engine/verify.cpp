@@ -1,6 +1,7 @@
 #include "sim/engine/verify.hpp"
 
 #include <algorithm>
+#include <array>
 #include <string>
 
 #include "sim/engine/fingerprint.hpp"
@@ -9,59 +10,88 @@
 namespace distsim {
 namespace {
 
-/// Largest entry of `row` in the group of each rank, from the definition of Groups.
-std::vector<std::int64_t> last_arrivals(const Groups& groups, const Row& row, std::uint32_t ranks) {
-  std::vector<std::int64_t> last(ranks, 0);
-  if (!groups.listed()) {
-    const std::uint64_t block = std::uint64_t{groups.size} * groups.stride;
-    const auto group_of = [&](std::uint64_t r) { return r / block * block + r % groups.stride; };
-    for (std::uint32_t r = 0; r < ranks; ++r) last[group_of(r)] = std::max(last[group_of(r)], row.at(r));
-    for (std::uint32_t r = 0; r < ranks; ++r) last[r] = last[group_of(r)];  // a group's number is its lowest rank
+using Values = std::vector<std::int64_t>;
+constexpr std::uint32_t kBlock = 1024;  // ranks looked at together: what is held of them fits a cache
+
+std::string text(std::int64_t n) { return std::to_string(n); }
+
+/// Every entry becomes the largest of its group, from the definition of Groups.
+Values last_arrivals(const Groups& groups, const Row& ready, std::uint32_t ranks) {
+  Values last(ranks, 0);
+  if (groups.listed()) {
+    for (std::size_t g = 0; g + 1 < groups.offsets.size(); ++g) {
+      std::int64_t latest = 0;
+      for (std::uint32_t i = groups.offsets[g]; i < groups.offsets[g + 1]; ++i) latest = std::max(latest, ready.at(groups.members[i]));
+      for (std::uint32_t i = groups.offsets[g]; i < groups.offsets[g + 1]; ++i) last[groups.members[i]] = latest;
+    }
     return last;
   }
-  for (std::size_t g = 0; g + 1 < groups.offsets.size(); ++g) {
-    std::int64_t latest = 0;
-    for (std::uint32_t i = groups.offsets[g]; i < groups.offsets[g + 1]; ++i) latest = std::max(latest, row.at(groups.members[i]));
-    for (std::uint32_t i = groups.offsets[g]; i < groups.offsets[g + 1]; ++i) last[groups.members[i]] = latest;
+  const std::size_t block = std::size_t{groups.size} * groups.stride;
+  for (std::size_t base = 0; base < ranks; base += block) {
+    for (std::size_t first = base; first < base + groups.stride; ++first) {
+      std::int64_t latest = 0;
+      for (std::size_t r = first; r < base + block; r += groups.stride) latest = std::max(latest, ready.at(static_cast<std::uint32_t>(r)));
+      for (std::size_t r = first; r < base + block; r += groups.stride) last[r] = latest;
+    }
   }
   return last;
 }
 
+/// Some neighbouring ranks of a row; a uniform row is written out.
+class Slice {
+ public:
+  Slice(const Row& row, std::uint32_t first, std::uint32_t n) : values_(row.uniform() ? filled_.data() : row.values().data() + first) {
+    if (row.uniform()) std::fill_n(filled_.begin(), n, row.scalar());
+  }
+  Slice(const Slice&) = delete;
+  Slice& operator=(const Slice&) = delete;
+  std::int64_t operator[](std::uint32_t i) const { return values_[i]; }
+
+ private:
+  std::array<std::int64_t, kBlock> filled_;
+  const std::int64_t* values_;
+};
+
+/// What a stream has done so far on each rank of a block.
+struct StreamState {
+  Values clock, busy, idle;
+};
+
 class Verifier {
  public:
   Verifier(const Program& program, const Timeline& timeline) : p_(program), t_(timeline) {
-    for (const Step& step : p_.steps) all_uniform_ = all_uniform_ && step.duration.uniform();
+    const auto is_uniform = [](const Row& row) { return row.uniform(); };
+    all_uniform_ = std::all_of(p_.steps.begin(), p_.steps.end(), [](const Step& step) { return step.duration.uniform(); });
     for (const auto* rows : {&t_.ready, &t_.start, &t_.end}) {
-      for (const Row& row : *rows) all_uniform_ = all_uniform_ && row.uniform();
+      all_uniform_ = all_uniform_ && std::all_of(rows->begin(), rows->end(), is_uniform);
     }
   }
 
   Result<void> run() {
     TRY(check_shape());
-    const Streams streams = {IdVector<StreamId, std::uint32_t>(p_.streams, kNone)};
-    TRY(check_steps(streams));
-    TRY(check_streams());
-    if (t_.digest == fingerprint_of(t_)) return {};
-    return Error{"timeline.digest: differs from the fingerprint of its rows", "", ""};
+    const std::uint32_t ranks = all_uniform_ ? 1 : p_.ranks;
+    for (std::uint32_t first = 0; first < ranks; first += std::min(kBlock, ranks - first)) {
+      TRY(check_ranks(first, std::min(kBlock, ranks - first)));
+    }
+    for (StepId s(0); !all_uniform_ && s < p_.steps.end_id(); s = StepId(s.value() + 1)) TRY(check_join(s));
+    if (latest_ != t_.makespan.ps()) {
+      return Error{"timeline.makespan: found " + text(t_.makespan.ps()) + " ps, expected the latest end, " + text(latest_) + " ps", "", ""};
+    }
+    if (t_.digest != fingerprint_of(t_)) return Error{"timeline.digest: differs from the fingerprint of its rows", "", ""};
+    return {};
   }
 
  private:
-  static constexpr std::uint32_t kNone = 0xFFFFFFFFu;
-  struct Streams {
-    IdVector<StreamId, std::uint32_t> last;
-  };
-  std::uint32_t ranks_to_look_at() const { return all_uniform_ ? 1 : p_.ranks; }
-
   static Error broken(StepId step, std::uint32_t rank, const std::string& law, std::int64_t found, std::int64_t expected) {
-    return {"step " + std::to_string(step.value()) + " on rank " + std::to_string(rank) + ": " + law + ": found " +
-                std::to_string(found) + " ps, expected " + std::to_string(expected) + " ps", "", ""};
+    return {"step " + text(step.value()) + " on rank " + text(rank) + ": " + law + ": found " + text(found) + " ps, expected " +
+                text(expected) + " ps", "", ""};
   }
 
   Result<void> check_shape() const {
     const std::size_t steps = p_.steps.size();
     if (t_.ranks != p_.ranks || t_.ready.size() != steps || t_.start.size() != steps || t_.end.size() != steps) {
-      return Error{"timeline: found " + std::to_string(t_.end.size()) + " steps on " + std::to_string(t_.ranks) + " ranks, expected " +
-                       std::to_string(steps) + " on " + std::to_string(p_.ranks), "", ""};
+      return Error{"timeline: found " + std::to_string(t_.end.size()) + " steps on " + text(t_.ranks) + " ranks, expected " +
+                       std::to_string(steps) + " on " + text(p_.ranks), "", ""};
     }
     for (const auto* rows : {&t_.ready, &t_.start, &t_.end}) {
       for (const Row& row : *rows) {
@@ -71,71 +101,62 @@ class Verifier {
     return {};
   }
 
-  Result<void> check_steps(Streams streams) const {
+  /// All laws but joining, which crosses ranks, for ranks first .. first + n - 1.
+  Result<void> check_ranks(std::uint32_t first, std::uint32_t n) {
+    IdVector<StreamId, StreamState> streams(p_.streams, {Values(n, 0), Values(n, 0), Values(n, 0)});
     for (StepId s(0); s < p_.steps.end_id(); s = StepId(s.value() + 1)) {
-      std::uint32_t& last = streams.last[p_.steps[s].stream];
-      TRY(check_ready(s, last));
-      TRY(check_start(s));
-      TRY(check_end(s));
-      last = s.value();
+      TRY(check_ready(s, streams[p_.steps[s].stream].clock, first, n));
+      TRY(check_span(s, streams[p_.steps[s].stream], first, n));
+    }
+    for (const StreamState& stream : streams) TRY(check_conservation(stream, first, n));
+    return {};
+  }
+
+  Result<void> check_ready(StepId s, Values expected, std::uint32_t first, std::uint32_t n) const {
+    for (const StepId wait : p_.waits_of(s)) {
+      const Slice end(t_.end[wait], first, n);
+      for (std::uint32_t i = 0; i < n; ++i) expected[i] = std::max(expected[i], end[i]);
+    }
+    const Slice ready(t_.ready[s], first, n);
+    for (std::uint32_t i = 0; i < n; ++i) {
+      if (ready[i] != expected[i]) return broken(s, first + i, "ready when all it waits for has ended", ready[i], expected[i]);
     }
     return {};
   }
 
-  Result<void> check_ready(StepId s, std::uint32_t last) const {
-    for (std::uint32_t r = 0; r < ranks_to_look_at(); ++r) {
-      std::int64_t latest = last == kNone ? 0 : t_.end[StepId(last)].at(r);
-      for (const StepId wait : p_.waits_of(s)) latest = std::max(latest, t_.end[wait].at(r));
-      if (t_.ready[s].at(r) != latest) return broken(s, r, "ready when all it waits for has ended", t_.ready[s].at(r), latest);
-    }
-    return {};
-  }
-
-  Result<void> check_start(StepId s) const {
+  Result<void> check_span(StepId s, StreamState& stream, std::uint32_t first, std::uint32_t n) {
+    const Slice ready(t_.ready[s], first, n), start(t_.start[s], first, n), end(t_.end[s], first, n);
+    const Slice duration(p_.steps[s].duration, first, n);
     const bool joins = p_.steps[s].group != Step::kNoGroup && !all_uniform_;
-    const auto last = joins ? last_arrivals(p_.groups[p_.steps[s].group], t_.ready[s], p_.ranks) : std::vector<std::int64_t>{};
-    for (std::uint32_t r = 0; r < ranks_to_look_at(); ++r) {
-      const std::int64_t expected = joins ? last[r] : t_.ready[s].at(r);
-      if (t_.start[s].at(r) != expected) return broken(s, r, "starts with the last arrival", t_.start[s].at(r), expected);
-    }
-    return {};
-  }
-
-  Result<void> check_end(StepId s) const {
-    for (std::uint32_t r = 0; r < ranks_to_look_at(); ++r) {
-      const std::int64_t expected = t_.start[s].at(r) + p_.steps[s].duration.at(r);
-      if (t_.end[s].at(r) != expected) return broken(s, r, "ends its duration after its start", t_.end[s].at(r), expected);
-    }
-    return {};
-  }
-
-  /// Walks every stream from 0 to the makespan, adding up busy and idle spans.
-  Result<void> check_streams() const {
-    std::int64_t latest = 0;
-    for (std::uint32_t r = 0; r < ranks_to_look_at(); ++r) {
-      std::vector<std::int64_t> clock(p_.streams, 0), busy(p_.streams, 0), idle(p_.streams, 0);
-      for (StepId s(0); s < p_.steps.end_id(); s = StepId(s.value() + 1)) {
-        const std::uint32_t stream = p_.steps[s].stream.value();
-        const std::int64_t gap = t_.start[s].at(r) - clock[stream];
-        if (gap < 0) return broken(s, r, "does not overlap the step before it", t_.start[s].at(r), clock[stream]);
-        idle[stream] += gap;
-        busy[stream] += p_.steps[s].duration.at(r);
-        clock[stream] = t_.end[s].at(r);
-        latest = std::max(latest, clock[stream]);
+    for (std::uint32_t i = 0; i < n; ++i) {
+      if (!joins && start[i] != ready[i]) return broken(s, first + i, "starts when ready", start[i], ready[i]);
+      const std::int64_t gap = start[i] - stream.clock[i];
+      if (gap < 0) return broken(s, first + i, "does not overlap the step before it", start[i], stream.clock[i]);
+      if (end[i] != start[i] + duration[i]) {
+        return broken(s, first + i, "ends its duration after its start", end[i], start[i] + duration[i]);
       }
-      TRY(check_conservation(r, clock, busy, idle));
+      stream.idle[i] += gap;
+      stream.busy[i] += duration[i];
+      stream.clock[i] = end[i];
+      latest_ = std::max(latest_, end[i]);
     }
-    if (latest == t_.makespan.ps()) return {};
-    return Error{"timeline.makespan: found " + std::to_string(t_.makespan.ps()) + " ps, expected the latest end, " +
-                     std::to_string(latest) + " ps", "", ""};
+    return {};
   }
 
-  Result<void> check_conservation(std::uint32_t rank, const std::vector<std::int64_t>& clock, const std::vector<std::int64_t>& busy,
-                                  const std::vector<std::int64_t>& idle) const {
-    for (std::uint32_t stream = 0; stream < p_.streams; ++stream) {
-      const std::int64_t tail = t_.makespan.ps() - clock[stream];
-      if (tail >= 0 && busy[stream] + idle[stream] + tail == t_.makespan.ps()) continue;
-      return Error{"stream " + std::to_string(stream) + " on rank " + std::to_string(rank) + ": busy + idle is not the makespan", "", ""};
+  Result<void> check_conservation(const StreamState& stream, std::uint32_t first, std::uint32_t n) const {
+    for (std::uint32_t i = 0; i < n; ++i) {
+      const std::int64_t tail = t_.makespan.ps() - stream.clock[i];
+      if (tail >= 0 && stream.busy[i] + stream.idle[i] + tail == t_.makespan.ps()) continue;
+      return Error{"rank " + text(first + i) + ": busy + idle is not the makespan on a stream", "", ""};
+    }
+    return {};
+  }
+
+  Result<void> check_join(StepId s) const {
+    if (p_.steps[s].group == Step::kNoGroup) return {};
+    const Values last = last_arrivals(p_.groups[p_.steps[s].group], t_.ready[s], p_.ranks);
+    for (std::uint32_t r = 0; r < p_.ranks; ++r) {
+      if (t_.start[s].at(r) != last[r]) return broken(s, r, "starts with the last arrival", t_.start[s].at(r), last[r]);
     }
     return {};
   }
@@ -143,6 +164,7 @@ class Verifier {
   const Program& p_;
   const Timeline& t_;
   bool all_uniform_ = true;
+  std::int64_t latest_ = 0;
 };
 
 }  // namespace

@@ -60,6 +60,7 @@ TEST(Verify, AStartBeforeItsPredecessor) {
 TEST(Verify, AJoinThatDoesNotWait) {
   Sound s;
   s.t.start[StepId(1)] = row({10, 12});
+  s.t.end[StepId(1)] = row({17, 19});
   s.expect_broken("step 1 on rank 0: starts with the last arrival: found 10 ps, expected 12 ps");
 }
 
