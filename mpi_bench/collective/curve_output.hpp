@@ -1,0 +1,41 @@
+// The curve file (collectives/curve.proto) that distsim reads. It is rewritten after every size, so that what was measured survives whatever
+// happens to the run; `partial` stays true until the run has ended by itself.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/result.hpp"
+#include "mpi_bench/collective/table.hpp"
+
+namespace distsim::bench {
+
+struct CurveFileFacts {
+  std::string system, device, hardware;
+};
+
+struct CurveFacts {
+  std::string kind;
+  int ranks = 0, nodes = 0;
+  bool cuda_graph = false;
+  std::string library, settings, date;
+};
+
+class CurveOutput {
+ public:
+  CurveOutput(std::string path, const CurveFileFacts& facts);
+  ~CurveOutput();
+
+  void begin(const CurveFacts& facts);
+  /// Adds the out-of-place half: median of the iterations with 10th and 90th percentile. Sizes that do not grow (0, or rounded down to the size
+  /// before) are left out, because a curve has one time a size.
+  void add(const Row& row);
+  /// Atomically; text form when the name ends in .txtpb, else binary.
+  Result<void> write(bool partial);
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace distsim::bench

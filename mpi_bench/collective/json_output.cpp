@@ -1,0 +1,42 @@
+#include "mpi_bench/collective/json_output.hpp"
+
+#include <nlohmann/json.hpp>
+
+namespace distsim::bench {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json iterations_json(const Summary& s) {
+  return {{"count", s.count}, {"median_us", s.median}, {"mad_us", s.mad}, {"p5_us", s.p5},   {"p10_us", s.p10},
+          {"p90_us", s.p90},  {"p95_us", s.p95},       {"min_us", s.min}, {"max_us", s.max}};
+}
+
+Json half_json(const std::optional<Measured>& m) {
+  if (!m) return nullptr;
+  return {{"time_us", m->time_us},
+          {"algbw", m->algbw},
+          {"busbw", m->busbw},
+          {"wrong", m->wrong ? Json(*m->wrong) : Json(nullptr)},
+          {"iterations", iterations_json(m->iterations)}};
+}
+
+Json row_json(const Row& row) {
+  return {{"size", row.bytes},   {"count", row.count}, {"type", row.type},
+          {"redop", row.redop},  {"root", row.root},   {"out_of_place", half_json(row.out_of_place)},
+          {"in_place", half_json(row.in_place)}};
+}
+
+}  // namespace
+
+std::string json_text(const std::vector<FinishedTable>& tables, const std::string& backend, int ranks, int nodes, bool partial) {
+  Json document = {{"version", 1}, {"partial", partial}, {"ranks", ranks}, {"nodes", nodes}, {"backend", backend}, {"tables", Json::array()}};
+  for (const FinishedTable& table : tables) {
+    Json rows = Json::array();
+    for (const Row& row : table.rows) rows.push_back(row_json(row));
+    document["tables"].push_back({{"collective", table.collective}, {"avg_busbw", average_bus_bandwidth(table.rows)}, {"rows", std::move(rows)}});
+  }
+  return document.dump(1) + "\n";
+}
+
+}  // namespace distsim::bench

@@ -1,0 +1,65 @@
+#include "mpi_bench/collective/options.hpp"
+
+#include <cmath>
+#include <cstdlib>
+#include <limits>
+#include <sstream>
+
+namespace distsim::bench {
+namespace {
+
+constexpr double kMaxSize = 1125899906842624.0;  // 2^50
+
+std::optional<double> suffix_factor(char suffix) {
+  switch (suffix) {
+    case 'K': case 'k': return 1024.0;
+    case 'M': case 'm': return 1024.0 * 1024;
+    case 'G': case 'g': return 1024.0 * 1024 * 1024;
+    case 'T': case 't': return 1024.0 * 1024 * 1024 * 1024;
+    default: return std::nullopt;
+  }
+}
+
+bool is_decimal(std::string_view text) { return !text.empty() && text.find_first_not_of("0123456789.") == text.npos; }
+
+}  // namespace
+
+Result<std::uint64_t> parse_size(std::string_view text) {
+  const Error bad{"found '" + std::string(text) + "', expected a size such as 8, 512K, 1.5M or 4G (binary suffixes, at most 1024T)", "", ""};
+  std::string digits(text);
+  double factor = 1;
+  if (!digits.empty() && suffix_factor(digits.back())) {
+    factor = *suffix_factor(digits.back());
+    digits.pop_back();
+  }
+  if (!is_decimal(digits)) return bad;
+  char* end = nullptr;
+  const double bytes = std::strtod(digits.c_str(), &end) * factor;
+  if (*end != '\0' || !(bytes <= kMaxSize) || bytes != std::floor(bytes)) return bad;
+  return static_cast<std::uint64_t>(bytes);
+}
+
+std::vector<std::uint64_t> sweep_sizes(const Options& o) {
+  std::vector<std::uint64_t> sizes;
+  for (std::uint64_t size = o.min_bytes; size <= o.max_bytes;) {
+    sizes.push_back(size);
+    size = o.step_factor > 1 ? size * o.step_factor : size + o.step_bytes;
+  }
+  return sizes;
+}
+
+std::string canonical_text(const Options& o) {
+  std::ostringstream out;
+  out << "collective_bench 1 -b " << o.min_bytes << " -e " << o.max_bytes << " -i " << o.step_bytes << " -f " << o.step_factor << " -n " << o.iterations
+      << " -w " << o.warmup << " -c " << o.check << " -r " << (o.all_roots ? "all" : std::to_string(o.root)) << " -a " << static_cast<int>(o.report)
+      << " -G " << o.graph_launches << " --backend " << static_cast<int>(o.backend) << " --imbalance " << o.imbalance << " --out '" << o.out << "' -J '"
+      << o.json << "' --system '" << o.system << "' -o";
+  for (RedOp op : o.ops) out << ' ' << name_of(op);
+  out << " -d";
+  for (DataType type : o.types) out << ' ' << info_of(type).name;
+  out << " --collectives";
+  for (const CollectiveCase* c : o.collectives) out << ' ' << c->name;
+  return out.str();
+}
+
+}  // namespace distsim::bench

@@ -1,0 +1,130 @@
+#include "mpi_bench/collective/run/report.hpp"
+
+#include <unistd.h>
+
+#include <cstdio>
+#include <ctime>
+#include <sstream>
+
+#include "base/file.hpp"
+
+namespace distsim::bench {
+namespace {
+
+std::string today() {
+  const std::time_t now = std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&now, &parts);
+  char text[16];
+  std::strftime(text, sizeof text, "%Y-%m-%d", &parts);
+  return text;
+}
+
+std::string plural(int count, const char* what) { return std::to_string(count) + " " + what + (count == 1 ? "" : "s"); }
+
+std::string rank_line_text(const Ranks& ranks, const DeviceFacts& device) {
+  return std::to_string(::getpid()) + "\t" + std::to_string(device.index) + "\t" + ranks.host() + "\t" + device.bus_id + "\t" + device.name;
+}
+
+RankLine parse_rank_line(int rank, const std::string& text) {
+  std::istringstream in(text);
+  std::string pid, device;
+  RankLine line{.rank = rank};
+  std::getline(in, pid, '\t');
+  std::getline(in, device, '\t');
+  std::getline(in, line.host, '\t');
+  std::getline(in, line.bus_id, '\t');
+  std::getline(in, line.name, '\t');
+  line.pid = std::stoi(pid);
+  line.device = std::stoi(device);
+  return line;
+}
+
+/// Flags and environment that change what a curve means, where they are not the defaults.
+std::string settings_text(const Options& options, const Sweep& sweep, bool nccl) {
+  std::string text;
+  const auto add = [&text](const std::string& part) { text += (text.empty() ? "" : " ") + part; };
+  if (sweep.type != DataType::float32) add("-d " + std::string(info_of(sweep.type).name));
+  if (sweep.what->reduces && sweep.op != RedOp::sum) add("-o " + std::string(name_of(sweep.op)));
+  if (sweep.what->rooted && sweep.root != 0) add("-r " + std::to_string(sweep.root));
+  if (sweep.what->kind == Kind::alltoallv && options.imbalance != 1) {
+    std::ostringstream imbalance;
+    imbalance << "--imbalance " << options.imbalance;
+    add(imbalance.str());
+  }
+  for (char** variable = environ; nccl && *variable != nullptr; ++variable) {
+    if (std::string_view(*variable).starts_with("NCCL_")) add(*variable);
+  }
+  return text;
+}
+
+}  // namespace
+
+RunReport::RunReport(const Options& options, const Ranks& ranks, const ChosenBackend& chosen, double total_work)
+    : options_(options), ranks_(ranks), chosen_(chosen), progress_(ranks.rank() == 0), total_work_(total_work) {
+  const DeviceFacts device = chosen.backend->device();
+  const auto lines = ranks.gather(rank_line_text(ranks, device));
+  if (!speaks()) return;
+  for (int r = 0; r < ranks.size(); ++r) rank_lines_.push_back(parse_rank_line(r, lines[r]));
+  if (options.out.empty()) return;
+  const std::string hardware = plural(ranks.size(), "rank") + " on " + plural(ranks.nodes(), "node") + ", " + device.name;
+  curves_.emplace(options.out, CurveFileFacts{options.system, device.name, hardware});
+}
+
+void RunReport::begin_table(const CollectiveCase& what) {
+  if (!speaks()) return;
+  tables_.push_back({std::string(what.name), {}});
+  progress_.clear();
+  const bool by_factor = options_.step_factor > 1;
+  std::fputs(header_text({.collective = std::string(what.name), .backend = chosen_.backend->name() + ": " + chosen_.backend->library() + " (" + chosen_.why + ")",
+                          .min_bytes = options_.min_bytes, .max_bytes = options_.max_bytes,
+                          .step = by_factor ? options_.step_factor : options_.step_bytes, .by_factor = by_factor, .warmup = options_.warmup,
+                          .iterations = options_.iterations, .graph = options_.graph_launches, .check = options_.check, .ranks = rank_lines_}).c_str(),
+             stdout);
+  std::fflush(stdout);
+}
+
+void RunReport::comment(const std::string& text) {
+  if (!speaks()) return;
+  progress_.clear();
+  std::printf("# %s\n", text.c_str());
+}
+
+void RunReport::begin_curve(const Sweep& sweep) {
+  if (!curves_) return;
+  curves_->begin({.kind = std::string(sweep.what->curve_kind), .ranks = ranks_.size(), .nodes = ranks_.nodes(),
+                  .cuda_graph = options_.graph_launches > 0, .library = chosen_.backend->library(),
+                  .settings = settings_text(options_, sweep, chosen_.backend->name() == "nccl"), .date = today()});
+}
+
+void RunReport::announce(const CollectiveCase& what, std::uint64_t bytes) {
+  progress_.show(done_work_ / total_work_, std::string(what.name) + " " + std::to_string(bytes) + " B");
+}
+
+Result<void> RunReport::add(const Row& row, double work) {
+  done_work_ += work;
+  if (!speaks()) return {};
+  progress_.clear();
+  std::fputs(row_text(row).c_str(), stdout);
+  if (options_.stats) std::fputs(stats_text(row).c_str(), stdout);
+  std::fflush(stdout);
+  tables_.back().rows.push_back(row);
+  if (curves_) curves_->add(row);
+  return save(true);
+}
+
+void RunReport::end_table(bool partial) {
+  if (!speaks()) return;
+  progress_.clear();
+  std::fputs(footer_text(tables_.back().rows, tables_.back().collective, partial).c_str(), stdout);
+  std::fflush(stdout);
+}
+
+Result<void> RunReport::save(bool partial) {
+  if (!speaks()) return {};
+  if (curves_) TRY(curves_->write(partial));
+  if (options_.json.empty()) return {};
+  return write_file_atomically(options_.json, json_text(tables_, chosen_.backend->library(), ranks_.size(), ranks_.nodes(), partial));
+}
+
+}  // namespace distsim::bench

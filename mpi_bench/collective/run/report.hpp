@@ -1,0 +1,42 @@
+// Rank 0's outputs of a run: the table on standard output, the progress line, the curve file, the JSON file. Other ranks keep quiet.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "mpi_bench/collective/curve_output.hpp"
+#include "mpi_bench/collective/json_output.hpp"
+#include "mpi_bench/collective/run/backends.hpp"
+#include "mpi_bench/collective/run/measure.hpp"
+#include "mpi_bench/common/progress.hpp"
+
+namespace distsim::bench {
+
+class RunReport {
+ public:
+  RunReport(const Options& options, const Ranks& ranks, const ChosenBackend& chosen, double total_work);
+
+  void begin_table(const CollectiveCase& what);
+  void comment(const std::string& text);
+  void begin_curve(const Sweep& sweep);
+  void announce(const CollectiveCase& what, std::uint64_t bytes);
+  /// Prints the row and saves the files as partial. An unwritable file is an error.
+  Result<void> add(const Row& row, double work);
+  void end_table(bool partial);
+  Result<void> save(bool partial);
+
+ private:
+  bool speaks() const { return ranks_.rank() == 0; }
+
+  const Options& options_;
+  const Ranks& ranks_;
+  const ChosenBackend& chosen_;
+  std::vector<RankLine> rank_lines_;
+  std::vector<FinishedTable> tables_;
+  std::optional<CurveOutput> curves_;
+  Progress progress_;
+  double total_work_, done_work_ = 0;
+};
+
+}  // namespace distsim::bench
