@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "sim/app/commands.hpp"
-#include "sim/app/config.hpp"
+#include "sim/app/config_folders.hpp"
 #include "sim/app/output.hpp"
 #include "sim/app/validate.hpp"
 
@@ -14,6 +14,12 @@ struct ValidateFlags {
   std::string cases, csv;
   unsigned jobs = 1;
 };
+
+/// The measured iterations that stand in the README.
+std::string published_cases() {
+  const auto folders = config_folders("validation", "");
+  return folders.empty() ? "configs/validation/cases.csv" : folders.front() + "/cases.csv";
+}
 
 Result<void> run(const ValidateFlags& flags) {
   TRY(check_outputs({{"--csv", flags.csv}}));

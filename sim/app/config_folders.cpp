@@ -40,7 +40,8 @@ std::vector<fs::path> config_roots(const std::string& experiment_folder) {
   return roots;
 }
 
-bool is_path(const std::string& value) { return value.find('/') != std::string::npos || value.ends_with(".yaml") || value.ends_with(".yml"); }
+bool is_yaml(const std::string& value) { return value.ends_with(".yaml") || value.ends_with(".yml"); }
+bool is_path(const std::string& value) { return value.find('/') != std::string::npos || is_yaml(value); }
 
 /// A step out of the configuration folders is refused, so that a name from elsewhere (a web page) cannot reach other files.
 bool is_unsafe(const std::string& value) {
@@ -132,6 +133,7 @@ Result<ConfigNode> read_named_file(const ConfigNode& name, const std::string& ke
   if (is_unsafe(name.scalar)) return schema_detail::expected(name, key, "a file name without '..' or control characters");
   std::string path;
   if (is_path(name.scalar)) {
+    if (!is_yaml(name.scalar)) return schema_detail::expected(name, key, "a name, or a path that ends in .yaml");
     path = path_of_value(name);
   } else {
     TRY_ASSIGN(path, find_file(name, key, kind, experiment_folder));

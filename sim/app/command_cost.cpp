@@ -1,0 +1,136 @@
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <fstream>
+#include <map>
+#include <memory>
+
+#include "base/spelling.hpp"
+#include "collectives/cost_table.hpp"
+#include "opmodels/cost_csv.hpp"
+#include "sim/app/commands.hpp"
+#include "sim/app/config.hpp"
+#include "sim/app/output.hpp"
+
+namespace distsim {
+namespace {
+
+struct CollectiveFlags {
+  std::string system, kind, bytes, csv = "-", launch = "mpi";
+  std::uint32_t nodes = 1, gpus_per_node = 0;
+  std::vector<std::string> curves;
+  bool no_curves = false, explain = false;
+};
+
+/// One size: a plain number of bytes, or with a unit ("1MiB"), or with nccl-tests' binary suffix ("1M").
+Result<std::int64_t> parse_size(std::string text) {
+  const auto wrong = [&] { return Error{"--bytes: found '" + text + "', expected a size such as 8, 1MiB, 64 MB or 1G (nccl-tests)", "", ""}; };
+  if (text.empty()) return wrong();
+  if (const auto plain = parse_integer(text)) return *plain >= 0 ? Result<std::int64_t>(*plain) : wrong();
+  std::string with_unit = text;
+  if (std::string("KMG").find(text.back()) != std::string::npos) with_unit += "iB";
+  const auto size = parse_quantity(with_unit, Dimension::bytes);
+  if (!size || *size < 0 || *size > 9e18) return wrong();
+  return static_cast<std::int64_t>(*size + 0.5);
+}
+
+Result<std::vector<std::int64_t>> parse_sizes(const std::string& list) {
+  std::vector<std::int64_t> sizes;
+  std::size_t begin = 0;
+  for (;;) {
+    const std::size_t comma = list.find(',', begin);
+    TRY_ASSIGN(const std::int64_t size, parse_size(list.substr(begin, comma - begin)));
+    sizes.push_back(size);
+    if (comma == std::string::npos) return sizes;
+    begin = comma + 1;
+  }
+}
+
+Result<void> price_collective(const CollectiveFlags& f) {
+  TRY(check_outputs({{"--csv", f.csv}}));
+  TRY_ASSIGN(const CollectiveKind kind, parse_collective(f.kind));
+  TRY_ASSIGN(const std::vector<std::int64_t> sizes, parse_sizes(f.bytes));
+  TRY_ASSIGN(ClusterSpec spec, load_system(f.system));
+  TRY_ASSIGN(const DeviceSpec device, load_device(spec.device));
+  spec.nodes = f.nodes;
+  const std::uint32_t gpus = f.gpus_per_node > 0 ? f.gpus_per_node : static_cast<std::uint32_t>(spec.gpus_per_node);
+  TRY_ASSIGN(const Topology topology, Topology::build(spec, device.compute_capability));
+  CollectiveOptions options;
+  options.use_curves = !f.no_curves;
+  options.curve_files = f.curves;
+  options.curve_dir = curve_folder();
+  options.launch = f.launch;
+  TRY_ASSIGN(const CollectiveModels models, CollectiveModels::create(topology, options));
+  TRY_ASSIGN(const std::string table, collective_cost_table(topology, models, {kind, f.nodes, gpus, sizes, true, f.explain}));
+  return write_file_atomically(f.csv, table);
+}
+
+void add_cost_collective(CLI::App& cost, Action& action) {
+  auto f = std::make_shared<CollectiveFlags>();
+  CLI::App* sub = cost.add_subcommand("collective", "Time of one collective over the first GPUs of some nodes, for a list of sizes");
+  sub->add_option("--system", f->system, "Name of a system (distsim list systems) or its file")->required();
+  sub->add_option("--kind", f->kind, "all_reduce, all_gather, ... (distsim list collectives)")->required();
+  sub->add_option("--nodes", f->nodes, "Nodes")->check(CLI::Range(1u, 1u << 20));
+  sub->add_option("--gpus-per-node", f->gpus_per_node, "GPUs of each node that take part; default: all")->check(CLI::Range(1u, 1024u));
+  sub->add_option("--bytes", f->bytes, "Sizes as in the size column of nccl-tests: 8,1MiB,64MiB")->required();
+  sub->add_option("--curve", f->curves, "Measurements to use first: a curve file or an nccl-tests log; may be repeated")
+      ->allow_extra_args(false)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  sub->add_option("--launch", f->launch, "mpi (a rank per process) or single_process")->check(CLI::IsMember({"mpi", "single_process"}));
+  sub->add_flag("--no-curves", f->no_curves, "Hardware facts alone");
+  sub->add_flag("--explain", f->explain, "Say why: candidates, algorithm, protocol, steps, bottleneck");
+  sub->add_option("--csv", f->csv, "Output file; - is standard output (the default)");
+  sub->callback([f, &action] { action = [f] { return price_collective(*f); }; });
+}
+
+struct OpFlags {
+  std::string input, csv = "-";
+};
+
+/// Models of the devices that an input file names, built once each.
+class DeviceModels {
+ public:
+  Result<const OpModels*> operator()(std::string_view gpu) {
+    const std::string name(gpu);
+    const auto known = models_.find(name);
+    if (known != models_.end()) return &known->second;
+    TRY_ASSIGN(const DeviceSpec device, load_device(name));
+    TRY_ASSIGN(OpModels models, OpModels::create(device));
+    return &models_.emplace(name, std::move(models)).first->second;
+  }
+
+ private:
+  std::map<std::string, OpModels> models_;
+};
+
+Result<void> price_ops(const OpFlags& f) {
+  TRY(check_outputs({{"--csv", f.csv}}));
+  std::ifstream in(f.input, std::ios::binary);
+  if (!in || in.peek() == std::ifstream::traits_type::eof()) return Error{"cannot be read, or is empty", f.input, ""};
+  DeviceModels devices;
+  CostCsvCount count;
+  TRY(write_stream_atomically(f.csv, [&](std::ostream& out) -> Result<void> {
+    TRY_ASSIGN(count, cost_csv(in, f.input, out, [&](std::string_view gpu) { return devices(gpu); }));
+    return {};
+  }));
+  if (count.unpriced > 0) std::fprintf(stderr, "distsim: %zu of %zu rows could not be priced; the column basis says why\n", count.unpriced, count.rows);
+  return {};
+}
+
+void add_cost_op(CLI::App& cost, Action& action) {
+  auto f = std::make_shared<OpFlags>();
+  CLI::App* sub = cost.add_subcommand("op", "Time of one op a row, for a CSV of shapes");
+  sub->add_option("--input", f->input, "CSV with the columns gpu, op, pass, dtype and the op's dimensions")->required();
+  sub->add_option("--csv", f->csv, "Output file; - is standard output (the default)");
+  sub->callback([f, &action] { action = [f] { return price_ops(*f); }; });
+}
+
+}  // namespace
+
+void add_cost(CLI::App& app, Action& action) {
+  CLI::App* cost = app.add_subcommand("cost", "Price a single collective or a file of ops");
+  cost->require_subcommand(1);
+  add_cost_collective(*cost, action);
+  add_cost_op(*cost, action);
+}
+
+}  // namespace distsim
