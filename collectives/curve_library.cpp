@@ -68,6 +68,7 @@ class Loader {
       if (!c.not_used.empty()) continue;
       const std::uint32_t nodes = nodes_of(c, spec_);
       if (c.ranks % nodes != 0 || c.ranks / nodes > spec_.gpus_per_node) {
+        if (origin != Origin::user) continue;  // `gpus_per_node` was changed: the shipped curves speak of another machine
         return Error{"curve of " + std::to_string(c.ranks) + " ranks on " + std::to_string(nodes) + " nodes: expected a multiple of the nodes and at most " +
                          std::to_string(spec_.gpus_per_node) + " per node, as " + (spec_.name.empty() ? "the system" : spec_.name) + " has", file, ""};
       }

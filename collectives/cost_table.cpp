@@ -1,0 +1,68 @@
+#include "collectives/cost_table.hpp"
+
+#include <cstdio>
+#include <vector>
+
+#include "base/csv.hpp"
+
+namespace distsim {
+
+namespace {
+
+Result<void> check_group(const Topology& t, const CostTableRequest& r) {
+  if (r.nodes < 1 || r.nodes > t.nodes()) return Error{"--nodes: found " + std::to_string(r.nodes) + ", expected 1 .. " + std::to_string(t.nodes()), "", ""};
+  if (r.gpus_per_node < 1 || r.gpus_per_node > t.gpus_per_node()) {
+    return Error{"--gpus-per-node: found " + std::to_string(r.gpus_per_node) + ", expected 1 .. " + std::to_string(t.gpus_per_node()), "", ""};
+  }
+  return {};
+}
+
+std::vector<std::uint32_t> members_of(const Topology& t, const CostTableRequest& r) {
+  std::vector<std::uint32_t> out;
+  for (std::uint32_t node = 0; node < r.nodes; ++node) {
+    for (std::uint32_t gpu = 0; gpu < r.gpus_per_node; ++gpu) out.push_back(node * t.gpus_per_node() + gpu);
+  }
+  return out;
+}
+
+std::string figure(double v) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.6g", v);
+  return text;
+}
+
+std::vector<std::string> priced_fields(const Cost& cost, std::int64_t bytes, double factor) {
+  const double algbw = cost.mean.us() > 0 ? static_cast<double>(bytes) / cost.mean.us() / 1000 : 0;
+  return {figure(cost.mean.us()), figure(cost.low.us()), figure(cost.high.us()), figure(algbw), figure(algbw * factor), std::string(name_of(cost.basis)), std::string(cost.source)};
+}
+
+std::string commented(const std::string& text) {
+  std::string out;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    out += "# " + text.substr(begin, end - begin) + "\n";
+    begin = end + 1;
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<std::string> collective_cost_table(const Topology& topology, const CollectiveModels& models, const CostTableRequest& request) {
+  TRY(check_group(topology, request));
+  const GroupFacts facts = topology.facts(members_of(topology, request));
+  const double factor = busbw_factor(request.kind, facts.ranks);
+  std::string out = request.header ? "kind,nodes,gpus,bytes,predicted_us,low_us,high_us,algbw_GBps,busbw_GBps,basis,source\n" : "", explained;
+  for (std::int64_t bytes : request.bytes) {
+    const Collective op{request.kind, bytes, DType::fp32, {}, {}};
+    std::vector<std::string> fields{std::string(name_of(request.kind)), std::to_string(request.nodes), std::to_string(facts.ranks), std::to_string(bytes)};
+    const auto cost = models.price(op, facts);
+    const auto rest = cost.ok() ? priced_fields(*cost, bytes, factor) : std::vector<std::string>{"", "", "", "", "", "error: " + cost.error().text(), ""};
+    fields.insert(fields.end(), rest.begin(), rest.end());
+    out += csv_line(fields);
+    if (request.explain) explained += commented(models.explain(op, facts));
+  }
+  return out + explained;
+}
+
+}  // namespace distsim

@@ -1,0 +1,25 @@
+// The table of `distsim cost collective`: one row a size, in the columns that scripts outside the project read.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "collectives/collective_models.hpp"
+
+namespace distsim {
+
+struct CostTableRequest {
+  CollectiveKind kind = CollectiveKind::all_reduce;
+  std::uint32_t nodes = 1;
+  std::uint32_t gpus_per_node = 8;       ///< members on each node, from its first GPU on
+  std::span<const std::int64_t> bytes;   ///< size column of nccl-tests, for every kind
+  bool header = true;
+  bool explain = false;                  ///< append explain() of each size after the table, as "# " comment lines
+};
+
+/// Header "kind,nodes,gpus,bytes,predicted_us,low_us,high_us,algbw_GBps,busbw_GBps,basis,source" and a line a size. A size that cannot be priced keeps its
+/// place: empty figures, the reason as "error: ..." in `basis`. Error: a group that the topology does not hold.
+Result<std::string> collective_cost_table(const Topology& topology, const CollectiveModels& models, const CostTableRequest& request);
+
+}  // namespace distsim
