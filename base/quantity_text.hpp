@@ -25,6 +25,6 @@ Result<double> parse_quantity(std::string_view text, Dimension dimension);
 Result<std::int64_t> parse_integer(std::string_view text);
 
 /// Shortest readable form with unit, 3 to 4 significant digits: "312 TFLOP/s", "2.04 TB/s", "1.9 us", "96.1 GB".
-std::string format_quantity(double si_value, Dimension dimension);
+std::string format_quantity(double value, Dimension dimension);
 
 }  // namespace distsim
