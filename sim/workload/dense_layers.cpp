@@ -129,11 +129,15 @@ double forward_matrix_flops(const std::vector<Layer>& layers) {
   return sum;
 }
 
+std::int64_t parameters_of(const Layer& layer) {
+  std::int64_t sum = 0;
+  for (const Parameter& p : layer.parameters) sum += p.elements;
+  return sum;
+}
+
 std::int64_t parameters_of(const std::vector<Layer>& layers) {
   std::int64_t sum = 0;
-  for (const Layer& layer : layers) {
-    for (const Parameter& p : layer.parameters) sum += p.elements;
-  }
+  for (const Layer& layer : layers) sum += parameters_of(layer);
   return sum;
 }
 

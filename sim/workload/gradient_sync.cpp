@@ -83,6 +83,22 @@ void GradientSynchronizer::finish() {
   iteration_.compute_waits_for(last_);
 }
 
+void add_backward_of(Iteration& iteration, const LayerStack& stack, std::size_t index, const SampleSplit& split, bool accumulate,
+                     GradientSynchronizer* sync) {
+  const Layer& layer = stack.largest()[index];
+  iteration.add_backward(stack, index, split);
+  const std::int64_t parameters = parameters_of(layer);
+  if (accumulate && parameters > 0) {
+    iteration.add(layer.name + ".accumulate", {Stream::compute, Phase::backward, {0, capped(static_cast<std::int64_t>(layer.parameters.size()))}},
+                  {Elementwise{parameters, 2, 1, 1, iteration.numerics().gradient}});
+  }
+  if (sync != nullptr) sync->ready(layer.parameters.size());
+}
+
+void add_backward_pass(Iteration& iteration, const LayerStack& stack, const SampleSplit& split, bool accumulate, GradientSynchronizer* sync) {
+  for (std::size_t i = stack.depth(); i-- > 0;) add_backward_of(iteration, stack, i, split, accumulate, sync);
+}
+
 void add_optimizer(Iteration& iteration, OptimizerKind kind, std::int64_t parameters, std::int64_t tensors, bool fp16) {
   const Numerics& n = iteration.numerics();
   const FrameworkSpec& f = iteration.framework();

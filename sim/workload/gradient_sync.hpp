@@ -40,6 +40,13 @@ class GradientSynchronizer {
   TaskId last_;
 };
 
+/// The backward pass of a stack, last layer first. In a later micro-step gradients are added to what is there (`accumulate`); `sync` (may be null) hears
+/// of every gradient as it becomes ready.
+void add_backward_pass(Iteration& iteration, const LayerStack& stack, const SampleSplit& split, bool accumulate, GradientSynchronizer* sync);
+/// The same for one layer.
+void add_backward_of(Iteration& iteration, const LayerStack& stack, std::size_t layer, const SampleSplit& split, bool accumulate,
+                     GradientSynchronizer* sync);
+
 /// What follows the last all-reduce: overflow check where the framework has one, and the update of all dense weights.
 void add_optimizer(Iteration& iteration, OptimizerKind kind, std::int64_t parameters, std::int64_t tensors, bool fp16);
 

@@ -8,6 +8,12 @@ LayerStack::LayerStack(const LayerFactory& factory, const SampleSplit& split) {
   for (const std::int64_t samples : split.sizes()) by_size.push_back(factory(samples));
 }
 
+const LayerStack& LayerStacks::of(const SampleSplit& split) {
+  const auto [it, is_new] = stacks_.try_emplace(split.sizes());
+  if (is_new) it->second = LayerStack(factory_, split);
+  return it->second;
+}
+
 Iteration::Iteration(std::uint32_t ranks, const FrameworkSpec& framework, const Numerics& numerics)
     : ranks_(ranks), framework_(framework), numerics_(numerics), graph_(ranks) {}
 

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sim/graph/task_graph.hpp"
@@ -20,6 +22,17 @@ struct LayerStack {
   LayerStack(const LayerFactory& factory, const SampleSplit& split);
   const std::vector<Layer>& largest() const { return by_size.front(); }
   std::size_t depth() const { return by_size.empty() ? 0 : by_size.front().size(); }
+};
+
+/// Stacks by the sizes of a split, built once each.
+class LayerStacks {
+ public:
+  explicit LayerStacks(LayerFactory factory) : factory_(std::move(factory)) {}
+  const LayerStack& of(const SampleSplit& split);
+
+ private:
+  LayerFactory factory_;
+  std::map<std::vector<std::int64_t>, LayerStack> stacks_;
 };
 
 class Iteration {

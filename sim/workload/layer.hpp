@@ -31,6 +31,9 @@ struct Layer {
   std::vector<LayerOp> backward;      ///< in launch order
   std::vector<Parameter> parameters;  ///< in order of registration
   std::int64_t saved_bytes = 0;       ///< activations of a rank kept from forward to backward
+  std::int64_t input_bytes = 0;       ///< of the layer's input; needed where a block starts
+  int block = kNoBlock;               ///< layers of one checkpointed block have the same number
+  static constexpr int kNoBlock = -1;
 };
 
 /// The layers of a stack in forward order, for one number of samples. Shapes depend on the samples, weights do not.
@@ -46,6 +49,7 @@ struct LayerContext {
 double matrix_flops(const std::vector<LayerOp>& ops);
 double forward_matrix_flops(const std::vector<Layer>& layers);
 
+std::int64_t parameters_of(const Layer& layer);
 std::int64_t parameters_of(const std::vector<Layer>& layers);
 std::int64_t tensors_of(const std::vector<Layer>& layers);
 std::int64_t saved_bytes_of(const std::vector<Layer>& layers);

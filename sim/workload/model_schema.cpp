@@ -50,6 +50,8 @@ void add_sharding_part(Schema<DlrmSpec>& s) {
            {{"planner", Sharding::planner}, {"table_wise", Sharding::table_wise}, {"row_wise", Sharding::row_wise},
             {"column_wise", Sharding::column_wise}, {"data_parallel", Sharding::data_parallel}},
            "How the tables fall on the ranks.");
+  s.choice<std::string>("balance", &DlrmSpec::balance, {{"cost", "cost"}, {"memory", "memory"}},
+                        "planner: what is levelled over the ranks: cost (lookups and exchange, splitting costly tables) or memory.");
   s.optional("data_parallel_below", &DlrmSpec::data_parallel_below, kSize, "planner: smaller tables are replicated on every rank.");
   s.optional("row_wise_above", &DlrmSpec::row_wise_above, kSize, "planner: larger tables are split by rows; 0: only those that do not fit.");
   s.optional("column_wise_above", &DlrmSpec::column_wise_above, kSize, "planner: larger tables are split by columns; 0: never.");
@@ -74,6 +76,7 @@ Schema<TransformerSpec> transformer_schema() {
   s.optional("ffn_hidden", &TransformerSpec::ffn_hidden, {0, 1 << 24}, "Width inside the MLP; 0: 4 x hidden.");
   s.optional("sequence", &TransformerSpec::sequence, {1, 1 << 24}, "Tokens of a sample.");
   s.optional("vocabulary", &TransformerSpec::vocabulary, {1, 1 << 26}, "Rows of the token embedding.");
+  s.optional("positions", &TransformerSpec::positions, {0, 1 << 24}, "Rows of the position embedding; 0: at least 512 for bert, else sequence.");
   s.optional("predictions", &TransformerSpec::predictions, {0, 1 << 24}, "bert: masked positions of a sample whose logits are computed; 0: all.");
   s.optional("activation_checkpointing", &TransformerSpec::activation_checkpointing, "Blocks keep only their input and are recomputed in the backward pass.");
   s.optional("dropout", &TransformerSpec::dropout, "Dropout after attention and MLP.");

@@ -39,6 +39,7 @@ struct DlrmSpec {
   std::string exchange_dtype = "auto";             ///< of the pooled vectors on the wire; auto: the compute type
   EmbeddingOptimizer embedding_optimizer = EmbeddingOptimizer::sgd;
   Sharding sharding = Sharding::planner;
+  std::string balance = "cost";                    ///< planner: what is levelled over the ranks: cost (lookups and exchange) or memory
   Bytes data_parallel_below{0};                    ///< planner: tables smaller than this are replicated
   Bytes row_wise_above{0};                         ///< planner: tables larger than this are split by rows (0: only if they do not fit)
   Bytes column_wise_above{0};                      ///< planner: tables larger than this are split by columns (0: never)
@@ -50,9 +51,11 @@ struct TransformerSpec {
   std::string family = "bert";                     ///< bert, gpt
   std::int64_t layers = 24, hidden = 1024, heads = 16, ffn_hidden = 0;  ///< ffn_hidden 0: 4 x hidden
   std::int64_t sequence = 512, vocabulary = 30522;
+  std::int64_t positions = 0;                      ///< rows of the position embedding; 0: 512 for bert, else sequence
   std::int64_t predictions = 0;                    ///< masked positions a sequence whose logits are computed; 0: all
   bool activation_checkpointing = false;
   bool dropout = true;
+  std::int64_t position_rows() const { return positions > 0 ? positions : family == "bert" && sequence < 512 ? 512 : sequence; }
 };
 
 struct ResnetSpec {

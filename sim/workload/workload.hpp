@@ -13,6 +13,8 @@
 
 namespace distsim {
 
+inline constexpr std::uint32_t kMaxRanks = 1u << 20;
+
 /// What a workload needs to know of the cluster.
 struct ClusterShape {
   std::uint32_t nodes = 1;
@@ -39,7 +41,8 @@ struct Workload {
 };
 
 /// Builds one training iteration (one optimizer step, all accumulation micro-steps). Errors name the key: a model that does not fit says by how much and on
-/// which rank.
+/// which rank. The graph holds HostWork for the input pipeline alone; what the host spends on calls, launches and once a step
+/// (FrameworkSpec::host_per_*) is laid on by whoever turns dispatches into time. Time and memory grow with ranks + tasks, never with their product.
 Result<Workload> build_workload(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape);
 
 }  // namespace distsim

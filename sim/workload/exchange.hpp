@@ -1,0 +1,22 @@
+// The exchanges of a hybrid-parallel recommender, in exact bytes. Rank r owns tables that yield w_r bytes a sample; rank j has b_j samples, B in all.
+// Forward, r sends b_j w_r to j:  send_r = (B - b_r) w_r,  recv_r = b_r (W - w_r);  backward the other way round. Sums over ranks agree exactly.
+#pragma once
+
+#include <cstdint>
+
+#include "sim/graph/op.hpp"
+#include "sim/workload/placement.hpp"
+#include "sim/workload/samples.hpp"
+
+namespace distsim {
+
+enum class Direction : std::uint8_t { owners_to_samples, samples_to_owners };
+
+/// Pooled vectors (or their gradients) between owners and samples. all_to_all where all ranks own and take alike, else all_to_all_v; where all tables
+/// are split by rows over all ranks, partial sums meet in a reduce_scatter and gradients spread in an all_gather.
+Collective pooled_exchange(const Placement& placement, const SampleSplit& split, DType dtype, Direction direction);
+
+/// Ids of the local samples to the tables' owners: `index_bytes` an id; row slices receive their share of a table's ids, column slices all of them.
+Collective id_exchange(const Placement& placement, const SampleSplit& split, std::int64_t index_bytes);
+
+}  // namespace distsim

@@ -1,0 +1,27 @@
+#include "sim/workload/input.hpp"
+
+#include <cmath>
+
+namespace distsim {
+
+TaskId add_input(Iteration& iteration, const SampleSplit& split, double bytes_per_sample, double fixed_bytes) {
+  const FrameworkSpec& f = iteration.framework();
+  const std::uint32_t table = iteration.table_of(split);
+  std::vector<TaskId> prepared;
+  if (f.input_per_sample > Duration{}) {
+    std::vector<Op> work;
+    for (const std::int64_t size : split.sizes()) work.push_back(HostWork{f.input_per_sample * size});
+    // Loader threads run beside the thread that launches kernels, so overlapped work keeps the copy stream busy, not the host.
+    prepared.push_back(iteration.add("input.prepare", {f.overlap_input ? Stream::copy : Stream::host, Phase::input, {0, 0}}, std::move(work), table));
+  }
+  std::vector<Op> copies;
+  for (const std::int64_t size : split.sizes()) {
+    copies.push_back(Copy{CopyKind::h2d, std::llround(bytes_per_sample * static_cast<double>(size) + fixed_bytes)});
+  }
+  const TaskId copied = iteration.add("input.copy", {Stream::copy, Phase::input, {1, 1}}, std::move(copies), table, prepared);
+  if (f.overlap_input) return {};
+  iteration.compute_waits_for(copied);
+  return copied;
+}
+
+}  // namespace distsim

@@ -1,0 +1,30 @@
+#include "sim/workload/registry.hpp"
+
+#include <algorithm>
+
+namespace distsim {
+namespace {
+
+// A new family: one line here, its builder in a file of its own, its section in model_spec.hpp.
+constexpr ModelFamily kFamilies[] = {
+    {ModelKind::dlrm, "dlrm", "Recommender: sharded embedding tables, MLPs, dot, DCN-v2 or concat interaction; hybrid parallel", build_dlrm},
+    {ModelKind::resnet, "resnet", "Residual network for images (18 to 152 layers; v1, v1b, v1.5); data parallel", build_resnet},
+    {ModelKind::transformer, "transformer", "BERT or GPT-2 style transformer; data parallel", build_transformer},
+    {ModelKind::mlp, "mlp", "Fully connected layers; data parallel", build_mlp},
+};
+
+}  // namespace
+
+std::span<const ModelFamily> model_families() { return kFamilies; }
+
+Result<Workload> build_workload(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape) {
+  if (std::uint64_t{shape.nodes} * shape.gpus_per_node != shape.ranks() || shape.ranks() == 0 || shape.ranks() > kMaxRanks) {
+    return Error{"cluster: found " + std::to_string(std::uint64_t{shape.nodes} * shape.gpus_per_node) + " GPUs, expected 1 .. " + std::to_string(kMaxRanks), "", ""};
+  }
+  TRY_ASSIGN(const SamplePlan samples, plan_samples(model, shape.ranks()));
+  const auto family = std::find_if(std::begin(kFamilies), std::end(kFamilies), [&](const ModelFamily& f) { return f.kind == model.kind; });
+  CHECK(family != std::end(kFamilies)) << "model kind " << static_cast<int>(model.kind);
+  return family->build(model, framework, shape, samples);
+}
+
+}  // namespace distsim

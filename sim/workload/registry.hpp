@@ -1,0 +1,28 @@
+// The model families that distsim can build, for `distsim list models` and build_workload.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "sim/workload/samples.hpp"
+#include "sim/workload/workload.hpp"
+
+namespace distsim {
+
+using WorkloadBuilder = Result<Workload> (*)(const ModelSpec&, const FrameworkSpec&, const ClusterShape&, const SamplePlan&);
+
+struct ModelFamily {
+  ModelKind kind;
+  std::string_view name;      ///< as in `kind:` of configs/models
+  std::string_view sentence;
+  WorkloadBuilder build;
+};
+
+std::span<const ModelFamily> model_families();
+
+Result<Workload> build_dlrm(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape, const SamplePlan& samples);
+Result<Workload> build_resnet(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape, const SamplePlan& samples);
+Result<Workload> build_transformer(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape, const SamplePlan& samples);
+Result<Workload> build_mlp(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape, const SamplePlan& samples);
+
+}  // namespace distsim
