@@ -3,16 +3,10 @@
 #include <algorithm>
 #include <array>
 
+#include "sim/engine/mix.hpp"
+
 namespace distsim {
 namespace {
-
-/// SplitMix64's output function: a bijection that spreads every input bit over all output bits.
-constexpr std::uint64_t mix(std::uint64_t z) {
-  z += 0x9E3779B97F4A7C15ull;
-  z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9ull;
-  z = (z ^ (z >> 27)) * 0x94D049BB133111EBull;
-  return z ^ (z >> 31);
-}
 
 constexpr auto kColumnWeights = [] {
   std::array<std::uint64_t, Fingerprint::kBlock> weights{};

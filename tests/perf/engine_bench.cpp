@@ -4,6 +4,7 @@
 //   Makespan       the same program through evaluate_makespan
 //   Timeline       the same, ready, start and end of all kept, with the digest
 //   Uniform        a program of equal ranks
+//   Irregular      the same steps as lists of each rank; items_per_second are steps
 //
 // The counter `ns_per_rank_step` makes runs of different size comparable; compare with BareLoop of the same run.
 #include <benchmark/benchmark.h>
@@ -11,6 +12,7 @@
 #include <algorithm>
 
 #include "base/random.hpp"
+#include "sim/engine/irregular_evaluator.hpp"
 #include "sim/engine/row_evaluator.hpp"
 #include "sim/engine/verify.hpp"
 
@@ -98,6 +100,14 @@ void Small(benchmark::State& state) {
   for (auto _ : state) benchmark::DoNotOptimize(evaluate_rows(p)->digest);
 }
 BENCHMARK(Small)->Unit(benchmark::kMicrosecond);
+
+void Irregular(benchmark::State& state) {
+  const auto ranks = static_cast<std::uint32_t>(state.range(0));
+  const auto program = expand(two_streams(ranks, true, true));
+  for (auto _ : state) benchmark::DoNotOptimize(evaluate_irregular(*program)->digest);
+  state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations() * program->steps.size()));
+}
+BENCHMARK(Irregular)->Arg(1'024)->Arg(4'096)->Unit(benchmark::kMillisecond);
 
 void Verify(benchmark::State& state) {
   const auto ranks = static_cast<std::uint32_t>(state.range(0));

@@ -1,0 +1,97 @@
+#include "sim/engine/matching.hpp"
+
+#include <algorithm>
+
+#include "sim/engine/irregular_evaluator.hpp"
+
+namespace distsim {
+namespace {
+
+std::string text(std::uint64_t n) { return std::to_string(n); }
+
+}  // namespace
+
+MatchingBuilder::MatchingBuilder(std::uint32_t ranks, std::uint32_t streams) {
+  program_.ranks = ranks;
+  program_.streams = streams;
+}
+
+Result<MatchingBuilder::CommunicatorId> MatchingBuilder::add_communicator(std::vector<std::uint32_t> members) {
+  std::sort(members.begin(), members.end());
+  const auto fail = [](const std::string& found, const std::string& expected) {
+    return Error{"communicator: found " + found + ", expected " + expected, "", ""};
+  };
+  if (members.empty()) return fail("no members", "at least one");
+  if (members.back() >= program_.ranks) return fail("rank " + text(members.back()), "a rank below " + text(program_.ranks));
+  const auto twice = std::adjacent_find(members.begin(), members.end());
+  if (twice != members.end()) return fail("rank " + text(*twice) + " twice", "each rank once");
+  const std::size_t size = members.size();
+  return communicators_.push_back({std::move(members), std::vector<std::uint32_t>(size, 0), {}});
+}
+
+StepId MatchingBuilder::add(const Post& post, std::uint32_t meeting) {
+  return program_.add({post.rank, post.stream, post.duration, meeting}, post.waits);
+}
+
+std::uint32_t MatchingBuilder::nth_meeting(std::vector<std::uint32_t>& meetings, std::uint32_t n, std::size_t size) {
+  if (n == meetings.size()) {
+    meetings.push_back(static_cast<std::uint32_t>(program_.meeting_sizes.size()));
+    program_.meeting_sizes.push_back(static_cast<std::uint32_t>(size));
+  }
+  return meetings[n];
+}
+
+StepId MatchingBuilder::work(const Post& post) { return add(post, RankStep::kAlone); }
+
+StepId MatchingBuilder::collective(const Post& post, CommunicatorId communicator) {
+  Communicator& c = communicators_[communicator];
+  const auto member = std::lower_bound(c.members.begin(), c.members.end(), post.rank.value());
+  if (member == c.members.end() || *member != post.rank.value()) {
+    if (misuse_.empty()) misuse_ = "rank " + text(post.rank.value()) + " in a collective of communicator " + text(communicator.value());
+    return add(post, RankStep::kAlone);
+  }
+  std::uint32_t& calls = c.calls[static_cast<std::size_t>(member - c.members.begin())];
+  return add(post, nth_meeting(c.meetings, calls++, c.members.size()));
+}
+
+StepId MatchingBuilder::send(const Post& post, RankId to, std::uint32_t tag) {
+  Exchange& exchange = channels_[{post.rank, to, tag}];
+  return add(post, nth_meeting(exchange.meetings, exchange.sends++, 2));
+}
+
+StepId MatchingBuilder::receive(const Post& post, RankId from, std::uint32_t tag) {
+  Exchange& exchange = channels_[{from, post.rank, tag}];
+  return add(post, nth_meeting(exchange.meetings, exchange.receives++, 2));
+}
+
+Result<void> MatchingBuilder::check_exchanges() const {
+  for (const auto& [channel, exchange] : channels_) {
+    if (exchange.sends == exchange.receives) continue;
+    return Error{"messages from rank " + text(channel.from.value()) + " to rank " + text(channel.to.value()) + " under tag " +
+                     text(channel.tag) + ": found " + text(exchange.sends) + " sends and " + text(exchange.receives) +
+                     " receives, expected as many", "", ""};
+  }
+  return {};
+}
+
+Result<void> MatchingBuilder::check_communicators() const {
+  if (!misuse_.empty()) return Error{"found " + misuse_ + ", expected a member of it", "", ""};
+  for (std::uint32_t id = 0; id < communicators_.size(); ++id) {
+    const Communicator& c = communicators_[CommunicatorId(id)];
+    for (std::size_t i = 0; i < c.members.size(); ++i) {
+      if (c.calls[i] == c.meetings.size()) continue;
+      return Error{"communicator " + text(id) + ": found " + text(c.calls[i]) + " collectives on rank " + text(c.members[i]) +
+                       ", expected " + text(c.meetings.size()) + " as on its other members", "", ""};
+    }
+  }
+  return {};
+}
+
+Result<IrregularProgram> MatchingBuilder::finish() && {
+  TRY(check_exchanges());
+  TRY(check_communicators());
+  TRY(validate(program_));
+  return std::move(program_);
+}
+
+}  // namespace distsim

@@ -1,0 +1,103 @@
+// Posts of ranks become meetings: by order on a communicator, by order of messages between two ranks.
+#include "sim/engine/matching.hpp"
+
+#include <gtest/gtest.h>
+
+#include "sim/engine/irregular_evaluator.hpp"
+
+namespace distsim {
+namespace {
+
+MatchingBuilder::Post post(std::uint32_t rank, std::int64_t duration, std::uint32_t stream = 0) {
+  return {RankId(rank), StreamId(stream), duration, {}};
+}
+
+TEST(Matching, APipelineOfThreeStagesAndTwoMicrobatches) {
+  // Forward 10 a stage, activation transfer 2 (both sides busy), one stream a rank, rendezvous.
+  //   stage 0: f0 0-10   s0 10-12   f1 12-22   s1: receiver ready at 22 (below), 22-24
+  //   stage 1: r0 10-12  f0 12-22, then s0 to stage 2 22-24 (stage 2 waits since 0), r1 from stage 0: ready 24 on stage 1 -> 24-26
+  //   so s1 on stage 0 is ready at 22 and starts at 24, ends 26.  stage 1: f1 26-36, s1: stage 2 ready at 34 -> 36-38
+  //   stage 2: r0 22-24  f0 24-34   r1 36-38   f1 38-48.   Makespan 48.
+  MatchingBuilder b(3, 1);
+  for (int microbatch = 0; microbatch < 2; ++microbatch) {
+    for (std::uint32_t stage = 0; stage < 3; ++stage) {
+      if (stage > 0) b.receive(post(stage, 2), RankId(stage - 1));
+      b.work(post(stage, 10));
+      if (stage < 2) b.send(post(stage, 2), RankId(stage + 1));
+    }
+  }
+  const auto program = std::move(b).finish();
+  ASSERT_TRUE(program.ok()) << program.error().text();
+  const auto t = evaluate_irregular(*program);
+  ASSERT_TRUE(t.ok()) << t.error().text();
+  EXPECT_EQ(t->makespan.ps(), 48);
+}
+
+TEST(Matching, CollectivesPairByOrderOnTheirCommunicator) {
+  MatchingBuilder b(3, 1);
+  const auto all = b.add_communicator({2, 0, 1}).value();
+  const auto some = b.add_communicator({0, 2}).value();
+  const StepId early = b.collective(post(0, 1), all);
+  b.collective(post(0, 1), some);
+  b.work(post(1, 30));
+  b.collective(post(1, 1), all);
+  b.collective(post(2, 1), all);
+  const StepId late = b.collective(post(2, 1), some);
+  const auto t = evaluate_irregular(std::move(b).finish().value());
+  ASSERT_TRUE(t.ok()) << t.error().text();
+  EXPECT_EQ(t->steps[early], (StepTimes{0, 30, 31}));
+  EXPECT_EQ(t->steps[late], (StepTimes{31, 31, 32}));
+}
+
+TEST(Matching, TagsKeepMessagesApart) {
+  // Sent under tags 1, 2 and received under 2, 1 on separate streams: no deadlock; on one stream: deadlock.
+  for (const std::uint32_t streams : {2u, 1u}) {
+    MatchingBuilder b(2, streams);
+    b.send(post(0, 1, 0), RankId(1), 1);
+    b.send(post(0, 1, streams - 1), RankId(1), 2);
+    b.receive(post(1, 1, 0), RankId(0), 2);
+    b.receive(post(1, 1, streams - 1), RankId(0), 1);
+    const auto t = evaluate_irregular(std::move(b).finish().value());
+    EXPECT_EQ(t.ok(), streams == 2);
+  }
+}
+
+TEST(Matching, BothRanksSendingFirstDeadlocks) {
+  MatchingBuilder b(2, 1);
+  b.send(post(0, 1), RankId(1));
+  b.receive(post(0, 1), RankId(1));
+  b.send(post(1, 1), RankId(0));
+  b.receive(post(1, 1), RankId(0));
+  const auto t = evaluate_irregular(std::move(b).finish().value());
+  ASSERT_FALSE(t.ok());
+  EXPECT_NE(t.error().what.find("deadlock"), std::string::npos);
+}
+
+TEST(Matching, WhatIsLeftWithoutPartnersIsNamed) {
+  MatchingBuilder lonely(2, 1);
+  lonely.send(post(0, 1), RankId(1), 7);
+  EXPECT_EQ(std::move(lonely).finish().error().what,
+            "messages from rank 0 to rank 1 under tag 7: found 1 sends and 0 receives, expected as many");
+
+  MatchingBuilder missing(3, 1);
+  const auto all = missing.add_communicator({0, 1, 2}).value();
+  missing.collective(post(0, 1), all);
+  missing.collective(post(2, 1), all);
+  EXPECT_EQ(std::move(missing).finish().error().what,
+            "communicator 0: found 0 collectives on rank 1, expected 1 as on its other members");
+
+  MatchingBuilder stranger(3, 1);
+  const auto pair = stranger.add_communicator({0, 1}).value();
+  stranger.collective(post(2, 1), pair);
+  EXPECT_EQ(std::move(stranger).finish().error().what, "found rank 2 in a collective of communicator 0, expected a member of it");
+}
+
+TEST(Matching, CommunicatorsAreChecked) {
+  MatchingBuilder b(2, 1);
+  EXPECT_EQ(b.add_communicator({}).error().what, "communicator: found no members, expected at least one");
+  EXPECT_EQ(b.add_communicator({0, 2}).error().what, "communicator: found rank 2, expected a rank below 2");
+  EXPECT_EQ(b.add_communicator({1, 0, 1}).error().what, "communicator: found rank 1 twice, expected each rank once");
+}
+
+}  // namespace
+}  // namespace distsim
