@@ -46,25 +46,25 @@ std::int64_t overlap_of(const std::vector<Piece>& a, const std::vector<Piece>& b
 
 }  // namespace
 
+void fold_into_window(const SteadyState& state, Piece piece, std::vector<Piece>& out) {
+  const std::int64_t period = state.period();
+  if (piece.end - piece.begin >= period) {
+    if (period > 0) out.push_back({state.begin, state.end, piece.launched, piece.index});
+    return;
+  }
+  while (piece.begin < piece.end) {
+    const std::int64_t periods = piece.begin >= state.begin ? 0 : (state.begin - piece.begin + period - 1) / period;
+    const std::int64_t shift = periods * period;
+    const std::int64_t cut = std::min(piece.end + shift, state.end);
+    out.push_back({piece.begin + shift, cut, piece.launched + shift, piece.index});
+    piece.begin = cut - shift;
+  }
+}
+
 std::int64_t RankSweep::launched(const DeviceStep& d, std::uint32_t rank) const {
   std::int64_t latest = std::numeric_limits<std::int64_t>::min() / 2;  // room for shifts
   for (const RowView& row : state_.launches_of(d)) latest = std::max(latest, row.at(rank));
   return latest;
-}
-
-void RankSweep::fold(std::vector<Piece>& out, Piece piece) const {
-  const std::int64_t period = state_.period();
-  if (piece.end - piece.begin >= period) {
-    out.push_back({state_.begin, state_.end, piece.launched, piece.index});
-    return;
-  }
-  while (piece.begin < piece.end) {
-    const std::int64_t periods = piece.begin >= state_.begin ? 0 : (state_.begin - piece.begin + period - 1) / period;
-    const std::int64_t shift = periods * period;
-    const std::int64_t cut = std::min(piece.end + shift, state_.end);
-    out.push_back({piece.begin + shift, cut, piece.launched + shift, piece.index});
-    piece.begin = cut - shift;
-  }
 }
 
 void RankSweep::collect(std::uint32_t rank) {
@@ -75,10 +75,10 @@ void RankSweep::collect(std::uint32_t rank) {
     const DeviceStep& d = state_.steps[i];
     const std::int64_t start = d.start.at(rank), end = d.end.at(rank);
     if (d.collective) {
-      fold(comm_, {d.ready.at(rank), end, 0, i});
-      fold(transfer_, {start, end, 0, i});
+      fold_into_window(state_, {d.ready.at(rank), end, 0, i}, comm_);
+      fold_into_window(state_, {start, end, 0, i}, transfer_);
     } else if (end > start) {
-      fold(compute_, {start, end, launched(d, rank), i});
+      fold_into_window(state_, {start, end, launched(d, rank), i}, compute_);
     }
   }
   sort_pieces(compute_);
@@ -123,6 +123,7 @@ std::int64_t RankSweep::host_bound_time() const {
   std::size_t next = 0;
   for (const Piece& gap : gaps_) {
     while (next < compute_.size() && compute_[next].begin < gap.end) ++next;
+    if (next == compute_.size() && !state_.repeats) break;
     const std::int64_t launched = next < compute_.size() ? compute_[next].launched : compute_.front().launched + state_.period();
     sum += std::max<std::int64_t>(0, std::min(gap.end, launched) - gap.begin);
   }

@@ -16,6 +16,9 @@ struct Piece {
   std::uint32_t index = 0;     ///< of the step in SteadyState::steps
 };
 
+/// Appends `piece`, shifted by whole periods into the window and cut at its edges (see "folding" in report.hpp). It must end before the window does.
+void fold_into_window(const SteadyState& state, Piece piece, std::vector<Piece>& out);
+
 class RankSweep {
  public:
   explicit RankSweep(const SteadyState& state) : state_(state), exposed_(state.steps.size(), 0) {}
@@ -33,7 +36,6 @@ class RankSweep {
  private:
   void collect(std::uint32_t rank);
   std::int64_t launched(const DeviceStep& d, std::uint32_t rank) const;
-  void fold(std::vector<Piece>& out, Piece piece) const;
   std::int64_t charge_exposed(RankTime& out);
   std::int64_t host_bound_time() const;
 

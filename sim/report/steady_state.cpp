@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 #include <unordered_map>
+#include <unordered_set>
 
 namespace distsim {
 namespace {
@@ -38,30 +39,26 @@ DeviceStep device_step(const Played& p, StepId s, SteadyState& out) {
   return d;
 }
 
-void mix(std::vector<std::uint64_t>& fingerprint, const RowView& row) {
-  if (row.uniform()) return;
-  const std::int64_t* v = row.values();
+void mix(std::vector<std::uint64_t>& fingerprint, const std::int64_t* v) {
   for (std::size_t r = 0; r < fingerprint.size(); ++r) {
     fingerprint[r] = std::rotl((fingerprint[r] ^ static_cast<std::uint64_t>(v[r])) * 0x9E3779B97F4A7C15ull, 29);
   }
 }
 
-bool all_uniform(const SteadyState& state) {
-  const auto uniform = [](const RowView& row) { return row.uniform(); };
-  return std::ranges::all_of(state.launch_ends, uniform) && std::ranges::all_of(state.steps, [](const DeviceStep& d) {
-           return d.ready.uniform() && d.start.uniform() && d.end.uniform();
-         });
-}
-
-std::vector<std::uint64_t> fingerprints(const SteadyState& state, std::uint32_t ranks) {
-  std::vector<std::uint64_t> fingerprint(ranks, 0);
+/// The arrays of all rows that differ between ranks, each once: rows share them where one step starts as another ends.
+std::vector<const std::int64_t*> varying_rows(const SteadyState& state) {
+  std::unordered_set<const std::int64_t*> seen;
+  std::vector<const std::int64_t*> out;
+  const auto add = [&](const RowView& row) {
+    if (!row.uniform() && seen.insert(row.values()).second) out.push_back(row.values());
+  };
   for (const DeviceStep& d : state.steps) {
-    if (d.collective) mix(fingerprint, d.ready);  // elsewhere ready = start
-    mix(fingerprint, d.start);
-    mix(fingerprint, d.end);
+    if (d.collective) add(d.ready);  // elsewhere ready = start
+    add(d.start);
+    add(d.end);
   }
-  for (const RowView& row : state.launch_ends) mix(fingerprint, row);
-  return fingerprint;
+  for (const RowView& row : state.launch_ends) add(row);
+  return out;
 }
 
 }  // namespace
@@ -76,6 +73,7 @@ SteadyState steady_state(const Played& p) {
   const auto last = static_cast<std::uint16_t>(p.iterations - 1);
   out.begin = last == 0 ? 0 : end_of_iteration(p, static_cast<std::uint16_t>(last - 1));
   out.end = end_of_iteration(p, last);
+  out.repeats = last > 0;
   for (std::uint32_t s = 0; s < p.origins->size(); ++s) {
     const StepOrigin& o = (*p.origins)[StepId(s)];
     if (o.role == StepRole::device && o.iteration == last) out.steps.push_back(device_step(p, StepId(s), out));
@@ -85,12 +83,14 @@ SteadyState steady_state(const Played& p) {
 
 RankClasses rank_classes(const SteadyState& state, std::uint32_t ranks) {
   RankClasses out;
-  if (all_uniform(state)) {
+  const auto rows = varying_rows(state);
+  if (rows.empty()) {
     out.first = {0};
     out.count = {ranks};
     return out;
   }
-  const auto fingerprint = fingerprints(state, ranks);
+  std::vector<std::uint64_t> fingerprint(ranks, 0);
+  for (const std::int64_t* row : rows) mix(fingerprint, row);
   std::unordered_map<std::uint64_t, std::uint32_t> class_of;
   out.of_rank.resize(ranks);
   for (std::uint32_t r = 0; r < ranks; ++r) {

@@ -34,6 +34,7 @@ struct DeviceStep {
 
 struct SteadyState {
   std::int64_t begin = 0, end = 0;   ///< the window
+  bool repeats = false;              ///< several iterations were played, so that after the window's last step comes its first one, a period later
   std::vector<DeviceStep> steps;     ///< device steps of the last iteration, in program order
   std::vector<RowView> launch_ends;  ///< ends of host steps
   std::int64_t period() const { return end - begin; }

@@ -76,26 +76,6 @@ OpKindTime op_row(std::string_view kind, const KindSums& s, std::uint32_t ranks)
   return row;
 }
 
-/// What a task's collective is on the ranks that take part: its largest variant, and the least trusted cost.
-struct CollectiveView {
-  CollectiveKind kind = CollectiveKind::barrier;
-  std::int64_t bytes = 0;
-  const Cost* cost = nullptr;
-};
-
-CollectiveView view_of(const CostedGraph& costed, const Task& task) {
-  CollectiveView out;
-  for (std::uint32_t v = 0; v < task.variants; ++v) {
-    const OpId id = variant_id(task, v);
-    const auto* c = std::get_if<Collective>(&costed.graph.ops[id]);
-    if (!c) continue;
-    if (!out.cost || costed.costs[id].basis > out.cost->basis) out.cost = &costed.costs[id];
-    out.kind = c->kind;
-    out.bytes = std::max(out.bytes, c->bytes);
-  }
-  return out;
-}
-
 struct CollectiveSums {
   CollectiveTime row;
   bool same_name = true;
@@ -103,18 +83,18 @@ struct CollectiveSums {
   CollectiveKind kind = CollectiveKind::barrier;
 };
 
-void add_call(CollectiveSums& sums, const CollectiveView& view, const std::string& name) {
+void add_call(CollectiveSums& sums, const Collective& collective, const Cost& cost, const std::string& name) {
   if (sums.row.calls == 0) {
     sums.row.name = name;
-    sums.row.kind = name_of(view.kind);
-    sums.kind = view.kind;
+    sums.row.kind = name_of(collective.kind);
+    sums.kind = collective.kind;
   }
-  if (sums.row.name != name) sums.same_name = false;
+  sums.same_name = sums.same_name && sums.row.name == name;
   ++sums.row.calls;
-  sums.row.bytes += view.bytes;
-  if (view.cost && (sums.row.calls == 1 || view.cost->basis > sums.row.basis)) {
-    sums.row.basis = view.cost->basis;
-    sums.row.source = view.cost->source;
+  sums.row.bytes += collective.bytes;
+  if (sums.row.calls == 1 || cost.basis > sums.row.basis) {
+    sums.row.basis = cost.basis;
+    sums.row.source = cost.source;
   }
 }
 
@@ -188,16 +168,16 @@ std::vector<CollectiveTime> collective_table(const Played& p, const SteadyState&
     const DeviceStep& d = state.steps[i];
     if (!d.collective) continue;
     const Task& task = graph.tasks[d.task];
-    const CollectiveView view = view_of(*p.costed, task);
+    const auto& collective = std::get<Collective>(graph.ops[task.first_op]);  // one op for all ranks
     const std::string& name = graph.names[task.name];
     const std::uint32_t group = group_size_of(graph.partitions[task.partition]);
-    const auto [it, is_new] = rows.try_emplace({stem_of(name), view.kind, group});
+    const auto [it, is_new] = rows.try_emplace({stem_of(name), collective.kind, group});
     CollectiveSums& sums = it->second;
     if (is_new) {
       sums.row.calls = 0;
       sums.row.group_size = group;
     }
-    add_call(sums, view, name);
+    add_call(sums, collective, p.costed->costs[task.first_op], name);
     sums.total += sum_over_ranks(d.start, d.end, classes, graph.ranks);
     sums.waiting += sum_over_ranks(d.ready, d.start, classes, graph.ranks);
     sums.exposed += exposed[i];

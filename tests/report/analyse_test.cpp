@@ -1,0 +1,231 @@
+// Schedules worked out on paper.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "job.hpp"
+
+namespace distsim {
+namespace {
+
+using test::Job;
+using test::JobBuilder;
+
+constexpr Duration ps(std::int64_t v) { return Duration::picoseconds(v); }
+
+/// compute: a 0-100, b 100-130; comm: r 100-150. b hides 30 of r.
+TEST(Analyse, OneIterationEndsAtItsMakespan) {
+  JobBuilder b(1);
+  const TaskId a = b.compute("a", 100);
+  b.collective("r", 50, 1000, {a});
+  b.compute("b", 30);
+  const Report r = b.play(1).report();
+  EXPECT_EQ(r.iteration, ps(150));
+  EXPECT_EQ(r.compute, ps(130));
+  EXPECT_EQ(r.comm, ps(50));
+  EXPECT_EQ(r.hidden_comm, ps(30));
+  EXPECT_EQ(r.exposed_comm, ps(20));
+  EXPECT_EQ(r.host_bound, ps(0));
+  EXPECT_EQ(r.idle, ps(0));
+  ASSERT_EQ(r.critical_path.size(), 2u);
+  EXPECT_EQ(r.critical_path[0].name, "a");
+  EXPECT_EQ(r.critical_path[0].time, ps(100));
+  EXPECT_EQ(r.critical_path[1].name, "r");
+  EXPECT_EQ(r.critical_path[1].time, ps(50));
+  EXPECT_EQ(r.ranks.size(), 1u);
+}
+
+/// forward ends at 100 on rank 0 and 140 on rank 1, the all-reduce runs 140-200, the update 200-220, and so on every 220.
+/// rank 0: compute 120, waits 40, transfers 60. rank 1: compute 160, transfers 60.
+Job straggler() {
+  JobBuilder b(2);
+  const TaskId forward = b.compute_per_rank("forward", {100, 140});
+  const TaskId reduce = b.collective("reduce", 60, 1'000'000, {forward});
+  b.compute("update", 20, {reduce}, Elementwise{100});
+  return b.play(3);
+}
+
+TEST(Analyse, StragglerMakesTheOthersWait) {
+  const Report r = straggler().report();
+  EXPECT_EQ(r.iteration, ps(220));
+  ASSERT_EQ(r.ranks.size(), 2u);
+  EXPECT_EQ(r.ranks[0], (RankTime{ps(120), ps(60), ps(0), ps(100), ps(0), ps(0)}));
+  EXPECT_EQ(r.ranks[1], (RankTime{ps(160), ps(60), ps(0), ps(60), ps(0), ps(0)}));
+  EXPECT_EQ(r.compute, ps(140));
+  EXPECT_EQ(r.exposed_comm, ps(80));
+  EXPECT_EQ(r.slowest_rank, 1u);
+  EXPECT_EQ(r.fastest_rank, 0u);
+  ASSERT_EQ(r.collectives.size(), 1u);
+  EXPECT_EQ(r.collectives[0].total, ps(60));
+  EXPECT_EQ(r.collectives[0].waiting, ps(20));
+  EXPECT_EQ(r.collectives[0].exposed, ps(80));
+}
+
+TEST(Analyse, CriticalPathGoesThroughTheLastToArrive) {
+  const Report r = straggler().report();
+  ASSERT_EQ(r.critical_path.size(), 3u);
+  EXPECT_EQ(r.critical_path[0].name, "forward");
+  EXPECT_EQ(r.critical_path[0].rank, 1u);
+  EXPECT_EQ(r.critical_path[0].start, ps(0));
+  EXPECT_EQ(r.critical_path[0].time, ps(140));
+  EXPECT_EQ(r.critical_path[1].name, "reduce");
+  EXPECT_EQ(r.critical_path[1].kind, "all_reduce");
+  EXPECT_EQ(r.critical_path[1].start, ps(140));
+  EXPECT_EQ(r.critical_path[2].name, "update");
+  EXPECT_EQ(r.critical_path[2].kind, "elementwise");
+  EXPECT_EQ(r.critical_path[2].phase, "forward");
+}
+
+/// update takes 20 on rank 0 and 60 on rank 1, so rank 0 starts its next forward 40 before the period ends: 400-440 of iteration 2 lies before the window
+/// [440, 660] and stands for 620-660. rank 0: forward 440-500, waits 500-540, transfers 540-600, update 600-620, forward 620-660.
+TEST(Analyse, WorkBegunBeforeTheWindowIsFoldedIntoIt) {
+  JobBuilder b(2);
+  const TaskId forward = b.compute("forward", 100);
+  const TaskId reduce = b.collective("reduce", 60, 1'000'000, {forward});
+  b.compute_per_rank("update", {20, 60}, {reduce});
+  const Report r = b.play(3).report();
+  EXPECT_EQ(r.iteration, ps(220));
+  EXPECT_EQ(r.ranks[0], (RankTime{ps(120), ps(60), ps(0), ps(100), ps(0), ps(0)}));
+  EXPECT_EQ(r.ranks[1], (RankTime{ps(160), ps(60), ps(0), ps(60), ps(0), ps(0)}));
+}
+
+/// An overhead of 50 and three launches of 100 for kernels of 10: the host sets the pace, 350 an iteration, of which 30 are compute.
+/// Path of the last period [710, 1060]: overhead 700-750 from 710 on, launches 750-1050, last kernel 1050-1060.
+TEST(Analyse, HostBound) {
+  JobBuilder b(2);
+  b.launch(100);
+  b.compute("a", 10);
+  b.compute("b", 10);
+  b.compute("c", 10);
+  const Report r = b.play(3, 50).report();
+  EXPECT_EQ(r.iteration, ps(350));
+  EXPECT_EQ(r.compute, ps(30));
+  EXPECT_EQ(r.host_bound, ps(320));
+  EXPECT_EQ(r.idle, ps(0));
+  ASSERT_EQ(r.critical_path.size(), 2u);
+  EXPECT_EQ(r.critical_path[0].name, "framework step .. c (4)");
+  EXPECT_EQ(r.critical_path[0].kind, "host");
+  EXPECT_EQ(r.critical_path[0].steps, 4u);
+  EXPECT_EQ(r.critical_path[0].time, ps(340));
+  EXPECT_EQ(r.critical_path[1].time, ps(10));
+}
+
+/// No collective ties the ranks together: rank 1 has done its work after 60 of 100 and nothing to wait for.
+TEST(Analyse, IdleIsWhatIsLeft) {
+  for (const std::uint16_t iterations : {1, 3}) {
+    JobBuilder b(2);
+    b.compute_per_rank("work", {100, 60});
+    const Report r = b.play(iterations).report();
+    EXPECT_EQ(r.iteration, ps(100));
+    EXPECT_EQ(r.ranks[1], (RankTime{ps(60), ps(0), ps(0), ps(0), ps(40), ps(0)}));
+    EXPECT_EQ(r.idle, ps(20));
+  }
+}
+
+/// Copies count as compute; what runs beside compute is counted once.
+TEST(Analyse, CopyBesideCompute) {
+  JobBuilder b(1);
+  b.compute("load", 40, {}, Copy{CopyKind::h2d, 1000}, Phase::input, Stream::copy);
+  b.compute("work", 100);
+  const Report r = b.play(1).report();
+  EXPECT_EQ(r.compute, ps(100));
+  ASSERT_EQ(r.ops.size(), 2u);
+  EXPECT_EQ(r.ops[0].kind, "gemm");
+  EXPECT_EQ(r.ops[1].kind, "copy");
+  EXPECT_EQ(r.ops[1].time, ps(40));
+}
+
+/// Both streams carry a collective after a: comm 100-160, comm2 100-180. The exposed 80 are charged 60 to the first and 20 to the second.
+TEST(Analyse, ExposedTimeIsChargedOnce) {
+  JobBuilder b(2);
+  const TaskId a = b.compute("a", 100);
+  b.collective("first", 60, 10, {a});
+  b.collective("second", 80, 10, {a}, CollectiveKind::all_to_all, Stream::comm2);
+  const Report r = b.play(1).report();
+  EXPECT_EQ(r.comm, ps(80));
+  EXPECT_EQ(r.exposed_comm, ps(80));
+  ASSERT_EQ(r.collectives.size(), 2u);
+  EXPECT_EQ(r.collectives[0].name, "second");
+  EXPECT_EQ(r.collectives[0].exposed, ps(20));
+  EXPECT_EQ(r.collectives[1].exposed, ps(60));
+}
+
+/// gemm 10x10x10 is 2000 flop. Ranks 0 and 1 run 2000 and 2200 flop in 100 and 300 ps: 4200 flop / 400 ps = 10.5 TFLOP/s. Rank 2 is absent.
+TEST(Analyse, OpTableIsAMeanOverRanks) {
+  JobBuilder b(3);
+  b.compute_per_rank("work", {100, 300, 0});
+  const Report r = b.play(1).report();
+  ASSERT_EQ(r.ops.size(), 1u);
+  EXPECT_EQ(r.ops[0].time, ps(133));    // 400 / 3
+  EXPECT_EQ(r.ops[0].kernels, 1u);      // 2 of 3 ranks, rounded
+  EXPECT_NEAR(r.ops[0].tflops, 10.5, 1e-12);
+}
+
+/// 2 of 12 buckets of 1000 bytes in 10 ps each; the sizes add up and busbw is that of all calls: 2000 B / 20 ps x 2 x 3/4.
+TEST(Analyse, BucketsAreOneRow) {
+  JobBuilder b(4);
+  b.cost(0, 0, Basis::measured, "curve");
+  const TaskId first = b.collective("grad bucket 0", 10, 1000);
+  b.cost(0, 0, Basis::extrapolated, "beyond the curve");
+  b.collective("grad bucket 1", 10, 1000, {first});
+  const Report r = b.play(1).report();
+  ASSERT_EQ(r.collectives.size(), 1u);
+  const CollectiveTime& c = r.collectives[0];
+  EXPECT_EQ(c.name, "grad bucket");
+  EXPECT_EQ(c.calls, 2u);
+  EXPECT_EQ(c.bytes, 2000);
+  EXPECT_EQ(c.group_size, 4u);
+  EXPECT_NEAR(c.busbw, 2000 / 20e-12 * 1.5, 1);
+  EXPECT_EQ(c.basis, Basis::extrapolated);
+  EXPECT_EQ(c.source, "beyond the curve");
+}
+
+/// Two gemms of one basis are off together (10 + 20), the collective and the host for themselves: below = sqrt(30^2 + 8^2 + 5^2), above twice that but for
+/// the host's 5.
+TEST(Analyse, ErrorsOfOneModelAddUpThoseOfSeveralDoNot) {
+  JobBuilder b(2);
+  b.cost(0.1, 0.2, Basis::analytic);
+  b.launch(20);
+  const TaskId a = b.compute("a", 100);
+  b.launch(0);
+  const TaskId c = b.compute("c", 200, {a});
+  b.cost(0.1, 0.2, Basis::interpolated);
+  b.collective("r", 80, 10, {c});
+  const Report r = b.play(1).report();
+  EXPECT_EQ(r.iteration, ps(400));
+  EXPECT_EQ(r.iteration - r.low, ps(std::llround(std::sqrt(30. * 30 + 8. * 8 + 5. * 5))));
+  EXPECT_EQ(r.high - r.iteration, ps(std::llround(std::sqrt(60. * 60 + 16. * 16 + 5. * 5))));
+  ASSERT_EQ(r.bases.size(), 2u);
+  EXPECT_EQ(r.bases[0].basis, Basis::analytic);
+  EXPECT_DOUBLE_EQ(r.bases[0].share, 0.8);
+  EXPECT_DOUBLE_EQ(r.bases[1].share, 0.2);
+}
+
+/// 1 us for 1000 samples and 2 Mflop on 2 GPUs of 4 TFLOP/s: 1e9 samples/s; 1 TFLOP/s a GPU; MFU 1/4.
+TEST(Analyse, Rates) {
+  JobBuilder b(2);
+  b.compute("a", 1'000'000);
+  ReportContext c;
+  c.samples = 1000;
+  c.model_flops = 2e6;
+  c.peak_flops = 4e12;
+  const Report r = b.play(2).report(c);
+  EXPECT_DOUBLE_EQ(r.samples_per_second, 1e9);
+  EXPECT_DOUBLE_EQ(r.achieved_flops_per_gpu, 1e12);
+  EXPECT_DOUBLE_EQ(r.mfu, 0.25);
+}
+
+/// A job that takes no time has no rates, no path, and no division by zero.
+TEST(Analyse, NoTimeAtAll) {
+  JobBuilder b(2);
+  b.compute("a", 0);
+  ReportContext c;
+  c.samples = 5;
+  const Report r = b.play(3).report(c);
+  EXPECT_EQ(r.iteration, ps(0));
+  EXPECT_EQ(r.samples_per_second, 0);
+  EXPECT_TRUE(r.critical_path.empty());
+}
+
+}  // namespace
+}  // namespace distsim
