@@ -1,0 +1,18 @@
+// The report as one self-contained HTML page: inline style and SVG, light and dark, no script and nothing loaded from elsewhere.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "sim/report/report.hpp"
+
+namespace distsim {
+
+struct HtmlOptions {
+  std::uint32_t max_ranks = 16;  ///< ranks drawn in the timeline picture: one of each class of equal ranks, the slowest and the fastest always
+};
+
+/// Every text from the outside is escaped.
+std::string to_html(const Report& report, const Played& played, const HtmlOptions& options = {});
+
+}  // namespace distsim

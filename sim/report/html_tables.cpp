@@ -1,0 +1,122 @@
+#include <algorithm>
+#include <vector>
+
+#include "base/printable.hpp"
+#include "sim/report/format.hpp"
+#include "sim/report/html_parts.hpp"
+
+namespace distsim::html {
+namespace {
+
+constexpr std::size_t kPathRows = 12, kPathAll = 400;
+
+std::string cell(const std::string& text, std::string_view css = "") {
+  return css.empty() ? "<td>" + text + "</td>" : "<td class=\"" + std::string(css) + "\">" + text + "</td>";
+}
+
+std::string head(std::initializer_list<std::string_view> names, std::size_t left = 1) {
+  std::string out = "<thead><tr>";
+  std::size_t i = 0;
+  for (const std::string_view name : names) out += (i++ < left ? "<th class=\"l\">" : "<th>") + std::string(name) + "</th>";
+  return out + "</tr></thead>";
+}
+
+std::string in_ms(const Report& r, Duration d) { return fixed(d.ms(), ms_digits(r.iteration)); }
+
+double share_of(const Report& r, Duration d) {
+  return r.iteration.ps() > 0 ? 100.0 * static_cast<double>(d.ps()) / static_cast<double>(r.iteration.ps()) : 0;
+}
+
+std::string meter(const Report& r, Duration d, std::string_view css) {
+  return "<td class=\"share\"><span class=\"meter\"><i class=\"" + std::string(css) + "\" style=\"width:" + fixed(std::min(100.0, share_of(r, d)), 2) +
+         "%\"></i></span></td>";
+}
+
+std::string tag(std::string_view text) { return "<span class=\"tag\">" + escaped(text) + "</span>"; }
+
+std::string table(const std::string& inside) { return "<div class=\"scroll\"><table>" + inside + "</tbody></table></div>"; }
+
+std::string path_row(const Report& r, std::string_view name, const std::string& where, std::uint32_t rank, std::uint32_t steps, Duration time,
+                     std::string_view css) {
+  return "<tr>" + cell(escaped(name)) + cell(where, "l soft") + cell(std::to_string(rank)) + cell(std::to_string(steps)) + cell(in_ms(r, time)) +
+         cell(fixed(share_of(r, time), 1)) + meter(r, time, css) + "</tr>";
+}
+
+bool is_comm(std::string_view stream) { return stream.starts_with("comm"); }
+
+std::string full_path(const Report& r) {
+  std::string rows;
+  const std::size_t shown = std::min(r.critical_path.size(), kPathAll);
+  for (std::size_t i = 0; i < shown; ++i) {
+    const CriticalStep& s = r.critical_path[i];
+    rows += path_row(r, s.name, escaped(s.kind) + ", " + std::string(name_of(s.basis)), s.rank, s.steps, s.time, colour_class(s.phase, is_comm(s.stream)));
+  }
+  std::string out = "<details><summary>All " + std::to_string(r.critical_path.size()) + " steps</summary>" +
+                    table(head({"step", "kind, basis", "rank", "steps", "ms", "%", ""}, 2) + "<tbody>" + rows);
+  if (r.critical_path.size() > shown) out += "<p class=\"note\">The first " + std::to_string(shown) + " are listed; the JSON report has them all.</p>";
+  return out + "</details>";
+}
+
+}  // namespace
+
+std::string escaped(std::string_view text) {
+  std::string out;
+  for (const char c : one_line(text)) {
+    switch (c) {
+      case '&': out += "&amp;"; break;
+      case '<': out += "&lt;"; break;
+      case '>': out += "&gt;"; break;
+      case '"': out += "&quot;"; break;
+      case '\'': out += "&#39;"; break;
+      default: out += c;
+    }
+  }
+  return out;
+}
+
+std::string_view colour_class(std::string_view phase, bool collective) {
+  if (collective) return "transfer";
+  if (phase == "host") return "host";
+  if (phase == "forward" || phase == "backward" || phase == "optimizer") return phase;
+  return "other";
+}
+
+std::string op_table(const Report& r) {
+  std::string rows;
+  for (const OpKindTime& op : r.ops) {
+    rows += "<tr>" + cell(escaped(op.kind)) + cell(in_ms(r, op.time)) + cell(fixed(share_of(r, op.time), 1)) + cell(std::to_string(op.kernels)) +
+            cell(op.tflops > 0 ? fixed(op.tflops, 2) : "&ndash;") + meter(r, op.time, "forward") + "</tr>";
+  }
+  return table(head({"op kind", "ms", "% of iteration", "kernels", "TFLOP/s", ""}) + "<tbody>" + rows);
+}
+
+std::string collective_table(const Report& r) {
+  std::string rows;
+  for (const CollectiveTime& c : r.collectives) {
+    const std::string size = (c.calls > 1 ? std::to_string(c.calls) + " &times; " : "") + binary_bytes(static_cast<double>(c.bytes) / c.calls);
+    rows += "<tr>" + cell(escaped(c.name)) + cell(escaped(c.kind), "l soft") + cell(std::to_string(c.group_size)) + cell(size) + cell(in_ms(r, c.total)) +
+            cell(in_ms(r, c.waiting)) + cell(in_ms(r, c.exposed)) + cell(c.busbw > 0 ? fixed(c.busbw * 1e-9, 1) : "&ndash;") +
+            "<td class=\"l\" title=\"" + escaped(c.source) + "\">" + tag(name_of(c.basis)) + "</td></tr>";
+  }
+  return table(head({"collective", "kind", "ranks", "size", "transfer ms", "waiting ms", "exposed ms", "bus GB/s", "basis"}, 2) + "<tbody>" + rows);
+}
+
+std::string path_table(const Report& r) {
+  const std::vector<PathRun> runs = path_runs(r.critical_path);
+  const std::vector<std::size_t> longest = longest_runs(runs, kPathRows);
+  std::string rows;
+  Duration rest = r.iteration;
+  for (const std::size_t i : longest) {
+    const PathRun& run = runs[i];
+    const std::string where = run.phase == "host" ? "host" : escaped(run.stream) + ", " + std::string(run.phase);
+    rows += path_row(r, run.name, where, run.rank, run.steps, run.time, colour_class(run.phase, is_comm(run.stream)));
+    rest = rest - run.time;
+  }
+  if (runs.size() > longest.size()) {
+    rows += "<tr><td class=\"soft\">" + std::to_string(runs.size() - longest.size()) + " shorter stretches between them</td><td></td><td></td><td></td>" +
+            cell(in_ms(r, rest)) + cell(fixed(share_of(r, rest), 1)) + meter(r, rest, "idle") + "</tr>";
+  }
+  return table(head({"step", "stream, phase", "rank", "steps", "ms", "%", ""}, 2) + "<tbody>" + rows) + full_path(r);
+}
+
+}  // namespace distsim::html

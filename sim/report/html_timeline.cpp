@@ -1,0 +1,252 @@
+// The timeline picture: what the streams of the ranks do in one period.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <vector>
+
+#include "sim/report/format.hpp"
+#include "sim/report/html_parts.hpp"
+#include "sim/report/rank_sweep.hpp"
+#include "sim/report/steady_state.hpp"
+
+namespace distsim::html {
+namespace {
+
+constexpr double kGutter = 122, kWidth = 1078;  ///< left of the lanes, and right edge, in SVG units
+constexpr double kHair = 0.35;                  ///< gaps and slices below this are merged with their neighbours
+
+struct Lane { std::string_view name; double height; };
+
+/// One thing to draw.
+struct Bar {
+  std::int64_t begin = 0, end = 0;
+  std::string_view css;
+  std::string name;
+};
+
+/// Chooses which ranks stand for all: one a class, the slowest and the fastest among them.
+std::vector<std::uint32_t> chosen_ranks(const Report& r, const RankClasses& classes, std::uint32_t most) {
+  std::vector<std::uint32_t> out{r.slowest_rank};
+  if (r.fastest_rank != r.slowest_rank && most > 1) out.push_back(r.fastest_rank);
+  for (const std::uint32_t first : classes.first) {
+    if (out.size() >= most) break;
+    const std::uint32_t c = classes.of(first);
+    if (std::ranges::none_of(out, [&](std::uint32_t rank) { return classes.of(rank) == c; })) out.push_back(first);
+  }
+  std::ranges::sort(out);
+  return out;
+}
+
+class Picture {
+ public:
+  Picture(const Report& report, const Played& played, std::uint32_t max_ranks)
+      : r_(report), p_(played), state_(steady_state(played)), classes_(rank_classes(state_, played.program->ranks)), sweep_(state_),
+        ranks_(chosen_ranks(report, classes_, std::max(1u, max_ranks))) {}
+
+  std::string draw() {
+    if (state_.period() <= 0) return "<p class=\"note\">Nothing takes time.</p>";
+    choose_lanes();
+    const double height = total_height();
+    std::string body = axis(height);
+    double y = 26;
+    y = draw_path(body, y);
+    for (const std::uint32_t rank : ranks_) y = draw_rank(body, rank, y);
+    return "<svg viewBox=\"0 0 1080 " + fixed(height, 0) + "\" role=\"img\" aria-label=\"Streams of the ranks over one iteration\">" + body + "</svg>" + note();
+  }
+
+ private:
+  void choose_lanes() {
+    const double scale = ranks_.size() <= 1 ? 2.2 : ranks_.size() <= 4 ? 1.5 : 1;
+    std::array<bool, kStreamCount> used{};
+    for (const Step& s : p_.program->steps) used[s.stream.value()] = true;
+    for (const Stream s : {Stream::host, Stream::copy, Stream::compute, Stream::comm, Stream::comm2}) {
+      const auto i = static_cast<std::size_t>(s);
+      if (used[i]) lanes_.push_back({i, {name_of(s), scale * (s == Stream::compute ? 13 : s == Stream::host || s == Stream::copy ? 7 : 10)}});
+    }
+  }
+
+  double rank_height() const {
+    double h = 10;
+    for (const auto& [stream, lane] : lanes_) h += lane.height + 1;
+    return h;
+  }
+  double total_height() const { return 26 + 30 + rank_height() * static_cast<double>(ranks_.size()); }
+
+  double x_of(std::int64_t t) const {
+    return kGutter + (kWidth - kGutter) * static_cast<double>(t - state_.begin) / static_cast<double>(state_.period());
+  }
+
+  static std::string text(double x, double y, const std::string& what, std::string_view attributes) {
+    return "<text x=\"" + fixed(x, 1) + "\" y=\"" + fixed(y, 1) + "\" " + std::string(attributes) + ">" + what + "</text>";
+  }
+
+  /// Ticks at a round number of milliseconds, 5 to 12 of them.
+  std::string axis(double height) const {
+    const double ms = Duration::picoseconds(state_.period()).ms();
+    double step = std::pow(10, std::floor(std::log10(ms)));
+    if (ms / step < 2.5) step /= 5;
+    else if (ms / step < 6) step /= 2;
+    std::string out;
+    const int digits = std::max(0, static_cast<int>(-std::floor(std::log10(step) + 1e-9)));
+    for (int i = 0; i * step <= ms * (1 + 1e-9) && i < 40; ++i) {
+      const double x = kGutter + (kWidth - kGutter) * i * step / ms;
+      out += "<line class=\"tick\" x1=\"" + fixed(x, 1) + "\" x2=\"" + fixed(x, 1) + "\" y1=\"16\" y2=\"" + fixed(height, 0) + "\"/>";
+      if (x < kWidth - 20) out += text(x + 3, 12, fixed(i * step, digits) + (i == 0 ? " ms" : ""), "");
+    }
+    return out;
+  }
+
+  double draw_path(std::string& out, double y) const {
+    std::vector<Bar> bars;
+    for (const CriticalStep& s : r_.critical_path) {
+      const std::int64_t begin = state_.begin + s.start.ps();
+      bars.push_back({begin, begin + s.time.ps(), colour_class(s.phase, s.stream.starts_with("comm")), s.name + " on rank " + std::to_string(s.rank)});
+    }
+    out += text(0, y + 11, "critical path", "class=\"rank\"");
+    draw_bars(out, bars, y, 15);
+    return y + 30;
+  }
+
+  std::vector<Bar> bars_of(std::size_t stream, std::uint32_t rank) {
+    std::vector<Bar> out;
+    const auto add = [&](std::int64_t begin, std::int64_t end, std::string_view css, const std::string& name) {
+      std::vector<Piece> pieces;
+      fold_into_window(state_, {begin, end, 0, 0}, pieces);
+      for (const Piece& piece : pieces) out.push_back({piece.begin, piece.end, css, name});
+    };
+    const TaskGraph& graph = p_.costed->graph;
+    for (std::uint32_t i = 0; i < p_.program->steps.size(); ++i) {
+      const StepId s(i);
+      const StepOrigin& o = (*p_.origins)[s];
+      if (o.iteration + 1 != p_.iterations || p_.program->steps[s].stream.value() != stream) continue;
+      const std::int64_t ready = p_.timeline->ready[s].at(rank), start = p_.timeline->start[s].at(rank);
+      const std::int64_t end = std::min(p_.timeline->end[s].at(rank), state_.end);
+      const std::string name = o.task.valid() ? graph.names[graph.tasks[o.task].name] : "framework step";
+      const bool collective = o.role == StepRole::device && graph.tasks[o.task].partition.valid();
+      if (collective) add(ready, start, "waiting", "wait " + name);
+      add(start, end, o.role == StepRole::device ? colour_class(name_of(graph.tasks[o.task].phase), collective) : "host",
+          o.role == StepRole::host_dispatch ? "launch " + name : name);
+    }
+    std::ranges::stable_sort(out, {}, &Bar::begin);
+    return out;
+  }
+
+  double draw_rank(std::string& out, std::uint32_t rank, double y) {
+    out += text(0, y + 12, label(rank), "class=\"rank\"");
+    const std::string alike = alike_text(rank);
+    if (!alike.empty()) out += text(0, y + 25, alike, "");
+    for (const auto& [stream, lane] : lanes_) {
+      out += "<rect class=\"lane\" x=\"" + fixed(kGutter, 1) + "\" y=\"" + fixed(y, 1) + "\" width=\"" + fixed(kWidth - kGutter, 1) + "\" height=\"" +
+             fixed(lane.height, 1) + "\"/>";
+      out += text(kGutter - 6, y + lane.height / 2 + 3.2, std::string(lane.name), "text-anchor=\"end\" style=\"font-size:9px\"");
+      draw_bars(out, bars_of(stream, rank), y, lane.height);
+      y += lane.height + 1;
+    }
+    return y + 10;
+  }
+
+  std::string label(std::uint32_t rank) const {
+    if (classes_.size() == 1) return "every rank";
+    return "rank " + std::to_string(rank);
+  }
+
+  std::string alike_text(std::uint32_t rank) const {
+    if (classes_.size() == 1) return std::to_string(r_.rank_count) + " alike";
+    const std::uint32_t others = classes_.count[classes_.of(rank)] - 1;
+    std::string out;
+    if (rank == r_.slowest_rank && r_.ranks.size() > 1) out = "slowest";
+    else if (rank == r_.fastest_rank && r_.ranks.size() > 1) out = "fastest";
+    if (others > 0) out += (out.empty() ? "+ " : ", + ") + std::to_string(others) + " alike";
+    return out;
+  }
+
+  /// Neighbours of one colour that are too thin to tell apart become one bar.
+  void draw_bars(std::string& out, const std::vector<Bar>& bars, double y, double height) const {
+    for (std::size_t i = 0; i < bars.size();) {
+      const double from = x_of(bars[i].begin);
+      double to = x_of(bars[i].end);
+      std::size_t j = i + 1;
+      bool thin = to - from < 1.5;
+      while (j < bars.size() && bars[j].css == bars[i].css && x_of(bars[j].begin) - to < kHair && (thin || x_of(bars[j].end) - x_of(bars[j].begin) < 1.5)) {
+        to = std::max(to, x_of(bars[j].end));
+        ++j;
+        thin = true;
+      }
+      draw_bar(out, bars, i, j, {from, to, y, height});
+      i = j;
+    }
+  }
+
+  struct Box { double from, to, y, height; };
+  void draw_bar(std::string& out, const std::vector<Bar>& bars, std::size_t first, std::size_t end, const Box& box) const {
+    const double width = std::max(0.4, box.to - box.from);
+    out += "<rect class=\"" + std::string(bars[first].css) + (width > 3 ? " edge" : "") + "\" x=\"" + fixed(box.from, 2) + "\" y=\"" + fixed(box.y, 1) +
+           "\" width=\"" + fixed(width, 2) + "\" height=\"" + fixed(box.height, 1) + "\"><title>" + title_of(bars, first, end) + "</title></rect>";
+    const auto room = static_cast<std::size_t>(std::max(0.0, (width - 8) / 5.9));
+    if (box.height >= 12 && end == first + 1 && room >= 5 && bars[first].css != "waiting") {
+      out += text(box.from + 4, box.y + box.height / 2 + 3.7, escaped(shortened(one_line(bars[first].name), room)), "class=\"on\"");
+    }
+  }
+
+  std::string title_of(const std::vector<Bar>& bars, std::size_t first, std::size_t end) const {
+    std::string name = escaped(bars[first].name);
+    if (end > first + 1) name += " .. " + escaped(bars[end - 1].name) + " (" + std::to_string(end - first) + " steps)";
+    const Duration start = Duration::picoseconds(bars[first].begin - state_.begin), length = Duration::picoseconds(bars[end - 1].end - bars[first].begin);
+    return name + ": " + ms_text(length) + " ms from " + ms_text(start) + " ms";
+  }
+
+  std::string note() const {
+    std::string out = "<p class=\"note\">One period of the steady state; work that begins before it is drawn a period later, where the next iteration does it.";
+    if (ranks_.size() < classes_.size()) {
+      out += " Ranks fall into " + std::to_string(classes_.size()) + " classes of equal times; " + std::to_string(ranks_.size()) + " are drawn.";
+    }
+    return out + "</p>";
+  }
+
+  const Report& r_;
+  const Played& p_;
+  const SteadyState state_;
+  const RankClasses classes_;
+  RankSweep sweep_;
+  const std::vector<std::uint32_t> ranks_;
+  std::vector<std::pair<std::size_t, Lane>> lanes_;
+};
+
+constexpr std::uint32_t kMostColumns = 128;
+
+void column_part(std::string& out, double x, double width, double& y, double height, std::string_view css) {
+  if (height <= 0) return;
+  y -= height;
+  out += "<rect class=\"" + std::string(css) + "\" x=\"" + fixed(x, 2) + "\" y=\"" + fixed(y, 2) + "\" width=\"" + fixed(width, 2) + "\" height=\"" +
+         fixed(height, 2) + "\"/>";
+}
+
+}  // namespace
+
+std::string timeline_picture(const Report& report, const Played& played, std::uint32_t max_ranks) { return Picture(report, played, max_ranks).draw(); }
+
+std::string ranks_picture(const Report& r) {
+  if (r.ranks.size() <= 1 || r.iteration.ps() <= 0) return "";
+  const auto columns = static_cast<std::uint32_t>(std::min<std::size_t>(r.ranks.size(), kMostColumns));
+  const double pitch = 1080.0 / columns, width = pitch * (columns > 64 ? 0.9 : 0.78), full = 110;
+  std::string body;
+  for (std::uint32_t i = 0; i < columns; ++i) {
+    const auto rank = static_cast<std::uint32_t>(std::uint64_t{i} * r.ranks.size() / columns);
+    const RankTime& t = r.ranks[rank];
+    const auto part = [&](Duration d) { return full * static_cast<double>(d.ps()) / static_cast<double>(r.iteration.ps()); };
+    const double x = i * pitch + (pitch - width) / 2;
+    double y = full;
+    body += "<g><title>rank " + std::to_string(rank) + ": compute " + ms_text(t.compute) + ", exposed communication " + ms_text(t.exposed_comm) + ", host " +
+            ms_text(t.host_bound) + ", idle " + ms_text(t.idle) + " ms</title>";
+    column_part(body, x, width, y, part(t.compute), "forward");
+    column_part(body, x, width, y, part(t.exposed_comm), "transfer");
+    column_part(body, x, width, y, part(t.host_bound), "host");
+    column_part(body, x, width, y, part(t.idle), "idle");
+    body += "</g>";
+    const std::uint32_t every = columns <= 32 ? 1 : columns <= 64 ? 2 : 8;
+    if (i % every == 0) body += "<text text-anchor=\"middle\" x=\"" + fixed(i * pitch + pitch / 2, 1) + "\" y=\"124\">" + std::to_string(rank) + "</text>";
+  }
+  return "<svg viewBox=\"0 0 1080 128\" role=\"img\" aria-label=\"Each rank's iteration\">" + body + "</svg>";
+}
+
+}  // namespace distsim::html
