@@ -43,7 +43,7 @@ class TreeBuilder : public YAML::EventHandler {
 
   void OnDocumentStart(const YAML::Mark& mark) override {
     if (++documents_ < 2) return;
-    const bool marker = text_.substr(0, offset(mark)).find("---") != std::string_view::npos;
+    const bool marker = text_.substr(std::min(offset(mark), text_.size())).starts_with("---");
     refuse(mark, marker ? "found a second document, expected one" : "found " + describe(mark) + ", expected the end of the file");
   }
   void OnDocumentEnd() override {}
@@ -51,6 +51,7 @@ class TreeBuilder : public YAML::EventHandler {
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     refuse_decoration(mark, "?", anchor);
     ConfigNode node = start(mark, ConfigNode::Kind::null);
+    null_written_ = offset(mark) < text_.size() && std::string_view("~nN").find(text_[offset(mark)]) != std::string_view::npos;
     if (key_expected()) refuse(mark, "found nothing, expected a key");
     if (in_map()) node.where = frames_.back().key->where;  // an absent value has no place of its own
     add(std::move(node), mark);
@@ -77,8 +78,8 @@ class TreeBuilder : public YAML::EventHandler {
 
   /// The tree; an empty document is an empty map.
   ConfigNode take_root() {
-    if (root_.kind == ConfigNode::Kind::null) root_.kind = ConfigNode::Kind::map;
     if (!root_.where.file) root_.where = {file_, 1, 1};
+    if (root_.kind == ConfigNode::Kind::null && !null_written_) root_.kind = ConfigNode::Kind::map;
     return std::move(root_);
   }
 
@@ -181,6 +182,7 @@ class TreeBuilder : public YAML::EventHandler {
   ConfigNode root_;
   std::size_t nodes_ = 0;
   int documents_ = 0;
+  bool null_written_ = false;  ///< the last null was "~" or "null" and not nothing
 };
 
 /// Without the byte-order mark, and without blanks at the end: yaml-cpp 0.7 takes a quote that is never closed for text if a line break follows it.

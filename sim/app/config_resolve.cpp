@@ -109,7 +109,7 @@ class Merger {
     TRY_ASSIGN(ConfigNode base, read_named_file(*name, by_cluster ? "cluster.device" : "device.name", "devices", folder_));
     erase_key(section, "name");
     TRY(merge_config(base, section));
-    set_key(cluster, "device", *base.find("name"));
+    set_key(cluster, "device", text_node(base.find("name")->scalar, name->where));  // aliases and paths end here
     set_key(merged_, "device", std::move(base));
     return {};
   }

@@ -1,0 +1,127 @@
+// merge_config and set_config_path: how overrides reach a configuration tree.
+#include <gtest/gtest.h>
+
+#include "base/config_node.hpp"
+
+namespace distsim {
+namespace {
+
+using Kind = ConfigNode::Kind;
+
+ConfigNode parsed(const std::string& text, const std::string& file = "base.yaml") { return *parse_yaml(text, file); }
+
+TEST(MergeConfig, MapsMergeKeyByKeyAndOrderStays) {
+  ConfigNode base = parsed("a: 1\nb: {x: 1, y: 2}\nc: 3\n");
+  ASSERT_TRUE(merge_config(base, parsed("b: {y: 20, z: 30}\nd: 4\n", "over.yaml")).ok());
+  ASSERT_EQ(base.entries.size(), 4u);
+  EXPECT_EQ(base.entries[3].key, "d");
+  const ConfigNode& b = *base.find("b");
+  EXPECT_EQ(b.find("x")->scalar, "1");
+  EXPECT_EQ(b.find("y")->scalar, "20");
+  EXPECT_EQ(b.find("z")->scalar, "30");
+  EXPECT_EQ(b.find("x")->where.text(), "base.yaml:2:8");
+  EXPECT_EQ(b.find("y")->where.text(), "over.yaml:1:8");
+}
+
+TEST(MergeConfig, AnythingElseReplaces) {
+  ConfigNode base = parsed("a: [1, 2, 3]\nb: {x: 1}\nc: 1\nd: {x: 1}\n");
+  ASSERT_TRUE(merge_config(base, parsed("a: [9]\nb: 2\nc: {y: 1}\nd: ~\n")).ok());
+  EXPECT_EQ(base.find("a")->items.size(), 1u);
+  EXPECT_EQ(base.find("b")->scalar, "2");
+  EXPECT_EQ(base.find("c")->find("y")->scalar, "1");
+  EXPECT_EQ(base.find("d")->kind, Kind::null);
+}
+
+TEST(MergeConfig, NumbersOfAMapNameItemsOfAList) {
+  ConfigNode base = parsed("tables: [{rows: 1, dim: 8}, {rows: 2}]\n");
+  ASSERT_TRUE(merge_config(base, parsed("tables: {0: {rows: 10}}\n")).ok());
+  EXPECT_EQ(base.find("tables")->items[0].find("rows")->scalar, "10");
+  EXPECT_EQ(base.find("tables")->items[0].find("dim")->scalar, "8");
+  EXPECT_EQ(base.find("tables")->items[1].find("rows")->scalar, "2");
+  const auto beyond = merge_config(base, parsed("tables: {2: {rows: 10}}\n", "over.yaml"));
+  EXPECT_EQ(beyond.error().text(), "over.yaml:1:10: found the item '2', expected an item number, 0 to 1");
+}
+
+TEST(MergeConfig, AMapOfWordsReplacesAList) {
+  ConfigNode base = parsed("tables: [1]\n");
+  ASSERT_TRUE(merge_config(base, parsed("tables: {a: 1}\n")).ok());
+  EXPECT_EQ(base.find("tables")->kind, Kind::map);
+}
+
+TEST(SetConfigPath, ReplacesAndCreates) {
+  ConfigNode root = parsed("cluster: {nodes: 4}\nempty:\n");
+  ASSERT_TRUE(set_config_path(root, "cluster.nodes", "8").ok());
+  ASSERT_TRUE(set_config_path(root, "cluster.nic.bandwidth", "25 GB/s").ok());
+  ASSERT_TRUE(set_config_path(root, "empty.a", "1").ok());
+  EXPECT_EQ(root.find("cluster")->find("nodes")->scalar, "8");
+  EXPECT_EQ(root.find("cluster")->find("nodes")->where.text(), "--set cluster.nodes");
+  EXPECT_EQ(root.find("cluster")->find("nic")->find("bandwidth")->scalar, "25 GB/s");
+  EXPECT_EQ(root.find("empty")->find("a")->scalar, "1");
+}
+
+TEST(SetConfigPath, TakesFlowSyntax) {
+  ConfigNode root = parsed("{}");
+  ASSERT_TRUE(set_config_path(root, "a", "[1, 2]").ok());
+  ASSERT_TRUE(set_config_path(root, "b", "{x: {y: [3]}}").ok());
+  ASSERT_TRUE(set_config_path(root, "c", "\"8\"").ok());
+  ASSERT_TRUE(set_config_path(root, "d", "~").ok());
+  EXPECT_EQ(root.find("a")->items[1].scalar, "2");
+  const ConfigNode& inner = root.find("b")->find("x")->find("y")->items[0];
+  EXPECT_EQ(inner.scalar, "3");
+  EXPECT_EQ(inner.where.text(), "--set b");  // every part of the value came from the command line
+  EXPECT_TRUE(root.find("c")->quoted);
+  EXPECT_EQ(root.find("d")->kind, Kind::null);
+}
+
+TEST(SetConfigPath, ReachesItemsOfLists) {
+  ConfigNode root = parsed("tables: [{rows: 1}, {rows: 2}]\n");
+  ASSERT_TRUE(set_config_path(root, "tables.1.rows", "20").ok());
+  EXPECT_EQ(root.find("tables")->items[1].find("rows")->scalar, "20");
+  ASSERT_TRUE(set_config_path(root, "tables.0", "{rows: 7}").ok());
+  EXPECT_EQ(root.find("tables")->items[0].find("rows")->scalar, "7");
+}
+
+struct Refusal {
+  std::string path, value, message;
+};
+class SetConfigPathRefusal : public testing::TestWithParam<Refusal> {};
+
+TEST_P(SetConfigPathRefusal, LeavesTheTreeAsItWas) {
+  const auto& [path, value, message] = GetParam();
+  ConfigNode root = parsed("tables: [{rows: 1}]\nnodes: 4\n");
+  EXPECT_EQ(set_config_path(root, path, value).error().text(), message);
+  EXPECT_EQ(root.entries.size(), 2u);
+  EXPECT_EQ(root.find("tables")->items[0].entries.size(), 1u);
+  EXPECT_EQ(root.find("nodes")->scalar, "4");
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, SetConfigPathRefusal,
+    testing::Values(
+        Refusal{"tables.1.rows", "2", "--set tables.1.rows: found the item '1', expected an item number, 0 to 0"},
+        Refusal{"tables.x", "2", "--set tables.x: found the item 'x', expected an item number, 0 to 0"},
+        Refusal{"tables.-1", "2", "--set tables.-1: found the item '-1', expected an item number, 0 to 0"},
+        Refusal{"tables.99999999999999999999", "2",
+                "--set tables.99999999999999999999: found the item '99999999999999999999', expected an item number, 0 to 0"},
+        Refusal{"nodes.x", "2", "--set nodes.x: nodes: found '4', expected a map to set 'x' in"},
+        Refusal{"", "2", "--set : found the key '', expected words joined by dots, e.g. cluster.nodes"},
+        Refusal{"a..b", "2", "--set a..b: found the key 'a..b', expected words joined by dots, e.g. cluster.nodes"},
+        Refusal{"a.", "2", "--set a.: found the key 'a.', expected words joined by dots, e.g. cluster.nodes"},
+        Refusal{"a", "", "--set a: found nothing, expected a value after '='"}, Refusal{"a", "  ", "--set a: found nothing, expected a value after '='"},
+        Refusal{"a", "[1, 2", "--set a:1:1: found a list as a key or one that is never closed, expected text"},
+        Refusal{"a", "*x", "--set a:1:1: found an alias, expected a plain value"},
+        Refusal{"a", "{x: 1, x: 2}", "--set a:1:8: found the key 'x' a second time, expected it once; first at --set a:1:2"},
+        Refusal{"a", "\xff", "--set a:1:1: found the byte 0xff (not UTF-8), expected UTF-8 text"}));
+
+TEST(SetConfigPath, RefusesEndlessPaths) {
+  std::string path = "a";
+  for (int i = 0; i < 5000; ++i) path += ".a";
+  ConfigNode root = parsed("{}");
+  const auto result = set_config_path(root, path, "1");
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().what, "found a key of 5001 words, expected at most 16");
+  EXPECT_LT(result.error().text().size(), 200u);
+}
+
+}  // namespace
+}  // namespace distsim

@@ -1,0 +1,181 @@
+#include "base/file.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <ostream>
+
+#include "test_paths.hpp"
+
+namespace distsim {
+namespace {
+
+namespace fs = std::filesystem;
+
+class FileTest : public testing::Test {
+ protected:
+  ~FileTest() override { fs::remove_all(dir_); }
+  std::string path(const std::string& name) const { return dir_ + "/" + name; }
+  std::string contents(const std::string& name) const { return *read_file(path(name), 1 << 20); }
+  /// Files in the folder: what a failed write may not leave behind.
+  std::size_t files() const { return static_cast<std::size_t>(std::distance(fs::directory_iterator(dir_), fs::directory_iterator())); }
+
+  std::string dir_ = test::scratch_dir(std::string("file_") + testing::UnitTest::GetInstance()->current_test_info()->name());
+};
+
+TEST_F(FileTest, WritesAndReadsBack) {
+  const std::string text("line\n\0\xff", 7);
+  ASSERT_TRUE(write_file_atomically(path("a"), text).ok());
+  EXPECT_EQ(contents("a"), text);
+  ASSERT_TRUE(write_file_atomically(path("a"), "").ok());
+  EXPECT_EQ(contents("a"), "");
+  EXPECT_EQ(files(), 1u);
+}
+
+TEST_F(FileTest, ReadRefusesFoldersAbsentAndLargeFiles) {
+  EXPECT_EQ(read_file(dir_, 10).error().text(), dir_ + ": found a folder, expected a file");
+  EXPECT_EQ(read_file(path("a"), 10).error().text(), path("a") + ": cannot open (No such file or directory)");
+  ASSERT_TRUE(write_file_atomically(path("a"), "12345").ok());
+  EXPECT_TRUE(read_file(path("a"), 5).ok());
+  EXPECT_EQ(read_file(path("a"), 4).error().text(), path("a") + ": found more than 4 bytes, expected at most that many");
+  EXPECT_FALSE(read_file("/dev/zero", 1 << 20).ok());  // has no size, and no end
+  EXPECT_FALSE(read_file(std::string("a\0b", 3), 10).ok());
+  EXPECT_FALSE(read_file("", 10).ok());
+}
+
+TEST_F(FileTest, MissingFolderOrFileInsteadOfFolder) {
+  EXPECT_FALSE(write_file_atomically(path("no/such/a"), "x").ok());
+  EXPECT_NE(write_file_atomically(path("no/a"), "x").error().text().find("no folder '" + path("no") + "'"), std::string::npos);
+  ASSERT_TRUE(write_file_atomically(path("a"), "old").ok());
+  EXPECT_FALSE(write_file_atomically(path("a/b"), "x").ok());
+  EXPECT_FALSE(write_file_atomically(dir_, "x").ok());
+  EXPECT_FALSE(write_file_atomically("", "x").ok());
+  EXPECT_FALSE(write_file_atomically(std::string("a\0b", 3), "x").ok());
+  EXPECT_EQ(contents("a"), "old");
+  EXPECT_EQ(files(), 1u);
+}
+
+TEST_F(FileTest, AFailingProducerLeavesTheOldFile) {
+  ASSERT_TRUE(write_file_atomically(path("a"), "old").ok());
+  const auto result = write_stream_atomically(path("a"), [](std::ostream& out) -> Result<void> {
+    out << std::string(1 << 20, 'x') << std::flush;
+    return Error{"the third rank is missing", "", ""};
+  });
+  EXPECT_EQ(result.error().text(), "the third rank is missing");
+  EXPECT_EQ(contents("a"), "old");
+  EXPECT_EQ(files(), 1u);
+}
+
+TEST_F(FileTest, AThrowingProducerLeavesTheOldFile) {
+  ASSERT_TRUE(write_file_atomically(path("a"), "old").ok());
+  EXPECT_THROW((void)write_stream_atomically(path("a"), [](std::ostream&) -> Result<void> { throw std::bad_alloc(); }), std::bad_alloc);
+  EXPECT_EQ(contents("a"), "old");
+  EXPECT_EQ(files(), 1u);
+}
+
+TEST_F(FileTest, AStreamThatTheProducerBrokeIsNoSuccess) {
+  const auto result = write_stream_atomically(path("a"), [](std::ostream& out) -> Result<void> {
+    out.setstate(std::ios::failbit);
+    return {};
+  });
+  EXPECT_FALSE(result.ok());
+  EXPECT_EQ(files(), 0u);
+}
+
+TEST_F(FileTest, StreamsMoreThanItsBuffer) {
+  const std::string line(1000, 'x');
+  ASSERT_TRUE(write_stream_atomically(path("a"), [&](std::ostream& out) -> Result<void> {
+                for (int i = 0; i < 1000; ++i) out << line << '\n';
+                return {};
+              }).ok());
+  EXPECT_EQ(fs::file_size(path("a")), 1'001'000u);
+}
+
+/// A disk that fills up: /dev/full refuses every write, and a file size limit refuses the rest of one.
+TEST_F(FileTest, AFullDiskIsAnError) {
+  if (!fs::exists("/dev/full")) GTEST_SKIP() << "no /dev/full here";
+  EXPECT_EQ(write_file_atomically("/dev/full", "x").error().text(), "/dev/full: cannot write (No space left on device)");
+}
+
+TEST_F(FileTest, AWriteCutShortLeavesTheOldFile) {
+  ASSERT_TRUE(write_file_atomically(path("a"), "old").ok());
+  const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const rlimit small{100'000, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+  const auto result = write_file_atomically(path("a"), std::string(1 << 20, 'x'));
+  ::setrlimit(RLIMIT_FSIZE, &before);
+  std::signal(SIGXFSZ, old_handler);
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().text(), path("a") + ": cannot write (File too large)");
+  EXPECT_EQ(contents("a"), "old");
+  EXPECT_EQ(files(), 1u);
+}
+
+TEST_F(FileTest, AReadOnlyFolderIsRefused) {
+  ASSERT_EQ(::chmod(dir_.c_str(), 0555), 0);
+  const bool root = ::geteuid() == 0;  // for whom no folder is read-only by its mode
+  const auto checked = check_writable(path("a"));
+  const auto written = write_file_atomically(path("a"), "x");
+  ::chmod(dir_.c_str(), 0755);
+  EXPECT_EQ(checked.ok(), root);
+  EXPECT_EQ(written.ok(), root);
+  EXPECT_EQ(files(), root ? 1u : 0u);
+}
+
+TEST_F(FileTest, AFolderThatNobodyCanWriteToIsRefused) {
+  if (!fs::exists("/proc/self")) GTEST_SKIP() << "no /proc here";
+  EXPECT_FALSE(write_file_atomically("/proc/distsim_test", "x").ok());
+}
+
+TEST_F(FileTest, CheckWritableAgreesWithTheWrite) {
+  EXPECT_TRUE(check_writable("-").ok());
+  EXPECT_TRUE(check_writable(path("new")).ok());
+  EXPECT_EQ(files(), 0u);  // asking leaves nothing
+  EXPECT_TRUE(check_writable("/dev/null").ok());
+  EXPECT_EQ(check_writable(dir_).error().text(), dir_ + ": found a folder, expected a file to write");
+  EXPECT_FALSE(check_writable(path("no/a")).ok());
+  EXPECT_FALSE(check_writable("").ok());
+}
+
+TEST_F(FileTest, KeepsModeAndSymbolicLink) {
+  ASSERT_TRUE(write_file_atomically(path("a"), "old").ok());
+  ASSERT_EQ(::chmod(path("a").c_str(), 0640), 0);
+  fs::create_symlink("a", path("link"));
+  ASSERT_TRUE(write_file_atomically(path("link"), "new").ok());
+  EXPECT_TRUE(fs::is_symlink(path("link")));
+  EXPECT_EQ(contents("a"), "new");
+  EXPECT_EQ(fs::status(path("a")).permissions(), static_cast<fs::perms>(0640));
+}
+
+TEST_F(FileTest, ANewFileHasTheUsualMode) {
+  const mode_t mask = ::umask(022);
+  ASSERT_TRUE(write_file_atomically(path("a"), "x").ok());
+  ::umask(mask);
+  EXPECT_EQ(fs::status(path("a")).permissions(), static_cast<fs::perms>(0644));
+}
+
+TEST_F(FileTest, DevicesAndPipesAreWrittenInPlace) {
+  ASSERT_TRUE(write_file_atomically("/dev/null", "x").ok());
+  EXPECT_TRUE(fs::is_character_file("/dev/null"));
+}
+
+TEST_F(FileTest, AReaderSeesOldOrNewNeverHalf) {
+  ASSERT_TRUE(write_file_atomically(path("a"), "old").ok());
+  ASSERT_TRUE(write_stream_atomically(path("a"), [&](std::ostream& out) -> Result<void> {
+                out << "ne" << std::flush;
+                EXPECT_EQ(contents("a"), "old");
+                out << "w";
+                return {};
+              }).ok());
+  EXPECT_EQ(contents("a"), "new");
+}
+
+}  // namespace
+}  // namespace distsim
