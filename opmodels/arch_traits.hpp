@@ -14,11 +14,11 @@ struct Tile {
 
 /// How the matrix kernels of one architecture and one unit (tensor cores, or plain FMA lanes) behave.
 struct MatrixTraits {
-  double main_loop = 0.85;         ///< share of the sustained peak that a large tile's main loop reaches
-  double half_tile = 16;           ///< tile intensity m*n/(m+n) at which the main loop is at half of that; larger: big tiles matter more
-  double wave_seconds = 1.0e-6;    ///< fill and drain of a wave: first loads, epilogue
-  double quantisation = 0.8;       ///< 1: whole waves only; 0: the tail wave is spread evenly (stream-k, persistent kernels)
-  double floor_seconds = 1.5e-6;   ///< beyond an empty kernel: argument set-up, descriptor fetch
+  double main_loop = 0.90;        ///< share of the sustained peak that the main loop of a very large tile would reach
+  double half_tile = 8;           ///< tile intensity m n / (m + n) at which the main loop is at half of that; larger: big tiles matter more
+  double wave_seconds = 1e-6;     ///< fill and drain of a wave: first loads, epilogue
+  double operand_reuse = 2;       ///< loads from L2 that blocks share (multicast, L1): tiles are fed at this multiple of the L2 bandwidth
+  double hbm_efficiency = 0.8;    ///< share of the data sheet's memory bandwidth that a matrix kernel draws
   std::span<const Tile> tiles;
 };
 

@@ -6,10 +6,12 @@
 namespace distsim {
 namespace {
 
-constexpr double kMinSplitDepth = 256;   // k of a slice; below it the main loop is all prologue
+constexpr double kMinSplitDepth = 128;   // k of a slice; below it the main loop is all prologue
 constexpr double kMaxSplit = 32;
+constexpr double kSplitSeconds = 2.2e-6; // second pass over the partial sums, or waiting at their semaphore
 constexpr double kSmPull = 2.5;          // one SM can draw this multiple of its fair share of memory bandwidth
 constexpr double kKStep = 32;            // elements of k that a tile advances at once
+constexpr double kWholeWaves = 0.15;     // 1: only whole waves; 0: the tail wave is spread evenly over the SMs
 
 double round_up(double value, double step) { return std::ceil(value / step) * step; }
 
@@ -18,10 +20,11 @@ double slice_depth(const MatrixShape& shape, double split) {
   return split == 1 ? shape.k : std::max(kMinSplitDepth, std::ceil(shape.k / split));
 }
 
-/// Waves as the architecture counts them: a lone partial wave takes a whole one; later ones are spread in part.
-double quantised(double waves, double quantisation) {
+/// A lone partial wave takes a whole one; later ones are spread in part
+/// (big tiles mix with small ones, blocks of different waves overlap).
+double quantised(double waves) {
   if (waves <= 1) return 1;
-  return quantisation * std::ceil(waves) + (1 - quantisation) * waves;
+  return kWholeWaves * std::ceil(waves) + (1 - kWholeWaves) * waves;
 }
 
 struct Choice {
@@ -34,19 +37,19 @@ double split_cost(const MatrixMachine& machine, const MatrixShape& shape, double
   if (split == 1) return 0;
   const double partial = split * shape.batch * shape.m * shape.n * 4;  // fp32 partial sums, written and read
   const double bandwidth = 2 * partial < machine.l2_bytes ? machine.l2 : machine.hbm;
-  return 2 * partial / bandwidth + machine.traits->wave_seconds;
+  return 2 * partial / bandwidth + kSplitSeconds;
 }
 
 double choice_seconds(const MatrixMachine& machine, const MatrixShape& shape, const Choice& choice) {
   const MatrixTraits& traits = *machine.traits;
   const double tm = choice.tile.m, tn = choice.tile.n;
   const double blocks = choice.tiles * choice.split;
-  const double waves = quantised(blocks / machine.sms, traits.quantisation);
+  const double waves = quantised(blocks / machine.sms);
   const double depth = round_up(slice_depth(shape, choice.split), kKStep);
   const double intensity = tm * tn / (tm + tn);
   const double efficiency = traits.main_loop * intensity / (intensity + traits.half_tile);
   const double loop = waves * 2 * tm * tn * depth * machine.sms / (machine.flops * efficiency) * shape.load_penalty;
-  const double feed = blocks * (tm + tn) * depth * shape.element_bytes / machine.l2 * shape.load_penalty;
+  const double feed = blocks * (tm + tn) * depth * shape.element_bytes / (machine.l2 * traits.operand_reuse) * shape.load_penalty;
   const double in_flight = std::min(1.0, blocks * kSmPull / machine.sms);
   const double memory = shape.compulsory_bytes / (machine.hbm * in_flight);
   return waves * traits.wave_seconds + overlap(overlap(loop, feed), memory) + split_cost(machine, shape, choice.split);
@@ -67,7 +70,7 @@ double best_split(const MatrixMachine& machine, const MatrixShape& shape, Tile t
 
 MatrixMachine matrix_machine(const DeviceRates& device, double flops, bool vector_lanes) {
   const MatrixTraits& traits = vector_lanes ? device.traits.vector : device.traits.tensor;
-  return {flops, device.sms, device.streaming_hbm(), device.streaming_l2(), device.l2_bytes, device.floor + traits.floor_seconds, &traits};
+  return {flops, device.sms, device.hbm * traits.hbm_efficiency, device.l2, device.l2_bytes, device.floor, &traits};
 }
 
 double matrix_seconds(const MatrixMachine& machine, const MatrixShape& shape) {
