@@ -40,7 +40,7 @@ std::vector<std::uint32_t> chosen_ranks(const Report& r, const RankClasses& clas
 class Picture {
  public:
   Picture(const Report& report, const Played& played, std::uint32_t max_ranks)
-      : r_(report), p_(played), state_(steady_state(played)), classes_(rank_classes(state_, played.program->ranks)), sweep_(state_),
+      : r_(report), p_(played), state_(steady_state(played)), classes_(rank_classes(state_, played.program->ranks)),
         ranks_(chosen_ranks(report, classes_, std::max(1u, max_ranks))) {}
 
   std::string draw() {
@@ -207,7 +207,6 @@ class Picture {
   const Played& p_;
   const SteadyState state_;
   const RankClasses classes_;
-  RankSweep sweep_;
   const std::vector<std::uint32_t> ranks_;
   std::vector<std::pair<std::size_t, Lane>> lanes_;
 };

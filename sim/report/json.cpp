@@ -92,7 +92,7 @@ std::string to_json(const Report& r) {
   out["memory"] = {{"capacity_bytes", r.context.memory_capacity}, {"used_bytes_per_rank", r.context.memory_per_rank}};
   out["assumptions"] = r.context.assumptions;
   out["digest"] = hex(r.digest);
-  return out.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+  return out.dump(2, ' ', false, Json::error_handler_t::replace);
 }
 
 }  // namespace distsim

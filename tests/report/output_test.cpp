@@ -1,0 +1,300 @@
+// What is written from a report: text, JSON, CSV, HTML.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <fstream>
+#include <functional>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "base/csv.hpp"
+#include "job.hpp"
+#include "sim/report/format.hpp"
+#include "sim/report/html.hpp"
+
+namespace distsim {
+namespace {
+
+using Json = nlohmann::json;
+using test::Job;
+using test::JobBuilder;
+
+constexpr std::int64_t kMs = 1'000'000'000;
+
+ReportContext context() {
+  ReportContext c;
+  c.title = "A test";
+  c.system = "dgx_test";
+  c.device = "A100";
+  c.model = "mlp";
+  c.framework = "eager";
+  c.nodes = 2;
+  c.gpus_per_node = 2;
+  c.samples = 65536;
+  c.model_flops = 1e12;
+  c.peak_flops = 3.12e14;
+  c.memory_per_rank = {10'000'000'000, 24'100'000'000, 1, 1};
+  c.memory_capacity = 40'000'000'000;
+  c.assumptions = {"weights are fp32", "the input pipeline keeps up"};
+  return c;
+}
+
+/// forward 4-7 ms by rank, 12 buckets of 1 ms under a backward of 6 ms, update 1 ms.
+Job small_job(const std::string& name = "forward") {
+  JobBuilder b(4);
+  b.launch(kMs / 100).cost(0.1, 0.2, Basis::interpolated, "a curve");
+  const TaskId forward = b.compute_per_rank(name, {4 * kMs, 5 * kMs, 6 * kMs, 7 * kMs});
+  TaskId last = forward;
+  for (int i = 0; i < 12; ++i) {
+    const TaskId piece = b.compute("layer " + std::to_string(11 - i), kMs / 2, {}, Gemm{1, 64, 64, 64}, Phase::backward);
+    last = b.collective("grad bucket " + std::to_string(i), kMs, 25 << 20, {piece});
+  }
+  b.compute("update", kMs, {last}, Optimizer{}, Phase::optimizer);
+  return b.play(3, kMs / 10);
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> out;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) out.push_back(line);
+  return out;
+}
+
+/// Forward of rank 3 ends at 7, pieces at 7.5, 8, ...; buckets from 7.5 on, 12 ms, to 19.5; update to 20.5: a period of 20.5 ms.
+TEST(Text, SaysTheMainFiguresFirst) {
+  const std::string text = to_text(small_job().report(context()));
+  EXPECT_NE(text.find("20.50 ms per iteration ("), std::string::npos) << text;
+  EXPECT_NE(text.find("3.20 M samples/s on 2 x 2 A100"), std::string::npos) << text;
+  EXPECT_NE(text.find("iteration 20.50 ms = compute 12.50 + exposed communication 8.00 + host 0.00 + idle 0.00"), std::string::npos) << text;
+  EXPECT_NE(text.find("12 x 25.0 MiB"), std::string::npos) << text;
+  EXPECT_NE(text.find("24.1 GB of 40.0 GB (60.2 %) on the fullest GPU, rank 1"), std::string::npos) << text;
+  EXPECT_NE(text.find("slowest is rank 3"), std::string::npos) << text;
+  EXPECT_NE(text.find("the input pipeline keeps up"), std::string::npos) << text;
+}
+
+TEST(Text, FitsTheTerminal) {
+  const Report report = small_job().report(context());
+  for (const int width : {60, 80, 100, 160}) {
+    const auto lines = lines_of(to_text(report, width));
+    EXPECT_LE(lines.size(), 45u);
+    for (const std::string& line : lines) {
+      EXPECT_LE(columns_of(line), static_cast<std::size_t>(width)) << line;
+      EXPECT_TRUE(line.empty() || line.back() != ' ') << "'" << line << "'";
+      EXPECT_TRUE(std::ranges::all_of(line, [](char c) { return c >= 0x20 && c < 0x7F; })) << line;
+    }
+  }
+}
+
+TEST(Text, BarIsAsLongAsTheLine) {
+  const Report report = small_job().report(context());
+  const auto lines = lines_of(to_text(report, 100));
+  const auto bar = std::ranges::find_if(lines, [](const std::string& l) { return l.starts_with("["); });
+  ASSERT_NE(bar, lines.end());
+  EXPECT_EQ(bar->size(), 100u);
+  EXPECT_NEAR(static_cast<double>(std::ranges::count(*bar, '#')), 98 * 12.5 / 20.5, 1);
+}
+
+TEST(Text, ColourOnlyWhenAsked) {
+  const Report report = small_job().report(context());
+  EXPECT_EQ(to_text(report).find('\033'), std::string::npos);
+  EXPECT_NE(to_text(report, 100, true).find("\033[32m"), std::string::npos);
+}
+
+/// A long report (many kinds, collectives, path runs, assumptions) stays within the screen.
+TEST(Text, LongReportsAreCut) {
+  Report r = small_job().report(context());
+  for (int i = 0; i < 40; ++i) {
+    r.ops.push_back({"kind" + std::to_string(i), Duration::microseconds(1), 1, 0});
+    CollectiveTime c = r.collectives.front();
+    c.name = "collective with quite a long name number " + std::to_string(i);
+    r.collectives.push_back(c);
+    r.context.assumptions.push_back("assumption " + std::to_string(i) + std::string(300, 'x'));
+  }
+  const auto lines = lines_of(to_text(r));
+  EXPECT_LE(lines.size(), 48u);
+  for (const std::string& line : lines) EXPECT_LE(columns_of(line), 100u);
+}
+
+TEST(Text, NamesCannotSteerTheTerminal) {
+  ReportContext c = context();
+  c.title = "evil \033[2J\r\n\x07";
+  const std::string text = to_text(small_job("op \033]0;owned\x07 \xff").report(c));
+  for (const char ch : text) EXPECT_TRUE(ch == '\n' || (ch >= 0x20 && ch != 0x7F)) << static_cast<int>(ch);
+}
+
+/// Every number of a JSON tree.
+void each_number(const Json& j, const std::function<void(double)>& visit) {
+  if (j.is_number()) visit(j.get<double>());
+  if (j.is_structured()) {
+    for (const Json& child : j) each_number(child, visit);
+  }
+}
+
+TEST(JsonReport, HoldsTheReport) {
+  const Report r = small_job().report(context());
+  const Json j = Json::parse(to_json(r));
+  EXPECT_EQ(j["schema"], "distsim-report");
+  EXPECT_EQ(j["schema_version"], 1);
+  EXPECT_DOUBLE_EQ(j["iteration_ms"], 20.5);
+  const Json& b = j["breakdown"];
+  EXPECT_NEAR(b["compute_ms"].get<double>() + b["exposed_comm_ms"].get<double>() + b["host_bound_ms"].get<double>() + b["idle_ms"].get<double>(), 20.5, 1e-9);
+  EXPECT_EQ(j["ranks"]["times"].size(), 4u);
+  EXPECT_EQ(j["ranks"]["slowest"], 3);
+  EXPECT_EQ(j["collectives"][0]["name"], "grad bucket");
+  EXPECT_EQ(j["collectives"][0]["calls"], 12);
+  EXPECT_EQ(j["collectives"][0]["bytes"], 12LL * (25 << 20));
+  EXPECT_EQ(j["collectives"][0]["basis"], "interpolated");
+  EXPECT_EQ(j["memory"]["used_bytes_per_rank"].size(), 4u);
+  double path = 0, shares = 0;
+  for (const Json& s : j["critical_path"]) path += s["time_ms"].get<double>();
+  for (const Json& s : j["basis_share"]) shares += s.get<double>();
+  EXPECT_NEAR(path, 20.5, 1e-9);
+  EXPECT_NEAR(shares, 1, 1e-12);
+}
+
+TEST(JsonReport, NumbersAreFiniteWhateverTheReportHolds) {
+  Report r = small_job("\"\xff<script>\n").report(context());
+  const double nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
+  r.samples_per_second = r.mfu = nan;
+  r.achieved_flops_per_gpu = inf;
+  r.context.samples = r.context.peak_flops = -inf;
+  r.ops.front().tflops = nan;
+  r.collectives.front().busbw = inf;
+  const Json j = Json::parse(to_json(r));
+  std::size_t numbers = 0;
+  each_number(j, [&](double v) {
+    EXPECT_TRUE(std::isfinite(v));
+    ++numbers;
+  });
+  EXPECT_GT(numbers, 50u);
+  EXPECT_EQ(j["mfu"], 0);  // null would not be a number
+}
+
+/// Every key of the documented tables is there, and every top-level key is documented.
+TEST(JsonReport, SchemaPageNamesEveryKey) {
+  std::ifstream in(std::string(DISTSIM_ROOT) + "/docs/report_schema.md");
+  std::stringstream page;
+  page << in.rdbuf();
+  const std::string text = page.str();
+  ASSERT_FALSE(text.empty());
+  const Json j = Json::parse(to_json(small_job().report(context())));
+  const auto documented = [&](const Json& object) {
+    for (const auto& [key, value] : object.items()) EXPECT_NE(text.find("`" + key + "`"), std::string::npos) << key;
+  };
+  documented(j);
+  for (const char* key : {"context", "breakdown", "ranks", "memory"}) documented(j[key]);
+  for (const char* key : {"ops", "collectives", "critical_path"}) documented(j[key][0]);
+}
+
+TEST(CsvReport, ARowFitsItsHeader) {
+  const auto columns = csv_columns();
+  ReportContext c = context();
+  c.title = "a, \"quoted\"\ntitle";
+  const auto values = csv_values(small_job().report(c));
+  ASSERT_EQ(columns.size(), values.size());
+  std::istringstream in(csv_line(columns) + csv_line(values));
+  auto reader = CsvReader::open(in, "report");
+  ASSERT_TRUE(reader.ok());
+  auto row = reader->next();
+  ASSERT_TRUE(row.ok() && row->has_value());
+  const auto value = [&](std::string_view name) { return (**row)[*reader->column(name)]; };
+  EXPECT_EQ(value("title"), c.title);
+  EXPECT_EQ(value("iteration_ms"), "20.500000");
+  EXPECT_EQ(value("gpus"), "4");
+  EXPECT_EQ(value("memory_max_gb"), "24.100");
+  EXPECT_EQ(value("slowest_rank"), "3");
+}
+
+TEST(HtmlReport, StandsAlone) {
+  const Job job = small_job();
+  const std::string page = to_html(job.report(context()), job.played());
+  EXPECT_TRUE(page.starts_with("<!doctype html>"));
+  for (const char* outside : {"http:", "https:", "src=", "<script", "<link", "@import", "url("}) EXPECT_EQ(page.find(outside), std::string::npos) << outside;
+  for (const char* part : {"20.50 ms", "grad bucket", "12 &times; 25.0 MiB", "rank 3", "slowest", "prefers-color-scheme:dark"}) {
+    EXPECT_NE(page.find(part), std::string::npos) << part;
+  }
+}
+
+/// Tags open and close in order.
+void expect_balanced(const std::string& page) {
+  std::vector<std::string> open;
+  for (std::size_t at = page.find('<'); at != std::string::npos; at = page.find('<', at + 1)) {
+    const std::size_t end = page.find('>', at);
+    ASSERT_NE(end, std::string::npos);
+    const std::string tag = page.substr(at + 1, end - at - 1);
+    const std::string name = tag.substr(tag.starts_with('/') ? 1 : 0, tag.find_first_of(" /", 1) - (tag.starts_with('/') ? 1 : 0));
+    if (tag.starts_with('!') || name == "meta" || tag.ends_with('/')) continue;
+    if (!tag.starts_with('/')) {
+      open.push_back(name);
+      continue;
+    }
+    ASSERT_FALSE(open.empty()) << tag;
+    ASSERT_EQ(open.back(), tag.substr(1)) << "at " << at;
+    open.pop_back();
+  }
+  EXPECT_TRUE(open.empty());
+}
+
+TEST(HtmlReport, HostileNamesStayText) {
+  const std::string hostile = "</title><img src=x onerror=alert(1)> & \" ' \xff";
+  ReportContext c = context();
+  for (std::string* text : {&c.title, &c.system, &c.device, &c.model, &c.framework, &c.placement}) *text = hostile;
+  c.assumptions = {hostile};
+  JobBuilder b(2);
+  b.cost(0, 0, Basis::measured, hostile);
+  const TaskId a = b.compute_per_rank(hostile, {kMs, 2 * kMs});
+  b.collective(hostile, kMs, 100, {a});
+  const Job job = b.play(2);
+  const std::string page = to_html(job.report(c), job.played());
+  EXPECT_EQ(page.find("<img"), std::string::npos);
+  EXPECT_EQ(page.find('\xff'), std::string::npos);
+  expect_balanced(page);
+}
+
+TEST(HtmlReport, TagsAreBalancedInEveryShape) {
+  const Job job = small_job();
+  expect_balanced(to_html(job.report(context()), job.played()));
+  JobBuilder alike(8);
+  alike.compute("a", 10);
+  const Job uniform = alike.play(2);
+  expect_balanced(to_html(uniform.report(), uniform.played()));
+  JobBuilder nothing(2);
+  nothing.compute("a", 0);
+  const Job empty = nothing.play(2);
+  expect_balanced(to_html(empty.report(), empty.played()));
+}
+
+TEST(HtmlReport, DrawsAtMostTheRanksAskedFor) {
+  const Job job = small_job();
+  const std::string page = to_html(job.report(context()), job.played(), {.max_ranks = 2});
+  EXPECT_NE(page.find(">rank 0</text>"), std::string::npos);
+  EXPECT_NE(page.find(">rank 3</text>"), std::string::npos);
+  EXPECT_EQ(page.find(">rank 1</text>"), std::string::npos);
+  EXPECT_NE(page.find("4 classes of equal times; 2 are drawn"), std::string::npos);
+}
+
+TEST(Format, NumbersReadWell) {
+  EXPECT_EQ(ms_text(Duration::microseconds(1234)), "1.234");
+  EXPECT_EQ(ms_text(Duration::microseconds(12345)), "12.35");
+  EXPECT_EQ(ms_text(Duration::milliseconds(123456)), "123456");
+  EXPECT_EQ(count_text(5'312'000), "5.31 M");
+  EXPECT_EQ(count_text(12), "12");
+  EXPECT_EQ(binary_bytes(25 << 20), "25.0 MiB");
+  EXPECT_EQ(binary_bytes(512), "512 B");
+  EXPECT_EQ(decimal_bytes(24.1e9), "24.1 GB");
+  EXPECT_EQ(percent_text(1, 0), "0.0");
+  EXPECT_EQ(fixed(std::nan(""), 2), "0.00");
+}
+
+TEST(Format, ColumnsCountCharacters) {
+  EXPECT_EQ(columns_of("\xc3\xa9t\xc3\xa9"), 3u);
+  EXPECT_EQ(shortened("\xc3\xa9t\xc3\xa9 long", 5), "\xc3\xa9t\xc3\xa9..");
+  EXPECT_EQ(padded("ab", 4), "ab  ");
+  EXPECT_EQ(padded_left("ab", 4), "  ab");
+  EXPECT_EQ(one_line("a\nb\xff" "c\xc2\x85"), "a?b?c?");
+}
+
+}  // namespace
+}  // namespace distsim

@@ -1,0 +1,150 @@
+#include "sim/report/timeline_slices.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "job.hpp"
+
+namespace distsim {
+namespace {
+
+using test::Job;
+using test::JobBuilder;
+
+/// A slice with texts of its own.
+struct Kept {
+  std::uint32_t track;
+  std::string name, category;
+  std::int64_t start, end;
+  std::uint64_t flow;
+  FlowPlace place;
+  std::map<std::string, std::string> args;
+};
+
+std::vector<Kept> all_of(const TimelineSlices& slices) {
+  std::vector<Kept> out;
+  slices.source.for_each([&](const Slice& s) {
+    Kept k{s.track, std::string(s.name), std::string(s.category), s.start_ps, s.start_ps + s.duration_ps, s.flow, s.flow_place, {}};
+    for (const auto& [key, value] : s.args) k.args.emplace(key, value);
+    out.push_back(std::move(k));
+  });
+  return out;
+}
+
+/// Two nodes of two GPUs; forward differs by rank; all-reduce of everybody, then one within each node.
+Job four_ranks(std::uint16_t iterations) {
+  JobBuilder b(4);
+  b.launch(5).cost(0.1, 0.2, Basis::interpolated, "a curve");
+  const TaskId forward = b.compute_per_rank("forward", {100, 140, 0, 90});
+  const TaskId reduce = b.collective("reduce", 60, 4096, {forward});
+  b.collective("gather", 30, 512, {reduce}, CollectiveKind::all_gather, Stream::comm, Partition::strided(2, 1));
+  return b.play(iterations, 10);
+}
+
+TEST(TimelineSlices, TracksAreRanksAndStreams) {
+  const Job job = four_ranks(2);
+  const auto slices = timeline_slices(job.played(), {.gpus_per_node = 2});
+  ASSERT_EQ(slices.source.tracks.size(), 12u);  // host, compute, comm of four ranks
+  EXPECT_EQ(slices.source.tracks[9].process_name, "rank 3 (node 1, gpu 1)");
+  EXPECT_EQ(slices.source.tracks[9].thread_name, "host");
+  EXPECT_EQ(slices.source.tracks[11].thread_name, "comm");
+  EXPECT_EQ(slices.left_out, "");
+}
+
+/// Forward ends at 15 + {100, 140, 0, 90}: rank 1 is the last, at 155. Rank 2, which has no forward, arrives when reduce is launched, at 20.
+TEST(TimelineSlices, CollectivesAreWaitingAndTransfer) {
+  const Job job = four_ranks(1);
+  std::map<std::uint32_t, std::pair<std::int64_t, std::int64_t>> waits, transfers;
+  const auto slices = timeline_slices(job.played(), {.gpus_per_node = 2});
+  for (const Kept& s : all_of(slices)) {
+    const std::uint32_t rank = slices.source.tracks[s.track].process;
+    if (s.name == "wait reduce") waits[rank] = {s.start, s.end};
+    if (s.name == "reduce") transfers[rank] = {s.start, s.end};
+    if (s.name == "wait reduce") {
+      EXPECT_EQ(s.category, "waiting");
+    }
+    if (s.name == "reduce") {
+      EXPECT_EQ(s.category, "gradient_sync");
+      EXPECT_EQ(s.args.at("bytes"), "4096");
+      EXPECT_EQ(s.args.at("basis"), "interpolated");
+      EXPECT_EQ(s.args.at("source"), "a curve");
+      EXPECT_NE(s.args.at("op").find("all_reduce"), std::string::npos);
+    }
+  }
+  using Span = std::pair<std::int64_t, std::int64_t>;
+  EXPECT_EQ(waits, (std::map<std::uint32_t, Span>{{0, {115, 155}}, {2, {20, 155}}, {3, {105, 155}}}));
+  EXPECT_EQ(transfers, (std::map<std::uint32_t, Span>{{0, {155, 215}}, {1, {155, 215}}, {2, {155, 215}}, {3, {155, 215}}}));
+}
+
+TEST(TimelineSlices, SlicesOfATrackFollowEachOther) {
+  const Job job = four_ranks(3);
+  std::map<std::uint32_t, std::int64_t> reached;
+  std::size_t count = 0;
+  for (const Kept& s : all_of(timeline_slices(job.played(), {}))) {
+    EXPECT_GE(s.start, reached[s.track]) << s.name;
+    EXPECT_GE(s.end, s.start);
+    reached[s.track] = s.end;
+    ++count;
+  }
+  EXPECT_GT(count, 60u);
+}
+
+/// Each flow visits its members once, from the first to the last: two iterations of one group of four and two groups of two.
+TEST(TimelineSlices, FlowsJoinTheMembers) {
+  const Job job = four_ranks(2);
+  std::map<std::uint64_t, std::string> flows;
+  const auto slices = timeline_slices(job.played(), {});
+  for (const Kept& s : all_of(slices)) {
+    if (s.flow == 0) continue;
+    flows[s.flow] += s.place == FlowPlace::first ? "<" : s.place == FlowPlace::last ? ">" : "-";
+    flows[s.flow] += std::to_string(slices.source.tracks[s.track].process);
+  }
+  std::multiset<std::string> shapes;
+  for (const auto& [id, shape] : flows) shapes.insert(shape);
+  EXPECT_EQ(shapes, (std::multiset<std::string>{"<0-1-2>3", "<0-1-2>3", "<0>1", "<0>1", "<2>3", "<2>3"}));
+}
+
+TEST(TimelineSlices, ListedGroupsFlowInOrderOfRank) {
+  JobBuilder b(4);
+  Partition listed;
+  listed.listed_offsets = {0, 3, 4};
+  listed.listed_members = {3, 0, 2, 1};
+  b.collective("reduce", 10, 8, {}, CollectiveKind::all_reduce, Stream::comm, listed);
+  const Job job = b.play(1);
+  std::string shape;
+  const auto slices = timeline_slices(job.played(), {});
+  for (const Kept& s : all_of(slices)) {
+    if (s.flow != 0) shape += (s.place == FlowPlace::first ? "<" : s.place == FlowPlace::last ? ">" : "-") + std::to_string(slices.source.tracks[s.track].process);
+  }
+  EXPECT_EQ(shape, "<0-2>3");
+}
+
+TEST(TimelineSlices, RanksBeyondTheCapAreNamed) {
+  const Job job = four_ranks(1);
+  const auto slices = timeline_slices(job.played(), {.max_ranks = 2});
+  EXPECT_EQ(slices.left_out, "ranks 2 to 3 are left out");
+  EXPECT_EQ(slices.source.tracks.back().process_name, slices.left_out);
+  std::set<std::uint32_t> ranks;
+  std::string flow;
+  for (const Kept& s : all_of(slices)) {
+    ranks.insert(slices.source.tracks[s.track].process);
+    if (s.name == "reduce") flow += s.place == FlowPlace::first ? "<" : s.place == FlowPlace::last ? ">" : "-";
+  }
+  EXPECT_EQ(ranks, (std::set<std::uint32_t>{0, 1}));
+  EXPECT_EQ(flow, "<>");
+}
+
+TEST(TimelineSlices, LastIterationOnly) {
+  const Job job = four_ranks(3);
+  const auto all = all_of(timeline_slices(job.played(), {}));
+  const auto last = all_of(timeline_slices(job.played(), {.last_iteration_only = true}));
+  const auto count = [](const std::vector<Kept>& v) { return std::ranges::count_if(v, [](const Kept& s) { return s.name == "reduce"; }); };
+  EXPECT_EQ(count(all), 12);
+  EXPECT_EQ(count(last), 4);
+}
+
+}  // namespace
+}  // namespace distsim
