@@ -81,11 +81,13 @@ class Run {
 
  private:
   Result<Outcome> table(const CollectiveCase& what) {
+    std::optional<DataType> left_out;
     for (const Sweep& sweep : sweeps_of(what, options_, ranks_.size())) {
       const Result<void> supported = backend_.supports(what, sweep.type, sweep.op);
       if (!supported.ok() && options_.types.size() == 1) return supported.error();
       if (!supported.ok()) {
-        report_.comment("left out: " + supported.error().text());
+        if (left_out != sweep.type) report_.comment("left out: " + supported.error().text());
+        left_out = sweep.type;
         continue;
       }
       TRY_ASSIGN(const Outcome outcome, sizes(sweep));

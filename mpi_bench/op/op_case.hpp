@@ -1,0 +1,54 @@
+// One op at one shape, and the CSV columns that say so. Columns are those of the op tables that distsim reads:
+//   gemm                     C[b,m,n] = A[b,m,k] x B[b,k,n]; layout names how A and B lie in memory, N row-major, T transposed (linear is NT)
+//   elementwise_norm_softmax rows x cols elements; copies are 1 x bytes of int8
+//   embedding                `tables` tables of rows_total / tables rows each, `batch` bags in every table, nnz indices in all
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace distsim::bench {
+
+struct GemmShape {
+  std::int64_t b = 1, m = 0, n = 0, k = 0;
+  std::string layout = "NT";
+};
+
+struct VectorShape {
+  std::int64_t rows = 0, cols = 0;
+};
+
+struct EmbeddingShape {
+  std::int64_t tables = 1, batch = 0, pooling = 1, rows_per_table = 0, dim = 0;
+  double alpha = 0;  ///< popularity of row i is proportional to (i + 1)^-alpha; 0 is uniform
+};
+
+struct OpCase {
+  std::string op;     ///< "linear", "bmm", "add", "layernorm", "copy_h2d", "embedding_bag", ...
+  std::string pass;   ///< "fwd", "bwd+sgd"
+  std::string dtype;  ///< "fp32", "tf32", "fp16", "bf16", "int8"
+  std::variant<GemmShape, VectorShape, EmbeddingShape> shape;
+};
+
+/// "gemm", "elementwise_norm_softmax" or "embedding": which file the row goes to.
+std::string family_of(const OpCase& op_case);
+
+/// Bytes of one element; tf32 is stored as fp32.
+std::int64_t dtype_bytes(const std::string& dtype);
+
+/// Device memory that the operands take, and the useful floating-point operations (0 for copies).
+double operand_bytes(const OpCase& op_case);
+double flops(const OpCase& op_case);
+
+/// One line for people: "linear fwd bf16 1x4096x1024x1024 NT".
+std::string describe(const OpCase& op_case);
+
+/// Names of the columns that identify a row, in file order, and this case's values. `gpu` and `timing` complete them (see result_file.hpp).
+std::vector<std::string> shape_columns(const std::string& family);
+std::vector<std::string> shape_values(const OpCase& op_case);
+/// The `extra` column: what the shape columns cannot say ("pooling=32;alpha=1.05"). Empty where there is nothing.
+std::string extra_value(const OpCase& op_case);
+
+}  // namespace distsim::bench

@@ -1,0 +1,84 @@
+#include "mpi_bench/op/op_options.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include "base/csv.hpp"
+#include "base/spelling.hpp"
+
+namespace distsim::bench {
+namespace {
+
+std::string op_names() {
+  std::string names;
+  for (const MeasurableOp& op : measurable_ops()) names += (names.empty() ? "" : ",") + std::string(op.name);
+  return names;
+}
+
+void declare(CLI::App& app, OpBenchOptions& o, std::string& grid) {
+  app.add_option("--ops", o.ops, "Ops, separated by commas; all where not given: " + op_names())->delimiter(',');
+  app.add_option("--dtypes", o.dtypes, "Data types, separated by commas; all of each op where not given")->delimiter(',');
+  app.add_option("--grid", grid, "smoke (a few small shapes) or standard")->capture_default_str();
+  app.add_option("--out", o.out, "Folder of gemm.csv, elementwise_norm_softmax.csv, embedding.csv")->capture_default_str();
+  app.add_option("--relative-error", o.limits.relative_error, "Repeat until the median is known this well")->capture_default_str();
+  app.add_option("--min-repetitions", o.limits.min_repetitions, "At least")->capture_default_str();
+  app.add_option("--max-repetitions", o.limits.max_repetitions, "At most")->capture_default_str();
+  app.add_option("--max-seconds", o.limits.max_seconds, "Measured time of one shape, at most")->capture_default_str();
+  app.add_flag("--flush-l2", o.flush_l2, "Cold L2: overwrite it before every launch");
+  app.add_option("--device", o.device, "CUDA device")->capture_default_str();
+  app.add_option("--gpu", o.gpu, "Name for the gpu column; the driver's where not given");
+  app.add_flag("--list", o.list, "Print the grid and stop; needs no GPU");
+}
+
+Error out_of_range(const char* flag, double found, const char* expected) {
+  std::ostringstream text;
+  text << "found " << found << ", expected " << expected;
+  return {text.str(), flag, ""};
+}
+
+Result<void> check(const OpBenchOptions& o) {
+  const RepetitionLimits& l = o.limits;
+  if (!(l.relative_error > 0 && l.relative_error <= 1)) return out_of_range("--relative-error", l.relative_error, "above 0, at most 1");
+  if (l.min_repetitions < 3 || l.min_repetitions > 1'000'000) return out_of_range("--min-repetitions", l.min_repetitions, "3 .. 1000000");
+  if (l.max_repetitions < l.min_repetitions || l.max_repetitions > 1'000'000)
+    return out_of_range("--max-repetitions", l.max_repetitions, "--min-repetitions .. 1000000");
+  if (!(l.max_seconds > 0 && l.max_seconds <= 3600)) return out_of_range("--max-seconds", l.max_seconds, "above 0, at most 3600");
+  if (o.device < 0) return out_of_range("--device", o.device, "0 or more");
+  return {};
+}
+
+}  // namespace
+
+Result<OpBenchCommand> parse_op_bench(int argc, const char* const* argv) {
+  CLI::App app("Measures the latency of ops on one GPU over a grid of shapes. Started again, it goes on where it stopped.", "op_bench");
+  OpBenchOptions options;
+  std::string grid = "standard";
+  declare(app, options, grid);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::CallForHelp&) {
+    return OpBenchCommand{app.help(), {}};
+  } catch (const CLI::ParseError& error) {
+    return Error{error.what(), "", "see op_bench --help"};
+  }
+  if (grid != "smoke" && grid != "standard") return Error{"found '" + grid + "', expected smoke or standard", "--grid", spelling_hint(grid, {"smoke", "standard"})};
+  options.grid = grid == "smoke" ? GridSize::smoke : GridSize::standard;
+  TRY(check(options));
+  return OpBenchCommand{std::nullopt, std::move(options)};
+}
+
+std::string timing_name(bool flush_l2) { return flush_l2 ? "evt_median_cold_l2" : "cudagraph_median_warm_l2"; }
+
+std::string list_text(const std::vector<OpCase>& cases) {
+  std::string text = csv_line({"op", "pass", "dtype", "shape", "extra", "operand_bytes", "flops"});
+  for (const OpCase& c : cases) {
+    std::string shape;
+    for (const std::string& value : shape_values(c)) shape += (shape.empty() ? "" : "x") + value;
+    char bytes[32], work[32];
+    std::snprintf(bytes, sizeof bytes, "%.0f", operand_bytes(c));
+    std::snprintf(work, sizeof work, "%.0f", flops(c));
+    text += csv_line({c.op, c.pass, c.dtype, shape, extra_value(c), bytes, work});
+  }
+  return text;
+}
+
+}  // namespace distsim::bench

@@ -1,0 +1,44 @@
+// An op with its operands in place, ready to be launched again and again.
+#pragma once
+
+#include <cublas_v2.h>
+#include <cuda_runtime.h>
+
+#include <memory>
+
+#include "base/result.hpp"
+#include "mpi_bench/op/op_case.hpp"
+
+namespace distsim::bench {
+
+class PreparedOp {
+ public:
+  virtual ~PreparedOp() = default;
+  /// Asynchronous on `stream`; may be captured into a CUDA graph.
+  virtual Result<void> launch(cudaStream_t stream) = 0;
+};
+
+/// What ops share: a cuBLAS handle with a workspace of its own, as a CUDA graph wants it.
+class OpLibraries {
+ public:
+  static Result<std::unique_ptr<OpLibraries>> create();
+  ~OpLibraries();
+  OpLibraries(const OpLibraries&) = delete;
+  cublasHandle_t cublas() const { return cublas_; }
+  Result<void> bind(cudaStream_t stream) const;
+
+ private:
+  OpLibraries() = default;
+  cublasHandle_t cublas_ = nullptr;
+  void* workspace_ = nullptr;
+};
+
+/// Allocates and fills the operands. Errors: no memory, or an op or dtype that is not measured.
+Result<std::unique_ptr<PreparedOp>> prepare_op(const OpCase& op_case, const OpLibraries& libraries, cudaStream_t stream);
+
+Result<std::unique_ptr<PreparedOp>> prepare_gemm(const OpCase& op_case, const OpLibraries& libraries, cudaStream_t stream);
+Result<std::unique_ptr<PreparedOp>> prepare_vector(const OpCase& op_case, cudaStream_t stream);
+Result<std::unique_ptr<PreparedOp>> prepare_copy(const OpCase& op_case, cudaStream_t stream);
+Result<std::unique_ptr<PreparedOp>> prepare_embedding(const OpCase& op_case, cudaStream_t stream);
+
+}  // namespace distsim::bench
