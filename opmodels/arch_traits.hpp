@@ -14,7 +14,8 @@ struct Tile {
 
 /// How the matrix kernels of one architecture and one unit (tensor cores, or plain FMA lanes) behave.
 struct MatrixTraits {
-  double main_loop = 0.90;        ///< share of the sustained peak that the main loop of a very large tile would reach
+  double main_loop = 0.90;        ///< share of the sustained peak that the main loop of a very large tile would reach; above 1 for
+                                  ///< lanes that hold a higher clock than the tensor cores the sustained clock is stated for
   double half_tile = 8;           ///< tile intensity m n / (m + n) at which the main loop is at half of that; larger: big tiles matter more
   double wave_seconds = 1e-6;     ///< fill and drain of a wave: first loads, epilogue
   double operand_reuse = 2;       ///< loads from L2 that blocks share (multicast, L1): tiles are fed at this multiple of the L2 bandwidth
