@@ -1,0 +1,97 @@
+// Every system and device that ships: loads, is what its file name says, and holds the sanity rules that slips would break.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "shipped.hpp"
+
+namespace distsim {
+namespace {
+
+using test::read_device;
+using test::read_system;
+using test::shipped;
+
+class Device : public testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Shipped, Device, testing::ValuesIn(shipped("devices")), [](const auto& p) { return p.param; });
+
+TEST_P(Device, LoadsAndIsConsistent) {
+  const auto loaded = read_device(GetParam());
+  ASSERT_TRUE(loaded.ok()) << loaded.error().text();
+  const DeviceSpec& d = *loaded;
+  EXPECT_EQ(d.name, GetParam());
+  EXPECT_FALSE(d.source.empty());
+  // Half precision on tensor cores is at least as fast as fp32, fp8 twice as fast as fp16, bf16 equal to fp16.
+  const auto rate = [&d](const std::string& type) { return d.peak.contains(type) ? d.peak.at(type).value() : 0; };
+  EXPECT_TRUE(rate("fp16") == 0 || rate("fp16") >= rate("fp32"));
+  EXPECT_TRUE(rate("bf16") == 0 || rate("bf16") == rate("fp16"));
+  EXPECT_TRUE(rate("fp8") == 0 || std::abs(rate("fp8") / rate("fp16") - 2) < 0.05);
+  EXPECT_EQ(d.peak.contains("tf32"), d.compute_capability >= 80);
+  EXPECT_EQ(d.peak.contains("fp8"), d.compute_capability >= 89);
+  // fp32 rate = SMs x lanes x 2 x boost, 128 lanes but for 64 on GP100, V100, T4, A100 and A30. H20's vector rate is not cut.
+  const bool narrow = d.compute_capability == 60 || d.compute_capability == 70 || d.compute_capability == 75 || d.compute_capability == 80;
+  const double lanes = narrow ? 64 : 128;
+  const double fp32 = static_cast<double>(d.sm_count) * lanes * 2 * d.clock.boost.value();
+  EXPECT_NEAR(d.peak.at("vector_fp32").value() / fp32, 1.0, 0.13) << "expected about " << fp32 / 1e12 << " TFLOP/s";
+}
+
+class System : public testing::TestWithParam<std::string> {};
+INSTANTIATE_TEST_SUITE_P(Shipped, System, testing::ValuesIn(shipped("systems")), [](const auto& p) { return p.param; });
+
+TEST_P(System, LoadsAndItsDeviceExists) {
+  const auto loaded = read_system(GetParam());
+  ASSERT_TRUE(loaded.ok()) << loaded.error().text();
+  EXPECT_EQ(loaded->name, GetParam());
+  EXPECT_FALSE(loaded->description.empty());
+  EXPECT_FALSE(loaded->source.empty());
+  const auto device = read_device(loaded->device);
+  ASSERT_TRUE(device.ok()) << device.error().text();
+}
+
+TEST_P(System, BandwidthsArePerDirection) {
+  const ClusterSpec s = read_system(GetParam()).value();
+  // Per direction, an NVLink carries 20 (P100), 25 (V100 to H100) or 50 GB/s (B200); a port at most 50 GB/s; a gen3/4/5 x16 link less than 16/32/64.
+  if (s.gpu_links.kind != IntraNode::pcie) {
+    EXPECT_TRUE((std::set<double>{20e9, 25e9, 50e9}.contains(s.gpu_links.bandwidth_per_link.value())));
+  }
+  EXPECT_LE(s.nic.bandwidth.value(), 50e9);
+  EXPECT_LT(s.pcie.bandwidth.value(), s.pcie.generation == 3 ? 16e9 : s.pcie.generation == 4 ? 32e9 : 64e9);
+}
+
+TEST(Names, AliasesAreUniqueAndNotNames) {
+  std::set<std::string> seen;
+  for (const auto& n : shipped("devices")) EXPECT_TRUE(seen.insert(n).second);
+  for (const auto& n : shipped("devices")) {
+    const DeviceSpec d = read_device(n).value();
+    for (const auto& alias : d.aliases) EXPECT_TRUE(seen.insert(alias).second) << n << ": " << alias;
+  }
+  for (const auto& n : shipped("systems")) {
+    EXPECT_TRUE(seen.insert(n).second) << n;
+    const ClusterSpec c = read_system(n).value();
+    for (const auto& alias : c.aliases) EXPECT_TRUE(seen.insert(alias).second) << n << ": " << alias;
+  }
+}
+
+TEST(Names, EverySystemOfTheCasesShips) {
+  const std::string cases = test::shared_data("iteration_times/core_visible.csv");
+  if (cases.empty()) GTEST_SKIP() << "the shared measurements are not at hand";
+  std::ifstream in(cases);
+  std::string line;
+  std::getline(in, line);
+  std::set<std::string> ids;
+  while (std::getline(in, line)) {
+    std::istringstream cells(line);
+    std::string cell;
+    for (int i = 0; i < 4; ++i) std::getline(cells, cell, ',');  // case_id, model_id, framework_id, system_id
+    ids.insert(cell);
+  }
+  ASSERT_GE(ids.size(), 10u);
+  const auto names = shipped("systems");
+  for (const auto& id : ids) EXPECT_TRUE(std::binary_search(names.begin(), names.end(), id)) << id;
+}
+
+}  // namespace
+}  // namespace distsim

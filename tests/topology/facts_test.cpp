@@ -1,0 +1,214 @@
+// Facts of groups against hand-computed figures.
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <numeric>
+
+#include "shipped.hpp"
+
+namespace distsim {
+namespace {
+
+using test::all_ranks;
+using test::build_system;
+using Ranks = std::vector<std::uint32_t>;
+
+TEST(Facts, OneDgxA100) {
+  const Topology t = build_system("dgx_a100_80gb", 1);
+  const GroupFacts f = t.facts(all_ranks(t));
+  EXPECT_EQ(f.ranks, 8u);
+  EXPECT_EQ(f.nodes, 1u);
+  EXPECT_EQ(f.min_per_node, 8u);
+  EXPECT_EQ(f.compute_capability, 80);
+  EXPECT_EQ(f.intra, IntraNode::nvswitch);
+  EXPECT_DOUBLE_EQ(f.intra_bandwidth.value(), 300e9);
+  EXPECT_DOUBLE_EQ(f.intra_ring_bandwidth.value(), 300e9);
+  EXPECT_EQ(f.intra_latency, Duration::nanoseconds(700));
+  EXPECT_EQ(f.inter_latency, Duration());
+  EXPECT_FALSE(f.multicast);
+  EXPECT_EQ(f.bottleneck, "NVLink 25 GB/s x 12");
+}
+
+TEST(Facts, FourDgxA100) {
+  const Topology t = build_system("dgx_a100_80gb", 4);
+  const GroupFacts f = t.facts(all_ranks(t));
+  EXPECT_EQ(f.nodes, 4u);
+  EXPECT_DOUBLE_EQ(f.nics_per_node, 8);
+  EXPECT_DOUBLE_EQ(f.nic_bandwidth.value(), 24e9);    // 200 Gb/s = 25 GB/s, x 0.96
+  EXPECT_DOUBLE_EQ(f.node_bandwidth.value(), 192e9);
+  EXPECT_EQ(f.inter_latency, Duration::microseconds(2));
+  EXPECT_EQ(f.transport, "infiniband");
+  EXPECT_TRUE(f.gpu_direct);
+  EXPECT_EQ(f.bottleneck, "NIC 25 GB/s x 8");
+}
+
+TEST(Facts, CubeMeshRings) {
+  const Topology t = build_system("dgx1_v100_16gb", 1);
+  const auto ring = [&t](const Ranks& members) { return t.facts(members).intra_ring_bandwidth.value() / 25e9; };
+  EXPECT_EQ(ring({0, 1, 2, 3, 4, 5, 6, 7}), 6);  // three cycles both ways use all six links of each GPU
+  EXPECT_EQ(ring({0, 1, 2, 3}), 4);              // 9 links: two cycles of 4
+  EXPECT_EQ(ring({0, 1}), 1);
+  EXPECT_EQ(ring({0, 3}), 2);
+  EXPECT_EQ(ring({0, 1, 5}), 1);                 // a chain: one walk there and back
+  const GroupFacts f = t.facts(Ranks{0, 1, 2, 3, 4, 5, 6, 7});
+  EXPECT_DOUBLE_EQ(f.intra_bandwidth.value(), 150e9);
+  EXPECT_EQ(f.intra_latency, Duration::nanoseconds(1400));  // worst pair forwards once
+  EXPECT_EQ(f.bottleneck, "NVLink 25 GB/s x 6");
+}
+
+TEST(Facts, CubeMeshCornersWithoutALinkUsePcie) {
+  const GroupFacts f = build_system("dgx1_v100_16gb", 1).facts(Ranks{0, 6});
+  EXPECT_EQ(f.intra, IntraNode::pcie);
+  EXPECT_DOUBLE_EQ(f.intra_ring_bandwidth.value(), 6e9);
+  EXPECT_EQ(f.bottleneck, "CPU interconnect 6 GB/s");
+}
+
+TEST(Facts, FullMesh) {
+  const Topology t = build_system("abci_v", 1);
+  EXPECT_DOUBLE_EQ(t.facts(Ranks{0, 1, 2, 3}).intra_ring_bandwidth.value(), 150e9);
+  EXPECT_DOUBLE_EQ(t.facts(Ranks{0, 2}).intra_ring_bandwidth.value(), 50e9);
+}
+
+TEST(Facts, PcieSharesUplinksAndSockets) {
+  const Topology t = build_system("pcie_rtx6000d", 1);  // pairs on switches, 52 GB/s links, 22 GB/s between sockets
+  EXPECT_DOUBLE_EQ(t.facts(Ranks{0, 1}).intra_bandwidth.value(), 52e9);
+  // 0..3, one socket: each pair sends 2 x 2/3 of its traffic up one link: 52 / (4/3) = 39.
+  EXPECT_DOUBLE_EQ(t.facts(Ranks{0, 1, 2, 3}).intra_bandwidth.value(), 39e9);
+  EXPECT_DOUBLE_EQ(t.facts(Ranks{0, 1, 2, 3}).intra_ring_bandwidth.value(), 52e9);
+  // All eight: 4 GPUs a socket send 4/7 across: 22 / (16/7) = 9.625.
+  EXPECT_DOUBLE_EQ(t.facts(all_ranks(t)).intra_bandwidth.value(), 9.625e9);
+  EXPECT_DOUBLE_EQ(t.facts(all_ranks(t)).intra_ring_bandwidth.value(), 22e9);
+}
+
+TEST(Facts, NicsByAffinity) {
+  const Topology t = build_system("abci_a", 4);  // 8 GPUs, 4 NICs, one beside each pair
+  const GroupFacts rail = t.facts(Ranks{0, 8, 16, 24});
+  EXPECT_EQ(rail.max_per_node, 1u);
+  EXPECT_EQ(rail.intra, IntraNode::none);
+  EXPECT_DOUBLE_EQ(rail.nics_per_node, 1);
+  EXPECT_DOUBLE_EQ(rail.node_bandwidth.value(), 24e9);
+  EXPECT_DOUBLE_EQ(t.facts(Ranks{0, 8, 16, 24}, Siblings::active).nics_per_node, 0.5);  // GPU 1's rail uses the same NIC
+  EXPECT_DOUBLE_EQ(t.facts(Ranks{0, 1, 8, 9}).nics_per_node, 1);
+  EXPECT_DOUBLE_EQ(t.facts(Ranks{0, 2, 8, 10}).nics_per_node, 2);
+  EXPECT_DOUBLE_EQ(t.facts(all_ranks(t)).nics_per_node, 4);
+  EXPECT_DOUBLE_EQ(t.facts(all_ranks(t), Siblings::active).nics_per_node, 4);
+}
+
+TEST(Facts, OneGpuCannotFeedMoreThanItsPcieLink) {
+  const Topology t = build_system("p5_h100", 2);  // 4 ports of 12.5 GB/s beside each GPU, x 0.94
+  const GroupFacts f = t.facts(Ranks{0, 8});
+  EXPECT_DOUBLE_EQ(f.nics_per_node, 4);
+  EXPECT_DOUBLE_EQ(f.node_bandwidth.value(), 47e9);
+  ClusterSpec s = t.spec();
+  s.pcie.bandwidth = BytesPerSecond(26e9);
+  EXPECT_DOUBLE_EQ(Topology::build(s, 90)->facts(Ranks{0, 8}).node_bandwidth.value(), 26e9);
+}
+
+TEST(Facts, OneNicPerNodeServesAllGpus) {
+  const Topology t = build_system("v100_sxm2_16gb_8x_1edr", 4);
+  EXPECT_DOUBLE_EQ(t.facts(all_ranks(t)).node_bandwidth.value(), 12e9);
+  EXPECT_DOUBLE_EQ(t.facts(Ranks{7, 15}).nics_per_node, 1);
+  EXPECT_DOUBLE_EQ(t.facts(Ranks{7, 15}, Siblings::active).nics_per_node, 0.125);
+}
+
+TEST(Facts, UnevenNodesCountTheSmallest) {
+  const Topology t = build_system("dgx_a100_80gb", 2);
+  const GroupFacts f = t.facts(Ranks{0, 1, 2, 3, 4, 5, 6, 7, 8, 9});
+  EXPECT_EQ(f.min_per_node, 2u);
+  EXPECT_EQ(f.max_per_node, 8u);
+  EXPECT_DOUBLE_EQ(f.nics_per_node, 2);
+  EXPECT_DOUBLE_EQ(f.node_bandwidth.value(), 48e9);
+}
+
+TEST(Facts, OversubscriptionCountsOnlyAcrossLeaves) {
+  ClusterSpec s = test::read_system("dgx_a100_80gb").value();
+  s.nodes = 8;
+  s.fabric.kind = FabricKind::fat_tree;
+  s.fabric.nodes_per_leaf = 4;
+  s.fabric.oversubscription = 3;
+  const Topology t = Topology::build(s, 80).value();
+  Ranks leaf(32), both(64);
+  std::iota(leaf.begin(), leaf.end(), 0u);
+  std::iota(both.begin(), both.end(), 0u);
+  EXPECT_DOUBLE_EQ(t.facts(leaf).node_bandwidth.value(), 192e9);
+  EXPECT_EQ(t.facts(leaf).inter_latency, Duration::nanoseconds(2000));
+  EXPECT_DOUBLE_EQ(t.facts(both).node_bandwidth.value(), 64e9);
+  EXPECT_EQ(t.facts(both).inter_latency, Duration::nanoseconds(2600));  // leaf, spine, leaf
+  EXPECT_EQ(t.facts(both).bottleneck, "NIC 25 GB/s x 8, leaf uplinks oversubscribed 3:1");
+}
+
+TEST(Facts, Nvl72CountsDomains) {
+  const Topology t = build_system("gb200_nvl72", 36);
+  Ranks rack(72);
+  std::iota(rack.begin(), rack.end(), 0u);
+  const GroupFacts one = t.facts(rack);
+  EXPECT_EQ(one.nodes, 1u);
+  EXPECT_EQ(one.max_per_node, 72u);
+  EXPECT_DOUBLE_EQ(one.intra_bandwidth.value(), 900e9);
+  EXPECT_TRUE(one.multicast);
+  const GroupFacts two = t.facts(all_ranks(t));
+  EXPECT_EQ(two.nodes, 2u);
+  EXPECT_DOUBLE_EQ(two.nics_per_node, 72);
+  EXPECT_DOUBLE_EQ(two.node_bandwidth.value(), 72 * 48e9);
+}
+
+TEST(Facts, OneRank) {
+  const GroupFacts f = build_system("dgx_a100_80gb", 4).facts(Ranks{9});
+  EXPECT_EQ(f.ranks, 1u);
+  EXPECT_EQ(f.intra, IntraNode::none);
+  EXPECT_EQ(f.bottleneck, "none");
+}
+
+TEST(Facts, KeysAreEqualForAlikeGroupsOnly) {
+  const Topology t = build_system("dgx_a100_80gb", 4);
+  EXPECT_EQ(t.facts(Ranks{0, 8}).key(), t.facts(Ranks{3, 27}).key());
+  EXPECT_NE(t.facts(Ranks{0, 8}).key(), t.facts(Ranks{0, 1}).key());
+  EXPECT_NE(t.facts(Ranks{0, 8}).key(), t.facts(Ranks{0, 8, 16}).key());
+  const Topology a = build_system("abci_a", 4);
+  EXPECT_NE(a.facts(Ranks{0, 8}).key(), a.facts(Ranks{0, 8}, Siblings::active).key());
+}
+
+TEST(Facts, MoreMembersNeverHaveFewerNics) {
+  for (const std::string& name : test::shipped("systems")) {
+    if (test::read_system(name)->nic.count == 0) continue;
+    const Topology t = build_system(name, 2);
+    double before = 0;
+    for (std::uint32_t n = 1; n <= t.gpus_per_node(); ++n) {
+      Ranks members;
+      for (std::uint32_t g = 0; g < n; ++g) members.push_back(g);
+      const GroupFacts f = t.facts(members);
+      EXPECT_GE(f.nics_per_node, before) << name << " " << n;
+      EXPECT_GT(f.node_bandwidth.value(), 0) << name;
+      before = f.nics_per_node;
+    }
+    EXPECT_DOUBLE_EQ(before, static_cast<double>(t.spec().nic.count)) << name << ": a whole node uses all its ports";
+  }
+}
+
+TEST(Facts, LargeClustersStayCheap) {
+  using Clock = std::chrono::steady_clock;
+  const auto start = Clock::now();
+  const Topology t = build_system("dgx_a100_80gb", 12'500);
+  const Ranks members = all_ranks(t);
+  const auto built = Clock::now();
+  const GroupFacts f = t.facts(members);
+  const auto done = Clock::now();
+  EXPECT_EQ(f.ranks, 100'000u);
+  EXPECT_EQ(f.nodes, 12'500u);
+  EXPECT_EQ(f.inter_latency, Duration::nanoseconds(2000 + 4 * 300));
+  using Us = std::chrono::duration<double, std::micro>;
+  RecordProperty("read_and_build_us", std::to_string(Us(built - start).count()));
+  std::printf("read, build and list ranks %.0f us, facts of 100,000 members %.0f us\n", Us(built - start).count(), Us(done - built).count());
+  EXPECT_EQ(t.dump().size(), build_system("dgx_a100_80gb", 12'500).dump().size());
+}
+
+TEST(Dump, IsTheSameOnEveryRunAndNamesTheLevels) {
+  const std::string dump = build_system("dgx_a100_80gb", 40).dump();
+  EXPECT_EQ(dump, build_system("dgx_a100_80gb", 40).dump());
+  EXPECT_NE(dump.find("dgx_a100_80gb: 40 nodes x 8 a100_sxm4_80gb"), std::string::npos) << dump;
+  EXPECT_NE(dump.find("GPU 0 - NVSwitch 0: NVLink x2, 50 GB/s per direction"), std::string::npos) << dump;
+  EXPECT_NE(dump.find("fabric: rail_optimized, 16 leaves"), std::string::npos) << dump;
+}
+
+}  // namespace
+}  // namespace distsim

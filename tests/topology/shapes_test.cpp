@@ -1,0 +1,251 @@
+// Degrees, bisections and refusals of each shape against closed forms.
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "shipped.hpp"
+#include "topology/node_graph.hpp"
+#include "topology/pcie_tree.hpp"
+#include "topology/shape.hpp"
+
+namespace distsim {
+namespace {
+
+using test::build_system;
+using test::read_system;
+
+NodeGraph node_of(const ClusterSpec& spec) {
+  NodeGraph graph;
+  for (std::uint32_t g = 0; g < spec.gpus_per_node; ++g) graph.add(DeviceKind::gpu, g);
+  node_shape(spec.gpu_links.kind).connect(spec, graph);
+  add_pcie_tree(spec, graph);
+  return graph;
+}
+
+std::uint32_t nvlinks_of(const NodeGraph& graph, DeviceKind kind, std::uint32_t index) {
+  std::uint32_t n = 0;
+  for (const LinkId l : graph.links_of(graph.find(kind, index))) {
+    if (graph.links()[l].kind == LinkKind::nvlink) n += graph.links()[l].count;
+  }
+  return n;
+}
+
+/// Largest flow over NVLinks from the first half of the GPUs to the rest, by Ford-Fulkerson on unit links: an oracle that knows nothing of shapes.
+std::uint32_t max_flow_between_halves(const NodeGraph& graph) {
+  const std::uint32_t n = static_cast<std::uint32_t>(graph.devices().size()), source = n, sink = n + 1, gpus = graph.count(DeviceKind::gpu);
+  std::map<std::pair<std::uint32_t, std::uint32_t>, int> room;
+  std::vector<std::vector<std::uint32_t>> next(n + 2);
+  const auto join = [&](std::uint32_t a, std::uint32_t b, int ab, int ba) {
+    if (!room.contains({a, b})) { next[a].push_back(b); next[b].push_back(a); }
+    room[{a, b}] += ab;
+    room[{b, a}] += ba;
+  };
+  for (const NodeLink& l : graph.links()) {
+    if (l.kind == LinkKind::nvlink) join(l.a.value(), l.b.value(), static_cast<int>(l.count), static_cast<int>(l.count));
+  }
+  for (std::uint32_t g = 0; g < gpus; ++g) {
+    const std::uint32_t gpu = graph.find(DeviceKind::gpu, g).value();
+    if (g < gpus / 2) join(source, gpu, 1 << 20, 0);
+    else join(gpu, sink, 1 << 20, 0);
+  }
+  std::uint32_t flow = 0;
+  for (;;) {
+    std::vector<std::uint32_t> from(n + 2, ~0u), queue{source};
+    from[source] = source;
+    for (std::size_t i = 0; i < queue.size(); ++i) {
+      for (const std::uint32_t v : next[queue[i]]) {
+        if (from[v] != ~0u || room[{queue[i], v}] <= 0) continue;
+        from[v] = queue[i];
+        queue.push_back(v);
+      }
+    }
+    if (from[sink] == ~0u) return flow;
+    for (std::uint32_t v = sink; v != source; v = from[v]) { --room[{from[v], v}]; ++room[{v, from[v]}]; }
+    ++flow;
+  }
+}
+
+TEST(NvSwitch, DgxA100IsAStarOfTwelveLinksOverSixSwitches) {
+  const NodeGraph g = node_of(read_system("dgx_a100_80gb").value());
+  ASSERT_EQ(g.count(DeviceKind::gpu), 8u);
+  ASSERT_EQ(g.count(DeviceKind::nvswitch), 6u);
+  for (std::uint32_t i = 0; i < 8; ++i) EXPECT_EQ(nvlinks_of(g, DeviceKind::gpu, i), 12u);
+  for (std::uint32_t i = 0; i < 6; ++i) EXPECT_EQ(nvlinks_of(g, DeviceKind::nvswitch, i), 16u);  // 8 GPUs x 2 links
+  // 4 GPUs x 12 links x 25 GB/s = 1.2 TB/s per direction.
+  EXPECT_DOUBLE_EQ(build_system("dgx_a100_80gb", 1).node_bisection().value(), 1.2e12);
+}
+
+TEST(NvSwitch, UnevenLinksSpreadOverH100Switches) {
+  const NodeGraph g = node_of(read_system("dgx_h100").value());
+  ASSERT_EQ(g.count(DeviceKind::nvswitch), 4u);
+  // 18 links over 4 switches: 5 + 5 + 4 + 4; a switch sees 8 GPUs.
+  EXPECT_EQ(nvlinks_of(g, DeviceKind::nvswitch, 0), 40u);
+  EXPECT_EQ(nvlinks_of(g, DeviceKind::nvswitch, 3), 32u);
+  for (std::uint32_t i = 0; i < 8; ++i) EXPECT_EQ(nvlinks_of(g, DeviceKind::gpu, i), 18u);
+  EXPECT_DOUBLE_EQ(build_system("dgx_h100", 1).node_bisection().value(), 4 * 450e9);
+}
+
+TEST(NvSwitch, Dgx2HasTwoBoardsWithNonBlockingTrunks) {
+  const NodeGraph g = node_of(read_system("dgx2_v100_32gb").value());
+  ASSERT_EQ(g.count(DeviceKind::nvswitch), 12u);
+  for (std::uint32_t i = 0; i < 12; ++i) EXPECT_EQ(nvlinks_of(g, DeviceKind::nvswitch, i), 16u);  // 8 GPUs + 8 to the twin
+  EXPECT_EQ(max_flow_between_halves(g), 48u);  // 6 pairs of switches x 8 links
+  EXPECT_DOUBLE_EQ(build_system("dgx2_v100_32gb", 1).node_bisection().value(), 48 * 25e9);
+}
+
+TEST(CubeMesh, Dgx1LinksAndBisection) {
+  const NodeGraph g = node_of(read_system("dgx1_v100_16gb").value());
+  for (std::uint32_t i = 0; i < 8; ++i) EXPECT_EQ(nvlinks_of(g, DeviceKind::gpu, i), 6u) << i;
+  const auto links = [&g](std::uint32_t a, std::uint32_t b) { return g.link_count(g.find(DeviceKind::gpu, a), g.find(DeviceKind::gpu, b), LinkKind::nvlink); };
+  EXPECT_EQ(links(0, 3), 2u);
+  EXPECT_EQ(links(0, 1), 1u);
+  EXPECT_EQ(links(0, 4), 2u);
+  EXPECT_EQ(links(3, 7), 1u);
+  EXPECT_EQ(links(0, 5), 0u);
+  // Between the quads: 0-4 and 1-5 double, 2-6 and 3-7 single: 6 links x 25 GB/s.
+  EXPECT_DOUBLE_EQ(build_system("dgx1_v100_16gb", 1).node_bisection().value(), 150e9);
+}
+
+TEST(CubeMesh, P100HasSingleLinks) {
+  const NodeGraph g = node_of(read_system("dgx1_p100").value());
+  for (std::uint32_t i = 0; i < 8; ++i) EXPECT_EQ(nvlinks_of(g, DeviceKind::gpu, i), 4u) << i;
+  EXPECT_DOUBLE_EQ(build_system("dgx1_p100", 1).node_bisection().value(), 4 * 20e9);
+}
+
+TEST(FullMesh, TwoLinksToEachPeer) {
+  const NodeGraph g = node_of(read_system("abci_v").value());
+  for (std::uint32_t i = 0; i < 4; ++i) EXPECT_EQ(nvlinks_of(g, DeviceKind::gpu, i), 6u);
+  EXPECT_DOUBLE_EQ(build_system("abci_v", 1).node_bisection().value(), 2 * 2 * 2 * 25e9);  // 2 x 2 pairs, 2 links each
+}
+
+TEST(Domain, Nvl72IsOneStarOf72) {
+  // 36 GPUs x 900 GB/s.
+  EXPECT_DOUBLE_EQ(build_system("gb200_nvl72", 18).node_bisection().value(), 36 * 900e9);
+}
+
+TEST(Pcie, BisectionIsTheLinkBetweenSockets) {
+  EXPECT_DOUBLE_EQ(build_system("pcie_rtx4090", 1).node_bisection().value(), 16e9);
+}
+
+TEST(Bisection, EqualsMaxFlowForEveryShippedNode) {
+  for (const std::string& name : test::shipped("systems")) {
+    const ClusterSpec spec = read_system(name).value();
+    if (spec.gpu_links.kind == IntraNode::pcie || spec.gpu_links.domain_nodes > 1) continue;  // other closed forms, above
+    const double links = max_flow_between_halves(node_of(spec));
+    EXPECT_DOUBLE_EQ(build_system(name, 1).node_bisection().value(), links * spec.gpu_links.bandwidth_per_link.value()) << name;
+  }
+}
+
+TEST(Fabric, FatTreeBisectionAndOversubscription) {
+  ClusterSpec s = read_system("dgx_a100_80gb").value();
+  s.fabric.kind = FabricKind::fat_tree;
+  s.fabric.nodes_per_leaf = 4;
+  s.fabric.oversubscription = 2;
+  s.nodes = 4;
+  EXPECT_DOUBLE_EQ(Topology::build(s, 80)->fabric_bisection().value(), 2 * 200e9);      // one leaf: oversubscription plays no part
+  s.nodes = 16;
+  EXPECT_DOUBLE_EQ(Topology::build(s, 80)->fabric_bisection().value(), 8 * 200e9 / 2);  // 16 / 2 x 8 ports x 25 GB/s / 2
+  s.fabric.oversubscription = 1;
+  EXPECT_DOUBLE_EQ(Topology::build(s, 80)->fabric_bisection().value(), 8 * 200e9);
+}
+
+TEST(Fabric, RailOptimisedBisection) {
+  EXPECT_DOUBLE_EQ(build_system("dgx_h100", 128).fabric_bisection().value(), 64 * 8 * 50e9);
+}
+
+TEST(Registry, EveryShapeHasANameAndASentence) {
+  const auto shapes = topology_registry();
+  EXPECT_EQ(shapes.size(), 8u);
+  for (const auto& s : shapes) {
+    EXPECT_FALSE(s.name.empty());
+    EXPECT_EQ(s.sentence.back(), '.') << s.name;
+  }
+}
+
+std::string refusal(ClusterSpec s) {
+  const auto built = Topology::build(s, 70);
+  return built.ok() ? "" : built.error().text();
+}
+
+TEST(Refusals, ShapesThatCannotBe) {
+  ClusterSpec cube = read_system("dgx1_v100_16gb").value();
+  cube.gpus_per_node = 5;
+  EXPECT_NE(refusal(cube).find("cluster.gpus_per_node: found 5, expected 8 for hybrid_cube_mesh"), std::string::npos) << refusal(cube);
+  cube.gpus_per_node = 17;
+  EXPECT_NE(refusal(cube), "");
+  cube.gpus_per_node = 4;
+  EXPECT_EQ(refusal(cube), "");
+
+  ClusterSpec star = read_system("dgx_a100_80gb").value();
+  star.gpu_links.switches = 0;
+  EXPECT_NE(refusal(star).find("gpu_links.switches: found 0"), std::string::npos);
+  star.gpu_links.switches = 13;
+  EXPECT_NE(refusal(star).find("found 13, expected at most links_per_gpu (12)"), std::string::npos);
+
+  ClusterSpec mesh = read_system("abci_v").value();
+  mesh.gpus_per_node = 5;
+  EXPECT_NE(refusal(mesh).find("links_per_gpu: found 6, expected a multiple of 4"), std::string::npos);
+  mesh.gpus_per_node = 4;
+  mesh.gpu_links.domain_nodes = 2;
+  EXPECT_NE(refusal(mesh).find("domain_nodes"), std::string::npos);
+
+  ClusterSpec none = read_system("abci_v").value();
+  none.gpu_links.kind = IntraNode::none;
+  EXPECT_NE(refusal(none).find("found 4, expected 1"), std::string::npos);
+}
+
+TEST(Refusals, ClustersThatCannotBe) {
+  ClusterSpec s = read_system("dgx_a100_80gb").value();
+  s.nodes = 0;
+  EXPECT_NE(refusal(s).find("cluster.nodes: found 0"), std::string::npos);
+  s.nodes = (1 << 21) + 1;  // 2^24 + 8 GPUs
+  EXPECT_NE(refusal(s).find("16777216 GPUs"), std::string::npos);
+  s.nodes = 2;
+  s.nic.count = 0;
+  EXPECT_NE(refusal(s).find("nic.count: found 0, expected at least 1 to join 2 nodes"), std::string::npos);
+  s.nic.count = 8;
+  s.fabric.kind = FabricKind::single_switch;
+  s.fabric.oversubscription = 2;
+  EXPECT_NE(refusal(s).find("oversubscription: found 2, expected 1"), std::string::npos);
+}
+
+/// The first line of what the schema says about a system file with one line changed.
+std::string schema_refusal(const std::string& key, const std::string& value) {
+  ConfigNode node = parse_yaml_file(test::config("systems/dgx_a100_80gb.yaml")).value();
+  if (!set_config_path(node, key, value)) return "path";
+  const auto read = cluster_schema().read(node);
+  return read.ok() ? "" : read.error().text();
+}
+
+TEST(Refusals, SchemaRanges) {
+  EXPECT_EQ(schema_refusal("nodes", "1000000"), "");
+  EXPECT_NE(schema_refusal("nodes", "0").find("cluster.nodes: found '0', expected"), std::string::npos) << schema_refusal("nodes", "0");
+  EXPECT_NE(schema_refusal("nodes", "4e9").find("cluster.nodes"), std::string::npos);
+  EXPECT_NE(schema_refusal("gpus_per_node", "1025").find("cluster.gpus_per_node"), std::string::npos);
+  EXPECT_NE(schema_refusal("gpus_per_node", "-8").find("cluster.gpus_per_node"), std::string::npos);
+  EXPECT_NE(schema_refusal("nic.bandwidth", "25").find("nic.bandwidth"), std::string::npos);  // no unit
+  EXPECT_NE(schema_refusal("nic.bandwidth", "nan GB/s").find("nic.bandwidth"), std::string::npos);
+  EXPECT_NE(schema_refusal("nic.bandwidth", "0 GB/s").find("nic.bandwidth"), std::string::npos);
+  EXPECT_NE(schema_refusal("gpu_links.kind", "nvswich").find("did you mean 'nvswitch'?"), std::string::npos);
+  EXPECT_NE(schema_refusal("gpu_links.links_per_gpu", "0").find("links_per_gpu: found 0"), std::string::npos);
+  EXPECT_NE(schema_refusal("fabric.oversubscription", "0.5").find("fabric.oversubscription"), std::string::npos);
+  EXPECT_NE(schema_refusal("fabric.oversubscripton", "2").find("did you mean 'oversubscription'?"), std::string::npos);
+}
+
+TEST(Refusals, DeviceRules) {
+  const auto refuse = [](const std::string& key, const std::string& value) -> std::string {
+    ConfigNode node = parse_yaml_file(test::config("devices/a100_sxm4_80gb.yaml")).value();
+    if (!set_config_path(node, key, value)) return "path";
+    const auto read = device_schema().read(node);
+    return read.ok() ? "" : read.error().text();
+  };
+  EXPECT_EQ(refuse("clock.sustained", "1410 MHz"), "");
+  EXPECT_NE(refuse("clock.sustained", "1500 MHz").find("sustained: found 1.5 GHz, expected at most boost"), std::string::npos);
+  EXPECT_NE(refuse("peak.fp61", "1 TFLOP/s").find("did you mean 'fp64'?"), std::string::npos) << refuse("peak.fp61", "1 TFLOP/s");
+  EXPECT_NE(refuse("hbm.capacity", "80").find("hbm.capacity"), std::string::npos);
+  EXPECT_NE(refuse("l2.bandwidth", "1 TB/s").find("l2.bandwidth"), std::string::npos);
+  EXPECT_NE(refuse("reserved_memory", "100 GB").find("reserved_memory"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace distsim
