@@ -29,7 +29,8 @@ Result<IrregularTimeline> evaluate_irregular(const IrregularProgram& program);
 /// first. Empty where it can.
 std::vector<StepId> find_deadlock(const IrregularProgram& program);
 
-/// Order-independent fingerprint of a step's times; a timeline's digest is their sum.
+/// Order-independent fingerprint of a step's times; a timeline's digest is their sum and a word for their number.
 std::uint64_t fingerprint_of(StepId step, const StepTimes& times);
+std::uint64_t fingerprint_of(const IdVector<StepId, StepTimes>& times);
 
 }  // namespace distsim
