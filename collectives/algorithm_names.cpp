@@ -1,4 +1,5 @@
 #include "collectives/algorithms.hpp"
+#include "collectives/nccl_constants.hpp"
 
 namespace distsim::collectives {
 
@@ -22,6 +23,11 @@ std::string_view name_of(Protocol protocol) {
     case Protocol::simple: return "Simple";
   }
   return "?";
+}
+
+double ramp_us(const Channels& c, Protocol protocol) {
+  const auto g = static_cast<std::size_t>(c.generation);
+  return (protocol == Protocol::ll ? kRampLl : kRampBulk)[g] * (c.nodes > 1 ? kRampAcrossNodes : 1.0) * (c.nvlink || c.nodes > 1 ? 1.0 : 0.0);
 }
 
 bool allows_ll128(const Channels& c) { return (c.nvlink || c.per_node == 1) && c.gpu_direct; }

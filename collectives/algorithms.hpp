@@ -5,7 +5,6 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -22,16 +21,16 @@ std::string_view name_of(Algorithm algorithm);
 std::string_view name_of(Protocol protocol);
 
 /// One algorithm with one protocol on one group. `bytes` is the size column of nccl-tests.
-///   time_us(bytes) = latency_us + late_us [from late_from bytes on] + bytes / (1000 * gbps * correction(bytes))
-/// latency_us >= 0, gbps > 0; time grows with bytes by construction.
+///   wire(bytes)    = bytes / (1000 * gbps * correction(bytes))
+///   time_us(bytes) = latency_us + wire + ramp_us * min(1, (wire / ramp_us)^0.35)
+/// The last term is the pipeline's fill. latency_us >= 0, gbps > 0, ramp_us >= 0; time grows with bytes by construction.
 struct Candidate {
   Algorithm algorithm = Algorithm::ring;
   Protocol protocol = Protocol::simple;
   double latency_us = 0;
   double gbps = 1;                 ///< algorithm bandwidth of an endless message, GB/s of the size column
   bool tree_corrected = false;     ///< NCCL's tree correction by size applies
-  double late_from = std::numeric_limits<double>::infinity();
-  double late_us = 0;
+  double ramp_us = 0;              ///< fill and drain of a long message's pipeline
   std::uint32_t steps = 1;         ///< dependent hops of the first byte
   std::string_view limit{};        ///< what bounds gbps, in words
 };
@@ -47,6 +46,8 @@ void add_nvls_tree(CollectiveKind kind, const Channels& channels, std::vector<Ca
 void add_exchange(CollectiveKind kind, const Channels& channels, std::vector<Candidate>& out);
 void add_direct(CollectiveKind kind, const Channels& channels, std::vector<Candidate>& out);
 
+/// Ramp of rings, trees and NVLS.
+double ramp_us(const Channels& channels, Protocol protocol);
 /// LL128 needs NVLink (or a path that keeps 128-byte stores whole) and sm70.
 bool allows_ll128(const Channels& channels);
 

@@ -14,17 +14,19 @@ constexpr double kGridStep = 0.5;        // of log2(bytes): the model's bends be
 constexpr double kGridTop = 38;          // 256 GiB; beyond, the model alone with the last residual
 constexpr double kMeasuredSpread = 0.04; // run-to-run and node-to-node noise of a single curve
 constexpr double kGapSpread = 0.02;      // more for each factor of two away from a measured size
+constexpr double kModelShape = 0.7;      // what the model and a straight line weigh between two measured sizes
 constexpr double kToTenth = 1.28;        // standard deviations to the 10th and 90th percentile
 
-/// One curve's residual to its own model, piecewise linear in log2(bytes), constant outside.
+/// One curve's residual to its own model, constant outside its range. Between two sizes, a mix of the model's shape and a straight line in log-log.
 struct Residual {
-  std::vector<double> x, r;
+  std::vector<double> x, r, y;
   const Evidence* evidence;
 
   explicit Residual(const Evidence& e) : evidence(&e) {
     for (const CurvePoint& p : e.curve->points) {
       x.push_back(std::log2(p.bytes));
-      r.push_back(std::log(p.time_us / e.model(p.bytes)));
+      y.push_back(std::log(p.time_us));
+      r.push_back(y.back() - std::log(e.model(p.bytes)));
     }
   }
   double at(double t) const {
@@ -32,7 +34,9 @@ struct Residual {
     if (t >= x.back()) return r.back();
     const std::size_t i = static_cast<std::size_t>(std::upper_bound(x.begin(), x.end(), t) - x.begin());
     const double f = (t - x[i - 1]) / (x[i] - x[i - 1]);
-    return r[i - 1] + f * (r[i] - r[i - 1]);
+    const double bent = r[i - 1] + f * (r[i] - r[i - 1]);
+    const double straight = y[i - 1] + f * (y[i] - y[i - 1]) - std::log(evidence->model(std::exp2(t)));
+    return kModelShape * bent + (1 - kModelShape) * straight;
   }
   double outside(double t) const { return std::max({0.0, x.front() - t, t - x.back()}); }
   /// Distance to the nearest measured size, in factors of two.

@@ -15,6 +15,7 @@ struct Channels {
   int generation = 1;        ///< 0 Volta and older, 1 Ampere and Ada, 2 Hopper, 3 Blackwell: index of the constants
   bool nvlink = false;       ///< members of a node are joined by NVLink
   bool full_mesh = false;    ///< every pair of a node at full speed (NVSwitch)
+  bool halves_tree_traffic = true;  ///< on two nodes a tree crosses the network with half of the data each way
   bool multicast = false, sharp = false, peer_to_peer = true, gpu_direct = true;
   double count = 1;          ///< channels over the whole group
   double intra_gbps = 0;     ///< sum over the rings inside a node, usable by NCCL

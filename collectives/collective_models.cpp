@@ -158,12 +158,12 @@ std::string CollectiveModels::explain(const Collective& op, const GroupFacts& fa
   out += "model        protocol      time us  latency us  endless GB/s  steps  limited by\n";
   for (const Candidate* c : order) {
     std::snprintf(line, sizeof line, "%-12s %-8s %12.2f %11.2f %13.2f %6u  %.*s%s\n", std::string(name_of(c->algorithm)).c_str(),
-                  std::string(name_of(c->protocol)).c_str(), time_us(*c, priced.bytes) + model.launch_us(), c->latency_us + model.launch_us(), c->gbps, c->steps,
+                  std::string(name_of(c->protocol)).c_str(), model.with_launch(time_us(*c, priced.bytes)), c->latency_us, c->gbps, c->steps,
                   static_cast<int>(c->limit.size()), c->limit.data(), c == order.front() ? "   <- chosen" : "");
     out += line;
   }
   if (model.launch_us() > 0) {
-    std::snprintf(line, sizeof line, "of which launch overhead of one process for all GPUs of a node: %.1f us\n", model.launch_us());
+    std::snprintf(line, sizeof line, "floor of one process that launches on all GPUs of a node: %.1f us\n", model.launch_us());
     out += line;
   }
   for (const std::string& note : pricer->notes()) out += "measured: " + note + "\n";

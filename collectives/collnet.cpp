@@ -13,6 +13,7 @@ void add_collnet(CollectiveKind kind, const Channels& c, std::vector<Candidate>&
   Candidate x{Algorithm::collnet, Protocol::simple, 2 * inside + std::max(1.0, kCollnetNet + c.extra_net_us),
               std::min(kMeasuredSharpShare * c.inter_gbps, c.per_node > 1 ? 0.5 * c.intra_gbps : 1e9)};
   x.steps = 2 * (c.per_node - 1) + 1;
+  x.ramp_us = ramp_us(c, Protocol::simple);
   x.limit = "network";
   out.push_back(x);
 }

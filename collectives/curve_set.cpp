@@ -1,5 +1,7 @@
 #include "collectives/curve_set.hpp"
 
+#include <algorithm>
+
 #include "base/file.hpp"
 #include "collectives/nccl_tests_reader.hpp"
 
@@ -7,10 +9,17 @@ namespace distsim::collectives {
 
 namespace {
 
-/// Field names of curve.proto that any curve file begins with.
+/// A line that begins with a field of curve.proto. A log of nccl-tests has none; a comment of a curve file may well speak of nccl-tests.
 bool looks_like_curve_file(std::string_view text) {
-  const std::string_view head = text.substr(0, 65536);
-  return head.find("version:") != std::string_view::npos || head.find("curves {") != std::string_view::npos || head.find("curve_count:") != std::string_view::npos;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    const std::string_view line = text.substr(begin, end - begin);
+    for (std::string_view field : {"version:", "system:", "curve_count:", "curves {", "curves{"}) {
+      if (line.starts_with(field)) return true;
+    }
+    begin = end + 1;
+  }
+  return false;
 }
 
 }  // namespace
@@ -18,8 +27,7 @@ bool looks_like_curve_file(std::string_view text) {
 Result<CurveSet> read_curve_file(const std::string& path) {
   TRY_ASSIGN(std::string text, read_file(path, kMaxCurveFileBytes));
   if (text.empty()) return Error{"found an empty file, expected a curve file or an nccl-tests log", path, ""};
-  if (looks_like_nccl_tests(text) || !looks_like_curve_file(text)) return parse_nccl_tests(text, path);
-  return parse_curve_text(text, path);
+  return looks_like_curve_file(text) ? parse_curve_text(text, path) : parse_nccl_tests(text, path);
 }
 
 }  // namespace distsim::collectives

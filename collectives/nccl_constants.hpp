@@ -40,15 +40,18 @@ inline constexpr std::array<std::array<double, 23>, 3> kTreeCorrection{{
     {.9, .9, .9, .9, .9, .9, .9, .8, .7, .6, .6, .5, .5, .5, .5, .6, .7, .8, .7, .7, .8, .9, .9},
 }};
 
-/// Share of the data sheet's NVLink rate that NCCL plans with (topo.h: 20, 20, 20.6 of 25 GB/s a link; 40.1 of 50).
-inline constexpr PerGeneration kNvlinkUsable{0.80, 0.80, 0.824, 0.802};
+/// Share of the data sheet's NVLink rate that NCCL plans with (topo.h: 20, 20, 20.6 of 25 GB/s a link; 40.1 of 50). Volta reaches more
+/// than NCCL plans: 123.6 of 150 GB/s on DGX-2.
+inline constexpr PerGeneration kNvlinkUsable{0.84, 0.80, 0.824, 0.802};
 inline constexpr PerGeneration kLinkGbps{25, 25, 25, 50};
 /// One-way small-message latency of the InfiniBand behind kRingNet and kTreeNet.
 inline constexpr double kReferenceNetUs = 2.0;
 inline constexpr double kReferenceNvlinkUs = 0.7, kReferencePcieUs = 1.5;
 
 /// Share of the planned bandwidth that Simple reaches at its best: rings (A100 x8 235 of 240, DGX A100 2 nodes 188.5 of 192), trees (NCCL plans .92).
-inline constexpr double kRingSimpleShare = 0.98, kTreeSimpleShare = 0.92;
+/// GB200 x4 reaches 0.86 of the planned links. Trees on two nodes pass what NCCL plans (OCI A100: 127 GB/s algbw where 110 are planned).
+inline constexpr PerGeneration kRingSimpleShare{0.98, 0.98, 0.98, 0.86};
+inline constexpr double kTreeSimpleShare = 1.05;
 /// Broadcast and reduce floors are 5 to 9 us with a rank per process, below NCCL's base latency (V100, A100 on 1 to 32 nodes).
 inline constexpr double kPipelinedBaseShare = 0.9;
 /// Share of the nominal links that NVLS all_reduce reaches (H100 x8 480 GB/s busbw, B200 x8 845), and AG/RS of the planned ones.
@@ -65,9 +68,27 @@ inline constexpr double kMeasuredSendShare = 0.65;
 inline constexpr double kExchangeBaseUs = 8.0, kExchangePerPeerUs = 1.2, kExchangePerNetPeerUs = 2.2, kExchangeSimpleUs = 3.0;
 inline constexpr double kSendBaseUs = 6.0, kGatherPerPeerUs = 0.5;
 
-/// One process that drives all GPUs of a node launches them one after another. A100 x8: 34-39 us against 12-18 us with a rank per process.
-inline constexpr double kSingleProcessUs = 20.0;
-/// The same for grouped send/recv: every GPU's calls are enqueued by one thread (A100 x8: 86 us for 64 pairs).
-inline constexpr double kSingleProcessPairUs = 0.7;
+/// Host time of one process that launches on all its GPUs in turn, per GPU. It hides what the GPU does meanwhile, so it is a floor and not an addition:
+/// A100 x8 34-39 us, DGX-2 x12 60, RTX 4090 x8 39, A100 PCIe x4 23, L40S x4 17, x2 9; at 1 MB the same times as with a process per GPU.
+inline constexpr double kHostPerGpuUs = 4.6;
+/// The same for grouped send/recv, for each pair of a GPU and a peer (A100 x8: 86 us for 64 pairs).
+inline constexpr double kHostPerPairUs = 0.78;
+
+/// Ramp: what filling and draining the pipeline costs a message that is long enough to fill it, in us. Shorter messages pay a part, see Candidate.
+/// NCCL's model has no such term; without it, predictions are up to twice too fast from 16 KB to 64 MB. LL, then LL128 and Simple, by generation.
+/// Found on A100 x8 (5 sweeps), V100 x4, H100 x8, GB200 x4; more across nodes (A100, H100 2 nodes).
+inline constexpr PerGeneration kRampLl{30, 80, 8, 8}, kRampBulk{40, 80, 55, 45};
+inline constexpr double kRampAcrossNodes = 1.5, kRampPower = 0.35;
+/// A broadcast or reduce fills a pipeline through all nodes one after the other.
+inline constexpr double kRampPerNode = 6;
+
+/// What one network hop costs beyond NCCL's figures for InfiniBand, by the libraries in between. EFA: 2-node floors of p3dn (135 us), p4d (175), p5 (65).
+inline constexpr PerGeneration kEfaHopUs{50, 65, 18, 10};
+inline constexpr double kTcpHopUs = 30;
+/// Share of the network rate that is left over EFA before Hopper (p4d 43.8 of 50 GB/s, p3dn 8.8 of 12.5), and without GPUDirect.
+inline constexpr PerGeneration kEfaShare{0.75, 0.90, 1.0, 1.0};
+inline constexpr double kNoGpuDirectShare = 0.5;
+/// Rings over PCIe with peer-to-peer: 15.7 of 26 GB/s on L40S x2.
+inline constexpr double kPcieRingShare = 0.62;
 
 }  // namespace distsim::collectives

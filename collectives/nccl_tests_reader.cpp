@@ -284,12 +284,6 @@ class Reader {
 
 }  // namespace
 
-bool looks_like_nccl_tests(std::string_view text) {
-  text = text.substr(0, 1u << 20);
-  return text.find("nccl-tests") != std::string_view::npos || (text.find("algbw") != std::string_view::npos && text.find("busbw") != std::string_view::npos) ||
-         text.find("nThread ") != std::string_view::npos;
-}
-
 Result<CurveSet> parse_nccl_tests(std::string_view text, const std::string& file) { return Reader(text, file).read(); }
 
 }  // namespace distsim::collectives

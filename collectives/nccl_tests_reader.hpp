@@ -8,9 +8,6 @@
 
 namespace distsim::collectives {
 
-/// True when the text holds the header or rows of an nccl-tests table.
-bool looks_like_nccl_tests(std::string_view text);
-
 /// One curve a table; a size that comes twice in a table (several runs) is the median of its times. The out-of-place time is taken.
 /// Rows that contradict themselves (algbw not size over time, busbw not algbw times the collective's factor, #wrong above 0) are left out and counted in
 /// Curve::flagged. Errors, one line with file and line: no table (empty or failed run), a row that is cut, a time that is NaN, zero or negative, sizes that

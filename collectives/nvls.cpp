@@ -27,6 +27,7 @@ void add_nvls(CollectiveKind kind, const Channels& c, std::vector<Candidate>& ou
     return;
   }
   x.steps = 2;
+  x.ramp_us = ramp_us(c, Protocol::simple);
   x.limit = "NVSwitch";
   out.push_back(x);
 }
@@ -43,6 +44,7 @@ void add_nvls_tree(CollectiveKind kind, const Channels& c, std::vector<Candidate
   Candidate x{Algorithm::nvls_tree, Protocol::simple, kNvlsIntra + 2 * levels * std::max(0.5, kNvlsTreeNet + c.extra_net_us),
               std::min(bus * to_algorithm, nvls_all_reduce_gbps(c))};
   x.steps = 2 + 2 * levels;
+  x.ramp_us = ramp_us(c, Protocol::simple);
   x.limit = across <= heads * kNvlsTreePerChannel[g][scale] ? "network" : "NVLS channels";
   out.push_back(x);
 }

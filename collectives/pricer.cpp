@@ -70,19 +70,25 @@ std::string_view analytic_source(const Candidate& c) {
 
 }  // namespace
 
-double launch_overhead_us(CollectiveKind kind, const Channels& c, LaunchMode mode) {
+double launch_floor_us(CollectiveKind kind, const Channels& c, LaunchMode mode) {
   if (!mode.single_process || mode.cuda_graph) return 0;
   const bool pairwise = kind == CollectiveKind::all_to_all || kind == CollectiveKind::all_to_all_v;
-  return kSingleProcessUs + (pairwise ? kSingleProcessPairUs * c.per_node * c.per_node : 0);
+  return c.per_node * (kHostPerGpuUs + (pairwise ? kHostPerPairUs * c.ranks : 0));
 }
 
 AnalyticModel::AnalyticModel(CollectiveKind kind, const GroupFacts& facts, LaunchMode mode) {
   const Channels channels = channels_of(facts);
   candidates_ = candidates_for(kind, channels);
-  launch_us_ = launch_overhead_us(kind, channels, mode);
+  launch_us_ = launch_floor_us(kind, channels, mode);
 }
 
-double AnalyticModel::time_us(double bytes) const { return launch_us_ + collectives::time_us(choice(bytes), bytes); }
+double AnalyticModel::with_launch(double gpu_us) const {
+  if (launch_us_ == 0) return gpu_us;
+  const double g = gpu_us * gpu_us, l = launch_us_ * launch_us_;
+  return std::sqrt(std::sqrt(g * g + l * l));
+}
+
+double AnalyticModel::time_us(double bytes) const { return with_launch(collectives::time_us(choice(bytes), bytes)); }
 
 Pricer::Pricer(CollectiveKind kind, const GroupFacts& facts, LaunchMode mode, const std::vector<LibraryCurve>& library)
     : kind_(kind), model_(kind, facts, mode) {

@@ -17,10 +17,11 @@ struct LaunchMode {
   bool operator==(const LaunchMode&) const = default;
 };
 
-/// Host time that NCCL's model does not know: one process that launches on all GPUs of a node. Replaying a CUDA graph saves it.
-double launch_overhead_us(CollectiveKind kind, const Channels& channels, LaunchMode mode);
+/// Floor from the host, which NCCL's model does not know: one process launches on all GPUs of a node in turn. Replaying a CUDA graph saves it.
+double launch_floor_us(CollectiveKind kind, const Channels& channels, LaunchMode mode);
 
-/// The analytic model of one kind on one group: the fastest candidate plus the launch overhead. Grows with bytes.
+/// The analytic model of one kind on one group: the fastest candidate, but no faster than the host can launch
+/// (fourth-power mean, as the two overlap). Grows with bytes.
 class AnalyticModel {
  public:
   AnalyticModel(CollectiveKind kind, const GroupFacts& facts, LaunchMode mode);
@@ -28,6 +29,7 @@ class AnalyticModel {
   const Candidate& choice(double bytes) const { return fastest(candidates_, bytes); }
   const std::vector<Candidate>& candidates() const { return candidates_; }
   double launch_us() const { return launch_us_; }
+  double with_launch(double gpu_us) const;
 
  private:
   std::vector<Candidate> candidates_;

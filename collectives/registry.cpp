@@ -47,7 +47,9 @@ double time_us(const Candidate& c, double bytes) {
     const std::size_t i = std::min(static_cast<std::size_t>(x), table.size() - 2);
     gbps *= table[i] + (x - static_cast<double>(i)) * (table[i + 1] - table[i]);
   }
-  return c.latency_us + (bytes >= c.late_from ? c.late_us : 0.0) + bytes / (1000.0 * gbps);
+  const double wire = bytes / (1000.0 * gbps);
+  const double ramp = wire >= c.ramp_us ? c.ramp_us : c.ramp_us * std::pow(wire / c.ramp_us, kRampPower);
+  return c.latency_us + wire + ramp;
 }
 
 const Candidate& fastest(std::span<const Candidate> candidates, double bytes) {

@@ -30,7 +30,7 @@ double ring_bus(const Channels& c, Protocol p) {
   switch (p) {
     case Protocol::ll: return std::min(kLlMax[g][scale], 0.5 * bus);
     case Protocol::ll128: return std::min(0.92 * bus, c.count * kRingLl128PerChannel[g][scale]);
-    case Protocol::simple: return kRingSimpleShare * bus;
+    case Protocol::simple: return kRingSimpleShare[g] * bus;
   }
   return bus;
 }
@@ -56,12 +56,8 @@ void add_ring(CollectiveKind kind, const Channels& c, std::vector<Candidate>& ou
     const auto p = static_cast<std::size_t>(protocol);
     Candidate x{Algorithm::ring, protocol, ring_latency(kind, c, p, steps), ring_bus(c, protocol) * c.ranks / steps};
     x.steps = steps;
+    x.ramp_us = ramp_us(c, protocol) + (is_pipelined(kind) ? kRampPerNode * (c.nodes - 1.0) : 0);
     x.limit = c.nodes > 1 && c.inter_gbps < c.intra_gbps ? "network" : "links inside the node";
-    if (protocol == Protocol::simple && c.nodes > 1 && kind == CollectiveKind::all_reduce) {
-      // NCCL found Simple's steps slower than their nominal latency as soon as chunks fill a slice.
-      x.late_from = 64.0 * c.count * c.ranks;
-      x.late_us = (c.generation >= 1 ? 0.4 : 0.9) * x.latency_us;
-    }
     out.push_back(x);
   }
 }

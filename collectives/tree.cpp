@@ -14,7 +14,7 @@ namespace {
 double tree_bus(const Channels& c, Protocol p) {
   const auto g = static_cast<std::size_t>(c.generation), scale = static_cast<std::size_t>(std::min(c.nodes, 3u) - 1);
   const double inside = c.per_node > 1 ? c.intra_gbps : 1e9;
-  const double across = c.nodes == 1 ? 1e9 : c.inter_gbps * (c.nodes == 2 ? 2.0 : 1.0);
+  const double across = c.nodes == 1 ? 1e9 : c.inter_gbps * (c.nodes == 2 && c.halves_tree_traffic ? 2.0 : 1.0);
   const double bus = std::min({inside, across});
   const double simple = std::min(kTreeSimpleShare * bus, c.count * kTreePerChannel[g][scale]);
   switch (p) {
@@ -37,6 +37,7 @@ void add_tree(CollectiveKind kind, const Channels& c, std::vector<Candidate>& ou
     const double network = std::max(0.5, kTreeNet[p] + c.extra_net_us);
     Candidate x{Algorithm::tree, protocol, kTreeBase[p] + 2 * ((c.per_node - 1) * inside + levels * network), 0.5 * tree_bus(c, protocol)};
     x.tree_corrected = true;
+    x.ramp_us = ramp_us(c, protocol);
     x.steps = 2 * (c.per_node - 1 + levels);
     x.limit = c.nodes > 1 && c.inter_gbps < c.intra_gbps ? "network" : "links inside the node";
     out.push_back(x);

@@ -1,0 +1,57 @@
+// Machines for the tests, built from a few facts so that the figures can be worked out on paper.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <vector>
+
+#include "base/file.hpp"
+#include "collectives/collective_models.hpp"
+#include "test_paths.hpp"
+
+namespace distsim::test {
+
+/// 8 GPUs on NVSwitch with 12 links of 25 GB/s, 8 NICs of 200 Gb/s: like a DGX A100.
+inline Topology a100_cluster(std::int64_t nodes, const std::string& name = "test_a100") {
+  ClusterSpec s;
+  s.name = name;
+  s.nodes = nodes;
+  s.gpus_per_node = 8;
+  s.device = "a100_sxm4_40gb";
+  s.gpu_links.links_per_gpu = 12;
+  s.gpu_links.bandwidth_per_link = BytesPerSecond(25e9);
+  s.gpu_links.switches = 6;
+  s.nic.count = 8;
+  s.nic.bandwidth = BytesPerSecond(25e9);
+  auto t = Topology::build(s, 80);
+  EXPECT_TRUE(t.ok()) << (t.ok() ? "" : t.error().text());
+  return *t;
+}
+
+inline std::vector<std::uint32_t> first_ranks(std::uint32_t n) {
+  std::vector<std::uint32_t> out(n);
+  for (std::uint32_t i = 0; i < n; ++i) out[i] = i;
+  return out;
+}
+
+inline CollectiveModels models_of(const Topology& t, const CollectiveOptions& options = {}) {
+  auto m = CollectiveModels::create(t, options);
+  EXPECT_TRUE(m.ok()) << (m.ok() ? "" : m.error().text());
+  return *m;
+}
+
+/// Writes `text` to a fresh file and returns its path.
+inline std::string file_with(const std::string& name, const std::string& text) {
+  const std::string path = scratch_dir("coll_" + name) + "/" + name;
+  EXPECT_TRUE(write_file_atomically(path, text).ok());
+  return path;
+}
+
+inline Collective op_of(CollectiveKind kind, std::int64_t bytes) { return {kind, bytes, DType::fp32, {}, {}}; }
+
+inline constexpr CollectiveKind kAllKinds[] = {
+    CollectiveKind::all_reduce, CollectiveKind::all_gather, CollectiveKind::reduce_scatter, CollectiveKind::all_to_all, CollectiveKind::all_to_all_v,
+    CollectiveKind::broadcast,  CollectiveKind::reduce,     CollectiveKind::gather,         CollectiveKind::scatter,    CollectiveKind::send_recv,
+    CollectiveKind::barrier};
+
+}  // namespace distsim::test

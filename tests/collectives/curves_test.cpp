@@ -1,0 +1,183 @@
+// Measured curves: what is read, what is refused, and what they make of a price.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+
+#include "collective_fixture.hpp"
+#include "collectives/curve_set.hpp"
+
+namespace distsim::test {
+namespace {
+
+using collectives::parse_curve_text;
+
+const char* const kTwoNodes =
+    "version: 1 system: \"test_a100\" device: \"a100_sxm4_40gb\" curve_count: 1\n"
+    "curves { kind: \"all_reduce\" ranks: 16 nodes: 2 launch: \"mpi\" label: \"bench 2 nodes\"\n"
+    "  points { bytes: 1024 time_us: 50 }\n"
+    "  points { bytes: 1048576 time_us: 150 }\n"
+    "  points { bytes: 1073741824 time_us: 20000 }\n"
+    "}\n";
+
+void expect_error(const std::string& text, const std::string& part) {
+  auto r = parse_curve_text(text, "x.curve.txtpb");
+  ASSERT_FALSE(r.ok()) << text;
+  EXPECT_NE(r.error().text().find(part), std::string::npos) << r.error().text();
+  EXPECT_EQ(r.error().text().find('\n'), std::string::npos) << "one line";
+}
+
+TEST(CurveText, RoundTrip) {
+  auto set = parse_curve_text(kTwoNodes, "x");
+  ASSERT_TRUE(set.ok()) << set.error().text();
+  ASSERT_EQ(set->curves.size(), 1u);
+  EXPECT_EQ(set->curves[0].points.size(), 3u);
+  auto again = parse_curve_text(collectives::curve_text(*set), "y");
+  ASSERT_TRUE(again.ok()) << again.error().text();
+  EXPECT_EQ(again->curves[0].points[1].time_us, 150);
+  EXPECT_EQ(again->curves[0].label, "bench 2 nodes");
+}
+
+TEST(CurveText, CutAnywhereIsRefused) {
+  const std::string text = kTwoNodes;
+  // The last brace is at the end but for the line feed; any shorter text has lost something.
+  for (std::size_t n = 0; n + 2 < text.size(); ++n) {
+    auto r = parse_curve_text(text.substr(0, n), "x");
+    EXPECT_FALSE(r.ok()) << "cut at " << n;
+  }
+}
+
+TEST(CurveText, ErrorsCarryTheirPosition) {
+  std::string nan = kTwoNodes;
+  nan.replace(nan.find("150"), 3, "nan");
+  expect_error(nan, "x.curve.txtpb:4:");
+  std::string zero = kTwoNodes;
+  zero.replace(zero.find("150"), 3, "0");
+  expect_error(zero, "expected a positive number");
+  std::string order = kTwoNodes;
+  order.replace(order.find("1048576"), 7, "1024");
+  expect_error(order, "expected ascending sizes");
+  std::string kind = kTwoNodes;
+  kind.replace(kind.find("all_reduce"), 10, "all_redcue");
+  expect_error(kind, "all_reduce");
+  expect_error("version: 2 curves { kind: \"all_reduce\" }", "version: found 2, expected 1");
+  expect_error("version: 1 colour: 3", "colour");
+  expect_error("version: 1", "curves: found none");
+}
+
+CollectiveModels with_curve(const Topology& t, const std::string& name, const std::string& text) {
+  CollectiveOptions options;
+  options.curve_files = {file_with(name, text)};
+  return models_of(t, options);
+}
+
+TEST(CurvePrices, MeasuredPointsInterpolationAndTheModelBeyond) {
+  const Topology t = a100_cluster(4);
+  const auto models = with_curve(t, "two.curve.txtpb", kTwoNodes);
+  const GroupFacts two = t.facts(first_ranks(16));
+  const auto at = [&](std::int64_t bytes, const GroupFacts& f) { return *models.price(op_of(CollectiveKind::all_reduce, bytes), f); };
+  EXPECT_NEAR(at(1 << 20, two).mean.us(), 150, 0.001);
+  EXPECT_EQ(at(1 << 20, two).basis, Basis::measured);
+  EXPECT_EQ(at(1 << 20, two).source, "bench 2 nodes");
+  EXPECT_EQ(at(3 << 20, two).basis, Basis::interpolated);
+  EXPECT_GT(at(3 << 20, two).mean.us(), 150);
+  EXPECT_LT(at(3 << 20, two).mean.us(), 20000);
+  EXPECT_EQ(at(8, two).basis, Basis::extrapolated);
+  EXPECT_EQ(at(std::int64_t{1} << 34, two).basis, Basis::extrapolated);
+  // Four nodes have no curve of their own: the model's ratio carries it, and says so.
+  EXPECT_EQ(at(1 << 20, t.facts(first_ranks(32))).basis, Basis::scaled);
+  // Inside one node the curve says nothing.
+  EXPECT_EQ(at(1 << 20, t.facts(first_ranks(8))).basis, Basis::analytic);
+}
+
+TEST(CurvePrices, ContinuousAndMonotoneAcrossTheEdges) {
+  const Topology t = a100_cluster(4);
+  const auto models = with_curve(t, "edges.curve.txtpb", kTwoNodes);
+  for (std::uint32_t ranks : {16u, 32u}) {
+    const GroupFacts facts = t.facts(first_ranks(ranks));
+    double previous = 0;
+    for (double x = 0; x < 39.5; x += 0.01) {
+      const auto bytes = static_cast<std::int64_t>(std::exp2(x));
+      const double us = models.price(op_of(CollectiveKind::all_reduce, bytes), facts)->mean.us();
+      EXPECT_GE(us, previous) << bytes;
+      const double most = previous > 0 ? 1.03 * previous : us;  // bytes grow by 0.7 % a step; log-log slopes stay below 4
+      EXPECT_LE(us, most) << "a jump at " << bytes;
+      if (bytes > 1000) previous = us;
+    }
+  }
+}
+
+TEST(CurvePrices, NoisyPointsAreSmoothedNotFollowedDown) {
+  std::string noisy = kTwoNodes;
+  noisy.replace(noisy.find("time_us: 50"), 11, "time_us: 170");  // 1 KiB dearer than 1 MiB
+  const Topology t = a100_cluster(2);
+  const auto models = with_curve(t, "noisy.curve.txtpb", noisy);
+  const GroupFacts facts = t.facts(first_ranks(16));
+  const Cost small = *models.price(op_of(CollectiveKind::all_reduce, 1024), facts), large = *models.price(op_of(CollectiveKind::all_reduce, 1 << 20), facts);
+  EXPECT_LE(small.mean, large.mean);
+  EXPECT_GT(small.mean.us(), 140);
+  EXPECT_LT(large.mean.us(), 180);
+}
+
+TEST(CurvePrices, SeveralCurvesMeetInTheMiddle) {
+  // Twice the same group, 100 and 144 us at 1 MiB: the geometric mean is 120, and the range holds both.
+  const auto one = [](const char* us) {
+    return std::string("curves { kind: \"all_reduce\" ranks: 16 nodes: 2 launch: \"mpi\" label: \"x\" points { bytes: 1048576 time_us: ") + us + " } }\n";
+  };
+  const Topology t = a100_cluster(2);
+  const auto models = with_curve(t, "several.curve.txtpb", "version: 1 curve_count: 2\n" + one("100") + one("144"));
+  const Cost c = *models.price(op_of(CollectiveKind::all_reduce, 1 << 20), t.facts(first_ranks(16)));
+  EXPECT_NEAR(c.mean.us(), 120, 0.01);
+  EXPECT_LT(c.low.us(), 100);
+  EXPECT_GT(c.high.us(), 144);
+}
+
+TEST(CurvePrices, AFileThatDoesNotFitIsRefused) {
+  CollectiveOptions options;
+  options.curve_files = {file_with("nine.curve.txtpb", "version: 1 curves { kind: \"all_reduce\" ranks: 9 nodes: 1 points { bytes: 8 time_us: 9 } }")};
+  auto m = CollectiveModels::create(a100_cluster(2), options);
+  ASSERT_FALSE(m.ok());
+  EXPECT_NE(m.error().text().find("9 ranks on 1 nodes"), std::string::npos) << m.error().text();
+  options.curve_files = {"/nonexistent/curve"};
+  EXPECT_FALSE(CollectiveModels::create(a100_cluster(2), options).ok());
+}
+
+TEST(ShippedCurves, AllReadAndServeTheirSystems) {
+  std::size_t files = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(config("curves"))) {
+    if (entry.path().extension() != ".txtpb") continue;
+    ++files;
+    auto set = collectives::read_curve_file(entry.path().string());
+    EXPECT_TRUE(set.ok()) << set.error().text();
+  }
+  EXPECT_GT(files, 10u);
+  CollectiveOptions options;
+  options.curve_dir = config("curves");
+  const Topology t = a100_cluster(2, "dgx_a100_40gb");
+  const auto models = models_of(t, options);
+  // 8 x A100: Azure, OCI, ABCI and others measured 580 to 700 us at 64 MiB.
+  const Cost node = *models.price(op_of(CollectiveKind::all_reduce, 64 << 20), t.facts(first_ranks(8)));
+  EXPECT_NE(node.basis, Basis::analytic);
+  EXPECT_NEAR(node.mean.us(), 640, 60);
+  // 2 nodes: OCI 9188 us and DeepOps 11085 us at 1 GiB.
+  const Cost nodes = *models.price(op_of(CollectiveKind::all_reduce, 1 << 30), t.facts(first_ranks(16)));
+  EXPECT_GT(nodes.mean.us(), 9000);
+  EXPECT_LT(nodes.mean.us(), 11100);
+}
+
+TEST(ShippedCurves, ASlowerNicScalesThem) {
+  CollectiveOptions options;
+  options.curve_dir = config("curves");
+  const Topology now = a100_cluster(2, "dgx_a100_40gb");
+  ClusterSpec spec = now.spec();
+  spec.nic.bandwidth = BytesPerSecond(12.5e9);
+  const Topology slow = *Topology::build(spec, 80);
+  const auto big = op_of(CollectiveKind::all_reduce, std::int64_t{4} << 30);
+  const Cost a = *models_of(now, options).price(big, now.facts(first_ranks(16)));
+  const Cost b = *models_of(slow, options).price(big, slow.facts(first_ranks(16)));
+  EXPECT_GT(b.mean.us(), 1.2 * a.mean.us());
+  EXPECT_EQ(b.basis, Basis::scaled);
+}
+
+}  // namespace
+}  // namespace distsim::test

@@ -1,0 +1,133 @@
+// nccl-tests logs of every vintage, and broken ones.
+#include <gtest/gtest.h>
+
+#include "collective_fixture.hpp"
+#include "collectives/nccl_tests_reader.hpp"
+
+namespace distsim::test {
+namespace {
+
+using collectives::parse_nccl_tests;
+
+const char* const kRanks =
+    "# nThread 1 nGpus 1 minBytes 8 maxBytes 1024 step: 2(factor) warmup iters: 5 iters: 20 agg iters: 1 validation: 1 graph: 0\n"
+    "#  Rank  0 Group  0 Pid   1823 on nodeA device  0 [0x07] NVIDIA A100-SXM4-40GB\n"
+    "#  Rank  1 Group  0 Pid   1824 on nodeB device  0 [0x07] NVIDIA A100-SXM4-40GB\n";
+// n = 2: busbw = algbw. 1 MiB in 104.86 us is 10.00 GB/s; 2 MiB in 209.7 us the same.
+const char* const kNew =
+    "#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong\n"
+    "#        (B)    (elements)                               (us)  (GB/s)  (GB/s)            (us)  (GB/s)  (GB/s)       \n"
+    "     1048576        262144     float     sum      -1   104.86   10.00   10.00      0   100.00   10.49   10.49    N/A\n"
+    "     2097152        524288     float     sum      -1    209.7   10.00   10.00      0   200.00   10.49   10.49      0\n";
+const char* const kOld =
+    "#       size         count    type   redop     time   algbw   busbw  error     time   algbw   busbw  error\n"
+    "     1048576        262144   float     sum   104.86   10.00   10.00  2e-07   100.00   10.49   10.49  0e+00\n"
+    "     2097152        524288   float     sum    209.7   10.00   10.00  2e-07   200.00   10.49   10.49  0e+00\n";
+
+std::string log(const std::string& table, const std::string& name = "all_reduce_perf") { return "# Collective test starting: " + name + "\n" + kRanks + table; }
+
+TEST(NcclTests, NewAndOldColumns) {
+  for (const char* table : {kNew, kOld}) {
+    auto set = parse_nccl_tests(log(table), "x.log");
+    ASSERT_TRUE(set.ok()) << set.error().text();
+    ASSERT_EQ(set->curves.size(), 1u);
+    const auto& c = set->curves[0];
+    EXPECT_EQ(c.kind, CollectiveKind::all_reduce);
+    EXPECT_EQ(c.ranks, 2u);
+    EXPECT_EQ(c.nodes, 2u) << "two host names";
+    EXPECT_FALSE(c.single_process);
+    ASSERT_EQ(c.points.size(), 2u);
+    EXPECT_EQ(c.points[0].bytes, 1048576);
+    EXPECT_DOUBLE_EQ(c.points[0].time_us, 104.86) << "out of place";
+    EXPECT_EQ(c.flagged, 0u);
+  }
+}
+
+TEST(NcclTests, OldAllToAllHasNoRedop) {
+  // (n-1)/n = 0.5 of the algorithm bandwidth.
+  auto set = parse_nccl_tests(log("#  size  count  type  redop  time  algbw  busbw  error  time  algbw  busbw  error\n"
+                                  "  1048576  131072  float          104.86   10.00   5.00  0e+00   100.00   10.49   5.24  N/A\n", "alltoall_perf"), "x");
+  ASSERT_TRUE(set.ok()) << set.error().text();
+  EXPECT_EQ(set->curves[0].kind, CollectiveKind::all_to_all);
+}
+
+TEST(NcclTests, PrefixesOfMpirunAndSrun) {
+  for (const std::string prefix : {"0: ", "[1,0]<stdout>:", "[1,0]<stdout> ", "> ", "  3: "}) {
+    std::string text;
+    std::string line;
+    for (char ch : log(kNew)) {
+      line += ch;
+      if (ch == '\n') { text += prefix + line; line.clear(); }
+    }
+    auto set = parse_nccl_tests(text, "x");
+    ASSERT_TRUE(set.ok()) << prefix << ": " << set.error().text();
+    EXPECT_EQ(set->curves[0].points.size(), 2u) << prefix;
+    EXPECT_EQ(set->curves[0].ranks, 2u) << prefix;
+  }
+}
+
+TEST(NcclTests, SeveralTablesAreSeveralCurves) {
+  auto set = parse_nccl_tests(log(kNew) + "# Collective test starting: broadcast_perf\n" + kNew, "x");
+  ASSERT_TRUE(set.ok()) << set.error().text();
+  ASSERT_EQ(set->curves.size(), 2u);
+  EXPECT_EQ(set->curves[0].kind, CollectiveKind::all_reduce);
+  EXPECT_EQ(set->curves[1].kind, CollectiveKind::broadcast);
+}
+
+TEST(NcclTests, RowsThatContradictThemselvesAreLeftOutAndCounted) {
+  std::string text = log(kNew);
+  text += "     4194304       1048576     float     sum      -1    419.4   10.00   10.00      0   400.00   10.49   10.49      0\n";
+  text += "     8388608       2097152     float     sum      -1    838.9   10.00   17.50      0   800.00   10.49   10.49      0\n";  // factor of 8 ranks, not 2
+  text += "    16777216       4194304     float     sum      -1   1677.7   10.00   10.00     12  1600.00   10.49   10.49      0\n";  // wrong results
+  auto set = parse_nccl_tests(text, "x");
+  ASSERT_TRUE(set.ok()) << set.error().text();
+  EXPECT_EQ(set->curves[0].flagged, 2u);
+  EXPECT_EQ(set->curves[0].points.size(), 3u);
+}
+
+void expect_error(const std::string& text, const std::string& part) {
+  auto r = parse_nccl_tests(text, "x.log");
+  ASSERT_FALSE(r.ok()) << text;
+  EXPECT_NE(r.error().text().find(part), std::string::npos) << r.error().text();
+  EXPECT_EQ(r.error().text().find('\n'), std::string::npos);
+}
+
+TEST(NcclTests, BrokenLogsGiveOneClearLine) {
+  expect_error("", "no rows");
+  expect_error("# nThread 1 nGpus 1\nnodeA: Test NCCL failure common.cu:1005 'unhandled system error'\n", "no rows");
+  expect_error(std::string("\xFF\xFE#\0 \0", 6), "UTF-16");
+  std::string zero = log(kNew);
+  zero.replace(zero.find("104.86"), 6, "  0.00");
+  expect_error(zero, "x.log:7: time: found 0.0");
+  std::string nan = log(kNew);
+  nan.replace(nan.find("104.86"), 6, "   nan");
+  expect_error(nan, "time: found");
+  const std::string whole = log(kNew);
+  expect_error(whole.substr(0, whole.size() - 30), "cut");
+  expect_error(whole.substr(0, whole.rfind("float") - 1), "cut");
+  std::string order = log(kNew);
+  order.replace(order.find("2097152"), 7, " 524288");
+  expect_error(order, "ascending");
+  std::string gpus = log(kNew);
+  gpus.replace(gpus.rfind("A100-SXM4-40GB"), 14, "H100-SXM5-80GB");
+  expect_error(gpus, "two kinds of GPU");
+  std::string factor = log(kNew);
+  for (std::size_t at = factor.find("10.00   10.00"); at != std::string::npos; at = factor.find("10.00   10.00")) factor.replace(at, 13, "10.00   18.75");
+  expect_error(factor, "contradict themselves");
+  expect_error(std::string(kRanks) + kNew, "no collective's name");
+}
+
+TEST(NcclTests, ALogIsUsedAsACurve) {
+  const Topology t = a100_cluster(2);
+  CollectiveOptions options;
+  options.curve_files = {file_with("my.log", log(kNew))};
+  const auto models = models_of(t, options);
+  const std::vector<std::uint32_t> pair{0, 8};
+  const Cost c = *models.price(op_of(CollectiveKind::all_reduce, 2097152), t.facts(pair));
+  EXPECT_NEAR(c.mean.us(), 209.7, 0.01);
+  EXPECT_EQ(c.basis, Basis::measured);
+  EXPECT_EQ(c.source, "my.log");
+}
+
+}  // namespace
+}  // namespace distsim::test
