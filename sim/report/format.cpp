@@ -84,6 +84,12 @@ std::string padded_left(std::string_view text, std::size_t width) {
   return std::string(width - columns_of(out), ' ') + out;
 }
 
+std::string phase_text(std::string_view phase) {
+  std::string out(phase);
+  std::ranges::replace(out, '_', ' ');
+  return out;
+}
+
 std::string machine_text(const ReportContext& c) {
   const std::string gpu = c.device.empty() ? "GPU" : one_line(c.device);
   return std::to_string(c.nodes) + " x " + std::to_string(c.gpus_per_node) + " " + gpu;

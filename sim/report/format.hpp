@@ -37,6 +37,9 @@ std::string padded_left(std::string_view text, std::size_t width);
 /// At most `width` columns, cut with "..".
 std::string shortened(std::string_view text, std::size_t width);
 
+/// "gradient_sync" -> "gradient sync".
+std::string phase_text(std::string_view phase);
+
 /// "4 x 8 A100-SXM4-40GB", "1 x V100".
 std::string machine_text(const ReportContext& context);
 

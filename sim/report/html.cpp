@@ -51,7 +51,7 @@ std::string key(std::string_view css, const std::string& text) { return "<span><
 
 std::string split(const Report& r) {
   const std::array<Part, 4> parts{{{"compute", "forward", r.compute}, {"exposed communication", "transfer", r.exposed_comm},
-                                   {"waiting for the host", "host", r.host_bound}, {"idle", "idle", r.idle}}};
+                                   {"host bound", "host", r.host_bound}, {"idle", "idle", r.idle}}};
   std::string bar, legend;
   for (const Part& p : parts) {
     const std::string share = percent_text(static_cast<double>(p.time.ps()), static_cast<double>(r.iteration.ps()));

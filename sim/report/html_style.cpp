@@ -26,7 +26,7 @@ section{background:var(--card);border:1px solid var(--line);border-radius:10px;p
 @media(max-width:820px){.facts{grid-template-columns:repeat(2,1fr)}.facts div:first-child{grid-column:1/-1}}
 .bar{display:flex;height:30px;border-radius:6px;overflow:hidden;background:var(--track)}
 .bar i{display:block;height:100%}
-.legend{display:flex;flex-wrap:wrap;gap:6px 26px;margin-top:12px;font-size:14px}
+.legend{display:flex;flex-wrap:wrap;gap:6px 22px;margin-top:12px;font-size:14px}
 .legend span{white-space:nowrap}
 .legend em{font-style:normal;color:var(--soft)}
 .key{display:inline-block;width:11px;height:11px;border-radius:3px;margin-right:7px;vertical-align:-1px}

@@ -14,10 +14,13 @@ std::string cell(const std::string& text, std::string_view css = "") {
   return css.empty() ? "<td>" + text + "</td>" : "<td class=\"" + std::string(css) + "\">" + text + "</td>";
 }
 
-std::string head(std::initializer_list<std::string_view> names, std::size_t left = 1) {
+/// Header cells; a leading '<' marks a column of text, which stands on the left.
+std::string head(std::initializer_list<std::string_view> names) {
   std::string out = "<thead><tr>";
-  std::size_t i = 0;
-  for (const std::string_view name : names) out += (i++ < left ? "<th class=\"l\">" : "<th>") + std::string(name) + "</th>";
+  for (const std::string_view name : names) {
+    const bool left = name.starts_with('<');
+    out += (left ? "<th class=\"l\">" : "<th>") + std::string(name.substr(left ? 1 : 0)) + "</th>";
+  }
   return out + "</tr></thead>";
 }
 
@@ -52,7 +55,7 @@ std::string full_path(const Report& r) {
     rows += path_row(r, s.name, escaped(s.kind) + ", " + std::string(name_of(s.basis)), s.rank, s.steps, s.time, colour_class(s.phase, is_comm(s.stream)));
   }
   std::string out = "<details><summary>All " + std::to_string(r.critical_path.size()) + " steps</summary>" +
-                    table(head({"step", "kind, basis", "rank", "steps", "ms", "%", ""}, 2) + "<tbody>" + rows);
+                    table(head({"<step", "<kind, basis", "rank", "steps", "ms", "%", ""}) + "<tbody>" + rows);
   if (r.critical_path.size() > shown) out += "<p class=\"note\">The first " + std::to_string(shown) + " are listed; the JSON report has them all.</p>";
   return out + "</details>";
 }
@@ -87,7 +90,7 @@ std::string op_table(const Report& r) {
     rows += "<tr>" + cell(escaped(op.kind)) + cell(in_ms(r, op.time)) + cell(fixed(share_of(r, op.time), 1)) + cell(std::to_string(op.kernels)) +
             cell(op.tflops > 0 ? fixed(op.tflops, 2) : "&ndash;") + meter(r, op.time, "forward") + "</tr>";
   }
-  return table(head({"op kind", "ms", "% of iteration", "kernels", "TFLOP/s", ""}) + "<tbody>" + rows);
+  return table(head({"<op kind", "ms", "% of iteration", "kernels", "TFLOP/s", ""}) + "<tbody>" + rows);
 }
 
 std::string collective_table(const Report& r) {
@@ -98,7 +101,7 @@ std::string collective_table(const Report& r) {
             cell(in_ms(r, c.waiting)) + cell(in_ms(r, c.exposed)) + cell(c.busbw > 0 ? fixed(c.busbw * 1e-9, 1) : "&ndash;") +
             "<td class=\"l\" title=\"" + escaped(c.source) + "\">" + tag(name_of(c.basis)) + "</td></tr>";
   }
-  return table(head({"collective", "kind", "ranks", "size", "transfer ms", "waiting ms", "exposed ms", "bus GB/s", "basis"}, 2) + "<tbody>" + rows);
+  return table(head({"<collective", "<kind", "ranks", "size", "transfer ms", "waiting ms", "exposed ms", "bus GB/s", "<basis"}) + "<tbody>" + rows);
 }
 
 std::string path_table(const Report& r) {
@@ -108,7 +111,7 @@ std::string path_table(const Report& r) {
   Duration rest = r.iteration;
   for (const std::size_t i : longest) {
     const PathRun& run = runs[i];
-    const std::string where = run.phase == "host" ? "host" : escaped(run.stream) + ", " + std::string(run.phase);
+    const std::string where = run.phase == "host" ? "host" : escaped(run.stream) + ", " + phase_text(run.phase);
     rows += path_row(r, run.name, where, run.rank, run.steps, run.time, colour_class(run.phase, is_comm(run.stream)));
     rest = rest - run.time;
   }
@@ -116,7 +119,7 @@ std::string path_table(const Report& r) {
     rows += "<tr><td class=\"soft\">" + std::to_string(runs.size() - longest.size()) + " shorter stretches between them</td><td></td><td></td><td></td>" +
             cell(in_ms(r, rest)) + cell(fixed(share_of(r, rest), 1)) + meter(r, rest, "idle") + "</tr>";
   }
-  return table(head({"step", "stream, phase", "rank", "steps", "ms", "%", ""}, 2) + "<tbody>" + rows) + full_path(r);
+  return table(head({"<step", "<stream, phase", "rank", "steps", "ms", "%", ""}) + "<tbody>" + rows) + full_path(r);
 }
 
 }  // namespace distsim::html

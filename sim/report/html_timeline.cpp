@@ -12,7 +12,7 @@
 namespace distsim::html {
 namespace {
 
-constexpr double kGutter = 122, kWidth = 1078;  ///< left of the lanes, and right edge, in SVG units
+constexpr double kGutter = 162, kWidth = 1078;  ///< left of the lanes, and right edge, in SVG units
 constexpr double kHair = 0.35;                  ///< gaps and slices below this are merged with their neighbours
 
 struct Lane { std::string_view name; double height; };
@@ -56,7 +56,7 @@ class Picture {
 
  private:
   void choose_lanes() {
-    const double scale = ranks_.size() <= 1 ? 2.2 : ranks_.size() <= 4 ? 1.5 : 1;
+    const double scale = ranks_.size() <= 1 ? 2.2 : ranks_.size() <= 4 ? 1.6 : ranks_.size() <= 8 ? 1.3 : 1;
     std::array<bool, kStreamCount> used{};
     for (const Step& s : p_.program->steps) used[s.stream.value()] = true;
     for (const Stream s : {Stream::host, Stream::copy, Stream::compute, Stream::comm, Stream::comm2}) {

@@ -45,6 +45,9 @@ class Writer {
     line(text);
   }
 
+  /// What a table's first column may take beside `others` columns of text.
+  std::size_t left_of(std::size_t others) const { return std::max<std::size_t>(12, width_ > others ? width_ - others : 0); }
+
   std::string ms(Duration d) const { return fixed(d.ms(), ms_digits(r_.iteration)); }
   std::string share(Duration d) const { return percent_text(static_cast<double>(d.ps()), static_cast<double>(r_.iteration.ps())); }
 
@@ -61,7 +64,7 @@ class Writer {
     if (!what.empty()) line(what);
     if (r_.achieved_flops_per_gpu > 0) {
       line("achieved " + fixed(r_.achieved_flops_per_gpu * 1e-12, 2) + " TFLOP/s per GPU" +
-           (c.peak_flops > 0 ? ", MFU " + fixed(100 * r_.mfu, 1) + " % of " + fixed(c.peak_flops * 1e-12, 1) : ""));
+           (c.peak_flops > 0 ? ", MFU " + fixed(100 * r_.mfu, 1) + " % of " + fixed(c.peak_flops * 1e-12, 0) + " TFLOP/s" : ""));
     }
     line("");
   }
@@ -124,7 +127,7 @@ class Writer {
 
   void collectives() {
     if (r_.collectives.empty()) return;
-    const std::vector<Column> columns{{24, true}, {14, true}, {5}, {15}, {8}, {8}, {8}, {12, true}};
+    const std::vector<Column> columns{{left_of(80), true}, {14, true}, {5}, {13}, {7}, {7}, {8}, {12, true}};
     row({"collectives", "kind", "ranks", "size", "ms", "exposed", "GB/s bus", "basis"}, columns);
     Duration rest, rest_exposed;
     for (std::size_t i = 0; i < r_.collectives.size(); ++i) {
@@ -146,15 +149,13 @@ class Writer {
   void path() {
     const std::vector<PathRun> runs = path_runs(r_.critical_path);
     if (runs.empty()) return;
-    const std::size_t name_width = width_ - 42;
-    const std::vector<Column> columns{{name_width, true}, {7, true}, {7}, {5}, {9}, {5}};
+    const std::vector<Column> columns{{left_of(43), true}, {7, true}, {7}, {5}, {9}, {5}};
     row({"critical path", "stream", "rank", "steps", "ms", "%"}, columns);
     Duration shown;
     const std::vector<std::size_t> longest = longest_runs(runs, kPathRows);
     for (const std::size_t i : longest) {
       const PathRun& run = runs[i];
-      std::string name = "  " + std::string(run.phase) + ": " + one_line(run.name);
-      if (run.phase == "host") name = "  " + one_line(run.name);
+      const std::string name = "  " + (run.phase == "host" ? "" : phase_text(run.phase) + ": ") + one_line(run.name);
       row({name, run.stream, std::to_string(run.rank), std::to_string(run.steps), ms(run.time), share(run.time)}, columns);
       shown += run.time;
     }
@@ -181,8 +182,8 @@ class Writer {
       return;
     }
     const Duration slow = r_.rank(r_.slowest_rank).compute, fast = r_.rank(r_.fastest_rank).compute;
-    line("ranks    compute " + ms(fast) + " .. " + ms(slow) + " ms, mean " + ms(r_.compute) + "; slowest is rank " + std::to_string(r_.slowest_rank) +
-         " (+" + percent_text(static_cast<double>((slow - r_.compute).ps()), static_cast<double>(r_.compute.ps())) + " % over the mean), fastest rank " +
+    line("ranks    compute " + ms(fast) + " .. " + ms(slow) + " ms, mean " + ms(r_.compute) + "; slowest rank " + std::to_string(r_.slowest_rank) + " (+" +
+         percent_text(static_cast<double>((slow - r_.compute).ps()), static_cast<double>(r_.compute.ps())) + " %), fastest rank " +
          std::to_string(r_.fastest_rank));
   }
 
