@@ -10,6 +10,7 @@ namespace distsim {
 namespace {
 
 constexpr double kWinogradGain = 1.6;       // fewer multiplications, less what the transforms cost
+constexpr double kWinogradTile = 4;         // output pixels a side; a part-filled tile costs a whole one
 constexpr std::int64_t kNarrowGroup = 8;    // channels a group below which no matrix kernel exists
 constexpr double kNarrowEfficiency = 0.35;  // share of the plain lanes that direct kernels reach
 
@@ -77,9 +78,15 @@ MatrixShape product_of(const ConvSizes& s, Pass pass) {
   }
 }
 
-bool winograd_fits(const Conv2d& c, bool lanes) {
-  return lanes && c.dtype == DType::fp32 && c.r == 3 && c.s == 3 && c.stride == 1 && c.dilation == 1 && c.groups == 1 && c.c >= 32;
+/// Not for weight gradients: the sum over pixels leaves no small tile to transform.
+bool winograd_fits(const Conv2d& c, Pass pass, bool lanes) {
+  return lanes && pass != Pass::backward_weight && c.dtype == DType::fp32 && c.r == 3 && c.s == 3 && c.stride == 1 && c.dilation == 1 && c.groups == 1 && c.c >= 32;
 }
+
+double tile_fill(std::int64_t side) { return as_double(side) / (std::ceil(as_double(side) / kWinogradTile) * kWinogradTile); }
+
+/// At least 1: where tiles are mostly empty, the library takes the plain product.
+double winograd_gain(const Conv2d& c) { return std::max(1.0, kWinogradGain * tile_fill(c.out_h()) * tile_fill(c.out_w())); }
 
 /// 16-byte loads need this many bytes of adjacent channels.
 double channel_penalty(const ConvSizes& s, double element) {
@@ -96,12 +103,13 @@ double kernel_seconds(const DeviceRates& device, const Conv2d& c, const ConvSize
   const double element = as_double(size_of(c.dtype));
   if (c.groups > 1 && c.c / c.groups < kNarrowGroup) return narrow_seconds(device, s, element);
   const bool lanes = uses_vector_lanes(device, c.dtype);
-  const bool winograd = winograd_fits(c, lanes);
+  const bool winograd = winograd_fits(c, pass, lanes);
   MatrixShape shape = product_of(s, pass);
   shape.compulsory_bytes = (s.input + s.filter + s.output) * element * (winograd ? 2 : 1);
   shape.element_bytes = element;
+  if (pass != Pass::backward_weight) shape.max_split = 1;  // cuDNN splits the sum over pixels, not the one over channels
   shape.load_penalty = lanes ? 1.0 : channel_penalty(s, element);
-  const double rate = device.matrix[static_cast<std::size_t>(c.dtype)] * (winograd ? kWinogradGain : 1);
+  const double rate = device.matrix[static_cast<std::size_t>(c.dtype)] * (winograd ? winograd_gain(c) : 1);
   const double seconds = matrix_seconds(matrix_machine(device, rate, lanes), shape);
   const bool relayout = !lanes && !c.channels_last;
   return relayout ? seconds + 2 * device.floor + memory_seconds(device, 2 * (s.input + s.output) * element) : seconds;
@@ -116,7 +124,7 @@ Result<OpTime> price_conv2d(const DeviceRates& device, const Conv2d& c) {
   const double seconds = c.pass == Pass::backward
                              ? kernel_seconds(device, c, sizes, Pass::backward_data) + kernel_seconds(device, c, sizes, Pass::backward_weight)
                              : kernel_seconds(device, c, sizes, c.pass);
-  return OpTime{seconds, {0.35, 0.6}};
+  return OpTime{seconds, c.pass == Pass::forward ? Spread{0.3, 1.0} : Spread{0.4, 1.5}};  // the choice of algorithm is cuDNN's
 }
 
 }  // namespace distsim

@@ -12,7 +12,7 @@ Result<OpTime> price_elementwise(const DeviceRates& device, const Elementwise& o
   TRY(check_number("elementwise", "flops", op.flops, 0, 1e6));
   const double elements = as_double(op.elements);
   const double bytes = elements * (op.reads + op.writes) * as_double(size_of(op.dtype));
-  return OpTime{streaming_seconds(device, bytes, elements * op.flops), {0.25, 0.3}};
+  return OpTime{streaming_seconds(device, bytes, elements * op.flops), {0.2, 0.25}};
 }
 
 }  // namespace distsim

@@ -17,7 +17,9 @@ constexpr double kSortFixedBytes = 64;       // linearise, histogram, run length
 constexpr double kGenericSortBytes = 8 * 3 * 16;  // 8 passes over 64-bit pairs; each reads twice and writes once
 constexpr double kDedupCycles = 600;         // SM cycles an index: unique, segment sum, scatter as generic kernels
 constexpr double kAtomicCycles = 1.5;        // L2 cycles that one update of a row holds the row
-constexpr double kBackwardKernels = 4;       // linearise, sort, run lengths, update
+constexpr double kGatherSlowdown = 2;        // sorted order visits gradient rows at random, one warp walking a segment: half the streaming rate
+constexpr double kBackwardKernels = 12;      // linearise, passes of the sort, run lengths, update
+constexpr double kSortKernelFloors = 2.5;    // each of them scans over the whole device: this many empty kernels
 constexpr double kDedupKernels = 12;
 
 /// What the kernels of one or of all tables ask of the machine.
@@ -61,16 +63,6 @@ void demand_forward(const DeviceRates& device, const TableView& t, Demand& deman
   demand.l2 += hits * t.lookups * t.row_bytes;
 }
 
-/// Gradient rows of the bags, one read a lookup. A bag is read pooling_factor times; later reads hit while the table's gradient fits in L2.
-void demand_gradient(const DeviceRates& device, const TableView& t, Demand& demand) {
-  const double once = std::min(t.batch, t.lookups) * t.out_bytes;
-  const double all = t.lookups * t.out_bytes;
-  const double resident = std::clamp(kCacheShare * device.l2_bytes / (t.batch * t.out_bytes), 0.0, 1.0);
-  const double again = (all - once) * (1 - resident);
-  demand.add_memory(once + again);
-  demand.l2 += all - once - again;
-}
-
 /// Bytes of optimizer state read and written a row.
 double state_traffic(EmbeddingOptimizer optimizer, const TableView& t) {
   switch (optimizer) {
@@ -98,18 +90,18 @@ double conflict_seconds(const DeviceRates& device, const TableView& t) {
 
 void demand_backward(const DeviceRates& device, const EmbeddingBag& op, const TableView& t, double all_rows, Demand& demand) {
   const double distinct = t.popularity.distinct(t.lookups);
-  demand_gradient(device, t, demand);
   switch (op.update) {
     case SparseUpdate::fused:
       demand.add_memory(t.lookups * (radix_passes(all_rows) * 2 * kSortPairBytes + kSortFixedBytes));
+      demand.add_memory(t.lookups * t.out_bytes * kGatherSlowdown);
       break;
     case SparseUpdate::atomic:
-      demand.add_memory(t.lookups * t.index_bytes);
+      demand.add_memory(t.lookups * t.index_bytes + std::min(t.batch, t.lookups) * t.out_bytes);  // bag by bag, in order
       demand.l2 += 2 * t.lookups * t.row_bytes;
       demand.serial = std::max(demand.serial, conflict_seconds(device, t));
       break;
     case SparseUpdate::sort_dedup:
-      demand.add_memory(t.lookups * kGenericSortBytes);
+      demand.add_memory(t.lookups * (kGenericSortBytes + t.out_bytes));
       demand.compute += t.lookups * kDedupCycles / (device.sms * device.clock);
       break;
   }
@@ -120,12 +112,13 @@ double seconds_of(const DeviceRates& device, const Demand& d) {
   return std::max({d.memory / device.streaming_hbm(), d.l2 / device.streaming_l2(), d.serial}) + d.compute;
 }
 
+/// Kernels of one launch of the op, in empty kernels' time.
 double kernels_of(const EmbeddingBag& op) {
   if (op.pass == Pass::forward) return 1;
   switch (op.update) {
-    case SparseUpdate::fused: return kBackwardKernels;
+    case SparseUpdate::fused: return kBackwardKernels * kSortKernelFloors;
     case SparseUpdate::atomic: return 1;
-    case SparseUpdate::sort_dedup: return kDedupKernels;
+    case SparseUpdate::sort_dedup: return kDedupKernels * kSortKernelFloors;
   }
   return 1;
 }
@@ -161,7 +154,7 @@ Result<OpTime> price_embedding_bag(const DeviceRates& device, const EmbeddingBag
     demand = Demand{};
   }
   if (op.table_batched) seconds = seconds_of(device, demand) + kernels_of(op) * device.floor;
-  return OpTime{seconds, forward ? Spread{0.4, 0.6} : Spread{0.4, 0.7}};
+  return OpTime{seconds, forward ? Spread{0.25, 1.0} : Spread{0.25, 1.3}};
 }
 
 }  // namespace distsim

@@ -3,12 +3,13 @@
 //
 //   forward   memory  N index + (batch + 1) 8 + batch c(out) + (1 - hr) N (c(r) + o)       o: what opening a random row costs, in bytes
 //             L2      the same plus hr N c(r)
-//   backward, fused   indices sorted by row (radix passes over as many bits as the rows need), gradient rows gathered, every distinct row read,
-//                     updated and written with its optimizer state
+//   backward, fused   indices sorted by row (radix passes over as many bits as the rows need), gradient rows gathered at half the streaming rate,
+//                     every distinct row read, updated and written with its optimizer state
 //   backward, atomic  no sort; every lookup adds into its row in L2 (read and write); updates of the most popular row wait for each other
 //   backward, sort_dedup  64-bit sort, unique, segment sum and scatter as separate generic kernels: the traffic of the sort plus a number of SM cycles
 //                     an index that was set so that an A100 takes 4.4 ns an index, what NVIDIA's published distributed-embeddings runs show
-// Kernels: 1 forward and 4 backward if table_batched, else so many for each table.
+// Kernels: 1 forward; backward 12 (fused, sort_dedup; scans over the device of 2.5 empty kernels each) or 1 (atomic); for all tables together if
+// table_batched, else for each.
 // Cached rows: 0.9 L2 / (r * tables in flight), tables in flight = ceil(45 warps * SMs / batch).
 // Validity: rows 1..1e15, dim 1..2^31, pooling factor 0..1e6, alpha 0..4. Sources: arXiv 2201.07821 (forward), FBGEMM's kernels (backward).
 #pragma once

@@ -7,7 +7,6 @@ namespace distsim {
 namespace {
 
 constexpr double kMinSplitDepth = 128;   // k of a slice; below it the main loop is all prologue
-constexpr double kMaxSplit = 32;
 constexpr double kSplitSeconds = 2.2e-6; // second pass over the partial sums, or waiting at their semaphore
 constexpr double kSmPull = 2.5;          // one SM can draw this multiple of its fair share of memory bandwidth
 constexpr double kKStep = 32;            // elements of k that a tile advances at once
@@ -59,7 +58,7 @@ double best_split(const MatrixMachine& machine, const MatrixShape& shape, Tile t
   Choice choice{tile, shape.batch * std::ceil(shape.m / tile.m) * std::ceil(shape.n / tile.n), 1};
   double best = choice_seconds(machine, shape, choice);
   const bool room = choice.tiles < machine.sms;
-  for (choice.split = 2; room && choice.split <= kMaxSplit; choice.split *= 2) {
+  for (choice.split = 2; room && choice.split <= shape.max_split; choice.split *= 2) {
     best = std::min(best, choice_seconds(machine, shape, choice));
     if (choice.tiles * choice.split >= machine.sms) break;
   }

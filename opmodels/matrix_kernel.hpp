@@ -21,6 +21,7 @@ struct MatrixShape {
   double compulsory_bytes = 0;  ///< operands once in, result once out
   double element_bytes = 2;     ///< of an operand
   double load_penalty = 1;      ///< >= 1: unaligned or gathered operand loads slow the main loop by this factor
+  double max_split = 32;        ///< slices of k that the library's kernels can work on side by side
 };
 
 struct MatrixMachine {

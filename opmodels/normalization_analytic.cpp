@@ -1,9 +1,12 @@
 // Normalisation. Tensor passes (reads plus writes of rows x cols):
-//   layer, rms forward   x twice (statistics, then values; the second read of a row mostly hits L1 or L2), y once
+//   layer forward    x for the statistics, x again, y; the second read misses where the rows in flight, 8 a SM, crowd each other out of L2
+//   rms forward      3.6: frameworks run it with casts and narrow loads (from Vidur's measurements, MIT: 4.8 on A100 and H100, 2.9 on A40)
 //   layer, rms backward  dx kernel: x, dy, dx; weight-gradient kernel: x, dy again
-//   batch forward        x for the statistics, x again, y      (a whole-tensor reduction lies between: nothing is still in cache)
-//   batch backward       x and dy for the two sums, x and dy again, dx
+//   batch forward    x for the statistics, x again, y      (a whole-tensor reduction lies between: nothing is still in cache)
+//   batch backward   x and dy for the two sums, x and dy again, dx
 // A fused activation saves the separate kernel, not a pass here.
+#include <algorithm>
+
 #include "opmodels/shape_check.hpp"
 #include "opmodels/streaming_analytic.hpp"
 
@@ -15,10 +18,14 @@ struct Passes {
   double kernels;
 };
 
-Passes passes_of(NormKind kind, Pass pass) {
-  const bool forward = pass == Pass::forward;
-  if (kind == NormKind::batch) return forward ? Passes{3.0, 2} : Passes{5.0, 2};
-  return forward ? Passes{2.4, 1} : Passes{5.0, 2};
+constexpr double kRowsPerSm = 8;
+constexpr double kRmsPasses = 3.6;
+
+Passes forward_passes(const DeviceRates& device, const Normalization& op) {
+  if (op.kind == NormKind::batch) return {3, 2};
+  if (op.kind == NormKind::rms) return {kRmsPasses, 1};
+  const double crowding = kRowsPerSm * device.sms * as_double(op.cols) * as_double(size_of(op.dtype)) / device.l2_bytes;
+  return {2 + std::min(1.0, crowding), 1};
 }
 
 }  // namespace
@@ -26,11 +33,11 @@ Passes passes_of(NormKind kind, Pass pass) {
 Result<OpTime> price_normalization(const DeviceRates& device, const Normalization& op) {
   TRY(check_dims("normalization", {{"rows", op.rows}, {"cols", op.cols}}));
   TRY(check_pass("normalization", op.pass, {Pass::forward, Pass::backward}));
-  const Passes passes = passes_of(op.kind, op.pass);
+  const Passes passes = op.pass == Pass::forward ? forward_passes(device, op) : Passes{5, 2};
   const double elements = as_double(op.rows) * as_double(op.cols);
   const double bytes = elements * passes.tensors * as_double(size_of(op.dtype)) / passes.kernels;
   const double one = streaming_seconds(device, bytes, elements * 10 / passes.kernels);
-  return OpTime{passes.kernels * one, {0.3, 0.4}};
+  return OpTime{passes.kernels * one, {0.25, 0.5}};
 }
 
 }  // namespace distsim

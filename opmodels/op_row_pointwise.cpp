@@ -1,4 +1,5 @@
 // Pointwise ops, norms, softmax: rows x cols.
+#include <algorithm>
 #include <array>
 
 #include "opmodels/op_row_kinds.hpp"
@@ -68,7 +69,9 @@ Result<OpRow> gated(const OpFields& fields, const RowContext& context) {
 }
 
 Result<OpRow> normalised(const OpFields& fields, const RowContext& context, NormKind kind) {
-  TRY_ASSIGN(const Sizes sizes, read_sizes(fields));
+  TRY_ASSIGN(Sizes sizes, read_sizes(fields));
+  // One data set counts all elements in `rows` and says so.
+  if (fields.text(OpColumns::extra).find("activation elems (rows)") != std::string_view::npos) sizes.rows = std::max<std::int64_t>(1, sizes.rows / sizes.cols);
   Normalization op{kind, sizes.rows, sizes.cols, context.dtype, context.pass == RowPass::forward ? Pass::forward : Pass::backward, false};
   return OpRow{{op}, HostCall::normalization, 1, Timing::kernel};
 }

@@ -1,8 +1,10 @@
-// Softmax over the last dimension.
-//   cols <= 1024: the row stays in registers; forward reads x and writes y, backward reads y and dy and writes dx
-//   cols >  1024: a block sweeps the row for the maximum, the sum and the values: forward 3 reads and 1 write, backward 4 reads and 1 write;
-//                 the later sweeps partly hit L2, counted as half
+// Softmax over the last dimension. Tensor passes (reads plus writes):
+//   cols <= 1024   the row stays in registers: forward reads x, writes y; backward reads y and dy, writes dx, and runs at two thirds of the rate
+//   cols >  1024   a block sweeps the row for the maximum and the sum first: 2 more reads (backward 1 more of both tensors), of which those miss that the
+//                  rows in flight, 2 a SM, crowd out of L2
 // Source of the split at 1024: PyTorch's persistent softmax (aten/src/ATen/native/cuda/PersistentSoftmax).
+#include <algorithm>
+
 #include "opmodels/shape_check.hpp"
 #include "opmodels/streaming_analytic.hpp"
 
@@ -11,23 +13,28 @@ namespace {
 
 constexpr double kPersistentCols = 1024;
 
-double passes_of(double cols, Pass pass) {
+constexpr double kRowsPerSm = 2;
+
+double passes_of(const DeviceRates& device, double cols, double element_bytes, Pass pass) {
   const bool forward = pass == Pass::forward;
-  if (cols <= kPersistentCols) return forward ? 2.0 : 3.0;
-  return forward ? 3.0 : 4.0;
+  const double once = forward ? 2.0 : 4.5;
+  if (cols <= kPersistentCols) return once;
+  const double crowding = kRowsPerSm * device.sms * cols * element_bytes / device.l2_bytes;
+  return once + 2 * std::min(1.0, crowding);
 }
 
 }  // namespace
 
 double softmax_seconds(const DeviceRates& device, double rows, double cols, double element_bytes, Pass pass) {
   const double elements = rows * cols;
-  return streaming_seconds(device, elements * passes_of(cols, pass) * element_bytes, elements * 20);
+  return streaming_seconds(device, elements * passes_of(device, cols, element_bytes, pass) * element_bytes, elements * 20);
 }
 
 Result<OpTime> price_softmax(const DeviceRates& device, const Softmax& op) {
   TRY(check_dims("softmax", {{"rows", op.rows}, {"cols", op.cols}}));
   TRY(check_pass("softmax", op.pass, {Pass::forward, Pass::backward}));
-  return OpTime{softmax_seconds(device, as_double(op.rows), as_double(op.cols), as_double(size_of(op.dtype)), op.pass), {0.3, 0.35}};
+  return OpTime{softmax_seconds(device, as_double(op.rows), as_double(op.cols), as_double(size_of(op.dtype)), op.pass),
+                op.pass == Pass::forward ? Spread{0.15, 0.45} : Spread{0.45, 0.45}};
 }
 
 }  // namespace distsim
