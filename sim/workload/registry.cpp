@@ -15,7 +15,7 @@ constexpr ModelFamily kFamilies[] = {
 
 }  // namespace
 
-std::span<const ModelFamily> model_families() { return kFamilies; }
+std::span<const ModelFamily> workload_registry() { return kFamilies; }
 
 Result<Workload> build_workload(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape) {
   if (std::uint64_t{shape.nodes} * shape.gpus_per_node != shape.ranks() || shape.ranks() == 0 || shape.ranks() > kMaxRanks) {

@@ -18,7 +18,7 @@ struct ModelFamily {
   WorkloadBuilder build;
 };
 
-std::span<const ModelFamily> model_families();
+std::span<const ModelFamily> workload_registry();
 
 Result<Workload> build_dlrm(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape, const SamplePlan& samples);
 Result<Workload> build_resnet(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape, const SamplePlan& samples);
