@@ -13,10 +13,10 @@ Schema<GpuLinks> gpu_links_schema() {
             {"pcie", IntraNode::pcie}, {"none", IntraNode::none}},
            "nvswitch: every GPU to every switch; hybrid_cube_mesh: DGX-1V's 8 GPUs; full_mesh: every GPU to every other; pcie: no "
            "NVLink; none: one GPU per node.", true);
-  s.optional("links_per_gpu", &GpuLinks::links_per_gpu, {0, 1024}, "NVLinks of one GPU.");
+  s.optional("links_per_gpu", &GpuLinks::links_per_gpu, {0, 1024}, "NVLinks of one GPU; in a full_mesh shared evenly among the other GPUs installed.");
   s.optional("bandwidth_per_link", &GpuLinks::bandwidth_per_link, {0, 1e13},
              "One NVLink, one direction. Data sheets quote both directions of all links: A100's 600 GB/s is 12 links of 25 GB/s each way.");
-  s.optional("switches", &GpuLinks::switches, {0, 1024}, "NVSwitches of a node.");
+  s.optional("switches", &GpuLinks::switches, {0, 1024}, "NVSwitches of a node, or of the whole domain where domain_nodes > 1.");
   s.optional("latency", &GpuLinks::latency, kLatency, "One way, GPU to GPU, small message.");
   s.optional("multicast", &GpuLinks::multicast, "The switches can reduce and multicast (NVLS).");
   s.optional("domain_nodes", &GpuLinks::domain_nodes, {1, 1024}, "Nodes that share one NVLink domain; 18 for an NVL72 rack.");
@@ -91,7 +91,9 @@ Schema<ClusterSpec> cluster_schema() {
   s.scalars("aliases", &ClusterSpec::aliases, {}, "Other names of the same system.");
   s.optional("description", &ClusterSpec::description, "One sentence for people.");
   s.optional("nodes", &ClusterSpec::nodes, {1, 1'000'000}, "Number of nodes.");
-  s.required("gpus_per_node", &ClusterSpec::gpus_per_node, {1, 1024}, "GPUs of one node.");
+  s.required("gpus_per_node", &ClusterSpec::gpus_per_node, {1, 1024}, "GPUs of a node that the job uses: the first ones.");
+  s.optional("gpus_installed", &ClusterSpec::gpus_installed, {0, 1024},
+             "GPUs that a node has; its links and adapters are laid out for them. 0: as many as gpus_per_node.");
   s.required("device", &ClusterSpec::device, "GPU type: a file in configs/devices, without .yaml.");
   s.nested("gpu_links", &ClusterSpec::gpu_links, gpu_links_schema(), true);
   s.nested("pcie", &ClusterSpec::pcie, pcie_schema());

@@ -17,7 +17,7 @@ struct GpuLinks {
   IntraNode kind = IntraNode::nvswitch;
   std::int64_t links_per_gpu = 0;           ///< NVLinks of one GPU
   BytesPerSecond bandwidth_per_link{0};     ///< one link, one direction
-  std::int64_t switches = 0;                ///< NVSwitches of the node
+  std::int64_t switches = 0;                ///< NVSwitches of the node, or of the whole domain where domain_nodes > 1
   Duration latency = Duration::nanoseconds(700);  ///< one hop, GPU to GPU
   bool multicast = false;                   ///< in-switch reduction (NVLS)
   std::int64_t domain_nodes = 1;            ///< nodes that share one NVLink domain (18 for NVL72)
@@ -63,7 +63,8 @@ struct ClusterSpec {
   std::vector<std::string> aliases;         ///< other names of the same system
   std::string description;
   std::int64_t nodes = 1;
-  std::int64_t gpus_per_node = 8;
+  std::int64_t gpus_per_node = 8;           ///< GPUs that the job uses, the first ones of each node
+  std::int64_t gpus_installed = 0;          ///< GPUs that a node has, which decide its wiring; 0: as many as gpus_per_node
   std::string device;                       ///< name of a file in configs/devices
   GpuLinks gpu_links;
   PcieSpec pcie;

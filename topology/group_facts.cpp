@@ -38,7 +38,7 @@ void add_network(const TopologyParts& t, std::span<const std::uint32_t> locals, 
 
 UnitFacts unit_facts(const TopologyParts& t, std::span<const std::uint32_t> locals, Siblings siblings) {
   UnitFacts unit;
-  if (locals.size() > 1) unit.intra = t.shape->facts(t.spec, t.node, locals);
+  if (locals.size() > 1) unit.intra = t.shape->facts(t.machine, t.node, locals);
   add_network(t, locals, siblings, unit);
   return unit;
 }

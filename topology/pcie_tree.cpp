@@ -19,21 +19,14 @@ Result<void> check_single(const ClusterSpec& spec) {
 
 void connect_nothing(const ClusterSpec&, NodeGraph&) {}
 
-/// Halves of the sockets, else of the slots, else of the GPUs of the one switch.
+/// Uplinks of half the slots, or what joins half the sockets to the others where that is less; below one switch, links of half its GPUs.
 BytesPerSecond bisection(const ClusterSpec& spec, const NodeGraph&) {
   const PcieLayout layout(spec);
-  const auto gpus = static_cast<std::uint32_t>(spec.gpus_per_node);
-  if (gpus < 2) return BytesPerSecond(0);
-  const double pcie = spec.pcie.bandwidth.value();
-  if (!layout.has_switches()) {
-    const std::uint32_t sockets = layout.socket_of_slot(gpus - 1) + 1;
-    const double ports = pcie * (gpus / 2);
-    return BytesPerSecond(sockets == 1 ? ports : std::min(ports, spec.pcie.cpu_interconnect.value() * (sockets / 2) * (sockets - sockets / 2)));
-  }
-  if (layout.slots() == 1) return BytesPerSecond(spec.pcie.peer_to_peer ? pcie * (gpus / 2) : pcie / 2);
+  const double link = spec.pcie.bandwidth.value();
+  if (layout.slots() == 1) return BytesPerSecond(spec.pcie.peer_to_peer ? link * static_cast<double>(spec.gpus_per_node / 2) : link / 2);
   const std::uint32_t sockets = layout.socket_of_slot(layout.slots() - 1) + 1;
-  const double uplinks = pcie * (layout.slots() / 2);
-  return BytesPerSecond(sockets == 1 ? uplinks : std::min(uplinks, spec.pcie.cpu_interconnect.value() * (sockets / 2) * (sockets - sockets / 2)));
+  const double uplinks = link * (layout.slots() / 2), joints = (sockets / 2) * (sockets - sockets / 2);
+  return BytesPerSecond(sockets == 1 ? uplinks : std::min(uplinks, spec.pcie.cpu_interconnect.value() * joints));
 }
 
 }  // namespace

@@ -13,6 +13,9 @@ constexpr std::int64_t kMaxRanks = std::int64_t{1} << 24;
 Result<void> check_cluster(const ClusterSpec& spec) {
   if (spec.nodes < 1) return cluster_error("nodes", std::to_string(spec.nodes), "at least 1");
   if (spec.gpus_per_node < 1) return cluster_error("gpus_per_node", std::to_string(spec.gpus_per_node), "at least 1");
+  if (spec.gpus_installed > 0 && spec.gpus_per_node > spec.gpus_installed) {
+    return cluster_error("gpus_per_node", std::to_string(spec.gpus_per_node), "at most gpus_installed, " + std::to_string(spec.gpus_installed));
+  }
   if (spec.nodes > kMaxRanks / spec.gpus_per_node) {
     return cluster_error("nodes", std::to_string(spec.nodes) + " nodes of " + std::to_string(spec.gpus_per_node) + " GPUs",
                          "at most " + std::to_string(kMaxRanks) + " GPUs in all");
@@ -29,7 +32,12 @@ Result<void> check_cluster(const ClusterSpec& spec) {
   return {};
 }
 
-std::vector<std::uint32_t> users_of_nics(const std::vector<std::vector<std::uint32_t>>& gpu_nics, std::size_t nics) {
+ClusterSpec with_installed_gpus(ClusterSpec spec) {
+  if (spec.gpus_installed > 0) spec.gpus_per_node = spec.gpus_installed;
+  return spec;
+}
+
+std::vector<std::uint32_t> users_of_nics(std::span<const std::vector<std::uint32_t>> gpu_nics, std::size_t nics) {
   std::vector<std::uint32_t> users(nics, 0);
   for (const auto& of_gpu : gpu_nics) {
     for (const std::uint32_t nic : of_gpu) ++users[nic];
@@ -56,19 +64,21 @@ std::string_view name_of(LinkKind kind) {
 Result<Topology> Topology::build(const ClusterSpec& spec, std::int64_t compute_capability) {
   TRY(check_cluster(spec));
   const NodeShape& shape = node_shape(spec.gpu_links.kind);
-  TRY(shape.check(spec));
+  const ClusterSpec machine = with_installed_gpus(spec);
+  TRY(shape.check(machine));
   auto impl = std::make_shared<Impl>();
   impl->spec = spec;
+  impl->machine = machine;
   impl->compute_capability = compute_capability;
   impl->shape = &shape;
   impl->nodes = static_cast<std::uint32_t>(spec.nodes);
   impl->gpus = static_cast<std::uint32_t>(spec.gpus_per_node);
   impl->domain_nodes = static_cast<std::uint32_t>(spec.gpu_links.domain_nodes);
-  for (std::uint32_t g = 0; g < impl->gpus; ++g) impl->node.add(DeviceKind::gpu, g);
-  if (impl->gpus_per_domain() > 1) shape.connect(spec, impl->node);
-  add_pcie_tree(spec, impl->node);
-  impl->gpu_nics = PcieLayout(spec).nics_of_gpus();
-  impl->nic_gpus = users_of_nics(impl->gpu_nics, static_cast<std::size_t>(spec.nic.count));
+  for (std::uint32_t g = 0; g < machine.gpus_per_node; ++g) impl->node.add(DeviceKind::gpu, g);
+  shape.connect(machine, impl->node);
+  add_pcie_tree(machine, impl->node);
+  impl->gpu_nics = PcieLayout(machine).nics_of_gpus();
+  impl->nic_gpus = users_of_nics(std::span(impl->gpu_nics).first(impl->gpus), static_cast<std::size_t>(spec.nic.count));
   impl->fabric = Fabric(spec, impl->nodes);
   return Topology(std::shared_ptr<const Impl>(std::move(impl)));
 }
@@ -86,7 +96,7 @@ std::vector<Hop> Topology::route(std::uint32_t from, std::uint32_t to) const {
 GroupFacts Topology::facts(std::span<const std::uint32_t> members, Siblings siblings) const { return group_facts(*impl_, members, siblings); }
 
 BytesPerSecond Topology::node_bisection() const {
-  return impl_->gpus_per_domain() < 2 ? BytesPerSecond(0) : impl_->shape->bisection(impl_->spec, impl_->node);
+  return impl_->machine.gpus_per_node * impl_->domain_nodes < 2 ? BytesPerSecond(0) : impl_->shape->bisection(impl_->machine, impl_->node);
 }
 
 BytesPerSecond Topology::fabric_bisection() const { return impl_->fabric.bisection(); }
@@ -94,7 +104,7 @@ BytesPerSecond Topology::fabric_bisection() const { return impl_->fabric.bisecti
 std::string Topology::dump() const {
   const ClusterSpec& s = impl_->spec;
   std::string out = s.name + ": " + std::to_string(impl_->nodes) + " nodes x " + std::to_string(impl_->gpus) + " " + s.device + "\n";
-  out += "node: " + std::string(impl_->shape->name);
+  out += "node: " + std::string(impl_->shape->name) + ", " + std::to_string(impl_->machine.gpus_per_node) + " GPUs installed";
   if (impl_->domain_nodes > 1) out += ", one NVLink domain for each " + std::to_string(impl_->domain_nodes) + " nodes";
   out += ", bisection " + format_quantity(node_bisection().value(), Dimension::bytes_per_second) + " per direction\n";
   out += impl_->node.dump() + impl_->fabric.dump();

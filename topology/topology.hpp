@@ -82,7 +82,7 @@ class Topology {
   /// Facts of the group with these members (ascending, no duplicates, not empty).
   GroupFacts facts(std::span<const std::uint32_t> members, Siblings siblings = Siblings::idle) const;
 
-  /// Bandwidth between the first half of the GPUs of a node (NVLink domain) and the others; 0 for a single GPU. Per direction, nominal.
+  /// Bandwidth between the first half of the installed GPUs of a node (NVLink domain) and the others; 0 for a single GPU. Per direction, nominal.
   BytesPerSecond node_bisection() const;
   /// Network bandwidth between two halves of the nodes: nodes / 2 x ports x rate / oversubscription where they span leaves. Per direction, nominal.
   BytesPerSecond fabric_bisection() const;

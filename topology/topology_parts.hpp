@@ -10,6 +10,7 @@ namespace distsim {
 
 struct TopologyParts {
   ClusterSpec spec;
+  ClusterSpec machine;                                ///< spec with all installed GPUs: what the wiring follows from
   std::int64_t compute_capability = 0;
   const NodeShape* shape = nullptr;
   NodeGraph node;                                     ///< of one node; the NVSwitches of its whole domain included
@@ -17,7 +18,7 @@ struct TopologyParts {
   std::vector<std::vector<std::uint32_t>> gpu_nics;   ///< ports that each GPU of a node uses
   std::vector<std::uint32_t> nic_gpus;                ///< how many GPUs of a node use each port
   std::uint32_t nodes = 1;
-  std::uint32_t gpus = 1;                             ///< of a node
+  std::uint32_t gpus = 1;                             ///< of a node, used ones
   std::uint32_t domain_nodes = 1;
 
   std::uint32_t gpus_per_domain() const { return gpus * domain_nodes; }

@@ -53,12 +53,12 @@ TEST_P(System, LoadsAndItsDeviceExists) {
 
 TEST_P(System, BandwidthsArePerDirection) {
   const ClusterSpec s = read_system(GetParam()).value();
-  // Per direction, an NVLink carries 20 (P100), 25 (V100 to H100) or 50 GB/s (B200); a port at most 50 GB/s; a gen3/4/5 x16 link less than 16/32/64.
+  // Per direction, an NVLink carries 20 (P100), 25 (V100 to H100) or 50 GB/s (B200); a port at most 50 GB/s; a gen3/4/5/6 x16 link less than 16/32/64/128.
   if (s.gpu_links.kind != IntraNode::pcie) {
     EXPECT_TRUE((std::set<double>{20e9, 25e9, 50e9}.contains(s.gpu_links.bandwidth_per_link.value())));
   }
   EXPECT_LE(s.nic.bandwidth.value(), 50e9);
-  EXPECT_LT(s.pcie.bandwidth.value(), s.pcie.generation == 3 ? 16e9 : s.pcie.generation == 4 ? 32e9 : 64e9);
+  EXPECT_LT(s.pcie.bandwidth.value(), s.pcie.generation == 3 ? 16e9 : s.pcie.generation == 4 ? 32e9 : s.pcie.generation == 5 ? 64e9 : 128e9);
 }
 
 TEST(Names, AliasesAreUniqueAndNotNames) {

@@ -118,6 +118,25 @@ TEST(FullMesh, TwoLinksToEachPeer) {
   EXPECT_DOUBLE_EQ(build_system("abci_v", 1).node_bisection().value(), 2 * 2 * 2 * 25e9);  // 2 x 2 pairs, 2 links each
 }
 
+TEST(Installed, UsingFewerGpusKeepsTheWiring) {
+  ClusterSpec s = read_system("dgx1_v100_16gb").value();
+  s.nodes = 2;
+  s.gpus_per_node = 2;  // GPUs 0 and 1 of each node: one NVLink, and the one NIC beside them of four
+  const Topology t = Topology::build(s, 70).value();
+  EXPECT_EQ(t.ranks(), 4u);
+  const std::vector<std::uint32_t> pair{0, 1}, all{0, 1, 2, 3};
+  EXPECT_DOUBLE_EQ(t.facts(pair).intra_ring_bandwidth.value(), 25e9);
+  EXPECT_DOUBLE_EQ(t.facts(all).nics_per_node, 1);
+  EXPECT_DOUBLE_EQ(t.facts(all, Siblings::active).nics_per_node, 1);
+  EXPECT_EQ(t.route(0, 3).back().to, (Place{1, 1}));
+
+  ClusterSpec mesh = read_system("abci_v").value();
+  mesh.gpus_per_node = 2;
+  EXPECT_DOUBLE_EQ(Topology::build(mesh, 70)->facts(pair).intra_ring_bandwidth.value(), 50e9);  // still two links a pair
+  s.gpus_per_node = 9;
+  EXPECT_EQ(Topology::build(s, 70).error().what, "cluster.gpus_per_node: found 9, expected at most gpus_installed, 8");
+}
+
 TEST(Domain, Nvl72IsOneStarOf72) {
   // 36 GPUs x 900 GB/s.
   EXPECT_DOUBLE_EQ(build_system("gb200_nvl72", 18).node_bisection().value(), 36 * 900e9);
@@ -169,6 +188,7 @@ std::string refusal(ClusterSpec s) {
 
 TEST(Refusals, ShapesThatCannotBe) {
   ClusterSpec cube = read_system("dgx1_v100_16gb").value();
+  cube.gpus_installed = 0;
   cube.gpus_per_node = 5;
   EXPECT_NE(refusal(cube).find("cluster.gpus_per_node: found 5, expected 8 for hybrid_cube_mesh"), std::string::npos) << refusal(cube);
   cube.gpus_per_node = 17;
@@ -183,6 +203,7 @@ TEST(Refusals, ShapesThatCannotBe) {
   EXPECT_NE(refusal(star).find("found 13, expected at most links_per_gpu (12)"), std::string::npos);
 
   ClusterSpec mesh = read_system("abci_v").value();
+  mesh.gpus_installed = 0;
   mesh.gpus_per_node = 5;
   EXPECT_NE(refusal(mesh).find("links_per_gpu: found 6, expected a multiple of 4"), std::string::npos);
   mesh.gpus_per_node = 4;
