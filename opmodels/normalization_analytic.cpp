@@ -1,9 +1,10 @@
 // Normalisation. Tensor passes (reads plus writes of rows x cols):
-//   layer forward    x for the statistics, x again, y; the second read misses where the rows in flight, 8 a SM, crowd each other out of L2
-//   rms forward      3.6: frameworks run it with casts and narrow loads (from Vidur's measurements, MIT: 4.8 on A100 and H100, 2.9 on A40)
+//   layer, rms forward   x for the statistics, x again, y; the second read misses where the rows in flight, 8 a SM, crowd each other out of L2
 //   layer, rms backward  dx kernel: x, dy, dx; weight-gradient kernel: x, dy again
 //   batch forward    x for the statistics, x again, y      (a whole-tensor reduction lies between: nothing is still in cache)
 //   batch backward   x and dy for the two sums, x and dy again, dx
+// An SM normalises about 1.5 elements a clock (reductions, casts, narrow loads): 16-bit norms on GPUs with fast memory are bound by that, as Vidur's
+// fp16 norms on A100 and H100 show (MIT).
 // A fused activation saves the separate kernel, not a pass here.
 #include <algorithm>
 
@@ -19,11 +20,10 @@ struct Passes {
 };
 
 constexpr double kRowsPerSm = 8;
-constexpr double kRmsPasses = 3.6;
+constexpr double kElementsPerClock = 1.5;  // of one SM
 
 Passes forward_passes(const DeviceRates& device, const Normalization& op) {
   if (op.kind == NormKind::batch) return {3, 2};
-  if (op.kind == NormKind::rms) return {kRmsPasses, 1};
   const double crowding = kRowsPerSm * device.sms * as_double(op.cols) * as_double(size_of(op.dtype)) / device.l2_bytes;
   return {2 + std::min(1.0, crowding), 1};
 }
@@ -36,7 +36,8 @@ Result<OpTime> price_normalization(const DeviceRates& device, const Normalizatio
   const Passes passes = op.pass == Pass::forward ? forward_passes(device, op) : Passes{5, 2};
   const double elements = as_double(op.rows) * as_double(op.cols);
   const double bytes = elements * passes.tensors * as_double(size_of(op.dtype)) / passes.kernels;
-  const double one = streaming_seconds(device, bytes, elements * 10 / passes.kernels);
+  const double instructions = elements / (device.sms * device.clock * kElementsPerClock);
+  const double one = device.floor + overlap(memory_seconds(device, bytes), instructions);
   return OpTime{passes.kernels * one, {0.25, 0.5}};
 }
 
