@@ -22,7 +22,7 @@ std::string_view name_of(Protocol protocol);
 
 /// One algorithm with one protocol on one group. `bytes` is the size column of nccl-tests.
 ///   wire(bytes)    = bytes / (1000 * gbps * correction(bytes))
-///   time_us(bytes) = latency_us + wire + ramp_us * min(1, (wire / ramp_us)^0.35)
+///   time_us(bytes) = latency_us + wire + ramp_us * min(1, (wire / ramp_us)^(3/8))
 /// The last term is the pipeline's fill. latency_us >= 0, gbps > 0, ramp_us >= 0; time grows with bytes by construction.
 struct Candidate {
   Algorithm algorithm = Algorithm::ring;
@@ -53,7 +53,11 @@ bool allows_ll128(const Channels& channels);
 
 /// All candidates of the registry for this kind on two ranks or more; never empty. A barrier is priced as a small all_reduce, so it has none.
 std::vector<Candidate> candidates_for(CollectiveKind kind, const Channels& channels);
-/// The one with the least time; ties go to the first.
-const Candidate& fastest(std::span<const Candidate> candidates, double bytes);
+struct Choice {
+  const Candidate* candidate = nullptr;
+  double us = 0;
+};
+/// The candidate with the least time, and that time; ties go to the first. `candidates` not empty.
+Choice fastest(std::span<const Candidate> candidates, double bytes);
 
 }  // namespace distsim::collectives

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 
 #include "base/config_node.hpp"
+#include "base/file.hpp"
 
 namespace distsim::collectives {
 
@@ -53,6 +55,11 @@ std::uint32_t nodes_of(const Curve& c, const ClusterSpec& spec) {
   return (c.ranks + per_node - 1) / per_node;
 }
 
+/// Whether what stands before the first curve names the system: spares parsing the files of all other systems.
+bool head_names(std::string_view text, const std::string& system) {
+  return text.substr(0, text.find("curves {")).find('"' + system + '"') != std::string_view::npos;
+}
+
 std::string source_of(const Curve& c, const CurveSet& set) {
   std::string text = !c.label.empty() ? c.label : !set.hardware.empty() ? set.hardware.substr(0, 60) : set.system;
   if (!c.label.empty() || c.library.empty()) return text;
@@ -72,14 +79,25 @@ class Loader {
         return Error{"curve of " + std::to_string(c.ranks) + " ranks on " + std::to_string(nodes) + " nodes: expected a multiple of the nodes and at most " +
                          std::to_string(spec_.gpus_per_node) + " per node, as " + (spec_.name.empty() ? "the system" : spec_.name) + " has", file, ""};
       }
-      TRY_ASSIGN(GroupFacts facts, facts_of_shape(spec_, compute_capability_, c.ranks, nodes));
-      curves_.push_back({c, std::move(facts), origin, source_of(c, set)});
+      TRY_ASSIGN(const GroupFacts* facts, facts_of(c.ranks, nodes));
+      curves_.push_back({c, *facts, origin, source_of(c, set)});
     }
     return {};
   }
   std::vector<LibraryCurve> take() && { return std::move(curves_); }
 
  private:
+  Result<const GroupFacts*> facts_of(std::uint32_t ranks, std::uint32_t nodes) {
+    const std::pair key{ranks, nodes};
+    auto it = shapes_.find(key);
+    if (it == shapes_.end()) {
+      TRY_ASSIGN(GroupFacts facts, facts_of_shape(spec_, compute_capability_, ranks, nodes));
+      it = shapes_.emplace(key, std::move(facts)).first;
+    }
+    return &it->second;
+  }
+
+  std::map<std::pair<std::uint32_t, std::uint32_t>, GroupFacts> shapes_;
   ClusterSpec spec_;
   std::int64_t compute_capability_;
   std::vector<LibraryCurve> curves_;
@@ -103,7 +121,9 @@ Result<std::vector<LibraryCurve>> load_curves(const Topology& topology, const Co
   }
   const std::string& name = topology.spec().name;
   for (const std::string& file : files_of(options.curve_dir)) {
-    TRY_ASSIGN(CurveSet set, read_curve_file(file));
+    TRY_ASSIGN(const std::string text, read_file(file, kMaxCurveFileBytes));
+    if (!head_names(text, name)) continue;
+    TRY_ASSIGN(CurveSet set, parse_curve_text(text, file));
     const bool sibling = std::find(set.also_for.begin(), set.also_for.end(), name) != set.also_for.end();
     if (set.system != name && !sibling) continue;
     TRY(system.add(set, set.system == name ? Origin::own_system : Origin::sibling_system, file));

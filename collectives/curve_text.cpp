@@ -105,23 +105,18 @@ Result<Curve> read_curve(const curves::Curve& c, const Positions& at) {
   return out;
 }
 
-}  // namespace
-
-Result<CurveSet> parse_curve_text(std::string_view text, const std::string& file) {
-  if (text.size() > kMaxCurveFileBytes) return Error{"found " + std::to_string(text.size()) + " bytes, expected at most 16 MiB", file, ""};
-  curves::CurveFile message;
+Result<void> parse_message(std::string_view text, const std::string& file, curves::CurveFile& message, TextFormat::ParseInfoTree* tree) {
   FirstError errors;
-  TextFormat::ParseInfoTree tree;
   TextFormat::Parser parser;
   parser.RecordErrorsTo(&errors);
-  parser.WriteLocationsTo(&tree);
+  if (tree != nullptr) parser.WriteLocationsTo(tree);
   parser.SetRecursionLimit(8);
   google::protobuf::io::ArrayInputStream in(text.data(), static_cast<int>(text.size()));
-  if (!parser.Parse(&in, &message)) {
-    const auto lines = std::count(text.begin(), text.end(), '\n');
-    return errors.error(file, errors.line() >= lines);
-  }
-  const Positions at(file, &tree);
+  if (parser.Parse(&in, &message)) return {};
+  return errors.error(file, errors.line() >= std::count(text.begin(), text.end(), '\n'));
+}
+
+Result<CurveSet> read_set(const curves::CurveFile& message, const std::string& file, const Positions& at) {
   if (message.version() != 1) return Error{"version: found " + std::to_string(message.version()) + ", expected 1", at.of(message, "version"), ""};
   if (message.curve_count() != 0 && message.curve_count() != static_cast<std::uint32_t>(message.curves_size())) {
     return Error{"curves: found " + std::to_string(message.curves_size()) + ", expected " + std::to_string(message.curve_count()) + " (curve_count)", file, "the file may have been cut"};
@@ -134,6 +129,20 @@ Result<CurveSet> parse_curve_text(std::string_view text, const std::string& file
     out.curves.push_back(std::move(curve));
   }
   return out;
+}
+
+}  // namespace
+
+Result<CurveSet> parse_curve_text(std::string_view text, const std::string& file) {
+  if (text.size() > kMaxCurveFileBytes) return Error{"found " + std::to_string(text.size()) + " bytes, expected at most 16 MiB", file, ""};
+  curves::CurveFile message;
+  TRY(parse_message(text, file, message, nullptr));
+  auto set = read_set(message, file, Positions(file, nullptr));
+  if (set.ok()) return set;
+  TextFormat::ParseInfoTree tree;  // positions double the time of parsing: only a broken file pays for them
+  message.Clear();
+  TRY(parse_message(text, file, message, &tree));
+  return read_set(message, file, Positions(file, &tree));
 }
 
 std::string curve_text(const CurveSet& set) {

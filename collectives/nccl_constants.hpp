@@ -78,7 +78,7 @@ inline constexpr double kHostPerPairUs = 0.78;
 /// NCCL's model has no such term; without it, predictions are up to twice too fast from 16 KB to 64 MB. LL, then LL128 and Simple, by generation.
 /// Found on A100 x8 (5 sweeps), V100 x4, H100 x8, GB200 x4; more across nodes (A100, H100 2 nodes).
 inline constexpr PerGeneration kRampLl{30, 80, 8, 8}, kRampBulk{40, 80, 55, 45};
-inline constexpr double kRampAcrossNodes = 1.5, kRampPower = 0.35;
+inline constexpr double kRampAcrossNodes = 1.5;
 /// A broadcast or reduce fills a pipeline through all nodes one after the other.
 inline constexpr double kRampPerNode = 6;
 

@@ -88,7 +88,7 @@ double AnalyticModel::with_launch(double gpu_us) const {
   return std::sqrt(std::sqrt(g * g + l * l));
 }
 
-double AnalyticModel::time_us(double bytes) const { return with_launch(collectives::time_us(choice(bytes), bytes)); }
+double AnalyticModel::time_us(double bytes) const { return with_launch(choice(bytes).us); }
 
 Pricer::Pricer(CollectiveKind kind, const GroupFacts& facts, LaunchMode mode, const std::vector<LibraryCurve>& library)
     : kind_(kind), model_(kind, facts, mode) {
@@ -115,7 +115,8 @@ Pricer::Pricer(CollectiveKind kind, const GroupFacts& facts, LaunchMode mode, co
 Result<Cost> Pricer::price(double bytes) const {
   if (!blend_) {
     const Spread spread = analytic_spread(bytes);
-    return make_cost(model_.time_us(bytes) * 1e-6, spread.low, spread.high, Basis::analytic, analytic_source(model_.choice(bytes)));
+    const Choice choice = model_.choice(bytes);
+    return make_cost(model_.with_launch(choice.us) * 1e-6, spread.low, spread.high, Basis::analytic, analytic_source(*choice.candidate));
   }
   const Blend::Value v = blend_->at(bytes);
   return make_cost(v.time_us * 1e-6, 1 - v.low_us / v.time_us, v.high_us / v.time_us - 1, v.basis, v.source);

@@ -26,7 +26,7 @@ class AnalyticModel {
  public:
   AnalyticModel(CollectiveKind kind, const GroupFacts& facts, LaunchMode mode);
   double time_us(double bytes) const;
-  const Candidate& choice(double bytes) const { return fastest(candidates_, bytes); }
+  Choice choice(double bytes) const { return fastest(candidates_, bytes); }
   const std::vector<Candidate>& candidates() const { return candidates_; }
   double launch_us() const { return launch_us_; }
   double with_launch(double gpu_us) const;

@@ -77,7 +77,7 @@ TEST(SweepValidation, HardwareFactsAlone) {
     if (std::getenv("DISTSIM_SWEEPS")) {
       std::printf("%-45s all %5.1f/%5.1f  64MB %5.1f\n", s.name.c_str(), all.median(), all.mean(), large.median());
       for (const CurvePoint& p : s.curve.curve.points) {
-        const Candidate& c = model.choice(p.bytes);
+        const Candidate& c = *model.choice(p.bytes).candidate;
         std::printf("   %12.0f meas %10.2f pred %10.2f ratio %6.3f %s %s\n", p.bytes, p.time_us, model.time_us(p.bytes), model.time_us(p.bytes) / p.time_us,
                     std::string(name_of(c.algorithm)).c_str(), std::string(name_of(c.protocol)).c_str());
       }
