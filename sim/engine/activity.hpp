@@ -1,6 +1,8 @@
-// Activity: work that proceeds at a speed that changes. Exact: whole picoseconds, speeds in fixed point, work as their integer product.
+// Activity: work that proceeds at a speed that changes. Exact: whole picoseconds, speeds in fixed point, work as their integer
+// product.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <vector>
@@ -9,15 +11,17 @@
 
 namespace distsim {
 
-/// A fraction of full speed, above 0 and at most 1, in multiples of 2^-36. Fine enough for 1e-8 of accuracy at a 500th of the speed; coarse enough that the
-/// rounding of the solver does not part flows that are alike.
+/// A fraction of full speed, above 0 and at most 1, in multiples of 2^-36. Fine enough for 1e-8 of accuracy at a 500th of the
+/// speed; coarse enough that the rounding of the solver does not part flows that are alike.
 class Speed {
  public:
   static constexpr int kBits = 36;
   static constexpr std::uint64_t kFull = std::uint64_t{1} << kBits;
   constexpr Speed() = default;
-  explicit Speed(double fraction)
-      : units_(fraction >= 1 ? kFull : static_cast<std::uint64_t>(std::max<long long>(1, std::llround(fraction * static_cast<double>(kFull))))) {}
+  /// Rounded to the nearest multiple that is not 0; all of 1 and above is full speed.
+  explicit Speed(double fraction) {
+    if (fraction < 1) units_ = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(std::llround(fraction * kFull)));
+  }
   std::uint64_t units() const { return units_; }
   bool operator==(const Speed&) const = default;
 

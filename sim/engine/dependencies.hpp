@@ -1,4 +1,5 @@
-// Dependencies: which steps of an irregular program may start, as others end. Shared by the evaluators, which differ in when a step ends.
+// Dependencies: which steps of an irregular program may start, as others end. Shared by the evaluators, which differ in when a
+// step ends.
 #pragma once
 
 #include <algorithm>
@@ -10,7 +11,8 @@
 
 namespace distsim {
 
-/// Records ready, start and end of every step, and calls `begin(steps, start)` for each step, or all members of a meeting, that may start now.
+/// Records ready, start and end of every step, and calls `begin(steps, start)` for each step, or all members of a meeting, that
+/// may start now.
 class Dependencies {
  public:
   Dependencies(const IrregularProgram& valid, const StepLinks& links)

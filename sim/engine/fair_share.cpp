@@ -21,7 +21,11 @@ struct Supply {
 class ProgressiveFilling {
  public:
   explicit ProgressiveFilling(const FairShareProblem& p)
-      : p_(p), rates_(p.bounds.size(), -1), supplies_(p.capacities.size()), user_offsets_(p.capacities.size() + 1, 0), users_(p.uses.size()),
+      : p_(p),
+        rates_(p.bounds.size(), -1),
+        supplies_(p.capacities.size()),
+        user_offsets_(p.capacities.size() + 1, 0),
+        users_(p.uses.size()),
         coefficients_(p.uses.size()) {
     index_users();
   }
@@ -67,7 +71,8 @@ class ProgressiveFilling {
   void push_resource(std::uint32_t l) {
     if (supplies_[l].rising > 0) stops_.push({supplies_[l].level(), kResource, l});
   }
-  /// The level of a resource only rises as its flows stop, so an entry may come up too early: then it goes back with its level of now.
+  /// The level of a resource only rises as its flows stop, so an entry may come up too early: then it goes back with its level of
+  /// now.
   void fill(std::uint32_t l, double level) {
     const double now = supplies_[l].level();
     if (now > level) return stops_.push({now, kResource, l});
@@ -124,12 +129,15 @@ Result<void> validate(const FairShareProblem& p) {
   for (std::size_t f = 0; f < p.bounds.size(); ++f) {
     const std::string name = "flow " + std::to_string(f);
     if (!(p.bounds[f] > 0)) return found(name + ".bound", p.bounds[f], "a number above 0");
-    if (std::isinf(p.bounds[f]) && p.use_offsets[f] == p.use_offsets[f + 1]) return found(name + ".bound", p.bounds[f], "a finite one without uses");
+    if (std::isinf(p.bounds[f]) && p.use_offsets[f] == p.use_offsets[f + 1])
+      return found(name + ".bound", p.bounds[f], "a finite one without uses");
     std::vector<std::uint32_t> seen;
     for (std::uint32_t i = p.use_offsets[f]; i < p.use_offsets[f + 1]; ++i) {
       const auto& use = p.uses[i];
-      if (use.resource >= p.capacities.size()) return found(name + ".resource", use.resource, "one of " + std::to_string(p.capacities.size()));
-      if (!(use.coefficient > 0) || !std::isfinite(use.coefficient)) return found(name + ".coefficient", use.coefficient, "a finite number above 0");
+      if (use.resource >= p.capacities.size())
+        return found(name + ".resource", use.resource, "one of " + std::to_string(p.capacities.size()));
+      if (!(use.coefficient > 0) || !std::isfinite(use.coefficient))
+        return found(name + ".coefficient", use.coefficient, "a finite number above 0");
       seen.push_back(use.resource);
     }
     std::sort(seen.begin(), seen.end());

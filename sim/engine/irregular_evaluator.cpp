@@ -15,7 +15,9 @@ class Propagation {
   Propagation(const IrregularProgram& program, const StepLinks& links) : p_(program), dependencies_(program, links) {}
 
   void run() {
-    const auto begin = [this](std::span<const std::uint32_t> steps, std::int64_t) { known_.insert(known_.end(), steps.begin(), steps.end()); };
+    const auto begin = [this](std::span<const std::uint32_t> steps, std::int64_t) {
+      known_.insert(known_.end(), steps.begin(), steps.end());
+    };
     dependencies_.begin_sources(begin);
     while (!known_.empty()) {
       const StepId step(known_.back());
@@ -31,7 +33,9 @@ class Propagation {
 
  private:
   /// Ends stop growing at the limit, so that no sum overflows; the caller refuses the program.
-  std::int64_t end_of(StepId step) const { return std::min(dependencies_.times()[step].start + p_.steps[step].duration, kTimeLimit); }
+  std::int64_t end_of(StepId step) const {
+    return std::min(dependencies_.times()[step].start + p_.steps[step].duration, kTimeLimit);
+  }
 
   const IrregularProgram& p_;
   Dependencies dependencies_;

@@ -1,5 +1,6 @@
-// IrregularProgram: every rank has its own list of steps, as a trace has. Steps of different ranks meet in collectives and in send-receive pairs.
-// Where all ranks do the same steps, Program says it in a fraction of the space; `expand` writes one out as the other.
+// IrregularProgram: every rank has its own list of steps, as a trace has. Steps of different ranks meet in collectives and in
+// send-receive pairs. Where all ranks do the same steps, Program says it in a fraction of the space; `expand` writes one out as
+// the other.
 #pragma once
 
 #include <cstdint>
@@ -42,7 +43,8 @@ struct IrregularProgram {
   }
 };
 
-/// The steps of a valid program, written out rank by rank: step s of rank r becomes step r * steps + s. Refuses more than 2^32 - 2 of them.
+/// The steps of a valid program, written out rank by rank: step s of rank r becomes step r * steps + s. Refuses more than 2^32 -
+/// 2 of them.
 Result<IrregularProgram> expand(const Program& program);
 
 }  // namespace distsim

@@ -47,7 +47,8 @@ StepId MatchingBuilder::collective(const Post& post, CommunicatorId communicator
   Communicator& c = communicators_[communicator];
   const auto member = std::lower_bound(c.members.begin(), c.members.end(), post.rank.value());
   if (member == c.members.end() || *member != post.rank.value()) {
-    if (misuse_.empty()) misuse_ = "rank " + text(post.rank.value()) + " in a collective of communicator " + text(communicator.value());
+    if (misuse_.empty())
+      misuse_ = "rank " + text(post.rank.value()) + " in a collective of communicator " + text(communicator.value());
     return add(post, RankStep::kAlone);
   }
   std::uint32_t& calls = c.calls[static_cast<std::size_t>(member - c.members.begin())];

@@ -1,4 +1,5 @@
-// Matching: builds an irregular program from what ranks post, as a trace or an MPI program has it. Who meets whom follows from the order of posting.
+// Matching: builds an irregular program from what ranks post, as a trace or an MPI program has it. Who meets whom follows from
+// the order of posting.
 #pragma once
 
 #include <compare>
@@ -37,7 +38,8 @@ class MatchingBuilder {
   StepId send(const Post& post, RankId to, std::uint32_t tag = 0);
   StepId receive(const Post& post, RankId from, std::uint32_t tag = 0);
 
-  /// The program, if every collective has all its members and every send its receive. It may still deadlock: see evaluate_irregular.
+  /// The program, if every collective has all its members and every send its receive. It may still deadlock: see
+  /// evaluate_irregular.
   Result<IrregularProgram> finish() &&;
 
  private:

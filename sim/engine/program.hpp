@@ -12,7 +12,8 @@
 
 namespace distsim {
 
-/// Disjoint groups of ranks that cover all ranks. Either blocks of `size` ranks `stride` apart (size*stride divides the rank count), or a CSR list.
+/// Disjoint groups of ranks that cover all ranks. Either blocks of `size` ranks `stride` apart (size*stride divides the rank
+/// count), or a CSR list.
 struct Groups {
   std::uint32_t size = 1;
   std::uint32_t stride = 1;

@@ -17,7 +17,8 @@ Result<void> check_shape(const Program& p) {
   if (p.streams == 0) return found("program.streams", "0", "at least 1");
   if (p.wait_offsets.size() != p.steps.size() + 1 || p.wait_offsets.front() != 0 || p.wait_offsets.back() != p.waits.size() ||
       !std::is_sorted(p.wait_offsets.begin(), p.wait_offsets.end())) {
-    return found("program.wait_offsets", text(p.wait_offsets.size()) + " offsets that do not list " + text(p.waits.size()) + " waits",
+    return found("program.wait_offsets",
+                 text(p.wait_offsets.size()) + " offsets that do not list " + text(p.waits.size()) + " waits",
                  text(p.steps.size() + 1) + " rising offsets from 0 to the number of waits");
   }
   return {};
@@ -78,7 +79,8 @@ Result<void> check_step(const Program& p, StepId id) {
   }
   if (step.duration.uniform()) return check_duration(step.duration.scalar(), name(id) + ".duration");
   if (step.duration.values().size() == p.ranks) return {};
-  return found(name(id) + ".duration", text(step.duration.values().size()) + " numbers", "one for each of " + text(p.ranks) + " ranks");
+  return found(name(id) + ".duration", text(step.duration.values().size()) + " numbers",
+               "one for each of " + text(p.ranks) + " ranks");
 }
 
 }  // namespace

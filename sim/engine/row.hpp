@@ -9,8 +9,8 @@
 
 namespace distsim {
 
-/// Picoseconds by rank. A uniform row is one scalar however many ranks there are. Rows never change once built, so that steps that start
-/// when they are ready, or are ready when the step before them ended, share one array instead of keeping copies.
+/// Picoseconds by rank. A uniform row is one scalar however many ranks there are. Rows never change once built, so that steps
+/// that start when they are ready, or are ready when the step before them ended, share one array instead of keeping copies.
 class Row {
  public:
   Row() = default;

@@ -1,118 +1,17 @@
 #include "sim/engine/row_evaluator.hpp"
 
 #include <algorithm>
+#include <string>
 
+#include "sim/engine/columns.hpp"
 #include "sim/engine/fingerprint.hpp"
-#include "sim/engine/group_max.hpp"
 #include "sim/engine/program_check.hpp"
-#include "sim/engine/row_kernels.hpp"
-#include "sim/engine/row_pool.hpp"
 
 namespace distsim {
 namespace {
 
-/// A row of times and what is known of it without looking again. The bounds let most maxima be decided without touching the ranks.
-struct Column {
-  Row row;
-  std::int64_t low = 0;    ///< no entry is below
-  std::int64_t high = 0;   ///< the largest entry
-  std::uint64_t hash = 0;  ///< of Fingerprint; 0 where none is asked for
-
-  Operand from(std::size_t rank) const {
-    return row.uniform() ? Operand{nullptr, row.scalar()} : Operand{row.values().data() + rank, 0};
-  }
-};
-
 struct PlayedStep {
   Column ready, start, end;
-};
-
-Operand operand(const Row& row, std::size_t rank) {
-  return row.uniform() ? Operand{nullptr, row.scalar()} : Operand{row.values().data() + rank, 0};
-}
-
-/// Arithmetic on columns: maximum, join and sum, each O(1) on uniform rows.
-class Columns {
- public:
-  Columns(std::uint32_t ranks, bool hashed) : ranks_(ranks), hashed_(hashed), fingerprint_(ranks), pool_(ranks) {}
-
-  Column uniform(std::int64_t value) const { return {Row(value), value, value, hashed_ ? fingerprint_.of_uniform(value) : 0}; }
-
-  /// Entry by entry the maximum of the inputs; reorders them. At least one input.
-  Column max(std::vector<const Column*>& inputs) {
-    const auto latest = std::max_element(inputs.begin(), inputs.end(), [](auto* a, auto* b) { return a->low < b->low; });
-    std::iter_swap(inputs.begin(), latest);
-    const std::int64_t low = inputs.front()->low;
-    inputs.erase(std::remove_if(inputs.begin() + 1, inputs.end(), [low](auto* c) { return c->high <= low; }), inputs.end());
-    return inputs.size() == 1 ? *inputs.front() : max_of_rows(inputs);
-  }
-
-  /// Every entry becomes the maximum of its group.
-  Column join(const Column& arrivals, const Groups& groups) {
-    if (is_one_group(groups, ranks_)) return uniform(arrivals.high);
-    if (arrivals.row.uniform() || (!groups.listed() && groups.size == 1)) return arrivals;
-    const auto out = pool_.acquire();
-    group_max(row_kernels(), groups, ranks_, arrivals.row.values().data(), out.get());
-    Column joined{Row(out, ranks_), arrivals.low, arrivals.high, 0};
-    joined.hash = hash_of(joined.row);
-    return joined;
-  }
-
-  /// start + duration; nothing where a number is negative or the sum reaches the time limit.
-  std::optional<Column> add(const Column& start, const Row& duration) {
-    if (duration.uniform() && start.row.uniform()) {
-      const std::int64_t end = start.row.scalar() + duration.scalar();
-      return end < kTimeLimit ? std::optional(uniform(end)) : std::nullopt;
-    }
-    if (duration.uniform() && duration.scalar() == 0) return start;
-    return add_rows(start, duration);
-  }
-
- private:
-  template <class Block>
-  void by_block(Block block) const {
-    for (std::size_t first = 0; first < ranks_; first += Fingerprint::kBlock) {
-      block(first, std::min<std::size_t>(Fingerprint::kBlock, ranks_ - first));
-    }
-  }
-  std::uint64_t hash_block(const std::int64_t* row, std::size_t first, std::size_t n) const {
-    return hashed_ ? Fingerprint::of_block(row_kernels(), row + first, first / Fingerprint::kBlock, n) : 0;
-  }
-  std::uint64_t hash_of(const Row& row) const { return hashed_ ? fingerprint_.of_row(row) : 0; }
-
-  Column max_of_rows(const std::vector<const Column*>& inputs) {
-    const auto memory = pool_.acquire();
-    std::int64_t* const out = memory.get();
-    Column result{Row(memory, ranks_), inputs.front()->low, 0, 0};
-    for (const Column* input : inputs) result.high = std::max(result.high, input->high);
-    by_block([&](std::size_t first, std::size_t n) {
-      row_kernels().max(out + first, inputs[0]->from(first), inputs[1]->from(first), n);
-      for (std::size_t i = 2; i < inputs.size(); ++i) row_kernels().max(out + first, {out + first, 0}, inputs[i]->from(first), n);
-      result.hash += hash_block(out, first, n);
-    });
-    return result;
-  }
-
-  std::optional<Column> add_rows(const Column& start, const Row& duration) {
-    const auto memory = pool_.acquire();
-    std::int64_t* const out = memory.get();
-    Column result{Row(memory, ranks_), kTimeLimit, 0, 0};
-    std::uint64_t bits = 0;
-    by_block([&](std::size_t first, std::size_t n) {
-      const Bounds bounds = row_kernels().add(out + first, start.from(first), operand(duration, first), n);
-      result.low = std::min(result.low, bounds.low);
-      result.high = std::max(result.high, bounds.high);
-      bits |= bounds.bits;
-      result.hash += hash_block(out, first, n);
-    });
-    if (bits >= static_cast<std::uint64_t>(kTimeLimit)) return std::nullopt;
-    return result.low == result.high ? uniform(result.low) : result;
-  }
-
-  std::uint32_t ranks_;
-  bool hashed_;
-  Fingerprint fingerprint_;
-  RowPool pool_;
 };
 
 /// Plays steps in order. Holds the end of each stream's last step and of every step that is still waited for.
@@ -157,7 +56,8 @@ class Player {
   }
   Error refusal(StepId id) const {
     if (auto bad = check_durations(program_, id); !bad) return bad.error();
-    return {"step " + std::to_string(id.value()) + ": found an end past the time limit, expected less than 2^62 ps (53 days)", "", ""};
+    return {"step " + std::to_string(id.value()) + ": found an end past the time limit, expected less than 2^62 ps (53 days)", "",
+            ""};
   }
 
   const Program& program_;

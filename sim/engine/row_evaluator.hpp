@@ -1,4 +1,5 @@
-// Row evaluator: a program of fixed order is a max-plus recurrence (see Step); it is evaluated step by step over all ranks at once.
+// Row evaluator: a program of fixed order is a max-plus recurrence (see Step); it is evaluated step by step over all ranks at
+// once.
 #pragma once
 
 #include "base/result.hpp"
@@ -7,7 +8,8 @@
 
 namespace distsim {
 
-/// Checks a program: ids in range, waits point backwards, durations not negative, rows of the right length, groups disjoint and covering.
+/// Checks a program: ids in range, waits point backwards, durations not negative, rows of the right length, groups disjoint and
+/// covering.
 Result<void> validate(const Program& program);
 
 /// Plays the program. Cost: ranks x (steps + waits) in the worst case; steps whose inputs are all uniform cost O(1).
@@ -21,8 +23,8 @@ struct Ends {
   IdVector<StreamId, Row> last_end;  ///< by stream: end of its last step on every rank, 0 for a stream without steps
 };
 
-/// Plays the program for its end alone, as a sweep does: the same times as evaluate_rows, without timeline and digest. Holds only the rows
-/// that a later step still waits for.
+/// Plays the program for its end alone, as a sweep does: the same times as evaluate_rows, without timeline and digest. Holds only
+/// the rows that a later step still waits for.
 Result<Ends> evaluate_makespan(const Program& program);
 
 }  // namespace distsim

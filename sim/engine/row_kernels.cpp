@@ -4,7 +4,8 @@
 #include <array>
 #include <limits>
 
-// The loops are written once, on vectors of eight lanes; the compiler lowers these to whatever registers the variant's target has.
+// The loops are written once, on vectors of eight lanes; the compiler lowers these to whatever registers the variant's target
+// has.
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 
 namespace distsim {

@@ -21,7 +21,8 @@ Values last_arrivals(const Groups& groups, const Row& ready, std::uint32_t ranks
   if (groups.listed()) {
     for (std::size_t g = 0; g + 1 < groups.offsets.size(); ++g) {
       std::int64_t latest = 0;
-      for (std::uint32_t i = groups.offsets[g]; i < groups.offsets[g + 1]; ++i) latest = std::max(latest, ready.at(groups.members[i]));
+      for (std::uint32_t i = groups.offsets[g]; i < groups.offsets[g + 1]; ++i)
+        latest = std::max(latest, ready.at(groups.members[i]));
       for (std::uint32_t i = groups.offsets[g]; i < groups.offsets[g + 1]; ++i) last[groups.members[i]] = latest;
     }
     return last;
@@ -30,7 +31,8 @@ Values last_arrivals(const Groups& groups, const Row& ready, std::uint32_t ranks
   for (std::size_t base = 0; base < ranks; base += block) {
     for (std::size_t first = base; first < base + groups.stride; ++first) {
       std::int64_t latest = 0;
-      for (std::size_t r = first; r < base + block; r += groups.stride) latest = std::max(latest, ready.at(static_cast<std::uint32_t>(r)));
+      for (std::size_t r = first; r < base + block; r += groups.stride)
+        latest = std::max(latest, ready.at(static_cast<std::uint32_t>(r)));
       for (std::size_t r = first; r < base + block; r += groups.stride) last[r] = latest;
     }
   }
@@ -40,7 +42,8 @@ Values last_arrivals(const Groups& groups, const Row& ready, std::uint32_t ranks
 /// Some neighbouring ranks of a row; a uniform row is written out.
 class Slice {
  public:
-  Slice(const Row& row, std::uint32_t first, std::uint32_t n) : values_(row.uniform() ? filled_.data() : row.values().data() + first) {
+  Slice(const Row& row, std::uint32_t first, std::uint32_t n)
+      : values_(row.uniform() ? filled_.data() : row.values().data() + first) {
     if (row.uniform()) std::fill_n(filled_.begin(), n, row.scalar());
   }
   Slice(const Slice&) = delete;
@@ -75,7 +78,9 @@ class Verifier {
     }
     for (StepId s(0); !all_uniform_ && s < p_.steps.end_id(); s = StepId(s.value() + 1)) TRY(check_join(s));
     if (latest_ != t_.makespan.ps()) {
-      return Error{"timeline.makespan: found " + text(t_.makespan.ps()) + " ps, expected the latest end, " + text(latest_) + " ps", "", ""};
+      return Error{
+          "timeline.makespan: found " + text(t_.makespan.ps()) + " ps, expected the latest end, " + text(latest_) + " ps", "",
+          ""};
     }
     if (t_.digest != fingerprint_of(t_)) return Error{"timeline.digest: differs from the fingerprint of its rows", "", ""};
     return {};

@@ -1,4 +1,5 @@
-// Contention: small systems worked out on paper, closed forms, an oracle in small steps of work, and equality with the plain evaluator where nothing is short.
+// Contention: small systems worked out on paper, closed forms, an oracle in small steps of work, and equality with the plain
+// evaluator where nothing is short.
 #include "sim/engine/contended_evaluator.hpp"
 
 #include <gtest/gtest.h>
@@ -17,7 +18,8 @@ using Demand = Contention::Demand;
 struct Scene {
   IrregularProgram p;
   Contention c;
-  Scene(std::uint32_t ranks, std::uint32_t streams, std::vector<double> capacities) : p{ranks, streams}, c{std::move(capacities)} {}
+  Scene(std::uint32_t ranks, std::uint32_t streams, std::vector<double> capacities)
+      : p{ranks, streams}, c{std::move(capacities)} {}
   StepId add(std::uint32_t rank, std::int64_t duration, std::vector<Demand> demands = {}, std::uint32_t stream = 0,
              std::uint32_t meeting = RankStep::kAlone) {
     c.add(demands);
@@ -31,7 +33,8 @@ struct Scene {
 };
 
 TEST(Contended, TwoFlowsOfUnequalLengthOnOneLink) {
-  // Each would fill the link alone. Half speed each: the short one (4) ends at 8; the long one (10) has done 4 by then and ends 6 later, at 14.
+  // Each would fill the link alone. Half speed each: the short one (4) ends at 8; the long one (10) has done 4 by then and ends 6
+  // later, at 14.
   Scene s(2, 1, {100});
   const StepId longer = s.add(0, 10, {{0, 100}}), shorter = s.add(1, 4, {{0, 100}});
   const auto t = s.play();
@@ -80,8 +83,8 @@ TEST(Contended, IncastTakesTheSumOfItsMessages) {
 }
 
 TEST(Contended, AllReduceAndAllToAllOnOneNic) {
-  // Two ranks, a NIC each. An all-reduce (6, whole NIC) and an all-to-all (9, whole NIC) at once on two streams: half speed each; the first ends at 12 with
-  // 6 of the second done; it ends at 15, the sum of both.
+  // Two ranks, a NIC each. An all-reduce (6, whole NIC) and an all-to-all (9, whole NIC) at once on two streams: half speed each;
+  // the first ends at 12 with 6 of the second done; it ends at 15, the sum of both.
   Scene s(2, 2, {25, 25});
   s.p.meeting_sizes = {2, 2};
   for (std::uint32_t rank = 0; rank < 2; ++rank) {
@@ -124,9 +127,9 @@ TEST(Contended, KernelsSlowDownWhileACollectiveHoldsSms) {
 }
 
 TEST(Contended, LinearAllToAllOnOversubscribedLeaves) {
-  // 2 leaves of 2 hosts, uplinks of half the hosts' sum. Each host sends 1 unit of work to each other one, at full host rate if alone (duration 12).
-  // Hosts' links: 3 flows; uplink (capacity 1): 4 flows at 1/4 each. Local flows: (1 - 2/4) / 1 = 1/2. Locals end at 24; the crossing flows stay at 1/4
-  // (uplink bound) and end at 48.
+  // 2 leaves of 2 hosts, uplinks of half the hosts' sum. Each host sends 1 unit of work to each other one, at full host rate if
+  // alone (duration 12). Hosts' links: 3 flows; uplink (capacity 1): 4 flows at 1/4 each. Local flows: (1 - 2/4) / 1 = 1/2.
+  // Locals end at 24; the crossing flows stay at 1/4 (uplink bound) and end at 48.
   Scene s(4, 3, std::vector<double>(12, 1.0));
   for (std::uint32_t from = 0; from < 4; ++from) {
     std::uint32_t stream = 0;
@@ -146,7 +149,8 @@ TEST(Contended, LinearAllToAllOnOversubscribedLeaves) {
 }
 
 TEST(Contended, EndsAreRoundedUpToWholePicoseconds) {
-  // Three flows of 1 ps at a third of the speed: 3 ps, though 1/3 has no exact fixed-point form (it is rounded down, so that 3 ps are not quite enough).
+  // Three flows of 1 ps at a third of the speed: 3 ps, though 1/3 has no exact fixed-point form (it is rounded down, so that 3 ps
+  // are not quite enough).
   Scene s(3, 1, {1});
   for (std::uint32_t r = 0; r < 3; ++r) s.add(r, 1, {{0, 1}});
   for (const StepTimes& times : s.play().steps) EXPECT_LE(std::abs(times.end - 3), 1);
@@ -177,7 +181,12 @@ TEST(Contended, RefusesInvalidDemandsAndNamesDeadlocks) {
   refused([](Scene& s) { s.c.demands[0].resource = 1; }, "demand 0.resource");
   refused([](Scene& s) { s.c.demand_offsets.pop_back(); }, "contention.demand_offsets");
   refused([](Scene& s) { s.p.steps[StepId(0)].duration = -1; }, "step 0.duration");
-  refused([](Scene& s) { s.c.capacities[0] = 1e-30; s.p.steps[StepId(0)].duration = std::int64_t{1} << 61; }, "past the time limit");
+  refused(
+      [](Scene& s) {
+        s.c.capacities[0] = 1e-30;
+        s.p.steps[StepId(0)].duration = std::int64_t{1} << 61;
+      },
+      "past the time limit");
   refused([](Scene& s) {
     const StepId self(1);
     s.c.add({});
@@ -212,7 +221,8 @@ TEST(ContendedOracle, WithoutShortageTheSameToTheLastBit) {
   }
 }
 
-/// Times of independent steps that all start at 0, in double precision: from end to end of the next step, with shares solved anew for each.
+/// Times of independent steps that all start at 0, in double precision: from end to end of the next step, with shares solved anew
+/// for each.
 std::vector<double> play_in_doubles(const IrregularProgram& p, const Contention& c) {
   std::vector<double> left, ends(p.steps.size(), -1);
   for (const RankStep& step : p.steps) left.push_back(static_cast<double>(step.duration));
@@ -226,7 +236,8 @@ std::vector<double> play_in_doubles(const IrregularProgram& p, const Contention&
       double peak = 0;
       for (std::uint32_t d = c.demand_offsets[s]; d < c.demand_offsets[s + 1]; ++d) peak = std::max(peak, c.demands[d].rate);
       if (peak == 0) peak = 1;
-      for (std::uint32_t d = c.demand_offsets[s]; d < c.demand_offsets[s + 1]; ++d) uses.push_back({c.demands[d].resource, c.demands[d].rate / peak});
+      for (std::uint32_t d = c.demand_offsets[s]; d < c.demand_offsets[s + 1]; ++d)
+        uses.push_back({c.demands[d].resource, c.demands[d].rate / peak});
       problem.add_flow(peak, uses);
       running.push_back(s);
       peaks.push_back(peak);
@@ -249,13 +260,15 @@ TEST(ContendedOracle, AgreesWithDoublesOnRandomFlows) {
   for (int i = 0; i < 3'000; ++i) {
     const auto flows = 1 + static_cast<std::uint32_t>(random.below(10));
     IrregularProgram p{flows, 1};
-    for (std::uint32_t f = 0; f < flows; ++f) p.add({RankId(f), StreamId(0), static_cast<std::int64_t>(1 + random.below(1'000'000'000))});
+    for (std::uint32_t f = 0; f < flows; ++f)
+      p.add({RankId(f), StreamId(0), static_cast<std::int64_t>(1 + random.below(1'000'000'000))});
     const Contention c = random_contention(random, p, 1.0);
     const auto t = evaluate_contended(p, c);
     ASSERT_TRUE(t.ok()) << t.error().text();
     const auto oracle = play_in_doubles(p, c);
     for (std::uint32_t f = 0; f < flows; ++f) {
-      ASSERT_NEAR(static_cast<double>(t->steps[StepId(f)].end), oracle[f], 2 + oracle[f] * 1e-7) << "program " << i << ", flow " << f;
+      ASSERT_NEAR(static_cast<double>(t->steps[StepId(f)].end), oracle[f], 2 + oracle[f] * 1e-7)
+          << "program " << i << ", flow " << f;
     }
   }
 }
@@ -266,7 +279,8 @@ TEST(ContendedOracle, ContentionOnlyDelaysTheEndOfIndependentFlowsAndConservesWo
   for (int i = 0; i < 3'000; ++i) {
     const auto flows = 1 + static_cast<std::uint32_t>(random.below(10));
     IrregularProgram p{flows, 1};
-    for (std::uint32_t f = 0; f < flows; ++f) p.add({RankId(f), StreamId(0), static_cast<std::int64_t>(1 + random.below(1'000'000))});
+    for (std::uint32_t f = 0; f < flows; ++f)
+      p.add({RankId(f), StreamId(0), static_cast<std::int64_t>(1 + random.below(1'000'000))});
     const Contention c = random_contention(random, p, 1.0);
     const auto t = evaluate_contended(p, c);
     ASSERT_TRUE(t.ok());

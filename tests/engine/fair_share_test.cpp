@@ -57,8 +57,8 @@ TEST(FairShare, Incast) {
 }
 
 TEST(FairShare, ParkingLot) {
-  // One flow over k links of 1, and on each link one local flow: all get 1/2.  With two locals on the last link: the long one and they get 1/3, the
-  // other locals 2/3.
+  // One flow over k links of 1, and on each link one local flow: all get 1/2.  With two locals on the last link: the long one and
+  // they get 1/3, the other locals 2/3.
   constexpr std::uint32_t k = 4;
   FairShareProblem p{std::vector<double>(k, 1.0)};
   p.add_flow(kFree, {{0}, {1}, {2}, {3}});
@@ -71,9 +71,9 @@ TEST(FairShare, ParkingLot) {
 }
 
 TEST(FairShare, FatTreeWithUniformAllToAll) {
-  // L leaves with h hosts of bandwidth 1, uplinks and downlinks of capacity u a leaf (h/u to 1 oversubscribed). Of a host's n - 1 flows, n - h cross the
-  // tree. A leaf's uplink carries h (n - h) flows, so that these get min(1/(n-1), u / (h (n-h))); those inside a leaf share what is left of the
-  // hosts' links: (1 - (n-h) cross) / (h-1).
+  // L leaves with h hosts of bandwidth 1, uplinks and downlinks of capacity u a leaf (h/u to 1 oversubscribed). Of a host's n - 1
+  // flows, n - h cross the tree. A leaf's uplink carries h (n - h) flows, so that these get min(1/(n-1), u / (h (n-h))); those
+  // inside a leaf share what is left of the hosts' links: (1 - (n-h) cross) / (h-1).
   constexpr std::uint32_t leaves = 4, h = 4, n = leaves * h;
   for (const double u : {4.0, 2.0, 1.0}) {
     FairShareProblem p;
@@ -97,7 +97,8 @@ TEST(FairShare, FatTreeWithUniformAllToAll) {
 }
 
 TEST(FairShare, RingOnATorusOfOneDimension) {
-  // Neighbour exchange uses each of n links once, each at its full capacity; a hop of two links shares each link with one other: half.
+  // Neighbour exchange uses each of n links once, each at its full capacity; a hop of two links shares each link with one other:
+  // half.
   constexpr std::uint32_t n = 6;
   for (const std::uint32_t hops : {1u, 2u}) {
     FairShareProblem p{std::vector<double>(n, 3.0)};

@@ -69,7 +69,11 @@ TEST(Fingerprint, RegularSwapsAreSeen) {
   };
   for (std::uint32_t bit = 1; bit < kRanks; bit *= 2) {
     EXPECT_TRUE(seen.insert(hash([bit](std::uint32_t r) { return r & bit ? 1 : -1; })).second) << bit;
-    EXPECT_TRUE(seen.insert(hash([bit](std::uint32_t r) { return r == 0 ? 1 : r == bit ? -2 : r == 2 * bit ? 1 : 0; })).second) << bit;
+    EXPECT_TRUE(seen.insert(hash([bit](std::uint32_t r) { return r == 0         ? 1
+                                                                 : r == bit     ? -2
+                                                                 : r == 2 * bit ? 1
+                                                                                : 0; })).second)
+        << bit;
   }
   EXPECT_TRUE(seen.insert(hash([](std::uint32_t r) { return __builtin_popcount(r) % 2 ? 1 : -1; })).second);
 }

@@ -54,9 +54,10 @@ TEST(Irregular, TwoRanksInOppositeOrderDeadlock) {
   p.add(step(1, 1, 0));
   const auto t = evaluate_irregular(p);
   ASSERT_FALSE(t.ok());
-  EXPECT_EQ(t.error().what,
-            "deadlock: step 0 (rank 0, stream 0) waits for step 3 (rank 1, stream 0) waits for step 2 (rank 1, stream 0) waits for "
-            "step 1 (rank 0, stream 0) waits for step 0 (rank 0, stream 0)");
+  EXPECT_EQ(
+      t.error().what,
+      "deadlock: step 0 (rank 0, stream 0) waits for step 3 (rank 1, stream 0) waits for step 2 (rank 1, stream 0) waits for "
+      "step 1 (rank 0, stream 0) waits for step 0 (rank 0, stream 0)");
   EXPECT_EQ(find_deadlock(p), (std::vector<StepId>{StepId(0), StepId(3), StepId(2), StepId(1)}));
 }
 
@@ -114,9 +115,11 @@ IrregularProgram random_irregular(Random& random) {
   const auto n = static_cast<std::uint32_t>(random.below(16));
   for (std::uint32_t s = 0; s < n; ++s) {
     std::vector<StepId> waits;
-    if (s > 0 && random.below(2) == 0) waits.push_back(StepId(static_cast<std::uint32_t>(random.below(random.below(8) == 0 ? n : s))));
-    p.add({RankId(static_cast<std::uint32_t>(random.below(p.ranks))), StreamId(static_cast<std::uint32_t>(random.below(p.streams))),
-           static_cast<std::int64_t>(random.below(6))}, waits);
+    if (s > 0 && random.below(2) == 0)
+      waits.push_back(StepId(static_cast<std::uint32_t>(random.below(random.below(8) == 0 ? n : s))));
+    p.add({RankId(static_cast<std::uint32_t>(random.below(p.ranks))),
+           StreamId(static_cast<std::uint32_t>(random.below(p.streams))), static_cast<std::int64_t>(random.below(6))},
+          waits);
   }
   for (std::uint64_t m = n > 2 ? random.below(4) : 0; m > 0; --m) {
     std::uint32_t members = 0;

@@ -14,10 +14,9 @@ MatchingBuilder::Post post(std::uint32_t rank, std::int64_t duration, std::uint3
 
 TEST(Matching, APipelineOfThreeStagesAndTwoMicrobatches) {
   // Forward 10 a stage, activation transfer 2 (both sides busy), one stream a rank, rendezvous.
-  //   stage 0: f0 0-10   s0 10-12   f1 12-22   s1: receiver ready at 22 (below), 22-24
-  //   stage 1: r0 10-12  f0 12-22, then s0 to stage 2 22-24 (stage 2 waits since 0), r1 from stage 0: ready 24 on stage 1 -> 24-26
-  //   so s1 on stage 0 is ready at 22 and starts at 24, ends 26.  stage 1: f1 26-36, s1: stage 2 ready at 34 -> 36-38
-  //   stage 2: r0 22-24  f0 24-34   r1 36-38   f1 38-48.   Makespan 48.
+  //   stage 0: f0 0-10   send0 10-12   f1 12-22   send1: ready at 22, stage 1 only at 24, so 24-26
+  //   stage 1: receive0 10-12   f0 12-22   send0 22-24 (stage 2 waits since 0)   receive1 24-26   f1 26-36   send1 36-38
+  //   stage 2: receive0 22-24   f0 24-34   receive1 36-38   f1 38-48.   Makespan 48.
   MatchingBuilder b(3, 1);
   for (int microbatch = 0; microbatch < 2; ++microbatch) {
     for (std::uint32_t stage = 0; stage < 3; ++stage) {

@@ -81,7 +81,8 @@ class EventLoop {
     const Step& step = p_.steps[StepId(static_cast<std::uint32_t>(s))];
     if (step.group == Step::kNoGroup) return begin(s, rank, time);
     const auto& members = groups_[step.group][rank];
-    const bool all_here = std::all_of(members.begin(), members.end(), [&, s = s](std::uint32_t m) { return s_.ready[s][m] >= 0; });
+    const bool all_here =
+        std::all_of(members.begin(), members.end(), [&, s = s](std::uint32_t m) { return s_.ready[s][m] >= 0; });
     if (!all_here) return;
     for (std::uint32_t m : members) begin(s, m, time);
   }

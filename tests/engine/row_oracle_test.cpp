@@ -14,7 +14,8 @@ constexpr int kPrograms = 20'000;
 ::testing::AssertionResult same(const Row& row, const std::vector<std::int64_t>& expected, const char* what, std::uint32_t step) {
   for (std::uint32_t r = 0; r < expected.size(); ++r) {
     if (row.at(r) != expected[r]) {
-      return ::testing::AssertionFailure() << what << " of step " << step << " on rank " << r << ": " << row.at(r) << ", oracle " << expected[r];
+      return ::testing::AssertionFailure() << what << " of step " << step << " on rank " << r << ": " << row.at(r) << ", oracle "
+                                           << expected[r];
     }
   }
   return ::testing::AssertionSuccess();
@@ -105,7 +106,8 @@ TEST(RowOracle, MoreWorkNeverEndsEarlier) {
     if (p.steps.empty()) continue;
     Program longer = test::with_expanded_rows(p);
     const StepId changed(static_cast<std::uint32_t>(random.below(p.steps.size())));
-    std::vector<std::int64_t> values(longer.steps[changed].duration.values().begin(), longer.steps[changed].duration.values().end());
+    std::vector<std::int64_t> values(longer.steps[changed].duration.values().begin(),
+                                     longer.steps[changed].duration.values().end());
     values[random.below(p.ranks)] += 1 + static_cast<std::int64_t>(random.below(1'000));
     longer.steps[changed].duration = Row(std::move(values));
     const auto before = evaluate_rows(p), after = evaluate_rows(longer);

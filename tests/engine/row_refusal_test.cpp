@@ -128,7 +128,8 @@ TEST(Refusal, TimesPastTheLimit) {
 }
 
 TEST(Refusal, StridedGroupsThatDoNotDivideTheRanks) {
-  for (const auto& [size, stride] : {std::pair{3u, 1u}, {2u, 4u}, {0u, 1u}, {1u, 0u}, {8u, 1u}, {0x80000000u, 2u}, {65536u, 65536u}}) {
+  for (const auto& [size, stride] :
+       {std::pair{3u, 1u}, {2u, 4u}, {0u, 1u}, {1u, 0u}, {8u, 1u}, {0x80000000u, 2u}, {65536u, 65536u}}) {
     Program p = sound();
     p.groups[0] = {size, stride, {}, {}};
     expect_refused(p, "expected size x stride to divide 4 ranks");

@@ -18,8 +18,8 @@ void play(benchmark::State& state, const Scene& scene) {
   state.counters["steps"] = static_cast<double>(scene.p.steps.size());
 }
 
-/// Every rank sends to every other at once, each message a flow of its own, over hosts' links alone. `spread` makes the messages of unequal size, so that
-/// flows end at that many different times.
+/// Every rank sends to every other at once, each message a flow of its own, over hosts' links alone. `spread` makes the messages
+/// of unequal size, so that flows end at that many different times.
 Scene linear_all_to_all(std::uint32_t ranks, std::uint32_t spread) {
   Scene s{{ranks, ranks - 1}, {std::vector<double>(2 * ranks, 1.0)}};
   for (std::uint32_t from = 0; from < ranks; ++from) {
@@ -36,10 +36,17 @@ Scene linear_all_to_all(std::uint32_t ranks, std::uint32_t spread) {
 void LinearAllToAll(benchmark::State& state) {
   play(state, linear_all_to_all(static_cast<std::uint32_t>(state.range(0)), static_cast<std::uint32_t>(state.range(1))));
 }
-BENCHMARK(LinearAllToAll)->ArgNames({"ranks", "sizes"})->Args({64, 1})->Args({64, 8})->Args({512, 1})->Args({512, 8})->Unit(benchmark::kMillisecond);
+BENCHMARK(LinearAllToAll)
+    ->ArgNames({"ranks", "sizes"})
+    ->Args({64, 1})
+    ->Args({64, 8})
+    ->Args({512, 1})
+    ->Args({512, 8})
+    ->Unit(benchmark::kMillisecond);
 
-/// 1,024 GPUs, 8 a node, 4 nodes a leaf, 8 leaves a pod, 4 pods, 2:1 oversubscribed at both levels: 20 rounds in which an all-to-all over rails and an all-reduce over
-/// neighbouring nodes run at once and cross the same uplinks. Groups are meetings, whose demands on uplinks add up.
+/// 1,024 GPUs, 8 a node, 4 nodes a leaf, 8 leaves a pod, 4 pods, 2:1 oversubscribed at both levels: 20 rounds in which an
+/// all-to-all over rails and an all-reduce over neighbouring nodes run at once and cross the same uplinks. Groups are meetings,
+/// whose demands on uplinks add up.
 Scene fat_tree(std::uint32_t rounds) {
   constexpr std::uint32_t kGpus = 1024, kPerLeaf = 32, kPerPod = 256, kLeaves = kGpus / kPerLeaf, kPods = kGpus / kPerPod;
   Scene s{{kGpus, 2}, {std::vector<double>(kGpus, 25.0)}};

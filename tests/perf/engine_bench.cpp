@@ -29,7 +29,8 @@ Row noisy(Random& random, std::uint32_t ranks, std::int64_t mean) {
   return Row(std::move(values));
 }
 
-/// Compute and communication streams; every step waits for the one before it on the other stream; every tenth joins (all ranks, nodes, rails in turn).
+/// Compute and communication streams; every step waits for the one before it on the other stream; every tenth joins (all ranks,
+/// nodes, rails in turn).
 Program two_streams(std::uint32_t ranks, bool per_rank, bool joins) {
   Random random(1);
   Program p;
@@ -86,7 +87,12 @@ void Timeline(benchmark::State& state) {
   for (auto _ : state) benchmark::DoNotOptimize(evaluate_rows(p)->digest);
   set_rate(state, ranks);
 }
-BENCHMARK(Timeline)->ArgNames({"ranks", "joins"})->Args({131'072, 0})->Args({131'072, 1})->Args({10'240, 1})->Unit(benchmark::kMillisecond);
+BENCHMARK(Timeline)
+    ->ArgNames({"ranks", "joins"})
+    ->Args({131'072, 0})
+    ->Args({131'072, 1})
+    ->Args({10'240, 1})
+    ->Unit(benchmark::kMillisecond);
 
 void Uniform(benchmark::State& state) {
   const auto ranks = static_cast<std::uint32_t>(state.range(0));
