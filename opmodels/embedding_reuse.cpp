@@ -6,7 +6,8 @@
 namespace distsim {
 namespace {
 
-constexpr int kBins = 48;
+constexpr double kExactRows = 12;
+constexpr int kBins = 36;
 
 /// 1 - (1 - p)^draws without cancellation.
 double touched(double p, double draws) { return p >= 1 ? 1.0 : -std::expm1(draws * std::log1p(-p)); }
@@ -27,13 +28,21 @@ double RowPopularity::harmonic(double rows) const {
 double RowPopularity::distinct(double draws) const {
   if (draws <= 0) return 0;
   if (alpha_ == 0 || rows_ <= 1) return std::min(draws, rows_ * touched(1 / rows_, draws));
-  const double ratio = std::pow(rows_, 1.0 / kBins);
-  const double fade = std::pow(ratio, -alpha_);
-  // Bin j holds the ranks from ratio^j to ratio^(j+1); its probability is taken at the geometric middle.
-  double low = 1, p = std::pow(ratio, -0.5 * alpha_) / total_;
-  double sum = touched(1 / total_, draws);
-  for (int j = 0; j < kBins; ++j, low *= ratio, p *= fade) sum += low * (ratio - 1) * touched(p, draws);
+  double sum = 0;
+  for (double rank = 1; rank <= std::min(rows_, kExactRows); ++rank) sum += touched(std::pow(rank, -alpha_) / total_, draws);
+  if (rows_ > kExactRows) sum += tail(draws);
   return std::min({sum, draws, rows_});
+}
+
+/// Rows after the first few, in bins of equal ratio; a bin's probability is taken at its geometric middle.
+double RowPopularity::tail(double draws) const {
+  double low = kExactRows + 0.5;
+  const double ratio = std::pow((rows_ + 0.5) / low, 1.0 / kBins);
+  const double fade = std::pow(ratio, -alpha_);
+  double p = std::pow(low * std::sqrt(ratio), -alpha_) / total_;
+  double sum = 0;
+  for (int j = 0; j < kBins; ++j, low *= ratio, p *= fade) sum += low * (ratio - 1) * touched(p, draws);
+  return sum;
 }
 
 double RowPopularity::share_of_top(double top) const { return top >= rows_ ? 1.0 : std::min(1.0, harmonic(top) / total_); }

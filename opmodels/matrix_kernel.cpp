@@ -8,7 +8,7 @@ namespace {
 
 constexpr double kMinSplitDepth = 128;   // k of a slice; below it the main loop is all prologue
 constexpr double kSplitSeconds = 2.2e-6; // second pass over the partial sums, or waiting at their semaphore
-constexpr double kSmPull = 2.5;          // one SM can draw this multiple of its fair share of memory bandwidth
+constexpr double kSmPull = 4;            // one SM can draw this multiple of its fair share of memory bandwidth
 constexpr double kKStep = 32;            // elements of k that a tile advances at once
 constexpr double kWholeWaves = 0.15;     // 1: only whole waves; 0: the tail wave is spread evenly over the SMs
 
@@ -49,8 +49,8 @@ double choice_seconds(const MatrixMachine& machine, const MatrixShape& shape, co
   const double efficiency = traits.main_loop * intensity / (intensity + traits.half_tile);
   const double loop = waves * 2 * tm * tn * depth * machine.sms / (machine.flops * efficiency) * shape.load_penalty;
   const double feed = blocks * (tm + tn) * depth * shape.element_bytes / (machine.l2 * traits.operand_reuse) * shape.load_penalty;
-  const double in_flight = std::min(1.0, blocks * kSmPull / machine.sms);
-  const double memory = shape.compulsory_bytes / (machine.hbm * in_flight);
+  const double block_bytes = (std::min(tm, shape.m) + std::min(tn, shape.n)) * depth * shape.element_bytes;
+  const double memory = std::max(shape.compulsory_bytes, block_bytes * machine.sms / kSmPull) / machine.hbm;
   return waves * traits.wave_seconds + overlap(overlap(loop, feed), memory) + split_cost(machine, shape, choice.split);
 }
 

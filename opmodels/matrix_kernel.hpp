@@ -4,7 +4,7 @@
 //   waves  = tiles / SMs; below 1 it is 1, above it is rounded up by 15 % of the way (blocks of neighbouring waves overlap)
 //   loop   = waves * (time of one tile on one SM at  peak/SMs * main_loop * i/(i + half_tile),  i = tile.m tile.n/(tile.m + tile.n))
 //   feed   = bytes that all tiles load from L2 / (L2 bandwidth * operand_reuse)
-//   memory = compulsory bytes / HBM bandwidth, less when too few blocks are in flight to keep it busy
+//   memory = compulsory bytes / HBM bandwidth, at least one block's bytes at 4 times an SM's fair share of it
 //   time   = floor + waves * wave_seconds + overlap(loop, feed, memory) [+ reduction of the split-k partial sums]
 // and the library's choice of tile and split is taken to be the best of the candidates.
 //
