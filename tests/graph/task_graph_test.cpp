@@ -1,0 +1,133 @@
+#include "sim/graph/task_graph.hpp"
+
+#include <gtest/gtest.h>
+
+namespace distsim {
+namespace {
+
+Collective all_reduce(std::int64_t bytes) {
+  Collective c;
+  c.kind = CollectiveKind::all_reduce;
+  c.bytes = bytes;
+  return c;
+}
+
+Collective uneven(std::vector<std::int64_t> send, std::vector<std::int64_t> recv) {
+  Collective c;
+  c.kind = CollectiveKind::all_to_all_v;
+  c.send_bytes = std::move(send);
+  c.recv_bytes = std::move(recv);
+  return c;
+}
+
+const TaskGraphBuilder::Options kCompute{};
+const TaskGraphBuilder::Options kComm{Stream::comm, Phase::exchange, {1, 1}, false};
+
+TEST(TaskGraph, KeepsTasksDependenciesAndNames) {
+  TaskGraphBuilder b(2);
+  const TaskId a = b.add("gemm", kCompute, Gemm{});
+  const TaskId c = b.add("gemm", kCompute, Gemm{}, std::vector{a});
+  const TaskId d = b.add_collective("sum", kComm, all_reduce(8), Partition::strided(2, 1), std::vector{a, c});
+  const auto graph = std::move(b).finish();
+  ASSERT_TRUE(graph.ok()) << graph.error().text();
+  EXPECT_EQ(graph->tasks.size(), 3u);
+  EXPECT_EQ(graph->names.size(), 2u);  // "gemm" is stored once
+  EXPECT_TRUE(graph->dependencies(a).empty());
+  ASSERT_EQ(graph->dependencies(d).size(), 2u);
+  EXPECT_EQ(graph->dependencies(d)[1], c);
+  EXPECT_EQ(graph->tasks[d].stream, Stream::comm);
+}
+
+TEST(TaskGraph, RanksRunTheirVariantAndEqualTablesAreShared) {
+  TaskGraphBuilder b(3);
+  const TaskId a = b.add_per_rank("lookup", kCompute, {Gemm{}, Absent{}}, std::vector<std::uint32_t>{0, 1, 0});
+  const TaskId c = b.add_per_rank("update", kCompute, {Gemm{}, Absent{}}, std::vector<std::uint32_t>{0, 1, 0});
+  const auto graph = std::move(b).finish();
+  ASSERT_TRUE(graph.ok()) << graph.error().text();
+  EXPECT_EQ(graph->rank_tables.size(), 1u);
+  EXPECT_EQ(graph->variant_of(a, 1), 1u);
+  EXPECT_EQ(graph->variant_of(c, 2), 0u);
+}
+
+TEST(TaskGraph, PartitionsAreStoredOnce) {
+  TaskGraphBuilder b(4);
+  b.add_collective("a", kComm, all_reduce(8), Partition::strided(4, 1));
+  b.add_collective("b", kComm, all_reduce(8), Partition::strided(2, 2));
+  b.add_collective("c", kComm, all_reduce(8), Partition::strided(4, 1));
+  const auto graph = std::move(b).finish();
+  ASSERT_TRUE(graph.ok());
+  EXPECT_EQ(graph->partitions.size(), 2u);
+}
+
+std::string error_of(TaskGraphBuilder b) {
+  const auto graph = std::move(b).finish();
+  return graph.ok() ? "" : graph.error().text();
+}
+
+TEST(TaskGraph, RefusesDependenciesThatDoNotPointBackwards) {
+  TaskGraphBuilder self(1);
+  self.add("a", kCompute, Gemm{}, std::vector{TaskId(0)});
+  EXPECT_NE(error_of(std::move(self)).find("not before it"), std::string::npos);
+  TaskGraphBuilder none(1);
+  none.add("a", kCompute, Gemm{}, std::vector{TaskId()});
+  EXPECT_NE(error_of(std::move(none)).find("not before it"), std::string::npos);
+}
+
+TEST(TaskGraph, RefusesGroupsThatDoNotCoverTheRanks) {
+  TaskGraphBuilder b(6);
+  b.add_collective("a", kComm, all_reduce(8), Partition::strided(4, 1));
+  EXPECT_NE(error_of(std::move(b)).find("do not divide 6 ranks"), std::string::npos);
+
+  TaskGraphBuilder twice(2);
+  twice.add_collective("a", kComm, all_reduce(8), Partition{0, 0, {0, 2}, {1, 1}});
+  EXPECT_NE(error_of(std::move(twice)).find("rank 1 is in two groups"), std::string::npos);
+
+  TaskGraphBuilder missing(3);
+  missing.add_collective("a", kComm, all_reduce(8), Partition{0, 0, {0, 2}, {0, 1}});
+  EXPECT_NE(error_of(std::move(missing)).find("expected each of the 3 ranks once"), std::string::npos);
+
+  TaskGraphBuilder beyond(2);
+  beyond.add_collective("a", kComm, all_reduce(8), Partition{0, 0, {0, 2}, {0, 2}});
+  EXPECT_NE(error_of(std::move(beyond)).find("rank 2 of 2"), std::string::npos);
+}
+
+TEST(TaskGraph, RefusesTablesThatDoNotFit) {
+  TaskGraphBuilder b(3);
+  b.add_per_rank("a", kCompute, {Gemm{}}, std::vector<std::uint32_t>{0, 0});
+  EXPECT_NE(error_of(std::move(b)).find("table of 2 ranks, expected 3"), std::string::npos);
+
+  TaskGraphBuilder beyond(2);
+  beyond.add_per_rank("a", kCompute, {Gemm{}}, std::vector<std::uint32_t>{0, 1});
+  EXPECT_NE(error_of(std::move(beyond)).find("runs op 1, the last is 0"), std::string::npos);
+
+  TaskGraphBuilder huge(1);
+  huge.add_per_rank("a", kCompute, {Gemm{}}, std::vector<std::uint32_t>{0xFFFFFFFFu});
+  EXPECT_NE(error_of(std::move(huge)), "");
+}
+
+TEST(TaskGraph, RefusesUnbalancedExchanges) {
+  TaskGraphBuilder good(2);
+  good.add_collective("a", kComm, uneven({3, 5}, {5, 3}), Partition::strided(2, 1));
+  EXPECT_EQ(error_of(std::move(good)), "");
+  TaskGraphBuilder bad(2);
+  bad.add_collective("a", kComm, uneven({3, 5}, {5, 4}), Partition::strided(2, 1));
+  EXPECT_NE(error_of(std::move(bad)).find("members send -1 bytes more"), std::string::npos);
+  TaskGraphBuilder wrong_group(4);
+  wrong_group.add_collective("a", kComm, uneven({3, 5}, {5, 3}), Partition::strided(4, 1));
+  EXPECT_NE(error_of(std::move(wrong_group)).find("do not fit the groups"), std::string::npos);
+}
+
+TEST(TaskGraph, RefusesCollectivesWithoutGroupsAndGraphsWithoutRanks) {
+  TaskGraphBuilder b(2);
+  b.add("sum", kComm, all_reduce(8));
+  EXPECT_NE(error_of(std::move(b)).find("without groups"), std::string::npos);
+  EXPECT_NE(error_of(TaskGraphBuilder(0)).find("0 ranks"), std::string::npos);
+}
+
+TEST(TaskGraph, StreamsAndPhasesHaveNames) {
+  EXPECT_EQ(name_of(Stream::comm2), "comm2");
+  EXPECT_EQ(name_of(Phase::gradient_sync), "gradient_sync");
+}
+
+}  // namespace
+}  // namespace distsim

@@ -1,0 +1,136 @@
+// Architectures: parameter counts, output sizes and operations against published figures.
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "sim/workload/resnet.hpp"
+#include "sim/workload/transformer.hpp"
+
+namespace distsim {
+namespace {
+
+const FrameworkSpec kFramework;
+const LayerContext kContext{{}, &kFramework};
+
+ResnetSpec resnet(std::int64_t depth, const std::string& variant = "v1.5") {
+  ResnetSpec s;
+  s.depth = depth;
+  s.variant = variant;
+  return s;
+}
+
+const Conv2d* convolution(const std::vector<Layer>& layers, const std::string& name) {
+  for (const Layer& layer : layers) {
+    for (const LayerOp& op : layer.forward) {
+      if (op.name == name) return std::get_if<Conv2d>(&op.op);
+    }
+  }
+  return nullptr;
+}
+
+TEST(Resnet, HasTheParametersOfTorchvision) {
+  const std::map<std::int64_t, std::int64_t> published{{18, 11'689'512}, {34, 21'797'672}, {50, 25'557'032}, {101, 44'549'160}, {152, 60'192'808}};
+  for (const auto& [depth, parameters] : published) {
+    for (const char* variant : {"v1", "v1b", "v1.5"}) {
+      EXPECT_EQ(parameters_of(resnet_layers(resnet(depth, variant), 1, kContext)), parameters) << depth << " " << variant;
+    }
+  }
+}
+
+TEST(Resnet, Resnet50Has161Tensors) {
+  // 53 convolutions, 53 norms of two, classifier of two.
+  EXPECT_EQ(tensors_of(resnet_layers(resnet(50), 1, kContext)), 53 + 2 * 53 + 2);
+}
+
+TEST(Resnet, OperationsMatchPublishedCounts) {
+  // torchvision prints multiply-adds at 224 x 224 in units of 1e9: 1.814, 3.664, 4.089, 7.801, 11.514.
+  const std::map<std::int64_t, double> published{{18, 1.814}, {34, 3.664}, {50, 4.089}, {101, 7.801}, {152, 11.514}};
+  for (const auto& [depth, giga] : published) {
+    EXPECT_NEAR(forward_matrix_flops(resnet_layers(resnet(depth), 1, kContext)) / 2e9, giga, 0.0006) << depth;
+  }
+  // v1 has the stride earlier, so that fewer 3x3 products are computed: 3.858.
+  EXPECT_NEAR(forward_matrix_flops(resnet_layers(resnet(50, "v1"), 1, kContext)) / 2e9, 3.858, 0.001);
+}
+
+TEST(Resnet, ImagesShrinkByStage) {
+  const auto layers = resnet_layers(resnet(50), 2, kContext);
+  const std::map<std::string, std::pair<std::int64_t, std::int64_t>> outputs{
+      {"conv1", {64, 112}},          {"layer1.0.conv1", {64, 56}},  {"layer1.2.conv3", {256, 56}},       {"layer2.0.conv1", {128, 56}},
+      {"layer2.0.conv2", {128, 28}}, {"layer2.3.conv3", {512, 28}}, {"layer3.0.downsample.0", {1024, 14}}, {"layer3.5.conv2", {256, 14}},
+      {"layer4.0.conv2", {512, 7}},  {"layer4.2.conv3", {2048, 7}}};
+  for (const auto& [name, shape] : outputs) {
+    const Conv2d* conv = convolution(layers, name);
+    ASSERT_NE(conv, nullptr) << name;
+    EXPECT_EQ(conv->k, shape.first) << name;
+    EXPECT_EQ(conv->out_h(), shape.second) << name;
+    EXPECT_EQ(conv->n, 2) << name;
+  }
+  EXPECT_EQ(convolution(resnet_layers(resnet(50, "v1"), 1, kContext), "layer2.0.conv1")->out_h(), 28);  // v1: stride on the 1x1
+}
+
+TEST(Resnet, FirstConvolutionHasNoDataGradient) {
+  const auto layers = resnet_layers(resnet(50), 1, kContext);
+  std::map<Pass, int> passes;
+  for (const Layer& layer : layers) {
+    for (const LayerOp& op : layer.backward) {
+      if (const auto* conv = std::get_if<Conv2d>(&op.op)) ++passes[conv->pass];
+    }
+  }
+  EXPECT_EQ(passes[Pass::backward_weight], 53);
+  EXPECT_EQ(passes[Pass::backward_data], 52);
+}
+
+TransformerSpec transformer(const std::string& family, std::int64_t layers, std::int64_t hidden, std::int64_t heads, std::int64_t sequence,
+                            std::int64_t vocabulary) {
+  TransformerSpec s;
+  s.family = family;
+  s.layers = layers;
+  s.hidden = hidden;
+  s.heads = heads;
+  s.sequence = sequence;
+  s.vocabulary = vocabulary;
+  return s;
+}
+
+TEST(Transformer, BertHasItsPublishedParameters) {
+  // BertForPreTraining: BertModel (109,482,240 and 335,141,888) and its heads, h^2 + h + 2h + V + 2h + 2 with the decoder tied:
+  // base 589,824 + 768 + 1,536 + 30,522 + 1,538 = 624,188; large 1,048,576 + 1,024 + 2,048 + 30,522 + 2,050 = 1,084,220.
+  EXPECT_EQ(parameters_of(transformer_layers(transformer("bert", 12, 768, 12, 128, 30522), 1, kContext)), 109'482'240 + 624'188);
+  EXPECT_EQ(parameters_of(transformer_layers(transformer("bert", 24, 1024, 16, 512, 30522), 1, kContext)), 335'141'888 + 1'084'220);
+}
+
+TEST(Transformer, Gpt2HasItsPublishedParameters) {
+  EXPECT_EQ(parameters_of(transformer_layers(transformer("gpt", 12, 768, 12, 1024, 50257), 1, kContext)), 124'439'808);
+  EXPECT_EQ(parameters_of(transformer_layers(transformer("gpt", 36, 1280, 20, 1024, 50257), 1, kContext)), 774'030'080);
+  EXPECT_EQ(parameters_of(transformer_layers(transformer("gpt", 48, 1600, 25, 1024, 50257), 1, kContext)), 1'557'611'200);
+}
+
+TEST(Transformer, OperationsFollowTheFormula) {
+  // Forward, t tokens: blocks 2 t (12 h^2), attention 4 t s h / 2 (causal), head 2 t V h.
+  const double h = 768, s = 1024, layers = 12, vocabulary = 50257, samples = 3, t = samples * s;
+  const double expected = layers * (2 * t * 12 * h * h + 2 * t * s * h) + 2 * t * vocabulary * h;
+  EXPECT_DOUBLE_EQ(forward_matrix_flops(transformer_layers(transformer("gpt", 12, 768, 12, 1024, 50257), 3, kContext)), expected);
+}
+
+TEST(Transformer, BackwardHasTwoProductsForEachForwardOne) {
+  const auto layers = transformer_layers(transformer("bert", 2, 64, 4, 16, 100), 2, kContext);
+  double forward = 0, backward = 0;
+  for (const Layer& layer : layers) {
+    forward += matrix_flops(layer.forward);
+    backward += matrix_flops(layer.backward);
+  }
+  EXPECT_DOUBLE_EQ(backward, 2 * forward);
+}
+
+TEST(Linear, CastsWeightsWhereTheFrameworkDoes) {
+  FrameworkSpec autocast;
+  autocast.cast_weights = true;
+  Linear shape{"fc", 8, 16, 32};
+  const auto count = [](const Layer& layer) { return layer.forward.size() + layer.backward.size(); };
+  const std::size_t plain = count(linear_layer(shape, {numerics_of(Precision::fp32, autocast), &autocast}));
+  const std::size_t mixed = count(linear_layer(shape, {numerics_of(Precision::fp16, autocast), &autocast}));
+  EXPECT_EQ(mixed, plain + 2);  // weights forward, gradients backward
+}
+
+}  // namespace
+}  // namespace distsim

@@ -1,0 +1,91 @@
+#include "sim/workload/planner.hpp"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "base/random.hpp"
+
+namespace distsim {
+namespace {
+
+PlannerTable table(std::int64_t rows, double ids) { return {rows, 128, ids, 512, 1, 1}; }
+
+TEST(Planner, LongestFirstOnTheLightestRank) {
+  // Loads without exchange: 5, 4, 3, 3. Two ranks: 5 -> 0, 4 -> 1, 3 -> 1 (7), 3 -> 0 (8).
+  Planner p{2, 1'000'000, Planner::Balance::cost, 0};
+  const auto plan = p.place({table(10, 3), table(10, 5), table(10, 3), table(10, 4)});
+  ASSERT_TRUE(plan);
+  std::map<std::uint32_t, std::uint32_t> rank_of;
+  for (const PlannerSlice& s : plan->slices) rank_of[s.table] = s.rank;
+  EXPECT_EQ(rank_of, (std::map<std::uint32_t, std::uint32_t>{{0, 1}, {1, 0}, {2, 0}, {3, 1}}));
+  EXPECT_DOUBLE_EQ(plan->fullest, 8 * 128);
+}
+
+TEST(Planner, MemoryKeepsLargeTablesApart) {
+  // 100 rows of 512 bytes each; a rank holds 60,000 bytes, so that each takes one table only, whatever the load.
+  Planner p{2, 60'000, Planner::Balance::cost, 0};
+  const auto plan = p.place({table(100, 1), table(100, 100)});
+  ASSERT_TRUE(plan);
+  EXPECT_NE(plan->slices[0].rank, plan->slices[1].rank);
+  EXPECT_FALSE(p.place({table(100, 1), table(100, 1), table(100, 1)}));
+}
+
+TEST(Planner, SplitsByRowsWhatDoesNotFit) {
+  // 1000 rows of 512 bytes = 512,000; four ranks of 200,000: halves of 256,000 do not fit, quarters of 128,000 do.
+  Planner p{4, 200'000, Planner::Balance::memory, 0};
+  const auto plan = p.plan({table(1000, 1)});
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(plan->tables[0].row_pieces, 4);
+  EXPECT_FALSE(Planner({4, 100'000, Planner::Balance::memory, 0}).plan({table(1000, 1)}));
+}
+
+TEST(Planner, SplitsTheTableThatWouldOverloadARank) {
+  // 100 lookups against 3 x 4: whole, one of four ranks has 100. Halved: 50; quartered: 25 + 4.
+  Planner p{4, 1 << 30, Planner::Balance::cost, 1};
+  const auto plan = p.plan({table(1000, 100), table(1000, 4), table(1000, 4), table(1000, 4)});
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(plan->tables[0].row_pieces, 4);
+  EXPECT_DOUBLE_EQ(plan->fullest, (100.0 / 4 + 1 + 4 + 1) * 128);
+}
+
+TEST(Planner, ReproducesNvidiasPlanForDcnv2OnEightGpus) {
+  // MLPerf v3.0 log, 1 x 8: table 20 (100 lookups) is split over four GPUs, no other table is split.
+  const std::vector<double> hot{3, 2, 1, 2, 6, 1, 1, 1, 1, 7, 3, 8, 1, 6, 9, 5, 1, 1, 1, 12, 100, 27, 10, 3, 1, 1};
+  std::vector<PlannerTable> tables;
+  for (const double ids : hot) tables.push_back(table(1'000'000, ids));
+  const auto plan = Planner{8, std::int64_t{1} << 40}.plan(tables);
+  ASSERT_TRUE(plan);
+  for (std::size_t t = 0; t < hot.size(); ++t) EXPECT_EQ(plan->tables[t].row_pieces, t == 20 ? 4 : 1) << t;
+}
+
+TEST(Planner, RandomPlansPlaceEveryPieceOnceWithinMemory) {
+  Random random(7);
+  for (int trial = 0; trial < 50; ++trial) {
+    const auto ranks = static_cast<std::uint32_t>(1 + random.below(40));
+    std::vector<PlannerTable> tables;
+    for (std::uint64_t t = 0, n = 1 + random.below(60); t < n; ++t) {
+      tables.push_back(table(static_cast<std::int64_t>(1 + random.below(100'000)), static_cast<double>(1 + random.below(100))));
+    }
+    const Planner planner{ranks, 60'000'000};
+    const auto plan = planner.plan(tables);
+    if (!plan) continue;
+    std::map<std::pair<std::uint32_t, std::int64_t>, int> seen;
+    std::map<std::uint32_t, std::int64_t> bytes;
+    std::map<std::pair<std::uint32_t, std::uint32_t>, int> per_rank;
+    for (const PlannerSlice& s : plan->slices) {
+      ++seen[{s.table, s.piece}];
+      EXPECT_EQ((++per_rank[{s.table, s.rank}]), 1) << "two slices of a table on one rank";
+      bytes[s.rank] += piece_of(plan->tables[s.table].rows, plan->tables[s.table].row_pieces, s.piece) * 512;
+      EXPECT_LT(s.rank, ranks);
+    }
+    std::size_t pieces = 0;
+    for (const PlannerTable& t : plan->tables) pieces += static_cast<std::size_t>(t.row_pieces);
+    EXPECT_EQ(seen.size(), pieces);
+    for (const auto& [rank, held] : bytes) EXPECT_LE(held, planner.bytes_per_rank);
+    EXPECT_EQ(planner.plan(tables)->slices, plan->slices);  // the same again
+  }
+}
+
+}  // namespace
+}  // namespace distsim

@@ -1,0 +1,63 @@
+#include "sim/workload/samples.hpp"
+
+#include <gtest/gtest.h>
+
+namespace distsim {
+namespace {
+
+ModelSpec with(std::int64_t global, std::int64_t per_gpu, std::int64_t accumulation = 1) {
+  ModelSpec m;
+  m.global_batch = global;
+  m.per_gpu_batch = per_gpu;
+  m.accumulation = accumulation;
+  return m;
+}
+
+TEST(Samples, RemainderGoesToTheFirstRanks) {
+  // 1000 = 32 * 31 + 8: eight ranks take 32, 24 take 31.
+  const auto plan = plan_samples(with(1000, 0), 32);
+  ASSERT_TRUE(plan.ok());
+  const SampleSplit split = plan->micro_step(0);
+  EXPECT_EQ(split.of(7), 32);
+  EXPECT_EQ(split.of(8), 31);
+  EXPECT_EQ(split.total(), 1000);
+  EXPECT_EQ(plan->describe(), "batch 1000 over 32 ranks: 8 take 32, 24 take 31");
+}
+
+TEST(Samples, EverySampleIsTakenOnceInWhateverMicroSteps) {
+  for (const std::int64_t batch : {24, 25, 47, 48, 100, 4099}) {
+    for (const std::uint32_t ranks : {1u, 2u, 3u, 6u}) {
+      for (const std::int64_t steps : {1, 2, 4}) {
+        const auto plan = plan_samples(with(batch, 0, steps), ranks);
+        ASSERT_TRUE(plan.ok());
+        std::int64_t sum = 0;
+        for (std::int64_t s = 0; s < steps; ++s) {
+          const SampleSplit split = plan->micro_step(s);
+          sum += split.total();
+          EXPECT_LE(split.largest() - split.of(ranks - 1), 1);
+          EXPECT_GE(split.of(ranks - 1), 1);
+          EXPECT_LE(split.largest(), plan->micro_step(0).largest());
+        }
+        EXPECT_EQ(sum, batch) << batch << " " << ranks << " " << steps;
+      }
+    }
+  }
+}
+
+TEST(Samples, PerGpuBatchIsPerMicroStep) {
+  const auto plan = plan_samples(with(0, 256, 2), 8);
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(plan->total, 256 * 2 * 8);
+  EXPECT_TRUE(plan->micro_step(1).uniform());
+}
+
+TEST(Samples, RefusesBothNeitherAndTooFew) {
+  EXPECT_NE(plan_samples(with(8, 8), 1).error().text().find("both"), std::string::npos);
+  EXPECT_NE(plan_samples(with(0, 0), 1).error().text().find("neither"), std::string::npos);
+  EXPECT_NE(plan_samples(with(31, 0), 32).error().text().find("found 31, expected at least 32"), std::string::npos);
+  EXPECT_FALSE(plan_samples(with(32, 0, 2), 32).ok());
+  EXPECT_FALSE(plan_samples(with(0, 1'000'000'000, 1'000'000), 1'000'000).ok());
+}
+
+}  // namespace
+}  // namespace distsim
