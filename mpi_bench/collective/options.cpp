@@ -50,16 +50,29 @@ std::vector<std::uint64_t> sweep_sizes(const Options& o) {
 
 std::string canonical_text(const Options& o) {
   std::ostringstream out;
-  out << "collective_bench 1 -b " << o.min_bytes << " -e " << o.max_bytes << " -i " << o.step_bytes << " -f " << o.step_factor << " -n " << o.iterations
-      << " -w " << o.warmup << " -c " << o.check << " -r " << (o.all_roots ? "all" : std::to_string(o.root)) << " -a " << static_cast<int>(o.report)
-      << " -G " << o.graph_launches << " --backend " << static_cast<int>(o.backend) << " --imbalance " << o.imbalance << " --out '" << o.out << "' -J '"
-      << o.json << "' --system '" << o.system << "' -o";
+  out << "collective_bench 1\n-b " << o.min_bytes << "\n-e " << o.max_bytes << "\n-i " << o.step_bytes << "\n-f " << o.step_factor << "\n-n "
+      << o.iterations << "\n-w " << o.warmup << "\n-c " << o.check << "\n-r " << (o.all_roots ? "all" : std::to_string(o.root)) << "\n-a "
+      << static_cast<int>(o.report) << "\n-G " << o.graph_launches << "\n--backend " << static_cast<int>(o.backend) << "\n--imbalance " << o.imbalance
+      << "\n--out " << o.out << "\n-J " << o.json << "\n--system " << o.system << "\n-o";
   for (RedOp op : o.ops) out << ' ' << name_of(op);
-  out << " -d";
+  out << "\n-d";
   for (DataType type : o.types) out << ' ' << info_of(type).name;
-  out << " --collectives";
+  out << "\n--collectives";
   for (const CollectiveCase* c : o.collectives) out << ' ' << c->name;
+  out << '\n';
   return out.str();
+}
+
+std::string first_difference(const std::string& theirs, const std::string& ours) {
+  std::istringstream a(theirs), b(ours);
+  std::string found, expected;
+  while (found == expected) {
+    const bool more_a = static_cast<bool>(std::getline(a, found)), more_b = static_cast<bool>(std::getline(b, expected));
+    if (!more_a && !more_b) return "";
+    if (!more_a) found.clear();
+    if (!more_b) expected.clear();
+  }
+  return "found '" + found + "', expected '" + expected + "'";
 }
 
 }  // namespace distsim::bench

@@ -52,7 +52,9 @@ Result<std::uint64_t> parse_size(std::string_view text);
 /// Sizes of one sweep, ascending, from min to max inclusive.
 std::vector<std::uint64_t> sweep_sizes(const Options& options);
 
-/// Everything that must be equal on all ranks, as text; the version included.
+/// Everything that must be equal on all ranks, a line each; the version of the exchange first.
 std::string canonical_text(const Options& options);
+/// The first line in which two canonical texts differ: "found '-b 8', expected '-b 16'". Empty where they are equal.
+std::string first_difference(const std::string& theirs, const std::string& ours);
 
 }  // namespace distsim::bench

@@ -92,14 +92,18 @@ double average_bus_bandwidth(const std::vector<Row>& rows) {
   return halves == 0 ? 0 : sum / halves;
 }
 
-std::string footer_text(const std::vector<Row>& rows, std::string_view collective, bool partial) {
+std::string footer_text(const std::vector<Row>& rows, std::string_view collective, Outcome outcome) {
   std::uint64_t wrong = 0;
   for (const Row& row : rows)
     for (const auto* half : {&row.out_of_place, &row.in_place})
       if (half->has_value()) wrong += (*half)->wrong.value_or(0);
   std::string text = format("# Out of bounds values : %llu %s\n", static_cast<unsigned long long>(wrong), wrong == 0 ? "OK" : "FAILED");
   text += format("# Avg bus bandwidth    : %g \n#\n", average_bus_bandwidth(rows));
-  text += partial ? "# Interrupted: the table is partial\n" : "# Collective test concluded: " + std::string(collective) + "_perf\n";
+  switch (outcome) {
+    case Outcome::finished: text += "# Collective test concluded: " + std::string(collective) + "_perf\n"; break;
+    case Outcome::interrupted: text += "# Interrupted: the table is partial\n"; break;
+    case Outcome::wrong: text += "# Stopped at a wrong element: the table is partial\n"; break;
+  }
   return text + "#\n";
 }
 

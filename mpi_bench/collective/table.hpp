@@ -49,6 +49,8 @@ std::string row_text(const Row& row);
 std::string stats_text(const Row& row);  ///< "# stats ..." lines
 /// Mean of the bus bandwidths of all halves of all rows, rows of size 0 included, as in nccl-tests.
 double average_bus_bandwidth(const std::vector<Row>& rows);
-std::string footer_text(const std::vector<Row>& rows, std::string_view collective, bool partial);
+/// How a run ended.
+enum class Outcome : std::uint8_t { finished, interrupted, wrong };
+std::string footer_text(const std::vector<Row>& rows, std::string_view collective, Outcome outcome);
 
 }  // namespace distsim::bench

@@ -24,8 +24,8 @@ Result<void> same_everywhere(const Ranks& ranks, const Result<CommandLine>& line
   TRY(ranks.agree(line.ok() ? Result<void>() : Result<void>(line.error())));
   const auto texts = ranks.gather(canonical_text(line->options));
   for (int r = 1; r < ranks.size(); ++r) {
-    if (texts[r] != texts[0])
-      return Error{"rank " + std::to_string(r) + " was started with other flags or another build: found '" + texts[r] + "', expected '" + texts[0] + "'", "", ""};
+    const std::string difference = first_difference(texts[r], texts[0]);
+    if (!difference.empty()) return Error{"rank " + std::to_string(r) + " was started otherwise than rank 0: " + difference, "", ""};
   }
   return {};
 }
@@ -61,8 +61,6 @@ double total_work(const Options& options, int ranks) {
   return total;
 }
 
-enum class Outcome { finished, interrupted, wrong };
-
 class Run {
  public:
   Run(const Options& options, const Ranks& ranks, ChosenBackend& chosen)
@@ -72,7 +70,7 @@ class Run {
     for (const CollectiveCase* what : options_.collectives) {
       report_.begin_table(*what);
       TRY_ASSIGN(const Outcome outcome, table(*what));
-      report_.end_table(outcome != Outcome::finished);
+      report_.end_table(outcome);
       if (outcome != Outcome::finished) return outcome;
     }
     TRY(ranks_.agree(report_.save(false)));
@@ -102,20 +100,13 @@ class Run {
       if (ranks_.any(interrupted != 0)) return Outcome::interrupted;
       report_.announce(*sweep.what, bytes);
       TRY_ASSIGN(const MeasuredRow measured, measure_row(backend_, ranks_, options_, sweep, bytes));
-      if (measured.fault) return wrong(measured);
+      if (measured.fault) {
+        report_.add_wrong(measured);
+        return Outcome::wrong;
+      }
       TRY(ranks_.agree(report_.add(measured.row, work_of(bytes))));
     }
     return Outcome::finished;
-  }
-
-  /// The row is shown with its count of wrong elements, but no file is given a time of a collective that does not work.
-  Result<Outcome> wrong(const MeasuredRow& measured) {
-    if (ranks_.rank() == 0) {
-      std::fputs(row_text(measured.row).c_str(), stdout);
-      std::fflush(stdout);
-      std::fprintf(stderr, "collective_bench: %s\n", measured.fault->c_str());
-    }
-    return Outcome::wrong;
   }
 
   const Options& options_;

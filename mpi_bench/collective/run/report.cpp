@@ -104,19 +104,29 @@ void RunReport::announce(const CollectiveCase& what, std::uint64_t bytes) {
 Result<void> RunReport::add(const Row& row, double work) {
   done_work_ += work;
   if (!speaks()) return {};
+  print(row);
+  if (curves_) curves_->add(row);
+  return save(true);
+}
+
+void RunReport::print(const Row& row) {
   progress_.clear();
   std::fputs(row_text(row).c_str(), stdout);
   if (options_.stats) std::fputs(stats_text(row).c_str(), stdout);
   std::fflush(stdout);
   tables_.back().rows.push_back(row);
-  if (curves_) curves_->add(row);
-  return save(true);
 }
 
-void RunReport::end_table(bool partial) {
+void RunReport::add_wrong(const MeasuredRow& measured) {
+  if (!speaks()) return;
+  print(measured.row);
+  std::fprintf(stderr, "collective_bench: %s\n", measured.fault->c_str());
+}
+
+void RunReport::end_table(Outcome outcome) {
   if (!speaks()) return;
   progress_.clear();
-  std::fputs(footer_text(tables_.back().rows, tables_.back().collective, partial).c_str(), stdout);
+  std::fputs(footer_text(tables_.back().rows, tables_.back().collective, outcome).c_str(), stdout);
   std::fflush(stdout);
 }
 

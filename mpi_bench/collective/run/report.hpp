@@ -23,10 +23,13 @@ class RunReport {
   void announce(const CollectiveCase& what, std::uint64_t bytes);
   /// Prints the row and saves the files as partial. An unwritable file is an error.
   Result<void> add(const Row& row, double work);
-  void end_table(bool partial);
+  /// Prints the row with its count of wrong elements and says which one came first. No curve is given a time of a collective that does not work.
+  void add_wrong(const MeasuredRow& measured);
+  void end_table(Outcome outcome);
   Result<void> save(bool partial);
 
  private:
+  void print(const Row& row);
   bool speaks() const { return ranks_.rank() == 0; }
 
   const Options& options_;

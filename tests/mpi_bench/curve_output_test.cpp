@@ -1,0 +1,90 @@
+#include "mpi_bench/collective/curve_output.hpp"
+
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "base/file.hpp"
+#include "collectives/curve.pb.h"
+#include "test_paths.hpp"
+
+namespace distsim::bench {
+namespace {
+
+Row row(std::uint64_t bytes, std::vector<double> times) {
+  Row r{.bytes = bytes};
+  r.out_of_place = Measured{.iterations = summarize(std::move(times))};
+  return r;
+}
+
+curves::CurveFile read_text(const std::string& path) {
+  curves::CurveFile file;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(*read_file(path, 1 << 20), &file));
+  return file;
+}
+
+class CurveOutputTest : public ::testing::Test {
+ protected:
+  ~CurveOutputTest() override { std::filesystem::remove_all(dir_); }
+  const std::string dir_ = test::scratch_dir("curve_output");
+};
+
+TEST_F(CurveOutputTest, HoldsMedianAndPercentilesAndGrowsWithTheRun) {
+  const std::string path = dir_ + "/a.curve.txtpb";
+  CurveOutput out(path, {.system = "my_cluster", .device = "host memory", .hardware = "4 ranks"});
+  out.begin({.kind = "all_reduce", .ranks = 4, .nodes = 2, .library = "MPI 1", .settings = "-d double", .date = "2026-01-02"});
+  out.add(row(8, {1, 2, 3, 4, 100}));  // p10 1.4, p90 61.6: see stats_test.cpp
+  ASSERT_TRUE(out.write(true).ok());
+  EXPECT_TRUE(read_text(path).partial());
+
+  out.add(row(16, {5}));
+  ASSERT_TRUE(out.write(false).ok());
+  const curves::CurveFile file = read_text(path);
+  EXPECT_FALSE(file.partial());
+  EXPECT_EQ(file.version(), 1u);
+  EXPECT_EQ(file.system(), "my_cluster");
+  ASSERT_EQ(file.curves_size(), 1);
+  EXPECT_EQ(file.curves(0).kind(), "all_reduce");
+  EXPECT_EQ(file.curves(0).ranks(), 4u);
+  EXPECT_EQ(file.curves(0).nodes(), 2u);
+  EXPECT_EQ(file.curves(0).launch(), "mpi");
+  EXPECT_EQ(file.curves(0).settings(), "-d double");
+  ASSERT_EQ(file.curves(0).points_size(), 2);
+  EXPECT_EQ(file.curves(0).points(0).bytes(), 8u);
+  EXPECT_DOUBLE_EQ(file.curves(0).points(0).time_us(), 3);
+  EXPECT_DOUBLE_EQ(file.curves(0).points(0).low_us(), 1.4);
+  EXPECT_DOUBLE_EQ(file.curves(0).points(0).high_us(), 61.6);
+}
+
+TEST_F(CurveOutputTest, SizesAscendStrictly) {
+  const std::string path = dir_ + "/b.curve.txtpb";
+  CurveOutput out(path, {});
+  out.begin({.kind = "all_gather", .ranks = 4, .nodes = 1});
+  for (std::uint64_t bytes : {0, 0, 64, 64, 128}) out.add(row(bytes, {1}));
+  ASSERT_TRUE(out.write(false).ok());
+  const curves::CurveFile file = read_text(path);
+  ASSERT_EQ(file.curves(0).points_size(), 2);
+  EXPECT_EQ(file.curves(0).points(0).bytes(), 64u);
+  EXPECT_EQ(file.curves(0).points(1).bytes(), 128u);
+}
+
+TEST_F(CurveOutputTest, OtherNamesAreBinary) {
+  const std::string path = dir_ + "/c.curve";
+  CurveOutput out(path, {.system = "s"});
+  out.begin({.kind = "reduce", .ranks = 2, .nodes = 1});
+  out.add(row(8, {2}));
+  ASSERT_TRUE(out.write(false).ok());
+  curves::CurveFile file;
+  ASSERT_TRUE(file.ParseFromString(*read_file(path, 1 << 20)));
+  EXPECT_EQ(file.system(), "s");
+  EXPECT_DOUBLE_EQ(file.curves(0).points(0).time_us(), 2);
+}
+
+TEST_F(CurveOutputTest, AnUnwritablePlaceIsAnError) {
+  CurveOutput out(dir_ + "/none/d.curve.txtpb", {});
+  EXPECT_FALSE(out.write(true).ok());
+}
+
+}  // namespace
+}  // namespace distsim::bench

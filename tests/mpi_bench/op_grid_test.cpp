@@ -1,0 +1,89 @@
+#include "mpi_bench/op/grid.hpp"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "mpi_bench/op/op_options.hpp"
+
+namespace distsim::bench {
+namespace {
+
+std::string identity(const OpCase& c) { return describe(c); }
+
+TEST(OpGrid, NoCaseTwiceAndEveryDimensionPositive) {
+  for (GridSize size : {GridSize::smoke, GridSize::standard}) {
+    const auto cases = build_grid({}, {}, size);
+    ASSERT_TRUE(cases.ok());
+    std::set<std::string> seen;
+    for (const OpCase& c : *cases) {
+      EXPECT_TRUE(seen.insert(identity(c)).second) << identity(c);
+      EXPECT_GT(operand_bytes(c), 0) << identity(c);
+      EXPECT_EQ(shape_columns(family_of(c)).size(), shape_values(c).size());
+      const auto* embedding = std::get_if<EmbeddingShape>(&c.shape);
+      EXPECT_TRUE(embedding == nullptr || embedding->dim % 4 == 0) << "our kernels take four elements at a time";
+    }
+  }
+}
+
+TEST(OpGrid, EveryOpAndDtypeIsThere) {
+  std::set<std::pair<std::string, std::string>> found;
+  const auto cases = build_grid({}, {}, GridSize::standard);
+  for (const OpCase& c : *cases) found.insert({c.op, c.dtype});
+  for (const MeasurableOp& op : measurable_ops())
+    for (std::string_view dtype : op.dtypes) EXPECT_TRUE(found.contains({std::string(op.name), std::string(dtype)})) << op.name << ' ' << dtype;
+}
+
+TEST(OpGrid, ChoosesAndRefuses) {
+  const auto cases = build_grid({"add", "linear"}, {"fp16"}, GridSize::smoke);
+  EXPECT_EQ(cases->size(), 4u + 24u);  // 2 x 2 arrays, 2 x 2 x 2 products in 3 layouts
+  for (const OpCase& c : *cases) {
+    EXPECT_TRUE(c.op == "add" || c.op == "linear");
+    EXPECT_EQ(c.dtype, "fp16");
+  }
+  EXPECT_NE(build_grid({"lnear"}, {}, GridSize::smoke).error().text().find("did you mean 'linear'"), std::string::npos);
+  EXPECT_FALSE(build_grid({"add"}, {"tf32"}, GridSize::smoke).ok());
+}
+
+// bmm: 2 x 2 x 3 x 5 x 7 flop; elements A 2x3x7 = 42, B 2x7x5 = 70, C 2x3x5 = 30, together 142 of 2 bytes.
+TEST(OpCase, BytesAndFlopsByHand) {
+  const OpCase gemm{"bmm", "fwd", "bf16", GemmShape{2, 3, 5, 7, "NN"}};
+  EXPECT_EQ(flops(gemm), 2 * 2 * 3 * 5 * 7);
+  EXPECT_EQ(operand_bytes(gemm), 142 * 2);
+  const OpCase add{"add", "fwd", "fp32", VectorShape{10, 100}};
+  EXPECT_EQ(operand_bytes(add), 3 * 4000);
+  const OpCase copy{"copy_h2d", "fwd", "int8", VectorShape{1, 512}};
+  EXPECT_EQ(operand_bytes(copy), 512);
+  EXPECT_EQ(flops(copy), 0);
+  // 2 tables of 50 rows of 8 halves, 3 bags each of 4 indices of 8 bytes: 1600 + 2x3x8x2 + 24x8
+  const OpCase bag{"embedding_bag", "fwd", "fp16", EmbeddingShape{2, 3, 4, 50, 8, 1.05}};
+  EXPECT_EQ(operand_bytes(bag), 1600 + 96 + 192);
+  EXPECT_EQ(flops(bag), 24 * 8);
+  EXPECT_EQ(shape_values(bag), (std::vector<std::string>{"2", "3", "24", "100", "8"}));
+  EXPECT_EQ(extra_value(bag), "pooling=4;alpha=1.05");
+}
+
+TEST(OpOptions, ListHasALineACase) {
+  const auto cases = build_grid({"copy_d2d"}, {}, GridSize::smoke);
+  const std::string text = list_text(*cases);
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), static_cast<std::ptrdiff_t>(cases->size()) + 1);
+  EXPECT_NE(text.find("copy_d2d,fwd,int8,1x256,,512,0\n"), std::string::npos);
+}
+
+TEST(OpOptions, RefusalsNameTheFlag) {
+  const auto error = [](std::vector<const char*> flags) {
+    flags.insert(flags.begin(), "op_bench");
+    const auto command = parse_op_bench(static_cast<int>(flags.size()), flags.data());
+    return command.ok() ? std::string("accepted") : command.error().text();
+  };
+  EXPECT_NE(error({"--grid", "big"}).find("--grid: found 'big'"), std::string::npos);
+  EXPECT_NE(error({"--relative-error", "0"}).find("--relative-error: found 0"), std::string::npos);
+  EXPECT_NE(error({"--relative-error", "nan"}).find("--relative-error"), std::string::npos);
+  EXPECT_NE(error({"--min-repetitions", "1"}).find("--min-repetitions: found 1"), std::string::npos);
+  EXPECT_NE(error({"--min-repetitions", "50", "--max-repetitions", "20"}).find("--max-repetitions: found 20"), std::string::npos);
+  EXPECT_NE(error({"--device", "-1"}).find("--device: found -1"), std::string::npos);
+  EXPECT_EQ(error({"--ops", "add,mul", "--dtypes", "fp16", "--flush-l2"}), "accepted");
+}
+
+}  // namespace
+}  // namespace distsim::bench
