@@ -140,8 +140,8 @@ Result<ConfigNode> read_named_file(const ConfigNode& name, const std::string& ke
   }
   auto file = parse_yaml_file(path);
   if (!file) {
-    const bool unreadable = file.error().where == path;  // else the position inside says more
-    return unreadable ? Error{key + ": found " + name.describe() + ", " + file.error().text(), name.where.text(), ""} : file.error();
+    if (file.error().where != path) return file.error();  // a position inside the file
+    return schema_detail::expected(name, key, "a file that can be read", file.error().text());
   }
   if (file->kind != ConfigNode::Kind::map) return schema_detail::expected(*file, key, "a map");
   add_name(*file, path);

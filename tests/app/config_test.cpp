@@ -163,8 +163,8 @@ TEST_F(ConfigTest, ErrorsOfANamedFileStandInThatFile) {
   EXPECT_EQ(error_with_sets({"device.name=words"}), "DIR/devices/words.yaml:1:1: device.name: found 'hello', expected a map");
   write("models/wrong.yaml", "kind: mlp\nglobal_batch: -1\n");
   EXPECT_EQ(error_with_sets({"model.name=wrong"}), "DIR/models/wrong.yaml:2:15: model.global_batch: found '-1', expected 0 .. 1000000000000");
-  EXPECT_EQ(error_with_sets({"model.name=" + dir_ + "/none.yaml"}),
-            "--set model.name: model.name: found 'DIR/none.yaml', DIR/none.yaml: cannot open (No such file or directory)");
+  EXPECT_EQ(error_of_text("cluster: {system: boxes}\nmodel: {name: none.yaml}\n"),
+            "DIR/x.yaml:2:15: model.name: found 'none.yaml', expected a file that can be read; DIR/none.yaml: cannot open (No such file or directory)");
 }
 
 TEST_F(ConfigTest, ErrorsOfSetNameTheFlag) {
