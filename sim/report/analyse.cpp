@@ -11,30 +11,19 @@
 namespace distsim {
 namespace {
 
-/// What the sweeps of all rank classes add up to.
-struct Swept {
+std::vector<RankTime> sweep_classes(RankSweep& sweep, const RankClasses& classes) {
   std::vector<RankTime> of_class;
-  std::vector<WideTime> exposed_of_step;  ///< over all ranks
-};
-
-Swept sweep_classes(const SteadyState& state, const RankClasses& classes) {
-  Swept out{{}, std::vector<WideTime>(state.steps.size(), 0)};
-  RankSweep sweep(state);
-  for (std::size_t c = 0; c < classes.size(); ++c) {
-    out.of_class.push_back(sweep.sweep(classes.first[c]));
-    for (std::size_t i = 0; i < state.steps.size(); ++i) {
-      if (state.steps[i].collective) out.exposed_of_step[i] += WideTime(sweep.exposed_of_step()[i]) * classes.count[c];
-    }
-  }
-  return out;
+  of_class.reserve(classes.size());
+  for (std::size_t c = 0; c < classes.size(); ++c) of_class.push_back(sweep.sweep(classes.first[c], classes.count[c]));
+  return of_class;
 }
 
 /// Means that keep their sum: rounds the running sums down, so that the parts add up to the iteration exactly and none is negative.
-void fill_means(Report& report, const Swept& swept, const RankClasses& classes) {
+void fill_means(Report& report, const std::vector<RankTime>& times, const RankClasses& classes) {
   const std::uint32_t n = report.rank_count;
   WideTime compute = 0, exposed = 0, host = 0, comm = 0, hidden = 0;
   for (std::size_t c = 0; c < classes.size(); ++c) {
-    const RankTime& t = swept.of_class[c];
+    const RankTime& t = times[c];
     compute += WideTime(t.compute.ps()) * classes.count[c];
     exposed += WideTime(t.exposed_comm.ps()) * classes.count[c];
     host += WideTime(t.host_bound.ps()) * classes.count[c];
@@ -50,9 +39,8 @@ void fill_means(Report& report, const Swept& swept, const RankClasses& classes) 
   report.hidden_comm = mean_of(hidden, n);
 }
 
-void fill_ranks(Report& report, const Swept& swept, const RankClasses& classes) {
+void fill_ranks(Report& report, const std::vector<RankTime>& times, const RankClasses& classes) {
   const auto by_compute = [](const RankTime& a, const RankTime& b) { return a.compute < b.compute; };
-  const auto& times = swept.of_class;
   report.slowest_rank = classes.first[static_cast<std::size_t>(std::max_element(times.begin(), times.end(), by_compute) - times.begin())];
   report.fastest_rank = classes.first[static_cast<std::size_t>(std::min_element(times.begin(), times.end(), by_compute) - times.begin())];
   if (std::all_of(times.begin(), times.end(), [&](const RankTime& t) { return t == times.front(); })) {
@@ -86,7 +74,8 @@ void fill_path(Report& report, const Played& played, const SteadyState& state) {
 Report analyse(const Played& played, ReportContext context) {
   const SteadyState state = steady_state(played);
   const RankClasses classes = rank_classes(state, played.program->ranks);
-  const Swept swept = sweep_classes(state, classes);
+  RankSweep sweep(state);
+  const std::vector<RankTime> times = sweep_classes(sweep, classes);
 
   Report report;
   report.context = std::move(context);
@@ -94,10 +83,10 @@ Report analyse(const Played& played, ReportContext context) {
   report.iteration = Duration::picoseconds(state.period());
   report.digest = played.timeline->digest;
   fill_rates(report);
-  fill_means(report, swept, classes);
-  fill_ranks(report, swept, classes);
-  report.ops = op_table(played, state, classes);
-  report.collectives = collective_table(played, state, classes, swept.exposed_of_step);
+  fill_means(report, times, classes);
+  fill_ranks(report, times, classes);
+  report.ops = op_table(played, state, sweep.sums());
+  report.collectives = collective_table(played, state, sweep.sums());
   fill_path(report, played, state);
   return report;
 }

@@ -6,14 +6,16 @@
 namespace distsim {
 namespace {
 
-bool earlier(const Piece& a, const Piece& b) { return a.begin != b.begin ? a.begin < b.begin : a.index < b.index; }
+struct Earlier {
+  bool operator()(const Piece& a, const Piece& b) const { return a.begin != b.begin ? a.begin < b.begin : a.index < b.index; }
+};
 
 /// Pieces come stream by stream in order, folded ones first: mostly sorted already, or after one rotation.
 void sort_pieces(std::vector<Piece>& v) {
-  const auto descent = std::is_sorted_until(v.begin(), v.end(), earlier);
+  const auto descent = std::is_sorted_until(v.begin(), v.end(), Earlier());
   if (descent == v.end()) return;
   std::rotate(v.begin(), descent, v.end());
-  if (!std::is_sorted(v.begin(), v.end(), earlier)) std::sort(v.begin(), v.end(), earlier);
+  if (!std::is_sorted(v.begin(), v.end(), Earlier())) std::sort(v.begin(), v.end(), Earlier());
 }
 
 /// Union of sorted pieces as disjoint ones.
@@ -67,19 +69,33 @@ std::int64_t RankSweep::launched(const DeviceStep& d, std::uint32_t rank) const 
   return latest;
 }
 
-void RankSweep::collect(std::uint32_t rank) {
+void RankSweep::add_compute(const DeviceStep& d, std::uint32_t rank, std::int64_t start, std::int64_t end, std::uint32_t index) {
+  if (end == start) return;
+  if (start < state_.begin) {
+    fold_into_window(state_, {start, end, launched(d, rank), index}, compute_);
+  } else if (!compute_.empty() && compute_.back().end == start) {
+    compute_.back().end = end;
+  } else {
+    compute_.push_back({start, end, launched(d, rank), index});
+  }
+}
+
+void RankSweep::collect(std::uint32_t rank, std::uint32_t count) {
   compute_.clear();
   comm_.clear();
   transfer_.clear();
   for (std::uint32_t i = 0; i < state_.steps.size(); ++i) {
     const DeviceStep& d = state_.steps[i];
     const std::int64_t start = d.start.at(rank), end = d.end.at(rank);
-    if (d.collective) {
-      fold_into_window(state_, {d.ready.at(rank), end, 0, i}, comm_);
-      fold_into_window(state_, {start, end, 0, i}, transfer_);
-    } else if (end > start) {
-      fold_into_window(state_, {start, end, launched(d, rank), i}, compute_);
+    sums_[i].time += WideTime(end - start) * count;
+    if (!d.collective) {
+      add_compute(d, rank, start, end, i);
+      continue;
     }
+    const std::int64_t ready = d.ready.at(rank);
+    sums_[i].waiting += WideTime(start - ready) * count;
+    fold_into_window(state_, {ready, end, 0, i}, comm_);
+    fold_into_window(state_, {start, end, 0, i}, transfer_);
   }
   sort_pieces(compute_);
   sort_pieces(comm_);
@@ -87,8 +103,7 @@ void RankSweep::collect(std::uint32_t rank) {
 }
 
 /// Walks communication and compute together. Leaves the gaps between both in gaps_.
-std::int64_t RankSweep::charge_exposed(RankTime& out) {
-  std::fill(exposed_.begin(), exposed_.end(), 0);
+std::int64_t RankSweep::charge_exposed(std::uint32_t count) {
   gaps_.clear();
   std::int64_t exposed = 0;
   std::size_t b = 0, c = 0;
@@ -105,14 +120,13 @@ std::int64_t RankSweep::charge_exposed(RankTime& out) {
     const std::int64_t comm_edge = c >= comm_.size() ? state_.end : in_comm ? comm_[c].end : comm_[c].begin;
     const std::int64_t until = std::min(busy_from, comm_edge);
     if (in_comm) {
-      exposed_[comm_[c].index] += until - now;
+      sums_[comm_[c].index].exposed += WideTime(until - now) * count;
       exposed += until - now;
     } else {
       gaps_.push_back({now, until, 0, 0});
     }
     now = until;
   }
-  out.exposed_comm = Duration::picoseconds(exposed);
   return exposed;
 }
 
@@ -130,19 +144,19 @@ std::int64_t RankSweep::host_bound_time() const {
   return sum;
 }
 
-RankTime RankSweep::sweep(std::uint32_t rank) {
+RankTime RankSweep::sweep(std::uint32_t rank, std::uint32_t count) {
   RankTime out;
-  std::fill(exposed_.begin(), exposed_.end(), 0);
   if (state_.period() <= 0) return out;
-  collect(rank);
+  collect(rank, count);
   unite(compute_, busy_);
   unite(transfer_, moving_);
   const std::int64_t compute = length_of(busy_);
-  const std::int64_t exposed = charge_exposed(out);
+  const std::int64_t exposed = charge_exposed(count);
   const std::int64_t host = host_bound_time();
   out.compute = Duration::picoseconds(compute);
   out.comm = Duration::picoseconds(length_of(moving_));
   out.hidden_comm = Duration::picoseconds(overlap_of(moving_, busy_));
+  out.exposed_comm = Duration::picoseconds(exposed);
   out.host_bound = Duration::picoseconds(host);
   out.idle = Duration::picoseconds(state_.period() - compute - exposed - host);
   return out;

@@ -9,7 +9,7 @@
 
 namespace distsim {
 
-/// Part of a step inside the window.
+/// Part of a step (or of several that follow each other) inside the window.
 struct Piece {
   std::int64_t begin = 0, end = 0;
   std::int64_t launched = 0;   ///< when the host had launched the step, shifted as the piece was
@@ -19,31 +19,41 @@ struct Piece {
 /// Appends `piece`, shifted by whole periods into the window and cut at its edges (see "folding" in report.hpp). It must end before the window does.
 void fold_into_window(const SteadyState& state, Piece piece, std::vector<Piece>& out);
 
+/// Sums over ranks, wide enough for 10^6 s on 4 x 10^9 ranks.
+using WideTime = __int128;
+
+/// What the ranks spent in one step, summed over them.
+struct StepSums {
+  WideTime time = 0;     ///< start to end
+  WideTime waiting = 0;  ///< ready to start, for the last member of a collective
+  WideTime exposed = 0;  ///< of a collective. Where several are exposed at once, the time is charged to the one that was ready first
+};
+
 class RankSweep {
  public:
-  explicit RankSweep(const SteadyState& state) : state_(state), exposed_(state.steps.size(), 0) {}
+  explicit RankSweep(const SteadyState& state) : state_(state), sums_(state.steps.size()) {}
 
-  RankTime sweep(std::uint32_t rank);
+  /// The split of `rank`, which stands for `count` ranks of equal times.
+  RankTime sweep(std::uint32_t rank, std::uint32_t count = 1);
 
-  /// After a sweep: exposed time of each step of SteadyState::steps. Where several collectives are exposed at once, the time is charged to the one that
-  /// was ready first, so that these sum to RankTime::exposed_comm.
-  const std::vector<std::int64_t>& exposed_of_step() const { return exposed_; }
-  /// After a sweep: pieces in order of begin. comm runs from ready (arrived) to end; transfer from start to end.
-  const std::vector<Piece>& compute() const { return compute_; }
-  const std::vector<Piece>& comm() const { return comm_; }
-  const std::vector<Piece>& transfer() const { return transfer_; }
+  /// Over all sweeps so far, for each step of SteadyState::steps. The exposed times sum to those of the ranks.
+  const std::vector<StepSums>& sums() const { return sums_; }
 
  private:
-  void collect(std::uint32_t rank);
-  std::int64_t launched(const DeviceStep& d, std::uint32_t rank) const;
-  std::int64_t charge_exposed(RankTime& out);
+  void collect(std::uint32_t rank, std::uint32_t count);
+  void add_compute(const DeviceStep& step, std::uint32_t rank, std::int64_t start, std::int64_t end, std::uint32_t index);
+  std::int64_t launched(const DeviceStep& step, std::uint32_t rank) const;
+  std::int64_t charge_exposed(std::uint32_t count);
   std::int64_t host_bound_time() const;
 
   const SteadyState& state_;
-  std::vector<Piece> compute_, comm_, transfer_;
+  std::vector<StepSums> sums_;
+  // Of the rank at hand, sorted by begin. Kept to save allocations.
+  std::vector<Piece> compute_;        ///< steps that follow each other without a gap are one piece
+  std::vector<Piece> comm_;           ///< from ready (arrived) to end
+  std::vector<Piece> transfer_;       ///< from start to end
   std::vector<Piece> busy_, moving_;  ///< unions of compute and of transfer, disjoint
   std::vector<Piece> gaps_;           ///< neither compute nor comm
-  std::vector<std::int64_t> exposed_;
 };
 
 }  // namespace distsim

@@ -8,17 +8,6 @@
 namespace distsim {
 namespace {
 
-/// Sum over ranks of to - from.
-WideTime sum_over_ranks(const RowView& from, const RowView& to, const RankClasses& classes, std::uint32_t ranks) {
-  if (from.uniform() && to.uniform()) return WideTime(to.at(0) - from.at(0)) * ranks;
-  WideTime sum = 0;
-  for (std::size_t c = 0; c < classes.size(); ++c) {
-    const std::uint32_t r = classes.first[c];
-    sum += WideTime(to.at(r) - from.at(r)) * classes.count[c];
-  }
-  return sum;
-}
-
 /// How many ranks run each variant of a task. Tables are counted once.
 class VariantCounts {
  public:
@@ -144,24 +133,24 @@ std::uint32_t group_size_of(const Partition& p) {
   return size;
 }
 
-std::vector<OpKindTime> op_table(const Played& p, const SteadyState& state, const RankClasses& classes) {
+std::vector<OpKindTime> op_table(const Played& p, const SteadyState& state, std::span<const StepSums> sums) {
   const TaskGraph& graph = p.costed->graph;
   std::map<std::string_view, KindSums> kinds;
   VariantCounts counts(graph);
-  for (const DeviceStep& d : state.steps) {
-    if (d.collective) continue;
-    const Task& task = graph.tasks[d.task];
-    KindSums& sums = kinds[kind_of(first_present(graph, task))];
-    sums.time += sum_over_ranks(d.start, d.end, classes, graph.ranks);
-    add_work(graph, task, counts, sums);
+  for (std::size_t i = 0; i < state.steps.size(); ++i) {
+    if (state.steps[i].collective) continue;
+    const Task& task = graph.tasks[state.steps[i].task];
+    KindSums& of_kind = kinds[kind_of(first_present(graph, task))];
+    of_kind.time += sums[i].time;
+    add_work(graph, task, counts, of_kind);
   }
   std::vector<OpKindTime> out;
-  for (const auto& [kind, sums] : kinds) out.push_back(op_row(kind, sums, graph.ranks));
+  for (const auto& [kind, of_kind] : kinds) out.push_back(op_row(kind, of_kind, graph.ranks));
   std::ranges::stable_sort(out, [](const OpKindTime& a, const OpKindTime& b) { return a.time > b.time; });
   return out;
 }
 
-std::vector<CollectiveTime> collective_table(const Played& p, const SteadyState& state, const RankClasses& classes, std::span<const WideTime> exposed) {
+std::vector<CollectiveTime> collective_table(const Played& p, const SteadyState& state, std::span<const StepSums> sums) {
   const TaskGraph& graph = p.costed->graph;
   std::map<std::tuple<std::string, CollectiveKind, std::uint32_t>, CollectiveSums> rows;
   for (std::size_t i = 0; i < state.steps.size(); ++i) {
@@ -172,18 +161,18 @@ std::vector<CollectiveTime> collective_table(const Played& p, const SteadyState&
     const std::string& name = graph.names[task.name];
     const std::uint32_t group = group_size_of(graph.partitions[task.partition]);
     const auto [it, is_new] = rows.try_emplace({stem_of(name), collective.kind, group});
-    CollectiveSums& sums = it->second;
+    CollectiveSums& row = it->second;
     if (is_new) {
-      sums.row.calls = 0;
-      sums.row.group_size = group;
+      row.row.calls = 0;
+      row.row.group_size = group;
     }
-    add_call(sums, collective, p.costed->costs[task.first_op], name);
-    sums.total += sum_over_ranks(d.start, d.end, classes, graph.ranks);
-    sums.waiting += sum_over_ranks(d.ready, d.start, classes, graph.ranks);
-    sums.exposed += exposed[i];
+    add_call(row, collective, p.costed->costs[task.first_op], name);
+    row.total += sums[i].time;
+    row.waiting += sums[i].waiting;
+    row.exposed += sums[i].exposed;
   }
   std::vector<CollectiveTime> out;
-  for (const auto& [key, sums] : rows) out.push_back(finish(sums, std::get<0>(key), graph.ranks));
+  for (const auto& [key, row] : rows) out.push_back(finish(row, std::get<0>(key), graph.ranks));
   std::ranges::stable_sort(out, [](const CollectiveTime& a, const CollectiveTime& b) { return a.total > b.total; });
   return out;
 }
