@@ -1,0 +1,171 @@
+// The formulas on paper: small cases worked out in the comments.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <limits>
+
+#include "device_fixtures.hpp"
+#include "opmodels/matrix_kernel.hpp"
+#include "opmodels/op_models.hpp"
+
+namespace distsim {
+namespace {
+
+constexpr double kInfinite = std::numeric_limits<double>::infinity();
+
+/// 100 SMs of 1 TFLOP/s, free memory, one tile size, no losses: what is left is tiles and waves.
+struct PlainMachine {
+  std::array<Tile, 1> tiles{{{128, 128}}};
+  MatrixTraits traits{1.0, 0.0, 1e-6, 1, 1, tiles};
+  MatrixMachine machine{1e14, 100, kInfinite, kInfinite, kInfinite, 2e-6, &traits};
+  double us(double m, double n, double k, double max_split = 1) const {
+    MatrixShape shape{1, m, n, k};
+    shape.max_split = max_split;
+    return matrix_seconds(machine, shape) * 1e6;
+  }
+};
+
+TEST(MatrixKernel, OneFullWave) {
+  // 10 x 10 tiles on 100 SMs: 2 * 128 * 128 * 1024 flops at 1e12 a second = 33.554 us, 1 us of fill and drain, 2 us of floor.
+  EXPECT_NEAR(PlainMachine().us(1280, 1280, 1024), 36.554, 0.001);
+  EXPECT_NEAR(PlainMachine().us(1153, 1153, 1024), 36.554, 0.001) << "part-filled tiles cost whole ones";
+  EXPECT_NEAR(PlainMachine().us(128, 128, 1024), 36.554, 0.001) << "one tile takes as long as a hundred";
+}
+
+TEST(MatrixKernel, TailWaveIsSpreadInPart) {
+  // 11 x 10 tiles: 1.1 waves count 0.15 * 2 + 0.85 * 1.1 = 1.235; 1.235 * (33.554 + 1) + 2 = 44.674.
+  EXPECT_NEAR(PlainMachine().us(1281, 1280, 1024), 44.674, 0.001);
+}
+
+TEST(MatrixKernel, SplitKUsesIdleSms) {
+  // One tile, k = 32768: 1073.7 us alone. Split 32 ways, 1024 each: 33.554 + 1 + 2.2 (second pass) + 2 = 38.754.
+  EXPECT_NEAR(PlainMachine().us(128, 128, 32768), 1076.742, 0.01);
+  EXPECT_NEAR(PlainMachine().us(128, 128, 32768, 32), 38.754, 0.001);
+}
+
+TEST(MatrixKernel, MemoryBoundProductRunsAtMemorySpeed) {
+  PlainMachine p;
+  p.machine.hbm = 1e12;
+  MatrixShape shape{1, 128, 12800, 128};
+  shape.compulsory_bytes = 1e9;  // 1 ms, against 4 us of arithmetic
+  EXPECT_NEAR(matrix_seconds(p.machine, shape) * 1e6, 1003, 1);
+}
+
+OpModels a100() { return *OpModels::create(test::measured_devices().at("A100-SXM4-80GB")); }
+double us(const Op& op) { return a100().price(op)->mean.us(); }
+
+TEST(Elementwise, BytesOverBandwidth) {
+  // 1e9 elements, 2 reads and 1 write of fp16: 6 GB at 2039 GB/s * 0.90 = 3269.6 us, and 2 us of floor.
+  EXPECT_NEAR(us(Elementwise{1'000'000'000, 2, 1, 0, DType::fp16}), 3271.6, 1);
+  EXPECT_NEAR(us(Elementwise{1, 1, 1, 1}), 2, 0.01) << "an empty kernel";
+}
+
+TEST(Copy, HostLinkAndMemory) {
+  EXPECT_NEAR(us(Copy{CopyKind::h2d, 26'000'000}), 1004, 0.1) << "26 MB at 26 GB/s, two floors to start";
+  EXPECT_NEAR(us(Copy{CopyKind::d2d, 1'000'000'000}), 2e9 / (2039e9 * 0.9) * 1e6 + 2, 0.5) << "read and written";
+}
+
+TEST(Optimizer, BytesPerParameter) {
+  // 1e9 fp32 parameters, sgd: 4 + 8 = 12 bytes each; adam: 28. Launches: ceil(1e9 / (320 * 65536)) = 48 floors of 2 us.
+  EXPECT_NEAR(us(Optimizer{OptimizerKind::sgd, 1'000'000'000, 100}), 12e9 / (2039e9 * 0.9) * 1e6 + 96, 1);
+  EXPECT_NEAR(us(Optimizer{OptimizerKind::adam, 1'000'000'000, 100}), 28e9 / (2039e9 * 0.9) * 1e6 + 96, 1);
+}
+
+EmbeddingBag lookups(std::int64_t rows, std::int64_t dim, double pooling, double alpha, Pass pass, SparseUpdate update = SparseUpdate::fused) {
+  EmbeddingBag op;
+  op.tables = {{rows, dim, pooling, alpha}};
+  op.batch = 65536;
+  op.pass = pass;
+  op.optimizer = EmbeddingOptimizer::rowwise_adagrad;
+  op.update = update;
+  return op;
+}
+
+TEST(EmbeddingBag, ForwardWithoutReuseIsItsTraffic) {
+  // 1e12 rows: nothing is met twice. 655,360 lookups of 8 + 512 + 48 bytes, 65,537 offsets of 8, 65,536 results of 512: 406.3 MB at 1835.1 GB/s.
+  EXPECT_NEAR(us(lookups(1'000'000'000'000, 128, 10, 0, Pass::forward)), 406.32e6 / 1835.1e9 * 1e6 + 2, 1);
+}
+
+TEST(EmbeddingBag, HotRowsComeFromL2) {
+  const double cold = us(lookups(100'000'000, 128, 10, 0, Pass::forward));
+  EXPECT_LT(us(lookups(100'000'000, 128, 10, 1.1, Pass::forward)), 0.9 * cold) << "skewed; the L2 of this GPU is not much faster";
+  EXPECT_LE(us(lookups(10'000, 128, 10, 0, Pass::forward)), 0.95 * cold) << "a table of 5 MB";
+}
+
+TEST(EmbeddingBag, GenericSortedUpdateCostsWhatPublishedRunsShow) {
+  // NVIDIA's distributed-embeddings, 5.57 million indices of 85 a sample on one A100: 24.4 ms an iteration, 4.4 ns an index, nearly all of it this op.
+  const auto op = lookups(1'000'000, 16, 85, 1.05, Pass::backward, SparseUpdate::sort_dedup);
+  const double ns_per_index = us(op) * 1e3 / (65536.0 * 85);
+  EXPECT_GT(ns_per_index, 3.7);
+  EXPECT_LT(ns_per_index, 5.0);
+}
+
+TEST(EmbeddingBag, FusedAndAtomicUpdatesAreFarCheaperThanGenericOnes) {
+  const double generic = us(lookups(1'000'000, 16, 85, 1.05, Pass::backward, SparseUpdate::sort_dedup));
+  EXPECT_LT(us(lookups(1'000'000, 16, 85, 1.05, Pass::backward, SparseUpdate::fused)), generic / 4);
+  EXPECT_LT(us(lookups(1'000'000, 16, 85, 0, Pass::backward, SparseUpdate::atomic)), generic / 4);
+}
+
+TEST(EmbeddingBag, AtomicUpdatesQueueAtTheRowsOfATinyTable) {
+  // Three rows, 65,536 updates: a third of them wait for one row, 21,845 * 1.5 cycles at 1.33 GHz = 24.6 us, more than the traffic.
+  EXPECT_NEAR(us(lookups(3, 16, 1, 0, Pass::backward, SparseUpdate::atomic)), 24.6 + 2, 0.3);
+  EXPECT_LT(us(lookups(1'000'000, 16, 1, 0, Pass::backward, SparseUpdate::atomic)), 20);
+}
+
+TEST(EmbeddingBag, OptimizerStateAddsTraffic) {
+  double before = 0;
+  for (const auto optimizer : {EmbeddingOptimizer::sgd, EmbeddingOptimizer::rowwise_adagrad, EmbeddingOptimizer::adagrad, EmbeddingOptimizer::adam}) {
+    EmbeddingBag op = lookups(100'000'000, 128, 10, 0, Pass::backward);
+    op.optimizer = optimizer;
+    EXPECT_GT(us(op), before);
+    before = us(op);
+  }
+}
+
+TEST(EmbeddingBag, FractionalPoolingOfARowWiseSlice) {
+  const double whole = us(lookups(80'000'000, 128, 10, 0, Pass::forward)) - 2, eighth = us(lookups(10'000'000, 128, 1.25, 0, Pass::forward)) - 2;
+  EXPECT_LT(eighth, whole / 4) << "less lookups";
+  EXPECT_GT(eighth, whole / 8) << "but every sample's result is still written";
+  EXPECT_GT(us(lookups(10'000'000, 128, 0.01, 0, Pass::forward)), 2);
+}
+
+TEST(EmbeddingBag, OneKernelForAllTablesBeatsOneEach) {
+  EmbeddingBag op = lookups(1000, 64, 1, 0, Pass::forward);
+  op.batch = 256;
+  op.tables.assign(26, op.tables.front());
+  const double batched = us(op);
+  op.table_batched = false;
+  EXPECT_GT(us(op), batched + 24 * 2.0) << "25 more empty kernels of 2 us";
+}
+
+TEST(Attention, FlashReadsNoScores) {
+  const Attention flash{8, 16, 2048, 2048, 64, true, true, false, DType::fp16};
+  Attention unfused = flash;
+  unfused.flash = false;
+  EXPECT_GT(us(unfused), 3 * us(flash));
+  EXPECT_FALSE(a100().price(Attention{8, 16, 2048, 2048, 64, true, true, false, DType::fp32}).ok()) << "flash kernels are 16-bit";
+}
+
+TEST(Conv2d, BackwardIsBothGradients) {
+  Conv2d conv{32, 256, 14, 14, 256, 3, 3, 1, 1, 1, 1, DType::fp16};
+  conv.pass = Pass::backward_data;
+  const double data = us(conv);
+  conv.pass = Pass::backward_weight;
+  const double weight = us(conv);
+  conv.pass = Pass::backward;
+  EXPECT_NEAR(us(conv), data + weight, 1e-3);
+}
+
+TEST(Conv2d, ChannelsFirstPaysTheTransposeOnTensorCores) {
+  Conv2d conv{32, 256, 56, 56, 256, 3, 3, 1, 1, 1, 1, DType::fp16};
+  const double last = us(conv);
+  conv.channels_last = false;
+  EXPECT_GT(us(conv), last + 50) << "205 MB of tensors read and written again";
+}
+
+TEST(Interaction, FusedIsAFractionOfThreeKernels) {
+  EXPECT_LT(2 * us(Interaction{8192, 27, 128, DType::fp16, true}), us(Interaction{8192, 27, 128, DType::fp16, false}));
+}
+
+}  // namespace
+}  // namespace distsim
