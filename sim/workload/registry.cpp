@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/quantity_text.hpp"
+
 namespace distsim {
 namespace {
 
@@ -22,6 +24,10 @@ Result<Workload> build_workload(const ModelSpec& model, const FrameworkSpec& fra
     return Error{"cluster: found " + std::to_string(std::uint64_t{shape.nodes} * shape.gpus_per_node) + " GPUs, expected 1 .. " + std::to_string(kMaxRanks), "", ""};
   }
   TRY_ASSIGN(const SamplePlan samples, plan_samples(model, shape.ranks()));
+  if (framework.input_per_sample.seconds() * static_cast<double>(samples.micro_step(0).largest()) > Duration::kMaxSeconds) {
+    return Error{"framework.input_per_sample: found " + format_quantity(framework.input_per_sample.seconds(), Dimension::seconds) + " for each of " +
+                     std::to_string(samples.micro_step(0).largest()) + " samples of a rank, expected at most 1e6 s in all", "", ""};
+  }
   const auto family = std::find_if(std::begin(kFamilies), std::end(kFamilies), [&](const ModelFamily& f) { return f.kind == model.kind; });
   CHECK(family != std::end(kFamilies)) << "model kind " << static_cast<int>(model.kind);
   return family->build(model, framework, shape, samples);

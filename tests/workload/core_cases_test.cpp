@@ -1,0 +1,74 @@
+// Every measured case of a model that we have builds and fits the memory it did fit. Needs the shared measurements; skipped without them.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <regex>
+#include <sstream>
+
+#include "sim/workload/workload.hpp"
+#include "test_paths.hpp"
+
+namespace distsim {
+namespace {
+
+std::vector<std::string> columns(const std::string& line, std::size_t n) {
+  std::vector<std::string> out;
+  std::stringstream in(line);
+  for (std::string field; out.size() < n && std::getline(in, field, ',');) out.push_back(field);
+  return out;
+}
+
+template <class S>
+S read(const std::string& path, const Schema<S>& schema) {
+  const auto node = parse_yaml_file(path);
+  CHECK(node.ok()) << node.error().text();
+  return schema.read(*node).value();
+}
+
+std::int64_t memory_of(const std::string& system) {
+  std::smatch m;
+  if (std::regex_search(system, m, std::regex("([0-9]+)gb"))) return std::stoll(m[1]) * 1'000'000'000;
+  return 80'000'000'000;
+}
+
+std::int64_t integer(const std::string& text) { return text.empty() ? 1 : static_cast<std::int64_t>(std::stod(text)); }
+
+TEST(CoreCases, BuildAndFit) {
+  const std::string path = test::shared_data("iteration_times/core_visible.csv");
+  if (path.empty()) GTEST_SKIP() << "the shared measurements are not here";
+  std::ifstream in(path);
+  std::string line;
+  std::getline(in, line);
+  int built = 0;
+  std::map<std::string, int> without_model;
+  while (std::getline(in, line)) {
+    const auto c = columns(line, 10);  // case, model, framework, system, nodes, gpus, precision, batch, per GPU, accumulation
+    const std::string file = test::config("models/" + c[1] + ".yaml");
+    if (!std::filesystem::exists(file)) {
+      ++without_model[c[1]];
+      continue;
+    }
+    ModelSpec m = read(file, model_schema());
+    m.global_batch = integer(c[7]);
+    m.per_gpu_batch = 0;
+    m.accumulation = integer(c[9]);
+    if (m.accumulation > 64) {  // shapes of a micro-step are what counts here
+      m.global_batch = m.global_batch * 8 / m.accumulation;
+      m.accumulation = 8;
+    }
+    m.precision = c[6].starts_with("FP16") ? Precision::fp16 : c[6].starts_with("TF32") ? Precision::tf32 : Precision::fp32;
+    const auto nodes = static_cast<std::uint32_t>(integer(c[4])), gpus = static_cast<std::uint32_t>(integer(c[5]));
+    const FrameworkSpec f = read(test::config("frameworks/" + c[2] + ".yaml"), framework_schema());
+    const auto w = build_workload(m, f, {nodes, gpus / nodes, Bytes(memory_of(c[3]))});
+    EXPECT_TRUE(w.ok()) << c[0] << " on " << c[3] << ": " << (w.ok() ? "" : w.error().text());
+    ++built;
+  }
+  EXPECT_GT(built, 550);
+  for (const auto& [model, rows] : without_model) std::cout << "no file for " << model << ": " << rows << " rows\n";
+}
+
+}  // namespace
+}  // namespace distsim
