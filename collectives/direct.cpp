@@ -14,8 +14,8 @@ double link_gbps(const Channels& c) {
   return c.nvlink ? kMeasuredSendShare * c.intra_nominal_gbps : std::min(c.intra_gbps, kMeasuredPcieExchangeShare * c.intra_nominal_gbps);
 }
 
-/// One GPU's share of its node's NICs when all members of the node send at once.
-double nic_share(const Channels& c) { return c.inter_gbps / c.per_node; }
+/// The NICs nearest to one GPU. Neighbours send around the ranks, so one GPU of a node crosses to the next node and has them to itself.
+double nic_of_one_gpu(const Channels& c) { return c.inter_gbps / c.nics * std::max(1.0, c.nics / c.per_node); }
 
 void add(std::vector<Candidate>& out, const Channels& c, double latency, double gbps, std::uint32_t steps, std::string_view limit) {
   const double net = c.nodes > 1 ? std::max(0.5, kTreeNet[0] + c.extra_net_us) : 0;
@@ -33,13 +33,12 @@ void add(std::vector<Candidate>& out, const Channels& c, double latency, double 
 void add_direct(CollectiveKind kind, const Channels& c, std::vector<Candidate>& out) {
   const double n = c.ranks, p = c.per_node;
   if (kind == CollectiveKind::send_recv) {
-    const bool network = c.nodes > 1 && nic_share(c) < link_gbps(c);
-    add(out, c, kSendBaseUs, network ? nic_share(c) : link_gbps(c), 1, network ? "network" : "links inside the node");
+    const bool network = c.nodes > 1 && nic_of_one_gpu(c) < link_gbps(c);
+    add(out, c, kSendBaseUs, network ? nic_of_one_gpu(c) : link_gbps(c), 1, network ? "network" : "links inside the node");
   } else if (kind == CollectiveKind::gather || kind == CollectiveKind::scatter) {
-    const double root_nic = c.inter_gbps / std::max(1.0, c.nics) * std::max(1.0, c.nics / p);
     const double inside_bytes = (p - 1) / n, crossing_bytes = (n - p) / n;
     const double inside = inside_bytes > 0 ? link_gbps(c) / inside_bytes : 1e9;
-    const double across = crossing_bytes > 0 ? root_nic / crossing_bytes : 1e9;
+    const double across = crossing_bytes > 0 ? nic_of_one_gpu(c) / crossing_bytes : 1e9;
     add(out, c, kExchangeBaseUs + (n - 1) * kGatherPerPeerUs, std::min(inside, across), static_cast<std::uint32_t>(n) - 1,
         across < inside ? "network" : "links inside the node");
   }

@@ -79,8 +79,9 @@ inline constexpr double kHostPerPairUs = 0.78;
 /// Found on A100 x8 (5 sweeps), V100 x4, H100 x8, GB200 x4; more across nodes (A100, H100 2 nodes).
 inline constexpr PerGeneration kRampLl{30, 80, 8, 8}, kRampBulk{40, 80, 55, 45};
 inline constexpr double kRampAcrossNodes = 1.5;
-/// A broadcast or reduce fills a pipeline through all nodes one after the other.
-inline constexpr double kRampPerNode = 6;
+/// A broadcast or reduce fills a pipeline through all nodes one after the other: a chunk's time and a network hop for each further node. Found on ABCI,
+/// 2 to 32 nodes.
+inline constexpr PerProtocol kRampPerNode{3, 20, 60};
 
 /// What one network hop costs beyond NCCL's figures for InfiniBand, by the libraries in between. EFA: 2-node floors of p3dn (135 us), p4d (175), p5 (65).
 inline constexpr PerGeneration kEfaHopUs{50, 65, 18, 10};

@@ -44,7 +44,7 @@ class Pricer {
   const std::vector<std::string>& notes() const { return notes_; }  ///< a line for each curve that speaks, for explain()
 
  private:
-  CollectiveKind kind_;
+  bool one_node_;
   AnalyticModel model_;
   std::optional<Blend> blend_;
   std::vector<std::string> notes_;

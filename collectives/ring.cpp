@@ -56,7 +56,7 @@ void add_ring(CollectiveKind kind, const Channels& c, std::vector<Candidate>& ou
     const auto p = static_cast<std::size_t>(protocol);
     Candidate x{Algorithm::ring, protocol, ring_latency(kind, c, p, steps), ring_bus(c, protocol) * c.ranks / steps};
     x.steps = steps;
-    x.ramp_us = ramp_us(c, protocol) + (is_pipelined(kind) ? kRampPerNode * (c.nodes - 1.0) : 0);
+    x.ramp_us = ramp_us(c, protocol) + (is_pipelined(kind) ? kRampPerNode[p] * (c.nodes - 1.0) : 0);
     x.limit = c.nodes > 1 && c.inter_gbps < c.intra_gbps ? "network" : "links inside the node";
     out.push_back(x);
   }

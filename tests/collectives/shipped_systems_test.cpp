@@ -1,0 +1,84 @@
+// Every system that is shipped, with the curves that are shipped: all load, and every kind of collective has a price on one node and, where there is a network, on two.
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <numeric>
+
+#include "base/config_node.hpp"
+#include "collective_fixture.hpp"
+#include "collectives/curve_library.hpp"
+#include "topology/device_spec.hpp"
+
+namespace distsim::test {
+namespace {
+
+std::vector<std::string> shipped_systems() {
+  std::vector<std::string> out;
+  for (const auto& entry : std::filesystem::directory_iterator(config("systems"))) {
+    if (entry.path().extension() == ".yaml") out.push_back(entry.path().stem().string());
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+template <class T>
+T read_config(const std::string& relative, const Schema<T>& schema) {
+  auto node = parse_yaml_file(config(relative));
+  EXPECT_TRUE(node.ok()) << node.error().text();
+  auto value = schema.read(*node);
+  EXPECT_TRUE(value.ok()) << relative << ": " << value.error().text();
+  return *value;
+}
+
+Topology nodes_of(const std::string& system) {
+  ClusterSpec spec = read_config("systems/" + system + ".yaml", cluster_schema());
+  const DeviceSpec device = read_config("devices/" + spec.device + ".yaml", device_schema());
+  spec.nodes = std::max<std::int64_t>(spec.nic.count > 0 ? 2 : 1, spec.gpu_links.domain_nodes);  // without a network there is one node
+  auto t = Topology::build(spec, device.compute_capability);
+  EXPECT_TRUE(t.ok()) << system << ": " << t.error().text();
+  return *t;
+}
+
+TEST(ShippedSystems, AllPriceEveryCollective) {
+  CollectiveOptions options;
+  options.curve_dir = config("curves");
+  for (const std::string& system : shipped_systems()) {
+    const Topology t = nodes_of(system);
+    const CollectiveModels models = models_of(t, options);
+    for (std::uint32_t nodes : {1u, 2u}) {
+      const std::uint32_t ranks = nodes * t.gpus_per_node();
+      if (ranks < 2 || nodes > t.nodes()) continue;
+      for (CollectiveKind kind : kAllKinds) {
+        for (std::int64_t bytes : {std::int64_t{8}, std::int64_t{1} << 20, std::int64_t{1} << 30}) {
+          auto cost = models.price(op_of(kind, bytes), t.facts(first_ranks(ranks)));
+          ASSERT_TRUE(cost.ok()) << system << " " << name_of(kind) << ": " << cost.error().text();
+          EXPECT_GT(cost->mean.us(), 2) << system << " " << name_of(kind) << " " << bytes;
+          EXPECT_LT(cost->mean.us(), 2e6) << system << " " << name_of(kind) << " " << bytes;
+          EXPECT_FALSE(cost->source.empty());
+        }
+      }
+    }
+  }
+}
+
+TEST(ShippedSystems, CurvesNameSystemsThatExist) {
+  const auto systems = shipped_systems();
+  std::size_t served = 0;
+  for (const std::string& system : systems) {
+    CollectiveOptions options;
+    options.curve_dir = config("curves");
+    auto library = collectives::load_curves(nodes_of(system), options);
+    ASSERT_TRUE(library.ok()) << system << ": " << library.error().text();
+    served += library->empty() ? 0 : 1;
+  }
+  EXPECT_GT(served, 20u);
+  for (const auto& entry : std::filesystem::directory_iterator(config("curves"))) {
+    if (entry.path().extension() != ".txtpb") continue;
+    auto set = collectives::read_curve_file(entry.path().string());
+    ASSERT_TRUE(set.ok());
+    for (const std::string& name : set->also_for) EXPECT_TRUE(std::binary_search(systems.begin(), systems.end(), name)) << entry.path() << " names " << name;
+  }
+}
+
+}  // namespace
+}  // namespace distsim::test
