@@ -1,0 +1,33 @@
+// Schedules as data: who sends which chunk to whom in which step. A test replays them symbolically and proves that every rank ends with the right data.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace distsim::collectives {
+
+/// One message. All messages of a step read what their senders held before the step.
+struct Transfer {
+  std::uint32_t from = 0, to = 0;
+  std::uint32_t chunk = 0;    ///< index of the piece; all_to_all: from * ranks + destination
+  std::uint32_t step = 0;
+  std::int64_t bytes = 0;
+  bool reduce = false;        ///< added to what the receiver holds; else it replaces it
+};
+
+/// Bytes of chunk i when `bytes` are cut into `chunks` pieces that differ by at most one.
+std::int64_t chunk_bytes(std::int64_t bytes, std::uint32_t chunks, std::uint32_t i);
+
+// `bytes` is the size column of nccl-tests; ranks >= 1; any number, odd ones included.
+/// n - 1 steps; rank r ends with the sum of chunk r.
+std::vector<Transfer> ring_reduce_scatter(std::uint32_t ranks, std::int64_t bytes);
+/// n - 1 steps; rank r starts with chunk r, all end with all chunks.
+std::vector<Transfer> ring_all_gather(std::uint32_t ranks, std::int64_t bytes);
+/// The two after one another: 2 (n - 1) steps, 2 (n - 1) / n * bytes sent by each rank.
+std::vector<Transfer> ring_all_reduce(std::uint32_t ranks, std::int64_t bytes);
+/// Up a binomial tree to rank 0 and down again: 2 ceil(log2 n) steps of the whole buffer (chunk 0).
+std::vector<Transfer> tree_all_reduce(std::uint32_t ranks, std::int64_t bytes);
+/// n - 1 steps; in step s rank r sends to r + s its chunk for it.
+std::vector<Transfer> pairwise_all_to_all(std::uint32_t ranks, std::int64_t bytes);
+
+}  // namespace distsim::collectives
