@@ -10,6 +10,8 @@ namespace distsim::bench {
 struct CurveOutput::Impl {
   std::string path;
   curves::CurveFile file;
+  curves::Curve begun;          ///< facts of the current curve, without points
+  bool in_file = false;         ///< its first point has put it into the file: a curve without points is no curve
 };
 
 CurveOutput::CurveOutput(std::string path, const CurveFileFacts& facts) : impl_(std::make_unique<Impl>()) {
@@ -23,7 +25,9 @@ CurveOutput::CurveOutput(std::string path, const CurveFileFacts& facts) : impl_(
 CurveOutput::~CurveOutput() = default;
 
 void CurveOutput::begin(const CurveFacts& facts) {
-  curves::Curve& curve = *impl_->file.add_curves();
+  curves::Curve& curve = impl_->begun;
+  curve.Clear();
+  impl_->in_file = false;
   curve.set_kind(facts.kind);
   curve.set_ranks(static_cast<std::uint32_t>(facts.ranks));
   curve.set_nodes(static_cast<std::uint32_t>(facts.nodes));
@@ -36,12 +40,13 @@ void CurveOutput::begin(const CurveFacts& facts) {
 }
 
 void CurveOutput::add(const Row& row) {
-  CHECK(impl_->file.curves_size() > 0);
-  curves::Curve& curve = *impl_->file.mutable_curves(impl_->file.curves_size() - 1);
-  const std::uint64_t last = curve.points_size() == 0 ? 0 : curve.points(curve.points_size() - 1).bytes();
+  auto& curves = *impl_->file.mutable_curves();
+  const std::uint64_t last = impl_->in_file ? curves.rbegin()->points().rbegin()->bytes() : 0;
   if (row.bytes <= last || !row.out_of_place) return;
+  if (!impl_->in_file) *curves.Add() = impl_->begun;
+  impl_->in_file = true;
   const Summary& s = row.out_of_place->iterations;
-  curves::Point& point = *curve.add_points();
+  curves::Point& point = *curves.rbegin()->add_points();
   point.set_bytes(row.bytes);
   point.set_time_us(s.median);
   point.set_low_us(s.p10);

@@ -69,6 +69,22 @@ TEST_F(CurveOutputTest, SizesAscendStrictly) {
   EXPECT_EQ(file.curves(0).points(1).bytes(), 128u);
 }
 
+// Readers refuse a curve without points, and a first size may be rounded down to 0 bytes.
+TEST_F(CurveOutputTest, ACurveWithoutPointsIsLeftOut) {
+  const std::string path = dir_ + "/e.curve.txtpb";
+  CurveOutput out(path, {});
+  out.begin({.kind = "all_gather", .ranks = 64, .nodes = 1});
+  out.add(row(0, {1}));
+  out.begin({.kind = "reduce", .ranks = 64, .nodes = 1});
+  out.add(row(0, {1}));
+  ASSERT_TRUE(out.write(true).ok());
+  EXPECT_EQ(read_text(path).curves_size(), 0);
+  out.add(row(8, {1}));
+  ASSERT_TRUE(out.write(true).ok());
+  ASSERT_EQ(read_text(path).curves_size(), 1);
+  EXPECT_EQ(read_text(path).curves(0).kind(), "reduce");
+}
+
 TEST_F(CurveOutputTest, OtherNamesAreBinary) {
   const std::string path = dir_ + "/c.curve";
   CurveOutput out(path, {.system = "s"});
