@@ -84,6 +84,24 @@ std::string padded_left(std::string_view text, std::size_t width) {
   return std::string(width - columns_of(out), ' ') + out;
 }
 
+std::vector<std::string> wrapped(std::string_view text, std::size_t width) {
+  std::vector<std::string> lines;
+  std::string current;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t space = std::min(text.find(' ', at), text.size());
+    const std::string word(text.substr(at, space - at));
+    if (!current.empty() && columns_of(current) + 1 + columns_of(word) > width) {
+      lines.push_back(current);
+      current = "  " + word;
+    } else {
+      current += (current.empty() ? "" : " ") + word;
+    }
+    at = space + 1;
+  }
+  if (!current.empty()) lines.push_back(current);
+  return lines;
+}
+
 std::string phase_text(std::string_view phase) {
   std::string out(phase);
   std::ranges::replace(out, '_', ' ');

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/units.hpp"
 #include "sim/report/report.hpp"
@@ -36,6 +37,9 @@ std::string padded(std::string_view text, std::size_t width);
 std::string padded_left(std::string_view text, std::size_t width);
 /// At most `width` columns, cut with "..".
 std::string shortened(std::string_view text, std::size_t width);
+
+/// Lines of at most `width` columns, broken at blanks; a longer word stands alone. All but the first are indented by two.
+std::vector<std::string> wrapped(std::string_view text, std::size_t width);
 
 /// "gradient_sync" -> "gradient sync".
 std::string phase_text(std::string_view phase);

@@ -35,7 +35,7 @@ class Writer {
     out_ += text + "\n";
   }
 
-  /// Cells right-aligned but for those marked left; a column's width grows with its header only.
+  /// Cells right-aligned but for those marked left.
   void row(const std::vector<std::string>& cells, const std::vector<Column>& columns) {
     std::string text;
     for (std::size_t i = 0; i < cells.size(); ++i) {
@@ -199,30 +199,14 @@ class Writer {
     line(text + (memory.size() > 1 ? " on the fullest GPU, rank " + std::to_string(most - memory.begin()) : " on every GPU"));
   }
 
-  /// Wrapped, so that a word is never cut.
   void assumptions() {
     std::vector<std::string> lines;
-    for (const std::string& a : r_.context.assumptions) wrap("- " + one_line(a), lines);
+    for (const std::string& a : r_.context.assumptions) {
+      for (std::string& part : wrapped("- " + one_line(a), width_ - 9)) lines.push_back(std::move(part));
+    }
     const std::size_t shown = std::min(lines.size(), kAssumptionLines);
     for (std::size_t i = 0; i < shown; ++i) line((i == 0 ? "assumes  " : "         ") + lines[i]);
     if (lines.size() > shown) line("         (" + std::to_string(lines.size() - shown) + " more lines in the JSON report)");
-  }
-
-  void wrap(const std::string& text, std::vector<std::string>& lines) const {
-    const std::size_t room = width_ - 9;
-    std::string current;
-    for (std::size_t at = 0; at < text.size();) {
-      const std::size_t space = std::min(text.find(' ', at), text.size());
-      const std::string word = text.substr(at, space - at);
-      if (!current.empty() && columns_of(current) + 1 + columns_of(word) > room) {
-        lines.push_back(current);
-        current = "  " + word;
-      } else {
-        current += (current.empty() ? "" : " ") + word;
-      }
-      at = space + 1;
-    }
-    if (!current.empty()) lines.push_back(current);
   }
 
   const Report& r_;

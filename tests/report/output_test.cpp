@@ -288,6 +288,12 @@ TEST(Format, NumbersReadWell) {
   EXPECT_EQ(fixed(std::nan(""), 2), "0.00");
 }
 
+TEST(Format, WrapsAtBlanks) {
+  EXPECT_EQ(wrapped("- one two three", 9), (std::vector<std::string>{"- one two", "  three"}));
+  EXPECT_EQ(wrapped("unbreakable", 4), std::vector<std::string>{"unbreakable"});
+  EXPECT_TRUE(wrapped("", 4).empty());
+}
+
 TEST(Format, ColumnsCountCharacters) {
   EXPECT_EQ(columns_of("\xc3\xa9t\xc3\xa9"), 3u);
   EXPECT_EQ(shortened("\xc3\xa9t\xc3\xa9 long", 5), "\xc3\xa9t\xc3\xa9..");
