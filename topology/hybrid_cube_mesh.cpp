@@ -11,8 +11,6 @@
 //   6   . . 1 . 1 2 - 2
 //   7   . . . 1 2 1 2 -
 // P100 (4 links): every edge is single: the quads are fully connected, and GPU i is joined to GPU i + 4.
-#include <algorithm>
-
 #include "topology/mesh.hpp"
 #include "topology/shape.hpp"
 

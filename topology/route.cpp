@@ -1,6 +1,4 @@
 // Routes between any two GPUs: inside a node over the node's graph, between nodes of an NVLink domain over its switches, else through adapters.
-#include <algorithm>
-
 #include "topology/topology_parts.hpp"
 
 namespace distsim {

@@ -1,0 +1,99 @@
+// Bad systems and devices: each is refused with the key, what was found and what was expected.
+#include <gtest/gtest.h>
+
+#include "shipped.hpp"
+
+namespace distsim {
+namespace {
+
+using test::read_system;
+
+std::string refusal(ClusterSpec s) {
+  const auto built = Topology::build(s, 70);
+  return built.ok() ? "" : built.error().text();
+}
+
+TEST(Refusals, ShapesThatCannotBe) {
+  ClusterSpec cube = read_system("dgx1_v100_16gb").value();
+  cube.gpus_installed = 0;
+  cube.gpus_per_node = 5;
+  EXPECT_NE(refusal(cube).find("cluster.gpus_per_node: found 5, expected 8 for hybrid_cube_mesh"), std::string::npos) << refusal(cube);
+  cube.gpus_per_node = 17;
+  EXPECT_NE(refusal(cube), "");
+  cube.gpus_per_node = 4;
+  EXPECT_EQ(refusal(cube), "");
+
+  ClusterSpec star = read_system("dgx_a100_80gb").value();
+  star.gpu_links.switches = 0;
+  EXPECT_NE(refusal(star).find("gpu_links.switches: found 0"), std::string::npos);
+  star.gpu_links.switches = 13;
+  EXPECT_NE(refusal(star).find("found 13, expected at most links_per_gpu (12)"), std::string::npos);
+
+  ClusterSpec mesh = read_system("abci_v").value();
+  mesh.gpus_installed = 0;
+  mesh.gpus_per_node = 5;
+  EXPECT_NE(refusal(mesh).find("links_per_gpu: found 6, expected a multiple of 4"), std::string::npos);
+  mesh.gpus_per_node = 4;
+  mesh.gpu_links.domain_nodes = 2;
+  EXPECT_NE(refusal(mesh).find("domain_nodes"), std::string::npos);
+
+  ClusterSpec none = read_system("abci_v").value();
+  none.gpu_links.kind = IntraNode::none;
+  EXPECT_NE(refusal(none).find("found 4, expected 1"), std::string::npos);
+}
+
+TEST(Refusals, ClustersThatCannotBe) {
+  ClusterSpec s = read_system("dgx_a100_80gb").value();
+  s.nodes = 0;
+  EXPECT_NE(refusal(s).find("cluster.nodes: found 0"), std::string::npos);
+  s.nodes = (1 << 21) + 1;  // 2^24 + 8 GPUs
+  EXPECT_NE(refusal(s).find("16777216 GPUs"), std::string::npos);
+  s.nodes = 2;
+  s.nic.count = 0;
+  EXPECT_NE(refusal(s).find("nic.count: found 0, expected at least 1 to join 2 nodes"), std::string::npos);
+  s.nic.count = 8;
+  s.fabric.kind = FabricKind::single_switch;
+  s.fabric.oversubscription = 2;
+  EXPECT_NE(refusal(s).find("oversubscription: found 2, expected 1"), std::string::npos);
+}
+
+/// The first line of what the schema says about a system file with one line changed.
+std::string schema_refusal(const std::string& key, const std::string& value) {
+  ConfigNode node = parse_yaml_file(test::config("systems/dgx_a100_80gb.yaml")).value();
+  if (!set_config_path(node, key, value)) return "path";
+  const auto read = cluster_schema().read(node);
+  return read.ok() ? "" : read.error().text();
+}
+
+TEST(Refusals, SchemaRanges) {
+  EXPECT_EQ(schema_refusal("nodes", "1000000"), "");
+  EXPECT_NE(schema_refusal("nodes", "0").find("cluster.nodes: found '0', expected"), std::string::npos) << schema_refusal("nodes", "0");
+  EXPECT_NE(schema_refusal("nodes", "4e9").find("cluster.nodes"), std::string::npos);
+  EXPECT_NE(schema_refusal("gpus_per_node", "1025").find("cluster.gpus_per_node"), std::string::npos);
+  EXPECT_NE(schema_refusal("gpus_per_node", "-8").find("cluster.gpus_per_node"), std::string::npos);
+  EXPECT_NE(schema_refusal("nic.bandwidth", "25").find("nic.bandwidth"), std::string::npos);  // no unit
+  EXPECT_NE(schema_refusal("nic.bandwidth", "nan GB/s").find("nic.bandwidth"), std::string::npos);
+  EXPECT_NE(schema_refusal("nic.bandwidth", "0 GB/s").find("nic.bandwidth"), std::string::npos);
+  EXPECT_NE(schema_refusal("gpu_links.kind", "nvswich").find("did you mean 'nvswitch'?"), std::string::npos);
+  EXPECT_NE(schema_refusal("gpu_links.links_per_gpu", "0").find("links_per_gpu: found 0"), std::string::npos);
+  EXPECT_NE(schema_refusal("fabric.oversubscription", "0.5").find("fabric.oversubscription"), std::string::npos);
+  EXPECT_NE(schema_refusal("fabric.oversubscripton", "2").find("did you mean 'oversubscription'?"), std::string::npos);
+}
+
+TEST(Refusals, DeviceRules) {
+  const auto refuse = [](const std::string& key, const std::string& value) -> std::string {
+    ConfigNode node = parse_yaml_file(test::config("devices/a100_sxm4_80gb.yaml")).value();
+    if (!set_config_path(node, key, value)) return "path";
+    const auto read = device_schema().read(node);
+    return read.ok() ? "" : read.error().text();
+  };
+  EXPECT_EQ(refuse("clock.sustained", "1410 MHz"), "");
+  EXPECT_NE(refuse("clock.sustained", "1500 MHz").find("sustained: found 1.5 GHz, expected at most boost"), std::string::npos);
+  EXPECT_NE(refuse("peak.fp61", "1 TFLOP/s").find("did you mean 'fp64'?"), std::string::npos) << refuse("peak.fp61", "1 TFLOP/s");
+  EXPECT_NE(refuse("hbm.capacity", "80").find("hbm.capacity"), std::string::npos);
+  EXPECT_NE(refuse("l2.bandwidth", "1 TB/s").find("l2.bandwidth"), std::string::npos);
+  EXPECT_NE(refuse("reserved_memory", "100 GB").find("reserved_memory"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace distsim
