@@ -195,6 +195,19 @@ TaskId TaskGraphBuilder::add_collective(std::string_view name, const Options& op
   return task;
 }
 
+void TaskGraphBuilder::repeat(TaskId first, TaskId last) {
+  CHECK(first <= last && last <= graph_.tasks.end_id()) << "tasks " << first.value() << " .. " << last.value();
+  const std::uint32_t offset = graph_.tasks.end_id().value() - first.value();
+  for (TaskId t = first; t < last; t = TaskId(t.value() + 1)) {
+    for (std::uint32_t d = graph_.dep_offsets[t.value()]; d < graph_.dep_offsets[t.value() + 1]; ++d) {
+      const TaskId dep = graph_.deps[d];
+      graph_.deps.push_back(dep < first ? dep : TaskId(dep.value() + offset));
+    }
+    graph_.dep_offsets.push_back(static_cast<std::uint32_t>(graph_.deps.size()));
+    graph_.tasks.push_back(graph_.tasks[t]);
+  }
+}
+
 Result<TaskGraph> TaskGraphBuilder::finish() && {
   if (graph_.ranks == 0) return Error{"task graph: found 0 ranks, expected at least 1", "", ""};
   for (const Partition& p : graph_.partitions) {

@@ -98,6 +98,11 @@ class TaskGraphBuilder {
   TaskId add_collective(std::string_view name, const Options& options, Collective collective, const Partition& partition,
                         std::span<const TaskId> deps = {});
 
+  /// Adds copies of tasks [first, last). They share the ops of the originals; dependencies among them move along, dependencies on earlier tasks stay.
+  void repeat(TaskId first, TaskId last);
+  /// The id that the next task will have.
+  TaskId end_id() const { return graph_.tasks.end_id(); }
+
   Result<TaskGraph> finish() &&;
 
  private:

@@ -68,9 +68,25 @@ class DataParallelIteration {
     std::vector<PendingGradient> pending;
     append_gradients(pending, layers);
     GradientSynchronizer sync(it_, pending);
-    for (std::int64_t step = 0; step < samples_.micro_steps; ++step) micro_step(step, step + 1 == samples_.micro_steps ? &sync : nullptr);
+    accumulate_all_but_last();
+    micro_step(samples_.micro_steps - 1, &sync);
     sync.finish();
     add_optimizer(it_, model_.optimizer, out_.dense_parameters, static_cast<std::int64_t>(pending.size()), model_.precision == Precision::fp16);
+  }
+
+  /// Micro-steps from the second on are alike as long as they have the same samples; alike ones share their ops.
+  void accumulate_all_but_last() {
+    TaskId begin;
+    for (std::int64_t step = 0; step + 1 < samples_.micro_steps; ++step) {
+      if (step >= 2 && samples_.micro_step(step) == samples_.micro_step(step - 1)) {
+        const TaskId next = it_.end_id();
+        it_.repeat_since(begin);
+        begin = next;
+        continue;
+      }
+      begin = it_.end_id();
+      micro_step(step, nullptr);
+    }
   }
 
   void micro_step(std::int64_t step, GradientSynchronizer* sync) {

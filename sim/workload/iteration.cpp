@@ -49,6 +49,13 @@ void Iteration::compute_waits_for(TaskId task) {
   if (task.valid()) compute_waits_.push_back(task);
 }
 
+void Iteration::repeat_since(TaskId first) {
+  CHECK(compute_waits_.empty()) << "a repeated part ends with something that compute still waits for";
+  const TaskId last = graph_.end_id();
+  graph_.repeat(first, last);
+  if (last_compute_.valid() && last_compute_ >= first) last_compute_ = TaskId(last_compute_.value() + last.value() - first.value());
+}
+
 void Iteration::add_ops(const LayerStack& stack, std::size_t index, const SampleSplit& split, Phase phase, bool backward) {
   const auto ops_of = [&](std::size_t size) -> const std::vector<LayerOp>& {
     const Layer& layer = stack.by_size[size][index];

@@ -60,6 +60,10 @@ class Iteration {
   void add_backward(const LayerStack& stack, std::size_t index, const SampleSplit& split);
   void add_forward(const LayerStack& stack, const SampleSplit& split);
 
+  /// Repeats what has been added since `first`, sharing its ops: a micro-step like the one before.
+  void repeat_since(TaskId first);
+  TaskId end_id() const { return graph_.end_id(); }
+
   /// The next compute task waits for `task`; invalid ids are ignored.
   void compute_waits_for(TaskId task);
   TaskId last_compute() const { return last_compute_; }

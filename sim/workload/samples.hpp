@@ -17,6 +17,7 @@ struct SampleSplit {
   std::uint32_t larger_ranks = 0;
   std::int64_t larger = 0, smaller = 0;
 
+  bool operator==(const SampleSplit&) const = default;
   bool uniform() const { return larger == smaller || larger_ranks == 0 || larger_ranks == ranks; }
   std::int64_t of(std::uint32_t rank) const { return rank < larger_ranks ? larger : smaller; }
   std::int64_t largest() const { return larger_ranks > 0 ? larger : smaller; }

@@ -124,6 +124,21 @@ TEST(TaskGraph, RefusesCollectivesWithoutGroupsAndGraphsWithoutRanks) {
   EXPECT_NE(error_of(TaskGraphBuilder(0)).find("0 ranks"), std::string::npos);
 }
 
+TEST(TaskGraph, RepeatedTasksShareOpsAndMoveTheirDependencies) {
+  TaskGraphBuilder b(1);
+  const TaskId before = b.add("input", kCompute, Gemm{});
+  const TaskId first = b.add("a", kComm, Gemm{}, std::vector{before});
+  b.add("b", kCompute, Gemm{}, std::vector{first});
+  b.repeat(first, b.end_id());
+  const auto graph = std::move(b).finish();
+  ASSERT_TRUE(graph.ok()) << graph.error().text();
+  ASSERT_EQ(graph->tasks.size(), 5u);
+  EXPECT_EQ(graph->ops.size(), 3u);
+  EXPECT_EQ(graph->tasks[TaskId(3)].first_op, graph->tasks[first].first_op);
+  EXPECT_EQ(graph->dependencies(TaskId(3))[0], before);
+  EXPECT_EQ(graph->dependencies(TaskId(4))[0], TaskId(3));
+}
+
 TEST(TaskGraph, StreamsAndPhasesHaveNames) {
   EXPECT_EQ(name_of(Stream::comm2), "comm2");
   EXPECT_EQ(name_of(Phase::gradient_sync), "gradient_sync");

@@ -219,6 +219,35 @@ TEST(Dlrm, AccumulationReducesGradientsOnce) {
   EXPECT_EQ(count["top.0.accumulate"], 2);
 }
 
+TEST(DataParallel, MicroStepsAddUpAndShareTheirOps) {
+  ModelSpec m;
+  m.kind = ModelKind::mlp;
+  m.mlp = {64, {64, 32}};
+  m.optimizer = OptimizerKind::adam;
+  m.global_batch = 103;  // over 2 ranks and 10 micro-steps: 52 = 2 x 6 + 8 x 5, 51 = 1 x 6 + 9 x 5
+  m.accumulation = 10;
+  const Workload w = build(m, cluster(1, 2));
+  double rows = 0;
+  std::map<std::string, int> count;
+  for (std::uint32_t t = 0; t < w.graph.tasks.size(); ++t) {
+    const Task& task = w.graph.tasks[TaskId(t)];
+    const std::string& name = w.graph.names[task.name];
+    ++count[name];
+    for (std::uint32_t rank = 0; name == "mlp.0" && rank < 2; ++rank) {
+      rows += static_cast<double>(std::get<Gemm>(w.graph.ops[OpId(task.first_op.value() + w.graph.variant_of(TaskId(t), rank))]).m);
+    }
+  }
+  EXPECT_EQ(rows, 103);  // every sample once
+  EXPECT_EQ(count["mlp.0"], 10);
+  EXPECT_EQ(count["mlp.0.accumulate"], 9);
+  EXPECT_EQ(count["gradients.bucket0.all_reduce"], 1);
+  m.accumulation = 100;
+  m.global_batch = 10'000;
+  const Workload many = build(m, cluster(1, 2));
+  EXPECT_LT(many.graph.ops.size(), 100u);
+  EXPECT_GT(many.graph.tasks.size(), 1000u);
+}
+
 TEST(Dlrm, ErrorsNameTheKey) {
   const auto error = [](const ModelSpec& m, const ClusterShape& shape = cluster(1, 4)) {
     const auto w = build_workload(m, {}, shape);

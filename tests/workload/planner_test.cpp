@@ -49,7 +49,7 @@ TEST(Planner, SplitsTheTableThatWouldOverloadARank) {
   EXPECT_DOUBLE_EQ(plan->fullest, (100.0 / 4 + 1 + 4 + 1) * 128);
 }
 
-TEST(Planner, ReproducesNvidiasPlanForDcnv2OnEightGpus) {
+TEST(Planner, SplitsTheTableThatNvidiasPlanSplitsOnEightGpus) {
   // MLPerf v3.0 log, 1 x 8: table 20 (100 lookups) is split over four GPUs, no other table is split.
   const std::vector<double> hot{3, 2, 1, 2, 6, 1, 1, 1, 1, 7, 3, 8, 1, 6, 9, 5, 1, 1, 1, 12, 100, 27, 10, 3, 1, 1};
   std::vector<PlannerTable> tables;
