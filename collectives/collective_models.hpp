@@ -43,9 +43,6 @@ class CollectiveModels {
   std::shared_ptr<const Impl> impl_;
 };
 
-/// busbw = algbw x factor, as nccl-tests defines it. algbw = bytes / time.
-double busbw_factor(CollectiveKind kind, std::uint32_t ranks);
-
 struct CollectiveInfo {
   std::string_view name;
   std::string_view sentence;

@@ -173,6 +173,8 @@ enum class CollectiveKind : std::uint8_t {
 };
 std::string_view name_of(CollectiveKind kind);
 Result<CollectiveKind> parse_collective(std::string_view name);  ///< also "alltoall", "all-reduce", "sendrecv", ...
+/// busbw = algbw x factor, as nccl-tests defines it. algbw = bytes / time.
+double busbw_factor(CollectiveKind kind, std::uint32_t ranks);
 
 /// One collective over one group. `bytes` is the size column of nccl-tests: all_reduce, broadcast, reduce: the buffer; all_gather: the receive buffer
 /// (total); reduce_scatter: the send buffer (total); all_to_all: the send buffer of one rank; send_recv: bytes sent by a rank.

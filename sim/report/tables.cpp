@@ -115,18 +115,6 @@ std::string stem_of(std::string_view name) {
   return out;
 }
 
-double busbw_factor(CollectiveKind kind, std::uint32_t n) {
-  const double others = n > 0 ? static_cast<double>(n - 1) / n : 0;
-  switch (kind) {
-    case CollectiveKind::all_reduce: return 2 * others;
-    case CollectiveKind::all_gather:
-    case CollectiveKind::reduce_scatter:
-    case CollectiveKind::all_to_all:
-    case CollectiveKind::all_to_all_v: return others;
-    default: return 1;
-  }
-}
-
 std::uint32_t group_size_of(const Partition& p) {
   std::uint32_t size = p.listed_offsets.empty() ? p.size : 0;
   for (std::size_t g = 1; g < p.listed_offsets.size(); ++g) size = std::max(size, p.listed_offsets[g] - p.listed_offsets[g - 1]);

@@ -27,9 +27,6 @@ std::vector<CollectiveTime> collective_table(const Played& played, const SteadyS
 /// A name with every run of digits replaced by '*': what equal collectives have in common.
 std::string stem_of(std::string_view name);
 
-/// Bus bandwidth of nccl-tests over algorithm bandwidth, for n ranks.
-double busbw_factor(CollectiveKind kind, std::uint32_t n);
-
 /// Ranks of the largest group.
 std::uint32_t group_size_of(const Partition& partition);
 

@@ -1,4 +1,4 @@
-#include "collectives/collective_models.hpp"
+#include "sim/graph/op.hpp"
 
 namespace distsim {
 
