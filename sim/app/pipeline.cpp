@@ -4,6 +4,7 @@
 
 #include "sim/app/dump.hpp"
 #include "sim/engine/row_evaluator.hpp"
+#include "sim/report/fold.hpp"
 
 namespace distsim {
 namespace {
@@ -46,21 +47,8 @@ ReportContext context_of(const Experiment& e, const Workload& w) {
   return c;
 }
 
-}  // namespace
-
-std::span<const std::string_view> pipeline_steps() { return kSteps; }
-
-Played Prediction::played() const {
-  return {costed.get(), &lowered->program, &lowered->origins, timeline.get(), lowered->iterations};
-}
-
-Result<Prediction> predict(const std::string& config, const std::vector<std::string>& sets, Passes& passes) {
-  TRY_ASSIGN(const ConfigNode parsed, passes.run("parse", [&] { return parse_experiment(config, sets); }, dump_config));
-  TRY_ASSIGN(const Experiment experiment, passes.run("resolve", [&] { return resolve(parsed); }, dump_experiment));
-  return predict(experiment, passes);
-}
-
-Result<Prediction> predict(const Experiment& e, Passes& passes) {
+/// One optimizer step with every micro-step played out.
+Result<Prediction> play(const Experiment& e, Passes& passes) {
   const LaunchModel launch{e.framework, e.cluster.host, e.device.launch};
   Prediction out;
 
@@ -77,6 +65,47 @@ Result<Prediction> predict(const Experiment& e, Passes& passes) {
   out.timeline = std::make_shared<const Timeline>(std::move(timeline));
   TRY_ASSIGN(out.report, passes.run("analyse", [&]() -> Result<Report> { return analyse(out.played(), context); }, dump_report));
   return out;
+}
+
+/// The same experiment with fewer micro-steps of the same size.
+Experiment with_micro_steps(Experiment e, std::int64_t steps) {
+  if (e.model.global_batch > 0) e.model.global_batch = e.model.global_batch / e.model.accumulation * steps;
+  e.model.accumulation = steps;
+  return e;
+}
+
+/// Context of the whole iteration, from that of the micro-steps played.
+ReportContext folded_context(const Experiment& whole, ReportContext context, std::int64_t played) {
+  const double growth = double(whole.model.accumulation) / double(played);
+  context.samples = whole.model.global_batch > 0 ? double(whole.model.global_batch) : context.samples * growth;
+  context.model_flops *= growth;
+  context.assumptions.push_back("accumulation " + std::to_string(whole.model.accumulation) + ": " + std::to_string(played) +
+                                " micro-steps are played, the others taken to be like the last of them");
+  return context;
+}
+
+}  // namespace
+
+std::span<const std::string_view> pipeline_steps() { return kSteps; }
+
+Played Prediction::played() const {
+  return {costed.get(), &lowered->program, &lowered->origins, timeline.get(), lowered->iterations};
+}
+
+Result<Prediction> predict(const std::string& config, const std::vector<std::string>& sets, Passes& passes) {
+  TRY_ASSIGN(const ConfigNode parsed, passes.run("parse", [&] { return parse_experiment(config, sets); }, dump_config));
+  TRY_ASSIGN(const Experiment experiment, passes.run("resolve", [&] { return resolve(parsed); }, dump_experiment));
+  return predict(experiment, passes);
+}
+
+Result<Prediction> predict(const Experiment& e, Passes& passes) {
+  if (e.model.accumulation <= kPlayedMicroSteps) return play(e, passes);
+  Passes quiet;
+  TRY_ASSIGN(const Prediction shorter, play(with_micro_steps(e, kPlayedMicroSteps - 1), quiet));
+  TRY_ASSIGN(Prediction longer, play(with_micro_steps(e, kPlayedMicroSteps), passes));
+  ReportContext context = folded_context(e, longer.report.context, kPlayedMicroSteps);
+  longer.report = fold_micro_steps(shorter.report, longer.report, e.model.accumulation - kPlayedMicroSteps, std::move(context));
+  return longer;
 }
 
 }  // namespace distsim

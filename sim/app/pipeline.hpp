@@ -28,6 +28,9 @@ struct Prediction {
 /// Iterations that are played; the last one is reported, when host and GPU have found their rhythm.
 inline constexpr std::uint16_t kPlayedIterations = 3;
 
+/// Micro-steps of a gradient accumulation that are played; of more, the rest is folded (sim/report/fold.hpp).
+inline constexpr std::int64_t kPlayedMicroSteps = 4;
+
 /// config text -> report. Pure: the same experiment gives the same prediction to the bit.
 Result<Prediction> predict(const std::string& config, const std::vector<std::string>& sets, Passes& passes);
 

@@ -39,8 +39,10 @@ std::vector<std::uint32_t> distinct_firsts(const Partition& p, std::uint32_t ran
 /// Facts of the distinct groups of a partition.
 std::vector<GroupFacts> facts_of(const Partition& p, std::uint32_t ranks, const Topology& topology) {
   std::map<std::string, GroupFacts> distinct;
+  const bool alone = p.listed_offsets.empty() ? p.size == ranks : p.listed_offsets.size() == 2;
+  const Siblings siblings = alone ? Siblings::idle : Siblings::active;  // all groups of a partition run their collective at about the same time
   const auto keep = [&](const Members& members) {
-    GroupFacts facts = topology.facts(members);
+    GroupFacts facts = topology.facts(members, siblings);
     distinct.emplace(facts.key(), std::move(facts));
   };
   if (!p.listed_offsets.empty()) {

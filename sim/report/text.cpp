@@ -172,8 +172,16 @@ class Writer {
     std::string mix;
     for (const BasisShare& b : r_.bases) mix += (mix.empty() ? "" : ", ") + std::string(name_of(b.basis)) + " " + fixed(100 * b.share, 0) + " %";
     if (!mix.empty()) line("basis    " + mix + " of the critical path");
-    if (!r_.context.placement.empty()) line("placed   " + one_line(r_.context.placement));
+    placement();
     assumptions();
+  }
+
+  /// The first line of the sharding plan; all of it is in the JSON and the page.
+  void placement() {
+    const std::string& plan = r_.context.placement;
+    if (plan.empty()) return;
+    const std::size_t lines = static_cast<std::size_t>(std::count(plan.begin(), plan.end(), '\n')) + (plan.back() != '\n' ? 1 : 0);
+    line("placed   " + one_line(plan.substr(0, plan.find('\n'))) + (lines > 1 ? "; and " + std::to_string(lines - 1) + " lines more in --json" : ""));
   }
 
   void ranks() {

@@ -1,0 +1,102 @@
+#include "sim/report/fold.hpp"
+
+#include <algorithm>
+#include <string>
+
+namespace distsim {
+namespace {
+
+/// The linear law for one figure.
+class Extension {
+ public:
+  explicit Extension(std::int64_t more) : more_(more) {}
+  Duration operator()(Duration shorter, Duration longer) const {
+    return std::max(Duration(), longer + (longer - shorter) * more_);
+  }
+  std::uint32_t operator()(std::uint32_t shorter, std::uint32_t longer) const {
+    return static_cast<std::uint32_t>(std::max<std::int64_t>(0, longer + (std::int64_t(longer) - shorter) * more_));
+  }
+
+ private:
+  std::int64_t more_;
+};
+
+/// Extends the parts of an iteration and lets idle (then host) take up what rounding to zero has moved.
+template <class Parts>
+void extend_parts(const Parts& shorter, const Parts& longer, const Extension& extend, Duration iteration, Parts& out) {
+  out.compute = extend(shorter.compute, longer.compute);
+  out.comm = extend(shorter.comm, longer.comm);
+  out.hidden_comm = extend(shorter.hidden_comm, longer.hidden_comm);
+  out.exposed_comm = extend(shorter.exposed_comm, longer.exposed_comm);
+  out.host_bound = extend(shorter.host_bound, longer.host_bound);
+  out.idle = iteration - out.compute - out.exposed_comm - out.host_bound;
+  if (out.idle < Duration()) {
+    out.host_bound += out.idle;
+    out.idle = Duration();
+  }
+}
+
+void extend_ops(const Report& shorter, const Extension& extend, std::vector<OpKindTime>& ops) {
+  for (OpKindTime& op : ops) {
+    const auto before = std::find_if(shorter.ops.begin(), shorter.ops.end(), [&](const auto& o) { return o.kind == op.kind; });
+    if (before == shorter.ops.end()) continue;
+    op.time = extend(before->time, op.time);
+    op.kernels = extend(before->kernels, op.kernels);
+  }
+  std::stable_sort(ops.begin(), ops.end(), [](const auto& a, const auto& b) { return a.time > b.time; });
+}
+
+void extend_collectives(const Report& shorter, const Extension& extend, std::vector<CollectiveTime>& rows) {
+  for (CollectiveTime& row : rows) {
+    const auto before = std::find_if(shorter.collectives.begin(), shorter.collectives.end(), [&](const CollectiveTime& c) {
+      return c.name == row.name && c.kind == row.kind && c.group_size == row.group_size;
+    });
+    if (before == shorter.collectives.end()) continue;
+    row.calls = extend(before->calls, row.calls);
+    row.bytes += (row.bytes - before->bytes) * std::int64_t(row.calls > before->calls ? row.calls - before->calls - 1 : 0);
+    row.total = extend(before->total, row.total);
+    row.exposed = extend(before->exposed, row.exposed);
+    row.waiting = extend(before->waiting, row.waiting);
+  }
+}
+
+/// The folded micro-steps stand first on the critical path, as one entry.
+void extend_path(Duration added, std::int64_t more, std::vector<CriticalStep>& path) {
+  for (CriticalStep& step : path) step.start += added;
+  CriticalStep folded;
+  folded.name = std::to_string(more) + " further micro-steps, each like the last one played";
+  folded.stream = path.empty() ? "compute" : path.front().stream;
+  folded.time = added;
+  folded.kind = "micro_step";
+  folded.phase = "forward";
+  folded.steps = static_cast<std::uint32_t>(std::min<std::int64_t>(more, 0xFFFFFFFF));
+  path.insert(path.begin(), std::move(folded));
+}
+
+}  // namespace
+
+Report fold_micro_steps(const Report& shorter, const Report& longer, std::int64_t more, ReportContext context) {
+  const Extension extend(more);
+  Report out = longer;
+  out.context = std::move(context);
+  out.iteration = extend(shorter.iteration, longer.iteration);
+  out.low = out.iteration - extend(shorter.iteration - shorter.low, longer.iteration - longer.low);
+  out.high = out.iteration + extend(shorter.high - shorter.iteration, longer.high - longer.iteration);
+  extend_parts(shorter, longer, extend, out.iteration, out);
+  for (std::size_t r = 0; r < out.ranks.size(); ++r) {
+    const RankTime before = shorter.ranks.size() == 1 ? shorter.ranks.front() : shorter.ranks[r];
+    extend_parts(before, longer.ranks[r], extend, out.iteration, out.ranks[r]);
+  }
+  extend_ops(shorter, extend, out.ops);
+  extend_collectives(shorter, extend, out.collectives);
+  extend_path(out.iteration - longer.iteration, more, out.critical_path);
+
+  const double seconds = out.iteration.seconds();
+  const double gpus = double(out.context.nodes) * out.context.gpus_per_node;
+  out.samples_per_second = seconds > 0 ? out.context.samples / seconds : 0;
+  out.achieved_flops_per_gpu = seconds > 0 ? out.context.model_flops / seconds / gpus : 0;
+  out.mfu = out.context.peak_flops > 0 ? out.achieved_flops_per_gpu / out.context.peak_flops : 0;
+  return out;
+}
+
+}  // namespace distsim
