@@ -98,13 +98,14 @@ Result<Prediction> predict(const std::string& config, const std::vector<std::str
   return predict(experiment, passes);
 }
 
-Result<Prediction> predict(const Experiment& e, Passes& passes) {
-  if (e.model.accumulation <= kPlayedMicroSteps) return play(e, passes);
+Result<Prediction> predict(const Experiment& e, Passes& passes, std::int64_t played_micro_steps) {
+  CHECK(played_micro_steps >= 2);
+  if (e.model.accumulation <= played_micro_steps) return play(e, passes);
   Passes quiet;
-  TRY_ASSIGN(const Prediction shorter, play(with_micro_steps(e, kPlayedMicroSteps - 1), quiet));
-  TRY_ASSIGN(Prediction longer, play(with_micro_steps(e, kPlayedMicroSteps), passes));
-  ReportContext context = folded_context(e, longer.report.context, kPlayedMicroSteps);
-  longer.report = fold_micro_steps(shorter.report, longer.report, e.model.accumulation - kPlayedMicroSteps, std::move(context));
+  TRY_ASSIGN(const Prediction shorter, play(with_micro_steps(e, played_micro_steps - 1), quiet));
+  TRY_ASSIGN(Prediction longer, play(with_micro_steps(e, played_micro_steps), passes));
+  ReportContext context = folded_context(e, longer.report.context, played_micro_steps);
+  longer.report = fold_micro_steps(shorter.report, longer.report, e.model.accumulation - played_micro_steps, std::move(context));
   return longer;
 }
 
