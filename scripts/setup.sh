@@ -52,7 +52,7 @@ build() {
   if ! cmake --preset "$preset" >"$log" 2>&1; then
     tail -n 30 "$log" >&2; say "configuring failed (all of it: $log)"; return 1
   fi
-  grep -E 'left out' "$log" >&2 || true
+  sed -n 's/^-- \(.*left out.*\)/distsim: \1/p' "$log" >&2
   if ! cmake --build "$folder" ${1:+--target "$@"} >>"$log" 2>&1; then
     grep -E -m 20 'error|FAILED|Error' "$log" >&2; say "building failed (all of it: $log)"; return 1
   fi
