@@ -10,7 +10,9 @@ std::string_view name_of(Algorithm algorithm) {
     case Algorithm::collnet: return "collnet";
     case Algorithm::nvls: return "nvls";
     case Algorithm::nvls_tree: return "nvls_tree";
+    case Algorithm::pat: return "pat";
     case Algorithm::exchange: return "exchange";
+    case Algorithm::hierarchical: return "hierarchical";
     case Algorithm::direct: return "direct";
   }
   return "?";

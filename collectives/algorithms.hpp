@@ -4,6 +4,7 @@
 // appends its candidates for a group; registry.cpp lists them all.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -14,7 +15,8 @@
 
 namespace distsim::collectives {
 
-enum class Algorithm : std::uint8_t { ring, tree, collnet, nvls, nvls_tree, exchange, direct };
+enum class Algorithm : std::uint8_t { ring, tree, collnet, nvls, nvls_tree, pat, exchange, hierarchical, direct };
+inline constexpr std::size_t kAlgorithmCount = 9;
 enum class Protocol : std::uint8_t { ll, ll128, simple };
 inline constexpr Protocol kProtocols[] = {Protocol::ll, Protocol::ll128, Protocol::simple};
 std::string_view name_of(Algorithm algorithm);
@@ -43,9 +45,13 @@ void add_tree(CollectiveKind kind, const Channels& channels, std::vector<Candida
 void add_collnet(CollectiveKind kind, const Channels& channels, std::vector<Candidate>& out);
 void add_nvls(CollectiveKind kind, const Channels& channels, std::vector<Candidate>& out);
 void add_nvls_tree(CollectiveKind kind, const Channels& channels, std::vector<Candidate>& out);
+void add_pat(CollectiveKind kind, const Channels& channels, std::vector<Candidate>& out);
 void add_exchange(CollectiveKind kind, const Channels& channels, std::vector<Candidate>& out);
+void add_hierarchical(CollectiveKind kind, const Channels& channels, std::vector<Candidate>& out);
 void add_direct(CollectiveKind kind, const Channels& channels, std::vector<Candidate>& out);
 
+/// What one GPU sends to the others of its node at once in grouped send/recv, GB/s.
+double exchange_link_gbps(const Channels& channels);
 /// Ramp of rings, trees and NVLS.
 double ramp_us(const Channels& channels, Protocol protocol);
 /// LL128 needs NVLink (or a path that keeps 128-byte stores whole) and sm70.

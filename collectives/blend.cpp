@@ -17,21 +17,30 @@ constexpr double kGapSpread = 0.02;      // more for each factor of two away fro
 constexpr double kModelShape = 0.7;      // what the model and a straight line weigh between two measured sizes
 constexpr double kToTenth = 1.28;        // standard deviations to the 10th and 90th percentile
 
-/// One curve's residual to its own model, constant outside its range. Between two sizes, a mix of the model's shape and a straight line in log-log.
+/// One curve's residual to its own model. Between two sizes, a mix of the model's shape and a straight line in log-log.
 struct Residual {
   std::vector<double> x, r, y;
   const Evidence* evidence;
+  double empty_us;
 
-  explicit Residual(const Evidence& e) : evidence(&e) {
+  explicit Residual(const Evidence& e) : evidence(&e), empty_us(e.model(1)) {
     for (const CurvePoint& p : e.curve->points) {
       x.push_back(std::log2(p.bytes));
       y.push_back(std::log(p.time_us));
       r.push_back(y.back() - std::log(e.model(p.bytes)));
     }
   }
+  /// Share of the time that grows with the bytes.
+  double wire_share(double t) const { return 1 - empty_us / evidence->model(std::exp2(t)); }
+  /// Outside the range the edge's residual is what latency and bandwidth together deviate by. How much of it is owed to which is told by their shares of
+  /// the time at the edge, so what was found where bytes dominate says little about latency, and the other way round.
+  double beyond(double t, double edge, double residual) const {
+    const double a = wire_share(edge), b = wire_share(t);
+    return residual * std::min(1.0, (a * b + (1 - a) * (1 - b)) / (a * a + (1 - a) * (1 - a)));
+  }
   double at(double t) const {
-    if (t <= x.front()) return r.front();
-    if (t >= x.back()) return r.back();
+    if (t <= x.front()) return beyond(t, x.front(), r.front());
+    if (t >= x.back()) return beyond(t, x.back(), r.back());
     const std::size_t i = static_cast<std::size_t>(std::upper_bound(x.begin(), x.end(), t) - x.begin());
     const double f = (t - x[i - 1]) / (x[i] - x[i - 1]);
     const double bent = r[i - 1] + f * (r[i] - r[i - 1]);

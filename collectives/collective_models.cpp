@@ -124,7 +124,8 @@ struct CollectiveModels::Impl {
 
 Result<CollectiveModels> CollectiveModels::create(const Topology& topology, const CollectiveOptions& options) {
   auto impl = std::make_shared<Impl>();
-  impl->mode = {options.launch == "single_process", options.cuda_graph};
+  TRY_ASSIGN(const Selection selection, selection_of(options));
+  impl->mode = {options.launch == "single_process", options.cuda_graph, selection};
   TRY_ASSIGN(impl->library, load_curves(topology, options));
   return CollectiveModels(std::move(impl));
 }

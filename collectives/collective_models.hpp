@@ -22,6 +22,10 @@ struct CollectiveOptions {
   std::string curve_dir;                  ///< configs/curves; set by the loader, not a key
   std::string launch = "mpi";             ///< mpi (a rank per process) or single_process
   bool cuda_graph = false;
+  std::vector<std::string> algorithms;    ///< NCCL_ALGO: Ring, Tree, ...; empty: all
+  std::vector<std::string> protocols;     ///< NCCL_PROTO: LL, LL128, Simple; empty: all
+  std::string exchange = "auto";          ///< all_to_all: grouped (NCCL send/recv of all pairs) or hierarchical (NVLink, then rails); auto: grouped here
+  bool allow_partial = false;             ///< use curve files of a run that did not end
 };
 Schema<CollectiveOptions> collective_schema();
 

@@ -66,6 +66,12 @@ std::string source_of(const Curve& c, const CurveSet& set) {
   return text + ", " + c.library.substr(0, 30);
 }
 
+/// A run that broke off may have left its last sizes unsettled; whoever trusts it says so.
+Result<void> check_complete(const CurveSet& set, const CollectiveOptions& options, const std::string& file) {
+  if (!set.partial || options.allow_partial) return {};
+  return Error{"partial: found true, expected the curves of a run that ended", file, "measure again, or allow it: collectives.allow_partial: true, --allow-partial"};
+}
+
 class Loader {
  public:
   Loader(ClusterSpec spec, std::int64_t compute_capability) : spec_(std::move(spec)), compute_capability_(compute_capability) {}
@@ -117,6 +123,7 @@ Result<std::vector<LibraryCurve>> load_curves(const Topology& topology, const Co
   Loader user(topology.spec(), compute_capability), system(std::move(spec), compute_capability);
   for (const std::string& file : options.curve_files) {
     TRY_ASSIGN(CurveSet set, read_curve_file(file));
+    TRY(check_complete(set, options, file));
     TRY(user.add(set, Origin::user, file));
   }
   const std::string& name = topology.spec().name;
@@ -126,6 +133,7 @@ Result<std::vector<LibraryCurve>> load_curves(const Topology& topology, const Co
     TRY_ASSIGN(CurveSet set, parse_curve_text(text, file));
     const bool sibling = std::find(set.also_for.begin(), set.also_for.end(), name) != set.also_for.end();
     if (set.system != name && !sibling) continue;
+    TRY(check_complete(set, options, file));
     TRY(system.add(set, set.system == name ? Origin::own_system : Origin::sibling_system, file));
   }
   std::vector<LibraryCurve> out = std::move(user).take();

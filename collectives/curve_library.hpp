@@ -21,6 +21,7 @@ struct LibraryCurve {
 };
 
 /// Curves of `options.curve_files` (whatever their system) and those of `options.curve_dir` whose `system` or `also_for` names the topology's system.
+/// A file of a run that did not end is an error unless `options.allow_partial`.
 /// The measured hardware is `<curve_dir>/../systems/<system>.yaml` where that exists, else the topology itself, so that a changed link rate
 /// (`--set cluster.nic.bandwidth`) scales measured curves instead of being ignored.
 Result<std::vector<LibraryCurve>> load_curves(const Topology& topology, const CollectiveOptions& options);

@@ -32,6 +32,7 @@ struct CurveSet {
   std::string system, device, hardware;
   std::vector<std::string> also_for;
   std::vector<Curve> curves;
+  bool partial = false;          ///< the run that wrote the file did not end
 };
 
 inline constexpr std::size_t kMaxCurveFileBytes = std::size_t{16} << 20;

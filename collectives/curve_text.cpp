@@ -123,7 +123,7 @@ Result<CurveSet> read_set(const curves::CurveFile& message, const std::string& f
   }
   if (message.curves_size() == 0) return Error{"curves: found none, expected at least one", file, ""};
   if (static_cast<std::size_t>(message.curves_size()) > kMaxCurves) return Error{"curves: found " + std::to_string(message.curves_size()) + ", expected at most 1000", file, ""};
-  CurveSet out{message.system(), message.device(), message.hardware(), {message.also_for().begin(), message.also_for().end()}, {}};
+  CurveSet out{message.system(), message.device(), message.hardware(), {message.also_for().begin(), message.also_for().end()}, {}, message.partial()};
   for (int i = 0; i < message.curves_size(); ++i) {
     TRY_ASSIGN(Curve curve, read_curve(message.curves(i), at.inside(message, "curves", i)));
     out.curves.push_back(std::move(curve));
@@ -151,6 +151,7 @@ std::string curve_text(const CurveSet& set) {
   message.set_system(set.system);
   message.set_device(set.device);
   message.set_hardware(set.hardware);
+  message.set_partial(set.partial);
   for (const auto& name : set.also_for) message.add_also_for(name);
   message.set_curve_count(static_cast<std::uint32_t>(set.curves.size()));
   for (const Curve& c : set.curves) {

@@ -8,6 +8,10 @@
 
 namespace distsim::collectives {
 
+double exchange_link_gbps(const Channels& c) {
+  return c.nvlink ? kMeasuredExchangeShare[static_cast<std::size_t>(c.generation)] * c.intra_nominal_gbps : kMeasuredPcieExchangeShare * c.intra_gbps;
+}
+
 namespace {
 
 struct Load {
@@ -17,7 +21,7 @@ struct Load {
 
 Load exchange_rate(const Channels& c) {
   const double n = c.ranks, p = c.per_node;
-  const double link = c.nvlink ? kMeasuredExchangeShare[static_cast<std::size_t>(c.generation)] * c.intra_nominal_gbps : kMeasuredPcieExchangeShare * c.intra_gbps;
+  const double link = exchange_link_gbps(c);
   if (c.nodes == 1) return {link * n / (n - 1), "links inside the node"};
   const double inside_bytes = ((p - 1) + (c.nvlink ? (n - p) * (p - 1) / p : 0)) / n;
   const double crossing_bytes = (n - p) / n;

@@ -22,6 +22,7 @@ inline constexpr PerProtocol kTreePci{1.0, 1.9, 4.0};
 inline constexpr PerProtocol kTreeNet{5.0, 8.5, 14.0};
 inline constexpr double kNvlsIntra = 25.0, kNvlsNet = 18.0, kNvlsTreeNet = 20.9;
 inline constexpr double kCollnetIntra = 3.7, kCollnetPerRank = 0.4, kCollnetNet = 31.0;
+inline constexpr double kPatBase = 8.0, kPatNet = 14.0, kPatPipelining = 3.5, kPatPerRank = 2.8, kPatShare = 0.75;
 /// Network set-up a step cannot undercut on more than one node; three times as much with Simple.
 inline constexpr double kNetOverhead = 1.0;
 
@@ -66,6 +67,9 @@ inline constexpr double kMeasuredExchangeNetShare = 0.92, kMeasuredPcieExchangeS
 inline constexpr double kMeasuredSendShare = 0.65;
 /// Floors of grouped send/recv: 42 us for 16 B300 on 2 nodes, 47 us for 16 RTX 6000D.
 inline constexpr double kExchangeBaseUs = 8.0, kExchangePerPeerUs = 1.2, kExchangePerNetPeerUs = 2.2, kExchangeSimpleUs = 3.0;
+/// Hierarchical all_to_all: a kernel and its synchronisation for each of the two phases, and a message posted to a rail. Estimates: a small message over
+/// NVLink within a kernel takes about 8 us (the floor of grouped send/recv), a NIC takes about 1.6 million messages a second from one proxy thread.
+inline constexpr double kHierarchicalPhaseUs = 8.0, kHierarchicalPerMessageUs = 0.6;
 inline constexpr double kSendBaseUs = 6.0, kGatherPerPeerUs = 0.5;
 
 /// Host time of one process that launches on all its GPUs in turn, per GPU. It hides what the GPU does meanwhile, so it is a floor and not an addition:

@@ -29,10 +29,16 @@ bool same_rates(const GroupFacts& a, const GroupFacts& b) {
 /// A curve inside a node says nothing about the network, and the other way round.
 bool comparable(const GroupFacts& a, const GroupFacts& b) { return (a.nodes == 1) == (b.nodes == 1) && (a.max_per_node == 1) == (b.max_per_node == 1); }
 
+LaunchMode mode_of(const Curve& c) { return {c.single_process, c.cuda_graph, selection_for(c.kind, selection_of_settings(c.settings))}; }
+
+/// Settings that the model does not know, such as NCCL_P2P_DISABLE.
+bool has_other_settings(const Curve& c) { return !c.settings.empty() && selection_of_settings(c.settings) == Selection{}; }
+
 double trust_of(const LibraryCurve& c, const GroupFacts& facts, LaunchMode mode) {
   double trust = c.origin == Origin::user ? kUserTrust : c.origin == Origin::own_system ? kOwnTrust : kSiblingTrust;
-  if (LaunchMode{c.curve.single_process, c.curve.cuda_graph} != mode) trust *= kOtherLaunchTrust;
-  if (!c.curve.settings.empty()) trust *= kForcedTrust;
+  const LaunchMode measured = mode_of(c.curve);
+  if (!measured.same_launch(mode)) trust *= kOtherLaunchTrust;
+  if (measured.selection != mode.selection || has_other_settings(c.curve)) trust *= kForcedTrust;
   if (same_shape(c.facts, facts)) return trust;
   if (c.facts.max_per_node != facts.max_per_node) trust *= kOtherPerNodeTrust;
   return trust * kOtherShapeTrust * std::exp2(-std::abs(std::log2(static_cast<double>(c.facts.ranks) / facts.ranks)));
@@ -43,7 +49,7 @@ double carry_spread(const LibraryCurve& c, const GroupFacts& facts, LaunchMode m
   double spread = 0;
   if (!same_shape(c.facts, facts)) spread += 0.08 + 0.04 * std::abs(std::log2(static_cast<double>(c.facts.ranks) / facts.ranks));
   if (!same_rates(c.facts, facts)) spread += 0.10;
-  if (LaunchMode{c.curve.single_process, c.curve.cuda_graph} != mode) spread += 0.05;
+  if (mode_of(c.curve) != mode) spread += 0.05;
   return spread;
 }
 
@@ -57,7 +63,7 @@ Spread analytic_spread(bool one_node, double bytes) {
 
 std::string_view analytic_source(const Candidate& c) {
   static const auto texts = [] {
-    std::array<std::array<std::string, 3>, 7> out;
+    std::array<std::array<std::string, 3>, kAlgorithmCount> out;
     for (std::size_t a = 0; a < out.size(); ++a) {
       for (Protocol p : kProtocols) {
         out[a][static_cast<std::size_t>(p)] = "NCCL model: " + std::string(name_of(static_cast<Algorithm>(a))) + " " + std::string(name_of(p));
@@ -78,7 +84,7 @@ double launch_floor_us(CollectiveKind kind, const Channels& c, LaunchMode mode) 
 
 AnalyticModel::AnalyticModel(CollectiveKind kind, const GroupFacts& facts, LaunchMode mode) {
   const Channels channels = channels_of(facts);
-  candidates_ = candidates_for(kind, channels);
+  candidates_ = selected(candidates_for(kind, channels), selection_for(kind, mode.selection));
   launch_us_ = launch_floor_us(kind, channels, mode);
 }
 
@@ -92,15 +98,16 @@ double AnalyticModel::time_us(double bytes) const { return with_launch(choice(by
 
 Pricer::Pricer(CollectiveKind kind, const GroupFacts& facts, LaunchMode mode, const std::vector<LibraryCurve>& library)
     : one_node_(facts.nodes == 1), model_(kind, facts, mode) {
+  mode.selection = selection_for(kind, mode.selection);
   std::vector<Evidence> evidence;
   for (const LibraryCurve& c : library) {
     if (c.curve.kind != kind || !comparable(c.facts, facts)) continue;
-    const LaunchMode curve_mode{c.curve.single_process, c.curve.cuda_graph};
+    const LaunchMode curve_mode = mode_of(c.curve);
     Evidence e;
     e.curve = &c.curve;
     e.model = [m = AnalyticModel(kind, c.facts, curve_mode)](double bytes) { return m.time_us(bytes); };
     e.trust = trust_of(c, facts, mode);
-    e.same_group = same_shape(c.facts, facts) && same_rates(c.facts, facts) && (curve_mode == mode || c.origin == Origin::user);
+    e.same_group = same_shape(c.facts, facts) && same_rates(c.facts, facts) && (curve_mode == mode || (c.origin == Origin::user && curve_mode.selection == mode.selection));
     e.carry_spread = carry_spread(c, facts, mode);
     e.source = c.source;
     char line[256];

@@ -8,12 +8,15 @@
 #include "collectives/algorithms.hpp"
 #include "collectives/blend.hpp"
 #include "collectives/curve_library.hpp"
+#include "collectives/selection.hpp"
 
 namespace distsim::collectives {
 
-/// How collectives are launched; part of a curve's identity.
+/// How collectives are launched and what NCCL may choose from; part of a curve's identity.
 struct LaunchMode {
   bool single_process = false, cuda_graph = false;
+  Selection selection{};
+  bool same_launch(const LaunchMode& o) const { return single_process == o.single_process && cuda_graph == o.cuda_graph; }
   bool operator==(const LaunchMode&) const = default;
 };
 

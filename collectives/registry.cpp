@@ -20,13 +20,15 @@ struct Entry {
   AlgorithmFunction add;
 };
 
-constexpr std::array<Entry, 7> kAlgorithms{{
+constexpr std::array<Entry, kAlgorithmCount> kAlgorithms{{
     {{"ring", "all_reduce, all_gather, reduce_scatter, broadcast, reduce: chunks travel around rings over all ranks."}, add_ring},
     {{"tree", "all_reduce (and barrier, which is one of a few bytes): up and down a double binary tree of nodes with a chain inside each node."}, add_tree},
     {{"collnet", "all_reduce: the network's switches reduce (SHARP)."}, add_collnet},
     {{"nvls", "all_reduce, all_gather, reduce_scatter inside a node: NVSwitches reduce and multicast."}, add_nvls},
     {{"nvls_tree", "all_reduce: NVSwitches inside the nodes, a tree between them."}, add_nvls_tree},
+    {{"pat", "all_gather, reduce_scatter with one GPU a node: parallel aggregated trees, a logarithmic number of steps."}, add_pat},
     {{"exchange", "all_to_all, all_to_all_v: grouped send/recv of every pair, NICs reached over NVLink (PXN)."}, add_exchange},
+    {{"hierarchical", "all_to_all, all_to_all_v across nodes in two levels, over NVLink and then along rails; where collectives.exchange asks for it."}, add_hierarchical},
     {{"direct", "send_recv, gather, scatter: point-to-point messages to or from one rank."}, add_direct},
 }};
 

@@ -16,10 +16,10 @@ namespace distsim {
 namespace {
 
 struct CollectiveFlags {
-  std::string system, kind, bytes, csv = "-", launch = "mpi";
+  std::string system, kind, bytes, csv = "-", launch = "mpi", exchange = "grouped";
   std::uint32_t nodes = 1, gpus_per_node = 0;
-  std::vector<std::string> curves;
-  bool no_curves = false, explain = false;
+  std::vector<std::string> curves, algorithms, protocols;
+  bool no_curves = false, explain = false, allow_partial = false;
 };
 
 /// One size: a plain number of bytes, or with a unit ("1MiB"), or with nccl-tests' binary suffix ("1M").
@@ -60,6 +60,10 @@ Result<void> price_collective(const CollectiveFlags& f) {
   options.curve_files = f.curves;
   options.curve_dir = curve_folder();
   options.launch = f.launch;
+  options.exchange = f.exchange;
+  options.algorithms = f.algorithms;
+  options.protocols = f.protocols;
+  options.allow_partial = f.allow_partial;
   TRY_ASSIGN(const CollectiveModels models, CollectiveModels::create(topology, options));
   TRY_ASSIGN(const std::string table, collective_cost_table(topology, models, {kind, f.nodes, gpus, sizes, true, f.explain}));
   return write_file_atomically(f.csv, table);
@@ -76,6 +80,10 @@ void add_cost_collective(CLI::App& cost, Action& action) {
   sub->add_option("--curve", f->curves, "Measurements to use first: a curve file or an nccl-tests log; may be repeated")
       ->allow_extra_args(false)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   sub->add_option("--launch", f->launch, "mpi (a rank per process) or single_process")->check(CLI::IsMember({"mpi", "single_process"}));
+  sub->add_option("--algorithms", f->algorithms, "What NCCL may choose from, as NCCL_ALGO: Ring,Tree,...")->delimiter(',');
+  sub->add_option("--protocols", f->protocols, "As NCCL_PROTO: LL,LL128,Simple")->delimiter(',');
+  sub->add_option("--exchange", f->exchange, "all_to_all across nodes: grouped (NCCL) or hierarchical (NVLink, then rails)")->check(CLI::IsMember({"grouped", "hierarchical"}));
+  sub->add_flag("--allow-partial", f->allow_partial, "Use curve files of a run that did not end");
   sub->add_flag("--no-curves", f->no_curves, "Hardware facts alone");
   sub->add_flag("--explain", f->explain, "Say why: candidates, algorithm, protocol, steps, bottleneck");
   sub->add_option("--csv", f->csv, "Output file; - is standard output (the default)");

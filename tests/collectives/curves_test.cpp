@@ -6,6 +6,7 @@
 
 #include "collective_fixture.hpp"
 #include "collectives/curve_set.hpp"
+#include "collectives/pricer.hpp"
 
 namespace distsim::test {
 namespace {
@@ -105,6 +106,34 @@ TEST(CurvePrices, ContinuousAndMonotoneAcrossTheEdges) {
       if (bytes > 1000) previous = us;
     }
   }
+}
+
+TEST(CurvePrices, ARunThatDidNotEndIsRefusedUnlessAllowed) {
+  const Topology t = a100_cluster(2);
+  CollectiveOptions options;
+  options.curve_files = {file_with("partial.curve.txtpb", std::string("partial: true ") + kTwoNodes)};
+  const auto refused = CollectiveModels::create(t, options);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().text().find("partial: found true"), std::string::npos) << refused.error().text();
+  options.allow_partial = true;
+  EXPECT_EQ(models_of(t, options).price(op_of(CollectiveKind::all_reduce, 1 << 20), t.facts(first_ranks(16)))->basis, Basis::measured);
+}
+
+TEST(CurvePrices, BandwidthMeasuredAloneSaysLittleAboutLatency) {
+  // All points lie where bytes decide (32 MiB and up) and are 1.5 times the model: 8 bytes keep the model's latency within 10 %, 16 GiB the factor.
+  const Topology t = a100_cluster(2);
+  const GroupFacts facts = t.facts(first_ranks(16));
+  const collectives::AnalyticModel model(CollectiveKind::all_to_all, facts, {});
+  std::string text = "version: 1 curves { kind: \"all_to_all\" ranks: 16 nodes: 2 launch: \"mpi\"";
+  for (double bytes = 32 << 20; bytes < 1e10; bytes *= 2) {
+    text += " points { bytes: " + std::to_string(static_cast<std::int64_t>(bytes)) + " time_us: " + std::to_string(1.5 * model.time_us(bytes)) + " }";
+  }
+  const auto models = with_curve(t, "large.curve.txtpb", text + " }");
+  const auto ratio = [&](std::int64_t bytes) {
+    return models.price(op_of(CollectiveKind::all_to_all, bytes), facts)->mean.us() / model.time_us(static_cast<double>(bytes));
+  };
+  EXPECT_NEAR(ratio(8), 1.0, 0.10);
+  EXPECT_NEAR(ratio(std::int64_t{1} << 34), 1.5, 0.01);
 }
 
 TEST(CurvePrices, NoisyPointsAreSmoothedNotFollowedDown) {

@@ -1,0 +1,32 @@
+// Selection: what NCCL and the framework may choose from, as NCCL_ALGO and NCCL_PROTO do it. Part of a curve's identity, as its `settings` say it.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "collectives/algorithms.hpp"
+#include "collectives/collective_models.hpp"
+
+namespace distsim::collectives {
+
+struct Selection {
+  std::uint32_t algorithms = 0, protocols = 0;  ///< a bit for each that is allowed; 0: all
+  bool hierarchical_exchange = false;           ///< the framework exchanges in two levels instead of leaving all pairs to NCCL
+  bool operator==(const Selection&) const = default;
+};
+
+/// From the `collectives` section. Errors name the word that is not known and the nearest that is.
+Result<Selection> selection_of(const CollectiveOptions& options);
+
+/// From a curve's settings: "NCCL_ALGO=Ring", "NCCL_PROTO=LL128,LL", "forced tree". Other words say nothing.
+Selection selection_of_settings(std::string_view settings);
+
+/// What of a selection matters to one kind: NCCL's to collectives, the framework's to exchanges.
+Selection selection_for(CollectiveKind kind, Selection selection);
+
+/// The candidates that are left. A collective that no allowed algorithm or protocol can do keeps all of its own: NCCL_ALGO=Tree leaves all_gather alone.
+/// NCCL_ALGO and NCCL_PROTO say nothing about grouped send/recv.
+std::vector<Candidate> selected(std::vector<Candidate> candidates, const Selection& selection);
+
+}  // namespace distsim::collectives

@@ -1,0 +1,108 @@
+// NCCL_ALGO, NCCL_PROTO and the two ways to exchange.
+#include <gtest/gtest.h>
+
+#include "collective_fixture.hpp"
+#include "collectives/pricer.hpp"
+#include "collectives/selection.hpp"
+
+namespace distsim::test {
+namespace {
+
+using namespace collectives;
+
+GroupFacts facts_of(std::uint32_t nodes, std::uint32_t per_node = 8) {
+  const Topology t = a100_cluster(nodes);
+  std::vector<std::uint32_t> members;
+  for (std::uint32_t node = 0; node < nodes; ++node) {
+    for (std::uint32_t i = 0; i < per_node; ++i) members.push_back(8 * node + i);
+  }
+  return t.facts(members);
+}
+
+Selection of(const CollectiveOptions& options) {
+  const auto s = selection_of(options);
+  EXPECT_TRUE(s.ok());
+  return *s;
+}
+
+TEST(Selection, LeavesWhatIsNamed) {
+  CollectiveOptions options;
+  options.algorithms = {"tree"};   // NCCL ignores case, too
+  options.protocols = {"LL", "Simple"};
+  const AnalyticModel model(CollectiveKind::all_reduce, facts_of(4), {false, false, of(options)});
+  ASSERT_EQ(model.candidates().size(), 2u);
+  for (const Candidate& c : model.candidates()) {
+    EXPECT_EQ(c.algorithm, Algorithm::tree);
+    EXPECT_NE(c.protocol, Protocol::ll128);
+  }
+  // all_gather knows no tree and keeps its rings; send/recv has no algorithm at all.
+  EXPECT_GE(AnalyticModel(CollectiveKind::all_gather, facts_of(4), {false, false, of(options)}).candidates().size(), 2u);
+  EXPECT_EQ(AnalyticModel(CollectiveKind::all_to_all, facts_of(4), {false, false, of(options)}).time_us(1e6),
+            AnalyticModel(CollectiveKind::all_to_all, facts_of(4), {}).time_us(1e6));
+}
+
+TEST(Selection, CannotBeFasterThanTheFreeChoice) {
+  for (const char* word : {"Ring", "Tree"}) {
+    CollectiveOptions options;
+    options.algorithms = {word};
+    const AnalyticModel forced(CollectiveKind::all_reduce, facts_of(8), {false, false, of(options)}), free(CollectiveKind::all_reduce, facts_of(8), {});
+    for (double bytes = 8; bytes < 1e10; bytes *= 4) EXPECT_GE(forced.time_us(bytes), free.time_us(bytes)) << word << " " << bytes;
+  }
+}
+
+TEST(Selection, UnknownWordsAreRefused) {
+  CollectiveOptions options;
+  options.algorithms = {"Rnig"};
+  const auto s = selection_of(options);
+  ASSERT_FALSE(s.ok());
+  EXPECT_NE(s.error().text().find("collectives.algorithms: found 'Rnig'"), std::string::npos) << s.error().text();
+  EXPECT_NE(s.error().text().find("Ring"), std::string::npos);
+}
+
+TEST(Selection, SettingsOfACurve) {
+  EXPECT_EQ(selection_of_settings("NCCL_ALGO=Ring"), selection_of_settings("forced ring"));
+  EXPECT_NE(selection_of_settings("NCCL_ALGO=Ring"), Selection{});
+  EXPECT_EQ(selection_of_settings("NCCL_PROTO=LL128,LL").protocols, selection_of_settings("NCCL_PROTO=LL,LL128").protocols);
+  EXPECT_EQ(selection_of_settings("NCCL_P2P_DISABLE=1"), Selection{});
+}
+
+TEST(Hierarchical, OneMessageANodeAndBothPhasesInTurn) {
+  // 14 nodes of 8: 2 * 8 us of kernels, the network's 5.0 us (and the wire's difference to 2.0), 13 messages of 0.6 us.
+  // Bytes: 104/112 of the buffer over a NIC's 24 * 0.92 GB/s, 7/8 over NVLink's 300 * 0.75 GB/s, one after the other.
+  const GroupFacts facts = facts_of(14);
+  CollectiveOptions options;
+  options.exchange = "hierarchical";
+  const AnalyticModel model(CollectiveKind::all_to_all, facts, {false, false, of(options)});
+  ASSERT_EQ(model.candidates().size(), 1u);
+  const Candidate& c = model.candidates().front();
+  EXPECT_NEAR(c.latency_us, 16 + 5 + facts.inter_latency.us() - 2 + 13 * 0.6, 1e-9);
+  EXPECT_NEAR(1 / c.gbps, 104.0 / 112 / (24 * 0.92) + 7.0 / 8 / 225, 1e-9);
+  // 1 MiB on 112 GPUs: under 100 us, where 104 messages of each rank take more than 200 us.
+  EXPECT_LT(model.time_us(1 << 20), 100);
+  EXPECT_GT(AnalyticModel(CollectiveKind::all_to_all, facts, {}).time_us(1 << 20), 200);
+}
+
+TEST(Hierarchical, OnlyWhereThereAreTwoLevels) {
+  CollectiveOptions options;
+  options.exchange = "hierarchical";
+  for (const GroupFacts& facts : {facts_of(1), facts_of(4, 1)}) {
+    EXPECT_EQ(AnalyticModel(CollectiveKind::all_to_all, facts, {false, false, of(options)}).time_us(1e6),
+              AnalyticModel(CollectiveKind::all_to_all, facts, {}).time_us(1e6));
+  }
+}
+
+TEST(Pat, LogarithmicStepsOnRails) {
+  // 16 nodes, a GPU each: 8 + 4 * (14 + wire - 2) / 3.5 + 16 * 2.8 us; a group with two GPUs on a node has none.
+  const GroupFacts facts = facts_of(16, 1);
+  std::vector<Candidate> all;
+  add_pat(CollectiveKind::all_gather, channels_of(facts), all);
+  ASSERT_EQ(all.size(), 1u);
+  EXPECT_NEAR(all[0].latency_us, 8 + 4 * (14 + facts.inter_latency.us() - 2) / 3.5 + 16 * 2.8, 1e-9);
+  EXPECT_EQ(all[0].steps, 4u);
+  add_pat(CollectiveKind::all_gather, channels_of(facts_of(16, 2)), all);
+  add_pat(CollectiveKind::all_reduce, channels_of(facts), all);
+  EXPECT_EQ(all.size(), 1u);
+}
+
+}  // namespace
+}  // namespace distsim::test
