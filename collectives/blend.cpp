@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <set>
 
 #include "base/check.hpp"
 
@@ -12,6 +11,7 @@ namespace {
 
 constexpr double kGridStep = 0.5;        // of log2(bytes): the model's bends between measured sizes
 constexpr double kGridTop = 38;          // 256 GiB; beyond, the model alone with the last residual
+constexpr double kGridFine = 3, kGridCoarse = 34;  // below 8 bytes and above 16 GiB the model is straight: a longer step will do
 constexpr double kMeasuredSpread = 0.04; // run-to-run and node-to-node noise of a single curve
 constexpr double kGapSpread = 0.02;      // more for each factor of two away from a measured size
 constexpr double kModelShape = 0.7;      // what the model and a straight line weigh between two measured sizes
@@ -24,6 +24,7 @@ struct Residual {
   double empty_us;
 
   explicit Residual(const Evidence& e) : evidence(&e), empty_us(e.model(1)) {
+    for (std::vector<double>* v : {&x, &r, &y}) v->reserve(e.curve->points.size());
     for (const CurvePoint& p : e.curve->points) {
       x.push_back(std::log2(p.bytes));
       y.push_back(std::log(p.time_us));
@@ -44,6 +45,7 @@ struct Residual {
     const std::size_t i = static_cast<std::size_t>(std::upper_bound(x.begin(), x.end(), t) - x.begin());
     const double f = (t - x[i - 1]) / (x[i] - x[i - 1]);
     const double bent = r[i - 1] + f * (r[i] - r[i - 1]);
+    if (!evidence->same_group) return bent;  // carried to another group, the line between two sizes means nothing
     const double straight = y[i - 1] + f * (y[i] - y[i - 1]) - std::log(evidence->model(std::exp2(t)));
     return kModelShape * bent + (1 - kModelShape) * straight;
   }
@@ -57,12 +59,16 @@ struct Residual {
 };
 
 std::vector<double> grid_of(const std::vector<Residual>& residuals) {
-  std::set<double> grid;
-  for (double t = 0; t <= kGridTop; t += kGridStep) grid.insert(t);
+  std::vector<double> grid;
+  grid.reserve(128);
+  grid.push_back(0);
+  for (double t = kGridFine; t <= kGridTop; t += t < kGridCoarse ? kGridStep : 2 * kGridStep) grid.push_back(t);
   for (const Residual& r : residuals) {
-    if (r.evidence->same_group) grid.insert(r.x.begin(), r.x.end());
+    if (r.evidence->same_group) grid.insert(grid.end(), r.x.begin(), r.x.end());
   }
-  return {grid.begin(), grid.end()};
+  std::sort(grid.begin(), grid.end());
+  grid.erase(std::unique(grid.begin(), grid.end()), grid.end());
+  return grid;
 }
 
 }  // namespace
@@ -70,6 +76,7 @@ std::vector<double> grid_of(const std::vector<Residual>& residuals) {
 Blend::Blend(const std::vector<Evidence>& evidence, ModelFunction model) : model_(std::move(model)) {
   CHECK(!evidence.empty());
   std::vector<Residual> residuals;
+  residuals.reserve(evidence.size());
   for (const Evidence& e : evidence) {
     residuals.emplace_back(e);
     same_group_ = same_group_ || e.same_group;

@@ -1,0 +1,72 @@
+// What one price of a collective costs. Goals: 1 us where the kind of group is known already, 20 us where it is met for the first time.
+#include <benchmark/benchmark.h>
+
+#include <numeric>
+
+#include "base/config_node.hpp"
+#include "collectives/collective_models.hpp"
+#include "topology/device_spec.hpp"
+
+namespace distsim {
+namespace {
+
+std::string config(const std::string& name) { return std::string(DISTSIM_ROOT "/configs/") + name; }
+
+std::vector<std::uint32_t> first_ranks(std::uint32_t n) {
+  std::vector<std::uint32_t> out(n);
+  std::iota(out.begin(), out.end(), 0u);
+  return out;
+}
+
+Collective op_of(CollectiveKind kind, std::int64_t bytes) { return {kind, bytes, DType::fp32, {}, {}}; }
+
+Topology shipped(const char* system, std::int64_t nodes) {
+  ClusterSpec spec = *cluster_schema().read(*parse_yaml_file(config(std::string("systems/") + system + ".yaml")));
+  spec.nodes = nodes;
+  const DeviceSpec device = *device_schema().read(*parse_yaml_file(config("devices/" + spec.device + ".yaml")));
+  return *Topology::build(spec, device.compute_capability);
+}
+
+CollectiveOptions options(bool curves) {
+  CollectiveOptions o;
+  o.use_curves = curves;
+  o.curve_dir = config("curves");
+  return o;
+}
+
+/// The same group again and again: the look-up and one interpolation.
+void cached(benchmark::State& state, CollectiveKind kind, bool curves) {
+  const Topology t = shipped("dgx_a100_80gb", 4);
+  const CollectiveModels models = *CollectiveModels::create(t, options(curves));
+  const GroupFacts facts = t.facts(first_ranks(32));
+  const Collective op = op_of(kind, 3'000'000);
+  for (auto _ : state) benchmark::DoNotOptimize(models.price(op, facts));
+}
+
+/// A new kind of group each time, told apart by its wire's latency. The models are made anew before their cache of 4096 kinds is full.
+void uncached(benchmark::State& state, CollectiveKind kind, bool curves) {
+  const Topology t = shipped("dgx_a100_80gb", 4);
+  GroupFacts facts = t.facts(first_ranks(32));
+  const Collective op = op_of(kind, 3'000'000);
+  CollectiveModels models = *CollectiveModels::create(t, options(curves));
+  std::int64_t n = 0;
+  for (auto _ : state) {
+    if (++n % 4000 == 0) {
+      state.PauseTiming();
+      models = *CollectiveModels::create(t, options(curves));
+      state.ResumeTiming();
+    }
+    facts.inter_latency = Duration::nanoseconds(2000) + Duration::picoseconds(n);
+    benchmark::DoNotOptimize(models.price(op, facts));
+  }
+}
+
+BENCHMARK_CAPTURE(cached, all_reduce_curves, CollectiveKind::all_reduce, true);
+BENCHMARK_CAPTURE(cached, all_reduce_facts, CollectiveKind::all_reduce, false);
+BENCHMARK_CAPTURE(cached, all_to_all_curves, CollectiveKind::all_to_all, true);
+BENCHMARK_CAPTURE(uncached, all_reduce_curves, CollectiveKind::all_reduce, true);
+BENCHMARK_CAPTURE(uncached, all_reduce_facts, CollectiveKind::all_reduce, false);
+BENCHMARK_CAPTURE(uncached, all_to_all_curves, CollectiveKind::all_to_all, true);
+
+}  // namespace
+}  // namespace distsim
