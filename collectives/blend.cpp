@@ -88,12 +88,12 @@ Blend::Blend(const std::vector<Evidence>& evidence, ModelFunction model) : model
     double sum = 0, mean = 0, square = 0, spread = 0, best = -1;
     for (const Residual& r : residuals) {
       const Evidence& e = *r.evidence;
-      const double away = r.outside(t);
-      const double weight = e.trust * std::exp2(-away), value = r.at(t);
+      const double away = r.outside(t + e.shift);
+      const double weight = e.trust * std::exp2(-away), value = r.at(t + e.shift);
       sum += weight;
       mean += weight * value;
       square += weight * value * value;
-      spread += weight * (e.carry_spread + kMeasuredSpread + kGapSpread * std::min(8.0, r.gap(t)));
+      spread += weight * (e.carry_spread + kMeasuredSpread + kGapSpread * std::min(8.0, r.gap(t + e.shift)));
       if (weight > best) { best = weight; node.source = e.source; }
       if (e.same_group && away == 0) {
         node.inside = true;

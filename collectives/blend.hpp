@@ -24,6 +24,7 @@ struct Evidence {
   ModelFunction model;          ///< of the group that the curve was measured on
   double trust = 1;             ///< weight inside its range
   bool same_group = false;      ///< the very kind of group in question: its points are measurements, else they are scaled
+  double shift = 0;             ///< log2 of bytes: add it to find where the curve's group was in the same regime
   double carry_spread = 0;      ///< relative uncertainty of carrying it over
   std::string_view source;
 };

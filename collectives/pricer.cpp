@@ -15,6 +15,10 @@ namespace {
 constexpr double kUserTrust = 1000, kOwnTrust = 1, kSiblingTrust = 0.3;
 constexpr double kOtherLaunchTrust = 0.3, kForcedTrust = 0.1, kOtherShapeTrust = 0.02, kOtherPerNodeTrust = 0.1;
 
+/// With more ranks latency weighs more, so NCCL's switches between protocols and algorithms move to larger messages: by the fourth root of the ranks on
+/// ABCI (A100 and V100, 2 nodes to 4 .. 32: 11.3 % median error instead of 14.6 without).
+constexpr double kRegimeShift = 0.25;
+
 bool near(double a, double b, double tolerance) { return std::abs(a - b) <= tolerance * std::max({std::abs(a), std::abs(b), 1e-12}); }
 
 bool same_shape(const GroupFacts& a, const GroupFacts& b) {
@@ -109,6 +113,7 @@ Pricer::Pricer(CollectiveKind kind, const GroupFacts& facts, LaunchMode mode, co
     e.trust = trust_of(c, facts, mode);
     e.same_group = same_shape(c.facts, facts) && same_rates(c.facts, facts) && (curve_mode == mode || (c.origin == Origin::user && curve_mode.selection == mode.selection));
     e.carry_spread = carry_spread(c, facts, mode);
+    e.shift = kRegimeShift * std::log2(static_cast<double>(c.facts.ranks) / facts.ranks);
     e.source = c.source;
     char line[256];
     std::snprintf(line, sizeof line, "%s: %zu sizes, %u ranks on %u nodes, %s, weight %.3g", c.source.c_str(), c.curve.points.size(), c.facts.ranks, c.facts.nodes,
