@@ -5,6 +5,7 @@
 //   batch backward   x and dy for the two sums, x and dy again, dx
 // An SM normalises about 1.5 elements a clock (reductions, casts, narrow loads): 16-bit norms on GPUs with fast memory are bound by that, as Vidur's
 // fp16 norms on A100 and H100 show (MIT).
+// Batch norm adds up along columns instead: each thread keeps its channels' sums, no reduction a row.
 // A fused activation saves the separate kernel, not a pass here.
 #include <algorithm>
 
@@ -36,7 +37,8 @@ Result<OpTime> price_normalization(const DeviceRates& device, const Normalizatio
   const Passes passes = op.pass == Pass::forward ? forward_passes(device, op) : Passes{5, 2};
   const double elements = as_double(op.rows) * as_double(op.cols);
   const double bytes = elements * passes.tensors * as_double(size_of(op.dtype)) / passes.kernels;
-  const double instructions = elements / (device.sms * device.clock * kElementsPerClock);
+  const bool by_rows = op.kind != NormKind::batch;
+  const double instructions = by_rows ? elements / (device.sms * device.clock * kElementsPerClock) : 0;
   const double one = device.floor + overlap(memory_seconds(device, bytes), instructions);
   return OpTime{passes.kernels * one, {0.25, 0.5}};
 }

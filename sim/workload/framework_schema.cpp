@@ -26,6 +26,12 @@ void add_kernels(Schema<FrameworkSpec>& s) {
            {{"fused", SparseUpdate::fused}, {"sort_dedup", SparseUpdate::sort_dedup}, {"atomic", SparseUpdate::atomic}},
            "How embedding gradients reach the tables.");
   s.optional("flash_attention", &FrameworkSpec::flash_attention, "Attention is one kernel that never writes the scores.");
+  s.optional("fused_softmax", &FrameworkSpec::fused_softmax, "Scale, mask and softmax of attention scores are one kernel.");
+  s.choice("convolution_layout", &FrameworkSpec::convolution_layout,
+           {{"model", ConvLayout::model}, {"nchw_in_32_bit", ConvLayout::nchw_in_32_bit}, {"nchw", ConvLayout::nchw}},
+           "Layout of images: as the model says, or N, C, H, W in fp32 and tf32, or always; tensor cores must reorder N, C, H, W.");
+  s.optional("sequence_bin", &FrameworkSpec::sequence_bin, {0, 1 << 20},
+             "Samples of like length share a batch, padded to a multiple of this many tokens; 0: every sample is padded to the full sequence.");
   s.optional("fused_optimizer", &FrameworkSpec::fused_optimizer, "The dense optimizer updates all tensors in a few kernels; else one set a tensor.");
   s.optional("cast_weights", &FrameworkSpec::cast_weights,
              "Mixed precision casts fp32 weights before use in every micro-step; else the optimizer writes a 16-bit copy.");
@@ -48,6 +54,12 @@ void add_embedding_and_input(Schema<FrameworkSpec>& s) {
   s.optional("overlap_embedding_exchange", &FrameworkSpec::overlap_embedding_exchange, "The exchange of pooled vectors runs beside the bottom MLP.");
   s.optional("pipeline_input_distribution", &FrameworkSpec::pipeline_input_distribution,
              "The ids of the next batch are exchanged beside this iteration; nothing waits for them.");
+  s.optional("hybrid_embedding", &FrameworkSpec::hybrid_embedding,
+             "One-hot tables with SGD: rows that are frequent in a batch are replicated and all-reduced, the others split by rows over all ranks.");
+  s.optional("hierarchical_exchange", &FrameworkSpec::hierarchical_exchange,
+             "Several nodes: tables belong to nodes and are split over their GPUs; vectors travel inside the node first, then between GPUs of one rail.");
+  s.optional("bottom_mlp_on_one_rank", &FrameworkSpec::bottom_mlp_on_one_rank,
+             "With more than 4 ranks the first one runs the bottom MLP of the whole batch and has no tables.");
   s.optional("separate_comm_streams", &FrameworkSpec::separate_comm_streams, "All-to-all and all-reduce run on streams of their own.");
   s.optional("input_per_sample", &FrameworkSpec::input_per_sample, {0, 1}, "Host time a sample of the input pipeline; 0: hidden.");
   s.optional("overlap_input", &FrameworkSpec::overlap_input, "The next batch is prepared and copied while this one is computed.");

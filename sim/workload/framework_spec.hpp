@@ -16,6 +16,9 @@ enum class GradientSync : std::uint8_t {
   per_tensor
 };
 
+/// Where a framework keeps activations as N, C, H, W, which tensor cores do not read as it is, though the model would allow N, H, W, C.
+enum class ConvLayout : std::uint8_t { model, nchw_in_32_bit, nchw };
+
 struct FrameworkSpec {
   std::string name;
   // Host side, on the reference host. Scaled by HostSpec::dispatch_scale.
@@ -32,6 +35,9 @@ struct FrameworkSpec {
   bool table_batched_embedding = true;
   SparseUpdate sparse_update = SparseUpdate::fused;
   bool flash_attention = false;
+  bool fused_softmax = false;      ///< scale, mask and softmax of attention scores in one kernel (Megatron-LM)
+  ConvLayout convolution_layout = ConvLayout::model;
+  std::int64_t sequence_bin = 0;   ///< samples of like length share a batch, padded to a multiple of this many tokens; 0: all padded to the full length
   bool fused_optimizer = true;     ///< multi-tensor kernels; else one set per tensor
   // Gradient synchronisation.
   GradientSync gradient_sync = GradientSync::ddp_buckets;
@@ -46,6 +52,9 @@ struct FrameworkSpec {
   // Embedding exchange.
   bool overlap_embedding_exchange = true;                        ///< forward all-to-all runs beside the bottom MLP
   bool pipeline_input_distribution = false;                      ///< the ids of the next batch are exchanged beside this iteration
+  bool hybrid_embedding = false;                                 ///< one-hot tables with SGD: frequent rows replicated, the others split by rows
+  bool hierarchical_exchange = false;                            ///< several nodes: NVLink first, then between GPUs of one rail
+  bool bottom_mlp_on_one_rank = false;                           ///< more than 4 ranks: rank 0 runs the bottom MLP of the whole batch and has no tables
   bool separate_comm_streams = false;                            ///< all-to-all and all-reduce on streams of their own
   // Input.
   Duration input_per_sample = Duration::nanoseconds(0);          ///< host time a sample where the pipeline does not keep up; 0: hidden

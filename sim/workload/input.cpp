@@ -14,6 +14,10 @@ TaskId add_input(Iteration& iteration, const SampleSplit& split, double bytes_pe
     // Loader threads run beside the thread that launches kernels, so overlapped work keeps the copy stream busy, not the host.
     prepared.push_back(iteration.add("input.prepare", {f.overlap_input ? Stream::copy : Stream::host, Phase::input, {0, 0}}, std::move(work), table));
   }
+  if (bytes_per_sample == 0 && fixed_bytes == 0) {  // the samples are made on the GPU
+    if (!prepared.empty() && !f.overlap_input) iteration.compute_waits_for(prepared.front());
+    return {};
+  }
   std::vector<Op> copies;
   for (const std::int64_t size : split.sizes()) {
     copies.push_back(Copy{CopyKind::h2d, std::llround(bytes_per_sample * static_cast<double>(size) + fixed_bytes)});

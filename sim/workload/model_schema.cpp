@@ -25,6 +25,7 @@ void add_dense_part(Schema<DlrmSpec>& s) {
   s.optional("embedding_dim", &DlrmSpec::embedding_dim, {1, 65536}, "Elements of an embedding vector.");
   s.scalars("bottom_mlp", &DlrmSpec::bottom_mlp, kWidth, "Layer widths of the MLP over the numerical inputs; empty: they enter the interaction as they are.");
   s.scalars("top_mlp", &DlrmSpec::top_mlp, kWidth, "Layer widths of the MLP after the interaction; the last is 1 for a click probability.");
+  s.optional("top_dropout", &DlrmSpec::top_dropout, "Dropout after every hidden layer of the top MLP.");
   s.choice("interaction", &DlrmSpec::interaction,
            {{"dot", InteractionKind::dot}, {"dcn_v2", InteractionKind::dcn_v2}, {"concat", InteractionKind::concat}},
            "How vectors meet: pairwise dot products, low-rank cross layers, or concatenation alone.");
@@ -56,6 +57,9 @@ void add_sharding_part(Schema<DlrmSpec>& s) {
   s.optional("row_wise_above", &DlrmSpec::row_wise_above, kSize, "planner: larger tables are split by rows; 0: only those that do not fit.");
   s.optional("column_wise_above", &DlrmSpec::column_wise_above, kSize, "planner: larger tables are split by columns; 0: never.");
   s.scalars("placement", &DlrmSpec::placement, {0, 4e9}, "table_wise: the rank of every table.");
+  s.optional("swept_parameters", &DlrmSpec::swept_parameters, kSize,
+             "Embedding parameters of each GPU that the optimizer visits every step, used or not (Adam with global update: capacity x width); 0: only those used.");
+  s.optional("exchange_through_host", &DlrmSpec::exchange_through_host, "Pooled vectors pass through host memory on their way between GPUs.");
   s.optional("distribute_input", &DlrmSpec::distribute_input, "Ids travel to the tables' owners; else each owner reads its own ids of the global batch.");
 }
 
@@ -75,6 +79,8 @@ Schema<TransformerSpec> transformer_schema() {
   s.optional("heads", &TransformerSpec::heads, {1, 65536}, "Attention heads; divides hidden.");
   s.optional("ffn_hidden", &TransformerSpec::ffn_hidden, {0, 1 << 24}, "Width inside the MLP; 0: 4 x hidden.");
   s.optional("sequence", &TransformerSpec::sequence, {1, 1 << 24}, "Tokens of a sample.");
+  s.optional("mean_tokens", &TransformerSpec::mean_tokens, {0, 1 << 24},
+             "Mean tokens of a sample before padding, for frameworks that batch by length; 0: the full sequence.");
   s.optional("vocabulary", &TransformerSpec::vocabulary, {1, 1 << 26}, "Rows of the token embedding.");
   s.optional("positions", &TransformerSpec::positions, {0, 1 << 24}, "Rows of the position embedding; 0: at least 512 for bert, else sequence.");
   s.optional("predictions", &TransformerSpec::predictions, {0, 1 << 24}, "bert: masked positions of a sample whose logits are computed; 0: all.");
@@ -106,6 +112,44 @@ Schema<MlpSpec> mlp_schema() {
   return s;
 }
 
+Schema<TransformerXlSpec> transformer_xl_schema() {
+  Schema<TransformerXlSpec> s("transformer_xl", "Transformer-XL with an adaptive softmax.");
+  s.optional("layers", &TransformerXlSpec::layers, kLayers, "Blocks.");
+  s.optional("hidden", &TransformerXlSpec::hidden, {1, 1 << 20}, "Width.");
+  s.optional("heads", &TransformerXlSpec::heads, {1, 65536}, "Attention heads.");
+  s.optional("head_dim", &TransformerXlSpec::head_dim, {1, 65536}, "Width of a head.");
+  s.optional("ffn_hidden", &TransformerXlSpec::ffn_hidden, {1, 1 << 24}, "Width inside the MLP.");
+  s.optional("target_length", &TransformerXlSpec::target_length, {1, 1 << 24}, "Tokens of a segment.");
+  s.optional("memory_length", &TransformerXlSpec::memory_length, {0, 1 << 24}, "Tokens before the segment that it attends to.");
+  s.optional("vocabulary", &TransformerXlSpec::vocabulary, {1, 1 << 26}, "Words.");
+  s.scalars("cutoffs", &TransformerXlSpec::cutoffs, {1, 1 << 26}, "Ranks of frequency at which the second and later clusters of the adaptive softmax begin.");
+  s.optional("div_value", &TransformerXlSpec::div_value, {1, 64}, "Vectors of a cluster are this much narrower than those of the cluster before.");
+  s.optional("tail_tokens", &TransformerXlSpec::tail_tokens, {0, 1}, "Share of the tokens that fall outside the first cluster.");
+  s.optional("tail_exponent", &TransformerXlSpec::tail_exponent, {0, 10}, "Exponent of the power law of word frequency in the tail.");
+  s.optional("dropout", &TransformerXlSpec::dropout, "Dropout after embedding, attention and MLP.");
+  return s;
+}
+
+Schema<SsdSpec> ssd_schema() {
+  Schema<SsdSpec> s("ssd", "SSD detector on a ResNet cut after its third stage.");
+  s.choice<std::int64_t>("depth", &SsdSpec::depth, {{"18", 18}, {"34", 34}, {"50", 50}}, "Weighted layers of the backbone.");
+  s.optional("image", &SsdSpec::image, {264, 8192}, "Height and width of an image.");
+  s.optional("classes", &SsdSpec::classes, kWidth, "Classes with the background.");
+  s.optional("channels_last", &SsdSpec::channels_last, "Activations are stored N, H, W, C.");
+  return s;
+}
+
+Schema<NcfSpec> ncf_schema() {
+  Schema<NcfSpec> s("ncf", "NeuMF collaborative filtering, all tables replicated.");
+  s.optional("users", &NcfSpec::users, kRows, "Users.");
+  s.optional("items", &NcfSpec::items, kRows, "Items.");
+  s.optional("factors", &NcfSpec::factors, {1, 65536}, "Width of the factorisation's vectors.");
+  s.scalars("mlp", &NcfSpec::mlp, kWidth, "Widths of the MLP, from that of the concatenated user and item vectors on.");
+  s.optional("index_skew", &NcfSpec::index_skew, {0, 10}, "Exponent of the power law of users' and items' popularity.");
+  s.optional("dropout", &NcfSpec::dropout, "Dropout after each layer of the MLP.");
+  return s;
+}
+
 void add_training(Schema<ModelSpec>& s) {
   s.optional("global_batch", &ModelSpec::global_batch, {0, 1e12}, "Samples of one optimizer step over all ranks and micro-steps.");
   s.optional("per_gpu_batch", &ModelSpec::per_gpu_batch, {0, 1e9}, "Instead of global_batch: samples of one GPU in one micro-step.");
@@ -126,13 +170,17 @@ Schema<ModelSpec> model_schema() {
   s.optional("name", &ModelSpec::name, "Name in reports.");
   s.optional("description", &ModelSpec::description, "One sentence.");
   s.choice("kind", &ModelSpec::kind,
-           {{"dlrm", ModelKind::dlrm}, {"resnet", ModelKind::resnet}, {"transformer", ModelKind::transformer}, {"mlp", ModelKind::mlp}},
+           {{"dlrm", ModelKind::dlrm}, {"resnet", ModelKind::resnet}, {"transformer", ModelKind::transformer}, {"mlp", ModelKind::mlp},
+            {"transformer_xl", ModelKind::transformer_xl}, {"ssd", ModelKind::ssd}, {"ncf", ModelKind::ncf}},
            "Family; it names the section below that counts.", true);
   add_training(s);
   s.nested("dlrm", &ModelSpec::dlrm, dlrm_schema());
   s.nested("transformer", &ModelSpec::transformer, transformer_schema());
   s.nested("resnet", &ModelSpec::resnet, resnet_schema());
   s.nested("mlp", &ModelSpec::mlp, mlp_schema());
+  s.nested("transformer_xl", &ModelSpec::transformer_xl, transformer_xl_schema());
+  s.nested("ssd", &ModelSpec::ssd, ssd_schema());
+  s.nested("ncf", &ModelSpec::ncf, ncf_schema());
   s.optional("source", &ModelSpec::source, "Where the figures come from.");
   return s;
 }

@@ -10,7 +10,7 @@
 
 namespace distsim {
 
-enum class ModelKind : std::uint8_t { dlrm, resnet, transformer, mlp };
+enum class ModelKind : std::uint8_t { dlrm, resnet, transformer, mlp, transformer_xl, ssd, ncf };
 enum class Precision : std::uint8_t { fp32, tf32, fp16, bf16, fp8 };  ///< fp16, bf16, fp8: mixed precision with fp32 master weights
 
 struct TableSpec {
@@ -44,6 +44,9 @@ struct DlrmSpec {
   Bytes row_wise_above{0};                         ///< planner: tables larger than this are split by rows (0: only if they do not fit)
   Bytes column_wise_above{0};                      ///< planner: tables larger than this are split by columns (0: never)
   std::vector<std::int64_t> placement;             ///< table_wise: rank of every table, overrides the planner
+  bool top_dropout = false;                        ///< dropout after every hidden layer of the top MLP
+  std::int64_t swept_parameters = 0;               ///< of each GPU: visited by the sparse optimizer every step, used or not
+  bool exchange_through_host = false;              ///< pooled vectors pass through host memory
   bool distribute_input = true;                    ///< indices travel to the tables' owners (all-to-all of ids); false: model-parallel input
 };
 
@@ -51,6 +54,7 @@ struct TransformerSpec {
   std::string family = "bert";                     ///< bert, gpt
   std::int64_t layers = 24, hidden = 1024, heads = 16, ffn_hidden = 0;  ///< ffn_hidden 0: 4 x hidden
   std::int64_t sequence = 512, vocabulary = 30522;
+  std::int64_t mean_tokens = 0;                    ///< of a sample of the corpus before padding; 0: sequence. Counts where the framework bins by length
   std::int64_t positions = 0;                      ///< rows of the position embedding; 0: 512 for bert, else sequence
   std::int64_t predictions = 0;                    ///< masked positions a sequence whose logits are computed; 0: all
   bool activation_checkpointing = false;
@@ -70,6 +74,31 @@ struct MlpSpec {
   std::vector<std::int64_t> layers{4096, 4096, 1024};
 };
 
+struct TransformerXlSpec {
+  std::int64_t layers = 16, hidden = 512, heads = 8, head_dim = 64, ffn_hidden = 2048;
+  std::int64_t target_length = 192, memory_length = 192;  ///< tokens of a segment, and of the memory that it attends to besides
+  std::int64_t vocabulary = 267735;
+  std::vector<std::int64_t> cutoffs{20000, 40000, 200000};  ///< ranks at which clusters of the adaptive softmax begin
+  std::int64_t div_value = 1;                             ///< each cluster's vectors are this much narrower than the one's before
+  double tail_tokens = 0.065;                             ///< share of the tokens outside the first cluster
+  double tail_exponent = 1.8;                             ///< of the power law of word frequency there
+  bool dropout = true;
+};
+
+struct SsdSpec {
+  std::int64_t depth = 50;                         ///< of the ResNet backbone
+  std::int64_t image = 300, classes = 81;          ///< classes with the background
+  bool channels_last = true;
+};
+
+struct NcfSpec {
+  std::int64_t users = 138493, items = 26744;
+  std::int64_t factors = 64;
+  std::vector<std::int64_t> mlp{256, 256, 128, 64};  ///< the first is the width of the concatenated user and item vectors
+  double index_skew = 0.5;                           ///< power-law exponent of the popularity of users and items
+  bool dropout = true;
+};
+
 struct ModelSpec {
   std::string name;
   std::string description;
@@ -83,6 +112,9 @@ struct ModelSpec {
   TransformerSpec transformer;
   ResnetSpec resnet;
   MlpSpec mlp;
+  TransformerXlSpec transformer_xl;
+  SsdSpec ssd;
+  NcfSpec ncf;
   std::string source;
 };
 

@@ -13,6 +13,9 @@ constexpr ModelFamily kFamilies[] = {
     {ModelKind::resnet, "resnet", "Residual network for images (18 to 152 layers; v1, v1b, v1.5); data parallel", build_resnet},
     {ModelKind::transformer, "transformer", "BERT or GPT-2 style transformer; data parallel", build_transformer},
     {ModelKind::mlp, "mlp", "Fully connected layers; data parallel", build_mlp},
+    {ModelKind::transformer_xl, "transformer_xl", "Transformer-XL: relative attention with memory, adaptive softmax; data parallel", build_transformer_xl},
+    {ModelKind::ssd, "ssd", "SSD detector on a ResNet backbone; data parallel", build_ssd},
+    {ModelKind::ncf, "ncf", "NeuMF collaborative filtering; data parallel, replicated embeddings", build_ncf},
 };
 
 }  // namespace

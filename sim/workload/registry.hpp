@@ -24,5 +24,8 @@ Result<Workload> build_dlrm(const ModelSpec& model, const FrameworkSpec& framewo
 Result<Workload> build_resnet(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape, const SamplePlan& samples);
 Result<Workload> build_transformer(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape, const SamplePlan& samples);
 Result<Workload> build_mlp(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape, const SamplePlan& samples);
+Result<Workload> build_transformer_xl(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape, const SamplePlan& samples);
+Result<Workload> build_ssd(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape, const SamplePlan& samples);
+Result<Workload> build_ncf(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape, const SamplePlan& samples);
 
 }  // namespace distsim

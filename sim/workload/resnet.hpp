@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "sim/workload/layer.hpp"
+#include "sim/workload/image_layers.hpp"
 #include "sim/workload/model_spec.hpp"
 
 namespace distsim {
@@ -12,5 +12,8 @@ namespace distsim {
 /// that halves the image, v1 puts the stride on the first 1x1 convolution; v1b and v1.5 on the 3x3. Parameters are those of torchvision: batch norms
 /// have scale and shift, convolutions no bias, the classifier has one.
 std::vector<Layer> resnet_layers(const ResnetSpec& spec, std::int64_t images, const LayerContext& context);
+
+/// Stem and the first `stages` stages. `last_stride` is that of the last stage: detectors keep its image large with 1.
+void add_resnet_stages(ImageStack& stack, const ResnetSpec& spec, int stages, std::int64_t last_stride);
 
 }  // namespace distsim
