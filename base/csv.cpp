@@ -47,6 +47,18 @@ class RecordParser {
   bool quoted_ = false, after_quote_ = false;
 };
 
+/// One line without its line feed; stops after kMaxRecord + 1 bytes, so that a file without line feeds is not read whole.
+bool read_line(std::istream& in, std::string& line) {
+  line.clear();
+  std::streambuf* buffer = in.rdbuf();
+  for (int c = buffer->sbumpc(); c != std::char_traits<char>::eof(); c = buffer->sbumpc()) {
+    if (c == '\n') return true;
+    line += static_cast<char>(c);
+    if (line.size() > kMaxRecord) return true;
+  }
+  return !line.empty();
+}
+
 }  // namespace
 
 Result<CsvReader> CsvReader::open(std::istream& in, std::string name) {
@@ -92,7 +104,7 @@ Result<std::optional<std::vector<std::string>>> CsvReader::read_record() {
   RecordParser parser;
   std::string line;
   row_line_ = next_line_;
-  while (std::getline(*in_, line)) {
+  while (read_line(*in_, line)) {
     ++next_line_;
     length += line.size() + 1;
     if (length > kMaxRecord) return Error{"found a row of over 1 MiB", position(), "is a quote left open?"};

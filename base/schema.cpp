@@ -56,6 +56,19 @@ Error unknown_key(const ConfigNode::Entry& entry, const std::string& path, const
           spelling_hint(entry.key, known)};
 }
 
+SourcePos position_of(const ConfigNode& node, const std::string& message) {
+  const ConfigNode* at = &node;
+  std::string_view rest = std::string_view(message).substr(0, message.find(':'));
+  while (!rest.empty()) {
+    const std::size_t dot = rest.find('.');
+    const ConfigNode* next = at->find(rest.substr(0, dot));
+    if (next == nullptr) break;
+    at = next;
+    rest = dot == std::string_view::npos ? std::string_view() : rest.substr(dot + 1);
+  }
+  return at->where;
+}
+
 std::string range_text(Range range, Dimension dimension, bool integer) {
   const bool has_min = range.min > -std::numeric_limits<double>::max();
   const bool has_max = range.max < (integer ? 9e18 : std::numeric_limits<double>::max());

@@ -62,6 +62,8 @@ Result<std::int64_t> read_integer(const ConfigNode& node, const std::string& pat
 Result<bool> read_bool(const ConfigNode& node, const std::string& path);
 Result<std::string> read_string(const ConfigNode& node, const std::string& path);
 Error unknown_key(const ConfigNode::Entry& entry, const std::string& path, const std::vector<std::string>& known);
+/// Position of the key that a rule's message begins with ("nic.bandwidth: found ..."), or of the deepest part of it that is there.
+SourcePos position_of(const ConfigNode& node, const std::string& message);
 std::string range_text(Range range, Dimension dimension, bool integer);
 std::string dimension_name(Dimension dimension);
 
@@ -245,7 +247,8 @@ class Schema {
     add(std::move(doc), is_required, std::move(reader));
     return *this;
   }
-  /// A rule over the whole struct, checked last. The message should name keys: "nodes x gpus: found ..., expected ...".
+  /// A rule over the whole struct, checked last. The message begins with the key to blame, as in "nic.bandwidth: found ..., expected ..."; the error
+  /// stands where that key was given.
   Schema& rule(std::function<std::optional<std::string>(const S&)> broken) {
     rules_.push_back(std::move(broken));
     return *this;
@@ -272,7 +275,7 @@ class Schema {
       }
     }
     for (const auto& rule : rules_) {
-      if (auto broken = rule(out)) return Error{path + ": " + *broken, node.where.text(), ""};
+      if (auto broken = rule(out)) return Error{path + "." + *broken, schema_detail::position_of(node, *broken).text(), ""};
     }
     return {};
   }

@@ -173,7 +173,17 @@ class Refuses(unittest.TestCase):
         line = self.refused("--config", FLAGSHIP, "--set", "cluster.nodes=1", "--set", "cluster.gpus_per_node=1", says="rank 0")
         self.assertRegex(line, r"GB")
 
+    def test_long_accumulations(self):
+        line = self.refused("--config", FLAGSHIP, "--set", "model.accumulation=2049", says="model.global_batch: found 65536")
+        self.assertIn("2049 micro-steps", line)
+        self.refused("--config", FLAGSHIP, "--set", "model.accumulation=1000000", says="found 65536")
+
+    def test_rules_blame_the_key(self):
+        self.refused("--config", FLAGSHIP, "--set", "cluster.nic.bandwidth=0 GB/s", says="--set cluster.nic.bandwidth: cluster.nic.bandwidth: found")
+
     def test_outputs_are_checked_first(self):
+        self.refused("--config", FLAGSHIP, "--json", "")
+        self.refused("--config", FLAGSHIP, "--json", "x.out", "--html", "x.out", says="--json")
         self.refused("--config", FLAGSHIP, "--json", "/nonexistent/folder/r.json", says="/nonexistent/folder")
         self.refused("--config", FLAGSHIP, "--json", FLAGSHIP + "/r.json")
         self.refused("--config", FLAGSHIP, "--html", "/proc/r.html")
@@ -198,6 +208,7 @@ class Refuses(unittest.TestCase):
     def test_sweep(self):
         self.refused("sweep", "--config", FLAGSHIP, "--set", "cluster.nodes=")
         self.refused("sweep", "--config", FLAGSHIP, "--set", "cluster.nodes=1,,2")
+        self.refused("sweep", "--config", FLAGSHIP, "--set", "cluster.nodes=1,2", "--set", "cluster.nodes=4,8", says="twice")
         self.refused("sweep", "--config", "/nonexistent.yaml", "--set", "cluster.nodes=1,2")
 
 

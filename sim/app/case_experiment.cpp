@@ -1,5 +1,6 @@
 #include "sim/app/case_experiment.hpp"
 
+#include <algorithm>
 #include <regex>
 
 namespace distsim {
@@ -21,12 +22,49 @@ ModelSpec megatron_gpt(const std::smatch& ids) {
   return m;
 }
 
+/// Wide and Deep of HugeCTR as DLPerf ran it: `layers` of `width` with dropout, a deep table for 26 slots and a wide one of width 1, both of `vocabulary`
+/// rows on each GPU, Adam over all of them (configs/models/wide_deep_*.yaml says the same of the sizes that were published).
+ModelSpec wide_deep(const std::smatch& ids) {
+  const std::int64_t layers = std::stoll(ids[1]), width = std::stoll(ids[2]), dim = std::stoll(ids[3]), vocabulary = std::stoll(ids[4]);
+  ModelSpec m;
+  m.name = ids[0];
+  m.kind = ModelKind::dlrm;
+  m.optimizer = OptimizerKind::adam;
+  DlrmSpec& d = m.dlrm;
+  d.embedding_dim = dim;
+  d.bottom_mlp = {};
+  d.interaction = InteractionKind::concat;
+  d.top_mlp.assign(static_cast<std::size_t>(layers), width);
+  d.top_mlp.push_back(1);
+  d.embedding_optimizer = EmbeddingOptimizer::adam;
+  d.top_dropout = d.exchange_through_host = true;
+  d.distribute_input = false;
+  d.swept_parameters = vocabulary * (dim + 1);
+  TableSpec slot, wide;
+  slot.rows = std::max<std::int64_t>(1, vocabulary / 26);
+  slot.count = 26;
+  wide.rows = vocabulary;
+  wide.dim = 1;
+  wide.pooling_factor = 4;
+  d.tables = {slot, wide};
+  return m;
+}
+
+/// NVIDIA's PyTorch recommenders are hybrid parallel in a way of their own; the other models use the framework as it is.
+std::string framework_of(const MeasuredCase& c, ModelKind kind) {
+  return c.framework_id == "pytorch" && kind == ModelKind::dlrm ? "pytorch_dlrm" : c.framework_id;
+}
+
 }  // namespace
 
 Result<ModelSpec> model_by_id(const std::string& id) {
   static const std::regex gpt("gpt_h([0-9]{1,6})_l([0-9]{1,4})_a([0-9]{1,4})_s([0-9]{1,6})");
   std::smatch match;
   if (std::regex_match(id, match, gpt)) return megatron_gpt(match);
+  static const std::regex wide("wide_deep_fc([0-9]{1,2})x([0-9]{1,5})_dim([0-9]{1,4})_vocab([0-9]{1,10})");
+  if (std::regex_match(id, match, wide) && std::stoll(match[1]) > 0 && std::stoll(match[2]) > 0 && std::stoll(match[3]) > 0 && std::stoll(match[4]) > 0) {
+    return wide_deep(match);
+  }
   return load_model(id);
 }
 
@@ -50,7 +88,7 @@ Result<Experiment> experiment_of(const MeasuredCase& c) {
   TRY_ASSIGN(e.cluster, load_system(c.system_id));
   TRY_ASSIGN(e.device, load_device(e.cluster.device));
   TRY_ASSIGN(e.model, model_by_id(c.model_id));
-  TRY_ASSIGN(e.framework, load_framework(c.framework_id));
+  TRY_ASSIGN(e.framework, load_framework(framework_of(c, e.model.kind)));
   TRY_ASSIGN(e.model.precision, parse_precision(c.precision, e.device));
   e.cluster.nodes = c.nodes;
   e.cluster.gpus_per_node = c.gpus / c.nodes;

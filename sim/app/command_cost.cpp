@@ -73,7 +73,7 @@ void add_cost_collective(CLI::App& cost, Action& action) {
   auto f = std::make_shared<CollectiveFlags>();
   CLI::App* sub = cost.add_subcommand("collective", "Time of one collective over the first GPUs of some nodes, for a list of sizes");
   sub->add_option("--system", f->system, "Name of a system (distsim list systems) or its file")->required();
-  sub->add_option("--kind", f->kind, "all_reduce, all_gather, ... (distsim list collectives)")->required();
+  sub->add_option("--kind", f->kind, "all_reduce, all_gather, reduce_scatter, all_to_all, all_to_all_v, broadcast, reduce, gather, scatter, send_recv or barrier")->required();
   sub->add_option("--nodes", f->nodes, "Nodes")->check(CLI::Range(1u, 1u << 20));
   sub->add_option("--gpus-per-node", f->gpus_per_node, "GPUs of each node that take part; default: all")->check(CLI::Range(1u, 1024u));
   sub->add_option("--bytes", f->bytes, "Sizes as in the size column of nccl-tests: 8,1MiB,64MiB")->required();
@@ -86,7 +86,7 @@ void add_cost_collective(CLI::App& cost, Action& action) {
   sub->add_flag("--allow-partial", f->allow_partial, "Use curve files of a run that did not end");
   sub->add_flag("--no-curves", f->no_curves, "Hardware facts alone");
   sub->add_flag("--explain", f->explain, "Say why: candidates, algorithm, protocol, steps, bottleneck");
-  sub->add_option("--csv", f->csv, "Output file; - is standard output (the default)");
+  sub->add_option("--csv", f->csv, "Output file; - is standard output (the default)")->check(refuse_empty);
   sub->callback([f, &action] { action = [f] { return price_collective(*f); }; });
 }
 
@@ -113,7 +113,9 @@ class DeviceModels {
 Result<void> price_ops(const OpFlags& f) {
   TRY(check_outputs({{"--csv", f.csv}}));
   std::ifstream in(f.input, std::ios::binary);
-  if (!in || in.peek() == std::ifstream::traits_type::eof()) return Error{"cannot be read, or is empty", f.input, ""};
+  if (!in) return Error{"cannot be opened for reading", f.input, ""};
+  if (in.peek() == std::ifstream::traits_type::eof()) return Error{"found an empty file, expected a CSV header", f.input, ""};
+  if (f.csv == f.input) return Error{"--csv: found the input file '" + f.csv + "', expected another file", "", ""};
   DeviceModels devices;
   CostCsvCount count;
   TRY(write_stream_atomically(f.csv, [&](std::ostream& out) -> Result<void> {
@@ -128,7 +130,7 @@ void add_cost_op(CLI::App& cost, Action& action) {
   auto f = std::make_shared<OpFlags>();
   CLI::App* sub = cost.add_subcommand("op", "Time of one op a row, for a CSV of shapes");
   sub->add_option("--input", f->input, "CSV with the columns gpu, op, pass, dtype and the op's dimensions")->required();
-  sub->add_option("--csv", f->csv, "Output file; - is standard output (the default)");
+  sub->add_option("--csv", f->csv, "Output file; - is standard output (the default)")->check(refuse_empty);
   sub->callback([f, &action] { action = [f] { return price_ops(*f); }; });
 }
 

@@ -15,14 +15,18 @@ namespace {
 
 std::string entry(std::string_view name, std::string_view sentence) { return fmt::format("{:<36} {}\n", name, sentence); }
 
+/// A broken file keeps its place in the list, with what is wrong with it.
+std::string unreadable(const std::string& name, const Error& error) { return entry(name, "(cannot be read: " + error.text() + ")"); }
+
 std::string gb(Bytes b) { return format_quantity(static_cast<double>(b.value()), Dimension::bytes); }
 
 Result<std::string> list_devices() {
   std::string out;
   for (const auto& name : names_in("devices")) {
-    TRY_ASSIGN(const DeviceSpec d, load_device(name));
-    out += entry(name, fmt::format("{}, {} SMs, {} at {}", d.architecture, d.sm_count, gb(d.hbm.capacity),
-                                   format_quantity(d.hbm.bandwidth.value(), Dimension::bytes_per_second)));
+    const Result<DeviceSpec> d = load_device(name);
+    if (!d) { out += unreadable(name, d.error()); continue; }
+    out += entry(name, fmt::format("{}, {} SMs, {} at {}", d->architecture, d->sm_count, gb(d->hbm.capacity),
+                                   format_quantity(d->hbm.bandwidth.value(), Dimension::bytes_per_second)));
   }
   return out;
 }
@@ -30,8 +34,9 @@ Result<std::string> list_devices() {
 Result<std::string> list_systems() {
   std::string out;
   for (const auto& name : names_in("systems")) {
-    TRY_ASSIGN(const ClusterSpec c, load_system(name));
-    out += entry(name, c.description);
+    const Result<ClusterSpec> c = load_system(name);
+    if (!c) { out += unreadable(name, c.error()); continue; }
+    out += entry(name, c->description);
   }
   return out;
 }
@@ -41,8 +46,9 @@ Result<std::string> list_models() {
   for (const auto& kind : workload_registry()) out += "  " + entry(kind.name, kind.sentence);
   out += "\nFiles (model.name):\n";
   for (const auto& name : names_in("models")) {
-    TRY_ASSIGN(const ModelSpec m, load_model(name));
-    out += "  " + entry(name, m.description);
+    const Result<ModelSpec> m = load_model(name);
+    if (!m) { out += unreadable(name, m.error()); continue; }
+    out += "  " + entry(name, m->description);
   }
   return out;
 }
@@ -50,8 +56,9 @@ Result<std::string> list_models() {
 Result<std::string> list_frameworks() {
   std::string out;
   for (const auto& name : names_in("frameworks")) {
-    TRY_ASSIGN(const FrameworkSpec f, load_framework(name));
-    out += entry(name, f.source);
+    const Result<FrameworkSpec> f = load_framework(name);
+    if (!f) { out += unreadable(name, f.error()); continue; }
+    out += entry(name, f->source);
   }
   return out;
 }

@@ -74,6 +74,9 @@ std::string timings_text(const Passes& passes) {
 Result<void> run(const PredictFlags& f) {
   if (!f.dump_after.empty()) TRY(check_step(f.dump_after));
   TRY(check_outputs(outputs_of(f)));
+  for (const auto& [flag, path] : outputs_of(f)) {
+    if (path == f.config) return Error{flag + ": found the experiment '" + path + "', expected another file", "", ""};
+  }
   std::string dump;
   Passes passes(f.dump_after, [&](const std::string& text) { dump = text; });
   TRY_ASSIGN(const Prediction prediction, predict(f.config, sets_of(f), passes));
@@ -93,11 +96,11 @@ void add_predict(CLI::App& app, Action& action) {
       ->allow_extra_args(false)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   sub->add_option("--curves", f->curves, "Measured collectives to use first: a curve file or an nccl-tests log; may be repeated")
       ->allow_extra_args(false)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  sub->add_option("--json", f->json, "Write the report as JSON (docs/report_schema.md); - is standard output");
-  sub->add_option("--csv", f->csv, "Write the main figures as one CSV row; - is standard output");
-  sub->add_option("--timeline", f->timeline, "Write the timeline as Chrome trace JSON, which ui.perfetto.dev opens; compressed if the name ends in .gz");
+  sub->add_option("--json", f->json, "Write the report as JSON (docs/report_schema.md); - is standard output")->check(refuse_empty);
+  sub->add_option("--csv", f->csv, "Write the main figures as one CSV row; - is standard output")->check(refuse_empty);
+  sub->add_option("--timeline", f->timeline, "Write the timeline as Chrome trace JSON, which ui.perfetto.dev opens; compressed if the name ends in .gz")->check(refuse_empty);
   sub->add_option("--timeline-ranks", f->timeline_ranks, "Ranks that the timeline shows")->check(CLI::Range(1u, 1u << 24));
-  sub->add_option("--html", f->html, "Write the report as one self-contained page");
+  sub->add_option("--html", f->html, "Write the report as one self-contained page")->check(refuse_empty);
   sub->add_option("--dump-after", f->dump_after, "Print what a step of the pipeline produced, instead of the report");
   sub->add_flag("--timings", f->timings, "Print how long each step of the prediction took");
   sub->callback([f, &action] { action = [f] { return run(*f); }; });

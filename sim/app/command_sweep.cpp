@@ -18,6 +18,9 @@ Result<SweepRequest> request_of(const SweepFlags& flags) {
   SweepRequest request{flags.config, {}, {}, flags.scaling == "weak" ? Scaling::weak : Scaling::strong, flags.jobs};
   for (const auto& text : flags.sets) {
     TRY_ASSIGN(SweepAxis axis, parse_axis(text));
+    for (const auto& earlier : request.axes) {
+      if (earlier.key == axis.key) return Error{"found the key '" + axis.key + "' twice, expected one list of values", "--set", ""};
+    }
     if (axis.values.size() == 1) request.sets.push_back(text);
     else request.axes.push_back(std::move(axis));
   }
@@ -49,7 +52,7 @@ void add_sweep(CLI::App& app, Action& action) {
   sub->add_option("--scaling", flags->scaling, "strong: the global batch stays; weak: the samples per GPU of the first point stay")
       ->check(CLI::IsMember({"strong", "weak"}));
   sub->add_option("--jobs", flags->jobs, "Threads")->check(CLI::Range(1u, 256u));
-  sub->add_option("--csv", flags->csv, "Write the full table as CSV; - is standard output");
+  sub->add_option("--csv", flags->csv, "Write the full table as CSV; - is standard output")->check(refuse_empty);
   sub->callback([flags, &action] { action = [flags] { return run(*flags); }; });
 }
 

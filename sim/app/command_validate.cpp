@@ -41,8 +41,8 @@ Result<void> run(const ValidateFlags& flags) {
 void add_validate(CLI::App& app, Action& action) {
   auto flags = std::make_shared<ValidateFlags>();
   CLI::App* sub = app.add_subcommand("validate", "Predict measured iterations and print how far off the predictions are");
-  sub->add_option("--cases", flags->cases, "CSV of measured iterations; default: the cases of the README");
-  sub->add_option("--csv", flags->csv, "Write every case with its prediction as CSV; - is standard output");
+  sub->add_option("--cases", flags->cases, "CSV of measured iterations; default: the cases of the README")->check(refuse_empty);
+  sub->add_option("--csv", flags->csv, "Write every case with its prediction as CSV; - is standard output")->check(refuse_empty);
   sub->add_option("--jobs", flags->jobs, "Threads")->check(CLI::Range(1u, 256u));
   sub->callback([flags, &action] { action = [flags] { return run(*flags); }; });
 }

@@ -63,6 +63,7 @@ int run_command(int argc, const char* const* argv) {
   add_cost(app, action);
   add_validate(app, action);
   add_list(app, action);
+  add_curves(app, action);
 
   const std::vector<std::string> args = with_default_command(argc, argv);
   if (args.empty()) {

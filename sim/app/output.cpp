@@ -12,6 +12,9 @@ Result<void> check_outputs(const std::vector<std::pair<std::string, std::string>
   std::string on_stdout;
   for (const auto& [flag, path] : outputs) {
     if (path.empty()) continue;
+    for (const auto& [other_flag, other] : outputs) {
+      if (other_flag != flag && other == path && path != "-") return Error{flag + ": found '" + path + "', but " + other_flag + " writes to it too", "", ""};
+    }
     if (path == "-") {
       if (!on_stdout.empty()) return Error{flag + ": found '-', but " + on_stdout + " writes to standard output already", "", ""};
       on_stdout = flag;
@@ -22,6 +25,8 @@ Result<void> check_outputs(const std::vector<std::pair<std::string, std::string>
   }
   return {};
 }
+
+std::string refuse_empty(const std::string& path) { return path.empty() ? "found an empty file name" : ""; }
 
 bool takes_stdout(const std::vector<std::pair<std::string, std::string>>& outputs) {
   for (const auto& [flag, path] : outputs) {

@@ -12,6 +12,9 @@ namespace distsim {
 /// Checks every named output before any work is done; empty names mean "not asked for". Two outputs to "-" are refused.
 Result<void> check_outputs(const std::vector<std::pair<std::string, std::string>>& flag_and_path);
 
+/// For CLI11's check(): refuses an empty file name, as `--json "$UNSET"` gives one.
+std::string refuse_empty(const std::string& path);
+
 /// True if one of the paths is "-": the text summary then stays away from standard output.
 bool takes_stdout(const std::vector<std::pair<std::string, std::string>>& flag_and_path);
 

@@ -5,6 +5,7 @@
 #include "sim/app/dump.hpp"
 #include "sim/engine/row_evaluator.hpp"
 #include "sim/report/fold.hpp"
+#include "sim/workload/samples.hpp"
 
 namespace distsim {
 namespace {
@@ -16,9 +17,16 @@ ClusterShape shape_of(const Experiment& e) {
           e.device.hbm.capacity - e.device.reserved_memory};
 }
 
+/// A framework's own exchange, unless the experiment says which.
+CollectiveOptions collective_options(const Experiment& e) {
+  CollectiveOptions options = e.collectives;
+  if (options.exchange == "auto" && e.framework.hierarchical_exchange) options.exchange = "hierarchical";
+  return options;
+}
+
 Result<std::shared_ptr<const CostModels>> cost_models(const Experiment& e, Topology topology) {
   TRY_ASSIGN(OpModels ops, OpModels::create(e.device));
-  TRY_ASSIGN(CollectiveModels collectives, CollectiveModels::create(topology, e.collectives));
+  TRY_ASSIGN(CollectiveModels collectives, CollectiveModels::create(topology, collective_options(e)));
   return std::shared_ptr<const CostModels>(
       std::make_shared<CostModels>(CostModels{std::move(topology), std::move(ops), std::move(collectives)}));
 }
@@ -67,19 +75,21 @@ Result<Prediction> play(const Experiment& e, Passes& passes) {
   return out;
 }
 
-/// The same experiment with fewer micro-steps of the same size.
-Experiment with_micro_steps(Experiment e, std::int64_t steps) {
-  if (e.model.global_batch > 0) e.model.global_batch = e.model.global_batch / e.model.accumulation * steps;
+/// The same experiment with fewer micro-steps, each as large as the first of the whole.
+Experiment with_micro_steps(Experiment e, const SamplePlan& whole, std::int64_t steps) {
+  e.model.global_batch = whole.micro_step(0).total() * steps;
+  e.model.per_gpu_batch = 0;
   e.model.accumulation = steps;
   return e;
 }
 
 /// Context of the whole iteration, from that of the micro-steps played.
-ReportContext folded_context(const Experiment& whole, ReportContext context, std::int64_t played) {
-  const double growth = double(whole.model.accumulation) / double(played);
-  context.samples = whole.model.global_batch > 0 ? double(whole.model.global_batch) : context.samples * growth;
-  context.model_flops *= growth;
-  context.assumptions.push_back("accumulation " + std::to_string(whole.model.accumulation) + ": " + std::to_string(played) +
+ReportContext folded_context(const SamplePlan& whole, ReportContext context, std::int64_t played) {
+  context.samples = double(whole.total);
+  context.model_flops *= double(whole.micro_steps) / double(played);
+  std::erase_if(context.assumptions, [](const std::string& a) { return a.starts_with("batch "); });
+  context.assumptions.insert(context.assumptions.begin(), whole.describe());
+  context.assumptions.push_back(std::to_string(played) + " of " + std::to_string(whole.micro_steps) +
                                 " micro-steps are played, the others taken to be like the last of them");
   return context;
 }
@@ -98,14 +108,15 @@ Result<Prediction> predict(const std::string& config, const std::vector<std::str
   return predict(experiment, passes);
 }
 
-Result<Prediction> predict(const Experiment& e, Passes& passes, std::int64_t played_micro_steps) {
-  CHECK(played_micro_steps >= 2);
-  if (e.model.accumulation <= played_micro_steps) return play(e, passes);
+Result<Prediction> predict(const Experiment& e, Passes& passes, std::int64_t played) {
+  CHECK(played >= 2);
+  if (e.model.accumulation <= played) return play(e, passes);
+  TRY_ASSIGN(const SamplePlan whole, plan_samples(e.model, shape_of(e).ranks()));
   Passes quiet;
-  TRY_ASSIGN(const Prediction shorter, play(with_micro_steps(e, played_micro_steps - 1), quiet));
-  TRY_ASSIGN(Prediction longer, play(with_micro_steps(e, played_micro_steps), passes));
-  ReportContext context = folded_context(e, longer.report.context, played_micro_steps);
-  longer.report = fold_micro_steps(shorter.report, longer.report, e.model.accumulation - played_micro_steps, std::move(context));
+  TRY_ASSIGN(const Prediction shorter, play(with_micro_steps(e, whole, played - 1), quiet));
+  TRY_ASSIGN(Prediction longer, play(with_micro_steps(e, whole, played), passes));
+  ReportContext context = folded_context(whole, longer.report.context, played);
+  longer.report = fold_micro_steps(shorter.report, longer.report, whole.micro_steps - played, std::move(context));
   return longer;
 }
 

@@ -70,14 +70,29 @@ SweepPoint predict_point(const SweepRequest& request, std::size_t index, const B
   return point;
 }
 
-void add_scaling(std::vector<SweepPoint>& points) {
-  const auto first = std::find_if(points.begin(), points.end(), [](const auto& p) { return p.error.empty(); });
-  if (first == points.end()) return;
-  const auto gpus = [](const SweepPoint& p) { return double(p.report.context.nodes) * p.report.context.gpus_per_node; };
+/// True for axes that change how many GPUs there are.
+bool counts_gpus(const SweepAxis& axis) { return axis.key == "cluster.nodes" || axis.key == "cluster.gpus_per_node"; }
+
+double gpus_in(const SweepPoint& p) { return double(p.report.context.nodes) * p.report.context.gpus_per_node; }
+
+/// What a point is compared with: the point of fewest GPUs that has the same values on all other axes.
+const SweepPoint& baseline_of(const SweepPoint& point, const std::vector<SweepPoint>& points, const std::vector<SweepAxis>& axes) {
+  const SweepPoint* best = &point;
+  for (const SweepPoint& p : points) {
+    if (!p.error.empty() || gpus_in(p) >= gpus_in(*best)) continue;
+    bool same = true;
+    for (std::size_t a = 0; a < axes.size(); ++a) same = same && (counts_gpus(axes[a]) || p.values[a] == point.values[a]);
+    if (same) best = &p;
+  }
+  return *best;
+}
+
+void add_scaling(std::vector<SweepPoint>& points, const std::vector<SweepAxis>& axes) {
   for (auto& p : points) {
     if (!p.error.empty()) continue;
-    p.speedup = p.report.samples_per_second / first->report.samples_per_second;
-    p.efficiency = p.speedup / (gpus(p) / gpus(*first));
+    const SweepPoint& base = baseline_of(p, points, axes);
+    p.speedup = p.report.samples_per_second / base.report.samples_per_second;
+    p.efficiency = p.speedup / (gpus_in(p) / gpus_in(base));
   }
 }
 
@@ -116,7 +131,7 @@ Result<std::vector<SweepPoint>> sweep(const SweepRequest& request, const std::fu
   for (unsigned t = 1; t < std::min<std::size_t>(request.jobs, count); ++t) threads.emplace_back(work);
   work();
   for (auto& t : threads) t.join();
-  add_scaling(points);
+  add_scaling(points, request.axes);
   return points;
 }
 

@@ -27,7 +27,7 @@ struct SweepPoint {
   std::string error;                 ///< why this point has no prediction; empty when it has one
   std::int64_t global_batch = 0;
   Report report;
-  double speedup = 0;                ///< samples/s over that of the first predicted point
+  double speedup = 0;                ///< samples/s over that of the point with the fewest GPUs and the same values on the other axes
   double efficiency = 0;             ///< speedup over the growth in GPUs; 1 is perfect scaling
 };
 

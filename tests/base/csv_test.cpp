@@ -59,6 +59,22 @@ TEST(Csv, RefusesWithTheLine) {
   EXPECT_NE(error_of("\xEF\xBBz"), "");
 }
 
+/// A stream that never ends and never breaks a line, as /dev/zero.
+class Endless : public std::streambuf {
+ public:
+  std::size_t given = 0;
+ protected:
+  int_type underflow() override { return 'x'; }
+  int_type uflow() override { ++given; return 'x'; }
+};
+
+TEST(Csv, AFileWithoutLineFeedsIsNotReadWhole) {
+  Endless endless;
+  std::istream in(&endless);
+  EXPECT_FALSE(CsvReader::open(in, "f.csv").ok());
+  EXPECT_LT(endless.given, 3u << 20);
+}
+
 TEST(Csv, MissingColumnSuggestsTheNearest) {
   std::istringstream in("latency_us,gpu\n");
   const CsvReader reader = CsvReader::open(in, "f.csv").value();

@@ -172,7 +172,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(Schema, RequiredKeysAndRules) {
   EXPECT_EQ(error_of("nodes: 1\n"), "x.yaml:1:1: box.name: missing, expected text; Its name.");
-  EXPECT_EQ(error_of("name: b\nnodes: 13\n"), "x.yaml:1:1: box: nodes: found 13, expected luck");
+  EXPECT_EQ(error_of("name: b\nnodes: 13\n"), "x.yaml:2:8: box.nodes: found 13, expected luck");
   EXPECT_EQ(error_of("[1]"), "x.yaml:1:1: box: found a list of 1, expected a map");
 }
 
