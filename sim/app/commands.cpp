@@ -48,7 +48,13 @@ std::string usage_error(const CLI::App& app, const std::vector<std::string>& arg
   if (!args.empty() && std::find(names.begin(), names.end(), args[0]) == names.end()) {
     return "found '" + args[0] + "', expected a command; " + spelling_hint(args[0], names);
   }
-  return what + "; see `distsim" + (args.empty() ? "" : " " + args[0]) + " --help`";
+  std::string command = "distsim";
+  for (const std::string& word : args) {
+    if (word.starts_with("-")) break;
+    command += " " + word;
+    if (word != "cost") break;  // the one command with commands of its own
+  }
+  return what + "; see `" + command + " --help`";
 }
 
 }  // namespace
