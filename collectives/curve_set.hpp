@@ -40,10 +40,13 @@ inline constexpr std::size_t kMaxCurves = 1000, kMaxCurvePoints = 4096;
 inline constexpr std::uint32_t kMaxCurveRanks = 1u << 24;
 
 /// Reads a curve file. Errors read "file:line:col: ...": text that does not parse or ends too early, unknown kinds, sizes that do not ascend, times that
-/// are not positive and finite, no points, more than the limits above.
+/// are not positive and finite, a checksum that is not that of the rows, no points, more than the limits above.
 Result<CurveSet> parse_curve_text(std::string_view text, const std::string& file);
 
-/// The text form of a set, as it is kept in configs/curves.
+/// Hex digest of what a price depends on: system, device, identity and points of all curves.
+std::string checksum_of(const CurveSet& set);
+
+/// The text form of a set, as it is kept in configs/curves, with its checksum.
 std::string curve_text(const CurveSet& set);
 
 /// Reads a file of either kind, told apart by its contents.

@@ -128,6 +128,9 @@ Result<CurveSet> read_set(const curves::CurveFile& message, const std::string& f
     TRY_ASSIGN(Curve curve, read_curve(message.curves(i), at.inside(message, "curves", i)));
     out.curves.push_back(std::move(curve));
   }
+  if (const std::string sum = checksum_of(out); !message.checksum().empty() && message.checksum() != sum) {
+    return Error{"checksum: found '" + message.checksum() + "', expected '" + sum + "' for these rows", at.of(message, "checksum"), "was the file edited? delete the line to accept it"};
+  }
   return out;
 }
 
@@ -152,6 +155,7 @@ std::string curve_text(const CurveSet& set) {
   message.set_device(set.device);
   message.set_hardware(set.hardware);
   message.set_partial(set.partial);
+  message.set_checksum(checksum_of(set));
   for (const auto& name : set.also_for) message.add_also_for(name);
   message.set_curve_count(static_cast<std::uint32_t>(set.curves.size()));
   for (const Curve& c : set.curves) {

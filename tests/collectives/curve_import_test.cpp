@@ -1,0 +1,63 @@
+// distsim curves: import, checksum, show.
+#include <gtest/gtest.h>
+
+#include "collective_fixture.hpp"
+#include "collectives/curve_import.hpp"
+
+namespace distsim::test {
+namespace {
+
+using namespace collectives;
+
+// 8 ranks: busbw = algbw * 14 / 8. 1 KiB in 20 us: 0.05 and 0.09; 1 MiB in 50 us: 20.97 and 36.70.
+std::string log_of(const std::string& gpu) {
+  return "# nccl-tests version 2.13.6 nccl-headers=21903 nccl-library=21903\n# Collective test starting: all_reduce_perf\n"
+         "# hardware: 1 node of 8 x " + gpu + "\n# nodes: 1  gpus: 8\n"
+         "#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong\n"
+         "        1024           256     float     sum      -1    20.00    0.05    0.09      0    20.00    0.05    0.09      0\n"
+         "     1048576        262144     float     sum      -1    50.00   20.97   36.70      0    50.00   20.97   36.70      0\n";
+}
+
+Result<CurveSet> import_of(const std::vector<std::string>& logs) { return import_curves({logs, "my_system", "a100_sxm4_80gb", "2026-11-20"}); }
+
+TEST(CurveImport, ReadsBackWhatItWrote) {
+  const auto set = import_of({file_with("import_a.log", log_of("A100")), file_with("import_b.log", log_of("A100"))});
+  ASSERT_TRUE(set.ok()) << set.error().text();
+  ASSERT_EQ(set->curves.size(), 2u);
+  const auto back = parse_curve_text(curve_text(*set), "back");
+  ASSERT_TRUE(back.ok()) << back.error().text();
+  EXPECT_EQ(back->system, "my_system");
+  EXPECT_EQ(back->curves[1].date, "2026-11-20");
+  EXPECT_EQ(back->curves[0].points[1].time_us, 50);
+  EXPECT_EQ(checksum_of(*back), checksum_of(*set));
+  EXPECT_EQ(curve_text(*back), curve_text(*set));
+}
+
+TEST(CurveImport, AChangedRowIsNoticed) {
+  std::string text = curve_text(*import_of({file_with("import_c.log", log_of("A100"))}));
+  const std::size_t at = text.find("time_us: 50");
+  ASSERT_NE(at, std::string::npos) << text;
+  text.replace(at, 11, "time_us: 40");
+  const auto changed = parse_curve_text(text, "changed");
+  ASSERT_FALSE(changed.ok());
+  EXPECT_NE(changed.error().text().find("checksum: found"), std::string::npos) << changed.error().text();
+}
+
+TEST(CurveImport, LogsOfTwoSystemsAreRefused) {
+  const auto set = import_of({file_with("import_d.log", log_of("A100")), file_with("import_e.log", log_of("H100"))});
+  ASSERT_FALSE(set.ok());
+  EXPECT_NE(set.error().text().find("expected logs of one system"), std::string::npos) << set.error().text();
+}
+
+TEST(CurveShow, DrawsBarsAndNamesWhatIsMissing) {
+  const std::string text = show_curves(*import_of({file_with("show.log", log_of("A100"))}));
+  EXPECT_NE(text.find("all_reduce, 8 ranks on 1 node, a process per GPU"), std::string::npos) << text;
+  EXPECT_NE(text.find("36.70  ########################################\n"), std::string::npos) << text;  // the peak fills the bar
+  EXPECT_NE(text.find("missing: sizes between 1 KiB and 1 MiB"), std::string::npos) << text;
+  EXPECT_NE(text.find("missing: sizes above 1 MiB"), std::string::npos) << text;
+  EXPECT_EQ(text.find("missing: sizes below"), std::string::npos) << text;
+  EXPECT_NE(text.find("missing: no curve of all_gather, reduce_scatter, all_to_all, broadcast"), std::string::npos) << text;
+}
+
+}  // namespace
+}  // namespace distsim::test
