@@ -15,12 +15,13 @@ constexpr double kRowOpenBytes = 48;         // a random row costs as if it were
 constexpr double kSortPairBytes = 12;        // 64-bit linear index and 32-bit position
 constexpr double kSortFixedBytes = 64;       // linearise, histogram, run lengths
 constexpr double kGenericSortBytes = 8 * 3 * 16;  // 8 passes over 64-bit pairs; each reads twice and writes once
-constexpr double kDedupCycles = 600;         // SM cycles an index: unique, segment sum, scatter as generic kernels
+constexpr double kDedupCycles = 180;         // SM cycles an index: unique, segment sum, scatter as generic kernels (fitted, see the header)
 constexpr double kAtomicCycles = 1.5;        // L2 cycles that one update of a row holds the row
 constexpr double kGatherSlowdown = 2;        // sorted order visits gradient rows at random, one warp walking a segment: half the streaming rate
 constexpr double kBackwardKernels = 12;      // linearise, passes of the sort, run lengths, update
 constexpr double kSortKernelFloors = 2.5;    // each of them scans over the whole device: this many empty kernels
 constexpr double kDedupKernels = 12;
+constexpr double kDedupSync = 170e-6;        // seconds a table: the host reads the number of distinct rows back before it can launch what uses it
 
 /// What the kernels of one or of all tables ask of the machine.
 struct Demand {
@@ -123,6 +124,12 @@ double kernels_of(const EmbeddingBag& op) {
   return 1;
 }
 
+/// What one launch of the op costs whatever its size.
+double fixed_seconds(const DeviceRates& device, const EmbeddingBag& op) {
+  const bool waits = op.pass == Pass::backward && op.update == SparseUpdate::sort_dedup;
+  return kernels_of(op) * device.floor + (waits ? kDedupSync : 0);
+}
+
 Result<void> check(const EmbeddingBag& op) {
   TRY(check_dims("embedding_bag", {{"tables", static_cast<std::int64_t>(op.tables.size())}}));
   TRY(check_pass("embedding_bag", op.pass, {Pass::forward, Pass::backward}));
@@ -150,10 +157,10 @@ Result<OpTime> price_embedding_bag(const DeviceRates& device, const EmbeddingBag
     if (forward) demand_forward(device, t, demand);
     else demand_backward(device, op, t, op.table_batched ? all_rows : t.rows, demand);
     if (op.table_batched) continue;
-    seconds += seconds_of(device, demand) + kernels_of(op) * device.floor;
+    seconds += seconds_of(device, demand) + fixed_seconds(device, op);
     demand = Demand{};
   }
-  if (op.table_batched) seconds = seconds_of(device, demand) + kernels_of(op) * device.floor;
+  if (op.table_batched) seconds = seconds_of(device, demand) + fixed_seconds(device, op);
   return OpTime{seconds, forward ? Spread{0.25, 1.0} : Spread{0.25, 1.3}};
 }
 

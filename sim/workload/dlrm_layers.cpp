@@ -105,6 +105,13 @@ Layer cross_layer(std::int64_t index, std::int64_t width, std::int64_t rank, std
   return layer;
 }
 
+/// Forward: reads, writes and stores the mask (kept as numbers of the same type); backward: gradient times mask.
+void append_dropout(Layer& layer, std::int64_t elements, const LayerContext& c) {
+  layer.forward.push_back(elementwise(layer.name + ".dropout", elements, 1, 2, 8, c.numerics.activation));
+  layer.backward.insert(layer.backward.begin(), elementwise(layer.name + ".dropout.dgrad", elements, 2, 1, 1, c.numerics.activation));
+  layer.saved_bytes += elements * size_of(c.numerics.activation);
+}
+
 Layer loss_layer(std::int64_t samples, const LayerContext& c) {
   Loss op;
   op.kind = LossKind::binary_cross_entropy;
@@ -154,6 +161,7 @@ std::vector<Layer> interaction_layers(const DlrmSpec& spec, const DlrmShape& sha
 
 std::vector<Layer> top_layers(const DlrmSpec& spec, const DlrmShape& shape, std::int64_t samples, const LayerContext& c) {
   std::vector<Layer> layers = mlp_layers("top", samples, shape.interaction_width, spec.top_mlp, Activation::none, true, c);
+  for (std::size_t i = 0; spec.top_dropout && i + 1 < layers.size(); ++i) append_dropout(layers[i], samples * spec.top_mlp[i], c);
   layers.push_back(loss_layer(samples, c));
   return layers;
 }

@@ -7,18 +7,6 @@ namespace {
 
 DType named(const std::string& dtype) { return dtype == "fp16" ? DType::fp16 : dtype == "bf16" ? DType::bf16 : DType::fp32; }
 
-EmbeddingBag bag(const DlrmSpec& spec, std::int64_t samples, Pass pass, const LayerContext& c) {
-  EmbeddingBag op;
-  op.batch = samples;
-  op.weights = named(spec.embedding_dtype);
-  op.output = exchange_dtype(spec, c.numerics);
-  op.pass = pass;
-  op.optimizer = spec.embedding_optimizer;
-  op.update = c.framework->sparse_update;
-  op.table_batched = c.framework->table_batched_embedding;
-  return op;
-}
-
 /// One entry for each feature, so that the kernel writes as many vectors as the model has.
 void append_tables(EmbeddingBag& op, const ModelTable& table, std::int64_t rows, std::int64_t dim, double pooling) {
   const EmbeddingTable entry{rows, dim, pooling / static_cast<double>(table.features), table.alpha};
@@ -26,6 +14,22 @@ void append_tables(EmbeddingBag& op, const ModelTable& table, std::int64_t rows,
 }
 
 }  // namespace
+
+EmbeddingBag embedding_bag(const DlrmSpec& spec, std::int64_t samples, Pass pass, const LayerContext& c) {
+  EmbeddingBag op;
+  op.batch = samples;
+  op.weights = named(spec.embedding_dtype);
+  op.output = exchange_dtype(spec, c.numerics);
+  op.pass = pass;
+  op.optimizer = spec.embedding_optimizer;
+  // Plain SGD needs no sum of duplicates first: every gradient row is added where it belongs (TensorFlow's resource_scatter_add).
+  const bool scatter = c.framework->sparse_update == SparseUpdate::sort_dedup && spec.embedding_optimizer == EmbeddingOptimizer::sgd;
+  // Adam needs the sum of a row's gradients, so that atomics alone will not do (HugeCTR's hash embeddings sort).
+  const bool sum = c.framework->sparse_update == SparseUpdate::atomic && spec.embedding_optimizer == EmbeddingOptimizer::adam;
+  op.update = scatter ? SparseUpdate::atomic : sum ? SparseUpdate::sort_dedup : c.framework->sparse_update;
+  op.table_batched = c.framework->table_batched_embedding;
+  return op;
+}
 
 DType exchange_dtype(const DlrmSpec& spec, const Numerics& numerics) {
   return spec.exchange_dtype == "auto" ? numerics.activation : named(spec.exchange_dtype);
@@ -38,7 +42,7 @@ std::vector<Op> embedding_ops(const DlrmSpec& spec, const Placement& placement, 
       ops.push_back(Absent{});
       continue;
     }
-    EmbeddingBag op = bag(spec, samples, pass, c);
+    EmbeddingBag op = embedding_bag(spec, samples, pass, c);
     for (const Shard& s : set.shards) append_tables(op, placement.tables[s.table], s.rows, s.dim, s.pooling_factor);
     ops.push_back(std::move(op));
   }
@@ -46,7 +50,7 @@ std::vector<Op> embedding_ops(const DlrmSpec& spec, const Placement& placement, 
 }
 
 Op replicated_embedding_op(const DlrmSpec& spec, const Placement& placement, std::int64_t samples, Pass pass, const LayerContext& c) {
-  EmbeddingBag op = bag(spec, samples, pass, c);
+  EmbeddingBag op = embedding_bag(spec, samples, pass, c);
   op.optimizer = EmbeddingOptimizer::none;
   for (const std::uint32_t t : placement.replicated) {
     const ModelTable& table = placement.tables[t];

@@ -8,6 +8,9 @@
 
 namespace distsim {
 
+/// Lookups of `samples` samples in tables still to be named, with the types and the update of the framework.
+EmbeddingBag embedding_bag(const DlrmSpec& spec, std::int64_t samples, Pass pass, const LayerContext& context);
+
 /// Lookups of `samples` samples by the owner of each set (Absent for a rank without tables), forward or backward with the sparse optimizer.
 std::vector<Op> embedding_ops(const DlrmSpec& spec, const Placement& placement, std::int64_t samples, Pass pass, const LayerContext& context);
 

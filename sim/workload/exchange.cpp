@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <numeric>
 #include <vector>
 
 namespace distsim {
@@ -96,6 +97,26 @@ Collective pooled_exchange(const Placement& placement, const SampleSplit& split,
   if (placement.row_wise_everywhere) return row_wise_exchange(placement, split, dtype, direction);
   const PairBytes pairs = pair_bytes(placement, split, [&](const ShardSet& s) { return static_cast<double>(s.width * size_of(dtype)); });
   return exchange(placement, split, pairs, dtype, direction);
+}
+
+Collective uniform_exchange(std::int64_t bytes, DType dtype) { return all_to_all(bytes, dtype); }
+
+RailExchange rail_exchange(const Placement& placement, const SampleSplit& split, std::uint32_t gpus_per_node, DType dtype, Direction direction) {
+  std::int64_t widest = 0;
+  for (const ShardSet& set : placement.sets) widest = std::max(widest, set.width);
+  const std::vector<std::int64_t> widths = placement.node_widths(gpus_per_node);
+  const std::int64_t all = std::accumulate(widths.begin(), widths.end(), std::int64_t{0});
+  const std::int64_t vector_bytes = split.largest() * size_of(dtype), others = static_cast<std::int64_t>(widths.size()) - 1;
+  Collective across;
+  across.kind = CollectiveKind::all_to_all_v;
+  across.dtype = dtype;
+  for (const std::int64_t width : widths) {
+    across.send_bytes.push_back(vector_bytes * others * width);
+    across.recv_bytes.push_back(vector_bytes * (all - width));
+    across.bytes = std::max(across.bytes, vector_bytes * std::max(all, (others + 1) * width));
+  }
+  if (direction == Direction::samples_to_owners) std::swap(across.send_bytes, across.recv_bytes);
+  return {all_to_all(split.total() * widest * size_of(dtype), dtype), std::move(across)};
 }
 
 Collective id_exchange(const Placement& placement, const SampleSplit& split, std::int64_t index_bytes) {

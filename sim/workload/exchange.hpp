@@ -16,6 +16,17 @@ enum class Direction : std::uint8_t { owners_to_samples, samples_to_owners };
 /// are split by rows over all ranks, partial sums meet in a reduce_scatter and gradients spread in an all_gather.
 Collective pooled_exchange(const Placement& placement, const SampleSplit& split, DType dtype, Direction direction);
 
+/// The same in two steps, for several nodes of `gpus_per_node`: `inside`, over the GPUs of each node, brings the vectors (partial sums of row slices) to
+/// the GPU on the rail of the sample's owner; `across`, over the GPUs of each rail, brings the node's sums to the owner. Node n yields D_n elements a
+/// sample; with b samples on the largest rank a GPU sends b (N - 1) D_n across and receives b (D - D_n). Backward the other way round.
+struct RailExchange {
+  Collective inside, across;
+};
+RailExchange rail_exchange(const Placement& placement, const SampleSplit& split, std::uint32_t gpus_per_node, DType dtype, Direction direction);
+
+/// Every rank sends `bytes` in all, to all alike.
+Collective uniform_exchange(std::int64_t bytes, DType dtype);
+
 /// Ids of the local samples to the tables' owners: `index_bytes` an id; row slices receive their share of a table's ids, column slices all of them.
 Collective id_exchange(const Placement& placement, const SampleSplit& split, std::int64_t index_bytes);
 

@@ -140,10 +140,18 @@ std::int64_t pieces_for(std::int64_t bytes, std::int64_t limit, std::int64_t mos
   return std::min((bytes + limit - 1) / limit, most);
 }
 
+/// Halved until a slice is no larger than the limit, as distributed-embeddings does; its limit counts weights without optimizer state.
+std::int64_t column_pieces_for(std::int64_t bytes, std::int64_t limit, std::int64_t most) {
+  if (limit <= 0) return 1;
+  std::int64_t pieces = 1;
+  while (bytes / pieces > limit && pieces < most) pieces *= 2;
+  return std::min(pieces, most);
+}
+
 PlannerTable planner_table(const DlrmSpec& spec, const ModelTable& t, std::int64_t room, std::uint32_t ranks) {
   PlannerTable p{t.rows, t.dim, t.pooling_factor, table_bytes(spec, 1, t.dim), 1, 1};
   const std::int64_t bytes = table_bytes(spec, t.rows, t.dim);
-  p.column_pieces = pieces_for(bytes, spec.column_wise_above.value(), std::min<std::int64_t>(t.dim, ranks));
+  p.column_pieces = column_pieces_for(t.rows * t.dim * element_bytes(spec), spec.column_wise_above.value(), std::min<std::int64_t>(t.dim, ranks));
   const std::int64_t limit = spec.row_wise_above.value() > 0 ? std::min(spec.row_wise_above.value(), room) : room;
   p.row_pieces = pieces_for(bytes / p.column_pieces, limit, std::min<std::int64_t>(t.rows, ranks / p.column_pieces));
   return p;
@@ -172,8 +180,18 @@ Error does_not_fit(const Placement& placement, const DlrmSpec& spec, const Place
                "use more nodes, GPUs with more memory, embedding_dtype: fp16, or an optimizer with less state"};
 }
 
-Planner planner_for(const DlrmSpec& spec, const PlacementBudget& budget, std::int64_t room) {
-  Planner planner{budget.ranks, room};
+/// The rows of a node's shard that its GPU `gpu` of `gpus` holds.
+Shard share_of(Shard shard, std::uint32_t gpu, std::uint32_t gpus) {
+  if (gpus == 1) return shard;
+  const std::int64_t rows = piece_of(shard.rows, gpus, gpu);
+  shard.pooling_factor *= static_cast<double>(rows) / static_cast<double>(shard.rows);
+  shard.rows = rows;
+  shard.kind = ShardKind::rows;
+  return shard;
+}
+
+Planner planner_for(const DlrmSpec& spec, const PlacementBudget& budget, std::uint32_t owners, std::int64_t room) {
+  Planner planner{owners, room};
   planner.balance = spec.balance == "memory" ? Planner::Balance::memory : Planner::Balance::cost;
   // NVIDIA's planner for DLRM-DCNv2 weighs memory against communication bandwidth 7 to 1 in one node and 67 to 1 over several (MLPerf Training v3.0,
   // MEM_COMM_BW_RATIO). Dividing by 4 is our estimate (fp32 read and written against fp16 sent), chosen with the 1 x 8 plan of v3.0 in view.
@@ -188,14 +206,19 @@ Result<void> place_by_planner(Placement& placement, const DlrmSpec& spec, const 
     if (table_bytes(spec, table.rows, table.dim) < spec.data_parallel_below.value()) replicate(placement, spec, t);
     else sharded.push_back(t);
   }
-  const std::int64_t room = budget.bytes_per_rank - placement.replicated_bytes;
+  const std::uint32_t gpus = budget.whole_nodes ? budget.ranks / budget.nodes : 1;  // that own a slice together
+  const std::uint32_t owners = budget.ranks / gpus;
+  const std::int64_t room = (budget.bytes_per_rank - placement.replicated_bytes) * gpus;
   std::vector<PlannerTable> tables;
-  for (const std::uint32_t t : sharded) tables.push_back(planner_table(spec, placement.tables[t], room, budget.ranks));
-  const auto plan = planner_for(spec, budget, room).plan(std::move(tables));
+  for (const std::uint32_t t : sharded) tables.push_back(planner_table(spec, placement.tables[t], room, owners));
+  const auto plan = planner_for(spec, budget, owners, room).plan(std::move(tables));
   if (!plan) return does_not_fit(placement, spec, budget);
   std::map<std::uint32_t, std::vector<Shard>> shards;
   for (const PlannerSlice& s : plan->slices) {
-    shards[s.rank].push_back(shard_of(placement, sharded[s.table], plan->tables[s.table], s.piece));
+    const Shard shard = shard_of(placement, sharded[s.table], plan->tables[s.table], s.piece);
+    for (std::uint32_t g = 0; g < gpus; ++g) {
+      if (const Shard share = share_of(shard, g, gpus); share.rows > 0) shards[s.rank * gpus + g].push_back(share);
+    }
   }
   for (auto& [rank, list] : shards) std::sort(list.begin(), list.end(), [](const Shard& a, const Shard& b) { return a.table < b.table; });
   collect(placement, spec, budget.ranks, shards);
@@ -236,6 +259,20 @@ std::int64_t table_bytes(const DlrmSpec& spec, std::int64_t rows, std::int64_t d
 
 bool Placement::any_sharded() const {
   return std::any_of(sets.begin(), sets.end(), [](const ShardSet& s) { return !s.shards.empty(); });
+}
+
+std::vector<std::int64_t> Placement::node_widths(std::uint32_t gpus_per_node) const {
+  std::vector<std::int64_t> widths;
+  for (std::size_t first = 0; first < set_of_rank.size(); first += gpus_per_node) {
+    std::set<std::uint32_t> met;
+    std::int64_t& width = widths.emplace_back(0);
+    for (std::size_t r = first; r < std::min(first + gpus_per_node, set_of_rank.size()); ++r) {
+      for (const Shard& s : sets[set_of_rank[r]].shards) {
+        if (s.kind != ShardKind::rows || met.insert(s.table).second) width += s.dim * tables[s.table].features;
+      }
+    }
+  }
+  return widths;
 }
 
 std::int64_t Placement::sharded_width() const {

@@ -47,6 +47,8 @@ struct Placement {
   bool row_wise_everywhere = false;       ///< every sharded table is split by rows over all ranks: pooled vectors meet in a reduce_scatter
 
   bool any_sharded() const;               ///< some rank holds a shard
+  /// Pooled elements of a sample from the GPUs of each node of `gpus_per_node`, row slices of one table on a node counted once.
+  std::vector<std::int64_t> node_widths(std::uint32_t gpus_per_node) const;
   std::int64_t sharded_width() const;     ///< pooled elements of a sample, over all ranks; row slices count each
   std::string describe() const;           ///< for people: a line for each set of ranks
 };
@@ -55,6 +57,7 @@ struct Placement {
 struct PlacementBudget {
   std::uint32_t ranks = 1, nodes = 1;
   std::int64_t bytes_per_rank = 0;        ///< memory left for tables
+  bool whole_nodes = false;               ///< planner: tables fall on nodes, and every GPU of the node holds an equal share of the rows
 };
 
 std::vector<ModelTable> expand_tables(const DlrmSpec& spec);

@@ -30,6 +30,17 @@ std::vector<std::uint32_t> largest_load_first(const Planner& planner, const std:
   return order;
 }
 
+/// Slices in the order in which NVIDIA's distributed-embeddings deals them: the largest first, of equal ones the later table first.
+std::vector<PlannerSlice> largest_slice_first(const std::vector<PlannerTable>& tables) {
+  std::vector<PlannerSlice> slices;
+  for (std::uint32_t t = static_cast<std::uint32_t>(tables.size()); t-- > 0;) {
+    for (std::int64_t piece = 0; piece < tables[t].row_pieces * tables[t].column_pieces; ++piece) slices.push_back({t, piece, 0});
+  }
+  const auto bytes = [&](const PlannerSlice& s) { return slice_bytes(tables[s.table], s.piece); };
+  std::stable_sort(slices.begin(), slices.end(), [&](const auto& a, const auto& b) { return bytes(a) > bytes(b); });
+  return slices;
+}
+
 /// Ranks by load, remembering which table each took last (slices of one table are placed one after another).
 class Ranks {
  public:
@@ -80,7 +91,26 @@ double Planner::load_of(const PlannerTable& t) const {
   return (t.ids / static_cast<double>(t.row_pieces) + exchange_ids) * static_cast<double>(t.dim) / static_cast<double>(t.column_pieces);
 }
 
+std::optional<Plan> Planner::deal(const std::vector<PlannerTable>& tables) const {
+  Plan plan{tables, largest_slice_first(tables), 0};
+  std::vector<std::int64_t> held(ranks, 0);
+  std::vector<std::uint32_t> last_table(ranks, kNoTable);
+  for (std::size_t i = 0; i < plan.slices.size(); ++i) {
+    PlannerSlice& slice = plan.slices[i];
+    const auto position = static_cast<std::uint32_t>(i % ranks);
+    slice.rank = i / ranks % 2 == 0 ? position : ranks - 1 - position;
+    held[slice.rank] += slice_bytes(tables[slice.table], slice.piece);
+    if (held[slice.rank] > bytes_per_rank || last_table[slice.rank] == slice.table) return {};
+    last_table[slice.rank] = slice.table;
+    plan.fullest = std::max(plan.fullest, static_cast<double>(held[slice.rank]));
+  }
+  return plan;
+}
+
 std::optional<Plan> Planner::place(const std::vector<PlannerTable>& tables) const {
+  if (balance == Balance::memory) {
+    if (auto dealt = deal(tables)) return dealt;
+  }
   Plan plan{tables, {}, 0};
   Ranks free(ranks, bytes_per_rank);
   for (const std::uint32_t t : largest_load_first(*this, tables)) {

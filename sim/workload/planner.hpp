@@ -41,7 +41,12 @@ struct Planner {
   /// Load of one slice. cost: (ids / row pieces + exchange_ids) x dim / column pieces; memory: its bytes.
   double load_of(const PlannerTable& table) const;
 
-  /// Largest load first, each slice on the least loaded rank that has room and no slice of the same table (ties: fewer bytes, then the lower rank).
+  /// Balance::memory, after the strategy memory_balanced of NVIDIA's distributed-embeddings: slices sorted by bytes are dealt to the ranks back and
+  /// forth (0 .. n-1, n-1 .. 0, ...), so that ranks get as many slices as each other and tables of like size fall on different ranks. Nothing where
+  /// a rank would overflow or hold two slices of one table.
+  std::optional<Plan> deal(const std::vector<PlannerTable>& tables) const;
+
+  /// Balance::memory: dealt where that fits. Else the largest load first, each slice on the least loaded rank that has room and no slice of the same table (ties: fewer bytes, then the lower rank).
   /// Nothing where some slice finds no rank.
   std::optional<Plan> place(const std::vector<PlannerTable>& tables) const;
 

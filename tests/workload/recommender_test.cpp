@@ -1,0 +1,219 @@
+// What training systems do of their own: hybrid embeddings, exchange by rails, a bottom MLP on one rank, optimizers that sweep whole tables.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <numeric>
+
+#include "sim/workload/exchange.hpp"
+#include "sim/workload/hybrid_embedding.hpp"
+#include "sim/workload/planner.hpp"
+#include "sim/workload/workload.hpp"
+
+namespace distsim {
+namespace {
+
+ModelSpec small_model() {
+  ModelSpec m;
+  m.kind = ModelKind::dlrm;
+  m.global_batch = 1024;
+  m.precision = Precision::fp32;
+  m.dlrm.embedding_dim = 64;
+  m.dlrm.bottom_mlp = {128, 64};
+  m.dlrm.top_mlp = {256, 32, 1};
+  for (const std::int64_t rows : {1000, 2000, 3000, 500, 700, 4000, 900, 800}) m.dlrm.tables.push_back({rows});
+  return m;
+}
+
+Workload build(const ModelSpec& m, const FrameworkSpec& f, std::uint32_t nodes, std::uint32_t gpus) {
+  auto w = build_workload(m, f, {nodes, gpus, Bytes(40'000'000'000)});
+  EXPECT_TRUE(w.ok()) << w.error().text();
+  return std::move(w).value();
+}
+
+const Task* find(const TaskGraph& g, const std::string& name) {
+  for (const Task& t : g.tasks) {
+    if (g.names[t.name] == name) return &t;
+  }
+  return nullptr;
+}
+
+template <class T>
+const T& op(const TaskGraph& g, const std::string& name, std::uint32_t variant = 0) {
+  const Task* t = find(g, name);
+  CHECK(t != nullptr) << name;
+  return std::get<T>(g.ops[OpId(t->first_op.value() + variant)]);
+}
+
+PlannerTable table(std::int64_t rows, std::int64_t column_pieces = 1) { return {rows, 64, 1, 256, 1, column_pieces}; }
+
+TEST(MemoryBalance, DealsSlicesBackAndForth) {
+  // Rows 6, 5, 4, 4, 2, 1 on two ranks. Of the equal ones the later is first: 6 -> 0, 5 -> 1, 4 (table 3) -> 1, 4 (table 2) -> 0, 2 -> 0, 1 -> 1.
+  const Planner p{2, 1'000'000, Planner::Balance::memory};
+  const auto plan = p.plan({table(6), table(5), table(4), table(4), table(2), table(1)});
+  ASSERT_TRUE(plan);
+  std::map<std::uint32_t, std::uint32_t> rank_of;
+  for (const PlannerSlice& s : plan->slices) rank_of[s.table] = s.rank;
+  EXPECT_EQ(rank_of, (std::map<std::uint32_t, std::uint32_t>{{0, 0}, {1, 1}, {2, 0}, {3, 1}, {4, 0}, {5, 1}}));
+  EXPECT_DOUBLE_EQ(plan->fullest, 12 * 256);
+}
+
+TEST(MemoryBalance, FallsBackToTheEmptiestRankWhereDealingDoesNotFit) {
+  // 6, 5, 5, 1 rows of 256 bytes on two ranks of 10 rows: dealt, rank 1 gets 5 + 5 and rank 0 6 + 1. One row less of room: greedy fails too.
+  const std::vector<PlannerTable> tables{table(6), table(5), table(5), table(1)};
+  EXPECT_TRUE((Planner{2, 10 * 256, Planner::Balance::memory}.deal(tables)));
+  EXPECT_FALSE((Planner{2, 9 * 256, Planner::Balance::memory}.deal(tables)));
+  const auto plan = Planner{2, 11 * 256, Planner::Balance::memory}.plan({table(9), table(6), table(5), table(1)});  // dealt: 9 + 1, 6 + 5
+  ASSERT_TRUE(plan);
+  EXPECT_DOUBLE_EQ(plan->fullest, 11 * 256);
+}
+
+TEST(MemoryBalance, SlicesOfOneTableFallOnDifferentRanks) {
+  const auto plan = Planner{4, 1'000'000, Planner::Balance::memory}.plan({table(100, 4), table(90, 4), table(10), table(9), table(8)});
+  ASSERT_TRUE(plan);
+  std::map<std::pair<std::uint32_t, std::uint32_t>, int> held;
+  for (const PlannerSlice& s : plan->slices) EXPECT_EQ((++held[{s.table, s.rank}]), 1);
+  EXPECT_EQ(plan->slices.size(), 11u);
+}
+
+TEST(HybridEmbedding, RowsAreFrequentAboveTheThreshold) {
+  // alpha 1, 2 ranks: frequent where 10,000 / (H(100) i) > 2 x 190 / 130 = 2.923; H(100) = 5.1874, so i <= floor(10,000 / (2.923 x 5.1874)) > 100: all.
+  const std::vector<ModelTable> all{{100, 64, 1, 1.0, 1}};
+  const HybridSplit every = hybrid_split(all, 10'000, 2);
+  EXPECT_EQ(every.frequent_rows, 100);
+  EXPECT_NEAR(every.infrequent_ids, 0, 1e-12);
+  // 100 samples: i <= floor(100 / (2.923 x 5.1874)) = floor(6.595) = 6. H(6) = 2.45, share 2.45 / 5.1874 = 0.4723.
+  const HybridSplit some = hybrid_split(all, 100, 2);
+  EXPECT_EQ(some.frequent_rows, 6);
+  EXPECT_NEAR(some.frequent_ids, 0.4723, 0.002);
+}
+
+TEST(HybridEmbedding, EveryLookupIsOneOrTheOtherAndMoreRanksMeanFewerFrequentRows) {
+  const std::vector<ModelTable> tables{{40'000'000, 128, 1, 1.05, 1}, {39'000, 128, 1, 1.05, 1}, {3, 128, 1, 1.05, 1}, {1000, 128, 1, 0, 1}};
+  std::int64_t last = 1LL << 60;
+  for (const std::uint32_t ranks : {2u, 8u, 64u, 112u}) {
+    const HybridSplit s = hybrid_split(tables, 71'680, ranks);
+    EXPECT_NEAR(s.frequent_ids + s.infrequent_ids, 4, 1e-9);
+    EXPECT_GE(s.infrequent_ids, 0);
+    EXPECT_LE(s.frequent_rows, last);
+    last = s.frequent_rows;
+  }
+}
+
+TEST(HybridEmbedding, ExchangesInfrequentVectorsAndReducesFrequentRows) {
+  FrameworkSpec f;
+  f.hybrid_embedding = true;
+  f.gradient_sync = GradientSync::one_shot;
+  const ModelSpec m = small_model();
+  const HybridSplit split = hybrid_split(expand_tables(m.dlrm), 1024, 4);
+  const Workload w = build(m, f, 1, 4);
+  const auto vectors = std::llround(256 * split.infrequent_ids);
+  EXPECT_EQ(op<Collective>(w.graph, "embedding.exchange").kind, CollectiveKind::all_to_all);
+  EXPECT_EQ(op<Collective>(w.graph, "embedding.exchange").bytes, vectors * 64 * 4);
+  EXPECT_EQ(op<Collective>(w.graph, "gradients.bucket0.all_reduce").bytes, (w.dense_parameters + split.frequent_rows * 64) * 4);
+  EXPECT_EQ(op<EmbeddingBag>(w.graph, "embedding").batch, vectors);
+}
+
+TEST(HybridEmbedding, LeavesMultiHotTablesAndOtherOptimizersAlone) {
+  FrameworkSpec f;
+  f.hybrid_embedding = true;
+  ModelSpec m = small_model();
+  EXPECT_TRUE(hybrid_applies(m.dlrm, f, 4));
+  EXPECT_FALSE(hybrid_applies(m.dlrm, f, 1));
+  m.dlrm.tables[3].pooling_factor = 2;
+  EXPECT_FALSE(hybrid_applies(m.dlrm, f, 4));
+  m = small_model();
+  m.dlrm.embedding_optimizer = EmbeddingOptimizer::adagrad;
+  EXPECT_FALSE(hybrid_applies(m.dlrm, f, 4));
+}
+
+TEST(RailExchange, SendsEveryVectorOfANodeOnceAcross) {
+  // 2 nodes of 2 GPUs, 8 samples: node 0 owns two tables, node 1 one, all of 64 elements, fp32; every GPU has 2 samples and half of its node's rows.
+  // Across, a GPU of node 0 sends 2 samples x 1 other node x 128 x 4 = 1024 and receives 2 x 64 x 4 = 512. Inside: 8 samples x 128 x 4 = 4096.
+  DlrmSpec spec = small_model().dlrm;
+  spec.tables = {{1000}, {1000}, {1000}};
+  const auto placement = place_tables(spec, {4, 2, 1'000'000'000, true});
+  ASSERT_TRUE(placement.ok());
+  const auto widths = placement->node_widths(2);
+  EXPECT_EQ(std::max(widths[0], widths[1]), 128);
+  EXPECT_EQ(std::min(widths[0], widths[1]), 64);
+  const std::size_t wide = widths[0] == 128 ? 0 : 1;
+  const RailExchange e = rail_exchange(*placement, SampleSplit{4, 0, 2, 2}, 2, DType::fp32, Direction::owners_to_samples);
+  EXPECT_EQ(e.inside.bytes, 4096);
+  EXPECT_EQ(e.across.send_bytes[wide], 1024);
+  EXPECT_EQ(e.across.recv_bytes[wide], 512);
+  EXPECT_EQ(std::accumulate(e.across.send_bytes.begin(), e.across.send_bytes.end(), std::int64_t{0}),
+            std::accumulate(e.across.recv_bytes.begin(), e.across.recv_bytes.end(), std::int64_t{0}));
+  const RailExchange back = rail_exchange(*placement, SampleSplit{4, 0, 2, 2}, 2, DType::fp32, Direction::samples_to_owners);
+  EXPECT_EQ(back.across.send_bytes, e.across.recv_bytes);
+}
+
+TEST(RailExchange, WholeNodesHoldEveryRowOnce) {
+  const DlrmSpec spec = small_model().dlrm;
+  const auto placement = place_tables(spec, {12, 3, 1'000'000'000, true});
+  ASSERT_TRUE(placement.ok());
+  std::map<std::uint32_t, std::int64_t> rows;
+  std::map<std::uint32_t, double> ids;
+  for (const std::uint32_t set : placement->set_of_rank) {
+    for (const Shard& s : placement->sets[set].shards) {
+      rows[s.table] += s.rows;
+      ids[s.table] += s.pooling_factor;
+    }
+  }
+  for (std::uint32_t t = 0; t < spec.tables.size(); ++t) {
+    EXPECT_EQ(rows[t], spec.tables[t].rows);
+    EXPECT_NEAR(ids[t], 1, 1e-9);
+  }
+}
+
+TEST(LoneBottom, RankZeroRunsTheWholeBatchAndSendsIt) {
+  FrameworkSpec f;
+  f.bottom_mlp_on_one_rank = true;
+  f.gradient_sync = GradientSync::one_shot;
+  const ModelSpec m = small_model();
+  const Workload w = build(m, f, 1, 8);
+  EXPECT_EQ(op<Gemm>(w.graph, "bottom.0").m, 1024);
+  EXPECT_TRUE(std::holds_alternative<Absent>(w.graph.ops[OpId(find(w.graph, "bottom.0")->first_op.value() + 1)]));
+  // Rank 0 sends its 1024 - 128 samples' bottom outputs: 896 x 64 x 4; all ranks together 9 vectors of 896 samples.
+  const Collective& c = op<Collective>(w.graph, "embedding.exchange");
+  EXPECT_EQ(c.send_bytes[0], 896 * 64 * 4);
+  EXPECT_EQ(std::accumulate(c.send_bytes.begin(), c.send_bytes.end(), std::int64_t{0}), 896 * 9 * 64 * 4);
+  // Bottom weights: 13 x 128 + 128 + 128 x 64 + 64 = 10,048; nobody else has a copy.
+  EXPECT_EQ(op<Collective>(w.graph, "gradients.bucket0.all_reduce").bytes, (w.dense_parameters - 10'048) * 4);
+  EXPECT_EQ(op<Gemm>(build(m, f, 1, 4).graph, "bottom.0").m, 256);  // up to 4 ranks every one has its own
+}
+
+TEST(HashEmbedding, AdamSweepsAndVectorsPassThroughHostMemory) {
+  ModelSpec m = small_model();
+  m.dlrm.swept_parameters = 12'345;
+  m.dlrm.exchange_through_host = true;
+  const Workload w = build(m, {}, 1, 4);
+  EXPECT_EQ(op<Elementwise>(w.graph, "embedding.sweep").elements, 12'345);
+  EXPECT_EQ(op<Copy>(w.graph, "embedding.exchange.to_host").bytes, op<Collective>(w.graph, "embedding.exchange").bytes);
+  EXPECT_EQ(op<Copy>(w.graph, "embedding.exchange.from_host").kind, CopyKind::h2d);
+  EXPECT_GT(op<HostWork>(build(m, {}, 4, 4).graph, "embedding.exchange.on_host").duration, op<HostWork>(w.graph, "embedding.exchange.on_host").duration);
+  EXPECT_EQ(find(build(small_model(), {}, 1, 4).graph, "embedding.sweep"), nullptr);
+}
+
+TEST(Dropout, FollowsEveryHiddenLayerOfTheTop) {
+  ModelSpec m = small_model();
+  m.dlrm.top_dropout = true;
+  const Workload w = build(m, {}, 1, 4);
+  EXPECT_EQ(op<Elementwise>(w.graph, "top.0.dropout").elements, 256 * 256);
+  EXPECT_EQ(op<Elementwise>(w.graph, "top.1.dropout.dgrad").elements, 256 * 32);
+  EXPECT_EQ(find(w.graph, "top.2.dropout"), nullptr);
+}
+
+TEST(SparseUpdates, SgdScattersAndAdamSorts) {
+  FrameworkSpec f;
+  f.sparse_update = SparseUpdate::sort_dedup;
+  ModelSpec m = small_model();
+  m.dlrm.embedding_optimizer = EmbeddingOptimizer::sgd;
+  EXPECT_EQ(op<EmbeddingBag>(build(m, f, 1, 4).graph, "embedding.update").update, SparseUpdate::atomic);
+  f.sparse_update = SparseUpdate::atomic;
+  m.dlrm.embedding_optimizer = EmbeddingOptimizer::adam;
+  EXPECT_EQ(op<EmbeddingBag>(build(m, f, 1, 4).graph, "embedding.update").update, SparseUpdate::sort_dedup);
+}
+
+}  // namespace
+}  // namespace distsim
