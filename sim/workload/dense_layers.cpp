@@ -89,7 +89,8 @@ Layer linear_layer(const Linear& s, const LayerContext& c) {
   Layer layer;
   layer.name = s.name;
   const std::int64_t inner = s.padded_in > 0 ? s.padded_in : s.in;
-  const bool fused = c.framework->fuse_epilogue && (s.bias || s.activation != Activation::none);
+  // HugeCTR, the one framework that fuses by hand, has the fused layer in fp16 alone.
+  const bool fused = c.framework->fuse_epilogue && c.numerics.mixed && (s.bias || s.activation != Activation::none);
   append_forward(layer, s, inner, fused, c);
   append_backward(layer, s, inner, fused, c);
   if (s.owns_weight) layer.parameters.push_back({s.name + ".weight", s.in * s.out});
