@@ -30,4 +30,16 @@ std::vector<Transfer> tree_all_reduce(std::uint32_t ranks, std::int64_t bytes);
 /// n - 1 steps; in step s rank r sends to r + s its chunk for it.
 std::vector<Transfer> pairwise_all_to_all(std::uint32_t ranks, std::int64_t bytes);
 
+/// Recursive halving, then doubling, over the largest power of two p in ranks; the others hand their data to a partner first and are told at the end.
+/// 2 log2 p steps (2 more where ranks is no power of two), 2 (p - 1) / p * bytes sent by each of p = n ranks.
+std::vector<Transfer> halving_doubling_all_reduce(std::uint32_t ranks, std::int64_t bytes);
+/// ceil(log2 n) steps: a chunk that has o ranks to go travels the powers of two in o. Fewer messages than pairwise, more bytes.
+std::vector<Transfer> bruck_all_to_all(std::uint32_t ranks, std::int64_t bytes);
+
+// Two levels: rank = node * per_node + local.
+/// Reduce-scatter inside the nodes, all_reduce along each rail, all_gather inside: 2 (per_node - 1) + 2 (nodes - 1) steps, the bytes of a flat ring.
+std::vector<Transfer> hierarchical_all_reduce(std::uint32_t nodes, std::uint32_t per_node, std::int64_t bytes);
+/// Inside a node first to the GPU on the destination's rail, then along the rail: per_node - 1 + nodes - 1 steps, each with one peer.
+std::vector<Transfer> hierarchical_all_to_all(std::uint32_t nodes, std::uint32_t per_node, std::int64_t bytes);
+
 }  // namespace distsim::collectives

@@ -1,6 +1,7 @@
 // Symbolic replay: a chunk on a rank is the set of ranks whose contribution it holds (a bit each). A reduction must never add a contribution twice.
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <map>
 
 #include "collectives/schedule.hpp"
@@ -104,6 +105,81 @@ TEST(Schedule, PairwiseAllToAllDeliversEveryChunk) {
       for (std::uint32_t from = 0; from < n; ++from) ASSERT_EQ((state[{r, from * n + r}]), bit(from)) << n << " ranks";
     }
     for (std::int64_t bytes : sent_by(schedule, n)) EXPECT_EQ(bytes, (n - 1) * 1000) << "(n-1)/n of the buffer";
+  }
+}
+
+TEST(Schedule, HalvingDoublingLeavesTheSumEverywhere) {
+  for (std::uint32_t n = 2; n <= 64; ++n) {
+    const std::uint32_t p = std::bit_floor(n);
+    State state = everyone_has_all(n, p);
+    const auto schedule = halving_doubling_all_reduce(n, 1000 * p);
+    replay(schedule, state);
+    for (const auto& [key, held] : state) ASSERT_EQ(held, all_of(n)) << n << " ranks, rank " << key.first << " chunk " << key.second;
+    const auto log2p = static_cast<std::uint32_t>(std::bit_width(p)) - 1;
+    EXPECT_EQ(steps_of(schedule), 2 * log2p + (n > p ? 2 : 0));
+    if (n > p) continue;
+    for (std::int64_t bytes : sent_by(schedule, n)) EXPECT_EQ(bytes, 2 * (n - 1) * 1000) << "2 (n-1)/n of the buffer";
+  }
+}
+
+State chunks_for_all(std::uint32_t n) {
+  State state;
+  for (std::uint32_t r = 0; r < n; ++r) {
+    for (std::uint32_t to = 0; to < n; ++to) state[{r, r * n + to}] = bit(r);
+  }
+  return state;
+}
+
+void expect_delivered(State& state, std::uint32_t n) {
+  for (std::uint32_t r = 0; r < n; ++r) {
+    for (std::uint32_t from = 0; from < n; ++from) ASSERT_EQ((state[{r, from * n + r}]), bit(from)) << n << " ranks, to " << r << " from " << from;
+  }
+}
+
+TEST(Schedule, BruckDeliversInLogarithmicSteps) {
+  for (std::uint32_t n = 2; n <= 64; ++n) {
+    State state = chunks_for_all(n);
+    const auto schedule = bruck_all_to_all(n, 1000 * n);
+    replay(schedule, state);
+    expect_delivered(state, n);
+    EXPECT_EQ(steps_of(schedule), static_cast<std::uint32_t>(std::bit_width(n - 1)));
+    std::int64_t hops = 0;  // a chunk that has o to go travels as often as o has bits
+    for (std::uint32_t o = 1; o < n; ++o) hops += std::popcount(o);
+    for (std::int64_t bytes : sent_by(schedule, n)) EXPECT_EQ(bytes, 1000 * hops);
+  }
+}
+
+TEST(Schedule, HierarchicalAllReduceSendsWhatAFlatRingSends) {
+  for (std::uint32_t nodes = 1; nodes <= 9; ++nodes) {
+    for (std::uint32_t per_node = 1; per_node <= 7; ++per_node) {
+      const std::uint32_t n = nodes * per_node;
+      if (n < 2) continue;
+      State state = everyone_has_all(n, n);
+      const auto schedule = hierarchical_all_reduce(nodes, per_node, 1000 * n);
+      replay(schedule, state);
+      for (const auto& [key, held] : state) ASSERT_EQ(held, all_of(n)) << nodes << " x " << per_node << ", rank " << key.first << " chunk " << key.second;
+      EXPECT_EQ(steps_of(schedule), 2 * (per_node - 1) + 2 * (nodes - 1));
+      // Inside: 2 (p-1)/p of the buffer; along the rail 2 (N-1)/N of its p-th part: together 2 (n-1)/n.
+      for (std::int64_t bytes : sent_by(schedule, n)) EXPECT_EQ(bytes, 2 * (n - 1) * 1000);
+    }
+  }
+}
+
+TEST(Schedule, HierarchicalAllToAllHasOnePeerAStep) {
+  for (std::uint32_t nodes = 1; nodes <= 8; ++nodes) {
+    for (std::uint32_t per_node = 1; per_node <= 8; ++per_node) {
+      const std::uint32_t n = nodes * per_node;
+      if (n < 2) continue;
+      State state = chunks_for_all(n);
+      const auto schedule = hierarchical_all_to_all(nodes, per_node, 1000 * n);
+      replay(schedule, state);
+      expect_delivered(state, n);
+      EXPECT_EQ(steps_of(schedule), per_node - 1 + nodes - 1);
+      std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> peer;
+      for (const Transfer& t : schedule) EXPECT_EQ(peer.try_emplace({t.step, t.from}, t.to).first->second, t.to);
+      // (p-1)/p of the buffer over NVLink, (N-1)/N over the network: what add_hierarchical() prices.
+      for (std::int64_t bytes : sent_by(schedule, n)) EXPECT_EQ(bytes, 1000 * ((per_node - 1) * nodes + (nodes - 1) * per_node));
+    }
   }
 }
 
