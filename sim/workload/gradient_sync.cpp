@@ -109,6 +109,10 @@ void add_optimizer(Iteration& iteration, OptimizerKind kind, std::int64_t parame
     TaskGraphBuilder::Options check{Stream::compute, Phase::optimizer, {1, 1}, true};
     iteration.add("optimizer.overflow_check", check, {Copy{CopyKind::d2h, 4}});
   }
+  if (const int between = calls_per_tensor(kind) - 1; !f.fused_optimizer && between > 0) {  // every call but the last leaves a tensor for the next one
+    iteration.add("optimizer.intermediates", {Stream::compute, Phase::optimizer, {0, 0}},
+                  {Elementwise{parameters, static_cast<double>(between), static_cast<double>(between), 1, DType::fp32}});
+  }
   Optimizer update;
   update.kind = kind;
   update.parameters = parameters;

@@ -91,7 +91,7 @@ class Builder {
     op.q_len = op.kv_len = s_.sequence;
     op.head_dim = h_ / s_.heads;
     op.causal = !bert();
-    op.flash = c_.framework->flash_attention;
+    op.flash = c_.framework->flash_attention && size_of(dtype()) <= 2;  // flash kernels are for 16 bit
     op.dropout = s_.dropout;
     op.dtype = dtype();
     const std::int64_t probabilities = n_ * s_.heads * s_.sequence * s_.sequence;
@@ -99,10 +99,17 @@ class Builder {
     layer.saved_bytes = bytes(3 * tokens_ * h_);
     if (!op.flash) layer.saved_bytes += s_.dropout ? 2 * bytes(probabilities) + probabilities : bytes(probabilities);
     if (c_.framework->fused_softmax && !op.flash) return fused_scores(layer, probabilities);
-    // Unfused: 3 head splits, product, scale and mask, softmax, dropout, product, head merge; backward the same and one product more each.
-    layer.forward.push_back({name + ".scores", op, op.flash ? Dispatch{2, 2} : Dispatch{9, 9}});
+    if (!op.flash) head_copies(layer);
+    // Unfused: product, scale and mask, softmax, dropout, product; backward the same and one product more each.
+    layer.forward.push_back({name + ".scores", op, op.flash ? Dispatch{2, 2} : Dispatch{5, 5}});
     op.pass = Pass::backward;
-    layer.backward.push_back({name + ".scores.dgrad", op, op.flash ? Dispatch{2, 3} : Dispatch{9, 11}});
+    layer.backward.push_back({name + ".scores.dgrad", op, op.flash ? Dispatch{2, 3} : Dispatch{5, 7}});
+  }
+
+  /// Queries, keys and values are split into heads and the result is merged again: four tensors copied in another order.
+  void head_copies(Layer& layer) const {
+    layer.forward.push_back(elementwise(layer.name + ".heads", 4 * tokens_ * h_, 1, 1, 0, dtype(), {4, 4}));
+    layer.backward.push_back(elementwise(layer.name + ".heads.dgrad", 4 * tokens_ * h_, 1, 1, 0, dtype(), {4, 4}));
   }
 
   /// The same with scale, mask and softmax in one kernel: no pass over the scores of their own.
