@@ -149,5 +149,58 @@ TEST(Ncf, AllGradientsAreReduced) {
   EXPECT_EQ(bytes, w->dense_parameters * 4);
 }
 
+ModelSpec bert_512() {
+  ModelSpec m;
+  m.kind = ModelKind::transformer;
+  m.per_gpu_batch = 2;
+  m.transformer.layers = 1;
+  m.transformer.mean_tokens = 256;
+  return m;
+}
+
+std::int64_t rows_of_first_product(const Workload& w) {
+  for (const Op& op : w.graph.ops) {
+    if (const auto* g = std::get_if<Gemm>(&op)) return g->m;
+  }
+  return 0;
+}
+
+TEST(Transformer, BinnedBatchesArePaddedByHalfABin) {
+  const ClusterShape one{1, 1, Bytes(80'000'000'000)};
+  FrameworkSpec f;
+  const auto padded = build_workload(bert_512(), f, one);
+  f.sequence_bin = 64;
+  const auto binned = build_workload(bert_512(), f, one);
+  ASSERT_TRUE(padded.ok() && binned.ok());
+  EXPECT_EQ(rows_of_first_product(*padded), 2 * 512);
+  EXPECT_EQ(rows_of_first_product(*binned), 2 * (256 + 32));
+  EXPECT_EQ(padded->dense_parameters, binned->dense_parameters);  // positions keep their 512 rows
+}
+
+TEST(Transformer, AnUnfusedOptimizerLeavesATensorBetweenCalls) {
+  const ClusterShape one{1, 1, Bytes(80'000'000'000)};
+  ModelSpec m = bert_512();
+  m.optimizer = OptimizerKind::lamb;
+  FrameworkSpec f;
+  f.fused_optimizer = false;
+  const auto w = build_workload(m, f, one);
+  ASSERT_TRUE(w.ok()) << w.error().text();
+  bool found = false;
+  for (const Op& op : w->graph.ops) {
+    const auto* e = std::get_if<Elementwise>(&op);
+    if (e == nullptr || e->elements != w->dense_parameters) continue;
+    found |= e->reads == 8 && e->writes == 8;  // nine calls
+  }
+  EXPECT_TRUE(found);
+}
+
+TEST(Resnet, LayoutFollowsTheFramework) {
+  FrameworkSpec f;
+  f.convolution_layout = ConvLayout::nchw_in_32_bit;
+  const LayerContext single{{}, &f}, half{numerics_of(Precision::fp16, f), &f};
+  EXPECT_FALSE(std::get<Conv2d>(op_named(ssd_layers({}, 1, single), "conv1")->op).channels_last);
+  EXPECT_TRUE(std::get<Conv2d>(op_named(ssd_layers({}, 1, half), "conv1")->op).channels_last);
+}
+
 }  // namespace
 }  // namespace distsim
