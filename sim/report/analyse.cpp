@@ -21,22 +21,23 @@ std::vector<RankTime> sweep_classes(RankSweep& sweep, const RankClasses& classes
 /// Means that keep their sum: rounds the running sums down, so that the parts add up to the iteration exactly and none is negative.
 void fill_means(Report& report, const std::vector<RankTime>& times, const RankClasses& classes) {
   const std::uint32_t n = report.rank_count;
-  WideTime compute = 0, exposed = 0, host = 0, comm = 0, hidden = 0;
+  WideTime compute = 0, exposed = 0, waiting = 0, host = 0, hidden = 0;
   for (std::size_t c = 0; c < classes.size(); ++c) {
     const RankTime& t = times[c];
     compute += WideTime(t.compute.ps()) * classes.count[c];
     exposed += WideTime(t.exposed_comm.ps()) * classes.count[c];
+    waiting += WideTime(t.waiting.ps()) * classes.count[c];
     host += WideTime(t.host_bound.ps()) * classes.count[c];
-    comm += WideTime(t.comm.ps()) * classes.count[c];
     hidden += WideTime(t.hidden_comm.ps()) * classes.count[c];
   }
   const auto floor_mean = [n](WideTime sum) { return Duration::picoseconds(static_cast<std::int64_t>(sum / n)); };
   report.compute = floor_mean(compute);
   report.exposed_comm = floor_mean(compute + exposed) - report.compute;
-  report.host_bound = floor_mean(compute + exposed + host) - report.compute - report.exposed_comm;
-  report.idle = report.iteration - report.compute - report.exposed_comm - report.host_bound;
-  report.comm = mean_of(comm, n);
+  report.waiting = floor_mean(compute + exposed + waiting) - report.compute - report.exposed_comm;
+  report.host_bound = floor_mean(compute + exposed + waiting + host) - report.compute - report.exposed_comm - report.waiting;
+  report.idle = report.iteration - report.compute - report.exposed_comm - report.waiting - report.host_bound;
   report.hidden_comm = mean_of(hidden, n);
+  report.comm = report.exposed_comm + report.hidden_comm;
 }
 
 void fill_ranks(Report& report, const std::vector<RankTime>& times, const RankClasses& classes) {

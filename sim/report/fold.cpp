@@ -1,6 +1,7 @@
 #include "sim/report/fold.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 
 namespace distsim {
@@ -21,18 +22,20 @@ class Extension {
   std::int64_t more_;
 };
 
-/// Extends the parts of an iteration and lets idle (then host) take up what rounding to zero has moved.
+/// Extends the parts of an iteration and lets idle (then the next ones) take up what rounding to zero has moved.
 template <class Parts>
 void extend_parts(const Parts& shorter, const Parts& longer, const Extension& extend, Duration iteration, Parts& out) {
   out.compute = extend(shorter.compute, longer.compute);
-  out.comm = extend(shorter.comm, longer.comm);
   out.hidden_comm = extend(shorter.hidden_comm, longer.hidden_comm);
   out.exposed_comm = extend(shorter.exposed_comm, longer.exposed_comm);
+  out.comm = out.exposed_comm + out.hidden_comm;
+  out.waiting = extend(shorter.waiting, longer.waiting);
   out.host_bound = extend(shorter.host_bound, longer.host_bound);
-  out.idle = iteration - out.compute - out.exposed_comm - out.host_bound;
-  if (out.idle < Duration()) {
-    out.host_bound += out.idle;
-    out.idle = Duration();
+  out.idle = iteration - out.compute - out.exposed_comm - out.waiting - out.host_bound;
+  Duration* const taking[] = {&out.idle, &out.host_bound, &out.waiting, &out.compute};
+  for (std::size_t i = 0; i + 1 < std::size(taking) && *taking[i] < Duration(); ++i) {
+    *taking[i + 1] += *taking[i];
+    *taking[i] = Duration();
   }
 }
 

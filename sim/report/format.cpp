@@ -39,12 +39,18 @@ std::string fixed(double value, int digits) {
   return text.data();
 }
 
-int ms_digits(Duration d) {
-  const double ms = d.ms();
-  return ms >= 1000 ? 0 : ms >= 100 ? 1 : ms >= 10 ? 2 : 3;
+TimeScale time_scale(Duration d) {
+  const double s = d.seconds();
+  TimeScale scale = s >= 1e4 ? TimeScale{"h", 1.0 / 3600} : s >= 10 ? TimeScale{"s", 1} : s >= 1e-4 || s <= 0 ? TimeScale{"ms", 1e3} : TimeScale{"us", 1e6};
+  const double value = s * scale.per_second;
+  scale.digits = value >= 1000 ? 0 : value >= 100 ? 1 : value >= 10 ? 2 : 3;
+  return scale;
 }
 
-std::string ms_text(Duration d) { return fixed(d.ms(), ms_digits(d)); }
+std::string time_text(Duration d) {
+  const TimeScale scale = time_scale(d);
+  return scale.text(d) + " " + scale.unit;
+}
 
 std::string count_text(double value) { return scaled(value, 1000, {"", " k", " M", " G", " T", " P"}); }
 std::string binary_bytes(double bytes) { return scaled(bytes, 1024, {" B", " KiB", " MiB", " GiB", " TiB", " PiB"}); }
@@ -72,6 +78,14 @@ std::string shortened(std::string_view text, std::size_t width) {
   if (columns_of(text) <= width) return std::string(text);
   if (width <= 2) return std::string(text.substr(0, bytes_of_columns(text, width)));
   return std::string(text.substr(0, bytes_of_columns(text, width - 2))) + "..";
+}
+
+std::string shortened_inside(std::string_view text, std::size_t width) {
+  const std::size_t columns = columns_of(text);
+  if (columns <= width) return std::string(text);
+  if (width < 8) return shortened(text, width);
+  const std::size_t tail = (width - 2) * 2 / 5, head = width - 2 - tail;  // the tail is what tells such names apart, the head what they are
+  return std::string(text.substr(0, bytes_of_columns(text, head))) + ".." + std::string(text.substr(bytes_of_columns(text, columns - tail)));
 }
 
 std::string padded(std::string_view text, std::size_t width) {

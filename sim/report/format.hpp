@@ -14,10 +14,17 @@ namespace distsim {
 /// `value` with `digits` after the point. Not finite reads as 0: reports hold finite numbers only.
 std::string fixed(double value, int digits);
 
-/// Milliseconds with the digits that matter: 1234, 123.4, 12.34, 1.234, 0.123.
-std::string ms_text(Duration d);
-/// Digits after the point that ms_text would use for `d`, so that a column can share them.
-int ms_digits(Duration d);
+/// The unit that a duration is best read in, and its digits: "us" below 0.1 ms, "ms" below 10 s, "s" below 10000 s, "h" beyond. A column of durations
+/// shares the scale of the iteration.
+struct TimeScale {
+  std::string unit;
+  double per_second = 1;  ///< units in a second
+  int digits = 0;         ///< after the point: 1234, 123.4, 12.34, 1.234
+  std::string text(Duration d) const { return fixed(d.seconds() * per_second, digits); }
+};
+TimeScale time_scale(Duration d);
+/// "20.50 ms", "4080 s": a duration in its own scale.
+std::string time_text(Duration d);
 
 /// 5.31 M, 12.3 k, 999.
 std::string count_text(double value);
@@ -37,6 +44,8 @@ std::string padded(std::string_view text, std::size_t width);
 std::string padded_left(std::string_view text, std::size_t width);
 /// At most `width` columns, cut with "..".
 std::string shortened(std::string_view text, std::size_t width);
+/// At most `width` columns, ".." in place of the middle: "embedding.exch..dgrad".
+std::string shortened_inside(std::string_view text, std::size_t width);
 
 /// Lines of at most `width` columns, broken at blanks; a longer word stands alone. All but the first are indented by two.
 std::vector<std::string> wrapped(std::string_view text, std::size_t width);

@@ -13,7 +13,9 @@ using html::escaped;
 
 std::string fact(const std::string& value, const std::string& what) { return "<div><b>" + value + "</b><span>" + what + "</span></div>"; }
 
-std::string ms(const Report& r, Duration d) { return fixed(d.ms(), ms_digits(r.iteration)); }
+/// In the unit of the iteration.
+std::string in_unit(const Report& r, Duration d) { return time_scale(r.iteration).text(d); }
+std::string with_unit(const Report& r, Duration d) { return in_unit(r, d) + " " + time_scale(r.iteration).unit; }
 
 std::string memory_fact(const ReportContext& c) {
   if (c.memory_per_rank.empty()) return fact("&ndash;", "memory per GPU");
@@ -34,7 +36,7 @@ std::string header(const Report& r) {
     if (!part->empty()) under += " &middot; " + escaped(*part);
   }
   std::string out = "<header><h1>" + escaped(title_of(c)) + "</h1><p>" + under + "</p></header><div class=\"facts\">";
-  out += fact(ms_text(r.iteration) + " ms", "per iteration, likely " + ms(r, r.low) + " to " + ms(r, r.high) + " ms");
+  out += fact(time_text(r.iteration), "per iteration, likely " + in_unit(r, r.low) + " to " + with_unit(r, r.high));
   out += fact(c.samples > 0 ? count_text(r.samples_per_second) : "&ndash;", "samples per second");
   out += fact(std::to_string(r.rank_count), r.rank_count == 1 ? "GPU" : "GPUs");
   out += fact(r.mfu > 0 ? fixed(100 * r.mfu, 1) + " %" : "&ndash;", "MFU, " + fixed(r.achieved_flops_per_gpu * 1e-12, 2) + " TFLOP/s per GPU");
@@ -50,18 +52,19 @@ std::string section(const std::string& title, const std::string& body) {
 std::string key(std::string_view css, const std::string& text) { return "<span><i class=\"key " + std::string(css) + "\"></i>" + text + "</span>"; }
 
 std::string split(const Report& r) {
-  const std::array<Part, 4> parts{{{"compute", "forward", r.compute}, {"exposed communication", "transfer", r.exposed_comm},
+  const std::array<Part, 5> parts{{{"compute", "forward", r.compute}, {"exposed communication", "transfer", r.exposed_comm},
+                                   {"waiting for other ranks", "waiting", r.waiting},
                                    {"host bound", "host", r.host_bound}, {"idle", "idle", r.idle}}};
   std::string bar, legend;
   for (const Part& p : parts) {
     const std::string share = percent_text(static_cast<double>(p.time.ps()), static_cast<double>(r.iteration.ps()));
     bar += "<i class=\"" + std::string(p.css) + "\" style=\"width:" + share + "%\"></i>";
-    legend += key(p.css, std::string(p.name) + " <b>" + ms(r, p.time) + " ms</b> <em>" + share + " %</em>");
+    legend += key(p.css, std::string(p.name) + " <b>" + with_unit(r, p.time) + "</b> <em>" + share + " %</em>");
   }
   std::string out = "<div class=\"bar\">" + bar + "</div><div class=\"legend\">" + legend + "</div>";
   if (r.comm.ps() > 0) {
-    out += "<p class=\"note\">Collectives transfer for " + ms(r, r.comm) + " ms in all; " + ms(r, r.hidden_comm) +
-           " ms of that is hidden behind compute. Means over ranks.</p>";
+    out += "<p class=\"note\">Collectives transfer for " + with_unit(r, r.comm) + " in all: " + in_unit(r, r.exposed_comm) + " exposed and " + in_unit(r, r.hidden_comm) +
+           " behind compute. Means over ranks.</p>";
   }
   return out;
 }
@@ -76,8 +79,8 @@ std::string ranks(const Report& r) {
   const std::string picture = html::ranks_picture(r);
   if (picture.empty()) return "";
   const Duration slow = r.rank(r.slowest_rank).compute, fast = r.rank(r.fastest_rank).compute;
-  return picture + "<p class=\"note\">Compute takes " + ms(r, fast) + " ms on rank " + std::to_string(r.fastest_rank) + ", the fastest, and " + ms(r, slow) +
-         " ms on rank " + std::to_string(r.slowest_rank) + ", the slowest; the mean is " + ms(r, r.compute) + " ms.</p>";
+  return picture + "<p class=\"note\">Compute takes " + with_unit(r, fast) + " on rank " + std::to_string(r.fastest_rank) + ", the fastest, and " + with_unit(r, slow) +
+         " on rank " + std::to_string(r.slowest_rank) + ", the slowest; the mean is " + with_unit(r, r.compute) + ".</p>";
 }
 
 std::string bases(const Report& r) {
@@ -90,9 +93,21 @@ std::string bases(const Report& r) {
 
 std::string assumptions(const Report& r) {
   std::string items;
-  if (!r.context.placement.empty()) items += "<li>" + escaped(r.context.placement) + "</li>";
   for (const std::string& a : r.context.assumptions) items += "<li>" + escaped(a) + "</li>";
   return items.empty() ? "" : "<ul>" + items + "</ul>";
+}
+
+/// The sharding plan, which may have a line for each table.
+std::string placement(const Report& r) {
+  const std::string& plan = r.context.placement;
+  if (plan.empty()) return "";
+  std::string lines;
+  for (std::size_t at = 0; at < plan.size();) {
+    const std::size_t end = std::min(plan.find('\n', at), plan.size());
+    lines += escaped(plan.substr(at, end - at)) + "\n";
+    at = end + 1;
+  }
+  return "<details><summary>" + escaped(plan.substr(0, plan.find('\n'))) + "</summary><pre>" + lines + "</pre></details>";
 }
 
 }  // namespace
@@ -108,6 +123,7 @@ std::string to_html(const Report& r, const Played& played, const HtmlOptions& op
   if (!r.collectives.empty()) out += section("Collectives <small>mean over ranks</small>", html::collective_table(r)) + "\n";
   out += section("Ranks", ranks(r)) + "\n";
   out += section("Where the numbers come from", bases(r)) + "\n";
+  out += section("Placement", placement(r)) + "\n";
   out += section("Assumptions", assumptions(r)) + "\n";
   return out + "<footer>Predicted by distsim.</footer></main></body></html>\n";
 }

@@ -9,7 +9,7 @@
 namespace distsim {
 
 struct HtmlOptions {
-  std::uint32_t max_ranks = 16;  ///< ranks drawn in the timeline picture: one of each class of equal ranks, the slowest and the fastest always
+  std::uint32_t max_ranks = 8;  ///< ranks drawn in the timeline picture: the slowest, the fastest, then one of each class of equal ranks, the largest classes first
 };
 
 /// Every text from the outside is escaped.

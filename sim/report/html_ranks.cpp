@@ -22,6 +22,7 @@ std::string ranks_picture(const Report& r) {
   if (r.ranks.size() <= 1 || r.iteration.ps() <= 0) return "";
   const auto columns = static_cast<std::uint32_t>(std::min<std::size_t>(r.ranks.size(), kMostColumns));
   const double pitch = 1080.0 / columns, width = pitch * (columns > 64 ? 0.9 : 0.78), full = 110;
+  const TimeScale scale = time_scale(r.iteration);
   std::string body;
   for (std::uint32_t i = 0; i < columns; ++i) {
     const auto rank = static_cast<std::uint32_t>(std::uint64_t{i} * r.ranks.size() / columns);
@@ -29,10 +30,11 @@ std::string ranks_picture(const Report& r) {
     const auto part = [&](Duration d) { return full * static_cast<double>(d.ps()) / static_cast<double>(r.iteration.ps()); };
     const double x = i * pitch + (pitch - width) / 2;
     double y = full;
-    body += "<g><title>rank " + std::to_string(rank) + ": compute " + ms_text(t.compute) + ", exposed communication " + ms_text(t.exposed_comm) + ", host " +
-            ms_text(t.host_bound) + ", idle " + ms_text(t.idle) + " ms</title>";
+    body += "<g><title>rank " + std::to_string(rank) + ": compute " + scale.text(t.compute) + ", exposed communication " + scale.text(t.exposed_comm) + ", waiting " +
+            scale.text(t.waiting) + ", host " + scale.text(t.host_bound) + ", idle " + scale.text(t.idle) + " " + scale.unit + "</title>";
     column_part(body, x, width, y, part(t.compute), "forward");
     column_part(body, x, width, y, part(t.exposed_comm), "transfer");
+    column_part(body, x, width, y, part(t.waiting), "waiting");
     column_part(body, x, width, y, part(t.host_bound), "host");
     column_part(body, x, width, y, part(t.idle), "idle");
     body += "</g>";

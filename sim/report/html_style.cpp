@@ -55,6 +55,7 @@ svg .lane{fill:var(--track)}
 svg .tick{stroke:var(--line);stroke-width:1}
 svg rect.edge{stroke:var(--card);stroke-width:.6}
 ul{margin:0;padding-left:20px}li{margin:3px 0;overflow-wrap:anywhere}
+pre{max-height:420px;overflow:auto;margin:8px 0 0;padding:10px 12px;background:var(--track);border-radius:6px;font-size:12.5px}
 details summary{cursor:pointer;color:var(--soft);font-size:13px;margin-top:10px}
 footer{color:var(--soft);font-size:12.5px;margin-top:18px}
 )css";

@@ -4,6 +4,7 @@
 #include "base/printable.hpp"
 #include "sim/report/format.hpp"
 #include "sim/report/html_parts.hpp"
+#include "sim/report/text_collectives.hpp"
 
 namespace distsim::html {
 namespace {
@@ -15,16 +16,19 @@ std::string cell(const std::string& text, std::string_view css = "") {
 }
 
 /// Header cells; a leading '<' marks a column of text, which stands on the left.
-std::string head(std::initializer_list<std::string_view> names) {
+std::string head(std::initializer_list<std::string> names) {
   std::string out = "<thead><tr>";
-  for (const std::string_view name : names) {
+  for (const std::string& name : names) {
     const bool left = name.starts_with('<');
-    out += (left ? "<th class=\"l\">" : "<th>") + std::string(name.substr(left ? 1 : 0)) + "</th>";
+    out += (left ? "<th class=\"l\">" : "<th>") + name.substr(left ? 1 : 0) + "</th>";
   }
   return out + "</tr></thead>";
 }
 
-std::string in_ms(const Report& r, Duration d) { return fixed(d.ms(), ms_digits(r.iteration)); }
+/// In the unit of the iteration.
+std::string in_unit(const Report& r, Duration d) { return time_scale(r.iteration).text(d); }
+
+std::string unit_of(const Report& r) { return time_scale(r.iteration).unit; }
 
 double share_of(const Report& r, Duration d) {
   return r.iteration.ps() > 0 ? 100.0 * static_cast<double>(d.ps()) / static_cast<double>(r.iteration.ps()) : 0;
@@ -41,7 +45,7 @@ std::string table(const std::string& inside) { return "<div class=\"scroll\"><ta
 
 std::string path_row(const Report& r, std::string_view name, const std::string& where, std::uint32_t rank, std::uint32_t steps, Duration time,
                      std::string_view css) {
-  return "<tr>" + cell(escaped(name)) + cell(where, "l soft") + cell(std::to_string(rank)) + cell(std::to_string(steps)) + cell(in_ms(r, time)) +
+  return "<tr>" + cell(escaped(name)) + cell(where, "l soft") + cell(std::to_string(rank)) + cell(std::to_string(steps)) + cell(in_unit(r, time)) +
          cell(fixed(share_of(r, time), 1)) + meter(r, time, css) + "</tr>";
 }
 
@@ -55,7 +59,7 @@ std::string full_path(const Report& r) {
     rows += path_row(r, s.name, escaped(s.kind) + ", " + std::string(name_of(s.basis)), s.rank, s.steps, s.time, colour_class(s.phase, is_comm(s.stream)));
   }
   std::string out = "<details><summary>All " + std::to_string(r.critical_path.size()) + " steps</summary>" +
-                    table(head({"<step", "<kind, basis", "rank", "steps", "ms", "%", ""}) + "<tbody>" + rows);
+                    table(head({"<step", "<kind, basis", "rank", "steps", unit_of(r), "%", ""}) + "<tbody>" + rows);
   if (r.critical_path.size() > shown) out += "<p class=\"note\">The first " + std::to_string(shown) + " are listed; the JSON report has them all.</p>";
   return out + "</details>";
 }
@@ -87,21 +91,21 @@ std::string_view colour_class(std::string_view phase, bool collective) {
 std::string op_table(const Report& r) {
   std::string rows;
   for (const OpKindTime& op : r.ops) {
-    rows += "<tr>" + cell(escaped(op.kind)) + cell(in_ms(r, op.time)) + cell(fixed(share_of(r, op.time), 1)) + cell(std::to_string(op.kernels)) +
+    rows += "<tr>" + cell(escaped(op.kind)) + cell(in_unit(r, op.time)) + cell(fixed(share_of(r, op.time), 1)) + cell(std::to_string(op.kernels)) +
             cell(op.tflops > 0 ? fixed(op.tflops, 2) : "&ndash;") + meter(r, op.time, "forward") + "</tr>";
   }
-  return table(head({"<op kind", "ms", "% of iteration", "kernels", "TFLOP/s", ""}) + "<tbody>" + rows);
+  return table(head({"<op kind", unit_of(r), "% of iteration", "kernels", "TFLOP/s", ""}) + "<tbody>" + rows);
 }
 
 std::string collective_table(const Report& r) {
+  const std::string unit = unit_of(r);
   std::string rows;
   for (const CollectiveTime& c : r.collectives) {
-    const std::string size = (c.calls > 1 ? std::to_string(c.calls) + " &times; " : "") + binary_bytes(static_cast<double>(c.bytes) / c.calls);
-    rows += "<tr>" + cell(escaped(c.name)) + cell(escaped(c.kind), "l soft") + cell(std::to_string(c.group_size)) + cell(size) + cell(in_ms(r, c.total)) +
-            cell(in_ms(r, c.waiting)) + cell(in_ms(r, c.exposed)) + cell(c.busbw > 0 ? fixed(c.busbw * 1e-9, 1) : "&ndash;") +
+    rows += "<tr>" + cell(escaped(c.name)) + cell(escaped(c.kind), "l soft") + cell(std::to_string(c.group_size)) + cell(size_text(c)) + cell(in_unit(r, c.total)) +
+            cell(in_unit(r, c.exposed)) + cell(in_unit(r, c.waiting)) + cell(c.busbw > 0 ? fixed(c.busbw * 1e-9, 1) : "&ndash;") +
             "<td class=\"l\" title=\"" + escaped(c.source) + "\">" + tag(name_of(c.basis)) + "</td></tr>";
   }
-  return table(head({"<collective", "<kind", "ranks", "size", "transfer ms", "waiting ms", "exposed ms", "bus GB/s", "<basis"}) + "<tbody>" + rows);
+  return table(head({"<collective", "<kind", "ranks", "size", "transfer " + unit, "exposed " + unit, "waiting " + unit, "bus GB/s", "<basis"}) + "<tbody>" + rows);
 }
 
 std::string path_table(const Report& r) {
@@ -117,9 +121,9 @@ std::string path_table(const Report& r) {
   }
   if (runs.size() > longest.size()) {
     rows += "<tr><td class=\"soft\">" + std::to_string(runs.size() - longest.size()) + " shorter stretches between them</td><td></td><td></td><td></td>" +
-            cell(in_ms(r, rest)) + cell(fixed(share_of(r, rest), 1)) + meter(r, rest, "idle") + "</tr>";
+            cell(in_unit(r, rest)) + cell(fixed(share_of(r, rest), 1)) + meter(r, rest, "idle") + "</tr>";
   }
-  return table(head({"<step", "<stream, phase", "rank", "steps", "ms", "%", ""}) + "<tbody>" + rows) + full_path(r);
+  return table(head({"<step", "<stream, phase", "rank", "steps", unit_of(r), "%", ""}) + "<tbody>" + rows) + full_path(r);
 }
 
 }  // namespace distsim::html

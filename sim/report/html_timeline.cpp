@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 #include <vector>
 
 #include "sim/report/format.hpp"
@@ -24,14 +25,16 @@ struct Bar {
   std::string name;
 };
 
-/// Chooses which ranks stand for all: one a class, the slowest and the fastest among them.
+/// Chooses which ranks stand for all: the slowest, the fastest, then one of each class, the largest classes first.
 std::vector<std::uint32_t> chosen_ranks(const Report& r, const RankClasses& classes, std::uint32_t most) {
   std::vector<std::uint32_t> out{r.slowest_rank};
   if (r.fastest_rank != r.slowest_rank && most > 1) out.push_back(r.fastest_rank);
-  for (const std::uint32_t first : classes.first) {
+  std::vector<std::uint32_t> order(classes.size());
+  std::iota(order.begin(), order.end(), 0u);
+  std::ranges::stable_sort(order, [&](std::uint32_t a, std::uint32_t b) { return classes.count[a] > classes.count[b]; });
+  for (const std::uint32_t c : order) {
     if (out.size() >= most) break;
-    const std::uint32_t c = classes.of(first);
-    if (std::ranges::none_of(out, [&](std::uint32_t rank) { return classes.of(rank) == c; })) out.push_back(first);
+    if (std::ranges::none_of(out, [&](std::uint32_t rank) { return classes.of(rank) == c; })) out.push_back(classes.first[c]);
   }
   std::ranges::sort(out);
   return out;
@@ -80,18 +83,19 @@ class Picture {
     return "<text x=\"" + fixed(x, 1) + "\" y=\"" + fixed(y, 1) + "\" " + std::string(attributes) + ">" + what + "</text>";
   }
 
-  /// Ticks at a round number of milliseconds, 5 to 12 of them.
+  /// Ticks at a round number of the iteration's unit, 5 to 12 of them.
   std::string axis(double height) const {
-    const double ms = Duration::picoseconds(state_.period()).ms();
-    double step = std::pow(10, std::floor(std::log10(ms)));
-    if (ms / step < 2.5) step /= 5;
-    else if (ms / step < 6) step /= 2;
+    const TimeScale scale = time_scale(r_.iteration);
+    const double period = Duration::picoseconds(state_.period()).seconds() * scale.per_second;
+    double step = std::pow(10, std::floor(std::log10(period)));
+    if (period / step < 2.5) step /= 5;
+    else if (period / step < 6) step /= 2;
     std::string out;
     const int digits = std::max(0, static_cast<int>(-std::floor(std::log10(step) + 1e-9)));
-    for (int i = 0; i * step <= ms * (1 + 1e-9) && i < 40; ++i) {
-      const double x = kGutter + (kWidth - kGutter) * i * step / ms;
+    for (int i = 0; i * step <= period * (1 + 1e-9) && i < 40; ++i) {
+      const double x = kGutter + (kWidth - kGutter) * i * step / period;
       out += "<line class=\"tick\" x1=\"" + fixed(x, 1) + "\" x2=\"" + fixed(x, 1) + "\" y1=\"16\" y2=\"" + fixed(height, 0) + "\"/>";
-      if (x < kWidth - 20) out += text(x + 3, 12, fixed(i * step, digits) + (i == 0 ? " ms" : ""), "");
+      if (x < kWidth - 20) out += text(x + 3, 12, fixed(i * step, digits) + (i == 0 ? " " + scale.unit : ""), "");
     }
     return out;
   }
@@ -177,14 +181,22 @@ class Picture {
     }
   }
 
+  /// Whole, or shortened to no less than says something, or nothing.
+  static std::string label_within(const std::string& name, double width) {
+    constexpr std::size_t kLeastCut = 12;
+    const auto room = static_cast<std::size_t>(std::max(0.0, width / 5.9));
+    std::string label = shortened_inside(one_line(name), room);
+    return columns_of(one_line(name)) <= room || room >= kLeastCut ? label : "";
+  }
+
   struct Box { double from, to, y, height; };
   void draw_bar(std::string& out, const std::vector<Bar>& bars, std::size_t first, std::size_t end, const Box& box) const {
     const double width = std::max(0.4, box.to - box.from);
     out += "<rect class=\"" + std::string(bars[first].css) + (width > 3 ? " edge" : "") + "\" x=\"" + fixed(box.from, 2) + "\" y=\"" + fixed(box.y, 1) +
            "\" width=\"" + fixed(width, 2) + "\" height=\"" + fixed(box.height, 1) + "\"><title>" + title_of(bars, first, end) + "</title></rect>";
-    const auto room = static_cast<std::size_t>(std::max(0.0, (width - 8) / 5.9));
-    if (box.height >= 12 && end == first + 1 && room >= 5 && bars[first].css != "waiting") {
-      out += text(box.from + 4, box.y + box.height / 2 + 3.7, escaped(shortened(one_line(bars[first].name), room)), "class=\"on\"");
+    const std::string label = label_within(bars[first].name, width - 8);
+    if (box.height >= 12 && end == first + 1 && !label.empty() && bars[first].css != "waiting") {
+      out += text(box.from + 4, box.y + box.height / 2 + 3.7, escaped(label), "class=\"on\"");
     }
   }
 
@@ -192,7 +204,7 @@ class Picture {
     std::string name = escaped(bars[first].name);
     if (end > first + 1) name += " .. " + escaped(bars[end - 1].name) + " (" + std::to_string(end - first) + " steps)";
     const Duration start = Duration::picoseconds(bars[first].begin - state_.begin), length = Duration::picoseconds(bars[end - 1].end - bars[first].begin);
-    return name + ": " + ms_text(length) + " ms from " + ms_text(start) + " ms";
+    return name + ": " + time_text(length) + " from " + time_text(start);
   }
 
   std::string note() const {

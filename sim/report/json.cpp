@@ -10,7 +10,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kSchemaVersion = 1;
+constexpr int kSchemaVersion = 2;
 
 double finite(double v) { return std::isfinite(v) ? v : 0; }
 
@@ -23,7 +23,7 @@ Json context_json(const Report& r) {
 }
 
 Json time_json(const RankTime& t) {
-  return {{"compute_ms", t.compute.ms()}, {"exposed_comm_ms", t.exposed_comm.ms()}, {"host_bound_ms", t.host_bound.ms()}, {"idle_ms", t.idle.ms()},
+  return {{"compute_ms", t.compute.ms()}, {"exposed_comm_ms", t.exposed_comm.ms()}, {"waiting_ms", t.waiting.ms()}, {"host_bound_ms", t.host_bound.ms()}, {"idle_ms", t.idle.ms()},
           {"comm_ms", t.comm.ms()},       {"hidden_comm_ms", t.hidden_comm.ms()}};
 }
 
@@ -83,7 +83,7 @@ std::string to_json(const Report& r) {
   out["samples_per_second"] = finite(r.samples_per_second);
   out["achieved_tflops_per_gpu"] = finite(r.achieved_flops_per_gpu * 1e-12);
   out["mfu"] = finite(r.mfu);
-  out["breakdown"] = time_json({r.compute, r.comm, r.hidden_comm, r.exposed_comm, r.idle, r.host_bound});
+  out["breakdown"] = time_json({r.compute, r.comm, r.hidden_comm, r.exposed_comm, r.waiting, r.host_bound, r.idle});
   out["ops"] = ops_json(r);
   out["collectives"] = collectives_json(r);
   out["critical_path"] = path_json(r);

@@ -30,6 +30,13 @@ void unite(const std::vector<Piece>& pieces, std::vector<Piece>& out) {
   }
 }
 
+/// Union of two lists of sorted pieces as disjoint ones. `merged` is room to work in.
+void unite_both(const std::vector<Piece>& a, const std::vector<Piece>& b, std::vector<Piece>& merged, std::vector<Piece>& out) {
+  merged.resize(a.size() + b.size());
+  std::merge(a.begin(), a.end(), b.begin(), b.end(), merged.begin(), Earlier());
+  unite(merged, out);
+}
+
 std::int64_t length_of(const std::vector<Piece>& disjoint) {
   std::int64_t sum = 0;
   for (const Piece& p : disjoint) sum += p.end - p.begin;
@@ -92,9 +99,7 @@ void RankSweep::collect(std::uint32_t rank, std::uint32_t count) {
       add_compute(d, rank, start, end, i);
       continue;
     }
-    const std::int64_t ready = d.ready.at(rank);
-    sums_[i].waiting += WideTime(start - ready) * count;
-    fold_into_window(state_, {ready, end, 0, i}, comm_);
+    fold_into_window(state_, {d.ready.at(rank), end, 0, i}, comm_);
     fold_into_window(state_, {start, end, 0, i}, transfer_);
   }
   sort_pieces(compute_);
@@ -102,32 +107,33 @@ void RankSweep::collect(std::uint32_t rank, std::uint32_t count) {
   sort_pieces(transfer_);
 }
 
-/// Walks communication and compute together. Leaves the gaps between both in gaps_.
-std::int64_t RankSweep::charge_exposed(std::uint32_t count) {
+/// Charges the time of `pieces` outside `cover` (disjoint) to their steps, to the earliest piece where several run at once. Leaves the gaps between both
+/// in gaps_.
+std::int64_t RankSweep::charge(const std::vector<Piece>& pieces, const std::vector<Piece>& cover, WideTime StepSums::*to, std::uint32_t count) {
   gaps_.clear();
-  std::int64_t exposed = 0;
+  std::int64_t sum = 0;
   std::size_t b = 0, c = 0;
   std::int64_t now = state_.begin;
   while (now < state_.end) {
-    while (b < busy_.size() && busy_[b].end <= now) ++b;
-    const std::int64_t busy_from = b < busy_.size() ? busy_[b].begin : state_.end;
-    if (busy_from <= now) {
-      now = busy_[b].end;
+    while (b < cover.size() && cover[b].end <= now) ++b;
+    const std::int64_t cover_from = b < cover.size() ? cover[b].begin : state_.end;
+    if (cover_from <= now) {
+      now = cover[b].end;
       continue;
     }
-    while (c < comm_.size() && comm_[c].end <= now) ++c;
-    const bool in_comm = c < comm_.size() && comm_[c].begin <= now;
-    const std::int64_t comm_edge = c >= comm_.size() ? state_.end : in_comm ? comm_[c].end : comm_[c].begin;
-    const std::int64_t until = std::min(busy_from, comm_edge);
-    if (in_comm) {
-      sums_[comm_[c].index].exposed += WideTime(until - now) * count;
-      exposed += until - now;
+    while (c < pieces.size() && pieces[c].end <= now) ++c;
+    const bool inside = c < pieces.size() && pieces[c].begin <= now;
+    const std::int64_t edge = c >= pieces.size() ? state_.end : inside ? pieces[c].end : pieces[c].begin;
+    const std::int64_t until = std::min(cover_from, edge);
+    if (inside) {
+      sums_[pieces[c].index].*to += WideTime(until - now) * count;
+      sum += until - now;
     } else {
       gaps_.push_back({now, until, 0, 0});
     }
     now = until;
   }
-  return exposed;
+  return sum;
 }
 
 /// Of each gap, the part before the next compute step was launched. After the last step of the window comes the first one, a period later.
@@ -150,15 +156,18 @@ RankTime RankSweep::sweep(std::uint32_t rank, std::uint32_t count) {
   collect(rank, count);
   unite(compute_, busy_);
   unite(transfer_, moving_);
+  unite_both(busy_, moving_, gaps_, active_);
   const std::int64_t compute = length_of(busy_);
-  const std::int64_t exposed = charge_exposed(count);
+  const std::int64_t exposed = charge(transfer_, busy_, &StepSums::exposed, count);
+  const std::int64_t waiting = charge(comm_, active_, &StepSums::waiting, count);  // what of comm_ is not active is waiting
   const std::int64_t host = host_bound_time();
   out.compute = Duration::picoseconds(compute);
   out.comm = Duration::picoseconds(length_of(moving_));
   out.hidden_comm = Duration::picoseconds(overlap_of(moving_, busy_));
   out.exposed_comm = Duration::picoseconds(exposed);
+  out.waiting = Duration::picoseconds(waiting);
   out.host_bound = Duration::picoseconds(host);
-  out.idle = Duration::picoseconds(state_.period() - compute - exposed - host);
+  out.idle = Duration::picoseconds(state_.period() - compute - exposed - waiting - host);
   return out;
 }
 

@@ -25,8 +25,8 @@ using WideTime = __int128;
 /// What the ranks spent in one step, summed over them.
 struct StepSums {
   WideTime time = 0;     ///< start to end
-  WideTime waiting = 0;  ///< ready to start, for the last member of a collective
-  WideTime exposed = 0;  ///< of a collective. Where several are exposed at once, the time is charged to the one that was ready first
+  WideTime exposed = 0;  ///< transfer of a collective without compute. Where several run at once, the time is charged to the first to start
+  WideTime waiting = 0;  ///< ready to start without compute or transfer. Where several wait at once, the time is charged to the first to be ready
 };
 
 class RankSweep {
@@ -36,14 +36,14 @@ class RankSweep {
   /// The split of `rank`, which stands for `count` ranks of equal times.
   RankTime sweep(std::uint32_t rank, std::uint32_t count = 1);
 
-  /// Over all sweeps so far, for each step of SteadyState::steps. The exposed times sum to those of the ranks.
+  /// Over all sweeps so far, for each step of SteadyState::steps. The exposed and waiting times sum to those of the ranks.
   const std::vector<StepSums>& sums() const { return sums_; }
 
  private:
   void collect(std::uint32_t rank, std::uint32_t count);
   void add_compute(const DeviceStep& step, std::uint32_t rank, std::int64_t start, std::int64_t end, std::uint32_t index);
   std::int64_t launched(const DeviceStep& step, std::uint32_t rank) const;
-  std::int64_t charge_exposed(std::uint32_t count);
+  std::int64_t charge(const std::vector<Piece>& pieces, const std::vector<Piece>& cover, WideTime StepSums::*to, std::uint32_t count);
   std::int64_t host_bound_time() const;
 
   const SteadyState& state_;
@@ -53,7 +53,8 @@ class RankSweep {
   std::vector<Piece> comm_;           ///< from ready (arrived) to end
   std::vector<Piece> transfer_;       ///< from start to end
   std::vector<Piece> busy_, moving_;  ///< unions of compute and of transfer, disjoint
-  std::vector<Piece> gaps_;           ///< neither compute nor comm
+  std::vector<Piece> active_;         ///< union of busy_ and moving_, disjoint
+  std::vector<Piece> gaps_;           ///< what the last charge() left: neither cover nor a piece
 };
 
 }  // namespace distsim

@@ -8,9 +8,10 @@
 //   compute    Union of the intervals in which a device step that is no collective runs (compute and copy streams, whichever it stands on).
 //   comm       Union of the transfers [start, end) of collectives. Waiting for the last member, [ready, start), is not transfer.
 //   hidden_comm   The part of comm while compute runs.
-//   exposed_comm  Transfer or waiting of a collective while no compute runs.
-//   host_bound Neither compute nor communication, and the next compute step's launch has not yet ended on the host.
-//   idle       The rest. On every rank compute + exposed_comm + host_bound + idle = iteration, exactly; so do the means over ranks.
+//   exposed_comm  The part of comm while no compute runs: comm = exposed_comm + hidden_comm, exactly.
+//   waiting    In a collective for its last member, while neither compute nor a transfer runs: the cost of stragglers, not of the network.
+//   host_bound None of these, and the next compute step's launch has not yet ended on the host.
+//   idle       The rest. On every rank compute + exposed_comm + waiting + host_bound + idle = iteration, exactly; so do the means over ranks.
 #pragma once
 
 #include <cstdint>
@@ -59,9 +60,14 @@ struct OpKindTime { std::string kind; Duration time; std::uint32_t kernels = 0; 
 
 /// Collectives of one kind, group size and name (digits aside: "grad bucket 0" .. "grad bucket 11" are one entry with calls = 12).
 struct CollectiveTime {
-  std::string name, kind; std::int64_t bytes = 0; std::uint32_t group_size = 0;  ///< bytes: size column of nccl-tests, summed over the calls
+  /// bytes: size column of nccl-tests, summed over the calls. Of an uneven all_to_all_v: that of an even one in which every member moves as many bytes as
+  /// the busiest sender or receiver, whichever is more.
+  std::string name, kind; std::int64_t bytes = 0; std::uint32_t group_size = 0;
   std::uint32_t calls = 1;
-  Duration total, exposed, waiting;  ///< mean over ranks: transfer, part of transfer and waiting not hidden by compute, waiting for the last member
+  bool equal_calls = true;           ///< all calls are of one size
+  /// Mean over ranks: transfer; the part of it that no compute covers; waiting for the last member while neither compute nor a transfer runs. Where several
+  /// are exposed (or wait) at once, the first to start (to arrive) is charged, so that the columns sum to exposed_comm and waiting.
+  Duration total, exposed, waiting;
   double busbw = 0;                  ///< bytes/s: bytes x factor / total; factor 2(n-1)/n for all_reduce, (n-1)/n for all_gather, reduce_scatter, all_to_all, else 1
   Basis basis = Basis::analytic; std::string source;  ///< of the least trusted call
 };
@@ -77,7 +83,7 @@ struct CriticalStep {
 struct BasisShare { Basis basis; double share = 0; };     ///< share of the critical path's time; host steps count as analytic
 
 struct RankTime {
-  Duration compute, comm, hidden_comm, exposed_comm, idle, host_bound;
+  Duration compute, comm, hidden_comm, exposed_comm, waiting, host_bound, idle;
   bool operator==(const RankTime&) const = default;
 };
 
@@ -88,7 +94,8 @@ struct Report {
   /// could become critical is not counted.
   Duration iteration, low, high;
   double samples_per_second = 0, achieved_flops_per_gpu = 0, mfu = 0;
-  Duration compute, comm, hidden_comm, exposed_comm, host_bound, idle;   ///< mean over ranks; compute + exposed_comm + host_bound + idle = iteration
+  /// Means over ranks: compute + exposed_comm + waiting + host_bound + idle = iteration, and exposed_comm + hidden_comm = comm.
+  Duration compute, comm, hidden_comm, exposed_comm, waiting, host_bound, idle;
   std::vector<OpKindTime> ops;                              ///< longest first
   std::vector<CollectiveTime> collectives;                  ///< longest transfer first
   std::vector<CriticalStep> critical_path;                  ///< in order of time; the times sum to `iteration` exactly

@@ -68,9 +68,17 @@ OpKindTime op_row(std::string_view kind, const KindSums& s, std::uint32_t ranks)
 struct CollectiveSums {
   CollectiveTime row;
   bool same_name = true;
+  std::int64_t call_bytes = 0;  ///< of the first call
   WideTime total = 0, exposed = 0, waiting = 0;
   CollectiveKind kind = CollectiveKind::barrier;
 };
+
+/// The size column of nccl-tests. An uneven exchange lasts as long as its busiest member sends or receives: the size of the even one that moves as much.
+std::int64_t size_of(const Collective& c, std::uint32_t members) {
+  if (c.send_bytes.empty() || members < 2) return c.bytes;
+  const std::int64_t most = std::max(std::ranges::max(c.send_bytes), c.recv_bytes.empty() ? 0 : std::ranges::max(c.recv_bytes));
+  return static_cast<std::int64_t>(std::llround(static_cast<double>(most) * members / (members - 1)));  // the vectors leave a member's own share out
+}
 
 void add_call(CollectiveSums& sums, const Collective& collective, const Cost& cost, const std::string& name) {
   if (sums.row.calls == 0) {
@@ -80,7 +88,10 @@ void add_call(CollectiveSums& sums, const Collective& collective, const Cost& co
   }
   sums.same_name = sums.same_name && sums.row.name == name;
   ++sums.row.calls;
-  sums.row.bytes += collective.bytes;
+  const std::int64_t bytes = size_of(collective, sums.row.group_size);
+  if (sums.row.calls == 1) sums.call_bytes = bytes;
+  sums.row.equal_calls = sums.row.equal_calls && bytes == sums.call_bytes;
+  sums.row.bytes += bytes;
   if (sums.row.calls == 1 || cost.basis > sums.row.basis) {
     sums.row.basis = cost.basis;
     sums.row.source = cost.source;

@@ -6,6 +6,7 @@
 
 #include "sim/report/format.hpp"
 #include "sim/report/report.hpp"
+#include "sim/report/text_collectives.hpp"
 
 namespace distsim {
 namespace {
@@ -16,7 +17,7 @@ struct Column { std::size_t width; bool left = false; };
 
 class Writer {
  public:
-  Writer(const Report& report, int width, bool colour) : r_(report), width_(static_cast<std::size_t>(std::clamp(width, 60, 400))), colour_(colour) {}
+  Writer(const Report& report, int width, bool colour) : r_(report), scale_(time_scale(report.iteration)), width_(static_cast<std::size_t>(std::clamp(width, 60, 400))), colour_(colour) {}
 
   std::string write() {
     headline();
@@ -48,13 +49,13 @@ class Writer {
   /// What a table's first column may take beside `others` columns of text.
   std::size_t left_of(std::size_t others) const { return std::max<std::size_t>(12, width_ > others ? width_ - others : 0); }
 
-  std::string ms(Duration d) const { return fixed(d.ms(), ms_digits(r_.iteration)); }
+  /// In the unit of the iteration.
+  std::string in_unit(Duration d) const { return scale_.text(d); }
   std::string share(Duration d) const { return percent_text(static_cast<double>(d.ps()), static_cast<double>(r_.iteration.ps())); }
 
   void headline() {
     const ReportContext& c = r_.context;
-    std::string text = ms_text(r_.iteration) + " ms per iteration (" + fixed(r_.low.ms(), ms_digits(r_.iteration)) + " .. " +
-                       fixed(r_.high.ms(), ms_digits(r_.iteration)) + ")";
+    std::string text = time_text(r_.iteration) + " per iteration (" + in_unit(r_.low) + " .. " + in_unit(r_.high) + ")";
     if (c.samples > 0) text += ", " + count_text(r_.samples_per_second) + " samples/s";
     line(text + " on " + machine_text(c));
     std::string what;
@@ -70,29 +71,33 @@ class Writer {
   }
 
   struct Part { const char* name; Duration time; char mark; const char* colour; };
-  std::array<Part, 4> parts() const {
+  std::array<Part, 5> parts() const {
     return {{{"compute", r_.compute, '#', "\033[32m"},
-             {"exposed communication", r_.exposed_comm, '=', "\033[33m"},
+             {"exposed comm", r_.exposed_comm, '=', "\033[33m"},
+             {"waiting", r_.waiting, '-', "\033[36m"},
              {"host", r_.host_bound, '~', "\033[35m"},
              {"idle", r_.idle, '.', "\033[90m"}}};
   }
 
   void bar() {
-    std::string sum = "iteration " + ms_text(r_.iteration) + " ms = ", cells;
+    std::string sum = "iteration " + time_text(r_.iteration) + " = ", cells;
     const std::size_t width = width_ - 2;
     Duration done;
     for (const Part& p : parts()) {
       if (p.mark != '#') sum += " + ";
-      sum += std::string(p.name) + " " + ms(p.time);
+      sum += std::string(p.name) + " " + in_unit(p.time);
       const std::size_t from = cell_of(done, width);
       done += p.time;
       const std::string mark(cell_of(done, width) - from, p.mark);
       cells += colour_ && !mark.empty() ? p.colour + mark + "\033[0m" : mark;
     }
-    line(sum);
+    for (std::string& part : wrapped(sum, width_)) line(std::move(part));
     if (r_.iteration.ps() > 0) out_ += "[" + cells + "]\n";
-    line("  # compute   = exposed communication   ~ waiting for the host   . idle");
-    line("communication " + ms(r_.comm) + " ms in all, " + ms(r_.hidden_comm) + " of it behind compute");
+    line("  # compute   = exposed communication   - waiting for ranks   ~ host   . idle");
+    if (r_.comm.ps() > 0) {
+      line("communication " + in_unit(r_.comm) + " " + scale_.unit + " in all = exposed " + in_unit(r_.exposed_comm) + " + behind compute " +
+           in_unit(r_.hidden_comm));
+    }
     line("");
   }
 
@@ -104,7 +109,7 @@ class Writer {
   void ops() {
     if (r_.ops.empty()) return;
     const std::vector<Column> columns{{30, true}, {9}, {6}, {8}, {9}};
-    row({"compute by op kind", "ms", "%", "kernels", "TFLOP/s"}, columns);
+    row({"compute by op kind", scale_.unit, "%", "kernels", "TFLOP/s"}, columns);
     Duration rest;
     std::uint32_t kernels = 0;
     for (std::size_t i = 0; i < r_.ops.size(); ++i) {
@@ -114,35 +119,15 @@ class Writer {
         kernels += op.kernels;
         continue;
       }
-      row({"  " + op.kind, ms(op.time), share(op.time), std::to_string(op.kernels), op.tflops > 0 ? fixed(op.tflops, 2) : "-"}, columns);
+      row({"  " + op.kind, in_unit(op.time), share(op.time), std::to_string(op.kernels), op.tflops > 0 ? fixed(op.tflops, 2) : "-"}, columns);
     }
-    if (rest.ps() > 0) row({"  " + std::to_string(r_.ops.size() - kOpRows) + " more kinds", ms(rest), share(rest), std::to_string(kernels), "-"}, columns);
+    if (rest.ps() > 0) row({"  " + std::to_string(r_.ops.size() - kOpRows) + " more kinds", in_unit(rest), share(rest), std::to_string(kernels), "-"}, columns);
     line("");
-  }
-
-  std::string size_text(const CollectiveTime& c) const {
-    const std::string each = binary_bytes(static_cast<double>(c.bytes) / c.calls);
-    return c.calls > 1 ? std::to_string(c.calls) + " x " + each : each;
   }
 
   void collectives() {
     if (r_.collectives.empty()) return;
-    const std::vector<Column> columns{{left_of(80), true}, {14, true}, {5}, {13}, {7}, {7}, {8}, {12, true}};
-    row({"collectives", "kind", "ranks", "size", "ms", "exposed", "GB/s bus", "basis"}, columns);
-    Duration rest, rest_exposed;
-    for (std::size_t i = 0; i < r_.collectives.size(); ++i) {
-      const CollectiveTime& c = r_.collectives[i];
-      if (i >= kCollectiveRows && r_.collectives.size() > kCollectiveRows + 1) {
-        rest += c.total;
-        rest_exposed += c.exposed;
-        continue;
-      }
-      row({"  " + one_line(c.name), c.kind, std::to_string(c.group_size), size_text(c), ms(c.total), ms(c.exposed),
-           c.busbw > 0 ? fixed(c.busbw * 1e-9, 1) : "-", std::string(name_of(c.basis))}, columns);
-    }
-    if (rest.ps() > 0) {
-      row({"  " + std::to_string(r_.collectives.size() - kCollectiveRows) + " more", "", "", "", ms(rest), ms(rest_exposed), "", ""}, columns);
-    }
+    for (std::string& text : collective_lines(r_, width_, kCollectiveRows)) line(std::move(text));
     line("");
   }
 
@@ -150,20 +135,31 @@ class Writer {
     const std::vector<PathRun> runs = path_runs(r_.critical_path);
     if (runs.empty()) return;
     const std::vector<Column> columns{{left_of(43), true}, {7, true}, {7}, {5}, {9}, {5}};
-    row({"critical path", "stream", "rank", "steps", "ms", "%"}, columns);
+    row({"critical path", "stream", "rank", "steps", scale_.unit, "%"}, columns);
     Duration shown;
     const std::vector<std::size_t> longest = longest_runs(runs, kPathRows);
     for (const std::size_t i : longest) {
       const PathRun& run = runs[i];
       const std::string name = "  " + (run.phase == "host" ? "" : phase_text(run.phase) + ": ") + one_line(run.name);
-      row({name, run.stream, std::to_string(run.rank), std::to_string(run.steps), ms(run.time), share(run.time)}, columns);
+      row({shortened_inside(name, columns.front().width), run.stream, std::to_string(run.rank), std::to_string(run.steps), in_unit(run.time), share(run.time)}, columns);
       shown += run.time;
     }
     if (runs.size() > longest.size()) {
       const Duration rest = r_.iteration - shown;
-      row({"  " + std::to_string(runs.size() - longest.size()) + " shorter stretches between them", "", "", "", ms(rest), share(rest)}, columns);
+      row({"  " + std::to_string(runs.size() - longest.size()) + " shorter stretches between them", "", "", "", in_unit(rest), share(rest)}, columns);
     }
+    explain_host(runs);
     line("");
+  }
+
+  /// The bar counts the host only where nothing else runs; on the path the host may count far more.
+  void explain_host(const std::vector<PathRun>& runs) {
+    Duration host;
+    for (const PathRun& run : runs) {
+      if (run.phase == "host") host += run.time;
+    }
+    if (host <= r_.host_bound + Duration::picoseconds(r_.iteration.ps() / 50)) return;
+    line("  (host on the path " + share(host) + " %, in the bar " + share(r_.host_bound) + " %: launches also run under compute and transfers)");
   }
 
   void footer() {
@@ -190,7 +186,7 @@ class Writer {
       return;
     }
     const Duration slow = r_.rank(r_.slowest_rank).compute, fast = r_.rank(r_.fastest_rank).compute;
-    line("ranks    compute " + ms(fast) + " .. " + ms(slow) + " ms, mean " + ms(r_.compute) + "; slowest rank " + std::to_string(r_.slowest_rank) + " (+" +
+    line("ranks    compute " + in_unit(fast) + " .. " + in_unit(slow) + " " + scale_.unit + ", mean " + in_unit(r_.compute) + "; slowest rank " + std::to_string(r_.slowest_rank) + " (+" +
          percent_text(static_cast<double>((slow - r_.compute).ps()), static_cast<double>(r_.compute.ps())) + " %), fastest rank " +
          std::to_string(r_.fastest_rank));
   }
@@ -218,6 +214,7 @@ class Writer {
   }
 
   const Report& r_;
+  const TimeScale scale_;
   const std::size_t width_;
   const bool colour_;
   std::string out_;

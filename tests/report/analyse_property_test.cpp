@@ -70,20 +70,21 @@ RankTime count_picoseconds(const SteadyState& state, std::uint32_t rank) {
     if (state.repeats) starts.emplace_back(start + shift + state.period(), launch + shift + state.period());
   }
   std::sort(starts.begin(), starts.end());
-  std::int64_t sums[6] = {};
+  std::int64_t sums[7] = {};
   for (std::size_t i = 0; i < n; ++i) {
     const std::int64_t now = state.begin + static_cast<std::int64_t>(i);
     sums[1] += transfer[i];
     sums[2] += transfer[i] && compute[i];
     if (compute[i]) ++sums[0];
-    else if (comm[i]) ++sums[3];
+    else if (transfer[i]) ++sums[3];
+    else if (comm[i]) ++sums[4];
     else {
       const auto next = std::find_if(starts.begin(), starts.end(), [&](const auto& s) { return s.first > now; });
-      ++sums[next != starts.end() && now < next->second ? 5 : 4];
+      ++sums[next != starts.end() && now < next->second ? 5 : 6];
     }
   }
   const auto ps = [](std::int64_t v) { return Duration::picoseconds(v); };
-  return {ps(sums[0]), ps(sums[1]), ps(sums[2]), ps(sums[3]), ps(sums[4]), ps(sums[5])};
+  return {ps(sums[0]), ps(sums[1]), ps(sums[2]), ps(sums[3]), ps(sums[4]), ps(sums[5]), ps(sums[6])};
 }
 
 class RandomJob : public testing::TestWithParam<std::uint64_t> {};
@@ -94,12 +95,15 @@ TEST_P(RandomJob, SplitEqualsTheCountOfPicoseconds) {
   const SteadyState state = steady_state(job.played());
   for (std::uint32_t rank = 0; rank < r.rank_count; ++rank) {
     const RankTime& t = r.rank(rank);
-    EXPECT_EQ((t.compute + t.exposed_comm + t.host_bound + t.idle).ps(), r.iteration.ps()) << "rank " << rank;
+    EXPECT_EQ((t.compute + t.exposed_comm + t.waiting + t.host_bound + t.idle).ps(), r.iteration.ps()) << "rank " << rank;
+    EXPECT_EQ((t.exposed_comm + t.hidden_comm).ps(), t.comm.ps()) << "rank " << rank;
     if (state.period() > 0) {
       EXPECT_EQ(t, count_picoseconds(state, rank)) << "rank " << rank;
     }
   }
-  EXPECT_EQ((r.compute + r.exposed_comm + r.host_bound + r.idle).ps(), r.iteration.ps());
+  EXPECT_EQ((r.compute + r.exposed_comm + r.waiting + r.host_bound + r.idle).ps(), r.iteration.ps());
+  EXPECT_EQ((r.exposed_comm + r.hidden_comm).ps(), r.comm.ps());
+  for (const Duration part : {r.compute, r.exposed_comm, r.waiting, r.host_bound, r.idle}) EXPECT_GE(part, Duration());
 }
 
 TEST_P(RandomJob, CriticalPathCoversTheIterationWithoutAGap) {
@@ -122,9 +126,15 @@ TEST_P(RandomJob, CriticalPathCoversTheIterationWithoutAGap) {
 
 TEST_P(RandomJob, CollectivesExposeWhatTheRanksSee) {
   const Report r = random_job(GetParam()).report();
-  std::int64_t exposed = 0;
-  for (const CollectiveTime& c : r.collectives) exposed += c.exposed.ps();
-  EXPECT_NEAR(static_cast<double>(exposed), static_cast<double>(r.exposed_comm.ps()), 1.0 + static_cast<double>(r.collectives.size()));
+  Duration exposed, waiting;
+  for (const CollectiveTime& c : r.collectives) {
+    EXPECT_LE(c.exposed, c.total) << c.name;
+    exposed += c.exposed;
+    waiting += c.waiting;
+  }
+  const double rounding = 1.0 + static_cast<double>(r.collectives.size());  // each row is rounded to a picosecond
+  EXPECT_NEAR(static_cast<double>(exposed.ps()), static_cast<double>(r.exposed_comm.ps()), rounding);
+  EXPECT_NEAR(static_cast<double>(waiting.ps()), static_cast<double>(r.waiting.ps()), rounding);
 }
 
 /// Reading rank by rank and class by class is the same: ranks of one class have equal splits.

@@ -49,16 +49,17 @@ TEST(Analyse, StragglerMakesTheOthersWait) {
   const Report r = straggler().report();
   EXPECT_EQ(r.iteration, ps(220));
   ASSERT_EQ(r.ranks.size(), 2u);
-  EXPECT_EQ(r.ranks[0], (RankTime{ps(120), ps(60), ps(0), ps(100), ps(0), ps(0)}));
-  EXPECT_EQ(r.ranks[1], (RankTime{ps(160), ps(60), ps(0), ps(60), ps(0), ps(0)}));
+  EXPECT_EQ(r.ranks[0], (RankTime{ps(120), ps(60), ps(0), ps(60), ps(40), ps(0), ps(0)}));
+  EXPECT_EQ(r.ranks[1], (RankTime{ps(160), ps(60), ps(0), ps(60), ps(0), ps(0), ps(0)}));
   EXPECT_EQ(r.compute, ps(140));
-  EXPECT_EQ(r.exposed_comm, ps(80));
+  EXPECT_EQ(r.exposed_comm, ps(60));
+  EXPECT_EQ(r.waiting, ps(20));
   EXPECT_EQ(r.slowest_rank, 1u);
   EXPECT_EQ(r.fastest_rank, 0u);
   ASSERT_EQ(r.collectives.size(), 1u);
   EXPECT_EQ(r.collectives[0].total, ps(60));
   EXPECT_EQ(r.collectives[0].waiting, ps(20));
-  EXPECT_EQ(r.collectives[0].exposed, ps(80));
+  EXPECT_EQ(r.collectives[0].exposed, ps(60));
 }
 
 TEST(Analyse, CriticalPathGoesThroughTheLastToArrive) {
@@ -85,8 +86,8 @@ TEST(Analyse, WorkBegunBeforeTheWindowIsFoldedIntoIt) {
   b.compute_per_rank("update", {20, 60}, {reduce});
   const Report r = b.play(3).report();
   EXPECT_EQ(r.iteration, ps(220));
-  EXPECT_EQ(r.ranks[0], (RankTime{ps(120), ps(60), ps(0), ps(100), ps(0), ps(0)}));
-  EXPECT_EQ(r.ranks[1], (RankTime{ps(160), ps(60), ps(0), ps(60), ps(0), ps(0)}));
+  EXPECT_EQ(r.ranks[0], (RankTime{ps(120), ps(60), ps(0), ps(60), ps(40), ps(0), ps(0)}));
+  EXPECT_EQ(r.ranks[1], (RankTime{ps(160), ps(60), ps(0), ps(60), ps(0), ps(0), ps(0)}));
 }
 
 /// An overhead of 50 and three launches of 100 for kernels of 10: the host sets the pace, 350 an iteration, of which 30 are compute.
@@ -117,7 +118,7 @@ TEST(Analyse, IdleIsWhatIsLeft) {
     b.compute_per_rank("work", {100, 60});
     const Report r = b.play(iterations).report();
     EXPECT_EQ(r.iteration, ps(100));
-    EXPECT_EQ(r.ranks[1], (RankTime{ps(60), ps(0), ps(0), ps(0), ps(40), ps(0)}));
+    EXPECT_EQ(r.ranks[1], (RankTime{ps(60), ps(0), ps(0), ps(0), ps(0), ps(0), ps(40)}));
     EXPECT_EQ(r.idle, ps(20));
   }
 }
@@ -150,6 +151,28 @@ TEST(Analyse, ExposedTimeIsChargedOnce) {
   EXPECT_EQ(r.collectives[1].exposed, ps(60));
 }
 
+/// Rank 0 arrives in reduce at 100 and waits for rank 1 until 140; a copy runs 100-110 and the exchange moves 100-130: of the 40, only 130-140 is waiting.
+TEST(Analyse, WaitingUnderComputeOrTransferIsNotWaiting) {
+  JobBuilder b(2);
+  const TaskId a = b.compute("a", 100);
+  const TaskId first = b.compute_per_rank("first", {0, 40}, {a});
+  b.collective("reduce", 60, 10, {first});
+  b.collective("exchange", 30, 10, {a}, CollectiveKind::all_to_all, Stream::comm2);
+  b.compute("copy", 10, {a}, Copy{CopyKind::h2d, 10}, Phase::forward, Stream::copy);
+  const Report r = b.play(1).report();
+  // rank 0: compute 0-100 and the copy 100-110; exchange 100-130, reduce waits 100-140 and moves 140-200.
+  EXPECT_EQ(r.iteration, ps(200));
+  EXPECT_EQ(r.ranks[0], (RankTime{ps(110), ps(90), ps(10), ps(80), ps(10), ps(0), ps(0)}));
+  // rank 1: compute 0-140, the exchange behind it; reduce 140-200.
+  EXPECT_EQ(r.ranks[1], (RankTime{ps(140), ps(90), ps(30), ps(60), ps(0), ps(0), ps(0)}));
+  ASSERT_EQ(r.collectives.size(), 2u);
+  EXPECT_EQ(r.collectives[0].name, "reduce");
+  EXPECT_EQ(r.collectives[0].exposed, ps(60));
+  EXPECT_EQ(r.collectives[0].waiting, ps(5));
+  EXPECT_EQ(r.collectives[1].exposed, ps(10));
+  EXPECT_EQ(r.collectives[1].waiting, ps(0));
+}
+
 /// gemm 10x10x10 is 2000 flop. Ranks 0 and 1 run 2000 and 2200 flop in 100 and 300 ps: 4200 flop / 400 ps = 10.5 TFLOP/s. Rank 2 is absent.
 TEST(Analyse, OpTableIsAMeanOverRanks) {
   JobBuilder b(3);
@@ -178,6 +201,24 @@ TEST(Analyse, BucketsAreOneRow) {
   EXPECT_NEAR(c.busbw, 2000 / 20e-12 * 1.5, 1);
   EXPECT_EQ(c.basis, Basis::extrapolated);
   EXPECT_EQ(c.source, "beyond the curve");
+}
+
+/// Rank 1 moves 3000 bytes one way, more than any rank moves the other way: as an even exchange in which each of 4 ranks has a buffer of 4000 and keeps 1000.
+TEST(Analyse, AnUnevenExchangeHasTheSizeOfItsBusiestEnd) {
+  for (const bool swapped : {false, true}) {
+    JobBuilder b(4);
+    Collective c;
+    c.kind = CollectiveKind::all_to_all_v;
+    c.send_bytes = {1000, 1000, 1000, 600};
+    c.recv_bytes = {200, 3000, 200, 200};
+    if (swapped) std::swap(c.send_bytes, c.recv_bytes);
+    c.bytes = 1000;
+    b.collective("exchange", 10, c);
+    const Report r = b.play(1).report();
+    ASSERT_EQ(r.collectives.size(), 1u);
+    EXPECT_EQ(r.collectives[0].bytes, 4000);               // 3000 x 4/3
+    EXPECT_NEAR(r.collectives[0].busbw, 3000 / 10e-12, 1); // of which 3/4 cross the bus
+  }
 }
 
 /// Two gemms of one basis are off together (10 + 20), the collective and the host for themselves: below = sqrt(30^2 + 8^2 + 5^2), above twice that but for

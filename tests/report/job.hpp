@@ -62,6 +62,11 @@ class JobBuilder {
     return note(builder_.add_collective(name, {stream, Phase::gradient_sync, {}, false}, c, partition, deps), {ps});
   }
 
+  /// Of all ranks, with sizes of its own for each.
+  TaskId collective(std::string_view name, std::int64_t ps, Collective c) {
+    return note(builder_.add_collective(name, {Stream::comm, Phase::gradient_sync, {}, false}, std::move(c), Partition::strided(ranks_, 1), {}), {ps});
+  }
+
   Job play(std::uint16_t iterations, std::int64_t step_overhead = 0) {
     Job job;
     auto graph = std::move(builder_).finish();

@@ -7,6 +7,7 @@
 #include <functional>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 
 #include "base/csv.hpp"
@@ -67,7 +68,7 @@ TEST(Text, SaysTheMainFiguresFirst) {
   const std::string text = to_text(small_job().report(context()));
   EXPECT_NE(text.find("20.50 ms per iteration ("), std::string::npos) << text;
   EXPECT_NE(text.find("3.20 M samples/s on 2 x 2 A100"), std::string::npos) << text;
-  EXPECT_NE(text.find("iteration 20.50 ms = compute 12.50 + exposed communication 8.00 + host 0.00 + idle 0.00"), std::string::npos) << text;
+  EXPECT_NE(text.find("iteration 20.50 ms = compute 12.50 + exposed comm 8.00 + waiting 0.00 + host 0.00 + idle 0.00"), std::string::npos) << text;
   EXPECT_NE(text.find("12 x 25.0 MiB"), std::string::npos) << text;
   EXPECT_NE(text.find("24.1 GB of 40.0 GB (60.2 %) on the fullest GPU, rank 1"), std::string::npos) << text;
   EXPECT_NE(text.find("slowest rank 3"), std::string::npos) << text;
@@ -117,6 +118,67 @@ TEST(Text, LongReportsAreCut) {
   for (const std::string& line : lines) EXPECT_LE(columns_of(line), 100u);
 }
 
+/// Forward takes 4 and 7 ms, then an all-reduce of 2: an iteration of 9, of which one of two ranks waits 3. All outputs say so.
+TEST(Outputs, WaitingIsAClassOfItsOwn) {
+  JobBuilder b(2);
+  b.collective("reduce", 2 * kMs, 1000, {b.compute_per_rank("forward", {4 * kMs, 7 * kMs})});
+  const Job job = b.play(1);
+  const Report r = job.report();
+  const std::string text = to_text(r);
+  EXPECT_NE(text.find("iteration 9.000 ms = compute 5.500 + exposed comm 2.000 + waiting 1.500 + host 0.000 + idle 0.000"), std::string::npos) << text;
+  EXPECT_NE(text.find("------"), std::string::npos) << text;
+  const Json j = Json::parse(to_json(r));
+  EXPECT_NEAR(j["breakdown"]["waiting_ms"].get<double>(), 1.5, 1e-9);
+  EXPECT_NEAR(j["collectives"][0]["waiting_ms"].get<double>(), 1.5, 1e-9);
+  EXPECT_NEAR(j["ranks"]["times"][0]["waiting_ms"].get<double>(), 3, 1e-9);
+  const auto columns = csv_columns();
+  const auto at = std::ranges::find(columns, "waiting_ms") - columns.begin();
+  EXPECT_EQ(csv_values(r).at(static_cast<std::size_t>(at)), "1.500000");
+  EXPECT_NE(to_html(r, job.played()).find("waiting for other ranks <b>1.500 ms</b> <em>16.7 %</em>"), std::string::npos);
+}
+
+CollectiveTime collective_row(const std::string& name) {
+  CollectiveTime c;
+  c.name = name;
+  c.kind = "all_to_all_v";
+  c.group_size = 16;
+  c.bytes = 9'482'240;  // 9.04 MiB
+  c.calls = 2;
+  c.basis = Basis::interpolated;
+  return c;
+}
+
+TEST(Text, NamesOfCollectivesStayApart) {
+  Report r = small_job().report(context());
+  r.collectives = {collective_row("embedding.exchange"), collective_row("embedding.exchange.dgrad"), collective_row("embedding.exchange.dgrad.rows")};
+  for (const int width : {80, 100, 160}) {
+    std::set<std::string> names;
+    const auto lines = lines_of(to_text(r, width));
+    for (const std::string& line : lines) {
+      if (line.starts_with("  embe")) names.insert(line.substr(0, line.find(' ', 2)));
+    }
+    EXPECT_EQ(names.size(), 3u) << to_text(r, width);
+  }
+}
+
+TEST(Text, CallsOfSeveralSizesAreSummedUp) {
+  Report r = small_job().report(context());
+  r.collectives = {collective_row("buckets")};
+  EXPECT_NE(to_text(r).find("2 x 4.52 MiB"), std::string::npos) << to_text(r);
+  r.collectives[0].equal_calls = false;
+  EXPECT_NE(to_text(r).find("2, 9.04 MiB in all"), std::string::npos) << to_text(r);
+}
+
+TEST(Text, SaysWhyTheHostIsLongerOnThePath) {
+  Report r = small_job().report(context());
+  EXPECT_EQ(to_text(r).find("in the bar"), std::string::npos) << to_text(r);
+  CriticalStep launch = r.critical_path.front();
+  launch.phase = "host";
+  launch.time = Duration::milliseconds(10);
+  r.critical_path.push_back(launch);
+  EXPECT_NE(to_text(r).find("in the bar 0.0 %: launches also run under compute and transfers"), std::string::npos) << to_text(r);
+}
+
 TEST(Text, NamesCannotSteerTheTerminal) {
   ReportContext c = context();
   c.title = "evil \033[2J\r\n\x07";
@@ -136,10 +198,17 @@ TEST(JsonReport, HoldsTheReport) {
   const Report r = small_job().report(context());
   const Json j = Json::parse(to_json(r));
   EXPECT_EQ(j["schema"], "distsim-report");
-  EXPECT_EQ(j["schema_version"], 1);
+  EXPECT_EQ(j["schema_version"], 2);
   EXPECT_DOUBLE_EQ(j["iteration_ms"], 20.5);
   const Json& b = j["breakdown"];
-  EXPECT_NEAR(b["compute_ms"].get<double>() + b["exposed_comm_ms"].get<double>() + b["host_bound_ms"].get<double>() + b["idle_ms"].get<double>(), 20.5, 1e-9);
+  const auto sum = [&](std::initializer_list<const char*> keys) {
+    double ms = 0;
+    for (const char* key : keys) ms += b[key].get<double>();
+    return ms;
+  };
+  EXPECT_NEAR(sum({"compute_ms", "exposed_comm_ms", "waiting_ms", "host_bound_ms", "idle_ms"}), 20.5, 1e-9);
+  EXPECT_NEAR(sum({"exposed_comm_ms", "hidden_comm_ms"}), b["comm_ms"].get<double>(), 1e-9);
+  EXPECT_NEAR(b["comm_ms"].get<double>(), 12, 1e-9);
   EXPECT_EQ(j["ranks"]["times"].size(), 4u);
   EXPECT_EQ(j["ranks"]["slowest"], 3);
   EXPECT_EQ(j["collectives"][0]["name"], "grad bucket");
@@ -212,7 +281,7 @@ TEST(HtmlReport, StandsAlone) {
   const std::string page = to_html(job.report(context()), job.played());
   EXPECT_TRUE(page.starts_with("<!doctype html>"));
   for (const char* outside : {"http:", "https:", "src=", "<script", "<link", "@import", "url("}) EXPECT_EQ(page.find(outside), std::string::npos) << outside;
-  for (const char* part : {"20.50 ms", "grad bucket", "12 &times; 25.0 MiB", "rank 3", "slowest", "prefers-color-scheme:dark"}) {
+  for (const char* part : {"20.50 ms", "grad bucket", "12 x 25.0 MiB", "rank 3", "slowest", "prefers-color-scheme:dark"}) {
     EXPECT_NE(page.find(part), std::string::npos) << part;
   }
 }
@@ -266,6 +335,15 @@ TEST(HtmlReport, TagsAreBalancedInEveryShape) {
   expect_balanced(to_html(empty.report(), empty.played()));
 }
 
+TEST(HtmlReport, PlacementKeepsItsLines) {
+  ReportContext c = context();
+  c.placement = "2 tables\n  t0 on <rank 0>\n  t1 on rank 1\n";
+  const Job job = small_job();
+  const std::string page = to_html(job.report(c), job.played());
+  EXPECT_NE(page.find("<summary>2 tables</summary><pre>2 tables\n  t0 on &lt;rank 0&gt;\n  t1 on rank 1\n</pre>"), std::string::npos);
+  expect_balanced(page);
+}
+
 TEST(HtmlReport, DrawsAtMostTheRanksAskedFor) {
   const Job job = small_job();
   const std::string page = to_html(job.report(context()), job.played(), {.max_ranks = 2});
@@ -276,9 +354,13 @@ TEST(HtmlReport, DrawsAtMostTheRanksAskedFor) {
 }
 
 TEST(Format, NumbersReadWell) {
-  EXPECT_EQ(ms_text(Duration::microseconds(1234)), "1.234");
-  EXPECT_EQ(ms_text(Duration::microseconds(12345)), "12.35");
-  EXPECT_EQ(ms_text(Duration::milliseconds(123456)), "123456");
+  EXPECT_EQ(time_text(Duration::microseconds(1234)), "1.234 ms");
+  EXPECT_EQ(time_text(Duration::microseconds(12345)), "12.35 ms");
+  EXPECT_EQ(time_text(Duration::milliseconds(1234)), "1234 ms");
+  EXPECT_EQ(time_text(Duration::milliseconds(4'080'064)), "4080 s");
+  EXPECT_EQ(time_text(Duration::milliseconds(40'680'000)), "11.30 h");
+  EXPECT_EQ(time_text(Duration::nanoseconds(4'000)), "4.000 us");
+  EXPECT_EQ(time_text(Duration()), "0.000 ms");
   EXPECT_EQ(count_text(5'312'000), "5.31 M");
   EXPECT_EQ(count_text(12), "12");
   EXPECT_EQ(binary_bytes(25 << 20), "25.0 MiB");
@@ -297,6 +379,8 @@ TEST(Format, WrapsAtBlanks) {
 TEST(Format, ColumnsCountCharacters) {
   EXPECT_EQ(columns_of("\xc3\xa9t\xc3\xa9"), 3u);
   EXPECT_EQ(shortened("\xc3\xa9t\xc3\xa9 long", 5), "\xc3\xa9t\xc3\xa9..");
+  EXPECT_EQ(shortened_inside("embedding.exchange.dgrad", 21), "embedding.ex..e.dgrad");
+  EXPECT_EQ(shortened_inside("fits", 4), "fits");
   EXPECT_EQ(padded("ab", 4), "ab  ");
   EXPECT_EQ(padded_left("ab", 4), "  ab");
   EXPECT_EQ(one_line("a\nb\xff" "c\xc2\x85"), "a?b?c?");
