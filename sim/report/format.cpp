@@ -147,6 +147,16 @@ std::vector<PathRun> path_runs(const std::vector<CriticalStep>& path) {
   return runs;
 }
 
+std::string host_note(const Report& r) {
+  const auto share = [&](Duration d) { return percent_text(static_cast<double>(d.ps()), static_cast<double>(r.iteration.ps())) + " %"; };
+  Duration host;
+  for (const CriticalStep& s : r.critical_path) {
+    if (s.phase == "host") host += s.time;
+  }
+  if (host <= r.host_bound + Duration::picoseconds(r.iteration.ps() / 50)) return "";
+  return "(host on the path " + share(host) + ", in the bar " + share(r.host_bound) + ": launches also run under compute and transfers)";
+}
+
 std::vector<std::size_t> longest_runs(const std::vector<PathRun>& runs, std::size_t most) {
   std::vector<std::size_t> order(runs.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

@@ -67,6 +67,9 @@ struct PathRun {
 };
 std::vector<PathRun> path_runs(const std::vector<CriticalStep>& path);
 
+/// Why the host's share of the critical path is larger than in the split of the iteration; empty where it is not, by 2 % of the iteration or more.
+std::string host_note(const Report& report);
+
 /// Which of `runs` are the `most` longest, kept in their order.
 std::vector<std::size_t> longest_runs(const std::vector<PathRun>& runs, std::size_t most);
 

@@ -123,7 +123,8 @@ std::string path_table(const Report& r) {
     rows += "<tr><td class=\"soft\">" + std::to_string(runs.size() - longest.size()) + " shorter stretches between them</td><td></td><td></td><td></td>" +
             cell(in_unit(r, rest)) + cell(fixed(share_of(r, rest), 1)) + meter(r, rest, "idle") + "</tr>";
   }
-  return table(head({"<step", "<stream, phase", "rank", "steps", unit_of(r), "%", ""}) + "<tbody>" + rows) + full_path(r);
+  const std::string note = host_note(r);
+  return table(head({"<step", "<stream, phase", "rank", "steps", unit_of(r), "%", ""}) + "<tbody>" + rows) + (note.empty() ? "" : "<p class=\"note\">" + escaped(note) + "</p>") + full_path(r);
 }
 
 }  // namespace distsim::html

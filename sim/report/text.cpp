@@ -148,18 +148,8 @@ class Writer {
       const Duration rest = r_.iteration - shown;
       row({"  " + std::to_string(runs.size() - longest.size()) + " shorter stretches between them", "", "", "", in_unit(rest), share(rest)}, columns);
     }
-    explain_host(runs);
+    for (const std::string& part : wrapped(host_note(r_), width_ - 2)) line("  " + part);
     line("");
-  }
-
-  /// The bar counts the host only where nothing else runs; on the path the host may count far more.
-  void explain_host(const std::vector<PathRun>& runs) {
-    Duration host;
-    for (const PathRun& run : runs) {
-      if (run.phase == "host") host += run.time;
-    }
-    if (host <= r_.host_bound + Duration::picoseconds(r_.iteration.ps() / 50)) return;
-    line("  (host on the path " + share(host) + " %, in the bar " + share(r_.host_bound) + " %: launches also run under compute and transfers)");
   }
 
   void footer() {

@@ -47,8 +47,9 @@ std::size_t beside_name(const Widths& widths) {
   return sum;
 }
 
-/// "interp.", "extrap.": the long names give way where a collective's name has no room.
-void shorten_bases(std::vector<Cells>& table) {
+/// "interp.", "extrap.", "GB/s": long words give way where a collective's name has no room.
+void squeeze(std::vector<Cells>& table) {
+  table.front()[kBus] = "GB/s";
   for (Cells& cells : table) {
     if (cells[kBasis].size() > 8) cells[kBasis] = cells[kBasis].substr(0, 6) + ".";
   }
@@ -58,7 +59,7 @@ void shorten_bases(std::vector<Cells>& table) {
 Widths fitted(std::vector<Cells>& table, std::size_t width) {
   Widths widths = widths_of(table);
   if (widths[kName] + beside_name(widths) > width) {
-    shorten_bases(table);
+    squeeze(table);
     widths = widths_of(table);
   }
   const std::size_t least = std::min(widths[kName], kLeastName);

@@ -353,6 +353,43 @@ TEST(HtmlReport, DrawsAtMostTheRanksAskedFor) {
   EXPECT_NE(page.find("4 classes of equal times; 2 are drawn"), std::string::npos);
 }
 
+/// Rank 0 is the fastest, rank 1 the slowest, then come 5 equal ranks, 3 equal ranks, and two on their own.
+TEST(HtmlReport, DrawsTheLargestClassesFirst) {
+  JobBuilder b(12);
+  b.compute_per_rank("work", {10, 90, 60, 60, 60, 60, 60, 50, 50, 50, 30, 20});
+  const Job job = b.play(1);
+  const auto drawn = [&](std::uint32_t most) {
+    const std::string page = to_html(job.report(), job.played(), {.max_ranks = most});
+    std::string ranks;
+    for (int rank = 0; rank < 12; ++rank) {
+      if (page.find("class=\"rank\">rank " + std::to_string(rank) + "</text>") != std::string::npos) ranks += " " + std::to_string(rank);
+    }
+    return ranks;
+  };
+  EXPECT_EQ(drawn(3), " 0 1 2");
+  EXPECT_EQ(drawn(4), " 0 1 2 7");
+  EXPECT_EQ(drawn(8), " 0 1 2 7 10 11");
+  EXPECT_EQ(HtmlOptions().max_ranks, 8u);
+}
+
+/// Bars from a sliver to the whole width under one long name: a label is whole, or cut to something that still can be read, or absent.
+TEST(HtmlReport, LabelsAreReadableOrAbsent) {
+  JobBuilder b(1);
+  for (std::int64_t length = 1; length < 600; length += 60) {
+    b.compute("interaction.dgrad.rows", length, {}, Gemm{1, 4, 4, 4}, length % 120 == 1 ? Phase::forward : Phase::backward);
+  }
+  const Job job = b.play(1);
+  const std::string page = to_html(job.report(), job.played());
+  std::size_t labels = 0;
+  const std::string start = "class=\"on\">";
+  for (std::size_t at = page.find(start); at != std::string::npos; at = page.find(start, at + 1)) {
+    const std::size_t from = at + start.size();
+    EXPECT_GE(page.find('<', from) - from, 12u) << page.substr(from, 30);
+    ++labels;
+  }
+  EXPECT_GT(labels, 0u);
+}
+
 TEST(Format, NumbersReadWell) {
   EXPECT_EQ(time_text(Duration::microseconds(1234)), "1.234 ms");
   EXPECT_EQ(time_text(Duration::microseconds(12345)), "12.35 ms");

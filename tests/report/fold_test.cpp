@@ -1,0 +1,66 @@
+// Micro-steps that are added by the linear law say what playing them says.
+#include "sim/report/fold.hpp"
+
+#include <gtest/gtest.h>
+
+#include "job.hpp"
+
+namespace distsim {
+namespace {
+
+using test::JobBuilder;
+
+/// `count` times: forward of 400 and 700 ps, an all-reduce of 200 beside a piece of 50, each micro-step after the one before. 900 ps each, of which rank 0
+/// computes 450, hides nothing and waits 250 (the piece runs in its wait), and rank 1 computes 750 with 50 of the transfer hidden.
+Report micro_steps(int count) {
+  JobBuilder b(2);
+  std::vector<TaskId> last;
+  for (int i = 0; i < count; ++i) {
+    const TaskId forward = b.compute_per_rank("forward", {400, 700}, last);
+    last = {b.collective("reduce", 200, 1000, {forward})};
+    b.compute("piece", 50, {forward}, Elementwise{10});
+  }
+  return b.play(1).report();
+}
+
+TEST(FoldMicroSteps, EqualsPlayingThem) {
+  const Report folded = fold_micro_steps(micro_steps(2), micro_steps(3), 5, {}), played = micro_steps(8);
+  EXPECT_EQ(played.iteration.ps(), 8 * 900);
+  EXPECT_EQ(played.ranks[0].waiting.ps(), 8 * 250);
+  EXPECT_EQ(played.ranks[1].hidden_comm.ps(), 8 * 50);
+  EXPECT_EQ(folded.iteration, played.iteration);
+  EXPECT_EQ(folded.ranks, played.ranks);
+  EXPECT_EQ(folded.waiting, played.waiting);
+  EXPECT_EQ(folded.comm, played.comm);
+  EXPECT_EQ(folded.compute + folded.exposed_comm + folded.waiting + folded.host_bound + folded.idle, folded.iteration);
+  EXPECT_EQ(folded.exposed_comm + folded.hidden_comm, folded.comm);
+  ASSERT_EQ(folded.collectives.size(), 1u);
+  EXPECT_EQ(folded.collectives[0].calls, 8u);
+  EXPECT_EQ(folded.collectives[0].bytes, 8000);
+  EXPECT_EQ(folded.collectives[0].exposed, played.collectives[0].exposed);
+  EXPECT_EQ(folded.collectives[0].waiting, played.collectives[0].waiting);
+}
+
+/// Figures that fall from one length to the next are cut at zero; what that moves comes out of idle, then the host, then waiting.
+TEST(FoldMicroSteps, PartsStayWithinTheIteration) {
+  const auto ps = [](std::int64_t v) { return Duration::picoseconds(v); };
+  Report shorter = micro_steps(2), longer = shorter;
+  const auto fill = [&](Report& r, std::int64_t compute, std::int64_t waiting, std::int64_t host) {
+    r.ranks = {RankTime{ps(compute), ps(0), ps(0), ps(0), ps(waiting), ps(host), ps(0)}};
+    r.compute = ps(compute);
+    r.comm = r.hidden_comm = r.exposed_comm = r.idle = ps(0);
+    r.waiting = ps(waiting);
+    r.host_bound = ps(host);
+    r.iteration = ps(compute + waiting + host);
+  };
+  fill(shorter, 100, 20, 50);
+  fill(longer, 180, 25, 20);
+  // 2 more: iteration 225 + 2 x 55 = 335, compute 340, waiting 35, host 20 - 60 -> 0: 40 too much, 35 from waiting and 5 from compute
+  const Report folded = fold_micro_steps(shorter, longer, 2, {});
+  EXPECT_EQ(folded.iteration, ps(335));
+  EXPECT_EQ(folded.ranks[0], (RankTime{ps(335), ps(0), ps(0), ps(0), ps(0), ps(0), ps(0)}));
+  EXPECT_EQ(folded.compute, ps(335));
+}
+
+}  // namespace
+}  // namespace distsim
