@@ -85,7 +85,10 @@ std::string shortened_inside(std::string_view text, std::size_t width) {
   if (columns <= width) return std::string(text);
   if (width < 8) return shortened(text, width);
   const std::size_t tail = (width - 2) * 2 / 5, head = width - 2 - tail;  // the tail is what tells such names apart, the head what they are
-  return std::string(text.substr(0, bytes_of_columns(text, head))) + ".." + std::string(text.substr(bytes_of_columns(text, columns - tail)));
+  std::string_view first = text.substr(0, bytes_of_columns(text, head)), last = text.substr(bytes_of_columns(text, columns - tail));
+  while (first.ends_with('.')) first.remove_suffix(1);  // no "embedding...dgrad"
+  while (last.starts_with('.')) last.remove_prefix(1);
+  return std::string(first) + ".." + std::string(last);
 }
 
 std::string padded(std::string_view text, std::size_t width) {

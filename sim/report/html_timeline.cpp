@@ -23,6 +23,7 @@ struct Bar {
   std::int64_t begin = 0, end = 0;
   std::string_view css;
   std::string name;
+  std::string where = {};  ///< follows the name in the bar's title
 };
 
 /// Chooses which ranks stand for all: the slowest, the fastest, then one of each class, the largest classes first.
@@ -104,7 +105,7 @@ class Picture {
     std::vector<Bar> bars;
     for (const CriticalStep& s : r_.critical_path) {
       const std::int64_t begin = state_.begin + s.start.ps();
-      bars.push_back({begin, begin + s.time.ps(), colour_class(s.phase, s.stream.starts_with("comm")), s.name + " on rank " + std::to_string(s.rank)});
+      bars.push_back({begin, begin + s.time.ps(), colour_class(s.phase, s.stream.starts_with("comm")), s.name, " on rank " + std::to_string(s.rank)});
     }
     out += text(0, y + 11, "critical path", "class=\"rank\"");
     draw_bars(out, bars, y, 15);
@@ -201,8 +202,8 @@ class Picture {
   }
 
   std::string title_of(const std::vector<Bar>& bars, std::size_t first, std::size_t end) const {
-    std::string name = escaped(bars[first].name);
-    if (end > first + 1) name += " .. " + escaped(bars[end - 1].name) + " (" + std::to_string(end - first) + " steps)";
+    std::string name = escaped(bars[first].name + bars[first].where);
+    if (end > first + 1) name += " .. " + escaped(bars[end - 1].name + bars[end - 1].where) + " (" + std::to_string(end - first) + " steps)";
     const Duration start = Duration::picoseconds(bars[first].begin - state_.begin), length = Duration::picoseconds(bars[end - 1].end - bars[first].begin);
     return name + ": " + time_text(length) + " from " + time_text(start);
   }

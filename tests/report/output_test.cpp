@@ -417,6 +417,7 @@ TEST(Format, ColumnsCountCharacters) {
   EXPECT_EQ(columns_of("\xc3\xa9t\xc3\xa9"), 3u);
   EXPECT_EQ(shortened("\xc3\xa9t\xc3\xa9 long", 5), "\xc3\xa9t\xc3\xa9..");
   EXPECT_EQ(shortened_inside("embedding.exchange.dgrad", 21), "embedding.ex..e.dgrad");
+  EXPECT_EQ(shortened_inside("embedding.exchange.dgrad", 17), "embedding..dgrad");  // 9 and 6 columns, ".dgrad" without its point
   EXPECT_EQ(shortened_inside("fits", 4), "fits");
   EXPECT_EQ(padded("ab", 4), "ab  ");
   EXPECT_EQ(padded_left("ab", 4), "  ab");
