@@ -31,6 +31,7 @@ const std::vector<Column>& columns() {
       {"compute_ms", [](P p) { return fmt::format("{:.4f}", p.report.compute.ms()); }},
       {"comm_ms", [](P p) { return fmt::format("{:.4f}", p.report.comm.ms()); }},
       {"exposed_comm_ms", [](P p) { return fmt::format("{:.4f}", p.report.exposed_comm.ms()); }},
+      {"waiting_ms", [](P p) { return fmt::format("{:.4f}", p.report.waiting.ms()); }},
       {"host_bound_ms", [](P p) { return fmt::format("{:.4f}", p.report.host_bound.ms()); }},
       {"idle_ms", [](P p) { return fmt::format("{:.4f}", p.report.idle.ms()); }},
       {"mfu", [](P p) { return fmt::format("{:.4f}", p.report.mfu); }},

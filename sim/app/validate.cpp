@@ -68,6 +68,7 @@ std::string dominant_term(const Report& r) {
   Duration most = r.compute;
   if (!r.ops.empty() && r.compute > Duration()) name = "compute: " + r.ops.front().kind;
   if (r.exposed_comm > most) { most = r.exposed_comm; name = "exposed communication"; }
+  if (r.waiting > most) { most = r.waiting; name = "waiting for other ranks"; }
   if (r.host_bound > most) { most = r.host_bound; name = "host"; }
   if (r.idle > most) name = "idle";
   return name;

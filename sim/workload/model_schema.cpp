@@ -13,7 +13,7 @@ Schema<TableSpec> table_schema() {
   s.required("rows", &TableSpec::rows, kRows, "Rows: distinct ids.");
   s.optional("dim", &TableSpec::dim, {0, 65536}, "Elements of a row; 0: the model's embedding_dim.");
   s.optional("pooling_factor", &TableSpec::pooling_factor, {1e-6, 1e6}, "Mean ids a sample looks up, which are summed into one vector.");
-  s.optional("alpha", &TableSpec::alpha, {-1, 10}, "Exponent of the power law of id popularity, 0 is uniform; -1: the model's index_skew.");
+  s.optional("alpha", &TableSpec::alpha, {-1, 4}, "Exponent of the power law of id popularity, 0 is uniform; -1: the model's index_skew.");
   s.optional("features", &TableSpec::features, {1, 10'000},
              "Inputs that share the table, each pooled into a vector of its own; pooling_factor is their sum.");
   s.optional("count", &TableSpec::count, {1, 100'000}, "Number of tables like this one.");
@@ -36,7 +36,7 @@ void add_dense_part(Schema<DlrmSpec>& s) {
 
 void add_embedding_part(Schema<DlrmSpec>& s) {
   s.list("tables", &DlrmSpec::tables, table_schema(), false, 20'000);
-  s.optional("index_skew", &DlrmSpec::index_skew, {0, 10}, "Exponent of the power law of id popularity; 0 is uniform.");
+  s.optional("index_skew", &DlrmSpec::index_skew, {0, 4}, "Exponent of the power law of id popularity; 0 is uniform.");
   s.choice<std::string>("embedding_dtype", &DlrmSpec::embedding_dtype, {{"fp32", "fp32"}, {"fp16", "fp16"}, {"bf16", "bf16"}}, "Storage of the tables.");
   s.choice<std::string>("exchange_dtype", &DlrmSpec::exchange_dtype, {{"auto", "auto"}, {"fp32", "fp32"}, {"fp16", "fp16"}, {"bf16", "bf16"}},
                         "Type of pooled vectors on the wire; auto: that of the activations.");
@@ -145,7 +145,7 @@ Schema<NcfSpec> ncf_schema() {
   s.optional("items", &NcfSpec::items, kRows, "Items.");
   s.optional("factors", &NcfSpec::factors, {1, 65536}, "Width of the factorisation's vectors.");
   s.scalars("mlp", &NcfSpec::mlp, kWidth, "Widths of the MLP, from that of the concatenated user and item vectors on.");
-  s.optional("index_skew", &NcfSpec::index_skew, {0, 10}, "Exponent of the power law of users' and items' popularity.");
+  s.optional("index_skew", &NcfSpec::index_skew, {0, 4}, "Exponent of the power law of users' and items' popularity.");
   s.optional("dropout", &NcfSpec::dropout, "Dropout after each layer of the MLP.");
   return s;
 }

@@ -174,8 +174,12 @@ std::string total_bytes(const Placement& placement, const DlrmSpec& spec) {
 }
 
 Error does_not_fit(const Placement& placement, const DlrmSpec& spec, const PlacementBudget& budget) {
+  if (budget.bytes_per_rank < 0) {
+    return Error{"model: every rank needs " + gigabytes(-budget.bytes_per_rank) + " more than its GPU has for weights, activations and exchanged vectors " +
+                     "alone, before any table", "", "use a smaller batch, smaller layers or more GPUs"};
+  }
   return Error{"model.dlrm.tables: found " + total_bytes(placement, spec) + " of tables and optimizer state, expected tables that fit " +
-                   std::to_string(budget.ranks) + " ranks with " + gigabytes(std::max<std::int64_t>(budget.bytes_per_rank, 0)) +
+                   std::to_string(budget.ranks) + " ranks with " + gigabytes(budget.bytes_per_rank) +
                    " left on each beside the rest of the model", "",
                "use more nodes, GPUs with more memory, embedding_dtype: fp16, or an optimizer with less state"};
 }
@@ -239,7 +243,7 @@ std::string text_of(const ShardSet& set) {
   if (set.shards.empty()) return "no tables";
   std::string out;
   for (const Shard& s : set.shards) out += (out.empty() ? "" : ", ") + text_of(s);
-  return out + ": " + gigabytes(set.bytes) + ", " + format_quantity(set.ids, Dimension::none) + " lookups a sample";
+  return out + ": " + gigabytes(set.bytes) + ", " + format_quantity(set.ids, Dimension::none) + (set.ids == 1 ? " lookup a sample" : " lookups a sample");
 }
 
 }  // namespace

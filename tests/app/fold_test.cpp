@@ -26,8 +26,8 @@ void compare(const std::string& config, const std::vector<std::string>& sets) {
   expect_close(folded.comm, played.comm, 1e-3, "comm");
   EXPECT_NEAR(folded.samples_per_second / played.samples_per_second, 1, 1e-3);
   EXPECT_NEAR(folded.mfu / played.mfu, 1, 1e-3);
-  EXPECT_EQ(folded.compute + folded.exposed_comm + folded.host_bound + folded.idle, folded.iteration);
-  for (const RankTime& r : folded.ranks) EXPECT_EQ(r.compute + r.exposed_comm + r.host_bound + r.idle, folded.iteration);
+  EXPECT_EQ(folded.compute + folded.exposed_comm + folded.waiting + folded.host_bound + folded.idle, folded.iteration);
+  for (const RankTime& r : folded.ranks) EXPECT_EQ(r.compute + r.exposed_comm + r.waiting + r.host_bound + r.idle, folded.iteration);
   Duration path;
   for (const CriticalStep& s : folded.critical_path) path += s.time;
   EXPECT_EQ(path, folded.iteration);
