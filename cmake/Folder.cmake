@@ -39,6 +39,16 @@ function(distsim_folder NAME)
   endif()
 endfunction()
 
+# distsim_constants(NAME <file>)
+#   The text of <file> as a constant of "<NAME>/shipped_constants_text.hpp", for distsim_NAME alone. Editing the file makes it anew.
+function(distsim_constants NAME FILE)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${FILE})
+  file(READ ${PROJECT_SOURCE_DIR}/${FILE} DISTSIM_CONSTANTS_TEXT)
+  set(out ${PROJECT_BINARY_DIR}/generated/constants)
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/shipped_constants_text.hpp.in ${out}/${NAME}/shipped_constants_text.hpp @ONLY)
+  target_include_directories(distsim_${NAME} PRIVATE ${out})
+endfunction()
+
 # distsim_test(NAME SEES <names>...)
 #   Test binary test_NAME of all .cpp files in tests/NAME, registered with ctest.
 function(distsim_test NAME)
