@@ -37,6 +37,16 @@ Schema<DeviceLaunch> launch_schema() {
   return s;
 }
 
+Schema<DeviceCalibration> calibration_schema() {
+  Schema<DeviceCalibration> s("calibration", "What whole iterations show of the GPU beyond its data sheet and the op models.");
+  s.optional("kernels_16bit", &DeviceCalibration::kernels_16bit, {0.2, 5},
+             "Time of kernels in models of 16 or 8 bits over that of the op models; a measured table of the device is left as it is.");
+  s.optional("kernels_32bit", &DeviceCalibration::kernels_32bit, {0.2, 5}, "The same in fp32 and tf32.");
+  s.optional("speed_variation", &DeviceCalibration::speed_variation, {0, 0.5},
+             "Standard deviation of kernel time from one GPU to another over the mean; training waits for the slowest of all ranks.");
+  return s;
+}
+
 const std::vector<std::string>& rate_names() {
   static const std::vector<std::string> names = {"fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "int8", "vector_fp32", "vector_fp16"};
   return names;
@@ -67,6 +77,7 @@ Schema<DeviceSpec> device_schema() {
   s.nested("hbm", &DeviceSpec::hbm, memory_schema("hbm", "Device memory (HBM or GDDR), data-sheet bandwidth.", {1e8, 1e14}), true);
   s.nested("l2", &DeviceSpec::l2, memory_schema("l2", "Second-level cache, attainable read bandwidth.", {1e5, 1e11}), true);
   s.nested("launch", &DeviceSpec::launch, launch_schema());
+  s.nested("calibration", &DeviceSpec::calibration, calibration_schema());
   s.required("power_limit", &DeviceSpec::power_limit, {1, 1e5}, "Board power limit.");
   s.required("pcie_bandwidth", &DeviceSpec::pcie_bandwidth, {1e8, 1e13},
              "Host link (PCIe or NVLink-C2C), per direction, as large copies reach it.");

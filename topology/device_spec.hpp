@@ -27,6 +27,13 @@ struct DeviceLaunch {
   Duration graph_kernel_gap = Duration::nanoseconds(600);  ///< the same inside a CUDA graph
 };
 
+/// What whole iterations show of a device beyond its data sheet and its op models.
+struct DeviceCalibration {
+  double kernels_16bit = 1;    ///< time of kernels in models of 16 or 8 bits over that of the op models (a measured table of the device is left as it is)
+  double kernels_32bit = 1;    ///< the same in fp32 and tf32
+  double speed_variation = 0;  ///< standard deviation of kernel time from one GPU of this kind to another, over the mean
+};
+
 struct DeviceSpec {
   std::string name;               ///< "a100_sxm4_80gb"; the file's stem
   std::vector<std::string> aliases;  ///< other names that logs and tables use for it ("A100-SXM4-80GB")
@@ -40,6 +47,7 @@ struct DeviceSpec {
   DeviceMemory hbm;
   DeviceMemory l2;
   DeviceLaunch launch;
+  DeviceCalibration calibration;
   Watts power_limit;
   BytesPerSecond pcie_bandwidth;  ///< host link, per direction, usable
   Bytes reserved_memory = Bytes(1'500'000'000);  ///< taken by the context, NCCL and the framework
