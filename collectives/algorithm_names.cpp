@@ -1,5 +1,6 @@
+#include <algorithm>
+
 #include "collectives/algorithms.hpp"
-#include "collectives/nccl_constants.hpp"
 
 namespace distsim::collectives {
 
@@ -27,9 +28,15 @@ std::string_view name_of(Protocol protocol) {
   return "?";
 }
 
+double network_hop_us(const Channels& c, Protocol protocol) {
+  return std::max(0.5, c.k->nccl.tree_net[static_cast<std::size_t>(protocol)] + c.extra_net_us);
+}
+
 double ramp_us(const Channels& c, Protocol protocol) {
+  const ModelConstants& k = *c.k;
   const auto g = static_cast<std::size_t>(c.generation);
-  return (protocol == Protocol::ll ? kRampLl : kRampBulk)[g] * (c.nodes > 1 ? kRampAcrossNodes : 1.0) * (c.nvlink || c.nodes > 1 ? 1.0 : 0.0);
+  const double inside = (protocol == Protocol::ll ? k.ramp_ll : k.ramp_bulk)[g] * (c.nvlink || c.nodes > 1 ? 1.0 : 0.0);
+  return inside + (c.nodes > 1 ? k.ramp_hops[static_cast<std::size_t>(protocol)] * network_hop_us(c, protocol) : 0.0);
 }
 
 bool allows_ll128(const Channels& c) { return (c.nvlink || c.per_node == 1) && c.gpu_direct; }

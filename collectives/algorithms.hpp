@@ -4,6 +4,7 @@
 // appends its candidates for a group; registry.cpp lists them all.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -24,15 +25,17 @@ std::string_view name_of(Protocol protocol);
 
 /// One algorithm with one protocol on one group. `bytes` is the size column of nccl-tests.
 ///   wire(bytes)    = bytes / (1000 * gbps * correction(bytes))
-///   time_us(bytes) = latency_us + wire + ramp_us * min(1, (wire / ramp_us)^(3/8))
+///   time_us(bytes) = latency_us + wire + ramp_us * min(1, (wire / ramp_us)^(3/8)) + min(fill_us, bytes / (1000 * fill_gbps))
 /// The last term is the pipeline's fill. latency_us >= 0, gbps > 0, ramp_us >= 0; time grows with bytes by construction.
 struct Candidate {
   Algorithm algorithm = Algorithm::ring;
   Protocol protocol = Protocol::simple;
   double latency_us = 0;
   double gbps = 1;                 ///< algorithm bandwidth of an endless message, GB/s of the size column
-  bool tree_corrected = false;     ///< NCCL's tree correction by size applies
+  const std::array<double, 23>* correction = nullptr;  ///< NCCL's tree correction by size, where it applies
   double ramp_us = 0;              ///< fill and drain of a long message's pipeline
+  double fill_us = 0;              ///< the same for a chain through all nodes, reached linearly
+  double fill_gbps = 1;
   std::uint32_t steps = 1;         ///< dependent hops of the first byte
   std::string_view limit{};        ///< what bounds gbps, in words
 };
@@ -54,6 +57,8 @@ void add_direct(CollectiveKind kind, const Channels& channels, std::vector<Candi
 double exchange_link_gbps(const Channels& channels);
 /// Ramp of rings, trees and NVLS.
 double ramp_us(const Channels& channels, Protocol protocol);
+/// A network hop as NCCL plans it for one GPU a node, on this network.
+double network_hop_us(const Channels& channels, Protocol protocol);
 /// LL128 needs NVLink (or a path that keeps 128-byte stores whole) and sm70.
 bool allows_ll128(const Channels& channels);
 

@@ -6,16 +6,19 @@
 
 #include <cstdint>
 
+#include "collectives/model_constants.hpp"
 #include "topology/topology.hpp"
 
 namespace distsim::collectives {
 
 struct Channels {
+  const ModelConstants* k = nullptr;         ///< outlives the channels
   std::uint32_t ranks = 0, nodes = 0, per_node = 0;  ///< per_node: the most on one node
   int generation = 1;        ///< 0 Volta and older, 1 Ampere and Ada, 2 Hopper, 3 Blackwell: index of the constants
   bool nvlink = false;       ///< members of a node are joined by NVLink
   bool full_mesh = false;    ///< every pair of a node at full speed (NVSwitch)
   bool halves_tree_traffic = true;  ///< on two nodes a tree crosses the network with half of the data each way
+  bool through_nics = false; ///< no NVLink, and a NIC beside each GPU that beats PCIe: traffic inside a node takes the NICs as well
   bool multicast = false, sharp = false, peer_to_peer = true, gpu_direct = true;
   double count = 1;          ///< channels over the whole group
   double intra_gbps = 0;     ///< sum over the rings inside a node, usable by NCCL
@@ -27,6 +30,6 @@ struct Channels {
 };
 
 /// `facts.ranks` >= 2. Every rate in the result is positive and finite.
-Channels channels_of(const GroupFacts& facts);
+Channels channels_of(const GroupFacts& facts, const ModelConstants& constants = shipped_constants());
 
 }  // namespace distsim::collectives

@@ -7,6 +7,7 @@
 #include <shared_mutex>
 #include <unordered_map>
 
+#include "base/file.hpp"
 #include "collectives/curve_library.hpp"
 #include "collectives/pricer.hpp"
 
@@ -99,9 +100,17 @@ struct KeyEqual {
   }
 };
 
+/// Those that `collectives.constants` names lie over the shipped ones.
+Result<ModelConstants> constants_of(const CollectiveOptions& options) {
+  if (options.constants.empty()) return shipped_constants();
+  TRY_ASSIGN(const std::string text, read_file(options.constants, kMaxCurveFileBytes));
+  return read_constants(text, options.constants, shipped_constants(), false);
+}
+
 }  // namespace
 
 struct CollectiveModels::Impl {
+  ModelConstants constants;
   std::vector<LibraryCurve> library;
   LaunchMode mode;
   mutable std::shared_mutex mutex;
@@ -115,7 +124,7 @@ struct CollectiveModels::Impl {
   std::shared_ptr<const Pricer> pricer(CollectiveKind kind, const GroupFacts& facts) const {
     const KeyView key{kind, &facts};
     if (auto found = find(key)) return found;
-    auto made = std::make_shared<const Pricer>(kind, facts, mode, library);
+    auto made = std::make_shared<const Pricer>(kind, facts, mode, library, constants);
     std::unique_lock lock(mutex);
     if (pricers.size() >= kMaxCached) return made;
     return pricers.try_emplace(Key{kind, facts}, std::move(made)).first->second;
@@ -126,7 +135,8 @@ Result<CollectiveModels> CollectiveModels::create(const Topology& topology, cons
   auto impl = std::make_shared<Impl>();
   TRY_ASSIGN(const Selection selection, selection_of(options));
   impl->mode = {options.launch == "single_process", options.cuda_graph, selection};
-  TRY_ASSIGN(impl->library, load_curves(topology, options));
+  TRY_ASSIGN(impl->constants, constants_of(options));
+  TRY_ASSIGN(impl->library, load_curves(topology, options, impl->constants));
   return CollectiveModels(std::move(impl));
 }
 
@@ -156,6 +166,8 @@ std::string CollectiveModels::explain(const Collective& op, const GroupFacts& fa
     std::snprintf(line, sizeof line, "priced as %s of %.0f bytes\n", std::string(name_of(priced.kind)).c_str(), priced.bytes);
     out += line;
   }
+  std::snprintf(line, sizeof line, "%.0f channels%s\n", model.channels(), pricer->notes().empty() ? "; no curve speaks about this group: hardware facts alone" : "");
+  out += line;
   out += "model        protocol      time us  latency us  endless GB/s  steps  limited by\n";
   for (const Candidate* c : order) {
     std::snprintf(line, sizeof line, "%-12s %-8s %12.2f %11.2f %13.2f %6u  %.*s%s\n", std::string(name_of(c->algorithm)).c_str(),

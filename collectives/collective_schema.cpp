@@ -17,6 +17,7 @@ Schema<CollectiveOptions> collective_schema() {
   s.choice("exchange", &CollectiveOptions::exchange, {{"auto", std::string("auto")}, {"grouped", std::string("grouped")}, {"hierarchical", std::string("hierarchical")}},
            "all_to_all across nodes. grouped: NCCL send/recv of every pair; hierarchical: over NVLink inside the nodes, then along rails; auto: as the framework does it.");
   s.optional("allow_partial", &CollectiveOptions::allow_partial, "Use curve files although the run that wrote them did not end.");
+  s.optional("constants", &CollectiveOptions::constants, "File that replaces constants of the NCCL model, as configs/collectives/nccl.yaml or any part of it.");
   s.rule([](const CollectiveOptions& o) -> std::optional<std::string> {
     const auto selection = collectives::selection_of(o);
     return selection.ok() ? std::nullopt : std::optional(selection.error().what);

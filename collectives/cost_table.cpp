@@ -50,7 +50,7 @@ std::string commented(const std::string& text) {
 
 Result<std::string> collective_cost_table(const Topology& topology, const CollectiveModels& models, const CostTableRequest& request) {
   TRY(check_group(topology, request));
-  const GroupFacts facts = topology.facts(members_of(topology, request));
+  const GroupFacts facts = topology.facts(members_of(topology, request), request.side_by_side ? Siblings::active : Siblings::idle);
   const double factor = busbw_factor(request.kind, facts.ranks);
   std::string out = request.header ? "kind,nodes,gpus,bytes,predicted_us,low_us,high_us,algbw_GBps,busbw_GBps,basis,source\n" : "", explained;
   for (std::int64_t bytes : request.bytes) {

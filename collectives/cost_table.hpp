@@ -15,6 +15,7 @@ struct CostTableRequest {
   std::uint32_t gpus_per_node = 8;       ///< members on each node, from its first GPU on
   std::span<const std::int64_t> bytes;   ///< size column of nccl-tests, for every kind
   bool header = true;
+  bool side_by_side = false;             ///< the other GPUs of the nodes do the same in groups of their own, so NICs are shared
   bool explain = false;                  ///< append explain() of each size after the table, as "# " comment lines
 };
 

@@ -78,6 +78,15 @@ std::string missing_kinds(const CurveSet& set) {
   return names.empty() ? "" : "missing: no curve of " + names + "; the model prices these\n";
 }
 
+/// Empty, or a day, month or year: "2026-11-20", "2026-11", "2026".
+Result<void> check_date(std::string_view date) {
+  constexpr std::string_view shape = "dddd-dd-dd";
+  bool fits = date.empty() || date.size() == 4 || date.size() == 7 || date.size() == 10;
+  for (std::size_t i = 0; fits && i < date.size(); ++i) fits = shape[i] == 'd' ? date[i] >= '0' && date[i] <= '9' : date[i] == '-';
+  if (fits) return {};
+  return Error{"--date: found '" + std::string(date.substr(0, 40)) + "', expected a date such as 2026-11-20", "", ""};
+}
+
 Result<void> check_hardware(const std::string& known, const std::string& found, const std::string& log) {
   if (known.empty() || found.empty() || known == found) return {};
   return Error{"hardware: found '" + found + "' after '" + known + "', expected logs of one system", log, ""};
@@ -86,14 +95,18 @@ Result<void> check_hardware(const std::string& known, const std::string& found, 
 }  // namespace
 
 Result<CurveSet> import_curves(const ImportRequest& request) {
+  TRY(check_date(request.date));
   CurveSet out;
   for (const std::string& log : request.logs) {
-    TRY_ASSIGN(CurveSet set, read_curve_file(log));
+    TRY_ASSIGN(CurveSet set, read_curve_file(log, request.hints));
     TRY(check_hardware(out.hardware, set.hardware, log));
     if (out.hardware.empty()) out.hardware = set.hardware;
     out.partial = out.partial || set.partial;
+    for (std::string& r : set.remarks) out.remarks.push_back(std::move(r));
     for (Curve& c : set.curves) {
       if (c.date.empty()) c.date = request.date;
+      if (!request.launch.empty()) c.single_process = request.launch == "single_process";
+      c.cuda_graph = c.cuda_graph || request.cuda_graph;
       out.curves.push_back(std::move(c));
     }
   }

@@ -6,6 +6,7 @@
 
 #include "base/config_node.hpp"
 #include "base/file.hpp"
+#include "collectives/evidence.hpp"
 
 namespace distsim::collectives {
 
@@ -37,7 +38,7 @@ Result<ClusterSpec> measured_spec(const Topology& topology, const std::string& c
 }
 
 /// Facts of `ranks` GPUs on `nodes` nodes, evenly and from the first GPU of each node on.
-Result<GroupFacts> facts_of_shape(ClusterSpec spec, std::int64_t compute_capability, std::uint32_t ranks, std::uint32_t nodes) {
+Result<GroupFacts> facts_of_shape(ClusterSpec spec, std::int64_t compute_capability, std::uint32_t ranks, std::uint32_t nodes, Siblings siblings) {
   const std::uint32_t per_node = ranks / nodes;
   spec.nodes = std::max<std::int64_t>({1, nodes, spec.gpu_links.domain_nodes});
   TRY_ASSIGN(Topology topology, Topology::build(spec, compute_capability));
@@ -45,7 +46,7 @@ Result<GroupFacts> facts_of_shape(ClusterSpec spec, std::int64_t compute_capabil
   for (std::uint32_t node = 0; node < nodes; ++node) {
     for (std::uint32_t i = 0; i < per_node; ++i) members.push_back(node * topology.gpus_per_node() + i);
   }
-  return topology.facts(members);
+  return topology.facts(members, siblings);
 }
 
 /// A log may leave the number of nodes open: as few as hold the ranks.
@@ -74,7 +75,8 @@ Result<void> check_complete(const CurveSet& set, const CollectiveOptions& option
 
 class Loader {
  public:
-  Loader(ClusterSpec spec, std::int64_t compute_capability) : spec_(std::move(spec)), compute_capability_(compute_capability) {}
+  Loader(ClusterSpec spec, std::int64_t compute_capability, const ModelConstants& constants)
+      : spec_(std::move(spec)), compute_capability_(compute_capability), constants_(constants) {}
 
   Result<void> add(const CurveSet& set, Origin origin, const std::string& file) {
     for (const Curve& c : set.curves) {
@@ -85,27 +87,33 @@ class Loader {
         return Error{"curve of " + std::to_string(c.ranks) + " ranks on " + std::to_string(nodes) + " nodes: expected a multiple of the nodes and at most " +
                          std::to_string(spec_.gpus_per_node) + " per node, as " + (spec_.name.empty() ? "the system" : spec_.name) + " has", file, ""};
       }
-      TRY_ASSIGN(const GroupFacts* facts, facts_of(c.ranks, nodes));
-      curves_.push_back({c, *facts, origin, source_of(c, set)});
+      TRY_ASSIGN(const GroupFacts* facts, facts_of({c.ranks, nodes, c.groups_at_once > 1}));
+      curves_.push_back({c, *facts, origin, source_of(c, set), calibration_of(c, *facts, constants_)});
     }
     return {};
   }
   std::vector<LibraryCurve> take() && { return std::move(curves_); }
 
  private:
-  Result<const GroupFacts*> facts_of(std::uint32_t ranks, std::uint32_t nodes) {
-    const std::pair key{ranks, nodes};
+  struct Shape {
+    std::uint32_t ranks, nodes;
+    bool siblings;
+    auto operator<=>(const Shape&) const = default;
+  };
+
+  Result<const GroupFacts*> facts_of(const Shape& key) {
     auto it = shapes_.find(key);
     if (it == shapes_.end()) {
-      TRY_ASSIGN(GroupFacts facts, facts_of_shape(spec_, compute_capability_, ranks, nodes));
+      TRY_ASSIGN(GroupFacts facts, facts_of_shape(spec_, compute_capability_, key.ranks, key.nodes, key.siblings ? Siblings::active : Siblings::idle));
       it = shapes_.emplace(key, std::move(facts)).first;
     }
     return &it->second;
   }
 
-  std::map<std::pair<std::uint32_t, std::uint32_t>, GroupFacts> shapes_;
+  std::map<Shape, GroupFacts> shapes_;
   ClusterSpec spec_;
   std::int64_t compute_capability_;
+  const ModelConstants& constants_;
   std::vector<LibraryCurve> curves_;
 };
 
@@ -116,11 +124,11 @@ std::int64_t compute_capability_of(const Topology& topology) {
 
 }  // namespace
 
-Result<std::vector<LibraryCurve>> load_curves(const Topology& topology, const CollectiveOptions& options) {
+Result<std::vector<LibraryCurve>> load_curves(const Topology& topology, const CollectiveOptions& options, const ModelConstants& constants) {
   if (!options.use_curves) return std::vector<LibraryCurve>{};
   const std::int64_t compute_capability = compute_capability_of(topology);
   TRY_ASSIGN(ClusterSpec spec, measured_spec(topology, options.curve_dir));
-  Loader user(topology.spec(), compute_capability), system(std::move(spec), compute_capability);
+  Loader user(topology.spec(), compute_capability, constants), system(std::move(spec), compute_capability, constants);
   for (const std::string& file : options.curve_files) {
     TRY_ASSIGN(CurveSet set, read_curve_file(file));
     TRY(check_complete(set, options, file));

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "collectives/calibration.hpp"
 #include "collectives/collective_models.hpp"
 #include "collectives/curve_set.hpp"
 
@@ -18,12 +19,14 @@ struct LibraryCurve {
   GroupFacts facts;        ///< of the group that was measured, on the hardware as it is described in configs/systems
   Origin origin = Origin::own_system;
   std::string source;      ///< a few words for Cost::source
+  Calibration calibration{};  ///< found on it; without points: not worked out yet
 };
 
 /// Curves of `options.curve_files` (whatever their system) and those of `options.curve_dir` whose `system` or `also_for` names the topology's system.
 /// A file of a run that did not end is an error unless `options.allow_partial`.
 /// The measured hardware is `<curve_dir>/../systems/<system>.yaml` where that exists, else the topology itself, so that a changed link rate
 /// (`--set cluster.nic.bandwidth`) scales measured curves instead of being ignored.
-Result<std::vector<LibraryCurve>> load_curves(const Topology& topology, const CollectiveOptions& options);
+Result<std::vector<LibraryCurve>> load_curves(const Topology& topology, const CollectiveOptions& options,
+                                              const ModelConstants& constants = shipped_constants());
 
 }  // namespace distsim::collectives

@@ -54,8 +54,8 @@ class Positions {
 std::string number(double v) { return std::to_string(v); }
 
 Result<CurvePoint> read_point(const curves::Point& p, double previous, const Positions& at) {
-  if (!(std::isfinite(p.time_us()) && p.time_us() > 0 && p.time_us() < 1e12)) {
-    return Error{"time_us: found " + number(p.time_us()) + ", expected a positive number below 1e12", at.of(p, "time_us"), ""};
+  if (!(p.time_us() >= kShortestCurveUs && p.time_us() < kLongestCurveUs)) {
+    return Error{"time_us: found " + number(p.time_us()) + ", expected a positive number, 0.001 .. 1e12", at.of(p, "time_us"), ""};
   }
   for (double v : {p.low_us(), p.high_us()}) {
     if (!(std::isfinite(v) && v >= 0 && v < 1e12)) return Error{"low_us, high_us: found " + number(v) + ", expected 0 or a positive number", at.of(p, "low_us"), ""};
@@ -101,6 +101,8 @@ Result<Curve> read_curve(const curves::Curve& c, const Positions& at) {
   out.licence = c.licence();
   out.label = c.label();
   out.not_used = c.not_used();
+  out.group = c.group();
+  out.groups_at_once = c.groups_at_once();
   TRY(read_points(out, c, at));
   return out;
 }
@@ -124,6 +126,10 @@ Result<CurveSet> read_set(const curves::CurveFile& message, const std::string& f
   if (message.curves_size() == 0) return Error{"curves: found none, expected at least one", file, ""};
   if (static_cast<std::size_t>(message.curves_size()) > kMaxCurves) return Error{"curves: found " + std::to_string(message.curves_size()) + ", expected at most 1000", file, ""};
   CurveSet out{message.system(), message.device(), message.hardware(), {message.also_for().begin(), message.also_for().end()}, {}, message.partial()};
+  out.hosts.assign(message.hosts().begin(), message.hosts().end());
+  out.driver = message.driver();
+  out.topology = message.topology();
+  out.flags = message.flags();
   for (int i = 0; i < message.curves_size(); ++i) {
     TRY_ASSIGN(Curve curve, read_curve(message.curves(i), at.inside(message, "curves", i)));
     out.curves.push_back(std::move(curve));
@@ -157,6 +163,10 @@ std::string curve_text(const CurveSet& set) {
   message.set_partial(set.partial);
   message.set_checksum(checksum_of(set));
   for (const auto& name : set.also_for) message.add_also_for(name);
+  for (const auto& host : set.hosts) message.add_hosts(host);
+  message.set_driver(set.driver);
+  message.set_topology(set.topology);
+  message.set_flags(set.flags);
   message.set_curve_count(static_cast<std::uint32_t>(set.curves.size()));
   for (const Curve& c : set.curves) {
     curves::Curve& out = *message.add_curves();
@@ -172,6 +182,8 @@ std::string curve_text(const CurveSet& set) {
     out.set_licence(c.licence);
     out.set_label(c.label);
     out.set_not_used(c.not_used);
+    out.set_group(c.group);
+    out.set_groups_at_once(c.groups_at_once);
     for (const CurvePoint& p : c.points) {
       curves::Point& point = *out.add_points();
       point.set_bytes(static_cast<std::uint64_t>(p.bytes));

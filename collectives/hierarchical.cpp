@@ -4,19 +4,19 @@
 #include <algorithm>
 
 #include "collectives/algorithms.hpp"
-#include "collectives/nccl_constants.hpp"
 
 namespace distsim::collectives {
 
 void add_hierarchical(CollectiveKind kind, const Channels& c, std::vector<Candidate>& out) {
+  const ModelConstants& k = *c.k;
   if (kind != CollectiveKind::all_to_all && kind != CollectiveKind::all_to_all_v) return;
   if (c.nodes < 2 || c.per_node < 2) return;
   const double n = c.ranks, p = c.per_node;
-  const double across_us_per_byte = (n - p) / n / (kMeasuredExchangeNetShare * c.inter_gbps / p);
+  const double across_us_per_byte = (n - p) / n / (k.exchange_net_share * c.inter_gbps / p);
   const double inside_us_per_byte = (p - 1) / p / exchange_link_gbps(c);
-  const double net = std::max(0.5, kTreeNet[0] + c.extra_net_us);
+  const double net = std::max(0.5, k.nccl.tree_net[0] + c.extra_net_us);
   Candidate x{Algorithm::hierarchical, Protocol::simple, 0, 1 / (across_us_per_byte + inside_us_per_byte)};
-  x.latency_us = kHierarchicalPhaseUs * 2 + net + (c.nodes - 1.0) * kHierarchicalPerMessageUs;
+  x.latency_us = k.hierarchical_phase * 2 + net + (c.nodes - 1.0) * k.hierarchical_per_message;
   x.steps = c.nodes;
   x.limit = across_us_per_byte >= inside_us_per_byte ? "network" : "links inside the node";
   out.push_back(x);

@@ -74,6 +74,8 @@ std::optional<NcclColumns> header_of(std::string_view line) {
 }
 
 bool starts_as_row(std::string_view line) {
+  const std::size_t first = line.find_first_not_of(" \t");
+  if (first == std::string_view::npos || std::isdigit(static_cast<unsigned char>(line[first])) == 0) return false;  // most lines of a long log
   const auto words = words_of(line);
   return words.size() >= 3 && all_digits(words[0]) && all_digits(words[1]) && is_type(words[2]);
 }
@@ -81,8 +83,10 @@ bool starts_as_row(std::string_view line) {
 Result<NcclRow> parse_nccl_row(std::string_view line, const NcclColumns& columns) {
   const auto words = words_of(line);
   NcclRow row;
-  row.bytes = *number(words[0]);
-  row.count = *number(words[1]);
+  const auto bytes = number(words[0]), count = number(words[1]);
+  if (!bytes || !count) return Error{"size, count: found more digits than a number holds, expected whole numbers", "", ""};
+  row.bytes = *bytes;
+  row.count = *count;
   row.type = words[2];
   std::size_t next = 3;
   if (next < words.size() && !starts_with_digit(words[next]) && words[next] != "N/A" && words[next] != "nan") row.redop = words[next++];

@@ -4,7 +4,6 @@
 #include <bit>
 
 #include "collectives/algorithms.hpp"
-#include "collectives/nccl_constants.hpp"
 
 namespace distsim::collectives {
 
@@ -12,17 +11,19 @@ namespace {
 
 /// Algorithm bandwidth inside a node for an all_reduce.
 double nvls_all_reduce_gbps(const Channels& c) {
+  const ModelConstants& k = *c.k;
   const double n = c.per_node;
-  return kMeasuredNvlsShare[static_cast<std::size_t>(c.generation)] * c.intra_nominal_gbps / (1 + 1 / n);
+  return k.nvls_share[static_cast<std::size_t>(c.generation)] * c.intra_nominal_gbps / (1 + 1 / n);
 }
 
 }  // namespace
 
 void add_nvls(CollectiveKind kind, const Channels& c, std::vector<Candidate>& out) {
+  const ModelConstants& k = *c.k;
   if (!c.multicast || c.nodes != 1 || c.ranks < 3) return;
-  Candidate x{Algorithm::nvls, Protocol::simple, kNvlsIntra, nvls_all_reduce_gbps(c)};
+  Candidate x{Algorithm::nvls, Protocol::simple, k.nccl.nvls_intra, nvls_all_reduce_gbps(c)};
   if (kind == CollectiveKind::all_gather || kind == CollectiveKind::reduce_scatter) {
-    x.gbps = c.intra_gbps * kMeasuredNvlsHalfShare;  // the receiver's links carry the whole result
+    x.gbps = c.intra_gbps * k.nvls_half_share;  // the receiver's links carry the whole result
   } else if (kind != CollectiveKind::all_reduce) {
     return;
   }
@@ -33,6 +34,7 @@ void add_nvls(CollectiveKind kind, const Channels& c, std::vector<Candidate>& ou
 }
 
 void add_nvls_tree(CollectiveKind kind, const Channels& c, std::vector<Candidate>& out) {
+  const ModelConstants& k = *c.k;
   if (!c.multicast || c.nodes < 2 || c.per_node < 3 || kind != CollectiveKind::all_reduce) return;
   const auto g = static_cast<std::size_t>(c.generation), scale = static_cast<std::size_t>(std::min(c.nodes, 3u) - 1);
   const std::uint32_t levels = static_cast<std::uint32_t>(std::bit_width(c.nodes)) - 1;
@@ -40,12 +42,12 @@ void add_nvls_tree(CollectiveKind kind, const Channels& c, std::vector<Candidate
   const double to_algorithm = n / (2 * (n - 1));
   const double heads = c.per_node;
   const double across = c.inter_gbps * (c.nodes == 2 ? 2.0 : 1.0);
-  const double bus = std::min(across, heads * kNvlsTreePerChannel[g][scale]);
-  Candidate x{Algorithm::nvls_tree, Protocol::simple, kNvlsIntra + 2 * levels * std::max(0.5, kNvlsTreeNet + c.extra_net_us),
+  const double bus = std::min(across, heads * k.nccl.nvls_tree_per_channel[g][scale]);
+  Candidate x{Algorithm::nvls_tree, Protocol::simple, k.nccl.nvls_intra + 2 * levels * std::max(0.5, k.nccl.nvls_tree_net + c.extra_net_us),
               std::min(bus * to_algorithm, nvls_all_reduce_gbps(c))};
   x.steps = 2 + 2 * levels;
   x.ramp_us = ramp_us(c, Protocol::simple);
-  x.limit = across <= heads * kNvlsTreePerChannel[g][scale] ? "network" : "NVLS channels";
+  x.limit = across <= heads * k.nccl.nvls_tree_per_channel[g][scale] ? "network" : "NVLS channels";
   out.push_back(x);
 }
 

@@ -4,16 +4,16 @@
 #include <bit>
 
 #include "collectives/algorithms.hpp"
-#include "collectives/nccl_constants.hpp"
 
 namespace distsim::collectives {
 
 void add_pat(CollectiveKind kind, const Channels& c, std::vector<Candidate>& out) {
+  const ModelConstants& k = *c.k;
   if (kind != CollectiveKind::all_gather && kind != CollectiveKind::reduce_scatter) return;
   if (c.per_node != 1 || c.nodes < 2) return;
   const std::uint32_t levels = static_cast<std::uint32_t>(std::bit_width(c.nodes)) - 1;
-  const double network = std::max(0.5, kPatNet + c.extra_net_us);
-  Candidate x{Algorithm::pat, Protocol::simple, kPatBase + levels * network / kPatPipelining + c.ranks * kPatPerRank, kPatShare * c.inter_gbps};
+  const double network = std::max(0.5, k.nccl.pat_net + c.extra_net_us);
+  Candidate x{Algorithm::pat, Protocol::simple, k.nccl.pat_base + levels * network / k.nccl.pat_pipelining + c.ranks * k.nccl.pat_per_rank, k.nccl.pat_share * c.inter_gbps};
   x.steps = levels;
   x.ramp_us = ramp_us(c, Protocol::simple);
   x.limit = "network";

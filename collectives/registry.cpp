@@ -7,7 +7,6 @@
 #include "base/check.hpp"
 #include "collectives/algorithms.hpp"
 #include "collectives/collective_models.hpp"
-#include "collectives/nccl_constants.hpp"
 
 namespace distsim {
 
@@ -45,8 +44,7 @@ std::vector<Candidate> candidates_for(CollectiveKind kind, const Channels& chann
 namespace {
 
 /// NCCL's correction between the table's powers of two is linear in bytes: no jump at a size, and bytes / correction still grows.
-double tree_correction(Protocol protocol, double bytes) {
-  const auto& table = kTreeCorrection[static_cast<std::size_t>(protocol)];
+double tree_correction(const std::array<double, 23>& table, double bytes) {
   int exponent = 0;
   const double mantissa = 2 * std::frexp(std::max(bytes, 64.0) / 64.0, &exponent) - 1;  // 0 .. 1 within a factor of two
   const std::size_t i = static_cast<std::size_t>(exponent - 1);
@@ -62,9 +60,9 @@ double three_eighths_power(double x) {
 }  // namespace
 
 double time_us(const Candidate& c, double bytes) {
-  const double wire = bytes / (1000.0 * (c.tree_corrected ? c.gbps * tree_correction(c.protocol, bytes) : c.gbps));
+  const double wire = bytes / (1000.0 * (c.correction != nullptr ? c.gbps * tree_correction(*c.correction, bytes) : c.gbps));
   const double ramp = wire >= c.ramp_us ? c.ramp_us : c.ramp_us * three_eighths_power(wire / c.ramp_us);
-  return c.latency_us + wire + ramp;
+  return c.latency_us + wire + ramp + std::min(c.fill_us, bytes / (1000.0 * c.fill_gbps));
 }
 
 Choice fastest(std::span<const Candidate> candidates, double bytes) {

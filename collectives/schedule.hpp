@@ -27,6 +27,9 @@ std::vector<Transfer> ring_all_gather(std::uint32_t ranks, std::int64_t bytes);
 std::vector<Transfer> ring_all_reduce(std::uint32_t ranks, std::int64_t bytes);
 /// Up a binomial tree to rank 0 and down again: 2 ceil(log2 n) steps of the whole buffer (chunk 0).
 std::vector<Transfer> tree_all_reduce(std::uint32_t ranks, std::int64_t bytes);
+/// NCCL's double binary tree: chunk 0 up and down one tree, chunk 1 another. At most 2 (floor(log2 n) + 1) steps; each half travels 2 (n - 1) edges, and no
+/// rank passes on more than two halves a step.
+std::vector<Transfer> double_tree_all_reduce(std::uint32_t ranks, std::int64_t bytes);
 /// n - 1 steps; in step s rank r sends to r + s its chunk for it.
 std::vector<Transfer> pairwise_all_to_all(std::uint32_t ranks, std::int64_t bytes);
 

@@ -51,7 +51,8 @@ Result<std::uint32_t> bits_of(const Word (&words)[N], const std::vector<std::str
       for (const Word& w : words) known.emplace_back(w.name);
       std::string list;
       for (const auto& k : known) list += (list.empty() ? "" : ", ") + k;
-      return Error{std::string("collectives.") + key + ": found '" + name + "', expected one of " + list, "", spelling_hint(name, known)};
+      const std::string near = nearest_spelling(name, known);  // the list is in the line already
+      return Error{std::string("collectives.") + key + ": found '" + name + "', expected one of " + list, "", near.empty() ? "" : spelling_hint(name, known)};
     }
     bits |= bit;
   }

@@ -1,5 +1,8 @@
 // distsim curves: import, checksum, show.
 #include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
 
 #include "collective_fixture.hpp"
 #include "collectives/curve_import.hpp"
@@ -47,6 +50,28 @@ TEST(CurveImport, LogsOfTwoSystemsAreRefused) {
   const auto set = import_of({file_with("import_d.log", log_of("A100")), file_with("import_e.log", log_of("H100"))});
   ASSERT_FALSE(set.ok());
   EXPECT_NE(set.error().text().find("expected logs of one system"), std::string::npos) << set.error().text();
+}
+
+TEST(CurveImport, WhatCannotBeReadBackIsNotWritten) {
+  const std::vector<std::string> logs{file_with("import_f.log", log_of("A100"))};
+  const auto refused = [](const ImportRequest& request, const std::string& part) {
+    const auto set = import_curves(request);
+    ASSERT_FALSE(set.ok()) << part;
+    EXPECT_NE(set.error().text().find(part), std::string::npos) << set.error().text();
+  };
+  refused(ImportRequest{logs, "my_system", "a100_sxm4_80gb", "", {8, 16}}, "nodes: found 16, expected at most the 8 ranks");
+  refused(ImportRequest{logs, "my_system", "a100_sxm4_80gb", "yesterday"}, "--date: found 'yesterday'");
+  refused(ImportRequest{logs, "my_system", "a100_sxm4_80gb", "2026-11-2x"}, "--date: found '2026-11-2x'");
+  EXPECT_TRUE(import_curves(ImportRequest{logs, "my_system", "a100_sxm4_80gb", "2026-11"}).ok());
+}
+
+TEST(CurveImport, APipeIsRefusedAndNamed) {
+  const std::string pipe = testing::TempDir() + "import_pipe";
+  std::filesystem::remove(pipe);
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const auto set = import_of({pipe});  // must not wait for a writer
+  ASSERT_FALSE(set.ok());
+  EXPECT_NE(set.error().text().find("found a pipe"), std::string::npos) << set.error().text();
 }
 
 TEST(CurveShow, DrawsBarsAndNamesWhatIsMissing) {

@@ -55,6 +55,9 @@ TEST(CurveText, ErrorsCarryTheirPosition) {
   std::string zero = kTwoNodes;
   zero.replace(zero.find("150"), 3, "0");
   expect_error(zero, "expected a positive number");
+  std::string tiny = kTwoNodes;
+  tiny.replace(tiny.find("150"), 3, "1e-310");  // its bandwidth would be infinite
+  expect_error(tiny, "expected a positive number, 0.001 .. 1e12");
   std::string order = kTwoNodes;
   order.replace(order.find("1048576"), 7, "1024");
   expect_error(order, "expected ascending sizes");

@@ -85,6 +85,28 @@ TEST(NcclTests, RowsThatContradictThemselvesAreLeftOutAndCounted) {
   EXPECT_EQ(set->curves[0].points.size(), 3u);
 }
 
+TEST(NcclTests, BandwidthsOfSmallSizesAreRoundedNotWrong) {
+  // 512 B in 34.84 us on 16 ranks: algbw 0.0147, printed 0.01; busbw 0.0147 * 30 / 16 = 0.0276, printed 0.03. An algbw of 0.01
+  // would give 0.019. 0.05 is still wrong.
+  const std::string head = "# Collective test starting: all_reduce_perf\n# nodes: 2  gpus: 16\n"
+                           "# size count type redop time algbw busbw error time algbw busbw error\n";
+  const std::string rest = " 0 34 0.01 0.03 0\n 1024 256 float sum 36.44 0.03 0.05 0 36 0.03 0.05 0\n";
+  for (const auto& [busbw, flagged] : {std::pair("0.03", 0u), std::pair("0.05", 1u)}) {
+    auto set = parse_nccl_tests(head + " 512 128 float sum 34.84 0.01 " + busbw + rest, "x");
+    ASSERT_TRUE(set.ok()) << set.error().text();
+    EXPECT_EQ(set->curves[0].flagged, flagged) << busbw;
+  }
+}
+
+TEST(NcclTests, OddBlanksAndEndlessNumbersAreNoTrap) {
+  const auto blank = parse_nccl_tests("#  nccl-library=\v\n# hardware: \f\n" + log(kNew), "x");
+  ASSERT_TRUE(blank.ok()) << blank.error().text();
+  EXPECT_EQ(blank->curves[0].library, "");
+  const auto endless = parse_nccl_tests(log(kNew) + std::string(400, '9') + " 1 float sum -1 1 1 1 0 1 1 1 0\n", "x.log");
+  ASSERT_FALSE(endless.ok());
+  EXPECT_NE(endless.error().text().find("more digits than a number holds"), std::string::npos) << endless.error().text();
+}
+
 void expect_error(const std::string& text, const std::string& part) {
   auto r = parse_nccl_tests(text, "x.log");
   ASSERT_FALSE(r.ok()) << text;

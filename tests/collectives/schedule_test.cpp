@@ -93,6 +93,25 @@ TEST(Schedule, TreeAllReduceTakesTwiceTheLogarithm) {
   }
 }
 
+TEST(Schedule, DoubleTreeLeavesTheSumEverywhereAndSharesTheWork) {
+  for (std::uint32_t n = 2; n <= 64; ++n) {
+    State state = everyone_has_all(n, 2);
+    const auto schedule = double_tree_all_reduce(n, 4096);
+    replay(schedule, state);
+    for (const auto& [key, held] : state) ASSERT_EQ(held, all_of(n)) << n << " ranks, rank " << key.first << " chunk " << key.second;
+    EXPECT_LE(steps_of(schedule), 2u * static_cast<std::uint32_t>(std::bit_width(n))) << n;
+    std::int64_t all = 0;
+    for (std::int64_t bytes : sent_by(schedule, n)) all += bytes;
+    EXPECT_EQ(all, 2 * (n - 1) * 4096) << "each half goes up and down n - 1 edges";
+    // Inner nodes receive reductions; with even n nobody is inner in both trees.
+    std::map<std::uint32_t, std::uint32_t> inner;  // rank -> chunks, a bit each
+    for (const Transfer& t : schedule) {
+      if (t.reduce) inner[t.to] |= 1u << t.chunk;
+    }
+    for (const auto& [rank, trees] : inner) EXPECT_TRUE(n % 2 == 1 || trees != 3) << n << " ranks, rank " << rank;
+  }
+}
+
 TEST(Schedule, PairwiseAllToAllDeliversEveryChunk) {
   for (std::uint32_t n = 2; n <= 64; ++n) {
     State state;

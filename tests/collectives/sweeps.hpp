@@ -1,4 +1,4 @@
-// The published sweeps of ../shared/data/collectives, each with a description of the machine it was measured on (facts in the sweeps' headers).
+// The published sweeps of ../shared/data/collectives, each with the facts of its machine as configs/systems has them.
 #pragma once
 
 #include <string>
@@ -12,8 +12,9 @@ namespace distsim::test {
 struct Sweep {
   std::string name;                  ///< file name without ending
   std::string group;                 ///< class of the index: "a100-1node", ...
-  std::string system;                ///< sweeps of one system share it; empty: hardware not known well enough
-  bool usable = true;                ///< false: forced algorithm, misconfigured, congested (see the index)
+  std::string system;                ///< file of configs/systems that describes it
+  bool usable = true;                ///< false: misconfigured, congested, hardware not stated (see the index)
+  bool known_launch = true;          ///< false: times include PyTorch's dispatch
   collectives::LibraryCurve curve;   ///< its points, and the facts of its group
   collectives::LaunchMode mode;
 };
@@ -21,11 +22,13 @@ struct Sweep {
 /// Empty when the data is not there.
 std::vector<Sweep> load_sweeps();
 
-/// Absolute percentage errors of a prediction over points; `least` and up only.
+/// Absolute percentage errors of a prediction over points.
 struct Errors {
   std::vector<double> values;
-  double median() const;
+  double median() const { return quantile(0.5); }
   double mean() const;
+  double quantile(double q) const;  ///< 0 where there are none
+  double worst() const { return quantile(1); }
 };
 
 }  // namespace distsim::test

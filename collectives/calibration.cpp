@@ -1,0 +1,84 @@
+#include "collectives/calibration.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/check.hpp"
+
+namespace distsim::collectives {
+
+namespace {
+
+constexpr int kRounds = 10;
+constexpr double kPull = 0.5;        // weight of "1" against one point
+constexpr double kFloor = 0.02;      // residuals below this count alike
+constexpr double kMost = 2.0794415;  // ln 8
+constexpr double kStep = 0.7;
+
+/// What one point says: ln(measured / model), and how the model's logarithm moves with the logarithms of the factors.
+struct Pull {
+  double residual = 0, by_latency = 0, by_bandwidth = 0;
+};
+
+Pull pull_of(std::span<const Candidate> scaled, double launch_us, const CurvePoint& p) {
+  const Choice best = fastest(scaled, p.bytes);
+  const double gpu2 = best.us * best.us, floor2 = launch_us * launch_us, gpu4 = gpu2 * gpu2, floor4 = floor2 * floor2;
+  const double total = std::sqrt(std::sqrt(gpu4 + floor4)), visible = gpu4 / (gpu4 + floor4);  // d ln(total) / d ln(GPU time)
+  const double latency_share = best.candidate->latency_us / best.us;
+  return {std::log(p.time_us / total), visible * latency_share, visible * (1 - latency_share)};
+}
+
+/// One weighted Gauss-Newton step on (ln latency, ln bandwidth).
+void step(std::span<const Pull> pulls, double& x, double& y) {
+  double a = kPull, b = 0, c = kPull, u = -kPull * x, v = -kPull * y;
+  for (const Pull& p : pulls) {
+    const double w = 1 / std::max(kFloor, std::abs(p.residual)) * kFloor * 10;  // least absolute deviations, by re-weighting
+    a += w * p.by_latency * p.by_latency;
+    b += w * p.by_latency * p.by_bandwidth;
+    c += w * p.by_bandwidth * p.by_bandwidth;
+    u += w * p.by_latency * p.residual;
+    v += w * p.by_bandwidth * p.residual;
+  }
+  const double det = a * c - b * b;  // > 0: the pull is on the diagonal
+  x = std::clamp(x + kStep * (c * u - b * v) / det, -kMost, kMost);
+  y = std::clamp(y + kStep * (a * v - b * u) / det, -kMost, kMost);
+}
+
+double median(std::vector<double> v) {
+  std::nth_element(v.begin(), v.begin() + static_cast<std::ptrdiff_t>(v.size() / 2), v.end());
+  return v[v.size() / 2];
+}
+
+}  // namespace
+
+std::vector<Candidate> calibrated(std::vector<Candidate> candidates, const Calibration& k) {
+  for (Candidate& c : candidates) {
+    c.latency_us *= k.latency;
+    c.gbps /= k.bandwidth;
+    c.ramp_us *= k.bandwidth;
+    c.fill_us *= k.bandwidth;
+    c.fill_gbps /= k.bandwidth;
+  }
+  return candidates;
+}
+
+Calibration calibrate(std::span<const Candidate> candidates, double launch_us, std::span<const CurvePoint> points) {
+  CHECK(!candidates.empty() && !points.empty());
+  const std::vector<Candidate> plain(candidates.begin(), candidates.end());
+  double x = 0, y = 0;
+  std::vector<Pull> pulls(points.size());
+  Calibration out{1, 1, points.size(), 0};
+  for (int round = 0; round <= kRounds; ++round) {
+    out.latency = std::exp(x);
+    out.bandwidth = std::exp(y);
+    const auto scaled = calibrated(plain, out);
+    for (std::size_t i = 0; i < points.size(); ++i) pulls[i] = pull_of(scaled, launch_us, points[i]);
+    if (round < kRounds) step(pulls, x, y);
+  }
+  std::vector<double> left;
+  for (const Pull& p : pulls) left.push_back(std::abs(p.residual));
+  out.spread = median(std::move(left));
+  return out;
+}
+
+}  // namespace distsim::collectives

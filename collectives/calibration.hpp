@@ -1,0 +1,33 @@
+// Calibration: a system's pair of factors, found on one of its sweeps and carried to other groups and other collectives of that
+// system.
+//
+//   time(bytes) = min over candidates of  latency * l(candidate) + bandwidth * (wire + ramp + fill of the candidate at that size)
+//
+// l, wire, ramp and fill are those of the hardware-facts model; the factors multiply times, so bandwidth 1.2 means that bytes
+// take 20 % longer. Found by Gauss-Newton on the logarithm of the times, re-weighted towards the median; a weak pull to 1 decides
+// what the sizes at hand do not tell.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "collectives/algorithms.hpp"
+#include "collectives/curve_set.hpp"
+
+namespace distsim::collectives {
+
+struct Calibration {
+  double latency = 1, bandwidth = 1;  ///< each within 1/8 .. 8
+  std::size_t points = 0;             ///< sizes it was found on; 0: no calibration
+  double spread = 0;                  ///< median of |ln(measured / calibrated)| over them
+  bool operator==(const Calibration&) const = default;
+};
+
+/// The candidates with the factors applied.
+std::vector<Candidate> calibrated(std::vector<Candidate> candidates, const Calibration& calibration);
+
+/// `candidates` and `points` not empty; `launch_us` as in launch_floor_us.
+Calibration calibrate(std::span<const Candidate> candidates, double launch_us, std::span<const CurvePoint> points);
+
+}  // namespace distsim::collectives

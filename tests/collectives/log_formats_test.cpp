@@ -1,0 +1,249 @@
+// Logs other than nccl-tests' tables: OSU, PARAM, JSON; what all readers refuse or leave out; logs of any size.
+#include <gtest/gtest.h>
+
+#include <istream>
+#include <streambuf>
+
+#include "collective_fixture.hpp"
+#include "collectives/curve_import.hpp"
+#include "collectives/line_source.hpp"
+#include "collectives/nccl_tests_reader.hpp"
+
+namespace distsim::test {
+namespace {
+
+using namespace collectives;
+
+Result<CurveSet> read(const std::string& name, const std::string& text, const LogHints& hints = {}) {
+  return read_curve_file(file_with(name, text), hints);
+}
+
+void expect_error(const Result<CurveSet>& r, const std::string& part) {
+  ASSERT_FALSE(r.ok()) << "expected: " << part;
+  EXPECT_NE(r.error().text().find(part), std::string::npos) << r.error().text();
+  EXPECT_EQ(r.error().text().find('\n'), std::string::npos) << "one line";
+}
+
+const char* const kOsu =
+    "# nodes: 2  ranks: 16\n#\n# OSU MPI-CUDA Allreduce Latency Test v5.7\n"
+    "# Size       Avg Latency(us)   Min Latency(us)   Max Latency(us)  Iterations\n"
+    "4                      34.31             33.27             35.07        1000\n"
+    "1048576               150.00            140.00            170.00         100\n";
+
+TEST(Osu, CollectiveWithItsRange) {
+  const auto set = read("osu_full.txt", kOsu);
+  ASSERT_TRUE(set.ok()) << set.error().text();
+  ASSERT_EQ(set->curves.size(), 1u);
+  const Curve& c = set->curves[0];
+  EXPECT_EQ(c.kind, CollectiveKind::all_reduce);
+  EXPECT_EQ(c.ranks, 16u);
+  EXPECT_EQ(c.nodes, 2u);
+  EXPECT_EQ(c.settings, "MPI");
+  EXPECT_TRUE(c.not_used.empty());
+  ASSERT_EQ(c.points.size(), 2u);
+  EXPECT_DOUBLE_EQ(c.points[1].time_us, 150);
+  EXPECT_DOUBLE_EQ(c.points[1].low_us, 140);
+  EXPECT_DOUBLE_EQ(c.points[1].high_us, 170);
+}
+
+TEST(AllReaders, SizesAreWholeNumbersThatACurveFileHolds) {
+  // What import writes must be read back: 2^60 bytes at most, no fractions, no infinities.
+  const std::string osu = "# nodes: 2  ranks: 16\n# OSU MPI-CUDA Allgather Latency Test v5.7\n# Size  Avg Latency(us)\n8 4.0\n";
+  expect_error(read("sizes_osu.txt", osu + "inf 7.0\n"), "sizes_osu.txt:5: size: found inf");
+  expect_error(read("sizes_osu.txt", osu + "1152921504606846976 7.0\n"), "sizes_osu.txt:5: size: found 1.84467e+19");  // times 16
+  const std::string param = "world_size: 8\n\tCOMMS-RES-all_reduce-float32 ";
+  expect_error(read("sizes_param.txt", param + "inf 256 10.0 1 12 9 10 0.10 0.18\n"), "size: found inf");
+  expect_error(read("sizes_param.txt", param + "nan 256 10.0 1 12 9 10 0.10 0.18\n"), "size: found nan");
+  const auto json = [](const char* size, const char* time) {
+    return std::string(R"({"test": "all_reduce_perf", "devices": [{"rank": 0}, {"rank": 1}], "results": [{"size": )") + size +
+           R"(, "out_of_place": {"time": )" + time + "}}]}";
+  };
+  expect_error(read("sizes.json", json("1024.5", "10")), "size: found 1024.5");
+  expect_error(read("sizes.json", json("1e300", "10")), "size: found 1e+300");
+  expect_error(read("sizes.json", json("1024", "1e-300")), "time: found 0.000000");
+}
+
+TEST(Osu, BytesPerDestinationBecomeTheBuffer) {
+  // 8 ranks: 1024 bytes to each are a buffer of 8 KiB. "2n8r" in the name gives ranks and nodes.
+  const auto set = read("alps_2n8r_x.txt",
+                        "# OSU MPI-CUDA All-to-All Personalized Exchange Latency Test v7.5\n# Datatype: MPI_CHAR.\n"
+                        "# Size       Avg Latency(us)        Validation\n1024                     22.26              Pass\n");
+  ASSERT_TRUE(set.ok()) << set.error().text();
+  EXPECT_EQ(set->curves[0].kind, CollectiveKind::all_to_all);
+  EXPECT_EQ(set->curves[0].nodes, 2u);
+  EXPECT_EQ(set->curves[0].points[0].bytes, 8192);
+}
+
+TEST(Osu, HostBuffersAreNotUsedAndBandwidthIsRefused) {
+  const auto host = read("host_2n4r.txt", "# OSU MPI Broadcast Latency Test v5.7\n# Size       Avg Latency(us)\n8  5.5\n");
+  ASSERT_TRUE(host.ok()) << host.error().text();
+  EXPECT_EQ(host->curves[0].not_used, "host buffers, not GPU memory");
+  expect_error(read("bw.txt", "# OSU MPI-CUDA Bandwidth Test v5.7\n# Size      Bandwidth (MB/s)\n8  5.5\n"),
+               "expected a test that gives the latency");
+  expect_error(read("nobody.txt", "# OSU MPI-CUDA Allreduce Latency Test v5.7\n# Size  Avg Latency(us)\n8  5.5\n"), "--ranks");
+  EXPECT_TRUE(
+      read("somebody.txt", "# OSU MPI-CUDA Allreduce Latency Test v5.7\n# Size  Avg Latency(us)\n8  5.5\n", {16, 2}).ok());
+}
+
+TEST(Osu, BrokenRows) {
+  std::string text = kOsu;
+  expect_error(read("osu_cut.txt", text.substr(0, text.size() - 35)), "cut");
+  text.replace(text.find("150.00"), 6, "  0.00");
+  expect_error(read("osu_zero.txt", text), "outside its smallest and largest");
+  expect_error(read("osu_nan_2n4r.txt", "# OSU MPI-CUDA Allreduce Latency Test v5.7\n# Size  Avg Latency(us)\n8  nan\n"),
+               "time: found nan");
+  expect_error(read("osu_order_2n4r.txt", "# OSU MPI-CUDA Allreduce Latency Test v5.7\n# Size  Avg Latency(us)\n8  5\n4 5\n"),
+               "ascending");
+}
+
+std::string param_row(const char* size, const char* p50, const char* algbw, const char* busbw) {
+  return std::string("\tCOMMS-RES-all_reduce-float32  ") + size + "  1  " + p50 + "  51.0  52.0  48.0  53.0  " + algbw + "  " +
+         busbw + "  0\n";
+}
+
+TEST(Param, RowsBecomeACurve) {
+  // 8 ranks: busbw = 1.75 algbw. 1 MiB in 50 us is 20.972 GB/s.
+  const std::string head =
+      "\tMPI environment: {'global_rank': 0, 'world_size': 8}\n\tCOMMS-RES  total-size (B)  nElementsPerRank  Time(us):p50  p75  "
+      "p95  Min  Max\n";
+  const auto set = read("param.log", head + param_row("1048576", "50.0", "20.972", "36.700"));
+  ASSERT_TRUE(set.ok()) << set.error().text();
+  EXPECT_EQ(set->curves[0].ranks, 8u);
+  EXPECT_DOUBLE_EQ(set->curves[0].points[0].time_us, 50);
+  EXPECT_DOUBLE_EQ(set->curves[0].points[0].low_us, 48);
+  EXPECT_DOUBLE_EQ(set->curves[0].points[0].high_us, 52);
+  expect_error(read("param_bad.log", head + param_row("1048576", "50.0", "20.972", "20.972")),
+               "busbw: found 20.972, expected 36.701");
+  expect_error(read("param_quant.log", head + "\tCOMMS-RES-QUANT-all_reduce-float32 1 2 3 4 5 6 7 8 9\n"),
+               "expected a plain collective");
+  expect_error(read("param_cut.log", head + "\tCOMMS-RES-all_reduce-float32 1048576 262144 50.0\n"), "expected 9 or 10");
+}
+
+const char* const kJson =
+    R"({"args": ["./all_gather_perf", "-J", "x"], "config": {"nthreads": 1, "ngpus": 1, "graph": 1},
+        "devices": [{"rank": 0, "group": 0, "hostname": "a", "device_info": "NVIDIA H100"}, {"rank": 1, "group": 0, "hostname": "b", "device_info": "NVIDIA H100"}],
+        "results": [{"size": 1048576, "count": 131072, "out_of_place": {"time": 104.86, "alg_bw": 10.0, "bus_bw": 5.0, "nwrong": 0}, "in_place": null}]})";
+
+TEST(JsonLog, NcclTests) {
+  const auto set = read("results.json", kJson);
+  ASSERT_TRUE(set.ok()) << set.error().text();
+  const Curve& c = set->curves[0];
+  EXPECT_EQ(c.kind, CollectiveKind::all_gather);
+  EXPECT_EQ(c.ranks, 2u);
+  EXPECT_EQ(c.nodes, 2u);
+  EXPECT_TRUE(c.cuda_graph);
+  EXPECT_DOUBLE_EQ(c.points[0].time_us, 104.86);
+  std::string text = kJson;
+  text.replace(text.find("104.86"), 6, "\"x\"");
+  expect_error(read("text_time.json", text), "results[0]: time: found \"x\"");
+}
+
+TEST(JsonLog, CutAnywhereIsRefused) {
+  const std::string text = kJson;
+  for (std::size_t n = 1; n < text.size(); n += 7) EXPECT_FALSE(read("cut.json", text.substr(0, n)).ok()) << n;
+  expect_error(read("other.json", "{\"a\": 1}"), "'results' (nccl-tests -J) or 'tables'");
+}
+
+TEST(JsonLog, CollectiveBench) {
+  const auto set = read(
+      "bench.json",
+      R"({"version": 1, "partial": true, "backend": "nccl 2.28", "tables": [{"collective": "all_reduce", "ranks": 8, "nodes": 1, "rows": [
+      {"size": 1048576, "count": 262144, "out_of_place": {"time_us": 50.0, "algbw": 20.97, "busbw": 36.70, "wrong": 0, "iterations": {"p10_us": 45, "p90_us": 60}}}]}]})");
+  ASSERT_TRUE(set.ok()) << set.error().text();
+  EXPECT_TRUE(set->partial);
+  EXPECT_EQ(set->curves[0].ranks, 8u);
+  EXPECT_DOUBLE_EQ(set->curves[0].points[0].high_us, 60);
+}
+
+const std::string kHead =
+    "# Collective test starting: all_gather_perf\n# nodes: 1  gpus: 3\n# size count type redop root time algbw busbw #wrong time "
+    "algbw busbw #wrong\n";
+std::string row(const char* size, const char* time, const char* algbw, const char* busbw) {
+  return std::string(size) + " 1 float none -1 " + time + " " + algbw + " " + busbw + " 0 1 1 1 0\n";
+}
+
+TEST(LogRows, EachThatIsLeftOutIsNamed) {
+  // 3 ranks: busbw = 2/3 algbw. 3000 B in 100 us: 0.03 and 0.02; 3001 is no multiple of 3; the third says 0.90 where size over
+  // time is 0.06.
+  const auto set = read("named.log", kHead + row("3000", "100", "0.03", "0.02") + row("3001", "100", "0.03", "0.02") +
+                                         row("6000", "100", "0.90", "0.60") + row("9000", "100", "0.09", "0.06"));
+  ASSERT_TRUE(set.ok()) << set.error().text();
+  ASSERT_EQ(set->remarks.size(), 2u);
+  EXPECT_NE(set->remarks[0].find("named.log:5: left out: size: found 3001, expected a multiple of 3 ranks"), std::string::npos)
+      << set->remarks[0];
+  EXPECT_NE(set->remarks[1].find("named.log:6: left out: algbw: found 0.9, expected 0.06 (size over time)"), std::string::npos)
+      << set->remarks[1];
+  EXPECT_EQ(set->curves[0].flagged, 2u);
+  EXPECT_EQ(set->curves[0].points.size(), 2u);
+}
+
+TEST(LogRows, AFailedRunIsPartialOrNothing) {
+  const auto some = read("some.log", kHead + row("3000", "100", "0.03", "0.02") +
+                                         "node7: Test NCCL failure common.cu:1005 'remote process exited'\n");
+  ASSERT_TRUE(some.ok()) << some.error().text();
+  EXPECT_TRUE(some->partial);
+  expect_error(read("none.log", kHead + "node7: Test NCCL failure common.cu:1005 'unhandled system error'\n"),
+               "the run failed: node7: Test NCCL failure");
+}
+
+TEST(LogRows, GroupsOfASplitCountOnce) {
+  std::string text = "# Collective test starting: all_reduce_perf\n";
+  for (int r = 0; r < 4; ++r)
+    text += "#  Rank  " + std::to_string(r) + " Group  " + std::to_string(r / 2) + " Pid 1 on node" + std::to_string(r) +
+            " device 0 [0x07] NVIDIA A100\n";
+  text += "# size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n" +
+          row("1000000", "100", "10.00", "10.00");  // 2 ranks: factor 1
+  const auto set = read("split.log", text);
+  ASSERT_TRUE(set.ok()) << set.error().text();
+  EXPECT_EQ(set->curves[0].ranks, 2u);
+  EXPECT_EQ(set->curves[0].nodes, 2u);
+}
+
+/// Gives `head`, then a line of noise again and again, then `tail`, and never holds more than a line.
+class LongLog : public std::streambuf {
+ public:
+  LongLog(std::string head, std::string line, std::size_t times, std::string tail)
+      : parts_{std::move(head), std::move(line), std::move(tail)}, times_(times) {}
+
+ protected:
+  int_type underflow() override {
+    if (done_ == times_ + 2) return traits_type::eof();
+    std::string& part = parts_[done_ == 0 ? 0 : done_ <= times_ ? 1 : 2];
+    ++done_;
+    setg(part.data(), part.data(), part.data() + part.size());
+    return part.empty() ? underflow() : traits_type::to_int_type(part[0]);
+  }
+
+ private:
+  std::string parts_[3];
+  std::size_t times_, done_ = 0;
+};
+
+TEST(LineSource, ALongLogIsStreamed) {
+  LongLog buffer(kHead, std::string(100'000, 'x') + "\nnode1: NCCL INFO Channel 00/24\n", 500,
+                 row("3000", "100", "0.03", "0.02"));  // 50 MB
+  std::istream in(&buffer);
+  LineSource lines(in, "long.log");
+  const auto set = parse_nccl_tests(lines);
+  ASSERT_TRUE(set.ok()) << set.error().text();
+  EXPECT_EQ(set->curves[0].points.size(), 1u);
+  EXPECT_EQ(lines.number(), 3u + 1000u + 1u);
+}
+
+TEST(LineSource, LinesAsTheyAre) {
+  std::istringstream in(
+      "\xEF\xBB\xBF"
+      "a\r\n\nlast");
+  LineSource lines(in, "x");
+  std::string_view line;
+  std::vector<std::string> out;
+  while (lines.next(line).value()) out.emplace_back(line);
+  EXPECT_EQ(out, (std::vector<std::string>{"a", "", "last"}));
+  EXPECT_TRUE(lines.unfinished());
+  std::istringstream wide(std::string("a\0b\0", 4));
+  LineSource binary(wide, "y");
+  EXPECT_FALSE(binary.next(line).ok());
+}
+
+}  // namespace
+}  // namespace distsim::test
