@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "opmodels/learned_models.hpp"
 #include "opmodels/matrix_kernel.hpp"
 #include "opmodels/shape_check.hpp"
 
@@ -99,32 +100,61 @@ double narrow_seconds(const DeviceRates& device, const ConvSizes& s, double elem
   return streaming_seconds(device, (s.input + s.filter + s.output) * element, s.flops / kNarrowEfficiency);
 }
 
-double kernel_seconds(const DeviceRates& device, const Conv2d& c, const ConvSizes& s, Pass pass) {
+bool is_narrow(const Conv2d& c) { return c.groups > 1 && c.c / c.groups < kNarrowGroup; }
+
+MatrixShape shape_of(const Conv2d& c, const ConvSizes& s, Pass pass, bool lanes, bool winograd) {
   const double element = as_double(size_of(c.dtype));
-  if (c.groups > 1 && c.c / c.groups < kNarrowGroup) return narrow_seconds(device, s, element);
-  const bool lanes = uses_vector_lanes(device, c.dtype);
-  const bool winograd = winograd_fits(c, pass, lanes);
   MatrixShape shape = product_of(s, pass);
   shape.compulsory_bytes = (s.input + s.filter + s.output) * element * (winograd ? 2 : 1);
   shape.element_bytes = element;
   if (pass != Pass::backward_weight) shape.max_split = 1;  // cuDNN splits the sum over pixels, not the one over channels
   shape.load_penalty = lanes ? 1.0 : channel_penalty(s, element);
-  const double rate = device.matrix[static_cast<std::size_t>(c.dtype)] * (winograd ? winograd_gain(c) : 1);
-  const double seconds = matrix_seconds(matrix_machine(device, rate, lanes), shape);
-  const bool relayout = !lanes && !c.channels_last;
-  return relayout ? seconds + 2 * device.floor + memory_seconds(device, 2 * (s.input + s.output) * element) : seconds;
+  return shape;
+}
+
+double pass_code(Pass pass) {
+  if (pass == Pass::backward_data) return 1;
+  return pass == Pass::backward_weight ? 2 : 0;
+}
+
+/// One kernel on the gemm model; without the change of layout.
+KernelSample product_sample(const DeviceRates& device, const Conv2d& c, const ConvSizes& s, Pass pass) {
+  const bool lanes = uses_vector_lanes(device, c.dtype);
+  const bool winograd = winograd_fits(c, pass, lanes);
+  const MatrixShape shape = shape_of(c, s, pass, lanes, winograd);
+  const double gain = winograd ? winograd_gain(c) : 1;
+  const MatrixMachine machine = matrix_machine(device, device.matrix[static_cast<std::size_t>(c.dtype)] * gain, lanes);
+  const MatrixTime time = matrix_time(machine, shape);
+  const ConvFacts facts{{machine, shape, time, s.output * shape.element_bytes, machine.flops / gain, device.warm}, as_double(c.n), s.channels, s.filters, s.groups,
+                        as_double(c.h), as_double(c.w), as_double(c.out_h()), as_double(c.out_w()), as_double(c.r), as_double(c.s),
+                        as_double(c.stride), as_double(c.dilation), as_double(c.pad), gain, pass_code(pass)};
+  return {LearnedKernel::convolution, conv_features(device, facts), time.seconds};
+}
+
+/// Sums one or both gradients; what is learned holds for plain fp32 lanes.
+OpTime kernel_time(const DeviceRates& device, const Conv2d& c, const ConvSizes& s, Pass pass, Spread spread) {
+  const double element = as_double(size_of(c.dtype));
+  if (is_narrow(c)) return {narrow_seconds(device, s, element), spread};
+  const KernelSample sample = product_sample(device, c, s, pass);
+  if (uses_vector_lanes(device, c.dtype)) return learned_time(device, sample, spread);
+  const double relayout = c.channels_last ? 0 : 2 * device.floor + memory_seconds(device, 2 * (s.input + s.output) * element);
+  return {sample.seconds + relayout, spread};
 }
 
 }  // namespace
+
+std::optional<KernelSample> conv_sample(const DeviceRates& device, const Conv2d& c) {
+  if (c.pass == Pass::backward || is_narrow(c) || !uses_vector_lanes(device, c.dtype)) return std::nullopt;
+  return product_sample(device, c, sizes_of(c), c.pass);
+}
 
 Result<OpTime> price_conv2d(const DeviceRates& device, const Conv2d& c) {
   TRY(check(c));
   TRY(check_matrix_dtype(device, c.dtype));
   const ConvSizes sizes = sizes_of(c);
-  const double seconds = c.pass == Pass::backward
-                             ? kernel_seconds(device, c, sizes, Pass::backward_data) + kernel_seconds(device, c, sizes, Pass::backward_weight)
-                             : kernel_seconds(device, c, sizes, c.pass);
-  return OpTime{seconds, c.pass == Pass::forward ? Spread{0.3, 1.0} : Spread{0.4, 1.5}};  // the choice of algorithm is cuDNN's
+  const Spread spread = c.pass == Pass::forward ? Spread{0.3, 1.0} : Spread{0.4, 1.5};  // the choice of algorithm is cuDNN's
+  if (c.pass != Pass::backward) return kernel_time(device, c, sizes, c.pass, spread);
+  return sum_of(kernel_time(device, c, sizes, Pass::backward_data, spread), kernel_time(device, c, sizes, Pass::backward_weight, spread));
 }
 
 }  // namespace distsim

@@ -68,7 +68,7 @@ struct RowSeconds {
 Result<RowSeconds> kernels_of(const OpModels& models, const OpRow& row) {
   RowSeconds sum;
   for (const Op& op : row.ops) {
-    TRY_ASSIGN(const Cost cost, models.price(op));
+    TRY_ASSIGN(const Cost cost, models.price(op, row.warm));
     sum.mean += cost.mean.seconds();
     sum.low += cost.low.seconds();
     sum.high += cost.high.seconds();

@@ -62,6 +62,7 @@ Result<DeviceRates> device_rates(const DeviceSpec& device) {
   rates.clock = std::min(device.clock.sustained.value(), device.clock.boost.value());
   rates.floor = device.launch.kernel_floor.seconds();
   rates.gap = device.launch.kernel_gap.seconds();
+  rates.capability = static_cast<double>(device.compute_capability);
   rates.traits = arch_traits(device.compute_capability);
   return rates;
 }

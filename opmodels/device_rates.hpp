@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <memory>
 #include <string>
 
 #include "base/result.hpp"
@@ -10,6 +11,8 @@
 #include "topology/device_spec.hpp"
 
 namespace distsim {
+
+class LearnedModels;
 
 struct DeviceRates {
   std::string name;
@@ -24,7 +27,10 @@ struct DeviceRates {
   double clock = 0;                ///< Hz, sustained
   double floor = 0;                ///< seconds of an empty kernel
   double gap = 0;                  ///< seconds between two queued kernels
+  double capability = 0;           ///< 70, 80, 90, ...
   ArchTraits traits;
+  std::shared_ptr<const LearnedModels> learned;  ///< none: analytic models alone
+  bool warm = false;               ///< operands stay in L2 from one call to the next, as in a benchmark's loop; a training step's do not
 
   double streaming_hbm() const { return hbm * traits.hbm_efficiency; }
   double streaming_l2() const { return l2 * traits.l2_efficiency; }

@@ -16,6 +16,8 @@ constexpr double kSortPairBytes = 12;        // 64-bit linear index and 32-bit p
 constexpr double kSortFixedBytes = 64;       // linearise, histogram, run lengths
 constexpr double kGenericSortBytes = 8 * 3 * 16;  // 8 passes over 64-bit pairs; each reads twice and writes once
 constexpr double kDedupCycles = 180;         // SM cycles an index: unique, segment sum, scatter as generic kernels (fitted, see the header)
+constexpr double kGatherPerClock = 0.55;     // elements an SM and clock of a framework's gather of single rows, one element a thread (Vidur's fp16
+                                             // vocabularies: 0.48 on A100, 0.57 on A40, 0.60 on H100, whatever the batch and dim; MIT)
 constexpr double kAtomicCycles = 1.5;        // L2 cycles that one update of a row holds the row
 constexpr double kGatherSlowdown = 2;        // sorted order visits gradient rows at random, one warp walking a segment: half the streaming rate
 constexpr double kBackwardKernels = 12;      // linearise, passes of the sort, run lengths, update
@@ -55,6 +57,11 @@ TableView view(const EmbeddingBag& op, const EmbeddingTable& t) {
 double cached_rows(const DeviceRates& device, const TableView& t) {
   const double in_flight = std::max(1.0, std::ceil(kWarpsPerSm * device.sms / t.batch));
   return kCacheShare * device.l2_bytes / (t.row_bytes * in_flight);
+}
+
+/// nn.Embedding: one index a sample, a table at a time. Pooled and table-batched kernels load whole vectors a thread.
+bool is_plain_gather(const EmbeddingBag& op, const EmbeddingTable& table) {
+  return !op.table_batched && op.tables.size() == 1 && table.pooling_factor == 1;
 }
 
 void demand_forward(const DeviceRates& device, const TableView& t, Demand& demand) {
@@ -156,6 +163,7 @@ Result<OpTime> price_embedding_bag(const DeviceRates& device, const EmbeddingBag
     const TableView t = view(op, table);
     if (forward) demand_forward(device, t, demand);
     else demand_backward(device, op, t, op.table_batched ? all_rows : t.rows, demand);
+    if (forward && is_plain_gather(op, table)) demand.serial = t.lookups * as_double(table.dim) / (device.sms * device.clock * kGatherPerClock);
     if (op.table_batched) continue;
     seconds += seconds_of(device, demand) + fixed_seconds(device, op);
     demand = Demand{};

@@ -3,6 +3,7 @@
 //
 //   forward   memory  N index + (batch + 1) 8 + batch c(out) + (1 - hr) N (c(r) + o)       o: what opening a random row costs, in bytes
 //             L2      the same plus hr N c(r)
+//   forward of a framework's plain embedding (one table, one index a sample, not table-batched): at least N dim elements at 0.55 an SM and clock
 //   backward, fused   indices sorted by row (radix passes over as many bits as the rows need), gradient rows gathered at half the streaming rate,
 //                     every distinct row read, updated and written with its optimizer state
 //   backward, atomic  no sort; every lookup adds into its row in L2 (read and write); updates of the most popular row wait for each other

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "opmodels/learned_models.hpp"
 #include "opmodels/matrix_kernel.hpp"
 #include "opmodels/shape_check.hpp"
 
@@ -25,21 +26,36 @@ Spread spread_of(const Gemm& g, bool vector_lanes) {
   return g.dtype == DType::fp8 ? Spread{0.2, 1.2} : Spread{0.15, 0.2};
 }
 
+/// Nothing for tf32, fp64 and int8, of which there are no public measurements to speak of.
+std::optional<LearnedKernel> kernel_of(DType dtype, bool lanes) {
+  if (dtype == DType::fp32 && lanes) return LearnedKernel::product_lanes;
+  if (dtype == DType::fp8) return LearnedKernel::product8;
+  const bool half = dtype == DType::fp16 || dtype == DType::bf16;
+  return half && !lanes ? std::optional(LearnedKernel::product16) : std::nullopt;
+}
+
 }  // namespace
 
-double gemm_seconds(const DeviceRates& device, double batch, double m, double n, double k, DType dtype) {
+KernelSample gemm_sample(const DeviceRates& device, const ProductSizes& p, DType dtype) {
   const bool lanes = uses_vector_lanes(device, dtype);
   const double element = as_double(size_of(dtype));
-  MatrixShape shape{batch, m, n, k, batch * ((m * k + k * n) * element + m * n * result_bytes(dtype)), element, 1.0};
-  if (!lanes) shape.load_penalty = alignment_penalty(n, k, element);
-  return matrix_seconds(matrix_machine(device, device.matrix[static_cast<std::size_t>(dtype)], lanes), shape);
+  const double out_bytes = p.batch * p.m * p.n * result_bytes(dtype);
+  MatrixShape shape{p.batch, p.m, p.n, p.k, p.batch * (p.m * p.k + p.k * p.n) * element + out_bytes, element, 1.0};
+  if (!lanes) shape.load_penalty = alignment_penalty(p.n, p.k, element);
+  const MatrixMachine machine = matrix_machine(device, device.matrix[static_cast<std::size_t>(dtype)], lanes);
+  const MatrixTime time = matrix_time(machine, shape);
+  return {kernel_of(dtype, lanes), product_features(device, {machine, shape, time, out_bytes, machine.flops, device.warm}), time.seconds};
+}
+
+double gemm_seconds(const DeviceRates& device, double batch, double m, double n, double k, DType dtype) {
+  return learned_time(device, gemm_sample(device, {batch, m, n, k}, dtype), {}).seconds;
 }
 
 Result<OpTime> price_gemm(const DeviceRates& device, const Gemm& g) {
   TRY(check_dims("gemm", {{"batch", g.batch}, {"m", g.m}, {"n", g.n}, {"k", g.k}}));
   TRY(check_matrix_dtype(device, g.dtype));
-  const double seconds = gemm_seconds(device, as_double(g.batch), as_double(g.m), as_double(g.n), as_double(g.k), g.dtype);
-  return OpTime{seconds, spread_of(g, uses_vector_lanes(device, g.dtype))};
+  const KernelSample sample = gemm_sample(device, {as_double(g.batch), as_double(g.m), as_double(g.n), as_double(g.k)}, g.dtype);
+  return learned_time(device, sample, spread_of(g, uses_vector_lanes(device, g.dtype)));
 }
 
 }  // namespace distsim

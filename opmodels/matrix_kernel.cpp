@@ -39,7 +39,7 @@ double split_cost(const MatrixMachine& machine, const MatrixShape& shape, double
   return 2 * partial / bandwidth + kSplitSeconds;
 }
 
-double choice_seconds(const MatrixMachine& machine, const MatrixShape& shape, const Choice& choice) {
+MatrixTime choice_time(const MatrixMachine& machine, const MatrixShape& shape, const Choice& choice) {
   const MatrixTraits& traits = *machine.traits;
   const double tm = choice.tile.m, tn = choice.tile.n;
   const double blocks = choice.tiles * choice.split;
@@ -51,15 +51,18 @@ double choice_seconds(const MatrixMachine& machine, const MatrixShape& shape, co
   const double feed = blocks * (tm + tn) * depth * shape.element_bytes / (machine.l2 * traits.operand_reuse) * shape.load_penalty;
   const double block_bytes = (std::min(tm, shape.m) + std::min(tn, shape.n)) * depth * shape.element_bytes;
   const double memory = std::max(shape.compulsory_bytes, block_bytes * machine.sms / kSmPull) / machine.hbm;
-  return waves * traits.wave_seconds + overlap(overlap(loop, feed), memory) + split_cost(machine, shape, choice.split);
+  const double seconds = waves * traits.wave_seconds + overlap(loop, feed, memory) + split_cost(machine, shape, choice.split);
+  return {seconds, choice.tile, choice.split, blocks / machine.sms, loop, memory};
 }
 
-double best_split(const MatrixMachine& machine, const MatrixShape& shape, Tile tile) {
+const MatrixTime& faster(const MatrixTime& a, const MatrixTime& b) { return b.seconds < a.seconds ? b : a; }
+
+MatrixTime best_split(const MatrixMachine& machine, const MatrixShape& shape, Tile tile) {
   Choice choice{tile, shape.batch * std::ceil(shape.m / tile.m) * std::ceil(shape.n / tile.n), 1};
-  double best = choice_seconds(machine, shape, choice);
+  MatrixTime best = choice_time(machine, shape, choice);
   const bool room = choice.tiles < machine.sms;
   for (choice.split = 2; room && choice.split <= shape.max_split; choice.split *= 2) {
-    best = std::min(best, choice_seconds(machine, shape, choice));
+    best = faster(best, choice_time(machine, shape, choice));
     if (choice.tiles * choice.split >= machine.sms) break;
   }
   return best;
@@ -72,10 +75,11 @@ MatrixMachine matrix_machine(const DeviceRates& device, double flops, bool vecto
   return {flops, device.sms, device.hbm * traits.hbm_efficiency, device.l2, device.l2_bytes, device.floor, &traits};
 }
 
-double matrix_seconds(const MatrixMachine& machine, const MatrixShape& shape) {
-  double best = best_split(machine, shape, machine.traits->tiles.front());
-  for (const Tile tile : machine.traits->tiles.subspan(1)) best = std::min(best, best_split(machine, shape, tile));
-  return machine.floor + best;
+MatrixTime matrix_time(const MatrixMachine& machine, const MatrixShape& shape) {
+  MatrixTime best = best_split(machine, shape, machine.traits->tiles.front());
+  for (const Tile tile : machine.traits->tiles.subspan(1)) best = faster(best, best_split(machine, shape, tile));
+  best.seconds += machine.floor;
+  return best;
 }
 
 }  // namespace distsim

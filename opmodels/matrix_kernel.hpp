@@ -36,6 +36,16 @@ struct MatrixMachine {
 
 MatrixMachine matrix_machine(const DeviceRates& device, double flops, bool vector_lanes);
 
-double matrix_seconds(const MatrixMachine& machine, const MatrixShape& shape);
+/// What the library is taken to have chosen, and what it comes to.
+struct MatrixTime {
+  double seconds = 0;  ///< with the floor of an empty kernel
+  Tile tile{};
+  double split = 1;
+  double waves = 1;    ///< tiles over SMs, not rounded
+  double loop = 0;     ///< seconds of the main loop alone
+  double memory = 0;   ///< seconds of the memory traffic alone
+};
+
+MatrixTime matrix_time(const MatrixMachine& machine, const MatrixShape& shape);
 
 }  // namespace distsim

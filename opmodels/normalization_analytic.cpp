@@ -9,6 +9,7 @@
 // A fused activation saves the separate kernel, not a pass here.
 #include <algorithm>
 
+#include "opmodels/learned_models.hpp"
 #include "opmodels/shape_check.hpp"
 #include "opmodels/streaming_analytic.hpp"
 
@@ -29,18 +30,29 @@ Passes forward_passes(const DeviceRates& device, const Normalization& op) {
   return {2 + std::min(1.0, crowding), 1};
 }
 
+double kind_code(NormKind kind) {
+  if (kind == NormKind::batch) return 2;
+  return kind == NormKind::rms ? 1 : 0;
+}
+
 }  // namespace
+
+KernelSample normalization_sample(const DeviceRates& device, const Normalization& op) {
+  const Passes passes = op.pass == Pass::forward ? forward_passes(device, op) : Passes{5, 2};
+  const double rows = as_double(op.rows), cols = as_double(op.cols), element = as_double(size_of(op.dtype));
+  const double elements = rows * cols;
+  const double bytes = elements * passes.tensors * element / passes.kernels;
+  const bool by_rows = op.kind != NormKind::batch;
+  const double instructions = by_rows ? elements / (device.sms * device.clock * kElementsPerClock) : 0;
+  const double seconds = passes.kernels * (device.floor + overlap(memory_seconds(device, bytes), instructions));
+  const RowFacts facts{kind_code(op.kind), op.pass == Pass::forward ? 0.0 : 1.0, rows, cols, element, bytes, seconds};
+  return {LearnedKernel::rowwise, row_features(device, facts), seconds};
+}
 
 Result<OpTime> price_normalization(const DeviceRates& device, const Normalization& op) {
   TRY(check_dims("normalization", {{"rows", op.rows}, {"cols", op.cols}}));
   TRY(check_pass("normalization", op.pass, {Pass::forward, Pass::backward}));
-  const Passes passes = op.pass == Pass::forward ? forward_passes(device, op) : Passes{5, 2};
-  const double elements = as_double(op.rows) * as_double(op.cols);
-  const double bytes = elements * passes.tensors * as_double(size_of(op.dtype)) / passes.kernels;
-  const bool by_rows = op.kind != NormKind::batch;
-  const double instructions = by_rows ? elements / (device.sms * device.clock * kElementsPerClock) : 0;
-  const double one = device.floor + overlap(memory_seconds(device, bytes), instructions);
-  return OpTime{passes.kernels * one, {0.25, 0.5}};
+  return learned_time(device, normalization_sample(device, op), {0.25, 0.5});
 }
 
 }  // namespace distsim

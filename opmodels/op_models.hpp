@@ -16,15 +16,24 @@
 
 namespace distsim {
 
+class LearnedModels;
+class MeasuredTable;
+struct DeviceRates;
+
 class OpModels {
  public:
-  static Result<OpModels> create(const DeviceSpec& device);
+  /// `learned`: what learned models there are (learned_models.hpp); none: analytic models alone.
+  /// `measured`: what this GPU was measured at (measured_table.hpp); none: models alone.
+  static Result<OpModels> create(const DeviceSpec& device, std::shared_ptr<const LearnedModels> learned = nullptr,
+                                 std::shared_ptr<const MeasuredTable> measured = nullptr);
 
   /// Cost of one op. Errors: zero or negative dims, products over 2^62, a data type that the device does not have ("fp8 on v100_sxm2: ..."),
   /// Collective (priced elsewhere).
-  Result<Cost> price(const Op& op) const;
+  /// `warm`: the operands that fit are in L2 already, as in a benchmark that repeats one call; a training step's are not.
+  Result<Cost> price(const Op& op, bool warm = false) const;
 
   const DeviceSpec& device() const;
+  const DeviceRates& rates(bool warm = false) const;
 
  private:
   struct Impl;

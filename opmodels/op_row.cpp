@@ -59,6 +59,7 @@ Result<OpRow> op_from_row(const OpColumns& columns, const std::vector<std::strin
   context.op = fields.text(OpColumns::op);
   TRY_ASSIGN(OpRow row, parse_kind(fields, context));
   row.timing = parse_timing(fields.text(OpColumns::timing));
+  row.warm = is_warm(fields.text(OpColumns::timing));
   return row;
 }
 

@@ -23,6 +23,7 @@ struct OpRow {
   HostCall call = HostCall::pointwise;
   double calls = 1;     ///< framework calls
   Timing timing = Timing::kernel;
+  bool warm = false;    ///< operands found in L2 (timing_convention.hpp)
 };
 
 /// Where the columns are. Made once from the header.

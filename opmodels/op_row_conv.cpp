@@ -46,7 +46,7 @@ Result<OpRow> conv_row(const OpFields& fields, const RowContext& context) {
   conv.dtype = context.dtype;
   conv.channels_last = fields.text(OpColumns::layout) != "NCHW";
   conv.pass = conv_pass(context.pass);
-  return OpRow{{conv}, HostCall::conv, 1, Timing::kernel};
+  return OpRow{{conv}, HostCall::conv};
 }
 
 }  // namespace distsim

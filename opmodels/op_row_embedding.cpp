@@ -44,12 +44,13 @@ Result<OpRow> embedding_row(const OpFields& fields, const RowContext& context) {
   const double pooling = s.nnz / static_cast<double>(s.tables) / static_cast<double>(s.batch);
   bag.tables.assign(static_cast<std::size_t>(s.tables), EmbeddingTable{s.rows_total / s.tables, s.dim, pooling, 0});
   bag.batch = s.batch;
+  bag.table_batched = context.op != "embedding";
   bag.weights = bag.output = context.dtype;
   bag.pass = context.pass == RowPass::forward ? Pass::forward : Pass::backward;
   bag.optimizer = optimizer_of(context.pass_text);
   const bool dense = bag.optimizer == EmbeddingOptimizer::none;
   bag.update = dense ? SparseUpdate::sort_dedup : SparseUpdate::fused;
-  OpRow row{{bag}, HostCall::embedding, 1, Timing::kernel};
+  OpRow row{{bag}, HostCall::embedding};
   if (bag.pass == Pass::backward && dense) row.ops.push_back(zero_gradient(s, context.dtype));
   return row;
 }

@@ -57,13 +57,13 @@ Result<OpRow> streamed(const OpFields& fields, const RowContext& context, const 
   const bool forward = context.pass == RowPass::forward || context.op.ends_with("_backward");
   const double reads = forward ? facts.reads : facts.back_reads;
   const double writes = forward ? facts.writes : facts.back_writes;
-  return OpRow{{kernel(sizes, context.dtype, reads, writes, facts.flops)}, HostCall::pointwise, 1, Timing::kernel};
+  return OpRow{{kernel(sizes, context.dtype, reads, writes, facts.flops)}, HostCall::pointwise};
 }
 
 /// Gated activations run as two eager kernels, act(gate) and the product with the other half; `cols` counts the output's.
 Result<OpRow> gated(const OpFields& fields, const RowContext& context) {
   TRY_ASSIGN(const Sizes sizes, read_sizes(fields));
-  OpRow row{{kernel(sizes, context.dtype, 1, 1, 30)}, HostCall::pointwise, 1, Timing::kernel};
+  OpRow row{{kernel(sizes, context.dtype, 1, 1, 30)}, HostCall::pointwise};
   if (fields.text(OpColumns::extra).find("gated=True") != std::string_view::npos) row.ops.push_back(kernel(sizes, context.dtype, 2, 1, 1));
   return row;
 }
@@ -73,19 +73,19 @@ Result<OpRow> normalised(const OpFields& fields, const RowContext& context, Norm
   // One data set counts all elements in `rows` and says so.
   if (fields.text(OpColumns::extra).find("activation elems (rows)") != std::string_view::npos) sizes.rows = std::max<std::int64_t>(1, sizes.rows / sizes.cols);
   Normalization op{kind, sizes.rows, sizes.cols, context.dtype, context.pass == RowPass::forward ? Pass::forward : Pass::backward, false};
-  return OpRow{{op}, HostCall::normalization, 1, Timing::kernel};
+  return OpRow{{op}, HostCall::normalization};
 }
 
 Result<OpRow> softmaxed(const OpFields& fields, const RowContext& context) {
   TRY_ASSIGN(const Sizes sizes, read_sizes(fields));
   const bool forward = context.pass == RowPass::forward && !context.op.ends_with("_backward_data");
-  return OpRow{{Softmax{sizes.rows, sizes.cols, context.dtype, forward ? Pass::forward : Pass::backward}}, HostCall::softmax, 1, Timing::kernel};
+  return OpRow{{Softmax{sizes.rows, sizes.cols, context.dtype, forward ? Pass::forward : Pass::backward}}, HostCall::softmax};
 }
 
 Result<OpRow> loss(const OpFields& fields, const RowContext& context) {
   TRY_ASSIGN(const Sizes sizes, read_sizes(fields));
   const Pass pass = context.pass == RowPass::forward ? Pass::forward : Pass::backward;
-  return OpRow{{Loss{LossKind::binary_cross_entropy, sizes.rows, sizes.cols, context.dtype, pass}}, HostCall::pointwise, 1, Timing::kernel};
+  return OpRow{{Loss{LossKind::binary_cross_entropy, sizes.rows, sizes.cols, context.dtype, pass}}, HostCall::pointwise};
 }
 
 }  // namespace

@@ -4,6 +4,17 @@
 
 namespace distsim {
 
+OpTime sum_of(const OpTime& a, const OpTime& b) {
+  const bool both = a.basis && b.basis;
+  const OpTime& lead = both && *b.basis > *a.basis ? b : a;
+  OpTime sum{a.seconds + b.seconds, {std::max(a.spread.low, b.spread.low), std::max(a.spread.high, b.spread.high)}};
+  if (both) {
+    sum.basis = lead.basis;
+    sum.source = lead.source;
+  }
+  return sum;
+}
+
 double memory_seconds(const DeviceRates& device, double bytes) {
   const double beyond = (bytes - 0.5 * device.l2_bytes) / (1.5 * device.l2_bytes);
   const double from_memory = std::clamp(beyond, 0.0, 1.0);

@@ -3,9 +3,12 @@
 
 #include <cmath>
 #include <cstdint>
+#include <optional>
+#include <string_view>
 
 #include "base/result.hpp"
 #include "opmodels/device_rates.hpp"
+#include "sim/graph/cost.hpp"
 
 namespace distsim {
 
@@ -18,7 +21,12 @@ struct Spread {
 struct OpTime {
   double seconds = 0;
   Spread spread;
+  std::optional<Basis> basis = {};  ///< nothing: the registry's
+  std::string_view source = {};     ///< empty: the registry's
 };
+
+/// Two kernels of one op, one after the other: the wider band, the less trusted basis.
+OpTime sum_of(const OpTime& a, const OpTime& b);
 
 inline double as_double(std::int64_t n) { return static_cast<double>(n); }
 
@@ -30,6 +38,14 @@ inline double overlap(double a, double b) {
   const double ratio = (a > b ? b : a) / high;
   const double square = ratio * ratio;
   return high * std::sqrt(std::sqrt(1.0 + square * square));
+}
+
+/// The same of three: the order does not matter, overlap(overlap(a, b), c) is (a^4 + b^4 + c^4)^(1/4).
+inline double overlap(double a, double b, double c) {
+  const double high = a > b ? (a > c ? a : c) : (b > c ? b : c);
+  if (high <= 0) return 0;
+  const auto fourth = [high](double v) { return (v / high) * (v / high) * (v / high) * (v / high); };
+  return high * std::sqrt(std::sqrt(fourth(a) + fourth(b) + fourth(c)));
 }
 
 /// Seconds of a kernel that moves `bytes` in all and computes `flops` on the plain lanes: floor + overlap(memory, compute).

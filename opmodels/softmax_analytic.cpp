@@ -5,6 +5,7 @@
 // Source of the split at 1024: PyTorch's persistent softmax (aten/src/ATen/native/cuda/PersistentSoftmax).
 #include <algorithm>
 
+#include "opmodels/learned_models.hpp"
 #include "opmodels/shape_check.hpp"
 #include "opmodels/streaming_analytic.hpp"
 
@@ -25,16 +26,23 @@ double passes_of(const DeviceRates& device, double cols, double element_bytes, P
 
 }  // namespace
 
-double softmax_seconds(const DeviceRates& device, double rows, double cols, double element_bytes, Pass pass) {
+KernelSample softmax_sample(const DeviceRates& device, double rows, double cols, double element_bytes, Pass pass) {
   const double elements = rows * cols;
-  return streaming_seconds(device, elements * passes_of(device, cols, element_bytes, pass) * element_bytes, elements * 20);
+  const double bytes = elements * passes_of(device, cols, element_bytes, pass) * element_bytes;
+  const double seconds = streaming_seconds(device, bytes, elements * 20);
+  const RowFacts facts{3, pass == Pass::forward ? 0.0 : 1.0, rows, cols, element_bytes, bytes, seconds};
+  return {LearnedKernel::rowwise, row_features(device, facts), seconds};
+}
+
+double softmax_seconds(const DeviceRates& device, double rows, double cols, double element_bytes, Pass pass) {
+  return learned_time(device, softmax_sample(device, rows, cols, element_bytes, pass), {}).seconds;
 }
 
 Result<OpTime> price_softmax(const DeviceRates& device, const Softmax& op) {
   TRY(check_dims("softmax", {{"rows", op.rows}, {"cols", op.cols}}));
   TRY(check_pass("softmax", op.pass, {Pass::forward, Pass::backward}));
-  return OpTime{softmax_seconds(device, as_double(op.rows), as_double(op.cols), as_double(size_of(op.dtype)), op.pass),
-                op.pass == Pass::forward ? Spread{0.15, 0.45} : Spread{0.45, 0.45}};
+  const KernelSample sample = softmax_sample(device, as_double(op.rows), as_double(op.cols), as_double(size_of(op.dtype)), op.pass);
+  return learned_time(device, sample, op.pass == Pass::forward ? Spread{0.15, 0.45} : Spread{0.45, 0.45});
 }
 
 }  // namespace distsim

@@ -55,12 +55,19 @@ Timing parse_timing(std::string_view text) {
   return starts_with(text, "wall_sync") ? Timing::wall : Timing::kernel;
 }
 
-double as_measured(Timing timing, HostCall call, std::string_view gpu, double kernel_seconds, double calls) {
-  if (timing == Timing::kernel) return kernel_seconds;
+bool is_warm(std::string_view text) { return !text.empty() && !starts_with(text, "cudagraph_multiweight") && !starts_with(text, "trace"); }
+
+HostShare host_share(Timing timing, HostCall call, std::string_view gpu, double calls) {
+  if (timing == Timing::kernel) return {};
   const CallCost cost = cost_of(call);
   const double scale = host_factor(gpu) * calls * 1e-6;
-  if (timing == Timing::wall) return kernel_seconds + cost.launch_us * scale + kSynchroniseUs * 1e-6;
-  return cost.launch_us * scale + std::max(kernel_seconds, cost.tail_us * scale);
+  if (timing == Timing::wall) return {cost.launch_us * scale + kSynchroniseUs * 1e-6, 0};
+  return {cost.launch_us * scale, cost.tail_us * scale};
+}
+
+double as_measured(Timing timing, HostCall call, std::string_view gpu, double kernel_seconds, double calls) {
+  const HostShare host = host_share(timing, call, gpu, calls);
+  return host.launch + std::max(kernel_seconds, host.tail);
 }
 
 }  // namespace distsim

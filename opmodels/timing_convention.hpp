@@ -17,8 +17,18 @@ enum class Timing { kernel, event, wall };
 /// By the text of the `timing` column: evt_... and event... are `event`, wall_sync... is `wall`, everything else is `kernel`.
 Timing parse_timing(std::string_view text);
 
+/// True where the same call runs again and again on the same operands, so that those which fit stay in L2. A training step's operands, and those of
+/// a benchmark that rotates its weights (cudagraph_multiweight), do not. By the text of the `timing` column: traces and rotating benchmarks are not warm.
+bool is_warm(std::string_view text);
+
 /// What the host does for one call of the framework.
 enum class HostCall { pointwise, normalization, softmax, bmm, linear, conv, embedding };
+
+/// measured = launch + max(kernels, tail), in seconds.
+struct HostShare {
+  double launch = 0, tail = 0;
+};
+HostShare host_share(Timing timing, HostCall call, std::string_view gpu, double calls);
 
 /// Measured-style seconds for `kernel_seconds` of pure kernels. `gpu` is the row's gpu text, `calls` the framework calls it took.
 double as_measured(Timing timing, HostCall call, std::string_view gpu, double kernel_seconds, double calls);

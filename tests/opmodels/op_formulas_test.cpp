@@ -21,7 +21,7 @@ struct PlainMachine {
   double us(double m, double n, double k, double max_split = 1) const {
     MatrixShape shape{1, m, n, k};
     shape.max_split = max_split;
-    return matrix_seconds(machine, shape) * 1e6;
+    return matrix_time(machine, shape).seconds * 1e6;
   }
 };
 
@@ -48,7 +48,7 @@ TEST(MatrixKernel, MemoryBoundProductRunsAtMemorySpeed) {
   p.machine.hbm = 1e12;
   MatrixShape shape{1, 128, 12800, 128};
   shape.compulsory_bytes = 1e9;  // 1 ms, against 4 us of arithmetic
-  EXPECT_NEAR(matrix_seconds(p.machine, shape) * 1e6, 1003, 1);
+  EXPECT_NEAR(matrix_time(p.machine, shape).seconds * 1e6, 1003, 1);
 }
 
 OpModels a100() { return *OpModels::create(test::measured_devices().at("A100-SXM4-80GB")); }

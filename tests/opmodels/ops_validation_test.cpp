@@ -1,5 +1,6 @@
-// Predicted against measured on a subsample of the public op measurements, where they are at hand. Prints the table and holds each class of op to a
-// loose bound, about one and a half times the error when the constants were chosen: enough to notice that something broke.
+// Predicted against measured on the public op measurements, where they are at hand, by the models that are shipped: on the one shape of ten that no
+// learned model has seen (is_held_back). Prints the errors by GPU, op, pass and dtype and holds each set to a bound a little above what it reached when
+// the models were trained. GPUs left out entirely: scripts/train_op_models.py --leave, results in docs/op_models.md.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,6 +13,8 @@
 #include "base/config_node.hpp"
 #include "base/schema.hpp"
 #include "opmodels/cost_csv.hpp"
+#include "opmodels/learned_models.hpp"
+#include "opmodels/training_rows.hpp"
 #include "test_paths.hpp"
 
 namespace distsim {
@@ -21,11 +24,14 @@ namespace {
 std::map<std::string, OpModels> shipped_devices() {
   std::map<std::string, OpModels> models;
   const Schema<DeviceSpec> schema = device_schema();
+  const auto learned = LearnedModels::load(test::config("op_models"));
+  EXPECT_TRUE(learned.ok()) << learned.error().text();
+  const auto shared = learned.ok() ? std::make_shared<const LearnedModels>(*learned) : nullptr;
   for (const auto& file : std::filesystem::directory_iterator(test::config("devices"))) {
     const auto node = parse_yaml_file(file.path().string());
     const auto spec = node.ok() ? schema.read(*node) : Result<DeviceSpec>(node.error());
     if (!spec.ok()) continue;  // the devices' own test says so
-    for (const std::string& alias : spec->aliases) models.emplace(alias, *OpModels::create(*spec));
+    for (const std::string& alias : spec->aliases) models.emplace(alias, *OpModels::create(*spec, shared));
   }
   return models;
 }
@@ -62,26 +68,26 @@ double mean(const std::vector<double>& values) {
   return values.empty() ? 0 : sum / static_cast<double>(values.size());
 }
 
-/// Every `step`-th row of a file, grouped by GPU, op, pass and dtype.
+/// The rows of a file whose shape is held back (or all), grouped by GPU, op, pass and dtype, and all together.
 class Validation {
  public:
-  Result<void> read(const std::string& file, std::size_t step) {
+  Result<void> read(const std::string& file, bool all) {
     std::istringstream in(unpacked(test::shared_data("ops/" + file)));
     TRY_ASSIGN(CsvReader reader, CsvReader::open(in, file));
     TRY_ASSIGN(const OpColumns columns, OpColumns::from(reader));
     TRY_ASSIGN(const std::size_t latency, reader.require("latency_us"));
-    for (std::size_t i = 0;; ++i) {
+    for (;;) {
       TRY_ASSIGN(const auto fields, reader.next());
       if (!fields) return {};
-      if (i % step == 0) price(columns, *fields, std::stod((*fields)[latency]));
+      if (all || is_held_back(shape_text(OpFields(columns, *fields)))) price(columns, *fields, std::stod((*fields)[latency]));
     }
   }
 
   void print() const {
     for (const auto& [key, errors] : groups_) {
       if (errors.all.size() < 8) continue;
-      std::printf("  %-62s n %5zu  median %5.1f %%  mean %5.1f %%  >=100us: n %5zu median %5.1f %%\n", key.c_str(), errors.all.size(),
-                  100 * median(errors.all), 100 * mean(errors.all), errors.large.size(), 100 * median(errors.large));
+      std::printf("  %-62s n %5zu  mean %5.1f %%  median %5.1f %%  >=100us: n %5zu mean %5.1f %%  median %5.1f %%\n", key.c_str(), errors.all.size(),
+                  100 * mean(errors.all), 100 * median(errors.all), errors.large.size(), 100 * mean(errors.large), 100 * median(errors.large));
     }
     std::printf("  not priced: %zu\n", unpriced_);
   }
@@ -106,6 +112,7 @@ class Validation {
     const std::string key = gpu + " " + std::string(fields.text(OpColumns::op)) + " " + std::string(fields.text(OpColumns::pass)) + " " +
                             std::string(fields.text(OpColumns::dtype));
     groups_[key].add(cost->mean.us(), measured);
+    groups_["all"].add(cost->mean.us(), measured);
   }
 
   std::map<std::string, OpModels> devices_ = shipped_devices();
@@ -115,66 +122,45 @@ class Validation {
 
 struct Bound {
   const char* key;
-  double median, large_median;  // of |error|; large: of the rows of 100 us and more
+  double mean, median;  // of |error|
 };
 
-void check(const char* file, std::size_t step, std::initializer_list<Bound> bounds) {
+void check(const char* file, std::initializer_list<Bound> bounds, bool all = false) {
   if (test::shared_data(std::string("ops/") + file).empty()) GTEST_SKIP() << "no ../shared/data/ops/" << file << ": measured ops are not part of the project";
   Validation validation;
-  const auto read = validation.read(file, step);
+  const auto read = validation.read(file, all);
   ASSERT_TRUE(read.ok()) << read.error().text();
-  std::printf("%s, every %zu. row\n", file, step);
+  std::printf("%s, %s\n", file, all ? "all rows" : "shapes held back");
   validation.print();
   for (const Bound& bound : bounds) {
     const Errors errors = validation.group(bound.key);
     ASSERT_GE(errors.all.size(), 5u) << bound.key;
+    EXPECT_LE(mean(errors.all), bound.mean) << bound.key;
     EXPECT_LE(median(errors.all), bound.median) << bound.key;
-    if (errors.large.size() < 5) continue;
-    EXPECT_LE(median(errors.large), bound.large_median) << bound.key;
   }
 }
 
-TEST(OpsValidation, Bf16Products) {
-  check("gemm_aic_bf16.csv.gz", 20,
-        {{"A100-SXM4-80GB linear fwd bf16", 0.12, 0.12}, {"H100-SXM5-80GB linear fwd bf16", 0.14, 0.14}, {"H200-SXM-141GB linear fwd bf16", 0.14, 0.14},
-         {"B200 linear fwd bf16", 0.14, 0.12}, {"L40S linear fwd bf16", 0.25, 0.14}});
+TEST(OpsValidation, Bf16Products) { check("gemm_aic_bf16.csv.gz", {{"all", 0.047, 0.033}, {"L40S linear fwd bf16", 0.075, 0.05}}); }
+
+TEST(OpsValidation, Fp8Products) { check("gemm_aic_fp8.csv.gz", {{"all", 0.065, 0.035}}); }
+
+TEST(OpsValidation, Fp16Products) { check("gemm_vidur_fp16.csv.gz", {{"all", 0.036, 0.024}}); }
+
+TEST(OpsValidation, Fp32LinearLayers) {
+  check("gemm_neusight_linear.csv.gz", {{"all", 0.08, 0.05}, {"A100-PCIE-40GB linear fwd fp32", 0.065, 0.04}, {"V100-PCIE-32GB linear fwd fp32", 0.055, 0.04}});
 }
 
-TEST(OpsValidation, Fp8Products) {
-  check("gemm_aic_fp8.csv.gz", 20, {{"H100-SXM5-80GB linear fwd fp8", 0.40, 0.40}, {"B200 linear fwd fp8", 0.40, 0.45}});
-}
+TEST(OpsValidation, Fp32BatchedProducts) { check("gemm_neusight_bmm.csv.gz", {{"all", 0.065, 0.042}}); }
 
-TEST(OpsValidation, Fp16Products) {
-  check("gemm_vidur_fp16.csv.gz", 20,
-        {{"A100-80GB linear fwd fp16", 0.08, 0.08}, {"A40 linear fwd fp16", 0.10, 0.10}, {"H100-80GB linear fwd fp16", 0.12, 0.12}});
-}
+TEST(OpsValidation, Convolutions) { check("conv2d.csv.gz", {{"all", 0.18, 0.12}, {"T4 conv2d fwd fp32", 0.15, 0.10}}); }
 
-TEST(OpsValidation, Fp32Products) {
-  check("gemm_neusight_linear.csv.gz", 10,
-        {{"A100-PCIE-40GB linear fwd fp32", 0.15, 0.15}, {"V100-PCIE-32GB linear fwd fp32", 0.10, 0.10}, {"H100-SXM5-80GB linear fwd fp32", 0.10, 0.10},
-         {"T4 linear fwd fp32", 0.22, 0.22}});
-  check("gemm_neusight_bmm.csv.gz", 20,
-        {{"A100-PCIE-40GB bmm fwd fp32", 0.32, 0.35}, {"V100-PCIE-32GB bmm fwd fp32", 0.17, 0.17}, {"H100-SXM5-80GB bmm fwd fp32", 0.12, 0.12}});
-}
-
-TEST(OpsValidation, Convolutions) {
-  check("conv2d.csv.gz", 3,
-        {{"A100-PCIE-80GB conv2d fwd fp32", 0.38, 0.38}, {"V100-PCIE-32GB conv2d fwd fp32", 0.34, 0.34}, {"T4 conv2d fwd fp32", 0.48, 0.48},
-         {"V100-SXM2-32GB conv2d bwd_both fp32", 0.28, 0.28}});
-}
-
-TEST(OpsValidation, PointwiseNormsAndSoftmax) {
-  check("elementwise_norm_softmax.csv.gz", 5,
-        {{"A100-PCIE-40GB add fwd fp32", 0.10, 0.08}, {"V100-PCIE-32GB relu fwd fp32", 0.22, 0.08}, {"A100-80GB add fwd fp16", 0.12, 0.12},
-         {"A100-PCIE-40GB layernorm fwd fp32", 0.12, 0.22}, {"A100-PCIE-40GB softmax fwd fp32", 0.10, 0.35},
-         {"H100-80GB rmsnorm_or_layernorm fwd fp16", 0.24, 0.28}, {"V100-SXM2-32GB batchnorm fwd fp32", 0.15, 0.15},
-         {"V100-SXM2-32GB batchnorm bwd_both fp32", 0.20, 0.20}});
-}
+TEST(OpsValidation, PointwiseNormsAndSoftmax) { check("elementwise_norm_softmax.csv.gz", {{"all", 0.10, 0.06}}); }
 
 TEST(OpsValidation, EmbeddingBagsOfRecommenderTraces) {
-  check("embedding.csv.gz", 1,
+  check("embedding.csv.gz",
         {{"A100-PG509-200 fbgemm_tbe_unweighted fwd fp32", 0.30, 0.30}, {"A100-PG509-200 fbgemm_tbe_unweighted bwd+rowwise_adagrad fp32", 0.15, 0.15},
-         {"V100-SXM2-16GB fbgemm_tbe_unweighted fwd fp32", 0.60, 0.60}, {"V100-SXM2-16GB fbgemm_tbe_unweighted bwd+rowwise_adagrad fp32", 0.15, 0.15}});
+         {"V100-SXM2-16GB fbgemm_tbe_unweighted fwd fp32", 0.60, 0.60}, {"V100-SXM2-16GB fbgemm_tbe_unweighted bwd+rowwise_adagrad fp32", 0.15, 0.15}},
+        true);
 }
 
 }  // namespace

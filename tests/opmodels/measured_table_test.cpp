@@ -1,0 +1,143 @@
+// The measured tier: points, interpolation, the file, and calibration from a CSV.
+#include "opmodels/measured_table.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <sstream>
+
+#include "device_fixtures.hpp"
+#include "opmodels/op_calibration.hpp"
+
+namespace distsim {
+namespace {
+
+Op gemm(std::int64_t m) { return Gemm{1, m, 1024, 1024, DType::fp16}; }
+
+MeasuredTable table_of(const std::vector<std::pair<std::int64_t, double>>& rows) {
+  std::vector<MeasuredPoint> points;
+  for (const auto& [m, ratio] : rows) points.push_back({*point_of(gemm(m)), 100 * ratio, 100});
+  return {"gpu", "library", points};
+}
+
+TEST(MeasuredTable, IsExactAtItsPointsAndFadesWithDistance) {
+  const MeasuredTable table = table_of({{1024, 2.0}});
+  EXPECT_DOUBLE_EQ(table.ask(*point_of(gemm(1024))).measured_us, 200);
+  const auto half = table.ask(*point_of(gemm(1448)));  // half an octave: trust 0.5 of log 2
+  EXPECT_EQ(half.measured_us, 0);
+  EXPECT_NEAR(half.trust, 0.5, 1e-3);
+  EXPECT_NEAR(half.log_ratio, std::log(2.0), 1e-9);
+  EXPECT_EQ(table.ask(*point_of(gemm(2048))).trust, 0) << "an octave away";
+  EXPECT_EQ(table.ask(*point_of(Gemm{1, 1024, 1024, 1024, DType::bf16})).trust, 0) << "another type";
+}
+
+TEST(MeasuredTable, WeighsNeighboursByTheSquareOfTheirDistance) {
+  // Between 1024 and 2048, a quarter octave above the first: weights 16 and 1 / 0.75^2 = 1.778.
+  const MeasuredTable table = table_of({{1024, 2.0}, {2048, 1.0}});
+  const auto answer = table.ask(*point_of(gemm(std::llround(1024 * std::pow(2.0, 0.25)))));
+  EXPECT_NEAR(answer.log_ratio, std::log(2.0) * 16 / (16 + 1 / 0.5625), 1e-2);
+}
+
+TEST(MeasuredTable, FindsTheSamePointsAsALookAtAllOfThem) {
+  std::vector<MeasuredPoint> points;
+  std::uint32_t state = 1;
+  const auto random = [&](int n) { return static_cast<std::int64_t>((state = state * 1664525U + 1013904223U) >> 16) % n + 1; };
+  for (int i = 0; i < 3000; ++i) points.push_back({*point_of(Gemm{1, random(4096), random(4096), random(4096), DType::fp16}), double(i + 1), 1});
+  const MeasuredTable table("gpu", "library", points);
+  for (int i = 0; i < 300; ++i) {
+    const OpPoint at = *point_of(Gemm{1, random(4096), random(4096), random(4096), DType::fp16});
+    double nearest = 1;
+    for (const MeasuredPoint& p : points) {
+      double sum = 0;
+      for (std::size_t d = 0; d < OpPoint::kDims; ++d) sum += std::pow(double(p.point.at[d]) - double(at.at[d]), 2);
+      nearest = std::min(nearest, std::sqrt(sum));
+    }
+    EXPECT_NEAR(table.ask(at).trust, 1 - nearest, 1e-9);
+  }
+}
+
+TEST(MeasuredTable, ReadsBackWhatItWrites) {
+  const MeasuredTable table = table_of({{1024, 2.0}, {1000, 1.5}, {77, 0.25}});
+  const auto back = parse_measured_table(table.text());
+  ASSERT_TRUE(back.ok()) << back.error().text();
+  EXPECT_EQ(back->text(), table.text());
+  EXPECT_DOUBLE_EQ(back->ask(*point_of(gemm(77))).measured_us, 25);
+}
+
+TEST(MeasuredTable, RefusesATruncatedOrEditedFile) {
+  const std::string text = table_of({{1024, 2.0}, {1000, 1.5}}).text();
+  for (std::size_t length = 0; length + 1 < text.size(); ++length) EXPECT_FALSE(parse_measured_table(text.substr(0, length)).ok()) << length;
+  for (std::size_t at = 0; at + 1 < text.size(); ++at) {
+    std::string edited = text;
+    edited[at] = edited[at] == '7' ? '8' : '7';
+    const auto table = parse_measured_table(edited);
+    if (!table.ok()) continue;
+    EXPECT_EQ(table->text(), text) << at;  // a digit of the checksum, written otherwise
+  }
+}
+
+TEST(OpModels, TheTableLeadsTheModelsFollow) {
+  const DeviceSpec device = test::measured_devices().at("A100-SXM4-80GB");
+  const double analytic = OpModels::create(device)->price(gemm(1024))->mean.us();
+  const auto table = std::make_shared<const MeasuredTable>("gpu", "library", std::vector<MeasuredPoint>{{*point_of(gemm(1024)), 3 * analytic, analytic}});
+  const OpModels models = *OpModels::create(device, nullptr, table);
+  EXPECT_NEAR(models.price(gemm(1024))->mean.us(), 3 * analytic, 1e-5);
+  EXPECT_EQ(models.price(gemm(1024))->basis, Basis::measured);
+  EXPECT_EQ(models.price(gemm(1100))->basis, Basis::interpolated);
+  EXPECT_EQ(models.price(gemm(4096))->basis, Basis::analytic);
+  EXPECT_EQ(models.price(gemm(4096))->mean, OpModels::create(device)->price(gemm(4096))->mean);
+}
+
+struct Calibrated {
+  Result<MeasuredTable> table;
+  CalibrationCount count;
+};
+Calibrated calibrate(const std::string& csv) {
+  std::istringstream in(csv);
+  const OpModels models = *OpModels::create(test::measured_devices().at("A100-SXM4-80GB"));
+  CalibrationCount count;
+  auto table = calibrate_ops(in, "rows.csv", models, [](std::string_view gpu) { return gpu == "A100-SXM4-80GB"; }, count);
+  return {std::move(table), count};
+}
+
+TEST(Calibration, TakesTheMeanOfRowsOfOneOpAndLeavesOutWhatItCannotUse) {
+  const auto [table, count] = calibrate(
+      "\xEF\xBB\xBFgpu,op,pass,dtype,m,n,k,latency_us,timing,framework\r\n"
+      "A100-SXM4-80GB,linear,fwd,fp16,1024,1024,1024,20,kernel,cublas 12\r\n"
+      "A100-SXM4-80GB,linear,fwd,fp16,1024,1024,1024,45,kernel,cublas 12\r\n"   // geometric mean of 20 and 45: 30
+      "V100,linear,fwd,fp16,1024,1024,1024,45,kernel,\r\n"
+      "A100-SXM4-80GB,linear,fwd,fp8,1024,1024,1024,45,kernel,\r\n"             // no fp8 on an A100
+      "A100-SXM4-80GB,linear,bwd_both,fp16,1024,1024,1024,45,kernel,\r\n"       // two products
+      "A100-SXM4-80GB,linear,fwd,fp16,64,64,64,40,event,\r\n"                   // 44 us of launch alone
+      "A100-SXM4-80GB,linear,fwd,fp16,64,64,64,0,kernel,\r\n");
+  ASSERT_TRUE(table.ok()) << table.error().text();
+  EXPECT_EQ(table->size(), 1u);
+  EXPECT_NEAR(table->ask(*point_of(gemm(1024))).measured_us, 30, 1e-6);
+  EXPECT_EQ(count.rows, 7u);
+  EXPECT_EQ(count.used, 2u);
+  EXPECT_EQ(count.other_gpu, 1u);
+  EXPECT_EQ(count.unpriced, 2u);
+  EXPECT_EQ(count.several, 1u);
+  EXPECT_EQ(count.hidden, 1u);
+  EXPECT_NE(count.first_problem.find("rows.csv:5"), std::string::npos) << count.first_problem;
+  EXPECT_NE(table->text().find("library cublas 12\n"), std::string::npos);
+}
+
+TEST(Calibration, RefusesAFileWithoutAUsableRowOrWithoutLatencies) {
+  EXPECT_NE(calibrate("gpu,op,dtype,m,n,k,latency_us\nV100,linear,fp16,8,8,8,3\n").table.error().text().find("no usable row"), std::string::npos);
+  EXPECT_NE(calibrate("gpu,op,dtype,m,n,k,latency\nV100,linear,fp16,8,8,8,3\n").table.error().text().find("latency_us"), std::string::npos);
+}
+
+TEST(Calibration, HoldsABoundedNumberOfPoints) {
+  std::string csv = "gpu,op,dtype,m,n,k,latency_us\n";
+  constexpr int kRows = 210'000;
+  for (int i = 1; i <= kRows; ++i) csv += "A100-SXM4-80GB,linear,fp16," + std::to_string(i) + ",64,64,5\n";
+  const auto [table, count] = calibrate(csv);
+  ASSERT_TRUE(table.ok());
+  EXPECT_LE(table->size(), MeasuredTable::kMaxPoints);
+  EXPECT_GE(table->size(), MeasuredTable::kMaxPoints / 3);
+  EXPECT_EQ(count.rows, static_cast<std::size_t>(kRows));
+}
+
+}  // namespace
+}  // namespace distsim
