@@ -20,9 +20,10 @@ class ChromeWriter {
     text_ = "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[";
     for (std::size_t i = 0; i < source_.tracks.size(); ++i) track(source_.tracks[i], i);
     source_.for_each([this](const Slice& s) { slice(s); });
+    if (!source_.counters.empty()) source_.for_each_sample([this](const CounterSample& s) { sample(s); });
     text_ += "\n]}\n";
     flush();
-    if (!out_.good()) return Error{"cannot write the trace", "", "is the disk full?"};
+    if (!out_.good()) return Error{"cannot write the timeline", "", "is the disk full?"};
     return {};
   }
 
@@ -110,6 +111,21 @@ class ChromeWriter {
     text_ += '}';
   }
 
+  /// Counters belong to a process; their name carries the unit.
+  void sample(const CounterSample& s) {
+    CHECK(s.counter < source_.counters.size());
+    const CounterTrack& counter = source_.counters[s.counter];
+    begin('C', Track{counter.process, 0, "", ""});
+    field("name", counter.name);
+    time("ts", s.time_ps);
+    text_ += ",\"args\":{";
+    append_json_string(text_, counter.unit);
+    text_ += ':';
+    append_number(text_, s.value);
+    text_ += "}}";
+    if (text_.size() > kFlushAt) flush();
+  }
+
   /// "bp":"e" binds to the slice that encloses the time, which is the one just written.
   void flow(const Slice& s, const Track& t) {
     begin(s.flow_place == FlowPlace::first ? 's' : s.flow_place == FlowPlace::last ? 'f' : 't', t);
@@ -131,7 +147,7 @@ Result<void> write_compressed(const SliceSource& source, std::ostream& out) {
   GzipBuffer buffer(out);
   std::ostream packed(&buffer);
   TRY(ChromeWriter(source, packed).write());
-  if (!buffer.finish()) return Error{"cannot write the compressed trace", "", "is the disk full?"};
+  if (!buffer.finish()) return Error{"cannot write the compressed timeline", "", "is the disk full?"};
   return {};
 }
 

@@ -16,4 +16,7 @@ void append_microseconds(std::string& out, std::int64_t ps);
 
 void append_integer(std::string& out, std::int64_t value);
 
+/// The shortest text that reads back as the same number; what is not finite becomes null.
+void append_number(std::string& out, double value);
+
 }  // namespace distsim

@@ -95,6 +95,18 @@ TEST_F(ChromeWriter, FlowStartsAtTheFirstAndEndsAtTheLastMember) {
   EXPECT_EQ(phases, (std::vector<std::string>{"s pid 0", "f pid 1"}));
 }
 
+TEST_F(ChromeWriter, CountersAreEventsOfTheirProcess) {
+  SliceSource source = two_ranks();
+  source.counters = {{1, "link use", "GB/s"}};
+  source.for_each_sample = [](const auto& sink) { sink(CounterSample{0, 1'500'001, 12.5}); };
+  const Json last = written(source)["traceEvents"].back();
+  EXPECT_EQ(last["ph"], "C");
+  EXPECT_EQ(last["pid"], 1);
+  EXPECT_EQ(last["name"], "link use");
+  EXPECT_EQ(last["args"]["GB/s"], 12.5);
+  EXPECT_DOUBLE_EQ(last["ts"], 1.500001);
+}
+
 TEST_F(ChromeWriter, GzipHoldsTheSameBytes) {
   ASSERT_TRUE(write_chrome_trace(two_ranks(), path("t.json")).ok());
   ASSERT_TRUE(write_chrome_trace(two_ranks(), path("t.json.gz")).ok());

@@ -1,0 +1,255 @@
+// Chakra files of all layouts: made by hand, broken at every byte, and those at hand from others.
+#include "traces/chakra_reader.hpp"
+
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include "base/file.hpp"
+#include "base/random.hpp"
+#include "chakra_bytes.hpp"
+#include "test_paths.hpp"
+#include "traces/chakra_set.hpp"
+#include "traces/chakra_writer.hpp"
+
+namespace distsim {
+namespace {
+
+using test::collective;
+using test::metadata;
+using test::node;
+
+ChakraGraph read(const std::string& bytes) {
+  auto graph = read_chakra(bytes, "x.0.et");
+  EXPECT_TRUE(graph.ok()) << graph.error().text();
+  return graph ? std::move(*graph) : ChakraGraph{};
+}
+std::string refusal(const std::string& bytes) {
+  const auto graph = read_chakra(bytes, "x.0.et");
+  return graph ? "accepted" : graph.error().text();
+}
+
+std::string small() {
+  return metadata() + node({.id = 0, .micros = 17, .name = "gemm"}) + collective(1, 2, 1 << 20, {0}, "3") +
+         node({.id = 2, .type = 5, .data_deps = {1}, .attributes = test::integer_attribute("comm_size", 64, 13) + test::integer_attribute("comm_dst", 4, 7)}) +
+         node({.id = 3, .data_deps = {0, 2}, .micros = 5, .attributes = test::integer_attribute("is_cpu_op", 1, 27) + test::integer_attribute("tid", 6)});
+}
+
+TEST(ChakraReader, EveryField) {
+  const ChakraGraph g = read(small());
+  ASSERT_EQ(g.nodes.size(), 4u);
+  EXPECT_EQ(g.version, "0.0.4");
+  EXPECT_EQ(g.text_of(g.nodes[0].name), "gemm");
+  EXPECT_EQ(g.nodes[0].kind, ChakraKind::compute);
+  EXPECT_EQ(g.nodes[0].ps, 17'000'000);
+  EXPECT_EQ(g.nodes[1].comm, ChakraComm::all_gather);
+  EXPECT_EQ(g.nodes[1].comm_bytes, 1 << 20);
+  EXPECT_EQ(g.text_of(g.nodes[1].group), "3");
+  EXPECT_EQ(g.nodes[2].kind, ChakraKind::send);
+  EXPECT_EQ(g.nodes[2].peer, 4);
+  EXPECT_TRUE(g.nodes[3].on_cpu);
+  EXPECT_EQ(g.nodes[3].lane, 6);
+  EXPECT_EQ(std::vector<std::uint32_t>(g.deps_of(3).begin(), g.deps_of(3).end()), (std::vector<std::uint32_t>{0, 2}));
+}
+
+TEST(ChakraReader, NodesAreOrderedByIdThenByDependency) {
+  // In the file 9, 4, 7; 4 waits for 9. By id 4 would be first, so it moves behind 9: 7, 9, 4.
+  const ChakraGraph g = read(metadata() + node({.id = 9}) + node({.id = 4, .data_deps = {9}}) + node({.id = 7}));
+  ASSERT_EQ(g.nodes.size(), 3u);
+  EXPECT_EQ(g.nodes[0].id, 7u);
+  EXPECT_EQ(g.nodes[1].id, 9u);
+  EXPECT_EQ(g.nodes[2].id, 4u);
+  EXPECT_EQ(g.deps, std::vector<std::uint32_t>{1});
+}
+
+TEST(ChakraReader, RefusesWhatCannotBePlayed) {
+  EXPECT_EQ(refusal(""), "x.0.et: found an empty file, expected a Chakra trace");
+  EXPECT_EQ(refusal("hello, world"), "x.0.et: byte 0: found other bytes, expected the metadata that a Chakra trace begins with");
+  EXPECT_EQ(refusal(metadata() + node({.id = 1}) + node({.id = 1})), "x.0.et: node 1 (node): found its id twice, expected every id once");
+  EXPECT_EQ(refusal(metadata() + node({.id = 1, .data_deps = {8}})), "x.0.et: node 1 (node): found a dependency on node 8, expected a node of the file");
+  EXPECT_EQ(refusal(metadata() + node({.id = 1, .control_deps = {8}})), "x.0.et: node 1 (node): found a dependency on node 8, expected a node of the file");
+  EXPECT_EQ(refusal(metadata() + node({.id = 1, .data_deps = {2}, .name = "a"}) + node({.id = 2, .data_deps = {1}, .name = "b"})),
+            "x.0.et: found nodes that wait for each other: node 1 (a) waits for node 2 (b) waits for node 1 (a)");
+  EXPECT_EQ(refusal(metadata() + node({.id = 1, .data_deps = {1}})), "x.0.et: found nodes that wait for each other: node 1 (node) waits for node 1 (node)");
+  EXPECT_NE(refusal(metadata() + node({.id = 1, .type = 9})).find("a message that is no Chakra node"), std::string::npos);
+  EXPECT_NE(refusal(metadata() + node({.id = 1, .micros = UINT64_MAX})).find("node 1: duration: found -1"), std::string::npos);
+  EXPECT_NE(refusal(metadata() + node({.id = 1, .type = 5})).find("node 1: comm_dst: found -1"), std::string::npos);
+  EXPECT_NE(refusal(metadata() + collective(1, 0, std::uint64_t(-7))).find("node 1: comm_size: found -7"), std::string::npos);
+}
+
+TEST(ChakraReader, EveryTruncationIsRefusedOrAWholeNumberOfNodes) {
+  const std::string bytes = small();
+  std::size_t accepted = 0;
+  for (std::size_t n = 1; n < bytes.size(); ++n) {
+    const auto graph = read_chakra(bytes.substr(0, n), "x.0.et");
+    if (!graph) continue;
+    ++accepted;
+    EXPECT_LT(graph->nodes.size(), 4u);
+  }
+  EXPECT_EQ(accepted, 4u);  // after the metadata, and after each node but the last
+}
+
+TEST(ChakraReader, RandomDamageNeverCrashes) {
+  Random random(5);
+  const std::string good = small();
+  for (int i = 0; i < 20'000; ++i) {
+    std::string bytes = good;
+    for (std::uint64_t k = 1 + random.below(4); k > 0; --k) bytes[random.below(bytes.size())] = static_cast<char>(random.below(256));
+    if (random.below(4) == 0) bytes.resize(random.below(bytes.size()));
+    const auto graph = read_chakra(bytes, "x.0.et");
+    for (std::size_t n = 0; graph && n < graph->nodes.size(); ++n) {
+      for (const std::uint32_t dep : graph->deps_of(n)) ASSERT_LT(dep, n);
+    }
+  }
+}
+
+TEST(ChakraReader, OldLayoutGoesByDataDependencies) {
+  // Control dependencies there name the caller: by absent ids, and in circles (4 by 5, which waits for 4).
+  const ChakraGraph g = read(test::old_metadata() + node({.id = 4, .control_deps = {5}}) + node({.id = 5, .data_deps = {4}, .control_deps = {1234}}));
+  EXPECT_EQ(g.version, "");
+  EXPECT_EQ(g.dropped_deps, 2u);
+  EXPECT_EQ(g.deps, std::vector<std::uint32_t>{0});
+  // Where there is nothing else to go by, they count.
+  EXPECT_EQ(read(test::old_metadata() + node({.id = 4}) + node({.id = 5, .control_deps = {4, 77}})).deps, std::vector<std::uint32_t>{0});
+}
+
+TEST(ChakraReader, FeederJson) {
+  const ChakraGraph g = read(R"({"workload_graph": [
+    {"Id": 216, "Name": "flatten", "NodeType": 4, "ctrlDeps": [3], "data_deps": [], "runtime": 318, "is_cpu_op": true},
+    {"Id": 435, "Name": "all", "NodeType": 7, "ctrlDeps": [434], "data_deps": [216], "runtime": 28, "is_cpu_op": false, "comm_type": 0, "comm_size": 4096, "pg_name": "1"}
+  ], "ngpus": 8})");
+  ASSERT_EQ(g.nodes.size(), 2u);
+  EXPECT_TRUE(g.nodes[0].on_cpu);
+  EXPECT_EQ(g.nodes[0].ps, 318'000'000);
+  EXPECT_EQ(g.nodes[1].comm, ChakraComm::all_reduce);
+  EXPECT_EQ(g.nodes[1].comm_bytes, 4096);
+  EXPECT_EQ(g.text_of(g.nodes[1].group), "1");
+  EXPECT_EQ(g.dropped_deps, 2u);
+}
+
+TEST(ChakraReader, PrintedMessages) {
+  const ChakraGraph g = read(R"({"version": "0.0.4"} {"id": "7", "name": "k", "type": "COMP_NODE", "durationMicros": "12", "attr": [{"name": "stream", "int64Val": "20"}]}
+    {"id": "8", "type": "COMM_COLL_NODE", "ctrlDeps": ["7"], "attr": [{"name": "is_cpu_op", "boolVal": false}, {"name": "comm_type", "int64Val": "6"},
+     {"name": "comm_size", "uint64Val": "99"}]})");
+  ASSERT_EQ(g.nodes.size(), 2u);
+  EXPECT_EQ(g.nodes[0].lane, 20);
+  EXPECT_EQ(g.nodes[0].ps, 12'000'000);
+  EXPECT_EQ(g.nodes[1].comm, ChakraComm::all_to_all);
+  EXPECT_EQ(g.nodes[1].comm_bytes, 99);
+  EXPECT_EQ(g.deps, std::vector<std::uint32_t>{0});
+}
+
+TEST(ChakraReader, JsonIsRefusedWithItsPlace) {
+  EXPECT_EQ(refusal(R"({"workload_graph": 3})"), "x.0.et: workload_graph: found number, expected a list of nodes");
+  EXPECT_EQ(refusal(R"({"workload_graph": [{"Id": 1, "NodeType": 4}, 5]})"), "x.0.et: node 1: found number, expected an object");
+  EXPECT_EQ(refusal(R"({"workload_graph": [{"Id": -1, "NodeType": 4}]})"), "x.0.et: node 0: Id: found number, expected a count");
+  EXPECT_EQ(refusal(R"({"workload_graph": [{"Id": 1, "NodeType": "nonsense"}]})"), "x.0.et: node 0: NodeType: found string, expected a kind of node, 0 to 7");
+  EXPECT_NE(refusal(R"({"workload_graph": [)").find("found no JSON"), std::string::npos);
+}
+
+TEST(ChakraReader, ProcessGroupsOfTheTrace) {
+  const std::string inputs = test::bytes_field(1, R"(['[{\"pg_name\": \"0\", \"ranks\": []}, {\"pg_name\": \"tp\", \"ranks\": [2, 3]}]'])");
+  const ChakraGraph g = read(metadata() + node({.id = 1, .type = 1, .attributes = test::bytes_field(8, inputs)}));
+  ASSERT_EQ(g.groups.size(), 2u);
+  EXPECT_EQ(g.groups.at("tp"), (std::vector<std::uint32_t>{2, 3}));
+  EXPECT_TRUE(g.groups.at("0").empty());
+}
+
+TEST(ChakraReader, GroupFile) {
+  EXPECT_EQ(read_chakra_groups(R"({"1": [3, 1], "2": [0]})", "g")->at("1"), (std::vector<std::uint32_t>{1, 3}));
+  EXPECT_EQ(read_chakra_groups(R"({"1": [3, 3]})", "g").error().text(), "g: 1: found a rank twice, expected a list of distinct ranks");
+  EXPECT_EQ(read_chakra_groups(R"({"1": []})", "g").error().text(), "g: 1: found no ranks, expected a list of distinct ranks");
+  EXPECT_EQ(read_chakra_groups(R"({"1": [-1]})", "g").error().text(), "g: 1: found -1, expected a list of distinct ranks");
+  EXPECT_FALSE(read_chakra_groups("[1]", "g").ok());
+}
+
+TEST(ChakraReader, Gzip) {
+  const std::string bytes = small();
+  std::string packed(1000, '\0');
+  z_stream z{};
+  ASSERT_EQ(deflateInit2(&z, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
+  z.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
+  z.avail_in = static_cast<uInt>(bytes.size());
+  z.next_out = reinterpret_cast<Bytef*>(packed.data());
+  z.avail_out = static_cast<uInt>(packed.size());
+  ASSERT_EQ(deflate(&z, Z_FINISH), Z_STREAM_END);
+  packed.resize(packed.size() - z.avail_out);
+  deflateEnd(&z);
+  EXPECT_EQ(read(packed).nodes.size(), 4u);
+  for (std::size_t n = 2; n < packed.size(); ++n) EXPECT_FALSE(read_chakra(packed.substr(0, n), "x").ok()) << n;
+}
+
+TEST(ChakraWriter, WhatIsWrittenReadsBackTheSame) {
+  ChakraGraph g = read(small());
+  g.nodes[0].ps = 17'000'123;  // beyond whole microseconds
+  const ChakraGraph back = read(to_chakra(g));
+  EXPECT_TRUE(same_structure(g, back));
+  for (std::size_t n = 0; n < g.nodes.size(); ++n) {
+    EXPECT_EQ(back.nodes[n].ps, g.nodes[n].ps);
+    EXPECT_EQ(back.nodes[n].id, g.nodes[n].id);
+    EXPECT_EQ(back.text_of(back.nodes[n].name), g.text_of(g.nodes[n].name));
+  }
+}
+
+TEST(ChakraWriter, GroupsReadBackTheSame) {
+  ChakraGraph g = read(metadata() + node({.id = 0, .type = 1}));
+  g.groups = {{"1", {0, 1}}, {"2", {2, 5}}};
+  EXPECT_EQ(read(to_chakra(g)).groups, g.groups);
+  EXPECT_EQ(*read_chakra_groups(to_chakra_groups(g.groups), "g"), g.groups);
+}
+
+class ChakraFiles : public ::testing::Test {
+ protected:
+  void SetUp() override { dir_ = test::scratch_dir("chakra"); }
+  void TearDown() override { std::filesystem::remove_all(dir_); }
+  std::string put(const std::string& name, const std::string& bytes) {
+    EXPECT_TRUE(write_file_atomically(dir_ + "/" + name, bytes).ok());
+    return dir_ + "/" + name;
+  }
+  std::string dir_;
+};
+
+TEST_F(ChakraFiles, AreFoundByPatternPrefixAndFolderInOrderOfRank) {
+  for (int r = 0; r < 12; ++r) put("job." + std::to_string(r) + ".et", small());
+  for (const std::string& word : {dir_ + "/job.*.et", dir_ + "/job", dir_}) {
+    const auto files = find_chakra_files({word});
+    ASSERT_TRUE(files.ok()) << files.error().text();
+    ASSERT_EQ(files->size(), 12u);
+    EXPECT_EQ((*files)[2], dir_ + "/job.2.et");  // not .10
+  }
+  std::filesystem::remove(dir_ + "/job.5.et");
+  EXPECT_NE(find_chakra_files({dir_}).error().text().find("found rank 6, expected rank 5 before it"), std::string::npos);
+  put("other.3.et", small());
+  EXPECT_NE(find_chakra_files({dir_}).error().text().find("found a second trace of rank 3"), std::string::npos);
+  EXPECT_NE(find_chakra_files({dir_ + "/none.*"}).error().text().find("found no such file"), std::string::npos);
+}
+
+TEST_F(ChakraFiles, WhatRanksHaveInCommonIsKeptOnce) {
+  const auto timed = [](std::uint64_t micros) { return metadata() + node({.id = 0, .micros = micros}) + collective(1, 0, 8, {0}); };
+  const std::vector<std::string> files{put("a.0.et", timed(5)), put("a.1.et", timed(6)), put("a.2.et", timed(5)), put("a.3.et", small())};
+  const auto set = read_chakra_set(files);
+  ASSERT_TRUE(set.ok()) << set.error().text();
+  EXPECT_EQ(set->graphs.size(), 2u);
+  EXPECT_EQ(set->same_files, 1u);
+  EXPECT_EQ(set->ps_of(0, 0), 5'000'000);
+  EXPECT_EQ(set->ps_of(1, 0), 6'000'000);
+  EXPECT_EQ(set->ps_of(2, 0), 5'000'000);
+  EXPECT_EQ(set->ps_of(3, 0), 17'000'000);
+  EXPECT_EQ(read_chakra_set({files[0]}, 1000)->ranks.size(), 1000u);
+  EXPECT_FALSE(read_chakra_set(files, 2).ok());
+}
+
+TEST(ChakraSamples, FilesOfOthers) {
+  const std::string folder = test::shared_data("traces");
+  if (folder.empty()) GTEST_SKIP() << "the traces of ../shared/data are not at hand";
+  const auto count = [&](const std::string& file) {
+    const auto bytes = read_file(folder + "/" + file, 1 << 24);
+    return bytes.ok() ? read(*bytes).nodes.size() : 0;
+  };
+  EXPECT_EQ(count("chakra/chakra.0.et.gz"), 3664u);
+  EXPECT_EQ(count("chakra/json_trace_small.json"), 7u);
+  EXPECT_EQ(count("astra_et/all_reduce_8npus_1MB_all_reduce.0.et"), 1u);
+  EXPECT_EQ(count("astra_et/custom_ring_allreduce_8npus_1MB.0.et"), 35u);
+}
+
+}  // namespace
+}  // namespace distsim

@@ -1,0 +1,249 @@
+// Formats other than Kineto, and several files as one job.
+#include <gtest/gtest.h>
+#include <minizip/zip.h>
+#include <sqlite3.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <thread>
+
+#include "kineto_text.hpp"
+#include "traces/gputrace_reader.hpp"
+#include "traces/job_assembly.hpp"
+#include "traces/nvtx_text.hpp"
+#include "traces/trace_formats.hpp"
+#include "traces/trace_reader.hpp"
+
+namespace distsim {
+namespace {
+
+class FormatsTest : public testing::Test {
+ protected:
+  TraceJob read(const std::vector<std::string>& paths) {
+    auto job = read_traces(paths);
+    EXPECT_TRUE(job.ok()) << job.error().text();
+    return job.ok() ? std::move(job).value() : TraceJob{};
+  }
+  std::string folder_ = test::scratch_dir("trace_formats");
+};
+
+void sql(const std::string& path, const std::string& text) {
+  sqlite3* db = nullptr;
+  ASSERT_EQ(sqlite3_open(path.c_str(), &db), SQLITE_OK);
+  char* message = nullptr;
+  EXPECT_EQ(sqlite3_exec(db, text.c_str(), nullptr, nullptr, &message), SQLITE_OK) << message;
+  sqlite3_close(db);
+}
+
+/// A process 9 with threads, on GPU 0: globalPid = 9 << 24, globalTid = (9 << 24) + 3.
+const std::string kNsys =
+    "CREATE TABLE META_DATA_EXPORT(name TEXT, value TEXT); INSERT INTO META_DATA_EXPORT VALUES('EXPORT_SCHEMA_VERSION','3.20.3');"
+    "CREATE TABLE StringIds(id INTEGER PRIMARY KEY, value TEXT); INSERT INTO StringIds "
+    "VALUES(1,'gemm<float>'),(2,'cudaLaunchKernel_v7000'),(3,'layer 1');"
+    "CREATE TABLE "
+    "CUPTI_ACTIVITY_KIND_KERNEL(start,end,deviceId,contextId,streamId,correlationId,globalPid,demangledName,shortName,gridX,"
+    "gridY,gridZ,blockX,blockY,blockZ);"
+    "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL "
+    "VALUES(2000,5000,0,1,7,42,150994944,1,1,4,1,1,128,1,1),(6000,7000,0,1,7,43,150994944,1,1,4,1,1,128,1,1);"
+    "CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME(start,end,globalTid,correlationId,nameId); INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME "
+    "VALUES(1000,1500,150994947,42,2);"
+    "CREATE TABLE NVTX_EVENTS(start,end,eventType,text,textId,globalTid); INSERT INTO NVTX_EVENTS "
+    "VALUES(500,1800,59,NULL,3,150994947),(900,1600,59,'aten::mm, op_id = 5, sizes = [[8, 4], [4, "
+    "2]]',NULL,150994947),(1,NULL,34,'mark',NULL,150994947);";
+
+TEST_F(FormatsTest, NsysSqlite) {
+  const std::string path = folder_ + "/report.sqlite";
+  sql(path, kNsys);
+  const TraceJob job = read({path});
+  const TraceRank& r = job.ranks.at(0);
+  EXPECT_EQ(r.format, "Nsight Systems SQLite 3.20.3");
+  ASSERT_EQ(r.device_records.size(), 2u);
+  EXPECT_EQ(r.device_records[0].duration_ns, 3000);
+  ASSERT_NE(r.device_records[0].op, kNone);
+  const HostRecord& op = r.host_records[r.device_records[0].op];
+  EXPECT_EQ(job.name(op.name), "aten::mm");
+  EXPECT_EQ(job.inputs[op.inputs].tensors[1].dims, (std::vector<std::int64_t>{4, 2}));
+  EXPECT_EQ(job.name(r.host_records[op.parent].name), "layer 1");
+  EXPECT_EQ(r.device_records[1].launch, kNone);  // its call is not in the window
+}
+
+TEST_F(FormatsTest, NsysTablesMayBeMissingOrEmpty) {
+  const std::string only_kernels = kNsys.substr(
+      kNsys.find("CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL"),
+      kNsys.find("CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME") - kNsys.find("CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL"));
+  sql(folder_ + "/kernels.sqlite", only_kernels);
+  EXPECT_EQ(read({folder_ + "/kernels.sqlite"}).ranks.at(0).device_records.size(), 2u);
+  sql(folder_ + "/none.sqlite",
+      "CREATE TABLE META_DATA_EXPORT(name TEXT, value TEXT); CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start,end)");
+  const auto job = read_traces({folder_ + "/none.sqlite"});
+  ASSERT_FALSE(job.ok());
+  EXPECT_NE(job.error().text().find("no CUDA kernel"), std::string::npos);
+}
+
+TEST_F(FormatsTest, NsysDamagedAnywhere) {
+  const std::string path = folder_ + "/report.sqlite";
+  sql(path, kNsys);
+  std::ifstream in(path, std::ios::binary);
+  const std::string good((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+  int read = 0;
+  const auto attempt = [&](const std::string& bytes) {
+    read += read_traces({test::write(folder_, "damaged.sqlite", bytes)}).ok() ? 1 : 0;
+  };
+  for (std::size_t i = 0; i < good.size(); i += 53) {
+    std::string flipped = good;
+    flipped[i] = static_cast<char>(flipped[i] ^ (1 << (i % 8)));
+    attempt(flipped);
+  }
+  for (std::size_t n = 0; n < good.size(); n += 511) attempt(good.substr(0, n));
+  EXPECT_GT(read, 100);  // most bytes of a page are free
+}
+
+TEST(NvtxText, SplitsOps) {
+  const NvtxText t = nvtx_text("aten::mul, op_id = 322567, seq = 12, sizes = [[8, 3], [4]], x");
+  EXPECT_EQ(t.name, "aten::mul");
+  EXPECT_EQ(t.sizes, "[[8, 3], [4]]");
+  EXPECT_FALSE(nvtx_text("layer, 1").is_op);
+  EXPECT_EQ(nvtx_text("layer, 1").name, "layer, 1");
+}
+
+TEST_F(FormatsTest, GputraceFindsColumnsByName) {
+  const std::string csv =
+      "Processing [report.sqlite] with [cuda_gpu_trace.py]...\n\nDuration (us),Start "
+      "(ms),CorrId,GrdX,GrdY,GrdZ,BlkX,BlkY,BlkZ,Bytes (MB),Device,Ctx,Strm,Name\n"
+      "2.5,1.0,11,4,1,1,128,1,1,,NVIDIA A100 (1),1,7,\"void k<int, 2>(\"\"x\"\")\"\n1,1.5,12,,,,,,,4.2,NVIDIA A100 (1),1,7,[CUDA "
+      "memcpy Host-to-Device]\nbroken,row\n1,2.0,13";
+  const TraceJob job = read({test::write(folder_, "trace.csv", csv)});
+  const TraceRank& r = job.ranks.at(0);
+  ASSERT_EQ(r.device_records.size(), 2u);
+  EXPECT_EQ(job.name(r.device_records[0].name), "void k<int, 2>(\"x\")");
+  EXPECT_EQ(r.device_records[0].duration_ns, 2500);
+  EXPECT_EQ(r.device_records[1].start_ns - r.device_records[0].start_ns, 500'000);
+  EXPECT_EQ(r.device_records[1].bytes, 4'200'000);
+  EXPECT_EQ(r.devices.at(0).name, "NVIDIA A100");
+}
+
+TEST_F(FormatsTest, HugectrBothGenerations) {
+  const std::string times = R"x("measured_times_ms":[0.5,0.1,0.2],"iter_start_to_event_start_times_ms":[0.3,0.1,99])x";
+  const std::string one =
+      R"x({"host_name":"h","iter_time_ms":[3,2,100],"events":[{"device_id":1,"stream":"0x7f10",)x"
+      R"x("layer_name":"BottomMLP.fc1","name":"fprop","start_index":0,"end_index":1,)x" +
+      times + "}]}";
+  const std::string two =
+      R"x({"events":[{"device_id":0,"stream":"0x1","event_name":"inf_forward_a2a","met_times_within_this_stream":1,)x" + times +
+      R"x(},{"device_id":0,"stream":"0x1","event_name":"no times"}],"iter_time_ms":[]})x";
+  const TraceJob first = read({test::write(folder_, "one.prof.json", one)});
+  EXPECT_EQ(first.name(first.ranks.at(0).device_records.at(0).name), "BottomMLP.fc1.fprop");
+  EXPECT_EQ(first.ranks[0].device_records[0].duration_ns, 200'000);  // medians
+  EXPECT_EQ(first.ranks[0].steps.at(0).end_ns - first.ranks[0].steps[0].start_ns, 3'000'000);
+  EXPECT_TRUE(first.ranks[0].times_are_medians);
+  const TraceJob second = read({test::write(folder_, "two.prof.json", two)});
+  EXPECT_EQ(second.name(second.ranks.at(0).device_records.at(0).name), "inf_forward_a2a #1");
+  EXPECT_TRUE(second.ranks[0].device_records[0].communication);
+}
+
+TEST_F(FormatsTest, ZipMembersAreRanks) {
+  const std::string path = folder_ + "/run.zip";
+  zipFile zip = zipOpen64(path.c_str(), 0);
+  for (const std::string name : {"rank0.json", "rank1.json", "__MACOSX/._rank0.json"}) {
+    const std::string text = test::trace(test::two_steps());
+    ASSERT_EQ(zipOpenNewFileInZip(zip, name.c_str(), nullptr, nullptr, 0, nullptr, 0, nullptr, Z_DEFLATED, 6), ZIP_OK);
+    zipWriteInFileInZip(zip, text.data(), static_cast<unsigned>(text.size()));
+    zipCloseFileInZip(zip);
+  }
+  zipClose(zip, nullptr);
+  const TraceJob job = read({path});
+  ASSERT_EQ(job.ranks.size(), 2u);
+  EXPECT_EQ(job.ranks[1].rank, 1u);
+  EXPECT_EQ(job.matches.size(), 2u);  // one all-reduce a step
+}
+
+TEST_F(FormatsTest, OurOwnTwoRanksWithExecutionTraces) {
+  // tests/traces/data/make_samples.py: 3 steps, one gloo all-reduce of all gradients a step; Linear(64,128), Linear(128,8).
+  const TraceJob job = read({test::root() + "/tests/traces/data/two_ranks"});
+  ASSERT_EQ(job.ranks.size(), 2u);
+  for (const TraceRank& r : job.ranks) {
+    EXPECT_EQ(r.steps.size(), 3u);
+    EXPECT_EQ(r.collectives.size(), 3u);
+    bool found = false;
+    for (const HostRecord& h : r.host_records) {
+      if (job.name(h.name) != "aten::addmm" || h.inputs == kNone) continue;
+      const OpInputs& in = job.inputs[h.inputs];
+      found = found || (in.tensors.size() > 2 && in.tensors[1].dims == std::vector<std::int64_t>{32, 64} &&
+                        in.tensors[2].dims == std::vector<std::int64_t>{64, 128});
+    }
+    EXPECT_TRUE(found) << "shapes come from the execution trace";
+  }
+  EXPECT_EQ(job.matches.size(), 3u);
+}
+
+TEST_F(FormatsTest, FoldersAndPatterns) {
+  std::filesystem::create_directory(folder_ + "/run");
+  std::filesystem::create_directory(folder_ + "/empty");
+  for (const std::string n : {"0", "1", "2"})
+    test::write(folder_ + "/run", "trace_rank" + n + ".json", test::trace(test::two_steps()));
+  EXPECT_EQ(read({folder_ + "/run"}).ranks.size(), 3u);
+  EXPECT_EQ(read({folder_ + "/run/*[01].json"}).ranks.size(), 2u);
+  EXPECT_EQ(read({folder_ + "/run", folder_ + "/run/trace_rank0.json"}).ranks.size(), 3u);  // each file once
+  for (const std::string bad : {"/empty", "/none.json", "/x*.json"}) EXPECT_FALSE(read_traces({folder_ + bad}).ok()) << bad;
+  EXPECT_FALSE(read_traces({}).ok());
+}
+
+TEST_F(FormatsTest, PipesAreReadOnce) {
+  const std::string path = folder_ + "/pipe";
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  std::thread writer([&] { std::ofstream(path, std::ios::binary) << test::trace(test::two_steps()); });
+  const TraceJob job = read({path});
+  writer.join();
+  EXPECT_EQ(job.ranks.at(0).device_records.size(), 4u);
+  EXPECT_FALSE(read_traces({"/dev/null"}).ok());
+}
+
+TEST(RankInName, FindsNumbers) {
+  const auto n = [](const char* name) { return rank_in_name(name).value_or(999); };
+  EXPECT_EQ(n("kineto_rank3.json.gz"), 3u);
+  EXPECT_EQ(n("rank-12.json"), 12u);
+  EXPECT_EQ(n("worker0.1623143566756.pt.trace.json"), 0u);
+  EXPECT_EQ(n("chakra.5.et"), 5u);
+  EXPECT_EQ(n("trace_7.json.gz"), 7u);
+  EXPECT_EQ(n("resnet50.json"), 999u);
+}
+
+TEST_F(FormatsTest, ClocksAreMovedTogether) {
+  // The second rank's clock is 50 ms late; three all-reduces end together.
+  std::vector<std::string> ranks[2];
+  for (int r = 0; r < 2; ++r) {
+    for (int i = 0; i < 3; ++i) {
+      const double begin = 1000 + 100 * i + 10 * r, late = 50'000.0 * r;
+      ranks[r].push_back(test::event("kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)", "0", "7", begin + late,
+                                     1050 + 100 * i - begin, "\"stream\":7"));
+    }
+  }
+  const TraceJob job = read(
+      {test::write(folder_, "rank0.json", test::trace(ranks[0])), test::write(folder_, "rank1.json", test::trace(ranks[1]))});
+  ASSERT_EQ(job.matches.size(), 3u);
+  EXPECT_EQ(job.ranks[0].device_records[0].end_ns(), job.ranks[1].device_records[0].end_ns());
+  EXPECT_EQ(job.ranks[1].device_records[0].start_ns - job.ranks[0].device_records[0].start_ns, 10'000);
+}
+
+/// All real files, where they are at hand: each is read, or refused with one line.
+TEST(SharedTraces, EveryFileIsReadOrRefused) {
+  const std::string folder = test::shared_data("traces");
+  if (folder.empty()) GTEST_SKIP() << "shared/data/traces is not here";
+  int read = 0, refused = 0;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
+    if (!entry.is_regular_file()) continue;
+    const auto job = read_traces({entry.path().string()});
+    (job.ok() ? read : refused) += 1;
+    const std::string name = entry.path().filename().string();
+    const auto is = [&name](const char* word) { return name.find(word) != std::string::npos; };
+    if (!job.ok()) {
+      EXPECT_EQ(job.error().text().find('\n'), std::string::npos);
+      EXPECT_FALSE(name.ends_with(".gz") && (is("kineto") || is("sqlite") || is("pytorch_et"))) << job.error().text();
+    }
+  }
+  std::printf("%d files read, %d refused\n", read, refused);
+  EXPECT_GE(read, 60);
+}
+
+}  // namespace
+}  // namespace distsim

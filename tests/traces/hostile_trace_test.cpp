@@ -1,0 +1,231 @@
+// Traces that are damaged, absurd or meant to harm: bounded time and memory, one line, no crash.
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <filesystem>
+#include <sstream>
+
+#include "kineto_text.hpp"
+#include "traces/trace_reader.hpp"
+
+namespace distsim {
+namespace {
+
+using test::event;
+using test::trace;
+
+std::string gzipped(const std::string& text, int level = 9) {
+  std::string out(compressBound(text.size()) + 64, '\0');
+  z_stream z{};
+  EXPECT_EQ(deflateInit2(&z, level, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
+  z.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
+  z.avail_in = static_cast<uInt>(text.size());
+  z.next_out = reinterpret_cast<Bytef*>(out.data());
+  z.avail_out = static_cast<uInt>(out.size());
+  EXPECT_EQ(deflate(&z, Z_FINISH), Z_STREAM_END);
+  out.resize(z.total_out);
+  deflateEnd(&z);
+  return out;
+}
+
+class HostileTrace : public testing::Test {
+ protected:
+  /// Reads; whatever comes out, an error is one line without control characters.
+  bool reads(const std::string& name, const std::string& bytes, const TraceOptions& options = {}) {
+    const auto job = read_traces({test::write(folder_, name, bytes)}, options);
+    if (job.ok()) return true;
+    error_ = job.error().text();
+    EXPECT_FALSE(error_.empty());
+    EXPECT_LT(error_.size(), 1000u);
+    for (const char c : error_) EXPECT_GE(static_cast<unsigned char>(c), 0x20) << error_;
+    return false;
+  }
+  std::string folder_ = test::scratch_dir("hostile_traces"), error_;
+};
+
+TEST_F(HostileTrace, KinetoCutAnywhere) {
+  const std::string text = trace(test::two_steps(), "\"deviceProperties\":[{\"id\":0,\"name\":\"G\"}],",
+                                 ",\"distributedInfo\":{\"rank\":1,\"world_size\":2}");
+  std::size_t read = 0;
+  for (std::size_t n = 0; n <= text.size(); ++n) read += reads("cut.json", text.substr(0, n)) ? 1 : 0;
+  EXPECT_GT(read, text.size() / 2);  // from the first whole event on
+}
+
+TEST_F(HostileTrace, GzipCutAnywhere) {
+  const std::string packed = gzipped(trace(test::two_steps()));
+  for (std::size_t n = 0; n <= packed.size(); ++n) reads("cut.json.gz", packed.substr(0, n));
+  EXPECT_TRUE(reads("whole.json.gz", packed));
+  EXPECT_TRUE(reads("padded.json.gz", packed + std::string(100, '\0')));
+}
+
+TEST_F(HostileTrace, ExecutionTraceCutAndFlipped) {
+  const std::string text =
+      R"x({"schema":"1.1.1-chakra.0.0.4","nodes":[{"id":2,"name":"aten::mm","ctrl_deps":1,"inputs":{"values":[[1,2,0,)x"
+      R"x(4,4,"cpu"]],"shapes":[[2,2]],"types":["Tensor(float)"]},"outputs":{"values":[],"shapes":[[2,2]],)x"
+      R"x("types":["Tensor(float)"]},"attrs":[{"name":"rf_id","type":"uint64","value":7},{"name":"scope",)x"
+      R"x("type":"uint64","value":0}]},{"id":3,"name":"record_param_comms","ctrl_deps":2,"inputs":{"values":[[],1,)x"
+      R"x(["0","pg"],0,"allreduce",[],[],4],"shapes":[[[8]],[],[[],[]]],"types":["GenericList[Tensor(float)]","Int",)x"
+      R"x("Tuple[String,String]"]},"outputs":{},"attrs":[]}],"finish_ts":1})x";
+  EXPECT_TRUE(reads("et.json", text));
+  for (std::size_t n = 0; n <= text.size(); ++n) reads("et.json", text.substr(0, n));
+  for (std::size_t n = 0; n < text.size(); ++n) {
+    std::string flipped = text;
+    flipped[n] = static_cast<char>(flipped[n] ^ (1 << (n % 8)));
+    reads("et.json", flipped);
+  }
+}
+
+TEST_F(HostileTrace, GzipBombIsCapped) {
+  std::string text = "{\"traceEvents\":[" + test::joined(test::two_steps());
+  text += std::string(std::size_t{64} << 20, ' ') + "]}";
+  EXPECT_FALSE(reads("bomb.json.gz", gzipped(text)));
+  EXPECT_NE(error_.find("100 times"), std::string::npos) << error_;
+}
+
+TEST_F(HostileTrace, ArchivesInArchives) {
+  EXPECT_FALSE(reads("twice.json.gz", gzipped(gzipped(trace(test::two_steps())))));
+  EXPECT_NE(error_.find("archive inside an archive"), std::string::npos) << error_;
+  EXPECT_FALSE(reads("zip.json.gz", gzipped("PK\x03\x04" + std::string(100, 'x'))));
+  EXPECT_NE(error_.find("archive inside an archive"), std::string::npos) << error_;
+  EXPECT_FALSE(reads("not.zip", "PK\x03\x04" + std::string(100, 'x')));
+  std::string tar(1024, '\0');
+  tar.replace(257, 5, "ustar");
+  EXPECT_FALSE(reads("t.tar.gz", gzipped(tar)));
+  EXPECT_NE(error_.find("tar archive"), std::string::npos) << error_;
+}
+
+TEST_F(HostileTrace, AMillionDeep) {
+  const std::string open(1'000'000, '['), close(1'000'000, ']');
+  const std::string good = event("kernel", "k", "0", "7", 1, 1, "\"stream\":7");
+  EXPECT_FALSE(reads("deep.json", open + close));
+  EXPECT_FALSE(reads("deep.json", open));
+  EXPECT_TRUE(reads("deep.json", trace({good}, "\"distributedInfo\":" + open + close + ",")));
+  EXPECT_TRUE(reads("deep.json", trace({good, open + close, "{\"ph\":\"X\",\"args\":" + open + close + "}", good})));
+  EXPECT_TRUE(reads("deep.json", trace({event("cpu_op", "o", "1", "1", 0, 1, "\"Input Dims\":" + open + close), good})));
+  std::string objects;
+  for (int i = 0; i < 1'000'000; ++i) objects += "{\"a\":";
+  EXPECT_FALSE(reads("deep.json", objects));
+}
+
+TEST_F(HostileTrace, AbsurdNumbers) {
+  const std::string huge = "999999999999999999999999999999";
+  for (const std::string& number : {huge, std::string("-") + huge, std::string("1e308"), std::string("18446744073709551615"),
+                                    std::string("-9223372036854775808"), std::string("1e-400"), std::string("NaN")}) {
+    for (const std::string key : {"ts", "dur", "pid", "tid"}) {
+      std::string text =
+          "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"pid\":0,\"tid\":7,\"ts\":1,\"dur\":1,\"args\":{\"stream\":7}}";
+      const std::size_t at = text.find("\"" + key + "\":") + key.size() + 3;
+      text.replace(at, 1, number);
+      reads("n.json", trace({text}));
+    }
+    for (const std::string key :
+         {"stream", "device", "context", "correlation", "bytes", "External id", "In msg nelems", "Group size", "Seq"}) {
+      reads("n.json", trace({event("kernel", "nccl_k", "0", "7", 1, 1,
+                                   "\"Collective name\":\"allreduce\",\"dtype\":\"Float\",\"" + key + "\":" + number)}));
+    }
+    reads("n.json", trace({event("kernel", "k", "0", "7", 1, 1)}, "\"baseTimeNanoseconds\":" + number +
+                                                                      ",\"distributedInfo\":{\"rank\":" + number +
+                                                                      ",\"world_size\":" + number + "},"));
+    reads("n.json", trace({event("cpu_op", "aten::mm", "0", "7", 1, 1,
+                                 "\"Input Dims\":[[" + number + "," + number + "]],\"Input type\":[\"float\"]")}));
+  }
+}
+
+TEST_F(HostileTrace, DuplicateIdsAndCycles) {
+  std::vector<std::string> events;
+  for (int i = 0; i < 2000; ++i)
+    events.push_back(
+        event("cuda_runtime", "cudaLaunchKernel", "5", std::to_string(i % 3), i, 1, "\"correlation\":1,\"External id\":1"));
+  for (int i = 0; i < 2000; ++i) events.push_back(event("kernel", "k", "0", "7", i, 1, "\"stream\":7,\"correlation\":1"));
+  EXPECT_TRUE(reads("dup.json", trace(events)));
+  // An execution trace whose nodes call each other, and repeat ids.
+  EXPECT_TRUE(reads(
+      "cycle.json",
+      R"x({"schema":"1.0.1","nodes":[{"id":2,"name":"a","parent":3},{"id":3,"name":"b","parent":2},{"id":3,"name":"c",)x"
+      R"x("parent":3},{"id":4,"name":"d","parent":99}]})x"));
+}
+
+TEST_F(HostileTrace, NamesStayPrintable) {
+  EXPECT_TRUE(reads("names.json", trace({event("kernel", "<script>alert(1)</script>\\u0000\\u001b[31m\\ud800", "0", "7", 1, 1,
+                                               "\"stream\":7")})));
+  EXPECT_FALSE(reads("a\nb\x1b.json", "{\"traceEvents\":[]}"));
+}
+
+TEST_F(HostileTrace, SqliteThatIsNotNsys) {
+  const std::string path = folder_ + "/other.sqlite";
+  sqlite3* db = nullptr;
+  ASSERT_EQ(sqlite3_open(path.c_str(), &db), SQLITE_OK);
+  // A view in place of a table would run a query of the file's own, here one without end.
+  const char* sql =
+      "CREATE TABLE cats(name TEXT); CREATE VIEW CUPTI_ACTIVITY_KIND_KERNEL AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT "
+      "i+1 FROM n) SELECT i AS start, i AS end FROM n;";
+  ASSERT_EQ(sqlite3_exec(db, sql, nullptr, nullptr, nullptr), SQLITE_OK);
+  sqlite3_close(db);
+  const auto job = read_traces({path});
+  ASSERT_FALSE(job.ok());
+  EXPECT_NE(job.error().text().find("without the tables of Nsight Systems"), std::string::npos) << job.error().text();
+  EXPECT_FALSE(reads("x.sqlite", "SQLite format 3\0 and then nothing of the kind"));
+  EXPECT_FALSE(reads("y.sqlite", std::string("SQLite format 3\0", 16) + std::string(4096, '\xff')));
+}
+
+TEST_F(HostileTrace, RanksThatDoNotBelongTogether) {
+  const auto rank = [](int n, int world, std::int64_t start) {
+    return trace({event("kernel", "k", "0", "7", static_cast<double>(start), 1, "\"stream\":7")},
+                 "\"distributedInfo\":{\"rank\":" + std::to_string(n) + ",\"world_size\":" + std::to_string(world) + "},");
+  };
+  const auto both = [&](const std::string& a, const std::string& b) {
+    const auto job = read_traces({test::write(folder_, "a.json", a), test::write(folder_, "b.json", b)});
+    return job.ok() ? "" : job.error().text();
+  };
+  EXPECT_EQ(both(rank(0, 2, 0), rank(1, 2, 5)), "");
+  EXPECT_NE(both(rank(0, 2, 0), rank(0, 2, 5)).find("second trace of rank 0"), std::string::npos);
+  EXPECT_NE(both(rank(0, 2, 0), rank(1, 4, 5)).find("not of one job"), std::string::npos);
+  EXPECT_NE(both(rank(0, 2, 0), rank(1, 2, 3'600'000'000)).find("not of one run"), std::string::npos);
+  EXPECT_NE(both(rank(0, 2, 0), rank(7, 2, 5)).find("below"), std::string::npos);
+}
+
+TEST_F(HostileTrace, FlippedBytesOfEverything) {
+  std::vector<std::string> events = test::two_steps();
+  events.resize(events.size() / 2);
+  const std::string text = trace(events, "\"distributedInfo\":{\"rank\":0,\"world_size\":1},");
+  const std::string packed = gzipped(text);
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    std::string flipped = text;
+    flipped[i] = static_cast<char>(flipped[i] ^ (1 << (i % 8)));
+    reads("f.json", flipped);
+  }
+  for (std::size_t i = 0; i < packed.size(); ++i) {
+    std::string flipped = packed;
+    flipped[i] = static_cast<char>(flipped[i] ^ (1 << (i % 8)));
+    reads("f.json.gz", flipped);
+  }
+}
+
+TEST_F(HostileTrace, MemoryStaysWithTheWindow) {
+  // 100 MB of events that are counted and left out: memory must not follow.
+  std::ostringstream text;
+  text << "{\"traceEvents\":[" << event("kernel", "k", "0", "7", 1, 1, "\"stream\":7");
+  const std::string filler = ",\n" + event("python_function", std::string(900, 'x'), "5", "10", 1, 1);
+  for (int i = 0; i < 100'000; ++i) text << filler;
+  text << "]}";
+  const std::string path = test::write(folder_, "big.json", text.str());
+  text.str("");
+  const auto peak = [] { struct rusage u {}; getrusage(RUSAGE_SELF, &u); return u.ru_maxrss; };
+  // Only what the reading adds counts, so a process of its own.
+  const pid_t child = ::fork();
+  if (child == 0) {
+    const long before = peak();
+    const bool ok = read_traces({path}).ok();
+    ::_exit(ok && peak() - before < 60 * 1024 ? 0 : 1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+}  // namespace
+}  // namespace distsim

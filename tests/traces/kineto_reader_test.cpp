@@ -1,0 +1,210 @@
+// Kineto traces written by hand: every vintage, what is joined, what is left out.
+#include <gtest/gtest.h>
+
+#include "kineto_text.hpp"
+#include "traces/kineto_event.hpp"
+#include "traces/trace_reader.hpp"
+#include "traces/trace_steps.hpp"
+
+namespace distsim {
+namespace {
+
+using test::event;
+using test::trace;
+
+class KinetoTest : public testing::Test {
+ protected:
+  TraceJob read(const std::string& text, const TraceOptions& options = {}) {
+    auto job = read_traces({test::write(folder_, "t.json", text)}, options);
+    EXPECT_TRUE(job.ok()) << job.error().text();
+    return job.ok() ? std::move(job).value() : TraceJob{};
+  }
+  std::string refusal(const std::string& text) {
+    const auto job = read_traces({test::write(folder_, "t.json", text)});
+    return job.ok() ? "" : job.error().text();
+  }
+  std::string folder_ = test::scratch_dir("kineto");
+};
+
+TEST_F(KinetoTest, JoinsLaunchesOpsStepsAndCollectives) {
+  const TraceJob job = read(trace(test::two_steps()));
+  ASSERT_EQ(job.ranks.size(), 1u);
+  const TraceRank& r = job.ranks[0];
+  ASSERT_EQ(r.device_records.size(), 4u);
+  ASSERT_EQ(r.streams.size(), 2u);
+  EXPECT_EQ(r.streams[0].id, 7u);
+  const DeviceRecord& gemm = r.device_records[0];
+  EXPECT_EQ(gemm.duration_ns, 40'000);
+  ASSERT_NE(gemm.launch, kNone);
+  EXPECT_EQ(r.host_records[gemm.launch].call, RuntimeCall::launch_kernel);
+  EXPECT_EQ(job.name(r.host_records[gemm.op].name), "aten::mm");
+  EXPECT_EQ(job.inputs[r.host_records[gemm.op].inputs].tensors[1].dims, (std::vector<std::int64_t>{32, 16}));
+  EXPECT_EQ(job.geometries[gemm.geometry].block[0], 128u);
+  ASSERT_EQ(r.steps.size(), 2u);
+  EXPECT_EQ(r.steps[1].number, 2);
+  EXPECT_EQ(r.steps[0].device_records, 2u);
+  EXPECT_EQ(r.steps[1].first_device_ns - r.steps[0].first_device_ns, 100'000);
+  ASSERT_EQ(r.collectives.size(), 2u);
+  EXPECT_EQ(r.collectives[0].kind, CollectiveKind::all_reduce);
+  EXPECT_EQ(r.collectives[0].bytes, 256 * 4);  // from the shape of the range around the launch
+}
+
+TEST_F(KinetoTest, ReadsBareArraysOldCategoriesAndStringThreads) {
+  const TraceJob job = read(
+      "[" +
+      test::joined({event("Operator", "ProfilerStep#3", "5", "\"4093687616\"", 10, 90),
+                    event("Operator", "aten::mm", "5", "\"4093687616\"", 20, 20),
+                    event("Runtime", "cudaLaunchKernel", "5", "\"4093687616\"", 25, 5, "\"correlation\":7,\"external id\":0"),
+                    event("Kernel", "k", "0", "\"stream 7\"", 40, 10, "\"device\":0,\"stream\":7,\"correlation\":7"),
+                    event("Memcpy", "Memcpy HtoD (Pageable -> Device)", "0", "\"stream 7\"", 60, 10, "\"bytes\":\"4096\"")}) +
+      "]");
+  const TraceRank& r = job.ranks.at(0);
+  ASSERT_EQ(r.threads.size(), 1u);
+  EXPECT_EQ(r.threads[0].id, 4093687616u);
+  ASSERT_EQ(r.steps.size(), 1u);
+  ASSERT_EQ(r.device_records.size(), 2u);
+  EXPECT_EQ(job.name(r.host_records[r.device_records[0].op].name), "aten::mm");
+  EXPECT_EQ(r.device_records[1].bytes, 4096);
+  EXPECT_EQ(r.device_records[1].direction, CopyDirection::host_to_device);
+  EXPECT_EQ(r.device_records[1].launch, kNone);
+}
+
+TEST_F(KinetoTest, AddsTheBaseWhereverItStands) {
+  const std::string k = event("kernel", "k", "0", "7", 5, 1, "\"device\":0,\"stream\":7");
+  EXPECT_EQ(read(trace({k}, "\"baseTimeNanoseconds\":1700000000000000000,")).epoch_ns, 1700000000000005000);
+  EXPECT_EQ(read(trace({k}, "", ",\"baseTimeNanoseconds\":1700000000000000000")).epoch_ns, 1700000000000005000);
+}
+
+TEST_F(KinetoTest, KeepsNanosecondsOfEpochTimes) {
+  // 16 digits and a fraction do not fit a double.
+  const std::string text =
+      "{\"traceEvents\":[{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"a\",\"pid\":0,\"tid\":7,\"ts\":1712867402348628.001,\"dur\":"
+      "0.002,\"args\":{\"stream\":7}},"
+      "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"b\",\"pid\":0,\"tid\":7,\"ts\":1712867402348628.004,\"dur\":1,\"args\":{"
+      "\"stream\":7}}]}";
+  const TraceJob job = read(text);
+  EXPECT_EQ(job.ranks[0].device_records[1].start_ns - job.ranks[0].device_records[0].start_ns, 3);
+  EXPECT_EQ(job.ranks[0].device_records[0].duration_ns, 2);
+}
+
+TEST(KinetoNumbers, Nanoseconds) {
+  const auto ns = [](std::string_view t) { std::int64_t v = -1; return nanoseconds_of(t, v) ? v : INT64_MIN; };
+  EXPECT_EQ(ns("12"), 12'000);
+  EXPECT_EQ(ns("12.5"), 12'500);
+  EXPECT_EQ(ns("12.0005"), 12'001);  // the fourth digit rounds
+  EXPECT_EQ(ns("-1.5"), -1'500);
+  EXPECT_EQ(ns("\"3\""), 3'000);
+  EXPECT_EQ(ns("1e3"), 1'000'000);
+  for (const char* bad : {"", "x", "1x", "99999999999999999999", "1e300", "-", ".", "\"\""}) EXPECT_EQ(ns(bad), INT64_MIN) << bad;
+}
+
+TEST(KinetoNumbers, Escapes) {
+  EXPECT_EQ(unescaped("a\\\"b\\\\c\\u0041\\n"), "a\"b\\cA\n");
+  EXPECT_EQ(unescaped("\\ud83d\\ude00"), "\xF0\x9F\x98\x80");
+  EXPECT_EQ(unescaped("\\ud83d x"), "\xEF\xBF\xBD x");  // half a pair
+  EXPECT_EQ(unescaped("\\u12"), "\\u12");
+}
+
+TEST_F(KinetoTest, GraphLaunchesGiveManyKernels) {
+  const TraceJob job = read(trace({event("cuda_runtime", "cudaGraphLaunch", "5", "10", 0, 10, "\"correlation\":3"),
+                                   event("kernel", "a", "0", "7", 20, 5, "\"stream\":7,\"correlation\":3"),
+                                   event("kernel", "b", "0", "7", 30, 5, "\"stream\":7,\"correlation\":3")}));
+  for (const DeviceRecord& d : job.ranks[0].device_records) {
+    EXPECT_TRUE(d.from_graph);
+    EXPECT_EQ(d.launch, 0u);
+  }
+}
+
+TEST_F(KinetoTest, TakesCollectiveMetadataAndRestoresCutRanks) {
+  const std::string args =
+      "\"stream\":9,\"Collective name\":\"_allgather_base\",\"In msg nelems\":1000,\"Out msg nelems\":32000,\"Group "
+      "size\":32,\"dtype\":\"BFloat16\",\"Process Group Name\":\"3\","
+      "\"Process Group Description\":\"tp\",\"Process Group Ranks\":\"[0, 1, 2, ...]\",\"Seq\":17,\"Comms "
+      "Id\":18446744073709551615";
+  const TraceJob job = read(trace({event("kernel", "ncclDevKernel_Generic(x)", "0", "9", 0, 10, args)},
+                                  "\"distributedInfo\":{\"backend\":\"nccl\",\"rank\":2,\"world_size\":32,\"pg_count\":1,\"pg_"
+                                  "config\":[{\"pg_name\":\"3\",\"pg_size\":32,\"ranks\":[]}]},"));
+  const TraceCollective& c = job.ranks[0].collectives.at(0);
+  EXPECT_EQ(c.kind, CollectiveKind::all_gather);
+  EXPECT_EQ(c.bytes, 64000);  // the total of 32000 elements of 2 bytes
+  EXPECT_EQ(c.sequence, 17);
+  EXPECT_EQ(job.groups.at(c.group).ranks.size(), 32u);
+  EXPECT_EQ(job.ranks[0].rank, 2u);
+  EXPECT_EQ(job.world_size, 32u);
+}
+
+TEST_F(KinetoTest, ReadsOnAfterBrokenEvents) {
+  const std::string a = event("kernel", "a", "0", "7", 0, 1, "\"stream\":7"),
+                    b = event("kernel", "b", "0", "7", 5, 1, "\"stream\":7");
+  for (const std::string bad : {R"({"ph":"X","cat":"kernel","name":"un"escaped","pid":0,"tid":7,"ts":2,"dur":1})",
+                                "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"\x01\xff\",\"pid\":0,\"tid\":7,\"ts\":2,\"dur\":1}",
+                                R"({"ph":"X","cat":"kernel","ts":tru,"dur":})", "17", "null", "[]"}) {
+    const TraceJob job = read(trace({a, bad, b}));
+    ASSERT_EQ(job.ranks.size(), 1u) << bad;
+    EXPECT_EQ(job.ranks[0].device_records.size(), 2u) << bad;
+  }
+}
+
+TEST_F(KinetoTest, LayersComeFromModuleFrames) {
+  const TraceJob job = read(trace({event("python_function", "nn.Module: Linear_3", "5", "10", 0, 50),
+                                   event("python_function", "linear.py(5): forward", "5", "10", 1, 48),
+                                   event("cpu_op", "aten::linear", "5", "10", 5, 20)}));
+  const TraceRank& r = job.ranks[0];
+  ASSERT_EQ(r.host_records.size(), 2u);
+  EXPECT_EQ(r.host_records[0].kind, HostKind::annotation);
+  EXPECT_EQ(r.host_records[1].parent, 0u);
+}
+
+TEST_F(KinetoTest, CountsWhatItLeavesOut) {
+  const TraceJob job = read(trace({event("kernel", "a", "0", "7", 0, -3, "\"stream\":7"),
+                                   event("python_function", "f", "5", "10", 0, 1), event("strange", "f", "5", "10", 0, 1),
+                                   "{\"ph\":\"C\",\"name\":\"c\",\"ts\":1}", "{\"ph\":\"s\",\"cat\":\"ac2g\",\"id\":1,\"ts\":1}",
+                                   "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"no time\",\"ts\":\"soon\"}"}));
+  std::map<std::string, std::uint64_t> dropped;
+  for (const auto& c : job.ranks[0].notes.dropped) dropped[c.what] = c.count;
+  EXPECT_EQ(dropped["Python frames"], 1u);
+  EXPECT_EQ(dropped["strange events"], 1u);
+  EXPECT_EQ(dropped["counter events"], 1u);
+  EXPECT_EQ(dropped["events without a usable time"], 1u);
+  EXPECT_EQ(job.ranks[0].device_records.at(0).duration_ns, 0);  // a negative duration counts as none
+}
+
+TEST_F(KinetoTest, StepsByPatternByOptimizerAndNone) {
+  TraceOptions options;
+  options.step_pattern = "^batch [0-9]+$";
+  const std::vector<std::string> batches{event("user_annotation", "batch 1", "5", "10", 0, 10),
+                                         event("user_annotation", "batch 2", "5", "10", 20, 10)};
+  EXPECT_EQ(read(trace(batches), options).ranks[0].steps.size(), 2u);
+  EXPECT_TRUE(read(trace(batches)).ranks[0].steps.empty());
+  EXPECT_EQ(steps_or_whole(read(trace(batches)).ranks[0]).size(), 1u);
+  options.step_pattern = "(";
+  EXPECT_FALSE(read_traces({test::write(folder_, "t.json", trace(batches))}, options).ok());
+  std::vector<std::string> optimizer;
+  for (int i = 0; i < 4; ++i) optimizer.push_back(event("user_annotation", "Optimizer.step#SGD.step", "5", "10", 100 * i, 10));
+  const TraceJob job = read(trace(optimizer));
+  ASSERT_EQ(job.ranks[0].steps.size(), 3u);
+  EXPECT_EQ(job.ranks[0].steps[2].end_ns - job.ranks[0].steps[2].start_ns, 100'000);
+}
+
+TEST_F(KinetoTest, WindowSizeDoesNotChangeAnything) {
+  std::vector<std::string> events;
+  for (int i = 0; i < 300; ++i)
+    events.push_back(
+        event("kernel", "k" + std::to_string(i % 7), "0", "7", 10 * i, 5,
+              "\"stream\":7,\"long\":\"" + std::string(static_cast<std::size_t>(i), '\\') + (i % 2 ? "\\" : "") + "\""));
+  TraceOptions small;
+  small.window = 1;  // the least there is: 4 KiB
+  const TraceJob a = read(trace(events), small), b = read(trace(events));
+  ASSERT_EQ(a.ranks[0].device_records.size(), 300u);
+  for (std::size_t i = 0; i < 300; ++i) EXPECT_EQ(a.ranks[0].device_records[i].start_ns, b.ranks[0].device_records[i].start_ns);
+}
+
+TEST_F(KinetoTest, RefusesWhatHoldsNoTrace) {
+  EXPECT_NE(refusal("{\"traceEvents\":[]}").find("found no events"), std::string::npos);
+  EXPECT_NE(refusal("{\"a\":1}").find("JSON without traceEvents"), std::string::npos);
+  EXPECT_NE(refusal("").find("empty file"), std::string::npos);
+  EXPECT_NE(refusal("hello").find("no known trace format"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace distsim

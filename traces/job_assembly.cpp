@@ -1,0 +1,146 @@
+#include "traces/job_assembly.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <regex>
+#include <set>
+
+#include "base/printable.hpp"
+#include "traces/et_link.hpp"
+
+namespace distsim {
+namespace {
+
+constexpr std::int64_t kFarApart = std::int64_t{600} * 1'000'000'000;
+
+std::string file_name(const std::string& path) { return path.substr(path.find_last_of("/:") + 1); }
+
+struct Span { std::int64_t start = INT64_MAX, end = INT64_MIN; };
+
+Span span_of(const TraceRank& rank) {
+  Span s;
+  for (const TraceStep& step : rank.steps) s.start = std::min(s.start, step.start_ns), s.end = std::max(s.end, step.end_ns);
+  for (const HostRecord& r : rank.host_records) s.start = std::min(s.start, r.start_ns), s.end = std::max(s.end, r.end_ns());
+  for (const DeviceRecord& r : rank.device_records) s.start = std::min(s.start, r.start_ns), s.end = std::max(s.end, r.end_ns());
+  return s;
+}
+
+void shift(TraceRank& rank, std::int64_t by) {
+  for (HostRecord& r : rank.host_records) r.start_ns += by;
+  for (DeviceRecord& r : rank.device_records) r.start_ns += by;
+  for (SyncRecord& r : rank.syncs) r.start_ns += by;
+  for (TraceStep& s : rank.steps) {
+    s.start_ns += by;
+    s.end_ns += by;
+    if (s.device_records > 0) s.first_device_ns += by, s.last_device_ns += by;
+  }
+}
+
+/// A number for every rank. Files of one rank of different kinds (timed or not) may share one.
+Result<void> number_ranks(std::vector<ReadRank>& read) {
+  std::set<std::pair<bool, std::uint32_t>> used;
+  std::vector<ReadRank*> open;
+  const bool several = read.size() > 1;
+  for (ReadRank& r : read) {
+    const auto named = rank_in_name(file_name(r.rank.path));
+    if (!r.rank_known && several && named) {
+      r.rank.rank = *named;
+      r.rank_known = true;
+      r.rank.notes.assume("rank " + std::to_string(*named) + " by its file name");
+    }
+    if (r.rank_known) used.emplace(r.rank.has_times, r.rank.rank);
+    else open.push_back(&r);
+  }
+  for (ReadRank* r : open) {
+    std::uint32_t n = r->rank.rank;
+    while (used.contains({r->rank.has_times, n})) ++n;
+    r->rank.rank = n;
+    used.emplace(r->rank.has_times, n);
+    if (several) r->rank.notes.assume("rank " + std::to_string(n) + " by the order of the files");
+  }
+  std::ranges::stable_sort(read, [](const ReadRank& a, const ReadRank& b) {
+    return std::pair(a.rank.rank, !a.rank.has_times) < std::pair(b.rank.rank, !b.rank.has_times);
+  });
+  for (std::size_t i = 1; i < read.size(); ++i) {
+    const TraceRank &a = read[i - 1].rank, &b = read[i].rank;
+    if (a.rank != b.rank || a.has_times != b.has_times) continue;
+    return Error{"found a second trace of rank " + std::to_string(b.rank) + " (the first is " + in_quotes(a.path, 200) +
+                     "), expected one for each rank of a job",
+                 b.path, "traces of different runs are read one at a time"};
+  }
+  return {};
+}
+
+Result<void> check_worlds(TraceJob& job, const std::vector<ReadRank>& read) {
+  const ReadRank* first = nullptr;
+  for (const ReadRank& r : read) {
+    if (r.world_size == 0) continue;
+    if (first != nullptr && first->world_size != r.world_size) {
+      return Error{"found a rank of " + std::to_string(r.world_size) + ", but " + in_quotes(first->rank.path, 200) +
+                       " is one of " + std::to_string(first->world_size) + ": they are not of one job",
+                   r.rank.path, ""};
+    }
+    if (first == nullptr) first = &r;
+    job.world_size = r.world_size;
+    if (r.rank_known && r.rank.rank >= r.world_size) {
+      return Error{
+          "found rank " + std::to_string(r.rank.rank) + " of " + std::to_string(r.world_size) + ", expected a rank below that",
+          r.rank.path, ""};
+    }
+  }
+  return {};
+}
+
+Result<void> set_epoch(TraceJob& job) {
+  std::int64_t epoch = INT64_MAX;
+  std::vector<Span> spans;
+  for (const TraceRank& r : job.ranks) {
+    spans.push_back(r.has_times ? span_of(r) : Span{});
+    epoch = std::min(epoch, spans.back().start);
+  }
+  for (std::size_t i = 1; i < spans.size(); ++i) {
+    const Span &a = spans[0], &b = spans[i];
+    if (!job.ranks[i].has_times || !job.ranks[0].has_times || a.end < a.start || b.end < b.start) continue;
+    const std::int64_t apart = std::max(b.start - a.end, a.start - b.end);
+    if (apart > kFarApart) {
+      return Error{"found a trace that lies " + std::to_string(apart / 1'000'000'000) + " s apart from " +
+                       in_quotes(job.ranks[0].path, 200) + ": they are not of one run",
+                   job.ranks[i].path, ""};
+    }
+  }
+  if (epoch == INT64_MAX) return {};
+  job.epoch_ns = epoch;
+  for (TraceRank& r : job.ranks) {
+    if (r.has_times) shift(r, -epoch);
+  }
+  return {};
+}
+
+}  // namespace
+
+std::optional<std::uint32_t> rank_in_name(const std::string& path) {
+  static const std::regex named("(?:rank|worker|npu|gpu)[-_.]?([0-9]{1,7})", std::regex::icase);
+  static const std::regex numbered("[-_.]([0-9]{1,5})(?:\\.[A-Za-z]+)+$");
+  const std::string name = file_name(path).substr(0, 255);
+  std::smatch found;
+  if (!std::regex_search(name, found, named) && !std::regex_search(name, found, numbered)) return std::nullopt;
+  std::uint32_t n = 0;
+  const std::string digits = found[1].str();
+  std::from_chars(digits.data(), digits.data() + digits.size(), n);
+  return n;
+}
+
+Result<void> assemble(TraceJob& job, std::vector<ReadRank> read) {
+  TRY(number_ranks(read));
+  TRY(check_worlds(job, read));
+  for (ReadRank& r : read) {
+    const bool belongs =
+        !job.ranks.empty() && job.ranks.back().rank == r.rank.rank && job.ranks.back().has_times && !r.rank.has_times;
+    if (belongs) link_execution_trace(job, job.ranks.back(), r.rank);
+    else job.ranks.push_back(std::move(r.rank));
+  }
+  return set_epoch(job);
+}
+
+}  // namespace distsim

@@ -1,0 +1,29 @@
+// Timeline files by the ending of their name, and several timelines in one file.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "traces/slices.hpp"
+
+namespace distsim {
+
+/// ".pftrace" and ".pftrace.gz" (also ".perfetto-trace") are written as Perfetto protobuf, everything else as Chrome JSON.
+bool is_perfetto_path(const std::string& path);
+Result<void> write_timeline(const SliceSource& source, const std::string& path);
+
+/// About what `slices` slices take in a file of that kind, before compression: 150 bytes in JSON, 40 in protobuf.
+std::int64_t timeline_bytes(const std::string& path, std::int64_t slices);
+
+/// One of several timelines that are written side by side.
+struct TimelinePart {
+  std::string name;            ///< put before the names of its processes: "measured"
+  SliceSource source;
+  std::int64_t shift_ps = 0;   ///< added to all its times: aligns the clocks
+};
+
+/// All parts as one source: processes are numbered anew, part by part, flows kept apart. The parts' own functions are called while it is written.
+SliceSource side_by_side(std::vector<TimelinePart> parts);
+
+}  // namespace distsim

@@ -1,0 +1,47 @@
+#include "traces/trace_reader.hpp"
+
+#include <algorithm>
+
+#include "base/printable.hpp"
+#include "traces/collective_join.hpp"
+#include "traces/job_assembly.hpp"
+#include "traces/trace_file.hpp"
+#include "traces/trace_formats.hpp"
+#include "traces/trace_steps.hpp"
+
+namespace distsim {
+namespace {
+
+Result<TraceJob> read(const std::vector<std::string>& paths, const TraceOptions& options) {
+  if (paths.empty()) return Error{"found no trace, expected at least one file, folder or pattern", "", ""};
+  TraceJob job;
+  std::vector<ReadRank> read;
+  TRY_ASSIGN(const std::vector<std::string> files, expand_paths(paths));
+  for (const std::string& path : files) {
+    TRY_ASSIGN(const std::vector<TraceFile> traces, open_trace_file(path, options));
+    for (const TraceFile& trace : traces) {
+      TRY_ASSIGN(std::vector<ReadRank> ranks, read_trace_file(trace, options, job));
+      std::ranges::move(ranks, std::back_inserter(read));
+    }
+  }
+  TRY(assemble(job, std::move(read)));
+  for (TraceRank& rank : job.ranks) {
+    TRY(find_steps(rank, job.names, options.step_pattern));
+    complete_collectives(job, rank);
+  }
+  match_collectives(job);
+  align_clocks(job, kClockTolerance);
+  return job;
+}
+
+}  // namespace
+
+Result<TraceJob> read_traces(const std::vector<std::string>& paths, const TraceOptions& options) {
+  Result<TraceJob> job = read(paths, options);
+  if (job.ok()) return job;
+  Error error = job.error();
+  error.where = printable(error.where, 300);  // a path may hold anything
+  return error;
+}
+
+}  // namespace distsim

@@ -1,0 +1,210 @@
+#include "traces/trace_steps.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <string_view>
+
+#include "base/name_pattern.hpp"
+#include "base/printable.hpp"
+
+namespace distsim {
+namespace {
+
+constexpr std::string_view kProfilerStep = "ProfilerStep#";
+
+TraceStep step_of(const HostRecord& r, std::string name, std::int64_t number) {
+  TraceStep s;
+  s.name = std::move(name);
+  s.number = number;
+  s.start_ns = r.start_ns;
+  s.end_ns = r.end_ns();
+  return s;
+}
+
+std::int64_t number_in(std::string_view name, std::int64_t otherwise) {
+  const std::size_t hash = name.rfind('#');
+  std::int64_t n = 0;
+  if (hash == std::string_view::npos) return otherwise;
+  const auto [end, error] = std::from_chars(name.data() + hash + 1, name.data() + name.size(), n);
+  return error == std::errc() && end == name.data() + name.size() ? n : otherwise;
+}
+
+/// Spans of the records that `wanted` accepts; one that lies inside another, or is a copy of it on another thread, is left out.
+template <class Wanted>
+std::vector<TraceStep> spans(const TraceRank& rank, const NameTable& names, Wanted wanted) {
+  std::vector<TraceStep> out;
+  for (const HostRecord& r : rank.host_records) {
+    if ((r.kind != HostKind::annotation && r.kind != HostKind::op) || !wanted(r.name)) continue;
+    out.push_back(step_of(r, std::string(names.text(r.name)), 0));
+  }
+  std::ranges::stable_sort(out, [](const TraceStep& a, const TraceStep& b) {
+    return a.start_ns != b.start_ns ? a.start_ns < b.start_ns : a.end_ns > b.end_ns;
+  });
+  std::vector<TraceStep> top;
+  for (TraceStep& s : out) {
+    if (!top.empty() && (s.end_ns <= top.back().end_ns || s.name == top.back().name)) {
+      if (s.end_ns <= top.back().end_ns) continue;
+    }
+    s.number = number_in(s.name, static_cast<std::int64_t>(top.size()));
+    top.push_back(std::move(s));
+  }
+  return top;
+}
+
+/// From the start of each mark to the start of the next.
+std::vector<TraceStep> intervals(const TraceRank& rank, const NameTable& names, const std::vector<std::uint32_t>& marks) {
+  std::vector<TraceStep> out;
+  for (std::size_t i = 0; i + 1 < marks.size(); ++i) {
+    TraceStep s = step_of(rank.host_records[marks[i]], std::string(names.text(rank.host_records[marks[i]].name)),
+                          static_cast<std::int64_t>(i));
+    s.end_ns = rank.host_records[marks[i + 1]].start_ns;
+    out.push_back(std::move(s));
+  }
+  return out;
+}
+
+/// Outermost annotations of one name on one thread.
+using Marks = std::map<std::pair<std::uint32_t, NameId>, std::vector<std::uint32_t>>;
+template <class Wanted>
+Marks marks_of(const TraceRank& rank, Wanted wanted) {
+  Marks out;
+  for (std::uint32_t i = 0; i < rank.host_records.size(); ++i) {
+    const HostRecord& r = rank.host_records[i];
+    if (r.kind == HostKind::annotation && wanted(r)) out[{r.thread, r.name}].push_back(i);
+  }
+  return out;
+}
+
+const std::vector<std::uint32_t>* most(const Marks& marks) {
+  const std::vector<std::uint32_t>* best = nullptr;
+  for (const auto& [key, list] : marks) {
+    if (list.size() >= 2 && (best == nullptr || list.size() > best->size())) best = &list;
+  }
+  return best;
+}
+
+/// The list with the longest time from first to last; ties: the first.
+const std::vector<std::uint32_t>* widest(const TraceRank& rank, const Marks& marks) {
+  const std::vector<std::uint32_t>* best = nullptr;
+  std::int64_t best_span = 0;
+  for (const auto& [key, list] : marks) {
+    if (list.size() < 2) continue;
+    const std::int64_t span = rank.host_records[list.back()].start_ns - rank.host_records[list.front()].start_ns;
+    if (span > best_span) {
+      best = &list;
+      best_span = span;
+    }
+  }
+  return best;
+}
+
+/// Which device records each step launched: the launching call starts inside it.
+void attribute_device_work(TraceRank& rank) {
+  for (const DeviceRecord& d : rank.device_records) {
+    if (d.launch == kNone) continue;
+    const std::int64_t at = rank.host_records[d.launch].start_ns;
+    auto step = std::ranges::upper_bound(rank.steps, at, {}, &TraceStep::start_ns);
+    if (step == rank.steps.begin()) continue;
+    --step;
+    if (at >= step->end_ns) continue;
+    step->first_device_ns = step->device_records == 0 ? d.start_ns : std::min(step->first_device_ns, d.start_ns);
+    step->last_device_ns = std::max(step->last_device_ns, d.end_ns());
+    ++step->device_records;
+  }
+}
+
+/// The profiler may open a step more than it records: a last one without work on the device, where all others have some.
+void note_cut_step(TraceRank& rank) {
+  const bool others_work = rank.steps.size() > 1 && std::all_of(rank.steps.begin(), rank.steps.end() - 1,
+                                                                [](const TraceStep& s) { return s.device_records > 0; });
+  if (!others_work || rank.steps.back().device_records > 0) return;
+  rank.notes.assume("the last step, " + in_quotes(rank.steps.back().name) +
+                    ", launches nothing: cut by the end of the recording");
+}
+
+Result<void> steps_by_pattern(TraceRank& rank, const NameTable& names, const std::string& pattern) {
+  const auto compiled = NamePattern::compile(pattern);
+  if (!compiled) return Error{compiled.error().text(), "step pattern", ""};
+  Result<void> matched;
+  std::map<NameId, bool> verdicts;  // a regular expression is slow; names are few
+  rank.steps = spans(rank, names, [&](NameId id) {
+    const auto [at, fresh] = verdicts.emplace(id, false);
+    if (fresh && matched) {
+      const auto found = compiled->found_in(names.text(id));
+      if (found) at->second = *found;
+      else matched = Error{found.error().text(), "step pattern", ""};
+    }
+    return at->second;
+  });
+  TRY(matched);
+  if (rank.steps.empty())
+    return Error{"found no annotation or op that matches " + in_quotes(pattern) + ", expected one for each step", rank.path, ""};
+  rank.notes.assume("steps are the ranges that match " + in_quotes(pattern));
+  return {};
+}
+
+void steps_by_marks(TraceRank& rank, const NameTable& names) {
+  const Marks optimizer = marks_of(rank, [&](const HostRecord& r) { return names.text(r.name).starts_with("Optimizer.step"); });
+  if (const auto* marks = most(optimizer)) {
+    rank.steps = intervals(rank, names, *marks);
+    rank.notes.assume("no ProfilerStep: a step runs from one " + in_quotes(names.text(rank.host_records[marks->front()].name)) +
+                      " to the next");
+    return;
+  }
+  const Marks top = marks_of(rank, [&](const HostRecord& r) {
+    const std::string_view name = names.text(r.name);
+    return name.starts_with("##") || name.find("ataLoader") != std::string_view::npos ||
+           name.find("dataloader") != std::string_view::npos;
+  });
+  const auto* marks = widest(rank, top);
+  if (marks == nullptr) return;
+  rank.steps = intervals(rank, names, *marks);
+  attribute_device_work(rank);
+  const bool works = std::ranges::any_of(rank.steps, [](const TraceStep& s) { return s.device_records > 0; });
+  for (TraceStep& s : rank.steps) s.device_records = 0, s.first_device_ns = s.last_device_ns = -1;
+  if (!works) { rank.steps.clear(); return; }
+  rank.notes.assume("no ProfilerStep: a step runs from one " + in_quotes(names.text(rank.host_records[marks->front()].name)) +
+                    " to the next");
+}
+
+}  // namespace
+
+Result<void> find_steps(TraceRank& rank, const NameTable& names, const std::string& pattern) {
+  if (rank.times_are_medians) return {};  // the reader knows the one step
+  rank.steps.clear();
+  if (!pattern.empty()) {
+    TRY(steps_by_pattern(rank, names, pattern));
+  } else {
+    rank.steps = spans(rank, names, [&](NameId id) { return names.text(id).starts_with(kProfilerStep); });
+    if (rank.steps.empty()) steps_by_marks(rank, names);
+  }
+  attribute_device_work(rank);
+  note_cut_step(rank);
+  return {};
+}
+
+std::vector<TraceStep> steps_or_whole(const TraceRank& rank) { return rank.steps.empty() ? whole_window(rank) : rank.steps; }
+
+std::vector<TraceStep> whole_window(const TraceRank& rank) {
+  TraceStep whole;
+  whole.name = "whole trace";
+  bool any = false;
+  const auto add = [&](std::int64_t start, std::int64_t end) {
+    whole.start_ns = any ? std::min(whole.start_ns, start) : start;
+    whole.end_ns = any ? std::max(whole.end_ns, end) : end;
+    any = true;
+  };
+  for (const DeviceRecord& d : rank.device_records) add(d.start_ns, d.end_ns());
+  whole.device_records = static_cast<std::uint32_t>(rank.device_records.size());
+  if (any) {
+    whole.first_device_ns = whole.start_ns;
+    whole.last_device_ns = whole.end_ns;
+  }
+  for (const HostRecord& h : rank.host_records) {
+    if (whole.device_records == 0) add(h.start_ns, h.end_ns());
+  }
+  return any ? std::vector<TraceStep>{whole} : std::vector<TraceStep>{};
+}
+
+}  // namespace distsim
