@@ -28,7 +28,7 @@ Result<void> check_step(const IrregularProgram& p, StepId id) {
   const RankStep& step = p.steps[id];
   const auto name = [&] { return "step " + text(id.value()); };  // only a broken step pays for text
   if (step.rank.value() >= p.ranks) return found(name() + ".rank", text(step.rank.value()), "a rank below " + text(p.ranks));
-  if (step.stream.value() >= p.streams)
+  if (step.stream.valid() && step.stream.value() >= p.streams)
     return found(name() + ".stream", text(step.stream.value()), "a stream below " + text(p.streams));
   if (step.meeting != RankStep::kAlone && step.meeting >= p.meeting_sizes.size()) {
     return found(name() + ".meeting", text(step.meeting), "one of " + std::to_string(p.meeting_sizes.size()) + " meetings");

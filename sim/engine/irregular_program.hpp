@@ -19,7 +19,7 @@ namespace distsim {
 ///   end   = start + duration
 struct RankStep {
   RankId rank;
-  StreamId stream;
+  StreamId stream;            ///< StreamId(): on no stream, so that only waits hold it back
   std::int64_t duration = 0;  ///< picoseconds
   std::uint32_t meeting = kAlone;
   static constexpr std::uint32_t kAlone = 0xFFFFFFFFu;

@@ -65,12 +65,37 @@ StepId MatchingBuilder::receive(const Post& post, RankId from, std::uint32_t tag
   return add(post, nth_meeting(exchange.meetings, exchange.receives++, 2));
 }
 
+StepId MatchingBuilder::post_message(const Post& post, RankId to, std::uint32_t tag) {
+  const StepId step = add(post, RankStep::kAlone);
+  messages_[{post.rank, to, tag}].sent.push_back(step);
+  return step;
+}
+
+StepId MatchingBuilder::take_message(const Post& post, RankId from, std::uint32_t tag) {
+  std::vector<StepId> waits(post.waits.begin(), post.waits.end());
+  waits.emplace_back();  // known when all have posted: see deliver_messages
+  const StepId step = add({post.rank, post.stream, post.duration, waits}, RankStep::kAlone);
+  messages_[{from, post.rank, tag}].taken.push_back(program_.waits.size() - 1);
+  return step;
+}
+
+Error MatchingBuilder::unequal(const Channel& channel, std::size_t sends, std::size_t receives) {
+  return {"messages from rank " + text(channel.from.value()) + " to rank " + text(channel.to.value()) + " under tag " + text(channel.tag) +
+              ": found " + text(sends) + " sends and " + text(receives) + " receives, expected as many", "", ""};
+}
+
 Result<void> MatchingBuilder::check_exchanges() const {
   for (const auto& [channel, exchange] : channels_) {
-    if (exchange.sends == exchange.receives) continue;
-    return Error{"messages from rank " + text(channel.from.value()) + " to rank " + text(channel.to.value()) + " under tag " +
-                     text(channel.tag) + ": found " + text(exchange.sends) + " sends and " + text(exchange.receives) +
-                     " receives, expected as many", "", ""};
+    if (exchange.sends != exchange.receives) return unequal(channel, exchange.sends, exchange.receives);
+  }
+  return {};
+}
+
+/// A message that nobody takes is refused as one that nobody sends is.
+Result<void> MatchingBuilder::deliver_messages() {
+  for (const auto& [channel, messages] : messages_) {
+    if (messages.sent.size() != messages.taken.size()) return unequal(channel, messages.sent.size(), messages.taken.size());
+    for (std::size_t i = 0; i < messages.sent.size(); ++i) program_.waits[messages.taken[i]] = messages.sent[i];
   }
   return {};
 }
@@ -90,6 +115,7 @@ Result<void> MatchingBuilder::check_communicators() const {
 
 Result<IrregularProgram> MatchingBuilder::finish() && {
   TRY(check_exchanges());
+  TRY(deliver_messages());
   TRY(check_communicators());
   TRY(validate(program_));
   return std::move(program_);

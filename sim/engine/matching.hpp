@@ -15,7 +15,8 @@ namespace distsim {
 /// Rules, those of NCCL and MPI:
 ///   the n-th collective that a rank posts on a communicator is the n-th of that communicator, and needs every member;
 ///   the n-th send from a to b under a tag meets the n-th receive of b from a under that tag.
-/// A sender waits for its receiver (rendezvous). `finish` refuses what is left without its partners, and names it.
+/// `send` and `receive` wait for each other (rendezvous). `post_message` and `take_message` do not meet: the sender goes on when its
+/// message is out, and what takes the message waits for that. `finish` refuses what is left without its partners, and names it.
 class MatchingBuilder {
  public:
   using CommunicatorId = Id<struct CommunicatorTag>;
@@ -37,6 +38,8 @@ class MatchingBuilder {
   StepId collective(const Post& post, CommunicatorId communicator);
   StepId send(const Post& post, RankId to, std::uint32_t tag = 0);
   StepId receive(const Post& post, RankId from, std::uint32_t tag = 0);
+  StepId post_message(const Post& post, RankId to, std::uint32_t tag = 0);
+  StepId take_message(const Post& post, RankId from, std::uint32_t tag = 0);
 
   /// The program, if every collective has all its members and every send its receive. It may still deadlock: see
   /// evaluate_irregular.
@@ -52,6 +55,10 @@ class MatchingBuilder {
     std::vector<std::uint32_t> meetings;      ///< one a message, whichever side posted it first
     std::uint32_t sends = 0, receives = 0;
   };
+  struct Messages {
+    std::vector<StepId> sent;
+    std::vector<std::size_t> taken;           ///< by message: where in the waits the step that sends it belongs
+  };
   struct Communicator {
     std::vector<std::uint32_t> members;       ///< sorted
     std::vector<std::uint32_t> calls;         ///< by place in members: collectives posted so far
@@ -61,11 +68,14 @@ class MatchingBuilder {
   StepId add(const Post& post, std::uint32_t meeting);
   std::uint32_t nth_meeting(std::vector<std::uint32_t>& meetings, std::uint32_t n, std::size_t size);
   Result<void> check_exchanges() const;
+  Result<void> deliver_messages();
+  static Error unequal(const Channel& channel, std::size_t sends, std::size_t receives);
   Result<void> check_communicators() const;
 
   IrregularProgram program_;
   IdVector<CommunicatorId, Communicator> communicators_;
   std::map<Channel, Exchange> channels_;
+  std::map<Channel, Messages> messages_;
   std::string misuse_;  ///< the first post by a rank that is no member of its communicator
 };
 

@@ -22,11 +22,11 @@ struct Groups {
 };
 
 /// One step on every rank. Ranks that have no part in it carry duration 0.
-///   ready[r]  = max(end of the step before it on the same stream, end of every waited-for step), on rank r
+///   ready[r]  = max(end of the step before it on the same stream, end of every waited-for step), on rank r; 0 where there is none
 ///   start[r]  = ready[r], or for a joining step the maximum of ready over r's group
 ///   end[r]    = start[r] + duration[r]
 struct Step {
-  StreamId stream;
+  StreamId stream;                 ///< StreamId(): on no stream, so that only waits hold it back
   Row duration;
   std::uint32_t group = kNoGroup;  ///< index into Program::groups: the step joins its group before it starts
   static constexpr std::uint32_t kNoGroup = 0xFFFFFFFFu;

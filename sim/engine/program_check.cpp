@@ -68,7 +68,7 @@ Result<void> check_duration(std::int64_t ps, const std::string& name) {
 
 Result<void> check_step(const Program& p, StepId id) {
   const Step& step = p.steps[id];
-  if (step.stream.value() >= p.streams) {
+  if (step.stream.valid() && step.stream.value() >= p.streams) {
     return found(name(id) + ".stream", text(step.stream.value()), "a stream below " + text(p.streams));
   }
   if (step.group != Step::kNoGroup && step.group >= p.groups.size()) {

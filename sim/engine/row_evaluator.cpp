@@ -18,7 +18,7 @@ struct PlayedStep {
 class Player {
  public:
   Player(const Program& program, bool hashed)
-      : program_(program), columns_(program.ranks, hashed), tails_(program.streams, columns_.uniform(0)),
+      : program_(program), columns_(program.ranks, hashed), zero_(columns_.uniform(0)), tails_(program.streams, zero_),
         awaited_(program.steps.size()), last_wait_(program.steps.size()) {
     for (StepId s(0); s < program.steps.end_id(); s = StepId(s.value() + 1)) {
       for (const StepId w : program.waits_of(s)) last_wait_[w] = s;
@@ -41,14 +41,15 @@ class Player {
 
  private:
   std::vector<const Column*>& inputs_of(StepId id) {
-    inputs_.assign(1, &tails_[program_.steps[id].stream]);
+    const StreamId stream = program_.steps[id].stream;
+    inputs_.assign(1, stream.valid() ? &tails_[stream] : &zero_);
     for (const StepId wait : program_.waits_of(id)) {
-      if (program_.steps[wait].stream != program_.steps[id].stream) inputs_.push_back(&awaited_[wait]);
+      if (!stream.valid() || program_.steps[wait].stream != stream) inputs_.push_back(&awaited_[wait]);
     }
     return inputs_;
   }
   void remember(StepId id, const Column& end) {
-    tails_[program_.steps[id].stream] = end;
+    if (const StreamId stream = program_.steps[id].stream; stream.valid()) tails_[stream] = end;
     if (last_wait_[id].valid()) awaited_[id] = end;
     for (const StepId wait : program_.waits_of(id)) {
       if (last_wait_[wait] == id) awaited_[wait] = Column{};
@@ -62,6 +63,7 @@ class Player {
 
   const Program& program_;
   Columns columns_;
+  Column zero_;
   IdVector<StreamId, Column> tails_;
   IdVector<StepId, Column> awaited_;
   IdVector<StepId, StepId> last_wait_;

@@ -25,6 +25,7 @@ StepLinks::StepLinks(const IrregularProgram& p)
   std::vector<std::uint32_t> last(std::size_t{p.ranks} * p.streams, kNone);
   for (std::uint32_t s = 0; s < count(p); ++s) {
     const RankStep& step = p.steps[StepId(s)];
+    if (!step.stream.valid()) continue;
     std::uint32_t& tail = last[std::size_t{step.rank.value()} * p.streams + step.stream.value()];
     before[s] = tail;
     if (tail != kNone) after[tail] = s;

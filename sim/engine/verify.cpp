@@ -110,8 +110,12 @@ class Verifier {
   Result<void> check_ranks(std::uint32_t first, std::uint32_t n) {
     IdVector<StreamId, StreamState> streams(p_.streams, {Values(n, 0), Values(n, 0), Values(n, 0)});
     for (StepId s(0); s < p_.steps.end_id(); s = StepId(s.value() + 1)) {
-      TRY(check_ready(s, streams[p_.steps[s].stream].clock, first, n));
-      TRY(check_span(s, streams[p_.steps[s].stream], first, n));
+      const bool alone = !p_.steps[s].stream.valid();
+      StreamState own{Values(alone ? n : 0, 0), Values(alone ? n : 0, 0), Values(alone ? n : 0, 0)};
+      StreamState& stream = alone ? own : streams[p_.steps[s].stream];
+      TRY(check_ready(s, stream.clock, first, n));
+      TRY(check_span(s, stream, first, n));
+      if (alone) TRY(check_conservation(own, first, n));
     }
     for (const StreamState& stream : streams) TRY(check_conservation(stream, first, n));
     return {};

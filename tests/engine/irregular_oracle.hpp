@@ -15,7 +15,7 @@ inline bool waits_for(const IrregularProgram& p, StepId step, StepId other) {
     if (w == other) return true;
   }
   if (a.meeting != RankStep::kAlone && a.meeting == b.meeting && step != other) return true;
-  return a.rank == b.rank && a.stream == b.stream && other < step;
+  return a.rank == b.rank && a.stream.valid() && a.stream == b.stream && other < step;
 }
 
 /// Times of all steps, or nothing where some never end.
@@ -27,7 +27,7 @@ inline std::optional<std::vector<StepTimes>> play_by_rescanning(const IrregularP
     std::int64_t latest = 0;
     for (std::uint32_t o = 0; o < n; ++o) {
       const RankStep &a = p.steps[StepId(s)], &b = p.steps[StepId(o)];
-      bool before = a.rank == b.rank && a.stream == b.stream && o < s;
+      bool before = a.rank == b.rank && a.stream.valid() && a.stream == b.stream && o < s;
       for (StepId w : p.waits_of(StepId(s))) before = before || w.value() == o;
       if (before && !ended[o]) return std::nullopt;
       if (before) latest = std::max(latest, times[o].end);

@@ -118,7 +118,8 @@ IrregularProgram random_irregular(Random& random) {
     if (s > 0 && random.below(2) == 0)
       waits.push_back(StepId(static_cast<std::uint32_t>(random.below(random.below(8) == 0 ? n : s))));
     p.add({RankId(static_cast<std::uint32_t>(random.below(p.ranks))),
-           StreamId(static_cast<std::uint32_t>(random.below(p.streams))), static_cast<std::int64_t>(random.below(6))},
+           random.below(8) == 0 ? StreamId() : StreamId(static_cast<std::uint32_t>(random.below(p.streams))),
+           static_cast<std::int64_t>(random.below(6))},
           waits);
   }
   for (std::uint64_t m = n > 2 ? random.below(4) : 0; m > 0; --m) {

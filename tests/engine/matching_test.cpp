@@ -98,5 +98,33 @@ TEST(Matching, CommunicatorsAreChecked) {
   EXPECT_EQ(b.add_communicator({1, 0, 1}).error().what, "communicator: found rank 1 twice, expected each rank once");
 }
 
+TEST(Matching, MessagesDoNotHoldTheirSender) {
+  // rank 0: message 5 (0-5), then work 1 (5-6): it does not wait for rank 1.
+  // rank 1: work 20 (0-20), then takes the message that is there since 5 (20-20), on no stream; work 3 waits for it (20-23).
+  // rank 1 also takes a message of rank 0 that is out at 11 (work 1, message 5): on no stream it holds nothing up but what waits for it.
+  MatchingBuilder b(2, 1);
+  b.post_message(post(0, 5), RankId(1));
+  b.work(post(0, 1));
+  const StepId second = b.post_message(post(0, 5), RankId(1));
+  const StepId busy = b.work(post(1, 20));
+  const StepId first_taken = b.take_message({RankId(1), StreamId(), 0, std::span(&busy, 1)}, RankId(0));
+  const StepId second_taken = b.take_message({RankId(1), StreamId(), 0, {}}, RankId(0));
+  const StepId after = b.work({RankId(1), StreamId(0), 3, std::span(&first_taken, 1)});
+  const auto program = std::move(b).finish();
+  ASSERT_TRUE(program.ok()) << program.error().text();
+  const auto t = evaluate_irregular(*program);
+  ASSERT_TRUE(t.ok()) << t.error().text();
+  EXPECT_EQ(t->steps[second], (StepTimes{6, 6, 11}));
+  EXPECT_EQ(t->steps[first_taken], (StepTimes{20, 20, 20}));
+  EXPECT_EQ(t->steps[second_taken], (StepTimes{11, 11, 11}));
+  EXPECT_EQ(t->steps[after], (StepTimes{20, 20, 23}));
+}
+
+TEST(Matching, AMessageThatNobodyTakesIsRefused) {
+  MatchingBuilder b(2, 1);
+  b.post_message(post(0, 5), RankId(1), 3);
+  EXPECT_EQ(std::move(b).finish().error().what, "messages from rank 0 to rank 1 under tag 3: found 1 sends and 0 receives, expected as many");
+}
+
 }  // namespace
 }  // namespace distsim

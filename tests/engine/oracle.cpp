@@ -68,10 +68,11 @@ class EventLoop {
         std::set<std::size_t> before;
         for (StepId w : p_.waits_of(id)) before.insert(w.value());
         const auto last = last_of_stream.find(p_.steps[id].stream.value());
-        if (last != last_of_stream.end()) before.insert(last->second);
+        const bool on_stream = p_.steps[id].stream.valid();
+        if (on_stream && last != last_of_stream.end()) before.insert(last->second);
         for (std::size_t b : before) successors_[{b, rank}].push_back({s, rank});
         unmet_[{s, rank}] = before.size();
-        last_of_stream[p_.steps[id].stream.value()] = s;
+        if (on_stream) last_of_stream[p_.steps[id].stream.value()] = s;
       }
     }
   }
