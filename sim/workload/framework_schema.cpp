@@ -6,11 +6,13 @@ namespace {
 constexpr Range kHostTime{0, 1e-2};
 constexpr Range kStepTime{0, 10};
 constexpr Range kBufferSize{1, 1e12};
+constexpr Range kKernelScale{0.2, 5};
 
 void add_host(Schema<FrameworkSpec>& s) {
   s.optional("host_per_op", &FrameworkSpec::host_per_op, kHostTime, "Host time of one forward framework call, without its kernel launches.");
   s.optional("host_per_op_backward", &FrameworkSpec::host_per_op_backward, kHostTime,
              "Host time of one call of the backward pass or the optimizer, without its kernel launches.");
+  s.optional("host_scale", &FrameworkSpec::host_scale, kKernelScale, "Factor on both of these, fitted on measured iterations.");
   s.optional("host_per_launch", &FrameworkSpec::host_per_launch, kHostTime, "Host time of one kernel launch.");
   s.optional("host_per_step", &FrameworkSpec::host_per_step, kStepTime, "Host time once an iteration: loop, hand-over of the batch, zeroing gradients.");
   s.optional("cuda_graph", &FrameworkSpec::cuda_graph, "The iteration is launched as one CUDA graph; host times per call do not apply.");
@@ -18,6 +20,9 @@ void add_host(Schema<FrameworkSpec>& s) {
 }
 
 void add_kernels(Schema<FrameworkSpec>& s) {
+  s.optional("kernels_16bit", &FrameworkSpec::kernels_16bit, kKernelScale,
+             "Time of compute kernels in models of 16 or 8 bits, over that of the op models; fitted on many measured iterations at once.");
+  s.optional("kernels_32bit", &FrameworkSpec::kernels_32bit, kKernelScale, "The same in fp32 and tf32.");
   s.optional("fuse_elementwise", &FrameworkSpec::fuse_elementwise, "Chains of elementwise operations run as one kernel (XLA, TorchScript, by hand).");
   s.optional("fuse_epilogue", &FrameworkSpec::fuse_epilogue, "Bias and activation run inside the matrix product's kernel.");
   s.optional("fused_interaction", &FrameworkSpec::fused_interaction, "DLRM's dot interaction is one kernel.");
@@ -47,6 +52,8 @@ void add_gradients(Schema<FrameworkSpec>& s) {
   s.optional("first_bucket_size", &FrameworkSpec::first_bucket_size, kBufferSize, "ddp_buckets: the first bucket closes at this size.");
   s.optional("fusion_cycle", &FrameworkSpec::fusion_cycle, {1e-6, 1}, "fusion_buffer: gradients that become ready within this time travel together.");
   s.optional("overlap_gradient_sync", &FrameworkSpec::overlap_gradient_sync, "The all-reduce starts while the backward pass still runs.");
+  s.optional("overlap_cost", &FrameworkSpec::overlap_cost, {0, 2},
+             "What kernels lose to collectives that run beside them, per second of transfer that is hidden: 0 for none, 1 when hiding gains nothing.");
   s.optional("half_precision_gradients", &FrameworkSpec::half_precision_gradients, "In mixed precision gradients travel as 16 bit.");
 }
 
@@ -74,6 +81,8 @@ Schema<FrameworkSpec> framework_schema() {
   add_kernels(s);
   add_gradients(s);
   add_embedding_and_input(s);
+  s.optional("uncertainty", &FrameworkSpec::uncertainty, {0, 1},
+             "Half-width of [low, high] over the iteration that comes from what a profile cannot know: versions of kernels, host, input pipeline.");
   s.optional("source", &FrameworkSpec::source, "Where the figures come from.");
   return s;
 }

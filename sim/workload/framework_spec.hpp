@@ -24,11 +24,14 @@ struct FrameworkSpec {
   // Host side, on the reference host. Scaled by HostSpec::dispatch_scale.
   Duration host_per_op = Duration::nanoseconds(12'000);          ///< one framework call of the forward pass, without its launches (T1+T2+T3)
   Duration host_per_op_backward = Duration::nanoseconds(14'000); ///< the same in the backward pass and optimizer
+  double host_scale = 1;                                         ///< on both of these, fitted on measured iterations
   Duration host_per_launch = Duration::nanoseconds(5'000);       ///< one kernel launch (T4+T5)
   Duration host_per_step = Duration::nanoseconds(100'000);       ///< once an iteration: loop, data loader hand-over, zero_grad
   bool cuda_graph = false;                                       ///< the iteration is one graph launch; per-op host times do not apply
   Duration graph_launch = Duration::nanoseconds(20'000);
   // Kernels.
+  double kernels_16bit = 1;        ///< time of compute kernels in models of 16 or 8 bits over that of the op models: what a framework's versions of kernels cost
+  double kernels_32bit = 1;        ///< the same in fp32 and tf32
   bool fuse_elementwise = false;   ///< compiler fuses chains of elementwise ops (XLA, TorchScript, hand-fused)
   bool fuse_epilogue = false;      ///< bias and activation inside the GEMM
   bool fused_interaction = false;
@@ -45,6 +48,7 @@ struct FrameworkSpec {
   Bytes first_bucket_size = Bytes(1024 * 1024);
   Duration fusion_cycle = Duration::nanoseconds(1'000'000);      ///< Horovod cycle time
   bool overlap_gradient_sync = true;
+  double overlap_cost = 0.5;       ///< what kernels lose to the collectives beside them (SMs, memory bandwidth), per second of hidden transfer
   bool half_precision_gradients = true;                          ///< in mixed precision gradients travel as 16 bit
   // Mixed precision.
   bool cast_weights = false;       ///< fp32 weights are cast before use in every micro-step (autocast); else the optimizer writes a 16-bit copy
@@ -59,6 +63,7 @@ struct FrameworkSpec {
   // Input.
   Duration input_per_sample = Duration::nanoseconds(0);          ///< host time a sample where the pipeline does not keep up; 0: hidden
   bool overlap_input = true;
+  double uncertainty = 0.2;        ///< half-width of [low, high], over the iteration, that comes from what this profile cannot know
   std::string source;
 };
 

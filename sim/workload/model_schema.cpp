@@ -53,7 +53,14 @@ void add_sharding_part(Schema<DlrmSpec>& s) {
            "How the tables fall on the ranks.");
   s.choice<std::string>("balance", &DlrmSpec::balance, {{"cost", "cost"}, {"memory", "memory"}},
                         "planner: what is levelled over the ranks: cost (lookups and exchange, splitting costly tables) or memory.");
-  s.optional("data_parallel_below", &DlrmSpec::data_parallel_below, kSize, "planner: smaller tables are replicated on every rank.");
+  s.optional("data_parallel_below", &DlrmSpec::data_parallel_below, kSize, "planner: tables smaller than this with their optimizer state are replicated on every rank.");
+  s.optional("data_parallel_below_nodes", &DlrmSpec::data_parallel_below_nodes, kSize, "planner: the same on several nodes; 0: as on one node.");
+  s.optional("table_memory", &DlrmSpec::table_memory, kSize,
+             "planner: most that a GPU spends on tables and their optimizer state; 0: what the rest of the model leaves.");
+  s.optional("bandwidth_ratio", &DlrmSpec::bandwidth_ratio, {0, 1e6},
+             "planner: bandwidth of GPU memory over that of the exchange (NVIDIA's MEM_COMM_BW_RATIO); 0: 7 on one node, 67 on several.");
+  s.optional("work_ratio", &DlrmSpec::work_ratio, {1e-6, 1e6},
+             "planner: memory traffic of a lookup over the exchange traffic of a pooled vector (NVIDIA's MEM_COMM_WORK_RATIO).");
   s.optional("row_wise_above", &DlrmSpec::row_wise_above, kSize, "planner: larger tables are split by rows; 0: only those that do not fit.");
   s.optional("column_wise_above", &DlrmSpec::column_wise_above, kSize, "planner: larger tables are split by columns; 0: never.");
   s.scalars("placement", &DlrmSpec::placement, {0, 4e9}, "table_wise: the rank of every table.");
@@ -150,9 +157,35 @@ Schema<NcfSpec> ncf_schema() {
   return s;
 }
 
+Schema<ProgramStep> program_step_schema() {
+  Schema<ProgramStep> s("step", "Computation of a measured time, or a collective.");
+  s.optional("name", &ProgramStep::name, "Name in reports.");
+  s.optional("compute", &ProgramStep::compute, {0, 1e5}, "Time of the computation on every rank, as measured.");
+  s.optional("collective", &ProgramStep::collective, "Kind of collective, as in `distsim list collectives`.");
+  s.optional("size", &ProgramStep::size, {0, 1e15}, "Its size, as in the size column of nccl-tests.");
+  s.choice<std::string>("group", &ProgramStep::group, {{"all", "all"}, {"node", "node"}, {"rails", "rails"}},
+                        "Its groups: all ranks, every node by itself, or equal places of all nodes.");
+  s.rule([](const ProgramStep& step) -> std::optional<std::string> {
+    const bool computes = step.compute > Duration{}, talks = !step.collective.empty();
+    if (computes == talks) return "name: found '" + step.name + "' with " + (computes ? "both" : "neither") + ", expected compute or collective";
+    if (!talks) return std::nullopt;
+    const auto kind = parse_collective(step.collective);
+    return kind.ok() ? std::nullopt : std::optional("collective: " + kind.error().what);
+  });
+  return s;
+}
+
+Schema<ProgramSpec> program_schema() {
+  Schema<ProgramSpec> s("program", "A program described by what it does, step after step.");
+  s.list("steps", &ProgramSpec::steps, program_step_schema(), false, 10'000);
+  return s;
+}
+
 void add_training(Schema<ModelSpec>& s) {
   s.optional("global_batch", &ModelSpec::global_batch, {0, 1e12}, "Samples of one optimizer step over all ranks and micro-steps.");
   s.optional("per_gpu_batch", &ModelSpec::per_gpu_batch, {0, 1e9}, "Instead of global_batch: samples of one GPU in one micro-step.");
+  s.optional("memory_check", &ModelSpec::memory_check,
+             "Refuse a dense model that does not fit its GPUs by our count of weights, gradients and activations; false: list it as an assumption and go on.");
   s.optional("accumulation", &ModelSpec::accumulation, {1, 1e6}, "Micro-steps whose gradients are summed before the optimizer step.");
   s.choice("precision", &ModelSpec::precision,
            {{"fp32", Precision::fp32}, {"tf32", Precision::tf32}, {"fp16", Precision::fp16}, {"bf16", Precision::bf16}, {"fp8", Precision::fp8}},
@@ -171,7 +204,7 @@ Schema<ModelSpec> model_schema() {
   s.optional("description", &ModelSpec::description, "One sentence.");
   s.choice("kind", &ModelSpec::kind,
            {{"dlrm", ModelKind::dlrm}, {"resnet", ModelKind::resnet}, {"transformer", ModelKind::transformer}, {"mlp", ModelKind::mlp},
-            {"transformer_xl", ModelKind::transformer_xl}, {"ssd", ModelKind::ssd}, {"ncf", ModelKind::ncf}},
+            {"transformer_xl", ModelKind::transformer_xl}, {"ssd", ModelKind::ssd}, {"ncf", ModelKind::ncf}, {"program", ModelKind::program}, {"megatron", ModelKind::megatron}},
            "Family; it names the section below that counts.", true);
   add_training(s);
   s.nested("dlrm", &ModelSpec::dlrm, dlrm_schema());
@@ -181,6 +214,8 @@ Schema<ModelSpec> model_schema() {
   s.nested("transformer_xl", &ModelSpec::transformer_xl, transformer_xl_schema());
   s.nested("ssd", &ModelSpec::ssd, ssd_schema());
   s.nested("ncf", &ModelSpec::ncf, ncf_schema());
+  s.nested("program", &ModelSpec::program, program_schema());
+  s.nested("megatron", &ModelSpec::megatron, megatron_schema());
   s.optional("source", &ModelSpec::source, "Where the figures come from.");
   return s;
 }

@@ -7,10 +7,11 @@
 
 #include "base/schema.hpp"
 #include "sim/graph/op.hpp"
+#include "sim/workload/megatron_spec.hpp"
 
 namespace distsim {
 
-enum class ModelKind : std::uint8_t { dlrm, resnet, transformer, mlp, transformer_xl, ssd, ncf };
+enum class ModelKind : std::uint8_t { dlrm, resnet, transformer, mlp, transformer_xl, ssd, ncf, program, megatron };
 enum class Precision : std::uint8_t { fp32, tf32, fp16, bf16, fp8 };  ///< fp16, bf16, fp8: mixed precision with fp32 master weights
 
 struct TableSpec {
@@ -40,7 +41,11 @@ struct DlrmSpec {
   EmbeddingOptimizer embedding_optimizer = EmbeddingOptimizer::sgd;
   Sharding sharding = Sharding::planner;
   std::string balance = "cost";                    ///< planner: what is levelled over the ranks: cost (lookups and exchange) or memory
-  Bytes data_parallel_below{0};                    ///< planner: tables smaller than this are replicated
+  Bytes data_parallel_below{0};                    ///< planner: tables smaller than this, with optimizer state, are replicated
+  Bytes data_parallel_below_nodes{0};              ///< the same on several nodes; 0: as on one
+  Bytes table_memory{0};                           ///< planner: most that a GPU spends on tables and their optimizer state; 0: what is left
+  double bandwidth_ratio = 0;                      ///< planner: bandwidth of memory over that of exchange; 0: 7 within a node, 67 across nodes
+  double work_ratio = 4;                           ///< planner: memory traffic of a lookup over exchange traffic of a pooled vector
   Bytes row_wise_above{0};                         ///< planner: tables larger than this are split by rows (0: only if they do not fit)
   Bytes column_wise_above{0};                      ///< planner: tables larger than this are split by columns (0: never)
   std::vector<std::int64_t> placement;             ///< table_wise: rank of every table, overrides the planner
@@ -99,12 +104,27 @@ struct NcfSpec {
   bool dropout = true;
 };
 
+/// One step of a program that is described by what it does: computation of a measured time, or a collective.
+struct ProgramStep {
+  std::string name = "step";
+  Duration compute;                                ///< measured; 0 where the step is a collective
+  std::string collective;                          ///< all_reduce, all_to_all, ...; empty where the step is computation
+  Bytes size{0};                                   ///< size column of nccl-tests
+  std::string group = "all";                       ///< all, node (each node by itself) or rails (equal places of all nodes)
+};
+
+/// Steps one after another, each waiting for the one before: an MPI program's loop.
+struct ProgramSpec {
+  std::vector<ProgramStep> steps;
+};
+
 struct ModelSpec {
   std::string name;
   std::string description;
   ModelKind kind = ModelKind::dlrm;
   std::int64_t global_batch = 0;                   ///< samples per optimizer step, all ranks and micro-steps
   std::int64_t per_gpu_batch = 0;                  ///< instead of global_batch: samples per GPU and micro-step (weak scaling)
+  bool memory_check = true;                        ///< refuse a dense model whose counted memory exceeds the GPU's; else say so and go on
   std::int64_t accumulation = 1;                   ///< micro-steps per optimizer step
   Precision precision = Precision::fp16;
   OptimizerKind optimizer = OptimizerKind::sgd;
@@ -115,6 +135,8 @@ struct ModelSpec {
   TransformerXlSpec transformer_xl;
   SsdSpec ssd;
   NcfSpec ncf;
+  ProgramSpec program;
+  MegatronSpec megatron;
   std::string source;
 };
 

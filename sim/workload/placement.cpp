@@ -4,15 +4,12 @@
 #include <map>
 #include <set>
 
-#include "base/quantity_text.hpp"
+#include "sim/workload/placement_sets.hpp"
+#include "sim/workload/planned_placement.hpp"
 #include "sim/workload/planner.hpp"
 
 namespace distsim {
 namespace {
-
-std::string gigabytes(std::int64_t bytes) { return format_quantity(static_cast<double>(bytes), Dimension::bytes); }
-
-std::int64_t element_bytes(const DlrmSpec& spec) { return spec.embedding_dtype == "fp32" ? 4 : 2; }
 
 std::int64_t state_bytes_per_row(EmbeddingOptimizer optimizer, std::int64_t dim) {
   switch (optimizer) {
@@ -23,47 +20,6 @@ std::int64_t state_bytes_per_row(EmbeddingOptimizer optimizer, std::int64_t dim)
     case EmbeddingOptimizer::adam: return 8 * dim;
   }
   return 0;
-}
-
-/// Gathers each rank's shards into distinct sets.
-class SetCollector {
- public:
-  SetCollector(Placement& placement, const DlrmSpec& spec, std::uint32_t ranks) : placement_(placement), spec_(spec) {
-    placement_.set_of_rank.assign(ranks, 0);
-  }
-  /// Ranks [first, last) hold `shards`.
-  void add(std::uint32_t first, std::uint32_t last, std::vector<Shard> shards) {
-    const auto key = key_of(shards);
-    const auto [it, is_new] = index_.try_emplace(key, static_cast<std::uint32_t>(placement_.sets.size()));
-    if (is_new) placement_.sets.push_back(make_set(std::move(shards)));
-    std::fill(placement_.set_of_rank.begin() + first, placement_.set_of_rank.begin() + last, it->second);
-  }
-
- private:
-  using Key = std::vector<std::tuple<std::uint32_t, int, std::int64_t, std::int64_t, double>>;
-  static Key key_of(const std::vector<Shard>& shards) {
-    Key key;
-    for (const Shard& s : shards) key.emplace_back(s.table, static_cast<int>(s.kind), s.rows, s.dim, s.pooling_factor);
-    return key;
-  }
-  ShardSet make_set(std::vector<Shard> shards) const {
-    ShardSet set;
-    for (const Shard& s : shards) {
-      set.width += s.dim * placement_.tables[s.table].features;
-      set.ids += s.pooling_factor;
-      set.bytes += table_bytes(spec_, s.rows, s.dim);
-    }
-    set.shards = std::move(shards);
-    return set;
-  }
-  Placement& placement_;
-  const DlrmSpec& spec_;
-  std::map<Key, std::uint32_t> index_;
-};
-
-Shard row_slice(const std::vector<ModelTable>& tables, std::uint32_t t, std::int64_t rows) {
-  const double share = static_cast<double>(rows) / static_cast<double>(tables[t].rows);
-  return {t, ShardKind::rows, rows, tables[t].dim, tables[t].pooling_factor * share};
 }
 
 /// Tables split over all ranks, by rows or by columns. Ranks with equal pieces of every table form runs that end where some table's remainder ends.
@@ -86,25 +42,6 @@ void split_everywhere(Placement& placement, const DlrmSpec& spec, std::uint32_t 
     collector.add(first, end, std::move(shards));
     first = end;
   }
-}
-
-/// From a list of shards for each rank that has any.
-void collect(Placement& placement, const DlrmSpec& spec, std::uint32_t ranks, const std::map<std::uint32_t, std::vector<Shard>>& shards_of_rank) {
-  SetCollector collector(placement, spec, ranks);
-  std::uint32_t next = 0;
-  const auto fill_empty = [&](std::uint32_t end) {
-    if (end > next) collector.add(next, end, {});
-  };
-  for (const auto& [rank, shards] : shards_of_rank) {
-    fill_empty(rank);
-    collector.add(rank, rank + 1, shards);
-    next = rank + 1;
-  }
-  fill_empty(ranks);
-}
-
-Shard whole(const std::vector<ModelTable>& tables, std::uint32_t t) {
-  return {t, ShardKind::whole, tables[t].rows, tables[t].dim, tables[t].pooling_factor};
 }
 
 void place_on_rank_zero(Placement& placement, const DlrmSpec& spec) {
@@ -130,122 +67,6 @@ Result<void> place_by_list(Placement& placement, const DlrmSpec& spec, std::uint
   return {};
 }
 
-void replicate(Placement& placement, const DlrmSpec& spec, std::uint32_t table) {
-  placement.replicated.push_back(table);
-  placement.replicated_bytes += table_bytes(spec, placement.tables[table].rows, placement.tables[table].dim);
-}
-
-std::int64_t pieces_for(std::int64_t bytes, std::int64_t limit, std::int64_t most) {
-  if (limit <= 0 || bytes <= limit) return 1;
-  return std::min((bytes + limit - 1) / limit, most);
-}
-
-/// Halved until a slice is no larger than the limit, as distributed-embeddings does; its limit counts weights without optimizer state.
-std::int64_t column_pieces_for(std::int64_t bytes, std::int64_t limit, std::int64_t most) {
-  if (limit <= 0) return 1;
-  std::int64_t pieces = 1;
-  while (bytes / pieces > limit && pieces < most) pieces *= 2;
-  return std::min(pieces, most);
-}
-
-PlannerTable planner_table(const DlrmSpec& spec, const ModelTable& t, std::int64_t room, std::uint32_t ranks) {
-  PlannerTable p{t.rows, t.dim, t.pooling_factor, table_bytes(spec, 1, t.dim), 1, 1};
-  const std::int64_t bytes = table_bytes(spec, t.rows, t.dim);
-  p.column_pieces = column_pieces_for(t.rows * t.dim * element_bytes(spec), spec.column_wise_above.value(), std::min<std::int64_t>(t.dim, ranks));
-  const std::int64_t limit = spec.row_wise_above.value() > 0 ? std::min(spec.row_wise_above.value(), room) : room;
-  p.row_pieces = pieces_for(bytes / p.column_pieces, limit, std::min<std::int64_t>(t.rows, ranks / p.column_pieces));
-  return p;
-}
-
-Shard shard_of(const Placement& placement, std::uint32_t table, const PlannerTable& cut, std::int64_t piece) {
-  Shard shard = whole(placement.tables, table);
-  if (cut.row_pieces > 1) shard = row_slice(placement.tables, table, piece_of(cut.rows, cut.row_pieces, piece % cut.row_pieces));
-  if (cut.column_pieces > 1) {
-    shard.dim = piece_of(cut.dim, cut.column_pieces, piece / cut.row_pieces);
-    if (cut.row_pieces == 1) shard.kind = ShardKind::columns;
-  }
-  return shard;
-}
-
-std::string total_bytes(const Placement& placement, const DlrmSpec& spec) {
-  std::int64_t total = 0;
-  for (const ModelTable& t : placement.tables) total += table_bytes(spec, t.rows, t.dim);
-  return gigabytes(total);
-}
-
-Error does_not_fit(const Placement& placement, const DlrmSpec& spec, const PlacementBudget& budget) {
-  if (budget.bytes_per_rank < 0) {
-    return Error{"model: every rank needs " + gigabytes(-budget.bytes_per_rank) + " more than its GPU has for weights, activations and exchanged vectors " +
-                     "alone, before any table", "", "use a smaller batch, smaller layers or more GPUs"};
-  }
-  return Error{"model.dlrm.tables: found " + total_bytes(placement, spec) + " of tables and optimizer state, expected tables that fit " +
-                   std::to_string(budget.ranks) + " ranks with " + gigabytes(budget.bytes_per_rank) +
-                   " left on each beside the rest of the model", "",
-               "use more nodes, GPUs with more memory, embedding_dtype: fp16, or an optimizer with less state"};
-}
-
-/// The rows of a node's shard that its GPU `gpu` of `gpus` holds.
-Shard share_of(Shard shard, std::uint32_t gpu, std::uint32_t gpus) {
-  if (gpus == 1) return shard;
-  const std::int64_t rows = piece_of(shard.rows, gpus, gpu);
-  shard.pooling_factor *= static_cast<double>(rows) / static_cast<double>(shard.rows);
-  shard.rows = rows;
-  shard.kind = ShardKind::rows;
-  return shard;
-}
-
-Planner planner_for(const DlrmSpec& spec, const PlacementBudget& budget, std::uint32_t owners, std::int64_t room) {
-  Planner planner{owners, room};
-  planner.balance = spec.balance == "memory" ? Planner::Balance::memory : Planner::Balance::cost;
-  // NVIDIA's planner for DLRM-DCNv2 weighs memory against communication bandwidth 7 to 1 in one node and 67 to 1 over several (MLPerf Training v3.0,
-  // MEM_COMM_BW_RATIO). Dividing by 4 is our estimate (fp32 read and written against fp16 sent), chosen with the 1 x 8 plan of v3.0 in view.
-  planner.exchange_ids = (budget.nodes > 1 ? 67.0 : 7.0) / 4;
-  return planner;
-}
-
-Result<void> place_by_planner(Placement& placement, const DlrmSpec& spec, const PlacementBudget& budget) {
-  std::vector<std::uint32_t> sharded;
-  for (std::uint32_t t = 0; t < placement.tables.size(); ++t) {
-    const ModelTable& table = placement.tables[t];
-    if (table_bytes(spec, table.rows, table.dim) < spec.data_parallel_below.value()) replicate(placement, spec, t);
-    else sharded.push_back(t);
-  }
-  const std::uint32_t gpus = budget.whole_nodes ? budget.ranks / budget.nodes : 1;  // that own a slice together
-  const std::uint32_t owners = budget.ranks / gpus;
-  const std::int64_t room = (budget.bytes_per_rank - placement.replicated_bytes) * gpus;
-  std::vector<PlannerTable> tables;
-  for (const std::uint32_t t : sharded) tables.push_back(planner_table(spec, placement.tables[t], room, owners));
-  const auto plan = planner_for(spec, budget, owners, room).plan(std::move(tables));
-  if (!plan) return does_not_fit(placement, spec, budget);
-  std::map<std::uint32_t, std::vector<Shard>> shards;
-  for (const PlannerSlice& s : plan->slices) {
-    const Shard shard = shard_of(placement, sharded[s.table], plan->tables[s.table], s.piece);
-    for (std::uint32_t g = 0; g < gpus; ++g) {
-      if (const Shard share = share_of(shard, g, gpus); share.rows > 0) shards[s.rank * gpus + g].push_back(share);
-    }
-  }
-  for (auto& [rank, list] : shards) std::sort(list.begin(), list.end(), [](const Shard& a, const Shard& b) { return a.table < b.table; });
-  collect(placement, spec, budget.ranks, shards);
-  return {};
-}
-
-std::string text_of(const Shard& s) {
-  const std::string table = "table " + std::to_string(s.table);
-  switch (s.kind) {
-    case ShardKind::whole: return table;
-    case ShardKind::rows: return table + " (" + std::to_string(s.rows) + " rows)";
-    case ShardKind::columns: return table + " (" + std::to_string(s.dim) + " columns)";
-  }
-  return table;
-}
-
-std::string text_of(const ShardSet& set) {
-  if (set.shards.empty()) return "no tables";
-  std::string out;
-  for (const Shard& s : set.shards) out += (out.empty() ? "" : ", ") + text_of(s);
-  return out + ": " + gigabytes(set.bytes) + ", " + format_quantity(set.ids, Dimension::none) + (set.ids == 1 ? " lookup a sample" : " lookups a sample");
-}
-
 }  // namespace
 
 std::vector<ModelTable> expand_tables(const DlrmSpec& spec) {
@@ -258,7 +79,7 @@ std::vector<ModelTable> expand_tables(const DlrmSpec& spec) {
 }
 
 std::int64_t table_bytes(const DlrmSpec& spec, std::int64_t rows, std::int64_t dim) {
-  return rows * (dim * element_bytes(spec) + state_bytes_per_row(spec.embedding_optimizer, dim));
+  return rows * (dim * (spec.embedding_dtype == "fp32" ? 4 : 2) + state_bytes_per_row(spec.embedding_optimizer, dim));
 }
 
 bool Placement::any_sharded() const {
@@ -283,19 +104,6 @@ std::int64_t Placement::sharded_width() const {
   std::int64_t sum = 0;
   for (const std::uint32_t set : set_of_rank) sum += sets[set].width;
   return sum;
-}
-
-std::string Placement::describe() const {
-  std::string out;
-  for (std::uint32_t first = 0, rank = 0; rank < set_of_rank.size(); first = rank) {
-    while (rank < set_of_rank.size() && set_of_rank[rank] == set_of_rank[first]) ++rank;
-    out += (rank - first == 1 ? "rank " + std::to_string(first) : "ranks " + std::to_string(first) + "-" + std::to_string(rank - 1)) + ": " +
-           text_of(sets[set_of_rank[first]]) + "\n";
-  }
-  if (replicated.empty()) return out;
-  std::string list;
-  for (const std::uint32_t t : replicated) list += (list.empty() ? "" : ", ") + std::to_string(t);
-  return out + "every rank: tables " + list + " (" + gigabytes(replicated_bytes) + ")\n";
 }
 
 Result<Placement> place_tables(const DlrmSpec& spec, const PlacementBudget& budget) {

@@ -16,6 +16,8 @@ constexpr ModelFamily kFamilies[] = {
     {ModelKind::transformer_xl, "transformer_xl", "Transformer-XL: relative attention with memory, adaptive softmax; data parallel", build_transformer_xl},
     {ModelKind::ssd, "ssd", "SSD detector on a ResNet backbone; data parallel", build_ssd},
     {ModelKind::ncf, "ncf", "NeuMF collaborative filtering; data parallel, replicated embeddings", build_ncf},
+    {ModelKind::program, "program", "Steps of measured computation and collectives, one after another: an MPI program's loop", build_program},
+    {ModelKind::megatron, "megatron", "GPT split over GPUs: tensor, sequence, expert and sharded data parallel (ZeRO, FSDP)", build_megatron},
 };
 
 }  // namespace

@@ -96,7 +96,7 @@ TEST(ConfigFiles, MistakesAreNamed) {
 }
 
 TEST(Registry, NamesEveryKindOnce) {
-  EXPECT_EQ(workload_registry().size(), 7u);
+  EXPECT_EQ(workload_registry().size(), 9u);
   for (const ModelFamily& f : workload_registry()) EXPECT_FALSE(f.sentence.empty());
 }
 

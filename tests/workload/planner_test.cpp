@@ -12,13 +12,13 @@ namespace {
 PlannerTable table(std::int64_t rows, double ids) { return {rows, 128, ids, 512, 1, 1}; }
 
 TEST(Planner, LongestFirstOnTheLightestRank) {
-  // Loads without exchange: 5, 4, 3, 3. Two ranks: 5 -> 0, 4 -> 1, 3 -> 1 (7), 3 -> 0 (8).
+  // Loads without exchange: 5, 4, 3, 3. Two ranks: 5 -> 0, 4 -> 1, 3 (the later table) -> 1 (7), 3 -> 0 (8).
   Planner p{2, 1'000'000, Planner::Balance::cost, 0};
   const auto plan = p.place({table(10, 3), table(10, 5), table(10, 3), table(10, 4)});
   ASSERT_TRUE(plan);
   std::map<std::uint32_t, std::uint32_t> rank_of;
   for (const PlannerSlice& s : plan->slices) rank_of[s.table] = s.rank;
-  EXPECT_EQ(rank_of, (std::map<std::uint32_t, std::uint32_t>{{0, 1}, {1, 0}, {2, 0}, {3, 1}}));
+  EXPECT_EQ(rank_of, (std::map<std::uint32_t, std::uint32_t>{{0, 0}, {1, 0}, {2, 1}, {3, 1}}));
   EXPECT_DOUBLE_EQ(plan->fullest, 8 * 128);
 }
 
@@ -57,6 +57,57 @@ TEST(Planner, SplitsTheTableThatNvidiasPlanSplitsOnEightGpus) {
   const auto plan = Planner{8, std::int64_t{1} << 40}.plan(tables);
   ASSERT_TRUE(plan);
   for (std::size_t t = 0; t < hot.size(); ++t) EXPECT_EQ(plan->tables[t].row_pieces, t == 20 ? 4 : 1) << t;
+}
+
+TEST(Planner, CutsTheTableThatFindsNoRoom) {
+  // Costs 10, 9, 1 on two ranks of 300 rows (512 bytes each). 200 rows -> 0, 200 rows -> 1; the third's 200 rows fit nowhere, its halves of 100 do.
+  const Planner p{2, 300 * 512, Planner::Balance::cost, 0};
+  const auto plan = p.plan({table(200, 10), table(200, 9), table(200, 1)});
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(plan->tables[2].row_pieces, 2);
+  EXPECT_EQ(plan->tables[1].row_pieces, 1);
+  EXPECT_FALSE((Planner{2, 299 * 512, Planner::Balance::cost, 0}.plan({table(200, 10), table(200, 9), table(200, 1)})));  // 600 rows on 598
+}
+
+TEST(Planner, CutsLargerTablesWhereTheMisfitCannotBeCut) {
+  // Two ranks of 10 rows. 8 -> 0, 6 -> 1, and the third's 6 nowhere; its halves of 3 not on rank 0, and there are no more ranks. The largest is halved:
+  // 4 -> 0, 4 -> 1, 6 -> 0, 3 -> 1, and the last 3 not on rank 0. The next largest too: 4 + 3 + 3 on both.
+  const Planner p{2, 10 * 512, Planner::Balance::cost, 0};
+  const auto plan = p.plan({table(8, 9), table(6, 5), table(6, 1)});
+  ASSERT_TRUE(plan);
+  for (const PlannerTable& t : plan->tables) EXPECT_EQ(t.row_pieces, 2) << t.rows;
+  EXPECT_FALSE(p.plan({table(8, 9), table(6, 5), table(7, 1)}));  // 21 rows on 20
+}
+
+TEST(Planner, EqualRanksAreFilledByTurnsOfTheNodes) {
+  // Two nodes of four ranks; five tables of cost 8, 7, 6, 5, 4: ranks 0, 4, 1, 5, 2.
+  Planner p{8, 1 << 30, Planner::Balance::cost, 0, 4};
+  const std::vector<PlannerTable> tables{table(10, 8), table(10, 7), table(10, 6), table(10, 5), table(10, 4)};
+  const auto ranks_of = [&] {
+    std::vector<std::uint32_t> ranks;
+    const auto plan = p.place(tables);
+    for (const PlannerSlice& s : plan->slices) ranks.push_back(s.rank);
+    return ranks;
+  };
+  EXPECT_EQ(ranks_of(), (std::vector<std::uint32_t>{0, 4, 1, 5, 2}));
+  p.ranks_per_node = 0;
+  EXPECT_EQ(ranks_of(), (std::vector<std::uint32_t>{0, 1, 2, 3, 4}));
+}
+
+TEST(Planner, NeverWorseThanUncut) {
+  // Random tables: the plan's fullest rank is at most that of the uncut tables, and at least the mean of what the plan places.
+  Random random(11);
+  for (int trial = 0; trial < 40; ++trial) {
+    const Planner p{static_cast<std::uint32_t>(2 + random.below(60)), std::int64_t{1} << 50, Planner::Balance::cost, 0.5 * static_cast<double>(random.below(40))};
+    std::vector<PlannerTable> tables;
+    for (std::uint64_t t = 0, n = 1 + random.below(40); t < n; ++t) tables.push_back(table(1'000'000, static_cast<double>(1 + random.below(200))));
+    const auto plan = p.plan(tables);
+    ASSERT_TRUE(plan);
+    EXPECT_LE(plan->fullest, p.place(tables)->fullest);
+    double total = 0;
+    for (const PlannerTable& t : plan->tables) total += p.load_of(t) * static_cast<double>(t.pieces());
+    EXPECT_GE(plan->fullest * (1 + 1e-9), total / p.ranks);
+  }
 }
 
 TEST(Planner, RandomPlansPlaceEveryPieceOnceWithinMemory) {

@@ -1,0 +1,42 @@
+// Gathers the shards of ranks into distinct sets.
+#pragma once
+
+#include <map>
+#include <tuple>
+#include <vector>
+
+#include "sim/workload/placement.hpp"
+
+namespace distsim {
+
+/// Fills `sets` and `set_of_rank` of a placement, whose tables are known.
+class SetCollector {
+ public:
+  SetCollector(Placement& placement, const DlrmSpec& spec, std::uint32_t ranks) : placement_(placement), spec_(spec) {
+    placement_.set_of_rank.assign(ranks, 0);
+  }
+  /// Ranks [first, last) hold `shards` each.
+  void add(std::uint32_t first, std::uint32_t last, std::vector<Shard> shards);
+
+ private:
+  using Key = std::vector<std::tuple<std::uint32_t, int, std::int64_t, std::int64_t, double>>;
+  ShardSet make_set(std::vector<Shard> shards) const;
+
+  Placement& placement_;
+  const DlrmSpec& spec_;
+  std::map<Key, std::uint32_t> index_;
+};
+
+/// From a list of shards for each rank that has any; the others hold none.
+void collect(Placement& placement, const DlrmSpec& spec, std::uint32_t ranks, const std::map<std::uint32_t, std::vector<Shard>>& shards_of_rank);
+
+/// All of a table.
+Shard whole(const std::vector<ModelTable>& tables, std::uint32_t table);
+
+/// `rows` rows of a table with their share of its lookups.
+Shard row_slice(const std::vector<ModelTable>& tables, std::uint32_t table, std::int64_t rows);
+
+/// Every rank holds a copy of the table.
+void replicate(Placement& placement, const DlrmSpec& spec, std::uint32_t table);
+
+}  // namespace distsim

@@ -1,0 +1,61 @@
+// Programs described step by step: the graph has the steps in their order, and nothing else.
+#include <gtest/gtest.h>
+
+#include "base/config_node.hpp"
+#include "sim/workload/workload.hpp"
+
+namespace distsim {
+namespace {
+
+Result<Workload> build(const std::string& steps, ClusterShape shape) {
+  shape.memory_per_gpu = Bytes(1'000'000);
+  const auto node = parse_yaml("kind: program\nper_gpu_batch: 1\nprecision: fp32\nprogram:\n  steps: " + steps + "\n", "m.yaml");
+  if (!node.ok()) return node.error();
+  TRY_ASSIGN(const ModelSpec model, model_schema().read(*node));
+  return build_workload(model, FrameworkSpec{}, shape);
+}
+
+std::string refusal(const std::string& steps) {
+  const auto built = build(steps, {1, 2});
+  return built.ok() ? "accepted" : built.error().text();
+}
+
+TEST(Program, StepsFollowEachOther) {
+  const auto w = build("[{name: a, compute: 3 us}, {name: b, collective: all_reduce, size: 4 KiB}, {name: c, compute: 5 us}]", {1, 2});
+  ASSERT_TRUE(w.ok()) << w.error().text();
+  const TaskGraph& g = w->graph;
+  ASSERT_EQ(g.tasks.size(), 3u);
+  EXPECT_EQ(std::get<Measured>(g.ops[g.tasks[TaskId(0)].first_op]).duration, Duration::nanoseconds(3000));
+  const auto& reduce = std::get<Collective>(g.ops[g.tasks[TaskId(1)].first_op]);
+  EXPECT_EQ(reduce.kind, CollectiveKind::all_reduce);
+  EXPECT_EQ(reduce.bytes, 4096);
+  ASSERT_EQ(g.dependencies(TaskId(1)).size(), 1u);  // the collective waits for a, and c for the collective
+  EXPECT_EQ(g.dependencies(TaskId(1))[0], TaskId(0));
+  ASSERT_EQ(g.dependencies(TaskId(2)).size(), 1u);
+  EXPECT_EQ(g.dependencies(TaskId(2))[0], TaskId(1));
+}
+
+TEST(Program, GroupsAreThoseOfTheCluster) {
+  const auto w = build("[{collective: all_gather, size: 1 KiB, group: node}, {collective: all_to_all, size: 1 KiB, group: rails}]", {3, 4});
+  ASSERT_TRUE(w.ok()) << w.error().text();
+  const TaskGraph& g = w->graph;
+  EXPECT_EQ(g.partitions[g.tasks[TaskId(0)].partition], Partition::strided(4, 1));
+  EXPECT_EQ(g.partitions[g.tasks[TaskId(1)].partition], Partition::strided(3, 4));
+}
+
+TEST(Program, ARankAloneTalksToNobody) {
+  const auto w = build("[{compute: 1 us}, {collective: all_reduce, size: 1 KiB}]", {1, 1});
+  ASSERT_TRUE(w.ok()) << w.error().text();
+  EXPECT_EQ(w->graph.tasks.size(), 1u);
+}
+
+TEST(Program, RefusalsNameTheStep) {
+  EXPECT_NE(refusal("[{name: x}]").find("found 'x' with neither"), std::string::npos) << refusal("[{name: x}]");
+  EXPECT_NE(refusal("[{name: x, compute: 1 us, collective: all_reduce}]").find("with both"), std::string::npos);
+  EXPECT_NE(refusal("[{collective: all_reduse, size: 1 B}]").find("all_reduse"), std::string::npos);
+  EXPECT_NE(refusal("[{compute: 3}]").find("compute"), std::string::npos);
+  EXPECT_NE(refusal("[]").find("expected at least one"), std::string::npos) << refusal("[]");
+}
+
+}  // namespace
+}  // namespace distsim
