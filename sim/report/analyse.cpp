@@ -65,9 +65,12 @@ void fill_path(Report& report, const Played& played, const SteadyState& state) {
   const std::vector<PathStep> path = critical_path(played, state);
   report.critical_path = describe_path(played, state, path);
   report.bases = bases_of_path(played, path);
-  const Spread spread = spread_of_path(played, path);
-  report.low = Duration::picoseconds(std::max<std::int64_t>(0, state.period() - spread.below));
-  report.high = report.iteration + Duration::picoseconds(spread.above);
+  report.terms = terms_of_path(played, path);
+  const Spread spread = spread_of(report.terms);
+  const double own = report.context.uncertainty * static_cast<double>(state.period());
+  const auto with_own = [own](std::int64_t width) { return std::llround(std::hypot(own, static_cast<double>(width))); };
+  report.low = Duration::picoseconds(std::max<std::int64_t>(0, state.period() - with_own(spread.below)));
+  report.high = report.iteration + Duration::picoseconds(with_own(spread.above));
 }
 
 }  // namespace

@@ -160,22 +160,33 @@ std::vector<CriticalStep> describe_path(const Played& p, const SteadyState& stat
   return out;
 }
 
-Spread spread_of_path(const Played& p, const std::vector<PathStep>& path) {
-  struct Sums { double below = 0, above = 0; };
+std::vector<UncertainTerm> terms_of_path(const Played& p, const std::vector<PathStep>& path) {
+  struct Sums { double time = 0, below = 0, above = 0; };
   std::map<std::pair<std::string_view, Basis>, Sums> classes;
   for (const PathStep& s : path) {
     const double time = static_cast<double>(s.end - s.begin);
     const Cost* cost = cost_of(p, s.step, s.rank);
     Sums& sums = classes[{kind_of_step(p, s.step, s.rank), basis_of(p, s)}];
+    sums.time += time;
     const double mean = cost ? static_cast<double>(cost->mean.ps()) : 0;
     if (cost && mean <= 0) continue;  // gaps alone
     sums.below += time * (cost ? static_cast<double>((cost->mean - cost->low).ps()) / mean : kHostSpread);
     sums.above += time * (cost ? static_cast<double>((cost->high - cost->mean).ps()) / mean : kHostSpread);
   }
-  double below = 0, above = 0;
+  const auto duration = [](double ps) { return Duration::picoseconds(std::llround(std::min(ps, 4e18))); };
+  std::vector<UncertainTerm> terms;
   for (const auto& [key, sums] : classes) {
-    below += sums.below * sums.below;
-    above += sums.above * sums.above;
+    terms.push_back({std::string(key.first), key.second, duration(sums.time), duration(sums.below), duration(sums.above)});
+  }
+  std::ranges::stable_sort(terms, [](const UncertainTerm& a, const UncertainTerm& b) { return a.time > b.time; });
+  return terms;
+}
+
+Spread spread_of(const std::vector<UncertainTerm>& terms) {
+  double below = 0, above = 0;
+  for (const UncertainTerm& t : terms) {
+    below += static_cast<double>(t.below.ps()) * static_cast<double>(t.below.ps());
+    above += static_cast<double>(t.above.ps()) * static_cast<double>(t.above.ps());
   }
   return {std::llround(std::sqrt(below)), std::llround(std::min(std::sqrt(above), 4e18))};
 }

@@ -63,6 +63,16 @@ void extend_collectives(const Report& shorter, const Extension& extend, std::vec
   }
 }
 
+void extend_terms(const Report& shorter, const Extension& extend, std::vector<UncertainTerm>& terms) {
+  for (UncertainTerm& term : terms) {
+    const auto before = std::find_if(shorter.terms.begin(), shorter.terms.end(), [&](const auto& t) { return t.kind == term.kind && t.basis == term.basis; });
+    if (before == shorter.terms.end()) continue;
+    term.time = extend(before->time, term.time);
+    term.below = extend(before->below, term.below);
+    term.above = extend(before->above, term.above);
+  }
+}
+
 /// The folded micro-steps stand first on the critical path, as one entry.
 void extend_path(Duration added, std::int64_t more, std::vector<CriticalStep>& path) {
   for (CriticalStep& step : path) step.start += added;
@@ -92,6 +102,7 @@ Report fold_micro_steps(const Report& shorter, const Report& longer, std::int64_
   }
   extend_ops(shorter, extend, out.ops);
   extend_collectives(shorter, extend, out.collectives);
+  extend_terms(shorter, extend, out.terms);
   extend_path(out.iteration - longer.iteration, more, out.critical_path);
 
   const double seconds = out.iteration.seconds();

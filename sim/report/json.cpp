@@ -91,6 +91,10 @@ std::string to_json(const Report& r) {
   out["ranks"] = ranks_json(r);
   out["memory"] = {{"capacity_bytes", r.context.memory_capacity}, {"used_bytes_per_rank", r.context.memory_per_rank}};
   out["assumptions"] = r.context.assumptions;
+  if (r.trials.trials > 0) {
+    out["trials"] = {{"count", r.trials.trials}, {"seed", r.trials.seed}, {"p10_ms", r.trials.p10.ms()}, {"p50_ms", r.trials.p50.ms()},
+                     {"p90_ms", r.trials.p90.ms()}, {"p99_ms", r.trials.p99.ms()}};
+  }
   out["digest"] = hex(r.digest);
   return out.dump(2, ' ', false, Json::error_handler_t::replace);
 }

@@ -50,9 +50,11 @@ struct ReportContext {
   std::uint32_t nodes = 1, gpus_per_node = 1;
   double samples = 0, model_flops = 0, peak_flops = 0;   ///< per iteration over all ranks; peak of one GPU for the model's precision
   std::vector<std::int64_t> memory_per_rank;             ///< bytes; one entry where all are equal
+  std::vector<std::int64_t> activations_per_rank;        ///< the part of it that activations take at most
   std::int64_t memory_capacity = 0;
   std::vector<std::string> assumptions;
   std::string placement;
+  double uncertainty = 0;            ///< of the framework's profile: half-width of [low, high] over the iteration, beside the spreads of the costs
 };
 
 /// All steps of one op kind in an iteration; mean over ranks. tflops is useful work over the time of the steps (0 for copies).
@@ -87,11 +89,21 @@ struct RankTime {
   bool operator==(const RankTime&) const = default;
 };
 
+/// One op kind and basis on the critical path: its time there and how far its costs' own ranges reach.
+struct UncertainTerm { std::string kind; Basis basis = Basis::analytic; Duration time, below, above; };
+
+/// Nearest-rank percentiles of the iteration over trials in which uncertain costs and the speeds of ranks are drawn (sim/app/trials.hpp).
+struct TrialTimes {
+  std::uint32_t trials = 0;   ///< 0: none were asked for
+  std::uint64_t seed = 0;
+  Duration p10, p50, p90, p99;
+};
+
 struct Report {
   ReportContext context;
   /// low and high: the spreads of the critical path's costs; errors of one op kind and basis are taken as fully correlated (they share a model), different
-  /// ones as independent: half-width = sqrt(sum over classes of (sum of the class's spreads)^2), each way. Host time carries kHostSpread. That another path
-  /// could become critical is not counted.
+  /// ones as independent: half-width = sqrt(sum over classes of (sum of the class's spreads)^2), each way. Host time carries kHostSpread. The framework's
+  /// `uncertainty` is one more class, of the whole iteration. That another path could become critical is not counted.
   Duration iteration, low, high;
   double samples_per_second = 0, achieved_flops_per_gpu = 0, mfu = 0;
   /// Means over ranks: compute + exposed_comm + waiting + host_bound + idle = iteration, and exposed_comm + hidden_comm = comm.
@@ -100,10 +112,12 @@ struct Report {
   std::vector<CollectiveTime> collectives;                  ///< longest transfer first
   std::vector<CriticalStep> critical_path;                  ///< in order of time; the times sum to `iteration` exactly
   std::vector<BasisShare> bases;                            ///< largest first
+  std::vector<UncertainTerm> terms;                         ///< of the critical path, longest first; the times sum to about `iteration`
   std::uint32_t rank_count = 1;
   std::vector<RankTime> ranks;                              ///< per rank; one entry where all are equal
   std::uint32_t slowest_rank = 0, fastest_rank = 0;         ///< by compute time; the lowest such rank
   std::uint64_t digest = 0;
+  TrialTimes trials;
 
   const RankTime& rank(std::uint32_t r) const { return ranks.size() == 1 ? ranks.front() : ranks[r]; }
 };

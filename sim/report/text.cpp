@@ -152,7 +152,15 @@ class Writer {
     line("");
   }
 
+  void trials() {
+    const TrialTimes& t = r_.trials;
+    if (t.trials == 0) return;
+    line("trials   P10 " + in_unit(t.p10) + ", P50 " + in_unit(t.p50) + ", P90 " + in_unit(t.p90) + ", P99 " + in_unit(t.p99) + " " + scale_.unit + " over " +
+         std::to_string(t.trials) + " draws of op, link and rank speeds (seed " + std::to_string(t.seed) + ")");
+  }
+
   void footer() {
+    trials();
     ranks();
     memory();
     std::string mix;

@@ -23,13 +23,30 @@ std::string range_text(const Cost& c) {
 class Slicer {
  public:
   Slicer(const Played& played, const TimelineOptions& options)
-      : p_(played), graph_(played.costed->graph), options_(options), args_of_op_(graph_.ops.size()),
-        shown_(std::clamp<std::uint32_t>(options.max_ranks, 1, played.program->ranks)) {
+      : p_(played), graph_(played.costed->graph), options_(options), args_of_op_(graph_.ops.size()) {
     name_tasks();
-    sort_steps();
+    sort_steps(options.last_iteration_only);
+    if (slices_of_a_rank_ > options.max_slices) sort_steps(true);
+    const std::int64_t fit = std::max<std::int64_t>(1, options.max_slices / std::max<std::int64_t>(1, slices_of_a_rank_));
+    shown_ = static_cast<std::uint32_t>(std::clamp<std::int64_t>(std::min<std::int64_t>(options.max_ranks, fit), 1, played.program->ranks));
   }
 
   std::uint32_t shown() const { return shown_; }
+  std::int64_t slices() const { return slices_of_a_rank_ * shown_; }
+  bool has_memory() const { return !options_.memory_per_rank.empty(); }
+
+  std::vector<CounterTrack> counters() const {
+    std::vector<CounterTrack> out;
+    for (std::uint32_t r = 0; r < shown_; ++r) {
+      out.push_back({r, "link use", "GB/s"});
+      if (has_memory()) out.push_back({r, "memory", "GB"});
+    }
+    return out;
+  }
+
+  void emit_samples(const std::function<void(const CounterSample&)>& sink) const {
+    for (std::uint32_t r = 0; r < shown_; ++r) emit_counters(p_, options_, last_only_, r, r * (has_memory() ? 2 : 1), sink);
+  }
 
   std::vector<Track> tracks() const {
     std::vector<Track> out;
@@ -62,10 +79,15 @@ class Slicer {
     }
   }
 
-  void sort_steps() {
+  void sort_steps(bool last_only) {
+    last_only_ = last_only;
+    slices_of_a_rank_ = 0;
+    for (auto& steps : steps_) steps.clear();
     for (std::uint32_t s = 0; s < p_.program->steps.size(); ++s) {
-      if (options_.last_iteration_only && (*p_.origins)[StepId(s)].iteration + 1 != p_.iterations) continue;
-      steps_[p_.program->steps[StepId(s)].stream.value()].push_back(StepId(s));
+      const Step& step = p_.program->steps[StepId(s)];
+      if (last_only && (*p_.origins)[StepId(s)].iteration + 1 != p_.iterations) continue;
+      steps_[step.stream.value()].push_back(StepId(s));
+      slices_of_a_rank_ += step.group == Step::kNoGroup ? 1 : 2;
     }
   }
 
@@ -126,7 +148,9 @@ class Slicer {
   const TaskGraph& graph_;
   const TimelineOptions options_;
   std::vector<std::optional<Args>> args_of_op_;
-  const std::uint32_t shown_;
+  std::uint32_t shown_ = 1;
+  bool last_only_ = false;
+  std::int64_t slices_of_a_rank_ = 0;  ///< at most
   std::vector<std::string> launch_names_, wait_names_;
   std::array<std::vector<StepId>, kStreamCount> steps_;
 };
@@ -145,7 +169,10 @@ TimelineSlices timeline_slices(const Played& played, const TimelineOptions& opti
   out.source.tracks = slicer->tracks();
   out.left_out = left_out_text(slicer->shown(), played.program->ranks);
   if (!out.left_out.empty()) out.source.tracks.push_back({slicer->shown(), 0, out.left_out, "-"});
+  out.slices = slicer->slices();
+  out.source.counters = slicer->counters();
   out.source.for_each = [slicer](const Sink& sink) { slicer->emit(sink); };
+  out.source.for_each_sample = [slicer](const auto& sink) { slicer->emit_samples(sink); };
   return out;
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 
@@ -144,6 +145,66 @@ TEST(TimelineSlices, LastIterationOnly) {
   const auto count = [](const std::vector<Kept>& v) { return std::ranges::count_if(v, [](const Kept& s) { return s.name == "reduce"; }); };
   EXPECT_EQ(count(all), 12);
   EXPECT_EQ(count(last), 4);
+}
+
+std::vector<CounterSample> samples_of(const TimelineSlices& slices, std::uint32_t counter) {
+  std::vector<CounterSample> out;
+  slices.source.for_each_sample([&](const CounterSample& s) {
+    if (s.counter == counter) out.push_back(s);
+  });
+  return out;
+}
+
+/// The reduce of 4096 bytes runs from 155 to 215 ps on all ranks: 4096 B x 2 x 3/4 / 60 ps = 102.4 B/ps = 102400 GB/s. The gather of 512 bytes within
+/// pairs takes 30 ps after it: 512 x 1/2 / 30 = 8.533 B/ps.
+TEST(TimelineCounters, LinkUseIsTheBusBandwidthOfTransfers) {
+  const Job job = four_ranks(1);
+  const auto slices = timeline_slices(job.played(), {});
+  ASSERT_EQ(slices.source.counters.size(), 4u);
+  EXPECT_EQ(slices.source.counters[2].process, 2u);
+  const auto seen = samples_of(slices, 2);
+  ASSERT_EQ(seen.size(), 4u);
+  EXPECT_EQ(seen[0].value, 0);
+  EXPECT_EQ(seen[1].time_ps, 155);
+  EXPECT_NEAR(seen[1].value, 102400, 1e-6);
+  EXPECT_EQ(seen[2].time_ps, 215);
+  EXPECT_NEAR(seen[2].value, 8533.3333, 1e-3);
+  EXPECT_EQ(seen[3].time_ps, 245);
+  EXPECT_NEAR(seen[3].value, 0, 1e-6);
+}
+
+/// 10 GB of which 4 are activations: forward kernels of 30 and 10 ps take 3 and 1 GB, a backward one gives all back.
+TEST(TimelineCounters, ActivationsGrowForwardAndShrinkBackward) {
+  JobBuilder b(1);
+  const TaskId first = b.compute("a", 30), second = b.compute("b", 10, {first});
+  b.compute("a.grad", 40, {second}, Gemm{1, 10, 10, 10}, Phase::backward);
+  const Job job = b.play(1);
+  TimelineOptions options;
+  options.memory_per_rank = {10'000'000'000};
+  options.activations_per_rank = {4'000'000'000};
+  std::vector<double> values;
+  std::vector<std::int64_t> times;
+  for (const CounterSample& s : samples_of(timeline_slices(job.played(), options), 1)) {
+    values.push_back(s.value);
+    times.push_back(s.time_ps);
+  }
+  EXPECT_EQ(times, (std::vector<std::int64_t>{0, 30, 40, 80}));
+  ASSERT_EQ(values.size(), 4u);
+  for (std::size_t i = 0; i < 4; ++i) EXPECT_NEAR(values[i], (std::array{6.0, 9.0, 10.0, 6.0}[i]), 1e-9);
+}
+
+/// Both iterations have the same steps, so the last one alone is half of a rank's slices.
+TEST(TimelineSlices, ABoundOnSlicesCutsRanksThenIterations) {
+  const Job job = four_ranks(2);
+  const auto all = timeline_slices(job.played(), {});
+  const std::int64_t a_rank = all.slices / 4;
+  EXPECT_LE(static_cast<std::int64_t>(all_of(all).size()), all.slices);
+  const auto two = timeline_slices(job.played(), {.max_slices = 2 * a_rank + 1});
+  EXPECT_EQ(two.slices, 2 * a_rank);
+  EXPECT_EQ(two.left_out, "ranks 2 to 3 are left out");
+  const auto least = timeline_slices(job.played(), {.max_slices = 1});
+  EXPECT_EQ(least.slices, a_rank / 2);  // one rank, last iteration
+  EXPECT_EQ(least.left_out, "ranks 1 to 3 are left out");
 }
 
 }  // namespace

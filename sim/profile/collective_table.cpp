@@ -1,0 +1,156 @@
+#include "sim/profile/collective_table.hpp"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <tuple>
+
+namespace distsim {
+namespace {
+
+constexpr double kStragglerShare = 0.5;   // of all waiting that one rank causes, over its fair share ...
+constexpr double kStragglerWait = 0.01;   // ... which must be at least this share of the time of its steps
+
+using Key = std::tuple<CollectiveKind, bool, std::uint32_t, std::int64_t>;
+
+Key key_of(const TraceCollective& c) { return {c.kind, c.kind_known, c.group, c.bytes}; }
+
+std::int64_t start_of(const TraceRank& r, const TraceCollective& c) {
+  return c.device_record != kNone ? r.device_records[c.device_record].start_ns : r.host_records[c.host_record].start_ns;
+}
+std::int64_t duration_of(const TraceRank& r, const TraceCollective& c) {
+  return c.device_record != kNone ? r.device_records[c.device_record].duration_ns : r.host_records[c.host_record].duration_ns;
+}
+
+std::string group_text(const TraceJob& job, std::uint32_t group) {
+  if (group == kNone) return "";
+  const TraceGroup& g = job.groups[group];
+  std::string text = g.name;
+  if (!g.description.empty() && g.description != g.name) text += text.empty() ? g.description : " " + g.description;
+  if (g.ranks.empty() || g.ranks.size() > 8) return text;
+  text += text.empty() ? "[" : " [";
+  for (std::size_t i = 0; i < g.ranks.size(); ++i) text += (i > 0 ? "," : "") + std::to_string(g.ranks[i]);
+  return text + "]";
+}
+
+struct Building {
+  CollectiveSummary summary;
+  std::vector<std::int64_t> skews;
+};
+
+class Table {
+ public:
+  Table(const TraceJob& job, Profile& out) : job_(job), out_(out) {}
+
+  void build() {
+    for (const TraceRank& rank : job_.ranks) out_.standing.push_back({rank.rank});
+    for (const CollectiveMatch& m : job_.matches) match(m);
+    for (const TraceRank& rank : job_.ranks) {
+      for (const TraceCollective& c : rank.collectives) alone(rank, c);
+    }
+    finish_summaries();
+    finish_standing();
+  }
+
+ private:
+  Building& entry(const TraceCollective& c) {
+    Building& b = rows_[key_of(c)];
+    if (b.summary.kind.empty()) {
+      b.summary.kind = c.kind_known ? std::string(name_of(c.kind)) : "unknown";
+      b.summary.group = group_text(job_, c.group);
+      b.summary.group_size = c.group != kNone ? job_.groups[c.group].size : job_.world_size;
+      b.summary.bytes = c.bytes;
+    }
+    return b;
+  }
+
+  void match(const CollectiveMatch& m) {
+    struct Arrival { std::int64_t start; std::uint32_t rank; };
+    std::vector<Arrival> arrivals;
+    std::int64_t shortest = INT64_MAX;
+    Building& b = entry(job_.ranks[m.members.front().rank].collectives[m.members.front().collective]);
+    for (const CollectiveMatch::Member& member : m.members) {
+      const TraceRank& rank = job_.ranks[member.rank];
+      const TraceCollective& c = rank.collectives[member.collective];
+      const std::int64_t duration = duration_of(rank, c);
+      arrivals.push_back({start_of(rank, c), member.rank});
+      shortest = std::min(shortest, duration);
+      b.summary.total_duration += duration;
+      ++b.summary.records;
+    }
+    for (const CollectiveMatch::Member& member : m.members) {
+      const TraceRank& rank = job_.ranks[member.rank];
+      out_.standing[member.rank].waited += duration_of(rank, rank.collectives[member.collective]) - shortest;
+    }
+    std::ranges::stable_sort(arrivals, {}, &Arrival::start);
+    RankStanding& last = out_.standing[arrivals.back().rank];
+    ++last.last_arrivals;
+    last.made_others_wait += arrivals.back().start - arrivals[arrivals.size() - 2].start;
+    ++b.summary.calls;
+    b.summary.ranks_seen = std::max(b.summary.ranks_seen, static_cast<std::uint32_t>(m.members.size()));
+    b.summary.transfer = std::max<std::int64_t>(0, b.summary.transfer) + shortest;
+    b.skews.push_back(arrivals.back().start - arrivals.front().start);
+  }
+
+  void alone(const TraceRank& rank, const TraceCollective& c) {
+    if (c.match != kNone) return;
+    Building& b = entry(c);
+    ++b.summary.calls;
+    ++b.summary.records;
+    b.summary.ranks_seen = std::max(b.summary.ranks_seen, 1u);
+    b.summary.total_duration += duration_of(rank, c);
+  }
+
+  void finish_summaries() {
+    for (auto& [key, b] : rows_) {
+      CollectiveSummary& s = b.summary;
+      if (!b.skews.empty()) {
+        std::ranges::sort(b.skews);
+        s.skew_median = b.skews[b.skews.size() / 2];
+        s.skew_max = b.skews.back();
+      }
+      const std::uint32_t ranks = s.group_size > 0 ? s.group_size : s.ranks_seen;
+      const std::int64_t time = s.transfer >= 0 ? s.transfer : s.records > 0 ? s.total_duration : 0;
+      const double moved = static_cast<double>(s.bytes) * static_cast<double>(s.transfer >= 0 ? b.skews.size() : s.records);
+      if (s.bytes > 0 && time > 0 && ranks > 1 && std::get<1>(key))
+        s.busbw = moved / (static_cast<double>(time) * 1e-9) * busbw_factor(std::get<0>(key), ranks);
+      out_.collectives.push_back(s);
+    }
+    std::ranges::stable_sort(out_.collectives, [](const CollectiveSummary& a, const CollectiveSummary& b) {
+      return a.total_duration > b.total_duration;
+    });
+  }
+
+  void finish_standing() {
+    if (job_.ranks.size() < 2) { out_.standing.clear(); return; }
+    std::vector<double> compute, span;
+    double mean = 0;
+    for (const RankProfile& r : out_.ranks) {
+      double time = 0, wall = 0;
+      for (const StepProfile& s : r.steps)
+        time += static_cast<double>(s.split.compute), wall += static_cast<double>(s.split.wall);
+      compute.push_back(r.steps.empty() ? 0 : time / static_cast<double>(r.steps.size()));
+      span.push_back(wall);
+      mean += compute.back() / static_cast<double>(out_.ranks.size());
+    }
+    double caused = 0;
+    for (const RankStanding& s : out_.standing) caused += static_cast<double>(s.made_others_wait);
+    for (std::size_t i = 0; i < out_.standing.size(); ++i) {
+      RankStanding& s = out_.standing[i];
+      s.compute_excess = mean > 0 ? compute[i] / mean - 1 : 0;
+      const double fair = caused / static_cast<double>(out_.standing.size());
+      const double own = static_cast<double>(s.made_others_wait);
+      s.straggler = own > fair * (1 + kStragglerShare) && own > kStragglerWait * span[i];
+    }
+  }
+
+  const TraceJob& job_;
+  Profile& out_;
+  std::map<Key, Building> rows_;
+};
+
+}  // namespace
+
+void profile_collectives(const TraceJob& job, Profile& out) { Table(job, out).build(); }
+
+}  // namespace distsim

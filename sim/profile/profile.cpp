@@ -1,0 +1,45 @@
+#include "sim/profile/profile.hpp"
+
+#include <algorithm>
+
+#include "sim/profile/collective_table.hpp"
+#include "sim/profile/host_overheads.hpp"
+#include "sim/profile/op_rates.hpp"
+#include "sim/profile/step_split.hpp"
+#include "sim/profile/work_tree.hpp"
+
+namespace distsim {
+namespace {
+
+RankProfile profile_of(const TraceJob& job, const TraceRank& rank) {
+  RankProfile p;
+  p.rank = rank.rank;
+  profile_steps(rank, p);
+  if (p.steps.empty()) return p;
+  // Device work of the last step may end after its mark on the host, so the tables go on to the end of the trace.
+  const std::int64_t begin = p.steps.front().step.start_ns;
+  const std::int64_t host_end = p.steps.back().step.end_ns;
+  const std::int64_t end = std::max(host_end, p.whole.step.end_ns) + 1;
+  p.overheads = host_overheads(rank, begin, host_end);
+  p.tree = work_tree(job, rank, begin, end);
+  p.kernels = kernel_table(job, rank, begin, end);
+  p.ops = op_rates(job, rank, begin, end);
+  return p;
+}
+
+}  // namespace
+
+Result<Profile> make_profile(const TraceJob& job) {
+  Profile out;
+  for (const TraceRank& rank : job.ranks) out.ranks.push_back(profile_of(job, rank));
+  const bool timed = std::ranges::any_of(job.ranks, [](const TraceRank& r) { return r.has_times; });
+  if (!timed) {
+    return Error{"found " + (job.ranks.empty() ? std::string("no trace") : job.ranks.front().format) +
+                     " without times, expected one with them",
+                 job.ranks.empty() ? "" : job.ranks.front().path, "give the Kineto trace of the same run beside it"};
+  }
+  profile_collectives(job, out);
+  return out;
+}
+
+}  // namespace distsim

@@ -1,0 +1,124 @@
+// What the iterations of a trace are made of. All times in nanoseconds, as the trace has them; nothing here is predicted.
+//
+// Split of a step (or of the whole trace), over the window [start, end) of the step on its rank:
+//   busy     union of all device records
+//   compute  union of the kernels that do not communicate
+//   comm     union of the kernels that do (name contains nccl or rccl, or arguments name a collective)
+//   exposed  comm without what overlaps compute
+//   idle     window - busy
+// Copies and memsets count in busy alone.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "traces/trace.hpp"
+
+namespace distsim {
+
+struct TimeSplit {
+  std::int64_t wall = 0, busy = 0, compute = 0, comm = 0, exposed = 0, idle = 0;
+};
+
+/// Idle time between device records of one rank, within a window.
+struct GapSummary {
+  std::uint32_t count = 0;
+  std::int64_t total = 0, longest = 0;
+  std::int64_t waiting_for_host = 0;  ///< part of `total` before a record whose launch began only after the gap did
+};
+
+struct StepProfile {
+  TraceStep step;
+  TimeSplit split;
+  GapSummary gaps;
+  std::int64_t measured = -1;            ///< iteration time: GPU start to start, else the step's own span; -1 unknown
+  std::int64_t gpu_start_to_start =
+      -1;  ///< from the first device record launched in this step to that of the next; -1: no next, or no device work
+  std::uint32_t kernels = 0;             ///< that start in the window
+  std::uint32_t launches = 0;            ///< runtime calls that launch a kernel, graph, copy or memset, and start in the window
+};
+
+/// Host overheads of an operator, after Lin et al., "Building a Performance Model for Deep Learning Recommendation Model Training
+/// on GPUs" (2022): T1 between two outermost ops of a thread, T2 from an op's start to its first launch, T3 from its last launch
+/// to its end, T4 the launching call itself, T5 between two launches of an op. Ops without a launch count only in T1.
+struct OverheadSummary {
+  std::uint64_t count = 0;
+  std::int64_t total = 0, median = 0, p90 = 0;
+};
+struct HostOverheads { OverheadSummary t1, t2, t3, t4, t5; };
+
+/// A node of iteration -> annotation -> op -> kernel, summed over the steps of a rank. Children come after their parent.
+struct WorkNode {
+  enum class Kind : std::uint8_t { root, annotation, op, kernel };
+  Kind kind = Kind::root;
+  std::string name;
+  std::uint32_t parent = kNone, depth = 0;
+  std::uint64_t launched = 0;  ///< device records below
+  std::int64_t device_time = 0;
+};
+
+struct KernelSummary {
+  std::string name;
+  DeviceRecordKind kind = DeviceRecordKind::kernel;
+  bool communication = false;
+  std::uint64_t calls = 0;
+  std::int64_t total = 0, shortest = 0, longest = 0;
+  std::int64_t bytes = 0;  ///< copied or set, where recorded
+};
+
+/// One op with one set of shapes.
+struct OpRate {
+  std::string name, shapes;
+  std::uint64_t calls = 0;
+  std::int64_t device_time = 0;
+  double flops = 0;  ///< of all calls; 0: not known for this op
+  double bytes = 0;  ///< least traffic of all calls: inputs read and outputs written once; 0 not known
+};
+
+struct RankProfile {
+  std::uint32_t rank = 0;
+  std::vector<StepProfile> steps;   ///< one over the whole trace where none are marked
+  bool steps_marked = false;
+  StepProfile whole;                ///< the device-active window (the host's where nothing ran on a device)
+  HostOverheads overheads;
+  std::vector<WorkNode> tree;       ///< preorder; the longest first among siblings
+  std::vector<KernelSummary> kernels;  ///< longest total first
+  std::vector<OpRate> ops;          ///< longest device time first
+};
+
+/// Collectives of one kind, group and size.
+struct CollectiveSummary {
+  std::string kind, group;
+  std::uint32_t group_size = 0;
+  std::int64_t bytes = -1;
+  std::uint64_t calls = 0;         ///< joined across ranks; else those of all ranks
+  std::uint32_t ranks_seen = 0;    ///< most members of one call that were in the traces
+  std::int64_t total_duration = 0, records = 0;  ///< of the kernels, over all ranks
+  std::int64_t transfer =
+      -1;  ///< sum over calls of the shortest duration over ranks: without waiting for others; -1: one rank alone
+  std::int64_t skew_median = -1, skew_max = -1;  ///< last arrival after the first; -1: one rank alone
+  double busbw = 0;  ///< bytes/s as nccl-tests defines it, from transfer (from the mean duration with one rank); 0 unknown
+};
+
+/// How a rank stands to the others.
+struct RankStanding {
+  std::uint32_t rank = 0;
+  std::uint64_t last_arrivals = 0;   ///< collectives that it joined last
+  std::int64_t made_others_wait = 0; ///< sum over those of: its arrival after the next to last one
+  std::int64_t waited = 0;           ///< sum over collectives of: its duration beyond the shortest
+  double compute_excess = 0;         ///< compute per step over the mean of the ranks, -1
+  bool straggler = false;
+};
+
+struct Profile {
+  std::vector<RankProfile> ranks;
+  std::vector<CollectiveSummary> collectives;
+  std::vector<RankStanding> standing;  ///< empty with one rank
+};
+
+/// Errors: no rank has times.
+Result<Profile> make_profile(const TraceJob& job);
+
+}  // namespace distsim

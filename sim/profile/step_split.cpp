@@ -1,0 +1,99 @@
+#include "sim/profile/step_split.hpp"
+
+#include <algorithm>
+
+#include "sim/profile/intervals.hpp"
+#include "traces/trace_steps.hpp"
+
+namespace distsim {
+namespace {
+
+bool launches(RuntimeCall call) {
+  return call == RuntimeCall::launch_kernel || call == RuntimeCall::launch_graph || call == RuntimeCall::memcpy ||
+         call == RuntimeCall::memset;
+}
+
+/// Everything that a window is cut out of.
+struct Work {
+  IntervalSet busy, compute, comm, exposed;
+  std::vector<const DeviceRecord*> by_start;
+  std::vector<std::int64_t> launch_starts;
+
+  explicit Work(const TraceRank& rank) {
+    std::vector<Interval> all, kernels, communication;
+    for (const DeviceRecord& d : rank.device_records) {
+      const Interval i{d.start_ns, d.end_ns()};
+      all.push_back(i);
+      if (d.kind == DeviceRecordKind::kernel) (d.communication ? communication : kernels).push_back(i);
+      by_start.push_back(&d);
+    }
+    busy = IntervalSet::union_of(std::move(all));
+    compute = IntervalSet::union_of(std::move(kernels));
+    comm = IntervalSet::union_of(std::move(communication));
+    exposed = comm.minus(compute);
+    std::ranges::stable_sort(by_start, {}, &DeviceRecord::start_ns);
+    for (const HostRecord& h : rank.host_records) {
+      if (launches(h.call)) launch_starts.push_back(h.start_ns);
+    }
+    std::ranges::sort(launch_starts);
+  }
+};
+
+TimeSplit split_of(const Work& work, std::int64_t begin, std::int64_t end) {
+  TimeSplit s;
+  s.wall = end - begin;
+  s.busy = work.busy.clipped(begin, end).total();
+  s.compute = work.compute.clipped(begin, end).total();
+  s.comm = work.comm.clipped(begin, end).total();
+  s.exposed = work.exposed.clipped(begin, end).total();
+  s.idle = s.wall - s.busy;
+  return s;
+}
+
+GapSummary gaps_of(const TraceRank& rank, const Work& work, std::int64_t begin, std::int64_t end) {
+  GapSummary g;
+  const IntervalSet busy = work.busy.clipped(begin, end);
+  for (std::size_t i = 1; i < busy.parts().size(); ++i) {
+    const std::int64_t from = busy.parts()[i - 1].end, to = busy.parts()[i].begin;
+    ++g.count;
+    g.total += to - from;
+    g.longest = std::max(g.longest, to - from);
+    const auto next = std::ranges::lower_bound(work.by_start, to, {}, &DeviceRecord::start_ns);
+    if (next == work.by_start.end() || (*next)->launch == kNone) continue;
+    if (rank.host_records[(*next)->launch].start_ns >= from) g.waiting_for_host += to - from;
+  }
+  return g;
+}
+
+StepProfile profile_of(const TraceRank& rank, const Work& work, const TraceStep& step) {
+  StepProfile p;
+  p.step = step;
+  p.split = split_of(work, step.start_ns, step.end_ns);
+  p.gaps = gaps_of(rank, work, step.start_ns, step.end_ns);
+  const auto first = std::ranges::lower_bound(work.by_start, step.start_ns, {}, &DeviceRecord::start_ns);
+  const auto last = std::ranges::lower_bound(work.by_start, step.end_ns, {}, &DeviceRecord::start_ns);
+  p.kernels = static_cast<std::uint32_t>(
+      std::count_if(first, last, [](const DeviceRecord* d) { return d->kind == DeviceRecordKind::kernel; }));
+  const auto from = std::ranges::lower_bound(work.launch_starts, step.start_ns),
+             to = std::ranges::lower_bound(work.launch_starts, step.end_ns);
+  p.launches = static_cast<std::uint32_t>(to - from);
+  return p;
+}
+
+}  // namespace
+
+void profile_steps(const TraceRank& rank, RankProfile& out) {
+  const Work work(rank);
+  const std::vector<TraceStep> whole = whole_window(rank);
+  if (!whole.empty()) out.whole = profile_of(rank, work, whole.front());
+  out.steps_marked = !rank.steps.empty();
+  for (const TraceStep& step : out.steps_marked ? rank.steps : whole) out.steps.push_back(profile_of(rank, work, step));
+  for (std::size_t i = 0; i < out.steps.size(); ++i) {
+    StepProfile& p = out.steps[i];
+    const bool next = i + 1 < out.steps.size() && p.step.device_records > 0 && out.steps[i + 1].step.device_records > 0;
+    if (next) p.gpu_start_to_start = out.steps[i + 1].step.first_device_ns - p.step.first_device_ns;
+    p.measured = p.gpu_start_to_start > 0 ? p.gpu_start_to_start : out.steps_marked ? p.split.wall : -1;
+  }
+}
+
+}  // namespace distsim

@@ -1,0 +1,16 @@
+// iteration -> annotation -> op -> kernel, and kernels by name.
+#pragma once
+
+#include "sim/profile/profile.hpp"
+
+namespace distsim {
+
+/// Device records that start in [begin, end), by the ranges and ops around their launch: all annotations, the outermost op, the
+/// op that launched. The marks of the steps themselves are left out of the chain. Records without a launch stand below "(launch
+/// not recorded)".
+std::vector<WorkNode> work_tree(const TraceJob& job, const TraceRank& rank, std::int64_t begin, std::int64_t end);
+
+/// By name, longest total first.
+std::vector<KernelSummary> kernel_table(const TraceJob& job, const TraceRank& rank, std::int64_t begin, std::int64_t end);
+
+}  // namespace distsim

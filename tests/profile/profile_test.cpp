@@ -1,0 +1,170 @@
+// Profiles of small traces, every figure worked out by hand.
+#include <gtest/gtest.h>
+
+#include "kineto_text.hpp"
+#include "sim/profile/intervals.hpp"
+#include "sim/profile/op_flops.hpp"
+#include "sim/profile/profile.hpp"
+#include "traces/trace_reader.hpp"
+
+namespace distsim {
+namespace {
+
+using test::event;
+using test::trace;
+
+class ProfileTest : public testing::Test {
+ protected:
+  void read(const std::vector<std::string>& texts) {
+    std::vector<std::string> paths;
+    for (std::size_t i = 0; i < texts.size(); ++i)
+      paths.push_back(test::write(folder_, "rank" + std::to_string(i) + ".json", texts[i]));
+    auto job = read_traces(paths);
+    ASSERT_TRUE(job.ok()) << job.error().text();
+    job_ = std::move(job).value();
+    auto profile = make_profile(job_);
+    ASSERT_TRUE(profile.ok()) << profile.error().text();
+    profile_ = std::move(profile).value();
+  }
+  std::string folder_ = test::scratch_dir("profile");
+  TraceJob job_;
+  Profile profile_;
+};
+
+TEST(Intervals, UnionClipAndMinus) {
+  const IntervalSet a = IntervalSet::union_of({{5, 9}, {0, 4}, {3, 6}, {20, 30}, {7, 7}, {12, 10}});
+  EXPECT_EQ(a.parts(), (std::vector<Interval>{{0, 9}, {20, 30}}));
+  EXPECT_EQ(a.clipped(8, 21).parts(), (std::vector<Interval>{{8, 9}, {20, 21}}));
+  EXPECT_EQ(a.minus(IntervalSet::union_of({{2, 3}, {8, 22}, {25, 26}, {40, 50}})).parts(),
+            (std::vector<Interval>{{0, 2}, {3, 8}, {22, 25}, {26, 30}}));
+  EXPECT_EQ(a.total(), 19);
+}
+
+// two_steps(): in a step of 100 us a kernel runs at [20, 60) and an all-reduce at [55, 65).
+TEST_F(ProfileTest, SplitsASteps) {
+  read({trace(test::two_steps())});
+  ASSERT_EQ(profile_.ranks[0].steps.size(), 2u);
+  const TimeSplit& s = profile_.ranks[0].steps[0].split;
+  EXPECT_EQ(s.wall, 100'000);
+  EXPECT_EQ(s.busy, 45'000);
+  EXPECT_EQ(s.compute, 40'000);
+  EXPECT_EQ(s.comm, 10'000);
+  EXPECT_EQ(s.exposed, 5'000);  // [60, 65)
+  EXPECT_EQ(s.idle, 55'000);
+  EXPECT_EQ(profile_.ranks[0].steps[0].gpu_start_to_start, 100'000);
+  EXPECT_EQ(profile_.ranks[0].steps[1].gpu_start_to_start, -1);
+  EXPECT_EQ(profile_.ranks[0].steps[1].measured, 100'000);  // its own span
+  EXPECT_EQ(profile_.ranks[0].steps[0].kernels, 2u);
+  EXPECT_EQ(profile_.ranks[0].steps[0].launches, 2u);
+  // From the first kernel (20) to the end of the last collective (165).
+  EXPECT_EQ(profile_.ranks[0].whole.split.wall, 145'000);
+  EXPECT_EQ(profile_.ranks[0].whole.gaps.count, 1u);
+  EXPECT_EQ(profile_.ranks[0].whole.gaps.total, 55'000);              // [65, 120)
+  EXPECT_EQ(profile_.ranks[0].whole.gaps.waiting_for_host, 55'000);   // the next launch began at 110
+}
+
+// aten::mm at [5, 25) launches at [10, 14): T2 = 5, T4 = 4, T3 = 11; the ops of the two steps lie 80 apart (25 -> 105): T1.
+TEST_F(ProfileTest, HostOverheads) {
+  read({trace(test::two_steps())});
+  const HostOverheads& h = profile_.ranks[0].overheads;
+  EXPECT_EQ(h.t1.count, 1u);
+  EXPECT_EQ(h.t1.total, 80'000);
+  EXPECT_EQ(h.t2.total, 10'000);
+  EXPECT_EQ(h.t3.total, 22'000);
+  EXPECT_EQ(h.t4.total, 8'000);
+  EXPECT_EQ(h.t5.count, 0u);
+}
+
+TEST_F(ProfileTest, TwoLaunchesOfAnOpAreT5Apart) {
+  read({trace({event("cpu_op", "aten::a", "5", "10", 0, 100), event("cuda_runtime", "cudaLaunchKernel", "5", "10", 10, 5),
+               event("cpu_op", "aten::inner", "5", "10", 20, 30), event("cuda_runtime", "cudaMemcpyAsync", "5", "10", 40, 5),
+               event("user_annotation", "ProfilerStep#1", "5", "10", -1, 200)})});
+  const HostOverheads& h = profile_.ranks[0].overheads;
+  EXPECT_EQ(h.t5.count, 1u);
+  EXPECT_EQ(h.t5.total, 25'000);  // 15 -> 40
+  EXPECT_EQ(h.t3.total, 55'000);  // 45 -> 100
+}
+
+// mm of 64x32 by 32x16: 2 * 64 * 32 * 16 = 65536 flops a call, two calls of 40 us.
+TEST_F(ProfileTest, OpsTreeAndKernels) {
+  read({trace(test::two_steps())});
+  const OpRate& mm = profile_.ranks[0].ops.at(0);
+  EXPECT_EQ(mm.name, "aten::mm");
+  EXPECT_EQ(mm.shapes, "64x32, 32x16 (float)");
+  EXPECT_EQ(mm.calls, 2u);
+  EXPECT_EQ(mm.device_time, 80'000);
+  EXPECT_DOUBLE_EQ(mm.flops, 131072);
+  const std::vector<WorkNode>& tree = profile_.ranks[0].tree;
+  ASSERT_EQ(tree.size(), 5u);  // root, aten::mm, gemm, nccl:all_reduce, its kernel; the step's mark is none
+  EXPECT_EQ(tree[1].name, "aten::mm");
+  EXPECT_EQ(tree[2].name, "gemm");
+  EXPECT_EQ(tree[2].depth, 2u);
+  EXPECT_EQ(tree[3].name, "nccl:all_reduce");
+  EXPECT_EQ(tree[0].device_time, 100'000);
+  EXPECT_EQ(profile_.ranks[0].kernels.at(0).name, "gemm");
+  EXPECT_EQ(profile_.ranks[0].kernels[1].communication, true);
+}
+
+// The all-reduce of 1 MB (250000 floats) on two ranks: rank 0 runs it at [100, 200), rank 1 at [150, 200). Skew 50, transfer 50
+// us. algbw = 1e6 B / 50 us = 20 GB/s, busbw of two ranks = algbw * 2 * (2 - 1) / 2 = 20 GB/s.
+TEST_F(ProfileTest, CollectivesAndStragglers) {
+  const auto rank = [](int r, double begin) {
+    return trace({event("user_annotation", "ProfilerStep#1", "5", "10", 0, 300),
+                  event("kernel", "ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)", "0", "9", begin, 200 - begin,
+                        "\"stream\":9,\"Collective name\":\"allreduce\",\"In msg nelems\":250000,\"Out msg "
+                        "nelems\":250000,\"Group size\":2,\"dtype\":\"Float\",\"Process Group Name\":\"0\"")},
+                 "\"distributedInfo\":{\"rank\":" + std::to_string(r) + ",\"world_size\":2},");
+  };
+  read({rank(0, 100), rank(1, 150)});
+  const CollectiveSummary& c = profile_.collectives.at(0);
+  EXPECT_EQ(c.kind, "all_reduce");
+  EXPECT_EQ(c.bytes, 1'000'000);
+  EXPECT_EQ(c.calls, 1u);
+  EXPECT_EQ(c.ranks_seen, 2u);
+  EXPECT_EQ(c.skew_median, 50'000);
+  EXPECT_EQ(c.transfer, 50'000);
+  EXPECT_NEAR(c.busbw, 20e9, 1);
+  ASSERT_EQ(profile_.standing.size(), 2u);
+  EXPECT_EQ(profile_.standing[0].waited, 50'000);
+  EXPECT_EQ(profile_.standing[1].last_arrivals, 1u);
+  EXPECT_EQ(profile_.standing[1].made_others_wait, 50'000);
+  EXPECT_TRUE(profile_.standing[1].straggler);
+  EXPECT_FALSE(profile_.standing[0].straggler);
+}
+
+OpInputs inputs(std::vector<std::vector<std::int64_t>> shapes, std::vector<std::string> values = {}) {
+  OpInputs in;
+  for (auto& s : shapes) in.tensors.push_back({std::move(s), "float"});
+  in.values = std::move(values);
+  return in;
+}
+
+TEST(OpFlops, Formulas) {
+  EXPECT_DOUBLE_EQ(op_work("aten::mm", inputs({{8, 4}, {4, 2}})).flops, 2 * 8 * 4 * 2);
+  EXPECT_DOUBLE_EQ(op_work("aten::mm", inputs({{8, 4}, {4, 2}})).bytes, 4 * (32 + 8 + 16));
+  EXPECT_DOUBLE_EQ(op_work("aten::addmm", inputs({{2}, {8, 4}, {4, 2}})).flops, 128);
+  EXPECT_DOUBLE_EQ(op_work("aten::bmm", inputs({{3, 8, 4}, {3, 4, 2}})).flops, 3 * 128);
+  EXPECT_DOUBLE_EQ(op_work("aten::linear", inputs({{5, 8, 4}, {2, 4}, {2}})).flops, 5 * 128);
+  // 3x3 over 8x8 with stride 2 and padding 1: 4x4 outputs; N 2, C 3, K 6: 2 * (2*6*16) * (3*9) = 10368.
+  const std::vector<std::string> values{"", "", "", "[2, 2]", "[1, 1]", "[1, 1]", "False", "[0, 0]", "1"};
+  EXPECT_DOUBLE_EQ(op_work("aten::convolution", inputs({{2, 3, 8, 8}, {6, 3, 3, 3}, {}}, values)).flops, 10368);
+  EXPECT_DOUBLE_EQ(op_work("aten::convolution", inputs({{2, 3, 8, 8}, {6, 3, 3, 3}, {}})).flops, 0);  // stride not recorded
+  EXPECT_DOUBLE_EQ(op_work("aten::convolution_backward", inputs({{2, 6, 4, 4}, {2, 3, 8, 8}, {6, 3, 3, 3}})).flops, 2 * 10368);
+  EXPECT_DOUBLE_EQ(
+      op_work("aten::_scaled_dot_product_flash_attention", inputs({{2, 4, 16, 8}, {2, 4, 32, 8}, {2, 4, 32, 8}})).flops,
+      4. * 2 * 4 * 16 * 32 * 8);
+  EXPECT_DOUBLE_EQ(op_work("aten::add", inputs({{10}, {10}})).bytes, 120);
+  for (const auto& odd : {inputs({}), inputs({{-1, 4}, {4, 2}}), inputs({{8, 4}, {5, 2}}), inputs({{8}, {4}})})
+    EXPECT_EQ(op_work("aten::mm", odd).flops, 0);
+  EXPECT_EQ(op_work("mine::mm", inputs({{8, 4}, {4, 2}})).flops, 0);
+}
+
+TEST_F(ProfileTest, ExecutionTracesAloneHaveNoTimes) {
+  const std::string text = R"x({"schema":"1.0.1","nodes":[{"id":2,"name":"a","parent":1}]})x";
+  const auto job = read_traces({test::write(folder_, "et.json", text)});
+  ASSERT_TRUE(job.ok());
+  EXPECT_FALSE(make_profile(*job).ok());
+}
+
+}  // namespace
+}  // namespace distsim
