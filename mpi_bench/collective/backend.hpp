@@ -28,14 +28,28 @@ struct Call {
 /// Whether a collective can be done in place: with a defined result, with an undefined one (timed only, as nccl-tests does), or not at all.
 enum class InPlace : std::uint8_t { checked, timed_only, unsupported };
 
+/// `samples` times `calls_each` calls without pause. Calls that are short beside a reading of the clock are timed several at a time.
+struct LoopShape {
+  int samples = 20, calls_each = 1;
+  int calls() const { return samples * calls_each; }
+};
+
 struct LoopTimes {
-  double mean_s = 0;            ///< of the whole loop without pause, divided by the iterations
-  std::vector<double> each_s;   ///< this rank's time from one completion to the next
+  double mean_s = 0;            ///< of the whole loop, divided by the calls
+  std::vector<double> each_s;   ///< this rank's mean of each sample, from one completion to the next
 };
 
 struct DeviceFacts {
   int index = 0;
   std::string bus_id, name;
+};
+
+/// Messages between two ranks, for latency and bandwidth. The two ranks of a pair call send and receive in matching order.
+class PointToPoint {
+ public:
+  virtual ~PointToPoint() = default;
+  virtual Result<void> send(int peer, std::uint64_t bytes) = 0;     ///< from the send buffer; returns when it may be reused
+  virtual Result<void> receive(int peer, std::uint64_t bytes) = 0;  ///< into the receive buffer; returns when all is there
 };
 
 class Backend {
@@ -58,7 +72,20 @@ class Backend {
   virtual Result<void> read(Buffer buffer, std::uint64_t at, std::span<std::byte> data) = 0;
 
   virtual Result<void> run(const Call& call) = 0;  ///< once, and waits until it is done
-  virtual Result<LoopTimes> time(const Call& call, int iterations) = 0;
+  virtual Result<LoopTimes> time(const Call& call, const LoopShape& loop) = 0;
+  /// Seconds of a bare loop of the same calls, with the clock read before and after it alone.
+  virtual Result<double> time_bare(const Call& call, int calls) = 0;
+
+  /// Null where the backend has none.
+  virtual PointToPoint* pairs() { return nullptr; }
+
+  /// A load to run beside the timed calls, until it is told to stop. `bytes` 0: computation; else an all_reduce of that size on a communicator of its
+  /// own. All ranks of the group together.
+  virtual Result<void> start_load(std::uint64_t bytes) {
+    (void)bytes;
+    return Error{"the " + name() + " backend has no load to run beside a collective", "--beside", ""};
+  }
+  virtual Result<void> stop_load() { return {}; }
 };
 
 }  // namespace distsim::bench

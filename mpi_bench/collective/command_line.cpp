@@ -1,18 +1,10 @@
 // The command line of collective_bench, read with CLI11 as text and then checked value by value.
 #include <CLI/CLI.hpp>
 
-#include "base/file.hpp"
-#include "base/spelling.hpp"
-#include "mpi_bench/collective/options.hpp"
+#include "mpi_bench/collective/raw_flags.hpp"
 
 namespace distsim::bench {
 namespace {
-
-struct RawFlags {
-  std::string min = "32M", max = "32M", step = "1M", factor = "0", op = "sum", type = "float", root = "0", backend = "auto", fault;
-  std::vector<std::string> collectives = {"all_reduce"};
-  int iterations = 20, warmup = 1, check = 1, report = 1, graph = 0, aggregate = 1, threads = 1, gpus = 1, blocking = 0;
-};
 
 void declare_sizes(CLI::App& app, RawFlags& raw) {
   app.add_option("-b,--minbytes", raw.min, "Least size; K, M, G are binary")->capture_default_str();
@@ -42,115 +34,40 @@ void declare_ours(CLI::App& app, RawFlags& raw, Options& o) {
     for (const CollectiveCase& c : collective_cases()) names += (names.empty() ? "" : ",") + std::string(c.name);
     return names;
   }())->delimiter(',')->capture_default_str();
-  app.add_option("--backend", raw.backend, "auto, mpi (host memory) or nccl (GPU memory)")->capture_default_str();
+  app.add_option("--backend", raw.backend, "auto, nccl (GPU memory), mpi (host memory), mpi-cuda (GPU memory, CUDA-aware MPI) or tcp (our own)")->capture_default_str();
   app.add_option("--imbalance", o.imbalance, "alltoallv: rank 0 sends this many times as much as the last rank")->capture_default_str();
   app.add_option("--out", o.out, "Curve file for distsim; text form when the name ends in .txtpb");
+  app.add_flag("--hash-hosts", o.hash_hosts, "Host names in the files as hashes");
+  app.add_option("--topology", o.topology, "File to keep in the curve file, such as what NCCL_TOPO_DUMP_FILE wrote; else nvidia-smi topo -m");
   app.add_option("-J,--json", o.json, "JSON file with all statistics");
   app.add_option("--system", o.system, "Name of this cluster in the curve file, as in configs/systems")->capture_default_str();
   app.add_flag("--stats", o.stats, "Median, percentiles and spread of the iterations below each row");
   app.add_option("--inject-fault", raw.fault, "RANK:ELEMENT")->group("");
+  app.add_option("--inject-stall", raw.stall, "RANK:ROW")->group("");
 }
 
-Error flag_error(const std::string& flag, const std::string& what, const std::string& hint = "") { return {what, flag, hint}; }
-
-Result<void> in_range(const std::string& flag, std::int64_t value, std::int64_t least, std::int64_t most, const std::string& hint = "") {
-  if (value >= least && value <= most) return {};
-  const std::string expected = least == most ? std::to_string(least) : std::to_string(least) + " .. " + std::to_string(most);
-  return flag_error(flag, "found " + std::to_string(value) + ", expected " + expected, hint);
+void declare_what_to_measure(CLI::App& app, RawFlags& raw, Options& o) {
+  app.add_option("--groups", raw.groups, "Who takes part: all, nodes, one_per_node, rails, halves, pairs, far_pairs or ranks x nodes (8x2, 8x2.alone)")
+      ->delimiter(',')->capture_default_str();
+  app.add_option("--pair-tests", raw.pair_tests, "Instead of collectives: latency, bandwidth (ranks 0 and 1), matrix (all pairs)")->delimiter(',');
+  app.add_option("--plan", o.plan, "File of `distsim curves plan`, or simulate: exactly the collectives that distsim asks for")->capture_default_str();
+  app.add_option("--config", o.config, "Experiment of --plan simulate");
+  app.add_option("--beside", raw.beside, "What runs meanwhile: compute, or the size of a second all_reduce on a communicator of its own");
+  app.add_flag("--overhead", o.overhead, "Compare the timing loop with a bare loop of the same calls");
 }
 
-Result<std::uint64_t> size_of_flag(const std::string& flag, const std::string& text) {
-  auto size = parse_size(text);
-  if (!size) return flag_error(flag, size.error().what);
-  return size;
+void declare_statistics(CLI::App& app, Options& o) {
+  app.add_option("--relative-error", o.relative_error, "Go on beyond -n until the median is known so well (0.01 is 1 %)")->capture_default_str();
+  app.add_option("--max-seconds", o.max_seconds, "But no longer than so at one size")->capture_default_str();
+  app.add_option("--stall-limit", o.stall_limit_s, "Seconds without progress after which a stalled rank is named and the job ended; 0: never")
+      ->capture_default_str();
 }
 
-Result<void> read_sizes(const RawFlags& raw, Options& o) {
-  TRY_ASSIGN(o.min_bytes, size_of_flag("-b", raw.min));
-  TRY_ASSIGN(o.max_bytes, size_of_flag("-e", raw.max));
-  TRY_ASSIGN(o.step_bytes, size_of_flag("-i", raw.step));
-  TRY_ASSIGN(o.step_factor, size_of_flag("-f", raw.factor));
-  if (o.max_bytes < o.min_bytes) return flag_error("-e", "found " + raw.max + ", expected at least -b " + raw.min);
-  if (o.step_factor == 1) return flag_error("-f", "found 1, expected 0 (off) or at least 2");
-  if (o.step_factor > 1 && o.min_bytes == 0) return flag_error("-b", "found 0, expected at least 1 where -f multiplies");
-  if (o.step_factor == 0 && o.step_bytes == 0) return flag_error("-i", "found 0, expected at least 1");
-  constexpr std::uint64_t kMostSizes = 100'000;
-  if (o.step_factor == 0 && (o.max_bytes - o.min_bytes) / o.step_bytes >= kMostSizes)
-    return flag_error("-i", "found " + raw.step + ", which makes more than 100000 sizes", "use -f 2");
-  return {};
-}
-
-Result<void> read_numbers(const RawFlags& raw, Options& o) {
-  TRY(in_range("-n", raw.iterations, 1, 10'000'000));
-  TRY(in_range("-w", raw.warmup, 0, 10'000'000));
-  TRY(in_range("-c", raw.check, 0, 1'000'000));
-  TRY(in_range("-a", raw.report, 0, 3));
-  TRY(in_range("-G", raw.graph, 0, 1'000'000));
-  TRY(in_range("-m", raw.aggregate, 1, 1));
-  TRY(in_range("-t", raw.threads, 1, 1, "start a rank per GPU with mpirun"));
-  TRY(in_range("-g", raw.gpus, 1, 1, "start a rank per GPU with mpirun"));
-  TRY(in_range("-z", raw.blocking, 0, 0));
-  o.iterations = raw.iterations;
-  o.warmup = raw.warmup;
-  o.check = raw.check != 0;
-  o.report = static_cast<Report>(raw.report);
-  o.graph_launches = raw.graph;
-  if (!(o.imbalance >= 1 && o.imbalance <= 1e6)) return flag_error("--imbalance", "found " + std::to_string(o.imbalance) + ", expected 1 .. 1e6");
-  return {};
-}
-
-Result<void> read_root(const std::string& text, Options& o) {
-  o.all_roots = text == "all" || text == "-1";
-  if (o.all_roots) return {};
-  if (text.empty() || text.size() > 8 || text.find_first_not_of("0123456789") != text.npos)
-    return flag_error("-r", "found '" + text + "', expected a rank or all");
-  o.root = std::stoi(text);
-  return {};
-}
-
-Result<void> read_names(const RawFlags& raw, Options& o) {
-  if (raw.op == "all") {
-    o.ops.assign(std::begin(kAllRedOps), std::end(kAllRedOps));
-  } else {
-    TRY_ASSIGN(o.ops.front(), parse_red_op(raw.op));
-  }
-  if (raw.type == "all") {
-    o.types.clear();
-    for (const DataTypeInfo& info : data_types()) o.types.push_back(info.type);
-  } else {
-    TRY_ASSIGN(o.types.front(), parse_data_type(raw.type));
-  }
-  for (const std::string& name : raw.collectives) {
-    TRY_ASSIGN(const CollectiveCase* found, find_case(name));
-    o.collectives.push_back(found);
-  }
-  const std::vector<std::string> backends = {"auto", "mpi", "nccl"};
-  for (std::size_t i = 0; i < backends.size(); ++i) {
-    if (raw.backend != backends[i]) continue;
-    o.backend = static_cast<BackendChoice>(i);
-    return {};
-  }
-  return flag_error("--backend", "found '" + raw.backend + "', expected auto, mpi or nccl", spelling_hint(raw.backend, backends));
-}
-
-Result<void> read_fault(const std::string& text, Options& o) {
-  if (text.empty()) return {};
-  int rank = 0;
-  unsigned long long element = 0;
-  if (std::sscanf(text.c_str(), "%d:%llu", &rank, &element) != 2) return flag_error("--inject-fault", "found '" + text + "', expected RANK:ELEMENT");
-  o.fault = {rank, element};
-  return {};
-}
-
-Result<Options> checked(const RawFlags& raw, Options o) {
-  TRY(read_sizes(raw, o));
-  TRY(read_numbers(raw, o));
-  TRY(read_root(raw.root, o));
-  TRY(read_names(raw, o));
-  TRY(read_fault(raw.fault, o));
-  if (o.out == "-") return flag_error("--out", "found '-', expected a file: the table is on standard output");
-  if (o.json == "-") return flag_error("-J", "found '-', expected a file: the table is on standard output");
-  return o;
+void declare_tcp(CLI::App& app, Options& o) {
+  app.add_option("--hosts", o.hosts, "Without mpirun: the host of each rank, in order; every rank is started by hand")->delimiter(',');
+  app.add_option("--rank", o.my_rank, "Without mpirun: the number of this rank in --hosts");
+  app.add_option("--port", o.port, "Port of rank 0; 0: 18515, or by the job's number");
+  app.add_option("--streams", o.streams, "tcp: connections of a pair")->capture_default_str();
 }
 
 constexpr const char* kFooter =
@@ -168,6 +85,9 @@ Result<CommandLine> parse_command_line(int argc, const char* const* argv) {
   declare_sizes(app, raw);
   declare_measurement(app, raw);
   declare_ours(app, raw, options);
+  declare_what_to_measure(app, raw, options);
+  declare_statistics(app, options);
+  declare_tcp(app, options);
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {
@@ -175,7 +95,7 @@ Result<CommandLine> parse_command_line(int argc, const char* const* argv) {
   } catch (const CLI::ParseError& error) {
     return Error{error.what(), "", "see collective_bench --help"};
   }
-  TRY_ASSIGN(options, checked(raw, std::move(options)));
+  TRY_ASSIGN(options, checked_options(raw, std::move(options)));
   return CommandLine{std::nullopt, std::move(options)};
 }
 

@@ -4,8 +4,33 @@
 
 #include "base/file.hpp"
 #include "collectives/curve.pb.h"
+#include "mpi_bench/collective/curve_checksum.hpp"
 
 namespace distsim::bench {
+
+namespace {
+
+void fill(curves::Statistics& out, const Measured& m) {
+  const Summary& s = m.iterations;
+  out.set_samples(static_cast<std::uint32_t>(s.count));
+  out.set_calls_each(static_cast<std::uint32_t>(m.calls_each));
+  out.set_mean_us(m.time_us);
+  out.set_median_us(s.median);
+  out.set_mad_us(s.mad);
+  out.set_p5_us(s.p5);
+  out.set_p10_us(s.p10);
+  out.set_p90_us(s.p90);
+  out.set_p95_us(s.p95);
+  out.set_min_us(s.min);
+  out.set_max_us(s.max);
+  out.set_noisy(m.noisy);
+  out.set_rank_min_us(m.ranks.medians.min);
+  out.set_rank_max_us(m.ranks.medians.max);
+  out.set_slowest_rank(static_cast<std::uint32_t>(m.ranks.slowest));
+  out.set_arrival_skew_us(m.ranks.arrival_us);
+}
+
+}  // namespace
 
 struct CurveOutput::Impl {
   std::string path;
@@ -20,6 +45,10 @@ CurveOutput::CurveOutput(std::string path, const CurveFileFacts& facts) : impl_(
   impl_->file.set_system(facts.system);
   impl_->file.set_device(facts.device);
   impl_->file.set_hardware(facts.hardware);
+  for (const std::string& host : facts.hosts) impl_->file.add_hosts(host);
+  impl_->file.set_driver(facts.driver);
+  impl_->file.set_topology(facts.topology);
+  impl_->file.set_flags(facts.flags);
 }
 
 CurveOutput::~CurveOutput() = default;
@@ -37,6 +66,9 @@ void CurveOutput::begin(const CurveFacts& facts) {
   curve.set_settings(facts.settings);
   curve.set_date(facts.date);
   curve.set_source("collective_bench");
+  curve.set_group(facts.group);
+  curve.set_groups_at_once(static_cast<std::uint32_t>(facts.groups_at_once));
+  curve.set_not_used(facts.not_used);
 }
 
 void CurveOutput::add(const Row& row) {
@@ -51,15 +83,27 @@ void CurveOutput::add(const Row& row) {
   point.set_time_us(s.median);
   point.set_low_us(s.p10);
   point.set_high_us(s.p90);
+  fill(*point.mutable_statistics(), *row.out_of_place);
+  if (row.in_place) fill(*point.mutable_in_place(), *row.in_place);
 }
 
 Result<void> CurveOutput::write(bool partial) {
   impl_->file.set_partial(partial);
+  impl_->file.set_curve_count(static_cast<std::uint32_t>(impl_->file.curves_size()));
+  impl_->file.set_checksum(checksum_of(impl_->file));
   std::string text;
   const bool done = impl_->path.ends_with(".txtpb") ? google::protobuf::TextFormat::PrintToString(impl_->file, &text)
                                                     : impl_->file.SerializeToString(&text);
   CHECK(done);
   return write_file_atomically(impl_->path, text);
+}
+
+std::string hashed_host(const std::string& name) {
+  std::uint32_t hash = 2166136261u;
+  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619u;
+  char text[16];
+  std::snprintf(text, sizeof text, "node-%08x", hash);
+  return text;
 }
 
 }  // namespace distsim::bench

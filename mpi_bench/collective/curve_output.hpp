@@ -4,6 +4,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/result.hpp"
 #include "mpi_bench/collective/table.hpp"
@@ -12,6 +13,8 @@ namespace distsim::bench {
 
 struct CurveFileFacts {
   std::string system, device, hardware;
+  std::vector<std::string> hosts;              ///< by node
+  std::string driver, topology, flags;
 };
 
 struct CurveFacts {
@@ -19,6 +22,9 @@ struct CurveFacts {
   int ranks = 0, nodes = 0;
   bool cuda_graph = false;
   std::string library, settings, date;
+  std::string group = "all";
+  int groups_at_once = 1;
+  std::string not_used;                        ///< why distsim must not price with it; empty otherwise
 };
 
 class CurveOutput {
@@ -27,15 +33,18 @@ class CurveOutput {
   ~CurveOutput();
 
   void begin(const CurveFacts& facts);
-  /// Adds the out-of-place half: median of the iterations with 10th and 90th percentile. Sizes that do not grow (0, or rounded down to the size
-  /// before) are left out, because a curve has one time a size.
+  /// Adds the out-of-place half: median of the samples with 10th and 90th percentile. Sizes that do not grow (0, or rounded down to the size before)
+  /// are left out, because a curve has one time a size.
   void add(const Row& row);
-  /// Atomically; text form when the name ends in .txtpb, else binary.
+  /// Atomically, with checksum; text form when the name ends in .txtpb, else binary.
   Result<void> write(bool partial);
 
  private:
   struct Impl;
   std::unique_ptr<Impl> impl_;
 };
+
+/// "node-" and eight hex digits: the same for the same name, without giving it away at a glance. Not a secret: short names can be guessed.
+std::string hashed_host(const std::string& name);
 
 }  // namespace distsim::bench

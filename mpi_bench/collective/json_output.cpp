@@ -12,13 +12,22 @@ Json iterations_json(const Summary& s) {
           {"p90_us", s.p90},  {"p95_us", s.p95},       {"min_us", s.min}, {"max_us", s.max}};
 }
 
+Json ranks_json(const RankSpread& r) {
+  return {{"count", r.medians.count}, {"min_us", r.medians.min}, {"median_us", r.medians.median}, {"max_us", r.medians.max},
+          {"mad_us", r.medians.mad},  {"p5_us", r.medians.p5},   {"p95_us", r.medians.p95},       {"slowest", r.slowest},
+          {"arrival_skew_us", r.arrival_us}};
+}
+
 Json half_json(const std::optional<Measured>& m) {
   if (!m) return nullptr;
   return {{"time_us", m->time_us},
           {"algbw", m->algbw},
           {"busbw", m->busbw},
           {"wrong", m->wrong ? Json(*m->wrong) : Json(nullptr)},
-          {"iterations", iterations_json(m->iterations)}};
+          {"iterations", iterations_json(m->iterations)},
+          {"calls_each", m->calls_each},
+          {"noisy", m->noisy},
+          {"ranks", ranks_json(m->ranks)}};
 }
 
 Json row_json(const Row& row) {
@@ -34,7 +43,8 @@ std::string json_text(const std::vector<FinishedTable>& tables, const std::strin
   for (const FinishedTable& table : tables) {
     Json rows = Json::array();
     for (const Row& row : table.rows) rows.push_back(row_json(row));
-    document["tables"].push_back({{"collective", table.collective}, {"avg_busbw", average_bus_bandwidth(table.rows)}, {"rows", std::move(rows)}});
+    document["tables"].push_back({{"collective", table.collective}, {"group", table.group}, {"ranks", table.ranks}, {"nodes", table.nodes},
+                                   {"groups_at_once", table.groups_at_once}, {"avg_busbw", average_bus_bandwidth(table.rows)}, {"rows", std::move(rows)}});
   }
   return document.dump(1) + "\n";
 }

@@ -48,17 +48,28 @@ std::vector<std::uint64_t> sweep_sizes(const Options& o) {
   return sizes;
 }
 
-std::string canonical_text(const Options& o) {
+std::string canonical_text(const Options& o, const std::string& build) {
   std::ostringstream out;
-  out << "collective_bench 1\n-b " << o.min_bytes << "\n-e " << o.max_bytes << "\n-i " << o.step_bytes << "\n-f " << o.step_factor << "\n-n "
+  out << "program " << build << "\n-b " << o.min_bytes << "\n-e " << o.max_bytes << "\n-i " << o.step_bytes << "\n-f " << o.step_factor << "\n-n "
       << o.iterations << "\n-w " << o.warmup << "\n-c " << o.check << "\n-r " << (o.all_roots ? "all" : std::to_string(o.root)) << "\n-a "
       << static_cast<int>(o.report) << "\n-G " << o.graph_launches << "\n--backend " << static_cast<int>(o.backend) << "\n--imbalance " << o.imbalance
+      << "\n--relative-error " << o.relative_error
+      << "\n--max-seconds " << o.max_seconds << "\n--stall-limit " << o.stall_limit_s << "\n--beside " << static_cast<int>(o.beside) << ' ' << o.beside_bytes
+      << "\n--streams " << o.streams << "\n--overhead " << o.overhead << "\n--hash-hosts " << o.hash_hosts << "\n--plan " << o.plan << "\n--config " << o.config
       << "\n--out " << o.out << "\n-J " << o.json << "\n--system " << o.system << "\n-o";
   for (RedOp op : o.ops) out << ' ' << name_of(op);
   out << "\n-d";
   for (DataType type : o.types) out << ' ' << info_of(type).name;
   out << "\n--collectives";
   for (const CollectiveCase* c : o.collectives) out << ' ' << c->name;
+  out << "\n--groups";
+  for (const GroupRequest& g : o.groups) out << ' ' << g.name;
+  out << "\n--pair-tests";
+  for (const PairTest test : o.pair_tests) out << ' ' << static_cast<int>(test);
+  for (const PlannedCurve& p : o.planned) {
+    out << "\nplan " << p.what->name << ' ' << info_of(p.type).name << ' ' << p.group.name;
+    for (const std::uint64_t size : p.sizes) out << ' ' << size;
+  }
   out << '\n';
   return out.str();
 }

@@ -1,5 +1,6 @@
 #include "mpi_bench/collective/table.hpp"
 
+#include <algorithm>
 #include <cstdarg>
 #include <cstdio>
 
@@ -33,8 +34,15 @@ std::string half_text(const std::optional<Measured>& m) {
 
 std::string stats_line(const char* which, std::uint64_t bytes, const Measured& m) {
   const Summary& s = m.iterations;
-  return format("# stats %s %llu B: n %zu  median %.2f us  p5 %.2f  p95 %.2f  MAD %.2f  min %.2f  max %.2f\n", which,
-                static_cast<unsigned long long>(bytes), s.count, s.median, s.p5, s.p95, s.mad, s.min, s.max);
+  return format("# stats %s %llu B: n %zu  median %.2f us  p5 %.2f  p95 %.2f  MAD %.2f  min %.2f  max %.2f", which,
+                static_cast<unsigned long long>(bytes), s.count, s.median, s.p5, s.p95, s.mad, s.min, s.max) +
+         format("  rank medians %.2f .. %.2f (slowest rank %d)  arrival skew %.2f us\n", m.ranks.medians.min, m.ranks.medians.max, m.ranks.slowest, m.ranks.arrival_us);
+}
+
+std::string noise_line(const char* which, std::uint64_t bytes, const Measured& m) {
+  if (!m.noisy) return "";
+  return format("# noisy: %s %llu B: median %.2f us, p5 %.2f, p95 %.2f, standard error of the median %.0f %%\n", which, static_cast<unsigned long long>(bytes),
+                m.iterations.median, m.iterations.p5, m.iterations.p95, 100 * std::min(9.99, relative_error_of_median(m.iterations)));
 }
 
 }  // namespace
@@ -50,6 +58,7 @@ Measured measured_from(std::uint64_t bytes, double seconds, double bus_factor) {
 std::string header_text(const TableHeader& h) {
   std::string text = "# distsim collective_bench, table as of nccl-tests\n";
   text += "# backend " + h.backend + "\n";
+  if (!h.group.empty()) text += "# groups " + h.group + "\n";
   text += "# Collective test starting: " + h.collective + "_perf\n";
   text += format("# nThread 1 nGpus 1 minBytes %llu maxBytes %llu step: %llu(%s) warmup iters: %d iters: %d agg iters: 1 validation: %d graph: %d\n",
                  static_cast<unsigned long long>(h.min_bytes), static_cast<unsigned long long>(h.max_bytes),
@@ -76,6 +85,13 @@ std::string stats_text(const Row& row) {
   std::string text;
   if (row.out_of_place) text += stats_line("out-of-place", row.bytes, *row.out_of_place);
   if (row.in_place) text += stats_line("in-place", row.bytes, *row.in_place);
+  return text;
+}
+
+std::string noise_text(const Row& row) {
+  std::string text;
+  if (row.out_of_place) text += noise_line("out-of-place", row.bytes, *row.out_of_place);
+  if (row.in_place) text += noise_line("in-place", row.bytes, *row.in_place);
   return text;
 }
 

@@ -51,4 +51,6 @@ double relative_error_of_median(const Summary& s) {
   return 1.2533 * 1.4826 * s.mad / std::sqrt(static_cast<double>(s.count)) / s.median;
 }
 
+bool is_noisy(const Summary& s) { return relative_error_of_median(s) > 0.05 || s.p95 > 3 * s.median; }
+
 }  // namespace distsim::bench

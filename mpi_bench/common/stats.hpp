@@ -26,4 +26,7 @@ double percentile(std::span<const double> sorted, double p);
 /// 3 samples, where the spread is not known, and where the median is 0.
 double relative_error_of_median(const Summary& summary);
 
+/// Whether the median is known so badly that a reader should know: a standard error above 5 %, or a tail (95th percentile) above three medians.
+bool is_noisy(const Summary& summary);
+
 }  // namespace distsim::bench

@@ -12,6 +12,11 @@ constexpr std::string_view kVectorTypes[] = {"fp32", "fp16", "bf16"};
 constexpr std::string_view kTableTypes[] = {"fp32", "fp16"};
 constexpr std::string_view kBytes[] = {"int8"};
 
+constexpr std::string_view kConvTypes[] = {"fp32", "tf32", "fp16", "bf16"};
+constexpr std::string_view kLinearTypes[] = {"fp32", "tf32", "fp16", "bf16", "fp8"};
+constexpr std::string_view kAttentionTypes[] = {"fp16", "bf16"};
+constexpr std::string_view kMasterTypes[] = {"fp32"};
+
 using Values = std::vector<std::int64_t>;
 
 // Round and odd sizes both: tile and alignment effects are what a table is for.
@@ -24,6 +29,7 @@ std::vector<OpCase> linear_grid(std::string_view dtype, GridSize size) {
     for (std::int64_t n : widths)
       for (std::int64_t k : widths)
         for (const char* layout : {"NT", "NN", "TN"})  // forward, gradient of the data, gradient of the weights
+          if (dtype != "fp8" || (layout == std::string_view("NT") && n % 16 == 0 && k % 16 == 0))  // all that cuBLASLt has in 8 bits
           cases.push_back({"linear", "fwd", std::string(dtype), GemmShape{1, m, n, k, layout}});
   return cases;
 }
@@ -88,6 +94,71 @@ std::vector<OpCase> embedding_grid(std::string_view dtype, GridSize size) {
   return cases;
 }
 
+std::string numbers(std::initializer_list<std::pair<const char*, std::int64_t>> parts) {
+  std::string text;
+  for (const auto& [name, value] : parts) text += (text.empty() ? "" : ";") + std::string(name) + "=" + std::to_string(value);
+  return text;
+}
+
+// The layers of ResNet-50 and VGG, a depthwise one, and sizes between; 16 bits as N, H, W, C, 32 bits as N, C, H, W.
+std::vector<OpCase> conv_grid(std::string_view dtype, GridSize size) {
+  const bool smoke = size == GridSize::smoke, half = dtype == "fp16" || dtype == "bf16";
+  struct Layer { std::int64_t c, hw, k, rs, stride, groups; };
+  static const std::vector<Layer> layers = {{3, 224, 64, 7, 2, 1},    {64, 56, 64, 1, 1, 1},    {64, 56, 64, 3, 1, 1},   {64, 56, 256, 1, 1, 1},
+                                            {256, 56, 64, 1, 1, 1},   {256, 56, 128, 1, 2, 1},  {128, 28, 128, 3, 1, 1}, {128, 28, 512, 1, 1, 1},
+                                            {512, 28, 128, 1, 1, 1},  {256, 14, 256, 3, 1, 1},  {256, 14, 1024, 1, 1, 1}, {1024, 14, 256, 1, 1, 1},
+                                            {512, 7, 512, 3, 1, 1},   {512, 7, 2048, 1, 1, 1},  {2048, 7, 512, 1, 1, 1}, {64, 224, 64, 3, 1, 1},
+                                            {128, 112, 256, 3, 1, 1}, {512, 28, 512, 3, 1, 1},  {96, 112, 96, 3, 2, 96}, {576, 14, 576, 3, 1, 576}};
+  std::vector<OpCase> cases;
+  for (std::size_t i = 0; i < (smoke ? 2 : layers.size()); ++i)
+    for (std::int64_t n : smoke ? Values{2} : Values{1, 8, 32, 64, 128, 256})
+      for (const char* pass : {"fwd", "bwd_data", "bwd_weight"}) {
+        const Layer& l = layers[i];
+        cases.push_back({"conv2d", pass, std::string(dtype), ConvShape{n, l.c, l.hw, l.k, l.rs, l.stride, l.rs / 2, l.groups, half ? "nhwc" : "nchw"}});
+      }
+  return cases;
+}
+
+std::vector<OpCase> batchnorm_grid(std::string_view dtype, GridSize size) {
+  const bool smoke = size == GridSize::smoke;
+  std::vector<OpCase> cases;
+  for (std::int64_t rows : smoke ? Values{1000} : Values{1568, 6272, 25088, 100352, 401408, 1605632})  // images x height x width of ResNet's stages
+    for (std::int64_t channels : smoke ? Values{64} : Values{64, 128, 256, 512, 1024, 2048})
+      cases.push_back({"batchnorm", "fwd", std::string(dtype), VectorShape{rows, channels, ""}});
+  return cases;
+}
+
+std::vector<OpCase> interaction_grid(std::string_view dtype, GridSize size) {
+  const bool smoke = size == GridSize::smoke;
+  std::vector<OpCase> cases;
+  for (std::int64_t batch : smoke ? Values{128} : Values{256, 1024, 2048, 4096, 8192, 16384, 65536})
+    for (std::int64_t features : smoke ? Values{27} : Values{9, 27, 41})
+      for (std::int64_t dim : smoke ? Values{64} : Values{16, 32, 64, 128})
+        cases.push_back({"interaction", "fwd", std::string(dtype), VectorShape{batch, features * dim, numbers({{"features", features}, {"dim", dim}})}});
+  return cases;
+}
+
+std::vector<OpCase> attention_grid(std::string_view dtype, GridSize size) {
+  const bool smoke = size == GridSize::smoke;
+  std::vector<OpCase> cases;
+  for (std::int64_t heads : smoke ? Values{4} : Values{16, 64, 256, 1024})  // of all samples
+    for (std::int64_t length : smoke ? Values{128} : Values{128, 512, 1024, 2048})
+      for (std::int64_t dim : smoke ? Values{64} : Values{64, 128})
+        cases.push_back({"attention", "fwd", std::string(dtype), VectorShape{heads * length, length, numbers({{"heads", heads}, {"length", length}, {"dim", dim}, {"flash", 0}})}});
+  return cases;
+}
+
+template <bool kAdam>
+std::vector<OpCase> optimizer_grid(std::string_view dtype, GridSize size) {
+  const bool smoke = size == GridSize::smoke;
+  std::vector<OpCase> cases;
+  for (std::int64_t tensors : smoke ? Values{4} : Values{1, 16, 160, 400})
+    for (std::int64_t parameters : smoke ? Values{1000} : Values{1'000, 65'536, 1'000'000, 10'000'000})  // of each tensor
+      if (tensors * parameters <= 1'000'000'000)
+        cases.push_back({kAdam ? "optimizer_adam" : "optimizer_sgd", "update", std::string(dtype), VectorShape{tensors, parameters, numbers({{"tensors", tensors}})}});
+  return cases;
+}
+
 Error unknown(const char* flag, const std::string& name, const char* what, const std::vector<std::string>& known) {
   return {"found '" + name + "', expected " + what, flag, spelling_hint(name, known)};
 }
@@ -116,8 +187,14 @@ bool wanted(std::string_view name, const std::vector<std::string>& names) {
 
 std::span<const MeasurableOp> measurable_ops() {
   static const MeasurableOp ops[] = {
-      {"linear", "cuBLAS GEMM of one matrix in the three layouts of a layer's passes", kGemmTypes, linear_grid},
+      {"linear", "cuBLAS GEMM of one matrix in the three layouts of a layer's passes; fp8 by cuBLASLt", kLinearTypes, linear_grid},
       {"bmm", "cuBLAS strided batched GEMM", kGemmTypes, bmm_grid},
+      {"conv2d", "cuDNN convolution: forward, data and weight gradients", kConvTypes, conv_grid},
+      {"attention", "all heads in three kernels: scores, softmax, values", kAttentionTypes, attention_grid},
+      {"interaction", "DLRM's pairwise dot products, lower triangle and dense vector, in one kernel", kVectorTypes, interaction_grid},
+      {"batchnorm", "batch normalisation of N, H, W, C in training: statistics, then the normalised values", kVectorTypes, batchnorm_grid},
+      {"optimizer_sgd", "multi-tensor SGD", kMasterTypes, optimizer_grid<false>},
+      {"optimizer_adam", "multi-tensor Adam", kMasterTypes, optimizer_grid<true>},
       {"add", "sum of two arrays", kVectorTypes, vector_grid<0>},
       {"mul", "product of two arrays", kVectorTypes, vector_grid<1>},
       {"relu", "max(x, 0)", kVectorTypes, vector_grid<2>},

@@ -1,6 +1,7 @@
 #include "mpi_bench/op/op_case.hpp"
 
 #include <cstdio>
+#include <cstdlib>
 
 #include "base/check.hpp"
 
@@ -35,19 +36,54 @@ double vector_operands(const std::string& op) {
   return op == "copy_h2d" || op == "copy_d2h" ? 1 : 2;  // the other end of a host copy is not in device memory
 }
 
+/// "...;name=12;..." -> 12; 1 where it is not there.
+double extra_number(const std::string& extra, const std::string& name) {
+  const std::size_t at = (";" + extra).find(";" + name + "=");
+  return at == std::string::npos ? 1 : std::strtod(extra.c_str() + at + name.size() + 1, nullptr);
+}
+
+/// Bytes of an op on arrays: in and out; the optimizers' states, the interaction's triangle and the scores of attention beside them.
+double vector_bytes(const OpCase& c, const VectorShape& s) {
+  const auto e = static_cast<double>(dtype_bytes(c.dtype));
+  const double elements = product({s.rows, s.cols});
+  if (c.op == "optimizer_adam") return 4 * 4 * elements;
+  if (c.op == "optimizer_sgd") return 2 * 4 * elements;
+  if (c.op == "interaction") {
+    const double f = extra_number(s.extra, "features"), d = extra_number(s.extra, "dim");
+    return e * static_cast<double>(s.rows) * (f * d + d + f * (f - 1) / 2);
+  }
+  if (c.op == "attention") return e * (2 * elements + static_cast<double>(s.rows) * 2 * extra_number(s.extra, "dim") * 2);
+  return e * vector_operands(c.op) * elements;
+}
+
+double vector_flops(const OpCase& c, const VectorShape& s) {
+  const double elements = product({s.rows, s.cols});
+  if (c.op.starts_with("copy")) return 0;
+  if (c.op == "interaction") {
+    const double f = extra_number(s.extra, "features");
+    return static_cast<double>(s.rows) * f * (f - 1) * extra_number(s.extra, "dim");
+  }
+  if (c.op == "attention") return 4 * elements * extra_number(s.extra, "dim");
+  return elements;
+}
+
+double conv_elements(const ConvShape& s) {
+  return product({s.n, s.c, s.hw, s.hw}) + product({s.k, s.c / s.groups, s.rs, s.rs}) + product({s.n, s.k, s.out_hw(), s.out_hw()});
+}
+
 double nnz(const EmbeddingShape& s) { return product({s.tables, s.batch, s.pooling}); }
 
 }  // namespace
 
 std::string family_of(const OpCase& c) {
   return std::visit(Overloaded{[](const GemmShape&) { return "gemm"; }, [](const VectorShape&) { return "elementwise_norm_softmax"; },
-                               [](const EmbeddingShape&) { return "embedding"; }}, c.shape);
+                               [](const EmbeddingShape&) { return "embedding"; }, [](const ConvShape&) { return "conv2d"; }}, c.shape);
 }
 
 std::int64_t dtype_bytes(const std::string& dtype) {
   if (dtype == "fp32" || dtype == "tf32") return 4;
   if (dtype == "fp16" || dtype == "bf16") return 2;
-  CHECK(dtype == "int8") << dtype;
+  CHECK(dtype == "int8" || dtype == "fp8") << dtype;
   return 1;
 }
 
@@ -55,7 +91,8 @@ double operand_bytes(const OpCase& c) {
   const auto e = static_cast<double>(dtype_bytes(c.dtype));
   return std::visit(Overloaded{
       [&](const GemmShape& s) { return e * (product({s.b, s.m, s.k}) + product({s.b, s.k, s.n}) + product({s.b, s.m, s.n})); },
-      [&](const VectorShape& s) { return e * vector_operands(c.op) * product({s.rows, s.cols}); },
+      [&](const VectorShape& s) { return vector_bytes(c, s); },
+      [&](const ConvShape& s) { return e * conv_elements(s); },
       [&](const EmbeddingShape& s) {
         return e * (product({s.tables, s.rows_per_table, s.dim}) + product({s.tables, s.batch, s.dim})) + 8 * nnz(s);
       }}, c.shape);
@@ -64,12 +101,14 @@ double operand_bytes(const OpCase& c) {
 double flops(const OpCase& c) {
   return std::visit(Overloaded{
       [](const GemmShape& s) { return 2 * product({s.b, s.m, s.n, s.k}); },
-      [&](const VectorShape& s) { return c.op.starts_with("copy") ? 0 : product({s.rows, s.cols}); },
+      [&](const VectorShape& s) { return vector_flops(c, s); },
+      [](const ConvShape& s) { return 2 * product({s.n, s.out_hw(), s.out_hw(), s.k, s.c / s.groups, s.rs, s.rs}); },
       [](const EmbeddingShape& s) { return nnz(s) * static_cast<double>(s.dim); }}, c.shape);
 }
 
 std::vector<std::string> shape_columns(const std::string& family) {
   if (family == "gemm") return {"b", "m", "n", "k", "layout"};
+  if (family == "conv2d") return {"n", "c", "h", "w", "k", "r", "s", "stride_h", "stride_w", "pad_h", "pad_w", "dil", "groups"};
   if (family == "embedding") return {"tables", "batch", "nnz", "rows_total", "dim"};
   CHECK(family == "elementwise_norm_softmax") << family;
   return {"rows", "cols"};
@@ -80,6 +119,10 @@ std::vector<std::string> shape_values(const OpCase& c) {
   return std::visit(Overloaded{
       [](const GemmShape& s) { return std::vector{to_string(s.b), to_string(s.m), to_string(s.n), to_string(s.k), s.layout}; },
       [](const VectorShape& s) { return std::vector{to_string(s.rows), to_string(s.cols)}; },
+      [](const ConvShape& s) {
+        return std::vector{to_string(s.n),      to_string(s.c),      to_string(s.hw),  to_string(s.hw),  to_string(s.k), to_string(s.rs), to_string(s.rs),
+                           to_string(s.stride), to_string(s.stride), to_string(s.pad), to_string(s.pad), std::string("1"), to_string(s.groups)};
+      },
       [](const EmbeddingShape& s) {
         return std::vector{to_string(s.tables), to_string(s.batch), to_string(s.tables * s.batch * s.pooling),
                            to_string(s.tables * s.rows_per_table), to_string(s.dim)};
@@ -87,8 +130,10 @@ std::vector<std::string> shape_values(const OpCase& c) {
 }
 
 std::string extra_value(const OpCase& c) {
-  const auto* s = std::get_if<EmbeddingShape>(&c.shape);
-  return s == nullptr ? "" : "pooling=" + std::to_string(s->pooling) + ";alpha=" + number_text(s->alpha);
+  if (const auto* s = std::get_if<EmbeddingShape>(&c.shape)) return "pooling=" + std::to_string(s->pooling) + ";alpha=" + number_text(s->alpha);
+  if (const auto* s = std::get_if<ConvShape>(&c.shape)) return "layout=" + s->layout;
+  const auto* s = std::get_if<VectorShape>(&c.shape);
+  return s == nullptr ? "" : s->extra;
 }
 
 std::string describe(const OpCase& c) {

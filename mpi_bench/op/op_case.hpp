@@ -1,6 +1,7 @@
 // One op at one shape, and the CSV columns that say so. Columns are those of the op tables that distsim reads:
 //   gemm                     C[b,m,n] = A[b,m,k] x B[b,k,n]; layout names how A and B lie in memory, N row-major, T transposed (linear is NT)
 //   elementwise_norm_softmax rows x cols elements; copies are 1 x bytes of int8
+//   conv2d                   n x c x h x w images, k filters of r x s
 //   embedding                `tables` tables of rows_total / tables rows each, `batch` bags in every table, nnz indices in all
 #pragma once
 
@@ -18,6 +19,14 @@ struct GemmShape {
 
 struct VectorShape {
   std::int64_t rows = 0, cols = 0;
+  std::string extra;  ///< what rows and cols do not say: "features=27;dim=128"
+};
+
+/// Square images, filters, strides and paddings; `layout` is that of images and filters in memory, nhwc or nchw.
+struct ConvShape {
+  std::int64_t n = 1, c = 0, hw = 0, k = 0, rs = 1, stride = 1, pad = 0, groups = 1;
+  std::string layout = "nhwc";
+  std::int64_t out_hw() const { return (hw + 2 * pad - rs) / stride + 1; }
 };
 
 struct EmbeddingShape {
@@ -26,13 +35,13 @@ struct EmbeddingShape {
 };
 
 struct OpCase {
-  std::string op;     ///< "linear", "bmm", "add", "layernorm", "copy_h2d", "embedding_bag", ...
-  std::string pass;   ///< "fwd", "bwd+sgd"
-  std::string dtype;  ///< "fp32", "tf32", "fp16", "bf16", "int8"
-  std::variant<GemmShape, VectorShape, EmbeddingShape> shape;
+  std::string op;     ///< "linear", "bmm", "conv2d", "add", "layernorm", "copy_h2d", "embedding_bag", ...
+  std::string pass;   ///< "fwd", "bwd_data", "bwd_weight", "bwd+sgd", "update"
+  std::string dtype;  ///< "fp32", "tf32", "fp16", "bf16", "fp8", "int8"
+  std::variant<GemmShape, VectorShape, EmbeddingShape, ConvShape> shape;
 };
 
-/// "gemm", "elementwise_norm_softmax" or "embedding": which file the row goes to.
+/// "gemm", "conv2d", "elementwise_norm_softmax" or "embedding": which file the row goes to.
 std::string family_of(const OpCase& op_case);
 
 /// Bytes of one element; tf32 is stored as fp32.

@@ -63,6 +63,38 @@ TEST(OpCase, BytesAndFlopsByHand) {
   EXPECT_EQ(extra_value(bag), "pooling=4;alpha=1.05");
 }
 
+// 2 images 4 x 5 x 5, 6 filters 2 x 3 x 3 in 2 groups, stride 2, padding 1: output 3 x 3. Images 200, filters 108, output 2 x 6 x 9 = 108 elements.
+TEST(OpCase, ConvolutionByHand) {
+  const OpCase conv{"conv2d", "fwd", "bf16", ConvShape{2, 4, 5, 6, 3, 2, 1, 2, "nhwc"}};
+  EXPECT_EQ(operand_bytes(conv), 2 * (200 + 108 + 108));
+  EXPECT_EQ(flops(conv), 2.0 * 108 * (2 * 3 * 3));
+  EXPECT_EQ(shape_values(conv), (std::vector<std::string>{"2", "4", "5", "5", "6", "3", "3", "2", "2", "1", "1", "1", "2"}));
+  EXPECT_EQ(extra_value(conv), "layout=nhwc");
+  EXPECT_EQ(family_of(conv), "conv2d");
+}
+
+TEST(OpCase, FusedOpsByHand) {
+  // 10 samples of 3 vectors of 8 halves in; 8 and 3 pairs out. Each pair is 8 multiply-adds.
+  const OpCase interaction{"interaction", "fwd", "fp16", VectorShape{10, 24, "features=3;dim=8"}};
+  EXPECT_EQ(operand_bytes(interaction), 2 * 10 * (24 + 8 + 3));
+  EXPECT_EQ(flops(interaction), 10 * 3 * 2 * 8);
+  // 2 heads of 16 x 16 scores over 8: Q, K, V, output 4 x 2 x 16 x 8 elements, scores before and after softmax; two products of 2 x 2 x 256 x 8.
+  const OpCase attention{"attention", "fwd", "bf16", VectorShape{32, 16, "heads=2;length=16;dim=8;flash=0"}};
+  EXPECT_EQ(operand_bytes(attention), 2 * (4 * 256 + 2 * 512));
+  EXPECT_EQ(flops(attention), 2.0 * (2 * 2 * 256 * 8));
+  const OpCase adam{"optimizer_adam", "update", "fp32", VectorShape{3, 100, "tensors=3"}};
+  EXPECT_EQ(operand_bytes(adam), 300 * 16);
+}
+
+TEST(OpGrid, EightBitProductsAreThoseThatTheLibraryHas) {
+  const auto cases = build_grid({"linear"}, {"fp8"}, GridSize::standard);
+  for (const OpCase& c : *cases) {
+    const auto& s = std::get<GemmShape>(c.shape);
+    EXPECT_EQ(s.layout, "NT");
+    EXPECT_EQ(s.n % 16 + s.k % 16, 0);
+  }
+}
+
 TEST(OpOptions, ListHasALineACase) {
   const auto cases = build_grid({"copy_d2d"}, {}, GridSize::smoke);
   const std::string text = list_text(*cases);

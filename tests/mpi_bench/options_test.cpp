@@ -87,6 +87,32 @@ TEST(Options, RefusalsNameTheFlagAndWhatWasFound) {
   EXPECT_NE(error({"--nonsense"}).find("nonsense"), std::string::npos);
 }
 
+TEST(Options, OurOwnFlags) {
+  const Options o = parse({"--groups", "nodes,rails,8x2.alone", "--pair-tests", "latency,matrix", "--beside", "4M", "--hosts", "a,b", "--rank", "1", "--relative-error", "0.02"})->options;
+  ASSERT_EQ(o.groups.size(), 3u);
+  EXPECT_EQ(o.groups[2].ranks, 8);
+  EXPECT_TRUE(o.groups[2].alone);
+  EXPECT_EQ(o.pair_tests, (std::vector{PairTest::latency, PairTest::matrix}));
+  EXPECT_EQ(o.beside, Beside::collective);
+  EXPECT_EQ(o.beside_bytes, 4u << 20);
+  EXPECT_EQ(o.hosts, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(o.my_rank, 1);
+  EXPECT_EQ(parse({"--config", "x.yaml"})->options.plan, "simulate");
+}
+
+TEST(Options, OurOwnFlagsAreChecked) {
+  EXPECT_NE(error({"--groups", "rials"}).find("did you mean 'rails'"), std::string::npos);
+  EXPECT_NE(error({"--pair-tests", "latencies"}).find("--pair-tests"), std::string::npos);
+  EXPECT_NE(error({"--beside", "0"}).find("--beside: found '0'"), std::string::npos);
+  EXPECT_NE(error({"--rank", "1"}).find("without --hosts"), std::string::npos);
+  EXPECT_NE(error({"--hosts", "a,b", "--rank", "2"}).find("below 2"), std::string::npos);
+  EXPECT_NE(error({"--relative-error", "nan"}).find("--relative-error"), std::string::npos);
+  EXPECT_NE(error({"--stall-limit", "0.1"}).find("--stall-limit"), std::string::npos);
+  EXPECT_NE(error({"--streams", "0"}).find("--streams: found 0"), std::string::npos);
+  EXPECT_NE(error({"--plan", "simulate"}).find("without --config"), std::string::npos);
+  EXPECT_NE(error({"--port", "65536"}).find("--port"), std::string::npos);
+}
+
 TEST(Options, HelpNamesEveryCollective) {
   const auto line = parse({"--help"});
   ASSERT_TRUE(line.ok() && line->print);
@@ -108,7 +134,9 @@ TEST(Options, EveryFlagThatMattersIsCompared) {
       {"-b", "8", "-e", "64M"}, {"-b", "8", "-i", "2M"}, {"-b", "8", "-f", "2"},          {"-b", "8", "-n", "3"},       {"-b", "8", "-w", "0"},
       {"-b", "8", "-c", "0"},   {"-b", "8", "-o", "max"}, {"-b", "8", "-d", "int8"},      {"-b", "8", "-r", "1"},       {"-b", "8", "-a", "0"},
       {"-b", "8", "-G", "1"},   {"-b", "8", "-J", "x"},   {"-b", "8", "--out", "y"},      {"-b", "8", "--system", "s"}, {"-b", "8", "--imbalance", "2"},
-      {"-b", "8", "--backend", "mpi"}, {"-b", "8", "--collectives", "reduce"}};
+      {"-b", "8", "--backend", "mpi"}, {"-b", "8", "--collectives", "reduce"}, {"-b", "8", "--groups", "rails"}, {"-b", "8", "--pair-tests", "matrix"},
+      {"-b", "8", "--relative-error", "0.1"}, {"-b", "8", "--max-seconds", "1"}, {"-b", "8", "--stall-limit", "9"}, {"-b", "8", "--beside", "compute"},
+      {"-b", "8", "--streams", "2"}, {"-b", "8", "--plan", "p.csv"}, {"-b", "8", "--config", "c.yaml"}};
   for (const auto& flags : changes) EXPECT_NE(canonical_text(parse(flags)->options), base) << flags[2];
 }
 

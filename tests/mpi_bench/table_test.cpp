@@ -88,10 +88,12 @@ TEST(Table, HeaderIsAllComments) {
 TEST(Json, HoldsEveryStatisticAndNullWhereThereIsNone) {
   Row row{.bytes = 64, .count = 16, .type = "float", .redop = "sum", .root = -1};
   row.out_of_place = half(5, 10, 0);
-  const auto j = nlohmann::json::parse(json_text({{"all_reduce", {row}}}, "MPI", 4, 2, true));
+  const auto j = nlohmann::json::parse(json_text({{.collective = "all_reduce", .group = "rails", .ranks = 2, .nodes = 2, .groups_at_once = 4, .rows = {row}}}, "MPI", 4, 2, true));
   EXPECT_EQ(j["partial"], true);
   EXPECT_EQ(j["ranks"], 4);
   EXPECT_EQ(j["nodes"], 2);
+  EXPECT_EQ(j["tables"][0]["group"], "rails");
+  EXPECT_EQ(j["tables"][0]["groups_at_once"], 4);
   const auto& r = j["tables"][0]["rows"][0];
   EXPECT_EQ(r["size"], 64);
   EXPECT_EQ(r["out_of_place"]["iterations"]["median_us"], 5.0);

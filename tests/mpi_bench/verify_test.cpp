@@ -36,7 +36,8 @@ class MemoryBackend : public Backend {
     return {};
   }
   Result<void> run(const Call&) override { return {}; }
-  Result<LoopTimes> time(const Call&, int) override { return LoopTimes{}; }
+  Result<LoopTimes> time(const Call&, const LoopShape&) override { return LoopTimes{}; }
+  Result<double> time_bare(const Call&, int) override { return 0.0; }
 };
 
 using Values = std::vector<std::int32_t>;

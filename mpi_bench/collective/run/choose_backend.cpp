@@ -3,32 +3,82 @@
 namespace distsim::bench {
 namespace {
 
-Result<ChosenBackend> mpi(const Options& options, std::string why) {
-  if (options.graph_launches > 0) return Error{"found " + std::to_string(options.graph_launches) + ", expected 0: the mpi backend has no CUDA graphs", "-G", ""};
-  return ChosenBackend{make_mpi_backend(), std::move(why)};
+[[maybe_unused]] Error not_built(const std::string& backend, const std::string& without) {
+  return {"this binary was built without " + without, "--backend " + backend, ""};
 }
 
+/// GPU backends, in the order in which auto tries them: why each cannot be used, or nothing.
+Result<void> nccl_possible(const Ranks& ranks) {
 #ifdef DISTSIM_WITH_NCCL
-Result<ChosenBackend> nccl(const Options& options, const Ranks& ranks, std::string why) {
-  auto made = make_nccl_backend(ranks, options.graph_launches);
-  TRY(ranks.agree(made.ok() ? Result<void>() : Result<void>(made.error())));
-  return ChosenBackend{std::move(made).value(), std::move(why)};
-}
+  return ranks.agree(nccl_usable(ranks));
+#else
+  (void)ranks;
+  return not_built("nccl", "CUDA or NCCL");
 #endif
+}
+
+Result<void> mpi_cuda_possible(const Ranks& ranks) {
+#if defined(DISTSIM_WITH_MPI) && defined(DISTSIM_WITH_CUDA)
+  if (ranks.carrier() != "MPI") return Error{"the ranks were not started by mpirun", "--backend mpi-cuda", ""};
+  return ranks.agree(mpi_cuda_usable(ranks));
+#else
+  (void)ranks;
+  return not_built("mpi-cuda", "CUDA or MPI");
+#endif
+}
+
+Result<void> mpi_possible(const Ranks& ranks) {
+#ifdef DISTSIM_WITH_MPI
+  if (ranks.carrier() != "MPI") return Error{"the ranks were not started by mpirun", "--backend mpi", ""};
+  return {};
+#else
+  (void)ranks;
+  return not_built("mpi", "MPI");
+#endif
+}
+
+Result<void> possible(BackendChoice kind, const Ranks& ranks) {
+  switch (kind) {
+    case BackendChoice::nccl: return nccl_possible(ranks);
+    case BackendChoice::mpi_cuda: return mpi_cuda_possible(ranks);
+    case BackendChoice::mpi: return mpi_possible(ranks);
+    default: return {};
+  }
+}
+
+ChosenBackend automatic(const Ranks& ranks) {
+  const Result<void> nccl = nccl_possible(ranks);
+  if (nccl.ok()) return {BackendChoice::nccl, "auto: a GPU for every rank"};
+  const std::string why = "auto: " + nccl.error().what;
+  if (mpi_cuda_possible(ranks).ok()) return {BackendChoice::mpi_cuda, why + "; the MPI library takes GPU memory"};
+  if (mpi_possible(ranks).ok()) return {BackendChoice::mpi, why};
+  return {BackendChoice::tcp, why + "; " + mpi_possible(ranks).error().what};
+}
 
 }  // namespace
 
 Result<ChosenBackend> choose_backend(const Options& options, const Ranks& ranks) {
-  if (options.backend == BackendChoice::mpi) return mpi(options, "asked for");
-#ifdef DISTSIM_WITH_NCCL
-  const Result<void> usable = ranks.agree(nccl_usable(ranks));
-  if (usable.ok()) return nccl(options, ranks, options.backend == BackendChoice::nccl ? "asked for" : "auto: a GPU for every rank");
-  if (options.backend == BackendChoice::nccl) return Error{usable.error().what, "--backend nccl", ""};
-  return mpi(options, "auto: " + usable.error().what);
-#else
-  if (options.backend == BackendChoice::nccl) return Error{"this binary was built without CUDA or NCCL", "--backend nccl", ""};
-  return mpi(options, "auto: built without NCCL");
+  const ChosenBackend chosen = options.backend == BackendChoice::automatic ? automatic(ranks) : ChosenBackend{options.backend, "asked for"};
+  const Result<void> usable = possible(chosen.kind, ranks);
+  if (!usable.ok()) return Error{usable.error().what, usable.error().where.empty() ? "--backend" : usable.error().where, usable.error().hint};
+  if (options.graph_launches > 0 && chosen.kind != BackendChoice::nccl)
+    return Error{"found " + std::to_string(options.graph_launches) + ", expected 0: only the nccl backend has CUDA graphs", "-G", ""};
+  return chosen;
+}
+
+Result<std::unique_ptr<Backend>> make_backend(const ChosenBackend& chosen, const Options& options, const Ranks& ranks, const Team& team) {
+  switch (chosen.kind) {
+#ifdef DISTSIM_WITH_MPI
+    case BackendChoice::mpi: return make_mpi_backend(team);
 #endif
+#if defined(DISTSIM_WITH_MPI) && defined(DISTSIM_WITH_CUDA)
+    case BackendChoice::mpi_cuda: return make_mpi_cuda_backend(ranks, team);
+#endif
+#ifdef DISTSIM_WITH_NCCL
+    case BackendChoice::nccl: return make_nccl_backend(ranks, team, options.graph_launches, options.beside == Beside::collective);
+#endif
+    default: return make_tcp_backend(ranks, team, options.streams);
+  }
 }
 
 }  // namespace distsim::bench

@@ -1,28 +1,42 @@
 // collective_bench: mpirun -n N collective_bench [nccl-tests flags].
-// Exit codes: 0 done, 1 a wrong element or a library failure, 2 a refused command line or environment, 130 interrupted.
+// Exit codes: 0 done, 1 a wrong element or a library failure, 2 a refused command line or environment, 3 a rank died or stalled, 130 interrupted.
+#include <atomic>
+#include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <thread>
 
 #include "base/file.hpp"
-#include "mpi_bench/collective/run/report.hpp"
+#include "mpi_bench/collective/plan.hpp"
+#include "mpi_bench/collective/run/launch.hpp"
+#include "mpi_bench/collective/run/machine_facts.hpp"
+#include "mpi_bench/collective/run/plan_source.hpp"
+#include "mpi_bench/collective/run/run.hpp"
 
 namespace distsim::bench {
 namespace {
 
 volatile std::sig_atomic_t interrupted = 0;
 
-void note_signal(int) { interrupted = 1; }
+/// The first signal asks for an orderly end, the second one gets it at once.
+void note_signal(int) {
+  if (interrupted != 0) std::_Exit(130);
+  interrupted = 1;
+}
 
 /// mpirun passes an interrupt on as SIGTERM.
 void catch_signals() {
   std::signal(SIGINT, note_signal);
   std::signal(SIGTERM, note_signal);
+  std::signal(SIGPIPE, SIG_IGN);
 }
 
-/// All ranks must run the same thing: the texts of all are compared before anything else is done.
+/// All ranks must run the same program with the same flags: the texts of all are compared before anything else is done.
 Result<void> same_everywhere(const Ranks& ranks, const Result<CommandLine>& line) {
   TRY(ranks.agree(line.ok() ? Result<void>() : Result<void>(line.error())));
-  const auto texts = ranks.gather(canonical_text(line->options));
+  const auto texts = ranks.gather(canonical_text(line->options, program_fingerprint()));
   for (int r = 1; r < ranks.size(); ++r) {
     const std::string difference = first_difference(texts[r], texts[0]);
     if (!difference.empty()) return Error{"rank " + std::to_string(r) + " was started otherwise than rank 0: " + difference, "", ""};
@@ -30,97 +44,45 @@ Result<void> same_everywhere(const Ranks& ranks, const Result<CommandLine>& line
   return {};
 }
 
-Result<void> check_surroundings(const Ranks& ranks, const Options& options) {
-  if (!options.all_roots && options.root >= ranks.size())
-    return Error{"found " + std::to_string(options.root) + ", expected a rank below " + std::to_string(ranks.size()), "-r", ""};
+Result<void> check_files(const Ranks& ranks, const Options& options) {
   if (ranks.rank() != 0) return {};
+  if (!options.topology.empty()) {
+    const auto text = read_file(options.topology, 256 * 1024);
+    if (!text.ok()) return text.error();
+  }
   if (!options.out.empty()) TRY(check_writable(options.out));
   if (!options.json.empty()) TRY(check_writable(options.json));
   return {};
 }
 
-std::vector<Sweep> sweeps_of(const CollectiveCase& what, const Options& options, int ranks) {
-  std::vector<Sweep> sweeps;
-  const int first_root = options.all_roots ? 0 : options.root, last_root = options.all_roots && what.rooted ? ranks - 1 : first_root;
-  for (DataType type : options.types) {
-    for (RedOp op : options.ops) {
-      if (!what.reduces && op != options.ops.front()) continue;
-      for (int root = first_root; root <= last_root; ++root) sweeps.push_back({.what = &what, .type = type, .op = op, .root = root});
-    }
-  }
-  return sweeps;
-}
-
-/// Rough share of the time, for the progress line: a latency and a bandwidth term.
-double work_of(std::uint64_t bytes) { return 1e5 + static_cast<double>(bytes); }
-
-double total_work(const Options& options, int ranks) {
-  double sweep_work = 0, total = 0;
-  for (std::uint64_t bytes : sweep_sizes(options)) sweep_work += work_of(bytes);
-  for (const CollectiveCase* what : options.collectives) total += sweep_work * static_cast<double>(sweeps_of(*what, options, ranks).size());
-  return total;
-}
-
-class Run {
+/// Until the watchdog runs: a rank that never comes must not hold the others for ever.
+class StartGuard {
  public:
-  Run(const Options& options, const Ranks& ranks, ChosenBackend& chosen)
-      : options_(options), ranks_(ranks), backend_(*chosen.backend), report_(options, ranks, chosen, total_work(options, ranks.size())) {}
-
-  Result<Outcome> all() {
-    for (const CollectiveCase* what : options_.collectives) {
-      report_.begin_table(*what);
-      TRY_ASSIGN(const Outcome outcome, table(*what));
-      report_.end_table(outcome);
-      if (outcome != Outcome::finished) return outcome;
-    }
-    TRY(ranks_.agree(report_.save(false)));
-    return Outcome::finished;
+  explicit StartGuard(double limit_s) {
+    if (limit_s <= 0) return;
+    std::thread([limit_s, done = done_] {
+      std::this_thread::sleep_for(std::chrono::duration<double>(limit_s));
+      if (done->load()) return;
+      std::fprintf(stderr, "collective_bench: the ranks have not come together within %g s: one is missing or stopped\n", limit_s);
+      std::_Exit(kStalledExit);
+    }).detach();
   }
+  void all_here() { done_->store(true); }
 
  private:
-  Result<Outcome> table(const CollectiveCase& what) {
-    std::optional<DataType> left_out;
-    for (const Sweep& sweep : sweeps_of(what, options_, ranks_.size())) {
-      const Result<void> supported = backend_.supports(what, sweep.type, sweep.op);
-      if (!supported.ok() && options_.types.size() == 1) return supported.error();
-      if (!supported.ok()) {
-        if (left_out != sweep.type) report_.comment("left out: " + supported.error().text());
-        left_out = sweep.type;
-        continue;
-      }
-      TRY_ASSIGN(const Outcome outcome, sizes(sweep));
-      if (outcome != Outcome::finished) return outcome;
-    }
-    return Outcome::finished;
-  }
-
-  Result<Outcome> sizes(const Sweep& sweep) {
-    report_.begin_curve(sweep);
-    for (std::uint64_t bytes : sweep_sizes(options_)) {
-      if (ranks_.any(interrupted != 0)) return Outcome::interrupted;
-      report_.announce(*sweep.what, bytes);
-      TRY_ASSIGN(const MeasuredRow measured, measure_row(backend_, ranks_, options_, sweep, bytes));
-      if (measured.fault) {
-        report_.add_wrong(measured);
-        return Outcome::wrong;
-      }
-      TRY(ranks_.agree(report_.add(measured.row, work_of(bytes))));
-    }
-    return Outcome::finished;
-  }
-
-  const Options& options_;
-  const Ranks& ranks_;
-  Backend& backend_;
-  RunReport report_;
+  const std::shared_ptr<std::atomic<bool>> done_ = std::make_shared<std::atomic<bool>>(false);
 };
 
-Result<Outcome> run(const Ranks& ranks, const Result<CommandLine>& line) {
+Result<Outcome> run(const Ranks& ranks, const Result<CommandLine>& line, const std::string& flags, StartGuard& guard) {
   TRY(same_everywhere(ranks, line));
   const Options& options = line->options;
-  TRY(ranks.agree(check_surroundings(ranks, options)));
-  TRY_ASSIGN(ChosenBackend chosen, choose_backend(options, ranks));
-  return Run(options, ranks, chosen).all();
+  TRY(ranks.agree(check_files(ranks, options)));
+  TRY_ASSIGN(const ChosenBackend chosen, choose_backend(options, ranks));
+  const auto watchdog = Watchdog::start(ranks, options.stall_limit_s);
+  guard.all_here();
+  const RunContext context{options, ranks, chosen, *watchdog, [] { return interrupted != 0; }, flags};
+  if (options.overhead) return run_overhead(context);
+  return options.pair_tests.empty() ? run_collectives(context) : run_pair_tests(context);
 }
 
 int exit_code(const Ranks& ranks, const Result<Outcome>& outcome) {
@@ -132,17 +94,36 @@ int exit_code(const Ranks& ranks, const Result<Outcome>& outcome) {
   return *outcome == Outcome::interrupted ? 130 : 0;
 }
 
+Result<CommandLine> command_line(int argc, char** argv) {
+  TRY_ASSIGN(CommandLine line, parse_command_line(argc, argv));
+  if (line.print || line.options.plan.empty()) return line;
+  TRY_ASSIGN(line.options.planned, load_plan(line.options));
+  return line;
+}
+
+std::string joined(int argc, char** argv) {
+  std::string text;
+  for (int i = 1; i < argc; ++i) text += (i == 1 ? "" : " ") + std::string(argv[i]);
+  return text;
+}
+
 }  // namespace
 }  // namespace distsim::bench
 
 int main(int argc, char** argv) {
   using namespace distsim::bench;
-  const auto line = parse_command_line(argc, argv);
+  const std::string flags = joined(argc, argv);
+  const auto line = command_line(argc, argv);
   if (line.ok() && line->print) {
     std::fputs(line->print->c_str(), stdout);
     return 0;
   }
-  Ranks ranks(&argc, &argv);
+  StartGuard guard(line.ok() ? line->options.stall_limit_s : 0);
+  const auto ranks = start_ranks(line.ok() ? line->options : Options{}, &argc, &argv);
+  if (!ranks.ok()) {
+    std::fprintf(stderr, "collective_bench: %s\n", ranks.error().text().c_str());
+    return 2;
+  }
   catch_signals();
-  return exit_code(ranks, run(ranks, line));
+  return exit_code(**ranks, run(**ranks, line, flags, guard));
 }

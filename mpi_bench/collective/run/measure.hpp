@@ -1,12 +1,16 @@
 // One row of the table: out-of-place and in-place, timed and then verified.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 
 #include "mpi_bench/collective/backend.hpp"
 #include "mpi_bench/collective/options.hpp"
+#include "mpi_bench/collective/run/clock_sync.hpp"
 #include "mpi_bench/collective/run/ranks.hpp"
+#include "mpi_bench/collective/run/team.hpp"
+#include "mpi_bench/collective/run/watchdog.hpp"
 #include "mpi_bench/collective/table.hpp"
 
 namespace distsim::bench {
@@ -22,10 +26,26 @@ struct Sweep {
 struct MeasuredRow {
   Row row;
   std::optional<std::string> fault;  ///< the first wrong element: rank, element, byte, values
+  bool interrupted = false;          ///< in the middle: the row is not to be used
 };
 
-/// All ranks together. Timing as in nccl-tests: warm-up, barrier, `iterations` calls without pause. Of each iteration the slowest rank counts in the
-/// statistics. Then the buffers are filled afresh, the collective runs once more, and every element is checked.
-Result<MeasuredRow> measure_row(Backend& backend, const Ranks& ranks, const Options& options, const Sweep& sweep, std::uint64_t size_bytes);
+/// Everything that measuring needs to know of its surroundings.
+struct Surroundings {
+  const Ranks& ranks;
+  const Team& team;
+  const Options& options;
+  Backend& backend;
+  Watchdog& watchdog;
+  ClockOffset clock;
+  std::function<bool()> interrupted;
+};
+
+/// All ranks together, idle ones too. Timing as in nccl-tests: warm-up, barrier, calls without pause. Of each sample the slowest rank counts in the
+/// statistics. With a relative error asked for, further rounds follow until the median is known so well or the time is up. Then the buffers are filled
+/// afresh, the collective runs once more, and every element is checked.
+Result<MeasuredRow> measure_row(const Surroundings& s, const Sweep& sweep, std::uint64_t size_bytes);
+
+/// Calls to a sample, so that two readings of the clock cost at most 1 % of it.
+int calls_each_for(double seconds_a_call);
 
 }  // namespace distsim::bench

@@ -1,12 +1,23 @@
-// Collectives of the MPI library, on host memory.
+// Collectives of the MPI library, on host memory or, where the library takes it, on GPU memory.
 #include <mpi.h>
+#if defined(OPEN_MPI)
+#include <mpi-ext.h>
+#endif
 
 #include <algorithm>
 #include <climits>
 #include <cstdlib>
 #include <cstring>
+#include <optional>
+#include <thread>
 
 #include "mpi_bench/collective/run/backends.hpp"
+#include "mpi_bench/collective/run/host_load.hpp"
+#include "mpi_bench/collective/run/host_loop.hpp"
+#include "mpi_bench/collective/run/memory.hpp"
+#ifdef DISTSIM_WITH_CUDA
+#include "mpi_bench/collective/run/cuda_check.hpp"
+#endif
 
 namespace distsim::bench {
 namespace {
@@ -45,28 +56,6 @@ Result<void> checked(int code) {
   return Error{std::string(text, static_cast<std::size_t>(length)), "MPI", ""};
 }
 
-struct FreeDeleter {
-  void operator()(std::byte* p) const { std::free(p); }
-};
-
-class HostBuffer {
- public:
-  Result<void> grow(std::uint64_t bytes) {
-    if (bytes <= bytes_) return {};
-    constexpr std::size_t kPage = 4096;
-    data_.reset();
-    data_.reset(static_cast<std::byte*>(std::aligned_alloc(kPage, (bytes + kPage - 1) / kPage * kPage)));
-    bytes_ = data_ ? bytes : 0;
-    if (!data_) return Error{"no memory for a buffer of " + std::to_string(bytes) + " bytes", "", "use a smaller -e"};
-    return {};
-  }
-  std::byte* at(std::uint64_t offset) const { return data_ ? data_.get() + offset : nullptr; }
-
- private:
-  std::unique_ptr<std::byte, FreeDeleter> data_;
-  std::uint64_t bytes_ = 0;
-};
-
 /// The operands of one call, as MPI wants them.
 struct Operands {
   const std::byte* send;
@@ -74,6 +63,7 @@ struct Operands {
   int count, ranks, rank, root;
   MPI_Datatype type;
   MPI_Op op;
+  MPI_Comm comm;
   bool in_place;
   const int *send_counts, *receive_counts, *send_starts, *receive_starts;  // alltoallv
 };
@@ -82,33 +72,85 @@ int issue(Kind kind, const Operands& o) {
   const bool at_root = o.rank == o.root;
   const void* send = o.in_place ? MPI_IN_PLACE : o.send;
   const void* root_send = at_root ? send : o.send;
-  const MPI_Comm world = MPI_COMM_WORLD;
   switch (kind) {
-    case Kind::all_reduce: return MPI_Allreduce(send, o.receive, o.count, o.type, o.op, world);
-    case Kind::reduce: return MPI_Reduce(root_send, o.receive, o.count, o.type, o.op, o.root, world);
-    case Kind::reduce_scatter: return MPI_Reduce_scatter_block(send, o.receive, o.count, o.type, o.op, world);
-    case Kind::all_gather: return MPI_Allgather(send, o.count, o.type, o.receive, o.count, o.type, world);
-    case Kind::gather: return MPI_Gather(root_send, o.count, o.type, o.receive, o.count, o.type, o.root, world);
+    case Kind::all_reduce: return MPI_Allreduce(send, o.receive, o.count, o.type, o.op, o.comm);
+    case Kind::reduce: return MPI_Reduce(root_send, o.receive, o.count, o.type, o.op, o.root, o.comm);
+    case Kind::reduce_scatter: return MPI_Reduce_scatter_block(send, o.receive, o.count, o.type, o.op, o.comm);
+    case Kind::all_gather: return MPI_Allgather(send, o.count, o.type, o.receive, o.count, o.type, o.comm);
+    case Kind::gather: return MPI_Gather(root_send, o.count, o.type, o.receive, o.count, o.type, o.root, o.comm);
     case Kind::scatter:
-      return MPI_Scatter(o.send, o.count, o.type, o.in_place && at_root ? MPI_IN_PLACE : o.receive, o.count, o.type, o.root, world);
-    case Kind::alltoall: return MPI_Alltoall(send, o.count, o.type, o.receive, o.count, o.type, world);
+      return MPI_Scatter(o.send, o.count, o.type, o.in_place && at_root ? MPI_IN_PLACE : o.receive, o.count, o.type, o.root, o.comm);
+    case Kind::alltoall: return MPI_Alltoall(send, o.count, o.type, o.receive, o.count, o.type, o.comm);
     case Kind::alltoallv:
-      return MPI_Alltoallv(send, o.send_counts, o.send_starts, o.type, o.receive, o.receive_counts, o.receive_starts, o.type, world);
-    case Kind::broadcast: return MPI_Bcast(o.receive, o.count, o.type, o.root, world);
+      return MPI_Alltoallv(send, o.send_counts, o.send_starts, o.type, o.receive, o.receive_counts, o.receive_starts, o.type, o.comm);
+    case Kind::broadcast: return MPI_Bcast(o.receive, o.count, o.type, o.root, o.comm);
     case Kind::sendrecv: {
       const int right = (o.rank + 1) % o.ranks, left = (o.rank + o.ranks - 1) % o.ranks;
-      if (o.in_place) return MPI_Sendrecv_replace(o.receive, o.count, o.type, right, 0, left, 0, world, MPI_STATUS_IGNORE);
-      return MPI_Sendrecv(o.send, o.count, o.type, right, 0, o.receive, o.count, o.type, left, 0, world, MPI_STATUS_IGNORE);
+      if (o.in_place) return MPI_Sendrecv_replace(o.receive, o.count, o.type, right, 0, left, 0, o.comm, MPI_STATUS_IGNORE);
+      return MPI_Sendrecv(o.send, o.count, o.type, right, 0, o.receive, o.count, o.type, left, 0, o.comm, MPI_STATUS_IGNORE);
     }
   }
   return MPI_ERR_OTHER;
 }
 
+/// A second all_reduce on a communicator of its own, again and again in a thread. Its first element carries each rank's wish to stop, so that all
+/// ranks stop after the same call.
+class MpiLoad {
+ public:
+  MpiLoad(MPI_Comm comm, std::uint64_t bytes) : values_(std::max<std::uint64_t>(1, bytes / sizeof(float))) {
+    MPI_Comm_dup(comm, &comm_);
+    thread_ = std::thread([this] { work(); });
+  }
+  ~MpiLoad() {
+    stop_.store(true);
+    thread_.join();
+    MPI_Comm_free(&comm_);
+  }
+
+ private:
+  void work() {
+    std::vector<float> result(values_.size());
+    do {
+      values_[0] = stop_.load() ? 1.0f : 0.0f;
+      MPI_Allreduce(values_.data(), result.data(), static_cast<int>(values_.size()), MPI_FLOAT, MPI_SUM, comm_);
+    } while (result[0] == 0);
+  }
+  MPI_Comm comm_ = MPI_COMM_NULL;
+  std::vector<float> values_;
+  std::atomic<bool> stop_{false};
+  std::thread thread_;
+};
+
+class MpiPairs : public PointToPoint {
+ public:
+  MpiPairs(MPI_Comm comm, const Memory& send, const Memory& receive) : comm_(comm), send_(send), receive_(receive) {}
+  Result<void> send(int peer, std::uint64_t bytes) override {
+    return checked(MPI_Send(send_.at(0), static_cast<int>(bytes), MPI_BYTE, peer, 0, comm_));
+  }
+  Result<void> receive(int peer, std::uint64_t bytes) override {
+    return checked(MPI_Recv(receive_.at(0), static_cast<int>(bytes), MPI_BYTE, peer, 0, comm_, MPI_STATUS_IGNORE));
+  }
+
+ private:
+  const MPI_Comm comm_;
+  const Memory &send_, &receive_;
+};
+
 class MpiBackend : public Backend {
  public:
-  MpiBackend() { MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN); }
+  /// The backend of `team` on memory of `device`.
+  MpiBackend(const Team& team, std::string name, DeviceFacts device, std::unique_ptr<Memory> send, std::unique_ptr<Memory> receive)
+      : name_(std::move(name)), device_(std::move(device)), send_(std::move(send)), receive_(std::move(receive)) {
+    int world_rank = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
+    MPI_Comm_split(MPI_COMM_WORLD, team.active ? team.members.front() : MPI_UNDEFINED, world_rank, &comm_);
+    if (comm_ == MPI_COMM_NULL) MPI_Comm_dup(MPI_COMM_SELF, &comm_);
+    MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
+    pairs_.emplace(comm_, *send_, *receive_);
+  }
+  ~MpiBackend() override { MPI_Comm_free(&comm_); }
 
-  std::string name() const override { return "mpi"; }
+  std::string name() const override { return name_; }
 
   std::string library() const override {
     char text[MPI_MAX_LIBRARY_VERSION_STRING];
@@ -118,7 +160,22 @@ class MpiBackend : public Backend {
     return all.substr(0, all.find_first_of(",\n"));
   }
 
-  DeviceFacts device() const override { return {.index = 0, .bus_id = "host", .name = "host memory"}; }
+  DeviceFacts device() const override { return device_; }
+  PointToPoint* pairs() override { return &*pairs_; }
+
+  Result<void> start_load(std::uint64_t bytes) override {
+    int provided = 0;
+    MPI_Query_thread(&provided);
+    if (bytes == 0) compute_.emplace();
+    else if (provided == MPI_THREAD_MULTIPLE) load_.emplace(comm_, bytes);
+    else return Error{"the MPI library gives no MPI_THREAD_MULTIPLE, which two collectives at once need", "--beside", ""};
+    return {};
+  }
+  Result<void> stop_load() override {
+    load_.reset();
+    compute_.reset();
+    return {};
+  }
 
   Result<void> supports(const CollectiveCase& what, DataType type, RedOp) const override {
     if (!what.reduces || (type != DataType::half && type != DataType::bfloat16)) return {};
@@ -142,39 +199,28 @@ class MpiBackend : public Backend {
   }
 
   Result<void> allocate(std::uint64_t send_bytes, std::uint64_t receive_bytes) override {
-    TRY(send_.grow(send_bytes));
-    return receive_.grow(receive_bytes);
+    TRY(send_->grow(send_bytes));
+    return receive_->grow(receive_bytes);
   }
-
-  Result<void> write(Buffer buffer, std::uint64_t at, std::span<const std::byte> data) override {
-    std::memcpy(host(buffer).at(at), data.data(), data.size());
-    return {};
-  }
-
-  Result<void> read(Buffer buffer, std::uint64_t at, std::span<std::byte> data) override {
-    std::memcpy(data.data(), host(buffer).at(at), data.size());
-    return {};
-  }
+  Result<void> write(Buffer buffer, std::uint64_t at, std::span<const std::byte> data) override { return memory(buffer).write(at, data); }
+  Result<void> read(Buffer buffer, std::uint64_t at, std::span<std::byte> data) override { return memory(buffer).read(at, data); }
 
   Result<void> run(const Call& call) override {
     const Prepared prepared(*this, call);
+    TRY(prepared.ready());
     return checked(prepared.issue());
   }
 
-  Result<LoopTimes> time(const Call& call, int iterations) override {
+  Result<LoopTimes> time(const Call& call, const LoopShape& loop) override {
     const Prepared prepared(*this, call);
-    LoopTimes times;
-    times.each_s.resize(static_cast<std::size_t>(iterations));
-    const double start = MPI_Wtime();
-    double last = start;
-    for (double& each : times.each_s) {
-      TRY(checked(prepared.issue()));
-      const double now = MPI_Wtime();
-      each = now - last;
-      last = now;
-    }
-    times.mean_s = (last - start) / iterations;
-    return times;
+    TRY(prepared.ready());
+    return timed_loop(loop, [&] { return checked(prepared.issue()); });
+  }
+
+  Result<double> time_bare(const Call& call, int calls) override {
+    const Prepared prepared(*this, call);
+    TRY(prepared.ready());
+    return bare_loop(calls, [&] { return checked(prepared.issue()); });
   }
 
  private:
@@ -185,19 +231,26 @@ class MpiBackend : public Backend {
     Prepared(const MpiBackend& backend, const Call& call) : kind_(call.what->kind) {
       const Layout& l = *call.layout;
       const std::size_t e = info_of(call.type).size;
-      std::byte* receive = backend.receive_.at(call.in_place ? backend.in_place_result_at(call) * e : 0);
-      const std::byte* send = call.in_place ? backend.receive_.at(l.send_at * e) : backend.send_.at(0);
-      if (kind_ == Kind::broadcast && !call.in_place && call.shape.rank == call.shape.root && l.count > 0) std::memcpy(receive, send, l.count * e);
+      std::byte* receive = backend.receive_->at(call.in_place ? backend.in_place_result_at(call) * e : 0);
+      const std::byte* send = call.in_place ? backend.receive_->at(l.send_at * e) : backend.send_->at(0);
+      if (kind_ == Kind::broadcast && !call.in_place && call.shape.rank == call.shape.root) ready_ = copy(*backend.send_, *backend.receive_, l.count * e);
       to_int(l);
       operands_ = {.send = send, .receive = receive, .count = static_cast<int>(l.count), .ranks = call.shape.ranks, .rank = call.shape.rank,
-                   .root = call.shape.root, .type = mpi_type(call.type), .op = mpi_op(call.op), .in_place = call.in_place,
+                   .root = call.shape.root, .type = mpi_type(call.type), .op = mpi_op(call.op), .comm = backend.comm_, .in_place = call.in_place,
                    .send_counts = send_counts_.data(), .receive_counts = receive_counts_.data(), .send_starts = send_starts_.data(),
                    .receive_starts = receive_starts_.data()};
     }
     Prepared(const Prepared&) = delete;
+    const Result<void>& ready() const { return ready_; }
     int issue() const { return bench::issue(kind_, operands_); }
 
    private:
+    static Result<void> copy(const Memory& from, Memory& to, std::uint64_t bytes) {
+      std::vector<std::byte> data(bytes);
+      TRY(from.read(0, data));
+      return to.write(0, data);
+    }
+
     void to_int(const Layout& l) {
       const auto convert = [](const std::vector<std::uint64_t>& counts, std::vector<int>& out, std::vector<int>& starts) {
         int start = 0;
@@ -213,16 +266,48 @@ class MpiBackend : public Backend {
 
     Kind kind_;
     Operands operands_;
+    Result<void> ready_;
     std::vector<int> send_counts_, receive_counts_, send_starts_, receive_starts_;
   };
 
-  HostBuffer& host(Buffer buffer) { return buffer == Buffer::send ? send_ : receive_; }
+  Memory& memory(Buffer buffer) { return buffer == Buffer::send ? *send_ : *receive_; }
 
-  HostBuffer send_, receive_;
+  const std::string name_;
+  const DeviceFacts device_;
+  std::unique_ptr<Memory> send_, receive_;
+  MPI_Comm comm_ = MPI_COMM_NULL;
+  std::optional<MpiPairs> pairs_;
+  std::optional<MpiLoad> load_;
+  std::optional<HostLoad> compute_;
 };
 
 }  // namespace
 
-std::unique_ptr<Backend> make_mpi_backend() { return std::make_unique<MpiBackend>(); }
+std::unique_ptr<Backend> make_mpi_backend(const Team& team) {
+  return std::make_unique<MpiBackend>(team, "mpi", DeviceFacts{0, "host", "host memory"}, make_host_memory(), make_host_memory());
+}
+
+#ifdef DISTSIM_WITH_CUDA
+Result<void> mpi_cuda_usable(const Ranks& ranks) {
+  int devices = 0;
+  const cudaError_t code = cudaGetDeviceCount(&devices);
+  if (code != cudaSuccess) return Error{std::string("no GPU: ") + cudaGetErrorString(code), "", ""};
+  if (devices < ranks.local_size()) return Error{std::to_string(devices) + " GPUs on " + ranks.host() + " for " + std::to_string(ranks.local_size()) + " ranks", "", ""};
+#if defined(MPIX_CUDA_AWARE_SUPPORT)
+  if (MPIX_Query_cuda_support() != 1) return Error{"this MPI library does not take GPU memory (MPIX_Query_cuda_support)", "", ""};
+#endif
+  return {};
+}
+
+Result<std::unique_ptr<Backend>> make_mpi_cuda_backend(const Ranks& ranks, const Team& team) {
+  const int device = ranks.local_rank();
+  CUDA_TRY(cudaSetDevice(device));
+  cudaDeviceProp properties{};
+  char bus[32] = "";
+  CUDA_TRY(cudaGetDeviceProperties(&properties, device));
+  CUDA_TRY(cudaDeviceGetPCIBusId(bus, sizeof bus, device));
+  return std::unique_ptr<Backend>(std::make_unique<MpiBackend>(team, "mpi-cuda", DeviceFacts{device, bus, properties.name}, make_device_memory(), make_device_memory()));
+}
+#endif
 
 }  // namespace distsim::bench

@@ -1,25 +1,27 @@
-// Collectives of NCCL, on GPU memory: one rank a GPU, the GPU with the rank's number on its host. MPI carries the unique id and nothing else.
-#include <cuda_runtime.h>
+// Collectives of NCCL, on GPU memory: one rank a GPU, the GPU with the rank's number on its host. The ranks' own channel carries the unique ids.
 #include <nccl.h>
 
+#include <algorithm>
 #include <chrono>
+#include <cstdlib>
+#include <optional>
 
 #include "mpi_bench/collective/run/backends.hpp"
+#include "mpi_bench/collective/run/cuda_check.hpp"
+#include "mpi_bench/collective/run/gpu_load.hpp"
+#include "mpi_bench/collective/run/memory.hpp"
+#include "mpi_bench/common/pulse.hpp"
 
 namespace distsim::bench {
 namespace {
 
-Result<void> checked(cudaError_t code, const char* what) {
-  if (code == cudaSuccess) return {};
-  return Error{std::string(what) + ": " + cudaGetErrorString(code), "CUDA", ""};
-}
+using distsim::bench::checked;  // of CUDA, beside NCCL's
 
 Result<void> checked(ncclResult_t code, const char* what) {
   if (code == ncclSuccess) return {};
   return Error{std::string(what) + ": " + ncclGetErrorString(code), "NCCL", "NCCL_DEBUG=WARN says more"};
 }
 
-#define CUDA_TRY(call) TRY(checked(call, #call))
 #define NCCL_TRY(call) TRY(checked(call, #call))
 
 ncclDataType_t nccl_type(DataType type) {
@@ -48,42 +50,76 @@ ncclRedOp_t nccl_op(RedOp op) {
   return ncclNumOps;
 }
 
-class DeviceBuffer {
+/// A communicator of the team's ranks. The first member makes the id; every rank of the job passes on what it has.
+Result<ncclComm_t> connect_team(const Ranks& ranks, const Team& team) {
+  ncclUniqueId id{};
+  if (team.index == 0) NCCL_TRY(ncclGetUniqueId(&id));
+  const auto ids = ranks.gather(std::string(id.internal, sizeof id.internal));
+  std::copy(ids[team.members.front()].begin(), ids[team.members.front()].end(), id.internal);
+  ncclComm_t comm = nullptr;
+  NCCL_TRY(ncclCommInitRank(&comm, static_cast<int>(team.members.size()), id, team.index));
+  return comm;
+}
+
+int device_count() {
+  int devices = 0;
+  return cudaGetDeviceCount(&devices) == cudaSuccess ? devices : 0;
+}
+
+/// Several ranks on one GPU work only where each calls itself a host of its own: for trying out, not for measuring.
+bool shares_gpus() { return std::getenv("NCCL_HOSTID") != nullptr; }
+
+class NcclPairs : public PointToPoint {
  public:
-  ~DeviceBuffer() { cudaFree(data_); }
-  Result<void> grow(std::uint64_t bytes) {
-    if (bytes <= bytes_) return {};
-    cudaFree(data_);
-    data_ = nullptr;
-    bytes_ = 0;
-    CUDA_TRY(cudaMalloc(&data_, bytes));
-    bytes_ = bytes;
-    return {};
+  NcclPairs(ncclComm_t comm, cudaStream_t stream, const Memory& send, const Memory& receive) : comm_(comm), stream_(stream), send_(send), receive_(receive) {}
+  Result<void> send(int peer, std::uint64_t bytes) override {
+    NCCL_TRY(ncclSend(send_.at(0), bytes, ncclInt8, peer, comm_, stream_));
+    return checked(cudaStreamSynchronize(stream_), "cudaStreamSynchronize");
   }
-  std::byte* at(std::uint64_t offset) const { return static_cast<std::byte*>(data_) + offset; }
+  Result<void> receive(int peer, std::uint64_t bytes) override {
+    NCCL_TRY(ncclRecv(receive_.at(0), bytes, ncclInt8, peer, comm_, stream_));
+    return checked(cudaStreamSynchronize(stream_), "cudaStreamSynchronize");
+  }
 
  private:
-  void* data_ = nullptr;
-  std::uint64_t bytes_ = 0;
+  const ncclComm_t comm_;
+  const cudaStream_t stream_;
+  const Memory &send_, &receive_;
 };
 
 class NcclBackend : public Backend {
  public:
-  explicit NcclBackend(int graph_launches) : graph_launches_(graph_launches) {}
+  explicit NcclBackend(int graph_launches) : graph_launches_(graph_launches), send_(make_device_memory()), receive_(make_device_memory()) {}
   ~NcclBackend() override {
+    load_.reset();
+    if (load_comm_ != nullptr) ncclCommDestroy(load_comm_);
     if (comm_ != nullptr) ncclCommDestroy(comm_);
     if (stream_ != nullptr) cudaStreamDestroy(stream_);
   }
 
-  Result<void> connect(const Ranks& ranks) {
-    device_ = ranks.local_rank();
+  Result<void> connect(const Ranks& ranks, const Team& team, bool second_comm) {
+    device_ = ranks.local_rank() % std::max(1, device_count());
     CUDA_TRY(cudaSetDevice(device_));
     CUDA_TRY(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking));
-    ncclUniqueId id{};
-    if (ranks.rank() == 0) NCCL_TRY(ncclGetUniqueId(&id));
-    const std::string bytes = ranks.from_root(std::string(id.internal, sizeof id.internal));
-    std::copy(bytes.begin(), bytes.end(), id.internal);
-    return checked(ncclCommInitRank(&comm_, ranks.size(), id, ranks.rank()), "ncclCommInitRank");
+    TRY_ASSIGN(comm_, connect_team(ranks, team));
+    if (second_comm) {
+      TRY_ASSIGN(load_comm_, connect_team(ranks, team));
+    }
+    pairs_.emplace(comm_, stream_, *send_, *receive_);
+    return {};
+  }
+
+  PointToPoint* pairs() override { return &*pairs_; }
+
+  Result<void> start_load(std::uint64_t bytes) override {
+    TRY_ASSIGN(load_, GpuLoad::start(device_, load_comm_, bytes));
+    return {};
+  }
+  Result<void> stop_load() override {
+    if (!load_) return {};
+    const Result<void> ended = load_->stop();
+    load_.reset();
+    return ended;
   }
 
   std::string name() const override { return "nccl"; }
@@ -112,36 +148,37 @@ class NcclBackend : public Backend {
   }
 
   Result<void> allocate(std::uint64_t send_bytes, std::uint64_t receive_bytes) override {
-    TRY(send_.grow(send_bytes));
-    return receive_.grow(receive_bytes);
+    TRY(send_->grow(send_bytes));
+    return receive_->grow(receive_bytes);
   }
-
-  Result<void> write(Buffer buffer, std::uint64_t at, std::span<const std::byte> data) override {
-    return checked(cudaMemcpy(memory(buffer).at(at), data.data(), data.size(), cudaMemcpyHostToDevice), "cudaMemcpy");
-  }
-
-  Result<void> read(Buffer buffer, std::uint64_t at, std::span<std::byte> data) override {
-    return checked(cudaMemcpy(data.data(), memory(buffer).at(at), data.size(), cudaMemcpyDeviceToHost), "cudaMemcpy");
-  }
+  Result<void> write(Buffer buffer, std::uint64_t at, std::span<const std::byte> data) override { return memory(buffer).write(at, data); }
+  Result<void> read(Buffer buffer, std::uint64_t at, std::span<std::byte> data) override { return memory(buffer).read(at, data); }
 
   Result<void> run(const Call& call) override {
     TRY(issue(call));
     return wait();
   }
 
-  Result<LoopTimes> time(const Call& call, int iterations) override {
-    return graph_launches_ > 0 ? time_graph(call, iterations) : time_stream(call, iterations);
+  Result<LoopTimes> time(const Call& call, const LoopShape& loop) override {
+    return graph_launches_ > 0 ? time_graph(call, loop.calls()) : time_stream(call, loop);
+  }
+
+  Result<double> time_bare(const Call& call, int calls) override {
+    const auto start = std::chrono::steady_clock::now();
+    for (int i = 0; i < calls; ++i) TRY(issue(call));
+    TRY(wait());
+    return seconds_since(start);
   }
 
  private:
-  DeviceBuffer& memory(Buffer buffer) { return buffer == Buffer::send ? send_ : receive_; }
+  Memory& memory(Buffer buffer) { return buffer == Buffer::send ? *send_ : *receive_; }
   Result<void> wait() { return checked(cudaStreamSynchronize(stream_), "cudaStreamSynchronize"); }
 
   Result<void> issue(const Call& call) {
     const Layout& l = *call.layout;
     const std::size_t e = info_of(call.type).size;
-    const std::byte* send = call.in_place ? receive_.at(l.send_at * e) : send_.at(0);
-    std::byte* receive = receive_.at(call.in_place ? l.recv_at * e : 0);
+    const std::byte* send = call.in_place ? receive_->at(l.send_at * e) : send_->at(0);
+    std::byte* receive = receive_->at(call.in_place ? l.recv_at * e : 0);
     const ncclDataType_t type = nccl_type(call.type);
     const ncclRedOp_t op = nccl_op(call.op);
     switch (call.what->kind) {
@@ -201,13 +238,17 @@ class NcclBackend : public Backend {
   }
 
   /// The mean is of a loop that holds nothing but the calls; the times of the single iterations come from a second loop with events in it.
-  Result<LoopTimes> time_stream(const Call& call, int iterations) {
+  Result<LoopTimes> time_stream(const Call& call, const LoopShape& loop) {
     LoopTimes times;
-    const auto start = std::chrono::steady_clock::now();
-    for (int i = 0; i < iterations; ++i) TRY(issue(call));
-    TRY(wait());
-    times.mean_s = seconds_since(start) / iterations;
-    TRY_ASSIGN(times.each_s, times_between_events(iterations, [&] { return issue(call); }));
+    TRY_ASSIGN(const double seconds, time_bare(call, loop.calls()));
+    times.mean_s = seconds / loop.calls();
+    pulse().call_done();
+    TRY_ASSIGN(times.each_s, times_between_events(loop.samples, [&]() -> Result<void> {
+      for (int i = 0; i < loop.calls_each; ++i) TRY(issue(call));
+      return {};
+    }));
+    for (double& each : times.each_s) each /= loop.calls_each;
+    pulse().call_done();
     return times;
   }
 
@@ -259,8 +300,10 @@ class NcclBackend : public Backend {
   const int graph_launches_;
   int device_ = 0;
   cudaStream_t stream_ = nullptr;
-  ncclComm_t comm_ = nullptr;
-  DeviceBuffer send_, receive_;
+  ncclComm_t comm_ = nullptr, load_comm_ = nullptr;
+  std::unique_ptr<Memory> send_, receive_;
+  std::optional<NcclPairs> pairs_;
+  std::unique_ptr<GpuLoad> load_;
 };
 
 }  // namespace
@@ -269,13 +312,13 @@ Result<void> nccl_usable(const Ranks& ranks) {
   int devices = 0;
   const cudaError_t code = cudaGetDeviceCount(&devices);
   if (code != cudaSuccess) return Error{std::string("no GPU: ") + cudaGetErrorString(code), "", ""};
-  if (devices >= ranks.local_size()) return {};
+  if (devices >= ranks.local_size() || (devices > 0 && shares_gpus())) return {};
   return Error{std::to_string(devices) + " GPUs on " + ranks.host() + " for " + std::to_string(ranks.local_size()) + " ranks", "", ""};
 }
 
-Result<std::unique_ptr<Backend>> make_nccl_backend(const Ranks& ranks, int graph_launches) {
+Result<std::unique_ptr<Backend>> make_nccl_backend(const Ranks& ranks, const Team& team, int graph_launches, bool second_comm) {
   auto backend = std::make_unique<NcclBackend>(graph_launches);
-  TRY(backend->connect(ranks));
+  TRY(backend->connect(ranks, team, second_comm));
   return std::unique_ptr<Backend>(std::move(backend));
 }
 

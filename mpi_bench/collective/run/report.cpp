@@ -58,27 +58,47 @@ std::string settings_text(const Options& options, const Sweep& sweep, bool nccl)
   return text;
 }
 
-}  // namespace
-
-RunReport::RunReport(const Options& options, const Ranks& ranks, const ChosenBackend& chosen, double total_work)
-    : options_(options), ranks_(ranks), chosen_(chosen), progress_(ranks.rank() == 0), total_work_(total_work) {
-  const DeviceFacts device = chosen.backend->device();
-  const auto lines = ranks.gather(rank_line_text(ranks, device));
-  if (!speaks()) return;
-  for (int r = 0; r < ranks.size(); ++r) rank_lines_.push_back(parse_rank_line(r, lines[r]));
-  if (options.out.empty()) return;
-  const std::string hardware = plural(ranks.size(), "rank") + " on " + plural(ranks.nodes(), "node") + ", " + device.name;
-  curves_.emplace(options.out, CurveFileFacts{options.system, device.name, hardware});
+/// Empty where everybody is in one group and nothing else runs.
+std::string group_text(const Team& team, const Options& options) {
+  std::string text;
+  if (!team.whole()) text = team.shape + ": " + plural(team.groups, "group") + " of " + plural(team.ranks, "rank") + " on " + plural(team.nodes, "node") + (team.groups > 1 ? ", all at once" : "");
+  if (options.beside == Beside::compute) text += (text.empty() ? "" : "; ") + std::string("beside computation");
+  if (options.beside == Beside::collective) text += (text.empty() ? "" : "; ") + std::string("beside an all_reduce of ") + std::to_string(options.beside_bytes) + " bytes";
+  return text;
 }
 
-void RunReport::begin_table(const CollectiveCase& what) {
+}  // namespace
+
+RunReport::RunReport(const Options& options, const Ranks& ranks, const ChosenBackend& chosen, double total_work, const std::string& flags)
+    : options_(options), ranks_(ranks), chosen_(chosen), flags_(flags), progress_(ranks.rank() == 0), total_work_(total_work) {}
+
+void RunReport::introduce(const Backend& backend) {
+  const DeviceFacts device = backend.device();
+  const auto lines = ranks_.gather(rank_line_text(ranks_, device));
   if (!speaks()) return;
-  tables_.push_back({std::string(what.name), {}});
+  library_ = backend.library();
+  for (int r = 0; r < ranks_.size(); ++r) rank_lines_.push_back(parse_rank_line(r, lines[r]));
+  if (options_.out.empty()) return;
+  const bool gpu = chosen_.kind == BackendChoice::nccl || chosen_.kind == BackendChoice::mpi_cuda;
+  CurveFileFacts facts{.system = options_.system, .device = device.name,
+                       .hardware = plural(ranks_.size(), "rank") + " on " + plural(ranks_.nodes(), "node") + ", " + device.name, .flags = flags_};
+  for (int r = 0; r < ranks_.size(); ++r) {
+    if (ranks_.node_of()[r] == static_cast<int>(facts.hosts.size())) facts.hosts.push_back(options_.hash_hosts ? hashed_host(ranks_.host(r)) : ranks_.host(r));
+  }
+  facts.driver = gpu ? driver_version() : "";
+  facts.topology = topology_text(options_.topology, gpu);
+  curves_.emplace(options_.out, facts);
+}
+
+void RunReport::begin_table(const CollectiveCase& what, const Backend& backend, const Team& team) {
+  if (!speaks()) return;
+  tables_.push_back({std::string(what.name), team.shape, team.ranks, team.nodes, team.groups, {}});
   progress_.clear();
   const bool by_factor = options_.step_factor > 1;
-  std::fputs(header_text({.collective = std::string(what.name), .backend = chosen_.backend->name() + ": " + chosen_.backend->library() + " (" + chosen_.why + ")",
+  std::fputs(header_text({.collective = std::string(what.name), .backend = backend.name() + ": " + backend.library() + " (" + chosen_.why + ")",
                           .min_bytes = options_.min_bytes, .max_bytes = options_.max_bytes,
-                          .step = by_factor ? options_.step_factor : options_.step_bytes, .by_factor = by_factor, .warmup = options_.warmup,
+                          .step = by_factor ? options_.step_factor : options_.step_bytes, .by_factor = by_factor,
+                          .group = group_text(team, options_), .warmup = options_.warmup,
                           .iterations = options_.iterations, .graph = options_.graph_launches, .check = options_.check, .ranks = rank_lines_}).c_str(),
              stdout);
   std::fflush(stdout);
@@ -88,13 +108,16 @@ void RunReport::comment(const std::string& text) {
   if (!speaks()) return;
   progress_.clear();
   std::printf("# %s\n", text.c_str());
+  std::fflush(stdout);
 }
 
-void RunReport::begin_curve(const Sweep& sweep) {
+void RunReport::begin_curve(const Sweep& sweep, const Backend& backend, const Team& team) {
   if (!curves_) return;
-  curves_->begin({.kind = std::string(sweep.what->curve_kind), .ranks = ranks_.size(), .nodes = ranks_.nodes(),
-                  .cuda_graph = options_.graph_launches > 0, .library = chosen_.backend->library(),
-                  .settings = settings_text(options_, sweep, chosen_.backend->name() == "nccl"), .date = today()});
+  const char* load = options_.beside == Beside::compute ? "measured beside computation" : options_.beside == Beside::collective ? "measured beside another collective" : "";
+  curves_->begin({.kind = std::string(sweep.what->curve_kind), .ranks = team.ranks, .nodes = team.nodes,
+                  .cuda_graph = options_.graph_launches > 0, .library = backend.library(),
+                  .settings = settings_text(options_, sweep, backend.name() == "nccl"), .date = today(), .group = team.shape, .groups_at_once = team.groups,
+                  .not_used = load});
 }
 
 void RunReport::announce(const CollectiveCase& what, std::uint64_t bytes) {
@@ -113,6 +136,7 @@ void RunReport::print(const Row& row) {
   progress_.clear();
   std::fputs(row_text(row).c_str(), stdout);
   if (options_.stats) std::fputs(stats_text(row).c_str(), stdout);
+  std::fputs(noise_text(row).c_str(), stdout);
   std::fflush(stdout);
   tables_.back().rows.push_back(row);
 }
@@ -130,11 +154,37 @@ void RunReport::end_table(Outcome outcome) {
   std::fflush(stdout);
 }
 
+void RunReport::line(const std::string& text) {
+  if (!speaks()) return;
+  progress_.clear();
+  std::printf("%s\n", text.c_str());
+  std::fflush(stdout);
+}
+
+void RunReport::begin_pair_curve(int nodes, const Backend& backend) {
+  if (!speaks()) return;
+  tables_.push_back({"pair_latency", "pair", 2, nodes, 1, {}});
+  if (!curves_) return;
+  curves_->begin({.kind = "send_recv", .ranks = 2, .nodes = nodes, .library = backend.library(), .settings = "", .date = today(), .group = "pair"});
+}
+
+Result<void> RunReport::add_pair(std::uint64_t bytes, const Summary& s) {
+  if (!speaks()) return {};
+  Measured m = measured_from(bytes, s.median * 1e-6, 1);
+  m.iterations = s;
+  m.ranks.medians = s;
+  m.noisy = is_noisy(s);
+  const Row row{.bytes = bytes, .count = bytes, .type = "int8", .out_of_place = m};
+  tables_.back().rows.push_back(row);
+  if (curves_) curves_->add(row);
+  return save(true);
+}
+
 Result<void> RunReport::save(bool partial) {
   if (!speaks()) return {};
   if (curves_) TRY(curves_->write(partial));
   if (options_.json.empty()) return {};
-  return write_file_atomically(options_.json, json_text(tables_, chosen_.backend->library(), ranks_.size(), ranks_.nodes(), partial));
+  return write_file_atomically(options_.json, json_text(tables_, library_, ranks_.size(), ranks_.nodes(), partial));
 }
 
 }  // namespace distsim::bench

@@ -14,6 +14,7 @@ struct DeviceInfo {
   std::string name;       ///< as the driver says it
   std::string framework;  ///< "op_bench cuda13.0 cublas13.0.2"
   std::uint64_t memory_bytes = 0, l2_bytes = 0;
+  int capability = 0;     ///< 90 for compute capability 9.0
 };
 
 /// Selects the device. Error where there is no driver, no GPU, or no device of that number.

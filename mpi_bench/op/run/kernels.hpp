@@ -22,6 +22,20 @@ cudaError_t launch_layer_norm(ElementType type, const void* in, void* out, std::
 /// out[r] = exp(in[r] - max) / sum per row; in fp32.
 cudaError_t launch_softmax(ElementType type, const void* in, void* out, std::int64_t rows, std::int64_t cols, cudaStream_t stream);
 
+/// Training forward over rows x channels, channels innermost: statistics of each channel in fp32, then (x - mean) / sqrt(variance + 1e-5).
+/// `sums` holds 2 x channels floats of scratch.
+cudaError_t launch_batch_norm(ElementType type, const void* in, void* out, float* sums, std::int64_t rows, std::int64_t channels, cudaStream_t stream);
+
+/// out[b] = (in[b, 0, :], in[b, i, :] . in[b, j, :] for j < i); in is batch x features x dim. features x dim floats fit in 48 KiB; sums in fp32.
+cudaError_t launch_interaction(ElementType type, const void* in, void* out, std::int64_t batch, int features, int dim, cudaStream_t stream);
+
+/// One kernel over `tensors` arrays of `count` fp32 each, by tables of their addresses on the device. Adam reads and writes both moments.
+struct OptimizerArrays {
+  float *const *weights, *const *gradients, *const *first, *const *second;
+};
+cudaError_t launch_sgd(const OptimizerArrays& arrays, int tensors, std::int64_t count, float rate, cudaStream_t stream);
+cudaError_t launch_adam(const OptimizerArrays& arrays, int tensors, std::int64_t count, float rate, cudaStream_t stream);
+
 /// Bags of equal length: out[bag, :] = sum over l of weights[indices[bag * pooling + l], :]. Indices name rows of all tables laid end to end.
 /// dim is a multiple of 4; types fp32 and fp16, sums in fp32.
 cudaError_t launch_embedding_forward(ElementType type, const void* weights, const std::int64_t* indices, void* out, std::int64_t bags,

@@ -49,10 +49,4 @@ Result<std::unique_ptr<PreparedOp>> prepare_embedding(const OpCase& c, cudaStrea
   return std::unique_ptr<PreparedOp>(std::move(op));
 }
 
-Result<std::unique_ptr<PreparedOp>> prepare_op(const OpCase& c, const OpLibraries& libraries, cudaStream_t stream) {
-  if (std::holds_alternative<GemmShape>(c.shape)) return prepare_gemm(c, libraries, stream);
-  if (std::holds_alternative<EmbeddingShape>(c.shape)) return prepare_embedding(c, stream);
-  return c.op.starts_with("copy") ? prepare_copy(c, stream) : prepare_vector(c, stream);
-}
-
 }  // namespace distsim::bench

@@ -33,10 +33,19 @@ class OpLibraries {
   void* workspace_ = nullptr;
 };
 
+/// Why this build or this GPU cannot measure the case (no cuDNN, no 8-bit matrix unit), or success. `capability` is 90 for compute capability 9.0.
+Result<void> measurable(const OpCase& op_case, int capability);
+
 /// Allocates and fills the operands. Errors: no memory, or an op or dtype that is not measured.
 Result<std::unique_ptr<PreparedOp>> prepare_op(const OpCase& op_case, const OpLibraries& libraries, cudaStream_t stream);
 
 Result<std::unique_ptr<PreparedOp>> prepare_gemm(const OpCase& op_case, const OpLibraries& libraries, cudaStream_t stream);
+Result<std::unique_ptr<PreparedOp>> prepare_fp8_gemm(const OpCase& op_case, cudaStream_t stream);
+Result<std::unique_ptr<PreparedOp>> prepare_attention(const OpCase& op_case, const OpLibraries& libraries, cudaStream_t stream);
+Result<std::unique_ptr<PreparedOp>> prepare_fused(const OpCase& op_case, cudaStream_t stream);  ///< interaction, batchnorm, optimizers
+#ifdef DISTSIM_WITH_CUDNN
+Result<std::unique_ptr<PreparedOp>> prepare_conv(const OpCase& op_case, cudaStream_t stream);
+#endif
 Result<std::unique_ptr<PreparedOp>> prepare_vector(const OpCase& op_case, cudaStream_t stream);
 Result<std::unique_ptr<PreparedOp>> prepare_copy(const OpCase& op_case, cudaStream_t stream);
 Result<std::unique_ptr<PreparedOp>> prepare_embedding(const OpCase& op_case, cudaStream_t stream);

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <signal.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <cmath>
@@ -188,6 +189,102 @@ TEST_F(CollectiveBench, AnInterruptLeavesThePartialFile) {
   const curves::CurveFile file = read_curves(curve);
   EXPECT_TRUE(file.partial());
   EXPECT_GE(file.curves(0).points_size(), 3);
+}
+
+// MPI carries what the ranks tell each other, TCP the data.
+TEST_F(CollectiveBench, TcpMovesEverythingAndReducesNothing) {
+  const Finished f = mpirun(3, "--backend tcp --streams 2 -b 64 -e 300K -f 70 -n 2 -r 1 --imbalance 2.5 --collectives alltoall,alltoallv,all_gather,broadcast,gather,scatter,sendrecv");
+  ASSERT_EQ(f.code, 0) << f.err;
+  const auto rows = rows_of(f.out);
+  EXPECT_EQ(rows.size(), 7u * 2);
+  for (const TableRow& row : rows) EXPECT_EQ(row.halves[3], "0") << row.bytes;
+  EXPECT_NE(refused("--backend tcp").find("it moves data and reduces none"), std::string::npos);
+}
+
+// Two processes that nobody but the shell started.
+TEST_F(CollectiveBench, RanksMeetWithoutMpirun) {
+  const std::string common = std::string(BINARY) + " --backend tcp --hosts 127.0.0.1,127.0.0.1 --port " + std::to_string(20000 + getpid() % 10000) +
+                             " -b 1K -e 64K -f 8 -n 3 --pair-tests latency,bandwidth,matrix";
+  const Finished f = test::run_command("timeout 60 " + common + " --rank 1 >" + dir_ + "/other 2>&1 & timeout 60 " + common + " --rank 0", dir_);
+  ASSERT_EQ(f.code, 0) << f.err;
+  EXPECT_NE(f.out.find("# latency: half a round trip"), std::string::npos);
+  EXPECT_NE(f.out.find("# fit: alpha "), std::string::npos);
+  EXPECT_NE(f.out.find("# matrix: GB/s"), std::string::npos);
+}
+
+TEST_F(CollectiveBench, ShapesOfGroupsAreMeasuredAndNamed) {
+  const std::string curve = dir_ + "/g.curve.txtpb";
+  const Finished f = mpirun(4, "--backend mpi --groups all,pairs,2x1.alone -b 1K -e 4K -f 4 -n 3 --out " + curve);
+  ASSERT_EQ(f.code, 0) << f.err;
+  EXPECT_EQ(rows_of(f.out).size(), 6u);
+  const curves::CurveFile file = read_curves(curve);
+  ASSERT_EQ(file.curves_size(), 3);
+  EXPECT_EQ(file.curves(0).ranks(), 4u);
+  EXPECT_EQ(file.curves(1).group(), "pairs");
+  EXPECT_EQ(file.curves(1).ranks(), 2u);
+  EXPECT_EQ(file.curves(1).groups_at_once(), 2u);
+  EXPECT_EQ(file.curves(2).groups_at_once(), 1u);
+  EXPECT_EQ(file.curve_count(), 3u);
+  EXPECT_EQ(file.checksum().size(), 16u);
+}
+
+TEST_F(CollectiveBench, APlanIsMeasuredExactly) {
+  const std::string plan = dir_ + "/plan.csv", curve = dir_ + "/p.curve.txtpb";
+  ASSERT_TRUE(write_file_atomically(plan, "collective,dtype,ranks,nodes,at_once,bytes\nall_reduce,fp32,4,1,0,1040\nall_to_all,fp32,2,1,1,64\nall_reduce,fp32,4,1,0,8\n").ok());
+  const Finished f = mpirun(4, "--backend mpi -n 3 --plan " + plan + " --out " + curve);
+  ASSERT_EQ(f.code, 0) << f.err;
+  const curves::CurveFile file = read_curves(curve);
+  ASSERT_EQ(file.curves_size(), 2);
+  ASSERT_EQ(file.curves(0).points_size(), 2);
+  EXPECT_EQ(file.curves(0).points(0).bytes(), 8u);
+  EXPECT_EQ(file.curves(0).points(1).bytes(), 1040u);
+  EXPECT_EQ(file.curves(1).kind(), "all_to_all");
+  EXPECT_EQ(file.curves(1).ranks(), 2u);
+}
+
+TEST_F(CollectiveBench, ARankThatDoesNothingIsNamed) {
+  const Finished f = mpirun(3, "--backend mpi -b 64 -e 4K -f 4 -n 2 --stall-limit 1 --inject-stall 1:2");
+  EXPECT_NE(f.code, 0);
+  EXPECT_NE(f.err.find("rank 1 on "), std::string::npos) << f.err;
+  EXPECT_NE(f.err.find("is stuck at: "), std::string::npos) << f.err;
+  EXPECT_EQ(rows_of(f.out).size(), 2u);
+}
+
+TEST_F(CollectiveBench, MoreSamplesUntilTheMedianIsKnown) {
+  const std::string json = dir_ + "/e.json";
+  const Finished f = mpirun(2, "--backend mpi -b 1K -e 1K -n 5 --relative-error 0.000001 --max-seconds 0.5 -J " + json);
+  ASSERT_EQ(f.code, 0) << f.err;
+  const auto j = nlohmann::json::parse(*read_file(json, 1 << 20));
+  const auto& half = j["tables"][0]["rows"][0]["out_of_place"];
+  EXPECT_GT(half["iterations"]["count"].get<int>(), 5);
+  EXPECT_EQ(half["ranks"]["count"], 2);
+  EXPECT_GE(half["ranks"]["arrival_skew_us"].get<double>(), 0);
+}
+
+// A computation and a second communicator beside the timed calls; such curves must not price anything.
+TEST_F(CollectiveBench, ContendedCurvesAreMarked) {
+  for (const char* beside : {"compute", "256K"}) {
+    const std::string curve = dir_ + "/b.curve.txtpb";
+    const Finished f = mpirun(2, "--backend mpi -b 64K -e 64K -n 5 --beside " + std::string(beside) + " --out " + curve);
+    ASSERT_EQ(f.code, 0) << beside << f.err;
+    EXPECT_NE(f.out.find("beside"), std::string::npos);
+    EXPECT_NE(read_curves(curve).curves(0).not_used(), "");
+  }
+}
+
+TEST_F(CollectiveBench, HostNamesCanBeHashed) {
+  const std::string curve = dir_ + "/h.curve.txtpb";
+  ASSERT_EQ(mpirun(2, "--backend mpi -b 1K -e 1K -n 2 --hash-hosts --out " + curve).code, 0);
+  ASSERT_EQ(read_curves(curve).hosts_size(), 1);
+  EXPECT_EQ(read_curves(curve).hosts(0).rfind("node-", 0), 0u);
+}
+
+TEST_F(CollectiveBench, RanksOfAnotherProgramAreRefused) {
+  const std::string other = dir_ + "/other_bench";  // the same program with a byte more is another one
+  ASSERT_EQ(std::system(("cp " + std::string(BINARY) + " " + other + " && printf x >> " + other).c_str()), 0);
+  const Finished f = test::run_command(std::string(kEnvironment) + "timeout 60 " + MPIEXEC + " -n 1 " + BINARY + " -b 8 -e 8 : -n 1 " + other + " -b 8 -e 8", dir_);
+  EXPECT_EQ(f.code, 2);
+  EXPECT_NE(f.err.find("rank 1 was started otherwise than rank 0: found 'program "), std::string::npos) << f.err;
 }
 
 TEST_F(CollectiveBench, HelpNeedsNoMpirun) {

@@ -1,0 +1,184 @@
+// From the text of the flags to options: every value is checked, and what is wrong is said with the flag's name.
+#include <cstdio>
+
+#include "base/spelling.hpp"
+#include "mpi_bench/collective/raw_flags.hpp"
+
+namespace distsim::bench {
+namespace {
+
+Error flag_error(const std::string& flag, const std::string& what, const std::string& hint = "") { return {what, flag, hint}; }
+
+Result<void> in_range(const std::string& flag, std::int64_t value, std::int64_t least, std::int64_t most, const std::string& hint = "") {
+  if (value >= least && value <= most) return {};
+  const std::string expected = least == most ? std::to_string(least) : std::to_string(least) + " .. " + std::to_string(most);
+  return flag_error(flag, "found " + std::to_string(value) + ", expected " + expected, hint);
+}
+
+Result<std::size_t> choice(const std::string& flag, const std::string& text, const std::vector<std::string>& names) {
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (text == names[i]) return i;
+  }
+  std::string expected;
+  for (std::size_t i = 0; i < names.size(); ++i) expected += (i == 0 ? "" : i + 1 == names.size() ? " or " : ", ") + names[i];
+  return flag_error(flag, "found '" + text + "', expected " + expected, spelling_hint(text, names));
+}
+
+Result<std::uint64_t> size_of_flag(const std::string& flag, const std::string& text) {
+  auto size = parse_size(text);
+  if (!size) return flag_error(flag, size.error().what);
+  return size;
+}
+
+Result<void> read_sizes(const RawFlags& raw, Options& o) {
+  TRY_ASSIGN(o.min_bytes, size_of_flag("-b", raw.min));
+  TRY_ASSIGN(o.max_bytes, size_of_flag("-e", raw.max));
+  TRY_ASSIGN(o.step_bytes, size_of_flag("-i", raw.step));
+  TRY_ASSIGN(o.step_factor, size_of_flag("-f", raw.factor));
+  if (o.max_bytes < o.min_bytes) return flag_error("-e", "found " + raw.max + ", expected at least -b " + raw.min);
+  if (o.step_factor == 1) return flag_error("-f", "found 1, expected 0 (off) or at least 2");
+  if (o.step_factor > 1 && o.min_bytes == 0) return flag_error("-b", "found 0, expected at least 1 where -f multiplies");
+  if (o.step_factor == 0 && o.step_bytes == 0) return flag_error("-i", "found 0, expected at least 1");
+  constexpr std::uint64_t kMostSizes = 100'000;
+  if (o.step_factor == 0 && (o.max_bytes - o.min_bytes) / o.step_bytes >= kMostSizes)
+    return flag_error("-i", "found " + raw.step + ", which makes more than 100000 sizes", "use -f 2");
+  return {};
+}
+
+Result<void> read_numbers(const RawFlags& raw, Options& o) {
+  TRY(in_range("-n", raw.iterations, 1, 10'000'000));
+  TRY(in_range("-w", raw.warmup, 0, 10'000'000));
+  TRY(in_range("-c", raw.check, 0, 1'000'000));
+  TRY(in_range("-a", raw.report, 0, 3));
+  TRY(in_range("-G", raw.graph, 0, 1'000'000));
+  TRY(in_range("-m", raw.aggregate, 1, 1));
+  TRY(in_range("-t", raw.threads, 1, 1, "start a rank per GPU with mpirun"));
+  TRY(in_range("-g", raw.gpus, 1, 1, "start a rank per GPU with mpirun"));
+  TRY(in_range("-z", raw.blocking, 0, 0));
+  o.iterations = raw.iterations;
+  o.warmup = raw.warmup;
+  o.check = raw.check != 0;
+  o.report = static_cast<Report>(raw.report);
+  o.graph_launches = raw.graph;
+  return {};
+}
+
+Result<void> read_root(const std::string& text, Options& o) {
+  o.all_roots = text == "all" || text == "-1";
+  if (o.all_roots) return {};
+  if (text.empty() || text.size() > 8 || text.find_first_not_of("0123456789") != text.npos)
+    return flag_error("-r", "found '" + text + "', expected a rank or all");
+  o.root = std::stoi(text);
+  return {};
+}
+
+Result<void> read_names(const RawFlags& raw, Options& o) {
+  if (raw.op == "all") {
+    o.ops.assign(std::begin(kAllRedOps), std::end(kAllRedOps));
+  } else {
+    TRY_ASSIGN(o.ops.front(), parse_red_op(raw.op));
+  }
+  if (raw.type == "all") {
+    o.types.clear();
+    for (const DataTypeInfo& info : data_types()) o.types.push_back(info.type);
+  } else {
+    TRY_ASSIGN(o.types.front(), parse_data_type(raw.type));
+  }
+  for (const std::string& name : raw.collectives) {
+    TRY_ASSIGN(const CollectiveCase* found, find_case(name));
+    o.collectives.push_back(found);
+  }
+  TRY_ASSIGN(const std::size_t backend, choice("--backend", raw.backend, {"auto", "mpi", "nccl", "mpi-cuda", "tcp"}));
+  o.backend = static_cast<BackendChoice>(backend);
+  return {};
+}
+
+Result<void> read_shapes(const RawFlags& raw, Options& o) {
+  o.groups.clear();
+  for (const std::string& text : raw.groups) {
+    TRY_ASSIGN(GroupRequest group, parse_group(text));
+    o.groups.push_back(std::move(group));
+  }
+  for (const std::string& text : raw.pair_tests) {
+    TRY_ASSIGN(const std::size_t test, choice("--pair-tests", text, {"latency", "bandwidth", "matrix"}));
+    o.pair_tests.push_back(static_cast<PairTest>(test));
+  }
+  return {};
+}
+
+/// compute, or the size of a second collective.
+Result<void> read_beside(const std::string& text, Options& o) {
+  if (text.empty()) return {};
+  if (text == "compute") {
+    o.beside = Beside::compute;
+    return {};
+  }
+  const auto size = parse_size(text);
+  if (!size.ok() || *size < 1) return flag_error("--beside", "found '" + text + "', expected compute or the size of a second all_reduce, such as 4M");
+  o.beside = Beside::collective;
+  o.beside_bytes = *size;
+  return {};
+}
+
+Result<void> read_limits(Options& o) {
+  const auto between = [](const char* flag, double value, double least, double most) -> Result<void> {
+    if (value >= least && value <= most) return {};
+    char text[128];
+    std::snprintf(text, sizeof text, "found %g, expected %g .. %g", value, least, most);
+    return flag_error(flag, text);
+  };
+  TRY(between("--imbalance", o.imbalance, 1, 1e6));
+  TRY(between("--relative-error", o.relative_error, 0, 1));
+  TRY(between("--max-seconds", o.max_seconds, 1e-3, 1e5));
+  if (o.stall_limit_s != 0) TRY(between("--stall-limit", o.stall_limit_s, 0.5, 1e6));
+  TRY(in_range("--port", o.port, 0, 65535));
+  return in_range("--streams", o.streams, 1, 64);
+}
+
+Result<void> read_places(Options& o) {
+  const int hosts = static_cast<int>(o.hosts.size());
+  if (hosts == 0 && o.my_rank >= 0) return flag_error("--rank", "found " + std::to_string(o.my_rank) + " without --hosts");
+  if (hosts > 0 && o.my_rank >= hosts)
+    return flag_error("--rank", "found " + std::to_string(o.my_rank) + ", expected a rank below " + std::to_string(hosts) + ", the number of --hosts");
+  for (const std::string& host : o.hosts) {
+    if (host.empty()) return flag_error("--hosts", "found an empty name, expected a host for each rank");
+  }
+  return {};
+}
+
+Result<void> read_plan(Options& o) {
+  if (o.plan.empty() && !o.config.empty()) o.plan = "simulate";
+  if (o.plan == "simulate" && o.config.empty()) return flag_error("--plan", "found simulate without --config, expected the experiment to be measured for");
+  if (o.plan != "simulate" && !o.config.empty()) return flag_error("--config", "found with --plan " + o.plan + ", expected --plan simulate");
+  return {};
+}
+
+Result<void> read_injected(const std::string& flag, const std::string& text, std::optional<std::pair<int, std::uint64_t>>& out) {
+  if (text.empty()) return {};
+  int rank = 0;
+  unsigned long long number = 0;
+  if (std::sscanf(text.c_str(), "%d:%llu", &rank, &number) != 2) return flag_error(flag, "found '" + text + "', expected RANK:NUMBER");
+  out = {rank, number};
+  return {};
+}
+
+}  // namespace
+
+Result<Options> checked_options(const RawFlags& raw, Options o) {
+  TRY(read_sizes(raw, o));
+  TRY(read_numbers(raw, o));
+  TRY(read_root(raw.root, o));
+  TRY(read_names(raw, o));
+  TRY(read_shapes(raw, o));
+  TRY(read_beside(raw.beside, o));
+  TRY(read_limits(o));
+  TRY(read_places(o));
+  TRY(read_plan(o));
+  TRY(read_injected("--inject-fault", raw.fault, o.fault));
+  TRY(read_injected("--inject-stall", raw.stall, o.stall));
+  if (o.out == "-") return flag_error("--out", "found '-', expected a file: the table is on standard output");
+  if (o.json == "-") return flag_error("-J", "found '-', expected a file: the table is on standard output");
+  return o;
+}
+
+}  // namespace distsim::bench

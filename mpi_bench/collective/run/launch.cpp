@@ -1,0 +1,91 @@
+#include "mpi_bench/collective/run/launch.hpp"
+
+#include <unistd.h>
+
+#include <cstdlib>
+
+namespace distsim::bench {
+namespace {
+
+constexpr int kDefaultPort = 18515;
+
+struct Dialect {
+  const char *rank, *size, *local_size, *job;
+};
+constexpr Dialect kDialects[] = {
+    {"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_LOCAL_SIZE", "PMIX_NAMESPACE"},
+    {"PMI_RANK", "PMI_SIZE", "MPI_LOCALNRANKS", "PMI_JOBID"},
+    {"SLURM_PROCID", "SLURM_NTASKS", "SLURM_NTASKS_PER_NODE", "SLURM_JOB_ID"},
+    {"RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "TORCHELASTIC_RUN_ID"},
+};
+
+std::optional<int> number(const char* text) {
+  if (text == nullptr || *text == '\0') return std::nullopt;
+  char* end = nullptr;
+  const long value = std::strtol(text, &end, 10);
+  if (*end != '\0' || value < 0 || value > (1 << 24)) return std::nullopt;
+  return static_cast<int>(value);
+}
+
+/// Jobs beside each other get ports of their own, most of the time.
+int port_of(const std::string& job) {
+  if (job.empty()) return kDefaultPort;
+  unsigned hash = 2166136261u;
+  for (const char c : job) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619u;
+  return 20000 + static_cast<int>(hash % 10000);
+}
+
+std::string host_name() {
+  char name[256] = "localhost";
+  ::gethostname(name, sizeof name - 1);
+  return name;
+}
+
+}  // namespace
+
+std::optional<LaunchFacts> launch_facts(const Environment& environment) {
+  for (const Dialect& d : kDialects) {
+    const auto rank = number(environment(d.rank)), size = number(environment(d.size));
+    if (!rank || !size || *rank >= *size) continue;
+    LaunchFacts facts{.rank = *rank, .size = *size, .local_size = number(environment(d.local_size)).value_or(0)};
+    if (const char* job = environment(d.job)) facts.job = job;
+    if (const char* root = environment("MASTER_ADDR")) facts.root = root;
+    return facts;
+  }
+  return std::nullopt;
+}
+
+Result<TcpPlaces> tcp_places(const Options& o, const std::optional<LaunchFacts>& launch, const std::string& host_name) {
+  TcpPlaces places{.port = o.port != 0 ? o.port : port_of(launch ? launch->job : ""), .my_host = host_name};
+  if (!o.hosts.empty()) {
+    const int said = o.my_rank >= 0 ? o.my_rank : launch ? launch->rank : -1;
+    if (said < 0) return Error{"found none, expected the number of this rank in --hosts", "--rank", ""};
+    if (said >= static_cast<int>(o.hosts.size())) return Error{"found rank " + std::to_string(said) + " of the launcher, expected fewer ranks than --hosts", "--hosts", ""};
+    places.rank = said;
+    places.size = static_cast<int>(o.hosts.size());
+    places.root_host = o.hosts.front();
+    places.my_host = o.hosts[static_cast<std::size_t>(said)];
+    return places;
+  }
+  if (!launch) return places;
+  places.rank = launch->rank;
+  places.size = launch->size;
+  if (!launch->root.empty()) places.root_host = launch->root;
+  else if (launch->local_size != launch->size && launch->size > 1)
+    return Error{"found ranks on several hosts and no MPI in this build, expected the host of each rank", "--hosts", "or MASTER_ADDR, the host of rank 0"};
+  return places;
+}
+
+Result<std::unique_ptr<Ranks>> start_ranks(const Options& o, int* argc, char*** argv) {
+  const auto launch = launch_facts([](const char* name) -> const char* { return std::getenv(name); });
+#ifdef DISTSIM_WITH_MPI
+  if (o.hosts.empty()) return make_mpi_ranks(argc, argv, o.beside == Beside::collective);
+#else
+  (void)argc;
+  (void)argv;
+#endif
+  TRY_ASSIGN(const TcpPlaces places, tcp_places(o, launch, host_name()));
+  return make_tcp_ranks(places);
+}
+
+}  // namespace distsim::bench

@@ -1,0 +1,13 @@
+// Where a plan comes from: a file, or the `distsim` beside this program, which knows what an experiment asks for.
+#pragma once
+
+#include <vector>
+
+#include "mpi_bench/collective/options.hpp"
+
+namespace distsim::bench {
+
+/// Reads options.plan; "simulate" runs `distsim curves plan --config options.config`. To be called before MPI starts: it may start a program.
+Result<std::vector<PlannedCurve>> load_plan(const Options& options);
+
+}  // namespace distsim::bench

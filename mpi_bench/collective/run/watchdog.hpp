@@ -1,0 +1,31 @@
+// Ends the job when a rank has died or makes no progress, and says which one. Every rank tells rank 0 a few times a second how far it is, over a
+// connection of its own and from a thread of its own, so that it works while the main thread is inside a collective that never returns.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "mpi_bench/collective/run/ranks.hpp"
+
+namespace distsim::bench {
+
+class Watchdog {
+ public:
+  /// All ranks together. `limit_s` 0: only deaths are noticed, not stalls. Ranks that cannot reach rank 0 watch themselves alone, with a warning.
+  static std::unique_ptr<Watchdog> start(const Ranks& ranks, double limit_s);
+  ~Watchdog();  ///< a farewell: connections that end from now on mean nothing
+  Watchdog(const Watchdog&) = delete;
+  Watchdog& operator=(const Watchdog&) = delete;
+
+  /// What this rank does from now on, for the message: "all_reduce of 1024 bytes".
+  void doing(const std::string& activity);
+
+ private:
+  struct Impl;
+  explicit Watchdog(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+inline constexpr int kStalledExit = 3;
+
+}  // namespace distsim::bench

@@ -1,0 +1,30 @@
+// Which rank holds a run up, from what the ranks say of themselves. Pure: the watchdog's thread and sockets are elsewhere.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace distsim::bench {
+
+/// What the monitor knows of a rank. Times are seconds on the monitor's clock.
+struct RankState {
+  std::uint64_t meetings = 0, calls = 0;  ///< see Pulse
+  bool waiting = false;                   ///< for the other ranks
+  std::string activity;                   ///< "all_reduce of 1048576 bytes, out-of-place, timing"
+  double heard_at = 0;                    ///< last sign of life of its watchdog
+  double moved_at = 0;                    ///< last change of meetings or calls
+  bool gone = false;                      ///< its connection ended without a farewell
+};
+
+struct Verdict {
+  std::vector<int> ranks;  ///< who holds the run up
+  std::string why;         ///< "does not answer", "has ended", "is stuck", "all ranks wait"
+};
+
+/// A rank that is gone is named at once; one that has said nothing for `limit_s` is named; else, where the rank that is furthest behind has not moved for
+/// `limit_s`, all ranks that are as far behind and do not themselves wait for others. Ranks that wait are never named while one that does not is behind.
+std::optional<Verdict> verdict_of(const std::vector<RankState>& ranks, double now, double limit_s);
+
+}  // namespace distsim::bench
