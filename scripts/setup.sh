@@ -1,14 +1,16 @@
 # Sourced by ./distsim and ./run_tests: what a Debian or Ubuntu machine needs, and how it is built. Not to be run by itself.
 # Messages go to standard error, so that standard output stays the program's own.
 
-packages_to_run="g++ cmake ninja-build protobuf-compiler libprotobuf-dev libyaml-cpp-dev nlohmann-json3-dev libcli11-dev libspdlog-dev libfmt-dev zlib1g-dev"
-packages_to_test="$packages_to_run libgtest-dev libgmock-dev libbenchmark-dev openmpi-bin libopenmpi-dev ccache mold python3"
+packages_to_run="g++ cmake ninja-build protobuf-compiler libprotobuf-dev libyaml-cpp-dev nlohmann-json3-dev libcli11-dev libspdlog-dev libfmt-dev zlib1g-dev libsimdjson-dev libsqlite3-dev libminizip-dev libre2-dev"
+packages_to_test="$packages_to_run libgtest-dev libgmock-dev libbenchmark-dev openmpi-bin libopenmpi-dev libboost-dev ccache mold python3"
 
 say() { printf '%s\n' "distsim: $*" >&2; }
 
 # Names of the packages in "$@" that are not installed.
 missing_packages() {
   for package in "$@"; do
+    # Headers of any Boost will do; versions of them exclude each other.
+    [ "$package" = libboost-dev ] && [ -e /usr/include/boost/asio.hpp ] && continue
     dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q '^install ok installed$' || printf '%s ' "$package"
   done
 }

@@ -18,7 +18,20 @@ def output_of(binary: str, args: list[str]) -> str:
     return "\n".join(line.rstrip() for line in done.stdout.strip("\n").splitlines())
 
 
+def calibration_table() -> str:
+    """The four columns that matter of docs/calibration.md."""
+    sections = re.split(r"^### ", (ROOT / "docs/calibration.md").read_text(encoding="utf-8"), flags=re.M)[1:]
+    rows: dict[str, list[str]] = {}
+    for section in sections:
+        for name, cases, median, p90, _ in re.findall(r"^\| ([^|]+) \| (\d+) \| ([^|]+) \| ([^|]+) \| ([^|]+) \|$", section, re.M):
+            rows.setdefault(name, [name, cases]).append(f"{median} / {p90}")
+    head = "| median / 90th percentile | cases | " + " | ".join(section.splitlines()[0].lower() for section in sections) + " |"
+    return "\n".join([head, "|---" * (len(sections) + 2) + "|"] + ["| " + " | ".join(row) + " |" for row in rows.values()])
+
+
 def filled(text: str, binary: str) -> str:
+    text = re.sub(r"(<!-- calibration table -->\n).*?(<!-- end of calibration table -->)", lambda m: m.group(1) + calibration_table() + "\n" + m.group(2),
+                  text, flags=re.S)
     for name, args in BLOCKS.items():
         pattern = re.compile(rf"(<!-- {name} -->\n```\n).*?(```\n<!-- end of {name} -->)", re.S)
         if not pattern.search(text):

@@ -158,6 +158,36 @@ class Refuses(unittest.TestCase):
             with self.subTest(assignment):
                 self.refused("--config", FLAGSHIP, "--set", assignment, says=says)
 
+    def test_replay_flags_of_the_other_kind(self):
+        kernel = {"ph": "X", "cat": "kernel", "name": "a" * 400, "pid": 0, "tid": 7, "ts": 1, "dur": 5, "args": {"stream": 7, "device": 0}}
+        with tempfile.TemporaryDirectory() as d:
+            trace = pathlib.Path(d) / "rank0.json"
+            trace.write_text(json.dumps({"schemaVersion": 1, "traceEvents": [kernel]}))
+            for flag in (["--network", "x"], ["--groups", "x"], ["--recorded-collectives"], ["--compute-scale", "2"]):
+                self.refused("replay", trace, *flag, says=f"{flag[0]}: found a profiler's trace")
+            self.refused("replay", trace, "--remove", "", says="--remove: found an empty pattern")
+            self.refused("replay", trace, "--step-pattern", "(", says="step pattern: ")
+            self.refused("replay", trace, "--remove", "(.*)*(.*)*(.*)*x$", says="--remove")  # would never end
+            self.assertEqual(run("--config", FLAGSHIP, "--write-et", f"{d}/p").returncode, 0)
+            for flag in (["--remove", "x"], ["--measured-on", "x"], ["--leave-one-step-out"], ["--timeline", "x.pftrace"]):
+                self.refused("replay", f"{d}/p", "--config", FLAGSHIP, *flag, says=f"{flag[0]}: found a Chakra trace")
+            self.refused("replay", f"{d}/p", "--config", FLAGSHIP, "--compute-scale", "nan", says="--compute-scale")
+            (pathlib.Path(d) / "q.0.et").write_bytes((pathlib.Path(d) / "p.0.et").read_bytes())
+            trace.unlink()
+            self.refused("replay", d, "--config", FLAGSHIP, says="found a second trace of rank 0")
+
+    def test_usage_names_the_command(self):
+        self.refused("hugectr", "schedule", "x", "--warmup", "-1", says="`distsim hugectr schedule --help`")
+        self.refused("calibrate", "features", says="`distsim calibrate features --help`")
+        self.refused("cost", "op", says="`distsim cost op --help`")
+
+    def test_a_folder_is_no_csv(self):
+        self.refused("cost", "op", "--input", "/tmp", says="/tmp: cannot be read")
+        self.refused("calibrate", "ops", "--input", "/tmp", "--device", "h200_sxm", says="/tmp: cannot be read")
+
+    def test_explain_writes_nothing(self):
+        self.refused("validate", "--explain", "x", "--plot", "p.svg", says="--plot")
+
     def test_broken_yaml(self):
         for text in ["cluster: [", "a: b: c", "cluster: {nodes: 1, nodes: 2}", "a: &x 1\nb: *x\n", "\t- x", "--- 1\n--- 2\n", b"\xff\xfe\x00c", "x: \x00",
                      "cluster: 3", "- 1\n- 2\n", "", "?" * 5000, "[" * 100000, "a: " + "x" * (1 << 21)]:

@@ -14,8 +14,11 @@ SEES = {
     "traces": {"base", "sim/graph", "topology"},
     "sim/workload": {"base", "sim/graph", "topology"},
     "sim/engine": {"base"},
-    "sim/report": {"base", "sim/graph", "topology", "traces", "sim/engine"},
-    "sim/app": {"base", "sim/graph", "topology", "opmodels", "collectives", "traces", "sim/workload", "sim/engine", "sim/report"},
+    "sim/profile": {"base", "sim/graph", "topology", "traces"},
+    "sim/report": {"base", "sim/graph", "topology", "traces", "sim/engine", "sim/profile"},
+    "sim/replay": {"base", "sim/graph", "topology", "opmodels", "collectives", "traces", "sim/engine"},
+    "sim/app": {"base", "sim/graph", "topology", "opmodels", "collectives", "traces", "sim/workload", "sim/engine", "sim/profile", "sim/report",
+                "sim/replay"},
     "mpi_bench": {"base", "collectives"},
 }
 ALLOWED_HEADERS = {"mpi_bench": re.compile(r"collectives/curve\.pb\.h|base/.*|mpi_bench/.*")}

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <fstream>
-#include <map>
 #include <memory>
 
 #include "base/spelling.hpp"
@@ -10,6 +9,7 @@
 #include "opmodels/cost_csv.hpp"
 #include "sim/app/commands.hpp"
 #include "sim/app/config.hpp"
+#include "sim/app/device_models.hpp"
 #include "sim/app/output.hpp"
 
 namespace distsim {
@@ -19,7 +19,7 @@ struct CollectiveFlags {
   std::string system, kind, bytes, csv = "-", launch = "mpi", exchange = "grouped";
   std::uint32_t nodes = 1, gpus_per_node = 0;
   std::vector<std::string> curves, algorithms, protocols;
-  bool no_curves = false, explain = false, allow_partial = false;
+  bool no_curves = false, explain = false, allow_partial = false, side_by_side = false;
 };
 
 /// One size: a plain number of bytes, or with a unit ("1MiB"), or with nccl-tests' binary suffix ("1M").
@@ -28,9 +28,11 @@ Result<std::int64_t> parse_size(std::string text) {
   if (text.empty()) return wrong();
   if (const auto plain = parse_integer(text)) return *plain >= 0 ? Result<std::int64_t>(*plain) : wrong();
   std::string with_unit = text;
+  if (const auto bare = parse_quantity(text + " B", Dimension::bytes)) with_unit += " B";  // a number that int64 does not hold
   if (std::string("KMG").find(text.back()) != std::string::npos) with_unit += "iB";
   const auto size = parse_quantity(with_unit, Dimension::bytes);
-  if (!size || *size < 0 || *size > 9e18) return wrong();
+  if (size && *size > 9e18) return Error{"--bytes: found '" + text + "', expected at most 9e18 bytes", "", ""};
+  if (!size || *size < 0) return wrong();
   return static_cast<std::int64_t>(*size + 0.5);
 }
 
@@ -43,6 +45,17 @@ Result<std::vector<std::int64_t>> parse_sizes(const std::string& list) {
     sizes.push_back(size);
     if (comma == std::string::npos) return sizes;
     begin = comma + 1;
+  }
+}
+
+/// nccl-tests would round such a size down; the price is that of the size as it stands.
+void warn_of_parts(CollectiveKind kind, const std::vector<std::int64_t>& sizes, std::uint32_t ranks) {
+  const bool divided = kind == CollectiveKind::all_gather || kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::all_to_all ||
+                       kind == CollectiveKind::gather || kind == CollectiveKind::scatter;
+  for (std::int64_t bytes : sizes) {
+    if (divided && bytes % ranks != 0) {
+      std::fprintf(stderr, "distsim: --bytes: %lld is no multiple of %u ranks; nccl-tests would send fewer\n", static_cast<long long>(bytes), ranks);
+    }
   }
 }
 
@@ -64,8 +77,9 @@ Result<void> price_collective(const CollectiveFlags& f) {
   options.algorithms = f.algorithms;
   options.protocols = f.protocols;
   options.allow_partial = f.allow_partial;
+  warn_of_parts(kind, sizes, f.nodes * gpus);
   TRY_ASSIGN(const CollectiveModels models, CollectiveModels::create(topology, options));
-  TRY_ASSIGN(const std::string table, collective_cost_table(topology, models, {kind, f.nodes, gpus, sizes, true, f.explain}));
+  TRY_ASSIGN(const std::string table, collective_cost_table(topology, models, {kind, f.nodes, gpus, sizes, true, f.side_by_side, f.explain}));
   return write_file_atomically(f.csv, table);
 }
 
@@ -83,8 +97,9 @@ void add_cost_collective(CLI::App& cost, Action& action) {
   sub->add_option("--algorithms", f->algorithms, "What NCCL may choose from, as NCCL_ALGO: Ring,Tree,...")->delimiter(',');
   sub->add_option("--protocols", f->protocols, "As NCCL_PROTO: LL,LL128,Simple")->delimiter(',');
   sub->add_option("--exchange", f->exchange, "all_to_all across nodes: grouped (NCCL) or hierarchical (NVLink, then rails)")->check(CLI::IsMember({"grouped", "hierarchical"}));
+  sub->add_flag("--side-by-side", f->side_by_side, "The other GPUs of the nodes do the same in groups of their own (rails: --gpus-per-node 1 --side-by-side)");
   sub->add_flag("--allow-partial", f->allow_partial, "Use curve files of a run that did not end");
-  sub->add_flag("--no-curves", f->no_curves, "Hardware facts alone");
+  sub->add_flag("--no-curves", f->no_curves, "Hardware facts alone")->excludes("--curve");
   sub->add_flag("--explain", f->explain, "Say why: candidates, algorithm, protocol, steps, bottleneck");
   sub->add_option("--csv", f->csv, "Output file; - is standard output (the default)")->check(refuse_empty);
   sub->callback([f, &action] { action = [f] { return price_collective(*f); }; });
@@ -94,27 +109,13 @@ struct OpFlags {
   std::string input, csv = "-";
 };
 
-/// Models of the devices that an input file names, built once each.
-class DeviceModels {
- public:
-  Result<const OpModels*> operator()(std::string_view gpu) {
-    const std::string name(gpu);
-    const auto known = models_.find(name);
-    if (known != models_.end()) return &known->second;
-    TRY_ASSIGN(const DeviceSpec device, load_device(name));
-    TRY_ASSIGN(OpModels models, OpModels::create(device));
-    return &models_.emplace(name, std::move(models)).first->second;
-  }
-
- private:
-  std::map<std::string, OpModels> models_;
-};
-
 Result<void> price_ops(const OpFlags& f) {
   TRY(check_outputs({{"--csv", f.csv}}));
   std::ifstream in(f.input, std::ios::binary);
   if (!in) return Error{"cannot be opened for reading", f.input, ""};
-  if (in.peek() == std::ifstream::traits_type::eof()) return Error{"found an empty file, expected a CSV header", f.input, ""};
+  const bool has_text = in.peek() != std::ifstream::traits_type::eof();
+  if (in.bad()) return Error{"cannot be read, expected a CSV file; is it a folder?", f.input, ""};
+  if (!has_text) return Error{"found an empty file, expected a CSV header", f.input, ""};
   if (f.csv == f.input) return Error{"--csv: found the input file '" + f.csv + "', expected another file", "", ""};
   DeviceModels devices;
   CostCsvCount count;

@@ -1,4 +1,4 @@
-// distsim curves: measurements of collectives into a curve file, and a look at one.
+// distsim curves: measurements of collectives into a curve file, a look at one, and a plan of what to measure.
 #include <CLI/CLI.hpp>
 
 #include <memory>
@@ -6,6 +6,7 @@
 #include "collectives/curve_import.hpp"
 #include "sim/app/commands.hpp"
 #include "sim/app/config.hpp"
+#include "sim/app/measurement_plan.hpp"
 #include "sim/app/output.hpp"
 
 namespace distsim {
@@ -15,14 +16,23 @@ using namespace collectives;
 
 struct CurveFlags {
   std::vector<std::string> files;
-  std::string system, out = "-", date;
+  std::string system, out = "-", date, config, launch;
+  std::uint32_t ranks = 0, nodes = 0;
+  bool cuda_graph = false;
+  std::vector<std::string> sets;
 };
+
+void print_remarks(const CurveSet& set) {
+  for (const std::string& remark : set.remarks) std::fprintf(stderr, "distsim: %s\n", remark.c_str());
+  if (set.partial) std::fprintf(stderr, "distsim: the curves are partial; collectives.allow_partial or --allow-partial uses them all the same\n");
+}
 
 Result<void> import_logs(const CurveFlags& f) {
   TRY(check_outputs({{"--out", f.out}}));
   TRY_ASSIGN(const ClusterSpec spec, load_system(f.system));
-  TRY_ASSIGN(const CurveSet set, import_curves({f.files, spec.name, spec.device, f.date}));
+  TRY_ASSIGN(const CurveSet set, import_curves({f.files, spec.name, spec.device, f.date, {f.ranks, f.nodes}, f.launch, f.cuda_graph}));
   TRY(write_file_atomically(f.out, curve_text(set)));
+  print_remarks(set);
   std::uint32_t flagged = 0;
   std::size_t points = 0;
   for (const Curve& c : set.curves) {
@@ -37,10 +47,23 @@ Result<void> import_logs(const CurveFlags& f) {
 
 Result<void> show_files(const CurveFlags& f) {
   for (const std::string& file : f.files) {
-    TRY_ASSIGN(const CurveSet set, read_curve_file(file));
+    TRY_ASSIGN(const CurveSet set, read_curve_file(file, {f.ranks, f.nodes}));
     TRY(print(show_curves(set)));
+    print_remarks(set);
   }
   return {};
+}
+
+Result<void> write_plan(const CurveFlags& f) {
+  TRY(check_outputs({{"--out", f.out}}));
+  TRY_ASSIGN(const Experiment experiment, load_experiment(f.config, f.sets));
+  TRY_ASSIGN(const std::string plan, measurement_plan(experiment));
+  return write_file_atomically(f.out, plan);
+}
+
+void add_hints(CLI::App& sub, CurveFlags& f) {
+  sub.add_option("--ranks", f.ranks, "Ranks of the run, for logs that do not say")->check(CLI::Range(2u, kMaxCurveRanks));
+  sub.add_option("--nodes", f.nodes, "Nodes of the run, for logs that do not say")->check(CLI::Range(1u, kMaxCurveRanks));
 }
 
 }  // namespace
@@ -49,14 +72,23 @@ void add_curves(CLI::App& app, Action& action) {
   CLI::App* curves = app.add_subcommand("curves", "Measured collectives: logs into a curve file, and what a file holds and lacks");
   curves->require_subcommand(1);
   auto f = std::make_shared<CurveFlags>();
-  CLI::App* import = curves->add_subcommand("import", "Write one curve file from nccl-tests logs of a system");
-  import->add_option("logs", f->files, "nccl-tests logs or curve files")->required();
+  CLI::App* import = curves->add_subcommand("import", "Write one curve file from the logs of a system: nccl-tests (text or -J), OSU, PARAM, collective_bench");
+  import->add_option("logs", f->files, "Logs or curve files")->required();
   import->add_option("--system", f->system, "Name of the system they were measured on (distsim list systems) or its file")->required();
   import->add_option("--date", f->date, "Date of the measurement, 2026-11-20, where the log does not say");
+  import->add_option("--launch", f->launch, "mpi (a rank per process) or single_process; default: as the log says")->check(CLI::IsMember({"mpi", "single_process"}));
+  import->add_flag("--cuda-graph", f->cuda_graph, "The collectives were launched from a CUDA graph");
+  add_hints(*import, *f);
   import->add_option("--out", f->out, "Curve file to write, NAME.curve.txtpb; - is standard output (the default)");
   import->callback([f, &action] { action = [f] { return import_logs(*f); }; });
+  CLI::App* plan = curves->add_subcommand("plan", "What an experiment's collectives are, for `collective_bench --plan FILE`");
+  plan->add_option("--config", f->config, "Experiment file")->required();
+  plan->add_option("--set", f->sets, "KEY=VALUE: override any key; may be repeated")->allow_extra_args(false)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  plan->add_option("--out", f->out, "CSV file to write; - is standard output (the default)");
+  plan->callback([f, &action] { action = [f] { return write_plan(*f); }; });
   CLI::App* show = curves->add_subcommand("show", "Draw the curves of files in the terminal and list what is missing");
-  show->add_option("files", f->files, "Curve files or nccl-tests logs")->required();
+  show->add_option("files", f->files, "Curve files or logs")->required();
+  add_hints(*show, *f);
   show->callback([f, &action] { action = [f] { return show_files(*f); }; });
 }
 

@@ -9,6 +9,7 @@
 #include "sim/app/output.hpp"
 #include "sim/app/reference.hpp"
 #include "sim/workload/registry.hpp"
+#include "traces/trace_formats.hpp"
 
 namespace distsim {
 namespace {
@@ -76,7 +77,9 @@ Result<std::string> list_ops() {
 }
 
 Result<std::string> list_traces() {
-  return entry("chrome_trace (write)", "Chrome trace-event JSON, plain or .gz, as Perfetto opens it: --timeline FILE");
+  std::string out;
+  for (const TraceReader& reader : trace_readers()) out += entry(std::string(name_of(reader.format)) + " (read)", reader.sentence);
+  return out + entry("chrome_trace (write)", "Chrome trace-event JSON, plain or .gz, as Perfetto opens it: --timeline FILE");
 }
 
 struct Listing { const char* what; Result<std::string> (*list)(); };

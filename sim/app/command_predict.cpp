@@ -1,5 +1,6 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <limits>
 #include <memory>
 
 #include "base/csv.hpp"
@@ -7,24 +8,28 @@
 #include "sim/app/commands.hpp"
 #include "sim/app/output.hpp"
 #include "sim/app/pipeline.hpp"
+#include "sim/app/trials.hpp"
+#include "sim/app/write_chakra.hpp"
 #include "sim/report/html.hpp"
 #include "sim/report/timeline_slices.hpp"
-#include "traces/chrome_writer.hpp"
+#include "traces/timeline_writer.hpp"
 
 namespace distsim {
 namespace {
 
 struct PredictFlags {
-  std::string config, json, csv, timeline, html, dump_after;
+  std::string config, json, csv, timeline, html, dump_after, write_et;
   std::vector<std::string> sets, curves;
-  std::uint32_t timeline_ranks = 64;
+  std::uint32_t timeline_ranks = 0;  ///< 0: as many as make a file that viewers open
+  TrialOptions trials;
   bool timings = false;
 };
 
 using Outputs = std::vector<std::pair<std::string, std::string>>;
 
 Outputs outputs_of(const PredictFlags& f) {
-  return {{"--json", f.json}, {"--csv", f.csv}, {"--timeline", f.timeline}, {"--html", f.html}, {"--dump-after", f.dump_after.empty() ? "" : "-"}};
+  return {{"--json", f.json}, {"--csv", f.csv}, {"--timeline", f.timeline}, {"--html", f.html}, {"--dump-after", f.dump_after.empty() ? "" : "-"},
+          {"--write-et", f.write_et.empty() ? "" : f.write_et + ".0.et"}};
 }
 
 Result<void> check_step(const std::string& step) {
@@ -46,17 +51,38 @@ std::vector<std::string> sets_of(const PredictFlags& f) {
   return sets;
 }
 
+TimelineOptions timeline_options(const PredictFlags& f, const ReportContext& context) {
+  TimelineOptions options;
+  options.gpus_per_node = context.gpus_per_node;
+  options.memory_per_rank = context.memory_per_rank;
+  options.activations_per_rank = context.activations_per_rank;
+  if (f.timeline_ranks == 0) return options;
+  options.max_ranks = f.timeline_ranks;
+  options.max_slices = std::numeric_limits<std::int64_t>::max();  // asked for
+  return options;
+}
+
+/// What is about to be written, where that is not all or is a lot.
+void announce_timeline(const std::string& path, const TimelineSlices& slices) {
+  constexpr std::int64_t kMegabyte = 1'000'000, kLarge = 200 * kMegabyte;
+  const std::int64_t bytes = timeline_bytes(path, slices.slices);
+  if (slices.left_out.empty() && bytes < kLarge) return;
+  const std::string left_out = slices.left_out.empty() ? "" : "; " + slices.left_out;
+  std::fprintf(stderr, "distsim: %s: up to %lld slices, %lld MB before compression%s (see --timeline-ranks)\n", path.c_str(),
+               static_cast<long long>(slices.slices), static_cast<long long>(bytes / kMegabyte), left_out.c_str());
+}
+
 Result<void> write_timeline(const PredictFlags& f, const Prediction& p) {
-  const TimelineSlices slices = timeline_slices(p.played(), {f.timeline_ranks, false, p.report.context.gpus_per_node});
-  TRY(write_chrome_trace(slices.source, f.timeline));
-  if (!slices.left_out.empty()) std::fprintf(stderr, "distsim: %s: %s (see --timeline-ranks)\n", f.timeline.c_str(), slices.left_out.c_str());
-  return {};
+  const TimelineSlices slices = timeline_slices(p.played(), timeline_options(f, p.report.context));
+  announce_timeline(f.timeline, slices);
+  return distsim::write_timeline(slices.source, f.timeline);
 }
 
 Result<void> write_outputs(const PredictFlags& f, const Prediction& p) {
   if (!f.json.empty()) TRY(write_file_atomically(f.json, to_json(p.report) + "\n"));
   if (!f.csv.empty()) TRY(write_file_atomically(f.csv, csv_line(csv_columns()) + csv_line(csv_values(p.report))));
   if (!f.timeline.empty()) TRY(write_timeline(f, p));
+  if (!f.write_et.empty()) TRY(write_chakra(f.write_et, *p.costed, *p.lowered));
   if (!f.html.empty()) TRY(write_file_atomically(f.html, to_html(p.report, p.played())));
   return {};
 }
@@ -79,7 +105,10 @@ Result<void> run(const PredictFlags& f) {
   }
   std::string dump;
   Passes passes(f.dump_after, [&](const std::string& text) { dump = text; });
-  TRY_ASSIGN(const Prediction prediction, predict(f.config, sets_of(f), passes));
+  TRY_ASSIGN(Prediction prediction, predict(f.config, sets_of(f), passes));
+  if (f.trials.trials > 0) {
+    TRY_ASSIGN(prediction.report.trials, run_trials(prediction, f.trials));
+  }
   TRY(write_outputs(f, prediction));
   if (!f.dump_after.empty()) return print(dump);
   if (takes_stdout(outputs_of(f))) return {};
@@ -98,9 +127,15 @@ void add_predict(CLI::App& app, Action& action) {
       ->allow_extra_args(false)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   sub->add_option("--json", f->json, "Write the report as JSON (docs/report_schema.md); - is standard output")->check(refuse_empty);
   sub->add_option("--csv", f->csv, "Write the main figures as one CSV row; - is standard output")->check(refuse_empty);
-  sub->add_option("--timeline", f->timeline, "Write the timeline as Chrome trace JSON, which ui.perfetto.dev opens; compressed if the name ends in .gz")->check(refuse_empty);
-  sub->add_option("--timeline-ranks", f->timeline_ranks, "Ranks that the timeline shows")->check(CLI::Range(1u, 1u << 24));
+  sub->add_option("--timeline", f->timeline, "Write the timeline for ui.perfetto.dev: FILE.pftrace (Perfetto protobuf) or FILE.json (Chrome trace), compressed if .gz follows")->check(refuse_empty);
+  sub->add_option("--timeline-ranks", f->timeline_ranks, "Ranks that the timeline shows (default: at most 64, and 4 million slices)")->check(CLI::Range(1u, 1u << 24));
+  sub->add_option("--write-et", f->write_et, "Write a Chakra trace a rank, PREFIX.<rank>.et, for other simulators and `distsim replay`")->check(refuse_empty);
   sub->add_option("--html", f->html, "Write the report as one self-contained page")->check(refuse_empty);
+  sub->add_option("--trials", f->trials.trials, "Play the iteration this often with op, link and rank speeds drawn; prints P10, P50, P90 and P99")
+      ->check(CLI::Range(1u, 1'000'000u));
+  sub->add_option("--seed", f->trials.seed, "Seed of the draws (default 1)")->needs("--trials")->check([](const std::string& text) {
+    return text.starts_with('-') ? "found '" + text + "', expected a number from 0 up" : std::string();
+  });
   sub->add_option("--dump-after", f->dump_after, "Print what a step of the pipeline produced, instead of the report");
   sub->add_flag("--timings", f->timings, "Print how long each step of the prediction took");
   sub->callback([f, &action] { action = [f] { return run(*f); }; });

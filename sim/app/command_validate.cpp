@@ -6,12 +6,13 @@
 #include "sim/app/config_folders.hpp"
 #include "sim/app/output.hpp"
 #include "sim/app/validate.hpp"
+#include "sim/app/validate_plot.hpp"
 
 namespace distsim {
 namespace {
 
 struct ValidateFlags {
-  std::string cases, csv;
+  std::string cases, csv, explain, plot;
   unsigned jobs = 1;
 };
 
@@ -22,18 +23,26 @@ std::string published_cases() {
 }
 
 Result<void> run(const ValidateFlags& flags) {
-  TRY(check_outputs({{"--csv", flags.csv}}));
+  TRY(check_outputs({{"--csv", flags.csv}, {"--plot", flags.plot}}));
+  if (!flags.explain.empty() && !(flags.csv + flags.plot).empty()) {
+    return Error{"--explain: found it beside " + std::string(flags.csv.empty() ? "--plot" : "--csv") + ", expected one of them", "", ""};
+  }
   const std::string path = flags.cases.empty() ? published_cases() : flags.cases;
   std::ifstream in(path, std::ios::binary);
   if (!in) return Error{"cannot be opened for reading", path, ""};
   TRY_ASSIGN(const CaseFile file, read_cases(in, path));
+  if (!flags.explain.empty()) {
+    TRY_ASSIGN(const std::string text, explain_case(file, flags.explain));
+    return print(text);
+  }
   std::vector<ValidatedCase> validated;
   {
     Progress progress("distsim validate:", file.cases.size());
     validated = validate_cases(file, flags.jobs, [&] { progress.advance(); });
   }
   if (!flags.csv.empty()) TRY(write_file_atomically(flags.csv, validation_csv(file, validated)));
-  return flags.csv == "-" ? Result<void>() : print(validation_summary(validated));
+  if (!flags.plot.empty()) TRY(write_file_atomically(flags.plot, validation_plot(validated)));
+  return takes_stdout({{"", flags.csv}, {"", flags.plot}}) ? Result<void>() : print(validation_summary(validated));
 }
 
 }  // namespace
@@ -43,6 +52,9 @@ void add_validate(CLI::App& app, Action& action) {
   CLI::App* sub = app.add_subcommand("validate", "Predict measured iterations and print how far off the predictions are");
   sub->add_option("--cases", flags->cases, "CSV of measured iterations; default: the cases of the README")->check(refuse_empty);
   sub->add_option("--csv", flags->csv, "Write every case with its prediction as CSV; - is standard output")->check(refuse_empty);
+  sub->add_option("--plot", flags->plot, "Draw predicted against measured and each scaling series, as SVG; - is standard output")->check(refuse_empty);
+  sub->add_option("--explain", flags->explain, "CASE_ID: print what one prediction is made of and which uncertain term could account for its error")
+      ->check(refuse_empty);
   sub->add_option("--jobs", flags->jobs, "Threads")->check(CLI::Range(1u, 256u));
   sub->callback([flags, &action] { action = [flags] { return run(*flags); }; });
 }

@@ -1,6 +1,7 @@
 #include "sim/app/commands.hpp"
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -49,10 +50,13 @@ std::string usage_error(const CLI::App& app, const std::vector<std::string>& arg
     return "found '" + args[0] + "', expected a command; " + spelling_hint(args[0], names);
   }
   std::string command = "distsim";
-  for (const std::string& word : args) {
-    if (word.starts_with("-")) break;
+  const CLI::App* level = &app;
+  for (const std::string& word : args) {  // cost, curves, hugectr and calibrate have commands of their own
+    const auto below = level->get_subcommands(nullptr);
+    const auto at = std::find_if(below.begin(), below.end(), [&](const CLI::App* sub) { return sub->get_name() == word; });
+    if (at == below.end()) break;
     command += " " + word;
-    if (word != "cost") break;  // the one command with commands of its own
+    level = *at;
   }
   return what + "; see `" + command + " --help`";
 }
@@ -70,6 +74,10 @@ int run_command(int argc, const char* const* argv) {
   add_validate(app, action);
   add_list(app, action);
   add_curves(app, action);
+  add_profile(app, action);
+  add_replay(app, action);
+  add_hugectr(app, action);
+  add_calibrate(app, action);
 
   const std::vector<std::string> args = with_default_command(argc, argv);
   if (args.empty()) {

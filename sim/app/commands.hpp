@@ -20,6 +20,10 @@ void add_cost(CLI::App& app, Action& action);
 void add_validate(CLI::App& app, Action& action);
 void add_list(CLI::App& app, Action& action);
 void add_curves(CLI::App& app, Action& action);
+void add_profile(CLI::App& app, Action& action);
+void add_replay(CLI::App& app, Action& action);
+void add_hugectr(CLI::App& app, Action& action);
+void add_calibrate(CLI::App& app, Action& action);
 
 /// The whole command line; returns the exit code: 0 done, 2 bad input.
 int run_command(int argc, const char* const* argv);

@@ -6,6 +6,7 @@
 //   model:     {name: dlrm_mlperf, global_batch: 65536}  # configs/models/dlrm_mlperf.yaml
 //   framework: {name: pytorch}                           # configs/frameworks/pytorch.yaml
 //   collectives: {use_curves: false}
+//   engine: {contention: true}
 //
 // In order of weight: --set, the experiment, the named file, the defaults of the schema. A name is a file without .yaml in <folder of the
 // experiment>/systems, $DISTSIM_CONFIGS/systems, <folder of the program>/../../configs/systems or the source tree's configs/systems (and so for
@@ -19,6 +20,7 @@
 #include "base/config_node.hpp"
 #include "base/result.hpp"
 #include "collectives/collective_models.hpp"
+#include "sim/app/engine_spec.hpp"
 #include "sim/workload/framework_spec.hpp"
 #include "sim/workload/model_spec.hpp"
 #include "topology/cluster_spec.hpp"
@@ -33,6 +35,7 @@ struct Experiment {
   ModelSpec model;
   FrameworkSpec framework;
   CollectiveOptions collectives;
+  EngineSpec engine;
   ConfigNode merged;  ///< every section with its named file laid under it; positions say where each value came from
 };
 

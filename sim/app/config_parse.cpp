@@ -7,7 +7,7 @@ namespace distsim {
 namespace {
 
 const std::vector<std::string>& section_names() {
-  static const std::vector<std::string> names{"title", "description", "cluster", "device", "model", "framework", "collectives"};
+  static const std::vector<std::string> names{"title", "description", "cluster", "device", "model", "framework", "collectives", "engine"};
   return names;
 }
 

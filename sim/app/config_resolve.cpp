@@ -55,6 +55,7 @@ class Merger {
     TRY(add_named({"model", "name", "models"}));
     TRY(add_framework());
     copy("collectives");
+    copy("engine");
     return std::move(merged_);
   }
 
@@ -159,6 +160,7 @@ Result<S> load_by_name(const std::string& name, const std::string& what, const s
 const Schema<ClusterSpec>& cluster_keys() { static const auto schema = cluster_schema(); return schema; }
 const Schema<DeviceSpec>& device_keys() { static const auto schema = device_schema(); return schema; }
 const Schema<ModelSpec>& model_keys() { static const auto schema = model_schema(); return schema; }
+const Schema<EngineSpec>& engine_keys() { static const auto schema = engine_schema(); return schema; }
 const Schema<FrameworkSpec>& framework_keys() { static const auto schema = framework_schema(); return schema; }
 
 }  // namespace
@@ -174,6 +176,9 @@ Result<Experiment> resolve(const ConfigNode& parsed) {
   TRY_ASSIGN(e.model, read_section(e.merged, "model", model_keys()));
   TRY_ASSIGN(e.framework, read_section(e.merged, "framework", framework_keys()));
   TRY_ASSIGN(e.collectives, read_collectives(e.merged));
+  if (e.merged.find("engine")) {
+    TRY_ASSIGN(e.engine, read_section(e.merged, "engine", engine_keys()));
+  }
   return e;
 }
 

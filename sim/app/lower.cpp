@@ -85,7 +85,7 @@ class Lowering {
   Result<Duration> dispatch_time(const Task& task) const {
     const FrameworkSpec& f = launch_.framework;
     const bool forward = task.phase == Phase::forward || task.phase == Phase::input;
-    const double per_op = (forward ? f.host_per_op : f.host_per_op_backward).seconds();
+    const double per_op = (forward ? f.host_per_op : f.host_per_op_backward).seconds() * f.host_scale;
     const double seconds = task.dispatch.framework_ops * per_op + task.dispatch.kernels * f.host_per_launch.seconds();
     return Duration::from_seconds(seconds * launch_.host.dispatch_scale);
   }

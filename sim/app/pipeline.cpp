@@ -1,9 +1,16 @@
 #include "sim/app/pipeline.hpp"
 
+#include <fmt/format.h>
+
 #include <array>
 
+#include "sim/app/device_models.hpp"
+#include "sim/app/contention.hpp"
 #include "sim/app/dump.hpp"
+#include "sim/app/interference.hpp"
+#include "sim/app/kernel_time.hpp"
 #include "sim/engine/row_evaluator.hpp"
+#include "sim/engine/verify.hpp"
 #include "sim/report/fold.hpp"
 #include "sim/workload/samples.hpp"
 
@@ -25,7 +32,7 @@ CollectiveOptions collective_options(const Experiment& e) {
 }
 
 Result<std::shared_ptr<const CostModels>> cost_models(const Experiment& e, Topology topology) {
-  TRY_ASSIGN(OpModels ops, OpModels::create(e.device));
+  TRY_ASSIGN(OpModels ops, op_models_of(e.device));
   TRY_ASSIGN(CollectiveModels collectives, CollectiveModels::create(topology, collective_options(e)));
   return std::shared_ptr<const CostModels>(
       std::make_shared<CostModels>(CostModels{std::move(topology), std::move(ops), std::move(collectives)}));
@@ -48,11 +55,44 @@ ReportContext context_of(const Experiment& e, const Workload& w) {
   c.samples = w.samples;
   c.model_flops = w.model_flops;
   c.peak_flops = peak_flops(e.device, w.precision);
-  for (const RankMemory& m : w.memory) c.memory_per_rank.push_back(m.total());
+  for (const RankMemory& m : w.memory) {
+    c.memory_per_rank.push_back(m.total());
+    c.activations_per_rank.push_back(m.activations);
+  }
   c.memory_capacity = (e.device.hbm.capacity - e.device.reserved_memory).value();
   c.assumptions = w.assumptions;
   c.placement = w.placement;
+  c.uncertainty = e.framework.uncertainty;
   return c;
+}
+
+Result<CostedGraph> price_kernels(TaskGraph graph, std::shared_ptr<const CostModels> models, const KernelTime& kernel_time) {
+  TRY_ASSIGN(CostedGraph costed, price(std::move(graph), std::move(models)));
+  TRY(scale_kernels(costed, kernel_time));
+  return costed;
+}
+
+/// Hardware that is not as it should be, and links that are shared: both change the durations of the program.
+Result<void> apply_engine(Lowered& lowered, const CostedGraph& costed, const Topology& topology, const EngineSpec& engine, std::vector<std::string>& assumptions) {
+  TRY(slow_gpus(lowered, engine));
+  TRY_ASSIGN(const std::vector<std::string> slowed, contend(lowered, costed, topology, engine));
+  assumptions.insert(assumptions.end(), slowed.begin(), slowed.end());
+  return {};
+}
+
+/// Plays the program; where collectives run beside kernels, again with the kernels slowed by them.
+Result<Timeline> play_with_interference(Lowered& lowered, const CostedGraph& costed, double overlap_cost, std::vector<std::string>& assumptions) {
+  TRY_ASSIGN(Timeline alone, evaluate_rows(lowered.program));
+  TRY_ASSIGN(const Duration lost, slow_beside_collectives(lowered, alone, costed, overlap_cost));
+  if (lost == Duration()) return alone;
+  assumptions.push_back(fmt::format("kernels beside collectives lose {:.2f} s per second of transfer: {:.3g} ms an iteration", overlap_cost, lost.ms()));
+  return evaluate_rows(lowered.program);
+}
+
+/// A timeline that breaks a law of sim/engine/verify.hpp is a fault of ours: better none than a wrong one.
+void check_laws(const Program& program, const Timeline& timeline) {
+  const auto lawful = verify(program, timeline);
+  CHECK(lawful.ok()) << lawful.error().text();
 }
 
 /// One optimizer step with every micro-step played out.
@@ -62,12 +102,20 @@ Result<Prediction> play(const Experiment& e, Passes& passes) {
 
   TRY_ASSIGN(Topology topology, passes.run("build_topology", [&] { return Topology::build(e.cluster, e.device.compute_capability); }, dump_topology));
   TRY_ASSIGN(Workload workload, passes.run("build_workload", [&] { return build_workload(e.model, e.framework, shape_of(e)); }, dump_workload));
-  const ReportContext context = context_of(e, workload);
+  ReportContext context = context_of(e, workload);
+  const KernelTime kernel_time = kernel_time_of(e.framework, e.device, workload.precision, shape_of(e).ranks());
+  for (std::string& words : describe(kernel_time)) context.assumptions.push_back(std::move(words));
   TRY_ASSIGN(const auto models, cost_models(e, std::move(topology)));
-  TRY_ASSIGN(CostedGraph costed, passes.run("price", [&] { return price(std::move(workload.graph), models); }, dump_costs));
+  TRY_ASSIGN(CostedGraph costed, passes.run("price", [&] { return price_kernels(std::move(workload.graph), models, kernel_time); }, dump_costs));
   TRY_ASSIGN(Lowered lowered, passes.run("lower", [&] { return lower(costed, launch, kPlayedIterations); }, dump_lowered));
-  TRY_ASSIGN(Timeline timeline, passes.run("simulate", [&] { return evaluate_rows(lowered.program); }, dump_timeline));
+  TRY_ASSIGN(Timeline timeline, passes.run("simulate", [&]() -> Result<Timeline> {
+    TRY(apply_engine(lowered, costed, models->topology, e.engine, context.assumptions));
+    return play_with_interference(lowered, costed, e.framework.overlap_cost, context.assumptions);
+  }, dump_timeline));
+  check_laws(lowered.program, timeline);
 
+  out.slowest = kernel_time.slowest;
+  out.speed_variation = e.device.calibration.speed_variation;
   out.costed = std::make_shared<const CostedGraph>(std::move(costed));
   out.lowered = std::make_shared<const Lowered>(std::move(lowered));
   out.timeline = std::make_shared<const Timeline>(std::move(timeline));

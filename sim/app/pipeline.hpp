@@ -22,6 +22,8 @@ struct Prediction {
   std::shared_ptr<const Lowered> lowered;
   std::shared_ptr<const Timeline> timeline;
   Report report;
+  double slowest = 1;          ///< KernelTime::slowest of the kernels' costs
+  double speed_variation = 0;  ///< of the device
   Played played() const;
 };
 

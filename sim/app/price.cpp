@@ -1,9 +1,12 @@
 #include "sim/app/price.hpp"
 
+#include "sim/app/op_key.hpp"
+
 #include <algorithm>
 #include <map>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 namespace distsim {
@@ -66,10 +69,19 @@ class Pricer {
 
   Result<Cost> cost(const Task& task, const Op& op) {
     if (const auto* collective = std::get_if<Collective>(&op)) return collective_cost(task, *collective);
-    return models_.ops.price(op);
+    return op_cost(op);
   }
 
  private:
+  Result<Cost> op_cost(const Op& op) {
+    const auto key = key_of(op);
+    if (!key) return models_.ops.price(op);
+    if (const auto known = priced_.find(*key); known != priced_.end()) return known->second;
+    TRY_ASSIGN(const Cost cost, models_.ops.price(op));
+    priced_.emplace(*key, cost);
+    return cost;
+  }
+
   Result<Cost> collective_cost(const Task& task, const Collective& op) {
     auto& facts = facts_[task.partition];
     if (facts.empty()) facts = facts_of(graph_.partitions[task.partition], graph_.ranks, models_.topology);
@@ -84,6 +96,7 @@ class Pricer {
   const TaskGraph& graph_;
   const CostModels& models_;
   IdVector<PartitionId, std::vector<GroupFacts>> facts_;
+  std::unordered_map<OpKey, Cost, OpKeyHash> priced_;
 };
 
 }  // namespace

@@ -36,7 +36,8 @@ std::vector<Section> sections() {
           section_of(device_schema(), {"name", "name or path", "", "cluster.device", "File of configs/devices that lies under this section."}),
           section_of(model_schema(), {"name", "name or path", "", "absent", "File of configs/models that lies under this section; without it the section describes the model itself."}),
           section_of(framework_schema(), {"name", "name or path", "", "pytorch", "File of configs/frameworks that lies under this section."}),
-          section_of(collective_schema(), {})};
+          section_of(collective_schema(), {}),
+          section_of(engine_schema(), {})};
 }
 
 struct UnitLine {

@@ -18,7 +18,7 @@ namespace {
 /// Column indices of a case file.
 struct Columns {
   std::size_t model, framework, system, nodes, gpus, precision, batch, accum, measured;
-  std::optional<std::size_t> id, tier;
+  std::optional<std::size_t> id, tier, series;
 };
 
 Result<Columns> columns_of(const CsvReader& csv) {
@@ -34,6 +34,7 @@ Result<Columns> columns_of(const CsvReader& csv) {
   TRY_ASSIGN(c.measured, csv.require("measured_ms"));
   c.id = csv.column("case_id");
   c.tier = csv.column("tier");
+  c.series = csv.column("series");
   return c;
 }
 
@@ -51,6 +52,7 @@ Result<MeasuredCase> case_of(std::vector<std::string> row, const Columns& c, con
   m.precision = row[c.precision];
   m.case_id = c.id ? row[*c.id] : where;
   m.tier = c.tier ? row[*c.tier] : "";
+  m.series = c.series ? row[*c.series] : "";
   TRY_ASSIGN(m.nodes, integer_field(row[c.nodes], "nodes", where));
   TRY_ASSIGN(m.gpus, integer_field(row[c.gpus], "gpus", where));
   TRY_ASSIGN(m.global_batch, integer_field(row[c.batch], "global_batch", where));
@@ -96,10 +98,16 @@ ValidatedCase validate_one(const MeasuredCase& measured) {
   v.error = v.predicted_ms / measured.measured_ms - 1;
   v.basis = basis_mix(p->report);
   v.dominant_term = dominant_term(p->report);
+  const Report& r = p->report;
+  v.parts_ms = {r.compute.ms(), r.exposed_comm.ms(), r.waiting.ms(), r.host_bound.ms(), r.idle.ms(), r.hidden_comm.ms()};
   return v;
 }
 
 }  // namespace
+
+std::string MeasuredCase::series_key() const {
+  return fmt::format("{}|{}|{}|{}|{}|{}", model_id, framework_id, system_id, precision, accumulation, series);
+}
 
 Result<CaseFile> read_cases(std::istream& in, const std::string& name) {
   TRY_ASSIGN(CsvReader csv, CsvReader::open(in, name));
@@ -136,7 +144,10 @@ std::vector<ValidatedCase> validate_cases(const CaseFile& file, unsigned jobs, c
 
 std::string validation_csv(const CaseFile& file, const std::vector<ValidatedCase>& cases) {
   std::vector<std::string> header = file.header;
-  for (const char* added : {"predicted_ms", "low_ms", "high_ms", "error", "basis", "dominant_term"}) header.emplace_back(added);
+  for (const char* added : {"predicted_ms", "low_ms", "high_ms", "error", "basis", "dominant_term", "compute_ms", "exposed_comm_ms", "waiting_ms",
+                            "host_ms", "idle_ms", "hidden_comm_ms"}) {
+    header.emplace_back(added);
+  }
   std::string out = csv_line(header);
   for (const auto& v : cases) {
     std::vector<std::string> row = v.measured->fields;
@@ -147,6 +158,7 @@ std::string validation_csv(const CaseFile& file, const std::vector<ValidatedCase
     number(v.error, 4);
     row.push_back(v.failure.empty() ? v.basis : "failed: " + v.failure);
     row.push_back(v.dominant_term);
+    for (const double part : v.parts_ms) number(part, 5);
     out += csv_line(row);
   }
   return out;

@@ -1,6 +1,7 @@
 // validate: predict published iteration times and say how far off the prediction is.
 #pragma once
 
+#include <array>
 #include <functional>
 #include <iosfwd>
 #include <string>
@@ -16,6 +17,10 @@ struct MeasuredCase {
   std::string case_id, model_id, framework_id, system_id, precision, tier;
   std::int64_t nodes = 1, gpus = 1, global_batch = 0, accumulation = 1;
   double measured_ms = 0;
+  std::string series;                ///< column `series`, where there is one
+
+  /// Cases with equal keys differ in the number of GPUs (and the batch that goes with it).
+  std::string series_key() const;
 };
 
 struct CaseFile {
@@ -34,7 +39,12 @@ struct ValidatedCase {
   double predicted_ms = 0, low_ms = 0, high_ms = 0;
   double error = 0;                  ///< predicted / measured - 1
   std::string basis, dominant_term;
+  std::array<double, 6> parts_ms{};  ///< compute, exposed communication, waiting, host, idle (they sum to predicted_ms), and hidden communication
 };
+
+/// Why a prediction is what it is: parts, terms of the critical path with their ranges, and which of them could account for the difference alone.
+/// Errors: the case is not in the file (nearest ids), or could not be predicted.
+Result<std::string> explain_case(const CaseFile& file, const std::string& case_id);
 
 /// Predicts every case. `jobs` threads; the result does not depend on their number.
 std::vector<ValidatedCase> validate_cases(const CaseFile& file, unsigned jobs, const std::function<void()>& on_case);

@@ -15,10 +15,13 @@ struct Errors {
   double signed_sum = 0;
   int inside = 0, failed = 0;
 
+  void add_ratio(double error) {
+    absolute.push_back(std::abs(error));
+    signed_sum += error;
+  }
   void add(const ValidatedCase& v) {
     if (!v.failure.empty()) { ++failed; return; }
-    absolute.push_back(std::abs(v.error));
-    signed_sum += v.error;
+    add_ratio(v.error);
     inside += v.low_ms <= v.measured->measured_ms && v.measured->measured_ms <= v.high_ms;
   }
 };
@@ -31,15 +34,15 @@ double quantile(const std::vector<double>& sorted, double q) {
   return sorted[below] + (at - static_cast<double>(below)) * (sorted[above] - sorted[below]);
 }
 
-std::string line(const std::string& name, Errors e) {
+std::string line(const std::string& name, Errors e, bool ranges = true) {
   if (e.absolute.empty()) return fmt::format("{:<34} {:>5} {:>6}\n", name, 0, e.failed);
   std::sort(e.absolute.begin(), e.absolute.end());
   const double n = static_cast<double>(e.absolute.size());
   double mean = 0;
   for (const double a : e.absolute) mean += a / n;
-  return fmt::format("{:<34} {:>5} {:>6} {:>7.1f}% {:>7.1f}% {:>7.1f}% {:>7.1f}% {:>+7.1f}% {:>7.0f}%\n", name, e.absolute.size(), e.failed,
+  return fmt::format("{:<34} {:>5} {:>6} {:>7.1f}% {:>7.1f}% {:>7.1f}% {:>7.1f}% {:>+7.1f}% {:>8}\n", name, e.absolute.size(), e.failed,
                      100 * quantile(e.absolute, 0.5), 100 * mean, 100 * quantile(e.absolute, 0.9), 100 * e.absolute.back(), 100 * e.signed_sum / n,
-                     100 * e.inside / n);
+                     ranges ? fmt::format("{:.0f}%", 100 * e.inside / n) : "");
 }
 
 template <class Key>
@@ -49,6 +52,22 @@ std::string section(const std::vector<ValidatedCase>& cases, Key key) {
   std::string out;
   for (const auto& [name, errors] : groups) out += line("  " + name, errors);
   return out;
+}
+
+/// How far off predicted ratios are: time over that of the fewest GPUs of the series, predicted over measured. Kernel errors cancel in them.
+std::string scaling(const std::vector<ValidatedCase>& cases) {
+  std::map<std::string, std::vector<const ValidatedCase*>> series;
+  for (const auto& v : cases) {
+    if (v.failure.empty()) series[v.measured->series_key()].push_back(&v);
+  }
+  Errors errors;
+  for (auto& [key, list] : series) {
+    const auto* base = *std::min_element(list.begin(), list.end(), [](auto* a, auto* b) { return a->measured->gpus < b->measured->gpus; });
+    for (const auto* v : list) {
+      if (v->measured->gpus > base->measured->gpus) errors.add_ratio((1 + v->error) / (1 + base->error) - 1);
+    }
+  }
+  return errors.absolute.empty() ? "" : "scaling inside a series\n" + line("  time over that of the fewest GPUs", errors, false);
 }
 
 std::string failures(const std::vector<ValidatedCase>& cases) {
@@ -86,7 +105,7 @@ std::string validation_summary(const std::vector<ValidatedCase>& cases) {
   out += "by system\n" + section(cases, [](const auto& v) { return v.measured->system_id; });
   out += "by nodes\n" + section(cases, node_class);
   out += "by tier\n" + section(cases, [](const auto& v) { return v.measured->tier.empty() ? std::string("(none)") : v.measured->tier; });
-  return out + failures(cases);
+  return out + scaling(cases) + failures(cases);
 }
 
 }  // namespace distsim

@@ -1,0 +1,129 @@
+// distsim calibrate ops: measured ops into what predictions use.
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+
+#include "base/file.hpp"
+#include "opmodels/op_calibration.hpp"
+#include "opmodels/training_rows.hpp"
+#include "sim/app/commands.hpp"
+#include "sim/app/config.hpp"
+#include "sim/app/config_folders.hpp"
+#include "sim/app/device_models.hpp"
+#include "sim/app/output.hpp"
+
+namespace distsim {
+namespace {
+
+struct TrainingFlags {
+  std::string input, kernel, csv = "-";
+};
+
+Result<LearnedKernel> parse_kernel(const std::string& name) {
+  if (const auto kernel = parse_learned_kernel(name)) return *kernel;
+  return Error{"--kernel: found '" + name + "', expected product16, product8, product_lanes, convolution, streaming or rowwise", "", ""};
+}
+
+Result<void> write_training_rows(const TrainingFlags& f) {
+  TRY_ASSIGN(const LearnedKernel kernel, parse_kernel(f.kernel));
+  TRY(check_outputs({{"--csv", f.csv}}));
+  std::ifstream in(f.input, std::ios::binary);
+  if (!in) return Error{"cannot be opened for reading", f.input, ""};
+  DeviceModels devices;
+  TrainingCount count;
+  TRY(write_stream_atomically(f.csv, [&](std::ostream& out) -> Result<void> {
+    TRY_ASSIGN(count, training_rows(in, f.input, out, kernel, [&](std::string_view gpu) { return devices(gpu); }));
+    return {};
+  }));
+  std::fprintf(stderr, "distsim: %zu of %zu rows kept\n", count.kept, count.rows);
+  return {};
+}
+
+void add_training(CLI::App& calibrate, Action& action) {
+  auto f = std::make_shared<TrainingFlags>();
+  CLI::App* sub = calibrate.add_subcommand("features", "Measured ops as the rows that scripts/train_op_models.py learns from");
+  sub->add_option("--input", f->input, "CSV of measured ops: gpu, op, dtype, sizes, latency_us")->required();
+  sub->add_option("--kernel", f->kernel, "product16, product8, product_lanes, convolution, streaming or rowwise")->required();
+  sub->add_option("--csv", f->csv, "Output file; - is standard output (the default)")->check(refuse_empty);
+  sub->callback([f, &action] { action = [f] { return write_training_rows(*f); }; });
+}
+
+struct CalibrateFlags {
+  std::string input, device, out;
+};
+
+/// Where predictions look first.
+Result<std::string> default_folder() {
+  const auto folders = config_folders("op_models", "");
+  if (!folders.empty()) return folders.front();
+  return Error{"--out: found no folder configs/op_models to write to, expected a folder", "", ""};
+}
+
+/// Whether a gpu column's text names the device: its name or an alias, or one that leads to its file.
+bool names_device(const DeviceSpec& device, std::string_view text) {
+  return text == device.name || std::find(device.aliases.begin(), device.aliases.end(), text) != device.aliases.end();
+}
+
+std::string left_out(const CalibrationCount& c) {
+  std::string text;
+  const auto say = [&](std::size_t rows, const char* why) {
+    if (rows > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", rows, why);
+  };
+  say(c.other_gpu, "of another GPU");
+  say(c.unpriced, "not readable as an op of this GPU");
+  say(c.hidden, "hidden behind their launch");
+  say(c.several, "of several kernels");
+  say(c.thinned, "beyond the points that a table holds");
+  return text.empty() ? text : "; left out: " + text;
+}
+
+Result<void> write_table(const CalibrateFlags& f) {
+  TRY_ASSIGN(const DeviceSpec device, load_device(f.device));
+  std::string folder = f.out;
+  if (folder.empty()) {
+    TRY_ASSIGN(folder, default_folder());
+  }
+  const std::string path = folder + "/" + device.name + ".ops";
+  TRY(check_outputs({{"--out", path}}));
+  std::ifstream in(f.input, std::ios::binary);
+  if (!in) return Error{"cannot be opened for reading", f.input, ""};
+  const bool has_text = in.peek() != std::ifstream::traits_type::eof();
+  if (in.bad()) return Error{"cannot be read, expected a CSV file; is it a folder?", f.input, ""};
+  if (!has_text) return Error{"found an empty file, expected a CSV header", f.input, ""};
+  TRY_ASSIGN(const auto learned, shipped_learned_models());
+  TRY_ASSIGN(const OpModels models, OpModels::create(device, learned));  // without a table from before
+  CalibrationCount count;
+  TRY_ASSIGN(const MeasuredTable table, calibrate_ops(in, f.input, models, [&](std::string_view gpu) { return names_device(device, gpu); }, count));
+  TRY(write_file_atomically(path, table.text()));
+  std::fprintf(stderr, "distsim: %s: %zu points from %zu of %zu rows%s\n", path.c_str(), table.size(), count.used, count.rows, left_out(count).c_str());
+  if (!count.first_problem.empty()) std::fprintf(stderr, "distsim: first of those that could not be read: %s\n", count.first_problem.c_str());
+  const auto folders = config_folders("op_models", "");
+  std::error_code error;
+  const bool found = std::any_of(folders.begin(), folders.end(), [&](const std::string& known) { return std::filesystem::equivalent(known, folder, error); });
+  if (!found) std::fprintf(stderr, "distsim: predictions read DIR/op_models of DISTSIM_CONFIGS=DIR, or configs/op_models; %s is neither\n", folder.c_str());
+  return {};
+}
+
+void add_ops(CLI::App& calibrate, Action& action) {
+  auto f = std::make_shared<CalibrateFlags>();
+  CLI::App* sub = calibrate.add_subcommand("ops", "Measured ops of a GPU into the table that predictions for it use first");
+  sub->add_option("--input", f->input, "CSV as op_bench writes it: gpu, op, dtype, sizes, latency_us")->required();
+  sub->add_option("--device", f->device, "The GPU: a name (distsim list devices) or its file")->required();
+  sub->add_option("--out", f->out, "Folder for NAME.ops; default: configs/op_models")->check(refuse_empty);
+  sub->callback([f, &action] { action = [f] { return write_table(*f); }; });
+}
+
+}  // namespace
+
+void add_calibrate(CLI::App& app, Action& action) {
+  CLI::App* calibrate = app.add_subcommand("calibrate", "Turn measured ops into a device's table, or into training rows");
+  calibrate->require_subcommand(1);
+  add_ops(*calibrate, action);
+  add_training(*calibrate, action);
+}
+
+}  // namespace distsim

@@ -1,0 +1,72 @@
+#include <CLI/CLI.hpp>
+
+#include <algorithm>
+#include <memory>
+
+#include "sim/app/commands.hpp"
+#include "sim/app/output.hpp"
+#include "sim/profile/profile.hpp"
+#include "sim/report/profile_report.hpp"
+#include "traces/trace_reader.hpp"
+
+namespace distsim {
+namespace {
+
+struct ProfileFlags {
+  std::vector<std::string> traces;
+  std::string csv, json, table = "steps", steps;
+  std::uint32_t rank = 0;
+  bool rank_given = false;
+  std::uint32_t top = 10;
+  int width = 120;
+};
+
+Result<std::uint32_t> shown_rank(const ProfileFlags& f, const TraceJob& job) {
+  if (!f.rank_given) return 0u;
+  for (std::uint32_t i = 0; i < job.ranks.size(); ++i) {
+    if (job.ranks[i].rank == f.rank) return i;
+  }
+  std::string known;
+  for (std::size_t i = 0; i < std::min<std::size_t>(job.ranks.size(), 16); ++i)
+    known += (i > 0 ? ", " : "") + std::to_string(job.ranks[i].rank);
+  return Error{
+      "found " + std::to_string(f.rank) + ", expected a rank of the trace: " + known + (job.ranks.size() > 16 ? ", ..." : ""),
+      "--rank", ""};
+}
+
+Result<void> profile(const ProfileFlags& f) {
+  const std::vector<std::pair<std::string, std::string>> outputs{{"--csv", f.csv}, {"--json", f.json}};
+  TRY(check_outputs(outputs));
+  TRY_ASSIGN(const ProfileTable table, parse_profile_table(f.table));
+  TraceOptions options;
+  options.step_pattern = f.steps;
+  TRY_ASSIGN(const TraceJob job, read_traces(f.traces, options));
+  TRY_ASSIGN(const Profile profile, make_profile(job));
+  TRY_ASSIGN(const std::uint32_t rank, shown_rank(f, job));
+  if (!f.csv.empty()) TRY(write_file_atomically(f.csv, profile_csv(job, profile, table)));
+  if (!f.json.empty()) TRY(write_file_atomically(f.json, profile_json(job, profile)));
+  if (takes_stdout(outputs)) return {};
+  return print(profile_text(job, profile, {f.width, f.top, rank}));
+}
+
+}  // namespace
+
+void add_profile(CLI::App& app, Action& action) {
+  auto f = std::make_shared<ProfileFlags>();
+  CLI::App* sub = app.add_subcommand(
+      "profile", "What the iterations of a trace are made of: PyTorch (Kineto, execution trace), Nsight Systems, HugeCTR");
+  sub->add_option("traces", f->traces, "Trace files, folders or patterns: the ranks of one job")->required();
+  sub->add_option("--csv", f->csv, "Write one table as CSV; - is standard output")->check(refuse_empty);
+  sub->add_option("--table", f->table, "Which one: steps (the default), tree, ops, kernels, collectives, ranks, overheads");
+  sub->add_option("--json", f->json, "Write everything as JSON; - is standard output")->check(refuse_empty);
+  sub->add_option("--steps", f->steps,
+                  "Regular expression of the annotations that mark an iteration; default: ProfilerStep#N, else Optimizer.step");
+  sub->add_option("--rank", f->rank, "Rank whose tree, ops and kernels are shown")->each([f](const std::string&) {
+    f->rank_given = true;
+  });
+  sub->add_option("--top", f->top, "Rows of each table")->check(CLI::Range(1u, 10000u));
+  sub->add_option("--width", f->width, "Columns of the text")->check(CLI::Range(100, 400));
+  sub->callback([f, &action] { action = [f] { return profile(*f); }; });
+}
+
+}  // namespace distsim

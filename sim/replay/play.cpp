@@ -1,0 +1,75 @@
+#include "sim/replay/play.hpp"
+
+#include <algorithm>
+
+#include "sim/engine/irregular_evaluator.hpp"
+
+namespace distsim {
+namespace {
+
+constexpr std::int64_t kPerNanosecond = 1'000;
+constexpr std::int64_t kLongestNs = 1'000'000'000'000'000;  ///< 11.6 days: no sum of many overflows before the engine sees it
+
+StreamId stream_of(const ReplayNode& node) { return node.stream == ReplayNode::kNoStream ? StreamId() : StreamId(node.stream); }
+
+/// Waits by node, in the order in which they were put in.
+struct WaitLists {
+  std::vector<std::uint32_t> offsets;
+  std::vector<StepId> waits;
+  explicit WaitLists(const ReplayGraph& graph) : offsets(graph.nodes.size() + 1, 0), waits(graph.waits.size()) {
+    for (const auto& [node, on] : graph.waits) ++offsets[node + 1];
+    for (std::size_t n = 1; n < offsets.size(); ++n) offsets[n] += offsets[n - 1];
+    std::vector<std::uint32_t> next(offsets.begin(), offsets.end() - 1);
+    for (const auto& [node, on] : graph.waits) waits[next[node]++] = StepId(on);
+  }
+  std::span<const StepId> of(std::uint32_t node) const { return {waits.data() + offsets[node], waits.data() + offsets[node + 1]}; }
+};
+
+IrregularProgram program_of(const ReplayGraph& graph, const ReplayCosts& costs) {
+  IrregularProgram program;
+  program.ranks = static_cast<std::uint32_t>(std::max<std::size_t>(1, graph.ranks.size()));
+  for (const ReplayRank& rank : graph.ranks) program.streams = std::max(program.streams, rank.streams);
+  std::vector<std::uint32_t> meeting_of(graph.job->matches.size(), RankStep::kAlone);
+  const WaitLists waits(graph);
+  for (std::uint32_t n = 0; n < graph.nodes.size(); ++n) {
+    const ReplayNode& node = graph.nodes[n];
+    std::uint32_t meeting = RankStep::kAlone;
+    if (node.match != kNone) {
+      if (meeting_of[node.match] == RankStep::kAlone) {
+        meeting_of[node.match] = static_cast<std::uint32_t>(program.meeting_sizes.size());
+        program.meeting_sizes.push_back(0);
+      }
+      meeting = meeting_of[node.match];
+      ++program.meeting_sizes[meeting];
+    }
+    program.add({RankId(node.rank), stream_of(node), costs[n], meeting}, waits.of(n));
+  }
+  return program;
+}
+
+}  // namespace
+
+ReplayCosts measured_costs(const ReplayGraph& graph) {
+  ReplayCosts costs;
+  costs.reserve(graph.nodes.size());
+  for (const ReplayNode& node : graph.nodes) costs.push_back(std::min(node.cost_ns, kLongestNs) * kPerNanosecond);
+  return costs;
+}
+
+Result<ReplayTimes> play(const ReplayGraph& graph, const ReplayCosts& costs) {
+  CHECK(costs.size() == graph.nodes.size());
+  auto timeline = evaluate_irregular(program_of(graph, costs));
+  if (!timeline) return Error{"replay: " + timeline.error().what, timeline.error().where, "do all files belong to one run?"};
+  ReplayTimes times;
+  for (auto* list : {&times.ready, &times.start, &times.end}) list->reserve(graph.nodes.size());
+  for (const StepTimes& t : timeline->steps) {
+    times.ready.push_back(t.ready);
+    times.start.push_back(t.start);
+    times.end.push_back(t.end);
+  }
+  times.makespan = timeline->makespan.ps();
+  times.digest = timeline->digest;
+  return times;
+}
+
+}  // namespace distsim

@@ -1,0 +1,82 @@
+#include "sim/app/interference.hpp"
+
+#include <gtest/gtest.h>
+
+#include "sim/engine/row_evaluator.hpp"
+
+namespace distsim {
+namespace {
+
+constexpr std::int64_t kUs = 1'000'000;  // picoseconds
+
+Cost cost(std::int64_t us) { return {Duration::microseconds(us), Duration::microseconds(us), Duration::microseconds(us), Basis::analytic, ""}; }
+
+LaunchModel no_host() {
+  LaunchModel m;
+  m.framework.host_per_op = m.framework.host_per_op_backward = m.framework.host_per_launch = m.framework.host_per_step = Duration();
+  m.launch.kernel_gap = Duration();
+  return m;
+}
+
+/// Kernel a (10 us), then an all-reduce of 6 us beside kernel b (20 us), then kernel c (5 us) after b.
+CostedGraph beside() {
+  TaskGraphBuilder b(2);
+  const TaskId a = b.add("a", {}, Elementwise{100});
+  b.add_collective("sum", {Stream::comm, Phase::gradient_sync, {1, 1}}, Collective{}, Partition::strided(2, 1), std::vector{a});
+  b.add("b", {}, Elementwise{100});
+  b.add("c", {}, Elementwise{100});
+  CostedGraph c;
+  c.graph = std::move(b).finish().value();
+  for (const std::int64_t t : {10, 6, 20, 5}) c.costs.push_back(cost(t));
+  return c;
+}
+
+/// The all-reduce runs from 10 to 16, wholly beside b: b loses 0.5 x 6 = 3 us, and one iteration takes 10 + 23 + 5 = 38 us.
+TEST(Interference, SlowsWhatRunsBeside) {
+  const CostedGraph graph = beside();
+  Lowered lowered = lower(graph, no_host(), 1).value();
+  const Timeline alone = evaluate_rows(lowered.program).value();
+  ASSERT_EQ(alone.makespan.ps(), 35 * kUs);
+  EXPECT_EQ(slow_beside_collectives(lowered, alone, graph, 0.5).value().ps(), 3 * kUs);
+  EXPECT_EQ(evaluate_rows(lowered.program).value().makespan.ps(), 38 * kUs);
+}
+
+TEST(Interference, EveryIterationGetsTheSame) {
+  const CostedGraph graph = beside();
+  Lowered lowered = lower(graph, no_host(), 3).value();
+  const Timeline alone = evaluate_rows(lowered.program).value();
+  ASSERT_TRUE(slow_beside_collectives(lowered, alone, graph, 0.5).ok());
+  EXPECT_EQ(evaluate_rows(lowered.program).value().makespan.ps(), 3 * 38 * kUs);
+}
+
+TEST(Interference, NothingBesideNothingChanges) {
+  const CostedGraph graph = beside();
+  Lowered lowered = lower(graph, no_host(), 1).value();
+  const Timeline alone = evaluate_rows(lowered.program).value();
+  EXPECT_EQ(slow_beside_collectives(lowered, alone, graph, 0).value(), Duration());
+  EXPECT_EQ(evaluate_rows(lowered.program).value().digest, alone.digest);
+}
+
+/// Rank 1's kernel a takes 14 us: the collective starts at 14 on both. Rank 0 has b from 10 to 30, rank 1 from 14 to 34; both lose 3 us.
+/// With b of 5 us on rank 0 (10..15) only 1 us of it lies beside: 0.5 us, and c (15..20) loses the 5 us from 15 to 20: 2.5 us.
+TEST(Interference, RanksLoseTheirOwn) {
+  TaskGraphBuilder builder(2);
+  const std::uint32_t table = builder.add_rank_table({0, 1});
+  const TaskId a = builder.add_per_rank("a", {}, {Elementwise{100}, Elementwise{140}}, table);
+  builder.add_collective("sum", {Stream::comm, Phase::gradient_sync, {1, 1}}, Collective{}, Partition::strided(2, 1), std::vector{a});
+  builder.add_per_rank("b", {}, {Elementwise{50}, Elementwise{200}}, table);
+  builder.add("c", {}, Elementwise{50});
+  CostedGraph graph;
+  graph.graph = std::move(builder).finish().value();
+  for (const std::int64_t t : {10, 14, 6, 5, 20, 5}) graph.costs.push_back(cost(t));
+  Lowered lowered = lower(graph, no_host(), 1).value();
+  const Timeline alone = evaluate_rows(lowered.program).value();
+  EXPECT_EQ(slow_beside_collectives(lowered, alone, graph, 0.5).value().ps(), 3 * kUs);
+  const Timeline slowed = evaluate_rows(lowered.program).value();
+  const StepId last = StepId(static_cast<std::uint32_t>(lowered.program.steps.size() - 1));
+  EXPECT_EQ(slowed.end[last].at(0), 23 * kUs);              // 10 + 5.5 + 7.5
+  EXPECT_EQ(slowed.end[last].at(1), (14 + 23 + 5) * kUs);
+}
+
+}  // namespace
+}  // namespace distsim

@@ -1,0 +1,70 @@
+#include "sim/replay/held_out.hpp"
+
+#include <gtest/gtest.h>
+
+#include "trace_builder.hpp"
+
+namespace distsim {
+namespace {
+
+using test::RankBuilder;
+using test::Replay;
+
+/// Steps: a launch, a kernel of the given length, which the host waits for, and host work until the next step.
+TraceJob steps_with_kernels(const std::vector<double>& lengths, double host_tail = 100) {
+  TraceJob job;
+  RankBuilder b(job, 0);
+  const auto host = b.thread(), stream = b.stream();
+  double now = 0;
+  for (const double length : lengths) {
+    const double begin = now;
+    b.launch(host, begin + 20, stream, "gemm", begin + 30, length);
+    b.call(host, RuntimeCall::stream_synchronize, begin + 40, length);  // until 10 us after the kernel
+    now = begin + 40 + length + host_tail;
+    b.step(begin, now);
+  }
+  b.finish();
+  return job;
+}
+
+/// The kernel of a step is predicted from the others: steps of 500, 500, 500, 500 but one of 520. Each of the first is predicted with a mean of 506.67, 6.67 too
+/// much; the odd one with 500, 20 too little. Everything else is the same in all steps.
+TEST(HeldOut, CostsComeFromTheOtherSteps) {
+  const Replay r(steps_with_kernels({500, 500, 520, 500}));
+  const auto held = predict_held_out_steps(r.graph);
+  ASSERT_TRUE(held.ok());
+  ASSERT_EQ(held->size(), 4u);
+  EXPECT_NEAR((*held)[0].replayed - (*held)[0].measured, 6'666'667, 2);
+  EXPECT_NEAR((*held)[1].replayed - (*held)[1].measured, 6'666'667, 2);
+  EXPECT_NEAR((*held)[2].replayed - (*held)[2].measured, -20'000'000, 2);
+}
+
+/// A step of three times the length teaches the others nothing.
+TEST(HeldOut, UnlikeStepsDoNotTeach) {
+  const Replay r(steps_with_kernels({500, 500, 2500, 500, 500}));
+  const auto held = predict_held_out_steps(r.graph);
+  ASSERT_TRUE(held.ok());
+  for (const StepResult& s : *held) {
+    if (s.step_index == 2) EXPECT_LT(s.replayed, s.measured / 2);
+    else EXPECT_EQ(s.replayed, s.measured);
+  }
+}
+
+TEST(HeldOut, NeedsThreeSteps) {
+  const Replay r(steps_with_kernels({500, 500}));
+  EXPECT_TRUE(predict_held_out_steps(r.graph)->empty());
+}
+
+/// Nothing of a step's own times is used: whatever they are, its prediction stays.
+TEST(HeldOut, IsBlindToTheStepItself) {
+  std::vector<std::int64_t> predictions;
+  for (const double length : {400.0, 500.0, 600.0}) {
+    const Replay r(steps_with_kernels({500, 500, length, 500}));
+    predictions.push_back(predict_held_out_steps(r.graph)->at(2).replayed);
+  }
+  EXPECT_EQ(predictions[0], predictions[1]);
+  EXPECT_EQ(predictions[1], predictions[2]);
+}
+
+}  // namespace
+}  // namespace distsim

@@ -1,0 +1,113 @@
+// Replay against the measured steps of the public traces in shared/data/traces. Skipped where they are absent.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "sim/replay/held_out.hpp"
+#include "test_paths.hpp"
+#include "traces/trace_reader.hpp"
+
+namespace distsim {
+namespace {
+
+struct Row { std::string file; StepMedians replay, held_out; std::vector<double> errors, held_out_errors; bool profiler_steps = false; };
+
+std::vector<double> absolute_errors(const std::vector<StepResult>& results) {
+  std::vector<double> out;
+  for (const StepResult& r : results) {
+    if (r.measured > 0) out.push_back(std::abs(r.error()));
+  }
+  return out;
+}
+
+Row replay(const std::string& name, const std::vector<std::string>& files) {
+  Row row{name, {}, {}, {}, {}};
+  const auto job = read_traces(files);
+  EXPECT_TRUE(job.ok()) << name << ": " << (job.ok() ? "" : job.error().text());
+  if (!job) return row;
+  const auto graph = build_replay(*job);
+  EXPECT_TRUE(graph.ok()) << name << ": " << (graph.ok() ? "" : graph.error().text());
+  if (!graph) return row;
+  const auto times = play(*graph, measured_costs(*graph));
+  EXPECT_TRUE(times.ok()) << name << ": " << (times.ok() ? "" : times.error().text());
+  if (!times) return row;
+  const auto results = step_results(*graph, *times);
+  const auto held = predict_held_out_steps(*graph);
+  row.replay = medians(results);
+  row.errors = absolute_errors(results);
+  row.held_out_errors = absolute_errors(*held);
+  if (!held->empty()) row.held_out = medians(*held);
+  row.profiler_steps = !results.empty() && results.front().name.starts_with("ProfilerStep");
+  return row;
+}
+
+double quantile(std::vector<double> values, double q) {
+  std::sort(values.begin(), values.end());
+  return values.empty() ? 0 : values[static_cast<std::size_t>(q * static_cast<double>(values.size() - 1))];
+}
+
+/// Files of the manifest that hold complete steps: Kineto traces with a step time; the ranks of one job together.
+std::vector<std::pair<std::string, std::vector<std::string>>> cases(const std::string& root) {
+  std::ifstream in(root + "/MANIFEST.md");
+  std::vector<std::pair<std::string, std::vector<std::string>>> out;
+  std::vector<std::string> megatron;
+  for (std::string line; std::getline(in, line);) {
+    const std::size_t end = line.find(".json.gz |");
+    if (!line.starts_with("| ") || end == std::string::npos || line.find("pytorch_et") != std::string::npos) continue;
+    const std::string file = line.substr(2, end + 6);
+    if (line.find("NOT complete") != std::string::npos || !std::filesystem::exists(root + "/" + file)) continue;
+    if (file.starts_with("megatron")) megatron.push_back(root + "/" + file);
+    else out.push_back({file, {root + "/" + file}});
+  }
+  if (!megatron.empty()) out.push_back({"megatron_gpt_tp8_a100, 8 ranks", megatron});
+  return out;
+}
+
+TEST(ReplayValidation, StepsOfThePublicTraces) {
+  const std::string root = test::shared_data("traces");
+  if (root.empty()) GTEST_SKIP() << "shared/data/traces is not here";
+  std::vector<double> errors, held_out, held_out_profiler;
+  std::printf("%-56s %12s %12s %8s %8s  %s\n", "trace", "measured ms", "replayed ms", "median", "worst", "each step from the others: median, worst");
+  for (const auto& [name, files] : cases(root)) {
+    if (name.find("mtia_inference") != std::string::npos) continue;  // no device records and no steps: refused, see RefusesWhatHoldsNothing
+    const Row row = replay(name, files);
+    if (row.replay.measured <= 0) continue;
+    std::printf("%-56s %12.3f %12.3f %7.2f%% %7.2f%%", name.c_str(), row.replay.measured * 1e-9, row.replay.replayed * 1e-9, 100 * row.replay.median_error,
+                100 * row.replay.worst_error);
+    if (!row.held_out_errors.empty()) std::printf("  %.2f%%, %.2f%% of %zu", 100 * row.held_out.median_error, 100 * row.held_out.worst_error, row.held_out_errors.size());
+    std::printf("\n");
+    errors.insert(errors.end(), row.errors.begin(), row.errors.end());
+    held_out.insert(held_out.end(), row.held_out_errors.begin(), row.held_out_errors.end());
+    if (row.profiler_steps) held_out_profiler.insert(held_out_profiler.end(), row.held_out_errors.begin(), row.held_out_errors.end());
+  }
+  std::printf("replay: %zu steps, median %.3f %%, p90 %.3f %%, worst %.3f %%\n", errors.size(), 100 * quantile(errors, 0.5), 100 * quantile(errors, 0.9), 100 * quantile(errors, 1));
+  const auto line = [](const char* what, const std::vector<double>& e) {
+    std::printf("%s: %zu steps, median %.2f %%, p90 %.2f %%, worst %.2f %%\n", what, e.size(), 100 * quantile(e, 0.5), 100 * quantile(e, 0.9), 100 * quantile(e, 1));
+  };
+  line("each step from the others, where a profiler marked steps", held_out_profiler);
+  line("each step from the others, all (Optimizer.step intervals of two traces vary fivefold)", held_out);
+  ASSERT_GT(errors.size(), 40u);
+  EXPECT_LT(quantile(errors, 0.5), 0.03);
+  EXPECT_LT(quantile(errors, 1), 0.10);
+  EXPECT_LT(quantile(held_out_profiler, 0.5), 0.04);
+}
+
+/// GPU start to start and step spans as the manifest's own script found them.
+TEST(ReplayValidation, MeasuredTimesAreThoseOfTheManifest) {
+  const std::string root = test::shared_data("traces");
+  if (root.empty()) GTEST_SKIP() << "shared/data/traces is not here";
+  struct Expected { const char* file; double ms; };
+  for (const Expected& e : {Expected{"hta/recsys_a100_rank3of8.json.gz", 76.79}, {"hta/v100_rank1of2_many_nccl.json.gz", 345.84}, {"hta/resnet_v100_ns_rank0of1.json.gz", 95.70},
+                            {"kineto_tb/resnet50_nw0_bare_array.json.gz", 210.14}, {"tracelens/mi300_resnet_ddp_rank0of8.json.gz", 18.98}}) {
+    if (!std::filesystem::exists(root + "/" + e.file)) continue;
+    EXPECT_NEAR(replay(e.file, {root + "/" + e.file}).replay.measured * 1e-9, e.ms, 0.006) << e.file;
+  }
+}
+
+}  // namespace
+}  // namespace distsim
