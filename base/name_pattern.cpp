@@ -28,7 +28,7 @@ Result<NamePattern> NamePattern::compile(std::string_view text) {
   return NamePattern(std::move(expression));
 }
 
-Result<bool> NamePattern::found_in(std::string_view name) const {
+bool NamePattern::found_in(std::string_view name) const {
   const std::string_view head = name.substr(0, kLongestName);
   return RE2::PartialMatch(re2::StringPiece(head.data(), head.size()), expression_->regex);
 }

@@ -17,7 +17,7 @@ class NamePattern {
   static Result<NamePattern> compile(std::string_view text);
 
   /// Whether the expression matches somewhere in the name's first kLongestName bytes.
-  Result<bool> found_in(std::string_view name) const;
+  bool found_in(std::string_view name) const;
 
  private:
   struct Expression;

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "base/csv.hpp"
+#include "base/markup.hpp"
 #include "base/printable.hpp"
 
 namespace distsim {
@@ -20,17 +21,7 @@ std::string number(double value) {
   return text.data();
 }
 
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : printable(text, 200)) {
-    if (c == '&') out += "&amp;";
-    else if (c == '<') out += "&lt;";
-    else if (c == '>') out += "&gt;";
-    else if (c == '"') out += "&quot;";
-    else out += c;
-  }
-  return out;
-}
+std::string escaped(std::string_view text) { return in_markup(printable(text, 200)); }
 
 /// The same colour for the same label, in order of appearance.
 class Colours {

@@ -126,18 +126,12 @@ void note_cut_step(TraceRank& rank) {
 Result<void> steps_by_pattern(TraceRank& rank, const NameTable& names, const std::string& pattern) {
   const auto compiled = NamePattern::compile(pattern);
   if (!compiled) return Error{compiled.error().text(), "step pattern", ""};
-  Result<void> matched;
   std::map<NameId, bool> verdicts;  // a regular expression is slow; names are few
   rank.steps = spans(rank, names, [&](NameId id) {
     const auto [at, fresh] = verdicts.emplace(id, false);
-    if (fresh && matched) {
-      const auto found = compiled->found_in(names.text(id));
-      if (found) at->second = *found;
-      else matched = Error{found.error().text(), "step pattern", ""};
-    }
+    if (fresh) at->second = compiled->found_in(names.text(id));
     return at->second;
   });
-  TRY(matched);
   if (rank.steps.empty())
     return Error{"found no annotation or op that matches " + in_quotes(pattern) + ", expected one for each step", rank.path, ""};
   rank.notes.assume("steps are the ranges that match " + in_quotes(pattern));

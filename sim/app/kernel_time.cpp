@@ -7,10 +7,6 @@
 namespace distsim {
 namespace {
 
-bool is_kernel(const Op& op) {
-  return !std::holds_alternative<Collective>(op) && !std::holds_alternative<Copy>(op) && !std::holds_alternative<Absent>(op);
-}
-
 Result<Cost> scaled(Cost cost, double factor) {
   TRY_ASSIGN(cost.mean, Duration::from_seconds(cost.mean.seconds() * factor));
   TRY_ASSIGN(cost.low, Duration::from_seconds(cost.low.seconds() * factor));
@@ -35,7 +31,7 @@ Result<void> scale_kernels(CostedGraph& graph, const KernelTime& t) {
     const OpId id(i);
     Cost& cost = graph.costs[id];
     const double factor = cost.basis == Basis::measured ? common : common * t.device;
-    if (factor == 1 || cost.mean == Duration() || !is_kernel(graph.graph.ops[id])) continue;
+    if (factor == 1 || cost.mean == Duration() || !is_computation(graph.graph.ops[id])) continue;
     TRY_ASSIGN(cost, scaled(cost, factor));
   }
   return {};

@@ -12,10 +12,6 @@ Groups groups_of(const Partition& p) {
   return Groups{p.size, p.stride, p.listed_offsets, p.listed_members};
 }
 
-bool has_gap(const Op& op) {
-  return !std::holds_alternative<Collective>(op) && !std::holds_alternative<Absent>(op) && !std::holds_alternative<Copy>(op);
-}
-
 class Lowering {
  public:
   Lowering(const CostedGraph& costed, const LaunchModel& launch) : costed_(costed), graph_(costed.graph), launch_(launch) {}
@@ -96,7 +92,7 @@ class Lowering {
     std::vector<std::int64_t> of_variant(task.variants);
     for (std::uint32_t v = 0; v < task.variants; ++v) {
       const OpId id(task.first_op.value() + v);
-      const bool gaps = has_gap(graph_.ops[id]) && task.stream == Stream::compute;
+      const bool gaps = is_computation(graph_.ops[id]) && task.stream == Stream::compute;
       of_variant[v] = costed_.costs[id].mean.ps() + (gaps ? gap.ps() * task.dispatch.kernels : 0);
     }
     if (task.rank_table == Task::kUniform) return Row(of_variant.front());

@@ -21,10 +21,6 @@ std::pair<std::string_view, Basis> class_of(const Op& op, const Cost& cost) {
   return {collective ? name_of(collective->kind) : kind_of(op), cost.basis};
 }
 
-bool is_kernel(const Op& op) {
-  return !std::holds_alternative<Collective>(op) && !std::holds_alternative<Copy>(op) && !std::holds_alternative<Absent>(op);
-}
-
 /// Factor that a draw puts on a cost.
 double factor_of(const Cost& cost, double z) {
   const double mean = cost.mean.seconds();
@@ -57,7 +53,7 @@ class Trials {
     op_factor_.resize(class_of_op_.size());
     for (std::uint32_t i = 0; i < op_factor_.size(); ++i) {
       const OpId id(i);
-      const bool kernel = is_kernel(graph_.ops[id]);
+      const bool kernel = is_computation(graph_.ops[id]);
       op_factor_[i] = factor_of(p_.costed->costs[id], of_class[class_of_op_[i]]) / (kernel ? p_.slowest : 1);
     }
     rank_factor_.resize(program_.ranks);
@@ -69,7 +65,7 @@ class Trials {
     if (origin.role != StepRole::device) return;
     const Task& task = graph_.tasks[origin.task];
     const Row& base = p_.lowered->program.steps[s].duration;
-    const bool kernel = is_kernel(graph_.ops[task.first_op]) && p_.speed_variation > 0;
+    const bool kernel = is_computation(graph_.ops[task.first_op]) && p_.speed_variation > 0;
     if (!kernel && task.variants == 1 && base.uniform()) {
       program_.steps[s].duration = Row(scaled(base.scalar(), op_factor_[task.first_op.value()]));
       return;

@@ -8,6 +8,7 @@
 #include <iterator>
 #include <map>
 
+#include "base/markup.hpp"
 #include "base/printable.hpp"
 
 namespace distsim {
@@ -16,19 +17,7 @@ namespace {
 constexpr std::array<const char*, 13> kColours{"#4269d0", "#efb118", "#ff725c", "#6cc5b0", "#3ca951", "#ff8ab7", "#a463f2",
                                                "#97bbf5", "#9c6b4e", "#9498a0", "#1b7f79", "#c2185b", "#5d4037"};
 
-std::string escaped(const std::string& text) {
-  std::string out;
-  for (const char c : printable(text, 90)) {
-    switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&quot;"; break;
-      default: out += c;
-    }
-  }
-  return out;
-}
+std::string escaped(std::string_view text) { return in_markup(printable(text, 90)); }
 
 /// A logarithmic axis from `low` to `high`, drawn from pixel `from` to pixel `to`.
 struct Axis {

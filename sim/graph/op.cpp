@@ -120,6 +120,10 @@ Result<CollectiveKind> parse_collective(std::string_view name) {
   return unknown("collective", name, kCollectiveNames);
 }
 
+bool is_computation(const Op& op) {
+  return !std::holds_alternative<Collective>(op) && !std::holds_alternative<Copy>(op) && !std::holds_alternative<Absent>(op);
+}
+
 std::string_view kind_of(const Op& op) {
   CHECK(!op.valueless_by_exception());
   return kKinds[op.index()];

@@ -194,6 +194,8 @@ using Op = std::variant<Absent, Gemm, Conv2d, EmbeddingBag, Interaction, CrossLa
 std::string_view kind_of(const Op& op);
 /// One line for people: "gemm 2048x1024x480 fp16".
 std::string describe(const Op& op);
+/// Whether a rank works it out by itself: no collective, no copy, not absent.
+bool is_computation(const Op& op);
 /// Useful floating-point operations (a multiply-add counts 2), for TFLOP/s and MFU; 0 for copies and collectives.
 double flops_of(const Op& op);
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/markup.hpp"
 #include "base/printable.hpp"
 #include "sim/report/format.hpp"
 #include "sim/report/html_parts.hpp"
@@ -66,20 +67,7 @@ std::string full_path(const Report& r) {
 
 }  // namespace
 
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : one_line(text)) {
-    switch (c) {
-      case '&': out += "&amp;"; break;
-      case '<': out += "&lt;"; break;
-      case '>': out += "&gt;"; break;
-      case '"': out += "&quot;"; break;
-      case '\'': out += "&#39;"; break;
-      default: out += c;
-    }
-  }
-  return out;
-}
+std::string escaped(std::string_view text) { return in_markup(one_line(text)); }
 
 std::string_view colour_class(std::string_view phase, bool collective) {
   if (collective) return "transfer";
