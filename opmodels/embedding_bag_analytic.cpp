@@ -18,6 +18,10 @@ constexpr double kGenericSortBytes = 8 * 3 * 16;  // 8 passes over 64-bit pairs;
 constexpr double kDedupCycles = 180;         // SM cycles an index: unique, segment sum, scatter as generic kernels (fitted, see the header)
 constexpr double kGatherPerClock = 0.55;     // elements an SM and clock of a framework's gather of single rows, one element a thread (Vidur's fp16
                                              // vocabularies: 0.48 on A100, 0.57 on A40, 0.60 on H100, whatever the batch and dim; MIT)
+constexpr double kBagSeconds = 1.1e-6;       // a warp's chain of offsets, first index and store, under load
+constexpr double kRowSeconds = 0.84e-6;      // a warp's wait for one row, under load
+constexpr double kUnloaded = 0.5;            // of that where the machine is nearly empty
+constexpr double kUnrolledFrom = 90, kUnrolledRows = 4;  // rows in flight a warp from that capability on
 constexpr double kAtomicCycles = 1.5;        // L2 cycles that one update of a row holds the row
 constexpr double kGatherSlowdown = 2;        // sorted order visits gradient rows at random, one warp walking a segment: half the streaming rate
 constexpr double kBackwardKernels = 12;      // linearise, passes of the sort, run lengths, update
@@ -29,6 +33,8 @@ constexpr double kDedupSync = 170e-6;        // seconds a table: the host reads 
 struct Demand {
   double memory = 0;   // bytes from or to HBM
   double l2 = 0;       // bytes through L2, those of memory included
+  double latency = 0;  // seconds in which the resident warps wait for their rows
+  double tail = 0;     // seconds from the last full wave to the end of the longest bag
   double serial = 0;   // seconds that cannot overlap with anything
   double compute = 0;  // seconds of all SMs
 
@@ -62,6 +68,15 @@ double cached_rows(const DeviceRates& device, const TableView& t) {
 /// nn.Embedding: one index a sample, a table at a time. Pooled and table-batched kernels load whole vectors a thread.
 bool is_plain_gather(const EmbeddingBag& op, const EmbeddingTable& table) {
   return !op.table_batched && op.tables.size() == 1 && table.pooling_factor == 1;
+}
+
+/// See the header. Not for a plain gather, which has a thread an element.
+void demand_walk(const DeviceRates& device, const TableView& t, Demand& demand) {
+  const double in_flight = device.capability >= kUnrolledFrom ? kUnrolledRows : 1;
+  const double row = kRowSeconds / in_flight;
+  demand.latency += (t.batch * kBagSeconds + t.lookups * row) / (kWarpsPerSm * device.sms);
+  const double length = t.lookups / t.batch;
+  if (length != std::floor(length)) demand.tail = std::max(demand.tail, 0.5 * std::log(t.batch) * length * row * kUnloaded);
 }
 
 void demand_forward(const DeviceRates& device, const TableView& t, Demand& demand) {
@@ -117,7 +132,7 @@ void demand_backward(const DeviceRates& device, const EmbeddingBag& op, const Ta
 }
 
 double seconds_of(const DeviceRates& device, const Demand& d) {
-  return std::max({d.memory / device.streaming_hbm(), d.l2 / device.streaming_l2(), d.serial}) + d.compute;
+  return std::max({overlap(d.memory / device.streaming_hbm(), d.latency), d.l2 / device.streaming_l2(), d.serial}) + d.tail + d.compute;
 }
 
 /// Kernels of one launch of the op, in empty kernels' time.
@@ -164,6 +179,7 @@ Result<OpTime> price_embedding_bag(const DeviceRates& device, const EmbeddingBag
     if (forward) demand_forward(device, t, demand);
     else demand_backward(device, op, t, op.table_batched ? all_rows : t.rows, demand);
     if (forward && is_plain_gather(op, table)) demand.serial = t.lookups * as_double(table.dim) / (device.sms * device.clock * kGatherPerClock);
+    else if (forward) demand_walk(device, t, demand);
     if (op.table_batched) continue;
     seconds += seconds_of(device, demand) + fixed_seconds(device, op);
     demand = Demand{};

@@ -3,6 +3,10 @@
 //
 //   forward   memory  N index + (batch + 1) 8 + batch c(out) + (1 - hr) N (c(r) + o)       o: what opening a random row costs, in bytes
 //             L2      the same plus hr N c(r)
+//             latency a warp walks a bag row by row: (bags 1.1 us + N 0.84 us / rows in flight) / (45 SMs), one row in flight a warp before Hopper, four
+//                     from there on (unrolled kernels; no public rows to check that on). Overlaps with memory. Bags of unequal length (a pooling factor
+//                     that is no whole number) leave a tail: half of the longest bag of an exponential distribution, ln(bags)/2 means, at the unloaded
+//                     latency of half a row's. Fitted on FBGEMM's kernels in traces of V100 and A100 (docs/op_models.md)
 //   forward of a framework's plain embedding (one table, one index a sample, not table-batched): at least N dim elements at 0.55 an SM and clock
 //   backward, fused   indices sorted by row (radix passes over as many bits as the rows need), gradient rows gathered at half the streaming rate,
 //                     every distinct row read, updated and written with its optimizer state

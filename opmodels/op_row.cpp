@@ -17,10 +17,40 @@ bool is_product(std::string_view op) {
 
 bool is_embedding(std::string_view op) { return op == "embedding" || op.starts_with("fbgemm_tbe") || op == "embedding_bag"; }
 
+/// Other spellings that frameworks and tools use for an op that has a model here.
+struct Spelling {
+  std::string_view other, name;
+};
+constexpr std::array<Spelling, 19> kSpellings{{{"layer_norm", "layernorm"},
+                                               {"batch_norm", "batchnorm"},
+                                               {"rms_norm", "rmsnorm"},
+                                               {"conv", "conv2d"},
+                                               {"convolution", "conv2d"},
+                                               {"flash_attn", "flash_attention"},
+                                               {"sdpa", "flash_attention"},
+                                               {"dot_interaction", "interaction"},
+                                               {"cross", "cross_layer"},
+                                               {"dcn_cross", "cross_layer"},
+                                               {"adamw", "adam"},
+                                               {"copy", "copy_d2d"},
+                                               {"memcpy_h2d", "copy_h2d"},
+                                               {"memcpy_d2h", "copy_d2h"},
+                                               {"memcpy_d2d", "copy_d2d"},
+                                               {"memcpy_p2p", "copy_p2p"},
+                                               {"h2d", "copy_h2d"},
+                                               {"d2h", "copy_d2h"},
+                                               {"p2p", "copy_p2p"}}};
+
+std::string_view usual_name(std::string_view op) {
+  for (const Spelling& spelling : kSpellings) {
+    if (spelling.other == op) return spelling.name;
+  }
+  return op;
+}
+
 Error unknown_op(std::string_view op) {
-  std::vector<std::string> names = pointwise_names();
-  for (const std::string_view name : kProducts) names.emplace_back(name);
-  for (const char* name : {"conv2d", "embedding", "fbgemm_tbe_weighted", "fbgemm_tbe_unweighted"}) names.emplace_back(name);
+  std::vector<std::string> names = row_op_names();
+  for (const Spelling& spelling : kSpellings) names.emplace_back(spelling.other);
   return {"op: found '" + std::string(op) + "', expected an op that has a model here", "", spelling_hint(op, names)};
 }
 
@@ -42,13 +72,22 @@ Result<DType> parse_row_dtype(std::string_view text) {
 
 Result<OpRow> parse_kind(const OpFields& fields, const RowContext& context) {
   if (is_product(context.op)) return product_row(fields, context);
-  if (context.op == "conv2d") return conv_row(fields, context);
+  if (context.op == "conv2d" || context.op == "depthwise_conv2d") return conv_row(fields, context);
   if (is_embedding(context.op)) return embedding_row(fields, context);
-  if (auto row = pointwise_row(fields, context)) return std::move(*row);
+  for (const auto group : {pointwise_row, movement_row, layer_row}) {
+    if (auto row = group(fields, context)) return std::move(*row);
+  }
   return unknown_op(context.op);
 }
 
 }  // namespace
+
+std::vector<std::string> row_op_names() {
+  std::vector<std::string> names(kProducts.begin(), kProducts.end());
+  for (const char* name : {"conv2d", "depthwise_conv2d", "embedding", "embedding_bag", "fbgemm_tbe_weighted", "fbgemm_tbe_unweighted"}) names.emplace_back(name);
+  for (const auto& group : {pointwise_names(), movement_names(), layer_names()}) names.insert(names.end(), group.begin(), group.end());
+  return names;
+}
 
 Result<OpRow> op_from_row(const OpColumns& columns, const std::vector<std::string>& row_fields) {
   const OpFields fields(columns, row_fields);
@@ -56,7 +95,7 @@ Result<OpRow> op_from_row(const OpColumns& columns, const std::vector<std::strin
   TRY_ASSIGN(context.dtype, parse_row_dtype(fields.text(OpColumns::dtype)));
   context.pass_text = fields.text(OpColumns::pass);
   TRY_ASSIGN(context.pass, parse_pass(context.pass_text));
-  context.op = fields.text(OpColumns::op);
+  context.op = usual_name(fields.text(OpColumns::op));
   TRY_ASSIGN(OpRow row, parse_kind(fields, context));
   row.timing = parse_timing(fields.text(OpColumns::timing));
   row.warm = is_warm(fields.text(OpColumns::timing));

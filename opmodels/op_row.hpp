@@ -1,10 +1,22 @@
-// A row of a shapes file: which ops it asks for, on which GPU, timed how. The columns are those of the public op data sets as kept by the project:
-//   all         gpu, op, dtype; optional: pass (fwd, bwd, bwd_data, bwd_weight, bwd_both), timing, layout, extra
-//   products    m, n, k; optional b                         op: linear, gemm, mm, addmm, bmm, matmul
-//   conv2d      n, c, h, w, k, r, s, stride_h, stride_w, pad_h, pad_w; optional dil, groups
-//   pointwise   rows, cols                                  op: add, mul, relu, gelu, softmax, layernorm, batchnorm, copy_, ...
-//   embedding   tables, batch, nnz, rows_total, dim         op: embedding, fbgemm_tbe_weighted, fbgemm_tbe_unweighted
-// A file has one of the four groups of columns, or several with empty fields. Which one a row uses follows from its op.
+// A row of a shapes file: which ops it asks for, on which GPU, timed how. The columns are those of the public op data sets as kept by the project,
+// and one group for every other op (<a> one of several, [a] optional):
+//   all          gpu, op, dtype; [pass] (fwd, bwd, bwd_data, bwd_weight, bwd_both), [timing], [layout], [extra]
+//   products     m, n, k, [b]                                op: linear, gemm, mm, addmm, bmm, matmul
+//   conv2d       n, c, h, w, k, r, s, stride_h, stride_w, pad_h, pad_w, [dil], [groups]      depthwise_conv2d: groups = c
+//   pointwise    rows, cols                                  op: add, mul, relu, gelu, softmax, layernorm, batchnorm, copy_, ...
+//   elementwise  <elements | rows, cols>, [reads], [writes], [flops] (tensors read and written, operations an element)
+//                                                            op: elementwise, fused_elementwise (there all three are needed)
+//   embedding    [tables], batch, <nnz | pooling>, <rows_total | rows>, dim, [alpha], [update]
+//                                                            op: embedding, embedding_bag, fbgemm_tbe_weighted, fbgemm_tbe_unweighted
+//   interaction  batch, features, dim                        op: interaction, fused_interaction
+//   cross layer  batch, width, [rank]                        op: cross_layer
+//   attention    batch, heads, q_len, head_dim, [kv_len], [causal]      op: attention, flash_attention
+//   concat       <bytes | elements | rows, cols>, [pieces]   op: concat, split
+//   transpose    rows, cols, [b]                             op: transpose
+//   optimizer    parameters, [tensors], [master_weights]     op: sgd, momentum, adagrad, adam, adamw, lamb, lars
+//   copies       <bytes | elements | rows, cols>             op: copy (d2d), copy_h2d, copy_d2h, copy_d2d, copy_p2p
+// A file has one of these groups of columns, or several with empty fields. Which one a row uses follows from its op. layer_norm, batch_norm, rms_norm,
+// flash_attn, sdpa, cat, memcpy_h2d, ... are other spellings of the same ops.
 #pragma once
 
 #include <array>
@@ -29,11 +41,12 @@ struct OpRow {
 /// Where the columns are. Made once from the header.
 class OpColumns {
  public:
-  /// Errors: no gpu, op or dtype column; none of the four groups complete (the nearest spelling is suggested).
+  /// Errors: no gpu, op or dtype column (the nearest spelling is suggested); none of the groups complete.
   static Result<OpColumns> from(const CsvReader& reader);
 
   enum Name { gpu, op, pass, dtype, timing, layout, extra, b, m, n, k, c, h, w, r, s, stride_h, stride_w, pad_h, pad_w, dil, groups, rows, cols,
-              tables, batch, nnz, rows_total, dim, count };
+              tables, batch, nnz, rows_total, dim, pooling, alpha, update, features, width, rank, heads, q_len, kv_len, head_dim, causal, elements,
+              reads, writes, flops, bytes, pieces, parameters, tensors, master_weights, count };
   static std::string_view text(Name column);
   std::optional<std::size_t> index(Name column) const { return indices_[column]; }
 
@@ -52,11 +65,17 @@ class OpFields {
   Result<std::int64_t> integer(OpColumns::Name column) const;
   Result<std::int64_t> integer_or(OpColumns::Name column, std::int64_t fallback) const;
   Result<double> number(OpColumns::Name column) const;
+  Result<double> number_or(OpColumns::Name column, double fallback) const;
+  /// 1, true, yes; 0, false, no, empty.
+  Result<bool> flag(OpColumns::Name column) const;
 
  private:
   const OpColumns& columns_;
   const std::vector<std::string>& fields_;
 };
+
+/// Every op that op_from_row knows, without its other spellings.
+std::vector<std::string> row_op_names();
 
 /// Errors: an op that is not known here (with the nearest spelling), a dtype or pass that is not known, missing or unreadable sizes.
 Result<OpRow> op_from_row(const OpColumns& columns, const std::vector<std::string>& fields);

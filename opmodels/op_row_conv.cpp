@@ -4,16 +4,6 @@
 namespace distsim {
 namespace {
 
-Pass conv_pass(RowPass pass) {
-  switch (pass) {
-    case RowPass::forward: return Pass::forward;
-    case RowPass::backward_data: return Pass::backward_data;
-    case RowPass::backward_weight: return Pass::backward_weight;
-    case RowPass::backward: return Pass::backward;
-  }
-  return Pass::forward;
-}
-
 Result<void> read_extents(const OpFields& fields, Conv2d& conv) {
   TRY_ASSIGN(conv.stride, fields.integer_or(OpColumns::stride_h, 1));
   TRY_ASSIGN(const std::int64_t stride_w, fields.integer_or(OpColumns::stride_w, conv.stride));
@@ -41,11 +31,11 @@ Result<OpRow> conv_row(const OpFields& fields, const RowContext& context) {
   TRY_ASSIGN(conv.r, fields.integer(OpColumns::r));
   TRY_ASSIGN(conv.s, fields.integer(OpColumns::s));
   TRY_ASSIGN(conv.dilation, fields.integer_or(OpColumns::dil, 1));
-  TRY_ASSIGN(conv.groups, fields.integer_or(OpColumns::groups, 1));
+  TRY_ASSIGN(conv.groups, fields.integer_or(OpColumns::groups, context.op == "depthwise_conv2d" ? conv.c : 1));
   TRY(read_extents(fields, conv));
   conv.dtype = context.dtype;
   conv.channels_last = fields.text(OpColumns::layout) != "NCHW";
-  conv.pass = conv_pass(context.pass);
+  conv.pass = pass_of(context.pass);
   return OpRow{{conv}, HostCall::conv};
 }
 

@@ -16,15 +16,40 @@ EmbeddingOptimizer optimizer_of(std::string_view pass_text) {
 
 struct Sizes {
   std::int64_t tables, batch, rows_total, dim;
-  double nnz;
+  double nnz, alpha;
 };
+
+/// nnz, or pooling for every sample and table.
+Result<double> lookups_of(const OpFields& fields, const Sizes& s) {
+  if (!fields.text(OpColumns::nnz).empty() || fields.text(OpColumns::pooling).empty()) return fields.number(OpColumns::nnz);
+  TRY_ASSIGN(const double pooling, fields.number(OpColumns::pooling));
+  return pooling * static_cast<double>(s.tables) * static_cast<double>(s.batch);
+}
+
+/// rows_total, or rows for every table.
+Result<std::int64_t> rows_of(const OpFields& fields, const Sizes& s) {
+  if (!fields.text(OpColumns::rows_total).empty() || fields.text(OpColumns::rows).empty()) return fields.integer(OpColumns::rows_total);
+  TRY_ASSIGN(const std::int64_t rows, fields.integer(OpColumns::rows));
+  if (static_cast<double>(rows) * static_cast<double>(s.tables) <= 1e15) return rows * s.tables;
+  return Error{"rows: found " + std::to_string(rows) + " in each of " + std::to_string(s.tables) + " tables, expected at most 1e15 in all", "", ""};
+}
+
+Result<SparseUpdate> update_of(const OpFields& fields, bool dense) {
+  const std::string_view text = fields.text(OpColumns::update);
+  if (text.empty()) return dense ? SparseUpdate::sort_dedup : SparseUpdate::fused;
+  if (text == "fused") return SparseUpdate::fused;
+  if (text == "sort_dedup") return SparseUpdate::sort_dedup;
+  if (text == "atomic") return SparseUpdate::atomic;
+  return Error{"update: found '" + std::string(text) + "', expected fused, sort_dedup or atomic", "", ""};
+}
 
 Result<Sizes> read_sizes(const OpFields& fields) {
   Sizes s{};
   TRY_ASSIGN(s.tables, fields.integer_or(OpColumns::tables, 1));
   TRY_ASSIGN(s.batch, fields.integer(OpColumns::batch));
-  TRY_ASSIGN(s.nnz, fields.number(OpColumns::nnz));
-  TRY_ASSIGN(s.rows_total, fields.integer(OpColumns::rows_total));
+  TRY_ASSIGN(s.nnz, lookups_of(fields, s));
+  TRY_ASSIGN(s.rows_total, rows_of(fields, s));
+  TRY_ASSIGN(s.alpha, fields.number_or(OpColumns::alpha, 0));
   TRY_ASSIGN(const double dim, fields.number(OpColumns::dim));
   s.dim = static_cast<std::int64_t>(std::clamp(dim, 0.0, 1e9) + 0.5);  // a mean over tables
   const bool fits = static_cast<double>(s.rows_total) * static_cast<double>(s.dim) < 1e18;
@@ -36,21 +61,33 @@ Result<Sizes> read_sizes(const OpFields& fields) {
 /// A framework's dense gradient of a table is zeroed before the rows are added.
 Elementwise zero_gradient(const Sizes& s, DType dtype) { return {s.rows_total * s.dim, 0, 1, 0, dtype}; }
 
+/// A weighted bag's backward besides: the gradient of the weights reads every row and its bag's gradient once more, as a forward does, and the weights
+/// are sorted along with their indices (a histogram, then a pass for every 8 bits of the row number; key and value in, key and value out).
+void add_weight_gradient(const EmbeddingBag& bag, const Sizes& s, std::vector<Op>& ops) {
+  EmbeddingBag gather = bag;
+  gather.pass = Pass::forward;
+  ops.push_back(gather);
+  const auto lookups = static_cast<std::int64_t>(std::clamp(s.nnz, 1.0, 1e15));
+  ops.push_back(Elementwise{lookups, 2, 0, 1, DType::fp32});
+  for (std::int64_t rows = s.rows_total; rows > 0; rows /= 256) ops.push_back(Elementwise{lookups, 3, 3, 1, DType::fp32});
+}
+
 }  // namespace
 
 Result<OpRow> embedding_row(const OpFields& fields, const RowContext& context) {
   TRY_ASSIGN(const Sizes s, read_sizes(fields));
   EmbeddingBag bag;
   const double pooling = s.nnz / static_cast<double>(s.tables) / static_cast<double>(s.batch);
-  bag.tables.assign(static_cast<std::size_t>(s.tables), EmbeddingTable{s.rows_total / s.tables, s.dim, pooling, 0});
+  bag.tables.assign(static_cast<std::size_t>(s.tables), EmbeddingTable{s.rows_total / s.tables, s.dim, pooling, s.alpha});
   bag.batch = s.batch;
   bag.table_batched = context.op != "embedding";
   bag.weights = bag.output = context.dtype;
   bag.pass = context.pass == RowPass::forward ? Pass::forward : Pass::backward;
   bag.optimizer = optimizer_of(context.pass_text);
   const bool dense = bag.optimizer == EmbeddingOptimizer::none;
-  bag.update = dense ? SparseUpdate::sort_dedup : SparseUpdate::fused;
+  TRY_ASSIGN(bag.update, update_of(fields, dense));
   OpRow row{{bag}, HostCall::embedding};
+  if (bag.pass == Pass::backward && context.op == "fbgemm_tbe_weighted") add_weight_gradient(bag, s, row.ops);
   if (bag.pass == Pass::backward && dense) row.ops.push_back(zero_gradient(s, context.dtype));
   return row;
 }

@@ -1,5 +1,7 @@
 // OpColumns and OpFields: finding and reading the fields of a row.
+#include <algorithm>
 #include <cmath>
+#include <span>
 
 #include "base/number_text.hpp"
 #include "opmodels/op_row.hpp"
@@ -9,22 +11,36 @@ namespace {
 
 constexpr std::array<std::string_view, OpColumns::count> kNames{
     "gpu", "op", "pass",     "dtype",    "timing", "layout", "extra", "b",      "m",    "n",    "k",      "c",     "h",   "w",          "r",
-    "s",   "stride_h", "stride_w", "pad_h",  "pad_w",  "dil",   "groups", "rows", "cols", "tables", "batch", "nnz", "rows_total", "dim"};
+    "s",   "stride_h", "stride_w", "pad_h",  "pad_w",  "dil",   "groups", "rows", "cols", "tables", "batch", "nnz", "rows_total", "dim",
+    "pooling", "alpha", "update", "features", "width", "rank", "heads", "q_len", "kv_len", "head_dim", "causal", "elements",
+    "reads", "writes", "flops", "bytes", "pieces", "parameters", "tensors", "master_weights"};
 
 constexpr double kLargest = 1e15;  // sums of a few sizes stay far from overflow
 
 using Name = OpColumns::Name;
+// What the ops of a group cannot do without.
 constexpr std::array<Name, 3> kProducts{Name::m, Name::n, Name::k};
 constexpr std::array<Name, 7> kConvolution{Name::n, Name::c, Name::h, Name::w, Name::k, Name::r, Name::s};
 constexpr std::array<Name, 2> kPointwise{Name::rows, Name::cols};
-constexpr std::array<Name, 4> kEmbedding{Name::batch, Name::nnz, Name::rows_total, Name::dim};
+constexpr std::array<Name, 2> kEmbedding{Name::batch, Name::dim};  // interaction as well
+constexpr std::array<Name, 2> kCross{Name::batch, Name::width};
+constexpr std::array<Name, 4> kAttention{Name::batch, Name::heads, Name::q_len, Name::head_dim};
+constexpr std::array<Name, 1> kElements{Name::elements};
+constexpr std::array<Name, 1> kBytes{Name::bytes};
+constexpr std::array<Name, 1> kParameters{Name::parameters};
+constexpr std::array<std::span<const Name>, 9> kGroups{kProducts, kConvolution, kPointwise, kEmbedding, kCross, kAttention, kElements, kBytes, kParameters};
 
-template <class Group>
-bool complete(const OpColumns& columns, const Group& group) {
-  for (const Name name : group) {
-    if (!columns.index(name)) return false;
+bool complete(const OpColumns& columns, std::span<const Name> group) {
+  return std::all_of(group.begin(), group.end(), [&](Name name) { return columns.index(name).has_value(); });
+}
+
+std::string groups_text() {
+  std::string text;
+  for (const auto group : kGroups) {
+    if (!text.empty()) text += " or ";
+    for (const Name name : group) (text += text.empty() || text.back() == ' ' ? "" : ",") += OpColumns::text(name);
   }
-  return true;
+  return text;
 }
 
 Error unreadable(Name column, std::string_view found, std::string_view expected) {
@@ -42,8 +58,8 @@ Result<OpColumns> OpColumns::from(const CsvReader& reader) {
     const auto found = reader.require(text(name));
     if (!found.ok()) return found.error();
   }
-  if (complete(columns, kProducts) || complete(columns, kConvolution) || complete(columns, kPointwise) || complete(columns, kEmbedding)) return columns;
-  return Error{"columns: found no complete group of sizes, expected m,n,k or n,c,h,w,k,r,s or rows,cols or batch,nnz,rows_total,dim", reader.position(), ""};
+  if (std::any_of(kGroups.begin(), kGroups.end(), [&](auto group) { return complete(columns, group); })) return columns;
+  return Error{"columns: found no complete group of sizes, expected " + groups_text(), reader.position(), ""};
 }
 
 std::string_view OpFields::text(Name column) const {
@@ -68,6 +84,22 @@ Result<std::int64_t> OpFields::integer(Name column) const {
 Result<std::int64_t> OpFields::integer_or(Name column, std::int64_t fallback) const {
   if (text(column).empty()) return fallback;
   return integer(column);
+}
+
+Result<double> OpFields::number_or(OpColumns::Name column, double fallback) const {
+  if (text(column).empty()) return fallback;
+  return number(column);
+}
+
+Result<bool> OpFields::flag(OpColumns::Name column) const {
+  const std::string_view field = text(column);
+  for (const std::string_view no : {"", "0", "false", "False", "no"}) {
+    if (field == no) return false;
+  }
+  for (const std::string_view yes : {"1", "true", "True", "yes"}) {
+    if (field == yes) return true;
+  }
+  return unreadable(column, field, "1, true, yes, 0, false or no");
 }
 
 }  // namespace distsim

@@ -15,12 +15,35 @@ struct RowContext {
   std::string_view pass_text;
 };
 
+/// Of an op whose gradients are one kernel or one sum of kernels.
+inline Pass pass_of(RowPass pass) {
+  switch (pass) {
+    case RowPass::forward: return Pass::forward;
+    case RowPass::backward_data: return Pass::backward_data;
+    case RowPass::backward_weight: return Pass::backward_weight;
+    case RowPass::backward: return Pass::backward;
+  }
+  return Pass::forward;
+}
+
+/// rows x cols as one number of elements. Errors: either missing or below 1, a product over 2^62.
+struct RowsCols {
+  std::int64_t rows, cols;
+};
+Result<RowsCols> rows_cols(const OpFields& fields);
+
 Result<OpRow> product_row(const OpFields& fields, const RowContext& context);
 Result<OpRow> conv_row(const OpFields& fields, const RowContext& context);
 Result<OpRow> embedding_row(const OpFields& fields, const RowContext& context);
-/// Nothing where the op is not one of the pointwise group.
+
+// Nothing where the op is not one of the group; and the group's names, for hints.
 std::optional<Result<OpRow>> pointwise_row(const OpFields& fields, const RowContext& context);
-/// Names of the pointwise ops, for hints.
 std::vector<std::string> pointwise_names();
+/// Elementwise by its tensors, concat and split, transposes, copies.
+std::optional<Result<OpRow>> movement_row(const OpFields& fields, const RowContext& context);
+std::vector<std::string> movement_names();
+/// Interaction, cross layer, attention, dense optimizers.
+std::optional<Result<OpRow>> layer_row(const OpFields& fields, const RowContext& context);
+std::vector<std::string> layer_names();
 
 }  // namespace distsim

@@ -34,26 +34,14 @@ const PointwiseFacts* find_pointwise(std::string_view op) {
   return nullptr;
 }
 
-struct Sizes {
-  std::int64_t rows, cols;
-};
-
-Result<Sizes> read_sizes(const OpFields& fields) {
-  TRY_ASSIGN(const std::int64_t rows, fields.integer(OpColumns::rows));
-  TRY_ASSIGN(const std::int64_t cols, fields.integer(OpColumns::cols));
-  const bool fits = static_cast<double>(rows) * static_cast<double>(cols) <= 4611686018427387904.0;
-  if (rows < 1 || cols < 1 || !fits) {
-    return Error{"rows, cols: found " + std::to_string(rows) + " x " + std::to_string(cols) + ", expected at least 1 and a product up to 2^62", "", ""};
-  }
-  return Sizes{rows, cols};
-}
+using Sizes = RowsCols;
 
 Elementwise kernel(const Sizes& sizes, DType dtype, double reads, double writes, double flops) {
   return {sizes.rows * sizes.cols, reads, writes, flops, dtype};
 }
 
 Result<OpRow> streamed(const OpFields& fields, const RowContext& context, const PointwiseFacts& facts) {
-  TRY_ASSIGN(const Sizes sizes, read_sizes(fields));
+  TRY_ASSIGN(const Sizes sizes, rows_cols(fields));
   const bool forward = context.pass == RowPass::forward || context.op.ends_with("_backward");
   const double reads = forward ? facts.reads : facts.back_reads;
   const double writes = forward ? facts.writes : facts.back_writes;
@@ -62,14 +50,14 @@ Result<OpRow> streamed(const OpFields& fields, const RowContext& context, const 
 
 /// Gated activations run as two eager kernels, act(gate) and the product with the other half; `cols` counts the output's.
 Result<OpRow> gated(const OpFields& fields, const RowContext& context) {
-  TRY_ASSIGN(const Sizes sizes, read_sizes(fields));
+  TRY_ASSIGN(const Sizes sizes, rows_cols(fields));
   OpRow row{{kernel(sizes, context.dtype, 1, 1, 30)}, HostCall::pointwise};
   if (fields.text(OpColumns::extra).find("gated=True") != std::string_view::npos) row.ops.push_back(kernel(sizes, context.dtype, 2, 1, 1));
   return row;
 }
 
 Result<OpRow> normalised(const OpFields& fields, const RowContext& context, NormKind kind) {
-  TRY_ASSIGN(Sizes sizes, read_sizes(fields));
+  TRY_ASSIGN(Sizes sizes, rows_cols(fields));
   // One data set counts all elements in `rows` and says so.
   if (fields.text(OpColumns::extra).find("activation elems (rows)") != std::string_view::npos) sizes.rows = std::max<std::int64_t>(1, sizes.rows / sizes.cols);
   Normalization op{kind, sizes.rows, sizes.cols, context.dtype, context.pass == RowPass::forward ? Pass::forward : Pass::backward, false};
@@ -77,18 +65,28 @@ Result<OpRow> normalised(const OpFields& fields, const RowContext& context, Norm
 }
 
 Result<OpRow> softmaxed(const OpFields& fields, const RowContext& context) {
-  TRY_ASSIGN(const Sizes sizes, read_sizes(fields));
+  TRY_ASSIGN(const Sizes sizes, rows_cols(fields));
   const bool forward = context.pass == RowPass::forward && !context.op.ends_with("_backward_data");
   return OpRow{{Softmax{sizes.rows, sizes.cols, context.dtype, forward ? Pass::forward : Pass::backward}}, HostCall::softmax};
 }
 
 Result<OpRow> loss(const OpFields& fields, const RowContext& context) {
-  TRY_ASSIGN(const Sizes sizes, read_sizes(fields));
+  TRY_ASSIGN(const Sizes sizes, rows_cols(fields));
   const Pass pass = context.pass == RowPass::forward ? Pass::forward : Pass::backward;
   return OpRow{{Loss{LossKind::binary_cross_entropy, sizes.rows, sizes.cols, context.dtype, pass}}, HostCall::pointwise};
 }
 
 }  // namespace
+
+Result<RowsCols> rows_cols(const OpFields& fields) {
+  TRY_ASSIGN(const std::int64_t rows, fields.integer(OpColumns::rows));
+  TRY_ASSIGN(const std::int64_t cols, fields.integer(OpColumns::cols));
+  const bool fits = static_cast<double>(rows) * static_cast<double>(cols) <= 4611686018427387904.0;
+  if (rows < 1 || cols < 1 || !fits) {
+    return Error{"rows, cols: found " + std::to_string(rows) + " x " + std::to_string(cols) + ", expected at least 1 and a product up to 2^62", "", ""};
+  }
+  return RowsCols{rows, cols};
+}
 
 std::optional<Result<OpRow>> pointwise_row(const OpFields& fields, const RowContext& context) {
   if (const PointwiseFacts* facts = find_pointwise(context.op)) return streamed(fields, context, *facts);

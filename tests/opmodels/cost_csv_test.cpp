@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <sstream>
 
 #include "device_fixtures.hpp"
@@ -134,6 +135,87 @@ TEST_F(Fixture, EmbeddingRowsCarryTheirOptimizer) {
   EXPECT_DOUBLE_EQ(bag.tables[0].pooling_factor, 16);
   EXPECT_EQ(bag.optimizer, EmbeddingOptimizer::rowwise_adagrad);
   EXPECT_EQ(bag.update, SparseUpdate::fused);
+}
+
+TEST_F(Fixture, EmbeddingRowsTakePoolingRowsSkewAndUpdate) {
+  const std::string header = "gpu,op,pass,dtype,tables,batch,pooling,rows,dim,alpha,update";
+  const auto row = parse(header, "A100,embedding_bag,bwd+sgd,fp16,4,1024,2.5,1000,64,1.05,atomic");
+  ASSERT_TRUE(row.ok()) << row.error().text();
+  const EmbeddingBag bag = std::get<EmbeddingBag>(row->ops[0]);
+  ASSERT_EQ(bag.tables.size(), 4u);
+  EXPECT_EQ(bag.tables[3].rows, 1000);
+  EXPECT_DOUBLE_EQ(bag.tables[3].pooling_factor, 2.5);
+  EXPECT_DOUBLE_EQ(bag.tables[3].alpha, 1.05);
+  EXPECT_EQ(bag.update, SparseUpdate::atomic);
+  EXPECT_FALSE(parse(header, "A100,embedding_bag,bwd+sgd,fp16,4,1024,2.5,1000,64,1.05,magic").ok());
+}
+
+TEST_F(Fixture, AWeightedBackwardGathersOnceMoreAndSortsItsWeights) {
+  const auto row = parse("gpu,op,pass,dtype,tables,batch,nnz,rows_total,dim", "A100,fbgemm_tbe_weighted,bwd+rowwise_adagrad,fp32,1,8192,61072,1000,96");
+  ASSERT_TRUE(row.ok()) << row.error().text();
+  ASSERT_EQ(row->ops.size(), 5u) << "backward, gather, histogram and two passes for ten bits";
+  EXPECT_EQ(std::get<EmbeddingBag>(row->ops[1]).pass, Pass::forward);
+  EXPECT_EQ(std::get<Elementwise>(row->ops[4]).elements, 61072);
+}
+
+/// One row of every op that the file format knows, with its sizes as KEY=VALUE.
+const std::map<std::string, std::string> kSizes{
+    {"linear", "m=64;n=64;k=64"}, {"gemm", "m=64;n=64;k=64"}, {"mm", "m=64;n=64;k=64"}, {"addmm", "m=64;n=64;k=64"}, {"bmm", "b=2;m=64;n=64;k=64"},
+    {"matmul", "m=64;n=64;k=64"}, {"conv2d", "n=2;c=64;h=14;w=14;k=64;r=3;s=3;pad_h=1"}, {"depthwise_conv2d", "n=2;c=64;h=14;w=14;k=64;r=3;s=3;pad_h=1"},
+    {"embedding", "batch=64;nnz=64;rows_total=1000;dim=64"}, {"embedding_bag", "tables=2;batch=64;pooling=3;rows=1000;dim=64"},
+    {"fbgemm_tbe_weighted", "batch=64;nnz=64;rows_total=1000;dim=64"}, {"fbgemm_tbe_unweighted", "batch=64;nnz=64;rows_total=1000;dim=64"},
+    {"elementwise", "elements=4096"}, {"fused_elementwise", "rows=64;cols=64;reads=3;writes=2;flops=8"}, {"concat", "bytes=4096;pieces=3"},
+    {"split", "rows=64;cols=64"}, {"transpose", "rows=64;cols=64;b=4"}, {"copy_h2d", "bytes=4096"}, {"copy_d2h", "bytes=4096"},
+    {"copy_d2d", "elements=4096"}, {"copy_p2p", "bytes=4096"}, {"interaction", "batch=64;features=27;dim=128"},
+    {"fused_interaction", "batch=64;features=27;dim=128"}, {"cross_layer", "batch=64;width=256;rank=32"},
+    {"attention", "batch=2;heads=4;q_len=128;head_dim=64"}, {"flash_attention", "batch=2;heads=4;q_len=128;kv_len=256;head_dim=64;causal=1"},
+    {"sgd", "parameters=4096"}, {"momentum", "parameters=4096"}, {"adagrad", "parameters=4096"}, {"adam", "parameters=4096;tensors=3;master_weights=1"},
+    {"lamb", "parameters=4096"}, {"lars", "parameters=4096"}};
+
+/// The header and row that hold an op and its sizes.
+std::pair<std::string, std::string> line_of(const std::string& op, std::string sizes) {
+  std::string header = "gpu,op,dtype", row = "A100-SXM4-80GB," + op + ",fp16";
+  for (std::size_t at = 0; at < sizes.size();) {
+    const std::size_t end = std::min(sizes.find(';', at), sizes.size()), equals = sizes.find('=', at);
+    header += "," + sizes.substr(at, equals - at);
+    row += "," + sizes.substr(equals + 1, end - equals - 1);
+    at = end + 1;
+  }
+  return {header, row};
+}
+
+TEST_F(Fixture, EveryOpOfTheFormatIsPriced) {
+  for (const std::string& op : row_op_names()) {
+    const auto known = kSizes.find(op);
+    const auto [header, row] = line_of(op, known == kSizes.end() ? "rows=64;cols=64" : known->second);
+    const auto count = run(header + "\n" + row + "\n");
+    ASSERT_TRUE(count.ok()) << op << ": " << count.error().text();
+    EXPECT_EQ(count->unpriced, 0u) << op << ": " << out_.str();
+  }
+}
+
+TEST_F(Fixture, OtherSpellingsMeanTheSameOp) {
+  for (const auto& [other, op] : std::map<std::string, std::string>{{"layer_norm", "layernorm"}, {"batch_norm", "batchnorm"}, {"copy", "copy_d2d"}}) {
+    const std::string header = "gpu,op,dtype,rows,cols", sizes = ",fp32,512,512";
+    ASSERT_TRUE(run(header + "\nA100-SXM4-80GB," + op + sizes + "\nA100-SXM4-80GB," + other + sizes + "\n").ok());
+    const auto rows = table();
+    EXPECT_FALSE(rows[0][5].empty()) << op;
+    EXPECT_EQ(rows[0][5], rows[1][5]) << other;
+  }
+}
+
+TEST_F(Fixture, AnUnknownOpNamesTheNearest) {
+  for (const auto& [wrong, near] : std::map<std::string, std::string>{{"interacton", "interaction"}, {"fash_attention", "flash_attention"}, {"layernrm", "layernorm"}}) {
+    const auto row = parse("gpu,op,dtype,rows,cols", "A100," + wrong + ",fp16,8,8");
+    ASSERT_FALSE(row.ok()) << wrong;
+    EXPECT_NE(row.error().text().find(near), std::string::npos) << row.error().text();
+  }
+}
+
+TEST_F(Fixture, FusedKernelsMustSayTheirTensorsAndFlagsMustBeFlags) {
+  EXPECT_FALSE(parse("gpu,op,dtype,elements,reads", "A100,fused_elementwise,fp16,4096,2").ok()) << "no writes, no flops";
+  EXPECT_FALSE(parse("gpu,op,dtype,batch,heads,q_len,head_dim,causal", "A100,attention,fp16,1,1,64,64,maybe").ok());
+  EXPECT_FALSE(parse("gpu,op,dtype,elements", "A100,copy_h2d,fp16,1e15000").ok());
 }
 
 TEST(Timing, ConventionsByTheirText) {

@@ -46,6 +46,10 @@ std::string unpacked(const std::string& path) {
   return ::pclose(pipe) == 0 ? text : "";
 }
 
+bool row_is_forward(const OpFields& fields) { return fields.text(OpColumns::pass) == "fwd"; }
+
+constexpr std::string_view kUnnamedGpu = "unnamed(A100-class, HTA sample)";  // of one trace's embedding rows: see their test
+
 struct Errors {
   std::vector<double> all, large;  // |predicted / measured - 1|; large: 100 us and more
   void add(double predicted, double measured) {
@@ -100,7 +104,8 @@ class Validation {
  private:
   void price(const OpColumns& columns, const std::vector<std::string>& row, double measured) {
     const OpFields fields(columns, row);
-    const std::string gpu(fields.text(OpColumns::gpu));
+    const std::string_view named = fields.text(OpColumns::gpu);
+    const std::string gpu(named == kUnnamedGpu ? "A100-SXM4-80GB" : named);
     const auto found = devices_.find(gpu);
     if (found == devices_.end()) return;  // AMD, unnamed
     const auto op = op_from_row(columns, row);
@@ -113,6 +118,8 @@ class Validation {
                             std::string(fields.text(OpColumns::dtype));
     groups_[key].add(cost->mean.us(), measured);
     groups_["all"].add(cost->mean.us(), measured);
+    if (!fields.text(OpColumns::op).starts_with("fbgemm_tbe")) return;
+    groups_[row_is_forward(fields) ? "table-batched fwd" : "table-batched bwd"].add(cost->mean.us(), measured);
   }
 
   std::map<std::string, OpModels> devices_ = shipped_devices();
@@ -156,10 +163,12 @@ TEST(OpsValidation, Convolutions) { check("conv2d.csv.gz", {{"all", 0.18, 0.12},
 
 TEST(OpsValidation, PointwiseNormsAndSoftmax) { check("elementwise_norm_softmax.csv.gz", {{"all", 0.10, 0.06}}); }
 
+/// The table-batched rows, all traces together: the goal is at most 25 / 18 % in each direction. One trace does not name its GPU; its 48 million rows of 160
+/// halves (15 GB) and its rate mean an A100 of 80 GB. Rows without their rows and dims cannot be priced.
 TEST(OpsValidation, EmbeddingBagsOfRecommenderTraces) {
   check("embedding.csv.gz",
-        {{"A100-PG509-200 fbgemm_tbe_unweighted fwd fp32", 0.30, 0.30}, {"A100-PG509-200 fbgemm_tbe_unweighted bwd+rowwise_adagrad fp32", 0.15, 0.15},
-         {"V100-SXM2-16GB fbgemm_tbe_unweighted fwd fp32", 0.60, 0.60}, {"V100-SXM2-16GB fbgemm_tbe_unweighted bwd+rowwise_adagrad fp32", 0.15, 0.15}},
+        {{"table-batched fwd", 0.25, 0.18}, {"table-batched bwd", 0.25, 0.18}, {"V100-SXM2-16GB fbgemm_tbe_unweighted fwd fp32", 0.20, 0.20},
+         {"A100-PG509-200 fbgemm_tbe_unweighted bwd+rowwise_adagrad fp32", 0.15, 0.15}},
         true);
 }
 

@@ -1,0 +1,83 @@
+// Interaction, DCN-v2 cross layer, attention, dense optimizers: ops of several kernels that have a model as a whole.
+#include <array>
+
+#include "opmodels/op_row_kinds.hpp"
+
+namespace distsim {
+namespace {
+
+struct OptimizerName {
+  std::string_view name;
+  OptimizerKind kind;
+};
+constexpr std::array<OptimizerName, 6> kOptimizers{{{"sgd", OptimizerKind::sgd},
+                                                    {"momentum", OptimizerKind::momentum},
+                                                    {"adagrad", OptimizerKind::adagrad},
+                                                    {"adam", OptimizerKind::adam},
+                                                    {"lamb", OptimizerKind::lamb},
+                                                    {"lars", OptimizerKind::lars}}};
+
+Result<OpRow> interaction(const OpFields& fields, const RowContext& context) {
+  Interaction op;
+  TRY_ASSIGN(op.batch, fields.integer(OpColumns::batch));
+  TRY_ASSIGN(op.features, fields.integer(OpColumns::features));
+  TRY_ASSIGN(op.dim, fields.integer(OpColumns::dim));
+  op.dtype = context.dtype;
+  op.fused = context.op == "fused_interaction";
+  op.pass = pass_of(context.pass);
+  return OpRow{{op}, HostCall::bmm};
+}
+
+Result<OpRow> cross_layer(const OpFields& fields, const RowContext& context) {
+  CrossLayer op;
+  TRY_ASSIGN(op.batch, fields.integer(OpColumns::batch));
+  TRY_ASSIGN(op.width, fields.integer(OpColumns::width));
+  TRY_ASSIGN(op.rank, fields.integer_or(OpColumns::rank, 0));
+  op.dtype = context.dtype;
+  op.pass = pass_of(context.pass);
+  return OpRow{{op}, HostCall::linear};
+}
+
+Result<OpRow> attention(const OpFields& fields, const RowContext& context) {
+  Attention op;
+  TRY_ASSIGN(op.batch, fields.integer(OpColumns::batch));
+  TRY_ASSIGN(op.heads, fields.integer(OpColumns::heads));
+  TRY_ASSIGN(op.q_len, fields.integer(OpColumns::q_len));
+  TRY_ASSIGN(op.kv_len, fields.integer_or(OpColumns::kv_len, op.q_len));
+  TRY_ASSIGN(op.head_dim, fields.integer(OpColumns::head_dim));
+  TRY_ASSIGN(op.causal, fields.flag(OpColumns::causal));
+  op.flash = context.op == "flash_attention";
+  op.dtype = context.dtype;
+  op.pass = pass_of(context.pass);
+  return OpRow{{op}, HostCall::bmm};
+}
+
+Result<OpRow> optimizer(const OpFields& fields, const RowContext& context, OptimizerKind kind) {
+  Optimizer op;
+  op.kind = kind;
+  TRY_ASSIGN(op.parameters, fields.integer(OpColumns::parameters));
+  TRY_ASSIGN(op.tensors, fields.integer_or(OpColumns::tensors, 1));
+  TRY_ASSIGN(op.master_weights, fields.flag(OpColumns::master_weights));
+  op.gradient = context.dtype;
+  return OpRow{{op}, HostCall::pointwise};
+}
+
+}  // namespace
+
+std::optional<Result<OpRow>> layer_row(const OpFields& fields, const RowContext& context) {
+  if (context.op == "interaction" || context.op == "fused_interaction") return interaction(fields, context);
+  if (context.op == "cross_layer") return cross_layer(fields, context);
+  if (context.op == "attention" || context.op == "flash_attention") return attention(fields, context);
+  for (const OptimizerName& one : kOptimizers) {
+    if (one.name == context.op) return optimizer(fields, context, one.kind);
+  }
+  return std::nullopt;
+}
+
+std::vector<std::string> layer_names() {
+  std::vector<std::string> names{"interaction", "fused_interaction", "cross_layer", "attention", "flash_attention"};
+  for (const OptimizerName& one : kOptimizers) names.emplace_back(one.name);
+  return names;
+}
+
+}  // namespace distsim
