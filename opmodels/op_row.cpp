@@ -21,7 +21,7 @@ bool is_embedding(std::string_view op) { return op == "embedding" || op.starts_w
 struct Spelling {
   std::string_view other, name;
 };
-constexpr std::array<Spelling, 19> kSpellings{{{"layer_norm", "layernorm"},
+constexpr std::array<Spelling, 21> kSpellings{{{"layer_norm", "layernorm"},
                                                {"batch_norm", "batchnorm"},
                                                {"rms_norm", "rmsnorm"},
                                                {"conv", "conv2d"},
@@ -32,6 +32,8 @@ constexpr std::array<Spelling, 19> kSpellings{{{"layer_norm", "layernorm"},
                                                {"cross", "cross_layer"},
                                                {"dcn_cross", "cross_layer"},
                                                {"adamw", "adam"},
+                                               {"optimizer_adam", "adam"},
+                                               {"optimizer_sgd", "sgd"},
                                                {"copy", "copy_d2d"},
                                                {"memcpy_h2d", "copy_h2d"},
                                                {"memcpy_d2h", "copy_d2h"},
@@ -55,7 +57,7 @@ Error unknown_op(std::string_view op) {
 }
 
 Result<RowPass> parse_pass(std::string_view text) {
-  if (text.empty() || text == "fwd" || text == "forward" || text == "trace") return RowPass::forward;
+  if (text.empty() || text == "fwd" || text == "forward" || text == "trace" || text == "update") return RowPass::forward;
   if (text == "bwd_data" || text == "backward_data") return RowPass::backward_data;
   if (text == "bwd_weight" || text == "backward_weight") return RowPass::backward_weight;
   if (text == "bwd" || text == "backward" || text == "bwd_both" || text.starts_with("bwd+")) return RowPass::backward;

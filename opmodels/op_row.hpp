@@ -15,6 +15,8 @@
 //   transpose    rows, cols, [b]                             op: transpose
 //   optimizer    parameters, [tensors], [master_weights]     op: sgd, momentum, adagrad, adam, adamw, lamb, lars
 //   copies       <bytes | elements | rows, cols>             op: copy (d2d), copy_h2d, copy_d2h, copy_d2d, copy_p2p
+// A size that has no column of its own may stand in `extra` as NAME=VALUE;... as in the files of op_bench, whose attention (heads x length rows, length
+// columns), interaction (one kernel) and optimizers (rows: tensors, cols: parameters of each) are read as well.
 // A file has one of these groups of columns, or several with empty fields. Which one a row uses follows from its op. layer_norm, batch_norm, rms_norm,
 // flash_attn, sdpa, cat, memcpy_h2d, ... are other spellings of the same ops.
 #pragma once
@@ -61,6 +63,9 @@ class OpFields {
 
   /// Empty where the column is absent.
   std::string_view text(OpColumns::Name column) const;
+  /// The same, or else what `extra` says of it: "heads=16;dim=64".
+  std::string_view said(OpColumns::Name column) const;
+  // Numbers are looked for in the column, then in `extra`.
   /// Errors: absent or empty; not a whole number ("m: found 'x', expected a whole number"). A fraction of zero (128.0) is whole.
   Result<std::int64_t> integer(OpColumns::Name column) const;
   Result<std::int64_t> integer_or(OpColumns::Name column, std::int64_t fallback) const;
@@ -70,6 +75,7 @@ class OpFields {
   Result<bool> flag(OpColumns::Name column) const;
 
  private:
+  std::string_view extra(std::string_view key) const;
   const OpColumns& columns_;
   const std::vector<std::string>& fields_;
 };

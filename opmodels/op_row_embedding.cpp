@@ -21,21 +21,21 @@ struct Sizes {
 
 /// nnz, or pooling for every sample and table.
 Result<double> lookups_of(const OpFields& fields, const Sizes& s) {
-  if (!fields.text(OpColumns::nnz).empty() || fields.text(OpColumns::pooling).empty()) return fields.number(OpColumns::nnz);
+  if (!fields.said(OpColumns::nnz).empty() || fields.said(OpColumns::pooling).empty()) return fields.number(OpColumns::nnz);
   TRY_ASSIGN(const double pooling, fields.number(OpColumns::pooling));
   return pooling * static_cast<double>(s.tables) * static_cast<double>(s.batch);
 }
 
 /// rows_total, or rows for every table.
 Result<std::int64_t> rows_of(const OpFields& fields, const Sizes& s) {
-  if (!fields.text(OpColumns::rows_total).empty() || fields.text(OpColumns::rows).empty()) return fields.integer(OpColumns::rows_total);
+  if (!fields.said(OpColumns::rows_total).empty() || fields.said(OpColumns::rows).empty()) return fields.integer(OpColumns::rows_total);
   TRY_ASSIGN(const std::int64_t rows, fields.integer(OpColumns::rows));
   if (static_cast<double>(rows) * static_cast<double>(s.tables) <= 1e15) return rows * s.tables;
   return Error{"rows: found " + std::to_string(rows) + " in each of " + std::to_string(s.tables) + " tables, expected at most 1e15 in all", "", ""};
 }
 
 Result<SparseUpdate> update_of(const OpFields& fields, bool dense) {
-  const std::string_view text = fields.text(OpColumns::update);
+  const std::string_view text = fields.said(OpColumns::update);
   if (text.empty()) return dense ? SparseUpdate::sort_dedup : SparseUpdate::fused;
   if (text == "fused") return SparseUpdate::fused;
   if (text == "sort_dedup") return SparseUpdate::sort_dedup;

@@ -67,8 +67,23 @@ std::string_view OpFields::text(Name column) const {
   return index ? std::string_view(fields_[*index]) : std::string_view();
 }
 
-Result<double> OpFields::number(Name column) const {
+std::string_view OpFields::extra(std::string_view key) const {
+  std::string_view rest = text(OpColumns::extra);
+  while (!rest.empty()) {
+    const std::string_view entry = rest.substr(0, rest.find(';'));
+    if (entry.size() > key.size() && entry.starts_with(key) && entry[key.size()] == '=') return entry.substr(key.size() + 1);
+    rest.remove_prefix(std::min(rest.size(), entry.size() + 1));
+  }
+  return {};
+}
+
+std::string_view OpFields::said(Name column) const {
   const std::string_view field = text(column);
+  return field.empty() ? extra(OpColumns::text(column)) : field;
+}
+
+Result<double> OpFields::number(Name column) const {
+  const std::string_view field = said(column);
   const auto parts = split_number(field);
   const auto value = parts && parts->rest.empty() ? to_double(*parts, 0) : std::nullopt;
   if (!value) return unreadable(column, field, "a number");
@@ -77,22 +92,22 @@ Result<double> OpFields::number(Name column) const {
 
 Result<std::int64_t> OpFields::integer(Name column) const {
   TRY_ASSIGN(const double value, number(column));
-  if (std::floor(value) != value || std::abs(value) > kLargest) return unreadable(column, text(column), "a whole number up to 1e15");
+  if (std::floor(value) != value || std::abs(value) > kLargest) return unreadable(column, said(column), "a whole number up to 1e15");
   return static_cast<std::int64_t>(value);
 }
 
 Result<std::int64_t> OpFields::integer_or(Name column, std::int64_t fallback) const {
-  if (text(column).empty()) return fallback;
+  if (said(column).empty()) return fallback;
   return integer(column);
 }
 
 Result<double> OpFields::number_or(OpColumns::Name column, double fallback) const {
-  if (text(column).empty()) return fallback;
+  if (said(column).empty()) return fallback;
   return number(column);
 }
 
 Result<bool> OpFields::flag(OpColumns::Name column) const {
-  const std::string_view field = text(column);
+  const std::string_view field = said(column);
   for (const std::string_view no : {"", "0", "false", "False", "no"}) {
     if (field == no) return false;
   }

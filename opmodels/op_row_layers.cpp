@@ -17,13 +17,15 @@ constexpr std::array<OptimizerName, 6> kOptimizers{{{"sgd", OptimizerKind::sgd},
                                                     {"lamb", OptimizerKind::lamb},
                                                     {"lars", OptimizerKind::lars}}};
 
+/// op_bench gives the samples of its one-kernel interaction as rows.
 Result<OpRow> interaction(const OpFields& fields, const RowContext& context) {
   Interaction op;
-  TRY_ASSIGN(op.batch, fields.integer(OpColumns::batch));
+  const bool by_rows = fields.said(OpColumns::batch).empty() && !fields.text(OpColumns::rows).empty();
+  TRY_ASSIGN(op.batch, fields.integer(by_rows ? OpColumns::rows : OpColumns::batch));
   TRY_ASSIGN(op.features, fields.integer(OpColumns::features));
   TRY_ASSIGN(op.dim, fields.integer(OpColumns::dim));
   op.dtype = context.dtype;
-  op.fused = context.op == "fused_interaction";
+  op.fused = by_rows || context.op == "fused_interaction";
   op.pass = pass_of(context.pass);
   return OpRow{{op}, HostCall::bmm};
 }
@@ -38,13 +40,15 @@ Result<OpRow> cross_layer(const OpFields& fields, const RowContext& context) {
   return OpRow{{op}, HostCall::linear};
 }
 
+/// op_bench counts the heads of all samples and gives the length as columns.
 Result<OpRow> attention(const OpFields& fields, const RowContext& context) {
   Attention op;
-  TRY_ASSIGN(op.batch, fields.integer(OpColumns::batch));
+  const bool by_rows = fields.said(OpColumns::q_len).empty() && !fields.text(OpColumns::cols).empty();
+  TRY_ASSIGN(op.batch, by_rows ? fields.integer_or(OpColumns::batch, 1) : fields.integer(OpColumns::batch));
   TRY_ASSIGN(op.heads, fields.integer(OpColumns::heads));
-  TRY_ASSIGN(op.q_len, fields.integer(OpColumns::q_len));
+  TRY_ASSIGN(op.q_len, fields.integer(by_rows ? OpColumns::cols : OpColumns::q_len));
   TRY_ASSIGN(op.kv_len, fields.integer_or(OpColumns::kv_len, op.q_len));
-  TRY_ASSIGN(op.head_dim, fields.integer(OpColumns::head_dim));
+  TRY_ASSIGN(op.head_dim, fields.integer(by_rows ? OpColumns::dim : OpColumns::head_dim));
   TRY_ASSIGN(op.causal, fields.flag(OpColumns::causal));
   op.flash = context.op == "flash_attention";
   op.dtype = context.dtype;
@@ -52,11 +56,18 @@ Result<OpRow> attention(const OpFields& fields, const RowContext& context) {
   return OpRow{{op}, HostCall::bmm};
 }
 
+/// op_bench gives the parameters of each tensor as columns.
 Result<OpRow> optimizer(const OpFields& fields, const RowContext& context, OptimizerKind kind) {
   Optimizer op;
   op.kind = kind;
-  TRY_ASSIGN(op.parameters, fields.integer(OpColumns::parameters));
-  TRY_ASSIGN(op.tensors, fields.integer_or(OpColumns::tensors, 1));
+  if (fields.said(OpColumns::parameters).empty() && !fields.text(OpColumns::cols).empty()) {
+    TRY_ASSIGN(const RowsCols sizes, rows_cols(fields));
+    op.parameters = sizes.rows * sizes.cols;
+    op.tensors = sizes.rows;
+  } else {
+    TRY_ASSIGN(op.parameters, fields.integer(OpColumns::parameters));
+    TRY_ASSIGN(op.tensors, fields.integer_or(OpColumns::tensors, 1));
+  }
   TRY_ASSIGN(op.master_weights, fields.flag(OpColumns::master_weights));
   op.gradient = context.dtype;
   return OpRow{{op}, HostCall::pointwise};

@@ -15,14 +15,14 @@ constexpr std::array<CopyName, 4> kCopies{
 
 /// elements, or rows x cols where that column is not there or empty.
 Result<std::int64_t> elements_of(const OpFields& fields) {
-  if (!fields.text(OpColumns::elements).empty()) return fields.integer(OpColumns::elements);
+  if (!fields.said(OpColumns::elements).empty()) return fields.integer(OpColumns::elements);
   TRY_ASSIGN(const RowsCols sizes, rows_cols(fields));
   return sizes.rows * sizes.cols;
 }
 
 /// bytes, or those of so many elements. The models refuse what is not positive.
 Result<std::int64_t> bytes_of(const OpFields& fields, DType dtype) {
-  if (!fields.text(OpColumns::bytes).empty()) return fields.integer(OpColumns::bytes);
+  if (!fields.said(OpColumns::bytes).empty()) return fields.integer(OpColumns::bytes);
   TRY_ASSIGN(const std::int64_t elements, elements_of(fields));
   if (elements <= (std::int64_t{1} << 59)) return elements * size_of(dtype);
   return Error{"elements: found " + std::to_string(elements) + ", expected at most 2^59", "", ""};

@@ -194,6 +194,27 @@ TEST_F(Fixture, EveryOpOfTheFormatIsPriced) {
   }
 }
 
+TEST_F(Fixture, ReadsTheRowsOfOpBench) {
+  const std::string header = "gpu,op,pass,dtype,rows,cols,extra";
+  const auto attention = parse(header, "A100,attention,fwd,fp16,2048,128,heads=16;length=128;dim=64;flash=0");
+  ASSERT_TRUE(attention.ok()) << attention.error().text();
+  const Attention a = std::get<Attention>(attention->ops[0]);
+  EXPECT_EQ(std::tie(a.batch, a.heads, a.q_len, a.kv_len, a.head_dim), std::make_tuple(1, 16, 128, 128, 64));
+  const auto interaction = parse(header, "A100,interaction,fwd,fp16,8192,3456,features=27;dim=128");
+  ASSERT_TRUE(interaction.ok()) << interaction.error().text();
+  const Interaction i = std::get<Interaction>(interaction->ops[0]);
+  EXPECT_EQ(std::tie(i.batch, i.features, i.dim, i.fused), std::make_tuple(8192, 27, 128, true));
+  const auto adam = parse(header, "A100,optimizer_adam,update,fp32,16,1000,tensors=16");
+  ASSERT_TRUE(adam.ok()) << adam.error().text();
+  EXPECT_EQ(std::get<Optimizer>(adam->ops[0]).parameters, 16000);
+  const auto copy = parse(header, "A100,copy_h2d,fwd,int8,1,4096,");
+  ASSERT_TRUE(copy.ok()) << copy.error().text();
+  EXPECT_EQ(std::get<Copy>(copy->ops[0]).bytes, 4096);
+  const auto bag = parse("gpu,op,pass,dtype,tables,batch,nnz,rows_total,dim,extra", "A100,embedding_bag,fwd,fp16,1,2048,2048,1000,64,pooling=1;alpha=1.05");
+  ASSERT_TRUE(bag.ok()) << bag.error().text();
+  EXPECT_DOUBLE_EQ(std::get<EmbeddingBag>(bag->ops[0]).tables[0].alpha, 1.05);
+}
+
 TEST_F(Fixture, OtherSpellingsMeanTheSameOp) {
   for (const auto& [other, op] : std::map<std::string, std::string>{{"layer_norm", "layernorm"}, {"batch_norm", "batchnorm"}, {"copy", "copy_d2d"}}) {
     const std::string header = "gpu,op,dtype,rows,cols", sizes = ",fp32,512,512";

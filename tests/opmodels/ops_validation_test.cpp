@@ -105,7 +105,8 @@ class Validation {
   void price(const OpColumns& columns, const std::vector<std::string>& row, double measured) {
     const OpFields fields(columns, row);
     const std::string_view named = fields.text(OpColumns::gpu);
-    const std::string gpu(named == kUnnamedGpu ? "A100-SXM4-80GB" : named);
+    const bool batched = fields.text(OpColumns::op).starts_with("fbgemm_tbe");
+    const std::string gpu(batched && named == kUnnamedGpu ? "A100-SXM4-80GB" : named);
     const auto found = devices_.find(gpu);
     if (found == devices_.end()) return;  // AMD, unnamed
     const auto op = op_from_row(columns, row);
@@ -118,8 +119,7 @@ class Validation {
                             std::string(fields.text(OpColumns::dtype));
     groups_[key].add(cost->mean.us(), measured);
     groups_["all"].add(cost->mean.us(), measured);
-    if (!fields.text(OpColumns::op).starts_with("fbgemm_tbe")) return;
-    groups_[row_is_forward(fields) ? "table-batched fwd" : "table-batched bwd"].add(cost->mean.us(), measured);
+    if (batched) groups_[row_is_forward(fields) ? "table-batched fwd" : "table-batched bwd"].add(cost->mean.us(), measured);
   }
 
   std::map<std::string, OpModels> devices_ = shipped_devices();
