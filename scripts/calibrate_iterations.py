@@ -54,11 +54,6 @@ def device_of_system(system):
     return re.search(r"^device:\s*(\S+)", text, re.M).group(1)
 
 
-def case_framework(row):
-    recommender = row["model_id"].startswith(("dle_dlrm", "dle_dcnv2", "dlrm", "tfde", "torchrec"))
-    return "pytorch_dlrm" if row["framework_id"] == "pytorch" and recommender else row["framework_id"]
-
-
 def set_value(text, section, key, value):
     """YAML text with `key` of a top-level section (None: top level) set."""
     number = f"{value:.3g}"
@@ -89,10 +84,10 @@ def sharers(key, owner):
 
 
 class Profiles:
-    """The parameters by (scope, owner, key) and how they are written into a copy of configs/."""
+    """The parameters by (scope, owner, key) and how they are written into a copy of configs/. `rows` are those of `distsim validate --csv`."""
 
     def __init__(self, rows):
-        self.frameworks = sorted({case_framework(r) for r in rows})
+        self.frameworks = sorted({r["profile"] for r in rows} - {""})
         self.families = sorted({family_of_device(device_of_system(r["system_id"])) for r in rows} - {None})
         self.names = []
         for p in PARAMETERS:
@@ -124,6 +119,16 @@ class Profiles:
                 f.write_text(set_value(text, None if p.scope == "framework" else "calibration", p.key, value))
 
 
+def validate(binary, cases, configs):
+    """The rows of `distsim validate` with the configuration folder `configs`."""
+    with tempfile.TemporaryDirectory() as temp:
+        out = pathlib.Path(temp) / "out.csv"
+        subprocess.run([binary, "validate", "--cases", cases, "--csv", out, "--jobs", "2"], check=True, stdout=subprocess.DEVNULL,
+                       env={**os.environ, "DISTSIM_CONFIGS": str(configs)})
+        with open(out, newline="") as f:
+            return list(csv.DictReader(f))
+
+
 class Runner:
     def __init__(self, binary, cases, profiles, configs):
         self.binary, self.cases, self.profiles, self.configs = binary, cases, profiles, configs
@@ -135,11 +140,7 @@ class Runner:
             self.profiles.write(x, folder)
             for f in (folder / "frameworks").glob("*.yaml"):  # ranges of the costs alone; see uncertainties()
                 f.write_text(set_value(f.read_text(), None, "uncertainty", 0))
-            out = pathlib.Path(temp) / "out.csv"
-            subprocess.run([self.binary, "validate", "--cases", self.cases, "--csv", out, "--jobs", "2"], check=True, stdout=subprocess.DEVNULL,
-                           env={**os.environ, "DISTSIM_CONFIGS": str(folder)})
-            with open(out, newline="") as f:
-                rows = list(csv.DictReader(f))
+            rows = validate(self.binary, self.cases, folder)
             failed = [r["basis"] for r in rows if not r["predicted_ms"]]
             if len(failed) > len(rows) // 10:
                 sys.exit(f"{len(failed)} of {len(rows)} cases were not predicted: {failed[0]}")
@@ -161,7 +162,7 @@ def jacobian(runner, x, base):
         change = (runner.log_predicted(moved) - base) / step
         for i in of_kind:
             owners = names[i][1]
-            mine = np.array([(case_framework(r) if p.scope == "framework" else family_of_device(device_of_system(r["system_id"]))) in owners
+            mine = np.array([(r["profile"] if p.scope == "framework" else family_of_device(device_of_system(r["system_id"]))) in owners
                              for r in runner.all_rows])
             columns[mine, i] = change[mine]
     return columns
@@ -253,7 +254,7 @@ def uncertainties(rows, predicted, measured, profiles):
     everyone = float(np.quantile(needed, 0.8))
     out = {}
     for f in profiles.frameworks:
-        own = needed[[i for i, r in enumerate(rows) if case_framework(r) == f]]
+        own = needed[[i for i, r in enumerate(rows) if r["profile"] == f]]
         out[f] = max(0.03, float(np.quantile(own, 0.8)) if len(own) >= 20 else everyone)  # no two machines are closer than that
     return out
 
@@ -303,13 +304,13 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     args = parser.parse_args()
 
-    with open(args.cases, newline="") as f:
-        all_rows = list(csv.DictReader(f))
-    profiles = Profiles(all_rows)
     frozen = tempfile.TemporaryDirectory()  # what happens to configs/ meanwhile does not matter
     configs = pathlib.Path(frozen.name) / "configs"
     shutil.copytree(ROOT / "configs", configs)
-    runner = Runner(os.path.abspath(args.binary), os.path.abspath(args.cases), profiles, configs)
+    binary, cases = os.path.abspath(args.binary), os.path.abspath(args.cases)
+    all_rows = validate(binary, cases, configs)
+    profiles = Profiles(all_rows)
+    runner = Runner(binary, cases, profiles, configs)
     runner.all_rows = all_rows
     measured = np.array([float(r["measured_ms"]) for r in all_rows])
     target = np.log(measured)

@@ -10,106 +10,110 @@ namespace {
 
 struct Span { std::int64_t begin, end; };
 
-/// Sorted, disjoint union of the transfers on one rank.
-void transfers_of(const SteadyState& state, std::uint32_t rank, std::vector<Span>& out) {
-  out.clear();
-  for (const DeviceStep& d : state.steps) {
-    if (d.collective && d.end.at(rank) > d.start.at(rank)) out.push_back({d.start.at(rank), d.end.at(rank)});
-  }
-  std::sort(out.begin(), out.end(), [](const Span& a, const Span& b) { return a.begin < b.begin; });
+/// Sorted, disjoint union of `spans`.
+void merge(std::vector<Span>& spans) {
+  std::sort(spans.begin(), spans.end(), [](const Span& a, const Span& b) { return a.begin < b.begin; });
   std::size_t kept = 0;
-  for (const Span& s : out) {
-    if (kept > 0 && s.begin <= out[kept - 1].end) out[kept - 1].end = std::max(out[kept - 1].end, s.end);
-    else out[kept++] = s;
+  for (const Span& s : spans) {
+    if (kept > 0 && s.begin <= spans[kept - 1].end) spans[kept - 1].end = std::max(spans[kept - 1].end, s.end);
+    else spans[kept++] = s;
   }
-  out.resize(kept);
+  spans.resize(kept);
 }
 
-std::int64_t overlap(const std::vector<Span>& spans, std::size_t& from, std::int64_t begin, std::int64_t end) {
-  while (from < spans.size() && spans[from].end <= begin) ++from;
+/// Time that [begin, end] shares with the disjoint, sorted `spans`.
+std::int64_t shared(const std::vector<Span>& spans, std::int64_t begin, std::int64_t end) {
   std::int64_t sum = 0;
-  for (std::size_t i = from; i < spans.size() && spans[i].begin < end; ++i) sum += std::min(end, spans[i].end) - std::max(begin, spans[i].begin);
+  for (auto s = std::lower_bound(spans.begin(), spans.end(), begin, [](const Span& a, std::int64_t t) { return a.end <= t; }); s != spans.end() && s->begin < end; ++s) {
+    sum += std::min(end, s->end) - std::max(begin, s->begin);
+  }
   return sum;
 }
 
-/// Overlaps of the kernels of the last iteration: a column per class of ranks, an entry per kernel.
-class Overlaps {
+/// What the steps of one side lose to the other side: a column per class of ranks, an entry per step of `mine`.
+class Losses {
  public:
-  Overlaps(const SteadyState& state, const Program& program, std::uint32_t ranks) : classes_(rank_classes(state, ranks)) {
-    for (std::uint32_t i = 0; i < state.steps.size(); ++i) {
-      const DeviceStep& d = state.steps[i];
-      if (!d.collective && program.steps[d.step].stream.value() == static_cast<std::uint32_t>(Stream::compute)) kernels_.push_back(i);
-    }
-    times_.resize(classes_.size() * kernels_.size());
+  Losses(const SteadyState& state, const RankClasses& classes, std::vector<std::uint32_t> mine, const std::vector<std::uint32_t>& others, double cost)
+      : classes_(classes), mine_(std::move(mine)), times_(classes.size() * mine_.size()) {
     std::vector<Span> spans;
-    for (std::size_t c = 0; c < classes_.size(); ++c) {
+    for (std::size_t c = 0; c < classes_.size() && cost > 0; ++c) {
       const std::uint32_t rank = classes_.first[c];
-      transfers_of(state, rank, spans);
-      std::size_t from = 0;
-      for (std::size_t k = 0; k < kernels_.size() && !spans.empty(); ++k) {
-        const DeviceStep& d = state.steps[kernels_[k]];
-        times_[c * kernels_.size() + k] = overlap(spans, from, d.start.at(rank), d.end.at(rank));
+      spans.clear();
+      for (const std::uint32_t i : others) {
+        const DeviceStep& d = state.steps[i];
+        if (d.end.at(rank) > d.start.at(rank)) spans.push_back({d.start.at(rank), d.end.at(rank)});
       }
-    }
-  }
-
-  const std::vector<std::uint32_t>& kernels() const { return kernels_; }
-  std::int64_t longest() const {
-    std::int64_t longest = 0;
-    for (std::size_t c = 0; c < classes_.size(); ++c) {
+      merge(spans);
       std::int64_t sum = 0;
-      for (std::size_t k = 0; k < kernels_.size(); ++k) sum += at(c, k);
-      longest = std::max(longest, sum);
+      for (std::size_t k = 0; k < mine_.size() && !spans.empty(); ++k) {
+        const DeviceStep& d = state.steps[mine_[k]];
+        times_[c * mine_.size() + k] = static_cast<std::int64_t>(cost * static_cast<double>(shared(spans, d.start.at(rank), d.end.at(rank))));
+        sum += times_[c * mine_.size() + k];
+      }
+      longest_ = std::max(longest_, sum);
     }
-    return longest;
   }
 
-  /// `row` with what kernel `k` loses.
-  Row slowed(const Row& row, std::size_t k, double cost) const {
-    const auto added = [&](std::size_t c) { return static_cast<std::int64_t>(cost * static_cast<double>(at(c, k))); };
-    bool same = true;
-    for (std::size_t c = 1; c < classes_.size(); ++c) same = same && at(c, k) == at(0, k);
-    if (same && at(0, k) == 0) return row;
-    if (same && row.uniform()) return Row(row.scalar() + added(0));
-    std::vector<std::int64_t> values(ranks());
-    for (std::uint32_t r = 0; r < values.size(); ++r) values[r] = row.at(r) + added(classes_.of(r));
-    return Row(std::move(values));
+  Duration longest() const { return Duration::picoseconds(longest_); }
+
+  /// Adds the losses to the durations of every iteration's steps.
+  void apply(Lowered& lowered, const SteadyState& state, std::size_t tasks) const {
+    if (longest_ == 0) return;
+    constexpr std::uint32_t kNone = 0xFFFFFFFFu;
+    IdVector<TaskId, std::uint32_t> mine_of(tasks, kNone);
+    std::vector<Row> slowed;
+    for (std::uint32_t k = 0; k < mine_.size(); ++k) {
+      const DeviceStep& d = state.steps[mine_[k]];
+      mine_of[d.task] = k;
+      slowed.push_back(with_loss(lowered.program.steps[d.step].duration, k));
+    }
+    for (std::uint32_t s = 0; s < lowered.program.steps.size(); ++s) {
+      const StepOrigin& o = lowered.origins[StepId(s)];
+      if (o.role == StepRole::device && mine_of[o.task] != kNone) lowered.program.steps[StepId(s)].duration = slowed[mine_of[o.task]];
+    }
   }
 
  private:
-  std::int64_t at(std::size_t c, std::size_t k) const { return times_[c * kernels_.size() + k]; }
+  Row with_loss(const Row& row, std::size_t k) const {
+    bool same = true;
+    for (std::size_t c = 1; c < classes_.size(); ++c) same = same && at(c, k) == at(0, k);
+    if (same && at(0, k) == 0) return row;
+    if (same && row.uniform()) return Row(row.scalar() + at(0, k));
+    const std::uint32_t each = row.uniform() || row.each() == classes_.each ? classes_.each : 1;
+    std::vector<std::int64_t> values(ranks() / each);
+    for (std::uint32_t i = 0; i < values.size(); ++i) values[i] = row.at(i * each) + at(classes_.of(i * each), k);
+    return Row(std::move(values), each);
+  }
+  std::int64_t at(std::size_t c, std::size_t k) const { return times_[c * mine_.size() + k]; }
   std::uint32_t ranks() const {
     std::uint32_t sum = 0;
     for (const std::uint32_t n : classes_.count) sum += n;
     return sum;
   }
 
-  RankClasses classes_;
-  std::vector<std::uint32_t> kernels_;
+  const RankClasses& classes_;
+  std::vector<std::uint32_t> mine_;   // indices into SteadyState::steps
   std::vector<std::int64_t> times_;
+  std::int64_t longest_ = 0;
 };
 
 }  // namespace
 
-Result<Duration> slow_beside_collectives(Lowered& lowered, const Timeline& timeline, const CostedGraph& graph, double overlap_cost) {
+Result<LostBeside> slow_what_overlaps(Lowered& lowered, const Timeline& timeline, const CostedGraph& graph, const Interference& cost) {
   const SteadyState state = steady_state({&graph, &lowered.program, &lowered.origins, &timeline, lowered.iterations});
-  const Overlaps overlaps(state, lowered.program, lowered.program.ranks);
-  const Duration longest = Duration::picoseconds(static_cast<std::int64_t>(overlap_cost * static_cast<double>(overlaps.longest())));
-  if (longest == Duration()) return longest;
-
-  constexpr std::uint32_t kNone = 0xFFFFFFFFu;
-  IdVector<TaskId, std::uint32_t> kernel_of(graph.graph.tasks.size(), kNone);
-  IdVector<TaskId, Row> slowed(graph.graph.tasks.size());
-  for (std::uint32_t k = 0; k < overlaps.kernels().size(); ++k) {
-    const DeviceStep& d = state.steps[overlaps.kernels()[k]];
-    kernel_of[d.task] = k;
-    slowed[d.task] = overlaps.slowed(lowered.program.steps[d.step].duration, k, overlap_cost);
+  std::vector<std::uint32_t> kernels, transfers;
+  for (std::uint32_t i = 0; i < state.steps.size(); ++i) {
+    const DeviceStep& d = state.steps[i];
+    if (d.collective) transfers.push_back(i);
+    else if (lowered.program.steps[d.step].stream.value() == static_cast<std::uint32_t>(Stream::compute)) kernels.push_back(i);
   }
-  for (std::uint32_t s = 0; s < lowered.program.steps.size(); ++s) {
-    const StepOrigin& o = lowered.origins[StepId(s)];
-    if (o.role == StepRole::device && kernel_of[o.task] != kNone) lowered.program.steps[StepId(s)].duration = slowed[o.task];
-  }
-  return longest;
+  const RankClasses classes = rank_classes(state, lowered.program.ranks);
+  const Losses of_kernels(state, classes, kernels, transfers, cost.kernels);
+  const Losses of_transfers(state, classes, transfers, kernels, cost.transfers);
+  const std::size_t tasks = graph.graph.tasks.size();
+  of_kernels.apply(lowered, state, tasks);
+  of_transfers.apply(lowered, state, tasks);
+  return LostBeside{of_kernels.longest(), of_transfers.longest()};
 }
 
 }  // namespace distsim

@@ -1,4 +1,4 @@
-// Interference: kernels are slower while a collective runs beside them, because NCCL's kernels hold SMs and both draw on the same memory.
+// Interference: what runs beside something else is slower. NCCL's kernels hold SMs, and compute and communication draw on the same memory.
 #pragma once
 
 #include "base/result.hpp"
@@ -7,10 +7,23 @@
 
 namespace distsim {
 
-/// Lengthens every kernel of the program by `overlap_cost` x the time for which, in `timeline`, a collective's transfer ran on its rank while it did:
-///   duration' = duration + overlap_cost x |kernel and (union of transfers)|
+/// What one second beside the other costs.
+struct Interference {
+  double kernels = 0;    ///< seconds that kernels lose for a second of transfer beside them (FrameworkSpec::overlap_cost)
+  double transfers = 0;  ///< seconds that transfers lose for a second of kernels beside them (FrameworkSpec::transfer_overlap_cost)
+};
+
+/// The longest time added on any rank, in one iteration.
+struct LostBeside {
+  Duration kernels, transfers;
+  bool none() const { return kernels == Duration() && transfers == Duration(); }
+};
+
+/// Lengthens every kernel and every collective of the program by what it loses beside the others in `timeline`, on each rank:
+///   kernel'   = kernel   + cost.kernels   x |kernel and (union of transfers)|
+///   transfer' = transfer + cost.transfers x |transfer and (union of kernels)|
 /// The overlap is that of the last iteration; earlier iterations get the same. One step of a fixed-point iteration: play the program again afterwards.
-/// Kernels are the non-collective steps of the compute stream. Returns the longest time added on any rank (the program is unchanged where it is zero).
-Result<Duration> slow_beside_collectives(Lowered& lowered, const Timeline& timeline, const CostedGraph& graph, double overlap_cost);
+/// Kernels are the non-collective steps of the compute stream. The program is unchanged where nothing is lost.
+Result<LostBeside> slow_what_overlaps(Lowered& lowered, const Timeline& timeline, const CostedGraph& graph, const Interference& cost);
 
 }  // namespace distsim

@@ -80,12 +80,16 @@ Result<void> apply_engine(Lowered& lowered, const CostedGraph& costed, const Top
   return {};
 }
 
-/// Plays the program; where collectives run beside kernels, again with the kernels slowed by them.
-Result<Timeline> play_with_interference(Lowered& lowered, const CostedGraph& costed, double overlap_cost, std::vector<std::string>& assumptions) {
+/// Plays the program; where collectives run beside kernels, again with each slowed by the other.
+Result<Timeline> play_with_interference(Lowered& lowered, const CostedGraph& costed, const Interference& cost, std::vector<std::string>& assumptions) {
   TRY_ASSIGN(Timeline alone, evaluate_rows(lowered.program));
-  TRY_ASSIGN(const Duration lost, slow_beside_collectives(lowered, alone, costed, overlap_cost));
-  if (lost == Duration()) return alone;
-  assumptions.push_back(fmt::format("kernels beside collectives lose {:.2f} s per second of transfer: {:.3g} ms an iteration", overlap_cost, lost.ms()));
+  TRY_ASSIGN(const LostBeside lost, slow_what_overlaps(lowered, alone, costed, cost));
+  if (lost.none()) return alone;
+  const auto say = [&](const char* who, const char* other, double rate, Duration time) {
+    if (time > Duration()) assumptions.push_back(fmt::format("{} lose {:.2f} s per second of {}: {:.3g} ms an iteration", who, rate, other, time.ms()));
+  };
+  say("kernels beside collectives", "transfer", cost.kernels, lost.kernels);
+  say("collectives beside kernels", "kernels", cost.transfers, lost.transfers);
   return evaluate_rows(lowered.program);
 }
 
@@ -110,7 +114,7 @@ Result<Prediction> play(const Experiment& e, Passes& passes) {
   TRY_ASSIGN(Lowered lowered, passes.run("lower", [&] { return lower(costed, launch, kPlayedIterations); }, dump_lowered));
   TRY_ASSIGN(Timeline timeline, passes.run("simulate", [&]() -> Result<Timeline> {
     TRY(apply_engine(lowered, costed, models->topology, e.engine, context.assumptions));
-    return play_with_interference(lowered, costed, e.framework.overlap_cost, context.assumptions);
+    return play_with_interference(lowered, costed, Interference{e.framework.overlap_cost, e.framework.transfer_overlap_cost}, context.assumptions);
   }, dump_timeline));
   check_laws(lowered.program, timeline);
 

@@ -89,6 +89,7 @@ ValidatedCase validate_one(const MeasuredCase& measured) {
   v.measured = &measured;
   const Result<Experiment> experiment = experiment_of(measured);
   if (!experiment) { v.failure = experiment.error().text(); return v; }
+  v.profile = experiment->framework.name;
   Passes passes;
   const Result<Prediction> p = predict(*experiment, passes);
   if (!p) { v.failure = p.error().text(); return v; }
@@ -144,7 +145,7 @@ std::vector<ValidatedCase> validate_cases(const CaseFile& file, unsigned jobs, c
 
 std::string validation_csv(const CaseFile& file, const std::vector<ValidatedCase>& cases) {
   std::vector<std::string> header = file.header;
-  for (const char* added : {"predicted_ms", "low_ms", "high_ms", "error", "basis", "dominant_term", "compute_ms", "exposed_comm_ms", "waiting_ms",
+  for (const char* added : {"predicted_ms", "low_ms", "high_ms", "error", "basis", "dominant_term", "profile", "compute_ms", "exposed_comm_ms", "waiting_ms",
                             "host_ms", "idle_ms", "hidden_comm_ms"}) {
     header.emplace_back(added);
   }
@@ -158,6 +159,7 @@ std::string validation_csv(const CaseFile& file, const std::vector<ValidatedCase
     number(v.error, 4);
     row.push_back(v.failure.empty() ? v.basis : "failed: " + v.failure);
     row.push_back(v.dominant_term);
+    row.push_back(v.profile);
     for (const double part : v.parts_ms) number(part, 5);
     out += csv_line(row);
   }

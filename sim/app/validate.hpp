@@ -36,6 +36,7 @@ Result<CaseFile> read_cases(std::istream& in, const std::string& name);
 struct ValidatedCase {
   const MeasuredCase* measured = nullptr;
   std::string failure;               ///< empty when predicted
+  std::string profile;               ///< the framework profile that the case was predicted with
   double predicted_ms = 0, low_ms = 0, high_ms = 0;
   double error = 0;                  ///< predicted / measured - 1
   std::string basis, dominant_term;

@@ -54,6 +54,8 @@ void add_gradients(Schema<FrameworkSpec>& s) {
   s.optional("overlap_gradient_sync", &FrameworkSpec::overlap_gradient_sync, "The all-reduce starts while the backward pass still runs.");
   s.optional("overlap_cost", &FrameworkSpec::overlap_cost, {0, 2},
              "What kernels lose to collectives that run beside them, per second of transfer that is hidden: 0 for none, 1 when hiding gains nothing.");
+  s.optional("transfer_overlap_cost", &FrameworkSpec::transfer_overlap_cost, {0, 2},
+             "What collectives lose to kernels that run beside them, per second of kernels beside them: 0 for none.");
   s.optional("half_precision_gradients", &FrameworkSpec::half_precision_gradients, "In mixed precision gradients travel as 16 bit.");
 }
 

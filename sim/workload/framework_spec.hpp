@@ -49,6 +49,7 @@ struct FrameworkSpec {
   Duration fusion_cycle = Duration::nanoseconds(1'000'000);      ///< Horovod cycle time
   bool overlap_gradient_sync = true;
   double overlap_cost = 0.5;       ///< what kernels lose to the collectives beside them (SMs, memory bandwidth), per second of hidden transfer
+  double transfer_overlap_cost = 0;  ///< what collectives lose to the kernels beside them, per second of kernels
   bool half_precision_gradients = true;                          ///< in mixed precision gradients travel as 16 bit
   // Mixed precision.
   bool cast_weights = false;       ///< fp32 weights are cast before use in every micro-step (autocast); else the optimizer writes a 16-bit copy

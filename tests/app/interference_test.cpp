@@ -37,7 +37,7 @@ TEST(Interference, SlowsWhatRunsBeside) {
   Lowered lowered = lower(graph, no_host(), 1).value();
   const Timeline alone = evaluate_rows(lowered.program).value();
   ASSERT_EQ(alone.makespan.ps(), 35 * kUs);
-  EXPECT_EQ(slow_beside_collectives(lowered, alone, graph, 0.5).value().ps(), 3 * kUs);
+  EXPECT_EQ(slow_what_overlaps(lowered, alone, graph, {0.5, 0}).value().kernels.ps(), 3 * kUs);
   EXPECT_EQ(evaluate_rows(lowered.program).value().makespan.ps(), 38 * kUs);
 }
 
@@ -45,7 +45,7 @@ TEST(Interference, EveryIterationGetsTheSame) {
   const CostedGraph graph = beside();
   Lowered lowered = lower(graph, no_host(), 3).value();
   const Timeline alone = evaluate_rows(lowered.program).value();
-  ASSERT_TRUE(slow_beside_collectives(lowered, alone, graph, 0.5).ok());
+  ASSERT_TRUE(slow_what_overlaps(lowered, alone, graph, {0.5, 0}).ok());
   EXPECT_EQ(evaluate_rows(lowered.program).value().makespan.ps(), 3 * 38 * kUs);
 }
 
@@ -53,8 +53,31 @@ TEST(Interference, NothingBesideNothingChanges) {
   const CostedGraph graph = beside();
   Lowered lowered = lower(graph, no_host(), 1).value();
   const Timeline alone = evaluate_rows(lowered.program).value();
-  EXPECT_EQ(slow_beside_collectives(lowered, alone, graph, 0).value(), Duration());
+  EXPECT_TRUE(slow_what_overlaps(lowered, alone, graph, {}).value().none());
   EXPECT_EQ(evaluate_rows(lowered.program).value().digest, alone.digest);
+}
+
+/// A collective of 30 us from 10 on has b and c (25 us) beside it: at 0.2 it takes 5 us more, and ends the iteration at 45.
+TEST(Interference, SlowsTheTransfersToo) {
+  CostedGraph graph = beside();
+  graph.costs[OpId(1)] = cost(30);
+  Lowered lowered = lower(graph, no_host(), 2).value();
+  const Timeline alone = evaluate_rows(lowered.program).value();
+  const LostBeside lost = slow_what_overlaps(lowered, alone, graph, {0, 0.2}).value();
+  EXPECT_EQ(lost.kernels, Duration());
+  EXPECT_EQ(lost.transfers.ps(), 5 * kUs);
+  EXPECT_EQ(evaluate_rows(lowered.program).value().makespan.ps(), 2 * 45 * kUs);
+}
+
+/// Both at once, from the same timeline: b (20 us) loses 0.5 x 6, the all-reduce (6 us, wholly beside b) 0.5 x 6.
+TEST(Interference, BothSidesLose) {
+  const CostedGraph graph = beside();
+  Lowered lowered = lower(graph, no_host(), 1).value();
+  const Timeline alone = evaluate_rows(lowered.program).value();
+  const LostBeside lost = slow_what_overlaps(lowered, alone, graph, {0.5, 0.5}).value();
+  EXPECT_EQ(lost.kernels.ps(), 3 * kUs);
+  EXPECT_EQ(lost.transfers.ps(), 3 * kUs);
+  EXPECT_EQ(evaluate_rows(lowered.program).value().makespan.ps(), 38 * kUs);
 }
 
 /// Rank 1's kernel a takes 14 us: the collective starts at 14 on both. Rank 0 has b from 10 to 30, rank 1 from 14 to 34; both lose 3 us.
@@ -71,7 +94,7 @@ TEST(Interference, RanksLoseTheirOwn) {
   for (const std::int64_t t : {10, 14, 6, 5, 20, 5}) graph.costs.push_back(cost(t));
   Lowered lowered = lower(graph, no_host(), 1).value();
   const Timeline alone = evaluate_rows(lowered.program).value();
-  EXPECT_EQ(slow_beside_collectives(lowered, alone, graph, 0.5).value().ps(), 3 * kUs);
+  EXPECT_EQ(slow_what_overlaps(lowered, alone, graph, {0.5, 0}).value().kernels.ps(), 3 * kUs);
   const Timeline slowed = evaluate_rows(lowered.program).value();
   const StepId last = StepId(static_cast<std::uint32_t>(lowered.program.steps.size() - 1));
   EXPECT_EQ(slowed.end[last].at(0), 23 * kUs);              // 10 + 5.5 + 7.5
