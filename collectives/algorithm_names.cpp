@@ -14,6 +14,7 @@ std::string_view name_of(Algorithm algorithm) {
     case Algorithm::pat: return "pat";
     case Algorithm::exchange: return "exchange";
     case Algorithm::hierarchical: return "hierarchical";
+    case Algorithm::rdma_writes: return "rdma_writes";
     case Algorithm::direct: return "direct";
   }
   return "?";

@@ -16,8 +16,8 @@
 
 namespace distsim::collectives {
 
-enum class Algorithm : std::uint8_t { ring, tree, collnet, nvls, nvls_tree, pat, exchange, hierarchical, direct };
-inline constexpr std::size_t kAlgorithmCount = 9;
+enum class Algorithm : std::uint8_t { ring, tree, collnet, nvls, nvls_tree, pat, exchange, hierarchical, rdma_writes, direct };
+inline constexpr std::size_t kAlgorithmCount = 10;
 enum class Protocol : std::uint8_t { ll, ll128, simple };
 inline constexpr Protocol kProtocols[] = {Protocol::ll, Protocol::ll128, Protocol::simple};
 std::string_view name_of(Algorithm algorithm);
@@ -51,6 +51,7 @@ void add_nvls_tree(CollectiveKind kind, const Channels& channels, std::vector<Ca
 void add_pat(CollectiveKind kind, const Channels& channels, std::vector<Candidate>& out);
 void add_exchange(CollectiveKind kind, const Channels& channels, std::vector<Candidate>& out);
 void add_hierarchical(CollectiveKind kind, const Channels& channels, std::vector<Candidate>& out);
+void add_rdma_writes(CollectiveKind kind, const Channels& channels, std::vector<Candidate>& out);
 void add_direct(CollectiveKind kind, const Channels& channels, std::vector<Candidate>& out);
 
 /// What one GPU sends to the others of its node at once in grouped send/recv, GB/s.

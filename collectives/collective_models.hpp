@@ -24,7 +24,7 @@ struct CollectiveOptions {
   bool cuda_graph = false;
   std::vector<std::string> algorithms;    ///< NCCL_ALGO: Ring, Tree, ...; empty: all
   std::vector<std::string> protocols;     ///< NCCL_PROTO: LL, LL128, Simple; empty: all
-  std::string exchange = "auto";          ///< all_to_all: grouped (NCCL send/recv of all pairs) or hierarchical (NVLink, then rails); auto: grouped here
+  std::string exchange = "auto";          ///< all_to_all: grouped (NCCL send/recv of all pairs) or hierarchical (NVLink, then rails) or rdma (rails without NCCL); auto: grouped here
   bool allow_partial = false;             ///< use curve files of a run that did not end
   std::string constants;                  ///< a file as configs/collectives/nccl.yaml, any part of it; empty: as shipped
 };

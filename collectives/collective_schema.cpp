@@ -14,8 +14,10 @@ Schema<CollectiveOptions> collective_schema() {
   s.optional("cuda_graph", &CollectiveOptions::cuda_graph, "Collectives are launched from a CUDA graph.");
   s.scalars("algorithms", &CollectiveOptions::algorithms, {}, "What NCCL may choose from, as NCCL_ALGO: Ring, Tree, NVLS, ...; a collective that can use none of them keeps its own.", false, 16);
   s.scalars("protocols", &CollectiveOptions::protocols, {}, "As NCCL_PROTO: LL, LL128, Simple.", false, 16);
-  s.choice("exchange", &CollectiveOptions::exchange, {{"auto", std::string("auto")}, {"grouped", std::string("grouped")}, {"hierarchical", std::string("hierarchical")}},
-           "all_to_all across nodes. grouped: NCCL send/recv of every pair; hierarchical: over NVLink inside the nodes, then along rails; auto: as the framework does it.");
+  s.choice("exchange", &CollectiveOptions::exchange, {{"auto", std::string("auto")}, {"grouped", std::string("grouped")}, {"hierarchical", std::string("hierarchical")},
+                                                      {"rdma", std::string("rdma")}},
+           "all_to_all across nodes. grouped: NCCL send/recv of every pair; hierarchical: over NVLink inside the nodes, then along rails; rdma: the same, with RDMA "
+           "writes of the framework's own along the rails; auto: as the framework does it.");
   s.optional("allow_partial", &CollectiveOptions::allow_partial, "Use curve files although the run that wrote them did not end.");
   s.optional("constants", &CollectiveOptions::constants, "File that replaces constants of the NCCL model, as configs/collectives/nccl.yaml or any part of it.");
   s.rule([](const CollectiveOptions& o) -> std::optional<std::string> {

@@ -86,7 +86,8 @@ Result<Selection> selection_of(const CollectiveOptions& options) {
   Selection s;
   TRY_ASSIGN(s.algorithms, bits_of(kAlgorithmWords, options.algorithms, "algorithms"));
   TRY_ASSIGN(s.protocols, bits_of(kProtocolWords, options.protocols, "protocols"));
-  s.hierarchical_exchange = options.exchange == "hierarchical";
+  s.rdma_writes = options.exchange == "rdma";
+  s.hierarchical_exchange = s.rdma_writes || options.exchange == "hierarchical";
   return s;
 }
 
@@ -100,18 +101,20 @@ Selection selection_of_settings(std::string_view settings) {
 Selection selection_for(CollectiveKind kind, Selection s) {
   switch (kind) {
     case CollectiveKind::all_to_all:
-    case CollectiveKind::all_to_all_v: return {0, 0, s.hierarchical_exchange};
+    case CollectiveKind::all_to_all_v: return {0, 0, s.hierarchical_exchange, s.rdma_writes};
     case CollectiveKind::send_recv:
     case CollectiveKind::gather:
     case CollectiveKind::scatter: return {};
-    default: return {s.algorithms, s.protocols, false};
+    default: return {s.algorithms, s.protocols, false, false};
   }
 }
 
 std::vector<Candidate> selected(std::vector<Candidate> candidates, const Selection& selection) {
-  const bool two_levels = std::any_of(candidates.begin(), candidates.end(), [](const Candidate& c) { return c.algorithm == Algorithm::hierarchical; });
-  const Algorithm dropped = selection.hierarchical_exchange && two_levels ? Algorithm::exchange : Algorithm::hierarchical;
-  std::erase_if(candidates, [&](const Candidate& c) { return c.algorithm == dropped; });
+  const auto drop = [&](Algorithm a) { std::erase_if(candidates, [&](const Candidate& c) { return c.algorithm == a; }); };
+  if (!selection.hierarchical_exchange) drop(Algorithm::hierarchical);
+  if (!selection.rdma_writes) drop(Algorithm::rdma_writes);
+  const auto own = [](const Candidate& c) { return c.algorithm == Algorithm::hierarchical || c.algorithm == Algorithm::rdma_writes; };
+  if (std::any_of(candidates.begin(), candidates.end(), own)) drop(Algorithm::exchange);
   std::vector<Candidate> left;
   for (const Candidate& c : candidates) {
     if (allowed(c, selection)) left.push_back(c);

@@ -13,6 +13,7 @@ namespace distsim::collectives {
 struct Selection {
   std::uint32_t algorithms = 0, protocols = 0;  ///< a bit for each that is allowed; 0: all
   bool hierarchical_exchange = false;           ///< the framework exchanges in two levels instead of leaving all pairs to NCCL
+  bool rdma_writes = false;                     ///< the framework writes along rails itself instead of leaving them to NCCL
   bool operator==(const Selection&) const = default;
 };
 

@@ -71,11 +71,12 @@ def set_value(text, section, key, value):
     return text[: body.start(1)] + inner + text[body.end(1) :]
 
 
-# Profiles that share a parameter because they share what it describes: the eager dispatch of PyTorch (one source for its host times), and how Horovod's
-# cycle and fusion buffer, or DDP's buckets, get in the way of kernels.
+# Profiles that share a parameter because they share what it describes: the eager dispatch of PyTorch (one source for its host times), how Horovod's
+# cycle and fusion buffer, or DDP's buckets, get in the way of kernels, and the kernels of neighbouring releases of HugeCTR.
 SHARED = {
     "host_scale": [("pytorch", "pytorch_apex", "megatron")],
-    "overlap_cost": [("mxnet_horovod", "tf1_horovod", "tf2", "tf2_distributed_embeddings"), ("pytorch", "pytorch_apex", "pytorch_dlrm", "torchrec")],
+    "kernels_16bit": [("hugectr", "hugectr_2021_05")],
+    "overlap_cost": [("hugectr", "hugectr_2021_05"), ("mxnet_horovod", "tf1_horovod", "tf2", "tf2_distributed_embeddings"), ("pytorch", "pytorch_apex", "pytorch_dlrm", "torchrec")],
 }
 
 

@@ -50,16 +50,25 @@ ModelSpec wide_deep(const std::smatch& ids) {
   return m;
 }
 
+/// Whether a case was submitted to this round of MLPerf Training, "v1.0".
+bool of_round(const MeasuredCase& c, const std::string& round) {
+  return c.case_id.starts_with("mlperf-" + round + "-") || c.series.find("|" + round + "|") != std::string::npos;
+}
+
+/// HugeCTR's profiles follow its releases; a round of MLPerf, or the year of DLPerf's Wide and Deep, tells which one ran.
+std::string hugectr_release(const MeasuredCase& c) {
+  if (of_round(c, "v0.7") || c.model_id.starts_with("wide_deep_")) return "hugectr_2020";
+  return of_round(c, "v1.0") ? "hugectr_2021_05" : "hugectr";
+}
+
 /// NVIDIA's PyTorch recommenders are hybrid parallel in a way of their own; the other models use the framework as it is.
 std::string framework_of(const MeasuredCase& c, ModelKind kind) {
+  if (c.framework_id == "hugectr") return hugectr_release(c);
   return c.framework_id == "pytorch" && kind == ModelKind::dlrm ? "pytorch_dlrm" : c.framework_id;
 }
 
 /// MLPerf Training v3.0 ran DLRM-DCNv2 without data-parallel tables: thresholds for those came with v3.1 (printed in the submissions' logs).
-bool replicates_no_tables(const MeasuredCase& c) {
-  const bool of_round = c.case_id.starts_with("mlperf-v3.0-") || c.series.find("|v3.0|") != std::string::npos;
-  return of_round && c.model_id.starts_with("dlrm_dcnv2");
-}
+bool replicates_no_tables(const MeasuredCase& c) { return of_round(c, "v3.0") && c.model_id.starts_with("dlrm_dcnv2"); }
 
 }  // namespace
 

@@ -12,6 +12,7 @@
 #include "sim/engine/row_evaluator.hpp"
 #include "sim/engine/verify.hpp"
 #include "sim/report/fold.hpp"
+#include "sim/workload/hybrid_embedding.hpp"
 #include "sim/workload/samples.hpp"
 
 namespace distsim {
@@ -27,7 +28,9 @@ ClusterShape shape_of(const Experiment& e) {
 /// A framework's own exchange, unless the experiment says which.
 CollectiveOptions collective_options(const Experiment& e) {
   CollectiveOptions options = e.collectives;
-  if (options.exchange == "auto" && e.framework.hierarchical_exchange) options.exchange = "hierarchical";
+  if (options.exchange != "auto" || !e.framework.hierarchical_exchange) return options;
+  const bool hybrid = e.model.kind == ModelKind::dlrm && hybrid_applies(e.model.dlrm, e.framework, shape_of(e).ranks());
+  options.exchange = hybrid && e.framework.hybrid_rdma_writes ? "rdma" : "hierarchical";
   return options;
 }
 

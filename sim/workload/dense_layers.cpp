@@ -85,7 +85,7 @@ void append_weight_cast(std::vector<LayerOp>& ops, const std::string& name, std:
 void append_gradient_cast(std::vector<LayerOp>& ops, const std::string& name, std::int64_t elements, int tensors, const LayerContext& c) {
   if (!c.numerics.mixed || !c.framework->cast_weights || elements == 0) return;
   const auto n = static_cast<std::uint16_t>(tensors);
-  ops.push_back(elementwise(name + ".cast_gradients", elements, 1, 2, 1, c.numerics.activation, {n, n}));
+  ops.push_back(elementwise(name + std::string(kGradientCast), elements, 1, 2, 1, c.numerics.activation, {n, n}));
 }
 
 Layer linear_layer(const Linear& s, const LayerContext& c) {

@@ -41,18 +41,29 @@ void DlrmIteration::micro_step(std::int64_t step, GradientSynchronizer* sync) {
   backward(split, step > 0, sync);
 }
 
-void DlrmIteration::backward(const SampleSplit& split, bool accumulate, GradientSynchronizer* sync) {
-  add_backward_pass(it_, tops_.of(split), split, accumulate, sync);
-  add_backward_pass(it_, interactions_.of(split), split, accumulate, sync);
+/// Down to the gradients of the pooled vectors, which travel while the weight gradients that were held back are computed.
+TaskId DlrmIteration::backward_to_vectors(const SampleSplit& split, bool accumulate, GradientSynchronizer* sync) {
+  const bool hold = it_.framework().async_weight_gradients && !accumulate;  // an accumulated gradient is added to right after it is computed
+  if (hold) it_.hold_weight_gradients_back();
+  add_backward_pass(it_, tops_.of(split), split, accumulate, hold ? nullptr : sync);
+  add_backward_pass(it_, interactions_.of(split), split, accumulate, hold ? nullptr : sync);
   unpack(split, "embedding.pack.dgrad", Phase::backward);
   const TaskId pooled = send_pooled(split, Direction::samples_to_owners);
+  if (!hold) return pooled;
+  it_.add_held_back();
+  if (sync != nullptr) sync->ready(static_cast<std::size_t>(tensors_of(tops_.of(split).largest()) + tensors_of(interactions_.of(split).largest())));
+  return pooled;
+}
+
+void DlrmIteration::backward(const SampleSplit& split, bool accumulate, GradientSynchronizer* sync) {
+  const TaskId pooled = backward_to_vectors(split, accumulate, sync);
   const bool overlap = it_.framework().overlap_embedding_exchange && !lone_bottom();
   if (!overlap) it_.compute_waits_for(pooled);
   bottom(split, Pass::backward, accumulate, sync);
   replicated(split, Pass::backward, sync);
+  frequent_gradients(split, sync);
   if (overlap && placement_.any_sharded() && spec_.embedding_optimizer != EmbeddingOptimizer::none) it_.compute_waits_for(pooled);
   sparse_update(split);
-  if (sync != nullptr && hybrid_) sync->ready(1);
 }
 
 std::vector<Layer> DlrmIteration::layers_of(std::initializer_list<LayerStacks*> all) {

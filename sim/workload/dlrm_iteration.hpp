@@ -41,7 +41,10 @@ class DlrmIteration {
   void micro_step(std::int64_t step, GradientSynchronizer* sync);
   void input(const SampleSplit& split);
   void lookups(const SampleSplit& split);
-  void hybrid_lookups(const SampleSplit& split, Pass pass);
+  void infrequent(const SampleSplit& split, Pass pass);
+  void frequent(const SampleSplit& split, Pass pass);
+  void frequent_gradients(const SampleSplit& split, GradientSynchronizer* sync);
+  EmbeddingBag hybrid_bag(double rows, double lookups, double alpha, Pass pass) const;
   void sparse_update(const SampleSplit& split);
   TaskId send_pooled(const SampleSplit& split, Direction direction);
   TaskId send_by_rails(const SampleSplit& split, Direction direction);
@@ -61,6 +64,7 @@ class DlrmIteration {
   std::int64_t hybrid_bytes(const SampleSplit& split) const;
   std::int64_t vectors_received() const;  ///< elements a sample, partial sums counted each
   void unpack(const SampleSplit& split, const char* name, Phase phase);
+  TaskId backward_to_vectors(const SampleSplit& split, bool accumulate, GradientSynchronizer* sync);
   void backward(const SampleSplit& split, bool accumulate, GradientSynchronizer* sync);
   void replicated(const SampleSplit& split, Pass pass, GradientSynchronizer* sync);
   std::vector<PendingGradient> gradients(const std::vector<Layer>& dense) const;

@@ -21,29 +21,45 @@ void DlrmIteration::input(const SampleSplit& split) {
   if (!it_.framework().pipeline_input_distribution) it_.compute_waits_for(sent);
 }
 
-/// Infrequent rows by their owners for the whole batch, frequent ones by every rank for its own samples.
-void DlrmIteration::hybrid_lookups(const SampleSplit& split, Pass pass) {
+EmbeddingBag DlrmIteration::hybrid_bag(double rows, double lookups, double alpha, Pass pass) const {
+  EmbeddingBag op = embedding_bag(spec_, std::max<std::int64_t>(1, rounded(lookups)), pass, it_.context());
+  op.tables = {EmbeddingTable{std::max<std::int64_t>(1, rounded(rows)), hybrid_->dim, 1, alpha}};
+  return op;
+}
+
+/// Infrequent rows, by their owners for the whole batch.
+void DlrmIteration::infrequent(const SampleSplit& split, Pass pass) {
   const bool forward = pass == Pass::forward;
-  const TaskGraphBuilder::Options options{Stream::compute, forward ? Phase::forward : Phase::backward, {1, 1}};
-  const auto bag = [&](double rows, double lookups, double alpha) {
-    EmbeddingBag op = embedding_bag(spec_, std::max<std::int64_t>(1, rounded(lookups)), pass, it_.context());
-    op.tables = {EmbeddingTable{std::max<std::int64_t>(1, rounded(rows)), hybrid_->dim, 1, alpha}};
-    return op;
-  };
   const double rank_share = static_cast<double>(split.total()) / it_.ranks();
-  it_.add(forward ? "embedding" : "embedding.update", options,
-          {bag(static_cast<double>(hybrid_->all_rows - hybrid_->frequent_rows) / it_.ranks(), rank_share * hybrid_->infrequent_ids, 0)});
+  it_.add(forward ? "embedding" : "embedding.update", {Stream::compute, forward ? Phase::forward : Phase::backward, {1, 1}},
+          {hybrid_bag(static_cast<double>(hybrid_->all_rows - hybrid_->frequent_rows) / it_.ranks(), rank_share * hybrid_->infrequent_ids, 0, pass)});
+}
+
+/// Frequent rows, by every rank for its own samples.
+void DlrmIteration::frequent(const SampleSplit& split, Pass pass) {
+  const bool forward = pass == Pass::forward;
   std::vector<Op> own;
   for (const std::int64_t size : split.sizes()) {
-    EmbeddingBag op = bag(static_cast<double>(hybrid_->frequent_rows), static_cast<double>(size) * hybrid_->frequent_ids, spec_.index_skew);
+    EmbeddingBag op = hybrid_bag(static_cast<double>(hybrid_->frequent_rows), static_cast<double>(size) * hybrid_->frequent_ids, spec_.index_skew, pass);
     op.optimizer = EmbeddingOptimizer::none;
     own.push_back(std::move(op));
   }
-  it_.add(forward ? "embedding.frequent" : "embedding.frequent.wgrad", options, std::move(own), it_.table_of(split));
+  it_.add(forward ? "embedding.frequent" : "embedding.frequent.wgrad", {Stream::compute, forward ? Phase::forward : Phase::backward, {1, 1}}, std::move(own),
+          it_.table_of(split));
+}
+
+/// They need no exchange, only the all-reduce with the dense gradients.
+void DlrmIteration::frequent_gradients(const SampleSplit& split, GradientSynchronizer* sync) {
+  if (!hybrid_) return;
+  frequent(split, Pass::backward);
+  if (sync != nullptr) sync->ready(1);
 }
 
 void DlrmIteration::lookups(const SampleSplit& split) {
-  if (hybrid_) return hybrid_lookups(split, Pass::forward);
+  if (hybrid_) {
+    infrequent(split, Pass::forward);
+    return frequent(split, Pass::forward);
+  }
   if (!placement_.any_sharded()) return;
   it_.add("embedding", {Stream::compute, Phase::forward, embedding_dispatch(it_.framework(), most_tables(placement_), Pass::forward)},
           embedding_ops(spec_, placement_, split.total(), Pass::forward, it_.context()), set_table_);
@@ -61,7 +77,7 @@ void DlrmIteration::replicated(const SampleSplit& split, Pass pass, GradientSync
 }
 
 void DlrmIteration::sparse_update(const SampleSplit& split) {
-  if (hybrid_) return hybrid_lookups(split, Pass::backward);
+  if (hybrid_) return infrequent(split, Pass::backward);
   if (!placement_.any_sharded() || spec_.embedding_optimizer == EmbeddingOptimizer::none) return;
   it_.add("embedding.update", {Stream::compute, Phase::backward, embedding_dispatch(it_.framework(), most_tables(placement_), Pass::backward)},
           embedding_ops(spec_, placement_, split.total(), Pass::backward, it_.context()), set_table_);

@@ -65,6 +65,10 @@ void add_embedding_and_input(Schema<FrameworkSpec>& s) {
              "The ids of the next batch are exchanged beside this iteration; nothing waits for them.");
   s.optional("hybrid_embedding", &FrameworkSpec::hybrid_embedding,
              "One-hot tables with SGD: rows that are frequent in a batch are replicated and all-reduced, the others split by rows over all ranks.");
+  s.optional("hybrid_rdma_writes", &FrameworkSpec::hybrid_rdma_writes,
+             "Across nodes the hybrid embedding exchanges its rows by RDMA writes of the framework's own instead of NCCL.");
+  s.optional("async_weight_gradients", &FrameworkSpec::async_weight_gradients,
+             "Recommenders: weight gradients of the top MLP are held back until the gradients of the embeddings are on their way, and run beside them.");
   s.optional("hierarchical_exchange", &FrameworkSpec::hierarchical_exchange,
              "Several nodes: tables belong to nodes and are split over their GPUs; vectors travel inside the node first, then between GPUs of one rail.");
   s.optional("bottom_mlp_on_one_rank", &FrameworkSpec::bottom_mlp_on_one_rank,

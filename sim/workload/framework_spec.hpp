@@ -58,6 +58,8 @@ struct FrameworkSpec {
   bool overlap_embedding_exchange = true;                        ///< forward all-to-all runs beside the bottom MLP
   bool pipeline_input_distribution = false;                      ///< the ids of the next batch are exchanged beside this iteration
   bool hybrid_embedding = false;                                 ///< one-hot tables with SGD: frequent rows replicated, the others split by rows
+  bool hybrid_rdma_writes = false;                               ///< the hybrid embedding's exchange across nodes is RDMA writes of its own instead of NCCL
+  bool async_weight_gradients = false;                           ///< recommenders: weight gradients run beside the exchange of the embeddings' gradients
   bool hierarchical_exchange = false;                            ///< several nodes: NVLink first, then between GPUs of one rail
   bool bottom_mlp_on_one_rank = false;                           ///< more than 4 ranks: rank 0 runs the bottom MLP of the whole batch and has no tables
   bool separate_comm_streams = false;                            ///< all-to-all and all-reduce on streams of their own

@@ -3,6 +3,15 @@
 #include <utility>
 
 namespace distsim {
+namespace {
+
+/// The product, or the cast of its result.
+bool is_weight_gradient(const LayerOp& op) {
+  const Gemm* product = std::get_if<Gemm>(&op.op);
+  return product != nullptr ? product->pass == Pass::backward_weight : op.name.ends_with(kGradientCast);
+}
+
+}  // namespace
 
 LayerStack::LayerStack(const LayerFactory& factory, const SampleSplit& split) {
   for (const std::int64_t samples : split.sizes()) by_size.push_back(factory(samples));
@@ -69,8 +78,16 @@ void Iteration::add_ops(const LayerStack& stack, std::size_t index, const Sample
       variants.push_back(ops_of(size)[i].op);
     }
     const LayerOp& op = ops_of(0)[i];
-    add(op.name, {Stream::compute, phase, op.dispatch}, std::move(variants), table);
+    const TaskGraphBuilder::Options options{Stream::compute, phase, op.dispatch};
+    if (holding_ && backward && is_weight_gradient(op)) held_back_.push_back({op.name, options, std::move(variants), table});
+    else add(op.name, options, std::move(variants), table);
   }
+}
+
+void Iteration::add_held_back() {
+  holding_ = false;
+  for (HeldBack& h : held_back_) add(h.name, h.options, std::move(h.ops), h.rank_table);
+  held_back_.clear();
 }
 
 void Iteration::add_forward(const LayerStack& stack, std::size_t index, const SampleSplit& split, Phase phase) {

@@ -59,6 +59,9 @@ class Iteration {
   void add_forward(const LayerStack& stack, std::size_t index, const SampleSplit& split, Phase phase = Phase::forward);
   void add_backward(const LayerStack& stack, std::size_t index, const SampleSplit& split);
   void add_forward(const LayerStack& stack, const SampleSplit& split);
+  /// From now on add_backward holds weight gradients (products marked Pass::backward_weight) back; add_held_back adds them, and holds no more.
+  void hold_weight_gradients_back() { holding_ = true; }
+  void add_held_back();
 
   /// Repeats what has been added since `first`, sharing its ops: a micro-step like the one before.
   void repeat_since(TaskId first);
@@ -75,6 +78,12 @@ class Iteration {
   Result<TaskGraph> finish() && { return std::move(graph_).finish(); }
 
  private:
+  struct HeldBack {
+    std::string name;
+    TaskGraphBuilder::Options options;
+    std::vector<Op> ops;
+    std::uint32_t rank_table;
+  };
   void add_ops(const LayerStack& stack, std::size_t index, const SampleSplit& split, Phase phase, bool backward);
 
   std::uint32_t ranks_;
@@ -83,6 +92,8 @@ class Iteration {
   TaskGraphBuilder graph_;
   TaskId last_compute_;
   std::vector<TaskId> compute_waits_;
+  bool holding_ = false;
+  std::vector<HeldBack> held_back_;
 };
 
 }  // namespace distsim

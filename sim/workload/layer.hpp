@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sim/graph/task_graph.hpp"
@@ -80,6 +81,7 @@ LayerOp elementwise(std::string name, std::int64_t elements, double reads, doubl
 
 /// The cast of fp32 weights before use, where the framework does it; appended to `ops`.
 void append_weight_cast(std::vector<LayerOp>& ops, const std::string& name, std::int64_t elements, int tensors, const LayerContext& context);
+inline constexpr std::string_view kGradientCast = ".cast_gradients";
 /// The cast of 16-bit weight gradients to fp32 after them.
 void append_gradient_cast(std::vector<LayerOp>& ops, const std::string& name, std::int64_t elements, int tensors, const LayerContext& context);
 

@@ -42,6 +42,29 @@ TEST(ValidateCases, AFailureKeepsItsPlaceAndItsReason) {
   EXPECT_NE(validation_summary(v).find("not predicted:"), std::string::npos);
 }
 
+/// Releases of HugeCTR differ in what they overlap; the round of MLPerf tells which one ran.
+TEST(ExperimentOf, HugeCtrFollowsItsReleases) {
+  MeasuredCase c;
+  c.model_id = "dlrm_mlperf_onehot";
+  c.framework_id = "hugectr";
+  c.system_id = "dgx_a100_80gb";
+  c.precision = "FP16";
+  c.gpus = 8;
+  c.global_batch = 55296;
+  const auto profile = [&](const std::string& id) {
+    c.case_id = id;
+    const auto e = experiment_of(c);
+    EXPECT_TRUE(e.ok()) << e.error().text();
+    return e->framework.name;
+  };
+  EXPECT_EQ(profile("mlperf-v0.7-dlrm-a"), "hugectr_2020");
+  EXPECT_EQ(profile("mlperf-v1.0-dlrm-a"), "hugectr_2021_05");
+  EXPECT_EQ(profile("mlperf-v1.1-dlrm-a"), "hugectr");
+  EXPECT_EQ(profile("anything else"), "hugectr");
+  c.series = "mlperf_dlrm|NVIDIA|v1.0|A100";
+  EXPECT_EQ(profile("x"), "hugectr_2021_05");
+}
+
 TEST(Precision, WhatIsNotStatedFollowsTheDevice) {
   DeviceSpec v100, a100;
   a100.peak["tf32"] = FlopsPerSecond(156e12);

@@ -94,6 +94,24 @@ TEST(Hierarchical, OnlyWhereThereAreTwoLevels) {
   }
 }
 
+TEST(RdmaWrites, ReplaceNcclAlongRailsAlone) {
+  CollectiveOptions options;
+  options.exchange = "rdma";
+  const Selection rdma = of(options);
+  const AnalyticModel rail(CollectiveKind::all_to_all, facts_of(8, 1), {false, false, rdma});
+  ASSERT_EQ(rail.candidates().size(), 1u);
+  EXPECT_EQ(rail.candidates()[0].algorithm, Algorithm::rdma_writes);
+  // 7/8 of the buffer crosses a NIC of 25 GB/s at 95 %.
+  EXPECT_NEAR(rail.candidates()[0].gbps, 0.95 * channels_of(facts_of(8, 1)).inter_gbps * 8 / 7, 1e-9);
+  for (double bytes = 1e4; bytes < 1e9; bytes *= 10) {
+    EXPECT_LT(rail.time_us(bytes), AnalyticModel(CollectiveKind::all_to_all, facts_of(8, 1), {}).time_us(bytes)) << bytes;
+  }
+  EXPECT_EQ(AnalyticModel(CollectiveKind::all_to_all, facts_of(1), {false, false, rdma}).time_us(1e6),
+            AnalyticModel(CollectiveKind::all_to_all, facts_of(1), {}).time_us(1e6));
+  EXPECT_EQ(AnalyticModel(CollectiveKind::all_reduce, facts_of(8, 1), {false, false, rdma}).time_us(1e6),
+            AnalyticModel(CollectiveKind::all_reduce, facts_of(8, 1), {}).time_us(1e6));
+}
+
 TEST(Pat, LogarithmicStepsOnRails) {
   // 16 nodes, a GPU each: 8 + 4 * (14 + wire - 2) / 3.5 + 16 * 2.8 us; a group with two GPUs on a node has none.
   const GroupFacts facts = facts_of(16, 1);

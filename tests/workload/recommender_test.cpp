@@ -127,6 +127,49 @@ TEST(HybridEmbedding, LeavesMultiHotTablesAndOtherOptimizersAlone) {
   EXPECT_FALSE(hybrid_applies(m.dlrm, f, 4));
 }
 
+/// Position of a task in the order in which tasks were added; streams run in that order.
+std::size_t place_of(const TaskGraph& g, const std::string& name) {
+  const Task* t = find(g, name);
+  CHECK(t != nullptr) << name;
+  return static_cast<std::size_t>(t - &*g.tasks.begin());
+}
+
+TEST(HybridEmbedding, FrequentGradientsDoNotWaitForTheExchange) {
+  FrameworkSpec f;
+  f.hybrid_embedding = f.separate_comm_streams = true;
+  f.gradient_sync = GradientSync::one_shot;
+  const TaskGraph g = build(small_model(), f, 1, 4).graph;
+  EXPECT_LT(place_of(g, "embedding.frequent.wgrad"), place_of(g, "gradients.bucket0.all_reduce"));
+  EXPECT_LT(place_of(g, "gradients.bucket0.all_reduce"), place_of(g, "embedding.update"));
+}
+
+TEST(AsyncWeightGradients, RunBesideTheExchangeOfTheEmbeddings) {
+  FrameworkSpec f;
+  f.gradient_sync = GradientSync::one_shot;
+  const Workload inline_order = build(small_model(), f, 1, 4);
+  f.async_weight_gradients = true;
+  const Workload held = build(small_model(), f, 1, 4);
+  EXPECT_LT(place_of(inline_order.graph, "top.0.wgrad"), place_of(inline_order.graph, "embedding.exchange.dgrad"));
+  EXPECT_GT(place_of(held.graph, "top.0.wgrad"), place_of(held.graph, "embedding.exchange.dgrad"));
+  EXPECT_LT(place_of(held.graph, "top.0.dgrad"), place_of(held.graph, "embedding.exchange.dgrad"));
+  EXPECT_LT(place_of(held.graph, "top.0.wgrad"), place_of(held.graph, "gradients.bucket0.all_reduce"));
+  EXPECT_EQ(held.graph.tasks.size(), inline_order.graph.tasks.size());
+  EXPECT_EQ(op<Collective>(held.graph, "gradients.bucket0.all_reduce").bytes, op<Collective>(inline_order.graph, "gradients.bucket0.all_reduce").bytes);
+}
+
+/// With buckets no gradient is sent before it is computed, and with accumulation nothing is held back.
+TEST(AsyncWeightGradients, AreSentAfterTheyAreComputed) {
+  FrameworkSpec f;
+  f.async_weight_gradients = true;
+  f.bucket_size = f.first_bucket_size = Bytes(1024);
+  ModelSpec m = small_model();
+  const TaskGraph g = build(m, f, 1, 4).graph;
+  EXPECT_LT(place_of(g, "top.2.wgrad"), place_of(g, "gradients.bucket0.all_reduce"));
+  m.accumulation = 2;
+  const TaskGraph accumulated = build(m, f, 1, 4).graph;
+  EXPECT_GT(accumulated.tasks.size(), g.tasks.size());
+}
+
 TEST(RailExchange, SendsEveryVectorOfANodeOnceAcross) {
   // 2 nodes of 2 GPUs, 8 samples: node 0 owns two tables, node 1 one, all of 64 elements, fp32; every GPU has 2 samples and half of its node's rows.
   // Across, a GPU of node 0 sends 2 samples x 1 other node x 128 x 4 = 1024 and receives 2 x 64 x 4 = 512. Inside: 8 samples x 128 x 4 = 4096.
