@@ -33,6 +33,8 @@ std::string title_of(const Curve& c) {
   text += c.nodes == 0 ? ", nodes not stated" : " on " + std::to_string(c.nodes) + (c.nodes == 1 ? " node" : " nodes");
   text += c.single_process ? ", one process for the GPUs of a node" : ", a process per GPU";
   if (c.cuda_graph) text += ", CUDA graph";
+  if (c.groups_at_once > 1) text += ", beside " + std::to_string(c.groups_at_once - 1) + (c.groups_at_once == 2 ? " other group" : " other groups");
+  if (c.groups_at_once == 1) text += ", alone";
   for (const std::string& extra : {c.library, c.settings, c.label, c.date}) {
     if (!extra.empty()) text += ", " + extra;
   }

@@ -35,7 +35,7 @@ void add_direct(CollectiveKind kind, const Channels& c, std::vector<Candidate>& 
   const ModelConstants& k = *c.k;
   const double n = c.ranks, p = c.per_node;
   if (kind == CollectiveKind::send_recv) {
-    const bool network = c.nodes > 1 && nic_of_one_gpu(c) < link_gbps(c);
+    const bool network = c.nodes > 1 && (p <= 1 || nic_of_one_gpu(c) < link_gbps(c));  // one GPU a node: no link inside takes part
     add(out, c, k.send_base, network ? nic_of_one_gpu(c) : link_gbps(c), 1, network ? "network" : "links inside the node");
   } else if (kind == CollectiveKind::gather || kind == CollectiveKind::scatter) {
     const double inside_bytes = (p - 1) / n, crossing_bytes = (n - p) / n;

@@ -10,7 +10,7 @@ namespace {
 // Weights of evidence. Any order of magnitude will do: what matters is that the closer group wins where it has been measured.
 constexpr double kUserTrust = 1000, kOwnTrust = 1, kSiblingTrust = 0.3;
 constexpr double kOtherLaunchTrust = 0.3, kForcedTrust = 0.1, kOtherShapeTrust = 0.02, kOtherPerNodeTrust = 0.1,
-                 kOtherKindTrust = 0.001;
+                 kOtherKindTrust = 0.001, kOtherCompanyTrust = 0.02;
 // The most trusted; more change little but the time it takes.
 constexpr std::size_t kMostCurves = 8, kMostCarried = 3;
 
@@ -24,6 +24,11 @@ bool near(double a, double b, double tolerance) {
 
 bool same_shape(const GroupFacts& a, const GroupFacts& b) {
   return a.ranks == b.ranks && a.nodes == b.nodes && a.min_per_node == b.min_per_node && a.max_per_node == b.max_per_node;
+}
+
+/// Whether the curve was measured as it is asked for: beside other groups on the same nodes, or alone. A log that does not say speaks of both.
+bool same_company(const LibraryCurve& c, const GroupFacts& asked) {
+  return c.curve.groups_at_once == 0 || c.facts.beside_others == asked.beside_others;
 }
 
 bool same_rates(const GroupFacts& a, const GroupFacts& b) {
@@ -76,6 +81,7 @@ double trust_of(const LibraryCurve& c, CollectiveKind kind, const GroupFacts& fa
   if (!measured.same_launch(mode)) trust *= kOtherLaunchTrust;
   if (measured.selection != selection_for(c.curve.kind, mode.selection) || has_other_settings(c.curve)) trust *= kForcedTrust;
   if (c.curve.kind != kind) trust *= kOtherKindTrust * (is_rooted(c.curve.kind) == is_rooted(kind) ? 1 : kOtherShapeTrust);
+  if (!same_company(c, facts)) trust *= kOtherCompanyTrust;
   if (same_shape(c.facts, facts)) return trust;
   if (c.facts.max_per_node != facts.max_per_node) trust *= kOtherPerNodeTrust;
   return trust * kOtherShapeTrust * std::exp2(-std::abs(std::log2(static_cast<double>(c.facts.ranks) / facts.ranks)));
@@ -88,6 +94,7 @@ double carry_spread(const LibraryCurve& c, CollectiveKind kind, const GroupFacts
   if (!same_rates(c.facts, facts)) spread += 0.10;
   if (c.curve.kind != kind) spread += 0.12;
   if (!mode_of(c.curve).same_launch(mode)) spread += 0.05;
+  if (!same_company(c, facts)) spread += 0.10;
   return spread;
 }
 
@@ -96,7 +103,7 @@ Carry carry_of(const LibraryCurve& c, CollectiveKind kind, const GroupFacts& fac
   const LaunchMode measured = mode_of(c.curve);
   const bool same_selection = measured.selection == selection_for(kind, mode.selection);
   const bool same_launch = measured.same_launch(mode) || c.origin == Origin::user;  // whoever names a log means it
-  return same_rates(c.facts, facts) && same_selection && same_launch ? Carry::none : Carry::same_size;
+  return same_rates(c.facts, facts) && same_company(c, facts) && same_selection && same_launch ? Carry::none : Carry::same_size;
 }
 
 /// The system's own curve of this very group makes those of other kinds superfluous.

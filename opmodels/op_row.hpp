@@ -45,11 +45,15 @@ class OpColumns {
  public:
   /// Errors: no gpu, op or dtype column (the nearest spelling is suggested); none of the groups complete.
   static Result<OpColumns> from(const CsvReader& reader);
+  /// The same where one op alone is asked for and its own error says what it lacks: no group is needed.
+  static Result<OpColumns> of_one_op(const CsvReader& reader);
 
   enum Name { gpu, op, pass, dtype, timing, layout, extra, b, m, n, k, c, h, w, r, s, stride_h, stride_w, pad_h, pad_w, dil, groups, rows, cols,
               tables, batch, nnz, rows_total, dim, pooling, alpha, update, features, width, rank, heads, q_len, kv_len, head_dim, causal, elements,
               reads, writes, flops, bytes, pieces, parameters, tensors, master_weights, count };
   static std::string_view text(Name column);
+  /// All columns that hold sizes or choices of an op: b, m, ..., master_weights; and layout.
+  static std::vector<std::string> size_names();
   std::optional<std::size_t> index(Name column) const { return indices_[column]; }
 
  private:

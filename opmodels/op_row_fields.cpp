@@ -51,13 +51,24 @@ Error unreadable(Name column, std::string_view found, std::string_view expected)
 
 std::string_view OpColumns::text(Name column) { return kNames[column]; }
 
-Result<OpColumns> OpColumns::from(const CsvReader& reader) {
+std::vector<std::string> OpColumns::size_names() {
+  std::vector<std::string> names(kNames.begin() + b, kNames.end());
+  names.emplace_back(kNames[layout]);
+  return names;
+}
+
+Result<OpColumns> OpColumns::of_one_op(const CsvReader& reader) {
   OpColumns columns;
   for (int i = 0; i < count; ++i) columns.indices_[static_cast<std::size_t>(i)] = reader.column(kNames[static_cast<std::size_t>(i)]);
   for (const Name name : {gpu, op, dtype}) {
     const auto found = reader.require(text(name));
     if (!found.ok()) return found.error();
   }
+  return columns;
+}
+
+Result<OpColumns> OpColumns::from(const CsvReader& reader) {
+  TRY_ASSIGN(const OpColumns columns, of_one_op(reader));
   if (std::any_of(kGroups.begin(), kGroups.end(), [&](auto group) { return complete(columns, group); })) return columns;
   return Error{"columns: found no complete group of sizes, expected " + groups_text(), reader.position(), ""};
 }

@@ -102,6 +102,17 @@ class Works(unittest.TestCase):
         self.assertEqual(times, sorted(times))
         self.assertEqual(list(rows[0]), "kind,nodes,gpus,bytes,predicted_us,low_us,high_us,algbw_GBps,busbw_GBps,basis,source".split(","))
 
+    def test_cost_of_one_op(self):
+        def us(*args):
+            r = run("cost", "op", "--gpu", "a100_sxm4_80gb", *args)
+            self.assertEqual(r.returncode, 0, r.stderr)
+            return float(re.search(r": ([0-9.e+]+) us \(", r.stdout).group(1))
+        self.assertGreater(us("--op", "gemm", "--dtype", "fp16", "m=4096", "n=4096", "k=4096"), 400)
+        attention = ["--dtype", "fp16", "batch=8", "heads=16", "q_len=2048", "head_dim=64"]
+        self.assertLess(us("--op", "flash_attention", *attention), us("--op", "attention", *attention))
+        self.assertGreater(us("--op", "copy_h2d", "--dtype", "fp32", "bytes=52e9"), 1e6)   # PCIe gen 4
+        self.assertLess(us("--op", "layer_norm", "--dtype", "fp16", "rows=4096", "cols=1024"), 100)
+
     def test_cost_op(self):
         with tempfile.TemporaryDirectory() as d:
             shapes = pathlib.Path(d) / "shapes.csv"
@@ -166,6 +177,9 @@ class Refuses(unittest.TestCase):
             for flag in (["--network", "x"], ["--groups", "x"], ["--recorded-collectives"], ["--compute-scale", "2"]):
                 self.refused("replay", trace, *flag, says=f"{flag[0]}: found a profiler's trace")
             self.refused("replay", trace, "--remove", "", says="--remove: found an empty pattern")
+            self.refused("replay", trace, "--remove", ".*", says="leaves no kernel")
+            self.refused("replay", trace, "--timeline", "x.foo", says=".pftrace, .json or .json.gz")
+            self.refused("--config", FLAGSHIP, "--timeline", "x.foo", says=".pftrace, .json or .json.gz")
             self.refused("replay", trace, "--step-pattern", "(", says="step pattern: ")
             self.refused("replay", trace, "--remove", "(.*)*(.*)*(.*)*x$", says="--remove")  # would never end
             self.assertEqual(run("--config", FLAGSHIP, "--write-et", f"{d}/p").returncode, 0)
@@ -180,6 +194,14 @@ class Refuses(unittest.TestCase):
         self.refused("hugectr", "schedule", "x", "--warmup", "-1", says="`distsim hugectr schedule --help`")
         self.refused("calibrate", "features", says="`distsim calibrate features --help`")
         self.refused("cost", "op", says="`distsim cost op --help`")
+        one = ["cost", "op", "--gpu", "a100_sxm4_80gb", "--dtype", "fp16"]
+        self.refused(*one, "--op", "interacton", "batch=8", says="did you mean 'interaction'?")
+        self.refused(*one, "--op", "interaction", "batch=8", "feature=27", says="did you mean 'features'?")
+        self.refused(*one, "--op", "interaction", "batch=8", "features=27", says="dim: found ''")
+        self.refused(*one, "--op", "linear", "m=8", "n", "k=8", says="expected NAME=VALUE")
+        self.refused(*one, "--op", "linear", "m=8", "m=8", says="twice")
+        self.refused("cost", "op", "--op", "linear", "--dtype", "fp8", "--gpu", "v100_sxm2_32gb", "m=8", "n=8", "k=8", says="fp8 on v100_sxm2_32gb")
+        self.refused(*one, "--input", "x.csv", says="--input")
 
     def test_a_folder_is_no_csv(self):
         self.refused("cost", "op", "--input", "/tmp", says="/tmp: cannot be read")

@@ -154,16 +154,17 @@ GroupFacts group_facts(const TopologyParts& t, std::span<const std::uint32_t> me
   const Fold fold = fold_units(t, members, siblings, facts);
   facts.multicast = facts.intra == IntraNode::nvswitch && t.spec.gpu_links.multicast;
   add_inter(t, members, fold, facts);
+  facts.beside_others = siblings == Siblings::active && facts.min_per_node < t.gpus_per_domain();  // a node that is all the group's has no others
   facts.bottleneck = bottleneck_text(t, facts, fold.network());
   return facts;
 }
 
 std::string GroupFacts::key() const {
   char text[512];
-  std::snprintf(text, sizeof text, "%u/%u/%u-%u/cc%lld/%d/%a/%a/%lld/%d%d/%a/%a/%a/%lld/%d%d/", ranks, nodes, min_per_node, max_per_node,
+  std::snprintf(text, sizeof text, "%u/%u/%u-%u/cc%lld/%d/%a/%a/%lld/%d%d/%a/%a/%a/%lld/%d%d%d/", ranks, nodes, min_per_node, max_per_node,
                 static_cast<long long>(compute_capability), static_cast<int>(intra), intra_bandwidth.value(), intra_ring_bandwidth.value(),
                 static_cast<long long>(intra_latency.ps()), multicast, peer_to_peer, nics_per_node, nic_bandwidth.value(), node_bandwidth.value(),
-                static_cast<long long>(inter_latency.ps()), gpu_direct, sharp);
+                static_cast<long long>(inter_latency.ps()), gpu_direct, sharp, beside_others);
   return text + transport + "/" + bottleneck;
 }
 

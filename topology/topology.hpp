@@ -60,6 +60,7 @@ struct GroupFacts {
   Duration inter_latency;              ///< one way between nodes of the group, worst pair
   bool gpu_direct = true;
   bool sharp = false;
+  bool beside_others = false;          ///< other groups on the same nodes communicate at the same time
   std::string transport;
   std::string bottleneck;              ///< the slowest link of the group in words: "NIC 25 GB/s x 8"
   std::string key() const;             ///< equal for groups with equal facts; a cache key

@@ -155,6 +155,7 @@ std::vector<std::uint32_t> group_ranks(const CollectiveArgs& args) {
   if ((cut || listed.empty()) && args.rank_start >= 0 && args.rank_stride > 0 && args.group_size > 0 &&
       args.group_size <= kMostRanks) {
     listed.clear();
+    if (args.rank_start > INT32_MAX || args.rank_stride > INT32_MAX) return {};
     for (std::int64_t i = 0; i < args.group_size; ++i) listed.push_back(args.rank_start + i * args.rank_stride);
   } else if (cut) {
     listed.clear();

@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::size_t kHeaderWithin = 200;  // lines
 constexpr std::uint64_t kLargest = std::uint64_t{8} << 30;
+constexpr std::int64_t kFarthest = INT64_MAX / 4;  // a start and a duration still add up
 
 /// The unit in "Start (ns)" as a factor to nanoseconds, in "Bytes (MB)" as one to bytes.
 double unit_of(std::string_view title) {
@@ -68,7 +69,7 @@ std::optional<double> number(const std::string& text) {
 std::optional<std::int64_t> scaled(const std::string& text, double unit) {
   std::int64_t whole = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), whole);
-  if (unit == 1 && error == std::errc() && end == text.data() + text.size() && std::llabs(whole) < INT64_MAX / 4) return whole;
+  if (unit == 1 && error == std::errc() && end == text.data() + text.size() && whole > -kFarthest && whole < kFarthest) return whole;
   const auto v = number(text);
   return v && std::fabs(*v * unit) < 2e18 ? std::optional<std::int64_t>(std::llround(*v * unit)) : std::nullopt;
 }

@@ -144,7 +144,7 @@ bool Reader::times(const KinetoEvent& e, std::int64_t& start, std::int64_t& dura
   std::int64_t end = 0;
   duration = 0;
   if (!nanoseconds_of(e.start, start) || (!e.duration.empty() && !nanoseconds_of(e.duration, duration)) ||
-      __builtin_add_overflow(start, std::max<std::int64_t>(duration, 0), &end) || end > INT64_MAX / 4 || start < INT64_MIN / 4) {
+      __builtin_add_overflow(start, std::max<std::int64_t>(duration, 0), &end) || end > INT64_MAX / 4 || start < INT64_MIN / 8) {
     ++no_time_;
     return false;
   }

@@ -86,6 +86,63 @@ void set_ranges(std::vector<Lane>& lanes, const Records& records, LaneOf lane_of
 
 }  // namespace
 
+namespace {
+
+constexpr std::int64_t kLongestTrace = 1'000'000'000'000'000;  // ns, 11.6 days: as long as a Duration may be
+constexpr std::int64_t kLargestSum = 4'000'000'000'000'000'000;  // ns, of all durations
+constexpr std::int64_t kMostBytes = std::int64_t{1} << 50;       // of one copy
+constexpr std::size_t kSamples = 4096;
+
+/// Start of the middle one of some records, spread evenly over `starts(0..n)`.
+template <class Start>
+std::int64_t typical_start(std::size_t n, Start start) {
+  std::vector<std::int64_t> samples;
+  for (std::size_t i = 0; i < n; i += std::max<std::size_t>(1, n / kSamples)) samples.push_back(start(i));
+  const auto middle = samples.begin() + static_cast<std::ptrdiff_t>(samples.size() / 2);
+  std::ranges::nth_element(samples, middle);
+  return *middle;
+}
+
+/// Keeps those of parallel lists for which `keep(i)`; returns how many went.
+template <class Keep, class First, class... Rest>
+std::uint64_t keep_in_all(Keep keep, First& first, Rest&... rest) {
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < first.size(); ++i) {
+    if (!keep(i)) continue;
+    if (kept != i) {
+      first[kept] = std::move(first[i]);
+      ((rest[kept] = std::move(rest[i])), ...);
+    }
+    ++kept;
+  }
+  const std::uint64_t gone = first.size() - kept;
+  first.resize(kept);
+  (rest.resize(kept), ...);
+  return gone;
+}
+
+}  // namespace
+
+void RankBuilder::leave_out_absurd(TraceRank& rank) {
+  const std::size_t n = hosts_.size() + devices_.size();
+  if (n == 0) return;
+  const std::int64_t typical = typical_start(
+      n, [this](std::size_t i) { return i < hosts_.size() ? hosts_[i].start_ns : devices_[i - hosts_.size()].start_ns; });
+  std::int64_t sum = 0;
+  const auto sane = [&](std::int64_t start, std::int64_t duration) {
+    const auto near = [typical](std::int64_t t) { return t > typical - kLongestTrace && t < typical + kLongestTrace; };
+    if (!near(start) || duration > kLongestTrace || duration > kLargestSum - sum) return false;
+    sum += duration;
+    return true;
+  };
+  std::uint64_t gone = keep_in_all([&](std::size_t i) { return sane(hosts_[i].start_ns, hosts_[i].duration_ns); }, hosts_, host_keys_);
+  gone += keep_in_all([&](std::size_t i) { return sane(devices_[i].start_ns, devices_[i].duration_ns); }, devices_, device_keys_,
+                      device_collectives_);
+  std::erase_if(syncs_, [&](const SyncInput& s) { return !sane(s.record.start_ns, s.record.duration_ns); });
+  for (DeviceRecord& d : devices_) d.bytes = d.bytes > kMostBytes ? -1 : std::max<std::int64_t>(-1, d.bytes);
+  rank.notes.drop("records more than 11 days from the others", gone);
+}
+
 std::vector<RankBuilder::Key> RankBuilder::sort_hosts(TraceRank& rank) {
   for (TraceThread& t : threads_) {
     const auto named = thread_names_.find({t.process, t.id});
@@ -238,6 +295,7 @@ void RankBuilder::place_collectives(TraceRank& rank, const std::vector<std::uint
 }
 
 void RankBuilder::finish(TraceRank& rank) {
+  leave_out_absurd(rank);
   const std::vector<Key> host_keys = sort_hosts(rank);
   const std::vector<std::uint32_t> device_order = sort_devices(rank);
   nest(rank);

@@ -48,6 +48,7 @@ class RankBuilder {
   std::size_t host_records() const { return hosts_.size(); }
 
   /// Moves everything into `rank`: sorted, with parents, launches, ops, collectives and streams. Steps are not its business.
+  /// Records more than 10^6 s from most others are left out and counted, so that times can be added up without overflow.
   void finish(TraceRank& rank);
 
  private:
@@ -55,6 +56,7 @@ class RankBuilder {
 
   std::uint32_t thread_index(std::uint64_t process, std::uint64_t thread);
   std::uint32_t stream_index(std::uint32_t device, std::uint64_t stream, std::uint64_t context);
+  void leave_out_absurd(TraceRank& rank);
   std::vector<Key> sort_hosts(TraceRank& rank);
   std::vector<std::uint32_t> sort_devices(TraceRank& rank);
   void nest(TraceRank& rank);

@@ -2,6 +2,7 @@
 
 #include <memory>
 
+#include "base/printable.hpp"
 #include "traces/chrome_writer.hpp"
 #include "traces/perfetto_writer.hpp"
 
@@ -54,6 +55,11 @@ void emit_samples(const Parts& parts, const std::vector<Offsets>& offsets, const
 bool is_perfetto_path(const std::string& path) {
   const std::string stem = path.ends_with(".gz") ? path.substr(0, path.size() - 3) : path;
   return stem.ends_with(".pftrace") || stem.ends_with(".perfetto-trace");
+}
+
+Result<void> check_timeline_path(const std::string& flag, const std::string& path) {
+  if (path == "-" || path.ends_with(".json") || path.ends_with(".json.gz") || is_perfetto_path(path)) return {};
+  return Error{flag + ": found " + in_quotes(path, 200) + ", expected a name that ends in .pftrace, .json or .json.gz", "", ""};
 }
 
 Result<void> write_timeline(const SliceSource& source, const std::string& path) {

@@ -9,8 +9,12 @@
 
 namespace distsim {
 
-/// ".pftrace" and ".pftrace.gz" (also ".perfetto-trace") are written as Perfetto protobuf, everything else as Chrome JSON.
+/// ".pftrace" and ".pftrace.gz" (also ".perfetto-trace") are written as Perfetto protobuf, ".json" and ".json.gz" as Chrome JSON.
 bool is_perfetto_path(const std::string& path);
+
+/// Refuses a name whose ending says neither; "-" (standard output) is Chrome JSON. `flag` is what the message begins with.
+Result<void> check_timeline_path(const std::string& flag, const std::string& path);
+
 Result<void> write_timeline(const SliceSource& source, const std::string& path);
 
 /// About what `slices` slices take in a file of that kind, before compression: 150 bytes in JSON, 40 in protobuf.

@@ -114,13 +114,14 @@ void attribute_device_work(TraceRank& rank) {
   }
 }
 
-/// The profiler may open a step more than it records: a last one without work on the device, where all others have some.
-void note_cut_step(TraceRank& rank) {
+/// The profiler may open a step more than it records: a last one without work on the device, where all others have some. It is no iteration.
+void leave_out_cut_step(TraceRank& rank) {
   const bool others_work = rank.steps.size() > 1 && std::all_of(rank.steps.begin(), rank.steps.end() - 1,
                                                                 [](const TraceStep& s) { return s.device_records > 0; });
   if (!others_work || rank.steps.back().device_records > 0) return;
   rank.notes.assume("the last step, " + in_quotes(rank.steps.back().name) +
-                    ", launches nothing: cut by the end of the recording");
+                    ", launches nothing: cut by the end of the recording, and left out");
+  rank.steps.pop_back();
 }
 
 Result<void> steps_by_pattern(TraceRank& rank, const NameTable& names, const std::string& pattern) {
@@ -174,7 +175,7 @@ Result<void> find_steps(TraceRank& rank, const NameTable& names, const std::stri
     if (rank.steps.empty()) steps_by_marks(rank, names);
   }
   attribute_device_work(rank);
-  note_cut_step(rank);
+  leave_out_cut_step(rank);
   return {};
 }
 

@@ -11,8 +11,9 @@ namespace distsim {
 
 /// Fills rank.steps. With a pattern: the host annotations and ops whose names match it. Without: `ProfilerStep#N`; else from one
 /// `Optimizer.step` (the same optimizer, the thread with most of them) to the next; else likewise by a `## forward ##`-like or
-/// data loader's annotation that repeats with work on the device in between. What was chosen stands in rank.notes. No mark: no
-/// steps. Error: a pattern that is no regular expression, or matches nothing.
+/// data loader's annotation that repeats with work on the device in between. A last step that launches nothing, where all others
+/// do, was cut by the end of the recording and is left out. What was chosen stands in rank.notes. No mark: no steps. Error: a
+/// pattern that is no regular expression, or matches nothing.
 Result<void> find_steps(TraceRank& rank, const NameTable& names, const std::string& pattern);
 
 /// One step over everything that ran on the device (over the host where no device did); none where there is nothing.

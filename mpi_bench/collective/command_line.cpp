@@ -23,8 +23,8 @@ void declare_measurement(CLI::App& app, RawFlags& raw) {
   app.add_option("-a,--average", raw.report, "Time in the table: 0 rank 0, 1 average, 2 least, 3 largest of the ranks")->capture_default_str();
   app.add_option("-G,--cudagraph", raw.graph, "Launches of a CUDA graph of the iterations (nccl); 0 is off")->capture_default_str();
   app.add_option("-m,--agg_iters", raw.aggregate, "Only 1: calls are not aggregated")->capture_default_str();
-  app.add_option("-t,--nthreads", raw.threads, "Only 1: start a rank per GPU with mpirun")->capture_default_str();
-  app.add_option("-g,--ngpus", raw.gpus, "Only 1: start a rank per GPU with mpirun")->capture_default_str();
+  app.add_option("-t,--nthreads", raw.threads, "Threads of a process, each a rank or -g ranks (nccl, tcp)")->capture_default_str();
+  app.add_option("-g,--ngpus", raw.gpus, "GPUs of a thread, each a rank (nccl)")->capture_default_str();
   app.add_option("-z,--blocking", raw.blocking, "Only 0")->capture_default_str();
 }
 
@@ -37,6 +37,8 @@ void declare_ours(CLI::App& app, RawFlags& raw, Options& o) {
   app.add_option("--backend", raw.backend, "auto, nccl (GPU memory), mpi (host memory), mpi-cuda (GPU memory, CUDA-aware MPI) or tcp (our own)")->capture_default_str();
   app.add_option("--imbalance", o.imbalance, "alltoallv: rank 0 sends this many times as much as the last rank")->capture_default_str();
   app.add_option("--out", o.out, "Curve file for distsim; text form when the name ends in .txtpb");
+  app.add_option("--curve-time", raw.curve_time, "Time of a size in the curve file: median, or p10 (what a machine with other work does undisturbed)")
+      ->capture_default_str();
   app.add_flag("--hash-hosts", o.hash_hosts, "Host names in the files as hashes");
   app.add_option("--topology", o.topology, "File to keep in the curve file, such as what NCCL_TOPO_DUMP_FILE wrote; else nvidia-smi topo -m");
   app.add_option("-J,--json", o.json, "JSON file with all statistics");

@@ -3,6 +3,7 @@
 #include <google/protobuf/text_format.h>
 
 #include "base/file.hpp"
+#include "base/fnv.hpp"
 #include "collectives/curve.pb.h"
 #include "mpi_bench/collective/curve_checksum.hpp"
 
@@ -36,6 +37,7 @@ struct CurveOutput::Impl {
   std::string path;
   curves::CurveFile file;
   curves::Curve begun;          ///< facts of the current curve, without points
+  CurveTime time = CurveTime::median;
   bool in_file = false;         ///< its first point has put it into the file: a curve without points is no curve
 };
 
@@ -57,10 +59,11 @@ void CurveOutput::begin(const CurveFacts& facts) {
   curves::Curve& curve = impl_->begun;
   curve.Clear();
   impl_->in_file = false;
+  impl_->time = facts.time;
   curve.set_kind(facts.kind);
   curve.set_ranks(static_cast<std::uint32_t>(facts.ranks));
   curve.set_nodes(static_cast<std::uint32_t>(facts.nodes));
-  curve.set_launch("mpi");
+  curve.set_launch(facts.single_process ? "single_process" : "mpi");
   curve.set_cuda_graph(facts.cuda_graph);
   curve.set_library(facts.library);
   curve.set_settings(facts.settings);
@@ -80,7 +83,7 @@ void CurveOutput::add(const Row& row) {
   const Summary& s = row.out_of_place->iterations;
   curves::Point& point = *curves.rbegin()->add_points();
   point.set_bytes(row.bytes);
-  point.set_time_us(s.median);
+  point.set_time_us(impl_->time == CurveTime::p10 ? s.p10 : s.median);
   point.set_low_us(s.p10);
   point.set_high_us(s.p90);
   fill(*point.mutable_statistics(), *row.out_of_place);
@@ -99,10 +102,8 @@ Result<void> CurveOutput::write(bool partial) {
 }
 
 std::string hashed_host(const std::string& name) {
-  std::uint32_t hash = 2166136261u;
-  for (const char c : name) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619u;
   char text[16];
-  std::snprintf(text, sizeof text, "node-%08x", hash);
+  std::snprintf(text, sizeof text, "node-%08x", fnv32(name));
   return text;
 }
 

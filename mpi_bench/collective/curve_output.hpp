@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "mpi_bench/collective/options.hpp"
 #include "mpi_bench/collective/table.hpp"
 
 namespace distsim::bench {
@@ -20,10 +21,12 @@ struct CurveFileFacts {
 struct CurveFacts {
   std::string kind;
   int ranks = 0, nodes = 0;
+  bool single_process = false;                 ///< several ranks in a process (-t, -g)
   bool cuda_graph = false;
   std::string library, settings, date;
   std::string group = "all";
   int groups_at_once = 1;
+  CurveTime time = CurveTime::median;          ///< of the samples of a size
   std::string not_used;                        ///< why distsim must not price with it; empty otherwise
 };
 
@@ -33,7 +36,7 @@ class CurveOutput {
   ~CurveOutput();
 
   void begin(const CurveFacts& facts);
-  /// Adds the out-of-place half: median of the samples with 10th and 90th percentile. Sizes that do not grow (0, or rounded down to the size before)
+  /// Adds the out-of-place half: the time that begin() names, with 10th and 90th percentile. Sizes that do not grow (0, or rounded down to the size before)
   /// are left out, because a curve has one time a size.
   void add(const Row& row);
   /// Atomically, with checksum; text form when the name ends in .txtpb, else binary.

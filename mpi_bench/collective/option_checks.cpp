@@ -45,6 +45,8 @@ Result<void> read_sizes(const RawFlags& raw, Options& o) {
   return {};
 }
 
+constexpr int kMostLanes = 64;  // of either kind: more GPUs than any node has
+
 Result<void> read_numbers(const RawFlags& raw, Options& o) {
   TRY(in_range("-n", raw.iterations, 1, 10'000'000));
   TRY(in_range("-w", raw.warmup, 0, 10'000'000));
@@ -52,14 +54,15 @@ Result<void> read_numbers(const RawFlags& raw, Options& o) {
   TRY(in_range("-a", raw.report, 0, 3));
   TRY(in_range("-G", raw.graph, 0, 1'000'000));
   TRY(in_range("-m", raw.aggregate, 1, 1));
-  TRY(in_range("-t", raw.threads, 1, 1, "start a rank per GPU with mpirun"));
-  TRY(in_range("-g", raw.gpus, 1, 1, "start a rank per GPU with mpirun"));
+  TRY(in_range("-t", raw.threads, 1, kMostLanes));
+  TRY(in_range("-g", raw.gpus, 1, kMostLanes));
   TRY(in_range("-z", raw.blocking, 0, 0));
   o.iterations = raw.iterations;
   o.warmup = raw.warmup;
   o.check = raw.check != 0;
   o.report = static_cast<Report>(raw.report);
   o.graph_launches = raw.graph;
+  o.lanes = {.threads = raw.threads, .gpus = raw.gpus};
   return {};
 }
 
@@ -90,6 +93,8 @@ Result<void> read_names(const RawFlags& raw, Options& o) {
   }
   TRY_ASSIGN(const std::size_t backend, choice("--backend", raw.backend, {"auto", "mpi", "nccl", "mpi-cuda", "tcp"}));
   o.backend = static_cast<BackendChoice>(backend);
+  TRY_ASSIGN(const std::size_t time, choice("--curve-time", raw.curve_time, {"median", "p10"}));
+  o.curve_time = static_cast<CurveTime>(time);
   return {};
 }
 

@@ -11,12 +11,14 @@
 #include "mpi_bench/collective/collective_case.hpp"
 #include "mpi_bench/collective/data_type.hpp"
 #include "mpi_bench/collective/groups.hpp"
+#include "mpi_bench/collective/lanes.hpp"
 
 namespace distsim::bench {
 
 enum class BackendChoice : std::uint8_t { automatic, mpi, nccl, mpi_cuda, tcp };
 enum class Report : std::uint8_t { rank0, average, minimum, maximum };  ///< -a: which rank's time stands in the table
 enum class PairTest : std::uint8_t { latency, bandwidth, matrix };
+enum class CurveTime : std::uint8_t { median, p10 };                    ///< which of the samples is a curve's time
 enum class Beside : std::uint8_t { nothing, compute, collective };      ///< what else runs while a collective is timed
 
 /// One curve that is wanted: a line of a plan file, or the cross product of the flags.
@@ -40,6 +42,7 @@ struct Options {
   bool all_roots = false;  ///< -r all
   Report report = Report::average;
   int graph_launches = 0;
+  LaneShape lanes;   ///< -t, -g
   std::string json;  ///< -J
   std::string out;   ///< curve file
   std::vector<const CollectiveCase*> collectives;
@@ -64,6 +67,7 @@ struct Options {
   std::string plan;                      ///< file, or "simulate" with config
   std::string config;                    ///< experiment whose collectives are measured
   std::vector<PlannedCurve> planned;     ///< from the plan; empty: flags
+  CurveTime curve_time = CurveTime::median;
   bool hash_hosts = false;
   std::string topology;                  ///< file to be kept in the curve file (NCCL_TOPO_DUMP_FILE)
   bool overhead = false;                 ///< our timing loop against a bare one

@@ -71,6 +71,23 @@ void add(std::vector<PlannedCurve>& curves, PlannedCurve&& row) {
   curves.push_back(std::move(row));
 }
 
+void sort_once(std::vector<std::uint64_t>& sizes) {
+  std::sort(sizes.begin(), sizes.end());
+  sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
+}
+
+/// The measurement that is this curve on these ranks already, or null.
+Measurement* same_as(std::vector<Measurement>& known, const PlannedCurve& curve, const Grouping& grouping) {
+  for (Measurement& m : known) {
+    if (m.curve.what == curve.what && m.curve.type == curve.type && m.grouping.members == grouping.members) return &m;
+  }
+  return nullptr;
+}
+
+void remark_once(std::vector<std::string>& remarks, std::string remark) {
+  if (std::find(remarks.begin(), remarks.end(), remark) == remarks.end()) remarks.push_back(std::move(remark));
+}
+
 }  // namespace
 
 Result<std::vector<PlannedCurve>> parse_plan(std::string_view text, const std::string& file) {
@@ -87,11 +104,24 @@ Result<std::vector<PlannedCurve>> parse_plan(std::string_view text, const std::s
     add(curves, std::move(curve).value());
   }
   if (curves.empty()) return Error{"found no rows, expected at least one collective", file, ""};
-  for (PlannedCurve& curve : curves) {
-    std::sort(curve.sizes.begin(), curve.sizes.end());
-    curve.sizes.erase(std::unique(curve.sizes.begin(), curve.sizes.end()), curve.sizes.end());
-  }
+  for (PlannedCurve& curve : curves) sort_once(curve.sizes);
   return curves;
+}
+
+Result<Schedule> schedule_of(std::span<const PlannedCurve> curves, std::span<const int> node_of) {
+  Schedule schedule;
+  for (const PlannedCurve& curve : curves) {
+    TRY_ASSIGN(Grouping grouping, groups_of(curve.group, node_of));
+    Measurement* known = same_as(schedule.measurements, curve, grouping);
+    if (known == nullptr) {
+      schedule.measurements.push_back({curve, std::move(grouping)});
+      continue;
+    }
+    known->curve.sizes.insert(known->curve.sizes.end(), curve.sizes.begin(), curve.sizes.end());
+    sort_once(known->curve.sizes);
+    if (known->grouping.name != grouping.name) remark_once(schedule.remarks, grouping.name + " is the same ranks as " + known->grouping.name + " here: measured once");
+  }
+  return schedule;
 }
 
 }  // namespace distsim::bench

@@ -60,7 +60,7 @@ std::string header_text(const TableHeader& h) {
   text += "# backend " + h.backend + "\n";
   if (!h.group.empty()) text += "# groups " + h.group + "\n";
   text += "# Collective test starting: " + h.collective + "_perf\n";
-  text += format("# nThread 1 nGpus 1 minBytes %llu maxBytes %llu step: %llu(%s) warmup iters: %d iters: %d agg iters: 1 validation: %d graph: %d\n",
+  text += format("# nThread %d nGpus %d minBytes %llu maxBytes %llu step: %llu(%s) warmup iters: %d iters: %d agg iters: 1 validation: %d graph: %d\n", h.threads, h.gpus,
                  static_cast<unsigned long long>(h.min_bytes), static_cast<unsigned long long>(h.max_bytes),
                  static_cast<unsigned long long>(h.step), h.by_factor ? "factor" : "bytes", h.warmup, h.iterations, h.check ? 1 : 0, h.graph);
   text += "#\n# Using devices\n";

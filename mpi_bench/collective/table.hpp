@@ -50,6 +50,7 @@ struct TableHeader {
   std::uint64_t min_bytes = 0, max_bytes = 0, step = 0;
   bool by_factor = false;
   std::string group;       ///< a line about the groups; empty: all ranks in one
+  int threads = 1, gpus = 1;
   int warmup = 0, iterations = 0, graph = 0;
   bool check = true;
   std::vector<RankLine> ranks;

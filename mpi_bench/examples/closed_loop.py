@@ -1,11 +1,13 @@
 #!/usr/bin/env python3
 """Measure this machine's MPI collectives, predict two small MPI programs with distsim, and compare with their measured times.
 
-    closed_loop.py --bin build/bin [--mpiexec mpirun] [--ranks 2] [--rounds 5] [--csv FILE] [--prefix "nice -n -20"]
+    closed_loop.py --bin build/bin [--mpiexec mpirun] [--ranks 2] [--rounds 7] [--statistic p10] [--csv FILE] [--prefix "nice -n -20"]
 
-What goes in: curves of collective_bench, and the time of each program's computation alone (--compute-only). What is predicted: the time of an
-iteration of the whole program, which is measured only for the comparison. Rounds of all three alternate, so that a machine that is faster or slower
-for a while is so for all of them; of the rounds the median counts.
+What goes in: a curve of collective_bench around the size in question, and the time of the program's computation alone. What is predicted: the time of an
+iteration of the whole program, which is measured only for the comparison. A machine is seldom idle, so that the comparison is paired: each round
+measures, one right after the other, a program's curve, and then the program with and without its collectives in blocks of ten iterations in turn; each
+round makes a prediction of its own, and of the rounds' ratios of predicted to measured the median counts. With --statistic p10 the figures are those of
+iterations and calls that nothing interrupted, on both sides.
 """
 import argparse
 import csv
@@ -27,6 +29,7 @@ CASES = [("example_data_parallel", 64 << 10, 8), ("example_data_parallel", 256 <
          ("example_data_parallel", 1 << 20, 16), ("example_data_parallel", 4 << 20, 2),
          ("example_embedding_exchange", 64 << 10, 8), ("example_embedding_exchange", 256 << 10, 4), ("example_embedding_exchange", 1 << 20, 2),
          ("example_embedding_exchange", 1 << 20, 16), ("example_embedding_exchange", 4 << 20, 2)]
+COLUMN = {"median": 1, "p10": 2}  # of what the programs print
 
 
 def run(command):
@@ -41,31 +44,35 @@ class Machine:
         self.args, self.folder = args, folder
         self.mpirun = shlex.split(args.prefix) + [args.mpiexec, "-n", str(args.ranks)]
 
-    def program(self, name, size, work, iterations, *more):
-        """Median time of an iteration in microseconds."""
-        out = run(self.mpirun + [f"{self.args.bin}/{name}", "--size", str(size), "--work", str(work), "--iterations", str(iterations), *more])
-        return float(out.split()[1])
+    def program(self, name, size, work):
+        """Microseconds of an iteration, and of its computation alone."""
+        out = run(self.mpirun + [f"{self.args.bin}/{name}", "--size", str(size), "--work", str(work), "--iterations", str(self.args.iterations), "--paired"])
+        lines = {line.split()[0]: float(line.split()[COLUMN[self.args.statistic]]) for line in out.splitlines()}
+        return lines["iteration"], lines["compute"]
 
-    def curves(self, number):
-        """One round of curves: sizes around those of the programs."""
-        path = f"{self.folder}/round{number}.curve.txtpb"
-        run(self.mpirun + [f"{self.args.bin}/collective_bench", "--backend", "mpi", "-b", "32K", "-e", "8M", "-f", "2", "-n", "60", "-w", "5", "-c", "0",
-                           "--collectives", "all_reduce,alltoall", "--system", "host", "--out", path])
+    def curve(self, kind, size):
+        """Sizes around that of the program."""
+        path = f"{self.folder}/{kind}.curve.txtpb"
+        run(self.mpirun + [f"{self.args.bin}/collective_bench", "--backend", "mpi", "-b", str(size // 2), "-e", str(2 * size), "-f", "2", "-n", "100", "-w", "5",
+                           "-c", "0", "--collectives", kind, "--curve-time", self.args.statistic, "--system", "host", "--out", path])
         return path
 
-    def predict(self, steps, curves):
-        """Microseconds of an iteration, for each of the curve files; their median counts."""
+    def predict(self, steps, curve):
+        """Microseconds of an iteration."""
         experiment = f"{self.folder}/experiment.yaml"
         model = {"kind": "program", "per_gpu_batch": 1, "precision": "fp32", "program": {"steps": steps}}
         config = {"cluster": {"system": str(HERE / "host/system.yaml"), "nodes": 1, "gpus_per_node": self.args.ranks, "gpus_installed": self.args.ranks}, "model": model,
                   "framework": {"name": str(HERE / "host/framework.yaml")}}
         pathlib.Path(experiment).write_text(json.dumps(config))  # JSON is YAML
-        reports = [json.loads(run([f"{self.args.bin}/distsim", "--config", experiment, "--curves", c, "--json", "-"])) for c in curves]
-        return statistics.median(iteration_us(r) for r in reports)
+        report = json.loads(run([f"{self.args.bin}/distsim", "--config", experiment, "--curves", curve, "--json", "-"]))
+        return report["iteration_ms"] * 1e3
 
-
-def iteration_us(report):
-    return report["iteration_ms"] * 1e3
+    def measure(self, case):
+        """One round of a case: curve, program, prediction."""
+        program, size, work = case
+        curve = self.curve("all_reduce" if program == "example_data_parallel" else "alltoall", size)
+        measured, compute = self.program(*case)
+        return {"compute_us": compute, "measured_us": measured, "predicted_us": self.predict(steps_of(program, size, compute), curve)}
 
 
 def steps_of(program, size, compute_us):
@@ -78,43 +85,42 @@ def steps_of(program, size, compute_us):
     return steps
 
 
+def summary(case, rounds):
+    program, size, work = case
+    ratios = sorted(r["predicted_us"] / r["measured_us"] for r in rounds)
+    middle = {key: statistics.median(r[key] for r in rounds) for key in rounds[0]}
+    return {"program": program, "bytes": size, "passes": work, **middle, "error": statistics.median(ratios) - 1, "least": ratios[0] - 1, "most": ratios[-1] - 1}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", default="build/bin", help="folder of distsim, collective_bench and the examples")
     parser.add_argument("--mpiexec", default="mpirun")
     parser.add_argument("--ranks", type=int, default=2)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--iterations", type=int, default=100)
+    parser.add_argument("--statistic", choices=sorted(COLUMN), default="median", help="of calls and iterations, in and out")
     parser.add_argument("--prefix", default="", help="put before mpirun, such as 'nice -n -20' on a machine that is not idle")
     parser.add_argument("--csv")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         machine = Machine(args, folder)
-        curves, compute, measured = [], {c: [] for c in CASES}, {c: [] for c in CASES}
-        for number in range(args.rounds):
-            curves.append(machine.curves(number))
+        rounds = {case: [] for case in CASES}
+        for _ in range(args.rounds):
             for case in CASES:
-                compute[case].append(machine.program(*case, args.iterations, "--compute-only"))
-                measured[case].append(machine.program(*case, args.iterations))
-        rows = [compare(machine, case, statistics.median(compute[case]), statistics.median(measured[case]), curves) for case in CASES]
-    show(rows, args)
+                rounds[case].append(machine.measure(case))
+    show([summary(case, rounds[case]) for case in CASES], args)
     return 0
 
 
-def compare(machine, case, compute_us, measured_us, curves):
-    program, size, work = case
-    predicted = machine.predict(steps_of(program, size, compute_us), curves)
-    return {"program": program, "bytes": size, "passes": work, "compute_us": compute_us, "predicted_us": predicted, "measured_us": measured_us,
-            "error": predicted / measured_us - 1}
-
-
 def show(rows, args):
-    print(f"{'program':28} {'bytes':>8} {'passes':>6} {'compute us':>11} {'predicted us':>13} {'measured us':>12} {'error':>8}")
+    print(f"{'program':28} {'bytes':>8} {'passes':>6} {'compute us':>11} {'predicted us':>13} {'measured us':>12} {'error':>8}  of the rounds")
     for r in rows:
-        print(f"{r['program']:28} {r['bytes']:8d} {r['passes']:6d} {r['compute_us']:11.1f} {r['predicted_us']:13.1f} {r['measured_us']:12.1f} {100 * r['error']:7.1f}%")
+        print(f"{r['program']:28} {r['bytes']:8d} {r['passes']:6d} {r['compute_us']:11.1f} {r['predicted_us']:13.1f} {r['measured_us']:12.1f} {100 * r['error']:7.1f}%  "
+              f"{100 * r['least']:.0f} .. {100 * r['most']:.0f} %")
     errors = sorted(abs(r["error"]) for r in rows)
     print(f"absolute error: median {100 * statistics.median(errors):.1f} %, worst {100 * errors[-1]:.1f} %, {len(errors)} programs, {args.ranks} ranks, "
-          f"median of {args.rounds} rounds")
+          f"{args.statistic} of calls and iterations, median of {args.rounds} rounds")
     if args.csv:
         with open(args.csv, "w", newline="") as f:
             writer = csv.DictWriter(f, fieldnames=list(rows[0]))

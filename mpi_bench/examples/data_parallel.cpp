@@ -39,9 +39,9 @@ int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   const example::Flags flags = example::flags_of(argc, argv);
   Model model(flags.size / static_cast<long>(sizeof(float)));
-  example::run_loop(flags.compute_only ? "compute" : "iteration", flags, flags.compute_only, [&] {
+  example::run_loop(flags, [&](bool talk) {
     model.compute_gradient(flags.work);
-    if (!flags.compute_only) model.all_reduce_gradient();
+    if (talk) model.all_reduce_gradient();
     model.update();
   });
   MPI_Finalize();

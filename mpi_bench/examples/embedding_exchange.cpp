@@ -60,11 +60,11 @@ int main(int argc, char** argv) {
   MPI_Comm_size(MPI_COMM_WORLD, &ranks);
   const long row_bytes = kDim * static_cast<long>(sizeof(float));
   Tables tables(std::max(1L, flags.size / row_bytes / ranks) * ranks, flags.work);
-  example::run_loop(flags.compute_only ? "compute" : "iteration", flags, flags.compute_only, [&] {
+  example::run_loop(flags, [&](bool talk) {
     tables.look_up();
-    if (!flags.compute_only) tables.exchange(ranks);
+    if (talk) tables.exchange(ranks);
     tables.dense();
-    if (!flags.compute_only) tables.exchange(ranks);
+    if (talk) tables.exchange(ranks);
     tables.update();
   });
   MPI_Finalize();

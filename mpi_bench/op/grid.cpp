@@ -60,9 +60,11 @@ template <int kOp>
 std::vector<OpCase> vector_grid(std::string_view dtype, GridSize size) {
   const bool smoke = size == GridSize::smoke;
   std::vector<OpCase> cases;
+  const bool has_gradient = kVectorOp<kOp> == "layernorm" || kVectorOp<kOp> == "softmax";
   for (std::int64_t rows : smoke ? Values{64, 1000} : Values{16, 128, 1000, 2048, 8192, 32768, 65536, 262144})
     for (std::int64_t cols : smoke ? Values{256, 1000} : Values{16, 64, 128, 256, 512, 1000, 1024, 2048, 4096, 8192})
-      cases.push_back({std::string(kVectorOp<kOp>), "fwd", std::string(dtype), VectorShape{rows, cols}});
+      for (const char* pass : {"fwd", "bwd"})
+        if (has_gradient || pass == std::string_view("fwd")) cases.push_back({std::string(kVectorOp<kOp>), pass, std::string(dtype), VectorShape{rows, cols, ""}});
   return cases;
 }
 
@@ -71,6 +73,7 @@ constexpr std::string_view kCopyOp = "";
 template <> constexpr std::string_view kCopyOp<0> = "copy_h2d";
 template <> constexpr std::string_view kCopyOp<1> = "copy_d2h";
 template <> constexpr std::string_view kCopyOp<2> = "copy_d2d";
+template <> constexpr std::string_view kCopyOp<3> = "copy_p2p";
 
 template <int kOp>
 std::vector<OpCase> copy_grid(std::string_view dtype, GridSize size) {
@@ -138,13 +141,16 @@ std::vector<OpCase> interaction_grid(std::string_view dtype, GridSize size) {
   return cases;
 }
 
+template <bool kFlash>
 std::vector<OpCase> attention_grid(std::string_view dtype, GridSize size) {
   const bool smoke = size == GridSize::smoke;
   std::vector<OpCase> cases;
   for (std::int64_t heads : smoke ? Values{4} : Values{16, 64, 256, 1024})  // of all samples
     for (std::int64_t length : smoke ? Values{128} : Values{128, 512, 1024, 2048})
       for (std::int64_t dim : smoke ? Values{64} : Values{64, 128})
-        cases.push_back({"attention", "fwd", std::string(dtype), VectorShape{heads * length, length, numbers({{"heads", heads}, {"length", length}, {"dim", dim}, {"flash", 0}})}});
+        for (const char* pass : {"fwd", "bwd"})
+          cases.push_back({kFlash ? "flash_attention" : "attention", pass, std::string(dtype),
+                           VectorShape{heads * length, length, numbers({{"heads", heads}, {"length", length}, {"dim", dim}, {"flash", kFlash ? 1 : 0}})}});
   return cases;
 }
 
@@ -190,7 +196,8 @@ std::span<const MeasurableOp> measurable_ops() {
       {"linear", "cuBLAS GEMM of one matrix in the three layouts of a layer's passes; fp8 by cuBLASLt", kLinearTypes, linear_grid},
       {"bmm", "cuBLAS strided batched GEMM", kGemmTypes, bmm_grid},
       {"conv2d", "cuDNN convolution: forward, data and weight gradients", kConvTypes, conv_grid},
-      {"attention", "all heads in three kernels: scores, softmax, values", kAttentionTypes, attention_grid},
+      {"attention", "all heads in three kernels, scores, softmax, values, and backward in five", kAttentionTypes, attention_grid<false>},
+      {"flash_attention", "all heads in cuDNN's fused kernel, forward and backward", kAttentionTypes, attention_grid<true>},
       {"interaction", "DLRM's pairwise dot products, lower triangle and dense vector, in one kernel", kVectorTypes, interaction_grid},
       {"batchnorm", "batch normalisation of N, H, W, C in training: statistics, then the normalised values", kVectorTypes, batchnorm_grid},
       {"optimizer_sgd", "multi-tensor SGD", kMasterTypes, optimizer_grid<false>},
@@ -199,11 +206,12 @@ std::span<const MeasurableOp> measurable_ops() {
       {"mul", "product of two arrays", kVectorTypes, vector_grid<1>},
       {"relu", "max(x, 0)", kVectorTypes, vector_grid<2>},
       {"gelu", "x/2 (1 + erf(x / sqrt 2))", kVectorTypes, vector_grid<3>},
-      {"layernorm", "layer normalisation of rows", kVectorTypes, vector_grid<4>},
-      {"softmax", "softmax of rows", kVectorTypes, vector_grid<5>},
+      {"layernorm", "layer normalisation of rows; backward with the gradients of weight and bias", kVectorTypes, vector_grid<4>},
+      {"softmax", "softmax of rows, forward and backward", kVectorTypes, vector_grid<5>},
       {"copy_h2d", "copy from pinned host memory", kBytes, copy_grid<0>},
       {"copy_d2h", "copy to pinned host memory", kBytes, copy_grid<1>},
       {"copy_d2d", "copy within device memory", kBytes, copy_grid<2>},
+      {"copy_p2p", "copy to the next GPU, where there are two", kBytes, copy_grid<3>},
       {"embedding_bag", "pooled lookups, forward, and backward fused with SGD by atomics", kTableTypes, embedding_grid},
   };
   return ops;

@@ -31,16 +31,24 @@ std::string joined(const std::vector<std::string>& parts, const char* separator)
   return text;
 }
 
-double vector_operands(const std::string& op) {
-  if (op == "add" || op == "mul") return 3;
-  return op == "copy_h2d" || op == "copy_d2h" ? 1 : 2;  // the other end of a host copy is not in device memory
+double vector_operands(const OpCase& c) {
+  if (c.op == "add" || c.op == "mul" || c.pass == "bwd") return 3;
+  return c.op == "copy_h2d" || c.op == "copy_d2h" || c.op == "copy_p2p" ? 1 : 2;  // the other end is not in this GPU's memory
 }
 
-/// "...;name=12;..." -> 12; 1 where it is not there.
-double extra_number(const std::string& extra, const std::string& name) {
-  const std::size_t at = (";" + extra).find(";" + name + "=");
-  return at == std::string::npos ? 1 : std::strtod(extra.c_str() + at + name.size() + 1, nullptr);
+double number_of(const VectorShape& s, const std::string& name) { return static_cast<double>(extra_number(s.extra, name).value_or(1)); }
+
+/// Forward: Q, K, V, output. Backward: these and their gradients.
+double attention_bytes(const OpCase& c, const VectorShape& s) {
+  const auto e = static_cast<double>(dtype_bytes(c.dtype));
+  const double heads = e * static_cast<double>(s.rows) * number_of(s, "dim"), scores = e * product({s.rows, s.cols});
+  const bool backward = c.pass == "bwd";
+  if (c.op == "flash_attention") return (backward ? 8 : 4) * heads + (backward ? 4 * static_cast<double>(s.rows) : 0);  // statistics of each row in fp32
+  return backward ? 7 * heads + 3 * scores : 4 * heads + 2 * scores;
 }
+
+/// Two products forward and four backward, of which flash attention makes one more again.
+double attention_products(const OpCase& c) { return c.pass != "bwd" ? 2 : c.op == "flash_attention" ? 5 : 4; }
 
 /// Bytes of an op on arrays: in and out; the optimizers' states, the interaction's triangle and the scores of attention beside them.
 double vector_bytes(const OpCase& c, const VectorShape& s) {
@@ -49,21 +57,21 @@ double vector_bytes(const OpCase& c, const VectorShape& s) {
   if (c.op == "optimizer_adam") return 4 * 4 * elements;
   if (c.op == "optimizer_sgd") return 2 * 4 * elements;
   if (c.op == "interaction") {
-    const double f = extra_number(s.extra, "features"), d = extra_number(s.extra, "dim");
+    const double f = number_of(s, "features"), d = number_of(s, "dim");
     return e * static_cast<double>(s.rows) * (f * d + d + f * (f - 1) / 2);
   }
-  if (c.op == "attention") return e * (2 * elements + static_cast<double>(s.rows) * 2 * extra_number(s.extra, "dim") * 2);
-  return e * vector_operands(c.op) * elements;
+  if (c.op.ends_with("attention")) return attention_bytes(c, s);
+  return e * vector_operands(c) * elements;
 }
 
 double vector_flops(const OpCase& c, const VectorShape& s) {
   const double elements = product({s.rows, s.cols});
   if (c.op.starts_with("copy")) return 0;
   if (c.op == "interaction") {
-    const double f = extra_number(s.extra, "features");
-    return static_cast<double>(s.rows) * f * (f - 1) * extra_number(s.extra, "dim");
+    const double f = number_of(s, "features");
+    return static_cast<double>(s.rows) * f * (f - 1) * number_of(s, "dim");
   }
-  if (c.op == "attention") return 4 * elements * extra_number(s.extra, "dim");
+  if (c.op.ends_with("attention")) return 2 * attention_products(c) * elements * number_of(s, "dim");
   return elements;
 }
 
@@ -134,6 +142,26 @@ std::string extra_value(const OpCase& c) {
   if (const auto* s = std::get_if<ConvShape>(&c.shape)) return "layout=" + s->layout;
   const auto* s = std::get_if<VectorShape>(&c.shape);
   return s == nullptr ? "" : s->extra;
+}
+
+std::optional<std::int64_t> extra_number(const std::string& extra, const std::string& name) {
+  const std::size_t at = (";" + extra).find(";" + name + "=");
+  if (at == std::string::npos) return std::nullopt;
+  return std::strtoll(extra.c_str() + at + name.size() + 1, nullptr, 10);
+}
+
+std::vector<OpCase> attention_steps(const OpCase& c) {
+  const VectorShape& s = std::get<VectorShape>(c.shape);
+  const std::int64_t length = s.cols, heads = s.rows / s.cols, dim = extra_number(s.extra, "dim").value_or(1);
+  const auto product = [&](std::int64_t n, std::int64_t k, const char* layout) { return OpCase{"bmm", "fwd", c.dtype, GemmShape{heads, length, n, k, layout}}; };
+  const OpCase softmax{"softmax", c.pass, c.dtype, VectorShape{s.rows, length, ""}};
+  if (c.pass != "bwd") return {product(length, dim, "NT"), softmax, product(dim, length, "NN")};
+  return {product(dim, length, "TN"), product(length, dim, "NT"), softmax, product(dim, length, "NN"), product(dim, length, "TN")};
+}
+
+int peer_of(int device, int devices) {
+  CHECK(devices >= 2) << devices;
+  return (device + 1) % devices;
 }
 
 std::string describe(const OpCase& c) {

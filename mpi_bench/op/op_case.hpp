@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -50,6 +51,16 @@ std::int64_t dtype_bytes(const std::string& dtype);
 /// Device memory that the operands take, and the useful floating-point operations (0 for copies).
 double operand_bytes(const OpCase& op_case);
 double flops(const OpCase& op_case);
+
+/// "...;name=12;..." -> 12.
+std::optional<std::int64_t> extra_number(const std::string& extra, const std::string& name);
+
+/// Attention as a framework without a fused kernel does it, one kernel a step. Forward: scores Q x K^T, softmax, values P x V. Backward, from dO:
+/// dV = P^T x dO, dP = dO x V^T, the softmax's gradient dS, dQ = dS x K, dK = dS^T x Q.
+std::vector<OpCase> attention_steps(const OpCase& attention);
+
+/// The GPU that copies between GPUs go to, from GPU `device` of `devices`, two or more: the next one.
+int peer_of(int device, int devices);
 
 /// One line for people: "linear fwd bf16 1x4096x1024x1024 NT".
 std::string describe(const OpCase& op_case);

@@ -1,8 +1,10 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <fstream>
 #include <memory>
+#include <sstream>
 
 #include "base/spelling.hpp"
 #include "collectives/cost_table.hpp"
@@ -107,9 +109,51 @@ void add_cost_collective(CLI::App& cost, Action& action) {
 
 struct OpFlags {
   std::string input, csv = "-";
+  std::string gpu, op, pass, dtype;
+  std::vector<std::string> sizes;
 };
 
-Result<void> price_ops(const OpFlags& f) {
+/// "m=4096" into its two halves.
+Result<std::pair<std::string, std::string>> split_size(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (equals != std::string::npos && equals > 0 && equals + 1 < text.size()) return std::pair(text.substr(0, equals), text.substr(equals + 1));
+  return Error{"found '" + text + "', expected NAME=VALUE, as in m=4096", "", ""};
+}
+
+/// The op of the command line as a shapes file of one row.
+Result<std::string> one_row(const OpFlags& f) {
+  std::vector<std::string> header{"gpu", "op", "pass", "dtype"}, row{f.gpu, f.op, f.pass, f.dtype};
+  const std::vector<std::string> known = OpColumns::size_names();
+  for (const std::string& text : f.sizes) {
+    TRY_ASSIGN(const auto size, split_size(text));
+    if (std::find(known.begin(), known.end(), size.first) == known.end()) {
+      return Error{"found the size '" + size.first + "', expected one of those in docs/op_models.md", "", spelling_hint(size.first, known)};
+    }
+    if (std::find(header.begin(), header.end(), size.first) != header.end()) return Error{"found the size '" + size.first + "' twice, expected it once", "", ""};
+    header.push_back(size.first);
+    row.push_back(size.second);
+  }
+  return csv_line(header) + csv_line(row);
+}
+
+/// The op itself for people: "gemm 4096x1024x1024 bf16 on h100_sxm5_80gb: 12.3 us (11.2 to 13.9), learned (learned product16)".
+Result<void> price_one(const OpFlags& f) {
+  TRY_ASSIGN(const std::string text, one_row(f));
+  std::istringstream in(text);
+  TRY_ASSIGN(CsvReader reader, CsvReader::open(in, "the command line"));
+  TRY_ASSIGN(const OpColumns columns, OpColumns::of_one_op(reader));
+  TRY_ASSIGN(const auto fields, reader.next());
+  DeviceModels devices;
+  TRY_ASSIGN(const OpModels* models, devices(f.gpu));
+  TRY_ASSIGN(const OpRow row, op_from_row(columns, *fields));
+  TRY_ASSIGN(const Cost cost, price_row(*models, row, f.gpu));
+  std::string ops;
+  for (const Op& op : row.ops) ops += (ops.empty() ? "" : " + ") + describe(op);
+  return print(fmt::format("{} on {}: {:.6g} us ({:.6g} to {:.6g}), {}\n", ops, models->device().name, cost.mean.us(), cost.low.us(), cost.high.us(),
+                           cost.source.empty() ? name_of(cost.basis) : cost.source));
+}
+
+Result<void> price_file(const OpFlags& f) {
   TRY(check_outputs({{"--csv", f.csv}}));
   std::ifstream in(f.input, std::ios::binary);
   if (!in) return Error{"cannot be opened for reading", f.input, ""};
@@ -127,11 +171,24 @@ Result<void> price_ops(const OpFlags& f) {
   return {};
 }
 
+Result<void> price_ops(const OpFlags& f) {
+  if (!f.input.empty()) return price_file(f);
+  for (const auto& [flag, value] : {std::pair("--gpu", &f.gpu), {"--op", &f.op}, {"--dtype", &f.dtype}}) {
+    if (value->empty()) return Error{std::string(flag) + ": found none, expected one beside the op's sizes, or --input with a file of shapes", "", "try `distsim cost op --help`"};
+  }
+  return price_one(f);
+}
+
 void add_cost_op(CLI::App& cost, Action& action) {
   auto f = std::make_shared<OpFlags>();
-  CLI::App* sub = cost.add_subcommand("op", "Time of one op a row, for a CSV of shapes");
-  sub->add_option("--input", f->input, "CSV with the columns gpu, op, pass, dtype and the op's dimensions")->required();
-  sub->add_option("--csv", f->csv, "Output file; - is standard output (the default)")->check(refuse_empty);
+  CLI::App* sub = cost.add_subcommand("op", "Time of one op, or of one op a row for a CSV of shapes");
+  CLI::Option* input = sub->add_option("--input", f->input, "CSV with the columns gpu, op, pass, dtype and the op's dimensions")->check(refuse_empty);
+  sub->add_option("--csv", f->csv, "Output file; - is standard output (the default)")->check(refuse_empty)->needs(input);
+  sub->add_option("--gpu", f->gpu, "One op: the GPU, by any of its names")->excludes(input);
+  sub->add_option("--op", f->op, "One op: linear, conv2d, embedding_bag, interaction, cross_layer, flash_attention, adam, copy_h2d, ...")->excludes(input);
+  sub->add_option("--pass", f->pass, "One op: fwd (the default), bwd, bwd_data, bwd_weight or bwd+OPTIMIZER")->excludes(input);
+  sub->add_option("--dtype", f->dtype, "One op: fp32, tf32, fp16, bf16, fp8, ...")->excludes(input);
+  sub->add_option("sizes", f->sizes, "One op: its sizes by the names of the file's columns, as in m=4096 n=1024 k=1024")->excludes(input);
   sub->callback([f, &action] { action = [f] { return price_ops(*f); }; });
 }
 

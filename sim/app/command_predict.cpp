@@ -100,6 +100,7 @@ std::string timings_text(const Passes& passes) {
 Result<void> run(const PredictFlags& f) {
   if (!f.dump_after.empty()) TRY(check_step(f.dump_after));
   TRY(check_outputs(outputs_of(f)));
+  if (!f.timeline.empty()) TRY(check_timeline_path("--timeline", f.timeline));
   for (const auto& [flag, path] : outputs_of(f)) {
     if (path == f.config) return Error{flag + ": found the experiment '" + path + "', expected another file", "", ""};
   }

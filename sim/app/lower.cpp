@@ -1,10 +1,13 @@
 #include "sim/app/lower.hpp"
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
 namespace distsim {
 namespace {
+
+constexpr std::size_t kFewestStreams = static_cast<std::size_t>(Stream::p2p);  // those of point-to-point messages come last, where there are any
 
 constexpr StreamId stream_id(Stream s) { return StreamId(static_cast<std::uint32_t>(s)); }
 
@@ -26,7 +29,9 @@ class Lowering {
  private:
   void prepare() {
     out_.program.ranks = graph_.ranks;
-    out_.program.streams = kStreamCount;
+    std::size_t streams = kFewestStreams;
+    for (const Task& task : graph_.tasks) streams = std::max(streams, static_cast<std::size_t>(task.stream) + 1);
+    out_.program.streams = static_cast<std::uint32_t>(streams);
     for (const Partition& p : graph_.partitions) out_.program.groups.push_back(groups_of(p));
     for (const Task& task : graph_.tasks) durations_.push_back(device_row(task));
   }
@@ -74,7 +79,7 @@ class Lowering {
       return {};
     }
     TRY_ASSIGN(const Duration d, dispatch_time(task));
-    waits_.push_back(add(stream_id(Stream::host), Row(d.ps()), Step::kNoGroup, take_host_waits(), {id, StepRole::host_dispatch, i}));
+    waits_.push_back(add(stream_id(Stream::host), launch_row(task, d), Step::kNoGroup, take_host_waits(), {id, StepRole::host_dispatch, i}));
     return {};
   }
 
@@ -86,6 +91,17 @@ class Lowering {
     return Duration::from_seconds(seconds * launch_.host.dispatch_scale);
   }
 
+  /// The host's time for a launch: none on ranks that skip it.
+  Row launch_row(const Task& task, Duration launch) const {
+    if (!task.skipped_where_absent || task.rank_table == Task::kUniform) return Row(launch.ps());
+    std::vector<std::int64_t> of_variant(task.variants);
+    for (std::uint32_t v = 0; v < task.variants; ++v) {
+      const bool absent = std::holds_alternative<Absent>(graph_.ops[OpId(task.first_op.value() + v)]);
+      of_variant[v] = absent ? 0 : launch.ps();
+    }
+    return row_by(task, of_variant);
+  }
+
   /// Duration of a task's step on every rank: kernel time and the gaps between its kernels.
   Row device_row(const Task& task) const {
     const Duration gap = launch_.framework.cuda_graph ? launch_.launch.graph_kernel_gap : launch_.launch.kernel_gap;
@@ -95,11 +111,15 @@ class Lowering {
       const bool gaps = is_computation(graph_.ops[id]) && task.stream == Stream::compute;
       of_variant[v] = costed_.costs[id].mean.ps() + (gaps ? gap.ps() * task.dispatch.kernels : 0);
     }
-    if (task.rank_table == Task::kUniform) return Row(of_variant.front());
+    return task.rank_table == Task::kUniform ? Row(of_variant.front()) : row_by(task, of_variant);
+  }
+
+  /// A number by a task's variants: one for all ranks that are alike.
+  Row row_by(const Task& task, const std::vector<std::int64_t>& of_variant) const {
     const auto& table = graph_.rank_tables[task.rank_table];
-    std::vector<std::int64_t> values(table.size());
-    for (std::size_t r = 0; r < table.size(); ++r) values[r] = of_variant[table[r]];
-    return Row(std::move(values));
+    std::vector<std::int64_t> values(table.size() / graph_.alike);
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = of_variant[table[i * graph_.alike]];
+    return Row(std::move(values), graph_.alike);
   }
 
   StepId add(StreamId stream, Row duration, std::uint32_t group, const std::vector<StepId>& waits, StepOrigin origin) {

@@ -42,7 +42,9 @@ std::vector<std::uint32_t> distinct_firsts(const Partition& p, std::uint32_t ran
 /// Facts of the distinct groups of a partition.
 std::vector<GroupFacts> facts_of(const Partition& p, std::uint32_t ranks, const Topology& topology) {
   std::map<std::string, GroupFacts> distinct;
-  const bool alone = p.listed_offsets.empty() ? p.size == ranks : p.listed_offsets.size() == 2;
+  std::size_t together = 0;  // groups of more than one rank; ranks on their own stay out of what the others do
+  for (std::size_t g = 0; g + 1 < p.listed_offsets.size(); ++g) together += p.listed_offsets[g + 1] - p.listed_offsets[g] > 1 ? 1 : 0;
+  const bool alone = p.listed_offsets.empty() ? p.size == ranks : together <= 1;
   const Siblings siblings = alone ? Siblings::idle : Siblings::active;  // all groups of a partition run their collective at about the same time
   const auto keep = [&](const Members& members) {
     GroupFacts facts = topology.facts(members, siblings);
@@ -50,6 +52,7 @@ std::vector<GroupFacts> facts_of(const Partition& p, std::uint32_t ranks, const 
   };
   if (!p.listed_offsets.empty()) {
     for (std::size_t g = 0; g + 1 < p.listed_offsets.size(); ++g) {
+      if (together > 0 && p.listed_offsets[g + 1] - p.listed_offsets[g] == 1) continue;
       Members members(p.listed_members.begin() + p.listed_offsets[g], p.listed_members.begin() + p.listed_offsets[g + 1]);
       std::sort(members.begin(), members.end());
       keep(members);

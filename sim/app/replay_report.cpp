@@ -17,18 +17,14 @@ double ms(std::int64_t ps) { return static_cast<double>(ps) * 1e-9; }
 std::string ms_text(std::int64_t ps) { return ps < 0 ? "-" : fmt::format("{:.3f}", ms(ps)); }
 std::string percent(double error) { return fmt::format("{:+.2f} %", 100 * error); }
 
-/// Mean of the parts over all results.
+/// Mean of the parts over all results. In floating point: the sum of many long windows may leave the range of an integer.
 StepParts mean_parts(const std::vector<StepResult>& results) {
-  StepParts sum;
-  for (const StepResult& r : results) {
-    sum.window += r.parts.window;
-    sum.compute += r.parts.compute;
-    sum.comm += r.parts.comm;
-    sum.exposed += r.parts.exposed;
-    sum.idle += r.parts.idle;
-  }
-  const auto n = static_cast<std::int64_t>(std::max<std::size_t>(1, results.size()));
-  return {sum.window / n, sum.compute / n, sum.comm / n, sum.exposed / n, sum.idle / n};
+  const auto mean = [&](std::int64_t StepParts::*part) {
+    double sum = 0;
+    for (const StepResult& r : results) sum += static_cast<double>(r.parts.*part);
+    return static_cast<std::int64_t>(sum / static_cast<double>(std::max<std::size_t>(1, results.size())));
+  };
+  return {mean(&StepParts::window), mean(&StepParts::compute), mean(&StepParts::comm), mean(&StepParts::exposed), mean(&StepParts::idle)};
 }
 
 std::string steps_text(const ReplayReport& report, const StepMedians& m) {

@@ -41,6 +41,7 @@ Result<void> write_outputs(const TraceReplay& f, const ReplayReport& report, con
 
 Result<void> replay_trace(const TraceReplay& f) {
   TRY(check_outputs(outputs_of(f)));
+  if (!f.timeline.empty()) TRY(check_timeline_path("--timeline", f.timeline));
   TraceOptions options;
   options.step_pattern = f.step_pattern;
   TRY_ASSIGN(const TraceJob job, read_traces(f.traces, options));

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "sim/engine/row_kernels.hpp"
 #include "sim/engine/timeline.hpp"
@@ -31,7 +32,12 @@ class Fingerprint {
   std::uint64_t digest() const;
 
  private:
+  /// Sums of the weights of `each` neighbouring ranks, kept for the next row.
+  const std::vector<std::uint64_t>& weights_of(std::uint32_t each) const;
+
   std::uint32_t ranks_;
+  mutable std::uint32_t each_ = 0;
+  mutable std::vector<std::uint64_t> block_weights_;
   std::uint64_t steps_ = 0;
   std::uint64_t sum_of_weights_ = 0;
   std::uint64_t sum_ = 0;

@@ -78,8 +78,8 @@ Result<void> check_step(const Program& p, StepId id) {
     if (wait >= id) return found(name(id) + ".waits", name(wait), "an earlier step");
   }
   if (step.duration.uniform()) return check_duration(step.duration.scalar(), name(id) + ".duration");
-  if (step.duration.values().size() == p.ranks) return {};
-  return found(name(id) + ".duration", text(step.duration.values().size()) + " numbers",
+  if (step.duration.values().size() * step.duration.each() == p.ranks) return {};
+  return found(name(id) + ".duration", text(step.duration.values().size() * step.duration.each()) + " numbers",
                "one for each of " + text(p.ranks) + " ranks");
 }
 

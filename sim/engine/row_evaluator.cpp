@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "sim/engine/alike.hpp"
 #include "sim/engine/columns.hpp"
 #include "sim/engine/fingerprint.hpp"
 #include "sim/engine/program_check.hpp"
@@ -78,15 +79,16 @@ Result<void> validate(const Program& program) {
   return {};
 }
 
-Result<Timeline> evaluate_rows(const Program& program) {
-  TRY(check_structure(program));
+namespace {
+
+Result<Timeline> play(const Program& program, bool hashed) {
   Timeline timeline{program.ranks};
-  Player player(program, true);
+  Player player(program, hashed);
   Fingerprint fingerprint(program.ranks);
   std::int64_t makespan = 0;
   for (StepId s(0); s < program.steps.end_id(); s = StepId(s.value() + 1)) {
     TRY_ASSIGN(PlayedStep played, player.play(s));
-    fingerprint.add(s, played.ready.hash, played.start.hash, played.end.hash);
+    if (hashed) fingerprint.add(s, played.ready.hash, played.start.hash, played.end.hash);
     makespan = std::max(makespan, played.end.high);
     timeline.ready.push_back(std::move(played.ready.row));
     timeline.start.push_back(std::move(played.start.row));
@@ -97,8 +99,7 @@ Result<Timeline> evaluate_rows(const Program& program) {
   return timeline;
 }
 
-Result<Ends> evaluate_makespan(const Program& program) {
-  TRY(check_structure(program));
+Result<Ends> play_to_the_end(const Program& program) {
   Player player(program, false);
   std::int64_t makespan = 0;
   for (StepId s(0); s < program.steps.end_id(); s = StepId(s.value() + 1)) {
@@ -108,6 +109,41 @@ Result<Ends> evaluate_makespan(const Program& program) {
   Ends ends{Duration::picoseconds(makespan), {}};
   for (const Column& tail : player.tails()) ends.last_end.push_back(tail.row);
   return ends;
+}
+
+bool has_blocks(const Program& program) {
+  return std::any_of(program.steps.begin(), program.steps.end(), [](const Step& step) { return step.duration.each() > 1; });
+}
+
+/// The timeline of the places, for all ranks that each stands for.
+Timeline for_all_ranks(Timeline timeline, std::uint32_t ranks, std::uint32_t each) {
+  timeline.ranks = ranks;
+  for (auto* rows : {&timeline.ready, &timeline.start, &timeline.end}) {
+    for (Row& row : *rows) row = row.with_each(each);
+  }
+  timeline.digest = fingerprint_of(timeline);
+  return timeline;
+}
+
+}  // namespace
+
+Result<Timeline> evaluate_rows(const Program& program) {
+  TRY(check_structure(program));
+  if (const std::uint32_t each = alike_ranks(program); each > 1) {
+    TRY_ASSIGN(Timeline timeline, play(places_of(program, each), false));
+    return for_all_ranks(std::move(timeline), program.ranks, each);
+  }
+  return has_blocks(program) ? play(spread_out(program), true) : play(program, true);
+}
+
+Result<Ends> evaluate_makespan(const Program& program) {
+  TRY(check_structure(program));
+  if (const std::uint32_t each = alike_ranks(program); each > 1) {
+    TRY_ASSIGN(Ends ends, play_to_the_end(places_of(program, each)));
+    for (Row& row : ends.last_end) row = row.with_each(each);
+    return ends;
+  }
+  return play_to_the_end(has_blocks(program) ? spread_out(program) : program);
 }
 
 }  // namespace distsim

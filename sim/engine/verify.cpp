@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <string>
 
+#include "sim/engine/alike.hpp"
 #include "sim/engine/fingerprint.hpp"
 #include "sim/engine/row_evaluator.hpp"
 
@@ -100,7 +102,7 @@ class Verifier {
     }
     for (const auto* rows : {&t_.ready, &t_.start, &t_.end}) {
       for (const Row& row : *rows) {
-        if (!row.uniform() && row.values().size() != p_.ranks) return Error{"timeline: a row of the wrong length", "", ""};
+        if (!row.uniform() && (row.values().size() != p_.ranks || row.each() != 1)) return Error{"timeline: a row of the wrong length", "", ""};
       }
     }
     return {};
@@ -178,9 +180,49 @@ class Verifier {
 
 }  // namespace
 
+namespace {
+
+/// The rows of all ranks with one number for every `each`, as a program of places has them; nothing where a row is not made of such blocks.
+std::optional<Timeline> timeline_of_places(const Timeline& t, std::uint32_t each) {
+  Timeline out = t;
+  out.ranks = t.ranks / each;
+  for (auto* rows : {&out.ready, &out.start, &out.end}) {
+    for (Row& row : *rows) {
+      if (!row.uniform() && row.each() != each) return {};
+      row = row.with_each(1);
+    }
+  }
+  out.digest = fingerprint_of(out);
+  return out;
+}
+
+Timeline spread_out(Timeline t) {
+  for (auto* rows : {&t.ready, &t.start, &t.end}) {
+    for (Row& row : *rows) {
+      if (row.each() == 1) continue;
+      std::vector<std::int64_t> values(t.ranks);
+      for (std::uint32_t r = 0; r < t.ranks; ++r) values[r] = row.at(r);
+      row = Row(std::move(values));
+    }
+  }
+  return t;
+}
+
+}  // namespace
+
 Result<void> verify(const Program& program, const Timeline& timeline) {
   TRY(validate(program));
-  return Verifier(program, timeline).run();
+  const auto blocks = [](const auto& rows) { return std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.each() > 1; }); };
+  const bool in_program = std::any_of(program.steps.begin(), program.steps.end(), [](const Step& s) { return s.duration.each() > 1; });
+  if (!in_program && !blocks(timeline.ready) && !blocks(timeline.start) && !blocks(timeline.end)) return Verifier(program, timeline).run();
+  if (const std::uint32_t each = alike_ranks(program); each > 1 && timeline.ranks == program.ranks) {
+    if (const auto places = timeline_of_places(timeline, each)) {
+      TRY(Verifier(places_of(program, each), *places).run());
+      if (timeline.digest != fingerprint_of(timeline)) return Error{"timeline.digest: differs from the fingerprint of its rows", "", ""};
+      return {};
+    }
+  }
+  return Verifier(spread_out(program), spread_out(timeline)).run();
 }
 
 }  // namespace distsim

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
+#include <utility>
 
 namespace distsim {
 
@@ -12,6 +14,9 @@ std::string_view name_of(Stream stream) {
     case Stream::comm: return "comm";
     case Stream::comm2: return "comm2";
     case Stream::copy: return "copy";
+    case Stream::p2p: return "p2p";
+    case Stream::p2p2: return "p2p2";
+    case Stream::p2p3: return "p2p3";
   }
   CHECK(false) << "stream " << static_cast<int>(stream);
   return "";
@@ -84,15 +89,61 @@ Broken broken_sizes(const Collective& c, const Partition& p) {
   return {};
 }
 
-Broken broken_collective(const TaskGraph& g, const Task& task) {
-  bool any = false;
+bool runs_as(const TaskGraph& g, const Task& task, auto is) {
   for (std::uint32_t v = 0; v < task.variants; ++v) {
-    any |= std::holds_alternative<Collective>(g.ops[OpId(task.first_op.value() + v)]);
+    if (is(g.ops[OpId(task.first_op.value() + v)])) return true;
   }
-  if (!any) return task.partition.valid() ? Broken("has groups but is no collective") : Broken();
-  if (task.variants != 1) return "a collective has one op for all ranks; sizes differ through send_bytes and recv_bytes";
+  return false;
+}
+
+Broken broken_collective(const TaskGraph& g, const Task& task) {
+  if (!runs_as(g, task, [](const Op& op) { return std::holds_alternative<Collective>(op); })) {
+    return task.partition.valid() ? Broken("has groups but is no collective") : Broken();
+  }
+  const auto absent = [&](std::uint32_t v) { return std::holds_alternative<Absent>(g.ops[OpId(task.first_op.value() + v)]); };
+  if (absent(0) || task.variants > 2 || (task.variants == 2 && !absent(1))) {
+    return "a collective has one op for all ranks, or none of them; sizes differ through send_bytes and recv_bytes";
+  }
   if (!task.partition.valid() || task.partition.value() >= g.partitions.size()) return "a collective without groups";
   return broken_sizes(std::get<Collective>(g.ops[task.first_op]), g.partitions[task.partition]);
+}
+
+/// Calls visit(first, second) for neighbours in each group, until it returns false; says whether it never did.
+bool all_neighbours(const Partition& p, std::uint32_t ranks, auto visit) {
+  for (std::size_t g = 0; g + 1 < p.listed_offsets.size(); ++g) {
+    for (std::uint32_t i = p.listed_offsets[g] + 1; i < p.listed_offsets[g + 1]; ++i) {
+      if (!visit(p.listed_members[i - 1], p.listed_members[i])) return false;
+    }
+  }
+  if (!p.listed_offsets.empty()) return true;
+  for (std::uint32_t r = 0; r + p.stride < ranks; ++r) {
+    const bool neighbours = r / p.stride % p.size + 1 < p.size;
+    if (neighbours && !visit(r, r + p.stride)) return false;
+  }
+  return true;
+}
+
+/// Members of a group take part together or not at all. Looks at each pair of groups and table once.
+Broken broken_absences(const TaskGraph& g) {
+  std::set<std::pair<std::uint32_t, std::uint32_t>> seen;
+  for (const Task& task : g.tasks) {
+    if (!task.partition.valid() || task.rank_table == Task::kUniform || !seen.insert({task.partition.value(), task.rank_table}).second) continue;
+    const auto& table = g.rank_tables[task.rank_table];
+    if (!all_neighbours(g.partitions[task.partition], g.ranks, [&](auto a, auto b) { return table[a] == table[b]; })) {
+      return "task " + g.names[task.name] + ": some members of a group take part and others do not";
+    }
+  }
+  return {};
+}
+
+Broken broken_likeness(const TaskGraph& g) {
+  if (g.alike == 0 || g.ranks % g.alike != 0) return std::to_string(g.alike) + " ranks alike do not divide " + std::to_string(g.ranks);
+  for (const auto& table : g.rank_tables) {
+    for (std::uint32_t r = 0; g.alike > 1 && r < table.size(); ++r) {
+      if (table[r] != table[r / g.alike * g.alike]) return "rank " + std::to_string(r) + " is not like those it should be like";
+    }
+  }
+  return {};
 }
 
 /// Number of variants that a table of ranks asks for; its length is checked too.
@@ -137,7 +188,10 @@ Broken broken_task(const TaskGraph& g, TaskId t, const std::vector<TableNeed>& n
 
 }  // namespace
 
-TaskGraphBuilder::TaskGraphBuilder(std::uint32_t ranks) { graph_.ranks = ranks; }
+TaskGraphBuilder::TaskGraphBuilder(std::uint32_t ranks, std::uint32_t alike) {
+  graph_.ranks = ranks;
+  graph_.alike = alike;
+}
 
 NameId TaskGraphBuilder::intern(std::string_view name) {
   const auto [it, is_new] = name_ids_.try_emplace(std::string(name));
@@ -152,6 +206,8 @@ TaskId TaskGraphBuilder::push(std::string_view name, const Options& options, std
   task.phase = options.phase;
   task.dispatch = options.dispatch;
   task.blocks_host = options.blocks_host;
+  task.skipped_where_absent = options.skipped_where_absent;
+  task.between_stages = options.between_stages;
   task.first_op = graph_.ops.end_id();
   task.variants = static_cast<std::uint32_t>(variants.size());
   for (Op& op : variants) graph_.ops.push_back(std::move(op));
@@ -185,13 +241,20 @@ TaskId TaskGraphBuilder::add_per_rank(std::string_view name, const Options& opti
   return add_per_rank(name, options, std::move(variants), add_rank_table(std::move(variant_of_rank)), deps);
 }
 
-TaskId TaskGraphBuilder::add_collective(std::string_view name, const Options& options, Collective collective, const Partition& partition,
-                                        std::span<const TaskId> deps) {
-  const TaskId task = add(name, options, std::move(collective), deps);
+PartitionId TaskGraphBuilder::add_partition(const Partition& partition) {
   const auto& known = graph_.partitions.raw();
   const auto found = std::find(known.begin(), known.end(), partition);
-  graph_.tasks[task].partition =
-      found == known.end() ? graph_.partitions.push_back(partition) : PartitionId(static_cast<std::uint32_t>(found - known.begin()));
+  return found == known.end() ? graph_.partitions.push_back(partition) : PartitionId(static_cast<std::uint32_t>(found - known.begin()));
+}
+
+TaskId TaskGraphBuilder::add_collective(std::string_view name, const Options& options, Collective collective, PartitionId partition,
+                                        std::span<const TaskId> deps, std::uint32_t rank_table) {
+  std::vector<Op> variants;
+  variants.push_back(std::move(collective));
+  if (rank_table != Task::kUniform) variants.push_back(Absent{});
+  const TaskId task = push(name, options, std::move(variants), deps);
+  graph_.tasks[task].rank_table = rank_table;
+  graph_.tasks[task].partition = partition;
   return task;
 }
 
@@ -219,6 +282,8 @@ Result<TaskGraph> TaskGraphBuilder::finish() && {
       return Error{"task " + std::to_string(t) + " '" + graph_.names[graph_.tasks[TaskId(t)].name] + "': " + *broken, "", ""};
     }
   }
+  if (const auto broken = broken_likeness(graph_)) return Error{"task graph: " + *broken, "", ""};
+  if (const auto broken = broken_absences(graph_)) return Error{*broken, "", ""};
   return std::move(graph_);
 }
 

@@ -14,9 +14,10 @@
 
 namespace distsim {
 
-/// The queue of a rank that a task runs on. Every stream is FIFO. The host thread launches the others' tasks.
-enum class Stream : std::uint8_t { host, compute, comm, comm2, copy };
-inline constexpr int kStreamCount = 5;
+/// The queue of a rank that a task runs on. Every stream is FIFO. The host thread launches the others' tasks. p2p, p2p2 and p2p3 carry what the stages of
+/// a pipeline pass on: a stage's two neighbours have streams of their own, so that it sends and receives at once.
+enum class Stream : std::uint8_t { host, compute, comm, comm2, copy, p2p, p2p2, p2p3 };
+inline constexpr int kStreamCount = 8;
 std::string_view name_of(Stream stream);
 
 enum class Phase : std::uint8_t { input, forward, backward, exchange, gradient_sync, optimizer, other };
@@ -49,11 +50,14 @@ struct Task {
   PartitionId partition;           ///< groups of a Collective; invalid otherwise
   Dispatch dispatch;
   bool blocks_host = false;        ///< the host waits until this task has finished (a synchronising copy, .item())
+  bool skipped_where_absent = false;  ///< ranks whose op is Absent do not launch it either: the task is another stage's
+  bool between_stages = false;     ///< stages of a pipeline meet here: waiting for each other is the pipeline's bubble, idle time
   static constexpr std::uint32_t kUniform = 0xFFFFFFFFu;
 };
 
 struct TaskGraph {
   std::uint32_t ranks = 1;
+  std::uint32_t alike = 1;                      ///< ranks k * alike .. (k + 1) * alike - 1 run the same variants of every task
   IdVector<TaskId, Task> tasks;                 ///< in launch order; dependencies point backwards
   std::vector<std::uint32_t> dep_offsets{0};    ///< CSR: dependencies of task t are deps[dep_offsets[t] .. dep_offsets[t+1])
   std::vector<TaskId> deps;
@@ -75,13 +79,16 @@ struct TaskGraph {
 /// variants and tables agree. `finish` checks them all.
 class TaskGraphBuilder {
  public:
-  explicit TaskGraphBuilder(std::uint32_t ranks);
+  /// `alike` neighbouring ranks do the same; divides `ranks`.
+  explicit TaskGraphBuilder(std::uint32_t ranks, std::uint32_t alike = 1);
 
   struct Options {
     Stream stream = Stream::compute;
     Phase phase = Phase::forward;
     Dispatch dispatch{};
     bool blocks_host = false;
+    bool skipped_where_absent = false;
+    bool between_stages = false;
   };
 
   /// One op, the same on all ranks.
@@ -94,9 +101,15 @@ class TaskGraphBuilder {
   /// The same with the table itself.
   TaskId add_per_rank(std::string_view name, const Options& options, std::vector<Op> variants, std::vector<std::uint32_t> variant_of_rank,
                       std::span<const TaskId> deps = {});
-  /// A collective over every group of the partition.
+  /// Groups for add_collective. Equal ones are stored once.
+  PartitionId add_partition(const Partition& partition);
+  /// A collective over every group of the partition; with a table of ranks, over those groups alone whose members it gives 0 (the others' it gives 1).
+  TaskId add_collective(std::string_view name, const Options& options, Collective collective, PartitionId partition,
+                        std::span<const TaskId> deps = {}, std::uint32_t rank_table = Task::kUniform);
   TaskId add_collective(std::string_view name, const Options& options, Collective collective, const Partition& partition,
-                        std::span<const TaskId> deps = {});
+                        std::span<const TaskId> deps = {}) {
+    return add_collective(name, options, std::move(collective), add_partition(partition), deps);
+  }
 
   /// Adds copies of tasks [first, last). They share the ops of the originals; dependencies among them move along, dependencies on earlier tasks stay.
   void repeat(TaskId first, TaskId last);

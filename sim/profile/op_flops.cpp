@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <optional>
 #include <string>
 #include <vector>
@@ -73,11 +74,12 @@ double convolution_flops(const Dims& x, const Dims& w, const Dims& stride, const
   if (x.size() != w.size() || x.size() < 3) return 0;
   double out = static_cast<double>(x[0]) * static_cast<double>(w[0]), taps = static_cast<double>(w[1]);
   for (std::size_t i = 2; i < x.size(); ++i) {
-    const auto at = [i](const Dims& d) { return d[std::min(i - 2, d.size() - 1)]; };
+    const auto at = [i](const Dims& d) { return static_cast<double>(d[std::min(i - 2, d.size() - 1)]); };  // as recorded: may be absurd
     if (at(stride) <= 0) return 0;
-    const std::int64_t size = (x[i] + 2 * at(padding) - at(dilation) * (w[i] - 1) - 1) / at(stride) + 1;
+    const double reach = static_cast<double>(x[i]) + 2 * at(padding) - at(dilation) * (static_cast<double>(w[i]) - 1) - 1;
+    const double size = std::floor(reach / at(stride)) + 1;
     if (size <= 0) return 0;
-    out *= static_cast<double>(size);
+    out *= size;
     taps *= static_cast<double>(w[i]);
   }
   return 2 * out * taps;

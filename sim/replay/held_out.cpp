@@ -3,19 +3,35 @@
 #include <algorithm>
 #include <array>
 #include <map>
-#include <numeric>
 
 namespace distsim {
 namespace {
 
 constexpr std::uint32_t kFewestSteps = 3;
 constexpr double kUnlike = 1.5;
+constexpr std::size_t kNearest = 6;  ///< that many steps teach: clocks, caches and neighbours drift
 
 /// What a node is, so that its counterparts in other steps can be found.
 using NodeKind = std::array<std::uint32_t, 5>;  ///< rank, role, stream, name of the record, name of its op
 
 std::int64_t mean(const std::vector<std::int64_t>& values) {
-  return std::accumulate(values.begin(), values.end(), std::int64_t{0}) / static_cast<std::int64_t>(values.size());
+  // Each may be 10^18 ps, so that the sum of ten would not fit: quotients and remainders are added apart.
+  const auto n = static_cast<std::int64_t>(values.size());
+  std::int64_t quotients = 0, remainders = 0;
+  for (const std::int64_t v : values) quotients += v / n, remainders += v % n;
+  return quotients + remainders / n;
+}
+
+/// The middle of the shortest interval that holds more than half of the values. Where half of the steps stall, their median lies between the two kinds (and on
+/// the other side for each); this lies among those that are alike.
+std::int64_t middle_of_densest_half(std::vector<std::int64_t> values) {
+  std::sort(values.begin(), values.end());
+  const std::size_t half = values.size() / 2 + 1;
+  std::size_t best = 0;
+  for (std::size_t i = 0; i + half <= values.size(); ++i) {
+    if (values[i + half - 1] - values[i] < values[best + half - 1] - values[best]) best = i;
+  }
+  return values[best + half / 2];
 }
 
 /// The upper one of the two in the middle.
@@ -109,14 +125,25 @@ class HeldOut {
     return costs;
   }
 
-  /// The other steps, but for those that took kUnlike times as long as (or as short as) their median, on the device or on the host: a warm-up, a checkpoint, a
-  /// loader that fell behind.
+  /// The nearest of the other steps, but for those that took kUnlike times as long as (or as short as) is typical of them, on the device or on the host: a
+  /// warm-up, a checkpoint, a loader that fell behind.
   static std::vector<bool> teachers(const ReplayRank& rank, const TraceRank& trace, std::uint32_t step) {
     std::vector<bool> out(rank.steps.size(), true);
-    out[std::min<std::size_t>(step, out.size() - 1)] = false;
+    const auto held = static_cast<std::uint32_t>(std::min<std::size_t>(step, out.size() - 1));
+    out[held] = false;
     drop_unlike(trace, step, length_on_device, out);
     drop_unlike(trace, step, length_on_host, out);
+    keep_nearest(held, out);
     return out;
+  }
+
+  static void keep_nearest(std::uint32_t held, std::vector<bool>& out) {
+    std::vector<std::uint32_t> kept;
+    for (std::uint32_t s = 0; s < out.size(); ++s) {
+      if (out[s]) kept.push_back(s);
+    }
+    std::ranges::stable_sort(kept, {}, [held](std::uint32_t s) { return s < held ? held - s : s - held; });
+    for (std::size_t i = kNearest; i < kept.size(); ++i) out[kept[i]] = false;
   }
 
   static void drop_unlike(const TraceRank& trace, std::uint32_t step, std::int64_t (*length)(const TraceRank&, std::uint32_t), std::vector<bool>& out) {
@@ -125,7 +152,7 @@ class HeldOut {
       if (s != step) lengths.push_back(length(trace, s));
     }
     if (lengths.empty()) return;
-    const auto typical = static_cast<double>(median(lengths));
+    const auto typical = static_cast<double>(middle_of_densest_half(std::move(lengths)));
     for (std::uint32_t s = 0; s < out.size(); ++s) {
       const auto l = static_cast<double>(length(trace, s));
       out[s] = out[s] && l <= kUnlike * typical && l * kUnlike >= typical;

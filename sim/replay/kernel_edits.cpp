@@ -54,8 +54,18 @@ class Editor {
     });
   }
 
+  bool nothing_left() const {
+    for (std::uint32_t rank = 0; rank < graph_.ranks.size(); ++rank) {
+      for (const std::uint32_t n : graph_.ranks[rank].device_nodes) {
+        if (!gone_[n]) return false;
+      }
+    }
+    return true;
+  }
+
   KernelEdits finish() {
     silence_calls();
+    move_step_starts();
     std::erase_if(graph_.waits, [&](const auto& wait) { return gone_[wait.first]; });
     return edits_;
   }
@@ -113,6 +123,30 @@ class Editor {
     }
   }
 
+  /// A step that began with a kernel that is gone begins with the first of its kernels that is left; with none left it has its marks alone.
+  void move_step_starts() {
+    for (std::uint32_t rank = 0; rank < graph_.ranks.size(); ++rank) {
+      const TraceRank& trace = graph_.job->ranks[rank];
+      for (std::uint32_t s = 0; s < trace.steps.size(); ++s) {
+        std::uint32_t& first = graph_.ranks[rank].steps[s].first_device;
+        if (first != kNone && gone_[first]) first = first_left(rank, trace.steps[s].start_ns, trace.steps[s].end_ns);
+      }
+    }
+  }
+
+  std::uint32_t first_left(std::uint32_t rank, std::int64_t begin, std::int64_t end) const {
+    const TraceRank& trace = graph_.job->ranks[rank];
+    std::uint32_t first = kNone;
+    for (std::uint32_t r = 0; r < trace.device_records.size(); ++r) {
+      const DeviceRecord& d = trace.device_records[r];
+      if (d.launch == kNone || gone_[node(rank, r)]) continue;
+      const std::int64_t launched = trace.host_records[d.launch].start_ns;
+      if (launched < begin || launched >= end) continue;
+      if (first == kNone || d.start_ns < graph_.nodes[first].measured_ns) first = node(rank, r);
+    }
+    return first;
+  }
+
   ReplayGraph& graph_;
   ReplayCosts& costs_;
   std::vector<bool> gone_;  ///< by node
@@ -126,6 +160,10 @@ Result<KernelEdits> edit_kernels(const std::vector<std::string>& remove, const s
   TRY_ASSIGN(const std::vector<bool> fused, matching_names("--fuse", fuse, graph));
   Editor editor(graph, costs);
   editor.remove(removed);
+  if (editor.nothing_left()) {
+    return Error{"--remove: found " + in_quotes(remove.back()) + ", which leaves no kernel and no copy, expected a pattern that leaves some", "",
+                 "the time of a step without any would be that of its host alone"};
+  }
   editor.fuse(fused);
   return editor.finish();
 }

@@ -14,7 +14,8 @@ namespace distsim {
 
 struct KernelEdits { std::uint64_t removed = 0, fused = 0; };
 
-/// Changes graph and costs. Errors: a regular expression that cannot be read, or that matches no kernel.
+/// Changes graph and costs; a step that began with a removed kernel begins with the first one that is left. Errors: a regular expression that cannot be read,
+/// that matches no kernel, or a removal that leaves nothing on any device.
 /// Names are matched by their first 512 bytes.
 Result<KernelEdits> edit_kernels(const std::vector<std::string>& remove, const std::vector<std::string>& fuse, ReplayGraph& graph, ReplayCosts& costs);
 

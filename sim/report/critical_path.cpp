@@ -50,7 +50,7 @@ class Walk {
         continue;
       }
       const auto at = std::find(end.values().begin(), end.values().end(), state_.end);
-      if (at != end.values().end()) return {d->step, static_cast<std::uint32_t>(at - end.values().begin())};
+      if (at != end.values().end()) return {d->step, static_cast<std::uint32_t>(at - end.values().begin()) * end.each()};
     }
     CHECK(false) << "no device step ends with the iteration";
     return {};

@@ -50,7 +50,7 @@ std::string path_row(const Report& r, std::string_view name, const std::string& 
          cell(fixed(share_of(r, time), 1)) + meter(r, time, css) + "</tr>";
 }
 
-bool is_comm(std::string_view stream) { return stream.starts_with("comm"); }
+bool is_comm(std::string_view stream) { return stream.starts_with("comm") || stream.starts_with("p2p"); }
 
 std::string full_path(const Report& r) {
   std::string rows;

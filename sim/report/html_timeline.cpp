@@ -63,7 +63,7 @@ class Picture {
     const double scale = ranks_.size() <= 1 ? 2.2 : ranks_.size() <= 4 ? 1.6 : ranks_.size() <= 8 ? 1.3 : 1;
     std::array<bool, kStreamCount> used{};
     for (const Step& s : p_.program->steps) used[s.stream.value()] = true;
-    for (const Stream s : {Stream::host, Stream::copy, Stream::compute, Stream::comm, Stream::comm2}) {
+    for (const Stream s : {Stream::host, Stream::copy, Stream::compute, Stream::comm, Stream::comm2, Stream::p2p, Stream::p2p2, Stream::p2p3}) {
       const auto i = static_cast<std::size_t>(s);
       if (used[i]) lanes_.push_back({i, {name_of(s), scale * (s == Stream::compute ? 13 : s == Stream::host || s == Stream::copy ? 7 : 10)}});
     }
@@ -105,7 +105,7 @@ class Picture {
     std::vector<Bar> bars;
     for (const CriticalStep& s : r_.critical_path) {
       const std::int64_t begin = state_.begin + s.start.ps();
-      bars.push_back({begin, begin + s.time.ps(), colour_class(s.phase, s.stream.starts_with("comm")), s.name, " on rank " + std::to_string(s.rank)});
+      bars.push_back({begin, begin + s.time.ps(), colour_class(s.phase, s.stream.starts_with("comm") || s.stream.starts_with("p2p")), s.name, " on rank " + std::to_string(s.rank)});
     }
     out += text(0, y + 11, "critical path", "class=\"rank\"");
     draw_bars(out, bars, y, 15);

@@ -9,7 +9,8 @@
 //   comm       Union of the transfers [start, end) of collectives. Waiting for the last member, [ready, start), is not transfer.
 //   hidden_comm   The part of comm while compute runs.
 //   exposed_comm  The part of comm while no compute runs: comm = exposed_comm + hidden_comm, exactly.
-//   waiting    In a collective for its last member, while neither compute nor a transfer runs: the cost of stragglers, not of the network.
+//   waiting    In a collective for its last member, while neither compute nor a transfer runs: the cost of stragglers, not of the network. Stages of a
+//              pipeline that wait for each other (Task::between_stages) are idle instead: the pipeline's bubble.
 //   host_bound None of these, and the next compute step's launch has not yet ended on the host.
 //   idle       The rest. On every rank compute + exposed_comm + waiting + host_bound + idle = iteration, exactly; so do the means over ranks.
 #pragma once

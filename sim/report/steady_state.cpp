@@ -28,7 +28,8 @@ DeviceStep device_step(const Played& p, StepId s, SteadyState& out) {
   d.step = s;
   d.task = (*p.origins)[s].task;
   d.collective = p.costed->graph.tasks[d.task].partition.valid();
-  d.ready = RowView(p.timeline->ready[s]);
+  const bool bubble = p.costed->graph.tasks[d.task].between_stages;  // stages that wait for each other are idle
+  d.ready = RowView(bubble ? p.timeline->start[s] : p.timeline->ready[s]);
   d.start = RowView(p.timeline->start[s]);
   d.end = RowView(p.timeline->end[s]);
   d.first_launch = static_cast<std::uint32_t>(out.launch_ends.size());
@@ -39,18 +40,24 @@ DeviceStep device_step(const Played& p, StepId s, SteadyState& out) {
   return d;
 }
 
-void mix(std::vector<std::uint64_t>& fingerprint, const std::int64_t* v) {
-  for (std::size_t r = 0; r < fingerprint.size(); ++r) {
-    fingerprint[r] = std::rotl((fingerprint[r] ^ static_cast<std::uint64_t>(v[r])) * 0x9E3779B97F4A7C15ull, 29);
+void mix(std::vector<std::uint64_t>& fingerprint, const std::int64_t* v, std::uint32_t each) {
+  for (std::size_t i = 0; i < fingerprint.size(); ++i) {
+    fingerprint[i] = std::rotl((fingerprint[i] ^ static_cast<std::uint64_t>(v[each == 1 ? i : i / each])) * 0x9E3779B97F4A7C15ull, 29);
   }
 }
 
-/// The arrays of all rows that differ between ranks, each once: rows share them where one step starts as another ends.
-std::vector<const std::int64_t*> varying_rows(const SteadyState& state) {
+/// The block that all rows have in common; 1 where they differ.
+std::uint32_t common_block(const std::vector<RowView>& rows) {
+  const std::uint32_t each = rows.front().each();
+  return std::all_of(rows.begin(), rows.end(), [each](const RowView& row) { return row.each() == each; }) ? each : 1;
+}
+
+/// All rows that differ between ranks, each once: they share their numbers where one step starts as another ends.
+std::vector<RowView> varying_rows(const SteadyState& state) {
   std::unordered_set<const std::int64_t*> seen;
-  std::vector<const std::int64_t*> out;
+  std::vector<RowView> out;
   const auto add = [&](const RowView& row) {
-    if (!row.uniform() && seen.insert(row.values()).second) out.push_back(row.values());
+    if (!row.uniform() && seen.insert(row.values()).second) out.push_back(row);
   };
   for (const DeviceStep& d : state.steps) {
     if (d.collective) add(d.ready);  // elsewhere ready = start
@@ -89,18 +96,19 @@ RankClasses rank_classes(const SteadyState& state, std::uint32_t ranks) {
     out.count = {ranks};
     return out;
   }
-  std::vector<std::uint64_t> fingerprint(ranks, 0);
-  for (const std::int64_t* row : rows) mix(fingerprint, row);
+  out.each = common_block(rows);
+  std::vector<std::uint64_t> fingerprint(ranks / out.each, 0);
+  for (const RowView& row : rows) mix(fingerprint, row.values(), row.each() / out.each);
   std::unordered_map<std::uint64_t, std::uint32_t> class_of;
-  out.of_rank.resize(ranks);
-  for (std::uint32_t r = 0; r < ranks; ++r) {
-    const auto [it, is_new] = class_of.emplace(fingerprint[r], static_cast<std::uint32_t>(out.first.size()));
+  out.of_place.resize(fingerprint.size());
+  for (std::uint32_t i = 0; i < fingerprint.size(); ++i) {
+    const auto [it, is_new] = class_of.emplace(fingerprint[i], static_cast<std::uint32_t>(out.first.size()));
     if (is_new) {
-      out.first.push_back(r);
+      out.first.push_back(i * out.each);
       out.count.push_back(0);
     }
-    out.of_rank[r] = it->second;
-    ++out.count[it->second];
+    out.of_place[i] = it->second;
+    out.count[it->second] += out.each;
   }
   return out;
 }

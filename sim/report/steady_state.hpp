@@ -13,14 +13,16 @@ namespace distsim {
 class RowView {
  public:
   RowView() = default;
-  explicit RowView(const Row& row) : values_(row.uniform() ? nullptr : row.values().data()), scalar_(row.scalar()) {}
-  std::int64_t at(std::uint32_t rank) const { return values_ ? values_[rank] : scalar_; }
+  explicit RowView(const Row& row) : values_(row.uniform() ? nullptr : row.values().data()), scalar_(row.scalar()), each_(row.each()) {}
+  std::int64_t at(std::uint32_t rank) const { return values_ ? values_[each_ == 1 ? rank : rank / each_] : scalar_; }
   bool uniform() const { return values_ == nullptr; }
-  const std::int64_t* values() const { return values_; }
+  const std::int64_t* values() const { return values_; }  ///< one for every each() ranks
+  std::uint32_t each() const { return each_; }
 
  private:
   const std::int64_t* values_ = nullptr;
   std::int64_t scalar_ = 0;
+  std::uint32_t each_ = 1;
 };
 
 /// A device step of the last iteration.
@@ -49,11 +51,12 @@ std::int64_t max_of(const Row& row);
 
 /// Ranks whose device steps have equal times all through the last iteration. Classes are numbered by their first rank.
 struct RankClasses {
-  std::vector<std::uint32_t> of_rank;  ///< empty where all ranks are alike
+  std::uint32_t each = 1;              ///< neighbouring ranks that all rows hold alike (Row::each)
+  std::vector<std::uint32_t> of_place; ///< class of ranks each * i .. each * (i + 1) - 1; empty where all ranks are alike
   std::vector<std::uint32_t> first;    ///< lowest rank of a class
   std::vector<std::uint32_t> count;    ///< ranks in it
   std::size_t size() const { return first.size(); }
-  std::uint32_t of(std::uint32_t rank) const { return of_rank.empty() ? 0 : of_rank[rank]; }
+  std::uint32_t of(std::uint32_t rank) const { return of_place.empty() ? 0 : of_place[rank / each]; }
 };
 
 /// By a 64-bit fingerprint of each rank's times, one pass over the rows that differ.

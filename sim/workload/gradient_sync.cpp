@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <ranges>
+#include <span>
+#include <vector>
 
 namespace distsim {
 namespace {
@@ -83,15 +85,18 @@ void GradientSynchronizer::finish() {
   iteration_.compute_waits_for(last_);
 }
 
+void add_accumulation(Iteration& iteration, const Layer& layer) {
+  const std::int64_t parameters = parameters_of(layer);
+  if (parameters == 0) return;
+  iteration.add(layer.name + ".accumulate", {Stream::compute, Phase::backward, {0, capped(static_cast<std::int64_t>(layer.parameters.size()))}},
+                {Elementwise{parameters, 2, 1, 1, iteration.numerics().gradient}});
+}
+
 void add_backward_of(Iteration& iteration, const LayerStack& stack, std::size_t index, const SampleSplit& split, bool accumulate,
                      GradientSynchronizer* sync) {
   const Layer& layer = stack.largest()[index];
   iteration.add_backward(stack, index, split);
-  const std::int64_t parameters = parameters_of(layer);
-  if (accumulate && parameters > 0) {
-    iteration.add(layer.name + ".accumulate", {Stream::compute, Phase::backward, {0, capped(static_cast<std::int64_t>(layer.parameters.size()))}},
-                  {Elementwise{parameters, 2, 1, 1, iteration.numerics().gradient}});
-  }
+  if (accumulate) add_accumulation(iteration, layer);
   if (sync != nullptr) sync->ready(layer.parameters.size());
 }
 
@@ -100,26 +105,35 @@ void add_backward_pass(Iteration& iteration, const LayerStack& stack, const Samp
 }
 
 void add_optimizer(Iteration& iteration, OptimizerKind kind, std::int64_t parameters, std::int64_t tensors, bool fp16) {
+  const OptimizerShare all[] = {{parameters, tensors}};
+  add_optimizer(iteration, kind, all, Task::kUniform, fp16);
+}
+
+void add_optimizer(Iteration& iteration, OptimizerKind kind, std::span<const OptimizerShare> shares, std::uint32_t rank_table, bool fp16) {
   const Numerics& n = iteration.numerics();
   const FrameworkSpec& f = iteration.framework();
+  std::int64_t parameters = 0, tensors = 0;
+  for (const OptimizerShare& s : shares) parameters = std::max(parameters, s.parameters), tensors = std::max(tensors, s.tensors);
   if (parameters == 0) return;
+  const auto of_each = [&](auto op) {
+    std::vector<Op> ops;
+    for (const OptimizerShare& s : shares) ops.push_back(op(s));
+    return ops;
+  };
   if (fp16 && f.loss_scale_sync) {
     const std::uint16_t kernels = capped(1 + tensors / 100);
-    iteration.add("optimizer.unscale", {Stream::compute, Phase::optimizer, {2, kernels}}, {Elementwise{parameters, 1, 1, 2, n.gradient}});
+    iteration.add("optimizer.unscale", {Stream::compute, Phase::optimizer, {2, kernels}},
+                  of_each([&](const OptimizerShare& s) { return Elementwise{s.parameters, 1, 1, 2, n.gradient}; }), rank_table);
     TaskGraphBuilder::Options check{Stream::compute, Phase::optimizer, {1, 1}, true};
     iteration.add("optimizer.overflow_check", check, {Copy{CopyKind::d2h, 4}});
   }
   if (const int between = calls_per_tensor(kind) - 1; !f.fused_optimizer && between > 0) {  // every call but the last leaves a tensor for the next one
     iteration.add("optimizer.intermediates", {Stream::compute, Phase::optimizer, {0, 0}},
-                  {Elementwise{parameters, static_cast<double>(between), static_cast<double>(between), 1, DType::fp32}});
+                  of_each([&](const OptimizerShare& s) { return Elementwise{s.parameters, static_cast<double>(between), static_cast<double>(between), 1, DType::fp32}; }),
+                  rank_table);
   }
-  Optimizer update;
-  update.kind = kind;
-  update.parameters = parameters;
-  update.tensors = tensors;
-  update.gradient = n.gradient;
-  update.master_weights = n.mixed && !f.cast_weights;
-  iteration.add("optimizer.update", {Stream::compute, Phase::optimizer, optimizer_dispatch(kind, tensors, f.fused_optimizer)}, {update});
+  const auto update = [&](const OptimizerShare& s) { return Optimizer{kind, s.parameters, s.tensors, n.gradient, n.mixed && !f.cast_weights}; };
+  iteration.add("optimizer.update", {Stream::compute, Phase::optimizer, optimizer_dispatch(kind, tensors, f.fused_optimizer)}, of_each(update), rank_table);
 }
 
 }  // namespace distsim

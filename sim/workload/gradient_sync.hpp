@@ -1,6 +1,7 @@
 // GradientSynchronizer: sends gradients as they become ready, in the framework's buckets, beside or after the backward pass; then the optimizer runs.
 #pragma once
 
+#include <span>
 #include <string>
 #include <vector>
 
@@ -47,7 +48,17 @@ void add_backward_pass(Iteration& iteration, const LayerStack& stack, const Samp
 void add_backward_of(Iteration& iteration, const LayerStack& stack, std::size_t layer, const SampleSplit& split, bool accumulate,
                      GradientSynchronizer* sync);
 
+/// Adds the new gradients of a layer to those of the micro-steps before.
+void add_accumulation(Iteration& iteration, const Layer& layer);
+
+/// Dense weights that a rank updates.
+struct OptimizerShare {
+  std::int64_t parameters = 0, tensors = 0;
+};
+
 /// What follows the last all-reduce: overflow check where the framework has one, and the update of all dense weights.
 void add_optimizer(Iteration& iteration, OptimizerKind kind, std::int64_t parameters, std::int64_t tensors, bool fp16);
+/// The same where ranks update different shares: rank r the one that the table gives it.
+void add_optimizer(Iteration& iteration, OptimizerKind kind, std::span<const OptimizerShare> shares, std::uint32_t rank_table, bool fp16);
 
 }  // namespace distsim

@@ -23,8 +23,8 @@ const LayerStack& LayerStacks::of(const SampleSplit& split) {
   return it->second;
 }
 
-Iteration::Iteration(std::uint32_t ranks, const FrameworkSpec& framework, const Numerics& numerics)
-    : ranks_(ranks), framework_(framework), numerics_(numerics), graph_(ranks) {}
+Iteration::Iteration(std::uint32_t ranks, const FrameworkSpec& framework, const Numerics& numerics, std::uint32_t alike)
+    : ranks_(ranks), framework_(framework), numerics_(numerics), graph_(ranks, alike) {}
 
 TaskId Iteration::add(std::string_view name, const TaskGraphBuilder::Options& options, std::vector<Op> ops, std::uint32_t rank_table,
                       std::vector<TaskId> deps) {
@@ -34,7 +34,13 @@ TaskId Iteration::add(std::string_view name, const TaskGraphBuilder::Options& op
     compute_waits_.clear();
   }
   TaskId task;
-  if (ops.size() == 1) {
+  if (restriction_ != Task::kUniform) {
+    CHECK(ops.size() == 1) << "a restricted task has one op for all that run it";
+    TaskGraphBuilder::Options restricted = options;
+    restricted.skipped_where_absent = true;
+    ops.emplace_back(Absent{});
+    task = graph_.add_per_rank(name, restricted, std::move(ops), restriction_, deps);
+  } else if (ops.size() == 1) {
     task = graph_.add(name, options, std::move(ops.front()), deps);
   } else {
     task = graph_.add_per_rank(name, options, std::move(ops), rank_table, deps);
@@ -51,7 +57,18 @@ TaskId Iteration::add_collective(std::string_view name, Stream stream, Phase pha
                                  std::vector<TaskId> deps) {
   if (ranks_ == 1) return {};
   if (last_compute_.valid()) deps.push_back(last_compute_);
-  return graph_.add_collective(name, {stream, phase, {1, 1}}, std::move(collective), groups, deps);
+  TaskGraphBuilder::Options options{stream, phase, {1, 1}};
+  options.skipped_where_absent = restriction_ != Task::kUniform;
+  return graph_.add_collective(name, options, std::move(collective), graph_.add_partition(groups), deps, restriction_);
+}
+
+TaskId Iteration::add_between_stages(std::string_view name, Stream stream, Phase phase, Collective collective, PartitionId groups, std::uint32_t rank_table) {
+  TaskGraphBuilder::Options options{stream, phase, {1, 1}};
+  options.skipped_where_absent = rank_table != Task::kUniform;
+  options.between_stages = true;
+  std::vector<TaskId> deps;
+  if (last_compute_.valid()) deps.push_back(last_compute_);
+  return graph_.add_collective(name, options, std::move(collective), groups, deps, rank_table);
 }
 
 void Iteration::compute_waits_for(TaskId task) {

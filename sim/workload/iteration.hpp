@@ -37,7 +37,8 @@ class LayerStacks {
 
 class Iteration {
  public:
-  Iteration(std::uint32_t ranks, const FrameworkSpec& framework, const Numerics& numerics);
+  /// `alike`: as in TaskGraph.
+  Iteration(std::uint32_t ranks, const FrameworkSpec& framework, const Numerics& numerics, std::uint32_t alike = 1);
 
   std::uint32_t ranks() const { return ranks_; }
   const FrameworkSpec& framework() const { return framework_; }
@@ -54,6 +55,13 @@ class Iteration {
 
   /// A collective on a communication stream, after the last compute task and `deps`. With one rank there is none: returns an invalid id.
   TaskId add_collective(std::string_view name, Stream stream, Phase phase, Collective collective, const Partition& groups, std::vector<TaskId> deps = {});
+
+  /// From here on, tasks are of those ranks alone that the table gives 0 (the others' it gives 1), until it is kUniform again. The others neither run nor
+  /// launch them.
+  void restrict_to(std::uint32_t rank_table) { restriction_ = rank_table; }
+  /// A collective between stages of a pipeline, for the ranks that the table gives 0: waiting for each other counts as idle time.
+  TaskId add_between_stages(std::string_view name, Stream stream, Phase phase, Collective collective, PartitionId groups, std::uint32_t rank_table);
+  PartitionId add_partition(const Partition& partition) { return graph_.add_partition(partition); }
 
   /// Forward or backward ops of layer `index` of a stack, on every rank.
   void add_forward(const LayerStack& stack, std::size_t index, const SampleSplit& split, Phase phase = Phase::forward);
@@ -94,6 +102,7 @@ class Iteration {
   std::vector<TaskId> compute_waits_;
   bool holding_ = false;
   std::vector<HeldBack> held_back_;
+  std::uint32_t restriction_ = Task::kUniform;
 };
 
 }  // namespace distsim

@@ -1,10 +1,8 @@
-// Megatron-style GPT: tensor, sequence, expert and sharded data parallel. Rank r: place r % tensor of its tensor-parallel group, replica r / tensor.
+// Megatron-style GPT: tensor, sequence, expert, pipeline and sharded data parallel. Rank r: place r % tensor of its tensor-parallel group, replica
+// r / tensor % replicas, stage r / (tensor x replicas).
 //
-// A block on one of t tensor-parallel ranks, T tokens of width h (arXiv 1909.08053, 2205.05198 for sequence parallel):
-//   norm, [gather], qkv T x h x 3h/t, attention of heads/t, projection T x h/t x h, reduce, residual,
-//   norm, [gather], up T x h x f/t, gelu, down T x f/t x h, reduce, residual
-// reduce: all-reduce of T h, or with sequence parallel reduce-scatter, and norms and residuals on T/t tokens. Backward the transposes: as many of each.
-// Experts (arXiv 2101.03961): router T x h x E; all-to-all of top_k T h to the experts' owners and back, each way in both passes.
+// Layers: megatron_layers.hpp. Order of the passes: pipeline_schedule.hpp; a stage posts what it sends and receives when its turn has ended, and goes on when both
+// have arrived, as Megatron-LM does without overlapped messages. The last stage has a copy of the word embedding; both sum their gradients.
 // Sharded data parallel (arXiv 1910.02054): 0 all-reduce of gradients; 1, 2 reduce-scatter, and gather of the updated weights; 3 gathers before each
 // block's forward and backward pass, reduce-scatter after.
 #include <algorithm>
@@ -13,220 +11,49 @@
 #include "sim/workload/data_parallel.hpp"
 #include "sim/workload/gradient_sync.hpp"
 #include "sim/workload/input.hpp"
+#include "sim/workload/megatron_layers.hpp"
 #include "sim/workload/memory.hpp"
-#include "sim/workload/token_layers.hpp"
+#include "sim/workload/pipeline_parts.hpp"
+#include "sim/workload/pipeline_schedule.hpp"
 
 namespace distsim {
 namespace {
 
-/// A collective of a layer, on the tensor-parallel or the expert-parallel group.
-struct LayerExchange {
-  CollectiveKind kind = CollectiveKind::all_reduce;
-  std::int64_t bytes = 0;
-  bool experts = false;
+constexpr std::int64_t kMostTasks = 4'000'000;
+
+/// The stages that run a pass now, by part of the model; those that add to gradients which are there; and those whose last micro-batch it is.
+struct PassStages {
+  Stages embedding, blocks, head, accumulating, last;
+  explicit PassStages(std::size_t stages) : embedding(stages), blocks(stages), head(stages), accumulating(stages), last(stages) {}
+  const Stages& of(ModelPart part) const { return part == ModelPart::embedding ? embedding : part == ModelPart::head ? head : blocks; }
 };
 
-/// Layers of one rank, and what follows them on the wire.
-struct SplitLayers {
-  std::vector<Layer> layers;
-  std::vector<std::vector<LayerExchange>> after_forward, after_backward;  ///< by layer
-  std::vector<int> block;                                                 ///< by layer
-};
+Stages both(Stages a, const Stages& b) {
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] = a[i] && b[i];
+  return a;
+}
 
-class SplitBuilder {
- public:
-  SplitBuilder(const MegatronSpec& spec, std::int64_t samples, const LayerContext& context)
-      : s_(spec), stack_(context, true), t_(spec.tensor), h_(spec.hidden), ffn_(spec.ffn_hidden > 0 ? spec.ffn_hidden : 4 * spec.hidden),
-        tokens_(samples * spec.sequence), shared_(spec.sequence_parallel ? std::max<std::int64_t>(1, tokens_ / t_) : tokens_), samples_(samples) {}
-
-  SplitLayers build() {
-    embeddings();
-    for (std::int64_t i = 0; i < s_.layers; ++i) {
-      block_ = static_cast<int>(i) + 1;
-      block("block" + std::to_string(i));
-    }
-    ++block_;
-    head();
-    out_.layers = stack_.take();
-    fill_up();
-    if (!s_.activation_checkpointing) return std::move(out_);
-    for (std::size_t i = 0; i < out_.layers.size(); ++i) {
-      if (out_.block[i] > 0 && out_.block[i] < block_) out_.layers[i].block = out_.block[i];
-      if (i > 0 && out_.block[i] != out_.block[i - 1]) out_.layers[i].input_bytes = stack_.bytes(shared_ * h_);
-    }
-    return std::move(out_);
+std::string_view name_of(PipelineSchedule schedule) {
+  switch (schedule) {
+    case PipelineSchedule::gpipe: return "gpipe";
+    case PipelineSchedule::one_f_one_b: return "1f1b";
+    case PipelineSchedule::interleaved: return "interleaved";
   }
-
- private:
-  /// Lists that name a layer for all layers up to the newest.
-  void fill_up() {
-    const std::size_t n = out_.layers.empty() ? stack_.layers().size() : out_.layers.size();
-    out_.after_forward.resize(n);
-    out_.after_backward.resize(n);
-    out_.block.resize(n, block_);
-  }
-  std::int64_t activations() const { return stack_.bytes(tokens_ * h_); }
-
-  /// Entry to matrices that are split by columns: gathered tokens, and backward the sum over the ranks.
-  void enter() {
-    fill_up();
-    if (t_ == 1) return;
-    const std::size_t last = out_.after_forward.size() - 1;
-    if (s_.sequence_parallel) out_.after_forward[last].push_back({CollectiveKind::all_gather, activations()});
-    entered_ = last + 1;
-  }
-  void entered() {
-    fill_up();
-    if (t_ == 1) return;
-    out_.after_backward[entered_].push_back({s_.sequence_parallel ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce, activations()});
-  }
-  /// Exit from matrices that are split by rows: the sum over the ranks, and backward its gradient gathered.
-  void leave() {
-    fill_up();
-    if (t_ == 1) return;
-    out_.after_forward.back().push_back({s_.sequence_parallel ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce, activations()});
-    left_ = out_.after_forward.size();
-  }
-  /// To be called once the layer behind leave() is there: backward its end is where gradients are gathered.
-  void left() {
-    fill_up();
-    if (t_ > 1 && s_.sequence_parallel) out_.after_backward[left_].push_back({CollectiveKind::all_gather, activations()});
-  }
-
-  void embeddings() {
-    EmbeddingBag lookup;
-    lookup.tables = {{std::max<std::int64_t>(1, s_.vocabulary / t_), h_, 1, 1.0}};
-    lookup.batch = tokens_;
-    lookup.output = stack_.dtype();
-    lookup.optimizer = EmbeddingOptimizer::none;
-    lookup.update = SparseUpdate::sort_dedup;
-    Layer& layer = stack_.push("embeddings");
-    layer.forward.push_back({"embeddings.tokens", lookup, {1, 1}});
-    lookup.pass = Pass::backward;
-    layer.backward.push_back({"embeddings.tokens.wgrad", lookup, {1, 4}});
-    layer.parameters = {{"embeddings.tokens", s_.vocabulary / t_ * h_}, {"embeddings.positions", s_.sequence * h_}};
-    leave();
-    stack_.dropout("embeddings.dropout", shared_ * h_);
-    left();
-  }
-
-  void block(const std::string& name) {
-    stack_.layer_norm(name + ".attention.norm", shared_, h_);
-    enter();
-    stack_.linear(name + ".qkv", tokens_, h_, 3 * h_ / t_);
-    entered();
-    scores(name);
-    stack_.linear(name + ".projection", tokens_, h_ / t_, h_);
-    leave();
-    stack_.residual(name + ".attention", shared_ * h_);
-    left();
-    stack_.layer_norm(name + ".mlp.norm", shared_, h_);
-    enter();
-    if (s_.experts == 0) feed_forward(name + ".mlp", tokens_);
-    else experts(name + ".experts");
-    leave();
-    stack_.residual(name + ".mlp", shared_ * h_);
-    left();
-    if (combine_at_ == 0) return;
-    out_.after_backward[combine_at_].push_back(exchange_);
-    combine_at_ = 0;
-  }
-
-  void scores(const std::string& name) {
-    Attention op;
-    op.batch = samples_;
-    op.heads = s_.heads / t_;
-    op.q_len = op.kv_len = s_.sequence;
-    op.head_dim = h_ / s_.heads;
-    op.causal = op.dropout = true;
-    op.flash = stack_.context().framework->flash_attention && size_of(stack_.dtype()) <= 2;
-    op.dtype = stack_.dtype();
-    Layer& layer = stack_.push(name + ".scores");
-    layer.saved_bytes = stack_.bytes(3 * tokens_ * h_ / t_);
-    if (!op.flash) layer.saved_bytes += stack_.bytes(2 * samples_ * op.heads * s_.sequence * s_.sequence);
-    layer.forward.push_back({name + ".scores", op, op.flash ? Dispatch{2, 2} : Dispatch{5, 5}});
-    op.pass = Pass::backward;
-    layer.backward.push_back({name + ".scores.dgrad", op, op.flash ? Dispatch{2, 3} : Dispatch{5, 7}});
-  }
-
-  void feed_forward(const std::string& name, std::int64_t rows) {
-    stack_.linear(name + ".up", rows, h_, ffn_ / t_, Activation::gelu);
-    entered();
-    stack_.linear(name + ".down", rows, ffn_ / t_, h_);
-  }
-
-  /// Tokens are spread evenly over the experts; each rank's own experts see as many as it sends.
-  void experts(const std::string& name) {
-    stack_.linear(name + ".router", tokens_, h_, s_.experts, Activation::none, true, false);
-    entered();
-    const std::int64_t routed = tokens_ * s_.top_k, own = s_.experts / s_.expert;
-    exchange_ = {CollectiveKind::all_to_all, stack_.bytes(routed * h_), true};
-    const bool spread = s_.expert > 1;
-    if (spread) out_.after_forward.back().push_back(exchange_);
-    const std::size_t first = stack_.layers().size();
-    for (std::int64_t e = 0; e < own; ++e) {
-      stack_.linear(name + ".up", std::max<std::int64_t>(1, routed / own), h_, ffn_ / t_, Activation::gelu);
-      stack_.linear(name + ".down", std::max<std::int64_t>(1, routed / own), ffn_ / t_, h_);
-    }
-    fill_up();
-    if (!spread) return;
-    out_.after_backward[first].push_back(exchange_);
-    out_.after_forward.back().push_back(exchange_);
-    combine_at_ = stack_.layers().size();
-  }
-
-  void head() {
-    stack_.layer_norm("head.norm", shared_, h_);
-    enter();
-    stack_.linear("head.decoder", tokens_, h_, std::max<std::int64_t>(1, s_.vocabulary / t_), Activation::none, false, false);
-    entered();
-    stack_.cross_entropy("loss", tokens_, std::max<std::int64_t>(1, s_.vocabulary / t_));
-    fill_up();
-    if (t_ > 1) out_.after_forward.back().push_back({CollectiveKind::all_reduce, 2 * tokens_ * 4});
-  }
-
-  const MegatronSpec& s_;
-  TokenStack stack_;
-  std::int64_t t_, h_, ffn_, tokens_, shared_, samples_;
-  int block_ = 0;
-  std::size_t entered_ = 0, left_ = 0;
-  std::size_t combine_at_ = 0;  ///< layer whose backward pass yields the gradient that goes back to the experts; 0: none
-  LayerExchange exchange_;
-  SplitLayers out_;
-};
-
-/// With checkpointing a block keeps its input, and one block at a time is whole again.
-std::int64_t activation_bytes(const SplitLayers& split, bool checkpointed) {
-  std::int64_t kept = 0, whole = 0, largest = 0;
-  for (std::size_t i = 0; i < split.layers.size(); ++i) {
-    if (i > 0 && split.block[i] != split.block[i - 1]) whole = 0;
-    whole += split.layers[i].saved_bytes;
-    largest = std::max(largest, whole);
-    kept += checkpointed ? split.layers[i].input_bytes : split.layers[i].saved_bytes;
-  }
-  return checkpointed ? kept + largest : kept;
+  return "";
 }
 
 class MegatronIteration {
  public:
   MegatronIteration(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape)
-      : model_(model), s_(model.megatron), ranks_(shape.ranks()), tensor_(static_cast<std::uint32_t>(s_.tensor)), replicas_(ranks_ / tensor_),
-        expert_(static_cast<std::uint32_t>(s_.expert)), it_(ranks_, framework, numerics_of(model.precision, framework)),
-        split_(SplitBuilder(s_, s_.micro_batch, it_context()).build()), samples_{ranks_, ranks_, s_.micro_batch, s_.micro_batch},
-        stack_([this](std::int64_t) { return split_.layers; }, samples_) {}
+      : model_(model), s_(model.megatron), ranks_(shape.ranks()), tensor_(static_cast<std::uint32_t>(s_.tensor)), stages_(static_cast<std::uint32_t>(s_.pipeline)),
+        replicas_(ranks_ / tensor_ / stages_), expert_(static_cast<std::uint32_t>(s_.expert)),
+        it_(ranks_, framework, numerics_of(model.precision, framework), stages_ > 1 ? ranks_ / stages_ : 1),
+        split_(split_layers(s_, s_.micro_batch, it_.context())), samples_{ranks_, ranks_, s_.micro_batch, s_.micro_batch},
+        stack_([this](std::int64_t) { return split_.layers; }, samples_), parts_(it_, stages_, ranks_ / stages_, shape.gpus_per_node) {}
 
   Result<Workload> build(const ClusterShape& shape, std::int64_t batch) {
-    const std::int64_t round = std::int64_t{replicas_} * s_.micro_batch;
-    if (batch % round != 0) {
-      return Error{"model.global_batch: found " + std::to_string(batch) + ", expected a multiple of " + std::to_string(round) + ": " + std::to_string(replicas_) +
-                       " replicas x micro_batch " + std::to_string(s_.micro_batch), "", ""};
-    }
-    micro_steps_ = batch / round;
-    constexpr std::int64_t kMostTasks = 4'000'000;
-    if (micro_steps_ * static_cast<std::int64_t>(split_.layers.size()) > kMostTasks / 8) {
-      return Error{"model.megatron.micro_batch: found " + std::to_string(s_.micro_batch) + ", which makes " + std::to_string(micro_steps_) + " micro-steps, expected fewer", "", ""};
-    }
-    out_.memory = {memory()};
+    TRY(divide(batch));
+    out_.memory = memory();
     TRY(check_memory(out_.memory, ranks_, shape.memory_per_gpu));
     describe(batch);
     run();
@@ -235,61 +62,200 @@ class MegatronIteration {
   }
 
  private:
-  LayerContext it_context() const { return it_.context(); }
   std::size_t layers() const { return split_.layers.size(); }
   bool sharded(int stage) const { return s_.zero >= stage && replicas_ > 1; }
+  bool pipelined() const { return stages_ > 1; }
   static bool of_experts(const Layer& layer) { return layer.name.find(".experts.up") != std::string::npos || layer.name.find(".experts.down") != std::string::npos; }
 
-  RankMemory memory() const {
-    const std::int64_t parameters = parameters_of(split_.layers);
+  Result<void> divide(std::int64_t batch) {
+    const std::int64_t round = std::int64_t{replicas_} * s_.micro_batch;
+    if (batch % round != 0) {
+      return Error{"model.global_batch: found " + std::to_string(batch) + ", expected a multiple of " + std::to_string(round) + ": " + std::to_string(replicas_) +
+                       " replicas x micro_batch " + std::to_string(s_.micro_batch), "", ""};
+    }
+    micro_steps_ = batch / round;
+    if (micro_steps_ * s_.virtual_stages * static_cast<std::int64_t>(layers()) > kMostTasks / 8) {
+      return Error{"model.megatron.micro_batch: found " + std::to_string(s_.micro_batch) + ", which makes " + std::to_string(micro_steps_) + " micro-steps, expected fewer", "", ""};
+    }
+    if (s_.schedule == PipelineSchedule::interleaved && micro_steps_ % stages_ != 0) {
+      return Error{"model.megatron.schedule: found interleaved with " + std::to_string(micro_steps_) + " micro-batches a replica (global_batch " + std::to_string(batch) +
+                       "), expected a multiple of " + std::to_string(stages_) + " stages", "", ""};
+    }
+    shape_ = {s_.schedule, stages_, static_cast<std::uint32_t>(s_.virtual_stages), micro_steps_};
+    return {};
+  }
+
+  /// What a stage holds of a part of the model, `per_chunk` being that of one chunk.
+  template <class Number>
+  Number on_stage(std::uint32_t stage, Number (SplitLayers::*per_chunk)(ModelPart) const) const {
+    Number sum = (split_.*per_chunk)(ModelPart::blocks) * static_cast<Number>(s_.virtual_stages);
+    if (stage == 0) sum += (split_.*per_chunk)(ModelPart::embedding);
+    if (stage + 1 == stages_) sum += (split_.*per_chunk)(ModelPart::head);
+    return sum;
+  }
+
+  /// With checkpointing a block keeps its input, and one block at a time is whole again.
+  std::int64_t activations(std::uint32_t stage) const {
+    const bool checkpointed = s_.activation_checkpointing;
+    std::vector<std::int64_t> of_chunk(shape_.virtual_stages, split_.kept(ModelPart::blocks, checkpointed));
+    std::int64_t largest = split_.largest_whole(ModelPart::blocks);
+    const auto add = [&](ModelPart part, std::int64_t& chunk) {
+      chunk += split_.kept(part, checkpointed);
+      largest = std::max(largest, split_.largest_whole(part));
+    };
+    if (stage == 0) add(ModelPart::embedding, of_chunk.front());
+    if (stage + 1 == stages_) add(ModelPart::head, of_chunk.back());
+    return most_held(shape_, stage, of_chunk) + (checkpointed ? largest : 0);
+  }
+
+  RankMemory memory_of(std::uint32_t stage) const {
+    const std::int64_t parameters = on_stage(stage, &SplitLayers::parameters);
     RankMemory m = dense_memory(parameters, model_.optimizer, it_);
     const std::int64_t masters = it_.numerics().mixed ? parameters * 4 : 0, weights = m.weights - masters;
     m.weights = (sharded(3) ? weights / replicas_ : weights) + (sharded(1) ? masters / replicas_ : masters);
     if (sharded(1)) m.optimizer /= replicas_;
     if (sharded(2)) m.gradients /= replicas_;
     m.buffers = 0;
-    m.activations = activation_bytes(split_, s_.activation_checkpointing);
+    m.activations = activations(stage);
     return m;
+  }
+  std::vector<RankMemory> memory() const {
+    if (!pipelined()) return {memory_of(0)};
+    std::vector<RankMemory> out;
+    for (std::uint32_t s = 0; s < stages_; ++s) out.insert(out.end(), ranks_ / stages_, memory_of(s));
+    return out;
   }
 
   void describe(std::int64_t batch) {
+    double flops = 0;
+    std::int64_t parameters = pipelined() ? -split_.tied_elements : 0;
+    for (std::uint32_t s = 0; s < stages_; ++s) {
+      flops += on_stage(s, &SplitLayers::forward_flops);
+      parameters += on_stage(s, &SplitLayers::parameters);
+    }
     out_.samples = static_cast<double>(batch);
-    out_.model_flops = 3 * forward_matrix_flops(split_.layers) * static_cast<double>(micro_steps_) * ranks_;
+    out_.model_flops = 3 * flops * static_cast<double>(micro_steps_) * (ranks_ / stages_);
     out_.precision = name_of(it_.numerics().matrix);
-    out_.dense_parameters = parameters_of(split_.layers) * s_.tensor;
+    out_.dense_parameters = parameters * s_.tensor;
     out_.assumptions.push_back("batch " + std::to_string(batch) + ": " + std::to_string(replicas_) + " replicas take " + std::to_string(micro_steps_) + " micro-steps of " +
                                std::to_string(s_.micro_batch));
+    if (pipelined()) describe_pipeline();
     if (s_.experts > 0) out_.assumptions.push_back("tokens spread evenly over experts");
     out_.placement = "tensor parallel " + std::to_string(tensor_) + (s_.sequence_parallel ? " with sequence parallel" : "") + ", expert parallel " + std::to_string(expert_) +
-                     ", data parallel " + std::to_string(replicas_) + ", ZeRO stage " + std::to_string(s_.zero) + "\n";
+                     (pipelined() ? ", pipeline parallel " + std::to_string(stages_) : "") + ", data parallel " + std::to_string(replicas_) + ", ZeRO stage " +
+                     std::to_string(s_.zero) + "\n";
+  }
+  void describe_pipeline() {
+    const std::int64_t chunk = s_.layers / (s_.pipeline * s_.virtual_stages);
+    std::string share = std::to_string(ideal_bubble(shape_) * 100);
+    share.resize(share.find('.') + 2);
+    out_.assumptions.push_back("pipeline, " + std::string(name_of(s_.schedule)) + ": " + std::to_string(stages_) + " stages of " +
+                               (s_.virtual_stages > 1 ? std::to_string(s_.virtual_stages) + " x " : "") + std::to_string(chunk) + " blocks; were all stages equal and messages free, the bubble would be " +
+                               share + " % of an iteration. It counts as idle");
   }
 
   void run() {
-    if (sharded(1) && !sharded(3)) it_.compute_waits_for(gather(0, layers(), "weights.gather"));  // those that the step before has updated
+    if (sharded(1) && !sharded(3)) gather_all();  // those that the step before has updated
+    pipelined() ? run_pipeline() : run_micro_steps();
+    it_.restrict_to(Task::kUniform);
+    if (pipelined()) {
+      synced_.push_back(parts_.sum_of_ends("gradients.word_embedding", split_.tied_elements * size_of(it_.numerics().gradient), it_.numerics().gradient));
+    }
+    for (const TaskId task : synced_) it_.compute_waits_for(task);
+    update();
+  }
+
+  /// The first stage, those between, the last.
+  void update() {
+    const std::int64_t share = sharded(1) ? replicas_ : 1;
+    std::vector<OptimizerShare> shares;
+    std::vector<std::uint32_t> share_of_rank;
+    for (const std::uint32_t s : {0u, stages_ > 2 ? 1u : 0u, stages_ - 1}) {
+      shares.push_back({(on_stage(s, &SplitLayers::parameters) + share - 1) / share, on_stage(s, &SplitLayers::tensors)});
+    }
+    if (!pipelined()) return add_optimizer(it_, model_.optimizer, shares[0].parameters, shares[0].tensors, model_.precision == Precision::fp16);
+    for (std::uint32_t s = 0; s < stages_; ++s) share_of_rank.insert(share_of_rank.end(), ranks_ / stages_, s == 0 ? 0 : s + 1 == stages_ ? 2 : 1);
+    add_optimizer(it_, model_.optimizer, shares, it_.table_of(std::move(share_of_rank)), model_.precision == Precision::fp16);
+  }
+
+  void run_micro_steps() {
     TaskId begin;
     for (std::int64_t step = 0; step < micro_steps_; ++step) {
       const TaskId next = it_.end_id();
-      if (step >= 2 && step + 1 < micro_steps_) it_.repeat_since(begin);
-      else micro_step(step);
+      if (step >= 2 && step + 1 < micro_steps_) {
+        it_.repeat_since(begin);
+      } else {
+        const StagePass passes[] = {{false, 0, step}, {true, 0, step}};
+        const StageTurn turn(passes);
+        run_wave({&turn, 1});
+      }
       begin = next;
     }
-    for (const TaskId task : synced_) it_.compute_waits_for(task);
-    const std::int64_t parameters = parameters_of(split_.layers), share = sharded(1) ? replicas_ : 1;
-    add_optimizer(it_, model_.optimizer, (parameters + share - 1) / share, tensors_of(split_.layers), model_.precision == Precision::fp16);
   }
 
-  void micro_step(std::int64_t step) {
-    add_input(it_, samples_, static_cast<double>(s_.sequence) * 16 / static_cast<double>(s_.tensor));
-    for (std::size_t first = 0; first < layers(); first = block_end(first)) {
-      fetch(first, block_end(first));
-      forward(first, Phase::forward);
+  void run_pipeline() {
+    for_each_wave(shape_, [this](std::span<const StageTurn> wave) {
+      run_wave(wave);
+      it_.restrict_to(Task::kUniform);
+      parts_.exchange(shape_, wave, split_.message_bytes);
+    });
+  }
+
+  /// Turns of some stages side by side: the forward passes, then the backward passes.
+  void run_wave(std::span<const StageTurn> wave) {
+    PassStages forward(stages_), backward(stages_);
+    for (std::uint32_t s = 0; s < stages_; ++s) {
+      for (const StagePass& pass : wave[s]) {
+        PassStages& to = pass.backward ? backward : forward;
+        const std::uint32_t chunk = pass.chunk * stages_ + s;
+        to.blocks[s] = true;
+        to.embedding[s] = chunk == 0;
+        to.head[s] = chunk == shape_.last_chunk();
+        to.accumulating[s] = pass.micro_batch > 0;
+        to.last[s] = pass.micro_batch + 1 == micro_steps_;
+      }
     }
-    for (std::size_t end = layers(); end > 0;) {
-      const std::size_t first = block_begin(end - 1);
-      fetch(first, first > 0 ? block_begin(first - 1) : layers());
+    forward_pass(forward);
+    backward_pass(backward);
+  }
+
+  /// First layers of the model's blocks that some stage runs, in order.
+  std::vector<std::size_t> blocks_of(const PassStages& stages) {
+    std::vector<std::size_t> out;
+    for (std::size_t first = 0; first < layers(); first = block_end(first)) {
+      if (parts_.table_of(stages.of(split_.part_of(first)))) out.push_back(first);
+    }
+    return out;
+  }
+  /// Lets the stages that run the part of a layer go on, and no others.
+  void restrict_to(const PassStages& stages, std::size_t layer) { it_.restrict_to(*parts_.table_of(stages.of(split_.part_of(layer)))); }
+
+  void forward_pass(const PassStages& stages) {
+    const std::vector<std::size_t> blocks = blocks_of(stages);
+    for (std::size_t b = 0; b < blocks.size(); ++b) {
+      if (b == 0 && split_.part_of(blocks[0]) == ModelPart::embedding) add_tokens(stages);
+      fetch(stages, blocks[b], b + 1 < blocks.size() ? blocks[b + 1] : layers());
+      restrict_to(stages, blocks[b]);
+      forward(blocks[b], Phase::forward);
+    }
+  }
+  void add_tokens(const PassStages& stages) {
+    restrict_to(stages, 0);
+    add_input(it_, samples_, static_cast<double>(s_.sequence) * 16 / static_cast<double>(s_.tensor));
+  }
+
+  void backward_pass(const PassStages& stages) {
+    const std::vector<std::size_t> blocks = blocks_of(stages);
+    for (std::size_t b = blocks.size(); b-- > 0;) {
+      const std::size_t first = blocks[b];
+      fetch(stages, first, b > 0 ? blocks[b - 1] : layers());
+      restrict_to(stages, first);
       if (split_.layers[first].block != Layer::kNoBlock) forward(first, Phase::backward);
-      while (end > first) backward(--end, step > 0);
-      if (step + 1 == micro_steps_) sync(first, block_end(first));
+      for (std::size_t i = block_end(first); i-- > first;) backward(stages, i);
+      if (const auto last = parts_.table_of(both(stages.of(split_.part_of(first)), stages.last))) {
+        it_.restrict_to(*last);
+        sync(first, block_end(first));
+      }
     }
   }
 
@@ -298,19 +264,18 @@ class MegatronIteration {
     while (end < layers() && split_.block[end] == split_.block[i]) ++end;
     return end;
   }
-  std::size_t block_begin(std::size_t i) const {
-    std::size_t first = i;
-    while (first > 0 && split_.block[first - 1] == split_.block[i]) --first;
-    return first;
-  }
 
   /// Where weights are split over the replicas: waits for those of this block, and asks for the next one's, which arrive while this one computes.
-  void fetch(std::size_t first, std::size_t next) {
+  void fetch(const PassStages& stages, std::size_t first, std::size_t next) {
     if (!sharded(3)) return;
+    restrict_to(stages, first);
     if (fetched_ != first) ahead_ = gather(first, block_end(first), "weights.gather");
     it_.compute_waits_for(ahead_);
     fetched_ = next;
-    ahead_ = next < layers() ? gather(next, block_end(next), "weights.gather") : TaskId();
+    ahead_ = TaskId();
+    if (next == layers()) return;
+    restrict_to(stages, next);
+    ahead_ = gather(next, block_end(next), "weights.gather");
   }
 
   void forward(std::size_t first, Phase phase) {
@@ -319,8 +284,13 @@ class MegatronIteration {
       for (const LayerExchange& e : split_.after_forward[i]) exchange(e, split_.layers[i].name, phase);
     }
   }
-  void backward(std::size_t i, bool accumulate) {
-    add_backward_of(it_, stack_, i, samples_, accumulate, nullptr);
+  void backward(const PassStages& stages, std::size_t i) {
+    it_.add_backward(stack_, i, samples_);
+    if (const auto adding = parts_.table_of(both(stages.of(split_.part_of(i)), stages.accumulating))) {
+      it_.restrict_to(*adding);
+      add_accumulation(it_, split_.layers[i]);
+      restrict_to(stages, i);
+    }
     for (const LayerExchange& e : split_.after_backward[i]) exchange(e, split_.layers[i].name + ".dgrad", Phase::backward);
   }
   void exchange(const LayerExchange& e, const std::string& layer, Phase phase) {
@@ -339,31 +309,49 @@ class MegatronIteration {
   Partition replicas_of(bool experts) const {
     return experts ? Partition::strided(replicas_ / expert_, tensor_ * expert_) : Partition::strided(replicas_, tensor_);
   }
-  TaskId over_replicas(CollectiveKind kind, std::size_t first, std::size_t end, bool experts, DType dtype, const std::string& name, Phase phase) {
-    const std::int64_t bytes = bytes_of(first, end, experts, dtype);
+  TaskId over_replicas(CollectiveKind kind, std::int64_t bytes, bool experts, DType dtype, const std::string& name, Phase phase) {
     const Partition groups = replicas_of(experts);
     if (bytes == 0 || groups.size < 2) return TaskId();
     return it_.add_collective(name, it_.gradient_stream(), phase, {kind, bytes, dtype, {}, {}}, groups);
   }
-  TaskId gather(std::size_t first, std::size_t end, const std::string& name) {
+  TaskId gather(std::size_t first, std::size_t end, const std::string& name, std::int64_t chunks = 1) {
     const DType dtype = it_.numerics().mixed ? it_.numerics().activation : DType::fp32;
-    it_.compute_waits_for(over_replicas(CollectiveKind::all_gather, first, end, true, dtype, name + ".experts", Phase::exchange));
-    return over_replicas(CollectiveKind::all_gather, first, end, false, dtype, name, Phase::exchange);
+    const auto weights = [&](bool experts) { return bytes_of(first, end, experts, dtype) * chunks; };
+    it_.compute_waits_for(over_replicas(CollectiveKind::all_gather, weights(true), true, dtype, name + ".experts", Phase::exchange));
+    return over_replicas(CollectiveKind::all_gather, weights(false), false, dtype, name, Phase::exchange);
+  }
+  /// The weights of every stage: blocks of all, embedding of the first, head of the last.
+  void gather_all() {
+    if (!pipelined()) return it_.compute_waits_for(gather(0, layers(), "weights.gather"));
+    for (const ModelPart part : kModelParts) {
+      Stages holds(stages_, part == ModelPart::blocks);
+      if (part == ModelPart::embedding) holds.front() = true;
+      if (part == ModelPart::head) holds.back() = true;
+      std::size_t first = 0, end = layers();
+      while (split_.part_of(first) != part) ++first;
+      while (split_.part_of(end - 1) != part) --end;
+      it_.restrict_to(*parts_.table_of(holds));
+      it_.compute_waits_for(gather(first, end, "weights.gather", part == ModelPart::blocks ? s_.virtual_stages : 1));
+    }
+    it_.restrict_to(Task::kUniform);
   }
   void sync(std::size_t first, std::size_t end) {
     const CollectiveKind kind = sharded(1) ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce;
     for (const bool experts : {false, true}) {
-      synced_.push_back(over_replicas(kind, first, end, experts, it_.numerics().gradient, experts ? "gradients.experts" : "gradients", Phase::gradient_sync));
+      const DType dtype = it_.numerics().gradient;
+      synced_.push_back(over_replicas(kind, bytes_of(first, end, experts, dtype), experts, dtype, experts ? "gradients.experts" : "gradients", Phase::gradient_sync));
     }
   }
 
   const ModelSpec& model_;
   const MegatronSpec& s_;
-  std::uint32_t ranks_, tensor_, replicas_, expert_;
+  std::uint32_t ranks_, tensor_, stages_, replicas_, expert_;
   Iteration it_;
   SplitLayers split_;
   SampleSplit samples_;
   LayerStack stack_;
+  PipelineParts parts_;
+  PipelineShape shape_;
   std::int64_t micro_steps_ = 1;
   std::size_t fetched_ = ~std::size_t{0};  ///< block whose weights are on their way
   TaskId ahead_;
@@ -375,9 +363,10 @@ class MegatronIteration {
 
 Result<Workload> build_megatron(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape, const SamplePlan& samples) {
   const MegatronSpec& m = model.megatron;
-  if (shape.ranks() % (m.tensor * m.expert) != 0) {
-    return Error{"model.megatron.tensor: found " + std::to_string(m.tensor) + (m.expert > 1 ? " x expert " + std::to_string(m.expert) : "") +
-                     ", expected a divisor of " + std::to_string(shape.ranks()) + " GPUs", "", ""};
+  const std::int64_t split = m.tensor * m.pipeline;
+  if (split > shape.ranks() || shape.ranks() % (split * m.expert) != 0) {
+    return Error{"model.megatron.tensor: found " + std::to_string(m.tensor) + (m.pipeline > 1 ? " x pipeline " + std::to_string(m.pipeline) : "") +
+                     (m.expert > 1 ? " x expert " + std::to_string(m.expert) : "") + ", expected a divisor of " + std::to_string(shape.ranks()) + " GPUs", "", ""};
   }
   return MegatronIteration(model, framework, shape).build(shape, samples.total);
 }

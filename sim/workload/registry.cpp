@@ -17,8 +17,14 @@ constexpr ModelFamily kFamilies[] = {
     {ModelKind::ssd, "ssd", "SSD detector on a ResNet backbone; data parallel", build_ssd},
     {ModelKind::ncf, "ncf", "NeuMF collaborative filtering; data parallel, replicated embeddings", build_ncf},
     {ModelKind::program, "program", "Steps of measured computation and collectives, one after another: an MPI program's loop", build_program},
-    {ModelKind::megatron, "megatron", "GPT split over GPUs: tensor, sequence, expert and sharded data parallel (ZeRO, FSDP)", build_megatron},
+    {ModelKind::megatron, "megatron", "GPT split over GPUs: tensor, sequence, pipeline, expert and sharded data parallel (ZeRO, FSDP)", build_megatron},
 };
+
+/// Among whom a global batch is divided: the GPUs that share a model's layers take their samples together.
+std::uint32_t takers(const ModelSpec& model, std::uint32_t ranks) {
+  if (model.kind != ModelKind::megatron || model.global_batch == 0) return ranks;
+  return static_cast<std::uint32_t>(std::max<std::int64_t>(1, ranks / (model.megatron.tensor * model.megatron.pipeline)));
+}
 
 }  // namespace
 
@@ -28,7 +34,7 @@ Result<Workload> build_workload(const ModelSpec& model, const FrameworkSpec& fra
   if (std::uint64_t{shape.nodes} * shape.gpus_per_node != shape.ranks() || shape.ranks() == 0 || shape.ranks() > kMaxRanks) {
     return Error{"cluster: found " + std::to_string(std::uint64_t{shape.nodes} * shape.gpus_per_node) + " GPUs, expected 1 .. " + std::to_string(kMaxRanks), "", ""};
   }
-  TRY_ASSIGN(const SamplePlan samples, plan_samples(model, shape.ranks()));
+  TRY_ASSIGN(const SamplePlan samples, plan_samples(model, takers(model, shape.ranks())));
   if (framework.input_per_sample.seconds() * static_cast<double>(samples.micro_step(0).largest()) > Duration::kMaxSeconds) {
     return Error{"framework.input_per_sample: found " + format_quantity(framework.input_per_sample.seconds(), Dimension::seconds) + " for each of " +
                      std::to_string(samples.micro_step(0).largest()) + " samples of a rank, expected at most 1e6 s in all", "", ""};

@@ -61,6 +61,18 @@ TEST_F(Models, MoreNodesAreNotFaster) {
   }
 }
 
+TEST_F(Models, AMessageBetweenNodesIsBoundByTheAdapter) {
+  // One GPU a node has no NVLink to its partner: what counts is the network, of which a pair among others has one adapter of 200 Gb/s, as eight GPUs a node have.
+  const std::uint32_t pair[] = {0, 8};
+  for (const Siblings siblings : {Siblings::idle, Siblings::active}) {
+    const auto c = models.price(op_of(CollectiveKind::send_recv, 1 << 28), topology.facts(pair, siblings));
+    ASSERT_TRUE(c.ok()) << c.error().text();
+    const double rate = (1 << 28) / c->mean.seconds() * 1e-9;
+    EXPECT_GT(rate, 15);
+    EXPECT_LT(rate, siblings == Siblings::active ? 25 : 200);
+  }
+}
+
 TEST_F(Models, UnevenExchangeIsPricedByItsMostLoadedRank) {
   // Uniform: each of 32 ranks exchanges 31/32 of its buffer with the others. Given as vectors it must cost the same.
   const std::int64_t buffer = 32 << 20;

@@ -107,5 +107,40 @@ TEST(Groups, ANicBesideEachGpuServesPcieNodesToo) {
   EXPECT_NEAR(kLarge / two / 1000 * 15 / 8, 49.7, 6);
 }
 
+std::string curve_of_company(int groups_at_once, double scale) {
+  std::string text = "curves { kind: \"all_reduce\" ranks: 4 nodes: 1 launch: \"mpi\"";
+  if (groups_at_once > 0) text += " groups_at_once: " + std::to_string(groups_at_once);
+  for (const double bytes : {1024.0, 1048576.0, 1073741824.0})
+    text += " points { bytes: " + std::to_string(static_cast<std::int64_t>(bytes)) + " time_us: " + std::to_string(scale * (20 + bytes / 1e5)) + " }";
+  return text + " }\n";
+}
+
+double price_with(const std::string& curves, Siblings siblings, std::uint32_t ranks = 4) {
+  const Topology t = a100_cluster(2);
+  CollectiveOptions options;
+  options.curve_files = {file_with("company.curve.txtpb", "version: 1 system: \"test_a100\" device: \"a100_sxm4_40gb\"\n" + curves)};
+  auto cost = models_of(t, options).price(op_of(CollectiveKind::all_reduce, 1 << 20), t.facts(first_ranks(ranks), siblings));
+  EXPECT_TRUE(cost.ok()) << cost.error().text();
+  return cost->mean.us();
+}
+
+TEST(Groups, OneShapeAloneAndBesideOthersAreTwoCurves) {
+  const double at = 20 + 1048576 / 1e5;
+  const std::string both = curve_of_company(2, 3) + curve_of_company(1, 1);
+  EXPECT_NEAR(price_with(both, Siblings::idle), at, 0.05 * at);
+  EXPECT_NEAR(price_with(both, Siblings::active), 3 * at, 0.05 * 3 * at);
+  // The only curve there is speaks of both, and so does a log that does not say.
+  EXPECT_NEAR(price_with(curve_of_company(2, 3), Siblings::idle), 3 * at, 0.05 * 3 * at);
+  EXPECT_NEAR(price_with(curve_of_company(0, 2), Siblings::active), 2 * at, 0.01 * at);
+  EXPECT_NEAR(price_with(curve_of_company(0, 2), Siblings::idle), 2 * at, 0.01 * at);
+}
+
+TEST(Groups, AFullNodeHasNoOthersBesideIt) {
+  const Topology t = a100_cluster(2);
+  EXPECT_FALSE(t.facts(first_ranks(8), Siblings::active).beside_others);
+  EXPECT_TRUE(t.facts(first_ranks(4), Siblings::active).beside_others);
+  EXPECT_FALSE(t.facts(first_ranks(4), Siblings::idle).beside_others);
+}
+
 }  // namespace
 }  // namespace distsim::test

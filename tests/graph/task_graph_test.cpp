@@ -124,6 +124,28 @@ TEST(TaskGraph, RefusesCollectivesWithoutGroupsAndGraphsWithoutRanks) {
   EXPECT_NE(error_of(TaskGraphBuilder(0)).find("0 ranks"), std::string::npos);
 }
 
+TEST(TaskGraph, MembersOfAGroupTakePartTogether) {
+  TaskGraphBuilder good(4, 2);
+  const PartitionId pairs = good.add_partition(Partition::strided(2, 1));
+  EXPECT_EQ(good.add_partition(Partition::strided(2, 1)), pairs);
+  good.add_collective("sum", kComm, all_reduce(8), pairs, {}, good.add_rank_table({0, 0, 1, 1}));
+  const auto graph = std::move(good).finish();
+  ASSERT_TRUE(graph.ok()) << graph.error().text();
+  EXPECT_TRUE(std::holds_alternative<Absent>(graph->ops[OpId(graph->variant_of(TaskId(0), 3))]));
+  for (const Partition& groups : {Partition::strided(2, 1), Partition{0, 0, {0, 2, 4}, {0, 3, 1, 2}}}) {
+    TaskGraphBuilder half(4);
+    half.add_collective("sum", kComm, all_reduce(8), half.add_partition(groups), {}, half.add_rank_table({0, 1, 1, 0}));
+    EXPECT_EQ(error_of(std::move(half)).empty(), !groups.listed_offsets.empty()) << "0 and 3 are a pair of the list alone";
+  }
+}
+
+TEST(TaskGraph, RefusesRanksThatAreNotAlike) {
+  TaskGraphBuilder b(4, 2);
+  b.add_per_rank("a", kCompute, {Gemm{}, Absent{}}, std::vector<std::uint32_t>{0, 1, 0, 0});
+  EXPECT_NE(error_of(std::move(b)).find("rank 1 is not like those"), std::string::npos);
+  EXPECT_NE(error_of(TaskGraphBuilder(4, 3)).find("3 ranks alike do not divide 4"), std::string::npos);
+}
+
 TEST(TaskGraph, RepeatedTasksShareOpsAndMoveTheirDependencies) {
   TaskGraphBuilder b(1);
   const TaskId before = b.add("input", kCompute, Gemm{});

@@ -25,6 +25,32 @@ TEST(AlphaBeta, RelativeErrorsCountAlike) {
   EXPECT_NEAR(fit->beta_bytes_per_s, 1e9, 1e7);
 }
 
+// One size that was disturbed, and noise of 2 % on all: both figures stay within 3 %.
+TEST(AlphaBeta, ADisturbedSizeDoesNotBendTheLine) {
+  for (const int disturbed : {0, 5, 11}) {
+    std::vector<SizeTime> points;
+    for (int i = 0; i < 12; ++i) {
+      const double bytes = 8 * std::exp2(1.6 * i), noise = 1 + 0.02 * std::sin(7.0 * i);
+      points.push_back({bytes, (100e-6 + bytes / 1e9) * noise * (i == disturbed ? 2.5 : 1)});
+    }
+    const auto fit = fit_alpha_beta(points);
+    ASSERT_TRUE(fit.ok());
+    EXPECT_NEAR(fit->alpha_s, 100e-6, 3e-6) << disturbed;
+    EXPECT_NEAR(fit->beta_bytes_per_s, 1e9, disturbed == 11 ? 0.2e9 : 0.05e9) << disturbed;
+    EXPECT_GT(fit->worst, 0.5) << "it is named, not hidden";
+  }
+}
+
+TEST(AlphaBeta, SaysWhichFigureTheSizesTell) {
+  const auto both = fit_alpha_beta(std::vector<SizeTime>{{8, 1e-4}, {1e7, 1e-2}});
+  EXPECT_GT(both->bytes_share, 0.9);
+  EXPECT_GT(both->latency_share, 0.9);
+  const auto latency = fit_alpha_beta(std::vector<SizeTime>{{8, 1e-4}, {1e4, 1.1e-4}});
+  EXPECT_LT(latency->bytes_share, 0.5);
+  const auto bytes = fit_alpha_beta(std::vector<SizeTime>{{1e6, 1.1e-3}, {1e8, 0.1001}});
+  EXPECT_LT(bytes->latency_share, 0.5);
+}
+
 TEST(AlphaBeta, NeverNegative) {
   const auto proportional = fit_alpha_beta(std::vector<SizeTime>{{100, 1e-6}, {1000, 20e-6}});
   ASSERT_TRUE(proportional.ok());

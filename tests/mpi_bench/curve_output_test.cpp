@@ -57,6 +57,16 @@ TEST_F(CurveOutputTest, HoldsMedianAndPercentilesAndGrowsWithTheRun) {
   EXPECT_DOUBLE_EQ(file.curves(0).points(0).high_us(), 61.6);
 }
 
+TEST_F(CurveOutputTest, TheTimeMayBeWhatTheMachineDoesUndisturbed) {
+  const std::string path = dir_ + "/q.curve.txtpb";
+  CurveOutput out(path, {});
+  out.begin({.kind = "all_reduce", .ranks = 4, .nodes = 2, .time = CurveTime::p10});
+  out.add(row(8, {1, 2, 3, 4, 100}));
+  ASSERT_TRUE(out.write(false).ok());
+  EXPECT_DOUBLE_EQ(read_text(path).curves(0).points(0).time_us(), 1.4);
+  EXPECT_DOUBLE_EQ(read_text(path).curves(0).points(0).statistics().median_us(), 3);
+}
+
 TEST_F(CurveOutputTest, SizesAscendStrictly) {
   const std::string path = dir_ + "/b.curve.txtpb";
   CurveOutput out(path, {});

@@ -86,6 +86,46 @@ TEST(OpCase, FusedOpsByHand) {
   EXPECT_EQ(operand_bytes(adam), 300 * 16);
 }
 
+// The gradients by hand: 2 heads of 16 rows over 8 columns of each head: four products of 2 x 2 x 256 x 8, and one more where the scores are made again.
+TEST(OpCase, BackwardPassesByHand) {
+  const OpCase norm{"layernorm", "bwd", "fp32", VectorShape{10, 100, ""}};
+  EXPECT_EQ(operand_bytes(norm), 3 * 4000);  // x, dy, dx
+  const OpCase attention{"attention", "bwd", "bf16", VectorShape{32, 16, "heads=2;length=16;dim=8;flash=0"}};
+  EXPECT_EQ(operand_bytes(attention), 2 * (7 * 256 + 3 * 512));
+  EXPECT_EQ(flops(attention), 4.0 * (2 * 2 * 256 * 8));
+  const OpCase flash{"flash_attention", "bwd", "bf16", VectorShape{32, 16, "heads=2;length=16;dim=8;flash=1"}};
+  EXPECT_EQ(operand_bytes(flash), 2 * 8 * 256 + 4 * 32);
+  EXPECT_EQ(flops(flash), 5.0 * (2 * 2 * 256 * 8));
+  const OpCase peer{"copy_p2p", "fwd", "int8", VectorShape{1, 512, ""}};
+  EXPECT_EQ(operand_bytes(peer), 512);
+  EXPECT_EQ(peer_of(0, 2), 1);
+  EXPECT_EQ(peer_of(7, 8), 0);
+}
+
+// The products of the steps are those that the case counts, and the softmax's gradient is among those of the backward pass.
+TEST(OpCase, StepsOfAttentionAddUp) {
+  for (const char* pass : {"fwd", "bwd"}) {
+    const OpCase attention{"attention", pass, "fp16", VectorShape{4 * 128, 128, "heads=4;length=128;dim=64;flash=0"}};
+    double products = 0;
+    int softmaxes = 0;
+    for (const OpCase& step : attention_steps(attention)) {
+      if (std::holds_alternative<GemmShape>(step.shape)) products += flops(step);
+      else softmaxes += step.op == "softmax" && step.pass == pass ? 1 : 0;
+    }
+    EXPECT_EQ(products, flops(attention)) << pass;
+    EXPECT_EQ(softmaxes, 1) << pass;
+  }
+}
+
+TEST(OpGrid, GradientsAreThereForWhatHasThem) {
+  std::set<std::string> backward;
+  const auto cases = build_grid({}, {}, GridSize::smoke);
+  for (const OpCase& c : *cases) {
+    if (c.pass == "bwd") backward.insert(c.op);
+  }
+  EXPECT_EQ(backward, (std::set<std::string>{"attention", "flash_attention", "layernorm", "softmax"}));
+}
+
 TEST(OpGrid, EightBitProductsAreThoseThatTheLibraryHas) {
   const auto cases = build_grid({"linear"}, {"fp8"}, GridSize::standard);
   for (const OpCase& c : *cases) {

@@ -28,7 +28,7 @@ TEST(Options, DefaultsAreThoseOfNcclTests) {
 }
 
 TEST(Options, TheUsualCommandLineOfNcclTests) {
-  const Options o = parse({"-b", "8", "-e", "128M", "-f", "2", "-g", "1", "-n", "5", "-w", "3", "-c", "0", "-d", "half", "-o", "max", "-a", "3"})->options;
+  const Options o = parse({"-b", "8", "-e", "128M", "-f", "2", "-g", "4", "-t", "2", "-n", "5", "-w", "3", "-c", "0", "-d", "half", "-o", "max", "-a", "3"})->options;
   EXPECT_EQ(o.min_bytes, 8u);
   EXPECT_EQ(o.max_bytes, 128u << 20);
   EXPECT_EQ(o.step_factor, 2u);
@@ -75,7 +75,8 @@ TEST(Options, RefusalsNameTheFlagAndWhatWasFound) {
   EXPECT_NE(error({"-b", "2M", "-e", "1M"}).find("-e: found 1M, expected at least -b 2M"), std::string::npos);
   EXPECT_NE(error({"-n", "0"}).find("-n: found 0"), std::string::npos);
   EXPECT_NE(error({"-a", "4"}).find("-a: found 4, expected 0 .. 3"), std::string::npos);
-  EXPECT_NE(error({"-g", "8"}).find("-g: found 8, expected 1"), std::string::npos);
+  EXPECT_NE(error({"-g", "0"}).find("-g: found 0, expected 1 .. 64"), std::string::npos);
+  EXPECT_NE(error({"-t", "65"}).find("-t: found 65, expected 1 .. 64"), std::string::npos);
   EXPECT_NE(error({"-f", "1"}).find("-f: found 1"), std::string::npos);
   EXPECT_NE(error({"-b", "0", "-f", "2"}).find("-b: found 0"), std::string::npos);
   EXPECT_NE(error({"-b", "0", "-e", "1G", "-i", "1"}).find("more than 100000 sizes"), std::string::npos);
@@ -101,6 +102,7 @@ TEST(Options, OurOwnFlags) {
 }
 
 TEST(Options, OurOwnFlagsAreChecked) {
+  EXPECT_NE(error({"--curve-time", "p11"}).find("did you mean 'p10'"), std::string::npos);
   EXPECT_NE(error({"--groups", "rials"}).find("did you mean 'rails'"), std::string::npos);
   EXPECT_NE(error({"--pair-tests", "latencies"}).find("--pair-tests"), std::string::npos);
   EXPECT_NE(error({"--beside", "0"}).find("--beside: found '0'"), std::string::npos);

@@ -38,5 +38,47 @@ TEST(Plan, RefusalsNameLineAndColumn) {
   EXPECT_FALSE(parse_plan("collective,dtype\nall_reduce,fp32\n", "p.csv").ok());
 }
 
+std::vector<int> blocks(int nodes, int per_node) {
+  std::vector<int> node_of;
+  for (int r = 0; r < nodes * per_node; ++r) node_of.push_back(r / per_node);
+  return node_of;
+}
+
+std::vector<PlannedCurve> curves_of(std::initializer_list<const char*> groups, std::vector<std::uint64_t> sizes) {
+  std::vector<PlannedCurve> curves;
+  for (const char* group : groups) curves.push_back({*find_case("all_reduce"), DataType::float32, *parse_group(group), sizes});
+  return curves;
+}
+
+TEST(Schedule, OneShapeWithAndWithoutCompanyAreTwoCurves) {
+  const auto schedule = schedule_of(curves_of({"4x2", "4x2.alone"}, {8}), blocks(2, 4));
+  ASSERT_TRUE(schedule.ok());
+  ASSERT_EQ(schedule->measurements.size(), 2u);
+  EXPECT_EQ(schedule->measurements[0].grouping.members.size(), 2u);
+  EXPECT_EQ(schedule->measurements[1].grouping.members.size(), 1u);
+  EXPECT_TRUE(schedule->remarks.empty());
+}
+
+TEST(Schedule, TheSameRanksUnderSeveralNamesAreOneCurve) {
+  const auto schedule = schedule_of(curves_of({"8x2", "8x2.alone", "all"}, {8}), blocks(2, 4));
+  ASSERT_TRUE(schedule.ok());
+  ASSERT_EQ(schedule->measurements.size(), 1u);
+  EXPECT_EQ(schedule->measurements[0].grouping.name, "8x2");
+  EXPECT_EQ(schedule->remarks.size(), 2u);
+  EXPECT_NE(schedule->remarks[0].find("8x2.alone is the same ranks as 8x2"), std::string::npos);
+}
+
+TEST(Schedule, MergedCurvesKeepTheSizesOfBoth) {
+  auto curves = curves_of({"8x2", "8x2.alone"}, {8, 64});
+  curves[1].sizes = {16, 64, 4};
+  auto other_type = curves[1];
+  other_type.type = DataType::half;
+  curves.push_back(other_type);
+  const auto schedule = schedule_of(curves, blocks(2, 4));
+  ASSERT_EQ(schedule->measurements.size(), 2u);
+  EXPECT_EQ(schedule->measurements[0].curve.sizes, (std::vector<std::uint64_t>{4, 8, 16, 64}));
+  EXPECT_EQ(schedule->measurements[1].curve.type, DataType::half);
+}
+
 }  // namespace
 }  // namespace distsim::bench

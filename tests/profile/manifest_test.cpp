@@ -33,6 +33,22 @@ const StepProfile* step_named(const RankProfile& rank, const std::string& name) 
   return nullptr;
 }
 
+/// A step of which the manifest says that no kernel belongs to it, where others have some.
+bool launches_nothing(const Json& stats, const Json& step) {
+  const Json launched = stats.value("gpu_attrib", Json::array());
+  return !launched.empty() && std::none_of(launched.begin(), launched.end(), [&](const Json& s) { return s.at("step") == step.at("step"); });
+}
+
+/// The AMD toy trace marks a second step of 49 us in which nothing runs: one step, as in the manifest's table.
+TEST(Manifest, ACutLastStepDoesNotCount) {
+  const std::string folder = test::shared_data("traces");
+  if (folder.empty()) GTEST_SKIP() << "shared/data/traces is not here";
+  const auto job = read_traces({folder + "/hta/mi250_minitoy.json.gz"});
+  ASSERT_TRUE(job.ok()) << job.error().text();
+  ASSERT_EQ(job->ranks.at(0).steps.size(), 1u);
+  EXPECT_EQ(job->ranks[0].steps[0].name, "ProfilerStep#1");
+}
+
 TEST(Manifest, SplitsAgreeWithinOnePercent) {
   const std::string folder = test::shared_data("traces");
   if (folder.empty()) GTEST_SKIP() << "shared/data/traces is not here";
@@ -52,6 +68,7 @@ TEST(Manifest, SplitsAgreeWithinOnePercent) {
     double worst = 0, s2s = 0;
     for (const Json& step : stats.value("per_step_breakdown_ms", Json::array())) {
       const StepProfile* mine = step_named(rank, step.at("step"));
+      if (mine == nullptr && launches_nothing(stats, step)) continue;  // cut by the end of the recording
       ASSERT_NE(mine, nullptr) << path << " " << step.at("step");
       worst = std::max(worst, worst_of(mine->split, step));
     }

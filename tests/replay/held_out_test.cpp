@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "trace_builder.hpp"
 
 namespace distsim {
@@ -48,6 +50,30 @@ TEST(HeldOut, UnlikeStepsDoNotTeach) {
     if (s.step_index == 2) EXPECT_LT(s.replayed, s.measured / 2);
     else EXPECT_EQ(s.replayed, s.measured);
   }
+}
+
+/// Every other step stalls, as with a data loader that cannot keep up. The typical step is one without a stall, whichever is left out; the median of the others
+/// would be a stalled one for each that is not, and the other way round.
+TEST(HeldOut, StallsAreNotTypical) {
+  const Replay r(steps_with_kernels({500, 1400, 501, 2600, 500, 1900, 499, 900, 500, 3000, 500}));
+  const auto held = predict_held_out_steps(r.graph);
+  ASSERT_TRUE(held.ok());
+  ASSERT_EQ(held->size(), 11u);
+  for (const StepResult& s : *held) {
+    if (s.step_index % 2 == 0) EXPECT_NEAR(s.error(), 0, 0.005) << s.step_index;
+    else EXPECT_LT(s.error(), -0.2) << s.step_index;
+  }
+}
+
+/// Steps grow slowly: those around a step foretell it better than all of them, which would miss the first by 20 %.
+TEST(HeldOut, TheNearestStepsTeach) {
+  std::vector<double> lengths;
+  for (int i = 0; i < 21; ++i) lengths.push_back(500 + 20 * i);
+  const Replay r(steps_with_kernels(lengths));
+  const auto held = predict_held_out_steps(r.graph);
+  ASSERT_TRUE(held.ok());
+  for (const StepResult& s : *held) EXPECT_LT(std::abs(s.error()), 0.12) << s.step_index;
+  EXPECT_NEAR((*held)[10].error(), 0, 0.002);
 }
 
 TEST(HeldOut, NeedsThreeSteps) {

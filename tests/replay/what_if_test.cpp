@@ -84,6 +84,37 @@ TEST(KernelEdits, RemovedCollectivesDoNotJoin) {
   EXPECT_LT(r.start_us(1, 1), 362);
 }
 
+/// Nothing on any device would be left: 0 ms is no answer.
+TEST(KernelEdits, RemovingEverythingIsRefused) {
+  Replay r(three_kernels());
+  for (const std::vector<std::string>& all : {std::vector<std::string>{".*"}, {"gemm", "elementwise"}}) {
+    const auto edits = edit_kernels(all, {}, r.graph, r.costs);
+    ASSERT_FALSE(edits.ok());
+    EXPECT_NE(edits.error().text().find("leaves no kernel and no copy"), std::string::npos) << edits.error().text();
+  }
+}
+
+/// Steps of 300 us, each an addition at 10 and a GEMM at 150. Without the addition a step begins with its GEMM: 300 us still.
+TEST(KernelEdits, StepsBeginWithTheFirstKernelThatIsLeft) {
+  TraceJob job;
+  RankBuilder b(job, 0);
+  const auto host = b.thread(), stream = b.stream();
+  for (int i = 0; i < 3; ++i) {
+    b.launch(host, 300 * i, stream, "add", 300 * i + 10, i == 1 ? 80 : 100);
+    b.launch(host, 300 * i + 140, stream, "gemm", 300 * i + 150, 60);
+    b.step(300 * i, 300 * i + 300);
+  }
+  b.finish();
+  Replay r(std::move(job));
+  ASSERT_TRUE(edit_kernels({"add"}, {}, r.graph, r.costs).ok());
+  r.run();
+  const std::vector<StepResult> steps = step_results(r.graph, r.times);
+  ASSERT_EQ(steps.size(), 3u);
+  EXPECT_EQ(steps[0].basis, StepBasis::device_start_to_start);
+  EXPECT_DOUBLE_EQ(steps[0].replayed * 1e-6, 295);  // the launch's own 5 us are gone too, in each step
+  EXPECT_DOUBLE_EQ(steps[1].replayed * 1e-6, 295);
+}
+
 TEST(KernelEdits, BadExpressionsAreRefused) {
   Replay r(three_kernels());
   EXPECT_NE(edit_kernels({"("}, {}, r.graph, r.costs).error().text().find("expected a regular expression"), std::string::npos);

@@ -1,6 +1,8 @@
 // Kineto traces written by hand: every vintage, what is joined, what is left out.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "kineto_text.hpp"
 #include "traces/kineto_event.hpp"
 #include "traces/trace_reader.hpp"
@@ -184,6 +186,17 @@ TEST_F(KinetoTest, StepsByPatternByOptimizerAndNone) {
   const TraceJob job = read(trace(optimizer));
   ASSERT_EQ(job.ranks[0].steps.size(), 3u);
   EXPECT_EQ(job.ranks[0].steps[2].end_ns - job.ranks[0].steps[2].start_ns, 100'000);
+}
+
+/// The profiler opened a third step, but the recording ended before it launched anything.
+TEST_F(KinetoTest, ACutLastStepIsLeftOut) {
+  std::vector<std::string> events = test::two_steps();
+  events.push_back(event("user_annotation", "ProfilerStep#3", "5", "10", 1200, 5));
+  const TraceJob job = read(trace(events));
+  ASSERT_EQ(job.ranks[0].steps.size(), 2u);
+  EXPECT_EQ(job.ranks[0].steps[1].number, 2);
+  const auto& notes = job.ranks[0].notes.assumptions;
+  EXPECT_TRUE(std::any_of(notes.begin(), notes.end(), [](const std::string& n) { return n.find("ProfilerStep#3") != std::string::npos; }));
 }
 
 TEST_F(KinetoTest, WindowSizeDoesNotChangeAnything) {

@@ -244,6 +244,12 @@ TEST_F(PerfettoWriter, EndingOfTheNameChoosesTheFormat) {
   EXPECT_TRUE(is_perfetto_path("a.perfetto-trace"));
   EXPECT_FALSE(is_perfetto_path("a.json"));
   EXPECT_FALSE(is_perfetto_path("a.pftrace.json.gz"));
+  for (const std::string good : {"a.pftrace", "a.perfetto-trace.gz", "a.json", "a.json.gz", "-"}) EXPECT_TRUE(check_timeline_path("--t", good).ok()) << good;
+  for (const std::string bad : {"a.foo", "json", "a.json.zip", "a", ".gz"}) {
+    const auto checked = check_timeline_path("--t", bad);
+    ASSERT_FALSE(checked.ok()) << bad;
+    EXPECT_NE(checked.error().text().find(".pftrace, .json or .json.gz"), std::string::npos);
+  }
 }
 
 /// Measured and predicted in one file: names tell them apart, flows do not meet, clocks are shifted.

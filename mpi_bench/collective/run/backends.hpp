@@ -11,6 +11,8 @@
 
 namespace distsim::bench {
 
+class IssueGroup;
+
 // Each of these is called by all ranks together, also by those that are idle in the team's shape.
 #ifdef DISTSIM_WITH_MPI
 std::unique_ptr<Backend> make_mpi_backend(const Team& team);
@@ -20,14 +22,22 @@ Result<void> mpi_cuda_usable(const Ranks& ranks);  ///< why GPU memory cannot be
 Result<std::unique_ptr<Backend>> make_mpi_cuda_backend(const Ranks& ranks, const Team& team);
 #endif
 #ifdef DISTSIM_WITH_NCCL
-Result<void> nccl_usable(const Ranks& ranks);      ///< why NCCL cannot be used on this rank (no driver, fewer GPUs than ranks), or success
-Result<std::unique_ptr<Backend>> make_nccl_backend(const Ranks& ranks, const Team& team, int graph_launches, bool second_comm);
+/// Why NCCL cannot be used by this process (no driver, fewer GPUs than its node's ranks), or success. `lanes` GPUs a process.
+Result<void> nccl_usable(const Ranks& processes, int lanes);
+struct NcclNeeds {
+  int graph_launches = 0;
+  bool second_comm = false;           ///< for a load beside the timed calls
+  IssueGroup* issue_group = nullptr;  ///< as in ChosenBackend
+  int gpus_of_a_thread = 1;           ///< that meet there; ranks that follow each other
+};
+Result<std::unique_ptr<Backend>> make_nccl_backend(const Ranks& ranks, const Team& team, const NcclNeeds& needs);
 #endif
 Result<std::unique_ptr<Backend>> make_tcp_backend(const Ranks& ranks, const Team& team, int streams);
 
 struct ChosenBackend {
   BackendChoice kind = BackendChoice::tcp;
-  std::string why;  ///< "asked for", or what auto saw
+  std::string why;                    ///< "asked for", or what auto saw
+  IssueGroup* issue_group = nullptr;  ///< of the GPUs that one thread drives; null: a thread a GPU
 };
 /// All ranks together, with the same answer everywhere: nccl where every rank has a GPU, else mpi-cuda where the MPI library takes GPU memory, else
 /// mpi, else tcp.

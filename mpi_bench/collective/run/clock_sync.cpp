@@ -16,14 +16,14 @@ double time_of(const std::string& text) {
 }
 
 /// A round trip is two swaps: the rank asks, rank 0 answers with its time.
-void answer(const Ranks& ranks, int peer, int rounds) {
+void answer(const ProcessRanks& ranks, int peer, int rounds) {
   for (int i = 0; i < rounds; ++i) {
     (void)ranks.swap_with_root(peer, "");
     (void)ranks.swap_with_root(peer, time_text(steady_seconds()));
   }
 }
 
-ClockOffset ask(const Ranks& ranks, int rounds) {
+ClockOffset ask(const ProcessRanks& ranks, int rounds) {
   ClockOffset best{.uncertainty_s = std::numeric_limits<double>::infinity()};
   for (int i = 0; i < rounds; ++i) {
     const double sent = steady_seconds();
@@ -40,7 +40,7 @@ ClockOffset ask(const Ranks& ranks, int rounds) {
 
 double steady_seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-ClockOffset synchronise_clock(const Ranks& ranks, int rounds) {
+ClockOffset synchronise_clock(const ProcessRanks& ranks, int rounds) {
   ClockOffset mine;
   for (int peer = 1; peer < ranks.size(); ++peer) {
     if (ranks.rank() == 0) answer(ranks, peer, rounds);

@@ -11,8 +11,8 @@ struct ClockOffset {
 };
 
 /// Round trips between rank 0 and each rank; the shortest one counts, with rank 0's time taken to be in its middle (Cristian's algorithm).
-/// All ranks together; takes `rounds` round trips a rank.
-ClockOffset synchronise_clock(const Ranks& ranks, int rounds = 20);
+/// All processes together; takes `rounds` round trips a rank.
+ClockOffset synchronise_clock(const ProcessRanks& ranks, int rounds = 20);
 
 /// Seconds of this machine's steady clock.
 double steady_seconds();

@@ -12,7 +12,14 @@ inline double seconds_between(std::chrono::steady_clock::time_point a, std::chro
   return std::chrono::duration<double>(b - a).count();
 }
 
-/// `call_once()` returns a Result<void>.
+/// `calls` calls, as one function of its own: timed and bare loops then run the same instructions, and only the clock is between them. `call_once()`
+/// returns a Result<void>.
+template <class CallOnce>
+[[gnu::noinline]] Result<void> repeat(int calls, const CallOnce& call_once) {
+  for (int i = 0; i < calls; ++i) TRY(call_once());
+  return {};
+}
+
 template <class CallOnce>
 Result<LoopTimes> timed_loop(const LoopShape& loop, const CallOnce& call_once) {
   LoopTimes times;
@@ -20,7 +27,7 @@ Result<LoopTimes> timed_loop(const LoopShape& loop, const CallOnce& call_once) {
   const auto start = std::chrono::steady_clock::now();
   auto last = start;
   for (double& each : times.each_s) {
-    for (int i = 0; i < loop.calls_each; ++i) TRY(call_once());
+    TRY(repeat(loop.calls_each, call_once));
     pulse().call_done();
     const auto now = std::chrono::steady_clock::now();
     each = seconds_between(last, now) / loop.calls_each;
@@ -33,7 +40,7 @@ Result<LoopTimes> timed_loop(const LoopShape& loop, const CallOnce& call_once) {
 template <class CallOnce>
 Result<double> bare_loop(int calls, const CallOnce& call_once) {
   const auto start = std::chrono::steady_clock::now();
-  for (int i = 0; i < calls; ++i) TRY(call_once());
+  TRY(repeat(calls, call_once));
   return seconds_between(start, std::chrono::steady_clock::now());
 }
 

@@ -4,6 +4,8 @@
 
 #include <cstdlib>
 
+#include "base/fnv.hpp"
+
 namespace distsim::bench {
 namespace {
 
@@ -30,9 +32,7 @@ std::optional<int> number(const char* text) {
 /// Jobs beside each other get ports of their own, most of the time.
 int port_of(const std::string& job) {
   if (job.empty()) return kDefaultPort;
-  unsigned hash = 2166136261u;
-  for (const char c : job) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619u;
-  return 20000 + static_cast<int>(hash % 10000);
+  return 20000 + static_cast<int>(fnv32(job) % 10000);
 }
 
 std::string host_name() {
@@ -76,7 +76,7 @@ Result<TcpPlaces> tcp_places(const Options& o, const std::optional<LaunchFacts>&
   return places;
 }
 
-Result<std::unique_ptr<Ranks>> start_ranks(const Options& o, int* argc, char*** argv) {
+Result<std::unique_ptr<ProcessRanks>> start_ranks(const Options& o, int* argc, char*** argv) {
   const auto launch = launch_facts([](const char* name) -> const char* { return std::getenv(name); });
 #ifdef DISTSIM_WITH_MPI
   if (o.hosts.empty()) return make_mpi_ranks(argc, argv, o.beside == Beside::collective);

@@ -25,6 +25,6 @@ std::optional<LaunchFacts> launch_facts(const Environment& environment);
 Result<TcpPlaces> tcp_places(const Options& options, const std::optional<LaunchFacts>& launch, const std::string& host_name);
 
 /// The ranks of this run. Takes argc and argv for MPI.
-Result<std::unique_ptr<Ranks>> start_ranks(const Options& options, int* argc, char*** argv);
+Result<std::unique_ptr<ProcessRanks>> start_ranks(const Options& options, int* argc, char*** argv);
 
 }  // namespace distsim::bench

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "base/file.hpp"
+#include "base/fnv.hpp"
 
 namespace distsim::bench {
 namespace {
@@ -37,11 +38,9 @@ std::string topology_text(const std::string& file, bool gpu) {
 std::string program_fingerprint() {
   const auto program = read_file("/proc/self/exe", kMostProgram);
   if (!program.ok()) return "unknown";
-  std::uint64_t hash = 0xCBF29CE484222325ull;
-  for (const char c : *program) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3ull;
-  char text[20];
-  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash));
-  return text;
+  Fnv64 hash;
+  hash.add_bytes(*program);
+  return hash.hex();
 }
 
 }  // namespace distsim::bench

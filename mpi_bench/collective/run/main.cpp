@@ -13,7 +13,7 @@
 #include "mpi_bench/collective/run/launch.hpp"
 #include "mpi_bench/collective/run/machine_facts.hpp"
 #include "mpi_bench/collective/run/plan_source.hpp"
-#include "mpi_bench/collective/run/run.hpp"
+#include "mpi_bench/collective/run/run_lanes.hpp"
 
 namespace distsim::bench {
 namespace {
@@ -73,16 +73,20 @@ class StartGuard {
   const std::shared_ptr<std::atomic<bool>> done_ = std::make_shared<std::atomic<bool>>(false);
 };
 
-Result<Outcome> run(const Ranks& ranks, const Result<CommandLine>& line, const std::string& flags, StartGuard& guard) {
+Result<Outcome> measure(const RunContext& context) {
+  if (context.options.overhead) return run_overhead(context);
+  return context.options.pair_tests.empty() ? run_collectives(context) : run_pair_tests(context);
+}
+
+Result<Outcome> run(const ProcessRanks& ranks, const Result<CommandLine>& line, const std::string& flags, StartGuard& guard) {
   TRY(same_everywhere(ranks, line));
   const Options& options = line->options;
   TRY(ranks.agree(check_files(ranks, options)));
   TRY_ASSIGN(const ChosenBackend chosen, choose_backend(options, ranks));
   const auto watchdog = Watchdog::start(ranks, options.stall_limit_s);
   guard.all_here();
-  const RunContext context{options, ranks, chosen, *watchdog, [] { return interrupted != 0; }, flags};
-  if (options.overhead) return run_overhead(context);
-  return options.pair_tests.empty() ? run_collectives(context) : run_pair_tests(context);
+  const RunContext context{options, ranks, chosen, *watchdog, synchronise_clock(ranks), [] { return interrupted != 0; }, flags};
+  return options.lanes.lanes() > 1 ? run_lanes(context, measure) : measure(context);
 }
 
 int exit_code(const Ranks& ranks, const Result<Outcome>& outcome) {

@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
+#include "mpi_bench/collective/run/host_loop.hpp"
 #include "mpi_bench/collective/verify.hpp"
 
 namespace distsim::bench {
@@ -12,7 +14,6 @@ namespace {
 constexpr double kRoundSeconds = 0.5;    // so often a run looks whether it was interrupted
 constexpr int kMostSamples = 100'000;
 constexpr double kShortCall = 1e-3;
-constexpr int kMoreCalls = 10;
 
 /// A failure in the middle of a collective cannot be agreed on: the other ranks are waiting inside it.
 template <class T>
@@ -65,7 +66,7 @@ class Timing {
     if (s_.team.active && s_.options.warmup > 0) call_s = must(s_.ranks, s_.backend.time(call_, {s_.options.warmup, 1})).mean_s;
     call_s = s_.ranks.max({call_s}).front();
     if (s_.options.warmup > 0 && call_s < kShortCall) {
-      if (s_.team.active) call_s = must(s_.ranks, s_.backend.time_bare(call_, kMoreCalls)) / kMoreCalls;
+      if (s_.team.active) call_s = must(s_.ranks, call_estimate(s_.backend, call_));
       call_s = s_.ranks.max({call_s}).front();
     }
     calls_each_ = s_.options.warmup > 0 ? std::stoi(s_.ranks.from_root(std::to_string(calls_each_for(call_s)))) : 1;
@@ -209,17 +210,27 @@ Row empty_row(const Sweep& sweep, const Layout& layout) {
 
 }  // namespace
 
+Result<double> call_estimate(Backend& backend, const Call& call) {
+  constexpr int kTries = 5, kCalls = 10;
+  double least = std::numeric_limits<double>::infinity();
+  for (int i = 0; i < kTries; ++i) {
+    TRY_ASSIGN(const double seconds, backend.time_bare(call, kCalls));
+    least = std::min(least, seconds / kCalls);
+  }
+  return least;
+}
+
 int calls_each_for(double seconds_a_call) {
-  static const double clock_s = [] {
-    constexpr int kReadings = 1000;
-    const double start = steady_seconds();
-    for (int i = 0; i < kReadings; ++i) (void)steady_seconds();
-    return (steady_seconds() - start) / kReadings;
+  static const double sample_s = [] {
+    constexpr int kTries = 5;
+    double least = 1;
+    for (int i = 0; i < kTries; ++i) least = std::min(least, timed_loop({.samples = 1000}, [] { return Result<void>(); })->mean_s);
+    return least;
   }();
-  constexpr double kShare = 0.003;  // the first estimate of a call may be three times too long
+  constexpr double kShare = 0.002;  // the first estimate of a call may be a few times too long
   constexpr int kMost = 1000;
   if (!(seconds_a_call > 0)) return kMost;
-  return static_cast<int>(std::clamp(std::ceil(clock_s / kShare / seconds_a_call), 1.0, static_cast<double>(kMost)));
+  return static_cast<int>(std::clamp(std::ceil(sample_s / kShare / seconds_a_call), 1.0, static_cast<double>(kMost)));
 }
 
 Result<MeasuredRow> measure_row(const Surroundings& s, const Sweep& sweep, std::uint64_t size_bytes) {

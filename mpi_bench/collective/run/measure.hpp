@@ -45,7 +45,10 @@ struct Surroundings {
 /// afresh, the collective runs once more, and every element is checked.
 Result<MeasuredRow> measure_row(const Surroundings& s, const Sweep& sweep, std::uint64_t size_bytes);
 
-/// Calls to a sample, so that two readings of the clock cost at most 1 % of it.
+/// Seconds of a call, of the quickest of a few short loops: what interrupts one of them makes it longer.
+Result<double> call_estimate(Backend& backend, const Call& call);
+
+/// Calls to a sample, so that what a sample costs beside them (a reading of the clock, a note) is below 1 % of it.
 int calls_each_for(double seconds_a_call);
 
 }  // namespace distsim::bench

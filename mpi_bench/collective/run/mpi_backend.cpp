@@ -12,9 +12,9 @@
 #include <thread>
 
 #include "mpi_bench/collective/run/backends.hpp"
+#include "mpi_bench/collective/run/buffered_backend.hpp"
 #include "mpi_bench/collective/run/host_load.hpp"
 #include "mpi_bench/collective/run/host_loop.hpp"
-#include "mpi_bench/collective/run/memory.hpp"
 #ifdef DISTSIM_WITH_CUDA
 #include "mpi_bench/collective/run/cuda_check.hpp"
 #endif
@@ -57,7 +57,7 @@ Result<void> checked(int code) {
 }
 
 /// The operands of one call, as MPI wants them.
-struct Operands {
+struct MpiOperands {
   const std::byte* send;
   std::byte* receive;
   int count, ranks, rank, root;
@@ -68,7 +68,7 @@ struct Operands {
   const int *send_counts, *receive_counts, *send_starts, *receive_starts;  // alltoallv
 };
 
-int issue(Kind kind, const Operands& o) {
+int issue(Kind kind, const MpiOperands& o) {
   const bool at_root = o.rank == o.root;
   const void* send = o.in_place ? MPI_IN_PLACE : o.send;
   const void* root_send = at_root ? send : o.send;
@@ -136,17 +136,17 @@ class MpiPairs : public PointToPoint {
   const Memory &send_, &receive_;
 };
 
-class MpiBackend : public Backend {
+class MpiBackend : public BufferedBackend {
  public:
   /// The backend of `team` on memory of `device`.
   MpiBackend(const Team& team, std::string name, DeviceFacts device, std::unique_ptr<Memory> send, std::unique_ptr<Memory> receive)
-      : name_(std::move(name)), device_(std::move(device)), send_(std::move(send)), receive_(std::move(receive)) {
+      : BufferedBackend(std::move(send), std::move(receive)), name_(std::move(name)), device_(std::move(device)) {
     int world_rank = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
     MPI_Comm_split(MPI_COMM_WORLD, team.active ? team.members.front() : MPI_UNDEFINED, world_rank, &comm_);
     if (comm_ == MPI_COMM_NULL) MPI_Comm_dup(MPI_COMM_SELF, &comm_);
     MPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
-    pairs_.emplace(comm_, *send_, *receive_);
+    pairs_.emplace(comm_, memory(Buffer::send), memory(Buffer::receive));
   }
   ~MpiBackend() override { MPI_Comm_free(&comm_); }
 
@@ -198,13 +198,6 @@ class MpiBackend : public Backend {
     return call.what->kind == Kind::reduce_scatter ? 0 : call.layout->recv_at;
   }
 
-  Result<void> allocate(std::uint64_t send_bytes, std::uint64_t receive_bytes) override {
-    TRY(send_->grow(send_bytes));
-    return receive_->grow(receive_bytes);
-  }
-  Result<void> write(Buffer buffer, std::uint64_t at, std::span<const std::byte> data) override { return memory(buffer).write(at, data); }
-  Result<void> read(Buffer buffer, std::uint64_t at, std::span<std::byte> data) override { return memory(buffer).read(at, data); }
-
   Result<void> run(const Call& call) override {
     const Prepared prepared(*this, call);
     TRY(prepared.ready());
@@ -230,10 +223,9 @@ class MpiBackend : public Backend {
    public:
     Prepared(const MpiBackend& backend, const Call& call) : kind_(call.what->kind) {
       const Layout& l = *call.layout;
-      const std::size_t e = info_of(call.type).size;
-      std::byte* receive = backend.receive_->at(call.in_place ? backend.in_place_result_at(call) * e : 0);
-      const std::byte* send = call.in_place ? backend.receive_->at(l.send_at * e) : backend.send_->at(0);
-      if (kind_ == Kind::broadcast && !call.in_place && call.shape.rank == call.shape.root) ready_ = copy(*backend.send_, *backend.receive_, l.count * e);
+      const auto [send, receive] = backend.operands_of(call);
+      if (kind_ == Kind::broadcast && !call.in_place && call.shape.rank == call.shape.root)
+        ready_ = copy(backend.memory(Buffer::send), backend.memory(Buffer::receive), l.count * info_of(call.type).size);
       to_int(l);
       operands_ = {.send = send, .receive = receive, .count = static_cast<int>(l.count), .ranks = call.shape.ranks, .rank = call.shape.rank,
                    .root = call.shape.root, .type = mpi_type(call.type), .op = mpi_op(call.op), .comm = backend.comm_, .in_place = call.in_place,
@@ -265,16 +257,13 @@ class MpiBackend : public Backend {
     }
 
     Kind kind_;
-    Operands operands_;
+    MpiOperands operands_;
     Result<void> ready_;
     std::vector<int> send_counts_, receive_counts_, send_starts_, receive_starts_;
   };
 
-  Memory& memory(Buffer buffer) { return buffer == Buffer::send ? *send_ : *receive_; }
-
   const std::string name_;
   const DeviceFacts device_;
-  std::unique_ptr<Memory> send_, receive_;
   MPI_Comm comm_ = MPI_COMM_NULL;
   std::optional<MpiPairs> pairs_;
   std::optional<MpiLoad> load_;

@@ -31,9 +31,9 @@ std::string processor_name() {
   return {name, static_cast<std::size_t>(length)};
 }
 
-class MpiRanks : public Ranks {
+class MpiRanks : public ProcessRanks {
  public:
-  MpiRanks() : Ranks(world_rank(), world_size()) { meet(processor_name()); }
+  MpiRanks() : ProcessRanks(world_rank(), world_size()) { meet(processor_name()); }
   ~MpiRanks() override { MPI_Finalize(); }
 
   std::string carrier() const override { return "MPI"; }
@@ -66,7 +66,7 @@ class MpiRanks : public Ranks {
     return received;
   }
 
- protected:
+
   void end_job() const override {
     MPI_Abort(MPI_COMM_WORLD, 1);
     std::abort();
@@ -75,7 +75,7 @@ class MpiRanks : public Ranks {
 
 }  // namespace
 
-std::unique_ptr<Ranks> make_mpi_ranks(int* argc, char*** argv, bool several_threads) {
+std::unique_ptr<ProcessRanks> make_mpi_ranks(int* argc, char*** argv, bool several_threads) {
   int provided = 0;
   MPI_Init_thread(argc, argv, several_threads ? MPI_THREAD_MULTIPLE : MPI_THREAD_FUNNELED, &provided);
   return std::make_unique<MpiRanks>();

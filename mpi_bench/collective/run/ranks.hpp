@@ -12,7 +12,8 @@
 
 namespace distsim::bench {
 
-/// One object a process. All calls but the const getters are made by all ranks together and in the same order.
+/// One object a rank: a process, or one of the GPUs that a process drives (LaneRanks). All calls but the const getters are made by all ranks together
+/// and in the same order.
 class Ranks {
  public:
   virtual ~Ranks() = default;
@@ -32,9 +33,6 @@ class Ranks {
   virtual std::string carrier() const = 0;                            ///< "MPI", "TCP"
   virtual void barrier() const = 0;
   virtual std::vector<std::string> gather(const std::string& text) const = 0;  ///< on every rank, in rank order
-  /// Rank 0 and `peer` send each other a text; the others do nothing.
-  virtual std::string swap_with_root(int peer, const std::string& text) const = 0;
-
   std::vector<double> max(const std::vector<double>& values) const;   ///< element by element; equal lengths
   std::uint64_t sum(std::uint64_t value) const;
   bool any(bool value) const;
@@ -44,12 +42,12 @@ class Ranks {
 
   /// One rank alone cannot go on: says why and ends the job with exit code 1.
   [[noreturn]] void abort(const std::string& why) const;
+  [[noreturn]] virtual void end_job() const = 0;  ///< at once, with exit code 1
 
  protected:
   Ranks(int rank, int size) : rank_(rank), size_(size) {}
   /// Tells the nodes apart by name; to be called once gather() works.
   void meet(const std::string& host_name);
-  [[noreturn]] virtual void end_job() const = 0;
 
  private:
   const int rank_, size_;
@@ -58,9 +56,17 @@ class Ranks {
   std::vector<std::string> hosts_ = {"localhost"};
 };
 
+/// Ranks that are processes of their own.
+class ProcessRanks : public Ranks {
+ public:
+  using Ranks::Ranks;
+  /// Rank 0 and `peer` send each other a text; the others do nothing.
+  virtual std::string swap_with_root(int peer, const std::string& text) const = 0;
+};
+
 #ifdef DISTSIM_WITH_MPI
 /// MPI from construction to destruction. `several_threads` asks for MPI_THREAD_MULTIPLE.
-std::unique_ptr<Ranks> make_mpi_ranks(int* argc, char*** argv, bool several_threads);
+std::unique_ptr<ProcessRanks> make_mpi_ranks(int* argc, char*** argv, bool several_threads);
 #endif
 
 /// Where TCP ranks find each other.
@@ -72,6 +78,6 @@ struct TcpPlaces {
   double patience_s = 60;    ///< how long the ranks wait for each other at the start
 };
 /// Rank 0 listens, the others call it. Errors: nobody answers in time, the port is taken, two ranks with one number.
-Result<std::unique_ptr<Ranks>> make_tcp_ranks(const TcpPlaces& places);
+Result<std::unique_ptr<ProcessRanks>> make_tcp_ranks(const TcpPlaces& places);
 
 }  // namespace distsim::bench

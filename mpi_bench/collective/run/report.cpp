@@ -98,7 +98,7 @@ void RunReport::begin_table(const CollectiveCase& what, const Backend& backend, 
   std::fputs(header_text({.collective = std::string(what.name), .backend = backend.name() + ": " + backend.library() + " (" + chosen_.why + ")",
                           .min_bytes = options_.min_bytes, .max_bytes = options_.max_bytes,
                           .step = by_factor ? options_.step_factor : options_.step_bytes, .by_factor = by_factor,
-                          .group = group_text(team, options_), .warmup = options_.warmup,
+                          .group = group_text(team, options_), .threads = options_.lanes.threads, .gpus = options_.lanes.gpus, .warmup = options_.warmup,
                           .iterations = options_.iterations, .graph = options_.graph_launches, .check = options_.check, .ranks = rank_lines_}).c_str(),
              stdout);
   std::fflush(stdout);
@@ -114,10 +114,10 @@ void RunReport::comment(const std::string& text) {
 void RunReport::begin_curve(const Sweep& sweep, const Backend& backend, const Team& team) {
   if (!curves_) return;
   const char* load = options_.beside == Beside::compute ? "measured beside computation" : options_.beside == Beside::collective ? "measured beside another collective" : "";
-  curves_->begin({.kind = std::string(sweep.what->curve_kind), .ranks = team.ranks, .nodes = team.nodes,
+  curves_->begin({.kind = std::string(sweep.what->curve_kind), .ranks = team.ranks, .nodes = team.nodes, .single_process = options_.lanes.lanes() > 1,
                   .cuda_graph = options_.graph_launches > 0, .library = backend.library(),
                   .settings = settings_text(options_, sweep, backend.name() == "nccl"), .date = today(), .group = team.shape, .groups_at_once = team.groups,
-                  .not_used = load});
+                  .time = options_.curve_time, .not_used = load});
 }
 
 void RunReport::announce(const CollectiveCase& what, std::uint64_t bytes) {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "mpi_bench/collective/run/backends.hpp"
+#include "mpi_bench/collective/run/clock_sync.hpp"
 #include "mpi_bench/collective/run/watchdog.hpp"
 #include "mpi_bench/collective/table.hpp"
 
@@ -15,6 +16,7 @@ struct RunContext {
   const Ranks& ranks;
   const ChosenBackend& chosen;
   Watchdog& watchdog;
+  ClockOffset clock;
   std::function<bool()> interrupted;
   std::string flags;  ///< the command line, for the files
 };

@@ -1,5 +1,6 @@
 #include <unistd.h>
 
+#include "mpi_bench/collective/plan.hpp"
 #include "mpi_bench/collective/run/report.hpp"
 #include "mpi_bench/collective/run/run.hpp"
 
@@ -20,30 +21,30 @@ std::vector<Sweep> sweeps_of(const PlannedCurve& curve, const Options& options, 
   return sweeps;
 }
 
-double total_work(const std::vector<PlannedCurve>& curves, const Options& options, const std::vector<Grouping>& groupings) {
+double total_work(const Schedule& schedule, const Options& options) {
   double total = 0;
-  for (std::size_t i = 0; i < curves.size(); ++i) {
+  for (const Measurement& m : schedule.measurements) {
     double sizes = 0;
-    for (std::uint64_t bytes : curves[i].sizes) sizes += work_of(bytes);
-    total += sizes * static_cast<double>(sweeps_of(curves[i], options, groupings[i].ranks).size());
+    for (std::uint64_t bytes : m.curve.sizes) sizes += work_of(bytes);
+    total += sizes * static_cast<double>(sweeps_of(m.curve, options, m.grouping.ranks).size());
   }
   return total;
 }
 
 class Run {
  public:
-  Run(const RunContext& context, std::vector<PlannedCurve> curves, std::vector<Grouping> groupings)
-      : c_(context), curves_(std::move(curves)), groupings_(std::move(groupings)),
-        report_(c_.options, c_.ranks, c_.chosen, total_work(curves_, c_.options, groupings_), c_.flags) {}
+  Run(const RunContext& context, Schedule schedule)
+      : c_(context), schedule_(std::move(schedule)), report_(c_.options, c_.ranks, c_.chosen, total_work(schedule_, c_.options), c_.flags) {}
 
   Result<Outcome> all() {
-    clock_ = synchronise_clock(c_.ranks);
-    for (std::size_t i = 0; i < curves_.size(); ++i) {
+    for (const std::string& remark : schedule_.remarks) report_.comment(remark);
+    for (std::size_t i = 0; i < at_.size(); ++i) {
       TRY(gather_team(i));
-      if (curves_.size() == 1) TRY(backend_->supports(*curves_[i].what, curves_[i].type, c_.options.ops.front()));
-      if (begins_table(i)) report_.begin_table(*curves_[i].what, *backend_, team_);
-      TRY_ASSIGN(const Outcome outcome, curve(curves_[i]));
-      if (outcome != Outcome::finished || i + 1 == curves_.size() || begins_table(i + 1)) report_.end_table(outcome);
+      const PlannedCurve& planned = at_[i].curve;
+      if (at_.size() == 1) TRY(backend_->supports(*planned.what, planned.type, c_.options.ops.front()));
+      if (begins_table(i)) report_.begin_table(*planned.what, *backend_, team_);
+      TRY_ASSIGN(const Outcome outcome, curve(planned));
+      if (outcome != Outcome::finished || i + 1 == at_.size() || begins_table(i + 1)) report_.end_table(outcome);
       if (outcome != Outcome::finished) return outcome;
     }
     TRY(c_.ranks.agree(report_.save(false)));
@@ -53,15 +54,16 @@ class Run {
  private:
   /// Types of one collective over one group stand in one table, as in nccl-tests.
   bool begins_table(std::size_t i) const {
-    return i == 0 || curves_[i].what != curves_[i - 1].what || !(groupings_[i] == groupings_[i - 1]);
+    return i == 0 || at_[i].curve.what != at_[i - 1].curve.what || !(at_[i].grouping == at_[i - 1].grouping);
   }
 
   /// A new backend where the groups differ from those of the curve before.
   Result<void> gather_team(std::size_t i) {
-    if (i > 0 && groupings_[i] == groupings_[i - 1]) return {};
-    c_.watchdog.doing("connecting the groups " + groupings_[i].name);
+    const Grouping& grouping = at_[i].grouping;
+    if (i > 0 && grouping == at_[i - 1].grouping) return {};
+    c_.watchdog.doing("connecting the groups " + grouping.name);
     backend_.reset();
-    team_ = team_of(groupings_[i], c_.ranks);
+    team_ = team_of(grouping, c_.ranks);
     auto made = make_backend(c_.chosen, c_.options, c_.ranks, team_);
     TRY(c_.ranks.agree(made.ok() ? Result<void>() : Result<void>(made.error())));
     backend_ = std::move(made).value();
@@ -84,7 +86,7 @@ class Run {
 
   Result<Outcome> sizes(const Sweep& sweep, const std::vector<std::uint64_t>& sizes) {
     report_.begin_curve(sweep, *backend_, team_);
-    const Surroundings surroundings{c_.ranks, team_, c_.options, *backend_, c_.watchdog, clock_, c_.interrupted};
+    const Surroundings surroundings{c_.ranks, team_, c_.options, *backend_, c_.watchdog, c_.clock, c_.interrupted};
     for (std::uint64_t bytes : sizes) {
       if (c_.ranks.any(c_.interrupted())) return Outcome::interrupted;
       stall_if_told();
@@ -108,19 +110,18 @@ class Run {
   }
 
   const RunContext& c_;
-  const std::vector<PlannedCurve> curves_;
-  const std::vector<Grouping> groupings_;
+  const Schedule schedule_;
+  const std::vector<Measurement>& at_ = schedule_.measurements;
   RunReport report_;
   Team team_;
   std::unique_ptr<Backend> backend_;
-  ClockOffset clock_;
   std::uint64_t rows_ = 0;
 };
 
-Result<void> check_roots(const Options& options, const std::vector<Grouping>& groupings) {
-  for (const Grouping& g : groupings) {
-    if (!options.all_roots && options.root >= g.ranks)
-      return Error{"found " + std::to_string(options.root) + ", expected a rank below " + std::to_string(g.ranks), "-r", ""};
+Result<void> check_roots(const Options& options, const Schedule& schedule) {
+  for (const Measurement& m : schedule.measurements) {
+    if (!options.all_roots && options.root >= m.grouping.ranks)
+      return Error{"found " + std::to_string(options.root) + ", expected a rank below " + std::to_string(m.grouping.ranks), "-r", ""};
   }
   return {};
 }
@@ -139,14 +140,9 @@ std::vector<PlannedCurve> planned_curves(const Options& options) {
 }
 
 Result<Outcome> run_collectives(const RunContext& context) {
-  std::vector<PlannedCurve> curves = planned_curves(context.options);
-  std::vector<Grouping> groupings;
-  for (const PlannedCurve& curve : curves) {
-    TRY_ASSIGN(Grouping grouping, groups_of(curve.group, context.ranks.node_of()));
-    groupings.push_back(std::move(grouping));
-  }
-  TRY(check_roots(context.options, groupings));
-  return Run(context, std::move(curves), std::move(groupings)).all();
+  TRY_ASSIGN(Schedule schedule, schedule_of(planned_curves(context.options), context.ranks.node_of()));
+  TRY(check_roots(context.options, schedule));
+  return Run(context, std::move(schedule)).all();
 }
 
 }  // namespace distsim::bench

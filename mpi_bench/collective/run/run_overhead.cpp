@@ -10,9 +10,11 @@
 namespace distsim::bench {
 namespace {
 
-constexpr int kBlocks = 9, kTurns = 41;  // turns of a block
-constexpr double kTurnSeconds = 0.002;
-constexpr double kQuiet = 0.10;          // of a block the 10th percentile counts: turns that nothing else interrupted
+constexpr int kTurns = 64;                 // of a block: each a timed loop and a bare one, in alternating order
+constexpr int kLeastBlocks = 9;
+constexpr double kTurnSeconds = 0.0005;    // short, so that most turns fall between two interruptions of the machine
+constexpr double kQuiet = 0.20;            // of a block's turns this percentile counts: those that nothing interrupted
+constexpr double kWantedError = 0.0025;    // a quarter of the 1 % that is to be told
 
 template <class T>
 T must(const Ranks& ranks, Result<T> result) {
@@ -23,47 +25,59 @@ T must(const Ranks& ranks, Result<T> result) {
 /// Ratio of the two loops less one, of the slowest rank: the median over blocks, and the standard error of that median.
 struct Overhead {
   double call_us = 0, share = 0, error = 0;
-  int calls_each = 1;
+  int calls_each = 1, blocks = 0;
 };
 
 struct Turns {
-  std::vector<double> ours, bare;
+  std::vector<double> ours, bare;  ///< seconds, in the order in which they ran
 };
 
-/// One block of turns, alternately ours and bare first.
+/// One block of turns, as the slowest rank had them. The ranks talk before and after it, not between its turns.
 Turns block_of(const RunContext& c, Backend& backend, const Call& call, const LoopShape& loop) {
-  Turns turns;
+  std::vector<double> mine;
+  c.ranks.barrier();
   for (int turn = 0; turn < kTurns; ++turn) {
     double ours = 0, bare = 0;
     for (const bool our_turn : {turn % 2 == 0, turn % 2 != 0}) {
-      c.ranks.barrier();
       if (our_turn) ours = must(c.ranks, backend.time(call, loop)).mean_s * loop.calls();
       else bare = must(c.ranks, backend.time_bare(call, loop.calls()));
     }
-    const std::vector<double> slowest = c.ranks.max({ours, bare});
-    turns.ours.push_back(slowest[0]);
-    turns.bare.push_back(slowest[1]);
+    mine.push_back(ours);
+    mine.push_back(bare);
   }
-  std::sort(turns.ours.begin(), turns.ours.end());
-  std::sort(turns.bare.begin(), turns.bare.end());
+  Turns turns;
+  const std::vector<double> slowest = c.ranks.max(mine);
+  for (std::size_t i = 0; i < slowest.size(); i += 2) {
+    turns.ours.push_back(slowest[i]);
+    turns.bare.push_back(slowest[i + 1]);
+  }
   return turns;
+}
+
+double quiet(std::vector<double> seconds) {
+  std::sort(seconds.begin(), seconds.end());
+  return percentile(seconds, kQuiet);
 }
 
 Overhead overhead_of(const RunContext& c, Backend& backend, const Call& call) {
   (void)must(c.ranks, backend.time_bare(call, 20));
-  const double call_s = std::max(1e-9, c.ranks.max({must(c.ranks, backend.time_bare(call, 20)) / 20}).front());
+  const double call_s = std::max(1e-9, c.ranks.max({must(c.ranks, call_estimate(backend, call))}).front());
   Overhead result{.calls_each = std::stoi(c.ranks.from_root(std::to_string(calls_each_for(call_s))))};
   const LoopShape loop{static_cast<int>(std::max(1.0, kTurnSeconds / call_s / result.calls_each)), result.calls_each};
   std::vector<double> ratios, bare_us;
-  for (int block = 0; block < kBlocks; ++block) {
+  const double start = steady_seconds();
+  bool more = true;
+  while (more) {
     const Turns turns = block_of(c, backend, call, loop);
-    ratios.push_back(percentile(turns.ours, kQuiet) / percentile(turns.bare, kQuiet));
-    bare_us.push_back(percentile(turns.bare, kQuiet) / loop.calls() * 1e6);
+    ratios.push_back(quiet(turns.ours) / quiet(turns.bare));
+    bare_us.push_back(quiet(turns.bare) / loop.calls() * 1e6);
+    result.error = relative_error_of_median(summarize(ratios));
+    const bool known = static_cast<int>(ratios.size()) >= kLeastBlocks && result.error <= kWantedError;
+    more = c.ranks.from_root(!known && steady_seconds() - start < c.options.max_seconds && !c.interrupted() ? "more" : "") == "more";
   }
-  const Summary s = summarize(ratios);
+  result.blocks = static_cast<int>(ratios.size());
   result.call_us = summarize(bare_us).median;
-  result.share = s.median - 1;
-  result.error = relative_error_of_median(s);
+  result.share = summarize(ratios).median - 1;
   return result;
 }
 
@@ -75,7 +89,7 @@ Result<Outcome> run_overhead(const RunContext& c) {
   auto made = make_backend(c.chosen, c.options, c.ranks, team);
   TRY(c.ranks.agree(made.ok() ? Result<void>() : Result<void>(made.error())));
   Backend& backend = **made;
-  if (c.ranks.rank() == 0) std::printf("# overhead of the timing loop against a bare loop, %d blocks of %d turns\n# %-14s %10s %12s %12s %10s %8s\n", kBlocks, kTurns, "collective", "size", "call (us)", "calls each", "overhead", "+-");
+  if (c.ranks.rank() == 0) std::printf("# overhead of the timing loop against a bare loop, blocks of %d turns each\n# %-14s %10s %12s %12s %8s %10s %8s\n", kTurns, "collective", "size", "call (us)", "calls each", "blocks", "overhead", "+-");
   for (const CollectiveCase* what : c.options.collectives) {
     TRY(backend.supports(*what, c.options.types.front(), c.options.ops.front()));
     for (const std::uint64_t bytes : sweep_sizes(c.options)) {
@@ -90,7 +104,7 @@ Result<Outcome> run_overhead(const RunContext& c) {
       must(c.ranks, fill_buffers(backend, call));
       const Overhead o = overhead_of(c, backend, call);
       if (c.ranks.rank() != 0) continue;
-      std::printf("  %-14s %10llu %12.3f %12d %9.2f%% %7.2f%%\n", std::string(what->name).c_str(), static_cast<unsigned long long>(bytes), o.call_us, o.calls_each,
+      std::printf("  %-14s %10llu %12.3f %12d %8d %9.2f%% %7.2f%%\n", std::string(what->name).c_str(), static_cast<unsigned long long>(bytes), o.call_us, o.calls_each, o.blocks,
                   100 * o.share, 100 * o.error);
       std::fflush(stdout);
     }

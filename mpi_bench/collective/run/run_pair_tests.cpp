@@ -1,6 +1,7 @@
 // Latency and bandwidth of pairs of ranks, as OSU's osu_latency and osu_bw define them: half a round trip, and a window of messages one way with one
 // short answer.
 #include <cstdio>
+#include <limits>
 
 #include "mpi_bench/collective/alpha_beta.hpp"
 #include "mpi_bench/collective/curve_output.hpp"
@@ -14,6 +15,8 @@ namespace {
 
 constexpr int kWindow = 16;
 constexpr std::uint64_t kWindowBytes = 64u << 20;  // a window is no longer than this, but at least one message
+constexpr double kSettleSeconds = 1, kSteady = 0.05;
+constexpr int kLeastTurns = 4;
 
 struct Pair {
   int first = 0, second = 1;
@@ -66,11 +69,39 @@ class PairRun {
     return (steady_seconds() - start) / window;
   }
 
+  /// The same messages until they are no longer faster than those before: TCP has then left its slow start, and a shaper's bucket is empty. Both ranks
+  /// of the pair take the same number of turns, because the first tells the second whether there is another.
+  template <class Once>
+  void settle(const Pair& p, const Once& once) {
+    const double start = steady_seconds();
+    double before = std::numeric_limits<double>::infinity();
+    for (int turn = 1;; ++turn) {
+      const double now = once();
+      const bool steady = turn >= kLeastTurns && now > (1 - kSteady) * before;
+      before = std::min(before, now);
+      if (!another(p, !steady && steady_seconds() - start < kSettleSeconds)) return;
+    }
+  }
+
+  /// The first rank's wish, told to the second.
+  bool another(const Pair& p, bool wish) {
+    std::byte word{static_cast<unsigned char>(wish ? 1 : 0)};
+    if (c_.ranks.rank() == p.first) {
+      must(backend_.write(Backend::Buffer::send, 0, {&word, 1}));
+      must(link_.send(peer(p), 1));
+    } else {
+      must(link_.receive(peer(p), 1));
+      must(backend_.read(Backend::Buffer::receive, 0, {&word, 1}));
+    }
+    return word != std::byte{0};
+  }
+
   /// Samples of rank `first`, in microseconds; the others wait.
   std::vector<double> samples(const Pair& p, PairTest test, std::uint64_t bytes) {
     std::vector<double> mine;
     if (in(p)) {
       const auto once = [&] { return test == PairTest::latency ? round_trip_half(p, bytes) : window_share(p, bytes); };
+      if (c_.options.warmup > 0) settle(p, once);
       for (int i = 0; i < c_.options.warmup; ++i) once();
       for (int i = 0; i < c_.options.iterations; ++i) mine.push_back(once() * 1e6);
     }
@@ -93,9 +124,9 @@ class PairRun {
     for (const std::uint64_t bytes : sweep_sizes(c_.options)) {
       if (c_.ranks.any(c_.interrupted())) return Outcome::interrupted;
       c_.watchdog.doing(std::string(latency ? "latency" : "bandwidth") + " of " + std::to_string(bytes) + " bytes between rank 0 and rank 1");
-      TRY(c_.ranks.agree(backend_.allocate(bytes, bytes)));
+      TRY(c_.ranks.agree(backend_.allocate(std::max<std::uint64_t>(1, bytes), std::max<std::uint64_t>(1, bytes))));
       const Summary s = summarize(samples(pair, test, bytes));
-      points.push_back({static_cast<double>(bytes), s.median * 1e-6});
+      points.push_back({static_cast<double>(bytes), s.p10 * 1e-6});  // what disturbs a message can only make it later
       char line[160];
       std::snprintf(line, sizeof line, "%12llu  %12.2f  %12.2f  %12.2f  %12.2f  %10.3f", static_cast<unsigned long long>(bytes), s.median, s.p5, s.p95, s.min,
                     static_cast<double>(bytes) / s.median / 1e3);
@@ -112,6 +143,8 @@ class PairRun {
     char text[160];
     std::snprintf(text, sizeof text, "fit: alpha %.2f us, beta %.4f GB/s, largest deviation %.0f %%", fit->alpha_s * 1e6, fit->beta_bytes_per_s / 1e9, 100 * fit->worst);
     report_.comment(text);
+    if (fit->bytes_share < 0.5) report_.comment("beta is uncertain: the largest size is mostly latency; a larger -e tells more");
+    if (fit->latency_share < 0.5) report_.comment("alpha is uncertain: the smallest size is mostly bytes; a smaller -b tells more");
   }
 
   /// One pair after another, so that none disturbs another.

@@ -4,9 +4,9 @@
 #include <optional>
 
 #include "mpi_bench/collective/run/backends.hpp"
+#include "mpi_bench/collective/run/buffered_backend.hpp"
 #include "mpi_bench/collective/run/host_load.hpp"
 #include "mpi_bench/collective/run/host_loop.hpp"
-#include "mpi_bench/collective/run/memory.hpp"
 #include "mpi_bench/collective/run/tcp_mesh.hpp"
 #include "mpi_bench/collective/transfers.hpp"
 
@@ -30,10 +30,11 @@ class TcpPairs : public PointToPoint {
   const Memory &send_, &receive_;
 };
 
-class TcpBackend : public Backend {
+class TcpBackend : public BufferedBackend {
  public:
   TcpBackend(std::unique_ptr<TcpMesh> mesh, int streams)
-      : mesh_(std::move(mesh)), streams_(streams), send_(make_host_memory()), receive_(make_host_memory()), pairs_(*mesh_, *send_, *receive_) {}
+      : BufferedBackend(make_host_memory(), make_host_memory()), mesh_(std::move(mesh)), streams_(streams),
+        pairs_(*mesh_, memory(Buffer::send), memory(Buffer::receive)) {}
 
   std::string name() const override { return "tcp"; }
   std::string library() const override {
@@ -49,13 +50,6 @@ class TcpBackend : public Backend {
   }
   Result<void> fits(const Call&) const override { return {}; }
   InPlace in_place(Kind kind) const override { return moves_in_place(kind) ? InPlace::checked : InPlace::unsupported; }
-
-  Result<void> allocate(std::uint64_t send_bytes, std::uint64_t receive_bytes) override {
-    TRY(send_->grow(send_bytes));
-    return receive_->grow(receive_bytes);
-  }
-  Result<void> write(Buffer buffer, std::uint64_t at, std::span<const std::byte> data) override { return memory(buffer).write(at, data); }
-  Result<void> read(Buffer buffer, std::uint64_t at, std::span<std::byte> data) override { return memory(buffer).read(at, data); }
 
   Result<void> run(const Call& call) override {
     const Messages messages = messages_of(call);
@@ -88,21 +82,16 @@ class TcpBackend : public Backend {
   Messages messages_of(const Call& call) const {
     const Layout& l = *call.layout;
     const std::size_t e = info_of(call.type).size;
-    std::byte* const from = call.in_place ? receive_->at(l.send_at * e) : send_->at(0);
-    std::byte* const to = receive_->at(call.in_place ? in_place_start(call) * e : 0);
+    const auto [from, to] = operands_of(call);
     const Exchange exchange = exchange_of(call.what->kind, l, call.shape, call.in_place);
     Messages messages;
     for (const Transfer& t : exchange.sends) messages.sends.push_back({t.peer, from + t.at * e, t.count * e});
     for (const Transfer& t : exchange.receives) messages.receives.push_back({t.peer, to + t.at * e, t.count * e});
     return messages;
   }
-  static std::uint64_t in_place_start(const Call& call) { return call.layout->recv_at; }
-
-  Memory& memory(Buffer buffer) { return buffer == Buffer::send ? *send_ : *receive_; }
 
   std::unique_ptr<TcpMesh> mesh_;
   const int streams_;
-  std::unique_ptr<Memory> send_, receive_;
   TcpPairs pairs_;
   std::optional<HostLoad> compute_;
 };

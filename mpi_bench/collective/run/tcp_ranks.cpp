@@ -12,9 +12,9 @@ namespace {
 
 constexpr double kHelloSeconds = 5;
 
-class TcpRanks : public Ranks {
+class TcpRanks : public ProcessRanks {
  public:
-  TcpRanks(const TcpPlaces& places) : Ranks(places.rank, places.size), lines_(static_cast<std::size_t>(places.size)) {}
+  TcpRanks(const TcpPlaces& places) : ProcessRanks(places.rank, places.size), lines_(static_cast<std::size_t>(places.size)) {}
 
   Result<void> connect(const TcpPlaces& places) {
     TRY(rank() == 0 ? wait_for_all(places) : call_root(places));
@@ -37,7 +37,7 @@ class TcpRanks : public Ranks {
     return must(other, tcp::read_text(line(other)));
   }
 
- protected:
+
   void end_job() const override { std::_Exit(1); }  // the others see the connection close
 
  private:
@@ -104,10 +104,10 @@ class TcpRanks : public Ranks {
 
 }  // namespace
 
-Result<std::unique_ptr<Ranks>> make_tcp_ranks(const TcpPlaces& places) {
+Result<std::unique_ptr<ProcessRanks>> make_tcp_ranks(const TcpPlaces& places) {
   auto ranks = std::make_unique<TcpRanks>(places);
   TRY(ranks->connect(places));
-  return std::unique_ptr<Ranks>(std::move(ranks));
+  return std::unique_ptr<ProcessRanks>(std::move(ranks));
 }
 
 }  // namespace distsim::bench

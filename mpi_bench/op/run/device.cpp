@@ -31,7 +31,7 @@ Result<DeviceInfo> open_device(int index) {
   CUDA_TRY(cudaRuntimeGetVersion(&runtime));
   const std::string cuda = std::to_string(runtime / 1000) + "." + std::to_string(runtime / 10 % 100);
   return DeviceInfo{properties.name, "op_bench cuda" + cuda + " cublas" + cublas_version(), properties.totalGlobalMem,
-                    static_cast<std::uint64_t>(properties.l2CacheSize), properties.major * 10 + properties.minor};
+                    static_cast<std::uint64_t>(properties.l2CacheSize), properties.major * 10 + properties.minor, count};
 }
 
 /// The few entry points of NVML that are used, with the signatures of its documented C interface. Return value 0 is success.

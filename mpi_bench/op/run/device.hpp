@@ -15,6 +15,7 @@ struct DeviceInfo {
   std::string framework;  ///< "op_bench cuda13.0 cublas13.0.2"
   std::uint64_t memory_bytes = 0, l2_bytes = 0;
   int capability = 0;     ///< 90 for compute capability 9.0
+  int devices = 1;        ///< GPUs of this machine
 };
 
 /// Selects the device. Error where there is no driver, no GPU, or no device of that number.

@@ -22,6 +22,14 @@ cudaError_t launch_layer_norm(ElementType type, const void* in, void* out, std::
 /// out[r] = exp(in[r] - max) / sum per row; in fp32.
 cudaError_t launch_softmax(ElementType type, const void* in, void* out, std::int64_t rows, std::int64_t cols, cudaStream_t stream);
 
+/// Gradient of launch_layer_norm(x) * weight + bias with a weight of 1: dx for the data, and the sums over rows of dy * normalised x and of dy for weight
+/// and bias. `sums` holds 2 x (rows + cols) floats: mean and 1 / deviation of each row, then the two gradients of each column.
+cudaError_t launch_layer_norm_backward(ElementType type, const void* x, const void* dy, void* dx, float* sums, std::int64_t rows, std::int64_t cols,
+                                       cudaStream_t stream);
+
+/// dx[r] = y[r] * (dy[r] - sum(y[r] * dy[r])); in fp32.
+cudaError_t launch_softmax_backward(ElementType type, const void* y, const void* dy, void* dx, std::int64_t rows, std::int64_t cols, cudaStream_t stream);
+
 /// Training forward over rows x channels, channels innermost: statistics of each channel in fp32, then (x - mean) / sqrt(variance + 1e-5).
 /// `sums` holds 2 x channels floats of scratch.
 cudaError_t launch_batch_norm(ElementType type, const void* in, void* out, float* sums, std::int64_t rows, std::int64_t channels, cudaStream_t stream);

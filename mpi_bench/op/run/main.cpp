@@ -82,7 +82,7 @@ Result<Counts> measure_all(Bench& bench, Files& files, const std::vector<OpCase>
     ResultFile& file = files.at(family_of(c));
     if (file.contains(bench.facts, c)) {
       ++counts.there;
-    } else if (!measurable(c, bench.device.capability).ok()) {
+    } else if (!measurable(c, bench.device.capability, bench.device.devices).ok()) {
       ++counts.not_here;
     } else if (!fits(c, bench)) {
       ++counts.too_large;

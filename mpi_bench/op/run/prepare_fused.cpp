@@ -9,18 +9,10 @@
 namespace distsim::bench {
 namespace {
 
-Result<ElementType> element_type(const std::string& dtype) {
-  if (dtype == "fp32") return ElementType::fp32;
-  if (dtype == "fp16") return ElementType::fp16;
-  if (dtype == "bf16") return ElementType::bf16;
-  return Error{"found " + dtype + ", expected fp32, fp16 or bf16", "dtype", ""};
-}
-
-/// "...;name=12;..." -> 12.
-std::int64_t extra_number(const std::string& extra, const std::string& name) {
-  const std::size_t at = (";" + extra).find(";" + name + "=");
-  CHECK(at != std::string::npos) << name;
-  return std::stoll(extra.substr(at + name.size() + 1));
+std::int64_t number_of(const VectorShape& shape, const std::string& name) {
+  const auto number = extra_number(shape.extra, name);
+  CHECK(number) << name;
+  return *number;
 }
 
 Result<CudaMemory> filled(ElementType type, std::int64_t count, std::int64_t element_bytes, std::uint32_t seed, cudaStream_t stream) {
@@ -43,7 +35,7 @@ class SampleOp : public PreparedOp {
   Result<void> launch(cudaStream_t stream) override {
     if (c_.op == "batchnorm")
       return cuda_checked(launch_batch_norm(type_, in_.get(), out_.get(), static_cast<float*>(sums_.get()), s_.rows, s_.cols, stream), "batchnorm");
-    const int features = static_cast<int>(extra_number(s_.extra, "features")), dim = static_cast<int>(extra_number(s_.extra, "dim"));
+    const int features = static_cast<int>(number_of(s_, "features")), dim = static_cast<int>(number_of(s_, "dim"));
     return cuda_checked(launch_interaction(type_, in_.get(), out_.get(), s_.rows, features, dim, stream), "interaction");
   }
 
@@ -85,18 +77,17 @@ class OptimizerOp : public PreparedOp {
   std::array<CudaMemory, 4> arrays_, tables_;
 };
 
-/// Three launches, as a framework without a fused kernel does it. The products are those of bmm in the table.
+/// Launches in turn, as a framework without a fused kernel does it. The products are those of bmm in the table.
 class AttentionOp : public PreparedOp {
  public:
-  AttentionOp(std::unique_ptr<PreparedOp> scores, std::unique_ptr<PreparedOp> softmax, std::unique_ptr<PreparedOp> values)
-      : steps_{std::move(scores), std::move(softmax), std::move(values)} {}
+  explicit AttentionOp(std::vector<std::unique_ptr<PreparedOp>> steps) : steps_(std::move(steps)) {}
   Result<void> launch(cudaStream_t stream) override {
     for (const auto& step : steps_) TRY(step->launch(stream));
     return {};
   }
 
  private:
-  std::array<std::unique_ptr<PreparedOp>, 3> steps_;
+  std::vector<std::unique_ptr<PreparedOp>> steps_;
 };
 
 }  // namespace
@@ -114,12 +105,12 @@ Result<std::unique_ptr<PreparedOp>> prepare_fused(const OpCase& c, cudaStream_t 
 }
 
 Result<std::unique_ptr<PreparedOp>> prepare_attention(const OpCase& c, const OpLibraries& libraries, cudaStream_t stream) {
-  const VectorShape& s = std::get<VectorShape>(c.shape);
-  const std::int64_t heads = extra_number(s.extra, "heads"), length = extra_number(s.extra, "length"), dim = extra_number(s.extra, "dim");
-  TRY_ASSIGN(auto scores, prepare_gemm({"bmm", "fwd", c.dtype, GemmShape{heads, length, length, dim, "NT"}}, libraries, stream));
-  TRY_ASSIGN(auto softmax, prepare_vector({"softmax", "fwd", c.dtype, VectorShape{heads * length, length, ""}}, stream));
-  TRY_ASSIGN(auto values, prepare_gemm({"bmm", "fwd", c.dtype, GemmShape{heads, length, dim, length, "NN"}}, libraries, stream));
-  return std::unique_ptr<PreparedOp>(std::make_unique<AttentionOp>(std::move(scores), std::move(softmax), std::move(values)));
+  std::vector<std::unique_ptr<PreparedOp>> steps;
+  for (const OpCase& step : attention_steps(c)) {
+    TRY_ASSIGN(auto prepared, std::holds_alternative<GemmShape>(step.shape) ? prepare_gemm(step, libraries, stream) : prepare_vector(step, stream));
+    steps.push_back(std::move(prepared));
+  }
+  return std::unique_ptr<PreparedOp>(std::make_unique<AttentionOp>(std::move(steps)));
 }
 
 }  // namespace distsim::bench

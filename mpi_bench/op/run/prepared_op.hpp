@@ -8,6 +8,7 @@
 
 #include "base/result.hpp"
 #include "mpi_bench/op/op_case.hpp"
+#include "mpi_bench/op/run/kernels.hpp"
 
 namespace distsim::bench {
 
@@ -33,8 +34,12 @@ class OpLibraries {
   void* workspace_ = nullptr;
 };
 
-/// Why this build or this GPU cannot measure the case (no cuDNN, no 8-bit matrix unit), or success. `capability` is 90 for compute capability 9.0.
-Result<void> measurable(const OpCase& op_case, int capability);
+/// The type of our kernels; errors for what they do not have.
+Result<ElementType> element_type(const std::string& dtype);
+
+/// Why this build or this machine cannot measure the case (no cuDNN, no 8-bit matrix unit, one GPU), or success. `capability` is 90 for compute
+/// capability 9.0, `devices` the number of GPUs.
+Result<void> measurable(const OpCase& op_case, int capability, int devices);
 
 /// Allocates and fills the operands. Errors: no memory, or an op or dtype that is not measured.
 Result<std::unique_ptr<PreparedOp>> prepare_op(const OpCase& op_case, const OpLibraries& libraries, cudaStream_t stream);
@@ -45,6 +50,8 @@ Result<std::unique_ptr<PreparedOp>> prepare_attention(const OpCase& op_case, con
 Result<std::unique_ptr<PreparedOp>> prepare_fused(const OpCase& op_case, cudaStream_t stream);  ///< interaction, batchnorm, optimizers
 #ifdef DISTSIM_WITH_CUDNN
 Result<std::unique_ptr<PreparedOp>> prepare_conv(const OpCase& op_case, cudaStream_t stream);
+bool has_flash_attention();  ///< of this build's cuDNN
+Result<std::unique_ptr<PreparedOp>> prepare_flash_attention(const OpCase& op_case, cudaStream_t stream);
 #endif
 Result<std::unique_ptr<PreparedOp>> prepare_vector(const OpCase& op_case, cudaStream_t stream);
 Result<std::unique_ptr<PreparedOp>> prepare_copy(const OpCase& op_case, cudaStream_t stream);

@@ -90,6 +90,31 @@ TEST_F(CollectiveBench, EveryCollectiveIsRightOnTwoThreeAndFourRanks) {
   }
 }
 
+// Threads as ranks of their own: the same run as with processes, over the same messages.
+TEST_F(CollectiveBench, ThreadsOfAProcessAreRanks) {
+  const std::string curve = dir_ + "/t.curve.txtpb";
+  const Finished f = mpirun(2, "--backend tcp -t 2 -b 64 -e 4K -f 8 -n 2 --collectives alltoall,alltoallv,broadcast --groups all,pairs --imbalance 2 --out " + curve);
+  ASSERT_EQ(f.code, 0) << f.err;
+  for (const TableRow& row : rows_of(f.out)) EXPECT_EQ(row.halves[3], "0") << row.bytes;
+  EXPECT_NE(f.out.find("# nThread 2 nGpus 1 "), std::string::npos) << f.out;
+  EXPECT_NE(f.out.find("#  Rank  3 "), std::string::npos);
+  const curves::CurveFile file = read_curves(curve);
+  ASSERT_EQ(file.curves_size(), 6);
+  EXPECT_EQ(file.curves(0).ranks(), 4u);
+  EXPECT_EQ(file.curves(0).launch(), "single_process");
+  EXPECT_NE(refused("--backend mpi -t 2").find("-t: found 2, expected 1"), std::string::npos);
+  EXPECT_NE(refused("--backend tcp --collectives alltoall -g 2").find("-g: found 2, expected 1"), std::string::npos);
+}
+
+// On one node of two ranks all of these are the same two ranks.
+TEST_F(CollectiveBench, OneCurveForTheSameRanksUnderSeveralNames) {
+  const std::string curve = dir_ + "/s.curve.txtpb";
+  const Finished f = mpirun(2, "--backend mpi -b 64 -e 64 -n 2 --groups 2x1,2x1.alone,all --out " + curve);
+  ASSERT_EQ(f.code, 0) << f.err;
+  EXPECT_EQ(read_curves(curve).curves_size(), 1);
+  EXPECT_NE(f.out.find("# 2x1.alone is the same ranks as 2x1 here: measured once"), std::string::npos) << f.out;
+}
+
 TEST_F(CollectiveBench, EveryTypeAndReductionIsRight) {
   const Finished f = mpirun(3, "--backend mpi -b 4K -e 4K -n 2 -d all -o all --collectives all_reduce,reduce_scatter,alltoall");
   ASSERT_EQ(f.code, 0) << f.err;
