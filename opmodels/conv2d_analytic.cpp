@@ -131,12 +131,28 @@ KernelSample product_sample(const DeviceRates& device, const Conv2d& c, const Co
   return {LearnedKernel::convolution, conv_features(device, facts), time.seconds};
 }
 
+constexpr double kSuspect = 1.2;   // as for products: see gemm_analytic.cpp
+constexpr double kLargestFall = 1.1;
+
+/// On plain fp32 lanes, where there is something learned; never much dearer than twice the images, channels or filters.
+OpTime lanes_time(const DeviceRates& device, const Conv2d& c, const ConvSizes& s, Pass pass, Spread spread) {
+  const KernelSample sample = product_sample(device, c, s, pass);
+  OpTime time = learned_time(device, sample, spread);
+  if (time.seconds <= kSuspect * sample.seconds) return time;
+  for (std::int64_t Conv2d::*size : {&Conv2d::n, &Conv2d::c, &Conv2d::k}) {
+    Conv2d larger = c;
+    larger.*size *= 2;
+    time.seconds = std::min(time.seconds, kLargestFall * learned_time(device, product_sample(device, larger, sizes_of(larger), pass), spread).seconds);
+  }
+  return time;
+}
+
 /// Sums one or both gradients; what is learned holds for plain fp32 lanes.
 OpTime kernel_time(const DeviceRates& device, const Conv2d& c, const ConvSizes& s, Pass pass, Spread spread) {
   const double element = as_double(size_of(c.dtype));
   if (is_narrow(c)) return {narrow_seconds(device, s, element), spread};
+  if (uses_vector_lanes(device, c.dtype)) return lanes_time(device, c, s, pass, spread);
   const KernelSample sample = product_sample(device, c, s, pass);
-  if (uses_vector_lanes(device, c.dtype)) return learned_time(device, sample, spread);
   const double relayout = c.channels_last ? 0 : 2 * device.floor + memory_seconds(device, 2 * (s.input + s.output) * element);
   return {sample.seconds + relayout, spread};
 }

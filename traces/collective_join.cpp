@@ -196,6 +196,7 @@ void align_clocks(TraceJob& job, std::int64_t tolerance_ns) {
     for (HostRecord& h : rank.host_records) h.start_ns -= shift;
     for (DeviceRecord& d : rank.device_records) d.start_ns -= shift;
     for (SyncRecord& s : rank.syncs) s.start_ns -= shift;
+    for (MemoryRecord& m : rank.memory) m.start_ns -= shift;
     for (TraceStep& s : rank.steps) {
       s.start_ns -= shift;
       s.end_ns -= shift;

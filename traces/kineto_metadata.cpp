@@ -49,14 +49,20 @@ std::vector<std::uint32_t> ranks_at(const dom::element& object) {
 
 }  // namespace
 
+std::optional<std::int64_t> base_time(std::string_view json) {
+  std::int64_t ns = 0;
+  return integer_of(json, ns) && ns >= 0 && ns < INT64_MAX / 2 ? std::optional(ns) : std::nullopt;
+}
+
 bool KinetoMetadata::wanted(std::string_view key) {
   return key == "deviceProperties" || key == "distributedInfo" || key == "baseTimeNanoseconds" || key == "host_name";
 }
 
 void KinetoMetadata::take(std::string_view key, std::string_view json) {
   if (key == "baseTimeNanoseconds") {
-    has_base_ = integer_of(json, base_ns_) && base_ns_ >= 0 && base_ns_ < INT64_MAX / 2;
-    if (!has_base_) { base_ns_ = 0; unreadable_.emplace_back(key); }
+    const auto base = base_time(json);
+    base_ns_ = base.value_or(0);
+    if (!base) unreadable_.emplace_back(key);
   } else if (key == "host_name") {
     host_ = json.size() >= 2 ? unescaped(json.substr(1, json.size() - 2)) : "";
   } else if (key == "deviceProperties") {
@@ -127,6 +133,7 @@ void KinetoMetadata::finish(ReadRank& out) {
   for (HostRecord& r : rank.host_records) r.start_ns += base;
   for (DeviceRecord& r : rank.device_records) r.start_ns += base;
   for (SyncRecord& r : rank.syncs) r.start_ns += base;
+  for (MemoryRecord& r : rank.memory) r.start_ns += base;
   out.rank_known = rank_known_;
   out.world_size = static_cast<std::uint32_t>(world_);
   if (rank_known_) rank.rank = static_cast<std::uint32_t>(rank_);

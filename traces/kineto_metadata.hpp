@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -28,13 +29,16 @@ class KinetoMetadata {
 
   TraceJob& job_;
   std::int64_t base_ns_ = 0;
-  bool has_base_ = false, rank_known_ = false;
+  bool rank_known_ = false;
   std::int64_t rank_ = 0, world_ = 0;
   std::string host_, backend_;
   std::vector<TraceDevice> devices_;
   std::vector<TraceGroup> configured_;
   std::vector<std::string> unreadable_;
 };
+
+/// The value of "baseTimeNanoseconds"; nothing where it is no time.
+std::optional<std::int64_t> base_time(std::string_view json);
 
 /// The arguments that describe a collective.
 CollectiveArgs collective_args(const KinetoArgs& args);

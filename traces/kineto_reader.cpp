@@ -8,63 +8,14 @@
 #include "traces/json_stream.hpp"
 #include "traces/kineto_metadata.hpp"
 #include "traces/kineto_parse.hpp"
+#include "traces/kineto_roles.hpp"
 #include "traces/op_inputs.hpp"
 #include "traces/rank_builder.hpp"
 
 namespace distsim {
 namespace {
 
-/// Python frames of layers, where stacks were recorded: "nn.Module: Conv2d_3".
-constexpr std::string_view kModule = "nn.Module: ";
-
-enum class Role : std::uint8_t { op, annotation, runtime, python, kernel, memcpy, memset, sync, ignored, flow, unknown };
-
-Role role_of(std::string_view category) {
-  static const std::unordered_map<std::string_view, Role> roles{{"cpu_op", Role::op},
-                                                                {"Operator", Role::op},
-                                                                {"cpu_instant_event", Role::ignored},
-                                                                {"user_annotation", Role::annotation},
-                                                                {"kernel", Role::kernel},
-                                                                {"Kernel", Role::kernel},
-                                                                {"gpu_memcpy", Role::memcpy},
-                                                                {"Memcpy", Role::memcpy},
-                                                                {"gpu_memset", Role::memset},
-                                                                {"Memset", Role::memset},
-                                                                {"cuda_runtime", Role::runtime},
-                                                                {"cuda_driver", Role::runtime},
-                                                                {"Runtime", Role::runtime},
-                                                                {"hip_runtime", Role::runtime},
-                                                                {"xpu_runtime", Role::runtime},
-                                                                {"xpu_driver", Role::runtime},
-                                                                {"mtia_runtime", Role::runtime},
-                                                                {"privateuse1_runtime", Role::runtime},
-                                                                {"privateuse1_driver", Role::runtime},
-                                                                {"glow_runtime", Role::runtime},
-                                                                {"python_function", Role::python},
-                                                                {"cuda_sync", Role::sync},
-                                                                {"gpu_user_annotation", Role::ignored},
-                                                                {"Trace", Role::ignored},
-                                                                {"overhead", Role::ignored},
-                                                                {"ac2g", Role::flow},
-                                                                {"fwdbwd", Role::flow},
-                                                                {"async", Role::flow},
-                                                                {"async_cpu_to_gpu", Role::flow},
-                                                                {"forward_backward", Role::flow}};
-  const auto at = roles.find(category);
-  return at == roles.end() ? Role::unknown : at->second;
-}
-
-/// PyTorch built without Kineto (Debian's) writes no categories, but names two processes.
-Role role_of_process(std::string_view process) {
-  if (process == "CPU functions") return Role::op;
-  return process == "CUDA functions" ? Role::kernel : Role::unknown;
-}
-
-/// Before 2022 annotations had the category of operators.
-bool annotation_name(std::string_view name) {
-  return name.starts_with("ProfilerStep#") || name.starts_with("Optimizer.") || name.starts_with("nccl:") ||
-         name.starts_with("gloo:") || name.starts_with("enumerate(") || name.starts_with("## ");
-}
+using Role = KinetoRole;
 
 std::uint64_t unsigned_of(std::string_view text) {
   std::int64_t v = 0;
@@ -124,6 +75,7 @@ class Reader : public JsonHandler {
   void host_event(const KinetoEvent& e, Role role, HostInput input);
   void device_event(const KinetoEvent& e, Role role, std::int64_t start, std::int64_t duration);
   void sync_event(const KinetoEvent& e, std::int64_t start, std::int64_t duration);
+  void memory_event(const KinetoEvent& e);
   bool times(const KinetoEvent& e, std::int64_t& start, std::int64_t& duration);
   NameId name(std::string_view raw);
   std::uint32_t geometry(const KinetoArgs& args);
@@ -141,10 +93,7 @@ class Reader : public JsonHandler {
 };
 
 bool Reader::times(const KinetoEvent& e, std::int64_t& start, std::int64_t& duration) {
-  std::int64_t end = 0;
-  duration = 0;
-  if (!nanoseconds_of(e.start, start) || (!e.duration.empty() && !nanoseconds_of(e.duration, duration)) ||
-      __builtin_add_overflow(start, std::max<std::int64_t>(duration, 0), &end) || end > INT64_MAX / 4 || start < INT64_MIN / 8) {
+  if (!event_times(e, start, duration)) {
     ++no_time_;
     return false;
   }
@@ -165,11 +114,11 @@ void Reader::event(const KinetoEvent& e) {
   if (phase == 'M') return metadata_event(e);
   if (phase == 's' || phase == 'f' || phase == 't') { ++flows_; return; }
   if (phase == 'C') { ++counters_; return; }
+  if (phase == 'i' && e.name == "[memory]") return memory_event(e);
   if (phase != 'X') { ++instants_; return; }
-  Role role = e.category.empty() ? role_of_process(e.process) : role_of(e.category);
-  if (role == Role::python && e.name.starts_with(kModule)) role = Role::annotation;
+  const Role role = role_of(e);
   if (role == Role::python && !options_.keep_python) { ++python_; return; }
-  if (role == Role::flow || role == Role::ignored || role == Role::unknown) {
+  if (!is_record(role, options_.keep_python)) {
     if (e.category != "Trace") {
       const std::string what = e.category.empty() ? "events without a category" : printable(e.category, 40) + " events";
       if (other_.size() < 64 || other_.contains(what)) ++other_[what];
@@ -180,6 +129,7 @@ void Reader::event(const KinetoEvent& e) {
   std::int64_t start = 0, duration = 0;
   if (!times(e, start, duration)) return;
   if (role == Role::kernel || role == Role::memcpy || role == Role::memset) return device_event(e, role, start, duration);
+  if (options_.slice && !options_.slice->has_host(start, start + duration)) return;
   if (role == Role::sync) return sync_event(e, start, duration);
   HostInput input;
   input.record.start_ns = start;
@@ -205,7 +155,7 @@ void Reader::host_event(const KinetoEvent& e, Role role, HostInput input) {
   } else if (role == Role::python) {
     r.kind = HostKind::python;
   } else {
-    r.kind = role == Role::annotation || annotation_name(e.name) ? HostKind::annotation : HostKind::op;
+    r.kind = role == Role::annotation ? HostKind::annotation : HostKind::op;
     r.op_id = unsigned_of(e.args.record_function);
     if (!e.args.dims.empty() || !e.args.types.empty()) r.inputs = inputs_.intern(e.args.dims, e.args.types, e.args.values);
     const CollectiveArgs c = collective_args(e.args);
@@ -218,6 +168,8 @@ void Reader::host_event(const KinetoEvent& e, Role role, HostInput input) {
 void Reader::device_event(const KinetoEvent& e, Role role, std::int64_t start, std::int64_t duration) {
   DeviceInput input;
   DeviceRecord& r = input.record;
+  input.correlation = unsigned_of(e.args.correlation);
+  if (options_.slice && !options_.slice->has_device(start, start + duration, input.correlation)) return;
   r.start_ns = start;
   r.duration_ns = duration;
   r.name = name(e.name);
@@ -230,7 +182,6 @@ void Reader::device_event(const KinetoEvent& e, Role role, std::int64_t start, s
   input.device = static_cast<std::uint32_t>(std::min<std::uint64_t>(device, kNone - 1));
   input.stream = lane_of(e.args.stream.empty() ? e.thread : e.args.stream);
   input.context = unsigned_of(e.args.context);
-  input.correlation = unsigned_of(e.args.correlation);
   input.external = unsigned_of(e.args.external);
   if (r.kind == DeviceRecordKind::kernel) {
     r.geometry = geometry(e.args);
@@ -258,6 +209,21 @@ void Reader::sync_event(const KinetoEvent& e, std::int64_t start, std::int64_t d
   const std::int64_t recorded = signed_of(e.args.wait_record, -1);
   s.record_correlation = recorded > 0 ? static_cast<std::uint64_t>(recorded) : 0;
   builder_.sync(s);
+}
+
+/// The allocator of a device; that of the host (device type 0) is left out.
+void Reader::memory_event(const KinetoEvent& e) {
+  if (e.args.device_type == "0" || e.args.device_type.empty()) { ++instants_; return; }
+  MemoryInput m;
+  std::int64_t duration = 0;
+  if (!times(e, m.record.start_ns, duration)) return;
+  if (options_.slice && !options_.slice->has_host(m.record.start_ns, m.record.start_ns)) return;
+  m.process = lane_of(e.process);
+  m.thread = lane_of(e.thread);
+  m.change = signed_of(e.args.memory_change, 0);
+  m.total = signed_of(e.args.memory_total, -1);
+  m.record.device = static_cast<std::uint32_t>(std::min<std::uint64_t>(unsigned_of(e.args.device_id), kNone - 1));
+  builder_.memory(m);
 }
 
 std::uint32_t Reader::geometry(const KinetoArgs& a) {

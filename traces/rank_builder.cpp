@@ -138,6 +138,7 @@ void RankBuilder::leave_out_absurd(TraceRank& rank) {
   std::uint64_t gone = keep_in_all([&](std::size_t i) { return sane(hosts_[i].start_ns, hosts_[i].duration_ns); }, hosts_, host_keys_);
   gone += keep_in_all([&](std::size_t i) { return sane(devices_[i].start_ns, devices_[i].duration_ns); }, devices_, device_keys_,
                       device_collectives_);
+  std::erase_if(memory_, [&](const MemoryInput& m) { return !sane(m.record.start_ns, 0); });
   std::erase_if(syncs_, [&](const SyncInput& s) { return !sane(s.record.start_ns, s.record.duration_ns); });
   for (DeviceRecord& d : devices_) d.bytes = d.bytes > kMostBytes ? -1 : std::max<std::int64_t>(-1, d.bytes);
   rank.notes.drop("records more than 11 days from the others", gone);
@@ -271,6 +272,30 @@ void RankBuilder::join_syncs(TraceRank& rank, const std::vector<Key>& host_keys)
   std::ranges::stable_sort(rank.syncs, {}, &SyncRecord::start_ns);
 }
 
+/// By start. Where totals were not recorded they are added up, from the least that keeps all of them at 0 or more.
+void RankBuilder::place_memory(TraceRank& rank) {
+  if (memory_.empty()) return;
+  std::ranges::stable_sort(memory_, {}, [](const MemoryInput& m) { return m.record.start_ns; });
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t> threads;
+  for (std::uint32_t t = 0; t < rank.threads.size(); ++t) threads[{rank.threads[t].process, rank.threads[t].id}] = t;
+  std::map<std::uint32_t, std::int64_t> total, least;  // by device
+  bool added_up = false;
+  for (MemoryInput& m : memory_) {
+    std::int64_t& sum = total[m.record.device];
+    const bool stated = m.total >= 0;
+    added_up = added_up || !stated;
+    sum = std::clamp(stated ? m.total : sum + std::clamp(m.change, -kMostBytes, kMostBytes), -kMostBytes, kMostBytes);
+    if (!stated) least[m.record.device] = std::min(least[m.record.device], sum);
+    m.record.allocated = sum;
+    const auto thread = threads.find({m.process, m.thread});
+    if (thread != threads.end()) m.record.thread = thread->second;
+    rank.memory.push_back(m.record);
+  }
+  for (MemoryRecord& m : rank.memory) m.allocated -= std::min<std::int64_t>(0, least[m.device]);
+  if (added_up) rank.notes.assume("memory: changes alone were recorded, what was allocated before is not known");
+  memory_ = {};
+}
+
 /// Collectives by start: first come the device records that carry one, then host records whose collective no kernel took.
 void RankBuilder::place_collectives(TraceRank& rank, const std::vector<std::uint32_t>& device_order) {
   struct Placed { std::int64_t start; std::uint32_t from, device, host; };
@@ -301,6 +326,7 @@ void RankBuilder::finish(TraceRank& rank) {
   nest(rank);
   join(rank, host_keys, device_order);
   join_syncs(rank, host_keys);
+  place_memory(rank);
   place_collectives(rank, device_order);
 }
 

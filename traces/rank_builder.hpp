@@ -33,6 +33,12 @@ struct SyncInput {
   SyncRecord record;
 };
 
+struct MemoryInput {
+  std::uint64_t process = 0, thread = 0;
+  std::int64_t change = 0, total = -1;  ///< bytes; total -1: only the change was recorded
+  MemoryRecord record;                  ///< thread and allocated are filled in later
+};
+
 class RankBuilder {
  public:
   explicit RankBuilder(TraceJob& job) : job_(job) {}
@@ -40,6 +46,7 @@ class RankBuilder {
   void host(const HostInput& input);
   void device(const DeviceInput& input);
   void sync(const SyncInput& input) { syncs_.push_back(input); }
+  void memory(const MemoryInput& input) { memory_.push_back(input); }
   /// Keeps a collective; the index goes into HostInput::record.collective or DeviceInput::collective.
   std::uint32_t collective(TraceCollective collective);
   void thread_name(std::uint64_t process, std::uint64_t thread, std::string name);
@@ -62,6 +69,7 @@ class RankBuilder {
   void nest(TraceRank& rank);
   void join(TraceRank& rank, const std::vector<Key>& host_keys, const std::vector<std::uint32_t>& device_order);
   void join_syncs(TraceRank& rank, const std::vector<Key>& host_keys);
+  void place_memory(TraceRank& rank);
   void place_collectives(TraceRank& rank, const std::vector<std::uint32_t>& device_order);
 
   TraceJob& job_;
@@ -70,6 +78,7 @@ class RankBuilder {
   std::vector<DeviceRecord> devices_;
   std::vector<std::int32_t> device_collectives_;
   std::vector<SyncInput> syncs_;
+  std::vector<MemoryInput> memory_;
   std::vector<TraceCollective> collectives_;
   std::vector<TraceThread> threads_;
   std::vector<TraceStream> streams_;

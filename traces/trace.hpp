@@ -93,6 +93,14 @@ struct SyncRecord {
   std::uint32_t record_call = kNone;    ///< the call that recorded the event
 };
 
+/// What a framework's allocator said of one device (PyTorch's "[memory]" events, with profile_memory=True).
+struct MemoryRecord {
+  std::int64_t start_ns = 0;
+  std::int64_t allocated = 0;    ///< bytes, from then on
+  std::uint32_t thread = kNone;  ///< index into TraceRank::threads; kNone: one without host records
+  std::uint32_t device = 0;      ///< device index as recorded
+};
+
 struct KernelGeometry {
   std::array<std::uint32_t, 3> grid{}, block{};
   std::uint32_t registers_per_thread = 0;
@@ -195,6 +203,7 @@ struct TraceRank {
   std::vector<HostRecord> host_records;     ///< by thread, then start
   std::vector<DeviceRecord> device_records; ///< by stream, then start
   std::vector<SyncRecord> syncs;            ///< by start
+  std::vector<MemoryRecord> memory;         ///< by start
   std::vector<TraceCollective> collectives; ///< by start
   std::vector<TraceStep> steps;             ///< by start
   std::vector<std::int64_t>

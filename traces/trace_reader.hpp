@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,19 @@
 
 namespace distsim {
 
+/// A stretch of time of which alone records are kept (Kineto). Times as the file has them.
+struct TraceSlice {
+  static constexpr std::int64_t kBegin = INT64_MIN / 8, kEnd = INT64_MAX / 2;  ///< before and after all records
+  std::int64_t begin = kBegin, end = kEnd;
+  std::int64_t host_begin = kBegin;  ///< records of the host are kept from there on
+  std::uint64_t first_correlation = UINT64_MAX, last_correlation = 0;  ///< of what was launched in the slice, whenever it ran
+
+  bool has_host(std::int64_t from, std::int64_t to) const { return to >= host_begin && from < end; }
+  bool has_device(std::int64_t from, std::int64_t to, std::uint64_t correlation) const {
+    return (to >= begin && from < end) || (correlation >= first_correlation && correlation <= last_correlation);
+  }
+};
+
 struct TraceOptions {
   bool keep_python = false;  ///< keep all Python frames as host records (many; off by default, counted). Those of layers,
                              ///< `nn.Module: ...`, are always kept, as annotations
@@ -17,6 +31,7 @@ struct TraceOptions {
                              ///< else the best there is
   double max_expansion = 100;            ///< a compressed file may grow to this many times its size
   std::uint64_t max_bytes = std::uint64_t{64} << 30;  ///< of text, once expanded
+  std::optional<TraceSlice> slice;       ///< set: the rest is read over
   std::size_t window = std::size_t{8} << 20;  ///< bytes of text held at a time; one event may not be longer than 64 times this
 };
 

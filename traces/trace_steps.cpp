@@ -11,8 +11,6 @@
 namespace distsim {
 namespace {
 
-constexpr std::string_view kProfilerStep = "ProfilerStep#";
-
 TraceStep step_of(const HostRecord& r, std::string name, std::int64_t number) {
   TraceStep s;
   s.name = std::move(name);
@@ -30,7 +28,7 @@ std::int64_t number_in(std::string_view name, std::int64_t otherwise) {
   return error == std::errc() && end == name.data() + name.size() ? n : otherwise;
 }
 
-/// Spans of the records that `wanted` accepts; one that lies inside another, or is a copy of it on another thread, is left out.
+/// Spans of the records that `wanted` accepts.
 template <class Wanted>
 std::vector<TraceStep> spans(const TraceRank& rank, const NameTable& names, Wanted wanted) {
   std::vector<TraceStep> out;
@@ -38,18 +36,8 @@ std::vector<TraceStep> spans(const TraceRank& rank, const NameTable& names, Want
     if ((r.kind != HostKind::annotation && r.kind != HostKind::op) || !wanted(r.name)) continue;
     out.push_back(step_of(r, std::string(names.text(r.name)), 0));
   }
-  std::ranges::stable_sort(out, [](const TraceStep& a, const TraceStep& b) {
-    return a.start_ns != b.start_ns ? a.start_ns < b.start_ns : a.end_ns > b.end_ns;
-  });
-  std::vector<TraceStep> top;
-  for (TraceStep& s : out) {
-    if (!top.empty() && (s.end_ns <= top.back().end_ns || s.name == top.back().name)) {
-      if (s.end_ns <= top.back().end_ns) continue;
-    }
-    s.number = number_in(s.name, static_cast<std::int64_t>(top.size()));
-    top.push_back(std::move(s));
-  }
-  return top;
+  keep_outermost_steps(out);
+  return out;
 }
 
 /// From the start of each mark to the start of the next.
@@ -164,6 +152,19 @@ void steps_by_marks(TraceRank& rank, const NameTable& names) {
 }
 
 }  // namespace
+
+void keep_outermost_steps(std::vector<TraceStep>& steps) {
+  std::ranges::stable_sort(steps, [](const TraceStep& a, const TraceStep& b) {
+    return a.start_ns != b.start_ns ? a.start_ns < b.start_ns : a.end_ns > b.end_ns;
+  });
+  std::vector<TraceStep> top;
+  for (TraceStep& s : steps) {
+    if (!top.empty() && s.end_ns <= top.back().end_ns) continue;
+    s.number = number_in(s.name, static_cast<std::int64_t>(top.size()));
+    top.push_back(std::move(s));
+  }
+  steps = std::move(top);
+}
 
 Result<void> find_steps(TraceRank& rank, const NameTable& names, const std::string& pattern) {
   if (rank.times_are_medians) return {};  // the reader knows the one step

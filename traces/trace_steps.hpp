@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.hpp"
@@ -15,6 +16,12 @@ namespace distsim {
 /// do, was cut by the end of the recording and is left out. What was chosen stands in rank.notes. No mark: no steps. Error: a
 /// pattern that is no regular expression, or matches nothing.
 Result<void> find_steps(TraceRank& rank, const NameTable& names, const std::string& pattern);
+
+inline constexpr std::string_view kProfilerStep = "ProfilerStep#";
+
+/// Sorts steps by start; one that lies inside another, or is a copy of it on another thread, is left out. Numbers them by their
+/// names, else in order.
+void keep_outermost_steps(std::vector<TraceStep>& steps);
 
 /// One step over everything that ran on the device (over the host where no device did); none where there is nothing.
 std::vector<TraceStep> whole_window(const TraceRank& rank);

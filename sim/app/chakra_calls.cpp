@@ -35,6 +35,17 @@ std::int64_t bytes_of(CollectiveKind kind, std::int64_t comm_bytes, std::size_t 
   return comm_bytes > INT64_MAX / n ? INT64_MAX : comm_bytes * n;
 }
 
+/// A group that names a rank without a trace: the job is not complete, and what its members wait for would never come.
+Result<void> check_ranks(const ChakraGroups& groups, const std::string& of, std::size_t ranks) {
+  for (const auto& [name, members] : groups) {
+    const auto beyond = std::find_if(members.begin(), members.end(), [ranks](std::uint32_t rank) { return rank >= ranks; });
+    if (beyond == members.end()) continue;
+    return Error{fmt::format("{}: found rank {} in group '{}', expected ranks below {}: there are traces of {}", of, *beyond, printable(name), ranks, ranks), "",
+                 "all ranks of a job have a trace of their own, or one stands for all with --ranks"};
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string ChakraCalls::describe(std::uint32_t rank, std::uint32_t node) const {
@@ -56,8 +67,7 @@ Result<std::vector<std::uint32_t>> ChakraCalls::members_of(std::uint32_t rank, c
     members.resize(ranks);
     std::iota(members.begin(), members.end(), 0u);
   }
-  if (members.back() >= ranks) return Error{fmt::format("pg_name '{}': found rank {} in it, expected ranks below {}", printable(name), members.back(), ranks), "", ""};
-  return members;
+  return members;  // all of them there: check_ranks
 }
 
 Result<std::uint32_t> ChakraCalls::resolve(std::uint32_t rank, const ChakraNode& node) {
@@ -140,6 +150,11 @@ Result<void> ChakraCalls::check_complete() const {
 }
 
 Result<ChakraCalls> ChakraCalls::find(const ChakraSet& set, const ChakraPlayOptions& options, bool same_on_all) {
+  TRY(check_ranks(options.groups, "--groups", set.ranks.size()));
+  for (std::uint32_t g = 0; g < set.graphs.size(); ++g) {
+    const auto first = std::find_if(set.ranks.begin(), set.ranks.end(), [g](const ChakraRank& r) { return r.graph == g; });
+    TRY(check_ranks(set.graphs[g].groups, fmt::format("trace of rank {}", first - set.ranks.begin()), set.ranks.size()));
+  }
   ChakraCalls calls(set, options);
   calls.id_of_name_.resize(set.graphs.size());
   for (std::uint32_t rank = 0; rank < (same_on_all ? 1 : set.ranks.size()); ++rank) TRY(calls.find_of_rank(rank));

@@ -41,7 +41,7 @@ inline bool is_message(const ChakraNode& node) {
 
 class ChakraCalls {
  public:
-  /// Refuses groups that are not known or do not hold the rank, collectives whose members disagree on kind or size, and members that are missing; all
+  /// Refuses groups that name a rank without a trace, that are not known or do not hold the rank, collectives whose members disagree on kind or size, and members that are missing; all
   /// named. `same_on_all`: the set has one structure without messages, so looking at one rank is enough.
   static Result<ChakraCalls> find(const ChakraSet& set, const ChakraPlayOptions& options, bool same_on_all);
 

@@ -6,6 +6,7 @@
 #include "sim/app/commands.hpp"
 #include "sim/app/output.hpp"
 #include "sim/profile/profile.hpp"
+#include "sim/profile/profile_in_pieces.hpp"
 #include "sim/report/profile_report.hpp"
 #include "traces/trace_reader.hpp"
 
@@ -16,7 +17,7 @@ struct ProfileFlags {
   std::vector<std::string> traces;
   std::string csv, json, table = "steps", steps;
   std::uint32_t rank = 0;
-  bool rank_given = false;
+  bool rank_given = false, stream = false;
   std::uint32_t top = 10;
   int width = 120;
 };
@@ -34,14 +35,28 @@ Result<std::uint32_t> shown_rank(const ProfileFlags& f, const TraceJob& job) {
       "--rank", ""};
 }
 
+using Profiled = std::pair<TraceJob, Profile>;
+
+Result<Profiled> profile_in_memory(const ProfileFlags& f, const TraceOptions& options) {
+  TRY_ASSIGN(TraceJob job, read_traces(f.traces, options));
+  TRY_ASSIGN(Profile profile, make_profile(job));
+  return Profiled(std::move(job), std::move(profile));
+}
+
+Result<Profiled> profile_in_slices(const ProfileFlags& f, const TraceOptions& options) {
+  auto pieces = profile_in_pieces(f.traces, options);
+  if (!pieces) return Error{"--stream: " + pieces.error().what, pieces.error().where, pieces.error().hint};
+  return Profiled(std::move(pieces->job), std::move(pieces->profile));
+}
+
 Result<void> profile(const ProfileFlags& f) {
   const std::vector<std::pair<std::string, std::string>> outputs{{"--csv", f.csv}, {"--json", f.json}};
   TRY(check_outputs(outputs));
   TRY_ASSIGN(const ProfileTable table, parse_profile_table(f.table));
   TraceOptions options;
   options.step_pattern = f.steps;
-  TRY_ASSIGN(const TraceJob job, read_traces(f.traces, options));
-  TRY_ASSIGN(const Profile profile, make_profile(job));
+  TRY_ASSIGN(const auto profiled, f.stream ? profile_in_slices(f, options) : profile_in_memory(f, options));
+  const auto& [job, profile] = profiled;
   TRY_ASSIGN(const std::uint32_t rank, shown_rank(f, job));
   if (!f.csv.empty()) TRY(write_file_atomically(f.csv, profile_csv(job, profile, table)));
   if (!f.json.empty()) TRY(write_file_atomically(f.json, profile_json(job, profile)));
@@ -61,6 +76,7 @@ void add_profile(CLI::App& app, Action& action) {
   sub->add_option("--json", f->json, "Write everything as JSON; - is standard output")->check(refuse_empty);
   sub->add_option("--steps", f->steps,
                   "Regular expression of the annotations that mark an iteration; default: ProfilerStep#N, else Optimizer.step");
+  sub->add_flag("--stream", f->stream, "Read one large PyTorch trace slice by slice, a million records (or one step) at a time, in flat memory");
   sub->add_option("--rank", f->rank, "Rank whose tree, ops and kernels are shown")->each([f](const std::string&) {
     f->rank_given = true;
   });

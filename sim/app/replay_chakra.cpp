@@ -75,10 +75,19 @@ Result<ChakraPlayOptions> options_of(const ChakraReplay& f) {
 
 bool is_et(const std::string& path) { return path.ends_with(".et") || path.ends_with(".et.gz"); }
 
-bool is_folder_of_et(const std::string& path) {
+bool any_et(const std::filesystem::path& folder, const std::string& prefix) {
   std::error_code none;  // what cannot be listed has no traces
-  const std::filesystem::directory_iterator files(path, none);
-  return !none && std::any_of(begin(files), end(files), [](const auto& entry) { return is_et(entry.path().string()); });
+  const std::filesystem::directory_iterator files(folder.empty() ? "." : folder, none);
+  return !none && std::any_of(begin(files), end(files), [&](const auto& entry) {
+    const std::string name = entry.path().filename().string();
+    return name.starts_with(prefix) && is_et(name);
+  });
+}
+
+/// A folder with traces, or the prefix of some.
+bool leads_to_et(const std::string& word) {
+  const std::filesystem::path path(word);
+  return any_et(path, "") || (path.has_filename() && any_et(path.parent_path(), path.filename().string() + "."));
 }
 
 }  // namespace
@@ -86,7 +95,7 @@ bool is_folder_of_et(const std::string& path) {
 bool names_chakra(const std::vector<std::string>& words) {
   const auto files = find_chakra_files(words);
   if (!files) {  // what is wrong with them is better said by this reader, if they look like its own
-    return std::any_of(words.begin(), words.end(), [](const std::string& w) { return is_et(w) || is_folder_of_et(w); });
+    return std::any_of(words.begin(), words.end(), [](const std::string& w) { return is_et(w) || leads_to_et(w); });
   }
   std::ifstream in(files->front(), std::ios::binary);
   std::string head(std::size_t{1} << 16, '\0');

@@ -11,9 +11,22 @@
 namespace distsim {
 namespace {
 
+RecordCounts counts_of(const TraceRank& rank) {
+  RecordCounts c;
+  for (const DeviceRecord& d : rank.device_records) {
+    (d.kind == DeviceRecordKind::kernel ? c.kernels : c.copies) += 1;
+    c.unlaunched += d.launch == kNone ? 1 : 0;
+  }
+  c.host = rank.host_records.size();
+  c.collectives = rank.collectives.size();
+  c.streams = rank.streams.size();
+  return c;
+}
+
 RankProfile profile_of(const TraceJob& job, const TraceRank& rank) {
   RankProfile p;
   p.rank = rank.rank;
+  p.records = counts_of(rank);
   profile_steps(rank, p);
   if (p.steps.empty()) return p;
   // Device work of the last step may end after its mark on the host, so the tables go on to the end of the trace.

@@ -77,8 +77,14 @@ struct OpRate {
   double bytes = 0;  ///< least traffic of all calls: inputs read and outputs written once; 0 not known
 };
 
+/// Records that a rank's profile was made from.
+struct RecordCounts {
+  std::uint64_t kernels = 0, copies = 0, unlaunched = 0, host = 0, collectives = 0, streams = 0;
+};
+
 struct RankProfile {
   std::uint32_t rank = 0;
+  RecordCounts records;
   std::vector<StepProfile> steps;   ///< one over the whole trace where none are marked
   bool steps_marked = false;
   StepProfile whole;                ///< the device-active window (the host's where nothing ran on a device)

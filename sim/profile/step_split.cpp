@@ -82,18 +82,38 @@ StepProfile profile_of(const TraceRank& rank, const Work& work, const TraceStep&
 
 }  // namespace
 
-void profile_steps(const TraceRank& rank, RankProfile& out) {
-  const Work work(rank);
-  const std::vector<TraceStep> whole = whole_window(rank);
-  if (!whole.empty()) out.whole = profile_of(rank, work, whole.front());
-  out.steps_marked = !rank.steps.empty();
-  for (const TraceStep& step : out.steps_marked ? rank.steps : whole) out.steps.push_back(profile_of(rank, work, step));
+void set_measured_times(RankProfile& out) {
   for (std::size_t i = 0; i < out.steps.size(); ++i) {
     StepProfile& p = out.steps[i];
     const bool next = i + 1 < out.steps.size() && p.step.device_records > 0 && out.steps[i + 1].step.device_records > 0;
     if (next) p.gpu_start_to_start = out.steps[i + 1].step.first_device_ns - p.step.first_device_ns;
     p.measured = p.gpu_start_to_start > 0 ? p.gpu_start_to_start : out.steps_marked ? p.split.wall : -1;
   }
+}
+
+void profile_steps(const TraceRank& rank, RankProfile& out) {
+  const Work work(rank);
+  const std::vector<TraceStep> whole = whole_window(rank);
+  if (!whole.empty()) out.whole = profile_of(rank, work, whole.front());
+  out.steps_marked = !rank.steps.empty();
+  for (const TraceStep& step : out.steps_marked ? rank.steps : whole) out.steps.push_back(profile_of(rank, work, step));
+  set_measured_times(out);
+}
+
+void profile_steps_within(const TraceRank& rank, std::int64_t begin, std::int64_t end, RankProfile& out) {
+  const Work work(rank);
+  std::vector<TraceStep> whole = whole_window(rank);
+  const IntervalSet busy = work.busy.clipped(begin, end);
+  if (!whole.empty() && (!busy.parts().empty() || rank.device_records.empty())) {
+    TraceStep& w = whole.front();
+    w.start_ns = busy.parts().empty() ? std::max(begin, w.start_ns) : busy.parts().front().begin;
+    w.end_ns = busy.parts().empty() ? std::max(w.start_ns, std::min(end, w.end_ns)) : busy.parts().back().end;
+    out.whole = profile_of(rank, work, w);
+  }
+  for (const TraceStep& step : rank.steps) {
+    if (step.start_ns >= begin && step.start_ns < end) out.steps.push_back(profile_of(rank, work, step));
+  }
+  out.steps_marked = !out.steps.empty();
 }
 
 }  // namespace distsim

@@ -22,11 +22,19 @@ class Tree {
     std::uint32_t at = 0;
     count(at, time);
     for (const Link& link : chain) {
-      const auto [child, fresh] =
-          children_.emplace(std::tuple(at, link.kind, link.name), static_cast<std::uint32_t>(nodes_.size()));
-      if (fresh) nodes_.push_back({link.kind, std::string(link.name), at, nodes_[at].depth + 1, 0, 0});
-      at = child->second;
+      at = child_of(at, link);
       count(at, time);
+    }
+  }
+
+  /// Adds the nodes of another tree, in preorder.
+  void add(const std::vector<WorkNode>& other) {
+    std::vector<std::uint32_t> here(other.size(), 0);
+    for (std::uint32_t i = 0; i < other.size(); ++i) {
+      const WorkNode& n = other[i];
+      if (n.parent != kNone) here[i] = child_of(here[n.parent], {n.kind, n.name});
+      nodes_[here[i]].launched += n.launched;
+      nodes_[here[i]].device_time += n.device_time;
     }
   }
 
@@ -39,6 +47,12 @@ class Tree {
   }
 
  private:
+  std::uint32_t child_of(std::uint32_t at, const Link& link) {
+    const auto [child, fresh] = children_.emplace(std::tuple(at, link.kind, link.name), static_cast<std::uint32_t>(nodes_.size()));
+    if (fresh) nodes_.push_back({link.kind, std::string(link.name), at, nodes_[at].depth + 1, 0, 0});
+    return child->second;
+  }
+
   void count(std::uint32_t node, std::int64_t time) {
     nodes_[node].device_time += time;
     ++nodes_[node].launched;
@@ -95,6 +109,13 @@ std::vector<WorkNode> work_tree(const TraceJob& job, const TraceRank& rank, std:
     chain.push_back({WorkNode::Kind::kernel, job.name(d.name)});
     tree.add(chain, d.duration_ns);
   }
+  return tree.preorder();
+}
+
+std::vector<WorkNode> merge_trees(const std::vector<WorkNode>& a, const std::vector<WorkNode>& b) {
+  Tree tree;  // its keys are views into the names of `a` and `b`
+  tree.add(a);
+  tree.add(b);
   return tree.preorder();
 }
 

@@ -10,6 +10,9 @@ namespace distsim {
 /// not recorded)".
 std::vector<WorkNode> work_tree(const TraceJob& job, const TraceRank& rank, std::int64_t begin, std::int64_t end);
 
+/// Trees of parts of a trace as one; children in order of their time.
+std::vector<WorkNode> merge_trees(const std::vector<WorkNode>& a, const std::vector<WorkNode>& b);
+
 /// By name, longest total first.
 std::vector<KernelSummary> kernel_table(const TraceJob& job, const TraceRank& rank, std::int64_t begin, std::int64_t end);
 

@@ -4,6 +4,8 @@
 #include <map>
 #include <memory>
 
+#include "sim/replay/replay_counters.hpp"
+
 namespace distsim {
 namespace {
 
@@ -172,6 +174,7 @@ SliceSource measured_slices(const ReplayGraph& graph) {
   out.tracks = layout.tracks;
   const auto measured = std::make_shared<const MeasuredSlices>(graph, std::move(layout));
   out.for_each = [measured](const Sink& sink) { measured->emit(sink); };
+  add_counters(out, graph, nullptr);
   return out;
 }
 
@@ -181,6 +184,7 @@ SliceSource played_slices(const ReplayGraph& graph, const ReplayTimes& times) {
   out.tracks = layout.tracks;
   const auto played = std::make_shared<const PlayedSlices>(graph, times, std::move(layout));
   out.for_each = [played](const Sink& sink) { played->emit(sink); };
+  add_counters(out, graph, &times);
   return out;
 }
 

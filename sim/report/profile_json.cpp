@@ -103,10 +103,10 @@ Json rank_json(const TraceRank& t, const RankProfile& p) {
            {"file", one_line(t.path)},
            {"format", one_line(t.format)},
            {"devices", std::move(devices)},
-           {"host_records", t.host_records.size()},
-           {"device_records", t.device_records.size()},
-           {"streams", t.streams.size()},
-           {"collectives", t.collectives.size()},
+           {"host_records", p.records.host},
+           {"device_records", p.records.kernels + p.records.copies},
+           {"streams", p.records.streams},
+           {"collectives", p.records.collectives},
            {"notes", notes_json(t.notes)},
            {"steps", std::move(steps)}};
   if (!p.steps.empty()) out["whole_trace"] = step_json(p.whole, "whole trace");

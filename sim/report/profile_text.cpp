@@ -72,16 +72,17 @@ class Writer {
     if (job_.world_size > 0) title += " of " + std::to_string(job_.world_size);
     line("trace    " + title + ", " + one_line(job_.ranks.front().format));
     std::map<std::string, std::size_t> devices;
-    std::size_t kernels = 0, copies = 0, streams = 0, host = 0, collectives = 0, unlaunched = 0;
+    std::uint64_t kernels = 0, copies = 0, streams = 0, host = 0, collectives = 0, unlaunched = 0;
     for (const TraceRank& r : job_.ranks) {
       for (const TraceDevice& d : r.devices) ++devices[d.name.empty() ? "unnamed device" : one_line(d.name)];
-      for (const DeviceRecord& d : r.device_records) {
-        (d.kind == DeviceRecordKind::kernel ? kernels : copies) += 1;
-        unlaunched += d.launch == kNone ? 1 : 0;
-      }
-      streams += r.streams.size();
-      host += r.host_records.size();
-      collectives += r.collectives.size();
+    }
+    for (const RankProfile& r : p_.ranks) {
+      kernels += r.records.kernels;
+      copies += r.records.copies;
+      unlaunched += r.records.unlaunched;
+      streams += r.records.streams;
+      host += r.records.host;
+      collectives += r.records.collectives;
     }
     std::string names;
     for (const auto& [name, count] : devices) names += (names.empty() ? "" : ", ") + std::to_string(count) + " x " + name;

@@ -3,13 +3,12 @@
 
 #include "sim/report/groups.hpp"
 #include "sim/report/timeline_slices.hpp"
+#include "traces/running_sum.hpp"
 
 namespace distsim {
 namespace {
 
 using Sink = std::function<void(const CounterSample&)>;
-
-struct Change { std::int64_t time = 0; double by = 0; };
 
 std::uint32_t members_of(const Groups& groups, std::uint32_t rank) {
   std::uint32_t members = 0;
@@ -28,20 +27,9 @@ void for_each_device_step(const Played& p, bool last_only, std::uint32_t rank, V
   }
 }
 
-/// The running sum of changes as samples, one for each moment at which it changes.
-void emit_sum(std::vector<Change> changes, double initial, std::uint32_t counter, const Sink& sink) {
-  std::stable_sort(changes.begin(), changes.end(), [](const Change& a, const Change& b) { return a.time < b.time; });
-  double sum = initial;
-  if (changes.empty() || changes.front().time > 0) sink({counter, 0, sum});
-  for (std::size_t i = 0; i < changes.size(); ++i) {
-    sum += changes[i].by;
-    if (i + 1 == changes.size() || changes[i + 1].time != changes[i].time) sink({counter, changes[i].time, std::max(0.0, sum)});
-  }
-}
-
 void link_use(const Played& p, bool last_only, std::uint32_t rank, std::uint32_t counter, const Sink& sink) {
   const TaskGraph& graph = p.costed->graph;
-  std::vector<Change> changes;
+  std::vector<CounterChange> changes;
   for_each_device_step(p, last_only, rank, [&](StepId s, TaskId t, std::int64_t start, std::int64_t end) {
     const auto* c = std::get_if<Collective>(&graph.ops[OpId(graph.tasks[t].first_op.value() + graph.variant_of(t, rank))]);
     if (!c || p.program->steps[s].group == Step::kNoGroup) return;
@@ -50,7 +38,7 @@ void link_use(const Played& p, bool last_only, std::uint32_t rank, std::uint32_t
     changes.push_back({start, gigabytes_per_second});
     changes.push_back({end, -gigabytes_per_second});
   });
-  emit_sum(std::move(changes), 0, counter, sink);
+  emit_running_sum(std::move(changes), 0, counter, sink);
 }
 
 std::int64_t of_rank(const std::vector<std::int64_t>& values, std::uint32_t rank) {
@@ -60,13 +48,13 @@ std::int64_t of_rank(const std::vector<std::int64_t>& values, std::uint32_t rank
 /// A run of forward (or backward) kernels takes up (or gives back) all activations, each kernel its share by time.
 void memory(const Played& p, const TimelineOptions& options, bool last_only, std::uint32_t rank, std::uint32_t counter, const Sink& sink) {
   const double activations = static_cast<double>(of_rank(options.activations_per_rank, rank)) * 1e-9;
-  std::vector<Change> changes, run;
+  std::vector<CounterChange> changes, run;
   std::optional<Phase> phase_of_run;
   const auto close_run = [&] {
     double total = 0;
-    for (const Change& c : run) total += c.by;
+    for (const CounterChange& c : run) total += c.by;
     const double sign = phase_of_run == Phase::forward ? 1 : -1;
-    for (const Change& c : run) changes.push_back({c.time, sign * activations * c.by / total});
+    for (const CounterChange& c : run) changes.push_back({c.time_ps, sign * activations * c.by / total});
     run.clear();
   };
   for_each_device_step(p, last_only, rank, [&](StepId, TaskId t, std::int64_t start, std::int64_t end) {
@@ -77,7 +65,7 @@ void memory(const Played& p, const TimelineOptions& options, bool last_only, std
     run.push_back({end, static_cast<double>(end - start)});
   });
   close_run();
-  emit_sum(std::move(changes), static_cast<double>(of_rank(options.memory_per_rank, rank)) * 1e-9 - activations, counter, sink);
+  emit_running_sum(std::move(changes), static_cast<double>(of_rank(options.memory_per_rank, rank)) * 1e-9 - activations, counter, sink);
 }
 
 }  // namespace

@@ -84,6 +84,7 @@ Collective exchange(const Placement& placement, const SampleSplit& split, const 
 Collective row_wise_exchange(const Placement& placement, const SampleSplit& split, DType dtype, Direction direction) {
   std::int64_t width = 0;
   for (const ModelTable& t : placement.tables) width += t.dim * t.features;
+  for (const std::uint32_t t : placement.replicated) width -= placement.tables[t].dim * placement.tables[t].features;
   Collective c;
   c.kind = direction == Direction::owners_to_samples ? CollectiveKind::reduce_scatter : CollectiveKind::all_gather;
   c.bytes = split.total() * width * size_of(dtype);

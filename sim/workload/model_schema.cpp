@@ -53,8 +53,8 @@ void add_sharding_part(Schema<DlrmSpec>& s) {
            "How the tables fall on the ranks.");
   s.choice<std::string>("balance", &DlrmSpec::balance, {{"cost", "cost"}, {"memory", "memory"}},
                         "planner: what is levelled over the ranks: cost (lookups and exchange, splitting costly tables) or memory.");
-  s.optional("data_parallel_below", &DlrmSpec::data_parallel_below, kSize, "planner: tables smaller than this with their optimizer state are replicated on every rank.");
-  s.optional("data_parallel_below_nodes", &DlrmSpec::data_parallel_below_nodes, kSize, "planner: the same on several nodes; 0: as on one node.");
+  s.optional("data_parallel_below", &DlrmSpec::data_parallel_below, kSize, "planner, row_wise, column_wise: tables smaller than this with their optimizer state are replicated on every rank.");
+  s.optional("data_parallel_below_nodes", &DlrmSpec::data_parallel_below_nodes, kSize, "The same on several nodes; 0: as on one node.");
   s.optional("table_memory", &DlrmSpec::table_memory, kSize,
              "planner: most that a GPU spends on tables and their optimizer state; 0: what the rest of the model leaves.");
   s.optional("bandwidth_ratio", &DlrmSpec::bandwidth_ratio, {0, 1e6},

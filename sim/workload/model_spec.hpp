@@ -41,7 +41,7 @@ struct DlrmSpec {
   EmbeddingOptimizer embedding_optimizer = EmbeddingOptimizer::sgd;
   Sharding sharding = Sharding::planner;
   std::string balance = "cost";                    ///< planner: what is levelled over the ranks: cost (lookups and exchange) or memory
-  Bytes data_parallel_below{0};                    ///< planner: tables smaller than this, with optimizer state, are replicated
+  Bytes data_parallel_below{0};                    ///< planner, row_wise, column_wise: tables smaller than this, with optimizer state, are replicated
   Bytes data_parallel_below_nodes{0};              ///< the same on several nodes; 0: as on one
   Bytes table_memory{0};                           ///< planner: most that a GPU spends on tables and their optimizer state; 0: what is left
   double bandwidth_ratio = 0;                      ///< planner: bandwidth of memory over that of exchange; 0: 7 within a node, 67 across nodes

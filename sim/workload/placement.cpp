@@ -22,18 +22,18 @@ std::int64_t state_bytes_per_row(EmbeddingOptimizer optimizer, std::int64_t dim)
   return 0;
 }
 
-/// Tables split over all ranks, by rows or by columns. Ranks with equal pieces of every table form runs that end where some table's remainder ends.
-void split_everywhere(Placement& placement, const DlrmSpec& spec, std::uint32_t ranks, bool by_rows) {
+/// The given tables split over all ranks, by rows or by columns. Ranks with equal pieces of every table form runs that end where some table's remainder ends.
+void split_everywhere(Placement& placement, const DlrmSpec& spec, std::uint32_t ranks, const std::vector<std::uint32_t>& tables, bool by_rows) {
   const auto extent = [&](const ModelTable& t) { return by_rows ? t.rows : t.dim; };
   std::set<std::uint32_t> ends{ranks};
-  for (const ModelTable& t : placement.tables) {
-    if (extent(t) % ranks != 0) ends.insert(static_cast<std::uint32_t>(extent(t) % ranks));
+  for (const std::uint32_t t : tables) {
+    if (const std::int64_t rest = extent(placement.tables[t]) % ranks; rest != 0) ends.insert(static_cast<std::uint32_t>(rest));
   }
   SetCollector collector(placement, spec, ranks);
   std::uint32_t first = 0;
   for (const std::uint32_t end : ends) {
     std::vector<Shard> shards;
-    for (std::uint32_t t = 0; t < placement.tables.size(); ++t) {
+    for (const std::uint32_t t : tables) {
       const ModelTable& table = placement.tables[t];
       const std::int64_t size = piece_of(extent(table), ranks, first);
       if (size == 0) continue;
@@ -115,10 +115,10 @@ Result<Placement> place_tables(const DlrmSpec& spec, const PlacementBudget& budg
   }
   switch (spec.sharding) {
     case Sharding::row_wise:
-      split_everywhere(placement, spec, budget.ranks, true);
+      split_everywhere(placement, spec, budget.ranks, replicate_small(placement, spec, budget), true);
       placement.row_wise_everywhere = true;
       return placement;
-    case Sharding::column_wise: split_everywhere(placement, spec, budget.ranks, false); return placement;
+    case Sharding::column_wise: split_everywhere(placement, spec, budget.ranks, replicate_small(placement, spec, budget), false); return placement;
     case Sharding::data_parallel:
       for (std::uint32_t t = 0; t < placement.tables.size(); ++t) replicate(placement, spec, t);
       collect(placement, spec, budget.ranks, {});

@@ -39,4 +39,7 @@ Shard row_slice(const std::vector<ModelTable>& tables, std::uint32_t table, std:
 /// Every rank holds a copy of the table.
 void replicate(Placement& placement, const DlrmSpec& spec, std::uint32_t table);
 
+/// The same for the tables under the model's threshold (data_parallel_below, on several nodes data_parallel_below_nodes). Returns the others.
+std::vector<std::uint32_t> replicate_small(Placement& placement, const DlrmSpec& spec, const PlacementBudget& budget);
+
 }  // namespace distsim

@@ -79,11 +79,6 @@ Error does_not_fit(const Placement& placement, const DlrmSpec& spec, const Place
                        : "use more nodes, GPUs with more memory, embedding_dtype: fp16, or an optimizer with less state"};
 }
 
-std::int64_t replicated_below(const DlrmSpec& spec, const PlacementBudget& budget) {
-  const std::int64_t several = spec.data_parallel_below_nodes.value();
-  return budget.nodes > 1 && several > 0 ? several : spec.data_parallel_below.value();
-}
-
 /// `gpus` of a node own a slice together.
 Planner planner_for(const DlrmSpec& spec, const PlacementBudget& budget, std::uint32_t gpus, std::int64_t replicated_bytes) {
   std::int64_t room = budget.bytes_per_rank - replicated_bytes;
@@ -99,12 +94,7 @@ Planner planner_for(const DlrmSpec& spec, const PlacementBudget& budget, std::ui
 }  // namespace
 
 Result<void> place_by_planner(Placement& placement, const DlrmSpec& spec, const PlacementBudget& budget) {
-  std::vector<std::uint32_t> sharded;
-  for (std::uint32_t t = 0; t < placement.tables.size(); ++t) {
-    const ModelTable& table = placement.tables[t];
-    if (table_bytes(spec, table.rows, table.dim) < replicated_below(spec, budget)) replicate(placement, spec, t);
-    else sharded.push_back(t);
-  }
+  const std::vector<std::uint32_t> sharded = replicate_small(placement, spec, budget);
   const std::uint32_t gpus = budget.whole_nodes ? budget.ranks / budget.nodes : 1;
   const Planner planner = planner_for(spec, budget, gpus, placement.replicated_bytes);
   std::vector<PlannerTable> tables;

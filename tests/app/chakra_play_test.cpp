@@ -6,7 +6,9 @@
 #include <filesystem>
 
 #include "base/random.hpp"
+#include "base/file.hpp"
 #include "sim/app/pipeline.hpp"
+#include "sim/app/replay_chakra.hpp"
 #include "sim/app/write_chakra.hpp"
 #include "test_paths.hpp"
 #include "traces/chakra_builder.hpp"
@@ -158,7 +160,7 @@ TEST(ChakraPlay, Refusals) {
             "rank 1: found 0 collectives on a communicator of 2 ranks, expected 1: it never joins rank 0, node 0 (n0)");
   EXPECT_EQ(refused(set_of({ar(8, "7"), ar(8)})), "rank 0, node 0 (n0): pg_name: found '7', expected a group of --groups or of the trace");
   EXPECT_EQ(refused(set_of({ar(8), ar(8, "7")}), {.groups = {{"7", {0}}}}), "rank 1, node 0 (n0): found a collective of group '7', expected a member of it");
-  EXPECT_EQ(refused(set_of({ar(8, "7"), ar(8, "7")}), {.groups = {{"7", {0, 5}}}}), "rank 0, node 0 (n0): pg_name '7': found rank 5 in it, expected ranks below 2");
+  EXPECT_EQ(refused(set_of({ar(8, "7"), ar(8, "7")}), {.groups = {{"7", {0, 5}}}}), "--groups: found rank 5 in group '7', expected ranks below 2: there are traces of 2");
   EXPECT_EQ(refused(set_of({RankBuilder().message(ChakraKind::send, 1).finish(), RankBuilder().work(1).finish()})),
             "messages from rank 0 to rank 1 under tag 0: found 1 sends and 0 receives, expected as many");
   EXPECT_EQ(refused(set_of({RankBuilder().message(ChakraKind::send, 9).finish()})), "rank 0, node 0: found a message with rank 9, expected one of 1 ranks");
@@ -169,6 +171,29 @@ TEST(ChakraPlay, Refusals) {
   ChakraSet deadlock = set_of({crossed("0", "1"), crossed("1", "0"), RankBuilder().collective(ChakraComm::all_reduce, 8, {}, "0").finish()});
   EXPECT_EQ(refused(deadlock, {.groups = {{"1", {0, 1}}}}),
             "deadlock: rank 0 node 0 (n0) waits for rank 1 node 1 (n1) waits for rank 1 node 0 (n0) waits for rank 0 node 1 (n1) waits for rank 0 node 0 (n0)");
+}
+
+TEST(ChakraPlay, AJobWithoutTheTraceOfARankIsRefused) {
+  // Groups that no collective of the remaining ranks uses name it: whoever was in them is missing.
+  const auto refused = [](ChakraSet set, const ChakraPlayOptions& options = {}) {
+    const auto p = play(set, options);
+    return p ? "accepted" : p.error().what;
+  };
+  const auto rank = [] { return RankBuilder().collective(ChakraComm::all_reduce, 8).finish(); };
+  EXPECT_EQ(refused(set_of({rank(), rank()}), {.groups = {{"1", {0, 1}}}}), "accepted");
+  EXPECT_EQ(refused(set_of({rank(), rank()}), {.groups = {{"1", {0, 1}}, {"2", {1, 2}}}}), "--groups: found rank 2 in group '2', expected ranks below 2: there are traces of 2");
+  ChakraGraph second = rank();
+  second.groups["9"] = {0, 1, 2, 3};
+  EXPECT_EQ(refused(set_of({rank(), second})), "trace of rank 1: found rank 2 in group '9', expected ranks below 2: there are traces of 2");
+}
+
+TEST(ReplayChakra, APrefixWithAGapIsStillOfChakra) {
+  const std::string dir = test::scratch_dir("chakra_gap");
+  for (const char* name : {"/x.0.et", "/x.2.et"}) ASSERT_TRUE(write_file_atomically(dir + name, "no trace").ok());
+  EXPECT_TRUE(names_chakra({dir + "/x"})) << "so that the missing rank is named, and not the prefix as a file";
+  EXPECT_TRUE(names_chakra({dir}));
+  EXPECT_FALSE(names_chakra({dir + "/y"}));
+  std::filesystem::remove_all(dir);
 }
 
 /// Compute, collectives over all, dependencies backwards at random.

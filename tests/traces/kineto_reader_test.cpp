@@ -188,6 +188,32 @@ TEST_F(KinetoTest, StepsByPatternByOptimizerAndNone) {
   EXPECT_EQ(job.ranks[0].steps[2].end_ns - job.ranks[0].steps[2].start_ns, 100'000);
 }
 
+/// The allocator's events: totals where they are recorded, else sums of the changes; those of the host are left out.
+TEST_F(KinetoTest, MemoryOfTheDevice) {
+  const auto memory = [](double ts, const std::string& args) {
+    return "{\"ph\":\"i\",\"cat\":\"cpu_instant_event\",\"s\":\"t\",\"name\":\"[memory]\",\"pid\":5,\"tid\":10,\"ts\":" + std::to_string(ts) +
+           ",\"args\":{" + args + "}}";
+  };
+  std::vector<std::string> events = test::two_steps();
+  events.push_back(memory(1030, "\"Device Type\":1,\"Device Id\":0,\"Bytes\":-512,\"Total Allocated\":1024"));
+  events.push_back(memory(1010, "\"Device Type\":1,\"Device Id\":0,\"Bytes\":1536,\"Total Allocated\":1536"));
+  events.push_back(memory(1020, "\"Device Type\":0,\"Device Id\":-1,\"Bytes\":64,\"Total Allocated\":64"));
+  const TraceJob job = read(trace(events));
+  const auto& m = job.ranks[0].memory;
+  ASSERT_EQ(m.size(), 2u);
+  EXPECT_EQ(m[0].allocated, 1536);
+  EXPECT_EQ(m[1].allocated, 1024);
+  EXPECT_EQ(m[1].start_ns - m[0].start_ns, 20'000);
+  EXPECT_EQ(job.ranks[0].threads.at(m[0].thread).id, 10u);
+  std::vector<std::string> old = test::two_steps();
+  for (const int bytes : {512, -1024, 256}) old.push_back(memory(1010, "\"Device Type\":1,\"Device Id\":0,\"Bytes\":" + std::to_string(bytes)));
+  const TraceJob sums = read(trace(old));
+  ASSERT_EQ(sums.ranks[0].memory.size(), 3u);
+  EXPECT_EQ(sums.ranks[0].memory[0].allocated, 1024);  // what was there before made up for the second change
+  EXPECT_EQ(sums.ranks[0].memory[1].allocated, 0);
+  EXPECT_EQ(sums.ranks[0].memory[2].allocated, 256);
+}
+
 /// The profiler opened a third step, but the recording ended before it launched anything.
 TEST_F(KinetoTest, ACutLastStepIsLeftOut) {
   std::vector<std::string> events = test::two_steps();

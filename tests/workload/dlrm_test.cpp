@@ -146,6 +146,50 @@ TEST(Dlrm, ReplicatedTablesNeedNoExchangeAndAreReduced) {
   EXPECT_EQ(reduced, 4 * (w.dense_parameters + 7200 * 64));
 }
 
+TEST(Dlrm, SmallTablesAreReplicatedBesideTablesSplitByRows) {
+  // 64 x 4 bytes a row: tables of 500 and 700 rows are below 200 kB. 4 ranks, 1024 samples.
+  ModelSpec m = small_model();
+  m.dlrm.sharding = Sharding::row_wise;
+  m.dlrm.data_parallel_below = Bytes(200'000);
+  const Workload w = build(m, cluster(1, 4));
+  EXPECT_EQ(collective(w.graph, "embedding.exchange").kind, CollectiveKind::reduce_scatter);
+  EXPECT_EQ(collective(w.graph, "embedding.exchange").bytes, 1024 * 3 * 64 * 4) << "pooled vectors of three tables";
+  EXPECT_EQ(collective(w.graph, "embedding.exchange.dgrad").bytes, 1024 * 3 * 64 * 4);
+  std::int64_t reduced = 0;
+  for (const Op& op : w.graph.ops) {
+    if (const auto* c = std::get_if<Collective>(&op); c && c->kind == CollectiveKind::all_reduce) reduced += c->bytes;
+  }
+  EXPECT_EQ(reduced, 4 * (w.dense_parameters + 1200 * 64)) << "gradients of both others";
+  // Ids go to the owners of rows alone: of 256 samples and three tables, three quarters to other ranks.
+  EXPECT_EQ(sum(collective(w.graph, "input.distribute").send_bytes) + collective(w.graph, "input.distribute").bytes * 4 *
+                (collective(w.graph, "input.distribute").send_bytes.empty() ? 1 : 0), 1024 * 3 * 8);
+  EXPECT_NE(find(w.graph, "embedding.replicated"), nullptr);
+  EXPECT_EQ(w.memory.at(0).embeddings, (6000 / 4 + 1200) * 64 * 4);
+}
+
+TEST(Dlrm, HybridOfReplicatedAndSplitTablesPlacesEveryRowOnce) {
+  for (const Sharding sharding : {Sharding::planner, Sharding::row_wise, Sharding::column_wise}) {
+    for (const std::int64_t below : {0, 200'000, 600'000, 10'000'000}) {
+      DlrmSpec spec = small_model().dlrm;
+      spec.sharding = sharding;
+      spec.data_parallel_below = Bytes(below);
+      spec.row_wise_above = Bytes(1);
+      const auto placement = place_tables(spec, {6, 1, 1'000'000'000});
+      ASSERT_TRUE(placement.ok());
+      std::map<std::uint32_t, std::int64_t> cells;
+      for (const std::uint32_t set : placement->set_of_rank) {
+        for (const Shard& s : placement->sets[set].shards) cells[s.table] += s.rows * s.dim;
+      }
+      for (const std::uint32_t t : placement->replicated) {
+        EXPECT_LT(spec.tables[t].rows * 64 * 4, below);
+        EXPECT_EQ(cells.count(t), 0u) << "replicated, not split";
+        cells[t] = spec.tables[t].rows * 64;
+      }
+      for (std::uint32_t t = 0; t < 5; ++t) EXPECT_EQ(cells[t], spec.tables[t].rows * 64) << "table " << t;
+    }
+  }
+}
+
 TEST(Dlrm, OneRankHasNoCollectives) {
   const Workload w = build(small_model(), cluster(1, 1));
   for (const Op& op : w.graph.ops) EXPECT_FALSE(std::holds_alternative<Collective>(op));

@@ -1,0 +1,242 @@
+#include "sim/profile/profile_in_pieces.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "base/printable.hpp"
+#include "sim/profile/collective_table.hpp"
+#include "sim/profile/host_overheads.hpp"
+#include "sim/profile/op_rates.hpp"
+#include "sim/profile/step_split.hpp"
+#include "sim/profile/work_tree.hpp"
+#include "traces/kineto_survey.hpp"
+
+namespace distsim {
+namespace {
+
+struct Window {
+  std::int64_t begin = 0, end = 0;
+  bool has(std::int64_t t) const { return t >= begin && t < end; }
+};
+
+void add(OverheadSummary& to, const OverheadSummary& from) {
+  const double all = static_cast<double>(to.count + from.count);
+  const auto weighted = [&](std::int64_t a, std::int64_t b) {
+    return std::llround((static_cast<double>(a) * static_cast<double>(to.count) + static_cast<double>(b) * static_cast<double>(from.count)) / all);
+  };
+  if (from.count == 0) return;
+  to.median = weighted(to.median, from.median);
+  to.p90 = weighted(to.p90, from.p90);
+  to.count += from.count;
+  to.total += from.total;
+}
+
+void add(HostOverheads& to, const HostOverheads& from) {
+  add(to.t1, from.t1);
+  add(to.t2, from.t2);
+  add(to.t3, from.t3);
+  add(to.t4, from.t4);
+  add(to.t5, from.t5);
+}
+
+/// The next part of the whole window; between the two nothing runs.
+void add_part(StepProfile& to, const StepProfile& from) {
+  const bool first = to.step.name.empty();
+  if (first) { to = from; return; }
+  const std::int64_t between = std::max<std::int64_t>(0, from.step.start_ns - to.step.end_ns);
+  to.split.wall += between;
+  to.split.idle += between;
+  to.gaps.count += between > 0 ? 1 : 0;
+  to.gaps.total += between;
+  to.gaps.longest = std::max(to.gaps.longest, between);
+  to.step.end_ns = from.step.end_ns;
+  to.step.last_device_ns = from.step.last_device_ns;
+  to.step.device_records += from.step.device_records;
+  to.split.wall += from.split.wall;
+  to.split.busy += from.split.busy;
+  to.split.compute += from.split.compute;
+  to.split.comm += from.split.comm;
+  to.split.exposed += from.split.exposed;
+  to.split.idle += from.split.idle;
+  to.gaps.count += from.gaps.count;
+  to.gaps.total += from.gaps.total;
+  to.gaps.longest = std::max(to.gaps.longest, from.gaps.longest);
+  to.gaps.waiting_for_host += from.gaps.waiting_for_host;
+  to.kernels += from.kernels;
+  to.launches += from.launches;
+}
+
+void add(KernelSummary& to, const KernelSummary& from) {
+  if (to.calls == 0) { to = from; return; }
+  to.calls += from.calls;
+  to.total += from.total;
+  to.shortest = std::min(to.shortest, from.shortest);
+  to.longest = std::max(to.longest, from.longest);
+  to.bytes += from.bytes;
+}
+
+void add(OpRate& to, const OpRate& from) {
+  if (to.calls == 0) { to = from; return; }
+  to.calls += from.calls;
+  to.device_time += from.device_time;
+  to.flops += from.flops;
+  to.bytes += from.bytes;
+}
+
+void add(CollectiveSummary& to, const CollectiveSummary& from) {
+  if (to.calls == 0) { to = from; return; }
+  const double time = static_cast<double>(to.total_duration), more = static_cast<double>(from.total_duration);
+  if (time + more > 0) to.busbw = (to.busbw * time + from.busbw * more) / (time + more);
+  to.calls += from.calls;
+  to.records += from.records;
+  to.total_duration += from.total_duration;
+}
+
+template <class Rows, class Time>
+auto longest_first(Rows& rows, Time time) {
+  std::vector<typename Rows::mapped_type> out;
+  for (auto& [key, row] : rows) out.push_back(std::move(row));
+  std::ranges::stable_sort(out, [&](const auto& a, const auto& b) { return time(a) > time(b); });
+  return out;
+}
+
+class Pieces {
+ public:
+  Pieces(const KinetoSurvey& survey, bool keep_steps) : survey_(survey), keep_steps_(keep_steps) {}
+
+  void add_slice(TraceJob job, const TraceSlice& slice);
+  PiecedProfile finish();
+
+ private:
+  void count_records(const TraceRank& rank, const Window& slice);
+  void add_steps(const RankProfile& piece, std::int64_t shift);
+  void add_collectives(TraceJob& job, const Window& slice);
+
+  const KinetoSurvey& survey_;
+  const bool keep_steps_;
+  PiecedProfile out_;
+  RankProfile rank_;
+  std::map<std::pair<std::string, DeviceRecordKind>, KernelSummary> kernels_;
+  std::map<std::pair<std::string, std::string>, OpRate> ops_;
+  std::map<std::tuple<std::string, std::string, std::uint32_t, std::int64_t>, CollectiveSummary> collectives_;
+  std::set<std::pair<std::uint32_t, std::uint64_t>> streams_;
+};
+
+void Pieces::add_slice(TraceJob job, const TraceSlice& s) {
+  TraceRank& rank = job.ranks.front();
+  const std::int64_t offset = job.epoch_ns - survey_.base_ns;  // from the job's clock to that of the file
+  const Window slice{s.begin - offset, s.end - offset};
+  if (!keep_steps_) rank.steps.clear();
+  RankProfile piece;
+  profile_steps_within(rank, slice.begin, slice.end, piece);
+  Window tables = slice, host = {std::max(slice.begin, piece.whole.step.start_ns), std::min(slice.end, piece.whole.step.end_ns)};
+  if (keep_steps_) {
+    tables.begin = std::max(slice.begin, survey_.steps.front().start_ns - offset);
+    host = {tables.begin, std::min(slice.end, survey_.steps.back().end_ns - offset)};
+  }
+  add(rank_.overheads, host_overheads(rank, host.begin, host.end));
+  rank_.tree = merge_trees(rank_.tree, work_tree(job, rank, tables.begin, tables.end));
+  for (const KernelSummary& k : kernel_table(job, rank, tables.begin, tables.end)) add(kernels_[{k.name, k.kind}], k);
+  for (const OpRate& o : op_rates(job, rank, tables.begin, tables.end)) add(ops_[{o.name, o.shapes}], o);
+  count_records(rank, slice);
+  if (out_.slices == 0) {
+    out_.job.epoch_ns = job.epoch_ns;
+    out_.job.world_size = job.world_size;
+    rank_.rank = rank.rank;
+  }
+  add_steps(piece, job.epoch_ns - out_.job.epoch_ns);
+  add_collectives(job, slice);
+  if (out_.slices++ > 0) return;
+  TraceRank kept;
+  kept.rank = rank.rank;
+  kept.path = rank.path;
+  kept.format = rank.format;
+  kept.host_name = rank.host_name;
+  kept.devices = rank.devices;
+  kept.notes.dropped = rank.notes.dropped;
+  out_.job.ranks.push_back(std::move(kept));
+}
+
+void Pieces::count_records(const TraceRank& rank, const Window& slice) {
+  RecordCounts& c = rank_.records;
+  for (const DeviceRecord& d : rank.device_records) {
+    if (!slice.has(d.start_ns)) continue;
+    (d.kind == DeviceRecordKind::kernel ? c.kernels : c.copies) += 1;
+    c.unlaunched += d.launch == kNone ? 1 : 0;
+  }
+  c.host += static_cast<std::uint64_t>(std::ranges::count_if(rank.host_records, [&](const HostRecord& h) { return slice.has(h.start_ns); }));
+  for (const TraceStream& s : rank.streams) streams_.emplace(s.device, s.id);
+}
+
+void Pieces::add_steps(const RankProfile& piece, std::int64_t shift) {
+  const auto moved = [shift](StepProfile p) {
+    p.step.start_ns += shift;
+    p.step.end_ns += shift;
+    if (p.step.device_records > 0) p.step.first_device_ns += shift, p.step.last_device_ns += shift;
+    return p;
+  };
+  if (!piece.whole.step.name.empty()) add_part(rank_.whole, moved(piece.whole));
+  for (const StepProfile& p : piece.steps) rank_.steps.push_back(moved(p));
+}
+
+/// Collectives of the slice alone: those of its margins belong to its neighbours.
+void Pieces::add_collectives(TraceJob& job, const Window& slice) {
+  TraceRank& rank = job.ranks.front();
+  std::erase_if(rank.collectives, [&](const TraceCollective& c) {
+    return !slice.has(c.device_record != kNone ? rank.device_records[c.device_record].start_ns : rank.host_records[c.host_record].start_ns);
+  });
+  rank_.records.collectives += rank.collectives.size();
+  Profile table;
+  profile_collectives(job, table);
+  for (const CollectiveSummary& c : table.collectives) add(collectives_[{c.kind, c.group, c.group_size, c.bytes}], c);
+}
+
+PiecedProfile Pieces::finish() {
+  rank_.steps_marked = !rank_.steps.empty();
+  if (!rank_.steps_marked && !rank_.whole.step.name.empty()) rank_.steps.push_back(rank_.whole);
+  set_measured_times(rank_);
+  rank_.records.streams = streams_.size();
+  rank_.kernels = longest_first(kernels_, [](const KernelSummary& k) { return k.total; });
+  rank_.ops = longest_first(ops_, [](const OpRate& o) { return o.device_time; });
+  out_.profile.collectives = longest_first(collectives_, [](const CollectiveSummary& c) { return c.total_duration; });
+  out_.profile.ranks.push_back(std::move(rank_));
+  TraceNotes& notes = out_.job.ranks.front().notes;
+  notes.assume("read in " + std::to_string(out_.slices) + (out_.slices == 1 ? " slice" : " slices of time; medians of host overheads are means over them"));
+  if (!keep_steps_) notes.assume("no ProfilerStep: steps of other kinds are not looked for in slices");
+  return std::move(out_);
+}
+
+Result<TraceFile> only_trace(const std::vector<std::string>& paths, const TraceOptions& options) {
+  TRY_ASSIGN(const std::vector<std::string> files, expand_paths(paths));
+  if (files.size() != 1)
+    return Error{"found " + std::to_string(files.size()) + " files, expected one to be read in slices", "", "ranks are compared in memory alone"};
+  TRY_ASSIGN(const std::vector<TraceFile> traces, open_trace_file(files.front(), options));
+  if (traces.size() != 1)
+    return Error{"found " + std::to_string(traces.size()) + " traces in an archive, expected one to be read in slices", printable(files.front(), 300), "unpack it"};
+  TRY_ASSIGN(const TraceFormat format, sniff(traces.front()));
+  if (format != TraceFormat::kineto)
+    return Error{"found " + std::string(name_of(format)) + ", expected a PyTorch (Kineto) trace to be read in slices", printable(files.front(), 300), ""};
+  return traces.front();
+}
+
+}  // namespace
+
+Result<PiecedProfile> profile_in_pieces(const std::vector<std::string>& paths, const TraceOptions& options, std::uint64_t records) {
+  TRY_ASSIGN(const TraceFile file, only_trace(paths, options));
+  TRY_ASSIGN(const KinetoSurvey survey, survey_kineto(file, options));
+  if (survey.steps.empty() && !options.step_pattern.empty())
+    return Error{"found no annotation or op that matches " + in_quotes(options.step_pattern) + ", expected one for each step", printable(file.path, 300), ""};
+  Pieces pieces(survey, !survey.steps.empty());
+  for (const TraceSlice& slice : plan_slices(survey, records)) {
+    TraceOptions part = options;
+    part.slice = slice;
+    TRY_ASSIGN(TraceJob job, read_traces(paths, part));
+    pieces.add_slice(std::move(job), slice);
+  }
+  return pieces.finish();
+}
+
+}  // namespace distsim

@@ -1,0 +1,202 @@
+// Profiles slice by slice against the profile of the whole.
+#include "sim/profile/profile_in_pieces.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <set>
+#include <sstream>
+#include <tuple>
+
+#include "kineto_text.hpp"
+#include "sim/report/profile_report.hpp"
+#include "traces/kineto_survey.hpp"
+
+namespace distsim {
+namespace {
+
+using test::event;
+
+/// Steps of 1 ms with ops that launch kernels on two streams; the last kernel of a step runs in the next one.
+std::vector<std::string> many_steps(int steps, bool marked = true) {
+  std::vector<std::string> out{event("user_annotation", "training", "5", "10", 0, 1000.0 * steps)};
+  int correlation = 0;
+  for (int s = 0; s < steps; ++s) {
+    const double t = 1000.0 * s;
+    if (marked) out.push_back(event("user_annotation", "ProfilerStep#" + std::to_string(s + 3), "5", "10", t, 990));
+    for (int i = 0; i < 8; ++i) {
+      const std::string id = "\"correlation\":" + std::to_string(++correlation);
+      const bool collective = i == 5;
+      out.push_back(event("cpu_op", i % 2 ? "aten::mul" : "aten::mm", "5", "10", t + 10 + 100 * i, 60,
+                          i % 2 ? "" : "\"Input Dims\":[[64,32],[32,16]],\"Input type\":[\"float\",\"float\"]"));
+      out.push_back(event("cuda_runtime", "cudaLaunchKernel", "5", "10", t + 30 + 100 * i, 7 + s % 3, id));
+      out.push_back(event("kernel", collective ? "ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)" : "gemm" + std::to_string(i % 3), "0",
+                          collective ? "9" : "7", t + 100 * i + (i == 7 ? 320 : 50), 70 + i + s % 2,
+                          id + (collective ? ",\"stream\":9,\"Collective name\":\"allreduce\",\"In msg nelems\":256,\"dtype\":\"Float\",\"Group size\":2"
+                                           : ",\"stream\":7")));
+    }
+  }
+  return out;
+}
+
+/// Rows of equal time may stand in any order.
+std::multiset<std::string> lines(const std::string& text) {
+  std::multiset<std::string> out;
+  std::istringstream in(text);
+  for (std::string line; std::getline(in, line);) out.insert(line);
+  return out;
+}
+
+class ProfileInPieces : public testing::Test {
+ protected:
+  /// Both profiles of one trace.
+  void both(const std::string& text, std::uint64_t records, const TraceOptions& options = {}) {
+    const std::string path = test::write(folder_, "t.json", text);
+    auto job = read_traces({path}, options);
+    ASSERT_TRUE(job.ok()) << job.error().text();
+    job_ = std::move(*job);
+    whole_ = *make_profile(job_);
+    auto pieces = profile_in_pieces({path}, options, records);
+    ASSERT_TRUE(pieces.ok()) << pieces.error().text();
+    pieces_ = std::move(*pieces);
+  }
+
+  void expect_equal_tables() {
+    for (const ProfileTable table : {ProfileTable::steps, ProfileTable::tree, ProfileTable::ops, ProfileTable::kernels, ProfileTable::collectives})
+      EXPECT_EQ(profile_csv(job_, whole_, table), profile_csv(pieces_.job, pieces_.profile, table));
+    const RecordCounts &a = whole_.ranks[0].records, &b = pieces_.profile.ranks[0].records;
+    EXPECT_EQ(std::tie(a.kernels, a.copies, a.unlaunched, a.host, a.collectives, a.streams),
+              std::tie(b.kernels, b.copies, b.unlaunched, b.host, b.collectives, b.streams));
+    EXPECT_EQ(whole_.ranks[0].overheads.t4.total, pieces_.profile.ranks[0].overheads.t4.total);
+  }
+
+  std::string folder_ = test::scratch_dir("profile_in_pieces");
+  TraceJob job_;
+  Profile whole_;
+  PiecedProfile pieces_;
+};
+
+TEST_F(ProfileInPieces, TablesAreThoseOfTheWhole) {
+  for (const std::uint64_t records : {1u, 60u, 1'000'000u}) {
+    both(test::trace(many_steps(12), "\"baseTimeNanoseconds\":1700000000000000000,"), records);
+    EXPECT_EQ(pieces_.slices, records == 1 ? 12u : records == 60 ? 6u : 1u);
+    if (records == 1'000'000) expect_equal_tables();
+    ASSERT_EQ(pieces_.profile.ranks[0].steps.size(), 12u);
+    for (std::size_t i = 0; i < 12; ++i) {
+      const StepProfile &a = whole_.ranks[0].steps[i], &b = pieces_.profile.ranks[0].steps[i];
+      EXPECT_EQ(a.step.name, b.step.name);
+      EXPECT_EQ(std::tie(a.measured, a.split.wall, a.split.busy, a.split.compute, a.split.comm, a.split.exposed, a.split.idle, a.kernels, a.launches),
+                std::tie(b.measured, b.split.wall, b.split.busy, b.split.compute, b.split.comm, b.split.exposed, b.split.idle, b.kernels, b.launches)) << i;
+    }
+    for (const ProfileTable table : {ProfileTable::tree, ProfileTable::ops, ProfileTable::kernels, ProfileTable::collectives})
+      EXPECT_EQ(profile_csv(job_, whole_, table), profile_csv(pieces_.job, pieces_.profile, table));
+    EXPECT_EQ(whole_.ranks[0].whole.split.busy, pieces_.profile.ranks[0].whole.split.busy);
+    EXPECT_EQ(whole_.ranks[0].whole.split.exposed, pieces_.profile.ranks[0].whole.split.exposed);
+    EXPECT_EQ(whole_.ranks[0].whole.split.wall, pieces_.profile.ranks[0].whole.split.wall);
+    EXPECT_EQ(whole_.ranks[0].whole.split.idle, pieces_.profile.ranks[0].whole.split.idle);
+    EXPECT_EQ(whole_.ranks[0].whole.gaps.count, pieces_.profile.ranks[0].whole.gaps.count);
+    EXPECT_EQ(whole_.ranks[0].whole.gaps.total, pieces_.profile.ranks[0].whole.gaps.total);
+    EXPECT_EQ(whole_.ranks[0].records.host, pieces_.profile.ranks[0].records.host);
+    EXPECT_EQ(whole_.ranks[0].records.kernels, pieces_.profile.ranks[0].records.kernels);
+    EXPECT_EQ(whole_.ranks[0].overheads.t4.total, pieces_.profile.ranks[0].overheads.t4.total);
+  }
+}
+
+TEST_F(ProfileInPieces, WithoutSteps) {
+  both(test::trace(many_steps(12, false)), 40);
+  EXPECT_GT(pieces_.slices, 3u);
+  EXPECT_EQ(whole_.ranks[0].whole.split.compute, pieces_.profile.ranks[0].whole.split.compute);
+  EXPECT_EQ(whole_.ranks[0].whole.split.idle, pieces_.profile.ranks[0].whole.split.idle);
+  EXPECT_EQ(profile_csv(job_, whole_, ProfileTable::kernels), profile_csv(pieces_.job, pieces_.profile, ProfileTable::kernels));
+}
+
+TEST_F(ProfileInPieces, StepsByPattern) {
+  TraceOptions options;
+  options.step_pattern = "^batch";
+  std::vector<std::string> events = many_steps(5, false);
+  for (int s = 0; s < 5; ++s) events.push_back(event("user_annotation", "batch " + std::to_string(s), "5", "10", 1000 * s, 900));
+  both(test::trace(events), 30, options);
+  EXPECT_EQ(pieces_.profile.ranks[0].steps.size(), 5u);
+  EXPECT_EQ(whole_.ranks[0].steps[2].measured, pieces_.profile.ranks[0].steps[2].measured);
+  options.step_pattern = "nonesuch";
+  EXPECT_FALSE(profile_in_pieces({folder_ + "/t.json"}, options).ok());
+}
+
+/// Real traces, where they are at hand: kernels queue across steps, streams overlap, launches are missing.
+TEST_F(ProfileInPieces, RealTraces) {
+  const std::string root = test::shared_data("traces");
+  if (root.empty()) GTEST_SKIP() << "shared/data/traces is not here";
+  for (const std::string name : {"hta/recsys_a100_rank3of8", "kineto_tb/resnet50_nw4_2021a", "tracelens/mi300_resnet_ddp_rank0of8", "tracelens/mi300_vllm_graph_exec"}) {
+    const std::string path = root + "/" + name + ".json.gz";
+    const auto job = read_traces({path});
+    const auto pieces = profile_in_pieces({path}, {}, 5000);
+    ASSERT_TRUE(job.ok() && pieces.ok()) << name;
+    const Profile whole = *make_profile(*job);
+    if (whole.ranks[0].steps_marked) EXPECT_GT(pieces->slices, 1u) << name;
+    ASSERT_EQ(whole.ranks[0].steps.size(), pieces->profile.ranks[0].steps.size()) << name;
+    for (std::size_t i = 0; i < whole.ranks[0].steps.size(); ++i) {
+      const StepProfile &a = whole.ranks[0].steps[i], &b = pieces->profile.ranks[0].steps[i];
+      EXPECT_EQ(std::tie(a.measured, a.split.wall, a.split.busy, a.split.compute, a.split.comm, a.split.exposed, a.kernels),
+                std::tie(b.measured, b.split.wall, b.split.busy, b.split.compute, b.split.comm, b.split.exposed, b.kernels)) << name << " " << a.step.name;
+    }
+    EXPECT_TRUE(lines(profile_csv(*job, whole, ProfileTable::kernels)) == lines(profile_csv(pieces->job, pieces->profile, ProfileTable::kernels))) << name;
+    EXPECT_TRUE(lines(profile_csv(*job, whole, ProfileTable::collectives)) == lines(profile_csv(pieces->job, pieces->profile, ProfileTable::collectives))) << name;
+  }
+}
+
+TEST_F(ProfileInPieces, OneKinetoTraceIsExpected) {
+  const std::string a = test::write(folder_, "a.json", test::trace(test::two_steps())), b = test::write(folder_, "b.json", test::trace(test::two_steps()));
+  EXPECT_NE(profile_in_pieces({a, b}, {}).error().text().find("found 2 files"), std::string::npos);
+  const std::string et = test::write(folder_, "et.json", R"x({"schema":"1.0.1","nodes":[{"id":2,"name":"a","parent":1}]})x");
+  EXPECT_FALSE(profile_in_pieces({et}, {}).ok());
+  EXPECT_FALSE(profile_in_pieces({folder_ + "/none.json"}, {}).ok());
+}
+
+/// A survey of records that lie far apart holds no more than its bins.
+TEST_F(ProfileInPieces, BinsAreBounded) {
+  std::vector<std::string> events;
+  for (int i = 0; i < 70'000; ++i) events.push_back(event("kernel", "k", "0", "7", 2000.0 * i - 5e6, 1, "\"stream\":7"));
+  const auto files = open_trace_file(test::write(folder_, "far.json", test::trace(events)), {});
+  ASSERT_TRUE(files.ok());
+  const auto survey = survey_kineto(files->front(), {});
+  ASSERT_TRUE(survey.ok());
+  EXPECT_LE(survey->bins.size(), KinetoSurvey::kMostBins);
+  EXPECT_GT(survey->bin_ns, 1'000'000);
+  std::uint64_t records = 0;
+  for (const auto& [at, bin] : survey->bins) records += bin.records;
+  EXPECT_EQ(records, 70'000u);
+}
+
+/// Four times the steps, the same memory.
+TEST_F(ProfileInPieces, MemoryStaysWithTheSlice) {
+  const std::string small = test::write(folder_, "small.json", test::trace(many_steps(500))), large = test::write(folder_, "large.json", test::trace(many_steps(4000)));
+  const auto added = [](const std::string& path) {
+    int ends[2];
+    EXPECT_EQ(::pipe(ends), 0);
+    const auto peak = [] { struct rusage u {}; getrusage(RUSAGE_SELF, &u); return u.ru_maxrss; };
+    const pid_t child = ::fork();
+    if (child == 0) {
+      TraceOptions options;
+      options.window = 1 << 16;
+      const long before = peak();
+      const bool ok = profile_in_pieces({path}, options, 10'000).ok();
+      const long kilobytes = ok ? peak() - before : -1;
+      [[maybe_unused]] const auto written = ::write(ends[1], &kilobytes, sizeof kilobytes);
+      ::_exit(0);
+    }
+    long kilobytes = -1;
+    EXPECT_EQ(::read(ends[0], &kilobytes, sizeof kilobytes), static_cast<ssize_t>(sizeof kilobytes));
+    ::waitpid(child, nullptr, 0);
+    ::close(ends[0]);
+    ::close(ends[1]);
+    return kilobytes;
+  };
+  const long few = added(small), many = added(large);
+  EXPECT_GE(few, 0);
+  EXPECT_LT(many, few + 6 * 1024);  // the steps' own rows grow; held in memory, the larger file would take 15 MB more
+}
+
+}  // namespace
+}  // namespace distsim
