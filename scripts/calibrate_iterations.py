@@ -38,6 +38,7 @@ PARAMETERS = [
     Parameter("framework", "kernels_16bit", 1.0, 0.15, True, 0.5, 3.0),
     Parameter("framework", "kernels_32bit", 1.0, 0.10, True, 0.5, 3.0),
     Parameter("framework", "overlap_cost", 0.5, 0.30, False, 0.0, 1.0),
+    Parameter("framework", "transfer_overlap_cost", 0.1, 0.10, False, 0.0, 1.0),
     Parameter("framework", "host_scale", 1.0, 0.25, True, 0.4, 2.5),
     Parameter("device", "kernels_16bit", 1.0, 0.20, True, 0.5, 3.0),
     Parameter("device", "kernels_32bit", 1.0, 0.10, True, 0.5, 3.0),
@@ -80,7 +81,13 @@ SHARED = {
 }
 
 
-def sharers(key, owner):
+# What collectives lose beside kernels is a matter of the machine, not of a framework.
+OF_ALL = {"transfer_overlap_cost"}
+
+
+def sharers(key, owner, owners):
+    if key in OF_ALL:
+        return tuple(owners)
     return next((group for group in SHARED.get(key, []) if owner in group), (owner,))
 
 
@@ -93,7 +100,7 @@ class Profiles:
         self.names = []
         for p in PARAMETERS:
             owners = self.frameworks if p.scope == "framework" else self.families
-            groups = dict.fromkeys(tuple(o for o in sharers(p.key, owner) if o in owners) for owner in owners)
+            groups = dict.fromkeys(tuple(o for o in sharers(p.key, owner, owners) if o in owners) for owner in owners)
             self.names += [(p, group) for group in groups]
 
     def prior(self):
@@ -157,7 +164,7 @@ def jacobian(runner, x, base):
     columns = np.zeros((len(base), len(x)))
     for p in {p for p, _ in names}:
         moved = x.copy()
-        step = 0.05 if p.log else (0.05 if p.key == "overlap_cost" else 0.005)
+        step = 0.05 if p.log else (0.05 if p.key.endswith("overlap_cost") else 0.005)
         of_kind = [i for i, (q, _) in enumerate(names) if q is p]
         moved[of_kind] += step
         change = (runner.log_predicted(moved) - base) / step
