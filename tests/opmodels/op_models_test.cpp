@@ -166,8 +166,8 @@ TEST(OpModels, TheSustainedClockSlowsWhatComputesAndNotWhatStreams) {
   capped.clock.sustained = Hertz(capped.clock.sustained.value() / 2);  // as under half the power
   const OpModels full = models("A100-SXM4-80GB"), half = *OpModels::create(capped);
   const Op product = Gemm{1, 8192, 8192, 8192, DType::bf16}, stream = Elementwise{1'000'000'000};
-  EXPECT_NEAR(us(half, product) / us(full, product), 2, 0.1);
-  EXPECT_NEAR(us(half, stream) / us(full, stream), 1, 1e-9);
+  EXPECT_GT(us(half, product) / us(full, product), 1.6) << "the loads from L2 stay as they are";
+  EXPECT_NEAR(us(half, stream) / us(full, stream), 1, 0.01);
 }
 
 TEST(OpModels, RefusesADeviceWithoutItsFacts) {
