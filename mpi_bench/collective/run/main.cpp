@@ -116,7 +116,7 @@ Result<Outcome> run(const ProcessRanks& ranks, const Result<CommandLine>& line, 
   const Options& options = line->options;
   TRY(ranks.agree(check_files(ranks, options)));
   TRY_ASSIGN(const ChosenBackend chosen, choose_backend(options, ranks));
-  const auto watchdog = Watchdog::start(ranks, options.stall_limit_s);
+  const auto watchdog = Watchdog::start(ranks, options.stall_limit_s, options.lanes.lanes());
   guard.all_here();
   const RunContext context{options, ranks, chosen, *watchdog, synchronise_clock(ranks), [] { return interrupted != 0; }, flags};
   return options.lanes.lanes() > 1 ? run_lanes(context, measure) : measure(context);
