@@ -1,13 +1,14 @@
 #include "opmodels/forest.hpp"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 
 #include "base/check.hpp"
 
 namespace distsim {
 namespace {
-constexpr std::size_t kSideBySide = 8;
+constexpr std::size_t kSideBySide = 16;
 constexpr std::uint32_t kChildMask = (1u << 24) - 1;
 }  // namespace
 
@@ -58,12 +59,13 @@ double Forest::value(std::span<const float> features) const {
   double sum = base_;
   std::size_t tree = 0;
   for (; tree + kSideBySide <= roots_.size(); tree += kSideBySide) {
-    const std::uint32_t* root = &roots_[tree];
-    std::uint32_t a = root[0], b = root[1], c = root[2], d = root[3], e = root[4], f = root[5], g = root[6], h = root[7];  // in registers
+    std::array<std::uint32_t, kSideBySide> at;
+    std::copy_n(&roots_[tree], kSideBySide, at.begin());
     for (int steps = *std::max_element(&depth_[tree], &depth_[tree] + kSideBySide); steps > 0; --steps) {
-      a = next(a), b = next(b), c = next(c), d = next(d), e = next(e), f = next(f), g = next(g), h = next(h);
+#pragma GCC unroll 32
+      for (std::uint32_t& node : at) node = next(node);
     }
-    for (const std::uint32_t leaf : {a, b, c, d, e, f, g, h}) sum += leaf_[leaf];
+    for (const std::uint32_t leaf : at) sum += leaf_[leaf];
   }
   for (; tree < roots_.size(); ++tree) {
     std::uint32_t at = roots_[tree];

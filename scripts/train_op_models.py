@@ -28,7 +28,7 @@ import xgboost as xgb
 SETTINGS = {
     "product16": dict(trees=80, leaves=3000, depth=15, eta=0.17, rows_a_leaf=2),
     "product8": dict(trees=72, leaves=512, depth=10, eta=0.2, rows_a_leaf=4),
-    "product_lanes": dict(trees=240, leaves=1024, depth=14, eta=0.07, rows_a_leaf=2),
+    "product_lanes": dict(trees=128, leaves=1024, depth=14, eta=0.115, rows_a_leaf=2),
     "convolution": dict(trees=400, leaves=128, depth=9, eta=0.05, rows_a_leaf=4, rows=0.7, columns=0.35),
     "streaming": dict(trees=64, leaves=128, depth=8, eta=0.15, rows_a_leaf=10),
     "rowwise": dict(trees=64, leaves=128, depth=8, eta=0.15, rows_a_leaf=10),

@@ -25,7 +25,7 @@ void declare_measurement(CLI::App& app, RawFlags& raw) {
   app.add_option("-m,--agg_iters", raw.aggregate, "Only 1: calls are not aggregated")->capture_default_str();
   app.add_option("-t,--nthreads", raw.threads, "Threads of a process, each a rank or -g ranks (nccl, tcp)")->capture_default_str();
   app.add_option("-g,--ngpus", raw.gpus, "GPUs of a thread, each a rank (nccl)")->capture_default_str();
-  app.add_option("-z,--blocking", raw.blocking, "Only 0")->capture_default_str();
+  app.add_option("-z,--blocking", raw.blocking, "1: wait for each call before the next (nccl; the other backends always do)")->capture_default_str();
 }
 
 void declare_ours(CLI::App& app, RawFlags& raw, Options& o) {

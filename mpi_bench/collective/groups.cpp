@@ -100,7 +100,7 @@ Result<Grouping> groups_of(const GroupRequest& request, std::span<const int> nod
     return Grouping{request.name, machine.ranks, static_cast<int>(machine.nodes.size()), {std::move(everybody)}};
   }
   TRY_ASSIGN(const Shape2 shape, shape_of(request, machine));
-  const std::string there = std::to_string(machine.nodes.size()) + " nodes of " + std::to_string(machine.least) + " ranks";
+  const std::string there = std::to_string(machine.nodes.size()) + (machine.nodes.size() == 1 ? " node of " : " nodes of ") + std::to_string(machine.least) + " ranks";
   if (shape.per_node * shape.nodes < 2) return misfit(request, "a shape with at least 2 ranks in a group; this is " + there);
   if (shape.nodes > static_cast<int>(machine.nodes.size()) || shape.per_node > machine.least) return misfit(request, "a shape that fits " + there);
   return Grouping{request.name, shape.per_node * shape.nodes, shape.nodes, tiles(machine, shape)};

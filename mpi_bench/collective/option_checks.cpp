@@ -56,12 +56,14 @@ Result<void> read_numbers(const RawFlags& raw, Options& o) {
   TRY(in_range("-m", raw.aggregate, 1, 1));
   TRY(in_range("-t", raw.threads, 1, kMostLanes));
   TRY(in_range("-g", raw.gpus, 1, kMostLanes));
-  TRY(in_range("-z", raw.blocking, 0, 0));
+  TRY(in_range("-z", raw.blocking, 0, 1));
+  if (raw.blocking != 0 && raw.graph != 0) return flag_error("-z", "found 1 with -G " + std::to_string(raw.graph) + ", expected 0: a graph cannot wait between its calls");
   o.iterations = raw.iterations;
   o.warmup = raw.warmup;
   o.check = raw.check != 0;
   o.report = static_cast<Report>(raw.report);
   o.graph_launches = raw.graph;
+  o.blocking = raw.blocking != 0;
   o.lanes = {.threads = raw.threads, .gpus = raw.gpus};
   return {};
 }

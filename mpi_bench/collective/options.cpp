@@ -52,7 +52,7 @@ std::string canonical_text(const Options& o, const std::string& build) {
   std::ostringstream out;
   out << "program " << build << "\n-b " << o.min_bytes << "\n-e " << o.max_bytes << "\n-i " << o.step_bytes << "\n-f " << o.step_factor << "\n-n "
       << o.iterations << "\n-w " << o.warmup << "\n-c " << o.check << "\n-r " << (o.all_roots ? "all" : std::to_string(o.root)) << "\n-a "
-      << static_cast<int>(o.report) << "\n-G " << o.graph_launches << "\n-t " << o.lanes.threads << "\n-g " << o.lanes.gpus << "\n--backend " << static_cast<int>(o.backend) << "\n--imbalance " << o.imbalance
+      << static_cast<int>(o.report) << "\n-G " << o.graph_launches << "\n-z " << o.blocking << "\n-t " << o.lanes.threads << "\n-g " << o.lanes.gpus << "\n--backend " << static_cast<int>(o.backend) << "\n--imbalance " << o.imbalance
       << "\n--relative-error " << o.relative_error
       << "\n--max-seconds " << o.max_seconds << "\n--stall-limit " << o.stall_limit_s << "\n--beside " << static_cast<int>(o.beside) << ' ' << o.beside_bytes
       << "\n--streams " << o.streams << "\n--overhead " << o.overhead << "\n--curve-time " << static_cast<int>(o.curve_time) << "\n--hash-hosts " << o.hash_hosts << "\n--plan " << o.plan << "\n--config " << o.config

@@ -42,6 +42,7 @@ struct Options {
   bool all_roots = false;  ///< -r all
   Report report = Report::average;
   int graph_launches = 0;
+  bool blocking = false;  ///< -z: wait for each call; only NCCL returns before it is done
   LaneShape lanes;   ///< -t, -g
   std::string json;  ///< -J
   std::string out;   ///< curve file

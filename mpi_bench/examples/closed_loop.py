@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 """Measure this machine's MPI collectives, predict two small MPI programs with distsim, and compare with their measured times.
 
-    closed_loop.py --bin build/bin [--mpiexec mpirun] [--ranks 2] [--rounds 7] [--statistic p10] [--csv FILE] [--prefix "nice -n -20"]
+    closed_loop.py --bin build/bin [--mpiexec mpirun] [--ranks 2] [--rounds 7] [--statistic median] [--csv FILE] [--prefix "nice -n -20"]
 
 What goes in: a curve of collective_bench around the size in question, and the time of the program's computation alone. What is predicted: the time of an
 iteration of the whole program, which is measured only for the comparison. A machine is seldom idle, so that the comparison is paired: each round
 measures, one right after the other, a program's curve, and then the program with and without its collectives in blocks of ten iterations in turn; each
-round makes a prediction of its own, and of the rounds' ratios of predicted to measured the median counts. With --statistic p10 the figures are those of
-iterations and calls that nothing interrupted, on both sides.
+round makes a prediction of its own, and of the rounds' ratios of predicted to measured the median counts. The figures are 10th
+percentiles of calls and iterations, those that nothing interrupted, on both sides; --statistic median takes medians on both.
 """
 import argparse
 import csv
@@ -99,7 +99,7 @@ def main():
     parser.add_argument("--ranks", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--iterations", type=int, default=100)
-    parser.add_argument("--statistic", choices=sorted(COLUMN), default="median", help="of calls and iterations, in and out")
+    parser.add_argument("--statistic", choices=sorted(COLUMN), default="p10", help="of calls and iterations, in and out")
     parser.add_argument("--prefix", default="", help="put before mpirun, such as 'nice -n -20' on a machine that is not idle")
     parser.add_argument("--csv")
     args = parser.parse_args()

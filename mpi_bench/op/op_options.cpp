@@ -18,7 +18,7 @@ void declare(CLI::App& app, OpBenchOptions& o, std::string& grid) {
   app.add_option("--ops", o.ops, "Ops, separated by commas; all where not given: " + op_names())->delimiter(',');
   app.add_option("--dtypes", o.dtypes, "Data types, separated by commas; all of each op where not given")->delimiter(',');
   app.add_option("--grid", grid, "smoke (a few small shapes) or standard")->capture_default_str();
-  app.add_option("--out", o.out, "Folder of gemm.csv, elementwise_norm_softmax.csv, embedding.csv")->capture_default_str();
+  app.add_option("--out", o.out, "Folder of gemm.csv, conv2d.csv, elementwise_norm_softmax.csv, embedding.csv")->capture_default_str();
   app.add_option("--relative-error", o.limits.relative_error, "Repeat until the median is known this well")->capture_default_str();
   app.add_option("--min-repetitions", o.limits.min_repetitions, "At least")->capture_default_str();
   app.add_option("--max-repetitions", o.limits.max_repetitions, "At most")->capture_default_str();

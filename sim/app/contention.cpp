@@ -70,6 +70,14 @@ class Contender {
     return std::get_if<Collective>(&graph_.ops[graph_.tasks[origin.task].first_op]);
   }
 
+  /// Those groups of a collective that take part in it.
+  Groups2 taking_part(StepId s) const {
+    const TaskId task = lowered_.origins[s].task;
+    Groups2 groups = groups_[lowered_.program.steps[s].group];
+    std::erase_if(groups, [&](const auto& members) { return graph_.variant_of(task, members.front()) != 0; });
+    return groups;
+  }
+
   /// Demands of every rank of every job and step, in the order of expand: rank by rank.
   Contention demands() const {
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::vector<std::vector<Demand>>> of_task;  // by task and job
@@ -80,7 +88,7 @@ class Contender {
       const double seconds = costs_[graph_.tasks[task].first_op].mean.seconds();
       for (std::uint32_t job = 0; job < jobs_; ++job) {
         auto& known = of_task[{task.value(), job}];
-        if (known.empty()) known = links_.demands(*op, groups_[lowered_.program.steps[StepId(s)].group], seconds, job);
+        if (known.empty()) known = links_.demands(*op, taking_part(StepId(s)), seconds, job);
       }
     }
     Contention contention;

@@ -1,7 +1,9 @@
 #include "sim/app/lower.hpp"
 
 #include <algorithm>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace distsim {
@@ -92,7 +94,7 @@ class Lowering {
   }
 
   /// The host's time for a launch: none on ranks that skip it.
-  Row launch_row(const Task& task, Duration launch) const {
+  Row launch_row(const Task& task, Duration launch) {
     if (!task.skipped_where_absent || task.rank_table == Task::kUniform) return Row(launch.ps());
     std::vector<std::int64_t> of_variant(task.variants);
     for (std::uint32_t v = 0; v < task.variants; ++v) {
@@ -103,7 +105,7 @@ class Lowering {
   }
 
   /// Duration of a task's step on every rank: kernel time and the gaps between its kernels.
-  Row device_row(const Task& task) const {
+  Row device_row(const Task& task) {
     const Duration gap = launch_.framework.cuda_graph ? launch_.launch.graph_kernel_gap : launch_.launch.kernel_gap;
     std::vector<std::int64_t> of_variant(task.variants);
     for (std::uint32_t v = 0; v < task.variants; ++v) {
@@ -114,8 +116,13 @@ class Lowering {
     return task.rank_table == Task::kUniform ? Row(of_variant.front()) : row_by(task, of_variant);
   }
 
-  /// A number by a task's variants: one for all ranks that are alike.
-  Row row_by(const Task& task, const std::vector<std::int64_t>& of_variant) const {
+  /// A number by a task's variants: one for all ranks that are alike. The passes of a pipeline ask for the same row again and again, and share it.
+  Row row_by(const Task& task, const std::vector<std::int64_t>& of_variant) {
+    const auto [known, is_new] = rows_.try_emplace({task.rank_table, of_variant});
+    if (is_new) known->second = written_out(task, of_variant);
+    return known->second;
+  }
+  Row written_out(const Task& task, const std::vector<std::int64_t>& of_variant) const {
     const auto& table = graph_.rank_tables[task.rank_table];
     std::vector<std::int64_t> values(table.size() / graph_.alike);
     for (std::size_t i = 0; i < values.size(); ++i) values[i] = of_variant[table[i * graph_.alike]];
@@ -138,6 +145,7 @@ class Lowering {
   const TaskGraph& graph_;
   const LaunchModel& launch_;
   Lowered out_;
+  std::map<std::pair<std::uint32_t, std::vector<std::int64_t>>, Row> rows_;  ///< by table of ranks and numbers of its variants
   IdVector<TaskId, Row> durations_;
   IdVector<TaskId, StepId> device_step_;
   std::vector<bool> started_;

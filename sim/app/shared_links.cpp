@@ -138,6 +138,15 @@ void SharedLinks::of_group(const Collective& op, const std::vector<std::uint32_t
       if (in_pod.size() > 1) add(first_pod_ + p.pod, out_of_node / nodes_in_pod[p.pod]);
       continue;
     }
+    if (op.kind == CollectiveKind::send_recv) {
+      const double rate = static_cast<double>(op.bytes) / seconds;
+      const Place to = place_of(members[(i + 1) % members.size()]);
+      if (to.node == p.node) add(gpu_resource(members[i], job), rate);
+      else add_nic(demands, p.node, nic, rate);
+      if (to.leaf != p.leaf) add(first_leaf_ + leaf, rate);
+      if (to.pod != p.pod) add(first_pod_ + p.pod, rate);
+      continue;
+    }
     const bool uneven = !op.send_bytes.empty();
     const double to_each = uneven ? static_cast<double>(std::max(op.send_bytes[i], op.recv_bytes[i])) / (n - 1) / seconds : static_cast<double>(op.bytes) / n / seconds;
     add(gpu_resource(members[i], job), to_each * (local - 1));

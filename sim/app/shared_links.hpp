@@ -4,6 +4,7 @@
 //   ring kinds     f S from each to the next, f = 2(n-1)/n (all_reduce), (n-1)/n (all_gather, reduce_scatter), 1 (broadcast, reduce). A node sends f S on, its
 //                  members in equal parts over their adapters; of the nodes under a leaf one sends it up, and so for pods.
 //   all_to_all     S/n to each other member: by NVLink inside the node, by its adapter to other nodes, by the uplink to other leaves and pods
+//   send_recv      S to the next member: by NVLink inside the node, else by the adapter, and by the uplink to another leaf or pod
 //   all_to_all_v   the larger of what it sends and receives, spread evenly over the others
 // Rates are these bytes over the collective's own duration, so that a collective that is held up by latency or protocol takes little. They are capped so that
 // one collective alone, on sound hardware, is never slowed: its price already is what it can do.

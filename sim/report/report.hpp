@@ -66,7 +66,7 @@ struct CollectiveTime {
   /// bytes: size column of nccl-tests, summed over the calls. Of an uneven all_to_all_v: that of an even one in which every member moves as many bytes as
   /// the busiest sender or receiver, whichever is more.
   std::string name, kind; std::int64_t bytes = 0; std::uint32_t group_size = 0;
-  std::uint32_t calls = 1;
+  std::uint32_t calls = 1;           ///< of a rank: the mean, where only some take part in a call; bytes are those of so many calls
   bool equal_calls = true;           ///< all calls are of one size
   /// Mean over ranks: transfer; the part of it that no compute covers; waiting for the last member while neither compute nor a transfer runs. Where several
   /// are exposed (or wait) at once, the first to start (to arrive) is charged, so that the columns sum to exposed_comm and waiting.

@@ -69,6 +69,7 @@ struct CollectiveSums {
   CollectiveTime row;
   bool same_name = true;
   std::int64_t call_bytes = 0;  ///< of the first call
+  double calls = 0, bytes = 0;  ///< mean over ranks, of which those of one pipeline stage alone may take part
   WideTime total = 0, exposed = 0, waiting = 0;
   CollectiveKind kind = CollectiveKind::barrier;
 };
@@ -80,7 +81,8 @@ std::int64_t size_of(const Collective& c, std::uint32_t members) {
   return static_cast<std::int64_t>(std::llround(static_cast<double>(most) * members / (members - 1)));  // the vectors leave a member's own share out
 }
 
-void add_call(CollectiveSums& sums, const Collective& collective, const Cost& cost, const std::string& name) {
+/// `share`: of the ranks, those that take part.
+void add_call(CollectiveSums& sums, const Collective& collective, const Cost& cost, const std::string& name, double share) {
   if (sums.row.calls == 0) {
     sums.row.name = name;
     sums.row.kind = name_of(collective.kind);
@@ -91,7 +93,8 @@ void add_call(CollectiveSums& sums, const Collective& collective, const Cost& co
   const std::int64_t bytes = size_of(collective, sums.row.group_size);
   if (sums.row.calls == 1) sums.call_bytes = bytes;
   sums.row.equal_calls = sums.row.equal_calls && bytes == sums.call_bytes;
-  sums.row.bytes += bytes;
+  sums.calls += share;
+  sums.bytes += share * static_cast<double>(bytes);
   if (sums.row.calls == 1 || cost.basis > sums.row.basis) {
     sums.row.basis = cost.basis;
     sums.row.source = cost.source;
@@ -108,7 +111,9 @@ CollectiveTime finish(const CollectiveSums& sums, const std::string& stem, std::
   row.exposed = mean_of(sums.exposed, ranks);
   row.waiting = mean_of(sums.waiting, ranks);
   const double seconds = row.total.seconds();
-  if (seconds > 0) row.busbw = static_cast<double>(row.bytes) / seconds * busbw_factor(sums.kind, row.group_size);
+  if (seconds > 0) row.busbw = sums.bytes / seconds * busbw_factor(sums.kind, row.group_size);
+  row.calls = static_cast<std::uint32_t>(std::max<long>(1, std::lround(sums.calls)));
+  row.bytes = row.equal_calls ? row.calls * sums.call_bytes : std::llround(sums.bytes);
   return row;
 }
 
@@ -152,6 +157,7 @@ std::vector<OpKindTime> op_table(const Played& p, const SteadyState& state, std:
 std::vector<CollectiveTime> collective_table(const Played& p, const SteadyState& state, std::span<const StepSums> sums) {
   const TaskGraph& graph = p.costed->graph;
   std::map<std::tuple<std::string, CollectiveKind, std::uint32_t>, CollectiveSums> rows;
+  VariantCounts counts(graph);
   for (std::size_t i = 0; i < state.steps.size(); ++i) {
     const DeviceStep& d = state.steps[i];
     if (!d.collective) continue;
@@ -165,7 +171,7 @@ std::vector<CollectiveTime> collective_table(const Played& p, const SteadyState&
       row.row.calls = 0;
       row.row.group_size = group;
     }
-    add_call(row, collective, p.costed->costs[task.first_op], name);
+    add_call(row, collective, p.costed->costs[task.first_op], name, static_cast<double>(counts.ranks_running(task, 0)) / graph.ranks);
     row.total += sums[i].time;
     row.waiting += sums[i].waiting;
     row.exposed += sums[i].exposed;

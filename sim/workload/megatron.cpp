@@ -20,6 +20,7 @@ namespace distsim {
 namespace {
 
 constexpr std::int64_t kMostTasks = 4'000'000;
+constexpr std::int64_t kMostStageTimes = 10'000'000;  // of layers, passes and stages: some gigabytes of timeline
 
 /// The stages that run a pass now, by part of the model; those that add to gradients which are there; and those whose last micro-batch it is.
 struct PassStages {
@@ -74,8 +75,12 @@ class MegatronIteration {
                        " replicas x micro_batch " + std::to_string(s_.micro_batch), "", ""};
     }
     micro_steps_ = batch / round;
-    if (micro_steps_ * s_.virtual_stages * static_cast<std::int64_t>(layers()) > kMostTasks / 8) {
-      return Error{"model.megatron.micro_batch: found " + std::to_string(s_.micro_batch) + ", which makes " + std::to_string(micro_steps_) + " micro-steps, expected fewer", "", ""};
+    // A pipeline's passes come in waves, each with the layers of a chunk both ways; steps have a time for every stage.
+    const std::int64_t rounds = pipelined() ? 2 * (micro_steps_ * s_.virtual_stages + stages_) : micro_steps_;
+    const std::int64_t layer_passes = rounds > kMostTasks ? rounds : rounds * static_cast<std::int64_t>(layers());
+    if (layer_passes > kMostTasks / 8 || (pipelined() && layer_passes > kMostStageTimes / stages_)) {
+      return Error{"model.megatron.micro_batch: found " + std::to_string(s_.micro_batch) + ", which makes " + std::to_string(micro_steps_) + " micro-steps" +
+                       (pipelined() ? " on " + std::to_string(stages_) + " stages" : "") + ", expected fewer", "", ""};
     }
     if (s_.schedule == PipelineSchedule::interleaved && micro_steps_ % stages_ != 0) {
       return Error{"model.megatron.schedule: found interleaved with " + std::to_string(micro_steps_) + " micro-batches a replica (global_batch " + std::to_string(batch) +

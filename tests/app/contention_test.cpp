@@ -57,6 +57,16 @@ TEST(SharedLinks, AnAllToAllOverFourNodes) {
   EXPECT_NEAR(t.at("the uplinks of leaf 0"), 16 * 1.6e9, 10);
 }
 
+TEST(SharedLinks, AMessageTakesItsWholeRate) {
+  // 20 MB each way in 1 ms, between GPU 1 of node 0 and of node 2 (another leaf), and between two GPUs of node 3.
+  const SharedLinks links = *SharedLinks::create(topology(four_nodes()), {});
+  const auto t = totals(links, links.demands({CollectiveKind::send_recv, 20'000'000, DType::fp32, {}, {}}, {{1, 17}, {24, 25}, {2}}, 0.001, 0));
+  const std::map<std::string, double> expected = {{"adapter 1 of node 0", 20e9}, {"adapter 1 of node 2", 20e9}, {"the uplinks of leaf 0", 20e9}, {"the uplinks of leaf 1", 20e9},
+                                                  {"the links of GPU 0 of node 3", 20e9}, {"the links of GPU 1 of node 3", 20e9}};
+  ASSERT_EQ(t.size(), expected.size());
+  for (const auto& [name, rate] : expected) EXPECT_NEAR(t.at(name), rate, 1) << name;
+}
+
 TEST(SharedLinks, ACollectiveAloneNeverAsksForMoreThanThereIs) {
   // 32 MB a rank in 1 ms would need 24 GB/s of each adapter (there are 25) and 256 GB/s of uplinks that have 2 x 8 x 25 / 2 = 200: all is scaled by 200/256.
   const SharedLinks links = *SharedLinks::create(topology(four_nodes()), {});

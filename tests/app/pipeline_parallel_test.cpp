@@ -1,6 +1,8 @@
 // Pipelines as programs: with equal stages and free messages the idle share is that of the closed forms, on every evaluator; messages cost what their links cost.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "config_fixture.hpp"
 #include "sim/app/lower.hpp"
 #include "sim/engine/alike.hpp"
@@ -103,6 +105,26 @@ TEST(PipelineParallel, EvaluatorsAgreeAndStagesStandForTheirRanks) {
       }
     }
   }
+}
+
+TEST(PipelineParallel, TheReportCountsTheCallsOfARank) {
+  // A block a stage, 4 micro-batches: each rank sums its projections four times, though either stage does so in passes of its own.
+  const CostedGraph graph = costed(graph_of({PipelineSchedule::one_f_one_b, 2, 1, 4, 4}), 1'000);
+  const Lowered lowered = lower(graph, no_host(), 2).value();
+  const Timeline timeline = evaluate_rows(lowered.program).value();
+  const Report report = analyse({&graph, &lowered.program, &lowered.origins, &timeline, 2}, {});
+  std::uint32_t messages = 0;
+  double rate = 0;
+  for (const CollectiveTime& c : report.collectives) {
+    if (c.name == "block0.projection.all_reduce") {
+      EXPECT_EQ(c.calls, 4u);
+    }
+    if (c.kind != "send_recv") continue;
+    messages += c.calls * (c.name == "pipeline.both_ways" ? 2 : 1);
+    rate = std::max(rate, c.busbw);
+  }
+  EXPECT_EQ(messages, 8u) << "four there, four back, and both stages take part in each";
+  EXPECT_NEAR(rate, 32 * 64 * 2 / 1e-9, 1) << "a message of 4 KiB in 1 ns";
 }
 
 TEST(PipelineParallel, AMicroBatchPaysEveryMessageThereAndBack) {

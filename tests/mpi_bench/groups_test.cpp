@@ -78,7 +78,7 @@ TEST(Groups, GroupsOfAShapeAreDisjointAndOfItsSize) {
 
 TEST(Groups, RefusalsSayWhatThereIs) {
   EXPECT_NE(refusal("rials", blocks(2, 4)).find("did you mean 'rails'"), std::string::npos);
-  EXPECT_NE(refusal("rails", blocks(1, 4)).find("1 nodes of 4 ranks"), std::string::npos);
+  EXPECT_NE(refusal("rails", blocks(1, 4)).find("1 node of 4 ranks"), std::string::npos);
   EXPECT_NE(refusal("16x2", blocks(2, 4)).find("fits 2 nodes of 4 ranks"), std::string::npos);
   EXPECT_NE(refusal("3x2", blocks(2, 4)).find("multiple of 2"), std::string::npos);
   EXPECT_NE(refusal("nodes", {0, 0, 1}).find("1 to 2 ranks"), std::string::npos);

@@ -76,6 +76,7 @@ TEST(Options, RefusalsNameTheFlagAndWhatWasFound) {
   EXPECT_NE(error({"-n", "0"}).find("-n: found 0"), std::string::npos);
   EXPECT_NE(error({"-a", "4"}).find("-a: found 4, expected 0 .. 3"), std::string::npos);
   EXPECT_NE(error({"-g", "0"}).find("-g: found 0, expected 1 .. 64"), std::string::npos);
+  EXPECT_NE(error({"-z", "1", "-G", "2"}).find("-z: found 1 with -G 2"), std::string::npos);
   EXPECT_NE(error({"-t", "65"}).find("-t: found 65, expected 1 .. 64"), std::string::npos);
   EXPECT_NE(error({"-f", "1"}).find("-f: found 1"), std::string::npos);
   EXPECT_NE(error({"-b", "0", "-f", "2"}).find("-b: found 0"), std::string::npos);
@@ -84,7 +85,7 @@ TEST(Options, RefusalsNameTheFlagAndWhatWasFound) {
   EXPECT_NE(error({"--backend", "ncl"}).find("did you mean 'nccl'"), std::string::npos);
   EXPECT_NE(error({"--imbalance", "0.5"}).find("--imbalance"), std::string::npos);
   EXPECT_NE(error({"--imbalance", "nan"}).find("--imbalance"), std::string::npos);
-  EXPECT_NE(error({"-z", "1"}).find("-z: found 1"), std::string::npos);
+  EXPECT_NE(error({"-z", "2"}).find("-z: found 2, expected 0 .. 1"), std::string::npos);
   EXPECT_NE(error({"--nonsense"}).find("nonsense"), std::string::npos);
 }
 

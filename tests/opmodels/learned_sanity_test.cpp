@@ -116,7 +116,7 @@ void expect_monotone(const Falls& falls, double share, double worst_long) {
 TEST(LearnedSanity, ProductsHardlyEverFallWhenASizeDoubles) {
   for (const auto& [gpu, dtype] : {std::pair{"A100-SXM4-80GB", DType::bf16}, {"H100-SXM5-80GB", DType::bf16}, {"B200", DType::bf16}, {"L40S", DType::bf16},
                                    {"A100-PCIE-40GB", DType::fp32}, {"V100-PCIE-32GB", DType::fp32}, {"T4", DType::fp32}}) {
-    expect_monotone(falls_of(gpu, [dtype = dtype](std::mt19937& random) { return product(random, dtype); }), 0.04, 0.12);
+    expect_monotone(falls_of(gpu, [dtype = dtype](std::mt19937& random) { return product(random, dtype); }), 0.04, 0.2);
   }
   expect_monotone(falls_of("H100-SXM5-80GB", [](std::mt19937& random) { return product(random, DType::fp8); }), 0.08, 0.3);
 }

@@ -161,6 +161,15 @@ TEST(OpModels, GivenDurationsComeBackExactly) {
   EXPECT_FALSE(m.price(Measured{Duration::picoseconds(-1)}).ok());
 }
 
+TEST(OpModels, TheSustainedClockSlowsWhatComputesAndNotWhatStreams) {
+  DeviceSpec capped = test::measured_devices().at("A100-SXM4-80GB");
+  capped.clock.sustained = Hertz(capped.clock.sustained.value() / 2);  // as under half the power
+  const OpModels full = models("A100-SXM4-80GB"), half = *OpModels::create(capped);
+  const Op product = Gemm{1, 8192, 8192, 8192, DType::bf16}, stream = Elementwise{1'000'000'000};
+  EXPECT_GT(us(half, product) / us(full, product), 1.6) << "the loads from L2 stay as they are";
+  EXPECT_NEAR(us(half, stream) / us(full, stream), 1, 0.01);
+}
+
 TEST(OpModels, RefusesADeviceWithoutItsFacts) {
   const auto spec = test::measured_devices().at("A100-SXM4-80GB");
   const std::vector<std::function<void(DeviceSpec&)>> breakers{

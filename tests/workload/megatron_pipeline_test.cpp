@@ -247,6 +247,8 @@ TEST(MegatronPipeline, Refusals) {
   };
   refused([](ModelSpec& m) { m.megatron.tensor = 8; }, "model.megatron.tensor: found 8 x pipeline 4, expected a divisor of 16 GPUs");
   refused([](ModelSpec& m) { m.global_batch = 250; }, "model.global_batch: found 250, expected a multiple of 16");
+  refused([](ModelSpec& m) { m.global_batch = 4 * 4 * 100'000; }, "model.megatron.micro_batch: found 4, which makes 100000 micro-steps on 4 stages, expected fewer");
+  refused([](ModelSpec& m) { m.global_batch = std::int64_t{1} << 40; }, "expected fewer");
   refused([](ModelSpec& m) {
     m.megatron.schedule = PipelineSchedule::interleaved;
     m.megatron.virtual_stages = 2;

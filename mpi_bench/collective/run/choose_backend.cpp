@@ -85,7 +85,7 @@ Result<std::unique_ptr<Backend>> make_backend(const ChosenBackend& chosen, const
     case BackendChoice::mpi_cuda: return make_mpi_cuda_backend(ranks, team);
 #endif
 #ifdef DISTSIM_WITH_NCCL
-    case BackendChoice::nccl: return make_nccl_backend(ranks, team, {options.graph_launches, options.beside == Beside::collective, chosen.issue_group, options.lanes.gpus});
+    case BackendChoice::nccl: return make_nccl_backend(ranks, team, {options.graph_launches, options.blocking, options.beside == Beside::collective, chosen.issue_group, options.lanes.gpus});
 #endif
     default: return make_tcp_backend(ranks, team, options.streams);
   }

@@ -1,5 +1,6 @@
 // collective_bench: mpirun -n N collective_bench [nccl-tests flags].
 // Exit codes: 0 done, 1 a wrong element or a library failure, 2 a refused command line or environment, 3 a rank died or stalled, 130 interrupted.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <csignal>
@@ -33,6 +34,36 @@ void catch_signals() {
   std::signal(SIGPIPE, SIG_IGN);
 }
 
+/// mpirun gives its ranks a second after a signal. Where the orderly end does not come in time, as on a machine with far more ranks than cores, the run
+/// ends without it: the files of the last finished size are on disk, marked partial.
+class HastyEnd {
+ public:
+  explicit HastyEnd(bool speaks) : thread_([this, speaks] { watch(speaks); }) {}
+  ~HastyEnd() {
+    over_.store(true);
+    thread_.join();
+  }
+
+ private:
+  static constexpr auto kLook = std::chrono::milliseconds(100);
+  static constexpr int kLooks = 7;
+
+  void watch(bool speaks) {
+    int left = kLooks;
+    while (!over_.load() && left > 0) {
+      std::this_thread::sleep_for(kLook);
+      if (interrupted != 0) --left;
+    }
+    if (over_.load()) return;
+    if (speaks) std::fputs("# Interrupted: the table is partial\n", stdout);
+    std::fflush(stdout);
+    std::_Exit(130);
+  }
+
+  std::atomic<bool> over_{false};
+  std::thread thread_;
+};
+
 /// All ranks must run the same program with the same flags: the texts of all are compared before anything else is done.
 Result<void> same_everywhere(const Ranks& ranks, const Result<CommandLine>& line) {
   TRY(ranks.agree(line.ok() ? Result<void>() : Result<void>(line.error())));
@@ -58,8 +89,10 @@ Result<void> check_files(const Ranks& ranks, const Options& options) {
 /// Until the watchdog runs: a rank that never comes must not hold the others for ever.
 class StartGuard {
  public:
-  explicit StartGuard(double limit_s) {
-    if (limit_s <= 0) return;
+  explicit StartGuard(double stall_limit_s) {
+    if (stall_limit_s <= 0) return;
+    constexpr double kLeastStart = 8;  // to load the program and to meet takes longer than a step, above all on a busy machine
+    const double limit_s = std::max(stall_limit_s, kLeastStart);
     std::thread([limit_s, done = done_] {
       std::this_thread::sleep_for(std::chrono::duration<double>(limit_s));
       if (done->load()) return;
@@ -83,7 +116,7 @@ Result<Outcome> run(const ProcessRanks& ranks, const Result<CommandLine>& line, 
   const Options& options = line->options;
   TRY(ranks.agree(check_files(ranks, options)));
   TRY_ASSIGN(const ChosenBackend chosen, choose_backend(options, ranks));
-  const auto watchdog = Watchdog::start(ranks, options.stall_limit_s);
+  const auto watchdog = Watchdog::start(ranks, options.stall_limit_s, options.lanes.lanes());
   guard.all_here();
   const RunContext context{options, ranks, chosen, *watchdog, synchronise_clock(ranks), [] { return interrupted != 0; }, flags};
   return options.lanes.lanes() > 1 ? run_lanes(context, measure) : measure(context);
@@ -129,5 +162,6 @@ int main(int argc, char** argv) {
     return 2;
   }
   catch_signals();
+  const HastyEnd hasty((*ranks)->rank() == 0);
   return exit_code(**ranks, run(**ranks, line, flags, guard));
 }

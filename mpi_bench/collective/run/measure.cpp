@@ -11,7 +11,9 @@
 namespace distsim::bench {
 namespace {
 
-constexpr double kRoundSeconds = 0.5;    // so often a run looks whether it was interrupted
+// So often a run looks whether it was interrupted: mpirun gives its ranks a second to end. The first round is shorter, as a few calls tell little of how
+// long many will take on a busy machine.
+constexpr double kRoundSeconds = 0.25, kFirstRoundSeconds = 0.1;
 constexpr int kMostSamples = 100'000;
 constexpr double kShortCall = 1e-3;
 
@@ -62,15 +64,21 @@ class Timing {
  private:
   /// The warm-up says how long a call takes; where that is short, a few calls more say it better. All ranks must choose the same loop.
   void warm_up() {
-    double call_s = 0;
-    if (s_.team.active && s_.options.warmup > 0) call_s = must(s_.ranks, s_.backend.time(call_, {s_.options.warmup, 1})).mean_s;
-    call_s = s_.ranks.max({call_s}).front();
-    if (s_.options.warmup > 0 && call_s < kShortCall) {
-      if (s_.team.active) call_s = must(s_.ranks, call_estimate(s_.backend, call_));
-      call_s = s_.ranks.max({call_s}).front();
+    CallEstimate call;
+    if (s_.team.active && s_.options.warmup > 0) call.mean_s = must(s_.ranks, s_.backend.time(call_, {s_.options.warmup, 1})).mean_s;
+    call.mean_s = call.quickest_s = s_.ranks.max({call.mean_s}).front();
+    if (s_.options.warmup > 0 && call.mean_s < kShortCall) {
+      if (s_.team.active) call = must(s_.ranks, call_estimate(s_.backend, call_));
+      const std::vector<double> slowest = s_.ranks.max({call.quickest_s, call.mean_s});
+      call = {slowest[0], slowest[1]};
     }
-    calls_each_ = s_.options.warmup > 0 ? std::stoi(s_.ranks.from_root(std::to_string(calls_each_for(call_s)))) : 1;
-    const double round = call_s > 0 ? kRoundSeconds / (call_s * calls_each_) : s_.options.iterations;
+    calls_each_ = s_.options.warmup > 0 ? std::stoi(s_.ranks.from_root(std::to_string(calls_each_for(call.quickest_s)))) : 1;
+    set_round(kFirstRoundSeconds, call.mean_s * calls_each_);
+  }
+
+  /// So many samples as take that long; all of them where nothing is known of a sample.
+  void set_round(double round_s, double sample_s) {
+    const double round = sample_s > 0 ? round_s / sample_s : s_.options.iterations;
     round_ = static_cast<int>(std::clamp(round, 1.0, static_cast<double>(s_.options.iterations)));
   }
 
@@ -103,7 +111,10 @@ class Timing {
     for (std::size_t r = 0; r < all.size(); ++r) {
       const std::vector<double> theirs = unpacked(all[r]);
       stopped_ |= theirs[0] != 0;
-      if (r == 0) elapsed_ = theirs[1];
+      if (r == 0) {
+        if (rounds_ > 0) set_round(kRoundSeconds, (theirs[1] - elapsed_) / samples);  // rank 0's time, so that all ranks choose the same
+        elapsed_ = theirs[1];
+      }
       if (theirs.size() == 4) continue;
       first = std::min(first, theirs[2]);
       last = std::max(last, theirs[2]);
@@ -210,14 +221,15 @@ Row empty_row(const Sweep& sweep, const Layout& layout) {
 
 }  // namespace
 
-Result<double> call_estimate(Backend& backend, const Call& call) {
+Result<CallEstimate> call_estimate(Backend& backend, const Call& call) {
   constexpr int kTries = 5, kCalls = 10;
-  double least = std::numeric_limits<double>::infinity();
+  CallEstimate estimate{.quickest_s = std::numeric_limits<double>::infinity()};
   for (int i = 0; i < kTries; ++i) {
     TRY_ASSIGN(const double seconds, backend.time_bare(call, kCalls));
-    least = std::min(least, seconds / kCalls);
+    estimate.quickest_s = std::min(estimate.quickest_s, seconds / kCalls);
+    estimate.mean_s += seconds / kCalls / kTries;
   }
-  return least;
+  return estimate;
 }
 
 int calls_each_for(double seconds_a_call) {
@@ -227,7 +239,9 @@ int calls_each_for(double seconds_a_call) {
     for (int i = 0; i < kTries; ++i) least = std::min(least, timed_loop({.samples = 1000}, [] { return Result<void>(); })->mean_s);
     return least;
   }();
-  constexpr double kShare = 0.002;  // the first estimate of a call may be a few times too long
+  // The clock also waits for the loads and stores that a call has left in flight, which costs several times the reading itself; and the first estimate
+  // of a call may be too long.
+  constexpr double kShare = 0.001;
   constexpr int kMost = 1000;
   if (!(seconds_a_call > 0)) return kMost;
   return static_cast<int>(std::clamp(std::ceil(sample_s / kShare / seconds_a_call), 1.0, static_cast<double>(kMost)));

@@ -45,8 +45,12 @@ struct Surroundings {
 /// afresh, the collective runs once more, and every element is checked.
 Result<MeasuredRow> measure_row(const Surroundings& s, const Sweep& sweep, std::uint64_t size_bytes);
 
-/// Seconds of a call, of the quickest of a few short loops: what interrupts one of them makes it longer.
-Result<double> call_estimate(Backend& backend, const Call& call);
+/// Seconds of a call in a few short loops.
+struct CallEstimate {
+  double quickest_s = 0;  ///< of the quickest loop, which nothing interrupted: how long a call is
+  double mean_s = 0;      ///< how long so many of them will take here
+};
+Result<CallEstimate> call_estimate(Backend& backend, const Call& call);
 
 /// Calls to a sample, so that what a sample costs beside them (a reading of the clock, a note) is below 1 % of it.
 int calls_each_for(double seconds_a_call);

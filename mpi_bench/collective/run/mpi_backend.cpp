@@ -201,19 +201,19 @@ class MpiBackend : public BufferedBackend {
   Result<void> run(const Call& call) override {
     const Prepared prepared(*this, call);
     TRY(prepared.ready());
-    return checked(prepared.issue());
+    return prepared();
   }
 
   Result<LoopTimes> time(const Call& call, const LoopShape& loop) override {
     const Prepared prepared(*this, call);
     TRY(prepared.ready());
-    return timed_loop(loop, [&] { return checked(prepared.issue()); });
+    return timed_loop(loop, prepared);
   }
 
   Result<double> time_bare(const Call& call, int calls) override {
     const Prepared prepared(*this, call);
     TRY(prepared.ready());
-    return bare_loop(calls, [&] { return checked(prepared.issue()); });
+    return bare_loop(calls, prepared);
   }
 
  private:
@@ -234,7 +234,7 @@ class MpiBackend : public BufferedBackend {
     }
     Prepared(const Prepared&) = delete;
     const Result<void>& ready() const { return ready_; }
-    int issue() const { return bench::issue(kind_, operands_); }
+    Result<void> operator()() const { return checked(issue(kind_, operands_)); }
 
    private:
     static Result<void> copy(const Memory& from, Memory& to, std::uint64_t bytes) {

@@ -123,6 +123,7 @@ class NcclBackend : public BufferedBackend {
     part.call = &call;
     part.send = send;
     part.receive = receive;
+    part.blocking = needs_.blocking;
     return part;
   }
 

@@ -16,8 +16,13 @@ Result<void> issue_each(NcclParts parts) {
   return {};
 }
 
+Result<void> wait(NcclParts parts) {
+  for (const NcclPart* p : parts) TRY(p->gpu->wait());
+  return {};
+}
+
 /// One call on every GPU. Without the group the first GPU's call would wait for one that this thread has not issued yet.
-Result<void> issue(NcclParts parts) {
+Result<void> issue_group(NcclParts parts) {
   if (parts.size() == 1) return issue_each(parts);
   NCCL_TRY(ncclGroupStart());
   const Result<void> issued = issue_each(parts);
@@ -25,9 +30,9 @@ Result<void> issue(NcclParts parts) {
   return issued;
 }
 
-Result<void> wait(NcclParts parts) {
-  for (const NcclPart* p : parts) TRY(p->gpu->wait());
-  return {};
+Result<void> issue(NcclParts parts) {
+  TRY(issue_group(parts));
+  return parts.front()->blocking ? wait(parts) : Result<void>();
 }
 
 /// Events of one GPU, freed whatever happens.

@@ -14,6 +14,7 @@ struct NcclPart : IssueGroup::Part {
   const Call* call = nullptr;
   const std::byte* send = nullptr;
   std::byte* receive = nullptr;
+  bool blocking = false;  ///< every call is waited for; the same for all parts
   LoopTimes times;
   double seconds = 0;
   Result<void> outcome;

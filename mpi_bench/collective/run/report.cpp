@@ -52,6 +52,7 @@ std::string settings_text(const Options& options, const Sweep& sweep, bool nccl)
     imbalance << "--imbalance " << options.imbalance;
     add(imbalance.str());
   }
+  if (nccl && options.blocking) add("-z 1");
   for (char** variable = environ; nccl && *variable != nullptr; ++variable) {
     if (std::string_view(*variable).starts_with("NCCL_")) add(*variable);
   }

@@ -140,9 +140,11 @@ std::vector<PlannedCurve> planned_curves(const Options& options) {
 }
 
 Result<Outcome> run_collectives(const RunContext& context) {
-  TRY_ASSIGN(Schedule schedule, schedule_of(planned_curves(context.options), context.ranks.node_of()));
-  TRY(check_roots(context.options, schedule));
-  return Run(context, std::move(schedule)).all();
+  auto schedule = schedule_of(planned_curves(context.options), context.ranks.node_of());
+  if (!schedule.ok() && !context.options.planned.empty()) return Error{schedule.error().what, "--plan", "start as many ranks as the plan is for"};
+  if (!schedule.ok()) return schedule.error();
+  TRY(check_roots(context.options, *schedule));
+  return Run(context, std::move(schedule).value()).all();
 }
 
 }  // namespace distsim::bench

@@ -61,7 +61,7 @@ double quiet(std::vector<double> seconds) {
 
 Overhead overhead_of(const RunContext& c, Backend& backend, const Call& call) {
   (void)must(c.ranks, backend.time_bare(call, 20));
-  const double call_s = std::max(1e-9, c.ranks.max({must(c.ranks, call_estimate(backend, call))}).front());
+  const double call_s = std::max(1e-9, c.ranks.max({must(c.ranks, call_estimate(backend, call)).quickest_s}).front());
   Overhead result{.calls_each = std::stoi(c.ranks.from_root(std::to_string(calls_each_for(call_s))))};
   const LoopShape loop{static_cast<int>(std::max(1.0, kTurnSeconds / call_s / result.calls_each)), result.calls_each};
   std::vector<double> ratios, bare_us;

@@ -52,16 +52,13 @@ class TcpBackend : public BufferedBackend {
   InPlace in_place(Kind kind) const override { return moves_in_place(kind) ? InPlace::checked : InPlace::unsupported; }
 
   Result<void> run(const Call& call) override {
-    const Messages messages = messages_of(call);
-    return mesh_->exchange(messages.sends, messages.receives);
+    return messages_of(call)();
   }
   Result<LoopTimes> time(const Call& call, const LoopShape& loop) override {
-    const Messages messages = messages_of(call);
-    return timed_loop(loop, [&] { return mesh_->exchange(messages.sends, messages.receives); });
+    return timed_loop(loop, messages_of(call));
   }
   Result<double> time_bare(const Call& call, int calls) override {
-    const Messages messages = messages_of(call);
-    return bare_loop(calls, [&] { return mesh_->exchange(messages.sends, messages.receives); });
+    return bare_loop(calls, messages_of(call));
   }
 
   Result<void> start_load(std::uint64_t bytes) override {
@@ -76,7 +73,9 @@ class TcpBackend : public BufferedBackend {
 
  private:
   struct Messages {
+    TcpMesh& mesh;
     std::vector<TcpMessage> sends, receives;
+    Result<void> operator()() const { return mesh.exchange(sends, receives); }
   };
 
   Messages messages_of(const Call& call) const {
@@ -84,7 +83,7 @@ class TcpBackend : public BufferedBackend {
     const std::size_t e = info_of(call.type).size;
     const auto [from, to] = operands_of(call);
     const Exchange exchange = exchange_of(call.what->kind, l, call.shape, call.in_place);
-    Messages messages;
+    Messages messages{*mesh_, {}, {}};
     for (const Transfer& t : exchange.sends) messages.sends.push_back({t.peer, from + t.at * e, t.count * e});
     for (const Transfer& t : exchange.receives) messages.receives.push_back({t.peer, to + t.at * e, t.count * e});
     return messages;

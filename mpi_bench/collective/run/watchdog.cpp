@@ -68,7 +68,7 @@ void send_beat(tcp::Socket& socket, const Beat& beat) {
 }  // namespace
 
 struct Watchdog::Impl {
-  int rank = 0, size = 1;
+  int rank = 0, size = 1, lanes = 1;
   double limit_s = 0;
   std::vector<std::string> hosts;
   tcp::asio::io_context io;
@@ -85,7 +85,10 @@ struct Watchdog::Impl {
     return beat;
   }
 
-  std::string name_of(int r) const { return "rank " + std::to_string(r) + " on " + hosts[r]; }
+  std::string name_of(int r) const {
+    const std::string first = std::to_string(r * lanes), last = std::to_string((r + 1) * lanes - 1);
+    return (lanes == 1 ? "rank " + first : "the process of ranks " + first + " .. " + last) + " on " + hosts[r];
+  }
 
   // Rank 0 watches all.
   void monitor() {
@@ -216,11 +219,12 @@ struct Watchdog::Impl {
 
 Watchdog::Watchdog(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
-std::unique_ptr<Watchdog> Watchdog::start(const Ranks& ranks, double limit_s) {
+std::unique_ptr<Watchdog> Watchdog::start(const ProcessRanks& ranks, double limit_s, int lanes) {
   auto impl = std::make_unique<Impl>();
   impl->rank = ranks.rank();
   impl->size = ranks.size();
   impl->limit_s = limit_s;
+  impl->lanes = lanes;
   for (int r = 0; r < ranks.size(); ++r) impl->hosts.push_back(ranks.host(r));
   impl->lines.resize(static_cast<std::size_t>(ranks.rank() == 0 ? ranks.size() : 1));
 

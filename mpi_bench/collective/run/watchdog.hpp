@@ -11,8 +11,9 @@ namespace distsim::bench {
 
 class Watchdog {
  public:
-  /// All ranks together. `limit_s` 0: only deaths are noticed, not stalls. Ranks that cannot reach rank 0 watch themselves alone, with a warning.
-  static std::unique_ptr<Watchdog> start(const Ranks& ranks, double limit_s);
+  /// All processes together, each of `lanes` ranks. `limit_s` 0: only deaths are noticed, not stalls. Processes that cannot reach the first watch
+  /// themselves alone, with a warning.
+  static std::unique_ptr<Watchdog> start(const ProcessRanks& ranks, double limit_s, int lanes);
   ~Watchdog();  ///< a farewell: connections that end from now on mean nothing
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;

@@ -102,6 +102,8 @@ TEST_F(CollectiveBench, ThreadsOfAProcessAreRanks) {
   ASSERT_EQ(file.curves_size(), 6);
   EXPECT_EQ(file.curves(0).ranks(), 4u);
   EXPECT_EQ(file.curves(0).launch(), "single_process");
+  const Finished stalled = mpirun(2, "--backend tcp -t 2 -b 64 -e 4K -f 8 -n 2 --collectives alltoall --stall-limit 1 --inject-stall 3:1");
+  EXPECT_NE(stalled.err.find("the process of ranks 2 .. 3 on "), std::string::npos) << stalled.err;
   EXPECT_NE(refused("--backend mpi -t 2").find("-t: found 2, expected 1"), std::string::npos);
   EXPECT_NE(refused("--backend tcp --collectives alltoall -g 2").find("-g: found 2, expected 1"), std::string::npos);
 }
