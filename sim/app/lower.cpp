@@ -22,18 +22,22 @@ class Lowering {
   Lowering(const CostedGraph& costed, const LaunchModel& launch) : costed_(costed), graph_(costed.graph), launch_(launch) {}
 
   Result<Lowered> run(std::uint16_t iterations) {
-    prepare();
+    prepare(iterations);
     for (std::uint16_t i = 0; i < iterations; ++i) TRY(iteration(i));
     out_.iterations = iterations;
     return std::move(out_);
   }
 
  private:
-  void prepare() {
+  void prepare(std::uint16_t iterations) {
     out_.program.ranks = graph_.ranks;
     std::size_t streams = kFewestStreams;
     for (const Task& task : graph_.tasks) streams = std::max(streams, static_cast<std::size_t>(task.stream) + 1);
     out_.program.streams = static_cast<std::uint32_t>(streams);
+    const std::size_t tasks = graph_.tasks.size() * iterations;
+    out_.program.steps.reserve(tasks * 2);  // a host step and a device step each, as eager frameworks have
+    out_.origins.reserve(tasks * 2);
+    durations_.reserve(graph_.tasks.size());
     for (const Partition& p : graph_.partitions) out_.program.groups.push_back(groups_of(p));
     for (const Task& task : graph_.tasks) durations_.push_back(device_row(task));
   }

@@ -83,6 +83,7 @@ namespace {
 
 Result<Timeline> play(const Program& program, bool hashed) {
   Timeline timeline{program.ranks};
+  for (auto* rows : {&timeline.ready, &timeline.start, &timeline.end}) rows->reserve(program.steps.size());
   Player player(program, hashed);
   Fingerprint fingerprint(program.ranks);
   std::int64_t makespan = 0;
