@@ -48,21 +48,26 @@ std::string commented(const std::string& text) {
 
 }  // namespace
 
-Result<std::string> collective_cost_table(const Topology& topology, const CollectiveModels& models, const CostTableRequest& request) {
+Result<CostTable> collective_cost_table(const Topology& topology, const CollectiveModels& models, const CostTableRequest& request) {
   TRY(check_group(topology, request));
   const GroupFacts facts = topology.facts(members_of(topology, request), request.side_by_side ? Siblings::active : Siblings::idle);
   const double factor = busbw_factor(request.kind, facts.ranks);
-  std::string out = request.header ? "kind,nodes,gpus,bytes,predicted_us,low_us,high_us,algbw_GBps,busbw_GBps,basis,source\n" : "", explained;
+  CostTable table;
+  table.facts = facts;
+  std::string& out = table.text = request.header ? "kind,nodes,gpus,bytes,predicted_us,low_us,high_us,algbw_GBps,busbw_GBps,basis,source\n" : "";
+  std::string explained;
   for (std::int64_t bytes : request.bytes) {
     const Collective op{request.kind, bytes, DType::fp32, {}, {}};
     std::vector<std::string> fields{std::string(name_of(request.kind)), std::to_string(request.nodes), std::to_string(facts.ranks), std::to_string(bytes)};
     const auto cost = models.price(op, facts);
+    if (!cost.ok()) ++table.unpriced;
     const auto rest = cost.ok() ? priced_fields(*cost, bytes, factor) : std::vector<std::string>{"", "", "", "", "", "error: " + cost.error().text(), ""};
     fields.insert(fields.end(), rest.begin(), rest.end());
     out += csv_line(fields);
     if (request.explain) explained += commented(models.explain(op, facts));
   }
-  return out + explained;
+  out += explained;
+  return table;
 }
 
 }  // namespace distsim

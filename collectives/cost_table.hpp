@@ -19,8 +19,14 @@ struct CostTableRequest {
   bool explain = false;                  ///< append explain() of each size after the table, as "# " comment lines
 };
 
+struct CostTable {
+  std::string text;
+  std::size_t unpriced = 0;  ///< rows without figures
+  GroupFacts facts;          ///< of the group
+};
+
 /// Header "kind,nodes,gpus,bytes,predicted_us,low_us,high_us,algbw_GBps,busbw_GBps,basis,source" and a line a size. A size that cannot be priced keeps its
 /// place: empty figures, the reason as "error: ..." in `basis`. Error: a group that the topology does not hold.
-Result<std::string> collective_cost_table(const Topology& topology, const CollectiveModels& models, const CostTableRequest& request);
+Result<CostTable> collective_cost_table(const Topology& topology, const CollectiveModels& models, const CostTableRequest& request);
 
 }  // namespace distsim

@@ -109,6 +109,10 @@ Selection selection_for(CollectiveKind kind, Selection s) {
   }
 }
 
+bool any_allowed(const std::vector<Candidate>& candidates, const Selection& selection) {
+  return std::any_of(candidates.begin(), candidates.end(), [&](const Candidate& c) { return allowed(c, selection); });
+}
+
 std::vector<Candidate> selected(std::vector<Candidate> candidates, const Selection& selection) {
   const auto drop = [&](Algorithm a) { std::erase_if(candidates, [&](const Candidate& c) { return c.algorithm == a; }); };
   if (!selection.hierarchical_exchange) drop(Algorithm::hierarchical);

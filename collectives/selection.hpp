@@ -26,6 +26,9 @@ Selection selection_of_settings(std::string_view settings);
 /// What of a selection matters to one kind: NCCL's to collectives, the framework's to exchanges.
 Selection selection_for(CollectiveKind kind, Selection selection);
 
+/// Whether one of the candidates is allowed: where none is, `selected` keeps them all.
+bool any_allowed(const std::vector<Candidate>& candidates, const Selection& selection);
+
 /// The candidates that are left. A collective that no allowed algorithm or protocol can do keeps all of its own: NCCL_ALGO=Tree leaves all_gather alone.
 /// NCCL_ALGO and NCCL_PROTO say nothing about grouped send/recv.
 std::vector<Candidate> selected(std::vector<Candidate> candidates, const Selection& selection);

@@ -92,6 +92,15 @@ class Works(unittest.TestCase):
             self.assertEqual(r.returncode, 0, r.stderr)
             self.assertTrue(r.stdout.strip())
 
+    def test_a_size_without_a_price_keeps_its_row_and_fails_the_command(self):
+        base = ("cost", "collective", "--system", "dgx_a100_80gb", "--kind", "all_reduce", "--nodes", 2)
+        r = run(*base, "--bytes", "8,1e18")
+        self.assertEqual(r.returncode, 2)
+        self.assertEqual(len(r.stdout.splitlines()), 3)
+        self.assertIn("1 of 2 sizes could not be priced", r.stderr)
+        self.assertIn("NCCL's own choice", run(*base, "--bytes", "8", "--algorithms", "NVLS").stderr)
+        self.assertEqual(run(*base, "--bytes", "8", "--algorithms", "Ring").stderr, "")
+
     def test_cost_collective(self):
         r = run("cost", "collective", "--system", "dgx_a100_80gb", "--kind", "all_reduce", "--nodes", 4, "--gpus-per-node", 8,
                 "--bytes", "8,1MiB,64MiB", "--csv", "-")

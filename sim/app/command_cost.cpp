@@ -8,6 +8,7 @@
 
 #include "base/spelling.hpp"
 #include "collectives/cost_table.hpp"
+#include "collectives/selection.hpp"
 #include "opmodels/cost_csv.hpp"
 #include "sim/app/commands.hpp"
 #include "sim/app/config.hpp"
@@ -61,6 +62,15 @@ void warn_of_parts(CollectiveKind kind, const std::vector<std::int64_t>& sizes, 
   }
 }
 
+/// NCCL ignores a choice that leaves nothing, and so does the price.
+Result<void> warn_of_unheeded(CollectiveKind kind, const GroupFacts& facts, const CollectiveOptions& options) {
+  if (facts.ranks < 2 || (options.algorithms.empty() && options.protocols.empty())) return {};
+  TRY_ASSIGN(const collectives::Selection selection, collectives::selection_of(options));
+  if (collectives::any_allowed(collectives::candidates_for(kind, collectives::channels_of(facts)), collectives::selection_for(kind, selection))) return {};
+  std::fprintf(stderr, "distsim: --algorithms, --protocols: this group can do %s with none of them; priced with NCCL's own choice\n", std::string(name_of(kind)).c_str());
+  return {};
+}
+
 Result<void> price_collective(const CollectiveFlags& f) {
   TRY(check_outputs({{"--csv", f.csv}}));
   TRY_ASSIGN(const CollectiveKind kind, parse_collective(f.kind));
@@ -81,8 +91,11 @@ Result<void> price_collective(const CollectiveFlags& f) {
   options.allow_partial = f.allow_partial;
   warn_of_parts(kind, sizes, f.nodes * gpus);
   TRY_ASSIGN(const CollectiveModels models, CollectiveModels::create(topology, options));
-  TRY_ASSIGN(const std::string table, collective_cost_table(topology, models, {kind, f.nodes, gpus, sizes, true, f.side_by_side, f.explain}));
-  return write_file_atomically(f.csv, table);
+  TRY_ASSIGN(const CostTable table, collective_cost_table(topology, models, {kind, f.nodes, gpus, sizes, true, f.side_by_side, f.explain}));
+  TRY(warn_of_unheeded(kind, table.facts, options));
+  TRY(write_file_atomically(f.csv, table.text));
+  if (table.unpriced == 0) return {};
+  return Error{std::to_string(table.unpriced) + " of " + std::to_string(sizes.size()) + " sizes could not be priced; the column basis says why", "", ""};
 }
 
 void add_cost_collective(CLI::App& cost, Action& action) {
@@ -98,7 +111,8 @@ void add_cost_collective(CLI::App& cost, Action& action) {
   sub->add_option("--launch", f->launch, "mpi (a rank per process) or single_process")->check(CLI::IsMember({"mpi", "single_process"}));
   sub->add_option("--algorithms", f->algorithms, "What NCCL may choose from, as NCCL_ALGO: Ring,Tree,...")->delimiter(',');
   sub->add_option("--protocols", f->protocols, "As NCCL_PROTO: LL,LL128,Simple")->delimiter(',');
-  sub->add_option("--exchange", f->exchange, "all_to_all across nodes: grouped (NCCL) or hierarchical (NVLink, then rails)")->check(CLI::IsMember({"grouped", "hierarchical"}));
+  sub->add_option("--exchange", f->exchange, "all_to_all across nodes: grouped (NCCL), hierarchical (NVLink, then rails) or rdma (the same, rails without NCCL)")
+      ->check(CLI::IsMember({"grouped", "hierarchical", "rdma"}));
   sub->add_flag("--side-by-side", f->side_by_side, "The other GPUs of the nodes do the same in groups of their own (rails: --gpus-per-node 1 --side-by-side)");
   sub->add_flag("--allow-partial", f->allow_partial, "Use curve files of a run that did not end");
   sub->add_flag("--no-curves", f->no_curves, "Hardware facts alone")->excludes("--curve");

@@ -143,9 +143,10 @@ TEST_F(Models, TableKeepsThePlaceOfASizeThatCannotBePriced) {
   const std::vector<std::int64_t> bytes{1 << 20, -1, std::numeric_limits<std::int64_t>::max()};
   auto table = collective_cost_table(topology, models, {CollectiveKind::all_reduce, 2, 8, bytes});
   ASSERT_TRUE(table.ok());
-  EXPECT_EQ(table->substr(0, table->find('\n')), "kind,nodes,gpus,bytes,predicted_us,low_us,high_us,algbw_GBps,busbw_GBps,basis,source");
-  EXPECT_NE(table->find("\nall_reduce,2,16,-1,,,,,,"), std::string::npos) << *table;
-  EXPECT_EQ(std::count(table->begin(), table->end(), '\n'), 4);
+  EXPECT_EQ(table->text.substr(0, table->text.find('\n')), "kind,nodes,gpus,bytes,predicted_us,low_us,high_us,algbw_GBps,busbw_GBps,basis,source");
+  EXPECT_NE(table->text.find("\nall_reduce,2,16,-1,,,,,,"), std::string::npos) << table->text;
+  EXPECT_EQ(std::count(table->text.begin(), table->text.end(), '\n'), 4);
+  EXPECT_EQ(table->unpriced, 2u);
   EXPECT_FALSE(collective_cost_table(topology, models, {CollectiveKind::all_reduce, 5, 8, bytes}).ok()) << "only 4 nodes";
 }
 
