@@ -34,9 +34,10 @@ Result<std::int64_t> rows_of(const OpFields& fields, const Sizes& s) {
   return Error{"rows: found " + std::to_string(rows) + " in each of " + std::to_string(s.tables) + " tables, expected at most 1e15 in all", "", ""};
 }
 
-Result<SparseUpdate> update_of(const OpFields& fields, bool dense) {
+/// A framework's plain embedding sorts and sums within its own kernels, without asking the host for the number of distinct rows.
+Result<SparseUpdate> update_of(const OpFields& fields, bool generic) {
   const std::string_view text = fields.said(OpColumns::update);
-  if (text.empty()) return dense ? SparseUpdate::sort_dedup : SparseUpdate::fused;
+  if (text.empty()) return generic ? SparseUpdate::sort_dedup : SparseUpdate::fused;
   if (text == "fused") return SparseUpdate::fused;
   if (text == "sort_dedup") return SparseUpdate::sort_dedup;
   if (text == "atomic") return SparseUpdate::atomic;
@@ -85,7 +86,7 @@ Result<OpRow> embedding_row(const OpFields& fields, const RowContext& context) {
   bag.pass = context.pass == RowPass::forward ? Pass::forward : Pass::backward;
   bag.optimizer = optimizer_of(context.pass_text);
   const bool dense = bag.optimizer == EmbeddingOptimizer::none;
-  TRY_ASSIGN(bag.update, update_of(fields, dense));
+  TRY_ASSIGN(bag.update, update_of(fields, dense && bag.table_batched));
   OpRow row{{bag}, HostCall::embedding};
   if (bag.pass == Pass::backward && context.op == "fbgemm_tbe_weighted") add_weight_gradient(bag, s, row.ops);
   if (bag.pass == Pass::backward && dense) row.ops.push_back(zero_gradient(s, context.dtype));

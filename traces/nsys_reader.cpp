@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::uint64_t kInMemory = std::uint64_t{4} << 30;  // of a compressed export
 constexpr std::size_t kMostRanks = 4096;
+constexpr std::size_t kMostGpusOfProcess = 64;
 
 const std::string kKernels = "CUPTI_ACTIVITY_KIND_KERNEL", kCopies = "CUPTI_ACTIVITY_KIND_MEMCPY",
                   kSets = "CUPTI_ACTIVITY_KIND_MEMSET", kCalls = "CUPTI_ACTIVITY_KIND_RUNTIME",
@@ -94,7 +95,9 @@ class Reader {
     const auto known = builders_.find(key);
     if (known != builders_.end()) return &known->second;
     if (builders_.size() == kMostRanks) { too_many_ = true; return nullptr; }
-    return &builders_.emplace(key, RankBuilder(job_)).first->second;
+    RankBuilder* made = &builders_.emplace(key, RankBuilder(job_)).first->second;
+    of_process_[process].emplace(key.first, made);
+    return made;
   }
 
   void add_device(std::int64_t device, std::int64_t context, std::int64_t stream, std::int64_t correlation, std::uint64_t process,
@@ -193,10 +196,8 @@ class Reader {
   RankBuilder* host_builder(std::uint64_t process, std::uint64_t correlation) {
     const auto launched = launched_by_.find({process, correlation});
     if (correlation != 0 && launched != launched_by_.end()) return builder(launched->second, process);
-    for (auto& [key, b] : builders_) {
-      if (key.second == process) return &b;
-    }
-    return nullptr;
+    const auto own = of_process_.find(process);
+    return own != of_process_.end() ? own->second.begin()->second : nullptr;
   }
 
   static void set_thread(HostInput& input, std::uint64_t global_thread) {
@@ -236,13 +237,10 @@ class Reader {
           input.record.kind = range.is_op ? HostKind::op : HostKind::annotation;
           input.record.name = job_.names.intern(range.name);
           if (!range.sizes.empty()) input.record.inputs = inputs_.intern(range.sizes, "", "");
-          bool used = false;
-          for (auto& [key, b] : builders_) {  // ranges of a process that drives several GPUs belong to all of them
-            if (key.second != process_of(thread)) continue;
-            b.host(input);
-            used = true;
-          }
-          if (!used) ++other_process_;
+          const auto own = of_process_.find(process_of(thread));
+          if (own == of_process_.end()) { ++other_process_; return; }
+          std::size_t given = 0;  // ranges of a process that drives several GPUs belong to all of them, within reason
+          for (auto gpu = own->second.begin(); gpu != own->second.end() && given < kMostGpusOfProcess; ++gpu, ++given) gpu->second->host(input);
         });
   }
 
@@ -310,6 +308,7 @@ class Reader {
   std::vector<TraceDevice> devices_;
   std::unordered_map<std::int64_t, NameId> strings_;
   std::map<RankKey, RankBuilder> builders_;
+  std::map<std::uint64_t, std::map<std::uint32_t, RankBuilder*>> of_process_;  // by GPU
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t> launched_by_;  // (process, correlation) -> GPU
   std::uint64_t no_time_ = 0, negative_ = 0, other_process_ = 0, no_range_ = 0, graphs_ = 0;
   bool too_many_ = false;

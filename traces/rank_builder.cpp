@@ -28,6 +28,7 @@ void RankBuilder::host(const HostInput& input) {
 }
 
 void RankBuilder::device(const DeviceInput& input) {
+  if (stream_ids_.size() >= kMostStreams && !stream_ids_.contains({input.device, input.stream})) { ++beyond_streams_; return; }
   devices_.push_back(input.record);
   devices_.back().stream = stream_index(input.device, input.stream, input.context);
   device_keys_.push_back({input.correlation, input.external});
@@ -141,6 +142,7 @@ void RankBuilder::leave_out_absurd(TraceRank& rank) {
   std::erase_if(memory_, [&](const MemoryInput& m) { return !sane(m.record.start_ns, 0); });
   std::erase_if(syncs_, [&](const SyncInput& s) { return !sane(s.record.start_ns, s.record.duration_ns); });
   for (DeviceRecord& d : devices_) d.bytes = d.bytes > kMostBytes ? -1 : std::max<std::int64_t>(-1, d.bytes);
+  rank.notes.drop("records on more than " + std::to_string(kMostStreams) + " streams", beyond_streams_);
   rank.notes.drop("records more than 11 days from the others", gone);
 }
 
@@ -255,11 +257,11 @@ void RankBuilder::join_syncs(TraceRank& rank, const std::vector<Key>& host_keys)
     const auto at = calls.find(correlation);
     return correlation != 0 && at != calls.end() ? at->second : kNone;
   };
+  std::map<std::pair<std::uint32_t, std::uint64_t>, std::uint32_t> streams;
+  for (std::uint32_t i = 0; i < rank.streams.size(); ++i) streams[{rank.streams[i].device, rank.streams[i].id}] = i;
   const auto stream = [&](std::uint32_t device, std::int64_t id) {
-    for (std::uint32_t i = 0; i < rank.streams.size(); ++i) {
-      if (id >= 0 && rank.streams[i].device == device && rank.streams[i].id == static_cast<std::uint64_t>(id)) return i;
-    }
-    return kNone;
+    const auto at = id >= 0 ? streams.find({device, static_cast<std::uint64_t>(id)}) : streams.end();
+    return at != streams.end() ? at->second : kNone;
   };
   for (const SyncInput& s : syncs_) {
     SyncRecord r = s.record;

@@ -41,6 +41,9 @@ struct MemoryInput {
 
 class RankBuilder {
  public:
+  /// Of a rank; real ones have some dozens. Whoever waits for all streams looks at each.
+  static constexpr std::size_t kMostStreams = 4096;
+
   explicit RankBuilder(TraceJob& job) : job_(job) {}
 
   void host(const HostInput& input);
@@ -87,6 +90,7 @@ class RankBuilder {
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::string> thread_names_;
   std::pair<std::uint64_t, std::uint64_t> last_thread_{~0ull, ~0ull};
   std::uint32_t last_thread_index_ = kNone;
+  std::uint64_t beyond_streams_ = 0;
 };
 
 /// What a CUDA, HIP or driver function does, from its name.

@@ -85,9 +85,10 @@ class ChakraExport {
     for (std::uint32_t i = 0; i + 1 < g.offsets.size(); ++i) members[i].assign(g.members.begin() + g.offsets[i], g.members.begin() + g.offsets[i + 1]);
     for (auto& [number, ranks] : members) {
       std::sort(ranks.begin(), ranks.end());
-      const std::string name = ranks.size() == program_.ranks ? "0" : std::to_string(groups_.size() + 1);
+      const auto [known, is_new] = name_of_members_.try_emplace(ranks, ranks.size() == program_.ranks ? "0" : std::to_string(groups_.size() + 1));
+      const std::string& name = known->second;
       for (const std::uint32_t r : ranks) named.name_of_rank[r] = name, named.size_of_rank[r] = static_cast<std::uint32_t>(ranks.size());
-      if (name != "0") groups_[name] = ranks;
+      if (is_new && name != "0") groups_[name] = ranks;
     }
     return named;
   }
@@ -116,7 +117,8 @@ class ChakraExport {
     const bool of_one_part = op->kind == CollectiveKind::all_gather || op->kind == CollectiveKind::gather;
     node.kind = ChakraKind::collective;
     node.comm = comm_of(op->kind);
-    node.comm_bytes = of_one_part ? op->bytes / partition.size_of_rank[rank] : op->bytes;
+    const bool pair = op->kind == CollectiveKind::send_recv && partition.size_of_rank[rank] == 2;  // of an all-to-all of two, half goes to the other
+    node.comm_bytes = of_one_part ? op->bytes / partition.size_of_rank[rank] : pair ? 2 * op->bytes : op->bytes;
     if (partition.name_of_rank[rank] != "0") node.group = intern(out, partition.name_of_rank[rank]);
     return node;
   }
@@ -125,6 +127,7 @@ class ChakraExport {
   const Program& program_;
   const IdVector<StepId, StepOrigin>& origins_;
   std::map<std::string, std::vector<std::uint32_t>> groups_;
+  std::map<std::vector<std::uint32_t>, std::string> name_of_members_;  ///< partitions may have groups in common
   std::vector<NamedPartition> partitions_;
 };
 

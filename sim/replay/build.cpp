@@ -27,6 +27,11 @@ class RankBuilder {
     first_lane_ = static_cast<std::uint32_t>(rank_.threads.size());
   }
 
+  /// More at once on one stream than any device runs: not a trace of one.
+  bool too_many_at_once() const {
+    return std::any_of(causes_.begin(), causes_.end(), [](const DeviceCause& c) { return c.lane == kMostLanes; });
+  }
+
   void run() {
     for (std::uint32_t t = 0; t < rank_.threads.size(); ++t) thread(t);
     for (const auto& [node, handoff] : resumed_) graph_.wait(node, left_[handoff]);
@@ -256,7 +261,13 @@ Result<ReplayGraph> build_replay(const TraceJob& job) {
   graph.job = &job;
   graph.origin_ns = first_moment(job);
   graph.ranks.resize(job.ranks.size());
-  for (std::uint32_t r = 0; r < job.ranks.size(); ++r) RankBuilder(graph, r).run();
+  for (std::uint32_t r = 0; r < job.ranks.size(); ++r) {
+    RankBuilder builder(graph, r);
+    if (builder.too_many_at_once()) {
+      return Error{"found more than " + std::to_string(kMostLanes) + " kernels at once on a stream, expected a trace of a device", printable(job.ranks[r].path, 300), ""};
+    }
+    builder.run();
+  }
   Joins(graph).run();
   return graph;
 }

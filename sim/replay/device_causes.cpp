@@ -43,9 +43,10 @@ class Inference {
     for (const std::uint32_t r : order_.of(stream)) {
       std::uint32_t lane = 0;
       while (lane < last.size() && record(last[lane]).end_ns() > record(r).start_ns) ++lane;
+      causes_[r].lane = lane;
+      if (lane == kMostLanes) return;
       if (lane == last.size()) last.push_back(kNone);
       before_[r] = last[lane];
-      causes_[r].lane = lane;
       last[lane] = r;
     }
   }

@@ -16,6 +16,9 @@
 
 namespace distsim {
 
+/// Records at once on one stream, beyond which nothing is looked for.
+inline constexpr std::uint32_t kMostLanes = 1024;
+
 struct DeviceCause {
   std::int64_t gap_ns = 0;          ///< after the record before it on its lane
   std::int64_t launch_delay_ns = 0; ///< after the start of its launch call

@@ -242,6 +242,32 @@ TEST(ChakraPlay, RowsAndListsAgreeOnRandomJobs) {
 
 class ChakraRoundTrip : public ::testing::TestWithParam<const char*> {};
 
+TEST(ChakraRoundTripOfStages, APipelinePlaysAgainToThePicosecond) {
+  Passes passes;
+  const auto prediction = predict(test::root() + "/configs/megatron_gpt_145b.yaml",
+                                  {"model.name=megatron_gpt_7_5b", "cluster.nodes=1", "model.megatron.layers=4", "model.megatron.tensor=2", "model.megatron.pipeline=2",
+                                   "model.megatron.schedule=interleaved", "model.megatron.virtual_stages=2", "model.megatron.micro_batch=1", "model.global_batch=8"}, passes);
+  ASSERT_TRUE(prediction.ok()) << prediction.error().text();
+  const std::string dir = test::scratch_dir("chakra_stages");
+  ASSERT_TRUE(write_chakra(dir + "/p", *prediction->costed, *prediction->lowered).ok());
+  const auto set = read_chakra_set(find_chakra_files({dir + "/p"}).value());
+  ASSERT_TRUE(set.ok()) << set.error().text();
+  ChakraPlayOptions recorded;
+  recorded.recorded_collectives = true;
+  const auto again = play(*set, recorded);
+  ASSERT_TRUE(again.ok()) << again.error().text();
+  EXPECT_EQ(again->makespan, prediction->timeline->makespan);
+  int messages = 0;
+  const ChakraGraph& first = set->graphs[set->ranks[0].graph];
+  for (const ChakraNode& n : first.nodes) {
+    if (n.kind != ChakraKind::collective || !first.text_of(n.name).starts_with("pipeline.")) continue;
+    ++messages;
+    EXPECT_EQ(n.comm_bytes, 2 * 2048 * 4096 * 2) << "2048 tokens of width 4096 in 16 bits to the other, as many kept";
+  }
+  EXPECT_GT(messages, 0);
+  std::filesystem::remove_all(dir);
+}
+
 TEST_P(ChakraRoundTrip, APredictionPlaysAgainToThePicosecond) {
   Passes passes;
   const auto prediction = predict(test::root() + "/configs/" + GetParam(), {}, passes);

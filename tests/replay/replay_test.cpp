@@ -1,6 +1,7 @@
 // Small traces whose replay can be worked out by hand: as it was, and with one thing changed.
 #include <gtest/gtest.h>
 
+#include "sim/replay/device_causes.hpp"
 #include "trace_builder.hpp"
 
 namespace distsim {
@@ -287,6 +288,21 @@ TEST(Replay, StepsAreMeasuredFromFirstKernelToFirstKernel) {
   EXPECT_EQ(results[1].basis, StepBasis::profiler_step);
   EXPECT_EQ(results[1].replayed, 300'000'000);
   EXPECT_EQ(medians(results).steps, 1u);
+}
+
+/// No device runs thousands of kernels of one stream at once; looking for a free lane for each would take forever.
+TEST(Replay, TooManyKernelsAtOnceAreRefused) {
+  for (const std::uint32_t kernels : {kMostLanes, kMostLanes + 1}) {
+    TraceJob job;
+    RankBuilder b(job, 0);
+    const auto stream = b.stream();
+    for (std::uint32_t k = 0; k < kernels; ++k) b.kernel(stream, "k", k * 0.001, 1000);
+    b.finish();
+    const auto graph = build_replay(job);
+    EXPECT_EQ(graph.ok(), kernels == kMostLanes);
+    if (graph.ok()) continue;
+    EXPECT_NE(graph.error().text().find("at once on a stream"), std::string::npos);
+  }
 }
 
 }  // namespace

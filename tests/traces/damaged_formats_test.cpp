@@ -144,5 +144,31 @@ TEST_F(DamagedFormats, KeysThatEndInABackslash) {
   EXPECT_TRUE(reads("bare.json", "[" + odd + "]"));
 }
 
+/// Whoever waits for all streams looks at each, so a rank has so many at most.
+TEST_F(DamagedFormats, StreamsWithoutEnd) {
+  std::string csv = "Start (ns),Duration (ns),Device,Strm,Name\n";
+  for (int i = 0; i < 6000; ++i) csv += std::to_string(1000 * i) + ",500,G (0)," + std::to_string(i) + ",k\n";
+  const auto job = read_traces({test::write(folder_, "streams.csv", csv)});
+  ASSERT_TRUE(job.ok()) << job.error().text();
+  EXPECT_EQ(job->ranks[0].streams.size(), 4096u);
+  EXPECT_EQ(job->ranks[0].device_records.size(), 4096u);
+  const auto& dropped = job->ranks[0].notes.dropped;
+  EXPECT_TRUE(std::ranges::any_of(dropped, [](const auto& d) { return d.what.find("4096 streams") != std::string::npos && d.count == 1904; }));
+}
+
+/// One process that drives thousands of GPUs: its ranges are given to some of them, not copied for each.
+TEST_F(DamagedFormats, GpusWithoutEnd) {
+  std::string sql = "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start,end,deviceId,streamId,correlationId,globalPid);"
+                    "CREATE TABLE NVTX_EVENTS(start,end,eventType,text,textId,globalTid);";
+  for (int i = 0; i < 2000; ++i) sql += "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES(" + std::to_string(i) + "," + std::to_string(i + 5) + "," + std::to_string(i) + ",7,0,150994944);";
+  for (int i = 0; i < 50; ++i) sql += "INSERT INTO NVTX_EVENTS VALUES(1,2,59,'range',NULL,150994947);";
+  const auto job = read_traces({test::write(folder_, "gpus.sqlite", test::sqlite_bytes(sql))});
+  ASSERT_TRUE(job.ok()) << job.error().text();
+  ASSERT_EQ(job->ranks.size(), 2000u);
+  std::size_t ranges = 0;
+  for (const TraceRank& r : job->ranks) ranges += r.host_records.size();
+  EXPECT_EQ(ranges, 64u * 50);
+}
+
 }  // namespace
 }  // namespace distsim

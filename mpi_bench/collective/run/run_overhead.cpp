@@ -5,15 +5,14 @@
 #include "mpi_bench/collective/run/measure.hpp"
 #include "mpi_bench/collective/run/run.hpp"
 #include "mpi_bench/collective/verify.hpp"
-#include "mpi_bench/common/stats.hpp"
+#include "mpi_bench/common/paired.hpp"
 
 namespace distsim::bench {
 namespace {
 
 constexpr int kTurns = 64;                 // of a block: each a timed loop and a bare one, in alternating order
-constexpr int kLeastBlocks = 9;
+constexpr int kLeastBlocks = 18;
 constexpr double kTurnSeconds = 0.0005;    // short, so that most turns fall between two interruptions of the machine
-constexpr double kQuiet = 0.20;            // of a block's turns this percentile counts: those that nothing interrupted
 constexpr double kWantedError = 0.0025;    // a quarter of the 1 % that is to be told
 
 template <class T>
@@ -22,18 +21,14 @@ T must(const Ranks& ranks, Result<T> result) {
   if constexpr (!std::is_void_v<T>) return std::move(result).value();
 }
 
-/// Ratio of the two loops less one, of the slowest rank: the median over blocks, and the standard error of that median.
+/// What our loop takes more, of the slowest rank (see paired_ratio).
 struct Overhead {
   double call_us = 0, share = 0, error = 0;
   int calls_each = 1, blocks = 0;
 };
 
-struct Turns {
-  std::vector<double> ours, bare;  ///< seconds, in the order in which they ran
-};
-
 /// One block of turns, as the slowest rank had them. The ranks talk before and after it, not between its turns.
-Turns block_of(const RunContext& c, Backend& backend, const Call& call, const LoopShape& loop) {
+PairedBlock block_of(const RunContext& c, Backend& backend, const Call& call, const LoopShape& loop) {
   std::vector<double> mine;
   c.ranks.barrier();
   for (int turn = 0; turn < kTurns; ++turn) {
@@ -45,18 +40,13 @@ Turns block_of(const RunContext& c, Backend& backend, const Call& call, const Lo
     mine.push_back(ours);
     mine.push_back(bare);
   }
-  Turns turns;
+  PairedBlock block;
   const std::vector<double> slowest = c.ranks.max(mine);
   for (std::size_t i = 0; i < slowest.size(); i += 2) {
-    turns.ours.push_back(slowest[i]);
-    turns.bare.push_back(slowest[i + 1]);
+    block.first.push_back(slowest[i]);
+    block.second.push_back(slowest[i + 1]);
   }
-  return turns;
-}
-
-double quiet(std::vector<double> seconds) {
-  std::sort(seconds.begin(), seconds.end());
-  return percentile(seconds, kQuiet);
+  return block;
 }
 
 Overhead overhead_of(const RunContext& c, Backend& backend, const Call& call) {
@@ -64,20 +54,20 @@ Overhead overhead_of(const RunContext& c, Backend& backend, const Call& call) {
   const double call_s = std::max(1e-9, c.ranks.max({must(c.ranks, call_estimate(backend, call)).quickest_s}).front());
   Overhead result{.calls_each = std::stoi(c.ranks.from_root(std::to_string(calls_each_for(call_s))))};
   const LoopShape loop{static_cast<int>(std::max(1.0, kTurnSeconds / call_s / result.calls_each)), result.calls_each};
-  std::vector<double> ratios, bare_us;
+  std::vector<PairedBlock> blocks;
+  PairedRatio found;
   const double start = steady_seconds();
   bool more = true;
   while (more) {
-    const Turns turns = block_of(c, backend, call, loop);
-    ratios.push_back(quiet(turns.ours) / quiet(turns.bare));
-    bare_us.push_back(quiet(turns.bare) / loop.calls() * 1e6);
-    result.error = relative_error_of_median(summarize(ratios));
-    const bool known = static_cast<int>(ratios.size()) >= kLeastBlocks && result.error <= kWantedError;
+    blocks.push_back(block_of(c, backend, call, loop));
+    found = paired_ratio(blocks);
+    const bool known = static_cast<int>(blocks.size()) >= kLeastBlocks && found.error <= kWantedError;
     more = c.ranks.from_root(!known && steady_seconds() - start < c.options.max_seconds && !c.interrupted() ? "more" : "") == "more";
   }
-  result.blocks = static_cast<int>(ratios.size());
-  result.call_us = summarize(bare_us).median;
-  result.share = summarize(ratios).median - 1;
+  result.blocks = static_cast<int>(blocks.size());
+  result.call_us = found.second / loop.calls() * 1e6;
+  result.share = found.ratio - 1;
+  result.error = found.error;
   return result;
 }
 

@@ -20,6 +20,7 @@ namespace {
 
 constexpr auto kBeat = std::chrono::milliseconds(200);
 constexpr double kSetup = 10;
+constexpr double kSpeaker = 1, kOthers = 3;  // seconds beyond the limit before the first rank is given up
 
 enum class Word : std::uint32_t { alive, farewell, stop };
 
@@ -156,6 +157,8 @@ struct Watchdog::Impl {
 
   // The others report to rank 0, and notice when it is gone.
   void report() {
+    // Rank 1 speaks for all: the others leave it time to, as the first that ends makes mpirun end the rest.
+    const double patience = limit_s + (rank == 1 ? kSpeaker : kOthers);
     BeatReader reader;
     double heard_at = now();
     while (!ending.load()) {
@@ -169,7 +172,7 @@ struct Watchdog::Impl {
         if (beat.word == Word::farewell) return;
         heard_at = now();
       }
-      if (limit_s > 0 && now() - heard_at > limit_s + 1 && !ending.load())
+      if (limit_s > 0 && now() - heard_at > patience && !ending.load())
         end_process(rank == 1 ? name_of(0) + " does not answer at: " + std::string(my_beat(Word::alive).activity) + "; job ended, what was finished is in the files, marked partial" : "");
     }
   }
