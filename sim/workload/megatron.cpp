@@ -2,11 +2,12 @@
 // r / tensor % replicas, stage r / (tensor x replicas).
 //
 // Layers: megatron_layers.hpp. Order of the passes: pipeline_schedule.hpp; a stage posts what it sends and receives when its turn has ended, and goes on when both
-// have arrived, as Megatron-LM does without overlapped messages. The last stage has a copy of the word embedding; both sum their gradients.
+// have arrived, as Megatron-LM does without overlap_p2p_comm; with it (`overlap_p2p`) a pass waits for messages of its own direction alone. The last stage has a copy of the word embedding; both sum their gradients.
 // Sharded data parallel (arXiv 1910.02054): 0 all-reduce of gradients; 1, 2 reduce-scatter, and gather of the updated weights; 3 gathers before each
 // block's forward and backward pass, reduce-scatter after.
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "sim/workload/data_parallel.hpp"
 #include "sim/workload/gradient_sync.hpp"
@@ -26,6 +27,7 @@ constexpr std::int64_t kMostStageTimes = 10'000'000;  // of layers, passes and s
 struct PassStages {
   Stages embedding, blocks, head, accumulating, last;
   explicit PassStages(std::size_t stages) : embedding(stages), blocks(stages), head(stages), accumulating(stages), last(stages) {}
+  bool any() const { return std::find(blocks.begin(), blocks.end(), true) != blocks.end(); }
   const Stages& of(ModelPart part) const { return part == ModelPart::embedding ? embedding : part == ModelPart::head ? head : blocks; }
 };
 
@@ -198,16 +200,40 @@ class MegatronIteration {
     }
   }
 
+  /// Passes of one direction wait for the messages of that direction in `overlap_p2p`, else for all.
   void run_pipeline() {
-    for_each_wave(shape_, [this](std::span<const StageTurn> wave) {
-      run_wave(wave);
-      it_.restrict_to(Task::kUniform);
-      parts_.exchange(shape_, wave, split_.message_bytes);
+    std::vector<TaskId> forward, backward;
+    for_each_wave(shape_, [&](std::span<const StageTurn> wave) {
+      if (!s_.overlap_p2p) {
+        run_wave(wave);
+        wait_for(exchange(wave, {true, true}));
+        return;
+      }
+      const auto [ahead, back] = stages_of(wave);
+      if (ahead.any()) {
+        wait_for(forward);
+        forward_pass(ahead);
+        forward = exchange(wave, {true, false});
+      }
+      if (back.any()) {
+        wait_for(backward);
+        backward_pass(back);
+        backward = exchange(wave, {false, true});
+      }
     });
+    wait_for(forward);
+    wait_for(backward);
+  }
+  std::vector<TaskId> exchange(std::span<const StageTurn> wave, PipelineParts::Ways ways) {
+    it_.restrict_to(Task::kUniform);
+    return parts_.exchange(shape_, wave, split_.message_bytes, ways);
+  }
+  void wait_for(const std::vector<TaskId>& tasks) {
+    for (const TaskId task : tasks) it_.compute_waits_for(task);
   }
 
-  /// Turns of some stages side by side: the forward passes, then the backward passes.
-  void run_wave(std::span<const StageTurn> wave) {
+  /// Who passes forward in a wave, and who backward.
+  std::pair<PassStages, PassStages> stages_of(std::span<const StageTurn> wave) const {
     PassStages forward(stages_), backward(stages_);
     for (std::uint32_t s = 0; s < stages_; ++s) {
       for (const StagePass& pass : wave[s]) {
@@ -220,6 +246,12 @@ class MegatronIteration {
         to.last[s] = pass.micro_batch + 1 == micro_steps_;
       }
     }
+    return {std::move(forward), std::move(backward)};
+  }
+
+  /// Turns of some stages side by side: the forward passes, then the backward passes.
+  void run_wave(std::span<const StageTurn> wave) {
+    const auto [forward, backward] = stages_of(wave);
     forward_pass(forward);
     backward_pass(backward);
   }

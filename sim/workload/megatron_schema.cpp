@@ -21,6 +21,7 @@ Schema<MegatronSpec> megatron_schema() {
            {{"gpipe", PipelineSchedule::gpipe}, {"1f1b", PipelineSchedule::one_f_one_b}, {"interleaved", PipelineSchedule::interleaved}},
            "Pipeline: gpipe: all forward passes, then all backward passes; 1f1b: one of each in turn; interleaved: 1f1b over virtual_stages chunks a stage.");
   s.optional("virtual_stages", &MegatronSpec::virtual_stages, kCount, "Pipeline, interleaved: chunks of blocks that a stage holds.");
+  s.optional("overlap_p2p", &MegatronSpec::overlap_p2p, "Pipeline, interleaved: messages of a forward pass travel beside the backward pass that follows, and the other way round.");
   s.optional("zero", &MegatronSpec::zero, {0, 3}, "Split over the data-parallel GPUs: 1 optimizer state, 2 gradients too, 3 weights too (FSDP).");
   s.optional("micro_batch", &MegatronSpec::micro_batch, {1, 1 << 20}, "Samples that a replica takes at a time; the rest of its share follows in further micro-steps.");
   s.optional("activation_checkpointing", &MegatronSpec::activation_checkpointing, "Blocks keep only their input and are recomputed in the backward pass.");
@@ -38,6 +39,7 @@ Schema<MegatronSpec> megatron_schema() {
     if (m.schedule != PipelineSchedule::interleaved && m.virtual_stages > 1) {
       return "virtual_stages: found " + std::to_string(m.virtual_stages) + ", expected 1, or schedule: interleaved";
     }
+    if (m.schedule != PipelineSchedule::interleaved && m.overlap_p2p) return "overlap_p2p: found true, expected false, or schedule: interleaved";
     if (auto wrong = divides("pipeline", m.pipeline, m.layers, "layers")) return wrong;
     if (auto wrong = divides("virtual_stages", m.virtual_stages, m.layers / m.pipeline, "the blocks of a stage")) return wrong;
     if (m.experts > 0 && m.top_k > m.experts) return "top_k: found " + std::to_string(m.top_k) + ", expected at most experts (" + std::to_string(m.experts) + ")";

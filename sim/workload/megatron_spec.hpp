@@ -21,6 +21,7 @@ struct MegatronSpec {
   std::int64_t pipeline = 1;               ///< stages that the blocks are cut into, each on GPUs of its own
   PipelineSchedule schedule = PipelineSchedule::one_f_one_b;
   std::int64_t virtual_stages = 1;         ///< chunks of blocks that a stage holds; above 1 with `interleaved` alone
+  bool overlap_p2p = false;                ///< interleaved: what a pass sends travels beside the pass of the other direction
   std::int64_t zero = 0;                   ///< 0: replicas; 1: optimizer state, 2: gradients too, 3: weights too (FSDP) split over the data-parallel GPUs
   std::int64_t micro_batch = 1;            ///< sequences of a replica at a time
   bool activation_checkpointing = false;

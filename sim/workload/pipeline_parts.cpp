@@ -7,13 +7,13 @@
 namespace distsim {
 namespace {
 
-enum class Ways : std::uint8_t { forward, backward, both };
+enum class Way : std::uint8_t { forward, backward, both };
 
-std::string_view name_of(Ways ways) {
-  switch (ways) {
-    case Ways::forward: return "pipeline.forward";
-    case Ways::backward: return "pipeline.backward";
-    case Ways::both: return "pipeline.both_ways";
+std::string_view name_of(Way way) {
+  switch (way) {
+    case Way::forward: return "pipeline.forward";
+    case Way::backward: return "pipeline.backward";
+    case Way::both: return "pipeline.both_ways";
   }
   return "";
 }
@@ -71,29 +71,29 @@ const PipelineParts::Pairs& PipelineParts::pairs_of(const Boundaries& boundaries
   return it->second;
 }
 
-void PipelineParts::exchange(const PipelineShape& shape, std::span<const StageTurn> wave, std::int64_t bytes) {
+std::vector<TaskId> PipelineParts::exchange(const PipelineShape& shape, std::span<const StageTurn> wave, std::int64_t bytes, Ways ways) {
   std::vector<bool> up(stages_, false), down(stages_, false);  // by boundary
   for (std::uint32_t s = 0; s < stages_; ++s) {
     for (const StagePass& pass : wave[s]) {
       const std::uint32_t chunk = pass.chunk * stages_ + s;
-      if (pass.backward && chunk > 0) down[(s + stages_ - 1) % stages_] = true;
-      if (!pass.backward && chunk < shape.last_chunk()) up[s] = true;
+      if (ways.backward && pass.backward && chunk > 0) down[(s + stages_ - 1) % stages_] = true;
+      if (ways.forward && !pass.backward && chunk < shape.last_chunk()) up[s] = true;
     }
   }
-  std::map<std::tuple<Stream, Ways, bool>, Boundaries> sets;
+  std::map<std::tuple<Stream, Way, bool>, Boundaries> sets;
   for (std::uint32_t b = 0; b < stages_; ++b) {
     if (!up[b] && !down[b]) continue;
-    const Ways ways = up[b] && down[b] ? Ways::both : up[b] ? Ways::forward : Ways::backward;
-    sets[{stream_of(b), ways, crosses_nodes(b)}].push_back(b);
+    const Way way = up[b] && down[b] ? Way::both : up[b] ? Way::forward : Way::backward;
+    sets[{stream_of(b), way, crosses_nodes(b)}].push_back(b);
   }
   std::vector<TaskId> sent;
   for (const auto& [key, boundaries] : sets) {
-    const auto& [stream, ways, crosses] = key;
+    const auto& [stream, way, crosses] = key;
     const Pairs& pairs = pairs_of(boundaries);
     const Collective op{CollectiveKind::send_recv, bytes, it_.numerics().activation, {}, {}};
-    sent.push_back(it_.add_between_stages(name_of(ways), stream, ways == Ways::backward ? Phase::backward : Phase::forward, op, pairs.groups, pairs.table));
+    sent.push_back(it_.add_between_stages(name_of(way), stream, way == Way::backward ? Phase::backward : Phase::forward, op, pairs.groups, pairs.table));
   }
-  for (const TaskId task : sent) it_.compute_waits_for(task);
+  return sent;
 }
 
 TaskId PipelineParts::sum_of_ends(std::string_view name, std::int64_t bytes, DType dtype) {

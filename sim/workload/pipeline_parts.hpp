@@ -25,9 +25,10 @@ class PipelineParts {
   /// For Iteration::restrict_to; kUniform where all stages take part, nothing where none does.
   std::optional<std::uint32_t> table_of(const Stages& takes_part);
 
-  /// What the turns of a wave send to the next chunks (forward) and the ones before (backward), `bytes` a rank; compute waits for all of it. Pairs inside a node
-  /// and across nodes are tasks of their own, as are pairs that send both ways at once.
-  void exchange(const PipelineShape& shape, std::span<const StageTurn> wave, std::int64_t bytes);
+  /// What the passes of a wave send to the next chunks (forward) and to the ones before (backward), `bytes` a rank. Pairs inside a node and across nodes are
+  /// tasks of their own, as are pairs that send both ways at once. Both ends have to wait for the tasks.
+  struct Ways { bool forward = true, backward = true; };
+  std::vector<TaskId> exchange(const PipelineShape& shape, std::span<const StageTurn> wave, std::int64_t bytes, Ways ways);
 
   /// First and last stage: the sum over both copies of the word embedding.
   TaskId sum_of_ends(std::string_view name, std::int64_t bytes, DType dtype);

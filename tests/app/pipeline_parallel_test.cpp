@@ -24,6 +24,7 @@ LaunchModel no_host() {
 struct Case {
   PipelineSchedule schedule;
   std::int64_t stages, virtual_stages, micro_batches, tensor = 1, nodes = 2;
+  bool overlap = false;
 };
 
 TaskGraph graph_of(const Case& c) {
@@ -41,6 +42,7 @@ TaskGraph graph_of(const Case& c) {
   m.megatron.pipeline = c.stages;
   m.megatron.schedule = c.schedule;
   m.megatron.virtual_stages = c.virtual_stages;
+  m.megatron.overlap_p2p = c.overlap;
   m.global_batch = c.micro_batches * c.nodes * 8 / (c.stages * c.tensor);
   auto w = build_workload(m, FrameworkSpec{}, {static_cast<std::uint32_t>(c.nodes), 8, Bytes(80'000'000'000)});
   EXPECT_TRUE(w.ok()) << w.error().text();
@@ -71,7 +73,7 @@ std::int64_t busy(const Program& program, std::uint32_t rank) {
 const Case kCases[] = {{PipelineSchedule::gpipe, 4, 1, 8},       {PipelineSchedule::one_f_one_b, 4, 1, 8},    {PipelineSchedule::one_f_one_b, 8, 1, 3},
                        {PipelineSchedule::gpipe, 2, 1, 5},       {PipelineSchedule::interleaved, 4, 2, 8},    {PipelineSchedule::interleaved, 2, 3, 4},
                        {PipelineSchedule::one_f_one_b, 2, 1, 4, 4}, {PipelineSchedule::interleaved, 2, 2, 2, 2}, {PipelineSchedule::interleaved, 3, 2, 6, 2, 3},
-                       {PipelineSchedule::one_f_one_b, 3, 1, 4, 1, 3}};
+                       {PipelineSchedule::one_f_one_b, 3, 1, 4, 1, 3},   {PipelineSchedule::interleaved, 4, 2, 8, 1, 2, true}, {PipelineSchedule::interleaved, 3, 2, 6, 2, 3, true}};
 
 TEST(PipelineParallel, IdleShareOfTheClosedForms) {
   for (const Case& c : kCases) {
@@ -105,6 +107,18 @@ TEST(PipelineParallel, EvaluatorsAgreeAndStagesStandForTheirRanks) {
       }
     }
   }
+}
+
+TEST(PipelineParallel, OverlappedMessagesAreHiddenButAtTheEnds) {
+  // A message takes about half of a forward pass. In the steady state each travels beside a backward or forward pass.
+  const auto time = [](std::int64_t micro_batches, std::int64_t message, bool overlap) {
+    const CostedGraph graph = costed(graph_of({PipelineSchedule::interleaved, 4, 2, micro_batches, 1, 2, overlap}), message);
+    return evaluate_rows(lower(graph, no_host(), 1)->program)->makespan.ps();
+  };
+  EXPECT_EQ(time(8, 0, true), time(8, 0, false));
+  EXPECT_LT(time(8, 4'000, true), time(8, 4'000, false));
+  EXPECT_EQ(time(16, 4'000, true) - time(12, 4'000, true), time(16, 0, true) - time(12, 0, true)) << "four more micro-batches cost their passes alone";
+  EXPECT_GT(time(16, 4'000, false) - time(12, 4'000, false), time(16, 0, false) - time(12, 0, false)) << "or their messages too";
 }
 
 TEST(PipelineParallel, TheReportCountsTheCallsOfARank) {
@@ -175,6 +189,7 @@ TEST_F(PipelineKeys, BadValuesAreRefusedInOneLine) {
   refused({"pipeline=2", "virtual_stages=3"}, "virtual_stages: found 3, expected 1, or schedule: interleaved");
   refused({"pipeline=2", "schedule=interleaved"}, "expected 2 or more of both");
   refused({"pipeline=2", "schedule=interleaved", "virtual_stages=4"}, "virtual_stages: found 4, expected a divisor of the blocks of a stage (6)");
+  refused({"pipeline=2", "overlap_p2p=true"}, "overlap_p2p: found true, expected false, or schedule: interleaved");
   EXPECT_EQ(error_with_sets({"model.megatron.pipeline=2", "model.megatron.schedule=interleaved", "model.megatron.virtual_stages=3"}), "no error");
 }
 
