@@ -44,21 +44,38 @@ class Losses {
         if (d.end.at(rank) > d.start.at(rank)) spans.push_back({d.start.at(rank), d.end.at(rank)});
       }
       merge(spans);
-      std::int64_t sum = 0;
       for (std::size_t k = 0; k < mine_.size() && !spans.empty(); ++k) {
         const DeviceStep& d = state.steps[mine_[k]];
-        times_[c * mine_.size() + k] = static_cast<std::int64_t>(cost * static_cast<double>(shared(spans, d.start.at(rank), d.end.at(rank))));
-        sum += times_[c * mine_.size() + k];
+        at(c, k) = static_cast<std::int64_t>(cost * static_cast<double>(shared(spans, d.start.at(rank), d.end.at(rank))));
       }
-      longest_ = std::max(longest_, sum);
     }
   }
 
-  Duration longest() const { return Duration::picoseconds(longest_); }
+  /// A collective ends on all its ranks together: each loses what the one that loses most does. Groups of one step are not told apart.
+  void lose_together(const SteadyState& state) {
+    for (std::size_t k = 0; k < mine_.size(); ++k) {
+      const DeviceStep& d = state.steps[mine_[k]];
+      const auto takes_part = [&](std::size_t c) { return d.end.at(classes_.first[c]) > d.start.at(classes_.first[c]); };
+      std::int64_t most = 0;
+      for (std::size_t c = 0; c < classes_.size(); ++c) most = std::max(most, at(c, k));
+      for (std::size_t c = 0; c < classes_.size(); ++c) at(c, k) = takes_part(c) ? most : 0;
+    }
+  }
+
+  /// The most that a rank loses.
+  Duration longest() const {
+    std::int64_t longest = 0;
+    for (std::size_t c = 0; c < classes_.size(); ++c) {
+      std::int64_t sum = 0;
+      for (std::size_t k = 0; k < mine_.size(); ++k) sum += at(c, k);
+      longest = std::max(longest, sum);
+    }
+    return Duration::picoseconds(longest);
+  }
 
   /// Adds the losses to the durations of every iteration's steps.
   void apply(Lowered& lowered, const SteadyState& state, std::size_t tasks) const {
-    if (longest_ == 0) return;
+    if (longest() == Duration()) return;
     constexpr std::uint32_t kNone = 0xFFFFFFFFu;
     IdVector<TaskId, std::uint32_t> mine_of(tasks, kNone);
     std::vector<Row> slowed;
@@ -84,6 +101,7 @@ class Losses {
     for (std::uint32_t i = 0; i < values.size(); ++i) values[i] = row.at(i * each) + at(classes_.of(i * each), k);
     return Row(std::move(values), each);
   }
+  std::int64_t& at(std::size_t c, std::size_t k) { return times_[c * mine_.size() + k]; }
   std::int64_t at(std::size_t c, std::size_t k) const { return times_[c * mine_.size() + k]; }
   std::uint32_t ranks() const {
     std::uint32_t sum = 0;
@@ -94,7 +112,6 @@ class Losses {
   const RankClasses& classes_;
   std::vector<std::uint32_t> mine_;   // indices into SteadyState::steps
   std::vector<std::int64_t> times_;
-  std::int64_t longest_ = 0;
 };
 
 }  // namespace
@@ -109,7 +126,8 @@ Result<LostBeside> slow_what_overlaps(Lowered& lowered, const Timeline& timeline
   }
   const RankClasses classes = rank_classes(state, lowered.program.ranks);
   const Losses of_kernels(state, classes, kernels, transfers, cost.kernels);
-  const Losses of_transfers(state, classes, transfers, kernels, cost.transfers);
+  Losses of_transfers(state, classes, transfers, kernels, cost.transfers);
+  of_transfers.lose_together(state);
   const std::size_t tasks = graph.graph.tasks.size();
   of_kernels.apply(lowered, state, tasks);
   of_transfers.apply(lowered, state, tasks);

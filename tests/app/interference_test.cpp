@@ -80,6 +80,27 @@ TEST(Interference, BothSidesLose) {
   EXPECT_EQ(evaluate_rows(lowered.program).value().makespan.ps(), 38 * kUs);
 }
 
+/// Kernel b takes 5 us on rank 0 and 20 us on rank 1, so that the collective of 30 us has 10 and 25 us of kernels beside it: both lose 0.2 x 25.
+TEST(Interference, ACollectiveLosesOnAllItsRanksAlike) {
+  TaskGraphBuilder builder(2);
+  const std::uint32_t table = builder.add_rank_table({0, 1});
+  const TaskId a = builder.add("a", {}, Elementwise{100});
+  builder.add_collective("sum", {Stream::comm, Phase::gradient_sync, {1, 1}}, Collective{}, Partition::strided(2, 1), std::vector{a});
+  builder.add_per_rank("b", {}, {Elementwise{50}, Elementwise{200}}, table);
+  builder.add("c", {}, Elementwise{50});
+  CostedGraph graph;
+  graph.graph = std::move(builder).finish().value();
+  for (const std::int64_t t : {10, 30, 5, 20, 5}) graph.costs.push_back(cost(t));
+  Lowered lowered = lower(graph, no_host(), 1).value();
+  const Timeline alone = evaluate_rows(lowered.program).value();
+  EXPECT_EQ(slow_what_overlaps(lowered, alone, graph, {0, 0.2}).value().transfers.ps(), 5 * kUs);
+  const Timeline slowed = evaluate_rows(lowered.program).value();
+  for (StepId s(0); s < lowered.program.steps.end_id(); s = StepId(s.value() + 1)) {
+    if (lowered.program.steps[s].group == Step::kNoGroup) continue;
+    for (const std::uint32_t rank : {0u, 1u}) EXPECT_EQ(slowed.end[s].at(rank), 45 * kUs) << rank;
+  }
+}
+
 /// Rank 1's kernel a takes 14 us: the collective starts at 14 on both. Rank 0 has b from 10 to 30, rank 1 from 14 to 34; both lose 3 us.
 /// With b of 5 us on rank 0 (10..15) only 1 us of it lies beside: 0.5 us, and c (15..20) loses the 5 us from 15 to 20: 2.5 us.
 TEST(Interference, RanksLoseTheirOwn) {
