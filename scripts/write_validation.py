@@ -33,6 +33,8 @@ What stays bad, and what is known of why:
   without DALI. distsim does not model the decoding of images.
 - **Several nodes of that cluster** (one EDR port for eight GPUs): ResNet-50 steps grow with the batch, by 30 to 55 %, far more than their gradients take
   on the wire.
+- **One-hot DLRM in HugeCTR 2022-04** (MLPerf v2.0): 15 % above on one node and 20 to 30 % on 8 and 14, where 0.6 ms leave no room: later fusions of its
+  MLP kernels and its own all-reduce over InfiniBand are not modelled.
 - **BERT-base in TensorFlow 1 without XLA, FP16**: three times slower than with it. The profile is that of XLA.
 """
 
