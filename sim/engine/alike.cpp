@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 
 namespace distsim {
 namespace {
@@ -9,30 +10,33 @@ namespace {
 /// Blocks of a listed partition: group by group, each once; nothing where ranks of one block lead to different blocks.
 std::optional<Groups> listed_places(const Groups& g, std::uint32_t ranks, std::uint32_t each) {
   const std::uint32_t places = ranks / each;
-  std::vector<std::vector<std::uint32_t>> of_place(places);
-  std::vector<std::uint32_t> members_in(places, 0), blocks;
-  for (std::size_t i = 0; i + 1 < g.offsets.size(); ++i) {
-    blocks.clear();
-    for (std::uint32_t m = g.offsets[i]; m < g.offsets[i + 1]; ++m) blocks.push_back(g.members[m] / each);
-    std::sort(blocks.begin(), blocks.end());
-    blocks.erase(std::unique(blocks.begin(), blocks.end()), blocks.end());
-    for (const std::uint32_t place : blocks) {
-      if (of_place[place].empty()) of_place[place] = blocks;
-      else if (of_place[place] != blocks) return {};
-    }
-    for (std::uint32_t m = g.offsets[i]; m < g.offsets[i + 1]; ++m) ++members_in[g.members[m] / each];
-  }
+  constexpr std::uint32_t kNone = 0xFFFFFFFFu;
+  std::vector<std::uint32_t> group_of(places, kNone), members_in(places, 0), blocks;  // group_of: in the result
   Groups out;
   out.offsets = {0};
-  for (std::uint32_t place = 0; place < places; ++place) {
-    if (members_in[place] != each) return {};
-    if (of_place[place].front() != place) continue;  // listed with its first block
-    for (const std::uint32_t other : of_place[place]) {
-      if (of_place[other] != of_place[place]) return {};
-      out.members.push_back(other);
+  const auto blocks_of = [&](std::uint32_t group) { return std::span(out.members).subspan(out.offsets[group], out.offsets[group + 1] - out.offsets[group]); };
+  for (std::size_t i = 0; i + 1 < g.offsets.size(); ++i) {
+    blocks.clear();
+    for (std::uint32_t m = g.offsets[i]; m < g.offsets[i + 1]; ++m) {
+      blocks.push_back(g.members[m] / each);
+      ++members_in[blocks.back()];
     }
+    std::sort(blocks.begin(), blocks.end());
+    blocks.erase(std::unique(blocks.begin(), blocks.end()), blocks.end());
+    if (blocks.empty()) continue;
+    const std::uint32_t known = group_of[blocks.front()];
+    if (known != kNone) {
+      if (!std::ranges::equal(blocks_of(known), blocks)) return {};
+      continue;
+    }
+    for (const std::uint32_t place : blocks) {
+      if (group_of[place] != kNone) return {};
+      group_of[place] = static_cast<std::uint32_t>(out.offsets.size() - 1);
+    }
+    out.members.insert(out.members.end(), blocks.begin(), blocks.end());
     out.offsets.push_back(static_cast<std::uint32_t>(out.members.size()));
   }
+  if (std::ranges::any_of(members_in, [&](std::uint32_t n) { return n != each; })) return {};
   return out;
 }
 

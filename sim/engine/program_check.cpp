@@ -96,7 +96,7 @@ Result<void> check_durations(const Program& program, StepId step) {
   const auto values = program.steps[step].duration.values();
   const auto bad = std::find_if(values.begin(), values.end(), [](std::int64_t ps) { return ps < 0 || ps >= kTimeLimit; });
   if (bad == values.end()) return {};
-  return check_duration(*bad, name(step) + ".duration on rank " + text(static_cast<std::uint64_t>(bad - values.begin())));
+  return check_duration(*bad, name(step) + ".duration on rank " + text(static_cast<std::uint64_t>(bad - values.begin()) * program.steps[step].duration.each()));
 }
 
 }  // namespace distsim

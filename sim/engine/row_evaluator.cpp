@@ -73,10 +73,19 @@ class Player {
 
 }  // namespace
 
-Result<void> validate(const Program& program) {
-  TRY(check_structure(program));
+namespace {
+
+/// Names the ranks of the program itself, where a program of places would name blocks.
+Result<void> check_all_durations(const Program& program) {
   for (StepId s(0); s < program.steps.end_id(); s = StepId(s.value() + 1)) TRY(check_durations(program, s));
   return {};
+}
+
+}  // namespace
+
+Result<void> validate(const Program& program) {
+  TRY(check_structure(program));
+  return check_all_durations(program);
 }
 
 namespace {
@@ -131,6 +140,7 @@ Timeline for_all_ranks(Timeline timeline, std::uint32_t ranks, std::uint32_t eac
 Result<Timeline> evaluate_rows(const Program& program) {
   TRY(check_structure(program));
   if (const std::uint32_t each = alike_ranks(program); each > 1) {
+    TRY(check_all_durations(program));
     TRY_ASSIGN(Timeline timeline, play(places_of(program, each), false));
     return for_all_ranks(std::move(timeline), program.ranks, each);
   }
@@ -140,11 +150,13 @@ Result<Timeline> evaluate_rows(const Program& program) {
 Result<Ends> evaluate_makespan(const Program& program) {
   TRY(check_structure(program));
   if (const std::uint32_t each = alike_ranks(program); each > 1) {
+    TRY(check_all_durations(program));
     TRY_ASSIGN(Ends ends, play_to_the_end(places_of(program, each)));
     for (Row& row : ends.last_end) row = row.with_each(each);
     return ends;
   }
-  return play_to_the_end(has_blocks(program) ? spread_out(program) : program);
+  if (has_blocks(program)) return play_to_the_end(spread_out(program));
+  return play_to_the_end(program);
 }
 
 }  // namespace distsim

@@ -73,7 +73,6 @@ class Verifier {
   }
 
   Result<void> run() {
-    TRY(check_shape());
     const std::uint32_t ranks = all_uniform_ ? 1 : p_.ranks;
     for (std::uint32_t first = 0; first < ranks; first += std::min(kBlock, ranks - first)) {
       TRY(check_ranks(first, std::min(kBlock, ranks - first)));
@@ -92,20 +91,6 @@ class Verifier {
   static Error broken(StepId step, std::uint32_t rank, const std::string& law, std::int64_t found, std::int64_t expected) {
     return {"step " + text(step.value()) + " on rank " + text(rank) + ": " + law + ": found " + text(found) + " ps, expected " +
                 text(expected) + " ps", "", ""};
-  }
-
-  Result<void> check_shape() const {
-    const std::size_t steps = p_.steps.size();
-    if (t_.ranks != p_.ranks || t_.ready.size() != steps || t_.start.size() != steps || t_.end.size() != steps) {
-      return Error{"timeline: found " + std::to_string(t_.end.size()) + " steps on " + text(t_.ranks) + " ranks, expected " +
-                       std::to_string(steps) + " on " + text(p_.ranks), "", ""};
-    }
-    for (const auto* rows : {&t_.ready, &t_.start, &t_.end}) {
-      for (const Row& row : *rows) {
-        if (!row.uniform() && (row.values().size() != p_.ranks || row.each() != 1)) return Error{"timeline: a row of the wrong length", "", ""};
-      }
-    }
-    return {};
   }
 
   /// All laws but joining, which crosses ranks, for ranks first .. first + n - 1.
@@ -208,10 +193,28 @@ Timeline spread_out(Timeline t) {
   return t;
 }
 
+/// Rows of the right number and length, which all that follows relies on.
+Result<void> check_rows(const Program& program, const Timeline& t) {
+  const std::size_t steps = program.steps.size();
+  if (t.ranks != program.ranks || t.ready.size() != steps || t.start.size() != steps || t.end.size() != steps) {
+    return Error{"timeline: found " + std::to_string(t.end.size()) + " steps on " + text(t.ranks) + " ranks, expected " + std::to_string(steps) + " on " +
+                     text(program.ranks), "", ""};
+  }
+  for (const auto* rows : {&t.ready, &t.start, &t.end}) {
+    for (const Row& row : *rows) {
+      if (row.uniform() || row.values().size() * std::size_t{row.each()} == program.ranks) continue;
+      return Error{"timeline: a row of the wrong length: found " + std::to_string(row.values().size()) + " numbers for " + text(row.each()) +
+                       " ranks each, expected " + text(program.ranks) + " ranks in all", "", ""};
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<void> verify(const Program& program, const Timeline& timeline) {
   TRY(validate(program));
+  TRY(check_rows(program, timeline));
   const auto blocks = [](const auto& rows) { return std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.each() > 1; }); };
   const bool in_program = std::any_of(program.steps.begin(), program.steps.end(), [](const Step& s) { return s.duration.each() > 1; });
   if (!in_program && !blocks(timeline.ready) && !blocks(timeline.start) && !blocks(timeline.end)) return Verifier(program, timeline).run();

@@ -45,6 +45,19 @@ std::string_view name_of(PipelineSchedule schedule) {
   return "";
 }
 
+/// Refuses sizes whose bytes int64 might not hold: of the weights, and of the activations of `samples` sequences, both with room to spare.
+Result<void> check_bytes(const MegatronSpec& m, double samples) {
+  const double h = static_cast<double>(m.hidden), ffn = m.ffn_hidden > 0 ? static_cast<double>(m.ffn_hidden) : 4 * h, tokens = static_cast<double>(m.sequence);
+  const double layers = static_cast<double>(m.layers), vocabulary = static_cast<double>(m.vocabulary);
+  const double experts = static_cast<double>(std::max<std::int64_t>(1, m.experts)), top_k = static_cast<double>(m.top_k);
+  const double weights = 32 * (layers * h * (4 * h + 3 * ffn * experts) + 2 * vocabulary * h);
+  const double of_sequence = tokens * (64 * h + 32 * ffn * top_k + 32 * vocabulary) + 32 * static_cast<double>(m.heads) * tokens * tokens;
+  const double bytes = std::max(weights, (layers + 2) * of_sequence * samples);
+  if (bytes < 0x1p60) return {};
+  return Error{"model.megatron: found sizes that make more than " + std::to_string(static_cast<std::int64_t>(std::min(bytes, 0x1p119) / 0x1p60)) +
+                   " EiB of weights or activations, expected less than one", "", ""};
+}
+
 class MegatronIteration {
  public:
   MegatronIteration(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape)
@@ -89,7 +102,7 @@ class MegatronIteration {
                        "), expected a multiple of " + std::to_string(stages_) + " stages", "", ""};
     }
     shape_ = {s_.schedule, stages_, static_cast<std::uint32_t>(s_.virtual_stages), micro_steps_};
-    return {};
+    return check_bytes(s_, static_cast<double>(micro_steps_ * s_.micro_batch));
   }
 
   /// What a stage holds of a part of the model, `per_chunk` being that of one chunk.
@@ -405,6 +418,7 @@ Result<Workload> build_megatron(const ModelSpec& model, const FrameworkSpec& fra
     return Error{"model.megatron.tensor: found " + std::to_string(m.tensor) + (m.pipeline > 1 ? " x pipeline " + std::to_string(m.pipeline) : "") +
                      (m.expert > 1 ? " x expert " + std::to_string(m.expert) : "") + ", expected a divisor of " + std::to_string(shape.ranks()) + " GPUs", "", ""};
   }
+  TRY(check_bytes(m, static_cast<double>(m.micro_batch)));
   return MegatronIteration(model, framework, shape).build(shape, samples.total);
 }
 

@@ -105,6 +105,14 @@ TEST(Refusal, NegativeDurations) {
   expect_refused(p, "step 1.duration on rank 3: found -2 ps");
 }
 
+TEST(Refusal, BlocksAreNamedByTheirFirstRank) {
+  Program p;
+  p.ranks = 4;
+  p.streams = 1;
+  p.add({StreamId(0), Row(std::vector<std::int64_t>{1, -3}, 2), Step::kNoGroup}, {});
+  expect_refused(p, "step 0.duration on rank 2: found -3 ps");
+}
+
 TEST(Refusal, DurationsPastTheLimit) {
   Program p = sound();
   p.steps[StepId(0)].duration = Row(std::int64_t{1} << 62);

@@ -92,6 +92,15 @@ TEST(Verify, ARowOfTheWrongLength) {
   s.expect_broken("wrong length");
 }
 
+/// Blocks of ranks are read by their numbers' count, so that it is looked at first.
+TEST(Verify, ARowOfBlocksOfTheWrongLength) {
+  Sound s;
+  s.t.end[StepId(2)] = Row(std::vector<std::int64_t>{15, 18}, 2);
+  EXPECT_NE(verify(s.p, s.t).error().text().find("found 2 numbers for 2 ranks each, expected 2 ranks in all"), std::string::npos);
+  s.t.end[StepId(2)] = Row(std::vector<std::int64_t>{15}, 3);
+  EXPECT_FALSE(verify(s.p, s.t).ok());
+}
+
 TEST(Verify, AnInvalidProgram) {
   Sound s;
   s.p.ranks = 0;

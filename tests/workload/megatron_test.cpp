@@ -152,6 +152,7 @@ TEST(Megatron, Refusals) {
   };
   refused([](ModelSpec& m) { m.megatron.tensor = 32; }, "model.megatron.tensor: found 32, expected a divisor of 16 GPUs");
   refused([](ModelSpec& m) { m.global_batch = 60; }, "model.global_batch: found 60, expected a multiple of 64");
+  refused([](ModelSpec& m) { m.megatron.hidden = 1 << 24; m.megatron.layers = 4096; }, "EiB of weights or activations");
   refused([](ModelSpec& m) { m.megatron.hidden = 1 << 16; m.megatron.layers = 64; }, "too much");
 }
 
