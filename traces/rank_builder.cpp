@@ -85,10 +85,6 @@ void set_ranges(std::vector<Lane>& lanes, const Records& records, LaneOf lane_of
   }
 }
 
-}  // namespace
-
-namespace {
-
 constexpr std::int64_t kLongestTrace = 1'000'000'000'000'000;  // ns, 11.6 days: as long as a Duration may be
 constexpr std::int64_t kLargestSum = 4'000'000'000'000'000'000;  // ns, of all durations
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 50;       // of one copy

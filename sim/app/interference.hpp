@@ -22,7 +22,8 @@ struct LostBeside {
 /// Lengthens every kernel and every collective of the program by what it loses beside the others in `timeline`, on each rank:
 ///   kernel'   = kernel   + cost.kernels   x |kernel and (union of transfers)|
 ///   transfer' = transfer + cost.transfers x |transfer and (union of kernels)|
-/// A collective loses on every rank what it loses on the rank that loses most. The overlap is that of the last iteration; earlier iterations get the same. One step of a fixed-point iteration: play the program again afterwards.
+/// A collective loses on every rank what it loses on the rank that loses most. The overlap is that of the last iteration; earlier iterations get the same.
+/// One step of a fixed-point iteration: play the program again afterwards.
 /// Kernels are the non-collective steps of the compute stream. The program is unchanged where nothing is lost.
 Result<LostBeside> slow_what_overlaps(Lowered& lowered, const Timeline& timeline, const CostedGraph& graph, const Interference& cost);
 

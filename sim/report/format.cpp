@@ -119,6 +119,10 @@ std::vector<std::string> wrapped(std::string_view text, std::size_t width) {
   return lines;
 }
 
+std::string shorter_stretches(std::size_t count) {
+  return std::to_string(count) + (count == 1 ? " shorter stretch" : " shorter stretches") + " between them";
+}
+
 std::string phase_text(std::string_view phase) {
   std::string out(phase);
   std::ranges::replace(out, '_', ' ');

@@ -56,6 +56,9 @@ std::string phase_text(std::string_view phase);
 /// "4 x 8 A100-SXM4-40GB", "1 x V100".
 std::string machine_text(const ReportContext& context);
 
+/// "1 shorter stretch between them", "4 shorter stretches between them": what a table of the longest runs leaves out.
+std::string shorter_stretches(std::size_t count);
+
 /// Consecutive entries of the critical path on one stream and in one phase, as one line.
 struct PathRun {
   std::string name;       ///< "gemm a .. gemm b"

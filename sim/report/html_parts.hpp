@@ -18,6 +18,9 @@ std::string_view style();
 /// Colour class of a stay on a stream: "compute" or its phases, "transfer", "waiting", "host".
 std::string_view colour_class(std::string_view phase, bool collective);
 
+/// Whether a stream carries collectives or messages.
+bool is_comm(std::string_view stream);
+
 /// Streams of up to max_ranks ranks over one period, with the critical path above them.
 std::string timeline_picture(const Report& report, const Played& played, std::uint32_t max_ranks);
 

@@ -50,8 +50,6 @@ std::string path_row(const Report& r, std::string_view name, const std::string& 
          cell(fixed(share_of(r, time), 1)) + meter(r, time, css) + "</tr>";
 }
 
-bool is_comm(std::string_view stream) { return stream.starts_with("comm") || stream.starts_with("p2p"); }
-
 std::string full_path(const Report& r) {
   std::string rows;
   const std::size_t shown = std::min(r.critical_path.size(), kPathAll);
@@ -66,6 +64,8 @@ std::string full_path(const Report& r) {
 }
 
 }  // namespace
+
+bool is_comm(std::string_view stream) { return stream.starts_with("comm") || stream.starts_with("p2p"); }
 
 std::string escaped(std::string_view text) { return in_markup(one_line(text)); }
 
@@ -108,7 +108,7 @@ std::string path_table(const Report& r) {
     rest = rest - run.time;
   }
   if (runs.size() > longest.size()) {
-    rows += "<tr><td class=\"soft\">" + std::to_string(runs.size() - longest.size()) + " shorter stretches between them</td><td></td><td></td><td></td>" +
+    rows += "<tr><td class=\"soft\">" + shorter_stretches(runs.size() - longest.size()) + "</td><td></td><td></td><td></td>" +
             cell(in_unit(r, rest)) + cell(fixed(share_of(r, rest), 1)) + meter(r, rest, "idle") + "</tr>";
   }
   const std::string note = host_note(r);

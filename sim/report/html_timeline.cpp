@@ -105,7 +105,7 @@ class Picture {
     std::vector<Bar> bars;
     for (const CriticalStep& s : r_.critical_path) {
       const std::int64_t begin = state_.begin + s.start.ps();
-      bars.push_back({begin, begin + s.time.ps(), colour_class(s.phase, s.stream.starts_with("comm") || s.stream.starts_with("p2p")), s.name, " on rank " + std::to_string(s.rank)});
+      bars.push_back({begin, begin + s.time.ps(), colour_class(s.phase, is_comm(s.stream)), s.name, " on rank " + std::to_string(s.rank)});
     }
     out += text(0, y + 11, "critical path", "class=\"rank\"");
     draw_bars(out, bars, y, 15);

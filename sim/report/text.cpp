@@ -146,7 +146,7 @@ class Writer {
     }
     if (runs.size() > longest.size()) {
       const Duration rest = r_.iteration - shown;
-      row({"  " + std::to_string(runs.size() - longest.size()) + " shorter stretches between them", "", "", "", in_unit(rest), share(rest)}, columns);
+      row({"  " + shorter_stretches(runs.size() - longest.size()), "", "", "", in_unit(rest), share(rest)}, columns);
     }
     for (const std::string& part : wrapped(host_note(r_), width_ - 2)) line("  " + part);
     line("");
