@@ -124,7 +124,9 @@ struct CollectiveModels::Impl {
   std::shared_ptr<const Pricer> pricer(CollectiveKind kind, const GroupFacts& facts) const {
     const KeyView key{kind, &facts};
     if (auto found = find(key)) return found;
-    auto made = std::make_shared<const Pricer>(kind, facts, mode, library, constants);
+    LaunchMode heeding = mode;
+    heeding.selection = heeded(selection_for(kind, mode.selection), candidates_for(kind, channels_of(facts, constants)));
+    auto made = std::make_shared<const Pricer>(kind, facts, heeding, library, constants);
     std::unique_lock lock(mutex);
     if (pricers.size() >= kMaxCached) return made;
     return pricers.try_emplace(Key{kind, facts}, std::move(made)).first->second;

@@ -28,7 +28,7 @@ constexpr std::array<Entry, kAlgorithmCount> kAlgorithms{{
     {{"pat", "all_gather, reduce_scatter with one GPU a node: parallel aggregated trees, a logarithmic number of steps."}, add_pat},
     {{"exchange", "all_to_all, all_to_all_v: grouped send/recv of every pair, NICs reached over NVLink (PXN)."}, add_exchange},
     {{"hierarchical", "all_to_all, all_to_all_v across nodes in two levels, over NVLink and then along rails; where collectives.exchange asks for it."}, add_hierarchical},
-    {{"rdma_writes", "all_to_all, all_to_all_v along a rail: the framework's own RDMA writes instead of NCCL; where collectives.exchange is rdma."}, add_rdma_writes},
+    {{"rdma_writes", "all_to_all, all_to_all_v across nodes, along rails by RDMA writes of the framework's own instead of NCCL; where collectives.exchange is rdma."}, add_rdma_writes},
     {{"direct", "send_recv, gather, scatter: point-to-point messages to or from one rank."}, add_direct},
 }};
 

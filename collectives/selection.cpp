@@ -113,9 +113,15 @@ bool any_allowed(const std::vector<Candidate>& candidates, const Selection& sele
   return std::any_of(candidates.begin(), candidates.end(), [&](const Candidate& c) { return allowed(c, selection); });
 }
 
+Selection heeded(Selection selection, const std::vector<Candidate>& candidates) {
+  const auto left = std::count_if(candidates.begin(), candidates.end(), [&](const Candidate& c) { return allowed(c, selection); });
+  if (left == 0 || left == static_cast<std::ptrdiff_t>(candidates.size())) selection.algorithms = selection.protocols = 0;
+  return selection;
+}
+
 std::vector<Candidate> selected(std::vector<Candidate> candidates, const Selection& selection) {
   const auto drop = [&](Algorithm a) { std::erase_if(candidates, [&](const Candidate& c) { return c.algorithm == a; }); };
-  if (!selection.hierarchical_exchange) drop(Algorithm::hierarchical);
+  if (!selection.hierarchical_exchange || selection.rdma_writes) drop(Algorithm::hierarchical);
   if (!selection.rdma_writes) drop(Algorithm::rdma_writes);
   const auto own = [](const Candidate& c) { return c.algorithm == Algorithm::hierarchical || c.algorithm == Algorithm::rdma_writes; };
   if (std::any_of(candidates.begin(), candidates.end(), own)) drop(Algorithm::exchange);

@@ -262,6 +262,7 @@ class Refuses(unittest.TestCase):
         base = ["cost", "collective", "--system", "dgx_a100_80gb", "--kind", "all_reduce", "--nodes", "2", "--gpus-per-node", "8", "--csv", "-"]
         self.refused(*base, "--bytes", "1e19")
         self.refused(*base, "--bytes", "-4")
+        self.refused(*base, "--bytes", "0.3")
         self.refused(*base, "--bytes", "")
         self.refused(*[a if a != "all_reduce" else "all_redcue" for a in base], "--bytes", "8", says="all_reduce")
         self.refused("cost", "op", "--input", "/nonexistent.csv", "--csv", "-")

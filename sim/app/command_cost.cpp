@@ -35,7 +35,7 @@ Result<std::int64_t> parse_size(std::string text) {
   if (std::string("KMG").find(text.back()) != std::string::npos) with_unit += "iB";
   const auto size = parse_quantity(with_unit, Dimension::bytes);
   if (size && *size > 9e18) return Error{"--bytes: found '" + text + "', expected at most 9e18 bytes", "", ""};
-  if (!size || *size < 0) return wrong();
+  if (!size || *size < 0 || (*size > 0 && *size < 1)) return wrong();
   return static_cast<std::int64_t>(*size + 0.5);
 }
 

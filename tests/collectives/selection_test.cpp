@@ -94,6 +94,28 @@ TEST(Hierarchical, OnlyWhereThereAreTwoLevels) {
   }
 }
 
+TEST(RdmaWrites, BeatTheHierarchicalExchangeOfWholeNodes) {
+  CollectiveOptions rdma, hierarchical;
+  rdma.exchange = "rdma";
+  hierarchical.exchange = "hierarchical";
+  const AnalyticModel a(CollectiveKind::all_to_all, facts_of(4), {false, false, of(rdma)}), b(CollectiveKind::all_to_all, facts_of(4), {false, false, of(hierarchical)});
+  ASSERT_EQ(a.candidates().size(), 1u);
+  EXPECT_EQ(a.candidates()[0].algorithm, Algorithm::rdma_writes);
+  EXPECT_EQ(a.candidates()[0].latency_us, b.candidates()[0].latency_us);
+  for (double bytes = 1e6; bytes < 1e9; bytes *= 10) EXPECT_LT(a.time_us(bytes), b.time_us(bytes)) << bytes;
+}
+
+TEST(Selection, WordsInVainAreNcclsOwnChoice) {
+  CollectiveOptions none, all, some;
+  none.algorithms = {"NVLS"};
+  all.algorithms = {"Ring", "Tree"};
+  some.algorithms = {"Ring"};
+  const std::vector<Candidate> candidates = candidates_for(CollectiveKind::all_reduce, channels_of(facts_of(4)));
+  EXPECT_EQ(heeded(of(none), candidates), Selection{});
+  EXPECT_EQ(heeded(of(all), candidates), Selection{});
+  EXPECT_EQ(heeded(of(some), candidates), of(some));
+}
+
 TEST(RdmaWrites, ReplaceNcclAlongRailsAlone) {
   CollectiveOptions options;
   options.exchange = "rdma";
