@@ -2,7 +2,8 @@
 """Ranks of collective_bench killed, stopped and interrupted at random moments.
 
 After each: the job has ended within the limit, what was finished is on disk and marked partial, and a stopped rank was named.
-    failure_moments.py COLLECTIVE_BENCH MPIEXEC [--moments 50] [--seed 1] [--distsim DISTSIM]
+    failure_moments.py COLLECTIVE_BENCH MPIEXEC [--moments 50] [--seed 1] [--stall-limit 2] [--end-limit 10] [--distsim DISTSIM]
+On a machine that others use as well, larger limits keep a rank that merely waits for a core from being taken for a stopped one.
 """
 import argparse
 import os
@@ -16,7 +17,7 @@ import time
 
 ENVIRONMENT = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1", OMPI_MCA_rmaps_base_oversubscribe="1",
                    OMPI_MCA_btl_vader_single_copy_mechanism="none")
-RANKS, STALL_LIMIT, END_LIMIT = 3, 2.0, 10.0
+RANKS = 3
 
 
 def children(pid):
@@ -46,11 +47,11 @@ def read(path):
 
 
 class Job:
-    def __init__(self, bench, mpiexec, folder, backend):
+    def __init__(self, args, folder, backend):
         self.curve, self.out, self.err = (os.path.join(folder, n) for n in ("c.curve.txtpb", "out", "err"))
         kinds = "alltoall,all_gather" if backend == "tcp" else "all_reduce,alltoall"
-        command = [mpiexec, "-n", str(RANKS), bench, "--backend", backend, "-b", "1K", "-e", "64M", "-i", "1K", "-n", "20", "--collectives", kinds,
-                   "--stall-limit", str(STALL_LIMIT), "--out", self.curve]
+        command = [args.mpiexec, "-n", str(RANKS), args.bench, "--backend", backend, "-b", "1K", "-e", "64M", "-i", "1K", "-n", "20", "--collectives", kinds,
+                   "--stall-limit", str(args.stall_limit), "--out", self.curve]
         self.process = subprocess.Popen(command, stdout=open(self.out, "w"), stderr=open(self.err, "w"), stdin=subprocess.DEVNULL, env=ENVIRONMENT)
 
     def rank_pids(self):
@@ -73,7 +74,7 @@ class Job:
 
 def moment(number, args, rng, folder):
     kind, backend, victim = rng.choice(["kill", "stall", "stall", "interrupt"]), rng.choice(["mpi", "tcp"]), rng.randrange(RANKS)
-    job = Job(args.bench, args.mpiexec, folder, backend)
+    job = Job(args, folder, backend)
     try:
         pids = wait_for(lambda: len(job.rank_pids()) == RANKS and job.rank_pids(), 60)
         if not pids:
@@ -86,13 +87,13 @@ def moment(number, args, rng, folder):
         else:
             os.kill(pids[victim], signal.SIGKILL if kind == "kill" else signal.SIGSTOP)
         struck = time.monotonic()
-        limit = END_LIMIT + (STALL_LIMIT if kind == "stall" else 0)
+        limit = args.end_limit + (args.stall_limit if kind == "stall" else 0)
         if wait_for(lambda: job.process.poll() is not None, limit) is None:
             return f"{what}: still running after {limit} s"
         took = time.monotonic() - struck
         if job.process.returncode == 0:
             return f"{what}: ended with code 0"
-        alive = wait_for(lambda: not [p for p in pids if os.path.exists(f"/proc/{p}") and "Z" not in read(f"/proc/{p}/stat").split(")")[-1].split()[0]], 5)
+        alive = wait_for(lambda: not [p for p in pids if os.path.exists(f"/proc/{p}") and "Z" not in read(f"/proc/{p}/stat").split(")")[-1].split()[0]], args.end_limit / 2)
         if alive is None:
             return f"{what}: ranks outlive the job"
         errors = read(job.err)
@@ -130,6 +131,8 @@ def main():
     parser.add_argument("mpiexec")
     parser.add_argument("--moments", type=int, default=50)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--stall-limit", type=float, default=2, help="seconds: of collective_bench")
+    parser.add_argument("--end-limit", type=float, default=10, help="seconds from the blow to the end of the job, beyond the stall limit")
     parser.add_argument("--distsim")
     args = parser.parse_args()
     rng, failed = random.Random(args.seed), 0

@@ -1,12 +1,18 @@
 // collective_bench: mpirun -n N collective_bench [nccl-tests flags].
 // Exit codes: 0 done, 1 a wrong element or a library failure, 2 a refused command line or environment, 3 a rank died or stalled, 130 interrupted.
+#include <poll.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <mutex>
+#include <string_view>
 #include <thread>
 
 #include "base/file.hpp"
@@ -19,12 +25,13 @@
 namespace distsim::bench {
 namespace {
 
-volatile std::sig_atomic_t interrupted = 0;
+/// Written by the signal handler, read by every thread that measures.
+std::atomic<int> interrupted{0};
+static_assert(std::atomic<int>::is_always_lock_free, "a signal handler may touch no other");
 
 /// The first signal asks for an orderly end, the second one gets it at once.
 void note_signal(int) {
-  if (interrupted != 0) std::_Exit(130);
-  interrupted = 1;
+  if (interrupted.exchange(1) != 0) std::_Exit(130);
 }
 
 /// mpirun passes an interrupt on as SIGTERM.
@@ -34,13 +41,23 @@ void catch_signals() {
   std::signal(SIGPIPE, SIG_IGN);
 }
 
+/// Past stdio, whose lock a thread may hold for ever that writes where nobody reads; nothing is said there.
+void say_if_heard(std::string_view text) {
+  pollfd out{.fd = STDOUT_FILENO, .events = POLLOUT, .revents = 0};
+  if (::poll(&out, 1, 0) == 1 && (out.revents & POLLOUT) != 0) (void)!::write(STDOUT_FILENO, text.data(), text.size());
+}
+
 /// mpirun gives its ranks a second after a signal. Where the orderly end does not come in time, as on a machine with far more ranks than cores, the run
 /// ends without it: the files of the last finished size are on disk, marked partial.
 class HastyEnd {
  public:
   explicit HastyEnd(bool speaks) : thread_([this, speaks] { watch(speaks); }) {}
   ~HastyEnd() {
-    over_.store(true);
+    {
+      const std::lock_guard lock(mutex_);
+      over_ = true;
+    }
+    ended_.notify_one();
     thread_.join();
   }
 
@@ -49,19 +66,19 @@ class HastyEnd {
   static constexpr int kLooks = 7;
 
   void watch(bool speaks) {
-    int left = kLooks;
-    while (!over_.load() && left > 0) {
-      std::this_thread::sleep_for(kLook);
-      if (interrupted != 0) --left;
+    std::unique_lock lock(mutex_);
+    for (int left = kLooks; left > 0;) {
+      if (ended_.wait_for(lock, kLook, [this] { return over_; })) return;
+      if (interrupted.load() != 0) --left;
     }
-    if (over_.load()) return;
-    if (speaks) std::fputs("# Interrupted: the table is partial\n", stdout);
-    std::fflush(stdout);
+    if (speaks) say_if_heard("# Interrupted: the table is partial\n");  // every row was flushed when it was printed
     std::_Exit(130);
   }
 
-  std::atomic<bool> over_{false};
-  std::thread thread_;
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  bool over_ = false;
+  std::thread thread_;  // last: it uses the others
 };
 
 /// All ranks must run the same program with the same flags: the texts of all are compared before anything else is done.
@@ -91,7 +108,7 @@ class StartGuard {
  public:
   explicit StartGuard(double stall_limit_s) {
     if (stall_limit_s <= 0) return;
-    constexpr double kLeastStart = 8;  // to load the program and to meet takes longer than a step, above all on a busy machine
+    constexpr double kLeastStart = 20;  // to load the program and to meet takes longer than a step, above all on a busy machine
     const double limit_s = std::max(stall_limit_s, kLeastStart);
     std::thread([limit_s, done = done_] {
       std::this_thread::sleep_for(std::chrono::duration<double>(limit_s));
@@ -118,7 +135,7 @@ Result<Outcome> run(const ProcessRanks& ranks, const Result<CommandLine>& line, 
   TRY_ASSIGN(const ChosenBackend chosen, choose_backend(options, ranks));
   const auto watchdog = Watchdog::start(ranks, options.stall_limit_s, options.lanes.lanes());
   guard.all_here();
-  const RunContext context{options, ranks, chosen, *watchdog, synchronise_clock(ranks), [] { return interrupted != 0; }, flags};
+  const RunContext context{options, ranks, chosen, *watchdog, synchronise_clock(ranks), [] { return interrupted.load() != 0; }, flags};
   return options.lanes.lanes() > 1 ? run_lanes(context, measure) : measure(context);
 }
 

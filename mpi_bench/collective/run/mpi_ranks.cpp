@@ -66,7 +66,6 @@ class MpiRanks : public ProcessRanks {
     return received;
   }
 
-
   void end_job() const override {
     MPI_Abort(MPI_COMM_WORLD, 1);
     std::abort();

@@ -1,6 +1,8 @@
 #include "mpi_bench/collective/run/nccl_loop.hpp"
 
 #include <chrono>
+#include <memory>
+#include <vector>
 
 #include "mpi_bench/common/pulse.hpp"
 

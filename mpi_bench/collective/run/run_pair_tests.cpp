@@ -1,5 +1,6 @@
 // Latency and bandwidth of pairs of ranks, as OSU's osu_latency and osu_bw define them: half a round trip, and a window of messages one way with one
 // short answer.
+#include <algorithm>
 #include <cstdio>
 #include <limits>
 

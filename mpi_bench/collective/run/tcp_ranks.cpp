@@ -37,7 +37,6 @@ class TcpRanks : public ProcessRanks {
     return must(other, tcp::read_text(line(other)));
   }
 
-
   void end_job() const override { std::_Exit(1); }  // the others see the connection close
 
  private:

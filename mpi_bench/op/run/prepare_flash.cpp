@@ -3,6 +3,8 @@
 
 #include <array>
 #include <cmath>
+#include <memory>
+#include <utility>
 #include <vector>
 
 #include "mpi_bench/op/run/cuda_memory.hpp"
