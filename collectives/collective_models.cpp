@@ -96,7 +96,7 @@ struct KeyEqual {
            a.intra_ring_bandwidth == b.intra_ring_bandwidth && a.intra_latency == b.intra_latency && a.multicast == b.multicast &&
            a.peer_to_peer == b.peer_to_peer && a.nics_per_node == b.nics_per_node && a.nic_bandwidth == b.nic_bandwidth &&
            a.node_bandwidth == b.node_bandwidth && a.inter_latency == b.inter_latency && a.gpu_direct == b.gpu_direct && a.sharp == b.sharp &&
-           a.transport == b.transport;
+           a.beside_others == b.beside_others && a.transport == b.transport;
   }
 };
 

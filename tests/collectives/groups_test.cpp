@@ -135,6 +135,17 @@ TEST(Groups, OneShapeAloneAndBesideOthersAreTwoCurves) {
   EXPECT_NEAR(price_with(curve_of_company(0, 2), Siblings::idle), 2 * at, 0.01 * at);
 }
 
+/// The same models are asked twice: what they keep must not answer for the other group.
+TEST(Groups, AKeptPriceIsOfOneCompanyAlone) {
+  const Topology t = a100_cluster(2);
+  CollectiveOptions options;
+  options.curve_files = {file_with("kept.curve.txtpb", "version: 1 system: \"test_a100\" device: \"a100_sxm4_40gb\"\n" + curve_of_company(2, 3) + curve_of_company(1, 1))};
+  const CollectiveModels models = models_of(t, options);
+  const auto price = [&](Siblings siblings) { return models.price(op_of(CollectiveKind::all_reduce, 1 << 20), t.facts(first_ranks(4), siblings))->mean.us(); };
+  const double alone = price(Siblings::idle), beside = price(Siblings::active);
+  EXPECT_GT(beside, 2 * alone);
+}
+
 TEST(Groups, AFullNodeHasNoOthersBesideIt) {
   const Topology t = a100_cluster(2);
   EXPECT_FALSE(t.facts(first_ranks(8), Siblings::active).beside_others);
