@@ -5,7 +5,11 @@
 // have arrived, as Megatron-LM does without overlap_p2p_comm; with it (`overlap_p2p`) a pass waits for messages of its own direction alone. The last stage has a copy of the word embedding; both sum their gradients.
 // Sharded data parallel (arXiv 1910.02054): 0 all-reduce of gradients; 1, 2 reduce-scatter, and gather of the updated weights; 3 gathers before each
 // block's forward and backward pass, reduce-scatter after.
+// Gradients: with `gradient_sync: one_shot`, or without `overlap_gradient_sync`, a stage reduces them in one piece once its last backward pass is done; else, and
+// from ZeRO 2 on, which keeps a share of them alone, block by block beside the last backward pass. Replicas have a communicator, and so a stream, of their own:
+// what they sum never holds back what a tensor-parallel group does.
 #include <algorithm>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -23,10 +27,11 @@ namespace {
 constexpr std::int64_t kMostTasks = 4'000'000;
 constexpr std::int64_t kMostStageTimes = 10'000'000;  // of layers, passes and stages: some gigabytes of timeline
 
-/// The stages that run a pass now, by part of the model; those that add to gradients which are there; and those whose last micro-batch it is.
+/// The stages that run a pass now, by part of the model; those that add to gradients which are there; those whose last micro-batch it is, and
+/// those whose last pass of all it is (if backward).
 struct PassStages {
-  Stages embedding, blocks, head, accumulating, last;
-  explicit PassStages(std::size_t stages) : embedding(stages), blocks(stages), head(stages), accumulating(stages), last(stages) {}
+  Stages embedding, blocks, head, accumulating, last, ending;
+  explicit PassStages(std::size_t stages) : embedding(stages), blocks(stages), head(stages), accumulating(stages), last(stages), ending(stages) {}
   bool any() const { return std::find(blocks.begin(), blocks.end(), true) != blocks.end(); }
   const Stages& of(ModelPart part) const { return part == ModelPart::embedding ? embedding : part == ModelPart::head ? head : blocks; }
 };
@@ -257,6 +262,7 @@ class MegatronIteration {
         to.head[s] = chunk == shape_.last_chunk();
         to.accumulating[s] = pass.micro_batch > 0;
         to.last[s] = pass.micro_batch + 1 == micro_steps_;
+        to.ending[s] = to.last[s] && pass.chunk == 0;
       }
     }
     return {std::move(forward), std::move(backward)};
@@ -302,11 +308,13 @@ class MegatronIteration {
       restrict_to(stages, first);
       if (split_.layers[first].block != Layer::kNoBlock) forward(first, Phase::backward);
       for (std::size_t i = block_end(first); i-- > first;) backward(stages, i);
+      if (!syncs_by_block()) continue;
       if (const auto last = parts_.table_of(both(stages.of(split_.part_of(first)), stages.last))) {
         it_.restrict_to(*last);
-        sync(first, block_end(first));
+        sync([&](bool experts) { return bytes_of(first, block_end(first), experts, it_.numerics().gradient); });
       }
     }
+    if (!syncs_by_block()) sync_whole(stages.ending);
   }
 
   std::size_t block_end(std::size_t i) const {
@@ -362,7 +370,7 @@ class MegatronIteration {
   TaskId over_replicas(CollectiveKind kind, std::int64_t bytes, bool experts, DType dtype, const std::string& name, Phase phase) {
     const Partition groups = replicas_of(experts);
     if (bytes == 0 || groups.size < 2) return TaskId();
-    return it_.add_collective(name, it_.gradient_stream(), phase, {kind, bytes, dtype, {}, {}}, groups);
+    return it_.add_collective(name, PipelineParts::kReplicaStream, phase, {kind, bytes, dtype, {}, {}}, groups);
   }
   TaskId gather(std::size_t first, std::size_t end, const std::string& name, std::int64_t chunks = 1) {
     const DType dtype = it_.numerics().mixed ? it_.numerics().activation : DType::fp32;
@@ -385,12 +393,38 @@ class MegatronIteration {
     }
     it_.restrict_to(Task::kUniform);
   }
-  void sync(std::size_t first, std::size_t end) {
+  bool syncs_by_block() const {
+    const FrameworkSpec& framework = it_.framework();
+    return sharded(2) || (framework.overlap_gradient_sync && framework.gradient_sync != GradientSync::one_shot);
+  }
+  /// Reduces gradients of the dense weights, and of the experts', of which there are bytes(experts).
+  template <class Bytes>
+  void sync(Bytes bytes) {
     const CollectiveKind kind = sharded(1) ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce;
     for (const bool experts : {false, true}) {
-      const DType dtype = it_.numerics().gradient;
-      synced_.push_back(over_replicas(kind, bytes_of(first, end, experts, dtype), experts, dtype, experts ? "gradients.experts" : "gradients", Phase::gradient_sync));
+      synced_.push_back(over_replicas(kind, bytes(experts), experts, it_.numerics().gradient, experts ? "gradients.experts" : "gradients", Phase::gradient_sync));
     }
+  }
+  /// All gradients of these stages; the first and the last one hold more than those between.
+  void sync_whole(const Stages& stages) {
+    std::map<std::pair<bool, bool>, Stages> alike;
+    for (std::uint32_t s = 0; s < stages_; ++s) {
+      if (stages[s]) alike.try_emplace({s == 0, s + 1 == stages_}, stages_).first->second[s] = true;
+    }
+    for (const auto& [ends, those] : alike) {
+      it_.restrict_to(*parts_.table_of(those));
+      sync([&](bool experts) { return gradient_bytes(ends.first, ends.second, experts); });
+    }
+  }
+  /// Of a stage that is (or is not) the first, the last.
+  std::int64_t gradient_bytes(bool first, bool last, bool experts) const {
+    std::int64_t sum = 0;
+    for (std::size_t i = 0; i < layers(); ++i) {
+      const ModelPart part = split_.part_of(i);
+      if ((part == ModelPart::embedding && !first) || (part == ModelPart::head && !last)) continue;
+      sum += bytes_of(i, i + 1, experts, it_.numerics().gradient) * (part == ModelPart::blocks ? s_.virtual_stages : 1);
+    }
+    return sum;
   }
 
   const ModelSpec& model_;

@@ -98,7 +98,7 @@ std::vector<TaskId> PipelineParts::exchange(const PipelineShape& shape, std::spa
 
 TaskId PipelineParts::sum_of_ends(std::string_view name, std::int64_t bytes, DType dtype) {
   const Pairs& ends = pairs_of(stages_ == 2 ? Boundaries{0} : Boundaries{stages_ - 1});
-  return it_.add_between_stages(name, it_.gradient_stream(), Phase::gradient_sync, {CollectiveKind::all_reduce, bytes, dtype, {}, {}}, ends.groups, ends.table);
+  return it_.add_between_stages(name, kReplicaStream, Phase::gradient_sync, {CollectiveKind::all_reduce, bytes, dtype, {}, {}}, ends.groups, ends.table);
 }
 
 }  // namespace distsim

@@ -19,6 +19,9 @@ using Stages = std::vector<bool>;
 
 class PipelineParts {
  public:
+  /// What replicas, and the two ends, sum: not in a line with the collectives of tensor-parallel groups (Stream::comm).
+  static constexpr Stream kReplicaStream = Stream::comm2;
+
   PipelineParts(Iteration& iteration, std::uint32_t stages, std::uint32_t width, std::uint32_t gpus_per_node)
       : it_(iteration), stages_(stages), width_(width), gpus_per_node_(gpus_per_node) {}
 

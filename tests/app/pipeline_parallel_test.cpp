@@ -27,7 +27,7 @@ struct Case {
   bool overlap = false;
 };
 
-TaskGraph graph_of(const Case& c) {
+TaskGraph graph_of(const Case& c, const FrameworkSpec& framework = {}) {
   ModelSpec m;
   m.name = "small";
   m.kind = ModelKind::megatron;
@@ -44,19 +44,21 @@ TaskGraph graph_of(const Case& c) {
   m.megatron.virtual_stages = c.virtual_stages;
   m.megatron.overlap_p2p = c.overlap;
   m.global_batch = c.micro_batches * c.nodes * 8 / (c.stages * c.tensor);
-  auto w = build_workload(m, FrameworkSpec{}, {static_cast<std::uint32_t>(c.nodes), 8, Bytes(80'000'000'000)});
+  auto w = build_workload(m, framework, {static_cast<std::uint32_t>(c.nodes), 8, Bytes(80'000'000'000)});
   EXPECT_TRUE(w.ok()) << w.error().text();
   return std::move(w->graph);
 }
 
 /// A kernel of a block takes 1 ns forward and 2 ns backward, a message as given; all else is free, the adding up of gradients too. All passes are equal then.
-CostedGraph costed(TaskGraph graph, std::int64_t message_ps) {
+/// So is what replicas sum, if not given.
+CostedGraph costed(TaskGraph graph, std::int64_t message_ps, std::int64_t sum_ps = 0) {
   CostedGraph out;
   out.costs = IdVector<OpId, Cost>(graph.ops.size());
   for (const Task& task : graph.tasks) {
     const std::string& name = graph.names[task.name];
     const bool block = name.starts_with("block") && !name.ends_with(".accumulate") && task.stream == Stream::compute;
-    const std::int64_t ps = task.between_stages && task.phase != Phase::gradient_sync ? message_ps : block ? task.phase == Phase::forward ? 1000 : 2000 : 0;
+    const bool sum = task.phase == Phase::gradient_sync && !task.between_stages;
+    const std::int64_t ps = sum ? sum_ps : task.between_stages && task.phase != Phase::gradient_sync ? message_ps : block ? task.phase == Phase::forward ? 1000 : 2000 : 0;
     const Duration d = Duration::picoseconds(ps);
     out.costs[task.first_op] = {d, d, d, Basis::analytic, ""};
   }
@@ -87,6 +89,23 @@ TEST(PipelineParallel, IdleShareOfTheClosedForms) {
     EXPECT_EQ(report.iteration.ps() * slots, work * (slots + c.stages - 1)) << c.stages << " stages x " << c.virtual_stages << ", " << c.micro_batches << " micro-batches";
     EXPECT_EQ(report.compute.ps(), work);
     EXPECT_EQ(report.idle.ps(), report.iteration.ps() - work) << "the bubble is idle time";
+  }
+}
+
+TEST(PipelineParallel, ReplicasCostNoMoreThanOneStagesGradients) {
+  // Were they in a line with the collectives of tensor-parallel groups, every stage upstream would wait for them as well.
+  const auto iteration = [](const Case& c, const FrameworkSpec& framework, std::int64_t sum_ps) {
+    const CostedGraph graph = costed(graph_of(c, framework), 0, sum_ps);
+    const Lowered lowered = lower(graph, no_host(), 3).value();
+    const Timeline timeline = evaluate_rows(lowered.program).value();
+    return analyse({&graph, &lowered.program, &lowered.origins, &timeline, 3}, {}).iteration.ps();
+  };
+  FrameworkSpec after;
+  after.overlap_gradient_sync = false;
+  for (const Case& c : {Case{PipelineSchedule::gpipe, 4, 1, 8, 2}, {PipelineSchedule::one_f_one_b, 4, 1, 8, 2}, {PipelineSchedule::interleaved, 4, 2, 8, 2}}) {
+    const std::int64_t sum_ps = 100'000, pieces = c.virtual_stages + 1;  // a block a chunk, and embedding or head
+    EXPECT_EQ(iteration(c, after, sum_ps) - iteration(c, after, 0), sum_ps) << c.stages << " stages";
+    EXPECT_LE(iteration(c, {}, sum_ps) - iteration(c, {}, 0), pieces * sum_ps) << c.stages << " stages";
   }
 }
 

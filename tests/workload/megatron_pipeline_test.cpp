@@ -26,7 +26,14 @@ ModelSpec small() {
   m.megatron.pipeline = 4;
   return m;
 }
-Result<Workload> build(const ModelSpec& m, std::uint32_t nodes = 2) { return build_workload(m, FrameworkSpec{}, {nodes, 8, Bytes(80'000'000'000)}); }
+Result<Workload> build(const ModelSpec& m, std::uint32_t nodes = 2, const FrameworkSpec& framework = {}) {
+  return build_workload(m, framework, {nodes, 8, Bytes(80'000'000'000)});
+}
+FrameworkSpec without_overlap() {
+  FrameworkSpec f;
+  f.overlap_gradient_sync = false;
+  return f;
+}
 Workload built(const ModelSpec& m, std::uint32_t nodes = 2) {
   auto w = build(m, nodes);
   EXPECT_TRUE(w.ok()) << w.error().text();
@@ -150,6 +157,48 @@ TEST(MegatronPipeline, StagesTogetherSumTheGradientsOfTheModel) {
       for (std::uint32_t stage = 0; stage < 4; ++stage) sum += of_rank.at(stage * 4);
       EXPECT_EQ(sum, all + 128 * 64) << "and the last stage's copy of the word embedding";
     }
+  }
+}
+
+TEST(MegatronPipeline, WithoutOverlapAStageSumsInOnePieceAfterItsLastPass) {
+  for (const auto& [schedule, chunks] : {std::pair{PipelineSchedule::gpipe, 1}, {PipelineSchedule::one_f_one_b, 1}, {PipelineSchedule::interleaved, 2}}) {
+    ModelSpec m = small();
+    m.megatron.schedule = schedule;
+    m.megatron.virtual_stages = chunks;
+    FrameworkSpec one_shot;
+    one_shot.gradient_sync = GradientSync::one_shot;
+    for (const FrameworkSpec& framework : {without_overlap(), one_shot}) {
+      const Workload w = build(m, 2, framework).value();
+      EXPECT_EQ(gradients_of_ranks(w), gradients_of_ranks(built(m))) << "the same gradients";
+      for (std::uint32_t rank = 0; rank < 16; rank += 4) {
+        int sums = 0;
+        for (TaskId t(0); t < w.graph.tasks.end_id(); t = TaskId(t.value() + 1)) {
+          if (!takes_part(w.graph, t, rank)) continue;
+          const Task& task = w.graph.tasks[t];
+          if (task.phase == Phase::gradient_sync && !task.between_stages) ++sums;
+          if (sums > 0 && task.stream == Stream::compute) {
+            EXPECT_NE(task.phase, Phase::backward) << "rank " << rank;
+          }
+        }
+        EXPECT_EQ(sums, 1) << "rank " << rank;
+      }
+    }
+  }
+}
+
+TEST(MegatronPipeline, ReplicasDoNotQueueBehindTensorParallelGroups) {
+  for (const std::int64_t zero : {0, 1, 3}) {
+    ModelSpec m = small();
+    m.megatron.tensor = 2;
+    m.megatron.zero = zero;
+    std::set<Stream> of_tensor, of_replicas;
+    const Workload w = built(m);
+    for_each_group(w.graph, [&](const Task& task, const std::vector<std::uint32_t>& members) {
+      const bool tensor = members[1] - members[0] == 1;
+      if (!task.between_stages) (tensor ? of_tensor : of_replicas).insert(task.stream);
+    });
+    EXPECT_EQ(of_tensor, std::set<Stream>{Stream::comm});
+    EXPECT_EQ(of_replicas, std::set<Stream>{Stream::comm2}) << "ZeRO " << zero;
   }
 }
 

@@ -61,7 +61,7 @@ class CollectiveBench : public ::testing::Test {
  protected:
   ~CollectiveBench() override { std::filesystem::remove_all(dir_); }
   Finished mpirun(int ranks, const std::string& flags) {
-    return test::run_command(std::string(kEnvironment) + "timeout 120 " + MPIEXEC + " -n " + std::to_string(ranks) + " " + BINARY + " " + flags, dir_);
+    return test::run_command(std::string(kEnvironment) + "timeout 240 " + MPIEXEC + " -n " + std::to_string(ranks) + " " + BINARY + " " + flags, dir_);
   }
   std::string refused(const std::string& flags) {
     const Finished f = mpirun(2, flags);
