@@ -20,6 +20,16 @@ class LineSource {
   /// The next line without its line feed and carriage return, or false at the end. Errors: UTF-16 or binary text (a NUL among the
   /// first 64 KiB), a stream that breaks. A byte-order mark of UTF-8 is dropped. The view lives until the next call.
   Result<bool> next(std::string_view& line);
+  /// Calls `take(line)`, which returns Result<void>, for every line that is left.
+  template <class Take>
+  Result<void> each(const Take& take) {
+    std::string_view line;
+    for (;;) {
+      TRY_ASSIGN(const bool any, next(line));
+      if (!any) return {};
+      TRY(take(line));
+    }
+  }
   std::size_t number() const { return number_; }   ///< of the last line, from 1
   bool unfinished() const { return unfinished_; }  ///< it was the last one and had no line feed
   std::string position() const { return name_ + ":" + std::to_string(number_); }

@@ -97,12 +97,7 @@ class Reader {
   Reader(LineSource& lines, const LogHints& hints) : lines_(lines), hints_(hints) {}
 
   Result<CurveSet> read() {
-    std::string_view line;
-    for (;;) {
-      TRY_ASSIGN(const bool any, lines_.next(line));
-      if (!any) break;
-      TRY(scan(without_prefix(line)));
-    }
+    TRY(lines_.each([this](std::string_view line) { return scan(without_prefix(line)); }));
     return curves_of(std::move(tables_), context_, lines_.name(), hints_);
   }
 

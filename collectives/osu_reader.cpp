@@ -53,12 +53,7 @@ class Reader {
   Reader(LineSource& lines, const LogHints& hints) : lines_(lines), hints_(hints) {}
 
   Result<CurveSet> read() {
-    std::string_view line;
-    for (;;) {
-      TRY_ASSIGN(const bool any, lines_.next(line));
-      if (!any) break;
-      TRY(scan(without_prefix(line)));
-    }
+    TRY(lines_.each([this](std::string_view line) { return scan(without_prefix(line)); }));
     take_shape();
     TRY(scale_sizes());
     TRY_ASSIGN(CurveSet set, curves_of(std::move(tables_), context_, lines_.name(), hints_));

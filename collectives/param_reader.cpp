@@ -39,12 +39,7 @@ class Reader {
   Reader(LineSource& lines, const LogHints& hints) : lines_(lines), hints_(hints) {}
 
   Result<CurveSet> read() {
-    std::string_view line;
-    for (;;) {
-      TRY_ASSIGN(const bool any, lines_.next(line));
-      if (!any) break;
-      TRY(scan(line));
-    }
+    TRY(lines_.each([this](std::string_view line) { return scan(line); }));
     if (const auto named = shape_of_file_name(lines_.name())) {
       if (context_.ranks == 0) context_.ranks = named->ranks;
       if (context_.nodes == 0) context_.nodes = named->nodes;

@@ -5,7 +5,9 @@
 
 #include <vector>
 
+#include "base/config_node.hpp"
 #include "base/file.hpp"
+#include "base/schema.hpp"
 #include "collectives/collective_models.hpp"
 #include "test_paths.hpp"
 
@@ -26,6 +28,16 @@ inline Topology a100_cluster(std::int64_t nodes, const std::string& name = "test
   auto t = Topology::build(s, 80);
   EXPECT_TRUE(t.ok()) << (t.ok() ? "" : t.error().text());
   return *t;
+}
+
+/// A shipped file, read with its schema.
+template <class T>
+T read_config(const std::string& relative, const Schema<T>& schema) {
+  auto node = parse_yaml_file(config(relative));
+  EXPECT_TRUE(node.ok()) << node.error().text();
+  auto value = schema.read(*node);
+  EXPECT_TRUE(value.ok()) << relative << ": " << value.error().text();
+  return *value;
 }
 
 inline std::vector<std::uint32_t> first_ranks(std::uint32_t n) {

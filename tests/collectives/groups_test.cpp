@@ -9,15 +9,6 @@
 namespace distsim::test {
 namespace {
 
-template <class T>
-T read_config(const std::string& relative, const Schema<T>& schema) {
-  auto node = parse_yaml_file(config(relative));
-  EXPECT_TRUE(node.ok()) << node.error().text();
-  auto value = schema.read(*node);
-  EXPECT_TRUE(value.ok()) << relative << ": " << value.error().text();
-  return *value;
-}
-
 Topology cluster_of(const std::string& system, std::int64_t nodes, bool sharp = false) {
   ClusterSpec spec = read_config("systems/" + system + ".yaml", cluster_schema());
   const DeviceSpec device = read_config("devices/" + spec.device + ".yaml", device_schema());

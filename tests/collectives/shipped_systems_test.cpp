@@ -21,15 +21,6 @@ std::vector<std::string> shipped_systems() {
   return out;
 }
 
-template <class T>
-T read_config(const std::string& relative, const Schema<T>& schema) {
-  auto node = parse_yaml_file(config(relative));
-  EXPECT_TRUE(node.ok()) << node.error().text();
-  auto value = schema.read(*node);
-  EXPECT_TRUE(value.ok()) << relative << ": " << value.error().text();
-  return *value;
-}
-
 Topology nodes_of(const std::string& system) {
   ClusterSpec spec = read_config("systems/" + system + ".yaml", cluster_schema());
   const DeviceSpec device = read_config("devices/" + spec.device + ".yaml", device_schema());

@@ -1,8 +1,8 @@
 // Profiles slice by slice against the profile of the whole.
 #include "sim/profile/profile_in_pieces.hpp"
+#include "peak_memory.hpp"
 
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -207,14 +207,13 @@ TEST_F(ProfileInPieces, MemoryStaysWithTheSlice) {
   const auto added = [](const std::string& path) {
     int ends[2];
     EXPECT_EQ(::pipe(ends), 0);
-    const auto peak = [] { struct rusage u {}; getrusage(RUSAGE_SELF, &u); return u.ru_maxrss; };
     const pid_t child = ::fork();
     if (child == 0) {
       TraceOptions options;
       options.window = 1 << 16;
-      const long before = peak();
+      const long before = test::peak_kib();
       const bool ok = profile_in_pieces({path}, options, 10'000).ok();
-      const long kilobytes = ok ? peak() - before : -1;
+      const long kilobytes = ok ? test::peak_kib() - before : -1;
       [[maybe_unused]] const auto written = ::write(ends[1], &kilobytes, sizeof kilobytes);
       ::_exit(0);
     }

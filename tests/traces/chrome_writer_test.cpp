@@ -1,6 +1,5 @@
 // The writer's files, read back.
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 #include <zlib.h>
 
 #include <filesystem>
@@ -9,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "peak_memory.hpp"
 #include "test_paths.hpp"
 #include "traces/chrome_writer.hpp"
 #include "traces/json_text.hpp"
@@ -148,12 +148,6 @@ TEST_F(ChromeWriter, FullDiskIsAnError) {
   EXPECT_FALSE(write_chrome_trace(two_ranks(), "/dev/full").ok());
 }
 
-long peak_kib() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return usage.ru_maxrss;
-}
-
 /// About 120 MB of JSON pass through; the process may grow by buffers only.
 TEST_F(ChromeWriter, AMillionSlicesInFlatMemory) {
   constexpr int kSlices = 1'000'000;
@@ -162,10 +156,10 @@ TEST_F(ChromeWriter, AMillionSlicesInFlatMemory) {
   source.for_each = [](const auto& sink) {
     for (int i = 0; i < kSlices; ++i) sink(Slice{.track = 0, .name = "gemm 2048x1024x480", .category = "forward", .start_ps = i * 1000LL, .duration_ps = 999});
   };
-  const long before = peak_kib();
+  const long before = test::peak_kib();
   ASSERT_TRUE(write_chrome_trace(source, path("big.json")).ok());
   ASSERT_TRUE(write_chrome_trace(source, path("big.json.gz")).ok());
-  EXPECT_LT(peak_kib() - before, 32 * 1024);
+  EXPECT_LT(test::peak_kib() - before, 32 * 1024);
 
   std::ifstream in(path("big.json"));
   int slices = 0;

@@ -1,7 +1,6 @@
 // Traces that are damaged, absurd or meant to harm: bounded time and memory, one line, no crash.
 #include <gtest/gtest.h>
 #include <sqlite3.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -10,6 +9,7 @@
 #include <sstream>
 
 #include "kineto_text.hpp"
+#include "peak_memory.hpp"
 #include "traces/trace_reader.hpp"
 
 namespace distsim {
@@ -220,13 +220,12 @@ TEST_F(HostileTrace, MemoryStaysWithTheWindow) {
   text << "]}";
   const std::string path = test::write(folder_, "big.json", text.str());
   text.str("");
-  const auto peak = [] { struct rusage u {}; getrusage(RUSAGE_SELF, &u); return u.ru_maxrss; };
   // Only what the reading adds counts, so a process of its own.
   const pid_t child = ::fork();
   if (child == 0) {
-    const long before = peak();
+    const long before = test::peak_kib();
     const bool ok = read_traces({path}).ok();
-    ::_exit(ok && peak() - before < 60 * 1024 ? 0 : 1);
+    ::_exit(ok && test::peak_kib() - before < 60 * 1024 ? 0 : 1);
   }
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);

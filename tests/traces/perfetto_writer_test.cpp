@@ -1,6 +1,5 @@
 // The writer's files, read back with protobuf's own parser by a schema of Perfetto's public field numbers.
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 #include <zlib.h>
 
 #include <algorithm>
@@ -11,6 +10,7 @@
 #include <sstream>
 
 #include "perfetto.pb.h"
+#include "peak_memory.hpp"
 #include "test_paths.hpp"
 #include "traces/perfetto_writer.hpp"
 #include "traces/timeline_writer.hpp"
@@ -272,12 +272,6 @@ TEST_F(PerfettoWriter, SideBySideKeepsPartsApart) {
   EXPECT_EQ(r.samples.back().time, 2507u);
 }
 
-long peak_kib() {
-  rusage usage{};
-  getrusage(RUSAGE_SELF, &usage);
-  return usage.ru_maxrss;
-}
-
 /// Memory stays flat over many slices, even where every one has a name of its own (the interned texts are let go in between).
 TEST_F(PerfettoWriter, ManySlicesInFlatMemory) {
   constexpr int kSlices = 300'000;
@@ -290,9 +284,9 @@ TEST_F(PerfettoWriter, ManySlicesInFlatMemory) {
       sink(Slice{.track = 0, .name = name, .category = "forward", .start_ps = i * 1000LL, .duration_ps = 999});
     }
   };
-  const long before = peak_kib();
+  const long before = test::peak_kib();
   ASSERT_TRUE(write_perfetto_trace(source, path("big.pftrace")).ok());
-  EXPECT_LT(peak_kib() - before, 48 * 1024);
+  EXPECT_LT(test::peak_kib() - before, 48 * 1024);
   schema::Trace trace;
   ASSERT_TRUE(trace.ParseFromString(text_of(path("big.pftrace"))));
   const Reader r(trace);
