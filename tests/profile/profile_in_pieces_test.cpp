@@ -1,6 +1,5 @@
 // Profiles slice by slice against the profile of the whole.
 #include "sim/profile/profile_in_pieces.hpp"
-#include "peak_memory.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>
@@ -10,6 +9,7 @@
 #include <sstream>
 #include <tuple>
 
+#include "peak_memory.hpp"
 #include "sim/report/profile_report.hpp"
 #include "trace_samples.hpp"
 #include "traces/kineto_survey.hpp"
