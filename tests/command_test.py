@@ -6,6 +6,7 @@ import io
 import json
 import pathlib
 import re
+import resource
 import subprocess
 import sys
 import tempfile
@@ -16,8 +17,9 @@ BINARY = sys.argv.pop(1)
 FLAGSHIP = str(ROOT / "configs/dgx_a100_4node.yaml")
 
 
-def run(*args, cwd=None):
-    return subprocess.run([BINARY, *map(str, args)], capture_output=True, text=True, cwd=cwd, timeout=60)
+def run(*args, cwd=None, memory=None):
+    limit = (lambda: resource.setrlimit(resource.RLIMIT_AS, (memory, memory))) if memory else None
+    return subprocess.run([BINARY, *map(str, args)], capture_output=True, text=True, cwd=cwd, timeout=60, preexec_fn=limit)
 
 
 class Works(unittest.TestCase):
@@ -249,6 +251,15 @@ class Refuses(unittest.TestCase):
         self.refused("--config", FLAGSHIP, "--json", FLAGSHIP + "/r.json")
         self.refused("--config", FLAGSHIP, "--html", "/proc/r.html")
         self.refused("sweep", "--config", FLAGSHIP, "--set", "cluster.nodes=1,2", "--csv", "/nonexistent/x.csv")
+
+    def test_too_little_memory(self):
+        memory = 400 << 20
+        if run("--version", memory=memory).returncode != 0:
+            self.skipTest("not even the version fits: a build with sanitizers")
+        r = run("--config", ROOT / "configs/megatron_gpt_145b.yaml", "--set", "cluster.nodes=8", "--set", "model.global_batch=32", "--set", "engine.contention=true",
+                memory=memory)
+        self.assertEqual(r.returncode, 2, r.stderr)
+        self.assertRegex(r.stderr, r"\Adistsim: .*memory.*\n\Z")
 
     def test_curve_cut_in_the_middle(self):
         whole = sorted((ROOT / "configs/curves").glob("*.txtpb"))[0].read_text()

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -95,8 +96,12 @@ int run_command(int argc, const char* const* argv) {
   } catch (const CLI::ParseError& e) {
     return fail(usage_error(app, args, e));
   }
-  const Result<void> done = action();
-  return done ? 0 : fail(done.error().text());
+  try {
+    const Result<void> done = action();
+    return done ? 0 : fail(done.error().text());
+  } catch (const std::bad_alloc&) {
+    return fail("found less memory than this needs; take fewer nodes, micro-batches or outputs");
+  }
 }
 
 }  // namespace distsim

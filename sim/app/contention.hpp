@@ -15,7 +15,8 @@ namespace distsim {
 /// Divides the durations of the kernels on slow GPUs by their speeds. Errors: a rank that is not there.
 Result<void> slow_gpus(Lowered& lowered, const EngineSpec& engine);
 
-/// Returns what was slowed, in words, the worst first; empty where nothing was. Errors: those of SharedLinks; more than 2^32 - 2 steps on all ranks.
+/// Returns what was slowed, in words, the worst first; empty where nothing was. Errors: those of SharedLinks; more steps on all
+/// ranks than some 8 GB hold (every rank's are played one by one).
 Result<std::vector<std::string>> contend(Lowered& lowered, const CostedGraph& costed, const Topology& topology, const EngineSpec& engine);
 
 }  // namespace distsim

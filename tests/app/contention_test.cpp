@@ -164,5 +164,17 @@ TEST(Contention, RefusalsOfRanksThatAreNotThere) {
   EXPECT_EQ(p.error().what, "engine.slow_gpus: found rank 32, expected one of 32 ranks");
 }
 
+TEST(Contention, MoreStepsThanMemoryHoldsAreRefused) {
+  const std::pair<const char*, const char*> keys[] = {
+      {"engine.contention=true", "engine.contention"}, {"engine.jobs=2", "engine.jobs"}, {"engine.slow_nics=[{node: 1, nic: 2, speed: 0.1}]", "engine.slow_nics"}};
+  for (const auto& [set, key] : keys) {
+    Passes passes;
+    const auto p = predict(test::root() + "/configs/megatron_gpt_145b.yaml", {set, "model.global_batch=384", "model.megatron.micro_batch=2"}, passes);
+    ASSERT_FALSE(p.ok()) << set;
+    EXPECT_TRUE(p.error().what.starts_with(std::string(key) + ": found ")) << p.error().what;
+    EXPECT_NE(p.error().hint.find("cluster.nodes"), std::string::npos) << p.error().hint;
+  }
+}
+
 }  // namespace
 }  // namespace distsim

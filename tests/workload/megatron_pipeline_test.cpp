@@ -255,6 +255,17 @@ TEST(MegatronPipeline, MemoryCheckNamesARankOfTheFullestStage) {
   EXPECT_TRUE(w.error().text().find("rank 0 needs") != std::string::npos || w.error().text().find("rank 12 needs") != std::string::npos) << w.error().text();
 }
 
+TEST(MegatronPipeline, WhatDoesNotFitIsBuiltWhereMemoryIsNotChecked) {
+  ModelSpec m = small();
+  m.megatron.vocabulary = 1 << 26;
+  m.memory_check = false;
+  const auto w = build(m);
+  ASSERT_TRUE(w.ok()) << w.error().text();
+  int said = 0;
+  for (const std::string& words : w->assumptions) said += words.starts_with("memory is not checked; by our count ");
+  EXPECT_EQ(said, 1);
+}
+
 TEST(MegatronPipeline, MixesWithAllOtherSplits) {
   for (const std::int64_t zero : {0, 1, 2, 3}) {
     for (const bool experts : {false, true}) {
