@@ -94,16 +94,27 @@ Result<Precision> parse_precision(const std::string& text, const DeviceSpec& dev
   return Error{"precision: found '" + text + "', expected FP32, TF32, FP16, BF16 or FP8", "", ""};
 }
 
-Result<Experiment> experiment_of(const MeasuredCase& c) {
+template <class T, class Load>
+Result<T> CaseExperiments::remembered(std::map<std::string, T>& known, const std::string& name, const Load& load) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto it = known.find(name); it != known.end()) return it->second;
+  }
+  TRY_ASSIGN(T loaded, load(name));
+  const std::lock_guard lock(mutex_);
+  return known.try_emplace(name, std::move(loaded)).first->second;
+}
+
+Result<Experiment> CaseExperiments::of(const MeasuredCase& c) {
   if (c.nodes < 1 || c.gpus < c.nodes || c.gpus % c.nodes != 0) {
     return Error{"gpus: found " + std::to_string(c.gpus) + " on " + std::to_string(c.nodes) + " nodes, expected the same number on each", "", ""};
   }
   Experiment e;
   e.title = c.case_id;
-  TRY_ASSIGN(e.cluster, load_system(c.system_id));
-  TRY_ASSIGN(e.device, load_device(e.cluster.device));
-  TRY_ASSIGN(e.model, model_by_id(c.model_id));
-  TRY_ASSIGN(e.framework, load_framework(framework_of(c, e.model.kind)));
+  TRY_ASSIGN(e.cluster, remembered(systems_, c.system_id, load_system));
+  TRY_ASSIGN(e.device, remembered(devices_, e.cluster.device, load_device));
+  TRY_ASSIGN(e.model, remembered(models_, c.model_id, model_by_id));
+  TRY_ASSIGN(e.framework, remembered(frameworks_, framework_of(c, e.model.kind), load_framework));
   TRY_ASSIGN(e.model.precision, parse_precision(c.precision, e.device));
   e.cluster.nodes = c.nodes;
   e.cluster.gpus_per_node = c.gpus / c.nodes;

@@ -1,13 +1,31 @@
 // case_experiment: a measured case -> an Experiment, by the ids of its row alone.
 #pragma once
 
+#include <map>
+#include <mutex>
+#include <string>
+
 #include "sim/app/config.hpp"
 #include "sim/app/validate.hpp"
 
 namespace distsim {
 
-/// Looks up configs/systems, models and frameworks by the row's ids and applies its counts, batch and precision.
-Result<Experiment> experiment_of(const MeasuredCase& measured);
+/// Looks up configs/systems, models and frameworks by a row's ids and applies its counts, batch and precision. Files are read once: hundreds of cases share
+/// a few of them. May be used by several threads.
+class CaseExperiments {
+ public:
+  Result<Experiment> of(const MeasuredCase& measured);
+
+ private:
+  template <class T, class Load>
+  Result<T> remembered(std::map<std::string, T>& known, const std::string& name, const Load& load);
+
+  std::mutex mutex_;
+  std::map<std::string, ClusterSpec> systems_;
+  std::map<std::string, DeviceSpec> devices_;
+  std::map<std::string, ModelSpec> models_;
+  std::map<std::string, FrameworkSpec> frameworks_;
+};
 
 /// "FP16 mixed", "TF32", "FP32/TF32 (not stated)", ... A precision that is not stated is what the framework takes by default on that device: tf32 where the
 /// device has it, else fp32.

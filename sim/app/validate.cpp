@@ -84,10 +84,10 @@ std::string basis_mix(const Report& r) {
   return out;
 }
 
-ValidatedCase validate_one(const MeasuredCase& measured) {
+ValidatedCase validate_one(const MeasuredCase& measured, CaseExperiments& experiments) {
   ValidatedCase v;
   v.measured = &measured;
-  const Result<Experiment> experiment = experiment_of(measured);
+  const Result<Experiment> experiment = experiments.of(measured);
   if (!experiment) { v.failure = experiment.error().text(); return v; }
   v.profile = experiment->framework.name;
   Passes passes;
@@ -128,10 +128,11 @@ Result<CaseFile> read_cases(std::istream& in, const std::string& name) {
 std::vector<ValidatedCase> validate_cases(const CaseFile& file, unsigned jobs, const std::function<void()>& on_case) {
   std::vector<ValidatedCase> out(file.cases.size());
   std::atomic<std::size_t> next{0};
+  CaseExperiments experiments;
   std::mutex reporting;
   const auto work = [&] {
     for (std::size_t i = next++; i < out.size(); i = next++) {
-      out[i] = validate_one(file.cases[i]);
+      out[i] = validate_one(file.cases[i], experiments);
       const std::lock_guard lock(reporting);
       on_case();
     }

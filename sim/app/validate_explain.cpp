@@ -80,7 +80,7 @@ Result<const MeasuredCase*> find_case(const CaseFile& file, const std::string& i
 
 Result<std::string> explain_case(const CaseFile& file, const std::string& case_id) {
   TRY_ASSIGN(const MeasuredCase* const measured, find_case(file, case_id));
-  TRY_ASSIGN(const Experiment experiment, experiment_of(*measured));
+  TRY_ASSIGN(const Experiment experiment, CaseExperiments().of(*measured));
   Passes passes;
   TRY_ASSIGN(const Prediction prediction, predict(experiment, passes));
   const Explained e{*measured, experiment, prediction.report};

@@ -51,9 +51,10 @@ TEST(ExperimentOf, HugeCtrFollowsItsReleases) {
   c.precision = "FP16";
   c.gpus = 8;
   c.global_batch = 55296;
+  CaseExperiments experiments;
   const auto profile = [&](const std::string& id) {
     c.case_id = id;
-    const auto e = experiment_of(c);
+    const auto e = experiments.of(c);
     EXPECT_TRUE(e.ok()) << e.error().text();
     return e->framework.name;
   };
@@ -63,6 +64,18 @@ TEST(ExperimentOf, HugeCtrFollowsItsReleases) {
   EXPECT_EQ(profile("anything else"), "hugectr");
   c.series = "mlperf_dlrm|NVIDIA|v1.0|A100";
   EXPECT_EQ(profile("x"), "hugectr_2021_05");
+}
+
+/// What one case changes of its experiment must not reach the next.
+TEST(CaseExperiments, CasesOfOneModelDoNotShareTheirBatch) {
+  const CaseFile f = cases("a,resnet50_v1_5,pytorch,dgx_a100_80gb,1,8,TF32,2048,1,150.5,A\nb,resnet50_v1_5,pytorch,dgx_a100_80gb,2,8,FP16,4096,1,99,A\n").value();
+  CaseExperiments experiments;
+  const Experiment first = experiments.of(f.cases[0]).value(), second = experiments.of(f.cases[1]).value(), again = experiments.of(f.cases[0]).value();
+  EXPECT_EQ(second.model.global_batch, 4096);
+  EXPECT_EQ(second.cluster.gpus_per_node, 4);
+  EXPECT_EQ(again.model.global_batch, first.model.global_batch);
+  EXPECT_EQ(again.model.precision, first.model.precision);
+  EXPECT_EQ(again.cluster.nodes, 1);
 }
 
 TEST(Precision, WhatIsNotStatedFollowsTheDevice) {
