@@ -27,6 +27,7 @@ struct CollectiveOptions {
   std::string exchange = "auto";          ///< all_to_all: grouped (NCCL send/recv of all pairs) or hierarchical (NVLink, then rails) or rdma (rails without NCCL); auto: grouped here
   bool allow_partial = false;             ///< use curve files of a run that did not end
   std::string constants;                  ///< a file as configs/collectives/nccl.yaml, any part of it; empty: as shipped
+  bool operator==(const CollectiveOptions&) const = default;
 };
 Schema<CollectiveOptions> collective_schema();
 

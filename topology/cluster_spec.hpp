@@ -21,6 +21,7 @@ struct GpuLinks {
   Duration latency = Duration::nanoseconds(700);  ///< one hop, GPU to GPU
   bool multicast = false;                   ///< in-switch reduction (NVLS)
   std::int64_t domain_nodes = 1;            ///< nodes that share one NVLink domain (18 for NVL72)
+  bool operator==(const GpuLinks&) const = default;
 };
 
 struct PcieSpec {
@@ -30,6 +31,7 @@ struct PcieSpec {
   bool peer_to_peer = true;                 ///< else traffic goes through host memory
   BytesPerSecond cpu_interconnect{16e9};    ///< between the two sockets, one direction
   Duration latency = Duration::nanoseconds(1500);
+  bool operator==(const PcieSpec&) const = default;
 };
 
 struct NicSpec {
@@ -39,6 +41,7 @@ struct NicSpec {
   Duration latency = Duration::nanoseconds(2000);  ///< one way, small message, adapter to adapter through one switch
   std::string transport = "infiniband";     ///< infiniband, roce, efa, slingshot, tcp
   bool gpu_direct = true;                   ///< NIC reads GPU memory; else staged through the host
+  bool operator==(const NicSpec&) const = default;
 };
 
 enum class FabricKind : std::uint8_t { fat_tree, rail_optimized, single_switch };
@@ -49,6 +52,7 @@ struct FabricSpec {
   std::int64_t leaves_per_pod = 32;         ///< leaves under one spine group; more make a third level
   Duration switch_latency = Duration::nanoseconds(300);  ///< added per further switch on the way
   bool sharp = false;                       ///< switches reduce (CollNet)
+  bool operator==(const FabricSpec&) const = default;
 };
 
 struct HostSpec {
@@ -56,6 +60,7 @@ struct HostSpec {
   std::int64_t sockets = 2;
   double dispatch_scale = 1;                ///< host time of a framework call relative to the reference host (EPYC 7742); larger is slower
   BytesPerSecond memory_bandwidth{200e9};
+  bool operator==(const HostSpec&) const = default;
 };
 
 struct ClusterSpec {
@@ -72,6 +77,7 @@ struct ClusterSpec {
   FabricSpec fabric;
   HostSpec host;
   std::string source;
+  bool operator==(const ClusterSpec&) const = default;
 };
 
 Schema<ClusterSpec> cluster_schema();

@@ -13,11 +13,13 @@ namespace distsim {
 struct DeviceMemory {
   Bytes capacity;
   BytesPerSecond bandwidth;   ///< data sheet, reads plus writes
+  bool operator==(const DeviceMemory&) const = default;
 };
 
 struct DeviceClocks {
   Hertz boost;      ///< the clock that the peak rates are quoted at
   Hertz sustained;  ///< what the GPU holds under dense load within its power limit; at most boost
+  bool operator==(const DeviceClocks&) const = default;
 };
 
 /// Costs of getting work onto the GPU, seen from the GPU. Host time is the framework's (FrameworkSpec).
@@ -25,6 +27,7 @@ struct DeviceLaunch {
   Duration kernel_floor = Duration::nanoseconds(2000);     ///< duration of an empty kernel
   Duration kernel_gap = Duration::nanoseconds(1000);       ///< idle between two dependent kernels of a stream that are both already queued
   Duration graph_kernel_gap = Duration::nanoseconds(600);  ///< the same inside a CUDA graph
+  bool operator==(const DeviceLaunch&) const = default;
 };
 
 /// What whole iterations show of a device beyond its data sheet and its op models.
@@ -32,6 +35,7 @@ struct DeviceCalibration {
   double kernels_16bit = 1;    ///< time of kernels in models of 16 or 8 bits over that of the op models (a measured table of the device is left as it is)
   double kernels_32bit = 1;    ///< the same in fp32 and tf32
   double speed_variation = 0;  ///< standard deviation of kernel time from one GPU of this kind to another, over the mean
+  bool operator==(const DeviceCalibration&) const = default;
 };
 
 struct DeviceSpec {
@@ -52,6 +56,7 @@ struct DeviceSpec {
   BytesPerSecond pcie_bandwidth;  ///< host link, per direction, usable
   Bytes reserved_memory = Bytes(1'500'000'000);  ///< taken by the context, NCCL and the framework
   std::string source;             ///< where the facts come from
+  bool operator==(const DeviceSpec&) const = default;
 };
 
 Schema<DeviceSpec> device_schema();

@@ -4,7 +4,6 @@
 
 #include <array>
 
-#include "sim/app/device_models.hpp"
 #include "sim/app/contention.hpp"
 #include "sim/app/dump.hpp"
 #include "sim/app/interference.hpp"
@@ -32,13 +31,6 @@ CollectiveOptions collective_options(const Experiment& e) {
   const bool hybrid = e.model.kind == ModelKind::dlrm && hybrid_applies(e.model.dlrm, e.framework, shape_of(e).ranks());
   options.exchange = hybrid && e.framework.hybrid_rdma_writes ? "rdma" : "hierarchical";
   return options;
-}
-
-Result<std::shared_ptr<const CostModels>> cost_models(const Experiment& e, Topology topology) {
-  TRY_ASSIGN(OpModels ops, op_models_of(e.device));
-  TRY_ASSIGN(CollectiveModels collectives, CollectiveModels::create(topology, collective_options(e)));
-  return std::shared_ptr<const CostModels>(
-      std::make_shared<CostModels>(CostModels{std::move(topology), std::move(ops), std::move(collectives)}));
 }
 
 double peak_flops(const DeviceSpec& device, const std::string& precision) {
@@ -103,16 +95,16 @@ void check_laws(const Program& program, const Timeline& timeline) {
 }
 
 /// One optimizer step with every micro-step played out.
-Result<Prediction> play(const Experiment& e, Passes& passes) {
+Result<Prediction> play(const Experiment& e, Passes& passes, CostModelCache& cache) {
   const LaunchModel launch{e.framework, e.cluster.host, e.device.launch};
   Prediction out;
 
-  TRY_ASSIGN(Topology topology, passes.run("build_topology", [&] { return Topology::build(e.cluster, e.device.compute_capability); }, dump_topology));
+  const auto topology_of = [](const std::shared_ptr<const CostModels>& models) { return dump_topology(models->topology); };
+  TRY_ASSIGN(const auto models, passes.run("build_topology", [&] { return cache.models({e.cluster, e.device, collective_options(e)}); }, topology_of));
   TRY_ASSIGN(Workload workload, passes.run("build_workload", [&] { return build_workload(e.model, e.framework, shape_of(e)); }, dump_workload));
   ReportContext context = context_of(e, workload);
   const KernelTime kernel_time = kernel_time_of(e.framework, e.device, workload.precision, shape_of(e).ranks());
   for (std::string& words : describe(kernel_time)) context.assumptions.push_back(std::move(words));
-  TRY_ASSIGN(const auto models, cost_models(e, std::move(topology)));
   TRY_ASSIGN(CostedGraph costed, passes.run("price", [&] { return price_kernels(std::move(workload.graph), models, kernel_time); }, dump_costs));
   TRY_ASSIGN(Lowered lowered, passes.run("lower", [&] { return lower(costed, launch, kPlayedIterations); }, dump_lowered));
   TRY_ASSIGN(Timeline timeline, passes.run("simulate", [&]() -> Result<Timeline> {
@@ -163,13 +155,18 @@ Result<Prediction> predict(const std::string& config, const std::vector<std::str
   return predict(experiment, passes);
 }
 
-Result<Prediction> predict(const Experiment& e, Passes& passes, std::int64_t played) {
+Result<Prediction> predict(const Experiment& experiment, Passes& passes) {
+  CostModelCache cache;
+  return predict(experiment, passes, cache);
+}
+
+Result<Prediction> predict(const Experiment& e, Passes& passes, CostModelCache& cache, std::int64_t played) {
   CHECK(played >= 2);
-  if (e.model.accumulation <= played) return play(e, passes);
+  if (e.model.accumulation <= played) return play(e, passes, cache);
   TRY_ASSIGN(const SamplePlan whole, plan_samples(e.model, shape_of(e).ranks()));
   Passes quiet;
-  TRY_ASSIGN(const Prediction shorter, play(with_micro_steps(e, whole, played - 1), quiet));
-  TRY_ASSIGN(Prediction longer, play(with_micro_steps(e, whole, played), passes));
+  TRY_ASSIGN(const Prediction shorter, play(with_micro_steps(e, whole, played - 1), quiet, cache));
+  TRY_ASSIGN(Prediction longer, play(with_micro_steps(e, whole, played), passes, cache));
   ReportContext context = folded_context(whole, longer.report.context, played);
   longer.report = fold_micro_steps(shorter.report, longer.report, whole.micro_steps - played, std::move(context));
   return longer;

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "sim/app/config.hpp"
+#include "sim/app/cost_model_cache.hpp"
 #include "sim/app/lower.hpp"
 #include "sim/app/passes.hpp"
 #include "sim/app/price.hpp"
@@ -36,8 +37,11 @@ inline constexpr std::int64_t kPlayedMicroSteps = 4;
 /// config text -> report. Pure: the same experiment gives the same prediction to the bit.
 Result<Prediction> predict(const std::string& config, const std::vector<std::string>& sets, Passes& passes);
 
-/// The same from a resolved experiment. Accumulations over `played_micro_steps` (at least 2) are folded.
-Result<Prediction> predict(const Experiment& experiment, Passes& passes, std::int64_t played_micro_steps = kPlayedMicroSteps);
+/// The same from a resolved experiment.
+Result<Prediction> predict(const Experiment& experiment, Passes& passes);
+
+/// The same with cost models that may have been made before. Accumulations over `played_micro_steps` (at least 2) are folded.
+Result<Prediction> predict(const Experiment& experiment, Passes& passes, CostModelCache& cache, std::int64_t played_micro_steps = kPlayedMicroSteps);
 
 /// Names of the steps, in order: what --dump-after understands.
 std::span<const std::string_view> pipeline_steps();

@@ -57,14 +57,14 @@ Result<Experiment> experiment_at(const SweepRequest& request, const std::vector<
   return e;
 }
 
-SweepPoint predict_point(const SweepRequest& request, std::size_t index, const Baseline& base) {
+SweepPoint predict_point(const SweepRequest& request, std::size_t index, const Baseline& base, CostModelCache& cache) {
   SweepPoint point;
   point.values = values_at(request.axes, index);
   const Result<Experiment> e = experiment_at(request, point.values, base);
   if (!e) { point.error = e.error().text(); return point; }
   point.global_batch = batch_of(*e);
   Passes passes;
-  Result<Prediction> p = predict(*e, passes);
+  Result<Prediction> p = predict(*e, passes, cache);
   if (!p) { point.error = p.error().text(); return point; }
   point.report = std::move(p->report);
   return point;
@@ -117,12 +117,13 @@ Result<std::vector<SweepPoint>> sweep(const SweepRequest& request, const std::fu
   TRY_ASSIGN(const Experiment first, load_experiment(request.config, sets_at(request, values_at(request.axes, 0))));
   const Baseline base{gpus_of(first), batch_of(first)};
 
+  CostModelCache cache;
   std::vector<SweepPoint> points(count);
   std::atomic<std::size_t> next{0};
   std::mutex reporting;
   const auto work = [&] {
     for (std::size_t i = next++; i < count; i = next++) {
-      points[i] = predict_point(request, i, base);
+      points[i] = predict_point(request, i, base, cache);
       const std::lock_guard lock(reporting);
       on_point();
     }

