@@ -261,6 +261,19 @@ class Refuses(unittest.TestCase):
         self.assertEqual(r.returncode, 2, r.stderr)
         self.assertRegex(r.stderr, r"\Adistsim: .*memory.*\n\Z")
 
+    def test_traces_of_very_many_steps(self):
+        pipeline = ["--config", ROOT / "configs/megatron_gpt_145b.yaml", "--set", "model.global_batch=384"]
+        line = self.refused(*pipeline, "--json", "r.json", "--write-et", "t", says="GB in all, expected at most 4 GB")
+        fit = int(re.search(r"--write-et-ranks (\d+) writes the first", line)[1])
+        self.assertIn("--write-et-ranks 1536 all of them", line)
+        self.assertGreater(fit, 1)
+        with tempfile.TemporaryDirectory() as d:
+            r = run(*pipeline, "--write-et", "t", "--write-et-ranks", 2, cwd=d)
+            self.assertEqual(r.returncode, 0, r.stderr)
+            self.assertEqual(r.stderr, "distsim: t: ranks 2 to 1535 are left out\n")
+            self.assertEqual({p.name for p in pathlib.Path(d).iterdir()}, {"t.0.et", "t.1.et", "t.groups.json"})
+        self.refused("--config", FLAGSHIP, "--write-et-ranks", 2, says="--write-et")
+
     def test_curve_cut_in_the_middle(self):
         whole = sorted((ROOT / "configs/curves").glob("*.txtpb"))[0].read_text()
         with tempfile.TemporaryDirectory() as d:
