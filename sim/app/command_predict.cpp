@@ -136,7 +136,7 @@ void add_predict(CLI::App& app, Action& action) {
   sub->add_option("--json", f->json, "Write the report as JSON (docs/report_schema.md); - is standard output")->check(refuse_empty);
   sub->add_option("--csv", f->csv, "Write the main figures as one CSV row; - is standard output")->check(refuse_empty);
   sub->add_option("--timeline", f->timeline, "Write the timeline for ui.perfetto.dev: FILE.pftrace (Perfetto protobuf) or FILE.json (Chrome trace), compressed if .gz follows")->check(refuse_empty);
-  sub->add_option("--timeline-ranks", f->timeline_ranks, "Ranks that the timeline shows (default: at most 64, and 4 million slices)")->check(CLI::Range(1u, 1u << 24));
+  sub->add_option("--timeline-ranks", f->timeline_ranks, "Ranks that the timeline shows, one of each class of equal ranks first (default: at most 64, and 4 million slices)")->check(CLI::Range(1u, 1u << 24));
   sub->add_option("--write-et", f->write_et, "Write a Chakra trace a rank, PREFIX.<rank>.et, for other simulators and `distsim replay`")->check(refuse_empty);
   sub->add_option("--write-et-ranks", f->et_ranks, "Ranks that --write-et writes, from 0 (default: all, if they take no more than 4 GB)")
       ->needs("--write-et")->check(CLI::Range(1u, 1u << 24));
