@@ -135,6 +135,13 @@ class Works(unittest.TestCase):
             self.assertGreater(float(rows[0]["predicted_us"]), 400)   # 137 GFLOP at 312 TFLOP/s are 440 us
             self.assertEqual(rows[1]["predicted_us"], "")
             self.assertTrue(rows[1]["basis"])
+            shapes.write_text("gpu,op,dtype,m,n,k\na100_sxm4_80gb,gemm,fp16,0,1,1\na100_sxm4_80gb,gemm,fp17,1,1,1\n")
+            r = run("cost", "op", "--input", shapes)
+            self.assertEqual(r.returncode, 2, "none of the rows has a price")
+            self.assertIn("none of 2 rows could be priced", r.stderr)
+            self.assertEqual(len(r.stdout.splitlines()), 3, "the reasons are there all the same")
+            shapes.write_text("gpu,op,dtype,m,n,k\n")
+            self.assertEqual(run("cost", "op", "--input", shapes).returncode, 0, "no rows, none failed")
 
     def test_help(self):
         for args in (["--help"], ["predict", "--help"], ["sweep", "--help"], ["cost", "collective", "--help"], ["--version"], []):
