@@ -87,7 +87,8 @@ class OpFields {
 /// Every op that op_from_row knows, without its other spellings.
 std::vector<std::string> row_op_names();
 
-/// Errors: an op that is not known here (with the nearest spelling), a dtype or pass that is not known, missing or unreadable sizes.
+/// Errors: an op that is not known here (with the nearest spelling), a dtype, timing or pass that is not known or that the op does not have, missing,
+/// unreadable or doubly given sizes.
 Result<OpRow> op_from_row(const OpColumns& columns, const std::vector<std::string>& fields);
 
 }  // namespace distsim
