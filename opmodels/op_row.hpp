@@ -43,7 +43,7 @@ struct OpRow {
 /// Where the columns are. Made once from the header.
 class OpColumns {
  public:
-  /// Errors: no gpu, op or dtype column (the nearest spelling is suggested); none of the groups complete.
+  /// Errors: no gpu, op or dtype column (the nearest spelling is suggested); none of the groups complete and no extra column either.
   static Result<OpColumns> from(const CsvReader& reader);
   /// The same where one op alone is asked for and its own error says what it lacks: no group is needed.
   static Result<OpColumns> of_one_op(const CsvReader& reader);

@@ -18,9 +18,10 @@ Result<EmbeddingOptimizer> optimizer_of(std::string_view pass_text) {
   return Error{"pass: found '" + std::string(pass_text) + "', expected bwd+sgd, bwd+adagrad, bwd+rowwise_adagrad or bwd+adam", "", ""};
 }
 
-/// Two columns for one size. What `extra` repeats of a column is left alone: op_bench writes both.
+/// Two names for one size. A column `a` beside a `b` in `extra` is what op_bench writes, and means the same twice.
 Result<void> check_one_of(const OpFields& fields, OpColumns::Name a, OpColumns::Name b) {
-  if (fields.text(a).empty() || fields.text(b).empty()) return {};
+  const bool op_bench = !fields.text(a).empty() && fields.text(b).empty();
+  if (op_bench || fields.said(a).empty() || fields.said(b).empty()) return {};
   return Error{std::string(OpColumns::text(a)) + ", " + std::string(OpColumns::text(b)) + ": found both, expected one of them", "", ""};
 }
 
