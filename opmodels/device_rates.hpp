@@ -13,6 +13,7 @@
 namespace distsim {
 
 class LearnedModels;
+class RowEnvelopes;
 
 struct DeviceRates {
   std::string name;
@@ -30,6 +31,7 @@ struct DeviceRates {
   double capability = 0;           ///< 70, 80, 90, ...
   ArchTraits traits;
   std::shared_ptr<const LearnedModels> learned;  ///< none: analytic models alone
+  std::shared_ptr<RowEnvelopes> envelopes;       ///< of row kernels, where there are learned models
   bool warm = false;               ///< operands stay in L2 from one call to the next, as in a benchmark's loop; a training step's do not
 
   double streaming_hbm() const { return hbm * traits.hbm_efficiency; }

@@ -16,6 +16,16 @@ constexpr double kOctavesPerCapability = 1.0 / 30;
 constexpr double kLearnedFrom = 0.4;
 constexpr std::size_t kMaxFileBytes = 64 << 20;
 
+using UsedFeatures = std::array<float, FeatureVector::kMax>;
+
+UsedFeatures used_features(const LearnedModel& model, const FeatureVector& x) {
+  UsedFeatures used;
+  for (std::size_t i = 0; i < model.features.size(); ++i) used[i] = x.values[model.features[i].index];
+  return used;
+}
+
+double bounded_log(double value) { return std::clamp(value, -LearnedModels::kMaxLog, LearnedModels::kMaxLog); }
+
 double size_trust(const LearnedModel& model, const FeatureVector& x) {
   double outside = 0;
   for (const LearnedModel::Feature& feature : model.features) {
@@ -52,16 +62,21 @@ std::vector<std::string> forest_files(const std::string& folder) {
 }  // namespace
 
 LearnedModel::Answer LearnedModel::ask(const FeatureVector& x) const {
-  std::array<float, FeatureVector::kMax> used;
-  for (std::size_t i = 0; i < features.size(); ++i) used[i] = x.values[features[i].index];
+  const UsedFeatures used = used_features(*this, x);
   const std::span<const float> values(used.data(), features.size());
   Answer answer;
   answer.trust = size_trust(*this, x) * device_trust(*this, x);
   if (answer.trust == 0) return answer;
-  answer.log_ratio = std::clamp(median.value(values), -LearnedModels::kMaxLog, LearnedModels::kMaxLog);
+  answer.log_ratio = bounded_log(median.value(values));
   answer.log_low = -with_library(std::clamp(low.value(values), -LearnedModels::kMaxLog, 0.0));
   answer.log_high = with_library(std::clamp(high.value(values), 0.0, LearnedModels::kMaxLog));
   return answer;
+}
+
+double LearnedModel::log_correction(const FeatureVector& x) const {
+  const UsedFeatures used = used_features(*this, x);
+  const double trust = size_trust(*this, x) * device_trust(*this, x);
+  return trust == 0 ? 0 : trust * bounded_log(median.value({used.data(), features.size()}));
 }
 
 double device_distance(const LearnedModel::Device& a, const LearnedModel::Device& b) {
@@ -86,6 +101,11 @@ Result<LearnedModels> LearnedModels::load(const std::string& folder) {
     models.add(std::move(*model));
   }
   return models;
+}
+
+double learned_seconds(const DeviceRates& device, const KernelSample& sample) {
+  const LearnedModel* model = device.learned && sample.kernel ? device.learned->find(*sample.kernel) : nullptr;
+  return model == nullptr ? sample.seconds : sample.seconds * std::exp(model->log_correction(sample.features));
 }
 
 OpTime learned_time(const DeviceRates& device, const KernelSample& sample, Spread analytic) {

@@ -40,6 +40,8 @@ struct LearnedModel {
     double trust = 0;
   };
   Answer ask(const FeatureVector& features) const;
+  /// Trust times log_ratio alone, a third of the work.
+  double log_correction(const FeatureVector& features) const;
 };
 
 /// How far apart two devices are: the largest difference among their features, in octaves; generations count a third of one for each 10 of capability.
@@ -61,5 +63,7 @@ class LearnedModels {
 
 /// The sample's time by the learned model where the device has one for it, else the analytic one with its own band.
 OpTime learned_time(const DeviceRates& device, const KernelSample& sample, Spread analytic);
+/// Its seconds alone.
+double learned_seconds(const DeviceRates& device, const KernelSample& sample);
 
 }  // namespace distsim

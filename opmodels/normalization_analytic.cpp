@@ -11,6 +11,7 @@
 
 #include "opmodels/learned_models.hpp"
 #include "opmodels/shape_check.hpp"
+#include "opmodels/size_envelope.hpp"
 #include "opmodels/streaming_analytic.hpp"
 
 namespace distsim {
@@ -35,6 +36,22 @@ double kind_code(NormKind kind) {
   return kind == NormKind::rms ? 1 : 0;
 }
 
+/// The learned time, not above what larger tensors take.
+OpTime bounded_time(const DeviceRates& device, const Normalization& op) {
+  const KernelSample sample = normalization_sample(device, op);
+  OpTime time = learned_time(device, sample, {0.25, 0.5});
+  if (!device.envelopes || time.seconds <= SizeEnvelope::kSuspect * sample.seconds) return time;
+  const auto seconds = [&](double rows, double cols) {
+    Normalization other = op;
+    other.rows = static_cast<std::int64_t>(rows);
+    other.cols = static_cast<std::int64_t>(cols);
+    return learned_seconds(device, normalization_sample(device, other));
+  };
+  const SizeEnvelope& envelope = device.envelopes->of(static_cast<int>(kind_code(op.kind)), op.pass != Pass::forward, as_double(size_of(op.dtype)), seconds);
+  time.seconds = envelope.bound(as_double(op.rows), as_double(op.cols), time.seconds);
+  return time;
+}
+
 }  // namespace
 
 KernelSample normalization_sample(const DeviceRates& device, const Normalization& op) {
@@ -52,7 +69,7 @@ KernelSample normalization_sample(const DeviceRates& device, const Normalization
 Result<OpTime> price_normalization(const DeviceRates& device, const Normalization& op) {
   TRY(check_dims("normalization", {{"rows", op.rows}, {"cols", op.cols}}));
   TRY(check_pass("normalization", op.pass, {Pass::forward, Pass::backward}));
-  return learned_time(device, normalization_sample(device, op), {0.25, 0.5});
+  return bounded_time(device, op);
 }
 
 }  // namespace distsim

@@ -4,6 +4,7 @@
 
 #include "opmodels/measured_table.hpp"
 #include "opmodels/registry.hpp"
+#include "opmodels/size_envelope.hpp"
 
 namespace distsim {
 
@@ -38,6 +39,7 @@ Result<OpModels> OpModels::create(const DeviceSpec& device, std::shared_ptr<cons
                                   std::shared_ptr<const MeasuredTable> measured) {
   TRY_ASSIGN(DeviceRates rates, device_rates(device));
   rates.learned = std::move(learned);
+  if (rates.learned) rates.envelopes = std::make_shared<RowEnvelopes>();
   DeviceRates warm = rates;
   warm.warm = true;
   return OpModels(std::make_shared<const Impl>(Impl{device, std::move(rates), std::move(warm), std::move(measured)}));

@@ -17,6 +17,8 @@ bool is_product(std::string_view op) {
 
 bool is_embedding(std::string_view op) { return op == "embedding" || op.starts_with("fbgemm_tbe") || op == "embedding_bag"; }
 
+bool is_transfer(std::string_view op) { return op == "copy_h2d" || op == "copy_d2h" || op == "copy_d2d" || op == "copy_p2p"; }
+
 /// Other spellings that frameworks and tools use for an op that has a model here.
 struct Spelling {
   std::string_view other, name;
@@ -64,6 +66,17 @@ Result<RowPass> parse_pass(std::string_view text) {
   return Error{"pass: found '" + std::string(text) + "', expected fwd, bwd, bwd_data, bwd_weight or bwd_both", "", ""};
 }
 
+/// An optimizer in the backward kernel is an embedding's, and what updates or copies has no gradient.
+Result<void> check_pass_of(std::string_view op, std::string_view pass_text, RowPass pass) {
+  if (pass_text.find('+') != std::string_view::npos && !is_embedding(op)) {
+    return Error{"pass: found '" + std::string(pass_text) + "' for " + std::string(op) + ", expected an optimizer only with embeddings", "", ""};
+  }
+  if (pass != RowPass::forward && (is_optimizer(op) || is_transfer(op))) {
+    return Error{"pass: found '" + std::string(pass_text) + "' for " + std::string(op) + ", expected none: it has no gradient", "", ""};
+  }
+  return {};
+}
+
 /// The data sets qualify some types: fp32 with TF32 allowed, fp16 on tensor cores, 16-bit storage with fp32 arithmetic.
 Result<DType> parse_row_dtype(std::string_view text) {
   if (text == "fp32_tf32on") return DType::tf32;
@@ -98,8 +111,9 @@ Result<OpRow> op_from_row(const OpColumns& columns, const std::vector<std::strin
   context.pass_text = fields.text(OpColumns::pass);
   TRY_ASSIGN(context.pass, parse_pass(context.pass_text));
   context.op = usual_name(fields.text(OpColumns::op));
+  TRY(check_pass_of(context.op, context.pass_text, context.pass));
   TRY_ASSIGN(OpRow row, parse_kind(fields, context));
-  row.timing = parse_timing(fields.text(OpColumns::timing));
+  TRY_ASSIGN(row.timing, parse_timing(fields.text(OpColumns::timing)));
   row.warm = is_warm(fields.text(OpColumns::timing));
   return row;
 }

@@ -43,7 +43,7 @@ struct OpRow {
 /// Where the columns are. Made once from the header.
 class OpColumns {
  public:
-  /// Errors: no gpu, op or dtype column (the nearest spelling is suggested); none of the groups complete.
+  /// Errors: no gpu, op or dtype column (the nearest spelling is suggested); none of the groups complete and no extra column either.
   static Result<OpColumns> from(const CsvReader& reader);
   /// The same where one op alone is asked for and its own error says what it lacks: no group is needed.
   static Result<OpColumns> of_one_op(const CsvReader& reader);
@@ -87,7 +87,8 @@ class OpFields {
 /// Every op that op_from_row knows, without its other spellings.
 std::vector<std::string> row_op_names();
 
-/// Errors: an op that is not known here (with the nearest spelling), a dtype or pass that is not known, missing or unreadable sizes.
+/// Errors: an op that is not known here (with the nearest spelling), a dtype, timing or pass that is not known or that the op does not have, missing,
+/// unreadable or doubly given sizes.
 Result<OpRow> op_from_row(const OpColumns& columns, const std::vector<std::string>& fields);
 
 }  // namespace distsim

@@ -7,11 +7,22 @@ namespace distsim {
 namespace {
 
 /// "bwd+rowwise_adagrad" names the optimizer that the backward kernel carries.
-EmbeddingOptimizer optimizer_of(std::string_view pass_text) {
-  if (pass_text.ends_with("+rowwise_adagrad")) return EmbeddingOptimizer::rowwise_adagrad;
-  if (pass_text.ends_with("+adagrad")) return EmbeddingOptimizer::adagrad;
-  if (pass_text.ends_with("+adam")) return EmbeddingOptimizer::adam;
-  return pass_text.ends_with("+sgd") ? EmbeddingOptimizer::sgd : EmbeddingOptimizer::none;
+Result<EmbeddingOptimizer> optimizer_of(std::string_view pass_text) {
+  const std::size_t plus = pass_text.find('+');
+  if (plus == std::string_view::npos) return EmbeddingOptimizer::none;
+  const std::string_view name = pass_text.substr(plus + 1);
+  if (name == "rowwise_adagrad") return EmbeddingOptimizer::rowwise_adagrad;
+  if (name == "adagrad") return EmbeddingOptimizer::adagrad;
+  if (name == "adam") return EmbeddingOptimizer::adam;
+  if (name == "sgd") return EmbeddingOptimizer::sgd;
+  return Error{"pass: found '" + std::string(pass_text) + "', expected bwd+sgd, bwd+adagrad, bwd+rowwise_adagrad or bwd+adam", "", ""};
+}
+
+/// Two names for one size. A column `a` beside a `b` in `extra` is what op_bench writes, and means the same twice.
+Result<void> check_one_of(const OpFields& fields, OpColumns::Name a, OpColumns::Name b) {
+  const bool op_bench = !fields.text(a).empty() && fields.text(b).empty();
+  if (op_bench || fields.said(a).empty() || fields.said(b).empty()) return {};
+  return Error{std::string(OpColumns::text(a)) + ", " + std::string(OpColumns::text(b)) + ": found both, expected one of them", "", ""};
 }
 
 struct Sizes {
@@ -45,6 +56,8 @@ Result<SparseUpdate> update_of(const OpFields& fields, bool generic) {
 }
 
 Result<Sizes> read_sizes(const OpFields& fields) {
+  TRY(check_one_of(fields, OpColumns::nnz, OpColumns::pooling));
+  TRY(check_one_of(fields, OpColumns::rows_total, OpColumns::rows));
   Sizes s{};
   TRY_ASSIGN(s.tables, fields.integer_or(OpColumns::tables, 1));
   TRY_ASSIGN(s.batch, fields.integer(OpColumns::batch));
@@ -84,7 +97,7 @@ Result<OpRow> embedding_row(const OpFields& fields, const RowContext& context) {
   bag.table_batched = context.op != "embedding";
   bag.weights = bag.output = context.dtype;
   bag.pass = context.pass == RowPass::forward ? Pass::forward : Pass::backward;
-  bag.optimizer = optimizer_of(context.pass_text);
+  TRY_ASSIGN(bag.optimizer, optimizer_of(context.pass_text));
   const bool dense = bag.optimizer == EmbeddingOptimizer::none;
   TRY_ASSIGN(bag.update, update_of(fields, dense && bag.table_batched));
   OpRow row{{bag}, HostCall::embedding};

@@ -69,8 +69,9 @@ Result<OpColumns> OpColumns::of_one_op(const CsvReader& reader) {
 
 Result<OpColumns> OpColumns::from(const CsvReader& reader) {
   TRY_ASSIGN(const OpColumns columns, of_one_op(reader));
+  if (columns.index(extra)) return columns;  // the sizes may be there
   if (std::any_of(kGroups.begin(), kGroups.end(), [&](auto group) { return complete(columns, group); })) return columns;
-  return Error{"columns: found no complete group of sizes, expected " + groups_text(), reader.position(), ""};
+  return Error{"columns: found no complete group of sizes, expected " + groups_text() + " or extra", reader.position(), ""};
 }
 
 std::string_view OpFields::text(Name column) const {

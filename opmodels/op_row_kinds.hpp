@@ -45,5 +45,7 @@ std::vector<std::string> movement_names();
 /// Interaction, cross layer, attention, dense optimizers.
 std::optional<Result<OpRow>> layer_row(const OpFields& fields, const RowContext& context);
 std::vector<std::string> layer_names();
+/// sgd, adam, ...
+bool is_optimizer(std::string_view op);
 
 }  // namespace distsim

@@ -1,4 +1,5 @@
 // Interaction, DCN-v2 cross layer, attention, dense optimizers: ops of several kernels that have a model as a whole.
+#include <algorithm>
 #include <array>
 
 #include "opmodels/op_row_kinds.hpp"
@@ -83,6 +84,10 @@ std::optional<Result<OpRow>> layer_row(const OpFields& fields, const RowContext&
     if (one.name == context.op) return optimizer(fields, context, one.kind);
   }
   return std::nullopt;
+}
+
+bool is_optimizer(std::string_view op) {
+  return std::any_of(kOptimizers.begin(), kOptimizers.end(), [&](const OptimizerName& one) { return one.name == op; });
 }
 
 std::vector<std::string> layer_names() {

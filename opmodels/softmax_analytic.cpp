@@ -7,6 +7,7 @@
 
 #include "opmodels/learned_models.hpp"
 #include "opmodels/shape_check.hpp"
+#include "opmodels/size_envelope.hpp"
 #include "opmodels/streaming_analytic.hpp"
 
 namespace distsim {
@@ -24,25 +25,38 @@ double passes_of(const DeviceRates& device, double cols, double element_bytes, P
   return once + 2 * std::min(1.0, crowding);
 }
 
+constexpr int kSoftmaxKind = 3;  // as in RowFacts
+
+/// The learned time, not above what larger tensors take.
+OpTime bounded_time(const DeviceRates& device, double rows, double cols, double element_bytes, Pass pass, Spread analytic) {
+  const KernelSample sample = softmax_sample(device, rows, cols, element_bytes, pass);
+  OpTime time = learned_time(device, sample, analytic);
+  if (!device.envelopes || time.seconds <= SizeEnvelope::kSuspect * sample.seconds) return time;
+  const auto seconds = [&](double r, double c) { return learned_seconds(device, softmax_sample(device, r, c, element_bytes, pass)); };
+  const SizeEnvelope& envelope = device.envelopes->of(kSoftmaxKind, pass != Pass::forward, element_bytes, std::cref(seconds));  // no copy, no allocation
+  time.seconds = envelope.bound(rows, cols, time.seconds);
+  return time;
+}
+
 }  // namespace
 
 KernelSample softmax_sample(const DeviceRates& device, double rows, double cols, double element_bytes, Pass pass) {
   const double elements = rows * cols;
   const double bytes = elements * passes_of(device, cols, element_bytes, pass) * element_bytes;
   const double seconds = streaming_seconds(device, bytes, elements * 20);
-  const RowFacts facts{3, pass == Pass::forward ? 0.0 : 1.0, rows, cols, element_bytes, bytes, seconds};
+  const RowFacts facts{kSoftmaxKind, pass == Pass::forward ? 0.0 : 1.0, rows, cols, element_bytes, bytes, seconds};
   return {LearnedKernel::rowwise, row_features(device, facts), seconds};
 }
 
 double softmax_seconds(const DeviceRates& device, double rows, double cols, double element_bytes, Pass pass) {
-  return learned_time(device, softmax_sample(device, rows, cols, element_bytes, pass), {}).seconds;
+  return bounded_time(device, rows, cols, element_bytes, pass, {}).seconds;
 }
 
 Result<OpTime> price_softmax(const DeviceRates& device, const Softmax& op) {
   TRY(check_dims("softmax", {{"rows", op.rows}, {"cols", op.cols}}));
   TRY(check_pass("softmax", op.pass, {Pass::forward, Pass::backward}));
-  const KernelSample sample = softmax_sample(device, as_double(op.rows), as_double(op.cols), as_double(size_of(op.dtype)), op.pass);
-  return learned_time(device, sample, op.pass == Pass::forward ? Spread{0.15, 0.45} : Spread{0.45, 0.45});
+  const Spread analytic = op.pass == Pass::forward ? Spread{0.15, 0.45} : Spread{0.45, 0.45};
+  return bounded_time(device, as_double(op.rows), as_double(op.cols), as_double(size_of(op.dtype)), op.pass, analytic);
 }
 
 }  // namespace distsim

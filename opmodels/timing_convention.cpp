@@ -46,13 +46,23 @@ double host_factor(std::string_view gpu) {
 
 bool starts_with(std::string_view text, std::string_view head) { return text.substr(0, head.size()) == head; }
 
+struct NamedTiming {
+  std::string_view head;
+  Timing timing;
+};
+constexpr std::array<NamedTiming, 7> kTimings{{{"evt", Timing::event}, {"event", Timing::event}, {"wall_sync", Timing::wall}, {"kernel", Timing::kernel},
+                                               {"cudagraph", Timing::kernel}, {"trace", Timing::kernel}, {"deepbench", Timing::kernel}}};
+
 constexpr double kSynchroniseUs = 10;  // return of cudaDeviceSynchronize, beyond the kernel's end
 
 }  // namespace
 
-Timing parse_timing(std::string_view text) {
-  if (starts_with(text, "evt") || starts_with(text, "event")) return Timing::event;
-  return starts_with(text, "wall_sync") ? Timing::wall : Timing::kernel;
+Result<Timing> parse_timing(std::string_view text) {
+  if (text.empty()) return Timing::kernel;
+  for (const NamedTiming& known : kTimings) {
+    if (starts_with(text, known.head)) return known.timing;
+  }
+  return Error{"timing: found '" + std::string(text) + "', expected evt..., event..., wall_sync..., kernel..., cudagraph..., trace... or nothing", "", ""};
 }
 
 bool is_warm(std::string_view text) { return !text.empty() && !starts_with(text, "cudagraph_multiweight") && !starts_with(text, "trace"); }

@@ -10,12 +10,15 @@
 
 #include <string_view>
 
+#include "base/result.hpp"
+
 namespace distsim {
 
 enum class Timing { kernel, event, wall };
 
-/// By the text of the `timing` column: evt_... and event... are `event`, wall_sync... is `wall`, everything else is `kernel`.
-Timing parse_timing(std::string_view text);
+/// By how the text of the `timing` column begins: evt and event are `event`, wall_sync is `wall`; kernel, cudagraph, trace, deepbench (many repetitions
+/// between two looks at the clock) and nothing at all are `kernel`. Errors: every other text.
+Result<Timing> parse_timing(std::string_view text);
 
 /// True where the same call runs again and again on the same operands, so that those which fit stay in L2. A training step's operands, and those of
 /// a benchmark that rotates its weights (cudagraph_multiweight), do not. By the text of the `timing` column: traces and rotating benchmarks are not warm.

@@ -135,6 +135,13 @@ class Works(unittest.TestCase):
             self.assertGreater(float(rows[0]["predicted_us"]), 400)   # 137 GFLOP at 312 TFLOP/s are 440 us
             self.assertEqual(rows[1]["predicted_us"], "")
             self.assertTrue(rows[1]["basis"])
+            shapes.write_text("gpu,op,dtype,m,n,k\na100_sxm4_80gb,gemm,fp16,0,1,1\na100_sxm4_80gb,gemm,fp17,1,1,1\n")
+            r = run("cost", "op", "--input", shapes)
+            self.assertEqual(r.returncode, 2, "none of the rows has a price")
+            self.assertIn("none of 2 rows could be priced", r.stderr)
+            self.assertEqual(len(r.stdout.splitlines()), 3, "the reasons are there all the same")
+            shapes.write_text("gpu,op,dtype,m,n,k\n")
+            self.assertEqual(run("cost", "op", "--input", shapes).returncode, 0, "no rows, none failed")
 
     def test_help(self):
         for args in (["--help"], ["predict", "--help"], ["sweep", "--help"], ["cost", "collective", "--help"], ["--version"], []):
@@ -260,6 +267,19 @@ class Refuses(unittest.TestCase):
                 memory=memory)
         self.assertEqual(r.returncode, 2, r.stderr)
         self.assertRegex(r.stderr, r"\Adistsim: .*memory.*\n\Z")
+
+    def test_traces_of_very_many_steps(self):
+        pipeline = ["--config", ROOT / "configs/megatron_gpt_145b.yaml", "--set", "model.global_batch=384"]
+        line = self.refused(*pipeline, "--json", "r.json", "--write-et", "t", says="GB in all, expected at most 4 GB")
+        fit = int(re.search(r"--write-et-ranks (\d+) writes the first", line)[1])
+        self.assertIn("--write-et-ranks 1536 all of them", line)
+        self.assertGreater(fit, 1)
+        with tempfile.TemporaryDirectory() as d:
+            r = run(*pipeline, "--write-et", "t", "--write-et-ranks", 2, cwd=d)
+            self.assertEqual(r.returncode, 0, r.stderr)
+            self.assertEqual(r.stderr, "distsim: t: ranks 2 to 1535 are left out\n")
+            self.assertEqual({p.name for p in pathlib.Path(d).iterdir()}, {"t.0.et", "t.1.et", "t.groups.json"})
+        self.refused("--config", FLAGSHIP, "--write-et-ranks", 2, says="--write-et")
 
     def test_curve_cut_in_the_middle(self):
         whole = sorted((ROOT / "configs/curves").glob("*.txtpb"))[0].read_text()

@@ -181,6 +181,7 @@ Result<void> price_file(const OpFlags& f) {
     TRY_ASSIGN(count, cost_csv(in, f.input, out, [&](std::string_view gpu) { return devices(gpu); }));
     return {};
   }));
+  if (count.rows > 0 && count.unpriced == count.rows) return Error{"none of " + std::to_string(count.rows) + " rows could be priced; the column basis says why", f.input, ""};
   if (count.unpriced > 0) std::fprintf(stderr, "distsim: %zu of %zu rows could not be priced; the column basis says why\n", count.unpriced, count.rows);
   return {};
 }

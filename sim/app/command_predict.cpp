@@ -21,6 +21,7 @@ struct PredictFlags {
   std::string config, json, csv, timeline, html, dump_after, write_et;
   std::vector<std::string> sets, curves;
   std::uint32_t timeline_ranks = 0;  ///< 0: as many as make a file that viewers open
+  std::uint32_t et_ranks = 0;        ///< 0: all, unless that is very much
   TrialOptions trials;
   bool timings = false;
 };
@@ -78,11 +79,17 @@ Result<void> write_timeline(const PredictFlags& f, const Prediction& p) {
   return distsim::write_timeline(slices.source, f.timeline);
 }
 
+Result<void> write_et(const PredictFlags& f, const Prediction& p) {
+  const std::uint32_t ranks = p.lowered->program.ranks;
+  if (f.et_ranks > 0 && f.et_ranks < ranks) std::fprintf(stderr, "distsim: %s: ranks %u to %u are left out\n", f.write_et.c_str(), f.et_ranks, ranks - 1);
+  return write_chakra(f.write_et, *p.costed, *p.lowered, f.et_ranks);
+}
+
 Result<void> write_outputs(const PredictFlags& f, const Prediction& p) {
+  if (!f.write_et.empty()) TRY(write_et(f, p));  // first, since it may refuse
   if (!f.json.empty()) TRY(write_file_atomically(f.json, to_json(p.report) + "\n"));
   if (!f.csv.empty()) TRY(write_file_atomically(f.csv, csv_line(csv_columns()) + csv_line(csv_values(p.report))));
   if (!f.timeline.empty()) TRY(write_timeline(f, p));
-  if (!f.write_et.empty()) TRY(write_chakra(f.write_et, *p.costed, *p.lowered));
   if (!f.html.empty()) TRY(write_file_atomically(f.html, to_html(p.report, p.played())));
   return {};
 }
@@ -129,8 +136,10 @@ void add_predict(CLI::App& app, Action& action) {
   sub->add_option("--json", f->json, "Write the report as JSON (docs/report_schema.md); - is standard output")->check(refuse_empty);
   sub->add_option("--csv", f->csv, "Write the main figures as one CSV row; - is standard output")->check(refuse_empty);
   sub->add_option("--timeline", f->timeline, "Write the timeline for ui.perfetto.dev: FILE.pftrace (Perfetto protobuf) or FILE.json (Chrome trace), compressed if .gz follows")->check(refuse_empty);
-  sub->add_option("--timeline-ranks", f->timeline_ranks, "Ranks that the timeline shows (default: at most 64, and 4 million slices)")->check(CLI::Range(1u, 1u << 24));
+  sub->add_option("--timeline-ranks", f->timeline_ranks, "Ranks that the timeline shows, one of each class of equal ranks first (default: at most 64, and 4 million slices)")->check(CLI::Range(1u, 1u << 24));
   sub->add_option("--write-et", f->write_et, "Write a Chakra trace a rank, PREFIX.<rank>.et, for other simulators and `distsim replay`")->check(refuse_empty);
+  sub->add_option("--write-et-ranks", f->et_ranks, "Ranks that --write-et writes, from 0 (default: all, if they take no more than 4 GB)")
+      ->needs("--write-et")->check(CLI::Range(1u, 1u << 24));
   sub->add_option("--html", f->html, "Write the report as one self-contained page")->check(refuse_empty);
   sub->add_option("--trials", f->trials.trials, "Play the iteration this often with op, link and rank speeds drawn; prints P10, P50, P90 and P99")
       ->check(CLI::Range(1u, 1'000'000u));

@@ -1,5 +1,7 @@
 #include "sim/app/write_chakra.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "base/file.hpp"
@@ -9,6 +11,7 @@ namespace distsim {
 namespace {
 
 constexpr std::uint32_t kMostRanks = 1u << 20;  // a file each
+constexpr std::uint64_t kMostBytes = 4'000'000'000;  // unless the number of ranks is given
 
 ChakraComm comm_of(CollectiveKind kind) {
   switch (kind) {
@@ -131,14 +134,23 @@ class ChakraExport {
   std::vector<NamedPartition> partitions_;
 };
 
+/// All ranks have the nodes of rank 0.
+Result<void> check_size(std::uint64_t bytes_of_rank, std::uint32_t ranks) {
+  if (bytes_of_rank * ranks <= kMostBytes) return {};
+  const auto fit = std::max<std::uint64_t>(1, kMostBytes / bytes_of_rank);
+  return Error{fmt::format("--write-et: found {} ranks of {:.3g} MB each, {:.3g} GB in all, expected at most {:.3g} GB", ranks, static_cast<double>(bytes_of_rank) * 1e-6,
+                           static_cast<double>(bytes_of_rank * ranks) * 1e-9, static_cast<double>(kMostBytes) * 1e-9),
+               "", fmt::format("--write-et-ranks {} writes the first {}, --write-et-ranks {} all of them", fit, fit, ranks)};
+}
+
 }  // namespace
 
-Result<void> write_chakra(const std::string& prefix, const CostedGraph& costed, const Lowered& lowered) {
-  if (lowered.program.ranks > kMostRanks) {
-    return Error{"--write-et: found " + std::to_string(lowered.program.ranks) + " ranks, expected at most 2^20: each has a file", "", ""};
-  }
+Result<void> write_chakra(const std::string& prefix, const CostedGraph& costed, const Lowered& lowered, std::uint32_t asked) {
+  const std::uint32_t ranks = asked == 0 ? lowered.program.ranks : std::min(asked, lowered.program.ranks);
+  if (ranks > kMostRanks) return Error{"--write-et: found " + std::to_string(ranks) + " ranks, expected at most 2^20: each has a file", "", ""};
   const ChakraExport exporter(costed, lowered);
-  for (std::uint32_t r = 0; r < lowered.program.ranks; ++r) {
+  if (asked == 0) TRY(check_size(to_chakra(exporter.graph_of(0)).size(), ranks));
+  for (std::uint32_t r = 0; r < ranks; ++r) {
     TRY(write_file_atomically(prefix + "." + std::to_string(r) + ".et", to_chakra(exporter.graph_of(r))));
   }
   return write_file_atomically(prefix + ".groups.json", to_chakra_groups(exporter.groups()));

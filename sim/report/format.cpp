@@ -4,7 +4,9 @@
 #include <array>
 #include <cmath>
 #include <cstdio>
+#include <map>
 #include <numeric>
+#include <tuple>
 
 #include "base/printable.hpp"
 
@@ -152,6 +154,57 @@ std::vector<PathRun> path_runs(const std::vector<CriticalStep>& path) {
     runs[i].name = first == last ? std::string(first) : std::string(first) + " .. " + std::string(last);
   }
   return runs;
+}
+
+namespace {
+
+constexpr std::size_t kManyRuns = 100;
+
+/// The path's time by stream, phase and op kind, in order of their first steps.
+std::vector<PathRun> path_causes(const std::vector<CriticalStep>& path) {
+  std::vector<PathRun> causes;
+  std::map<std::tuple<std::string_view, std::string_view, std::string_view>, std::size_t> row_of;
+  for (const CriticalStep& s : path) {
+    const auto [at, is_new] = row_of.try_emplace({s.stream, s.phase, s.kind}, causes.size());
+    if (is_new) causes.push_back({s.phase == "host" ? "launches and the framework's work" : s.kind, s.stream, s.phase, 0, 0, s.start, {}});
+    causes[at->second].steps += s.steps;
+    causes[at->second].time += s.time;
+  }
+  return causes;
+}
+
+Duration time_of(const std::vector<PathRun>& rows) {
+  Duration sum;
+  for (const PathRun& row : rows) sum += row.time;
+  return sum;
+}
+
+std::vector<PathRun> taken(const std::vector<PathRun>& runs, const std::vector<std::size_t>& which) {
+  std::vector<PathRun> out;
+  for (const std::size_t i : which) out.push_back(runs[i]);
+  return out;
+}
+
+}  // namespace
+
+PathTable path_table(const std::vector<CriticalStep>& path, std::size_t most) {
+  std::vector<PathRun> runs = path_runs(path);
+  PathTable out;
+  out.rows = taken(runs, longest_runs(runs, most));
+  if (runs.size() > kManyRuns && time_of(out.rows) + time_of(out.rows) < time_of(runs)) {
+    out.by_cause = true;
+    runs = path_causes(path);
+    std::ranges::stable_sort(runs, [](const PathRun& a, const PathRun& b) { return a.time > b.time; });
+    out.rows = taken(runs, longest_runs(runs, most));
+  }
+  out.left_out = runs.size() - out.rows.size();
+  out.shown = time_of(out.rows);
+  return out;
+}
+
+std::string PathTable::left_out_text() const {
+  if (!by_cause) return shorter_stretches(left_out);
+  return std::to_string(left_out) + (left_out == 1 ? " smaller cause" : " smaller causes");
 }
 
 std::string host_note(const Report& r) {

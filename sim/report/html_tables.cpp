@@ -44,9 +44,9 @@ std::string tag(std::string_view text) { return "<span class=\"tag\">" + escaped
 
 std::string table(const std::string& inside) { return "<div class=\"scroll\"><table>" + inside + "</tbody></table></div>"; }
 
-std::string path_row(const Report& r, std::string_view name, const std::string& where, std::uint32_t rank, std::uint32_t steps, Duration time,
+std::string path_row(const Report& r, std::string_view name, const std::string& where, const std::string& rank, std::uint32_t steps, Duration time,
                      std::string_view css) {
-  return "<tr>" + cell(escaped(name)) + cell(where, "l soft") + cell(std::to_string(rank)) + cell(std::to_string(steps)) + cell(in_unit(r, time)) +
+  return "<tr>" + cell(escaped(name)) + cell(where, "l soft") + cell(rank) + cell(std::to_string(steps)) + cell(in_unit(r, time)) +
          cell(fixed(share_of(r, time), 1)) + meter(r, time, css) + "</tr>";
 }
 
@@ -55,7 +55,7 @@ std::string full_path(const Report& r) {
   const std::size_t shown = std::min(r.critical_path.size(), kPathAll);
   for (std::size_t i = 0; i < shown; ++i) {
     const CriticalStep& s = r.critical_path[i];
-    rows += path_row(r, s.name, escaped(s.kind) + ", " + std::string(name_of(s.basis)), s.rank, s.steps, s.time, colour_class(s.phase, is_comm(s.stream)));
+    rows += path_row(r, s.name, escaped(s.kind) + ", " + std::string(name_of(s.basis)), std::to_string(s.rank), s.steps, s.time, colour_class(s.phase, is_comm(s.stream)));
   }
   std::string out = "<details><summary>All " + std::to_string(r.critical_path.size()) + " steps</summary>" +
                     table(head({"<step", "<kind, basis", "rank", "steps", unit_of(r), "%", ""}) + "<tbody>" + rows);
@@ -97,22 +97,19 @@ std::string collective_table(const Report& r) {
 }
 
 std::string path_table(const Report& r) {
-  const std::vector<PathRun> runs = path_runs(r.critical_path);
-  const std::vector<std::size_t> longest = longest_runs(runs, kPathRows);
+  const PathTable path = distsim::path_table(r.critical_path, kPathRows);
   std::string rows;
-  Duration rest = r.iteration;
-  for (const std::size_t i : longest) {
-    const PathRun& run = runs[i];
+  for (const PathRun& run : path.rows) {
     const std::string where = run.phase == "host" ? "host" : escaped(run.stream) + ", " + phase_text(run.phase);
-    rows += path_row(r, run.name, where, run.rank, run.steps, run.time, colour_class(run.phase, is_comm(run.stream)));
-    rest = rest - run.time;
+    rows += path_row(r, run.name, where, path.rank_text(run), run.steps, run.time, colour_class(run.phase, is_comm(run.stream)));
   }
-  if (runs.size() > longest.size()) {
-    rows += "<tr><td class=\"soft\">" + shorter_stretches(runs.size() - longest.size()) + "</td><td></td><td></td><td></td>" +
+  if (path.left_out > 0) {
+    const Duration rest = r.iteration - path.shown;
+    rows += "<tr><td class=\"soft\">" + path.left_out_text() + "</td><td></td><td></td><td></td>" +
             cell(in_unit(r, rest)) + cell(fixed(share_of(r, rest), 1)) + meter(r, rest, "idle") + "</tr>";
   }
   const std::string note = host_note(r);
-  return table(head({"<step", "<stream, phase", "rank", "steps", unit_of(r), "%", ""}) + "<tbody>" + rows) + (note.empty() ? "" : "<p class=\"note\">" + escaped(note) + "</p>") + full_path(r);
+  return table(head({path.by_cause ? "<cause" : "<step", "<stream, phase", "rank", "steps", unit_of(r), "%", ""}) + "<tbody>" + rows) + (note.empty() ? "" : "<p class=\"note\">" + escaped(note) + "</p>") + full_path(r);
 }
 
 }  // namespace distsim::html

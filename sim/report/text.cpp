@@ -132,21 +132,17 @@ class Writer {
   }
 
   void path() {
-    const std::vector<PathRun> runs = path_runs(r_.critical_path);
-    if (runs.empty()) return;
+    const PathTable table = path_table(r_.critical_path, kPathRows);
+    if (table.rows.empty()) return;
     const std::vector<Column> columns{{left_of(43), true}, {7, true}, {7}, {5}, {9}, {5}};
-    row({"critical path", "stream", "rank", "steps", scale_.unit, "%"}, columns);
-    Duration shown;
-    const std::vector<std::size_t> longest = longest_runs(runs, kPathRows);
-    for (const std::size_t i : longest) {
-      const PathRun& run = runs[i];
+    row({table.by_cause ? "critical path, by cause" : "critical path", "stream", "rank", "steps", scale_.unit, "%"}, columns);
+    for (const PathRun& run : table.rows) {
       const std::string name = "  " + (run.phase == "host" ? "" : phase_text(run.phase) + ": ") + one_line(run.name);
-      row({shortened_inside(name, columns.front().width), run.stream, std::to_string(run.rank), std::to_string(run.steps), in_unit(run.time), share(run.time)}, columns);
-      shown += run.time;
+      row({shortened_inside(name, columns.front().width), run.stream, table.rank_text(run), std::to_string(run.steps), in_unit(run.time), share(run.time)}, columns);
     }
-    if (runs.size() > longest.size()) {
-      const Duration rest = r_.iteration - shown;
-      row({"  " + shorter_stretches(runs.size() - longest.size()), "", "", "", in_unit(rest), share(rest)}, columns);
+    if (table.left_out > 0) {
+      const Duration rest = r_.iteration - table.shown;
+      row({"  " + table.left_out_text(), "", "", "", in_unit(rest), share(rest)}, columns);
     }
     for (const std::string& part : wrapped(host_note(r_), width_ - 2)) line("  " + part);
     line("");

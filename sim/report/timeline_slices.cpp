@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <numeric>
 #include <optional>
 #include <vector>
 
 #include "base/quantity_text.hpp"
 #include "sim/report/groups.hpp"
+#include "sim/report/steady_state.hpp"
 
 namespace distsim {
 namespace {
@@ -28,16 +30,16 @@ class Slicer {
     sort_steps(options.last_iteration_only);
     if (slices_of_a_rank_ > options.max_slices) sort_steps(true);
     const std::int64_t fit = std::max<std::int64_t>(1, options.max_slices / std::max<std::int64_t>(1, slices_of_a_rank_));
-    shown_ = static_cast<std::uint32_t>(std::clamp<std::int64_t>(std::min<std::int64_t>(options.max_ranks, fit), 1, played.program->ranks));
+    choose(static_cast<std::uint32_t>(std::clamp<std::int64_t>(std::min<std::int64_t>(options.max_ranks, fit), 1, played.program->ranks)));
   }
 
-  std::uint32_t shown() const { return shown_; }
-  std::int64_t slices() const { return slices_of_a_rank_ * shown_; }
+  const std::vector<std::uint32_t>& shown() const { return shown_; }
+  std::int64_t slices() const { return slices_of_a_rank_ * static_cast<std::int64_t>(shown_.size()); }
   bool has_memory() const { return !options_.memory_per_rank.empty(); }
 
   std::vector<CounterTrack> counters() const {
     std::vector<CounterTrack> out;
-    for (std::uint32_t r = 0; r < shown_; ++r) {
+    for (const std::uint32_t r : shown_) {
       out.push_back({r, "link use", "GB/s"});
       if (has_memory()) out.push_back({r, "memory", "GB"});
     }
@@ -45,12 +47,16 @@ class Slicer {
   }
 
   void emit_samples(const std::function<void(const CounterSample&)>& sink) const {
-    for (std::uint32_t r = 0; r < shown_; ++r) emit_counters(p_, options_, last_only_, r, r * (has_memory() ? 2 : 1), sink);
+    std::uint32_t counter = 0;
+    for (const std::uint32_t r : shown_) {
+      emit_counters(p_, options_, last_only_, r, counter, sink);
+      counter += has_memory() ? 2 : 1;
+    }
   }
 
   std::vector<Track> tracks() const {
     std::vector<Track> out;
-    for (std::uint32_t r = 0; r < shown_; ++r) {
+    for (const std::uint32_t r : shown_) {
       const std::uint32_t per_node = std::max(1u, options_.gpus_per_node);
       const std::string name = "rank " + std::to_string(r) + " (node " + std::to_string(r / per_node) + ", gpu " + std::to_string(r % per_node) + ")";
       for (std::uint32_t s = 0; s < kStreamCount; ++s) {
@@ -62,7 +68,7 @@ class Slicer {
 
   void emit(const Sink& sink) {
     std::uint32_t track = 0;
-    for (std::uint32_t r = 0; r < shown_; ++r) {
+    for (const std::uint32_t r : shown_) {
       for (const auto& steps : steps_) {
         if (steps.empty()) continue;
         for (const StepId s : steps) step(s, r, track, sink);
@@ -77,6 +83,31 @@ class Slicer {
       launch_names_.push_back("launch " + graph_.names[task.name]);
       wait_names_.push_back("wait " + graph_.names[task.name]);
     }
+  }
+
+  /// One of each class, the largest first, and those from 0 up; in order of rank.
+  void choose(std::uint32_t count) {
+    const std::uint32_t ranks = p_.program->ranks;
+    is_shown_.assign(ranks, count == ranks);
+    shown_.clear();
+    const auto show = [&](std::uint32_t r) {
+      if (shown_.size() == count || is_shown_[r]) return;
+      is_shown_[r] = true;
+      shown_.push_back(r);
+    };
+    if (count < ranks) {
+      const RankClasses classes = rank_classes(steady_state(p_), ranks);
+      std::vector<std::uint32_t> order(classes.size());
+      std::iota(order.begin(), order.end(), 0u);
+      std::ranges::stable_sort(order, [&](std::uint32_t a, std::uint32_t b) { return classes.count[a] > classes.count[b]; });
+      for (const std::uint32_t c : order) show(classes.first[c]);
+      for (std::uint32_t r = 0; r < count; ++r) show(r);
+      std::ranges::sort(shown_);
+    } else {
+      shown_.resize(ranks);
+      std::iota(shown_.begin(), shown_.end(), 0u);
+    }
+    first_ones_ = shown_.back() + 1 == shown_.size();
   }
 
   void sort_steps(bool last_only) {
@@ -126,10 +157,21 @@ class Slicer {
 
   /// Ranks are written in order, so the lowest member that is shown comes first.
   void flow(StepId s, std::uint32_t rank, Slice& slice) const {
-    const MemberRange members = members_below(p_.program->groups[p_.program->steps[s].group], rank, shown_);
+    const MemberRange members = members_shown(p_.program->groups[p_.program->steps[s].group], rank);
     if (members.first == members.last) return;
     slice.flow = std::uint64_t{s.value()} * p_.program->ranks + members.first + 1;
     slice.flow_place = rank == members.first ? FlowPlace::first : rank == members.last ? FlowPlace::last : FlowPlace::middle;
+  }
+
+  MemberRange members_shown(const Groups& group, std::uint32_t rank) const {
+    if (first_ones_) return members_below(group, rank, static_cast<std::uint32_t>(shown_.size()));
+    MemberRange out{rank, rank};
+    for_each_member(group, rank, [&](std::uint32_t member) {
+      if (!is_shown_[member]) return;
+      out.first = std::min(out.first, member);
+      out.last = std::max(out.last, member);
+    });
+    return out;
   }
 
   const Args& arguments(const StepOrigin& o, std::uint32_t rank) {
@@ -148,15 +190,19 @@ class Slicer {
   const TaskGraph& graph_;
   const TimelineOptions options_;
   std::vector<std::optional<Args>> args_of_op_;
-  std::uint32_t shown_ = 1;
+  std::vector<std::uint32_t> shown_;  ///< rising
+  std::vector<bool> is_shown_;
+  bool first_ones_ = true;  ///< shown are those from 0 up, without a gap
   bool last_only_ = false;
   std::int64_t slices_of_a_rank_ = 0;  ///< at most
   std::vector<std::string> launch_names_, wait_names_;
   std::array<std::vector<StepId>, kStreamCount> steps_;
 };
 
-std::string left_out_text(std::uint32_t shown, std::uint32_t ranks) {
+std::string left_out_text(const std::vector<std::uint32_t>& chosen, std::uint32_t ranks) {
+  const auto shown = static_cast<std::uint32_t>(chosen.size());
   if (shown >= ranks) return "";
+  if (chosen.back() + 1 > shown) return std::to_string(ranks - shown) + " of " + std::to_string(ranks) + " ranks are left out; one of each class of equal ranks comes first";
   if (shown + 1 == ranks) return "rank " + std::to_string(shown) + " is left out";
   return "ranks " + std::to_string(shown) + " to " + std::to_string(ranks - 1) + " are left out";
 }
@@ -168,7 +214,7 @@ TimelineSlices timeline_slices(const Played& played, const TimelineOptions& opti
   TimelineSlices out;
   out.source.tracks = slicer->tracks();
   out.left_out = left_out_text(slicer->shown(), played.program->ranks);
-  if (!out.left_out.empty()) out.source.tracks.push_back({slicer->shown(), 0, out.left_out, "-"});
+  if (!out.left_out.empty()) out.source.tracks.push_back({slicer->shown().back() + 1, 0, out.left_out, "-"});
   out.slices = slicer->slices();
   out.source.counters = slicer->counters();
   out.source.for_each = [slicer](const Sink& sink) { slicer->emit(sink); };

@@ -194,6 +194,21 @@ TEST_F(Fixture, EveryOpOfTheFormatIsPriced) {
   }
 }
 
+TEST_F(Fixture, EverySizeMayStandInExtra) {
+  for (const std::string& op : row_op_names()) {
+    const auto known = kSizes.find(op);
+    const std::string sizes = known == kSizes.end() ? "rows=64;cols=64" : known->second;
+    const auto [header, row] = line_of(op, sizes);
+    ASSERT_TRUE(run(header + "\n" + row + "\n").ok()) << op;
+    const auto by_columns = table()[0];
+    const auto count = run("gpu,op,dtype,extra\nA100-SXM4-80GB," + op + ",fp16," + sizes + "\n");
+    ASSERT_TRUE(count.ok()) << op << ": " << count.error().text();
+    const auto by_extra = table()[0];
+    EXPECT_FALSE(by_extra[4].empty()) << op << ": " << by_extra[7];
+    EXPECT_EQ(by_extra[4], by_columns[by_columns.size() - 5]) << op;
+  }
+}
+
 TEST_F(Fixture, ReadsTheRowsOfOpBench) {
   const std::string header = "gpu,op,pass,dtype,rows,cols,extra";
   const auto attention = parse(header, "A100,attention,fwd,fp16,2048,128,heads=16;length=128;dim=64;flash=0");
@@ -239,11 +254,32 @@ TEST_F(Fixture, FusedKernelsMustSayTheirTensorsAndFlagsMustBeFlags) {
   EXPECT_FALSE(parse("gpu,op,dtype,elements", "A100,copy_h2d,fp16,1e15000").ok());
 }
 
+/// What would be passed over in silence.
+TEST_F(Fixture, RefusesWhatAnOpDoesNotHaveAndWhatIsSaidTwice) {
+  const auto refused = [&](const std::string& header, const std::string& row, const std::string& says) {
+    const auto parsed = parse(header, row);
+    ASSERT_FALSE(parsed.ok()) << row;
+    EXPECT_NE(parsed.error().text().find(says), std::string::npos) << parsed.error().text();
+  };
+  refused("gpu,op,pass,dtype,m,n,k", "A100,linear,bwd+adam,fp16,8,8,8", "pass: found 'bwd+adam' for linear");
+  refused("gpu,op,pass,dtype,parameters", "A100,adam,bwd,fp16,4096", "pass: found 'bwd' for adam");
+  refused("gpu,op,pass,dtype,bytes", "A100,copy_h2d,bwd_data,fp16,4096", "pass: found 'bwd_data' for copy_h2d");
+  const std::string bag = "gpu,op,pass,dtype,batch,dim,nnz,pooling,rows_total,rows";
+  refused(bag, "A100,embedding_bag,bwd+adma,fp16,64,64,64,,1000,", "pass: found 'bwd+adma'");
+  refused(bag, "A100,embedding_bag,fwd,fp16,64,64,10,10,1000,", "nnz, pooling: found both");
+  refused(bag, "A100,embedding_bag,fwd,fp16,64,64,64,,1000,1000", "rows_total, rows: found both");
+  refused("gpu,op,dtype,extra", "A100,embedding_bag,fp16,batch=64;dim=64;nnz=10;pooling=10;rows=1000", "nnz, pooling: found both");
+  refused("gpu,op,dtype,m,n,k,timing", "A100,linear,fp16,8,8,8,bogus", "timing: found 'bogus'");
+  EXPECT_TRUE(parse("gpu,op,pass,dtype,rows,cols", "A100,copy_,bwd,fp16,64,64").ok()) << "a copy within the graph has a gradient";
+}
+
 TEST(Timing, ConventionsByTheirText) {
-  EXPECT_EQ(parse_timing("evt_min5of25"), Timing::event);
-  EXPECT_EQ(parse_timing("wall_sync_avg"), Timing::wall);
-  EXPECT_EQ(parse_timing("cudagraph_multiweight"), Timing::kernel);
-  EXPECT_EQ(parse_timing(""), Timing::kernel);
+  EXPECT_EQ(*parse_timing("evt_min5of25"), Timing::event);
+  EXPECT_EQ(*parse_timing("wall_sync_avg"), Timing::wall);
+  for (const char* kernel : {"cudagraph_multiweight", "kernel_sum_median", "trace_kernel_sum_median", "deepbench_wall_avg", ""}) {
+    EXPECT_EQ(*parse_timing(kernel), Timing::kernel) << kernel;
+  }
+  EXPECT_FALSE(parse_timing("stopwatch").ok());
 }
 
 TEST(Timing, TheLaunchGapIsAddedOnceAndHidesShortKernels) {

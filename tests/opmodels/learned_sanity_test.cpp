@@ -61,16 +61,39 @@ Doubling convolution(std::mt19937& random) {
   return {c, larger};
 }
 
-Doubling normalization(std::mt19937& random) {
-  const Normalization n{NormKind::layer, size(random, 4, 16), 16 * size(random, 2, 9)};
-  Normalization rows = n, cols = n;
+/// A norm or a softmax with twice its rows, and with twice its columns.
+template <class RowOp>
+Doubling rows_and_cols(RowOp op) {
+  RowOp rows = op, cols = op;
   rows.rows *= 2;
   cols.cols *= 2;
-  return {n, {rows, cols}};
+  return {op, {rows, cols}};
 }
 
+DType float_type(std::mt19937& random) { return random() % 2 == 0 ? DType::fp16 : DType::fp32; }
+Pass any_pass(std::mt19937& random) { return random() % 2 == 0 ? Pass::forward : Pass::backward; }
+
+/// Any kind of norm, and softmax, of `rows` x `cols`.
+Doubling row_kernel(std::mt19937& random, std::int64_t rows, std::int64_t cols) {
+  const DType dtype = float_type(random);
+  const Pass pass = any_pass(random);
+  const auto kind = random() % 4;
+  if (kind == 3) return rows_and_cols(Softmax{rows, cols, dtype, pass});
+  return rows_and_cols(Normalization{kind == 0 ? NormKind::layer : kind == 1 ? NormKind::rms : NormKind::batch, rows, cols, dtype, pass, false});
+}
+
+Doubling any_row_kernel(std::mt19937& random) { return row_kernel(random, size(random, 0, 18), size(random, 3, 14)); }
+
+/// 2^n or 3 * 2^n, as nearly all sizes of models are.
+std::int64_t round_size(std::mt19937& random, std::uint32_t octaves) {
+  const std::int64_t power = std::int64_t{1} << (random() % octaves);
+  return random() % 2 == 0 ? power : 3 * power;
+}
+
+Doubling round_row_kernel(std::mt19937& random) { return row_kernel(random, round_size(random, 17), 8 * round_size(random, 11)); }
+
 Doubling elementwise(std::mt19937& random) {
-  const Elementwise e{size(random, 10, 28), 2, 1};
+  const Elementwise e{size(random, 4, 28), static_cast<double>(random() % 4), 1, 1, float_type(random)};
   Elementwise twice = e;
   twice.elements *= 2;
   return {e, {twice}};
@@ -127,9 +150,22 @@ TEST(LearnedSanity, ConvolutionsHardlyEverFallWhenASizeDoubles) {
 
 TEST(LearnedSanity, NormsAndPointwiseHardlyEverFallWhenASizeDoubles) {
   for (const char* gpu : {"A100-PCIE-40GB", "V100-PCIE-32GB", "H100-SXM5-80GB"}) {
-    expect_monotone(falls_of(gpu, normalization), 0.05, 0.1);
-    expect_monotone(falls_of(gpu, elementwise), 0.02, 0.1);
+    expect_monotone(falls_of(gpu, any_row_kernel), 0.02, 0.1);
+    expect_monotone(falls_of(gpu, elementwise), 0.005, 0.1);
+    EXPECT_EQ(falls_of(gpu, round_row_kernel).above_tenth, 0u) << gpu;
   }
+}
+
+/// Small norms were measured behind the host's launch, and what trees make of that jumps: these fell by a third.
+TEST(LearnedSanity, SmallNormsAndSoftmaxDoNotGetCheaperAsTheyGrow) {
+  const OpModels h100 = models("H100-SXM5-80GB").learned, v100 = models("V100-PCIE-32GB").learned;
+  const auto batch_norm = [](std::int64_t rows, std::int64_t cols) { return Normalization{NormKind::batch, rows, cols, DType::fp16}; };
+  for (std::int64_t size = 32; size <= 8192; size *= 2) {
+    EXPECT_GE(us(h100, batch_norm(1024, 2 * size)), 0.9 * us(h100, batch_norm(1024, size))) << size;
+    EXPECT_GE(us(h100, Softmax{1024, 2 * size, DType::fp16}), 0.9 * us(h100, Softmax{1024, size, DType::fp16})) << size;
+    EXPECT_GE(us(v100, batch_norm(2 * size, 1024)), 0.9 * us(v100, batch_norm(size, 1024))) << size;
+  }
+  EXPECT_LE(us(h100, batch_norm(1024, 32)), 1.1 * us(h100, batch_norm(1024, 8192))) << "steps do not add up to a larger fall";
 }
 
 TEST(LearnedSanity, FarOutsideOfItsTrainingAPriceIsTheAnalyticOne) {

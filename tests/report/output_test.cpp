@@ -424,5 +424,58 @@ TEST(Format, ColumnsCountCharacters) {
   EXPECT_EQ(one_line("a\nb\xff" "c\xc2\x85"), "a?b?c?");
 }
 
+/// `count` stretches of a gemm, on ranks in turn, with a message of 1 ps after each; the first gemm takes `first`, the others 3 ps.
+std::vector<CriticalStep> turns(std::uint32_t count, std::int64_t first) {
+  std::vector<CriticalStep> path;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const Duration start = path.empty() ? Duration() : path.back().start + path.back().time;
+    const Duration gemm = Duration::picoseconds(i == 0 ? first : 3);
+    path.push_back({"product", "compute", i % 8, start, gemm, "gemm", "forward"});
+    path.push_back({"pipeline.forward", "p2p", i % 8, start + gemm, Duration::picoseconds(1), "send_recv", "forward"});
+  }
+  return path;
+}
+
+TEST(PathTable, VeryManyTurnsAreSummedByCause) {
+  const PathTable t = path_table(turns(100, 3), 9);
+  ASSERT_TRUE(t.by_cause);
+  ASSERT_EQ(t.rows.size(), 2u);
+  EXPECT_EQ(t.left_out, 0u);
+  EXPECT_EQ(t.rows[0].name, "gemm");
+  EXPECT_EQ(t.rows[0].time.ps(), 300);
+  EXPECT_EQ(t.rows[0].steps, 100u);
+  EXPECT_EQ(t.rows[1].name, "send_recv");
+  EXPECT_EQ(t.rows[1].stream, "p2p");
+  EXPECT_EQ(t.rows[1].time.ps(), 100);
+  EXPECT_EQ(t.shown.ps(), 400);
+  EXPECT_EQ(path_table(turns(100, 3), 1).left_out_text(), "1 smaller cause");
+}
+
+TEST(PathTable, FewTurnsAndLongOnesAreListed) {
+  for (const auto& [count, first] : {std::pair{50u, 3}, {100u, 400}}) {
+    const PathTable t = path_table(turns(count, first), 9);
+    EXPECT_FALSE(t.by_cause) << count;
+    ASSERT_EQ(t.rows.size(), 9u);
+    EXPECT_EQ(t.rows[0].name, "product");
+    EXPECT_EQ(t.left_out, 2 * count - 9);
+    EXPECT_EQ(t.left_out_text(), std::to_string(2 * count - 9) + " shorter stretches between them");
+  }
+}
+
+TEST(PathTable, TextAndPageNameTheCauses) {
+  JobBuilder b(2);
+  TaskId last;
+  for (int i = 0; i < 80; ++i) {
+    last = b.compute("product", kMs, last.valid() ? std::vector<TaskId>{last} : std::vector<TaskId>{});
+    last = b.collective("sum", kMs, 4096, {last});
+  }
+  const Job job = b.play(2);
+  const Report report = job.report(context());
+  const std::string text = to_text(report), page = to_html(report, job.played(), {});
+  EXPECT_NE(text.find("critical path, by cause"), std::string::npos) << text;
+  EXPECT_NE(text.find("gradient sync: all_reduce"), std::string::npos) << text;
+  EXPECT_NE(page.find(">cause<"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace distsim

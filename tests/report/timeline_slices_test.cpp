@@ -138,6 +138,31 @@ TEST(TimelineSlices, RanksBeyondTheCapAreNamed) {
   EXPECT_EQ(flow, "<>");
 }
 
+/// Ranks 0 to 3 are alike, and 4 and 5.
+TEST(TimelineSlices, OneRankOfEachClassIsShownFirst) {
+  JobBuilder b(6);
+  const TaskId forward = b.compute_per_rank("forward", {100, 100, 100, 100, 90, 90});
+  b.collective("reduce", 60, 4096, {forward});
+  const Job job = b.play(1);
+  const auto shown = [&](std::uint32_t most) {
+    const auto slices = timeline_slices(job.played(), {.max_ranks = most});
+    std::set<std::uint32_t> ranks, of_counters;
+    std::string flow;
+    for (const Kept& s : all_of(slices)) {
+      ranks.insert(slices.source.tracks[s.track].process);
+      if (s.name == "reduce") flow += s.place == FlowPlace::first ? "<" : s.place == FlowPlace::last ? ">" : "-";
+    }
+    slices.source.for_each_sample([&](const CounterSample& s) { of_counters.insert(slices.source.counters.at(s.counter).process); });
+    EXPECT_EQ(of_counters, ranks);
+    EXPECT_EQ(flow, most == 2 ? "<>" : "<->");
+    EXPECT_EQ(slices.source.tracks.back().process_name, slices.left_out);
+    EXPECT_FALSE(ranks.contains(slices.source.tracks.back().process));
+    return ranks;
+  };
+  EXPECT_EQ(shown(2), (std::set<std::uint32_t>{0, 4}));
+  EXPECT_EQ(shown(3), (std::set<std::uint32_t>{0, 1, 4}));
+}
+
 TEST(TimelineSlices, LastIterationOnly) {
   const Job job = four_ranks(3);
   const auto all = all_of(timeline_slices(job.played(), {}));
