@@ -1,6 +1,7 @@
 #include "collectives/collective_models.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <cstdio>
 #include <functional>
 #include <mutex>
@@ -8,6 +9,7 @@
 #include <unordered_map>
 
 #include "base/file.hpp"
+#include "base/printable.hpp"
 #include "collectives/curve_library.hpp"
 #include "collectives/pricer.hpp"
 
@@ -109,7 +111,33 @@ Result<ModelConstants> constants_of(const CollectiveOptions& options) {
 
 }  // namespace
 
+namespace {
+
+std::string lower(std::string_view text) {
+  std::string out(text);
+  std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  return out;
+}
+
+/// "a100" of "a100_sxm4_80gb" stands in "NVIDIA A100-SXM4-40GB", but not in "host memory" or "NVIDIA H100".
+bool may_be(const std::string& measured_on, const std::string& device) {
+  return measured_on.empty() || device.empty() || lower(measured_on).find(lower(device.substr(0, device.find('_')))) != std::string::npos;
+}
+
+std::vector<std::string> remarks_of(const std::vector<LibraryCurve>& library, const std::string& device) {
+  std::vector<std::string> out;
+  for (const LibraryCurve& c : library) {
+    if (c.origin != Origin::user || may_be(c.device, device)) continue;
+    std::string line = "curves measured on " + in_quotes(c.device) + " speak for " + device;
+    if (std::find(out.begin(), out.end(), line) == out.end()) out.push_back(std::move(line));
+  }
+  return out;
+}
+
+}  // namespace
+
 struct CollectiveModels::Impl {
+  std::vector<std::string> remarks;
   ModelConstants constants;
   std::vector<LibraryCurve> library;
   LaunchMode mode;
@@ -139,8 +167,11 @@ Result<CollectiveModels> CollectiveModels::create(const Topology& topology, cons
   impl->mode = {options.launch == "single_process", options.cuda_graph, selection};
   TRY_ASSIGN(impl->constants, constants_of(options));
   TRY_ASSIGN(impl->library, load_curves(topology, options, impl->constants));
+  impl->remarks = remarks_of(impl->library, topology.spec().device);
   return CollectiveModels(std::move(impl));
 }
+
+const std::vector<std::string>& CollectiveModels::remarks() const { return impl_->remarks; }
 
 Result<Cost> CollectiveModels::price(const Collective& op, const GroupFacts& facts) const {
   TRY(check_op(op, facts));

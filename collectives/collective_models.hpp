@@ -40,6 +40,9 @@ class CollectiveModels {
   /// Bytes = 0 and groups of one rank cost nothing beyond a kernel. Errors: negative bytes, send/recv vectors of another length than the group.
   Result<Cost> price(const Collective& op, const GroupFacts& facts) const;
 
+  /// What a user should know of his curve files, a line each: that they were measured on another device than the system has.
+  const std::vector<std::string>& remarks() const;
+
   /// Why it costs what it costs, for people: candidates with their times, the chosen one, steps, bottleneck link.
   std::string explain(const Collective& op, const GroupFacts& facts) const;
 

@@ -88,7 +88,7 @@ class Loader {
                          std::to_string(spec_.gpus_per_node) + " per node, as " + (spec_.name.empty() ? "the system" : spec_.name) + " has", file, ""};
       }
       TRY_ASSIGN(const GroupFacts* facts, facts_of({c.ranks, nodes, c.groups_at_once > 1}));
-      curves_.push_back({c, *facts, origin, source_of(c, set), calibration_of(c, *facts, constants_)});
+      curves_.push_back({c, *facts, origin, source_of(c, set), calibration_of(c, *facts, constants_), set.device});
     }
     return {};
   }

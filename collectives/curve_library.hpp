@@ -20,6 +20,7 @@ struct LibraryCurve {
   Origin origin = Origin::own_system;
   std::string source;      ///< a few words for Cost::source
   Calibration calibration{};  ///< found on it; without points: not worked out yet
+  std::string device{};       ///< what it was measured on, in the words of its file; may be empty
 };
 
 /// Curves of `options.curve_files` (whatever their system) and those of `options.curve_dir` whose `system` or `also_for` names the topology's system.

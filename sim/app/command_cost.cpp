@@ -91,6 +91,7 @@ Result<void> price_collective(const CollectiveFlags& f) {
   options.allow_partial = f.allow_partial;
   warn_of_parts(kind, sizes, f.nodes * gpus);
   TRY_ASSIGN(const CollectiveModels models, CollectiveModels::create(topology, options));
+  for (const std::string& remark : models.remarks()) std::fprintf(stderr, "distsim: --curve: %s\n", remark.c_str());
   TRY_ASSIGN(const CostTable table, collective_cost_table(topology, models, {kind, f.nodes, gpus, sizes, true, f.side_by_side, f.explain}));
   TRY(warn_of_unheeded(kind, table.facts, options));
   TRY(write_file_atomically(f.csv, table.text));

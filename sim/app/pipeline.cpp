@@ -103,6 +103,7 @@ Result<Prediction> play(const Experiment& e, Passes& passes, CostModelCache& cac
   TRY_ASSIGN(const auto models, passes.run("build_topology", [&] { return cache.models({e.cluster, e.device, collective_options(e)}); }, topology_of));
   TRY_ASSIGN(Workload workload, passes.run("build_workload", [&] { return build_workload(e.model, e.framework, shape_of(e)); }, dump_workload));
   ReportContext context = context_of(e, workload);
+  for (const std::string& remark : models->collectives.remarks()) context.assumptions.push_back(remark);
   const KernelTime kernel_time = kernel_time_of(e.framework, e.device, workload.precision, shape_of(e).ranks());
   for (std::string& words : describe(kernel_time)) context.assumptions.push_back(std::move(words));
   TRY_ASSIGN(CostedGraph costed, passes.run("price", [&] { return price_kernels(std::move(workload.graph), models, kernel_time); }, dump_costs));

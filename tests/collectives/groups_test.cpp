@@ -126,6 +126,20 @@ TEST(Groups, OneShapeAloneAndBesideOthersAreTwoCurves) {
   EXPECT_NEAR(price_with(curve_of_company(0, 2), Siblings::idle), 2 * at, 0.01 * at);
 }
 
+/// Used as asked for, but said: a curve of host memory, or of another GPU, for this system.
+TEST(Groups, CurvesOfAnotherDeviceAreRemarkedUpon) {
+  const Topology t = a100_cluster(2);
+  const auto remarks = [&](const std::string& device) {
+    CollectiveOptions options;
+    options.curve_files = {file_with("device.curve.txtpb", "version: 1 system: \"x\" device: \"" + device + "\"\n" + curve_of_company(1, 1))};
+    return models_of(t, options).remarks();
+  };
+  EXPECT_TRUE(remarks("NVIDIA A100-SXM4-80GB").empty());
+  EXPECT_TRUE(remarks("").empty());
+  EXPECT_EQ(remarks("host memory"), std::vector<std::string>{"curves measured on 'host memory' speak for a100_sxm4_40gb"});
+  EXPECT_EQ(remarks("NVIDIA H100 80GB HBM3").size(), 1u);
+}
+
 /// The same models are asked twice: what they keep must not answer for the other group.
 TEST(Groups, AKeptPriceIsOfOneCompanyAlone) {
   const Topology t = a100_cluster(2);
