@@ -20,6 +20,10 @@ class Fnv64 {
     add_bytes(text);
     step(0xFF);
   }
+  /// Eight bytes, the least first.
+  void add_word(std::uint64_t word) {
+    for (int bit = 0; bit < 64; bit += 8) step(static_cast<unsigned char>(word >> bit));
+  }
   /// A number as 17 digits tell it, which is all of a double.
   void add(double value) {
     char text[40];

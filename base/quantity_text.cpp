@@ -2,6 +2,7 @@
 
 #include <charconv>
 
+#include "base/lower_case.hpp"
 #include "base/number_text.hpp"
 #include "base/printable.hpp"
 #include "base/quantity_units.hpp"
@@ -13,17 +14,12 @@ Error unreadable(std::string_view text, const std::string& expectation, std::str
   return {"found " + in_quotes(text) + ", expected " + expectation, "", std::move(hint)};
 }
 
-std::string lower(std::string text) {
-  for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  return text;
-}
-
 std::string unit_hint(std::string_view written, Dimension dimension) {
   if (written.empty() || dimension == Dimension::none) return "";
   if (dimension == Dimension::bytes && written.ends_with('b')) return "b means bits; bytes are written B";
   std::string all;
   for (const std::string& name : unit_names(dimension)) {
-    if (lower(name) == lower(std::string(written))) return "did you mean '" + name + "'?";
+    if (lower_case(name) == lower_case(std::string(written))) return "did you mean '" + name + "'?";
     all += (all.empty() ? "" : ", ") + name;
   }
   return "units: " + all;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <span>
 
+#include "base/lower_case.hpp"
+
 namespace distsim {
 namespace {
 
@@ -24,14 +26,6 @@ struct Named {
 constexpr Named kSeconds[] = {{"ps", -12, 1},         {"ns", -9, 1}, {"us", -6, 1}, {"\xC2\xB5s", -6, 1},
                               {"\xCE\xBCs", -6, 1},   {"ms", -3, 1}, {"s", 0, 1},   {"min", 0, 60},
                               {"h", 0, 3600}};
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return out;
-}
 
 /// The prefix that `text` consists of.
 std::optional<Unit> find_prefix(std::string_view text, std::span<const Prefix> prefixes, double scale) {
@@ -61,7 +55,7 @@ std::optional<Unit> find_rate(std::string_view text) {
 
 /// The name of a compute rate is written in many ways; its prefix counts.
 std::optional<Unit> find_flops(std::string_view text) {
-  const std::string small = lower(text);
+  const std::string small = lower_case(text);
   for (const std::string_view name : {"flop/s", "flops", "op/s", "ops"}) {
     if (!small.ends_with(name)) continue;
     if (auto unit = find_prefix(text.substr(0, text.size() - name.size()), kDecimal, 1)) return unit;

@@ -2,20 +2,14 @@
 
 #include <algorithm>
 
+#include "base/lower_case.hpp"
+
 namespace distsim {
 namespace {
 
 constexpr std::size_t kMaxLength = 64;      // longer words are not typing errors, and the distance is quadratic
 constexpr std::size_t kMaxListed = 12;
 constexpr std::size_t kMinPrefix = 3;
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return out;
-}
 
 /// Optimal string alignment: insertions, deletions, substitutions and swaps of neighbours, each 1. Three rows of the table.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
@@ -39,19 +33,19 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 
 std::string nearest_spelling(std::string_view word, const std::vector<std::string>& candidates) {
   if (word.empty() || word.size() > kMaxLength) return "";
-  const std::string wanted = lower(word);
+  const std::string wanted = lower_case(word);
   std::size_t best = std::min(std::max<std::size_t>(2, word.size() / 3), word.size() - 1) + 1;
   std::string nearest;
   for (const std::string& candidate : candidates) {
     if (candidate.size() > kMaxLength) continue;
-    const std::size_t distance = edit_distance(wanted, lower(candidate));
+    const std::size_t distance = edit_distance(wanted, lower_case(candidate));
     if (distance < best) {
       best = distance;
       nearest = candidate;
     }
   }
   if (!nearest.empty() || word.size() < kMinPrefix) return nearest;
-  const auto longer = std::find_if(candidates.begin(), candidates.end(), [&](const auto& c) { return lower(c).starts_with(wanted); });
+  const auto longer = std::find_if(candidates.begin(), candidates.end(), [&](const auto& c) { return lower_case(c).starts_with(wanted); });
   return longer == candidates.end() ? "" : *longer;
 }
 

@@ -1,7 +1,6 @@
 #include "collectives/collective_models.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <cstdio>
 #include <functional>
 #include <mutex>
@@ -9,6 +8,7 @@
 #include <unordered_map>
 
 #include "base/file.hpp"
+#include "base/lower_case.hpp"
 #include "base/printable.hpp"
 #include "collectives/curve_library.hpp"
 #include "collectives/pricer.hpp"
@@ -113,15 +113,9 @@ Result<ModelConstants> constants_of(const CollectiveOptions& options) {
 
 namespace {
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::transform(out.begin(), out.end(), out.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return out;
-}
-
 /// "a100" of "a100_sxm4_80gb" stands in "NVIDIA A100-SXM4-40GB", but not in "host memory" or "NVIDIA H100".
 bool may_be(const std::string& measured_on, const std::string& device) {
-  return measured_on.empty() || device.empty() || lower(measured_on).find(lower(device.substr(0, device.find('_')))) != std::string::npos;
+  return measured_on.empty() || device.empty() || lower_case(measured_on).find(lower_case(device.substr(0, device.find('_')))) != std::string::npos;
 }
 
 std::vector<std::string> remarks_of(const std::vector<LibraryCurve>& library, const std::string& device) {

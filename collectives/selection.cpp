@@ -1,10 +1,10 @@
 #include "collectives/selection.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <optional>
 #include <string>
 
+#include "base/lower_case.hpp"
 #include "base/spelling.hpp"
 
 namespace distsim::collectives {
@@ -30,7 +30,7 @@ constexpr Word kProtocolWords[] = {{"LL", bit_of(Protocol::ll)}, {"LL128", bit_o
 
 bool same_word(std::string_view a, std::string_view b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
-                    [](char x, char y) { return std::tolower(static_cast<unsigned char>(x)) == std::tolower(static_cast<unsigned char>(y)); });
+                    [](char x, char y) { return lower_case(x) == lower_case(y); });
 }
 
 template <std::size_t N>
@@ -125,11 +125,9 @@ std::vector<Candidate> selected(std::vector<Candidate> candidates, const Selecti
   if (!selection.rdma_writes) drop(Algorithm::rdma_writes);
   const auto own = [](const Candidate& c) { return c.algorithm == Algorithm::hierarchical || c.algorithm == Algorithm::rdma_writes; };
   if (std::any_of(candidates.begin(), candidates.end(), own)) drop(Algorithm::exchange);
-  std::vector<Candidate> left;
-  for (const Candidate& c : candidates) {
-    if (allowed(c, selection)) left.push_back(c);
-  }
-  return left.empty() ? candidates : left;
+  const Selection choice = heeded(selection, candidates);
+  std::erase_if(candidates, [&](const Candidate& c) { return !allowed(c, choice); });
+  return candidates;
 }
 
 }  // namespace distsim::collectives

@@ -4,18 +4,18 @@
 #include <cmath>
 #include <initializer_list>
 
+#include "base/fnv.hpp"
+
 namespace distsim {
 namespace {
 
 /// Attributes and sizes of one op; the kind comes first among the attributes.
 OpPoint point(const Op& op, std::initializer_list<std::int64_t> equal, std::initializer_list<double> sizes) {
   OpPoint out;
-  out.group = 14695981039346656037ULL;
-  const auto mix = [&](std::uint64_t value) {
-    for (int byte = 0; byte < 8; ++byte) out.group = (out.group ^ ((value >> (8 * byte)) & 255)) * 1099511628211ULL;
-  };
-  mix(op.index());
-  for (const std::int64_t value : equal) mix(static_cast<std::uint64_t>(value));
+  Fnv64 group;
+  group.add_word(op.index());
+  for (const std::int64_t value : equal) group.add_word(static_cast<std::uint64_t>(value));
+  out.group = group.value();
   std::size_t i = 0;
   for (const double size : sizes) out.at[i++] = std::log2(static_cast<float>(std::max(size, 1e-6)));
   return out;

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <ostream>
 
+#include "base/fnv.hpp"
 #include "base/number_text.hpp"
 #include "opmodels/kernel_sample.hpp"
 
@@ -103,9 +104,7 @@ std::string shape_text(const OpFields& fields) {
 }
 
 bool is_held_back(std::string_view shape) {
-  std::uint32_t hash = 2166136261U;
-  for (const char c : shape) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
-  return (hash >> 8) % 10 == 0;  // the low bits of FNV-1a follow the last characters
+  return (fnv32(shape) >> 8) % 10 == 0;  // the low bits of FNV-1a follow the last characters
 }
 
 Result<TrainingCount> training_rows(std::istream& in, const std::string& name, std::ostream& out, LearnedKernel kernel, const DeviceLookup& lookup) {

@@ -5,16 +5,12 @@
 #include <cctype>
 #include <charconv>
 
+#include "base/lower_case.hpp"
+
 namespace distsim {
 namespace {
 
 constexpr std::size_t kMostGroups = 4096;  // of a job; a hostile trace may name another with every event
-
-std::string lower(std::string_view text) {
-  std::string out(text);
-  std::ranges::transform(out, out.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return out;
-}
 
 struct KindWord {
   std::string_view word;
@@ -41,7 +37,7 @@ constexpr std::array<KindWord, 14> kKindWords{{{"reducescatter", CollectiveKind:
 std::string letters(std::string_view text) {
   std::string out;
   for (const char c : text) {
-    if (std::isalpha(static_cast<unsigned char>(c)) != 0) out += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+    if (std::isalpha(static_cast<unsigned char>(c)) != 0) out += lower_case(c);
   }
   return out;
 }
@@ -80,7 +76,7 @@ bool is_communication_kernel(std::string_view name) {
 }
 
 std::optional<DType> dtype_of_text(std::string_view text) {
-  std::string t = lower(text);
+  std::string t = lower_case(text);
   if (const std::size_t tensor = t.find("tensor("); tensor != std::string::npos) {  // "GenericList[Tensor(float),Tensor(float)]"
     t = t.substr(tensor + 7);
     t = t.substr(0, t.find_first_of("),"));

@@ -1,7 +1,7 @@
-#include <algorithm>
 #include <cctype>
 #include <string>
 
+#include "base/lower_case.hpp"
 #include "traces/rank_builder.hpp"
 
 namespace distsim {
@@ -16,9 +16,7 @@ std::string bare(std::string_view name) {
   if (version != std::string_view::npos && version + 2 < name.size() &&
       std::isdigit(static_cast<unsigned char>(name[version + 2])) != 0)
     name = name.substr(0, version);
-  std::string out(name);
-  std::ranges::transform(out, out.begin(), [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  return out;
+  return lower_case(name);
 }
 
 }  // namespace

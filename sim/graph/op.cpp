@@ -2,9 +2,9 @@
 #include "sim/graph/op.hpp"
 
 #include <array>
-#include <cctype>
 #include <span>
 
+#include "base/lower_case.hpp"
 #include "base/spelling.hpp"
 
 namespace distsim {
@@ -54,16 +54,10 @@ constexpr std::array<std::string_view, std::variant_size_v<Op>> kKinds{
     "absent", "gemm", "conv2d", "embedding_bag", "interaction", "cross_layer", "normalization", "softmax",  "attention",
     "elementwise", "loss", "copy", "concat", "transpose", "optimizer", "host_work", "measured", "collective"};
 
-std::string lower(std::string_view text) {
-  std::string out(text);
-  for (char& c : out) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return out;
-}
-
 /// "All-Reduce", "all_reduce" and "allreduce" are one word.
 std::string squeezed(std::string_view text) {
   std::string out;
-  for (const char c : lower(text)) {
+  for (const char c : lower_case(text)) {
     if (c != '_' && c != '-' && c != ' ') out += c;
   }
   return out;
@@ -76,7 +70,7 @@ Error unknown(std::string_view key, std::string_view found, std::span<const std:
     list += (list.empty() ? "" : ", ") + std::string(name);
     candidates.emplace_back(name);
   }
-  const std::string near = nearest_spelling(lower(found), candidates);
+  const std::string near = nearest_spelling(lower_case(found), candidates);
   return {std::string(key) + ": found '" + std::string(found) + "', expected one of " + list, "", near.empty() ? "" : "did you mean '" + near + "'?"};
 }
 
@@ -86,7 +80,7 @@ std::int64_t size_of(DType dtype) { return facts_of(dtype).bytes; }
 std::string_view name_of(DType dtype) { return facts_of(dtype).name; }
 
 Result<DType> parse_dtype(std::string_view name) {
-  const std::string word = lower(name);
+  const std::string word = lower_case(name);
   for (std::size_t i = 0; i < kDTypes.size(); ++i) {
     if (kDTypes[i].name == word) return static_cast<DType>(i);
   }

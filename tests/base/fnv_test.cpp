@@ -21,6 +21,12 @@ TEST(Fnv, PublishedValues) {
   EXPECT_EQ(fnv32("foobar"), 0xbf9cf968u);
 }
 
+TEST(Fnv, AWordIsItsBytesLeastFirst) {
+  Fnv64 word;
+  word.add_word(0x0807060504030201ull);
+  EXPECT_EQ(word.value(), of_bytes("\x01\x02\x03\x04\x05\x06\x07\x08"));
+}
+
 TEST(Fnv, WhereATextEndsCounts) {
   Fnv64 a, b;
   a.add(std::string_view("ab"));

@@ -157,7 +157,16 @@ TEST(AsyncWeightGradients, RunBesideTheExchangeOfTheEmbeddings) {
   EXPECT_EQ(op<Collective>(held.graph, "gradients.bucket0.all_reduce").bytes, op<Collective>(inline_order.graph, "gradients.bucket0.all_reduce").bytes);
 }
 
-/// With buckets no gradient is sent before it is computed, and with accumulation nothing is held back.
+/// Position of the last task of that name: of the last micro-step.
+std::size_t last_place_of(const TaskGraph& g, const std::string& name) {
+  std::size_t last = place_of(g, name);
+  for (std::size_t i = last; i < g.tasks.size(); ++i) {
+    if (g.names[g.tasks[TaskId(static_cast<std::uint32_t>(i))].name] == name) last = i;
+  }
+  return last;
+}
+
+/// With buckets no gradient is sent before it is computed, and a micro-step that adds to gradients holds none back.
 TEST(AsyncWeightGradients, AreSentAfterTheyAreComputed) {
   FrameworkSpec f;
   f.async_weight_gradients = true;
@@ -167,7 +176,9 @@ TEST(AsyncWeightGradients, AreSentAfterTheyAreComputed) {
   EXPECT_LT(place_of(g, "top.2.wgrad"), place_of(g, "gradients.bucket0.all_reduce"));
   m.accumulation = 2;
   const TaskGraph accumulated = build(m, f, 1, 4).graph;
-  EXPECT_GT(accumulated.tasks.size(), g.tasks.size());
+  EXPECT_GT(place_of(accumulated, "top.0.wgrad"), place_of(accumulated, "embedding.exchange.dgrad"));
+  EXPECT_LT(last_place_of(accumulated, "top.0.wgrad"), last_place_of(accumulated, "top.0.accumulate"));
+  EXPECT_LT(last_place_of(accumulated, "top.0.accumulate"), last_place_of(accumulated, "embedding.exchange.dgrad"));
 }
 
 TEST(RailExchange, SendsEveryVectorOfANodeOnceAcross) {
