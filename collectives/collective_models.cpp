@@ -92,13 +92,7 @@ struct KeyHash {
 struct KeyEqual {
   using is_transparent = void;
   bool operator()(KeyView x, KeyView y) const {
-    const GroupFacts &a = *x.facts, &b = *y.facts;
-    return x.kind == y.kind && a.ranks == b.ranks && a.nodes == b.nodes && a.min_per_node == b.min_per_node && a.max_per_node == b.max_per_node &&
-           a.compute_capability == b.compute_capability && a.intra == b.intra && a.intra_bandwidth == b.intra_bandwidth &&
-           a.intra_ring_bandwidth == b.intra_ring_bandwidth && a.intra_latency == b.intra_latency && a.multicast == b.multicast &&
-           a.peer_to_peer == b.peer_to_peer && a.nics_per_node == b.nics_per_node && a.nic_bandwidth == b.nic_bandwidth &&
-           a.node_bandwidth == b.node_bandwidth && a.inter_latency == b.inter_latency && a.gpu_direct == b.gpu_direct && a.sharp == b.sharp &&
-           a.beside_others == b.beside_others && a.transport == b.transport;
+    return x.kind == y.kind && *x.facts == *y.facts;
   }
 };
 

@@ -64,6 +64,7 @@ struct GroupFacts {
   std::string transport;
   std::string bottleneck;              ///< the slowest link of the group in words: "NIC 25 GB/s x 8"
   std::string key() const;             ///< equal for groups with equal facts; a cache key
+  bool operator==(const GroupFacts&) const = default;
 };
 
 class Topology {
