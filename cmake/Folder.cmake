@@ -1,12 +1,13 @@
-# distsim_folder(NAME PATH <folder> [SEES <names>...] [EXCEPT <files>...] [PROTO <file>])
-#   A static library distsim_NAME of all .cpp files of the folder. Its headers are reached as "<folder>/x.hpp" through an include directory that holds
-#   nothing else, so that a file can only include what its target SEES: an include upwards does not build.
+# distsim_folder(NAME PATH <folder> [SEES <names>...] [EXCEPT <files or rooms>...] [PROTO <file>])
+#   A static library distsim_NAME of all .cpp files of the folder and its rooms (sub-folders). Its headers are reached as "<folder>/x.hpp" through an
+#   include directory that holds nothing else, so that a file can only include what its target SEES: an include upwards does not build.
+#   What each folder sees is written to <build>/floors.txt, which tests/structure_test.py reads.
 function(distsim_folder NAME)
   cmake_parse_arguments(ARG "" "PATH;PROTO" "SEES;EXCEPT" ${ARGN})
   set(target distsim_${NAME})
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${ARG_PATH}/*.cpp)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${ARG_PATH}/*.cpp)
   foreach(excluded ${ARG_EXCEPT})
-    list(REMOVE_ITEM sources ${PROJECT_SOURCE_DIR}/${ARG_PATH}/${excluded})
+    list(FILTER sources EXCLUDE REGEX "^${PROJECT_SOURCE_DIR}/${ARG_PATH}/${excluded}(/|$)")
   endforeach()
 
   set(view ${PROJECT_BINARY_DIR}/include/${NAME})
@@ -23,6 +24,8 @@ function(distsim_folder NAME)
   foreach(seen ${ARG_SEES})
     target_link_libraries(${target} PUBLIC distsim_${seen})
   endforeach()
+  string(REPLACE ";" " " sees "${ARG_SEES}")
+  set_property(GLOBAL APPEND_STRING PROPERTY DISTSIM_FLOORS "${NAME} ${ARG_PATH}: ${sees}\n")
 
   if(ARG_PROTO AND EXISTS ${PROJECT_SOURCE_DIR}/${ARG_PROTO})
     set(out ${PROJECT_BINARY_DIR}/generated/${NAME})
@@ -53,7 +56,7 @@ endfunction()
 #   Test binary test_NAME of all .cpp files in tests/NAME, registered with ctest.
 function(distsim_test NAME)
   cmake_parse_arguments(ARG "" "" "SEES;LINK" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${NAME}/*.cpp)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tests/${NAME}/*.cpp)
   if(NOT sources)
     return()
   endif()

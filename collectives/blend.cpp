@@ -111,10 +111,10 @@ void Blend::make_monotone() {
   }
 }
 
-Basis Blend::basis_between(const Node& a, const Node& b, double bytes) const {
-  if ((a.measured && bytes == a.bytes) || (b.measured && bytes == b.bytes)) return Basis::measured;
-  if (a.inside && b.inside) return Basis::interpolated;
-  return same_group_ ? Basis::extrapolated : Basis::scaled;
+graph::Basis Blend::basis_between(const Node& a, const Node& b, double bytes) const {
+  if ((a.measured && bytes == a.bytes) || (b.measured && bytes == b.bytes)) return graph::Basis::measured;
+  if (a.inside && b.inside) return graph::Basis::interpolated;
+  return same_group_ ? graph::Basis::extrapolated : graph::Basis::scaled;
 }
 
 Blend::Value Blend::at(double bytes) const {

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "collectives/carried_curve.hpp"
+#include "collectives/curves/carried_curve.hpp"
 #include "sim/graph/cost.hpp"
 
 namespace distsim::collectives {
@@ -20,7 +20,7 @@ class Blend {
 
   struct Value {
     double time_us, low_us, high_us;
-    Basis basis;
+    graph::Basis basis;
     std::string_view source;
   };
   Value at(double bytes) const;
@@ -35,7 +35,7 @@ class Blend {
   };
   static Node mix(const std::vector<CarriedCurve>& curves, double t);
   void make_monotone();
-  Basis basis_between(const Node& a, const Node& b, double bytes) const;
+  graph::Basis basis_between(const Node& a, const Node& b, double bytes) const;
   std::vector<Node> nodes_;
   AnalyticModel model_;
   bool same_group_ = false;

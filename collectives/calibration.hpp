@@ -12,8 +12,8 @@
 #include <span>
 #include <vector>
 
-#include "collectives/algorithms.hpp"
-#include "collectives/curve_set.hpp"
+#include "collectives/algorithms/algorithms.hpp"
+#include "collectives/curves/curve_set.hpp"
 
 namespace distsim::collectives {
 

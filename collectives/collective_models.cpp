@@ -8,40 +8,39 @@
 #include <unordered_map>
 
 #include "base/file.hpp"
-#include "base/lower_case.hpp"
-#include "base/printable.hpp"
-#include "collectives/curve_library.hpp"
+#include "base/text/lower_case.hpp"
+#include "base/text/printable.hpp"
+#include "collectives/curves/curve_library.hpp"
 #include "collectives/pricer.hpp"
 
-namespace distsim {
+namespace distsim::collectives {
 
 namespace {
 
-using namespace collectives;
 
 constexpr double kKernelFloorUs = 2.0;   // an empty kernel: nothing to send, or nobody to send to
 constexpr std::size_t kMaxCached = 4096; // kinds of groups; more are priced without being kept
 
 /// A collective as the curves and the model know it: a barrier is an all_reduce of a few bytes, an uneven exchange an even one of its most loaded rank.
 struct Priced {
-  CollectiveKind kind;
+  graph::CollectiveKind kind;
   double bytes;
 };
 
 /// Bytes that a rank's uniform send buffer would have for it to exchange `with_others` bytes with the other ranks.
 double buffer_of(double with_others, std::uint32_t ranks) { return with_others * ranks / (ranks - 1.0); }
 
-double most_loaded(const Collective& op, std::uint32_t ranks) {
+double most_loaded(const graph::Collective& op, std::uint32_t ranks) {
   std::int64_t most = 0;
   for (std::int64_t b : op.send_bytes) most = std::max(most, b);
   for (std::int64_t b : op.recv_bytes) most = std::max(most, b);
   return op.send_bytes.empty() && op.recv_bytes.empty() ? static_cast<double>(op.bytes) : buffer_of(static_cast<double>(most), ranks);
 }
 
-Priced as_priced(const Collective& op, std::uint32_t ranks) {
+Priced as_priced(const graph::Collective& op, std::uint32_t ranks) {
   constexpr double kBarrierBytes = 8;
-  if (op.kind == CollectiveKind::barrier) return {CollectiveKind::all_reduce, kBarrierBytes};
-  if (op.kind == CollectiveKind::all_to_all_v) return {CollectiveKind::all_to_all, most_loaded(op, ranks)};
+  if (op.kind == graph::CollectiveKind::barrier) return {graph::CollectiveKind::all_reduce, kBarrierBytes};
+  if (op.kind == graph::CollectiveKind::all_to_all_v) return {graph::CollectiveKind::all_to_all, most_loaded(op, ranks)};
   return {op.kind, static_cast<double>(op.bytes)};
 }
 
@@ -55,28 +54,28 @@ Result<void> check_vector(const std::vector<std::int64_t>& bytes, const char* na
   return {};
 }
 
-Result<void> check_op(const Collective& op, const GroupFacts& facts) {
+Result<void> check_op(const graph::Collective& op, const topology::GroupFacts& facts) {
   if (facts.ranks == 0) return Error{"group: found no ranks, expected at least one", "", ""};
-  if (op.bytes < 0) return Error{std::string(name_of(op.kind)) + ": found " + std::to_string(op.bytes) + " bytes, expected 0 or more", "", ""};
+  if (op.bytes < 0) return Error{std::string(graph::name_of(op.kind)) + ": found " + std::to_string(op.bytes) + " bytes, expected 0 or more", "", ""};
   TRY(check_vector(op.send_bytes, "send_bytes", facts.ranks));
   return check_vector(op.recv_bytes, "recv_bytes", facts.ranks);
 }
 
 /// Kind and facts, without a copy: what a price is looked up by.
 struct KeyView {
-  CollectiveKind kind;
-  const GroupFacts* facts;
+  graph::CollectiveKind kind;
+  const topology::GroupFacts* facts;
 };
 struct Key {
-  CollectiveKind kind;
-  GroupFacts facts;
+  graph::CollectiveKind kind;
+  topology::GroupFacts facts;
   operator KeyView() const { return {kind, &facts}; }
 };
 
 struct KeyHash {
   using is_transparent = void;
   std::size_t operator()(KeyView k) const {
-    const GroupFacts& f = *k.facts;
+    const topology::GroupFacts& f = *k.facts;
     std::uint64_t h = static_cast<std::uint64_t>(k.kind);
     const auto mix = [&h](std::uint64_t v) { h = (h ^ v) * 0x9E3779B97F4A7C15ull; h ^= h >> 29; };
     mix(f.ranks);
@@ -137,7 +136,7 @@ struct CollectiveModels::Impl {
     const auto it = pricers.find(key);
     return it == pricers.end() ? nullptr : it->second;
   }
-  std::shared_ptr<const Pricer> pricer(CollectiveKind kind, const GroupFacts& facts) const {
+  std::shared_ptr<const Pricer> pricer(graph::CollectiveKind kind, const topology::GroupFacts& facts) const {
     const KeyView key{kind, &facts};
     if (auto found = find(key)) return found;
     LaunchMode heeding = mode;
@@ -149,7 +148,7 @@ struct CollectiveModels::Impl {
   }
 };
 
-Result<CollectiveModels> CollectiveModels::create(const Topology& topology, const CollectiveOptions& options) {
+Result<CollectiveModels> CollectiveModels::create(const topology::Topology& topology, const CollectiveOptions& options) {
   auto impl = std::make_shared<Impl>();
   TRY_ASSIGN(const Selection selection, selection_of(options));
   impl->mode = {options.launch == "single_process", options.cuda_graph, selection};
@@ -161,19 +160,19 @@ Result<CollectiveModels> CollectiveModels::create(const Topology& topology, cons
 
 const std::vector<std::string>& CollectiveModels::remarks() const { return impl_->remarks; }
 
-Result<Cost> CollectiveModels::price(const Collective& op, const GroupFacts& facts) const {
+Result<graph::Cost> CollectiveModels::price(const graph::Collective& op, const topology::GroupFacts& facts) const {
   TRY(check_op(op, facts));
   const Priced priced = facts.ranks == 1 ? Priced{op.kind, 0} : as_priced(op, facts.ranks);
-  if (priced.bytes == 0) return make_cost(kKernelFloorUs * 1e-6, 0.2, 0.5, Basis::analytic, "empty kernel");
+  if (priced.bytes == 0) return graph::make_cost(kKernelFloorUs * 1e-6, 0.2, 0.5, graph::Basis::analytic, "empty kernel");
   auto cost = impl_->pricer(priced.kind, facts)->price(priced.bytes);
-  if (!cost.ok()) return Error{std::string(name_of(op.kind)) + " of " + std::to_string(op.bytes) + " bytes: " + cost.error().what, "", cost.error().hint};
+  if (!cost.ok()) return Error{std::string(graph::name_of(op.kind)) + " of " + std::to_string(op.bytes) + " bytes: " + cost.error().what, "", cost.error().hint};
   return cost;
 }
 
-std::string CollectiveModels::explain(const Collective& op, const GroupFacts& facts) const {
+std::string CollectiveModels::explain(const graph::Collective& op, const topology::GroupFacts& facts) const {
   if (auto checked = check_op(op, facts); !checked.ok()) return checked.error().text() + "\n";
   char line[320];
-  std::snprintf(line, sizeof line, "%s of %lld bytes, %u ranks on %u node%s; bottleneck: %s\n", std::string(name_of(op.kind)).c_str(),
+  std::snprintf(line, sizeof line, "%s of %lld bytes, %u ranks on %u node%s; bottleneck: %s\n", std::string(graph::name_of(op.kind)).c_str(),
                 static_cast<long long>(op.bytes), facts.ranks, facts.nodes, facts.nodes == 1 ? "" : "s", facts.bottleneck.c_str());
   std::string out = line;
   const Priced priced = facts.ranks == 1 ? Priced{op.kind, 0} : as_priced(op, facts.ranks);
@@ -184,7 +183,7 @@ std::string CollectiveModels::explain(const Collective& op, const GroupFacts& fa
   for (const Candidate& c : model.candidates()) order.push_back(&c);
   std::stable_sort(order.begin(), order.end(), [&](const Candidate* a, const Candidate* b) { return time_us(*a, priced.bytes) < time_us(*b, priced.bytes); });
   if (priced.bytes != static_cast<double>(op.bytes)) {
-    std::snprintf(line, sizeof line, "priced as %s of %.0f bytes\n", std::string(name_of(priced.kind)).c_str(), priced.bytes);
+    std::snprintf(line, sizeof line, "priced as %s of %.0f bytes\n", std::string(graph::name_of(priced.kind)).c_str(), priced.bytes);
     out += line;
   }
   std::snprintf(line, sizeof line, "%.0f channels%s\n", model.channels(), pricer->notes().empty() ? "; no curve speaks about this group: hardware facts alone" : "");
@@ -202,11 +201,11 @@ std::string CollectiveModels::explain(const Collective& op, const GroupFacts& fa
   }
   for (const std::string& note : pricer->notes()) out += "measured: " + note + "\n";
   if (const auto cost = price(op, facts); cost.ok()) {
-    std::snprintf(line, sizeof line, "price: %.2f us (%.2f .. %.2f), %s, %s\n", cost->mean.us(), cost->low.us(), cost->high.us(), std::string(name_of(cost->basis)).c_str(),
+    std::snprintf(line, sizeof line, "price: %.2f us (%.2f .. %.2f), %s, %s\n", cost->mean.us(), cost->low.us(), cost->high.us(), std::string(graph::name_of(cost->basis)).c_str(),
                   std::string(cost->source).c_str());
     out += line;
   }
   return out;
 }
 
-}  // namespace distsim
+}  // namespace distsim::collectives

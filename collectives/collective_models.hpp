@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "base/schema.hpp"
+#include "base/config/schema.hpp"
 #include "sim/graph/cost.hpp"
 #include "sim/graph/op.hpp"
 #include "topology/topology.hpp"
 
-namespace distsim {
+namespace distsim::collectives {
 
 /// The `collectives` section of an experiment.
 struct CollectiveOptions {
@@ -34,17 +34,17 @@ Schema<CollectiveOptions> collective_schema();
 class CollectiveModels {
  public:
   /// Loads the curves that belong to the topology's system (ClusterSpec::name) and device. A broken curve file is an error with its position.
-  static Result<CollectiveModels> create(const Topology& topology, const CollectiveOptions& options);
+  static Result<CollectiveModels> create(const topology::Topology& topology, const CollectiveOptions& options);
 
   /// Cost from the moment the last member has arrived until the slowest has finished. `facts` describe the group.
   /// Bytes = 0 and groups of one rank cost nothing beyond a kernel. Errors: negative bytes, send/recv vectors of another length than the group.
-  Result<Cost> price(const Collective& op, const GroupFacts& facts) const;
+  Result<graph::Cost> price(const graph::Collective& op, const topology::GroupFacts& facts) const;
 
   /// What a user should know of his curve files, a line each: that they were measured on another device than the system has.
   const std::vector<std::string>& remarks() const;
 
   /// Why it costs what it costs, for people: candidates with their times, the chosen one, steps, bottleneck link.
-  std::string explain(const Collective& op, const GroupFacts& facts) const;
+  std::string explain(const graph::Collective& op, const topology::GroupFacts& facts) const;
 
  private:
   struct Impl;
@@ -58,4 +58,4 @@ struct CollectiveInfo {
 };
 std::span<const CollectiveInfo> collective_registry();
 
-}  // namespace distsim
+}  // namespace distsim::collectives

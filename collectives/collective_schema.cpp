@@ -1,9 +1,9 @@
 #include <optional>
 
 #include "collectives/collective_models.hpp"
-#include "collectives/selection.hpp"
+#include "collectives/algorithms/selection.hpp"
 
-namespace distsim {
+namespace distsim::collectives {
 
 Schema<CollectiveOptions> collective_schema() {
   Schema<CollectiveOptions> s("collectives", "How collectives are priced.");
@@ -27,4 +27,4 @@ Schema<CollectiveOptions> collective_schema() {
   return s;
 }
 
-}  // namespace distsim
+}  // namespace distsim::collectives

@@ -3,13 +3,13 @@
 #include <cstdio>
 #include <vector>
 
-#include "base/csv.hpp"
+#include "base/text/csv.hpp"
 
-namespace distsim {
+namespace distsim::collectives {
 
 namespace {
 
-Result<void> check_group(const Topology& t, const CostTableRequest& r) {
+Result<void> check_group(const topology::Topology& t, const CostTableRequest& r) {
   if (r.nodes < 1 || r.nodes > t.nodes()) return Error{"--nodes: found " + std::to_string(r.nodes) + ", expected 1 .. " + std::to_string(t.nodes()), "", ""};
   if (r.gpus_per_node < 1 || r.gpus_per_node > t.gpus_per_node()) {
     return Error{"--gpus-per-node: found " + std::to_string(r.gpus_per_node) + ", expected 1 .. " + std::to_string(t.gpus_per_node()), "", ""};
@@ -17,7 +17,7 @@ Result<void> check_group(const Topology& t, const CostTableRequest& r) {
   return {};
 }
 
-std::vector<std::uint32_t> members_of(const Topology& t, const CostTableRequest& r) {
+std::vector<std::uint32_t> members_of(const topology::Topology& t, const CostTableRequest& r) {
   std::vector<std::uint32_t> out;
   for (std::uint32_t node = 0; node < r.nodes; ++node) {
     for (std::uint32_t gpu = 0; gpu < r.gpus_per_node; ++gpu) out.push_back(node * t.gpus_per_node() + gpu);
@@ -31,9 +31,9 @@ std::string figure(double v) {
   return text;
 }
 
-std::vector<std::string> priced_fields(const Cost& cost, std::int64_t bytes, double factor) {
+std::vector<std::string> priced_fields(const graph::Cost& cost, std::int64_t bytes, double factor) {
   const double algbw = cost.mean.us() > 0 ? static_cast<double>(bytes) / cost.mean.us() / 1000 : 0;
-  return {figure(cost.mean.us()), figure(cost.low.us()), figure(cost.high.us()), figure(algbw), figure(algbw * factor), std::string(name_of(cost.basis)), std::string(cost.source)};
+  return {figure(cost.mean.us()), figure(cost.low.us()), figure(cost.high.us()), figure(algbw), figure(algbw * factor), std::string(graph::name_of(cost.basis)), std::string(cost.source)};
 }
 
 std::string commented(const std::string& text) {
@@ -48,17 +48,17 @@ std::string commented(const std::string& text) {
 
 }  // namespace
 
-Result<CostTable> collective_cost_table(const Topology& topology, const CollectiveModels& models, const CostTableRequest& request) {
+Result<CostTable> collective_cost_table(const topology::Topology& topology, const CollectiveModels& models, const CostTableRequest& request) {
   TRY(check_group(topology, request));
-  const GroupFacts facts = topology.facts(members_of(topology, request), request.side_by_side ? Siblings::active : Siblings::idle);
-  const double factor = busbw_factor(request.kind, facts.ranks);
+  const topology::GroupFacts facts = topology.facts(members_of(topology, request), request.side_by_side ? topology::Siblings::active : topology::Siblings::idle);
+  const double factor = graph::busbw_factor(request.kind, facts.ranks);
   CostTable table;
   table.facts = facts;
   std::string& out = table.text = request.header ? "kind,nodes,gpus,bytes,predicted_us,low_us,high_us,algbw_GBps,busbw_GBps,basis,source\n" : "";
   std::string explained;
   for (std::int64_t bytes : request.bytes) {
-    const Collective op{request.kind, bytes, DType::fp32, {}, {}};
-    std::vector<std::string> fields{std::string(name_of(request.kind)), std::to_string(request.nodes), std::to_string(facts.ranks), std::to_string(bytes)};
+    const graph::Collective op{request.kind, bytes, graph::DType::fp32, {}, {}};
+    std::vector<std::string> fields{std::string(graph::name_of(request.kind)), std::to_string(request.nodes), std::to_string(facts.ranks), std::to_string(bytes)};
     const auto cost = models.price(op, facts);
     if (!cost.ok()) ++table.unpriced;
     const auto rest = cost.ok() ? priced_fields(*cost, bytes, factor) : std::vector<std::string>{"", "", "", "", "", "error: " + cost.error().text(), ""};
@@ -70,4 +70,4 @@ Result<CostTable> collective_cost_table(const Topology& topology, const Collecti
   return table;
 }
 
-}  // namespace distsim
+}  // namespace distsim::collectives

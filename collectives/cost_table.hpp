@@ -7,10 +7,10 @@
 
 #include "collectives/collective_models.hpp"
 
-namespace distsim {
+namespace distsim::collectives {
 
 struct CostTableRequest {
-  CollectiveKind kind = CollectiveKind::all_reduce;
+  graph::CollectiveKind kind = graph::CollectiveKind::all_reduce;
   std::uint32_t nodes = 1;
   std::uint32_t gpus_per_node = 8;       ///< members on each node, from its first GPU on
   std::span<const std::int64_t> bytes;   ///< size column of nccl-tests, for every kind
@@ -22,11 +22,11 @@ struct CostTableRequest {
 struct CostTable {
   std::string text;
   std::size_t unpriced = 0;  ///< rows without figures
-  GroupFacts facts;          ///< of the group
+  topology::GroupFacts facts;          ///< of the group
 };
 
 /// Header "kind,nodes,gpus,bytes,predicted_us,low_us,high_us,algbw_GBps,busbw_GBps,basis,source" and a line a size. A size that cannot be priced keeps its
 /// place: empty figures, the reason as "error: ..." in `basis`. Error: a group that the topology does not hold.
-Result<CostTable> collective_cost_table(const Topology& topology, const CollectiveModels& models, const CostTableRequest& request);
+Result<CostTable> collective_cost_table(const topology::Topology& topology, const CollectiveModels& models, const CostTableRequest& request);
 
-}  // namespace distsim
+}  // namespace distsim::collectives

@@ -22,38 +22,38 @@ bool near(double a, double b, double tolerance) {
   return std::abs(a - b) <= tolerance * std::max({std::abs(a), std::abs(b), 1e-12});
 }
 
-bool same_shape(const GroupFacts& a, const GroupFacts& b) {
+bool same_shape(const topology::GroupFacts& a, const topology::GroupFacts& b) {
   return a.ranks == b.ranks && a.nodes == b.nodes && a.min_per_node == b.min_per_node && a.max_per_node == b.max_per_node;
 }
 
 /// Whether the curve was measured as it is asked for: beside other groups on the same nodes, or alone. A log that does not say speaks of both.
-bool same_company(const LibraryCurve& c, const GroupFacts& asked) {
+bool same_company(const LibraryCurve& c, const topology::GroupFacts& asked) {
   return c.curve.groups_at_once == 0 || c.facts.beside_others == asked.beside_others;
 }
 
-bool same_rates(const GroupFacts& a, const GroupFacts& b) {
+bool same_rates(const topology::GroupFacts& a, const topology::GroupFacts& b) {
   return near(a.intra_bandwidth.value(), b.intra_bandwidth.value(), 0.02) &&
          (a.nodes == 1 || near(a.node_bandwidth.value(), b.node_bandwidth.value(), 0.02)) &&
          near(a.inter_latency.us(), b.inter_latency.us(), 0.5) && a.sharp == b.sharp && a.multicast == b.multicast;
 }
 
 /// A curve inside a node says nothing about the network, and the other way round, unless the same link limits both.
-bool comparable(const GroupFacts& a, const AnalyticModel& model_a, const GroupFacts& b, const AnalyticModel& model_b) {
+bool comparable(const topology::GroupFacts& a, const AnalyticModel& model_a, const topology::GroupFacts& b, const AnalyticModel& model_b) {
   constexpr double kLarge = 1 << 30;
   if ((a.max_per_node == 1) != (b.max_per_node == 1)) return false;
   return (a.nodes == 1) == (b.nodes == 1) || model_a.choice(kLarge).candidate->limit == model_b.choice(kLarge).candidate->limit;
 }
 
-bool is_exchange(CollectiveKind kind) { return kind == CollectiveKind::all_to_all || kind == CollectiveKind::all_to_all_v; }
+bool is_exchange(graph::CollectiveKind kind) { return kind == graph::CollectiveKind::all_to_all || kind == graph::CollectiveKind::all_to_all_v; }
 
 /// Kinds that NCCL does with rings, trees and switches; they share links, protocols and channels.
-bool is_nccl_collective(CollectiveKind kind) {
+bool is_nccl_collective(graph::CollectiveKind kind) {
   switch (kind) {
-    case CollectiveKind::all_reduce:
-    case CollectiveKind::all_gather:
-    case CollectiveKind::reduce_scatter:
-    case CollectiveKind::broadcast:
-    case CollectiveKind::reduce:
+    case graph::CollectiveKind::all_reduce:
+    case graph::CollectiveKind::all_gather:
+    case graph::CollectiveKind::reduce_scatter:
+    case graph::CollectiveKind::broadcast:
+    case graph::CollectiveKind::reduce:
       return true;
     default:
       return false;
@@ -61,10 +61,10 @@ bool is_nccl_collective(CollectiveKind kind) {
 }
 
 /// One rank starts or ends with all the data, and calls of a loop overlap: such a sweep looks unlike the others.
-bool is_rooted(CollectiveKind kind) { return kind == CollectiveKind::broadcast || kind == CollectiveKind::reduce; }
+bool is_rooted(graph::CollectiveKind kind) { return kind == graph::CollectiveKind::broadcast || kind == graph::CollectiveKind::reduce; }
 
 /// Collectives tell of each other, and of exchanges what the links reach; exchanges tell of none.
-bool tells_of(CollectiveKind measured, CollectiveKind asked) {
+bool tells_of(graph::CollectiveKind measured, graph::CollectiveKind asked) {
   return measured == asked || (is_nccl_collective(measured) && (is_nccl_collective(asked) || is_exchange(asked)));
 }
 
@@ -75,7 +75,7 @@ LaunchMode mode_of(const Curve& c) {
 /// Settings that the model does not know, such as NCCL_P2P_DISABLE.
 bool has_other_settings(const Curve& c) { return !c.settings.empty() && selection_of_settings(c.settings) == Selection{}; }
 
-double trust_of(const LibraryCurve& c, CollectiveKind kind, const GroupFacts& facts, const LaunchMode& mode) {
+double trust_of(const LibraryCurve& c, graph::CollectiveKind kind, const topology::GroupFacts& facts, const LaunchMode& mode) {
   double trust = c.origin == Origin::user ? kUserTrust : c.origin == Origin::own_system ? kOwnTrust : kSiblingTrust;
   const LaunchMode measured = mode_of(c.curve);
   if (!measured.same_launch(mode)) trust *= kOtherLaunchTrust;
@@ -88,7 +88,7 @@ double trust_of(const LibraryCurve& c, CollectiveKind kind, const GroupFacts& fa
 }
 
 /// Relative spread of carrying a curve to another group: found by predicting the sweeps of one system from each other.
-double carry_spread(const LibraryCurve& c, CollectiveKind kind, const GroupFacts& facts, const LaunchMode& mode) {
+double carry_spread(const LibraryCurve& c, graph::CollectiveKind kind, const topology::GroupFacts& facts, const LaunchMode& mode) {
   double spread = 0;
   if (!same_shape(c.facts, facts)) spread += 0.08 + 0.04 * std::abs(std::log2(static_cast<double>(c.facts.ranks) / facts.ranks));
   if (!same_rates(c.facts, facts)) spread += 0.10;
@@ -98,7 +98,7 @@ double carry_spread(const LibraryCurve& c, CollectiveKind kind, const GroupFacts
   return spread;
 }
 
-Carry carry_of(const LibraryCurve& c, CollectiveKind kind, const GroupFacts& facts, const LaunchMode& mode) {
+Carry carry_of(const LibraryCurve& c, graph::CollectiveKind kind, const topology::GroupFacts& facts, const LaunchMode& mode) {
   if (c.curve.kind != kind || !same_shape(c.facts, facts)) return Carry::regime;
   const LaunchMode measured = mode_of(c.curve);
   const bool same_selection = measured.selection == selection_for(kind, mode.selection);
@@ -107,7 +107,7 @@ Carry carry_of(const LibraryCurve& c, CollectiveKind kind, const GroupFacts& fac
 }
 
 /// The system's own curve of this very group makes those of other kinds superfluous.
-bool has_own(const std::vector<LibraryCurve>& library, CollectiveKind kind, const GroupFacts& facts) {
+bool has_own(const std::vector<LibraryCurve>& library, graph::CollectiveKind kind, const topology::GroupFacts& facts) {
   return std::any_of(library.begin(), library.end(), [&](const LibraryCurve& c) {
     return c.curve.kind == kind && c.origin != Origin::sibling_system && same_shape(c.facts, facts);
   });
@@ -118,7 +118,7 @@ struct Speaker {
   double trust;
 };
 
-std::vector<Speaker> speakers(CollectiveKind kind, const GroupFacts& facts, const LaunchMode& mode,
+std::vector<Speaker> speakers(graph::CollectiveKind kind, const topology::GroupFacts& facts, const LaunchMode& mode,
                               const std::vector<LibraryCurve>& library) {
   const bool own = has_own(library, kind, facts);
   std::vector<Speaker> out;
@@ -131,12 +131,12 @@ std::vector<Speaker> speakers(CollectiveKind kind, const GroupFacts& facts, cons
 
 }  // namespace
 
-Calibration calibration_of(const Curve& curve, const GroupFacts& facts, const ModelConstants& constants) {
+Calibration calibration_of(const Curve& curve, const topology::GroupFacts& facts, const ModelConstants& constants) {
   const AnalyticModel model(curve.kind, facts, mode_of(curve), constants);
   return calibrate(model.candidates(), model.launch_us(), curve.points);
 }
 
-std::vector<Evidence> evidence_for(CollectiveKind kind, const GroupFacts& facts, const AnalyticModel& model,
+std::vector<Evidence> evidence_for(graph::CollectiveKind kind, const topology::GroupFacts& facts, const AnalyticModel& model,
                                    const LaunchMode& mode, const std::vector<LibraryCurve>& library,
                                    const ModelConstants& constants) {
   std::vector<Evidence> out;

@@ -5,17 +5,17 @@
 #include <string>
 #include <vector>
 
-#include "collectives/analytic_model.hpp"
+#include "collectives/algorithms/analytic_model.hpp"
 #include "collectives/blend.hpp"
-#include "collectives/curve_library.hpp"
+#include "collectives/curves/curve_library.hpp"
 
 namespace distsim::collectives {
 
 class Pricer {
  public:
-  Pricer(CollectiveKind kind, const GroupFacts& facts, LaunchMode mode, const std::vector<LibraryCurve>& library,
+  Pricer(graph::CollectiveKind kind, const topology::GroupFacts& facts, LaunchMode mode, const std::vector<LibraryCurve>& library,
          const ModelConstants& constants = shipped_constants());
-  Result<Cost> price(double bytes) const;
+  Result<graph::Cost> price(double bytes) const;
   const AnalyticModel& model() const { return model_; }
   const std::vector<std::string>& notes() const { return notes_; }  ///< a line for each curve that speaks, for explain()
 

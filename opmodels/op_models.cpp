@@ -2,14 +2,14 @@
 
 #include <cmath>
 
-#include "opmodels/measured_table.hpp"
+#include "opmodels/measured/measured_table.hpp"
 #include "opmodels/registry.hpp"
-#include "opmodels/size_envelope.hpp"
+#include "opmodels/learned/size_envelope.hpp"
 
-namespace distsim {
+namespace distsim::opmodels {
 
 struct OpModels::Impl {
-  DeviceSpec spec;
+  topology::DeviceSpec spec;
   DeviceRates rates;
   DeviceRates warm;
   std::shared_ptr<const MeasuredTable> measured;
@@ -21,21 +21,21 @@ constexpr double kMeasuredSpread = 0.05;       // runs of one kernel on one GPU 
 constexpr double kInterpolatedFrom = 0.3;      // trust from which the table leads
 
 /// What the table says on top of the models; the models' own time where it says nothing.
-OpTime by_table(const MeasuredTable& table, const Op& op, OpTime time) {
+OpTime by_table(const MeasuredTable& table, const graph::Op& op, OpTime time) {
   const auto point = point_of(op);
   const MeasuredTable::Answer answer = point ? table.ask(*point) : MeasuredTable::Answer{};
   if (answer.trust == 0) return time;
-  if (answer.measured_us > 0) return {answer.measured_us * 1e-6, {kMeasuredSpread, kMeasuredSpread}, Basis::measured, "op table"};
+  if (answer.measured_us > 0) return {answer.measured_us * 1e-6, {kMeasuredSpread, kMeasuredSpread}, graph::Basis::measured, "op table"};
   time.seconds *= std::exp(answer.trust * answer.log_ratio);
   if (answer.trust < kInterpolatedFrom) return time;
-  time.basis = Basis::interpolated;
+  time.basis = graph::Basis::interpolated;
   time.source = "op table";
   return time;
 }
 
 }  // namespace
 
-Result<OpModels> OpModels::create(const DeviceSpec& device, std::shared_ptr<const LearnedModels> learned,
+Result<OpModels> OpModels::create(const topology::DeviceSpec& device, std::shared_ptr<const LearnedModels> learned,
                                   std::shared_ptr<const MeasuredTable> measured) {
   TRY_ASSIGN(DeviceRates rates, device_rates(device));
   rates.learned = std::move(learned);
@@ -45,18 +45,18 @@ Result<OpModels> OpModels::create(const DeviceSpec& device, std::shared_ptr<cons
   return OpModels(std::make_shared<const Impl>(Impl{device, std::move(rates), std::move(warm), std::move(measured)}));
 }
 
-const DeviceSpec& OpModels::device() const { return impl_->spec; }
+const topology::DeviceSpec& OpModels::device() const { return impl_->spec; }
 const DeviceRates& OpModels::rates(bool warm) const { return warm ? impl_->warm : impl_->rates; }
 
-Result<Cost> OpModels::price(const Op& op, bool warm) const {
+Result<graph::Cost> OpModels::price(const graph::Op& op, bool warm) const {
   const auto entries = op_model_entries();
-  if (op.index() >= entries.size()) return Error{std::string(kind_of(op)) + ": found in the op models, expected in the collective models", "", ""};
+  if (op.index() >= entries.size()) return Error{std::string(graph::kind_of(op)) + ": found in the op models, expected in the collective models", "", ""};
   const OpModelEntry& entry = entries[op.index()];
   Result<OpTime> time = entry.price(rates(warm), op);
   if (!time.ok()) return Error{time.error().what, impl_->spec.name, time.error().hint};
   if (impl_->measured) *time = by_table(*impl_->measured, op, *time);
-  return make_cost(time->seconds, time->spread.low, time->spread.high, time->basis.value_or(entry.basis),
+  return graph::make_cost(time->seconds, time->spread.low, time->spread.high, time->basis.value_or(entry.basis),
                    time->source.empty() ? entry.source : time->source);
 }
 
-}  // namespace distsim
+}  // namespace distsim::opmodels

@@ -12,9 +12,9 @@
 #include "base/result.hpp"
 #include "sim/graph/cost.hpp"
 #include "sim/graph/op.hpp"
-#include "topology/device_spec.hpp"
+#include "topology/devices/device_spec.hpp"
 
-namespace distsim {
+namespace distsim::opmodels {
 
 class LearnedModels;
 class MeasuredTable;
@@ -24,15 +24,15 @@ class OpModels {
  public:
   /// `learned`: what learned models there are (learned_models.hpp); none: analytic models alone.
   /// `measured`: what this GPU was measured at (measured_table.hpp); none: models alone.
-  static Result<OpModels> create(const DeviceSpec& device, std::shared_ptr<const LearnedModels> learned = nullptr,
+  static Result<OpModels> create(const topology::DeviceSpec& device, std::shared_ptr<const LearnedModels> learned = nullptr,
                                  std::shared_ptr<const MeasuredTable> measured = nullptr);
 
   /// Cost of one op. Errors: zero or negative dims, products over 2^62, a data type that the device does not have ("fp8 on v100_sxm2: ..."),
   /// Collective (priced elsewhere).
   /// `warm`: the operands that fit are in L2 already, as in a benchmark that repeats one call; a training step's are not.
-  Result<Cost> price(const Op& op, bool warm = false) const;
+  Result<graph::Cost> price(const graph::Op& op, bool warm = false) const;
 
-  const DeviceSpec& device() const;
+  const topology::DeviceSpec& device() const;
   const DeviceRates& rates(bool warm = false) const;
 
  private:
@@ -48,4 +48,4 @@ struct OpModelInfo {
 };
 std::span<const OpModelInfo> op_model_registry();
 
-}  // namespace distsim
+}  // namespace distsim::opmodels

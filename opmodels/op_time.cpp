@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace distsim {
+namespace distsim::opmodels {
 
 OpTime sum_of(const OpTime& a, const OpTime& b) {
   const bool both = a.basis && b.basis;
@@ -26,4 +26,4 @@ double streaming_seconds(const DeviceRates& device, double bytes, double flops) 
   return device.floor + overlap(memory_seconds(device, bytes), flops / device.vector_fp32);
 }
 
-}  // namespace distsim
+}  // namespace distsim::opmodels

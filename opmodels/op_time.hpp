@@ -7,10 +7,10 @@
 #include <string_view>
 
 #include "base/result.hpp"
-#include "opmodels/device_rates.hpp"
+#include "opmodels/hardware/device_rates.hpp"
 #include "sim/graph/cost.hpp"
 
-namespace distsim {
+namespace distsim::opmodels {
 
 /// Relative error band of a model, about the 10th and 90th percentile of measured / predicted on public data: low = 1 - p10, high = p90 - 1.
 struct Spread {
@@ -21,7 +21,7 @@ struct Spread {
 struct OpTime {
   double seconds = 0;
   Spread spread;
-  std::optional<Basis> basis = {};  ///< nothing: the registry's
+  std::optional<graph::Basis> basis = {};  ///< nothing: the registry's
   std::string_view source = {};     ///< empty: the registry's
 };
 
@@ -56,4 +56,4 @@ double streaming_seconds(const DeviceRates& device, double bytes, double flops);
 /// The memory part of it alone, without the floor.
 double memory_seconds(const DeviceRates& device, double bytes);
 
-}  // namespace distsim
+}  // namespace distsim::opmodels

@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <string>
 
-namespace distsim {
+namespace distsim::opmodels {
 namespace {
 
 constexpr double kMaxProduct = 4611686018427387904.0;  // 2^62
@@ -41,13 +41,13 @@ Result<void> check_number(std::string_view op, std::string_view key, double valu
                ""};
 }
 
-Result<void> check_pass(std::string_view op, Pass pass, std::initializer_list<Pass> allowed) {
-  for (const Pass candidate : allowed) {
+Result<void> check_pass(std::string_view op, graph::Pass pass, std::initializer_list<graph::Pass> allowed) {
+  for (const graph::Pass candidate : allowed) {
     if (candidate == pass) return {};
   }
   std::string names;
-  for (const Pass candidate : allowed) names += (names.empty() ? "" : " or ") + std::string(name_of(candidate));
-  return Error{std::string(op) + ".pass: found " + std::string(name_of(pass)) + ", expected " + names, "", ""};
+  for (const graph::Pass candidate : allowed) names += (names.empty() ? "" : " or ") + std::string(graph::name_of(candidate));
+  return Error{std::string(op) + ".pass: found " + std::string(graph::name_of(pass)) + ", expected " + names, "", ""};
 }
 
-}  // namespace distsim
+}  // namespace distsim::opmodels

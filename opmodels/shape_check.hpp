@@ -8,7 +8,7 @@
 #include "base/result.hpp"
 #include "sim/graph/op.hpp"
 
-namespace distsim {
+namespace distsim::opmodels {
 
 struct NamedDim {
   std::string_view name;
@@ -22,6 +22,6 @@ Result<void> check_dims(std::string_view op, std::initializer_list<NamedDim> dim
 Result<void> check_number(std::string_view op, std::string_view key, double value, double low, double high);
 
 /// The pass is one of those that the op has. Error: "softmax.pass: found update, expected forward or backward".
-Result<void> check_pass(std::string_view op, Pass pass, std::initializer_list<Pass> allowed);
+Result<void> check_pass(std::string_view op, graph::Pass pass, std::initializer_list<graph::Pass> allowed);
 
-}  // namespace distsim
+}  // namespace distsim::opmodels

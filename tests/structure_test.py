@@ -1,54 +1,96 @@
 #!/usr/bin/env python3
-"""The house holds: an include points down, never up or sideways; see CONTRIBUTING.md."""
+"""The floors hold: an include points down, never up or sideways, and no folder grows into a shelf (CONTRIBUTING.md, "The floors").
+
+usage: structure_test.py FLOORS     FLOORS is what CMake wrote of its own targets: a line "name path: names it sees" per folder.
+"""
 import pathlib
 import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-SEES = {
-    "base": set(),
-    "topology": {"base"},
-    "sim/graph": {"base"},
-    "opmodels": {"base", "sim/graph", "topology"},
-    "collectives": {"base", "sim/graph", "topology"},
-    "traces": {"base", "sim/graph", "topology"},
-    "sim/workload": {"base", "sim/graph", "topology"},
-    "sim/engine": {"base"},
-    "sim/profile": {"base", "sim/graph", "topology", "traces"},
-    "sim/report": {"base", "sim/graph", "topology", "traces", "sim/engine", "sim/profile"},
-    "sim/replay": {"base", "sim/graph", "topology", "opmodels", "collectives", "traces", "sim/engine"},
-    "sim/app": {"base", "sim/graph", "topology", "opmodels", "collectives", "traces", "sim/workload", "sim/engine", "sim/profile", "sim/report",
-                "sim/replay"},
-    "mpi_bench": {"base", "collectives"},
-}
-ALLOWED_HEADERS = {"mpi_bench": re.compile(r"collectives/curve\.pb\.h|base/.*|mpi_bench/.*")}
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.M)
+NAMESPACE = re.compile(r"^namespace (distsim[\w:]*)", re.M)
+SOURCES = {".cpp", ".hpp", ".cu", ".cuh"}
+MOST_FILES = 21   # in a folder: more is a shelf
+GENERATED = re.compile(r".*\.pb\.h|.*/shipped_constants_text\.hpp")
+GENERATED_NAMESPACES = {"distsim::curves"}  # the package of curve.proto
+OWN_NAMESPACE = {"base": "distsim"}  # the vocabulary of every folder
 
 
-def folder_of(path: str) -> str | None:
-    return next((f for f in sorted(SEES, key=len, reverse=True) if path.startswith(f + "/")), None)
+def read_floors(path: str) -> tuple[dict[str, str], dict[str, set[str]]]:
+    """Path and seen paths of every folder, as CMake links them."""
+    paths, sees = {}, {}
+    for line in pathlib.Path(path).read_text(encoding="utf-8").splitlines():
+        head, _, names = line.partition(":")
+        name, folder = head.split()
+        paths[name], sees[name] = folder, set(names.split())
+    return paths, {paths[name]: {paths[seen] for seen in names} for name, names in sees.items()}
 
 
-def violations():
-    for folder in SEES:
-        for file in sorted((ROOT / folder).rglob("*.[ch]*")):
-            for include in INCLUDE.findall(file.read_text(encoding="utf-8")):
-                target = folder_of(include)
-                name = file.relative_to(ROOT)
-                if target is None:
-                    yield f"{name}: \"{include}\" names no folder of the house"
-                elif target != folder and target not in SEES[folder]:
-                    yield f"{name}: \"{include}\" points upwards or sideways"
-                elif folder in ALLOWED_HEADERS and not ALLOWED_HEADERS[folder].fullmatch(include):
-                    yield f"{name}: \"{include}\" is more than {folder} may see of {target}"
+def folder_of(path: str, folders) -> str | None:
+    return next((f for f in sorted(folders, key=len, reverse=True) if path.startswith(f + "/")), None)
+
+
+def sources(folder: str, folders):
+    for file in sorted((ROOT / folder).rglob("*")):
+        name = str(file.relative_to(ROOT))
+        if file.suffix in SOURCES and folder_of(name, folders) == folder:
+            yield name, file.read_text(encoding="utf-8")
+
+
+def cycles(sees: dict[str, set[str]]):
+    done, path = set(), []
+
+    def walk(folder):
+        if folder in path:
+            yield "circle: " + " -> ".join(path[path.index(folder):] + [folder])
+        elif folder not in done:
+            path.append(folder)
+            for seen in sorted(sees[folder]):
+                yield from walk(seen)
+            done.add(path.pop())
+
+    for folder in sees:
+        yield from walk(folder)
+
+
+def violations(sees: dict[str, set[str]]):
+    yield from cycles(sees)
+    for folder in sees:
+        for name, text in sources(folder, sees):
+            for include in INCLUDE.findall(text):
+                target = folder_of(include, sees)
+                if target is None and "/" in include and not GENERATED.fullmatch(include):
+                    yield f'{name}: "{include}" is in no folder that CMake builds'
+                elif target is not None and target != folder and target not in sees[folder] and not GENERATED.fullmatch(include):
+                    yield f'{name}: "{include}" points upwards or sideways'
+            own = OWN_NAMESPACE.get(folder, "distsim::bench" if folder.startswith("mpi_bench") else "distsim::" + folder.split("/")[-1])
+            for namespace in NAMESPACE.findall(text):
+                if namespace not in (own, *GENERATED_NAMESPACES) and not namespace.startswith(own + "::"):
+                    yield f"{name}: namespace {namespace}, expected {own}"
+
+
+def shelves(sees: dict[str, set[str]]):
+    rooms: dict[str, int] = {}
+    for folder in sees:
+        for name, _ in sources(folder, sees):
+            room = str(pathlib.PurePath(name).parent)
+            rooms[room] = rooms.get(room, 0) + 1
+    for room, count in sorted(rooms.items()):
+        if count > MOST_FILES:
+            yield f"{room}: {count} files, at most {MOST_FILES}: give it rooms"
 
 
 def main() -> int:
-    found = list(violations())
+    if len(sys.argv) != 2:
+        print(__doc__)
+        return 2
+    _, sees = read_floors(sys.argv[1])
+    found = list(violations(sees)) + list(shelves(sees))
     for line in found:
         print(line)
-    checked = sum(1 for folder in SEES for _ in (ROOT / folder).rglob("*.[ch]*"))
-    if checked < 20:
+    checked = sum(1 for folder in sees for _ in sources(folder, sees))
+    if checked < 400:
         print(f"only {checked} files found: the test is looking in the wrong place")
         return 1
     return 1 if found else 0

@@ -6,7 +6,7 @@
 
 #include "topology/topology_parts.hpp"
 
-namespace distsim {
+namespace distsim::topology {
 namespace {
 
 /// What the members of one node or domain have.
@@ -168,4 +168,4 @@ std::string GroupFacts::key() const {
   return text + transport + "/" + bottleneck;
 }
 
-}  // namespace distsim
+}  // namespace distsim::topology

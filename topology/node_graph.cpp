@@ -1,6 +1,6 @@
 #include "topology/node_graph.hpp"
 
-namespace distsim {
+namespace distsim::topology {
 
 DeviceId NodeGraph::add(DeviceKind kind, std::uint32_t index) { return add_to_plane(kind, index, devices_.end_id()); }
 
@@ -56,4 +56,4 @@ std::string NodeGraph::dump() const {
   return out;
 }
 
-}  // namespace distsim
+}  // namespace distsim::topology

@@ -12,7 +12,7 @@
 #include "base/units.hpp"
 #include "topology/topology.hpp"
 
-namespace distsim {
+namespace distsim::topology {
 
 struct NodeDevice {
   DeviceKind kind = DeviceKind::gpu;
@@ -57,4 +57,4 @@ class NodeGraph {
   std::vector<std::vector<DeviceId>> by_kind_;
 };
 
-}  // namespace distsim
+}  // namespace distsim::topology

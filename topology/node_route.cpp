@@ -4,7 +4,7 @@
 
 #include "topology/node_graph.hpp"
 
-namespace distsim {
+namespace distsim::topology {
 namespace {
 
 bool carries(NodeGraph::Over over, LinkKind kind) {
@@ -93,4 +93,4 @@ std::vector<Hop> NodeGraph::route(DeviceId from, DeviceId to, Over over, std::ui
   return PlaneSearch(*this, over, node).run(from, to);
 }
 
-}  // namespace distsim
+}  // namespace distsim::topology

@@ -1,7 +1,7 @@
 // Routes between any two GPUs: inside a node over the node's graph, between nodes of an NVLink domain over its switches, else through adapters.
 #include "topology/topology_parts.hpp"
 
-namespace distsim {
+namespace distsim::topology {
 namespace {
 
 using Over = NodeGraph::Over;
@@ -76,4 +76,4 @@ std::vector<Hop> find_route(const TopologyParts& t, std::uint32_t from, std::uin
   return hops;
 }
 
-}  // namespace distsim
+}  // namespace distsim::topology

@@ -2,10 +2,10 @@
 
 #include <utility>
 
-#include "topology/pcie_tree.hpp"
+#include "topology/shapes/pcie_tree.hpp"
 #include "topology/topology_parts.hpp"
 
-namespace distsim {
+namespace distsim::topology {
 namespace {
 
 constexpr std::int64_t kMaxRanks = std::int64_t{1} << 24;
@@ -112,4 +112,4 @@ std::string Topology::dump() const {
   return out;
 }
 
-}  // namespace distsim
+}  // namespace distsim::topology

@@ -13,9 +13,9 @@
 
 #include "base/ids.hpp"
 #include "base/result.hpp"
-#include "topology/cluster_spec.hpp"
+#include "topology/devices/cluster_spec.hpp"
 
-namespace distsim {
+namespace distsim::topology {
 
 enum class DeviceKind : std::uint8_t { gpu, nvswitch, pcie_switch, cpu, nic, leaf_switch, spine_switch, core_switch };
 enum class LinkKind : std::uint8_t { nvlink, pcie, cpu_interconnect, network };
@@ -105,4 +105,4 @@ struct TopologyInfo {
 };
 std::vector<TopologyInfo> topology_registry();
 
-}  // namespace distsim
+}  // namespace distsim::topology

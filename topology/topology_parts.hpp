@@ -1,12 +1,12 @@
 // What a Topology holds, for the files of this folder.
 #pragma once
 
-#include "topology/fabric.hpp"
+#include "topology/shapes/fabric.hpp"
 #include "topology/node_graph.hpp"
-#include "topology/shape.hpp"
+#include "topology/shapes/shape.hpp"
 #include "topology/topology.hpp"
 
-namespace distsim {
+namespace distsim::topology {
 
 struct TopologyParts {
   ClusterSpec spec;
@@ -30,4 +30,4 @@ GroupFacts group_facts(const TopologyParts& parts, std::span<const std::uint32_t
 
 struct Topology::Impl : TopologyParts {};
 
-}  // namespace distsim
+}  // namespace distsim::topology

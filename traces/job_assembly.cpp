@@ -6,10 +6,10 @@
 #include <regex>
 #include <set>
 
-#include "base/printable.hpp"
-#include "traces/et_link.hpp"
+#include "base/text/printable.hpp"
+#include "traces/graph/et_link.hpp"
 
-namespace distsim {
+namespace distsim::traces {
 namespace {
 
 constexpr std::int64_t kFarApart = std::int64_t{600} * 1'000'000'000;
@@ -144,4 +144,4 @@ Result<void> assemble(TraceJob& job, std::vector<ReadRank> read) {
   return set_epoch(job);
 }
 
-}  // namespace distsim
+}  // namespace distsim::traces

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "traces/kineto_reader.hpp"
+#include "traces/kineto/kineto_reader.hpp"
 #include "traces/trace.hpp"
 
-namespace distsim {
+namespace distsim::traces {
 
 /// Clocks of hosts that agree this well (ns) are left alone.
 inline constexpr std::int64_t kClockTolerance = 500'000;
@@ -24,4 +24,4 @@ std::optional<std::uint32_t> rank_in_name(const std::string& path);
 /// times lie more than ten minutes apart.
 Result<void> assemble(TraceJob& job, std::vector<ReadRank> read);
 
-}  // namespace distsim
+}  // namespace distsim::traces

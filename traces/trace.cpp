@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace distsim {
+namespace distsim::traces {
 
 std::string_view name_of(HostKind kind) {
   switch (kind) {
@@ -54,4 +54,4 @@ void TraceNotes::drop(std::string_view what, std::uint64_t n) {
   dropped.push_back({std::string(what), n});
 }
 
-}  // namespace distsim
+}  // namespace distsim::traces

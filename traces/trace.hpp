@@ -15,9 +15,9 @@
 
 #include "base/ids.hpp"
 #include "sim/graph/op.hpp"
-#include "traces/name_table.hpp"
+#include "traces/build/name_table.hpp"
 
-namespace distsim {
+namespace distsim::traces {
 
 inline constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 
@@ -129,10 +129,10 @@ struct TraceGroup {
 
 /// One collective as one rank issued it.
 struct TraceCollective {
-  CollectiveKind kind = CollectiveKind::all_reduce;
+  graph::CollectiveKind kind = graph::CollectiveKind::all_reduce;
   bool kind_known = false;            ///< false: the name says only that it communicates
   bool dtype_known = false;
-  DType dtype = DType::fp32;
+  graph::DType dtype = graph::DType::fp32;
   std::int64_t in_elements = -1, out_elements = -1;  ///< as recorded, per rank; -1 unknown
   std::int64_t bytes = -1;            ///< the size column of nccl-tests (see Collective in sim/graph/op.hpp); -1 unknown
   std::uint32_t group = kNone;        ///< index into TraceJob::groups
@@ -146,7 +146,7 @@ struct TraceCollective {
 /// The same collective on several ranks.
 struct CollectiveMatch {
   struct Member { std::uint32_t rank = 0, collective = 0; };  ///< index into TraceJob::ranks, index into its collectives
-  CollectiveKind kind = CollectiveKind::all_reduce;
+  graph::CollectiveKind kind = graph::CollectiveKind::all_reduce;
   std::uint32_t group = kNone;
   std::vector<Member> members;  ///< at least two, in order of rank
 };
@@ -228,4 +228,4 @@ std::string_view name_of(HostKind kind);
 std::string_view name_of(DeviceRecordKind kind);
 std::string_view name_of(RuntimeCall call);
 
-}  // namespace distsim
+}  // namespace distsim::traces

@@ -6,11 +6,11 @@
 #include <filesystem>
 #include <set>
 
-#include "base/printable.hpp"
-#include "traces/json_stream.hpp"
-#include "traces/zip_member.hpp"
+#include "base/text/printable.hpp"
+#include "traces/files/json_stream.hpp"
+#include "traces/files/zip_member.hpp"
 
-namespace distsim {
+namespace distsim::traces {
 namespace {
 
 namespace fs = std::filesystem;
@@ -234,4 +234,4 @@ Result<std::vector<TraceFile>> open_trace_file(const std::string& path, const Tr
   return traces_in(opener, path, path, options);
 }
 
-}  // namespace distsim
+}  // namespace distsim::traces

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "traces/byte_source.hpp"
+#include "traces/files/byte_source.hpp"
 #include "traces/trace_reader.hpp"
 
-namespace distsim {
+namespace distsim::traces {
 
 enum class TraceFormat : std::uint8_t {
   kineto,
@@ -48,4 +48,4 @@ TraceFormat sniff(std::string_view head, const std::string& path);
 /// The same for a file; `head_bytes` are read.
 Result<TraceFormat> sniff(const TraceFile& file);
 
-}  // namespace distsim
+}  // namespace distsim::traces

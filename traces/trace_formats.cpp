@@ -1,11 +1,11 @@
 #include "traces/trace_formats.hpp"
 
-#include "traces/et_reader.hpp"
-#include "traces/gputrace_reader.hpp"
-#include "traces/hugectr_reader.hpp"
-#include "traces/nsys_reader.hpp"
+#include "traces/graph/et_reader.hpp"
+#include "traces/nsight/gputrace_reader.hpp"
+#include "traces/hugectr/hugectr_reader.hpp"
+#include "traces/nsight/nsys_reader.hpp"
 
-namespace distsim {
+namespace distsim::traces {
 namespace {
 
 using StreamReader = Result<ReadRank> (*)(ByteSource&, const std::string&, const TraceOptions&, TraceJob&);
@@ -55,4 +55,4 @@ Result<std::vector<ReadRank>> read_trace_file(const TraceFile& file, const Trace
   return refusal(format, file.path);
 }
 
-}  // namespace distsim
+}  // namespace distsim::traces

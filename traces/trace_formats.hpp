@@ -4,10 +4,10 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "traces/kineto_reader.hpp"
+#include "traces/kineto/kineto_reader.hpp"
 #include "traces/trace_file.hpp"
 
-namespace distsim {
+namespace distsim::traces {
 
 struct TraceReader {
   TraceFormat format;
@@ -21,4 +21,4 @@ const std::vector<TraceReader>& trace_readers();
 /// Tells the format of `file` and reads it. Error for formats without a reader, with what to do instead.
 Result<std::vector<ReadRank>> read_trace_file(const TraceFile& file, const TraceOptions& options, TraceJob& job);
 
-}  // namespace distsim
+}  // namespace distsim::traces

@@ -2,14 +2,14 @@
 
 #include <algorithm>
 
-#include "base/printable.hpp"
-#include "traces/collective_join.hpp"
+#include "base/text/printable.hpp"
+#include "traces/build/collective_join.hpp"
 #include "traces/job_assembly.hpp"
 #include "traces/trace_file.hpp"
 #include "traces/trace_formats.hpp"
 #include "traces/trace_steps.hpp"
 
-namespace distsim {
+namespace distsim::traces {
 namespace {
 
 Result<TraceJob> read(const std::vector<std::string>& paths, const TraceOptions& options) {
@@ -44,4 +44,4 @@ Result<TraceJob> read_traces(const std::vector<std::string>& paths, const TraceO
   return error;
 }
 
-}  // namespace distsim
+}  // namespace distsim::traces

@@ -9,7 +9,7 @@
 #include "base/result.hpp"
 #include "traces/trace.hpp"
 
-namespace distsim {
+namespace distsim::traces {
 
 /// A stretch of time of which alone records are kept (Kineto). Times as the file has them.
 struct TraceSlice {
@@ -41,4 +41,4 @@ struct TraceOptions {
 /// not belong together.
 Result<TraceJob> read_traces(const std::vector<std::string>& paths, const TraceOptions& options = {});
 
-}  // namespace distsim
+}  // namespace distsim::traces

@@ -5,10 +5,10 @@
 #include <map>
 #include <string_view>
 
-#include "base/name_pattern.hpp"
-#include "base/printable.hpp"
+#include "base/text/name_pattern.hpp"
+#include "base/text/printable.hpp"
 
-namespace distsim {
+namespace distsim::traces {
 namespace {
 
 TraceStep step_of(const HostRecord& r, std::string name, std::int64_t number) {
@@ -203,4 +203,4 @@ std::vector<TraceStep> whole_window(const TraceRank& rank) {
   return any ? std::vector<TraceStep>{whole} : std::vector<TraceStep>{};
 }
 
-}  // namespace distsim
+}  // namespace distsim::traces

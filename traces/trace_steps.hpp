@@ -8,7 +8,7 @@
 #include "base/result.hpp"
 #include "traces/trace.hpp"
 
-namespace distsim {
+namespace distsim::traces {
 
 /// Fills rank.steps. With a pattern: the host annotations and ops whose names match it. Without: `ProfilerStep#N`; else from one
 /// `Optimizer.step` (the same optimizer, the thread with most of them) to the next; else likewise by a `## forward ##`-like or
@@ -29,4 +29,4 @@ std::vector<TraceStep> whole_window(const TraceRank& rank);
 /// The steps, or where there are none the whole window.
 std::vector<TraceStep> steps_or_whole(const TraceRank& rank);
 
-}  // namespace distsim
+}  // namespace distsim::traces

@@ -1,7 +1,7 @@
 #include "mpi_bench/collective/curve_checksum.hpp"
 
 #include "base/fnv.hpp"
-#include "collectives/curve.pb.h"
+#include "collectives/curves/curve.pb.h"
 
 namespace distsim::bench {
 

@@ -4,7 +4,7 @@
 
 #include "base/file.hpp"
 #include "base/fnv.hpp"
-#include "collectives/curve.pb.h"
+#include "collectives/curves/curve.pb.h"
 #include "mpi_bench/collective/curve_checksum.hpp"
 
 namespace distsim::bench {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/check.hpp"
-#include "base/spelling.hpp"
+#include "base/text/spelling.hpp"
 
 namespace distsim::bench {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <numeric>
 
-#include "base/spelling.hpp"
+#include "base/text/spelling.hpp"
 
 namespace distsim::bench {
 namespace {

@@ -1,7 +1,7 @@
 // From the text of the flags to options: every value is checked, and what is wrong is said with the flag's name.
 #include <cstdio>
 
-#include "base/spelling.hpp"
+#include "base/text/spelling.hpp"
 #include "mpi_bench/collective/raw_flags.hpp"
 
 namespace distsim::bench {

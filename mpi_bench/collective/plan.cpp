@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <sstream>
 
-#include "base/csv.hpp"
-#include "base/spelling.hpp"
+#include "base/text/csv.hpp"
+#include "base/text/spelling.hpp"
 
 namespace distsim::bench {
 namespace {

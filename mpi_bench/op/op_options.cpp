@@ -2,8 +2,8 @@
 
 #include <CLI/CLI.hpp>
 
-#include "base/csv.hpp"
-#include "base/spelling.hpp"
+#include "base/text/csv.hpp"
+#include "base/text/spelling.hpp"
 
 namespace distsim::bench {
 namespace {

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "base/csv.hpp"
+#include "base/text/csv.hpp"
 #include "base/file.hpp"
 
 namespace distsim::bench {

@@ -8,35 +8,35 @@
 #include <memory>
 
 #include "base/file.hpp"
-#include "opmodels/op_calibration.hpp"
-#include "opmodels/training_rows.hpp"
+#include "opmodels/measured/op_calibration.hpp"
+#include "opmodels/learned/training_rows.hpp"
 #include "sim/app/commands.hpp"
-#include "sim/app/config.hpp"
-#include "sim/app/config_folders.hpp"
-#include "sim/app/device_models.hpp"
-#include "sim/app/output.hpp"
+#include "sim/config/config.hpp"
+#include "sim/config/config_folders.hpp"
+#include "sim/pipeline/device_models.hpp"
+#include "base/output.hpp"
 
-namespace distsim {
+namespace distsim::app {
 namespace {
 
 struct TrainingFlags {
   std::string input, kernel, csv = "-";
 };
 
-Result<LearnedKernel> parse_kernel(const std::string& name) {
-  if (const auto kernel = parse_learned_kernel(name)) return *kernel;
+Result<opmodels::LearnedKernel> parse_kernel(const std::string& name) {
+  if (const auto kernel = opmodels::parse_learned_kernel(name)) return *kernel;
   return Error{"--kernel: found '" + name + "', expected product16, product8, product_lanes, convolution, streaming or rowwise", "", ""};
 }
 
 Result<void> write_training_rows(const TrainingFlags& f) {
-  TRY_ASSIGN(const LearnedKernel kernel, parse_kernel(f.kernel));
+  TRY_ASSIGN(const opmodels::LearnedKernel kernel, parse_kernel(f.kernel));
   TRY(check_outputs({{"--csv", f.csv}}));
   std::ifstream in(f.input, std::ios::binary);
   if (!in) return Error{"cannot be opened for reading", f.input, ""};
-  DeviceModels devices;
-  TrainingCount count;
+  pipeline::DeviceModels devices;
+  opmodels::TrainingCount count;
   TRY(write_stream_atomically(f.csv, [&](std::ostream& out) -> Result<void> {
-    TRY_ASSIGN(count, training_rows(in, f.input, out, kernel, [&](std::string_view gpu) { return devices(gpu); }));
+    TRY_ASSIGN(count, opmodels::training_rows(in, f.input, out, kernel, [&](std::string_view gpu) { return devices(gpu); }));
     return {};
   }));
   std::fprintf(stderr, "distsim: %zu of %zu rows kept\n", count.kept, count.rows);
@@ -58,17 +58,17 @@ struct CalibrateFlags {
 
 /// Where predictions look first.
 Result<std::string> default_folder() {
-  const auto folders = config_folders("op_models", "");
+  const auto folders = config::config_folders("op_models", "");
   if (!folders.empty()) return folders.front();
   return Error{"--out: found no folder configs/op_models to write to, expected a folder", "", ""};
 }
 
 /// Whether a gpu column's text names the device: its name or an alias, or one that leads to its file.
-bool names_device(const DeviceSpec& device, std::string_view text) {
+bool names_device(const topology::DeviceSpec& device, std::string_view text) {
   return text == device.name || std::find(device.aliases.begin(), device.aliases.end(), text) != device.aliases.end();
 }
 
-std::string left_out(const CalibrationCount& c) {
+std::string left_out(const opmodels::CalibrationCount& c) {
   std::string text;
   const auto say = [&](std::size_t rows, const char* why) {
     if (rows > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", rows, why);
@@ -82,7 +82,7 @@ std::string left_out(const CalibrationCount& c) {
 }
 
 Result<void> write_table(const CalibrateFlags& f) {
-  TRY_ASSIGN(const DeviceSpec device, load_device(f.device));
+  TRY_ASSIGN(const topology::DeviceSpec device, config::load_device(f.device));
   std::string folder = f.out;
   if (folder.empty()) {
     TRY_ASSIGN(folder, default_folder());
@@ -94,14 +94,14 @@ Result<void> write_table(const CalibrateFlags& f) {
   const bool has_text = in.peek() != std::ifstream::traits_type::eof();
   if (in.bad()) return Error{"cannot be read, expected a CSV file; is it a folder?", f.input, ""};
   if (!has_text) return Error{"found an empty file, expected a CSV header", f.input, ""};
-  TRY_ASSIGN(const auto learned, shipped_learned_models());
-  TRY_ASSIGN(const OpModels models, OpModels::create(device, learned));  // without a table from before
-  CalibrationCount count;
-  TRY_ASSIGN(const MeasuredTable table, calibrate_ops(in, f.input, models, [&](std::string_view gpu) { return names_device(device, gpu); }, count));
+  TRY_ASSIGN(const auto learned, pipeline::shipped_learned_models());
+  TRY_ASSIGN(const opmodels::OpModels models, opmodels::OpModels::create(device, learned));  // without a table from before
+  opmodels::CalibrationCount count;
+  TRY_ASSIGN(const opmodels::MeasuredTable table, opmodels::calibrate_ops(in, f.input, models, [&](std::string_view gpu) { return names_device(device, gpu); }, count));
   TRY(write_file_atomically(path, table.text()));
   std::fprintf(stderr, "distsim: %s: %zu points from %zu of %zu rows%s\n", path.c_str(), table.size(), count.used, count.rows, left_out(count).c_str());
   if (!count.first_problem.empty()) std::fprintf(stderr, "distsim: first of those that could not be read: %s\n", count.first_problem.c_str());
-  const auto folders = config_folders("op_models", "");
+  const auto folders = config::config_folders("op_models", "");
   std::error_code error;
   const bool found = std::any_of(folders.begin(), folders.end(), [&](const std::string& known) { return std::filesystem::equivalent(known, folder, error); });
   if (!found) std::fprintf(stderr, "distsim: predictions read DIR/op_models of DISTSIM_CONFIGS=DIR, or configs/op_models; %s is neither\n", folder.c_str());
@@ -126,4 +126,4 @@ void add_calibrate(CLI::App& app, Action& action) {
   add_training(*calibrate, action);
 }
 
-}  // namespace distsim
+}  // namespace distsim::app

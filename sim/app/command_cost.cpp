@@ -6,16 +6,16 @@
 #include <memory>
 #include <sstream>
 
-#include "base/spelling.hpp"
+#include "base/text/spelling.hpp"
 #include "collectives/cost_table.hpp"
-#include "collectives/selection.hpp"
-#include "opmodels/cost_csv.hpp"
+#include "collectives/algorithms/selection.hpp"
+#include "opmodels/csv/cost_csv.hpp"
 #include "sim/app/commands.hpp"
-#include "sim/app/config.hpp"
-#include "sim/app/device_models.hpp"
-#include "sim/app/output.hpp"
+#include "sim/config/config.hpp"
+#include "sim/pipeline/device_models.hpp"
+#include "base/output.hpp"
 
-namespace distsim {
+namespace distsim::app {
 namespace {
 
 struct CollectiveFlags {
@@ -52,9 +52,9 @@ Result<std::vector<std::int64_t>> parse_sizes(const std::string& list) {
 }
 
 /// nccl-tests would round such a size down; the price is that of the size as it stands.
-void warn_of_parts(CollectiveKind kind, const std::vector<std::int64_t>& sizes, std::uint32_t ranks) {
-  const bool divided = kind == CollectiveKind::all_gather || kind == CollectiveKind::reduce_scatter || kind == CollectiveKind::all_to_all ||
-                       kind == CollectiveKind::gather || kind == CollectiveKind::scatter;
+void warn_of_parts(graph::CollectiveKind kind, const std::vector<std::int64_t>& sizes, std::uint32_t ranks) {
+  const bool divided = kind == graph::CollectiveKind::all_gather || kind == graph::CollectiveKind::reduce_scatter || kind == graph::CollectiveKind::all_to_all ||
+                       kind == graph::CollectiveKind::gather || kind == graph::CollectiveKind::scatter;
   for (std::int64_t bytes : sizes) {
     if (divided && bytes % ranks != 0) {
       std::fprintf(stderr, "distsim: --bytes: %lld is no multiple of %u ranks; nccl-tests would send fewer\n", static_cast<long long>(bytes), ranks);
@@ -63,36 +63,36 @@ void warn_of_parts(CollectiveKind kind, const std::vector<std::int64_t>& sizes, 
 }
 
 /// NCCL ignores a choice that leaves nothing, and so does the price.
-Result<void> warn_of_unheeded(CollectiveKind kind, const GroupFacts& facts, const CollectiveOptions& options) {
+Result<void> warn_of_unheeded(graph::CollectiveKind kind, const topology::GroupFacts& facts, const collectives::CollectiveOptions& options) {
   if (facts.ranks < 2 || (options.algorithms.empty() && options.protocols.empty())) return {};
   TRY_ASSIGN(const collectives::Selection selection, collectives::selection_of(options));
   if (collectives::any_allowed(collectives::candidates_for(kind, collectives::channels_of(facts)), collectives::selection_for(kind, selection))) return {};
-  std::fprintf(stderr, "distsim: --algorithms, --protocols: this group can do %s with none of them; priced with NCCL's own choice\n", std::string(name_of(kind)).c_str());
+  std::fprintf(stderr, "distsim: --algorithms, --protocols: this group can do %s with none of them; priced with NCCL's own choice\n", std::string(graph::name_of(kind)).c_str());
   return {};
 }
 
 Result<void> price_collective(const CollectiveFlags& f) {
   TRY(check_outputs({{"--csv", f.csv}}));
-  TRY_ASSIGN(const CollectiveKind kind, parse_collective(f.kind));
+  TRY_ASSIGN(const graph::CollectiveKind kind, graph::parse_collective(f.kind));
   TRY_ASSIGN(const std::vector<std::int64_t> sizes, parse_sizes(f.bytes));
-  TRY_ASSIGN(ClusterSpec spec, load_system(f.system));
-  TRY_ASSIGN(const DeviceSpec device, load_device(spec.device));
+  TRY_ASSIGN(topology::ClusterSpec spec, config::load_system(f.system));
+  TRY_ASSIGN(const topology::DeviceSpec device, config::load_device(spec.device));
   spec.nodes = f.nodes;
   const std::uint32_t gpus = f.gpus_per_node > 0 ? f.gpus_per_node : static_cast<std::uint32_t>(spec.gpus_per_node);
-  TRY_ASSIGN(const Topology topology, Topology::build(spec, device.compute_capability));
-  CollectiveOptions options;
+  TRY_ASSIGN(const topology::Topology topology, topology::Topology::build(spec, device.compute_capability));
+  collectives::CollectiveOptions options;
   options.use_curves = !f.no_curves;
   options.curve_files = f.curves;
-  options.curve_dir = curve_folder();
+  options.curve_dir = config::curve_folder();
   options.launch = f.launch;
   options.exchange = f.exchange;
   options.algorithms = f.algorithms;
   options.protocols = f.protocols;
   options.allow_partial = f.allow_partial;
   warn_of_parts(kind, sizes, f.nodes * gpus);
-  TRY_ASSIGN(const CollectiveModels models, CollectiveModels::create(topology, options));
+  TRY_ASSIGN(const collectives::CollectiveModels models, collectives::CollectiveModels::create(topology, options));
   for (const std::string& remark : models.remarks()) std::fprintf(stderr, "distsim: --curve: %s\n", remark.c_str());
-  TRY_ASSIGN(const CostTable table, collective_cost_table(topology, models, {kind, f.nodes, gpus, sizes, true, f.side_by_side, f.explain}));
+  TRY_ASSIGN(const collectives::CostTable table, collectives::collective_cost_table(topology, models, {kind, f.nodes, gpus, sizes, true, f.side_by_side, f.explain}));
   TRY(warn_of_unheeded(kind, table.facts, options));
   TRY(write_file_atomically(f.csv, table.text));
   if (table.unpriced == 0) return {};
@@ -138,7 +138,7 @@ Result<std::pair<std::string, std::string>> split_size(const std::string& text) 
 /// The op of the command line as a shapes file of one row.
 Result<std::string> one_row(const OpFlags& f) {
   std::vector<std::string> header{"gpu", "op", "pass", "dtype"}, row{f.gpu, f.op, f.pass, f.dtype};
-  const std::vector<std::string> known = OpColumns::size_names();
+  const std::vector<std::string> known = opmodels::OpColumns::size_names();
   for (const std::string& text : f.sizes) {
     TRY_ASSIGN(const auto size, split_size(text));
     if (std::find(known.begin(), known.end(), size.first) == known.end()) {
@@ -156,16 +156,16 @@ Result<void> price_one(const OpFlags& f) {
   TRY_ASSIGN(const std::string text, one_row(f));
   std::istringstream in(text);
   TRY_ASSIGN(CsvReader reader, CsvReader::open(in, "the command line"));
-  TRY_ASSIGN(const OpColumns columns, OpColumns::of_one_op(reader));
+  TRY_ASSIGN(const opmodels::OpColumns columns, opmodels::OpColumns::of_one_op(reader));
   TRY_ASSIGN(const auto fields, reader.next());
-  DeviceModels devices;
-  TRY_ASSIGN(const OpModels* models, devices(f.gpu));
-  TRY_ASSIGN(const OpRow row, op_from_row(columns, *fields));
-  TRY_ASSIGN(const Cost cost, price_row(*models, row, f.gpu));
+  pipeline::DeviceModels devices;
+  TRY_ASSIGN(const opmodels::OpModels* models, devices(f.gpu));
+  TRY_ASSIGN(const opmodels::OpRow row, opmodels::op_from_row(columns, *fields));
+  TRY_ASSIGN(const graph::Cost cost, opmodels::price_row(*models, row, f.gpu));
   std::string ops;
-  for (const Op& op : row.ops) ops += (ops.empty() ? "" : " + ") + describe(op);
+  for (const graph::Op& op : row.ops) ops += (ops.empty() ? "" : " + ") + graph::describe(op);
   return print(fmt::format("{} on {}: {:.6g} us ({:.6g} to {:.6g}), {}\n", ops, models->device().name, cost.mean.us(), cost.low.us(), cost.high.us(),
-                           cost.source.empty() ? name_of(cost.basis) : cost.source));
+                           cost.source.empty() ? graph::name_of(cost.basis) : cost.source));
 }
 
 Result<void> price_file(const OpFlags& f) {
@@ -176,10 +176,10 @@ Result<void> price_file(const OpFlags& f) {
   if (in.bad()) return Error{"cannot be read, expected a CSV file; is it a folder?", f.input, ""};
   if (!has_text) return Error{"found an empty file, expected a CSV header", f.input, ""};
   if (f.csv == f.input) return Error{"--csv: found the input file '" + f.csv + "', expected another file", "", ""};
-  DeviceModels devices;
-  CostCsvCount count;
+  pipeline::DeviceModels devices;
+  opmodels::CostCsvCount count;
   TRY(write_stream_atomically(f.csv, [&](std::ostream& out) -> Result<void> {
-    TRY_ASSIGN(count, cost_csv(in, f.input, out, [&](std::string_view gpu) { return devices(gpu); }));
+    TRY_ASSIGN(count, opmodels::cost_csv(in, f.input, out, [&](std::string_view gpu) { return devices(gpu); }));
     return {};
   }));
   if (count.rows > 0 && count.unpriced == count.rows) return Error{"none of " + std::to_string(count.rows) + " rows could be priced; the column basis says why", f.input, ""};
@@ -217,4 +217,4 @@ void add_cost(CLI::App& app, Action& action) {
   add_cost_op(*cost, action);
 }
 
-}  // namespace distsim
+}  // namespace distsim::app

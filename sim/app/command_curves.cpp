@@ -3,13 +3,13 @@
 
 #include <memory>
 
-#include "collectives/curve_import.hpp"
+#include "collectives/logs/curve_import.hpp"
 #include "sim/app/commands.hpp"
-#include "sim/app/config.hpp"
-#include "sim/app/measurement_plan.hpp"
-#include "sim/app/output.hpp"
+#include "sim/config/config.hpp"
+#include "sim/study/measurement_plan.hpp"
+#include "base/output.hpp"
 
-namespace distsim {
+namespace distsim::app {
 namespace {
 
 using namespace collectives;
@@ -22,20 +22,20 @@ struct CurveFlags {
   std::vector<std::string> sets;
 };
 
-void print_remarks(const CurveSet& set) {
+void print_remarks(const collectives::CurveSet& set) {
   for (const std::string& remark : set.remarks) std::fprintf(stderr, "distsim: %s\n", remark.c_str());
   if (set.partial) std::fprintf(stderr, "distsim: the curves are partial; collectives.allow_partial or --allow-partial uses them all the same\n");
 }
 
 Result<void> import_logs(const CurveFlags& f) {
   TRY(check_outputs({{"--out", f.out}}));
-  TRY_ASSIGN(const ClusterSpec spec, load_system(f.system));
-  TRY_ASSIGN(const CurveSet set, import_curves({f.files, spec.name, spec.device, f.date, {f.ranks, f.nodes}, f.launch, f.cuda_graph}));
-  TRY(write_file_atomically(f.out, curve_text(set)));
+  TRY_ASSIGN(const topology::ClusterSpec spec, config::load_system(f.system));
+  TRY_ASSIGN(const collectives::CurveSet set, collectives::import_curves({f.files, spec.name, spec.device, f.date, {f.ranks, f.nodes}, f.launch, f.cuda_graph}));
+  TRY(write_file_atomically(f.out, collectives::curve_text(set)));
   print_remarks(set);
   std::uint32_t flagged = 0;
   std::size_t points = 0;
-  for (const Curve& c : set.curves) {
+  for (const collectives::Curve& c : set.curves) {
     flagged += c.flagged;
     points += c.points.size();
   }
@@ -47,8 +47,8 @@ Result<void> import_logs(const CurveFlags& f) {
 
 Result<void> show_files(const CurveFlags& f) {
   for (const std::string& file : f.files) {
-    TRY_ASSIGN(const CurveSet set, read_curve_file(file, {f.ranks, f.nodes}));
-    TRY(print(show_curves(set)));
+    TRY_ASSIGN(const collectives::CurveSet set, collectives::read_curve_file(file, {f.ranks, f.nodes}));
+    TRY(print(collectives::show_curves(set)));
     print_remarks(set);
   }
   return {};
@@ -56,14 +56,14 @@ Result<void> show_files(const CurveFlags& f) {
 
 Result<void> write_plan(const CurveFlags& f) {
   TRY(check_outputs({{"--out", f.out}}));
-  TRY_ASSIGN(const Experiment experiment, load_experiment(f.config, f.sets));
-  TRY_ASSIGN(const std::string plan, measurement_plan(experiment));
+  TRY_ASSIGN(const config::Experiment experiment, config::load_experiment(f.config, f.sets));
+  TRY_ASSIGN(const std::string plan, study::measurement_plan(experiment));
   return write_file_atomically(f.out, plan);
 }
 
 void add_hints(CLI::App& sub, CurveFlags& f) {
-  sub.add_option("--ranks", f.ranks, "Ranks of the run, for logs that do not say")->check(CLI::Range(2u, kMaxCurveRanks));
-  sub.add_option("--nodes", f.nodes, "Nodes of the run, for logs that do not say")->check(CLI::Range(1u, kMaxCurveRanks));
+  sub.add_option("--ranks", f.ranks, "Ranks of the run, for logs that do not say")->check(CLI::Range(2u, collectives::kMaxCurveRanks));
+  sub.add_option("--nodes", f.nodes, "Nodes of the run, for logs that do not say")->check(CLI::Range(1u, collectives::kMaxCurveRanks));
 }
 
 }  // namespace
@@ -92,4 +92,4 @@ void add_curves(CLI::App& app, Action& action) {
   show->callback([f, &action] { action = [f] { return show_files(*f); }; });
 }
 
-}  // namespace distsim
+}  // namespace distsim::app

@@ -2,12 +2,12 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
-#include "base/printable.hpp"
+#include "base/text/printable.hpp"
 #include "sim/app/commands.hpp"
-#include "sim/app/output.hpp"
-#include "traces/hugectr_charts.hpp"
+#include "base/output.hpp"
+#include "traces/hugectr/hugectr_charts.hpp"
 
-namespace distsim {
+namespace distsim::app {
 namespace {
 
 struct HugectrFlags {
@@ -21,26 +21,26 @@ bool wants_events(const HugectrFlags& f) { return f.format == "events" || (f.for
 
 Result<void> write_schedule(const HugectrFlags& f) {
   TRY(check_outputs({{"--out", f.out}}));
-  TRY_ASSIGN(const std::vector<HugectrEvent> events, read_hugectr_events(f.events));
-  return write_file_atomically(f.out, wants_events(f) ? hugectr_events_text(events) : hugectr_schedule_text(events, f.warmup, f.repeat));
+  TRY_ASSIGN(const std::vector<traces::HugectrEvent> events, traces::read_hugectr_events(f.events));
+  return write_file_atomically(f.out, wants_events(f) ? traces::hugectr_events_text(events) : traces::hugectr_schedule_text(events, f.warmup, f.repeat));
 }
 
-Result<std::vector<HugectrHost>> read_hosts(const std::vector<std::string>& files, const std::string& events_file) {
-  std::vector<HugectrEvent> events;
+Result<std::vector<traces::HugectrHost>> read_hosts(const std::vector<std::string>& files, const std::string& events_file) {
+  std::vector<traces::HugectrEvent> events;
   if (!events_file.empty()) {
-    TRY_ASSIGN(events, read_hugectr_events(events_file));
+    TRY_ASSIGN(events, traces::read_hugectr_events(events_file));
   }
-  std::vector<HugectrHost> hosts;
+  std::vector<traces::HugectrHost> hosts;
   for (const std::string& file : files) {
-    TRY_ASSIGN(HugectrHost host, read_hugectr_profile(file, events));
+    TRY_ASSIGN(traces::HugectrHost host, traces::read_hugectr_profile(file, events));
     hosts.push_back(std::move(host));
   }
   return hosts;
 }
 
-std::string hosts_text(const std::vector<HugectrHost>& hosts) {
+std::string hosts_text(const std::vector<traces::HugectrHost>& hosts) {
   std::string out;
-  for (const HugectrHost& h : hosts) {
+  for (const traces::HugectrHost& h : hosts) {
     std::size_t events = 0, streams = 0;
     for (const auto& [device, by_stream] : h.timeline) {
       for (const auto& [stream, list] : by_stream) events += list.size(), ++streams;
@@ -53,14 +53,14 @@ std::string hosts_text(const std::vector<HugectrHost>& hosts) {
 
 Result<void> write_timeline(const HugectrFlags& f) {
   TRY(check_outputs({{"--json", f.json}, {"--svg", f.svg}}));
-  TRY_ASSIGN(const std::vector<HugectrHost> hosts, read_hosts(f.results, f.events));
-  if (!f.json.empty()) TRY(write_file_atomically(f.json, hugectr_timeline_json(hosts)));
-  if (!f.svg.empty()) TRY(write_file_atomically(f.svg, hugectr_timeline_svg(hosts)));
+  TRY_ASSIGN(const std::vector<traces::HugectrHost> hosts, read_hosts(f.results, f.events));
+  if (!f.json.empty()) TRY(write_file_atomically(f.json, traces::hugectr_timeline_json(hosts)));
+  if (!f.svg.empty()) TRY(write_file_atomically(f.svg, traces::hugectr_timeline_svg(hosts)));
   return takes_stdout({{"--json", f.json}, {"--svg", f.svg}}) ? Result<void>() : print(hosts_text(hosts));
 }
 
 /// "NAME=FILE,FILE": a run and the results of its hosts.
-Result<HugectrRun> read_run(const std::string& text, const std::string& events) {
+Result<traces::HugectrRun> read_run(const std::string& text, const std::string& events) {
   const std::size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0 || equals + 1 == text.size()) {
     return Error{"--run: found " + in_quotes(text) + ", expected NAME=FILE[,FILE]", "", ""};
@@ -71,20 +71,20 @@ Result<HugectrRun> read_run(const std::string& text, const std::string& events) 
     files.push_back(text.substr(at, comma - at));
     at = comma + 1;
   }
-  TRY_ASSIGN(const std::vector<HugectrHost> hosts, read_hosts(files, events));
-  return hugectr_run(text.substr(0, equals), hosts);
+  TRY_ASSIGN(const std::vector<traces::HugectrHost> hosts, read_hosts(files, events));
+  return traces::hugectr_run(text.substr(0, equals), hosts);
 }
 
 Result<void> write_scaling(const HugectrFlags& f) {
   TRY(check_outputs({{"--csv", f.csv}, {"--svg", f.svg}}));
-  std::vector<HugectrRun> runs;
+  std::vector<traces::HugectrRun> runs;
   for (const std::string& text : f.runs) {
-    TRY_ASSIGN(HugectrRun run, read_run(text, f.events));
+    TRY_ASSIGN(traces::HugectrRun run, read_run(text, f.events));
     runs.push_back(std::move(run));
   }
-  if (!f.csv.empty()) TRY(write_file_atomically(f.csv, hugectr_scaling_csv(runs)));
-  if (!f.svg.empty()) TRY(write_file_atomically(f.svg, hugectr_scaling_svg(runs)));
-  return takes_stdout({{"--csv", f.csv}, {"--svg", f.svg}}) || !f.csv.empty() || !f.svg.empty() ? Result<void>() : print(hugectr_scaling_csv(runs));
+  if (!f.csv.empty()) TRY(write_file_atomically(f.csv, traces::hugectr_scaling_csv(runs)));
+  if (!f.svg.empty()) TRY(write_file_atomically(f.svg, traces::hugectr_scaling_svg(runs)));
+  return takes_stdout({{"--csv", f.csv}, {"--svg", f.svg}}) || !f.csv.empty() || !f.svg.empty() ? Result<void>() : print(traces::hugectr_scaling_csv(runs));
 }
 
 void add_events(CLI::App* sub, const std::shared_ptr<HugectrFlags>& f) {
@@ -122,4 +122,4 @@ void add_hugectr(CLI::App& app, Action& action) {
   scaling->callback([f, &action] { action = [f] { return write_scaling(*f); }; });
 }
 
-}  // namespace distsim
+}  // namespace distsim::app

@@ -5,13 +5,13 @@
 #include "collectives/collective_models.hpp"
 #include "opmodels/op_models.hpp"
 #include "sim/app/commands.hpp"
-#include "sim/app/config.hpp"
-#include "sim/app/output.hpp"
-#include "sim/app/reference.hpp"
+#include "sim/config/config.hpp"
+#include "base/output.hpp"
+#include "sim/config/reference.hpp"
 #include "sim/workload/registry.hpp"
 #include "traces/trace_formats.hpp"
 
-namespace distsim {
+namespace distsim::app {
 namespace {
 
 std::string entry(std::string_view name, std::string_view sentence) { return fmt::format("{:<36} {}\n", name, sentence); }
@@ -23,8 +23,8 @@ std::string gb(Bytes b) { return format_quantity(static_cast<double>(b.value()),
 
 Result<std::string> list_devices() {
   std::string out;
-  for (const auto& name : names_in("devices")) {
-    const Result<DeviceSpec> d = load_device(name);
+  for (const auto& name : config::names_in("devices")) {
+    const Result<topology::DeviceSpec> d = config::load_device(name);
     if (!d) { out += unreadable(name, d.error()); continue; }
     out += entry(name, fmt::format("{}, {} SMs, {} at {}", d->architecture, d->sm_count, gb(d->hbm.capacity),
                                    format_quantity(d->hbm.bandwidth.value(), Dimension::bytes_per_second)));
@@ -34,8 +34,8 @@ Result<std::string> list_devices() {
 
 Result<std::string> list_systems() {
   std::string out;
-  for (const auto& name : names_in("systems")) {
-    const Result<ClusterSpec> c = load_system(name);
+  for (const auto& name : config::names_in("systems")) {
+    const Result<topology::ClusterSpec> c = config::load_system(name);
     if (!c) { out += unreadable(name, c.error()); continue; }
     out += entry(name, c->description);
   }
@@ -44,10 +44,10 @@ Result<std::string> list_systems() {
 
 Result<std::string> list_models() {
   std::string out = "Kinds (model.kind):\n";
-  for (const auto& kind : workload_registry()) out += "  " + entry(kind.name, kind.sentence);
+  for (const auto& kind : workload::workload_registry()) out += "  " + entry(kind.name, kind.sentence);
   out += "\nFiles (model.name):\n";
-  for (const auto& name : names_in("models")) {
-    const Result<ModelSpec> m = load_model(name);
+  for (const auto& name : config::names_in("models")) {
+    const Result<workload::ModelSpec> m = config::load_model(name);
     if (!m) { out += unreadable(name, m.error()); continue; }
     out += "  " + entry(name, m->description);
   }
@@ -56,8 +56,8 @@ Result<std::string> list_models() {
 
 Result<std::string> list_frameworks() {
   std::string out;
-  for (const auto& name : names_in("frameworks")) {
-    const Result<FrameworkSpec> f = load_framework(name);
+  for (const auto& name : config::names_in("frameworks")) {
+    const Result<workload::FrameworkSpec> f = config::load_framework(name);
     if (!f) { out += unreadable(name, f.error()); continue; }
     out += entry(name, f->source);
   }
@@ -66,19 +66,19 @@ Result<std::string> list_frameworks() {
 
 Result<std::string> list_collectives() {
   std::string out;
-  for (const auto& c : collective_registry()) out += entry(c.name, c.sentence);
+  for (const auto& c : collectives::collective_registry()) out += entry(c.name, c.sentence);
   return out;
 }
 
 Result<std::string> list_ops() {
   std::string out;
-  for (const auto& o : op_model_registry()) out += entry(o.kind, o.sentence);
+  for (const auto& o : opmodels::op_model_registry()) out += entry(o.kind, o.sentence);
   return out;
 }
 
 Result<std::string> list_traces() {
   std::string out;
-  for (const TraceReader& reader : trace_readers()) out += entry(std::string(name_of(reader.format)) + " (read)", reader.sentence);
+  for (const traces::TraceReader& reader : traces::trace_readers()) out += entry(std::string(traces::name_of(reader.format)) + " (read)", reader.sentence);
   return out + entry("chrome_trace (write)", "Chrome trace-event JSON, plain or .gz, as Perfetto opens it: --timeline FILE");
 }
 
@@ -101,7 +101,7 @@ Result<void> run(const ListFlags& flags) {
     TRY_ASSIGN(const std::string text, l.list());
     return print(text);
   }
-  return print(flags.markdown ? reference_markdown() : reference_text());
+  return print(flags.markdown ? config::reference_markdown() : config::reference_text());
 }
 
 }  // namespace
@@ -115,4 +115,4 @@ void add_list(CLI::App& app, Action& action) {
   sub->callback([flags, &action] { action = [flags] { return run(*flags); }; });
 }
 
-}  // namespace distsim
+}  // namespace distsim::app

@@ -3,18 +3,18 @@
 #include <limits>
 #include <memory>
 
-#include "base/csv.hpp"
-#include "base/spelling.hpp"
+#include "base/text/csv.hpp"
+#include "base/text/spelling.hpp"
 #include "sim/app/commands.hpp"
-#include "sim/app/output.hpp"
-#include "sim/app/pipeline.hpp"
-#include "sim/app/trials.hpp"
-#include "sim/app/write_chakra.hpp"
-#include "sim/report/html.hpp"
-#include "sim/report/timeline_slices.hpp"
-#include "traces/timeline_writer.hpp"
+#include "base/output.hpp"
+#include "sim/pipeline/pipeline.hpp"
+#include "sim/study/trials.hpp"
+#include "sim/pipeline/write_chakra.hpp"
+#include "sim/report/html/html.hpp"
+#include "sim/report/timeline/timeline_slices.hpp"
+#include "traces/timeline/timeline_writer.hpp"
 
-namespace distsim {
+namespace distsim::app {
 namespace {
 
 struct PredictFlags {
@@ -22,7 +22,7 @@ struct PredictFlags {
   std::vector<std::string> sets, curves;
   std::uint32_t timeline_ranks = 0;  ///< 0: as many as make a file that viewers open
   std::uint32_t et_ranks = 0;        ///< 0: all, unless that is very much
-  TrialOptions trials;
+  study::TrialOptions trials;
   bool timings = false;
 };
 
@@ -35,7 +35,7 @@ Outputs outputs_of(const PredictFlags& f) {
 
 Result<void> check_step(const std::string& step) {
   std::vector<std::string> names;
-  for (const auto name : pipeline_steps()) {
+  for (const auto name : pipeline::pipeline_steps()) {
     if (name == step) return {};
     names.emplace_back(name);
   }
@@ -52,8 +52,8 @@ std::vector<std::string> sets_of(const PredictFlags& f) {
   return sets;
 }
 
-TimelineOptions timeline_options(const PredictFlags& f, const ReportContext& context) {
-  TimelineOptions options;
+report::TimelineOptions timeline_options(const PredictFlags& f, const report::ReportContext& context) {
+  report::TimelineOptions options;
   options.gpus_per_node = context.gpus_per_node;
   options.memory_per_rank = context.memory_per_rank;
   options.activations_per_rank = context.activations_per_rank;
@@ -64,37 +64,37 @@ TimelineOptions timeline_options(const PredictFlags& f, const ReportContext& con
 }
 
 /// What is about to be written, where that is not all or is a lot.
-void announce_timeline(const std::string& path, const TimelineSlices& slices) {
+void announce_timeline(const std::string& path, const report::TimelineSlices& slices) {
   constexpr std::int64_t kMegabyte = 1'000'000, kLarge = 200 * kMegabyte;
-  const std::int64_t bytes = timeline_bytes(path, slices.slices);
+  const std::int64_t bytes = traces::timeline_bytes(path, slices.slices);
   if (slices.left_out.empty() && bytes < kLarge) return;
   const std::string left_out = slices.left_out.empty() ? "" : "; " + slices.left_out;
   std::fprintf(stderr, "distsim: %s: up to %lld slices, %lld MB before compression%s (see --timeline-ranks)\n", path.c_str(),
                static_cast<long long>(slices.slices), static_cast<long long>(bytes / kMegabyte), left_out.c_str());
 }
 
-Result<void> write_timeline(const PredictFlags& f, const Prediction& p) {
-  const TimelineSlices slices = timeline_slices(p.played(), timeline_options(f, p.report.context));
+Result<void> write_timeline(const PredictFlags& f, const pipeline::Prediction& p) {
+  const report::TimelineSlices slices = report::timeline_slices(p.played(), timeline_options(f, p.report.context));
   announce_timeline(f.timeline, slices);
-  return distsim::write_timeline(slices.source, f.timeline);
+  return distsim::traces::write_timeline(slices.source, f.timeline);
 }
 
-Result<void> write_et(const PredictFlags& f, const Prediction& p) {
+Result<void> write_et(const PredictFlags& f, const pipeline::Prediction& p) {
   const std::uint32_t ranks = p.lowered->program.ranks;
   if (f.et_ranks > 0 && f.et_ranks < ranks) std::fprintf(stderr, "distsim: %s: ranks %u to %u are left out\n", f.write_et.c_str(), f.et_ranks, ranks - 1);
-  return write_chakra(f.write_et, *p.costed, *p.lowered, f.et_ranks);
+  return pipeline::write_chakra(f.write_et, *p.costed, *p.lowered, f.et_ranks);
 }
 
-Result<void> write_outputs(const PredictFlags& f, const Prediction& p) {
+Result<void> write_outputs(const PredictFlags& f, const pipeline::Prediction& p) {
   if (!f.write_et.empty()) TRY(write_et(f, p));  // first, since it may refuse
-  if (!f.json.empty()) TRY(write_file_atomically(f.json, to_json(p.report) + "\n"));
-  if (!f.csv.empty()) TRY(write_file_atomically(f.csv, csv_line(csv_columns()) + csv_line(csv_values(p.report))));
+  if (!f.json.empty()) TRY(write_file_atomically(f.json, report::to_json(p.report) + "\n"));
+  if (!f.csv.empty()) TRY(write_file_atomically(f.csv, csv_line(report::csv_columns()) + csv_line(report::csv_values(p.report))));
   if (!f.timeline.empty()) TRY(write_timeline(f, p));
-  if (!f.html.empty()) TRY(write_file_atomically(f.html, to_html(p.report, p.played())));
+  if (!f.html.empty()) TRY(write_file_atomically(f.html, report::to_html(p.report, p.played())));
   return {};
 }
 
-std::string timings_text(const Passes& passes) {
+std::string timings_text(const pipeline::Passes& passes) {
   std::string out = "\n";
   double total = 0;
   for (const auto& t : passes.times()) {
@@ -107,20 +107,20 @@ std::string timings_text(const Passes& passes) {
 Result<void> run(const PredictFlags& f) {
   if (!f.dump_after.empty()) TRY(check_step(f.dump_after));
   TRY(check_outputs(outputs_of(f)));
-  if (!f.timeline.empty()) TRY(check_timeline_path("--timeline", f.timeline));
+  if (!f.timeline.empty()) TRY(traces::check_timeline_path("--timeline", f.timeline));
   for (const auto& [flag, path] : outputs_of(f)) {
     if (path == f.config) return Error{flag + ": found the experiment '" + path + "', expected another file", "", ""};
   }
   std::string dump;
-  Passes passes(f.dump_after, [&](const std::string& text) { dump = text; });
-  TRY_ASSIGN(Prediction prediction, predict(f.config, sets_of(f), passes));
+  pipeline::Passes passes(f.dump_after, [&](const std::string& text) { dump = text; });
+  TRY_ASSIGN(pipeline::Prediction prediction, pipeline::predict(f.config, sets_of(f), passes));
   if (f.trials.trials > 0) {
-    TRY_ASSIGN(prediction.report.trials, run_trials(prediction, f.trials));
+    TRY_ASSIGN(prediction.report.trials, study::run_trials(prediction, f.trials));
   }
   TRY(write_outputs(f, prediction));
   if (!f.dump_after.empty()) return print(dump);
   if (takes_stdout(outputs_of(f))) return {};
-  return print(to_text(prediction.report) + (f.timings ? timings_text(passes) : ""));
+  return print(report::to_text(prediction.report) + (f.timings ? timings_text(passes) : ""));
 }
 
 }  // namespace
@@ -151,4 +151,4 @@ void add_predict(CLI::App& app, Action& action) {
   sub->callback([f, &action] { action = [f] { return run(*f); }; });
 }
 
-}  // namespace distsim
+}  // namespace distsim::app

@@ -4,13 +4,13 @@
 #include <memory>
 
 #include "sim/app/commands.hpp"
-#include "sim/app/output.hpp"
+#include "base/output.hpp"
 #include "sim/profile/profile.hpp"
 #include "sim/profile/profile_in_pieces.hpp"
-#include "sim/report/profile_report.hpp"
+#include "sim/report/profile/profile_report.hpp"
 #include "traces/trace_reader.hpp"
 
-namespace distsim {
+namespace distsim::app {
 namespace {
 
 struct ProfileFlags {
@@ -22,7 +22,7 @@ struct ProfileFlags {
   int width = 120;
 };
 
-Result<std::uint32_t> shown_rank(const ProfileFlags& f, const TraceJob& job) {
+Result<std::uint32_t> shown_rank(const ProfileFlags& f, const traces::TraceJob& job) {
   if (!f.rank_given) return 0u;
   for (std::uint32_t i = 0; i < job.ranks.size(); ++i) {
     if (job.ranks[i].rank == f.rank) return i;
@@ -35,16 +35,16 @@ Result<std::uint32_t> shown_rank(const ProfileFlags& f, const TraceJob& job) {
       "--rank", ""};
 }
 
-using Profiled = std::pair<TraceJob, Profile>;
+using Profiled = std::pair<traces::TraceJob, profile::Profile>;
 
-Result<Profiled> profile_in_memory(const ProfileFlags& f, const TraceOptions& options) {
-  TRY_ASSIGN(TraceJob job, read_traces(f.traces, options));
-  TRY_ASSIGN(Profile profile, make_profile(job));
+Result<Profiled> profile_in_memory(const ProfileFlags& f, const traces::TraceOptions& options) {
+  TRY_ASSIGN(traces::TraceJob job, traces::read_traces(f.traces, options));
+  TRY_ASSIGN(profile::Profile profile, profile::make_profile(job));
   return Profiled(std::move(job), std::move(profile));
 }
 
-Result<Profiled> profile_in_slices(const ProfileFlags& f, const TraceOptions& options) {
-  auto pieces = profile_in_pieces(f.traces, options);
+Result<Profiled> profile_in_slices(const ProfileFlags& f, const traces::TraceOptions& options) {
+  auto pieces = profile::profile_in_pieces(f.traces, options);
   if (!pieces) return Error{"--stream: " + pieces.error().what, pieces.error().where, pieces.error().hint};
   return Profiled(std::move(pieces->job), std::move(pieces->profile));
 }
@@ -52,16 +52,16 @@ Result<Profiled> profile_in_slices(const ProfileFlags& f, const TraceOptions& op
 Result<void> profile(const ProfileFlags& f) {
   const std::vector<std::pair<std::string, std::string>> outputs{{"--csv", f.csv}, {"--json", f.json}};
   TRY(check_outputs(outputs));
-  TRY_ASSIGN(const ProfileTable table, parse_profile_table(f.table));
-  TraceOptions options;
+  TRY_ASSIGN(const report::ProfileTable table, report::parse_profile_table(f.table));
+  traces::TraceOptions options;
   options.step_pattern = f.steps;
   TRY_ASSIGN(const auto profiled, f.stream ? profile_in_slices(f, options) : profile_in_memory(f, options));
   const auto& [job, profile] = profiled;
   TRY_ASSIGN(const std::uint32_t rank, shown_rank(f, job));
-  if (!f.csv.empty()) TRY(write_file_atomically(f.csv, profile_csv(job, profile, table)));
-  if (!f.json.empty()) TRY(write_file_atomically(f.json, profile_json(job, profile)));
+  if (!f.csv.empty()) TRY(write_file_atomically(f.csv, report::profile_csv(job, profile, table)));
+  if (!f.json.empty()) TRY(write_file_atomically(f.json, report::profile_json(job, profile)));
   if (takes_stdout(outputs)) return {};
-  return print(profile_text(job, profile, {f.width, f.top, rank}));
+  return print(report::profile_text(job, profile, {f.width, f.top, rank}));
 }
 
 }  // namespace
@@ -85,4 +85,4 @@ void add_profile(CLI::App& app, Action& action) {
   sub->callback([f, &action] { action = [f] { return profile(*f); }; });
 }
 
-}  // namespace distsim
+}  // namespace distsim::app

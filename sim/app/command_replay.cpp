@@ -2,16 +2,16 @@
 #include <memory>
 
 #include "sim/app/commands.hpp"
-#include "sim/app/output.hpp"
-#include "sim/app/replay_chakra.hpp"
-#include "sim/app/replay_trace.hpp"
+#include "base/output.hpp"
+#include "sim/chakra/replay_chakra.hpp"
+#include "sim/replay/replay_trace.hpp"
 
-namespace distsim {
+namespace distsim::app {
 namespace {
 
 struct ReplayFlags {
-  ChakraReplay chakra;
-  TraceReplay trace;
+  chakra::ChakraReplay chakra;
+  replay::TraceReplay trace;
 };
 
 /// The first flag of a list that was given, or "".
@@ -22,35 +22,35 @@ std::string given(const std::vector<std::pair<std::string, bool>>& flags) {
   return "";
 }
 
-std::string given_for_chakra(const ChakraReplay& c) {
+std::string given_for_chakra(const chakra::ChakraReplay& c) {
   return given({{"--network", !c.network.empty()}, {"--network-system", !c.network_system.empty()}, {"--groups", !c.groups.empty()},
                 {"--recorded-collectives", c.recorded_collectives}, {"--compute-scale", c.compute_scale != 1}});
 }
 
-std::string given_for_profiles(const TraceReplay& t) {
+std::string given_for_profiles(const replay::TraceReplay& t) {
   return given({{"--step-pattern", !t.step_pattern.empty()}, {"--measured-on", !t.measured_on.empty()}, {"--remove", !t.remove.empty()},
                 {"--fuse", !t.fuse.empty()}, {"--leave-one-step-out", t.leave_one_step_out}});
 }
 
 /// Flags that both kinds of traces have are declared for the profiler's and handed on; those of the other kind are refused, not ignored.
 Result<void> run(const ReplayFlags& f) {
-  if (!names_chakra(f.trace.traces)) {
+  if (!chakra::names_chakra(f.trace.traces)) {
     const std::string stray = given_for_chakra(f.chakra);
     if (!stray.empty()) return Error{stray + ": found a profiler's trace, expected a Chakra trace (.et)", "", ""};
-    TraceReplay trace = f.trace;
+    replay::TraceReplay trace = f.trace;
     trace.ranks = f.chakra.ranks;
-    return replay_trace(trace);
+    return replay::replay_trace(trace);
   }
   if (!f.trace.timeline.empty()) return Error{"--timeline: found a Chakra trace, expected a profiler's", "", "use --json"};
   const std::string stray = given_for_profiles(f.trace);
   if (!stray.empty()) return Error{stray + ": found a Chakra trace, expected a profiler's", "", ""};
-  ChakraReplay chakra = f.chakra;
+  chakra::ChakraReplay chakra = f.chakra;
   chakra.traces = f.trace.traces;
   chakra.config = f.trace.config;
   chakra.sets = f.trace.sets;
   chakra.csv = f.trace.csv;
   chakra.json = f.trace.json;
-  return replay_chakra(chakra);
+  return chakra::replay_chakra(chakra);
 }
 
 CLI::Option* many(CLI::Option* option) { return option->allow_extra_args(false)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll); }
@@ -59,7 +59,7 @@ CLI::Option* many(CLI::Option* option) { return option->allow_extra_args(false)-
 
 void add_replay(CLI::App& app, Action& action) {
   auto f = std::make_shared<ReplayFlags>();
-  TraceReplay& t = f->trace;
+  replay::TraceReplay& t = f->trace;
   CLI::App* sub = app.add_subcommand("replay", "Play recorded traces, as they were or with something changed: PyTorch, Nsight Systems, HugeCTR, Chakra");
   sub->add_option("traces", t.traces, "Files, folders or patterns, together one job: rank0.json.gz, run/, 'run/*.json', nsys.sqlite; Chakra: 'dlrm.*.et'")->required();
   sub->add_option("--config", t.config, "Experiment whose cluster and device the traces are played on")->check(refuse_empty);
@@ -72,8 +72,8 @@ void add_replay(CLI::App& app, Action& action) {
   many(sub->add_option("--remove", t.remove, "What if the kernels with such names (regular expression) were gone; may be repeated"));
   many(sub->add_option("--fuse", t.fuse, "What if neighbouring kernels with such names were one; may be repeated"));
   sub->add_flag("--leave-one-step-out", t.leave_one_step_out, "Predict each step from the costs of the others");
-  add_chakra_flags(*sub, f->chakra);
+  chakra::add_chakra_flags(*sub, f->chakra);
   sub->callback([f, &action] { action = [f] { return run(*f); }; });
 }
 
-}  // namespace distsim
+}  // namespace distsim::app

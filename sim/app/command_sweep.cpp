@@ -2,10 +2,10 @@
 #include <memory>
 
 #include "sim/app/commands.hpp"
-#include "sim/app/output.hpp"
-#include "sim/app/sweep.hpp"
+#include "base/output.hpp"
+#include "sim/study/sweep.hpp"
 
-namespace distsim {
+namespace distsim::app {
 namespace {
 
 struct SweepFlags {
@@ -14,10 +14,10 @@ struct SweepFlags {
   unsigned jobs = 1;
 };
 
-Result<SweepRequest> request_of(const SweepFlags& flags) {
-  SweepRequest request{flags.config, {}, {}, flags.scaling == "weak" ? Scaling::weak : Scaling::strong, flags.jobs};
+Result<study::SweepRequest> request_of(const SweepFlags& flags) {
+  study::SweepRequest request{flags.config, {}, {}, flags.scaling == "weak" ? study::Scaling::weak : study::Scaling::strong, flags.jobs};
   for (const auto& text : flags.sets) {
-    TRY_ASSIGN(SweepAxis axis, parse_axis(text));
+    TRY_ASSIGN(study::SweepAxis axis, study::parse_axis(text));
     for (const auto& earlier : request.axes) {
       if (earlier.key == axis.key) return Error{"found the key '" + axis.key + "' twice, expected one list of values", "--set", ""};
     }
@@ -29,16 +29,16 @@ Result<SweepRequest> request_of(const SweepFlags& flags) {
 
 Result<void> run(const SweepFlags& flags) {
   TRY(check_outputs({{"--csv", flags.csv}}));
-  TRY_ASSIGN(const SweepRequest request, request_of(flags));
+  TRY_ASSIGN(const study::SweepRequest request, request_of(flags));
   std::size_t total = 1;
   for (const auto& axis : request.axes) total *= axis.values.size();
-  std::vector<SweepPoint> points;
+  std::vector<study::SweepPoint> points;
   {
     Progress progress("distsim sweep:", total);
-    TRY_ASSIGN(points, sweep(request, [&] { progress.advance(); }));
+    TRY_ASSIGN(points, study::sweep(request, [&] { progress.advance(); }));
   }
-  if (!flags.csv.empty()) TRY(write_file_atomically(flags.csv, sweep_csv(request, points)));
-  return flags.csv == "-" ? Result<void>() : print(sweep_table(request, points));
+  if (!flags.csv.empty()) TRY(write_file_atomically(flags.csv, study::sweep_csv(request, points)));
+  return flags.csv == "-" ? Result<void>() : print(study::sweep_table(request, points));
 }
 
 }  // namespace
@@ -56,4 +56,4 @@ void add_sweep(CLI::App& app, Action& action) {
   sub->callback([flags, &action] { action = [flags] { return run(*flags); }; });
 }
 
-}  // namespace distsim
+}  // namespace distsim::app

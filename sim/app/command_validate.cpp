@@ -3,12 +3,12 @@
 #include <memory>
 
 #include "sim/app/commands.hpp"
-#include "sim/app/config_folders.hpp"
-#include "sim/app/output.hpp"
-#include "sim/app/validate.hpp"
-#include "sim/app/validate_plot.hpp"
+#include "sim/config/config_folders.hpp"
+#include "base/output.hpp"
+#include "sim/study/validate.hpp"
+#include "sim/study/validate_plot.hpp"
 
-namespace distsim {
+namespace distsim::app {
 namespace {
 
 struct ValidateFlags {
@@ -18,7 +18,7 @@ struct ValidateFlags {
 
 /// The measured iterations that stand in the README.
 std::string published_cases() {
-  const auto folders = config_folders("validation", "");
+  const auto folders = config::config_folders("validation", "");
   return folders.empty() ? "configs/validation/cases.csv" : folders.front() + "/cases.csv";
 }
 
@@ -30,19 +30,19 @@ Result<void> run(const ValidateFlags& flags) {
   const std::string path = flags.cases.empty() ? published_cases() : flags.cases;
   std::ifstream in(path, std::ios::binary);
   if (!in) return Error{"cannot be opened for reading", path, ""};
-  TRY_ASSIGN(const CaseFile file, read_cases(in, path));
+  TRY_ASSIGN(const study::CaseFile file, study::read_cases(in, path));
   if (!flags.explain.empty()) {
-    TRY_ASSIGN(const std::string text, explain_case(file, flags.explain));
+    TRY_ASSIGN(const std::string text, study::explain_case(file, flags.explain));
     return print(text);
   }
-  std::vector<ValidatedCase> validated;
+  std::vector<study::ValidatedCase> validated;
   {
     Progress progress("distsim validate:", file.cases.size());
-    validated = validate_cases(file, flags.jobs, [&] { progress.advance(); });
+    validated = study::validate_cases(file, flags.jobs, [&] { progress.advance(); });
   }
-  if (!flags.csv.empty()) TRY(write_file_atomically(flags.csv, validation_csv(file, validated)));
-  if (!flags.plot.empty()) TRY(write_file_atomically(flags.plot, validation_plot(validated)));
-  return takes_stdout({{"", flags.csv}, {"", flags.plot}}) ? Result<void>() : print(validation_summary(validated));
+  if (!flags.csv.empty()) TRY(write_file_atomically(flags.csv, study::validation_csv(file, validated)));
+  if (!flags.plot.empty()) TRY(write_file_atomically(flags.plot, study::validation_plot(validated)));
+  return takes_stdout({{"", flags.csv}, {"", flags.plot}}) ? Result<void>() : print(study::validation_summary(validated));
 }
 
 }  // namespace
@@ -59,4 +59,4 @@ void add_validate(CLI::App& app, Action& action) {
   sub->callback([flags, &action] { action = [flags] { return run(*flags); }; });
 }
 
-}  // namespace distsim
+}  // namespace distsim::app

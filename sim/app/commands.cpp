@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "base/spelling.hpp"
+#include "base/text/spelling.hpp"
 
-namespace distsim {
+namespace distsim::app {
 namespace {
 
 constexpr const char* kDescription =
@@ -104,4 +104,4 @@ int run_command(int argc, const char* const* argv) {
   }
 }
 
-}  // namespace distsim
+}  // namespace distsim::app

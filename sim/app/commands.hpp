@@ -9,7 +9,7 @@ namespace CLI {
 class App;
 }
 
-namespace distsim {
+namespace distsim::app {
 
 /// What the chosen subcommand does. An Error becomes one line on standard error and exit code 2.
 using Action = std::function<Result<void>()>;
@@ -28,4 +28,4 @@ void add_calibrate(CLI::App& app, Action& action);
 /// The whole command line; returns the exit code: 0 done, 2 bad input.
 int run_command(int argc, const char* const* argv);
 
-}  // namespace distsim
+}  // namespace distsim::app

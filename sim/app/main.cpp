@@ -19,5 +19,5 @@ void keep_freed_memory() {
 
 int main(int argc, char** argv) {
   keep_freed_memory();
-  return distsim::run_command(argc, argv);
+  return distsim::app::run_command(argc, argv);
 }

@@ -1,6 +1,6 @@
 #include "sim/graph/op.hpp"
 
-namespace distsim {
+namespace distsim::graph {
 
 double busbw_factor(CollectiveKind kind, std::uint32_t ranks) {
   if (ranks <= 1) return kind == CollectiveKind::send_recv || kind == CollectiveKind::broadcast || kind == CollectiveKind::reduce ? 1 : 0;
@@ -21,4 +21,4 @@ double busbw_factor(CollectiveKind kind, std::uint32_t ranks) {
   return 0;
 }
 
-}  // namespace distsim
+}  // namespace distsim::graph

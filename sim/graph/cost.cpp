@@ -4,7 +4,7 @@
 #include <cmath>
 #include <string>
 
-namespace distsim {
+namespace distsim::graph {
 namespace {
 
 constexpr std::array<std::string_view, kBasisCount> kBasisNames{"measured", "interpolated", "extrapolated", "scaled", "learned", "analytic"};
@@ -31,4 +31,4 @@ Result<Cost> make_cost(double seconds, double spread_low, double spread_high, Ba
   return Cost{mean, low, high, basis, source};
 }
 
-}  // namespace distsim
+}  // namespace distsim::graph

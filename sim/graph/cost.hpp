@@ -6,7 +6,7 @@
 
 #include "base/units.hpp"
 
-namespace distsim {
+namespace distsim::graph {
 
 /// In order of trust.
 enum class Basis : std::uint8_t { measured, interpolated, extrapolated, scaled, learned, analytic };
@@ -23,4 +23,4 @@ struct Cost {
 /// Builds a Cost from seconds and relative spreads (0.2: low = 0.8 mean, high = 1.2 mean). Refuses NaN, inf, negative.
 Result<Cost> make_cost(double seconds, double spread_low, double spread_high, Basis basis, std::string_view source);
 
-}  // namespace distsim
+}  // namespace distsim::graph

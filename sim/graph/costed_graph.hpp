@@ -6,7 +6,7 @@
 #include "sim/graph/cost.hpp"
 #include "sim/graph/task_graph.hpp"
 
-namespace distsim {
+namespace distsim::graph {
 
 struct CostedGraph {
   TaskGraph graph;
@@ -14,4 +14,4 @@ struct CostedGraph {
   std::shared_ptr<const void> source_owner;   ///< keeps alive the models whose `source` texts the costs point to
 };
 
-}  // namespace distsim
+}  // namespace distsim::graph

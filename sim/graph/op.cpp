@@ -4,10 +4,10 @@
 #include <array>
 #include <span>
 
-#include "base/lower_case.hpp"
-#include "base/spelling.hpp"
+#include "base/text/lower_case.hpp"
+#include "base/text/spelling.hpp"
 
-namespace distsim {
+namespace distsim::graph {
 namespace {
 
 struct DTypeFacts {
@@ -123,4 +123,4 @@ std::string_view kind_of(const Op& op) {
   return kKinds[op.index()];
 }
 
-}  // namespace distsim
+}  // namespace distsim::graph

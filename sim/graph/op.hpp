@@ -13,7 +13,7 @@
 #include "base/result.hpp"
 #include "base/units.hpp"
 
-namespace distsim {
+namespace distsim::graph {
 
 enum class DType : std::uint8_t { fp64, fp32, tf32, fp16, bf16, fp8, int64, int32, int8 };
 
@@ -199,4 +199,4 @@ bool is_computation(const Op& op);
 /// Useful floating-point operations (a multiply-add counts 2), for TFLOP/s and MFU; 0 for copies and collectives.
 double flops_of(const Op& op);
 
-}  // namespace distsim
+}  // namespace distsim::graph

@@ -4,7 +4,7 @@
 
 #include "sim/graph/op.hpp"
 
-namespace distsim {
+namespace distsim::graph {
 namespace {
 
 std::string by(std::initializer_list<std::int64_t> sizes) {
@@ -136,4 +136,4 @@ std::string describe(const Op& op) {
   return std::string(kind_of(op)) + (shape.empty() ? "" : " " + shape);
 }
 
-}  // namespace distsim
+}  // namespace distsim::graph

@@ -5,7 +5,7 @@
 
 #include "sim/graph/op.hpp"
 
-namespace distsim {
+namespace distsim::graph {
 namespace {
 
 double d(std::int64_t n) { return static_cast<double>(n); }
@@ -70,4 +70,4 @@ struct FlopsOf {
 
 double flops_of(const Op& op) { return std::visit(FlopsOf{}, op); }
 
-}  // namespace distsim
+}  // namespace distsim::graph

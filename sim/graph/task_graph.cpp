@@ -5,7 +5,7 @@
 #include <set>
 #include <utility>
 
-namespace distsim {
+namespace distsim::graph {
 
 std::string_view name_of(Stream stream) {
   switch (stream) {
@@ -287,4 +287,4 @@ Result<TaskGraph> TaskGraphBuilder::finish() && {
   return std::move(graph_);
 }
 
-}  // namespace distsim
+}  // namespace distsim::graph

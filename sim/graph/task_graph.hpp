@@ -12,7 +12,7 @@
 #include "base/ids.hpp"
 #include "sim/graph/op.hpp"
 
-namespace distsim {
+namespace distsim::graph {
 
 /// The queue of a rank that a task runs on. Every stream is FIFO. The host thread launches the others' tasks. p2p, p2p2 and p2p3 carry what the stages of
 /// a pipeline pass on: a stage's two neighbours have streams of their own, so that it sends and receives at once.
@@ -125,4 +125,4 @@ class TaskGraphBuilder {
   std::unordered_map<std::string, NameId> name_ids_;
 };
 
-}  // namespace distsim
+}  // namespace distsim::graph

@@ -5,26 +5,26 @@
 #include <string>
 #include <tuple>
 
-namespace distsim {
+namespace distsim::profile {
 namespace {
 
 constexpr double kStragglerShare = 0.5;   // of all waiting that one rank causes, over its fair share ...
 constexpr double kStragglerWait = 0.01;   // ... which must be at least this share of the time of its steps
 
-using Key = std::tuple<CollectiveKind, bool, std::uint32_t, std::int64_t>;
+using Key = std::tuple<graph::CollectiveKind, bool, std::uint32_t, std::int64_t>;
 
-Key key_of(const TraceCollective& c) { return {c.kind, c.kind_known, c.group, c.bytes}; }
+Key key_of(const traces::TraceCollective& c) { return {c.kind, c.kind_known, c.group, c.bytes}; }
 
-std::int64_t start_of(const TraceRank& r, const TraceCollective& c) {
-  return c.device_record != kNone ? r.device_records[c.device_record].start_ns : r.host_records[c.host_record].start_ns;
+std::int64_t start_of(const traces::TraceRank& r, const traces::TraceCollective& c) {
+  return c.device_record != traces::kNone ? r.device_records[c.device_record].start_ns : r.host_records[c.host_record].start_ns;
 }
-std::int64_t duration_of(const TraceRank& r, const TraceCollective& c) {
-  return c.device_record != kNone ? r.device_records[c.device_record].duration_ns : r.host_records[c.host_record].duration_ns;
+std::int64_t duration_of(const traces::TraceRank& r, const traces::TraceCollective& c) {
+  return c.device_record != traces::kNone ? r.device_records[c.device_record].duration_ns : r.host_records[c.host_record].duration_ns;
 }
 
-std::string group_text(const TraceJob& job, std::uint32_t group) {
-  if (group == kNone) return "";
-  const TraceGroup& g = job.groups[group];
+std::string group_text(const traces::TraceJob& job, std::uint32_t group) {
+  if (group == traces::kNone) return "";
+  const traces::TraceGroup& g = job.groups[group];
   std::string text = g.name;
   if (!g.description.empty() && g.description != g.name) text += text.empty() ? g.description : " " + g.description;
   if (g.ranks.empty() || g.ranks.size() > 8) return text;
@@ -40,46 +40,46 @@ struct Building {
 
 class Table {
  public:
-  Table(const TraceJob& job, Profile& out) : job_(job), out_(out) {}
+  Table(const traces::TraceJob& job, Profile& out) : job_(job), out_(out) {}
 
   void build() {
-    for (const TraceRank& rank : job_.ranks) out_.standing.push_back({rank.rank});
-    for (const CollectiveMatch& m : job_.matches) match(m);
-    for (const TraceRank& rank : job_.ranks) {
-      for (const TraceCollective& c : rank.collectives) alone(rank, c);
+    for (const traces::TraceRank& rank : job_.ranks) out_.standing.push_back({rank.rank});
+    for (const traces::CollectiveMatch& m : job_.matches) match(m);
+    for (const traces::TraceRank& rank : job_.ranks) {
+      for (const traces::TraceCollective& c : rank.collectives) alone(rank, c);
     }
     finish_summaries();
     finish_standing();
   }
 
  private:
-  Building& entry(const TraceCollective& c) {
+  Building& entry(const traces::TraceCollective& c) {
     Building& b = rows_[key_of(c)];
     if (b.summary.kind.empty()) {
-      b.summary.kind = c.kind_known ? std::string(name_of(c.kind)) : "unknown";
+      b.summary.kind = c.kind_known ? std::string(graph::name_of(c.kind)) : "unknown";
       b.summary.group = group_text(job_, c.group);
-      b.summary.group_size = c.group != kNone ? job_.groups[c.group].size : job_.world_size;
+      b.summary.group_size = c.group != traces::kNone ? job_.groups[c.group].size : job_.world_size;
       b.summary.bytes = c.bytes;
     }
     return b;
   }
 
-  void match(const CollectiveMatch& m) {
+  void match(const traces::CollectiveMatch& m) {
     struct Arrival { std::int64_t start; std::uint32_t rank; };
     std::vector<Arrival> arrivals;
     std::int64_t shortest = INT64_MAX;
     Building& b = entry(job_.ranks[m.members.front().rank].collectives[m.members.front().collective]);
-    for (const CollectiveMatch::Member& member : m.members) {
-      const TraceRank& rank = job_.ranks[member.rank];
-      const TraceCollective& c = rank.collectives[member.collective];
+    for (const traces::CollectiveMatch::Member& member : m.members) {
+      const traces::TraceRank& rank = job_.ranks[member.rank];
+      const traces::TraceCollective& c = rank.collectives[member.collective];
       const std::int64_t duration = duration_of(rank, c);
       arrivals.push_back({start_of(rank, c), member.rank});
       shortest = std::min(shortest, duration);
       b.summary.total_duration += duration;
       ++b.summary.records;
     }
-    for (const CollectiveMatch::Member& member : m.members) {
-      const TraceRank& rank = job_.ranks[member.rank];
+    for (const traces::CollectiveMatch::Member& member : m.members) {
+      const traces::TraceRank& rank = job_.ranks[member.rank];
       out_.standing[member.rank].waited += duration_of(rank, rank.collectives[member.collective]) - shortest;
     }
     std::ranges::stable_sort(arrivals, {}, &Arrival::start);
@@ -92,8 +92,8 @@ class Table {
     b.skews.push_back(arrivals.back().start - arrivals.front().start);
   }
 
-  void alone(const TraceRank& rank, const TraceCollective& c) {
-    if (c.match != kNone) return;
+  void alone(const traces::TraceRank& rank, const traces::TraceCollective& c) {
+    if (c.match != traces::kNone) return;
     Building& b = entry(c);
     ++b.summary.calls;
     ++b.summary.records;
@@ -113,7 +113,7 @@ class Table {
       const std::int64_t time = s.transfer >= 0 ? s.transfer : s.records > 0 ? s.total_duration : 0;
       const double moved = static_cast<double>(s.bytes) * static_cast<double>(s.transfer >= 0 ? b.skews.size() : s.records);
       if (s.bytes > 0 && time > 0 && ranks > 1 && std::get<1>(key))
-        s.busbw = moved / (static_cast<double>(time) * 1e-9) * busbw_factor(std::get<0>(key), ranks);
+        s.busbw = moved / (static_cast<double>(time) * 1e-9) * graph::busbw_factor(std::get<0>(key), ranks);
       out_.collectives.push_back(s);
     }
     std::ranges::stable_sort(out_.collectives, [](const CollectiveSummary& a, const CollectiveSummary& b) {
@@ -144,13 +144,13 @@ class Table {
     }
   }
 
-  const TraceJob& job_;
+  const traces::TraceJob& job_;
   Profile& out_;
   std::map<Key, Building> rows_;
 };
 
 }  // namespace
 
-void profile_collectives(const TraceJob& job, Profile& out) { Table(job, out).build(); }
+void profile_collectives(const traces::TraceJob& job, Profile& out) { Table(job, out).build(); }
 
-}  // namespace distsim
+}  // namespace distsim::profile

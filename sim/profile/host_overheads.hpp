@@ -3,9 +3,9 @@
 
 #include "sim/profile/profile.hpp"
 
-namespace distsim {
+namespace distsim::profile {
 
 /// Over all outermost ops within [begin, end). Outermost: only annotations around it.
-HostOverheads host_overheads(const TraceRank& rank, std::int64_t begin, std::int64_t end);
+HostOverheads host_overheads(const traces::TraceRank& rank, std::int64_t begin, std::int64_t end);
 
-}  // namespace distsim
+}  // namespace distsim::profile

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace distsim {
+namespace distsim::profile {
 
 IntervalSet IntervalSet::union_of(std::vector<Interval> parts) {
   std::erase_if(parts, [](const Interval& i) { return i.end <= i.begin; });
@@ -45,4 +45,4 @@ std::int64_t IntervalSet::total() const {
   return sum;
 }
 
-}  // namespace distsim
+}  // namespace distsim::profile

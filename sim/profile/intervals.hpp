@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace distsim {
+namespace distsim::profile {
 
 struct Interval {
   std::int64_t begin = 0, end = 0;
@@ -27,4 +27,4 @@ class IntervalSet {
   std::vector<Interval> parts_;
 };
 
-}  // namespace distsim
+}  // namespace distsim::profile

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "traces/collective_text.hpp"
+#include "traces/build/collective_text.hpp"
 
-namespace distsim {
+namespace distsim::profile {
 namespace {
 
 using Dims = std::vector<std::int64_t>;
@@ -21,13 +21,13 @@ double count(const Dims& d) {
   return n;
 }
 
-double element_bytes(const TensorShape& t) {
-  const auto dtype = dtype_of_text(t.type);
-  return dtype ? static_cast<double>(size_of(*dtype)) : 0;
+double element_bytes(const traces::TensorShape& t) {
+  const auto dtype = traces::dtype_of_text(t.type);
+  return dtype ? static_cast<double>(graph::size_of(*dtype)) : 0;
 }
 
 /// The shape of tensor `i`, if it has `rank` dimensions, none of them 0 or less.
-const Dims* tensor(const OpInputs& in, std::size_t i, std::size_t rank) {
+const Dims* tensor(const traces::OpInputs& in, std::size_t i, std::size_t rank) {
   if (i >= in.tensors.size() || in.tensors[i].dims.size() != rank) return nullptr;
   const Dims& d = in.tensors[i].dims;
   return std::ranges::all_of(d, [](std::int64_t v) { return v > 0; }) ? &d : nullptr;
@@ -37,7 +37,7 @@ OpWork product(double batch, double m, double k, double n, double element) {
   return {2 * batch * m * k * n, element * batch * (m * k + k * n + m * n)};
 }
 
-OpWork matrix_product(const OpInputs& in, std::size_t first) {
+OpWork matrix_product(const traces::OpInputs& in, std::size_t first) {
   const Dims* a = tensor(in, first, 2);
   const Dims* b = tensor(in, first + 1, 2);
   if (a == nullptr || b == nullptr || (*a)[1] != (*b)[0]) return {};
@@ -45,7 +45,7 @@ OpWork matrix_product(const OpInputs& in, std::size_t first) {
                  element_bytes(in.tensors[first]));
 }
 
-OpWork batched_product(const OpInputs& in, std::size_t first) {
+OpWork batched_product(const traces::OpInputs& in, std::size_t first) {
   const Dims* a = tensor(in, first, 3);
   const Dims* b = tensor(in, first + 1, 3);
   if (a == nullptr || b == nullptr || (*a)[2] != (*b)[1] || (*a)[0] != (*b)[0]) return {};
@@ -54,7 +54,7 @@ OpWork batched_product(const OpInputs& in, std::size_t first) {
 }
 
 /// y[..., n] = x[..., k] w[n, k].
-OpWork linear(const OpInputs& in) {
+OpWork linear(const traces::OpInputs& in) {
   const Dims* w = tensor(in, 1, 2);
   if (w == nullptr || in.tensors[0].dims.empty() || in.tensors[0].dims.back() != (*w)[1]) return {};
   const double rows = count(in.tensors[0].dims) / static_cast<double>((*w)[1]);
@@ -62,10 +62,10 @@ OpWork linear(const OpInputs& in) {
 }
 
 /// Argument `i` as a list of numbers ("[2, 2]").
-std::optional<Dims> list_value(const OpInputs& in, std::size_t i) {
+std::optional<Dims> list_value(const traces::OpInputs& in, std::size_t i) {
   if (i >= in.values.size() || in.values[i].empty()) return std::nullopt;
   bool cut = false;
-  Dims d = integer_list(in.values[i], cut);
+  Dims d = traces::integer_list(in.values[i], cut);
   return d.empty() || cut ? std::nullopt : std::optional<Dims>(d);
 }
 
@@ -85,11 +85,11 @@ double convolution_flops(const Dims& x, const Dims& w, const Dims& stride, const
   return 2 * out * taps;
 }
 
-OpWork convolution(const OpInputs& in, std::size_t x, std::size_t first_list) {
+OpWork convolution(const traces::OpInputs& in, std::size_t x, std::size_t first_list) {
   if (in.tensors.size() < x + 2) return {};
   const auto stride = list_value(in, first_list), padding = list_value(in, first_list + 1),
              dilation = list_value(in, first_list + 2);
-  const TensorShape &input = in.tensors[x], &weight = in.tensors[x + 1];
+  const traces::TensorShape &input = in.tensors[x], &weight = in.tensors[x + 1];
   OpWork work;
   if (!in.outputs.empty() && in.outputs[0].dims.size() == input.dims.size() && weight.dims.size() > 1) {
     work.flops =
@@ -102,14 +102,14 @@ OpWork convolution(const OpInputs& in, std::size_t x, std::size_t first_list) {
 
 /// dy, x, w, bias sizes, stride, padding, dilation, ...: each of the two gradients takes as much as the forward pass, which dy's
 /// shape tells.
-OpWork convolution_backward(const OpInputs& in) {
+OpWork convolution_backward(const traces::OpInputs& in) {
   if (in.tensors.size() < 3 || in.tensors[2].dims.size() < 2) return {};
   const double taps = count(in.tensors[2].dims) / static_cast<double>(std::max<std::int64_t>(1, in.tensors[2].dims[0]));
   return {2 * 2 * count(in.tensors[0].dims) * taps, 0};
 }
 
 /// q, k, v as [batch, heads, length, head].
-OpWork attention(const OpInputs& in, std::size_t first, double factor) {
+OpWork attention(const traces::OpInputs& in, std::size_t first, double factor) {
   const Dims *q = tensor(in, first, 4), *k = tensor(in, first + 1, 4);
   if (q == nullptr || k == nullptr) return {};
   return {factor * count(*q) * static_cast<double>((*k)[2]), 0};
@@ -151,9 +151,9 @@ constexpr std::array<std::string_view, 34> kElementwise{"add",
                                                         "cat"};
 
 /// All inputs read, an output as large as the largest written; in place alike.
-OpWork elementwise(const OpInputs& in) {
+OpWork elementwise(const traces::OpInputs& in) {
   double bytes = 0, largest = 0;
-  for (const TensorShape& t : in.tensors) {
+  for (const traces::TensorShape& t : in.tensors) {
     if (t.dims.empty()) continue;
     const double b = count(t.dims) * element_bytes(t);
     bytes += b;
@@ -164,7 +164,7 @@ OpWork elementwise(const OpInputs& in) {
 
 }  // namespace
 
-OpWork op_work(std::string_view name, const OpInputs& in) {
+OpWork op_work(std::string_view name, const traces::OpInputs& in) {
   if (!name.starts_with("aten::")) return {};
   name.remove_prefix(6);
   if (name == "mm") return matrix_product(in, 0);
@@ -178,7 +178,7 @@ OpWork op_work(std::string_view name, const OpInputs& in) {
     // cudnn_convolution: x, w, padding, stride, dilation, groups, ...; the others: x, w, bias, stride, padding, dilation, ...
     if (name.find("cudnn") == std::string_view::npos && name.find("miopen") == std::string_view::npos)
       return convolution(in, 0, 3);
-    OpInputs swapped = in;
+    traces::OpInputs swapped = in;
     const std::size_t pad = name == "miopen_convolution" ? 3 : 2;
     if (swapped.values.size() > pad + 1) std::swap(swapped.values[pad], swapped.values[pad + 1]);
     return convolution(swapped, 0, pad);
@@ -191,9 +191,9 @@ OpWork op_work(std::string_view name, const OpInputs& in) {
   return {};
 }
 
-std::string shapes_text(const OpInputs& in) {
+std::string shapes_text(const traces::OpInputs& in) {
   std::string out, type;
-  for (const TensorShape& t : in.tensors) {
+  for (const traces::TensorShape& t : in.tensors) {
     if (t.dims.empty()) continue;
     if (out.size() > 120) return out + ", ...";
     out += out.empty() ? "" : ", ";
@@ -203,4 +203,4 @@ std::string shapes_text(const OpInputs& in) {
   return type.empty() || out.empty() ? out : out + " (" + type + ")";
 }
 
-}  // namespace distsim
+}  // namespace distsim::profile

@@ -8,14 +8,14 @@
 #include "sim/profile/step_split.hpp"
 #include "sim/profile/work_tree.hpp"
 
-namespace distsim {
+namespace distsim::profile {
 namespace {
 
-RecordCounts counts_of(const TraceRank& rank) {
+RecordCounts counts_of(const traces::TraceRank& rank) {
   RecordCounts c;
-  for (const DeviceRecord& d : rank.device_records) {
-    (d.kind == DeviceRecordKind::kernel ? c.kernels : c.copies) += 1;
-    c.unlaunched += d.launch == kNone ? 1 : 0;
+  for (const traces::DeviceRecord& d : rank.device_records) {
+    (d.kind == traces::DeviceRecordKind::kernel ? c.kernels : c.copies) += 1;
+    c.unlaunched += d.launch == traces::kNone ? 1 : 0;
   }
   c.host = rank.host_records.size();
   c.collectives = rank.collectives.size();
@@ -23,7 +23,7 @@ RecordCounts counts_of(const TraceRank& rank) {
   return c;
 }
 
-RankProfile profile_of(const TraceJob& job, const TraceRank& rank) {
+RankProfile profile_of(const traces::TraceJob& job, const traces::TraceRank& rank) {
   RankProfile p;
   p.rank = rank.rank;
   p.records = counts_of(rank);
@@ -42,10 +42,10 @@ RankProfile profile_of(const TraceJob& job, const TraceRank& rank) {
 
 }  // namespace
 
-Result<Profile> make_profile(const TraceJob& job) {
+Result<Profile> make_profile(const traces::TraceJob& job) {
   Profile out;
-  for (const TraceRank& rank : job.ranks) out.ranks.push_back(profile_of(job, rank));
-  const bool timed = std::ranges::any_of(job.ranks, [](const TraceRank& r) { return r.has_times; });
+  for (const traces::TraceRank& rank : job.ranks) out.ranks.push_back(profile_of(job, rank));
+  const bool timed = std::ranges::any_of(job.ranks, [](const traces::TraceRank& r) { return r.has_times; });
   if (!timed) {
     return Error{"found " + (job.ranks.empty() ? std::string("no trace") : job.ranks.front().format) +
                      " without times, expected one with them",
@@ -55,4 +55,4 @@ Result<Profile> make_profile(const TraceJob& job) {
   return out;
 }
 
-}  // namespace distsim
+}  // namespace distsim::profile

@@ -16,7 +16,7 @@
 #include "base/result.hpp"
 #include "traces/trace.hpp"
 
-namespace distsim {
+namespace distsim::profile {
 
 struct TimeSplit {
   std::int64_t wall = 0, busy = 0, compute = 0, comm = 0, exposed = 0, idle = 0;
@@ -30,7 +30,7 @@ struct GapSummary {
 };
 
 struct StepProfile {
-  TraceStep step;
+  traces::TraceStep step;
   TimeSplit split;
   GapSummary gaps;
   std::int64_t measured = -1;            ///< iteration time: GPU start to start, else the step's own span; -1 unknown
@@ -54,14 +54,14 @@ struct WorkNode {
   enum class Kind : std::uint8_t { root, annotation, op, kernel };
   Kind kind = Kind::root;
   std::string name;
-  std::uint32_t parent = kNone, depth = 0;
+  std::uint32_t parent = traces::kNone, depth = 0;
   std::uint64_t launched = 0;  ///< device records below
   std::int64_t device_time = 0;
 };
 
 struct KernelSummary {
   std::string name;
-  DeviceRecordKind kind = DeviceRecordKind::kernel;
+  traces::DeviceRecordKind kind = traces::DeviceRecordKind::kernel;
   bool communication = false;
   std::uint64_t calls = 0;
   std::int64_t total = 0, shortest = 0, longest = 0;
@@ -125,6 +125,6 @@ struct Profile {
 };
 
 /// Errors: no rank has times.
-Result<Profile> make_profile(const TraceJob& job);
+Result<Profile> make_profile(const traces::TraceJob& job);
 
-}  // namespace distsim
+}  // namespace distsim::profile

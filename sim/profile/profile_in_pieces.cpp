@@ -6,15 +6,15 @@
 #include <set>
 #include <tuple>
 
-#include "base/printable.hpp"
+#include "base/text/printable.hpp"
 #include "sim/profile/collective_table.hpp"
 #include "sim/profile/host_overheads.hpp"
 #include "sim/profile/op_rates.hpp"
 #include "sim/profile/step_split.hpp"
 #include "sim/profile/work_tree.hpp"
-#include "traces/kineto_survey.hpp"
+#include "traces/kineto/kineto_survey.hpp"
 
-namespace distsim {
+namespace distsim::profile {
 namespace {
 
 struct Window {
@@ -105,28 +105,28 @@ auto longest_first(Rows& rows, Time time) {
 
 class Pieces {
  public:
-  Pieces(const KinetoSurvey& survey, bool keep_steps) : survey_(survey), keep_steps_(keep_steps) {}
+  Pieces(const traces::KinetoSurvey& survey, bool keep_steps) : survey_(survey), keep_steps_(keep_steps) {}
 
-  void add_slice(TraceJob job, const TraceSlice& slice);
+  void add_slice(traces::TraceJob job, const traces::TraceSlice& slice);
   PiecedProfile finish();
 
  private:
-  void count_records(const TraceRank& rank, const Window& slice);
+  void count_records(const traces::TraceRank& rank, const Window& slice);
   void add_steps(const RankProfile& piece, std::int64_t shift);
-  void add_collectives(TraceJob& job, const Window& slice);
+  void add_collectives(traces::TraceJob& job, const Window& slice);
 
-  const KinetoSurvey& survey_;
+  const traces::KinetoSurvey& survey_;
   const bool keep_steps_;
   PiecedProfile out_;
   RankProfile rank_;
-  std::map<std::pair<std::string, DeviceRecordKind>, KernelSummary> kernels_;
+  std::map<std::pair<std::string, traces::DeviceRecordKind>, KernelSummary> kernels_;
   std::map<std::pair<std::string, std::string>, OpRate> ops_;
   std::map<std::tuple<std::string, std::string, std::uint32_t, std::int64_t>, CollectiveSummary> collectives_;
   std::set<std::pair<std::uint32_t, std::uint64_t>> streams_;
 };
 
-void Pieces::add_slice(TraceJob job, const TraceSlice& s) {
-  TraceRank& rank = job.ranks.front();
+void Pieces::add_slice(traces::TraceJob job, const traces::TraceSlice& s) {
+  traces::TraceRank& rank = job.ranks.front();
   const std::int64_t offset = job.epoch_ns - survey_.base_ns;  // from the job's clock to that of the file
   const Window slice{s.begin - offset, s.end - offset};
   if (!keep_steps_) rank.steps.clear();
@@ -150,7 +150,7 @@ void Pieces::add_slice(TraceJob job, const TraceSlice& s) {
   add_steps(piece, job.epoch_ns - out_.job.epoch_ns);
   add_collectives(job, slice);
   if (out_.slices++ > 0) return;
-  TraceRank kept;
+  traces::TraceRank kept;
   kept.rank = rank.rank;
   kept.path = rank.path;
   kept.format = rank.format;
@@ -160,15 +160,15 @@ void Pieces::add_slice(TraceJob job, const TraceSlice& s) {
   out_.job.ranks.push_back(std::move(kept));
 }
 
-void Pieces::count_records(const TraceRank& rank, const Window& slice) {
+void Pieces::count_records(const traces::TraceRank& rank, const Window& slice) {
   RecordCounts& c = rank_.records;
-  for (const DeviceRecord& d : rank.device_records) {
+  for (const traces::DeviceRecord& d : rank.device_records) {
     if (!slice.has(d.start_ns)) continue;
-    (d.kind == DeviceRecordKind::kernel ? c.kernels : c.copies) += 1;
-    c.unlaunched += d.launch == kNone ? 1 : 0;
+    (d.kind == traces::DeviceRecordKind::kernel ? c.kernels : c.copies) += 1;
+    c.unlaunched += d.launch == traces::kNone ? 1 : 0;
   }
-  c.host += static_cast<std::uint64_t>(std::ranges::count_if(rank.host_records, [&](const HostRecord& h) { return slice.has(h.start_ns); }));
-  for (const TraceStream& s : rank.streams) streams_.emplace(s.device, s.id);
+  c.host += static_cast<std::uint64_t>(std::ranges::count_if(rank.host_records, [&](const traces::HostRecord& h) { return slice.has(h.start_ns); }));
+  for (const traces::TraceStream& s : rank.streams) streams_.emplace(s.device, s.id);
 }
 
 void Pieces::add_steps(const RankProfile& piece, std::int64_t shift) {
@@ -183,10 +183,10 @@ void Pieces::add_steps(const RankProfile& piece, std::int64_t shift) {
 }
 
 /// Collectives of the slice alone: those of its margins belong to its neighbours.
-void Pieces::add_collectives(TraceJob& job, const Window& slice) {
-  TraceRank& rank = job.ranks.front();
-  std::erase_if(rank.collectives, [&](const TraceCollective& c) {
-    return !slice.has(c.device_record != kNone ? rank.device_records[c.device_record].start_ns : rank.host_records[c.host_record].start_ns);
+void Pieces::add_collectives(traces::TraceJob& job, const Window& slice) {
+  traces::TraceRank& rank = job.ranks.front();
+  std::erase_if(rank.collectives, [&](const traces::TraceCollective& c) {
+    return !slice.has(c.device_record != traces::kNone ? rank.device_records[c.device_record].start_ns : rank.host_records[c.host_record].start_ns);
   });
   rank_.records.collectives += rank.collectives.size();
   Profile table;
@@ -203,40 +203,40 @@ PiecedProfile Pieces::finish() {
   rank_.ops = longest_first(ops_, [](const OpRate& o) { return o.device_time; });
   out_.profile.collectives = longest_first(collectives_, [](const CollectiveSummary& c) { return c.total_duration; });
   out_.profile.ranks.push_back(std::move(rank_));
-  TraceNotes& notes = out_.job.ranks.front().notes;
+  traces::TraceNotes& notes = out_.job.ranks.front().notes;
   notes.assume("read in " + std::to_string(out_.slices) + (out_.slices == 1 ? " slice" : " slices of time; medians of host overheads are means over them"));
   if (!keep_steps_) notes.assume("no ProfilerStep: steps of other kinds are not looked for in slices");
   return std::move(out_);
 }
 
-Result<TraceFile> only_trace(const std::vector<std::string>& paths, const TraceOptions& options) {
-  TRY_ASSIGN(const std::vector<std::string> files, expand_paths(paths));
+Result<traces::TraceFile> only_trace(const std::vector<std::string>& paths, const traces::TraceOptions& options) {
+  TRY_ASSIGN(const std::vector<std::string> files, traces::expand_paths(paths));
   if (files.size() != 1)
     return Error{"found " + std::to_string(files.size()) + " files, expected one to be read in slices", "", "ranks are compared in memory alone"};
-  TRY_ASSIGN(const std::vector<TraceFile> traces, open_trace_file(files.front(), options));
+  TRY_ASSIGN(const std::vector<traces::TraceFile> traces, traces::open_trace_file(files.front(), options));
   if (traces.size() != 1)
     return Error{"found " + std::to_string(traces.size()) + " traces in an archive, expected one to be read in slices", printable(files.front(), 300), "unpack it"};
-  TRY_ASSIGN(const TraceFormat format, sniff(traces.front()));
-  if (format != TraceFormat::kineto)
-    return Error{"found " + std::string(name_of(format)) + ", expected a PyTorch (Kineto) trace to be read in slices", printable(files.front(), 300), ""};
+  TRY_ASSIGN(const traces::TraceFormat format, traces::sniff(traces.front()));
+  if (format != traces::TraceFormat::kineto)
+    return Error{"found " + std::string(traces::name_of(format)) + ", expected a PyTorch (Kineto) trace to be read in slices", printable(files.front(), 300), ""};
   return traces.front();
 }
 
 }  // namespace
 
-Result<PiecedProfile> profile_in_pieces(const std::vector<std::string>& paths, const TraceOptions& options, std::uint64_t records) {
-  TRY_ASSIGN(const TraceFile file, only_trace(paths, options));
-  TRY_ASSIGN(const KinetoSurvey survey, survey_kineto(file, options));
+Result<PiecedProfile> profile_in_pieces(const std::vector<std::string>& paths, const traces::TraceOptions& options, std::uint64_t records) {
+  TRY_ASSIGN(const traces::TraceFile file, only_trace(paths, options));
+  TRY_ASSIGN(const traces::KinetoSurvey survey, traces::survey_kineto(file, options));
   if (survey.steps.empty() && !options.step_pattern.empty())
     return Error{"found no annotation or op that matches " + in_quotes(options.step_pattern) + ", expected one for each step", printable(file.path, 300), ""};
   Pieces pieces(survey, !survey.steps.empty());
-  for (const TraceSlice& slice : plan_slices(survey, records)) {
-    TraceOptions part = options;
+  for (const traces::TraceSlice& slice : traces::plan_slices(survey, records)) {
+    traces::TraceOptions part = options;
     part.slice = slice;
-    TRY_ASSIGN(TraceJob job, read_traces(paths, part));
+    TRY_ASSIGN(traces::TraceJob job, traces::read_traces(paths, part));
     pieces.add_slice(std::move(job), slice);
   }
   return pieces.finish();
 }
 
-}  // namespace distsim
+}  // namespace distsim::profile

@@ -9,15 +9,15 @@
 #include "sim/profile/profile.hpp"
 #include "traces/trace_reader.hpp"
 
-namespace distsim {
+namespace distsim::profile {
 
 struct PiecedProfile {
-  TraceJob job;        ///< what the trace says of itself; without records
+  traces::TraceJob job;        ///< what the trace says of itself; without records
   Profile profile;
   std::size_t slices = 0;
 };
 
 /// `records` at a time. Errors: more than one trace, another format than Kineto, and those of reading it.
-Result<PiecedProfile> profile_in_pieces(const std::vector<std::string>& paths, const TraceOptions& options, std::uint64_t records = 1'000'000);
+Result<PiecedProfile> profile_in_pieces(const std::vector<std::string>& paths, const traces::TraceOptions& options, std::uint64_t records = 1'000'000);
 
-}  // namespace distsim
+}  // namespace distsim::profile

@@ -5,34 +5,34 @@
 #include "sim/profile/intervals.hpp"
 #include "traces/trace_steps.hpp"
 
-namespace distsim {
+namespace distsim::profile {
 namespace {
 
-bool launches(RuntimeCall call) {
-  return call == RuntimeCall::launch_kernel || call == RuntimeCall::launch_graph || call == RuntimeCall::memcpy ||
-         call == RuntimeCall::memset;
+bool launches(traces::RuntimeCall call) {
+  return call == traces::RuntimeCall::launch_kernel || call == traces::RuntimeCall::launch_graph || call == traces::RuntimeCall::memcpy ||
+         call == traces::RuntimeCall::memset;
 }
 
 /// Everything that a window is cut out of.
 struct Work {
   IntervalSet busy, compute, comm, exposed;
-  std::vector<const DeviceRecord*> by_start;
+  std::vector<const traces::DeviceRecord*> by_start;
   std::vector<std::int64_t> launch_starts;
 
-  explicit Work(const TraceRank& rank) {
+  explicit Work(const traces::TraceRank& rank) {
     std::vector<Interval> all, kernels, communication;
-    for (const DeviceRecord& d : rank.device_records) {
+    for (const traces::DeviceRecord& d : rank.device_records) {
       const Interval i{d.start_ns, d.end_ns()};
       all.push_back(i);
-      if (d.kind == DeviceRecordKind::kernel) (d.communication ? communication : kernels).push_back(i);
+      if (d.kind == traces::DeviceRecordKind::kernel) (d.communication ? communication : kernels).push_back(i);
       by_start.push_back(&d);
     }
     busy = IntervalSet::union_of(std::move(all));
     compute = IntervalSet::union_of(std::move(kernels));
     comm = IntervalSet::union_of(std::move(communication));
     exposed = comm.minus(compute);
-    std::ranges::stable_sort(by_start, {}, &DeviceRecord::start_ns);
-    for (const HostRecord& h : rank.host_records) {
+    std::ranges::stable_sort(by_start, {}, &traces::DeviceRecord::start_ns);
+    for (const traces::HostRecord& h : rank.host_records) {
       if (launches(h.call)) launch_starts.push_back(h.start_ns);
     }
     std::ranges::sort(launch_starts);
@@ -50,7 +50,7 @@ TimeSplit split_of(const Work& work, std::int64_t begin, std::int64_t end) {
   return s;
 }
 
-GapSummary gaps_of(const TraceRank& rank, const Work& work, std::int64_t begin, std::int64_t end) {
+GapSummary gaps_of(const traces::TraceRank& rank, const Work& work, std::int64_t begin, std::int64_t end) {
   GapSummary g;
   const IntervalSet busy = work.busy.clipped(begin, end);
   for (std::size_t i = 1; i < busy.parts().size(); ++i) {
@@ -58,22 +58,22 @@ GapSummary gaps_of(const TraceRank& rank, const Work& work, std::int64_t begin, 
     ++g.count;
     g.total += to - from;
     g.longest = std::max(g.longest, to - from);
-    const auto next = std::ranges::lower_bound(work.by_start, to, {}, &DeviceRecord::start_ns);
-    if (next == work.by_start.end() || (*next)->launch == kNone) continue;
+    const auto next = std::ranges::lower_bound(work.by_start, to, {}, &traces::DeviceRecord::start_ns);
+    if (next == work.by_start.end() || (*next)->launch == traces::kNone) continue;
     if (rank.host_records[(*next)->launch].start_ns >= from) g.waiting_for_host += to - from;
   }
   return g;
 }
 
-StepProfile profile_of(const TraceRank& rank, const Work& work, const TraceStep& step) {
+StepProfile profile_of(const traces::TraceRank& rank, const Work& work, const traces::TraceStep& step) {
   StepProfile p;
   p.step = step;
   p.split = split_of(work, step.start_ns, step.end_ns);
   p.gaps = gaps_of(rank, work, step.start_ns, step.end_ns);
-  const auto first = std::ranges::lower_bound(work.by_start, step.start_ns, {}, &DeviceRecord::start_ns);
-  const auto last = std::ranges::lower_bound(work.by_start, step.end_ns, {}, &DeviceRecord::start_ns);
+  const auto first = std::ranges::lower_bound(work.by_start, step.start_ns, {}, &traces::DeviceRecord::start_ns);
+  const auto last = std::ranges::lower_bound(work.by_start, step.end_ns, {}, &traces::DeviceRecord::start_ns);
   p.kernels = static_cast<std::uint32_t>(
-      std::count_if(first, last, [](const DeviceRecord* d) { return d->kind == DeviceRecordKind::kernel; }));
+      std::count_if(first, last, [](const traces::DeviceRecord* d) { return d->kind == traces::DeviceRecordKind::kernel; }));
   const auto from = std::ranges::lower_bound(work.launch_starts, step.start_ns),
              to = std::ranges::lower_bound(work.launch_starts, step.end_ns);
   p.launches = static_cast<std::uint32_t>(to - from);
@@ -91,29 +91,29 @@ void set_measured_times(RankProfile& out) {
   }
 }
 
-void profile_steps(const TraceRank& rank, RankProfile& out) {
+void profile_steps(const traces::TraceRank& rank, RankProfile& out) {
   const Work work(rank);
-  const std::vector<TraceStep> whole = whole_window(rank);
+  const std::vector<traces::TraceStep> whole = traces::whole_window(rank);
   if (!whole.empty()) out.whole = profile_of(rank, work, whole.front());
   out.steps_marked = !rank.steps.empty();
-  for (const TraceStep& step : out.steps_marked ? rank.steps : whole) out.steps.push_back(profile_of(rank, work, step));
+  for (const traces::TraceStep& step : out.steps_marked ? rank.steps : whole) out.steps.push_back(profile_of(rank, work, step));
   set_measured_times(out);
 }
 
-void profile_steps_within(const TraceRank& rank, std::int64_t begin, std::int64_t end, RankProfile& out) {
+void profile_steps_within(const traces::TraceRank& rank, std::int64_t begin, std::int64_t end, RankProfile& out) {
   const Work work(rank);
-  std::vector<TraceStep> whole = whole_window(rank);
+  std::vector<traces::TraceStep> whole = traces::whole_window(rank);
   const IntervalSet busy = work.busy.clipped(begin, end);
   if (!whole.empty() && (!busy.parts().empty() || rank.device_records.empty())) {
-    TraceStep& w = whole.front();
+    traces::TraceStep& w = whole.front();
     w.start_ns = busy.parts().empty() ? std::max(begin, w.start_ns) : busy.parts().front().begin;
     w.end_ns = busy.parts().empty() ? std::max(w.start_ns, std::min(end, w.end_ns)) : busy.parts().back().end;
     out.whole = profile_of(rank, work, w);
   }
-  for (const TraceStep& step : rank.steps) {
+  for (const traces::TraceStep& step : rank.steps) {
     if (step.start_ns >= begin && step.start_ns < end) out.steps.push_back(profile_of(rank, work, step));
   }
   out.steps_marked = !out.steps.empty();
 }
 
-}  // namespace distsim
+}  // namespace distsim::profile

@@ -6,7 +6,7 @@
 #include <string>
 #include <tuple>
 
-namespace distsim {
+namespace distsim::profile {
 namespace {
 
 constexpr std::size_t kMostAnnotations = 6;
@@ -32,7 +32,7 @@ class Tree {
     std::vector<std::uint32_t> here(other.size(), 0);
     for (std::uint32_t i = 0; i < other.size(); ++i) {
       const WorkNode& n = other[i];
-      if (n.parent != kNone) here[i] = child_of(here[n.parent], {n.kind, n.name});
+      if (n.parent != traces::kNone) here[i] = child_of(here[n.parent], {n.kind, n.name});
       nodes_[here[i]].launched += n.launched;
       nodes_[here[i]].device_time += n.device_time;
     }
@@ -42,7 +42,7 @@ class Tree {
     std::vector<std::vector<std::uint32_t>> below(nodes_.size());
     for (std::uint32_t i = 1; i < nodes_.size(); ++i) below[nodes_[i].parent].push_back(i);
     std::vector<WorkNode> out;
-    walk(0, kNone, below, out);
+    walk(0, traces::kNone, below, out);
     return out;
   }
 
@@ -73,21 +73,21 @@ class Tree {
 };
 
 /// What encloses a launch, from the outside in: annotations that mark no step, the outermost op, and the op that launched.
-void chain_to(const TraceJob& job, const TraceRank& rank, std::uint32_t innermost,
+void chain_to(const traces::TraceJob& job, const traces::TraceRank& rank, std::uint32_t innermost,
               const std::set<std::string, std::less<>>& marks, std::vector<Link>& chain) {
   chain.clear();
   std::size_t annotations = 0, last_op = SIZE_MAX;
   bool launching = true;
-  for (std::uint32_t i = innermost; i != kNone; i = rank.host_records[i].parent) {
-    const HostRecord& h = rank.host_records[i];
+  for (std::uint32_t i = innermost; i != traces::kNone; i = rank.host_records[i].parent) {
+    const traces::HostRecord& h = rank.host_records[i];
     const std::string_view name = job.name(h.name);
-    if (h.kind == HostKind::op) {
+    if (h.kind == traces::HostKind::op) {
       // Of the ops between the outermost and the launching one none is kept: a further one out takes the place of the last.
       if (last_op != SIZE_MAX && !launching) chain.erase(chain.begin() + static_cast<std::ptrdiff_t>(last_op));
       launching = last_op == SIZE_MAX;
       last_op = chain.size();
       chain.push_back({WorkNode::Kind::op, name});
-    } else if (h.kind == HostKind::annotation && !marks.contains(name) && annotations < kMostAnnotations) {
+    } else if (h.kind == traces::HostKind::annotation && !marks.contains(name) && annotations < kMostAnnotations) {
       ++annotations;
       chain.push_back({WorkNode::Kind::annotation, name});
     }
@@ -97,15 +97,15 @@ void chain_to(const TraceJob& job, const TraceRank& rank, std::uint32_t innermos
 
 }  // namespace
 
-std::vector<WorkNode> work_tree(const TraceJob& job, const TraceRank& rank, std::int64_t begin, std::int64_t end) {
+std::vector<WorkNode> work_tree(const traces::TraceJob& job, const traces::TraceRank& rank, std::int64_t begin, std::int64_t end) {
   std::set<std::string, std::less<>> marks;
-  for (const TraceStep& s : rank.steps) marks.insert(s.name);
+  for (const traces::TraceStep& s : rank.steps) marks.insert(s.name);
   Tree tree;
   std::vector<Link> chain;
-  for (const DeviceRecord& d : rank.device_records) {
+  for (const traces::DeviceRecord& d : rank.device_records) {
     if (d.start_ns < begin || d.start_ns >= end) continue;
     chain_to(job, rank, d.op, marks, chain);
-    if (d.launch == kNone && d.op == kNone) chain.push_back({WorkNode::Kind::annotation, "(launch not recorded)"});
+    if (d.launch == traces::kNone && d.op == traces::kNone) chain.push_back({WorkNode::Kind::annotation, "(launch not recorded)"});
     chain.push_back({WorkNode::Kind::kernel, job.name(d.name)});
     tree.add(chain, d.duration_ns);
   }
@@ -119,9 +119,9 @@ std::vector<WorkNode> merge_trees(const std::vector<WorkNode>& a, const std::vec
   return tree.preorder();
 }
 
-std::vector<KernelSummary> kernel_table(const TraceJob& job, const TraceRank& rank, std::int64_t begin, std::int64_t end) {
-  std::map<std::pair<NameId, DeviceRecordKind>, KernelSummary> table;
-  for (const DeviceRecord& d : rank.device_records) {
+std::vector<KernelSummary> kernel_table(const traces::TraceJob& job, const traces::TraceRank& rank, std::int64_t begin, std::int64_t end) {
+  std::map<std::pair<NameId, traces::DeviceRecordKind>, KernelSummary> table;
+  for (const traces::DeviceRecord& d : rank.device_records) {
     if (d.start_ns < begin || d.start_ns >= end) continue;
     KernelSummary& k = table[{d.name, d.kind}];
     if (k.calls == 0) {
@@ -142,4 +142,4 @@ std::vector<KernelSummary> kernel_table(const TraceJob& job, const TraceRank& ra
   return out;
 }
 
-}  // namespace distsim
+}  // namespace distsim::profile

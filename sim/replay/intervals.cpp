@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-namespace distsim {
+namespace distsim::replay {
 
 IntervalUnion::IntervalUnion(std::vector<Interval> intervals) {
   std::sort(intervals.begin(), intervals.end(), [](const Interval& a, const Interval& b) { return a.begin != b.begin ? a.begin < b.begin : a.end < b.end; });
@@ -32,4 +32,4 @@ std::int64_t IntervalUnion::covered(std::int64_t begin, std::int64_t end) const 
   return end <= begin ? 0 : covered_until(end) - covered_until(begin);
 }
 
-}  // namespace distsim
+}  // namespace distsim::replay

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace distsim {
+namespace distsim::replay {
 
 struct Interval { std::int64_t begin = 0, end = 0; };
 
@@ -24,4 +24,4 @@ class IntervalUnion {
   std::int64_t covered_until(std::int64_t time) const;
 };
 
-}  // namespace distsim
+}  // namespace distsim::replay

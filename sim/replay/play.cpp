@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "sim/engine/irregular_evaluator.hpp"
+#include "sim/engine/events/irregular_evaluator.hpp"
 
-namespace distsim {
+namespace distsim::replay {
 namespace {
 
 constexpr std::int64_t kPerNanosecond = 1'000;
@@ -25,17 +25,17 @@ struct WaitLists {
   std::span<const StepId> of(std::uint32_t node) const { return {waits.data() + offsets[node], waits.data() + offsets[node + 1]}; }
 };
 
-IrregularProgram program_of(const ReplayGraph& graph, const ReplayCosts& costs) {
-  IrregularProgram program;
+engine::IrregularProgram program_of(const ReplayGraph& graph, const ReplayCosts& costs) {
+  engine::IrregularProgram program;
   program.ranks = static_cast<std::uint32_t>(std::max<std::size_t>(1, graph.ranks.size()));
   for (const ReplayRank& rank : graph.ranks) program.streams = std::max(program.streams, rank.streams);
-  std::vector<std::uint32_t> meeting_of(graph.job->matches.size(), RankStep::kAlone);
+  std::vector<std::uint32_t> meeting_of(graph.job->matches.size(), engine::RankStep::kAlone);
   const WaitLists waits(graph);
   for (std::uint32_t n = 0; n < graph.nodes.size(); ++n) {
     const ReplayNode& node = graph.nodes[n];
-    std::uint32_t meeting = RankStep::kAlone;
-    if (node.match != kNone) {
-      if (meeting_of[node.match] == RankStep::kAlone) {
+    std::uint32_t meeting = engine::RankStep::kAlone;
+    if (node.match != traces::kNone) {
+      if (meeting_of[node.match] == engine::RankStep::kAlone) {
         meeting_of[node.match] = static_cast<std::uint32_t>(program.meeting_sizes.size());
         program.meeting_sizes.push_back(0);
       }
@@ -58,11 +58,11 @@ ReplayCosts measured_costs(const ReplayGraph& graph) {
 
 Result<ReplayTimes> play(const ReplayGraph& graph, const ReplayCosts& costs) {
   CHECK(costs.size() == graph.nodes.size());
-  auto timeline = evaluate_irregular(program_of(graph, costs));
+  auto timeline = engine::evaluate_irregular(program_of(graph, costs));
   if (!timeline) return Error{"replay: " + timeline.error().what, timeline.error().where, "do all files belong to one run?"};
   ReplayTimes times;
   for (auto* list : {&times.ready, &times.start, &times.end}) list->reserve(graph.nodes.size());
-  for (const StepTimes& t : timeline->steps) {
+  for (const engine::StepTimes& t : timeline->steps) {
     times.ready.push_back(t.ready);
     times.start.push_back(t.start);
     times.end.push_back(t.end);
@@ -72,4 +72,4 @@ Result<ReplayTimes> play(const ReplayGraph& graph, const ReplayCosts& costs) {
   return times;
 }
 
-}  // namespace distsim
+}  // namespace distsim::replay

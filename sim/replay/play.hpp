@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "sim/replay/replay_graph.hpp"
+#include "sim/replay/build/replay_graph.hpp"
 
-namespace distsim {
+namespace distsim::replay {
 
 /// Picoseconds by node of the graph.
 using ReplayCosts = std::vector<std::int64_t>;
@@ -25,4 +25,4 @@ ReplayCosts measured_costs(const ReplayGraph& graph);
 /// One cost for every node, none negative. Errors: a deadlock (ranks that do not belong together), named by the engine; times past 2^62 ps.
 Result<ReplayTimes> play(const ReplayGraph& graph, const ReplayCosts& costs);
 
-}  // namespace distsim
+}  // namespace distsim::replay

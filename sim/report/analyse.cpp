@@ -6,9 +6,9 @@
 #include "sim/report/rank_sweep.hpp"
 #include "sim/report/report.hpp"
 #include "sim/report/steady_state.hpp"
-#include "sim/report/tables.hpp"
+#include "sim/report/text/tables.hpp"
 
-namespace distsim {
+namespace distsim::report {
 namespace {
 
 std::vector<RankTime> sweep_classes(RankSweep& sweep, const RankClasses& classes) {
@@ -95,4 +95,4 @@ Report analyse(const Played& played, ReportContext context) {
   return report;
 }
 
-}  // namespace distsim
+}  // namespace distsim::report

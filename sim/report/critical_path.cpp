@@ -8,10 +8,10 @@
 
 #include "sim/report/groups.hpp"
 
-namespace distsim {
+namespace distsim::report {
 namespace {
 
-std::vector<StepId> stream_predecessors(const Program& program) {
+std::vector<StepId> stream_predecessors(const engine::Program& program) {
   std::vector<StepId> last(program.streams), before(program.steps.size());
   for (std::uint32_t s = 0; s < program.steps.size(); ++s) {
     StepId& previous = last[program.steps[StepId(s)].stream.value()];
@@ -44,7 +44,7 @@ class Walk {
  private:
   std::pair<StepId, std::uint32_t> last_step() const {
     for (auto d = state_.steps.rbegin(); d != state_.steps.rend(); ++d) {
-      const Row& end = timeline_.end[d->step];
+      const engine::Row& end = timeline_.end[d->step];
       if (end.uniform()) {
         if (end.scalar() == state_.end) return {d->step, 0};
         continue;
@@ -57,14 +57,14 @@ class Walk {
   }
 
   std::uint32_t last_to_arrive(StepId step, std::uint32_t rank) const {
-    const Row& ready = timeline_.ready[step];
+    const engine::Row& ready = timeline_.ready[step];
     const std::int64_t start = timeline_.start[step].at(rank);
     if (ready.at(rank) == start) return rank;
-    std::uint32_t found = Step::kNoGroup;
+    std::uint32_t found = engine::Step::kNoGroup;
     for_each_member(program_.groups[program_.steps[step].group], rank, [&](std::uint32_t member) {
-      if (found == Step::kNoGroup && ready.at(member) == start) found = member;
+      if (found == engine::Step::kNoGroup && ready.at(member) == start) found = member;
     });
-    CHECK(found != Step::kNoGroup) << "step " << step.value() << " starts before its last member is ready";
+    CHECK(found != engine::Step::kNoGroup) << "step " << step.value() << " starts before its last member is ready";
     return found;
   }
 
@@ -79,8 +79,8 @@ class Walk {
     return {};
   }
 
-  const Program& program_;
-  const Timeline& timeline_;
+  const engine::Program& program_;
+  const engine::Timeline& timeline_;
   const SteadyState& state_;
   const std::vector<StepId> before_;
 };
@@ -88,26 +88,26 @@ class Walk {
 bool is_launch(const StepOrigin& o) { return o.role == StepRole::host_dispatch || o.role == StepRole::step_overhead; }
 
 OpId op_of(const Played& p, TaskId task, std::uint32_t rank) {
-  const TaskGraph& graph = p.costed->graph;
+  const graph::TaskGraph& graph = p.costed->graph;
   return OpId(graph.tasks[task].first_op.value() + graph.variant_of(task, rank));
 }
 
 const std::string& name_of_task(const Played& p, TaskId task) { return p.costed->graph.names[p.costed->graph.tasks[task].name]; }
 
-Basis basis_of(const Played& p, const PathStep& s) {
-  const Cost* cost = cost_of(p, s.step, s.rank);
-  return cost ? cost->basis : Basis::analytic;
+graph::Basis basis_of(const Played& p, const PathStep& s) {
+  const graph::Cost* cost = cost_of(p, s.step, s.rank);
+  return cost ? cost->basis : graph::Basis::analytic;
 }
 
 CriticalStep describe_step(const Played& p, const SteadyState& state, const PathStep& s) {
   const StepOrigin& o = (*p.origins)[s.step];
   CriticalStep out;
-  out.stream = name_of(static_cast<Stream>(p.program->steps[s.step].stream.value()));
+  out.stream = graph::name_of(static_cast<graph::Stream>(p.program->steps[s.step].stream.value()));
   out.rank = s.rank;
   out.start = Duration::picoseconds(s.begin - state.begin);
   out.time = Duration::picoseconds(s.end - s.begin);
   out.kind = kind_of_step(p, s.step, s.rank);
-  out.phase = o.role == StepRole::device ? name_of(p.costed->graph.tasks[o.task].phase) : std::string_view("host");
+  out.phase = o.role == StepRole::device ? graph::name_of(p.costed->graph.tasks[o.task].phase) : std::string_view("host");
   out.basis = basis_of(p, s);
   switch (o.role) {
     case StepRole::step_overhead: out.name = "framework step"; break;
@@ -128,7 +128,7 @@ std::string launches_name(const Played& p, const PathStep& first, const PathStep
 
 }  // namespace
 
-const Cost* cost_of(const Played& p, StepId step, std::uint32_t rank) {
+const graph::Cost* cost_of(const Played& p, StepId step, std::uint32_t rank) {
   const StepOrigin& o = (*p.origins)[step];
   return is_launch(o) ? nullptr : &p.costed->costs[op_of(p, o.task, rank)];
 }
@@ -136,9 +136,9 @@ const Cost* cost_of(const Played& p, StepId step, std::uint32_t rank) {
 std::string_view kind_of_step(const Played& p, StepId step, std::uint32_t rank) {
   const StepOrigin& o = (*p.origins)[step];
   if (is_launch(o)) return "host";
-  const Op& op = p.costed->graph.ops[op_of(p, o.task, rank)];
-  const auto* collective = std::get_if<Collective>(&op);
-  return collective ? name_of(collective->kind) : kind_of(op);
+  const graph::Op& op = p.costed->graph.ops[op_of(p, o.task, rank)];
+  const auto* collective = std::get_if<graph::Collective>(&op);
+  return collective ? graph::name_of(collective->kind) : graph::kind_of(op);
 }
 
 std::vector<PathStep> critical_path(const Played& p, const SteadyState& state) { return Walk(p, state).back(); }
@@ -162,10 +162,10 @@ std::vector<CriticalStep> describe_path(const Played& p, const SteadyState& stat
 
 std::vector<UncertainTerm> terms_of_path(const Played& p, const std::vector<PathStep>& path) {
   struct Sums { double time = 0, below = 0, above = 0; };
-  std::map<std::pair<std::string_view, Basis>, Sums> classes;
+  std::map<std::pair<std::string_view, graph::Basis>, Sums> classes;
   for (const PathStep& s : path) {
     const double time = static_cast<double>(s.end - s.begin);
-    const Cost* cost = cost_of(p, s.step, s.rank);
+    const graph::Cost* cost = cost_of(p, s.step, s.rank);
     Sums& sums = classes[{kind_of_step(p, s.step, s.rank), basis_of(p, s)}];
     sums.time += time;
     const double mean = cost ? static_cast<double>(cost->mean.ps()) : 0;
@@ -192,7 +192,7 @@ Spread spread_of(const std::vector<UncertainTerm>& terms) {
 }
 
 std::vector<BasisShare> bases_of_path(const Played& p, const std::vector<PathStep>& path) {
-  std::array<std::int64_t, kBasisCount> time{};
+  std::array<std::int64_t, graph::kBasisCount> time{};
   std::int64_t sum = 0;
   for (const PathStep& s : path) {
     time[static_cast<std::size_t>(basis_of(p, s))] += s.end - s.begin;
@@ -200,10 +200,10 @@ std::vector<BasisShare> bases_of_path(const Played& p, const std::vector<PathSte
   }
   std::vector<BasisShare> out;
   for (std::size_t b = 0; b < time.size(); ++b) {
-    if (time[b] > 0) out.push_back({static_cast<Basis>(b), static_cast<double>(time[b]) / static_cast<double>(sum)});
+    if (time[b] > 0) out.push_back({static_cast<graph::Basis>(b), static_cast<double>(time[b]) / static_cast<double>(sum)});
   }
   std::ranges::stable_sort(out, [](const BasisShare& a, const BasisShare& b) { return a.share > b.share; });
   return out;
 }
 
-}  // namespace distsim
+}  // namespace distsim::report

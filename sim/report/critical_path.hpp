@@ -8,7 +8,7 @@
 #include "sim/report/report.hpp"
 #include "sim/report/steady_state.hpp"
 
-namespace distsim {
+namespace distsim::report {
 
 /// A step on the path, clipped to the window.
 struct PathStep {
@@ -25,7 +25,7 @@ std::vector<PathStep> critical_path(const Played& played, const SteadyState& sta
 std::vector<CriticalStep> describe_path(const Played& played, const SteadyState& state, const std::vector<PathStep>& path);
 
 /// Cost of the op that a device or host-work step of `rank` carries out; nullptr for launches and step overhead.
-const Cost* cost_of(const Played& played, StepId step, std::uint32_t rank);
+const graph::Cost* cost_of(const Played& played, StepId step, std::uint32_t rank);
 
 /// Kind of that op; "host" for launches and step overhead.
 std::string_view kind_of_step(const Played& played, StepId step, std::uint32_t rank);
@@ -40,4 +40,4 @@ Spread spread_of(const std::vector<UncertainTerm>& terms);
 /// Time shares of the bases along the path, largest first.
 std::vector<BasisShare> bases_of_path(const Played& played, const std::vector<PathStep>& path);
 
-}  // namespace distsim
+}  // namespace distsim::report

@@ -4,7 +4,7 @@
 #include <iterator>
 #include <string>
 
-namespace distsim {
+namespace distsim::report {
 namespace {
 
 /// The linear law for one figure.
@@ -113,4 +113,4 @@ Report fold_micro_steps(const Report& shorter, const Report& longer, std::int64_
   return out;
 }
 
-}  // namespace distsim
+}  // namespace distsim::report

@@ -9,9 +9,9 @@
 
 #include "sim/report/report.hpp"
 
-namespace distsim {
+namespace distsim::report {
 
 /// `shorter` and `longer` differ by one micro-step; `more` further ones follow. `context` is that of the whole iteration.
 Report fold_micro_steps(const Report& shorter, const Report& longer, std::int64_t more, ReportContext context);
 
-}  // namespace distsim
+}  // namespace distsim::report

@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "sim/engine/program.hpp"
+#include "sim/engine/program/program.hpp"
 
-namespace distsim {
+namespace distsim::report {
 
 /// Position in Groups::offsets of the listed group that holds `rank`.
-inline std::size_t listed_group_of(const Groups& g, std::uint32_t rank) {
+inline std::size_t listed_group_of(const engine::Groups& g, std::uint32_t rank) {
   const auto at = static_cast<std::uint32_t>(std::find(g.members.begin(), g.members.end(), rank) - g.members.begin());
   CHECK(at < g.members.size()) << "rank " << rank << " is in no group";
   return static_cast<std::size_t>(std::upper_bound(g.offsets.begin(), g.offsets.end(), at) - g.offsets.begin()) - 1;
@@ -17,7 +17,7 @@ inline std::size_t listed_group_of(const Groups& g, std::uint32_t rank) {
 
 /// Calls visit(member) for each member of the group of `rank`, in the group's order.
 template <class Visit>
-void for_each_member(const Groups& g, std::uint32_t rank, Visit visit) {
+void for_each_member(const engine::Groups& g, std::uint32_t rank, Visit visit) {
   if (!g.members.empty()) {
     const std::size_t group = listed_group_of(g, rank);
     for (std::uint32_t i = g.offsets[group]; i < g.offsets[group + 1]; ++i) visit(g.members[i]);
@@ -30,7 +30,7 @@ void for_each_member(const Groups& g, std::uint32_t rank, Visit visit) {
 
 /// Lowest and highest member of the group of `rank` below `limit`; `rank` itself must be below it.
 struct MemberRange { std::uint32_t first = 0, last = 0; };
-inline MemberRange members_below(const Groups& g, std::uint32_t rank, std::uint32_t limit) {
+inline MemberRange members_below(const engine::Groups& g, std::uint32_t rank, std::uint32_t limit) {
   MemberRange out{rank, rank};
   if (g.members.empty()) {
     const std::uint32_t block = g.size * g.stride;
@@ -46,4 +46,4 @@ inline MemberRange members_below(const Groups& g, std::uint32_t rank, std::uint3
   return out;
 }
 
-}  // namespace distsim
+}  // namespace distsim::report

@@ -5,7 +5,7 @@
 
 #include "sim/report/report.hpp"
 
-namespace distsim {
+namespace distsim::report {
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -37,7 +37,7 @@ Json collectives_json(const Report& r) {
   Json out = Json::array();
   for (const CollectiveTime& c : r.collectives) {
     out.push_back({{"name", c.name}, {"kind", c.kind}, {"group_size", c.group_size}, {"calls", c.calls}, {"bytes", c.bytes}, {"transfer_ms", c.total.ms()},
-                   {"waiting_ms", c.waiting.ms()}, {"exposed_ms", c.exposed.ms()}, {"busbw_GBps", finite(c.busbw * 1e-9)}, {"basis", name_of(c.basis)},
+                   {"waiting_ms", c.waiting.ms()}, {"exposed_ms", c.exposed.ms()}, {"busbw_GBps", finite(c.busbw * 1e-9)}, {"basis", graph::name_of(c.basis)},
                    {"source", c.source}});
   }
   return out;
@@ -47,14 +47,14 @@ Json path_json(const Report& r) {
   Json out = Json::array();
   for (const CriticalStep& s : r.critical_path) {
     out.push_back({{"name", s.name}, {"kind", s.kind}, {"phase", s.phase}, {"stream", s.stream}, {"rank", s.rank}, {"start_ms", s.start.ms()},
-                   {"time_ms", s.time.ms()}, {"steps", s.steps}, {"basis", name_of(s.basis)}});
+                   {"time_ms", s.time.ms()}, {"steps", s.steps}, {"basis", graph::name_of(s.basis)}});
   }
   return out;
 }
 
 Json bases_json(const Report& r) {
   Json out = Json::object();
-  for (const BasisShare& b : r.bases) out[std::string(name_of(b.basis))] = finite(b.share);
+  for (const BasisShare& b : r.bases) out[std::string(graph::name_of(b.basis))] = finite(b.share);
   return out;
 }
 
@@ -99,4 +99,4 @@ std::string to_json(const Report& r) {
   return out.dump(2, ' ', false, Json::error_handler_t::replace);
 }
 
-}  // namespace distsim
+}  // namespace distsim::report

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-namespace distsim {
+namespace distsim::report {
 namespace {
 
 struct Earlier {
@@ -171,4 +171,4 @@ RankTime RankSweep::sweep(std::uint32_t rank, std::uint32_t count) {
   return out;
 }
 
-}  // namespace distsim
+}  // namespace distsim::report

@@ -7,7 +7,7 @@
 #include "sim/report/report.hpp"
 #include "sim/report/steady_state.hpp"
 
-namespace distsim {
+namespace distsim::report {
 
 /// Part of a step (or of several that follow each other) inside the window.
 struct Piece {
@@ -57,4 +57,4 @@ class RankSweep {
   std::vector<Piece> gaps_;           ///< what the last charge() left: neither cover nor a piece
 };
 
-}  // namespace distsim
+}  // namespace distsim::report

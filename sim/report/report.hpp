@@ -21,11 +21,11 @@
 #include <vector>
 
 #include "base/units.hpp"
-#include "sim/engine/program.hpp"
-#include "sim/engine/timeline.hpp"
+#include "sim/engine/program/program.hpp"
+#include "sim/engine/timeline/timeline.hpp"
 #include "sim/graph/costed_graph.hpp"
 
-namespace distsim {
+namespace distsim::report {
 
 /// What a step of the program stands for.
 enum class StepRole : std::uint8_t { host_dispatch, device, host_work, step_overhead };
@@ -38,10 +38,10 @@ struct StepOrigin {
 /// A played program with all that is needed to read it. Several iterations are played so that the host can run ahead; the report is about the last one.
 /// Stream ids are those of enum Stream.
 struct Played {
-  const CostedGraph* costed = nullptr;
-  const Program* program = nullptr;
+  const graph::CostedGraph* costed = nullptr;
+  const engine::Program* program = nullptr;
   const IdVector<StepId, StepOrigin>* origins = nullptr;
-  const Timeline* timeline = nullptr;
+  const engine::Timeline* timeline = nullptr;
   std::uint16_t iterations = 1;
 };
 
@@ -72,7 +72,7 @@ struct CollectiveTime {
   /// are exposed (or wait) at once, the first to start (to arrive) is charged, so that the columns sum to exposed_comm and waiting.
   Duration total, exposed, waiting;
   double busbw = 0;                  ///< bytes/s: bytes x factor / total; factor 2(n-1)/n for all_reduce, (n-1)/n for all_gather, reduce_scatter, all_to_all, else 1
-  Basis basis = Basis::analytic; std::string source;  ///< of the least trusted call
+  graph::Basis basis = graph::Basis::analytic; std::string source;  ///< of the least trusted call
 };
 
 /// A stay on the critical path. `start` counts from the beginning of the window. Launches that follow each other on the host are one entry.
@@ -80,10 +80,10 @@ struct CriticalStep {
   std::string name; std::string stream; std::uint32_t rank = 0; Duration start, time;
   std::string kind;                 ///< op kind ("gemm", "all_reduce"), or "host"
   std::string_view phase;           ///< name_of(Phase), or "host"
-  Basis basis = Basis::analytic;
+  graph::Basis basis = graph::Basis::analytic;
   std::uint32_t steps = 1;          ///< steps merged into this entry
 };
-struct BasisShare { Basis basis; double share = 0; };     ///< share of the critical path's time; host steps count as analytic
+struct BasisShare { graph::Basis basis; double share = 0; };     ///< share of the critical path's time; host steps count as analytic
 
 struct RankTime {
   Duration compute, comm, hidden_comm, exposed_comm, waiting, host_bound, idle;
@@ -91,7 +91,7 @@ struct RankTime {
 };
 
 /// One op kind and basis on the critical path: its time there and how far its costs' own ranges reach.
-struct UncertainTerm { std::string kind; Basis basis = Basis::analytic; Duration time, below, above; };
+struct UncertainTerm { std::string kind; graph::Basis basis = graph::Basis::analytic; Duration time, below, above; };
 
 /// Nearest-rank percentiles of the iteration over trials in which uncertain costs and the speeds of ranks are drawn (sim/app/trials.hpp).
 struct TrialTimes {
@@ -140,4 +140,4 @@ std::string to_json(const Report& report);
 std::vector<std::string> csv_columns();
 std::vector<std::string> csv_values(const Report& report);
 
-}  // namespace distsim
+}  // namespace distsim::report

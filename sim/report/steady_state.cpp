@@ -6,12 +6,12 @@
 #include <unordered_map>
 #include <unordered_set>
 
-namespace distsim {
+namespace distsim::report {
 namespace {
 
 /// Streams are FIFO, so the last device step of each stream ends last on every rank.
 std::int64_t end_of_iteration(const Played& p, std::uint16_t iteration) {
-  std::array<StepId, kStreamCount> last{};
+  std::array<StepId, graph::kStreamCount> last{};
   for (std::uint32_t s = 0; s < p.origins->size(); ++s) {
     const StepOrigin& o = (*p.origins)[StepId(s)];
     if (o.role == StepRole::device && o.iteration == iteration) last[p.program->steps[StepId(s)].stream.value()] = StepId(s);
@@ -70,7 +70,7 @@ std::vector<RowView> varying_rows(const SteadyState& state) {
 
 }  // namespace
 
-std::int64_t max_of(const Row& row) {
+std::int64_t max_of(const engine::Row& row) {
   return row.uniform() ? row.scalar() : *std::max_element(row.values().begin(), row.values().end());
 }
 
@@ -113,4 +113,4 @@ RankClasses rank_classes(const SteadyState& state, std::uint32_t ranks) {
   return out;
 }
 
-}  // namespace distsim
+}  // namespace distsim::report

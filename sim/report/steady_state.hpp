@@ -7,13 +7,13 @@
 
 #include "sim/report/report.hpp"
 
-namespace distsim {
+namespace distsim::report {
 
 /// The times of one step, ready to be read rank by rank.
 class RowView {
  public:
   RowView() = default;
-  explicit RowView(const Row& row) : values_(row.uniform() ? nullptr : row.values().data()), scalar_(row.scalar()), each_(row.each()) {}
+  explicit RowView(const engine::Row& row) : values_(row.uniform() ? nullptr : row.values().data()), scalar_(row.scalar()), each_(row.each()) {}
   std::int64_t at(std::uint32_t rank) const { return values_ ? values_[each_ == 1 ? rank : rank / each_] : scalar_; }
   bool uniform() const { return values_ == nullptr; }
   const std::int64_t* values() const { return values_; }  ///< one for every each() ranks
@@ -47,7 +47,7 @@ struct SteadyState {
 SteadyState steady_state(const Played& played);
 
 /// The largest value of a row.
-std::int64_t max_of(const Row& row);
+std::int64_t max_of(const engine::Row& row);
 
 /// Ranks whose device steps have equal times all through the last iteration. Classes are numbered by their first rank.
 struct RankClasses {
@@ -62,4 +62,4 @@ struct RankClasses {
 /// By a 64-bit fingerprint of each rank's times, one pass over the rows that differ.
 RankClasses rank_classes(const SteadyState& state, std::uint32_t ranks);
 
-}  // namespace distsim
+}  // namespace distsim::report

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "base/quantity_text.hpp"
+#include "base/text/quantity_text.hpp"
 
-namespace distsim {
+namespace distsim::workload {
 namespace {
 
 // A new family: one line here, its builder in a file of its own, its section in model_spec.hpp.
@@ -44,4 +44,4 @@ Result<Workload> build_workload(const ModelSpec& model, const FrameworkSpec& fra
   return family->build(model, framework, shape, samples);
 }
 
-}  // namespace distsim
+}  // namespace distsim::workload

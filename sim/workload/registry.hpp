@@ -4,10 +4,10 @@
 #include <span>
 #include <string_view>
 
-#include "sim/workload/samples.hpp"
+#include "sim/workload/specs/samples.hpp"
 #include "sim/workload/workload.hpp"
 
-namespace distsim {
+namespace distsim::workload {
 
 using WorkloadBuilder = Result<Workload> (*)(const ModelSpec&, const FrameworkSpec&, const ClusterShape&, const SamplePlan&);
 
@@ -30,4 +30,4 @@ Result<Workload> build_ncf(const ModelSpec& model, const FrameworkSpec& framewor
 Result<Workload> build_program(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape, const SamplePlan& samples);
 Result<Workload> build_megatron(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape, const SamplePlan& samples);
 
-}  // namespace distsim
+}  // namespace distsim::workload

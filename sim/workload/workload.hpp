@@ -5,13 +5,13 @@
 #include <string>
 #include <vector>
 
-#include "base/config_node.hpp"
+#include "base/config/config_node.hpp"
 #include "base/result.hpp"
 #include "sim/graph/task_graph.hpp"
-#include "sim/workload/framework_spec.hpp"
-#include "sim/workload/model_spec.hpp"
+#include "sim/workload/specs/framework_spec.hpp"
+#include "sim/workload/specs/model_spec.hpp"
 
-namespace distsim {
+namespace distsim::workload {
 
 inline constexpr std::uint32_t kMaxRanks = 1u << 20;
 
@@ -30,7 +30,7 @@ struct RankMemory {
 };
 
 struct Workload {
-  TaskGraph graph;
+  graph::TaskGraph graph;
   std::vector<RankMemory> memory;        ///< one for every rank, or a single one where all are equal
   double samples = 0;                    ///< per iteration, all ranks
   double model_flops = 0;                ///< useful flops per iteration, all ranks (forward + backward, no recomputation)
@@ -45,4 +45,4 @@ struct Workload {
 /// (FrameworkSpec::host_per_*) is laid on by whoever turns dispatches into time. Time and memory grow with ranks + tasks, never with their product.
 Result<Workload> build_workload(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape);
 
-}  // namespace distsim
+}  // namespace distsim::workload

@@ -1,7 +1,7 @@
 // merge_config and set_config_path: how overrides reach a configuration tree.
 #include <gtest/gtest.h>
 
-#include "base/config_node.hpp"
+#include "base/config/config_node.hpp"
 
 namespace distsim {
 namespace {

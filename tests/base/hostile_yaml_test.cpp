@@ -5,7 +5,7 @@
 #include <chrono>
 #include <functional>
 
-#include "base/config_node.hpp"
+#include "base/config/config_node.hpp"
 #include "base/random.hpp"
 
 namespace distsim {

@@ -1,4 +1,4 @@
-#include "base/lower_case.hpp"
+#include "base/text/lower_case.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "base/markup.hpp"
+#include "base/text/markup.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "base/name_pattern.hpp"
+#include "base/text/name_pattern.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "base/schema.hpp"
+#include "base/config/schema.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "base/config_node.hpp"
+#include "base/config/config_node.hpp"
 #include "base/file.hpp"
 #include "test_paths.hpp"
 

@@ -1,21 +1,21 @@
 // Closed forms against simulated times of ASTRA-sim 2, analytical congestion-unaware back end (our own runs, March 2026): one collective of 64 MB over a
 // switch of 25 GB/s and 500 ns a hop, 4 splits, 1 active, endpoint delay 10 ns, local memory 1600 GB/s; printed to the microsecond.
-#include "collectives/alpha_beta.hpp"
+#include "collectives/curves/alpha_beta.hpp"
 
 #include <gtest/gtest.h>
 
-namespace distsim {
+namespace distsim::collectives {
 namespace {
 
 using Algorithm = AlphaBetaAlgorithm;
 constexpr std::int64_t kSize = 64 << 20;
 
-DimensionNetwork network(const std::string& lists) {
-  auto parsed = parse_dimension_network(lists, "network.yml");
+topology::DimensionNetwork network(const std::string& lists) {
+  auto parsed = topology::parse_dimension_network(lists, "network.yml");
   EXPECT_TRUE(parsed.ok()) << parsed.error().text();
   return *parsed;
 }
-DimensionNetwork one_switch(int n) {
+topology::DimensionNetwork one_switch(int n) {
   return network("topology: [ Switch ]\nnpus_count: [ " + std::to_string(n) + " ]\nbandwidth: [ 25.0 ]\nlatency: [ 500.0 ]\n");
 }
 AlphaBetaOptions options(Algorithm a = Algorithm::ring) {
@@ -26,8 +26,8 @@ AlphaBetaOptions options(Algorithm a = Algorithm::ring) {
   o.memory_bytes_per_ns = 1600;
   return o;
 }
-Collective of(CollectiveKind kind, std::int64_t bytes = kSize) { return {kind, bytes, DType::fp32, {}, {}}; }
-double ms(const Collective& op, const DimensionNetwork& n, const AlphaBetaOptions& o) {
+graph::Collective of(graph::CollectiveKind kind, std::int64_t bytes = kSize) { return {kind, bytes, graph::DType::fp32, {}, {}}; }
+double ms(const graph::Collective& op, const topology::DimensionNetwork& n, const AlphaBetaOptions& o) {
   const auto t = alpha_beta_time(op, n, o);
   EXPECT_TRUE(t.ok()) << t.error().text();
   return t->ms();
@@ -46,23 +46,23 @@ TEST(AlphaBeta, AllReduceOverASwitch) {
                        {Algorithm::double_binary_tree, 512, 45.334}, {Algorithm::double_binary_tree, 1024, 50.593}, {Algorithm::halving_doubling, 8, 4.446},
                        {Algorithm::halving_doubling, 64, 5.031}, {Algorithm::halving_doubling, 512, 5.126}, {Algorithm::halving_doubling, 1024, 5.139},
                        {Algorithm::halving_doubling, 4096, 5.159}}) {
-    EXPECT_NEAR(ms(of(CollectiveKind::all_reduce), one_switch(r.npus), options(r.algorithm)), r.ms, 0.00051) << r.npus << " " << r.ms;
+    EXPECT_NEAR(ms(of(graph::CollectiveKind::all_reduce), one_switch(r.npus), options(r.algorithm)), r.ms, 0.00051) << r.npus << " " << r.ms;
   }
 }
 
 TEST(AlphaBeta, RingAllReduceToTheNanosecond) {
   // m = 64 MiB / 4 / 8 = 2097152 B; B = 26.8435456 B/ns: m/B = 78125; s = 79125. r = 3 floor(2097152/1600) = 3930.
   // 4 (14 s + 7 r + 15 x 10) = 4 (1107750 + 27510 + 150) = 4541640 ns.
-  EXPECT_EQ(*alpha_beta_time(of(CollectiveKind::all_reduce), one_switch(8), options()), Duration::nanoseconds(4'541'640));
+  EXPECT_EQ(*alpha_beta_time(of(graph::CollectiveKind::all_reduce), one_switch(8), options()), Duration::nanoseconds(4'541'640));
 }
 
 TEST(AlphaBeta, ActiveChunksDivideTheTime) {
   // 64 splits: 64 active take a 64th of 1 active.
   AlphaBetaOptions o = options();
   o.splits = 64;
-  const double one = ms(of(CollectiveKind::all_reduce), one_switch(8), o);
+  const double one = ms(of(graph::CollectiveKind::all_reduce), one_switch(8), o);
   o.active = 64;
-  EXPECT_NEAR(ms(of(CollectiveKind::all_reduce), one_switch(8), o) * 64, one, 1e-9);
+  EXPECT_NEAR(ms(of(graph::CollectiveKind::all_reduce), one_switch(8), o) * 64, one, 1e-9);
   EXPECT_NEAR(one, 5.389, 0.0006);
 }
 
@@ -71,15 +71,15 @@ TEST(AlphaBeta, AllToAllDirectAndRing) {
                        {Algorithm::ring, 64, 86.890}, {Algorithm::ring, 128, 191.561}, {Algorithm::ring, 256, 450.563}}) {
     AlphaBetaOptions o = options();
     o.all_to_all = {r.algorithm};
-    EXPECT_NEAR(ms(of(CollectiveKind::all_to_all), one_switch(r.npus), o), r.ms, 0.00051) << r.npus << " " << r.ms;
+    EXPECT_NEAR(ms(of(graph::CollectiveKind::all_to_all), one_switch(r.npus), o), r.ms, 0.00051) << r.npus << " " << r.ms;
   }
 }
 
 TEST(AlphaBeta, TwoDimensions) {
   for (const auto& [outer, expected] : {std::pair{8, 0.962}, {32, 1.984}, {128, 5.846}}) {
-    const DimensionNetwork n = network("topology: [ Switch, Switch ]\nnpus_count: [ 8, " + std::to_string(outer) +
+    const topology::DimensionNetwork n = network("topology: [ Switch, Switch ]\nnpus_count: [ 8, " + std::to_string(outer) +
                                        " ]\nbandwidth: [ 400, 25 ]\nlatency: [ 900, 2500 ]\n");
-    EXPECT_NEAR(ms(of(CollectiveKind::all_reduce), n, options()), expected, 0.00051) << outer;
+    EXPECT_NEAR(ms(of(graph::CollectiveKind::all_reduce), n, options()), expected, 0.00051) << outer;
   }
 }
 
@@ -87,26 +87,26 @@ TEST(AlphaBeta, OneHopOnRingsAndFullyConnected) {
   // Ring all-reduce of 8 B x 8 ranks, no delays: 14 x floor(500 + ~0) = 14 x 500 ns; over a switch each step has two hops: 14 x 1000.
   AlphaBetaOptions o;
   const std::string rest = "npus_count: [ 8 ]\nbandwidth: [ 25 ]\nlatency: [ 500 ]\n";
-  EXPECT_EQ(*alpha_beta_time(of(CollectiveKind::all_reduce, 64), network("topology: [ Ring ]\n" + rest), o), Duration::nanoseconds(7'000));
-  EXPECT_EQ(*alpha_beta_time(of(CollectiveKind::all_reduce, 64), network("topology: [ FullyConnected ]\n" + rest), o), Duration::nanoseconds(7'000));
-  EXPECT_EQ(*alpha_beta_time(of(CollectiveKind::all_reduce, 64), network("topology: [ Switch ]\n" + rest), o), Duration::nanoseconds(14'000));
+  EXPECT_EQ(*alpha_beta_time(of(graph::CollectiveKind::all_reduce, 64), network("topology: [ Ring ]\n" + rest), o), Duration::nanoseconds(7'000));
+  EXPECT_EQ(*alpha_beta_time(of(graph::CollectiveKind::all_reduce, 64), network("topology: [ FullyConnected ]\n" + rest), o), Duration::nanoseconds(7'000));
+  EXPECT_EQ(*alpha_beta_time(of(graph::CollectiveKind::all_reduce, 64), network("topology: [ Switch ]\n" + rest), o), Duration::nanoseconds(14'000));
   // Direct on a ring of 8: the farthest partner is 4 hops away; two steps.
   o.all_reduce = {Algorithm::direct};
-  EXPECT_EQ(*alpha_beta_time(of(CollectiveKind::all_reduce, 64), network("topology: [ Ring ]\n" + rest), o), Duration::nanoseconds(4'000));
+  EXPECT_EQ(*alpha_beta_time(of(graph::CollectiveKind::all_reduce, 64), network("topology: [ Ring ]\n" + rest), o), Duration::nanoseconds(4'000));
 }
 
 TEST(AlphaBeta, ScatterAndGatherMakeAnAllReduce) {
   // Ring, no delays: reduce-scatter and all-gather of the same vector take as long as the all-reduce.
   AlphaBetaOptions o;
   o.memory_bytes_per_ns = 1600;
-  const DimensionNetwork n = one_switch(16);
-  EXPECT_NEAR(ms(of(CollectiveKind::reduce_scatter), n, o) + ms(of(CollectiveKind::all_gather), n, o), ms(of(CollectiveKind::all_reduce), n, o), 1e-9);
+  const topology::DimensionNetwork n = one_switch(16);
+  EXPECT_NEAR(ms(of(graph::CollectiveKind::reduce_scatter), n, o) + ms(of(graph::CollectiveKind::all_gather), n, o), ms(of(graph::CollectiveKind::all_reduce), n, o), 1e-9);
 }
 
 TEST(AlphaBeta, RefusesWhatAstraSimHangsOn) {
-  EXPECT_EQ(alpha_beta_time(of(CollectiveKind::all_reduce), one_switch(6), options(Algorithm::halving_doubling)).error().what,
+  EXPECT_EQ(alpha_beta_time(of(graph::CollectiveKind::all_reduce), one_switch(6), options(Algorithm::halving_doubling)).error().what,
             "network.npus_count: found 6, expected a power of two for halving-doubling and double binary trees");
-  EXPECT_FALSE(alpha_beta_time(of(CollectiveKind::all_reduce, -1), one_switch(8), options()).ok());
+  EXPECT_FALSE(alpha_beta_time(of(graph::CollectiveKind::all_reduce, -1), one_switch(8), options()).ok());
 }
 
 TEST(AlphaBeta, AlgorithmNames) {
@@ -116,7 +116,7 @@ TEST(AlphaBeta, AlgorithmNames) {
 }
 
 TEST(DimensionNetwork, GroupsAreGrids) {
-  const DimensionNetwork n = network("topology: [ Ring, Switch ]\nnpus_count: [ 4, 3 ]\nbandwidth: [ 400, 25 ]\nlatency: [ 1, 2 ]\n");
+  const topology::DimensionNetwork n = network("topology: [ Ring, Switch ]\nnpus_count: [ 4, 3 ]\nbandwidth: [ 400, 25 ]\nlatency: [ 1, 2 ]\n");
   EXPECT_EQ(n.ranks(), 12u);
   const std::vector<std::uint32_t> row{4, 5, 6, 7}, column{1, 5, 9}, corner{0, 1, 5};
   EXPECT_EQ(n.of_group(row)->describe(), "Ring 4");
@@ -128,7 +128,7 @@ TEST(DimensionNetwork, GroupsAreGrids) {
 
 TEST(DimensionNetwork, Refusals) {
   const auto refused = [](const std::string& text) {
-    const auto n = parse_dimension_network(text, "n.yml");
+    const auto n = topology::parse_dimension_network(text, "n.yml");
     return n ? "accepted" : n.error().text();
   };
   EXPECT_NE(refused("topology: [ Rign ]\nnpus_count: [ 8 ]\nbandwidth: [ 1 ]\nlatency: [ 1 ]\n").find("did you mean 'Ring'?"), std::string::npos);
@@ -139,4 +139,4 @@ TEST(DimensionNetwork, Refusals) {
 }
 
 }  // namespace
-}  // namespace distsim
+}  // namespace distsim::collectives

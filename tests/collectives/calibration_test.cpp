@@ -6,13 +6,12 @@
 #include "base/file.hpp"
 #include "collective_fixture.hpp"
 #include "collectives/evidence.hpp"
-#include "collectives/monotone_cubic.hpp"
+#include "collectives/curves/monotone_cubic.hpp"
 #include "collectives/pricer.hpp"
 
-namespace distsim::test {
+namespace distsim::collectives {
 namespace {
 
-using namespace collectives;
 
 /// A sweep of the model itself with latencies and bytes made dearer.
 Curve made_of(const AnalyticModel& model, double latency, double bandwidth) {
@@ -25,8 +24,8 @@ Curve made_of(const AnalyticModel& model, double latency, double bandwidth) {
 }
 
 TEST(Calibration, FindsTheFactorsThatMadeASweep) {
-  const Topology t = a100_cluster(2);
-  const AnalyticModel model(CollectiveKind::all_reduce, t.facts(first_ranks(16)), {});
+  const topology::Topology t = a100_cluster(2);
+  const AnalyticModel model(graph::CollectiveKind::all_reduce, t.facts(first_ranks(16)), {});
   for (auto [latency, bandwidth] : {std::pair{1.0, 1.0}, {1.5, 1.0}, {1.0, 1.6}, {0.7, 2.0}, {2.0, 0.8}}) {
     const Curve c = made_of(model, latency, bandwidth);
     const Calibration found = calibrate(model.candidates(), model.launch_us(), c.points);
@@ -38,8 +37,8 @@ TEST(Calibration, FindsTheFactorsThatMadeASweep) {
 
 TEST(Calibration, OnePointMovesWhatItIsMadeOf) {
   // 1 GiB is all bytes: twice the model's time there says nothing about latency.
-  const Topology t = a100_cluster(2);
-  const AnalyticModel model(CollectiveKind::all_reduce, t.facts(first_ranks(16)), {});
+  const topology::Topology t = a100_cluster(2);
+  const AnalyticModel model(graph::CollectiveKind::all_reduce, t.facts(first_ranks(16)), {});
   const std::vector<CurvePoint> one{{1 << 30, 2 * model.time_us(1 << 30), 0, 0}};
   const Calibration found = calibrate(model.candidates(), model.launch_us(), one);
   EXPECT_NEAR(found.latency, 1, 0.05);
@@ -48,59 +47,59 @@ TEST(Calibration, OnePointMovesWhatItIsMadeOf) {
 }
 
 TEST(Carry, FactorsGoToMoreNodesAndToOtherCollectives) {
-  const Topology t = a100_cluster(8);
-  const GroupFacts two = t.facts(first_ranks(16)), eight = t.facts(first_ranks(64));
-  const AnalyticModel model(CollectiveKind::all_reduce, two, {});
+  const topology::Topology t = a100_cluster(8);
+  const topology::GroupFacts two = t.facts(first_ranks(16)), eight = t.facts(first_ranks(64));
+  const AnalyticModel model(graph::CollectiveKind::all_reduce, two, {});
   const LibraryCurve known{made_of(model, 1.3, 1.6), two, Origin::user, "two nodes", {}};
-  for (CollectiveKind kind :
-       {CollectiveKind::all_reduce, CollectiveKind::all_gather, CollectiveKind::reduce_scatter, CollectiveKind::all_to_all}) {
+  for (graph::CollectiveKind kind :
+       {graph::CollectiveKind::all_reduce, graph::CollectiveKind::all_gather, graph::CollectiveKind::reduce_scatter, graph::CollectiveKind::all_to_all}) {
     const AnalyticModel plain(kind, eight, {});
     const Pricer pricer(kind, eight, {}, {known});
-    const Cost large = *pricer.price(1LL << 33), small = *pricer.price(8);
-    EXPECT_NEAR(large.mean.us() / plain.time_us(1LL << 33), 1.6, 0.1) << name_of(kind);
-    EXPECT_NEAR(small.mean.us() / plain.time_us(8), 1.3, 0.1) << name_of(kind);
-    EXPECT_EQ(large.basis, Basis::scaled) << name_of(kind);
+    const graph::Cost large = *pricer.price(1LL << 33), small = *pricer.price(8);
+    EXPECT_NEAR(large.mean.us() / plain.time_us(1LL << 33), 1.6, 0.1) << graph::name_of(kind);
+    EXPECT_NEAR(small.mean.us() / plain.time_us(8), 1.3, 0.1) << graph::name_of(kind);
+    EXPECT_EQ(large.basis, graph::Basis::scaled) << graph::name_of(kind);
     EXPECT_LT(large.low, large.mean);
   }
   // Gathers go through one root's links: nothing is carried. Nor into one node, whose NVLinks the sweep has not met.
-  EXPECT_EQ(Pricer(CollectiveKind::gather, eight, {}, {known}).price(1 << 20)->basis, Basis::analytic);
-  EXPECT_EQ(Pricer(CollectiveKind::all_reduce, t.facts(first_ranks(8)), {}, {known}).price(1 << 20)->basis, Basis::analytic);
+  EXPECT_EQ(Pricer(graph::CollectiveKind::gather, eight, {}, {known}).price(1 << 20)->basis, graph::Basis::analytic);
+  EXPECT_EQ(Pricer(graph::CollectiveKind::all_reduce, t.facts(first_ranks(8)), {}, {known}).price(1 << 20)->basis, graph::Basis::analytic);
 }
 
 TEST(Carry, ASiblingIsNeverCalledMeasured) {
-  const Topology t = a100_cluster(2);
-  const GroupFacts two = t.facts(first_ranks(16));
-  const AnalyticModel model(CollectiveKind::all_reduce, two, {});
+  const topology::Topology t = a100_cluster(2);
+  const topology::GroupFacts two = t.facts(first_ranks(16));
+  const AnalyticModel model(graph::CollectiveKind::all_reduce, two, {});
   const Curve c = made_of(model, 1, 1.2);
   for (Origin origin : {Origin::own_system, Origin::sibling_system}) {
-    const Pricer pricer(CollectiveKind::all_reduce, two, {}, {{c, two, origin, "x", {}}});
-    EXPECT_EQ(pricer.price(c.points[10].bytes)->basis, origin == Origin::own_system ? Basis::measured : Basis::scaled);
+    const Pricer pricer(graph::CollectiveKind::all_reduce, two, {}, {{c, two, origin, "x", {}}});
+    EXPECT_EQ(pricer.price(c.points[10].bytes)->basis, origin == Origin::own_system ? graph::Basis::measured : graph::Basis::scaled);
     EXPECT_NEAR(pricer.price(c.points[10].bytes)->mean.us(), c.points[10].time_us, 0.01);
   }
 }
 
 TEST(Carry, DisagreementWidensTheRange) {
-  const Topology t = a100_cluster(2);
-  const GroupFacts two = t.facts(first_ranks(16));
-  const AnalyticModel model(CollectiveKind::all_reduce, two, {});
+  const topology::Topology t = a100_cluster(2);
+  const topology::GroupFacts two = t.facts(first_ranks(16));
+  const AnalyticModel model(graph::CollectiveKind::all_reduce, two, {});
   const LibraryCurve a{made_of(model, 1, 1), two, Origin::own_system, "a", {}},
       b{made_of(model, 1.4, 1.4), two, Origin::sibling_system, "b", {}};
-  const auto width = [](const Cost& c) { return c.high.us() / c.low.us(); };
+  const auto width = [](const graph::Cost& c) { return c.high.us() / c.low.us(); };
   const double bytes = 1 << 20;
-  EXPECT_GT(width(*Pricer(CollectiveKind::all_reduce, two, {}, {a, b}).price(bytes)),
-            1.2 * width(*Pricer(CollectiveKind::all_reduce, two, {}, {a}).price(bytes)));
+  EXPECT_GT(width(*Pricer(graph::CollectiveKind::all_reduce, two, {}, {a, b}).price(bytes)),
+            1.2 * width(*Pricer(graph::CollectiveKind::all_reduce, two, {}, {a}).price(bytes)));
 }
 
 TEST(Carry, TheRangeOfAPointCounts) {
-  const Topology t = a100_cluster(2);
-  const GroupFacts two = t.facts(first_ranks(16));
-  const AnalyticModel model(CollectiveKind::all_reduce, two, {});
+  const topology::Topology t = a100_cluster(2);
+  const topology::GroupFacts two = t.facts(first_ranks(16));
+  const AnalyticModel model(graph::CollectiveKind::all_reduce, two, {});
   Curve noisy = made_of(model, 1, 1);
   for (CurvePoint& p : noisy.points) {
     p.low_us = 0.6 * p.time_us;
     p.high_us = 1.5 * p.time_us;
   }
-  const Cost c = *Pricer(CollectiveKind::all_reduce, two, {}, {{noisy, two, Origin::user, "noisy", {}}}).price(1 << 20);
+  const graph::Cost c = *Pricer(graph::CollectiveKind::all_reduce, two, {}, {{noisy, two, Origin::user, "noisy", {}}}).price(1 << 20);
   EXPECT_LT(c.low.us(), 0.68 * c.mean.us());
   EXPECT_GT(c.high.us(), 1.4 * c.mean.us());
 }
@@ -123,7 +122,7 @@ TEST(MonotoneCubic, PassesThroughItsPointsAndNeverOvershoots) {
 }
 
 TEST(Constants, TheFileIsReadWholeAndReplacedInPart) {
-  const auto text = read_file(config("collectives/nccl.yaml"), 1 << 20);
+  const auto text = read_file(test::config("collectives/nccl.yaml"), 1 << 20);
   ASSERT_TRUE(text.ok());
   ASSERT_TRUE(read_constants(*text, "nccl.yaml", ModelConstants{}, true).ok());
   const auto part =
@@ -147,10 +146,10 @@ TEST(Constants, TheFileIsReadWholeAndReplacedInPart) {
 }
 
 TEST(Constants, AFileOfTheUserChangesPrices) {
-  const Topology t = a100_cluster(4);
+  const topology::Topology t = a100_cluster(4);
   CollectiveOptions options;
   options.constants = file_with("mine.yaml", "version: 1\nexchange_net_share: 0.39\n");
-  const auto op = op_of(CollectiveKind::all_to_all, 1LL << 33);
+  const auto op = op_of(graph::CollectiveKind::all_to_all, 1LL << 33);
   const auto facts = t.facts(first_ranks(32));
   const double half = models_of(t, options).price(op, facts)->mean.us(), whole = models_of(t).price(op, facts)->mean.us();
   EXPECT_NEAR(half / whole, shipped_constants().exchange_net_share / 0.39, 0.02);
@@ -159,4 +158,4 @@ TEST(Constants, AFileOfTheUserChangesPrices) {
 }
 
 }  // namespace
-}  // namespace distsim::test
+}  // namespace distsim::collectives

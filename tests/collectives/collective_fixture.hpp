@@ -5,17 +5,17 @@
 
 #include <vector>
 
-#include "base/config_node.hpp"
+#include "base/config/config_node.hpp"
 #include "base/file.hpp"
-#include "base/schema.hpp"
+#include "base/config/schema.hpp"
 #include "collectives/collective_models.hpp"
 #include "test_paths.hpp"
 
-namespace distsim::test {
+namespace distsim::collectives {
 
 /// 8 GPUs on NVSwitch with 12 links of 25 GB/s, 8 NICs of 200 Gb/s: like a DGX A100.
-inline Topology a100_cluster(std::int64_t nodes, const std::string& name = "test_a100") {
-  ClusterSpec s;
+inline topology::Topology a100_cluster(std::int64_t nodes, const std::string& name = "test_a100") {
+  topology::ClusterSpec s;
   s.name = name;
   s.nodes = nodes;
   s.gpus_per_node = 8;
@@ -25,7 +25,7 @@ inline Topology a100_cluster(std::int64_t nodes, const std::string& name = "test
   s.gpu_links.switches = 6;
   s.nic.count = 8;
   s.nic.bandwidth = BytesPerSecond(25e9);
-  auto t = Topology::build(s, 80);
+  auto t = topology::Topology::build(s, 80);
   EXPECT_TRUE(t.ok()) << (t.ok() ? "" : t.error().text());
   return *t;
 }
@@ -33,7 +33,7 @@ inline Topology a100_cluster(std::int64_t nodes, const std::string& name = "test
 /// A shipped file, read with its schema.
 template <class T>
 T read_config(const std::string& relative, const Schema<T>& schema) {
-  auto node = parse_yaml_file(config(relative));
+  auto node = parse_yaml_file(test::config(relative));
   EXPECT_TRUE(node.ok()) << node.error().text();
   auto value = schema.read(*node);
   EXPECT_TRUE(value.ok()) << relative << ": " << value.error().text();
@@ -46,7 +46,7 @@ inline std::vector<std::uint32_t> first_ranks(std::uint32_t n) {
   return out;
 }
 
-inline CollectiveModels models_of(const Topology& t, const CollectiveOptions& options = {}) {
+inline CollectiveModels models_of(const topology::Topology& t, const CollectiveOptions& options = {}) {
   auto m = CollectiveModels::create(t, options);
   EXPECT_TRUE(m.ok()) << (m.ok() ? "" : m.error().text());
   return *m;
@@ -54,16 +54,16 @@ inline CollectiveModels models_of(const Topology& t, const CollectiveOptions& op
 
 /// Writes `text` to a fresh file and returns its path.
 inline std::string file_with(const std::string& name, const std::string& text) {
-  const std::string path = scratch_dir("coll_" + name) + "/" + name;
+  const std::string path = test::scratch_dir("coll_" + name) + "/" + name;
   EXPECT_TRUE(write_file_atomically(path, text).ok());
   return path;
 }
 
-inline Collective op_of(CollectiveKind kind, std::int64_t bytes) { return {kind, bytes, DType::fp32, {}, {}}; }
+inline graph::Collective op_of(graph::CollectiveKind kind, std::int64_t bytes) { return {kind, bytes, graph::DType::fp32, {}, {}}; }
 
-inline constexpr CollectiveKind kAllKinds[] = {
-    CollectiveKind::all_reduce, CollectiveKind::all_gather, CollectiveKind::reduce_scatter, CollectiveKind::all_to_all, CollectiveKind::all_to_all_v,
-    CollectiveKind::broadcast,  CollectiveKind::reduce,     CollectiveKind::gather,         CollectiveKind::scatter,    CollectiveKind::send_recv,
-    CollectiveKind::barrier};
+inline constexpr graph::CollectiveKind kAllKinds[] = {
+    graph::CollectiveKind::all_reduce, graph::CollectiveKind::all_gather, graph::CollectiveKind::reduce_scatter, graph::CollectiveKind::all_to_all, graph::CollectiveKind::all_to_all_v,
+    graph::CollectiveKind::broadcast,  graph::CollectiveKind::reduce,     graph::CollectiveKind::gather,         graph::CollectiveKind::scatter,    graph::CollectiveKind::send_recv,
+    graph::CollectiveKind::barrier};
 
-}  // namespace distsim::test
+}  // namespace distsim::collectives

@@ -6,23 +6,23 @@
 #include "collective_fixture.hpp"
 #include "collectives/cost_table.hpp"
 
-namespace distsim::test {
+namespace distsim::collectives {
 namespace {
 
 TEST(BusFactor, AsNcclTestsDefinesIt) {
-  EXPECT_DOUBLE_EQ(busbw_factor(CollectiveKind::all_reduce, 8), 1.75);
-  EXPECT_DOUBLE_EQ(busbw_factor(CollectiveKind::all_gather, 8), 0.875);
-  EXPECT_DOUBLE_EQ(busbw_factor(CollectiveKind::reduce_scatter, 16), 0.9375);
-  EXPECT_DOUBLE_EQ(busbw_factor(CollectiveKind::all_to_all, 4), 0.75);
-  EXPECT_DOUBLE_EQ(busbw_factor(CollectiveKind::broadcast, 64), 1);
-  EXPECT_DOUBLE_EQ(busbw_factor(CollectiveKind::send_recv, 2), 1);
+  EXPECT_DOUBLE_EQ(graph::busbw_factor(graph::CollectiveKind::all_reduce, 8), 1.75);
+  EXPECT_DOUBLE_EQ(graph::busbw_factor(graph::CollectiveKind::all_gather, 8), 0.875);
+  EXPECT_DOUBLE_EQ(graph::busbw_factor(graph::CollectiveKind::reduce_scatter, 16), 0.9375);
+  EXPECT_DOUBLE_EQ(graph::busbw_factor(graph::CollectiveKind::all_to_all, 4), 0.75);
+  EXPECT_DOUBLE_EQ(graph::busbw_factor(graph::CollectiveKind::broadcast, 64), 1);
+  EXPECT_DOUBLE_EQ(graph::busbw_factor(graph::CollectiveKind::send_recv, 2), 1);
 }
 
 class Models : public testing::Test {
  protected:
-  Topology topology = a100_cluster(4);
+  topology::Topology topology = a100_cluster(4);
   CollectiveModels models = models_of(topology);
-  Cost price(CollectiveKind kind, std::int64_t bytes, std::uint32_t ranks = 32) {
+  graph::Cost price(graph::CollectiveKind kind, std::int64_t bytes, std::uint32_t ranks = 32) {
     auto c = models.price(op_of(kind, bytes), topology.facts(first_ranks(ranks)));
     EXPECT_TRUE(c.ok()) << c.error().text();
     return *c;
@@ -30,24 +30,24 @@ class Models : public testing::Test {
 };
 
 TEST_F(Models, NothingToSendIsAKernel) {
-  for (CollectiveKind kind : kAllKinds) {
-    if (kind == CollectiveKind::barrier) continue;
-    EXPECT_EQ(price(kind, 0).mean.us(), 2) << name_of(kind);
-    EXPECT_EQ(price(kind, 1 << 20, 1).mean.us(), 2) << name_of(kind) << " of one rank";
+  for (graph::CollectiveKind kind : kAllKinds) {
+    if (kind == graph::CollectiveKind::barrier) continue;
+    EXPECT_EQ(price(kind, 0).mean.us(), 2) << graph::name_of(kind);
+    EXPECT_EQ(price(kind, 1 << 20, 1).mean.us(), 2) << graph::name_of(kind) << " of one rank";
   }
-  EXPECT_GT(price(CollectiveKind::barrier, 0).mean.us(), 5) << "a barrier waits for messages";
+  EXPECT_GT(price(graph::CollectiveKind::barrier, 0).mean.us(), 5) << "a barrier waits for messages";
 }
 
 TEST_F(Models, NeverCheaperToSendMore) {
-  for (CollectiveKind kind : kAllKinds) {
+  for (graph::CollectiveKind kind : kAllKinds) {
     for (std::uint32_t ranks : {2u, 7u, 8u, 16u, 31u, 32u}) {
       Duration previous;
       for (std::int64_t bytes = 1; bytes < (std::int64_t{1} << 40); bytes += 1 + bytes / 3) {
-        const Cost c = price(kind, bytes, ranks);
-        EXPECT_GE(c.mean, previous) << name_of(kind) << " " << ranks << " ranks, " << bytes << " bytes";
+        const graph::Cost c = price(kind, bytes, ranks);
+        EXPECT_GE(c.mean, previous) << graph::name_of(kind) << " " << ranks << " ranks, " << bytes << " bytes";
         EXPECT_LE(c.low, c.mean);
         EXPECT_LE(c.mean, c.high);
-        EXPECT_EQ(c.basis, Basis::analytic);
+        EXPECT_EQ(c.basis, graph::Basis::analytic);
         previous = c.mean;
       }
     }
@@ -56,44 +56,44 @@ TEST_F(Models, NeverCheaperToSendMore) {
 
 TEST_F(Models, MoreNodesAreNotFaster) {
   for (std::int64_t bytes : {std::int64_t{8}, std::int64_t{1} << 20, std::int64_t{1} << 28}) {
-    EXPECT_LT(price(CollectiveKind::all_reduce, bytes, 16).mean, price(CollectiveKind::all_reduce, bytes, 32).mean) << bytes;
-    EXPECT_LT(price(CollectiveKind::all_to_all, bytes, 8).mean, price(CollectiveKind::all_to_all, bytes, 16).mean) << bytes;
+    EXPECT_LT(price(graph::CollectiveKind::all_reduce, bytes, 16).mean, price(graph::CollectiveKind::all_reduce, bytes, 32).mean) << bytes;
+    EXPECT_LT(price(graph::CollectiveKind::all_to_all, bytes, 8).mean, price(graph::CollectiveKind::all_to_all, bytes, 16).mean) << bytes;
   }
 }
 
 TEST_F(Models, AMessageBetweenNodesIsBoundByTheAdapter) {
   // One GPU a node has no NVLink to its partner: what counts is the network, of which a pair among others has one adapter of 200 Gb/s, as eight GPUs a node have.
   const std::uint32_t pair[] = {0, 8};
-  for (const Siblings siblings : {Siblings::idle, Siblings::active}) {
-    const auto c = models.price(op_of(CollectiveKind::send_recv, 1 << 28), topology.facts(pair, siblings));
+  for (const topology::Siblings siblings : {topology::Siblings::idle, topology::Siblings::active}) {
+    const auto c = models.price(op_of(graph::CollectiveKind::send_recv, 1 << 28), topology.facts(pair, siblings));
     ASSERT_TRUE(c.ok()) << c.error().text();
     const double rate = (1 << 28) / c->mean.seconds() * 1e-9;
     EXPECT_GT(rate, 15);
-    EXPECT_LT(rate, siblings == Siblings::active ? 25 : 200);
+    EXPECT_LT(rate, siblings == topology::Siblings::active ? 25 : 200);
   }
 }
 
 TEST_F(Models, UnevenExchangeIsPricedByItsMostLoadedRank) {
   // Uniform: each of 32 ranks exchanges 31/32 of its buffer with the others. Given as vectors it must cost the same.
   const std::int64_t buffer = 32 << 20;
-  Collective uniform = op_of(CollectiveKind::all_to_all_v, buffer);
+  graph::Collective uniform = op_of(graph::CollectiveKind::all_to_all_v, buffer);
   uniform.send_bytes.assign(32, buffer / 32 * 31);
   uniform.recv_bytes = uniform.send_bytes;
-  const GroupFacts facts = topology.facts(first_ranks(32));
-  EXPECT_EQ(models.price(uniform, facts)->mean, price(CollectiveKind::all_to_all, buffer).mean);
+  const topology::GroupFacts facts = topology.facts(first_ranks(32));
+  EXPECT_EQ(models.price(uniform, facts)->mean, price(graph::CollectiveKind::all_to_all, buffer).mean);
   // One rank that receives four times as much makes all wait as long as if all did.
-  Collective skewed = uniform;
+  graph::Collective skewed = uniform;
   skewed.recv_bytes[5] *= 4;
-  EXPECT_EQ(models.price(skewed, facts)->mean, price(CollectiveKind::all_to_all, 4 * buffer).mean);
+  EXPECT_EQ(models.price(skewed, facts)->mean, price(graph::CollectiveKind::all_to_all, 4 * buffer).mean);
   skewed = uniform;
   skewed.send_bytes[31] *= 4;
-  EXPECT_EQ(models.price(skewed, facts)->mean, price(CollectiveKind::all_to_all, 4 * buffer).mean);
+  EXPECT_EQ(models.price(skewed, facts)->mean, price(graph::CollectiveKind::all_to_all, 4 * buffer).mean);
 }
 
 TEST_F(Models, RefusesWhatCannotBe) {
-  const GroupFacts facts = topology.facts(first_ranks(32));
-  EXPECT_FALSE(models.price(op_of(CollectiveKind::all_reduce, -1), facts).ok());
-  Collective wrong = op_of(CollectiveKind::all_to_all_v, 100);
+  const topology::GroupFacts facts = topology.facts(first_ranks(32));
+  EXPECT_FALSE(models.price(op_of(graph::CollectiveKind::all_reduce, -1), facts).ok());
+  graph::Collective wrong = op_of(graph::CollectiveKind::all_to_all_v, 100);
   wrong.send_bytes.assign(31, 1);
   auto r = models.price(wrong, facts);
   ASSERT_FALSE(r.ok());
@@ -103,10 +103,10 @@ TEST_F(Models, RefusesWhatCannotBe) {
 }
 
 TEST_F(Models, TheLargestNumberOfBytesIsRefusedOrFinite) {
-  for (CollectiveKind kind : kAllKinds) {
+  for (graph::CollectiveKind kind : kAllKinds) {
     auto c = models.price(op_of(kind, std::numeric_limits<std::int64_t>::max()), topology.facts(first_ranks(32)));
     if (c.ok()) {
-      EXPECT_GT(c->mean.ps(), 0) << name_of(kind);
+      EXPECT_GT(c->mean.ps(), 0) << graph::name_of(kind);
     } else {
       EXPECT_NE(c.error().text().find("9223372036854775807"), std::string::npos) << c.error().text();
     }
@@ -133,7 +133,7 @@ TEST_F(Models, TheSameFromRunToRunAndFromThreadToThread) {
 }
 
 TEST_F(Models, ExplainNamesTheChosenAndTheRunnersUp) {
-  const std::string text = models.explain(op_of(CollectiveKind::all_reduce, 1 << 26), topology.facts(first_ranks(32)));
+  const std::string text = models.explain(op_of(graph::CollectiveKind::all_reduce, 1 << 26), topology.facts(first_ranks(32)));
   EXPECT_NE(text.find("<- chosen"), std::string::npos) << text;
   EXPECT_NE(text.find("tree"), std::string::npos);
   EXPECT_NE(text.find("bottleneck: NIC"), std::string::npos) << text;
@@ -141,13 +141,13 @@ TEST_F(Models, ExplainNamesTheChosenAndTheRunnersUp) {
 
 TEST_F(Models, TableKeepsThePlaceOfASizeThatCannotBePriced) {
   const std::vector<std::int64_t> bytes{1 << 20, -1, std::numeric_limits<std::int64_t>::max()};
-  auto table = collective_cost_table(topology, models, {CollectiveKind::all_reduce, 2, 8, bytes});
+  auto table = collective_cost_table(topology, models, {graph::CollectiveKind::all_reduce, 2, 8, bytes});
   ASSERT_TRUE(table.ok());
   EXPECT_EQ(table->text.substr(0, table->text.find('\n')), "kind,nodes,gpus,bytes,predicted_us,low_us,high_us,algbw_GBps,busbw_GBps,basis,source");
   EXPECT_NE(table->text.find("\nall_reduce,2,16,-1,,,,,,"), std::string::npos) << table->text;
   EXPECT_EQ(std::count(table->text.begin(), table->text.end(), '\n'), 4);
   EXPECT_EQ(table->unpriced, 2u);
-  EXPECT_FALSE(collective_cost_table(topology, models, {CollectiveKind::all_reduce, 5, 8, bytes}).ok()) << "only 4 nodes";
+  EXPECT_FALSE(collective_cost_table(topology, models, {graph::CollectiveKind::all_reduce, 5, 8, bytes}).ok()) << "only 4 nodes";
 }
 
 TEST(Registry, EveryEntryHasANameAndASentence) {
@@ -158,4 +158,4 @@ TEST(Registry, EveryEntryHasANameAndASentence) {
 }
 
 }  // namespace
-}  // namespace distsim::test
+}  // namespace distsim::collectives

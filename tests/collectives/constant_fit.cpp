@@ -4,11 +4,10 @@
 #include <cmath>
 #include <map>
 
-namespace distsim::test {
+namespace distsim::collectives {
 
 namespace {
 
-using namespace collectives;
 
 constexpr double kPull = 0.0008, kMostError = 0.5, kLargeBytes = 64e6, kLargeWeight = 0.5;
 constexpr double kFirstStep = 1.35, kLastStep = 1.02;
@@ -121,4 +120,4 @@ ModelConstants fit_constants(const std::vector<Sweep>& sweeps, const std::string
   return constants;
 }
 
-}  // namespace distsim::test
+}  // namespace distsim::collectives

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "collectives/model_constants.hpp"
+#include "collectives/algorithms/model_constants.hpp"
 #include "sweeps.hpp"
 
-namespace distsim::test {
+namespace distsim::collectives {
 
 /// Constants that are found on sweeps; all others are NCCL's or stated by a single source. `neutral` knows of no system.
 struct FreeConstant {
@@ -24,4 +24,4 @@ std::vector<FreeConstant> free_constants();
 /// square root of their number. Without the sweeps of `left_out`.
 collectives::ModelConstants fit_constants(const std::vector<Sweep>& sweeps, const std::string& left_out);
 
-}  // namespace distsim::test
+}  // namespace distsim::collectives

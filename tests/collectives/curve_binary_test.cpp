@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "base/random.hpp"
-#include "collectives/curve.pb.h"
-#include "collectives/curve_set.hpp"
+#include "collectives/curves/curve.pb.h"
+#include "collectives/curves/curve_set.hpp"
 
 namespace distsim::collectives {
 namespace {

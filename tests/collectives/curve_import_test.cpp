@@ -5,12 +5,11 @@
 #include <filesystem>
 
 #include "collective_fixture.hpp"
-#include "collectives/curve_import.hpp"
+#include "collectives/logs/curve_import.hpp"
 
-namespace distsim::test {
+namespace distsim::collectives {
 namespace {
 
-using namespace collectives;
 
 // 8 ranks: busbw = algbw * 14 / 8. 1 KiB in 20 us: 0.05 and 0.09; 1 MiB in 50 us: 20.97 and 36.70.
 std::string log_of(const std::string& gpu) {
@@ -85,4 +84,4 @@ TEST(CurveShow, DrawsBarsAndNamesWhatIsMissing) {
 }
 
 }  // namespace
-}  // namespace distsim::test
+}  // namespace distsim::collectives

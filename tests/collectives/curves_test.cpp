@@ -5,10 +5,10 @@
 #include <filesystem>
 
 #include "collective_fixture.hpp"
-#include "collectives/curve_set.hpp"
+#include "collectives/curves/curve_set.hpp"
 #include "collectives/pricer.hpp"
 
-namespace distsim::test {
+namespace distsim::collectives {
 namespace {
 
 using collectives::parse_curve_text;
@@ -69,40 +69,40 @@ TEST(CurveText, ErrorsCarryTheirPosition) {
   expect_error("version: 1", "curves: found none");
 }
 
-CollectiveModels with_curve(const Topology& t, const std::string& name, const std::string& text) {
+CollectiveModels with_curve(const topology::Topology& t, const std::string& name, const std::string& text) {
   CollectiveOptions options;
   options.curve_files = {file_with(name, text)};
   return models_of(t, options);
 }
 
 TEST(CurvePrices, MeasuredPointsInterpolationAndTheModelBeyond) {
-  const Topology t = a100_cluster(4);
+  const topology::Topology t = a100_cluster(4);
   const auto models = with_curve(t, "two.curve.txtpb", kTwoNodes);
-  const GroupFacts two = t.facts(first_ranks(16));
-  const auto at = [&](std::int64_t bytes, const GroupFacts& f) { return *models.price(op_of(CollectiveKind::all_reduce, bytes), f); };
+  const topology::GroupFacts two = t.facts(first_ranks(16));
+  const auto at = [&](std::int64_t bytes, const topology::GroupFacts& f) { return *models.price(op_of(graph::CollectiveKind::all_reduce, bytes), f); };
   EXPECT_NEAR(at(1 << 20, two).mean.us(), 150, 0.001);
-  EXPECT_EQ(at(1 << 20, two).basis, Basis::measured);
+  EXPECT_EQ(at(1 << 20, two).basis, graph::Basis::measured);
   EXPECT_EQ(at(1 << 20, two).source, "bench 2 nodes");
-  EXPECT_EQ(at(3 << 20, two).basis, Basis::interpolated);
+  EXPECT_EQ(at(3 << 20, two).basis, graph::Basis::interpolated);
   EXPECT_GT(at(3 << 20, two).mean.us(), 150);
   EXPECT_LT(at(3 << 20, two).mean.us(), 20000);
-  EXPECT_EQ(at(8, two).basis, Basis::extrapolated);
-  EXPECT_EQ(at(std::int64_t{1} << 34, two).basis, Basis::extrapolated);
+  EXPECT_EQ(at(8, two).basis, graph::Basis::extrapolated);
+  EXPECT_EQ(at(std::int64_t{1} << 34, two).basis, graph::Basis::extrapolated);
   // Four nodes have no curve of their own: the model's ratio carries it, and says so.
-  EXPECT_EQ(at(1 << 20, t.facts(first_ranks(32))).basis, Basis::scaled);
+  EXPECT_EQ(at(1 << 20, t.facts(first_ranks(32))).basis, graph::Basis::scaled);
   // Inside one node the curve says nothing.
-  EXPECT_EQ(at(1 << 20, t.facts(first_ranks(8))).basis, Basis::analytic);
+  EXPECT_EQ(at(1 << 20, t.facts(first_ranks(8))).basis, graph::Basis::analytic);
 }
 
 TEST(CurvePrices, ContinuousAndMonotoneAcrossTheEdges) {
-  const Topology t = a100_cluster(4);
+  const topology::Topology t = a100_cluster(4);
   const auto models = with_curve(t, "edges.curve.txtpb", kTwoNodes);
   for (std::uint32_t ranks : {16u, 32u}) {
-    const GroupFacts facts = t.facts(first_ranks(ranks));
+    const topology::GroupFacts facts = t.facts(first_ranks(ranks));
     double previous = 0;
     for (double x = 0; x < 39.5; x += 0.01) {
       const auto bytes = static_cast<std::int64_t>(std::exp2(x));
-      const double us = models.price(op_of(CollectiveKind::all_reduce, bytes), facts)->mean.us();
+      const double us = models.price(op_of(graph::CollectiveKind::all_reduce, bytes), facts)->mean.us();
       EXPECT_GE(us, previous) << bytes;
       const double most = previous > 0 ? 1.03 * previous : us;  // bytes grow by 0.7 % a step; log-log slopes stay below 4
       EXPECT_LE(us, most) << "a jump at " << bytes;
@@ -112,28 +112,28 @@ TEST(CurvePrices, ContinuousAndMonotoneAcrossTheEdges) {
 }
 
 TEST(CurvePrices, ARunThatDidNotEndIsRefusedUnlessAllowed) {
-  const Topology t = a100_cluster(2);
+  const topology::Topology t = a100_cluster(2);
   CollectiveOptions options;
   options.curve_files = {file_with("partial.curve.txtpb", std::string("partial: true ") + kTwoNodes)};
   const auto refused = CollectiveModels::create(t, options);
   ASSERT_FALSE(refused.ok());
   EXPECT_NE(refused.error().text().find("partial: found true"), std::string::npos) << refused.error().text();
   options.allow_partial = true;
-  EXPECT_EQ(models_of(t, options).price(op_of(CollectiveKind::all_reduce, 1 << 20), t.facts(first_ranks(16)))->basis, Basis::measured);
+  EXPECT_EQ(models_of(t, options).price(op_of(graph::CollectiveKind::all_reduce, 1 << 20), t.facts(first_ranks(16)))->basis, graph::Basis::measured);
 }
 
 TEST(CurvePrices, BandwidthMeasuredAloneSaysLittleAboutLatency) {
   // All points lie where bytes decide (32 MiB and up) and are 1.5 times the model: 8 bytes keep the model's latency within 10 %, 16 GiB the factor.
-  const Topology t = a100_cluster(2);
-  const GroupFacts facts = t.facts(first_ranks(16));
-  const collectives::AnalyticModel model(CollectiveKind::all_to_all, facts, {});
+  const topology::Topology t = a100_cluster(2);
+  const topology::GroupFacts facts = t.facts(first_ranks(16));
+  const collectives::AnalyticModel model(graph::CollectiveKind::all_to_all, facts, {});
   std::string text = "version: 1 curves { kind: \"all_to_all\" ranks: 16 nodes: 2 launch: \"mpi\"";
   for (double bytes = 32 << 20; bytes < 1e10; bytes *= 2) {
     text += " points { bytes: " + std::to_string(static_cast<std::int64_t>(bytes)) + " time_us: " + std::to_string(1.5 * model.time_us(bytes)) + " }";
   }
   const auto models = with_curve(t, "large.curve.txtpb", text + " }");
   const auto ratio = [&](std::int64_t bytes) {
-    return models.price(op_of(CollectiveKind::all_to_all, bytes), facts)->mean.us() / model.time_us(static_cast<double>(bytes));
+    return models.price(op_of(graph::CollectiveKind::all_to_all, bytes), facts)->mean.us() / model.time_us(static_cast<double>(bytes));
   };
   EXPECT_NEAR(ratio(8), 1.0, 0.10);
   EXPECT_NEAR(ratio(std::int64_t{1} << 34), 1.5, 0.01);
@@ -142,10 +142,10 @@ TEST(CurvePrices, BandwidthMeasuredAloneSaysLittleAboutLatency) {
 TEST(CurvePrices, NoisyPointsAreSmoothedNotFollowedDown) {
   std::string noisy = kTwoNodes;
   noisy.replace(noisy.find("time_us: 50"), 11, "time_us: 170");  // 1 KiB dearer than 1 MiB
-  const Topology t = a100_cluster(2);
+  const topology::Topology t = a100_cluster(2);
   const auto models = with_curve(t, "noisy.curve.txtpb", noisy);
-  const GroupFacts facts = t.facts(first_ranks(16));
-  const Cost small = *models.price(op_of(CollectiveKind::all_reduce, 1024), facts), large = *models.price(op_of(CollectiveKind::all_reduce, 1 << 20), facts);
+  const topology::GroupFacts facts = t.facts(first_ranks(16));
+  const graph::Cost small = *models.price(op_of(graph::CollectiveKind::all_reduce, 1024), facts), large = *models.price(op_of(graph::CollectiveKind::all_reduce, 1 << 20), facts);
   EXPECT_LE(small.mean, large.mean);
   EXPECT_GT(small.mean.us(), 140);
   EXPECT_LT(large.mean.us(), 180);
@@ -156,9 +156,9 @@ TEST(CurvePrices, SeveralCurvesMeetInTheMiddle) {
   const auto one = [](const char* us) {
     return std::string("curves { kind: \"all_reduce\" ranks: 16 nodes: 2 launch: \"mpi\" label: \"x\" points { bytes: 1048576 time_us: ") + us + " } }\n";
   };
-  const Topology t = a100_cluster(2);
+  const topology::Topology t = a100_cluster(2);
   const auto models = with_curve(t, "several.curve.txtpb", "version: 1 curve_count: 2\n" + one("100") + one("144"));
-  const Cost c = *models.price(op_of(CollectiveKind::all_reduce, 1 << 20), t.facts(first_ranks(16)));
+  const graph::Cost c = *models.price(op_of(graph::CollectiveKind::all_reduce, 1 << 20), t.facts(first_ranks(16)));
   EXPECT_NEAR(c.mean.us(), 120, 0.01);
   EXPECT_LT(c.low.us(), 100);
   EXPECT_GT(c.high.us(), 144);
@@ -176,7 +176,7 @@ TEST(CurvePrices, AFileThatDoesNotFitIsRefused) {
 
 TEST(ShippedCurves, AllReadAndServeTheirSystems) {
   std::size_t files = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(config("curves"))) {
+  for (const auto& entry : std::filesystem::directory_iterator(test::config("curves"))) {
     if (entry.path().extension() != ".txtpb") continue;
     ++files;
     auto set = collectives::read_curve_file(entry.path().string());
@@ -184,32 +184,32 @@ TEST(ShippedCurves, AllReadAndServeTheirSystems) {
   }
   EXPECT_GT(files, 10u);
   CollectiveOptions options;
-  options.curve_dir = config("curves");
-  const Topology t = a100_cluster(2, "dgx_a100_40gb");
+  options.curve_dir = test::config("curves");
+  const topology::Topology t = a100_cluster(2, "dgx_a100_40gb");
   const auto models = models_of(t, options);
   // 8 x A100: Azure, OCI, ABCI and others measured 580 to 700 us at 64 MiB.
-  const Cost node = *models.price(op_of(CollectiveKind::all_reduce, 64 << 20), t.facts(first_ranks(8)));
-  EXPECT_NE(node.basis, Basis::analytic);
+  const graph::Cost node = *models.price(op_of(graph::CollectiveKind::all_reduce, 64 << 20), t.facts(first_ranks(8)));
+  EXPECT_NE(node.basis, graph::Basis::analytic);
   EXPECT_NEAR(node.mean.us(), 640, 60);
   // 2 nodes: OCI 9188 us and DeepOps 11085 us at 1 GiB.
-  const Cost nodes = *models.price(op_of(CollectiveKind::all_reduce, 1 << 30), t.facts(first_ranks(16)));
+  const graph::Cost nodes = *models.price(op_of(graph::CollectiveKind::all_reduce, 1 << 30), t.facts(first_ranks(16)));
   EXPECT_GT(nodes.mean.us(), 9000);
   EXPECT_LT(nodes.mean.us(), 11100);
 }
 
 TEST(ShippedCurves, ASlowerNicScalesThem) {
   CollectiveOptions options;
-  options.curve_dir = config("curves");
-  const Topology now = a100_cluster(2, "dgx_a100_40gb");
-  ClusterSpec spec = now.spec();
+  options.curve_dir = test::config("curves");
+  const topology::Topology now = a100_cluster(2, "dgx_a100_40gb");
+  topology::ClusterSpec spec = now.spec();
   spec.nic.bandwidth = BytesPerSecond(12.5e9);
-  const Topology slow = *Topology::build(spec, 80);
-  const auto big = op_of(CollectiveKind::all_reduce, std::int64_t{4} << 30);
-  const Cost a = *models_of(now, options).price(big, now.facts(first_ranks(16)));
-  const Cost b = *models_of(slow, options).price(big, slow.facts(first_ranks(16)));
+  const topology::Topology slow = *topology::Topology::build(spec, 80);
+  const auto big = op_of(graph::CollectiveKind::all_reduce, std::int64_t{4} << 30);
+  const graph::Cost a = *models_of(now, options).price(big, now.facts(first_ranks(16)));
+  const graph::Cost b = *models_of(slow, options).price(big, slow.facts(first_ranks(16)));
   EXPECT_GT(b.mean.us(), 1.2 * a.mean.us());
-  EXPECT_EQ(b.basis, Basis::scaled);
+  EXPECT_EQ(b.basis, graph::Basis::scaled);
 }
 
 }  // namespace
-}  // namespace distsim::test
+}  // namespace distsim::collectives

@@ -2,25 +2,25 @@
 // PCIe boxes with a NIC a GPU.
 #include <gtest/gtest.h>
 
-#include "base/config_node.hpp"
+#include "base/config/config_node.hpp"
 #include "collective_fixture.hpp"
-#include "topology/device_spec.hpp"
+#include "topology/devices/device_spec.hpp"
 
-namespace distsim::test {
+namespace distsim::collectives {
 namespace {
 
-Topology cluster_of(const std::string& system, std::int64_t nodes, bool sharp = false) {
-  ClusterSpec spec = read_config("systems/" + system + ".yaml", cluster_schema());
-  const DeviceSpec device = read_config("devices/" + spec.device + ".yaml", device_schema());
+topology::Topology cluster_of(const std::string& system, std::int64_t nodes, bool sharp = false) {
+  topology::ClusterSpec spec = read_config("systems/" + system + ".yaml", topology::cluster_schema());
+  const topology::DeviceSpec device = read_config("devices/" + spec.device + ".yaml", topology::device_schema());
   spec.nodes = nodes;
   spec.fabric.sharp = sharp;
-  auto t = Topology::build(spec, device.compute_capability);
+  auto t = topology::Topology::build(spec, device.compute_capability);
   EXPECT_TRUE(t.ok()) << t.error().text();
   return *t;
 }
 
-double price_us(const Topology& t, CollectiveKind kind, std::int64_t bytes, const std::vector<std::uint32_t>& members,
-                Siblings siblings = Siblings::idle) {
+double price_us(const topology::Topology& t, graph::CollectiveKind kind, std::int64_t bytes, const std::vector<std::uint32_t>& members,
+                topology::Siblings siblings = topology::Siblings::idle) {
   CollectiveOptions options;
   options.use_curves = false;
   auto cost = models_of(t, options).price(op_of(kind, bytes), t.facts(members, siblings));
@@ -33,57 +33,57 @@ constexpr std::int64_t kLarge = std::int64_t{1} << 30;
 TEST(Groups, ARailHasOneNicAndSharesItWithNobody) {
   // DGX A100, 4 nodes: rail 3 is GPU 3 of each node with its own NIC of 25 * 0.96 GB/s. A ring of 4 moves 2 * 3/4 of the buffer:
   // 1 GiB takes 68.5 ms at 0.98 of that rate.
-  const Topology t = cluster_of("dgx_a100_80gb", 4);
+  const topology::Topology t = cluster_of("dgx_a100_80gb", 4);
   const std::vector<std::uint32_t> rail{3, 11, 19, 27};
-  EXPECT_NEAR(price_us(t, CollectiveKind::all_reduce, kLarge, rail), 1.5 * kLarge / (0.98 * 24e3), 0.05 * 68e3);
+  EXPECT_NEAR(price_us(t, graph::CollectiveKind::all_reduce, kLarge, rail), 1.5 * kLarge / (0.98 * 24e3), 0.05 * 68e3);
   // All eight rails at once: each GPU has a NIC of its own, so nothing changes.
-  EXPECT_NEAR(price_us(t, CollectiveKind::all_reduce, kLarge, rail, Siblings::active) /
-                  price_us(t, CollectiveKind::all_reduce, kLarge, rail),
+  EXPECT_NEAR(price_us(t, graph::CollectiveKind::all_reduce, kLarge, rail, topology::Siblings::active) /
+                  price_us(t, graph::CollectiveKind::all_reduce, kLarge, rail),
               1, 0.001);
   // With 4 NICs for 8 GPUs two rails share one.
-  const Topology half = cluster_of("abci_a", 4);
-  EXPECT_NEAR(price_us(half, CollectiveKind::all_reduce, kLarge, rail, Siblings::active) /
-                  price_us(half, CollectiveKind::all_reduce, kLarge, rail),
+  const topology::Topology half = cluster_of("abci_a", 4);
+  EXPECT_NEAR(price_us(half, graph::CollectiveKind::all_reduce, kLarge, rail, topology::Siblings::active) /
+                  price_us(half, graph::CollectiveKind::all_reduce, kLarge, rail),
               2, 0.1);
 }
 
 TEST(Groups, InsideANodeNvlinkDecidesWhicheverGpusTakePart) {
-  const Topology t = cluster_of("dgx_a100_80gb", 4);
-  const double first = price_us(t, CollectiveKind::all_gather, kLarge, {0, 1, 2, 3}),
-               last = price_us(t, CollectiveKind::all_gather, kLarge, {28, 29, 30, 31});
+  const topology::Topology t = cluster_of("dgx_a100_80gb", 4);
+  const double first = price_us(t, graph::CollectiveKind::all_gather, kLarge, {0, 1, 2, 3}),
+               last = price_us(t, graph::CollectiveKind::all_gather, kLarge, {28, 29, 30, 31});
   EXPECT_EQ(first, last);
-  EXPECT_LT(first, 0.5 * price_us(t, CollectiveKind::all_gather, kLarge, {0, 8, 16, 24})) << "the same ranks, one a node";
+  EXPECT_LT(first, 0.5 * price_us(t, graph::CollectiveKind::all_gather, kLarge, {0, 8, 16, 24})) << "the same ranks, one a node";
 }
 
 TEST(Groups, TheFullestNodeDecidesAnUnevenExchange) {
   // 8 + 2 GPUs: what leaves the full node is 8 * 2/10 of the buffer over its 8 NICs; with 5 + 5 it is 5 * 5/10 over 5.
-  const Topology t = cluster_of("dgx_a100_80gb", 2);
+  const topology::Topology t = cluster_of("dgx_a100_80gb", 2);
   const std::vector<std::uint32_t> uneven{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, even{0, 1, 2, 3, 4, 8, 9, 10, 11, 12};
-  const double a = price_us(t, CollectiveKind::all_reduce, kLarge, uneven),
-               b = price_us(t, CollectiveKind::all_reduce, kLarge, even);
+  const double a = price_us(t, graph::CollectiveKind::all_reduce, kLarge, uneven),
+               b = price_us(t, graph::CollectiveKind::all_reduce, kLarge, even);
   EXPECT_GT(a, b) << "two NICs of the small node carry the rings";
 }
 
 TEST(Groups, ARackOfNvlinkIsOneNode) {
   // GB200 NVL72: 8 trays of 4 GPUs are 32 GPUs without a network between them; the same 32 GPUs on DGX B200 have one.
-  const Topology rack = cluster_of("gb200_nvl72", 18), boxes = cluster_of("dgx_b200", 4);
+  const topology::Topology rack = cluster_of("gb200_nvl72", 18), boxes = cluster_of("dgx_b200", 4);
   EXPECT_EQ(rack.facts(first_ranks(32)).nodes, 1u);
-  EXPECT_LT(price_us(rack, CollectiveKind::all_reduce, kLarge, first_ranks(32)),
-            0.6 * price_us(boxes, CollectiveKind::all_reduce, kLarge, first_ranks(32)));
+  EXPECT_LT(price_us(rack, graph::CollectiveKind::all_reduce, kLarge, first_ranks(32)),
+            0.6 * price_us(boxes, graph::CollectiveKind::all_reduce, kLarge, first_ranks(32)));
   // GB300 NVL72 with 64 GPUs reaches 930 GB/s busbw: 16 GiB in 36.4 ms.
-  const Topology gb300 = cluster_of("gb300_nvl72", 18);
-  EXPECT_NEAR(price_us(gb300, CollectiveKind::all_reduce, std::int64_t{16} << 30, first_ranks(64)), 36.4e3, 0.15 * 36.4e3);
+  const topology::Topology gb300 = cluster_of("gb300_nvl72", 18);
+  EXPECT_NEAR(price_us(gb300, graph::CollectiveKind::all_reduce, std::int64_t{16} << 30, first_ranks(64)), 36.4e3, 0.15 * 36.4e3);
 }
 
 TEST(Groups, SwitchesThatReduceCarryTheDataOnce) {
   // ABCI A, 2 nodes with SHARP: 105 GB/s busbw at 2 GB, where a ring ends at the NICs' 96. Without SHARP there is no such choice.
-  const Topology plain = cluster_of("abci_a", 2), sharp = cluster_of("abci_a", 2, true);
+  const topology::Topology plain = cluster_of("abci_a", 2), sharp = cluster_of("abci_a", 2, true);
   CollectiveOptions options;
   options.use_curves = false;
   options.algorithms = {"CollnetDirect"};
-  const Collective op = op_of(CollectiveKind::all_reduce, 2 * kLarge);
-  const Cost with = *models_of(sharp, options).price(op, sharp.facts(first_ranks(16)));
-  const Cost without = *models_of(plain, options).price(op, plain.facts(first_ranks(16)));
+  const graph::Collective op = op_of(graph::CollectiveKind::all_reduce, 2 * kLarge);
+  const graph::Cost with = *models_of(sharp, options).price(op, sharp.facts(first_ranks(16)));
+  const graph::Cost without = *models_of(plain, options).price(op, plain.facts(first_ranks(16)));
   EXPECT_NEAR(2.0 * kLarge / with.mean.us() / 1000 * 15 / 8, 105, 10);
   EXPECT_EQ(with.source, "NCCL model: collnet Simple");
   EXPECT_EQ(without.source.find("collnet"), std::string_view::npos);
@@ -91,9 +91,9 @@ TEST(Groups, SwitchesThatReduceCarryTheDataOnce) {
 
 TEST(Groups, ANicBesideEachGpuServesPcieNodesToo) {
   // RTX 6000D: 2 nodes reach the NIC's rate, 49.7 GB/s busbw. One node is no slower than two.
-  const Topology t = cluster_of("pcie_rtx6000d", 2);
-  const double one = price_us(t, CollectiveKind::all_reduce, kLarge, first_ranks(8)),
-               two = price_us(t, CollectiveKind::all_reduce, kLarge, first_ranks(16));
+  const topology::Topology t = cluster_of("pcie_rtx6000d", 2);
+  const double one = price_us(t, graph::CollectiveKind::all_reduce, kLarge, first_ranks(8)),
+               two = price_us(t, graph::CollectiveKind::all_reduce, kLarge, first_ranks(16));
   EXPECT_LE(one, 1.02 * two);
   EXPECT_NEAR(kLarge / two / 1000 * 15 / 8, 49.7, 6);
 }
@@ -106,11 +106,11 @@ std::string curve_of_company(int groups_at_once, double scale) {
   return text + " }\n";
 }
 
-double price_with(const std::string& curves, Siblings siblings, std::uint32_t ranks = 4) {
-  const Topology t = a100_cluster(2);
+double price_with(const std::string& curves, topology::Siblings siblings, std::uint32_t ranks = 4) {
+  const topology::Topology t = a100_cluster(2);
   CollectiveOptions options;
   options.curve_files = {file_with("company.curve.txtpb", "version: 1 system: \"test_a100\" device: \"a100_sxm4_40gb\"\n" + curves)};
-  auto cost = models_of(t, options).price(op_of(CollectiveKind::all_reduce, 1 << 20), t.facts(first_ranks(ranks), siblings));
+  auto cost = models_of(t, options).price(op_of(graph::CollectiveKind::all_reduce, 1 << 20), t.facts(first_ranks(ranks), siblings));
   EXPECT_TRUE(cost.ok()) << cost.error().text();
   return cost->mean.us();
 }
@@ -118,17 +118,17 @@ double price_with(const std::string& curves, Siblings siblings, std::uint32_t ra
 TEST(Groups, OneShapeAloneAndBesideOthersAreTwoCurves) {
   const double at = 20 + 1048576 / 1e5;
   const std::string both = curve_of_company(2, 3) + curve_of_company(1, 1);
-  EXPECT_NEAR(price_with(both, Siblings::idle), at, 0.05 * at);
-  EXPECT_NEAR(price_with(both, Siblings::active), 3 * at, 0.05 * 3 * at);
+  EXPECT_NEAR(price_with(both, topology::Siblings::idle), at, 0.05 * at);
+  EXPECT_NEAR(price_with(both, topology::Siblings::active), 3 * at, 0.05 * 3 * at);
   // The only curve there is speaks of both, and so does a log that does not say.
-  EXPECT_NEAR(price_with(curve_of_company(2, 3), Siblings::idle), 3 * at, 0.05 * 3 * at);
-  EXPECT_NEAR(price_with(curve_of_company(0, 2), Siblings::active), 2 * at, 0.01 * at);
-  EXPECT_NEAR(price_with(curve_of_company(0, 2), Siblings::idle), 2 * at, 0.01 * at);
+  EXPECT_NEAR(price_with(curve_of_company(2, 3), topology::Siblings::idle), 3 * at, 0.05 * 3 * at);
+  EXPECT_NEAR(price_with(curve_of_company(0, 2), topology::Siblings::active), 2 * at, 0.01 * at);
+  EXPECT_NEAR(price_with(curve_of_company(0, 2), topology::Siblings::idle), 2 * at, 0.01 * at);
 }
 
 /// Used as asked for, but said: a curve of host memory, or of another GPU, for this system.
 TEST(Groups, CurvesOfAnotherDeviceAreRemarkedUpon) {
-  const Topology t = a100_cluster(2);
+  const topology::Topology t = a100_cluster(2);
   const auto remarks = [&](const std::string& device) {
     CollectiveOptions options;
     options.curve_files = {file_with("device.curve.txtpb", "version: 1 system: \"x\" device: \"" + device + "\"\n" + curve_of_company(1, 1))};
@@ -142,21 +142,21 @@ TEST(Groups, CurvesOfAnotherDeviceAreRemarkedUpon) {
 
 /// The same models are asked twice: what they keep must not answer for the other group.
 TEST(Groups, AKeptPriceIsOfOneCompanyAlone) {
-  const Topology t = a100_cluster(2);
+  const topology::Topology t = a100_cluster(2);
   CollectiveOptions options;
   options.curve_files = {file_with("kept.curve.txtpb", "version: 1 system: \"test_a100\" device: \"a100_sxm4_40gb\"\n" + curve_of_company(2, 3) + curve_of_company(1, 1))};
   const CollectiveModels models = models_of(t, options);
-  const auto price = [&](Siblings siblings) { return models.price(op_of(CollectiveKind::all_reduce, 1 << 20), t.facts(first_ranks(4), siblings))->mean.us(); };
-  const double alone = price(Siblings::idle), beside = price(Siblings::active);
+  const auto price = [&](topology::Siblings siblings) { return models.price(op_of(graph::CollectiveKind::all_reduce, 1 << 20), t.facts(first_ranks(4), siblings))->mean.us(); };
+  const double alone = price(topology::Siblings::idle), beside = price(topology::Siblings::active);
   EXPECT_GT(beside, 2 * alone);
 }
 
 TEST(Groups, AFullNodeHasNoOthersBesideIt) {
-  const Topology t = a100_cluster(2);
-  EXPECT_FALSE(t.facts(first_ranks(8), Siblings::active).beside_others);
-  EXPECT_TRUE(t.facts(first_ranks(4), Siblings::active).beside_others);
-  EXPECT_FALSE(t.facts(first_ranks(4), Siblings::idle).beside_others);
+  const topology::Topology t = a100_cluster(2);
+  EXPECT_FALSE(t.facts(first_ranks(8), topology::Siblings::active).beside_others);
+  EXPECT_TRUE(t.facts(first_ranks(4), topology::Siblings::active).beside_others);
+  EXPECT_FALSE(t.facts(first_ranks(4), topology::Siblings::idle).beside_others);
 }
 
 }  // namespace
-}  // namespace distsim::test
+}  // namespace distsim::collectives

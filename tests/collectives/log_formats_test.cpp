@@ -5,14 +5,13 @@
 #include <streambuf>
 
 #include "collective_fixture.hpp"
-#include "collectives/curve_import.hpp"
-#include "collectives/line_source.hpp"
-#include "collectives/nccl_tests_reader.hpp"
+#include "collectives/logs/curve_import.hpp"
+#include "collectives/logs/line_source.hpp"
+#include "collectives/logs/nccl_tests_reader.hpp"
 
-namespace distsim::test {
+namespace distsim::collectives {
 namespace {
 
-using namespace collectives;
 
 Result<CurveSet> read(const std::string& name, const std::string& text, const LogHints& hints = {}) {
   return read_curve_file(file_with(name, text), hints);
@@ -35,7 +34,7 @@ TEST(Osu, CollectiveWithItsRange) {
   ASSERT_TRUE(set.ok()) << set.error().text();
   ASSERT_EQ(set->curves.size(), 1u);
   const Curve& c = set->curves[0];
-  EXPECT_EQ(c.kind, CollectiveKind::all_reduce);
+  EXPECT_EQ(c.kind, graph::CollectiveKind::all_reduce);
   EXPECT_EQ(c.ranks, 16u);
   EXPECT_EQ(c.nodes, 2u);
   EXPECT_EQ(c.settings, "MPI");
@@ -69,7 +68,7 @@ TEST(Osu, BytesPerDestinationBecomeTheBuffer) {
                         "# OSU MPI-CUDA All-to-All Personalized Exchange Latency Test v7.5\n# Datatype: MPI_CHAR.\n"
                         "# Size       Avg Latency(us)        Validation\n1024                     22.26              Pass\n");
   ASSERT_TRUE(set.ok()) << set.error().text();
-  EXPECT_EQ(set->curves[0].kind, CollectiveKind::all_to_all);
+  EXPECT_EQ(set->curves[0].kind, graph::CollectiveKind::all_to_all);
   EXPECT_EQ(set->curves[0].nodes, 2u);
   EXPECT_EQ(set->curves[0].points[0].bytes, 8192);
 }
@@ -128,7 +127,7 @@ TEST(JsonLog, NcclTests) {
   const auto set = read("results.json", kJson);
   ASSERT_TRUE(set.ok()) << set.error().text();
   const Curve& c = set->curves[0];
-  EXPECT_EQ(c.kind, CollectiveKind::all_gather);
+  EXPECT_EQ(c.kind, graph::CollectiveKind::all_gather);
   EXPECT_EQ(c.ranks, 2u);
   EXPECT_EQ(c.nodes, 2u);
   EXPECT_TRUE(c.cuda_graph);
@@ -246,4 +245,4 @@ TEST(LineSource, LinesAsTheyAre) {
 }
 
 }  // namespace
-}  // namespace distsim::test
+}  // namespace distsim::collectives

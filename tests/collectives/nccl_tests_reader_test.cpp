@@ -2,9 +2,9 @@
 #include <gtest/gtest.h>
 
 #include "collective_fixture.hpp"
-#include "collectives/nccl_tests_reader.hpp"
+#include "collectives/logs/nccl_tests_reader.hpp"
 
-namespace distsim::test {
+namespace distsim::collectives {
 namespace {
 
 using collectives::parse_nccl_tests;
@@ -32,7 +32,7 @@ TEST(NcclTests, NewAndOldColumns) {
     ASSERT_TRUE(set.ok()) << set.error().text();
     ASSERT_EQ(set->curves.size(), 1u);
     const auto& c = set->curves[0];
-    EXPECT_EQ(c.kind, CollectiveKind::all_reduce);
+    EXPECT_EQ(c.kind, graph::CollectiveKind::all_reduce);
     EXPECT_EQ(c.ranks, 2u);
     EXPECT_EQ(c.nodes, 2u) << "two host names";
     EXPECT_FALSE(c.single_process);
@@ -48,7 +48,7 @@ TEST(NcclTests, OldAllToAllHasNoRedop) {
   auto set = parse_nccl_tests(log("#  size  count  type  redop  time  algbw  busbw  error  time  algbw  busbw  error\n"
                                   "  1048576  131072  float          104.86   10.00   5.00  0e+00   100.00   10.49   5.24  N/A\n", "alltoall_perf"), "x");
   ASSERT_TRUE(set.ok()) << set.error().text();
-  EXPECT_EQ(set->curves[0].kind, CollectiveKind::all_to_all);
+  EXPECT_EQ(set->curves[0].kind, graph::CollectiveKind::all_to_all);
 }
 
 TEST(NcclTests, PrefixesOfMpirunAndSrun) {
@@ -70,8 +70,8 @@ TEST(NcclTests, SeveralTablesAreSeveralCurves) {
   auto set = parse_nccl_tests(log(kNew) + "# Collective test starting: broadcast_perf\n" + kNew, "x");
   ASSERT_TRUE(set.ok()) << set.error().text();
   ASSERT_EQ(set->curves.size(), 2u);
-  EXPECT_EQ(set->curves[0].kind, CollectiveKind::all_reduce);
-  EXPECT_EQ(set->curves[1].kind, CollectiveKind::broadcast);
+  EXPECT_EQ(set->curves[0].kind, graph::CollectiveKind::all_reduce);
+  EXPECT_EQ(set->curves[1].kind, graph::CollectiveKind::broadcast);
 }
 
 TEST(NcclTests, RowsThatContradictThemselvesAreLeftOutAndCounted) {
@@ -140,16 +140,16 @@ TEST(NcclTests, BrokenLogsGiveOneClearLine) {
 }
 
 TEST(NcclTests, ALogIsUsedAsACurve) {
-  const Topology t = a100_cluster(2);
+  const topology::Topology t = a100_cluster(2);
   CollectiveOptions options;
   options.curve_files = {file_with("my.log", log(kNew))};
   const auto models = models_of(t, options);
   const std::vector<std::uint32_t> pair{0, 8};
-  const Cost c = *models.price(op_of(CollectiveKind::all_reduce, 2097152), t.facts(pair));
+  const graph::Cost c = *models.price(op_of(graph::CollectiveKind::all_reduce, 2097152), t.facts(pair));
   EXPECT_NEAR(c.mean.us(), 209.7, 0.01);
-  EXPECT_EQ(c.basis, Basis::measured);
+  EXPECT_EQ(c.basis, graph::Basis::measured);
   EXPECT_EQ(c.source, "my.log");
 }
 
 }  // namespace
-}  // namespace distsim::test
+}  // namespace distsim::collectives

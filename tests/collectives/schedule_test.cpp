@@ -4,12 +4,11 @@
 #include <bit>
 #include <map>
 
-#include "collectives/schedule.hpp"
+#include "collectives/schedules/schedule.hpp"
 
-namespace distsim::test {
+namespace distsim::collectives {
 namespace {
 
-using namespace collectives;
 using State = std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t>;  // (rank, chunk) -> contributions
 
 std::uint64_t bit(std::uint32_t rank) { return std::uint64_t{1} << rank; }
@@ -203,4 +202,4 @@ TEST(Schedule, HierarchicalAllToAllHasOnePeerAStep) {
 }
 
 }  // namespace
-}  // namespace distsim::test
+}  // namespace distsim::collectives

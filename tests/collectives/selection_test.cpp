@@ -3,15 +3,14 @@
 
 #include "collective_fixture.hpp"
 #include "collectives/pricer.hpp"
-#include "collectives/selection.hpp"
+#include "collectives/algorithms/selection.hpp"
 
-namespace distsim::test {
+namespace distsim::collectives {
 namespace {
 
-using namespace collectives;
 
-GroupFacts facts_of(std::uint32_t nodes, std::uint32_t per_node = 8) {
-  const Topology t = a100_cluster(nodes);
+topology::GroupFacts facts_of(std::uint32_t nodes, std::uint32_t per_node = 8) {
+  const topology::Topology t = a100_cluster(nodes);
   std::vector<std::uint32_t> members;
   for (std::uint32_t node = 0; node < nodes; ++node) {
     for (std::uint32_t i = 0; i < per_node; ++i) members.push_back(8 * node + i);
@@ -29,23 +28,23 @@ TEST(Selection, LeavesWhatIsNamed) {
   CollectiveOptions options;
   options.algorithms = {"tree"};   // NCCL ignores case, too
   options.protocols = {"LL", "Simple"};
-  const AnalyticModel model(CollectiveKind::all_reduce, facts_of(4), {false, false, of(options)});
+  const AnalyticModel model(graph::CollectiveKind::all_reduce, facts_of(4), {false, false, of(options)});
   ASSERT_EQ(model.candidates().size(), 2u);
   for (const Candidate& c : model.candidates()) {
     EXPECT_EQ(c.algorithm, Algorithm::tree);
     EXPECT_NE(c.protocol, Protocol::ll128);
   }
   // all_gather knows no tree and keeps its rings; send/recv has no algorithm at all.
-  EXPECT_GE(AnalyticModel(CollectiveKind::all_gather, facts_of(4), {false, false, of(options)}).candidates().size(), 2u);
-  EXPECT_EQ(AnalyticModel(CollectiveKind::all_to_all, facts_of(4), {false, false, of(options)}).time_us(1e6),
-            AnalyticModel(CollectiveKind::all_to_all, facts_of(4), {}).time_us(1e6));
+  EXPECT_GE(AnalyticModel(graph::CollectiveKind::all_gather, facts_of(4), {false, false, of(options)}).candidates().size(), 2u);
+  EXPECT_EQ(AnalyticModel(graph::CollectiveKind::all_to_all, facts_of(4), {false, false, of(options)}).time_us(1e6),
+            AnalyticModel(graph::CollectiveKind::all_to_all, facts_of(4), {}).time_us(1e6));
 }
 
 TEST(Selection, CannotBeFasterThanTheFreeChoice) {
   for (const char* word : {"Ring", "Tree"}) {
     CollectiveOptions options;
     options.algorithms = {word};
-    const AnalyticModel forced(CollectiveKind::all_reduce, facts_of(8), {false, false, of(options)}), free(CollectiveKind::all_reduce, facts_of(8), {});
+    const AnalyticModel forced(graph::CollectiveKind::all_reduce, facts_of(8), {false, false, of(options)}), free(graph::CollectiveKind::all_reduce, facts_of(8), {});
     for (double bytes = 8; bytes < 1e10; bytes *= 4) EXPECT_GE(forced.time_us(bytes), free.time_us(bytes)) << word << " " << bytes;
   }
 }
@@ -72,25 +71,25 @@ TEST(Selection, SettingsOfACurve) {
 TEST(Hierarchical, OneMessageANodeAndBothPhasesInTurn) {
   // 14 nodes of 8: 2 * 8 us of kernels, the network's 5.0 us (and the wire's difference to 2.0), 13 messages of 0.6 us.
   // Bytes: 104/112 of the buffer over the share of a NIC's 24 GB/s that exchanges reach, 7/8 over NVLink's 300 * 0.75 GB/s, one after the other.
-  const GroupFacts facts = facts_of(14);
+  const topology::GroupFacts facts = facts_of(14);
   CollectiveOptions options;
   options.exchange = "hierarchical";
-  const AnalyticModel model(CollectiveKind::all_to_all, facts, {false, false, of(options)});
+  const AnalyticModel model(graph::CollectiveKind::all_to_all, facts, {false, false, of(options)});
   ASSERT_EQ(model.candidates().size(), 1u);
   const Candidate& c = model.candidates().front();
   EXPECT_NEAR(c.latency_us, 16 + 5 + facts.inter_latency.us() - 2 + 13 * 0.6, 1e-9);
   EXPECT_NEAR(1 / c.gbps, 104.0 / 112 / (24 * shipped_constants().exchange_net_share) + 7.0 / 8 / 225, 1e-9);
   // 1 MiB on 112 GPUs: under 100 us, where 104 messages of each rank take more than 200 us.
   EXPECT_LT(model.time_us(1 << 20), 100);
-  EXPECT_GT(AnalyticModel(CollectiveKind::all_to_all, facts, {}).time_us(1 << 20), 200);
+  EXPECT_GT(AnalyticModel(graph::CollectiveKind::all_to_all, facts, {}).time_us(1 << 20), 200);
 }
 
 TEST(Hierarchical, OnlyWhereThereAreTwoLevels) {
   CollectiveOptions options;
   options.exchange = "hierarchical";
-  for (const GroupFacts& facts : {facts_of(1), facts_of(4, 1)}) {
-    EXPECT_EQ(AnalyticModel(CollectiveKind::all_to_all, facts, {false, false, of(options)}).time_us(1e6),
-              AnalyticModel(CollectiveKind::all_to_all, facts, {}).time_us(1e6));
+  for (const topology::GroupFacts& facts : {facts_of(1), facts_of(4, 1)}) {
+    EXPECT_EQ(AnalyticModel(graph::CollectiveKind::all_to_all, facts, {false, false, of(options)}).time_us(1e6),
+              AnalyticModel(graph::CollectiveKind::all_to_all, facts, {}).time_us(1e6));
   }
 }
 
@@ -98,7 +97,7 @@ TEST(RdmaWrites, BeatTheHierarchicalExchangeOfWholeNodes) {
   CollectiveOptions rdma, hierarchical;
   rdma.exchange = "rdma";
   hierarchical.exchange = "hierarchical";
-  const AnalyticModel a(CollectiveKind::all_to_all, facts_of(4), {false, false, of(rdma)}), b(CollectiveKind::all_to_all, facts_of(4), {false, false, of(hierarchical)});
+  const AnalyticModel a(graph::CollectiveKind::all_to_all, facts_of(4), {false, false, of(rdma)}), b(graph::CollectiveKind::all_to_all, facts_of(4), {false, false, of(hierarchical)});
   ASSERT_EQ(a.candidates().size(), 1u);
   EXPECT_EQ(a.candidates()[0].algorithm, Algorithm::rdma_writes);
   EXPECT_EQ(a.candidates()[0].latency_us, b.candidates()[0].latency_us);
@@ -110,7 +109,7 @@ TEST(Selection, WordsInVainAreNcclsOwnChoice) {
   none.algorithms = {"NVLS"};
   all.algorithms = {"Ring", "Tree"};
   some.algorithms = {"Ring"};
-  const std::vector<Candidate> candidates = candidates_for(CollectiveKind::all_reduce, channels_of(facts_of(4)));
+  const std::vector<Candidate> candidates = candidates_for(graph::CollectiveKind::all_reduce, channels_of(facts_of(4)));
   EXPECT_EQ(heeded(of(none), candidates), Selection{});
   EXPECT_EQ(heeded(of(all), candidates), Selection{});
   EXPECT_EQ(heeded(of(some), candidates), of(some));
@@ -120,32 +119,32 @@ TEST(RdmaWrites, ReplaceNcclAlongRailsAlone) {
   CollectiveOptions options;
   options.exchange = "rdma";
   const Selection rdma = of(options);
-  const AnalyticModel rail(CollectiveKind::all_to_all, facts_of(8, 1), {false, false, rdma});
+  const AnalyticModel rail(graph::CollectiveKind::all_to_all, facts_of(8, 1), {false, false, rdma});
   ASSERT_EQ(rail.candidates().size(), 1u);
   EXPECT_EQ(rail.candidates()[0].algorithm, Algorithm::rdma_writes);
   // 7/8 of the buffer crosses a NIC of 25 GB/s at 95 %.
   EXPECT_NEAR(rail.candidates()[0].gbps, 0.95 * channels_of(facts_of(8, 1)).inter_gbps * 8 / 7, 1e-9);
   for (double bytes = 1e4; bytes < 1e9; bytes *= 10) {
-    EXPECT_LT(rail.time_us(bytes), AnalyticModel(CollectiveKind::all_to_all, facts_of(8, 1), {}).time_us(bytes)) << bytes;
+    EXPECT_LT(rail.time_us(bytes), AnalyticModel(graph::CollectiveKind::all_to_all, facts_of(8, 1), {}).time_us(bytes)) << bytes;
   }
-  EXPECT_EQ(AnalyticModel(CollectiveKind::all_to_all, facts_of(1), {false, false, rdma}).time_us(1e6),
-            AnalyticModel(CollectiveKind::all_to_all, facts_of(1), {}).time_us(1e6));
-  EXPECT_EQ(AnalyticModel(CollectiveKind::all_reduce, facts_of(8, 1), {false, false, rdma}).time_us(1e6),
-            AnalyticModel(CollectiveKind::all_reduce, facts_of(8, 1), {}).time_us(1e6));
+  EXPECT_EQ(AnalyticModel(graph::CollectiveKind::all_to_all, facts_of(1), {false, false, rdma}).time_us(1e6),
+            AnalyticModel(graph::CollectiveKind::all_to_all, facts_of(1), {}).time_us(1e6));
+  EXPECT_EQ(AnalyticModel(graph::CollectiveKind::all_reduce, facts_of(8, 1), {false, false, rdma}).time_us(1e6),
+            AnalyticModel(graph::CollectiveKind::all_reduce, facts_of(8, 1), {}).time_us(1e6));
 }
 
 TEST(Pat, LogarithmicStepsOnRails) {
   // 16 nodes, a GPU each: 8 + 4 * (14 + wire - 2) / 3.5 + 16 * 2.8 us; a group with two GPUs on a node has none.
-  const GroupFacts facts = facts_of(16, 1);
+  const topology::GroupFacts facts = facts_of(16, 1);
   std::vector<Candidate> all;
-  add_pat(CollectiveKind::all_gather, channels_of(facts), all);
+  add_pat(graph::CollectiveKind::all_gather, channels_of(facts), all);
   ASSERT_EQ(all.size(), 1u);
   EXPECT_NEAR(all[0].latency_us, 8 + 4 * (14 + facts.inter_latency.us() - 2) / 3.5 + 16 * 2.8, 1e-9);
   EXPECT_EQ(all[0].steps, 4u);
-  add_pat(CollectiveKind::all_gather, channels_of(facts_of(16, 2)), all);
-  add_pat(CollectiveKind::all_reduce, channels_of(facts), all);
+  add_pat(graph::CollectiveKind::all_gather, channels_of(facts_of(16, 2)), all);
+  add_pat(graph::CollectiveKind::all_reduce, channels_of(facts), all);
   EXPECT_EQ(all.size(), 1u);
 }
 
 }  // namespace
-}  // namespace distsim::test
+}  // namespace distsim::collectives

@@ -4,47 +4,47 @@
 #include <filesystem>
 #include <numeric>
 
-#include "base/config_node.hpp"
+#include "base/config/config_node.hpp"
 #include "collective_fixture.hpp"
-#include "collectives/curve_library.hpp"
-#include "topology/device_spec.hpp"
+#include "collectives/curves/curve_library.hpp"
+#include "topology/devices/device_spec.hpp"
 
-namespace distsim::test {
+namespace distsim::collectives {
 namespace {
 
 std::vector<std::string> shipped_systems() {
   std::vector<std::string> out;
-  for (const auto& entry : std::filesystem::directory_iterator(config("systems"))) {
+  for (const auto& entry : std::filesystem::directory_iterator(test::config("systems"))) {
     if (entry.path().extension() == ".yaml") out.push_back(entry.path().stem().string());
   }
   std::sort(out.begin(), out.end());
   return out;
 }
 
-Topology nodes_of(const std::string& system) {
-  ClusterSpec spec = read_config("systems/" + system + ".yaml", cluster_schema());
-  const DeviceSpec device = read_config("devices/" + spec.device + ".yaml", device_schema());
+topology::Topology nodes_of(const std::string& system) {
+  topology::ClusterSpec spec = read_config("systems/" + system + ".yaml", topology::cluster_schema());
+  const topology::DeviceSpec device = read_config("devices/" + spec.device + ".yaml", topology::device_schema());
   spec.nodes = std::max<std::int64_t>(spec.nic.count > 0 ? 2 : 1, spec.gpu_links.domain_nodes);  // without a network there is one node
-  auto t = Topology::build(spec, device.compute_capability);
+  auto t = topology::Topology::build(spec, device.compute_capability);
   EXPECT_TRUE(t.ok()) << system << ": " << t.error().text();
   return *t;
 }
 
 TEST(ShippedSystems, AllPriceEveryCollective) {
   CollectiveOptions options;
-  options.curve_dir = config("curves");
+  options.curve_dir = test::config("curves");
   for (const std::string& system : shipped_systems()) {
-    const Topology t = nodes_of(system);
+    const topology::Topology t = nodes_of(system);
     const CollectiveModels models = models_of(t, options);
     for (std::uint32_t nodes : {1u, 2u}) {
       const std::uint32_t ranks = nodes * t.gpus_per_node();
       if (ranks < 2 || nodes > t.nodes()) continue;
-      for (CollectiveKind kind : kAllKinds) {
+      for (graph::CollectiveKind kind : kAllKinds) {
         for (std::int64_t bytes : {std::int64_t{8}, std::int64_t{1} << 20, std::int64_t{1} << 30}) {
           auto cost = models.price(op_of(kind, bytes), t.facts(first_ranks(ranks)));
-          ASSERT_TRUE(cost.ok()) << system << " " << name_of(kind) << ": " << cost.error().text();
-          EXPECT_GT(cost->mean.us(), 2) << system << " " << name_of(kind) << " " << bytes;
-          EXPECT_LT(cost->mean.us(), 2e6) << system << " " << name_of(kind) << " " << bytes;
+          ASSERT_TRUE(cost.ok()) << system << " " << graph::name_of(kind) << ": " << cost.error().text();
+          EXPECT_GT(cost->mean.us(), 2) << system << " " << graph::name_of(kind) << " " << bytes;
+          EXPECT_LT(cost->mean.us(), 2e6) << system << " " << graph::name_of(kind) << " " << bytes;
           EXPECT_FALSE(cost->source.empty());
         }
       }
@@ -57,13 +57,13 @@ TEST(ShippedSystems, CurvesNameSystemsThatExist) {
   std::size_t served = 0;
   for (const std::string& system : systems) {
     CollectiveOptions options;
-    options.curve_dir = config("curves");
+    options.curve_dir = test::config("curves");
     auto library = collectives::load_curves(nodes_of(system), options);
     ASSERT_TRUE(library.ok()) << system << ": " << library.error().text();
     served += library->empty() ? 0 : 1;
   }
   EXPECT_GT(served, 20u);
-  for (const auto& entry : std::filesystem::directory_iterator(config("curves"))) {
+  for (const auto& entry : std::filesystem::directory_iterator(test::config("curves"))) {
     if (entry.path().extension() != ".txtpb") continue;
     auto set = collectives::read_curve_file(entry.path().string());
     ASSERT_TRUE(set.ok());
@@ -72,4 +72,4 @@ TEST(ShippedSystems, CurvesNameSystemsThatExist) {
 }
 
 }  // namespace
-}  // namespace distsim::test
+}  // namespace distsim::collectives

@@ -10,14 +10,13 @@
 #include "constant_fit.hpp"
 #include "sweeps.hpp"
 
-namespace distsim::test {
+namespace distsim::collectives {
 namespace {
 
-using namespace collectives;
 
 double ape(double predicted, double measured) { return 100 * std::abs(predicted / measured - 1); }
 
-std::string class_of(const Sweep& s) { return std::string(name_of(s.curve.curve.kind)) + " " + s.group; }
+std::string class_of(const Sweep& s) { return std::string(graph::name_of(s.curve.curve.kind)) + " " + s.group; }
 
 /// One row of the goal table: each sweep has one vote in the median of medians and in the median of means.
 class Row {
@@ -115,7 +114,7 @@ TEST(SweepValidation, HardwareFactsAlone) {
       const auto predict = [&](double bytes) { return model.time_us(bytes); };
       if (s.known_launch) all.add(class_of(s), errors_of(s, 0, predict));
       large.add(class_of(s), errors_of(s, 64e6, predict));
-      if (s.curve.curve.kind == CollectiveKind::all_to_all) exchange.add(s.name, errors_of(s, 16e6, predict));
+      if (s.curve.curve.kind == graph::CollectiveKind::all_to_all) exchange.add(s.name, errors_of(s, 16e6, predict));
       if (std::getenv("DISTSIM_SWEEPS")) print_points(s, model);
     }
     for (const Row* row : {&all, &large, &exchange}) row->print(true);
@@ -184,7 +183,7 @@ TEST(SweepValidation, AllReducePredictsOtherCollectives) {
   with_both(sweeps, [&](const char* how, Constants& constants) {
     Row row(std::string("calibrated on all_reduce, the system's other collectives predicted (goal 12): ") + how);
     calibrate_and_predict(sweeps, constants, row, [](const Sweep& known, const Sweep& target) {
-      return known.curve.curve.kind == CollectiveKind::all_reduce && target.curve.curve.kind != CollectiveKind::all_reduce &&
+      return known.curve.curve.kind == graph::CollectiveKind::all_reduce && target.curve.curve.kind != graph::CollectiveKind::all_reduce &&
              (known.curve.facts.nodes == 1) == (target.curve.facts.nodes == 1) && known.curve.facts.nodes <= 2;
     });
     row.print(true);
@@ -204,4 +203,4 @@ TEST(SweepValidation, ShippedConstantsComeFromTheFit) {
 }
 
 }  // namespace
-}  // namespace distsim::test
+}  // namespace distsim::collectives

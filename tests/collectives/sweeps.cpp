@@ -6,17 +6,16 @@
 #include <optional>
 
 #include "base/check.hpp"
-#include "base/config_node.hpp"
-#include "base/csv.hpp"
-#include "collectives/nccl_tests_reader.hpp"
+#include "base/config/config_node.hpp"
+#include "base/text/csv.hpp"
+#include "collectives/logs/nccl_tests_reader.hpp"
 #include "test_paths.hpp"
-#include "topology/device_spec.hpp"
+#include "topology/devices/device_spec.hpp"
 
-namespace distsim::test {
+namespace distsim::collectives {
 
 namespace {
 
-using namespace collectives;
 
 struct Machine {
   const char* part;    ///< of the sweep's file name; with a trailing '_', its beginning
@@ -55,18 +54,18 @@ std::string system_of(const std::string& name) {
 
 template <class T>
 T read_config(const std::string& relative, const Schema<T>& schema) {
-  auto node = parse_yaml_file(config(relative));
+  auto node = parse_yaml_file(test::config(relative));
   CHECK(node.ok()) << node.error().text();
   auto value = schema.read(*node);
   CHECK(value.ok()) << value.error().text();
   return *value;
 }
 
-GroupFacts facts_of(const std::string& system, const Curve& c) {
-  ClusterSpec spec = read_config("systems/" + system + ".yaml", cluster_schema());
-  const DeviceSpec device = read_config("devices/" + spec.device + ".yaml", device_schema());
+topology::GroupFacts facts_of(const std::string& system, const Curve& c) {
+  topology::ClusterSpec spec = read_config("systems/" + system + ".yaml", topology::cluster_schema());
+  const topology::DeviceSpec device = read_config("devices/" + spec.device + ".yaml", topology::device_schema());
   spec.nodes = std::max<std::int64_t>(c.nodes, spec.gpu_links.domain_nodes);
-  auto topology = Topology::build(spec, device.compute_capability);
+  auto topology = topology::Topology::build(spec, device.compute_capability);
   CHECK(topology.ok()) << system << ": " << topology.error().text();
   std::vector<std::uint32_t> members;
   for (std::uint32_t node = 0; node < c.nodes; ++node) {
@@ -78,7 +77,7 @@ GroupFacts facts_of(const std::string& system, const Curve& c) {
 }  // namespace
 
 std::vector<Sweep> load_sweeps() {
-  const std::string index = shared_data("collectives/index.csv");
+  const std::string index = test::shared_data("collectives/index.csv");
   std::vector<Sweep> out;
   if (index.empty()) return out;
   std::ifstream in(index);
@@ -86,7 +85,7 @@ std::vector<Sweep> load_sweeps() {
   CHECK(csv.ok()) << csv.error().text();
   const std::size_t file = csv->require("file").value(), group = csv->require("cls").value();
   for (auto row = csv->next(); row.ok() && *row; row = csv->next()) {
-    const std::string path = shared_data("collectives/" + (**row)[file]);
+    const std::string path = test::shared_data("collectives/" + (**row)[file]);
     auto set = read_curve_file(path);
     CHECK(set.ok()) << set.error().text();
     Sweep s;
@@ -115,4 +114,4 @@ double Errors::quantile(double q) const {
 
 double Errors::mean() const { return values.empty() ? 0 : std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size()); }
 
-}  // namespace distsim::test
+}  // namespace distsim::collectives

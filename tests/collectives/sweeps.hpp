@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "collectives/curve_library.hpp"
+#include "collectives/curves/curve_library.hpp"
 #include "collectives/pricer.hpp"
 
-namespace distsim::test {
+namespace distsim::collectives {
 
 struct Sweep {
   std::string name;                  ///< file name without ending
@@ -31,4 +31,4 @@ struct Errors {
   double worst() const { return quantile(1); }
 };
 
-}  // namespace distsim::test
+}  // namespace distsim::collectives

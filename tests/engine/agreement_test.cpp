@@ -5,16 +5,16 @@
 #include "irregular_oracle.hpp"
 #include "oracle.hpp"
 #include "programs.hpp"
-#include "sim/engine/contended_evaluator.hpp"
-#include "sim/engine/irregular_evaluator.hpp"
-#include "sim/engine/row_evaluator.hpp"
-#include "sim/engine/verify.hpp"
+#include "sim/engine/events/contended_evaluator.hpp"
+#include "sim/engine/events/irregular_evaluator.hpp"
+#include "sim/engine/rows/row_evaluator.hpp"
+#include "sim/engine/timeline/verify.hpp"
 
-namespace distsim {
+namespace distsim::engine {
 namespace {
 
 constexpr int kPrograms = 100'000;
-constexpr test::RandomLimits kSmall{.ranks = 6, .streams = 3, .steps = 14, .waits = 2};
+constexpr RandomLimits kSmall{.ranks = 6, .streams = 3, .steps = 14, .waits = 2};
 
 /// Every step asks for a resource that all of them together cannot fill.
 Contention plenty(const IrregularProgram& p, Random& random) {
@@ -32,7 +32,7 @@ StepTimes times_of(const Timeline& t, std::uint32_t step, std::uint32_t rank) {
 }
 
 void expect_oracle_agrees(const Program& p, const Timeline& rows) {
-  const test::Schedule oracle = test::play_by_events(p);
+  const Schedule oracle = play_by_events(p);
   ASSERT_EQ(rows.makespan.ps(), oracle.makespan);
   for (std::uint32_t s = 0; s < p.steps.size(); ++s) {
     for (std::uint32_t r = 0; r < p.ranks; ++r) {
@@ -45,7 +45,7 @@ TEST(Agreement, OnRandomPrograms) {
   Random random(2026);
   for (int i = 0; i < kPrograms && !HasFatalFailure(); ++i) {
     SCOPED_TRACE("program " + std::to_string(i));
-    const Program p = test::random_program(random, kSmall);
+    const Program p = random_program(random, kSmall);
     const auto rows = evaluate_rows(p);
     const auto lists = expand(p);
     ASSERT_TRUE(rows.ok() && lists.ok());
@@ -96,7 +96,7 @@ TEST(Agreement, OnDeadlocks) {
     const auto events = evaluate_contended(p, plenty(p, random));
     ASSERT_EQ(pushed.ok(), events.ok());
     if (i % 10 == 0) {
-      ASSERT_EQ(pushed.ok(), test::play_by_rescanning(p).has_value());
+      ASSERT_EQ(pushed.ok(), play_by_rescanning(p).has_value());
     }
     if (pushed) {
       ASSERT_EQ(pushed->steps.raw(), events->steps.raw());
@@ -106,10 +106,10 @@ TEST(Agreement, OnDeadlocks) {
     ASSERT_EQ(pushed.error().what, events.error().what);  // the same circle
     const auto cycle = find_deadlock(p);
     ASSERT_FALSE(cycle.empty());
-    for (std::size_t k = 0; k < cycle.size(); ++k) ASSERT_TRUE(test::waits_for(p, cycle[k], cycle[(k + 1) % cycle.size()]));
+    for (std::size_t k = 0; k < cycle.size(); ++k) ASSERT_TRUE(waits_for(p, cycle[k], cycle[(k + 1) % cycle.size()]));
   }
   EXPECT_GT(deadlocks, kPrograms / 10);
 }
 
 }  // namespace
-}  // namespace distsim
+}  // namespace distsim::engine

@@ -1,15 +1,15 @@
 // Ranks that are alike are played once: the same timeline as rank by rank, digest included, on random programs; and where they may not.
-#include "sim/engine/alike.hpp"
+#include "sim/engine/program/alike.hpp"
 
 #include <gtest/gtest.h>
 
 #include "programs.hpp"
-#include "sim/engine/fingerprint.hpp"
-#include "sim/engine/irregular_evaluator.hpp"
-#include "sim/engine/row_evaluator.hpp"
-#include "sim/engine/verify.hpp"
+#include "sim/engine/timeline/fingerprint.hpp"
+#include "sim/engine/events/irregular_evaluator.hpp"
+#include "sim/engine/rows/row_evaluator.hpp"
+#include "sim/engine/timeline/verify.hpp"
 
-namespace distsim {
+namespace distsim::engine {
 namespace {
 
 /// Every rank of a program becomes `each` neighbours that do the same; its groups, groups of their ranks of one number.
@@ -43,7 +43,7 @@ TEST(AlikeRanks, PlayedOnceAsRankByRank) {
   Random random(7);
   int checked = 0;
   for (int i = 0; i < 300; ++i) {
-    const Program narrow = test::random_program(random, {.ranks = 12});
+    const Program narrow = random_program(random, {.ranks = 12});
     if (!varies(narrow)) continue;
     for (const std::uint32_t each : {2u, 5u, 600u}) {
       const Program wide = widened(narrow, each);
@@ -68,8 +68,8 @@ TEST(AlikeRanks, PlayedOnceAsRankByRank) {
 
 TEST(AlikeRanks, VerifyFindsAWrongTime) {
   Random random(11);
-  Program wide = widened(test::random_program(random, {.ranks = 12}), 4);
-  while (!varies(wide)) wide = widened(test::random_program(random, {.ranks = 12}), 4);
+  Program wide = widened(random_program(random, {.ranks = 12}), 4);
+  while (!varies(wide)) wide = widened(random_program(random, {.ranks = 12}), 4);
   Timeline t = evaluate_rows(wide).value();
   const auto last = StepId(static_cast<std::uint32_t>(t.end.size()) - 1);
   std::vector<std::int64_t> values;
@@ -120,4 +120,4 @@ TEST(AlikeRanks, ARowMustCoverTheRanks) {
 }
 
 }  // namespace
-}  // namespace distsim
+}  // namespace distsim::engine

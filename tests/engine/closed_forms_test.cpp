@@ -4,9 +4,9 @@
 
 #include <cmath>
 
-#include "sim/engine/contended_evaluator.hpp"
+#include "sim/engine/events/contended_evaluator.hpp"
 
-namespace distsim {
+namespace distsim::engine {
 namespace {
 
 using Demand = Contention::Demand;
@@ -166,4 +166,4 @@ TEST(ClosedForms, ASlowLinkHoldsTheRingThatUsesIt) {
 }
 
 }  // namespace
-}  // namespace distsim
+}  // namespace distsim::engine

@@ -1,15 +1,15 @@
 // Contention: small systems worked out on paper, closed forms, an oracle in small steps of work, and equality with the plain
 // evaluator where nothing is short.
-#include "sim/engine/contended_evaluator.hpp"
+#include "sim/engine/events/contended_evaluator.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
 #include "programs.hpp"
-#include "sim/engine/fair_share.hpp"
+#include "sim/engine/events/fair_share.hpp"
 
-namespace distsim {
+namespace distsim::engine {
 namespace {
 
 using Demand = Contention::Demand;
@@ -209,7 +209,7 @@ Contention random_contention(Random& random, const IrregularProgram& p, double c
 TEST(ContendedOracle, WithoutShortageTheSameToTheLastBit) {
   Random random(41);
   for (int i = 0; i < 20'000; ++i) {
-    const Program rows = test::random_program(random, {.ranks = 8, .streams = 3, .steps = 12, .waits = 2});
+    const Program rows = random_program(random, {.ranks = 8, .streams = 3, .steps = 12, .waits = 2});
     const auto p = expand(rows);
     ASSERT_TRUE(p.ok());
     const auto plain = evaluate_irregular(*p);
@@ -296,4 +296,4 @@ TEST(ContendedOracle, ContentionOnlyDelaysTheEndOfIndependentFlowsAndConservesWo
 }
 
 }  // namespace
-}  // namespace distsim
+}  // namespace distsim::engine

@@ -1,5 +1,5 @@
 // Max-min shares: systems with known answers, and the defining property on random ones.
-#include "sim/engine/fair_share.hpp"
+#include "sim/engine/events/fair_share.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 
 #include "base/random.hpp"
 
-namespace distsim {
+namespace distsim::engine {
 namespace {
 
 constexpr double kFree = std::numeric_limits<double>::infinity();
@@ -201,4 +201,4 @@ TEST(FairShare, RefusesWhatHasNoAnswer) {
 }
 
 }  // namespace
-}  // namespace distsim
+}  // namespace distsim::engine

@@ -1,13 +1,13 @@
-#include "sim/engine/fingerprint.hpp"
+#include "sim/engine/timeline/fingerprint.hpp"
 
 #include <gtest/gtest.h>
 
 #include <set>
 
 #include "programs.hpp"
-#include "sim/engine/row_evaluator.hpp"
+#include "sim/engine/rows/row_evaluator.hpp"
 
-namespace distsim {
+namespace distsim::engine {
 namespace {
 
 TEST(Fingerprint, AUniformRowHashesLikeTheRowWrittenOut) {
@@ -88,11 +88,11 @@ TEST(Fingerprint, RanksAndStepsCount) {
 TEST(Fingerprint, TheEvaluatorsDigestIsTheTimelines) {
   Random random(5);
   for (int i = 0; i < 500; ++i) {
-    const auto timeline = evaluate_rows(test::random_program(random, {.ranks = i % 2 == 0 ? 24u : 2500u}));
+    const auto timeline = evaluate_rows(random_program(random, {.ranks = i % 2 == 0 ? 24u : 2500u}));
     ASSERT_TRUE(timeline.ok());
     ASSERT_EQ(timeline->digest, fingerprint_of(*timeline)) << "program " << i;
   }
 }
 
 }  // namespace
-}  // namespace distsim
+}  // namespace distsim::engine

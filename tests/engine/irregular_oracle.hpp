@@ -4,9 +4,9 @@
 #include <optional>
 #include <vector>
 
-#include "sim/engine/irregular_evaluator.hpp"
+#include "sim/engine/events/irregular_evaluator.hpp"
 
-namespace distsim::test {
+namespace distsim::engine {
 
 /// Is `other` one of the things that `step` waits for before it ends: a predecessor, or a member of its meeting?
 inline bool waits_for(const IrregularProgram& p, StepId step, StepId other) {
@@ -63,4 +63,4 @@ inline std::optional<std::vector<StepTimes>> play_by_rescanning(const IrregularP
   return times;
 }
 
-}  // namespace distsim::test
+}  // namespace distsim::engine

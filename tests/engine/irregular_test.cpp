@@ -3,9 +3,9 @@
 
 #include "irregular_oracle.hpp"
 #include "programs.hpp"
-#include "sim/engine/row_evaluator.hpp"
+#include "sim/engine/rows/row_evaluator.hpp"
 
-namespace distsim {
+namespace distsim::engine {
 namespace {
 
 RankStep step(std::uint32_t rank, std::int64_t duration, std::uint32_t meeting = RankStep::kAlone, std::uint32_t stream = 0) {
@@ -142,7 +142,7 @@ TEST(IrregularOracle, AgreesOnRandomProgramsAndNamesTrueCycles) {
   for (int i = 0; i < kPrograms; ++i) {
     SCOPED_TRACE("program " + std::to_string(i));
     const IrregularProgram p = random_irregular(random);
-    const auto oracle = test::play_by_rescanning(p);
+    const auto oracle = play_by_rescanning(p);
     const auto t = evaluate_irregular(p);
     ASSERT_EQ(t.ok(), oracle.has_value());
     if (oracle) {
@@ -153,7 +153,7 @@ TEST(IrregularOracle, AgreesOnRandomProgramsAndNamesTrueCycles) {
     const auto cycle = find_deadlock(p);
     ASSERT_FALSE(cycle.empty());
     for (std::size_t k = 0; k < cycle.size(); ++k) {
-      ASSERT_TRUE(test::waits_for(p, cycle[k], cycle[(k + 1) % cycle.size()])) << cycle[k].value();
+      ASSERT_TRUE(waits_for(p, cycle[k], cycle[(k + 1) % cycle.size()])) << cycle[k].value();
     }
   }
   EXPECT_GT(deadlocks, kPrograms / 10);
@@ -164,7 +164,7 @@ TEST(IrregularOracle, AnExpandedProgramPlaysLikeItsRows) {
   Random random(22);
   for (int i = 0; i < 20'000; ++i) {
     SCOPED_TRACE("program " + std::to_string(i));
-    const Program p = test::random_program(random, {.ranks = 12, .streams = 3, .steps = 20, .waits = 2});
+    const Program p = random_program(random, {.ranks = 12, .streams = 3, .steps = 20, .waits = 2});
     const auto rows = evaluate_rows(p);
     const auto expanded = expand(p);
     ASSERT_TRUE(rows.ok() && expanded.ok());
@@ -183,8 +183,8 @@ TEST(IrregularOracle, AnExpandedProgramPlaysLikeItsRows) {
 TEST(Irregular, ExpandRefusesWhatStepIdsCannotCount) {
   Program p;
   p.ranks = 4'000'000'000u;
-  test::add_step(p, 0, Row(1));
-  test::add_step(p, 0, Row(1));
+  add_step(p, 0, Row(1));
+  add_step(p, 0, Row(1));
   EXPECT_FALSE(expand(p).ok());
 }
 
@@ -200,4 +200,4 @@ TEST(Irregular, DigestSeesEveryChange) {
 }
 
 }  // namespace
-}  // namespace distsim
+}  // namespace distsim::engine

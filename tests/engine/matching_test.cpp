@@ -1,11 +1,11 @@
 // Posts of ranks become meetings: by order on a communicator, by order of messages between two ranks.
-#include "sim/engine/matching.hpp"
+#include "sim/engine/program/matching.hpp"
 
 #include <gtest/gtest.h>
 
-#include "sim/engine/irregular_evaluator.hpp"
+#include "sim/engine/events/irregular_evaluator.hpp"
 
-namespace distsim {
+namespace distsim::engine {
 namespace {
 
 MatchingBuilder::Post post(std::uint32_t rank, std::int64_t duration, std::uint32_t stream = 0) {
@@ -127,4 +127,4 @@ TEST(Matching, AMessageThatNobodyTakesIsRefused) {
 }
 
 }  // namespace
-}  // namespace distsim
+}  // namespace distsim::engine

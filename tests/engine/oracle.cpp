@@ -6,7 +6,7 @@
 #include <set>
 #include <tuple>
 
-namespace distsim::test {
+namespace distsim::engine {
 namespace {
 
 using Node = std::pair<std::size_t, std::uint32_t>;  // step, rank
@@ -106,4 +106,4 @@ class EventLoop {
 
 Schedule play_by_events(const Program& program) { return EventLoop(program).run(); }
 
-}  // namespace distsim::test
+}  // namespace distsim::engine

@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "sim/engine/program.hpp"
+#include "sim/engine/program/program.hpp"
 
-namespace distsim::test {
+namespace distsim::engine {
 
 /// Times by [step][rank].
 struct Schedule {
@@ -17,4 +17,4 @@ struct Schedule {
 
 Schedule play_by_events(const Program& program);
 
-}  // namespace distsim::test
+}  // namespace distsim::engine

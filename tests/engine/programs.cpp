@@ -2,7 +2,7 @@
 
 #include <numeric>
 
-namespace distsim::test {
+namespace distsim::engine {
 namespace {
 
 template <class T>
@@ -95,4 +95,4 @@ Program with_listed_groups(const Program& program, Random& random) {
   return out;
 }
 
-}  // namespace distsim::test
+}  // namespace distsim::engine

@@ -4,9 +4,9 @@
 #include <initializer_list>
 
 #include "base/random.hpp"
-#include "sim/engine/program.hpp"
+#include "sim/engine/program/program.hpp"
 
-namespace distsim::test {
+namespace distsim::engine {
 
 inline StepId add_step(Program& p, std::uint32_t stream, Row duration, std::initializer_list<StepId> waits = {},
                        std::uint32_t group = Step::kNoGroup) {
@@ -29,4 +29,4 @@ Program with_expanded_rows(const Program& program);
 /// Every strided partition written out as a list of members, groups and members in random order.
 Program with_listed_groups(const Program& program, Random& random);
 
-}  // namespace distsim::test
+}  // namespace distsim::engine

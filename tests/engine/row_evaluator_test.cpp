@@ -1,16 +1,14 @@
 // Schedules small enough to work out on paper.
-#include "sim/engine/row_evaluator.hpp"
+#include "sim/engine/rows/row_evaluator.hpp"
 
 #include <gtest/gtest.h>
 
 #include "programs.hpp"
-#include "sim/engine/verify.hpp"
+#include "sim/engine/timeline/verify.hpp"
 
-namespace distsim {
+namespace distsim::engine {
 namespace {
 
-using test::add_step;
-using test::row;
 
 std::vector<std::int64_t> times(const Row& row, std::uint32_t ranks) {
   std::vector<std::int64_t> out;
@@ -165,4 +163,4 @@ TEST(RowEvaluator, ATimelineOutlivesItsProgram) {
 }
 
 }  // namespace
-}  // namespace distsim
+}  // namespace distsim::engine

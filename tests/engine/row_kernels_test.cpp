@@ -1,5 +1,5 @@
 // Every instruction set computes the same bits as the plain loop.
-#include "sim/engine/row_kernels.hpp"
+#include "sim/engine/rows/row_kernels.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 
 #include "base/random.hpp"
 
-namespace distsim {
+namespace distsim::engine {
 namespace {
 
 std::vector<std::int64_t> random_row(Random& random, std::size_t n) {
@@ -93,4 +93,4 @@ TEST(RowKernels, WeightedSum) {
 }
 
 }  // namespace
-}  // namespace distsim
+}  // namespace distsim::engine

@@ -3,10 +3,10 @@
 
 #include "oracle.hpp"
 #include "programs.hpp"
-#include "sim/engine/row_evaluator.hpp"
-#include "sim/engine/verify.hpp"
+#include "sim/engine/rows/row_evaluator.hpp"
+#include "sim/engine/timeline/verify.hpp"
 
-namespace distsim {
+namespace distsim::engine {
 namespace {
 
 constexpr int kPrograms = 20'000;
@@ -21,7 +21,7 @@ constexpr int kPrograms = 20'000;
   return ::testing::AssertionSuccess();
 }
 
-void expect_same(const Timeline& t, const test::Schedule& oracle) {
+void expect_same(const Timeline& t, const Schedule& oracle) {
   ASSERT_EQ(t.end.size(), oracle.end.size());
   EXPECT_EQ(t.makespan.ps(), oracle.makespan);
   for (std::uint32_t s = 0; s < t.end.size(); ++s) {
@@ -35,10 +35,10 @@ TEST(RowOracle, AgreesOnRandomPrograms) {
   Random random(8);
   for (int i = 0; i < kPrograms && !HasFatalFailure(); ++i) {
     SCOPED_TRACE("program " + std::to_string(i));
-    const Program p = test::random_program(random);
+    const Program p = random_program(random);
     const auto timeline = evaluate_rows(p);
     ASSERT_TRUE(timeline.ok()) << timeline.error().text();
-    expect_same(*timeline, test::play_by_events(p));
+    expect_same(*timeline, play_by_events(p));
   }
 }
 
@@ -46,10 +46,10 @@ TEST(RowOracle, AgreesOnRowsLongerThanABlock) {
   Random random(9);
   for (int i = 0; i < 40 && !HasFatalFailure(); ++i) {
     SCOPED_TRACE("program " + std::to_string(i));
-    const Program p = test::random_program(random, {.ranks = 3000, .streams = 3, .steps = 8, .waits = 3});
+    const Program p = random_program(random, {.ranks = 3000, .streams = 3, .steps = 8, .waits = 3});
     const auto timeline = evaluate_rows(p);
     ASSERT_TRUE(timeline.ok()) << timeline.error().text();
-    expect_same(*timeline, test::play_by_events(p));
+    expect_same(*timeline, play_by_events(p));
     ASSERT_TRUE(verify(p, *timeline).ok());
   }
 }
@@ -57,7 +57,7 @@ TEST(RowOracle, AgreesOnRowsLongerThanABlock) {
 TEST(RowOracle, LawsHoldOnRandomPrograms) {
   Random random(10);
   for (int i = 0; i < 5'000; ++i) {
-    const Program p = test::random_program(random);
+    const Program p = random_program(random);
     const auto timeline = evaluate_rows(p);
     ASSERT_TRUE(timeline.ok());
     const auto lawful = verify(p, *timeline);
@@ -68,10 +68,10 @@ TEST(RowOracle, LawsHoldOnRandomPrograms) {
 TEST(RowOracle, EverySpellingOfAProgramHasTheSameDigest) {
   Random random(11);
   for (int i = 0; i < 5'000; ++i) {
-    const Program p = test::random_program(random);
+    const Program p = random_program(random);
     const auto timeline = evaluate_rows(p);
-    const auto expanded = evaluate_rows(test::with_expanded_rows(p));
-    const auto listed = evaluate_rows(test::with_listed_groups(p, random));
+    const auto expanded = evaluate_rows(with_expanded_rows(p));
+    const auto listed = evaluate_rows(with_listed_groups(p, random));
     ASSERT_TRUE(timeline.ok() && expanded.ok() && listed.ok());
     ASSERT_EQ(timeline->digest, expanded->digest) << "program " << i;
     ASSERT_EQ(timeline->digest, listed->digest) << "program " << i;
@@ -87,7 +87,7 @@ TEST(RowOracle, EverySpellingOfAProgramHasTheSameDigest) {
 TEST(RowOracle, MakespanModeAgrees) {
   Random random(12);
   for (int i = 0; i < 5'000; ++i) {
-    const Program p = test::random_program(random);
+    const Program p = random_program(random);
     const auto timeline = evaluate_rows(p);
     const auto ends = evaluate_makespan(p);
     ASSERT_TRUE(timeline.ok() && ends.ok());
@@ -104,9 +104,9 @@ TEST(RowOracle, MoreWorkNeverEndsEarlier) {
   // A max-plus recurrence is monotone: lengthening one duration on one rank moves no end forward.
   Random random(13);
   for (int i = 0; i < 3'000; ++i) {
-    const Program p = test::random_program(random);
+    const Program p = random_program(random);
     if (p.steps.empty()) continue;
-    Program longer = test::with_expanded_rows(p);
+    Program longer = with_expanded_rows(p);
     const StepId changed(static_cast<std::uint32_t>(random.below(p.steps.size())));
     std::vector<std::int64_t> values(longer.steps[changed].duration.values().begin(),
                                      longer.steps[changed].duration.values().end());
@@ -122,4 +122,4 @@ TEST(RowOracle, MoreWorkNeverEndsEarlier) {
 }
 
 }  // namespace
-}  // namespace distsim
+}  // namespace distsim::engine

@@ -2,13 +2,11 @@
 #include <gtest/gtest.h>
 
 #include "programs.hpp"
-#include "sim/engine/row_evaluator.hpp"
+#include "sim/engine/rows/row_evaluator.hpp"
 
-namespace distsim {
+namespace distsim::engine {
 namespace {
 
-using test::add_step;
-using test::row;
 
 /// A valid program to break: 4 ranks, 2 streams, groups {0,1},{2,3}.
 Program sound() {
@@ -163,4 +161,4 @@ TEST(Refusal, ListedGroupsThatDoNotPartitionTheRanks) {
 }
 
 }  // namespace
-}  // namespace distsim
+}  // namespace distsim::engine

@@ -1,17 +1,15 @@
 // A checker is worth what it catches: each law is broken in turn.
-#include "sim/engine/verify.hpp"
+#include "sim/engine/timeline/verify.hpp"
 
 #include <gtest/gtest.h>
 
 #include "programs.hpp"
-#include "sim/engine/fingerprint.hpp"
-#include "sim/engine/row_evaluator.hpp"
+#include "sim/engine/timeline/fingerprint.hpp"
+#include "sim/engine/rows/row_evaluator.hpp"
 
-namespace distsim {
+namespace distsim::engine {
 namespace {
 
-using test::add_step;
-using test::row;
 
 struct Sound {
   Program p;
@@ -108,4 +106,4 @@ TEST(Verify, AnInvalidProgram) {
 }
 
 }  // namespace
-}  // namespace distsim
+}  // namespace distsim::engine

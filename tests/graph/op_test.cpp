@@ -6,7 +6,7 @@
 
 #include "sim/graph/cost.hpp"
 
-namespace distsim {
+namespace distsim::graph {
 namespace {
 
 TEST(DType, NamesComeBackAsTheSameType) {
@@ -122,4 +122,4 @@ TEST(Cost, RefusesWhatIsNoTime) {
 }
 
 }  // namespace
-}  // namespace distsim
+}  // namespace distsim::graph

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace distsim {
+namespace distsim::graph {
 namespace {
 
 Collective all_reduce(std::int64_t bytes) {
@@ -167,4 +167,4 @@ TEST(TaskGraph, StreamsAndPhasesHaveNames) {
 }
 
 }  // namespace
-}  // namespace distsim
+}  // namespace distsim::graph

@@ -8,8 +8,8 @@
 namespace distsim::bench {
 namespace {
 
-Layout layout(const char* name, std::uint64_t bytes, int ranks, int rank = 0, double imbalance = 1) {
-  return layout_of(**find_case(name), bytes, 4, {.ranks = ranks, .rank = rank, .imbalance = imbalance});
+bench::Layout layout(const char* name, std::uint64_t bytes, int ranks, int rank = 0, double imbalance = 1) {
+  return bench::layout_of(**bench::find_case(name), bytes, 4, {.ranks = ranks, .rank = rank, .imbalance = imbalance});
 }
 
 // From nccl-tests' own tables: 8 ranks of float, size column and count column.
@@ -28,8 +28,8 @@ TEST(CollectiveCase, BusBandwidthFactors) {
   const std::map<std::string, double> expected = {{"all_reduce", 1.75}, {"all_gather", 0.875}, {"reduce_scatter", 0.875}, {"alltoall", 0.875},
                                                   {"alltoallv", 0.875}, {"broadcast", 1},      {"reduce", 1},             {"gather", 0.875},
                                                   {"scatter", 0.875},   {"sendrecv", 1}};
-  EXPECT_EQ(collective_cases().size(), expected.size());
-  for (const CollectiveCase& c : collective_cases()) EXPECT_DOUBLE_EQ(c.bus_factor(8), expected.at(std::string(c.name))) << c.name;
+  EXPECT_EQ(bench::collective_cases().size(), expected.size());
+  for (const bench::CollectiveCase& c : bench::collective_cases()) EXPECT_DOUBLE_EQ(c.bus_factor(8), expected.at(std::string(c.name))) << c.name;
 }
 
 // 4 ranks, imbalance 4, 64 elements to each from rank 0: shares 1, 3/4, 1/2, 1/4.
@@ -37,7 +37,7 @@ TEST(CollectiveCase, ImbalanceFallsLinearly) {
   const std::uint64_t bytes = 64 * 4 * 4;
   const std::uint64_t counts[] = {64, 48, 32, 16};
   for (int rank = 0; rank < 4; ++rank) {
-    const Layout l = layout("alltoallv", bytes, 4, rank, 4);
+    const bench::Layout l = layout("alltoallv", bytes, 4, rank, 4);
     EXPECT_EQ(l.bytes, bytes);
     EXPECT_EQ(l.send_counts, std::vector<std::uint64_t>(4, counts[rank]));
     EXPECT_EQ(l.recv_counts, (std::vector<std::uint64_t>{64, 48, 32, 16}));
@@ -50,7 +50,7 @@ TEST(CollectiveCase, WhatIsSentIsReceivedWhateverTheImbalance) {
     for (int ranks : {1, 2, 5, 8}) {
       std::uint64_t sent = 0, received = 0;
       for (int rank = 0; rank < ranks; ++rank) {
-        const Layout l = layout("alltoallv", 123456, ranks, rank, imbalance);
+        const bench::Layout l = layout("alltoallv", 123456, ranks, rank, imbalance);
         sent += l.send_count;
         received += l.recv_count;
       }
@@ -59,10 +59,10 @@ TEST(CollectiveCase, WhatIsSentIsReceivedWhateverTheImbalance) {
 }
 
 TEST(CollectiveCase, NamesAreFoundBothWaysAndMistakesAreNamed) {
-  EXPECT_EQ((*find_case("alltoall"))->curve_kind, "all_to_all");
-  EXPECT_EQ((*find_case("all_to_all"))->name, "alltoall");
-  EXPECT_EQ((*find_case("send_recv"))->name, "sendrecv");
-  EXPECT_NE(find_case("all_reduse").error().text().find("did you mean 'all_reduce'"), std::string::npos);
+  EXPECT_EQ((*bench::find_case("alltoall"))->curve_kind, "all_to_all");
+  EXPECT_EQ((*bench::find_case("all_to_all"))->name, "alltoall");
+  EXPECT_EQ((*bench::find_case("send_recv"))->name, "sendrecv");
+  EXPECT_NE(bench::find_case("all_reduse").error().text().find("did you mean 'all_reduce'"), std::string::npos);
 }
 
 }  // namespace

@@ -6,15 +6,15 @@
 #include <filesystem>
 
 #include "base/file.hpp"
-#include "collectives/curve.pb.h"
+#include "collectives/curves/curve.pb.h"
 #include "test_paths.hpp"
 
 namespace distsim::bench {
 namespace {
 
-Row row(std::uint64_t bytes, std::vector<double> times) {
-  Row r{.bytes = bytes};
-  r.out_of_place = Measured{.iterations = summarize(std::move(times))};
+bench::Row row(std::uint64_t bytes, std::vector<double> times) {
+  bench::Row r{.bytes = bytes};
+  r.out_of_place = bench::Measured{.iterations = bench::summarize(std::move(times))};
   return r;
 }
 
@@ -32,7 +32,7 @@ class CurveOutputTest : public ::testing::Test {
 
 TEST_F(CurveOutputTest, HoldsMedianAndPercentilesAndGrowsWithTheRun) {
   const std::string path = dir_ + "/a.curve.txtpb";
-  CurveOutput out(path, {.system = "my_cluster", .device = "host memory", .hardware = "4 ranks"});
+  bench::CurveOutput out(path, {.system = "my_cluster", .device = "host memory", .hardware = "4 ranks"});
   out.begin({.kind = "all_reduce", .ranks = 4, .nodes = 2, .library = "MPI 1", .settings = "-d double", .date = "2026-01-02"});
   out.add(row(8, {1, 2, 3, 4, 100}));  // p10 1.4, p90 61.6: see stats_test.cpp
   ASSERT_TRUE(out.write(true).ok());
@@ -59,8 +59,8 @@ TEST_F(CurveOutputTest, HoldsMedianAndPercentilesAndGrowsWithTheRun) {
 
 TEST_F(CurveOutputTest, TheTimeMayBeWhatTheMachineDoesUndisturbed) {
   const std::string path = dir_ + "/q.curve.txtpb";
-  CurveOutput out(path, {});
-  out.begin({.kind = "all_reduce", .ranks = 4, .nodes = 2, .time = CurveTime::p10});
+  bench::CurveOutput out(path, {});
+  out.begin({.kind = "all_reduce", .ranks = 4, .nodes = 2, .time = bench::CurveTime::p10});
   out.add(row(8, {1, 2, 3, 4, 100}));
   ASSERT_TRUE(out.write(false).ok());
   EXPECT_DOUBLE_EQ(read_text(path).curves(0).points(0).time_us(), 1.4);
@@ -69,7 +69,7 @@ TEST_F(CurveOutputTest, TheTimeMayBeWhatTheMachineDoesUndisturbed) {
 
 TEST_F(CurveOutputTest, SizesAscendStrictly) {
   const std::string path = dir_ + "/b.curve.txtpb";
-  CurveOutput out(path, {});
+  bench::CurveOutput out(path, {});
   out.begin({.kind = "all_gather", .ranks = 4, .nodes = 1});
   for (std::uint64_t bytes : {0, 0, 64, 64, 128}) out.add(row(bytes, {1}));
   ASSERT_TRUE(out.write(false).ok());
@@ -82,7 +82,7 @@ TEST_F(CurveOutputTest, SizesAscendStrictly) {
 // Readers refuse a curve without points, and a first size may be rounded down to 0 bytes.
 TEST_F(CurveOutputTest, ACurveWithoutPointsIsLeftOut) {
   const std::string path = dir_ + "/e.curve.txtpb";
-  CurveOutput out(path, {});
+  bench::CurveOutput out(path, {});
   out.begin({.kind = "all_gather", .ranks = 64, .nodes = 1});
   out.add(row(0, {1}));
   out.begin({.kind = "reduce", .ranks = 64, .nodes = 1});
@@ -97,7 +97,7 @@ TEST_F(CurveOutputTest, ACurveWithoutPointsIsLeftOut) {
 
 TEST_F(CurveOutputTest, OtherNamesAreBinary) {
   const std::string path = dir_ + "/c.curve";
-  CurveOutput out(path, {.system = "s"});
+  bench::CurveOutput out(path, {.system = "s"});
   out.begin({.kind = "reduce", .ranks = 2, .nodes = 1});
   out.add(row(8, {2}));
   ASSERT_TRUE(out.write(false).ok());
@@ -108,7 +108,7 @@ TEST_F(CurveOutputTest, OtherNamesAreBinary) {
 }
 
 TEST_F(CurveOutputTest, AnUnwritablePlaceIsAnError) {
-  CurveOutput out(dir_ + "/none/d.curve.txtpb", {});
+  bench::CurveOutput out(dir_ + "/none/d.curve.txtpb", {});
   EXPECT_FALSE(out.write(true).ok());
 }
 

@@ -17,17 +17,17 @@ std::vector<int> blocks(int nodes, int per_node) {
 }
 
 Groups members(const char* shape, const std::vector<int>& node_of) {
-  const auto request = parse_group(shape);
+  const auto request = bench::parse_group(shape);
   EXPECT_TRUE(request.ok()) << shape;
-  const auto grouping = groups_of(*request, node_of);
+  const auto grouping = bench::groups_of(*request, node_of);
   EXPECT_TRUE(grouping.ok()) << shape << ": " << (grouping.ok() ? "" : grouping.error().text());
   return grouping.ok() ? grouping->members : Groups{};
 }
 
 std::string refusal(const char* shape, const std::vector<int>& node_of) {
-  const auto request = parse_group(shape);
+  const auto request = bench::parse_group(shape);
   if (!request.ok()) return request.error().text();
-  const auto grouping = groups_of(*request, node_of);
+  const auto grouping = bench::groups_of(*request, node_of);
   return grouping.ok() ? "accepted" : grouping.error().text();
 }
 
@@ -58,7 +58,7 @@ TEST(Groups, GroupsOfAShapeAreDisjointAndOfItsSize) {
   for (int nodes : {1, 2, 3, 5}) {
     for (int per_node : {2, 3, 8}) {
       for (const char* shape : {"nodes", "rails", "halves", "pairs", "far_pairs", "2x1", "4x2", "6x3"}) {
-        const auto grouping = groups_of(*parse_group(shape), blocks(nodes, per_node));
+        const auto grouping = bench::groups_of(*bench::parse_group(shape), blocks(nodes, per_node));
         if (!grouping.ok()) continue;
         std::set<int> seen;
         for (const auto& group : grouping->members) {
@@ -82,7 +82,7 @@ TEST(Groups, RefusalsSayWhatThereIs) {
   EXPECT_NE(refusal("16x2", blocks(2, 4)).find("fits 2 nodes of 4 ranks"), std::string::npos);
   EXPECT_NE(refusal("3x2", blocks(2, 4)).find("multiple of 2"), std::string::npos);
   EXPECT_NE(refusal("nodes", {0, 0, 1}).find("1 to 2 ranks"), std::string::npos);
-  for (const char* bad : {"", "8x", "x2", "8x2x1", "0x1", "-2x1", "8x0", "2x1.alon", "99999999999999999999x1"}) EXPECT_FALSE(parse_group(bad).ok()) << bad;
+  for (const char* bad : {"", "8x", "x2", "8x2x1", "0x1", "-2x1", "8x0", "2x1.alon", "99999999999999999999x1"}) EXPECT_FALSE(bench::parse_group(bad).ok()) << bad;
 }
 
 }  // namespace

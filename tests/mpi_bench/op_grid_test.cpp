@@ -9,18 +9,18 @@
 namespace distsim::bench {
 namespace {
 
-std::string identity(const OpCase& c) { return describe(c); }
+std::string identity(const bench::OpCase& c) { return bench::describe(c); }
 
 TEST(OpGrid, NoCaseTwiceAndEveryDimensionPositive) {
-  for (GridSize size : {GridSize::smoke, GridSize::standard}) {
-    const auto cases = build_grid({}, {}, size);
+  for (bench::GridSize size : {bench::GridSize::smoke, bench::GridSize::standard}) {
+    const auto cases = bench::build_grid({}, {}, size);
     ASSERT_TRUE(cases.ok());
     std::set<std::string> seen;
-    for (const OpCase& c : *cases) {
+    for (const bench::OpCase& c : *cases) {
       EXPECT_TRUE(seen.insert(identity(c)).second) << identity(c);
-      EXPECT_GT(operand_bytes(c), 0) << identity(c);
-      EXPECT_EQ(shape_columns(family_of(c)).size(), shape_values(c).size());
-      const auto* embedding = std::get_if<EmbeddingShape>(&c.shape);
+      EXPECT_GT(bench::operand_bytes(c), 0) << identity(c);
+      EXPECT_EQ(bench::shape_columns(bench::family_of(c)).size(), bench::shape_values(c).size());
+      const auto* embedding = std::get_if<bench::EmbeddingShape>(&c.shape);
       EXPECT_TRUE(embedding == nullptr || embedding->dim % 4 == 0) << "our kernels take four elements at a time";
     }
   }
@@ -28,116 +28,116 @@ TEST(OpGrid, NoCaseTwiceAndEveryDimensionPositive) {
 
 TEST(OpGrid, EveryOpAndDtypeIsThere) {
   std::set<std::pair<std::string, std::string>> found;
-  const auto cases = build_grid({}, {}, GridSize::standard);
-  for (const OpCase& c : *cases) found.insert({c.op, c.dtype});
-  for (const MeasurableOp& op : measurable_ops())
+  const auto cases = bench::build_grid({}, {}, bench::GridSize::standard);
+  for (const bench::OpCase& c : *cases) found.insert({c.op, c.dtype});
+  for (const bench::MeasurableOp& op : bench::measurable_ops())
     for (std::string_view dtype : op.dtypes) EXPECT_TRUE(found.contains({std::string(op.name), std::string(dtype)})) << op.name << ' ' << dtype;
 }
 
 TEST(OpGrid, ChoosesAndRefuses) {
-  const auto cases = build_grid({"add", "linear"}, {"fp16"}, GridSize::smoke);
+  const auto cases = bench::build_grid({"add", "linear"}, {"fp16"}, bench::GridSize::smoke);
   EXPECT_EQ(cases->size(), 4u + 24u);  // 2 x 2 arrays, 2 x 2 x 2 products in 3 layouts
-  for (const OpCase& c : *cases) {
+  for (const bench::OpCase& c : *cases) {
     EXPECT_TRUE(c.op == "add" || c.op == "linear");
     EXPECT_EQ(c.dtype, "fp16");
   }
-  EXPECT_NE(build_grid({"lnear"}, {}, GridSize::smoke).error().text().find("did you mean 'linear'"), std::string::npos);
-  EXPECT_FALSE(build_grid({"add"}, {"tf32"}, GridSize::smoke).ok());
+  EXPECT_NE(bench::build_grid({"lnear"}, {}, bench::GridSize::smoke).error().text().find("did you mean 'linear'"), std::string::npos);
+  EXPECT_FALSE(bench::build_grid({"add"}, {"tf32"}, bench::GridSize::smoke).ok());
 }
 
 // bmm: 2 x 2 x 3 x 5 x 7 flop; elements A 2x3x7 = 42, B 2x7x5 = 70, C 2x3x5 = 30, together 142 of 2 bytes.
 TEST(OpCase, BytesAndFlopsByHand) {
-  const OpCase gemm{"bmm", "fwd", "bf16", GemmShape{2, 3, 5, 7, "NN"}};
-  EXPECT_EQ(flops(gemm), 2 * 2 * 3 * 5 * 7);
-  EXPECT_EQ(operand_bytes(gemm), 142 * 2);
-  const OpCase add{"add", "fwd", "fp32", VectorShape{10, 100}};
-  EXPECT_EQ(operand_bytes(add), 3 * 4000);
-  const OpCase copy{"copy_h2d", "fwd", "int8", VectorShape{1, 512}};
-  EXPECT_EQ(operand_bytes(copy), 512);
-  EXPECT_EQ(flops(copy), 0);
+  const bench::OpCase gemm{"bmm", "fwd", "bf16", bench::GemmShape{2, 3, 5, 7, "NN"}};
+  EXPECT_EQ(bench::flops(gemm), 2 * 2 * 3 * 5 * 7);
+  EXPECT_EQ(bench::operand_bytes(gemm), 142 * 2);
+  const bench::OpCase add{"add", "fwd", "fp32", bench::VectorShape{10, 100}};
+  EXPECT_EQ(bench::operand_bytes(add), 3 * 4000);
+  const bench::OpCase copy{"copy_h2d", "fwd", "int8", bench::VectorShape{1, 512}};
+  EXPECT_EQ(bench::operand_bytes(copy), 512);
+  EXPECT_EQ(bench::flops(copy), 0);
   // 2 tables of 50 rows of 8 halves, 3 bags each of 4 indices of 8 bytes: 1600 + 2x3x8x2 + 24x8
-  const OpCase bag{"embedding_bag", "fwd", "fp16", EmbeddingShape{2, 3, 4, 50, 8, 1.05}};
-  EXPECT_EQ(operand_bytes(bag), 1600 + 96 + 192);
-  EXPECT_EQ(flops(bag), 24 * 8);
-  EXPECT_EQ(shape_values(bag), (std::vector<std::string>{"2", "3", "24", "100", "8"}));
-  EXPECT_EQ(extra_value(bag), "pooling=4;alpha=1.05");
+  const bench::OpCase bag{"embedding_bag", "fwd", "fp16", bench::EmbeddingShape{2, 3, 4, 50, 8, 1.05}};
+  EXPECT_EQ(bench::operand_bytes(bag), 1600 + 96 + 192);
+  EXPECT_EQ(bench::flops(bag), 24 * 8);
+  EXPECT_EQ(bench::shape_values(bag), (std::vector<std::string>{"2", "3", "24", "100", "8"}));
+  EXPECT_EQ(bench::extra_value(bag), "pooling=4;alpha=1.05");
 }
 
 // 2 images 4 x 5 x 5, 6 filters 2 x 3 x 3 in 2 groups, stride 2, padding 1: output 3 x 3. Images 200, filters 108, output 2 x 6 x 9 = 108 elements.
 TEST(OpCase, ConvolutionByHand) {
-  const OpCase conv{"conv2d", "fwd", "bf16", ConvShape{2, 4, 5, 6, 3, 2, 1, 2, "nhwc"}};
-  EXPECT_EQ(operand_bytes(conv), 2 * (200 + 108 + 108));
-  EXPECT_EQ(flops(conv), 2.0 * 108 * (2 * 3 * 3));
-  EXPECT_EQ(shape_values(conv), (std::vector<std::string>{"2", "4", "5", "5", "6", "3", "3", "2", "2", "1", "1", "1", "2"}));
-  EXPECT_EQ(extra_value(conv), "layout=nhwc");
-  EXPECT_EQ(family_of(conv), "conv2d");
+  const bench::OpCase conv{"conv2d", "fwd", "bf16", bench::ConvShape{2, 4, 5, 6, 3, 2, 1, 2, "nhwc"}};
+  EXPECT_EQ(bench::operand_bytes(conv), 2 * (200 + 108 + 108));
+  EXPECT_EQ(bench::flops(conv), 2.0 * 108 * (2 * 3 * 3));
+  EXPECT_EQ(bench::shape_values(conv), (std::vector<std::string>{"2", "4", "5", "5", "6", "3", "3", "2", "2", "1", "1", "1", "2"}));
+  EXPECT_EQ(bench::extra_value(conv), "layout=nhwc");
+  EXPECT_EQ(bench::family_of(conv), "conv2d");
 }
 
 TEST(OpCase, FusedOpsByHand) {
   // 10 samples of 3 vectors of 8 halves in; 8 and 3 pairs out. Each pair is 8 multiply-adds.
-  const OpCase interaction{"interaction", "fwd", "fp16", VectorShape{10, 24, "features=3;dim=8"}};
-  EXPECT_EQ(operand_bytes(interaction), 2 * 10 * (24 + 8 + 3));
-  EXPECT_EQ(flops(interaction), 10 * 3 * 2 * 8);
+  const bench::OpCase interaction{"interaction", "fwd", "fp16", bench::VectorShape{10, 24, "features=3;dim=8"}};
+  EXPECT_EQ(bench::operand_bytes(interaction), 2 * 10 * (24 + 8 + 3));
+  EXPECT_EQ(bench::flops(interaction), 10 * 3 * 2 * 8);
   // 2 heads of 16 x 16 scores over 8: Q, K, V, output 4 x 2 x 16 x 8 elements, scores before and after softmax; two products of 2 x 2 x 256 x 8.
-  const OpCase attention{"attention", "fwd", "bf16", VectorShape{32, 16, "heads=2;length=16;dim=8;flash=0"}};
-  EXPECT_EQ(operand_bytes(attention), 2 * (4 * 256 + 2 * 512));
-  EXPECT_EQ(flops(attention), 2.0 * (2 * 2 * 256 * 8));
-  const OpCase adam{"optimizer_adam", "update", "fp32", VectorShape{3, 100, "tensors=3"}};
-  EXPECT_EQ(operand_bytes(adam), 300 * 16);
+  const bench::OpCase attention{"attention", "fwd", "bf16", bench::VectorShape{32, 16, "heads=2;length=16;dim=8;flash=0"}};
+  EXPECT_EQ(bench::operand_bytes(attention), 2 * (4 * 256 + 2 * 512));
+  EXPECT_EQ(bench::flops(attention), 2.0 * (2 * 2 * 256 * 8));
+  const bench::OpCase adam{"optimizer_adam", "update", "fp32", bench::VectorShape{3, 100, "tensors=3"}};
+  EXPECT_EQ(bench::operand_bytes(adam), 300 * 16);
 }
 
 // The gradients by hand: 2 heads of 16 rows over 8 columns of each head: four products of 2 x 2 x 256 x 8, and one more where the scores are made again.
 TEST(OpCase, BackwardPassesByHand) {
-  const OpCase norm{"layernorm", "bwd", "fp32", VectorShape{10, 100, ""}};
-  EXPECT_EQ(operand_bytes(norm), 3 * 4000);  // x, dy, dx
-  const OpCase attention{"attention", "bwd", "bf16", VectorShape{32, 16, "heads=2;length=16;dim=8;flash=0"}};
-  EXPECT_EQ(operand_bytes(attention), 2 * (7 * 256 + 3 * 512));
-  EXPECT_EQ(flops(attention), 4.0 * (2 * 2 * 256 * 8));
-  const OpCase flash{"flash_attention", "bwd", "bf16", VectorShape{32, 16, "heads=2;length=16;dim=8;flash=1"}};
-  EXPECT_EQ(operand_bytes(flash), 2 * 8 * 256 + 4 * 32);
-  EXPECT_EQ(flops(flash), 5.0 * (2 * 2 * 256 * 8));
-  const OpCase peer{"copy_p2p", "fwd", "int8", VectorShape{1, 512, ""}};
-  EXPECT_EQ(operand_bytes(peer), 512);
-  EXPECT_EQ(peer_of(0, 2), 1);
-  EXPECT_EQ(peer_of(7, 8), 0);
+  const bench::OpCase norm{"layernorm", "bwd", "fp32", bench::VectorShape{10, 100, ""}};
+  EXPECT_EQ(bench::operand_bytes(norm), 3 * 4000);  // x, dy, dx
+  const bench::OpCase attention{"attention", "bwd", "bf16", bench::VectorShape{32, 16, "heads=2;length=16;dim=8;flash=0"}};
+  EXPECT_EQ(bench::operand_bytes(attention), 2 * (7 * 256 + 3 * 512));
+  EXPECT_EQ(bench::flops(attention), 4.0 * (2 * 2 * 256 * 8));
+  const bench::OpCase flash{"flash_attention", "bwd", "bf16", bench::VectorShape{32, 16, "heads=2;length=16;dim=8;flash=1"}};
+  EXPECT_EQ(bench::operand_bytes(flash), 2 * 8 * 256 + 4 * 32);
+  EXPECT_EQ(bench::flops(flash), 5.0 * (2 * 2 * 256 * 8));
+  const bench::OpCase peer{"copy_p2p", "fwd", "int8", bench::VectorShape{1, 512, ""}};
+  EXPECT_EQ(bench::operand_bytes(peer), 512);
+  EXPECT_EQ(bench::peer_of(0, 2), 1);
+  EXPECT_EQ(bench::peer_of(7, 8), 0);
 }
 
 // The products of the steps are those that the case counts, and the softmax's gradient is among those of the backward pass.
 TEST(OpCase, StepsOfAttentionAddUp) {
   for (const char* pass : {"fwd", "bwd"}) {
-    const OpCase attention{"attention", pass, "fp16", VectorShape{4 * 128, 128, "heads=4;length=128;dim=64;flash=0"}};
+    const bench::OpCase attention{"attention", pass, "fp16", bench::VectorShape{4 * 128, 128, "heads=4;length=128;dim=64;flash=0"}};
     double products = 0;
     int softmaxes = 0;
-    for (const OpCase& step : attention_steps(attention)) {
-      if (std::holds_alternative<GemmShape>(step.shape)) products += flops(step);
+    for (const bench::OpCase& step : bench::attention_steps(attention)) {
+      if (std::holds_alternative<bench::GemmShape>(step.shape)) products += bench::flops(step);
       else softmaxes += step.op == "softmax" && step.pass == pass ? 1 : 0;
     }
-    EXPECT_EQ(products, flops(attention)) << pass;
+    EXPECT_EQ(products, bench::flops(attention)) << pass;
     EXPECT_EQ(softmaxes, 1) << pass;
   }
 }
 
 TEST(OpGrid, GradientsAreThereForWhatHasThem) {
   std::set<std::string> backward;
-  const auto cases = build_grid({}, {}, GridSize::smoke);
-  for (const OpCase& c : *cases) {
+  const auto cases = bench::build_grid({}, {}, bench::GridSize::smoke);
+  for (const bench::OpCase& c : *cases) {
     if (c.pass == "bwd") backward.insert(c.op);
   }
   EXPECT_EQ(backward, (std::set<std::string>{"attention", "flash_attention", "layernorm", "softmax"}));
 }
 
 TEST(OpGrid, EightBitProductsAreThoseThatTheLibraryHas) {
-  const auto cases = build_grid({"linear"}, {"fp8"}, GridSize::standard);
-  for (const OpCase& c : *cases) {
-    const auto& s = std::get<GemmShape>(c.shape);
+  const auto cases = bench::build_grid({"linear"}, {"fp8"}, bench::GridSize::standard);
+  for (const bench::OpCase& c : *cases) {
+    const auto& s = std::get<bench::GemmShape>(c.shape);
     EXPECT_EQ(s.layout, "NT");
     EXPECT_EQ(s.n % 16 + s.k % 16, 0);
   }
 }
 
 TEST(OpOptions, ListHasALineACase) {
-  const auto cases = build_grid({"copy_d2d"}, {}, GridSize::smoke);
-  const std::string text = list_text(*cases);
+  const auto cases = bench::build_grid({"copy_d2d"}, {}, bench::GridSize::smoke);
+  const std::string text = bench::list_text(*cases);
   EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), static_cast<std::ptrdiff_t>(cases->size()) + 1);
   EXPECT_NE(text.find("copy_d2d,fwd,int8,1x256,,512,0\n"), std::string::npos);
 }
@@ -145,7 +145,7 @@ TEST(OpOptions, ListHasALineACase) {
 TEST(OpOptions, RefusalsNameTheFlag) {
   const auto error = [](std::vector<const char*> flags) {
     flags.insert(flags.begin(), "op_bench");
-    const auto command = parse_op_bench(static_cast<int>(flags.size()), flags.data());
+    const auto command = bench::parse_op_bench(static_cast<int>(flags.size()), flags.data());
     return command.ok() ? std::string("accepted") : command.error().text();
   };
   EXPECT_NE(error({"--grid", "big"}).find("--grid: found 'big'"), std::string::npos);

@@ -9,12 +9,12 @@ namespace distsim::bench {
 namespace {
 
 /// Turns of which a part is interrupted, in blocks of which a part is slow as a whole.
-std::vector<PairedBlock> blocks_of(double ratio, int count, double interrupted, double slow, unsigned seed) {
+std::vector<bench::PairedBlock> blocks_of(double ratio, int count, double interrupted, double slow, unsigned seed) {
   std::mt19937 random(seed);
   std::uniform_real_distribution<double> uniform(0, 1);
-  std::vector<PairedBlock> blocks;
+  std::vector<bench::PairedBlock> blocks;
   for (int b = 0; b < count; ++b) {
-    PairedBlock block;
+    bench::PairedBlock block;
     const double pace = uniform(random) < slow ? 1 + 3 * uniform(random) : 1;
     for (int turn = 0; turn < 64; ++turn) {
       for (auto* way : {&block.first, &block.second}) {
@@ -31,7 +31,7 @@ std::vector<PairedBlock> blocks_of(double ratio, int count, double interrupted, 
 TEST(Paired, FindsASmallDifferenceOnABusyMachine) {
   for (const unsigned seed : {1u, 2u, 3u, 4u, 5u}) {
     for (const double ratio : {1.0, 1.005, 1.02}) {
-      const PairedRatio found = paired_ratio(blocks_of(ratio, 18, 0.6, 0.4, seed));
+      const bench::PairedRatio found = bench::paired_ratio(blocks_of(ratio, 18, 0.6, 0.4, seed));
       EXPECT_NEAR(found.ratio, ratio, 0.003) << seed;
       EXPECT_LT(found.error, 0.003);
       EXPECT_NEAR(found.second, 1e-3, 0.05e-3);
@@ -40,8 +40,8 @@ TEST(Paired, FindsASmallDifferenceOnABusyMachine) {
 }
 
 TEST(Paired, FewBlocksAreNoCertainty) {
-  EXPECT_TRUE(std::isinf(paired_ratio(blocks_of(1, 4, 0, 0, 1)).error));
-  EXPECT_TRUE(std::isfinite(paired_ratio(blocks_of(1, 5, 0, 0, 1)).error));
+  EXPECT_TRUE(std::isinf(bench::paired_ratio(blocks_of(1, 4, 0, 0, 1)).error));
+  EXPECT_TRUE(std::isfinite(bench::paired_ratio(blocks_of(1, 5, 0, 0, 1)).error));
 }
 
 }  // namespace

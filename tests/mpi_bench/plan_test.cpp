@@ -8,17 +8,17 @@ namespace {
 constexpr const char* kHeader = "collective,dtype,ranks,nodes,at_once,bytes\n";
 
 std::string refusal(const std::string& rows) {
-  const auto plan = parse_plan(kHeader + rows, "p.csv");
+  const auto plan = bench::parse_plan(kHeader + rows, "p.csv");
   return plan.ok() ? "accepted" : plan.error().text();
 }
 
 TEST(Plan, RowsOfOneCurveAreGatheredAndSorted) {
-  const auto plan = parse_plan(std::string(kHeader) + "all_reduce,fp16,8,2,1,4096\nall_to_all,fp32,4,1,1,64\nall_reduce,fp16,8,2,1,8\nall_reduce,fp16,8,2,1,4096\n"
+  const auto plan = bench::parse_plan(std::string(kHeader) + "all_reduce,fp16,8,2,1,4096\nall_to_all,fp32,4,1,1,64\nall_reduce,fp16,8,2,1,8\nall_reduce,fp16,8,2,1,4096\n"
                                "all_reduce,fp16,8,2,0,8\n", "p.csv");
   ASSERT_TRUE(plan.ok()) << plan.error().text();
   ASSERT_EQ(plan->size(), 3u);
   EXPECT_EQ((*plan)[0].what->name, "all_reduce");
-  EXPECT_EQ((*plan)[0].type, DataType::half);
+  EXPECT_EQ((*plan)[0].type, bench::DataType::half);
   EXPECT_EQ((*plan)[0].group.ranks, 8);
   EXPECT_EQ((*plan)[0].group.nodes, 2);
   EXPECT_EQ((*plan)[0].sizes, (std::vector<std::uint64_t>{8, 4096}));
@@ -35,7 +35,7 @@ TEST(Plan, RefusalsNameLineAndColumn) {
   EXPECT_NE(refusal("all_reduce,fp32,8,2,1,-8\n").find("bytes: found '-8'"), std::string::npos);
   EXPECT_NE(refusal("all_reduce,fp33,8,2,1,8\n").find("fp33"), std::string::npos);
   EXPECT_NE(refusal("").find("found no rows"), std::string::npos);
-  EXPECT_FALSE(parse_plan("collective,dtype\nall_reduce,fp32\n", "p.csv").ok());
+  EXPECT_FALSE(bench::parse_plan("collective,dtype\nall_reduce,fp32\n", "p.csv").ok());
 }
 
 std::vector<int> blocks(int nodes, int per_node) {
@@ -44,14 +44,14 @@ std::vector<int> blocks(int nodes, int per_node) {
   return node_of;
 }
 
-std::vector<PlannedCurve> curves_of(std::initializer_list<const char*> groups, std::vector<std::uint64_t> sizes) {
-  std::vector<PlannedCurve> curves;
-  for (const char* group : groups) curves.push_back({*find_case("all_reduce"), DataType::float32, *parse_group(group), sizes});
+std::vector<bench::PlannedCurve> curves_of(std::initializer_list<const char*> groups, std::vector<std::uint64_t> sizes) {
+  std::vector<bench::PlannedCurve> curves;
+  for (const char* group : groups) curves.push_back({*bench::find_case("all_reduce"), bench::DataType::float32, *bench::parse_group(group), sizes});
   return curves;
 }
 
 TEST(Schedule, OneShapeWithAndWithoutCompanyAreTwoCurves) {
-  const auto schedule = schedule_of(curves_of({"4x2", "4x2.alone"}, {8}), blocks(2, 4));
+  const auto schedule = bench::schedule_of(curves_of({"4x2", "4x2.alone"}, {8}), blocks(2, 4));
   ASSERT_TRUE(schedule.ok());
   ASSERT_EQ(schedule->measurements.size(), 2u);
   EXPECT_EQ(schedule->measurements[0].grouping.members.size(), 2u);
@@ -60,7 +60,7 @@ TEST(Schedule, OneShapeWithAndWithoutCompanyAreTwoCurves) {
 }
 
 TEST(Schedule, TheSameRanksUnderSeveralNamesAreOneCurve) {
-  const auto schedule = schedule_of(curves_of({"8x2", "8x2.alone", "all"}, {8}), blocks(2, 4));
+  const auto schedule = bench::schedule_of(curves_of({"8x2", "8x2.alone", "all"}, {8}), blocks(2, 4));
   ASSERT_TRUE(schedule.ok());
   ASSERT_EQ(schedule->measurements.size(), 1u);
   EXPECT_EQ(schedule->measurements[0].grouping.name, "8x2");
@@ -72,12 +72,12 @@ TEST(Schedule, MergedCurvesKeepTheSizesOfBoth) {
   auto curves = curves_of({"8x2", "8x2.alone"}, {8, 64});
   curves[1].sizes = {16, 64, 4};
   auto other_type = curves[1];
-  other_type.type = DataType::half;
+  other_type.type = bench::DataType::half;
   curves.push_back(other_type);
-  const auto schedule = schedule_of(curves, blocks(2, 4));
+  const auto schedule = bench::schedule_of(curves, blocks(2, 4));
   ASSERT_EQ(schedule->measurements.size(), 2u);
   EXPECT_EQ(schedule->measurements[0].curve.sizes, (std::vector<std::uint64_t>{4, 8, 16, 64}));
-  EXPECT_EQ(schedule->measurements[1].curve.type, DataType::half);
+  EXPECT_EQ(schedule->measurements[1].curve.type, bench::DataType::half);
 }
 
 }  // namespace

@@ -12,11 +12,11 @@
 namespace distsim::bench {
 namespace {
 
-const OpCase kGemm{"linear", "fwd", "bf16", GemmShape{1, 128, 256, 512, "NT"}};
-const OpCase kOtherGemm{"linear", "fwd", "bf16", GemmShape{1, 128, 256, 512, "NN"}};
-const OpCase kBag{"embedding_bag", "bwd+sgd", "fp16", EmbeddingShape{1, 16, 4, 1000, 64, 1.05}};
-const RunFacts kFacts{"NVIDIA X, 80GB", "cudagraph_median_warm_l2", "op_bench cuda13.0", "2026-01-02"};
-const OpResult kResult{12.345678, 12, 13, 20, 41, 0.0051, {"1980", "2619", "41", "300"}};
+const bench::OpCase kGemm{"linear", "fwd", "bf16", bench::GemmShape{1, 128, 256, 512, "NT"}};
+const bench::OpCase kOtherGemm{"linear", "fwd", "bf16", bench::GemmShape{1, 128, 256, 512, "NN"}};
+const bench::OpCase kBag{"embedding_bag", "bwd+sgd", "fp16", bench::EmbeddingShape{1, 16, 4, 1000, 64, 1.05}};
+const bench::RunFacts kFacts{"NVIDIA X, 80GB", "cudagraph_median_warm_l2", "op_bench cuda13.0", "2026-01-02"};
+const bench::OpResult kResult{12.345678, 12, 13, 20, 41, 0.0051, {"1980", "2619", "41", "300"}};
 
 class ResultFileTest : public ::testing::Test {
  protected:
@@ -26,7 +26,7 @@ class ResultFileTest : public ::testing::Test {
 };
 
 TEST_F(ResultFileTest, HeaderAndRow) {
-  auto file = ResultFile::open(path_, "gemm");
+  auto file = bench::ResultFile::open(path_, "gemm");
   ASSERT_TRUE(file.ok());
   ASSERT_TRUE(file->append(kFacts, kGemm, kResult).ok());
   EXPECT_EQ(text(),
@@ -37,24 +37,24 @@ TEST_F(ResultFileTest, HeaderAndRow) {
 
 TEST_F(ResultFileTest, GoesOnWhereItStopped) {
   {
-    auto file = ResultFile::open(path_, "gemm");
+    auto file = bench::ResultFile::open(path_, "gemm");
     EXPECT_FALSE(file->contains(kFacts, kGemm));
     ASSERT_TRUE(file->append(kFacts, kGemm, kResult).ok());
     EXPECT_TRUE(file->contains(kFacts, kGemm));
   }
-  const auto file = ResultFile::open(path_, "gemm");
+  const auto file = bench::ResultFile::open(path_, "gemm");
   ASSERT_TRUE(file.ok());
   EXPECT_EQ(file->rows(), 1u);
   EXPECT_TRUE(file->contains(kFacts, kGemm));
   EXPECT_FALSE(file->contains(kFacts, kOtherGemm));
-  RunFacts cold = kFacts;
+  bench::RunFacts cold = kFacts;
   cold.timing = "evt_median_cold_l2";
   EXPECT_FALSE(file->contains(cold, kGemm)) << "another timing is another measurement";
 }
 
 TEST_F(ResultFileTest, ALineCutOffAtAnyByteIsMeasuredAgain) {
   {
-    auto file = ResultFile::open(path_, "gemm");
+    auto file = bench::ResultFile::open(path_, "gemm");
     ASSERT_TRUE(file->append(kFacts, kGemm, kResult).ok());
     ASSERT_TRUE(file->append(kFacts, kOtherGemm, kResult).ok());
   }
@@ -62,7 +62,7 @@ TEST_F(ResultFileTest, ALineCutOffAtAnyByteIsMeasuredAgain) {
   const std::size_t two_lines = whole.rfind('\n', whole.size() - 2) + 1;
   for (std::size_t length = 0; length < whole.size(); ++length) {
     std::ofstream(path_, std::ios::binary | std::ios::trunc) << whole.substr(0, length);
-    auto file = ResultFile::open(path_, "gemm");
+    auto file = bench::ResultFile::open(path_, "gemm");
     if (length == 0) {
       ASSERT_FALSE(file.ok()) << "an empty file has no header";
       continue;
@@ -71,22 +71,22 @@ TEST_F(ResultFileTest, ALineCutOffAtAnyByteIsMeasuredAgain) {
     EXPECT_EQ(file->contains(kFacts, kGemm), length >= two_lines) << length;
     ASSERT_FALSE(file->contains(kFacts, kOtherGemm)) << length;
     ASSERT_TRUE(file->append(kFacts, kOtherGemm, kResult).ok());
-    EXPECT_TRUE(ResultFile::open(path_, "gemm")->contains(kFacts, kOtherGemm)) << length;
+    EXPECT_TRUE(bench::ResultFile::open(path_, "gemm")->contains(kFacts, kOtherGemm)) << length;
   }
 }
 
 TEST_F(ResultFileTest, OtherColumnsAreRefused) {
   std::ofstream(path_) << "gpu,op,latency_us\nA,linear,3\n";
-  const auto file = ResultFile::open(path_, "gemm");
+  const auto file = bench::ResultFile::open(path_, "gemm");
   ASSERT_FALSE(file.ok());
   EXPECT_NE(file.error().text().find("gemm.csv:1"), std::string::npos) << file.error().text();
 }
 
 TEST_F(ResultFileTest, EmbeddingSkewTellsRowsApart) {
-  auto file = ResultFile::open(dir_ + "/embedding.csv", "embedding");
+  auto file = bench::ResultFile::open(dir_ + "/embedding.csv", "embedding");
   ASSERT_TRUE(file->append(kFacts, kBag, kResult).ok());
-  OpCase uniform = kBag;
-  std::get<EmbeddingShape>(uniform.shape).alpha = 0;
+  bench::OpCase uniform = kBag;
+  std::get<bench::EmbeddingShape>(uniform.shape).alpha = 0;
   EXPECT_TRUE(file->contains(kFacts, kBag));
   EXPECT_FALSE(file->contains(kFacts, uniform));
 }
@@ -98,7 +98,7 @@ TEST(ResultFile, ColumnsIncludeThoseOfTheOpTables) {
       {"elementwise_norm_softmax", {"gpu", "op", "pass", "dtype", "rows", "cols", "extra", "latency_us", "timing", "framework"}},
       {"embedding", {"gpu", "op", "pass", "dtype", "tables", "batch", "nnz", "rows_total", "dim", "latency_us", "extra", "timing", "framework"}}};
   for (const auto& [family, names] : expected) {
-    const auto columns = ResultFile::columns(family);
+    const auto columns = bench::ResultFile::columns(family);
     for (const std::string& name : names) EXPECT_EQ(std::count(columns.begin(), columns.end(), name), 1) << family << ' ' << name;
   }
 }

@@ -7,12 +7,12 @@ namespace {
 
 constexpr double kLimit = 10;
 
-RankState at(std::uint64_t meetings, std::uint64_t calls, bool waiting, double moved_at, double heard_at = 100) {
+bench::RankState at(std::uint64_t meetings, std::uint64_t calls, bool waiting, double moved_at, double heard_at = 100) {
   return {.meetings = meetings, .calls = calls, .waiting = waiting, .activity = "x", .heard_at = heard_at, .moved_at = moved_at};
 }
 
-std::vector<int> named(const std::vector<RankState>& ranks, double now = 100, double limit = kLimit) {
-  const auto verdict = verdict_of(ranks, now, limit);
+std::vector<int> named(const std::vector<bench::RankState>& ranks, double now = 100, double limit = kLimit) {
+  const auto verdict = bench::verdict_of(ranks, now, limit);
   return verdict ? verdict->ranks : std::vector<int>{};
 }
 
@@ -28,7 +28,7 @@ TEST(Stall, WhoIsBehindAndDoesNotWaitIsNamed) {
 }
 
 TEST(Stall, AllOfThemWhereNoneIsBehind) {
-  const auto verdict = verdict_of({at(5, 40, false, 80), at(5, 40, false, 80)}, 100, kLimit);
+  const auto verdict = bench::verdict_of({at(5, 40, false, 80), at(5, 40, false, 80)}, 100, kLimit);
   ASSERT_TRUE(verdict);
   EXPECT_EQ(verdict->ranks, (std::vector<int>{0, 1}));
   EXPECT_NE(verdict->why.find("inside the library"), std::string::npos);

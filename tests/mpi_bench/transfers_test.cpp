@@ -13,21 +13,21 @@ using Values = std::vector<long>;
 long value(int rank, std::uint64_t index) { return rank * 1'000'000L + static_cast<long>(index); }
 
 struct World {
-  std::vector<Layout> layouts;
+  std::vector<bench::Layout> layouts;
   std::vector<Values> received;
 };
 
 /// Every message's elements are found at its sender and put down at its receiver; each message has exactly one of both.
-World carried_out(const CollectiveCase& what, int ranks, int root, bool in_place) {
+World carried_out(const bench::CollectiveCase& what, int ranks, int root, bool in_place) {
   World world;
   std::map<std::pair<int, int>, Values> under_way;
-  std::vector<Exchange> exchanges;
+  std::vector<bench::Exchange> exchanges;
   for (int r = 0; r < ranks; ++r) {
-    const Shape shape{.ranks = ranks, .rank = r, .root = root, .imbalance = 2.5};
-    world.layouts.push_back(layout_of(what, 4096, 4, shape));
-    const Layout& l = world.layouts.back();
-    exchanges.push_back(exchange_of(what.kind, l, shape, in_place));
-    for (const Transfer& t : exchanges.back().sends) {
+    const bench::Shape shape{.ranks = ranks, .rank = r, .root = root, .imbalance = 2.5};
+    world.layouts.push_back(bench::layout_of(what, 4096, 4, shape));
+    const bench::Layout& l = world.layouts.back();
+    exchanges.push_back(bench::exchange_of(what.kind, l, shape, in_place));
+    for (const bench::Transfer& t : exchanges.back().sends) {
       Values message;
       for (std::uint64_t i = 0; i < t.count; ++i) message.push_back(value(r, t.at + i));
       EXPECT_LE(t.at + t.count, l.send_count);
@@ -35,10 +35,10 @@ World carried_out(const CollectiveCase& what, int ranks, int root, bool in_place
     }
   }
   for (int r = 0; r < ranks; ++r) {
-    const Layout& l = world.layouts[r];
+    const bench::Layout& l = world.layouts[r];
     Values buffer(in_place ? l.in_place_count() : l.recv_count, -1);
     for (std::uint64_t i = 0; in_place && i < l.send_count; ++i) buffer[l.send_at + i] = value(r, i);
-    for (const Transfer& t : exchanges[r].receives) {
+    for (const bench::Transfer& t : exchanges[r].receives) {
       const auto message = under_way.find({t.peer, r});
       EXPECT_TRUE(message != under_way.end() && message->second.size() == t.count) << what.name << " from " << t.peer << " to " << r;
       if (message == under_way.end()) continue;
@@ -52,16 +52,16 @@ World carried_out(const CollectiveCase& what, int ranks, int root, bool in_place
 }
 
 TEST(Transfers, DeliverWhatTheCollectivePromises) {
-  for (const CollectiveCase& what : collective_cases()) {
-    if (!moves_only(what.kind)) continue;
+  for (const bench::CollectiveCase& what : bench::collective_cases()) {
+    if (!bench::moves_only(what.kind)) continue;
     for (int ranks : {2, 3, 5}) {
       for (bool in_place : {false, true}) {
-        if (in_place && !moves_in_place(what.kind)) continue;
+        if (in_place && !bench::moves_in_place(what.kind)) continue;
         const World world = carried_out(what, ranks, ranks - 1, in_place);
         for (int r = 0; r < ranks; ++r) {
-          const Layout& l = world.layouts[r];
-          const Shape shape{.ranks = ranks, .rank = r, .root = ranks - 1, .imbalance = 2.5};
-          for (const Segment& s : what.expected(l, shape)) {
+          const bench::Layout& l = world.layouts[r];
+          const bench::Shape shape{.ranks = ranks, .rank = r, .root = ranks - 1, .imbalance = 2.5};
+          for (const bench::Segment& s : what.expected(l, shape)) {
             for (std::uint64_t i = 0; i < s.count; ++i)
               ASSERT_EQ(world.received[r][(in_place ? l.recv_at : 0) + s.at + i], value(s.source, s.source_index + i)) << what.name << " in place " << in_place;
           }
@@ -72,10 +72,10 @@ TEST(Transfers, DeliverWhatTheCollectivePromises) {
 }
 
 TEST(Transfers, ReductionsHaveNone) {
-  const Layout l{.count = 4, .send_count = 4, .recv_count = 4};
-  EXPECT_TRUE(exchange_of(Kind::all_reduce, l, {.ranks = 2}, false).sends.empty());
-  EXPECT_FALSE(moves_only(Kind::all_reduce));
-  EXPECT_FALSE(moves_in_place(Kind::alltoall));
+  const bench::Layout l{.count = 4, .send_count = 4, .recv_count = 4};
+  EXPECT_TRUE(bench::exchange_of(bench::Kind::all_reduce, l, {.ranks = 2}, false).sends.empty());
+  EXPECT_FALSE(bench::moves_only(bench::Kind::all_reduce));
+  EXPECT_FALSE(bench::moves_in_place(bench::Kind::alltoall));
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "opmodels/cost_csv.hpp"
+#include "opmodels/csv/cost_csv.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,14 +7,14 @@
 
 #include "device_fixtures.hpp"
 
-namespace distsim {
+namespace distsim::opmodels {
 namespace {
 
 /// Devices by gpu text; other names are refused as the command does.
 class Fixture : public ::testing::Test {
  protected:
   Fixture() {
-    for (const auto& [name, spec] : test::measured_devices()) models_.emplace(name, *OpModels::create(spec));
+    for (const auto& [name, spec] : measured_devices()) models_.emplace(name, *OpModels::create(spec));
   }
   Result<const OpModels*> find(std::string_view gpu) {
     ++lookups_;
@@ -111,7 +111,7 @@ TEST_F(Fixture, BothGradientsAreTwoProducts) {
   const auto row = parse(kGemm, "A100,linear,bwd_both,fp16,2,3,5,7,NT,wall_sync_avg");
   ASSERT_TRUE(row.ok()) << row.error().text();
   ASSERT_EQ(row->ops.size(), 2u);
-  const Gemm data = std::get<Gemm>(row->ops[0]), weight = std::get<Gemm>(row->ops[1]);
+  const graph::Gemm data = std::get<graph::Gemm>(row->ops[0]), weight = std::get<graph::Gemm>(row->ops[1]);
   EXPECT_EQ(std::tie(data.batch, data.m, data.n, data.k), std::make_tuple(2, 3, 7, 5)) << "dA = dC B^T";
   EXPECT_EQ(std::tie(weight.m, weight.n, weight.k), std::make_tuple(7, 5, 3)) << "dB = A^T dC";
   EXPECT_EQ(row->timing, Timing::wall);
@@ -120,7 +120,7 @@ TEST_F(Fixture, BothGradientsAreTwoProducts) {
 TEST_F(Fixture, UnequalPaddingKeepsTheOutputs) {
   const auto row = parse("gpu,op,pass,dtype,n,c,h,w,k,r,s,stride_h,stride_w,pad_h,pad_w,dil,groups", "A100,conv2d,fwd,fp32,2,3,20,30,8,3,5,1,1,1,2,1,1");
   ASSERT_TRUE(row.ok()) << row.error().text();
-  const Conv2d conv = std::get<Conv2d>(row->ops[0]);
+  const graph::Conv2d conv = std::get<graph::Conv2d>(row->ops[0]);
   EXPECT_EQ(conv.out_h(), 20);
   EXPECT_EQ(conv.out_w(), 30);
   EXPECT_FALSE(parse("gpu,op,dtype,n,c,h,w,k,r,s,stride_h,stride_w,pad_h,pad_w", "A100,conv2d,fp32,2,3,20,30,8,3,5,1,2,1,2").ok()) << "unequal strides";
@@ -129,24 +129,24 @@ TEST_F(Fixture, UnequalPaddingKeepsTheOutputs) {
 TEST_F(Fixture, EmbeddingRowsCarryTheirOptimizer) {
   const auto row = parse("gpu,op,pass,dtype,tables,batch,nnz,rows_total,dim", "A100,fbgemm_tbe_weighted,bwd+rowwise_adagrad,fp32,5,2048,163840,5000,96.0");
   ASSERT_TRUE(row.ok()) << row.error().text();
-  const EmbeddingBag bag = std::get<EmbeddingBag>(row->ops[0]);
+  const graph::EmbeddingBag bag = std::get<graph::EmbeddingBag>(row->ops[0]);
   ASSERT_EQ(bag.tables.size(), 5u);
   EXPECT_EQ(bag.tables[0].rows, 1000);
   EXPECT_DOUBLE_EQ(bag.tables[0].pooling_factor, 16);
-  EXPECT_EQ(bag.optimizer, EmbeddingOptimizer::rowwise_adagrad);
-  EXPECT_EQ(bag.update, SparseUpdate::fused);
+  EXPECT_EQ(bag.optimizer, graph::EmbeddingOptimizer::rowwise_adagrad);
+  EXPECT_EQ(bag.update, graph::SparseUpdate::fused);
 }
 
 TEST_F(Fixture, EmbeddingRowsTakePoolingRowsSkewAndUpdate) {
   const std::string header = "gpu,op,pass,dtype,tables,batch,pooling,rows,dim,alpha,update";
   const auto row = parse(header, "A100,embedding_bag,bwd+sgd,fp16,4,1024,2.5,1000,64,1.05,atomic");
   ASSERT_TRUE(row.ok()) << row.error().text();
-  const EmbeddingBag bag = std::get<EmbeddingBag>(row->ops[0]);
+  const graph::EmbeddingBag bag = std::get<graph::EmbeddingBag>(row->ops[0]);
   ASSERT_EQ(bag.tables.size(), 4u);
   EXPECT_EQ(bag.tables[3].rows, 1000);
   EXPECT_DOUBLE_EQ(bag.tables[3].pooling_factor, 2.5);
   EXPECT_DOUBLE_EQ(bag.tables[3].alpha, 1.05);
-  EXPECT_EQ(bag.update, SparseUpdate::atomic);
+  EXPECT_EQ(bag.update, graph::SparseUpdate::atomic);
   EXPECT_FALSE(parse(header, "A100,embedding_bag,bwd+sgd,fp16,4,1024,2.5,1000,64,1.05,magic").ok());
 }
 
@@ -154,8 +154,8 @@ TEST_F(Fixture, AWeightedBackwardGathersOnceMoreAndSortsItsWeights) {
   const auto row = parse("gpu,op,pass,dtype,tables,batch,nnz,rows_total,dim", "A100,fbgemm_tbe_weighted,bwd+rowwise_adagrad,fp32,1,8192,61072,1000,96");
   ASSERT_TRUE(row.ok()) << row.error().text();
   ASSERT_EQ(row->ops.size(), 5u) << "backward, gather, histogram and two passes for ten bits";
-  EXPECT_EQ(std::get<EmbeddingBag>(row->ops[1]).pass, Pass::forward);
-  EXPECT_EQ(std::get<Elementwise>(row->ops[4]).elements, 61072);
+  EXPECT_EQ(std::get<graph::EmbeddingBag>(row->ops[1]).pass, graph::Pass::forward);
+  EXPECT_EQ(std::get<graph::Elementwise>(row->ops[4]).elements, 61072);
 }
 
 /// One row of every op that the file format knows, with its sizes as KEY=VALUE.
@@ -213,21 +213,21 @@ TEST_F(Fixture, ReadsTheRowsOfOpBench) {
   const std::string header = "gpu,op,pass,dtype,rows,cols,extra";
   const auto attention = parse(header, "A100,attention,fwd,fp16,2048,128,heads=16;length=128;dim=64;flash=0");
   ASSERT_TRUE(attention.ok()) << attention.error().text();
-  const Attention a = std::get<Attention>(attention->ops[0]);
+  const graph::Attention a = std::get<graph::Attention>(attention->ops[0]);
   EXPECT_EQ(std::tie(a.batch, a.heads, a.q_len, a.kv_len, a.head_dim), std::make_tuple(1, 16, 128, 128, 64));
   const auto interaction = parse(header, "A100,interaction,fwd,fp16,8192,3456,features=27;dim=128");
   ASSERT_TRUE(interaction.ok()) << interaction.error().text();
-  const Interaction i = std::get<Interaction>(interaction->ops[0]);
+  const graph::Interaction i = std::get<graph::Interaction>(interaction->ops[0]);
   EXPECT_EQ(std::tie(i.batch, i.features, i.dim, i.fused), std::make_tuple(8192, 27, 128, true));
   const auto adam = parse(header, "A100,optimizer_adam,update,fp32,16,1000,tensors=16");
   ASSERT_TRUE(adam.ok()) << adam.error().text();
-  EXPECT_EQ(std::get<Optimizer>(adam->ops[0]).parameters, 16000);
+  EXPECT_EQ(std::get<graph::Optimizer>(adam->ops[0]).parameters, 16000);
   const auto copy = parse(header, "A100,copy_h2d,fwd,int8,1,4096,");
   ASSERT_TRUE(copy.ok()) << copy.error().text();
-  EXPECT_EQ(std::get<Copy>(copy->ops[0]).bytes, 4096);
+  EXPECT_EQ(std::get<graph::Copy>(copy->ops[0]).bytes, 4096);
   const auto bag = parse("gpu,op,pass,dtype,tables,batch,nnz,rows_total,dim,extra", "A100,embedding_bag,fwd,fp16,1,2048,2048,1000,64,pooling=1;alpha=1.05");
   ASSERT_TRUE(bag.ok()) << bag.error().text();
-  EXPECT_DOUBLE_EQ(std::get<EmbeddingBag>(bag->ops[0]).tables[0].alpha, 1.05);
+  EXPECT_DOUBLE_EQ(std::get<graph::EmbeddingBag>(bag->ops[0]).tables[0].alpha, 1.05);
 }
 
 TEST_F(Fixture, OtherSpellingsMeanTheSameOp) {
@@ -292,4 +292,4 @@ TEST(Timing, TheLaunchGapIsAddedOnceAndHidesShortKernels) {
 }
 
 }  // namespace
-}  // namespace distsim
+}  // namespace distsim::opmodels

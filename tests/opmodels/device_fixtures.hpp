@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "topology/device_spec.hpp"
+#include "topology/devices/device_spec.hpp"
 
-namespace distsim::test {
+namespace distsim::opmodels {
 
 struct DeviceFacts {
   std::string name;
@@ -18,8 +18,8 @@ struct DeviceFacts {
   double floor_us = 2.0;
 };
 
-inline DeviceSpec device_of(const DeviceFacts& f) {
-  DeviceSpec d;
+inline topology::DeviceSpec device_of(const DeviceFacts& f) {
+  topology::DeviceSpec d;
   d.name = f.name;
   d.architecture = "test";
   d.compute_capability = f.capability;
@@ -44,7 +44,7 @@ inline DeviceSpec device_of(const DeviceFacts& f) {
 }
 
 /// GPUs of the public op measurements, by the text of their gpu column.
-inline std::map<std::string, DeviceSpec> measured_devices() {
+inline std::map<std::string, topology::DeviceSpec> measured_devices() {
   const std::vector<DeviceFacts> facts{
       // name              cc  SMs  boost sust.  fp32   tf32   fp16   bf16   fp8   HBM   L2   L2 GB/s floor
       {"A100-SXM4-80GB", 80, 108, 1410, 1330, 19.5, 156, 312, 312, 0, 2039, 40, 2920, 2.0},
@@ -67,9 +67,9 @@ inline std::map<std::string, DeviceSpec> measured_devices() {
       {"P100-PCIE-16GB", 60, 56, 1329, 1300, 9.3, 0, 18.7, 0, 0, 732, 4, 1600, 2.5},
       {"P4", 61, 20, 1063, 900, 5.5, 0, 0, 0, 0, 192, 2, 800, 2.5},
   };
-  std::map<std::string, DeviceSpec> devices;
+  std::map<std::string, topology::DeviceSpec> devices;
   for (const DeviceFacts& f : facts) devices[f.name] = device_of(f);
   return devices;
 }
 
-}  // namespace distsim::test
+}  // namespace distsim::opmodels

@@ -1,11 +1,11 @@
-#include "opmodels/embedding_reuse.hpp"
+#include "opmodels/hardware/embedding_reuse.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <vector>
 
-namespace distsim {
+namespace distsim::opmodels {
 namespace {
 
 /// The sums as they are defined, row by row.
@@ -82,4 +82,4 @@ TEST(RowPopularity, StaysWithinBoundsFarOut) {
 }
 
 }  // namespace
-}  // namespace distsim
+}  // namespace distsim::opmodels

@@ -1,5 +1,5 @@
 // Forest, and the file of a learned model: sums by hand, and every way a file can be damaged.
-#include "opmodels/forest.hpp"
+#include "opmodels/learned/forest.hpp"
 
 #include <gtest/gtest.h>
 #include <zlib.h>
@@ -8,9 +8,9 @@
 #include <cstring>
 #include <limits>
 
-#include "opmodels/forest_file.hpp"
+#include "opmodels/learned/forest_file.hpp"
 
-namespace distsim {
+namespace distsim::opmodels {
 namespace {
 
 TEST(Forest, AddsTheLeavesThatTheFeaturesFallInto) {
@@ -185,4 +185,4 @@ TEST(ForestFile, SaysWhatIsWrong) {
 }
 
 }  // namespace
-}  // namespace distsim
+}  // namespace distsim::opmodels

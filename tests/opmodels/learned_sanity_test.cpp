@@ -7,11 +7,11 @@
 #include <random>
 
 #include "device_fixtures.hpp"
-#include "opmodels/learned_models.hpp"
+#include "opmodels/learned/learned_models.hpp"
 #include "opmodels/op_models.hpp"
 #include "test_paths.hpp"
 
-namespace distsim {
+namespace distsim::opmodels {
 namespace {
 
 struct Priced {
@@ -20,13 +20,13 @@ struct Priced {
 
 Priced models(const std::string& gpu) {
   static const auto shipped = std::make_shared<const LearnedModels>(*LearnedModels::load(test::config("op_models")));
-  const DeviceSpec spec = test::measured_devices().at(gpu);
+  const topology::DeviceSpec spec = measured_devices().at(gpu);
   return {*OpModels::create(spec, shipped), *OpModels::create(spec)};
 }
 
-double us(const OpModels& m, const Op& op) {
+double us(const OpModels& m, const graph::Op& op) {
   const auto cost = m.price(op);
-  EXPECT_TRUE(cost.ok()) << describe(op);
+  EXPECT_TRUE(cost.ok()) << graph::describe(op);
   return cost.ok() ? cost->mean.us() : 0;
 }
 
@@ -36,13 +36,13 @@ std::int64_t size(std::mt19937& random, double low, double high) {
 }
 
 /// One shape and the sizes that may double.
-using Doubling = std::pair<Op, std::vector<Op>>;
+using Doubling = std::pair<graph::Op, std::vector<graph::Op>>;
 
-Doubling product(std::mt19937& random, DType dtype) {
-  const Gemm g{random() % 3 == 0 ? size(random, 0, 8) : 1, size(random, 0, 15), 16 * size(random, 0, 10), 16 * size(random, 0, 10), dtype};
-  std::vector<Op> larger;
-  for (std::int64_t Gemm::*dim : {&Gemm::batch, &Gemm::m, &Gemm::n, &Gemm::k}) {
-    Gemm twice = g;
+Doubling product(std::mt19937& random, graph::DType dtype) {
+  const graph::Gemm g{random() % 3 == 0 ? size(random, 0, 8) : 1, size(random, 0, 15), 16 * size(random, 0, 10), 16 * size(random, 0, 10), dtype};
+  std::vector<graph::Op> larger;
+  for (std::int64_t graph::Gemm::*dim : {&graph::Gemm::batch, &graph::Gemm::m, &graph::Gemm::n, &graph::Gemm::k}) {
+    graph::Gemm twice = g;
     twice.*dim *= 2;
     larger.emplace_back(twice);
   }
@@ -51,10 +51,10 @@ Doubling product(std::mt19937& random, DType dtype) {
 
 Doubling convolution(std::mt19937& random) {
   const std::int64_t side = size(random, 3, 6);
-  const Conv2d c{size(random, 0, 6), 16 * size(random, 0, 6), side, side, 16 * size(random, 0, 6), 3, 3, 1, 1};
-  std::vector<Op> larger;
-  for (std::int64_t Conv2d::*dim : {&Conv2d::n, &Conv2d::c, &Conv2d::k, &Conv2d::h}) {
-    Conv2d twice = c;
+  const graph::Conv2d c{size(random, 0, 6), 16 * size(random, 0, 6), side, side, 16 * size(random, 0, 6), 3, 3, 1, 1};
+  std::vector<graph::Op> larger;
+  for (std::int64_t graph::Conv2d::*dim : {&graph::Conv2d::n, &graph::Conv2d::c, &graph::Conv2d::k, &graph::Conv2d::h}) {
+    graph::Conv2d twice = c;
     twice.*dim *= 2;
     larger.emplace_back(twice);
   }
@@ -70,16 +70,16 @@ Doubling rows_and_cols(RowOp op) {
   return {op, {rows, cols}};
 }
 
-DType float_type(std::mt19937& random) { return random() % 2 == 0 ? DType::fp16 : DType::fp32; }
-Pass any_pass(std::mt19937& random) { return random() % 2 == 0 ? Pass::forward : Pass::backward; }
+graph::DType float_type(std::mt19937& random) { return random() % 2 == 0 ? graph::DType::fp16 : graph::DType::fp32; }
+graph::Pass any_pass(std::mt19937& random) { return random() % 2 == 0 ? graph::Pass::forward : graph::Pass::backward; }
 
 /// Any kind of norm, and softmax, of `rows` x `cols`.
 Doubling row_kernel(std::mt19937& random, std::int64_t rows, std::int64_t cols) {
-  const DType dtype = float_type(random);
-  const Pass pass = any_pass(random);
+  const graph::DType dtype = float_type(random);
+  const graph::Pass pass = any_pass(random);
   const auto kind = random() % 4;
-  if (kind == 3) return rows_and_cols(Softmax{rows, cols, dtype, pass});
-  return rows_and_cols(Normalization{kind == 0 ? NormKind::layer : kind == 1 ? NormKind::rms : NormKind::batch, rows, cols, dtype, pass, false});
+  if (kind == 3) return rows_and_cols(graph::Softmax{rows, cols, dtype, pass});
+  return rows_and_cols(graph::Normalization{kind == 0 ? graph::NormKind::layer : kind == 1 ? graph::NormKind::rms : graph::NormKind::batch, rows, cols, dtype, pass, false});
 }
 
 Doubling any_row_kernel(std::mt19937& random) { return row_kernel(random, size(random, 0, 18), size(random, 3, 14)); }
@@ -93,8 +93,8 @@ std::int64_t round_size(std::mt19937& random, std::uint32_t octaves) {
 Doubling round_row_kernel(std::mt19937& random) { return row_kernel(random, round_size(random, 17), 8 * round_size(random, 11)); }
 
 Doubling elementwise(std::mt19937& random) {
-  const Elementwise e{size(random, 4, 28), static_cast<double>(random() % 4), 1, 1, float_type(random)};
-  Elementwise twice = e;
+  const graph::Elementwise e{size(random, 4, 28), static_cast<double>(random() % 4), 1, 1, float_type(random)};
+  graph::Elementwise twice = e;
   twice.elements *= 2;
   return {e, {twice}};
 }
@@ -122,9 +122,9 @@ Falls falls_of(const std::string& gpu, Draw draw) {
   for (int i = 0; i < kShapes; ++i) {
     const auto [op, larger] = draw(random);
     const double before = us(priced.learned, op), analytic = us(priced.analytic, op);
-    EXPECT_TRUE(std::isfinite(before) && before > 0) << describe(op);
-    EXPECT_LE(std::abs(std::log(before / analytic)), LearnedModels::kMaxLog + 1e-6) << describe(op);
-    for (const Op& twice : larger) falls.add(before, us(priced.learned, twice));
+    EXPECT_TRUE(std::isfinite(before) && before > 0) << graph::describe(op);
+    EXPECT_LE(std::abs(std::log(before / analytic)), LearnedModels::kMaxLog + 1e-6) << graph::describe(op);
+    for (const graph::Op& twice : larger) falls.add(before, us(priced.learned, twice));
   }
   std::printf("  %-16s %5zu doublings, %.2f %% fall by more than a tenth, the worst by %.0f %%, of those from 100 us on by %.0f %%\n", gpu.c_str(), falls.steps,
               100.0 * static_cast<double>(falls.above_tenth) / static_cast<double>(falls.steps), 100 * falls.worst, 100 * falls.worst_long);
@@ -137,11 +137,11 @@ void expect_monotone(const Falls& falls, double share, double worst_long) {
 }
 
 TEST(LearnedSanity, ProductsHardlyEverFallWhenASizeDoubles) {
-  for (const auto& [gpu, dtype] : {std::pair{"A100-SXM4-80GB", DType::bf16}, {"H100-SXM5-80GB", DType::bf16}, {"B200", DType::bf16}, {"L40S", DType::bf16},
-                                   {"A100-PCIE-40GB", DType::fp32}, {"V100-PCIE-32GB", DType::fp32}, {"T4", DType::fp32}}) {
+  for (const auto& [gpu, dtype] : {std::pair{"A100-SXM4-80GB", graph::DType::bf16}, {"H100-SXM5-80GB", graph::DType::bf16}, {"B200", graph::DType::bf16}, {"L40S", graph::DType::bf16},
+                                   {"A100-PCIE-40GB", graph::DType::fp32}, {"V100-PCIE-32GB", graph::DType::fp32}, {"T4", graph::DType::fp32}}) {
     expect_monotone(falls_of(gpu, [dtype = dtype](std::mt19937& random) { return product(random, dtype); }), 0.04, 0.2);
   }
-  expect_monotone(falls_of("H100-SXM5-80GB", [](std::mt19937& random) { return product(random, DType::fp8); }), 0.08, 0.3);
+  expect_monotone(falls_of("H100-SXM5-80GB", [](std::mt19937& random) { return product(random, graph::DType::fp8); }), 0.08, 0.3);
 }
 
 TEST(LearnedSanity, ConvolutionsHardlyEverFallWhenASizeDoubles) {
@@ -159,10 +159,10 @@ TEST(LearnedSanity, NormsAndPointwiseHardlyEverFallWhenASizeDoubles) {
 /// Small norms were measured behind the host's launch, and what trees make of that jumps: these fell by a third.
 TEST(LearnedSanity, SmallNormsAndSoftmaxDoNotGetCheaperAsTheyGrow) {
   const OpModels h100 = models("H100-SXM5-80GB").learned, v100 = models("V100-PCIE-32GB").learned;
-  const auto batch_norm = [](std::int64_t rows, std::int64_t cols) { return Normalization{NormKind::batch, rows, cols, DType::fp16}; };
+  const auto batch_norm = [](std::int64_t rows, std::int64_t cols) { return graph::Normalization{graph::NormKind::batch, rows, cols, graph::DType::fp16}; };
   for (std::int64_t size = 32; size <= 8192; size *= 2) {
     EXPECT_GE(us(h100, batch_norm(1024, 2 * size)), 0.9 * us(h100, batch_norm(1024, size))) << size;
-    EXPECT_GE(us(h100, Softmax{1024, 2 * size, DType::fp16}), 0.9 * us(h100, Softmax{1024, size, DType::fp16})) << size;
+    EXPECT_GE(us(h100, graph::Softmax{1024, 2 * size, graph::DType::fp16}), 0.9 * us(h100, graph::Softmax{1024, size, graph::DType::fp16})) << size;
     EXPECT_GE(us(v100, batch_norm(2 * size, 1024)), 0.9 * us(v100, batch_norm(size, 1024))) << size;
   }
   EXPECT_LE(us(h100, batch_norm(1024, 32)), 1.1 * us(h100, batch_norm(1024, 8192))) << "steps do not add up to a larger fall";
@@ -171,11 +171,11 @@ TEST(LearnedSanity, SmallNormsAndSoftmaxDoNotGetCheaperAsTheyGrow) {
 TEST(LearnedSanity, FarOutsideOfItsTrainingAPriceIsTheAnalyticOne) {
   const Priced priced = models("A100-SXM4-80GB");
   const std::int64_t big = std::int64_t{1} << 21;
-  for (const Op& op : std::vector<Op>{Gemm{1, big, 4096, 4096, DType::bf16}, Gemm{1, 64, big, 64, DType::fp32}, Gemm{big, 64, 64, 64, DType::fp32},
-                                      Conv2d{big, 64, 56, 56, 64, 3, 3, 1, 1}, Elementwise{std::int64_t{1} << 40}, Normalization{NormKind::layer, 8, big}}) {
-    EXPECT_NEAR(us(priced.learned, op) / us(priced.analytic, op), 1, 1e-9) << describe(op);
+  for (const graph::Op& op : std::vector<graph::Op>{graph::Gemm{1, big, 4096, 4096, graph::DType::bf16}, graph::Gemm{1, 64, big, 64, graph::DType::fp32}, graph::Gemm{big, 64, 64, 64, graph::DType::fp32},
+                                      graph::Conv2d{big, 64, 56, 56, 64, 3, 3, 1, 1}, graph::Elementwise{std::int64_t{1} << 40}, graph::Normalization{graph::NormKind::layer, 8, big}}) {
+    EXPECT_NEAR(us(priced.learned, op) / us(priced.analytic, op), 1, 1e-9) << graph::describe(op);
   }
 }
 
 }  // namespace
-}  // namespace distsim
+}  // namespace distsim::opmodels

@@ -1,5 +1,5 @@
 // The measured tier: points, interpolation, the file, and calibration from a CSV.
-#include "opmodels/measured_table.hpp"
+#include "opmodels/measured/measured_table.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,12 +7,12 @@
 #include <sstream>
 
 #include "device_fixtures.hpp"
-#include "opmodels/op_calibration.hpp"
+#include "opmodels/measured/op_calibration.hpp"
 
-namespace distsim {
+namespace distsim::opmodels {
 namespace {
 
-Op gemm(std::int64_t m) { return Gemm{1, m, 1024, 1024, DType::fp16}; }
+graph::Op gemm(std::int64_t m) { return graph::Gemm{1, m, 1024, 1024, graph::DType::fp16}; }
 
 MeasuredTable table_of(const std::vector<std::pair<std::int64_t, double>>& rows) {
   std::vector<MeasuredPoint> points;
@@ -28,7 +28,7 @@ TEST(MeasuredTable, IsExactAtItsPointsAndFadesWithDistance) {
   EXPECT_NEAR(half.trust, 0.5, 1e-3);
   EXPECT_NEAR(half.log_ratio, std::log(2.0), 1e-9);
   EXPECT_EQ(table.ask(*point_of(gemm(2048))).trust, 0) << "an octave away";
-  EXPECT_EQ(table.ask(*point_of(Gemm{1, 1024, 1024, 1024, DType::bf16})).trust, 0) << "another type";
+  EXPECT_EQ(table.ask(*point_of(graph::Gemm{1, 1024, 1024, 1024, graph::DType::bf16})).trust, 0) << "another type";
 }
 
 TEST(MeasuredTable, WeighsNeighboursByTheSquareOfTheirDistance) {
@@ -42,10 +42,10 @@ TEST(MeasuredTable, FindsTheSamePointsAsALookAtAllOfThem) {
   std::vector<MeasuredPoint> points;
   std::uint32_t state = 1;
   const auto random = [&](int n) { return static_cast<std::int64_t>((state = state * 1664525U + 1013904223U) >> 16) % n + 1; };
-  for (int i = 0; i < 3000; ++i) points.push_back({*point_of(Gemm{1, random(4096), random(4096), random(4096), DType::fp16}), double(i + 1), 1});
+  for (int i = 0; i < 3000; ++i) points.push_back({*point_of(graph::Gemm{1, random(4096), random(4096), random(4096), graph::DType::fp16}), double(i + 1), 1});
   const MeasuredTable table("gpu", "library", points);
   for (int i = 0; i < 300; ++i) {
-    const OpPoint at = *point_of(Gemm{1, random(4096), random(4096), random(4096), DType::fp16});
+    const OpPoint at = *point_of(graph::Gemm{1, random(4096), random(4096), random(4096), graph::DType::fp16});
     double nearest = 1;
     for (const MeasuredPoint& p : points) {
       double sum = 0;
@@ -77,14 +77,14 @@ TEST(MeasuredTable, RefusesATruncatedOrEditedFile) {
 }
 
 TEST(OpModels, TheTableLeadsTheModelsFollow) {
-  const DeviceSpec device = test::measured_devices().at("A100-SXM4-80GB");
+  const topology::DeviceSpec device = measured_devices().at("A100-SXM4-80GB");
   const double analytic = OpModels::create(device)->price(gemm(1024))->mean.us();
   const auto table = std::make_shared<const MeasuredTable>("gpu", "library", std::vector<MeasuredPoint>{{*point_of(gemm(1024)), 3 * analytic, analytic}});
   const OpModels models = *OpModels::create(device, nullptr, table);
   EXPECT_NEAR(models.price(gemm(1024))->mean.us(), 3 * analytic, 1e-5);
-  EXPECT_EQ(models.price(gemm(1024))->basis, Basis::measured);
-  EXPECT_EQ(models.price(gemm(1100))->basis, Basis::interpolated);
-  EXPECT_EQ(models.price(gemm(4096))->basis, Basis::analytic);
+  EXPECT_EQ(models.price(gemm(1024))->basis, graph::Basis::measured);
+  EXPECT_EQ(models.price(gemm(1100))->basis, graph::Basis::interpolated);
+  EXPECT_EQ(models.price(gemm(4096))->basis, graph::Basis::analytic);
   EXPECT_EQ(models.price(gemm(4096))->mean, OpModels::create(device)->price(gemm(4096))->mean);
 }
 
@@ -94,7 +94,7 @@ struct Calibrated {
 };
 Calibrated calibrate(const std::string& csv) {
   std::istringstream in(csv);
-  const OpModels models = *OpModels::create(test::measured_devices().at("A100-SXM4-80GB"));
+  const OpModels models = *OpModels::create(measured_devices().at("A100-SXM4-80GB"));
   CalibrationCount count;
   auto table = calibrate_ops(in, "rows.csv", models, [](std::string_view gpu) { return gpu == "A100-SXM4-80GB"; }, count);
   return {std::move(table), count};
@@ -140,4 +140,4 @@ TEST(Calibration, HoldsABoundedNumberOfPoints) {
 }
 
 }  // namespace
-}  // namespace distsim
+}  // namespace distsim::opmodels

@@ -7,10 +7,10 @@
 #include <limits>
 
 #include "device_fixtures.hpp"
-#include "opmodels/matrix_kernel.hpp"
+#include "opmodels/hardware/matrix_kernel.hpp"
 #include "opmodels/op_models.hpp"
 
-namespace distsim {
+namespace distsim::opmodels {
 namespace {
 
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
@@ -53,32 +53,32 @@ TEST(MatrixKernel, MemoryBoundProductRunsAtMemorySpeed) {
   EXPECT_NEAR(matrix_time(p.machine, shape).seconds * 1e6, 1003, 1);
 }
 
-OpModels a100() { return *OpModels::create(test::measured_devices().at("A100-SXM4-80GB")); }
-double us(const Op& op) { return a100().price(op)->mean.us(); }
+OpModels a100() { return *OpModels::create(measured_devices().at("A100-SXM4-80GB")); }
+double us(const graph::Op& op) { return a100().price(op)->mean.us(); }
 
 TEST(Elementwise, BytesOverBandwidth) {
   // 1e9 elements, 2 reads and 1 write of fp16: 6 GB at 2039 GB/s * 0.90 = 3269.6 us, and 2 us of floor.
-  EXPECT_NEAR(us(Elementwise{1'000'000'000, 2, 1, 0, DType::fp16}), 3271.6, 1);
-  EXPECT_NEAR(us(Elementwise{1, 1, 1, 1}), 2, 0.01) << "an empty kernel";
+  EXPECT_NEAR(us(graph::Elementwise{1'000'000'000, 2, 1, 0, graph::DType::fp16}), 3271.6, 1);
+  EXPECT_NEAR(us(graph::Elementwise{1, 1, 1, 1}), 2, 0.01) << "an empty kernel";
 }
 
 TEST(Copy, HostLinkAndMemory) {
-  EXPECT_NEAR(us(Copy{CopyKind::h2d, 26'000'000}), 1004, 0.1) << "26 MB at 26 GB/s, two floors to start";
-  EXPECT_NEAR(us(Copy{CopyKind::d2d, 1'000'000'000}), 2e9 / (2039e9 * 0.9) * 1e6 + 2, 0.5) << "read and written";
+  EXPECT_NEAR(us(graph::Copy{graph::CopyKind::h2d, 26'000'000}), 1004, 0.1) << "26 MB at 26 GB/s, two floors to start";
+  EXPECT_NEAR(us(graph::Copy{graph::CopyKind::d2d, 1'000'000'000}), 2e9 / (2039e9 * 0.9) * 1e6 + 2, 0.5) << "read and written";
 }
 
 TEST(Optimizer, BytesPerParameter) {
   // 1e9 fp32 parameters, sgd: 4 + 8 = 12 bytes each; adam: 28. Launches: ceil(1e9 / (320 * 65536)) = 48 floors of 2 us.
-  EXPECT_NEAR(us(Optimizer{OptimizerKind::sgd, 1'000'000'000, 100}), 12e9 / (2039e9 * 0.9) * 1e6 + 96, 1);
-  EXPECT_NEAR(us(Optimizer{OptimizerKind::adam, 1'000'000'000, 100}), 28e9 / (2039e9 * 0.9) * 1e6 + 96, 1);
+  EXPECT_NEAR(us(graph::Optimizer{graph::OptimizerKind::sgd, 1'000'000'000, 100}), 12e9 / (2039e9 * 0.9) * 1e6 + 96, 1);
+  EXPECT_NEAR(us(graph::Optimizer{graph::OptimizerKind::adam, 1'000'000'000, 100}), 28e9 / (2039e9 * 0.9) * 1e6 + 96, 1);
 }
 
-EmbeddingBag lookups(std::int64_t rows, std::int64_t dim, double pooling, double alpha, Pass pass, SparseUpdate update = SparseUpdate::fused) {
-  EmbeddingBag op;
+graph::EmbeddingBag lookups(std::int64_t rows, std::int64_t dim, double pooling, double alpha, graph::Pass pass, graph::SparseUpdate update = graph::SparseUpdate::fused) {
+  graph::EmbeddingBag op;
   op.tables = {{rows, dim, pooling, alpha}};
   op.batch = 65536;
   op.pass = pass;
-  op.optimizer = EmbeddingOptimizer::rowwise_adagrad;
+  op.optimizer = graph::EmbeddingOptimizer::rowwise_adagrad;
   op.update = update;
   return op;
 }
@@ -88,34 +88,34 @@ TEST(EmbeddingBag, ForwardWithoutReuseIsItsTraffic) {
   const double memory = 406.32e6 / 1835.1e9 * 1e6;
   // 108 x 45 warps walk 65,536 bags of 1.1 us and ten rows of 0.84 us each.
   const double walk = 65536 * (1.1 + 10 * 0.84) / (108 * 45);
-  EXPECT_NEAR(us(lookups(1'000'000'000'000, 128, 10, 0, Pass::forward)), overlap(memory, walk) + 2, 0.1);
+  EXPECT_NEAR(us(lookups(1'000'000'000'000, 128, 10, 0, graph::Pass::forward)), overlap(memory, walk) + 2, 0.1);
 }
 
 TEST(EmbeddingBag, EmptyBagsCostTheirWarps) {
   // 65,536 bags with hardly a row among them: 33 MB of results take 18 us, walking from bag to bag 15 us.
-  EXPECT_NEAR(us(lookups(1'000'000'000'000, 128, 1e-9, 0, Pass::forward)), overlap(34.1e6 / 1835.1e9 * 1e6, 65536 * 1.1 / (108 * 45)) + 2, 0.2);
+  EXPECT_NEAR(us(lookups(1'000'000'000'000, 128, 1e-9, 0, graph::Pass::forward)), overlap(34.1e6 / 1835.1e9 * 1e6, 65536 * 1.1 / (108 * 45)) + 2, 0.2);
 }
 
 TEST(EmbeddingBag, UnequalBagsLeaveATail) {
-  EmbeddingBag equal = lookups(1000, 96, 8, 0, Pass::forward), unequal = lookups(1000, 96, 8.001, 0, Pass::forward);
+  graph::EmbeddingBag equal = lookups(1000, 96, 8, 0, graph::Pass::forward), unequal = lookups(1000, 96, 8.001, 0, graph::Pass::forward);
   equal.batch = unequal.batch = 8192;
   // Half of ln(8192) mean bags, each of their eight rows at half of 0.84 us.
   EXPECT_NEAR(us(unequal) - us(equal), 0.5 * std::log(8192.0) * 8 * 0.42, 0.1);
 }
 
 TEST(EmbeddingBag, HotRowsComeFromL2) {
-  const double cold = us(lookups(100'000'000, 128, 10, 0, Pass::forward));
-  EXPECT_LT(us(lookups(100'000'000, 128, 10, 1.1, Pass::forward)), 0.9 * cold) << "skewed; the L2 of this GPU is not much faster";
-  EXPECT_LE(us(lookups(10'000, 128, 10, 0, Pass::forward)), 0.95 * cold) << "a table of 5 MB";
+  const double cold = us(lookups(100'000'000, 128, 10, 0, graph::Pass::forward));
+  EXPECT_LT(us(lookups(100'000'000, 128, 10, 1.1, graph::Pass::forward)), 0.9 * cold) << "skewed; the L2 of this GPU is not much faster";
+  EXPECT_LE(us(lookups(10'000, 128, 10, 0, graph::Pass::forward)), 0.95 * cold) << "a table of 5 MB";
 }
 
 TEST(EmbeddingBag, GenericSortedUpdateCostsWhatPublishedRunsShow) {
   // NVIDIA's distributed-embeddings, model tiny on one A100: 24.4 ms an iteration of 65,536 samples, nearly all of it the update of 55 inputs of one
   // index and 3 of ten, each looked up, sorted and updated apart: 5.57 million indices, 4.4 ns an index.
-  EmbeddingBag op = lookups(1'000'000, 16, 1, 1.05, Pass::backward, SparseUpdate::sort_dedup);
+  graph::EmbeddingBag op = lookups(1'000'000, 16, 1, 1.05, graph::Pass::backward, graph::SparseUpdate::sort_dedup);
   op.table_batched = false;
   op.tables.assign(55, op.tables.front());
-  EmbeddingTable many = op.tables.front();
+  graph::EmbeddingTable many = op.tables.front();
   many.pooling_factor = 10;
   op.tables.insert(op.tables.end(), 3, many);
   const double ns_per_index = us(op) * 1e3 / (65536.0 * 85);
@@ -124,21 +124,21 @@ TEST(EmbeddingBag, GenericSortedUpdateCostsWhatPublishedRunsShow) {
 }
 
 TEST(EmbeddingBag, FusedAndAtomicUpdatesAreFarCheaperThanGenericOnes) {
-  const double generic = us(lookups(1'000'000, 16, 85, 1.05, Pass::backward, SparseUpdate::sort_dedup));
-  EXPECT_LT(us(lookups(1'000'000, 16, 85, 1.05, Pass::backward, SparseUpdate::fused)), generic / 4);
-  EXPECT_LT(us(lookups(1'000'000, 16, 85, 0, Pass::backward, SparseUpdate::atomic)), generic / 4);
+  const double generic = us(lookups(1'000'000, 16, 85, 1.05, graph::Pass::backward, graph::SparseUpdate::sort_dedup));
+  EXPECT_LT(us(lookups(1'000'000, 16, 85, 1.05, graph::Pass::backward, graph::SparseUpdate::fused)), generic / 4);
+  EXPECT_LT(us(lookups(1'000'000, 16, 85, 0, graph::Pass::backward, graph::SparseUpdate::atomic)), generic / 4);
 }
 
 TEST(EmbeddingBag, AtomicUpdatesQueueAtTheRowsOfATinyTable) {
   // Three rows, 65,536 updates: a third of them wait for one row, 21,845 * 1.5 cycles at 1.33 GHz = 24.6 us, more than the traffic.
-  EXPECT_NEAR(us(lookups(3, 16, 1, 0, Pass::backward, SparseUpdate::atomic)), 24.6 + 2, 0.3);
-  EXPECT_LT(us(lookups(1'000'000, 16, 1, 0, Pass::backward, SparseUpdate::atomic)), 20);
+  EXPECT_NEAR(us(lookups(3, 16, 1, 0, graph::Pass::backward, graph::SparseUpdate::atomic)), 24.6 + 2, 0.3);
+  EXPECT_LT(us(lookups(1'000'000, 16, 1, 0, graph::Pass::backward, graph::SparseUpdate::atomic)), 20);
 }
 
 TEST(EmbeddingBag, OptimizerStateAddsTraffic) {
   double before = 0;
-  for (const auto optimizer : {EmbeddingOptimizer::sgd, EmbeddingOptimizer::rowwise_adagrad, EmbeddingOptimizer::adagrad, EmbeddingOptimizer::adam}) {
-    EmbeddingBag op = lookups(100'000'000, 128, 10, 0, Pass::backward);
+  for (const auto optimizer : {graph::EmbeddingOptimizer::sgd, graph::EmbeddingOptimizer::rowwise_adagrad, graph::EmbeddingOptimizer::adagrad, graph::EmbeddingOptimizer::adam}) {
+    graph::EmbeddingBag op = lookups(100'000'000, 128, 10, 0, graph::Pass::backward);
     op.optimizer = optimizer;
     EXPECT_GT(us(op), before);
     before = us(op);
@@ -146,14 +146,14 @@ TEST(EmbeddingBag, OptimizerStateAddsTraffic) {
 }
 
 TEST(EmbeddingBag, FractionalPoolingOfARowWiseSlice) {
-  const double whole = us(lookups(80'000'000, 128, 10, 0, Pass::forward)) - 2, eighth = us(lookups(10'000'000, 128, 1.25, 0, Pass::forward)) - 2;
+  const double whole = us(lookups(80'000'000, 128, 10, 0, graph::Pass::forward)) - 2, eighth = us(lookups(10'000'000, 128, 1.25, 0, graph::Pass::forward)) - 2;
   EXPECT_LT(eighth, whole / 4) << "less lookups";
   EXPECT_GT(eighth, whole / 8) << "but every sample's result is still written";
-  EXPECT_GT(us(lookups(10'000'000, 128, 0.01, 0, Pass::forward)), 2);
+  EXPECT_GT(us(lookups(10'000'000, 128, 0.01, 0, graph::Pass::forward)), 2);
 }
 
 TEST(EmbeddingBag, OneKernelForAllTablesBeatsOneEach) {
-  EmbeddingBag op = lookups(1000, 64, 1, 0, Pass::forward);
+  graph::EmbeddingBag op = lookups(1000, 64, 1, 0, graph::Pass::forward);
   op.batch = 256;
   op.tables.assign(26, op.tables.front());
   const double batched = us(op);
@@ -162,33 +162,33 @@ TEST(EmbeddingBag, OneKernelForAllTablesBeatsOneEach) {
 }
 
 TEST(Attention, FlashReadsNoScores) {
-  const Attention flash{8, 16, 2048, 2048, 64, true, true, false, DType::fp16};
-  Attention unfused = flash;
+  const graph::Attention flash{8, 16, 2048, 2048, 64, true, true, false, graph::DType::fp16};
+  graph::Attention unfused = flash;
   unfused.flash = false;
   EXPECT_GT(us(unfused), 3 * us(flash));
-  EXPECT_FALSE(a100().price(Attention{8, 16, 2048, 2048, 64, true, true, false, DType::fp32}).ok()) << "flash kernels are 16-bit";
+  EXPECT_FALSE(a100().price(graph::Attention{8, 16, 2048, 2048, 64, true, true, false, graph::DType::fp32}).ok()) << "flash kernels are 16-bit";
 }
 
 TEST(Conv2d, BackwardIsBothGradients) {
-  Conv2d conv{32, 256, 14, 14, 256, 3, 3, 1, 1, 1, 1, DType::fp16};
-  conv.pass = Pass::backward_data;
+  graph::Conv2d conv{32, 256, 14, 14, 256, 3, 3, 1, 1, 1, 1, graph::DType::fp16};
+  conv.pass = graph::Pass::backward_data;
   const double data = us(conv);
-  conv.pass = Pass::backward_weight;
+  conv.pass = graph::Pass::backward_weight;
   const double weight = us(conv);
-  conv.pass = Pass::backward;
+  conv.pass = graph::Pass::backward;
   EXPECT_NEAR(us(conv), data + weight, 1e-3);
 }
 
 TEST(Conv2d, ChannelsFirstPaysTheTransposeOnTensorCores) {
-  Conv2d conv{32, 256, 56, 56, 256, 3, 3, 1, 1, 1, 1, DType::fp16};
+  graph::Conv2d conv{32, 256, 56, 56, 256, 3, 3, 1, 1, 1, 1, graph::DType::fp16};
   const double last = us(conv);
   conv.channels_last = false;
   EXPECT_GT(us(conv), last + 50) << "205 MB of tensors read and written again";
 }
 
 TEST(Interaction, FusedIsAFractionOfThreeKernels) {
-  EXPECT_LT(2 * us(Interaction{8192, 27, 128, DType::fp16, true}), us(Interaction{8192, 27, 128, DType::fp16, false}));
+  EXPECT_LT(2 * us(graph::Interaction{8192, 27, 128, graph::DType::fp16, true}), us(graph::Interaction{8192, 27, 128, graph::DType::fp16, false}));
 }
 
 }  // namespace
-}  // namespace distsim
+}  // namespace distsim::opmodels

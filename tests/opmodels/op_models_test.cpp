@@ -9,18 +9,18 @@
 #include "device_fixtures.hpp"
 #include "opmodels/registry.hpp"
 
-namespace distsim {
+namespace distsim::opmodels {
 namespace {
 
-OpModels models(const std::string& gpu) { return *OpModels::create(test::measured_devices().at(gpu)); }
-double us(const OpModels& m, const Op& op) {
+OpModels models(const std::string& gpu) { return *OpModels::create(measured_devices().at(gpu)); }
+double us(const OpModels& m, const graph::Op& op) {
   const auto cost = m.price(op);
-  EXPECT_TRUE(cost.ok()) << describe(op) << ": " << (cost.ok() ? "" : cost.error().text());
+  EXPECT_TRUE(cost.ok()) << graph::describe(op) << ": " << (cost.ok() ? "" : cost.error().text());
   return cost.ok() ? cost->mean.us() : -1;
 }
 
-EmbeddingBag bag(std::int64_t batch, EmbeddingTable table, Pass pass = Pass::forward, SparseUpdate update = SparseUpdate::fused) {
-  EmbeddingBag op;
+graph::EmbeddingBag bag(std::int64_t batch, graph::EmbeddingTable table, graph::Pass pass = graph::Pass::forward, graph::SparseUpdate update = graph::SparseUpdate::fused) {
+  graph::EmbeddingBag op;
   op.tables = {table};
   op.batch = batch;
   op.pass = pass;
@@ -29,48 +29,48 @@ EmbeddingBag bag(std::int64_t batch, EmbeddingTable table, Pass pass = Pass::for
 }
 
 /// One op of each kind whose size grows with `s`.
-std::vector<Op> growing(std::int64_t s) {
-  std::vector<Op> ops{Gemm{1, 64 * s, 256, 512, DType::fp16},
-                      Gemm{1, 64, 256, 512 * s, DType::fp16},
-                      Gemm{1, 64, 256 * s, 512, DType::fp32},
-                      Conv2d{s, 64, 56, 56, 64, 3, 3, 1, 1},
-                      Conv2d{s, 64, 56, 56, 64, 3, 3, 1, 1, 1, 1, DType::fp16, true, Pass::backward},
-                      Conv2d{s, 32, 56, 56, 32, 3, 3, 1, 1, 1, 32},
+std::vector<graph::Op> growing(std::int64_t s) {
+  std::vector<graph::Op> ops{graph::Gemm{1, 64 * s, 256, 512, graph::DType::fp16},
+                      graph::Gemm{1, 64, 256, 512 * s, graph::DType::fp16},
+                      graph::Gemm{1, 64, 256 * s, 512, graph::DType::fp32},
+                      graph::Conv2d{s, 64, 56, 56, 64, 3, 3, 1, 1},
+                      graph::Conv2d{s, 64, 56, 56, 64, 3, 3, 1, 1, 1, 1, graph::DType::fp16, true, graph::Pass::backward},
+                      graph::Conv2d{s, 32, 56, 56, 32, 3, 3, 1, 1, 1, 32},
                       bag(1024 * s, {1'000'000, 128, 10, 0}),
-                      bag(1024 * s, {1'000'000, 128, 10, 1.05}, Pass::backward),
-                      bag(1024 * s, {1'000'000, 128, 10, 1.05}, Pass::backward, SparseUpdate::sort_dedup),
-                      bag(1024 * s, {1'000'000, 128, 10, 1.05}, Pass::backward, SparseUpdate::atomic),
-                      Interaction{1024 * s, 27, 128},
-                      Interaction{1024 * s, 27, 128, DType::fp16, true, Pass::backward},
-                      CrossLayer{1024 * s, 3456, 512, DType::fp16},
-                      Normalization{NormKind::batch, 1000 * s, 64},
-                      Normalization{NormKind::layer, 1000 * s, 1024, DType::fp16, Pass::backward},
-                      Softmax{100 * s, 4096},
-                      Attention{s, 16, 512, 512, 64, true, true, false, DType::fp16},
-                      Attention{s, 16, 512, 512, 64, true, false, true, DType::fp16, Pass::backward},
-                      Elementwise{100'000 * s},
-                      Loss{LossKind::cross_entropy, 1024 * s, 1000},
-                      Copy{CopyKind::h2d, 1'000'000 * s},
-                      Copy{CopyKind::d2d, 1'000'000 * s},
-                      Concat{1'000'000 * s, 4},
-                      Transpose{1000 * s, 512},
-                      Optimizer{OptimizerKind::adam, 1'000'000 * s, 10}};
+                      bag(1024 * s, {1'000'000, 128, 10, 1.05}, graph::Pass::backward),
+                      bag(1024 * s, {1'000'000, 128, 10, 1.05}, graph::Pass::backward, graph::SparseUpdate::sort_dedup),
+                      bag(1024 * s, {1'000'000, 128, 10, 1.05}, graph::Pass::backward, graph::SparseUpdate::atomic),
+                      graph::Interaction{1024 * s, 27, 128},
+                      graph::Interaction{1024 * s, 27, 128, graph::DType::fp16, true, graph::Pass::backward},
+                      graph::CrossLayer{1024 * s, 3456, 512, graph::DType::fp16},
+                      graph::Normalization{graph::NormKind::batch, 1000 * s, 64},
+                      graph::Normalization{graph::NormKind::layer, 1000 * s, 1024, graph::DType::fp16, graph::Pass::backward},
+                      graph::Softmax{100 * s, 4096},
+                      graph::Attention{s, 16, 512, 512, 64, true, true, false, graph::DType::fp16},
+                      graph::Attention{s, 16, 512, 512, 64, true, false, true, graph::DType::fp16, graph::Pass::backward},
+                      graph::Elementwise{100'000 * s},
+                      graph::Loss{graph::LossKind::cross_entropy, 1024 * s, 1000},
+                      graph::Copy{graph::CopyKind::h2d, 1'000'000 * s},
+                      graph::Copy{graph::CopyKind::d2d, 1'000'000 * s},
+                      graph::Concat{1'000'000 * s, 4},
+                      graph::Transpose{1000 * s, 512},
+                      graph::Optimizer{graph::OptimizerKind::adam, 1'000'000 * s, 10}};
   return ops;
 }
 
 TEST(OpModels, FinitePositiveWithItsBandAroundItOnEveryDevice) {
-  for (const auto& [name, spec] : test::measured_devices()) {
+  for (const auto& [name, spec] : measured_devices()) {
     const OpModels m = *OpModels::create(spec);
-    for (const Op& op : growing(3)) {
+    for (const graph::Op& op : growing(3)) {
       const auto cost = m.price(op);
       if (!cost.ok()) {
         EXPECT_NE(cost.error().what.find("expected a matrix type"), std::string::npos) << name << " " << cost.error().text();
         continue;
       }
-      EXPECT_GT(cost->mean.ps(), 0) << describe(op);
-      EXPECT_LE(cost->low, cost->mean) << describe(op);
-      EXPECT_LE(cost->mean, cost->high) << describe(op);
-      EXPECT_EQ(cost->basis, Basis::analytic);
+      EXPECT_GT(cost->mean.ps(), 0) << graph::describe(op);
+      EXPECT_LE(cost->low, cost->mean) << graph::describe(op);
+      EXPECT_LE(cost->mean, cost->high) << graph::describe(op);
+      EXPECT_EQ(cost->basis, graph::Basis::analytic);
       EXPECT_FALSE(cost->source.empty());
     }
   }
@@ -83,9 +83,9 @@ TEST(OpModels, NeverCheaperWhenTheWorkGrows) {
     for (std::size_t i = 0; i < count; ++i) {
       double before = 0;
       for (std::int64_t s = 1; s <= 4096; s = s * 5 / 4 + 1) {
-        const Op op = growing(s)[i];
+        const graph::Op op = growing(s)[i];
         const double now = us(m, op);
-        EXPECT_GE(now, before * (1 - 1e-9)) << gpu << " " << describe(op);
+        EXPECT_GE(now, before * (1 - 1e-9)) << gpu << " " << graph::describe(op);
         before = now;
       }
     }
@@ -94,31 +94,31 @@ TEST(OpModels, NeverCheaperWhenTheWorkGrows) {
 
 TEST(OpModels, TheSameOpCostsTheSameToTheBit) {
   const OpModels a = models("A100-SXM4-80GB"), b = models("A100-SXM4-80GB");
-  for (const Op& op : growing(7)) EXPECT_EQ(a.price(op)->mean, b.price(op)->mean) << describe(op);
+  for (const graph::Op& op : growing(7)) EXPECT_EQ(a.price(op)->mean, b.price(op)->mean) << graph::describe(op);
 }
 
 TEST(OpModels, NeverFasterThanThePeakOrTheMemory) {
   const OpModels m = models("A100-SXM4-80GB");
   for (const std::int64_t size : {64, 512, 4096, 32768}) {
-    const Op op = Gemm{1, size, size, size, DType::bf16};
-    EXPECT_LT(flops_of(op) / (us(m, op) * 1e-6), 312e12) << size;
+    const graph::Op op = graph::Gemm{1, size, size, size, graph::DType::bf16};
+    EXPECT_LT(graph::flops_of(op) / (us(m, op) * 1e-6), 312e12) << size;
   }
   // 8 GB read and written at 2039 GB/s: at least 4 ms.
-  EXPECT_GT(us(m, Elementwise{1'000'000'000, 1, 1}), 8e9 / 2039e9 * 1e6);
+  EXPECT_GT(us(m, graph::Elementwise{1'000'000'000, 1, 1}), 8e9 / 2039e9 * 1e6);
 }
 
 TEST(OpModels, RefusesZeroAndNegativeSizes) {
   const OpModels m = models("A100-SXM4-80GB");
-  const std::vector<Op> bad{Gemm{1, 0, 8, 8, DType::fp16}, Gemm{1, 8, -1, 8, DType::fp16}, Gemm{0, 8, 8, 8, DType::fp16},
-                            Conv2d{1, 3, 0, 8, 8, 3, 3}, Conv2d{1, 3, 8, 8, 8, 3, 3, 0}, Conv2d{1, 3, 2, 2, 8, 5, 5}, Conv2d{1, 3, 8, 8, 8, 3, 3, 1, 1, 1, 2},
-                            EmbeddingBag{}, bag(0, {10, 8, 1, 0}), bag(8, {0, 8, 1, 0}), bag(8, {10, 0, 1, 0}), bag(8, {10, 8, -1, 0}),
-                            bag(8, {10, 8, std::nan(""), 0}), bag(8, {10, 8, 1, -0.5}), Interaction{8, 1, 8}, CrossLayer{8, 16, 17}, CrossLayer{8, 16, -1},
-                            Normalization{NormKind::layer, 0, 8}, Softmax{8, 0}, Attention{1, 0, 8, 8, 8}, Elementwise{0}, Elementwise{8, -1, 1},
-                            Elementwise{8, 1, std::nan("")}, Loss{LossKind::cross_entropy, 0, 8}, Copy{CopyKind::d2d, 0}, Concat{0, 2}, Concat{8, 0},
-                            Transpose{8, 0}, Optimizer{OptimizerKind::sgd, 0, 1}, Optimizer{OptimizerKind::sgd, 8, 0}};
-  for (const Op& op : bad) {
+  const std::vector<graph::Op> bad{graph::Gemm{1, 0, 8, 8, graph::DType::fp16}, graph::Gemm{1, 8, -1, 8, graph::DType::fp16}, graph::Gemm{0, 8, 8, 8, graph::DType::fp16},
+                            graph::Conv2d{1, 3, 0, 8, 8, 3, 3}, graph::Conv2d{1, 3, 8, 8, 8, 3, 3, 0}, graph::Conv2d{1, 3, 2, 2, 8, 5, 5}, graph::Conv2d{1, 3, 8, 8, 8, 3, 3, 1, 1, 1, 2},
+                            graph::EmbeddingBag{}, bag(0, {10, 8, 1, 0}), bag(8, {0, 8, 1, 0}), bag(8, {10, 0, 1, 0}), bag(8, {10, 8, -1, 0}),
+                            bag(8, {10, 8, std::nan(""), 0}), bag(8, {10, 8, 1, -0.5}), graph::Interaction{8, 1, 8}, graph::CrossLayer{8, 16, 17}, graph::CrossLayer{8, 16, -1},
+                            graph::Normalization{graph::NormKind::layer, 0, 8}, graph::Softmax{8, 0}, graph::Attention{1, 0, 8, 8, 8}, graph::Elementwise{0}, graph::Elementwise{8, -1, 1},
+                            graph::Elementwise{8, 1, std::nan("")}, graph::Loss{graph::LossKind::cross_entropy, 0, 8}, graph::Copy{graph::CopyKind::d2d, 0}, graph::Concat{0, 2}, graph::Concat{8, 0},
+                            graph::Transpose{8, 0}, graph::Optimizer{graph::OptimizerKind::sgd, 0, 1}, graph::Optimizer{graph::OptimizerKind::sgd, 8, 0}};
+  for (const graph::Op& op : bad) {
     const auto cost = m.price(op);
-    ASSERT_FALSE(cost.ok()) << describe(op);
+    ASSERT_FALSE(cost.ok()) << graph::describe(op);
     EXPECT_NE(cost.error().what.find("expected"), std::string::npos) << cost.error().text();
   }
 }
@@ -126,58 +126,58 @@ TEST(OpModels, RefusesZeroAndNegativeSizes) {
 TEST(OpModels, RefusesProductsBeyondSixtyTwoBits) {
   const OpModels m = models("A100-SXM4-80GB");
   const std::int64_t big = std::int64_t{1} << 62;
-  for (const Op& op : std::vector<Op>{Gemm{1, big, 2, 2, DType::fp16}, Conv2d{big, big, 8, 8, 8, 3, 3}, Softmax{big, big}, Transpose{big, big},
-                                      Attention{big, big, 8, 8, 8}, bag(big, {big, big, 1, 0}), Interaction{big, 27, 128}}) {
-    EXPECT_FALSE(m.price(op).ok()) << describe(op);
+  for (const graph::Op& op : std::vector<graph::Op>{graph::Gemm{1, big, 2, 2, graph::DType::fp16}, graph::Conv2d{big, big, 8, 8, 8, 3, 3}, graph::Softmax{big, big}, graph::Transpose{big, big},
+                                      graph::Attention{big, big, 8, 8, 8}, bag(big, {big, big, 1, 0}), graph::Interaction{big, 27, 128}}) {
+    EXPECT_FALSE(m.price(op).ok()) << graph::describe(op);
   }
 }
 
 TEST(OpModels, RefusesATypeTheDeviceLacksAndNamesBoth) {
-  for (const auto& [gpu, dtype] : {std::pair{"V100-SXM2-32GB", DType::fp8}, {"V100-SXM2-32GB", DType::bf16}, {"V100-SXM2-32GB", DType::tf32},
-                                   {"A100-SXM4-80GB", DType::fp8}, {"A100-SXM4-80GB", DType::int64}}) {
-    const auto cost = models(gpu).price(Gemm{1, 64, 64, 64, dtype});
+  for (const auto& [gpu, dtype] : {std::pair{"V100-SXM2-32GB", graph::DType::fp8}, {"V100-SXM2-32GB", graph::DType::bf16}, {"V100-SXM2-32GB", graph::DType::tf32},
+                                   {"A100-SXM4-80GB", graph::DType::fp8}, {"A100-SXM4-80GB", graph::DType::int64}}) {
+    const auto cost = models(gpu).price(graph::Gemm{1, 64, 64, 64, dtype});
     ASSERT_FALSE(cost.ok()) << gpu;
-    EXPECT_NE(cost.error().what.find(name_of(dtype)), std::string::npos) << cost.error().text();
+    EXPECT_NE(cost.error().what.find(graph::name_of(dtype)), std::string::npos) << cost.error().text();
     EXPECT_NE(cost.error().what.find(gpu), std::string::npos) << cost.error().text();
   }
 }
 
 TEST(OpModels, RefusesPassesAnOpDoesNotHave) {
   const OpModels m = models("A100-SXM4-80GB");
-  EXPECT_FALSE(m.price(Softmax{8, 8, DType::fp32, Pass::update}).ok());
-  EXPECT_FALSE(m.price(bag(8, {10, 8, 1, 0}, Pass::backward_data)).ok());
-  EXPECT_FALSE(m.price(Collective{}).ok()) << "collectives are priced elsewhere";
+  EXPECT_FALSE(m.price(graph::Softmax{8, 8, graph::DType::fp32, graph::Pass::update}).ok());
+  EXPECT_FALSE(m.price(bag(8, {10, 8, 1, 0}, graph::Pass::backward_data)).ok());
+  EXPECT_FALSE(m.price(graph::Collective{}).ok()) << "collectives are priced elsewhere";
 }
 
 TEST(OpModels, GivenDurationsComeBackExactly) {
   const OpModels m = models("A100-SXM4-80GB");
   for (const std::int64_t ps : {std::int64_t{0}, std::int64_t{1}, std::int64_t{123'456'789'012'345}}) {
-    const auto cost = m.price(Measured{Duration::picoseconds(ps)});
+    const auto cost = m.price(graph::Measured{Duration::picoseconds(ps)});
     EXPECT_EQ(cost->mean.ps(), ps);
     EXPECT_EQ(cost->low, cost->high);
-    EXPECT_EQ(cost->basis, Basis::measured);
+    EXPECT_EQ(cost->basis, graph::Basis::measured);
   }
-  EXPECT_EQ(m.price(Absent{})->mean.ps(), 0);
-  EXPECT_FALSE(m.price(Measured{Duration::picoseconds(-1)}).ok());
+  EXPECT_EQ(m.price(graph::Absent{})->mean.ps(), 0);
+  EXPECT_FALSE(m.price(graph::Measured{Duration::picoseconds(-1)}).ok());
 }
 
 TEST(OpModels, TheSustainedClockSlowsWhatComputesAndNotWhatStreams) {
-  DeviceSpec capped = test::measured_devices().at("A100-SXM4-80GB");
+  topology::DeviceSpec capped = measured_devices().at("A100-SXM4-80GB");
   capped.clock.sustained = Hertz(capped.clock.sustained.value() / 2);  // as under half the power
   const OpModels full = models("A100-SXM4-80GB"), half = *OpModels::create(capped);
-  const Op product = Gemm{1, 8192, 8192, 8192, DType::bf16}, stream = Elementwise{1'000'000'000};
+  const graph::Op product = graph::Gemm{1, 8192, 8192, 8192, graph::DType::bf16}, stream = graph::Elementwise{1'000'000'000};
   EXPECT_GT(us(half, product) / us(full, product), 1.6) << "the loads from L2 stay as they are";
   EXPECT_NEAR(us(half, stream) / us(full, stream), 1, 0.01);
 }
 
 TEST(OpModels, RefusesADeviceWithoutItsFacts) {
-  const auto spec = test::measured_devices().at("A100-SXM4-80GB");
-  const std::vector<std::function<void(DeviceSpec&)>> breakers{
-      [](DeviceSpec& d) { d.sm_count = 0; }, [](DeviceSpec& d) { d.hbm.bandwidth = BytesPerSecond(0); },
-      [](DeviceSpec& d) { d.l2.bandwidth = BytesPerSecond(-1); }, [](DeviceSpec& d) { d.clock.sustained = Hertz(std::nan("")); },
-      [](DeviceSpec& d) { d.peak.clear(); }, [](DeviceSpec& d) { d.pcie_bandwidth = BytesPerSecond(0); }};
+  const auto spec = measured_devices().at("A100-SXM4-80GB");
+  const std::vector<std::function<void(topology::DeviceSpec&)>> breakers{
+      [](topology::DeviceSpec& d) { d.sm_count = 0; }, [](topology::DeviceSpec& d) { d.hbm.bandwidth = BytesPerSecond(0); },
+      [](topology::DeviceSpec& d) { d.l2.bandwidth = BytesPerSecond(-1); }, [](topology::DeviceSpec& d) { d.clock.sustained = Hertz(std::nan("")); },
+      [](topology::DeviceSpec& d) { d.peak.clear(); }, [](topology::DeviceSpec& d) { d.pcie_bandwidth = BytesPerSecond(0); }};
   for (const auto& breaker : breakers) {
-    DeviceSpec broken = spec;
+    topology::DeviceSpec broken = spec;
     breaker(broken);
     EXPECT_FALSE(OpModels::create(broken).ok());
   }
@@ -185,17 +185,17 @@ TEST(OpModels, RefusesADeviceWithoutItsFacts) {
 
 TEST(Registry, EveryAlternativeHasItsModelUnderItsOwnName) {
   const auto entries = op_model_entries();
-  ASSERT_EQ(entries.size(), std::variant_size_v<Op> - 1) << "all but Collective";
-  std::vector<Op> alternatives{Absent{}, Gemm{}, Conv2d{}, EmbeddingBag{}, Interaction{}, CrossLayer{}, Normalization{}, Softmax{}, Attention{}, Elementwise{},
-                               Loss{}, Copy{}, Concat{}, Transpose{}, Optimizer{}, HostWork{}, Measured{}};
+  ASSERT_EQ(entries.size(), std::variant_size_v<graph::Op> - 1) << "all but Collective";
+  std::vector<graph::Op> alternatives{graph::Absent{}, graph::Gemm{}, graph::Conv2d{}, graph::EmbeddingBag{}, graph::Interaction{}, graph::CrossLayer{}, graph::Normalization{}, graph::Softmax{}, graph::Attention{}, graph::Elementwise{},
+                               graph::Loss{}, graph::Copy{}, graph::Concat{}, graph::Transpose{}, graph::Optimizer{}, graph::HostWork{}, graph::Measured{}};
   ASSERT_EQ(alternatives.size(), entries.size());
   std::set<std::string_view> sentences;
   for (std::size_t i = 0; i < entries.size(); ++i) {
-    EXPECT_EQ(entries[i].info.kind, kind_of(alternatives[i]));
+    EXPECT_EQ(entries[i].info.kind, graph::kind_of(alternatives[i]));
     EXPECT_FALSE(entries[i].info.sentence.empty());
     EXPECT_EQ(op_model_registry()[i].kind, entries[i].info.kind);
   }
 }
 
 }  // namespace
-}  // namespace distsim
+}  // namespace distsim::opmodels

@@ -10,26 +10,26 @@
 #include <fstream>
 #include <sstream>
 
-#include "base/config_node.hpp"
-#include "base/schema.hpp"
-#include "opmodels/cost_csv.hpp"
-#include "opmodels/learned_models.hpp"
-#include "opmodels/training_rows.hpp"
+#include "base/config/config_node.hpp"
+#include "base/config/schema.hpp"
+#include "opmodels/csv/cost_csv.hpp"
+#include "opmodels/learned/learned_models.hpp"
+#include "opmodels/learned/training_rows.hpp"
 #include "test_paths.hpp"
 
-namespace distsim {
+namespace distsim::opmodels {
 namespace {
 
 /// The product's own devices by every name they go by.
 std::map<std::string, OpModels> shipped_devices() {
   std::map<std::string, OpModels> models;
-  const Schema<DeviceSpec> schema = device_schema();
+  const Schema<topology::DeviceSpec> schema = topology::device_schema();
   const auto learned = LearnedModels::load(test::config("op_models"));
   EXPECT_TRUE(learned.ok()) << learned.error().text();
   const auto shared = learned.ok() ? std::make_shared<const LearnedModels>(*learned) : nullptr;
   for (const auto& file : std::filesystem::directory_iterator(test::config("devices"))) {
     const auto node = parse_yaml_file(file.path().string());
-    const auto spec = node.ok() ? schema.read(*node) : Result<DeviceSpec>(node.error());
+    const auto spec = node.ok() ? schema.read(*node) : Result<topology::DeviceSpec>(node.error());
     if (!spec.ok()) continue;  // the devices' own test says so
     for (const std::string& alias : spec->aliases) models.emplace(alias, *OpModels::create(*spec, shared));
   }
@@ -110,7 +110,7 @@ class Validation {
     const auto found = devices_.find(gpu);
     if (found == devices_.end()) return;  // AMD, unnamed
     const auto op = op_from_row(columns, row);
-    const auto cost = op.ok() ? price_row(found->second, *op, gpu) : Result<Cost>(op.error());
+    const auto cost = op.ok() ? price_row(found->second, *op, gpu) : Result<graph::Cost>(op.error());
     if (!cost.ok()) {
       ++unpriced_;
       return;
@@ -174,4 +174,4 @@ TEST(OpsValidation, EmbeddingBagsOfRecommenderTraces) {
 }
 
 }  // namespace
-}  // namespace distsim
+}  // namespace distsim::opmodels

@@ -1,10 +1,10 @@
-#include "opmodels/size_envelope.hpp"
+#include "opmodels/learned/size_envelope.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-namespace distsim {
+namespace distsim::opmodels {
 namespace {
 
 /// A microsecond an element, but one size is out of line.
@@ -58,4 +58,4 @@ TEST(RowEnvelopes, AreBuiltOnceForEachKernel) {
 }
 
 }  // namespace
-}  // namespace distsim
+}  // namespace distsim::opmodels

@@ -3,11 +3,11 @@
 
 #include <numeric>
 
-#include "base/config_node.hpp"
+#include "base/config/config_node.hpp"
 #include "collectives/collective_models.hpp"
-#include "topology/device_spec.hpp"
+#include "topology/devices/device_spec.hpp"
 
-namespace distsim {
+namespace distsim::perf {
 namespace {
 
 std::string config(const std::string& name) { return std::string(DISTSIM_ROOT "/configs/") + name; }
@@ -18,42 +18,42 @@ std::vector<std::uint32_t> first_ranks(std::uint32_t n) {
   return out;
 }
 
-Collective op_of(CollectiveKind kind, std::int64_t bytes) { return {kind, bytes, DType::fp32, {}, {}}; }
+graph::Collective op_of(graph::CollectiveKind kind, std::int64_t bytes) { return {kind, bytes, graph::DType::fp32, {}, {}}; }
 
-Topology shipped(const char* system, std::int64_t nodes) {
-  ClusterSpec spec = *cluster_schema().read(*parse_yaml_file(config(std::string("systems/") + system + ".yaml")));
+topology::Topology shipped(const char* system, std::int64_t nodes) {
+  topology::ClusterSpec spec = *topology::cluster_schema().read(*parse_yaml_file(config(std::string("systems/") + system + ".yaml")));
   spec.nodes = nodes;
-  const DeviceSpec device = *device_schema().read(*parse_yaml_file(config("devices/" + spec.device + ".yaml")));
-  return *Topology::build(spec, device.compute_capability);
+  const topology::DeviceSpec device = *topology::device_schema().read(*parse_yaml_file(config("devices/" + spec.device + ".yaml")));
+  return *topology::Topology::build(spec, device.compute_capability);
 }
 
-CollectiveOptions options(bool curves) {
-  CollectiveOptions o;
+collectives::CollectiveOptions options(bool curves) {
+  collectives::CollectiveOptions o;
   o.use_curves = curves;
   o.curve_dir = config("curves");
   return o;
 }
 
 /// The same group again and again: the look-up and one interpolation.
-void cached(benchmark::State& state, CollectiveKind kind, bool curves) {
-  const Topology t = shipped("dgx_a100_80gb", 4);
-  const CollectiveModels models = *CollectiveModels::create(t, options(curves));
-  const GroupFacts facts = t.facts(first_ranks(32));
-  const Collective op = op_of(kind, 3'000'000);
+void cached(benchmark::State& state, graph::CollectiveKind kind, bool curves) {
+  const topology::Topology t = shipped("dgx_a100_80gb", 4);
+  const collectives::CollectiveModels models = *collectives::CollectiveModels::create(t, options(curves));
+  const topology::GroupFacts facts = t.facts(first_ranks(32));
+  const graph::Collective op = op_of(kind, 3'000'000);
   for (auto _ : state) benchmark::DoNotOptimize(models.price(op, facts));
 }
 
 /// A new kind of group each time, told apart by its wire's latency. The models are made anew before their cache of 4096 kinds is full.
-void uncached(benchmark::State& state, CollectiveKind kind, bool curves) {
-  const Topology t = shipped("dgx_a100_80gb", 4);
-  GroupFacts facts = t.facts(first_ranks(32));
-  const Collective op = op_of(kind, 3'000'000);
-  CollectiveModels models = *CollectiveModels::create(t, options(curves));
+void uncached(benchmark::State& state, graph::CollectiveKind kind, bool curves) {
+  const topology::Topology t = shipped("dgx_a100_80gb", 4);
+  topology::GroupFacts facts = t.facts(first_ranks(32));
+  const graph::Collective op = op_of(kind, 3'000'000);
+  collectives::CollectiveModels models = *collectives::CollectiveModels::create(t, options(curves));
   std::int64_t n = 0;
   for (auto _ : state) {
     if (++n % 4000 == 0) {
       state.PauseTiming();
-      models = *CollectiveModels::create(t, options(curves));
+      models = *collectives::CollectiveModels::create(t, options(curves));
       state.ResumeTiming();
     }
     facts.inter_latency = Duration::nanoseconds(2000) + Duration::picoseconds(n);
@@ -61,12 +61,12 @@ void uncached(benchmark::State& state, CollectiveKind kind, bool curves) {
   }
 }
 
-BENCHMARK_CAPTURE(cached, all_reduce_curves, CollectiveKind::all_reduce, true);
-BENCHMARK_CAPTURE(cached, all_reduce_facts, CollectiveKind::all_reduce, false);
-BENCHMARK_CAPTURE(cached, all_to_all_curves, CollectiveKind::all_to_all, true);
-BENCHMARK_CAPTURE(uncached, all_reduce_curves, CollectiveKind::all_reduce, true);
-BENCHMARK_CAPTURE(uncached, all_reduce_facts, CollectiveKind::all_reduce, false);
-BENCHMARK_CAPTURE(uncached, all_to_all_curves, CollectiveKind::all_to_all, true);
+BENCHMARK_CAPTURE(cached, all_reduce_curves, graph::CollectiveKind::all_reduce, true);
+BENCHMARK_CAPTURE(cached, all_reduce_facts, graph::CollectiveKind::all_reduce, false);
+BENCHMARK_CAPTURE(cached, all_to_all_curves, graph::CollectiveKind::all_to_all, true);
+BENCHMARK_CAPTURE(uncached, all_reduce_curves, graph::CollectiveKind::all_reduce, true);
+BENCHMARK_CAPTURE(uncached, all_reduce_facts, graph::CollectiveKind::all_reduce, false);
+BENCHMARK_CAPTURE(uncached, all_to_all_curves, graph::CollectiveKind::all_to_all, true);
 
 }  // namespace
-}  // namespace distsim
+}  // namespace distsim::perf

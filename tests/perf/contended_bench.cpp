@@ -1,20 +1,20 @@
 // Contended evaluator on the patterns that make flow-level simulators slow.
 #include <benchmark/benchmark.h>
 
-#include "sim/engine/contended_evaluator.hpp"
+#include "sim/engine/events/contended_evaluator.hpp"
 
-namespace distsim {
+namespace distsim::perf {
 namespace {
 
-using Demand = Contention::Demand;
+using Demand = engine::Contention::Demand;
 
 struct Scene {
-  IrregularProgram p;
-  Contention c;
+  engine::IrregularProgram p;
+  engine::Contention c;
 };
 
 void play(benchmark::State& state, const Scene& scene) {
-  for (auto _ : state) benchmark::DoNotOptimize(evaluate_contended(scene.p, scene.c)->digest);
+  for (auto _ : state) benchmark::DoNotOptimize(engine::evaluate_contended(scene.p, scene.c)->digest);
   state.counters["steps"] = static_cast<double>(scene.p.steps.size());
 }
 
@@ -72,4 +72,4 @@ void FatTree1024(benchmark::State& state) { play(state, fat_tree(static_cast<std
 BENCHMARK(FatTree1024)->ArgName("rounds")->Arg(1)->Arg(20)->Unit(benchmark::kMillisecond);
 
 }  // namespace
-}  // namespace distsim
+}  // namespace distsim::perf

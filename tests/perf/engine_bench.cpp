@@ -12,35 +12,35 @@
 #include <algorithm>
 
 #include "base/random.hpp"
-#include "sim/engine/irregular_evaluator.hpp"
-#include "sim/engine/row_evaluator.hpp"
-#include "sim/engine/verify.hpp"
+#include "sim/engine/events/irregular_evaluator.hpp"
+#include "sim/engine/rows/row_evaluator.hpp"
+#include "sim/engine/timeline/verify.hpp"
 
-namespace distsim {
+namespace distsim::perf {
 namespace {
 
 constexpr std::uint32_t kSteps = 220;
 constexpr std::uint32_t kNode = 8;
 
 /// Small noise around `mean`: cheap to fill, different on every rank.
-Row noisy(Random& random, std::uint32_t ranks, std::int64_t mean) {
+engine::Row noisy(Random& random, std::uint32_t ranks, std::int64_t mean) {
   std::vector<std::int64_t> values(ranks);
   for (auto& v : values) v = mean + static_cast<std::int64_t>(random.next() >> 50);
-  return Row(std::move(values));
+  return engine::Row(std::move(values));
 }
 
 /// Compute and communication streams; every step waits for the one before it on the other stream; every tenth joins (all ranks,
 /// nodes, rails in turn).
-Program two_streams(std::uint32_t ranks, bool per_rank, bool joins) {
+engine::Program two_streams(std::uint32_t ranks, bool per_rank, bool joins) {
   Random random(1);
-  Program p;
+  engine::Program p;
   p.ranks = ranks;
   p.streams = 2;
   p.groups = {{ranks, 1, {}, {}}, {kNode, 1, {}, {}}, {ranks / kNode, kNode, {}, {}}};
   for (std::uint32_t s = 0; s < kSteps; ++s) {
-    Row duration = per_rank ? noisy(random, ranks, 1'000'000) : Row(1'000'000 + s);
+    engine::Row duration = per_rank ? noisy(random, ranks, 1'000'000) : engine::Row(1'000'000 + s);
     const StepId wait(s == 0 ? 0 : s - 1);
-    const std::uint32_t group = joins && s % 10 == 9 ? s / 10 % 3 : Step::kNoGroup;
+    const std::uint32_t group = joins && s % 10 == 9 ? s / 10 % 3 : engine::Step::kNoGroup;
     p.add({StreamId(s % 2), std::move(duration), group}, std::span(&wait, s == 0 ? 0u : 1u));
   }
   return p;
@@ -61,7 +61,7 @@ void bare_step(std::int64_t* end, const std::int64_t* other, const std::int64_t*
 
 void BareLoop(benchmark::State& state) {
   const auto ranks = static_cast<std::uint32_t>(state.range(0));
-  const Program p = two_streams(ranks, true, false);
+  const engine::Program p = two_streams(ranks, true, false);
   for (auto _ : state) {
     std::vector<std::int64_t> end[2] = {std::vector<std::int64_t>(ranks, 0), std::vector<std::int64_t>(ranks, 0)};
     for (std::uint32_t s = 0; s < kSteps; ++s) {
@@ -75,16 +75,16 @@ BENCHMARK(BareLoop)->Arg(131'072)->Unit(benchmark::kMillisecond);
 
 void Makespan(benchmark::State& state) {
   const auto ranks = static_cast<std::uint32_t>(state.range(0));
-  const Program p = two_streams(ranks, true, state.range(1));
-  for (auto _ : state) benchmark::DoNotOptimize(evaluate_makespan(p)->makespan);
+  const engine::Program p = two_streams(ranks, true, state.range(1));
+  for (auto _ : state) benchmark::DoNotOptimize(engine::evaluate_makespan(p)->makespan);
   set_rate(state, ranks);
 }
 BENCHMARK(Makespan)->ArgNames({"ranks", "joins"})->Args({131'072, 0})->Args({131'072, 1})->Unit(benchmark::kMillisecond);
 
 void Timeline(benchmark::State& state) {
   const auto ranks = static_cast<std::uint32_t>(state.range(0));
-  const Program p = two_streams(ranks, true, state.range(1));
-  for (auto _ : state) benchmark::DoNotOptimize(evaluate_rows(p)->digest);
+  const engine::Program p = two_streams(ranks, true, state.range(1));
+  for (auto _ : state) benchmark::DoNotOptimize(engine::evaluate_rows(p)->digest);
   set_rate(state, ranks);
 }
 BENCHMARK(Timeline)
@@ -96,33 +96,33 @@ BENCHMARK(Timeline)
 
 void Uniform(benchmark::State& state) {
   const auto ranks = static_cast<std::uint32_t>(state.range(0));
-  const Program p = two_streams(ranks, false, true);
-  for (auto _ : state) benchmark::DoNotOptimize(evaluate_rows(p)->digest);
+  const engine::Program p = two_streams(ranks, false, true);
+  for (auto _ : state) benchmark::DoNotOptimize(engine::evaluate_rows(p)->digest);
 }
 BENCHMARK(Uniform)->Arg(32)->Arg(1'048'576)->Unit(benchmark::kMicrosecond);
 
 void Small(benchmark::State& state) {
-  const Program p = two_streams(32, true, true);
-  for (auto _ : state) benchmark::DoNotOptimize(evaluate_rows(p)->digest);
+  const engine::Program p = two_streams(32, true, true);
+  for (auto _ : state) benchmark::DoNotOptimize(engine::evaluate_rows(p)->digest);
 }
 BENCHMARK(Small)->Unit(benchmark::kMicrosecond);
 
 void Irregular(benchmark::State& state) {
   const auto ranks = static_cast<std::uint32_t>(state.range(0));
-  const auto program = expand(two_streams(ranks, true, true));
-  for (auto _ : state) benchmark::DoNotOptimize(evaluate_irregular(*program)->digest);
+  const auto program = engine::expand(two_streams(ranks, true, true));
+  for (auto _ : state) benchmark::DoNotOptimize(engine::evaluate_irregular(*program)->digest);
   state.SetItemsProcessed(static_cast<std::int64_t>(state.iterations() * program->steps.size()));
 }
 BENCHMARK(Irregular)->Arg(1'024)->Arg(4'096)->Unit(benchmark::kMillisecond);
 
 void Verify(benchmark::State& state) {
   const auto ranks = static_cast<std::uint32_t>(state.range(0));
-  const Program p = two_streams(ranks, state.range(1), true);
-  const auto timeline = evaluate_rows(p);
-  for (auto _ : state) benchmark::DoNotOptimize(verify(p, *timeline).ok());
+  const engine::Program p = two_streams(ranks, state.range(1), true);
+  const auto timeline = engine::evaluate_rows(p);
+  for (auto _ : state) benchmark::DoNotOptimize(engine::verify(p, *timeline).ok());
   set_rate(state, ranks);
 }
 BENCHMARK(Verify)->ArgNames({"ranks", "per_rank"})->Args({131'072, 1})->Args({1'048'576, 0})->Unit(benchmark::kMillisecond);
 
 }  // namespace
-}  // namespace distsim
+}  // namespace distsim::perf

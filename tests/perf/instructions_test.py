@@ -12,7 +12,7 @@ import sys
 import tempfile
 
 BASELINE = pathlib.Path(__file__).with_name("instructions.json")
-FUNCTIONS = {"rows": "distsim::evaluate_rows*", "lists": "distsim::evaluate_irregular*", "events": "distsim::evaluate_contended*"}
+FUNCTIONS = {"rows": "distsim::engine::evaluate_rows*", "lists": "distsim::engine::evaluate_irregular*", "events": "distsim::engine::evaluate_contended*"}
 TOLERANCE = 0.05
 SKIPPED = 77
 

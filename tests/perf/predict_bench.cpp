@@ -4,21 +4,21 @@
 #include <cstdlib>
 #include <string>
 
-#include "sim/app/pipeline.hpp"
+#include "sim/pipeline/pipeline.hpp"
 
 namespace {
 
-distsim::Experiment experiment(const std::vector<std::string>& sets) {
-  return distsim::load_experiment(std::string(DISTSIM_ROOT) + "/configs/dgx_a100_4node.yaml", sets).value();
+distsim::config::Experiment experiment(const std::vector<std::string>& sets) {
+  return distsim::config::load_experiment(std::string(DISTSIM_ROOT) + "/configs/dgx_a100_4node.yaml", sets).value();
 }
 
 void predict(benchmark::State& state, const std::vector<std::string>& sets) {
-  const distsim::Experiment e = experiment(sets);
-  std::vector<distsim::Passes::Time> times;
-  distsim::CostModelCache cache;  // as in a sweep or a validation
+  const distsim::config::Experiment e = experiment(sets);
+  std::vector<distsim::pipeline::Passes::Time> times;
+  distsim::pipeline::CostModelCache cache;  // as in a sweep or a validation
   for (auto _ : state) {
-    distsim::Passes passes;
-    auto prediction = distsim::predict(e, passes, cache);
+    distsim::pipeline::Passes passes;
+    auto prediction = distsim::pipeline::predict(e, passes, cache);
     benchmark::DoNotOptimize(prediction);
     if (!prediction.ok()) { state.SkipWithError(prediction.error().text().c_str()); return; }
     times = passes.times();
@@ -29,8 +29,8 @@ void predict(benchmark::State& state, const std::vector<std::string>& sets) {
 /// Work from config text to report, files read anew each time.
 void flagship_from_text(benchmark::State& state) {
   for (auto _ : state) {
-    distsim::Passes passes;
-    auto prediction = distsim::predict(std::string(DISTSIM_ROOT) + "/configs/dgx_a100_4node.yaml", {}, passes);
+    distsim::pipeline::Passes passes;
+    auto prediction = distsim::pipeline::predict(std::string(DISTSIM_ROOT) + "/configs/dgx_a100_4node.yaml", {}, passes);
     benchmark::DoNotOptimize(prediction);
   }
 }

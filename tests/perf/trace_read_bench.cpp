@@ -13,7 +13,7 @@
 
 #include "traces/trace_reader.hpp"
 
-namespace distsim {
+namespace distsim::perf {
 namespace {
 
 /// One op with its launch, arrows and kernel, as recent writers lay them out: about 1.6 KB.
@@ -102,7 +102,7 @@ void read_kineto(benchmark::State& state) {
   const double raw = seconds_of_raw_pass();
   const auto begin = std::chrono::steady_clock::now();
   for (auto _ : state) {
-    const auto job = read_traces({sample().path});
+    const auto job = traces::read_traces({sample().path});
     if (!job.ok()) state.SkipWithError("not read");
     benchmark::DoNotOptimize(job);
   }
@@ -116,4 +116,4 @@ BENCHMARK(raw_simdjson)->Unit(benchmark::kMillisecond);
 BENCHMARK(read_kineto)->Unit(benchmark::kMillisecond);
 
 }  // namespace
-}  // namespace distsim
+}  // namespace distsim::perf

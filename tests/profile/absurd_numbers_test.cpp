@@ -4,27 +4,27 @@
 
 #include "sim/profile/op_flops.hpp"
 #include "sim/profile/profile.hpp"
-#include "sim/report/profile_report.hpp"
+#include "sim/report/profile/profile_report.hpp"
 #include "trace_samples.hpp"
 #include "traces/trace_reader.hpp"
 
-namespace distsim {
+namespace distsim::profile {
 namespace {
 
 std::size_t profiled(const std::string& folder, const std::string& name, const std::string& text) {
   std::size_t read = 0;
   test::for_each_absurd_number(text, 0, [&](const std::string& spoiled) {
-    TraceOptions options;
+    traces::TraceOptions options;
     options.window = 1 << 12;
-    const auto job = read_traces({test::write(folder, name, spoiled)}, options);
+    const auto job = traces::read_traces({test::write(folder, name, spoiled)}, options);
     if (!job.ok()) return;
     const auto profile = make_profile(*job);
     if (!profile.ok()) return;
     ++read;
-    EXPECT_FALSE(profile_text(*job, *profile, {}).empty());
-    EXPECT_FALSE(profile_json(*job, *profile).empty());
-    for (const std::string& table : profile_table_names())
-      EXPECT_FALSE(profile_csv(*job, *profile, *parse_profile_table(table)).empty());
+    EXPECT_FALSE(report::profile_text(*job, *profile, {}).empty());
+    EXPECT_FALSE(report::profile_json(*job, *profile).empty());
+    for (const std::string& table : report::profile_table_names())
+      EXPECT_FALSE(report::profile_csv(*job, *profile, *report::parse_profile_table(table)).empty());
   });
   return read;
 }
@@ -40,7 +40,7 @@ TEST(AbsurdNumbers, OfEveryFormat) {
 }
 
 TEST(AbsurdNumbers, OfConvolutions) {
-  OpInputs in;
+  traces::OpInputs in;
   in.tensors = {{{8, 3, INT64_MAX, INT64_MAX}, "float"}, {{64, 3, INT64_MAX, 7}, "float"}};
   for (const std::string absurd : {"[9223372036854775807, 9223372036854775807]", "[-9223372036854775808, 1]", "[1]"}) {
     in.values = {"", "", "", absurd, absurd, absurd, "", "", ""};
@@ -49,4 +49,4 @@ TEST(AbsurdNumbers, OfConvolutions) {
 }
 
 }  // namespace
-}  // namespace distsim
+}  // namespace distsim::profile

@@ -10,7 +10,7 @@
 #include "test_paths.hpp"
 #include "traces/trace_reader.hpp"
 
-namespace distsim {
+namespace distsim::profile {
 namespace {
 
 using Json = nlohmann::json;
@@ -43,7 +43,7 @@ bool launches_nothing(const Json& stats, const Json& step) {
 TEST(Manifest, ACutLastStepDoesNotCount) {
   const std::string folder = test::shared_data("traces");
   if (folder.empty()) GTEST_SKIP() << "shared/data/traces is not here";
-  const auto job = read_traces({folder + "/hta/mi250_minitoy.json.gz"});
+  const auto job = traces::read_traces({folder + "/hta/mi250_minitoy.json.gz"});
   ASSERT_TRUE(job.ok()) << job.error().text();
   ASSERT_EQ(job->ranks.at(0).steps.size(), 1u);
   EXPECT_EQ(job->ranks[0].steps[0].name, "ProfilerStep#1");
@@ -59,7 +59,7 @@ TEST(Manifest, SplitsAgreeWithinOnePercent) {
   for (const Json& entry : manifest) {
     if (entry.value("kind", "") != "kineto" || !entry.contains("stats")) continue;
     const std::string path = entry.at("path");
-    const auto job = read_traces({folder + "/" + path});
+    const auto job = traces::read_traces({folder + "/" + path});
     ASSERT_TRUE(job.ok()) << job.error().text();
     const auto profile = make_profile(*job);
     ASSERT_TRUE(profile.ok()) << profile.error().text();
@@ -93,7 +93,7 @@ TEST(Manifest, MegatronRanksTogether) {
   if (folder.empty()) GTEST_SKIP() << "shared/data/traces is not here";
   std::ifstream in(test::shared_data("traces/multirank_megatron.json"));
   const Json truth = Json::parse(in);
-  const auto job = read_traces({folder});
+  const auto job = traces::read_traces({folder});
   ASSERT_TRUE(job.ok()) << job.error().text();
   const auto profile = make_profile(*job);
   ASSERT_EQ(profile->ranks.size(), 8u);
@@ -113,7 +113,7 @@ TEST(Manifest, NsysWindows) {
   std::ifstream in(folder + "/manifest.json");
   for (const Json& entry : Json::parse(in)) {
     if (entry.value("kind", "") != "nsys sqlite") continue;
-    const auto job = read_traces({folder + "/" + entry.at("path").get<std::string>()});
+    const auto job = traces::read_traces({folder + "/" + entry.at("path").get<std::string>()});
     ASSERT_TRUE(job.ok()) << job.error().text();
     const auto profile = make_profile(*job);
     for (std::size_t gpu = 0; gpu < profile->ranks.size(); ++gpu) {
@@ -128,4 +128,4 @@ TEST(Manifest, NsysWindows) {
 }
 
 }  // namespace
-}  // namespace distsim
+}  // namespace distsim::profile

@@ -10,9 +10,9 @@
 #include <tuple>
 
 #include "peak_memory.hpp"
-#include "sim/report/profile_report.hpp"
+#include "sim/report/profile/profile_report.hpp"
 #include "trace_samples.hpp"
-#include "traces/kineto_survey.hpp"
+#include "traces/kineto/kineto_survey.hpp"
 
 // GCC says so by a macro, Clang by a feature.
 #ifdef __SANITIZE_ADDRESS__
@@ -23,7 +23,7 @@
 #endif
 #endif
 
-namespace distsim {
+namespace distsim::profile {
 namespace {
 
 using test::event;
@@ -61,9 +61,9 @@ std::multiset<std::string> lines(const std::string& text) {
 class ProfileInPieces : public testing::Test {
  protected:
   /// Both profiles of one trace.
-  void both(const std::string& text, std::uint64_t records, const TraceOptions& options = {}) {
+  void both(const std::string& text, std::uint64_t records, const traces::TraceOptions& options = {}) {
     const std::string path = test::write(folder_, "t.json", text);
-    auto job = read_traces({path}, options);
+    auto job = traces::read_traces({path}, options);
     ASSERT_TRUE(job.ok()) << job.error().text();
     job_ = std::move(*job);
     whole_ = *make_profile(job_);
@@ -73,8 +73,8 @@ class ProfileInPieces : public testing::Test {
   }
 
   void expect_equal_tables() {
-    for (const ProfileTable table : {ProfileTable::steps, ProfileTable::tree, ProfileTable::ops, ProfileTable::kernels, ProfileTable::collectives})
-      EXPECT_EQ(profile_csv(job_, whole_, table), profile_csv(pieces_.job, pieces_.profile, table));
+    for (const report::ProfileTable table : {report::ProfileTable::steps, report::ProfileTable::tree, report::ProfileTable::ops, report::ProfileTable::kernels, report::ProfileTable::collectives})
+      EXPECT_EQ(report::profile_csv(job_, whole_, table), report::profile_csv(pieces_.job, pieces_.profile, table));
     const RecordCounts &a = whole_.ranks[0].records, &b = pieces_.profile.ranks[0].records;
     EXPECT_EQ(std::tie(a.kernels, a.copies, a.unlaunched, a.host, a.collectives, a.streams),
               std::tie(b.kernels, b.copies, b.unlaunched, b.host, b.collectives, b.streams));
@@ -82,7 +82,7 @@ class ProfileInPieces : public testing::Test {
   }
 
   std::string folder_ = test::scratch_dir("profile_in_pieces");
-  TraceJob job_;
+  traces::TraceJob job_;
   Profile whole_;
   PiecedProfile pieces_;
 };
@@ -99,8 +99,8 @@ TEST_F(ProfileInPieces, TablesAreThoseOfTheWhole) {
       EXPECT_EQ(std::tie(a.measured, a.split.wall, a.split.busy, a.split.compute, a.split.comm, a.split.exposed, a.split.idle, a.kernels, a.launches),
                 std::tie(b.measured, b.split.wall, b.split.busy, b.split.compute, b.split.comm, b.split.exposed, b.split.idle, b.kernels, b.launches)) << i;
     }
-    for (const ProfileTable table : {ProfileTable::tree, ProfileTable::ops, ProfileTable::kernels, ProfileTable::collectives})
-      EXPECT_EQ(profile_csv(job_, whole_, table), profile_csv(pieces_.job, pieces_.profile, table));
+    for (const report::ProfileTable table : {report::ProfileTable::tree, report::ProfileTable::ops, report::ProfileTable::kernels, report::ProfileTable::collectives})
+      EXPECT_EQ(report::profile_csv(job_, whole_, table), report::profile_csv(pieces_.job, pieces_.profile, table));
     EXPECT_EQ(whole_.ranks[0].whole.split.busy, pieces_.profile.ranks[0].whole.split.busy);
     EXPECT_EQ(whole_.ranks[0].whole.split.exposed, pieces_.profile.ranks[0].whole.split.exposed);
     EXPECT_EQ(whole_.ranks[0].whole.split.wall, pieces_.profile.ranks[0].whole.split.wall);
@@ -118,11 +118,11 @@ TEST_F(ProfileInPieces, WithoutSteps) {
   EXPECT_GT(pieces_.slices, 3u);
   EXPECT_EQ(whole_.ranks[0].whole.split.compute, pieces_.profile.ranks[0].whole.split.compute);
   EXPECT_EQ(whole_.ranks[0].whole.split.idle, pieces_.profile.ranks[0].whole.split.idle);
-  EXPECT_EQ(profile_csv(job_, whole_, ProfileTable::kernels), profile_csv(pieces_.job, pieces_.profile, ProfileTable::kernels));
+  EXPECT_EQ(report::profile_csv(job_, whole_, report::ProfileTable::kernels), report::profile_csv(pieces_.job, pieces_.profile, report::ProfileTable::kernels));
 }
 
 TEST_F(ProfileInPieces, StepsByPattern) {
-  TraceOptions options;
+  traces::TraceOptions options;
   options.step_pattern = "^batch";
   std::vector<std::string> events = many_steps(5, false);
   for (int s = 0; s < 5; ++s) events.push_back(event("user_annotation", "batch " + std::to_string(s), "5", "10", 1000 * s, 900));
@@ -139,7 +139,7 @@ TEST_F(ProfileInPieces, RealTraces) {
   if (root.empty()) GTEST_SKIP() << "shared/data/traces is not here";
   for (const auto& [name, records] : {std::pair("hta/recsys_a100_rank3of8", 25'000u), std::pair("tracelens/mi300_resnet_ddp_rank0of8", 8'000u)}) {
     const std::string path = root + "/" + name + ".json.gz";
-    const auto job = read_traces({path});
+    const auto job = traces::read_traces({path});
     const auto pieces = profile_in_pieces({path}, {}, records);
     ASSERT_TRUE(job.ok() && pieces.ok()) << name;
     const Profile whole = *make_profile(*job);
@@ -150,8 +150,8 @@ TEST_F(ProfileInPieces, RealTraces) {
       EXPECT_EQ(std::tie(a.measured, a.split.wall, a.split.busy, a.split.compute, a.split.comm, a.split.exposed, a.kernels),
                 std::tie(b.measured, b.split.wall, b.split.busy, b.split.compute, b.split.comm, b.split.exposed, b.kernels)) << name << " " << a.step.name;
     }
-    EXPECT_TRUE(lines(profile_csv(*job, whole, ProfileTable::kernels)) == lines(profile_csv(pieces->job, pieces->profile, ProfileTable::kernels))) << name;
-    EXPECT_TRUE(lines(profile_csv(*job, whole, ProfileTable::collectives)) == lines(profile_csv(pieces->job, pieces->profile, ProfileTable::collectives))) << name;
+    EXPECT_TRUE(lines(report::profile_csv(*job, whole, report::ProfileTable::kernels)) == lines(report::profile_csv(pieces->job, pieces->profile, report::ProfileTable::kernels))) << name;
+    EXPECT_TRUE(lines(report::profile_csv(*job, whole, report::ProfileTable::collectives)) == lines(report::profile_csv(pieces->job, pieces->profile, report::ProfileTable::collectives))) << name;
   }
 }
 
@@ -165,7 +165,7 @@ TEST_F(ProfileInPieces, OneKinetoTraceIsExpected) {
 
 /// Whatever numbers stand in a trace, and wherever it ends: an answer or one line.
 TEST_F(ProfileInPieces, AbsurdAndCut) {
-  TraceOptions options;
+  traces::TraceOptions options;
   options.window = 1 << 12;
   std::vector<std::string> events = test::two_steps();
   events.erase(events.begin() + 4, events.begin() + 7);
@@ -176,7 +176,7 @@ TEST_F(ProfileInPieces, AbsurdAndCut) {
     const auto pieces = profile_in_pieces({test::write(folder_, "s.json", spoiled)}, options, 3);
     if (!pieces.ok()) { EXPECT_EQ(pieces.error().text().find('\n'), std::string::npos); return; }
     ++read;
-    EXPECT_FALSE(profile_text(pieces->job, pieces->profile, {}).empty());
+    EXPECT_FALSE(report::profile_text(pieces->job, pieces->profile, {}).empty());
   };
   test::for_each_absurd_number(text, 0, attempt);
   for (std::size_t n = 0; n < text.size(); n += 31) attempt(text.substr(0, n));
@@ -187,11 +187,11 @@ TEST_F(ProfileInPieces, AbsurdAndCut) {
 TEST_F(ProfileInPieces, BinsAreBounded) {
   std::vector<std::string> events;
   for (int i = 0; i < 70'000; ++i) events.push_back(event("kernel", "k", "0", "7", 2000.0 * i - 5e6, 1, "\"stream\":7"));
-  const auto files = open_trace_file(test::write(folder_, "far.json", test::trace(events)), {});
+  const auto files = traces::open_trace_file(test::write(folder_, "far.json", test::trace(events)), {});
   ASSERT_TRUE(files.ok());
-  const auto survey = survey_kineto(files->front(), {});
+  const auto survey = traces::survey_kineto(files->front(), {});
   ASSERT_TRUE(survey.ok());
-  EXPECT_LE(survey->bins.size(), KinetoSurvey::kMostBins);
+  EXPECT_LE(survey->bins.size(), traces::KinetoSurvey::kMostBins);
   EXPECT_GT(survey->bin_ns, 1'000'000);
   std::uint64_t records = 0;
   for (const auto& [at, bin] : survey->bins) records += bin.records;
@@ -209,7 +209,7 @@ TEST_F(ProfileInPieces, MemoryStaysWithTheSlice) {
     EXPECT_EQ(::pipe(ends), 0);
     const pid_t child = ::fork();
     if (child == 0) {
-      TraceOptions options;
+      traces::TraceOptions options;
       options.window = 1 << 16;
       const long before = test::peak_kib();
       const bool ok = profile_in_pieces({path}, options, 10'000).ok();
@@ -230,4 +230,4 @@ TEST_F(ProfileInPieces, MemoryStaysWithTheSlice) {
 }
 
 }  // namespace
-}  // namespace distsim
+}  // namespace distsim::profile

@@ -4,13 +4,13 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "base/csv.hpp"
+#include "base/text/csv.hpp"
 #include "kineto_text.hpp"
 #include "sim/profile/profile.hpp"
-#include "sim/report/profile_report.hpp"
+#include "sim/report/profile/profile_report.hpp"
 #include "traces/trace_reader.hpp"
 
-namespace distsim {
+namespace distsim::profile {
 namespace {
 
 class ProfileReportTest : public testing::Test {
@@ -18,30 +18,30 @@ class ProfileReportTest : public testing::Test {
   void SetUp() override {
     std::vector<std::string> events = test::two_steps();
     events.push_back(test::event("kernel", "<script>\\u001b[31m,\\\"x\\\"\\n", "0", "7", 1090, 1, "\"stream\":7"));
-    auto job = read_traces({test::write(test::scratch_dir("profile_report"), "t.json", test::trace(events))});
+    auto job = traces::read_traces({test::write(test::scratch_dir("profile_report"), "t.json", test::trace(events))});
     ASSERT_TRUE(job.ok()) << job.error().text();
     job_ = std::move(job).value();
     profile_ = *make_profile(job_);
   }
-  TraceJob job_;
+  traces::TraceJob job_;
   Profile profile_;
 };
 
 TEST_F(ProfileReportTest, EveryTableIsCsv) {
-  for (const std::string& name : profile_table_names()) {
-    std::istringstream in(profile_csv(job_, profile_, *parse_profile_table(name)));
+  for (const std::string& name : report::profile_table_names()) {
+    std::istringstream in(report::profile_csv(job_, profile_, *report::parse_profile_table(name)));
     auto csv = CsvReader::open(in, name);
     ASSERT_TRUE(csv.ok()) << csv.error().text();
     std::size_t rows = 0;
     for (auto row = csv->next(); row.ok() && row->has_value(); row = csv->next()) ++rows;
     EXPECT_EQ(rows == 0, name == "ranks") << name;  // one rank has nobody to be compared with
   }
-  EXPECT_FALSE(parse_profile_table("step").ok());
+  EXPECT_FALSE(report::parse_profile_table("step").ok());
 }
 
 // The step of two_steps(): busy 45 us, compute 40, comm 10, exposed 5, of 100; the extra kernel at 90 makes busy 46, compute 41.
 TEST_F(ProfileReportTest, StepsHaveTheirFigures) {
-  std::istringstream in(profile_csv(job_, profile_, ProfileTable::steps));
+  std::istringstream in(report::profile_csv(job_, profile_, report::ProfileTable::steps));
   auto csv = CsvReader::open(in, "steps");
   const auto first = csv->next();
   const auto value = [&](const char* column) { return (**first)[*csv->column(column)]; };
@@ -54,7 +54,7 @@ TEST_F(ProfileReportTest, StepsHaveTheirFigures) {
 }
 
 TEST_F(ProfileReportTest, JsonParsesAndAgrees) {
-  const auto json = nlohmann::json::parse(profile_json(job_, profile_));
+  const auto json = nlohmann::json::parse(report::profile_json(job_, profile_));
   EXPECT_EQ(json.at("schema"), "distsim-profile");
   const auto& rank = json.at("ranks").at(0);
   EXPECT_EQ(rank.at("steps").size(), 2u);
@@ -64,7 +64,7 @@ TEST_F(ProfileReportTest, JsonParsesAndAgrees) {
 }
 
 TEST_F(ProfileReportTest, HostileNamesStayOnTheirLine) {
-  const std::string text = profile_text(job_, profile_, {1, 10, 0});
+  const std::string text = report::profile_text(job_, profile_, {1, 10, 0});
   EXPECT_NE(text.find("<script>?[31m"), std::string::npos);
   for (const char c : text) EXPECT_TRUE(c == '\n' || static_cast<unsigned char>(c) >= 0x20);
   std::istringstream lines(text);
@@ -72,4 +72,4 @@ TEST_F(ProfileReportTest, HostileNamesStayOnTheirLine) {
 }
 
 }  // namespace
-}  // namespace distsim
+}  // namespace distsim::profile

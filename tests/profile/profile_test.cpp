@@ -7,7 +7,7 @@
 #include "sim/profile/profile.hpp"
 #include "traces/trace_reader.hpp"
 
-namespace distsim {
+namespace distsim::profile {
 namespace {
 
 using test::event;
@@ -19,7 +19,7 @@ class ProfileTest : public testing::Test {
     std::vector<std::string> paths;
     for (std::size_t i = 0; i < texts.size(); ++i)
       paths.push_back(test::write(folder_, "rank" + std::to_string(i) + ".json", texts[i]));
-    auto job = read_traces(paths);
+    auto job = traces::read_traces(paths);
     ASSERT_TRUE(job.ok()) << job.error().text();
     job_ = std::move(job).value();
     auto profile = make_profile(job_);
@@ -27,7 +27,7 @@ class ProfileTest : public testing::Test {
     profile_ = std::move(profile).value();
   }
   std::string folder_ = test::scratch_dir("profile");
-  TraceJob job_;
+  traces::TraceJob job_;
   Profile profile_;
 };
 
@@ -132,8 +132,8 @@ TEST_F(ProfileTest, CollectivesAndStragglers) {
   EXPECT_FALSE(profile_.standing[0].straggler);
 }
 
-OpInputs inputs(std::vector<std::vector<std::int64_t>> shapes, std::vector<std::string> values = {}) {
-  OpInputs in;
+traces::OpInputs inputs(std::vector<std::vector<std::int64_t>> shapes, std::vector<std::string> values = {}) {
+  traces::OpInputs in;
   for (auto& s : shapes) in.tensors.push_back({std::move(s), "float"});
   in.values = std::move(values);
   return in;
@@ -161,10 +161,10 @@ TEST(OpFlops, Formulas) {
 
 TEST_F(ProfileTest, ExecutionTracesAloneHaveNoTimes) {
   const std::string text = R"x({"schema":"1.0.1","nodes":[{"id":2,"name":"a","parent":1}]})x";
-  const auto job = read_traces({test::write(folder_, "et.json", text)});
+  const auto job = traces::read_traces({test::write(folder_, "et.json", text)});
   ASSERT_TRUE(job.ok());
   EXPECT_FALSE(make_profile(*job).ok());
 }
 
 }  // namespace
-}  // namespace distsim
+}  // namespace distsim::profile

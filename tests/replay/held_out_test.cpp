@@ -1,4 +1,4 @@
-#include "sim/replay/held_out.hpp"
+#include "sim/replay/results/held_out.hpp"
 
 #include <gtest/gtest.h>
 
@@ -6,22 +6,20 @@
 
 #include "trace_builder.hpp"
 
-namespace distsim {
+namespace distsim::replay {
 namespace {
 
-using test::RankBuilder;
-using test::Replay;
 
 /// Steps: a launch, a kernel of the given length, which the host waits for, and host work until the next step.
-TraceJob steps_with_kernels(const std::vector<double>& lengths, double host_tail = 100) {
-  TraceJob job;
+traces::TraceJob steps_with_kernels(const std::vector<double>& lengths, double host_tail = 100) {
+  traces::TraceJob job;
   RankBuilder b(job, 0);
   const auto host = b.thread(), stream = b.stream();
   double now = 0;
   for (const double length : lengths) {
     const double begin = now;
     b.launch(host, begin + 20, stream, "gemm", begin + 30, length);
-    b.call(host, RuntimeCall::stream_synchronize, begin + 40, length);  // until 10 us after the kernel
+    b.call(host, traces::RuntimeCall::stream_synchronize, begin + 40, length);  // until 10 us after the kernel
     now = begin + 40 + length + host_tail;
     b.step(begin, now);
   }
@@ -93,4 +91,4 @@ TEST(HeldOut, IsBlindToTheStepItself) {
 }
 
 }  // namespace
-}  // namespace distsim
+}  // namespace distsim::replay

@@ -1,46 +1,44 @@
-#include "sim/replay/replay_counters.hpp"
+#include "sim/replay/results/replay_counters.hpp"
 
 #include <gtest/gtest.h>
 
-#include "sim/replay/replay_slices.hpp"
+#include "sim/replay/results/replay_slices.hpp"
 #include "trace_builder.hpp"
-#include "traces/timeline_writer.hpp"
+#include "traces/timeline/timeline_writer.hpp"
 
-namespace distsim {
+namespace distsim::replay {
 namespace {
 
-using test::RankBuilder;
-using test::Replay;
 
 /// Samples of one counter as (us, value).
-std::vector<std::pair<double, double>> samples(const SliceSource& source, std::uint32_t process, const std::string& name) {
+std::vector<std::pair<double, double>> samples(const traces::SliceSource& source, std::uint32_t process, const std::string& name) {
   std::vector<std::pair<double, double>> out;
-  source.for_each_sample([&](const CounterSample& s) {
-    const CounterTrack& track = source.counters.at(s.counter);
+  source.for_each_sample([&](const traces::CounterSample& s) {
+    const traces::CounterTrack& track = source.counters.at(s.counter);
     if (track.process == process && track.name == name) out.emplace_back(static_cast<double>(s.time_ps) * 1e-6, s.value);
   });
   return out;
 }
 
 /// Two ranks all-reduce 8 MB: rank 0 waits from 10 on, rank 1 comes at 100, both end at 200. Before, a copy of 1 MB to rank 0 from 2 to 7.
-TraceJob two_ranks() {
-  TraceJob job;
+traces::TraceJob two_ranks() {
+  traces::TraceJob job;
   for (std::uint32_t rank = 0; rank < 2; ++rank) {
     RankBuilder b(job, rank);
     const auto host = b.thread(), stream = b.stream();
     if (rank == 0) {
-      const auto copy = b.kernel(stream, "Memcpy HtoD", 2, 5, b.call(host, RuntimeCall::memcpy, 0, 1));
-      DeviceRecord& d = b.rank().device_records[copy];
-      d.kind = DeviceRecordKind::memcpy;
-      d.direction = CopyDirection::host_to_device;
+      const auto copy = b.kernel(stream, "Memcpy HtoD", 2, 5, b.call(host, traces::RuntimeCall::memcpy, 0, 1));
+      traces::DeviceRecord& d = b.rank().device_records[copy];
+      d.kind = traces::DeviceRecordKind::memcpy;
+      d.direction = traces::CopyDirection::host_to_device;
       d.bytes = 1'000'000;
       b.rank().memory = {{RankBuilder::ns(1), 3'000'000'000, 0, 0}, {RankBuilder::ns(4), 1'000'000'000, 0, 0}};
     }
     const auto reduce = b.launch(host, rank == 0 ? 4 : 90, stream, "ncclAllReduce", rank == 0 ? 10 : 100, rank == 0 ? 190 : 100);
-    b.collective(reduce, CollectiveKind::all_reduce, 8'000'000);
+    b.collective(reduce, graph::CollectiveKind::all_reduce, 8'000'000);
     b.finish();
   }
-  test::match_collectives_in_order(job);
+  match_collectives_in_order(job);
   job.world_size = 2;
   return job;
 }
@@ -48,7 +46,7 @@ TraceJob two_ranks() {
 /// Bus bandwidth of an all-reduce over two: bytes / time * 2 * (2 - 1) / 2: 8 MB in 100 us are 80 GB/s. Waiting does not count.
 TEST(ReplayCounters, LinkUseIsThatOfTheTransfer) {
   const Replay r(two_ranks());
-  for (const SliceSource& source : {measured_slices(r.graph), played_slices(r.graph, r.times)}) {
+  for (const traces::SliceSource& source : {measured_slices(r.graph), played_slices(r.graph, r.times)}) {
     for (const std::uint32_t rank : {0u, 1u}) {
       const auto s = samples(source, rank, "link use");
       ASSERT_EQ(s.size(), 3u);
@@ -81,7 +79,7 @@ TEST(ReplayCounters, PlayedOnesFollowThePlay) {
 
 /// An allocation halfway through host work that takes twice as long comes halfway through it still.
 TEST(ReplayCounters, MemoryKeepsItsPlaceInTheHostWork) {
-  TraceJob job;
+  traces::TraceJob job;
   RankBuilder b(job, 0);
   const auto host = b.thread(), stream = b.stream();
   b.launch(host, 0, stream, "first", 10, 5);
@@ -100,7 +98,7 @@ TEST(ReplayCounters, MemoryKeepsItsPlaceInTheHostWork) {
 /// Measured and played counters stand in one file, each with its own process.
 TEST(ReplayCounters, SideBySide) {
   const Replay r(two_ranks());
-  const SliceSource both = side_by_side({{"measured", measured_slices(r.graph), 0}, {"replayed", played_slices(r.graph, r.times), 0}});
+  const traces::SliceSource both = traces::side_by_side({{"measured", measured_slices(r.graph), 0}, {"replayed", played_slices(r.graph, r.times), 0}});
   EXPECT_EQ(both.counters.size(), 8u);
   EXPECT_EQ(samples(both, 0, "link use").size(), 3u);
   EXPECT_EQ(samples(both, 2, "link use").size(), 3u);
@@ -108,14 +106,14 @@ TEST(ReplayCounters, SideBySide) {
 
 /// Sizes that were not recorded give no counter.
 TEST(ReplayCounters, NothingKnownNothingShown) {
-  TraceJob job;
+  traces::TraceJob job;
   RankBuilder b(job, 0);
   const auto host = b.thread(), stream = b.stream();
-  b.collective(b.launch(host, 0, stream, "ncclAllReduce", 10, 5), CollectiveKind::all_reduce, -1);
+  b.collective(b.launch(host, 0, stream, "ncclAllReduce", 10, 5), graph::CollectiveKind::all_reduce, -1);
   b.finish();
   const Replay r(std::move(job));
   EXPECT_TRUE(measured_slices(r.graph).counters.empty());
 }
 
 }  // namespace
-}  // namespace distsim
+}  // namespace distsim::replay

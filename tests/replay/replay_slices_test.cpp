@@ -1,4 +1,4 @@
-#include "sim/replay/replay_slices.hpp"
+#include "sim/replay/results/replay_slices.hpp"
 
 #include <gtest/gtest.h>
 
@@ -6,40 +6,38 @@
 
 #include "trace_builder.hpp"
 
-namespace distsim {
+namespace distsim::replay {
 namespace {
 
-using test::RankBuilder;
-using test::Replay;
 
-struct Kept { std::uint32_t track; std::string name, category; double start, end; std::uint64_t flow; FlowPlace place; };
+struct Kept { std::uint32_t track; std::string name, category; double start, end; std::uint64_t flow; traces::FlowPlace place; };
 
-std::vector<Kept> all_of(const SliceSource& source) {
+std::vector<Kept> all_of(const traces::SliceSource& source) {
   std::vector<Kept> out;
-  source.for_each([&](const Slice& s) {
+  source.for_each([&](const traces::Slice& s) {
     out.push_back({s.track, std::string(s.name), std::string(s.category), s.start_ps * 1e-6, (s.start_ps + s.duration_ps) * 1e-6, s.flow, s.flow_place});
   });
   return out;
 }
 
 /// Two ranks, a collective that waits for rank 1 from 10 to 100 and ends at 160.
-TraceJob two_ranks() {
-  TraceJob job;
+traces::TraceJob two_ranks() {
+  traces::TraceJob job;
   for (std::uint32_t rank = 0; rank < 2; ++rank) {
     RankBuilder b(job, rank);
     const auto host = b.thread(), stream = b.stream();
     b.op(host, "backward", 0, 60);
     const auto reduce = b.launch(host, rank == 0 ? 2 : 90, stream, "ncclAllReduce", rank == 0 ? 10 : 100, rank == 0 ? 150 : 60);
-    b.collective(reduce, CollectiveKind::all_reduce, 1 << 20);
+    b.collective(reduce, graph::CollectiveKind::all_reduce, 1 << 20);
     b.finish();
   }
-  test::match_collectives_in_order(job);
+  match_collectives_in_order(job);
   return job;
 }
 
 TEST(ReplaySlices, MeasuredOnesShowTheTraceWithLaunchesAsFlows) {
   const Replay r(two_ranks());
-  const SliceSource source = measured_slices(r.graph);
+  const traces::SliceSource source = measured_slices(r.graph);
   ASSERT_EQ(source.tracks.size(), 4u);
   EXPECT_EQ(source.tracks[0].process_name, "rank 0");
   EXPECT_EQ(source.tracks[1].thread_name, "GPU 0 stream 7");
@@ -47,14 +45,14 @@ TEST(ReplaySlices, MeasuredOnesShowTheTraceWithLaunchesAsFlows) {
   for (const Kept& k : all_of(source)) by[{k.track, k.name}] = k;
   EXPECT_EQ(by.size(), 6u);
   const Kept& kernel = by.at({1, "ncclAllReduce"});
-  const Kept& call = by.at({0, std::string(name_of(RuntimeCall::launch_kernel))});
+  const Kept& call = by.at({0, std::string(traces::name_of(traces::RuntimeCall::launch_kernel))});
   EXPECT_EQ(kernel.start, 10);
   EXPECT_EQ(kernel.end, 160);
   EXPECT_EQ(kernel.category, "communication");
   EXPECT_NE(kernel.flow, 0u);
   EXPECT_EQ(kernel.flow, call.flow);
-  EXPECT_EQ(call.place, FlowPlace::first);
-  EXPECT_EQ(kernel.place, FlowPlace::last);
+  EXPECT_EQ(call.place, traces::FlowPlace::first);
+  EXPECT_EQ(kernel.place, traces::FlowPlace::last);
   EXPECT_NE(kernel.flow, by.at({3, "ncclAllReduce"}).flow);
 }
 
@@ -71,13 +69,13 @@ TEST(ReplaySlices, PlayedOnesShowWaitingApartAndJoinMembers) {
   ASSERT_EQ(transfers.size(), 2u);
   EXPECT_EQ(transfers[0].start, 100);
   EXPECT_EQ(transfers[0].flow, transfers[1].flow);
-  EXPECT_EQ(transfers[0].place, FlowPlace::first);
-  EXPECT_EQ(transfers[1].place, FlowPlace::last);
+  EXPECT_EQ(transfers[0].place, traces::FlowPlace::first);
+  EXPECT_EQ(transfers[1].place, traces::FlowPlace::last);
 }
 
 /// A record that sticks out of the one around it is cut, so that slices nest.
 TEST(ReplaySlices, HostSlicesNest) {
-  TraceJob job;
+  traces::TraceJob job;
   RankBuilder b(job, 0);
   const auto host = b.thread(), stream = b.stream();
   b.op(host, "outer", 0, 50);
@@ -92,4 +90,4 @@ TEST(ReplaySlices, HostSlicesNest) {
 }
 
 }  // namespace
-}  // namespace distsim
+}  // namespace distsim::replay

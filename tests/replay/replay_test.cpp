@@ -1,19 +1,17 @@
 // Small traces whose replay can be worked out by hand: as it was, and with one thing changed.
 #include <gtest/gtest.h>
 
-#include "sim/replay/device_causes.hpp"
+#include "sim/replay/build/device_causes.hpp"
 #include "trace_builder.hpp"
 
-namespace distsim {
+namespace distsim::replay {
 namespace {
 
-using test::RankBuilder;
-using test::Replay;
 
 /// Host: launches at 0, 10, 20 (5 us each). Kernels of 100 us queue up behind each other: 10..110, 112..212, 214..314. The first found its stream idle and
 /// started 10 us after its launch, the others were held by the stream, with gaps of 2.
-TraceJob queued_kernels() {
-  TraceJob job;
+traces::TraceJob queued_kernels() {
+  traces::TraceJob job;
   RankBuilder b(job, 0);
   const auto host = b.thread(), stream = b.stream();
   b.launch(host, 0, stream, "a", 10, 100);
@@ -46,11 +44,11 @@ TEST(Replay, ShortKernelsWaitForTheirLaunch) {
 /// Host launches a 500 us kernel at 0, waits for the stream (20 .. 512), then launches another at 530. The kernel ended at 505, so that the call took 7 us of
 /// its own. With a kernel of 200 us the call ends at 5 + 200 + 7 = 212, and the next launch, 18 us later, is at 230.
 TEST(Replay, SynchronizingWaitsForTheDevice) {
-  TraceJob job;
+  traces::TraceJob job;
   RankBuilder b(job, 0);
   const auto host = b.thread(), stream = b.stream();
   b.launch(host, 0, stream, "long", 5, 500);
-  b.call(host, RuntimeCall::stream_synchronize, 20, 492);
+  b.call(host, traces::RuntimeCall::stream_synchronize, 20, 492);
   b.launch(host, 530, stream, "next", 536, 10);
   b.finish();
   Replay r(std::move(job));
@@ -66,13 +64,13 @@ TEST(Replay, SynchronizingWaitsForTheDevice) {
 
 /// A copy that blocks: the call (100 .. 140) returns 5 us after the copy (110 .. 135) has ended; the copy queues behind a kernel.
 TEST(Replay, ABlockingCopyHoldsTheHost) {
-  TraceJob job;
+  traces::TraceJob job;
   RankBuilder b(job, 0);
   const auto host = b.thread(), stream = b.stream();
   b.launch(host, 0, stream, "kernel", 8, 101);
-  const auto copy_call = b.call(host, RuntimeCall::memcpy, 100, 40);
+  const auto copy_call = b.call(host, traces::RuntimeCall::memcpy, 100, 40);
   const auto copy = b.kernel(stream, "Memcpy DtoH", 110, 25, copy_call);
-  b.rank().device_records[copy].kind = DeviceRecordKind::memcpy;
+  b.rank().device_records[copy].kind = traces::DeviceRecordKind::memcpy;
   b.launch(host, 150, stream, "after", 157, 10);
   b.finish();
   Replay r(std::move(job));
@@ -86,7 +84,7 @@ TEST(Replay, ABlockingCopyHoldsTheHost) {
 /// Main thread: op 0..100, then nothing until 1000. Worker: starts at 120, works to 990. Main goes on at 1000. With 300 us less of work on the worker, main goes
 /// on at 700.
 TEST(Replay, ThreadsHandOverToEachOther) {
-  TraceJob job;
+  traces::TraceJob job;
   RankBuilder b(job, 0);
   const auto main = b.thread(), worker = b.thread(), stream = b.stream();
   b.op(main, "forward", 0, 100);
@@ -109,7 +107,7 @@ TEST(Replay, ThreadsHandOverToEachOther) {
 
 /// Without a record of the wait: stream 2's kernel starts 4 us after stream 1's kernel has ended, long after its launch. It waits for it.
 TEST(Replay, AKernelWaitsForAnotherStream) {
-  TraceJob job;
+  traces::TraceJob job;
   RankBuilder b(job, 0);
   const auto host = b.thread(), compute = b.stream(), comm = b.stream();
   b.launch(host, 0, compute, "grad", 10, 400);
@@ -125,11 +123,11 @@ TEST(Replay, AKernelWaitsForAnotherStream) {
 
 /// cudaStreamWaitEvent before a launch: the wait did not bind (the all-reduce had long ended), but would if communication were slower.
 TEST(Replay, AWaitThatDidNotBindIsKept) {
-  TraceJob job;
+  traces::TraceJob job;
   RankBuilder b(job, 0);
   const auto host = b.thread(), compute = b.stream(), comm = b.stream();
   b.launch(host, 0, comm, "reduce", 10, 50);
-  b.call(host, RuntimeCall::stream_wait_event, 200, 2);
+  b.call(host, traces::RuntimeCall::stream_wait_event, 200, 2);
   b.launch(host, 203, compute, "update", 210, 20);
   b.finish();
   Replay r(std::move(job));
@@ -141,16 +139,16 @@ TEST(Replay, AWaitThatDidNotBindIsKept) {
 
 /// The trace says who waits for whom: stream `late` waits for an event that was recorded after "first", not for "second".
 TEST(Replay, RecordedWaitsAreTakenAtTheirWord) {
-  TraceJob job;
+  traces::TraceJob job;
   RankBuilder b(job, 0);
   const auto host = b.thread(), one = b.stream(), late = b.stream();
   b.launch(host, 0, one, "first", 10, 50);
-  const auto record_call = b.call(host, RuntimeCall::event_record, 6, 1);
+  const auto record_call = b.call(host, traces::RuntimeCall::event_record, 6, 1);
   b.launch(host, 8, one, "second", 62, 50);
-  const auto wait_call = b.call(host, RuntimeCall::stream_wait_event, 300, 2);
+  const auto wait_call = b.call(host, traces::RuntimeCall::stream_wait_event, 300, 2);
   b.launch(host, 303, late, "waiter", 310, 20);
-  SyncRecord s;
-  s.kind = SyncKind::stream_waits_event;
+  traces::SyncRecord s;
+  s.kind = traces::SyncKind::stream_waits_event;
   s.stream = late;
   s.wait_on_stream = one;
   s.call = wait_call;
@@ -168,18 +166,18 @@ TEST(Replay, RecordedWaitsAreTakenAtTheirWord) {
 }
 
 /// Two ranks: the all-reduce kernel of rank 0 runs 10..160, that of rank 1 100..161. It waits for rank 1 and then transfers for 60 (61) us.
-TraceJob two_ranks() {
-  TraceJob job;
+traces::TraceJob two_ranks() {
+  traces::TraceJob job;
   for (std::uint32_t rank = 0; rank < 2; ++rank) {
     RankBuilder b(job, rank);
     const auto host = b.thread(), stream = b.stream();
     if (rank == 1) b.launch(host, 0, stream, "slow", 5, 94);
     const auto reduce = b.launch(host, rank == 0 ? 0 : 6, stream, "ncclAllReduce", rank == 0 ? 10 : 100, rank == 0 ? 150 : 61);
-    b.collective(reduce, CollectiveKind::all_reduce, 1 << 20);
+    b.collective(reduce, graph::CollectiveKind::all_reduce, 1 << 20);
     b.launch(host, 20, stream, "update", 163, 10);
     b.finish();
   }
-  test::match_collectives_in_order(job);
+  match_collectives_in_order(job);
   return job;
 }
 
@@ -196,14 +194,14 @@ TEST(Replay, CollectivesWaitForTheirLastMember) {
 
 /// The same collectives in another order on each rank cannot be.
 TEST(Replay, RanksThatDoNotBelongTogetherAreRefused) {
-  TraceJob job;
+  traces::TraceJob job;
   for (std::uint32_t rank = 0; rank < 2; ++rank) {
     RankBuilder b(job, rank);
     const auto host = b.thread(), stream = b.stream();
-    for (int i = 0; i < 2; ++i) b.collective(b.launch(host, 10 * i, stream, "ncclAllReduce", 10 + 100 * i, 50), CollectiveKind::all_reduce, 1024);
+    for (int i = 0; i < 2; ++i) b.collective(b.launch(host, 10 * i, stream, "ncclAllReduce", 10 + 100 * i, 50), graph::CollectiveKind::all_reduce, 1024);
     b.finish();
   }
-  test::match_collectives_in_order(job);
+  match_collectives_in_order(job);
   std::swap(job.ranks[1].collectives[0].match, job.ranks[1].collectives[1].match);
   const auto graph = build_replay(job);
   ASSERT_TRUE(graph.ok());
@@ -213,7 +211,7 @@ TEST(Replay, RanksThatDoNotBelongTogetherAreRefused) {
 }
 
 TEST(Replay, OverlappingKernelsOfAStreamHaveLanes) {
-  TraceJob job;
+  traces::TraceJob job;
   RankBuilder b(job, 0);
   const auto stream = b.stream();
   b.kernel(stream, "a", 0, 100);
@@ -226,13 +224,13 @@ TEST(Replay, OverlappingKernelsOfAStreamHaveLanes) {
 }
 
 TEST(Replay, NegativeDurationsAndMissingTimesAreRefused) {
-  TraceJob job = queued_kernels();
+  traces::TraceJob job = queued_kernels();
   job.ranks[0].device_records[1].duration_ns = -5;
   EXPECT_NE(build_replay(job).error().text().find("rank0.json: found a kernel of -5 ns"), std::string::npos);
   job = queued_kernels();
   job.ranks[0].has_times = false;
   EXPECT_NE(build_replay(job).error().text().find("without times"), std::string::npos);
-  job = TraceJob();
+  job = traces::TraceJob();
   RankBuilder(job, 3).finish();
   EXPECT_NE(build_replay(job).error().text().find("nothing on any device"), std::string::npos);
 }
@@ -241,7 +239,7 @@ TEST(Replay, NegativeDurationsAndMissingTimesAreRefused) {
 /// Where an event starts long after the iteration has ended, they are of different iterations.
 TEST(Replay, MediansOfEventsAreAnIterationIfTheyFitIntoOne) {
   const auto profile = [](double late) {
-    TraceJob job;
+    traces::TraceJob job;
     RankBuilder b(job, 0);
     const auto stream = b.stream();
     b.kernel(stream, "fprop", 10, 30);
@@ -258,14 +256,14 @@ TEST(Replay, MediansOfEventsAreAnIterationIfTheyFitIntoOne) {
   EXPECT_EQ(results[0].basis, StepBasis::stated);
   EXPECT_EQ(results[0].measured, 70'000'000);
   EXPECT_EQ(results[0].replayed, 60'000'000);
-  const TraceJob job = profile(40'000);
+  const traces::TraceJob job = profile(40'000);
   EXPECT_NE(build_replay(job).error().text().find("medians of different ones"), std::string::npos);
 }
 
 /// Steps 0..300 and 300..600 on the host; kernels launched inside start at 10 and 330: start to start 320. The last step has its marks alone.
 /// Within 0..300: compute 10..110, communication 80..180, so that 70 are exposed and 300 - 170 idle.
 TEST(Replay, StepsAreMeasuredFromFirstKernelToFirstKernel) {
-  TraceJob job;
+  traces::TraceJob job;
   RankBuilder b(job, 0);
   const auto host = b.thread(), compute = b.stream(), comm = b.stream();
   b.launch(host, 2, compute, "a", 10, 100);
@@ -293,7 +291,7 @@ TEST(Replay, StepsAreMeasuredFromFirstKernelToFirstKernel) {
 /// No device runs thousands of kernels of one stream at once; looking for a free lane for each would take forever.
 TEST(Replay, TooManyKernelsAtOnceAreRefused) {
   for (const std::uint32_t kernels : {kMostLanes, kMostLanes + 1}) {
-    TraceJob job;
+    traces::TraceJob job;
     RankBuilder b(job, 0);
     const auto stream = b.stream();
     for (std::uint32_t k = 0; k < kernels; ++k) b.kernel(stream, "k", k * 0.001, 1000);
@@ -306,4 +304,4 @@ TEST(Replay, TooManyKernelsAtOnceAreRefused) {
 }
 
 }  // namespace
-}  // namespace distsim
+}  // namespace distsim::replay

@@ -8,11 +8,11 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "sim/replay/held_out.hpp"
+#include "sim/replay/results/held_out.hpp"
 #include "test_paths.hpp"
 #include "traces/trace_reader.hpp"
 
-namespace distsim {
+namespace distsim::replay {
 namespace {
 
 struct Row { std::string file; StepMedians replay, held_out; std::vector<double> errors, held_out_errors; bool profiler_steps = false; };
@@ -27,7 +27,7 @@ std::vector<double> absolute_errors(const std::vector<StepResult>& results) {
 
 Row replay(const std::string& name, const std::vector<std::string>& files) {
   Row row{name, {}, {}, {}, {}};
-  const auto job = read_traces(files);
+  const auto job = traces::read_traces(files);
   EXPECT_TRUE(job.ok()) << name << ": " << (job.ok() ? "" : job.error().text());
   if (!job) return row;
   const auto graph = build_replay(*job);
@@ -110,4 +110,4 @@ TEST(ReplayValidation, MeasuredTimesAreThoseOfTheManifest) {
 }
 
 }  // namespace
-}  // namespace distsim
+}  // namespace distsim::replay

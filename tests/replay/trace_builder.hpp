@@ -7,14 +7,14 @@
 #include <string_view>
 
 #include "sim/replay/play.hpp"
-#include "sim/replay/step_results.hpp"
+#include "sim/replay/results/step_results.hpp"
 
-namespace distsim::test {
+namespace distsim::replay {
 
 /// One rank of a trace. Records are added in any order of threads, but in order of start on each.
 class RankBuilder {
  public:
-  RankBuilder(TraceJob& job, std::uint32_t rank) : job_(job) {
+  RankBuilder(traces::TraceJob& job, std::uint32_t rank) : job_(job) {
     r_.rank = rank;
     r_.path = "rank" + std::to_string(rank) + ".json";
   }
@@ -27,16 +27,16 @@ class RankBuilder {
     r_.streams.push_back({0, r_.streams.size() + 7, 0, 0, 0});
     return static_cast<std::uint32_t>(r_.streams.size() - 1);
   }
-  std::uint32_t op(std::uint32_t thread, std::string_view name, double start, double duration) { return host(thread, name, start, duration, HostKind::op, RuntimeCall::none); }
-  std::uint32_t call(std::uint32_t thread, RuntimeCall what, double start, double duration) {
-    return host(thread, name_of(what), start, duration, HostKind::runtime, what);
+  std::uint32_t op(std::uint32_t thread, std::string_view name, double start, double duration) { return host(thread, name, start, duration, traces::HostKind::op, traces::RuntimeCall::none); }
+  std::uint32_t call(std::uint32_t thread, traces::RuntimeCall what, double start, double duration) {
+    return host(thread, traces::name_of(what), start, duration, traces::HostKind::runtime, what);
   }
   /// A kernel launched by a call of 5 us at `launched`.
   std::uint32_t launch(std::uint32_t thread, double launched, std::uint32_t stream, std::string_view name, double start, double duration) {
-    return kernel(stream, name, start, duration, call(thread, RuntimeCall::launch_kernel, launched, 5));
+    return kernel(stream, name, start, duration, call(thread, traces::RuntimeCall::launch_kernel, launched, 5));
   }
-  std::uint32_t kernel(std::uint32_t stream, std::string_view name, double start, double duration, std::uint32_t launch = kNone) {
-    DeviceRecord d;
+  std::uint32_t kernel(std::uint32_t stream, std::string_view name, double start, double duration, std::uint32_t launch = traces::kNone) {
+    traces::DeviceRecord d;
     d.start_ns = ns(start);
     d.duration_ns = ns(duration);
     d.name = job_.names.intern(name);
@@ -46,8 +46,8 @@ class RankBuilder {
     return static_cast<std::uint32_t>(r_.device_records.size() - 1);
   }
   /// Makes a kernel the rank's part of a collective over all ranks of the job.
-  void collective(std::uint32_t kernel, CollectiveKind kind, std::int64_t bytes) {
-    TraceCollective c;
+  void collective(std::uint32_t kernel, graph::CollectiveKind kind, std::int64_t bytes) {
+    traces::TraceCollective c;
     c.kind = kind;
     c.kind_known = true;
     c.bytes = bytes;
@@ -58,21 +58,21 @@ class RankBuilder {
   }
   void step(double start, double end) {
     const auto number = static_cast<std::int64_t>(r_.steps.size());
-    TraceStep s;
+    traces::TraceStep s;
     s.name = "ProfilerStep#" + std::to_string(number);
     s.number = number;
     s.start_ns = ns(start);
     s.end_ns = ns(end);
     r_.steps.push_back(s);
   }
-  TraceRank& rank() { return r_; }
+  traces::TraceRank& rank() { return r_; }
   void finish() { job_.ranks.push_back(std::move(r_)); }
 
   static std::int64_t ns(double us) { return static_cast<std::int64_t>(us * 1000); }
 
  private:
-  std::uint32_t host(std::uint32_t thread, std::string_view name, double start, double duration, HostKind kind, RuntimeCall call) {
-    HostRecord h;
+  std::uint32_t host(std::uint32_t thread, std::string_view name, double start, double duration, traces::HostKind kind, traces::RuntimeCall call) {
+    traces::HostRecord h;
     h.start_ns = ns(start);
     h.duration_ns = ns(duration);
     h.name = job_.names.intern(name);
@@ -83,14 +83,14 @@ class RankBuilder {
     return static_cast<std::uint32_t>(r_.host_records.size() - 1);
   }
 
-  TraceJob& job_;
-  TraceRank r_;
+  traces::TraceJob& job_;
+  traces::TraceRank r_;
 };
 
 /// The n-th collectives of all ranks are one.
-inline void match_collectives_in_order(TraceJob& job) {
+inline void match_collectives_in_order(traces::TraceJob& job) {
   for (std::uint32_t c = 0; c < job.ranks.front().collectives.size(); ++c) {
-    CollectiveMatch match;
+    traces::CollectiveMatch match;
     for (std::uint32_t r = 0; r < job.ranks.size(); ++r) {
       match.members.push_back({r, c});
       job.ranks[r].collectives[c].match = static_cast<std::uint32_t>(job.matches.size());
@@ -101,7 +101,7 @@ inline void match_collectives_in_order(TraceJob& job) {
 
 /// A trace, its graph, and plays of it.
 struct Replay {
-  explicit Replay(TraceJob j) : job(std::move(j)) {
+  explicit Replay(traces::TraceJob j) : job(std::move(j)) {
     auto built = build_replay(job);
     EXPECT_TRUE(built.ok()) << (built.ok() ? "" : built.error().text());
     graph = std::move(built).value();
@@ -130,10 +130,10 @@ struct Replay {
     }
   }
 
-  TraceJob job;
+  traces::TraceJob job;
   ReplayGraph graph;
   ReplayCosts costs;
   ReplayTimes times;
 };
 
-}  // namespace distsim::test
+}  // namespace distsim::replay

@@ -1,20 +1,18 @@
-#include "sim/replay/what_if.hpp"
+#include "sim/replay/whatif/what_if.hpp"
 
 #include <gtest/gtest.h>
 
-#include "sim/replay/device_ratio.hpp"
-#include "sim/replay/kernel_edits.hpp"
+#include "sim/replay/whatif/device_ratio.hpp"
+#include "sim/replay/whatif/kernel_edits.hpp"
 #include "trace_builder.hpp"
 
-namespace distsim {
+namespace distsim::replay {
 namespace {
 
-using test::RankBuilder;
-using test::Replay;
 
 /// Three kernels that queue behind each other: two elementwise ones of 100 and 60 us, then a GEMM of 200: 10..110, 112..172, 174..374.
-TraceJob three_kernels() {
-  TraceJob job;
+traces::TraceJob three_kernels() {
+  traces::TraceJob job;
   RankBuilder b(job, 0);
   const auto host = b.thread(), stream = b.stream();
   b.launch(host, 0, stream, "elementwise_add", 10, 100);
@@ -24,8 +22,8 @@ TraceJob three_kernels() {
   return job;
 }
 
-DeviceSpec device(const std::string& name, double tflops, double gigabytes) {
-  DeviceSpec d;
+topology::DeviceSpec device(const std::string& name, double tflops, double gigabytes) {
+  topology::DeviceSpec d;
   d.name = name;
   d.compute_capability = 80;
   d.sm_count = 100;
@@ -69,15 +67,15 @@ TEST(KernelEdits, ASingleKernelIsNotFused) {
 
 /// A removed collective holds nobody up: rank 1's next kernel starts without waiting for rank 0.
 TEST(KernelEdits, RemovedCollectivesDoNotJoin) {
-  TraceJob job;
+  traces::TraceJob job;
   for (std::uint32_t rank = 0; rank < 2; ++rank) {
     RankBuilder b(job, rank);
     const auto host = b.thread(), stream = b.stream();
-    b.collective(b.launch(host, rank == 0 ? 300 : 0, stream, "ncclAllReduce", rank == 0 ? 310 : 10, rank == 0 ? 50 : 350), CollectiveKind::all_reduce, 1024);
+    b.collective(b.launch(host, rank == 0 ? 300 : 0, stream, "ncclAllReduce", rank == 0 ? 310 : 10, rank == 0 ? 50 : 350), graph::CollectiveKind::all_reduce, 1024);
     b.launch(host, 320, stream, "update", 362, 10);
     b.finish();
   }
-  test::match_collectives_in_order(job);
+  match_collectives_in_order(job);
   Replay r(std::move(job));
   ASSERT_TRUE(edit_kernels({"^nccl"}, {}, r.graph, r.costs).ok());
   r.run();
@@ -96,7 +94,7 @@ TEST(KernelEdits, RemovingEverythingIsRefused) {
 
 /// Steps of 300 us, each an addition at 10 and a GEMM at 150. Without the addition a step begins with its GEMM: 300 us still.
 TEST(KernelEdits, StepsBeginWithTheFirstKernelThatIsLeft) {
-  TraceJob job;
+  traces::TraceJob job;
   RankBuilder b(job, 0);
   const auto host = b.thread(), stream = b.stream();
   for (int i = 0; i < 3; ++i) {
@@ -125,10 +123,10 @@ TEST(KernelEdits, BadExpressionsAreRefused) {
 /// Twice the memory bandwidth: 2 + (100 - 2) / 2 = 51 us; four times the FP32 rate: 200 / 4 = 50 us for a GEMM of unknown shape; a kernel at the floor stays.
 TEST(DeviceRatio, StreamingByBandwidthMatrixByPeak) {
   const Replay r(three_kernels());
-  const auto slow = OpModels::create(device("slow", 10, 1000)), fast = OpModels::create(device("fast", 40, 2000));
+  const auto slow = opmodels::OpModels::create(device("slow", 10, 1000)), fast = opmodels::OpModels::create(device("fast", 40, 2000));
   ASSERT_TRUE(slow.ok() && fast.ok());
   DeviceRatio ratio(*slow, *fast);
-  const TraceRank& rank = r.job.ranks[0];
+  const traces::TraceRank& rank = r.job.ranks[0];
   EXPECT_EQ(ratio.scaled(r.job, rank, rank.device_records[0], 100'000'000), 51'000'000);
   EXPECT_EQ(ratio.scaled(r.job, rank, rank.device_records[2], 200'000'000), 50'000'000);
   EXPECT_EQ(ratio.scaled(r.job, rank, rank.device_records[0], 1'500'000), 1'500'000);
@@ -137,22 +135,22 @@ TEST(DeviceRatio, StreamingByBandwidthMatrixByPeak) {
 
 /// With a recorded shape the ratio is that of the op models.
 TEST(DeviceRatio, MatrixByShapeWhereItWasRecorded) {
-  TraceJob job = three_kernels();
-  OpInputs in;
+  traces::TraceJob job = three_kernels();
+  traces::OpInputs in;
   in.tensors = {{{4096, 1024}, "float"}, {{1024, 2048}, "float"}};
   job.inputs.push_back(in);
-  HostRecord mm;
+  traces::HostRecord mm;
   mm.name = job.names.intern("aten::mm");
   mm.inputs = 0;
   job.ranks[0].host_records.push_back(mm);
   job.ranks[0].device_records[2].op = static_cast<std::uint32_t>(job.ranks[0].host_records.size() - 1);
   const auto op = matrix_op(job, job.ranks[0], job.ranks[0].device_records[2]);
   ASSERT_TRUE(op.has_value());
-  const auto& gemm = std::get<Gemm>(*op);
+  const auto& gemm = std::get<graph::Gemm>(*op);
   EXPECT_EQ(gemm.m, 4096);
   EXPECT_EQ(gemm.n, 2048);
   EXPECT_EQ(gemm.k, 1024);
-  const auto slow = OpModels::create(device("slow", 10, 1000)), fast = OpModels::create(device("fast", 40, 2000));
+  const auto slow = opmodels::OpModels::create(device("slow", 10, 1000)), fast = opmodels::OpModels::create(device("fast", 40, 2000));
   DeviceRatio ratio(*slow, *fast);
   const double expected = 200e6 * double(fast->price(*op)->mean.ps()) / double(slow->price(*op)->mean.ps());
   EXPECT_NEAR(double(ratio.scaled(job, job.ranks[0], job.ranks[0].device_records[2], 200'000'000)), expected, 2);
@@ -160,15 +158,15 @@ TEST(DeviceRatio, MatrixByShapeWhereItWasRecorded) {
 }
 
 TEST(KernelKinds, AreToldFromNames) {
-  DeviceRecord kernel;
+  traces::DeviceRecord kernel;
   EXPECT_EQ(kernel_kind(kernel, "ampere_fp16_s16816gemm_fp16_128x128_ldg8_f2f_stages_32x5_tn"), KernelKind::matrix);
   EXPECT_EQ(kernel_kind(kernel, "void at::native::vectorized_elementwise_kernel<4, at::native::AddFunctor<float>>"), KernelKind::streaming);
   EXPECT_EQ(kernel_kind(kernel, "void cudnn::ops::nchwToNhwcKernel<float>"), KernelKind::streaming);
-  EXPECT_EQ(matrix_dtype("cutlass_80_tensorop_s1688gemm_256x64_16x4_nn_align4"), DType::tf32);
-  EXPECT_EQ(matrix_dtype("sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n"), DType::bf16);
-  EXPECT_EQ(matrix_dtype("volta_sgemm_64x64_nt"), DType::fp32);
-  kernel.kind = DeviceRecordKind::memcpy;
-  kernel.direction = CopyDirection::host_to_device;
+  EXPECT_EQ(matrix_dtype("cutlass_80_tensorop_s1688gemm_256x64_16x4_nn_align4"), graph::DType::tf32);
+  EXPECT_EQ(matrix_dtype("sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n"), graph::DType::bf16);
+  EXPECT_EQ(matrix_dtype("volta_sgemm_64x64_nt"), graph::DType::fp32);
+  kernel.kind = traces::DeviceRecordKind::memcpy;
+  kernel.direction = traces::CopyDirection::host_to_device;
   EXPECT_EQ(kernel_kind(kernel, "Memcpy HtoD"), KernelKind::host_copy);
 }
 
@@ -188,25 +186,25 @@ TEST(WhatIf, HostAndBatchScaleWhatTheyShould) {
 
 /// A network of two nodes: a rank's all-reduce took 900 us where the model says p: what is beyond is waiting, and stays when the bandwidth is halved.
 TEST(WhatIf, WaitingInACollectiveIsNotScaled) {
-  TraceJob job;
+  traces::TraceJob job;
   RankBuilder b(job, 0);
   const auto host = b.thread(), stream = b.stream();
-  b.collective(b.launch(host, 0, stream, "ncclAllReduce", 10, 90'000), CollectiveKind::all_reduce, 64 << 20);
+  b.collective(b.launch(host, 0, stream, "ncclAllReduce", 10, 90'000), graph::CollectiveKind::all_reduce, 64 << 20);
   b.finish();
   job.world_size = 2;
   const Replay r(std::move(job));
-  ClusterSpec spec;
+  topology::ClusterSpec spec;
   spec.name = "two";
   spec.nodes = 2;
   spec.gpus_per_node = 1;
   spec.device = "a";
-  spec.gpu_links = {IntraNode::nvswitch, 12, BytesPerSecond(25e9), 6, Duration::nanoseconds(700), false, 1};
+  spec.gpu_links = {topology::IntraNode::nvswitch, 12, BytesPerSecond(25e9), 6, Duration::nanoseconds(700), false, 1};
   spec.nic.count = 1;
   spec.nic.bandwidth = BytesPerSecond(25e9);
-  const auto network = [](const ClusterSpec& s) {
-    auto topology = Topology::build(s, 80);
+  const auto network = [](const topology::ClusterSpec& s) {
+    auto topology = topology::Topology::build(s, 80);
     EXPECT_TRUE(topology.ok()) << (topology.ok() ? "" : topology.error().text());
-    auto models = CollectiveModels::create(*topology, CollectiveOptions{});
+    auto models = collectives::CollectiveModels::create(*topology, collectives::CollectiveOptions{});
     EXPECT_TRUE(models.ok()) << (models.ok() ? "" : models.error().text());
     return std::pair(std::move(*topology), std::move(*models));
   };
@@ -219,7 +217,7 @@ TEST(WhatIf, WaitingInACollectiveIsNotScaled) {
   w.to_network = {&after.first, &after.second};
   const auto changed = apply(w, r.graph);
   ASSERT_TRUE(changed.ok());
-  Collective op;
+  graph::Collective op;
   op.bytes = 64 << 20;
   const std::vector<std::uint32_t> both{0, 1};
   const std::int64_t p = before.second.price(op, before.first.facts(both))->mean.ps(), q = after.second.price(op, after.first.facts(both))->mean.ps();
@@ -229,4 +227,4 @@ TEST(WhatIf, WaitingInACollectiveIsNotScaled) {
 }
 
 }  // namespace
-}  // namespace distsim
+}  // namespace distsim::replay

@@ -8,11 +8,9 @@
 #include "job.hpp"
 #include "sim/report/steady_state.hpp"
 
-namespace distsim {
+namespace distsim::report {
 namespace {
 
-using test::Job;
-using test::JobBuilder;
 
 Job random_job(std::uint64_t seed) {
   Random random(seed);
@@ -27,15 +25,15 @@ Job random_job(std::uint64_t seed) {
     const std::string name = "t" + std::to_string(i);
     if (random.below(3) == 0) {
       const std::uint32_t size = ranks >> random.below(ranks > 1 ? 2 : 1);
-      const auto stream = random.below(4) == 0 ? Stream::comm2 : Stream::comm;
-      tasks.push_back(b.collective(name, static_cast<std::int64_t>(random.below(30)), 100, deps, CollectiveKind::all_reduce, stream,
-                                   Partition::strided(size, random.below(2) == 0 ? 1 : ranks / size)));
+      const auto stream = random.below(4) == 0 ? graph::Stream::comm2 : graph::Stream::comm;
+      tasks.push_back(b.collective(name, static_cast<std::int64_t>(random.below(30)), 100, deps, graph::CollectiveKind::all_reduce, stream,
+                                   graph::Partition::strided(size, random.below(2) == 0 ? 1 : ranks / size)));
     } else {
       std::vector<std::int64_t> times(ranks);
       for (auto& t : times) t = static_cast<std::int64_t>(random.below(25));
-      const auto stream = random.below(5) == 0 ? Stream::copy : Stream::compute;
+      const auto stream = random.below(5) == 0 ? graph::Stream::copy : graph::Stream::compute;
       if (random.below(2) == 0) tasks.push_back(b.compute_per_rank(name, times, deps, stream));
-      else tasks.push_back(b.compute(name, times[0], deps, Gemm{1, 4, 4, 4}, Phase::forward, stream));
+      else tasks.push_back(b.compute(name, times[0], deps, graph::Gemm{1, 4, 4, 4}, graph::Phase::forward, stream));
     }
   }
   return b.play(static_cast<std::uint16_t>(1 + random.below(4)), static_cast<std::int64_t>(random.below(20)));
@@ -158,4 +156,4 @@ TEST_P(RandomJob, ClassesHoldRanksWithEqualTimes) {
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomJob, testing::Range<std::uint64_t>(0, 300));
 
 }  // namespace
-}  // namespace distsim
+}  // namespace distsim::report

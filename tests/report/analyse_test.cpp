@@ -5,11 +5,9 @@
 
 #include "job.hpp"
 
-namespace distsim {
+namespace distsim::report {
 namespace {
 
-using test::Job;
-using test::JobBuilder;
 
 constexpr Duration ps(std::int64_t v) { return Duration::picoseconds(v); }
 
@@ -41,7 +39,7 @@ Job straggler() {
   JobBuilder b(2);
   const TaskId forward = b.compute_per_rank("forward", {100, 140});
   const TaskId reduce = b.collective("reduce", 60, 1'000'000, {forward});
-  b.compute("update", 20, {reduce}, Elementwise{100});
+  b.compute("update", 20, {reduce}, graph::Elementwise{100});
   return b.play(3);
 }
 
@@ -126,7 +124,7 @@ TEST(Analyse, IdleIsWhatIsLeft) {
 /// Copies count as compute; what runs beside compute is counted once.
 TEST(Analyse, CopyBesideCompute) {
   JobBuilder b(1);
-  b.compute("load", 40, {}, Copy{CopyKind::h2d, 1000}, Phase::input, Stream::copy);
+  b.compute("load", 40, {}, graph::Copy{graph::CopyKind::h2d, 1000}, graph::Phase::input, graph::Stream::copy);
   b.compute("work", 100);
   const Report r = b.play(1).report();
   EXPECT_EQ(r.compute, ps(100));
@@ -141,7 +139,7 @@ TEST(Analyse, ExposedTimeIsChargedOnce) {
   JobBuilder b(2);
   const TaskId a = b.compute("a", 100);
   b.collective("first", 60, 10, {a});
-  b.collective("second", 80, 10, {a}, CollectiveKind::all_to_all, Stream::comm2);
+  b.collective("second", 80, 10, {a}, graph::CollectiveKind::all_to_all, graph::Stream::comm2);
   const Report r = b.play(1).report();
   EXPECT_EQ(r.comm, ps(80));
   EXPECT_EQ(r.exposed_comm, ps(80));
@@ -157,8 +155,8 @@ TEST(Analyse, WaitingUnderComputeOrTransferIsNotWaiting) {
   const TaskId a = b.compute("a", 100);
   const TaskId first = b.compute_per_rank("first", {0, 40}, {a});
   b.collective("reduce", 60, 10, {first});
-  b.collective("exchange", 30, 10, {a}, CollectiveKind::all_to_all, Stream::comm2);
-  b.compute("copy", 10, {a}, Copy{CopyKind::h2d, 10}, Phase::forward, Stream::copy);
+  b.collective("exchange", 30, 10, {a}, graph::CollectiveKind::all_to_all, graph::Stream::comm2);
+  b.compute("copy", 10, {a}, graph::Copy{graph::CopyKind::h2d, 10}, graph::Phase::forward, graph::Stream::copy);
   const Report r = b.play(1).report();
   // rank 0: compute 0-100 and the copy 100-110; exchange 100-130, reduce waits 100-140 and moves 140-200.
   EXPECT_EQ(r.iteration, ps(200));
@@ -187,9 +185,9 @@ TEST(Analyse, OpTableIsAMeanOverRanks) {
 /// 2 of 12 buckets of 1000 bytes in 10 ps each; the sizes add up and busbw is that of all calls: 2000 B / 20 ps x 2 x 3/4.
 TEST(Analyse, BucketsAreOneRow) {
   JobBuilder b(4);
-  b.cost(0, 0, Basis::measured, "curve");
+  b.cost(0, 0, graph::Basis::measured, "curve");
   const TaskId first = b.collective("grad bucket 0", 10, 1000);
-  b.cost(0, 0, Basis::extrapolated, "beyond the curve");
+  b.cost(0, 0, graph::Basis::extrapolated, "beyond the curve");
   b.collective("grad bucket 1", 10, 1000, {first});
   const Report r = b.play(1).report();
   ASSERT_EQ(r.collectives.size(), 1u);
@@ -199,7 +197,7 @@ TEST(Analyse, BucketsAreOneRow) {
   EXPECT_EQ(c.bytes, 2000);
   EXPECT_EQ(c.group_size, 4u);
   EXPECT_NEAR(c.busbw, 2000 / 20e-12 * 1.5, 1);
-  EXPECT_EQ(c.basis, Basis::extrapolated);
+  EXPECT_EQ(c.basis, graph::Basis::extrapolated);
   EXPECT_EQ(c.source, "beyond the curve");
 }
 
@@ -207,8 +205,8 @@ TEST(Analyse, BucketsAreOneRow) {
 TEST(Analyse, AnUnevenExchangeHasTheSizeOfItsBusiestEnd) {
   for (const bool swapped : {false, true}) {
     JobBuilder b(4);
-    Collective c;
-    c.kind = CollectiveKind::all_to_all_v;
+    graph::Collective c;
+    c.kind = graph::CollectiveKind::all_to_all_v;
     c.send_bytes = {1000, 1000, 1000, 600};
     c.recv_bytes = {200, 3000, 200, 200};
     if (swapped) std::swap(c.send_bytes, c.recv_bytes);
@@ -225,19 +223,19 @@ TEST(Analyse, AnUnevenExchangeHasTheSizeOfItsBusiestEnd) {
 /// the host's 5.
 TEST(Analyse, ErrorsOfOneModelAddUpThoseOfSeveralDoNot) {
   JobBuilder b(2);
-  b.cost(0.1, 0.2, Basis::analytic);
+  b.cost(0.1, 0.2, graph::Basis::analytic);
   b.launch(20);
   const TaskId a = b.compute("a", 100);
   b.launch(0);
   const TaskId c = b.compute("c", 200, {a});
-  b.cost(0.1, 0.2, Basis::interpolated);
+  b.cost(0.1, 0.2, graph::Basis::interpolated);
   b.collective("r", 80, 10, {c});
   const Report r = b.play(1).report();
   EXPECT_EQ(r.iteration, ps(400));
   EXPECT_EQ(r.iteration - r.low, ps(std::llround(std::sqrt(30. * 30 + 8. * 8 + 5. * 5))));
   EXPECT_EQ(r.high - r.iteration, ps(std::llround(std::sqrt(60. * 60 + 16. * 16 + 5. * 5))));
   ASSERT_EQ(r.bases.size(), 2u);
-  EXPECT_EQ(r.bases[0].basis, Basis::analytic);
+  EXPECT_EQ(r.bases[0].basis, graph::Basis::analytic);
   EXPECT_DOUBLE_EQ(r.bases[0].share, 0.8);
   EXPECT_DOUBLE_EQ(r.bases[1].share, 0.2);
 }
@@ -269,4 +267,4 @@ TEST(Analyse, NoTimeAtAll) {
 }
 
 }  // namespace
-}  // namespace distsim
+}  // namespace distsim::report

@@ -5,10 +5,9 @@
 
 #include "job.hpp"
 
-namespace distsim {
+namespace distsim::report {
 namespace {
 
-using test::JobBuilder;
 
 /// `count` times: forward of 400 and 700 ps, an all-reduce of 200 beside a piece of 50, each micro-step after the one before. 900 ps each, of which rank 0
 /// computes 450, hides nothing and waits 250 (the piece runs in its wait), and rank 1 computes 750 with 50 of the transfer hidden.
@@ -18,7 +17,7 @@ Report micro_steps(int count) {
   for (int i = 0; i < count; ++i) {
     const TaskId forward = b.compute_per_rank("forward", {400, 700}, last);
     last = {b.collective("reduce", 200, 1000, {forward})};
-    b.compute("piece", 50, {forward}, Elementwise{10});
+    b.compute("piece", 50, {forward}, graph::Elementwise{10});
   }
   return b.play(1).report();
 }
@@ -63,4 +62,4 @@ TEST(FoldMicroSteps, PartsStayWithinTheIteration) {
 }
 
 }  // namespace
-}  // namespace distsim
+}  // namespace distsim::report

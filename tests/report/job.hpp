@@ -7,17 +7,17 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/engine/row_evaluator.hpp"
+#include "sim/engine/rows/row_evaluator.hpp"
 #include "sim/graph/costed_graph.hpp"
 #include "sim/report/report.hpp"
 
-namespace distsim::test {
+namespace distsim::report {
 
 struct Job {
-  CostedGraph costed;
-  Program program;
+  graph::CostedGraph costed;
+  engine::Program program;
   IdVector<StepId, StepOrigin> origins;
-  Timeline timeline;
+  engine::Timeline timeline;
   std::uint16_t iterations = 1;
   Played played() const { return {&costed, &program, &origins, &timeline, iterations}; }
   Report report(ReportContext context = {}) const { return analyse(played(), std::move(context)); }
@@ -31,40 +31,40 @@ class JobBuilder {
   /// Host time of each following launch.
   JobBuilder& launch(std::int64_t ps) { launch_ = ps; return *this; }
   /// Spread and basis of each following cost.
-  JobBuilder& cost(double low, double high, Basis basis, std::string_view source = "test") {
+  JobBuilder& cost(double low, double high, graph::Basis basis, std::string_view source = "test") {
     low_ = low; high_ = high; basis_ = basis; source_ = source;
     return *this;
   }
 
-  TaskId compute(std::string_view name, std::int64_t ps, std::vector<TaskId> deps = {}, Op op = Gemm{1, 10, 10, 10}, Phase phase = Phase::forward,
-                 Stream stream = Stream::compute) {
+  TaskId compute(std::string_view name, std::int64_t ps, std::vector<TaskId> deps = {}, graph::Op op = graph::Gemm{1, 10, 10, 10}, graph::Phase phase = graph::Phase::forward,
+                 graph::Stream stream = graph::Stream::compute) {
     const TaskId id = builder_.add(name, {stream, phase, {}, false}, std::move(op), deps);
     return note(id, {ps});
   }
 
   /// Ranks differ: rank r runs gemms of ps_of_rank[r]; 0 is an absent rank.
-  TaskId compute_per_rank(std::string_view name, std::vector<std::int64_t> ps_of_rank, std::vector<TaskId> deps = {}, Stream stream = Stream::compute) {
-    std::vector<Op> variants;
+  TaskId compute_per_rank(std::string_view name, std::vector<std::int64_t> ps_of_rank, std::vector<TaskId> deps = {}, graph::Stream stream = graph::Stream::compute) {
+    std::vector<graph::Op> variants;
     std::vector<std::uint32_t> table;
     for (std::uint32_t r = 0; r < ranks_; ++r) {
-      variants.push_back(ps_of_rank[r] > 0 ? Op(Gemm{1, 10, 10, 10 + r}) : Op(Absent{}));
+      variants.push_back(ps_of_rank[r] > 0 ? graph::Op(graph::Gemm{1, 10, 10, 10 + r}) : graph::Op(graph::Absent{}));
       table.push_back(r);
     }
-    return note(builder_.add_per_rank(name, {stream, Phase::forward, {}, false}, std::move(variants), std::move(table), deps), std::move(ps_of_rank));
+    return note(builder_.add_per_rank(name, {stream, graph::Phase::forward, {}, false}, std::move(variants), std::move(table), deps), std::move(ps_of_rank));
   }
 
   TaskId collective(std::string_view name, std::int64_t ps, std::int64_t bytes, std::vector<TaskId> deps = {},
-                    CollectiveKind kind = CollectiveKind::all_reduce, Stream stream = Stream::comm, Partition partition = {}) {
-    if (partition.size == 1 && partition.listed_offsets.empty()) partition = Partition::strided(ranks_, 1);
-    Collective c;
+                    graph::CollectiveKind kind = graph::CollectiveKind::all_reduce, graph::Stream stream = graph::Stream::comm, graph::Partition partition = {}) {
+    if (partition.size == 1 && partition.listed_offsets.empty()) partition = graph::Partition::strided(ranks_, 1);
+    graph::Collective c;
     c.kind = kind;
     c.bytes = bytes;
-    return note(builder_.add_collective(name, {stream, Phase::gradient_sync, {}, false}, c, partition, deps), {ps});
+    return note(builder_.add_collective(name, {stream, graph::Phase::gradient_sync, {}, false}, c, partition, deps), {ps});
   }
 
   /// Of all ranks, with sizes of its own for each.
-  TaskId collective(std::string_view name, std::int64_t ps, Collective c) {
-    return note(builder_.add_collective(name, {Stream::comm, Phase::gradient_sync, {}, false}, std::move(c), Partition::strided(ranks_, 1), {}), {ps});
+  TaskId collective(std::string_view name, std::int64_t ps, graph::Collective c) {
+    return note(builder_.add_collective(name, {graph::Stream::comm, graph::Phase::gradient_sync, {}, false}, std::move(c), graph::Partition::strided(ranks_, 1), {}), {ps});
   }
 
   Job play(std::uint16_t iterations, std::int64_t step_overhead = 0) {
@@ -75,17 +75,17 @@ class JobBuilder {
     job.iterations = iterations;
     fill_costs(job);
     job.program.ranks = ranks_;
-    job.program.streams = kStreamCount;
-    for (const Partition& p : job.costed.graph.partitions) job.program.groups.push_back({p.size, p.stride, p.listed_offsets, p.listed_members});
+    job.program.streams = graph::kStreamCount;
+    for (const graph::Partition& p : job.costed.graph.partitions) job.program.groups.push_back({p.size, p.stride, p.listed_offsets, p.listed_members});
     for (std::uint16_t i = 0; i < iterations; ++i) lower(job, i, step_overhead);
-    auto timeline = evaluate_rows(job.program);
+    auto timeline = engine::evaluate_rows(job.program);
     EXPECT_TRUE(timeline.ok()) << (timeline.ok() ? "" : timeline.error().text());
     job.timeline = std::move(timeline).value();
     return job;
   }
 
  private:
-  struct Note { std::vector<std::int64_t> ps; std::int64_t launch; double low, high; Basis basis; std::string_view source; };
+  struct Note { std::vector<std::int64_t> ps; std::int64_t launch; double low, high; graph::Basis basis; std::string_view source; };
 
   TaskId note(TaskId id, std::vector<std::int64_t> ps) {
     notes_.push_back({std::move(ps), launch_, low_, high_, basis_, source_});
@@ -93,9 +93,9 @@ class JobBuilder {
   }
 
   void fill_costs(Job& job) const {
-    job.costed.costs = IdVector<OpId, Cost>(job.costed.graph.ops.size());
+    job.costed.costs = IdVector<OpId, graph::Cost>(job.costed.graph.ops.size());
     for (std::uint32_t t = 0; t < notes_.size(); ++t) {
-      const Task& task = job.costed.graph.tasks[TaskId(t)];
+      const graph::Task& task = job.costed.graph.tasks[TaskId(t)];
       for (std::uint32_t v = 0; v < task.variants; ++v) {
         const Note& n = notes_[t];
         const std::int64_t ps = n.ps[v];
@@ -106,33 +106,33 @@ class JobBuilder {
   }
 
   void lower(Job& job, std::uint16_t iteration, std::int64_t step_overhead) const {
-    const TaskGraph& graph = job.costed.graph;
-    const StreamId host(static_cast<std::uint32_t>(Stream::host));
+    const graph::TaskGraph& graph = job.costed.graph;
+    const StreamId host(static_cast<std::uint32_t>(graph::Stream::host));
     if (step_overhead > 0) {
-      job.program.add({host, Row(step_overhead), Step::kNoGroup}, {});
+      job.program.add({host, engine::Row(step_overhead), engine::Step::kNoGroup}, {});
       job.origins.push_back({TaskId(), StepRole::step_overhead, iteration});
     }
     std::vector<StepId> of_task;
     for (std::uint32_t t = 0; t < graph.tasks.size(); ++t) {
-      const Task& task = graph.tasks[TaskId(t)];
+      const graph::Task& task = graph.tasks[TaskId(t)];
       std::vector<StepId> waits;
       for (const TaskId d : graph.dependencies(TaskId(t))) waits.push_back(of_task[d.value()]);
-      waits.push_back(job.program.add({host, Row(notes_[t].launch), Step::kNoGroup}, {}));
+      waits.push_back(job.program.add({host, engine::Row(notes_[t].launch), engine::Step::kNoGroup}, {}));
       job.origins.push_back({TaskId(t), StepRole::host_dispatch, iteration});
-      const Row row = notes_[t].ps.size() == 1 ? Row(notes_[t].ps[0]) : Row(notes_[t].ps);
-      const std::uint32_t group = task.partition.valid() ? task.partition.value() : Step::kNoGroup;
+      const engine::Row row = notes_[t].ps.size() == 1 ? engine::Row(notes_[t].ps[0]) : engine::Row(notes_[t].ps);
+      const std::uint32_t group = task.partition.valid() ? task.partition.value() : engine::Step::kNoGroup;
       of_task.push_back(job.program.add({StreamId(static_cast<std::uint32_t>(task.stream)), row, group}, waits));
       job.origins.push_back({TaskId(t), StepRole::device, iteration});
     }
   }
 
   std::uint32_t ranks_;
-  TaskGraphBuilder builder_;
+  graph::TaskGraphBuilder builder_;
   std::int64_t launch_ = 0;
   double low_ = 0, high_ = 0;
-  Basis basis_ = Basis::analytic;
+  graph::Basis basis_ = graph::Basis::analytic;
   std::string_view source_ = "test";
   std::vector<Note> notes_;
 };
 
-}  // namespace distsim::test
+}  // namespace distsim::report

@@ -10,17 +10,15 @@
 #include <set>
 #include <sstream>
 
-#include "base/csv.hpp"
+#include "base/text/csv.hpp"
 #include "job.hpp"
-#include "sim/report/format.hpp"
-#include "sim/report/html.hpp"
+#include "sim/report/text/format.hpp"
+#include "sim/report/html/html.hpp"
 
-namespace distsim {
+namespace distsim::report {
 namespace {
 
 using Json = nlohmann::json;
-using test::Job;
-using test::JobBuilder;
 
 constexpr std::int64_t kMs = 1'000'000'000;
 
@@ -45,14 +43,14 @@ ReportContext context() {
 /// forward 4-7 ms by rank, 12 buckets of 1 ms under a backward of 6 ms, update 1 ms.
 Job small_job(const std::string& name = "forward") {
   JobBuilder b(4);
-  b.launch(kMs / 100).cost(0.1, 0.2, Basis::interpolated, "a curve");
+  b.launch(kMs / 100).cost(0.1, 0.2, graph::Basis::interpolated, "a curve");
   const TaskId forward = b.compute_per_rank(name, {4 * kMs, 5 * kMs, 6 * kMs, 7 * kMs});
   TaskId last = forward;
   for (int i = 0; i < 12; ++i) {
-    const TaskId piece = b.compute("layer " + std::to_string(11 - i), kMs / 2, {}, Gemm{1, 64, 64, 64}, Phase::backward);
+    const TaskId piece = b.compute("layer " + std::to_string(11 - i), kMs / 2, {}, graph::Gemm{1, 64, 64, 64}, graph::Phase::backward);
     last = b.collective("grad bucket " + std::to_string(i), kMs, 25 << 20, {piece});
   }
-  b.compute("update", kMs, {last}, Optimizer{}, Phase::optimizer);
+  b.compute("update", kMs, {last}, graph::Optimizer{}, graph::Phase::optimizer);
   return b.play(3, kMs / 10);
 }
 
@@ -144,7 +142,7 @@ CollectiveTime collective_row(const std::string& name) {
   c.group_size = 16;
   c.bytes = 9'482'240;  // 9.04 MiB
   c.calls = 2;
-  c.basis = Basis::interpolated;
+  c.basis = graph::Basis::interpolated;
   return c;
 }
 
@@ -312,7 +310,7 @@ TEST(HtmlReport, HostileNamesStayText) {
   for (std::string* text : {&c.title, &c.system, &c.device, &c.model, &c.framework, &c.placement}) *text = hostile;
   c.assumptions = {hostile};
   JobBuilder b(2);
-  b.cost(0, 0, Basis::measured, hostile);
+  b.cost(0, 0, graph::Basis::measured, hostile);
   const TaskId a = b.compute_per_rank(hostile, {kMs, 2 * kMs});
   b.collective(hostile, kMs, 100, {a});
   const Job job = b.play(2);
@@ -376,7 +374,7 @@ TEST(HtmlReport, DrawsTheLargestClassesFirst) {
 TEST(HtmlReport, LabelsAreReadableOrAbsent) {
   JobBuilder b(1);
   for (std::int64_t length = 1; length < 600; length += 60) {
-    b.compute("interaction.dgrad.rows", length, {}, Gemm{1, 4, 4, 4}, length % 120 == 1 ? Phase::forward : Phase::backward);
+    b.compute("interaction.dgrad.rows", length, {}, graph::Gemm{1, 4, 4, 4}, length % 120 == 1 ? graph::Phase::forward : graph::Phase::backward);
   }
   const Job job = b.play(1);
   const std::string page = to_html(job.report(), job.played());
@@ -478,4 +476,4 @@ TEST(PathTable, TextAndPageNameTheCauses) {
 }
 
 }  // namespace
-}  // namespace distsim
+}  // namespace distsim::report

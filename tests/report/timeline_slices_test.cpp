@@ -1,4 +1,4 @@
-#include "sim/report/timeline_slices.hpp"
+#include "sim/report/timeline/timeline_slices.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,11 +9,9 @@
 
 #include "job.hpp"
 
-namespace distsim {
+namespace distsim::report {
 namespace {
 
-using test::Job;
-using test::JobBuilder;
 
 /// A slice with texts of its own.
 struct Kept {
@@ -21,13 +19,13 @@ struct Kept {
   std::string name, category;
   std::int64_t start, end;
   std::uint64_t flow;
-  FlowPlace place;
+  traces::FlowPlace place;
   std::map<std::string, std::string> args;
 };
 
 std::vector<Kept> all_of(const TimelineSlices& slices) {
   std::vector<Kept> out;
-  slices.source.for_each([&](const Slice& s) {
+  slices.source.for_each([&](const traces::Slice& s) {
     Kept k{s.track, std::string(s.name), std::string(s.category), s.start_ps, s.start_ps + s.duration_ps, s.flow, s.flow_place, {}};
     for (const auto& [key, value] : s.args) k.args.emplace(key, value);
     out.push_back(std::move(k));
@@ -38,10 +36,10 @@ std::vector<Kept> all_of(const TimelineSlices& slices) {
 /// Two nodes of two GPUs; forward differs by rank; all-reduce of everybody, then one within each node.
 Job four_ranks(std::uint16_t iterations) {
   JobBuilder b(4);
-  b.launch(5).cost(0.1, 0.2, Basis::interpolated, "a curve");
+  b.launch(5).cost(0.1, 0.2, graph::Basis::interpolated, "a curve");
   const TaskId forward = b.compute_per_rank("forward", {100, 140, 0, 90});
   const TaskId reduce = b.collective("reduce", 60, 4096, {forward});
-  b.collective("gather", 30, 512, {reduce}, CollectiveKind::all_gather, Stream::comm, Partition::strided(2, 1));
+  b.collective("gather", 30, 512, {reduce}, graph::CollectiveKind::all_gather, graph::Stream::comm, graph::Partition::strided(2, 1));
   return b.play(iterations, 10);
 }
 
@@ -100,7 +98,7 @@ TEST(TimelineSlices, FlowsJoinTheMembers) {
   const auto slices = timeline_slices(job.played(), {});
   for (const Kept& s : all_of(slices)) {
     if (s.flow == 0) continue;
-    flows[s.flow] += s.place == FlowPlace::first ? "<" : s.place == FlowPlace::last ? ">" : "-";
+    flows[s.flow] += s.place == traces::FlowPlace::first ? "<" : s.place == traces::FlowPlace::last ? ">" : "-";
     flows[s.flow] += std::to_string(slices.source.tracks[s.track].process);
   }
   std::multiset<std::string> shapes;
@@ -110,15 +108,15 @@ TEST(TimelineSlices, FlowsJoinTheMembers) {
 
 TEST(TimelineSlices, ListedGroupsFlowInOrderOfRank) {
   JobBuilder b(4);
-  Partition listed;
+  graph::Partition listed;
   listed.listed_offsets = {0, 3, 4};
   listed.listed_members = {3, 0, 2, 1};
-  b.collective("reduce", 10, 8, {}, CollectiveKind::all_reduce, Stream::comm, listed);
+  b.collective("reduce", 10, 8, {}, graph::CollectiveKind::all_reduce, graph::Stream::comm, listed);
   const Job job = b.play(1);
   std::string shape;
   const auto slices = timeline_slices(job.played(), {});
   for (const Kept& s : all_of(slices)) {
-    if (s.flow != 0) shape += (s.place == FlowPlace::first ? "<" : s.place == FlowPlace::last ? ">" : "-") + std::to_string(slices.source.tracks[s.track].process);
+    if (s.flow != 0) shape += (s.place == traces::FlowPlace::first ? "<" : s.place == traces::FlowPlace::last ? ">" : "-") + std::to_string(slices.source.tracks[s.track].process);
   }
   EXPECT_EQ(shape, "<0-2>3");
 }
@@ -132,7 +130,7 @@ TEST(TimelineSlices, RanksBeyondTheCapAreNamed) {
   std::string flow;
   for (const Kept& s : all_of(slices)) {
     ranks.insert(slices.source.tracks[s.track].process);
-    if (s.name == "reduce") flow += s.place == FlowPlace::first ? "<" : s.place == FlowPlace::last ? ">" : "-";
+    if (s.name == "reduce") flow += s.place == traces::FlowPlace::first ? "<" : s.place == traces::FlowPlace::last ? ">" : "-";
   }
   EXPECT_EQ(ranks, (std::set<std::uint32_t>{0, 1}));
   EXPECT_EQ(flow, "<>");
@@ -150,9 +148,9 @@ TEST(TimelineSlices, OneRankOfEachClassIsShownFirst) {
     std::string flow;
     for (const Kept& s : all_of(slices)) {
       ranks.insert(slices.source.tracks[s.track].process);
-      if (s.name == "reduce") flow += s.place == FlowPlace::first ? "<" : s.place == FlowPlace::last ? ">" : "-";
+      if (s.name == "reduce") flow += s.place == traces::FlowPlace::first ? "<" : s.place == traces::FlowPlace::last ? ">" : "-";
     }
-    slices.source.for_each_sample([&](const CounterSample& s) { of_counters.insert(slices.source.counters.at(s.counter).process); });
+    slices.source.for_each_sample([&](const traces::CounterSample& s) { of_counters.insert(slices.source.counters.at(s.counter).process); });
     EXPECT_EQ(of_counters, ranks);
     EXPECT_EQ(flow, most == 2 ? "<>" : "<->");
     EXPECT_EQ(slices.source.tracks.back().process_name, slices.left_out);
@@ -172,9 +170,9 @@ TEST(TimelineSlices, LastIterationOnly) {
   EXPECT_EQ(count(last), 4);
 }
 
-std::vector<CounterSample> samples_of(const TimelineSlices& slices, std::uint32_t counter) {
-  std::vector<CounterSample> out;
-  slices.source.for_each_sample([&](const CounterSample& s) {
+std::vector<traces::CounterSample> samples_of(const TimelineSlices& slices, std::uint32_t counter) {
+  std::vector<traces::CounterSample> out;
+  slices.source.for_each_sample([&](const traces::CounterSample& s) {
     if (s.counter == counter) out.push_back(s);
   });
   return out;
@@ -202,14 +200,14 @@ TEST(TimelineCounters, LinkUseIsTheBusBandwidthOfTransfers) {
 TEST(TimelineCounters, ActivationsGrowForwardAndShrinkBackward) {
   JobBuilder b(1);
   const TaskId first = b.compute("a", 30), second = b.compute("b", 10, {first});
-  b.compute("a.grad", 40, {second}, Gemm{1, 10, 10, 10}, Phase::backward);
+  b.compute("a.grad", 40, {second}, graph::Gemm{1, 10, 10, 10}, graph::Phase::backward);
   const Job job = b.play(1);
   TimelineOptions options;
   options.memory_per_rank = {10'000'000'000};
   options.activations_per_rank = {4'000'000'000};
   std::vector<double> values;
   std::vector<std::int64_t> times;
-  for (const CounterSample& s : samples_of(timeline_slices(job.played(), options), 1)) {
+  for (const traces::CounterSample& s : samples_of(timeline_slices(job.played(), options), 1)) {
     values.push_back(s.value);
     times.push_back(s.time_ps);
   }
@@ -233,4 +231,4 @@ TEST(TimelineSlices, ABoundOnSlicesCutsRanksThenIterations) {
 }
 
 }  // namespace
-}  // namespace distsim
+}  // namespace distsim::report

@@ -8,12 +8,9 @@
 
 #include "shipped.hpp"
 
-namespace distsim {
+namespace distsim::topology {
 namespace {
 
-using test::read_device;
-using test::read_system;
-using test::shipped;
 
 class Device : public testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Shipped, Device, testing::ValuesIn(shipped("devices")), [](const auto& p) { return p.param; });
@@ -94,4 +91,4 @@ TEST(Names, EverySystemOfTheCasesShips) {
 }
 
 }  // namespace
-}  // namespace distsim
+}  // namespace distsim::topology

@@ -6,11 +6,9 @@
 
 #include "shipped.hpp"
 
-namespace distsim {
+namespace distsim::topology {
 namespace {
 
-using test::all_ranks;
-using test::build_system;
 using Ranks = std::vector<std::uint32_t>;
 
 TEST(Facts, OneDgxA100) {
@@ -121,7 +119,7 @@ TEST(Facts, UnevenNodesCountTheSmallest) {
 }
 
 TEST(Facts, OversubscriptionCountsOnlyAcrossLeaves) {
-  ClusterSpec s = test::read_system("dgx_a100_80gb").value();
+  ClusterSpec s = read_system("dgx_a100_80gb").value();
   s.nodes = 8;
   s.fabric.kind = FabricKind::fat_tree;
   s.fabric.nodes_per_leaf = 4;
@@ -169,8 +167,8 @@ TEST(Facts, KeysAreEqualForAlikeGroupsOnly) {
 }
 
 TEST(Facts, MoreMembersNeverHaveFewerNics) {
-  for (const std::string& name : test::shipped("systems")) {
-    if (test::read_system(name)->nic.count == 0) continue;
+  for (const std::string& name : shipped("systems")) {
+    if (read_system(name)->nic.count == 0) continue;
     const Topology t = build_system(name, 2);
     double before = 0;
     for (std::uint32_t n = 1; n <= t.gpus_per_node(); ++n) {
@@ -211,4 +209,4 @@ TEST(Dump, IsTheSameOnEveryRunAndNamesTheLevels) {
 }
 
 }  // namespace
-}  // namespace distsim
+}  // namespace distsim::topology

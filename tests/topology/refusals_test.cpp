@@ -3,10 +3,9 @@
 
 #include "shipped.hpp"
 
-namespace distsim {
+namespace distsim::topology {
 namespace {
 
-using test::read_system;
 
 std::string refusal(ClusterSpec s) {
   const auto built = Topology::build(s, 70);
@@ -96,4 +95,4 @@ TEST(Refusals, DeviceRules) {
 }
 
 }  // namespace
-}  // namespace distsim
+}  // namespace distsim::topology

@@ -1,9 +1,9 @@
 // Ring search against closed forms for complete graphs and figures worked out by hand.
-#include "topology/rings.hpp"
+#include "topology/shapes/rings.hpp"
 
 #include <gtest/gtest.h>
 
-namespace distsim {
+namespace distsim::topology {
 namespace {
 
 LinkMatrix complete(std::uint32_t n, std::uint32_t links) {
@@ -53,4 +53,4 @@ TEST(Rings, TheWalkTakesTheThickestTree) {
 }
 
 }  // namespace
-}  // namespace distsim
+}  // namespace distsim::topology

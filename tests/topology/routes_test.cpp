@@ -5,10 +5,9 @@
 
 #include "shipped.hpp"
 
-namespace distsim {
+namespace distsim::topology {
 namespace {
 
-using test::build_system;
 
 double width(const std::vector<Hop>& hops) {
   double w = 1e300;
@@ -27,18 +26,18 @@ std::size_t hops_over(const std::vector<Hop>& hops, LinkKind kind) {
 }
 
 std::int64_t nodes_to_try(const std::string& name) {
-  const ClusterSpec s = test::read_system(name).value();
+  const ClusterSpec s = read_system(name).value();
   return s.nic.count == 0 ? 1 : s.gpu_links.domain_nodes + 2;
 }
 
 std::vector<std::string> systems_with_a_network() {
-  std::vector<std::string> names = test::shipped("systems");
+  std::vector<std::string> names = shipped("systems");
   std::erase_if(names, [](const std::string& n) { return nodes_to_try(n) == 1; });
   return names;
 }
 
 class Routes : public testing::TestWithParam<std::string> {};
-INSTANTIATE_TEST_SUITE_P(Shipped, Routes, testing::ValuesIn(test::shipped("systems")), [](const auto& p) { return p.param; });
+INSTANTIATE_TEST_SUITE_P(Shipped, Routes, testing::ValuesIn(shipped("systems")), [](const auto& p) { return p.param; });
 
 TEST_P(Routes, EveryPairIsJoinedBothWaysAlike) {
   const Topology t = build_system(GetParam(), nodes_to_try(GetParam()));
@@ -79,7 +78,7 @@ TEST_P(NetworkRoutes, WorstLatencyIsTheOneInTheFacts) {
       worst = std::max(worst, network);
     }
   }
-  EXPECT_EQ(t.facts(test::all_ranks(t)).inter_latency, worst);
+  EXPECT_EQ(t.facts(all_ranks(t)).inter_latency, worst);
 }
 
 TEST(Route, NvSwitchIsTwoHopsAtTheFullRateOfAGpu) {
@@ -113,7 +112,7 @@ TEST(Route, CubeMeshForwardsThroughTheWiderNeighbour) {
 }
 
 TEST(Route, PcieThroughSwitchSocketOrBoth) {
-  ClusterSpec s = test::read_system("pcie_rtx6000d").value();  // 8 GPUs in pairs on switches, 2 sockets
+  ClusterSpec s = read_system("pcie_rtx6000d").value();  // 8 GPUs in pairs on switches, 2 sockets
   s.nodes = 1;
   const Topology t = Topology::build(s, 120).value();
   EXPECT_EQ(t.route(0, 1).size(), 2u);  // GPU, switch, GPU
@@ -160,4 +159,4 @@ TEST(Route, Nvl72CrossesTraysOverNvlinkAndRacksOverTheNetwork) {
 }
 
 }  // namespace
-}  // namespace distsim
+}  // namespace distsim::topology

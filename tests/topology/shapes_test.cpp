@@ -5,14 +5,12 @@
 
 #include "shipped.hpp"
 #include "topology/node_graph.hpp"
-#include "topology/pcie_tree.hpp"
-#include "topology/shape.hpp"
+#include "topology/shapes/pcie_tree.hpp"
+#include "topology/shapes/shape.hpp"
 
-namespace distsim {
+namespace distsim::topology {
 namespace {
 
-using test::build_system;
-using test::read_system;
 
 NodeGraph node_of(const ClusterSpec& spec) {
   NodeGraph graph;
@@ -147,7 +145,7 @@ TEST(Pcie, BisectionIsTheLinkBetweenSockets) {
 }
 
 TEST(Bisection, EqualsMaxFlowForEveryShippedNode) {
-  for (const std::string& name : test::shipped("systems")) {
+  for (const std::string& name : shipped("systems")) {
     const ClusterSpec spec = read_system(name).value();
     if (spec.gpu_links.kind == IntraNode::pcie || spec.gpu_links.domain_nodes > 1) continue;  // other closed forms, above
     const double links = max_flow_between_halves(node_of(spec));
@@ -182,4 +180,4 @@ TEST(Registry, EveryShapeHasANameAndASentence) {
 }
 
 }  // namespace
-}  // namespace distsim
+}  // namespace distsim::topology

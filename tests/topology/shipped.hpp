@@ -6,18 +6,18 @@
 #include <string>
 #include <vector>
 
-#include "base/config_node.hpp"
+#include "base/config/config_node.hpp"
 #include "test_paths.hpp"
-#include "topology/cluster_spec.hpp"
-#include "topology/device_spec.hpp"
+#include "topology/devices/cluster_spec.hpp"
+#include "topology/devices/device_spec.hpp"
 #include "topology/topology.hpp"
 
-namespace distsim::test {
+namespace distsim::topology {
 
 /// Names of the .yaml files of a folder of configs/, sorted.
 inline std::vector<std::string> shipped(const std::string& folder) {
   std::vector<std::string> names;
-  for (const auto& entry : std::filesystem::directory_iterator(config(folder))) {
+  for (const auto& entry : std::filesystem::directory_iterator(test::config(folder))) {
     if (entry.path().extension() == ".yaml") names.push_back(entry.path().stem().string());
   }
   std::sort(names.begin(), names.end());
@@ -25,12 +25,12 @@ inline std::vector<std::string> shipped(const std::string& folder) {
 }
 
 inline Result<ClusterSpec> read_system(const std::string& name) {
-  TRY_ASSIGN(const ConfigNode node, parse_yaml_file(config("systems/" + name + ".yaml")));
+  TRY_ASSIGN(const ConfigNode node, parse_yaml_file(test::config("systems/" + name + ".yaml")));
   return cluster_schema().read(node);
 }
 
 inline Result<DeviceSpec> read_device(const std::string& name) {
-  TRY_ASSIGN(const ConfigNode node, parse_yaml_file(config("devices/" + name + ".yaml")));
+  TRY_ASSIGN(const ConfigNode node, parse_yaml_file(test::config("devices/" + name + ".yaml")));
   return device_schema().read(node);
 }
 
@@ -47,4 +47,4 @@ inline std::vector<std::uint32_t> all_ranks(const Topology& t) {
   return ranks;
 }
 
-}  // namespace distsim::test
+}  // namespace distsim::topology

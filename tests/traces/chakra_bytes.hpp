@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-namespace distsim::test {
+namespace distsim::traces {
 
 inline std::string varint(std::uint64_t v) {
   std::string out;
@@ -57,4 +57,4 @@ inline std::string collective(std::uint64_t id, int comm_type, std::uint64_t byt
   return node({id, 7, std::move(deps), {}, 0, attributes, "collective"});
 }
 
-}  // namespace distsim::test
+}  // namespace distsim::traces

@@ -1,5 +1,5 @@
 // Chakra files of all layouts: made by hand, broken at every byte, and those at hand from others.
-#include "traces/chakra_reader.hpp"
+#include "traces/chakra/chakra_reader.hpp"
 
 #include <gtest/gtest.h>
 #include <zlib.h>
@@ -8,15 +8,12 @@
 #include "base/random.hpp"
 #include "chakra_bytes.hpp"
 #include "test_paths.hpp"
-#include "traces/chakra_set.hpp"
-#include "traces/chakra_writer.hpp"
+#include "traces/chakra/chakra_set.hpp"
+#include "traces/chakra/chakra_writer.hpp"
 
-namespace distsim {
+namespace distsim::traces {
 namespace {
 
-using test::collective;
-using test::metadata;
-using test::node;
 
 ChakraGraph read(const std::string& bytes) {
   auto graph = read_chakra(bytes, "x.0.et");
@@ -30,8 +27,8 @@ std::string refusal(const std::string& bytes) {
 
 std::string small() {
   return metadata() + node({.id = 0, .micros = 17, .name = "gemm"}) + collective(1, 2, 1 << 20, {0}, "3") +
-         node({.id = 2, .type = 5, .data_deps = {1}, .attributes = test::integer_attribute("comm_size", 64, 13) + test::integer_attribute("comm_dst", 4, 7)}) +
-         node({.id = 3, .data_deps = {0, 2}, .micros = 5, .attributes = test::integer_attribute("is_cpu_op", 1, 27) + test::integer_attribute("tid", 6)});
+         node({.id = 2, .type = 5, .data_deps = {1}, .attributes = integer_attribute("comm_size", 64, 13) + integer_attribute("comm_dst", 4, 7)}) +
+         node({.id = 3, .data_deps = {0, 2}, .micros = 5, .attributes = integer_attribute("is_cpu_op", 1, 27) + integer_attribute("tid", 6)});
 }
 
 TEST(ChakraReader, EveryField) {
@@ -104,12 +101,12 @@ TEST(ChakraReader, RandomDamageNeverCrashes) {
 
 TEST(ChakraReader, OldLayoutGoesByDataDependencies) {
   // Control dependencies there name the caller: by absent ids, and in circles (4 by 5, which waits for 4).
-  const ChakraGraph g = read(test::old_metadata() + node({.id = 4, .control_deps = {5}}) + node({.id = 5, .data_deps = {4}, .control_deps = {1234}}));
+  const ChakraGraph g = read(old_metadata() + node({.id = 4, .control_deps = {5}}) + node({.id = 5, .data_deps = {4}, .control_deps = {1234}}));
   EXPECT_EQ(g.version, "");
   EXPECT_EQ(g.dropped_deps, 2u);
   EXPECT_EQ(g.deps, std::vector<std::uint32_t>{0});
   // Where there is nothing else to go by, they count.
-  EXPECT_EQ(read(test::old_metadata() + node({.id = 4}) + node({.id = 5, .control_deps = {4, 77}})).deps, std::vector<std::uint32_t>{0});
+  EXPECT_EQ(read(old_metadata() + node({.id = 4}) + node({.id = 5, .control_deps = {4, 77}})).deps, std::vector<std::uint32_t>{0});
 }
 
 TEST(ChakraReader, FeederJson) {
@@ -147,8 +144,8 @@ TEST(ChakraReader, JsonIsRefusedWithItsPlace) {
 }
 
 TEST(ChakraReader, ProcessGroupsOfTheTrace) {
-  const std::string inputs = test::bytes_field(1, R"(['[{\"pg_name\": \"0\", \"ranks\": []}, {\"pg_name\": \"tp\", \"ranks\": [2, 3]}]'])");
-  const ChakraGraph g = read(metadata() + node({.id = 1, .type = 1, .attributes = test::bytes_field(8, inputs)}));
+  const std::string inputs = bytes_field(1, R"(['[{\"pg_name\": \"0\", \"ranks\": []}, {\"pg_name\": \"tp\", \"ranks\": [2, 3]}]'])");
+  const ChakraGraph g = read(metadata() + node({.id = 1, .type = 1, .attributes = bytes_field(8, inputs)}));
   ASSERT_EQ(g.groups.size(), 2u);
   EXPECT_EQ(g.groups.at("tp"), (std::vector<std::uint32_t>{2, 3}));
   EXPECT_TRUE(g.groups.at("0").empty());
@@ -252,4 +249,4 @@ TEST(ChakraSamples, FilesOfOthers) {
 }
 
 }  // namespace
-}  // namespace distsim
+}  // namespace distsim::traces

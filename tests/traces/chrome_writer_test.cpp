@@ -10,10 +10,10 @@
 
 #include "peak_memory.hpp"
 #include "test_paths.hpp"
-#include "traces/chrome_writer.hpp"
-#include "traces/json_text.hpp"
+#include "traces/timeline/chrome_writer.hpp"
+#include "traces/files/json_text.hpp"
 
-namespace distsim {
+namespace distsim::traces {
 namespace {
 
 using Json = nlohmann::json;
@@ -200,4 +200,4 @@ TEST(JsonText, AnyBytesAreAString) {
 }
 
 }  // namespace
-}  // namespace distsim
+}  // namespace distsim::traces

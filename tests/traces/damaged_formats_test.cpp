@@ -8,7 +8,7 @@
 #include "trace_samples.hpp"
 #include "traces/trace_reader.hpp"
 
-namespace distsim {
+namespace distsim::traces {
 namespace {
 
 class DamagedFormats : public testing::Test {
@@ -171,4 +171,4 @@ TEST_F(DamagedFormats, GpusWithoutEnd) {
 }
 
 }  // namespace
-}  // namespace distsim
+}  // namespace distsim::traces

@@ -8,13 +8,13 @@
 #include <thread>
 
 #include "kineto_text.hpp"
-#include "traces/gputrace_reader.hpp"
+#include "traces/nsight/gputrace_reader.hpp"
 #include "traces/job_assembly.hpp"
-#include "traces/nvtx_text.hpp"
+#include "traces/nsight/nvtx_text.hpp"
 #include "traces/trace_formats.hpp"
 #include "traces/trace_reader.hpp"
 
-namespace distsim {
+namespace distsim::traces {
 namespace {
 
 class FormatsTest : public testing::Test {
@@ -246,4 +246,4 @@ TEST(SharedTraces, EveryFileIsReadOrRefused) {
 }
 
 }  // namespace
-}  // namespace distsim
+}  // namespace distsim::traces

@@ -12,7 +12,7 @@
 #include "peak_memory.hpp"
 #include "traces/trace_reader.hpp"
 
-namespace distsim {
+namespace distsim::traces {
 namespace {
 
 using test::event;
@@ -233,4 +233,4 @@ TEST_F(HostileTrace, MemoryStaysWithTheWindow) {
 }
 
 }  // namespace
-}  // namespace distsim
+}  // namespace distsim::traces

@@ -5,9 +5,9 @@
 #include <nlohmann/json.hpp>
 
 #include "test_paths.hpp"
-#include "traces/hugectr_charts.hpp"
+#include "traces/hugectr/hugectr_charts.hpp"
 
-namespace distsim {
+namespace distsim::traces {
 namespace {
 
 class Hugectr : public testing::Test {
@@ -179,4 +179,4 @@ TEST_F(Hugectr, TheRealSample) {
 }
 
 }  // namespace
-}  // namespace distsim
+}  // namespace distsim::traces

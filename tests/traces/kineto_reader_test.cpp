@@ -4,11 +4,11 @@
 #include <algorithm>
 
 #include "kineto_text.hpp"
-#include "traces/kineto_event.hpp"
+#include "traces/kineto/kineto_event.hpp"
 #include "traces/trace_reader.hpp"
 #include "traces/trace_steps.hpp"
 
-namespace distsim {
+namespace distsim::traces {
 namespace {
 
 using test::event;
@@ -47,7 +47,7 @@ TEST_F(KinetoTest, JoinsLaunchesOpsStepsAndCollectives) {
   EXPECT_EQ(r.steps[0].device_records, 2u);
   EXPECT_EQ(r.steps[1].first_device_ns - r.steps[0].first_device_ns, 100'000);
   ASSERT_EQ(r.collectives.size(), 2u);
-  EXPECT_EQ(r.collectives[0].kind, CollectiveKind::all_reduce);
+  EXPECT_EQ(r.collectives[0].kind, graph::CollectiveKind::all_reduce);
   EXPECT_EQ(r.collectives[0].bytes, 256 * 4);  // from the shape of the range around the launch
 }
 
@@ -127,7 +127,7 @@ TEST_F(KinetoTest, TakesCollectiveMetadataAndRestoresCutRanks) {
                                   "\"distributedInfo\":{\"backend\":\"nccl\",\"rank\":2,\"world_size\":32,\"pg_count\":1,\"pg_"
                                   "config\":[{\"pg_name\":\"3\",\"pg_size\":32,\"ranks\":[]}]},"));
   const TraceCollective& c = job.ranks[0].collectives.at(0);
-  EXPECT_EQ(c.kind, CollectiveKind::all_gather);
+  EXPECT_EQ(c.kind, graph::CollectiveKind::all_gather);
   EXPECT_EQ(c.bytes, 64000);  // the total of 32000 elements of 2 bytes
   EXPECT_EQ(c.sequence, 17);
   EXPECT_EQ(job.groups.at(c.group).ranks.size(), 32u);
@@ -246,4 +246,4 @@ TEST_F(KinetoTest, RefusesWhatHoldsNoTrace) {
 }
 
 }  // namespace
-}  // namespace distsim
+}  // namespace distsim::traces

@@ -12,10 +12,10 @@
 #include "perfetto.pb.h"
 #include "peak_memory.hpp"
 #include "test_paths.hpp"
-#include "traces/perfetto_writer.hpp"
-#include "traces/timeline_writer.hpp"
+#include "traces/timeline/perfetto_writer.hpp"
+#include "traces/timeline/timeline_writer.hpp"
 
-namespace distsim {
+namespace distsim::traces {
 namespace {
 
 namespace schema = perfetto_schema;
@@ -312,4 +312,4 @@ TEST_F(PerfettoWriter, FullDiskIsAnError) {
 }
 
 }  // namespace
-}  // namespace distsim
+}  // namespace distsim::traces

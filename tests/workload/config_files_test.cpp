@@ -6,7 +6,7 @@
 #include "sim/workload/registry.hpp"
 #include "test_paths.hpp"
 
-namespace distsim {
+namespace distsim::workload {
 namespace {
 
 std::vector<std::string> files_in(const std::string& folder) {
@@ -103,4 +103,4 @@ TEST(Registry, NamesEveryKindOnce) {
 }
 
 }  // namespace
-}  // namespace distsim
+}  // namespace distsim::workload

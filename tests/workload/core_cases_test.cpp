@@ -11,7 +11,7 @@
 #include "sim/workload/workload.hpp"
 #include "test_paths.hpp"
 
-namespace distsim {
+namespace distsim::workload {
 namespace {
 
 std::vector<std::string> columns(const std::string& line, std::size_t n) {
@@ -74,4 +74,4 @@ TEST(CoreCases, BuildAndFit) {
 }
 
 }  // namespace
-}  // namespace distsim
+}  // namespace distsim::workload

@@ -5,10 +5,10 @@
 #include <map>
 #include <numeric>
 
-#include "sim/workload/exchange.hpp"
+#include "sim/workload/graph/exchange.hpp"
 #include "sim/workload/workload.hpp"
 
-namespace distsim {
+namespace distsim::workload {
 namespace {
 
 ModelSpec small_model() {
@@ -31,26 +31,26 @@ Workload build(const ModelSpec& m, const ClusterShape& shape, const FrameworkSpe
   return std::move(w).value();
 }
 
-const Task* find(const TaskGraph& g, const std::string& name) {
-  for (const Task& t : g.tasks) {
+const graph::Task* find(const graph::TaskGraph& g, const std::string& name) {
+  for (const graph::Task& t : g.tasks) {
     if (g.names[t.name] == name) return &t;
   }
   return nullptr;
 }
 
-const Collective& collective(const TaskGraph& g, const std::string& name) {
-  const Task* t = find(g, name);
+const graph::Collective& collective(const graph::TaskGraph& g, const std::string& name) {
+  const graph::Task* t = find(g, name);
   CHECK(t != nullptr) << name;
-  return std::get<Collective>(g.ops[t->first_op]);
+  return std::get<graph::Collective>(g.ops[t->first_op]);
 }
 
 std::int64_t sum(const std::vector<std::int64_t>& v) { return std::accumulate(v.begin(), v.end(), std::int64_t{0}); }
 
 /// Bytes that an exchange moves over all ranks, what stays on a rank included.
-std::int64_t moved(const Collective& c, const Placement& p, const SampleSplit& split, std::int64_t element) {
+std::int64_t moved(const graph::Collective& c, const Placement& p, const SampleSplit& split, std::int64_t element) {
   std::int64_t own = 0;
   for (std::uint32_t r = 0; r < split.ranks; ++r) own += split.of(r) * p.sets[p.set_of_rank[r]].width * element;
-  return c.kind == CollectiveKind::all_to_all ? c.bytes * split.ranks : sum(c.send_bytes) + own;
+  return c.kind == graph::CollectiveKind::all_to_all ? c.bytes * split.ranks : sum(c.send_bytes) + own;
 }
 
 TEST(Dlrm, ExchangeMovesBatchTimesTablesTimesDimTimesBytes) {
@@ -63,7 +63,7 @@ TEST(Dlrm, ExchangeMovesBatchTimesTablesTimesDimTimesBytes) {
       m.global_batch = batch;
       const SampleSplit split = plan_samples(m, ranks)->micro_step(0);
       for (const Direction direction : {Direction::owners_to_samples, Direction::samples_to_owners}) {
-        const Collective c = pooled_exchange(*placement, split, DType::fp16, direction);
+        const graph::Collective c = pooled_exchange(*placement, split, graph::DType::fp16, direction);
         EXPECT_EQ(moved(c, *placement, split, 2), batch * 5 * 64 * 2) << ranks << " " << batch;
         EXPECT_EQ(sum(c.send_bytes), sum(c.recv_bytes));
       }
@@ -80,12 +80,12 @@ TEST(Dlrm, OwnersSendToEveryOtherRank) {
   const auto placement = place_tables(spec, {2, 1, 1'000'000'000});
   ASSERT_TRUE(placement.ok());
   const SampleSplit split{2, 0, 5, 5};
-  const Collective forward = pooled_exchange(*placement, split, DType::fp32, Direction::owners_to_samples);
-  EXPECT_EQ(forward.kind, CollectiveKind::all_to_all_v);
+  const graph::Collective forward = pooled_exchange(*placement, split, graph::DType::fp32, Direction::owners_to_samples);
+  EXPECT_EQ(forward.kind, graph::CollectiveKind::all_to_all_v);
   EXPECT_EQ(forward.send_bytes, (std::vector<std::int64_t>{1280, 2560}));
   EXPECT_EQ(forward.recv_bytes, (std::vector<std::int64_t>{2560, 1280}));
   EXPECT_EQ(forward.bytes, 10 * 128 * 4);  // the largest send buffer
-  const Collective backward = pooled_exchange(*placement, split, DType::fp32, Direction::samples_to_owners);
+  const graph::Collective backward = pooled_exchange(*placement, split, graph::DType::fp32, Direction::samples_to_owners);
   EXPECT_EQ(backward.send_bytes, forward.recv_bytes);
   // Ids, 8 bytes: 0 sends 5 samples x 2 tables, 1 sends 5 samples x 1 table.
   EXPECT_EQ(id_exchange(*placement, split, 8).send_bytes, (std::vector<std::int64_t>{80, 40}));
@@ -95,8 +95,8 @@ TEST(Dlrm, EqualShardsTravelAsPlainAllToAll) {
   DlrmSpec spec = small_model().dlrm;
   spec.tables = {{1000}, {1000}, {1000}, {1000}};
   const auto placement = place_tables(spec, {4, 1, 1'000'000'000});
-  const Collective c = pooled_exchange(*placement, SampleSplit{4, 0, 8, 8}, DType::fp32, Direction::owners_to_samples);
-  EXPECT_EQ(c.kind, CollectiveKind::all_to_all);
+  const graph::Collective c = pooled_exchange(*placement, SampleSplit{4, 0, 8, 8}, graph::DType::fp32, Direction::owners_to_samples);
+  EXPECT_EQ(c.kind, graph::CollectiveKind::all_to_all);
   EXPECT_EQ(c.bytes, 32 * 64 * 4);  // 32 samples of one table
 }
 
@@ -129,9 +129,9 @@ TEST(Dlrm, RowWiseMeetsInReduceScatter) {
   ModelSpec m = small_model();
   m.dlrm.sharding = Sharding::row_wise;
   const Workload w = build(m, cluster(1, 4));
-  EXPECT_EQ(collective(w.graph, "embedding.exchange").kind, CollectiveKind::reduce_scatter);
+  EXPECT_EQ(collective(w.graph, "embedding.exchange").kind, graph::CollectiveKind::reduce_scatter);
   EXPECT_EQ(collective(w.graph, "embedding.exchange").bytes, 1024 * 5 * 64 * 4);
-  EXPECT_EQ(collective(w.graph, "embedding.exchange.dgrad").kind, CollectiveKind::all_gather);
+  EXPECT_EQ(collective(w.graph, "embedding.exchange.dgrad").kind, graph::CollectiveKind::all_gather);
 }
 
 TEST(Dlrm, ReplicatedTablesNeedNoExchangeAndAreReduced) {
@@ -140,8 +140,8 @@ TEST(Dlrm, ReplicatedTablesNeedNoExchangeAndAreReduced) {
   const Workload w = build(m, cluster(1, 4));
   EXPECT_EQ(find(w.graph, "embedding.exchange"), nullptr);
   std::int64_t reduced = 0;
-  for (const Op& op : w.graph.ops) {
-    if (const auto* c = std::get_if<Collective>(&op)) reduced += c->bytes;
+  for (const graph::Op& op : w.graph.ops) {
+    if (const auto* c = std::get_if<graph::Collective>(&op)) reduced += c->bytes;
   }
   EXPECT_EQ(reduced, 4 * (w.dense_parameters + 7200 * 64));
 }
@@ -152,12 +152,12 @@ TEST(Dlrm, SmallTablesAreReplicatedBesideTablesSplitByRows) {
   m.dlrm.sharding = Sharding::row_wise;
   m.dlrm.data_parallel_below = Bytes(200'000);
   const Workload w = build(m, cluster(1, 4));
-  EXPECT_EQ(collective(w.graph, "embedding.exchange").kind, CollectiveKind::reduce_scatter);
+  EXPECT_EQ(collective(w.graph, "embedding.exchange").kind, graph::CollectiveKind::reduce_scatter);
   EXPECT_EQ(collective(w.graph, "embedding.exchange").bytes, 1024 * 3 * 64 * 4) << "pooled vectors of three tables";
   EXPECT_EQ(collective(w.graph, "embedding.exchange.dgrad").bytes, 1024 * 3 * 64 * 4);
   std::int64_t reduced = 0;
-  for (const Op& op : w.graph.ops) {
-    if (const auto* c = std::get_if<Collective>(&op); c && c->kind == CollectiveKind::all_reduce) reduced += c->bytes;
+  for (const graph::Op& op : w.graph.ops) {
+    if (const auto* c = std::get_if<graph::Collective>(&op); c && c->kind == graph::CollectiveKind::all_reduce) reduced += c->bytes;
   }
   EXPECT_EQ(reduced, 4 * (w.dense_parameters + 1200 * 64)) << "gradients of both others";
   // Ids go to the owners of rows alone: of 256 samples and three tables, three quarters to other ranks.
@@ -192,18 +192,18 @@ TEST(Dlrm, HybridOfReplicatedAndSplitTablesPlacesEveryRowOnce) {
 
 TEST(Dlrm, OneRankHasNoCollectives) {
   const Workload w = build(small_model(), cluster(1, 1));
-  for (const Op& op : w.graph.ops) EXPECT_FALSE(std::holds_alternative<Collective>(op));
+  for (const graph::Op& op : w.graph.ops) EXPECT_FALSE(std::holds_alternative<graph::Collective>(op));
   EXPECT_NE(find(w.graph, "embedding"), nullptr);
 }
 
 TEST(Dlrm, RanksWithoutTablesAreAbsent) {
   const Workload w = build(small_model(), cluster(1, 8));
-  const Task* lookup = find(w.graph, "embedding");
+  const graph::Task* lookup = find(w.graph, "embedding");
   ASSERT_NE(lookup, nullptr);
   int absent = 0;
   for (std::uint32_t r = 0; r < 8; ++r) {
     const TaskId id(static_cast<std::uint32_t>(lookup - &*w.graph.tasks.begin()));
-    absent += std::holds_alternative<Absent>(w.graph.ops[OpId(lookup->first_op.value() + w.graph.variant_of(id, r))]);
+    absent += std::holds_alternative<graph::Absent>(w.graph.ops[OpId(lookup->first_op.value() + w.graph.variant_of(id, r))]);
   }
   EXPECT_EQ(absent, 3);  // five tables on eight ranks
   EXPECT_EQ(w.memory.size(), 8u);
@@ -211,8 +211,8 @@ TEST(Dlrm, RanksWithoutTablesAreAbsent) {
 
 TEST(Dlrm, LookupsCoverTheGlobalBatch) {
   const Workload w = build(small_model(), cluster(1, 5));
-  const Task* lookup = find(w.graph, "embedding");
-  const auto& bag = std::get<EmbeddingBag>(w.graph.ops[lookup->first_op]);
+  const graph::Task* lookup = find(w.graph, "embedding");
+  const auto& bag = std::get<graph::EmbeddingBag>(w.graph.ops[lookup->first_op]);
   EXPECT_EQ(bag.batch, 1024);
   EXPECT_EQ(bag.tables.size(), 1u);
 }
@@ -256,7 +256,7 @@ TEST(Dlrm, AccumulationReducesGradientsOnce) {
   m.accumulation = 3;
   const Workload w = build(m, cluster(1, 4));
   std::map<std::string, int> count;
-  for (const Task& t : w.graph.tasks) ++count[w.graph.names[t.name]];
+  for (const graph::Task& t : w.graph.tasks) ++count[w.graph.names[t.name]];
   EXPECT_EQ(count["embedding.exchange"], 3);
   EXPECT_EQ(count["gradients.bucket0.all_reduce"], 1);
   EXPECT_EQ(count["optimizer.update"], 1);
@@ -267,18 +267,18 @@ TEST(DataParallel, MicroStepsAddUpAndShareTheirOps) {
   ModelSpec m;
   m.kind = ModelKind::mlp;
   m.mlp = {64, {64, 32}};
-  m.optimizer = OptimizerKind::adam;
+  m.optimizer = graph::OptimizerKind::adam;
   m.global_batch = 103;  // over 2 ranks and 10 micro-steps: 52 = 2 x 6 + 8 x 5, 51 = 1 x 6 + 9 x 5
   m.accumulation = 10;
   const Workload w = build(m, cluster(1, 2));
   double rows = 0;
   std::map<std::string, int> count;
   for (std::uint32_t t = 0; t < w.graph.tasks.size(); ++t) {
-    const Task& task = w.graph.tasks[TaskId(t)];
+    const graph::Task& task = w.graph.tasks[TaskId(t)];
     const std::string& name = w.graph.names[task.name];
     ++count[name];
     for (std::uint32_t rank = 0; name == "mlp.0" && rank < 2; ++rank) {
-      rows += static_cast<double>(std::get<Gemm>(w.graph.ops[OpId(task.first_op.value() + w.graph.variant_of(TaskId(t), rank))]).m);
+      rows += static_cast<double>(std::get<graph::Gemm>(w.graph.ops[OpId(task.first_op.value() + w.graph.variant_of(TaskId(t), rank))]).m);
     }
   }
   EXPECT_EQ(rows, 103);  // every sample once
@@ -337,7 +337,7 @@ TEST(Dlrm, TenThousandRanksStayCheap) {
   RecordProperty("milliseconds", std::to_string(spent.count() * 1e3));
   EXPECT_LE(w.graph.rank_tables.size(), 3u);  // samples, tables
   std::uint32_t most = 0;
-  for (const Task& t : w.graph.tasks) most = std::max(most, t.variants);
+  for (const graph::Task& t : w.graph.tasks) most = std::max(most, t.variants);
   EXPECT_LE(most, 11u);  // as many as distinct shards, however many ranks
 }
 
@@ -350,4 +350,4 @@ TEST(Dlrm, TheSameTwiceIsTheSame) {
 }
 
 }  // namespace
-}  // namespace distsim
+}  // namespace distsim::workload

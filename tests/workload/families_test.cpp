@@ -3,12 +3,12 @@
 
 #include <numeric>
 
-#include "sim/workload/ncf.hpp"
-#include "sim/workload/ssd.hpp"
-#include "sim/workload/transformer_xl.hpp"
+#include "sim/workload/models/ncf.hpp"
+#include "sim/workload/models/ssd.hpp"
+#include "sim/workload/models/transformer_xl.hpp"
 #include "sim/workload/workload.hpp"
 
-namespace distsim {
+namespace distsim::workload {
 namespace {
 
 const FrameworkSpec kFramework;
@@ -54,15 +54,15 @@ TEST(TransformerXl, LargeSharesProjectionsWithItsEmbedding) {
 
 TEST(TransformerXl, KeysCoverMemoryAndSegment) {
   const auto layers = transformer_xl_layers({}, 4, kContext);
-  const auto& scores = std::get<Attention>(op_named(layers, "block0.scores")->op);
+  const auto& scores = std::get<graph::Attention>(op_named(layers, "block0.scores")->op);
   EXPECT_EQ(scores.q_len, 192);
   EXPECT_EQ(scores.kv_len, 384);
-  EXPECT_EQ(std::get<Gemm>(op_named(layers, "block3.qkv")->op).m, 4 * 384);
-  const auto& distances = std::get<Gemm>(op_named(layers, "block3.distances")->op);
+  EXPECT_EQ(std::get<graph::Gemm>(op_named(layers, "block3.qkv")->op).m, 4 * 384);
+  const auto& distances = std::get<graph::Gemm>(op_named(layers, "block3.distances")->op);
   EXPECT_EQ(distances.batch, 8);
   EXPECT_EQ(distances.m, 4 * 192);
   EXPECT_EQ(distances.n, 384);
-  EXPECT_EQ(std::get<Gemm>(op_named(layers, "softmax.head")->op).n, 20'003);
+  EXPECT_EQ(std::get<graph::Gemm>(op_named(layers, "softmax.head")->op).n, 20'003);
 }
 
 TEST(TransformerXl, TailsShareTheTokensOutsideTheHead) {
@@ -113,11 +113,11 @@ TEST(Ssd, HasTheParametersOfTheFormula) {
 
 TEST(Ssd, TheThirdStageKeepsTheImage) {
   const auto layers = ssd_layers({}, 2, kContext);
-  const auto& conv = std::get<Conv2d>(op_named(layers, "layer3.0.conv2")->op);
+  const auto& conv = std::get<graph::Conv2d>(op_named(layers, "layer3.0.conv2")->op);
   EXPECT_EQ(conv.h, 38);
   EXPECT_EQ(conv.out_h(), 38);
-  EXPECT_EQ(std::get<Conv2d>(op_named(layers, "head0.classes")->op).k, 4 * 81);
-  EXPECT_EQ(std::get<Loss>(op_named(layers, "loss.classes")->op).rows, 2 * 8732);
+  EXPECT_EQ(std::get<graph::Conv2d>(op_named(layers, "head0.classes")->op).k, 4 * 81);
+  EXPECT_EQ(std::get<graph::Loss>(op_named(layers, "loss.classes")->op).rows, 2 * 8732);
 }
 
 TEST(Ncf, HasTheParametersOfTheFormula) {
@@ -127,11 +127,11 @@ TEST(Ncf, HasTheParametersOfTheFormula) {
 
 TEST(Ncf, EveryTableIsLookedUpOnceASample) {
   const auto layers = ncf_layers({}, 1000, kContext);
-  const auto& lookup = std::get<EmbeddingBag>(op_named(layers, "mlp.users")->op);
+  const auto& lookup = std::get<graph::EmbeddingBag>(op_named(layers, "mlp.users")->op);
   EXPECT_EQ(lookup.batch, 1000);
   EXPECT_EQ(lookup.tables.front().dim, 128);
-  EXPECT_EQ(std::get<Elementwise>(op_named(layers, "factors.items.clear")->op).elements, 26'744 * 64);
-  EXPECT_EQ(std::get<Gemm>(op_named(layers, "last")->op).k, 128);
+  EXPECT_EQ(std::get<graph::Elementwise>(op_named(layers, "factors.items.clear")->op).elements, 26'744 * 64);
+  EXPECT_EQ(std::get<graph::Gemm>(op_named(layers, "last")->op).k, 128);
 }
 
 TEST(Ncf, AllGradientsAreReduced) {
@@ -142,9 +142,9 @@ TEST(Ncf, AllGradientsAreReduced) {
   const auto w = build_workload(m, kFramework, {1, 8, Bytes(16'000'000'000)});
   ASSERT_TRUE(w.ok()) << w.error().text();
   std::int64_t bytes = 0;
-  for (const Op& op : w->graph.ops) {
-    const auto* c = std::get_if<Collective>(&op);
-    if (c != nullptr && c->kind == CollectiveKind::all_reduce) bytes += c->bytes;
+  for (const graph::Op& op : w->graph.ops) {
+    const auto* c = std::get_if<graph::Collective>(&op);
+    if (c != nullptr && c->kind == graph::CollectiveKind::all_reduce) bytes += c->bytes;
   }
   EXPECT_EQ(bytes, w->dense_parameters * 4);
 }
@@ -159,8 +159,8 @@ ModelSpec bert_512() {
 }
 
 std::int64_t rows_of_first_product(const Workload& w) {
-  for (const Op& op : w.graph.ops) {
-    if (const auto* g = std::get_if<Gemm>(&op)) return g->m;
+  for (const graph::Op& op : w.graph.ops) {
+    if (const auto* g = std::get_if<graph::Gemm>(&op)) return g->m;
   }
   return 0;
 }
@@ -180,14 +180,14 @@ TEST(Transformer, BinnedBatchesArePaddedByHalfABin) {
 TEST(Transformer, AnUnfusedOptimizerLeavesATensorBetweenCalls) {
   const ClusterShape one{1, 1, Bytes(80'000'000'000)};
   ModelSpec m = bert_512();
-  m.optimizer = OptimizerKind::lamb;
+  m.optimizer = graph::OptimizerKind::lamb;
   FrameworkSpec f;
   f.fused_optimizer = false;
   const auto w = build_workload(m, f, one);
   ASSERT_TRUE(w.ok()) << w.error().text();
   bool found = false;
-  for (const Op& op : w->graph.ops) {
-    const auto* e = std::get_if<Elementwise>(&op);
+  for (const graph::Op& op : w->graph.ops) {
+    const auto* e = std::get_if<graph::Elementwise>(&op);
     if (e == nullptr || e->elements != w->dense_parameters) continue;
     found |= e->reads == 8 && e->writes == 8;  // nine calls
   }
@@ -198,9 +198,9 @@ TEST(Resnet, LayoutFollowsTheFramework) {
   FrameworkSpec f;
   f.convolution_layout = ConvLayout::nchw_in_32_bit;
   const LayerContext single{{}, &f}, half{numerics_of(Precision::fp16, f), &f};
-  EXPECT_FALSE(std::get<Conv2d>(op_named(ssd_layers({}, 1, single), "conv1")->op).channels_last);
-  EXPECT_TRUE(std::get<Conv2d>(op_named(ssd_layers({}, 1, half), "conv1")->op).channels_last);
+  EXPECT_FALSE(std::get<graph::Conv2d>(op_named(ssd_layers({}, 1, single), "conv1")->op).channels_last);
+  EXPECT_TRUE(std::get<graph::Conv2d>(op_named(ssd_layers({}, 1, half), "conv1")->op).channels_last);
 }
 
 }  // namespace
-}  // namespace distsim
+}  // namespace distsim::workload

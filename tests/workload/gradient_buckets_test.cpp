@@ -1,13 +1,13 @@
-#include "sim/workload/gradient_buckets.hpp"
+#include "sim/workload/graph/gradient_buckets.hpp"
 
 #include <gtest/gtest.h>
 
 #include <ranges>
 
-#include "sim/workload/resnet.hpp"
-#include "sim/workload/transformer.hpp"
+#include "sim/workload/models/resnet.hpp"
+#include "sim/workload/models/transformer.hpp"
 
-namespace distsim {
+namespace distsim::workload {
 namespace {
 
 constexpr std::int64_t kMiB = 1024 * 1024;
@@ -94,4 +94,4 @@ TEST(GradientBuckets, OneShotAndPerTensor) {
 }
 
 }  // namespace
-}  // namespace distsim
+}  // namespace distsim::workload

@@ -3,10 +3,10 @@
 
 #include <map>
 
-#include "sim/workload/resnet.hpp"
-#include "sim/workload/transformer.hpp"
+#include "sim/workload/models/resnet.hpp"
+#include "sim/workload/models/transformer.hpp"
 
-namespace distsim {
+namespace distsim::workload {
 namespace {
 
 const FrameworkSpec kFramework;
@@ -19,10 +19,10 @@ ResnetSpec resnet(std::int64_t depth, const std::string& variant = "v1.5") {
   return s;
 }
 
-const Conv2d* convolution(const std::vector<Layer>& layers, const std::string& name) {
+const graph::Conv2d* convolution(const std::vector<Layer>& layers, const std::string& name) {
   for (const Layer& layer : layers) {
     for (const LayerOp& op : layer.forward) {
-      if (op.name == name) return std::get_if<Conv2d>(&op.op);
+      if (op.name == name) return std::get_if<graph::Conv2d>(&op.op);
     }
   }
   return nullptr;
@@ -59,7 +59,7 @@ TEST(Resnet, ImagesShrinkByStage) {
       {"layer2.0.conv2", {128, 28}}, {"layer2.3.conv3", {512, 28}}, {"layer3.0.downsample.0", {1024, 14}}, {"layer3.5.conv2", {256, 14}},
       {"layer4.0.conv2", {512, 7}},  {"layer4.2.conv3", {2048, 7}}};
   for (const auto& [name, shape] : outputs) {
-    const Conv2d* conv = convolution(layers, name);
+    const graph::Conv2d* conv = convolution(layers, name);
     ASSERT_NE(conv, nullptr) << name;
     EXPECT_EQ(conv->k, shape.first) << name;
     EXPECT_EQ(conv->out_h(), shape.second) << name;
@@ -70,14 +70,14 @@ TEST(Resnet, ImagesShrinkByStage) {
 
 TEST(Resnet, FirstConvolutionHasNoDataGradient) {
   const auto layers = resnet_layers(resnet(50), 1, kContext);
-  std::map<Pass, int> passes;
+  std::map<graph::Pass, int> passes;
   for (const Layer& layer : layers) {
     for (const LayerOp& op : layer.backward) {
-      if (const auto* conv = std::get_if<Conv2d>(&op.op)) ++passes[conv->pass];
+      if (const auto* conv = std::get_if<graph::Conv2d>(&op.op)) ++passes[conv->pass];
     }
   }
-  EXPECT_EQ(passes[Pass::backward_weight], 53);
-  EXPECT_EQ(passes[Pass::backward_data], 52);
+  EXPECT_EQ(passes[graph::Pass::backward_weight], 53);
+  EXPECT_EQ(passes[graph::Pass::backward_data], 52);
 }
 
 TransformerSpec transformer(const std::string& family, std::int64_t layers, std::int64_t hidden, std::int64_t heads, std::int64_t sequence,
@@ -133,4 +133,4 @@ TEST(Linear, CastsWeightsWhereTheFrameworkDoes) {
 }
 
 }  // namespace
-}  // namespace distsim
+}  // namespace distsim::workload

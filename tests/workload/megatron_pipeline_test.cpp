@@ -6,7 +6,7 @@
 
 #include "sim/workload/workload.hpp"
 
-namespace distsim {
+namespace distsim::workload {
 namespace {
 
 /// 8 blocks of width 64, 4 heads, 32 tokens, 128 words; 16 bit. 4 stages on 16 GPUs: 4 replicas of 16 micro-batches of 4.
@@ -16,7 +16,7 @@ ModelSpec small() {
   m.kind = ModelKind::megatron;
   m.global_batch = 256;
   m.precision = Precision::bf16;
-  m.optimizer = OptimizerKind::adam;
+  m.optimizer = graph::OptimizerKind::adam;
   m.megatron.layers = 8;
   m.megatron.hidden = 64;
   m.megatron.heads = 4;
@@ -41,14 +41,14 @@ Workload built(const ModelSpec& m, std::uint32_t nodes = 2) {
 }
 constexpr std::int64_t kActivations = 4 * 32 * 64 * 2;  // micro-batch x tokens x width x 2 bytes
 
-bool takes_part(const TaskGraph& g, TaskId t, std::uint32_t rank) { return !std::holds_alternative<Absent>(g.ops[OpId(g.tasks[t].first_op.value() + g.variant_of(t, rank))]); }
+bool takes_part(const graph::TaskGraph& g, TaskId t, std::uint32_t rank) { return !std::holds_alternative<graph::Absent>(g.ops[OpId(g.tasks[t].first_op.value() + g.variant_of(t, rank))]); }
 
 /// Calls visit(task, members) for every group of more than one that takes part in a collective.
 template <class Visit>
-void for_each_group(const TaskGraph& g, Visit visit) {
+void for_each_group(const graph::TaskGraph& g, Visit visit) {
   for (TaskId t(0); t < g.tasks.end_id(); t = TaskId(t.value() + 1)) {
     if (!g.tasks[t].partition.valid()) continue;
-    const Partition& p = g.partitions[g.tasks[t].partition];
+    const graph::Partition& p = g.partitions[g.tasks[t].partition];
     std::map<std::uint32_t, std::vector<std::uint32_t>> groups;
     for (std::uint32_t r = 0; r < g.ranks && p.listed_offsets.empty(); ++r) groups[r / (p.size * p.stride) * p.stride + r % p.stride].push_back(r);
     for (std::uint32_t i = 0; i + 1 < p.listed_offsets.size(); ++i) groups[i].assign(p.listed_members.begin() + p.listed_offsets[i], p.listed_members.begin() + p.listed_offsets[i + 1]);
@@ -61,8 +61,8 @@ void for_each_group(const TaskGraph& g, Visit visit) {
 /// Messages by (stage of the one end, of the other): each way of an exchange counts one.
 std::map<std::pair<std::uint32_t, std::uint32_t>, std::int64_t> messages(const Workload& w, std::uint32_t width) {
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::int64_t> out;
-  for_each_group(w.graph, [&](const Task& task, const std::vector<std::uint32_t>& members) {
-    if (!task.between_stages || task.phase == Phase::gradient_sync) return;
+  for_each_group(w.graph, [&](const graph::Task& task, const std::vector<std::uint32_t>& members) {
+    if (!task.between_stages || task.phase == graph::Phase::gradient_sync) return;
     EXPECT_EQ(members.size(), 2u);
     EXPECT_EQ(members[0] % width, members[1] % width);
     out[{members[0] / width, members[1] / width}] += w.graph.names[task.name] == "pipeline.both_ways" ? 2 : 1;
@@ -99,8 +99,8 @@ TEST(MegatronPipeline, AMessageIsTheShareOfTheActivationsThatARankHolds) {
     m.megatron.sequence_parallel = sequence_parallel;
     const Workload w = built(m);
     std::set<std::int64_t> sizes;
-    for_each_group(w.graph, [&](const Task& task, const auto&) {
-      if (task.between_stages && task.phase != Phase::gradient_sync) sizes.insert(std::get<Collective>(w.graph.ops[task.first_op]).bytes);
+    for_each_group(w.graph, [&](const graph::Task& task, const auto&) {
+      if (task.between_stages && task.phase != graph::Phase::gradient_sync) sizes.insert(std::get<graph::Collective>(w.graph.ops[task.first_op]).bytes);
     });
     EXPECT_EQ(sizes, std::set<std::int64_t>{sequence_parallel ? kActivations / 2 : kActivations});
   }
@@ -109,9 +109,9 @@ TEST(MegatronPipeline, AMessageIsTheShareOfTheActivationsThatARankHolds) {
 TEST(MegatronPipeline, PairsOnOneNodeAreTasksOfTheirOwn) {
   // 16 GPUs, 4 a stage: stages 0, 1 and 2, 3 share a node; 1 and 2 do not.
   const Workload w = built(small());
-  std::map<const Task*, std::set<bool>> on_one_node;
-  for_each_group(w.graph, [&](const Task& task, const std::vector<std::uint32_t>& members) {
-    if (task.between_stages && task.phase != Phase::gradient_sync) on_one_node[&task].insert(members[0] / 8 == members[1] / 8);
+  std::map<const graph::Task*, std::set<bool>> on_one_node;
+  for_each_group(w.graph, [&](const graph::Task& task, const std::vector<std::uint32_t>& members) {
+    if (task.between_stages && task.phase != graph::Phase::gradient_sync) on_one_node[&task].insert(members[0] / 8 == members[1] / 8);
   });
   EXPECT_GT(on_one_node.size(), 0u);
   for (const auto& [task, kinds] : on_one_node) EXPECT_EQ(kinds.size(), 1u);
@@ -120,13 +120,13 @@ TEST(MegatronPipeline, PairsOnOneNodeAreTasksOfTheirOwn) {
 TEST(MegatronPipeline, EndsSumTheirWordEmbeddings) {
   const Workload w = built(small());
   int sums = 0;
-  for_each_group(w.graph, [&](const Task& task, const std::vector<std::uint32_t>& members) {
-    if (!task.between_stages || task.phase != Phase::gradient_sync) return;
+  for_each_group(w.graph, [&](const graph::Task& task, const std::vector<std::uint32_t>& members) {
+    if (!task.between_stages || task.phase != graph::Phase::gradient_sync) return;
     ++sums;
     EXPECT_EQ(members[1] - members[0], 12u);
-    const auto& c = std::get<Collective>(w.graph.ops[task.first_op]);
-    EXPECT_EQ(c.kind, CollectiveKind::all_reduce);
-    EXPECT_EQ(c.bytes, 128 * 64 * size_of(c.dtype));
+    const auto& c = std::get<graph::Collective>(w.graph.ops[task.first_op]);
+    EXPECT_EQ(c.kind, graph::CollectiveKind::all_reduce);
+    EXPECT_EQ(c.bytes, 128 * 64 * graph::size_of(c.dtype));
   });
   EXPECT_EQ(sums, 4);
 }
@@ -134,10 +134,10 @@ TEST(MegatronPipeline, EndsSumTheirWordEmbeddings) {
 /// Gradients that a rank's replicas sum, in elements.
 std::map<std::uint32_t, std::int64_t> gradients_of_ranks(const Workload& w) {
   std::map<std::uint32_t, std::int64_t> out;
-  for_each_group(w.graph, [&](const Task& task, const std::vector<std::uint32_t>& members) {
-    if (task.between_stages || task.phase != Phase::gradient_sync) return;
-    const auto& c = std::get<Collective>(w.graph.ops[task.first_op]);
-    for (const std::uint32_t r : members) out[r] += c.bytes / size_of(c.dtype);
+  for_each_group(w.graph, [&](const graph::Task& task, const std::vector<std::uint32_t>& members) {
+    if (task.between_stages || task.phase != graph::Phase::gradient_sync) return;
+    const auto& c = std::get<graph::Collective>(w.graph.ops[task.first_op]);
+    for (const std::uint32_t r : members) out[r] += c.bytes / graph::size_of(c.dtype);
   });
   return out;
 }
@@ -174,10 +174,10 @@ TEST(MegatronPipeline, WithoutOverlapAStageSumsInOnePieceAfterItsLastPass) {
         int sums = 0;
         for (TaskId t(0); t < w.graph.tasks.end_id(); t = TaskId(t.value() + 1)) {
           if (!takes_part(w.graph, t, rank)) continue;
-          const Task& task = w.graph.tasks[t];
-          if (task.phase == Phase::gradient_sync && !task.between_stages) ++sums;
-          if (sums > 0 && task.stream == Stream::compute) {
-            EXPECT_NE(task.phase, Phase::backward) << "rank " << rank;
+          const graph::Task& task = w.graph.tasks[t];
+          if (task.phase == graph::Phase::gradient_sync && !task.between_stages) ++sums;
+          if (sums > 0 && task.stream == graph::Stream::compute) {
+            EXPECT_NE(task.phase, graph::Phase::backward) << "rank " << rank;
           }
         }
         EXPECT_EQ(sums, 1) << "rank " << rank;
@@ -191,14 +191,14 @@ TEST(MegatronPipeline, ReplicasDoNotQueueBehindTensorParallelGroups) {
     ModelSpec m = small();
     m.megatron.tensor = 2;
     m.megatron.zero = zero;
-    std::set<Stream> of_tensor, of_replicas;
+    std::set<graph::Stream> of_tensor, of_replicas;
     const Workload w = built(m);
-    for_each_group(w.graph, [&](const Task& task, const std::vector<std::uint32_t>& members) {
+    for_each_group(w.graph, [&](const graph::Task& task, const std::vector<std::uint32_t>& members) {
       const bool tensor = members[1] - members[0] == 1;
       if (!task.between_stages) (tensor ? of_tensor : of_replicas).insert(task.stream);
     });
-    EXPECT_EQ(of_tensor, std::set<Stream>{Stream::comm});
-    EXPECT_EQ(of_replicas, std::set<Stream>{Stream::comm2}) << "ZeRO " << zero;
+    EXPECT_EQ(of_tensor, std::set<graph::Stream>{graph::Stream::comm});
+    EXPECT_EQ(of_replicas, std::set<graph::Stream>{graph::Stream::comm2}) << "ZeRO " << zero;
   }
 }
 
@@ -206,9 +206,9 @@ TEST(MegatronPipeline, ReplicasDoNotQueueBehindTensorParallelGroups) {
 double product_flops(const Workload& w) {
   double flops = 0;
   for (TaskId t(0); t < w.graph.tasks.end_id(); t = TaskId(t.value() + 1)) {
-    const Op& op = w.graph.ops[w.graph.tasks[t].first_op];
-    if (w.graph.tasks[t].phase != Phase::forward || !std::holds_alternative<Gemm>(op)) continue;
-    for (std::uint32_t r = 0; r < w.graph.ranks; ++r) flops += takes_part(w.graph, t, r) ? flops_of(op) : 0;
+    const graph::Op& op = w.graph.ops[w.graph.tasks[t].first_op];
+    if (w.graph.tasks[t].phase != graph::Phase::forward || !std::holds_alternative<graph::Gemm>(op)) continue;
+    for (std::uint32_t r = 0; r < w.graph.ranks; ++r) flops += takes_part(w.graph, t, r) ? graph::flops_of(op) : 0;
   }
   return flops;
 }
@@ -281,7 +281,7 @@ TEST(MegatronPipeline, MixesWithAllOtherSplits) {
         if (experts) m.megatron.experts = m.megatron.expert = 4;
         const Workload w = built(m);
         EXPECT_EQ(w.graph.alike, 8u);
-        for_each_group(w.graph, [&](const Task& task, const std::vector<std::uint32_t>& members) {
+        for_each_group(w.graph, [&](const graph::Task& task, const std::vector<std::uint32_t>& members) {
           if (task.between_stages) return;
           for (const std::uint32_t r : members) EXPECT_EQ(r / 8, members.front() / 8) << "within a stage";
         });
@@ -317,4 +317,4 @@ TEST(MegatronPipeline, Refusals) {
 }
 
 }  // namespace
-}  // namespace distsim
+}  // namespace distsim::workload

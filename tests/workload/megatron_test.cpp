@@ -5,7 +5,7 @@
 
 #include "sim/workload/workload.hpp"
 
-namespace distsim {
+namespace distsim::workload {
 namespace {
 
 /// 2 blocks of width 64, 4 heads, 32 tokens, 128 words; 16 bit.
@@ -15,7 +15,7 @@ ModelSpec small() {
   m.kind = ModelKind::megatron;
   m.global_batch = 64;
   m.precision = Precision::bf16;
-  m.optimizer = OptimizerKind::adam;
+  m.optimizer = graph::OptimizerKind::adam;
   m.megatron.layers = 2;
   m.megatron.hidden = 64;
   m.megatron.heads = 4;
@@ -33,21 +33,21 @@ Workload built(const ModelSpec& m) {
 
 /// Bytes of a gradient, as the replicas' first collective has them.
 std::int64_t w_gradient(const Workload& w) {
-  for (const Task& task : w.graph.tasks) {
-    const auto* c = std::get_if<Collective>(&w.graph.ops[task.first_op]);
-    if (c && task.phase == Phase::gradient_sync) return size_of(c->dtype);
+  for (const graph::Task& task : w.graph.tasks) {
+    const auto* c = std::get_if<graph::Collective>(&w.graph.ops[task.first_op]);
+    if (c && task.phase == graph::Phase::gradient_sync) return graph::size_of(c->dtype);
   }
   return 0;
 }
 
 /// Collectives by kind, size of their groups, distance of their members and bytes: how often.
-using Key = std::tuple<CollectiveKind, std::uint32_t, std::uint32_t, std::int64_t>;
+using Key = std::tuple<graph::CollectiveKind, std::uint32_t, std::uint32_t, std::int64_t>;
 std::map<Key, int> collectives(const Workload& w) {
   std::map<Key, int> out;
-  for (const Task& task : w.graph.tasks) {
-    const auto* c = std::get_if<Collective>(&w.graph.ops[task.first_op]);
+  for (const graph::Task& task : w.graph.tasks) {
+    const auto* c = std::get_if<graph::Collective>(&w.graph.ops[task.first_op]);
     if (!c) continue;
-    const Partition& p = w.graph.partitions[task.partition];
+    const graph::Partition& p = w.graph.partitions[task.partition];
     ++out[{c->kind, p.size, p.stride, c->bytes}];
   }
   return out;
@@ -60,8 +60,8 @@ TEST(Megatron, TensorParallelReducesTwiceABlockAndPass) {
   ModelSpec m = small();
   m.megatron.tensor = 2;
   const auto c = collectives(built(m));
-  EXPECT_EQ(c.at({CollectiveKind::all_reduce, 2, 1, kActivations}), 20);
-  EXPECT_EQ(c.at({CollectiveKind::all_reduce, 2, 1, 2 * 4 * 32 * 4}), 2);
+  EXPECT_EQ(c.at({graph::CollectiveKind::all_reduce, 2, 1, kActivations}), 20);
+  EXPECT_EQ(c.at({graph::CollectiveKind::all_reduce, 2, 1, 2 * 4 * 32 * 4}), 2);
 }
 
 TEST(Megatron, SequenceParallelGathersAndScattersInstead) {
@@ -70,9 +70,9 @@ TEST(Megatron, SequenceParallelGathersAndScattersInstead) {
   m.megatron.tensor = 2;
   m.megatron.sequence_parallel = true;
   const auto c = collectives(built(m));
-  EXPECT_EQ(c.count({CollectiveKind::all_reduce, 2, 1, kActivations}), 0u);
-  EXPECT_EQ(c.at({CollectiveKind::all_gather, 2, 1, kActivations}), 20);
-  EXPECT_EQ(c.at({CollectiveKind::reduce_scatter, 2, 1, kActivations}), 20);
+  EXPECT_EQ(c.count({graph::CollectiveKind::all_reduce, 2, 1, kActivations}), 0u);
+  EXPECT_EQ(c.at({graph::CollectiveKind::all_gather, 2, 1, kActivations}), 20);
+  EXPECT_EQ(c.at({graph::CollectiveKind::reduce_scatter, 2, 1, kActivations}), 20);
 }
 
 TEST(Megatron, ReplicasSumTheirGradients) {
@@ -85,7 +85,7 @@ TEST(Megatron, ReplicasSumTheirGradients) {
   int blocks = 0;
   for (const auto& [key, count] : c) {
     const auto& [kind, size, stride, bytes] = key;
-    if (kind == CollectiveKind::all_reduce && size == 8 && stride == 2 && bytes == block * w_gradient(w)) blocks += count;
+    if (kind == graph::CollectiveKind::all_reduce && size == 8 && stride == 2 && bytes == block * w_gradient(w)) blocks += count;
   }
   EXPECT_EQ(blocks, 2);  // once an iteration, not once a micro-step
 }
@@ -96,11 +96,11 @@ TEST(Megatron, ExpertsExchangeTheirTokens) {
   m.megatron.experts = 4;
   m.megatron.expert = 4;
   const auto c = collectives(built(m));
-  EXPECT_EQ(c.at({CollectiveKind::all_to_all, 4, 1, 2 * kActivations}), 8);
+  EXPECT_EQ(c.at({graph::CollectiveKind::all_to_all, 4, 1, 2 * kActivations}), 8);
   // Gradients of an expert are summed over the 4 GPUs that hold it, 4 apart; all others over 16.
   int experts = 0, others = 0;
   for (const auto& [key, count] : c) {
-    if (std::get<0>(key) != CollectiveKind::all_reduce) continue;
+    if (std::get<0>(key) != graph::CollectiveKind::all_reduce) continue;
     if (std::get<1>(key) == 4 && std::get<2>(key) == 4) experts += count;
     if (std::get<1>(key) == 16) others += count;
   }
@@ -114,9 +114,9 @@ TEST(Megatron, ShardedWeightsAreGatheredForEachPass) {
   m.megatron.zero = 3;
   int gathers = 0, scatters = 0;
   for (const auto& [key, count] : collectives(built(m))) {
-    if (std::get<0>(key) == CollectiveKind::all_gather) gathers += count;
-    if (std::get<0>(key) == CollectiveKind::reduce_scatter) scatters += count;
-    EXPECT_NE(std::get<0>(key), CollectiveKind::all_reduce);
+    if (std::get<0>(key) == graph::CollectiveKind::all_gather) gathers += count;
+    if (std::get<0>(key) == graph::CollectiveKind::reduce_scatter) scatters += count;
+    EXPECT_NE(std::get<0>(key), graph::CollectiveKind::all_reduce);
   }
   EXPECT_EQ(gathers, 8);
   EXPECT_EQ(scatters, 4);
@@ -157,4 +157,4 @@ TEST(Megatron, Refusals) {
 }
 
 }  // namespace
-}  // namespace distsim
+}  // namespace distsim::workload

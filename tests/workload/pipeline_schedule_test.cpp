@@ -1,5 +1,5 @@
 // Schedules against their papers: orders written out by hand, every pass once and after what it needs, closed forms of the idle share and of what is held.
-#include "sim/workload/pipeline_schedule.hpp"
+#include "sim/workload/llm/pipeline_schedule.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 #include <string>
 #include <tuple>
 
-namespace distsim {
+namespace distsim::workload {
 namespace {
 
 constexpr auto kGpipe = PipelineSchedule::gpipe;
@@ -120,4 +120,4 @@ TEST(PipelineSchedule, HoldsAllMicroBatchesOrAtMostAsManyAsStagesFollow) {
 }
 
 }  // namespace
-}  // namespace distsim
+}  // namespace distsim::workload

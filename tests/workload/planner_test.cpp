@@ -1,4 +1,4 @@
-#include "sim/workload/planner.hpp"
+#include "sim/workload/placement/planner.hpp"
 
 #include <gtest/gtest.h>
 
@@ -6,7 +6,7 @@
 
 #include "base/random.hpp"
 
-namespace distsim {
+namespace distsim::workload {
 namespace {
 
 PlannerTable table(std::int64_t rows, double ids) { return {rows, 128, ids, 512, 1, 1}; }
@@ -139,4 +139,4 @@ TEST(Planner, RandomPlansPlaceEveryPieceOnceWithinMemory) {
 }
 
 }  // namespace
-}  // namespace distsim
+}  // namespace distsim::workload

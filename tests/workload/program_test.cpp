@@ -1,10 +1,10 @@
 // Programs described step by step: the graph has the steps in their order, and nothing else.
 #include <gtest/gtest.h>
 
-#include "base/config_node.hpp"
+#include "base/config/config_node.hpp"
 #include "sim/workload/workload.hpp"
 
-namespace distsim {
+namespace distsim::workload {
 namespace {
 
 Result<Workload> build(const std::string& steps, ClusterShape shape) {
@@ -23,11 +23,11 @@ std::string refusal(const std::string& steps) {
 TEST(Program, StepsFollowEachOther) {
   const auto w = build("[{name: a, compute: 3 us}, {name: b, collective: all_reduce, size: 4 KiB}, {name: c, compute: 5 us}]", {1, 2});
   ASSERT_TRUE(w.ok()) << w.error().text();
-  const TaskGraph& g = w->graph;
+  const graph::TaskGraph& g = w->graph;
   ASSERT_EQ(g.tasks.size(), 3u);
-  EXPECT_EQ(std::get<Measured>(g.ops[g.tasks[TaskId(0)].first_op]).duration, Duration::nanoseconds(3000));
-  const auto& reduce = std::get<Collective>(g.ops[g.tasks[TaskId(1)].first_op]);
-  EXPECT_EQ(reduce.kind, CollectiveKind::all_reduce);
+  EXPECT_EQ(std::get<graph::Measured>(g.ops[g.tasks[TaskId(0)].first_op]).duration, Duration::nanoseconds(3000));
+  const auto& reduce = std::get<graph::Collective>(g.ops[g.tasks[TaskId(1)].first_op]);
+  EXPECT_EQ(reduce.kind, graph::CollectiveKind::all_reduce);
   EXPECT_EQ(reduce.bytes, 4096);
   ASSERT_EQ(g.dependencies(TaskId(1)).size(), 1u);  // the collective waits for a, and c for the collective
   EXPECT_EQ(g.dependencies(TaskId(1))[0], TaskId(0));
@@ -38,9 +38,9 @@ TEST(Program, StepsFollowEachOther) {
 TEST(Program, GroupsAreThoseOfTheCluster) {
   const auto w = build("[{collective: all_gather, size: 1 KiB, group: node}, {collective: all_to_all, size: 1 KiB, group: rails}]", {3, 4});
   ASSERT_TRUE(w.ok()) << w.error().text();
-  const TaskGraph& g = w->graph;
-  EXPECT_EQ(g.partitions[g.tasks[TaskId(0)].partition], Partition::strided(4, 1));
-  EXPECT_EQ(g.partitions[g.tasks[TaskId(1)].partition], Partition::strided(3, 4));
+  const graph::TaskGraph& g = w->graph;
+  EXPECT_EQ(g.partitions[g.tasks[TaskId(0)].partition], graph::Partition::strided(4, 1));
+  EXPECT_EQ(g.partitions[g.tasks[TaskId(1)].partition], graph::Partition::strided(3, 4));
 }
 
 TEST(Program, ARankAloneTalksToNobody) {
@@ -58,4 +58,4 @@ TEST(Program, RefusalsNameTheStep) {
 }
 
 }  // namespace
-}  // namespace distsim
+}  // namespace distsim::workload

@@ -20,11 +20,11 @@
 
 #include <nlohmann/json.hpp>
 
-#include "sim/workload/placement.hpp"
+#include "sim/workload/placement/placement.hpp"
 #include "sim/workload/registry.hpp"
 #include "test_paths.hpp"
 
-namespace distsim {
+namespace distsim::workload {
 namespace {
 
 using Matrix = std::vector<std::vector<int>>;  // tables of every GPU
@@ -223,4 +223,4 @@ TEST(PublishedPlans, OneAndEightNodesOfV40) {
 }
 
 }  // namespace
-}  // namespace distsim
+}  // namespace distsim::workload

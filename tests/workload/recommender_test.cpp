@@ -5,12 +5,12 @@
 #include <map>
 #include <numeric>
 
-#include "sim/workload/exchange.hpp"
-#include "sim/workload/hybrid_embedding.hpp"
-#include "sim/workload/planner.hpp"
+#include "sim/workload/graph/exchange.hpp"
+#include "sim/workload/dlrm/hybrid_embedding.hpp"
+#include "sim/workload/placement/planner.hpp"
 #include "sim/workload/workload.hpp"
 
-namespace distsim {
+namespace distsim::workload {
 namespace {
 
 ModelSpec small_model() {
@@ -31,16 +31,16 @@ Workload build(const ModelSpec& m, const FrameworkSpec& f, std::uint32_t nodes, 
   return std::move(w).value();
 }
 
-const Task* find(const TaskGraph& g, const std::string& name) {
-  for (const Task& t : g.tasks) {
+const graph::Task* find(const graph::TaskGraph& g, const std::string& name) {
+  for (const graph::Task& t : g.tasks) {
     if (g.names[t.name] == name) return &t;
   }
   return nullptr;
 }
 
 template <class T>
-const T& op(const TaskGraph& g, const std::string& name, std::uint32_t variant = 0) {
-  const Task* t = find(g, name);
+const T& op(const graph::TaskGraph& g, const std::string& name, std::uint32_t variant = 0) {
+  const graph::Task* t = find(g, name);
   CHECK(t != nullptr) << name;
   return std::get<T>(g.ops[OpId(t->first_op.value() + variant)]);
 }
@@ -108,10 +108,10 @@ TEST(HybridEmbedding, ExchangesInfrequentVectorsAndReducesFrequentRows) {
   const HybridSplit split = hybrid_split(expand_tables(m.dlrm), 1024, 4);
   const Workload w = build(m, f, 1, 4);
   const auto vectors = std::llround(256 * split.infrequent_ids);
-  EXPECT_EQ(op<Collective>(w.graph, "embedding.exchange").kind, CollectiveKind::all_to_all);
-  EXPECT_EQ(op<Collective>(w.graph, "embedding.exchange").bytes, vectors * 64 * 4);
-  EXPECT_EQ(op<Collective>(w.graph, "gradients.bucket0.all_reduce").bytes, (w.dense_parameters + split.frequent_rows * 64) * 4);
-  EXPECT_EQ(op<EmbeddingBag>(w.graph, "embedding").batch, vectors);
+  EXPECT_EQ(op<graph::Collective>(w.graph, "embedding.exchange").kind, graph::CollectiveKind::all_to_all);
+  EXPECT_EQ(op<graph::Collective>(w.graph, "embedding.exchange").bytes, vectors * 64 * 4);
+  EXPECT_EQ(op<graph::Collective>(w.graph, "gradients.bucket0.all_reduce").bytes, (w.dense_parameters + split.frequent_rows * 64) * 4);
+  EXPECT_EQ(op<graph::EmbeddingBag>(w.graph, "embedding").batch, vectors);
 }
 
 TEST(HybridEmbedding, LeavesMultiHotTablesAndOtherOptimizersAlone) {
@@ -123,13 +123,13 @@ TEST(HybridEmbedding, LeavesMultiHotTablesAndOtherOptimizersAlone) {
   m.dlrm.tables[3].pooling_factor = 2;
   EXPECT_FALSE(hybrid_applies(m.dlrm, f, 4));
   m = small_model();
-  m.dlrm.embedding_optimizer = EmbeddingOptimizer::adagrad;
+  m.dlrm.embedding_optimizer = graph::EmbeddingOptimizer::adagrad;
   EXPECT_FALSE(hybrid_applies(m.dlrm, f, 4));
 }
 
 /// Position of a task in the order in which tasks were added; streams run in that order.
-std::size_t place_of(const TaskGraph& g, const std::string& name) {
-  const Task* t = find(g, name);
+std::size_t place_of(const graph::TaskGraph& g, const std::string& name) {
+  const graph::Task* t = find(g, name);
   CHECK(t != nullptr) << name;
   return static_cast<std::size_t>(t - &*g.tasks.begin());
 }
@@ -138,7 +138,7 @@ TEST(HybridEmbedding, FrequentGradientsDoNotWaitForTheExchange) {
   FrameworkSpec f;
   f.hybrid_embedding = f.separate_comm_streams = true;
   f.gradient_sync = GradientSync::one_shot;
-  const TaskGraph g = build(small_model(), f, 1, 4).graph;
+  const graph::TaskGraph g = build(small_model(), f, 1, 4).graph;
   EXPECT_LT(place_of(g, "embedding.frequent.wgrad"), place_of(g, "gradients.bucket0.all_reduce"));
   EXPECT_LT(place_of(g, "gradients.bucket0.all_reduce"), place_of(g, "embedding.update"));
 }
@@ -154,11 +154,11 @@ TEST(AsyncWeightGradients, RunBesideTheExchangeOfTheEmbeddings) {
   EXPECT_LT(place_of(held.graph, "top.0.dgrad"), place_of(held.graph, "embedding.exchange.dgrad"));
   EXPECT_LT(place_of(held.graph, "top.0.wgrad"), place_of(held.graph, "gradients.bucket0.all_reduce"));
   EXPECT_EQ(held.graph.tasks.size(), inline_order.graph.tasks.size());
-  EXPECT_EQ(op<Collective>(held.graph, "gradients.bucket0.all_reduce").bytes, op<Collective>(inline_order.graph, "gradients.bucket0.all_reduce").bytes);
+  EXPECT_EQ(op<graph::Collective>(held.graph, "gradients.bucket0.all_reduce").bytes, op<graph::Collective>(inline_order.graph, "gradients.bucket0.all_reduce").bytes);
 }
 
 /// Position of the last task of that name: of the last micro-step.
-std::size_t last_place_of(const TaskGraph& g, const std::string& name) {
+std::size_t last_place_of(const graph::TaskGraph& g, const std::string& name) {
   std::size_t last = place_of(g, name);
   for (std::size_t i = last; i < g.tasks.size(); ++i) {
     if (g.names[g.tasks[TaskId(static_cast<std::uint32_t>(i))].name] == name) last = i;
@@ -172,10 +172,10 @@ TEST(AsyncWeightGradients, AreSentAfterTheyAreComputed) {
   f.async_weight_gradients = true;
   f.bucket_size = f.first_bucket_size = Bytes(1024);
   ModelSpec m = small_model();
-  const TaskGraph g = build(m, f, 1, 4).graph;
+  const graph::TaskGraph g = build(m, f, 1, 4).graph;
   EXPECT_LT(place_of(g, "top.2.wgrad"), place_of(g, "gradients.bucket0.all_reduce"));
   m.accumulation = 2;
-  const TaskGraph accumulated = build(m, f, 1, 4).graph;
+  const graph::TaskGraph accumulated = build(m, f, 1, 4).graph;
   EXPECT_GT(place_of(accumulated, "top.0.wgrad"), place_of(accumulated, "embedding.exchange.dgrad"));
   EXPECT_LT(last_place_of(accumulated, "top.0.wgrad"), last_place_of(accumulated, "top.0.accumulate"));
   EXPECT_LT(last_place_of(accumulated, "top.0.accumulate"), last_place_of(accumulated, "embedding.exchange.dgrad"));
@@ -192,13 +192,13 @@ TEST(RailExchange, SendsEveryVectorOfANodeOnceAcross) {
   EXPECT_EQ(std::max(widths[0], widths[1]), 128);
   EXPECT_EQ(std::min(widths[0], widths[1]), 64);
   const std::size_t wide = widths[0] == 128 ? 0 : 1;
-  const RailExchange e = rail_exchange(*placement, SampleSplit{4, 0, 2, 2}, 2, DType::fp32, Direction::owners_to_samples);
+  const RailExchange e = rail_exchange(*placement, SampleSplit{4, 0, 2, 2}, 2, graph::DType::fp32, Direction::owners_to_samples);
   EXPECT_EQ(e.inside.bytes, 4096);
   EXPECT_EQ(e.across.send_bytes[wide], 1024);
   EXPECT_EQ(e.across.recv_bytes[wide], 512);
   EXPECT_EQ(std::accumulate(e.across.send_bytes.begin(), e.across.send_bytes.end(), std::int64_t{0}),
             std::accumulate(e.across.recv_bytes.begin(), e.across.recv_bytes.end(), std::int64_t{0}));
-  const RailExchange back = rail_exchange(*placement, SampleSplit{4, 0, 2, 2}, 2, DType::fp32, Direction::samples_to_owners);
+  const RailExchange back = rail_exchange(*placement, SampleSplit{4, 0, 2, 2}, 2, graph::DType::fp32, Direction::samples_to_owners);
   EXPECT_EQ(back.across.send_bytes, e.across.recv_bytes);
 }
 
@@ -226,15 +226,15 @@ TEST(LoneBottom, RankZeroRunsTheWholeBatchAndSendsIt) {
   f.gradient_sync = GradientSync::one_shot;
   const ModelSpec m = small_model();
   const Workload w = build(m, f, 1, 8);
-  EXPECT_EQ(op<Gemm>(w.graph, "bottom.0").m, 1024);
-  EXPECT_TRUE(std::holds_alternative<Absent>(w.graph.ops[OpId(find(w.graph, "bottom.0")->first_op.value() + 1)]));
+  EXPECT_EQ(op<graph::Gemm>(w.graph, "bottom.0").m, 1024);
+  EXPECT_TRUE(std::holds_alternative<graph::Absent>(w.graph.ops[OpId(find(w.graph, "bottom.0")->first_op.value() + 1)]));
   // Rank 0 sends its 1024 - 128 samples' bottom outputs: 896 x 64 x 4; all ranks together 9 vectors of 896 samples.
-  const Collective& c = op<Collective>(w.graph, "embedding.exchange");
+  const graph::Collective& c = op<graph::Collective>(w.graph, "embedding.exchange");
   EXPECT_EQ(c.send_bytes[0], 896 * 64 * 4);
   EXPECT_EQ(std::accumulate(c.send_bytes.begin(), c.send_bytes.end(), std::int64_t{0}), 896 * 9 * 64 * 4);
   // Bottom weights: 13 x 128 + 128 + 128 x 64 + 64 = 10,048; nobody else has a copy.
-  EXPECT_EQ(op<Collective>(w.graph, "gradients.bucket0.all_reduce").bytes, (w.dense_parameters - 10'048) * 4);
-  EXPECT_EQ(op<Gemm>(build(m, f, 1, 4).graph, "bottom.0").m, 256);  // up to 4 ranks every one has its own
+  EXPECT_EQ(op<graph::Collective>(w.graph, "gradients.bucket0.all_reduce").bytes, (w.dense_parameters - 10'048) * 4);
+  EXPECT_EQ(op<graph::Gemm>(build(m, f, 1, 4).graph, "bottom.0").m, 256);  // up to 4 ranks every one has its own
 }
 
 TEST(HashEmbedding, AdamSweepsAndVectorsPassThroughHostMemory) {
@@ -242,10 +242,10 @@ TEST(HashEmbedding, AdamSweepsAndVectorsPassThroughHostMemory) {
   m.dlrm.swept_parameters = 12'345;
   m.dlrm.exchange_through_host = true;
   const Workload w = build(m, {}, 1, 4);
-  EXPECT_EQ(op<Elementwise>(w.graph, "embedding.sweep").elements, 12'345);
-  EXPECT_EQ(op<Copy>(w.graph, "embedding.exchange.to_host").bytes, op<Collective>(w.graph, "embedding.exchange").bytes);
-  EXPECT_EQ(op<Copy>(w.graph, "embedding.exchange.from_host").kind, CopyKind::h2d);
-  EXPECT_GT(op<HostWork>(build(m, {}, 4, 4).graph, "embedding.exchange.on_host").duration, op<HostWork>(w.graph, "embedding.exchange.on_host").duration);
+  EXPECT_EQ(op<graph::Elementwise>(w.graph, "embedding.sweep").elements, 12'345);
+  EXPECT_EQ(op<graph::Copy>(w.graph, "embedding.exchange.to_host").bytes, op<graph::Collective>(w.graph, "embedding.exchange").bytes);
+  EXPECT_EQ(op<graph::Copy>(w.graph, "embedding.exchange.from_host").kind, graph::CopyKind::h2d);
+  EXPECT_GT(op<graph::HostWork>(build(m, {}, 4, 4).graph, "embedding.exchange.on_host").duration, op<graph::HostWork>(w.graph, "embedding.exchange.on_host").duration);
   EXPECT_EQ(find(build(small_model(), {}, 1, 4).graph, "embedding.sweep"), nullptr);
 }
 
@@ -253,21 +253,21 @@ TEST(Dropout, FollowsEveryHiddenLayerOfTheTop) {
   ModelSpec m = small_model();
   m.dlrm.top_dropout = true;
   const Workload w = build(m, {}, 1, 4);
-  EXPECT_EQ(op<Elementwise>(w.graph, "top.0.dropout").elements, 256 * 256);
-  EXPECT_EQ(op<Elementwise>(w.graph, "top.1.dropout.dgrad").elements, 256 * 32);
+  EXPECT_EQ(op<graph::Elementwise>(w.graph, "top.0.dropout").elements, 256 * 256);
+  EXPECT_EQ(op<graph::Elementwise>(w.graph, "top.1.dropout.dgrad").elements, 256 * 32);
   EXPECT_EQ(find(w.graph, "top.2.dropout"), nullptr);
 }
 
 TEST(SparseUpdates, SgdScattersAndAdamSorts) {
   FrameworkSpec f;
-  f.sparse_update = SparseUpdate::sort_dedup;
+  f.sparse_update = graph::SparseUpdate::sort_dedup;
   ModelSpec m = small_model();
-  m.dlrm.embedding_optimizer = EmbeddingOptimizer::sgd;
-  EXPECT_EQ(op<EmbeddingBag>(build(m, f, 1, 4).graph, "embedding.update").update, SparseUpdate::atomic);
-  f.sparse_update = SparseUpdate::atomic;
-  m.dlrm.embedding_optimizer = EmbeddingOptimizer::adam;
-  EXPECT_EQ(op<EmbeddingBag>(build(m, f, 1, 4).graph, "embedding.update").update, SparseUpdate::sort_dedup);
+  m.dlrm.embedding_optimizer = graph::EmbeddingOptimizer::sgd;
+  EXPECT_EQ(op<graph::EmbeddingBag>(build(m, f, 1, 4).graph, "embedding.update").update, graph::SparseUpdate::atomic);
+  f.sparse_update = graph::SparseUpdate::atomic;
+  m.dlrm.embedding_optimizer = graph::EmbeddingOptimizer::adam;
+  EXPECT_EQ(op<graph::EmbeddingBag>(build(m, f, 1, 4).graph, "embedding.update").update, graph::SparseUpdate::sort_dedup);
 }
 
 }  // namespace
-}  // namespace distsim
+}  // namespace distsim::workload

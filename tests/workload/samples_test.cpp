@@ -1,8 +1,8 @@
-#include "sim/workload/samples.hpp"
+#include "sim/workload/specs/samples.hpp"
 
 #include <gtest/gtest.h>
 
-namespace distsim {
+namespace distsim::workload {
 namespace {
 
 ModelSpec with(std::int64_t global, std::int64_t per_gpu, std::int64_t accumulation = 1) {
@@ -60,4 +60,4 @@ TEST(Samples, RefusesBothNeitherAndTooFew) {
 }
 
 }  // namespace
-}  // namespace distsim
+}  // namespace distsim::workload

@@ -14,7 +14,7 @@
 #include <sstream>
 #include <thread>
 
-#include "collectives/curve.pb.h"
+#include "collectives/curves/curve.pb.h"
 #include "command.hpp"
 #include "mpi_bench/collective/collective_case.hpp"
 
@@ -74,7 +74,7 @@ class CollectiveBench : public ::testing::Test {
 
 std::string all_collectives() {
   std::string names;
-  for (const CollectiveCase& c : collective_cases()) names += (names.empty() ? "" : ",") + std::string(c.name);
+  for (const bench::CollectiveCase& c : bench::collective_cases()) names += (names.empty() ? "" : ",") + std::string(c.name);
   return names;
 }
 
@@ -83,7 +83,7 @@ TEST_F(CollectiveBench, EveryCollectiveIsRightOnTwoThreeAndFourRanks) {
     const Finished f = mpirun(ranks, "--backend mpi -b 64 -e 100K -f 11 -n 2 -r " + std::to_string(ranks - 1) + " --imbalance 2.5 --collectives " + all_collectives());
     ASSERT_EQ(f.code, 0) << f.err;
     const auto rows = rows_of(f.out);
-    EXPECT_EQ(rows.size(), collective_cases().size() * 4);  // 64, 704, 7744, 85184
+    EXPECT_EQ(rows.size(), bench::collective_cases().size() * 4);  // 64, 704, 7744, 85184
     for (const TableRow& row : rows) {
       EXPECT_EQ(row.halves[3], "0") << row.bytes;
       EXPECT_TRUE(row.halves[7] == "0" || row.halves[7] == "N/A") << row.bytes;

@@ -1,0 +1,93 @@
+#include "base/config/schema.hpp"
+
+#include <cmath>
+
+#include "base/text/printable.hpp"
+#include "base/text/quantity_units.hpp"
+#include "base/text/spelling.hpp"
+
+namespace distsim::schema_detail {
+namespace {
+
+/// Adds key and position to an error of parse_quantity or parse_integer.
+Error at(const ConfigNode& node, const std::string& path, const Error& e) { return {path + ": " + e.what, node.where.text(), e.hint}; }
+
+std::string bound_text(double value, Dimension dimension, bool integer) {
+  const bool whole = integer && std::abs(value) < 9e18;
+  return whole ? std::to_string(static_cast<std::int64_t>(value)) : format_quantity(value, dimension);
+}
+
+}  // namespace
+
+Error expected(const ConfigNode& node, const std::string& path, const std::string& expectation, const std::string& hint) {
+  return {path + ": found " + node.describe() + ", expected " + expectation, node.where.text(), hint};
+}
+
+Result<double> read_quantity(const ConfigNode& node, const std::string& path, Dimension dimension, Range range) {
+  if (node.kind != ConfigNode::Kind::scalar) return expected(node, path, expected_quantity(dimension));
+  const auto value = parse_quantity(node.scalar, dimension);
+  if (!value) return at(node, path, value.error());
+  if (!(*value >= range.min && *value <= range.max)) return expected(node, path, range_text(range, dimension, false));
+  return value;
+}
+
+Result<std::int64_t> read_integer(const ConfigNode& node, const std::string& path, Range range) {
+  if (node.kind != ConfigNode::Kind::scalar) return expected(node, path, "an integer");
+  const auto value = parse_integer(node.scalar);
+  if (!value) return at(node, path, value.error());
+  const auto v = static_cast<double>(*value);
+  if (!(v >= range.min && v <= range.max)) return expected(node, path, range_text(range, Dimension::none, true));
+  return value;
+}
+
+Result<bool> read_bool(const ConfigNode& node, const std::string& path) {
+  if (node.kind == ConfigNode::Kind::scalar && node.scalar == "true") return true;
+  if (node.kind == ConfigNode::Kind::scalar && node.scalar == "false") return false;
+  return expected(node, path, "true or false");
+}
+
+Result<std::string> read_string(const ConfigNode& node, const std::string& path) {
+  if (node.kind != ConfigNode::Kind::scalar) return expected(node, path, "text");
+  return node.scalar;
+}
+
+Error unknown_key(const ConfigNode::Entry& entry, const std::string& path, const std::vector<std::string>& known) {
+  return {path + "." + printable(entry.key) + ": found an unknown key, expected a key of " + path, entry.where.text(),
+          spelling_hint(entry.key, known)};
+}
+
+SourcePos position_of(const ConfigNode& node, const std::string& message) {
+  const ConfigNode* at = &node;
+  std::string_view rest = std::string_view(message).substr(0, message.find(':'));
+  while (!rest.empty()) {
+    const std::size_t dot = rest.find('.');
+    const ConfigNode* next = at->find(rest.substr(0, dot));
+    if (next == nullptr) break;
+    at = next;
+    rest = dot == std::string_view::npos ? std::string_view() : rest.substr(dot + 1);
+  }
+  return at->where;
+}
+
+std::string range_text(Range range, Dimension dimension, bool integer) {
+  const bool has_min = range.min > -std::numeric_limits<double>::max();
+  const bool has_max = range.max < (integer ? 9e18 : std::numeric_limits<double>::max());
+  if (has_min && has_max) return bound_text(range.min, dimension, integer) + " .. " + bound_text(range.max, dimension, integer);
+  if (has_min) return bound_text(range.min, dimension, integer) + " or more";
+  return has_max ? bound_text(range.max, dimension, integer) + " or less" : "";
+}
+
+std::string dimension_name(Dimension dimension) {
+  switch (dimension) {
+    case Dimension::none: return "number";
+    case Dimension::bytes: return "bytes";
+    case Dimension::seconds: return "time";
+    case Dimension::bytes_per_second: return "bytes/s";
+    case Dimension::flops_per_second: return "FLOP/s";
+    case Dimension::hertz: return "Hz";
+    case Dimension::watts: return "W";
+  }
+  return "";
+}
+
+}  // namespace distsim::schema_detail

@@ -1,0 +1,54 @@
+#include "base/output.hpp"
+
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+namespace distsim {
+
+Result<void> check_outputs(const std::vector<std::pair<std::string, std::string>>& outputs) {
+  std::string on_stdout;
+  for (const auto& [flag, path] : outputs) {
+    if (path.empty()) continue;
+    for (const auto& [other_flag, other] : outputs) {
+      if (other_flag != flag && other == path && path != "-") return Error{flag + ": found '" + path + "', but " + other_flag + " writes to it too", "", ""};
+    }
+    if (path == "-") {
+      if (!on_stdout.empty()) return Error{flag + ": found '-', but " + on_stdout + " writes to standard output already", "", ""};
+      on_stdout = flag;
+      continue;
+    }
+    const Result<void> writable = check_writable(path);
+    if (!writable) return Error{flag + ": " + writable.error().what, writable.error().where, writable.error().hint};
+  }
+  return {};
+}
+
+std::string refuse_empty(const std::string& path) { return path.empty() ? "found an empty file name" : ""; }
+
+bool takes_stdout(const std::vector<std::pair<std::string, std::string>>& outputs) {
+  for (const auto& [flag, path] : outputs) {
+    if (path == "-") return true;
+  }
+  return false;
+}
+
+Result<void> print(const std::string& text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) return {};
+  return Error{std::string("cannot write to standard output: ") + std::strerror(errno), "", ""};
+}
+
+Progress::Progress(std::string what, std::size_t total) : what_(std::move(what)), total_(total), shown_(isatty(2) != 0) {}
+
+void Progress::advance() {
+  ++done_;
+  if (shown_) std::fprintf(stderr, "\r%s %zu/%zu", what_.c_str(), done_, total_);
+}
+
+Progress::~Progress() {
+  if (shown_ && done_ > 0) std::fputs("\r\033[K", stderr);
+}
+
+}  // namespace distsim

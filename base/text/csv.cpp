@@ -1,0 +1,138 @@
+#include "base/text/csv.hpp"
+
+#include <istream>
+#include <set>
+
+#include "base/text/spelling.hpp"
+
+namespace distsim {
+namespace {
+
+constexpr std::size_t kMaxRecord = 1u << 20;
+
+/// Takes fields out of the text of a record, character by character.
+class RecordParser {
+ public:
+  void feed(char c) {
+    if (quoted_) {
+      if (c == '"') { quoted_ = false; after_quote_ = true; } else { field_ += c; }
+    } else if (c == '"' && after_quote_) {
+      field_ += '"';
+      quoted_ = true;
+      after_quote_ = false;
+    } else if (c == '"' && field_.empty()) {
+      quoted_ = true;
+    } else if (c == ',') {
+      end_field();
+    } else {
+      field_ += c;
+      after_quote_ = false;
+    }
+  }
+  bool inside_quotes() const { return quoted_; }
+  bool blank() const { return fields_.empty() && field_.empty() && !after_quote_; }
+  std::vector<std::string> finish() {
+    end_field();
+    return std::move(fields_);
+  }
+
+ private:
+  void end_field() {
+    fields_.push_back(std::move(field_));
+    field_.clear();
+    after_quote_ = false;
+  }
+  std::vector<std::string> fields_;
+  std::string field_;
+  bool quoted_ = false, after_quote_ = false;
+};
+
+/// One line without its line feed; stops after kMaxRecord + 1 bytes, so that a file without line feeds is not read whole.
+bool read_line(std::istream& in, std::string& line) {
+  line.clear();
+  std::streambuf* buffer = in.rdbuf();
+  for (int c = buffer->sbumpc(); c != std::char_traits<char>::eof(); c = buffer->sbumpc()) {
+    if (c == '\n') return true;
+    line += static_cast<char>(c);
+    if (line.size() > kMaxRecord) return true;
+  }
+  return !line.empty();
+}
+
+}  // namespace
+
+Result<CsvReader> CsvReader::open(std::istream& in, std::string name) {
+  CsvReader reader(in, std::move(name));
+  constexpr std::string_view kMark = "\xEF\xBB\xBF";
+  if (in.peek() == 0xEF) {
+    char mark[3] = {};
+    in.read(mark, 3);
+    if (std::string_view(mark, 3) != kMark) return Error{"found bytes that are not UTF-8 text, expected a CSV header", reader.name_ + ":1", ""};
+  }
+  TRY_ASSIGN(auto header, reader.read_record());
+  if (!header) return Error{"found an empty file, expected a CSV header", reader.name_, ""};
+  std::set<std::string> seen;
+  for (const auto& column : *header) {
+    if (!seen.insert(column).second) return Error{"column '" + column + "' stands twice in the header", reader.position(), ""};
+  }
+  reader.header_ = std::move(*header);
+  return reader;
+}
+
+std::optional<std::size_t> CsvReader::column(std::string_view name) const {
+  for (std::size_t i = 0; i < header_.size(); ++i) {
+    if (header_[i] == name) return i;
+  }
+  return std::nullopt;
+}
+
+Result<std::size_t> CsvReader::require(std::string_view name) const {
+  if (const auto i = column(name)) return *i;
+  return Error{"column '" + std::string(name) + "' is missing", name_ + ":1", spelling_hint(name, header_)};
+}
+
+Result<std::optional<std::vector<std::string>>> CsvReader::next() {
+  TRY_ASSIGN(auto record, read_record());
+  if (record && record->size() != header_.size()) {
+    return Error{"found " + std::to_string(record->size()) + " fields, expected " + std::to_string(header_.size()) + " as in the header", position(), ""};
+  }
+  return record;
+}
+
+Result<std::optional<std::vector<std::string>>> CsvReader::read_record() {
+  std::size_t length = 0;
+  RecordParser parser;
+  std::string line;
+  row_line_ = next_line_;
+  while (read_line(*in_, line)) {
+    ++next_line_;
+    length += line.size() + 1;
+    if (length > kMaxRecord) return Error{"found a row of over 1 MiB", position(), "is a quote left open?"};
+    if (line.find('\0') != std::string::npos) return Error{"found a NUL byte, expected text", position(), ""};
+    if (!line.empty() && line.back() == '\r') line.pop_back();
+    for (const char c : line) parser.feed(c);
+    if (parser.inside_quotes()) { parser.feed('\n'); continue; }
+    if (parser.blank()) { row_line_ = next_line_; continue; }
+    return std::optional(parser.finish());
+  }
+  if (parser.inside_quotes()) return Error{"found the end of the file inside a quoted field", position(), ""};
+  return std::optional<std::vector<std::string>>();
+}
+
+std::string csv_field(std::string_view text) {
+  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"') quoted += '"';
+    quoted += c;
+  }
+  return quoted + "\"";
+}
+
+std::string csv_line(const std::vector<std::string>& fields) {
+  std::string line;
+  for (std::size_t i = 0; i < fields.size(); ++i) line += (i ? "," : "") + csv_field(fields[i]);
+  return line + "\n";
+}
+
+}  // namespace distsim

@@ -1,0 +1,80 @@
+#include "base/text/printable.hpp"
+
+#include <algorithm>
+#include <cstdint>
+
+namespace distsim {
+namespace {
+
+std::string hex_byte(unsigned char c) {
+  const char* digits = "0123456789abcdef";
+  return {digits[c >> 4], digits[c & 15]};
+}
+
+bool is_control(unsigned char c) { return c < 0x20 || c == 0x7f; }
+
+/// U+0080..U+009F: terminals may take them for control sequences.
+bool is_c1_control(std::string_view character) {
+  return character.size() == 2 && character[0] == '\xc2' && static_cast<unsigned char>(character[1]) < 0xa0;
+}
+
+struct Utf8Form {
+  std::size_t length;
+  std::uint32_t first_bits, smallest;
+};
+
+/// The form that a lead byte announces; length 0 for a byte that cannot lead.
+Utf8Form utf8_form(unsigned char lead) {
+  if (lead < 0x80) return {1, lead, 0};
+  if (lead >= 0xc2 && lead < 0xe0) return {2, lead & 0x1fu, 0x80};
+  if (lead >= 0xe0 && lead < 0xf0) return {3, lead & 0x0fu, 0x800};
+  if (lead >= 0xf0 && lead < 0xf5) return {4, lead & 0x07u, 0x10000};
+  return {0, 0, 0};
+}
+
+}  // namespace
+
+std::size_t utf8_character_length(std::string_view text) {
+  if (text.empty()) return 0;
+  const Utf8Form form = utf8_form(static_cast<unsigned char>(text[0]));
+  if (form.length == 0 || form.length > text.size()) return 0;
+  std::uint32_t code = form.first_bits;
+  for (std::size_t i = 1; i < form.length; ++i) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    if ((c & 0xc0) != 0x80) return 0;
+    code = code << 6 | (c & 0x3fu);
+  }
+  const bool surrogate = code >= 0xd800 && code <= 0xdfff;
+  return code < form.smallest || surrogate || code > 0x10ffff ? 0 : form.length;
+}
+
+std::string printable(std::string_view text, std::size_t max_bytes) {
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t n = utf8_character_length(text);
+    const auto c = static_cast<unsigned char>(text[0]);
+    const bool shown = n > 0 && !is_control(c) && !is_c1_control(text.substr(0, n));
+    const std::string piece = shown ? std::string(text.substr(0, n)) : "\\x" + hex_byte(c);
+    if (out.size() + piece.size() > max_bytes) return out + "...";
+    out += piece;
+    text.remove_prefix(shown ? n : 1);
+  }
+  return out;
+}
+
+std::string in_quotes(std::string_view text, std::size_t max_bytes) { return "'" + printable(text, max_bytes) + "'"; }
+
+std::optional<BadByte> find_bad_byte(std::string_view text) {
+  for (std::size_t i = 0; i < text.size();) {
+    const auto c = static_cast<unsigned char>(text[i]);
+    if (c == 0) return BadByte{i, "a NUL byte"};
+    const bool line_end = c == '\n' || (c == '\r' && text.substr(i, 2) == "\r\n");
+    if (is_control(c) && c != '\t' && !line_end) return BadByte{i, "the control character 0x" + hex_byte(c)};
+    const std::size_t n = utf8_character_length(text.substr(i, 4));
+    if (n == 0) return BadByte{i, "the byte 0x" + hex_byte(c) + " (not UTF-8)"};
+    i += n;
+  }
+  return std::nullopt;
+}
+
+}  // namespace distsim

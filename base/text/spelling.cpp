@@ -1,0 +1,61 @@
+#include "base/text/spelling.hpp"
+
+#include <algorithm>
+
+#include "base/text/lower_case.hpp"
+
+namespace distsim {
+namespace {
+
+constexpr std::size_t kMaxLength = 64;      // longer words are not typing errors, and the distance is quadratic
+constexpr std::size_t kMaxListed = 12;
+constexpr std::size_t kMinPrefix = 3;
+
+/// Optimal string alignment: insertions, deletions, substitutions and swaps of neighbours, each 1. Three rows of the table.
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> before_last(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) last[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t substitution = last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      row[j] = std::min({last[j] + 1, row[j - 1] + 1, substitution});
+      const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+      if (swapped) row[j] = std::min(row[j], before_last[j - 2] + 1);
+    }
+    before_last.swap(last);
+    last.swap(row);
+  }
+  return last[b.size()];
+}
+
+}  // namespace
+
+std::string nearest_spelling(std::string_view word, const std::vector<std::string>& candidates) {
+  if (word.empty() || word.size() > kMaxLength) return "";
+  const std::string wanted = lower_case(word);
+  std::size_t best = std::min(std::max<std::size_t>(2, word.size() / 3), word.size() - 1) + 1;
+  std::string nearest;
+  for (const std::string& candidate : candidates) {
+    if (candidate.size() > kMaxLength) continue;
+    const std::size_t distance = edit_distance(wanted, lower_case(candidate));
+    if (distance < best) {
+      best = distance;
+      nearest = candidate;
+    }
+  }
+  if (!nearest.empty() || word.size() < kMinPrefix) return nearest;
+  const auto longer = std::find_if(candidates.begin(), candidates.end(), [&](const auto& c) { return lower_case(c).starts_with(wanted); });
+  return longer == candidates.end() ? "" : *longer;
+}
+
+std::string spelling_hint(std::string_view word, const std::vector<std::string>& candidates) {
+  const std::string nearest = nearest_spelling(word, candidates);
+  if (!nearest.empty()) return "did you mean '" + nearest + "'?";
+  if (candidates.empty()) return "";
+  std::string list = "one of ";
+  for (std::size_t i = 0; i < std::min(candidates.size(), kMaxListed); ++i) list += (i == 0 ? "" : ", ") + candidates[i];
+  return candidates.size() > kMaxListed ? list + ", ..." : list;
+}
+
+}  // namespace distsim

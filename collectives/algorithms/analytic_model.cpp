@@ -1,0 +1,32 @@
+#include "collectives/algorithms/analytic_model.hpp"
+
+#include <cmath>
+
+namespace distsim::collectives {
+
+double launch_floor_us(graph::CollectiveKind kind, const Channels& c, LaunchMode mode) {
+  if (!mode.single_process || mode.cuda_graph) return 0;
+  const bool pairwise = kind == graph::CollectiveKind::all_to_all || kind == graph::CollectiveKind::all_to_all_v;
+  return c.per_node * (c.k->host_per_gpu + (pairwise ? c.k->host_per_pair * c.ranks : 0));
+}
+
+AnalyticModel::AnalyticModel(graph::CollectiveKind kind, const topology::GroupFacts& facts, LaunchMode mode, const ModelConstants& constants) {
+  const Channels channels = channels_of(facts, constants);
+  candidates_ = selected(candidates_for(kind, channels), selection_for(kind, mode.selection));
+  launch_us_ = launch_floor_us(kind, channels, mode);
+  channels_ = channels.count;
+}
+
+AnalyticModel AnalyticModel::with(const Calibration& calibration) const {
+  AnalyticModel out = *this;
+  out.candidates_ = calibrated(std::move(out.candidates_), calibration);
+  return out;
+}
+
+double AnalyticModel::with_launch(double gpu_us) const {
+  if (launch_us_ == 0) return gpu_us;
+  const double g = gpu_us * gpu_us, l = launch_us_ * launch_us_;
+  return std::sqrt(std::sqrt(g * g + l * l));
+}
+
+}  // namespace distsim::collectives

@@ -1,0 +1,53 @@
+// Grouped send/recv: all_to_all. Of the S bytes of a rank's buffer, S(p-1)/n stay in its node of p members and S(n-p)/n cross the network.
+//   time = set-up + per peer cost * (n - 1) + the longer of: bytes over its links inside the node, bytes over its share of the node's NICs
+// Rails and PXN: what leaves for GPU j of another node first hops to the local GPU beside NIC j over NVLink, so it loads NVLink too.
+#include <algorithm>
+
+#include "collectives/algorithms/algorithms.hpp"
+
+namespace distsim::collectives {
+
+double exchange_link_gbps(const Channels& c) {
+  const ModelConstants& k = *c.k;
+  return c.nvlink ? k.exchange_share[static_cast<std::size_t>(c.generation)] * c.intra_nominal_gbps : k.exchange_pcie_share * c.intra_gbps;
+}
+
+namespace {
+
+struct Load {
+  double gbps;               ///< of the size column
+  std::string_view limit;
+};
+
+Load exchange_rate(const Channels& c) {
+  const ModelConstants& k = *c.k;
+  const double n = c.ranks, p = c.per_node;
+  const double link = exchange_link_gbps(c);
+  if (c.nodes == 1 && !c.through_nics) return {link * n / (n - 1), "links inside the node"};
+  const double inside_bytes = c.through_nics ? 0 : ((p - 1) + (c.nvlink ? (n - p) * (p - 1) / p : 0)) / n;
+  const double crossing_bytes = (c.through_nics ? n - 1 : n - p) / n;
+  const double inside = inside_bytes > 0 ? link / inside_bytes : 1e9;
+  const double across = (c.through_nics ? k.ring_net_share : k.exchange_net_share) * c.inter_gbps / p / crossing_bytes;
+  return across <= inside ? Load{across, "network"} : Load{inside, "links inside the node"};
+}
+
+}  // namespace
+
+void add_exchange(graph::CollectiveKind kind, const Channels& c, std::vector<Candidate>& out) {
+  const ModelConstants& k = *c.k;
+  if (kind != graph::CollectiveKind::all_to_all && kind != graph::CollectiveKind::all_to_all_v) return;
+  const Load load = exchange_rate(c);
+  const double net = c.nodes > 1 ? std::max(0.5, k.nccl.tree_net[0] + c.extra_net_us) : 0;
+  const double peers = (c.per_node - 1) * k.exchange_per_peer + (c.ranks - c.per_node) * k.exchange_per_net_peer;
+  const double latency = k.exchange_base + net + peers;
+  Candidate ll{Algorithm::exchange, Protocol::ll, latency, 0.5 * load.gbps};
+  Candidate simple{Algorithm::exchange, Protocol::simple, latency + k.exchange_simple, load.gbps};
+  for (Candidate* x : {&ll, &simple}) {
+    x->steps = c.ranks - 1;
+    x->ramp_us = c.nvlink || c.nodes > 1 ? k.ramp_exchange[static_cast<std::size_t>(c.generation)] : 0;
+    x->limit = load.limit;
+    out.push_back(*x);
+  }
+}
+
+}  // namespace distsim::collectives

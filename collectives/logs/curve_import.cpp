@@ -1,0 +1,132 @@
+#include "collectives/logs/curve_import.hpp"
+
+#include <algorithm>
+#include <cstdio>
+#include <set>
+
+#include "collectives/collective_models.hpp"
+
+namespace distsim::collectives {
+
+namespace {
+
+constexpr double kSmallEnough = 1024, kLargeEnough = 256.0 * (1 << 20), kWidestGap = 4;
+constexpr int kBarWidth = 40;
+constexpr graph::CollectiveKind kWanted[] = {graph::CollectiveKind::all_reduce, graph::CollectiveKind::all_gather, graph::CollectiveKind::reduce_scatter, graph::CollectiveKind::all_to_all,
+                                      graph::CollectiveKind::broadcast};
+
+std::string number(double v) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.6g", v);
+  return text;
+}
+
+std::string binary_size(double bytes) {
+  const char* const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  std::size_t unit = 0;
+  while (bytes >= 1024 && unit + 1 < std::size(units)) { bytes /= 1024; ++unit; }
+  return number(bytes) + " " + units[unit];
+}
+
+std::string title_of(const Curve& c) {
+  std::string text = std::string(graph::name_of(c.kind)) + ", " + std::to_string(c.ranks) + " ranks";
+  text += c.nodes == 0 ? ", nodes not stated" : " on " + std::to_string(c.nodes) + (c.nodes == 1 ? " node" : " nodes");
+  text += c.single_process ? ", one process for the GPUs of a node" : ", a process per GPU";
+  if (c.cuda_graph) text += ", CUDA graph";
+  if (c.groups_at_once > 1) text += ", beside " + std::to_string(c.groups_at_once - 1) + (c.groups_at_once == 2 ? " other group" : " other groups");
+  if (c.groups_at_once == 1) text += ", alone";
+  for (const std::string& extra : {c.library, c.settings, c.label, c.date}) {
+    if (!extra.empty()) text += ", " + extra;
+  }
+  if (!c.not_used.empty()) text += "; not used: " + c.not_used;
+  return text + "\n";
+}
+
+double busbw(const Curve& c, const CurvePoint& p) { return p.bytes / p.time_us / 1000 * graph::busbw_factor(c.kind, c.ranks); }
+
+std::string rows_of(const Curve& c) {
+  double peak = 0;
+  for (const CurvePoint& p : c.points) peak = std::max(peak, busbw(c, p));
+  std::string out = "       size       time us    busbw GB/s\n";
+  for (const CurvePoint& p : c.points) {
+    char line[96];
+    std::snprintf(line, sizeof line, "%11s %13.2f %13.2f  ", binary_size(p.bytes).c_str(), p.time_us, busbw(c, p));
+    out += line + std::string(static_cast<std::size_t>(kBarWidth * busbw(c, p) / peak + 0.5), '#') + "\n";
+  }
+  return out;
+}
+
+std::vector<std::string> gaps_of(const Curve& c) {
+  std::vector<std::string> out;
+  if (c.flagged > 0) out.push_back(std::to_string(c.flagged) + " rows left out because they contradict themselves");
+  if (c.points.front().bytes > kSmallEnough) out.push_back("sizes below " + binary_size(c.points.front().bytes) + ": latency comes from the model");
+  for (std::size_t i = 1; i < c.points.size(); ++i) {
+    const double a = c.points[i - 1].bytes, b = c.points[i].bytes;
+    if (b > kWidestGap * a) out.push_back("sizes between " + binary_size(a) + " and " + binary_size(b));
+  }
+  if (c.points.back().bytes < kLargeEnough) out.push_back("sizes above " + binary_size(c.points.back().bytes) + ": full bandwidth comes from the model");
+  return out;
+}
+
+std::string missing_kinds(const CurveSet& set) {
+  std::set<graph::CollectiveKind> held;
+  for (const Curve& c : set.curves) {
+    if (c.not_used.empty()) held.insert(c.kind);
+  }
+  std::string names;
+  for (graph::CollectiveKind kind : kWanted) {
+    if (!held.contains(kind)) names += (names.empty() ? "" : ", ") + std::string(graph::name_of(kind));
+  }
+  return names.empty() ? "" : "missing: no curve of " + names + "; the model prices these\n";
+}
+
+/// Empty, or a day, month or year: "2026-11-20", "2026-11", "2026".
+Result<void> check_date(std::string_view date) {
+  constexpr std::string_view shape = "dddd-dd-dd";
+  bool fits = date.empty() || date.size() == 4 || date.size() == 7 || date.size() == 10;
+  for (std::size_t i = 0; fits && i < date.size(); ++i) fits = shape[i] == 'd' ? date[i] >= '0' && date[i] <= '9' : date[i] == '-';
+  if (fits) return {};
+  return Error{"--date: found '" + std::string(date.substr(0, 40)) + "', expected a date such as 2026-11-20", "", ""};
+}
+
+Result<void> check_hardware(const std::string& known, const std::string& found, const std::string& log) {
+  if (known.empty() || found.empty() || known == found) return {};
+  return Error{"hardware: found '" + found + "' after '" + known + "', expected logs of one system", log, ""};
+}
+
+}  // namespace
+
+Result<CurveSet> import_curves(const ImportRequest& request) {
+  TRY(check_date(request.date));
+  CurveSet out;
+  for (const std::string& log : request.logs) {
+    TRY_ASSIGN(CurveSet set, read_curve_file(log, request.hints));
+    TRY(check_hardware(out.hardware, set.hardware, log));
+    if (out.hardware.empty()) out.hardware = set.hardware;
+    out.partial = out.partial || set.partial;
+    for (std::string& r : set.remarks) out.remarks.push_back(std::move(r));
+    for (Curve& c : set.curves) {
+      if (c.date.empty()) c.date = request.date;
+      if (!request.launch.empty()) c.single_process = request.launch == "single_process";
+      c.cuda_graph = c.cuda_graph || request.cuda_graph;
+      out.curves.push_back(std::move(c));
+    }
+  }
+  if (out.curves.size() > kMaxCurves) return Error{"curves: found " + std::to_string(out.curves.size()) + ", expected at most 1000", "", ""};
+  out.system = request.system;
+  out.device = request.device;
+  return out;
+}
+
+std::string show_curves(const CurveSet& set) {
+  std::string out = "system " + (set.system.empty() ? "not stated" : set.system) + (set.device.empty() ? "" : ", device " + set.device) +
+                    (set.hardware.empty() ? "" : ": " + set.hardware) + (set.partial ? " (partial: the run did not end)" : "") + "\n";
+  for (const Curve& c : set.curves) {
+    out += "\n" + title_of(c) + rows_of(c);
+    for (const std::string& gap : gaps_of(c)) out += "missing: " + gap + "\n";
+  }
+  const std::string kinds = missing_kinds(set);
+  return kinds.empty() ? out : out + "\n" + kinds;
+}
+
+}  // namespace distsim::collectives

@@ -1,0 +1,153 @@
+#include "collectives/logs/json_log_reader.hpp"
+
+#include <initializer_list>
+#include <nlohmann/json.hpp>
+
+#include "collectives/logs/log_tables.hpp"
+
+namespace distsim::collectives {
+
+namespace {
+
+using Json = nlohmann::json;
+
+const Json* member(const Json& object, std::initializer_list<const char*> names) {
+  if (!object.is_object()) return nullptr;
+  for (const char* name : names) {
+    if (const auto it = object.find(name); it != object.end() && !it->is_null()) return &*it;
+  }
+  return nullptr;
+}
+
+double number(const Json& object, std::initializer_list<const char*> names, double fallback) {
+  const Json* m = member(object, names);
+  return m != nullptr && m->is_number() ? m->get<double>() : fallback;
+}
+
+std::string text(const Json& object, std::initializer_list<const char*> names) {
+  const Json* m = member(object, names);
+  return m != nullptr && m->is_string() ? m->get<std::string>() : "";
+}
+
+std::uint32_t count(const Json& object, std::initializer_list<const char*> names) {
+  const double v = number(object, names, 0);
+  return v >= 1 && v <= kMaxCurveRanks ? static_cast<std::uint32_t>(v) : 0;
+}
+
+/// "build/all_reduce_perf", "alltoall" -> the kind.
+std::optional<graph::CollectiveKind> kind_of(std::string name) {
+  name = name.substr(name.find_last_of('/') + 1);
+  if (const std::size_t at = name.find("_perf"); at != std::string::npos) name.resize(at);
+  auto kind = graph::parse_collective(name);
+  return kind.ok() ? std::optional(*kind) : std::nullopt;
+}
+
+Result<NcclRow> row_of(const Json& json, const std::string& where) {
+  NcclRow row;
+  row.bytes = number(json, {"size", "bytes"}, -1);
+  row.count = number(json, {"count"}, 0);
+  const Json* half = member(json, {"out_of_place", "out-of-place"});
+  if (row.bytes < 0 || half == nullptr) return Error{"found a row without size or out_of_place, expected both", where, ""};
+  const Json* time = member(*half, {"time", "time_us"});
+  if (time == nullptr || !time->is_number())
+    return Error{"time: found " + (time ? time->dump().substr(0, 40) : "nothing") + ", expected microseconds", where, ""};
+  row.time_us = time->get<double>();
+  row.algbw = number(*half, {"alg_bw", "algbw"}, 0);
+  row.busbw = number(*half, {"bus_bw", "busbw"}, 0);
+  row.no_bandwidth = member(*half, {"alg_bw", "algbw"}) == nullptr;
+  row.wrong = number(*half, {"nwrong", "wrong", "#wrong"}, 0);
+  if (const Json* samples = member(*half, {"iterations"})) {
+    row.low_us = number(*samples, {"p10_us"}, 0);
+    row.high_us = number(*samples, {"p90_us"}, 0);
+  }
+  return row;
+}
+
+Result<LogTable> table_of(const Json& rows, const std::string& where, std::optional<graph::CollectiveKind> kind) {
+  LogTable table{kind, {}};
+  if (!rows.is_array()) return Error{"found no list, expected rows", where, ""};
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const std::string at = where + "[" + std::to_string(i) + "]";
+    TRY_ASSIGN(NcclRow row, row_of(rows[i], at));
+    if (row.bytes > 0) TRY(add_row(table, std::move(row), i + 1, at));
+  }
+  return table;
+}
+
+void read_devices(const Json& root, LogContext& c) {
+  const Json* devices = member(root, {"devices"});
+  if (devices == nullptr || !devices->is_array()) return;
+  for (const Json& d : *devices) {
+    if (number(d, {"group"}, 0) != 0) continue;
+    c.rank_ids.insert(static_cast<std::uint32_t>(std::min(1e9, std::max(0.0, number(d, {"rank"}, 0)))));
+    if (const std::string host = text(d, {"hostname", "host"}); !host.empty()) c.hosts.insert(host);
+    if (const std::string gpu = text(d, {"device_info", "name", "device_name"}); !gpu.empty()) c.gpus.insert(gpu);
+  }
+}
+
+LogContext context_of(const Json& root) {
+  LogContext c;
+  read_devices(root, c);
+  const Json* config = member(root, {"config", "test_config"});
+  const Json& settings = config != nullptr ? *config : root;
+  c.single_process = number(settings, {"nthreads", "nThreads", "nThread"}, 1) > 1 || number(settings, {"ngpus", "nGpus"}, 1) > 1;
+  const Json* graph = member(settings, {"graph", "cudagraph", "cudaGraph"});
+  c.cuda_graph = graph != nullptr && (graph->is_boolean() ? graph->get<bool>() : graph->is_number() && graph->get<double>() > 0);
+  if (const std::string library = text(root, {"nccl-library", "nccl_library", "nccl_version"}); !library.empty())
+    c.library = "NCCL " + library;
+  c.date = text(root, {"start_time", "date"}).substr(0, 10);
+  return c;
+}
+
+Result<CurveSet> read_nccl_tests(const Json& root, const Json& results, const std::string& file, const LogHints& hints) {
+  std::optional<graph::CollectiveKind> kind = kind_of(text(root, {"test", "collective", "test_name"}));
+  if (const Json* args = member(root, {"args"});
+      !kind && args != nullptr && args->is_array() && !args->empty() && args->front().is_string()) {
+    kind = kind_of(args->front().get<std::string>());
+  }
+  std::vector<LogTable> tables;
+  TRY_ASSIGN(LogTable table, table_of(results, file + ": results", kind));
+  tables.push_back(std::move(table));
+  return curves_of(std::move(tables), context_of(root), file, hints);
+}
+
+/// Every table has its own ranks and nodes, so each becomes a set of one.
+Result<CurveSet> read_bench(const Json& root, const Json& tables, const std::string& file, const LogHints& hints) {
+  CurveSet out;
+  if (!tables.is_array() || tables.empty()) return Error{"tables: found none, expected at least one", file, ""};
+  if (tables.size() > kMaxCurves)
+    return Error{"tables: found " + std::to_string(tables.size()) + ", expected at most 1000", file, ""};
+  for (std::size_t i = 0; i < tables.size(); ++i) {
+    const std::string where = file + ": tables[" + std::to_string(i) + "].rows";
+    const Json* rows = member(tables[i], {"rows"});
+    if (rows == nullptr) return Error{"found nothing, expected rows", where, ""};
+    std::vector<LogTable> one;
+    TRY_ASSIGN(LogTable table, table_of(*rows, where, kind_of(text(tables[i], {"collective"}))));
+    one.push_back(std::move(table));
+    LogContext context = context_of(root);
+    context.ranks = count(tables[i], {"ranks"});
+    context.nodes = count(tables[i], {"nodes"});
+    context.library = text(root, {"backend"});
+    TRY_ASSIGN(CurveSet set, curves_of(std::move(one), context, file, hints));
+    out.hardware = set.hardware;
+    for (Curve& c : set.curves) out.curves.push_back(std::move(c));
+    for (std::string& r : set.remarks) out.remarks.push_back(std::move(r));
+  }
+  const Json* partial = member(root, {"partial"});
+  out.partial = partial != nullptr && partial->is_boolean() && partial->get<bool>();
+  return out;
+}
+
+}  // namespace
+
+Result<CurveSet> parse_json_log(std::string_view text, const std::string& file, const LogHints& hints) {
+  if (text.size() > kMaxJsonBytes)
+    return Error{"found " + std::to_string(text.size()) + " bytes of JSON, expected at most 64 MiB", file, ""};
+  const Json root = Json::parse(text, nullptr, false);
+  if (root.is_discarded()) return Error{"found text that is not JSON, expected one document", file, "was the file cut?"};
+  if (const Json* results = member(root, {"results"})) return read_nccl_tests(root, *results, file, hints);
+  if (const Json* tables = member(root, {"tables"})) return read_bench(root, *tables, file, hints);
+  return Error{"found JSON without 'results' (nccl-tests -J) or 'tables' (collective_bench), expected one of them", file, ""};
+}
+
+}  // namespace distsim::collectives

@@ -1,0 +1,221 @@
+#include "collectives/logs/log_tables.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+
+#include "collectives/logs/file_name_shape.hpp"
+
+namespace distsim::collectives {
+
+namespace {
+
+constexpr std::size_t kMostRemarks = 100;
+
+std::string at_line(const std::string& file, std::size_t line) { return file + ":" + std::to_string(line); }
+
+bool agrees(double printed, double expected) {
+  return std::abs(printed - expected) <= 0.0101 + 0.02 * expected;  // two decimals; times above 10 ms are whole microseconds
+}
+
+/// Kinds whose size column is a buffer that the ranks share out.
+bool is_divided(graph::CollectiveKind kind) {
+  switch (kind) {
+    case graph::CollectiveKind::all_gather:
+    case graph::CollectiveKind::reduce_scatter:
+    case graph::CollectiveKind::all_to_all:
+    case graph::CollectiveKind::all_to_all_v:
+    case graph::CollectiveKind::gather:
+    case graph::CollectiveKind::scatter:
+      return true;
+    default:
+      return false;
+  }
+}
+
+std::string number(double v) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%.6g", v);
+  return text;
+}
+
+std::string found(const char* what, double v, double expected, const char* because) {
+  return std::string(what) + ": found " + number(v) + ", expected " + number(expected) + " (" + because + ")";
+}
+
+/// Why a row contradicts itself; empty where it does not. Old tables of all_gather and reduce_scatter printed algbw in both
+/// columns. A row without bandwidths (0 in both columns) has only a time.
+std::string contradiction(const NcclRow& r, graph::CollectiveKind kind, std::uint32_t ranks) {
+  if (r.wrong > 0.1) return "#wrong: found " + number(r.wrong) + ", expected 0";
+  if (!std::isfinite(r.algbw) || !std::isfinite(r.busbw)) return "algbw, busbw: found no finite number";
+  if (ranks >= 2 && is_divided(kind) && std::fmod(r.bytes, ranks) != 0)
+    return "size: found " + number(r.bytes) + ", expected a multiple of " + std::to_string(ranks) + " ranks";
+  if (r.no_bandwidth) return "";
+  const double algbw = r.bytes / r.time_us / 1000;
+  if (!agrees(r.algbw, algbw)) return found("algbw", r.algbw, algbw, "size over time");
+  if (ranks < 2) return "";
+  const double busbw = r.algbw * graph::busbw_factor(kind, ranks);
+  const bool half = kind == graph::CollectiveKind::all_gather || kind == graph::CollectiveKind::reduce_scatter;
+  const bool unrounded = agrees(r.busbw, algbw * graph::busbw_factor(kind, ranks));  // of small sizes, algbw has one printed digit
+  if (unrounded || agrees(r.busbw, busbw) || (half && r.busbw == r.algbw)) return "";
+  return found("busbw", r.busbw, busbw, "algbw times the factor of the collective");
+}
+
+/// Ranks from the bus factor of the largest sizes, where the log lists no ranks: all_reduce prints 2(n-1)/n, so n = 2 / (2 -
+/// factor).
+std::uint32_t ranks_from_factor(const LogTable& table) {
+  const auto best = std::max_element(table.rows.begin(), table.rows.end(),
+                                     [](const auto& a, const auto& b) { return a.row.algbw < b.row.algbw; });
+  const double factor = best->row.busbw / best->row.algbw;
+  if (!(best->row.algbw > 1) || !table.kind) return 0;
+  const bool twice = *table.kind == graph::CollectiveKind::all_reduce;
+  const double rest = twice ? 2 - factor : 1 - factor;
+  const double n = (twice ? 2 : 1) / rest;
+  return rest > 0.02 && n >= 1.9 && n < 64 ? static_cast<std::uint32_t>(std::lround(n))
+                                           : 0;  // finer than the printed decimals can tell beyond that
+}
+
+Result<CurvePoint> point_of(const std::vector<const NcclRow*>& same_size) {
+  std::vector<double> times;
+  for (const NcclRow* r : same_size) times.push_back(r->time_us);
+  std::sort(times.begin(), times.end());
+  const std::size_t n = times.size();
+  const double median = n % 2 == 1 ? times[n / 2] : 0.5 * (times[n / 2 - 1] + times[n / 2]);
+  const NcclRow& first = *same_size.front();
+  if (n == 1) return CurvePoint{first.bytes, median, first.low_us, first.high_us};
+  return CurvePoint{first.bytes, median, times.front(), times.back()};
+}
+
+class Assembler {
+ public:
+  Assembler(const LogContext& context, const std::string& file, CurveSet& out) : context_(context), file_(file), out_(out) {}
+
+  Result<Curve> curve_of(LogTable& table) {
+    Curve c;
+    TRY_ASSIGN(c.kind, kind_of(table));
+    table.kind = c.kind;
+    TRY_ASSIGN(c.ranks, ranks_of(table));
+    c.nodes = context_.nodes != 0 ? context_.nodes : static_cast<std::uint32_t>(context_.hosts.size());
+    c.single_process = context_.single_process;
+    c.cuda_graph = context_.cuda_graph;
+    c.library = context_.library;
+    c.settings = context_.settings;
+    c.date = context_.date;
+    c.source = context_.source.empty() ? file_ : context_.source;
+    c.label = file_.substr(file_.find_last_of('/') + 1);
+    TRY(fill_points(table, c));
+    return c;
+  }
+
+ private:
+  Result<graph::CollectiveKind> kind_of(const LogTable& table) const {
+    if (table.kind) return *table.kind;
+    if (auto kind = kind_of_file_name(file_)) return *kind;
+    return Error{"found no collective's name in the log, expected e.g. '# Collective test starting: all_reduce_perf'",
+                 at_line(file_, table.rows.front().line), "name it in the file name: all_reduce.log"};
+  }
+
+  Result<std::uint32_t> ranks_of(const LogTable& table) const {
+    std::uint32_t ranks = context_.ranks != 0 ? context_.ranks : static_cast<std::uint32_t>(context_.rank_ids.size());
+    if (ranks == 0) ranks = ranks_from_factor(table);
+    if (ranks >= 2 && ranks <= kMaxCurveRanks) return ranks;
+    return Error{"found no number of ranks in the log, expected '#  Rank  0 ...' lines", at_line(file_, table.rows.front().line),
+                 "curves import takes --ranks and --nodes; a log's first lines may say '# nodes: 2  gpus: 16'"};
+  }
+
+  void remark(std::size_t line, const std::string& why) {
+    if (out_.remarks.size() < kMostRemarks) out_.remarks.push_back(at_line(file_, line) + ": left out: " + why);
+  }
+
+  Result<void> fill_points(const LogTable& table, Curve& c) {
+    std::vector<const NcclRow*> same_size;
+    std::size_t first_bad = 0;
+    for (std::size_t i = 0; i < table.rows.size(); ++i) {
+      const NcclRow& row = table.rows[i].row;
+      if (const std::string why = contradiction(row, c.kind, c.ranks); !why.empty()) {
+        if (++c.flagged == 1) first_bad = table.rows[i].line;
+        remark(table.rows[i].line, why);
+      } else {
+        same_size.push_back(&row);
+      }
+      const bool last = i + 1 == table.rows.size() || table.rows[i + 1].row.bytes != row.bytes;
+      if (!last || same_size.empty()) continue;
+      TRY_ASSIGN(CurvePoint point, point_of(same_size));
+      c.points.push_back(point);
+      same_size.clear();
+    }
+    if (2 * std::size_t{c.flagged} <= table.rows.size()) return {};
+    return Error{"found " + std::to_string(c.flagged) + " of " + std::to_string(table.rows.size()) +
+                     " rows that contradict themselves, as " + std::string(graph::name_of(c.kind)) + " of " + std::to_string(c.ranks) +
+                     " ranks; the first: " + contradiction(row_at(table, first_bad), c.kind, c.ranks),
+                 at_line(file_, first_bad), ""};
+  }
+
+  static const NcclRow& row_at(const LogTable& table, std::size_t line) {
+    return std::find_if(table.rows.begin(), table.rows.end(), [line](const NumberedRow& r) { return r.line == line; })->row;
+  }
+
+  const LogContext& context_;
+  const std::string& file_;
+  CurveSet& out_;
+};
+
+Result<void> check_shape(const LogContext& context, const std::string& file) {
+  if (context.ranks == 0 || context.nodes <= context.ranks) return {};
+  return Error{"nodes: found " + std::to_string(context.nodes) + ", expected at most the " + std::to_string(context.ranks) + " ranks", file,
+               "--ranks counts the GPUs of all nodes"};
+}
+
+Result<void> check_whole(const std::vector<LogTable>& tables, const LogContext& context, const std::string& file) {
+  if (context.gpus.size() > 1) {
+    return Error{"found two kinds of GPU in one log: '" + *context.gpus.begin() + "' and '" + *std::next(context.gpus.begin()) +
+                     "', expected one",
+                 file, ""};
+  }
+  if (tables.empty() && !context.failure.empty())
+    return Error{"found no rows of a table, the run failed: " + context.failure, file, ""};
+  if (tables.empty()) return Error{"found no rows of an nccl-tests table", file, "empty log or failed run?"};
+  if (tables.size() > kMaxCurves)
+    return Error{"found " + std::to_string(tables.size()) + " tables, expected at most 1000", file, ""};
+  return {};
+}
+
+}  // namespace
+
+Result<void> check_size(double bytes, const std::string& where) {
+  if (bytes >= 1 && bytes <= kMaxCurveBytes && bytes == std::floor(bytes)) return {};
+  return Error{"size: found " + number(bytes) + ", expected a whole number of bytes, at most 2^60", where, ""};
+}
+
+Result<void> add_row(LogTable& table, NcclRow row, std::size_t line, const std::string& where) {
+  if (!(row.time_us >= kShortestCurveUs && row.time_us < kLongestCurveUs)) {
+    return Error{"time: found " + std::to_string(row.time_us) + ", expected a positive number of microseconds", where, ""};
+  }
+  TRY(check_size(row.bytes, where));
+  if (table.rows.size() >= kMaxCurvePoints) return Error{"found more than 4096 rows in one table", where, ""};
+  if (!table.rows.empty() && row.bytes < table.rows.back().row.bytes) {
+    return Error{"size: found " + number(row.bytes) + " after a larger one, expected ascending sizes", where, ""};
+  }
+  table.rows.push_back({std::move(row), line});
+  return {};
+}
+
+Result<CurveSet> curves_of(std::vector<LogTable> tables, LogContext context, const std::string& file, const LogHints& hints) {
+  if (hints.ranks != 0) context.ranks = hints.ranks;
+  if (hints.nodes != 0) context.nodes = hints.nodes;
+  std::erase_if(tables, [](const LogTable& t) { return t.rows.empty(); });
+  TRY(check_whole(tables, context, file));
+  TRY(check_shape(context, file));
+  CurveSet out;
+  out.hardware = !context.hardware.empty() ? context.hardware : context.gpus.empty() ? "" : *context.gpus.begin();
+  out.partial = !context.failure.empty();
+  if (out.partial) out.remarks.push_back(file + ": the run failed: " + context.failure);
+  Assembler assembler(context, file, out);
+  for (LogTable& table : tables) {
+    TRY_ASSIGN(Curve curve, assembler.curve_of(table));
+    out.curves.push_back(std::move(curve));
+  }
+  return out;
+}
+
+}  // namespace distsim::collectives

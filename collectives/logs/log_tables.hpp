@@ -1,0 +1,48 @@
+// LogTables: what a reader of logs has found, before it becomes curves; the checks that all formats share.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "collectives/curves/curve_set.hpp"
+#include "collectives/logs/nccl_tests_row.hpp"
+
+namespace distsim::collectives {
+
+struct NumberedRow {
+  NcclRow row;
+  std::size_t line = 0;  ///< of the log
+};
+
+struct LogTable {
+  std::optional<graph::CollectiveKind> kind;
+  std::vector<NumberedRow> rows;
+};
+
+/// What the lines around the tables say.
+struct LogContext {
+  std::set<std::string> gpus, hosts;
+  std::set<std::uint32_t> rank_ids;
+  std::uint32_t ranks = 0, nodes = 0;
+  bool single_process = false, cuda_graph = false;
+  std::string library, hardware, source, settings, date;
+  std::string failure;  ///< the line that says that the run failed; empty where none does
+};
+
+/// Errors: a size that is not a whole number of 1 .. 2^60 bytes.
+Result<void> check_size(double bytes, const std::string& where);
+
+/// Adds a row, checked on its own. `where` is its position. Errors: a time that is NaN, zero, negative, below 1 ns or 1e12 us and
+/// more, a size that is not a whole number of 1 .. 2^60 or is below the one before it, more than 4096 rows.
+Result<void> add_row(LogTable& table, NcclRow row, std::size_t line, const std::string& where);
+
+/// A curve a table; a size that comes twice in a table (several runs) is the median of its times. Rows that contradict themselves
+/// (algbw not size over time, busbw not algbw times the collective's factor, wrong results, a size that the ranks do not divide)
+/// are left out, counted in Curve::flagged and named one by one in CurveSet::remarks. Errors: two kinds of GPU, no rows, no kind,
+/// no number of ranks, more nodes than ranks, more than half of a table's rows flagged.
+Result<CurveSet> curves_of(std::vector<LogTable> tables, LogContext context, const std::string& file, const LogHints& hints);
+
+}  // namespace distsim::collectives

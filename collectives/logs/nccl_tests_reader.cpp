@@ -1,0 +1,157 @@
+#include "collectives/logs/nccl_tests_reader.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <optional>
+#include <sstream>
+#include <string>
+
+#include "collectives/logs/log_tables.hpp"
+
+namespace distsim::collectives {
+
+namespace {
+
+constexpr std::size_t kMostRanks = std::size_t{1} << 20;
+
+std::optional<std::uint32_t> whole(std::string_view s) {
+  std::uint32_t v = 0;
+  if (s.empty() || s.size() > 9) return std::nullopt;
+  for (char c : s) {
+    if (c < '0' || c > '9') return std::nullopt;
+    v = v * 10 + static_cast<std::uint32_t>(c - '0');
+  }
+  return v;
+}
+
+/// The word after `key`, when it is a whole number.
+std::optional<std::uint32_t> number_after(const std::vector<std::string_view>& words, std::string_view key) {
+  const auto it = std::find(words.begin(), words.end(), key);
+  return it == words.end() || it + 1 == words.end() ? std::nullopt : whole(*(it + 1));
+}
+
+std::string_view after(std::string_view line, std::string_view key) {
+  const std::size_t at = line.find(key);
+  if (at == std::string_view::npos) return {};
+  line.remove_prefix(at + key.size());
+  const auto blank = [](char c) { return std::isspace(static_cast<unsigned char>(c)) != 0; };  // as words_of has it
+  while (!line.empty() && blank(line.front())) line.remove_prefix(1);
+  while (!line.empty() && blank(line.back())) line.remove_suffix(1);
+  return line;
+}
+
+/// "all_reduce_perf", "alltoall_perf", "sendrecv_perf -b 8 ..." -> the kind.
+std::optional<graph::CollectiveKind> kind_in(std::string_view text) {
+  for (std::size_t at = text.find("_perf"); at != std::string_view::npos; at = text.find("_perf", at + 1)) {
+    std::size_t begin = at;
+    while (begin > 0 && (std::isalpha(static_cast<unsigned char>(text[begin - 1])) || text[begin - 1] == '_')) --begin;
+    if (auto kind = graph::parse_collective(text.substr(begin, at - begin)); kind.ok()) return *kind;
+  }
+  return std::nullopt;
+}
+
+/// "#  Rank  0 Group  0 Pid 1823 on hostname device  0 [0000:06:00] NVIDIA A100"
+void read_rank_line(std::string_view line, const std::vector<std::string_view>& words, LogContext& c) {
+  if (number_after(words, "Group").value_or(0) != 0) return;  // NCCL_TESTS_SPLIT: groups run side by side; the first stands for all
+  if (c.rank_ids.size() >= kMostRanks || c.hosts.size() >= kMostRanks || c.gpus.size() > 1) return;  // bounded, however long the log
+  if (const auto rank = number_after(words, "Rank")) c.rank_ids.insert(*rank);
+  const auto on = std::find(words.begin(), words.end(), "on");
+  if (on != words.end() && on + 1 != words.end()) c.hosts.insert(std::string(*(on + 1)));
+  if (const std::size_t end = line.rfind(']'); end != std::string_view::npos) c.gpus.insert(std::string(after(line.substr(end), "]")));
+}
+
+void read_launch(const std::vector<std::string_view>& words, LogContext& c) {
+  for (std::string_view key : {"nThread", "nGpus"}) {
+    if (number_after(words, key).value_or(1) > 1) c.single_process = true;
+  }
+  if (number_after(words, "graph:").value_or(0) > 0) c.cuda_graph = true;
+}
+
+/// Our own header comments: "# nodes: 2  gpus: 16", "# launch: 1 process, -g 8".
+void read_comment(std::string_view line, const std::vector<std::string_view>& words, LogContext& c) {
+  if (auto n = number_after(words, "nodes:")) c.nodes = *n;
+  if (auto n = number_after(words, "gpus:")) c.ranks = *n;
+  if (auto text = after(line, "# hardware:"); !text.empty()) c.hardware = text;
+  if (auto text = after(line, "# source:"); !text.empty()) c.source = text;
+  if (auto text = after(line, "# nccl:"); !text.empty()) c.library = "NCCL " + std::string(text);
+  if (auto text = after(line, "nccl-library="); !text.empty()) c.library = "NCCL " + std::string(words_of(text).front());
+  const auto launch = after(line, "# launch:");
+  if (launch.empty()) return;
+  if (launch.starts_with("1 process") || number_after(words, "-g").value_or(1) > 1) c.single_process = true;
+  if (launch.find("CUDA graph") != std::string_view::npos) c.cuda_graph = true;
+  if (const std::size_t at = launch.find("NCCL_"); at != std::string_view::npos) c.settings = launch.substr(at);
+  if (const std::size_t at = launch.find("forced "); at != std::string_view::npos) c.settings = launch.substr(at);
+}
+
+/// Lines that say that a run broke off.
+bool tells_failure(std::string_view line) {
+  for (std::string_view sign : {"Test NCCL failure", "Test CUDA failure", "Test failure", "mpirun noticed that process", "Segmentation fault", "srun: error:",
+                                "# Interrupted: the table is partial", "# Stopped at a wrong element"}) {
+    if (line.find(sign) != std::string_view::npos) return true;
+  }
+  return false;
+}
+
+class Reader {
+ public:
+  Reader(LineSource& lines, const LogHints& hints) : lines_(lines), hints_(hints) {}
+
+  Result<CurveSet> read() {
+    TRY(lines_.each([this](std::string_view line) { return scan(without_prefix(line)); }));
+    return curves_of(std::move(tables_), context_, lines_.name(), hints_);
+  }
+
+ private:
+  Result<void> scan(std::string_view line) {
+    if (auto header = header_of(line)) {
+      columns_ = *header;
+      if (tables_.size() > kMaxCurves) return Error{"found more than 1000 tables", lines_.position(), ""};
+      tables_.push_back({kind_, {}});
+      return {};
+    }
+    if (starts_as_row(line)) return add(line);
+    if (lines_.unfinished() && columns_.known && !words_of(line).empty() && whole(words_of(line)[0])) {
+      return Error{"found the row '" + std::string(line.substr(0, 60)) + "', expected size, count and type", lines_.position(), "the log may have been cut"};
+    }
+    read_around(line);
+    return {};
+  }
+
+  void read_around(std::string_view line) {
+    if (auto kind = kind_in(line)) kind_ = kind;
+    if (context_.failure.empty() && tells_failure(line)) context_.failure = std::string(line.substr(0, 120));
+    if (line.find('#') == std::string_view::npos) return;
+    const auto words = words_of(line);
+    if (words.empty() || words[0] != "#") return;
+    if (words.size() > 2 && words[1] == "Rank") return read_rank_line(line, words, context_);
+    if (words.size() > 2 && words[1] == "nThread") return read_launch(words, context_);
+    read_comment(line, words, context_);
+  }
+
+  Result<void> add(std::string_view line) {
+    auto row = parse_nccl_row(line, columns_);
+    if (!row.ok()) return Error{row.error().what, lines_.position(), row.error().hint};
+    if (tables_.empty()) tables_.push_back({kind_, {}});
+    if (row->bytes == 0) return {};  // sizes too small for the number of ranks are printed as 0
+    return add_row(tables_.back(), std::move(*row), lines_.number(), lines_.position());
+  }
+
+  LineSource& lines_;
+  LogHints hints_;
+  LogContext context_;
+  NcclColumns columns_;
+  std::optional<graph::CollectiveKind> kind_;
+  std::vector<LogTable> tables_;
+};
+
+}  // namespace
+
+Result<CurveSet> parse_nccl_tests(LineSource& lines, const LogHints& hints) { return Reader(lines, hints).read(); }
+
+Result<CurveSet> parse_nccl_tests(std::string_view text, const std::string& file) {
+  std::istringstream in{std::string(text)};
+  LineSource lines(in, file);
+  return parse_nccl_tests(lines);
+}
+
+}  // namespace distsim::collectives

@@ -1,0 +1,110 @@
+#include "collectives/logs/nccl_tests_row.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <limits>
+
+namespace distsim::collectives {
+
+namespace {
+
+constexpr std::array<std::string_view, 17> kTypes{"float", "double", "half", "int8", "uint8", "int32", "uint32", "int64", "uint64",
+                                                  "bfloat16", "f8e4m3", "f8e5m2", "fp8_e4m3", "fp8_e5m2", "char", "int", "fp8"};
+
+bool all_digits(std::string_view s) {
+  return !s.empty() && std::all_of(s.begin(), s.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
+}
+
+bool is_type(std::string_view s) { return std::find(kTypes.begin(), kTypes.end(), s) != kTypes.end(); }
+
+/// "N/A" (not checked, no in-place form) reads as NaN, and so does "nan"; which of them matter, the caller decides.
+std::optional<double> number(std::string_view s) {
+  if (s == "N/A" || s == "n/a") return std::numeric_limits<double>::quiet_NaN();
+  double value = 0;
+  const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), value);
+  if (error != std::errc() || end != s.data() + s.size()) return std::nullopt;
+  return value;
+}
+
+bool starts_with_digit(std::string_view s) { return !s.empty() && (std::isdigit(static_cast<unsigned char>(s[0])) || s[0] == '-' || s[0] == '+'); }
+
+Error wrong_count(std::size_t found, std::size_t expected) {
+  return Error{"found " + std::to_string(found) + " numbers after the type, expected " + std::to_string(expected), "", found < expected ? "the row may have been cut" : ""};
+}
+
+}  // namespace
+
+std::vector<std::string_view> words_of(std::string_view line) {
+  std::vector<std::string_view> out;
+  std::size_t i = 0;
+  while (i < line.size()) {
+    while (i < line.size() && std::isspace(static_cast<unsigned char>(line[i]))) ++i;
+    const std::size_t begin = i;
+    while (i < line.size() && !std::isspace(static_cast<unsigned char>(line[i]))) ++i;
+    if (i > begin) out.push_back(line.substr(begin, i - begin));
+  }
+  return out;
+}
+
+std::string_view without_prefix(std::string_view line) {
+  if (line.starts_with("> ")) line.remove_prefix(2);
+  if (line.starts_with("[")) {  // [1,0]<stdout>: of mpirun --tag-output
+    const std::size_t end = line.find(">");
+    if (end != std::string_view::npos && line.substr(0, end).find("<std") != std::string_view::npos) {
+      line.remove_prefix(end + 1);
+      if (line.starts_with(":")) line.remove_prefix(1);
+      return line;
+    }
+  }
+  std::size_t i = 0;
+  while (i < line.size() && (std::isspace(static_cast<unsigned char>(line[i])) || std::isdigit(static_cast<unsigned char>(line[i])))) ++i;
+  const bool labelled = i > 0 && i < 12 && i < line.size() && line[i] == ':' && std::isdigit(static_cast<unsigned char>(line[i - 1]));
+  return labelled ? line.substr(i + 1) : line;
+}
+
+std::optional<NcclColumns> header_of(std::string_view line) {
+  if (line.find('#') == std::string_view::npos) return std::nullopt;
+  const auto words = words_of(line);
+  const auto count = [&](std::string_view w) { return std::count(words.begin(), words.end(), w); };
+  if (count("size") != 1 || count("time") < 1 || count("busbw") < 1) return std::nullopt;
+  return NcclColumns{true, count("root") > 0, count("error") + count("#wrong") > 0, static_cast<int>(std::min<std::ptrdiff_t>(2, count("time")))};
+}
+
+bool starts_as_row(std::string_view line) {
+  const std::size_t first = line.find_first_not_of(" \t");
+  if (first == std::string_view::npos || std::isdigit(static_cast<unsigned char>(line[first])) == 0) return false;  // most lines of a long log
+  const auto words = words_of(line);
+  return words.size() >= 3 && all_digits(words[0]) && all_digits(words[1]) && is_type(words[2]);
+}
+
+Result<NcclRow> parse_nccl_row(std::string_view line, const NcclColumns& columns) {
+  const auto words = words_of(line);
+  NcclRow row;
+  const auto bytes = number(words[0]), count = number(words[1]);
+  if (!bytes || !count) return Error{"size, count: found more digits than a number holds, expected whole numbers", "", ""};
+  row.bytes = *bytes;
+  row.count = *count;
+  row.type = words[2];
+  std::size_t next = 3;
+  if (next < words.size() && !starts_with_digit(words[next]) && words[next] != "N/A" && words[next] != "nan") row.redop = words[next++];
+  std::vector<double> values;
+  for (; next < words.size(); ++next) {
+    const auto value = number(words[next]);
+    if (!value) return Error{"found '" + std::string(words[next].substr(0, 40)) + "', expected a number", "", ""};
+    values.push_back(*value);
+  }
+  NcclColumns shape = columns;
+  if (!shape.known) shape.root = values.size() == NcclColumns{true, true, true, 2}.numbers();
+  if (values.size() != shape.numbers()) return wrong_count(values.size(), shape.numbers());
+  const std::size_t first = shape.root ? 1 : 0;
+  row.time_us = values[first];
+  row.algbw = values[first + 1];
+  row.busbw = values[first + 2];
+  row.wrong = shape.errors && std::isfinite(values[first + 3]) ? values[first + 3] : 0;
+  return row;
+}
+
+}  // namespace distsim::collectives

@@ -1,0 +1,178 @@
+#include "collectives/logs/osu_reader.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "collectives/logs/file_name_shape.hpp"
+#include "collectives/logs/log_tables.hpp"
+
+namespace distsim::collectives {
+
+namespace {
+
+struct Test {
+  const char* words;  ///< in the title line
+  graph::CollectiveKind kind;
+  bool per_rank;  ///< the size is a rank's or destination's part
+};
+
+// First match counts: "Reduce_scatter" holds "Reduce".
+constexpr Test kTests[] = {{"Allreduce", graph::CollectiveKind::all_reduce, false},
+                           {"Reduce_scatter", graph::CollectiveKind::reduce_scatter, false},
+                           {"Reduce-Scatter", graph::CollectiveKind::reduce_scatter, false},
+                           {"Allgather", graph::CollectiveKind::all_gather, true},
+                           {"All-to-All", graph::CollectiveKind::all_to_all, true},
+                           {"Alltoall", graph::CollectiveKind::all_to_all, true},
+                           {"Broadcast", graph::CollectiveKind::broadcast, false},
+                           {"Bcast", graph::CollectiveKind::broadcast, false},
+                           {"Gather", graph::CollectiveKind::gather, true},
+                           {"Scatter", graph::CollectiveKind::scatter, true},
+                           {"Reduce", graph::CollectiveKind::reduce, false},
+                           {"Latency Test", graph::CollectiveKind::send_recv, false}};
+
+std::optional<double> number_of(std::string_view word) {
+  double v = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), v);
+  if (error != std::errc() || end != word.data() + word.size()) return std::nullopt;
+  return v;
+}
+
+std::uint32_t count_after(const std::vector<std::string_view>& words, std::string_view key) {
+  const auto it = std::find(words.begin(), words.end(), key);
+  if (it == words.end() || it + 1 == words.end()) return 0;
+  const auto v = number_of(*(it + 1));
+  return v && *v >= 1 && *v <= kMaxCurveRanks ? static_cast<std::uint32_t>(*v) : 0;
+}
+
+class Reader {
+ public:
+  Reader(LineSource& lines, const LogHints& hints) : lines_(lines), hints_(hints) {}
+
+  Result<CurveSet> read() {
+    TRY(lines_.each([this](std::string_view line) { return scan(without_prefix(line)); }));
+    take_shape();
+    TRY(scale_sizes());
+    TRY_ASSIGN(CurveSet set, curves_of(std::move(tables_), context_, lines_.name(), hints_));
+    for (Curve& c : set.curves) {
+      c.settings = "MPI";
+      if (!on_device_) c.not_used = "host buffers, not GPU memory";
+    }
+    return set;
+  }
+
+ private:
+  Result<void> scan(std::string_view line) {
+    if (line.find("# OSU ") != std::string_view::npos) return start(line);
+    const auto words = words_of(line);
+    if (words.empty()) return {};
+    if (words[0] == "#") {
+      read_comment(line, words);
+      return {};
+    }
+    if (!number_of(words[0])) {
+      if (context_.failure.empty() && line.find("rror") != std::string_view::npos)
+        context_.failure = std::string(line.substr(0, 120));
+      return {};
+    }
+    return add(words);
+  }
+
+  void read_comment(std::string_view line, const std::vector<std::string_view>& words) {
+    if (const auto n = count_after(words, "nodes:")) context_.nodes = n;
+    for (std::string_view key : {"ranks:", "gpus:", "processes:"}) {
+      if (const auto n = count_after(words, key)) context_.ranks = n;
+    }
+    if (line.find("Buffer on DEVICE") != std::string_view::npos) on_device_ = true;
+    if (words.size() > 2 && words[1] == "hardware:") context_.hardware = std::string(line.substr(line.find("hardware:") + 10));
+    if (words.size() > 2 && words[1] == "source:") context_.source = std::string(line.substr(line.find("source:") + 8));
+    const bool header = words.size() > 2 && words[1] == "Size";
+    if (header) full_ = line.find("Min Latency") != std::string_view::npos;
+  }
+
+  Result<void> start(std::string_view line) {
+    for (std::string_view other : {"Bandwidth", "Message Rate", "Barrier"}) {
+      if (line.find(other) != std::string_view::npos) {
+        return Error{"found '" + std::string(line.substr(0, 80)) + "', expected a test that gives the latency of a size",
+                     lines_.position(), ""};
+      }
+    }
+    const auto test = std::find_if(std::begin(kTests), std::end(kTests),
+                                   [&](const Test& t) { return line.find(t.words) != std::string_view::npos; });
+    if (test == std::end(kTests))
+      return Error{"found '" + std::string(line.substr(0, 80)) + "', expected a collective or a latency test", lines_.position(),
+                   ""};
+    for (std::string_view device : {"MPI-CUDA", "MPI-ROCM", "MPI-ROCm", "NCCL"})
+      on_device_ = on_device_ || line.find(device) != std::string_view::npos;
+    const std::size_t version = line.rfind(" v");
+    context_.library = "OSU" + (version == std::string_view::npos ? "" : std::string(line.substr(version + 1, 12))) + ", MPI";
+    context_.library.insert(3, " ");
+    tables_.push_back({test->kind, {}});
+    per_rank_.push_back(test->per_rank);
+    full_ = false;
+    return {};
+  }
+
+  Result<void> add(const std::vector<std::string_view>& words) {
+    if (tables_.empty()) return {};
+    NcclRow row;
+    row.no_bandwidth = true;
+    row.bytes = *number_of(words[0]);
+    const auto time = words.size() > 1 ? number_of(words[1]) : std::nullopt;
+    const std::size_t least = full_ ? 4 : 2;
+    if (words.size() < least || !time || row.bytes < 0 || row.bytes != std::floor(row.bytes)) {
+      return Error{"found a row of " + std::to_string(words.size()) + " words, expected size and latency", lines_.position(),
+                   "the table may have been cut"};
+    }
+    if (row.bytes == 0) return {};  // an empty message has no place in a curve
+    row.time_us = *time;
+    if (full_) {
+      row.low_us = number_of(words[2]).value_or(0);
+      row.high_us = number_of(words[3]).value_or(0);
+      if (!(row.low_us > 0 && row.low_us <= row.time_us && row.high_us >= row.time_us && row.high_us < 1e12)) {
+        return Error{"latency: found an average outside its smallest and largest, expected " +
+                         std::string(words[2].substr(0, 20)) + " .. " + std::string(words[3].substr(0, 20)),
+                     lines_.position(), ""};
+      }
+    }
+    return add_row(tables_.back(), std::move(row), lines_.number(), lines_.position());
+  }
+
+  void take_shape() {
+    if (hints_.ranks != 0) context_.ranks = hints_.ranks;
+    if (const auto named = shape_of_file_name(lines_.name())) {
+      if (context_.ranks == 0) context_.ranks = named->ranks;
+      if (context_.nodes == 0) context_.nodes = named->nodes;
+    }
+    const bool pair = !tables_.empty() && std::all_of(tables_.begin(), tables_.end(),
+                                                      [](const LogTable& t) { return t.kind == graph::CollectiveKind::send_recv; });
+    if (pair && context_.ranks == 0) context_.ranks = 2;
+  }
+
+  Result<void> scale_sizes() {
+    for (std::size_t i = 0; i < tables_.size(); ++i) {
+      if (!per_rank_[i]) continue;
+      for (NumberedRow& r : tables_[i].rows) {
+        r.row.bytes *= std::max(1u, context_.ranks);
+        TRY(check_size(r.row.bytes, lines_.name() + ":" + std::to_string(r.line)));
+      }
+    }
+    return {};
+  }
+
+  LineSource& lines_;
+  LogHints hints_;
+  LogContext context_;
+  std::vector<LogTable> tables_;
+  std::vector<bool> per_rank_;
+  bool on_device_ = false, full_ = false;
+};
+
+}  // namespace
+
+Result<CurveSet> parse_osu(LineSource& lines, const LogHints& hints) { return Reader(lines, hints).read(); }
+
+}  // namespace distsim::collectives

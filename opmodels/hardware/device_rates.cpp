@@ -1,0 +1,87 @@
+#include "opmodels/hardware/device_rates.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace distsim::opmodels {
+namespace {
+
+Error bad(const topology::DeviceSpec& device, std::string_view key, double found) {
+  return {std::string(key) + ": found " + std::to_string(found) + ", expected a positive number", device.name, ""};
+}
+
+Result<void> check_positive(const topology::DeviceSpec& device, std::string_view key, double value) {
+  if (value > 0 && std::isfinite(value)) return {};
+  return bad(device, key, value);
+}
+
+double peak_or_zero(const topology::DeviceSpec& device, std::string_view key) {
+  const auto found = device.peak.find(std::string(key));
+  return found == device.peak.end() ? 0.0 : found->second.value();
+}
+
+Result<void> check_spec(const topology::DeviceSpec& device) {
+  TRY(check_positive(device, "sm_count", static_cast<double>(device.sm_count)));
+  TRY(check_positive(device, "clock.boost", device.clock.boost.value()));
+  TRY(check_positive(device, "clock.sustained", device.clock.sustained.value()));
+  TRY(check_positive(device, "hbm.bandwidth", device.hbm.bandwidth.value()));
+  TRY(check_positive(device, "l2.bandwidth", device.l2.bandwidth.value()));
+  TRY(check_positive(device, "l2.capacity", static_cast<double>(device.l2.capacity.value())));
+  TRY(check_positive(device, "pcie_bandwidth", device.pcie_bandwidth.value()));
+  for (const auto& [key, rate] : device.peak) TRY(check_positive(device, "peak." + key, rate.value()));
+  return {};
+}
+
+/// At the clock the device holds under load. Tensor and plain rates both scale with the clock.
+void fill_rates(const topology::DeviceSpec& device, DeviceRates& rates) {
+  const double hold = std::min(1.0, device.clock.sustained.value() / device.clock.boost.value());
+  for (const graph::DType dtype : {graph::DType::fp64, graph::DType::fp32, graph::DType::tf32, graph::DType::fp16, graph::DType::bf16, graph::DType::fp8, graph::DType::int8}) {
+    rates.matrix[static_cast<std::size_t>(dtype)] = peak_or_zero(device, graph::name_of(dtype)) * hold;
+  }
+  const double lanes = peak_or_zero(device, "vector_fp32");
+  double& fp32 = rates.matrix[static_cast<std::size_t>(graph::DType::fp32)];
+  if (fp32 == 0) fp32 = lanes * hold;
+  rates.vector_fp32 = lanes > 0 ? lanes * hold : fp32;
+  const double half_lanes = peak_or_zero(device, "vector_fp16");
+  rates.vector_fp16 = half_lanes > 0 ? half_lanes * hold : rates.vector_fp32;
+}
+
+}  // namespace
+
+Result<DeviceRates> device_rates(const topology::DeviceSpec& device) {
+  TRY(check_spec(device));
+  DeviceRates rates;
+  rates.name = device.name;
+  fill_rates(device, rates);
+  TRY(check_positive(device, "peak.fp32", rates.vector_fp32));
+  rates.hbm = device.hbm.bandwidth.value();
+  rates.l2 = device.l2.bandwidth.value();
+  rates.l2_bytes = static_cast<double>(device.l2.capacity.value());
+  rates.pcie = device.pcie_bandwidth.value();
+  rates.sms = static_cast<double>(device.sm_count);
+  rates.clock = std::min(device.clock.sustained.value(), device.clock.boost.value());
+  rates.floor = device.launch.kernel_floor.seconds();
+  rates.gap = device.launch.kernel_gap.seconds();
+  rates.capability = static_cast<double>(device.compute_capability);
+  rates.traits = arch_traits(device.compute_capability);
+  return rates;
+}
+
+Result<void> check_matrix_dtype(const DeviceRates& device, graph::DType dtype) {
+  const auto index = static_cast<std::size_t>(dtype);
+  CHECK(index < device.matrix.size()) << "dtype " << index;
+  if (device.matrix[index] > 0) return {};
+  std::string known;
+  for (std::size_t i = 0; i < device.matrix.size(); ++i) {
+    if (device.matrix[i] > 0) known += (known.empty() ? "" : ", ") + std::string(graph::name_of(static_cast<graph::DType>(i)));
+  }
+  return Error{"dtype: found " + std::string(graph::name_of(dtype)) + " on " + device.name + ", expected a matrix type of that device (" + known + ")", "", ""};
+}
+
+bool uses_vector_lanes(const DeviceRates& device, graph::DType dtype) {
+  if (dtype == graph::DType::fp32) return device.matrix[static_cast<std::size_t>(dtype)] <= device.vector_fp32 * 1.01;
+  if (dtype == graph::DType::fp64) return device.matrix[static_cast<std::size_t>(dtype)] <= device.vector_fp32 * 0.51;
+  return false;
+}
+
+}  // namespace distsim::opmodels

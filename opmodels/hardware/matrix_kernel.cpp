@@ -1,0 +1,85 @@
+#include "opmodels/hardware/matrix_kernel.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace distsim::opmodels {
+namespace {
+
+constexpr double kMinSplitDepth = 128;   // k of a slice; below it the main loop is all prologue
+constexpr double kSplitSeconds = 2.2e-6; // second pass over the partial sums, or waiting at their semaphore
+constexpr double kSmPull = 4;            // one SM can draw this multiple of its fair share of memory bandwidth
+constexpr double kKStep = 32;            // elements of k that a tile advances at once
+constexpr double kWholeWaves = 0.15;     // 1: only whole waves; 0: the tail wave is spread evenly over the SMs
+
+double round_up(double value, double step) { return std::ceil(value / step) * step; }
+
+/// Elements of k in one slice. Bounded below rather than refused, so that the time never falls as k grows.
+double slice_depth(const MatrixShape& shape, double split) {
+  return split == 1 ? shape.k : std::max(kMinSplitDepth, std::ceil(shape.k / split));
+}
+
+/// A lone partial wave takes a whole one; later ones are spread in part
+/// (big tiles mix with small ones, blocks of different waves overlap).
+double quantised(double waves) {
+  if (waves <= 1) return 1;
+  return kWholeWaves * std::ceil(waves) + (1 - kWholeWaves) * waves;
+}
+
+struct Choice {
+  Tile tile;
+  double tiles;  // without split
+  double split;
+};
+
+double split_cost(const MatrixMachine& machine, const MatrixShape& shape, double split) {
+  if (split == 1) return 0;
+  const double partial = split * shape.batch * shape.m * shape.n * 4;  // fp32 partial sums, written and read
+  const double bandwidth = 2 * partial < machine.l2_bytes ? machine.l2 : machine.hbm;
+  return 2 * partial / bandwidth + kSplitSeconds;
+}
+
+MatrixTime choice_time(const MatrixMachine& machine, const MatrixShape& shape, const Choice& choice) {
+  const MatrixTraits& traits = *machine.traits;
+  const double tm = choice.tile.m, tn = choice.tile.n;
+  const double blocks = choice.tiles * choice.split;
+  const double waves = quantised(blocks / machine.sms);
+  const double depth = round_up(slice_depth(shape, choice.split), kKStep);
+  const double intensity = tm * tn / (tm + tn);
+  const double efficiency = traits.main_loop * intensity / (intensity + traits.half_tile);
+  const double loop = waves * 2 * tm * tn * depth * machine.sms / (machine.flops * efficiency) * shape.load_penalty;
+  const double feed = blocks * (tm + tn) * depth * shape.element_bytes / (machine.l2 * traits.operand_reuse) * shape.load_penalty;
+  const double block_bytes = (std::min(tm, shape.m) + std::min(tn, shape.n)) * depth * shape.element_bytes;
+  const double memory = std::max(shape.compulsory_bytes, block_bytes * machine.sms / kSmPull) / machine.hbm;
+  const double seconds = waves * traits.wave_seconds + overlap(loop, feed, memory) + split_cost(machine, shape, choice.split);
+  return {seconds, choice.tile, choice.split, blocks / machine.sms, loop, memory};
+}
+
+const MatrixTime& faster(const MatrixTime& a, const MatrixTime& b) { return b.seconds < a.seconds ? b : a; }
+
+MatrixTime best_split(const MatrixMachine& machine, const MatrixShape& shape, Tile tile) {
+  Choice choice{tile, shape.batch * std::ceil(shape.m / tile.m) * std::ceil(shape.n / tile.n), 1};
+  MatrixTime best = choice_time(machine, shape, choice);
+  const bool room = choice.tiles < machine.sms;
+  for (choice.split = 2; room && choice.split <= shape.max_split; choice.split *= 2) {
+    best = faster(best, choice_time(machine, shape, choice));
+    if (choice.tiles * choice.split >= machine.sms) break;
+  }
+  return best;
+}
+
+}  // namespace
+
+MatrixMachine matrix_machine(const DeviceRates& device, double flops, bool vector_lanes) {
+  const MatrixTraits& traits = vector_lanes ? device.traits.vector : device.traits.tensor;
+  return {flops, device.sms, device.hbm * traits.hbm_efficiency, device.l2, device.l2_bytes, device.floor, &traits};
+}
+
+MatrixTime matrix_time(const MatrixMachine& machine, const MatrixShape& shape) {
+  MatrixTime best = best_split(machine, shape, machine.traits->tiles.front());
+  for (const Tile tile : machine.traits->tiles.subspan(1)) best = faster(best, best_split(machine, shape, tile));
+  best.seconds += machine.floor;
+  return best;
+}
+
+}  // namespace distsim::opmodels

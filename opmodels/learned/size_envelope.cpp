@@ -1,0 +1,60 @@
+#include "opmodels/learned/size_envelope.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/check.hpp"
+
+namespace distsim::opmodels {
+namespace {
+
+constexpr int kRowSteps = 48, kColSteps = 34, kElementSteps = 48;  // 2^24, 2^17, 2^24
+constexpr double kLargestFall = 1.1;
+
+/// 1, 2, 3, 4, 6, 8, 12, ...: points 0 and 1 are both 1, for there is no whole number between 1 and 2.
+double grid_size(int point) { return point == 1 ? 1.0 : std::ldexp(point % 2 == 0 ? 1.0 : 1.5, point / 2); }
+
+/// The last grid point at or below a size.
+int point_below(double size) {
+  int exponent = 0;
+  const double mantissa = std::frexp(size, &exponent);  // in [0.5, 1)
+  return 2 * (exponent - 1) + (mantissa >= 0.75 ? 1 : 0);
+}
+
+int point_above(double size) {
+  const int below = point_below(size);
+  return grid_size(below) >= size ? below : below + 1;
+}
+
+std::size_t cell(int row, int col) { return static_cast<std::size_t>(row * (kColSteps + 1) + col); }
+
+}  // namespace
+
+SizeEnvelope::SizeEnvelope(const Time& time) : least_(static_cast<std::size_t>((kRowSteps + 1) * (kColSteps + 1)), std::numeric_limits<double>::infinity()) {
+  for (int row = kRowSteps; row >= 0; --row) {
+    for (int col = std::min(kColSteps, kElementSteps - row); col >= 0; --col) {
+      double least = time(grid_size(row), grid_size(col));
+      if (row < kRowSteps) least = std::min(least, least_[cell(row + 1, col)]);
+      if (col < kColSteps) least = std::min(least, least_[cell(row, col + 1)]);
+      least_[cell(row, col)] = least;
+    }
+  }
+}
+
+double SizeEnvelope::bound(double rows, double cols, double seconds) const {
+  const int row = point_above(rows), col = point_above(cols);
+  if (row > kRowSteps || col > kColSteps || row + col > kElementSteps) return seconds;
+  const double above = kLargestFall * least_[cell(row, col)], below = least_[cell(point_below(rows), point_below(cols))];
+  return std::clamp(seconds, below, above);
+}
+
+const SizeEnvelope& RowEnvelopes::of(int kind, bool backward, double element_bytes, const SizeEnvelope::Time& time) {
+  const auto width = static_cast<std::size_t>(std::ilogb(element_bytes));
+  CHECK(static_cast<std::size_t>(kind) < kKinds && width < kWidths) << kind << ", " << element_bytes << " bytes";
+  Slot& slot = slots_[(static_cast<std::size_t>(kind) * kPasses + (backward ? 1 : 0)) * kWidths + width];
+  std::call_once(slot.once, [&] { slot.envelope = std::make_unique<const SizeEnvelope>(time); });
+  return *slot.envelope;
+}
+
+}  // namespace distsim::opmodels

@@ -1,0 +1,127 @@
+#include "opmodels/learned/training_rows.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <ostream>
+
+#include "base/fnv.hpp"
+#include "base/text/number_text.hpp"
+#include "opmodels/learned/kernel_sample.hpp"
+
+namespace distsim::opmodels {
+namespace {
+
+void append_number(std::string& line, double value) {
+  char text[32];
+  const auto end = std::to_chars(text, text + sizeof text, value, std::chars_format::general, 9);
+  line += ',';
+  line.append(text, end.ptr);
+}
+
+double positive_or_zero(std::string_view text) {
+  const auto parts = split_number(text);
+  if (!parts || !parts->rest.empty()) return 0;
+  return std::max(0.0, to_double(*parts, 0).value_or(0));
+}
+
+std::string header_line(LearnedKernel kernel) {
+  std::string line = "kernel,gpu,op,pass,dtype,timing,held_back,measured,launch,tail,other,seconds";
+  for (const std::string_view name : feature_names(kernel)) (line += ',') += name;
+  return line + '\n';
+}
+
+/// One kernel of a row: what it shares the measured time with, and how much of that time is taken to be its own.
+struct Prepared {
+  KernelSample sample;
+  double other = 0;  ///< seconds of the row's kernels of other kinds, as priced (the casts of an fp8 linear)
+  double share = 1;  ///< of the rest, where a row is several kernels of one kind: by their analytic times
+};
+
+std::vector<Prepared> prepare(const OpModels& models, const OpRow& row, LearnedKernel kernel) {
+  std::vector<Prepared> own;
+  double other = 0, analytic = 0;
+  for (const graph::Op& op : row.ops) {
+    const auto cost = models.price(op, row.warm);
+    if (!cost.ok()) return {};
+    const auto sample = sample_of(models.rates(row.warm), op);
+    const bool learns = sample && sample->kernel == kernel && op.index() == row.ops.front().index();
+    if (learns) own.push_back({*sample});
+    (learns ? analytic : other) += learns ? sample->seconds : cost->mean.seconds();
+  }
+  for (Prepared& one : own) {
+    one.other = other;
+    one.share = one.sample.seconds / analytic;
+  }
+  return own;
+}
+
+class Writer {
+ public:
+  Writer(const OpColumns& columns, std::size_t latency, LearnedKernel kernel, const DeviceLookup& lookup)
+      : columns_(columns), latency_(latency), kernel_(kernel), lookup_(lookup) {}
+
+  /// A line for each kernel; empty where the row is left out.
+  std::string lines(const std::vector<std::string>& row) const {
+    const OpFields fields(columns_, row);
+    const auto models = lookup_(fields.text(OpColumns::gpu));
+    const double measured = positive_or_zero(row[latency_]);
+    const auto parsed = op_from_row(columns_, row);
+    if (!models.ok() || !parsed.ok() || measured == 0) return "";
+    std::string lines;
+    for (const Prepared& one : prepare(**models, *parsed, kernel_)) lines += text(fields, *parsed, one, measured);
+    return lines;
+  }
+
+ private:
+  std::string text(const OpFields& fields, const OpRow& row, const Prepared& p, double measured) const {
+    std::string line(name_of(kernel_));
+    for (const auto column : {OpColumns::gpu, OpColumns::op, OpColumns::pass, OpColumns::dtype, OpColumns::timing}) {
+      line += ',' + csv_field(fields.text(column));
+    }
+    line += is_held_back(shape_text(fields)) ? ",1" : ",0";
+    const HostShare host = host_share(row.timing, row.call, fields.text(OpColumns::gpu), row.calls);
+    append_number(line, measured * p.share);
+    for (const double seconds : {host.launch * p.share, host.tail * p.share, p.other * p.share, p.sample.seconds}) append_number(line, seconds * 1e6);
+    for (std::uint32_t i = 0; i < p.sample.features.count; ++i) append_number(line, static_cast<double>(p.sample.features.values[i]));
+    return line + '\n';
+  }
+
+  const OpColumns& columns_;
+  std::size_t latency_;
+  LearnedKernel kernel_;
+  const DeviceLookup& lookup_;
+};
+
+}  // namespace
+
+std::string shape_text(const OpFields& fields) {
+  std::string text;
+  for (int c = OpColumns::b; c < OpColumns::count; ++c) {
+    const std::string_view field = fields.text(static_cast<OpColumns::Name>(c));
+    if (!field.empty()) (text += text.empty() ? "" : "x") += field;
+  }
+  return text;
+}
+
+bool is_held_back(std::string_view shape) {
+  return (fnv32(shape) >> 8) % 10 == 0;  // the low bits of FNV-1a follow the last characters
+}
+
+Result<TrainingCount> training_rows(std::istream& in, const std::string& name, std::ostream& out, LearnedKernel kernel, const DeviceLookup& lookup) {
+  TRY_ASSIGN(CsvReader reader, CsvReader::open(in, name));
+  TRY_ASSIGN(const OpColumns columns, OpColumns::from(reader));
+  TRY_ASSIGN(const std::size_t latency, reader.require("latency_us"));
+  out << header_line(kernel);
+  const Writer writer(columns, latency, kernel, lookup);
+  TrainingCount count;
+  for (;;) {
+    TRY_ASSIGN(const auto fields, reader.next());
+    if (!fields) return count;
+    const std::string line = writer.lines(*fields);
+    ++count.rows;
+    count.kept += line.empty() ? 0 : 1;
+    out << line;
+  }
+}
+
+}  // namespace distsim::opmodels

@@ -1,0 +1,64 @@
+// MeasuredTable: what one GPU with its libraries was measured at. The most trusted tier.
+//
+//   at a measured point       the measured time itself                                                        basis measured
+//   within an octave of some  models' time * exp(trust * r)                                                   basis interpolated
+//        r      mean of log(measured / models) of the four nearest points, each weighted by 1 / distance^2, distances in octaves
+//        trust  1 - distance of the nearest
+//   beyond                    the models alone
+//
+// The file NAME.ops, text:  "distsim-ops 1", "device NAME", "library TEXT", then one line a point
+//        GROUP X X X X X X MEASURED_US MODELS_US        (op_point.hpp; GROUP in hex)
+// in the order of GROUP and X, and last "crc32 HEX" of all lines before it. MODELS_US is what the models said when the file was written.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.hpp"
+#include "opmodels/csv/op_point.hpp"
+
+namespace distsim::opmodels {
+
+struct MeasuredPoint {
+  OpPoint point;
+  double measured_us = 0, models_us = 0;
+};
+
+class MeasuredTable {
+ public:
+  static constexpr std::size_t kMaxPoints = 200'000;
+
+  struct Answer {
+    double measured_us = 0;   ///< above 0: exactly this op was measured
+    double log_ratio = 0;     ///< to be multiplied by trust
+    double trust = 0;         ///< 0: nothing near
+  };
+
+  MeasuredTable(std::string device, std::string library, std::vector<MeasuredPoint> points);
+
+  Answer ask(const OpPoint& point) const;
+  std::string text() const;
+  const std::string& device() const { return device_; }
+  std::size_t size() const { return points_.size(); }
+
+ private:
+  struct Group {
+    std::uint64_t id;
+    std::uint32_t first, last;
+  };
+  struct Nearest;
+  void split(std::size_t first, std::size_t last);
+  void search(std::size_t first, std::size_t last, const OpPoint& point, Nearest& nearest) const;
+
+  std::string device_, library_;
+  std::vector<MeasuredPoint> points_;  ///< by group; within one a k-d tree: the middle point splits the rest by axis_
+  std::vector<std::uint8_t> axis_;
+  std::vector<Group> groups_;
+};
+
+/// Errors, with the line: another kind of file or version, a checksum that does not match, fields that are no numbers, times that are not positive,
+/// more than kMaxPoints points.
+Result<MeasuredTable> parse_measured_table(std::string_view text);
+
+}  // namespace distsim::opmodels

@@ -1,0 +1,149 @@
+#include "opmodels/measured/op_calibration.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <set>
+#include <unordered_map>
+
+#include "base/text/number_text.hpp"
+#include "opmodels/csv/op_row.hpp"
+
+namespace distsim::opmodels {
+namespace {
+
+constexpr std::size_t kMaxLibraries = 4;
+
+std::uint64_t hash_of(const OpPoint& point) {
+  std::uint64_t hash = point.group;
+  for (const float x : point.at) hash = (hash ^ std::bit_cast<std::uint32_t>(x)) * 0x9E3779B97F4A7C15ULL;
+  return hash ^ (hash >> 29);
+}
+
+struct Hash {
+  std::size_t operator()(const OpPoint& point) const { return static_cast<std::size_t>(hash_of(point)); }
+};
+
+/// Sums of logarithms by point, thinned when there are too many.
+class Points {
+ public:
+  /// False where the point has been thinned out.
+  bool add(const OpPoint& point, double measured_us, double models_us) {
+    if (is_thinned(point)) return false;
+    Sum& sum = sums_[point];
+    sum.log_measured += std::log(measured_us);
+    sum.models_us = models_us;
+    ++sum.count;
+    if (sums_.size() > MeasuredTable::kMaxPoints) thin();
+    return true;
+  }
+  std::vector<MeasuredPoint> take() const {
+    std::vector<MeasuredPoint> out;
+    for (const auto& [point, sum] : sums_) out.push_back({point, std::exp(sum.log_measured / static_cast<double>(sum.count)), sum.models_us});
+    return out;
+  }
+
+ private:
+  struct Sum {
+    double log_measured = 0, models_us = 0;
+    std::size_t count = 0;
+  };
+  bool is_thinned(const OpPoint& point) const { return (hash_of(point) >> 8) % keep_one_of_ != 0; }
+  void thin() {
+    keep_one_of_ *= 2;
+    std::erase_if(sums_, [&](const auto& entry) { return is_thinned(entry.first); });
+  }
+  std::unordered_map<OpPoint, Sum, Hash> sums_;
+  std::uint64_t keep_one_of_ = 1;
+};
+
+Result<double> positive(std::string_view text) {
+  const auto parts = split_number(text);
+  const auto value = parts && parts->rest.empty() ? to_double(*parts, 0) : std::nullopt;
+  if (value && *value > 0 && *value < 1e12) return *value;
+  return Error{"latency_us: found '" + std::string(text) + "', expected a positive number", "", ""};
+}
+
+/// Seconds of a row's first op, and of the others.
+struct Priced {
+  double first = 0, others = 0;
+};
+
+Result<Priced> price_all(const OpModels& models, const OpRow& row) {
+  Priced priced;
+  for (std::size_t i = 0; i < row.ops.size(); ++i) {
+    TRY_ASSIGN(const graph::Cost cost, models.price(row.ops[i], row.warm));
+    (i == 0 ? priced.first : priced.others) += cost.mean.seconds();
+  }
+  return priced;
+}
+
+class Calibrator {
+ public:
+  Calibrator(const OpModels& models, const OpColumns& columns, std::size_t latency, CalibrationCount& count)
+      : models_(models), columns_(columns), latency_(latency), count_(count) {}
+
+  Result<void> add(const std::vector<std::string>& fields) {
+    TRY_ASSIGN(const OpRow row, op_from_row(columns_, fields));
+    TRY_ASSIGN(const double measured, positive(fields[latency_]));
+    TRY_ASSIGN(const Priced priced, price_all(models_, row));
+    const auto point = point_of(row.ops.front());
+    const bool alike = row.ops.size() > 1 && row.ops[0].index() == row.ops[1].index();
+    if (!point || alike) {
+      ++count_.several;
+      return {};
+    }
+    const HostShare host = host_share(row.timing, row.call, OpFields(columns_, fields).text(OpColumns::gpu), row.calls);
+    const double kernels = measured * 1e-6 - host.launch;
+    const double own = kernels - priced.others;
+    if (kernels <= host.tail * 1.2 || own <= 0) ++count_.hidden;
+    else if (points_.add(*point, own * 1e6, priced.first * 1e6)) ++count_.used;
+    else ++count_.thinned;
+    return {};
+  }
+  std::vector<MeasuredPoint> take() const { return points_.take(); }
+
+ private:
+  const OpModels& models_;
+  const OpColumns& columns_;
+  std::size_t latency_;
+  CalibrationCount& count_;
+  Points points_;
+};
+
+std::string joined(const std::set<std::string>& names) {
+  std::string out;
+  for (const std::string& name : names) out += (out.empty() ? "" : "; ") + name;
+  return out.empty() ? "not stated" : out;
+}
+
+}  // namespace
+
+Result<MeasuredTable> calibrate_ops(std::istream& in, const std::string& name, const OpModels& models, const std::function<bool(std::string_view)>& is_device,
+                                    CalibrationCount& count) {
+  TRY_ASSIGN(CsvReader reader, CsvReader::open(in, name));
+  TRY_ASSIGN(const OpColumns columns, OpColumns::from(reader));
+  TRY_ASSIGN(const std::size_t latency, reader.require("latency_us"));
+  const auto framework = reader.column("framework");
+  std::set<std::string> libraries;
+  Calibrator calibrator(models, columns, latency, count);
+  for (;;) {
+    TRY_ASSIGN(const auto fields, reader.next());
+    if (!fields) break;
+    ++count.rows;
+    if (!is_device((*fields)[*columns.index(OpColumns::gpu)])) {
+      ++count.other_gpu;
+      continue;
+    }
+    const auto added = calibrator.add(*fields);
+    if (added.ok()) {
+      if (framework && libraries.size() < kMaxLibraries && !(*fields)[*framework].empty()) libraries.insert((*fields)[*framework]);
+      continue;
+    }
+    if (count.unpriced++ == 0) count.first_problem = reader.position() + ": " + added.error().text();
+  }
+  if (count.used > 0) return MeasuredTable(models.device().name, joined(libraries), calibrator.take());
+  return Error{"found no usable row of " + models.device().name + " among " + std::to_string(count.rows) + ", expected at least one", name, count.first_problem};
+}
+
+}  // namespace distsim::opmodels

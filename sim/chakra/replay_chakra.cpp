@@ -1,0 +1,138 @@
+#include "sim/chakra/replay_chakra.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+
+#include "sim/chakra/astra_network.hpp"
+#include "sim/chakra/chakra_report.hpp"
+#include "sim/config/config.hpp"
+#include "base/output.hpp"
+#include "traces/chakra/chakra_reader.hpp"
+#include "traces/files/gunzip.hpp"
+
+namespace distsim::chakra {
+namespace {
+
+constexpr std::size_t kMostGroupBytes = std::size_t{64} << 20;
+
+/// What a job runs on.
+struct Stage {
+  std::unique_ptr<CommunicationCost> costs;
+  topology::DeviceSpec device;
+  std::vector<std::string> notes;
+};
+
+std::vector<std::string> sets_of(const ChakraReplay& f) {
+  std::vector<std::string> sets = f.sets;
+  std::string list;
+  for (const auto& path : f.curves) list += fmt::format("{}'{}'", list.empty() ? "" : ", ", path);
+  if (!list.empty()) sets.push_back("collectives.curve_files=[" + list + "]");
+  return sets;
+}
+
+/// The experiment's cluster, with as many nodes as the ranks need.
+Result<Stage> cluster_stage(const ChakraReplay& f, std::size_t ranks) {
+  TRY_ASSIGN(config::Experiment e, config::load_experiment(f.config, sets_of(f)));
+  Stage stage;
+  const auto gpus = static_cast<std::size_t>(std::max<std::int64_t>(1, e.cluster.gpus_per_node));
+  const auto needed = static_cast<std::int64_t>((ranks + gpus - 1) / gpus);
+  if (needed > e.cluster.nodes) {
+    stage.notes.push_back(fmt::format("{} nodes for {} ranks, where the experiment has {}", needed, ranks, e.cluster.nodes));
+    e.cluster.nodes = needed;
+  }
+  TRY_ASSIGN(topology::Topology topology, topology::Topology::build(e.cluster, e.device.compute_capability));
+  TRY_ASSIGN(collectives::CollectiveModels models, collectives::CollectiveModels::create(topology, e.collectives));
+  stage.costs = cluster_communication(std::move(topology), std::move(models));
+  stage.device = std::move(e.device);
+  return stage;
+}
+
+/// A network of ASTRA-sim's, which has a place for every rank and no other.
+Result<Stage> network_stage(const ChakraReplay& f, std::size_t ranks) {
+  TRY_ASSIGN(AstraNetwork network, read_astra_network(f.network, f.network_system));
+  if (network.costs->ranks() != ranks) {
+    return Error{fmt::format("found traces of {} ranks, expected {}: npus_count of {}", ranks, network.costs->ranks(), f.network), "",
+                 ranks == 1 ? fmt::format("--ranks {} lets one trace stand for all", network.costs->ranks()) : ""};
+  }
+  return Stage{std::move(network.costs), std::move(network.device), {}};
+}
+
+Result<ChakraPlayOptions> options_of(const ChakraReplay& f) {
+  ChakraPlayOptions options;
+  options.recorded_collectives = f.recorded_collectives;
+  options.compute_scale = f.compute_scale;
+  if (!f.groups.empty()) {
+    TRY_ASSIGN(const std::string text, read_file(f.groups, kMostGroupBytes));
+    TRY_ASSIGN(options.groups, traces::read_chakra_groups(text, f.groups));
+  }
+  return options;
+}
+
+bool is_et(const std::string& path) { return path.ends_with(".et") || path.ends_with(".et.gz"); }
+
+bool any_et(const std::filesystem::path& folder, const std::string& prefix) {
+  std::error_code none;  // what cannot be listed has no traces
+  const std::filesystem::directory_iterator files(folder.empty() ? "." : folder, none);
+  return !none && std::any_of(begin(files), end(files), [&](const auto& entry) {
+    const std::string name = entry.path().filename().string();
+    return name.starts_with(prefix) && is_et(name);
+  });
+}
+
+/// A folder with traces, or the prefix of some.
+bool leads_to_et(const std::string& word) {
+  const std::filesystem::path path(word);
+  return any_et(path, "") || (path.has_filename() && any_et(path.parent_path(), path.filename().string() + "."));
+}
+
+}  // namespace
+
+bool names_chakra(const std::vector<std::string>& words) {
+  const auto files = traces::find_chakra_files(words);
+  if (!files) {  // what is wrong with them is better said by this reader, if they look like its own
+    return std::any_of(words.begin(), words.end(), [](const std::string& w) { return is_et(w) || leads_to_et(w); });
+  }
+  std::ifstream in(files->front(), std::ios::binary);
+  std::string head(std::size_t{1} << 16, '\0');
+  in.read(head.data(), static_cast<std::streamsize>(head.size()));
+  head.resize(static_cast<std::size_t>(in.gcount()));
+  return traces::is_chakra(traces::is_gzip(head) ? traces::gunzip_head(head, 4096) : head);
+}
+
+void add_chakra_flags(CLI::App& command, ChakraReplay& f) {
+  command.add_option("--network", f.network, "Chakra: a network as ASTRA-sim describes it (network.yml), in place of --config")->check(refuse_empty);
+  command.add_option("--network-system", f.network_system, "Chakra: algorithms, splits and delays as ASTRA-sim takes them (system.json)")->check(refuse_empty);
+  command.add_option("--groups", f.groups, "Chakra: ranks of each communicator as JSON, {\"1\": [0, 1], ..}")->check(refuse_empty);
+  command.add_option("--ranks", f.ranks, "Chakra: a single trace stands for that many ranks")->check(CLI::Range(1u, 1u << 24));
+  command.add_flag("--recorded-collectives", f.recorded_collectives, "Chakra: collectives take as long as the trace says, not as the models do");
+  command.add_option("--compute-scale", f.compute_scale, "Chakra: recorded kernels take this many times as long")->check(CLI::Range(1e-6, 1e6));
+}
+
+Result<void> replay_chakra(const ChakraReplay& f) {
+  TRY(check_outputs({{"--csv", f.csv}, {"--json", f.json}}));
+  if (f.config.empty() == f.network.empty()) {
+    return Error{f.config.empty() ? "--config: missing, expected an experiment whose cluster the traces are played on, or --network"
+                                  : "--network: found it beside --config, expected one of them",
+                 "", ""};
+  }
+  if (!std::isfinite(f.compute_scale)) return Error{"--compute-scale: found no finite number, expected 1e-6 .. 1e6", "", ""};  // a range check lets NaN through
+  if (!f.network_system.empty() && f.network.empty()) return Error{"--network-system: found it without --network, expected both", "", ""};
+  TRY_ASSIGN(const ChakraPlayOptions options, options_of(f));
+  TRY_ASSIGN(const std::vector<std::string> files, traces::find_chakra_files(f.traces));
+  TRY_ASSIGN(const traces::ChakraSet set, traces::read_chakra_set(files, f.ranks));
+  TRY_ASSIGN(Stage stage, f.network.empty() ? cluster_stage(f, set.ranks.size()) : network_stage(f, set.ranks.size()));
+  TRY_ASSIGN(ChakraPlay play, play_chakra(set, *stage.costs, stage.device, options));
+  play.notes.insert(play.notes.begin(), stage.notes.begin(), stage.notes.end());
+  const std::string where = stage.costs->where();
+  if (!f.csv.empty()) TRY(write_file_atomically(f.csv, chakra_csv(set, play)));
+  if (!f.json.empty()) TRY(write_file_atomically(f.json, chakra_json(set, play, where)));
+  if (takes_stdout({{"--csv", f.csv}, {"--json", f.json}})) return {};
+  return print(chakra_text(set, play, where));
+}
+
+}  // namespace distsim::chakra

@@ -1,0 +1,158 @@
+#include "sim/config/config_folders.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+#include <set>
+
+#include "base/text/printable.hpp"
+#include "base/config/schema.hpp"
+#include "base/text/spelling.hpp"
+#include "sim/config/config.hpp"
+
+namespace distsim::config {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kMaxNameLength = 4096;
+
+/// A path as people know it: relative to the working directory where it lies below it.
+std::string short_path(const fs::path& path) {
+  std::error_code error;
+  const fs::path near = fs::proximate(path, error);
+  return error || near.empty() || near.native().starts_with("..") ? path.lexically_normal().string() : near.string();
+}
+
+std::optional<fs::path> program_folder() {
+  std::error_code error;
+  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  return error ? std::nullopt : std::optional(program.parent_path());
+}
+
+std::vector<fs::path> config_roots(const std::string& experiment_folder) {
+  std::vector<fs::path> roots;
+  if (!experiment_folder.empty()) roots.push_back(experiment_folder);
+  if (const char* set = std::getenv("DISTSIM_CONFIGS"); set && *set) roots.push_back(set);
+  if (const auto program = program_folder()) roots.push_back(*program / "../../configs");
+  roots.push_back(DISTSIM_SOURCE_CONFIGS);
+  return roots;
+}
+
+bool is_yaml(const std::string& value) { return value.ends_with(".yaml") || value.ends_with(".yml"); }
+bool is_path(const std::string& value) { return value.find('/') != std::string::npos || is_yaml(value); }
+
+/// A step out of the configuration folders is refused, so that a name from elsewhere (a web page) cannot reach other files.
+bool is_unsafe(const std::string& value) {
+  return value.size() > kMaxNameLength || find_bad_byte(value) || value.find("..") != std::string::npos;
+}
+
+bool has_alias(const ConfigNode& file, const std::string& name) {
+  const ConfigNode* aliases = file.find("aliases");
+  return aliases && std::any_of(aliases->items.begin(), aliases->items.end(), [&](const ConfigNode& a) { return a.scalar == name; });
+}
+
+std::optional<std::string> file_of_name(const std::string& name, const std::vector<std::string>& folders) {
+  for (const std::string& folder : folders) {
+    const fs::path path = fs::path(folder) / (name + ".yaml");
+    std::error_code error;
+    if (fs::is_regular_file(path, error)) return path.string();
+  }
+  return std::nullopt;
+}
+
+/// The first file that lists the name among its aliases. Files that cannot be read are somebody else's error.
+std::optional<std::string> file_of_alias(const std::string& alias, const std::vector<std::string>& folders) {
+  for (const std::string& name : names_in_folders(folders)) {
+    const auto path = file_of_name(name, folders);
+    const auto file = path ? parse_yaml_file(*path) : Result<ConfigNode>(Error{});
+    if (file.ok() && has_alias(*file, alias)) return path;
+  }
+  return std::nullopt;
+}
+
+std::string path_of_value(const ConfigNode& node) {
+  const fs::path path = node.scalar;
+  return path.is_absolute() ? node.scalar : short_path(fs::path(folder_of_value(node)) / path);
+}
+
+Result<std::string> find_file(const ConfigNode& name, const std::string& key, const std::string& kind, const std::string& experiment_folder) {
+  const auto folders = config_folders(kind, experiment_folder);
+  if (const auto path = file_of_name(name.scalar, folders)) return *path;
+  if (const auto path = file_of_alias(name.scalar, folders)) return *path;
+  return schema_detail::expected(name, key, "a file in configs/" + kind, spelling_hint(name.scalar, names_in_folders(folders)));
+}
+
+void add_name(ConfigNode& file, const std::string& path) {
+  if (file.find("name")) return;
+  ConfigNode name;
+  name.kind = ConfigNode::Kind::scalar;
+  name.scalar = fs::path(path).stem().string();
+  name.where = file.where;
+  file.entries.insert(file.entries.begin(), {"name", file.where, name});
+}
+
+}  // namespace
+
+std::string folder_of_path(const std::string& path) {
+  const std::string folder = fs::path(path).parent_path().string();
+  return folder.empty() ? "." : folder;
+}
+
+std::string folder_of_value(const ConfigNode& node) {
+  return node.where.line > 0 && node.where.file ? folder_of_path(*node.where.file) : ".";
+}
+
+std::vector<std::string> config_folders(const std::string& kind, const std::string& experiment_folder) {
+  std::vector<std::string> folders;
+  for (const fs::path& root : config_roots(experiment_folder)) {
+    std::error_code error;
+    const fs::path folder = fs::canonical(root / kind, error);
+    if (error || !fs::is_directory(folder, error)) continue;
+    const std::string path = short_path(folder);
+    if (std::find(folders.begin(), folders.end(), path) == folders.end()) folders.push_back(path);
+  }
+  return folders;
+}
+
+std::vector<std::string> names_in_folders(const std::vector<std::string>& folders) {
+  std::set<std::string> names;
+  for (const std::string& folder : folders) {
+    std::error_code error;
+    for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+      if (it->path().extension() == ".yaml") names.insert(it->path().stem().string());
+    }
+  }
+  return {names.begin(), names.end()};
+}
+
+Result<ConfigNode> read_named_file(const ConfigNode& name, const std::string& key, const std::string& kind, const std::string& experiment_folder) {
+  const bool text = name.kind == ConfigNode::Kind::scalar && !name.scalar.empty();
+  if (!text) return schema_detail::expected(name, key, "the name of a file in configs/" + kind);
+  if (is_unsafe(name.scalar)) return schema_detail::expected(name, key, "a file name without '..' or control characters");
+  std::string path;
+  if (is_path(name.scalar)) {
+    if (!is_yaml(name.scalar)) return schema_detail::expected(name, key, "a name, or a path that ends in .yaml");
+    path = path_of_value(name);
+  } else {
+    TRY_ASSIGN(path, find_file(name, key, kind, experiment_folder));
+  }
+  auto file = parse_yaml_file(path);
+  if (!file) {
+    if (file.error().where != path) return file.error();  // a position inside the file
+    return schema_detail::expected(name, key, "a file that can be read", file.error().text());
+  }
+  if (file->kind != ConfigNode::Kind::map) return schema_detail::expected(*file, key, "a map");
+  add_name(*file, path);
+  return file;
+}
+
+std::vector<std::string> names_in(const std::string& kind) { return names_in_folders(config_folders(kind, "")); }
+
+std::string curve_folder() {
+  const auto folders = config_folders("curves", "");
+  return folders.empty() ? "" : folders.front();
+}
+
+}  // namespace distsim::config

@@ -1,0 +1,57 @@
+#include "base/text/printable.hpp"
+#include "base/config/schema.hpp"
+#include "base/text/spelling.hpp"
+#include "sim/config/config.hpp"
+
+namespace distsim::config {
+namespace {
+
+const std::vector<std::string>& section_names() {
+  static const std::vector<std::string> names{"title", "description", "cluster", "device", "model", "framework", "collectives", "engine"};
+  return names;
+}
+
+Result<void> check_sections(const ConfigNode& root) {
+  for (const ConfigNode::Entry& entry : root.entries) {
+    bool known = false;
+    for (const std::string& name : section_names()) known = known || name == entry.key;
+    if (known) continue;
+    return Error{printable(entry.key) + ": found an unknown section, expected a section of an experiment", entry.where.text(),
+                 spelling_hint(entry.key, section_names())};
+  }
+  return {};
+}
+
+Result<void> apply_set(ConfigNode& root, const std::string& set) {
+  const std::size_t equals = set.find('=');
+  if (equals == std::string::npos || equals == 0) {
+    return Error{"found " + in_quotes(set) + ", expected KEY=VALUE, e.g. cluster.nodes=8", "--set", ""};
+  }
+  return set_config_path(root, std::string_view(set).substr(0, equals), std::string_view(set).substr(equals + 1));
+}
+
+Result<ConfigNode> with_sets(ConfigNode root, const std::vector<std::string>& sets) {
+  if (root.kind != ConfigNode::Kind::map) return schema_detail::expected(root, "experiment", "a map with the sections cluster and model");
+  for (const std::string& set : sets) TRY(apply_set(root, set));
+  TRY(check_sections(root));
+  return root;
+}
+
+}  // namespace
+
+Result<ConfigNode> parse_experiment(const std::string& path, const std::vector<std::string>& sets) {
+  TRY_ASSIGN(ConfigNode root, parse_yaml_file(path));
+  return with_sets(std::move(root), sets);
+}
+
+Result<ConfigNode> parse_experiment_text(std::string_view text, const std::string& file, const std::vector<std::string>& sets) {
+  TRY_ASSIGN(ConfigNode root, parse_yaml(text, file));
+  return with_sets(std::move(root), sets);
+}
+
+Result<Experiment> load_experiment(const std::string& path, const std::vector<std::string>& sets) {
+  TRY_ASSIGN(const ConfigNode parsed, parse_experiment(path, sets));
+  return resolve(parsed);
+}
+
+}  // namespace distsim::config

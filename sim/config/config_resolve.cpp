@@ -1,0 +1,190 @@
+#include <algorithm>
+#include <filesystem>
+
+#include "base/config/schema.hpp"
+#include "sim/config/config.hpp"
+#include "sim/config/config_folders.hpp"
+
+namespace distsim::config {
+namespace {
+
+constexpr const char* kDefaultFramework = "pytorch";
+
+ConfigNode text_node(const std::string& text, SourcePos where) {
+  ConfigNode node;
+  node.kind = ConfigNode::Kind::scalar;
+  node.scalar = text;
+  node.where = std::move(where);
+  return node;
+}
+
+void erase_key(ConfigNode& map, std::string_view key) {
+  std::erase_if(map.entries, [&](const ConfigNode::Entry& entry) { return entry.key == key; });
+}
+
+void set_key(ConfigNode& map, const std::string& key, ConfigNode value) {
+  erase_key(map, key);
+  map.entries.push_back({key, value.where, std::move(value)});
+}
+
+/// A batch given one way replaces a named model's batch given the other way.
+void keep_one_batch(ConfigNode& base, const ConfigNode& over) {
+  if (over.find("per_gpu_batch") && !over.find("global_batch")) erase_key(base, "global_batch");
+  if (over.find("global_batch") && !over.find("per_gpu_batch")) erase_key(base, "per_gpu_batch");
+}
+
+/// Which file lies under a section.
+struct Naming {
+  std::string section;  ///< "model"
+  std::string key;      ///< the key of the section that names the file
+  std::string kind;     ///< folder of configs/
+};
+
+/// One experiment on its way to its merged form.
+class Merger {
+ public:
+  explicit Merger(const ConfigNode& parsed) : parsed_(parsed), folder_(folder_of_value(parsed)) {}
+
+  Result<ConfigNode> merge() {
+    merged_.kind = ConfigNode::Kind::map;
+    merged_.where = parsed_.where;
+    copy("title");
+    copy("description");
+    TRY(add_named({"cluster", "system", "systems"}));
+    TRY(add_device());
+    TRY(add_named({"model", "name", "models"}));
+    TRY(add_framework());
+    copy("collectives");
+    copy("engine");
+    return std::move(merged_);
+  }
+
+ private:
+  void copy(const std::string& key) {
+    if (const ConfigNode* node = parsed_.find(key)) set_key(merged_, key, *node);
+  }
+
+  /// The section with the file that it names laid under it; a section that names none stands for itself.
+  Result<ConfigNode> expand(ConfigNode section, const Naming& naming) const {
+    const ConfigNode* name = section.find(naming.key);
+    if (!name) return section;
+    TRY_ASSIGN(ConfigNode base, read_named_file(*name, naming.section + "." + naming.key, naming.kind, folder_));
+    erase_key(section, naming.key);
+    keep_one_batch(base, section);
+    TRY(merge_config(base, section));
+    return base;
+  }
+
+  Result<void> add_named(const Naming& naming) {
+    const ConfigNode* section = parsed_.find(naming.section);
+    if (!section) {
+      return Error{naming.section + ": missing, expected a section with " + naming.key + ": a file in configs/" + naming.kind,
+                   parsed_.where.text(), ""};
+    }
+    if (section->kind != ConfigNode::Kind::map) {
+      return schema_detail::expected(*section, naming.section, "a map with " + naming.key + ": a file in configs/" + naming.kind);
+    }
+    TRY_ASSIGN(ConfigNode expanded, expand(*section, naming));
+    set_key(merged_, naming.section, std::move(expanded));
+    return {};
+  }
+
+  Result<void> add_framework() {
+    if (parsed_.find("framework")) return add_named({"framework", "name", "frameworks"});
+    TRY_ASSIGN(ConfigNode base, read_named_file(text_node(kDefaultFramework, parsed_.where), "framework.name", "frameworks", folder_));
+    set_key(merged_, "framework", std::move(base));
+    return {};
+  }
+
+  /// The device that the section or else the system names, with the section's keys on top.
+  Result<void> add_device() {
+    ConfigNode section;
+    section.kind = ConfigNode::Kind::map;
+    section.where = parsed_.where;
+    if (const ConfigNode* given = parsed_.find("device")) section = *given;
+    if (section.kind != ConfigNode::Kind::map) return schema_detail::expected(section, "device", "a map, e.g. {name: a100_sxm4_80gb}");
+    ConfigNode& cluster = *merged_.find("cluster");
+    const bool by_cluster = !section.find("name");
+    const ConfigNode* name = by_cluster ? cluster.find("device") : section.find("name");
+    if (!name) return Error{"cluster.device: missing, expected a file in configs/devices", cluster.where.text(), ""};
+    TRY_ASSIGN(ConfigNode base, read_named_file(*name, by_cluster ? "cluster.device" : "device.name", "devices", folder_));
+    erase_key(section, "name");
+    TRY(merge_config(base, section));
+    set_key(cluster, "device", text_node(base.find("name")->scalar, name->where));  // aliases and paths end here
+    set_key(merged_, "device", std::move(base));
+    return {};
+  }
+
+  const ConfigNode& parsed_;
+  std::string folder_;
+  ConfigNode merged_;
+};
+
+template <class S>
+Result<S> read_section(const ConfigNode& merged, const std::string& name, const Schema<S>& schema) {
+  return schema.read(*merged.find(name), name);
+}
+
+/// Curve files are found from the file that lists them.
+void place_curve_files(collectives::CollectiveOptions& options, const ConfigNode& section) {
+  const ConfigNode* files = section.find("curve_files");
+  for (std::size_t i = 0; i < options.curve_files.size(); ++i) {
+    const std::filesystem::path path = options.curve_files[i];
+    if (path.is_relative()) options.curve_files[i] = (folder_of_value(files->items[i]) / path).lexically_normal().string();
+  }
+}
+
+Result<collectives::CollectiveOptions> read_collectives(const ConfigNode& merged) {
+  static const Schema<collectives::CollectiveOptions> schema = collectives::collective_schema();
+  collectives::CollectiveOptions options;
+  if (const ConfigNode* section = merged.find("collectives")) {
+    TRY_ASSIGN(options, schema.read(*section, "collectives"));
+    place_curve_files(options, *section);
+  }
+  options.curve_dir = curve_folder();
+  return options;
+}
+
+/// Text of a top-level key, or `fallback` where it is absent.
+Result<std::string> read_text(const ConfigNode& merged, const std::string& key, const std::string& fallback) {
+  const ConfigNode* node = merged.find(key);
+  return node ? schema_detail::read_string(*node, key) : Result<std::string>(fallback);
+}
+
+template <class S>
+Result<S> load_by_name(const std::string& name, const std::string& what, const std::string& kind, const Schema<S>& schema) {
+  TRY_ASSIGN(const ConfigNode file, read_named_file(text_node(name, {}), what, kind, ""));
+  return schema.read(file, what);
+}
+
+const Schema<topology::ClusterSpec>& cluster_keys() { static const auto schema = topology::cluster_schema(); return schema; }
+const Schema<topology::DeviceSpec>& device_keys() { static const auto schema = topology::device_schema(); return schema; }
+const Schema<workload::ModelSpec>& model_keys() { static const auto schema = workload::model_schema(); return schema; }
+const Schema<EngineSpec>& engine_keys() { static const auto schema = engine_schema(); return schema; }
+const Schema<workload::FrameworkSpec>& framework_keys() { static const auto schema = workload::framework_schema(); return schema; }
+
+}  // namespace
+
+Result<Experiment> resolve(const ConfigNode& parsed) {
+  Experiment e;
+  e.path = parsed.where.file ? *parsed.where.file : "";
+  TRY_ASSIGN(e.merged, Merger(parsed).merge());
+  TRY_ASSIGN(e.title, read_text(e.merged, "title", std::filesystem::path(e.path).stem().string()));
+  TRY(read_text(e.merged, "description", ""));
+  TRY_ASSIGN(e.cluster, read_section(e.merged, "cluster", cluster_keys()));
+  TRY_ASSIGN(e.device, read_section(e.merged, "device", device_keys()));
+  TRY_ASSIGN(e.model, read_section(e.merged, "model", model_keys()));
+  TRY_ASSIGN(e.framework, read_section(e.merged, "framework", framework_keys()));
+  TRY_ASSIGN(e.collectives, read_collectives(e.merged));
+  if (e.merged.find("engine")) {
+    TRY_ASSIGN(e.engine, read_section(e.merged, "engine", engine_keys()));
+  }
+  return e;
+}
+
+Result<topology::ClusterSpec> load_system(const std::string& name) { return load_by_name(name, "system", "systems", cluster_keys()); }
+Result<topology::DeviceSpec> load_device(const std::string& name) { return load_by_name(name, "device", "devices", device_keys()); }
+Result<workload::ModelSpec> load_model(const std::string& name) { return load_by_name(name, "model", "models", model_keys()); }
+Result<workload::FrameworkSpec> load_framework(const std::string& name) { return load_by_name(name, "framework", "frameworks", framework_keys()); }
+
+}  // namespace distsim::config

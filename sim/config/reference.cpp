@@ -1,0 +1,129 @@
+#include "sim/config/reference.hpp"
+
+#include <vector>
+
+#include "base/config/schema.hpp"
+#include "sim/config/config.hpp"
+
+namespace distsim::config {
+namespace {
+
+/// One section of an experiment.
+struct Section {
+  std::string name, doc;
+  std::vector<FieldDoc> keys;  ///< dotted, from the experiment
+};
+
+template <class S>
+Section section_of(const Schema<S>& schema, const FieldDoc& naming) {
+  Section section{schema.section(), schema.doc(), {}};
+  if (!naming.key.empty()) section.keys.push_back(naming);
+  for (const FieldDoc& doc : schema.docs()) {
+    if (doc.key != naming.key) section.keys.push_back(doc);
+  }
+  for (FieldDoc& doc : section.keys) doc.key = section.name + "." + doc.key;
+  return section;
+}
+
+Section top_level() {
+  return {"experiment", "Keys outside the sections.",
+          {{"title", "text", "", "name of the file", "Headline of the report."}, {"description", "text", "", "none", "For people."}}};
+}
+
+std::vector<Section> sections() {
+  return {top_level(),
+          section_of(topology::cluster_schema(), {"system", "name or path", "", "absent", "File of configs/systems that lies under this section; without it the section describes the system itself."}),
+          section_of(topology::device_schema(), {"name", "name or path", "", "cluster.device", "File of configs/devices that lies under this section."}),
+          section_of(workload::model_schema(), {"name", "name or path", "", "absent", "File of configs/models that lies under this section; without it the section describes the model itself."}),
+          section_of(workload::framework_schema(), {"name", "name or path", "", "pytorch", "File of configs/frameworks that lies under this section."}),
+          section_of(collectives::collective_schema(), {}),
+          section_of(engine_schema(), {})};
+}
+
+struct UnitLine {
+  std::string type, units;
+};
+
+std::vector<UnitLine> unit_lines() {
+  std::vector<UnitLine> lines;
+  for (const Dimension d : {Dimension::bytes, Dimension::seconds, Dimension::bytes_per_second, Dimension::flops_per_second, Dimension::hertz,
+                            Dimension::watts}) {
+    lines.push_back({schema_detail::dimension_name(d), unit_help(d)});
+  }
+  return lines;
+}
+
+constexpr const char* kIntroduction =
+    "An experiment names a system, a model and a framework; any of their keys can be overridden in the experiment or with `--set section.key=value`. "
+    "In order of weight: `--set`, the experiment, the named file, the default below. An item of a list is named by its number from 0: "
+    "`--set model.dlrm.tables.3.rows=1000`. A name is a file, without `.yaml`, of `systems/`, `devices/`, `models/` or `frameworks/` beside the experiment, in "
+    "`$DISTSIM_CONFIGS`, or in the `configs/` that comes with the program, or an alias that such a file lists; a value that ends in `.yaml` is a path. A required key is there already when the section names a "
+    "file.";
+
+constexpr const char* kUnitRule =
+    "A quantity has a unit; a bare number where a unit belongs is an error. K, M, G, T are powers of 1000, Ki, Mi, Gi, Ti of 1024; B is bytes, b is bits. "
+    "Bandwidths are per direction.";
+
+/// A '|' would end the cell.
+std::string cell(const std::string& text) {
+  std::string out;
+  for (const char c : text) out += c == '|' ? std::string("\\|") : std::string(1, c);
+  return out;
+}
+
+std::string markdown_row(const FieldDoc& d) {
+  return "| `" + d.key + "` | " + cell(d.type) + " | " + cell(d.range) + " | " + cell(d.fallback) + " | " + cell(d.doc) + " |\n";
+}
+
+std::string facts_of(const FieldDoc& d) {
+  std::string facts = d.type;
+  if (!d.range.empty()) facts += ", " + d.range;
+  if (d.fallback == "required") facts += ", required";
+  else if (!d.fallback.empty()) facts += ", default: " + d.fallback;
+  return facts;
+}
+
+/// `text` in lines of at most `width` bytes, each after `indent`; words stay whole.
+std::string wrapped(const std::string& text, const std::string& indent, std::size_t width) {
+  std::string out, line;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find(' ', begin), text.size());
+    const std::string word = text.substr(begin, end - begin);
+    if (!line.empty() && indent.size() + line.size() + 1 + word.size() > width) {
+      out += indent + line + "\n";
+      line.clear();
+    }
+    line += (line.empty() ? "" : " ") + word;
+    begin = end + 1;
+  }
+  return out + indent + line + "\n";
+}
+
+}  // namespace
+
+std::string reference_markdown() {
+  std::string out = "# Configuration reference\n\n<!-- Generated: distsim list config --markdown > docs/config_reference.md -->\n\n";
+  out += std::string(kIntroduction) + "\n\n## Units\n\n" + kUnitRule + "\n\n| type | units |\n|---|---|\n";
+  for (const UnitLine& line : unit_lines()) out += "| " + line.type + " | " + line.units + " |\n";
+  for (const Section& section : sections()) {
+    out += "\n## " + section.name + "\n\n" + section.doc + "\n\n| key | type | range | default | meaning |\n|---|---|---|---|---|\n";
+    for (const FieldDoc& d : section.keys) out += markdown_row(d);
+  }
+  return out;
+}
+
+std::string reference_text() {
+  constexpr std::size_t kWidth = 100;
+  std::string out = wrapped(kIntroduction, "", kWidth) + "\n" + wrapped(kUnitRule, "", kWidth);
+  for (const UnitLine& line : unit_lines()) out += "  " + line.type + ": " + line.units + "\n";
+  for (const Section& section : sections()) {
+    out += "\n" + section.name + ": " + section.doc + "\n";
+    for (const FieldDoc& d : section.keys) {
+      out += "  " + d.key + "  (" + facts_of(d) + ")\n";
+      if (!d.doc.empty()) out += wrapped(d.doc, "      ", kWidth);
+    }
+  }
+  return out;
+}
+
+}  // namespace distsim::config

@@ -1,0 +1,187 @@
+#include "sim/pipeline/contention/shared_links.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+namespace distsim::pipeline {
+namespace {
+
+using Demand = engine::Contention::Demand;
+
+topology::ClusterSpec fabric_spec(topology::ClusterSpec spec, const config::EngineSpec& engine) {
+  spec.nodes *= engine.jobs;
+  return spec;
+}
+
+double gpu_bandwidth(const topology::ClusterSpec& spec) {
+  const double nvlink = static_cast<double>(spec.gpu_links.links_per_gpu) * spec.gpu_links.bandwidth_per_link.value();
+  return nvlink > 0 && spec.gpu_links.kind != topology::IntraNode::pcie && spec.gpu_links.kind != topology::IntraNode::none ? nvlink : spec.pcie.bandwidth.value();
+}
+
+/// Share of the size that a ring passes on; 0 for kinds that are no ring.
+double ring_factor(graph::CollectiveKind kind, double n) {
+  switch (kind) {
+    case graph::CollectiveKind::all_reduce: return 2 * (n - 1) / n;
+    case graph::CollectiveKind::all_gather:
+    case graph::CollectiveKind::reduce_scatter: return (n - 1) / n;
+    case graph::CollectiveKind::broadcast:
+    case graph::CollectiveKind::reduce: return 1;
+    default: return 0;
+  }
+}
+
+/// Members of a group by some place of theirs.
+using Counts = std::map<std::uint32_t, std::uint32_t>;
+
+}  // namespace
+
+SharedLinks::SharedLinks(const topology::Topology& topology, const config::EngineSpec& engine)
+    : ranks_(topology.ranks()), gpus_(topology.gpus_per_node()), nics_(static_cast<std::uint32_t>(topology.spec().nic.count)),
+      nodes_(topology.nodes() * static_cast<std::uint32_t>(engine.jobs)), jobs_(static_cast<std::uint32_t>(engine.jobs)),
+      fabric_(fabric_spec(topology.spec(), engine), nodes_) {
+  const topology::ClusterSpec& spec = topology.spec();
+  const auto add = [this](std::size_t count, double capacity) {
+    const auto first = static_cast<std::uint32_t>(sound_.size());
+    sound_.insert(sound_.end(), count, capacity);
+    return first;
+  };
+  const double uplink = fabric_.leaf_uplink().value() * spec.nic.efficiency;
+  const double leaves_a_pod = static_cast<double>((fabric_.leaves() + fabric_.pods() - 1) / fabric_.pods());
+  add(std::size_t{nodes_} * gpus_, gpu_bandwidth(spec));
+  first_nic_ = add(std::size_t{nodes_} * nics_, spec.nic.bandwidth.value() * spec.nic.efficiency);
+  first_leaf_ = add(nics_ > 0 ? fabric_.leaves() : 0, uplink);
+  first_pod_ = add(nics_ > 0 ? fabric_.pods() : 0, uplink * leaves_a_pod);
+  capacities_ = sound_;
+  for (std::size_t l = first_leaf_; l < capacities_.size(); ++l) capacities_[l] *= 1 - engine.uplink_load;
+  broken_.assign(std::size_t{nodes_} * nics_, false);
+}
+
+Result<SharedLinks> SharedLinks::create(const topology::Topology& topology, const config::EngineSpec& engine) {
+  SharedLinks links(topology, engine);
+  for (const config::SlowNic& slow : engine.slow_nics) {
+    if (slow.node >= topology.nodes() || slow.nic >= links.nics_) {
+      return Error{fmt::format("engine.slow_nics: found adapter {} of node {}, expected one of {} nodes with {} adapters", slow.nic, slow.node, topology.nodes(),
+                               links.nics_),
+                   "", ""};
+    }
+    const auto node = static_cast<std::uint32_t>(slow.node) * links.jobs_, nic = static_cast<std::uint32_t>(slow.nic);
+    if (slow.speed > 0) links.capacities_[links.nic_resource(node, nic)] *= slow.speed;
+    else links.broken_[node * links.nics_ + nic] = true;
+    const auto first = links.broken_.begin() + node * links.nics_;
+    if (std::find(first, first + links.nics_, false) == first + links.nics_) {
+      return Error{fmt::format("engine.slow_nics: found all {} adapters of node {} broken, expected one that is not", links.nics_, slow.node), "", ""};
+    }
+  }
+  return links;
+}
+
+std::string SharedLinks::name_of(std::uint32_t r) const {
+  const auto node_name = [this](std::uint32_t node) {
+    return jobs_ == 1 ? std::to_string(node) : fmt::format("{} (of job {})", node / jobs_, node % jobs_ + 1);
+  };
+  if (r < first_nic_) return fmt::format("the links of GPU {} of node {}", r % gpus_, node_name(r / gpus_));
+  if (r < first_leaf_) return fmt::format("adapter {} of node {}", (r - first_nic_) % nics_, node_name((r - first_nic_) / nics_));
+  if (r < first_pod_) return fmt::format("the uplinks of leaf {}", r - first_leaf_);
+  return fmt::format("the uplinks of pod {}", r - first_pod_);
+}
+
+std::uint32_t SharedLinks::nic_of(std::uint32_t rank) const { return rank % gpus_ * nics_ / gpus_; }
+
+/// Of a broken adapter, the others of the node take equal parts.
+void SharedLinks::add_nic(std::vector<Demand>& out, std::uint32_t node, std::uint32_t nic, double rate) const {
+  const auto first = broken_.begin() + node * nics_;
+  if (!first[nic]) return out.push_back({nic_resource(node, nic), rate});
+  const auto sound = static_cast<double>(std::count(first, first + nics_, false));
+  for (std::uint32_t other = 0; other < nics_; ++other) {
+    if (!first[other]) out.push_back({nic_resource(node, other), rate / sound});
+  }
+}
+
+/// Where a member stands, and how many of its group stand there too.
+struct SharedLinks::Place {
+  std::uint32_t node = 0, leaf = 0, pod = 0;
+};
+
+void SharedLinks::of_group(const graph::Collective& op, const std::vector<std::uint32_t>& members, double seconds, std::uint32_t job,
+                           std::vector<std::vector<Demand>>& out) const {
+  const auto n = static_cast<double>(members.size());
+  if (members.size() < 2 || op.kind == graph::CollectiveKind::barrier) return;
+  Counts in_node, in_leaf, in_pod, nodes_in_leaf, nodes_in_pod;
+  const auto place_of = [&](std::uint32_t rank) {
+    Place p{node(rank, job), 0, 0};
+    if (nics_ > 0) p.leaf = fabric_.leaf_of(p.node, fabric_.rails() ? 0 : nic_of(rank)), p.pod = fabric_.pod_of_leaf(p.leaf);
+    return p;
+  };
+  for (const std::uint32_t rank : members) {
+    const Place p = place_of(rank);
+    if (++in_node[p.node] == 1) ++nodes_in_leaf[p.leaf], ++nodes_in_pod[p.pod];
+    ++in_leaf[p.leaf];
+    ++in_pod[p.pod];
+  }
+  const double ring = ring_factor(op.kind, n) * static_cast<double>(op.bytes) / seconds;
+  for (std::size_t i = 0; i < members.size(); ++i) {
+    const Place p = place_of(members[i]);
+    auto& demands = out[members[i]];
+    const std::uint32_t nic = nics_ > 0 ? nic_of(members[i]) : 0;
+    const std::uint32_t leaf = nics_ > 0 ? fabric_.leaf_of(p.node, nic) : 0;
+    const auto add = [&](std::uint32_t resource, double rate) {
+      if (rate > 0) demands.push_back({resource, rate});
+    };
+    const double local = in_node[p.node];
+    if (ring > 0) {
+      const double out_of_node = in_node.size() > 1 ? ring / local : 0;
+      if (local > 1) add(gpu_resource(members[i], job), ring);
+      if (out_of_node > 0) add_nic(demands, p.node, nic, out_of_node);
+      if (in_leaf.size() > 1) add(first_leaf_ + leaf, out_of_node / nodes_in_leaf[p.leaf]);
+      if (in_pod.size() > 1) add(first_pod_ + p.pod, out_of_node / nodes_in_pod[p.pod]);
+      continue;
+    }
+    if (op.kind == graph::CollectiveKind::send_recv) {
+      const double rate = static_cast<double>(op.bytes) / seconds;
+      const Place to = place_of(members[(i + 1) % members.size()]);
+      if (to.node == p.node) add(gpu_resource(members[i], job), rate);
+      else add_nic(demands, p.node, nic, rate);
+      if (to.leaf != p.leaf) add(first_leaf_ + leaf, rate);
+      if (to.pod != p.pod) add(first_pod_ + p.pod, rate);
+      continue;
+    }
+    const bool uneven = !op.send_bytes.empty();
+    const double to_each = uneven ? static_cast<double>(std::max(op.send_bytes[i], op.recv_bytes[i])) / (n - 1) / seconds : static_cast<double>(op.bytes) / n / seconds;
+    add(gpu_resource(members[i], job), to_each * (local - 1));
+    if (in_node.size() > 1 && to_each > 0) add_nic(demands, p.node, nic, to_each * (n - local));
+    add(first_leaf_ + leaf, to_each * (n - in_leaf[p.leaf]));
+    add(first_pod_ + p.pod, to_each * (n - in_pod[p.pod]));
+  }
+}
+
+/// Scales all down so that no sound resource is asked for more than it has.
+void SharedLinks::cap(std::vector<std::vector<Demand>>& of_rank) const {
+  std::vector<double> total(sound_.size(), 0);
+  double most = 1;
+  for (const auto& demands : of_rank) {
+    for (const Demand& d : demands) total[d.resource] += d.rate;
+  }
+  for (std::size_t l = 0; l < total.size(); ++l) {
+    const bool takes_over = l >= first_nic_ && l < first_leaf_ &&
+                            std::any_of(broken_.begin() + static_cast<std::ptrdiff_t>((l - first_nic_) / nics_ * nics_),
+                                        broken_.begin() + static_cast<std::ptrdiff_t>(((l - first_nic_) / nics_ + 1) * nics_), [](bool b) { return b; });
+    if (!takes_over) most = std::max(most, total[l] / sound_[l]);
+  }
+  constexpr double kLeast = 1e-30;  // of what the evaluator takes
+  for (auto& demands : of_rank) {
+    for (Demand& d : demands) d.rate = std::max(kLeast, d.rate / most);
+  }
+}
+
+std::vector<std::vector<Demand>> SharedLinks::demands(const graph::Collective& op, const std::vector<std::vector<std::uint32_t>>& groups, double seconds,
+                                                      std::uint32_t job) const {
+  std::vector<std::vector<Demand>> of_rank(ranks_);
+  if (seconds <= 0) return of_rank;
+  for (const auto& members : groups) of_group(op, members, seconds, job, of_rank);
+  cap(of_rank);
+  return of_rank;
+}
+
+}  // namespace distsim::pipeline

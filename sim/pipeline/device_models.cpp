@@ -1,0 +1,62 @@
+#include "sim/pipeline/device_models.hpp"
+
+#include <filesystem>
+
+#include "base/file.hpp"
+#include "opmodels/measured/measured_table.hpp"
+#include "sim/config/config.hpp"
+#include "sim/config/config_folders.hpp"
+
+namespace distsim::pipeline {
+namespace {
+
+constexpr std::size_t kMaxUnknown = 1024;
+
+Result<std::shared_ptr<const opmodels::LearnedModels>> read_learned_models() {
+  const auto folders = config::config_folders("op_models", "");
+  if (folders.empty()) return std::shared_ptr<const opmodels::LearnedModels>();
+  TRY_ASSIGN(opmodels::LearnedModels models, opmodels::LearnedModels::load(folders.front()));
+  return std::make_shared<const opmodels::LearnedModels>(std::move(models));
+}
+
+constexpr std::size_t kMaxTableBytes = 64 << 20;
+
+/// The first configs/op_models that has a table of that name. Errors: a table that is damaged.
+Result<std::shared_ptr<const opmodels::MeasuredTable>> measured_table_of(const std::string& device) {
+  for (const std::string& folder : config::config_folders("op_models", "")) {
+    const std::string path = folder + "/" + device + ".ops";
+    std::error_code error;
+    if (!std::filesystem::is_regular_file(path, error)) continue;
+    TRY_ASSIGN(const std::string text, read_file(path, kMaxTableBytes));
+    auto table = opmodels::parse_measured_table(text);
+    if (!table.ok()) return Error{table.error().what, path, table.error().hint};
+    return std::make_shared<const opmodels::MeasuredTable>(std::move(*table));
+  }
+  return std::shared_ptr<const opmodels::MeasuredTable>();
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const opmodels::LearnedModels>> shipped_learned_models() {
+  static const Result<std::shared_ptr<const opmodels::LearnedModels>> models = read_learned_models();
+  return models;
+}
+
+Result<opmodels::OpModels> op_models_of(const topology::DeviceSpec& device) {
+  TRY_ASSIGN(const auto learned, shipped_learned_models());
+  TRY_ASSIGN(const auto measured, measured_table_of(device.name));
+  return opmodels::OpModels::create(device, learned, measured);
+}
+
+Result<const opmodels::OpModels*> DeviceModels::operator()(std::string_view gpu) {
+  if (const auto known = models_.find(gpu); known != models_.end()) return &known->second;
+  if (const auto unknown = unknown_.find(gpu); unknown != unknown_.end()) return unknown->second;
+  const std::string name(gpu);
+  const auto device = config::load_device(name);
+  auto models = device.ok() ? op_models_of(*device) : Result<opmodels::OpModels>(device.error());
+  if (models.ok()) return &models_.emplace(name, std::move(*models)).first->second;
+  if (unknown_.size() >= kMaxUnknown) unknown_.clear();  // a hostile file with a new name on every row must not grow
+  return unknown_.emplace(name, models.error()).first->second;
+}
+
+}  // namespace distsim::pipeline

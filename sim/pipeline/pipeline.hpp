@@ -1,0 +1,49 @@
+// The way of the data, from config text to report. One named and timed step a line; see pipeline.cpp.
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "sim/config/config.hpp"
+#include "sim/pipeline/cost_model_cache.hpp"
+#include "sim/pipeline/lower.hpp"
+#include "sim/pipeline/passes.hpp"
+#include "sim/pipeline/price.hpp"
+#include "sim/report/report.hpp"
+#include "sim/workload/workload.hpp"
+
+namespace distsim::pipeline {
+
+/// Everything that a prediction produced, kept so that writers can look at any stage of it.
+struct Prediction {
+  std::shared_ptr<const graph::CostedGraph> costed;
+  std::shared_ptr<const Lowered> lowered;
+  std::shared_ptr<const engine::Timeline> timeline;
+  report::Report report;
+  double slowest = 1;          ///< KernelTime::slowest of the kernels' costs
+  double speed_variation = 0;  ///< of the device
+  report::Played played() const;
+};
+
+/// Iterations that are played; the last one is reported, when host and GPU have found their rhythm.
+inline constexpr std::uint16_t kPlayedIterations = 3;
+
+/// Micro-steps of a gradient accumulation that are played; of more, the rest is folded (sim/report/fold.hpp).
+inline constexpr std::int64_t kPlayedMicroSteps = 4;
+
+/// config text -> report. Pure: the same experiment gives the same prediction to the bit.
+Result<Prediction> predict(const std::string& config, const std::vector<std::string>& sets, Passes& passes);
+
+/// The same from a resolved experiment.
+Result<Prediction> predict(const config::Experiment& experiment, Passes& passes);
+
+/// The same with cost models that may have been made before. Accumulations over `played_micro_steps` (at least 2) are folded.
+Result<Prediction> predict(const config::Experiment& experiment, Passes& passes, CostModelCache& cache, std::int64_t played_micro_steps = kPlayedMicroSteps);
+
+/// Names of the steps, in order: what --dump-after understands.
+std::span<const std::string_view> pipeline_steps();
+
+}  // namespace distsim::pipeline

@@ -1,0 +1,121 @@
+#include "sim/pipeline/price.hpp"
+
+#include "sim/pipeline/op_key.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+namespace distsim::pipeline {
+namespace {
+
+using Members = std::vector<std::uint32_t>;
+
+/// Members of the strided group that starts at rank `first`.
+Members strided_members(const graph::Partition& p, std::uint32_t first) {
+  Members members(p.size);
+  for (std::uint32_t i = 0; i < p.size; ++i) members[i] = first + i * p.stride;
+  return members;
+}
+
+/// First ranks of the strided groups that can differ from each other: nodes are alike, so what counts is where a group starts within a node, an NVLink
+/// domain and a leaf of the fabric.
+std::vector<std::uint32_t> distinct_firsts(const graph::Partition& p, std::uint32_t ranks, const topology::Topology& topology) {
+  const auto& spec = topology.spec();
+  const std::uint64_t period = std::uint64_t(topology.gpus_per_node()) * std::uint64_t(std::max<std::int64_t>(1, spec.gpu_links.domain_nodes)) *
+                               std::uint64_t(std::max<std::int64_t>(1, spec.fabric.nodes_per_leaf));
+  const std::uint64_t block = std::uint64_t(p.size) * p.stride;
+  std::vector<std::uint32_t> firsts;
+  std::set<std::uint64_t> seen;
+  for (std::uint64_t base = 0; base + block <= ranks; base += block) {
+    for (std::uint64_t offset = 0; offset < p.stride; ++offset) {
+      if (seen.insert((base + offset) % period).second) firsts.push_back(static_cast<std::uint32_t>(base + offset));
+    }
+    if (seen.size() >= period) break;
+  }
+  return firsts;
+}
+
+/// Facts of the distinct groups of a partition.
+std::vector<topology::GroupFacts> facts_of(const graph::Partition& p, std::uint32_t ranks, const topology::Topology& topology) {
+  std::map<std::string, topology::GroupFacts> distinct;
+  std::size_t together = 0;  // groups of more than one rank; ranks on their own stay out of what the others do
+  for (std::size_t g = 0; g + 1 < p.listed_offsets.size(); ++g) together += p.listed_offsets[g + 1] - p.listed_offsets[g] > 1 ? 1 : 0;
+  const bool alone = p.listed_offsets.empty() ? p.size == ranks : together <= 1;
+  const topology::Siblings siblings = alone ? topology::Siblings::idle : topology::Siblings::active;  // all groups of a partition run their collective at about the same time
+  const auto keep = [&](const Members& members) {
+    topology::GroupFacts facts = topology.facts(members, siblings);
+    distinct.emplace(facts.key(), std::move(facts));
+  };
+  if (!p.listed_offsets.empty()) {
+    for (std::size_t g = 0; g + 1 < p.listed_offsets.size(); ++g) {
+      if (together > 0 && p.listed_offsets[g + 1] - p.listed_offsets[g] == 1) continue;
+      Members members(p.listed_members.begin() + p.listed_offsets[g], p.listed_members.begin() + p.listed_offsets[g + 1]);
+      std::sort(members.begin(), members.end());
+      keep(members);
+    }
+  } else {
+    for (const std::uint32_t first : distinct_firsts(p, ranks, topology)) keep(strided_members(p, first));
+  }
+  std::vector<topology::GroupFacts> out;
+  for (auto& [key, facts] : distinct) out.push_back(std::move(facts));
+  return out;
+}
+
+/// Prices tasks one by one, remembering the group facts of every partition.
+class Pricer {
+ public:
+  Pricer(const graph::TaskGraph& graph, const CostModels& models) : graph_(graph), models_(models), facts_(graph.partitions.size()) {}
+
+  Result<graph::Cost> cost(const graph::Task& task, const graph::Op& op) {
+    if (const auto* collective = std::get_if<graph::Collective>(&op)) return collective_cost(task, *collective);
+    return op_cost(op);
+  }
+
+ private:
+  Result<graph::Cost> op_cost(const graph::Op& op) {
+    const auto key = key_of(op);
+    if (!key) return models_.ops.price(op);
+    if (const auto known = priced_.find(*key); known != priced_.end()) return known->second;
+    TRY_ASSIGN(const graph::Cost cost, models_.ops.price(op));
+    priced_.emplace(*key, cost);
+    return cost;
+  }
+
+  Result<graph::Cost> collective_cost(const graph::Task& task, const graph::Collective& op) {
+    auto& facts = facts_[task.partition];
+    if (facts.empty()) facts = facts_of(graph_.partitions[task.partition], graph_.ranks, models_.topology);
+    TRY_ASSIGN(graph::Cost dearest, models_.collectives.price(op, facts.front()));
+    for (std::size_t i = 1; i < facts.size(); ++i) {
+      TRY_ASSIGN(const graph::Cost cost, models_.collectives.price(op, facts[i]));
+      if (cost.mean > dearest.mean) dearest = cost;
+    }
+    return dearest;
+  }
+
+  const graph::TaskGraph& graph_;
+  const CostModels& models_;
+  IdVector<PartitionId, std::vector<topology::GroupFacts>> facts_;
+  std::unordered_map<OpKey, graph::Cost, OpKeyHash> priced_;
+};
+
+}  // namespace
+
+Result<graph::CostedGraph> price(graph::TaskGraph graph, std::shared_ptr<const CostModels> models) {
+  Pricer pricer(graph, *models);
+  IdVector<OpId, graph::Cost> costs(graph.ops.size());
+  for (const graph::Task& task : graph.tasks) {
+    for (std::uint32_t v = 0; v < task.variants; ++v) {
+      const OpId id(task.first_op.value() + v);
+      Result<graph::Cost> cost = pricer.cost(task, graph.ops[id]);
+      if (!cost) return Error{"task " + graph.names[task.name] + ": " + cost.error().what, cost.error().where, cost.error().hint};
+      costs[id] = *cost;
+    }
+  }
+  return graph::CostedGraph{std::move(graph), std::move(costs), std::move(models)};
+}
+
+}  // namespace distsim::pipeline

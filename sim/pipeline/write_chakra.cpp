@@ -1,0 +1,159 @@
+#include "sim/pipeline/write_chakra.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/file.hpp"
+#include "traces/chakra/chakra_writer.hpp"
+
+namespace distsim::pipeline {
+namespace {
+
+constexpr std::uint32_t kMostRanks = 1u << 20;  // a file each
+constexpr std::uint64_t kMostBytes = 4'000'000'000;  // unless the number of ranks is given
+
+traces::ChakraComm comm_of(graph::CollectiveKind kind) {
+  switch (kind) {
+    case graph::CollectiveKind::all_reduce: return traces::ChakraComm::all_reduce;
+    case graph::CollectiveKind::reduce: return traces::ChakraComm::reduce;
+    case graph::CollectiveKind::all_gather: return traces::ChakraComm::all_gather;
+    case graph::CollectiveKind::gather: return traces::ChakraComm::gather;
+    case graph::CollectiveKind::scatter: return traces::ChakraComm::scatter;
+    case graph::CollectiveKind::broadcast: return traces::ChakraComm::broadcast;
+    case graph::CollectiveKind::all_to_all:
+    case graph::CollectiveKind::all_to_all_v:
+    case graph::CollectiveKind::send_recv: return traces::ChakraComm::all_to_all;
+    case graph::CollectiveKind::reduce_scatter: return traces::ChakraComm::reduce_scatter;
+    case graph::CollectiveKind::barrier: return traces::ChakraComm::barrier;
+  }
+  return traces::ChakraComm::unknown;
+}
+
+/// Communicators of a partition, numbered through the program: "0" is the world.
+struct NamedPartition {
+  std::vector<std::string> name_of_rank;
+  std::vector<std::uint32_t> size_of_rank;
+};
+
+class ChakraExport {
+ public:
+  ChakraExport(const graph::CostedGraph& costed, const Lowered& lowered) : graph_(costed.graph), program_(lowered.program), origins_(lowered.origins) {
+    for (const engine::Groups& g : program_.groups) partitions_.push_back(name_groups(g));
+  }
+
+  const std::map<std::string, std::vector<std::uint32_t>>& groups() const { return groups_; }
+
+  traces::ChakraGraph graph_of(std::uint32_t rank) const {
+    traces::ChakraGraph out;
+    traces::ChakraNode groups;
+    groups.id = program_.steps.size();
+    groups.kind = traces::ChakraKind::metadata;
+    groups.name = intern(out, "process_group:init");
+    for (const auto& [name, ranks] : groups_) {
+      if (std::binary_search(ranks.begin(), ranks.end(), rank)) out.groups[name] = ranks;
+    }
+    std::vector<std::uint32_t> last(program_.streams, kNone);
+    for (StepId s(0); s < program_.steps.end_id(); s = StepId(s.value() + 1)) {
+      out.nodes.push_back(node_of(out, s, rank));
+      for (const StepId wait : program_.waits_of(s)) out.deps.push_back(wait.value());
+      std::uint32_t& before = last[program_.steps[s].stream.value()];
+      if (before != kNone) out.deps.push_back(before);
+      before = s.value();
+      const auto first = out.deps.begin() + out.dep_offsets.back();
+      std::sort(first, out.deps.end());
+      out.deps.erase(std::unique(first, out.deps.end()), out.deps.end());
+      out.dep_offsets.push_back(static_cast<std::uint32_t>(out.deps.size()));
+    }
+    if (!out.groups.empty()) {
+      out.nodes.push_back(groups);
+      out.dep_offsets.push_back(static_cast<std::uint32_t>(out.deps.size()));
+    }
+    return out;
+  }
+
+ private:
+  static constexpr std::uint32_t kNone = 0xFFFFFFFFu;
+
+  static traces::ChakraText intern(traces::ChakraGraph& graph, std::string_view text) {
+    const auto begin = static_cast<std::uint32_t>(graph.text.size());
+    graph.text += text;
+    return {begin, static_cast<std::uint32_t>(text.size())};
+  }
+
+  NamedPartition name_groups(const engine::Groups& g) {
+    NamedPartition named{std::vector<std::string>(program_.ranks), std::vector<std::uint32_t>(program_.ranks)};
+    std::map<std::uint32_t, std::vector<std::uint32_t>> members;  // by number of the group
+    for (std::uint32_t r = 0; r < program_.ranks && !g.listed(); ++r) members[r / (g.size * g.stride) * g.stride + r % g.stride].push_back(r);
+    for (std::uint32_t i = 0; i + 1 < g.offsets.size(); ++i) members[i].assign(g.members.begin() + g.offsets[i], g.members.begin() + g.offsets[i + 1]);
+    for (auto& [number, ranks] : members) {
+      std::sort(ranks.begin(), ranks.end());
+      const auto [known, is_new] = name_of_members_.try_emplace(ranks, ranks.size() == program_.ranks ? "0" : std::to_string(groups_.size() + 1));
+      const std::string& name = known->second;
+      for (const std::uint32_t r : ranks) named.name_of_rank[r] = name, named.size_of_rank[r] = static_cast<std::uint32_t>(ranks.size());
+      if (is_new && name != "0") groups_[name] = ranks;
+    }
+    return named;
+  }
+
+  std::string name_of_step(const report::StepOrigin& origin) const {
+    if (origin.role == report::StepRole::step_overhead) return "iteration " + std::to_string(origin.iteration);
+    const std::string& task = graph_.names[graph_.tasks[origin.task].name];
+    return origin.role == report::StepRole::host_dispatch ? "launch " + task : task;
+  }
+
+  traces::ChakraNode node_of(traces::ChakraGraph& out, StepId s, std::uint32_t rank) const {
+    const engine::Step& step = program_.steps[s];
+    const report::StepOrigin& origin = origins_[s];
+    traces::ChakraNode node;
+    node.id = s.value();
+    node.ps = step.duration.at(rank);
+    node.lane = step.stream.value();
+    node.kind = traces::ChakraKind::compute;
+    node.name = intern(out, name_of_step(origin));
+    node.on_cpu = origin.role != report::StepRole::device;
+    if (node.on_cpu || step.group == engine::Step::kNoGroup) return node;
+    const graph::Task& task = graph_.tasks[origin.task];
+    const auto* op = std::get_if<graph::Collective>(&graph_.ops[OpId(task.first_op.value() + graph_.variant_of(origin.task, rank))]);
+    if (!op) return node;
+    const NamedPartition& partition = partitions_[step.group];
+    const bool of_one_part = op->kind == graph::CollectiveKind::all_gather || op->kind == graph::CollectiveKind::gather;
+    node.kind = traces::ChakraKind::collective;
+    node.comm = comm_of(op->kind);
+    const bool pair = op->kind == graph::CollectiveKind::send_recv && partition.size_of_rank[rank] == 2;  // of an all-to-all of two, half goes to the other
+    node.comm_bytes = of_one_part ? op->bytes / partition.size_of_rank[rank] : pair ? 2 * op->bytes : op->bytes;
+    if (partition.name_of_rank[rank] != "0") node.group = intern(out, partition.name_of_rank[rank]);
+    return node;
+  }
+
+  const graph::TaskGraph& graph_;
+  const engine::Program& program_;
+  const IdVector<StepId, report::StepOrigin>& origins_;
+  std::map<std::string, std::vector<std::uint32_t>> groups_;
+  std::map<std::vector<std::uint32_t>, std::string> name_of_members_;  ///< partitions may have groups in common
+  std::vector<NamedPartition> partitions_;
+};
+
+/// All ranks have the nodes of rank 0.
+Result<void> check_size(std::uint64_t bytes_of_rank, std::uint32_t ranks) {
+  if (bytes_of_rank * ranks <= kMostBytes) return {};
+  const auto fit = std::max<std::uint64_t>(1, kMostBytes / bytes_of_rank);
+  return Error{fmt::format("--write-et: found {} ranks of {:.3g} MB each, {:.3g} GB in all, expected at most {:.3g} GB", ranks, static_cast<double>(bytes_of_rank) * 1e-6,
+                           static_cast<double>(bytes_of_rank * ranks) * 1e-9, static_cast<double>(kMostBytes) * 1e-9),
+               "", fmt::format("--write-et-ranks {} writes the first {}, --write-et-ranks {} all of them", fit, fit, ranks)};
+}
+
+}  // namespace
+
+Result<void> write_chakra(const std::string& prefix, const graph::CostedGraph& costed, const Lowered& lowered, std::uint32_t asked) {
+  const std::uint32_t ranks = asked == 0 ? lowered.program.ranks : std::min(asked, lowered.program.ranks);
+  if (ranks > kMostRanks) return Error{"--write-et: found " + std::to_string(ranks) + " ranks, expected at most 2^20: each has a file", "", ""};
+  const ChakraExport exporter(costed, lowered);
+  if (asked == 0) TRY(check_size(traces::to_chakra(exporter.graph_of(0)).size(), ranks));
+  for (std::uint32_t r = 0; r < ranks; ++r) {
+    TRY(write_file_atomically(prefix + "." + std::to_string(r) + ".et", traces::to_chakra(exporter.graph_of(r))));
+  }
+  return write_file_atomically(prefix + ".groups.json", traces::to_chakra_groups(exporter.groups()));
+}
+
+}  // namespace distsim::pipeline

@@ -1,0 +1,42 @@
+#include "sim/replay/build/device_order.hpp"
+
+#include <algorithm>
+
+namespace distsim::replay {
+
+DeviceOrder::DeviceOrder(const traces::TraceRank& rank) : rank_(rank), by_stream_(rank.streams.size()), launched_(rank.device_records.size()) {
+  for (std::uint32_t i = 0; i < rank.device_records.size(); ++i) {
+    const traces::DeviceRecord& d = rank.device_records[i];
+    by_stream_[d.stream].push_back(i);
+    launched_[i] = d.launch == traces::kNone ? d.start_ns : std::min(d.start_ns, rank.host_records[d.launch].start_ns);
+  }
+  for (auto& records : by_stream_) {
+    std::stable_sort(records.begin(), records.end(), [&](std::uint32_t a, std::uint32_t b) {
+      return rank.device_records[a].start_ns < rank.device_records[b].start_ns;
+    });
+    auto& launches = latest_launch_.emplace_back();
+    auto& ends = latest_end_.emplace_back();
+    for (const std::uint32_t r : records) {
+      launches.push_back(launches.empty() ? launched_[r] : std::max(launches.back(), launched_[r]));
+      const std::int64_t end = rank.device_records[r].end_ns();
+      ends.push_back(ends.empty() ? end : std::max(ends.back(), end));
+    }
+  }
+}
+
+std::uint32_t DeviceOrder::last_launched_before(std::uint32_t stream, std::int64_t ns) const {
+  const auto& launches = latest_launch_[stream];
+  const auto it = std::lower_bound(launches.begin(), launches.end(), ns);
+  return it == launches.begin() ? traces::kNone : by_stream_[stream][static_cast<std::size_t>(it - launches.begin()) - 1];
+}
+
+std::uint32_t DeviceOrder::last_ended_by(std::uint32_t stream, std::int64_t ns, std::int64_t end_ns) const {
+  const auto& launches = latest_launch_[stream];
+  const auto& ends = latest_end_[stream];
+  const auto launched = std::lower_bound(launches.begin(), launches.end(), ns) - launches.begin();
+  const auto ended = std::upper_bound(ends.begin(), ends.end(), end_ns) - ends.begin();
+  const auto n = static_cast<std::size_t>(std::min(launched, ended));
+  return n == 0 ? traces::kNone : by_stream_[stream][n - 1];
+}
+
+}  // namespace distsim::replay

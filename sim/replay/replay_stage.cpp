@@ -1,0 +1,191 @@
+#include "sim/replay/replay_stage.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "base/text/printable.hpp"
+#include "base/text/spelling.hpp"
+#include "sim/config/config.hpp"
+
+namespace distsim::replay {
+namespace {
+
+/// Ranks of the job that the trace is of: as stated, or the largest group or rank number seen.
+std::uint32_t ranks_of(const traces::TraceJob& job) {
+  std::uint32_t ranks = std::max<std::uint32_t>(1, static_cast<std::uint32_t>(job.ranks.size()));
+  if (job.world_size > 0) return std::max(ranks, job.world_size);
+  for (const traces::TraceGroup& g : job.groups) ranks = std::max({ranks, g.size, static_cast<std::uint32_t>(g.ranks.size())});
+  return ranks;
+}
+
+/// Names that a configuration may have for a device as a driver calls it: "NVIDIA H100 PCIe" -> that, "H100 PCIe", "H100-PCIe".
+std::vector<std::string> device_names(const std::string& driver_name) {
+  std::vector<std::string> out{driver_name};
+  std::string bare = driver_name;
+  for (const std::string prefix : {"NVIDIA ", "Tesla ", "AMD Instinct "}) {
+    if (bare.starts_with(prefix)) bare = bare.substr(prefix.size());
+  }
+  out.push_back(bare);
+  std::replace(bare.begin(), bare.end(), ' ', '-');
+  out.push_back(bare);
+  if (bare == "H100-80GB-HBM3") out.push_back("h100_sxm5_80gb");
+  if (bare == "V100-DGXS-32GB") out.push_back("v100_pcie_32gb");  // the same chip at the same clocks
+  return out;
+}
+
+std::string driver_name_of(const traces::TraceJob& job) {
+  for (const traces::TraceRank& rank : job.ranks) {
+    for (const traces::TraceDevice& d : rank.devices) {
+      if (!d.name.empty()) return d.name;
+    }
+  }
+  return "";
+}
+
+class Stager {
+ public:
+  Stager(const TraceReplay& flags, const traces::TraceJob& job) : f_(flags), job_(job) {}
+
+  Result<ReplayStage> run() {
+    WhatIf& w = out_.what_if;
+    w.remove = f_.remove;
+    w.fuse = f_.fuse;
+    w.from_ranks = w.to_ranks = ranks_of(job_);
+    if (f_.config.empty()) {
+      if (!f_.sets.empty()) return Error{"--set: found " + in_quotes(f_.sets.front()) + " without --config, expected the experiment that the key belongs to", "", ""};
+      if (f_.ranks > 1) return Error{"--ranks: found no --config, expected the system that the job is moved to", "", ""};
+      return std::move(out_);
+    }
+    TRY_ASSIGN(const config::Experiment base, config::load_experiment(f_.config, {}));
+    TRY_ASSIGN(config::Experiment target, config::load_experiment(f_.config, f_.sets));
+    TRY(choose_source(base));
+    TRY(move_to(target));
+    w.batch_scale = batch_scale(base, target);
+    if (source_) w.host_scale = target.cluster.host.dispatch_scale / source_->host.dispatch_scale;
+    return std::move(out_);
+  }
+
+ private:
+  static std::uint32_t ranks_in(const topology::ClusterSpec& c) { return static_cast<std::uint32_t>(c.nodes * c.gpus_per_node); }
+
+  Result<topology::DeviceSpec> device_of_trace() const {
+    const std::string name = driver_name_of(job_);
+    for (const std::string& candidate : device_names(name)) {
+      if (candidate.empty() || candidate.find('/') != std::string::npos || candidate.ends_with(".yaml")) continue;
+      auto device = config::load_device(candidate);
+      if (device) return device;
+    }
+    return Error{"found no device for " + in_quotes(name), "", ""};
+  }
+
+  /// Where the trace was taken: its device, and its system if that is known.
+  Result<void> choose_source(const config::Experiment& base) {
+    if (!f_.measured_on.empty()) return source_by_name();
+    auto device = device_of_trace();
+    if (!device) {
+      out_.notes.push_back("the trace's device (" + in_quotes(driver_name_of(job_)) + ") is in no file of configs/devices: kernels keep their measured times (see --measured-on)");
+      return {};
+    }
+    if (device->name == base.device.name && ranks_in(base.cluster) == out_.what_if.from_ranks) {
+      out_.notes.push_back("the trace is taken to be from the system of --config: same device, same number of ranks (else see --measured-on)");
+      device_ = base.device;
+      source_ = base.cluster;
+      options_ = base.collectives;
+      return {};
+    }
+    device_ = std::move(*device);
+    return {};
+  }
+
+  Result<void> source_by_name() {
+    auto system = config::load_system(f_.measured_on);
+    if (!system) {
+      auto device = config::load_device(f_.measured_on);
+      if (!device) {
+        std::vector<std::string> names = config::names_in("systems");
+        for (const auto& n : config::names_in("devices")) names.push_back(n);
+        return Error{"--measured-on: found " + in_quotes(f_.measured_on) + ", expected a system or a device", "", spelling_hint(f_.measured_on, names)};
+      }
+      device_ = std::move(*device);
+      return {};
+    }
+    source_ = std::move(*system);
+    const std::int64_t gpus = std::max<std::int64_t>(1, source_->gpus_per_node);
+    source_->nodes = std::max<std::int64_t>(1, (out_.what_if.from_ranks + gpus - 1) / gpus);
+    options_.curve_dir = config::curve_folder();
+    TRY_ASSIGN(device_, config::load_device(source_->device));
+    return {};
+  }
+
+  Result<void> move_to(config::Experiment& target) {
+    WhatIf& w = out_.what_if;
+    const std::int64_t gpus = std::max<std::int64_t>(1, target.cluster.gpus_per_node);
+    w.to_ranks = f_.ranks > 1 ? f_.ranks : ranks_in(target.cluster);
+    const std::int64_t nodes = (w.to_ranks + gpus - 1) / gpus;
+    if (nodes > target.cluster.nodes) {
+      out_.notes.push_back(fmt::format("{} nodes for {} ranks, where the experiment has {}", nodes, w.to_ranks, target.cluster.nodes));
+      target.cluster.nodes = nodes;
+    }
+    if (w.to_ranks != w.from_ranks) {
+      out_.notes.push_back(fmt::format("{} ranks stand for {}: each of the new ranks does what a recorded one did, with the same samples per rank", w.from_ranks, w.to_ranks));
+    }
+    TRY_ASSIGN(w.to_network, network(target.cluster, target.collectives, target.device));
+    if (source_) {
+      TRY_ASSIGN(w.from_network, network(*source_, options_, *device_));
+    }
+    if (!device_) return {};
+    TRY_ASSIGN(w.from_device, ops(*device_));
+    TRY_ASSIGN(w.to_device, ops(target.device));
+    return {};
+  }
+
+  template <class T>
+  const T* own(T value) {
+    auto shared = std::make_shared<const T>(std::move(value));
+    out_.owned.push_back(shared);
+    return shared.get();
+  }
+
+  Result<ReplayNetwork> network(const topology::ClusterSpec& cluster, const collectives::CollectiveOptions& options, const topology::DeviceSpec& device) {
+    TRY_ASSIGN(topology::Topology topology, topology::Topology::build(cluster, device.compute_capability));
+    TRY_ASSIGN(collectives::CollectiveModels models, collectives::CollectiveModels::create(topology, options));
+    ReplayNetwork out;
+    out.topology = own(std::move(topology));
+    out.models = own(std::move(models));
+    return out;
+  }
+
+  Result<const opmodels::OpModels*> ops(const topology::DeviceSpec& device) {
+    TRY_ASSIGN(opmodels::OpModels models, opmodels::OpModels::create(device));
+    return own(std::move(models));
+  }
+
+  /// Samples per rank relative to the experiment without --set, where a --set is about them.
+  double batch_scale(const config::Experiment& base, const config::Experiment& target) const {
+    const bool asked = std::any_of(f_.sets.begin(), f_.sets.end(), [](const std::string& s) {
+      return s.starts_with("model.global_batch") || s.starts_with("model.per_gpu_batch");
+    });
+    const double before = samples_per_rank(base), after = samples_per_rank(target);
+    return asked && before > 0 && after > 0 ? after / before : 1;
+  }
+
+  static double samples_per_rank(const config::Experiment& e) {
+    if (e.model.per_gpu_batch > 0) return static_cast<double>(e.model.per_gpu_batch);
+    return static_cast<double>(e.model.global_batch) / std::max(1u, ranks_in(e.cluster));
+  }
+
+  const TraceReplay& f_;
+  const traces::TraceJob& job_;
+  ReplayStage out_;
+  std::optional<topology::DeviceSpec> device_;
+  std::optional<topology::ClusterSpec> source_;
+  collectives::CollectiveOptions options_;
+};
+
+}  // namespace
+
+Result<ReplayStage> replay_stage(const TraceReplay& flags, const traces::TraceJob& job) { return Stager(flags, job).run(); }
+
+}  // namespace distsim::replay

@@ -1,0 +1,73 @@
+#include "sim/replay/replay_trace.hpp"
+
+#include <cstdio>
+
+#include "base/output.hpp"
+#include "sim/replay/replay_report.hpp"
+#include "sim/replay/replay_stage.hpp"
+#include "sim/replay/results/held_out.hpp"
+#include "sim/replay/results/replay_slices.hpp"
+#include "traces/timeline/timeline_writer.hpp"
+#include "traces/trace_reader.hpp"
+
+namespace distsim::replay {
+namespace {
+
+using Outputs = std::vector<std::pair<std::string, std::string>>;
+
+Outputs outputs_of(const TraceReplay& f) { return {{"--csv", f.csv}, {"--json", f.json}, {"--timeline", f.timeline}}; }
+
+/// What is about to be written, where it is a lot.
+void announce_timeline(const std::string& path, const ReplayGraph& graph) {
+  constexpr std::int64_t kMegabyte = 1'000'000, kLarge = 200 * kMegabyte;
+  const std::int64_t slices = count_slices(graph), bytes = traces::timeline_bytes(path, slices);
+  if (bytes < kLarge) return;
+  std::fprintf(stderr, "distsim: %s: up to %lld slices, %lld MB before compression (fewer traces, or .pftrace, make it smaller)\n", path.c_str(),
+               static_cast<long long>(slices), static_cast<long long>(bytes / kMegabyte));
+}
+
+Result<void> write_outputs(const TraceReplay& f, const ReplayReport& report, const ReplayTimes& times) {
+  if (!f.csv.empty()) TRY(write_file_atomically(f.csv, replay_csv(report)));
+  if (!f.json.empty()) TRY(write_file_atomically(f.json, replay_json(report)));
+  if (!f.timeline.empty()) {
+    announce_timeline(f.timeline, *report.graph);
+    const std::string played = report.what_if.empty() ? "replayed" : "what-if";
+    TRY(traces::write_timeline(traces::side_by_side({{"measured", measured_slices(*report.graph), 0}, {played, played_slices(*report.graph, times), 0}}), f.timeline));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> replay_trace(const TraceReplay& f) {
+  TRY(check_outputs(outputs_of(f)));
+  if (!f.timeline.empty()) TRY(traces::check_timeline_path("--timeline", f.timeline));
+  traces::TraceOptions options;
+  options.step_pattern = f.step_pattern;
+  TRY_ASSIGN(const traces::TraceJob job, traces::read_traces(f.traces, options));
+  TRY_ASSIGN(ReplayGraph graph, build_replay(job));
+  TRY_ASSIGN(ReplayTimes times, play(graph, measured_costs(graph)));
+  ReplayReport report;
+  report.graph = &graph;
+  report.replayed = step_results(graph, times);
+  report.digest = times.digest;
+  TRY_ASSIGN(const ReplayStage stage, replay_stage(f, job));
+  graph.assumptions.insert(graph.assumptions.end(), stage.notes.begin(), stage.notes.end());
+  Changed changed;
+  if (!changes_nothing(stage.what_if)) {
+    TRY_ASSIGN(changed, apply(stage.what_if, graph));
+    TRY_ASSIGN(times, play(changed.graph, changed.costs));
+    report.what_if = step_results(changed.graph, times);
+    report.changes = changed.changes;
+    report.digest = times.digest;
+  }
+  report.wants_held_out = f.leave_one_step_out;
+  if (f.leave_one_step_out) {
+    TRY_ASSIGN(report.held_out, predict_held_out_steps(graph));
+  }
+  TRY(write_outputs(f, report, times));
+  if (takes_stdout(outputs_of(f))) return {};
+  return print(replay_text(report));
+}
+
+}  // namespace distsim::replay

@@ -1,0 +1,142 @@
+#include <cstdio>
+
+#include "base/text/csv.hpp"
+#include "base/text/spelling.hpp"
+#include "sim/report/text/format.hpp"
+#include "sim/report/profile/profile_report.hpp"
+
+namespace distsim::report {
+namespace {
+
+using Row = std::vector<std::string>;
+
+std::string ms(std::int64_t ns) { return fixed(static_cast<double>(ns) * 1e-6, 6); }
+std::string us(std::int64_t ns) { return fixed(static_cast<double>(ns) * 1e-3, 3); }
+std::string known_ms(std::int64_t ns) { return ns < 0 ? "" : ms(ns); }
+std::string known_us(std::int64_t ns) { return ns < 0 ? "" : us(ns); }
+std::string number(std::uint64_t n) { return std::to_string(n); }
+std::int64_t mean(std::int64_t total, std::uint64_t n) { return n == 0 ? 0 : total / static_cast<std::int64_t>(n); }
+std::string rate(double amount, std::int64_t ns, double unit) {
+  return amount > 0 && ns > 0 ? fixed(amount / (static_cast<double>(ns) * 1e-9) / unit, 3) : "";
+}
+
+Row step_row(const profile::RankProfile& r, const profile::StepProfile& s, const std::string& name) {
+  const profile::TimeSplit& t = s.split;
+  return {number(r.rank),    one_line(name),       known_ms(s.measured), ms(t.wall),
+          ms(t.busy),        ms(t.compute),        ms(t.comm),           ms(t.exposed),
+          ms(t.idle),        number(s.gaps.count), ms(s.gaps.total),     ms(s.gaps.waiting_for_host),
+          number(s.kernels), number(s.launches)};
+}
+
+void steps(const profile::Profile& p, std::string& out) {
+  out += csv_line({"rank", "step", "measured_ms", "wall_ms", "busy_ms", "compute_ms", "comm_ms", "exposed_comm_ms", "idle_ms",
+                   "gaps", "gap_ms", "host_gap_ms", "kernels", "launches"});
+  for (const profile::RankProfile& r : p.ranks) {
+    for (const profile::StepProfile& s : r.steps) {
+      if (r.steps_marked) out += csv_line(step_row(r, s, s.step.name));
+    }
+    if (!r.steps.empty()) out += csv_line(step_row(r, r.whole, "whole trace"));
+  }
+}
+
+std::string_view kind_name(profile::WorkNode::Kind kind) {
+  switch (kind) {
+    case profile::WorkNode::Kind::root: return "all";
+    case profile::WorkNode::Kind::annotation: return "annotation";
+    case profile::WorkNode::Kind::op: return "op";
+    case profile::WorkNode::Kind::kernel: return "kernel";
+  }
+  return "?";
+}
+
+void tree(const profile::Profile& p, std::string& out) {
+  out += csv_line({"rank", "depth", "kind", "name", "launched", "device_ms"});
+  for (const profile::RankProfile& r : p.ranks) {
+    for (const profile::WorkNode& n : r.tree)
+      out += csv_line({number(r.rank), number(n.depth), std::string(kind_name(n.kind)), one_line(n.name), number(n.launched),
+                       ms(n.device_time)});
+  }
+}
+
+void ops(const profile::Profile& p, std::string& out) {
+  out += csv_line({"rank", "op", "shapes", "calls", "device_ms", "tflops", "gbps"});
+  for (const profile::RankProfile& r : p.ranks) {
+    for (const profile::OpRate& o : r.ops) {
+      out += csv_line({number(r.rank), one_line(o.name), one_line(o.shapes), number(o.calls), ms(o.device_time),
+                       rate(o.flops, o.device_time, 1e12), rate(o.bytes, o.device_time, 1e9)});
+    }
+  }
+}
+
+void kernels(const profile::Profile& p, std::string& out) {
+  out += csv_line({"rank", "name", "kind", "communication", "calls", "total_ms", "mean_us", "min_us", "max_us", "gbps"});
+  for (const profile::RankProfile& r : p.ranks) {
+    for (const profile::KernelSummary& k : r.kernels) {
+      out += csv_line({number(r.rank), one_line(k.name), std::string(traces::name_of(k.kind)), k.communication ? "yes" : "no",
+                       number(k.calls), ms(k.total), us(mean(k.total, k.calls)), us(k.shortest), us(k.longest),
+                       rate(static_cast<double>(k.bytes), k.total, 1e9)});
+    }
+  }
+}
+
+void collectives(const profile::Profile& p, std::string& out) {
+  out += csv_line({"kind", "group", "group_size", "bytes", "calls", "ranks_seen", "mean_us", "transfer_us", "skew_median_us",
+                   "skew_max_us", "busbw_GBps"});
+  for (const profile::CollectiveSummary& c : p.collectives) {
+    out += csv_line({c.kind, one_line(c.group), c.group_size == 0 ? "" : number(c.group_size),
+                     c.bytes < 0 ? "" : std::to_string(c.bytes), number(c.calls), number(c.ranks_seen),
+                     us(mean(c.total_duration, static_cast<std::uint64_t>(c.records))),
+                     c.transfer < 0 ? "" : us(mean(c.transfer, c.calls)), known_us(c.skew_median), known_us(c.skew_max),
+                     c.busbw > 0 ? fixed(c.busbw * 1e-9, 3) : ""});
+  }
+}
+
+void ranks(const profile::Profile& p, std::string& out) {
+  out += csv_line({"rank", "last_arrivals", "made_others_wait_ms", "waited_ms", "compute_excess_percent", "straggler"});
+  for (const profile::RankStanding& s : p.standing) {
+    out += csv_line({number(s.rank), number(s.last_arrivals), ms(s.made_others_wait), ms(s.waited),
+                     fixed(100 * s.compute_excess, 2), s.straggler ? "yes" : "no"});
+  }
+}
+
+void overheads(const profile::Profile& p, std::string& out) {
+  out += csv_line({"rank", "overhead", "count", "total_ms", "mean_us", "median_us", "p90_us"});
+  for (const profile::RankProfile& r : p.ranks) {
+    const profile::HostOverheads& h = r.overheads;
+    const std::pair<const char*, const profile::OverheadSummary*> all[] = {
+        {"T1", &h.t1}, {"T2", &h.t2}, {"T3", &h.t3}, {"T4", &h.t4}, {"T5", &h.t5}};
+    for (const auto& [name, s] : all)
+      out += csv_line(
+          {number(r.rank), name, number(s->count), ms(s->total), us(mean(s->total, s->count)), us(s->median), us(s->p90)});
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> profile_table_names() {
+  return {"steps", "tree", "ops", "kernels", "collectives", "ranks", "overheads"};
+}
+
+Result<ProfileTable> parse_profile_table(const std::string& name) {
+  const std::vector<std::string> names = profile_table_names();
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (names[i] == name) return static_cast<ProfileTable>(i);
+  }
+  return Error{"found '" + one_line(name) + "', expected a table", "--table", spelling_hint(name, names)};
+}
+
+std::string profile_csv(const traces::TraceJob&, const profile::Profile& p, ProfileTable table) {
+  std::string out;
+  switch (table) {
+    case ProfileTable::steps: steps(p, out); break;
+    case ProfileTable::tree: tree(p, out); break;
+    case ProfileTable::ops: ops(p, out); break;
+    case ProfileTable::kernels: kernels(p, out); break;
+    case ProfileTable::collectives: collectives(p, out); break;
+    case ProfileTable::ranks: ranks(p, out); break;
+    case ProfileTable::overheads: overheads(p, out); break;
+  }
+  return out;
+}
+
+}  // namespace distsim::report

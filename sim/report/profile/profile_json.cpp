@@ -1,0 +1,167 @@
+// The profile as JSON; schema in docs/profile.md.
+#include <nlohmann/json.hpp>
+
+#include "sim/report/text/format.hpp"
+#include "sim/report/profile/profile_report.hpp"
+
+namespace distsim::report {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+double ms(std::int64_t ns) { return static_cast<double>(ns) * 1e-6; }
+double us(std::int64_t ns) { return static_cast<double>(ns) * 1e-3; }
+Json known_ms(std::int64_t ns) { return ns < 0 ? Json(nullptr) : Json(ms(ns)); }
+Json known_us(std::int64_t ns) { return ns < 0 ? Json(nullptr) : Json(us(ns)); }
+Json rate(double amount, std::int64_t ns, double unit) {
+  return amount > 0 && ns > 0 ? Json(amount / (static_cast<double>(ns) * 1e-9) / unit) : Json(nullptr);
+}
+
+Json notes_json(const traces::TraceNotes& n) {
+  Json dropped = Json::array(), assumptions = Json::array();
+  for (const std::string& a : n.assumptions) assumptions.push_back(one_line(a));
+  for (const traces::TraceNotes::Count& c : n.dropped) dropped.push_back({{"what", one_line(c.what)}, {"count", c.count}});
+  return {{"assumptions", std::move(assumptions)}, {"left_out", std::move(dropped)}};
+}
+
+Json step_json(const profile::StepProfile& s, const std::string& name) {
+  const profile::TimeSplit& t = s.split;
+  return {{"step", one_line(name)},
+          {"start_ms", ms(s.step.start_ns)},
+          {"measured_ms", known_ms(s.measured)},
+          {"gpu_start_to_start_ms", known_ms(s.gpu_start_to_start)},
+          {"wall_ms", ms(t.wall)},
+          {"busy_ms", ms(t.busy)},
+          {"compute_ms", ms(t.compute)},
+          {"comm_ms", ms(t.comm)},
+          {"exposed_comm_ms", ms(t.exposed)},
+          {"idle_ms", ms(t.idle)},
+          {"gaps", s.gaps.count},
+          {"gap_ms", ms(s.gaps.total)},
+          {"longest_gap_ms", ms(s.gaps.longest)},
+          {"host_gap_ms", ms(s.gaps.waiting_for_host)},
+          {"kernels", s.kernels},
+          {"launches", s.launches}};
+}
+
+Json overhead_json(const profile::OverheadSummary& o) {
+  return {{"count", o.count},
+          {"total_ms", ms(o.total)},
+          {"mean_us", o.count == 0 ? 0 : us(o.total) / static_cast<double>(o.count)},
+          {"median_us", us(o.median)},
+          {"p90_us", us(o.p90)}};
+}
+
+Json tree_json(const std::vector<profile::WorkNode>& nodes) {
+  static constexpr const char* kKinds[] = {"all", "annotation", "op", "kernel"};
+  Json out = Json::array();
+  for (const profile::WorkNode& n : nodes) {
+    out.push_back({{"depth", n.depth},
+                   {"kind", kKinds[static_cast<std::size_t>(n.kind)]},
+                   {"name", one_line(n.name)},
+                   {"launched", n.launched},
+                   {"device_ms", ms(n.device_time)}});
+  }
+  return out;
+}
+
+Json kernels_json(const std::vector<profile::KernelSummary>& kernels) {
+  Json out = Json::array();
+  for (const profile::KernelSummary& k : kernels) {
+    out.push_back({{"name", one_line(k.name)},
+                   {"kind", traces::name_of(k.kind)},
+                   {"communication", k.communication},
+                   {"calls", k.calls},
+                   {"total_ms", ms(k.total)},
+                   {"min_us", us(k.shortest)},
+                   {"max_us", us(k.longest)},
+                   {"GBps", rate(static_cast<double>(k.bytes), k.total, 1e9)}});
+  }
+  return out;
+}
+
+Json ops_json(const std::vector<profile::OpRate>& ops) {
+  Json out = Json::array();
+  for (const profile::OpRate& o : ops) {
+    out.push_back({{"op", one_line(o.name)},
+                   {"shapes", one_line(o.shapes)},
+                   {"calls", o.calls},
+                   {"device_ms", ms(o.device_time)},
+                   {"tflops", rate(o.flops, o.device_time, 1e12)},
+                   {"GBps", rate(o.bytes, o.device_time, 1e9)}});
+  }
+  return out;
+}
+
+Json rank_json(const traces::TraceRank& t, const profile::RankProfile& p) {
+  Json devices = Json::array(), steps = Json::array();
+  for (const traces::TraceDevice& d : t.devices) devices.push_back(one_line(d.name));
+  for (const profile::StepProfile& s : p.steps) {
+    if (p.steps_marked) steps.push_back(step_json(s, s.step.name));
+  }
+  Json out{{"rank", p.rank},
+           {"file", one_line(t.path)},
+           {"format", one_line(t.format)},
+           {"devices", std::move(devices)},
+           {"host_records", p.records.host},
+           {"device_records", p.records.kernels + p.records.copies},
+           {"streams", p.records.streams},
+           {"collectives", p.records.collectives},
+           {"notes", notes_json(t.notes)},
+           {"steps", std::move(steps)}};
+  if (!p.steps.empty()) out["whole_trace"] = step_json(p.whole, "whole trace");
+  out["host_overheads"] = {{"T1", overhead_json(p.overheads.t1)},
+                           {"T2", overhead_json(p.overheads.t2)},
+                           {"T3", overhead_json(p.overheads.t3)},
+                           {"T4", overhead_json(p.overheads.t4)},
+                           {"T5", overhead_json(p.overheads.t5)}};
+  out["tree"] = tree_json(p.tree);
+  out["ops"] = ops_json(p.ops);
+  out["kernels"] = kernels_json(p.kernels);
+  return out;
+}
+
+Json collectives_json(const profile::Profile& p) {
+  Json out = Json::array();
+  for (const profile::CollectiveSummary& c : p.collectives) {
+    Json row{{"kind", c.kind},
+             {"group", one_line(c.group)},
+             {"group_size", c.group_size},
+             {"bytes", c.bytes < 0 ? Json(nullptr) : Json(c.bytes)},
+             {"calls", c.calls},
+             {"ranks_seen", c.ranks_seen}};
+    row["mean_us"] = c.records > 0 ? us(c.total_duration) / static_cast<double>(c.records) : 0.0;
+    row["transfer_us"] = c.transfer < 0 || c.calls == 0 ? Json(nullptr) : Json(us(c.transfer) / static_cast<double>(c.calls));
+    row["skew_median_us"] = known_us(c.skew_median);
+    row["skew_max_us"] = known_us(c.skew_max);
+    row["busbw_GBps"] = c.busbw > 0 ? Json(c.busbw * 1e-9) : Json(nullptr);
+    out.push_back(std::move(row));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string profile_json(const traces::TraceJob& job, const profile::Profile& profile) {
+  Json ranks = Json::array(), standing = Json::array();
+  for (std::size_t i = 0; i < profile.ranks.size(); ++i) ranks.push_back(rank_json(job.ranks[i], profile.ranks[i]));
+  for (const profile::RankStanding& s : profile.standing) {
+    standing.push_back({{"rank", s.rank},
+                        {"last_arrivals", s.last_arrivals},
+                        {"made_others_wait_ms", ms(s.made_others_wait)},
+                        {"waited_ms", ms(s.waited)},
+                        {"compute_excess_percent", 100 * s.compute_excess},
+                        {"straggler", s.straggler}});
+  }
+  Json out{{"schema", "distsim-profile"},
+           {"schema_version", 1},
+           {"world_size", job.world_size},
+           {"epoch_ns", job.epoch_ns},
+           {"notes", notes_json(job.notes)}};
+  out["ranks"] = std::move(ranks);
+  out["collectives"] = collectives_json(profile);
+  out["standing"] = std::move(standing);
+  return out.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace distsim::report

@@ -1,0 +1,287 @@
+#include <algorithm>
+#include <map>
+
+#include "sim/report/text/format.hpp"
+#include "sim/report/profile/profile_report.hpp"
+
+namespace distsim::report {
+namespace {
+
+constexpr std::size_t kStepRows = 24;
+constexpr std::size_t kNoteLines = 12;
+constexpr std::size_t kNarrowestLabel = 20;
+constexpr double kTreeShare = 0.01;  // branches below this share of the device time are summed up
+
+double in_ms(std::int64_t ns) { return static_cast<double>(ns) * 1e-6; }
+
+/// 1234, 123.4, 12.34, 1.234: four digits that count.
+std::string ms(std::int64_t ns) {
+  const double v = in_ms(ns);
+  return fixed(v, v >= 1000 ? 0 : v >= 100 ? 1 : v >= 10 ? 2 : 3);
+}
+std::string us(std::int64_t ns) { return fixed(static_cast<double>(ns) * 1e-3, 1); }
+std::string rate(double amount, std::int64_t ns, double unit, int digits) {
+  return amount > 0 && ns > 0 ? fixed(amount / (static_cast<double>(ns) * 1e-9) / unit, digits) : "-";
+}
+
+class Writer {
+ public:
+  Writer(const traces::TraceJob& job, const profile::Profile& p, const ProfileTextOptions& o)
+      : job_(job), p_(p), o_(o), width_(static_cast<std::size_t>(std::clamp(o.width, 100, 400))) {}
+
+  std::string write() {
+    header();
+    steps();
+    if (o_.rank < p_.ranks.size()) {
+      overheads(p_.ranks[o_.rank]);
+      tree(p_.ranks[o_.rank]);
+      ops(p_.ranks[o_.rank]);
+      kernels(p_.ranks[o_.rank]);
+    }
+    collectives();
+    standing();
+    notes();
+    return std::move(out_);
+  }
+
+ private:
+  void line(const std::string& text) {
+    out_ += text;
+    while (!out_.empty() && out_.back() == ' ') out_.pop_back();
+    out_ += '\n';
+  }
+
+  /// A remark below a table.
+  void remark(const std::string& text) {
+    for (const std::string& part : wrapped(text, width_ - 2)) line("  " + part);
+  }
+
+  /// The first cell takes what the others, right-aligned, leave.
+  void row(const std::string& first, const std::vector<std::pair<std::string, std::size_t>>& cells) {
+    std::size_t used = 0;
+    for (const auto& [text, w] : cells) used += w;
+    const std::size_t label = std::max(kNarrowestLabel, width_ - std::min(width_, used));
+    std::string text = padded(shortened_inside(one_line(first), label), label);
+    for (const auto& [cell, w] : cells) text += padded_left(cell, w);
+    line(text);
+  }
+
+  void header() {
+    const std::size_t n = job_.ranks.size();
+    std::string title = std::to_string(n) + (n == 1 ? " rank" : " ranks");
+    if (job_.world_size > 0) title += " of " + std::to_string(job_.world_size);
+    line("trace    " + title + ", " + one_line(job_.ranks.front().format));
+    std::map<std::string, std::size_t> devices;
+    std::uint64_t kernels = 0, copies = 0, streams = 0, host = 0, collectives = 0, unlaunched = 0;
+    for (const traces::TraceRank& r : job_.ranks) {
+      for (const traces::TraceDevice& d : r.devices) ++devices[d.name.empty() ? "unnamed device" : one_line(d.name)];
+    }
+    for (const profile::RankProfile& r : p_.ranks) {
+      kernels += r.records.kernels;
+      copies += r.records.copies;
+      unlaunched += r.records.unlaunched;
+      streams += r.records.streams;
+      host += r.records.host;
+      collectives += r.records.collectives;
+    }
+    std::string names;
+    for (const auto& [name, count] : devices) names += (names.empty() ? "" : ", ") + std::to_string(count) + " x " + name;
+    line("devices  " + (names.empty() ? "none recorded" : names));
+    line("records  " + std::to_string(kernels) + " kernels, " + std::to_string(copies) + " copies and memsets on " +
+         std::to_string(streams) + " streams; " + std::to_string(host) + " on the host; " + std::to_string(collectives) +
+         " collectives in " + std::to_string(job_.groups.size()) + " groups; " + std::to_string(unlaunched) +
+         " without a launch");
+    line("");
+  }
+
+  void step_line(const std::string& label, const profile::StepProfile& s) {
+    const profile::TimeSplit& t = s.split;
+    row(label, {{s.measured < 0 ? "-" : ms(s.measured), 10},
+                {ms(t.wall), 9},
+                {ms(t.busy), 9},
+                {ms(t.compute), 9},
+                {ms(t.comm), 9},
+                {ms(t.exposed), 9},
+                {ms(t.idle), 9},
+                {ms(s.gaps.waiting_for_host), 9},
+                {std::to_string(s.kernels), 9},
+                {std::to_string(s.launches), 9}});
+  }
+
+  void steps() {
+    row("step (ms)", {{"measured", 10},
+                      {"span", 9},
+                      {"busy", 9},
+                      {"compute", 9},
+                      {"comm", 9},
+                      {"exposed", 9},
+                      {"idle", 9},
+                      {"host gap", 9},
+                      {"kernels", 9},
+                      {"launches", 9}});
+    std::size_t shown = 0, all = 0;
+    const bool several = p_.ranks.size() > 1;
+    for (const profile::RankProfile& r : p_.ranks) {
+      const std::string prefix = several ? "  rank " + std::to_string(r.rank) + "  " : "  ";
+      for (const profile::StepProfile& s : r.steps) {
+        if (!r.steps_marked) continue;
+        if (++all <= kStepRows) {
+          step_line(prefix + s.step.name, s);
+          ++shown;
+        }
+      }
+      if (!r.steps.empty() && (!r.steps_marked || !several)) step_line(prefix + "whole trace", r.whole);
+    }
+    if (all > shown) line("  " + std::to_string(all - shown) + " more steps in --csv");
+    remark("measured: GPU start to start, else the step's span. host gap: idle until a launch that began in the gap");
+    line("");
+  }
+
+  void overheads(const profile::RankProfile& r) {
+    const profile::HostOverheads& h = r.overheads;
+    if (h.t1.count + h.t2.count == 0) return;
+    row("host overheads, rank " + std::to_string(r.rank),
+        {{"count", 9}, {"total ms", 11}, {"mean us", 10}, {"median us", 11}, {"p90 us", 10}});
+    const auto one = [&](const char* name, const profile::OverheadSummary& s) {
+      const std::int64_t mean = s.count == 0 ? 0 : s.total / static_cast<std::int64_t>(s.count);
+      row(name, {{std::to_string(s.count), 9}, {ms(s.total), 11}, {us(mean), 10}, {us(s.median), 11}, {us(s.p90), 10}});
+    };
+    one("  T1 between ops", h.t1);
+    one("  T2 op start to first launch", h.t2);
+    one("  T3 last launch to op end", h.t3);
+    one("  T4 launching call", h.t4);
+    one("  T5 between launches", h.t5);
+    line("");
+  }
+
+  void tree(const profile::RankProfile& r) {
+    if (r.tree.empty() || r.tree.front().device_time == 0) return;
+    const double total = static_cast<double>(r.tree.front().device_time);
+    row("annotation > op > kernel, rank " + std::to_string(r.rank), {{"launched", 10}, {"device ms", 11}, {"%", 7}});
+    std::size_t rows = 0;
+    for (const profile::WorkNode& n : r.tree) {
+      if (n.kind == profile::WorkNode::Kind::root || static_cast<double>(n.device_time) < kTreeShare * total || rows >= 4 * o_.top)
+        continue;
+      ++rows;
+      row(std::string(2 * n.depth, ' ') + n.name, {{std::to_string(n.launched), 10},
+                                                   {ms(n.device_time), 11},
+                                                   {percent_text(static_cast<double>(n.device_time), total), 7}});
+    }
+    line("  (branches below 1 % and further rows: --csv FILE --table tree)");
+    line("");
+  }
+
+  void ops(const profile::RankProfile& r) {
+    if (r.ops.empty()) return;
+    row("ops by shape, rank " + std::to_string(r.rank), {{"calls", 8}, {"device ms", 11}, {"TFLOP/s", 9}, {"GB/s", 9}});
+    for (std::size_t i = 0; i < std::min(o_.top, r.ops.size()); ++i) {
+      const profile::OpRate& o = r.ops[i];
+      row("  " + o.name + (o.shapes.empty() ? "" : " " + o.shapes), {{std::to_string(o.calls), 8},
+                                                                     {ms(o.device_time), 11},
+                                                                     {rate(o.flops, o.device_time, 1e12, 2), 9},
+                                                                     {rate(o.bytes, o.device_time, 1e9, 1), 9}});
+    }
+    if (r.ops.size() > o_.top) line("  " + std::to_string(r.ops.size() - o_.top) + " more in --table ops");
+    line("");
+  }
+
+  void kernels(const profile::RankProfile& r) {
+    if (r.kernels.empty()) return;
+    std::int64_t total = 0;
+    for (const profile::KernelSummary& k : r.kernels) total += k.total;
+    row("kernels and copies, rank " + std::to_string(r.rank),
+        {{"calls", 8}, {"total ms", 11}, {"%", 7}, {"mean us", 10}, {"max us", 11}, {"GB/s", 9}});
+    for (std::size_t i = 0; i < std::min(o_.top, r.kernels.size()); ++i) {
+      const profile::KernelSummary& k = r.kernels[i];
+      row("  " + k.name, {{std::to_string(k.calls), 8},
+                          {ms(k.total), 11},
+                          {percent_text(static_cast<double>(k.total), static_cast<double>(total)), 7},
+                          {us(k.total / static_cast<std::int64_t>(k.calls)), 10},
+                          {us(k.longest), 11},
+                          {rate(static_cast<double>(k.bytes), k.total, 1e9, 1), 9}});
+    }
+    if (r.kernels.size() > o_.top) line("  " + std::to_string(r.kernels.size() - o_.top) + " more in --table kernels");
+    line("");
+  }
+
+  void collectives() {
+    if (p_.collectives.empty()) return;
+    row("collectives",
+        {{"ranks", 7}, {"calls", 7}, {"mean us", 10}, {"transfer", 10}, {"skew med", 10}, {"skew max", 11}, {"busbw GB/s", 11}});
+    for (std::size_t i = 0; i < std::min(o_.top, p_.collectives.size()); ++i) {
+      const profile::CollectiveSummary& c = p_.collectives[i];
+      const std::string size = c.bytes < 0 ? "size unknown" : binary_bytes(static_cast<double>(c.bytes));
+      const std::string ranks = std::to_string(c.ranks_seen) + (c.group_size > 0 ? "/" + std::to_string(c.group_size) : "");
+      row("  " + c.kind + " " + size + (c.group.empty() ? "" : ", group " + c.group),
+          {{ranks, 7},
+           {std::to_string(c.calls), 7},
+           {c.records > 0 ? us(c.total_duration / c.records) : "-", 10},
+           {c.transfer >= 0 && c.calls > 0 ? us(c.transfer / static_cast<std::int64_t>(c.calls)) : "-", 10},
+           {c.skew_median >= 0 ? us(c.skew_median) : "-", 10},
+           {c.skew_max >= 0 ? us(c.skew_max) : "-", 11},
+           {c.busbw > 0 ? fixed(c.busbw * 1e-9, 1) : "-", 11}});
+    }
+    if (p_.collectives.size() > o_.top)
+      line("  " + std::to_string(p_.collectives.size() - o_.top) + " more in --table collectives");
+    remark("transfer: shortest over the ranks read, so without waiting; busbw from it" +
+         std::string(job_.ranks.size() == 1 ? " (here one rank: its whole duration, waiting included)" : ""));
+    line("");
+  }
+
+  void standing() {
+    if (p_.standing.empty()) return;
+    row("ranks", {{"last to arrive", 16}, {"others waited ms", 18}, {"waited ms", 11}, {"compute vs mean", 17}, {"", 12}});
+    for (const profile::RankStanding& s : p_.standing) {
+      row("  rank " + std::to_string(s.rank), {{std::to_string(s.last_arrivals), 16},
+                                               {ms(s.made_others_wait), 18},
+                                               {ms(s.waited), 11},
+                                               {(s.compute_excess >= 0 ? "+" : "") + fixed(100 * s.compute_excess, 1) + " %", 17},
+                                               {s.straggler ? "straggler" : "", 12}});
+    }
+    line("");
+  }
+
+  void notes() {
+    std::vector<std::string> lines;
+    std::map<std::string, std::vector<std::uint32_t>> by_text;
+    std::map<std::string, std::uint64_t> dropped;
+    for (const traces::TraceRank& r : job_.ranks) {
+      for (const std::string& a : r.notes.assumptions) by_text[a].push_back(r.rank);
+      for (const traces::TraceNotes::Count& c : r.notes.dropped) dropped[c.what] += c.count;
+    }
+    for (const std::string& a : job_.notes.assumptions) lines.push_back("- " + one_line(a));
+    for (const auto& [text, ranks] : by_text) {
+      const std::string who = job_.ranks.size() == 1 || ranks.size() == job_.ranks.size() ? ""
+                              : ranks.size() == 1 ? "rank " + std::to_string(ranks[0]) + ": "
+                                                  : std::to_string(ranks.size()) + " ranks: ";
+      lines.push_back("- " + who + one_line(text));
+    }
+    std::string left;
+    for (const auto& [what, n] : dropped) left += (left.empty() ? "" : ", ") + std::to_string(n) + " " + one_line(what);
+    if (!left.empty()) lines.push_back("- left out: " + left);
+    std::size_t shown = 0;
+    for (const std::string& l : lines) {
+      if (shown == kNoteLines) { line("         (" + std::to_string(lines.size() - shown) + " more notes in --json)"); break; }
+      bool first = true;
+      for (const std::string& part : wrapped(l, width_ - 9)) {
+        line((shown == 0 && first ? "notes    " : "         ") + part);
+        first = false;
+      }
+      ++shown;
+    }
+  }
+
+  const traces::TraceJob& job_;
+  const profile::Profile& p_;
+  const ProfileTextOptions o_;
+  const std::size_t width_;
+  std::string out_;
+};
+
+}  // namespace
+
+std::string profile_text(const traces::TraceJob& job, const profile::Profile& profile, const ProfileTextOptions& options) {
+  return Writer(job, profile, options).write();
+}
+
+}  // namespace distsim::report

@@ -1,0 +1,139 @@
+#include "sim/study/sweep.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <thread>
+
+#include "sim/pipeline/pipeline.hpp"
+
+namespace distsim::study {
+namespace {
+
+constexpr std::size_t kMaxPoints = 100'000;
+
+std::vector<std::string> split_values(const std::string& text) {
+  std::vector<std::string> values(1);
+  int depth = 0;
+  char quote = 0;
+  for (const char c : text) {
+    if (quote != 0) quote = c == quote ? 0 : quote;
+    else if (c == '"' || c == '\'') quote = c;
+    else if (c == '[' || c == '{') ++depth;
+    else if (c == ']' || c == '}') --depth;
+    if (c == ',' && depth == 0 && quote == 0) values.emplace_back();
+    else values.back() += c;
+  }
+  return values;
+}
+
+/// Values of every axis at point number `index`, the first axis slowest.
+std::vector<std::string> values_at(const std::vector<SweepAxis>& axes, std::size_t index) {
+  std::vector<std::string> values(axes.size());
+  for (std::size_t a = axes.size(); a-- > 0;) {
+    values[a] = axes[a].values[index % axes[a].values.size()];
+    index /= axes[a].values.size();
+  }
+  return values;
+}
+
+std::vector<std::string> sets_at(const SweepRequest& request, const std::vector<std::string>& values) {
+  std::vector<std::string> sets = request.sets;
+  for (std::size_t a = 0; a < values.size(); ++a) sets.push_back(request.axes[a].key + "=" + values[a]);
+  return sets;
+}
+
+std::int64_t gpus_of(const config::Experiment& e) { return e.cluster.nodes * e.cluster.gpus_per_node; }
+
+std::int64_t batch_of(const config::Experiment& e) {
+  return e.model.global_batch > 0 ? e.model.global_batch : e.model.per_gpu_batch * gpus_of(e) * e.model.accumulation;
+}
+
+struct Baseline { std::int64_t gpus = 0, batch = 0; };
+
+Result<config::Experiment> experiment_at(const SweepRequest& request, const std::vector<std::string>& values, const Baseline& base) {
+  TRY_ASSIGN(config::Experiment e, config::load_experiment(request.config, sets_at(request, values)));
+  if (request.scaling == Scaling::weak && e.model.global_batch > 0) e.model.global_batch = base.batch * gpus_of(e) / base.gpus;
+  return e;
+}
+
+SweepPoint predict_point(const SweepRequest& request, std::size_t index, const Baseline& base, pipeline::CostModelCache& cache) {
+  SweepPoint point;
+  point.values = values_at(request.axes, index);
+  const Result<config::Experiment> e = experiment_at(request, point.values, base);
+  if (!e) { point.error = e.error().text(); return point; }
+  point.global_batch = batch_of(*e);
+  pipeline::Passes passes;
+  Result<pipeline::Prediction> p = pipeline::predict(*e, passes, cache);
+  if (!p) { point.error = p.error().text(); return point; }
+  point.report = std::move(p->report);
+  return point;
+}
+
+/// True for axes that change how many GPUs there are.
+bool counts_gpus(const SweepAxis& axis) { return axis.key == "cluster.nodes" || axis.key == "cluster.gpus_per_node"; }
+
+double gpus_in(const SweepPoint& p) { return double(p.report.context.nodes) * p.report.context.gpus_per_node; }
+
+/// What a point is compared with: the point of fewest GPUs that has the same values on all other axes.
+const SweepPoint& baseline_of(const SweepPoint& point, const std::vector<SweepPoint>& points, const std::vector<SweepAxis>& axes) {
+  const SweepPoint* best = &point;
+  for (const SweepPoint& p : points) {
+    if (!p.error.empty() || gpus_in(p) >= gpus_in(*best)) continue;
+    bool same = true;
+    for (std::size_t a = 0; a < axes.size(); ++a) same = same && (counts_gpus(axes[a]) || p.values[a] == point.values[a]);
+    if (same) best = &p;
+  }
+  return *best;
+}
+
+void add_scaling(std::vector<SweepPoint>& points, const std::vector<SweepAxis>& axes) {
+  for (auto& p : points) {
+    if (!p.error.empty()) continue;
+    const SweepPoint& base = baseline_of(p, points, axes);
+    p.speedup = p.report.samples_per_second / base.report.samples_per_second;
+    p.efficiency = p.speedup / (gpus_in(p) / gpus_in(base));
+  }
+}
+
+}  // namespace
+
+Result<SweepAxis> parse_axis(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (equals == std::string::npos || equals == 0) return Error{"found '" + text + "', expected KEY=VALUE[,VALUE...]", "--set", ""};
+  SweepAxis axis{text.substr(0, equals), split_values(text.substr(equals + 1))};
+  for (const auto& value : axis.values) {
+    if (value.empty()) return Error{"found an empty value in '" + text + "', expected KEY=V1,V2,...", "--set " + axis.key, ""};
+  }
+  return axis;
+}
+
+Result<std::vector<SweepPoint>> sweep(const SweepRequest& request, const std::function<void()>& on_point) {
+  std::size_t count = 1;
+  for (const auto& axis : request.axes) {
+    count *= axis.values.size();
+    if (count > kMaxPoints) return Error{"found over " + std::to_string(kMaxPoints) + " combinations, expected fewer", "--set", ""};
+  }
+  TRY_ASSIGN(const config::Experiment first, config::load_experiment(request.config, sets_at(request, values_at(request.axes, 0))));
+  const Baseline base{gpus_of(first), batch_of(first)};
+
+  pipeline::CostModelCache cache;
+  std::vector<SweepPoint> points(count);
+  std::atomic<std::size_t> next{0};
+  std::mutex reporting;
+  const auto work = [&] {
+    for (std::size_t i = next++; i < count; i = next++) {
+      points[i] = predict_point(request, i, base, cache);
+      const std::lock_guard lock(reporting);
+      on_point();
+    }
+  };
+  std::vector<std::thread> threads;
+  for (unsigned t = 1; t < std::min<std::size_t>(request.jobs, count); ++t) threads.emplace_back(work);
+  work();
+  for (auto& t : threads) t.join();
+  add_scaling(points, request.axes);
+  return points;
+}
+
+}  // namespace distsim::study

@@ -1,0 +1,111 @@
+// The table that a validation prints: how far off, by family, system, node count and tier. Nothing is left out.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "sim/study/validate.hpp"
+
+namespace distsim::study {
+namespace {
+
+struct Errors {
+  std::vector<double> absolute;
+  double signed_sum = 0;
+  int inside = 0, failed = 0;
+
+  void add_ratio(double error) {
+    absolute.push_back(std::abs(error));
+    signed_sum += error;
+  }
+  void add(const ValidatedCase& v) {
+    if (!v.failure.empty()) { ++failed; return; }
+    add_ratio(v.error);
+    inside += v.low_ms <= v.measured->measured_ms && v.measured->measured_ms <= v.high_ms;
+  }
+};
+
+/// Quantile of sorted values, linear between neighbours.
+double quantile(const std::vector<double>& sorted, double q) {
+  const double at = q * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<std::size_t>(at);
+  const std::size_t above = std::min(below + 1, sorted.size() - 1);
+  return sorted[below] + (at - static_cast<double>(below)) * (sorted[above] - sorted[below]);
+}
+
+std::string line(const std::string& name, Errors e, bool ranges = true) {
+  if (e.absolute.empty()) return fmt::format("{:<34} {:>5} {:>6}\n", name, 0, e.failed);
+  std::sort(e.absolute.begin(), e.absolute.end());
+  const double n = static_cast<double>(e.absolute.size());
+  double mean = 0;
+  for (const double a : e.absolute) mean += a / n;
+  return fmt::format("{:<34} {:>5} {:>6} {:>7.1f}% {:>7.1f}% {:>7.1f}% {:>7.1f}% {:>+7.1f}% {:>8}\n", name, e.absolute.size(), e.failed,
+                     100 * quantile(e.absolute, 0.5), 100 * mean, 100 * quantile(e.absolute, 0.9), 100 * e.absolute.back(), 100 * e.signed_sum / n,
+                     ranges ? fmt::format("{:.0f}%", 100 * e.inside / n) : "");
+}
+
+template <class Key>
+std::string section(const std::vector<ValidatedCase>& cases, Key key) {
+  std::map<std::string, Errors> groups;
+  for (const auto& v : cases) groups[key(v)].add(v);
+  std::string out;
+  for (const auto& [name, errors] : groups) out += line("  " + name, errors);
+  return out;
+}
+
+/// How far off predicted ratios are: time over that of the fewest GPUs of the series, predicted over measured. Kernel errors cancel in them.
+std::string scaling(const std::vector<ValidatedCase>& cases) {
+  std::map<std::string, std::vector<const ValidatedCase*>> series;
+  for (const auto& v : cases) {
+    if (v.failure.empty()) series[v.measured->series_key()].push_back(&v);
+  }
+  Errors errors;
+  for (auto& [key, list] : series) {
+    const auto* base = *std::min_element(list.begin(), list.end(), [](auto* a, auto* b) { return a->measured->gpus < b->measured->gpus; });
+    for (const auto* v : list) {
+      if (v->measured->gpus > base->measured->gpus) errors.add_ratio((1 + v->error) / (1 + base->error) - 1);
+    }
+  }
+  return errors.absolute.empty() ? "" : "scaling inside a series\n" + line("  time over that of the fewest GPUs", errors, false);
+}
+
+std::string failures(const std::vector<ValidatedCase>& cases) {
+  std::map<std::string, std::vector<std::string>> reasons;
+  for (const auto& v : cases) {
+    if (!v.failure.empty()) reasons[v.failure].push_back(v.measured->case_id);
+  }
+  std::string out;
+  for (const auto& [reason, ids] : reasons) out += fmt::format("  {} x {} (first: {})\n", ids.size(), reason, ids.front());
+  return out.empty() ? out : "not predicted:\n" + out;
+}
+
+std::string node_class(const ValidatedCase& v) { return fmt::format("{:>3} node{}", v.measured->nodes, v.measured->nodes == 1 ? "" : "s"); }
+
+}  // namespace
+
+std::string family_of(const std::string& id) {
+  for (const char* family : {"gpt_", "wide_deep", "bert", "resnet50", "transformer_xl", "tfde_synthetic", "torchrec", "dle_dlrm", "dle_dcnv2", "dlrm_dcnv2",
+                             "dlrm", "ssd300", "ncf"}) {
+    if (!id.starts_with(family)) continue;
+    std::string name = family;
+    if (name.back() == '_') name.pop_back();
+    return name;
+  }
+  return id;
+}
+
+std::string validation_summary(const std::vector<ValidatedCase>& cases) {
+  Errors all;
+  for (const auto& v : cases) all.add(v);
+  std::string out = fmt::format("{:<34} {:>5} {:>6} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8}\n", "absolute error", "count", "failed", "median", "mean", "p90", "worst",
+                                "bias", "in range");
+  out += line("all", all);
+  out += "by family\n" + section(cases, [](const auto& v) { return family_of(v.measured->model_id); });
+  out += "by system\n" + section(cases, [](const auto& v) { return v.measured->system_id; });
+  out += "by nodes\n" + section(cases, node_class);
+  out += "by tier\n" + section(cases, [](const auto& v) { return v.measured->tier.empty() ? std::string("(none)") : v.measured->tier; });
+  return out + scaling(cases) + failures(cases);
+}
+
+}  // namespace distsim::study

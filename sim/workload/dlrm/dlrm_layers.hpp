@@ -1,0 +1,26 @@
+// The dense layers of a recommender: bottom MLP, interaction, top MLP.
+#pragma once
+
+#include "base/result.hpp"
+#include "sim/workload/models/layer.hpp"
+#include "sim/workload/placement/placement.hpp"
+
+namespace distsim::workload {
+
+/// Sizes that follow from a DlrmSpec.
+struct DlrmShape {
+  std::int64_t vectors = 0;            ///< pooled vectors of a sample, over all tables
+  std::int64_t embedding_width = 0;    ///< their elements
+  std::int64_t bottom_width = 0;       ///< output of the bottom MLP, or dense_features without one
+  std::int64_t interaction_width = 0;  ///< input of the top MLP
+};
+
+/// Errors: no tables; dot interaction of vectors of different lengths; a top MLP that is empty; sizes beyond any machine.
+Result<DlrmShape> dlrm_shape(const DlrmSpec& spec);
+
+std::vector<Layer> bottom_layers(const DlrmSpec& spec, std::int64_t samples, const LayerContext& context);
+std::vector<Layer> interaction_layers(const DlrmSpec& spec, const DlrmShape& shape, std::int64_t samples, const LayerContext& context);
+/// Top MLP and loss.
+std::vector<Layer> top_layers(const DlrmSpec& spec, const DlrmShape& shape, std::int64_t samples, const LayerContext& context);
+
+}  // namespace distsim::workload

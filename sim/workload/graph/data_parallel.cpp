@@ -1,0 +1,126 @@
+#include "sim/workload/graph/data_parallel.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "sim/workload/graph/gradient_sync.hpp"
+#include "sim/workload/graph/input.hpp"
+#include "sim/workload/graph/memory.hpp"
+
+namespace distsim::workload {
+namespace {
+
+/// First layer of the checkpointed block that ends with layer `last`.
+std::size_t block_start(const std::vector<Layer>& layers, std::size_t last) {
+  std::size_t first = last;
+  while (first > 0 && layers[first - 1].block == layers[last].block) --first;
+  return first;
+}
+
+/// With checkpointing a block keeps its input alone, and one block at a time is whole again.
+std::int64_t activation_bytes(const std::vector<Layer>& layers) {
+  std::int64_t kept = 0, largest_block = 0;
+  for (std::size_t end = layers.size(); end > 0;) {
+    const bool checkpointed = layers[end - 1].block != Layer::kNoBlock;
+    const std::size_t first = checkpointed ? block_start(layers, end - 1) : end - 1;
+    std::int64_t whole = 0;
+    for (std::size_t i = first; i < end; ++i) whole += layers[i].saved_bytes;
+    kept += checkpointed ? layers[first].input_bytes : whole;
+    if (checkpointed) largest_block = std::max(largest_block, whole);
+    end = first;
+  }
+  return kept + largest_block;
+}
+
+class DataParallelIteration {
+ public:
+  DataParallelIteration(const ModelSpec& model, const FrameworkSpec& framework, const SamplePlan& samples, const DataParallelModel& parts)
+      : model_(model), samples_(samples), parts_(parts), it_(samples.ranks, framework, numerics_of(model.precision, framework)), stacks_(parts.layers) {}
+
+  Result<Workload> build(const ClusterShape& cluster) {
+    const std::vector<Layer>& layers = stacks_.of(samples_.micro_step(0)).largest();
+    TRY(fill_memory(layers, cluster));
+    describe(layers);
+    run(layers);
+    TRY_ASSIGN(out_.graph, std::move(it_).finish());
+    return std::move(out_);
+  }
+
+ private:
+  Result<void> fill_memory(const std::vector<Layer>& layers, const ClusterShape& cluster) {
+    RankMemory memory = dense_memory(parameters_of(layers), model_.optimizer, it_);
+    memory.activations = activation_bytes(layers);
+    out_.memory = {memory};
+    const Result<void> fits = check_memory(out_.memory, samples_.ranks, cluster.memory_per_gpu);
+    if (fits.ok() || model_.memory_check) return fits;
+    out_.assumptions.push_back("memory is not checked; by our count " + fits.error().what);
+    return {};
+  }
+
+  void describe(const std::vector<Layer>& layers) {
+    const double flops_per_sample = forward_matrix_flops(layers) / static_cast<double>(samples_.micro_step(0).largest());
+    out_.samples = static_cast<double>(samples_.total);
+    out_.model_flops = 3 * flops_per_sample * out_.samples;
+    out_.precision = graph::name_of(it_.numerics().matrix);
+    out_.dense_parameters = parameters_of(layers);
+    out_.assumptions.push_back(samples_.describe());
+    out_.placement = "data parallel: every rank holds all " + std::to_string(out_.dense_parameters) + " parameters\n";
+  }
+
+  void run(const std::vector<Layer>& layers) {
+    std::vector<PendingGradient> pending;
+    append_gradients(pending, layers);
+    GradientSynchronizer sync(it_, pending);
+    accumulate_all_but_last();
+    micro_step(samples_.micro_steps - 1, &sync);
+    sync.finish();
+    add_optimizer(it_, model_.optimizer, out_.dense_parameters, static_cast<std::int64_t>(pending.size()), model_.precision == Precision::fp16);
+  }
+
+  /// Micro-steps from the second on are alike as long as they have the same samples; alike ones share their ops.
+  void accumulate_all_but_last() {
+    TaskId begin;
+    for (std::int64_t step = 0; step + 1 < samples_.micro_steps; ++step) {
+      if (step >= 2 && samples_.micro_step(step) == samples_.micro_step(step - 1)) {
+        const TaskId next = it_.end_id();
+        it_.repeat_since(begin);
+        begin = next;
+        continue;
+      }
+      begin = it_.end_id();
+      micro_step(step, nullptr);
+    }
+  }
+
+  void micro_step(std::int64_t step, GradientSynchronizer* sync) {
+    const SampleSplit split = samples_.micro_step(step);
+    const LayerStack& stack = stacks_.of(split);
+    add_input(it_, split, parts_.input_bytes_per_sample);
+    it_.add_forward(stack, split);
+    const std::vector<Layer>& layers = stack.largest();
+    for (std::size_t end = layers.size(); end > 0;) {
+      const bool checkpointed = layers[end - 1].block != Layer::kNoBlock;
+      const std::size_t first = checkpointed ? block_start(layers, end - 1) : end - 1;
+      for (std::size_t i = first; checkpointed && i < end; ++i) it_.add_forward(stack, i, split, graph::Phase::backward);
+      while (end > first) add_backward_of(it_, stack, --end, split, step > 0, sync);
+    }
+  }
+
+  const ModelSpec& model_;
+  const SamplePlan& samples_;
+  const DataParallelModel& parts_;
+  Iteration it_;
+  LayerStacks stacks_;
+  Workload out_;
+};
+
+}  // namespace
+
+LayerContext layer_context(const ModelSpec& model, const FrameworkSpec& framework) { return {numerics_of(model.precision, framework), &framework}; }
+
+Result<Workload> build_data_parallel(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape, const SamplePlan& samples,
+                                     const DataParallelModel& parts) {
+  return DataParallelIteration(model, framework, samples, parts).build(shape);
+}
+
+}  // namespace distsim::workload

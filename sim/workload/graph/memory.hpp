@@ -1,0 +1,17 @@
+// Memory that a rank needs, and the error when it does not have it.
+#pragma once
+
+#include <span>
+
+#include "sim/workload/graph/iteration.hpp"
+#include "sim/workload/workload.hpp"
+
+namespace distsim::workload {
+
+/// Weights (fp32, and 16-bit copies in mixed precision), gradients, optimizer state, gradient buckets; of `parameters` dense weights.
+RankMemory dense_memory(std::int64_t parameters, graph::OptimizerKind optimizer, const Iteration& iteration);
+
+/// "rank 3 needs 91.2 GB of 78.5 GB: embeddings 84.1 GB, ..."; nothing when every rank fits.
+Result<void> check_memory(std::span<const RankMemory> memory, std::uint32_t ranks, Bytes per_gpu);
+
+}  // namespace distsim::workload

@@ -1,0 +1,136 @@
+#include "sim/workload/placement/placement.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "sim/workload/placement/placement_sets.hpp"
+#include "sim/workload/placement/planned_placement.hpp"
+#include "sim/workload/placement/planner.hpp"
+
+namespace distsim::workload {
+namespace {
+
+std::int64_t state_bytes_per_row(graph::EmbeddingOptimizer optimizer, std::int64_t dim) {
+  switch (optimizer) {
+    case graph::EmbeddingOptimizer::none: return 0;
+    case graph::EmbeddingOptimizer::sgd: return 0;
+    case graph::EmbeddingOptimizer::rowwise_adagrad: return 4;
+    case graph::EmbeddingOptimizer::adagrad: return 4 * dim;
+    case graph::EmbeddingOptimizer::adam: return 8 * dim;
+  }
+  return 0;
+}
+
+/// The given tables split over all ranks, by rows or by columns. Ranks with equal pieces of every table form runs that end where some table's remainder ends.
+void split_everywhere(Placement& placement, const DlrmSpec& spec, std::uint32_t ranks, const std::vector<std::uint32_t>& tables, bool by_rows) {
+  const auto extent = [&](const ModelTable& t) { return by_rows ? t.rows : t.dim; };
+  std::set<std::uint32_t> ends{ranks};
+  for (const std::uint32_t t : tables) {
+    if (const std::int64_t rest = extent(placement.tables[t]) % ranks; rest != 0) ends.insert(static_cast<std::uint32_t>(rest));
+  }
+  SetCollector collector(placement, spec, ranks);
+  std::uint32_t first = 0;
+  for (const std::uint32_t end : ends) {
+    std::vector<Shard> shards;
+    for (const std::uint32_t t : tables) {
+      const ModelTable& table = placement.tables[t];
+      const std::int64_t size = piece_of(extent(table), ranks, first);
+      if (size == 0) continue;
+      shards.push_back(by_rows ? row_slice(placement.tables, t, size) : Shard{t, ShardKind::columns, table.rows, size, table.pooling_factor});
+    }
+    collector.add(first, end, std::move(shards));
+    first = end;
+  }
+}
+
+void place_on_rank_zero(Placement& placement, const DlrmSpec& spec) {
+  std::vector<Shard> shards;
+  for (std::uint32_t t = 0; t < placement.tables.size(); ++t) shards.push_back(whole(placement.tables, t));
+  collect(placement, spec, 1, {{0, std::move(shards)}});
+}
+
+Result<void> place_by_list(Placement& placement, const DlrmSpec& spec, std::uint32_t ranks) {
+  if (spec.placement.size() != placement.tables.size()) {
+    return Error{"model.dlrm.placement: found " + std::to_string(spec.placement.size()) + " ranks, expected one for each of the " +
+                     std::to_string(placement.tables.size()) + " tables", "", ""};
+  }
+  std::map<std::uint32_t, std::vector<Shard>> shards;
+  for (std::uint32_t t = 0; t < placement.tables.size(); ++t) {
+    if (spec.placement[t] < 0 || spec.placement[t] >= ranks) {
+      return Error{"model.dlrm.placement[" + std::to_string(t) + "]: found rank " + std::to_string(spec.placement[t]) + ", expected 0 .. " +
+                       std::to_string(ranks - 1), "", ""};
+    }
+    shards[static_cast<std::uint32_t>(spec.placement[t])].push_back(whole(placement.tables, t));
+  }
+  collect(placement, spec, ranks, shards);
+  return {};
+}
+
+}  // namespace
+
+std::vector<ModelTable> expand_tables(const DlrmSpec& spec) {
+  std::vector<ModelTable> tables;
+  for (const TableSpec& t : spec.tables) {
+    const ModelTable table{t.rows, t.dim > 0 ? t.dim : spec.embedding_dim, t.pooling_factor, t.alpha >= 0 ? t.alpha : spec.index_skew, t.features};
+    tables.insert(tables.end(), static_cast<std::size_t>(t.count), table);
+  }
+  return tables;
+}
+
+std::int64_t table_bytes(const DlrmSpec& spec, std::int64_t rows, std::int64_t dim) {
+  return rows * (dim * (spec.embedding_dtype == "fp32" ? 4 : 2) + state_bytes_per_row(spec.embedding_optimizer, dim));
+}
+
+bool Placement::any_sharded() const {
+  return std::any_of(sets.begin(), sets.end(), [](const ShardSet& s) { return !s.shards.empty(); });
+}
+
+std::vector<std::int64_t> Placement::node_widths(std::uint32_t gpus_per_node) const {
+  std::vector<std::int64_t> widths;
+  for (std::size_t first = 0; first < set_of_rank.size(); first += gpus_per_node) {
+    std::set<std::uint32_t> met;
+    std::int64_t& width = widths.emplace_back(0);
+    for (std::size_t r = first; r < std::min(first + gpus_per_node, set_of_rank.size()); ++r) {
+      for (const Shard& s : sets[set_of_rank[r]].shards) {
+        if (s.kind != ShardKind::rows || met.insert(s.table).second) width += s.dim * tables[s.table].features;
+      }
+    }
+  }
+  return widths;
+}
+
+std::int64_t Placement::sharded_width() const {
+  std::int64_t sum = 0;
+  for (const std::uint32_t set : set_of_rank) sum += sets[set].width;
+  return sum;
+}
+
+Result<Placement> place_tables(const DlrmSpec& spec, const PlacementBudget& budget) {
+  Placement placement;
+  placement.tables = expand_tables(spec);
+  if (budget.ranks == 1) {  // every kind of sharding comes to the same
+    place_on_rank_zero(placement, spec);
+    return placement;
+  }
+  switch (spec.sharding) {
+    case Sharding::row_wise:
+      split_everywhere(placement, spec, budget.ranks, replicate_small(placement, spec, budget), true);
+      placement.row_wise_everywhere = true;
+      return placement;
+    case Sharding::column_wise: split_everywhere(placement, spec, budget.ranks, replicate_small(placement, spec, budget), false); return placement;
+    case Sharding::data_parallel:
+      for (std::uint32_t t = 0; t < placement.tables.size(); ++t) replicate(placement, spec, t);
+      collect(placement, spec, budget.ranks, {});
+      return placement;
+    case Sharding::table_wise:
+      if (spec.placement.empty()) return Error{"model.dlrm.placement: missing, expected the rank of every table", "", "or sharding: planner"};
+      TRY(place_by_list(placement, spec, budget.ranks));
+      return placement;
+    case Sharding::planner: TRY(place_by_planner(placement, spec, budget)); return placement;
+  }
+  CHECK(false) << "sharding " << static_cast<int>(spec.sharding);
+  return placement;
+}
+
+}  // namespace distsim::workload

@@ -1,0 +1,45 @@
+// Gathers the shards of ranks into distinct sets.
+#pragma once
+
+#include <map>
+#include <tuple>
+#include <vector>
+
+#include "sim/workload/placement/placement.hpp"
+
+namespace distsim::workload {
+
+/// Fills `sets` and `set_of_rank` of a placement, whose tables are known.
+class SetCollector {
+ public:
+  SetCollector(Placement& placement, const DlrmSpec& spec, std::uint32_t ranks) : placement_(placement), spec_(spec) {
+    placement_.set_of_rank.assign(ranks, 0);
+  }
+  /// Ranks [first, last) hold `shards` each.
+  void add(std::uint32_t first, std::uint32_t last, std::vector<Shard> shards);
+
+ private:
+  using Key = std::vector<std::tuple<std::uint32_t, int, std::int64_t, std::int64_t, double>>;
+  ShardSet make_set(std::vector<Shard> shards) const;
+
+  Placement& placement_;
+  const DlrmSpec& spec_;
+  std::map<Key, std::uint32_t> index_;
+};
+
+/// From a list of shards for each rank that has any; the others hold none.
+void collect(Placement& placement, const DlrmSpec& spec, std::uint32_t ranks, const std::map<std::uint32_t, std::vector<Shard>>& shards_of_rank);
+
+/// All of a table.
+Shard whole(const std::vector<ModelTable>& tables, std::uint32_t table);
+
+/// `rows` rows of a table with their share of its lookups.
+Shard row_slice(const std::vector<ModelTable>& tables, std::uint32_t table, std::int64_t rows);
+
+/// Every rank holds a copy of the table.
+void replicate(Placement& placement, const DlrmSpec& spec, std::uint32_t table);
+
+/// The same for the tables under the model's threshold (data_parallel_below, on several nodes data_parallel_below_nodes). Returns the others.
+std::vector<std::uint32_t> replicate_small(Placement& placement, const DlrmSpec& spec, const PlacementBudget& budget);
+
+}  // namespace distsim::workload

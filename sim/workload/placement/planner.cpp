@@ -1,0 +1,159 @@
+#include "sim/workload/placement/planner.hpp"
+
+#include <algorithm>
+#include <queue>
+#include <tuple>
+
+namespace distsim::workload {
+namespace {
+
+constexpr std::uint32_t kNoTable = 0xFFFFFFFFu;
+constexpr int kMostAttempts = 4096;  // keeps planning short for thousands of tables on thousands of ranks; published plans take less than 20
+
+struct RankLoad {
+  double load = 0;
+  std::int64_t bytes_first = 0;  // breaks ties: bytes with Balance::memory, 0 with Balance::cost
+  std::uint32_t turn = 0;        // and then the order in which ranks are filled
+  std::int64_t bytes = 0;
+  bool operator>(const RankLoad& o) const { return std::tie(load, bytes_first, turn) > std::tie(o.load, o.bytes_first, o.turn); }
+};
+using LightestFirst = std::priority_queue<RankLoad, std::vector<RankLoad>, std::greater<>>;
+
+/// Ranks by load, remembering which table each took last (slices of one table are placed one after another).
+class Ranks {
+ public:
+  explicit Ranks(const Planner& p)
+      : limit_(p.bytes_per_rank), by_bytes_(p.balance == Planner::Balance::memory),
+        per_node_(!by_bytes_ && p.ranks_per_node > 0 && p.ranks % p.ranks_per_node == 0 ? p.ranks_per_node : p.ranks),
+        nodes_(p.ranks / per_node_), last_table_(p.ranks, kNoTable) {
+    for (std::uint32_t turn = 0; turn < p.ranks; ++turn) queue_.push({0, 0, turn, 0});
+  }
+  struct Taken {
+    std::uint32_t rank = 0;
+    double load = 0;  ///< of the rank now
+  };
+  /// The rank that takes the slice, or nothing.
+  std::optional<Taken> take(std::uint32_t table, std::int64_t bytes, double load) {
+    std::vector<RankLoad> passed;
+    std::optional<Taken> taken;
+    while (!queue_.empty() && !taken) {
+      const RankLoad top = queue_.top();
+      queue_.pop();
+      const std::uint32_t rank = rank_of(top.turn);
+      const std::int64_t held = top.bytes + bytes;
+      if (held <= limit_ && last_table_[rank] != table) {
+        taken = Taken{rank, top.load + load};
+        last_table_[rank] = table;
+        passed.push_back({top.load + load, by_bytes_ ? held : 0, top.turn, held});
+      } else {
+        passed.push_back(top);
+      }
+    }
+    for (const RankLoad& r : passed) queue_.push(r);
+    return taken;
+  }
+
+ private:
+  std::uint32_t rank_of(std::uint32_t turn) const { return turn % nodes_ * per_node_ + turn / nodes_; }
+
+  std::int64_t limit_;
+  bool by_bytes_;
+  std::uint32_t per_node_, nodes_;
+  LightestFirst queue_;
+  std::vector<std::uint32_t> last_table_;
+};
+
+std::vector<std::uint32_t> largest_load_first(const Planner& planner, const std::vector<PlannerTable>& tables) {
+  std::vector<std::uint32_t> order(tables.size());
+  for (std::uint32_t t = 0; t < tables.size(); ++t) order[t] = t;
+  if (planner.balance == Planner::Balance::cost) std::reverse(order.begin(), order.end());  // of equal ones the later table, as in the published plans
+  std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return planner.load_of(tables[a]) > planner.load_of(tables[b]); });
+  return order;
+}
+
+/// Twice as many row pieces, or as many as ranks and rows allow; false where that is no more.
+bool cut(PlannerTable& t, std::uint32_t ranks) {
+  const std::int64_t pieces = std::min({2 * t.row_pieces, ranks / t.column_pieces, t.rows});
+  if (pieces <= t.row_pieces) return false;
+  t.row_pieces = pieces;
+  return true;
+}
+
+/// Cuts every table whose `size` is the largest once more; false where one of them cannot be cut.
+template <class Size>
+bool cut_largest(std::vector<PlannerTable>& tables, std::uint32_t ranks, Size size) {
+  double largest = 0;
+  for (const PlannerTable& t : tables) largest = std::max(largest, size(t));
+  for (PlannerTable& t : tables) {
+    if (size(t) >= largest && !cut(t, ranks)) return false;
+  }
+  return true;
+}
+
+bool cut_largest_bytes(std::vector<PlannerTable>& tables, std::uint32_t ranks) {
+  return cut_largest(tables, ranks, [](const PlannerTable& t) { return static_cast<double>(slice_bytes(t, 0)); });
+}
+
+/// Cutting adds exchanges, so that the mean load only grows: a plan at the mean is the best there is. Nor do slices of less than half the fullest
+/// rank's load decide how full it is.
+bool worth_cutting(const Planner& planner, const std::vector<PlannerTable>& tables, double fullest) {
+  double total = 0, largest = 0;
+  for (const PlannerTable& t : tables) {
+    total += planner.load_of(t) * static_cast<double>(t.pieces());
+    largest = std::max(largest, planner.load_of(t));
+  }
+  return total / planner.ranks < fullest && 2 * largest >= fullest;
+}
+
+std::optional<Plan> plan_by_memory(const Planner& planner, std::vector<PlannerTable> tables) {
+  const auto attempt = [&] {
+    auto dealt = planner.deal(tables);
+    return dealt ? std::move(dealt) : planner.place(tables);
+  };
+  auto plan = attempt();
+  while (!plan && cut_largest_bytes(tables, planner.ranks)) plan = attempt();
+  return plan;
+}
+
+}  // namespace
+
+double Planner::load_of(const PlannerTable& t) const {
+  if (balance == Balance::memory) return static_cast<double>(slice_bytes(t, 0));
+  return (t.ids / static_cast<double>(t.row_pieces) + exchange_ids) * static_cast<double>(t.dim) / static_cast<double>(t.column_pieces);
+}
+
+std::optional<Plan> Planner::place(const std::vector<PlannerTable>& tables, std::uint32_t* misfit) const {
+  Plan plan{tables, {}, 0};
+  Ranks free(*this);
+  for (const std::uint32_t t : largest_load_first(*this, tables)) {
+    for (std::int64_t piece = 0; piece < tables[t].pieces(); ++piece) {
+      const auto taken = free.take(t, slice_bytes(tables[t], piece), load_of(tables[t]));
+      if (!taken) {
+        if (misfit != nullptr) *misfit = t;
+        return {};
+      }
+      plan.fullest = std::max(plan.fullest, taken->load);
+      plan.slices.push_back({t, piece, taken->rank});
+    }
+  }
+  return plan;
+}
+
+std::optional<Plan> Planner::plan(std::vector<PlannerTable> tables) const {
+  if (balance == Balance::memory) return plan_by_memory(*this, std::move(tables));
+  std::optional<Plan> best;
+  for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
+    std::uint32_t misfit = 0;
+    auto candidate = place(tables, &misfit);
+    if (!candidate) {  // where the misfit itself cannot be cut, smaller slices of the largest tables may leave it room
+      if (cut(tables[misfit], ranks) || (!best && cut_largest_bytes(tables, ranks))) continue;
+      return best;
+    }
+    if (!best || candidate->fullest < best->fullest * (1 - 1e-9)) best = std::move(candidate);
+    if (!worth_cutting(*this, tables, best->fullest)) return best;
+    if (!cut_largest(tables, ranks, [&](const PlannerTable& t) { return load_of(t); })) return best;
+  }
+  return best;
+}
+
+}  // namespace distsim::workload

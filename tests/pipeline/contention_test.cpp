@@ -1,0 +1,180 @@
+// Shared links by hand, and their effects in whole predictions.
+#include "sim/pipeline/contention/contention.hpp"
+
+#include <gtest/gtest.h>
+
+#include "sim/pipeline/pipeline.hpp"
+#include "test_paths.hpp"
+
+namespace distsim::pipeline {
+namespace {
+
+using Demand = engine::Contention::Demand;
+
+topology::ClusterSpec four_nodes() {
+  topology::ClusterSpec spec = *config::load_system("dgx_a100_80gb");
+  spec.nodes = 4;
+  spec.nic.efficiency = 1;
+  spec.nic.bandwidth = BytesPerSecond(25e9);
+  spec.nic.count = 8;
+  spec.fabric.kind = topology::FabricKind::fat_tree;
+  spec.fabric.nodes_per_leaf = 2;
+  spec.fabric.oversubscription = 2;
+  return spec;
+}
+topology::Topology topology(const topology::ClusterSpec& spec) { return *topology::Topology::build(spec, 80); }
+
+/// Sum of what all ranks ask for, by name of the resource.
+std::map<std::string, double> totals(const SharedLinks& links, const std::vector<std::vector<Demand>>& of_rank) {
+  std::map<std::string, double> out;
+  for (const auto& demands : of_rank) {
+    for (const Demand& d : demands) out[links.name_of(d.resource)] += d.rate;
+  }
+  return out;
+}
+std::vector<std::uint32_t> all_ranks() {
+  std::vector<std::uint32_t> out(32);
+  for (std::uint32_t r = 0; r < 32; ++r) out[r] = r;
+  return out;
+}
+
+TEST(SharedLinks, ARingOverFourNodes) {
+  // All-reduce of 32 MB in 10 ms: 2 x 31/32 x 32 MB = 62 MB from each to the next: 6.2 GB/s out of every GPU and every node, an eighth of it on each adapter.
+  // Of the two nodes under a leaf one sends up: 6.2 GB/s on the uplinks.
+  const SharedLinks links = *SharedLinks::create(topology(four_nodes()), {});
+  const auto t = totals(links, links.demands({graph::CollectiveKind::all_reduce, 32'000'000, graph::DType::fp32, {}, {}}, {all_ranks()}, 0.01, 0));
+  EXPECT_NEAR(t.at("the links of GPU 5 of node 2"), 6.2e9, 1);
+  EXPECT_NEAR(t.at("adapter 3 of node 1"), 6.2e9 / 8, 1);
+  EXPECT_NEAR(t.at("the uplinks of leaf 1"), 6.2e9, 1);
+}
+
+TEST(SharedLinks, AnAllToAllOverFourNodes) {
+  // 32 MB a rank in 10 ms: 1 MB to each: 7 MB by NVLink, 24 MB by the adapter, 16 MB to the other leaf from each of its 16 ranks.
+  const SharedLinks links = *SharedLinks::create(topology(four_nodes()), {});
+  const auto t = totals(links, links.demands({graph::CollectiveKind::all_to_all, 32'000'000, graph::DType::fp32, {}, {}}, {all_ranks()}, 0.01, 0));
+  EXPECT_NEAR(t.at("the links of GPU 0 of node 0"), 0.7e9, 1);
+  EXPECT_NEAR(t.at("adapter 0 of node 0"), 2.4e9, 1);
+  EXPECT_NEAR(t.at("the uplinks of leaf 0"), 16 * 1.6e9, 10);
+}
+
+TEST(SharedLinks, AMessageTakesItsWholeRate) {
+  // 20 MB each way in 1 ms, between GPU 1 of node 0 and of node 2 (another leaf), and between two GPUs of node 3.
+  const SharedLinks links = *SharedLinks::create(topology(four_nodes()), {});
+  const auto t = totals(links, links.demands({graph::CollectiveKind::send_recv, 20'000'000, graph::DType::fp32, {}, {}}, {{1, 17}, {24, 25}, {2}}, 0.001, 0));
+  const std::map<std::string, double> expected = {{"adapter 1 of node 0", 20e9}, {"adapter 1 of node 2", 20e9}, {"the uplinks of leaf 0", 20e9}, {"the uplinks of leaf 1", 20e9},
+                                                  {"the links of GPU 0 of node 3", 20e9}, {"the links of GPU 1 of node 3", 20e9}};
+  ASSERT_EQ(t.size(), expected.size());
+  for (const auto& [name, rate] : expected) EXPECT_NEAR(t.at(name), rate, 1) << name;
+}
+
+TEST(SharedLinks, ACollectiveAloneNeverAsksForMoreThanThereIs) {
+  // 32 MB a rank in 1 ms would need 24 GB/s of each adapter (there are 25) and 256 GB/s of uplinks that have 2 x 8 x 25 / 2 = 200: all is scaled by 200/256.
+  const SharedLinks links = *SharedLinks::create(topology(four_nodes()), {});
+  const auto t = totals(links, links.demands({graph::CollectiveKind::all_to_all, 32'000'000, graph::DType::fp32, {}, {}}, {all_ranks()}, 0.001, 0));
+  EXPECT_NEAR(t.at("the uplinks of leaf 0"), 200e9, 100);
+  EXPECT_NEAR(t.at("adapter 0 of node 0"), 24e9 * 200 / 256, 100);
+}
+
+TEST(SharedLinks, ABrokenAdapterLeavesItsTrafficToTheOthers) {
+  config::EngineSpec engine;
+  engine.slow_nics = {{1, 2, 0}, {0, 1, 0.5}};
+  const SharedLinks links = *SharedLinks::create(topology(four_nodes()), engine);
+  const auto t = totals(links, links.demands({graph::CollectiveKind::all_to_all, 32'000'000, graph::DType::fp32, {}, {}}, {all_ranks()}, 0.01, 0));
+  EXPECT_EQ(t.count("adapter 2 of node 1"), 0u);
+  EXPECT_NEAR(t.at("adapter 3 of node 1"), 2.4e9 * 8 / 7, 1);
+  EXPECT_NEAR(t.at("adapter 1 of node 0"), 2.4e9, 1);  // slow, not spared
+}
+
+TEST(SharedLinks, Refusals) {
+  const auto refused = [](std::vector<config::SlowNic> nics) {
+    config::EngineSpec engine;
+    engine.slow_nics = std::move(nics);
+    const auto links = SharedLinks::create(topology(four_nodes()), engine);
+    return links ? "accepted" : links.error().what;
+  };
+  EXPECT_EQ(refused({{4, 0, 0.5}}), "engine.slow_nics: found adapter 0 of node 4, expected one of 4 nodes with 8 adapters");
+  std::vector<config::SlowNic> all;
+  for (std::int64_t nic = 0; nic < 8; ++nic) all.push_back({0, nic, 0});
+  EXPECT_EQ(refused(all), "engine.slow_nics: found all 8 adapters of node 0 broken, expected one that is not");
+}
+
+struct Played {
+  double iteration = 0;
+  std::uint32_t slowest = 0;
+  std::string words;
+};
+Played play(const std::string& config, const std::vector<std::string>& sets) {
+  Passes passes;
+  const auto p = predict(test::root() + "/configs/" + config, sets, passes);
+  EXPECT_TRUE(p.ok()) << p.error().text();
+  Played out;
+  if (!p) return out;
+  out.iteration = p->report.iteration.ms();
+  out.slowest = p->report.slowest_rank;
+  for (const std::string& a : p->report.context.assumptions) out.words += a + "\n";
+  return out;
+}
+constexpr const char* kDlrm = "dgx_a100_4node.yaml";
+
+TEST(Contention, CollectivesOnOneStreamAreNotSlowed) {
+  const std::string config = "bert_large_dgx_a100.yaml";
+  const Played plain = play(config, {}), shared = play(config, {"engine.contention=true"});
+  EXPECT_DOUBLE_EQ(plain.iteration, shared.iteration);
+  EXPECT_NE(shared.words.find("contention: no collective is slowed"), std::string::npos) << shared.words;
+  EXPECT_EQ(plain.words.find("contention:"), std::string::npos);
+}
+
+TEST(Contention, ASlowAdapterIsFeltAndNamed) {
+  const Played sound = play(kDlrm, {}), slow = play(kDlrm, {"engine.slow_nics=[{node: 1, nic: 2, speed: 0.1}]"});
+  EXPECT_GT(slow.iteration, sound.iteration * 1.2);
+  EXPECT_NE(slow.words.find("adapter 2 of node 1"), std::string::npos) << slow.words;
+}
+
+TEST(Contention, ASlowGpuHoldsUpTheOthers) {
+  const Played sound = play(kDlrm, {}), slow = play(kDlrm, {"engine.slow_gpus=[{rank: 13, speed: 0.25}]"});
+  EXPECT_GT(slow.iteration, sound.iteration);
+  EXPECT_EQ(slow.slowest, 13u);
+}
+
+std::vector<std::string> oversubscribed(const std::string& nodes_per_leaf) {
+  return {"cluster.fabric.kind=fat_tree", "cluster.fabric.nodes_per_leaf=" + nodes_per_leaf, "cluster.fabric.oversubscription=8", "collectives.use_curves=false"};
+}
+
+TEST(Contention, JobsShareTheUplinksOfAnOversubscribedTree) {
+  // Four jobs dealt over leaves of four nodes: each has one node under every leaf and sends all through its uplinks.
+  const std::vector<std::string> tree = oversubscribed("4");
+  auto crowded = tree;
+  crowded.push_back("engine.jobs=4");
+  const Played one = play(kDlrm, tree), many = play(kDlrm, crowded);
+  EXPECT_GT(many.iteration, one.iteration * 1.05);
+  EXPECT_NE(many.words.find("the uplinks of leaf"), std::string::npos) << many.words;
+}
+
+TEST(Contention, OtherJobsTakeTheirShareOfTheUplinks) {
+  auto loaded = oversubscribed("2");
+  const Played alone = play(kDlrm, loaded);
+  loaded.push_back("engine.uplink_load=0.9");
+  EXPECT_GT(play(kDlrm, loaded).iteration, alone.iteration * 1.05);
+}
+
+TEST(Contention, RefusalsOfRanksThatAreNotThere) {
+  Passes passes;
+  const auto p = predict(test::root() + "/configs/" + kDlrm, {"engine.slow_gpus=[{rank: 32, speed: 0.5}]"}, passes);
+  ASSERT_FALSE(p.ok());
+  EXPECT_EQ(p.error().what, "engine.slow_gpus: found rank 32, expected one of 32 ranks");
+}
+
+TEST(Contention, MoreStepsThanMemoryHoldsAreRefused) {
+  const std::pair<const char*, const char*> keys[] = {
+      {"engine.contention=true", "engine.contention"}, {"engine.jobs=2", "engine.jobs"}, {"engine.slow_nics=[{node: 1, nic: 2, speed: 0.1}]", "engine.slow_nics"}};
+  for (const auto& [set, key] : keys) {
+    Passes passes;
+    const auto p = predict(test::root() + "/configs/megatron_gpt_145b.yaml", {set, "model.global_batch=384", "model.megatron.micro_batch=2"}, passes);
+    ASSERT_FALSE(p.ok()) << set;
+    EXPECT_TRUE(p.error().what.starts_with(std::string(key) + ": found ")) << p.error().what;
+    EXPECT_NE(p.error().hint.find("cluster.nodes"), std::string::npos) << p.error().hint;
+  }
+}
+
+}  // namespace
+}  // namespace distsim::pipeline

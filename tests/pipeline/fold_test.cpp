@@ -1,0 +1,50 @@
+// A long accumulation that is folded says the same as one that is played out.
+#include "sim/report/fold.hpp"
+
+#include <gtest/gtest.h>
+
+#include "sim/pipeline/pipeline.hpp"
+#include "test_paths.hpp"
+
+namespace distsim::pipeline {
+namespace {
+
+report::Report report_of(const std::string& config, const std::vector<std::string>& sets, std::int64_t played) {
+  const config::Experiment e = config::load_experiment(test::config(config), sets).value();
+  Passes passes;
+  CostModelCache cache;
+  return predict(e, passes, cache, played).value().report;
+}
+
+void expect_close(Duration folded, Duration played, double tolerance, const char* what) {
+  EXPECT_NEAR(folded.ms(), played.ms(), tolerance * played.ms() + 1e-6) << what;
+}
+
+void compare(const std::string& config, const std::vector<std::string>& sets) {
+  const report::Report folded = report_of(config, sets, 4), played = report_of(config, sets, 12);
+  expect_close(folded.iteration, played.iteration, 1e-3, "iteration");
+  expect_close(folded.compute, played.compute, 1e-3, "compute");
+  expect_close(folded.comm, played.comm, 1e-3, "comm");
+  EXPECT_NEAR(folded.samples_per_second / played.samples_per_second, 1, 1e-3);
+  EXPECT_NEAR(folded.mfu / played.mfu, 1, 1e-3);
+  EXPECT_EQ(folded.compute + folded.exposed_comm + folded.waiting + folded.host_bound + folded.idle, folded.iteration);
+  for (const report::RankTime& r : folded.ranks) EXPECT_EQ(r.compute + r.exposed_comm + r.waiting + r.host_bound + r.idle, folded.iteration);
+  Duration path;
+  for (const report::CriticalStep& s : folded.critical_path) path += s.time;
+  EXPECT_EQ(path, folded.iteration);
+  ASSERT_EQ(folded.ops.front().kind, played.ops.front().kind);
+  expect_close(folded.ops.front().time, played.ops.front().time, 1e-3, "ops");
+  EXPECT_EQ(folded.ops.front().kernels, played.ops.front().kernels);
+}
+
+TEST(Fold, GpuBoundBert) { compare("bert_large_dgx_a100.yaml", {"model.global_batch=49152", "model.accumulation=12"}); }
+
+TEST(Fold, HostBoundBert) { compare("bert_large_dgx_a100.yaml", {"model.global_batch=384", "model.accumulation=12"}); }
+
+TEST(Fold, ShortAccumulationsArePlayedOut) {
+  const report::Report r = report_of("bert_large_dgx_a100.yaml", {"model.global_batch=4096", "model.accumulation=4"}, 4);
+  for (const auto& a : r.context.assumptions) EXPECT_EQ(a.find("micro-steps are played"), std::string::npos) << a;
+}
+
+}  // namespace
+}  // namespace distsim::pipeline

@@ -1,0 +1,90 @@
+#include "topology/devices/device_spec.hpp"
+
+namespace distsim::topology {
+namespace {
+
+// Ranges admit anything that could be built, and refuse slips of a factor of a thousand (GB for MB, MHz for GHz).
+constexpr Range kClock{1e8, 1e10};
+constexpr Range kRate{1e9, 1e17};
+constexpr Range kMemoryBandwidth{1e9, 1e15};
+
+Schema<DeviceClocks> clock_schema() {
+  Schema<DeviceClocks> s("clock", "SM clocks.");
+  s.required("boost", &DeviceClocks::boost, kClock, "The clock at which the peak rates are quoted.");
+  s.required("sustained", &DeviceClocks::sustained, kClock,
+             "What the GPU holds under dense matrix work within its power limit; at most boost.");
+  s.rule([](const DeviceClocks& c) -> std::optional<std::string> {
+    if (c.sustained <= c.boost) return std::nullopt;
+    return "sustained: found " + format_quantity(c.sustained.value(), Dimension::hertz) + ", expected at most boost, " +
+           format_quantity(c.boost.value(), Dimension::hertz);
+  });
+  return s;
+}
+
+Schema<DeviceMemory> memory_schema(const std::string& section, const std::string& doc, Range capacity) {
+  Schema<DeviceMemory> s(section, doc);
+  s.required("capacity", &DeviceMemory::capacity, capacity, "Size.");
+  s.required("bandwidth", &DeviceMemory::bandwidth, kMemoryBandwidth, "Reads plus writes, all SMs together.");
+  return s;
+}
+
+Schema<DeviceLaunch> launch_schema() {
+  Schema<DeviceLaunch> s("launch", "What it costs to get work onto the GPU, seen from the GPU.");
+  s.optional("kernel_floor", &DeviceLaunch::kernel_floor, {0, 1e-3}, "Duration of an empty kernel.");
+  s.optional("kernel_gap", &DeviceLaunch::kernel_gap, {0, 1e-3},
+             "Idle time between two dependent kernels of a stream that are both already queued.");
+  s.optional("graph_kernel_gap", &DeviceLaunch::graph_kernel_gap, {0, 1e-3}, "The same inside a CUDA graph.");
+  return s;
+}
+
+Schema<DeviceCalibration> calibration_schema() {
+  Schema<DeviceCalibration> s("calibration", "What whole iterations show of the GPU beyond its data sheet and the op models.");
+  s.optional("kernels_16bit", &DeviceCalibration::kernels_16bit, {0.2, 5},
+             "Time of kernels in models of 16 or 8 bits over that of the op models; a measured table of the device is left as it is.");
+  s.optional("kernels_32bit", &DeviceCalibration::kernels_32bit, {0.2, 5}, "The same in fp32 and tf32.");
+  s.optional("speed_variation", &DeviceCalibration::speed_variation, {0, 0.5},
+             "Standard deviation of kernel time from one GPU to another over the mean; training waits for the slowest of all ranks.");
+  return s;
+}
+
+const std::vector<std::string>& rate_names() {
+  static const std::vector<std::string> names = {"fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "int8", "vector_fp32", "vector_fp16"};
+  return names;
+}
+
+std::optional<std::string> broken_device_rule(const DeviceSpec& d) {
+  if (!d.peak.contains("fp32")) return "peak: found no fp32, expected at least fp32, the type that every kernel can fall back on";
+  if (d.l2.bandwidth < d.hbm.bandwidth) return "l2.bandwidth: found less than hbm.bandwidth, expected at least as much";
+  if (d.l2.capacity >= d.hbm.capacity) return "l2.capacity: found as much as hbm.capacity, expected less";
+  if (d.reserved_memory >= d.hbm.capacity) return "reserved_memory: found as much as hbm.capacity, expected less";
+  return std::nullopt;
+}
+
+}  // namespace
+
+Schema<DeviceSpec> device_schema() {
+  Schema<DeviceSpec> s("device", "One GPU type.");
+  s.required("name", &DeviceSpec::name, "Name of the GPU type; that of the file without .yaml.");
+  s.scalars("aliases", &DeviceSpec::aliases, {}, "Other names that logs and tables use for this GPU.");
+  s.required("architecture", &DeviceSpec::architecture, "pascal, volta, turing, ampere, ada, hopper, blackwell, ...");
+  s.required("compute_capability", &DeviceSpec::compute_capability, {30, 200},
+             "Major and minor version in one number: 70 for V100, 80 for A100, 90 for H100.");
+  s.required("sm_count", &DeviceSpec::sm_count, {1, 4096}, "Streaming multiprocessors.");
+  s.nested("clock", &DeviceSpec::clock, clock_schema(), true);
+  s.table("peak", &DeviceSpec::peak, rate_names(), kRate,
+          "Dense peak rate by data type at the boost clock. vector_fp32 and vector_fp16 are the rates without tensor cores; a "
+          "type that is absent is not supported as a matrix type.", true);
+  s.nested("hbm", &DeviceSpec::hbm, memory_schema("hbm", "Device memory (HBM or GDDR), data-sheet bandwidth.", {1e8, 1e14}), true);
+  s.nested("l2", &DeviceSpec::l2, memory_schema("l2", "Second-level cache, attainable read bandwidth.", {1e5, 1e11}), true);
+  s.nested("launch", &DeviceSpec::launch, launch_schema());
+  s.nested("calibration", &DeviceSpec::calibration, calibration_schema());
+  s.required("power_limit", &DeviceSpec::power_limit, {1, 1e5}, "Board power limit.");
+  s.required("pcie_bandwidth", &DeviceSpec::pcie_bandwidth, {1e8, 1e13},
+             "Host link (PCIe or NVLink-C2C), per direction, as large copies reach it.");
+  s.optional("reserved_memory", &DeviceSpec::reserved_memory, {0, 1e12}, "Device memory taken by the context, NCCL and the framework.");
+  s.required("source", &DeviceSpec::source, "Where the figures come from, and which are estimates.");
+  s.rule(broken_device_rule);
+  return s;
+}
+
+}  // namespace distsim::topology

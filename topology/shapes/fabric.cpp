@@ -1,0 +1,100 @@
+#include "topology/shapes/fabric.hpp"
+
+#include <algorithm>
+
+namespace distsim::topology {
+namespace {
+
+std::uint32_t u32(std::int64_t v) { return static_cast<std::uint32_t>(v); }
+
+Duration half(Duration d) { return Duration::picoseconds(d.ps() / 2); }
+
+}  // namespace
+
+FabricShape fat_tree_shape() {
+  return {FabricKind::fat_tree, "fat_tree", "All ports of a node on one leaf; leaves under spines, pods of leaves under a core.",
+          [](const ClusterSpec& s, std::uint32_t node, std::uint32_t) { return node / u32(s.fabric.nodes_per_leaf); },
+          [](const ClusterSpec& s) { return u32(s.fabric.leaves_per_pod); },
+          [](const ClusterSpec& s) { return u32(s.fabric.nodes_per_leaf * std::max<std::int64_t>(s.nic.count, 1)); }};
+}
+
+FabricShape rail_optimized_shape() {
+  return {FabricKind::rail_optimized, "rail_optimized", "Port k of every node of a group on the group's leaf k, so that GPUs of equal number meet at one switch.",
+          [](const ClusterSpec& s, std::uint32_t node, std::uint32_t nic) {
+            return node / u32(s.fabric.nodes_per_leaf) * u32(std::max<std::int64_t>(s.nic.count, 1)) + nic;
+          },
+          [](const ClusterSpec& s) { return u32(s.fabric.leaves_per_pod * std::max<std::int64_t>(s.nic.count, 1)); },
+          [](const ClusterSpec& s) { return u32(s.fabric.nodes_per_leaf); }};
+}
+
+FabricShape single_switch_shape() {
+  return {FabricKind::single_switch, "single_switch", "All ports of all nodes on one non-blocking switch.",
+          [](const ClusterSpec&, std::uint32_t, std::uint32_t) { return 0u; },
+          [](const ClusterSpec&) { return 1u; },
+          [](const ClusterSpec& s) { return u32(std::min<std::int64_t>(s.nodes * std::max<std::int64_t>(s.nic.count, 1), 0xFFFFFFFFll)); }};
+}
+
+Fabric::Fabric(const ClusterSpec& spec, std::uint32_t nodes) : spec_(spec), shape_(&fabric_shape(spec.fabric.kind)), nodes_(nodes) {
+  leaves_ = leaf_of(nodes - 1, u32(std::max<std::int64_t>(spec.nic.count, 1)) - 1) + 1;
+  leaves_per_pod_ = shape_->leaves_per_pod(spec_);
+}
+
+std::uint32_t Fabric::switches_between(std::uint32_t leaf_a, std::uint32_t leaf_b) const {
+  if (leaf_a == leaf_b) return 1;
+  return pod_of_leaf(leaf_a) == pod_of_leaf(leaf_b) ? 3 : 5;
+}
+
+Duration Fabric::latency(std::uint32_t switches) const {
+  return half(spec_.nic.latency) * 2 + spec_.fabric.switch_latency * static_cast<std::int64_t>(switches - 1);
+}
+
+std::vector<Hop> Fabric::path(const Port& a, const Port& b) const {
+  const std::uint32_t leaf_a = leaf_of(a.node, a.nic), leaf_b = leaf_of(b.node, b.nic);
+  const std::uint32_t levels = switches_between(leaf_a, leaf_b);
+  std::vector<Place> at{a.place, {Place::kFabric, leaf_a}};
+  std::vector<BytesPerSecond> rate{spec_.nic.bandwidth};
+  const auto go = [&](std::uint32_t fabric_switch, BytesPerSecond bandwidth) {
+    at.push_back({Place::kFabric, fabric_switch});
+    rate.push_back(bandwidth);
+  };
+  const BytesPerSecond up = leaf_uplink(), pod_up = up * static_cast<double>(leaves_per_pod_);
+  if (levels >= 3) go(leaves_ + pod_of_leaf(leaf_a), up);
+  if (levels == 5) {
+    go(leaves_ + pods(), pod_up);
+    go(leaves_ + pod_of_leaf(leaf_b), pod_up);
+  }
+  if (levels >= 3) go(leaf_b, up);
+  at.push_back(b.place);
+  rate.push_back(spec_.nic.bandwidth);
+
+  std::vector<Hop> hops;
+  for (std::size_t i = 0; i < rate.size(); ++i) {
+    const bool at_adapter = i == 0 || i + 1 == rate.size();
+    hops.push_back({at[i], at[i + 1], LinkKind::network, rate[i], at_adapter ? half(spec_.nic.latency) : spec_.fabric.switch_latency});
+  }
+  return hops;
+}
+
+BytesPerSecond Fabric::leaf_uplink() const {
+  return BytesPerSecond(spec_.nic.bandwidth.value() * shape_->ports_per_leaf(spec_) / spec_.fabric.oversubscription);
+}
+
+BytesPerSecond Fabric::bisection() const {
+  const double half_rate = spec_.nic.bandwidth.value() * static_cast<double>(spec_.nic.count) * (nodes_ / 2);
+  const bool spans = leaf_of(0, 0) != leaf_of(nodes_ - 1, 0);
+  return BytesPerSecond(spans ? half_rate / spec_.fabric.oversubscription : half_rate);
+}
+
+std::string Fabric::dump() const {
+  if (spec_.nic.count == 0) return "fabric: none\n";
+  std::string out = "fabric: " + std::string(shape_->name) + ", " + std::to_string(leaves_) + (leaves_ == 1 ? " leaf\n" : " leaves\n");
+  if (leaves_ == 1) return out;
+  out += "  leaf - spine: " + format_quantity(leaf_uplink().value(), Dimension::bytes_per_second) + " per leaf and direction, oversubscription " +
+         format_quantity(spec_.fabric.oversubscription, Dimension::none) + ", " + std::to_string(pods()) + (pods() == 1 ? " pod\n" : " pods\n");
+  if (pods() > 1) {
+    out += "  spine - core: " + format_quantity(leaf_uplink().value() * leaves_per_pod_, Dimension::bytes_per_second) + " per pod and direction\n";
+  }
+  return out;
+}
+
+}  // namespace distsim::topology

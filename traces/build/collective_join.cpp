@@ -1,0 +1,210 @@
+#include "traces/build/collective_join.hpp"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <tuple>
+
+#include "traces/build/collective_text.hpp"
+#include "traces/kineto/kineto_metadata.hpp"
+
+namespace distsim::traces {
+namespace {
+
+constexpr int kMostParents = 16;
+
+/// `from` fills what `to` leaves open.
+void fill_open(TraceCollective& to, const TraceCollective& from) {
+  if (!to.kind_known && from.kind_known) {
+    to.kind = from.kind;
+    to.kind_known = true;
+  }
+  if (!to.dtype_known && from.dtype_known) {
+    to.dtype = from.dtype;
+    to.dtype_known = true;
+  }
+  if (to.in_elements < 0) to.in_elements = from.in_elements;
+  if (to.out_elements < 0) to.out_elements = from.out_elements;
+  if (to.group == kNone) to.group = from.group;
+  if (to.sequence < 0) to.sequence = from.sequence;
+  if (to.peer < 0) to.peer = from.peer;
+  if (to.in_split.empty()) to.in_split = from.in_split;
+  if (to.out_split.empty()) to.out_split = from.out_split;
+}
+
+/// True for ranges that PyTorch opens around a collective.
+bool collective_range(std::string_view name) {
+  return name.starts_with("nccl:") || name.starts_with("rccl:") || name.starts_with("c10d::") || name == "record_param_comms" ||
+         name.starts_with("ncclAll") || name.starts_with("ncclReduce") || name.starts_with("ncclBroadcast") ||
+         name.starts_with("ncclSend") || name.starts_with("ncclRecv");
+}
+
+/// What the ops around the launch say, innermost first; each host record's own collective is marked as taken.
+void fill_from_parents(TraceJob& job, TraceRank& rank, std::uint32_t op, TraceCollective& c, std::vector<bool>& taken) {
+  int steps = 0;
+  for (std::uint32_t i = op; i != kNone && steps < kMostParents; i = rank.host_records[i].parent, ++steps) {
+    const HostRecord& h = rank.host_records[i];
+    const std::string_view name = job.name(h.name);
+    if (!collective_range(name)) continue;
+    c.host_record = c.host_record == kNone ? i : c.host_record;
+    if (h.collective != kNone) {
+      taken[h.collective] = true;
+      fill_open(c, rank.collectives[h.collective]);
+    }
+    TraceCollective from;
+    if (const auto kind = collective_of_call(name); kind && name != "record_param_comms") {
+      from.kind = *kind;
+      from.kind_known = true;
+    }
+    if (h.inputs != kNone && name.find(':') != std::string_view::npos &&
+        total_elements(job.inputs[h.inputs], from.in_elements, from.dtype))
+      from.dtype_known = true;
+    fill_open(c, from);
+  }
+}
+
+void number_by_group(std::vector<TraceCollective>& collectives) {
+  std::map<std::pair<std::uint32_t, graph::CollectiveKind>, std::int64_t> next;
+  for (TraceCollective& c : collectives) {
+    std::int64_t& n = next[{c.group, c.kind}];
+    if (c.sequence < 0) c.sequence = n;
+    ++n;
+  }
+}
+
+std::int64_t start_of(const TraceRank& rank, const TraceCollective& c) {
+  return c.device_record != kNone ? rank.device_records[c.device_record].start_ns : rank.host_records[c.host_record].start_ns;
+}
+
+std::int64_t end_of(const TraceRank& rank, const TraceCollective& c) {
+  return c.device_record != kNone ? rank.device_records[c.device_record].end_ns() : rank.host_records[c.host_record].end_ns();
+}
+
+}  // namespace
+
+void complete_collectives(TraceJob& job, TraceRank& rank) {
+  std::vector<bool> taken(rank.collectives.size(), false);
+  std::vector<TraceCollective> found;
+  std::uint64_t kernels = 0, no_kind = 0, no_size = 0;
+  for (std::uint32_t i = 0; i < rank.device_records.size(); ++i) {
+    DeviceRecord& d = rank.device_records[i];
+    if (!d.communication) continue;
+    ++kernels;
+    TraceCollective c;
+    if (d.collective != kNone) {
+      c = rank.collectives[d.collective];
+      taken[d.collective] = true;
+    }
+    c.device_record = i;
+    c.host_record = kNone;
+    fill_from_parents(job, rank, d.op, c, taken);
+    if (const auto kind = collective_of_kernel(job.name(d.name)); kind && !c.kind_known) {
+      c.kind = *kind;
+      c.kind_known = true;
+    }
+    if (c.bytes < 0) set_collective_bytes(c);
+    if (!c.kind_known) ++no_kind;
+    if (c.bytes < 0) ++no_size;
+    found.push_back(std::move(c));
+  }
+  // Collectives that run on the host (gloo), where no kernel took them; with kernels around they are the enqueueing side of one
+  // that was not recorded.
+  for (std::uint32_t i = 0; i < rank.host_records.size(); ++i) {
+    HostRecord& h = rank.host_records[i];
+    if (h.collective == kNone) continue;
+    if (!taken[h.collective] && kernels == 0) {
+      TraceCollective c = rank.collectives[h.collective];
+      c.host_record = i;
+      found.push_back(std::move(c));
+    }
+    h.collective = kNone;
+  }
+  rank.collectives = std::move(found);
+  std::ranges::stable_sort(rank.collectives, [&](const TraceCollective& a, const TraceCollective& b) {
+    return start_of(rank, a) < start_of(rank, b);
+  });
+  for (std::uint32_t i = 0; i < rank.collectives.size(); ++i) {
+    const TraceCollective& c = rank.collectives[i];
+    if (c.device_record != kNone) rank.device_records[c.device_record].collective = i;
+    else rank.host_records[c.host_record].collective = i;
+  }
+  number_by_group(rank.collectives);
+  if (no_kind > 0)
+    rank.notes.assume(std::to_string(no_kind) + " of " + std::to_string(kernels) +
+                      " communication kernels do not say which collective they are");
+  if (no_size > 0)
+    rank.notes.assume(std::to_string(no_size) + " of " + std::to_string(kernels) + " communication kernels have no known size");
+}
+
+void match_collectives(TraceJob& job) {
+  job.matches.clear();
+  if (job.ranks.size() < 2) return;
+  struct Found { CollectiveMatch match; std::int64_t start = INT64_MAX; };
+  std::map<std::tuple<std::uint32_t, graph::CollectiveKind, std::int64_t>, Found> found;
+  std::uint64_t total = 0;
+  for (std::uint32_t r = 0; r < job.ranks.size(); ++r) {
+    const TraceRank& rank = job.ranks[r];
+    for (std::uint32_t c = 0; c < rank.collectives.size(); ++c) {
+      const TraceCollective& collective = rank.collectives[c];
+      if (!collective.kind_known && collective.group == kNone) continue;
+      ++total;
+      Found& f = found[{collective.group, collective.kind, collective.sequence}];
+      if (!f.match.members.empty() && f.match.members.back().rank == r) continue;  // a repeated sequence number
+      f.match.kind = collective.kind;
+      f.match.group = collective.group;
+      f.match.members.push_back({r, c});
+      f.start = std::min(f.start, start_of(rank, collective));
+    }
+  }
+  std::vector<const Found*> order;
+  for (const auto& [key, f] : found) {
+    const std::uint32_t group = f.match.group;
+    // More members than the group has: two groups of one name, whose ranks the traces do not tell.
+    const bool too_many = group != kNone && job.groups[group].size > 0 && f.match.members.size() > job.groups[group].size;
+    if (f.match.members.size() >= 2 && !too_many) order.push_back(&f);
+  }
+  std::ranges::stable_sort(order, [](const Found* a, const Found* b) { return a->start < b->start; });
+  std::uint64_t joined = 0;
+  for (const Found* f : order) {
+    const auto index = static_cast<std::uint32_t>(job.matches.size());
+    job.matches.push_back(f->match);
+    joined += f->match.members.size();
+    for (const CollectiveMatch::Member& m : f->match.members) job.ranks[m.rank].collectives[m.collective].match = index;
+  }
+  if (joined < total)
+    job.notes.assume(std::to_string(total - joined) + " of " + std::to_string(total) +
+                     " collectives have no partner on another rank that was read");
+}
+
+void align_clocks(TraceJob& job, std::int64_t tolerance_ns) {
+  std::vector<std::vector<std::int64_t>> apart(job.ranks.size());
+  for (const CollectiveMatch& m : job.matches) {
+    if (m.members.front().rank != 0 || m.kind == graph::CollectiveKind::send_recv || m.kind == graph::CollectiveKind::broadcast) continue;
+    const auto end = [&](const CollectiveMatch::Member& member) {
+      return end_of(job.ranks[member.rank], job.ranks[member.rank].collectives[member.collective]);
+    };
+    const std::int64_t reference = end(m.members.front());
+    for (const CollectiveMatch::Member& member : m.members) apart[member.rank].push_back(end(member) - reference);
+  }
+  for (std::uint32_t r = 1; r < job.ranks.size(); ++r) {
+    if (apart[r].size() < 3) continue;
+    const auto middle = apart[r].begin() + static_cast<std::ptrdiff_t>(apart[r].size() / 2);
+    std::ranges::nth_element(apart[r], middle);
+    const std::int64_t shift = *middle;
+    if (shift <= tolerance_ns && shift >= -tolerance_ns) continue;
+    TraceRank& rank = job.ranks[r];
+    for (HostRecord& h : rank.host_records) h.start_ns -= shift;
+    for (DeviceRecord& d : rank.device_records) d.start_ns -= shift;
+    for (SyncRecord& s : rank.syncs) s.start_ns -= shift;
+    for (MemoryRecord& m : rank.memory) m.start_ns -= shift;
+    for (TraceStep& s : rank.steps) {
+      s.start_ns -= shift;
+      s.end_ns -= shift;
+      if (s.device_records > 0) s.first_device_ns -= shift, s.last_device_ns -= shift;
+    }
+    rank.notes.assume("clock moved by " + std::to_string(-shift / 1000) + " us, so that its collectives end with those of rank " +
+                      std::to_string(job.ranks[0].rank));
+  }
+}
+
+}  // namespace distsim::traces

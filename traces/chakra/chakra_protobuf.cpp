@@ -1,0 +1,206 @@
+// Chakra's binary form. Field numbers are those of et_def.proto; fields that are not used here are skipped, as protocol buffers intend.
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/wire_format_lite.h>
+
+#include <limits>
+
+#include "traces/chakra/chakra_parts.hpp"
+
+namespace distsim::traces {
+namespace {
+
+using google::protobuf::io::CodedInputStream;
+using Wire = google::protobuf::internal::WireFormatLite;
+
+namespace metadata_field { enum { version = 1, attribute = 2 }; }
+namespace node_field { enum { id = 1, name, type, control_deps, data_deps, start, duration, inputs, outputs, attribute }; }
+namespace attribute_field {
+enum { name = 1, double_value = 3, float_value = 5, int32_value = 7, int64_value = 9, uint32_value = 11, uint64_value = 13, sint32_value = 15, sint64_value = 17,
+       fixed32_value = 19, fixed64_value = 21, sfixed32_value = 23, sfixed64_value = 25, bool_value = 27, string_value = 29, bytes_value = 31 };
+}
+
+constexpr auto kVarint = Wire::WIRETYPE_VARINT;
+constexpr auto kBytes = Wire::WIRETYPE_LENGTH_DELIMITED;
+constexpr std::uint32_t tag(int field, Wire::WireType type) { return static_cast<std::uint32_t>(field) << 3 | type; }
+
+/// A length and as many bytes, in place; `out` is empty unless they are all there.
+bool read_bytes(CodedInputStream& in, std::string_view& out) {
+  std::uint32_t size = 0;
+  const void* data = nullptr;
+  int at_hand = 0;
+  if (!in.ReadVarint32(&size)) return false;
+  out = {};
+  if (size == 0) return true;
+  if (size > std::uint32_t{std::numeric_limits<int>::max()} || !in.GetDirectBufferPointer(&data, &at_hand)) return false;
+  if (static_cast<int>(size) > at_hand) return false;
+  out = std::string_view(static_cast<const char*>(data), size);
+  return in.Skip(static_cast<int>(size));
+}
+
+CodedInputStream stream_over(std::string_view bytes) {
+  return CodedInputStream(reinterpret_cast<const std::uint8_t*>(bytes.data()), static_cast<int>(bytes.size()));
+}
+
+/// True at the regular end of a message, as opposed to a tag that cannot be read.
+bool at_end(CodedInputStream& in) { return in.ConsumedEntireMessage(); }
+
+bool read_number(CodedInputStream& in, std::int64_t& out) {
+  std::uint64_t value = 0;
+  if (!in.ReadVarint64(&value)) return false;
+  out = static_cast<std::int64_t>(value);
+  return true;
+}
+
+bool read_real(CodedInputStream& in, bool wide, std::int64_t& out) {
+  std::uint64_t bits = 0;
+  std::uint32_t narrow = 0;
+  if (wide ? !in.ReadLittleEndian64(&bits) : !in.ReadLittleEndian32(&narrow)) return false;
+  const double value = wide ? Wire::DecodeDouble(bits) : static_cast<double>(Wire::DecodeFloat(narrow));
+  out = value >= 0 && value < 9e18 ? static_cast<std::int64_t>(value) : ChakraNode::kAbsent;
+  return true;
+}
+
+bool read_attribute(std::string_view bytes, ChakraAttribute& out) {
+  CodedInputStream in = stream_over(bytes);
+  while (const std::uint32_t t = in.ReadTag()) {
+    bool ok = true;
+    switch (t) {
+      case tag(attribute_field::name, kBytes): ok = read_bytes(in, out.name); break;
+      case tag(attribute_field::string_value, kBytes):
+      case tag(attribute_field::bytes_value, kBytes): ok = read_bytes(in, out.text); break;
+      case tag(attribute_field::int32_value, kVarint):
+      case tag(attribute_field::int64_value, kVarint):
+      case tag(attribute_field::uint32_value, kVarint):
+      case tag(attribute_field::uint64_value, kVarint):
+      case tag(attribute_field::bool_value, kVarint): ok = read_number(in, out.number); break;
+      case tag(attribute_field::sint32_value, kVarint):
+      case tag(attribute_field::sint64_value, kVarint):
+        ok = read_number(in, out.number);
+        out.number = Wire::ZigZagDecode64(static_cast<std::uint64_t>(out.number));
+        break;
+      case tag(attribute_field::fixed64_value, Wire::WIRETYPE_FIXED64):
+      case tag(attribute_field::sfixed64_value, Wire::WIRETYPE_FIXED64): {
+        std::uint64_t value = 0;
+        ok = in.ReadLittleEndian64(&value);
+        out.number = static_cast<std::int64_t>(value);
+        break;
+      }
+      case tag(attribute_field::fixed32_value, Wire::WIRETYPE_FIXED32):
+      case tag(attribute_field::sfixed32_value, Wire::WIRETYPE_FIXED32): {
+        std::uint32_t value = 0;
+        ok = in.ReadLittleEndian32(&value);
+        out.number = static_cast<std::int32_t>(value);
+        break;
+      }
+      case tag(attribute_field::double_value, Wire::WIRETYPE_FIXED64): ok = read_real(in, true, out.number); break;
+      case tag(attribute_field::float_value, Wire::WIRETYPE_FIXED32): ok = read_real(in, false, out.number); break;
+      default: ok = Wire::SkipField(&in, t);
+    }
+    if (!ok) return false;
+  }
+  return at_end(in);
+}
+
+/// Dependencies, packed or one by one.
+bool read_deps(CodedInputStream& in, std::uint32_t t, ChakraBuilder& builder, bool control) {
+  const auto add = [&](std::uint64_t id) { control ? builder.add_control_dep(id) : builder.add_data_dep(id); };
+  std::uint64_t id = 0;
+  if (Wire::GetTagWireType(t) == kVarint) {
+    if (!in.ReadVarint64(&id)) return false;
+    add(id);
+    return true;
+  }
+  std::string_view packed;
+  if (Wire::GetTagWireType(t) != kBytes || !read_bytes(in, packed)) return false;
+  CodedInputStream ids = stream_over(packed);
+  while (ids.CurrentPosition() < static_cast<int>(packed.size())) {
+    if (!ids.ReadVarint64(&id)) return false;
+    add(id);
+  }
+  return true;
+}
+
+bool read_node(std::string_view bytes, ChakraBuilder& builder, ChakraNode& node) {
+  CodedInputStream in = stream_over(bytes);
+  std::string_view inputs;
+  while (const std::uint32_t t = in.ReadTag()) {
+    bool ok = true;
+    std::string_view text;
+    std::int64_t number = 0;
+    switch (t) {
+      case tag(node_field::id, kVarint): ok = in.ReadVarint64(&node.id); break;
+      case tag(node_field::name, kBytes):
+        ok = read_bytes(in, text);
+        node.name = builder.intern(text);
+        break;
+      case tag(node_field::type, kVarint):
+        ok = read_number(in, number) && number >= 0 && number <= static_cast<int>(ChakraKind::collective);
+        node.kind = static_cast<ChakraKind>(number);
+        break;
+      case tag(node_field::control_deps, kBytes):
+      case tag(node_field::control_deps, kVarint): ok = read_deps(in, t, builder, true); break;
+      case tag(node_field::data_deps, kBytes):
+      case tag(node_field::data_deps, kVarint): ok = read_deps(in, t, builder, false); break;
+      case tag(node_field::duration, kVarint): 
+        ok = read_number(in, number);
+        set_micros(node, number);
+        break;
+      case tag(node_field::inputs, kBytes): ok = read_bytes(in, inputs); break;
+      case tag(node_field::attribute, kBytes): {
+        ChakraAttribute attribute;
+        ok = read_bytes(in, text) && read_attribute(text, attribute);
+        if (ok) apply_attribute(builder, node, attribute);
+        break;
+      }
+      default: ok = Wire::SkipField(&in, t);
+    }
+    if (!ok) return false;
+  }
+  if (node.kind == ChakraKind::metadata) add_process_groups(builder, inputs);
+  return at_end(in);
+}
+
+/// The first message; false where it is something else.
+bool read_metadata(std::string_view bytes, ChakraBuilder& builder) {
+  CodedInputStream in = stream_over(bytes);
+  bool versioned = false;
+  while (const std::uint32_t t = in.ReadTag()) {
+    std::string_view text;
+    if (t == tag(metadata_field::version, kBytes)) {
+      if (!read_bytes(in, text)) return false;
+      builder.set_version(std::string(text));
+      versioned = true;
+    } else if (t == tag(metadata_field::attribute, kBytes)) {
+      ChakraAttribute attribute;
+      if (!read_bytes(in, text) || !read_attribute(text, attribute)) return false;
+    } else {
+      return false;
+    }
+  }
+  if (!versioned) builder.old_layout();
+  return at_end(in);
+}
+
+Error damage(int offset, const std::string& found, const std::string& expected) {
+  return {"byte " + std::to_string(offset) + ": found " + found + ", expected " + expected, "", ""};
+}
+
+}  // namespace
+
+Result<ChakraGraph> read_chakra_protobuf(std::string_view bytes) {
+  if (bytes.size() > std::size_t{std::numeric_limits<int>::max()}) return Error{"found more than 2 GiB, expected a trace of one rank", "", ""};
+  ChakraBuilder builder;
+  CodedInputStream in = stream_over(bytes);
+  std::string_view message;
+  if (!read_bytes(in, message) || !read_metadata(message, builder)) return damage(0, "other bytes", "the metadata that a Chakra trace begins with");
+  while (in.CurrentPosition() < static_cast<int>(bytes.size())) {
+    const int offset = in.CurrentPosition();
+    if (!read_bytes(in, message)) return damage(offset, "a message that is cut off", "a whole node");
+    ChakraNode node;
+    if (!read_node(message, builder, node)) return damage(offset, "a message that is no Chakra node", "a node");
+    if (auto added = builder.add(node); !added) return Error{"node " + std::to_string(node.id) + ": " + added.error().what, "", ""};
+  }
+  return std::move(builder).finish();
+}
+
+}  // namespace distsim::traces

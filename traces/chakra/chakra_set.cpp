@@ -1,0 +1,94 @@
+#include "traces/chakra/chakra_set.hpp"
+
+#include <functional>
+#include <unordered_map>
+
+#include "base/file.hpp"
+#include "traces/chakra/chakra_reader.hpp"
+
+namespace distsim::traces {
+namespace {
+
+constexpr std::size_t kMostBytes = (std::size_t{1} << 31) - 1;
+
+/// Equal for structures that are alike; see same_structure.
+std::uint64_t hash_of(const ChakraGraph& g) {
+  std::uint64_t h = g.nodes.size();
+  const auto mix = [&h](std::uint64_t v) { h = (h ^ v) * 0x9E3779B97F4A7C15ull, h ^= h >> 29; };
+  for (const std::uint32_t dep : g.deps) mix(dep);
+  for (const ChakraNode& n : g.nodes) {
+    mix(static_cast<std::uint64_t>(n.comm_bytes) * 31 + static_cast<std::uint64_t>(n.peer));
+    mix(static_cast<std::uint64_t>(n.kind) << 8 | static_cast<std::uint64_t>(n.comm));
+    if (n.group.size > 0) mix(std::hash<std::string_view>()(g.text_of(n.group)));
+  }
+  return h;
+}
+
+class SetReader {
+ public:
+  Result<void> read(const std::string& file) {
+    TRY_ASSIGN(const std::string bytes, read_file(file, kMostBytes));
+    const std::size_t hash = std::hash<std::string_view>()(bytes);
+    const auto known = file_with_.find(hash);
+    if (known != file_with_.end()) {
+      TRY_ASSIGN(const std::string earlier, read_file(files_[known->second], kMostBytes));
+      if (earlier == bytes) return repeat(known->second, file);
+    }
+    file_with_.emplace(hash, files_.size());
+    TRY_ASSIGN(ChakraGraph graph, read_chakra(bytes, file));
+    add(std::move(graph));
+    files_.push_back(file);
+    return {};
+  }
+
+  ChakraSet take(std::size_t files) {
+    set_.files = files;
+    return std::move(set_);
+  }
+
+ private:
+  Result<void> repeat(std::size_t rank, const std::string& file) {
+    set_.ranks.push_back(set_.ranks[rank]);
+    ++set_.same_files;
+    files_.push_back(file);
+    return {};
+  }
+
+  void add(ChakraGraph graph) {
+    const std::uint64_t hash = hash_of(graph);
+    const auto [first, last] = graph_with_.equal_range(hash);
+    for (auto it = first; it != last; ++it) {
+      if (!same_structure(set_.graphs[it->second], graph)) continue;
+      ChakraRank rank{it->second, {}};
+      rank.ps.reserve(graph.nodes.size());
+      for (const ChakraNode& node : graph.nodes) rank.ps.push_back(node.ps);
+      set_.ranks.push_back(std::move(rank));
+      return;
+    }
+    graph_with_.emplace(hash, static_cast<std::uint32_t>(set_.graphs.size()));
+    set_.ranks.push_back({static_cast<std::uint32_t>(set_.graphs.size()), {}});
+    graph.nodes.shrink_to_fit();
+    graph.text.shrink_to_fit();
+    set_.graphs.push_back(std::move(graph));
+  }
+
+  ChakraSet set_;
+  std::vector<std::string> files_;                             ///< by rank
+  std::unordered_map<std::size_t, std::size_t> file_with_;     ///< hash of the bytes -> rank
+  std::unordered_multimap<std::uint64_t, std::uint32_t> graph_with_;
+};
+
+}  // namespace
+
+Result<ChakraSet> read_chakra_set(const std::vector<std::string>& files, std::uint32_t copies) {
+  if (copies == 0 || (copies > 1 && files.size() > 1)) {
+    return Error{"found " + std::to_string(files.size()) + " traces for " + std::to_string(copies) + " ranks, expected one trace to copy, or no copies", "", ""};
+  }
+  SetReader reader;
+  for (const std::string& file : files) TRY(reader.read(file));
+  ChakraSet set = reader.take(files.size());
+  if (copies > 1) set.ranks.resize(copies, set.ranks.front());
+  return set;
+}
+
+}  // namespace distsim::traces

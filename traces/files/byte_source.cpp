@@ -1,0 +1,170 @@
+#include "traces/files/byte_source.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <vector>
+
+namespace distsim::traces {
+namespace {
+
+constexpr std::size_t kPackedChunk = std::size_t{1} << 18;
+constexpr std::uint64_t kAlwaysAllowed = std::uint64_t{1} << 20;
+
+class PlainFile : public ByteSource {
+ public:
+  PlainFile(int fd, std::string path) : fd_(fd), path_(std::move(path)) {}
+  ~PlainFile() override { ::close(fd_); }
+
+  Result<std::size_t> read(char* to, std::size_t n) override {
+    for (;;) {
+      const ssize_t got = ::read(fd_, to, n);
+      if (got >= 0) return static_cast<std::size_t>(got);
+      if (errno != EINTR) return Error{std::string("cannot read: ") + std::strerror(errno), path_, ""};
+    }
+  }
+
+ private:
+  int fd_;
+  std::string path_;
+};
+
+class GzipSource : public ByteSource {
+ public:
+  GzipSource(std::unique_ptr<ByteSource> packed, std::string name, ExpansionLimit limit)
+      : packed_(std::move(packed)), name_(std::move(name)), limit_(limit), chunk_(kPackedChunk) {
+    ready_ = inflateInit2(&z_, 15 + 16) == Z_OK;
+  }
+  ~GzipSource() override { inflateEnd(&z_); }
+
+  Result<std::size_t> read(char* to, std::size_t n) override {
+    if (!ready_) return Error{"zlib cannot start", name_, ""};
+    z_.next_out = reinterpret_cast<Bytef*>(to);
+    z_.avail_out = static_cast<uInt>(std::min<std::size_t>(n, std::size_t{1} << 30));
+    const std::size_t room = z_.avail_out;
+    while (z_.avail_out == room && !done_) TRY(step());
+    const std::size_t got = room - z_.avail_out;
+    out_ += got;
+    const double allowed = std::max(static_cast<double>(in_) * limit_.ratio, static_cast<double>(kAlwaysAllowed));
+    if (static_cast<double>(out_) > allowed || out_ > limit_.max_bytes) return too_much_expansion(name_, limit_);
+    return got;
+  }
+
+  bool cut_short() const override { return cut_; }
+
+ private:
+  Result<void> refill() {
+    TRY_ASSIGN(const std::size_t n, packed_->read(chunk_.data(), chunk_.size()));
+    z_.next_in = reinterpret_cast<Bytef*>(chunk_.data());
+    z_.avail_in = static_cast<uInt>(n);
+    in_ += n;
+    at_end_ = n == 0;
+    return {};
+  }
+
+  /// One call of inflate, or the start of the next member.
+  Result<void> step() {
+    if (z_.avail_in == 0 && !at_end_) TRY(refill());
+    if (member_done_) return next_member();
+    const int code = inflate(&z_, Z_NO_FLUSH);
+    if (code == Z_STREAM_END) {
+      member_done_ = true;
+    } else if (code == Z_BUF_ERROR || (code == Z_OK && z_.avail_in == 0 && at_end_)) {
+      if (at_end_ && z_.avail_out > 0) cut_ = done_ = true;
+    } else if (code != Z_OK) {
+      if (out_ == 0 && z_.total_out == 0)
+        return Error{std::string("found damaged gzip data (") + (z_.msg ? z_.msg : "no reason given") + ")", name_, ""};
+      cut_ = done_ = true;  // what came before the damage is still good
+    }
+    return {};
+  }
+
+  Result<void> next_member() {
+    const bool another = z_.avail_in > 0 && z_.next_in[0] == 0x1f;  // zero padding after the last member is common
+    if (!another) { done_ = true; return {}; }
+    if (inflateReset(&z_) != Z_OK) return Error{"zlib cannot restart", name_, ""};
+    member_done_ = false;
+    return {};
+  }
+
+  std::unique_ptr<ByteSource> packed_;
+  std::string name_;
+  ExpansionLimit limit_;
+  z_stream z_{};
+  std::vector<char> chunk_;
+  std::uint64_t in_ = 0, out_ = 0;
+  bool ready_ = false, at_end_ = false, member_done_ = false, done_ = false, cut_ = false;
+};
+
+class MemorySource : public ByteSource {
+ public:
+  explicit MemorySource(std::shared_ptr<const std::string> text) : text_(std::move(text)) {}
+
+  Result<std::size_t> read(char* to, std::size_t n) override {
+    const std::size_t got = std::min(n, text_->size() - used_);
+    std::memcpy(to, text_->data() + used_, got);
+    used_ += got;
+    return got;
+  }
+
+ private:
+  std::shared_ptr<const std::string> text_;
+  std::size_t used_ = 0;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<ByteSource>> open_plain(const std::string& path) {
+  if (path.find('\0') != std::string::npos) return Error{"found a NUL byte in a file name, expected a path", "", ""};
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return Error{std::string("cannot open: ") + std::strerror(errno), path, ""};
+  std::unique_ptr<ByteSource> file = std::make_unique<PlainFile>(fd, path);
+  struct stat info {};
+  if (::fstat(fd, &info) == 0 && S_ISDIR(info.st_mode)) return Error{"found a folder, expected a file", path, ""};
+  return file;
+}
+
+std::unique_ptr<ByteSource> expand_gzip(std::unique_ptr<ByteSource> packed, std::string name, ExpansionLimit limit) {
+  return std::make_unique<GzipSource>(std::move(packed), std::move(name), limit);
+}
+
+Result<std::size_t> read_fully(ByteSource& source, char* to, std::size_t n) {
+  std::size_t have = 0;
+  while (have < n) {
+    TRY_ASSIGN(const std::size_t got, source.read(to + have, n - have));
+    if (got == 0) break;
+    have += got;
+  }
+  return have;
+}
+
+Result<std::string> read_all(ByteSource& source, const std::string& name, std::uint64_t max_bytes) {
+  std::string text;
+  std::vector<char> chunk(kPackedChunk);
+  for (;;) {
+    TRY_ASSIGN(const std::size_t got, source.read(chunk.data(), chunk.size()));
+    if (got == 0) return text;
+    if (text.size() + got > max_bytes)
+      return Error{"found more than " + std::to_string(max_bytes) + " bytes, expected at most that many", name, ""};
+    text.append(chunk.data(), got);
+  }
+}
+
+std::unique_ptr<ByteSource> from_memory(std::shared_ptr<const std::string> text) {
+  return std::make_unique<MemorySource>(std::move(text));
+}
+
+Error too_much_expansion(const std::string& name, const ExpansionLimit& limit) {
+  const bool ratio = limit.ratio < 1e6;
+  return Error{ratio ? "found compressed data that grows to more than " + std::to_string(static_cast<long long>(limit.ratio)) +
+                           " times its size, expected a trace"
+                     : "found more than " + std::to_string(limit.max_bytes) + " bytes of text",
+               name, "unpack it yourself if it is meant so"};
+}
+
+}  // namespace distsim::traces

@@ -1,0 +1,47 @@
+// Bytes of a trace file, one piece after the other: plain files and gzip. Memory does not grow with the file.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "base/result.hpp"
+
+namespace distsim::traces {
+
+class ByteSource {
+ public:
+  virtual ~ByteSource() = default;
+  /// Up to `n` further bytes; 0 at the end.
+  virtual Result<std::size_t> read(char* to, std::size_t n) = 0;
+  /// True after the end, where the container (gzip, zip) stops before it says that it is complete.
+  virtual bool cut_short() const { return false; }
+};
+
+/// A plain file. Refuses folders, and what is neither file nor pipe.
+Result<std::unique_ptr<ByteSource>> open_plain(const std::string& path);
+
+/// The largest text that a compressed file may become: `ratio` times its size, but always 1 MiB.
+struct ExpansionLimit {
+  double ratio = 100;
+  std::uint64_t max_bytes = std::uint64_t{64} << 30;
+};
+
+/// Expands gzip (also several members in a row) read from `packed`. `name` stands in messages. Error: damaged data, or more than
+/// the limit.
+std::unique_ptr<ByteSource> expand_gzip(std::unique_ptr<ByteSource> packed, std::string name, ExpansionLimit limit);
+
+/// Reads until `n` bytes are there or the source ends.
+Result<std::size_t> read_fully(ByteSource& source, char* to, std::size_t n);
+
+/// All that is left, at most `max_bytes`; more is an error.
+Result<std::string> read_all(ByteSource& source, const std::string& name, std::uint64_t max_bytes);
+
+/// Text that is in memory already.
+std::unique_ptr<ByteSource> from_memory(std::shared_ptr<const std::string> text);
+
+/// Error for text that outgrows `limit`.
+Error too_much_expansion(const std::string& name, const ExpansionLimit& limit);
+
+}  // namespace distsim::traces

@@ -1,0 +1,120 @@
+#include "traces/files/sqlite_db.hpp"
+
+#include <sqlite3.h>
+
+#include <cstring>
+
+#include "base/text/printable.hpp"
+
+namespace distsim::traces {
+namespace {
+
+struct Finalize { void operator()(sqlite3_stmt* s) const { sqlite3_finalize(s); } };
+using Statement = std::unique_ptr<sqlite3_stmt, Finalize>;
+
+/// A table of the file's own, in which reading a row runs nothing.
+bool plain_table(std::string_view type, std::string_view sql) {
+  std::string upper(sql.substr(0, 40));
+  for (char& c : upper) c = static_cast<char>(c >= 'a' && c <= 'z' ? c - 32 : c);
+  return type == "table" && upper.starts_with("CREATE TABLE");
+}
+
+}  // namespace
+
+std::int64_t SqliteRow::integer(int column, std::int64_t absent) const {
+  const int type = sqlite3_column_type(statement_, column);
+  return type == SQLITE_INTEGER || type == SQLITE_FLOAT ? sqlite3_column_int64(statement_, column) : absent;
+}
+
+std::string_view SqliteRow::text(int column) const {
+  if (sqlite3_column_type(statement_, column) != SQLITE_TEXT) return {};
+  const auto* bytes = reinterpret_cast<const char*>(sqlite3_column_text(statement_, column));
+  return bytes == nullptr ? std::string_view()
+                          : std::string_view(bytes, static_cast<std::size_t>(sqlite3_column_bytes(statement_, column)));
+}
+
+bool SqliteRow::is_null(int column) const { return sqlite3_column_type(statement_, column) == SQLITE_NULL; }
+
+void SqliteDb::Close::operator()(sqlite3* db) const { sqlite3_close_v2(db); }
+
+Error SqliteDb::failure() const {
+  return Error{
+      "found a damaged SQLite file (" + printable(sqlite3_errmsg(db_.get()), 100) + "), expected an Nsight Systems export", name_,
+      ""};
+}
+
+Result<SqliteDb> SqliteDb::checked(std::unique_ptr<sqlite3, Close> handle, const std::string& name) {
+  SqliteDb db(std::move(handle), name);
+  sqlite3* raw = db.db_.get();
+  sqlite3_db_config(raw, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
+  sqlite3_db_config(raw, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
+  sqlite3_limit(raw, SQLITE_LIMIT_LENGTH, 1 << 26);
+  sqlite3_exec(raw, "PRAGMA cell_size_check=ON; PRAGMA mmap_size=0;", nullptr, nullptr, nullptr);
+  sqlite3_stmt* statement = nullptr;
+  if (sqlite3_prepare_v2(raw, "SELECT name, type, sql FROM sqlite_master", -1, &statement, nullptr) != SQLITE_OK)
+    return db.failure();
+  const Statement owner(statement);
+  int code = SQLITE_ROW;
+  while ((code = sqlite3_step(statement)) == SQLITE_ROW) {
+    const SqliteRow row(statement);
+    if (plain_table(row.text(1), row.text(2))) db.tables_.emplace(row.text(0));
+  }
+  if (code != SQLITE_DONE) return db.failure();
+  return db;
+}
+
+Result<SqliteDb> SqliteDb::open(const std::string& path) {
+  sqlite3* raw = nullptr;
+  const int code = sqlite3_open_v2(path.c_str(), &raw, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, nullptr);
+  std::unique_ptr<sqlite3, Close> db(raw);
+  if (code != SQLITE_OK) return Error{"cannot be opened as SQLite", path, ""};
+  return checked(std::move(db), path);
+}
+
+Result<SqliteDb> SqliteDb::from_bytes(const std::string& bytes, const std::string& name) {
+  sqlite3* raw = nullptr;
+  const int code = sqlite3_open_v2(":memory:", &raw, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, nullptr);
+  std::unique_ptr<sqlite3, Close> db(raw);
+  auto* copy = static_cast<unsigned char*>(sqlite3_malloc64(bytes.size() + 1));
+  if (code != SQLITE_OK || copy == nullptr)
+    return Error{"no memory for a SQLite file of " + std::to_string(bytes.size()) + " bytes", name, ""};
+  std::memcpy(copy, bytes.data(), bytes.size());
+  const auto size = static_cast<sqlite3_int64>(bytes.size());
+  // From here on the copy is SQLite's, also when this fails.
+  if (sqlite3_deserialize(raw, "main", copy, size, size, SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_READONLY) !=
+      SQLITE_OK) {
+    return Error{"found a damaged SQLite file, expected an Nsight Systems export", name, ""};
+  }
+  return checked(std::move(db), name);
+}
+
+std::set<std::string> SqliteDb::columns(const std::string& table) const {
+  std::set<std::string> out;
+  if (!has(table)) return out;
+  sqlite3_stmt* statement = nullptr;
+  if (sqlite3_prepare_v2(db_.get(), "SELECT name FROM pragma_table_info(?)", -1, &statement, nullptr) != SQLITE_OK) return out;
+  const Statement owner(statement);
+  sqlite3_bind_text(statement, 1, table.c_str(), -1, SQLITE_TRANSIENT);
+  while (sqlite3_step(statement) == SQLITE_ROW) out.emplace(SqliteRow(statement).text(0));
+  return out;
+}
+
+Result<void> SqliteDb::each_row(const std::string& table, const std::vector<std::string>& wanted,
+                                const std::function<void(const SqliteRow&)>& each) const {
+  if (!has(table)) return {};
+  const std::set<std::string> there = columns(table);
+  std::string sql;
+  for (const std::string& column : wanted) {
+    sql += sql.empty() ? "SELECT " : ", ";
+    sql += there.contains(column) ? "\"" + column + "\"" : "NULL";
+  }
+  sql += " FROM \"" + table + "\"";
+  sqlite3_stmt* statement = nullptr;
+  if (sqlite3_prepare_v2(db_.get(), sql.c_str(), -1, &statement, nullptr) != SQLITE_OK) return failure();
+  const Statement owner(statement);
+  int code = SQLITE_ROW;
+  while ((code = sqlite3_step(statement)) == SQLITE_ROW) each(SqliteRow(statement));
+  return code == SQLITE_DONE ? Result<void>() : Result<void>(failure());
+}
+
+}  // namespace distsim::traces

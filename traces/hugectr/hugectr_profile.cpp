@@ -1,0 +1,177 @@
+#include "traces/hugectr/hugectr_profile.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "base/file.hpp"
+#include "base/text/printable.hpp"
+
+namespace distsim::traces {
+namespace {
+
+using Json = nlohmann::json;
+constexpr std::size_t kMostBytes = std::size_t{256} << 20;
+
+/// Looks fields up and remembers the first one that is not as it should be.
+class Fields {
+ public:
+  Fields(const Json& object, std::string where) : object_(object), where_(std::move(where)) {
+    if (!object.is_object()) fail("a " + std::string(object.type_name()), "an object");
+  }
+  std::string text(const char* key) {
+    const Json* v = find(key, &Json::is_string, "a text");
+    return v ? v->get<std::string>() : "";
+  }
+  std::int64_t integer(const char* key) {
+    const Json* v = find(key, &Json::is_number_integer, "a whole number");
+    return v ? v->get<std::int64_t>() : 0;
+  }
+  std::vector<double> numbers(const char* key) {
+    const Json* v = find(key, &Json::is_array, "a list of numbers");
+    std::vector<double> out;
+    for (std::size_t i = 0; v && i < v->size(); ++i) {
+      if ((*v)[i].is_number() && std::isfinite((*v)[i].get<double>())) out.push_back((*v)[i].get<double>());
+      else fail(std::string(key) + ": a " + (*v)[i].type_name(), "numbers");
+    }
+    if (v && out.empty()) fail(std::string(key) + ": an empty list", "numbers");
+    return out;
+  }
+  bool has(const char* key) const { return object_.is_object() && object_.contains(key); }
+  Result<void> check() const { return error_.what.empty() ? Result<void>() : Result<void>(error_); }
+
+ private:
+  const Json* find(const char* key, bool (Json::*is)() const noexcept, const char* expected) {
+    if (!object_.is_object()) return nullptr;
+    const auto it = object_.find(key);
+    if (it == object_.end()) return fail(std::string("no ") + key, std::string(key) + " with " + expected);
+    if (!((*it).*is)()) return fail(std::string(key) + ": a " + it->type_name(), expected);
+    return &*it;
+  }
+  const Json* fail(const std::string& found, const std::string& expected) {
+    if (error_.what.empty()) error_ = {"found " + found + ", expected " + expected, where_, ""};
+    return nullptr;
+  }
+  const Json& object_;
+  const std::string where_;
+  Error error_;
+};
+
+double mean(const std::vector<double>& v) { return v.empty() ? 0 : std::accumulate(v.begin(), v.end(), 0.0) / static_cast<double>(v.size()); }
+
+double median(std::vector<double> v) {
+  if (v.empty()) return 0;
+  std::sort(v.begin(), v.end());
+  const std::size_t n = v.size();
+  return n % 2 == 1 ? v[n / 2] : (v[n / 2 - 1] + v[n / 2]) / 2;
+}
+
+std::string label_of(Fields& event, const std::vector<HugectrEvent>& known) {
+  if (event.has("layer_name")) return event.text("layer_name") + "." + event.text("name");
+  const std::string name = event.text("event_name");
+  const std::int64_t met = event.has("met_times_within_this_stream") ? event.integer("met_times_within_this_stream") : 0;
+  for (const HugectrEvent& e : known) {
+    if (e.name == name && e.order == met) return e.layer + "." + name;
+  }
+  return met == 0 ? name : name + "#" + std::to_string(met);
+}
+
+/// Events in order of start; level: how many of those before it have not stopped.
+void nest(std::vector<HugectrTimedEvent>& events) {
+  std::sort(events.begin(), events.end(), [](const auto& a, const auto& b) { return a.start_index < b.start_index; });
+  std::vector<std::int64_t> open;
+  for (HugectrTimedEvent& e : events) {
+    std::erase_if(open, [&](std::int64_t end) { return end < e.start_index; });
+    e.level = static_cast<std::uint32_t>(std::count_if(open.begin(), open.end(), [&](std::int64_t end) { return end > e.end_index; }));
+    open.push_back(e.end_index);
+  }
+}
+
+}  // namespace
+
+Result<HugectrHost> read_hugectr_profile(const std::string& path, const std::vector<HugectrEvent>& known) {
+  TRY_ASSIGN(const std::string text, read_file(path, kMostBytes));
+  const Json root = Json::parse(text, nullptr, false);
+  if (root.is_discarded()) return Error{"found no JSON, expected a result of HugeCTR's profiler", path, ""};
+  Fields top(root, path);
+  HugectrHost host;
+  host.host_name = top.text("host_name");
+  if (top.has("iter_time_ms")) {  // the preview of v3.7 has none
+    const auto iterations = top.numbers("iter_time_ms");
+    host.avg_iter_time_ms = mean(iterations);
+    host.median_iter_time_ms = median(iterations);
+  }
+  TRY(top.check());
+  const auto events = root.find("events");
+  if (events == root.end() || !events->is_array() || events->empty()) return Error{"found no events, expected a list of them", path, ""};
+  std::map<std::string, std::uint32_t> streams;
+  for (std::size_t i = 0; i < events->size(); ++i) {
+    Fields f((*events)[i], path + ": event " + std::to_string(i));
+    HugectrTimedEvent e;
+    e.label = label_of(f, known);
+    e.start_index = f.integer("start_index");
+    e.end_index = f.integer("end_index");
+    const std::vector<double> durations = f.numbers("measured_times_ms"), starts = f.numbers("iter_start_to_event_start_times_ms");
+    e.duration_ms = mean(durations);
+    e.median_duration_ms = median(durations);
+    e.start_ms = mean(starts);
+    e.median_start_ms = median(starts);
+    const std::int64_t device = f.integer("device_id");
+    const std::string handle = f.text("stream");
+    TRY(f.check());
+    const auto stream = streams.emplace(handle, static_cast<std::uint32_t>(streams.size())).first->second;
+    host.timeline[device][stream].push_back(std::move(e));
+  }
+  for (auto& [device, by_stream] : host.timeline) {
+    for (auto& [stream, list] : by_stream) nest(list);
+  }
+  return host;
+}
+
+std::string hugectr_timeline_json(const std::vector<HugectrHost>& hosts) {
+  nlohmann::ordered_json out = nlohmann::ordered_json::array();
+  for (const HugectrHost& host : hosts) {
+    nlohmann::ordered_json h{{"host_name", host.host_name}, {"avg_iter_time_ms", host.avg_iter_time_ms}, {"median_iter_time_ms", host.median_iter_time_ms}};
+    nlohmann::ordered_json& timeline = h["timeline"] = nlohmann::ordered_json::object();
+    for (const auto& [device, by_stream] : host.timeline) {
+      for (const auto& [stream, events] : by_stream) {
+        nlohmann::ordered_json& list = timeline["device_" + std::to_string(device)]["stream_" + std::to_string(stream)];
+        for (const HugectrTimedEvent& e : events) {
+          list.push_back({{"label", e.label}, {"start_index", e.start_index}, {"end_index", e.end_index}, {"avg_measured_time_ms", e.duration_ms},
+                          {"avg_iter_start_to_event_start_time_ms", e.start_ms}, {"median_measured_time_ms", e.median_duration_ms},
+                        {"median_iter_start_to_event_start_time_ms", e.median_start_ms}});
+        }
+      }
+    }
+    out.push_back(std::move(h));
+  }
+  return out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+HugectrRun hugectr_run(const std::string& name, const std::vector<HugectrHost>& hosts) {
+  struct Sum { double total = 0, most = 0, first = 0; std::size_t count = 0; };
+  std::map<std::string, Sum> sums;
+  HugectrRun run;
+  run.name = name;
+  for (const HugectrHost& host : hosts) {
+    run.iteration_ms += host.median_iter_time_ms / static_cast<double>(hosts.size());
+    for (const auto& [device, by_stream] : host.timeline) {
+      for (const auto& [stream, events] : by_stream) {
+        for (const HugectrTimedEvent& e : events) {
+          if (e.level > 0) continue;
+          Sum& s = sums[e.label];
+          s.first = s.count == 0 ? e.median_start_ms : std::min(s.first, e.median_start_ms);
+          s.total += e.median_duration_ms;
+          s.most = std::max(s.most, e.median_duration_ms);
+          ++s.count;
+        }
+      }
+    }
+  }
+  for (const auto& [label, s] : sums) run.labels.push_back({label, s.total / static_cast<double>(s.count), s.most});
+  std::stable_sort(run.labels.begin(), run.labels.end(), [&](const auto& a, const auto& b) { return sums[a.label].first < sums[b.label].first; });
+  return run;
+}
+
+}  // namespace distsim::traces

@@ -1,0 +1,176 @@
+#include "traces/hugectr/hugectr_reader.hpp"
+
+#include <simdjson.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <map>
+
+#include "base/text/printable.hpp"
+#include "traces/build/collective_text.hpp"
+#include "traces/files/json_stream.hpp"
+#include "traces/build/rank_builder.hpp"
+
+namespace distsim::traces {
+namespace {
+
+namespace dom = simdjson::dom;
+
+constexpr std::size_t kDeepest = 16;
+constexpr std::size_t kMostDevices = 4096;
+
+/// Milliseconds in a list, as nanoseconds; what is no time is left out.
+std::vector<std::int64_t> times(const dom::element& list) {
+  std::vector<std::int64_t> out;
+  dom::array items;
+  if (list.get_array().get(items)) return out;
+  for (const dom::element item : items) {
+    double ms = 0;
+    if (!item.get_double().get(ms) && std::isfinite(ms) && ms >= 0 && ms < 1e9) out.push_back(std::llround(ms * 1e6));
+  }
+  return out;
+}
+
+std::vector<std::int64_t> times_at(const dom::element& event, std::string_view key) {
+  dom::element list;
+  return event[key].get(list) ? std::vector<std::int64_t>() : times(list);
+}
+
+std::int64_t median(std::vector<std::int64_t> v) {
+  const auto middle = v.begin() + static_cast<std::ptrdiff_t>(v.size() / 2);
+  std::ranges::nth_element(v, middle);
+  return *middle;
+}
+
+std::string text_at(const dom::element& event, std::string_view key) {
+  std::string_view text;
+  return event[key].get_string().get(text) ? std::string() : std::string(text);
+}
+
+std::int64_t number_at(const dom::element& event, std::string_view key) {
+  std::int64_t n = 0;
+  return event[key].get_int64().get(n) ? 0 : n;
+}
+
+/// Events that stand for an exchange with other GPUs.
+bool communicates(const std::string& name) {
+  return name.find("a2a") != std::string::npos || name.find("llreduce") != std::string::npos ||
+         name.find("ll_reduce") != std::string::npos || name.find("lltoall") != std::string::npos ||
+         name.find("ll_to_all") != std::string::npos || name.find("llgather") != std::string::npos ||
+         name.find("exchange") != std::string::npos || is_communication_kernel(name);
+}
+
+class Reader : public JsonHandler {
+ public:
+  Reader(const TraceFile& file, TraceJob& job) : file_(file), job_(job) {
+    [[maybe_unused]] const auto allocated = parser_.allocate(std::size_t{1} << 16, kDeepest);
+  }
+
+  Want on_key(std::string_view key) override {
+    if (key == "events") return Want::elements;
+    return key == "host_name" || key == "iter_time_ms" ? Want::value : Want::skip;
+  }
+  Result<void> on_value(std::string_view key, std::string_view json) override {
+    dom::element value;
+    std::string_view text;
+    if (parser_.parse(json.data(), json.size()).get(value)) return {};
+    if (key == "iter_time_ms") iterations_ = times(value);
+    else if (!value.get_string().get(text)) host_ = text;
+    return {};
+  }
+  Result<void> on_elements(JsonBatch& batch) override {
+    for (const JsonBatch::Element& e : batch.elements) {
+      dom::element event;
+      if (parser_.parse(batch.text + e.begin, e.end - e.begin).get(event) || !event.is_object()) ++broken_;
+      else add(event);
+    }
+    return {};
+  }
+
+  Result<std::vector<ReadRank>> finish(const JsonStreamEnd& end);
+
+ private:
+  void add(const dom::element& event);
+
+  const TraceFile& file_;
+  TraceJob& job_;
+  dom::parser parser_;
+  std::string host_;
+  std::vector<std::int64_t> iterations_;
+  std::map<std::uint32_t, RankBuilder> builders_;
+  std::uint64_t broken_ = 0, no_times_ = 0;
+  bool layers_ = false;
+};
+
+void Reader::add(const dom::element& event) {
+  const std::vector<std::int64_t> measured = times_at(event, "measured_times_ms"),
+                                  starts = times_at(event, "iter_start_to_event_start_times_ms");
+  if (measured.empty() || starts.empty()) { ++no_times_; return; }
+  std::string name = text_at(event, "event_name");
+  if (name.empty()) {
+    const std::string layer = text_at(event, "layer_name");
+    name = (layer.empty() ? "" : layer + ".") + text_at(event, "name");
+    layers_ = true;
+  } else if (const std::int64_t nth = number_at(event, "met_times_within_this_stream"); nth > 0) {
+    name += " #" + std::to_string(nth);
+  }
+  DeviceInput input;
+  input.device = static_cast<std::uint32_t>(std::clamp<std::int64_t>(number_at(event, "device_id"), 0, INT32_MAX));
+  const std::string stream = text_at(event, "stream");
+  std::from_chars(stream.data() + (stream.starts_with("0x") ? 2 : 0), stream.data() + stream.size(), input.stream, 16);
+  input.record.start_ns = median(starts);
+  input.record.duration_ns = median(measured);
+  input.record.name = job_.names.intern(name);
+  input.record.communication = communicates(name);
+  if (builders_.size() == kMostDevices && !builders_.contains(input.device)) { ++broken_; return; }
+  builders_.try_emplace(input.device, job_).first->second.device(input);
+}
+
+Result<std::vector<ReadRank>> Reader::finish(const JsonStreamEnd& end) {
+  if (builders_.empty())
+    return Error{"found no event with times" + std::string(end.complete ? "" : " before the file's early end") +
+                     ", expected HugeCTR's prof.json",
+                 file_.path, ""};
+  std::vector<ReadRank> out;
+  for (auto& [device, b] : builders_) {
+    ReadRank r;
+    r.rank.rank = static_cast<std::uint32_t>(out.size());
+    r.rank.path = builders_.size() == 1 ? file_.path : file_.path + ":GPU " + std::to_string(device);
+    r.rank.format = std::string("HugeCTR prof.json generation ") + (layers_ ? "1" : "2");
+    r.rank.host_name = host_;
+    r.rank.times_are_medians = true;
+    r.rank.devices.push_back({device, "", 0, 0});
+    b.finish(r.rank);
+    r.rank.notes.assumptions.clear();  // the format has no launches
+    r.rank.notes.assume("each interval is the median over its repetitions, which come from different iterations");
+    r.rank.measured_iterations_ns = iterations_;
+    if (!iterations_.empty()) {
+      TraceStep step{
+          "median iteration", 0, 0, median(iterations_), -1, -1, static_cast<std::uint32_t>(r.rank.device_records.size())};
+      for (const DeviceRecord& d : r.rank.device_records) {
+        step.first_device_ns = step.first_device_ns < 0 ? d.start_ns : std::min(step.first_device_ns, d.start_ns);
+        step.last_device_ns = std::max(step.last_device_ns, d.end_ns());
+      }
+      r.rank.steps.push_back(std::move(step));
+    }
+    if (out.empty()) {
+      r.rank.notes.drop("unreadable events", broken_);
+      r.rank.notes.drop("events without times", no_times_);
+      if (!end.complete) r.rank.notes.assume("the file ends early; what comes before its end is used");
+    }
+    out.push_back(std::move(r));
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<std::vector<ReadRank>> read_hugectr(const TraceFile& file, const TraceOptions& options, TraceJob& job) {
+  TRY_ASSIGN(const std::unique_ptr<ByteSource> source, file.open());
+  Reader reader(file, job);
+  TRY_ASSIGN(const JsonStreamEnd end, stream_json(*source, file.path, options.window, options.window * 64, reader));
+  return reader.finish(end);
+}
+
+}  // namespace distsim::traces

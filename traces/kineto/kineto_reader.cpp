@@ -1,0 +1,270 @@
+#include "traces/kineto/kineto_reader.hpp"
+
+#include <algorithm>
+#include <array>
+#include <unordered_map>
+
+#include "base/text/printable.hpp"
+#include "traces/files/json_stream.hpp"
+#include "traces/kineto/kineto_metadata.hpp"
+#include "traces/kineto/kineto_parse.hpp"
+#include "traces/kineto/kineto_roles.hpp"
+#include "traces/build/op_inputs.hpp"
+#include "traces/build/rank_builder.hpp"
+
+namespace distsim::traces {
+namespace {
+
+using Role = KinetoRole;
+
+std::uint64_t unsigned_of(std::string_view text) {
+  std::int64_t v = 0;
+  return integer_of(text, v) ? static_cast<std::uint64_t>(v) : 0;
+}
+
+std::int64_t signed_of(std::string_view text, std::int64_t absent) {
+  std::int64_t v = 0;
+  return integer_of(text, v) ? v : absent;
+}
+
+/// Threads are numbers, also in quotes and below 0; "stream 7" is 7; other names get a number of their own.
+std::uint64_t lane_of(std::string_view text) {
+  std::int64_t v = 0;
+  const auto magnitude = [](std::int64_t n) { return n < 0 ? 0 - static_cast<std::uint64_t>(n) : static_cast<std::uint64_t>(n); };
+  if (integer_of(text, v)) return magnitude(v);
+  if (text.starts_with("stream ") && integer_of(text.substr(7), v)) return static_cast<std::uint64_t>(v);
+  return std::hash<std::string_view>()(text) | (std::uint64_t{1} << 63);
+}
+
+CopyDirection direction_of(std::string_view name, std::string_view kind) {
+  const auto has = [&](std::string_view word) { return name.find(word) != std::string_view::npos || kind == word; };
+  if (has("HtoD")) return CopyDirection::host_to_device;
+  if (has("DtoH")) return CopyDirection::device_to_host;
+  if (has("DtoD")) return CopyDirection::device_to_device;
+  if (has("PtoP")) return CopyDirection::peer_to_peer;
+  if (has("HtoH")) return CopyDirection::host_to_host;
+  return CopyDirection::unknown;
+}
+
+class Reader : public JsonHandler {
+ public:
+  Reader(const std::string& path, const TraceOptions& options, TraceJob& job)
+      : options_(options), job_(job), builder_(job), inputs_(job), geometries_(job), metadata_(job) {
+    out_.rank.path = path;
+  }
+
+  Want on_key(std::string_view key) override {
+    if (key == "traceEvents" || key.empty()) return Want::elements;
+    return KinetoMetadata::wanted(key) ? Want::value : Want::skip;
+  }
+  Result<void> on_value(std::string_view key, std::string_view json) override {
+    metadata_.take(key, json);
+    return {};
+  }
+  Result<void> on_elements(JsonBatch& batch) override {
+    broken_ += parser_.parse(batch, [this](const KinetoEvent& e) { event(e); });
+    return {};
+  }
+  std::string_view element_start() const override { return "\"ph\""; }
+
+  Result<ReadRank> finish(const JsonStreamEnd& end);
+
+ private:
+  void event(const KinetoEvent& e);
+  void metadata_event(const KinetoEvent& e);
+  void host_event(const KinetoEvent& e, Role role, HostInput input);
+  void device_event(const KinetoEvent& e, Role role, std::int64_t start, std::int64_t duration);
+  void sync_event(const KinetoEvent& e, std::int64_t start, std::int64_t duration);
+  void memory_event(const KinetoEvent& e);
+  bool times(const KinetoEvent& e, std::int64_t& start, std::int64_t& duration);
+  NameId name(std::string_view raw);
+  std::uint32_t geometry(const KinetoArgs& args);
+
+  const TraceOptions& options_;
+  TraceJob& job_;
+  ReadRank out_;
+  RankBuilder builder_;
+  KinetoParser parser_;
+  OpInputTable inputs_;
+  GeometryTable geometries_;
+  KinetoMetadata metadata_;
+  std::uint64_t broken_ = 0, events_ = 0, no_time_ = 0, negative_ = 0, python_ = 0, flows_ = 0, counters_ = 0, instants_ = 0;
+  std::unordered_map<std::string, std::uint64_t> other_;
+};
+
+bool Reader::times(const KinetoEvent& e, std::int64_t& start, std::int64_t& duration) {
+  if (!event_times(e, start, duration)) {
+    ++no_time_;
+    return false;
+  }
+  if (duration < 0) {
+    ++negative_;
+    duration = 0;
+  }
+  return true;
+}
+
+NameId Reader::name(std::string_view raw) {
+  return raw.find('\\') == std::string_view::npos ? job_.names.intern(raw) : job_.names.intern(unescaped(raw));
+}
+
+void Reader::event(const KinetoEvent& e) {
+  ++events_;
+  const char phase = e.phase.empty() ? '?' : e.phase.front();
+  if (phase == 'M') return metadata_event(e);
+  if (phase == 's' || phase == 'f' || phase == 't') { ++flows_; return; }
+  if (phase == 'C') { ++counters_; return; }
+  if (phase == 'i' && e.name == "[memory]") return memory_event(e);
+  if (phase != 'X') { ++instants_; return; }
+  const Role role = role_of(e);
+  if (role == Role::python && !options_.keep_python) { ++python_; return; }
+  if (!is_record(role, options_.keep_python)) {
+    if (e.category != "Trace") {
+      const std::string what = e.category.empty() ? "events without a category" : printable(e.category, 40) + " events";
+      if (other_.size() < 64 || other_.contains(what)) ++other_[what];
+      else ++other_["events of further categories"];
+    }
+    return;
+  }
+  std::int64_t start = 0, duration = 0;
+  if (!times(e, start, duration)) return;
+  if (role == Role::kernel || role == Role::memcpy || role == Role::memset) return device_event(e, role, start, duration);
+  if (options_.slice && !options_.slice->has_host(start, start + duration)) return;
+  if (role == Role::sync) return sync_event(e, start, duration);
+  HostInput input;
+  input.record.start_ns = start;
+  input.record.duration_ns = duration;
+  host_event(e, role, input);
+}
+
+void Reader::metadata_event(const KinetoEvent& e) {
+  if (e.name == "thread_name" && !e.args.name.empty())
+    builder_.thread_name(lane_of(e.process), lane_of(e.thread), unescaped(e.args.name));
+}
+
+void Reader::host_event(const KinetoEvent& e, Role role, HostInput input) {
+  HostRecord& r = input.record;
+  input.process = lane_of(e.process);
+  input.thread = lane_of(e.thread);
+  r.name = name(e.name);
+  input.external = unsigned_of(e.args.external);
+  if (role == Role::runtime) {
+    r.kind = HostKind::runtime;
+    r.call = runtime_call(e.name);
+    input.correlation = unsigned_of(e.args.correlation);
+  } else if (role == Role::python) {
+    r.kind = HostKind::python;
+  } else {
+    r.kind = role == Role::annotation ? HostKind::annotation : HostKind::op;
+    r.op_id = unsigned_of(e.args.record_function);
+    if (!e.args.dims.empty() || !e.args.types.empty()) r.inputs = inputs_.intern(e.args.dims, e.args.types, e.args.values);
+    const CollectiveArgs c = collective_args(e.args);
+    if (c.any() && !c.name.empty()) r.collective = builder_.collective(make_collective(job_, c));
+    else if (e.name.starts_with("gloo:")) r.collective = builder_.collective(gloo_collective(job_, e.name, r.inputs));
+  }
+  builder_.host(input);
+}
+
+void Reader::device_event(const KinetoEvent& e, Role role, std::int64_t start, std::int64_t duration) {
+  DeviceInput input;
+  DeviceRecord& r = input.record;
+  input.correlation = unsigned_of(e.args.correlation);
+  if (options_.slice && !options_.slice->has_device(start, start + duration, input.correlation)) return;
+  r.start_ns = start;
+  r.duration_ns = duration;
+  r.name = name(e.name);
+  r.kind = role == Role::kernel   ? DeviceRecordKind::kernel
+           : role == Role::memcpy ? DeviceRecordKind::memcpy
+                                  : DeviceRecordKind::memset;
+  r.bytes = signed_of(e.args.bytes, -1);
+  if (r.kind == DeviceRecordKind::memcpy) r.direction = direction_of(e.name, e.args.copy_kind);
+  const std::uint64_t device = unsigned_of(e.args.device.empty() ? e.process : e.args.device);
+  input.device = static_cast<std::uint32_t>(std::min<std::uint64_t>(device, kNone - 1));
+  input.stream = lane_of(e.args.stream.empty() ? e.thread : e.args.stream);
+  input.context = unsigned_of(e.args.context);
+  input.external = unsigned_of(e.args.external);
+  if (r.kind == DeviceRecordKind::kernel) {
+    r.geometry = geometry(e.args);
+    const CollectiveArgs c = collective_args(e.args);
+    r.communication = is_communication_kernel(e.name) || !c.name.empty();
+    if (!c.name.empty()) input.collective = static_cast<std::int32_t>(builder_.collective(make_collective(job_, c)));
+  }
+  builder_.device(input);
+}
+
+void Reader::sync_event(const KinetoEvent& e, std::int64_t start, std::int64_t duration) {
+  SyncInput s;
+  s.record.start_ns = start;
+  s.record.duration_ns = duration;
+  const std::string_view kind = e.args.sync_kind.empty() ? e.name : e.args.sync_kind;
+  s.record.kind = kind == "Stream Wait Event" ? SyncKind::stream_waits_event
+                  : kind == "Event Sync"      ? SyncKind::event
+                  : kind == "Stream Sync"     ? SyncKind::stream
+                                              : SyncKind::context;
+  s.device = static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(unsigned_of(e.args.device.empty() ? e.process : e.args.device), kNone - 1));
+  s.stream = signed_of(e.args.stream, -1);
+  s.wait_on_stream = signed_of(e.args.wait_stream, -1);
+  s.correlation = unsigned_of(e.args.correlation);
+  const std::int64_t recorded = signed_of(e.args.wait_record, -1);
+  s.record_correlation = recorded > 0 ? static_cast<std::uint64_t>(recorded) : 0;
+  builder_.sync(s);
+}
+
+/// The allocator of a device; that of the host (device type 0) is left out.
+void Reader::memory_event(const KinetoEvent& e) {
+  if (e.args.device_type == "0" || e.args.device_type.empty()) { ++instants_; return; }
+  MemoryInput m;
+  std::int64_t duration = 0;
+  if (!times(e, m.record.start_ns, duration)) return;
+  if (options_.slice && !options_.slice->has_host(m.record.start_ns, m.record.start_ns)) return;
+  m.process = lane_of(e.process);
+  m.thread = lane_of(e.thread);
+  m.change = signed_of(e.args.memory_change, 0);
+  m.total = signed_of(e.args.memory_total, -1);
+  m.record.device = static_cast<std::uint32_t>(std::min<std::uint64_t>(unsigned_of(e.args.device_id), kNone - 1));
+  builder_.memory(m);
+}
+
+std::uint32_t Reader::geometry(const KinetoArgs& a) {
+  if (a.grid.empty()) return kNone;
+  KernelGeometry g;
+  g.registers_per_thread = static_cast<std::uint32_t>(unsigned_of(a.registers));
+  g.shared_memory = unsigned_of(a.shared_memory);
+  return geometries_.intern(g, a.grid, a.block);
+}
+
+Result<ReadRank> Reader::finish(const JsonStreamEnd& end) {
+  TraceRank& rank = out_.rank;
+  if (builder_.device_records() + builder_.host_records() == 0) {
+    const std::string what = events_ == 0
+                                 ? "found no events"
+                                 : "found " + std::to_string(events_) + " events, but none that runs on a host thread or a GPU";
+    return Error{what + (end.complete ? "" : " before the file's early end") + ", expected a PyTorch trace", rank.path, ""};
+  }
+  rank.format = "PyTorch Kineto JSON";
+  rank.notes.drop("unreadable events", broken_ + end.broken_elements);
+  rank.notes.drop("events without a usable time", no_time_);
+  rank.notes.drop("counter events", counters_);
+  rank.notes.drop("instant events", instants_);
+  rank.notes.drop("flow arrows (launches are joined by correlation id)", flows_);
+  rank.notes.drop("Python frames", python_);
+  std::vector<std::pair<std::string, std::uint64_t>> others(other_.begin(), other_.end());
+  std::ranges::sort(others);
+  for (const auto& [what, n] : others) rank.notes.drop(what, n);
+  if (!end.complete) rank.notes.assume("the file ends early; what comes before its end is used");
+  if (negative_ > 0) rank.notes.assume(std::to_string(negative_) + " negative durations count as 0");
+  builder_.finish(rank);
+  metadata_.finish(out_);
+  return std::move(out_);
+}
+
+}  // namespace
+
+Result<ReadRank> read_kineto(ByteSource& source, const std::string& path, const TraceOptions& options, TraceJob& job) {
+  Reader reader(path, options, job);
+  TRY_ASSIGN(const JsonStreamEnd end, stream_json(source, path, options.window, options.window * 64, reader));
+  return reader.finish(end);
+}
+
+}  // namespace distsim::traces

@@ -1,0 +1,15 @@
+// Chrome trace-event JSON, which Perfetto and chrome://tracing open. Written as a stream: memory does not grow with the number of slices.
+#pragma once
+
+#include <string>
+
+#include "base/result.hpp"
+#include "traces/timeline/slices.hpp"
+
+namespace distsim::traces {
+
+/// Writes atomically; gzip when the path ends in ".gz". A process per Track::process, a thread per Track::thread, "X" slices in microseconds with
+/// picosecond digits, flow events ("s"/"t"/"f") joining slices of equal flow id.
+Result<void> write_chrome_trace(const SliceSource& source, const std::string& path);
+
+}  // namespace distsim::traces

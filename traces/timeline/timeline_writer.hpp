@@ -1,0 +1,33 @@
+// Timeline files by the ending of their name, and several timelines in one file.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "traces/timeline/slices.hpp"
+
+namespace distsim::traces {
+
+/// ".pftrace" and ".pftrace.gz" (also ".perfetto-trace") are written as Perfetto protobuf, ".json" and ".json.gz" as Chrome JSON.
+bool is_perfetto_path(const std::string& path);
+
+/// Refuses a name whose ending says neither; "-" (standard output) is Chrome JSON. `flag` is what the message begins with.
+Result<void> check_timeline_path(const std::string& flag, const std::string& path);
+
+Result<void> write_timeline(const SliceSource& source, const std::string& path);
+
+/// About what `slices` slices take in a file of that kind, before compression: 150 bytes in JSON, 40 in protobuf.
+std::int64_t timeline_bytes(const std::string& path, std::int64_t slices);
+
+/// One of several timelines that are written side by side.
+struct TimelinePart {
+  std::string name;            ///< put before the names of its processes: "measured"
+  SliceSource source;
+  std::int64_t shift_ps = 0;   ///< added to all its times: aligns the clocks
+};
+
+/// All parts as one source: processes are numbered anew, part by part, flows kept apart. The parts' own functions are called while it is written.
+SliceSource side_by_side(std::vector<TimelinePart> parts);
+
+}  // namespace distsim::traces
