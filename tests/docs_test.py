@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """README.md, CONTRIBUTING.md and docs/ agree with the repository and the program: links lead somewhere, files that are named exist, and every command
-that is shown has flags that the program knows and names configuration files that are there."""
+that is shown has flags, keys and configuration files that exist."""
 import functools
 import pathlib
 import re
@@ -13,7 +13,9 @@ BINARY = sys.argv.pop(1)
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 SOURCE_FILE = re.compile(r"`(?:[\w/.-]*/)?([\w-]+\.(?:hpp|cpp|py|proto))`")
+CONFIG_KEY = re.compile(r"`(?:--set )?((?:cluster|device|model|framework|collectives|engine)\.[a-z0-9_.]*[a-z0-9_])\b")
 COMMAND = re.compile(r"^(?:    )?(?:\./)?distsim (.*)$", re.M)
+WRONG_ON_PURPOSE = re.compile(r"^<!-- exit code [1-9]\d* -->\n```sh\n.*?^```$", re.M | re.S)
 CODE_BLOCK = re.compile(r"^```.*?^```$", re.M | re.S)
 
 
@@ -50,7 +52,7 @@ def subcommand_of(words: list[str]) -> list[str]:
 
 def commands_of(page: pathlib.Path):
     """Indented commands, and those in code blocks, without comments."""
-    text = text_of(page)
+    text = WRONG_ON_PURPOSE.sub("", text_of(page))
     blocks = "\n".join(CODE_BLOCK.findall(text))
     indented = "\n".join(line for line in CODE_BLOCK.sub("", text).splitlines() if line.startswith("    "))
     for line in COMMAND.findall(blocks + "\n" + indented):
@@ -81,6 +83,16 @@ class Docs(unittest.TestCase):
             for name in SOURCE_FILE.findall(text_of(page)):
                 with self.subTest(page=page.name, file=name):
                     self.assertIn(name, file_names())
+
+    def test_configuration_keys_that_are_named_exist(self):
+        reference = subprocess.run([BINARY, "list", "config", "--markdown"], capture_output=True, text=True, check=True, timeout=60).stdout
+        known = {key.replace("[]", "") for key in re.findall(r"^\| `([^`]+)`", reference, re.M)}
+        self.assertGreater(len(known), 100)
+        for page in PAGES:
+            in_commands = [key for command in commands_of(page) for key in re.findall(r"--set '?([a-z][\w.]*)=", command)]
+            for key in [*CONFIG_KEY.findall(text_of(page)), *in_commands]:
+                with self.subTest(page=page.name, key=key):
+                    self.assertTrue(re.sub(r"\.\d+", "", key) in known, "no such key")  # an item of a list is named by its number
 
     def test_commands_have_flags_that_exist(self):
         seen = 0
