@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
-"""Fits the few parameters of framework and device profiles on measured iterations, and says how well they carry to others.
+"""Fits the few parameters of framework and device profiles on measured iterations, and cross-validates the fit.
 
     scripts/calibrate_iterations.py BINARY CASES.csv              print the fit and its cross-validation
     scripts/calibrate_iterations.py BINARY CASES.csv --write      also write the values into configs/ and the table into docs/calibration.md
 
-Model: log(predicted) is linear in the parameters near where they stand; each sensitivity is one run of `distsim validate` with that parameter moved in
-every profile (a case has one framework and one device, so one run serves all of them). Fit: damped Gauss-Newton on a robust loss (pseudo-Huber at
-10 %), with a prior on every parameter (PARAMETERS below) so that what few cases speak of stays where it was. Parameters are of frameworks and of
-device families, never of cases, models or systems.
+Model: log(predicted) is linear in the parameters near their current values. Each sensitivity is one run of `distsim validate` with that parameter
+changed in every profile (a case has one framework and one device, so one run serves all of them). Fit: Gauss-Newton on a robust loss (pseudo-Huber at
+10 %), with a prior on every parameter (PARAMETERS below), so that a parameter stays near its prior where few cases depend on it. Parameters belong to
+frameworks and device families, never to cases, models or systems.
 
-Cross-validation leaves out whole series (12 groups of them), and whole systems one at a time; each fit starts from the priors, and what it predicts for
-the cases left out comes from real runs, not from the linear model.
+Cross-validation holds out whole systems one at a time, and whole series in 12 groups. Each fold is fitted with the same priors, in the linear model around
+the fit to all cases; the errors on the held-out cases come from real runs, not from the linear model.
 """
 import argparse
 import collections
@@ -29,7 +29,7 @@ import numpy as np
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 FAMILIES = {"volta": ("v100",), "ampere": ("a100", "a30"), "hopper": ("h100", "h200", "h20")}
 
-# What is known beforehand of single frameworks. HugeCTR's exchanges and one-shot all-reduce run in its CUDA graph on a few thread blocks, made to overlap.
+# Priors of single frameworks. HugeCTR's exchanges and one-shot all-reduce run in its CUDA graph on a few thread blocks, designed to overlap.
 PRIORS = {("hugectr", "overlap_cost"): 0.15}
 
 Parameter = collections.namedtuple("Parameter", "scope key prior spread log low high")
@@ -72,8 +72,8 @@ def set_value(text, section, key, value):
     return text[: body.start(1)] + inner + text[body.end(1) :]
 
 
-# Profiles that share a parameter because they share what it describes: the eager dispatch of PyTorch (one source for its host times), how Horovod's
-# cycle and fusion buffer, or DDP's buckets, get in the way of kernels, and the kernels of neighbouring releases of HugeCTR.
+# Profiles that share a parameter because they share what it describes: the eager dispatch of PyTorch (one source for its host times), how much the
+# all-reduces of Horovod's fusion buffer or DDP's buckets slow kernels down, and the kernels of neighbouring releases of HugeCTR.
 SHARED = {
     "host_scale": [("pytorch", "pytorch_apex", "megatron")],
     "kernels_16bit": [("hugectr", "hugectr_2021_05")],
@@ -81,7 +81,7 @@ SHARED = {
 }
 
 
-# What collectives lose beside kernels is a matter of the machine, not of a framework.
+# How much kernels slow down overlapping collectives depends on the machine, not on the framework.
 OF_ALL = {"transfer_overlap_cost"}
 
 
@@ -146,7 +146,7 @@ class Runner:
             folder = pathlib.Path(temp) / "configs"
             shutil.copytree(self.configs, folder)
             self.profiles.write(x, folder)
-            for f in (folder / "frameworks").glob("*.yaml"):  # ranges of the costs alone; see uncertainties()
+            for f in (folder / "frameworks").glob("*.yaml"):  # only the ranges of the costs; see uncertainties()
                 f.write_text(set_value(f.read_text(), None, "uncertainty", 0))
             rows = validate(self.binary, self.cases, folder)
             failed = [r["basis"] for r in rows if not r["predicted_ms"]]
@@ -159,7 +159,7 @@ class Runner:
 
 
 def jacobian(runner, x, base):
-    """One run a parameter kind: owners of one kind do not share cases."""
+    """One run per kind of parameter: the owners of one kind share no cases."""
     names = runner.profiles.names
     columns = np.zeros((len(base), len(x)))
     for p in {p for p, _ in names}:
@@ -224,7 +224,7 @@ def table(rows, predicted, measured):
         ("several nodes, all families", lambda r: int(r["nodes"]) > 1),
     ]
     lines = [(name, *quantiles(error[[i for i, r in enumerate(rows) if belongs(r)]])) for name, belongs in sets]
-    lines.append(("scaling ratios inside a series", *quantiles(scaling_errors(rows, predicted, measured))))
+    lines.append(("scaling ratios within a series", *quantiles(scaling_errors(rows, predicted, measured))))
     return lines
 
 
@@ -253,7 +253,7 @@ def cross_validate(runner, base, slopes, x_star, target, known, kind):
 
 def uncertainties(rows, predicted, measured, profiles):
     """Half-widths u for which [low, high] = hypot(u, range of the costs) holds 80 % of the cross-validated errors: a framework's own where it has 20 cases
-    or more, else that of all. `rows` carry low_ms and high_ms of the costs alone."""
+    or more, else that of all. `rows` carry low_ms and high_ms from the costs only."""
     error = predicted / measured - 1
     costs = np.array([1 - float(r["low_ms"]) / float(r["predicted_ms"]) if e > 0 else float(r["high_ms"]) / float(r["predicted_ms"]) - 1
                       for r, e in zip(rows, error)])
@@ -289,19 +289,26 @@ def parameter_table(profiles, x, widths):
 DOCUMENT = """# Calibration of profiles, and its cross-validation
 
 Written by `scripts/calibrate_iterations.py`; do not edit. {count} published training iterations (sources in [data_sources.md](data_sources.md)), of 13 model
-families on V100 to H200, 1 to 512 GPUs, were predicted with the op and collective models as they are; then the few parameters below were fitted on all of
-them at once, with a prior on each (see the head of the script for the method and its table of priors). They belong to frameworks and device families: never to
-a case, a model or a system.
+families on V100 to H200, 1 to 512 GPUs, were predicted with the op and collective models unchanged. The few parameters below were then fitted to all of
+them at once, with a prior on each; the method and the priors are documented in the script. The parameters belong to frameworks and device families, never
+to a case, a model or a system.
 
-{parameters}
 ## Absolute error of the predicted iteration
 
-Left out by series: twelve groups of whole series, each predicted by a fit on the others. Left out by system: each system predicted by a fit that has seen no
-case of it. Mechanisms of the model (not only these parameters) were chosen with the same cases in view, so that a series nobody has seen may fare worse.
+- **System held out**: each system is predicted by a fit that has seen no case of it. This is the closest to what to expect on a cluster of your own.
+- **Series held out**: twelve groups of whole series, each predicted by a fit on the others. Other series of the same system remain in the fit.
+- **Fitted on all cases**: the error of the shipped parameters on the cases that they were fitted to.
+
+Only these parameters are held out. The mechanisms of the model were chosen with all cases in view, so a model or system that nobody has looked at may fare
+worse.
 
 {tables}
-The picture and the table by family, system and number of nodes, as `distsim validate` prints them with the fitted values, are in [validation.md](validation.md).
-"""
+The picture, and the table by family, system and number of nodes as `distsim validate` prints it with the fitted values, are in
+[validation.md](validation.md).
+
+## Fitted parameters
+
+{parameters}"""
 
 
 def main():
@@ -312,7 +319,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=3)
     args = parser.parse_args()
 
-    frozen = tempfile.TemporaryDirectory()  # what happens to configs/ meanwhile does not matter
+    frozen = tempfile.TemporaryDirectory()  # later changes to configs/ do not matter
     configs = pathlib.Path(frozen.name) / "configs"
     shutil.copytree(ROOT / "configs", configs)
     binary, cases = os.path.abspath(args.binary), os.path.abspath(args.cases)
@@ -337,18 +344,18 @@ def main():
 
     for (p, owners), value in zip(profiles.names, x):
         print(f"{'+'.join(owners):<60} {p.key:<16} {math.exp(value) if p.log else value:.3f}")
-    print_table("fitted on all of these rows", table(rows, np.exp(base[known]), measured[known]), sys.stdout)
+    print_table("fitted on all cases", table(rows, np.exp(base[known]), measured[known]), sys.stdout)
     results = {}
     for kind in ("series", "system"):
         results[kind] = cross_validate(runner, base, slopes, x, target, known, kind)[known]
-        print_table(f"left out by {kind}", table(rows, results[kind], measured[known]), sys.stdout)
+        print_table(f"{kind} held out", table(rows, results[kind], measured[known]), sys.stdout)
     final = [r for r, k in zip(runner.rows(x), known) if k]
     widths = uncertainties(final, results["series"], measured[known], profiles)
     for f, w in widths.items():
         print(f"{f:<28} uncertainty {w:.3f}")
     if args.write:
-        tables = [markdown_table("Fitted on all of these cases", table(rows, np.exp(base[known]), measured[known]))]
-        tables += [markdown_table(f"Left out by {kind}", table(rows, results[kind], measured[known])) for kind in results]
+        tables = [markdown_table(f"{kind.capitalize()} held out", table(rows, results[kind], measured[known])) for kind in ("system", "series")]
+        tables += [markdown_table("Fitted on all cases", table(rows, np.exp(base[known]), measured[known]))]
         (ROOT / "docs/calibration.md").write_text(DOCUMENT.format(count=len(rows), parameters=parameter_table(profiles, x, widths), tables="\n".join(tables)))
         profiles.write(x, ROOT / "configs")
         for f, w in widths.items():

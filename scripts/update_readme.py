@@ -1,57 +1,87 @@
 #!/usr/bin/env python3
-"""Fills the output blocks of README.md by running the commands that stand beside them; --check only says whether they are current."""
+"""Fills the output blocks of README.md and docs/ by running the commands that they show.
+
+    scripts/update_readme.py [BINARY]             fill them
+    scripts/update_readme.py --check [BINARY]     only check that they are current; exit code 1 if not
+
+A block lies between `<!-- NAME -->` and `<!-- end of NAME -->`.
+"""
 import pathlib
 import re
 import subprocess
 import sys
+import typing
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-BLOCKS = {
-    "flagship output": ["--config", "configs/dgx_a100_4node.yaml"],
-    "sweep output": ["sweep", "--config", "configs/dgx_a100_4node.yaml", "--set", "cluster.nodes=1,2,4,8,16"],
-    "validation output": ["validate"],
-}
+FLAGSHIP = ["--config", "configs/dgx_a100_4node.yaml"]
+SWEEP = ["sweep", *FLAGSHIP, "--set", "cluster.nodes=1,2,4,8,16"]
 
 
-def output_of(binary: str, args: list[str]) -> str:
-    done = subprocess.run([binary, *args], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60)
-    return "\n".join(line.rstrip() for line in done.stdout.strip("\n").splitlines())
+class Block(typing.NamedTuple):
+    file: str
+    name: str
+    command: list[str]
+    lines: int | None = None  # how many lines are shown; the rest becomes "..."
+
+
+BLOCKS = [
+    Block("README.md", "flagship output", FLAGSHIP, 8),
+    Block("README.md", "sweep output", SWEEP),
+    Block("docs/report.md", "flagship output", FLAGSHIP),
+    Block("docs/report.md", "sweep output", SWEEP),
+    Block("docs/validation.md", "validation output", ["validate"]),
+]
+
+
+def output_of(binary: str, command: list[str]) -> list[str]:
+    done = subprocess.run([binary, *command], cwd=ROOT, capture_output=True, text=True, check=True, timeout=60)
+    return [line.rstrip() for line in done.stdout.strip("\n").splitlines()]
+
+
+def shown(lines: list[str], most: int | None) -> str:
+    if most is not None and len(lines) > most:
+        lines = [*lines[:most], "..."]
+    return "```\n" + "\n".join(lines) + "\n```\n"
 
 
 def calibration_table() -> str:
-    """The four columns that matter of docs/calibration.md."""
+    """Median and 90th percentile from the tables of docs/calibration.md, in their order."""
     sections = re.split(r"^### ", (ROOT / "docs/calibration.md").read_text(encoding="utf-8"), flags=re.M)[1:]
     rows: dict[str, list[str]] = {}
     for section in sections:
         for name, cases, median, p90, _ in re.findall(r"^\| ([^|]+) \| (\d+) \| ([^|]+) \| ([^|]+) \| ([^|]+) \|$", section, re.M):
             rows.setdefault(name, [name, cases]).append(f"{median} / {p90}")
     head = "| median / 90th percentile | cases | " + " | ".join(section.splitlines()[0].lower() for section in sections) + " |"
-    return "\n".join([head, "|---" * (len(sections) + 2) + "|"] + ["| " + " | ".join(row) + " |" for row in rows.values()])
+    return "\n".join([head, "|---" * (len(sections) + 2) + "|"] + ["| " + " | ".join(row) + " |" for row in rows.values()]) + "\n"
 
 
-def filled(text: str, binary: str) -> str:
-    text = re.sub(r"(<!-- calibration table -->\n).*?(<!-- end of calibration table -->)", lambda m: m.group(1) + calibration_table() + "\n" + m.group(2),
-                  text, flags=re.S)
-    for name, args in BLOCKS.items():
-        pattern = re.compile(rf"(<!-- {name} -->\n```\n).*?(```\n<!-- end of {name} -->)", re.S)
-        if not pattern.search(text):
-            sys.exit(f"README.md has no block '{name}'")
-        body = output_of(binary, args)
-        text = pattern.sub(lambda m: m.group(1) + body + "\n" + m.group(2), text)
+def with_block(text: str, file: str, name: str, body: str) -> str:
+    pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end of {name} -->)", re.S)
+    text, found = pattern.subn(lambda m: m.group(1) + body + m.group(2), text)
+    if found != 1:
+        sys.exit(f"{file}: found {found} blocks '{name}', expected 1")
     return text
+
+
+def filled(binary: str) -> dict[str, str]:
+    """File -> its text with every block filled."""
+    texts = {block.file: (ROOT / block.file).read_text(encoding="utf-8") for block in BLOCKS}
+    for block in BLOCKS:
+        texts[block.file] = with_block(texts[block.file], block.file, block.name, shown(output_of(binary, block.command), block.lines))
+    texts["README.md"] = with_block(texts["README.md"], "README.md", "calibration table", calibration_table())
+    return texts
 
 
 def main() -> int:
     args = [a for a in sys.argv[1:] if a != "--check"]
-    binary = args[0] if args else str(ROOT / "build/bin/distsim")
-    readme = ROOT / "README.md"
-    old = readme.read_text(encoding="utf-8")
-    new = filled(old, binary)
+    texts = filled(args[0] if args else str(ROOT / "build/bin/distsim"))
+    stale = [file for file, text in texts.items() if text != (ROOT / file).read_text(encoding="utf-8")]
     if "--check" in sys.argv:
-        if new != old:
-            print("README.md shows other output than the program prints; run scripts/update_readme.py")
-        return int(new != old)
-    readme.write_text(new, encoding="utf-8")
+        for file in stale:
+            print(f"{file} shows other output than the program prints; run scripts/update_readme.py")
+        return int(bool(stale))
+    for file in stale:
+        (ROOT / file).write_text(texts[file], encoding="utf-8")
     return 0
 
 
