@@ -22,7 +22,7 @@ struct Voidify {
 
 }  // namespace distsim::detail
 
-#define CHECK(condition)                         \
-  (condition) ? (void)0                          \
-              : ::distsim::detail::Voidify() &   \
-                    ::distsim::detail::CheckFailure(__FILE__, __LINE__, #condition).stream()
+#define CHECK(condition) \
+  (condition)            \
+      ? (void)0          \
+      : ::distsim::detail::Voidify() & ::distsim::detail::CheckFailure(__FILE__, __LINE__, #condition).stream()

@@ -25,13 +25,19 @@ Error file_error(const std::string& path, const std::string& what, int code) {
 class FileDescriptor {
  public:
   explicit FileDescriptor(int fd) : fd_(fd) {}
-  ~FileDescriptor() { if (fd_ >= 0) ::close(fd_); }
+  ~FileDescriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
   FileDescriptor(const FileDescriptor&) = delete;
   FileDescriptor& operator=(const FileDescriptor&) = delete;
   int get() const { return fd_; }
   bool valid() const { return fd_ >= 0; }
   /// Closes and says whether that went well: a full disk may show only here.
-  bool close() { const int fd = fd_; fd_ = -1; return ::close(fd) == 0; }
+  bool close() {
+    const int fd = fd_;
+    fd_ = -1;
+    return ::close(fd) == 0;
+  }
 
  private:
   int fd_;
@@ -77,7 +83,9 @@ class DescriptorBuffer : public std::streambuf {
 class Temporary {
  public:
   explicit Temporary(std::string path) : path_(std::move(path)) {}
-  ~Temporary() { if (!renamed_) ::unlink(path_.c_str()); }
+  ~Temporary() {
+    if (!renamed_) ::unlink(path_.c_str());
+  }
   Temporary(const Temporary&) = delete;
   Temporary& operator=(const Temporary&) = delete;
   bool rename_to(const std::string& target) { return renamed_ = ::rename(path_.c_str(), target.c_str()) == 0; }
@@ -125,7 +133,8 @@ Result<TargetKind> examine_target(const std::string& path) {
   struct stat folder_info {};
   if (::stat(folder.c_str(), &folder_info) != 0) return file_error(path, "write: no folder '" + folder + "'", errno);
   if (!S_ISDIR(folder_info.st_mode)) return file_error(path, "write: '" + folder + "' is no folder", ENOTDIR);
-  if (::access(folder.c_str(), W_OK | X_OK) != 0) return file_error(path, "write in the folder '" + folder + "'", errno);
+  if (::access(folder.c_str(), W_OK | X_OK) != 0)
+    return file_error(path, "write in the folder '" + folder + "'", errno);
   return exists ? TargetKind::regular : TargetKind::absent;
 }
 
@@ -172,7 +181,8 @@ Result<std::string> read_file(const std::string& path, std::size_t max_bytes) {
   FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file.valid()) return file_error(path, "open", errno);
   struct stat info {};
-  if (::fstat(file.get(), &info) == 0 && S_ISDIR(info.st_mode)) return Error{"found a folder, expected a file", path, ""};
+  if (::fstat(file.get(), &info) == 0 && S_ISDIR(info.st_mode))
+    return Error{"found a folder, expected a file", path, ""};
   std::string text;
   std::array<char, 1 << 16> chunk;
   while (text.size() <= max_bytes) {

@@ -14,13 +14,14 @@ namespace distsim {
 /// Whole file as text; refuses directories, unreadable files and files over max_bytes, naming the path.
 Result<std::string> read_file(const std::string& path, std::size_t max_bytes);
 
-/// Writes `contents` so that a reader sees either the old file or all of the new one: temporary file beside the target, fsync,
-/// rename. On any failure the temporary is removed and the target untouched. "-" is standard output.
+/// Writes `contents` so that a reader sees either the old file or all of the new one: temporary file beside the target,
+/// fsync, rename. On any failure the temporary is removed and the target untouched. "-" is standard output.
 Result<void> write_file_atomically(const std::string& path, std::string_view contents);
 
 /// The same for output that is produced as a stream (large timelines): `produce` writes to the stream it is given.
 /// Flushed, checked and renamed only if `produce` returns success.
-Result<void> write_stream_atomically(const std::string& path, const std::function<Result<void>(std::ostream&)>& produce);
+Result<void> write_stream_atomically(const std::string& path,
+                                     const std::function<Result<void>(std::ostream&)>& produce);
 
 /// Checks, before any work is done, that `path` can be written: its folder exists and is writable. "-" always can.
 Result<void> check_writable(const std::string& path);

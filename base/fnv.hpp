@@ -1,5 +1,6 @@
-// FNV-1a (Fowler, Noll and Vo): h = (h xor byte) * prime, byte by byte. Tells a text that was edited or damaged from the one that was written; it does
-// not stop anybody who wants a collision. The value is the same on every machine, so that it may stand in files.
+// FNV-1a (Fowler, Noll and Vo): h = (h xor byte) * prime, byte by byte. Tells a text that was edited or damaged from
+// the one that was written; it does not stop anybody who wants a collision. The value is the same on every machine, so
+// that it may stand in files.
 #pragma once
 
 #include <cstdint>

@@ -38,8 +38,14 @@ class IdVector {
     items_.push_back(std::move(value));
     return IdType(static_cast<std::uint32_t>(items_.size() - 1));
   }
-  T& operator[](IdType id) { CHECK(id.value() < items_.size()); return items_[id.value()]; }
-  const T& operator[](IdType id) const { CHECK(id.value() < items_.size()); return items_[id.value()]; }
+  T& operator[](IdType id) {
+    CHECK(id.value() < items_.size());
+    return items_[id.value()];
+  }
+  const T& operator[](IdType id) const {
+    CHECK(id.value() < items_.size());
+    return items_[id.value()];
+  }
   std::size_t size() const { return items_.size(); }
   bool empty() const { return items_.empty(); }
   void reserve(std::size_t n) { items_.reserve(n); }

@@ -13,10 +13,12 @@ Result<void> check_outputs(const std::vector<std::pair<std::string, std::string>
   for (const auto& [flag, path] : outputs) {
     if (path.empty()) continue;
     for (const auto& [other_flag, other] : outputs) {
-      if (other_flag != flag && other == path && path != "-") return Error{flag + ": found '" + path + "', but " + other_flag + " writes to it too", "", ""};
+      if (other_flag != flag && other == path && path != "-")
+        return Error{flag + ": found '" + path + "', but " + other_flag + " writes to it too", "", ""};
     }
     if (path == "-") {
-      if (!on_stdout.empty()) return Error{flag + ": found '-', but " + on_stdout + " writes to standard output already", "", ""};
+      if (!on_stdout.empty())
+        return Error{flag + ": found '-', but " + on_stdout + " writes to standard output already", "", ""};
       on_stdout = flag;
       continue;
     }
@@ -40,7 +42,8 @@ Result<void> print(const std::string& text) {
   return Error{std::string("cannot write to standard output: ") + std::strerror(errno), "", ""};
 }
 
-Progress::Progress(std::string what, std::size_t total) : what_(std::move(what)), total_(total), shown_(isatty(2) != 0) {}
+Progress::Progress(std::string what, std::size_t total)
+    : what_(std::move(what)), total_(total), shown_(isatty(2) != 0) {}
 
 void Progress::advance() {
   ++done_;

@@ -1,4 +1,5 @@
-// Where a command's results go: standard output, files written atomically, and whether standard output is already taken.
+// Where a command's results go: standard output, files written atomically, and whether standard output is already
+// taken.
 #pragma once
 
 #include <string>

@@ -28,9 +28,18 @@ class [[nodiscard]] Result {
   bool ok() const { return state_.index() == 0; }
   explicit operator bool() const { return ok(); }
 
-  const T& value() const& { CHECK(ok()) << error().text(); return std::get<0>(state_); }
-  T& value() & { CHECK(ok()) << error().text(); return std::get<0>(state_); }
-  T&& value() && { CHECK(ok()) << error().text(); return std::get<0>(std::move(state_)); }
+  const T& value() const& {
+    CHECK(ok()) << error().text();
+    return std::get<0>(state_);
+  }
+  T& value() & {
+    CHECK(ok()) << error().text();
+    return std::get<0>(state_);
+  }
+  T&& value() && {
+    CHECK(ok()) << error().text();
+    return std::get<0>(std::move(state_));
+  }
   const T& operator*() const& { return value(); }
   T& operator*() & { return value(); }
   T&& operator*() && { return std::move(*this).value(); }
@@ -61,17 +70,17 @@ class [[nodiscard]] Result<void> {
 #define DISTSIM_CONCAT(a, b) DISTSIM_CONCAT_INNER(a, b)
 
 /// TRY(expr): return the error of a Result<void> to the caller.
-#define TRY(expr)                                             \
-  do {                                                        \
-    auto try_result = (expr);                                 \
-    if (!try_result.ok()) return try_result.error();          \
+#define TRY(expr)                                    \
+  do {                                               \
+    auto try_result = (expr);                        \
+    if (!try_result.ok()) return try_result.error(); \
   } while (false)
 
 /// TRY_ASSIGN(auto x, expr): return the error to the caller, or move the value into x.
 #define TRY_ASSIGN(declaration, expr) TRY_ASSIGN_IMPL(DISTSIM_CONCAT(try_value_, __LINE__), declaration, expr)
-#define TRY_ASSIGN_IMPL(tmp, declaration, expr)               \
-  auto tmp = (expr);                                          \
-  if (!tmp.ok()) return tmp.error();                          \
+#define TRY_ASSIGN_IMPL(tmp, declaration, expr) \
+  auto tmp = (expr);                            \
+  if (!tmp.ok()) return tmp.error();            \
   declaration = std::move(tmp).value()
 
 }  // namespace distsim

@@ -36,7 +36,10 @@ class Duration {
   constexpr Duration operator+(Duration o) const { return Duration(ps_ + o.ps_); }
   constexpr Duration operator-(Duration o) const { return Duration(ps_ - o.ps_); }
   constexpr Duration operator*(std::int64_t k) const { return Duration(ps_ * k); }
-  constexpr Duration& operator+=(Duration o) { ps_ += o.ps_; return *this; }
+  constexpr Duration& operator+=(Duration o) {
+    ps_ += o.ps_;
+    return *this;
+  }
 
  private:
   constexpr explicit Duration(std::int64_t ps) : ps_(ps) {}
@@ -55,7 +58,10 @@ class Quantity {
   constexpr Quantity operator+(Quantity o) const { return Quantity(v_ + o.v_); }
   constexpr Quantity operator-(Quantity o) const { return Quantity(v_ - o.v_); }
   constexpr Quantity operator*(Rep k) const { return Quantity(v_ * k); }
-  constexpr Quantity& operator+=(Quantity o) { v_ += o.v_; return *this; }
+  constexpr Quantity& operator+=(Quantity o) {
+    v_ += o.v_;
+    return *this;
+  }
 
  private:
   Rep v_{};
@@ -63,7 +69,7 @@ class Quantity {
 
 using Bytes = Quantity<struct BytesTag, std::int64_t>;
 using Flops = Quantity<struct FlopsTag, double>;
-using BytesPerSecond = Quantity<struct BytesPerSecondTag, double>;   ///< GB = 1e9 bytes
+using BytesPerSecond = Quantity<struct BytesPerSecondTag, double>;  ///< GB = 1e9 bytes
 using FlopsPerSecond = Quantity<struct FlopsPerSecondTag, double>;
 using Hertz = Quantity<struct HertzTag, double>;
 using Watts = Quantity<struct WattsTag, double>;

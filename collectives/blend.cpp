@@ -9,19 +9,20 @@ namespace distsim::collectives {
 
 namespace {
 
-constexpr double kGridStep = 0.5;                  // of log2(bytes): the model's bends between measured sizes
-constexpr double kGridTop = 38;                    // 256 GiB; beyond, the model alone with the last residual
-constexpr double kGridFine = 3, kGridCoarse = 34;  // below 8 bytes and above 16 GiB the model is straight: a longer step will do
-constexpr double kMeasuredSpread = 0.04;           // run-to-run and node-to-node noise of a single curve
-constexpr double kGapSpread = 0.02;                // more for each factor of two away from a measured size
-constexpr double kToTenth = 1.28;                  // standard deviations to the 10th and 90th percentile
+constexpr double kGridStep = 0.5;  // of log2(bytes): the model's bends between measured sizes
+constexpr double kGridTop = 38;    // 256 GiB; beyond, the model alone with the last residual
+constexpr double kGridFine = 3,
+                 kGridCoarse = 34;        // below 8 bytes and above 16 GiB the model is straight: a longer step will do
+constexpr double kMeasuredSpread = 0.04;  // run-to-run and node-to-node noise of a single curve
+constexpr double kGapSpread = 0.02;       // more for each factor of two away from a measured size
+constexpr double kToTenth = 1.28;         // standard deviations to the 10th and 90th percentile
 
 std::vector<double> grid_of(const std::vector<CarriedCurve>& curves) {
   std::vector<double> grid;
   grid.reserve(128);
   grid.push_back(0);
-  const bool measured =
-      std::any_of(curves.begin(), curves.end(), [](const CarriedCurve& c) { return c.evidence().carry == Carry::none; });
+  const bool measured = std::any_of(curves.begin(), curves.end(),
+                                    [](const CarriedCurve& c) { return c.evidence().carry == Carry::none; });
   const double step = measured ? kGridStep : 2 * kGridStep;  // what is carried is not known that finely
   for (double t = kGridFine; t <= kGridTop; t += t < kGridCoarse ? step : 2 * kGridStep) grid.push_back(t);
   for (const CarriedCurve& c : curves) {
@@ -125,13 +126,14 @@ Blend::Value Blend::at(double bytes) const {
     return {std::exp(last.log_time) * ratio, std::exp(last.log_low) * ratio, std::exp(last.log_high) * ratio,
             basis_between(last, last, bytes), last.source};
   }
-  const auto after = std::upper_bound(nodes_.begin(), nodes_.end(), t, [](double v, const Node& n) { return v < n.log2_bytes; });
+  const auto after =
+      std::upper_bound(nodes_.begin(), nodes_.end(), t, [](double v, const Node& n) { return v < n.log2_bytes; });
   const Node& a = *(after - 1);
   const Node& b = *after;
   const double f = (t - a.log2_bytes) / (b.log2_bytes - a.log2_bytes);
   const auto mix = [f](double x, double y) { return std::exp(x + f * (y - x)); };
-  return {mix(a.log_time, b.log_time), mix(a.log_low, b.log_low), mix(a.log_high, b.log_high), basis_between(a, b, bytes),
-          (f < 0.5 ? a : b).source};
+  return {mix(a.log_time, b.log_time), mix(a.log_low, b.log_low), mix(a.log_high, b.log_high),
+          basis_between(a, b, bytes), (f < 0.5 ? a : b).source};
 }
 
 }  // namespace distsim::collectives

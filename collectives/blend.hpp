@@ -1,8 +1,8 @@
 // Blend: what several measured curves together say about one collective of one group.
 //
-// Curves mix by weight: trust, halved for every factor of two outside their range (CarriedCurve says what each predicts). The mix
-// is sampled on a grid of sizes and made monotone by isotonic regression: it never costs less to send more. Where curves
-// disagree, low and high widen.
+// Curves mix by weight: trust, halved for every factor of two outside their range (CarriedCurve says what each
+// predicts). The mix is sampled on a grid of sizes and made monotone by isotonic regression: it never costs less to
+// send more. Where curves disagree, low and high widen.
 #pragma once
 
 #include <string_view>

@@ -23,7 +23,8 @@ struct Pull {
 Pull pull_of(std::span<const Candidate> scaled, double launch_us, const CurvePoint& p) {
   const Choice best = fastest(scaled, p.bytes);
   const double gpu2 = best.us * best.us, floor2 = launch_us * launch_us, gpu4 = gpu2 * gpu2, floor4 = floor2 * floor2;
-  const double total = std::sqrt(std::sqrt(gpu4 + floor4)), visible = gpu4 / (gpu4 + floor4);  // d ln(total) / d ln(GPU time)
+  const double total = std::sqrt(std::sqrt(gpu4 + floor4)),
+               visible = gpu4 / (gpu4 + floor4);  // d ln(total) / d ln(GPU time)
   const double latency_share = best.candidate->latency_us / best.us;
   return {std::log(p.time_us / total), visible * latency_share, visible * (1 - latency_share)};
 }
@@ -32,7 +33,8 @@ Pull pull_of(std::span<const Candidate> scaled, double launch_us, const CurvePoi
 void step(std::span<const Pull> pulls, double& x, double& y) {
   double a = kPull, b = 0, c = kPull, u = -kPull * x, v = -kPull * y;
   for (const Pull& p : pulls) {
-    const double w = 1 / std::max(kFloor, std::abs(p.residual)) * kFloor * 10;  // least absolute deviations, by re-weighting
+    const double w =
+        1 / std::max(kFloor, std::abs(p.residual)) * kFloor * 10;  // least absolute deviations, by re-weighting
     a += w * p.by_latency * p.by_latency;
     b += w * p.by_latency * p.by_bandwidth;
     c += w * p.by_bandwidth * p.by_bandwidth;

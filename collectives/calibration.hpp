@@ -1,11 +1,12 @@
-// Calibration: a system's pair of factors, found on one of its sweeps and carried to other groups and other collectives of that
-// system.
+// Calibration: a system's pair of factors, found on one of its sweeps and carried to other groups and other collectives
+// of that system.
 //
-//   time(bytes) = min over candidates of  latency * l(candidate) + bandwidth * (wire + ramp + fill of the candidate at that size)
+//   time(bytes) = min over candidates of  latency * l(candidate) + bandwidth * (wire + ramp + fill of the candidate at
+//   that size)
 //
-// l, wire, ramp and fill are those of the hardware-facts model; the factors multiply times, so bandwidth 1.2 means that bytes
-// take 20 % longer. Found by Gauss-Newton on the logarithm of the times, re-weighted towards the median; a weak pull to 1 decides
-// what the sizes at hand do not tell.
+// l, wire, ramp and fill are those of the hardware-facts model; the factors multiply times, so bandwidth 1.2 means that
+// bytes take 20 % longer. Found by Gauss-Newton on the logarithm of the times, re-weighted towards the median; a weak
+// pull to 1 decides what the sizes at hand do not tell.
 #pragma once
 
 #include <cstddef>

@@ -17,11 +17,11 @@ namespace distsim::collectives {
 
 namespace {
 
+constexpr double kKernelFloorUs = 2.0;    // an empty kernel: nothing to send, or nobody to send to
+constexpr std::size_t kMaxCached = 4096;  // kinds of groups; more are priced without being kept
 
-constexpr double kKernelFloorUs = 2.0;   // an empty kernel: nothing to send, or nobody to send to
-constexpr std::size_t kMaxCached = 4096; // kinds of groups; more are priced without being kept
-
-/// A collective as the curves and the model know it: a barrier is an all_reduce of a few bytes, an uneven exchange an even one of its most loaded rank.
+/// A collective as the curves and the model know it: a barrier is an all_reduce of a few bytes, an uneven exchange an
+/// even one of its most loaded rank.
 struct Priced {
   graph::CollectiveKind kind;
   double bytes;
@@ -34,29 +34,37 @@ double most_loaded(const graph::Collective& op, std::uint32_t ranks) {
   std::int64_t most = 0;
   for (std::int64_t b : op.send_bytes) most = std::max(most, b);
   for (std::int64_t b : op.recv_bytes) most = std::max(most, b);
-  return op.send_bytes.empty() && op.recv_bytes.empty() ? static_cast<double>(op.bytes) : buffer_of(static_cast<double>(most), ranks);
+  return op.send_bytes.empty() && op.recv_bytes.empty() ? static_cast<double>(op.bytes)
+                                                        : buffer_of(static_cast<double>(most), ranks);
 }
 
 Priced as_priced(const graph::Collective& op, std::uint32_t ranks) {
   constexpr double kBarrierBytes = 8;
   if (op.kind == graph::CollectiveKind::barrier) return {graph::CollectiveKind::all_reduce, kBarrierBytes};
-  if (op.kind == graph::CollectiveKind::all_to_all_v) return {graph::CollectiveKind::all_to_all, most_loaded(op, ranks)};
+  if (op.kind == graph::CollectiveKind::all_to_all_v)
+    return {graph::CollectiveKind::all_to_all, most_loaded(op, ranks)};
   return {op.kind, static_cast<double>(op.bytes)};
 }
 
 Result<void> check_vector(const std::vector<std::int64_t>& bytes, const char* name, std::uint32_t ranks) {
   if (bytes.empty()) return {};
   if (bytes.size() != ranks) {
-    return Error{std::string(name) + ": found " + std::to_string(bytes.size()) + " entries, expected one for each of " + std::to_string(ranks) + " ranks", "", ""};
+    return Error{std::string(name) + ": found " + std::to_string(bytes.size()) + " entries, expected one for each of " +
+                     std::to_string(ranks) + " ranks",
+                 "", ""};
   }
   const auto least = *std::min_element(bytes.begin(), bytes.end());
-  if (least < 0) return Error{std::string(name) + ": found " + std::to_string(least) + ", expected 0 or more bytes", "", ""};
+  if (least < 0)
+    return Error{std::string(name) + ": found " + std::to_string(least) + ", expected 0 or more bytes", "", ""};
   return {};
 }
 
 Result<void> check_op(const graph::Collective& op, const topology::GroupFacts& facts) {
   if (facts.ranks == 0) return Error{"group: found no ranks, expected at least one", "", ""};
-  if (op.bytes < 0) return Error{std::string(graph::name_of(op.kind)) + ": found " + std::to_string(op.bytes) + " bytes, expected 0 or more", "", ""};
+  if (op.bytes < 0)
+    return Error{
+        std::string(graph::name_of(op.kind)) + ": found " + std::to_string(op.bytes) + " bytes, expected 0 or more", "",
+        ""};
   TRY(check_vector(op.send_bytes, "send_bytes", facts.ranks));
   return check_vector(op.recv_bytes, "recv_bytes", facts.ranks);
 }
@@ -77,7 +85,10 @@ struct KeyHash {
   std::size_t operator()(KeyView k) const {
     const topology::GroupFacts& f = *k.facts;
     std::uint64_t h = static_cast<std::uint64_t>(k.kind);
-    const auto mix = [&h](std::uint64_t v) { h = (h ^ v) * 0x9E3779B97F4A7C15ull; h ^= h >> 29; };
+    const auto mix = [&h](std::uint64_t v) {
+      h = (h ^ v) * 0x9E3779B97F4A7C15ull;
+      h ^= h >> 29;
+    };
     mix(f.ranks);
     mix((std::uint64_t{f.nodes} << 40) ^ (std::uint64_t{f.min_per_node} << 20) ^ f.max_per_node);
     mix(static_cast<std::uint64_t>(f.inter_latency.ps()));
@@ -90,9 +101,7 @@ struct KeyHash {
 
 struct KeyEqual {
   using is_transparent = void;
-  bool operator()(KeyView x, KeyView y) const {
-    return x.kind == y.kind && *x.facts == *y.facts;
-  }
+  bool operator()(KeyView x, KeyView y) const { return x.kind == y.kind && *x.facts == *y.facts; }
 };
 
 /// Those that `collectives.constants` names lie over the shipped ones.
@@ -108,7 +117,8 @@ namespace {
 
 /// "a100" of "a100_sxm4_80gb" stands in "NVIDIA A100-SXM4-40GB", but not in "host memory" or "NVIDIA H100".
 bool may_be(const std::string& measured_on, const std::string& device) {
-  return measured_on.empty() || device.empty() || lower_case(measured_on).find(lower_case(device.substr(0, device.find('_')))) != std::string::npos;
+  return measured_on.empty() || device.empty() ||
+         lower_case(measured_on).find(lower_case(device.substr(0, device.find('_')))) != std::string::npos;
 }
 
 std::vector<std::string> remarks_of(const std::vector<LibraryCurve>& library, const std::string& device) {
@@ -140,7 +150,8 @@ struct CollectiveModels::Impl {
     const KeyView key{kind, &facts};
     if (auto found = find(key)) return found;
     LaunchMode heeding = mode;
-    heeding.selection = heeded(selection_for(kind, mode.selection), candidates_for(kind, channels_of(facts, constants)));
+    heeding.selection =
+        heeded(selection_for(kind, mode.selection), candidates_for(kind, channels_of(facts, constants)));
     auto made = std::make_shared<const Pricer>(kind, facts, heeding, library, constants);
     std::unique_lock lock(mutex);
     if (pricers.size() >= kMaxCached) return made;
@@ -148,7 +159,8 @@ struct CollectiveModels::Impl {
   }
 };
 
-Result<CollectiveModels> CollectiveModels::create(const topology::Topology& topology, const CollectiveOptions& options) {
+Result<CollectiveModels> CollectiveModels::create(const topology::Topology& topology,
+                                                  const CollectiveOptions& options) {
   auto impl = std::make_shared<Impl>();
   TRY_ASSIGN(const Selection selection, selection_of(options));
   impl->mode = {options.launch == "single_process", options.cuda_graph, selection};
@@ -163,17 +175,22 @@ const std::vector<std::string>& CollectiveModels::remarks() const { return impl_
 Result<graph::Cost> CollectiveModels::price(const graph::Collective& op, const topology::GroupFacts& facts) const {
   TRY(check_op(op, facts));
   const Priced priced = facts.ranks == 1 ? Priced{op.kind, 0} : as_priced(op, facts.ranks);
-  if (priced.bytes == 0) return graph::make_cost(kKernelFloorUs * 1e-6, 0.2, 0.5, graph::Basis::analytic, "empty kernel");
+  if (priced.bytes == 0)
+    return graph::make_cost(kKernelFloorUs * 1e-6, 0.2, 0.5, graph::Basis::analytic, "empty kernel");
   auto cost = impl_->pricer(priced.kind, facts)->price(priced.bytes);
-  if (!cost.ok()) return Error{std::string(graph::name_of(op.kind)) + " of " + std::to_string(op.bytes) + " bytes: " + cost.error().what, "", cost.error().hint};
+  if (!cost.ok())
+    return Error{
+        std::string(graph::name_of(op.kind)) + " of " + std::to_string(op.bytes) + " bytes: " + cost.error().what, "",
+        cost.error().hint};
   return cost;
 }
 
 std::string CollectiveModels::explain(const graph::Collective& op, const topology::GroupFacts& facts) const {
   if (auto checked = check_op(op, facts); !checked.ok()) return checked.error().text() + "\n";
   char line[320];
-  std::snprintf(line, sizeof line, "%s of %lld bytes, %u ranks on %u node%s; bottleneck: %s\n", std::string(graph::name_of(op.kind)).c_str(),
-                static_cast<long long>(op.bytes), facts.ranks, facts.nodes, facts.nodes == 1 ? "" : "s", facts.bottleneck.c_str());
+  std::snprintf(line, sizeof line, "%s of %lld bytes, %u ranks on %u node%s; bottleneck: %s\n",
+                std::string(graph::name_of(op.kind)).c_str(), static_cast<long long>(op.bytes), facts.ranks,
+                facts.nodes, facts.nodes == 1 ? "" : "s", facts.bottleneck.c_str());
   std::string out = line;
   const Priced priced = facts.ranks == 1 ? Priced{op.kind, 0} : as_priced(op, facts.ranks);
   if (priced.bytes == 0) return out + "nothing to send: an empty kernel\n";
@@ -181,28 +198,34 @@ std::string CollectiveModels::explain(const graph::Collective& op, const topolog
   const AnalyticModel& model = pricer->model();
   std::vector<const Candidate*> order;
   for (const Candidate& c : model.candidates()) order.push_back(&c);
-  std::stable_sort(order.begin(), order.end(), [&](const Candidate* a, const Candidate* b) { return time_us(*a, priced.bytes) < time_us(*b, priced.bytes); });
+  std::stable_sort(order.begin(), order.end(), [&](const Candidate* a, const Candidate* b) {
+    return time_us(*a, priced.bytes) < time_us(*b, priced.bytes);
+  });
   if (priced.bytes != static_cast<double>(op.bytes)) {
-    std::snprintf(line, sizeof line, "priced as %s of %.0f bytes\n", std::string(graph::name_of(priced.kind)).c_str(), priced.bytes);
+    std::snprintf(line, sizeof line, "priced as %s of %.0f bytes\n", std::string(graph::name_of(priced.kind)).c_str(),
+                  priced.bytes);
     out += line;
   }
-  std::snprintf(line, sizeof line, "%.0f channels%s\n", model.channels(), pricer->notes().empty() ? "; no curve speaks about this group: hardware facts alone" : "");
+  std::snprintf(line, sizeof line, "%.0f channels%s\n", model.channels(),
+                pricer->notes().empty() ? "; no curve speaks about this group: hardware facts alone" : "");
   out += line;
   out += "model        protocol      time us  latency us  endless GB/s  steps  limited by\n";
   for (const Candidate* c : order) {
-    std::snprintf(line, sizeof line, "%-12s %-8s %12.2f %11.2f %13.2f %6u  %.*s%s\n", std::string(name_of(c->algorithm)).c_str(),
-                  std::string(name_of(c->protocol)).c_str(), model.with_launch(time_us(*c, priced.bytes)), c->latency_us, c->gbps, c->steps,
+    std::snprintf(line, sizeof line, "%-12s %-8s %12.2f %11.2f %13.2f %6u  %.*s%s\n",
+                  std::string(name_of(c->algorithm)).c_str(), std::string(name_of(c->protocol)).c_str(),
+                  model.with_launch(time_us(*c, priced.bytes)), c->latency_us, c->gbps, c->steps,
                   static_cast<int>(c->limit.size()), c->limit.data(), c == order.front() ? "   <- chosen" : "");
     out += line;
   }
   if (model.launch_us() > 0) {
-    std::snprintf(line, sizeof line, "floor of one process that launches on all GPUs of a node: %.1f us\n", model.launch_us());
+    std::snprintf(line, sizeof line, "floor of one process that launches on all GPUs of a node: %.1f us\n",
+                  model.launch_us());
     out += line;
   }
   for (const std::string& note : pricer->notes()) out += "measured: " + note + "\n";
   if (const auto cost = price(op, facts); cost.ok()) {
-    std::snprintf(line, sizeof line, "price: %.2f us (%.2f .. %.2f), %s, %s\n", cost->mean.us(), cost->low.us(), cost->high.us(), std::string(graph::name_of(cost->basis)).c_str(),
-                  std::string(cost->source).c_str());
+    std::snprintf(line, sizeof line, "price: %.2f us (%.2f .. %.2f), %s, %s\n", cost->mean.us(), cost->low.us(),
+                  cost->high.us(), std::string(graph::name_of(cost->basis)).c_str(), std::string(cost->source).c_str());
     out += line;
   }
   return out;

@@ -10,9 +10,12 @@ namespace distsim::collectives {
 namespace {
 
 Result<void> check_group(const topology::Topology& t, const CostTableRequest& r) {
-  if (r.nodes < 1 || r.nodes > t.nodes()) return Error{"--nodes: found " + std::to_string(r.nodes) + ", expected 1 .. " + std::to_string(t.nodes()), "", ""};
+  if (r.nodes < 1 || r.nodes > t.nodes())
+    return Error{"--nodes: found " + std::to_string(r.nodes) + ", expected 1 .. " + std::to_string(t.nodes()), "", ""};
   if (r.gpus_per_node < 1 || r.gpus_per_node > t.gpus_per_node()) {
-    return Error{"--gpus-per-node: found " + std::to_string(r.gpus_per_node) + ", expected 1 .. " + std::to_string(t.gpus_per_node()), "", ""};
+    return Error{"--gpus-per-node: found " + std::to_string(r.gpus_per_node) + ", expected 1 .. " +
+                     std::to_string(t.gpus_per_node()),
+                 "", ""};
   }
   return {};
 }
@@ -33,7 +36,9 @@ std::string figure(double v) {
 
 std::vector<std::string> priced_fields(const graph::Cost& cost, std::int64_t bytes, double factor) {
   const double algbw = cost.mean.us() > 0 ? static_cast<double>(bytes) / cost.mean.us() / 1000 : 0;
-  return {figure(cost.mean.us()), figure(cost.low.us()), figure(cost.high.us()), figure(algbw), figure(algbw * factor), std::string(graph::name_of(cost.basis)), std::string(cost.source)};
+  return {figure(cost.mean.us()),  figure(cost.low.us()),  figure(cost.high.us()),
+          figure(algbw),           figure(algbw * factor), std::string(graph::name_of(cost.basis)),
+          std::string(cost.source)};
 }
 
 std::string commented(const std::string& text) {
@@ -48,20 +53,25 @@ std::string commented(const std::string& text) {
 
 }  // namespace
 
-Result<CostTable> collective_cost_table(const topology::Topology& topology, const CollectiveModels& models, const CostTableRequest& request) {
+Result<CostTable> collective_cost_table(const topology::Topology& topology, const CollectiveModels& models,
+                                        const CostTableRequest& request) {
   TRY(check_group(topology, request));
-  const topology::GroupFacts facts = topology.facts(members_of(topology, request), request.side_by_side ? topology::Siblings::active : topology::Siblings::idle);
+  const topology::GroupFacts facts = topology.facts(
+      members_of(topology, request), request.side_by_side ? topology::Siblings::active : topology::Siblings::idle);
   const double factor = graph::busbw_factor(request.kind, facts.ranks);
   CostTable table;
   table.facts = facts;
-  std::string& out = table.text = request.header ? "kind,nodes,gpus,bytes,predicted_us,low_us,high_us,algbw_GBps,busbw_GBps,basis,source\n" : "";
+  std::string& out = table.text =
+      request.header ? "kind,nodes,gpus,bytes,predicted_us,low_us,high_us,algbw_GBps,busbw_GBps,basis,source\n" : "";
   std::string explained;
   for (std::int64_t bytes : request.bytes) {
     const graph::Collective op{request.kind, bytes, graph::DType::fp32, {}, {}};
-    std::vector<std::string> fields{std::string(graph::name_of(request.kind)), std::to_string(request.nodes), std::to_string(facts.ranks), std::to_string(bytes)};
+    std::vector<std::string> fields{std::string(graph::name_of(request.kind)), std::to_string(request.nodes),
+                                    std::to_string(facts.ranks), std::to_string(bytes)};
     const auto cost = models.price(op, facts);
     if (!cost.ok()) ++table.unpriced;
-    const auto rest = cost.ok() ? priced_fields(*cost, bytes, factor) : std::vector<std::string>{"", "", "", "", "", "error: " + cost.error().text(), ""};
+    const auto rest = cost.ok() ? priced_fields(*cost, bytes, factor)
+                                : std::vector<std::string>{"", "", "", "", "", "error: " + cost.error().text(), ""};
     fields.insert(fields.end(), rest.begin(), rest.end());
     out += csv_line(fields);
     if (request.explain) explained += commented(models.explain(op, facts));

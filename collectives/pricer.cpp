@@ -38,18 +38,19 @@ std::string note_of(const Evidence& e, graph::CollectiveKind kind) {
   const char* const how[] = {"as measured", "scaled at the same size", "carried by regime"};
   const Curve& c = *e.curve;
   char line[320];
-  std::snprintf(line, sizeof line, "%.60s: %s%zu sizes, %u ranks on %u nodes, %s%s, %s, latency x%.2f, bytes x%.2f, weight %.2g",
-                std::string(e.source_name).c_str(), c.kind == kind ? "" : (std::string(graph::name_of(c.kind)) + ", ").c_str(),
-                c.points.size(), c.ranks, c.nodes, c.single_process ? "one process" : "a process per GPU",
-                c.cuda_graph ? ", CUDA graph" : "", how[static_cast<int>(e.carry)], e.factors.latency, e.factors.bandwidth,
-                e.trust);
+  std::snprintf(line, sizeof line,
+                "%.60s: %s%zu sizes, %u ranks on %u nodes, %s%s, %s, latency x%.2f, bytes x%.2f, weight %.2g",
+                std::string(e.source_name).c_str(),
+                c.kind == kind ? "" : (std::string(graph::name_of(c.kind)) + ", ").c_str(), c.points.size(), c.ranks,
+                c.nodes, c.single_process ? "one process" : "a process per GPU", c.cuda_graph ? ", CUDA graph" : "",
+                how[static_cast<int>(e.carry)], e.factors.latency, e.factors.bandwidth, e.trust);
   return line + (c.flagged > 0 ? ", " + std::to_string(c.flagged) + " rows left out" : "");
 }
 
 }  // namespace
 
-Pricer::Pricer(graph::CollectiveKind kind, const topology::GroupFacts& facts, LaunchMode mode, const std::vector<LibraryCurve>& library,
-               const ModelConstants& constants)
+Pricer::Pricer(graph::CollectiveKind kind, const topology::GroupFacts& facts, LaunchMode mode,
+               const std::vector<LibraryCurve>& library, const ModelConstants& constants)
     : one_node_(facts.nodes == 1), model_(kind, facts, mode, constants) {
   const std::vector<Evidence> evidence = evidence_for(kind, facts, model_, mode, library, constants);
   for (const Evidence& e : evidence) notes_.push_back(note_of(e, kind));
@@ -61,7 +62,7 @@ Result<graph::Cost> Pricer::price(double bytes) const {
     const Spread spread = analytic_spread(one_node_, bytes);
     const Choice choice = model_.choice(bytes);
     return graph::make_cost(model_.with_launch(choice.us) * 1e-6, spread.low, spread.high, graph::Basis::analytic,
-                     analytic_source(*choice.candidate));
+                            analytic_source(*choice.candidate));
   }
   const Blend::Value v = blend_->at(bytes);
   return graph::make_cost(v.time_us * 1e-6, 1 - v.low_us / v.time_us, v.high_us / v.time_us - 1, v.basis, v.source);

@@ -13,11 +13,13 @@ namespace distsim::collectives {
 
 class Pricer {
  public:
-  Pricer(graph::CollectiveKind kind, const topology::GroupFacts& facts, LaunchMode mode, const std::vector<LibraryCurve>& library,
-         const ModelConstants& constants = shipped_constants());
+  Pricer(graph::CollectiveKind kind, const topology::GroupFacts& facts, LaunchMode mode,
+         const std::vector<LibraryCurve>& library, const ModelConstants& constants = shipped_constants());
   Result<graph::Cost> price(double bytes) const;
   const AnalyticModel& model() const { return model_; }
-  const std::vector<std::string>& notes() const { return notes_; }  ///< a line for each curve that speaks, for explain()
+  const std::vector<std::string>& notes() const {
+    return notes_;
+  }  ///< a line for each curve that speaks, for explain()
 
  private:
   bool one_node_;

@@ -1,7 +1,7 @@
 // OpModels: the cost of one op on one device. Pure and const: the same op costs the same to the bit.
 //
-// Convention: a Cost is pure kernel time on an otherwise idle GPU with a cold-to-warm L2 as in a training step, without host time and without
-// the gap before the kernel. An op that is several kernels costs their sum.
+// Convention: a Cost is pure kernel time on an otherwise idle GPU with a cold-to-warm L2 as in a training step, without
+// host time and without the gap before the kernel. An op that is several kernels costs their sum.
 #pragma once
 
 #include <memory>
@@ -24,12 +24,13 @@ class OpModels {
  public:
   /// `learned`: what learned models there are (learned_models.hpp); none: analytic models alone.
   /// `measured`: what this GPU was measured at (measured_table.hpp); none: models alone.
-  static Result<OpModels> create(const topology::DeviceSpec& device, std::shared_ptr<const LearnedModels> learned = nullptr,
+  static Result<OpModels> create(const topology::DeviceSpec& device,
+                                 std::shared_ptr<const LearnedModels> learned = nullptr,
                                  std::shared_ptr<const MeasuredTable> measured = nullptr);
 
-  /// Cost of one op. Errors: zero or negative dims, products over 2^62, a data type that the device does not have ("fp8 on v100_sxm2: ..."),
-  /// Collective (priced elsewhere).
-  /// `warm`: the operands that fit are in L2 already, as in a benchmark that repeats one call; a training step's are not.
+  /// Cost of one op. Errors: zero or negative dims, products over 2^62, a data type that the device does not have ("fp8
+  /// on v100_sxm2: ..."), Collective (priced elsewhere). `warm`: the operands that fit are in L2 already, as in a
+  /// benchmark that repeats one call; a training step's are not.
   Result<graph::Cost> price(const graph::Op& op, bool warm = false) const;
 
   const topology::DeviceSpec& device() const;

@@ -12,7 +12,8 @@
 
 namespace distsim::opmodels {
 
-/// Relative error band of a model, about the 10th and 90th percentile of measured / predicted on public data: low = 1 - p10, high = p90 - 1.
+/// Relative error band of a model, about the 10th and 90th percentile of measured / predicted on public data: low = 1 -
+/// p10, high = p90 - 1.
 struct Spread {
   double low = 0.3;
   double high = 0.4;
@@ -22,7 +23,7 @@ struct OpTime {
   double seconds = 0;
   Spread spread;
   std::optional<graph::Basis> basis = {};  ///< nothing: the registry's
-  std::string_view source = {};     ///< empty: the registry's
+  std::string_view source = {};            ///< empty: the registry's
 };
 
 /// Two kernels of one op, one after the other: the wider band, the less trusted basis.
@@ -30,8 +31,8 @@ OpTime sum_of(const OpTime& a, const OpTime& b);
 
 inline double as_double(std::int64_t n) { return static_cast<double>(n); }
 
-/// (a^4 + b^4)^(1/4): the larger of the two, rounded up where they are close, because engines that are both busy never overlap perfectly
-/// (19 % at equality). Monotone in both, scale free.
+/// (a^4 + b^4)^(1/4): the larger of the two, rounded up where they are close, because engines that are both busy never
+/// overlap perfectly (19 % at equality). Monotone in both, scale free.
 inline double overlap(double a, double b) {
   const double high = a > b ? a : b;
   if (high <= 0) return 0;
@@ -48,9 +49,9 @@ inline double overlap(double a, double b, double c) {
   return high * std::sqrt(std::sqrt(fourth(a) + fourth(b) + fourth(c)));
 }
 
-/// Seconds of a kernel that moves `bytes` in all and computes `flops` on the plain lanes: floor + overlap(memory, compute).
-/// Tensors that together fit in half of the L2 are taken to be there (the kernel before has just written them); from there to twice the L2 the
-/// share that comes from memory rises linearly, (bytes - L2/2) / (1.5 L2).
+/// Seconds of a kernel that moves `bytes` in all and computes `flops` on the plain lanes: floor + overlap(memory,
+/// compute). Tensors that together fit in half of the L2 are taken to be there (the kernel before has just written
+/// them); from there to twice the L2 the share that comes from memory rises linearly, (bytes - L2/2) / (1.5 L2).
 double streaming_seconds(const DeviceRates& device, double bytes, double flops);
 
 /// The memory part of it alone, without the floor.

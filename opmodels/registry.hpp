@@ -10,9 +10,10 @@ namespace distsim::opmodels {
 
 struct OpModelEntry {
   OpModelInfo info;
-  std::string_view source;                                        ///< Cost::source of what it returns
+  std::string_view source;  ///< Cost::source of what it returns
   graph::Basis basis;
-  Result<OpTime> (*price)(const DeviceRates& device, const graph::Op& op);  ///< called with the alternative it was registered for
+  Result<OpTime> (*price)(const DeviceRates& device,
+                          const graph::Op& op);  ///< called with the alternative it was registered for
 };
 
 /// In the order of the alternatives of Op, so that op.index() finds the entry.

@@ -16,7 +16,9 @@ std::string number(double value) {
 }
 
 Error bad_dim(std::string_view op, const NamedDim& dim) {
-  return {std::string(op) + "." + std::string(dim.name) + ": found " + std::to_string(dim.value) + ", expected at least 1", "", ""};
+  return {
+      std::string(op) + "." + std::string(dim.name) + ": found " + std::to_string(dim.value) + ", expected at least 1",
+      "", ""};
 }
 
 Error too_large(std::string_view op, double product) {
@@ -37,8 +39,9 @@ Result<void> check_dims(std::string_view op, std::initializer_list<NamedDim> dim
 
 Result<void> check_number(std::string_view op, std::string_view key, double value, double low, double high) {
   if (value >= low && value <= high) return {};
-  return Error{std::string(op) + "." + std::string(key) + ": found " + number(value) + ", expected a number from " + number(low) + " to " + number(high), "",
-               ""};
+  return Error{std::string(op) + "." + std::string(key) + ": found " + number(value) + ", expected a number from " +
+                   number(low) + " to " + number(high),
+               "", ""};
 }
 
 Result<void> check_pass(std::string_view op, graph::Pass pass, std::initializer_list<graph::Pass> allowed) {
@@ -46,7 +49,8 @@ Result<void> check_pass(std::string_view op, graph::Pass pass, std::initializer_
     if (candidate == pass) return {};
   }
   std::string names;
-  for (const graph::Pass candidate : allowed) names += (names.empty() ? "" : " or ") + std::string(graph::name_of(candidate));
+  for (const graph::Pass candidate : allowed)
+    names += (names.empty() ? "" : " or ") + std::string(graph::name_of(candidate));
   return Error{std::string(op) + ".pass: found " + std::string(graph::name_of(pass)) + ", expected " + names, "", ""};
 }
 

@@ -1,4 +1,5 @@
-// Refusing shapes: every dimension at least 1, every product at most 2^62. Nothing is allocated unless something is wrong.
+// Refusing shapes: every dimension at least 1, every product at most 2^62. Nothing is allocated unless something is
+// wrong.
 #pragma once
 
 #include <cstdint>

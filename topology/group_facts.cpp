@@ -1,5 +1,6 @@
-// Facts of a group. Members are ascending, so those of one node (NVLink domain) are a run; nodes whose members have the same numbers within the node have
-// the same facts, which are worked out once. 100,000 members of a regular group cost one pass.
+// Facts of a group. Members are ascending, so those of one node (NVLink domain) are a run; nodes whose members have the
+// same numbers within the node have the same facts, which are worked out once. 100,000 members of a regular group cost
+// one pass.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -13,7 +14,7 @@ namespace {
 struct UnitFacts {
   IntraFacts intra;
   double nics = 0;
-  double network = 0;           ///< bytes/s, before oversubscription
+  double network = 0;  ///< bytes/s, before oversubscription
   bool several_rails = false;
 };
 
@@ -31,9 +32,11 @@ void add_network(const TopologyParts& t, std::span<const std::uint32_t> locals, 
   }
   for (std::size_t nic = 0; nic < users.size(); ++nic) {
     if (users[nic] == 0) continue;
-    unit.nics += siblings == Siblings::active ? static_cast<double>(users[nic]) / t.nic_gpus[nic % t.nic_gpus.size()] : 1.0;
+    unit.nics +=
+        siblings == Siblings::active ? static_cast<double>(users[nic]) / t.nic_gpus[nic % t.nic_gpus.size()] : 1.0;
   }
-  unit.network = std::min(unit.nics * port_rate(t).value(), static_cast<double>(locals.size()) * t.spec.pcie.bandwidth.value());
+  unit.network =
+      std::min(unit.nics * port_rate(t).value(), static_cast<double>(locals.size()) * t.spec.pcie.bandwidth.value());
 }
 
 UnitFacts unit_facts(const TopologyParts& t, std::span<const std::uint32_t> locals, Siblings siblings) {
@@ -88,7 +91,8 @@ Fold fold_units(const TopologyParts& t, std::span<const std::uint32_t> members, 
       same = same && end - begin < locals.size() && locals[end - begin] == members[end] - base;
     }
     if (!same || end - begin != locals.size()) {
-      locals.assign(members.begin() + static_cast<std::ptrdiff_t>(begin), members.begin() + static_cast<std::ptrdiff_t>(end));
+      locals.assign(members.begin() + static_cast<std::ptrdiff_t>(begin),
+                    members.begin() + static_cast<std::ptrdiff_t>(end));
       for (std::uint32_t& l : locals) l -= base;
       unit = unit_facts(t, locals, siblings);
     }
@@ -97,7 +101,8 @@ Fold fold_units(const TopologyParts& t, std::span<const std::uint32_t> members, 
   return fold;
 }
 
-/// Most switches between any two members, by the leaves of the first and last node; with rails, messages change rail by NVLink where there is one.
+/// Most switches between any two members, by the leaves of the first and last node; with rails, messages change rail by
+/// NVLink where there is one.
 std::uint32_t switches_spanned(const TopologyParts& t, std::span<const std::uint32_t> members, bool several_rails) {
   const std::uint32_t first = members.front() / t.gpus, last = members.back() / t.gpus;
   const std::uint32_t apart = t.fabric.switches_between(t.fabric.leaf_of(first, 0), t.fabric.leaf_of(last, 0));
@@ -113,7 +118,8 @@ void add_inter(const TopologyParts& t, std::span<const std::uint32_t> members, c
   }
   const std::uint32_t switches = switches_spanned(t, members, fold.several_rails());
   facts.inter_latency = t.fabric.latency(switches);
-  facts.node_bandwidth = BytesPerSecond(switches > 1 ? fold.network() / t.spec.fabric.oversubscription : fold.network());
+  facts.node_bandwidth =
+      BytesPerSecond(switches > 1 ? fold.network() / t.spec.fabric.oversubscription : fold.network());
   facts.sharp = t.spec.fabric.sharp;
 }
 
@@ -122,8 +128,12 @@ std::string rate_text(BytesPerSecond rate) { return format_quantity(rate.value()
 std::string intra_bottleneck(const TopologyParts& t, const GroupFacts& f) {
   const GpuLinks& links = t.spec.gpu_links;
   if (f.intra == IntraNode::pcie) {
-    const bool between_sockets = f.intra_ring_bandwidth == t.spec.pcie.cpu_interconnect && f.intra_ring_bandwidth < t.spec.pcie.bandwidth;
-    return (between_sockets ? "CPU interconnect " : t.spec.pcie.peer_to_peer ? "PCIe " : "PCIe through host memory ") + rate_text(f.intra_ring_bandwidth);
+    const bool between_sockets =
+        f.intra_ring_bandwidth == t.spec.pcie.cpu_interconnect && f.intra_ring_bandwidth < t.spec.pcie.bandwidth;
+    return (between_sockets            ? "CPU interconnect "
+            : t.spec.pcie.peer_to_peer ? "PCIe "
+                                       : "PCIe through host memory ") +
+           rate_text(f.intra_ring_bandwidth);
   }
   return "NVLink " + rate_text(links.bandwidth_per_link) + " x " +
          std::to_string(std::llround(f.intra_ring_bandwidth.value() / links.bandwidth_per_link.value()));
@@ -133,7 +143,8 @@ std::string bottleneck_text(const TopologyParts& t, const GroupFacts& f, double 
   if (f.ranks == 1) return "none";
   const bool by_network = f.nodes > 1 && (f.max_per_node == 1 || f.node_bandwidth <= f.intra_ring_bandwidth);
   if (!by_network) return intra_bottleneck(t, f);
-  std::string text = "NIC " + rate_text(t.spec.nic.bandwidth) + " x " + format_quantity(f.nics_per_node, Dimension::none);
+  std::string text =
+      "NIC " + rate_text(t.spec.nic.bandwidth) + " x " + format_quantity(f.nics_per_node, Dimension::none);
   if (f.node_bandwidth.value() < before_oversubscription) {
     text += ", leaf uplinks oversubscribed " + format_quantity(t.spec.fabric.oversubscription, Dimension::none) + ":1";
   }
@@ -154,16 +165,18 @@ GroupFacts group_facts(const TopologyParts& t, std::span<const std::uint32_t> me
   const Fold fold = fold_units(t, members, siblings, facts);
   facts.multicast = facts.intra == IntraNode::nvswitch && t.spec.gpu_links.multicast;
   add_inter(t, members, fold, facts);
-  facts.beside_others = siblings == Siblings::active && facts.min_per_node < t.gpus_per_domain();  // a node that is all the group's has no others
+  facts.beside_others = siblings == Siblings::active &&
+                        facts.min_per_node < t.gpus_per_domain();  // a node that is all the group's has no others
   facts.bottleneck = bottleneck_text(t, facts, fold.network());
   return facts;
 }
 
 std::string GroupFacts::key() const {
   char text[512];
-  std::snprintf(text, sizeof text, "%u/%u/%u-%u/cc%lld/%d/%a/%a/%lld/%d%d/%a/%a/%a/%lld/%d%d%d/", ranks, nodes, min_per_node, max_per_node,
-                static_cast<long long>(compute_capability), static_cast<int>(intra), intra_bandwidth.value(), intra_ring_bandwidth.value(),
-                static_cast<long long>(intra_latency.ps()), multicast, peer_to_peer, nics_per_node, nic_bandwidth.value(), node_bandwidth.value(),
+  std::snprintf(text, sizeof text, "%u/%u/%u-%u/cc%lld/%d/%a/%a/%lld/%d%d/%a/%a/%a/%lld/%d%d%d/", ranks, nodes,
+                min_per_node, max_per_node, static_cast<long long>(compute_capability), static_cast<int>(intra),
+                intra_bandwidth.value(), intra_ring_bandwidth.value(), static_cast<long long>(intra_latency.ps()),
+                multicast, peer_to_peer, nics_per_node, nic_bandwidth.value(), node_bandwidth.value(),
                 static_cast<long long>(inter_latency.ps()), gpu_direct, sharp, beside_others);
   return text + transport + "/" + bottleneck;
 }

@@ -15,7 +15,8 @@ DeviceId NodeGraph::add_to_plane(DeviceKind kind, std::uint32_t index, DeviceId 
   return id;
 }
 
-void NodeGraph::connect(DeviceId a, DeviceId b, LinkKind kind, std::uint32_t count, BytesPerSecond each, Duration latency) {
+void NodeGraph::connect(DeviceId a, DeviceId b, LinkKind kind, std::uint32_t count, BytesPerSecond each,
+                        Duration latency) {
   CHECK(a != b && count > 0);
   const LinkId id = links_.push_back({a, b, kind, count, each * count, latency});
   links_of_[a].push_back(id);
@@ -42,16 +43,18 @@ std::uint32_t NodeGraph::link_count(DeviceId a, DeviceId b, LinkKind kind) const
 }
 
 std::string NodeGraph::dump() const {
-  const auto label = [this](DeviceId d) { return std::string(name_of(devices_[d].kind)) + " " + std::to_string(devices_[d].index); };
+  const auto label = [this](DeviceId d) {
+    return std::string(name_of(devices_[d].kind)) + " " + std::to_string(devices_[d].index);
+  };
   std::string out;
   for (std::size_t k = 0; k < by_kind_.size(); ++k) {
     if (by_kind_[k].empty()) continue;
     out += "  " + std::to_string(by_kind_[k].size()) + " x " + std::string(name_of(static_cast<DeviceKind>(k))) + "\n";
   }
   for (const NodeLink& l : links_) {
-    out += "  " + label(l.a) + " - " + label(l.b) + ": " + std::string(name_of(l.kind)) + " x" + std::to_string(l.count) + ", " +
-           format_quantity(l.bandwidth.value(), Dimension::bytes_per_second) + " per direction, " +
-           format_quantity(l.latency.seconds(), Dimension::seconds) + "\n";
+    out += "  " + label(l.a) + " - " + label(l.b) + ": " + std::string(name_of(l.kind)) + " x" +
+           std::to_string(l.count) + ", " + format_quantity(l.bandwidth.value(), Dimension::bytes_per_second) +
+           " per direction, " + format_quantity(l.latency.seconds(), Dimension::seconds) + "\n";
   }
   return out;
 }

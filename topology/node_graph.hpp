@@ -1,7 +1,8 @@
 // NodeGraph: the devices of one node and the links between them. Kept once for a cluster of equal nodes.
 //
-// NVSwitches that a GPU stripes its traffic over form a plane: a route enters the plane, not one switch, and its hop carries the sum of the GPU's links
-// into that plane. Links are undirected here; bandwidth and latency are those of each direction.
+// NVSwitches that a GPU stripes its traffic over form a plane: a route enters the plane, not one switch, and its hop
+// carries the sum of the GPU's links into that plane. Links are undirected here; bandwidth and latency are those of
+// each direction.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,7 @@ namespace distsim::topology {
 struct NodeDevice {
   DeviceKind kind = DeviceKind::gpu;
   std::uint32_t index = 0;  ///< among its kind: GPU 3, NIC 0
-  DeviceId plane;           ///< first device of its plane, which stands for it in routes; a device alone is its own plane
+  DeviceId plane;  ///< first device of its plane, which stands for it in routes; a device alone is its own plane
 };
 
 struct NodeLink {
@@ -43,8 +44,8 @@ class NodeGraph {
   /// Parallel links between two devices, 0 where there are none.
   std::uint32_t link_count(DeviceId a, DeviceId b, LinkKind kind) const;
 
-  /// Route over NVLink alone or over PCIe and CPU sockets alone: the fewest hops, and among those the most bandwidth. NVLink routes may pass through
-  /// another GPU, PCIe routes may not. Empty where there is none. Places carry `node`.
+  /// Route over NVLink alone or over PCIe and CPU sockets alone: the fewest hops, and among those the most bandwidth.
+  /// NVLink routes may pass through another GPU, PCIe routes may not. Empty where there is none. Places carry `node`.
   enum class Over : std::uint8_t { nvlink, pcie };
   std::vector<Hop> route(DeviceId from, DeviceId to, Over over, std::uint32_t node) const;
 

@@ -1,4 +1,5 @@
-// Routes inside a node: breadth-first over planes, so that the first level that holds the target has the fewest hops; within a level the widest way in wins.
+// Routes inside a node: breadth-first over planes, so that the first level that holds the target has the fewest hops;
+// within a level the widest way in wins.
 #include <algorithm>
 #include <limits>
 
@@ -22,7 +23,8 @@ class PlaneSearch {
  public:
   PlaneSearch(const NodeGraph& graph, NodeGraph::Over over, std::uint32_t node)
       : graph_(graph), over_(over), node_(node), reached_(graph.devices().size()), members_(graph.devices().size()) {
-    for (DeviceId d(0); d.value() < graph.devices().size(); d = DeviceId(d.value() + 1)) members_[graph.devices()[d].plane].push_back(d);
+    for (DeviceId d(0); d.value() < graph.devices().size(); d = DeviceId(d.value() + 1))
+      members_[graph.devices()[d].plane].push_back(d);
   }
 
   std::vector<Hop> run(DeviceId from, DeviceId to) {
@@ -37,7 +39,7 @@ class PlaneSearch {
     std::uint32_t depth = 0;
     double width = 0;  ///< least bandwidth on the way here
     bool seen = false;
-    Hop into;          ///< last hop of that way
+    Hop into;  ///< last hop of that way
   };
 
   std::vector<DeviceId> next_level(const std::vector<DeviceId>& level, DeviceId from, std::uint32_t depth) {
@@ -65,8 +67,10 @@ class PlaneSearch {
         if (!carries(over_, link.kind)) continue;
         const DeviceId v = graph_.devices()[link.a == m ? link.b : link.a].plane;
         const auto same = std::find_if(hops.begin(), hops.end(), [v](const Hop& h) { return h.to.local == v.value(); });
-        if (same != hops.end()) same->bandwidth += link.bandwidth;
-        else hops.push_back({{node_, u.value()}, {node_, v.value()}, link.kind, link.bandwidth, link.latency});
+        if (same != hops.end())
+          same->bandwidth += link.bandwidth;
+        else
+          hops.push_back({{node_, u.value()}, {node_, v.value()}, link.kind, link.bandwidth, link.latency});
       }
     }
     return hops;

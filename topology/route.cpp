@@ -1,4 +1,5 @@
-// Routes between any two GPUs: inside a node over the node's graph, between nodes of an NVLink domain over its switches, else through adapters.
+// Routes between any two GPUs: inside a node over the node's graph, between nodes of an NVLink domain over its
+// switches, else through adapters.
 #include "topology/topology_parts.hpp"
 
 namespace distsim::topology {
@@ -29,18 +30,23 @@ std::vector<Hop> within_node(const TopologyParts& t, std::uint32_t node, DeviceI
 }
 
 /// Both nodes see the switches of their domain as their own devices; the domain's first node stands for all.
-std::vector<Hop> within_domain(const TopologyParts& t, std::uint32_t node_a, DeviceId a, std::uint32_t node_b, DeviceId b) {
+std::vector<Hop> within_domain(const TopologyParts& t, std::uint32_t node_a, DeviceId a, std::uint32_t node_b,
+                               DeviceId b) {
   const DeviceId plane = t.node.find(DeviceKind::nvswitch, 0);
   std::vector<Hop> hops = t.node.route(a, plane, Over::nvlink, node_a);
   append(hops, t.node.route(plane, b, Over::nvlink, node_b));
   return hops;
 }
 
-/// On rails with NVLink the message first moves to the GPU that shares the receiver's rail (NCCL's PXN), and so stays on one leaf.
-std::vector<Hop> between_nodes(const TopologyParts& t, std::uint32_t node_a, std::uint32_t gpu_a, std::uint32_t node_b, std::uint32_t gpu_b) {
-  const bool move = t.fabric.rails() && t.gpu_nics[gpu_a] != t.gpu_nics[gpu_b] && t.spec.gpu_links.kind != IntraNode::pcie;
+/// On rails with NVLink the message first moves to the GPU that shares the receiver's rail (NCCL's PXN), and so stays
+/// on one leaf.
+std::vector<Hop> between_nodes(const TopologyParts& t, std::uint32_t node_a, std::uint32_t gpu_a, std::uint32_t node_b,
+                               std::uint32_t gpu_b) {
+  const bool move =
+      t.fabric.rails() && t.gpu_nics[gpu_a] != t.gpu_nics[gpu_b] && t.spec.gpu_links.kind != IntraNode::pcie;
   const std::uint32_t sender = move ? gpu_b : gpu_a;
-  const DeviceId a = t.node.find(DeviceKind::gpu, gpu_a), s = t.node.find(DeviceKind::gpu, sender), b = t.node.find(DeviceKind::gpu, gpu_b);
+  const DeviceId a = t.node.find(DeviceKind::gpu, gpu_a), s = t.node.find(DeviceKind::gpu, sender),
+                 b = t.node.find(DeviceKind::gpu, gpu_b);
   const std::uint32_t port_a = t.gpu_nics[sender].front(), port_b = t.gpu_nics[gpu_b].front();
   const DeviceId nic_a = t.node.find(DeviceKind::nic, port_a), nic_b = t.node.find(DeviceKind::nic, port_b);
   std::vector<Hop> hops = within_node(t, node_a, a, s);
@@ -68,9 +74,12 @@ std::vector<Hop> find_route(const TopologyParts& t, std::uint32_t from, std::uin
   const std::uint32_t node_a = from / t.gpus, node_b = to / t.gpus, gpu_a = from % t.gpus, gpu_b = to % t.gpus;
   const DeviceId a = t.node.find(DeviceKind::gpu, gpu_a), b = t.node.find(DeviceKind::gpu, gpu_b);
   std::vector<Hop> hops;
-  if (node_a == node_b) hops = within_node(t, node_a, a, b);
-  else if (t.first_node_of_domain(node_a) == t.first_node_of_domain(node_b)) hops = within_domain(t, node_a, a, node_b, b);
-  else hops = between_nodes(t, node_a, gpu_a, node_b, gpu_b);
+  if (node_a == node_b)
+    hops = within_node(t, node_a, a, b);
+  else if (t.first_node_of_domain(node_a) == t.first_node_of_domain(node_b))
+    hops = within_domain(t, node_a, a, node_b, b);
+  else
+    hops = between_nodes(t, node_a, gpu_a, node_b, gpu_b);
   name_domain_switches(t, hops);
   CHECK(!hops.empty()) << "no route from rank " << from << " to " << to;
   return hops;

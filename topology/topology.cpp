@@ -14,20 +14,24 @@ Result<void> check_cluster(const ClusterSpec& spec) {
   if (spec.nodes < 1) return cluster_error("nodes", std::to_string(spec.nodes), "at least 1");
   if (spec.gpus_per_node < 1) return cluster_error("gpus_per_node", std::to_string(spec.gpus_per_node), "at least 1");
   if (spec.gpus_installed > 0 && spec.gpus_per_node > spec.gpus_installed) {
-    return cluster_error("gpus_per_node", std::to_string(spec.gpus_per_node), "at most gpus_installed, " + std::to_string(spec.gpus_installed));
+    return cluster_error("gpus_per_node", std::to_string(spec.gpus_per_node),
+                         "at most gpus_installed, " + std::to_string(spec.gpus_installed));
   }
   if (spec.nodes > kMaxRanks / spec.gpus_per_node) {
-    return cluster_error("nodes", std::to_string(spec.nodes) + " nodes of " + std::to_string(spec.gpus_per_node) + " GPUs",
+    return cluster_error("nodes",
+                         std::to_string(spec.nodes) + " nodes of " + std::to_string(spec.gpus_per_node) + " GPUs",
                          "at most " + std::to_string(kMaxRanks) + " GPUs in all");
   }
   if (spec.gpu_links.domain_nodes > 1 && spec.gpu_links.kind != IntraNode::nvswitch) {
-    return cluster_error("gpu_links.domain_nodes", std::to_string(spec.gpu_links.domain_nodes), "1: only NVSwitches join nodes");
+    return cluster_error("gpu_links.domain_nodes", std::to_string(spec.gpu_links.domain_nodes),
+                         "1: only NVSwitches join nodes");
   }
   if (spec.nodes > spec.gpu_links.domain_nodes && spec.nic.count < 1) {
     return cluster_error("nic.count", "0", "at least 1 to join " + std::to_string(spec.nodes) + " nodes");
   }
   if (spec.fabric.kind == FabricKind::single_switch && spec.fabric.oversubscription > 1) {
-    return cluster_error("fabric.oversubscription", format_quantity(spec.fabric.oversubscription, Dimension::none), "1 for a single switch");
+    return cluster_error("fabric.oversubscription", format_quantity(spec.fabric.oversubscription, Dimension::none),
+                         "1 for a single switch");
   }
   return {};
 }
@@ -52,7 +56,8 @@ Error cluster_error(const std::string& key, const std::string& found, const std:
 }
 
 std::string_view name_of(DeviceKind kind) {
-  static constexpr std::string_view names[] = {"GPU", "NVSwitch", "PCIe switch", "CPU", "NIC", "leaf switch", "spine switch", "core switch"};
+  static constexpr std::string_view names[] = {"GPU", "NVSwitch",    "PCIe switch",  "CPU",
+                                               "NIC", "leaf switch", "spine switch", "core switch"};
   return names[static_cast<std::size_t>(kind)];
 }
 
@@ -93,18 +98,23 @@ std::vector<Hop> Topology::route(std::uint32_t from, std::uint32_t to) const {
   return find_route(*impl_, from, to);
 }
 
-GroupFacts Topology::facts(std::span<const std::uint32_t> members, Siblings siblings) const { return group_facts(*impl_, members, siblings); }
+GroupFacts Topology::facts(std::span<const std::uint32_t> members, Siblings siblings) const {
+  return group_facts(*impl_, members, siblings);
+}
 
 BytesPerSecond Topology::node_bisection() const {
-  return impl_->machine.gpus_per_node * impl_->domain_nodes < 2 ? BytesPerSecond(0) : impl_->shape->bisection(impl_->machine, impl_->node);
+  return impl_->machine.gpus_per_node * impl_->domain_nodes < 2 ? BytesPerSecond(0)
+                                                                : impl_->shape->bisection(impl_->machine, impl_->node);
 }
 
 BytesPerSecond Topology::fabric_bisection() const { return impl_->fabric.bisection(); }
 
 std::string Topology::dump() const {
   const ClusterSpec& s = impl_->spec;
-  std::string out = s.name + ": " + std::to_string(impl_->nodes) + " nodes x " + std::to_string(impl_->gpus) + " " + s.device + "\n";
-  out += "node: " + std::string(impl_->shape->name) + ", " + std::to_string(impl_->machine.gpus_per_node) + " GPUs installed";
+  std::string out =
+      s.name + ": " + std::to_string(impl_->nodes) + " nodes x " + std::to_string(impl_->gpus) + " " + s.device + "\n";
+  out += "node: " + std::string(impl_->shape->name) + ", " + std::to_string(impl_->machine.gpus_per_node) +
+         " GPUs installed";
   if (impl_->domain_nodes > 1) out += ", one NVLink domain for each " + std::to_string(impl_->domain_nodes) + " nodes";
   out += ", bisection " + format_quantity(node_bisection().value(), Dimension::bytes_per_second) + " per direction\n";
   out += impl_->node.dump() + impl_->fabric.dump();

@@ -1,7 +1,8 @@
 // Topology: devices and links of a cluster as a graph, with routes, what a group of ranks can count on, and bisection.
 //
-// All nodes are alike, so the graph of one node is stored once and the fabric by its levels: memory and build time do not grow with the number of
-// nodes. Bandwidths are per direction. Rank r is GPU r % gpus_per_node of node r / gpus_per_node.
+// All nodes are alike, so the graph of one node is stored once and the fabric by its levels: memory and build time do
+// not grow with the number of nodes. Bandwidths are per direction. Rank r is GPU r % gpus_per_node of node r /
+// gpus_per_node.
 #pragma once
 
 #include <cstdint>
@@ -38,38 +39,43 @@ struct Hop {
   Duration latency;
 };
 
-/// Whether the other GPUs of a group's nodes communicate at the same time, in groups of their own, as when all parts of a partition run the same
-/// collective. Adapters are then shared by the GPUs that are nearest to them; a lone group has them to itself.
+/// Whether the other GPUs of a group's nodes communicate at the same time, in groups of their own, as when all parts of
+/// a partition run the same collective. Adapters are then shared by the GPUs that are nearest to them; a lone group has
+/// them to itself.
 enum class Siblings : std::uint8_t { idle, active };
 
 /// What a group of ranks has at its disposal; the input of every collective model.
 struct GroupFacts {
   std::uint32_t ranks = 0;
-  std::uint32_t nodes = 0;             ///< nodes (NVLink domains count as one) that hold a member
+  std::uint32_t nodes = 0;  ///< nodes (NVLink domains count as one) that hold a member
   std::uint32_t min_per_node = 0, max_per_node = 0;
   std::int64_t compute_capability = 0;
   IntraNode intra = IntraNode::none;
-  BytesPerSecond intra_bandwidth;      ///< what one GPU can send to the others of its node at once, per direction, nominal
-  BytesPerSecond intra_ring_bandwidth; ///< sum over the rings that fit, per direction, nominal (hybrid cube mesh differs from intra_bandwidth)
-  Duration intra_latency;              ///< one hop
-  bool multicast = false;              ///< NVLS available
+  BytesPerSecond intra_bandwidth;  ///< what one GPU can send to the others of its node at once, per direction, nominal
+  BytesPerSecond intra_ring_bandwidth;  ///< sum over the rings that fit, per direction, nominal (hybrid cube mesh
+                                        ///< differs from intra_bandwidth)
+  Duration intra_latency;               ///< one hop
+  bool multicast = false;               ///< NVLS available
   bool peer_to_peer = true;
-  double nics_per_node = 0;            ///< NICs nearest to the members of one node, smallest node; a fraction where siblings share them
-  BytesPerSecond nic_bandwidth;        ///< of one NIC, per direction, after efficiency
-  BytesPerSecond node_bandwidth;       ///< network rate of the group's part of one node, per direction, after efficiency and oversubscription
-  Duration inter_latency;              ///< one way between nodes of the group, worst pair
+  double nics_per_node =
+      0;  ///< NICs nearest to the members of one node, smallest node; a fraction where siblings share them
+  BytesPerSecond nic_bandwidth;   ///< of one NIC, per direction, after efficiency
+  BytesPerSecond node_bandwidth;  ///< network rate of the group's part of one node, per direction, after efficiency and
+                                  ///< oversubscription
+  Duration inter_latency;         ///< one way between nodes of the group, worst pair
   bool gpu_direct = true;
   bool sharp = false;
-  bool beside_others = false;          ///< other groups on the same nodes communicate at the same time
+  bool beside_others = false;  ///< other groups on the same nodes communicate at the same time
   std::string transport;
-  std::string bottleneck;              ///< the slowest link of the group in words: "NIC 25 GB/s x 8"
-  std::string key() const;             ///< equal for groups with equal facts; a cache key
+  std::string bottleneck;   ///< the slowest link of the group in words: "NIC 25 GB/s x 8"
+  std::string key() const;  ///< equal for groups with equal facts; a cache key
   bool operator==(const GroupFacts&) const = default;
 };
 
 class Topology {
  public:
-  /// Builds from a checked spec. `compute_capability` is the device's. Refuses shapes that cannot be (17 GPUs in a cube mesh) and more than 2^24 ranks.
+  /// Builds from a checked spec. `compute_capability` is the device's. Refuses shapes that cannot be (17 GPUs in a cube
+  /// mesh) and more than 2^24 ranks.
   static Result<Topology> build(const ClusterSpec& spec, std::int64_t compute_capability);
 
   std::uint32_t ranks() const;
@@ -84,12 +90,15 @@ class Topology {
   /// Facts of the group with these members (ascending, no duplicates, not empty).
   GroupFacts facts(std::span<const std::uint32_t> members, Siblings siblings = Siblings::idle) const;
 
-  /// Bandwidth between the first half of the installed GPUs of a node (NVLink domain) and the others; 0 for a single GPU. Per direction, nominal.
+  /// Bandwidth between the first half of the installed GPUs of a node (NVLink domain) and the others; 0 for a single
+  /// GPU. Per direction, nominal.
   BytesPerSecond node_bisection() const;
-  /// Network bandwidth between two halves of the nodes: nodes / 2 x ports x rate / oversubscription where they span leaves. Per direction, nominal.
+  /// Network bandwidth between two halves of the nodes: nodes / 2 x ports x rate / oversubscription where they span
+  /// leaves. Per direction, nominal.
   BytesPerSecond fabric_bisection() const;
 
-  /// Devices and links of one node and levels of the fabric as text (--dump-after=build_topology), the same on every run.
+  /// Devices and links of one node and levels of the fabric as text (--dump-after=build_topology), the same on every
+  /// run.
   std::string dump() const;
 
  private:

@@ -16,13 +16,18 @@ constexpr std::int64_t kFarApart = std::int64_t{600} * 1'000'000'000;
 
 std::string file_name(const std::string& path) { return path.substr(path.find_last_of("/:") + 1); }
 
-struct Span { std::int64_t start = INT64_MAX, end = INT64_MIN; };
+struct Span {
+  std::int64_t start = INT64_MAX, end = INT64_MIN;
+};
 
 Span span_of(const TraceRank& rank) {
   Span s;
-  for (const TraceStep& step : rank.steps) s.start = std::min(s.start, step.start_ns), s.end = std::max(s.end, step.end_ns);
-  for (const HostRecord& r : rank.host_records) s.start = std::min(s.start, r.start_ns), s.end = std::max(s.end, r.end_ns());
-  for (const DeviceRecord& r : rank.device_records) s.start = std::min(s.start, r.start_ns), s.end = std::max(s.end, r.end_ns());
+  for (const TraceStep& step : rank.steps)
+    s.start = std::min(s.start, step.start_ns), s.end = std::max(s.end, step.end_ns);
+  for (const HostRecord& r : rank.host_records)
+    s.start = std::min(s.start, r.start_ns), s.end = std::max(s.end, r.end_ns());
+  for (const DeviceRecord& r : rank.device_records)
+    s.start = std::min(s.start, r.start_ns), s.end = std::max(s.end, r.end_ns());
   return s;
 }
 
@@ -50,8 +55,10 @@ Result<void> number_ranks(std::vector<ReadRank>& read) {
       r.rank_known = true;
       r.rank.notes.assume("rank " + std::to_string(*named) + " by its file name");
     }
-    if (r.rank_known) used.emplace(r.rank.has_times, r.rank.rank);
-    else open.push_back(&r);
+    if (r.rank_known)
+      used.emplace(r.rank.has_times, r.rank.rank);
+    else
+      open.push_back(&r);
   }
   for (ReadRank* r : open) {
     std::uint32_t n = r->rank.rank;
@@ -85,9 +92,9 @@ Result<void> check_worlds(TraceJob& job, const std::vector<ReadRank>& read) {
     if (first == nullptr) first = &r;
     job.world_size = r.world_size;
     if (r.rank_known && r.rank.rank >= r.world_size) {
-      return Error{
-          "found rank " + std::to_string(r.rank.rank) + " of " + std::to_string(r.world_size) + ", expected a rank below that",
-          r.rank.path, ""};
+      return Error{"found rank " + std::to_string(r.rank.rank) + " of " + std::to_string(r.world_size) +
+                       ", expected a rank below that",
+                   r.rank.path, ""};
     }
   }
   return {};
@@ -138,8 +145,10 @@ Result<void> assemble(TraceJob& job, std::vector<ReadRank> read) {
   for (ReadRank& r : read) {
     const bool belongs =
         !job.ranks.empty() && job.ranks.back().rank == r.rank.rank && job.ranks.back().has_times && !r.rank.has_times;
-    if (belongs) link_execution_trace(job, job.ranks.back(), r.rank);
-    else job.ranks.push_back(std::move(r.rank));
+    if (belongs)
+      link_execution_trace(job, job.ranks.back(), r.rank);
+    else
+      job.ranks.push_back(std::move(r.rank));
   }
   return set_epoch(job);
 }

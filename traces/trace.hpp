@@ -1,9 +1,9 @@
-// What a trace says, whatever wrote it: a job of ranks; each rank with host threads (ops, annotations, CUDA/HIP calls) and device
-// streams (kernels, copies), joined by launches and, across ranks, by collectives. Every reader fills these types; profile and
-// replay read nothing else.
+// What a trace says, whatever wrote it: a job of ranks; each rank with host threads (ops, annotations, CUDA/HIP calls)
+// and device streams (kernels, copies), joined by launches and, across ranks, by collectives. Every reader fills these
+// types; profile and replay read nothing else.
 //
-// Times are int64 nanoseconds. Within a job all ranks share one clock: nanoseconds after TraceJob::epoch_ns. Indices are 32 bit;
-// kNone means "not known".
+// Times are int64 nanoseconds. Within a job all ranks share one clock: nanoseconds after TraceJob::epoch_ns. Indices
+// are 32 bit; kNone means "not known".
 #pragma once
 
 #include <array>
@@ -23,7 +23,8 @@ inline constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max()
 
 enum class HostKind : std::uint8_t {
   op,          ///< a framework operator (aten::mm, record_param_comms), or a node of an execution trace
-  annotation,  ///< a user's or the framework's range (record_function, NVTX): layers, phases, optimizer steps, `nccl:all_reduce`
+  annotation,  ///< a user's or the framework's range (record_function, NVTX): layers, phases, optimizer steps,
+               ///< `nccl:all_reduce`
   runtime,     ///< a call of the CUDA, HIP, ... runtime or driver; see HostRecord::call
   python,      ///< a Python frame; kept only on request (TraceOptions::keep_python)
 };
@@ -45,40 +46,48 @@ enum class RuntimeCall : std::uint8_t {
   other
 };
 
-/// One interval on a host thread. Those of a thread are sorted by (start, longest first) and nest: `parent` encloses it.
+/// One interval on a host thread. Those of a thread are sorted by (start, longest first) and nest: `parent` encloses
+/// it.
 struct HostRecord {
   std::int64_t start_ns = 0, duration_ns = 0;
   NameId name;
-  std::uint32_t thread = 0;          ///< index into TraceRank::threads
-  std::uint32_t parent = kNone;  ///< index into TraceRank::host_records of the innermost record around it on the same thread (for
-                                 ///< an execution trace: the caller)
+  std::uint32_t thread = 0;      ///< index into TraceRank::threads
+  std::uint32_t parent = kNone;  ///< index into TraceRank::host_records of the innermost record around it on the same
+                                 ///< thread (for an execution trace: the caller)
   std::uint32_t inputs = kNone;      ///< index into TraceJob::inputs: shapes and types, where they were recorded
   std::uint64_t op_id = 0;           ///< "Record function id" (rf_id) that joins execution traces; 0 unknown
-  std::uint32_t collective = kNone;  ///< index into TraceRank::collectives, on records that describe one without a device record
-                                     ///< (gloo, execution traces)
+  std::uint32_t collective = kNone;  ///< index into TraceRank::collectives, on records that describe one without a
+                                     ///< device record (gloo, execution traces)
   HostKind kind = HostKind::op;
   RuntimeCall call = RuntimeCall::none;
   std::int64_t end_ns() const { return start_ns + duration_ns; }
 };
 
 enum class DeviceRecordKind : std::uint8_t { kernel, memcpy, memset };
-enum class CopyDirection : std::uint8_t { unknown, host_to_device, device_to_host, device_to_device, peer_to_peer, host_to_host };
+enum class CopyDirection : std::uint8_t {
+  unknown,
+  host_to_device,
+  device_to_host,
+  device_to_device,
+  peer_to_peer,
+  host_to_host
+};
 
 /// One interval on a device stream. Those of a stream are sorted by start; they hardly ever overlap.
 struct DeviceRecord {
   std::int64_t start_ns = 0, duration_ns = 0;
-  std::int64_t bytes = -1;           ///< copied or set; -1 unknown
+  std::int64_t bytes = -1;  ///< copied or set; -1 unknown
   NameId name;
-  std::uint32_t stream = 0;          ///< index into TraceRank::streams
-  std::uint32_t launch = kNone;      ///< index into TraceRank::host_records of the runtime call that launched it; kNone: launched
-                                     ///< before the window, or no host records
-  std::uint32_t op = kNone;          ///< index into TraceRank::host_records of the innermost op or annotation that launched it
+  std::uint32_t stream = 0;      ///< index into TraceRank::streams
+  std::uint32_t launch = kNone;  ///< index into TraceRank::host_records of the runtime call that launched it; kNone:
+                                 ///< launched before the window, or no host records
+  std::uint32_t op = kNone;  ///< index into TraceRank::host_records of the innermost op or annotation that launched it
   std::uint32_t collective = kNone;  ///< index into TraceRank::collectives
   std::uint32_t geometry = kNone;    ///< index into TraceJob::geometries
   DeviceRecordKind kind = DeviceRecordKind::kernel;
   CopyDirection direction = CopyDirection::unknown;
-  bool communication = false;        ///< a kernel whose name contains nccl or rccl, or whose arguments name a collective
-  bool from_graph = false;           ///< launched by a CUDA/HIP graph: `launch` is shared by all kernels of the graph
+  bool communication = false;  ///< a kernel whose name contains nccl or rccl, or whose arguments name a collective
+  bool from_graph = false;     ///< launched by a CUDA/HIP graph: `launch` is shared by all kernels of the graph
   std::int64_t end_ns() const { return start_ns + duration_ns; }
 };
 
@@ -87,10 +96,10 @@ enum class SyncKind : std::uint8_t { stream_waits_event, event, stream, context 
 struct SyncRecord {
   std::int64_t start_ns = 0, duration_ns = 0;
   SyncKind kind = SyncKind::context;
-  std::uint32_t stream = kNone;         ///< index into streams: the one that waits, or is waited for by the host
-  std::uint32_t wait_on_stream = kNone; ///< where the event was recorded
-  std::uint32_t call = kNone;           ///< the runtime call on the host
-  std::uint32_t record_call = kNone;    ///< the call that recorded the event
+  std::uint32_t stream = kNone;          ///< index into streams: the one that waits, or is waited for by the host
+  std::uint32_t wait_on_stream = kNone;  ///< where the event was recorded
+  std::uint32_t call = kNone;            ///< the runtime call on the host
+  std::uint32_t record_call = kNone;     ///< the call that recorded the event
 };
 
 /// What a framework's allocator said of one device (PyTorch's "[memory]" events, with profile_memory=True).
@@ -116,8 +125,9 @@ struct TensorShape {
 /// Arguments of an op. Interned: equal ones share an index.
 struct OpInputs {
   std::vector<TensorShape> tensors;
-  std::vector<std::string> values;  ///< "Concrete Inputs": scalars and lists as text, "" where not recorded; may be empty
-  std::vector<TensorShape> outputs; ///< from execution traces alone
+  std::vector<std::string>
+      values;  ///< "Concrete Inputs": scalars and lists as text, "" where not recorded; may be empty
+  std::vector<TensorShape> outputs;  ///< from execution traces alone
 };
 
 /// A group of ranks (process group, communicator).
@@ -130,22 +140,24 @@ struct TraceGroup {
 /// One collective as one rank issued it.
 struct TraceCollective {
   graph::CollectiveKind kind = graph::CollectiveKind::all_reduce;
-  bool kind_known = false;            ///< false: the name says only that it communicates
+  bool kind_known = false;  ///< false: the name says only that it communicates
   bool dtype_known = false;
   graph::DType dtype = graph::DType::fp32;
   std::int64_t in_elements = -1, out_elements = -1;  ///< as recorded, per rank; -1 unknown
-  std::int64_t bytes = -1;            ///< the size column of nccl-tests (see Collective in sim/graph/op.hpp); -1 unknown
-  std::uint32_t group = kNone;        ///< index into TraceJob::groups
-  std::int64_t sequence = -1;         ///< "Seq" where recorded, else its place among those of its group on this rank
-  std::int64_t peer = -1;             ///< other rank of a send or receive; -1 unknown
+  std::int64_t bytes = -1;      ///< the size column of nccl-tests (see Collective in sim/graph/op.hpp); -1 unknown
+  std::uint32_t group = kNone;  ///< index into TraceJob::groups
+  std::int64_t sequence = -1;   ///< "Seq" where recorded, else its place among those of its group on this rank
+  std::int64_t peer = -1;       ///< other rank of a send or receive; -1 unknown
   std::uint32_t device_record = kNone, host_record = kNone;  ///< index into TraceRank::device_records, host_records
-  std::uint32_t match = kNone;        ///< index into TraceJob::matches
+  std::uint32_t match = kNone;                               ///< index into TraceJob::matches
   std::vector<std::int64_t> in_split, out_split;  ///< elements for each peer, of an all-to-all with unequal parts
 };
 
 /// The same collective on several ranks.
 struct CollectiveMatch {
-  struct Member { std::uint32_t rank = 0, collective = 0; };  ///< index into TraceJob::ranks, index into its collectives
+  struct Member {
+    std::uint32_t rank = 0, collective = 0;
+  };  ///< index into TraceJob::ranks, index into its collectives
   graph::CollectiveKind kind = graph::CollectiveKind::all_reduce;
   std::uint32_t group = kNone;
   std::vector<Member> members;  ///< at least two, in order of rank
@@ -157,7 +169,7 @@ struct TraceThread {
   std::uint32_t begin = 0, end = 0;  ///< its records: [begin, end) of TraceRank::host_records
 };
 struct TraceStream {
-  std::uint32_t device = 0;          ///< device index as recorded
+  std::uint32_t device = 0;  ///< device index as recorded
   std::uint64_t id = 0;
   std::uint64_t context = 0;
   std::uint32_t begin = 0, end = 0;  ///< its records: [begin, end) of TraceRank::device_records
@@ -175,52 +187,56 @@ struct TraceStep {
 
 struct TraceDevice {
   std::uint32_t index = 0;
-  std::string name;                 ///< "NVIDIA A100-SXM4-80GB"; empty where not recorded
+  std::string name;  ///< "NVIDIA A100-SXM4-80GB"; empty where not recorded
   std::uint64_t memory_bytes = 0;
   std::uint32_t multiprocessors = 0;
 };
 
 /// What was found, taken for granted, counted and left out while reading; in words that a report can print.
 struct TraceNotes {
-  struct Count { std::string what; std::uint64_t count = 0; };
+  struct Count {
+    std::string what;
+    std::uint64_t count = 0;
+  };
   std::vector<std::string> assumptions;
-  std::vector<Count> dropped;               ///< "counter events: 31"; never silent
-  void assume(std::string text);            ///< once each
+  std::vector<Count> dropped;     ///< "counter events: 31"; never silent
+  void assume(std::string text);  ///< once each
   void drop(std::string_view what, std::uint64_t n = 1);
 };
 
 struct TraceRank {
   std::uint32_t rank = 0;
-  std::string path;                  ///< file it came from (for zip members: "a.zip:member")
-  std::string format;                ///< "PyTorch Kineto JSON", "Nsight Systems SQLite 3.25.0", ...
-  std::string host_name;             ///< host name, where recorded
-  bool has_times = true;  ///< false for execution traces: start and duration are then places in their order (x 10000), which sort
-                          ///< and nest but are no times
-  bool times_are_medians = false;    ///< HugeCTR prof.json: each interval is a median over many iterations, not one iteration
+  std::string path;       ///< file it came from (for zip members: "a.zip:member")
+  std::string format;     ///< "PyTorch Kineto JSON", "Nsight Systems SQLite 3.25.0", ...
+  std::string host_name;  ///< host name, where recorded
+  bool has_times = true;  ///< false for execution traces: start and duration are then places in their order (x 10000),
+                          ///< which sort and nest but are no times
+  bool times_are_medians =
+      false;  ///< HugeCTR prof.json: each interval is a median over many iterations, not one iteration
   std::vector<TraceDevice> devices;
   std::vector<TraceThread> threads;
   std::vector<TraceStream> streams;
-  std::vector<HostRecord> host_records;     ///< by thread, then start
-  std::vector<DeviceRecord> device_records; ///< by stream, then start
-  std::vector<SyncRecord> syncs;            ///< by start
-  std::vector<MemoryRecord> memory;         ///< by start
-  std::vector<TraceCollective> collectives; ///< by start
-  std::vector<TraceStep> steps;             ///< by start
+  std::vector<HostRecord> host_records;      ///< by thread, then start
+  std::vector<DeviceRecord> device_records;  ///< by stream, then start
+  std::vector<SyncRecord> syncs;             ///< by start
+  std::vector<MemoryRecord> memory;          ///< by start
+  std::vector<TraceCollective> collectives;  ///< by start
+  std::vector<TraceStep> steps;              ///< by start
   std::vector<std::int64_t>
       measured_iterations_ns;  ///< iteration times that the trace states apart from its records (HugeCTR iter_time_ms)
   TraceNotes notes;
 };
 
 struct TraceJob {
-  std::int64_t epoch_ns = 0;          ///< nanoseconds since 1970 (or since the profiler's own zero) of time 0
-  std::uint32_t world_size = 0;       ///< as stated; 0: not stated
+  std::int64_t epoch_ns = 0;     ///< nanoseconds since 1970 (or since the profiler's own zero) of time 0
+  std::uint32_t world_size = 0;  ///< as stated; 0: not stated
   NameTable names;
   std::vector<OpInputs> inputs;
   std::vector<KernelGeometry> geometries;
   std::vector<TraceGroup> groups;
-  std::vector<TraceRank> ranks;       ///< by rank
+  std::vector<TraceRank> ranks;          ///< by rank
   std::vector<CollectiveMatch> matches;  ///< by start
-  TraceNotes notes;                   ///< about the job as a whole
+  TraceNotes notes;                      ///< about the job as a whole
   std::string_view name(NameId id) const { return names.text(id); }
 };
 

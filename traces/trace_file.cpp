@@ -33,12 +33,13 @@ Result<std::vector<std::string>> files_of_folder(const std::string& folder) {
   for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
     std::error_code ignored;
     if (at->is_regular_file(ignored) && trace_name(at->path().filename().string())) out.push_back(at->path().string());
-    if (out.size() > kMostFiles) return Error{"found more than 65536 trace files, expected the ranks of one job", folder, ""};
+    if (out.size() > kMostFiles)
+      return Error{"found more than 65536 trace files, expected the ranks of one job", folder, ""};
   }
   if (error) return Error{"cannot be listed: " + error.message(), folder, ""};
   if (out.empty())
-    return Error{"found no trace in the folder, expected files that end in .json, .json.gz, .zip, .csv, .et or .sqlite", folder,
-                 ""};
+    return Error{"found no trace in the folder, expected files that end in .json, .json.gz, .zip, .csv, .et or .sqlite",
+                 folder, ""};
   std::ranges::sort(out);
   return out;
 }
@@ -74,13 +75,15 @@ TraceFormat sniff_json(std::string_view head) {
                     sniffer);  // a head that is cut, or not JSON after all, still has its first keys
   const auto has = [&](const char* key) { return sniffer.keys.contains(key); };
   if (sniffer.bare)
-    return head.find("\"ph\"") != std::string_view::npos || head.find_first_not_of(" \t\r\n[]") == std::string_view::npos
+    return head.find("\"ph\"") != std::string_view::npos ||
+                   head.find_first_not_of(" \t\r\n[]") == std::string_view::npos
                ? TraceFormat::kineto
                : TraceFormat::other_json;
   if (has("traceEvents")) return TraceFormat::kineto;
   if (has("workload_graph")) return TraceFormat::chakra_json;
   if (has("nodes") && (has("schema") || has("pid") || has("start_ts"))) return TraceFormat::execution_trace;
-  if (has("events") && (has("host_name") || has("iter_time_ms") || has("runtime_data"))) return TraceFormat::hugectr_profile;
+  if (has("events") && (has("host_name") || has("iter_time_ms") || has("runtime_data")))
+    return TraceFormat::hugectr_profile;
   if (has("host_name") && has("iter_time_ms")) return TraceFormat::hugectr_profile;
   if (has("events") && head.find("\"measured_times_ms\"") != std::string_view::npos)
     return TraceFormat::hugectr_profile;  // its other keys come after the events
@@ -90,7 +93,8 @@ TraceFormat sniff_json(std::string_view head) {
   return TraceFormat::other_json;
 }
 
-/// A bracket and what may follow one. A Chakra message may begin with the same byte, as its length, but not go on like that.
+/// A bracket and what may follow one. A Chakra message may begin with the same byte, as its length, but not go on like
+/// that.
 bool looks_like_json(std::string_view text) {
   const std::size_t first = text.find_first_not_of(" \t\r\n");
   if (first == std::string_view::npos || (text[first] != '{' && text[first] != '[')) return false;
@@ -110,7 +114,8 @@ bool looks_like_chakra(std::string_view head, const std::string& path) {
   if (size < 2 || at + 1 >= head.size()) return false;
   const char tag = head[at];
   const bool named = path.find(".et") != std::string::npos;
-  return (tag == 0x0a || tag == 0x12 || tag == 0x08) && (named || head.substr(0, 4096).find("schema") != std::string_view::npos);
+  return (tag == 0x0a || tag == 0x12 || tag == 0x08) &&
+         (named || head.substr(0, 4096).find("schema") != std::string_view::npos);
 }
 
 bool looks_like_gputrace(std::string_view head) {
@@ -142,18 +147,23 @@ Result<std::vector<TraceFile>> traces_in(const Opener& open, const std::string& 
   if (head.empty()) return Error{"found an empty file, expected a trace", path, ""};
   const ExpansionLimit limit{options.max_expansion, options.max_bytes};
   if (head.starts_with("PK\x03\x04") || head.starts_with("PK\x05\x06"))
-    return plain_path.empty() ? Result<std::vector<TraceFile>>(refusal("a zip archive in a pipe", path, "give the file itself"))
-                              : open_zip(path, limit);
+    return plain_path.empty()
+               ? Result<std::vector<TraceFile>>(refusal("a zip archive in a pipe", path, "give the file itself"))
+               : open_zip(path, limit);
   if (head.starts_with("\x28\xB5\x2F\xFD")) return refusal("zstd data", path, "unpack it with zstd -d");
   if (head.starts_with("BZh")) return refusal("bzip2 data", path, "unpack it with bunzip2");
-  if (head.starts_with("\xFD" "7zXZ")) return refusal("xz data", path, "unpack it with unxz");
+  if (head.starts_with("\xFD"
+                       "7zXZ"))
+    return refusal("xz data", path, "unpack it with unxz");
   if (path.ends_with(".nsys-rep") || path.ends_with(".qdrep"))
     return refusal("an Nsight Systems report, which only nsys can read", path, "run `nsys export --type sqlite` on it");
   if (head.starts_with("\x1f\x8b")) {
-    return std::vector<TraceFile>{{path, [open, path, limit]() -> Result<std::unique_ptr<ByteSource>> {
+    return std::vector<TraceFile>{{path,
+                                   [open, path, limit]() -> Result<std::unique_ptr<ByteSource>> {
                                      TRY_ASSIGN(std::unique_ptr<ByteSource> packed, open());
                                      return expand_gzip(std::move(packed), path, limit);
-                                   }, ""}};
+                                   },
+                                   ""}};
   }
   return std::vector<TraceFile>{{path, open, plain_path}};
 }
@@ -162,15 +172,24 @@ Result<std::vector<TraceFile>> traces_in(const Opener& open, const std::string& 
 
 std::string_view name_of(TraceFormat format) {
   switch (format) {
-    case TraceFormat::kineto: return "PyTorch Kineto JSON";
-    case TraceFormat::execution_trace: return "PyTorch execution trace";
-    case TraceFormat::chakra: return "Chakra execution trace";
-    case TraceFormat::chakra_json: return "Chakra execution trace as JSON";
-    case TraceFormat::nsys_sqlite: return "Nsight Systems SQLite";
-    case TraceFormat::gputrace_csv: return "nsys gputrace CSV";
-    case TraceFormat::hugectr_profile: return "HugeCTR prof.json";
-    case TraceFormat::other_json: return "other JSON";
-    case TraceFormat::unknown: return "unknown";
+    case TraceFormat::kineto:
+      return "PyTorch Kineto JSON";
+    case TraceFormat::execution_trace:
+      return "PyTorch execution trace";
+    case TraceFormat::chakra:
+      return "Chakra execution trace";
+    case TraceFormat::chakra_json:
+      return "Chakra execution trace as JSON";
+    case TraceFormat::nsys_sqlite:
+      return "Nsight Systems SQLite";
+    case TraceFormat::gputrace_csv:
+      return "nsys gputrace CSV";
+    case TraceFormat::hugectr_profile:
+      return "HugeCTR prof.json";
+    case TraceFormat::other_json:
+      return "other JSON";
+    case TraceFormat::unknown:
+      return "unknown";
   }
   return "?";
 }

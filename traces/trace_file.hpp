@@ -1,5 +1,5 @@
-// Trace files on disk: what a path stands for (a file, a folder, a pattern, the members of a zip archive), how it is packed, and
-// which format its text has.
+// Trace files on disk: what a path stands for (a file, a folder, a pattern, the members of a zip archive), how it is
+// packed, and which format its text has.
 #pragma once
 
 #include <functional>
@@ -34,13 +34,13 @@ struct TraceFile {
   std::string plain_path;                                     ///< not empty: the text is this very file, unpacked
 };
 
-/// Paths, folders and patterns to files, in order and each once. Folders give the trace files in them (by name: .json, .gz, .zip,
-/// .csv, .et, .sqlite), sorted, and are not searched deeper. Errors: nothing there; a pattern that matches nothing; a folder
-/// without trace files.
+/// Paths, folders and patterns to files, in order and each once. Folders give the trace files in them (by name: .json,
+/// .gz, .zip, .csv, .et, .sqlite), sorted, and are not searched deeper. Errors: nothing there; a pattern that matches
+/// nothing; a folder without trace files.
 Result<std::vector<std::string>> expand_paths(const std::vector<std::string>& paths);
 
-/// The traces in a file: itself, its expansion, or the members of a zip. Errors: archives inside archives, formats that are not
-/// read (tar, zstd, .nsys-rep).
+/// The traces in a file: itself, its expansion, or the members of a zip. Errors: archives inside archives, formats that
+/// are not read (tar, zstd, .nsys-rep).
 Result<std::vector<TraceFile>> open_trace_file(const std::string& path, const TraceOptions& options);
 
 /// Told from the first bytes of the text (at least the first 64 KiB where there are as many).

@@ -1,8 +1,8 @@
 #include "traces/trace_formats.hpp"
 
 #include "traces/graph/et_reader.hpp"
-#include "traces/nsight/gputrace_reader.hpp"
 #include "traces/hugectr/hugectr_reader.hpp"
+#include "traces/nsight/gputrace_reader.hpp"
 #include "traces/nsight/nsys_reader.hpp"
 
 namespace distsim::traces {
@@ -26,9 +26,12 @@ Error refusal(TraceFormat format, const std::string& path) {
     case TraceFormat::chakra:
       return Error{"found a Chakra execution trace" + expected, path, "its nodes are played by `distsim replay`"};
     case TraceFormat::chakra_json:
-      return Error{"found Chakra nodes as JSON (an example format without a schema)" + expected, path, "convert it to .et"};
-    case TraceFormat::other_json: return Error{"found JSON without traceEvents, nodes or events" + expected, path, ""};
-    default: return Error{"found no known trace format" + expected, path, ""};
+      return Error{"found Chakra nodes as JSON (an example format without a schema)" + expected, path,
+                   "convert it to .et"};
+    case TraceFormat::other_json:
+      return Error{"found JSON without traceEvents, nodes or events" + expected, path, ""};
+    default:
+      return Error{"found no known trace format" + expected, path, ""};
   }
 }
 
@@ -36,7 +39,8 @@ Error refusal(TraceFormat format, const std::string& path) {
 
 const std::vector<TraceReader>& trace_readers() {
   static const std::vector<TraceReader> readers{
-      {TraceFormat::kineto, "PyTorch profiler (Kineto) JSON, plain, .gz or .zip; NVIDIA, ROCm, CPU", one_rank<read_kineto>},
+      {TraceFormat::kineto, "PyTorch profiler (Kineto) JSON, plain, .gz or .zip; NVIDIA, ROCm, CPU",
+       one_rank<read_kineto>},
       {TraceFormat::execution_trace,
        "PyTorch execution trace (schemas 1.0.1 to 1.1.1); beside a Kineto trace of the same rank it adds shapes and collectives",
        one_rank<read_execution_trace>},

@@ -16,7 +16,8 @@ struct TraceSlice {
   static constexpr std::int64_t kBegin = INT64_MIN / 8, kEnd = INT64_MAX / 2;  ///< before and after all records
   std::int64_t begin = kBegin, end = kEnd;
   std::int64_t host_begin = kBegin;  ///< records of the host are kept from there on
-  std::uint64_t first_correlation = UINT64_MAX, last_correlation = 0;  ///< of what was launched in the slice, whenever it ran
+  std::uint64_t first_correlation = UINT64_MAX,
+                last_correlation = 0;  ///< of what was launched in the slice, whenever it ran
 
   bool has_host(std::int64_t from, std::int64_t to) const { return to >= host_begin && from < end; }
   bool has_device(std::int64_t from, std::int64_t to, std::uint64_t correlation) const {
@@ -25,20 +26,21 @@ struct TraceSlice {
 };
 
 struct TraceOptions {
-  bool keep_python = false;  ///< keep all Python frames as host records (many; off by default, counted). Those of layers,
-                             ///< `nn.Module: ...`, are always kept, as annotations
-  std::string step_pattern;  ///< ECMAScript regular expression of the annotations that mark an iteration; empty: ProfilerStep#N,
-                             ///< else the best there is
-  double max_expansion = 100;            ///< a compressed file may grow to this many times its size
+  bool keep_python = false;  ///< keep all Python frames as host records (many; off by default, counted). Those of
+                             ///< layers, `nn.Module: ...`, are always kept, as annotations
+  std::string step_pattern;  ///< ECMAScript regular expression of the annotations that mark an iteration; empty:
+                             ///< ProfilerStep#N, else the best there is
+  double max_expansion = 100;                         ///< a compressed file may grow to this many times its size
   std::uint64_t max_bytes = std::uint64_t{64} << 30;  ///< of text, once expanded
-  std::optional<TraceSlice> slice;       ///< set: the rest is read over
-  std::size_t window = std::size_t{8} << 20;  ///< bytes of text held at a time; one event may not be longer than 64 times this
+  std::optional<TraceSlice> slice;                    ///< set: the rest is read over
+  std::size_t window =
+      std::size_t{8} << 20;  ///< bytes of text held at a time; one event may not be longer than 64 times this
 };
 
-/// Reads every path: a file, a folder (all trace files in it), or a pattern (`run/rank*.json.gz`); together they are the ranks of
-/// one job. The format is told from the content. Files of one rank that belong together (execution trace and Kineto) are linked.
-/// Errors, one line each: no such file, no known format, damage that leaves nothing to use, two files of one rank, ranks that do
-/// not belong together.
+/// Reads every path: a file, a folder (all trace files in it), or a pattern (`run/rank*.json.gz`); together they are
+/// the ranks of one job. The format is told from the content. Files of one rank that belong together (execution trace
+/// and Kineto) are linked. Errors, one line each: no such file, no known format, damage that leaves nothing to use, two
+/// files of one rank, ranks that do not belong together.
 Result<TraceJob> read_traces(const std::vector<std::string>& paths, const TraceOptions& options = {});
 
 }  // namespace distsim::traces

@@ -41,7 +41,8 @@ std::vector<TraceStep> spans(const TraceRank& rank, const NameTable& names, Want
 }
 
 /// From the start of each mark to the start of the next.
-std::vector<TraceStep> intervals(const TraceRank& rank, const NameTable& names, const std::vector<std::uint32_t>& marks) {
+std::vector<TraceStep> intervals(const TraceRank& rank, const NameTable& names,
+                                 const std::vector<std::uint32_t>& marks) {
   std::vector<TraceStep> out;
   for (std::size_t i = 0; i + 1 < marks.size(); ++i) {
     TraceStep s = step_of(rank.host_records[marks[i]], std::string(names.text(rank.host_records[marks[i]].name)),
@@ -102,10 +103,12 @@ void attribute_device_work(TraceRank& rank) {
   }
 }
 
-/// The profiler may open a step more than it records: a last one without work on the device, where all others have some. It is no iteration.
+/// The profiler may open a step more than it records: a last one without work on the device, where all others have
+/// some. It is no iteration.
 void leave_out_cut_step(TraceRank& rank) {
-  const bool others_work = rank.steps.size() > 1 && std::all_of(rank.steps.begin(), rank.steps.end() - 1,
-                                                                [](const TraceStep& s) { return s.device_records > 0; });
+  const bool others_work =
+      rank.steps.size() > 1 &&
+      std::all_of(rank.steps.begin(), rank.steps.end() - 1, [](const TraceStep& s) { return s.device_records > 0; });
   if (!others_work || rank.steps.back().device_records > 0) return;
   rank.notes.assume("the last step, " + in_quotes(rank.steps.back().name) +
                     ", launches nothing: cut by the end of the recording, and left out");
@@ -122,17 +125,19 @@ Result<void> steps_by_pattern(TraceRank& rank, const NameTable& names, const std
     return at->second;
   });
   if (rank.steps.empty())
-    return Error{"found no annotation or op that matches " + in_quotes(pattern) + ", expected one for each step", rank.path, ""};
+    return Error{"found no annotation or op that matches " + in_quotes(pattern) + ", expected one for each step",
+                 rank.path, ""};
   rank.notes.assume("steps are the ranges that match " + in_quotes(pattern));
   return {};
 }
 
 void steps_by_marks(TraceRank& rank, const NameTable& names) {
-  const Marks optimizer = marks_of(rank, [&](const HostRecord& r) { return names.text(r.name).starts_with("Optimizer.step"); });
+  const Marks optimizer =
+      marks_of(rank, [&](const HostRecord& r) { return names.text(r.name).starts_with("Optimizer.step"); });
   if (const auto* marks = most(optimizer)) {
     rank.steps = intervals(rank, names, *marks);
-    rank.notes.assume("no ProfilerStep: a step runs from one " + in_quotes(names.text(rank.host_records[marks->front()].name)) +
-                      " to the next");
+    rank.notes.assume("no ProfilerStep: a step runs from one " +
+                      in_quotes(names.text(rank.host_records[marks->front()].name)) + " to the next");
     return;
   }
   const Marks top = marks_of(rank, [&](const HostRecord& r) {
@@ -146,9 +151,12 @@ void steps_by_marks(TraceRank& rank, const NameTable& names) {
   attribute_device_work(rank);
   const bool works = std::ranges::any_of(rank.steps, [](const TraceStep& s) { return s.device_records > 0; });
   for (TraceStep& s : rank.steps) s.device_records = 0, s.first_device_ns = s.last_device_ns = -1;
-  if (!works) { rank.steps.clear(); return; }
-  rank.notes.assume("no ProfilerStep: a step runs from one " + in_quotes(names.text(rank.host_records[marks->front()].name)) +
-                    " to the next");
+  if (!works) {
+    rank.steps.clear();
+    return;
+  }
+  rank.notes.assume("no ProfilerStep: a step runs from one " +
+                    in_quotes(names.text(rank.host_records[marks->front()].name)) + " to the next");
 }
 
 }  // namespace
@@ -180,7 +188,9 @@ Result<void> find_steps(TraceRank& rank, const NameTable& names, const std::stri
   return {};
 }
 
-std::vector<TraceStep> steps_or_whole(const TraceRank& rank) { return rank.steps.empty() ? whole_window(rank) : rank.steps; }
+std::vector<TraceStep> steps_or_whole(const TraceRank& rank) {
+  return rank.steps.empty() ? whole_window(rank) : rank.steps;
+}
 
 std::vector<TraceStep> whole_window(const TraceRank& rank) {
   TraceStep whole;

@@ -15,7 +15,8 @@ bool is_number(const std::string& text) {
 }
 
 bool names_items(const ConfigNode& map) {
-  return !map.entries.empty() && std::all_of(map.entries.begin(), map.entries.end(), [](const auto& e) { return is_number(e.key); });
+  return !map.entries.empty() &&
+         std::all_of(map.entries.begin(), map.entries.end(), [](const auto& e) { return is_number(e.key); });
 }
 
 Result<void> merge_items(ConfigNode& list, const ConfigNode& over) {
@@ -47,7 +48,8 @@ Result<std::size_t> item_index(const std::string& text, std::size_t size, const 
   std::size_t index = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), index);
   if (is_number(text) && code == std::errc() && index < size) return index;
-  const std::string range = size == 0 ? "nothing, the list is empty" : "an item number, 0 to " + std::to_string(size - 1);
+  const std::string range =
+      size == 0 ? "nothing, the list is empty" : "an item number, 0 to " + std::to_string(size - 1);
   return Error{"found the item " + in_quotes(text) + ", expected " + range, where.text(), ""};
 }
 
@@ -67,10 +69,14 @@ ConfigNode* ConfigNode::find(std::string_view key) { return const_cast<ConfigNod
 
 std::string ConfigNode::describe() const {
   switch (kind) {
-    case Kind::null: return "nothing";
-    case Kind::scalar: return in_quotes(scalar);
-    case Kind::sequence: return "a list of " + std::to_string(items.size());
-    case Kind::map: return "a map";
+    case Kind::null:
+      return "nothing";
+    case Kind::scalar:
+      return in_quotes(scalar);
+    case Kind::sequence:
+      return "a list of " + std::to_string(items.size());
+    case Kind::map:
+      return "a map";
   }
   return "";
 }

@@ -15,13 +15,16 @@ Result<std::vector<std::string>> split_path(std::string_view path, const std::st
     const std::size_t dot = std::min(path.find('.', begin), path.size());
     segments.emplace_back(path.substr(begin, dot - begin));
     if (segments.back().empty() || find_bad_byte(segments.back())) {
-      return Error{"found the key " + in_quotes(path) + ", expected words joined by dots, e.g. cluster.nodes", where, ""};
+      return Error{"found the key " + in_quotes(path) + ", expected words joined by dots, e.g. cluster.nodes", where,
+                   ""};
     }
     if (dot == path.size()) break;
     begin = dot + 1;
   }
   if (segments.size() > kMaxSegments) {
-    return Error{"found a key of " + std::to_string(segments.size()) + " words, expected at most " + std::to_string(kMaxSegments), where, ""};
+    return Error{"found a key of " + std::to_string(segments.size()) + " words, expected at most " +
+                     std::to_string(kMaxSegments),
+                 where, ""};
   }
   return segments;
 }
@@ -36,13 +39,15 @@ void set_position(ConfigNode& node, const SourcePos& where) {
 }
 
 /// One step down; a missing key is created.
-Result<ConfigNode*> child_of(ConfigNode& node, const std::string& segment, const std::string& parent, const SourcePos& where) {
+Result<ConfigNode*> child_of(ConfigNode& node, const std::string& segment, const std::string& parent,
+                             const SourcePos& where) {
   if (node.kind == ConfigNode::Kind::sequence) {
     TRY_ASSIGN(const std::size_t index, item_index(segment, node.items.size(), where));
     return &node.items[index];
   }
   if (node.kind == ConfigNode::Kind::scalar) {
-    return Error{parent + ": found " + node.describe() + ", expected a map to set " + in_quotes(segment) + " in", where.text(), ""};
+    return Error{parent + ": found " + node.describe() + ", expected a map to set " + in_quotes(segment) + " in",
+                 where.text(), ""};
   }
   node.kind = ConfigNode::Kind::map;
   if (ConfigNode* existing = node.find(segment)) return existing;
@@ -57,7 +62,8 @@ Result<void> set_config_path(ConfigNode& root, std::string_view dotted_path, std
   const std::string name = "--set " + printable(dotted_path);
   const SourcePos where{std::make_shared<const std::string>(name), 0, 0};
   TRY_ASSIGN(const std::vector<std::string> segments, split_path(dotted_path, name));
-  if (text.find_first_not_of(" \t") == std::string_view::npos) return Error{"found nothing, expected a value after '='", name, ""};
+  if (text.find_first_not_of(" \t") == std::string_view::npos)
+    return Error{"found nothing, expected a value after '='", name, ""};
   TRY_ASSIGN(ConfigNode value, parse_yaml(text, name));
   set_position(value, where);
 

@@ -10,7 +10,9 @@ namespace distsim::schema_detail {
 namespace {
 
 /// Adds key and position to an error of parse_quantity or parse_integer.
-Error at(const ConfigNode& node, const std::string& path, const Error& e) { return {path + ": " + e.what, node.where.text(), e.hint}; }
+Error at(const ConfigNode& node, const std::string& path, const Error& e) {
+  return {path + ": " + e.what, node.where.text(), e.hint};
+}
 
 std::string bound_text(double value, Dimension dimension, bool integer) {
   const bool whole = integer && std::abs(value) < 9e18;
@@ -19,7 +21,8 @@ std::string bound_text(double value, Dimension dimension, bool integer) {
 
 }  // namespace
 
-Error expected(const ConfigNode& node, const std::string& path, const std::string& expectation, const std::string& hint) {
+Error expected(const ConfigNode& node, const std::string& path, const std::string& expectation,
+               const std::string& hint) {
   return {path + ": found " + node.describe() + ", expected " + expectation, node.where.text(), hint};
 }
 
@@ -72,20 +75,28 @@ SourcePos position_of(const ConfigNode& node, const std::string& message) {
 std::string range_text(Range range, Dimension dimension, bool integer) {
   const bool has_min = range.min > -std::numeric_limits<double>::max();
   const bool has_max = range.max < (integer ? 9e18 : std::numeric_limits<double>::max());
-  if (has_min && has_max) return bound_text(range.min, dimension, integer) + " .. " + bound_text(range.max, dimension, integer);
+  if (has_min && has_max)
+    return bound_text(range.min, dimension, integer) + " .. " + bound_text(range.max, dimension, integer);
   if (has_min) return bound_text(range.min, dimension, integer) + " or more";
   return has_max ? bound_text(range.max, dimension, integer) + " or less" : "";
 }
 
 std::string dimension_name(Dimension dimension) {
   switch (dimension) {
-    case Dimension::none: return "number";
-    case Dimension::bytes: return "bytes";
-    case Dimension::seconds: return "time";
-    case Dimension::bytes_per_second: return "bytes/s";
-    case Dimension::flops_per_second: return "FLOP/s";
-    case Dimension::hertz: return "Hz";
-    case Dimension::watts: return "W";
+    case Dimension::none:
+      return "number";
+    case Dimension::bytes:
+      return "bytes";
+    case Dimension::seconds:
+      return "time";
+    case Dimension::bytes_per_second:
+      return "bytes/s";
+    case Dimension::flops_per_second:
+      return "FLOP/s";
+    case Dimension::hertz:
+      return "Hz";
+    case Dimension::watts:
+      return "W";
   }
   return "";
 }

@@ -1,5 +1,5 @@
-// Schemas: one description of a section's keys that reads a ConfigNode into a plain struct, checks it, and generates the
-// reference. A key is declared once, with its doc line, its unit (from the member's type) and its range.
+// Schemas: one description of a section's keys that reads a ConfigNode into a plain struct, checks it, and generates
+// the reference. A key is declared once, with its doc line, its unit (from the member's type) and its range.
 //
 //   Schema<NicSpec> nic_schema() {
 //     Schema<NicSpec> s("nic", "One network adapter of a node.");
@@ -8,8 +8,8 @@
 //     return s;
 //   }
 //
-// Defaults are the struct's own member initialisers. Unknown keys are errors with the nearest spelling. Ranges are in SI units,
-// both ends included. Errors read "file:line:col: section.key: found X, expected Y".
+// Defaults are the struct's own member initialisers. Unknown keys are errors with the nearest spelling. Ranges are in
+// SI units, both ends included. Errors read "file:line:col: section.key: found X, expected Y".
 #pragma once
 
 #include <algorithm>
@@ -23,8 +23,8 @@
 #include <vector>
 
 #include "base/config/config_node.hpp"
-#include "base/text/quantity_text.hpp"
 #include "base/result.hpp"
+#include "base/text/quantity_text.hpp"
 #include "base/units.hpp"
 
 namespace distsim {
@@ -37,32 +37,56 @@ struct Range {
 
 /// One line of the generated reference.
 struct FieldDoc {
-  std::string key;      ///< dotted, from the section
-  std::string type;     ///< "integer", "bytes/s", "one of a, b", "list of integer", ...
-  std::string range;    ///< "1 .. 1024", "100 MB/s .. 10 TB/s", or empty
-  std::string fallback; ///< default as text, or "required"
+  std::string key;       ///< dotted, from the section
+  std::string type;      ///< "integer", "bytes/s", "one of a, b", "list of integer", ...
+  std::string range;     ///< "1 .. 1024", "100 MB/s .. 10 TB/s", or empty
+  std::string fallback;  ///< default as text, or "required"
   std::string doc;
 };
 
 namespace schema_detail {
 
 /// What kind of scalar a C++ type is.
-template <class T> struct ScalarTraits;
-template <> struct ScalarTraits<double> { static constexpr Dimension dimension = Dimension::none; };
-template <> struct ScalarTraits<Bytes> { static constexpr Dimension dimension = Dimension::bytes; };
-template <> struct ScalarTraits<Duration> { static constexpr Dimension dimension = Dimension::seconds; };
-template <> struct ScalarTraits<BytesPerSecond> { static constexpr Dimension dimension = Dimension::bytes_per_second; };
-template <> struct ScalarTraits<FlopsPerSecond> { static constexpr Dimension dimension = Dimension::flops_per_second; };
-template <> struct ScalarTraits<Hertz> { static constexpr Dimension dimension = Dimension::hertz; };
-template <> struct ScalarTraits<Watts> { static constexpr Dimension dimension = Dimension::watts; };
+template <class T>
+struct ScalarTraits;
+template <>
+struct ScalarTraits<double> {
+  static constexpr Dimension dimension = Dimension::none;
+};
+template <>
+struct ScalarTraits<Bytes> {
+  static constexpr Dimension dimension = Dimension::bytes;
+};
+template <>
+struct ScalarTraits<Duration> {
+  static constexpr Dimension dimension = Dimension::seconds;
+};
+template <>
+struct ScalarTraits<BytesPerSecond> {
+  static constexpr Dimension dimension = Dimension::bytes_per_second;
+};
+template <>
+struct ScalarTraits<FlopsPerSecond> {
+  static constexpr Dimension dimension = Dimension::flops_per_second;
+};
+template <>
+struct ScalarTraits<Hertz> {
+  static constexpr Dimension dimension = Dimension::hertz;
+};
+template <>
+struct ScalarTraits<Watts> {
+  static constexpr Dimension dimension = Dimension::watts;
+};
 
-Error expected(const ConfigNode& node, const std::string& path, const std::string& expectation, const std::string& hint = "");
+Error expected(const ConfigNode& node, const std::string& path, const std::string& expectation,
+               const std::string& hint = "");
 Result<double> read_quantity(const ConfigNode& node, const std::string& path, Dimension dimension, Range range);
 Result<std::int64_t> read_integer(const ConfigNode& node, const std::string& path, Range range);
 Result<bool> read_bool(const ConfigNode& node, const std::string& path);
 Result<std::string> read_string(const ConfigNode& node, const std::string& path);
 Error unknown_key(const ConfigNode::Entry& entry, const std::string& path, const std::vector<std::string>& known);
-/// Position of the key that a rule's message begins with ("nic.bandwidth: found ..."), or of the deepest part of it that is there.
+/// Position of the key that a rule's message begins with ("nic.bandwidth: found ..."), or of the deepest part of it
+/// that is there.
 SourcePos position_of(const ConfigNode& node, const std::string& message);
 std::string range_text(Range range, Dimension dimension, bool integer);
 std::string dimension_name(Dimension dimension);
@@ -96,27 +120,40 @@ Result<T> read_scalar(const ConfigNode& node, const std::string& path, Range ran
 
 template <class T>
 std::string type_name() {
-  if constexpr (std::is_same_v<T, bool>) return "true or false";
-  else if constexpr (std::is_same_v<T, std::string>) return "text";
-  else if constexpr (std::is_integral_v<T>) return "integer";
-  else return dimension_name(ScalarTraits<T>::dimension);
+  if constexpr (std::is_same_v<T, bool>)
+    return "true or false";
+  else if constexpr (std::is_same_v<T, std::string>)
+    return "text";
+  else if constexpr (std::is_integral_v<T>)
+    return "integer";
+  else
+    return dimension_name(ScalarTraits<T>::dimension);
 }
 
 template <class T>
 std::string range_of(Range range) {
-  if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, std::string>) return "";
-  else if constexpr (std::is_integral_v<T>) return range_text(range, Dimension::none, true);
-  else return range_text(range, ScalarTraits<T>::dimension, false);
+  if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, std::string>)
+    return "";
+  else if constexpr (std::is_integral_v<T>)
+    return range_text(range, Dimension::none, true);
+  else
+    return range_text(range, ScalarTraits<T>::dimension, false);
 }
 
 template <class T>
 std::string value_text(const T& v) {
-  if constexpr (std::is_same_v<T, bool>) return v ? "true" : "false";
-  else if constexpr (std::is_same_v<T, std::string>) return v.empty() ? "none" : v;
-  else if constexpr (std::is_integral_v<T>) return std::to_string(v);
-  else if constexpr (std::is_same_v<T, Duration>) return format_quantity(v.seconds(), Dimension::seconds);
-  else if constexpr (std::is_same_v<T, double>) return format_quantity(v, Dimension::none);
-  else return format_quantity(static_cast<double>(v.value()), ScalarTraits<T>::dimension);
+  if constexpr (std::is_same_v<T, bool>)
+    return v ? "true" : "false";
+  else if constexpr (std::is_same_v<T, std::string>)
+    return v.empty() ? "none" : v;
+  else if constexpr (std::is_integral_v<T>)
+    return std::to_string(v);
+  else if constexpr (std::is_same_v<T, Duration>)
+    return format_quantity(v.seconds(), Dimension::seconds);
+  else if constexpr (std::is_same_v<T, double>)
+    return format_quantity(v, Dimension::none);
+  else
+    return format_quantity(static_cast<double>(v.value()), ScalarTraits<T>::dimension);
 }
 
 }  // namespace schema_detail
@@ -138,14 +175,18 @@ class Schema {
   }
   /// Text or bool, which have no range.
   template <class T>
-  Schema& required(const std::string& key, T S::*member, const std::string& doc) { return scalar(key, member, {}, doc, true); }
+  Schema& required(const std::string& key, T S::*member, const std::string& doc) {
+    return scalar(key, member, {}, doc, true);
+  }
   template <class T>
-  Schema& optional(const std::string& key, T S::*member, const std::string& doc) { return scalar(key, member, {}, doc, false); }
+  Schema& optional(const std::string& key, T S::*member, const std::string& doc) {
+    return scalar(key, member, {}, doc, false);
+  }
 
   /// One word of a fixed list.
   template <class E>
-  Schema& choice(const std::string& key, E S::*member, const std::vector<std::pair<std::string, E>>& words, const std::string& doc,
-                 bool is_required = false) {
+  Schema& choice(const std::string& key, E S::*member, const std::vector<std::pair<std::string, E>>& words,
+                 const std::string& doc, bool is_required = false) {
     std::vector<std::string> names;
     std::string fallback;
     for (const auto& [name, value] : words) {
@@ -157,7 +198,10 @@ class Schema {
     add({key, "one of " + list, "", is_required ? "required" : fallback, doc}, is_required,
         [member, words, names, list](S& out, const ConfigNode& node, const std::string& path) -> Result<void> {
           for (const auto& [name, value] : words) {
-            if (node.kind == ConfigNode::Kind::scalar && node.scalar == name) { out.*member = value; return {}; }
+            if (node.kind == ConfigNode::Kind::scalar && node.scalar == name) {
+              out.*member = value;
+              return {};
+            }
           }
           return choice_error(node, path, names, list);
         });
@@ -166,10 +210,12 @@ class Schema {
 
   /// A list of scalars ("[512, 256, 128]").
   template <class T>
-  Schema& scalars(const std::string& key, std::vector<T> S::*member, Range range, const std::string& doc, bool is_required = false,
-                  std::size_t max_items = 100'000) {
-    add({key, "list of " + schema_detail::type_name<T>(), schema_detail::range_of<T>(range), is_required ? "required" : "empty", doc},
-        is_required, [member, range, max_items](S& out, const ConfigNode& node, const std::string& path) -> Result<void> {
+  Schema& scalars(const std::string& key, std::vector<T> S::*member, Range range, const std::string& doc,
+                  bool is_required = false, std::size_t max_items = 100'000) {
+    add({key, "list of " + schema_detail::type_name<T>(), schema_detail::range_of<T>(range),
+         is_required ? "required" : "empty", doc},
+        is_required,
+        [member, range, max_items](S& out, const ConfigNode& node, const std::string& path) -> Result<void> {
           TRY(check_list(node, path, max_items));
           std::vector<T> values;
           for (std::size_t i = 0; i < node.items.size(); ++i) {
@@ -184,9 +230,10 @@ class Schema {
 
   /// A map from names to scalars ("{fp16: 312 TFLOP/s}"); `names` empty: any key.
   template <class T>
-  Schema& table(const std::string& key, std::map<std::string, T> S::*member, const std::vector<std::string>& names, Range range,
-                const std::string& doc, bool is_required = false) {
-    add({key, "map to " + schema_detail::type_name<T>(), schema_detail::range_of<T>(range), is_required ? "required" : "empty", doc},
+  Schema& table(const std::string& key, std::map<std::string, T> S::*member, const std::vector<std::string>& names,
+                Range range, const std::string& doc, bool is_required = false) {
+    add({key, "map to " + schema_detail::type_name<T>(), schema_detail::range_of<T>(range),
+         is_required ? "required" : "empty", doc},
         is_required, [member, names, range](S& out, const ConfigNode& node, const std::string& path) -> Result<void> {
           if (node.kind != ConfigNode::Kind::map) return schema_detail::expected(node, path, "a map");
           for (const auto& entry : node.entries) {
@@ -206,8 +253,13 @@ class Schema {
   Schema& nested(const std::string& key, T S::*member, const Schema<T>& schema, bool is_required = false) {
     auto shared = std::make_shared<const Schema<T>>(schema);
     add({key, "map", "", is_required ? "required" : "", schema.doc()}, is_required,
-        [member, shared](S& out, const ConfigNode& node, const std::string& path) { return shared->read_into(out.*member, node, path); });
-    for (FieldDoc d : shared->docs()) { d.key = key + "." + d.key; docs_.push_back(std::move(d)); }
+        [member, shared](S& out, const ConfigNode& node, const std::string& path) {
+          return shared->read_into(out.*member, node, path);
+        });
+    for (FieldDoc d : shared->docs()) {
+      d.key = key + "." + d.key;
+      docs_.push_back(std::move(d));
+    }
     return *this;
   }
   /// A sub-section that may be absent.
@@ -219,7 +271,10 @@ class Schema {
           if (!(out.*member)) (out.*member).emplace();
           return shared->read_into(*(out.*member), node, path);
         });
-    for (FieldDoc d : shared->docs()) { d.key = key + "." + d.key; docs_.push_back(std::move(d)); }
+    for (FieldDoc d : shared->docs()) {
+      d.key = key + "." + d.key;
+      docs_.push_back(std::move(d));
+    }
     return *this;
   }
   /// A list of sub-sections.
@@ -239,16 +294,20 @@ class Schema {
           out.*member = std::move(values);
           return {};
         });
-    for (FieldDoc d : shared->docs()) { d.key = key + "[]." + d.key; docs_.push_back(std::move(d)); }
+    for (FieldDoc d : shared->docs()) {
+      d.key = key + "[]." + d.key;
+      docs_.push_back(std::move(d));
+    }
     return *this;
   }
   /// Anything else: the caller reads the node itself.
-  Schema& custom(FieldDoc doc, bool is_required, std::function<Result<void>(S&, const ConfigNode&, const std::string& path)> reader) {
+  Schema& custom(FieldDoc doc, bool is_required,
+                 std::function<Result<void>(S&, const ConfigNode&, const std::string& path)> reader) {
     add(std::move(doc), is_required, std::move(reader));
     return *this;
   }
-  /// A rule over the whole struct, checked last. The message begins with the key to blame, as in "nic.bandwidth: found ..., expected ..."; the error
-  /// stands where that key was given.
+  /// A rule over the whole struct, checked last. The message begins with the key to blame, as in "nic.bandwidth: found
+  /// ..., expected ..."; the error stands where that key was given.
   Schema& rule(std::function<std::optional<std::string>(const S&)> broken) {
     rules_.push_back(std::move(broken));
     return *this;
@@ -271,11 +330,13 @@ class Schema {
     }
     for (std::size_t i = 0; i < fields_.size(); ++i) {
       if (fields_[i].is_required && !seen[i]) {
-        return Error{path + "." + fields_[i].key + ": missing, expected " + fields_[i].type, node.where.text(), fields_[i].doc};
+        return Error{path + "." + fields_[i].key + ": missing, expected " + fields_[i].type, node.where.text(),
+                     fields_[i].doc};
       }
     }
     for (const auto& rule : rules_) {
-      if (auto broken = rule(out)) return Error{path + "." + *broken, schema_detail::position_of(node, *broken).text(), ""};
+      if (auto broken = rule(out))
+        return Error{path + "." + *broken, schema_detail::position_of(node, *broken).text(), ""};
     }
     return {};
   }
@@ -291,7 +352,11 @@ class Schema {
 
  private:
   using Reader = std::function<Result<void>(S&, const ConfigNode&, const std::string&)>;
-  struct Field { std::string key, type, doc; bool is_required; Reader reader; };
+  struct Field {
+    std::string key, type, doc;
+    bool is_required;
+    Reader reader;
+  };
 
   template <class T>
   Schema& scalar(const std::string& key, T S::*member, Range range, const std::string& doc, bool is_required) {

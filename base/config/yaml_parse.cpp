@@ -6,9 +6,9 @@
 #include <unordered_map>
 
 #include "base/config/config_node.hpp"
+#include "base/config/yaml_text.hpp"
 #include "base/file.hpp"
 #include "base/text/printable.hpp"
-#include "base/config/yaml_text.hpp"
 
 namespace distsim {
 namespace {
@@ -35,7 +35,8 @@ std::string plain_words(const std::string& message) {
   return printable(message);
 }
 
-/// Builds the tree from yaml-cpp's events, which, unlike its nodes, still show anchors, aliases, tags and repeated keys.
+/// Builds the tree from yaml-cpp's events, which, unlike its nodes, still show anchors, aliases, tags and repeated
+/// keys.
 class TreeBuilder : public YAML::EventHandler {
  public:
   TreeBuilder(std::string_view text, const std::string& file, const YamlLimits& limits)
@@ -44,33 +45,40 @@ class TreeBuilder : public YAML::EventHandler {
   void OnDocumentStart(const YAML::Mark& mark) override {
     if (++documents_ < 2) return;
     const bool marker = text_.substr(std::min(offset(mark), text_.size())).starts_with("---");
-    refuse(mark, marker ? "found a second document, expected one" : "found " + describe(mark) + ", expected the end of the file");
+    refuse(mark, marker ? "found a second document, expected one"
+                        : "found " + describe(mark) + ", expected the end of the file");
   }
   void OnDocumentEnd() override {}
 
   void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
     refuse_decoration(mark, "?", anchor);
     ConfigNode node = start(mark, ConfigNode::Kind::null);
-    null_written_ = offset(mark) < text_.size() && std::string_view("~nN").find(text_[offset(mark)]) != std::string_view::npos;
+    null_written_ =
+        offset(mark) < text_.size() && std::string_view("~nN").find(text_[offset(mark)]) != std::string_view::npos;
     if (key_expected()) refuse(mark, "found nothing, expected a key");
     if (in_map()) node.where = frames_.back().key->where;  // an absent value has no place of its own
     add(std::move(node), mark);
   }
-  void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override { refuse(mark, "found an alias, expected a plain value"); }
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
+    refuse(mark, "found an alias, expected a plain value");
+  }
   void OnAnchor(const YAML::Mark& mark, const std::string& name) override {
     refuse(mark, "found the anchor " + in_quotes("&" + name) + ", expected a plain value");
   }
-  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, const std::string& value) override {
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& value) override {
     refuse_decoration(mark, tag, anchor);
     ConfigNode node = start(mark, ConfigNode::Kind::scalar);
     node.scalar = value;
     node.quoted = tag == "!";
     add(std::move(node), mark);
   }
-  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, YAML::EmitterStyle::value) override {
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value) override {
     open(mark, tag, anchor, ConfigNode::Kind::sequence);
   }
-  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor, YAML::EmitterStyle::value) override {
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value) override {
     open(mark, tag, anchor, ConfigNode::Kind::map);
   }
   void OnSequenceEnd() override { close(); }
@@ -102,14 +110,18 @@ class TreeBuilder : public YAML::EventHandler {
   };
   struct Frame {
     ConfigNode node;
-    std::optional<Key> key;                         ///< of a map: the key that waits for its value
+    std::optional<Key> key;  ///< of a map: the key that waits for its value
     std::unordered_map<std::string, SourcePos> seen;
   };
 
   std::size_t offset(const YAML::Mark& mark) const { return static_cast<std::size_t>(std::max(mark.pos, 0)); }
-  SourcePos where(const YAML::Mark& mark) const { return {file_, std::max(mark.line, 0) + 1, std::max(mark.column, 0) + 1}; }
+  SourcePos where(const YAML::Mark& mark) const {
+    return {file_, std::max(mark.line, 0) + 1, std::max(mark.column, 0) + 1};
+  }
   std::string describe(const YAML::Mark& mark) const { return describe_text_at(text_, offset(mark)); }
-  [[noreturn]] void refuse(const YAML::Mark& mark, std::string what) const { throw Refused{{std::move(what), where(mark).text(), ""}}; }
+  [[noreturn]] void refuse(const YAML::Mark& mark, std::string what) const {
+    throw Refused{{std::move(what), where(mark).text(), ""}};
+  }
 
   bool in_map() const { return !frames_.empty() && frames_.back().node.kind == ConfigNode::Kind::map; }
   bool key_expected() const { return in_map() && !frames_.back().key; }
@@ -185,7 +197,8 @@ class TreeBuilder : public YAML::EventHandler {
   bool null_written_ = false;  ///< the last null was "~" or "null" and not nothing
 };
 
-/// Without the byte-order mark, and without blanks at the end: yaml-cpp 0.7 takes a quote that is never closed for text if a line break follows it.
+/// Without the byte-order mark, and without blanks at the end: yaml-cpp 0.7 takes a quote that is never closed for text
+/// if a line break follows it.
 std::string_view trimmed(std::string_view text) {
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
   return text.substr(0, text.find_last_not_of(" \t\r\n") + 1);
@@ -195,7 +208,9 @@ std::string_view trimmed(std::string_view text) {
 
 Result<ConfigNode> parse_yaml(std::string_view text, const std::string& file, const YamlLimits& limits) {
   if (text.size() > limits.max_bytes) {
-    return Error{"found " + std::to_string(text.size()) + " bytes, expected at most " + std::to_string(limits.max_bytes), file, ""};
+    return Error{
+        "found " + std::to_string(text.size()) + " bytes, expected at most " + std::to_string(limits.max_bytes), file,
+        ""};
   }
   text = trimmed(text);
   TRY(check_yaml_text(text, file));

@@ -15,7 +15,12 @@ class RecordParser {
  public:
   void feed(char c) {
     if (quoted_) {
-      if (c == '"') { quoted_ = false; after_quote_ = true; } else { field_ += c; }
+      if (c == '"') {
+        quoted_ = false;
+        after_quote_ = true;
+      } else {
+        field_ += c;
+      }
     } else if (c == '"' && after_quote_) {
       field_ += '"';
       quoted_ = true;
@@ -47,7 +52,8 @@ class RecordParser {
   bool quoted_ = false, after_quote_ = false;
 };
 
-/// One line without its line feed; stops after kMaxRecord + 1 bytes, so that a file without line feeds is not read whole.
+/// One line without its line feed; stops after kMaxRecord + 1 bytes, so that a file without line feeds is not read
+/// whole.
 bool read_line(std::istream& in, std::string& line) {
   line.clear();
   std::streambuf* buffer = in.rdbuf();
@@ -67,13 +73,15 @@ Result<CsvReader> CsvReader::open(std::istream& in, std::string name) {
   if (in.peek() == 0xEF) {
     char mark[3] = {};
     in.read(mark, 3);
-    if (std::string_view(mark, 3) != kMark) return Error{"found bytes that are not UTF-8 text, expected a CSV header", reader.name_ + ":1", ""};
+    if (std::string_view(mark, 3) != kMark)
+      return Error{"found bytes that are not UTF-8 text, expected a CSV header", reader.name_ + ":1", ""};
   }
   TRY_ASSIGN(auto header, reader.read_record());
   if (!header) return Error{"found an empty file, expected a CSV header", reader.name_, ""};
   std::set<std::string> seen;
   for (const auto& column : *header) {
-    if (!seen.insert(column).second) return Error{"column '" + column + "' stands twice in the header", reader.position(), ""};
+    if (!seen.insert(column).second)
+      return Error{"column '" + column + "' stands twice in the header", reader.position(), ""};
   }
   reader.header_ = std::move(*header);
   return reader;
@@ -94,7 +102,9 @@ Result<std::size_t> CsvReader::require(std::string_view name) const {
 Result<std::optional<std::vector<std::string>>> CsvReader::next() {
   TRY_ASSIGN(auto record, read_record());
   if (record && record->size() != header_.size()) {
-    return Error{"found " + std::to_string(record->size()) + " fields, expected " + std::to_string(header_.size()) + " as in the header", position(), ""};
+    return Error{"found " + std::to_string(record->size()) + " fields, expected " + std::to_string(header_.size()) +
+                     " as in the header",
+                 position(), ""};
   }
   return record;
 }
@@ -111,8 +121,14 @@ Result<std::optional<std::vector<std::string>>> CsvReader::read_record() {
     if (line.find('\0') != std::string::npos) return Error{"found a NUL byte, expected text", position(), ""};
     if (!line.empty() && line.back() == '\r') line.pop_back();
     for (const char c : line) parser.feed(c);
-    if (parser.inside_quotes()) { parser.feed('\n'); continue; }
-    if (parser.blank()) { row_line_ = next_line_; continue; }
+    if (parser.inside_quotes()) {
+      parser.feed('\n');
+      continue;
+    }
+    if (parser.blank()) {
+      row_line_ = next_line_;
+      continue;
+    }
     return std::optional(parser.finish());
   }
   if (parser.inside_quotes()) return Error{"found the end of the file inside a quoted field", position(), ""};

@@ -1,4 +1,5 @@
-// CSV as in RFC 4180: a header line, quoted fields, CRLF or LF, an optional byte-order mark. Read row by row, so memory stays flat.
+// CSV as in RFC 4180: a header line, quoted fields, CRLF or LF, an optional byte-order mark. Read row by row, so memory
+// stays flat.
 #pragma once
 
 #include <iosfwd>
@@ -13,7 +14,8 @@ namespace distsim {
 
 class CsvReader {
  public:
-  /// `name` stands in error messages. Reads the header. Errors: empty input, duplicate column, a line over 1 MiB, NUL bytes.
+  /// `name` stands in error messages. Reads the header. Errors: empty input, duplicate column, a line over 1 MiB, NUL
+  /// bytes.
   static Result<CsvReader> open(std::istream& in, std::string name);
 
   const std::vector<std::string>& header() const { return header_; }
@@ -22,7 +24,8 @@ class CsvReader {
   /// Index of a column that must be there; the error suggests the nearest one.
   Result<std::size_t> require(std::string_view name) const;
 
-  /// Next row, or nothing at the end. A row with another number of fields than the header is an error that names its line. Empty lines are skipped.
+  /// Next row, or nothing at the end. A row with another number of fields than the header is an error that names its
+  /// line. Empty lines are skipped.
   Result<std::optional<std::vector<std::string>>> next();
 
   /// Line on which the last row began; 1 is the header.

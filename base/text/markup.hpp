@@ -6,7 +6,8 @@
 
 namespace distsim {
 
-/// `text` fit for an element or a quoted attribute: & < > " ' become entities. Control characters stay: see base/printable.hpp.
+/// `text` fit for an element or a quoted attribute: & < > " ' become entities. Control characters stay: see
+/// base/printable.hpp.
 std::string in_markup(std::string_view text);
 
 }  // namespace distsim

@@ -21,10 +21,13 @@ struct NamePattern::Expression {
 
 Result<NamePattern> NamePattern::compile(std::string_view text) {
   if (text.size() > kLongestText) {
-    return Error{"found " + std::to_string(text.size()) + " bytes, expected a regular expression of at most " + std::to_string(kLongestText), "", ""};
+    return Error{"found " + std::to_string(text.size()) + " bytes, expected a regular expression of at most " +
+                     std::to_string(kLongestText),
+                 "", ""};
   }
   auto expression = std::make_shared<const Expression>(text);
-  if (!expression->regex.ok()) return Error{"found " + in_quotes(text) + ", expected a regular expression (RE2 syntax)", "", ""};
+  if (!expression->regex.ok())
+    return Error{"found " + in_quotes(text) + ", expected a regular expression (RE2 syntax)", "", ""};
   return NamePattern(std::move(expression));
 }
 

@@ -1,4 +1,5 @@
-// NamePattern: a regular expression (RE2 syntax: Perl's without back references) looked for in names of traces, in time linear in the name.
+// NamePattern: a regular expression (RE2 syntax: Perl's without back references) looked for in names of traces, in time
+// linear in the name.
 #pragma once
 
 #include <memory>

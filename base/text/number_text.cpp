@@ -23,7 +23,8 @@ bool take_digits(std::string_view& text, std::string& out) {
 
 std::string_view trim(std::string_view text) {
   const std::size_t first = text.find_first_not_of(" \t");
-  return first == std::string_view::npos ? std::string_view() : text.substr(first, text.find_last_not_of(" \t") - first + 1);
+  return first == std::string_view::npos ? std::string_view()
+                                         : text.substr(first, text.find_last_not_of(" \t") - first + 1);
 }
 
 /// "e9" belongs to the number only if digits follow: "1EFLOP/s" has the prefix E.

@@ -10,10 +10,10 @@ namespace distsim {
 
 /// [+-] digits [. digits] [e [+-] digits]; single `_` may stand between digits.
 struct NumberText {
-  std::string digits;        ///< sign, digits and point without `_` and exponent: "-12.5"
-  bool has_fraction = false; ///< a point was written
-  int exponent = 0;          ///< written exponent, clamped to +-9999
-  std::string_view rest;     ///< what follows, with blanks around it removed
+  std::string digits;         ///< sign, digits and point without `_` and exponent: "-12.5"
+  bool has_fraction = false;  ///< a point was written
+  int exponent = 0;           ///< written exponent, clamped to +-9999
+  std::string_view rest;      ///< what follows, with blanks around it removed
 };
 
 /// nullopt where `text` (after blanks) does not start with a number.

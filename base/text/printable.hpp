@@ -7,13 +7,15 @@
 
 namespace distsim {
 
-/// `text` fit for a message: control characters and invalid UTF-8 become \xNN, and what is longer than max_bytes ends in "...".
+/// `text` fit for a message: control characters and invalid UTF-8 become \xNN, and what is longer than max_bytes ends
+/// in "...".
 std::string printable(std::string_view text, std::size_t max_bytes = 60);
 
 /// printable(text) in single quotes.
 std::string in_quotes(std::string_view text, std::size_t max_bytes = 60);
 
-/// Length in bytes of the UTF-8 character that `text` starts with; 0 where it is not valid UTF-8 (overlong, surrogate, cut) or empty.
+/// Length in bytes of the UTF-8 character that `text` starts with; 0 where it is not valid UTF-8 (overlong, surrogate,
+/// cut) or empty.
 std::size_t utf8_character_length(std::string_view text);
 
 /// The first byte that text meant for people must not hold, and why.

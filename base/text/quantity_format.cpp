@@ -25,13 +25,20 @@ constexpr Scale kBinary[] = {{0x1p30, "Gi"}, {0x1p20, "Mi"}, {0x1p10, "Ki"}};
 
 const char* unit_name(Dimension dimension) {
   switch (dimension) {
-    case Dimension::none: return "";
-    case Dimension::bytes: return "B";
-    case Dimension::seconds: return "s";
-    case Dimension::bytes_per_second: return "B/s";
-    case Dimension::flops_per_second: return "FLOP/s";
-    case Dimension::hertz: return "Hz";
-    case Dimension::watts: return "W";
+    case Dimension::none:
+      return "";
+    case Dimension::bytes:
+      return "B";
+    case Dimension::seconds:
+      return "s";
+    case Dimension::bytes_per_second:
+      return "B/s";
+    case Dimension::flops_per_second:
+      return "FLOP/s";
+    case Dimension::hertz:
+      return "Hz";
+    case Dimension::watts:
+      return "W";
   }
   return "";
 }
@@ -39,7 +46,8 @@ const char* unit_name(Dimension dimension) {
 /// The largest scale under which the rounded number still reads as 1 or more.
 template <std::size_t N>
 std::string scaled(double value, const Scale (&scales)[N], const std::string& unit) {
-  const double rounded_up = std::abs(value) * (1 + 0.5 * std::pow(10.0, -kDigits));  // 999.96 GB/s reads "1 TB/s", not "1000 GB/s"
+  const double rounded_up =
+      std::abs(value) * (1 + 0.5 * std::pow(10.0, -kDigits));  // 999.96 GB/s reads "1 TB/s", not "1000 GB/s"
   std::size_t i = N - 1;
   while (i > 0 && rounded_up < scales[i].factor) --i;
   return significant(value / scales[i].factor, kDigits) + " " + scales[i].prefix + unit;
@@ -49,7 +57,8 @@ std::string scaled(double value, const Scale (&scales)[N], const std::string& un
 std::string round_binary(double bytes) {
   for (const Scale& scale : kBinary) {
     const double count = bytes / scale.factor;
-    if (count >= 1 && count < 10'000 && count == std::floor(count)) return significant(count, kDigits) + " " + scale.prefix + "B";
+    if (count >= 1 && count < 10'000 && count == std::floor(count))
+      return significant(count, kDigits) + " " + scale.prefix + "B";
   }
   return "";
 }

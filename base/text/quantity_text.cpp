@@ -47,7 +47,8 @@ Result<double> parse_quantity(std::string_view text, Dimension dimension) {
 
 Result<std::int64_t> parse_integer(std::string_view text) {
   const auto number = split_number(text);
-  if (!number || number->has_fraction || !number->rest.empty() || number->exponent < 0) return unreadable(text, "an integer");
+  if (!number || number->has_fraction || !number->rest.empty() || number->exponent < 0)
+    return unreadable(text, "an integer");
   std::int64_t value = 0;
   const std::string& digits = number->digits;
   const auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), value);

@@ -16,8 +16,8 @@ enum class Dimension : std::uint8_t { none, bytes, seconds, bytes_per_second, fl
 std::string unit_help(Dimension dimension);
 
 /// Parses a number with its unit into SI units (bytes, seconds, bytes/s, flop/s, Hz, W).
-/// Dimension::none takes a plain number. K/M/G/T/P are decimal, Ki/Mi/Gi/Ti binary; bytes use B, bits b ("200 Gb/s" = 25e9
-/// bytes/s). A bare number where a unit belongs, NaN, inf, hex, trailing text are errors. The error's `what` reads
+/// Dimension::none takes a plain number. K/M/G/T/P are decimal, Ki/Mi/Gi/Ti binary; bytes use B, bits b ("200 Gb/s" =
+/// 25e9 bytes/s). A bare number where a unit belongs, NaN, inf, hex, trailing text are errors. The error's `what` reads
 /// "found 'X', expected Y"; the caller adds key and position.
 Result<double> parse_quantity(std::string_view text, Dimension dimension);
 

@@ -15,7 +15,8 @@ struct Prefix {
 };
 constexpr Prefix kDecimal[] = {{"", 0, 1},  {"k", 3, 1},  {"K", 3, 1},  {"M", 6, 1},
                                {"G", 9, 1}, {"T", 12, 1}, {"P", 15, 1}, {"E", 18, 1}};
-constexpr Prefix kBinary[] = {{"Ki", 0, 0x1p10}, {"Mi", 0, 0x1p20}, {"Gi", 0, 0x1p30}, {"Ti", 0, 0x1p40}, {"Pi", 0, 0x1p50}};
+constexpr Prefix kBinary[] = {
+    {"Ki", 0, 0x1p10}, {"Mi", 0, 0x1p20}, {"Gi", 0, 0x1p30}, {"Ti", 0, 0x1p40}, {"Pi", 0, 0x1p50}};
 
 struct Named {
   std::string_view name;
@@ -23,9 +24,8 @@ struct Named {
   double factor;
 };
 // 60 and 3600 are no powers of two, yet a product with them rounds once too.
-constexpr Named kSeconds[] = {{"ps", -12, 1},         {"ns", -9, 1}, {"us", -6, 1}, {"\xC2\xB5s", -6, 1},
-                              {"\xCE\xBCs", -6, 1},   {"ms", -3, 1}, {"s", 0, 1},   {"min", 0, 60},
-                              {"h", 0, 3600}};
+constexpr Named kSeconds[] = {{"ps", -12, 1}, {"ns", -9, 1}, {"us", -6, 1},  {"\xC2\xB5s", -6, 1}, {"\xCE\xBCs", -6, 1},
+                              {"ms", -3, 1},  {"s", 0, 1},   {"min", 0, 60}, {"h", 0, 3600}};
 
 /// The prefix that `text` consists of.
 std::optional<Unit> find_prefix(std::string_view text, std::span<const Prefix> prefixes, double scale) {
@@ -35,7 +35,8 @@ std::optional<Unit> find_prefix(std::string_view text, std::span<const Prefix> p
   return std::nullopt;
 }
 
-std::optional<Unit> find_suffixed(std::string_view text, std::string_view suffix, std::span<const Prefix> prefixes, double scale = 1) {
+std::optional<Unit> find_suffixed(std::string_view text, std::string_view suffix, std::span<const Prefix> prefixes,
+                                  double scale = 1) {
   if (!text.ends_with(suffix)) return std::nullopt;
   return find_prefix(text.substr(0, text.size() - suffix.size()), prefixes, scale);
 }
@@ -74,39 +75,60 @@ std::optional<Unit> find_seconds(std::string_view text) {
 
 std::optional<Unit> find_unit(std::string_view text, Dimension dimension) {
   switch (dimension) {
-    case Dimension::none: return text.empty() ? std::optional<Unit>(Unit{}) : std::nullopt;
-    case Dimension::bytes: return find_bytes(text, "B");
-    case Dimension::seconds: return find_seconds(text);
-    case Dimension::bytes_per_second: return find_rate(text);
-    case Dimension::flops_per_second: return find_flops(text);
-    case Dimension::hertz: return find_suffixed(text, "Hz", kDecimal);
-    case Dimension::watts: return find_suffixed(text, "W", kDecimal);
+    case Dimension::none:
+      return text.empty() ? std::optional<Unit>(Unit{}) : std::nullopt;
+    case Dimension::bytes:
+      return find_bytes(text, "B");
+    case Dimension::seconds:
+      return find_seconds(text);
+    case Dimension::bytes_per_second:
+      return find_rate(text);
+    case Dimension::flops_per_second:
+      return find_flops(text);
+    case Dimension::hertz:
+      return find_suffixed(text, "Hz", kDecimal);
+    case Dimension::watts:
+      return find_suffixed(text, "W", kDecimal);
   }
   return std::nullopt;
 }
 
 std::vector<std::string> unit_names(Dimension dimension) {
   switch (dimension) {
-    case Dimension::none: return {};
-    case Dimension::bytes: return {"B", "KB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "TiB"};
-    case Dimension::seconds: return {"ps", "ns", "us", "ms", "s", "min", "h"};
-    case Dimension::bytes_per_second: return {"MB/s", "GB/s", "TB/s", "GiB/s", "Mb/s", "Gb/s", "Tb/s"};
-    case Dimension::flops_per_second: return {"GFLOP/s", "TFLOP/s", "PFLOP/s"};
-    case Dimension::hertz: return {"Hz", "kHz", "MHz", "GHz"};
-    case Dimension::watts: return {"W", "kW", "MW"};
+    case Dimension::none:
+      return {};
+    case Dimension::bytes:
+      return {"B", "KB", "MB", "GB", "TB", "KiB", "MiB", "GiB", "TiB"};
+    case Dimension::seconds:
+      return {"ps", "ns", "us", "ms", "s", "min", "h"};
+    case Dimension::bytes_per_second:
+      return {"MB/s", "GB/s", "TB/s", "GiB/s", "Mb/s", "Gb/s", "Tb/s"};
+    case Dimension::flops_per_second:
+      return {"GFLOP/s", "TFLOP/s", "PFLOP/s"};
+    case Dimension::hertz:
+      return {"Hz", "kHz", "MHz", "GHz"};
+    case Dimension::watts:
+      return {"W", "kW", "MW"};
   }
   return {};
 }
 
 std::string expected_quantity(Dimension dimension) {
   switch (dimension) {
-    case Dimension::none: return "a number";
-    case Dimension::bytes: return "a size with its unit, e.g. 40 MiB";
-    case Dimension::seconds: return "a time with its unit, e.g. 1.9 us";
-    case Dimension::bytes_per_second: return "a rate with its unit, e.g. 25 GB/s";
-    case Dimension::flops_per_second: return "a compute rate with its unit, e.g. 312 TFLOP/s";
-    case Dimension::hertz: return "a clock rate with its unit, e.g. 1410 MHz";
-    case Dimension::watts: return "a power with its unit, e.g. 400 W";
+    case Dimension::none:
+      return "a number";
+    case Dimension::bytes:
+      return "a size with its unit, e.g. 40 MiB";
+    case Dimension::seconds:
+      return "a time with its unit, e.g. 1.9 us";
+    case Dimension::bytes_per_second:
+      return "a rate with its unit, e.g. 25 GB/s";
+    case Dimension::flops_per_second:
+      return "a compute rate with its unit, e.g. 312 TFLOP/s";
+    case Dimension::hertz:
+      return "a clock rate with its unit, e.g. 1410 MHz";
+    case Dimension::watts:
+      return "a power with its unit, e.g. 400 W";
   }
   return "";
 }

@@ -10,7 +10,8 @@
 
 namespace distsim {
 
-/// One unit = binary x 10^decimal of the SI unit. `binary` is a power of two (or an eighth, for bits), so that a conversion rounds once.
+/// One unit = binary x 10^decimal of the SI unit. `binary` is a power of two (or an eighth, for bits), so that a
+/// conversion rounds once.
 struct Unit {
   std::string name;
   int decimal = 0;

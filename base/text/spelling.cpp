@@ -7,11 +7,12 @@
 namespace distsim {
 namespace {
 
-constexpr std::size_t kMaxLength = 64;      // longer words are not typing errors, and the distance is quadratic
+constexpr std::size_t kMaxLength = 64;  // longer words are not typing errors, and the distance is quadratic
 constexpr std::size_t kMaxListed = 12;
 constexpr std::size_t kMinPrefix = 3;
 
-/// Optimal string alignment: insertions, deletions, substitutions and swaps of neighbours, each 1. Three rows of the table.
+/// Optimal string alignment: insertions, deletions, substitutions and swaps of neighbours, each 1. Three rows of the
+/// table.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> before_last(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
   for (std::size_t j = 0; j <= b.size(); ++j) last[j] = j;
@@ -45,7 +46,8 @@ std::string nearest_spelling(std::string_view word, const std::vector<std::strin
     }
   }
   if (!nearest.empty() || word.size() < kMinPrefix) return nearest;
-  const auto longer = std::find_if(candidates.begin(), candidates.end(), [&](const auto& c) { return lower_case(c).starts_with(wanted); });
+  const auto longer = std::find_if(candidates.begin(), candidates.end(),
+                                   [&](const auto& c) { return lower_case(c).starts_with(wanted); });
   return longer == candidates.end() ? "" : *longer;
 }
 
@@ -54,7 +56,8 @@ std::string spelling_hint(std::string_view word, const std::vector<std::string>&
   if (!nearest.empty()) return "did you mean '" + nearest + "'?";
   if (candidates.empty()) return "";
   std::string list = "one of ";
-  for (std::size_t i = 0; i < std::min(candidates.size(), kMaxListed); ++i) list += (i == 0 ? "" : ", ") + candidates[i];
+  for (std::size_t i = 0; i < std::min(candidates.size(), kMaxListed); ++i)
+    list += (i == 0 ? "" : ", ") + candidates[i];
   return candidates.size() > kMaxListed ? list + ", ..." : list;
 }
 

@@ -7,9 +7,10 @@
 
 namespace distsim {
 
-/// The candidate with the least Damerau-Levenshtein distance, upper and lower case being the same, if that is at most a third of the word's
-/// length (at least 2, and less than the whole word); ties go to the first. Failing that, the first candidate that goes on where a word of
-/// three letters or more stops ("dgx_a10" -> "dgx_a100_40gb"). Empty string when none is near.
+/// The candidate with the least Damerau-Levenshtein distance, upper and lower case being the same, if that is at most a
+/// third of the word's length (at least 2, and less than the whole word); ties go to the first. Failing that, the first
+/// candidate that goes on where a word of three letters or more stops ("dgx_a10" -> "dgx_a100_40gb"). Empty string when
+/// none is near.
 std::string nearest_spelling(std::string_view word, const std::vector<std::string>& candidates);
 
 /// "did you mean 'x'?", or "one of a, b, c" (at most 12, then "..."), or "" when there are no candidates.

@@ -6,25 +6,38 @@ namespace distsim::collectives {
 
 std::string_view name_of(Algorithm algorithm) {
   switch (algorithm) {
-    case Algorithm::ring: return "ring";
-    case Algorithm::tree: return "tree";
-    case Algorithm::collnet: return "collnet";
-    case Algorithm::nvls: return "nvls";
-    case Algorithm::nvls_tree: return "nvls_tree";
-    case Algorithm::pat: return "pat";
-    case Algorithm::exchange: return "exchange";
-    case Algorithm::hierarchical: return "hierarchical";
-    case Algorithm::rdma_writes: return "rdma_writes";
-    case Algorithm::direct: return "direct";
+    case Algorithm::ring:
+      return "ring";
+    case Algorithm::tree:
+      return "tree";
+    case Algorithm::collnet:
+      return "collnet";
+    case Algorithm::nvls:
+      return "nvls";
+    case Algorithm::nvls_tree:
+      return "nvls_tree";
+    case Algorithm::pat:
+      return "pat";
+    case Algorithm::exchange:
+      return "exchange";
+    case Algorithm::hierarchical:
+      return "hierarchical";
+    case Algorithm::rdma_writes:
+      return "rdma_writes";
+    case Algorithm::direct:
+      return "direct";
   }
   return "?";
 }
 
 std::string_view name_of(Protocol protocol) {
   switch (protocol) {
-    case Protocol::ll: return "LL";
-    case Protocol::ll128: return "LL128";
-    case Protocol::simple: return "Simple";
+    case Protocol::ll:
+      return "LL";
+    case Protocol::ll128:
+      return "LL128";
+    case Protocol::simple:
+      return "Simple";
   }
   return "?";
 }

@@ -1,7 +1,7 @@
 // Algorithms: the ways a collective can be carried out, each as a straight line time = latency + bytes / bandwidth.
 //
-// NCCL chooses, for every call, the algorithm and protocol with the least predicted time; so does this model. An algorithm is one function that
-// appends its candidates for a group; registry.cpp lists them all.
+// NCCL chooses, for every call, the algorithm and protocol with the least predicted time; so does this model. An
+// algorithm is one function that appends its candidates for a group; registry.cpp lists them all.
 #pragma once
 
 #include <array>
@@ -16,7 +16,18 @@
 
 namespace distsim::collectives {
 
-enum class Algorithm : std::uint8_t { ring, tree, collnet, nvls, nvls_tree, pat, exchange, hierarchical, rdma_writes, direct };
+enum class Algorithm : std::uint8_t {
+  ring,
+  tree,
+  collnet,
+  nvls,
+  nvls_tree,
+  pat,
+  exchange,
+  hierarchical,
+  rdma_writes,
+  direct
+};
 inline constexpr std::size_t kAlgorithmCount = 10;
 enum class Protocol : std::uint8_t { ll, ll128, simple };
 inline constexpr Protocol kProtocols[] = {Protocol::ll, Protocol::ll128, Protocol::simple};
@@ -25,19 +36,21 @@ std::string_view name_of(Protocol protocol);
 
 /// One algorithm with one protocol on one group. `bytes` is the size column of nccl-tests.
 ///   wire(bytes)    = bytes / (1000 * gbps * correction(bytes))
-///   time_us(bytes) = latency_us + wire + ramp_us * min(1, (wire / ramp_us)^(3/8)) + min(fill_us, bytes / (1000 * fill_gbps))
-/// The last term is the pipeline's fill. latency_us >= 0, gbps > 0, ramp_us >= 0; time grows with bytes by construction.
+///   time_us(bytes) = latency_us + wire + ramp_us * min(1, (wire / ramp_us)^(3/8)) + min(fill_us, bytes / (1000 *
+///   fill_gbps))
+/// The last term is the pipeline's fill. latency_us >= 0, gbps > 0, ramp_us >= 0; time grows with bytes by
+/// construction.
 struct Candidate {
   Algorithm algorithm = Algorithm::ring;
   Protocol protocol = Protocol::simple;
   double latency_us = 0;
-  double gbps = 1;                 ///< algorithm bandwidth of an endless message, GB/s of the size column
+  double gbps = 1;  ///< algorithm bandwidth of an endless message, GB/s of the size column
   const std::array<double, 23>* correction = nullptr;  ///< NCCL's tree correction by size, where it applies
-  double ramp_us = 0;              ///< fill and drain of a long message's pipeline
-  double fill_us = 0;              ///< the same for a chain through all nodes, reached linearly
+  double ramp_us = 0;                                  ///< fill and drain of a long message's pipeline
+  double fill_us = 0;                                  ///< the same for a chain through all nodes, reached linearly
   double fill_gbps = 1;
-  std::uint32_t steps = 1;         ///< dependent hops of the first byte
-  std::string_view limit{};        ///< what bounds gbps, in words
+  std::uint32_t steps = 1;   ///< dependent hops of the first byte
+  std::string_view limit{};  ///< what bounds gbps, in words
 };
 double time_us(const Candidate& candidate, double bytes);
 
@@ -63,7 +76,8 @@ double network_hop_us(const Channels& channels, Protocol protocol);
 /// LL128 needs NVLink (or a path that keeps 128-byte stores whole) and sm70.
 bool allows_ll128(const Channels& channels);
 
-/// All candidates of the registry for this kind on two ranks or more; never empty. A barrier is priced as a small all_reduce, so it has none.
+/// All candidates of the registry for this kind on two ranks or more; never empty. A barrier is priced as a small
+/// all_reduce, so it has none.
 std::vector<Candidate> candidates_for(graph::CollectiveKind kind, const Channels& channels);
 struct Choice {
   const Candidate* candidate = nullptr;

@@ -10,7 +10,8 @@ double launch_floor_us(graph::CollectiveKind kind, const Channels& c, LaunchMode
   return c.per_node * (c.k->host_per_gpu + (pairwise ? c.k->host_per_pair * c.ranks : 0));
 }
 
-AnalyticModel::AnalyticModel(graph::CollectiveKind kind, const topology::GroupFacts& facts, LaunchMode mode, const ModelConstants& constants) {
+AnalyticModel::AnalyticModel(graph::CollectiveKind kind, const topology::GroupFacts& facts, LaunchMode mode,
+                             const ModelConstants& constants) {
   const Channels channels = channels_of(facts, constants);
   candidates_ = selected(candidates_for(kind, channels), selection_for(kind, mode.selection));
   launch_us_ = launch_floor_us(kind, channels, mode);

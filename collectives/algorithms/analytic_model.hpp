@@ -1,12 +1,12 @@
-// AnalyticModel: the time of one kind of collective on one kind of group from hardware facts, perhaps with a system's calibrated
-// factors.
+// AnalyticModel: the time of one kind of collective on one kind of group from hardware facts, perhaps with a system's
+// calibrated factors.
 #pragma once
 
 #include <vector>
 
 #include "collectives/algorithms/algorithms.hpp"
-#include "collectives/calibration.hpp"
 #include "collectives/algorithms/selection.hpp"
+#include "collectives/calibration.hpp"
 
 namespace distsim::collectives {
 
@@ -14,15 +14,18 @@ namespace distsim::collectives {
 struct LaunchMode {
   bool single_process = false, cuda_graph = false;
   Selection selection{};
-  bool same_launch(const LaunchMode& o) const { return single_process == o.single_process && cuda_graph == o.cuda_graph; }
+  bool same_launch(const LaunchMode& o) const {
+    return single_process == o.single_process && cuda_graph == o.cuda_graph;
+  }
   bool operator==(const LaunchMode&) const = default;
 };
 
-/// Floor from the host, which NCCL's model does not know: one process launches on all GPUs of a node in turn. Replaying a CUDA
-/// graph saves it.
+/// Floor from the host, which NCCL's model does not know: one process launches on all GPUs of a node in turn. Replaying
+/// a CUDA graph saves it.
 double launch_floor_us(graph::CollectiveKind kind, const Channels& channels, LaunchMode mode);
 
-/// The fastest candidate, but no faster than the host can launch (fourth-power mean, as the two overlap). Grows with bytes.
+/// The fastest candidate, but no faster than the host can launch (fourth-power mean, as the two overlap). Grows with
+/// bytes.
 class AnalyticModel {
  public:
   AnalyticModel(graph::CollectiveKind kind, const topology::GroupFacts& facts, LaunchMode mode,

@@ -15,20 +15,23 @@ int generation_of(std::int64_t compute_capability) {
 }
 
 bool is_nvlink(topology::IntraNode kind) {
-  return kind == topology::IntraNode::nvswitch || kind == topology::IntraNode::hybrid_cube_mesh || kind == topology::IntraNode::full_mesh;
+  return kind == topology::IntraNode::nvswitch || kind == topology::IntraNode::hybrid_cube_mesh ||
+         kind == topology::IntraNode::full_mesh;
 }
 
 double network_share(const topology::GroupFacts& f, std::size_t g, const ModelConstants& k) {
   return (f.transport == "efa" ? k.efa_share[g] : 1.0) * (f.gpu_direct ? 1.0 : k.no_gpu_direct_share);
 }
 
-/// The wire's latency is in the facts; libraries between NCCL and the wire add theirs. Their own floor already holds a wire of usual length.
+/// The wire's latency is in the facts; libraries between NCCL and the wire add theirs. Their own floor already holds a
+/// wire of usual length.
 double hop_latency_us(const topology::GroupFacts& f, std::size_t g, const ModelConstants& k) {
   const double software = f.transport == "efa" ? k.efa_hop[g] : f.transport == "tcp" ? k.tcp_hop : 0;
   return software > 0 ? std::max(f.inter_latency.us(), k.reference_net + software) : f.inter_latency.us();
 }
 
-/// Two channels a link inside a node (NCCL doubles what its search finds), at least two a NIC across nodes, as NCCL's search tends to end.
+/// Two channels a link inside a node (NCCL doubles what its search finds), at least two a NIC across nodes, as NCCL's
+/// search tends to end.
 double channel_count(const Channels& c) {
   const double links = c.nvlink ? c.intra_nominal_gbps / c.k->link_gbps[static_cast<std::size_t>(c.generation)] : 1;
   const double inside = std::clamp(2 * links, 2.0, 32.0);
@@ -38,7 +41,8 @@ double channel_count(const Channels& c) {
 
 /// NCCL sends over the network inside a node where both GPUs reach it faster than each other (ncclTopoCheckNet).
 bool prefers_nics(const topology::GroupFacts& f, const Channels& c) {
-  return !c.nvlink && f.gpu_direct && c.per_node > 1 && f.nics_per_node >= c.per_node && c.inter_gbps / c.per_node > c.intra_gbps;
+  return !c.nvlink && f.gpu_direct && c.per_node > 1 && f.nics_per_node >= c.per_node &&
+         c.inter_gbps / c.per_node > c.intra_gbps;
 }
 
 }  // namespace
@@ -64,7 +68,8 @@ Channels channels_of(const topology::GroupFacts& f, const ModelConstants& k) {
   c.nics = std::max(1.0, f.nics_per_node);
   c.extra_net_us = c.nodes > 1 ? hop_latency_us(f, g, k) - k.reference_net : 0;
   c.halves_tree_traffic = c.generation >= (f.transport == "efa" ? 2 : 1);
-  c.extra_intra_us = c.per_node > 1 ? std::max(0.0, f.intra_latency.us() - (c.nvlink ? k.reference_nvlink : k.reference_pcie)) : 0;
+  c.extra_intra_us =
+      c.per_node > 1 ? std::max(0.0, f.intra_latency.us() - (c.nvlink ? k.reference_nvlink : k.reference_pcie)) : 0;
   c.count = channel_count(c);
   c.through_nics = prefers_nics(f, c);
   if (c.through_nics) {

@@ -9,7 +9,8 @@ namespace distsim::collectives {
 void add_collnet(graph::CollectiveKind kind, const Channels& c, std::vector<Candidate>& out) {
   const ModelConstants& k = *c.k;
   if (!c.sharp || c.nodes < 2 || kind != graph::CollectiveKind::all_reduce) return;
-  const double inside = c.per_node > 1 ? k.nccl.collnet_intra + c.extra_intra_us + (c.per_node - 1) * k.nccl.collnet_per_rank : 0;
+  const double inside =
+      c.per_node > 1 ? k.nccl.collnet_intra + c.extra_intra_us + (c.per_node - 1) * k.nccl.collnet_per_rank : 0;
   Candidate x{Algorithm::collnet, Protocol::simple, 2 * inside + std::max(1.0, k.nccl.collnet_net + c.extra_net_us),
               std::min(k.sharp_share * c.inter_gbps, c.per_node > 1 ? 0.5 * c.intra_gbps : 1e9)};
   x.steps = 2 * (c.per_node - 1) + 1;

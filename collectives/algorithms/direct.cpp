@@ -1,5 +1,5 @@
-// Point-to-point messages: send_recv (each rank sends to its neighbour; the slowest pair decides, which crosses nodes as soon as the group does),
-// gather and scatter (everything goes through the root's links).
+// Point-to-point messages: send_recv (each rank sends to its neighbour; the slowest pair decides, which crosses nodes
+// as soon as the group does), gather and scatter (everything goes through the root's links).
 #include <algorithm>
 #include <tuple>
 
@@ -11,17 +11,21 @@ namespace {
 
 double link_gbps(const Channels& c) {
   const ModelConstants& k = *c.k;
-  return c.nvlink ? k.send_share * c.intra_nominal_gbps : std::min(c.intra_gbps, k.exchange_pcie_share * c.intra_nominal_gbps);
+  return c.nvlink ? k.send_share * c.intra_nominal_gbps
+                  : std::min(c.intra_gbps, k.exchange_pcie_share * c.intra_nominal_gbps);
 }
 
-/// The NICs nearest to one GPU. Neighbours send around the ranks, so one GPU of a node crosses to the next node and has them to itself.
+/// The NICs nearest to one GPU. Neighbours send around the ranks, so one GPU of a node crosses to the next node and has
+/// them to itself.
 double nic_of_one_gpu(const Channels& c) { return c.inter_gbps / c.nics * std::max(1.0, c.nics / c.per_node); }
 
-void add(std::vector<Candidate>& out, const Channels& c, double latency, double gbps, std::uint32_t steps, std::string_view limit) {
+void add(std::vector<Candidate>& out, const Channels& c, double latency, double gbps, std::uint32_t steps,
+         std::string_view limit) {
   const ModelConstants& k = *c.k;
   const double net = c.nodes > 1 ? std::max(0.5, k.nccl.tree_net[0] + c.extra_net_us) : 0;
   const double simple = c.nodes > 1 ? std::max(0.5, k.nccl.tree_net[2] + c.extra_net_us) : k.nccl.tree_nvlink[2];
-  for (auto [protocol, extra, share] : {std::tuple{Protocol::ll, net, 0.5}, std::tuple{Protocol::simple, simple, 1.0}}) {
+  for (auto [protocol, extra, share] :
+       {std::tuple{Protocol::ll, net, 0.5}, std::tuple{Protocol::simple, simple, 1.0}}) {
     Candidate x{Algorithm::direct, protocol, latency + extra, share * gbps};
     x.steps = steps;
     x.limit = limit;
@@ -35,14 +39,16 @@ void add_direct(graph::CollectiveKind kind, const Channels& c, std::vector<Candi
   const ModelConstants& k = *c.k;
   const double n = c.ranks, p = c.per_node;
   if (kind == graph::CollectiveKind::send_recv) {
-    const bool network = c.nodes > 1 && (p <= 1 || nic_of_one_gpu(c) < link_gbps(c));  // one GPU a node: no link inside takes part
-    add(out, c, k.send_base, network ? nic_of_one_gpu(c) : link_gbps(c), 1, network ? "network" : "links inside the node");
+    const bool network =
+        c.nodes > 1 && (p <= 1 || nic_of_one_gpu(c) < link_gbps(c));  // one GPU a node: no link inside takes part
+    add(out, c, k.send_base, network ? nic_of_one_gpu(c) : link_gbps(c), 1,
+        network ? "network" : "links inside the node");
   } else if (kind == graph::CollectiveKind::gather || kind == graph::CollectiveKind::scatter) {
     const double inside_bytes = (p - 1) / n, crossing_bytes = (n - p) / n;
     const double inside = inside_bytes > 0 ? link_gbps(c) / inside_bytes : 1e9;
     const double across = crossing_bytes > 0 ? nic_of_one_gpu(c) / crossing_bytes : 1e9;
-    add(out, c, k.exchange_base + (n - 1) * k.gather_per_peer, std::min(inside, across), static_cast<std::uint32_t>(n) - 1,
-        across < inside ? "network" : "links inside the node");
+    add(out, c, k.exchange_base + (n - 1) * k.gather_per_peer, std::min(inside, across),
+        static_cast<std::uint32_t>(n) - 1, across < inside ? "network" : "links inside the node");
   }
 }
 

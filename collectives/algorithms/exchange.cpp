@@ -1,6 +1,9 @@
-// Grouped send/recv: all_to_all. Of the S bytes of a rank's buffer, S(p-1)/n stay in its node of p members and S(n-p)/n cross the network.
-//   time = set-up + per peer cost * (n - 1) + the longer of: bytes over its links inside the node, bytes over its share of the node's NICs
-// Rails and PXN: what leaves for GPU j of another node first hops to the local GPU beside NIC j over NVLink, so it loads NVLink too.
+// Grouped send/recv: all_to_all. Of the S bytes of a rank's buffer, S(p-1)/n stay in its node of p members and S(n-p)/n
+// cross the network.
+//   time = set-up + per peer cost * (n - 1) + the longer of: bytes over its links inside the node, bytes over its share
+//   of the node's NICs
+// Rails and PXN: what leaves for GPU j of another node first hops to the local GPU beside NIC j over NVLink, so it
+// loads NVLink too.
 #include <algorithm>
 
 #include "collectives/algorithms/algorithms.hpp"
@@ -9,13 +12,14 @@ namespace distsim::collectives {
 
 double exchange_link_gbps(const Channels& c) {
   const ModelConstants& k = *c.k;
-  return c.nvlink ? k.exchange_share[static_cast<std::size_t>(c.generation)] * c.intra_nominal_gbps : k.exchange_pcie_share * c.intra_gbps;
+  return c.nvlink ? k.exchange_share[static_cast<std::size_t>(c.generation)] * c.intra_nominal_gbps
+                  : k.exchange_pcie_share * c.intra_gbps;
 }
 
 namespace {
 
 struct Load {
-  double gbps;               ///< of the size column
+  double gbps;  ///< of the size column
   std::string_view limit;
 };
 

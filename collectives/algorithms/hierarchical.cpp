@@ -1,6 +1,8 @@
-// Hierarchical all_to_all, as HugeCTR and others write it: first the GPUs of a node exchange over NVLink what leaves on each rail, then GPU j of every
-// node exchanges with the GPUs j of the others. A rank has nodes - 1 messages on the network instead of n - per node.
-//   time = set-up of two phases + (nodes - 1) messages + bytes over NVLink + bytes over the NICs (one phase after the other)
+// Hierarchical all_to_all, as HugeCTR and others write it: first the GPUs of a node exchange over NVLink what leaves on
+// each rail, then GPU j of every node exchanges with the GPUs j of the others. A rank has nodes - 1 messages on the
+// network instead of n - per node.
+//   time = set-up of two phases + (nodes - 1) messages + bytes over NVLink + bytes over the NICs (one phase after the
+//   other)
 #include <algorithm>
 
 #include "collectives/algorithms/algorithms.hpp"

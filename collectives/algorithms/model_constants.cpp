@@ -18,7 +18,8 @@ std::span<double> flat(Array& a) {
   if constexpr (std::is_same_v<Array, double>) {
     return {&a, 1};
   } else {
-    return {reinterpret_cast<double*>(&a), sizeof(a) / sizeof(double)};  // an array (of arrays) of doubles has no padding
+    return {reinterpret_cast<double*>(&a),
+            sizeof(a) / sizeof(double)};  // an array (of arrays) of doubles has no padding
   }
 }
 
@@ -55,8 +56,10 @@ Result<double> figure_of(const ConfigNode& node, std::string_view key) {
   double v = 0;
   const std::string& s = node.scalar;
   const auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), v);
-  if (node.kind != ConfigNode::Kind::scalar || error != std::errc() || end != s.data() + s.size() || !(v >= 0 && v <= 1e6)) {
-    return Error{std::string(key) + ": found " + node.describe() + ", expected a number from 0 to 1e6", node.where.text(), ""};
+  if (node.kind != ConfigNode::Kind::scalar || error != std::errc() || end != s.data() + s.size() ||
+      !(v >= 0 && v <= 1e6)) {
+    return Error{std::string(key) + ": found " + node.describe() + ", expected a number from 0 to 1e6",
+                 node.where.text(), ""};
   }
   return v;
 }
@@ -71,12 +74,12 @@ Result<void> flatten(const ConfigNode& node, std::string_view key, std::vector<d
   return {};
 }
 
-/// Rates and shares of rates for which nothing stands in: with 0, a collective would never end. A share of NVLS, trees or PAT may be
-/// 0; a ring is left.
+/// Rates and shares of rates for which nothing stands in: with 0, a collective would never end. A share of NVLS, trees
+/// or PAT may be 0; a ring is left.
 bool is_indispensable(std::string_view key) {
-  constexpr std::string_view keys[] = {"link_gbps", "nvlink_usable", "ring_simple_share", "ring_net_share", "exchange_share",
-                                       "exchange_net_share", "exchange_pcie_share", "send_share", "efa_share",
-                                       "no_gpu_direct_share", "pcie_ring_share", "fill_gbps"};
+  constexpr std::string_view keys[] = {"link_gbps",      "nvlink_usable",       "ring_simple_share",   "ring_net_share",
+                                       "exchange_share", "exchange_net_share",  "exchange_pcie_share", "send_share",
+                                       "efa_share",      "no_gpu_direct_share", "pcie_ring_share",     "fill_gbps"};
   return std::find(std::begin(keys), std::end(keys), key) != std::end(keys);
 }
 
@@ -88,8 +91,10 @@ Result<void> read_field(const ConfigNode& node, const ConstantField& field) {
                      std::to_string(field.values.size()),
                  node.where.text(), ""};
   }
-  if (const double least = *std::min_element(values.begin(), values.end()); is_indispensable(field.key) && least < 1e-3) {
-    return Error{std::string(field.key) + ": found " + std::to_string(least) + ", expected at least 0.001", node.where.text(), ""};
+  if (const double least = *std::min_element(values.begin(), values.end());
+      is_indispensable(field.key) && least < 1e-3) {
+    return Error{std::string(field.key) + ": found " + std::to_string(least) + ", expected at least 0.001",
+                 node.where.text(), ""};
   }
   std::copy(values.begin(), values.end(), field.values.begin());
   return {};
@@ -156,20 +161,23 @@ std::vector<ConstantField> fields_of(ModelConstants& c) {
   return out;
 }
 
-Result<ModelConstants> read_constants(std::string_view text, const std::string& file, const ModelConstants& base, bool complete) {
+Result<ModelConstants> read_constants(std::string_view text, const std::string& file, const ModelConstants& base,
+                                      bool complete) {
   TRY_ASSIGN(const ConfigNode root, parse_yaml(text, file));
   TRY(check_version(root, file));
   ModelConstants out = base;
   const auto fields = fields_of(out);
   for (const ConfigNode::Entry& entry : root.entries) {
     if (entry.key == "version") continue;
-    const auto field = std::find_if(fields.begin(), fields.end(), [&](const ConstantField& f) { return f.key == entry.key; });
+    const auto field =
+        std::find_if(fields.begin(), fields.end(), [&](const ConstantField& f) { return f.key == entry.key; });
     if (field == fields.end()) return unknown(entry, fields);
     TRY(read_field(entry.value, *field));
   }
   for (const ConstantField& f : fields) {
     if (complete && root.find(f.key) == nullptr)
-      return Error{std::string(f.key) + ": missing, expected " + std::to_string(f.values.size()) + " numbers", file, ""};
+      return Error{std::string(f.key) + ": missing, expected " + std::to_string(f.values.size()) + " numbers", file,
+                   ""};
   }
   return out;
 }

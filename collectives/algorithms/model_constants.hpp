@@ -1,5 +1,5 @@
-// ModelConstants: every figure of the collective model, from configs/collectives/nccl.yaml, which gives unit, meaning and source
-// of each.
+// ModelConstants: every figure of the collective model, from configs/collectives/nccl.yaml, which gives unit, meaning
+// and source of each.
 #pragma once
 
 #include <array>
@@ -28,11 +28,11 @@ struct NcclTuning {
 
 struct ModelConstants {
   NcclTuning nccl;
-  PerGeneration link_gbps, nvlink_usable, ring_simple_share, nvls_share, exchange_share, efa_share, efa_hop, latency_share,
-      ramp_ll, ramp_bulk, ramp_exchange;
+  PerGeneration link_gbps, nvlink_usable, ring_simple_share, nvls_share, exchange_share, efa_share, efa_hop,
+      latency_share, ramp_ll, ramp_bulk, ramp_exchange;
   PerProtocol ramp_hops, fill_per_node, fill_gbps;
-  double ring_net_share, tree_simple_share, nvls_half_share, sharp_share, exchange_net_share, exchange_pcie_share, send_share,
-      no_gpu_direct_share, pcie_ring_share;
+  double ring_net_share, tree_simple_share, nvls_half_share, sharp_share, exchange_net_share, exchange_pcie_share,
+      send_share, no_gpu_direct_share, pcie_ring_share;
   double reference_net, reference_nvlink, reference_pcie, tcp_hop, pipelined_base_share;
   double exchange_base, exchange_per_peer, exchange_per_net_peer, exchange_simple, send_base, gather_per_peer;
   double hierarchical_phase, hierarchical_per_message, host_per_gpu, host_per_pair;
@@ -45,10 +45,11 @@ struct ConstantField {
 };
 std::vector<ConstantField> fields_of(ModelConstants& constants);
 
-/// Reads constants over `base`. Errors with file:line:col: another version, unknown keys (nearest spelling), lists of another
-/// length, figures that are negative, not finite or above 1e6, rates that nothing stands in for below 1e-3. With `complete`,
-/// a key that is missing.
-Result<ModelConstants> read_constants(std::string_view text, const std::string& file, const ModelConstants& base, bool complete);
+/// Reads constants over `base`. Errors with file:line:col: another version, unknown keys (nearest spelling), lists of
+/// another length, figures that are negative, not finite or above 1e6, rates that nothing stands in for below 1e-3.
+/// With `complete`, a key that is missing.
+Result<ModelConstants> read_constants(std::string_view text, const std::string& file, const ModelConstants& base,
+                                      bool complete);
 
 /// Those of configs/collectives/nccl.yaml as it was when distsim was built.
 const ModelConstants& shipped_constants();

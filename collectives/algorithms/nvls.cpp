@@ -1,5 +1,5 @@
-// NVLS: NVSwitches reduce what they read and multicast what they write, so a GPU moves S(1 + 1/n) bytes per direction for an all_reduce of S instead of
-// 2S(n-1)/n. NVLSTree joins nodes by a tree; its per-channel limits are NCCL's.
+// NVLS: NVSwitches reduce what they read and multicast what they write, so a GPU moves S(1 + 1/n) bytes per direction
+// for an all_reduce of S instead of 2S(n-1)/n. NVLSTree joins nodes by a tree; its per-channel limits are NCCL's.
 #include <algorithm>
 #include <bit>
 
@@ -43,7 +43,8 @@ void add_nvls_tree(graph::CollectiveKind kind, const Channels& c, std::vector<Ca
   const double heads = c.per_node;
   const double across = c.inter_gbps * (c.nodes == 2 ? 2.0 : 1.0);
   const double bus = std::min(across, heads * k.nccl.nvls_tree_per_channel[g][scale]);
-  Candidate x{Algorithm::nvls_tree, Protocol::simple, k.nccl.nvls_intra + 2 * levels * std::max(0.5, k.nccl.nvls_tree_net + c.extra_net_us),
+  Candidate x{Algorithm::nvls_tree, Protocol::simple,
+              k.nccl.nvls_intra + 2 * levels * std::max(0.5, k.nccl.nvls_tree_net + c.extra_net_us),
               std::min(bus * to_algorithm, nvls_all_reduce_gbps(c))};
   x.steps = 2 + 2 * levels;
   x.ramp_us = ramp_us(c, Protocol::simple);

@@ -1,5 +1,7 @@
-// PAT (parallel aggregated trees, since NCCL 2.23): all_gather and reduce_scatter in a logarithmic number of steps, one GPU a node.
-//   bandwidth: 3/4 of the bus;  latency: base + floor(log2 nodes) * network hop / 3.5 + 2.8 us a rank (NCCL 2.30 tuning.cc)
+// PAT (parallel aggregated trees, since NCCL 2.23): all_gather and reduce_scatter in a logarithmic number of steps, one
+// GPU a node.
+//   bandwidth: 3/4 of the bus;  latency: base + floor(log2 nodes) * network hop / 3.5 + 2.8 us a rank (NCCL 2.30
+//   tuning.cc)
 #include <algorithm>
 #include <bit>
 
@@ -13,7 +15,9 @@ void add_pat(graph::CollectiveKind kind, const Channels& c, std::vector<Candidat
   if (c.per_node != 1 || c.nodes < 2) return;
   const std::uint32_t levels = static_cast<std::uint32_t>(std::bit_width(c.nodes)) - 1;
   const double network = std::max(0.5, k.nccl.pat_net + c.extra_net_us);
-  Candidate x{Algorithm::pat, Protocol::simple, k.nccl.pat_base + levels * network / k.nccl.pat_pipelining + c.ranks * k.nccl.pat_per_rank, k.nccl.pat_share * c.inter_gbps};
+  Candidate x{Algorithm::pat, Protocol::simple,
+              k.nccl.pat_base + levels * network / k.nccl.pat_pipelining + c.ranks * k.nccl.pat_per_rank,
+              k.nccl.pat_share * c.inter_gbps};
   x.steps = levels;
   x.ramp_us = ramp_us(c, Protocol::simple);
   x.limit = "network";

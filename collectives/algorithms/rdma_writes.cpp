@@ -1,7 +1,8 @@
-// all_to_all across nodes by RDMA writes that the framework posts itself, as HugeCTR's hybrid embedding does: no NCCL kernels, buffers registered once, one
-// write to each peer of a rail into its final place, flags instead of rendezvous.
+// all_to_all across nodes by RDMA writes that the framework posts itself, as HugeCTR's hybrid embedding does: no NCCL
+// kernels, buffers registered once, one write to each peer of a rail into its final place, flags instead of rendezvous.
 //   time = set-up + one network hop + (nodes - 1) messages + bytes over the NIC;
-// with several GPUs a node what leaves on each rail travels over NVLink first, as in the hierarchical exchange, whose set-up and cost of a message these are.
+// with several GPUs a node what leaves on each rail travels over NVLink first, as in the hierarchical exchange, whose
+// set-up and cost of a message these are.
 #include <algorithm>
 
 #include "collectives/algorithms/algorithms.hpp"
@@ -9,8 +10,8 @@
 namespace distsim::collectives {
 namespace {
 
-/// Of a NIC's nominal rate: NVIDIA's own input for this exchange on DGX A100 is 190 GB/s a node of eight HDR ports (MLPerf Training v1.1,
-/// HybridEmbeddingParam).
+/// Of a NIC's nominal rate: NVIDIA's own input for this exchange on DGX A100 is 190 GB/s a node of eight HDR ports
+/// (MLPerf Training v1.1, HybridEmbeddingParam).
 constexpr double kRateShare = 0.95;
 
 }  // namespace
@@ -23,7 +24,8 @@ void add_rdma_writes(graph::CollectiveKind kind, const Channels& c, std::vector<
   const double across_us_per_byte = (n - p) / n / (kRateShare * c.inter_gbps / p);
   const double inside_us_per_byte = p > 1 ? (p - 1) / p / exchange_link_gbps(c) : 0;
   Candidate x{Algorithm::rdma_writes, Protocol::simple, 0, 1 / (across_us_per_byte + inside_us_per_byte)};
-  x.latency_us = k.hierarchical_phase * (p > 1 ? 2 : 1) + std::max(0.5, k.nccl.tree_net[0] + c.extra_net_us) + (c.nodes - 1.0) * k.hierarchical_per_message;
+  x.latency_us = k.hierarchical_phase * (p > 1 ? 2 : 1) + std::max(0.5, k.nccl.tree_net[0] + c.extra_net_us) +
+                 (c.nodes - 1.0) * k.hierarchical_per_message;
   x.steps = c.nodes;
   x.limit = across_us_per_byte >= inside_us_per_byte ? "network" : "links inside the node";
   out.push_back(x);

@@ -10,7 +10,6 @@
 
 namespace distsim::collectives {
 
-
 namespace {
 
 struct Entry {
@@ -19,15 +18,25 @@ struct Entry {
 };
 
 constexpr std::array<Entry, kAlgorithmCount> kAlgorithms{{
-    {{"ring", "all_reduce, all_gather, reduce_scatter, broadcast, reduce: chunks travel around rings over all ranks."}, add_ring},
-    {{"tree", "all_reduce (and barrier, which is one of a few bytes): up and down a double binary tree of nodes with a chain inside each node."}, add_tree},
+    {{"ring", "all_reduce, all_gather, reduce_scatter, broadcast, reduce: chunks travel around rings over all ranks."},
+     add_ring},
+    {{"tree",
+      "all_reduce (and barrier, which is one of a few bytes): up and down a double binary tree of nodes with a chain inside each node."},
+     add_tree},
     {{"collnet", "all_reduce: the network's switches reduce (SHARP)."}, add_collnet},
     {{"nvls", "all_reduce, all_gather, reduce_scatter inside a node: NVSwitches reduce and multicast."}, add_nvls},
     {{"nvls_tree", "all_reduce: NVSwitches inside the nodes, a tree between them."}, add_nvls_tree},
-    {{"pat", "all_gather, reduce_scatter with one GPU a node: parallel aggregated trees, a logarithmic number of steps."}, add_pat},
-    {{"exchange", "all_to_all, all_to_all_v: grouped send/recv of every pair, NICs reached over NVLink (PXN)."}, add_exchange},
-    {{"hierarchical", "all_to_all, all_to_all_v across nodes in two levels, over NVLink and then along rails; where collectives.exchange asks for it."}, add_hierarchical},
-    {{"rdma_writes", "all_to_all, all_to_all_v across nodes, along rails by RDMA writes of the framework's own instead of NCCL; where collectives.exchange is rdma."}, add_rdma_writes},
+    {{"pat",
+      "all_gather, reduce_scatter with one GPU a node: parallel aggregated trees, a logarithmic number of steps."},
+     add_pat},
+    {{"exchange", "all_to_all, all_to_all_v: grouped send/recv of every pair, NICs reached over NVLink (PXN)."},
+     add_exchange},
+    {{"hierarchical",
+      "all_to_all, all_to_all_v across nodes in two levels, over NVLink and then along rails; where collectives.exchange asks for it."},
+     add_hierarchical},
+    {{"rdma_writes",
+      "all_to_all, all_to_all_v across nodes, along rails by RDMA writes of the framework's own instead of NCCL; where collectives.exchange is rdma."},
+     add_rdma_writes},
     {{"direct", "send_recv, gather, scatter: point-to-point messages to or from one rank."}, add_direct},
 }};
 
@@ -43,7 +52,8 @@ std::vector<Candidate> candidates_for(graph::CollectiveKind kind, const Channels
 
 namespace {
 
-/// NCCL's correction between the table's powers of two is linear in bytes: no jump at a size, and bytes / correction still grows.
+/// NCCL's correction between the table's powers of two is linear in bytes: no jump at a size, and bytes / correction
+/// still grows.
 double tree_correction(const std::array<double, 23>& table, double bytes) {
   int exponent = 0;
   const double mantissa = 2 * std::frexp(std::max(bytes, 64.0) / 64.0, &exponent) - 1;  // 0 .. 1 within a factor of two
@@ -60,7 +70,8 @@ double three_eighths_power(double x) {
 }  // namespace
 
 double time_us(const Candidate& c, double bytes) {
-  const double wire = bytes / (1000.0 * (c.correction != nullptr ? c.gbps * tree_correction(*c.correction, bytes) : c.gbps));
+  const double wire =
+      bytes / (1000.0 * (c.correction != nullptr ? c.gbps * tree_correction(*c.correction, bytes) : c.gbps));
   const double ramp = wire >= c.ramp_us ? c.ramp_us : c.ramp_us * three_eighths_power(wire / c.ramp_us);
   return c.latency_us + wire + ramp + std::min(c.fill_us, bytes / (1000.0 * c.fill_gbps));
 }
@@ -74,7 +85,6 @@ Choice fastest(std::span<const Candidate> candidates, double bytes) {
   CHECK(best.candidate != nullptr) << "no finite time for " << bytes << " bytes";
   return best;
 }
-
 
 std::span<const CollectiveInfo> collective_registry() {
   static const auto infos = [] {

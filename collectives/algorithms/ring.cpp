@@ -1,4 +1,5 @@
-// Ring. all_reduce sends each of n chunks 2(n-1) times around, all_gather and reduce_scatter n-1 times, broadcast and reduce pipeline through n ranks.
+// Ring. all_reduce sends each of n chunks 2(n-1) times around, all_gather and reduce_scatter n-1 times, broadcast and
+// reduce pipeline through n ranks.
 //   bandwidth: bus * n / steps, bus = the slower of the rings inside a node and the NICs of a node
 //   latency:   base + steps between nodes * network hop + the others * hop inside a node
 #include <algorithm>
@@ -9,16 +10,22 @@ namespace distsim::collectives {
 
 namespace {
 
-bool is_pipelined(graph::CollectiveKind kind) { return kind == graph::CollectiveKind::broadcast || kind == graph::CollectiveKind::reduce; }
+bool is_pipelined(graph::CollectiveKind kind) {
+  return kind == graph::CollectiveKind::broadcast || kind == graph::CollectiveKind::reduce;
+}
 
 std::uint32_t ring_steps(graph::CollectiveKind kind, std::uint32_t n) {
   switch (kind) {
-    case graph::CollectiveKind::all_reduce: return 2 * (n - 1);
+    case graph::CollectiveKind::all_reduce:
+      return 2 * (n - 1);
     case graph::CollectiveKind::all_gather:
-    case graph::CollectiveKind::reduce_scatter: return n - 1;
+    case graph::CollectiveKind::reduce_scatter:
+      return n - 1;
     case graph::CollectiveKind::broadcast:
-    case graph::CollectiveKind::reduce: return n;
-    default: return 0;  // not a ring collective
+    case graph::CollectiveKind::reduce:
+      return n;
+    default:
+      return 0;  // not a ring collective
   }
 }
 
@@ -28,14 +35,19 @@ double ring_bus(const Channels& c, Protocol p) {
   const double inside = c.per_node > 1 ? c.intra_gbps : c.inter_gbps;
   const double bus = c.nodes == 1 ? inside : std::min(inside, c.inter_gbps);
   switch (p) {
-    case Protocol::ll: return std::min(k.nccl.ll_max[g][scale], 0.5 * bus);
-    case Protocol::ll128: return std::min(0.92 * bus, c.count * k.nccl.ring_ll128_per_channel[g][scale]);
-    case Protocol::simple: return std::min((c.nvlink ? k.ring_simple_share[g] : k.ring_net_share) * inside, c.nodes > 1 ? k.ring_net_share * c.inter_gbps : 1e9);
+    case Protocol::ll:
+      return std::min(k.nccl.ll_max[g][scale], 0.5 * bus);
+    case Protocol::ll128:
+      return std::min(0.92 * bus, c.count * k.nccl.ring_ll128_per_channel[g][scale]);
+    case Protocol::simple:
+      return std::min((c.nvlink ? k.ring_simple_share[g] : k.ring_net_share) * inside,
+                      c.nodes > 1 ? k.ring_net_share * c.inter_gbps : 1e9);
   }
   return bus;
 }
 
-/// A broadcast's root leaves when its own part is sent and its successors follow in a pipeline, so one hop is seen, not n.
+/// A broadcast's root leaves when its own part is sent and its successors follow in a pipeline, so one hop is seen, not
+/// n.
 double ring_latency(graph::CollectiveKind kind, const Channels& c, std::size_t p, std::uint32_t steps) {
   const ModelConstants& k = *c.k;
   const double inside = (c.nvlink ? k.nccl.ring_nvlink : k.nccl.ring_pci)[p] + c.extra_intra_us;

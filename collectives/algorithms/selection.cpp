@@ -12,7 +12,7 @@ namespace distsim::collectives {
 namespace {
 
 struct Word {
-  const char* name;       ///< as NCCL writes it
+  const char* name;  ///< as NCCL writes it
   std::uint32_t bit;
 };
 
@@ -26,7 +26,8 @@ constexpr Word kAlgorithmWords[] = {{"Ring", bit_of(Algorithm::ring)},
                                     {"NVLS", bit_of(Algorithm::nvls)},
                                     {"NVLSTree", bit_of(Algorithm::nvls_tree)},
                                     {"PAT", bit_of(Algorithm::pat)}};
-constexpr Word kProtocolWords[] = {{"LL", bit_of(Protocol::ll)}, {"LL128", bit_of(Protocol::ll128)}, {"Simple", bit_of(Protocol::simple)}};
+constexpr Word kProtocolWords[] = {
+    {"LL", bit_of(Protocol::ll)}, {"LL128", bit_of(Protocol::ll128)}, {"Simple", bit_of(Protocol::simple)}};
 
 bool same_word(std::string_view a, std::string_view b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(),
@@ -52,7 +53,8 @@ Result<std::uint32_t> bits_of(const Word (&words)[N], const std::vector<std::str
       std::string list;
       for (const auto& k : known) list += (list.empty() ? "" : ", ") + k;
       const std::string near = nearest_spelling(name, known);  // the list is in the line already
-      return Error{std::string("collectives.") + key + ": found '" + name + "', expected one of " + list, "", near.empty() ? "" : spelling_hint(name, known)};
+      return Error{std::string("collectives.") + key + ": found '" + name + "', expected one of " + list, "",
+                   near.empty() ? "" : spelling_hint(name, known)};
     }
     bits |= bit;
   }
@@ -101,11 +103,14 @@ Selection selection_of_settings(std::string_view settings) {
 Selection selection_for(graph::CollectiveKind kind, Selection s) {
   switch (kind) {
     case graph::CollectiveKind::all_to_all:
-    case graph::CollectiveKind::all_to_all_v: return {0, 0, s.hierarchical_exchange, s.rdma_writes};
+    case graph::CollectiveKind::all_to_all_v:
+      return {0, 0, s.hierarchical_exchange, s.rdma_writes};
     case graph::CollectiveKind::send_recv:
     case graph::CollectiveKind::gather:
-    case graph::CollectiveKind::scatter: return {};
-    default: return {s.algorithms, s.protocols, false, false};
+    case graph::CollectiveKind::scatter:
+      return {};
+    default:
+      return {s.algorithms, s.protocols, false, false};
   }
 }
 
@@ -114,16 +119,22 @@ bool any_allowed(const std::vector<Candidate>& candidates, const Selection& sele
 }
 
 Selection heeded(Selection selection, const std::vector<Candidate>& candidates) {
-  const auto left = std::count_if(candidates.begin(), candidates.end(), [&](const Candidate& c) { return allowed(c, selection); });
-  if (left == 0 || left == static_cast<std::ptrdiff_t>(candidates.size())) selection.algorithms = selection.protocols = 0;
+  const auto left =
+      std::count_if(candidates.begin(), candidates.end(), [&](const Candidate& c) { return allowed(c, selection); });
+  if (left == 0 || left == static_cast<std::ptrdiff_t>(candidates.size()))
+    selection.algorithms = selection.protocols = 0;
   return selection;
 }
 
 std::vector<Candidate> selected(std::vector<Candidate> candidates, const Selection& selection) {
-  const auto drop = [&](Algorithm a) { std::erase_if(candidates, [&](const Candidate& c) { return c.algorithm == a; }); };
+  const auto drop = [&](Algorithm a) {
+    std::erase_if(candidates, [&](const Candidate& c) { return c.algorithm == a; });
+  };
   if (!selection.hierarchical_exchange || selection.rdma_writes) drop(Algorithm::hierarchical);
   if (!selection.rdma_writes) drop(Algorithm::rdma_writes);
-  const auto own = [](const Candidate& c) { return c.algorithm == Algorithm::hierarchical || c.algorithm == Algorithm::rdma_writes; };
+  const auto own = [](const Candidate& c) {
+    return c.algorithm == Algorithm::hierarchical || c.algorithm == Algorithm::rdma_writes;
+  };
   if (std::any_of(candidates.begin(), candidates.end(), own)) drop(Algorithm::exchange);
   const Selection choice = heeded(selection, candidates);
   std::erase_if(candidates, [&](const Candidate& c) { return !allowed(c, choice); });

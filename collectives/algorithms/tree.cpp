@@ -1,4 +1,5 @@
-// Double binary tree between nodes, chain inside each node: all_reduce goes up and down. Half the data takes each of two complementary trees.
+// Double binary tree between nodes, chain inside each node: all_reduce goes up and down. Half the data takes each of
+// two complementary trees.
 //   bandwidth: bus / 2 * NCCL's correction by size;  on two nodes only half of the traffic crosses the network
 //   latency:   base + 2 * ((per node - 1) * hop inside + floor(log2 nodes) * network hop)
 #include <algorithm>
@@ -18,9 +19,13 @@ double tree_bus(const Channels& c, Protocol p) {
   const double bus = std::min({inside, across});
   const double simple = std::min(k.tree_simple_share * bus, c.count * k.nccl.tree_per_channel[g][scale]);
   switch (p) {
-    case Protocol::ll: return std::min(simple / 3.8, k.nccl.ll_max[g][scale]);
-    case Protocol::ll128: return std::min(simple * (c.nodes == 1 ? 7.0 / 9 : 120.0 / 128), c.count * k.nccl.tree_ll128_per_channel[g][scale]);
-    case Protocol::simple: return simple;
+    case Protocol::ll:
+      return std::min(simple / 3.8, k.nccl.ll_max[g][scale]);
+    case Protocol::ll128:
+      return std::min(simple * (c.nodes == 1 ? 7.0 / 9 : 120.0 / 128),
+                      c.count * k.nccl.tree_ll128_per_channel[g][scale]);
+    case Protocol::simple:
+      return simple;
   }
   return simple;
 }
@@ -37,7 +42,9 @@ void add_tree(graph::CollectiveKind kind, const Channels& c, std::vector<Candida
     const double inside = (c.nvlink ? k.nccl.tree_nvlink : k.nccl.tree_pci)[p] + c.extra_intra_us;
     const double network = network_hop_us(c, protocol);
     const double share = k.latency_share[static_cast<std::size_t>(c.generation)];
-    Candidate x{Algorithm::tree, protocol, share * (k.nccl.tree_base[p] + 2 * (c.per_node - 1) * inside) + 2 * levels * network, 0.5 * tree_bus(c, protocol)};
+    Candidate x{Algorithm::tree, protocol,
+                share * (k.nccl.tree_base[p] + 2 * (c.per_node - 1) * inside) + 2 * levels * network,
+                0.5 * tree_bus(c, protocol)};
     x.correction = &k.nccl.tree_correction[p];
     x.ramp_us = ramp_us(c, protocol);
     x.steps = 2 * (c.per_node - 1 + levels);

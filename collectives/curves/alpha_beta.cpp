@@ -15,36 +15,52 @@ constexpr double kMostNs = 1e15;  // Duration::kMaxSeconds
 /// One chunk in one dimension.
 class Phase {
  public:
-  Phase(const topology::NetworkDimension& dimension, const AlphaBetaOptions& options) : d_(dimension), o_(options), n_(dimension.count) {}
+  Phase(const topology::NetworkDimension& dimension, const AlphaBetaOptions& options)
+      : d_(dimension), o_(options), n_(dimension.count) {}
 
   /// Of `bytes`: what is reduced or scattered in all, or what one member gives to a gather, or sends in an all-to-all.
   Result<double> time(graph::CollectiveKind kind, Algorithm algorithm, double bytes) const {
     if (n_ < 2) return 0.0;
     const bool powers = algorithm == Algorithm::halving_doubling || algorithm == Algorithm::double_binary_tree;
     if (powers && !std::has_single_bit(n_)) {
-      return Error{"network.npus_count: found " + std::to_string(n_) + ", expected a power of two for halving-doubling and double binary trees", "", ""};
+      return Error{"network.npus_count: found " + std::to_string(n_) +
+                       ", expected a power of two for halving-doubling and double binary trees",
+                   "", ""};
     }
     switch (kind) {
-      case graph::CollectiveKind::all_reduce: return all_reduce(algorithm, bytes);
-      case graph::CollectiveKind::reduce_scatter: return reduce_scatter(algorithm, bytes);
-      case graph::CollectiveKind::all_gather: return all_gather(algorithm, bytes);
+      case graph::CollectiveKind::all_reduce:
+        return all_reduce(algorithm, bytes);
+      case graph::CollectiveKind::reduce_scatter:
+        return reduce_scatter(algorithm, bytes);
+      case graph::CollectiveKind::all_gather:
+        return all_gather(algorithm, bytes);
       case graph::CollectiveKind::all_to_all:
-      case graph::CollectiveKind::all_to_all_v: return all_to_all(algorithm, bytes);
-      case graph::CollectiveKind::barrier: return 2 * sent(0, 1) + delays(2);
+      case graph::CollectiveKind::all_to_all_v:
+        return all_to_all(algorithm, bytes);
+      case graph::CollectiveKind::barrier:
+        return 2 * sent(0, 1) + delays(2);
       case graph::CollectiveKind::gather:
-      case graph::CollectiveKind::scatter: return sent(bytes * (n_ - 1) / n_, n_ / 2) + delays(1);
-      default: return sent(bytes, n_ / 2) + delays(1);
+      case graph::CollectiveKind::scatter:
+        return sent(bytes * (n_ - 1) / n_, n_ / 2) + delays(1);
+      default:
+        return sent(bytes, n_ / 2) + delays(1);
     }
   }
 
   /// How long before the end of a chunk the next may begin: trees leave their first edge idle by then.
   double overlap(graph::CollectiveKind kind, Algorithm algorithm, double bytes) const {
-    return kind == graph::CollectiveKind::all_reduce && algorithm == Algorithm::double_binary_tree && n_ > 1 ? sent(bytes, 1) : 0;
+    return kind == graph::CollectiveKind::all_reduce && algorithm == Algorithm::double_binary_tree && n_ > 1
+               ? sent(bytes, 1)
+               : 0;
   }
 
  private:
-  double sent(double bytes, std::uint32_t distance) const { return std::floor(d_.hops(distance) * d_.latency_ns + bytes / d_.bytes_per_ns); }
-  double reduced(double bytes) const { return o_.memory_bytes_per_ns > 0 ? 3 * std::floor(bytes / o_.memory_bytes_per_ns) : 0; }
+  double sent(double bytes, std::uint32_t distance) const {
+    return std::floor(d_.hops(distance) * d_.latency_ns + bytes / d_.bytes_per_ns);
+  }
+  double reduced(double bytes) const {
+    return o_.memory_bytes_per_ns > 0 ? 3 * std::floor(bytes / o_.memory_bytes_per_ns) : 0;
+  }
   double delays(double steps) const { return (steps + 1) * static_cast<double>(o_.endpoint_delay); }
   std::uint32_t levels() const { return static_cast<std::uint32_t>(std::bit_width(n_) - 1); }
   /// Steps of halving: S/2, S/4, ..., with partners 1, 2, 4, ... apart.
@@ -68,10 +84,14 @@ class Phase {
   double all_reduce(Algorithm a, double bytes) const {
     const double m = bytes / n_, steps = n_ - 1;
     switch (a) {
-      case Algorithm::ring: return 2 * steps * sent(m, 1) + steps * reduced(m) + delays(2 * steps);
-      case Algorithm::direct: return 2 * sent(m, n_ / 2) + reduced(m) + delays(2);
-      case Algorithm::halving_doubling: return 2 * halving(bytes) + halving_reductions(bytes) + delays(2 * levels());
-      case Algorithm::double_binary_tree: return 2 * tree(bytes) + (2 * levels() - 1) * reduced(bytes) + delays(2 * levels());
+      case Algorithm::ring:
+        return 2 * steps * sent(m, 1) + steps * reduced(m) + delays(2 * steps);
+      case Algorithm::direct:
+        return 2 * sent(m, n_ / 2) + reduced(m) + delays(2);
+      case Algorithm::halving_doubling:
+        return 2 * halving(bytes) + halving_reductions(bytes) + delays(2 * levels());
+      case Algorithm::double_binary_tree:
+        return 2 * tree(bytes) + (2 * levels() - 1) * reduced(bytes) + delays(2 * levels());
     }
     return 0;
   }
@@ -105,7 +125,9 @@ struct Stage {
   double ns = 0, overlap = 0;
 };
 
-Algorithm of(const std::vector<Algorithm>& by_dimension, std::size_t d) { return by_dimension[std::min(d, by_dimension.size() - 1)]; }
+Algorithm of(const std::vector<Algorithm>& by_dimension, std::size_t d) {
+  return by_dimension[std::min(d, by_dimension.size() - 1)];
+}
 
 class Stages {
  public:
@@ -144,7 +166,8 @@ class Stages {
 
   /// Chunks in order; each dimension serves `active` at once, those that are ready first.
   double makespan() const {
-    std::vector<std::vector<double>> free(network_.dimensions.size(), std::vector<double>(static_cast<std::size_t>(options_.active), 0));
+    std::vector<std::vector<double>> free(network_.dimensions.size(),
+                                          std::vector<double>(static_cast<std::size_t>(options_.active), 0));
     std::vector<std::size_t> next(static_cast<std::size_t>(options_.splits), 0);
     std::vector<double> ready(next.size(), 0);
     double end = 0;
@@ -165,8 +188,10 @@ class Stages {
  private:
   Algorithm algorithm(graph::CollectiveKind kind, std::size_t d) const {
     if (kind == graph::CollectiveKind::all_reduce) return of(options_.all_reduce, d);
-    if (kind == graph::CollectiveKind::reduce_scatter) return of(of_all_reduce_ ? options_.all_reduce : options_.reduce_scatter, d);
-    if (kind == graph::CollectiveKind::all_gather) return of(of_all_reduce_ ? options_.all_reduce : options_.all_gather, d);
+    if (kind == graph::CollectiveKind::reduce_scatter)
+      return of(of_all_reduce_ ? options_.all_reduce : options_.reduce_scatter, d);
+    if (kind == graph::CollectiveKind::all_gather)
+      return of(of_all_reduce_ ? options_.all_reduce : options_.all_gather, d);
     return of(options_.all_to_all, d);
   }
 
@@ -185,13 +210,17 @@ Result<AlphaBetaAlgorithm> parse_alpha_beta_algorithm(std::string_view name) {
   static const std::vector<std::string> names{"ring", "direct", "halvingDoubling", "doubleBinaryTree"};
   const auto at = std::find(names.begin(), names.end(), word);
   if (at != names.end()) return static_cast<AlphaBetaAlgorithm>(at - names.begin());
-  return Error{"found the algorithm '" + std::string(name) + "', expected ring, direct, halvingDoubling or doubleBinaryTree", "", spelling_hint(word, names)};
+  return Error{
+      "found the algorithm '" + std::string(name) + "', expected ring, direct, halvingDoubling or doubleBinaryTree", "",
+      spelling_hint(word, names)};
 }
 
-Result<Duration> alpha_beta_time(const graph::Collective& op, const topology::DimensionNetwork& network, const AlphaBetaOptions& options) {
+Result<Duration> alpha_beta_time(const graph::Collective& op, const topology::DimensionNetwork& network,
+                                 const AlphaBetaOptions& options) {
   if (network.dimensions.empty()) return Duration();
   CHECK(options.splits >= 1 && options.active >= 1);
-  if (op.bytes < 0) return Error{"bytes: found " + std::to_string(op.bytes) + ", expected a size that is not negative", "", ""};
+  if (op.bytes < 0)
+    return Error{"bytes: found " + std::to_string(op.bytes) + ", expected a size that is not negative", "", ""};
   Stages stages(network, options, op.kind == graph::CollectiveKind::all_reduce);
   TRY(stages.add_collective(op.kind, static_cast<double>(op.bytes) / static_cast<double>(options.splits)));
   const double ns = stages.makespan();
@@ -199,7 +228,8 @@ Result<Duration> alpha_beta_time(const graph::Collective& op, const topology::Di
   return Duration::from_seconds(ns * 1e-9);
 }
 
-Duration alpha_beta_message(std::int64_t bytes, const topology::DimensionNetwork& network, std::uint32_t from, std::uint32_t to) {
+Duration alpha_beta_message(std::int64_t bytes, const topology::DimensionNetwork& network, std::uint32_t from,
+                            std::uint32_t to) {
   const auto a = network.place_of(from), b = network.place_of(to);
   double ns = 0, slowest = 0;
   for (std::size_t d = 0; d < a.size(); ++d) {

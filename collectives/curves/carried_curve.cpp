@@ -7,9 +7,9 @@ namespace distsim::collectives {
 
 namespace {
 
-/// Between two measured sizes, a mix of the model's shape and of the smooth curve through the points. Over the published sweeps,
-/// every second size given: 1.8 / 3.6 % median / mean error, where straight lines have 2.5 / 4.3, the model's shape alone 1.9
-/// / 4.0 and the smooth curve alone 1.6 / 3.7.
+/// Between two measured sizes, a mix of the model's shape and of the smooth curve through the points. Over the
+/// published sweeps, every second size given: 1.8 / 3.6 % median / mean error, where straight lines have 2.5 / 4.3, the
+/// model's shape alone 1.9 / 4.0 and the smooth curve alone 1.6 / 3.7.
 constexpr double kModelShape = 0.25;
 constexpr double kForget =
     0.5;  // of the edge's residual, for each factor of two beyond: the factors have learnt what carries further
@@ -64,13 +64,15 @@ CarriedCurve::Point CarriedCurve::at(double t) const {
   const double target_us = evidence_->target.time_us(std::exp2(t)), log_model = std::log(target_us);
   const double where = position_of(t, target_us);
   Point out;
-  out.log_time = evidence_->carry == Carry::none ? shaped(t, log_model) : log_model + evidence_->share * residual_at(where);
+  out.log_time =
+      evidence_->carry == Carry::none ? shaped(t, log_model) : log_model + evidence_->share * residual_at(where);
   out.outside = std::max({0.0, x_.front() - where, where - x_.back()});
   const auto after = static_cast<std::size_t>(std::lower_bound(x_.begin(), x_.end(), where) - x_.begin());
   const double up = after < x_.size() ? x_[after] - where : 1e9, down = after > 0 ? where - x_[after - 1] : 1e9;
   out.gap = std::min(up, down);
   const CurvePoint& nearest = evidence_->curve->points[up <= down ? after : after - 1];
-  if (nearest.low_us > 0 && nearest.high_us > nearest.low_us) out.noise = 0.5 * std::log(nearest.high_us / nearest.low_us);
+  if (nearest.low_us > 0 && nearest.high_us > nearest.low_us)
+    out.noise = 0.5 * std::log(nearest.high_us / nearest.low_us);
   return out;
 }
 

@@ -1,11 +1,12 @@
 // CarriedCurve: what one measured curve says about the group in question.
 //
-// A curve is kept as its residual to the analytic model of the group it was measured on, with the pair of factors found on it,
-//   r(bytes) = ln(measured / model), and predicts   ln(time) = ln(model of the group in question, same factors) + share *
-//   r(where).
-// On the group it was measured on, `where` is the size itself and the curve is interpolated. Carried to another group or
-// collective, `where` is the size at which the measured group was in the same regime: where bytes made up the same part of the
-// time. Switches of algorithm and protocol move that way.
+// A curve is kept as its residual to the analytic model of the group it was measured on, with the pair of factors found
+// on it,
+//   r(bytes) = ln(measured / model), and predicts   ln(time) = ln(model of the group in question, same factors) + share
+//   * r(where).
+// On the group it was measured on, `where` is the size itself and the curve is interpolated. Carried to another group
+// or collective, `where` is the size at which the measured group was in the same regime: where bytes made up the same
+// part of the time. Switches of algorithm and protocol move that way.
 #pragma once
 
 #include <string_view>

@@ -1,5 +1,5 @@
-// The binary form of a curve file, as collective_bench writes it to a name without .txtpb: the same message, read through its text form, so that one
-// place checks both.
+// The binary form of a curve file, as collective_bench writes it to a name without .txtpb: the same message, read
+// through its text form, so that one place checks both.
 #include <google/protobuf/text_format.h>
 
 #if __has_include(<google/protobuf/stubs/logging.h>)
@@ -14,16 +14,22 @@
 
 namespace distsim::collectives {
 
-bool begins_binary_curve_file(std::string_view head) { return head.starts_with("\x08\x01"); }  // field 1, version, as a varint: 1
+bool begins_binary_curve_file(std::string_view head) {
+  return head.starts_with("\x08\x01");
+}  // field 1, version, as a varint: 1
 
 Result<CurveSet> parse_curve_binary(std::string_view bytes, const std::string& file) {
-  if (bytes.size() > kMaxCurveFileBytes) return Error{"found " + std::to_string(bytes.size()) + " bytes, expected at most 16 MiB", file, ""};
+  if (bytes.size() > kMaxCurveFileBytes)
+    return Error{"found " + std::to_string(bytes.size()) + " bytes, expected at most 16 MiB", file, ""};
   DISTSIM_QUIET;
   curves::CurveFile message;
-  if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return Error{"not a whole curve file in its binary form", file, "the file may have been cut"};
-  if (message.checksum().empty()) return Error{"checksum: found none, expected one: nothing else tells a binary file that was cut", file, ""};
+  if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
+    return Error{"not a whole curve file in its binary form", file, "the file may have been cut"};
+  if (message.checksum().empty())
+    return Error{"checksum: found none, expected one: nothing else tells a binary file that was cut", file, ""};
   std::string text;
-  if (!google::protobuf::TextFormat::PrintToString(message, &text)) return Error{"not a curve file in its binary form", file, ""};
+  if (!google::protobuf::TextFormat::PrintToString(message, &text))
+    return Error{"not a curve file in its binary form", file, ""};
   return parse_curve_text(text, file);
 }
 

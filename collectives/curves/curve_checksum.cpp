@@ -1,4 +1,5 @@
-// Checksum of the rows of a curve file: FNV-1a, 64 bit, over what a price depends on. It tells a file that was edited or damaged, not one that was forged.
+// Checksum of the rows of a curve file: FNV-1a, 64 bit, over what a price depends on. It tells a file that was edited
+// or damaged, not one that was forged.
 #include "base/fnv.hpp"
 #include "collectives/curves/curve_set.hpp"
 

@@ -14,7 +14,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool ends_with(std::string_view text, std::string_view tail) { return text.size() >= tail.size() && text.substr(text.size() - tail.size()) == tail; }
+bool ends_with(std::string_view text, std::string_view tail) {
+  return text.size() >= tail.size() && text.substr(text.size() - tail.size()) == tail;
+}
 
 std::vector<std::string> files_of(const std::string& dir) {
   std::vector<std::string> out;
@@ -38,7 +40,8 @@ Result<topology::ClusterSpec> measured_spec(const topology::Topology& topology, 
 }
 
 /// Facts of `ranks` GPUs on `nodes` nodes, evenly and from the first GPU of each node on.
-Result<topology::GroupFacts> facts_of_shape(topology::ClusterSpec spec, std::int64_t compute_capability, std::uint32_t ranks, std::uint32_t nodes, topology::Siblings siblings) {
+Result<topology::GroupFacts> facts_of_shape(topology::ClusterSpec spec, std::int64_t compute_capability,
+                                            std::uint32_t ranks, std::uint32_t nodes, topology::Siblings siblings) {
   const std::uint32_t per_node = ranks / nodes;
   spec.nodes = std::max<std::int64_t>({1, nodes, spec.gpu_links.domain_nodes});
   TRY_ASSIGN(topology::Topology topology, topology::Topology::build(spec, compute_capability));
@@ -70,7 +73,8 @@ std::string source_of(const Curve& c, const CurveSet& set) {
 /// A run that broke off may have left its last sizes unsettled; whoever trusts it says so.
 Result<void> check_complete(const CurveSet& set, const CollectiveOptions& options, const std::string& file) {
   if (!set.partial || options.allow_partial) return {};
-  return Error{"partial: found true, expected the curves of a run that ended", file, "measure again, or allow it: collectives.allow_partial: true, --allow-partial"};
+  return Error{"partial: found true, expected the curves of a run that ended", file,
+               "measure again, or allow it: collectives.allow_partial: true, --allow-partial"};
 }
 
 class Loader {
@@ -83,9 +87,12 @@ class Loader {
       if (!c.not_used.empty()) continue;
       const std::uint32_t nodes = nodes_of(c, spec_);
       if (c.ranks % nodes != 0 || c.ranks / nodes > spec_.gpus_per_node) {
-        if (origin != Origin::user) continue;  // `gpus_per_node` was changed: the shipped curves speak of another machine
-        return Error{"curve of " + std::to_string(c.ranks) + " ranks on " + std::to_string(nodes) + " nodes: expected a multiple of the nodes and at most " +
-                         std::to_string(spec_.gpus_per_node) + " per node, as " + (spec_.name.empty() ? "the system" : spec_.name) + " has", file, ""};
+        if (origin != Origin::user)
+          continue;  // `gpus_per_node` was changed: the shipped curves speak of another machine
+        return Error{"curve of " + std::to_string(c.ranks) + " ranks on " + std::to_string(nodes) +
+                         " nodes: expected a multiple of the nodes and at most " + std::to_string(spec_.gpus_per_node) +
+                         " per node, as " + (spec_.name.empty() ? "the system" : spec_.name) + " has",
+                     file, ""};
       }
       TRY_ASSIGN(const topology::GroupFacts* facts, facts_of({c.ranks, nodes, c.groups_at_once > 1}));
       curves_.push_back({c, *facts, origin, source_of(c, set), calibration_of(c, *facts, constants_), set.device});
@@ -104,7 +111,9 @@ class Loader {
   Result<const topology::GroupFacts*> facts_of(const Shape& key) {
     auto it = shapes_.find(key);
     if (it == shapes_.end()) {
-      TRY_ASSIGN(topology::GroupFacts facts, facts_of_shape(spec_, compute_capability_, key.ranks, key.nodes, key.siblings ? topology::Siblings::active : topology::Siblings::idle));
+      TRY_ASSIGN(topology::GroupFacts facts,
+                 facts_of_shape(spec_, compute_capability_, key.ranks, key.nodes,
+                                key.siblings ? topology::Siblings::active : topology::Siblings::idle));
       it = shapes_.emplace(key, std::move(facts)).first;
     }
     return &it->second;
@@ -124,7 +133,8 @@ std::int64_t compute_capability_of(const topology::Topology& topology) {
 
 }  // namespace
 
-Result<std::vector<LibraryCurve>> load_curves(const topology::Topology& topology, const CollectiveOptions& options, const ModelConstants& constants) {
+Result<std::vector<LibraryCurve>> load_curves(const topology::Topology& topology, const CollectiveOptions& options,
+                                              const ModelConstants& constants) {
   if (!options.use_curves) return std::vector<LibraryCurve>{};
   const std::int64_t compute_capability = compute_capability_of(topology);
   TRY_ASSIGN(topology::ClusterSpec spec, measured_spec(topology, options.curve_dir));

@@ -16,16 +16,18 @@ enum class Origin : std::uint8_t { user, own_system, sibling_system };
 
 struct LibraryCurve {
   Curve curve;
-  topology::GroupFacts facts;        ///< of the group that was measured, on the hardware as it is described in configs/systems
+  topology::GroupFacts
+      facts;  ///< of the group that was measured, on the hardware as it is described in configs/systems
   Origin origin = Origin::own_system;
-  std::string source;      ///< a few words for Cost::source
+  std::string source;         ///< a few words for Cost::source
   Calibration calibration{};  ///< found on it; without points: not worked out yet
   std::string device{};       ///< what it was measured on, in the words of its file; may be empty
 };
 
-/// Curves of `options.curve_files` (whatever their system) and those of `options.curve_dir` whose `system` or `also_for` names the topology's system.
-/// A file of a run that did not end is an error unless `options.allow_partial`.
-/// The measured hardware is `<curve_dir>/../systems/<system>.yaml` where that exists, else the topology itself, so that a changed link rate
+/// Curves of `options.curve_files` (whatever their system) and those of `options.curve_dir` whose `system` or
+/// `also_for` names the topology's system. A file of a run that did not end is an error unless `options.allow_partial`.
+/// The measured hardware is `<curve_dir>/../systems/<system>.yaml` where that exists, else the topology itself, so that
+/// a changed link rate
 /// (`--set cluster.nic.bandwidth`) scales measured curves instead of being ignored.
 Result<std::vector<LibraryCurve>> load_curves(const topology::Topology& topology, const CollectiveOptions& options,
                                               const ModelConstants& constants = shipped_constants());

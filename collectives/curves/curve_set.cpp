@@ -19,7 +19,8 @@ enum class Format : std::uint8_t { curve_file, binary, json, osu, param, nccl_te
 
 constexpr std::size_t kSniffed = std::size_t{64} << 10;
 
-/// A line that begins with a field of curve.proto. A log of nccl-tests has none; a comment of a curve file may well speak of nccl-tests.
+/// A line that begins with a field of curve.proto. A log of nccl-tests has none; a comment of a curve file may well
+/// speak of nccl-tests.
 bool begins_curve_file(std::string_view line) {
   for (std::string_view field : {"version:", "system:", "curve_count:", "curves {", "curves{"}) {
     if (line.starts_with(field)) return true;
@@ -42,10 +43,12 @@ Format format_of(std::string_view head) {
   return Format::nccl_tests;
 }
 
-/// The first bytes; an Error as read_file has it for what cannot be read. A pipe would have lost them to the reader that follows.
+/// The first bytes; an Error as read_file has it for what cannot be read. A pipe would have lost them to the reader
+/// that follows.
 Result<std::string> head_of(const std::string& path) {
   std::error_code unknown;
-  if (std::filesystem::is_fifo(path, unknown)) return Error{"found a pipe, expected a file: it is read twice", path, "write it to a file first"};
+  if (std::filesystem::is_fifo(path, unknown))
+    return Error{"found a pipe, expected a file: it is read twice", path, "write it to a file first"};
   std::ifstream in(path, std::ios::binary);
   std::string head(kSniffed, '\0');
   if (in) in.read(head.data(), static_cast<std::streamsize>(head.size()));
@@ -54,7 +57,8 @@ Result<std::string> head_of(const std::string& path) {
   return head;
 }
 
-Result<CurveSet> read_log(const std::string& path, Result<CurveSet> (*read)(LineSource&, const LogHints&), const LogHints& hints) {
+Result<CurveSet> read_log(const std::string& path, Result<CurveSet> (*read)(LineSource&, const LogHints&),
+                          const LogHints& hints) {
   std::ifstream in(path, std::ios::binary);
   LineSource lines(in, path);
   return read(lines, hints);
@@ -64,7 +68,8 @@ Result<CurveSet> read_log(const std::string& path, Result<CurveSet> (*read)(Line
 
 Result<CurveSet> read_curve_file(const std::string& path, const LogHints& hints) {
   TRY_ASSIGN(const std::string head, head_of(path));
-  if (head.empty()) return Error{"found an empty file, expected a curve file or a log (nccl-tests, OSU, PARAM)", path, ""};
+  if (head.empty())
+    return Error{"found an empty file, expected a curve file or a log (nccl-tests, OSU, PARAM)", path, ""};
   switch (format_of(head)) {
     case Format::curve_file: {
       TRY_ASSIGN(const std::string text, read_file(path, kMaxCurveFileBytes));
@@ -78,9 +83,12 @@ Result<CurveSet> read_curve_file(const std::string& path, const LogHints& hints)
       TRY_ASSIGN(const std::string text, read_file(path, kMaxJsonBytes));
       return parse_json_log(text, path, hints);
     }
-    case Format::osu: return read_log(path, parse_osu, hints);
-    case Format::param: return read_log(path, parse_param, hints);
-    case Format::nccl_tests: break;
+    case Format::osu:
+      return read_log(path, parse_osu, hints);
+    case Format::param:
+      return read_log(path, parse_param, hints);
+    case Format::nccl_tests:
+      break;
   }
   return read_log(path, parse_nccl_tests, hints);
 }

@@ -1,4 +1,5 @@
-// CurveSet: measured curves of collectives, as plain values, from a curve file (curve.proto in protobuf text format) or an nccl-tests log.
+// CurveSet: measured curves of collectives, as plain values, from a curve file (curve.proto in protobuf text format) or
+// an nccl-tests log.
 #pragma once
 
 #include <cstdint>
@@ -19,14 +20,14 @@ struct CurvePoint {
 struct Curve {
   graph::CollectiveKind kind = graph::CollectiveKind::all_reduce;
   std::uint32_t ranks = 0;
-  std::uint32_t nodes = 0;       ///< 0: the log does not say
-  bool single_process = false;   ///< one process drives the GPUs of a node
+  std::uint32_t nodes = 0;      ///< 0: the log does not say
+  bool single_process = false;  ///< one process drives the GPUs of a node
   bool cuda_graph = false;
   std::string library, settings, date, source, licence, label;
-  std::string not_used;          ///< why it must not be used; empty otherwise
-  std::vector<CurvePoint> points; ///< ascending in bytes, times positive and finite
-  std::uint32_t flagged = 0;     ///< rows left out because they contradict themselves
-  std::string group{};           ///< of collective_bench: all, nodes, rails, 8x2, ...; empty where not stated
+  std::string not_used;              ///< why it must not be used; empty otherwise
+  std::vector<CurvePoint> points;    ///< ascending in bytes, times positive and finite
+  std::uint32_t flagged = 0;         ///< rows left out because they contradict themselves
+  std::string group{};               ///< of collective_bench: all, nodes, rails, 8x2, ...; empty where not stated
   std::uint32_t groups_at_once = 0;  ///< groups of that shape that ran together; 0 or 1: alone
 };
 
@@ -34,23 +35,27 @@ struct CurveSet {
   std::string system, device, hardware;
   std::vector<std::string> also_for;
   std::vector<Curve> curves;
-  bool partial = false;          ///< the run that wrote the file did not end
-  std::vector<std::string> hosts{};    ///< by node, as the bench says
+  bool partial = false;              ///< the run that wrote the file did not end
+  std::vector<std::string> hosts{};  ///< by node, as the bench says
   std::string driver{}, topology{}, flags{};
-  std::vector<std::string> remarks{};  ///< of the reader, one line each with its position: rows left out, a run that failed
+  std::vector<std::string>
+      remarks{};  ///< of the reader, one line each with its position: rows left out, a run that failed
 };
 
 inline constexpr std::size_t kMaxCurveFileBytes = std::size_t{16} << 20;
 inline constexpr std::size_t kMaxCurves = 1000, kMaxCurvePoints = 4096;
 inline constexpr std::uint32_t kMaxCurveRanks = 1u << 24;
-inline constexpr double kMaxCurveBytes = 1ull << 60;                     ///< of one size
-inline constexpr double kShortestCurveUs = 1e-3, kLongestCurveUs = 1e12;  ///< of one time; no collective is over in a nanosecond
+inline constexpr double kMaxCurveBytes = 1ull << 60;  ///< of one size
+inline constexpr double kShortestCurveUs = 1e-3,
+                        kLongestCurveUs = 1e12;  ///< of one time; no collective is over in a nanosecond
 
-/// Reads a curve file. Errors read "file:line:col: ...": text that does not parse or ends too early, unknown kinds, sizes that do not ascend, times that
-/// are not finite or out of the limits above, a checksum that is not that of the rows, no points, more than the limits above.
+/// Reads a curve file. Errors read "file:line:col: ...": text that does not parse or ends too early, unknown kinds,
+/// sizes that do not ascend, times that are not finite or out of the limits above, a checksum that is not that of the
+/// rows, no points, more than the limits above.
 Result<CurveSet> parse_curve_text(std::string_view text, const std::string& file);
 
-/// The same message in binary form. Positions in errors are those of its text form. A file begins so if it begins with version 1.
+/// The same message in binary form. Positions in errors are those of its text form. A file begins so if it begins with
+/// version 1.
 Result<CurveSet> parse_curve_binary(std::string_view bytes, const std::string& file);
 bool begins_binary_curve_file(std::string_view head);
 
@@ -65,8 +70,9 @@ struct LogHints {
   std::uint32_t ranks = 0, nodes = 0;
 };
 
-/// Reads a curve file (ours, or collective_bench's), an nccl-tests log or its -J JSON, OSU or PARAM output, told apart by the contents. Logs are streamed:
-/// memory does not grow with them. Errors: as their readers say; an empty file; a format that none of them knows.
+/// Reads a curve file (ours, or collective_bench's), an nccl-tests log or its -J JSON, OSU or PARAM output, told apart
+/// by the contents. Logs are streamed: memory does not grow with them. Errors: as their readers say; an empty file; a
+/// format that none of them knows.
 Result<CurveSet> read_curve_file(const std::string& path, const LogHints& hints = {});
 
 }  // namespace distsim::collectives

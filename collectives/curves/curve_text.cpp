@@ -20,11 +20,16 @@ using google::protobuf::TextFormat;
 class FirstError : public google::protobuf::io::ErrorCollector {
  public:
   void AddError(int line, google::protobuf::io::ColumnNumber column, const std::string& message) override {
-    if (!message_) { line_ = line; column_ = column; message_ = message; }
+    if (!message_) {
+      line_ = line;
+      column_ = column;
+      message_ = message;
+    }
   }
   void AddWarning(int, google::protobuf::io::ColumnNumber, const std::string&) override {}
   Error error(const std::string& file, bool at_end) const {
-    const std::string where = line_ < 0 ? file : file + ":" + std::to_string(line_ + 1) + ":" + std::to_string(column_ + 1);
+    const std::string where =
+        line_ < 0 ? file : file + ":" + std::to_string(line_ + 1) + ":" + std::to_string(column_ + 1);
     return Error{message_.value_or("not a curve file"), where, at_end ? "the file ends here: was it cut?" : ""};
   }
   int line() const { return line_; }
@@ -39,7 +44,8 @@ class Positions {
  public:
   Positions(const std::string& file, const TextFormat::ParseInfoTree* tree) : file_(file), tree_(tree) {}
   std::string of(const google::protobuf::Message& m, const char* field, int index = -1) const {
-    const auto at = tree_ ? tree_->GetLocation(m.GetDescriptor()->FindFieldByName(field), index) : TextFormat::ParseLocation();
+    const auto at =
+        tree_ ? tree_->GetLocation(m.GetDescriptor()->FindFieldByName(field), index) : TextFormat::ParseLocation();
     return at.line < 0 ? file_ : file_ + ":" + std::to_string(at.line + 1) + ":" + std::to_string(at.column + 1);
   }
   Positions inside(const google::protobuf::Message& m, const char* field, int index) const {
@@ -55,28 +61,39 @@ std::string number(double v) { return std::to_string(v); }
 
 Result<CurvePoint> read_point(const curves::Point& p, double previous, const Positions& at) {
   if (!(p.time_us() >= kShortestCurveUs && p.time_us() < kLongestCurveUs)) {
-    return Error{"time_us: found " + number(p.time_us()) + ", expected a positive number, 0.001 .. 1e12", at.of(p, "time_us"), ""};
+    return Error{"time_us: found " + number(p.time_us()) + ", expected a positive number, 0.001 .. 1e12",
+                 at.of(p, "time_us"), ""};
   }
   for (double v : {p.low_us(), p.high_us()}) {
-    if (!(std::isfinite(v) && v >= 0 && v < 1e12)) return Error{"low_us, high_us: found " + number(v) + ", expected 0 or a positive number", at.of(p, "low_us"), ""};
+    if (!(std::isfinite(v) && v >= 0 && v < 1e12))
+      return Error{"low_us, high_us: found " + number(v) + ", expected 0 or a positive number", at.of(p, "low_us"), ""};
   }
   if (static_cast<double>(p.bytes()) <= previous) {
-    return Error{"bytes: found " + std::to_string(p.bytes()) + " after " + number(previous) + ", expected ascending sizes", at.of(p, "bytes"), ""};
+    return Error{
+        "bytes: found " + std::to_string(p.bytes()) + " after " + number(previous) + ", expected ascending sizes",
+        at.of(p, "bytes"), ""};
   }
-  if (p.bytes() > (std::uint64_t{1} << 60)) return Error{"bytes: found " + std::to_string(p.bytes()) + ", expected at most 2^60", at.of(p, "bytes"), ""};
+  if (p.bytes() > (std::uint64_t{1} << 60))
+    return Error{"bytes: found " + std::to_string(p.bytes()) + ", expected at most 2^60", at.of(p, "bytes"), ""};
   return CurvePoint{static_cast<double>(p.bytes()), p.time_us(), p.low_us(), p.high_us()};
 }
 
 Result<void> read_points(Curve& out, const curves::Curve& c, const Positions& at) {
-  if (static_cast<std::size_t>(c.points_size()) > kMaxCurvePoints) return Error{"points: found " + std::to_string(c.points_size()) + ", expected at most 4096", at.of(c, "points", 0), ""};
+  if (static_cast<std::size_t>(c.points_size()) > kMaxCurvePoints)
+    return Error{"points: found " + std::to_string(c.points_size()) + ", expected at most 4096", at.of(c, "points", 0),
+                 ""};
   double previous = -1;
   for (int i = 0; i < c.points_size(); ++i) {
-    if (c.points(i).flagged()) { ++out.flagged; continue; }
+    if (c.points(i).flagged()) {
+      ++out.flagged;
+      continue;
+    }
     TRY_ASSIGN(CurvePoint point, read_point(c.points(i), previous, at.inside(c, "points", i)));
     previous = point.bytes;
     if (point.bytes >= 1) out.points.push_back(point);
   }
-  if (out.points.empty()) return Error{"points: found none that can be used, expected at least one", at.of(c, "kind"), ""};
+  if (out.points.empty())
+    return Error{"points: found none that can be used, expected at least one", at.of(c, "kind"), ""};
   return {};
 }
 
@@ -85,8 +102,12 @@ Result<Curve> read_curve(const curves::Curve& c, const Positions& at) {
   auto kind = graph::parse_collective(c.kind());
   if (!kind.ok()) return Error{"kind: " + kind.error().what, at.of(c, "kind"), kind.error().hint};
   out.kind = *kind;
-  if (c.ranks() < 2 || c.ranks() > kMaxCurveRanks) return Error{"ranks: found " + std::to_string(c.ranks()) + ", expected 2 .. 2^24", at.of(c, "ranks"), ""};
-  if (c.nodes() > c.ranks()) return Error{"nodes: found " + std::to_string(c.nodes()) + ", expected at most ranks (" + std::to_string(c.ranks()) + ")", at.of(c, "nodes"), ""};
+  if (c.ranks() < 2 || c.ranks() > kMaxCurveRanks)
+    return Error{"ranks: found " + std::to_string(c.ranks()) + ", expected 2 .. 2^24", at.of(c, "ranks"), ""};
+  if (c.nodes() > c.ranks())
+    return Error{
+        "nodes: found " + std::to_string(c.nodes()) + ", expected at most ranks (" + std::to_string(c.ranks()) + ")",
+        at.of(c, "nodes"), ""};
   if (!c.launch().empty() && c.launch() != "mpi" && c.launch() != "single_process") {
     return Error{"launch: found '" + c.launch() + "', expected mpi or single_process", at.of(c, "launch"), ""};
   }
@@ -107,7 +128,8 @@ Result<Curve> read_curve(const curves::Curve& c, const Positions& at) {
   return out;
 }
 
-Result<void> parse_message(std::string_view text, const std::string& file, curves::CurveFile& message, TextFormat::ParseInfoTree* tree) {
+Result<void> parse_message(std::string_view text, const std::string& file, curves::CurveFile& message,
+                           TextFormat::ParseInfoTree* tree) {
   FirstError errors;
   TextFormat::Parser parser;
   parser.RecordErrorsTo(&errors);
@@ -119,13 +141,22 @@ Result<void> parse_message(std::string_view text, const std::string& file, curve
 }
 
 Result<CurveSet> read_set(const curves::CurveFile& message, const std::string& file, const Positions& at) {
-  if (message.version() != 1) return Error{"version: found " + std::to_string(message.version()) + ", expected 1", at.of(message, "version"), ""};
+  if (message.version() != 1)
+    return Error{"version: found " + std::to_string(message.version()) + ", expected 1", at.of(message, "version"), ""};
   if (message.curve_count() != 0 && message.curve_count() != static_cast<std::uint32_t>(message.curves_size())) {
-    return Error{"curves: found " + std::to_string(message.curves_size()) + ", expected " + std::to_string(message.curve_count()) + " (curve_count)", file, "the file may have been cut"};
+    return Error{"curves: found " + std::to_string(message.curves_size()) + ", expected " +
+                     std::to_string(message.curve_count()) + " (curve_count)",
+                 file, "the file may have been cut"};
   }
   if (message.curves_size() == 0) return Error{"curves: found none, expected at least one", file, ""};
-  if (static_cast<std::size_t>(message.curves_size()) > kMaxCurves) return Error{"curves: found " + std::to_string(message.curves_size()) + ", expected at most 1000", file, ""};
-  CurveSet out{message.system(), message.device(), message.hardware(), {message.also_for().begin(), message.also_for().end()}, {}, message.partial()};
+  if (static_cast<std::size_t>(message.curves_size()) > kMaxCurves)
+    return Error{"curves: found " + std::to_string(message.curves_size()) + ", expected at most 1000", file, ""};
+  CurveSet out{message.system(),
+               message.device(),
+               message.hardware(),
+               {message.also_for().begin(), message.also_for().end()},
+               {},
+               message.partial()};
   out.hosts.assign(message.hosts().begin(), message.hosts().end());
   out.driver = message.driver();
   out.topology = message.topology();
@@ -135,7 +166,8 @@ Result<CurveSet> read_set(const curves::CurveFile& message, const std::string& f
     out.curves.push_back(std::move(curve));
   }
   if (const std::string sum = checksum_of(out); !message.checksum().empty() && message.checksum() != sum) {
-    return Error{"checksum: found '" + message.checksum() + "', expected '" + sum + "' for these rows", at.of(message, "checksum"), "was the file edited? delete the line to accept it"};
+    return Error{"checksum: found '" + message.checksum() + "', expected '" + sum + "' for these rows",
+                 at.of(message, "checksum"), "was the file edited? delete the line to accept it"};
   }
   return out;
 }
@@ -143,7 +175,8 @@ Result<CurveSet> read_set(const curves::CurveFile& message, const std::string& f
 }  // namespace
 
 Result<CurveSet> parse_curve_text(std::string_view text, const std::string& file) {
-  if (text.size() > kMaxCurveFileBytes) return Error{"found " + std::to_string(text.size()) + " bytes, expected at most 16 MiB", file, ""};
+  if (text.size() > kMaxCurveFileBytes)
+    return Error{"found " + std::to_string(text.size()) + " bytes, expected at most 16 MiB", file, ""};
   curves::CurveFile message;
   TRY(parse_message(text, file, message, nullptr));
   auto set = read_set(message, file, Positions(file, nullptr));

@@ -22,7 +22,8 @@ MonotoneCubic::MonotoneCubic(std::span<const double> x, std::span<const double> 
   const auto secant = [&](std::size_t i) { return (y[i + 1] - y[i]) / (x[i + 1] - x[i]); };
   slope_[0] = secant(0);
   slope_[n - 1] = secant(n - 2);
-  for (std::size_t i = 1; i + 1 < n; ++i) slope_[i] = slope_between(secant(i - 1), secant(i), x[i] - x[i - 1], x[i + 1] - x[i]);
+  for (std::size_t i = 1; i + 1 < n; ++i)
+    slope_[i] = slope_between(secant(i - 1), secant(i), x[i] - x[i - 1], x[i + 1] - x[i]);
 }
 
 double MonotoneCubic::at(double t, std::size_t i) const {

@@ -1,5 +1,5 @@
-// MonotoneCubic: the smooth curve through points that rises where they rise and falls where they fall (Fritsch and Butland,
-// 1984).
+// MonotoneCubic: the smooth curve through points that rises where they rise and falls where they fall (Fritsch and
+// Butland, 1984).
 #pragma once
 
 #include <span>

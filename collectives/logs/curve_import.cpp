@@ -12,8 +12,9 @@ namespace {
 
 constexpr double kSmallEnough = 1024, kLargeEnough = 256.0 * (1 << 20), kWidestGap = 4;
 constexpr int kBarWidth = 40;
-constexpr graph::CollectiveKind kWanted[] = {graph::CollectiveKind::all_reduce, graph::CollectiveKind::all_gather, graph::CollectiveKind::reduce_scatter, graph::CollectiveKind::all_to_all,
-                                      graph::CollectiveKind::broadcast};
+constexpr graph::CollectiveKind kWanted[] = {graph::CollectiveKind::all_reduce, graph::CollectiveKind::all_gather,
+                                             graph::CollectiveKind::reduce_scatter, graph::CollectiveKind::all_to_all,
+                                             graph::CollectiveKind::broadcast};
 
 std::string number(double v) {
   char text[32];
@@ -24,7 +25,10 @@ std::string number(double v) {
 std::string binary_size(double bytes) {
   const char* const units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
   std::size_t unit = 0;
-  while (bytes >= 1024 && unit + 1 < std::size(units)) { bytes /= 1024; ++unit; }
+  while (bytes >= 1024 && unit + 1 < std::size(units)) {
+    bytes /= 1024;
+    ++unit;
+  }
   return number(bytes) + " " + units[unit];
 }
 
@@ -33,7 +37,9 @@ std::string title_of(const Curve& c) {
   text += c.nodes == 0 ? ", nodes not stated" : " on " + std::to_string(c.nodes) + (c.nodes == 1 ? " node" : " nodes");
   text += c.single_process ? ", one process for the GPUs of a node" : ", a process per GPU";
   if (c.cuda_graph) text += ", CUDA graph";
-  if (c.groups_at_once > 1) text += ", beside " + std::to_string(c.groups_at_once - 1) + (c.groups_at_once == 2 ? " other group" : " other groups");
+  if (c.groups_at_once > 1)
+    text +=
+        ", beside " + std::to_string(c.groups_at_once - 1) + (c.groups_at_once == 2 ? " other group" : " other groups");
   if (c.groups_at_once == 1) text += ", alone";
   for (const std::string& extra : {c.library, c.settings, c.label, c.date}) {
     if (!extra.empty()) text += ", " + extra;
@@ -42,7 +48,9 @@ std::string title_of(const Curve& c) {
   return text + "\n";
 }
 
-double busbw(const Curve& c, const CurvePoint& p) { return p.bytes / p.time_us / 1000 * graph::busbw_factor(c.kind, c.ranks); }
+double busbw(const Curve& c, const CurvePoint& p) {
+  return p.bytes / p.time_us / 1000 * graph::busbw_factor(c.kind, c.ranks);
+}
 
 std::string rows_of(const Curve& c) {
   double peak = 0;
@@ -59,12 +67,14 @@ std::string rows_of(const Curve& c) {
 std::vector<std::string> gaps_of(const Curve& c) {
   std::vector<std::string> out;
   if (c.flagged > 0) out.push_back(std::to_string(c.flagged) + " rows left out because they contradict themselves");
-  if (c.points.front().bytes > kSmallEnough) out.push_back("sizes below " + binary_size(c.points.front().bytes) + ": latency comes from the model");
+  if (c.points.front().bytes > kSmallEnough)
+    out.push_back("sizes below " + binary_size(c.points.front().bytes) + ": latency comes from the model");
   for (std::size_t i = 1; i < c.points.size(); ++i) {
     const double a = c.points[i - 1].bytes, b = c.points[i].bytes;
     if (b > kWidestGap * a) out.push_back("sizes between " + binary_size(a) + " and " + binary_size(b));
   }
-  if (c.points.back().bytes < kLargeEnough) out.push_back("sizes above " + binary_size(c.points.back().bytes) + ": full bandwidth comes from the model");
+  if (c.points.back().bytes < kLargeEnough)
+    out.push_back("sizes above " + binary_size(c.points.back().bytes) + ": full bandwidth comes from the model");
   return out;
 }
 
@@ -84,7 +94,8 @@ std::string missing_kinds(const CurveSet& set) {
 Result<void> check_date(std::string_view date) {
   constexpr std::string_view shape = "dddd-dd-dd";
   bool fits = date.empty() || date.size() == 4 || date.size() == 7 || date.size() == 10;
-  for (std::size_t i = 0; fits && i < date.size(); ++i) fits = shape[i] == 'd' ? date[i] >= '0' && date[i] <= '9' : date[i] == '-';
+  for (std::size_t i = 0; fits && i < date.size(); ++i)
+    fits = shape[i] == 'd' ? date[i] >= '0' && date[i] <= '9' : date[i] == '-';
   if (fits) return {};
   return Error{"--date: found '" + std::string(date.substr(0, 40)) + "', expected a date such as 2026-11-20", "", ""};
 }
@@ -112,15 +123,18 @@ Result<CurveSet> import_curves(const ImportRequest& request) {
       out.curves.push_back(std::move(c));
     }
   }
-  if (out.curves.size() > kMaxCurves) return Error{"curves: found " + std::to_string(out.curves.size()) + ", expected at most 1000", "", ""};
+  if (out.curves.size() > kMaxCurves)
+    return Error{"curves: found " + std::to_string(out.curves.size()) + ", expected at most 1000", "", ""};
   out.system = request.system;
   out.device = request.device;
   return out;
 }
 
 std::string show_curves(const CurveSet& set) {
-  std::string out = "system " + (set.system.empty() ? "not stated" : set.system) + (set.device.empty() ? "" : ", device " + set.device) +
-                    (set.hardware.empty() ? "" : ": " + set.hardware) + (set.partial ? " (partial: the run did not end)" : "") + "\n";
+  std::string out = "system " + (set.system.empty() ? "not stated" : set.system) +
+                    (set.device.empty() ? "" : ", device " + set.device) +
+                    (set.hardware.empty() ? "" : ": " + set.hardware) +
+                    (set.partial ? " (partial: the run did not end)" : "") + "\n";
   for (const Curve& c : set.curves) {
     out += "\n" + title_of(c) + rows_of(c);
     for (const std::string& gap : gaps_of(c)) out += "missing: " + gap + "\n";

@@ -1,4 +1,5 @@
-// What `distsim curves` does: measurements of a system in, one curve file out; and a look at what a curve file holds and lacks.
+// What `distsim curves` does: measurements of a system in, one curve file out; and a look at what a curve file holds
+// and lacks.
 #pragma once
 
 #include <span>
@@ -9,19 +10,20 @@
 namespace distsim::collectives {
 
 struct ImportRequest {
-  std::span<const std::string> logs;   ///< nccl-tests logs or curve files, at least one
-  std::string system, device;          ///< ClusterSpec::name and its device
-  std::string date;                    ///< of the measurement, ISO; may be empty
-  LogHints hints{};                    ///< for logs that do not say
-  std::string launch;                  ///< "mpi", "single_process" or empty: as the log says
-  bool cuda_graph = false;             ///< the logs are of runs from a CUDA graph, whether they say so or not
+  std::span<const std::string> logs;  ///< nccl-tests logs or curve files, at least one
+  std::string system, device;         ///< ClusterSpec::name and its device
+  std::string date;                   ///< of the measurement, ISO; may be empty
+  LogHints hints{};                   ///< for logs that do not say
+  std::string launch;                 ///< "mpi", "single_process" or empty: as the log says
+  bool cuda_graph = false;            ///< the logs are of runs from a CUDA graph, whether they say so or not
 };
 
-/// All curves of the logs, in their order. Curves of the same kind stay apart: the cost model combines them with their spread.
-/// Errors: those of read_curve_file, and logs whose hardware lines name different GPUs.
+/// All curves of the logs, in their order. Curves of the same kind stay apart: the cost model combines them with their
+/// spread. Errors: those of read_curve_file, and logs whose hardware lines name different GPUs.
 Result<CurveSet> import_curves(const ImportRequest& request);
 
-/// A table and bars of the bus bandwidth for each curve, then what is missing: kinds without a curve, sizes left out at either end or between.
+/// A table and bars of the bus bandwidth for each curve, then what is missing: kinds without a curve, sizes left out at
+/// either end or between.
 std::string show_curves(const CurveSet& set);
 
 }  // namespace distsim::collectives

@@ -13,7 +13,8 @@ std::optional<std::uint32_t> count_before(std::string_view& word, std::string_vi
   std::uint32_t v = 0;
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), v);
   const auto used = static_cast<std::size_t>(end - word.data());
-  if (error != std::errc() || used == word.size() || units.find(word[used]) == std::string_view::npos) return std::nullopt;
+  if (error != std::errc() || used == word.size() || units.find(word[used]) == std::string_view::npos)
+    return std::nullopt;
   word.remove_prefix(used + 1);
   return v;
 }
@@ -35,8 +36,8 @@ std::optional<NamedShape> shape_of_file_name(std::string_view path) {
 
 std::optional<graph::CollectiveKind> kind_of_file_name(std::string_view path) {
   const std::string_view name = name_of_path(path);
-  for (std::string_view word : {"all_reduce", "allreduce", "all_gather", "allgather", "reduce_scatter", "alltoall", "all_to_all",
-                                "broadcast", "sendrecv"}) {
+  for (std::string_view word : {"all_reduce", "allreduce", "all_gather", "allgather", "reduce_scatter", "alltoall",
+                                "all_to_all", "broadcast", "sendrecv"}) {
     if (name.find(word) == std::string_view::npos) continue;
     if (auto kind = graph::parse_collective(word); kind.ok()) return *kind;
   }

@@ -47,10 +47,12 @@ Result<NcclRow> row_of(const Json& json, const std::string& where) {
   row.bytes = number(json, {"size", "bytes"}, -1);
   row.count = number(json, {"count"}, 0);
   const Json* half = member(json, {"out_of_place", "out-of-place"});
-  if (row.bytes < 0 || half == nullptr) return Error{"found a row without size or out_of_place, expected both", where, ""};
+  if (row.bytes < 0 || half == nullptr)
+    return Error{"found a row without size or out_of_place, expected both", where, ""};
   const Json* time = member(*half, {"time", "time_us"});
   if (time == nullptr || !time->is_number())
-    return Error{"time: found " + (time ? time->dump().substr(0, 40) : "nothing") + ", expected microseconds", where, ""};
+    return Error{"time: found " + (time ? time->dump().substr(0, 40) : "nothing") + ", expected microseconds", where,
+                 ""};
   row.time_us = time->get<double>();
   row.algbw = number(*half, {"alg_bw", "algbw"}, 0);
   row.busbw = number(*half, {"bus_bw", "busbw"}, 0);
@@ -90,16 +92,19 @@ LogContext context_of(const Json& root) {
   read_devices(root, c);
   const Json* config = member(root, {"config", "test_config"});
   const Json& settings = config != nullptr ? *config : root;
-  c.single_process = number(settings, {"nthreads", "nThreads", "nThread"}, 1) > 1 || number(settings, {"ngpus", "nGpus"}, 1) > 1;
+  c.single_process =
+      number(settings, {"nthreads", "nThreads", "nThread"}, 1) > 1 || number(settings, {"ngpus", "nGpus"}, 1) > 1;
   const Json* graph = member(settings, {"graph", "cudagraph", "cudaGraph"});
-  c.cuda_graph = graph != nullptr && (graph->is_boolean() ? graph->get<bool>() : graph->is_number() && graph->get<double>() > 0);
+  c.cuda_graph =
+      graph != nullptr && (graph->is_boolean() ? graph->get<bool>() : graph->is_number() && graph->get<double>() > 0);
   if (const std::string library = text(root, {"nccl-library", "nccl_library", "nccl_version"}); !library.empty())
     c.library = "NCCL " + library;
   c.date = text(root, {"start_time", "date"}).substr(0, 10);
   return c;
 }
 
-Result<CurveSet> read_nccl_tests(const Json& root, const Json& results, const std::string& file, const LogHints& hints) {
+Result<CurveSet> read_nccl_tests(const Json& root, const Json& results, const std::string& file,
+                                 const LogHints& hints) {
   std::optional<graph::CollectiveKind> kind = kind_of(text(root, {"test", "collective", "test_name"}));
   if (const Json* args = member(root, {"args"});
       !kind && args != nullptr && args->is_array() && !args->empty() && args->front().is_string()) {
@@ -144,10 +149,12 @@ Result<CurveSet> parse_json_log(std::string_view text, const std::string& file, 
   if (text.size() > kMaxJsonBytes)
     return Error{"found " + std::to_string(text.size()) + " bytes of JSON, expected at most 64 MiB", file, ""};
   const Json root = Json::parse(text, nullptr, false);
-  if (root.is_discarded()) return Error{"found text that is not JSON, expected one document", file, "was the file cut?"};
+  if (root.is_discarded())
+    return Error{"found text that is not JSON, expected one document", file, "was the file cut?"};
   if (const Json* results = member(root, {"results"})) return read_nccl_tests(root, *results, file, hints);
   if (const Json* tables = member(root, {"tables"})) return read_bench(root, *tables, file, hints);
-  return Error{"found JSON without 'results' (nccl-tests -J) or 'tables' (collective_bench), expected one of them", file, ""};
+  return Error{"found JSON without 'results' (nccl-tests -J) or 'tables' (collective_bench), expected one of them",
+               file, ""};
 }
 
 }  // namespace distsim::collectives

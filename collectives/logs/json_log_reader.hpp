@@ -1,5 +1,5 @@
-// Reads results as JSON: nccl-tests with -J ("results" with "out_of_place": {"time", "alg_bw", "bus_bw", "nwrong"}, "devices",
-// "config") and our own collective_bench ("tables", each with "collective", "ranks", "nodes" and "rows").
+// Reads results as JSON: nccl-tests with -J ("results" with "out_of_place": {"time", "alg_bw", "bus_bw", "nwrong"},
+// "devices", "config") and our own collective_bench ("tables", each with "collective", "ranks", "nodes" and "rows").
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@ namespace distsim::collectives {
 
 inline constexpr std::size_t kMaxJsonBytes = std::size_t{64} << 20;
 
-/// Rows are checked as those of the tables are (log_tables.hpp); a position is "file: results[3]". Errors: text that is not JSON
-/// or was cut, neither of the two forms, rows without size or time, more than 64 MiB.
+/// Rows are checked as those of the tables are (log_tables.hpp); a position is "file: results[3]". Errors: text that is
+/// not JSON or was cut, neither of the two forms, rows without size or time, more than 64 MiB.
 Result<CurveSet> parse_json_log(std::string_view text, const std::string& file, const LogHints& hints = {});
 
 }  // namespace distsim::collectives

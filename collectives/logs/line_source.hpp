@@ -17,8 +17,9 @@ class LineSource {
   /// `name` stands in messages. The stream outlives the source.
   LineSource(std::istream& in, std::string name) : in_(&in), name_(std::move(name)) {}
 
-  /// The next line without its line feed and carriage return, or false at the end. Errors: UTF-16 or binary text (a NUL among the
-  /// first 64 KiB), a stream that breaks. A byte-order mark of UTF-8 is dropped. The view lives until the next call.
+  /// The next line without its line feed and carriage return, or false at the end. Errors: UTF-16 or binary text (a NUL
+  /// among the first 64 KiB), a stream that breaks. A byte-order mark of UTF-8 is dropped. The view lives until the
+  /// next call.
   Result<bool> next(std::string_view& line);
   /// Calls `take(line)`, which returns Result<void>, for every line that is left.
   template <class Take>

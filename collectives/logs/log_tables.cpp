@@ -15,7 +15,8 @@ constexpr std::size_t kMostRemarks = 100;
 std::string at_line(const std::string& file, std::size_t line) { return file + ":" + std::to_string(line); }
 
 bool agrees(double printed, double expected) {
-  return std::abs(printed - expected) <= 0.0101 + 0.02 * expected;  // two decimals; times above 10 ms are whole microseconds
+  return std::abs(printed - expected) <=
+         0.0101 + 0.02 * expected;  // two decimals; times above 10 ms are whole microseconds
 }
 
 /// Kinds whose size column is a buffer that the ranks share out.
@@ -43,8 +44,8 @@ std::string found(const char* what, double v, double expected, const char* becau
   return std::string(what) + ": found " + number(v) + ", expected " + number(expected) + " (" + because + ")";
 }
 
-/// Why a row contradicts itself; empty where it does not. Old tables of all_gather and reduce_scatter printed algbw in both
-/// columns. A row without bandwidths (0 in both columns) has only a time.
+/// Why a row contradicts itself; empty where it does not. Old tables of all_gather and reduce_scatter printed algbw in
+/// both columns. A row without bandwidths (0 in both columns) has only a time.
 std::string contradiction(const NcclRow& r, graph::CollectiveKind kind, std::uint32_t ranks) {
   if (r.wrong > 0.1) return "#wrong: found " + number(r.wrong) + ", expected 0";
   if (!std::isfinite(r.algbw) || !std::isfinite(r.busbw)) return "algbw, busbw: found no finite number";
@@ -56,13 +57,14 @@ std::string contradiction(const NcclRow& r, graph::CollectiveKind kind, std::uin
   if (ranks < 2) return "";
   const double busbw = r.algbw * graph::busbw_factor(kind, ranks);
   const bool half = kind == graph::CollectiveKind::all_gather || kind == graph::CollectiveKind::reduce_scatter;
-  const bool unrounded = agrees(r.busbw, algbw * graph::busbw_factor(kind, ranks));  // of small sizes, algbw has one printed digit
+  const bool unrounded =
+      agrees(r.busbw, algbw * graph::busbw_factor(kind, ranks));  // of small sizes, algbw has one printed digit
   if (unrounded || agrees(r.busbw, busbw) || (half && r.busbw == r.algbw)) return "";
   return found("busbw", r.busbw, busbw, "algbw times the factor of the collective");
 }
 
-/// Ranks from the bus factor of the largest sizes, where the log lists no ranks: all_reduce prints 2(n-1)/n, so n = 2 / (2 -
-/// factor).
+/// Ranks from the bus factor of the largest sizes, where the log lists no ranks: all_reduce prints 2(n-1)/n, so n = 2 /
+/// (2 - factor).
 std::uint32_t ranks_from_factor(const LogTable& table) {
   const auto best = std::max_element(table.rows.begin(), table.rows.end(),
                                      [](const auto& a, const auto& b) { return a.row.algbw < b.row.algbw; });
@@ -88,7 +90,8 @@ Result<CurvePoint> point_of(const std::vector<const NcclRow*>& same_size) {
 
 class Assembler {
  public:
-  Assembler(const LogContext& context, const std::string& file, CurveSet& out) : context_(context), file_(file), out_(out) {}
+  Assembler(const LogContext& context, const std::string& file, CurveSet& out)
+      : context_(context), file_(file), out_(out) {}
 
   Result<Curve> curve_of(LogTable& table) {
     Curve c;
@@ -119,7 +122,8 @@ class Assembler {
     std::uint32_t ranks = context_.ranks != 0 ? context_.ranks : static_cast<std::uint32_t>(context_.rank_ids.size());
     if (ranks == 0) ranks = ranks_from_factor(table);
     if (ranks >= 2 && ranks <= kMaxCurveRanks) return ranks;
-    return Error{"found no number of ranks in the log, expected '#  Rank  0 ...' lines", at_line(file_, table.rows.front().line),
+    return Error{"found no number of ranks in the log, expected '#  Rank  0 ...' lines",
+                 at_line(file_, table.rows.front().line),
                  "curves import takes --ranks and --nodes; a log's first lines may say '# nodes: 2  gpus: 16'"};
   }
 
@@ -146,13 +150,15 @@ class Assembler {
     }
     if (2 * std::size_t{c.flagged} <= table.rows.size()) return {};
     return Error{"found " + std::to_string(c.flagged) + " of " + std::to_string(table.rows.size()) +
-                     " rows that contradict themselves, as " + std::string(graph::name_of(c.kind)) + " of " + std::to_string(c.ranks) +
+                     " rows that contradict themselves, as " + std::string(graph::name_of(c.kind)) + " of " +
+                     std::to_string(c.ranks) +
                      " ranks; the first: " + contradiction(row_at(table, first_bad), c.kind, c.ranks),
                  at_line(file_, first_bad), ""};
   }
 
   static const NcclRow& row_at(const LogTable& table, std::size_t line) {
-    return std::find_if(table.rows.begin(), table.rows.end(), [line](const NumberedRow& r) { return r.line == line; })->row;
+    return std::find_if(table.rows.begin(), table.rows.end(), [line](const NumberedRow& r) { return r.line == line; })
+        ->row;
   }
 
   const LogContext& context_;
@@ -162,14 +168,15 @@ class Assembler {
 
 Result<void> check_shape(const LogContext& context, const std::string& file) {
   if (context.ranks == 0 || context.nodes <= context.ranks) return {};
-  return Error{"nodes: found " + std::to_string(context.nodes) + ", expected at most the " + std::to_string(context.ranks) + " ranks", file,
-               "--ranks counts the GPUs of all nodes"};
+  return Error{"nodes: found " + std::to_string(context.nodes) + ", expected at most the " +
+                   std::to_string(context.ranks) + " ranks",
+               file, "--ranks counts the GPUs of all nodes"};
 }
 
 Result<void> check_whole(const std::vector<LogTable>& tables, const LogContext& context, const std::string& file) {
   if (context.gpus.size() > 1) {
-    return Error{"found two kinds of GPU in one log: '" + *context.gpus.begin() + "' and '" + *std::next(context.gpus.begin()) +
-                     "', expected one",
+    return Error{"found two kinds of GPU in one log: '" + *context.gpus.begin() + "' and '" +
+                     *std::next(context.gpus.begin()) + "', expected one",
                  file, ""};
   }
   if (tables.empty() && !context.failure.empty())
@@ -189,7 +196,8 @@ Result<void> check_size(double bytes, const std::string& where) {
 
 Result<void> add_row(LogTable& table, NcclRow row, std::size_t line, const std::string& where) {
   if (!(row.time_us >= kShortestCurveUs && row.time_us < kLongestCurveUs)) {
-    return Error{"time: found " + std::to_string(row.time_us) + ", expected a positive number of microseconds", where, ""};
+    return Error{"time: found " + std::to_string(row.time_us) + ", expected a positive number of microseconds", where,
+                 ""};
   }
   TRY(check_size(row.bytes, where));
   if (table.rows.size() >= kMaxCurvePoints) return Error{"found more than 4096 rows in one table", where, ""};
@@ -200,7 +208,8 @@ Result<void> add_row(LogTable& table, NcclRow row, std::size_t line, const std::
   return {};
 }
 
-Result<CurveSet> curves_of(std::vector<LogTable> tables, LogContext context, const std::string& file, const LogHints& hints) {
+Result<CurveSet> curves_of(std::vector<LogTable> tables, LogContext context, const std::string& file,
+                           const LogHints& hints) {
   if (hints.ranks != 0) context.ranks = hints.ranks;
   if (hints.nodes != 0) context.nodes = hints.nodes;
   std::erase_if(tables, [](const LogTable& t) { return t.rows.empty(); });

@@ -35,14 +35,15 @@ struct LogContext {
 /// Errors: a size that is not a whole number of 1 .. 2^60 bytes.
 Result<void> check_size(double bytes, const std::string& where);
 
-/// Adds a row, checked on its own. `where` is its position. Errors: a time that is NaN, zero, negative, below 1 ns or 1e12 us and
-/// more, a size that is not a whole number of 1 .. 2^60 or is below the one before it, more than 4096 rows.
+/// Adds a row, checked on its own. `where` is its position. Errors: a time that is NaN, zero, negative, below 1 ns or
+/// 1e12 us and more, a size that is not a whole number of 1 .. 2^60 or is below the one before it, more than 4096 rows.
 Result<void> add_row(LogTable& table, NcclRow row, std::size_t line, const std::string& where);
 
-/// A curve a table; a size that comes twice in a table (several runs) is the median of its times. Rows that contradict themselves
-/// (algbw not size over time, busbw not algbw times the collective's factor, wrong results, a size that the ranks do not divide)
-/// are left out, counted in Curve::flagged and named one by one in CurveSet::remarks. Errors: two kinds of GPU, no rows, no kind,
-/// no number of ranks, more nodes than ranks, more than half of a table's rows flagged.
-Result<CurveSet> curves_of(std::vector<LogTable> tables, LogContext context, const std::string& file, const LogHints& hints);
+/// A curve a table; a size that comes twice in a table (several runs) is the median of its times. Rows that contradict
+/// themselves (algbw not size over time, busbw not algbw times the collective's factor, wrong results, a size that the
+/// ranks do not divide) are left out, counted in Curve::flagged and named one by one in CurveSet::remarks. Errors: two
+/// kinds of GPU, no rows, no kind, no number of ranks, more nodes than ranks, more than half of a table's rows flagged.
+Result<CurveSet> curves_of(std::vector<LogTable> tables, LogContext context, const std::string& file,
+                           const LogHints& hints);
 
 }  // namespace distsim::collectives

@@ -52,12 +52,15 @@ std::optional<graph::CollectiveKind> kind_in(std::string_view text) {
 
 /// "#  Rank  0 Group  0 Pid 1823 on hostname device  0 [0000:06:00] NVIDIA A100"
 void read_rank_line(std::string_view line, const std::vector<std::string_view>& words, LogContext& c) {
-  if (number_after(words, "Group").value_or(0) != 0) return;  // NCCL_TESTS_SPLIT: groups run side by side; the first stands for all
-  if (c.rank_ids.size() >= kMostRanks || c.hosts.size() >= kMostRanks || c.gpus.size() > 1) return;  // bounded, however long the log
+  if (number_after(words, "Group").value_or(0) != 0)
+    return;  // NCCL_TESTS_SPLIT: groups run side by side; the first stands for all
+  if (c.rank_ids.size() >= kMostRanks || c.hosts.size() >= kMostRanks || c.gpus.size() > 1)
+    return;  // bounded, however long the log
   if (const auto rank = number_after(words, "Rank")) c.rank_ids.insert(*rank);
   const auto on = std::find(words.begin(), words.end(), "on");
   if (on != words.end() && on + 1 != words.end()) c.hosts.insert(std::string(*(on + 1)));
-  if (const std::size_t end = line.rfind(']'); end != std::string_view::npos) c.gpus.insert(std::string(after(line.substr(end), "]")));
+  if (const std::size_t end = line.rfind(']'); end != std::string_view::npos)
+    c.gpus.insert(std::string(after(line.substr(end), "]")));
 }
 
 void read_launch(const std::vector<std::string_view>& words, LogContext& c) {
@@ -74,7 +77,8 @@ void read_comment(std::string_view line, const std::vector<std::string_view>& wo
   if (auto text = after(line, "# hardware:"); !text.empty()) c.hardware = text;
   if (auto text = after(line, "# source:"); !text.empty()) c.source = text;
   if (auto text = after(line, "# nccl:"); !text.empty()) c.library = "NCCL " + std::string(text);
-  if (auto text = after(line, "nccl-library="); !text.empty()) c.library = "NCCL " + std::string(words_of(text).front());
+  if (auto text = after(line, "nccl-library="); !text.empty())
+    c.library = "NCCL " + std::string(words_of(text).front());
   const auto launch = after(line, "# launch:");
   if (launch.empty()) return;
   if (launch.starts_with("1 process") || number_after(words, "-g").value_or(1) > 1) c.single_process = true;
@@ -85,8 +89,9 @@ void read_comment(std::string_view line, const std::vector<std::string_view>& wo
 
 /// Lines that say that a run broke off.
 bool tells_failure(std::string_view line) {
-  for (std::string_view sign : {"Test NCCL failure", "Test CUDA failure", "Test failure", "mpirun noticed that process", "Segmentation fault", "srun: error:",
-                                "# Interrupted: the table is partial", "# Stopped at a wrong element"}) {
+  for (std::string_view sign :
+       {"Test NCCL failure", "Test CUDA failure", "Test failure", "mpirun noticed that process", "Segmentation fault",
+        "srun: error:", "# Interrupted: the table is partial", "# Stopped at a wrong element"}) {
     if (line.find(sign) != std::string_view::npos) return true;
   }
   return false;
@@ -111,7 +116,8 @@ class Reader {
     }
     if (starts_as_row(line)) return add(line);
     if (lines_.unfinished() && columns_.known && !words_of(line).empty() && whole(words_of(line)[0])) {
-      return Error{"found the row '" + std::string(line.substr(0, 60)) + "', expected size, count and type", lines_.position(), "the log may have been cut"};
+      return Error{"found the row '" + std::string(line.substr(0, 60)) + "', expected size, count and type",
+                   lines_.position(), "the log may have been cut"};
     }
     read_around(line);
     return {};

@@ -11,8 +11,9 @@ namespace distsim::collectives {
 
 namespace {
 
-constexpr std::array<std::string_view, 17> kTypes{"float", "double", "half", "int8", "uint8", "int32", "uint32", "int64", "uint64",
-                                                  "bfloat16", "f8e4m3", "f8e5m2", "fp8_e4m3", "fp8_e5m2", "char", "int", "fp8"};
+constexpr std::array<std::string_view, 17> kTypes{"float",    "double",   "half",   "int8",     "uint8",  "int32",
+                                                  "uint32",   "int64",    "uint64", "bfloat16", "f8e4m3", "f8e5m2",
+                                                  "fp8_e4m3", "fp8_e5m2", "char",   "int",      "fp8"};
 
 bool all_digits(std::string_view s) {
   return !s.empty() && std::all_of(s.begin(), s.end(), [](unsigned char c) { return std::isdigit(c) != 0; });
@@ -29,10 +30,13 @@ std::optional<double> number(std::string_view s) {
   return value;
 }
 
-bool starts_with_digit(std::string_view s) { return !s.empty() && (std::isdigit(static_cast<unsigned char>(s[0])) || s[0] == '-' || s[0] == '+'); }
+bool starts_with_digit(std::string_view s) {
+  return !s.empty() && (std::isdigit(static_cast<unsigned char>(s[0])) || s[0] == '-' || s[0] == '+');
+}
 
 Error wrong_count(std::size_t found, std::size_t expected) {
-  return Error{"found " + std::to_string(found) + " numbers after the type, expected " + std::to_string(expected), "", found < expected ? "the row may have been cut" : ""};
+  return Error{"found " + std::to_string(found) + " numbers after the type, expected " + std::to_string(expected), "",
+               found < expected ? "the row may have been cut" : ""};
 }
 
 }  // namespace
@@ -60,8 +64,11 @@ std::string_view without_prefix(std::string_view line) {
     }
   }
   std::size_t i = 0;
-  while (i < line.size() && (std::isspace(static_cast<unsigned char>(line[i])) || std::isdigit(static_cast<unsigned char>(line[i])))) ++i;
-  const bool labelled = i > 0 && i < 12 && i < line.size() && line[i] == ':' && std::isdigit(static_cast<unsigned char>(line[i - 1]));
+  while (i < line.size() &&
+         (std::isspace(static_cast<unsigned char>(line[i])) || std::isdigit(static_cast<unsigned char>(line[i]))))
+    ++i;
+  const bool labelled =
+      i > 0 && i < 12 && i < line.size() && line[i] == ':' && std::isdigit(static_cast<unsigned char>(line[i - 1]));
   return labelled ? line.substr(i + 1) : line;
 }
 
@@ -70,12 +77,14 @@ std::optional<NcclColumns> header_of(std::string_view line) {
   const auto words = words_of(line);
   const auto count = [&](std::string_view w) { return std::count(words.begin(), words.end(), w); };
   if (count("size") != 1 || count("time") < 1 || count("busbw") < 1) return std::nullopt;
-  return NcclColumns{true, count("root") > 0, count("error") + count("#wrong") > 0, static_cast<int>(std::min<std::ptrdiff_t>(2, count("time")))};
+  return NcclColumns{true, count("root") > 0, count("error") + count("#wrong") > 0,
+                     static_cast<int>(std::min<std::ptrdiff_t>(2, count("time")))};
 }
 
 bool starts_as_row(std::string_view line) {
   const std::size_t first = line.find_first_not_of(" \t");
-  if (first == std::string_view::npos || std::isdigit(static_cast<unsigned char>(line[first])) == 0) return false;  // most lines of a long log
+  if (first == std::string_view::npos || std::isdigit(static_cast<unsigned char>(line[first])) == 0)
+    return false;  // most lines of a long log
   const auto words = words_of(line);
   return words.size() >= 3 && all_digits(words[0]) && all_digits(words[1]) && is_type(words[2]);
 }
@@ -84,12 +93,14 @@ Result<NcclRow> parse_nccl_row(std::string_view line, const NcclColumns& columns
   const auto words = words_of(line);
   NcclRow row;
   const auto bytes = number(words[0]), count = number(words[1]);
-  if (!bytes || !count) return Error{"size, count: found more digits than a number holds, expected whole numbers", "", ""};
+  if (!bytes || !count)
+    return Error{"size, count: found more digits than a number holds, expected whole numbers", "", ""};
   row.bytes = *bytes;
   row.count = *count;
   row.type = words[2];
   std::size_t next = 3;
-  if (next < words.size() && !starts_with_digit(words[next]) && words[next] != "N/A" && words[next] != "nan") row.redop = words[next++];
+  if (next < words.size() && !starts_with_digit(words[next]) && words[next] != "N/A" && words[next] != "nan")
+    row.redop = words[next++];
   std::vector<double> values;
   for (; next < words.size(); ++next) {
     const auto value = number(words[next]);

@@ -12,20 +12,20 @@ namespace distsim::collectives {
 
 /// What the last header line of a table promises.
 struct NcclColumns {
-  bool known = false;      ///< a header has been seen
-  bool root = false;       ///< `root` column (since nccl-tests 2.10)
-  bool errors = true;      ///< `error` or `#wrong` columns
-  int groups = 2;          ///< out-of-place and in-place
+  bool known = false;  ///< a header has been seen
+  bool root = false;   ///< `root` column (since nccl-tests 2.10)
+  bool errors = true;  ///< `error` or `#wrong` columns
+  int groups = 2;      ///< out-of-place and in-place
   std::size_t numbers() const { return (root ? 1u : 0u) + static_cast<std::size_t>(groups) * (errors ? 4u : 3u); }
 };
 
 struct NcclRow {
   double bytes = 0, count = 0;
   std::string type, redop;
-  double time_us = 0, algbw = 0, busbw = 0;   ///< out of place
-  double wrong = 0;                           ///< 0 where not checked
-  double low_us = 0, high_us = 0;             ///< range of the time, 0 where not known
-  bool no_bandwidth = false;                  ///< the format has times alone
+  double time_us = 0, algbw = 0, busbw = 0;  ///< out of place
+  double wrong = 0;                          ///< 0 where not checked
+  double low_us = 0, high_us = 0;            ///< range of the time, 0 where not known
+  bool no_bandwidth = false;                 ///< the format has times alone
 };
 
 std::vector<std::string_view> words_of(std::string_view line);
@@ -39,7 +39,8 @@ std::optional<NcclColumns> header_of(std::string_view line);
 /// True when the line starts as a row does: two whole numbers and a data type.
 bool starts_as_row(std::string_view line);
 
-/// Reads a row. Errors ("found X, expected Y", no position): a word that is no number, fewer or more words than the columns.
+/// Reads a row. Errors ("found X, expected Y", no position): a word that is no number, fewer or more words than the
+/// columns.
 Result<NcclRow> parse_nccl_row(std::string_view line, const NcclColumns& columns);
 
 }  // namespace distsim::collectives

@@ -87,7 +87,8 @@ class Reader {
       if (const auto n = count_after(words, key)) context_.ranks = n;
     }
     if (line.find("Buffer on DEVICE") != std::string_view::npos) on_device_ = true;
-    if (words.size() > 2 && words[1] == "hardware:") context_.hardware = std::string(line.substr(line.find("hardware:") + 10));
+    if (words.size() > 2 && words[1] == "hardware:")
+      context_.hardware = std::string(line.substr(line.find("hardware:") + 10));
     if (words.size() > 2 && words[1] == "source:") context_.source = std::string(line.substr(line.find("source:") + 8));
     const bool header = words.size() > 2 && words[1] == "Size";
     if (header) full_ = line.find("Min Latency") != std::string_view::npos;
@@ -96,19 +97,21 @@ class Reader {
   Result<void> start(std::string_view line) {
     for (std::string_view other : {"Bandwidth", "Message Rate", "Barrier"}) {
       if (line.find(other) != std::string_view::npos) {
-        return Error{"found '" + std::string(line.substr(0, 80)) + "', expected a test that gives the latency of a size",
-                     lines_.position(), ""};
+        return Error{
+            "found '" + std::string(line.substr(0, 80)) + "', expected a test that gives the latency of a size",
+            lines_.position(), ""};
       }
     }
     const auto test = std::find_if(std::begin(kTests), std::end(kTests),
                                    [&](const Test& t) { return line.find(t.words) != std::string_view::npos; });
     if (test == std::end(kTests))
-      return Error{"found '" + std::string(line.substr(0, 80)) + "', expected a collective or a latency test", lines_.position(),
-                   ""};
+      return Error{"found '" + std::string(line.substr(0, 80)) + "', expected a collective or a latency test",
+                   lines_.position(), ""};
     for (std::string_view device : {"MPI-CUDA", "MPI-ROCM", "MPI-ROCm", "NCCL"})
       on_device_ = on_device_ || line.find(device) != std::string_view::npos;
     const std::size_t version = line.rfind(" v");
-    context_.library = "OSU" + (version == std::string_view::npos ? "" : std::string(line.substr(version + 1, 12))) + ", MPI";
+    context_.library =
+        "OSU" + (version == std::string_view::npos ? "" : std::string(line.substr(version + 1, 12))) + ", MPI";
     context_.library.insert(3, " ");
     tables_.push_back({test->kind, {}});
     per_rank_.push_back(test->per_rank);
@@ -124,8 +127,8 @@ class Reader {
     const auto time = words.size() > 1 ? number_of(words[1]) : std::nullopt;
     const std::size_t least = full_ ? 4 : 2;
     if (words.size() < least || !time || row.bytes < 0 || row.bytes != std::floor(row.bytes)) {
-      return Error{"found a row of " + std::to_string(words.size()) + " words, expected size and latency", lines_.position(),
-                   "the table may have been cut"};
+      return Error{"found a row of " + std::to_string(words.size()) + " words, expected size and latency",
+                   lines_.position(), "the table may have been cut"};
     }
     if (row.bytes == 0) return {};  // an empty message has no place in a curve
     row.time_us = *time;
@@ -147,8 +150,9 @@ class Reader {
       if (context_.ranks == 0) context_.ranks = named->ranks;
       if (context_.nodes == 0) context_.nodes = named->nodes;
     }
-    const bool pair = !tables_.empty() && std::all_of(tables_.begin(), tables_.end(),
-                                                      [](const LogTable& t) { return t.kind == graph::CollectiveKind::send_recv; });
+    const bool pair = !tables_.empty() && std::all_of(tables_.begin(), tables_.end(), [](const LogTable& t) {
+      return t.kind == graph::CollectiveKind::send_recv;
+    });
     if (pair && context_.ranks == 0) context_.ranks = 2;
   }
 

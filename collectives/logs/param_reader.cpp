@@ -71,7 +71,9 @@ class Reader {
                        "', expected a plain collective: quantised and point-to-point lines have other columns",
                    lines_.position(), ""};
     }
-    auto kind = graph::parse_collective(name == "all_to_allv" ? "all_to_all" : name == "all_gather_base" ? "all_gather" : name);
+    auto kind = graph::parse_collective(name == "all_to_allv"       ? "all_to_all"
+                                        : name == "all_gather_base" ? "all_gather"
+                                                                    : name);
     if (!kind.ok()) return Error{kind.error().what, lines_.position(), kind.error().hint};
     return *kind;
   }
@@ -81,7 +83,8 @@ class Reader {
     std::vector<double> v;
     for (std::size_t i = 1; i < words.size(); ++i) {
       const auto n = number_of(words[i]);
-      if (!n) return Error{"found '" + std::string(words[i].substr(0, 40)) + "', expected a number", lines_.position(), ""};
+      if (!n)
+        return Error{"found '" + std::string(words[i].substr(0, 40)) + "', expected a number", lines_.position(), ""};
       v.push_back(*n);
     }
     if (v.size() < kFewest || v.size() > kMost) {
@@ -97,7 +100,8 @@ class Reader {
     row.busbw = v[8];
     if (!(row.low_us > 0 && row.low_us <= row.time_us && row.high_us >= row.time_us)) row.low_us = row.high_us = 0;
     const auto [it, fresh] = index_.try_emplace(std::string(words[0]), tables_.size());
-    if (fresh && tables_.size() >= kMaxCurves) return Error{"found more than 1000 collectives and tags", lines_.position(), ""};
+    if (fresh && tables_.size() >= kMaxCurves)
+      return Error{"found more than 1000 collectives and tags", lines_.position(), ""};
     if (fresh) tables_.push_back({kind, {}});
     return add_row(tables_[it->second], std::move(row), lines_.number(), lines_.position());
   }

@@ -12,7 +12,8 @@ std::int64_t chunk_bytes(std::int64_t bytes, std::uint32_t chunks, std::uint32_t
 namespace {
 
 /// Around the ring once: in step s rank r passes chunk r + first - s on to its right neighbour.
-void around(std::vector<Transfer>& out, std::uint32_t n, std::int64_t bytes, std::uint32_t first, std::uint32_t first_step, bool reduce) {
+void around(std::vector<Transfer>& out, std::uint32_t n, std::int64_t bytes, std::uint32_t first,
+            std::uint32_t first_step, bool reduce) {
   for (std::uint32_t s = 0; s + 1 < n; ++s) {
     for (std::uint32_t r = 0; r < n; ++r) {
       const std::uint32_t chunk = (r + first + n - s) % n;

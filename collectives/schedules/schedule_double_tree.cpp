@@ -1,5 +1,6 @@
-// The double binary tree of NCCL (Sanders, Speck and Traeff, 2009): two trees over all ranks, each with half of the data; with an
-// even number of ranks a rank is an inner node in one of them only, so that both trees together load every link alike.
+// The double binary tree of NCCL (Sanders, Speck and Traeff, 2009): two trees over all ranks, each with half of the
+// data; with an even number of ranks a rank is an inner node in one of them only, so that both trees together load
+// every link alike.
 #include <algorithm>
 
 #include "base/check.hpp"
@@ -11,8 +12,8 @@ namespace {
 
 constexpr std::uint32_t kRoot = 0xFFFFFFFFu;
 
-/// Parent in the in-order binary tree rooted at 0: clear the lowest bit and set the next, or only clear it where that rank does
-/// not exist.
+/// Parent in the in-order binary tree rooted at 0: clear the lowest bit and set the next, or only clear it where that
+/// rank does not exist.
 std::uint32_t parent_in_first(std::uint32_t rank, std::uint32_t n) {
   if (rank == 0) return kRoot;
   const std::uint32_t low = rank & (~rank + 1), up = (rank ^ low) | (low << 1);

@@ -14,25 +14,30 @@ struct Grid {
 };
 
 /// Around the ring inside every node once; the piece of local rank j is cut into one chunk a node: j * nodes + k.
-void around_nodes(std::vector<Transfer>& out, const Grid& g, std::uint32_t first, std::uint32_t first_step, bool reduce) {
+void around_nodes(std::vector<Transfer>& out, const Grid& g, std::uint32_t first, std::uint32_t first_step,
+                  bool reduce) {
   for (std::uint32_t s = 0; s + 1 < g.per_node; ++s) {
     for (std::uint32_t r = 0; r < g.ranks(); ++r) {
-      const std::uint32_t node = r / g.per_node, local = r % g.per_node, piece = (local + first + g.per_node - s) % g.per_node;
+      const std::uint32_t node = r / g.per_node, local = r % g.per_node,
+                          piece = (local + first + g.per_node - s) % g.per_node;
       for (std::uint32_t k = 0; k < g.nodes; ++k) {
         const std::uint32_t chunk = piece * g.nodes + k;
-        out.push_back({r, g.rank(node, (local + 1) % g.per_node), chunk, first_step + s, chunk_bytes(g.bytes, g.ranks(), chunk), reduce});
+        out.push_back({r, g.rank(node, (local + 1) % g.per_node), chunk, first_step + s,
+                       chunk_bytes(g.bytes, g.ranks(), chunk), reduce});
       }
     }
   }
 }
 
 /// Around the ring of every rail once, each with the chunks of its own piece.
-void around_rails(std::vector<Transfer>& out, const Grid& g, std::uint32_t first, std::uint32_t first_step, bool reduce) {
+void around_rails(std::vector<Transfer>& out, const Grid& g, std::uint32_t first, std::uint32_t first_step,
+                  bool reduce) {
   for (std::uint32_t s = 0; s + 1 < g.nodes; ++s) {
     for (std::uint32_t r = 0; r < g.ranks(); ++r) {
       const std::uint32_t node = r / g.per_node, local = r % g.per_node;
       const std::uint32_t chunk = local * g.nodes + (node + first + g.nodes - s) % g.nodes;
-      out.push_back({r, g.rank((node + 1) % g.nodes, local), chunk, first_step + s, chunk_bytes(g.bytes, g.ranks(), chunk), reduce});
+      out.push_back({r, g.rank((node + 1) % g.nodes, local), chunk, first_step + s,
+                     chunk_bytes(g.bytes, g.ranks(), chunk), reduce});
     }
   }
 }

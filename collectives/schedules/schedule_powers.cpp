@@ -9,7 +9,8 @@ namespace distsim::collectives {
 namespace {
 
 /// Every chunk of `from` to `to`.
-void send_all(std::vector<Transfer>& out, std::uint32_t from, std::uint32_t to, std::uint32_t chunks, std::uint32_t step, std::int64_t bytes, bool reduce) {
+void send_all(std::vector<Transfer>& out, std::uint32_t from, std::uint32_t to, std::uint32_t chunks,
+              std::uint32_t step, std::int64_t bytes, bool reduce) {
   for (std::uint32_t c = 0; c < chunks; ++c) out.push_back({from, to, c, step, chunk_bytes(bytes, chunks, c), reduce});
 }
 

@@ -12,7 +12,7 @@ namespace distsim::bench {
 namespace {
 
 constexpr int kRounds = 30;
-constexpr double kHuber = 1.5;      // residuals beyond so many standard deviations count by their size, not its square
+constexpr double kHuber = 1.5;  // residuals beyond so many standard deviations count by their size, not its square
 constexpr double kLeastSpread = 1e-3;  // of relative residuals: points that agree better than this are not told apart
 
 struct Line {
@@ -56,15 +56,18 @@ std::vector<double> trust_of(std::span<const SizeTime> points, const Line& line)
 Result<AlphaBeta> fit_alpha_beta(std::span<const SizeTime> all) {
   std::vector<SizeTime> points;
   std::copy_if(all.begin(), all.end(), std::back_inserter(points), [](const SizeTime& p) { return p.seconds > 0; });
-  const auto [least, most] = std::minmax_element(points.begin(), points.end(), [](const SizeTime& a, const SizeTime& b) { return a.bytes < b.bytes; });
-  if (points.empty() || !(most->bytes > least->bytes)) return Error{"found fewer than two sizes, expected two or more for latency and bandwidth", "", ""};
+  const auto [least, most] = std::minmax_element(
+      points.begin(), points.end(), [](const SizeTime& a, const SizeTime& b) { return a.bytes < b.bytes; });
+  if (points.empty() || !(most->bytes > least->bytes))
+    return Error{"found fewer than two sizes, expected two or more for latency and bandwidth", "", ""};
   std::vector<double> trust(points.size(), 1.0);
   Line line = weighted_line(points, trust);
   for (int round = 0; round < kRounds; ++round) {
     trust = trust_of(points, line);
     line = weighted_line(points, trust);
   }
-  AlphaBeta fit{.alpha_s = line.alpha, .beta_bytes_per_s = line.slope > 0 ? 1 / line.slope : std::numeric_limits<double>::infinity()};
+  AlphaBeta fit{.alpha_s = line.alpha,
+                .beta_bytes_per_s = line.slope > 0 ? 1 / line.slope : std::numeric_limits<double>::infinity()};
   for (const SizeTime& p : points) fit.worst = std::max(fit.worst, std::abs(relative_residual(p, line)));
   fit.bytes_share = line.slope * most->bytes / line.at(most->bytes);
   fit.latency_share = line.alpha / line.at(least->bytes);

@@ -1,5 +1,5 @@
-// What carries out a collective: MPI on host memory, NCCL on GPU memory. One object a rank; all calls but the const ones are made by all ranks
-// together and in the same order.
+// What carries out a collective: MPI on host memory, NCCL on GPU memory. One object a rank; all calls but the const
+// ones are made by all ranks together and in the same order.
 #pragma once
 
 #include <cstddef>
@@ -25,18 +25,20 @@ struct Call {
   bool in_place = false;  ///< both operands lie in the receive buffer, at layout->send_at and recv_at
 };
 
-/// Whether a collective can be done in place: with a defined result, with an undefined one (timed only, as nccl-tests does), or not at all.
+/// Whether a collective can be done in place: with a defined result, with an undefined one (timed only, as nccl-tests
+/// does), or not at all.
 enum class InPlace : std::uint8_t { checked, timed_only, unsupported };
 
-/// `samples` times `calls_each` calls without pause. Calls that are short beside a reading of the clock are timed several at a time.
+/// `samples` times `calls_each` calls without pause. Calls that are short beside a reading of the clock are timed
+/// several at a time.
 struct LoopShape {
   int samples = 20, calls_each = 1;
   int calls() const { return samples * calls_each; }
 };
 
 struct LoopTimes {
-  double mean_s = 0;            ///< of the whole loop, divided by the calls
-  std::vector<double> each_s;   ///< this rank's mean of each sample, from one completion to the next
+  double mean_s = 0;           ///< of the whole loop, divided by the calls
+  std::vector<double> each_s;  ///< this rank's mean of each sample, from one completion to the next
 };
 
 struct DeviceFacts {
@@ -44,12 +46,15 @@ struct DeviceFacts {
   std::string bus_id, name;
 };
 
-/// Messages between two ranks, for latency and bandwidth. The two ranks of a pair call send and receive in matching order.
+/// Messages between two ranks, for latency and bandwidth. The two ranks of a pair call send and receive in matching
+/// order.
 class PointToPoint {
  public:
   virtual ~PointToPoint() = default;
-  virtual Result<void> send(int peer, std::uint64_t bytes) = 0;     ///< from the send buffer; returns when it may be reused
-  virtual Result<void> receive(int peer, std::uint64_t bytes) = 0;  ///< into the receive buffer; returns when all is there
+  virtual Result<void> send(int peer,
+                            std::uint64_t bytes) = 0;  ///< from the send buffer; returns when it may be reused
+  virtual Result<void> receive(int peer,
+                               std::uint64_t bytes) = 0;  ///< into the receive buffer; returns when all is there
 };
 
 class Backend {
@@ -79,8 +84,8 @@ class Backend {
   /// Null where the backend has none.
   virtual PointToPoint* pairs() { return nullptr; }
 
-  /// A load to run beside the timed calls, until it is told to stop. `bytes` 0: computation; else an all_reduce of that size on a communicator of its
-  /// own. All ranks of the group together.
+  /// A load to run beside the timed calls, until it is told to stop. `bytes` 0: computation; else an all_reduce of that
+  /// size on a communicator of its own. All ranks of the group together.
   virtual Result<void> start_load(std::uint64_t bytes) {
     (void)bytes;
     return Error{"the " + name() + " backend has no load to run beside a collective", "--beside", ""};

@@ -23,9 +23,14 @@ inline std::uint64_t equal_part(std::uint64_t elements, std::uint64_t alignment,
 }
 
 /// Every rank (or the root) sends n parts; each rank receives one.
-inline Layout scattered_layout(std::uint64_t elements, std::uint64_t alignment, std::uint64_t element_bytes, const Shape& shape) {
+inline Layout scattered_layout(std::uint64_t elements, std::uint64_t alignment, std::uint64_t element_bytes,
+                               const Shape& shape) {
   const std::uint64_t part = equal_part(elements, alignment, shape.ranks), total = part * shape.ranks;
-  return {.bytes = total * element_bytes, .count = part, .send_count = total, .recv_count = part, .recv_at = part * shape.rank};
+  return {.bytes = total * element_bytes,
+          .count = part,
+          .send_count = total,
+          .recv_count = part,
+          .recv_at = part * shape.rank};
 }
 
 inline double factor_one(int) { return 1; }

@@ -1,6 +1,7 @@
-// alltoallv: rank r sends c_r elements to each rank, itself included, where c_r falls linearly over the ranks from c_0 to c_0 / imbalance.
-// So rank 0 sends `imbalance` times as much as the last rank, all ranks receive the same, and imbalance 1 is alltoall. c_r is a multiple of the
-// alignment. The size and count columns are those of rank 0, the most loaded.
+// alltoallv: rank r sends c_r elements to each rank, itself included, where c_r falls linearly over the ranks from c_0
+// to c_0 / imbalance. So rank 0 sends `imbalance` times as much as the last rank, all ranks receive the same, and
+// imbalance 1 is alltoall. c_r is a multiple of the alignment. The size and count columns are those of rank 0, the most
+// loaded.
 #include <cmath>
 
 #include "mpi_bench/collective/cases.hpp"
@@ -41,8 +42,12 @@ std::vector<Segment> my_part_of_each(const Layout& l, const Shape& shape) {
 }  // namespace
 
 CollectiveCase alltoallv_case() {
-  return {.kind = Kind::alltoallv, .name = "alltoallv", .curve_kind = "all_to_all_v",
-          .layout = unequal, .bus_factor = factor_others, .expected = my_part_of_each};
+  return {.kind = Kind::alltoallv,
+          .name = "alltoallv",
+          .curve_kind = "all_to_all_v",
+          .layout = unequal,
+          .bus_factor = factor_others,
+          .expected = my_part_of_each};
 }
 
 }  // namespace distsim::bench

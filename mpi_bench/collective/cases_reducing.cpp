@@ -24,18 +24,34 @@ std::vector<Segment> reduced_at_root(const Layout& l, const Shape& shape) {
 }  // namespace
 
 CollectiveCase all_reduce_case() {
-  return {.kind = Kind::all_reduce, .name = "all_reduce", .curve_kind = "all_reduce", .reduces = true,
-          .layout = same_everywhere, .bus_factor = all_reduce_factor, .expected = reduced_everywhere};
+  return {.kind = Kind::all_reduce,
+          .name = "all_reduce",
+          .curve_kind = "all_reduce",
+          .reduces = true,
+          .layout = same_everywhere,
+          .bus_factor = all_reduce_factor,
+          .expected = reduced_everywhere};
 }
 
 CollectiveCase reduce_scatter_case() {
-  return {.kind = Kind::reduce_scatter, .name = "reduce_scatter", .curve_kind = "reduce_scatter", .reduces = true,
-          .layout = scattered_layout, .bus_factor = factor_others, .expected = reduced_part};
+  return {.kind = Kind::reduce_scatter,
+          .name = "reduce_scatter",
+          .curve_kind = "reduce_scatter",
+          .reduces = true,
+          .layout = scattered_layout,
+          .bus_factor = factor_others,
+          .expected = reduced_part};
 }
 
 CollectiveCase reduce_case() {
-  return {.kind = Kind::reduce, .name = "reduce", .curve_kind = "reduce", .reduces = true, .rooted = true,
-          .layout = same_everywhere, .bus_factor = factor_one, .expected = reduced_at_root};
+  return {.kind = Kind::reduce,
+          .name = "reduce",
+          .curve_kind = "reduce",
+          .reduces = true,
+          .rooted = true,
+          .layout = same_everywhere,
+          .bus_factor = factor_one,
+          .expected = reduced_at_root};
 }
 
 }  // namespace distsim::bench

@@ -26,7 +26,8 @@ Result<const CollectiveCase*> find_case(std::string_view name) {
 
 std::uint64_t Layout::in_place_count() const { return std::max(send_at + send_count, recv_at + recv_count); }
 
-Layout layout_of(const CollectiveCase& what, std::uint64_t size_bytes, std::uint64_t element_bytes, const Shape& shape) {
+Layout layout_of(const CollectiveCase& what, std::uint64_t size_bytes, std::uint64_t element_bytes,
+                 const Shape& shape) {
   constexpr std::uint64_t kAlignmentBytes = 16;
   return what.layout(size_bytes / element_bytes, kAlignmentBytes / element_bytes, element_bytes, shape);
 }

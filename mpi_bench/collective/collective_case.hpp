@@ -1,9 +1,11 @@
-// A collective is one small entry: its buffer sizes, its bus-bandwidth factor, and what must stand in each receive buffer afterwards.
-// Sizes follow nccl-tests. With S the size column, n ranks, e bytes an element, A = elements in 16 bytes:
+// A collective is one small entry: its buffer sizes, its bus-bandwidth factor, and what must stand in each receive
+// buffer afterwards. Sizes follow nccl-tests. With S the size column, n ranks, e bytes an element, A = elements in 16
+// bytes:
 //   all_reduce, broadcast, reduce, sendrecv   count = S/e on every rank
-//   all_gather, reduce_scatter, alltoall,     S is the total over ranks; count = S/e/n rounded down to a multiple of A, and the size column is
-//   gather, scatter                           rewritten to count*n*e (so that small sizes become rows of 0 bytes)
-//   alltoallv                                 S is the send buffer of rank 0, the largest; see cases_alltoallv.cpp
+//   all_gather, reduce_scatter, alltoall,     S is the total over ranks; count = S/e/n rounded down to a multiple of A,
+//   and the size column is gather, scatter                           rewritten to count*n*e (so that small sizes become
+//   rows of 0 bytes) alltoallv                                 S is the send buffer of rank 0, the largest; see
+//   cases_alltoallv.cpp
 #pragma once
 
 #include <cstdint>
@@ -17,7 +19,16 @@
 namespace distsim::bench {
 
 enum class Kind : std::uint8_t {
-  all_reduce, all_gather, reduce_scatter, alltoall, alltoallv, broadcast, reduce, gather, scatter, sendrecv
+  all_reduce,
+  all_gather,
+  reduce_scatter,
+  alltoall,
+  alltoallv,
+  broadcast,
+  reduce,
+  gather,
+  scatter,
+  sendrecv
 };
 
 /// Where a rank stands. `imbalance` is used by alltoallv alone.
@@ -38,7 +49,8 @@ struct Layout {
   std::uint64_t in_place_count() const;                 ///< length of the one buffer
 };
 
-/// elements [at, at+count) of the receive buffer hold elements [source_index, ...) of the pattern of rank `source`, or of the reduction of all.
+/// elements [at, at+count) of the receive buffer hold elements [source_index, ...) of the pattern of rank `source`, or
+/// of the reduction of all.
 struct Segment {
   static constexpr int kReduced = -1;
   std::uint64_t at = 0, count = 0;
@@ -59,7 +71,8 @@ struct CollectiveCase {
 };
 
 std::span<const CollectiveCase> collective_cases();
-Result<const CollectiveCase*> find_case(std::string_view name);  ///< also under its curve kind; unknown: nearest spelling
+Result<const CollectiveCase*> find_case(
+    std::string_view name);  ///< also under its curve kind; unknown: nearest spelling
 
 /// Layout for a size in bytes; 16-byte alignment as nccl-tests has it.
 Layout layout_of(const CollectiveCase& what, std::uint64_t size_bytes, std::uint64_t element_bytes, const Shape& shape);

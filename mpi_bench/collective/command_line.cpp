@@ -20,53 +20,82 @@ void declare_measurement(CLI::App& app, RawFlags& raw) {
   app.add_option("-o,--op", raw.op, "Reduction: sum, prod, max, min or all")->capture_default_str();
   app.add_option("-d,--datatype", raw.type, "Element type (float, half, int32, ...) or all")->capture_default_str();
   app.add_option("-r,--root", raw.root, "Root of broadcast, reduce, gather, scatter, or all")->capture_default_str();
-  app.add_option("-a,--average", raw.report, "Time in the table: 0 rank 0, 1 average, 2 least, 3 largest of the ranks")->capture_default_str();
-  app.add_option("-G,--cudagraph", raw.graph, "Launches of a CUDA graph of the iterations (nccl); 0 is off")->capture_default_str();
+  app.add_option("-a,--average", raw.report, "Time in the table: 0 rank 0, 1 average, 2 least, 3 largest of the ranks")
+      ->capture_default_str();
+  app.add_option("-G,--cudagraph", raw.graph, "Launches of a CUDA graph of the iterations (nccl); 0 is off")
+      ->capture_default_str();
   app.add_option("-m,--agg_iters", raw.aggregate, "Only 1: calls are not aggregated")->capture_default_str();
-  app.add_option("-t,--nthreads", raw.threads, "Threads of a process, each a rank or -g ranks (nccl, tcp)")->capture_default_str();
+  app.add_option("-t,--nthreads", raw.threads, "Threads of a process, each a rank or -g ranks (nccl, tcp)")
+      ->capture_default_str();
   app.add_option("-g,--ngpus", raw.gpus, "GPUs of a thread, each a rank (nccl)")->capture_default_str();
-  app.add_option("-z,--blocking", raw.blocking, "1: wait for each call before the next (nccl; the other backends always do)")->capture_default_str();
+  app.add_option("-z,--blocking", raw.blocking,
+                 "1: wait for each call before the next (nccl; the other backends always do)")
+      ->capture_default_str();
 }
 
 void declare_ours(CLI::App& app, RawFlags& raw, Options& o) {
-  app.add_option("--collectives", raw.collectives, "One or several, separated by commas: " + [] {
-    std::string names;
-    for (const CollectiveCase& c : collective_cases()) names += (names.empty() ? "" : ",") + std::string(c.name);
-    return names;
-  }())->delimiter(',')->capture_default_str();
-  app.add_option("--backend", raw.backend, "auto, nccl (GPU memory), mpi (host memory), mpi-cuda (GPU memory, CUDA-aware MPI) or tcp (our own)")->capture_default_str();
-  app.add_option("--imbalance", o.imbalance, "alltoallv: rank 0 sends this many times as much as the last rank")->capture_default_str();
+  app.add_option(
+         "--collectives", raw.collectives,
+         "One or several, separated by commas: " +
+             [] {
+               std::string names;
+               for (const CollectiveCase& c : collective_cases())
+                 names += (names.empty() ? "" : ",") + std::string(c.name);
+               return names;
+             }())
+      ->delimiter(',')
+      ->capture_default_str();
+  app.add_option("--backend", raw.backend,
+                 "auto, nccl (GPU memory), mpi (host memory), mpi-cuda (GPU memory, CUDA-aware MPI) or tcp (our own)")
+      ->capture_default_str();
+  app.add_option("--imbalance", o.imbalance, "alltoallv: rank 0 sends this many times as much as the last rank")
+      ->capture_default_str();
   app.add_option("--out", o.out, "Curve file for distsim; text form when the name ends in .txtpb");
-  app.add_option("--curve-time", raw.curve_time, "Time of a size in the curve file: median, or p10 (what a machine with other work does undisturbed)")
+  app.add_option("--curve-time", raw.curve_time,
+                 "Time of a size in the curve file: median, or p10 (what a machine with other work does undisturbed)")
       ->capture_default_str();
   app.add_flag("--hash-hosts", o.hash_hosts, "Host names in the files as hashes");
-  app.add_option("--topology", o.topology, "File to keep in the curve file, such as what NCCL_TOPO_DUMP_FILE wrote; else nvidia-smi topo -m");
+  app.add_option("--topology", o.topology,
+                 "File to keep in the curve file, such as what NCCL_TOPO_DUMP_FILE wrote; else nvidia-smi topo -m");
   app.add_option("-J,--json", o.json, "JSON file with all statistics");
-  app.add_option("--system", o.system, "Name of this cluster in the curve file, as in configs/systems")->capture_default_str();
+  app.add_option("--system", o.system, "Name of this cluster in the curve file, as in configs/systems")
+      ->capture_default_str();
   app.add_flag("--stats", o.stats, "Median, percentiles and spread of the iterations below each row");
   app.add_option("--inject-fault", raw.fault, "RANK:ELEMENT")->group("");
   app.add_option("--inject-stall", raw.stall, "RANK:ROW")->group("");
 }
 
 void declare_what_to_measure(CLI::App& app, RawFlags& raw, Options& o) {
-  app.add_option("--groups", raw.groups, "Who takes part: all, nodes, one_per_node, rails, halves, pairs, far_pairs or ranks x nodes (8x2, 8x2.alone)")
-      ->delimiter(',')->capture_default_str();
-  app.add_option("--pair-tests", raw.pair_tests, "Instead of collectives: latency, bandwidth (ranks 0 and 1), matrix (all pairs)")->delimiter(',');
-  app.add_option("--plan", o.plan, "File of `distsim curves plan`, or simulate: exactly the collectives that distsim asks for")->capture_default_str();
+  app.add_option(
+         "--groups", raw.groups,
+         "Who takes part: all, nodes, one_per_node, rails, halves, pairs, far_pairs or ranks x nodes (8x2, 8x2.alone)")
+      ->delimiter(',')
+      ->capture_default_str();
+  app.add_option("--pair-tests", raw.pair_tests,
+                 "Instead of collectives: latency, bandwidth (ranks 0 and 1), matrix (all pairs)")
+      ->delimiter(',');
+  app.add_option("--plan", o.plan,
+                 "File of `distsim curves plan`, or simulate: exactly the collectives that distsim asks for")
+      ->capture_default_str();
   app.add_option("--config", o.config, "Experiment of --plan simulate");
-  app.add_option("--beside", raw.beside, "What runs meanwhile: compute, or the size of a second all_reduce on a communicator of its own");
+  app.add_option("--beside", raw.beside,
+                 "What runs meanwhile: compute, or the size of a second all_reduce on a communicator of its own");
   app.add_flag("--overhead", o.overhead, "Compare the timing loop with a bare loop of the same calls");
 }
 
 void declare_statistics(CLI::App& app, Options& o) {
-  app.add_option("--relative-error", o.relative_error, "Go on beyond -n until the median is known so well (0.01 is 1 %)")->capture_default_str();
+  app.add_option("--relative-error", o.relative_error,
+                 "Go on beyond -n until the median is known so well (0.01 is 1 %)")
+      ->capture_default_str();
   app.add_option("--max-seconds", o.max_seconds, "But no longer than so at one size")->capture_default_str();
-  app.add_option("--stall-limit", o.stall_limit_s, "Seconds without progress after which a stalled rank is named and the job ended; 0: never")
+  app.add_option("--stall-limit", o.stall_limit_s,
+                 "Seconds without progress after which a stalled rank is named and the job ended; 0: never")
       ->capture_default_str();
 }
 
 void declare_tcp(CLI::App& app, Options& o) {
-  app.add_option("--hosts", o.hosts, "Without mpirun: the host of each rank, in order; every rank is started by hand")->delimiter(',');
+  app.add_option("--hosts", o.hosts, "Without mpirun: the host of each rank, in order; every rank is started by hand")
+      ->delimiter(',');
   app.add_option("--rank", o.my_rank, "Without mpirun: the number of this rank in --hosts");
   app.add_option("--port", o.port, "Port of rank 0; 0: 18515, or by the job's number");
   app.add_option("--streams", o.streams, "tcp: connections of a pair")->capture_default_str();
@@ -80,7 +109,8 @@ constexpr const char* kFooter =
 }  // namespace
 
 Result<CommandLine> parse_command_line(int argc, const char* const* argv) {
-  CLI::App app("Measures the collectives of a cluster, with the flags and the table of nccl-tests.", "collective_bench");
+  CLI::App app("Measures the collectives of a cluster, with the flags and the table of nccl-tests.",
+               "collective_bench");
   app.footer(kFooter);
   RawFlags raw;
   Options options;

@@ -11,7 +11,8 @@ std::string checksum_of(const curves::CurveFile& file) {
   fnv.add(std::string_view(file.device()));
   for (const curves::Curve& c : file.curves()) {
     fnv.add(std::string_view(c.kind()));
-    for (const double v : {static_cast<double>(c.ranks()), static_cast<double>(c.nodes()), c.launch() == "single_process" ? 1.0 : 0.0, c.cuda_graph() ? 1.0 : 0.0})
+    for (const double v : {static_cast<double>(c.ranks()), static_cast<double>(c.nodes()),
+                           c.launch() == "single_process" ? 1.0 : 0.0, c.cuda_graph() ? 1.0 : 0.0})
       fnv.add(v);
     if (c.groups_at_once() > 1) fnv.add(std::string_view("beside others"));
     fnv.add(std::string_view(c.settings()));

@@ -1,4 +1,5 @@
-// Checksum of a curve file as distsim checks it: FNV-1a, 64 bit, over what a price depends on (system, device, identity and points of the used rows).
+// Checksum of a curve file as distsim checks it: FNV-1a, 64 bit, over what a price depends on (system, device, identity
+// and points of the used rows).
 #pragma once
 
 #include <string>

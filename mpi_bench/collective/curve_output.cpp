@@ -36,9 +36,9 @@ void fill(curves::Statistics& out, const Measured& m) {
 struct CurveOutput::Impl {
   std::string path;
   curves::CurveFile file;
-  curves::Curve begun;          ///< facts of the current curve, without points
+  curves::Curve begun;  ///< facts of the current curve, without points
   CurveTime time = CurveTime::median;
-  bool in_file = false;         ///< its first point has put it into the file: a curve without points is no curve
+  bool in_file = false;  ///< its first point has put it into the file: a curve without points is no curve
 };
 
 CurveOutput::CurveOutput(std::string path, const CurveFileFacts& facts) : impl_(std::make_unique<Impl>()) {

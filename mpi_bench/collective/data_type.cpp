@@ -15,14 +15,17 @@ namespace {
 constexpr std::uint64_t k24Bits = 1u << 24;  // enough for any pattern, and keeps sums over many ranks below 2^53
 
 constexpr DataTypeInfo kTypes[] = {
-    {DataType::int8, "int8", 1, 127},         {DataType::uint8, "uint8", 1, 255},          {DataType::int32, "int32", 4, k24Bits},
-    {DataType::uint32, "uint32", 4, k24Bits}, {DataType::int64, "int64", 8, k24Bits},      {DataType::uint64, "uint64", 8, k24Bits},
-    {DataType::half, "half", 2, 2048},        {DataType::float32, "float", 4, k24Bits},    {DataType::float64, "double", 8, k24Bits},
-    {DataType::bfloat16, "bfloat16", 2, 256},
+    {DataType::int8, "int8", 1, 127},          {DataType::uint8, "uint8", 1, 255},
+    {DataType::int32, "int32", 4, k24Bits},    {DataType::uint32, "uint32", 4, k24Bits},
+    {DataType::int64, "int64", 8, k24Bits},    {DataType::uint64, "uint64", 8, k24Bits},
+    {DataType::half, "half", 2, 2048},         {DataType::float32, "float", 4, k24Bits},
+    {DataType::float64, "double", 8, k24Bits}, {DataType::bfloat16, "bfloat16", 2, 256},
 };
 
 template <class T>
-void store(T value, std::byte* out) { std::memcpy(out, &value, sizeof value); }
+void store(T value, std::byte* out) {
+  std::memcpy(out, &value, sizeof value);
+}
 
 template <class T>
 T load(const std::byte* in) {
@@ -88,38 +91,57 @@ Result<RedOp> parse_red_op(std::string_view name) {
   for (RedOp op : kAllRedOps) {
     if (name_of(op) == name) return op;
   }
-  if (name == "avg" || name == "mulsum") return Error{"found '" + std::string(name) + "', which is not measured; expected sum, prod, max or min", "-o", ""};
-  return Error{"found '" + std::string(name) + "', expected a reduction", "-o", spelling_hint(name, {"sum", "prod", "max", "min"})};
+  if (name == "avg" || name == "mulsum")
+    return Error{"found '" + std::string(name) + "', which is not measured; expected sum, prod, max or min", "-o", ""};
+  return Error{"found '" + std::string(name) + "', expected a reduction", "-o",
+               spelling_hint(name, {"sum", "prod", "max", "min"})};
 }
 
 void encode(DataType type, std::uint64_t value, std::byte* out) {
   CHECK(value <= info_of(type).exact_limit) << value;
   switch (type) {
     case DataType::int8:
-    case DataType::uint8: return store(static_cast<std::uint8_t>(value), out);
+    case DataType::uint8:
+      return store(static_cast<std::uint8_t>(value), out);
     case DataType::int32:
-    case DataType::uint32: return store(static_cast<std::uint32_t>(value), out);
+    case DataType::uint32:
+      return store(static_cast<std::uint32_t>(value), out);
     case DataType::int64:
-    case DataType::uint64: return store(value, out);
-    case DataType::half: return store(half_bits(value), out);
-    case DataType::bfloat16: return store(bfloat16_bits(value), out);
-    case DataType::float32: return store(static_cast<float>(value), out);
-    case DataType::float64: return store(static_cast<double>(value), out);
+    case DataType::uint64:
+      return store(value, out);
+    case DataType::half:
+      return store(half_bits(value), out);
+    case DataType::bfloat16:
+      return store(bfloat16_bits(value), out);
+    case DataType::float32:
+      return store(static_cast<float>(value), out);
+    case DataType::float64:
+      return store(static_cast<double>(value), out);
   }
 }
 
 std::string element_text(DataType type, const std::byte* element) {
   switch (type) {
-    case DataType::int8: return std::to_string(load<std::int8_t>(element));
-    case DataType::uint8: return std::to_string(load<std::uint8_t>(element));
-    case DataType::int32: return std::to_string(load<std::int32_t>(element));
-    case DataType::uint32: return std::to_string(load<std::uint32_t>(element));
-    case DataType::int64: return std::to_string(load<std::int64_t>(element));
-    case DataType::uint64: return std::to_string(load<std::uint64_t>(element));
-    case DataType::half: return real_text(half_value(load<std::uint16_t>(element)));
-    case DataType::bfloat16: return real_text(bfloat16_value(load<std::uint16_t>(element)));
-    case DataType::float32: return real_text(load<float>(element));
-    case DataType::float64: return real_text(load<double>(element));
+    case DataType::int8:
+      return std::to_string(load<std::int8_t>(element));
+    case DataType::uint8:
+      return std::to_string(load<std::uint8_t>(element));
+    case DataType::int32:
+      return std::to_string(load<std::int32_t>(element));
+    case DataType::uint32:
+      return std::to_string(load<std::uint32_t>(element));
+    case DataType::int64:
+      return std::to_string(load<std::int64_t>(element));
+    case DataType::uint64:
+      return std::to_string(load<std::uint64_t>(element));
+    case DataType::half:
+      return real_text(half_value(load<std::uint16_t>(element)));
+    case DataType::bfloat16:
+      return real_text(bfloat16_value(load<std::uint16_t>(element)));
+    case DataType::float32:
+      return real_text(load<float>(element));
+    case DataType::float64:
+      return real_text(load<double>(element));
   }
   CHECK(false) << "unknown data type";
   return "";

@@ -11,7 +11,8 @@ namespace {
 
 /// Ranks of each node, ascending.
 std::vector<std::vector<int>> ranks_by_node(std::span<const int> node_of) {
-  std::vector<std::vector<int>> nodes(node_of.empty() ? 0 : static_cast<std::size_t>(*std::max_element(node_of.begin(), node_of.end())) + 1);
+  std::vector<std::vector<int>> nodes(
+      node_of.empty() ? 0 : static_cast<std::size_t>(*std::max_element(node_of.begin(), node_of.end())) + 1);
   for (std::size_t r = 0; r < node_of.size(); ++r) nodes[node_of[r]].push_back(static_cast<int>(r));
   return nodes;
 }
@@ -43,18 +44,22 @@ Error misfit(const GroupRequest& request, const std::string& expected) {
 Result<Shape2> shape_of(const GroupRequest& request, const Machine& m) {
   const int nodes = static_cast<int>(m.nodes.size());
   const std::string& name = request.name;
-  if (m.least != m.most) return misfit(request, "all: the nodes have " + std::to_string(m.least) + " to " + std::to_string(m.most) + " ranks");
+  if (m.least != m.most)
+    return misfit(request,
+                  "all: the nodes have " + std::to_string(m.least) + " to " + std::to_string(m.most) + " ranks");
   if (name == "nodes") return Shape2{m.least, 1, false};
   if (name == "one_per_node") return Shape2{1, nodes, true};
   if (name == "rails") return Shape2{1, nodes, false};
   if (name == "halves") return nodes > 1 ? Shape2{m.least, nodes / 2, false} : Shape2{m.least / 2, 1, false};
   if (name == "pairs") return Shape2{2, 1, false};
   if (name == "far_pairs") return Shape2{1, 2, false};
-  if (request.ranks % request.nodes != 0) return misfit(request, "a multiple of " + std::to_string(request.nodes) + " ranks");
+  if (request.ranks % request.nodes != 0)
+    return misfit(request, "a multiple of " + std::to_string(request.nodes) + " ranks");
   return Shape2{request.ranks / request.nodes, request.nodes, request.alone};
 }
 
-/// Groups of `per_node` neighbouring ranks on each of `nodes` neighbouring nodes; what does not fill a group is left out.
+/// Groups of `per_node` neighbouring ranks on each of `nodes` neighbouring nodes; what does not fill a group is left
+/// out.
 std::vector<std::vector<int>> tiles(const Machine& m, const Shape2& shape) {
   std::vector<std::vector<int>> groups;
   for (std::size_t block = 0; block + shape.nodes <= m.nodes.size(); block += shape.nodes) {
@@ -77,7 +82,8 @@ Result<GroupRequest> parse_figures(std::string_view text) {
     request.alone = true;
     figures.resize(figures.size() - 6);
   }
-  const bool read = figures.size() < 20 && std::sscanf(figures.c_str(), "%dx%d%c", &request.ranks, &request.nodes, &rest) == 2;
+  const bool read =
+      figures.size() < 20 && std::sscanf(figures.c_str(), "%dx%d%c", &request.ranks, &request.nodes, &rest) == 2;
   if (read && request.ranks >= 1 && request.nodes >= 1) return request;
   return Error{"found '" + std::string(text) + "', expected ranks x nodes such as 8x2", "--groups", ""};
 }
@@ -85,11 +91,13 @@ Result<GroupRequest> parse_figures(std::string_view text) {
 }  // namespace
 
 Result<GroupRequest> parse_group(std::string_view text) {
-  static const std::vector<std::string> names = {"all", "nodes", "one_per_node", "rails", "halves", "pairs", "far_pairs"};
+  static const std::vector<std::string> names = {"all",    "nodes", "one_per_node", "rails",
+                                                 "halves", "pairs", "far_pairs"};
   if (std::find(names.begin(), names.end(), text) != names.end()) return GroupRequest{.name = std::string(text)};
   if (!text.empty() && text[0] >= '0' && text[0] <= '9') return parse_figures(text);
-  return Error{"found '" + std::string(text) + "', expected all, nodes, one_per_node, rails, halves, pairs, far_pairs or ranks x nodes such as 8x2", "--groups",
-               spelling_hint(text, names)};
+  return Error{"found '" + std::string(text) +
+                   "', expected all, nodes, one_per_node, rails, halves, pairs, far_pairs or ranks x nodes such as 8x2",
+               "--groups", spelling_hint(text, names)};
 }
 
 Result<Grouping> groups_of(const GroupRequest& request, std::span<const int> node_of) {
@@ -100,9 +108,13 @@ Result<Grouping> groups_of(const GroupRequest& request, std::span<const int> nod
     return Grouping{request.name, machine.ranks, static_cast<int>(machine.nodes.size()), {std::move(everybody)}};
   }
   TRY_ASSIGN(const Shape2 shape, shape_of(request, machine));
-  const std::string there = std::to_string(machine.nodes.size()) + (machine.nodes.size() == 1 ? " node of " : " nodes of ") + std::to_string(machine.least) + " ranks";
-  if (shape.per_node * shape.nodes < 2) return misfit(request, "a shape with at least 2 ranks in a group; this is " + there);
-  if (shape.nodes > static_cast<int>(machine.nodes.size()) || shape.per_node > machine.least) return misfit(request, "a shape that fits " + there);
+  const std::string there = std::to_string(machine.nodes.size()) +
+                            (machine.nodes.size() == 1 ? " node of " : " nodes of ") + std::to_string(machine.least) +
+                            " ranks";
+  if (shape.per_node * shape.nodes < 2)
+    return misfit(request, "a shape with at least 2 ranks in a group; this is " + there);
+  if (shape.nodes > static_cast<int>(machine.nodes.size()) || shape.per_node > machine.least)
+    return misfit(request, "a shape that fits " + there);
   return Grouping{request.name, shape.per_node * shape.nodes, shape.nodes, tiles(machine, shape)};
 }
 

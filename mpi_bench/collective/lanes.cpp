@@ -14,7 +14,9 @@ Result<void> unpack_one(std::string_view packed, std::vector<std::string>& out) 
     if (packed.size() < kPrefix) return Error{"found the beginning of a length, expected a whole one", "lanes", ""};
     std::memcpy(&length, packed.data(), kPrefix);
     packed.remove_prefix(kPrefix);
-    if (packed.size() < length) return Error{"found " + std::to_string(packed.size()) + " bytes, expected " + std::to_string(length), "lanes", ""};
+    if (packed.size() < length)
+      return Error{"found " + std::to_string(packed.size()) + " bytes, expected " + std::to_string(length), "lanes",
+                   ""};
     out.emplace_back(packed.substr(0, length));
     packed.remove_prefix(length);
   }
@@ -23,7 +25,9 @@ Result<void> unpack_one(std::string_view packed, std::vector<std::string>& out) 
 
 }  // namespace
 
-int rank_of(const LanePlace& place, const LaneShape& shape) { return (place.process * shape.threads + place.thread) * shape.gpus + place.gpu; }
+int rank_of(const LanePlace& place, const LaneShape& shape) {
+  return (place.process * shape.threads + place.thread) * shape.gpus + place.gpu;
+}
 
 LanePlace place_of(int rank, const LaneShape& shape) {
   return {.process = rank / shape.lanes(), .thread = rank / shape.gpus % shape.threads, .gpu = rank % shape.gpus};

@@ -7,11 +7,15 @@
 namespace distsim::bench {
 namespace {
 
-Error flag_error(const std::string& flag, const std::string& what, const std::string& hint = "") { return {what, flag, hint}; }
+Error flag_error(const std::string& flag, const std::string& what, const std::string& hint = "") {
+  return {what, flag, hint};
+}
 
-Result<void> in_range(const std::string& flag, std::int64_t value, std::int64_t least, std::int64_t most, const std::string& hint = "") {
+Result<void> in_range(const std::string& flag, std::int64_t value, std::int64_t least, std::int64_t most,
+                      const std::string& hint = "") {
   if (value >= least && value <= most) return {};
-  const std::string expected = least == most ? std::to_string(least) : std::to_string(least) + " .. " + std::to_string(most);
+  const std::string expected =
+      least == most ? std::to_string(least) : std::to_string(least) + " .. " + std::to_string(most);
   return flag_error(flag, "found " + std::to_string(value) + ", expected " + expected, hint);
 }
 
@@ -20,7 +24,8 @@ Result<std::size_t> choice(const std::string& flag, const std::string& text, con
     if (text == names[i]) return i;
   }
   std::string expected;
-  for (std::size_t i = 0; i < names.size(); ++i) expected += (i == 0 ? "" : i + 1 == names.size() ? " or " : ", ") + names[i];
+  for (std::size_t i = 0; i < names.size(); ++i)
+    expected += (i == 0 ? "" : i + 1 == names.size() ? " or " : ", ") + names[i];
   return flag_error(flag, "found '" + text + "', expected " + expected, spelling_hint(text, names));
 }
 
@@ -37,7 +42,8 @@ Result<void> read_sizes(const RawFlags& raw, Options& o) {
   TRY_ASSIGN(o.step_factor, size_of_flag("-f", raw.factor));
   if (o.max_bytes < o.min_bytes) return flag_error("-e", "found " + raw.max + ", expected at least -b " + raw.min);
   if (o.step_factor == 1) return flag_error("-f", "found 1, expected 0 (off) or at least 2");
-  if (o.step_factor > 1 && o.min_bytes == 0) return flag_error("-b", "found 0, expected at least 1 where -f multiplies");
+  if (o.step_factor > 1 && o.min_bytes == 0)
+    return flag_error("-b", "found 0, expected at least 1 where -f multiplies");
   if (o.step_factor == 0 && o.step_bytes == 0) return flag_error("-i", "found 0, expected at least 1");
   constexpr std::uint64_t kMostSizes = 100'000;
   if (o.step_factor == 0 && (o.max_bytes - o.min_bytes) / o.step_bytes >= kMostSizes)
@@ -57,7 +63,9 @@ Result<void> read_numbers(const RawFlags& raw, Options& o) {
   TRY(in_range("-t", raw.threads, 1, kMostLanes));
   TRY(in_range("-g", raw.gpus, 1, kMostLanes));
   TRY(in_range("-z", raw.blocking, 0, 1));
-  if (raw.blocking != 0 && raw.graph != 0) return flag_error("-z", "found 1 with -G " + std::to_string(raw.graph) + ", expected 0: a graph cannot wait between its calls");
+  if (raw.blocking != 0 && raw.graph != 0)
+    return flag_error(
+        "-z", "found 1 with -G " + std::to_string(raw.graph) + ", expected 0: a graph cannot wait between its calls");
   o.iterations = raw.iterations;
   o.warmup = raw.warmup;
   o.check = raw.check != 0;
@@ -121,7 +129,9 @@ Result<void> read_beside(const std::string& text, Options& o) {
     return {};
   }
   const auto size = parse_size(text);
-  if (!size.ok() || *size < 1) return flag_error("--beside", "found '" + text + "', expected compute or the size of a second all_reduce, such as 4M");
+  if (!size.ok() || *size < 1)
+    return flag_error("--beside",
+                      "found '" + text + "', expected compute or the size of a second all_reduce, such as 4M");
   o.beside = Beside::collective;
   o.beside_bytes = *size;
   return {};
@@ -144,9 +154,11 @@ Result<void> read_limits(Options& o) {
 
 Result<void> read_places(Options& o) {
   const int hosts = static_cast<int>(o.hosts.size());
-  if (hosts == 0 && o.my_rank >= 0) return flag_error("--rank", "found " + std::to_string(o.my_rank) + " without --hosts");
+  if (hosts == 0 && o.my_rank >= 0)
+    return flag_error("--rank", "found " + std::to_string(o.my_rank) + " without --hosts");
   if (hosts > 0 && o.my_rank >= hosts)
-    return flag_error("--rank", "found " + std::to_string(o.my_rank) + ", expected a rank below " + std::to_string(hosts) + ", the number of --hosts");
+    return flag_error("--rank", "found " + std::to_string(o.my_rank) + ", expected a rank below " +
+                                    std::to_string(hosts) + ", the number of --hosts");
   for (const std::string& host : o.hosts) {
     if (host.empty()) return flag_error("--hosts", "found an empty name, expected a host for each rank");
   }
@@ -155,16 +167,20 @@ Result<void> read_places(Options& o) {
 
 Result<void> read_plan(Options& o) {
   if (o.plan.empty() && !o.config.empty()) o.plan = "simulate";
-  if (o.plan == "simulate" && o.config.empty()) return flag_error("--plan", "found simulate without --config, expected the experiment to be measured for");
-  if (o.plan != "simulate" && !o.config.empty()) return flag_error("--config", "found with --plan " + o.plan + ", expected --plan simulate");
+  if (o.plan == "simulate" && o.config.empty())
+    return flag_error("--plan", "found simulate without --config, expected the experiment to be measured for");
+  if (o.plan != "simulate" && !o.config.empty())
+    return flag_error("--config", "found with --plan " + o.plan + ", expected --plan simulate");
   return {};
 }
 
-Result<void> read_injected(const std::string& flag, const std::string& text, std::optional<std::pair<int, std::uint64_t>>& out) {
+Result<void> read_injected(const std::string& flag, const std::string& text,
+                           std::optional<std::pair<int, std::uint64_t>>& out) {
   if (text.empty()) return {};
   int rank = 0;
   unsigned long long number = 0;
-  if (std::sscanf(text.c_str(), "%d:%llu", &rank, &number) != 2) return flag_error(flag, "found '" + text + "', expected RANK:NUMBER");
+  if (std::sscanf(text.c_str(), "%d:%llu", &rank, &number) != 2)
+    return flag_error(flag, "found '" + text + "', expected RANK:NUMBER");
   out = {rank, number};
   return {};
 }

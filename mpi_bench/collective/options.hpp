@@ -18,8 +18,8 @@ namespace distsim::bench {
 enum class BackendChoice : std::uint8_t { automatic, mpi, nccl, mpi_cuda, tcp };
 enum class Report : std::uint8_t { rank0, average, minimum, maximum };  ///< -a: which rank's time stands in the table
 enum class PairTest : std::uint8_t { latency, bandwidth, matrix };
-enum class CurveTime : std::uint8_t { median, p10 };                    ///< which of the samples is a curve's time
-enum class Beside : std::uint8_t { nothing, compute, collective };      ///< what else runs while a collective is timed
+enum class CurveTime : std::uint8_t { median, p10 };                ///< which of the samples is a curve's time
+enum class Beside : std::uint8_t { nothing, compute, collective };  ///< what else runs while a collective is timed
 
 /// One curve that is wanted: a line of a plan file, or the cross product of the flags.
 struct PlannedCurve {
@@ -43,20 +43,20 @@ struct Options {
   Report report = Report::average;
   int graph_launches = 0;
   bool blocking = false;  ///< -z: wait for each call; only NCCL returns before it is done
-  LaneShape lanes;   ///< -t, -g
-  std::string json;  ///< -J
-  std::string out;   ///< curve file
+  LaneShape lanes;        ///< -t, -g
+  std::string json;       ///< -J
+  std::string out;        ///< curve file
   std::vector<const CollectiveCase*> collectives;
   std::vector<GroupRequest> groups = {{}};
   std::vector<PairTest> pair_tests;
   BackendChoice backend = BackendChoice::automatic;
   double imbalance = 1;
   std::string system = "unnamed";
-  bool stats = false;          ///< a '# stats' line below each row
+  bool stats = false;  ///< a '# stats' line below each row
 
-  double relative_error = 0;   ///< standard error of the median at which a size is done; 0: -n iterations
-  double max_seconds = 10;     ///< of one size, where relative_error asks for more iterations
-  double stall_limit_s = 60;   ///< without progress for so long, the job is ended; 0: never
+  double relative_error = 0;  ///< standard error of the median at which a size is done; 0: -n iterations
+  double max_seconds = 10;    ///< of one size, where relative_error asks for more iterations
+  double stall_limit_s = 60;  ///< without progress for so long, the job is ended; 0: never
   Beside beside = Beside::nothing;
   std::uint64_t beside_bytes = 4u << 20;
 
@@ -65,13 +65,13 @@ struct Options {
   int port = 0;                    ///< of rank 0; 0: from the job's number, or 18515
   int streams = 1;                 ///< tcp: connections of a pair
 
-  std::string plan;                      ///< file, or "simulate" with config
-  std::string config;                    ///< experiment whose collectives are measured
-  std::vector<PlannedCurve> planned;     ///< from the plan; empty: flags
+  std::string plan;                   ///< file, or "simulate" with config
+  std::string config;                 ///< experiment whose collectives are measured
+  std::vector<PlannedCurve> planned;  ///< from the plan; empty: flags
   CurveTime curve_time = CurveTime::median;
   bool hash_hosts = false;
-  std::string topology;                  ///< file to be kept in the curve file (NCCL_TOPO_DUMP_FILE)
-  bool overhead = false;                 ///< our timing loop against a bare one
+  std::string topology;   ///< file to be kept in the curve file (NCCL_TOPO_DUMP_FILE)
+  bool overhead = false;  ///< our timing loop against a bare one
 
   // Tests.
   std::optional<std::pair<int, std::uint64_t>> fault;  ///< this rank's element is damaged before it is checked

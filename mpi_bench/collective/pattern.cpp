@@ -10,14 +10,16 @@ namespace {
 
 std::uint64_t hash(std::uint64_t rank, std::uint64_t index) { return Random(rank * kPeriod + index + 1).next(); }
 
-// A sum over n ranks of values up to limit/n stays within the limit. With more ranks than the limit, only every stride-th rank adds a 1.
+// A sum over n ranks of values up to limit/n stays within the limit. With more ranks than the limit, only every
+// stride-th rank adds a 1.
 std::uint64_t summand(std::uint64_t limit, std::uint64_t ranks, std::uint64_t rank, std::uint64_t index) {
   if (ranks <= limit) return hash(rank, index) % (limit / ranks + 1);
   const std::uint64_t stride = (ranks + limit - 1) / limit;
   return (rank + index) % stride == 0 ? 1 : 0;
 }
 
-// Products are powers of two up to 2^6, which int8 still holds: k ranks have a 2, k = 0..6 by position, and which ones moves with the position.
+// Products are powers of two up to 2^6, which int8 still holds: k ranks have a 2, k = 0..6 by position, and which ones
+// moves with the position.
 std::uint64_t factor(std::uint64_t ranks, std::uint64_t rank, std::uint64_t index) {
   const std::uint64_t twos = hash(0, index) % 7;
   return (rank + index) % ranks < twos ? 2 : 1;
@@ -37,10 +39,18 @@ std::uint64_t reduced_value(const PatternSpec& spec, std::uint64_t index) {
   for (int rank = 1; rank < spec.ranks; ++rank) {
     const std::uint64_t value = pattern_value(spec, rank, index);
     switch (*spec.op) {
-      case RedOp::sum: total += value; break;
-      case RedOp::prod: total *= value; break;
-      case RedOp::max: total = std::max(total, value); break;
-      case RedOp::min: total = std::min(total, value); break;
+      case RedOp::sum:
+        total += value;
+        break;
+      case RedOp::prod:
+        total *= value;
+        break;
+      case RedOp::max:
+        total = std::max(total, value);
+        break;
+      case RedOp::min:
+        total = std::min(total, value);
+        break;
     }
   }
   return total;
@@ -49,7 +59,8 @@ std::uint64_t reduced_value(const PatternSpec& spec, std::uint64_t index) {
 PatternBytes::PatternBytes(const PatternSpec& spec, int source, std::uint64_t first, std::uint64_t count)
     : element_bytes_(info_of(spec.type).size), tile_(std::min(count, kPeriod) * element_bytes_) {
   for (std::size_t i = 0; i * element_bytes_ < tile_.size(); ++i) {
-    const std::uint64_t value = source == Segment::kReduced ? reduced_value(spec, first + i) : pattern_value(spec, source, first + i);
+    const std::uint64_t value =
+        source == Segment::kReduced ? reduced_value(spec, first + i) : pattern_value(spec, source, first + i);
     encode(spec.type, value, tile_.data() + i * element_bytes_);
   }
 }

@@ -1,5 +1,6 @@
-// Test data whose result is known exactly: small integers that every type represents and whose sums and products never round.
-// Element i of rank r is a hash of (r, i mod kPeriod); the period is a prime above any chunk size in use, so that a part in the wrong place shows.
+// Test data whose result is known exactly: small integers that every type represents and whose sums and products never
+// round. Element i of rank r is a hash of (r, i mod kPeriod); the period is a prime above any chunk size in use, so
+// that a part in the wrong place shows.
 #pragma once
 
 #include <cstddef>

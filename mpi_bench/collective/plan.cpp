@@ -15,9 +15,10 @@ struct TypeName {
   const char* plan;
   DataType type;
 };
-constexpr TypeName kTypes[] = {{"", DataType::float32},     {"fp32", DataType::float32}, {"tf32", DataType::float32}, {"fp64", DataType::float64},
-                               {"fp16", DataType::half},    {"bf16", DataType::bfloat16}, {"fp8", DataType::uint8},    {"int8", DataType::int8},
-                               {"int32", DataType::int32},  {"int64", DataType::int64}};
+constexpr TypeName kTypes[] = {{"", DataType::float32},     {"fp32", DataType::float32}, {"tf32", DataType::float32},
+                               {"fp64", DataType::float64}, {"fp16", DataType::half},    {"bf16", DataType::bfloat16},
+                               {"fp8", DataType::uint8},    {"int8", DataType::int8},    {"int32", DataType::int32},
+                               {"int64", DataType::int64}};
 
 Result<DataType> type_of(const std::string& name) {
   for (const TypeName& t : kTypes) {
@@ -45,7 +46,9 @@ Result<std::uint64_t> whole(const std::string& text, std::uint64_t least, std::u
   const bool digits = !text.empty() && text.size() < 19 && text.find_first_not_of("0123456789") == std::string::npos;
   const std::uint64_t value = digits ? std::stoull(text) : 0;
   if (digits && value >= least && value <= most) return value;
-  return Error{std::string(column) + ": found '" + text + "', expected " + std::to_string(least) + " .. " + std::to_string(most), "", ""};
+  return Error{
+      std::string(column) + ": found '" + text + "', expected " + std::to_string(least) + " .. " + std::to_string(most),
+      "", ""};
 }
 
 /// The row's curve without sizes, and its size.
@@ -57,7 +60,8 @@ Result<PlannedCurve> read_row(const std::vector<std::string>& row, const Columns
   TRY_ASSIGN(const std::uint64_t nodes, whole(row[c.nodes], 1, ranks, "nodes"));
   TRY_ASSIGN(const std::uint64_t at_once, whole(row[c.at_once], 0, 1, "at_once"));
   TRY_ASSIGN(const std::uint64_t bytes, whole(row[c.bytes], 1, std::uint64_t{1} << 50, "bytes"));
-  TRY_ASSIGN(curve.group, parse_group(std::to_string(ranks) + "x" + std::to_string(nodes) + (at_once == 0 ? ".alone" : "")));
+  TRY_ASSIGN(curve.group,
+             parse_group(std::to_string(ranks) + "x" + std::to_string(nodes) + (at_once == 0 ? ".alone" : "")));
   curve.sizes = {bytes};
   return curve;
 }
@@ -119,7 +123,9 @@ Result<Schedule> schedule_of(std::span<const PlannedCurve> curves, std::span<con
     }
     known->curve.sizes.insert(known->curve.sizes.end(), curve.sizes.begin(), curve.sizes.end());
     sort_once(known->curve.sizes);
-    if (known->grouping.name != grouping.name) remark_once(schedule.remarks, grouping.name + " is the same ranks as " + known->grouping.name + " here: measured once");
+    if (known->grouping.name != grouping.name)
+      remark_once(schedule.remarks,
+                  grouping.name + " is the same ranks as " + known->grouping.name + " here: measured once");
   }
   return schedule;
 }

@@ -11,10 +11,10 @@
 
 namespace distsim::bench {
 
-/// CSV with a header. Columns: collective (a name of nccl-tests or of distsim), dtype (fp32, fp16, bf16, int8, ... ; may be empty: float), ranks, nodes
-/// (of one group), at_once (1: all groups of that shape run together; 0: one alone), bytes (as in the size column). Other columns are ignored. Rows of
-/// the same collective, type and group are one curve; its sizes are sorted and counted once.
-/// Errors: file:line, what was found, what was expected; more than 100,000 rows.
+/// CSV with a header. Columns: collective (a name of nccl-tests or of distsim), dtype (fp32, fp16, bf16, int8, ... ;
+/// may be empty: float), ranks, nodes (of one group), at_once (1: all groups of that shape run together; 0: one alone),
+/// bytes (as in the size column). Other columns are ignored. Rows of the same collective, type and group are one curve;
+/// its sizes are sorted and counted once. Errors: file:line, what was found, what was expected; more than 100,000 rows.
 Result<std::vector<PlannedCurve>> parse_plan(std::string_view text, const std::string& file);
 
 /// One curve and the ranks that take part in it on this machine.
@@ -23,9 +23,10 @@ struct Measurement {
   Grouping grouping;
 };
 
-/// What a run measures, in the order asked for. Shapes that are the same ranks here under two names (8x2 and 8x2.alone on a machine with one such
-/// group, all and nodes on one node) are one curve, under the first name and with the sizes of both: a file holds one curve of an identity, which is
-/// collective, type, ranks, nodes, and whether other groups run beside it.
+/// What a run measures, in the order asked for. Shapes that are the same ranks here under two names (8x2 and 8x2.alone
+/// on a machine with one such group, all and nodes on one node) are one curve, under the first name and with the sizes
+/// of both: a file holds one curve of an identity, which is collective, type, ranks, nodes, and whether other groups
+/// run beside it.
 struct Schedule {
   std::vector<Measurement> measurements;
   std::vector<std::string> remarks;  ///< what was merged, a line each

@@ -1,4 +1,5 @@
-// Which rank holds a run up, from what the ranks say of themselves. Pure: the watchdog's thread and sockets are elsewhere.
+// Which rank holds a run up, from what the ranks say of themselves. Pure: the watchdog's thread and sockets are
+// elsewhere.
 #pragma once
 
 #include <cstdint>
@@ -23,8 +24,9 @@ struct Verdict {
   std::string why;         ///< "does not answer", "has ended", "is stuck", "all ranks wait"
 };
 
-/// A rank that is gone is named at once; one that has said nothing for `limit_s` is named; else, where the rank that is furthest behind has not moved for
-/// `limit_s`, all ranks that are as far behind and do not themselves wait for others. Ranks that wait are never named while one that does not is behind.
+/// A rank that is gone is named at once; one that has said nothing for `limit_s` is named; else, where the rank that is
+/// furthest behind has not moved for `limit_s`, all ranks that are as far behind and do not themselves wait for others.
+/// Ranks that wait are never named while one that does not is behind.
 std::optional<Verdict> verdict_of(const std::vector<RankState>& ranks, double now, double limit_s);
 
 }  // namespace distsim::bench

@@ -11,20 +11,21 @@
 
 namespace distsim::bench {
 
-/// How the ranks differ: of each, the median of its own samples; and how far apart they came to the first call, on one clock.
+/// How the ranks differ: of each, the median of its own samples; and how far apart they came to the first call, on one
+/// clock.
 struct RankSpread {
-  Summary medians;          ///< microseconds, over the ranks that took part
-  int slowest = 0;          ///< rank
-  double arrival_us = 0;    ///< last arrival less first
+  Summary medians;        ///< microseconds, over the ranks that took part
+  int slowest = 0;        ///< rank
+  double arrival_us = 0;  ///< last arrival less first
 };
 
 /// One half of a row: out-of-place or in-place.
 struct Measured {
-  double time_us = 0;  ///< mean of the iterations, of the rank that -a names
-  double algbw = 0, busbw = 0;  ///< GB/s, GB = 1e9
+  double time_us = 0;                  ///< mean of the iterations, of the rank that -a names
+  double algbw = 0, busbw = 0;         ///< GB/s, GB = 1e9
   std::optional<std::uint64_t> wrong;  ///< elements, over all ranks; empty (N/A) where not checked
-  Summary iterations;  ///< microseconds; of each sample, the slowest rank
-  int calls_each = 1;  ///< calls in a sample
+  Summary iterations;                  ///< microseconds; of each sample, the slowest rank
+  int calls_each = 1;                  ///< calls in a sample
   RankSpread ranks;
   bool noisy = false;  ///< see is_noisy
 };
@@ -49,7 +50,7 @@ struct TableHeader {
   std::string backend;     ///< one line: which backend, library and why
   std::uint64_t min_bytes = 0, max_bytes = 0, step = 0;
   bool by_factor = false;
-  std::string group;       ///< a line about the groups; empty: all ranks in one
+  std::string group;  ///< a line about the groups; empty: all ranks in one
   int threads = 1, gpus = 1;
   int warmup = 0, iterations = 0, graph = 0;
   bool check = true;

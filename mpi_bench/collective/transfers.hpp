@@ -1,4 +1,5 @@
-// Collectives that only move data, as the messages of one rank: what a backend with nothing but messages carries out, all at once.
+// Collectives that only move data, as the messages of one rank: what a backend with nothing but messages carries out,
+// all at once.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,8 @@ struct Exchange {
   std::vector<Transfer> sends, receives;  ///< a rank's message to itself stands in both
 };
 
-/// Kinds that reduce have none: empty. Messages of no elements are left out; in place, so is a part that already lies where it belongs.
+/// Kinds that reduce have none: empty. Messages of no elements are left out; in place, so is a part that already lies
+/// where it belongs.
 Exchange exchange_of(Kind kind, const Layout& layout, const Shape& shape, bool in_place);
 
 /// Whether exchange_of knows the kind, and whether all its messages may be under way at once within one buffer.

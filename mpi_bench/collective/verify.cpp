@@ -15,17 +15,20 @@ PatternSpec spec_of(const Call& call) {
   return spec;
 }
 
-std::uint64_t result_at(const Backend& backend, const Call& call) { return call.in_place ? backend.in_place_result_at(call) : 0; }
+std::uint64_t result_at(const Backend& backend, const Call& call) {
+  return call.in_place ? backend.in_place_result_at(call) : 0;
+}
 
 Result<void> poison(Backend& backend, std::uint64_t bytes) {
   const std::vector<std::byte> chunk(std::min<std::uint64_t>(bytes, kChunkBytes), kPoison);
   for (std::uint64_t at = 0; at < bytes; at += chunk.size())
-    TRY(backend.write(Backend::Buffer::receive, at, std::span(chunk).first(std::min<std::uint64_t>(chunk.size(), bytes - at))));
+    TRY(backend.write(Backend::Buffer::receive, at,
+                      std::span(chunk).first(std::min<std::uint64_t>(chunk.size(), bytes - at))));
   return {};
 }
 
-Result<void> write_pattern(Backend& backend, Backend::Buffer buffer, std::uint64_t at, const PatternBytes& pattern, std::uint64_t bytes,
-                           std::size_t element_bytes) {
+Result<void> write_pattern(Backend& backend, Backend::Buffer buffer, std::uint64_t at, const PatternBytes& pattern,
+                           std::uint64_t bytes, std::size_t element_bytes) {
   std::vector<std::byte> chunk(std::min<std::uint64_t>(bytes, kChunkBytes));
   for (std::uint64_t done = 0; done < bytes; done += chunk.size()) {
     const auto part = std::span(chunk).first(std::min<std::uint64_t>(chunk.size(), bytes - done));
@@ -35,7 +38,8 @@ Result<void> write_pattern(Backend& backend, Backend::Buffer buffer, std::uint64
   return {};
 }
 
-void compare(std::span<const std::byte> found, std::span<const std::byte> expected, std::uint64_t first_element, DataType type, Check& check) {
+void compare(std::span<const std::byte> found, std::span<const std::byte> expected, std::uint64_t first_element,
+             DataType type, Check& check) {
   if (std::memcmp(found.data(), expected.data(), found.size()) == 0) return;
   const std::size_t e = info_of(type).size;
   for (std::size_t at = 0; at < found.size(); at += e) {

@@ -8,9 +8,9 @@ namespace distsim::bench {
 
 /// Result of checking one rank's receive buffer.
 struct Check {
-  std::uint64_t wrong = 0;         ///< elements
-  std::uint64_t first_element = 0; ///< of the receive buffer; valid where wrong > 0
-  std::string found, expected;     ///< values there
+  std::uint64_t wrong = 0;          ///< elements
+  std::uint64_t first_element = 0;  ///< of the receive buffer; valid where wrong > 0
+  std::string found, expected;      ///< values there
 };
 
 /// Poisons the receive buffer and writes this rank's pattern where the call sends from.

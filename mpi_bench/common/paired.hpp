@@ -1,4 +1,5 @@
-// Two ways of doing the same thing, measured in turns on a machine that is not quiet: how much longer does the first take?
+// Two ways of doing the same thing, measured in turns on a machine that is not quiet: how much longer does the first
+// take?
 #pragma once
 
 #include <vector>
@@ -16,8 +17,9 @@ struct PairedRatio {
   double second = 0;  ///< seconds of a quiet turn of the second way
 };
 
-/// Of each block the 20th percentile of either way counts, turns that nothing interrupted; of the blocks the quieter half, by the sum of both ways, so that
-/// the choice favours neither; of those the median ratio, with the standard error that their spread gives it. At least one block, none of them empty.
+/// Of each block the 20th percentile of either way counts, turns that nothing interrupted; of the blocks the quieter
+/// half, by the sum of both ways, so that the choice favours neither; of those the median ratio, with the standard
+/// error that their spread gives it. At least one block, none of them empty.
 PairedRatio paired_ratio(const std::vector<PairedBlock>& blocks);
 
 }  // namespace distsim::bench

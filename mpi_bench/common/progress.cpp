@@ -13,8 +13,10 @@ constexpr double kTooEarlyToTell = 0.02;
 std::string clock_text(double seconds) {
   const auto s = static_cast<long long>(seconds + 0.5);
   char text[48];
-  if (s >= 3600) std::snprintf(text, sizeof text, "%lld:%02lld:%02lld left", s / 3600, s / 60 % 60, s % 60);
-  else std::snprintf(text, sizeof text, "%lld:%02lld left", s / 60, s % 60);
+  if (s >= 3600)
+    std::snprintf(text, sizeof text, "%lld:%02lld:%02lld left", s / 3600, s / 60 % 60, s % 60);
+  else
+    std::snprintf(text, sizeof text, "%lld:%02lld left", s / 60, s % 60);
   return text;
 }
 

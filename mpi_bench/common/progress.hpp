@@ -1,4 +1,5 @@
-// One line on a terminal that says how far a run is and how long it still takes. Nothing is written where stderr is not a terminal.
+// One line on a terminal that says how far a run is and how long it still takes. Nothing is written where stderr is not
+// a terminal.
 #pragma once
 
 #include <chrono>
@@ -7,7 +8,8 @@
 
 namespace distsim::bench {
 
-/// " 42%  0:31 left  all_reduce 1 MiB". `fraction` in [0, 1]; the time left is what the elapsed time says in proportion, and is left out below 2 %.
+/// " 42%  0:31 left  all_reduce 1 MiB". `fraction` in [0, 1]; the time left is what the elapsed time says in
+/// proportion, and is left out below 2 %.
 std::string progress_text(double fraction, double elapsed_s, std::string_view what);
 
 class Progress {

@@ -1,5 +1,6 @@
-// What this process is doing right now, for a watchdog in another thread to read. Nothing here takes a lock or longer than a store, so that it may stand
-// inside a timed loop; where several threads are ranks, a count may be lost, which matters not: that it moves is what is looked at.
+// What this process is doing right now, for a watchdog in another thread to read. Nothing here takes a lock or longer
+// than a store, so that it may stand inside a timed loop; where several threads are ranks, a count may be lost, which
+// matters not: that it moves is what is looked at.
 #pragma once
 
 #include <atomic>
@@ -8,9 +9,9 @@
 namespace distsim::bench {
 
 struct Pulse {
-  std::atomic<std::uint64_t> meetings{0};   ///< talks between all ranks that this one has finished
-  std::atomic<std::uint64_t> calls{0};      ///< samples of collectives that this rank has finished
-  std::atomic<bool> waiting{false};         ///< inside such a talk: waiting for the others
+  std::atomic<std::uint64_t> meetings{0};  ///< talks between all ranks that this one has finished
+  std::atomic<std::uint64_t> calls{0};     ///< samples of collectives that this rank has finished
+  std::atomic<bool> waiting{false};        ///< inside such a talk: waiting for the others
 
   void call_done() { calls.store(calls.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed); }
 };

@@ -1,10 +1,12 @@
-// A data-parallel loop: every rank computes a gradient on its own samples, MPI_Allreduce sums the gradients, every rank updates its weights.
+// A data-parallel loop: every rank computes a gradient on its own samples, MPI_Allreduce sums the gradients, every rank
+// updates its weights.
 //   mpirun -n 2 example_data_parallel --size 1048576 --work 2
 #include "mpi_bench/examples/loop.hpp"
 
 namespace {
 
-/// A linear model with squared error on one rank's samples: `passes` samples, each a multiply-add over all weights forward and backward.
+/// A linear model with squared error on one rank's samples: `passes` samples, each a multiply-add over all weights
+/// forward and backward.
 class Model {
  public:
   explicit Model(long parameters) : weights_(parameters, 0.5f), gradient_(parameters), sample_(parameters) {
@@ -24,7 +26,10 @@ class Model {
       for (std::size_t i = 0; i < weights_.size(); ++i) gradient_[i] += error * sample_[i];
     }
   }
-  void all_reduce_gradient() { MPI_Allreduce(MPI_IN_PLACE, gradient_.data(), static_cast<int>(gradient_.size()), MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD); }
+  void all_reduce_gradient() {
+    MPI_Allreduce(MPI_IN_PLACE, gradient_.data(), static_cast<int>(gradient_.size()), MPI_FLOAT, MPI_SUM,
+                  MPI_COMM_WORLD);
+  }
   void update() {
     for (std::size_t i = 0; i < weights_.size(); ++i) weights_[i] -= 1e-3f * gradient_[i];
   }

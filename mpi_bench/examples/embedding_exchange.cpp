@@ -1,5 +1,6 @@
-// The embedding part of a recommender: every rank owns tables, looks up and pools rows for the whole batch, MPI_Alltoall brings each rank the pooled
-// vectors of its own samples; their gradients travel back the same way and are added to the rows.
+// The embedding part of a recommender: every rank owns tables, looks up and pools rows for the whole batch,
+// MPI_Alltoall brings each rank the pooled vectors of its own samples; their gradients travel back the same way and are
+// added to the rows.
 //   mpirun -n 2 example_embedding_exchange --size 1048576 --work 4
 #include "mpi_bench/examples/loop.hpp"
 
@@ -10,7 +11,12 @@ constexpr long kDim = 32;
 class Tables {
  public:
   /// `vectors` pooled vectors of kDim floats, `pooling` rows each.
-  Tables(long vectors, long pooling) : vectors_(vectors), pooling_(pooling), rows_(kRows * kDim, 0.25f), pooled_(vectors * kDim), received_(vectors * kDim) {
+  Tables(long vectors, long pooling)
+      : vectors_(vectors),
+        pooling_(pooling),
+        rows_(kRows * kDim, 0.25f),
+        pooled_(vectors * kDim),
+        received_(vectors * kDim) {
     std::uint64_t state = 1;
     for (long i = 0; i < vectors * std::max(1L, pooling); ++i) {
       state = state * 6364136223846793005ull + 1442695040888963407ull;

@@ -1,4 +1,5 @@
-// What the example programs share: their flags, and a timed loop of iterations. Each is an ordinary MPI program: nothing here belongs to distsim.
+// What the example programs share: their flags, and a timed loop of iterations. Each is an ordinary MPI program:
+// nothing here belongs to distsim.
 #pragma once
 
 #include <mpi.h>
@@ -15,23 +16,29 @@ namespace example {
 
 struct Flags {
   int iterations = 200;
-  bool compute_only = false;   ///< the computation without its collectives
-  bool paired = false;         ///< both, in turns: what disturbs the machine then falls on both
-  long size = 1 << 20;         ///< bytes of the collectives, as in the size column of collective_bench
-  long work = 1;               ///< passes of the computation
+  bool compute_only = false;  ///< the computation without its collectives
+  bool paired = false;        ///< both, in turns: what disturbs the machine then falls on both
+  long size = 1 << 20;        ///< bytes of the collectives, as in the size column of collective_bench
+  long work = 1;              ///< passes of the computation
 };
 
 inline Flags flags_of(int argc, char** argv) {
   Flags f;
   for (int i = 1; i < argc; ++i) {
     const bool has_value = i + 1 < argc;
-    if (std::strcmp(argv[i], "--compute-only") == 0) f.compute_only = true;
-    else if (std::strcmp(argv[i], "--paired") == 0) f.paired = true;
-    else if (has_value && std::strcmp(argv[i], "--iterations") == 0) f.iterations = std::atoi(argv[++i]);
-    else if (has_value && std::strcmp(argv[i], "--size") == 0) f.size = std::atol(argv[++i]);
-    else if (has_value && std::strcmp(argv[i], "--work") == 0) f.work = std::atol(argv[++i]);
+    if (std::strcmp(argv[i], "--compute-only") == 0)
+      f.compute_only = true;
+    else if (std::strcmp(argv[i], "--paired") == 0)
+      f.paired = true;
+    else if (has_value && std::strcmp(argv[i], "--iterations") == 0)
+      f.iterations = std::atoi(argv[++i]);
+    else if (has_value && std::strcmp(argv[i], "--size") == 0)
+      f.size = std::atol(argv[++i]);
+    else if (has_value && std::strcmp(argv[i], "--work") == 0)
+      f.work = std::atol(argv[++i]);
     else {
-      std::fprintf(stderr, "usage: %s [--iterations N] [--size BYTES] [--work PASSES] [--compute-only | --paired]\n", argv[0]);
+      std::fprintf(stderr, "usage: %s [--iterations N] [--size BYTES] [--work PASSES] [--compute-only | --paired]\n",
+                   argv[0]);
       std::exit(2);
     }
   }
@@ -42,7 +49,9 @@ inline Flags flags_of(int argc, char** argv) {
   return f;
 }
 
-inline double at(const std::vector<double>& sorted, double p) { return sorted[static_cast<std::size_t>(p * static_cast<double>(sorted.size() - 1))]; }
+inline double at(const std::vector<double>& sorted, double p) {
+  return sorted[static_cast<std::size_t>(p * static_cast<double>(sorted.size() - 1))];
+}
 
 /// Prints "NAME median_us p10_us p90_us" on rank 0; of each iteration the slowest rank counts.
 inline void print(const char* name, std::vector<double> seconds) {
@@ -50,11 +59,12 @@ inline void print(const char* name, std::vector<double> seconds) {
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   std::sort(seconds.begin(), seconds.end());
-  if (rank == 0) std::printf("%s %.3f %.3f %.3f\n", name, at(seconds, 0.5) * 1e6, at(seconds, 0.1) * 1e6, at(seconds, 0.9) * 1e6);
+  if (rank == 0)
+    std::printf("%s %.3f %.3f %.3f\n", name, at(seconds, 0.5) * 1e6, at(seconds, 0.1) * 1e6, at(seconds, 0.9) * 1e6);
 }
 
-/// `count` iterations after one that is not timed. Computation alone starts together on all ranks each time; with collectives the ranks run as they do in
-/// a program, and only the block starts in step.
+/// `count` iterations after one that is not timed. Computation alone starts together on all ranks each time; with
+/// collectives the ranks run as they do in a program, and only the block starts in step.
 inline void run_block(int count, bool talk, const std::function<void(bool)>& iteration, std::vector<double>& seconds) {
   iteration(talk);
   MPI_Barrier(MPI_COMM_WORLD);

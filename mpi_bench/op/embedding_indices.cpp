@@ -29,7 +29,8 @@ std::vector<std::int64_t> embedding_indices(const EmbeddingShape& s, std::uint64
   indices.reserve(static_cast<std::size_t>(s.tables * s.batch * s.pooling));
   for (std::int64_t table = 0; table < s.tables; ++table)
     for (std::int64_t i = 0; i < s.batch * s.pooling; ++i)
-      indices.push_back(table * s.rows_per_table + spread(skewed_rank(random.uniform(), s.rows_per_table, s.alpha), s.rows_per_table));
+      indices.push_back(table * s.rows_per_table +
+                        spread(skewed_rank(random.uniform(), s.rows_per_table, s.alpha), s.rows_per_table));
   return indices;
 }
 

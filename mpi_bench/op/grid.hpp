@@ -22,8 +22,9 @@ struct MeasurableOp {
 };
 std::span<const MeasurableOp> measurable_ops();
 
-/// Cases of the named ops (empty: all) in the named dtypes (empty: all of each op), in a fixed order. An unknown name is an error with the nearest
-/// spelling; so is a dtype that none of the chosen ops has.
-Result<std::vector<OpCase>> build_grid(const std::vector<std::string>& ops, const std::vector<std::string>& dtypes, GridSize size);
+/// Cases of the named ops (empty: all) in the named dtypes (empty: all of each op), in a fixed order. An unknown name
+/// is an error with the nearest spelling; so is a dtype that none of the chosen ops has.
+Result<std::vector<OpCase>> build_grid(const std::vector<std::string>& ops, const std::vector<std::string>& dtypes,
+                                       GridSize size);
 
 }  // namespace distsim::bench

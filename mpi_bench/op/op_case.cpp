@@ -9,7 +9,9 @@ namespace distsim::bench {
 namespace {
 
 template <class... Fs>
-struct Overloaded : Fs... { using Fs::operator()...; };
+struct Overloaded : Fs... {
+  using Fs::operator()...;
+};
 template <class... Fs>
 Overloaded(Fs...) -> Overloaded<Fs...>;
 
@@ -33,24 +35,31 @@ std::string joined(const std::vector<std::string>& parts, const char* separator)
 
 double vector_operands(const OpCase& c) {
   if (c.op == "add" || c.op == "mul" || c.pass == "bwd") return 3;
-  return c.op == "copy_h2d" || c.op == "copy_d2h" || c.op == "copy_p2p" ? 1 : 2;  // the other end is not in this GPU's memory
+  return c.op == "copy_h2d" || c.op == "copy_d2h" || c.op == "copy_p2p"
+             ? 1
+             : 2;  // the other end is not in this GPU's memory
 }
 
-double number_of(const VectorShape& s, const std::string& name) { return static_cast<double>(extra_number(s.extra, name).value_or(1)); }
+double number_of(const VectorShape& s, const std::string& name) {
+  return static_cast<double>(extra_number(s.extra, name).value_or(1));
+}
 
 /// Forward: Q, K, V, output. Backward: these and their gradients.
 double attention_bytes(const OpCase& c, const VectorShape& s) {
   const auto e = static_cast<double>(dtype_bytes(c.dtype));
   const double heads = e * static_cast<double>(s.rows) * number_of(s, "dim"), scores = e * product({s.rows, s.cols});
   const bool backward = c.pass == "bwd";
-  if (c.op == "flash_attention") return (backward ? 8 : 4) * heads + (backward ? 4 * static_cast<double>(s.rows) : 0);  // statistics of each row in fp32
+  if (c.op == "flash_attention")
+    return (backward ? 8 : 4) * heads +
+           (backward ? 4 * static_cast<double>(s.rows) : 0);  // statistics of each row in fp32
   return backward ? 7 * heads + 3 * scores : 4 * heads + 2 * scores;
 }
 
 /// Two products forward and four backward, of which flash attention makes one more again.
 double attention_products(const OpCase& c) { return c.pass != "bwd" ? 2 : c.op == "flash_attention" ? 5 : 4; }
 
-/// Bytes of an op on arrays: in and out; the optimizers' states, the interaction's triangle and the scores of attention beside them.
+/// Bytes of an op on arrays: in and out; the optimizers' states, the interaction's triangle and the scores of attention
+/// beside them.
 double vector_bytes(const OpCase& c, const VectorShape& s) {
   const auto e = static_cast<double>(dtype_bytes(c.dtype));
   const double elements = product({s.rows, s.cols});
@@ -76,7 +85,8 @@ double vector_flops(const OpCase& c, const VectorShape& s) {
 }
 
 double conv_elements(const ConvShape& s) {
-  return product({s.n, s.c, s.hw, s.hw}) + product({s.k, s.c / s.groups, s.rs, s.rs}) + product({s.n, s.k, s.out_hw(), s.out_hw()});
+  return product({s.n, s.c, s.hw, s.hw}) + product({s.k, s.c / s.groups, s.rs, s.rs}) +
+         product({s.n, s.k, s.out_hw(), s.out_hw()});
 }
 
 double nnz(const EmbeddingShape& s) { return product({s.tables, s.batch, s.pooling}); }
@@ -84,8 +94,10 @@ double nnz(const EmbeddingShape& s) { return product({s.tables, s.batch, s.pooli
 }  // namespace
 
 std::string family_of(const OpCase& c) {
-  return std::visit(Overloaded{[](const GemmShape&) { return "gemm"; }, [](const VectorShape&) { return "elementwise_norm_softmax"; },
-                               [](const EmbeddingShape&) { return "embedding"; }, [](const ConvShape&) { return "conv2d"; }}, c.shape);
+  return std::visit(
+      Overloaded{[](const GemmShape&) { return "gemm"; }, [](const VectorShape&) { return "elementwise_norm_softmax"; },
+                 [](const EmbeddingShape&) { return "embedding"; }, [](const ConvShape&) { return "conv2d"; }},
+      c.shape);
 }
 
 std::int64_t dtype_bytes(const std::string& dtype) {
@@ -97,26 +109,35 @@ std::int64_t dtype_bytes(const std::string& dtype) {
 
 double operand_bytes(const OpCase& c) {
   const auto e = static_cast<double>(dtype_bytes(c.dtype));
-  return std::visit(Overloaded{
-      [&](const GemmShape& s) { return e * (product({s.b, s.m, s.k}) + product({s.b, s.k, s.n}) + product({s.b, s.m, s.n})); },
-      [&](const VectorShape& s) { return vector_bytes(c, s); },
-      [&](const ConvShape& s) { return e * conv_elements(s); },
-      [&](const EmbeddingShape& s) {
-        return e * (product({s.tables, s.rows_per_table, s.dim}) + product({s.tables, s.batch, s.dim})) + 8 * nnz(s);
-      }}, c.shape);
+  return std::visit(
+      Overloaded{[&](const GemmShape& s) {
+                   return e * (product({s.b, s.m, s.k}) + product({s.b, s.k, s.n}) + product({s.b, s.m, s.n}));
+                 },
+                 [&](const VectorShape& s) { return vector_bytes(c, s); },
+                 [&](const ConvShape& s) { return e * conv_elements(s); },
+                 [&](const EmbeddingShape& s) {
+                   return e * (product({s.tables, s.rows_per_table, s.dim}) + product({s.tables, s.batch, s.dim})) +
+                          8 * nnz(s);
+                 }},
+      c.shape);
 }
 
 double flops(const OpCase& c) {
-  return std::visit(Overloaded{
-      [](const GemmShape& s) { return 2 * product({s.b, s.m, s.n, s.k}); },
-      [&](const VectorShape& s) { return vector_flops(c, s); },
-      [](const ConvShape& s) { return 2 * product({s.n, s.out_hw(), s.out_hw(), s.k, s.c / s.groups, s.rs, s.rs}); },
-      [](const EmbeddingShape& s) { return nnz(s) * static_cast<double>(s.dim); }}, c.shape);
+  return std::visit(Overloaded{[](const GemmShape& s) {
+                                 return 2 * product({s.b, s.m, s.n, s.k});
+                               },
+                               [&](const VectorShape& s) { return vector_flops(c, s); },
+                               [](const ConvShape& s) {
+                                 return 2 * product({s.n, s.out_hw(), s.out_hw(), s.k, s.c / s.groups, s.rs, s.rs});
+                               },
+                               [](const EmbeddingShape& s) { return nnz(s) * static_cast<double>(s.dim); }},
+                    c.shape);
 }
 
 std::vector<std::string> shape_columns(const std::string& family) {
   if (family == "gemm") return {"b", "m", "n", "k", "layout"};
-  if (family == "conv2d") return {"n", "c", "h", "w", "k", "r", "s", "stride_h", "stride_w", "pad_h", "pad_w", "dil", "groups"};
+  if (family == "conv2d")
+    return {"n", "c", "h", "w", "k", "r", "s", "stride_h", "stride_w", "pad_h", "pad_w", "dil", "groups"};
   if (family == "embedding") return {"tables", "batch", "nnz", "rows_total", "dim"};
   CHECK(family == "elementwise_norm_softmax") << family;
   return {"rows", "cols"};
@@ -124,21 +145,30 @@ std::vector<std::string> shape_columns(const std::string& family) {
 
 std::vector<std::string> shape_values(const OpCase& c) {
   using std::to_string;
-  return std::visit(Overloaded{
-      [](const GemmShape& s) { return std::vector{to_string(s.b), to_string(s.m), to_string(s.n), to_string(s.k), s.layout}; },
-      [](const VectorShape& s) { return std::vector{to_string(s.rows), to_string(s.cols)}; },
-      [](const ConvShape& s) {
-        return std::vector{to_string(s.n),      to_string(s.c),      to_string(s.hw),  to_string(s.hw),  to_string(s.k), to_string(s.rs), to_string(s.rs),
-                           to_string(s.stride), to_string(s.stride), to_string(s.pad), to_string(s.pad), std::string("1"), to_string(s.groups)};
-      },
-      [](const EmbeddingShape& s) {
-        return std::vector{to_string(s.tables), to_string(s.batch), to_string(s.tables * s.batch * s.pooling),
-                           to_string(s.tables * s.rows_per_table), to_string(s.dim)};
-      }}, c.shape);
+  return std::visit(
+      Overloaded{[](const GemmShape& s) {
+                   return std::vector{to_string(s.b), to_string(s.m), to_string(s.n), to_string(s.k), s.layout};
+                 },
+                 [](const VectorShape& s) {
+                   return std::vector{to_string(s.rows), to_string(s.cols)};
+                 },
+                 [](const ConvShape& s) {
+                   return std::vector{to_string(s.n),      to_string(s.c),   to_string(s.hw),  to_string(s.hw),
+                                      to_string(s.k),      to_string(s.rs),  to_string(s.rs),  to_string(s.stride),
+                                      to_string(s.stride), to_string(s.pad), to_string(s.pad), std::string("1"),
+                                      to_string(s.groups)};
+                 },
+                 [](const EmbeddingShape& s) {
+                   return std::vector{to_string(s.tables), to_string(s.batch),
+                                      to_string(s.tables * s.batch * s.pooling), to_string(s.tables * s.rows_per_table),
+                                      to_string(s.dim)};
+                 }},
+      c.shape);
 }
 
 std::string extra_value(const OpCase& c) {
-  if (const auto* s = std::get_if<EmbeddingShape>(&c.shape)) return "pooling=" + std::to_string(s->pooling) + ";alpha=" + number_text(s->alpha);
+  if (const auto* s = std::get_if<EmbeddingShape>(&c.shape))
+    return "pooling=" + std::to_string(s->pooling) + ";alpha=" + number_text(s->alpha);
   if (const auto* s = std::get_if<ConvShape>(&c.shape)) return "layout=" + s->layout;
   const auto* s = std::get_if<VectorShape>(&c.shape);
   return s == nullptr ? "" : s->extra;
@@ -153,10 +183,13 @@ std::optional<std::int64_t> extra_number(const std::string& extra, const std::st
 std::vector<OpCase> attention_steps(const OpCase& c) {
   const VectorShape& s = std::get<VectorShape>(c.shape);
   const std::int64_t length = s.cols, heads = s.rows / s.cols, dim = extra_number(s.extra, "dim").value_or(1);
-  const auto product = [&](std::int64_t n, std::int64_t k, const char* layout) { return OpCase{"bmm", "fwd", c.dtype, GemmShape{heads, length, n, k, layout}}; };
+  const auto product = [&](std::int64_t n, std::int64_t k, const char* layout) {
+    return OpCase{"bmm", "fwd", c.dtype, GemmShape{heads, length, n, k, layout}};
+  };
   const OpCase softmax{"softmax", c.pass, c.dtype, VectorShape{s.rows, length, ""}};
   if (c.pass != "bwd") return {product(length, dim, "NT"), softmax, product(dim, length, "NN")};
-  return {product(dim, length, "TN"), product(length, dim, "NT"), softmax, product(dim, length, "NN"), product(dim, length, "TN")};
+  return {product(dim, length, "TN"), product(length, dim, "NT"), softmax, product(dim, length, "NN"),
+          product(dim, length, "TN")};
 }
 
 int peer_of(int device, int devices) {

@@ -1,8 +1,8 @@
 // One op at one shape, and the CSV columns that say so. Columns are those of the op tables that distsim reads:
-//   gemm                     C[b,m,n] = A[b,m,k] x B[b,k,n]; layout names how A and B lie in memory, N row-major, T transposed (linear is NT)
-//   elementwise_norm_softmax rows x cols elements; copies are 1 x bytes of int8
-//   conv2d                   n x c x h x w images, k filters of r x s
-//   embedding                `tables` tables of rows_total / tables rows each, `batch` bags in every table, nnz indices in all
+//   gemm                     C[b,m,n] = A[b,m,k] x B[b,k,n]; layout names how A and B lie in memory, N row-major, T
+//   transposed (linear is NT) elementwise_norm_softmax rows x cols elements; copies are 1 x bytes of int8 conv2d n x c
+//   x h x w images, k filters of r x s embedding                `tables` tables of rows_total / tables rows each,
+//   `batch` bags in every table, nnz indices in all
 #pragma once
 
 #include <cstdint>
@@ -55,8 +55,8 @@ double flops(const OpCase& op_case);
 /// "...;name=12;..." -> 12.
 std::optional<std::int64_t> extra_number(const std::string& extra, const std::string& name);
 
-/// Attention as a framework without a fused kernel does it, one kernel a step. Forward: scores Q x K^T, softmax, values P x V. Backward, from dO:
-/// dV = P^T x dO, dP = dO x V^T, the softmax's gradient dS, dQ = dS x K, dK = dS^T x Q.
+/// Attention as a framework without a fused kernel does it, one kernel a step. Forward: scores Q x K^T, softmax, values
+/// P x V. Backward, from dO: dV = P^T x dO, dP = dO x V^T, the softmax's gradient dS, dQ = dS x K, dK = dS^T x Q.
 std::vector<OpCase> attention_steps(const OpCase& attention);
 
 /// The GPU that copies between GPUs go to, from GPU `device` of `devices`, two or more: the next one.
@@ -65,7 +65,8 @@ int peer_of(int device, int devices);
 /// One line for people: "linear fwd bf16 1x4096x1024x1024 NT".
 std::string describe(const OpCase& op_case);
 
-/// Names of the columns that identify a row, in file order, and this case's values. `gpu` and `timing` complete them (see result_file.hpp).
+/// Names of the columns that identify a row, in file order, and this case's values. `gpu` and `timing` complete them
+/// (see result_file.hpp).
 std::vector<std::string> shape_columns(const std::string& family);
 std::vector<std::string> shape_values(const OpCase& op_case);
 /// The `extra` column: what the shape columns cannot say ("pooling=32;alpha=1.05"). Empty where there is nothing.

@@ -16,10 +16,13 @@ std::string op_names() {
 
 void declare(CLI::App& app, OpBenchOptions& o, std::string& grid) {
   app.add_option("--ops", o.ops, "Ops, separated by commas; all where not given: " + op_names())->delimiter(',');
-  app.add_option("--dtypes", o.dtypes, "Data types, separated by commas; all of each op where not given")->delimiter(',');
+  app.add_option("--dtypes", o.dtypes, "Data types, separated by commas; all of each op where not given")
+      ->delimiter(',');
   app.add_option("--grid", grid, "smoke (a few small shapes) or standard")->capture_default_str();
-  app.add_option("--out", o.out, "Folder of gemm.csv, conv2d.csv, elementwise_norm_softmax.csv, embedding.csv")->capture_default_str();
-  app.add_option("--relative-error", o.limits.relative_error, "Repeat until the median is known this well")->capture_default_str();
+  app.add_option("--out", o.out, "Folder of gemm.csv, conv2d.csv, elementwise_norm_softmax.csv, embedding.csv")
+      ->capture_default_str();
+  app.add_option("--relative-error", o.limits.relative_error, "Repeat until the median is known this well")
+      ->capture_default_str();
   app.add_option("--min-repetitions", o.limits.min_repetitions, "At least")->capture_default_str();
   app.add_option("--max-repetitions", o.limits.max_repetitions, "At most")->capture_default_str();
   app.add_option("--max-seconds", o.limits.max_seconds, "Measured time of one shape, at most")->capture_default_str();
@@ -37,11 +40,14 @@ Error out_of_range(const char* flag, double found, const char* expected) {
 
 Result<void> check(const OpBenchOptions& o) {
   const RepetitionLimits& l = o.limits;
-  if (!(l.relative_error > 0 && l.relative_error <= 1)) return out_of_range("--relative-error", l.relative_error, "above 0, at most 1");
-  if (l.min_repetitions < 3 || l.min_repetitions > 1'000'000) return out_of_range("--min-repetitions", l.min_repetitions, "3 .. 1000000");
+  if (!(l.relative_error > 0 && l.relative_error <= 1))
+    return out_of_range("--relative-error", l.relative_error, "above 0, at most 1");
+  if (l.min_repetitions < 3 || l.min_repetitions > 1'000'000)
+    return out_of_range("--min-repetitions", l.min_repetitions, "3 .. 1000000");
   if (l.max_repetitions < l.min_repetitions || l.max_repetitions > 1'000'000)
     return out_of_range("--max-repetitions", l.max_repetitions, "--min-repetitions .. 1000000");
-  if (!(l.max_seconds > 0 && l.max_seconds <= 3600)) return out_of_range("--max-seconds", l.max_seconds, "above 0, at most 3600");
+  if (!(l.max_seconds > 0 && l.max_seconds <= 3600))
+    return out_of_range("--max-seconds", l.max_seconds, "above 0, at most 3600");
   if (o.device < 0) return out_of_range("--device", o.device, "0 or more");
   return {};
 }
@@ -49,7 +55,9 @@ Result<void> check(const OpBenchOptions& o) {
 }  // namespace
 
 Result<OpBenchCommand> parse_op_bench(int argc, const char* const* argv) {
-  CLI::App app("Measures the latency of ops on one GPU over a grid of shapes. Started again, it goes on where it stopped.", "op_bench");
+  CLI::App app(
+      "Measures the latency of ops on one GPU over a grid of shapes. Started again, it goes on where it stopped.",
+      "op_bench");
   OpBenchOptions options;
   std::string grid = "standard";
   declare(app, options, grid);
@@ -60,7 +68,9 @@ Result<OpBenchCommand> parse_op_bench(int argc, const char* const* argv) {
   } catch (const CLI::ParseError& error) {
     return Error{error.what(), "", "see op_bench --help"};
   }
-  if (grid != "smoke" && grid != "standard") return Error{"found '" + grid + "', expected smoke or standard", "--grid", spelling_hint(grid, {"smoke", "standard"})};
+  if (grid != "smoke" && grid != "standard")
+    return Error{"found '" + grid + "', expected smoke or standard", "--grid",
+                 spelling_hint(grid, {"smoke", "standard"})};
   options.grid = grid == "smoke" ? GridSize::smoke : GridSize::standard;
   TRY(check(options));
   return OpBenchCommand{std::nullopt, std::move(options)};

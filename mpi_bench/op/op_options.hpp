@@ -28,8 +28,8 @@ struct OpBenchCommand {
 };
 Result<OpBenchCommand> parse_op_bench(int argc, const char* const* argv);
 
-/// The `timing` column. Warm: launches back to back in a CUDA graph, time divided by their number. Cold: one launch between two events, after a
-/// write of twice the L2's size.
+/// The `timing` column. Warm: launches back to back in a CUDA graph, time divided by their number. Cold: one launch
+/// between two events, after a write of twice the L2's size.
 std::string timing_name(bool flush_l2);
 
 /// Text of --list: the header line and a line a case.

@@ -2,7 +2,8 @@
 
 namespace distsim::bench {
 
-Result<Repetitions> repeat(const RepetitionLimits& limits, int launches, const std::function<Result<double>()>& sample) {
+Result<Repetitions> repeat(const RepetitionLimits& limits, int launches,
+                           const std::function<Result<double>()>& sample) {
   constexpr int kLookEvery = 10;
   std::vector<double> samples;
   double spent = 0;
@@ -12,7 +13,8 @@ Result<Repetitions> repeat(const RepetitionLimits& limits, int launches, const s
     samples.push_back(seconds);
     spent += seconds * launches;
     const int count = static_cast<int>(samples.size());
-    const bool at_limit = count >= limits.max_repetitions || (count >= limits.min_repetitions && spent >= limits.max_seconds);
+    const bool at_limit =
+        count >= limits.max_repetitions || (count >= limits.min_repetitions && spent >= limits.max_seconds);
     const bool look = count >= limits.min_repetitions && (count - limits.min_repetitions) % kLookEvery == 0;
     if (!at_limit && !look) continue;
     result.seconds = summarize(samples);

@@ -7,8 +7,8 @@
 #include <fstream>
 #include <sstream>
 
-#include "base/text/csv.hpp"
 #include "base/file.hpp"
+#include "base/text/csv.hpp"
 
 namespace distsim::bench {
 namespace {
@@ -17,7 +17,9 @@ constexpr std::size_t kLargestFile = std::size_t{1} << 30;
 
 bool has_extra(const std::string& family) { return family != "gemm"; }
 
-void append_all(std::vector<std::string>& to, const std::vector<std::string>& from) { to.insert(to.end(), from.begin(), from.end()); }
+void append_all(std::vector<std::string>& to, const std::vector<std::string>& from) {
+  to.insert(to.end(), from.begin(), from.end());
+}
 
 /// Columns up to the latency: they say what was measured.
 std::vector<std::string> key_columns(const std::string& family) {
@@ -49,8 +51,8 @@ std::string real_text(double value, const char* pattern) {
 
 std::vector<std::string> ResultFile::columns(const std::string& family) {
   std::vector<std::string> columns = key_columns(family);
-  append_all(columns, {"latency_us", "timing", "framework", "low_us", "high_us", "repetitions", "launches", "relative_error", "sm_clock_mhz",
-                       "memory_clock_mhz", "temperature_c", "power_w", "date"});
+  append_all(columns, {"latency_us", "timing", "framework", "low_us", "high_us", "repetitions", "launches",
+                       "relative_error", "sm_clock_mhz", "memory_clock_mhz", "temperature_c", "power_w", "date"});
   return columns;
 }
 
@@ -76,7 +78,8 @@ Result<void> ResultFile::load() {
   std::istringstream in(text);
   TRY_ASSIGN(CsvReader reader, CsvReader::open(in, path_));
   if (reader.header() != columns(family_))
-    return Error{"the columns are not those of op_bench's " + family_ + " file", path_ + ":1", "name another folder with --out"};
+    return Error{"the columns are not those of op_bench's " + family_ + " file", path_ + ":1",
+                 "name another folder with --out"};
   const std::size_t key_count = key_columns(family_).size(), timing = *reader.column("timing");
   for (;;) {
     TRY_ASSIGN(const auto row, reader.next());
@@ -85,14 +88,17 @@ Result<void> ResultFile::load() {
   }
 }
 
-bool ResultFile::contains(const RunFacts& facts, const OpCase& c) const { return keys_.contains(key_text(key_values(facts, c), facts.timing)); }
+bool ResultFile::contains(const RunFacts& facts, const OpCase& c) const {
+  return keys_.contains(key_text(key_values(facts, c), facts.timing));
+}
 
 Result<void> ResultFile::append(const RunFacts& facts, const OpCase& c, const OpResult& r) {
   std::vector<std::string> fields = key_values(facts, c);
   const std::string key = key_text(fields, facts.timing);
-  append_all(fields, {real_text(r.latency_us, "%.4g"), facts.timing, facts.framework, real_text(r.low_us, "%.4g"), real_text(r.high_us, "%.4g"),
-                      std::to_string(r.repetitions), std::to_string(r.launches), real_text(r.relative_error, "%.2g"), r.state.sm_clock_mhz,
-                      r.state.memory_clock_mhz, r.state.temperature_c, r.state.power_w, facts.date});
+  append_all(fields, {real_text(r.latency_us, "%.4g"), facts.timing, facts.framework, real_text(r.low_us, "%.4g"),
+                      real_text(r.high_us, "%.4g"), std::to_string(r.repetitions), std::to_string(r.launches),
+                      real_text(r.relative_error, "%.2g"), r.state.sm_clock_mhz, r.state.memory_clock_mhz,
+                      r.state.temperature_c, r.state.power_w, facts.date});
   std::ofstream out(path_, std::ios::binary | std::ios::app);
   out << csv_line(fields);
   out.close();

@@ -1,7 +1,8 @@
-// The CSV files of op_bench, one a family of ops. Rows are appended as they are measured; a run that is started again skips what is there.
-// Columns: gpu,op,pass,dtype, the shape, extra (not gemm), latency_us, timing, framework, then what op_bench adds: low_us and high_us (5th and 95th
-// percentile), repetitions, launches (per repetition), relative_error, sm_clock_mhz, memory_clock_mhz, temperature_c, power_w, date. Readers that
-// know the first group find it by name; what a machine does not tell is left empty.
+// The CSV files of op_bench, one a family of ops. Rows are appended as they are measured; a run that is started again
+// skips what is there. Columns: gpu,op,pass,dtype, the shape, extra (not gemm), latency_us, timing, framework, then
+// what op_bench adds: low_us and high_us (5th and 95th percentile), repetitions, launches (per repetition),
+// relative_error, sm_clock_mhz, memory_clock_mhz, temperature_c, power_w, date. Readers that know the first group find
+// it by name; what a machine does not tell is left empty.
 #pragma once
 
 #include <string>
@@ -32,7 +33,8 @@ struct RunFacts {
 
 class ResultFile {
  public:
-  /// Reads what an earlier run left. A last line that was cut off is taken away. Errors: not writable, or other columns than ours.
+  /// Reads what an earlier run left. A last line that was cut off is taken away. Errors: not writable, or other columns
+  /// than ours.
   static Result<ResultFile> open(const std::string& path, const std::string& family);
 
   bool contains(const RunFacts& facts, const OpCase& op_case) const;

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "opmodels/analytic/gemm_analytic.hpp"
-#include "opmodels/shape_check.hpp"
 #include "opmodels/analytic/streaming_analytic.hpp"
+#include "opmodels/shape_check.hpp"
 
 namespace distsim::opmodels {
 namespace {
@@ -59,19 +59,25 @@ double unfused_seconds(const DeviceRates& device, const graph::Attention& op, co
 }
 
 Result<void> check(const DeviceRates& device, const graph::Attention& op) {
-  TRY(check_dims("attention", {{"batch", op.batch}, {"heads", op.heads}, {"q_len", op.q_len}, {"kv_len", op.kv_len}, {"head_dim", op.head_dim}}));
+  TRY(check_dims("attention", {{"batch", op.batch},
+                               {"heads", op.heads},
+                               {"q_len", op.q_len},
+                               {"kv_len", op.kv_len},
+                               {"head_dim", op.head_dim}}));
   TRY(check_pass("attention", op.pass, {graph::Pass::forward, graph::Pass::backward}));
   TRY(check_matrix_dtype(device, op.dtype));
   if (!op.flash || graph::size_of(op.dtype) <= 2) return {};
-  return Error{"attention.dtype: found " + std::string(graph::name_of(op.dtype)) + ", expected fp16, bf16 or fp8 for flash attention", "", ""};
+  return Error{"attention.dtype: found " + std::string(graph::name_of(op.dtype)) +
+                   ", expected fp16, bf16 or fp8 for flash attention",
+               "", ""};
 }
 
 }  // namespace
 
 Result<OpTime> price_attention(const DeviceRates& device, const graph::Attention& op) {
   TRY(check(device, op));
-  const Sizes sizes{as_double(op.batch) * as_double(op.heads), as_double(op.q_len), as_double(op.kv_len), as_double(op.head_dim),
-                    as_double(graph::size_of(op.dtype))};
+  const Sizes sizes{as_double(op.batch) * as_double(op.heads), as_double(op.q_len), as_double(op.kv_len),
+                    as_double(op.head_dim), as_double(graph::size_of(op.dtype))};
   const double seconds = op.flash ? flash_seconds(device, op, sizes) : unfused_seconds(device, op, sizes);
   return OpTime{seconds, op.flash ? Spread{0.3, 0.5} : Spread{0.3, 0.45}};
 }

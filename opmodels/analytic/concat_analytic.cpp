@@ -1,9 +1,9 @@
-// Concatenate or split. Each byte is read once and written once; a kernel takes up to 128 pieces (their descriptors travel as kernel arguments), and
-// unequal pieces leave some blocks idle: 85 % of the streaming rate.
+// Concatenate or split. Each byte is read once and written once; a kernel takes up to 128 pieces (their descriptors
+// travel as kernel arguments), and unequal pieces leave some blocks idle: 85 % of the streaming rate.
 #include <cmath>
 
-#include "opmodels/shape_check.hpp"
 #include "opmodels/analytic/streaming_analytic.hpp"
+#include "opmodels/shape_check.hpp"
 
 namespace distsim::opmodels {
 namespace {

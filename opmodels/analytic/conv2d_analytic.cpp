@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "opmodels/learned/learned_models.hpp"
 #include "opmodels/hardware/matrix_kernel.hpp"
+#include "opmodels/learned/learned_models.hpp"
 #include "opmodels/shape_check.hpp"
 
 namespace distsim::opmodels {
@@ -40,18 +40,23 @@ ConvSizes sizes_of(const graph::Conv2d& c) {
 }
 
 Result<void> check_output(const graph::Conv2d& c) {
-  const auto reach = [&](std::int64_t in, std::int64_t filter) { return in + 2 * c.pad - c.dilation * (filter - 1) >= 1; };
+  const auto reach = [&](std::int64_t in, std::int64_t filter) {
+    return in + 2 * c.pad - c.dilation * (filter - 1) >= 1;
+  };
   if (reach(c.h, c.r) && reach(c.w, c.s)) return {};
-  return Error{"conv2d: found a filter that is larger than the padded input, expected out_h and out_w of at least 1", "", ""};
+  return Error{"conv2d: found a filter that is larger than the padded input, expected out_h and out_w of at least 1",
+               "", ""};
 }
 
 Result<void> check_groups(const graph::Conv2d& c) {
   if (c.c % c.groups == 0 && c.k % c.groups == 0) return {};
-  return Error{"conv2d.groups: found " + std::to_string(c.groups) + ", expected a divisor of both c = " + std::to_string(c.c) +
-                   " and k = " + std::to_string(c.k), "", ""};
+  return Error{"conv2d.groups: found " + std::to_string(c.groups) +
+                   ", expected a divisor of both c = " + std::to_string(c.c) + " and k = " + std::to_string(c.k),
+               "", ""};
 }
 
-constexpr std::int64_t kMaxExtent = 1 << 20;  // of pad, dilation, stride and filter sides: keeps out_h() far from overflow
+constexpr std::int64_t kMaxExtent =
+    1 << 20;  // of pad, dilation, stride and filter sides: keeps out_h() far from overflow
 
 Result<void> check_extents(const graph::Conv2d& c) {
   TRY(check_number("conv2d", "pad", as_double(c.pad), 0, as_double(kMaxExtent)));
@@ -66,28 +71,40 @@ Result<void> check(const graph::Conv2d& c) {
   TRY(check_dims("conv2d", {{"n", c.n}, {"c", c.c}, {"h", c.h}, {"w", c.w}, {"groups", c.groups}}));
   TRY(check_extents(c));
   TRY(check_output(c));
-  TRY(check_dims("conv2d", {{"n", c.n}, {"k", c.k}, {"out_h", c.out_h()}, {"out_w", c.out_w()}, {"c", c.c}, {"r", c.r}, {"s", c.s}}));
+  TRY(check_dims(
+      "conv2d",
+      {{"n", c.n}, {"k", c.k}, {"out_h", c.out_h()}, {"out_w", c.out_w()}, {"c", c.c}, {"r", c.r}, {"s", c.s}}));
   TRY(check_groups(c));
-  return check_pass("conv2d", c.pass, {graph::Pass::forward, graph::Pass::backward, graph::Pass::backward_data, graph::Pass::backward_weight});
+  return check_pass(
+      "conv2d", c.pass,
+      {graph::Pass::forward, graph::Pass::backward, graph::Pass::backward_data, graph::Pass::backward_weight});
 }
 
 MatrixShape product_of(const ConvSizes& s, graph::Pass pass) {
   switch (pass) {
-    case graph::Pass::backward_data: return {s.groups, s.in_pixels, s.channels, std::max(1.0, s.filters * s.taps * s.out_pixels / s.in_pixels)};
-    case graph::Pass::backward_weight: return {s.groups, s.filters, s.channels * s.taps, s.out_pixels};
-    default: return {s.groups, s.out_pixels, s.filters, s.channels * s.taps};
+    case graph::Pass::backward_data:
+      return {s.groups, s.in_pixels, s.channels, std::max(1.0, s.filters * s.taps * s.out_pixels / s.in_pixels)};
+    case graph::Pass::backward_weight:
+      return {s.groups, s.filters, s.channels * s.taps, s.out_pixels};
+    default:
+      return {s.groups, s.out_pixels, s.filters, s.channels * s.taps};
   }
 }
 
 /// Not for weight gradients: the sum over pixels leaves no small tile to transform.
 bool winograd_fits(const graph::Conv2d& c, graph::Pass pass, bool lanes) {
-  return lanes && pass != graph::Pass::backward_weight && c.dtype == graph::DType::fp32 && c.r == 3 && c.s == 3 && c.stride == 1 && c.dilation == 1 && c.groups == 1 && c.c >= 32;
+  return lanes && pass != graph::Pass::backward_weight && c.dtype == graph::DType::fp32 && c.r == 3 && c.s == 3 &&
+         c.stride == 1 && c.dilation == 1 && c.groups == 1 && c.c >= 32;
 }
 
-double tile_fill(std::int64_t side) { return as_double(side) / (std::ceil(as_double(side) / kWinogradTile) * kWinogradTile); }
+double tile_fill(std::int64_t side) {
+  return as_double(side) / (std::ceil(as_double(side) / kWinogradTile) * kWinogradTile);
+}
 
 /// At least 1: where tiles are mostly empty, the library takes the plain product.
-double winograd_gain(const graph::Conv2d& c) { return std::max(1.0, kWinogradGain * tile_fill(c.out_h()) * tile_fill(c.out_w())); }
+double winograd_gain(const graph::Conv2d& c) {
+  return std::max(1.0, kWinogradGain * tile_fill(c.out_h()) * tile_fill(c.out_w()));
+}
 
 /// 16-byte loads need this many bytes of adjacent channels.
 double channel_penalty(const ConvSizes& s, double element) {
@@ -107,7 +124,8 @@ MatrixShape shape_of(const graph::Conv2d& c, const ConvSizes& s, graph::Pass pas
   MatrixShape shape = product_of(s, pass);
   shape.compulsory_bytes = (s.input + s.filter + s.output) * element * (winograd ? 2 : 1);
   shape.element_bytes = element;
-  if (pass != graph::Pass::backward_weight) shape.max_split = 1;  // cuDNN splits the sum over pixels, not the one over channels
+  if (pass != graph::Pass::backward_weight)
+    shape.max_split = 1;  // cuDNN splits the sum over pixels, not the one over channels
   shape.load_penalty = lanes ? 1.0 : channel_penalty(s, element);
   return shape;
 }
@@ -125,35 +143,53 @@ KernelSample product_sample(const DeviceRates& device, const graph::Conv2d& c, c
   const double gain = winograd ? winograd_gain(c) : 1;
   const MatrixMachine machine = matrix_machine(device, device.matrix[static_cast<std::size_t>(c.dtype)] * gain, lanes);
   const MatrixTime time = matrix_time(machine, shape);
-  const ConvFacts facts{{machine, shape, time, s.output * shape.element_bytes, machine.flops / gain, device.warm}, as_double(c.n), s.channels, s.filters, s.groups,
-                        as_double(c.h), as_double(c.w), as_double(c.out_h()), as_double(c.out_w()), as_double(c.r), as_double(c.s),
-                        as_double(c.stride), as_double(c.dilation), as_double(c.pad), gain, pass_code(pass)};
+  const ConvFacts facts{{machine, shape, time, s.output * shape.element_bytes, machine.flops / gain, device.warm},
+                        as_double(c.n),
+                        s.channels,
+                        s.filters,
+                        s.groups,
+                        as_double(c.h),
+                        as_double(c.w),
+                        as_double(c.out_h()),
+                        as_double(c.out_w()),
+                        as_double(c.r),
+                        as_double(c.s),
+                        as_double(c.stride),
+                        as_double(c.dilation),
+                        as_double(c.pad),
+                        gain,
+                        pass_code(pass)};
   return {LearnedKernel::convolution, conv_features(device, facts), time.seconds};
 }
 
-constexpr double kSuspect = 1.2;   // as for products: see gemm_analytic.cpp
+constexpr double kSuspect = 1.2;  // as for products: see gemm_analytic.cpp
 constexpr double kLargestFall = 1.1;
 
 /// On plain fp32 lanes, where there is something learned; never much dearer than twice the images, channels or filters.
-OpTime lanes_time(const DeviceRates& device, const graph::Conv2d& c, const ConvSizes& s, graph::Pass pass, Spread spread) {
+OpTime lanes_time(const DeviceRates& device, const graph::Conv2d& c, const ConvSizes& s, graph::Pass pass,
+                  Spread spread) {
   const KernelSample sample = product_sample(device, c, s, pass);
   OpTime time = learned_time(device, sample, spread);
   if (time.seconds <= kSuspect * sample.seconds) return time;
   for (std::int64_t graph::Conv2d::*size : {&graph::Conv2d::n, &graph::Conv2d::c, &graph::Conv2d::k}) {
     graph::Conv2d larger = c;
     larger.*size *= 2;
-    time.seconds = std::min(time.seconds, kLargestFall * learned_time(device, product_sample(device, larger, sizes_of(larger), pass), spread).seconds);
+    time.seconds = std::min(
+        time.seconds,
+        kLargestFall * learned_time(device, product_sample(device, larger, sizes_of(larger), pass), spread).seconds);
   }
   return time;
 }
 
 /// Sums one or both gradients; what is learned holds for plain fp32 lanes.
-OpTime kernel_time(const DeviceRates& device, const graph::Conv2d& c, const ConvSizes& s, graph::Pass pass, Spread spread) {
+OpTime kernel_time(const DeviceRates& device, const graph::Conv2d& c, const ConvSizes& s, graph::Pass pass,
+                   Spread spread) {
   const double element = as_double(graph::size_of(c.dtype));
   if (is_narrow(c)) return {narrow_seconds(device, s, element), spread};
   if (uses_vector_lanes(device, c.dtype)) return lanes_time(device, c, s, pass, spread);
   const KernelSample sample = product_sample(device, c, s, pass);
-  const double relayout = c.channels_last ? 0 : 2 * device.floor + memory_seconds(device, 2 * (s.input + s.output) * element);
+  const double relayout =
+      c.channels_last ? 0 : 2 * device.floor + memory_seconds(device, 2 * (s.input + s.output) * element);
   return {sample.seconds + relayout, spread};
 }
 
@@ -168,9 +204,11 @@ Result<OpTime> price_conv2d(const DeviceRates& device, const graph::Conv2d& c) {
   TRY(check(c));
   TRY(check_matrix_dtype(device, c.dtype));
   const ConvSizes sizes = sizes_of(c);
-  const Spread spread = c.pass == graph::Pass::forward ? Spread{0.3, 1.0} : Spread{0.4, 1.5};  // the choice of algorithm is cuDNN's
+  const Spread spread =
+      c.pass == graph::Pass::forward ? Spread{0.3, 1.0} : Spread{0.4, 1.5};  // the choice of algorithm is cuDNN's
   if (c.pass != graph::Pass::backward) return kernel_time(device, c, sizes, c.pass, spread);
-  return sum_of(kernel_time(device, c, sizes, graph::Pass::backward_data, spread), kernel_time(device, c, sizes, graph::Pass::backward_weight, spread));
+  return sum_of(kernel_time(device, c, sizes, graph::Pass::backward_data, spread),
+                kernel_time(device, c, sizes, graph::Pass::backward_weight, spread));
 }
 
 }  // namespace distsim::opmodels

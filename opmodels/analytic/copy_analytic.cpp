@@ -1,8 +1,9 @@
 // Copies by the copy engine or a memcpy kernel. time = start + bytes / rate.
-//   d2d: every byte is read and written, 2 bytes of memory traffic      h2d, d2h (pinned), p2p: DeviceSpec::pcie_bandwidth, one direction
+//   d2d: every byte is read and written, 2 bytes of memory traffic      h2d, d2h (pinned), p2p:
+//   DeviceSpec::pcie_bandwidth, one direction
 // Starting a copy engine costs about twice an empty kernel.
-#include "opmodels/shape_check.hpp"
 #include "opmodels/analytic/streaming_analytic.hpp"
+#include "opmodels/shape_check.hpp"
 
 namespace distsim::opmodels {
 

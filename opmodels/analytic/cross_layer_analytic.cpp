@@ -8,8 +8,9 @@ namespace {
 
 double forward_seconds(const DeviceRates& device, const graph::CrossLayer& op, double tensor_pass) {
   const double b = as_double(op.batch), w = as_double(op.width), r = as_double(op.rank);
-  const double products = op.rank == 0 ? gemm_seconds(device, 1, b, w, w, op.dtype)
-                                       : gemm_seconds(device, 1, b, r, w, op.dtype) + gemm_seconds(device, 1, b, w, r, op.dtype);
+  const double products = op.rank == 0
+                              ? gemm_seconds(device, 1, b, w, w, op.dtype)
+                              : gemm_seconds(device, 1, b, r, w, op.dtype) + gemm_seconds(device, 1, b, w, r, op.dtype);
   return products + 2 * streaming_seconds(device, 3 * tensor_pass, b * w);
 }
 
@@ -21,7 +22,8 @@ double gradient_seconds(const DeviceRates& device, double m, double n, double k,
 double backward_seconds(const DeviceRates& device, const graph::CrossLayer& op, double tensor_pass) {
   const double b = as_double(op.batch), w = as_double(op.width), r = as_double(op.rank);
   const double products =
-      op.rank == 0 ? gradient_seconds(device, b, w, w, op.dtype) : gradient_seconds(device, b, r, w, op.dtype) + gradient_seconds(device, b, w, r, op.dtype);
+      op.rank == 0 ? gradient_seconds(device, b, w, w, op.dtype)
+                   : gradient_seconds(device, b, r, w, op.dtype) + gradient_seconds(device, b, w, r, op.dtype);
   const double pointwise = 4 * streaming_seconds(device, 3 * tensor_pass, b * w);  // two multiplies, two accumulations
   return products + pointwise + streaming_seconds(device, tensor_pass, b * w);     // bias
 }
@@ -35,7 +37,8 @@ Result<OpTime> price_cross_layer(const DeviceRates& device, const graph::CrossLa
   TRY(check_pass("cross_layer", op.pass, {graph::Pass::forward, graph::Pass::backward}));
   TRY(check_matrix_dtype(device, op.dtype));
   const double tensor_pass = as_double(op.batch) * as_double(op.width) * as_double(graph::size_of(op.dtype));
-  const double seconds = op.pass == graph::Pass::forward ? forward_seconds(device, op, tensor_pass) : backward_seconds(device, op, tensor_pass);
+  const double seconds = op.pass == graph::Pass::forward ? forward_seconds(device, op, tensor_pass)
+                                                         : backward_seconds(device, op, tensor_pass);
   return OpTime{seconds, {0.3, 0.4}};
 }
 

@@ -1,16 +1,17 @@
 // Elementwise kernels. time = floor + overlap(bytes / bandwidth, flops / plain-lane rate).
-// Special functions (exp, tanh, erf) should be given as about 20 to 200 flops an element; they matter only where memory is fast.
+// Special functions (exp, tanh, erf) should be given as about 20 to 200 flops an element; they matter only where memory
+// is fast.
 #include <algorithm>
 
+#include "opmodels/analytic/streaming_analytic.hpp"
 #include "opmodels/learned/learned_models.hpp"
 #include "opmodels/shape_check.hpp"
-#include "opmodels/analytic/streaming_analytic.hpp"
 
 namespace distsim::opmodels {
 namespace {
 
 constexpr double kLargestFall = 1.1;
-constexpr int kDoublings = 3;       // the trees' steps are that wide
+constexpr int kDoublings = 3;        // the trees' steps are that wide
 constexpr double kLeastRatio = 0.5;  // of learned over analytic time, as good as never below: no need to look further
 
 /// The learned time, at most a tenth above what a few times as many elements take.
@@ -30,7 +31,8 @@ OpTime bounded_time(const DeviceRates& device, graph::Elementwise op, Spread ana
 
 KernelSample elementwise_sample(const DeviceRates& device, const graph::Elementwise& op) {
   const double elements = as_double(op.elements), element_bytes = as_double(graph::size_of(op.dtype));
-  const double seconds = streaming_seconds(device, elements * (op.reads + op.writes) * element_bytes, elements * op.flops);
+  const double seconds =
+      streaming_seconds(device, elements * (op.reads + op.writes) * element_bytes, elements * op.flops);
   const StreamingFacts facts{elements, op.reads, op.writes, op.flops, element_bytes, seconds};
   return {LearnedKernel::streaming, streaming_features(device, facts), seconds};
 }

@@ -9,25 +9,29 @@
 namespace distsim::opmodels {
 namespace {
 
-constexpr double kWarpsPerSm = 45;           // resident, of 64: register bound (arXiv 2201.07821)
-constexpr double kCacheShare = 0.9;          // of L2, for table rows
-constexpr double kRowOpenBytes = 48;         // a random row costs as if it were this much longer
-constexpr double kSortPairBytes = 12;        // 64-bit linear index and 32-bit position
-constexpr double kSortFixedBytes = 64;       // linearise, histogram, run lengths
+constexpr double kWarpsPerSm = 45;                // resident, of 64: register bound (arXiv 2201.07821)
+constexpr double kCacheShare = 0.9;               // of L2, for table rows
+constexpr double kRowOpenBytes = 48;              // a random row costs as if it were this much longer
+constexpr double kSortPairBytes = 12;             // 64-bit linear index and 32-bit position
+constexpr double kSortFixedBytes = 64;            // linearise, histogram, run lengths
 constexpr double kGenericSortBytes = 8 * 3 * 16;  // 8 passes over 64-bit pairs; each reads twice and writes once
-constexpr double kDedupCycles = 180;         // SM cycles an index: unique, segment sum, scatter as generic kernels (fitted, see the header)
-constexpr double kGatherPerClock = 0.55;     // elements an SM and clock of a framework's gather of single rows, one element a thread (Vidur's fp16
-                                             // vocabularies: 0.48 on A100, 0.57 on A40, 0.60 on H100, whatever the batch and dim; MIT)
-constexpr double kBagSeconds = 1.1e-6;       // a warp's chain of offsets, first index and store, under load
-constexpr double kRowSeconds = 0.84e-6;      // a warp's wait for one row, under load
-constexpr double kUnloaded = 0.5;            // of that where the machine is nearly empty
+constexpr double kDedupCycles =
+    180;  // SM cycles an index: unique, segment sum, scatter as generic kernels (fitted, see the header)
+constexpr double kGatherPerClock =
+    0.55;  // elements an SM and clock of a framework's gather of single rows, one element a thread (Vidur's fp16
+           // vocabularies: 0.48 on A100, 0.57 on A40, 0.60 on H100, whatever the batch and dim; MIT)
+constexpr double kBagSeconds = 1.1e-6;                   // a warp's chain of offsets, first index and store, under load
+constexpr double kRowSeconds = 0.84e-6;                  // a warp's wait for one row, under load
+constexpr double kUnloaded = 0.5;                        // of that where the machine is nearly empty
 constexpr double kUnrolledFrom = 90, kUnrolledRows = 4;  // rows in flight a warp from that capability on
-constexpr double kAtomicCycles = 1.5;        // L2 cycles that one update of a row holds the row
-constexpr double kGatherSlowdown = 2;        // sorted order visits gradient rows at random, one warp walking a segment: half the streaming rate
-constexpr double kBackwardKernels = 12;      // linearise, passes of the sort, run lengths, update
-constexpr double kSortKernelFloors = 2.5;    // each of them scans over the whole device: this many empty kernels
+constexpr double kAtomicCycles = 1.5;                    // L2 cycles that one update of a row holds the row
+constexpr double kGatherSlowdown =
+    2;  // sorted order visits gradient rows at random, one warp walking a segment: half the streaming rate
+constexpr double kBackwardKernels = 12;    // linearise, passes of the sort, run lengths, update
+constexpr double kSortKernelFloors = 2.5;  // each of them scans over the whole device: this many empty kernels
 constexpr double kDedupKernels = 12;
-constexpr double kDedupSync = 170e-6;        // seconds a table: the host reads the number of distinct rows back before it can launch what uses it
+constexpr double kDedupSync =
+    170e-6;  // seconds a table: the host reads the number of distinct rows back before it can launch what uses it
 
 /// What the kernels of one or of all tables ask of the machine.
 struct Demand {
@@ -56,8 +60,14 @@ struct TableView {
 
 TableView view(const graph::EmbeddingBag& op, const graph::EmbeddingTable& t) {
   const double dim = as_double(t.dim), batch = as_double(op.batch);
-  return {batch * t.pooling_factor, batch, as_double(t.rows), sectors(dim * as_double(graph::size_of(op.weights))),
-          sectors(dim * as_double(graph::size_of(op.output))), sectors(dim * 4), as_double(graph::size_of(op.index)), RowPopularity(as_double(t.rows), t.alpha)};
+  return {batch * t.pooling_factor,
+          batch,
+          as_double(t.rows),
+          sectors(dim * as_double(graph::size_of(op.weights))),
+          sectors(dim * as_double(graph::size_of(op.output))),
+          sectors(dim * 4),
+          as_double(graph::size_of(op.index)),
+          RowPopularity(as_double(t.rows), t.alpha)};
 }
 
 double cached_rows(const DeviceRates& device, const TableView& t) {
@@ -76,7 +86,8 @@ void demand_walk(const DeviceRates& device, const TableView& t, Demand& demand) 
   const double row = kRowSeconds / in_flight;
   demand.latency += (t.batch * kBagSeconds + t.lookups * row) / (kWarpsPerSm * device.sms);
   const double length = t.lookups / t.batch;
-  if (length != std::floor(length)) demand.tail = std::max(demand.tail, 0.5 * std::log(t.batch) * length * row * kUnloaded);
+  if (length != std::floor(length))
+    demand.tail = std::max(demand.tail, 0.5 * std::log(t.batch) * length * row * kUnloaded);
 }
 
 void demand_forward(const DeviceRates& device, const TableView& t, Demand& demand) {
@@ -90,17 +101,23 @@ void demand_forward(const DeviceRates& device, const TableView& t, Demand& deman
 double state_traffic(graph::EmbeddingOptimizer optimizer, const TableView& t) {
   switch (optimizer) {
     case graph::EmbeddingOptimizer::none:
-    case graph::EmbeddingOptimizer::sgd: return 0;
-    case graph::EmbeddingOptimizer::rowwise_adagrad: return 2 * 32;
-    case graph::EmbeddingOptimizer::adagrad: return 2 * t.state_bytes;
-    case graph::EmbeddingOptimizer::adam: return 4 * t.state_bytes;
+    case graph::EmbeddingOptimizer::sgd:
+      return 0;
+    case graph::EmbeddingOptimizer::rowwise_adagrad:
+      return 2 * 32;
+    case graph::EmbeddingOptimizer::adagrad:
+      return 2 * t.state_bytes;
+    case graph::EmbeddingOptimizer::adam:
+      return 4 * t.state_bytes;
   }
   return 0;
 }
 
-/// Each distinct row once: read, updated, written, with its state. Without an optimizer the summed gradient is written instead.
+/// Each distinct row once: read, updated, written, with its state. Without an optimizer the summed gradient is written
+/// instead.
 void demand_update(const TableView& t, graph::EmbeddingOptimizer optimizer, double distinct, Demand& demand) {
-  const double row = optimizer == graph::EmbeddingOptimizer::none ? t.state_bytes : 2 * t.row_bytes + state_traffic(optimizer, t);
+  const double row =
+      optimizer == graph::EmbeddingOptimizer::none ? t.state_bytes : 2 * t.row_bytes + state_traffic(optimizer, t);
   demand.add_memory(distinct * (row + 2 * kRowOpenBytes));
 }
 
@@ -111,7 +128,8 @@ double conflict_seconds(const DeviceRates& device, const TableView& t) {
   return t.lookups * t.popularity.share_of_top(1) * kAtomicCycles / device.clock;
 }
 
-void demand_backward(const DeviceRates& device, const graph::EmbeddingBag& op, const TableView& t, double all_rows, Demand& demand) {
+void demand_backward(const DeviceRates& device, const graph::EmbeddingBag& op, const TableView& t, double all_rows,
+                     Demand& demand) {
   const double distinct = t.popularity.distinct(t.lookups);
   switch (op.update) {
     case graph::SparseUpdate::fused:
@@ -119,7 +137,8 @@ void demand_backward(const DeviceRates& device, const graph::EmbeddingBag& op, c
       demand.add_memory(t.lookups * t.out_bytes * kGatherSlowdown);
       break;
     case graph::SparseUpdate::atomic:
-      demand.add_memory(t.lookups * t.index_bytes + std::min(t.batch, t.lookups) * t.out_bytes);  // bag by bag, in order
+      demand.add_memory(t.lookups * t.index_bytes +
+                        std::min(t.batch, t.lookups) * t.out_bytes);  // bag by bag, in order
       demand.l2 += 2 * t.lookups * t.row_bytes;
       demand.serial = std::max(demand.serial, conflict_seconds(device, t));
       break;
@@ -132,16 +151,20 @@ void demand_backward(const DeviceRates& device, const graph::EmbeddingBag& op, c
 }
 
 double seconds_of(const DeviceRates& device, const Demand& d) {
-  return std::max({overlap(d.memory / device.streaming_hbm(), d.latency), d.l2 / device.streaming_l2(), d.serial}) + d.tail + d.compute;
+  return std::max({overlap(d.memory / device.streaming_hbm(), d.latency), d.l2 / device.streaming_l2(), d.serial}) +
+         d.tail + d.compute;
 }
 
 /// Kernels of one launch of the op, in empty kernels' time.
 double kernels_of(const graph::EmbeddingBag& op) {
   if (op.pass == graph::Pass::forward) return 1;
   switch (op.update) {
-    case graph::SparseUpdate::fused: return kBackwardKernels * kSortKernelFloors;
-    case graph::SparseUpdate::atomic: return 1;
-    case graph::SparseUpdate::sort_dedup: return kDedupKernels * kSortKernelFloors;
+    case graph::SparseUpdate::fused:
+      return kBackwardKernels * kSortKernelFloors;
+    case graph::SparseUpdate::atomic:
+      return 1;
+    case graph::SparseUpdate::sort_dedup:
+      return kDedupKernels * kSortKernelFloors;
   }
   return 1;
 }
@@ -176,10 +199,14 @@ Result<OpTime> price_embedding_bag(const DeviceRates& device, const graph::Embed
   double seconds = 0;
   for (const graph::EmbeddingTable& table : op.tables) {
     const TableView t = view(op, table);
-    if (forward) demand_forward(device, t, demand);
-    else demand_backward(device, op, t, op.table_batched ? all_rows : t.rows, demand);
-    if (forward && is_plain_gather(op, table)) demand.serial = t.lookups * as_double(table.dim) / (device.sms * device.clock * kGatherPerClock);
-    else if (forward) demand_walk(device, t, demand);
+    if (forward)
+      demand_forward(device, t, demand);
+    else
+      demand_backward(device, op, t, op.table_batched ? all_rows : t.rows, demand);
+    if (forward && is_plain_gather(op, table))
+      demand.serial = t.lookups * as_double(table.dim) / (device.sms * device.clock * kGatherPerClock);
+    else if (forward)
+      demand_walk(device, t, demand);
     if (op.table_batched) continue;
     seconds += seconds_of(device, demand) + fixed_seconds(device, op);
     demand = Demand{};

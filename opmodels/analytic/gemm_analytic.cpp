@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "opmodels/learned/learned_models.hpp"
 #include "opmodels/hardware/matrix_kernel.hpp"
+#include "opmodels/learned/learned_models.hpp"
 #include "opmodels/shape_check.hpp"
 
 namespace distsim::opmodels {
@@ -12,15 +12,20 @@ namespace {
 
 /// Factor on the main loop for operands whose rows do not start on 16-byte boundaries.
 double alignment_penalty(double n, double k, double element_bytes) {
-  const auto aligned = [&](double bytes) { return std::fmod(n * element_bytes, bytes) == 0 && std::fmod(k * element_bytes, bytes) == 0; };
+  const auto aligned = [&](double bytes) {
+    return std::fmod(n * element_bytes, bytes) == 0 && std::fmod(k * element_bytes, bytes) == 0;
+  };
   if (aligned(16)) return 1.0;
   if (aligned(8)) return 1.2;
   return aligned(4) ? 1.7 : 2.5;
 }
 
-double result_bytes(graph::DType dtype) { return dtype == graph::DType::int8 ? 4.0 : std::max<double>(2.0, as_double(graph::size_of(dtype))); }
+double result_bytes(graph::DType dtype) {
+  return dtype == graph::DType::int8 ? 4.0 : std::max<double>(2.0, as_double(graph::size_of(dtype)));
+}
 
-/// 10th and 90th percentile of measured / predicted: bf16 and fp16 on five architectures; fp32 linear and bmm (thin batched products run long); fp8.
+/// 10th and 90th percentile of measured / predicted: bf16 and fp16 on five architectures; fp32 linear and bmm (thin
+/// batched products run long); fp8.
 Spread spread_of(const graph::Gemm& g, bool vector_lanes) {
   if (vector_lanes) return g.batch == 1 ? Spread{0.12, 0.2} : Spread{0.25, 0.8};
   return g.dtype == graph::DType::fp8 ? Spread{0.2, 1.2} : Spread{0.15, 0.2};
@@ -34,14 +39,16 @@ std::optional<LearnedKernel> kernel_of(graph::DType dtype, bool lanes) {
   return half && !lanes ? std::optional(LearnedKernel::product16) : std::nullopt;
 }
 
-constexpr double kSuspect = 1.2;   // times the analytic time from which the learned one is compared with what larger products take
+constexpr double kSuspect =
+    1.2;  // times the analytic time from which the learned one is compared with what larger products take
 constexpr double kLargestFall = 1.1;
 
-/// A library may always run a product inside a larger one, so twice a size is not much cheaper. Trees, which know a few odd shapes by heart, do not keep
-/// to that by themselves: nearly all of their falls start at a time that lies far above the analytic one. Not for fp8, whose thin products do run on slower
-/// kernels than larger ones (aiconfigurator).
+/// A library may always run a product inside a larger one, so twice a size is not much cheaper. Trees, which know a few
+/// odd shapes by heart, do not keep to that by themselves: nearly all of their falls start at a time that lies far
+/// above the analytic one. Not for fp8, whose thin products do run on slower kernels than larger ones (aiconfigurator).
 OpTime bounded_by_larger(const DeviceRates& device, const ProductSizes& p, graph::DType dtype, OpTime time) {
-  for (const ProductSizes& larger : {ProductSizes{p.batch, 2 * p.m, p.n, p.k}, {p.batch, p.m, 2 * p.n, p.k}, {p.batch, p.m, p.n, 2 * p.k}}) {
+  for (const ProductSizes& larger :
+       {ProductSizes{p.batch, 2 * p.m, p.n, p.k}, {p.batch, p.m, 2 * p.n, p.k}, {p.batch, p.m, p.n, 2 * p.k}}) {
     const double limit = kLargestFall * learned_time(device, gemm_sample(device, larger, dtype), time.spread).seconds;
     time.seconds = std::min(time.seconds, limit);
   }
@@ -65,7 +72,8 @@ KernelSample gemm_sample(const DeviceRates& device, const ProductSizes& p, graph
   if (!lanes) shape.load_penalty = alignment_penalty(p.n, p.k, element);
   const MatrixMachine machine = matrix_machine(device, device.matrix[static_cast<std::size_t>(dtype)], lanes);
   const MatrixTime time = matrix_time(machine, shape);
-  return {kernel_of(dtype, lanes), product_features(device, {machine, shape, time, out_bytes, machine.flops, device.warm}), time.seconds};
+  return {kernel_of(dtype, lanes),
+          product_features(device, {machine, shape, time, out_bytes, machine.flops, device.warm}), time.seconds};
 }
 
 double gemm_seconds(const DeviceRates& device, double batch, double m, double n, double k, graph::DType dtype) {

@@ -1,8 +1,10 @@
 // Dense products. Formula and validity: matrix_kernel.hpp.
 //   compulsory bytes = batch (m k + k n + m n) * element      (fp8 writes a 16-bit result)
-//   alignment        = the row pitches k and n of 16-bit and narrower operands must be multiples of 16 bytes for full-width loads; each halving of
+//   alignment        = the row pitches k and n of 16-bit and narrower operands must be multiples of 16 bytes for
+//   full-width loads; each halving of
 //                      the alignment narrows the loads (factors 1, 1.2, 1.7, 2.5 for 16, 8, 4, 2 bytes)
-// fp32 runs on the plain lanes (TF32 off), tf32 on tensor cores from Ampere on. Errors: a dtype the device has no matrix unit for, dims below 1.
+// fp32 runs on the plain lanes (TF32 off), tf32 on tensor cores from Ampere on. Errors: a dtype the device has no
+// matrix unit for, dims below 1.
 #pragma once
 
 #include "opmodels/op_time.hpp"

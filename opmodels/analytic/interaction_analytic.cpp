@@ -6,14 +6,17 @@
 namespace distsim::opmodels {
 namespace {
 
-constexpr double kFusedEfficiency = 0.25;    // of the matrix peak: F x F tiles of about 27 x 27 fill a quarter of a 32 x 32 fragment's work
-constexpr double kFusedBandwidth = 0.53;     // of the streaming rate: 58 us forward, 121 us backward for 6912 samples on an A100 (HugeCTR's profiler, DLRM)
-constexpr double kIndexSortBytes = 8 * 3 * 16;  // generic 64-bit radix sort, bytes an entry (see embedding_bag_analytic.cpp)
+constexpr double kFusedEfficiency =
+    0.25;  // of the matrix peak: F x F tiles of about 27 x 27 fill a quarter of a 32 x 32 fragment's work
+constexpr double kFusedBandwidth = 0.53;  // of the streaming rate: 58 us forward, 121 us backward for 6912 samples on
+                                          // an A100 (HugeCTR's profiler, DLRM)
+constexpr double kIndexSortBytes =
+    8 * 3 * 16;  // generic 64-bit radix sort, bytes an entry (see embedding_bag_analytic.cpp)
 
 struct Sizes {
   double batch, features, dim, element;
   double triangle() const { return features * (features - 1) / 2; }
-  double input() const { return batch * features * dim * element; }           // bytes
+  double input() const { return batch * features * dim * element; }  // bytes
   double product() const { return batch * features * features * element; }
   double output() const { return batch * (dim + triangle()) * element; }
 };
@@ -38,21 +41,25 @@ double unfused_backward(const DeviceRates& device, const Sizes& s, graph::DType 
   const double entries = s.batch * s.triangle();
   const double scatter = 6 * device.floor + entries * (kIndexSortBytes + 3 * s.element) / device.streaming_hbm();
   const double products = 2 * gemm_seconds(device, s.batch, s.features, s.dim, s.features, dtype);
-  const double sums = 2 * streaming_seconds(device, 3 * s.input(), 0);  // the two products' results, then the dense vector's gradient
+  const double sums =
+      2 * streaming_seconds(device, 3 * s.input(), 0);  // the two products' results, then the dense vector's gradient
   return split + zero + scatter + products + sums;
 }
 
 }  // namespace
 
 Result<OpTime> price_interaction(const DeviceRates& device, const graph::Interaction& op) {
-  TRY(check_dims("interaction", {{"batch", op.batch}, {"features", op.features}, {"features", op.features}, {"dim", op.dim}}));
+  TRY(check_dims("interaction",
+                 {{"batch", op.batch}, {"features", op.features}, {"features", op.features}, {"dim", op.dim}}));
   TRY(check_number("interaction", "features", as_double(op.features), 2, 1e6));
   TRY(check_pass("interaction", op.pass, {graph::Pass::forward, graph::Pass::backward}));
   TRY(check_matrix_dtype(device, op.dtype));
-  const Sizes sizes{as_double(op.batch), as_double(op.features), as_double(op.dim), as_double(graph::size_of(op.dtype))};
+  const Sizes sizes{as_double(op.batch), as_double(op.features), as_double(op.dim),
+                    as_double(graph::size_of(op.dtype))};
   const bool forward = op.pass == graph::Pass::forward;
   if (op.fused) return OpTime{fused_seconds(device, sizes, op.dtype, forward ? 1 : 2), {0.4, 0.6}};
-  return OpTime{forward ? unfused_forward(device, sizes, op.dtype) : unfused_backward(device, sizes, op.dtype), {0.4, 0.6}};
+  return OpTime{forward ? unfused_forward(device, sizes, op.dtype) : unfused_backward(device, sizes, op.dtype),
+                {0.4, 0.6}};
 }
 
 }  // namespace distsim::opmodels

@@ -1,4 +1,5 @@
-// Dense optimizer, multi-tensor kernels: time = kernels * floor + bytes / bandwidth. Bytes a parameter, with g the gradient's size and w the weight's:
+// Dense optimizer, multi-tensor kernels: time = kernels * floor + bytes / bandwidth. Bytes a parameter, with g the
+// gradient's size and w the weight's:
 //   sgd       g + 2w                   read gradient, read and write weight
 //   momentum  g + 2w + 8               plus read and write of the fp32 velocity
 //   adagrad   g + 2w + 8               plus the squared sum
@@ -10,8 +11,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "opmodels/shape_check.hpp"
 #include "opmodels/analytic/streaming_analytic.hpp"
+#include "opmodels/shape_check.hpp"
 
 namespace distsim::opmodels {
 namespace {
@@ -24,12 +25,18 @@ double bytes_per_parameter(const graph::Optimizer& op) {
   const double w = op.master_weights ? 4 : std::max(2.0, g);
   const double base = g + 2 * w + (op.master_weights ? 2 : 0);
   switch (op.kind) {
-    case graph::OptimizerKind::sgd: return base;
-    case graph::OptimizerKind::momentum: return base + 8;
-    case graph::OptimizerKind::adagrad: return base + 8;
-    case graph::OptimizerKind::adam: return base + 16;
-    case graph::OptimizerKind::lamb: return base + 16 + 12;
-    case graph::OptimizerKind::lars: return base + 8 + g + w;
+    case graph::OptimizerKind::sgd:
+      return base;
+    case graph::OptimizerKind::momentum:
+      return base + 8;
+    case graph::OptimizerKind::adagrad:
+      return base + 8;
+    case graph::OptimizerKind::adam:
+      return base + 16;
+    case graph::OptimizerKind::lamb:
+      return base + 16 + 12;
+    case graph::OptimizerKind::lars:
+      return base + 8 + g + w;
   }
   return base;
 }
@@ -46,7 +53,8 @@ Result<OpTime> price_optimizer(const DeviceRates& device, const graph::Optimizer
   TRY(check_dims("optimizer", {{"parameters", op.parameters}}));
   TRY(check_dims("optimizer", {{"tensors", op.tensors}}));
   const double parameters = as_double(op.parameters);
-  const double launches = std::max(std::ceil(as_double(op.tensors) / kTensorsPerLaunch), std::ceil(parameters / kParametersPerLaunch));
+  const double launches =
+      std::max(std::ceil(as_double(op.tensors) / kTensorsPerLaunch), std::ceil(parameters / kParametersPerLaunch));
   const double bytes = parameters * bytes_per_parameter(op);
   // Optimizer state is touched once an iteration: nothing of it is in L2.
   const double seconds = launches * sweeps(op.kind) * device.floor + bytes / device.streaming_hbm();

@@ -1,14 +1,15 @@
 // Softmax over the last dimension. Tensor passes (reads plus writes):
-//   cols <= 1024   the row stays in registers: forward reads x, writes y; backward reads y and dy, writes dx, and runs at two thirds of the rate
-//   cols >  1024   a block sweeps the row for the maximum and the sum first: 2 more reads (backward 1 more of both tensors), of which those miss that the
+//   cols <= 1024   the row stays in registers: forward reads x, writes y; backward reads y and dy, writes dx, and runs
+//   at two thirds of the rate cols >  1024   a block sweeps the row for the maximum and the sum first: 2 more reads
+//   (backward 1 more of both tensors), of which those miss that the
 //                  rows in flight, 2 a SM, crowd out of L2
 // Source of the split at 1024: PyTorch's persistent softmax (aten/src/ATen/native/cuda/PersistentSoftmax).
 #include <algorithm>
 
-#include "opmodels/learned/learned_models.hpp"
-#include "opmodels/shape_check.hpp"
-#include "opmodels/learned/size_envelope.hpp"
 #include "opmodels/analytic/streaming_analytic.hpp"
+#include "opmodels/learned/learned_models.hpp"
+#include "opmodels/learned/size_envelope.hpp"
+#include "opmodels/shape_check.hpp"
 
 namespace distsim::opmodels {
 namespace {
@@ -28,23 +29,29 @@ double passes_of(const DeviceRates& device, double cols, double element_bytes, g
 constexpr int kSoftmaxKind = 3;  // as in RowFacts
 
 /// The learned time, not above what larger tensors take.
-OpTime bounded_time(const DeviceRates& device, double rows, double cols, double element_bytes, graph::Pass pass, Spread analytic) {
+OpTime bounded_time(const DeviceRates& device, double rows, double cols, double element_bytes, graph::Pass pass,
+                    Spread analytic) {
   const KernelSample sample = softmax_sample(device, rows, cols, element_bytes, pass);
   OpTime time = learned_time(device, sample, analytic);
   if (!device.envelopes || time.seconds <= SizeEnvelope::kSuspect * sample.seconds) return time;
-  const auto seconds = [&](double r, double c) { return learned_seconds(device, softmax_sample(device, r, c, element_bytes, pass)); };
-  const SizeEnvelope& envelope = device.envelopes->of(kSoftmaxKind, pass != graph::Pass::forward, element_bytes, std::cref(seconds));  // no copy, no allocation
+  const auto seconds = [&](double r, double c) {
+    return learned_seconds(device, softmax_sample(device, r, c, element_bytes, pass));
+  };
+  const SizeEnvelope& envelope = device.envelopes->of(kSoftmaxKind, pass != graph::Pass::forward, element_bytes,
+                                                      std::cref(seconds));  // no copy, no allocation
   time.seconds = envelope.bound(rows, cols, time.seconds);
   return time;
 }
 
 }  // namespace
 
-KernelSample softmax_sample(const DeviceRates& device, double rows, double cols, double element_bytes, graph::Pass pass) {
+KernelSample softmax_sample(const DeviceRates& device, double rows, double cols, double element_bytes,
+                            graph::Pass pass) {
   const double elements = rows * cols;
   const double bytes = elements * passes_of(device, cols, element_bytes, pass) * element_bytes;
   const double seconds = streaming_seconds(device, bytes, elements * 20);
-  const RowFacts facts{kSoftmaxKind, pass == graph::Pass::forward ? 0.0 : 1.0, rows, cols, element_bytes, bytes, seconds};
+  const RowFacts facts{kSoftmaxKind, pass == graph::Pass::forward ? 0.0 : 1.0, rows, cols, element_bytes, bytes,
+                       seconds};
   return {LearnedKernel::rowwise, row_features(device, facts), seconds};
 }
 
@@ -56,7 +63,8 @@ Result<OpTime> price_softmax(const DeviceRates& device, const graph::Softmax& op
   TRY(check_dims("softmax", {{"rows", op.rows}, {"cols", op.cols}}));
   TRY(check_pass("softmax", op.pass, {graph::Pass::forward, graph::Pass::backward}));
   const Spread analytic = op.pass == graph::Pass::forward ? Spread{0.15, 0.45} : Spread{0.45, 0.45};
-  return bounded_time(device, as_double(op.rows), as_double(op.cols), as_double(graph::size_of(op.dtype)), op.pass, analytic);
+  return bounded_time(device, as_double(op.rows), as_double(op.cols), as_double(graph::size_of(op.dtype)), op.pass,
+                      analytic);
 }
 
 }  // namespace distsim::opmodels

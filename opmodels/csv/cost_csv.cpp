@@ -30,7 +30,9 @@ class Devices {
 
 Result<void> check_not_there(const CsvReader& reader) {
   for (const std::string_view column : kAdded) {
-    if (reader.column(column)) return Error{"column " + std::string(column) + ": found in the input, expected only in the output", reader.position(), ""};
+    if (reader.column(column))
+      return Error{"column " + std::string(column) + ": found in the input, expected only in the output",
+                   reader.position(), ""};
   }
   return {};
 }
@@ -54,8 +56,8 @@ void append(std::vector<std::string>& fields, const Result<graph::Cost>& cost) {
     fields.insert(fields.end(), {"", "", "", cost.error().text(), ""});
     return;
   }
-  fields.insert(fields.end(), {microseconds(cost->mean), microseconds(cost->low), microseconds(cost->high), std::string(graph::name_of(cost->basis)),
-                               std::string(cost->source)});
+  fields.insert(fields.end(), {microseconds(cost->mean), microseconds(cost->low), microseconds(cost->high),
+                               std::string(graph::name_of(cost->basis)), std::string(cost->source)});
 }
 
 /// Low and high follow the kernels alone; the host's share is taken as it is.
@@ -82,7 +84,9 @@ Result<RowSeconds> kernels_of(const OpModels& models, const OpRow& row) {
 
 Result<graph::Cost> price_row(const OpModels& models, const OpRow& row, std::string_view gpu) {
   TRY_ASSIGN(const RowSeconds kernels, kernels_of(models, row));
-  const auto convert = [&](double seconds) { return Duration::from_seconds(as_measured(row.timing, row.call, gpu, seconds, row.calls)); };
+  const auto convert = [&](double seconds) {
+    return Duration::from_seconds(as_measured(row.timing, row.call, gpu, seconds, row.calls));
+  };
   graph::Cost cost{{}, {}, {}, kernels.basis, kernels.source};
   TRY_ASSIGN(cost.mean, convert(kernels.mean));
   TRY_ASSIGN(cost.low, convert(kernels.low));
@@ -90,7 +94,8 @@ Result<graph::Cost> price_row(const OpModels& models, const OpRow& row, std::str
   return cost;
 }
 
-Result<CostCsvCount> cost_csv(std::istream& in, const std::string& name, std::ostream& out, const DeviceLookup& lookup) {
+Result<CostCsvCount> cost_csv(std::istream& in, const std::string& name, std::ostream& out,
+                              const DeviceLookup& lookup) {
   TRY_ASSIGN(CsvReader reader, CsvReader::open(in, name));
   TRY_ASSIGN(const OpColumns columns, OpColumns::from(reader));
   TRY(check_not_there(reader));

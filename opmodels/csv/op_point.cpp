@@ -37,15 +37,20 @@ bool alike(const graph::EmbeddingTable& a, const graph::EmbeddingTable& b) {
 std::optional<OpPoint> bag_point(const graph::Op& op, const graph::EmbeddingBag& bag) {
   if (bag.tables.empty()) return std::nullopt;
   const graph::EmbeddingTable& t = bag.tables.front();
-  if (!std::all_of(bag.tables.begin(), bag.tables.end(), [&](const graph::EmbeddingTable& other) { return alike(t, other); })) return std::nullopt;
+  if (!std::all_of(bag.tables.begin(), bag.tables.end(),
+                   [&](const graph::EmbeddingTable& other) { return alike(t, other); }))
+    return std::nullopt;
   const std::int64_t optimizer = bag.pass == graph::Pass::forward ? 0 : code(bag.optimizer) * 8 + code(bag.update);
   return point(op, {code(bag.weights), code(bag.output), code(bag.pass), optimizer, bag.table_batched, milli(t.alpha)},
-               {real(static_cast<std::int64_t>(bag.tables.size())), real(bag.batch), t.pooling_factor, real(t.rows), real(t.dim)});
+               {real(static_cast<std::int64_t>(bag.tables.size())), real(bag.batch), t.pooling_factor, real(t.rows),
+                real(t.dim)});
 }
 
 struct Visitor {
   const graph::Op& op;
-  std::optional<OpPoint> operator()(const graph::Gemm& g) const { return point(op, {code(g.dtype)}, {real(g.batch), real(g.m), real(g.n), real(g.k)}); }
+  std::optional<OpPoint> operator()(const graph::Gemm& g) const {
+    return point(op, {code(g.dtype)}, {real(g.batch), real(g.m), real(g.n), real(g.k)});
+  }
   std::optional<OpPoint> operator()(const graph::Conv2d& c) const {
     return point(op, {code(c.dtype), code(c.pass), c.channels_last, c.r, c.s, c.stride, c.pad, c.dilation, c.groups},
                  {real(c.n), real(c.c), real(c.h), real(c.w), real(c.k)});
@@ -55,12 +60,15 @@ struct Visitor {
     return point(op, {code(i.dtype), code(i.pass), i.fused}, {real(i.batch), real(i.features), real(i.dim)});
   }
   std::optional<OpPoint> operator()(const graph::CrossLayer& c) const {
-    return point(op, {code(c.dtype), code(c.pass), c.rank == 0}, {real(c.batch), real(c.width), real(std::max<std::int64_t>(c.rank, 1))});
+    return point(op, {code(c.dtype), code(c.pass), c.rank == 0},
+                 {real(c.batch), real(c.width), real(std::max<std::int64_t>(c.rank, 1))});
   }
   std::optional<OpPoint> operator()(const graph::Normalization& n) const {
     return point(op, {code(n.kind), code(n.dtype), code(n.pass)}, {real(n.rows), real(n.cols)});
   }
-  std::optional<OpPoint> operator()(const graph::Softmax& s) const { return point(op, {code(s.dtype), code(s.pass)}, {real(s.rows), real(s.cols)}); }
+  std::optional<OpPoint> operator()(const graph::Softmax& s) const {
+    return point(op, {code(s.dtype), code(s.pass)}, {real(s.rows), real(s.cols)});
+  }
   std::optional<OpPoint> operator()(const graph::Attention& a) const {
     return point(op, {code(a.dtype), code(a.pass), a.causal, a.flash, a.dropout},
                  {real(a.batch), real(a.heads), real(a.q_len), real(a.kv_len), real(a.head_dim)});
@@ -69,13 +77,19 @@ struct Visitor {
     return point(op, {code(e.dtype), milli(e.reads), milli(e.writes), milli(e.flops)}, {real(e.elements)});
   }
   std::optional<OpPoint> operator()(const graph::Copy& c) const { return point(op, {code(c.kind)}, {real(c.bytes)}); }
-  std::optional<OpPoint> operator()(const graph::Concat& c) const { return point(op, {}, {real(c.bytes), real(c.pieces)}); }
-  std::optional<OpPoint> operator()(const graph::Transpose& t) const { return point(op, {code(t.dtype)}, {real(t.batch), real(t.rows), real(t.cols)}); }
+  std::optional<OpPoint> operator()(const graph::Concat& c) const {
+    return point(op, {}, {real(c.bytes), real(c.pieces)});
+  }
+  std::optional<OpPoint> operator()(const graph::Transpose& t) const {
+    return point(op, {code(t.dtype)}, {real(t.batch), real(t.rows), real(t.cols)});
+  }
   std::optional<OpPoint> operator()(const graph::Optimizer& o) const {
     return point(op, {code(o.kind), code(o.gradient), o.master_weights}, {real(o.parameters), real(o.tensors)});
   }
   template <class Other>
-  std::optional<OpPoint> operator()(const Other&) const { return std::nullopt; }
+  std::optional<OpPoint> operator()(const Other&) const {
+    return std::nullopt;
+  }
 };
 
 }  // namespace

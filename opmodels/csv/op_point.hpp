@@ -1,4 +1,5 @@
-// Where an op lies among measured ones: what must be equal (kind, dtype, pass, ...) as one number, and its sizes as a point in octaves.
+// Where an op lies among measured ones: what must be equal (kind, dtype, pass, ...) as one number, and its sizes as a
+// point in octaves.
 #pragma once
 
 #include <array>
@@ -11,8 +12,8 @@ namespace distsim::opmodels {
 
 struct OpPoint {
   static constexpr std::size_t kDims = 6;
-  std::uint64_t group = 0;             ///< FNV-1a of all that must be equal
-  std::array<float, kDims> at{};       ///< log2 of sizes; unused ones are 0
+  std::uint64_t group = 0;        ///< FNV-1a of all that must be equal
+  std::array<float, kDims> at{};  ///< log2 of sizes; unused ones are 0
   bool operator==(const OpPoint&) const = default;
 };
 

@@ -15,34 +15,28 @@ bool is_product(std::string_view op) {
   return false;
 }
 
-bool is_embedding(std::string_view op) { return op == "embedding" || op.starts_with("fbgemm_tbe") || op == "embedding_bag"; }
+bool is_embedding(std::string_view op) {
+  return op == "embedding" || op.starts_with("fbgemm_tbe") || op == "embedding_bag";
+}
 
-bool is_transfer(std::string_view op) { return op == "copy_h2d" || op == "copy_d2h" || op == "copy_d2d" || op == "copy_p2p"; }
+bool is_transfer(std::string_view op) {
+  return op == "copy_h2d" || op == "copy_d2h" || op == "copy_d2d" || op == "copy_p2p";
+}
 
 /// Other spellings that frameworks and tools use for an op that has a model here.
 struct Spelling {
   std::string_view other, name;
 };
-constexpr std::array<Spelling, 21> kSpellings{{{"layer_norm", "layernorm"},
-                                               {"batch_norm", "batchnorm"},
-                                               {"rms_norm", "rmsnorm"},
-                                               {"conv", "conv2d"},
-                                               {"convolution", "conv2d"},
-                                               {"flash_attn", "flash_attention"},
-                                               {"sdpa", "flash_attention"},
-                                               {"dot_interaction", "interaction"},
-                                               {"cross", "cross_layer"},
-                                               {"dcn_cross", "cross_layer"},
-                                               {"adamw", "adam"},
-                                               {"optimizer_adam", "adam"},
-                                               {"optimizer_sgd", "sgd"},
-                                               {"copy", "copy_d2d"},
-                                               {"memcpy_h2d", "copy_h2d"},
-                                               {"memcpy_d2h", "copy_d2h"},
-                                               {"memcpy_d2d", "copy_d2d"},
-                                               {"memcpy_p2p", "copy_p2p"},
-                                               {"h2d", "copy_h2d"},
-                                               {"d2h", "copy_d2h"},
+constexpr std::array<Spelling, 21> kSpellings{{{"layer_norm", "layernorm"}, {"batch_norm", "batchnorm"},
+                                               {"rms_norm", "rmsnorm"},     {"conv", "conv2d"},
+                                               {"convolution", "conv2d"},   {"flash_attn", "flash_attention"},
+                                               {"sdpa", "flash_attention"}, {"dot_interaction", "interaction"},
+                                               {"cross", "cross_layer"},    {"dcn_cross", "cross_layer"},
+                                               {"adamw", "adam"},           {"optimizer_adam", "adam"},
+                                               {"optimizer_sgd", "sgd"},    {"copy", "copy_d2d"},
+                                               {"memcpy_h2d", "copy_h2d"},  {"memcpy_d2h", "copy_d2h"},
+                                               {"memcpy_d2d", "copy_d2d"},  {"memcpy_p2p", "copy_p2p"},
+                                               {"h2d", "copy_h2d"},         {"d2h", "copy_d2h"},
                                                {"p2p", "copy_p2p"}}};
 
 std::string_view usual_name(std::string_view op) {
@@ -59,7 +53,8 @@ Error unknown_op(std::string_view op) {
 }
 
 Result<RowPass> parse_pass(std::string_view text) {
-  if (text.empty() || text == "fwd" || text == "forward" || text == "trace" || text == "update") return RowPass::forward;
+  if (text.empty() || text == "fwd" || text == "forward" || text == "trace" || text == "update")
+    return RowPass::forward;
   if (text == "bwd_data" || text == "backward_data") return RowPass::backward_data;
   if (text == "bwd_weight" || text == "backward_weight") return RowPass::backward_weight;
   if (text == "bwd" || text == "backward" || text == "bwd_both" || text.starts_with("bwd+")) return RowPass::backward;
@@ -69,10 +64,14 @@ Result<RowPass> parse_pass(std::string_view text) {
 /// An optimizer in the backward kernel is an embedding's, and what updates or copies has no gradient.
 Result<void> check_pass_of(std::string_view op, std::string_view pass_text, RowPass pass) {
   if (pass_text.find('+') != std::string_view::npos && !is_embedding(op)) {
-    return Error{"pass: found '" + std::string(pass_text) + "' for " + std::string(op) + ", expected an optimizer only with embeddings", "", ""};
+    return Error{"pass: found '" + std::string(pass_text) + "' for " + std::string(op) +
+                     ", expected an optimizer only with embeddings",
+                 "", ""};
   }
   if (pass != RowPass::forward && (is_optimizer(op) || is_transfer(op))) {
-    return Error{"pass: found '" + std::string(pass_text) + "' for " + std::string(op) + ", expected none: it has no gradient", "", ""};
+    return Error{
+        "pass: found '" + std::string(pass_text) + "' for " + std::string(op) + ", expected none: it has no gradient",
+        "", ""};
   }
   return {};
 }
@@ -99,8 +98,11 @@ Result<OpRow> parse_kind(const OpFields& fields, const RowContext& context) {
 
 std::vector<std::string> row_op_names() {
   std::vector<std::string> names(kProducts.begin(), kProducts.end());
-  for (const char* name : {"conv2d", "depthwise_conv2d", "embedding", "embedding_bag", "fbgemm_tbe_weighted", "fbgemm_tbe_unweighted"}) names.emplace_back(name);
-  for (const auto& group : {pointwise_names(), movement_names(), layer_names()}) names.insert(names.end(), group.begin(), group.end());
+  for (const char* name :
+       {"conv2d", "depthwise_conv2d", "embedding", "embedding_bag", "fbgemm_tbe_weighted", "fbgemm_tbe_unweighted"})
+    names.emplace_back(name);
+  for (const auto& group : {pointwise_names(), movement_names(), layer_names()})
+    names.insert(names.end(), group.begin(), group.end());
   return names;
 }
 

@@ -1,4 +1,5 @@
-// conv2d rows. Unequal padding is folded into the input size (same outputs, same taps); unequal strides have no Conv2d and are an error.
+// conv2d rows. Unequal padding is folded into the input size (same outputs, same taps); unequal strides have no Conv2d
+// and are an error.
 #include "opmodels/csv/op_row_kinds.hpp"
 
 namespace distsim::opmodels {
@@ -8,7 +9,8 @@ Result<void> read_extents(const OpFields& fields, graph::Conv2d& conv) {
   TRY_ASSIGN(conv.stride, fields.integer_or(OpColumns::stride_h, 1));
   TRY_ASSIGN(const std::int64_t stride_w, fields.integer_or(OpColumns::stride_w, conv.stride));
   if (stride_w != conv.stride) {
-    return Error{"stride_w: found " + std::to_string(stride_w) + ", expected stride_h = " + std::to_string(conv.stride), "", ""};
+    return Error{"stride_w: found " + std::to_string(stride_w) + ", expected stride_h = " + std::to_string(conv.stride),
+                 "", ""};
   }
   TRY_ASSIGN(conv.pad, fields.integer_or(OpColumns::pad_h, 0));
   TRY_ASSIGN(const std::int64_t pad_w, fields.integer_or(OpColumns::pad_w, conv.pad));

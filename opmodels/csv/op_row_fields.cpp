@@ -10,10 +10,13 @@ namespace distsim::opmodels {
 namespace {
 
 constexpr std::array<std::string_view, OpColumns::count> kNames{
-    "gpu", "op", "pass",     "dtype",    "timing", "layout", "extra", "b",      "m",    "n",    "k",      "c",     "h",   "w",          "r",
-    "s",   "stride_h", "stride_w", "pad_h",  "pad_w",  "dil",   "groups", "rows", "cols", "tables", "batch", "nnz", "rows_total", "dim",
-    "pooling", "alpha", "update", "features", "width", "rank", "heads", "q_len", "kv_len", "head_dim", "causal", "elements",
-    "reads", "writes", "flops", "bytes", "pieces", "parameters", "tensors", "master_weights"};
+    "gpu",    "op",      "pass",     "dtype",    "timing",     "layout",   "extra",
+    "b",      "m",       "n",        "k",        "c",          "h",        "w",
+    "r",      "s",       "stride_h", "stride_w", "pad_h",      "pad_w",    "dil",
+    "groups", "rows",    "cols",     "tables",   "batch",      "nnz",      "rows_total",
+    "dim",    "pooling", "alpha",    "update",   "features",   "width",    "rank",
+    "heads",  "q_len",   "kv_len",   "head_dim", "causal",     "elements", "reads",
+    "writes", "flops",   "bytes",    "pieces",   "parameters", "tensors",  "master_weights"};
 
 constexpr double kLargest = 1e15;  // sums of a few sizes stay far from overflow
 
@@ -28,7 +31,8 @@ constexpr std::array<Name, 4> kAttention{Name::batch, Name::heads, Name::q_len, 
 constexpr std::array<Name, 1> kElements{Name::elements};
 constexpr std::array<Name, 1> kBytes{Name::bytes};
 constexpr std::array<Name, 1> kParameters{Name::parameters};
-constexpr std::array<std::span<const Name>, 9> kGroups{kProducts, kConvolution, kPointwise, kEmbedding, kCross, kAttention, kElements, kBytes, kParameters};
+constexpr std::array<std::span<const Name>, 9> kGroups{kProducts,  kConvolution, kPointwise, kEmbedding, kCross,
+                                                       kAttention, kElements,    kBytes,     kParameters};
 
 bool complete(const OpColumns& columns, std::span<const Name> group) {
   return std::all_of(group.begin(), group.end(), [&](Name name) { return columns.index(name).has_value(); });
@@ -44,7 +48,9 @@ std::string groups_text() {
 }
 
 Error unreadable(Name column, std::string_view found, std::string_view expected) {
-  return {std::string(OpColumns::text(column)) + ": found '" + std::string(found) + "', expected " + std::string(expected), "", ""};
+  return {
+      std::string(OpColumns::text(column)) + ": found '" + std::string(found) + "', expected " + std::string(expected),
+      "", ""};
 }
 
 }  // namespace
@@ -59,7 +65,8 @@ std::vector<std::string> OpColumns::size_names() {
 
 Result<OpColumns> OpColumns::of_one_op(const CsvReader& reader) {
   OpColumns columns;
-  for (int i = 0; i < count; ++i) columns.indices_[static_cast<std::size_t>(i)] = reader.column(kNames[static_cast<std::size_t>(i)]);
+  for (int i = 0; i < count; ++i)
+    columns.indices_[static_cast<std::size_t>(i)] = reader.column(kNames[static_cast<std::size_t>(i)]);
   for (const Name name : {gpu, op, dtype}) {
     const auto found = reader.require(text(name));
     if (!found.ok()) return found.error();
@@ -71,7 +78,8 @@ Result<OpColumns> OpColumns::from(const CsvReader& reader) {
   TRY_ASSIGN(const OpColumns columns, of_one_op(reader));
   if (columns.index(extra)) return columns;  // the sizes may be there
   if (std::any_of(kGroups.begin(), kGroups.end(), [&](auto group) { return complete(columns, group); })) return columns;
-  return Error{"columns: found no complete group of sizes, expected " + groups_text() + " or extra", reader.position(), ""};
+  return Error{"columns: found no complete group of sizes, expected " + groups_text() + " or extra", reader.position(),
+               ""};
 }
 
 std::string_view OpFields::text(Name column) const {
@@ -83,7 +91,8 @@ std::string_view OpFields::extra(std::string_view key) const {
   std::string_view rest = text(OpColumns::extra);
   while (!rest.empty()) {
     const std::string_view entry = rest.substr(0, rest.find(';'));
-    if (entry.size() > key.size() && entry.starts_with(key) && entry[key.size()] == '=') return entry.substr(key.size() + 1);
+    if (entry.size() > key.size() && entry.starts_with(key) && entry[key.size()] == '=')
+      return entry.substr(key.size() + 1);
     rest.remove_prefix(std::min(rest.size(), entry.size() + 1));
   }
   return {};
@@ -104,7 +113,8 @@ Result<double> OpFields::number(Name column) const {
 
 Result<std::int64_t> OpFields::integer(Name column) const {
   TRY_ASSIGN(const double value, number(column));
-  if (std::floor(value) != value || std::abs(value) > kLargest) return unreadable(column, said(column), "a whole number up to 1e15");
+  if (std::floor(value) != value || std::abs(value) > kLargest)
+    return unreadable(column, said(column), "a whole number up to 1e15");
   return static_cast<std::int64_t>(value);
 }
 

@@ -18,10 +18,14 @@ struct RowContext {
 /// Of an op whose gradients are one kernel or one sum of kernels.
 inline graph::Pass pass_of(RowPass pass) {
   switch (pass) {
-    case RowPass::forward: return graph::Pass::forward;
-    case RowPass::backward_data: return graph::Pass::backward_data;
-    case RowPass::backward_weight: return graph::Pass::backward_weight;
-    case RowPass::backward: return graph::Pass::backward;
+    case RowPass::forward:
+      return graph::Pass::forward;
+    case RowPass::backward_data:
+      return graph::Pass::backward_data;
+    case RowPass::backward_weight:
+      return graph::Pass::backward_weight;
+    case RowPass::backward:
+      return graph::Pass::backward;
   }
   return graph::Pass::forward;
 }

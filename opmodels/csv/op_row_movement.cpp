@@ -10,8 +10,10 @@ struct CopyName {
   std::string_view name;
   graph::CopyKind kind;
 };
-constexpr std::array<CopyName, 4> kCopies{
-    {{"copy_h2d", graph::CopyKind::h2d}, {"copy_d2h", graph::CopyKind::d2h}, {"copy_d2d", graph::CopyKind::d2d}, {"copy_p2p", graph::CopyKind::p2p}}};
+constexpr std::array<CopyName, 4> kCopies{{{"copy_h2d", graph::CopyKind::h2d},
+                                           {"copy_d2h", graph::CopyKind::d2h},
+                                           {"copy_d2d", graph::CopyKind::d2d},
+                                           {"copy_p2p", graph::CopyKind::p2p}}};
 
 /// elements, or rows x cols where that column is not there or empty.
 Result<std::int64_t> elements_of(const OpFields& fields) {

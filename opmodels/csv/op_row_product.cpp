@@ -46,15 +46,23 @@ Result<OpRow> product_row(const OpFields& fields, const RowContext& context) {
   gemm.fused_epilogue = fields.text(OpColumns::layout).find("bias") != std::string_view::npos;
   TRY(check_sizes(gemm));
   OpRow row;
-  row.call = context.op == "bmm" || context.op == "mm" || context.op == "gemm" || context.op == "matmul" ? HostCall::bmm : HostCall::linear;
+  row.call = context.op == "bmm" || context.op == "mm" || context.op == "gemm" || context.op == "matmul"
+                 ? HostCall::bmm
+                 : HostCall::linear;
   switch (context.pass) {
     case RowPass::forward:
       row.ops = {gemm};
       if (gemm.dtype == graph::DType::fp8 && context.op == "linear") add_quantisation(gemm, row.ops);
       break;
-    case RowPass::backward_data: row.ops = {data_gradient(gemm)}; break;
-    case RowPass::backward_weight: row.ops = {weight_gradient(gemm)}; break;
-    case RowPass::backward: row.ops = {data_gradient(gemm), weight_gradient(gemm)}; break;
+    case RowPass::backward_data:
+      row.ops = {data_gradient(gemm)};
+      break;
+    case RowPass::backward_weight:
+      row.ops = {weight_gradient(gemm)};
+      break;
+    case RowPass::backward:
+      row.ops = {data_gradient(gemm), weight_gradient(gemm)};
+      break;
   }
   return row;
 }

@@ -5,8 +5,10 @@
 namespace distsim::opmodels {
 namespace {
 
-constexpr std::array<Tile, 9> kTensorTiles{{{256, 128}, {128, 256}, {128, 128}, {256, 64}, {64, 256}, {128, 64}, {64, 128}, {64, 64}, {32, 64}}};
-constexpr std::array<Tile, 7> kVectorTiles{{{128, 128}, {128, 64}, {64, 128}, {128, 32}, {32, 128}, {64, 64}, {32, 32}}};
+constexpr std::array<Tile, 9> kTensorTiles{
+    {{256, 128}, {128, 256}, {128, 128}, {256, 64}, {64, 256}, {128, 64}, {64, 128}, {64, 64}, {32, 64}}};
+constexpr std::array<Tile, 7> kVectorTiles{
+    {{128, 128}, {128, 64}, {64, 128}, {128, 32}, {32, 128}, {64, 64}, {32, 32}}};
 
 constexpr MatrixTraits tensor(double main_loop, double half_tile, double wave_us, double reuse, double hbm) {
   return {main_loop, half_tile, wave_us * 1e-6, reuse, hbm, kTensorTiles};
@@ -15,8 +17,9 @@ constexpr MatrixTraits lanes(double main_loop, double half_tile, double wave_us,
   return {main_loop, half_tile, wave_us * 1e-6, 2, hbm, kVectorTiles};
 }
 
-// main_loop, half_tile, wave us, operand reuse, hbm. Tensor entries from 80 on: least mean |log error| on aiconfigurator's bf16 and Vidur's fp16 products
-// of that architecture (Apache-2.0, MIT); lanes: NeuSight's fp32 products (MIT); 70 and 75 tensor: DeepBench and Aceso fp16 (Apache-2.0, MIT).
+// main_loop, half_tile, wave us, operand reuse, hbm. Tensor entries from 80 on: least mean |log error| on
+// aiconfigurator's bf16 and Vidur's fp16 products of that architecture (Apache-2.0, MIT); lanes: NeuSight's fp32
+// products (MIT); 70 and 75 tensor: DeepBench and Aceso fp16 (Apache-2.0, MIT).
 constexpr std::array<ArchTraits, 9> kTraits{{
     {60, tensor(0.90, 8, 2.2, 2, 0.75), lanes(1.05, 14, 0.3, 0.60), 0.80, 0.7},
     {70, tensor(0.85, 8, 2.2, 2, 0.80), lanes(1.10, 9, 0.3, 0.65), 0.93, 0.7},

@@ -35,7 +35,8 @@ Result<void> check_spec(const topology::DeviceSpec& device) {
 /// At the clock the device holds under load. Tensor and plain rates both scale with the clock.
 void fill_rates(const topology::DeviceSpec& device, DeviceRates& rates) {
   const double hold = std::min(1.0, device.clock.sustained.value() / device.clock.boost.value());
-  for (const graph::DType dtype : {graph::DType::fp64, graph::DType::fp32, graph::DType::tf32, graph::DType::fp16, graph::DType::bf16, graph::DType::fp8, graph::DType::int8}) {
+  for (const graph::DType dtype : {graph::DType::fp64, graph::DType::fp32, graph::DType::tf32, graph::DType::fp16,
+                                   graph::DType::bf16, graph::DType::fp8, graph::DType::int8}) {
     rates.matrix[static_cast<std::size_t>(dtype)] = peak_or_zero(device, graph::name_of(dtype)) * hold;
   }
   const double lanes = peak_or_zero(device, "vector_fp32");
@@ -73,9 +74,12 @@ Result<void> check_matrix_dtype(const DeviceRates& device, graph::DType dtype) {
   if (device.matrix[index] > 0) return {};
   std::string known;
   for (std::size_t i = 0; i < device.matrix.size(); ++i) {
-    if (device.matrix[i] > 0) known += (known.empty() ? "" : ", ") + std::string(graph::name_of(static_cast<graph::DType>(i)));
+    if (device.matrix[i] > 0)
+      known += (known.empty() ? "" : ", ") + std::string(graph::name_of(static_cast<graph::DType>(i)));
   }
-  return Error{"dtype: found " + std::string(graph::name_of(dtype)) + " on " + device.name + ", expected a matrix type of that device (" + known + ")", "", ""};
+  return Error{"dtype: found " + std::string(graph::name_of(dtype)) + " on " + device.name +
+                   ", expected a matrix type of that device (" + known + ")",
+               "", ""};
 }
 
 bool uses_vector_lanes(const DeviceRates& device, graph::DType dtype) {

@@ -1,4 +1,5 @@
-// DeviceRates: a DeviceSpec resolved into plain SI numbers, once per device, so that pricing an op does no look-ups by name.
+// DeviceRates: a DeviceSpec resolved into plain SI numbers, once per device, so that pricing an op does no look-ups by
+// name.
 #pragma once
 
 #include <array>
@@ -17,22 +18,24 @@ class RowEnvelopes;
 
 struct DeviceRates {
   std::string name;
-  std::array<double, 9> matrix{};  ///< flop/s at the sustained clock by DType; 0 where the device has no such matrix type
-  double vector_fp32 = 0;          ///< flop/s of the plain lanes, sustained
+  std::array<double, 9>
+      matrix{};            ///< flop/s at the sustained clock by DType; 0 where the device has no such matrix type
+  double vector_fp32 = 0;  ///< flop/s of the plain lanes, sustained
   double vector_fp16 = 0;
-  double hbm = 0;                  ///< bytes/s, data sheet
-  double l2 = 0;                   ///< bytes/s
+  double hbm = 0;  ///< bytes/s, data sheet
+  double l2 = 0;   ///< bytes/s
   double l2_bytes = 0;
-  double pcie = 0;                 ///< bytes/s, per direction, usable
+  double pcie = 0;  ///< bytes/s, per direction, usable
   double sms = 0;
-  double clock = 0;                ///< Hz, sustained
-  double floor = 0;                ///< seconds of an empty kernel
-  double gap = 0;                  ///< seconds between two queued kernels
-  double capability = 0;           ///< 70, 80, 90, ...
+  double clock = 0;       ///< Hz, sustained
+  double floor = 0;       ///< seconds of an empty kernel
+  double gap = 0;         ///< seconds between two queued kernels
+  double capability = 0;  ///< 70, 80, 90, ...
   ArchTraits traits;
   std::shared_ptr<const LearnedModels> learned;  ///< none: analytic models alone
   std::shared_ptr<RowEnvelopes> envelopes;       ///< of row kernels, where there are learned models
-  bool warm = false;               ///< operands stay in L2 from one call to the next, as in a benchmark's loop; a training step's do not
+  bool warm =
+      false;  ///< operands stay in L2 from one call to the next, as in a benchmark's loop; a training step's do not
 
   double streaming_hbm() const { return hbm * traits.hbm_efficiency; }
   double streaming_l2() const { return l2 * traits.l2_efficiency; }
@@ -41,7 +44,8 @@ struct DeviceRates {
 /// Errors: a count, clock, bandwidth or peak that is missing, not positive or not finite.
 Result<DeviceRates> device_rates(const topology::DeviceSpec& device);
 
-/// Error "dtype: found fp8 on v100_sxm2_32gb, expected a matrix type of that device (fp64, fp32, fp16)" where it has no such unit.
+/// Error "dtype: found fp8 on v100_sxm2_32gb, expected a matrix type of that device (fp64, fp32, fp16)" where it has no
+/// such unit.
 Result<void> check_matrix_dtype(const DeviceRates& device, graph::DType dtype);
 
 /// True where the product runs on plain FMA lanes (fp32, and fp64 before tensor cores for it).

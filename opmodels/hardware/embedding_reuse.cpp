@@ -20,7 +20,8 @@ double RowPopularity::harmonic(double rows) const {
   if (alpha_ == 0) return rows;
   if (rows < 1) return std::max(0.0, rows);
   // Integral plus half of both ends plus a twelfth of the difference of slopes.
-  const double integral = std::abs(alpha_ - 1) < 1e-9 ? std::log(rows) : (std::pow(rows, 1 - alpha_) - 1) / (1 - alpha_);
+  const double integral =
+      std::abs(alpha_ - 1) < 1e-9 ? std::log(rows) : (std::pow(rows, 1 - alpha_) - 1) / (1 - alpha_);
   const double last = std::pow(rows, -alpha_);
   return integral + 0.5 * (1 + last) + alpha_ / 12 * (1 - last / rows);
 }
@@ -29,7 +30,8 @@ double RowPopularity::distinct(double draws) const {
   if (draws <= 0) return 0;
   if (alpha_ == 0 || rows_ <= 1) return std::min(draws, rows_ * touched(1 / rows_, draws));
   double sum = 0;
-  for (double rank = 1; rank <= std::min(rows_, kExactRows); ++rank) sum += touched(std::pow(rank, -alpha_) / total_, draws);
+  for (double rank = 1; rank <= std::min(rows_, kExactRows); ++rank)
+    sum += touched(std::pow(rank, -alpha_) / total_, draws);
   if (rows_ > kExactRows) sum += tail(draws);
   return std::min({sum, draws, rows_});
 }
@@ -45,7 +47,9 @@ double RowPopularity::tail(double draws) const {
   return sum;
 }
 
-double RowPopularity::share_of_top(double top) const { return top >= rows_ ? 1.0 : std::min(1.0, harmonic(top) / total_); }
+double RowPopularity::share_of_top(double top) const {
+  return top >= rows_ ? 1.0 : std::min(1.0, harmonic(top) / total_);
+}
 
 double RowPopularity::hit_rate(double draws, double cached_rows) const {
   if (draws <= 0) return 0;

@@ -6,11 +6,11 @@
 namespace distsim::opmodels {
 namespace {
 
-constexpr double kMinSplitDepth = 128;   // k of a slice; below it the main loop is all prologue
-constexpr double kSplitSeconds = 2.2e-6; // second pass over the partial sums, or waiting at their semaphore
-constexpr double kSmPull = 4;            // one SM can draw this multiple of its fair share of memory bandwidth
-constexpr double kKStep = 32;            // elements of k that a tile advances at once
-constexpr double kWholeWaves = 0.15;     // 1: only whole waves; 0: the tail wave is spread evenly over the SMs
+constexpr double kMinSplitDepth = 128;    // k of a slice; below it the main loop is all prologue
+constexpr double kSplitSeconds = 2.2e-6;  // second pass over the partial sums, or waiting at their semaphore
+constexpr double kSmPull = 4;             // one SM can draw this multiple of its fair share of memory bandwidth
+constexpr double kKStep = 32;             // elements of k that a tile advances at once
+constexpr double kWholeWaves = 0.15;      // 1: only whole waves; 0: the tail wave is spread evenly over the SMs
 
 double round_up(double value, double step) { return std::ceil(value / step) * step; }
 
@@ -48,10 +48,12 @@ MatrixTime choice_time(const MatrixMachine& machine, const MatrixShape& shape, c
   const double intensity = tm * tn / (tm + tn);
   const double efficiency = traits.main_loop * intensity / (intensity + traits.half_tile);
   const double loop = waves * 2 * tm * tn * depth * machine.sms / (machine.flops * efficiency) * shape.load_penalty;
-  const double feed = blocks * (tm + tn) * depth * shape.element_bytes / (machine.l2 * traits.operand_reuse) * shape.load_penalty;
+  const double feed =
+      blocks * (tm + tn) * depth * shape.element_bytes / (machine.l2 * traits.operand_reuse) * shape.load_penalty;
   const double block_bytes = (std::min(tm, shape.m) + std::min(tn, shape.n)) * depth * shape.element_bytes;
   const double memory = std::max(shape.compulsory_bytes, block_bytes * machine.sms / kSmPull) / machine.hbm;
-  const double seconds = waves * traits.wave_seconds + overlap(loop, feed, memory) + split_cost(machine, shape, choice.split);
+  const double seconds =
+      waves * traits.wave_seconds + overlap(loop, feed, memory) + split_cost(machine, shape, choice.split);
   return {seconds, choice.tile, choice.split, blocks / machine.sms, loop, memory};
 }
 

@@ -1,15 +1,16 @@
 // Time of one tiled matrix kernel, the common core of GEMM, convolution and attention.
 //
 //   tiles  = batch * ceil(m / tile.m) * ceil(n / tile.n) * split_k
-//   waves  = tiles / SMs; below 1 it is 1, above it is rounded up by 15 % of the way (blocks of neighbouring waves overlap)
-//   loop   = waves * (time of one tile on one SM at  peak/SMs * main_loop * i/(i + half_tile),  i = tile.m tile.n/(tile.m + tile.n))
-//   feed   = bytes that all tiles load from L2 / (L2 bandwidth * operand_reuse)
-//   memory = compulsory bytes / HBM bandwidth, at least one block's bytes at 4 times an SM's fair share of it
-//   time   = floor + waves * wave_seconds + overlap(loop, feed, memory) [+ reduction of the split-k partial sums]
+//   waves  = tiles / SMs; below 1 it is 1, above it is rounded up by 15 % of the way (blocks of neighbouring waves
+//   overlap) loop   = waves * (time of one tile on one SM at  peak/SMs * main_loop * i/(i + half_tile),  i = tile.m
+//   tile.n/(tile.m + tile.n)) feed   = bytes that all tiles load from L2 / (L2 bandwidth * operand_reuse) memory =
+//   compulsory bytes / HBM bandwidth, at least one block's bytes at 4 times an SM's fair share of it time   = floor +
+//   waves * wave_seconds + overlap(loop, feed, memory) [+ reduction of the split-k partial sums]
 // and the library's choice of tile and split is taken to be the best of the candidates.
 //
-// Validity: dims from 1 to 2^62 in product; checked on shapes from 1 x 64 x 64 to 32768 x 65536 x 51200 (bf16, fp16, fp8, fp32; V100 to B200).
-// Sources: NVIDIA, "Matrix Multiplication Background" (tile and wave quantisation, alignment); CUTLASS documentation (tiles, split-k).
+// Validity: dims from 1 to 2^62 in product; checked on shapes from 1 x 64 x 64 to 32768 x 65536 x 51200 (bf16, fp16,
+// fp8, fp32; V100 to B200). Sources: NVIDIA, "Matrix Multiplication Background" (tile and wave quantisation,
+// alignment); CUTLASS documentation (tiles, split-k).
 #pragma once
 
 #include "opmodels/op_time.hpp"
@@ -25,12 +26,12 @@ struct MatrixShape {
 };
 
 struct MatrixMachine {
-  double flops = 0;   ///< sustained, all SMs
+  double flops = 0;  ///< sustained, all SMs
   double sms = 0;
-  double hbm = 0;     ///< bytes/s, achievable
-  double l2 = 0;      ///< bytes/s, achievable
+  double hbm = 0;  ///< bytes/s, achievable
+  double l2 = 0;   ///< bytes/s, achievable
   double l2_bytes = 0;
-  double floor = 0;   ///< seconds
+  double floor = 0;  ///< seconds
   const MatrixTraits* traits = nullptr;
 };
 
@@ -41,9 +42,9 @@ struct MatrixTime {
   double seconds = 0;  ///< with the floor of an empty kernel
   Tile tile{};
   double split = 1;
-  double waves = 1;    ///< tiles over SMs, not rounded
-  double loop = 0;     ///< seconds of the main loop alone
-  double memory = 0;   ///< seconds of the memory traffic alone
+  double waves = 1;   ///< tiles over SMs, not rounded
+  double loop = 0;    ///< seconds of the main loop alone
+  double memory = 0;  ///< seconds of the memory traffic alone
 };
 
 MatrixTime matrix_time(const MatrixMachine& machine, const MatrixShape& shape);

@@ -1,10 +1,11 @@
 // Forest: a sum of regression trees over float features, made for being asked fast.
 //
-//   value(x) = base + sum over trees of the leaf that x falls into;   a split sends x to the left where x[feature] < threshold
+//   value(x) = base + sum over trees of the leaf that x falls into;   a split sends x to the left where x[feature] <
+//   threshold
 //
-// Nodes are 8 bytes; a leaf is its own child, so 16 trees walk side by side for a fixed number of steps without a branch: while one waits for its
-// node from an outer cache, the others go on. About a nanosecond a tree and four levels where the nodes are in the first caches. Pure: the same x
-// gives the same bits (sums in tree order).
+// Nodes are 8 bytes; a leaf is its own child, so 16 trees walk side by side for a fixed number of steps without a
+// branch: while one waits for its node from an outer cache, the others go on. About a nanosecond a tree and four levels
+// where the nodes are in the first caches. Pure: the same x gives the same bits (sums in tree order).
 #pragma once
 
 #include <cstdint>
@@ -33,8 +34,8 @@ class Forest {
 
  private:
   struct Node {
-    float threshold;           ///< infinite at a leaf
-    std::uint32_t link;        ///< feature << 24 | left child; the right child follows the left one
+    float threshold;     ///< infinite at a leaf
+    std::uint32_t link;  ///< feature << 24 | left child; the right child follows the left one
   };
   struct Slot {
     std::uint32_t node;
@@ -44,10 +45,10 @@ class Forest {
 
   double base_;
   std::vector<Node> nodes_;
-  std::vector<float> leaf_;    ///< by node; 0 at splits
+  std::vector<float> leaf_;  ///< by node; 0 at splits
   std::vector<std::uint32_t> roots_;
   std::vector<std::uint8_t> depth_;  ///< by tree
-  std::vector<Slot> open_;     ///< nodes still to be given, the next one last
+  std::vector<Slot> open_;           ///< nodes still to be given, the next one last
 };
 
 }  // namespace distsim::opmodels

@@ -75,13 +75,15 @@ Result<LearnedModel::Feature> parse_feature(LearnedKernel kernel, const std::vec
   const auto names = feature_names(kernel);
   const auto found = std::find(names.begin(), names.end(), words[1]);
   if (found == names.end()) {
-    return Error{"feature: found '" + std::string(words[1]) + "', expected one that " + std::string(name_of(kernel)) + " has here", "",
-                 "the model was trained for another version; train it again"};
+    return Error{"feature: found '" + std::string(words[1]) + "', expected one that " + std::string(name_of(kernel)) +
+                     " has here",
+                 "", "the model was trained for another version; train it again"};
   }
   LearnedModel::Feature feature;
   feature.index = static_cast<std::uint8_t>(found - names.begin());
   if (words.size() == 3 && words[2] == "free") return feature;
-  if (words.size() != 4) return bad("feature: found " + std::to_string(words.size() - 1) + " words, expected NAME free or NAME LOW HIGH");
+  if (words.size() != 4)
+    return bad("feature: found " + std::to_string(words.size() - 1) + " words, expected NAME free or NAME LOW HIGH");
   feature.bounded = true;
   TRY_ASSIGN(feature.low, parse_number(words[2]));
   TRY_ASSIGN(feature.high, parse_number(words[3]));
@@ -92,7 +94,8 @@ Result<void> parse_line(std::string_view line, bool& has_kernel, LearnedModel& m
   const auto words = split(line, ' ');
   if (words[0] == "kernel" && words.size() == 2) {
     const auto kernel = parse_learned_kernel(words[1]);
-    if (!kernel) return bad("kernel: found '" + std::string(words[1]) + "', expected a kernel that has a learned model");
+    if (!kernel)
+      return bad("kernel: found '" + std::string(words[1]) + "', expected a kernel that has a learned model");
     model.kernel = *kernel;
     has_kernel = true;
     return {};
@@ -109,8 +112,10 @@ Result<void> parse_line(std::string_view line, bool& has_kernel, LearnedModel& m
     }
     return {};
   }
-  if (words[0] != "feature" || words.size() < 2 || !has_kernel) return bad("found the line '" + std::string(line) + "', expected kernel, data, feature or device");
-  if (model.features.size() >= FeatureVector::kMax) return bad("found more features than " + std::to_string(FeatureVector::kMax));
+  if (words[0] != "feature" || words.size() < 2 || !has_kernel)
+    return bad("found the line '" + std::string(line) + "', expected kernel, data, feature or device");
+  if (model.features.size() >= FeatureVector::kMax)
+    return bad("found more features than " + std::to_string(FeatureVector::kMax));
   TRY_ASSIGN(const LearnedModel::Feature feature, parse_feature(model.kernel, words));
   model.features.push_back(feature);
   return {};
@@ -131,9 +136,11 @@ Result<Thresholds> parse_thresholds(ByteReader& in, std::size_t features) {
   Thresholds all(features);
   for (auto& one : all) {
     one.resize(in.take<std::uint16_t>());
-    if (one.size() > 256) return bad("found " + std::to_string(one.size()) + " thresholds of one feature, expected at most 256");
+    if (one.size() > 256)
+      return bad("found " + std::to_string(one.size()) + " thresholds of one feature, expected at most 256");
     for (float& value : one) value = in.take<float>();
-    if (!std::all_of(one.begin(), one.end(), [](float v) { return std::isfinite(v); })) return bad("found a threshold that is not finite");
+    if (!std::all_of(one.begin(), one.end(), [](float v) { return std::isfinite(v); }))
+      return bad("found a threshold that is not finite");
   }
   if (in.failed()) return truncated();
   return all;
@@ -150,8 +157,10 @@ Result<void> parse_tree(ByteReader& in, const Thresholds& thresholds, float unit
     }
     const auto bin = in.take<std::uint8_t>();
     if (in.failed()) return truncated();
-    if (feature >= thresholds.size() || bin >= thresholds[feature].size()) return bad("found a split on a feature or threshold that is not there");
-    if (forest.next_depth() >= kMaxLevels || forest.nodes() + 4 >= Forest::kMaxNodes) return bad("found a tree of more than 64 levels or too many nodes");
+    if (feature >= thresholds.size() || bin >= thresholds[feature].size())
+      return bad("found a split on a feature or threshold that is not there");
+    if (forest.next_depth() >= kMaxLevels || forest.nodes() + 4 >= Forest::kMaxNodes)
+      return bad("found a tree of more than 64 levels or too many nodes");
     forest.add_split(feature, thresholds[feature][bin]);
   }
   return {};
@@ -163,7 +172,8 @@ Result<Forest> parse_forest(ByteReader& in, const Thresholds& thresholds) {
   const auto trees = in.take<std::uint32_t>();
   if (in.failed()) return truncated();
   if (!std::isfinite(base) || !std::isfinite(unit)) return bad("found a base or leaf unit that is not finite");
-  if (trees > kMaxTrees) return bad("found " + std::to_string(trees) + " trees, expected at most " + std::to_string(kMaxTrees));
+  if (trees > kMaxTrees)
+    return bad("found " + std::to_string(trees) + " trees, expected at most " + std::to_string(kMaxTrees));
   Forest forest(base);
   for (std::uint32_t t = 0; t < trees; ++t) TRY(parse_tree(in, thresholds, unit, forest));
   return forest;
@@ -185,9 +195,11 @@ Result<LearnedModel> parse_forest_file(std::string_view bytes) {
   TRY_ASSIGN(const std::string_view payload, checked_payload(bytes));
   ByteReader in(payload);
   const auto version = in.take<std::uint32_t>();
-  if (version != kVersion) return bad("found version " + std::to_string(version) + ", expected " + std::to_string(kVersion));
+  if (version != kVersion)
+    return bad("found version " + std::to_string(version) + ", expected " + std::to_string(kVersion));
   const auto length = in.take<std::uint32_t>();
-  if (length > kMaxText) return bad("found a text of " + std::to_string(length) + " bytes, expected at most " + std::to_string(kMaxText));
+  if (length > kMaxText)
+    return bad("found a text of " + std::to_string(length) + " bytes, expected at most " + std::to_string(kMaxText));
   LearnedModel model;
   const std::string_view text = in.text(length);
   if (in.failed()) return truncated();

@@ -1,7 +1,8 @@
 // The file of one learned model (*.forest), little-endian:
 //
 //   8 bytes  "dsforest"        u32 version (1)        u32 length of the text
-//   text     lines  "kernel NAME", "data WHAT IT WAS TRAINED ON", one line a feature:  "feature NAME free"  or  "feature NAME LOW HIGH",
+//   text     lines  "kernel NAME", "data WHAT IT WAS TRAINED ON", one line a feature:  "feature NAME free"  or "feature
+//   NAME LOW HIGH",
 //            and one a device that it was trained on:  "device SMS BALANCE L2_BALANCE SM_RATE L2_PER_SM CAPABILITY"
 //   for each feature, in order:    u16 count, that many f32 thresholds, rising
 //   three forests (median, low, high):  f32 base, f32 leaf unit, u32 trees; a tree is its nodes in preorder:
@@ -16,8 +17,9 @@
 
 namespace distsim::opmodels {
 
-/// Errors: another magic or version, truncation at any byte, a checksum that does not match, an unknown kernel or feature (a model for another version
-/// of the features: train it again), indices out of range, values that are not finite, more than 4096 trees or 64 levels.
+/// Errors: another magic or version, truncation at any byte, a checksum that does not match, an unknown kernel or
+/// feature (a model for another version of the features: train it again), indices out of range, values that are not
+/// finite, more than 4096 trees or 64 levels.
 Result<LearnedModel> parse_forest_file(std::string_view bytes);
 
 }  // namespace distsim::opmodels

@@ -1,4 +1,5 @@
-// One kernel as the learned models see it: which family, its features, and the analytic time that a learned ratio multiplies.
+// One kernel as the learned models see it: which family, its features, and the analytic time that a learned ratio
+// multiplies.
 #pragma once
 
 #include <optional>
@@ -23,7 +24,8 @@ KernelSample gemm_sample(const DeviceRates& device, const ProductSizes& sizes, g
 std::optional<KernelSample> conv_sample(const DeviceRates& device, const graph::Conv2d& conv);
 KernelSample elementwise_sample(const DeviceRates& device, const graph::Elementwise& op);
 KernelSample normalization_sample(const DeviceRates& device, const graph::Normalization& op);
-KernelSample softmax_sample(const DeviceRates& device, double rows, double cols, double element_bytes, graph::Pass pass);
+KernelSample softmax_sample(const DeviceRates& device, double rows, double cols, double element_bytes,
+                            graph::Pass pass);
 
 /// The sample of an op that is one such kernel; nothing for every other op. Precondition: the op's model has priced it.
 std::optional<KernelSample> sample_of(const DeviceRates& device, const graph::Op& op);

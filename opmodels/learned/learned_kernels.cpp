@@ -7,7 +7,8 @@
 namespace distsim::opmodels {
 namespace {
 
-constexpr std::array<std::string_view, kLearnedKernels> kNames{"product16", "product8", "product_lanes", "convolution", "streaming", "rowwise"};
+constexpr std::array<std::string_view, kLearnedKernels> kNames{"product16",   "product8",  "product_lanes",
+                                                               "convolution", "streaming", "rowwise"};
 
 struct NamedTile {
   Tile tile;
@@ -32,7 +33,7 @@ double alignment(double bytes) {
 template <class Sink>
 void each_device_feature(Sink& sink, const DeviceRates& d, double flops) {
   sink("sms", lg(d.sms));
-  sink("balance", lg(flops / d.hbm));            // flops per byte of memory
+  sink("balance", lg(flops / d.hbm));  // flops per byte of memory
   sink("l2_balance", lg(d.l2 / d.hbm));
   sink("sm_rate", lg(flops / d.sms / d.clock));  // flops per clock of an SM
   sink("l2_per_sm", lg(d.l2_bytes / d.sms));
@@ -145,10 +146,17 @@ std::vector<std::string_view> recorded_names(LearnedKernel kernel) {
   const ProductFacts product{machine, shape, time};
   Recorder recorder;
   switch (kernel) {
-    case LearnedKernel::convolution: each_conv_feature(recorder, device, ConvFacts{product}); break;
-    case LearnedKernel::streaming: each_streaming_feature(recorder, device, StreamingFacts{}); break;
-    case LearnedKernel::rowwise: each_row_feature(recorder, device, RowFacts{}); break;
-    default: each_product_feature(recorder, device, product);
+    case LearnedKernel::convolution:
+      each_conv_feature(recorder, device, ConvFacts{product});
+      break;
+    case LearnedKernel::streaming:
+      each_streaming_feature(recorder, device, StreamingFacts{});
+      break;
+    case LearnedKernel::rowwise:
+      each_row_feature(recorder, device, RowFacts{});
+      break;
+    default:
+      each_product_feature(recorder, device, product);
   }
   CHECK(recorder.names.size() <= FeatureVector::kMax) << "features of " << name_of(kernel);
   return recorder.names;

@@ -1,5 +1,6 @@
-// The kernels that a learned model corrects, and what it looks at. A learned model gives the ratio of measured to analytic time, so whatever it says
-// stays within bounds of the physics; its features are ratios, tile and wave counts, never a GPU's name.
+// The kernels that a learned model corrects, and what it looks at. A learned model gives the ratio of measured to
+// analytic time, so whatever it says stays within bounds of the physics; its features are ratios, tile and wave counts,
+// never a GPU's name.
 #pragma once
 
 #include <array>
@@ -46,7 +47,8 @@ struct ProductFacts {
 
 struct ConvFacts {
   ProductFacts product;
-  double images, channels, filters, groups, height, width, out_height, out_width, taps_high, taps_wide, stride, dilation, pad;
+  double images, channels, filters, groups, height, width, out_height, out_width, taps_high, taps_wide, stride,
+      dilation, pad;
   double winograd_gain = 1;
   double pass = 0;  ///< 0 forward, 1 data gradient, 2 weight gradient
 };
@@ -67,7 +69,8 @@ FeatureVector row_features(const DeviceRates& device, const RowFacts& facts);
 
 std::span<const std::string_view> feature_names(LearnedKernel kernel);
 
-/// The last features of every kernel describe the device: sms, balance (flops per byte of memory), l2_balance, sm_rate, l2_per_sm, capability.
+/// The last features of every kernel describe the device: sms, balance (flops per byte of memory), l2_balance, sm_rate,
+/// l2_per_sm, capability.
 inline constexpr std::size_t kDeviceFeatures = 6;
 
 }  // namespace distsim::opmodels

@@ -11,7 +11,8 @@ namespace {
 
 constexpr double kOctavesOfTrust = 2;
 constexpr double kStrangerTrust = 0.5;
-constexpr double kLibrarySpread = 0.08;  // 80 % of the pairs of framework versions in aiconfigurator's bf16 products lie within this of each other
+constexpr double kLibrarySpread =
+    0.08;  // 80 % of the pairs of framework versions in aiconfigurator's bf16 products lie within this of each other
 constexpr double kOctavesPerCapability = 1.0 / 30;
 constexpr double kLearnedFrom = 0.4;
 constexpr std::size_t kMaxFileBytes = 64 << 20;
@@ -81,7 +82,8 @@ double LearnedModel::log_correction(const FeatureVector& x) const {
 
 double device_distance(const LearnedModel::Device& a, const LearnedModel::Device& b) {
   double distance = static_cast<double>(std::abs(a.back() - b.back())) * kOctavesPerCapability;
-  for (std::size_t i = 0; i + 1 < a.size(); ++i) distance = std::max(distance, static_cast<double>(std::abs(a[i] - b[i])));
+  for (std::size_t i = 0; i + 1 < a.size(); ++i)
+    distance = std::max(distance, static_cast<double>(std::abs(a[i] - b[i])));
   return distance;
 }
 
@@ -97,7 +99,9 @@ Result<LearnedModels> LearnedModels::load(const std::string& folder) {
     TRY_ASSIGN(const std::string bytes, read_file(path, kMaxFileBytes));
     auto model = parse_forest_file(bytes);
     if (!model.ok()) return Error{model.error().what, path, model.error().hint};
-    if (models.find(model->kernel)) return Error{"kernel: found a second model of " + std::string(name_of(model->kernel)) + ", expected one", path, ""};
+    if (models.find(model->kernel))
+      return Error{"kernel: found a second model of " + std::string(name_of(model->kernel)) + ", expected one", path,
+                   ""};
     models.add(std::move(*model));
   }
   return models;
@@ -112,7 +116,8 @@ OpTime learned_time(const DeviceRates& device, const KernelSample& sample, Sprea
   const LearnedModel* model = device.learned && sample.kernel ? device.learned->find(*sample.kernel) : nullptr;
   if (model == nullptr) return {sample.seconds, analytic};
   const LearnedModel::Answer answer = model->ask(sample.features);
-  const Spread spread{blend(1 - std::exp(answer.log_low), analytic.low, answer.trust), blend(std::exp(answer.log_high) - 1, analytic.high, answer.trust)};
+  const Spread spread{blend(1 - std::exp(answer.log_low), analytic.low, answer.trust),
+                      blend(std::exp(answer.log_high) - 1, analytic.high, answer.trust)};
   OpTime time{sample.seconds * std::exp(answer.trust * answer.log_ratio), spread};
   if (answer.trust < kLearnedFrom) return time;
   time.basis = graph::Basis::learned;

@@ -1,10 +1,15 @@
-// LearnedModels: measured over analytic time of single kernels, learned offline (scripts/train_op_models.py), one file of configs/op_models a kernel.
+// LearnedModels: measured over analytic time of single kernels, learned offline (scripts/train_op_models.py), one file
+// of configs/op_models a kernel.
 //
 //   seconds = analytic * exp(trust * f)     f      forest on the kernel's features, within [-kMaxLog, kMaxLog]
-//                                           trust  of the sizes:  1 inside those it was trained on, falling to 0 two octaves outside of them
-//                                                  of the device: 1 for one it was trained on, falling to a half at a GPU unlike any of them (an octave in
-//                                                  SMs, flops per byte, ...): halves the error of a correction learned elsewhere, see docs/op_models.md
-//   low, high                               10th and 90th percentile of measured / predicted, from two small forests, and the spread between versions of a
+//                                           trust  of the sizes:  1 inside those it was trained on, falling to 0 two
+//                                           octaves outside of them
+//                                                  of the device: 1 for one it was trained on, falling to a half at a
+//                                                  GPU unlike any of them (an octave in SMs, flops per byte, ...):
+//                                                  halves the error of a correction learned elsewhere, see
+//                                                  docs/op_models.md
+//   low, high                               10th and 90th percentile of measured / predicted, from two small forests,
+//   and the spread between versions of a
 //                                           library; blended with the analytic band
 // The basis is `learned` from a trust of 0.4 up, `analytic` below.
 #pragma once
@@ -23,8 +28,8 @@ namespace distsim::opmodels {
 /// One file: the features it uses and what it says about them.
 struct LearnedModel {
   struct Feature {
-    std::uint8_t index = 0;     ///< into feature_names(kernel)
-    bool bounded = false;       ///< a size: trust falls outside of low..high
+    std::uint8_t index = 0;  ///< into feature_names(kernel)
+    bool bounded = false;    ///< a size: trust falls outside of low..high
     float low = 0, high = 0;
   };
   using Device = std::array<float, kDeviceFeatures>;
@@ -44,14 +49,16 @@ struct LearnedModel {
   double log_correction(const FeatureVector& features) const;
 };
 
-/// How far apart two devices are: the largest difference among their features, in octaves; generations count a third of one for each 10 of capability.
+/// How far apart two devices are: the largest difference among their features, in octaves; generations count a third of
+/// one for each 10 of capability.
 double device_distance(const LearnedModel::Device& a, const LearnedModel::Device& b);
 
 class LearnedModels {
  public:
   static constexpr double kMaxLog = 2.0;
 
-  /// All *.forest files of a folder; none there is no error. Errors: as parse_forest_file, with the file's path; two files for one kernel.
+  /// All *.forest files of a folder; none there is no error. Errors: as parse_forest_file, with the file's path; two
+  /// files for one kernel.
   static Result<LearnedModels> load(const std::string& folder);
 
   void add(LearnedModel model);

@@ -31,7 +31,8 @@ std::size_t cell(int row, int col) { return static_cast<std::size_t>(row * (kCol
 
 }  // namespace
 
-SizeEnvelope::SizeEnvelope(const Time& time) : least_(static_cast<std::size_t>((kRowSteps + 1) * (kColSteps + 1)), std::numeric_limits<double>::infinity()) {
+SizeEnvelope::SizeEnvelope(const Time& time)
+    : least_(static_cast<std::size_t>((kRowSteps + 1) * (kColSteps + 1)), std::numeric_limits<double>::infinity()) {
   for (int row = kRowSteps; row >= 0; --row) {
     for (int col = std::min(kColSteps, kElementSteps - row); col >= 0; --col) {
       double least = time(grid_size(row), grid_size(col));
@@ -45,7 +46,8 @@ SizeEnvelope::SizeEnvelope(const Time& time) : least_(static_cast<std::size_t>((
 double SizeEnvelope::bound(double rows, double cols, double seconds) const {
   const int row = point_above(rows), col = point_above(cols);
   if (row > kRowSteps || col > kColSteps || row + col > kElementSteps) return seconds;
-  const double above = kLargestFall * least_[cell(row, col)], below = least_[cell(point_below(rows), point_below(cols))];
+  const double above = kLargestFall * least_[cell(row, col)],
+               below = least_[cell(point_below(rows), point_below(cols))];
   return std::clamp(seconds, below, above);
 }
 

@@ -1,12 +1,13 @@
-// SizeEnvelope: what a row kernel costs at the least at a size or any larger one, so that a larger tensor is not cheaper.
+// SizeEnvelope: what a row kernel costs at the least at a size or any larger one, so that a larger tensor is not
+// cheaper.
 //
-// Trees know measured sizes by heart, and small norms were mostly measured behind the host's launch, where the kernel itself does not show: their times
-// jump. On a grid of half octaves of rows and columns (1, 2, 3, 4, 6, 8, 12, ...)
+// Trees know measured sizes by heart, and small norms were mostly measured behind the host's launch, where the kernel
+// itself does not show: their times jump. On a grid of half octaves of rows and columns (1, 2, 3, 4, 6, 8, 12, ...)
 //   E(r, c) = min of t(r', c') over r' >= r, c' >= c      grows with both
 //   t       <= 1.1 E at the next grid point above,  t >= E at the one below
-// so that from one grid point to any larger one the time falls by at most a tenth; between grid points it may fall by more, within a cell.
-// Validity: rows and elements up to 2^24, columns up to 2^17. Kernels beyond run long enough to have been measured well; they are left as they are.
-// Units: seconds.
+// so that from one grid point to any larger one the time falls by at most a tenth; between grid points it may fall by
+// more, within a cell. Validity: rows and elements up to 2^24, columns up to 2^17. Kernels beyond run long enough to
+// have been measured well; they are left as they are. Units: seconds.
 #pragma once
 
 #include <array>

@@ -81,8 +81,10 @@ class Writer {
     line += is_held_back(shape_text(fields)) ? ",1" : ",0";
     const HostShare host = host_share(row.timing, row.call, fields.text(OpColumns::gpu), row.calls);
     append_number(line, measured * p.share);
-    for (const double seconds : {host.launch * p.share, host.tail * p.share, p.other * p.share, p.sample.seconds}) append_number(line, seconds * 1e6);
-    for (std::uint32_t i = 0; i < p.sample.features.count; ++i) append_number(line, static_cast<double>(p.sample.features.values[i]));
+    for (const double seconds : {host.launch * p.share, host.tail * p.share, p.other * p.share, p.sample.seconds})
+      append_number(line, seconds * 1e6);
+    for (std::uint32_t i = 0; i < p.sample.features.count; ++i)
+      append_number(line, static_cast<double>(p.sample.features.values[i]));
     return line + '\n';
   }
 
@@ -107,7 +109,8 @@ bool is_held_back(std::string_view shape) {
   return (fnv32(shape) >> 8) % 10 == 0;  // the low bits of FNV-1a follow the last characters
 }
 
-Result<TrainingCount> training_rows(std::istream& in, const std::string& name, std::ostream& out, LearnedKernel kernel, const DeviceLookup& lookup) {
+Result<TrainingCount> training_rows(std::istream& in, const std::string& name, std::ostream& out, LearnedKernel kernel,
+                                    const DeviceLookup& lookup) {
   TRY_ASSIGN(CsvReader reader, CsvReader::open(in, name));
   TRY_ASSIGN(const OpColumns columns, OpColumns::from(reader));
   TRY_ASSIGN(const std::size_t latency, reader.require("latency_us"));

@@ -1,10 +1,13 @@
-// Measured rows as what the learned models are trained on: features, the analytic time, and what of the measurement is not that kernel.
+// Measured rows as what the learned models are trained on: features, the analytic time, and what of the measurement is
+// not that kernel.
 //
-// Output columns:  kernel, gpu, op, pass, dtype, timing, held_back, measured, launch, tail, other, seconds, then the kernel's features by name
+// Output columns:  kernel, gpu, op, pass, dtype, timing, held_back, measured, launch, tail, other, seconds, then the
+// kernel's features by name
 //   held_back  1 for the shapes that no shipped model may see (is_held_back), else 0
-//   measured   us as measured = launch + max(other + ratio * seconds, tail); the model learns log(ratio)   (times in us)
-// A row of several kernels of one kind (both gradients of a product) gives a line for each, all its times scaled by the kernel's analytic share.
-// Rows of other kernels, of devices that are not known and without a latency are left out.
+//   measured   us as measured = launch + max(other + ratio * seconds, tail); the model learns log(ratio)   (times in
+//   us)
+// A row of several kernels of one kind (both gradients of a product) gives a line for each, all its times scaled by the
+// kernel's analytic share. Rows of other kernels, of devices that are not known and without a latency are left out.
 #pragma once
 
 #include <iosfwd>
@@ -21,10 +24,12 @@ struct TrainingCount {
 /// The row's sizes as text.
 std::string shape_text(const OpFields& fields);
 
-/// One shape of ten, by the FNV-1a hash of its text: no learned model that is shipped has seen it, so that errors on it are honest.
+/// One shape of ten, by the FNV-1a hash of its text: no learned model that is shipped has seen it, so that errors on it
+/// are honest.
 bool is_held_back(std::string_view shape);
 
 /// Streams. Errors: as cost_csv's, and no latency_us column.
-Result<TrainingCount> training_rows(std::istream& in, const std::string& name, std::ostream& out, LearnedKernel kernel, const DeviceLookup& lookup);
+Result<TrainingCount> training_rows(std::istream& in, const std::string& name, std::ostream& out, LearnedKernel kernel,
+                                    const DeviceLookup& lookup);
 
 }  // namespace distsim::opmodels

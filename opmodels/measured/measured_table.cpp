@@ -9,8 +9,8 @@ namespace distsim::opmodels {
 namespace {
 
 constexpr std::size_t kNeighbours = 4;
-constexpr double kReach = 1.0;         // octaves
-constexpr double kSmallest = 1e-3;     // of a distance, so that weights stay finite
+constexpr double kReach = 1.0;      // octaves
+constexpr double kSmallest = 1e-3;  // of a distance, so that weights stay finite
 
 double distance(const OpPoint& a, const OpPoint& b) {
   double sum = 0;
@@ -45,11 +45,13 @@ struct MeasuredTable::Nearest {
 
 MeasuredTable::MeasuredTable(std::string device, std::string library, std::vector<MeasuredPoint> points)
     : device_(std::move(device)), library_(std::move(library)), points_(std::move(points)), axis_(points_.size()) {
-  std::sort(points_.begin(), points_.end(), [](const MeasuredPoint& a, const MeasuredPoint& b) { return order(a) < order(b); });
+  std::sort(points_.begin(), points_.end(),
+            [](const MeasuredPoint& a, const MeasuredPoint& b) { return order(a) < order(b); });
   for (std::size_t first = 0; first < points_.size();) {
     std::size_t last = first;
     while (last < points_.size() && points_[last].point.group == points_[first].point.group) ++last;
-    groups_.push_back({points_[first].point.group, static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(last)});
+    groups_.push_back(
+        {points_[first].point.group, static_cast<std::uint32_t>(first), static_cast<std::uint32_t>(last)});
     split(first, last);
     first = last;
   }
@@ -61,16 +63,18 @@ void MeasuredTable::split(std::size_t first, std::size_t last) {
   float width = -1;
   for (std::size_t i = 0; i < OpPoint::kDims; ++i) {
     const auto by_axis = [i](const MeasuredPoint& a, const MeasuredPoint& b) { return a.point.at[i] < b.point.at[i]; };
-    const auto [low, high] = std::minmax_element(points_.begin() + static_cast<std::ptrdiff_t>(first), points_.begin() + static_cast<std::ptrdiff_t>(last), by_axis);
+    const auto [low, high] = std::minmax_element(points_.begin() + static_cast<std::ptrdiff_t>(first),
+                                                 points_.begin() + static_cast<std::ptrdiff_t>(last), by_axis);
     if (high->point.at[i] - low->point.at[i] <= width) continue;
     width = high->point.at[i] - low->point.at[i];
     widest = i;
   }
   const std::size_t middle = (first + last) / 2;
-  std::nth_element(points_.begin() + static_cast<std::ptrdiff_t>(first), points_.begin() + static_cast<std::ptrdiff_t>(middle),
-                   points_.begin() + static_cast<std::ptrdiff_t>(last), [widest](const MeasuredPoint& a, const MeasuredPoint& b) {
-                     return std::tie(a.point.at[widest], a.point.at) < std::tie(b.point.at[widest], b.point.at);
-                   });
+  std::nth_element(
+      points_.begin() + static_cast<std::ptrdiff_t>(first), points_.begin() + static_cast<std::ptrdiff_t>(middle),
+      points_.begin() + static_cast<std::ptrdiff_t>(last), [widest](const MeasuredPoint& a, const MeasuredPoint& b) {
+        return std::tie(a.point.at[widest], a.point.at) < std::tie(b.point.at[widest], b.point.at);
+      });
   axis_[middle] = static_cast<std::uint8_t>(widest);
   split(first, middle);
   split(middle + 1, last);
@@ -88,7 +92,8 @@ void MeasuredTable::search(std::size_t first, std::size_t last, const OpPoint& p
 }
 
 MeasuredTable::Answer MeasuredTable::ask(const OpPoint& point) const {
-  const auto group = std::lower_bound(groups_.begin(), groups_.end(), point.group, [](const Group& g, std::uint64_t id) { return g.id < id; });
+  const auto group = std::lower_bound(groups_.begin(), groups_.end(), point.group,
+                                      [](const Group& g, std::uint64_t id) { return g.id < id; });
   if (group == groups_.end() || group->id != point.group) return {};
   Nearest nearest;
   search(group->first, group->last, point, nearest);

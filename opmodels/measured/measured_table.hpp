@@ -1,14 +1,15 @@
 // MeasuredTable: what one GPU with its libraries was measured at. The most trusted tier.
 //
-//   at a measured point       the measured time itself                                                        basis measured
-//   within an octave of some  models' time * exp(trust * r)                                                   basis interpolated
-//        r      mean of log(measured / models) of the four nearest points, each weighted by 1 / distance^2, distances in octaves
-//        trust  1 - distance of the nearest
+//   at a measured point       the measured time itself                                                        basis
+//   measured within an octave of some  models' time * exp(trust * r) basis interpolated
+//        r      mean of log(measured / models) of the four nearest points, each weighted by 1 / distance^2, distances
+//        in octaves trust  1 - distance of the nearest
 //   beyond                    the models alone
 //
 // The file NAME.ops, text:  "distsim-ops 1", "device NAME", "library TEXT", then one line a point
 //        GROUP X X X X X X MEASURED_US MODELS_US        (op_point.hpp; GROUP in hex)
-// in the order of GROUP and X, and last "crc32 HEX" of all lines before it. MODELS_US is what the models said when the file was written.
+// in the order of GROUP and X, and last "crc32 HEX" of all lines before it. MODELS_US is what the models said when the
+// file was written.
 #pragma once
 
 #include <string>
@@ -30,9 +31,9 @@ class MeasuredTable {
   static constexpr std::size_t kMaxPoints = 200'000;
 
   struct Answer {
-    double measured_us = 0;   ///< above 0: exactly this op was measured
-    double log_ratio = 0;     ///< to be multiplied by trust
-    double trust = 0;         ///< 0: nothing near
+    double measured_us = 0;  ///< above 0: exactly this op was measured
+    double log_ratio = 0;    ///< to be multiplied by trust
+    double trust = 0;        ///< 0: nothing near
   };
 
   MeasuredTable(std::string device, std::string library, std::vector<MeasuredPoint> points);
@@ -57,8 +58,8 @@ class MeasuredTable {
   std::vector<Group> groups_;
 };
 
-/// Errors, with the line: another kind of file or version, a checksum that does not match, fields that are no numbers, times that are not positive,
-/// more than kMaxPoints points.
+/// Errors, with the line: another kind of file or version, a checksum that does not match, fields that are no numbers,
+/// times that are not positive, more than kMaxPoints points.
 Result<MeasuredTable> parse_measured_table(std::string_view text);
 
 }  // namespace distsim::opmodels

@@ -55,18 +55,23 @@ Result<MeasuredPoint> parse_point(std::string_view line, std::size_t number) {
   for (float& x : p.point.at) good = good && take_number(rest, x) && std::isfinite(x);
   good = good && take_number(rest, p.measured_us) && take_number(rest, p.models_us) && rest.empty();
   if (good && is_time(p.measured_us) && is_time(p.models_us)) return p;
-  return Error{"line " + std::to_string(number) + ": found '" + std::string(line.substr(0, 80)) + "', expected a group, six coordinates and two positive times", "", ""};
+  return Error{"line " + std::to_string(number) + ": found '" + std::string(line.substr(0, 80)) +
+                   "', expected a group, six coordinates and two positive times",
+               "", ""};
 }
 
 Result<std::string_view> checked_body(std::string_view text) {
-  if (!text.starts_with(kMagic)) return Error{"found another kind of file, expected a table of measured ops (distsim-ops 1)", "", ""};
+  if (!text.starts_with(kMagic))
+    return Error{"found another kind of file, expected a table of measured ops (distsim-ops 1)", "", ""};
   const std::size_t at = text.rfind("\ncrc32 ");
-  if (at == std::string_view::npos) return Error{"found no crc32 line, expected an intact table; it may be truncated", "", ""};
+  if (at == std::string_view::npos)
+    return Error{"found no crc32 line, expected an intact table; it may be truncated", "", ""};
   std::string_view stored = text.substr(at + 7);
   const std::string_view body = text.substr(0, at + 1);
   std::uint32_t sum = 0;
   if (!take_number(stored, sum, 16) || sum != checksum(body)) {
-    return Error{"crc32: found a checksum that does not match, expected an intact table", "", "write it again with distsim calibrate ops"};
+    return Error{"crc32: found a checksum that does not match, expected an intact table", "",
+                 "write it again with distsim calibrate ops"};
   }
   return body.substr(kMagic.size());
 }
@@ -100,12 +105,15 @@ Result<MeasuredTable> parse_measured_table(std::string_view text) {
   std::vector<MeasuredPoint> points;
   for (std::size_t number = 2; !rest.empty(); ++number) {
     const std::string_view line = take_line(rest);
-    if (line.starts_with("device ")) device = line.substr(7);
-    else if (line.starts_with("library ")) library = line.substr(8);
+    if (line.starts_with("device "))
+      device = line.substr(7);
+    else if (line.starts_with("library "))
+      library = line.substr(8);
     else {
       TRY_ASSIGN(const MeasuredPoint point, parse_point(line, number));
       points.push_back(point);
-      if (points.size() > MeasuredTable::kMaxPoints) return Error{"found more points than " + std::to_string(MeasuredTable::kMaxPoints), "", ""};
+      if (points.size() > MeasuredTable::kMaxPoints)
+        return Error{"found more points than " + std::to_string(MeasuredTable::kMaxPoints), "", ""};
     }
   }
   return MeasuredTable(std::move(device), std::move(library), std::move(points));

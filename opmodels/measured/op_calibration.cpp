@@ -39,7 +39,8 @@ class Points {
   }
   std::vector<MeasuredPoint> take() const {
     std::vector<MeasuredPoint> out;
-    for (const auto& [point, sum] : sums_) out.push_back({point, std::exp(sum.log_measured / static_cast<double>(sum.count)), sum.models_us});
+    for (const auto& [point, sum] : sums_)
+      out.push_back({point, std::exp(sum.log_measured / static_cast<double>(sum.count)), sum.models_us});
     return out;
   }
 
@@ -96,9 +97,12 @@ class Calibrator {
     const HostShare host = host_share(row.timing, row.call, OpFields(columns_, fields).text(OpColumns::gpu), row.calls);
     const double kernels = measured * 1e-6 - host.launch;
     const double own = kernels - priced.others;
-    if (kernels <= host.tail * 1.2 || own <= 0) ++count_.hidden;
-    else if (points_.add(*point, own * 1e6, priced.first * 1e6)) ++count_.used;
-    else ++count_.thinned;
+    if (kernels <= host.tail * 1.2 || own <= 0)
+      ++count_.hidden;
+    else if (points_.add(*point, own * 1e6, priced.first * 1e6))
+      ++count_.used;
+    else
+      ++count_.thinned;
     return {};
   }
   std::vector<MeasuredPoint> take() const { return points_.take(); }
@@ -119,8 +123,8 @@ std::string joined(const std::set<std::string>& names) {
 
 }  // namespace
 
-Result<MeasuredTable> calibrate_ops(std::istream& in, const std::string& name, const OpModels& models, const std::function<bool(std::string_view)>& is_device,
-                                    CalibrationCount& count) {
+Result<MeasuredTable> calibrate_ops(std::istream& in, const std::string& name, const OpModels& models,
+                                    const std::function<bool(std::string_view)>& is_device, CalibrationCount& count) {
   TRY_ASSIGN(CsvReader reader, CsvReader::open(in, name));
   TRY_ASSIGN(const OpColumns columns, OpColumns::from(reader));
   TRY_ASSIGN(const std::size_t latency, reader.require("latency_us"));
@@ -137,13 +141,16 @@ Result<MeasuredTable> calibrate_ops(std::istream& in, const std::string& name, c
     }
     const auto added = calibrator.add(*fields);
     if (added.ok()) {
-      if (framework && libraries.size() < kMaxLibraries && !(*fields)[*framework].empty()) libraries.insert((*fields)[*framework]);
+      if (framework && libraries.size() < kMaxLibraries && !(*fields)[*framework].empty())
+        libraries.insert((*fields)[*framework]);
       continue;
     }
     if (count.unpriced++ == 0) count.first_problem = reader.position() + ": " + added.error().text();
   }
   if (count.used > 0) return MeasuredTable(models.device().name, joined(libraries), calibrator.take());
-  return Error{"found no usable row of " + models.device().name + " among " + std::to_string(count.rows) + ", expected at least one", name, count.first_problem};
+  return Error{"found no usable row of " + models.device().name + " among " + std::to_string(count.rows) +
+                   ", expected at least one",
+               name, count.first_problem};
 }
 
 }  // namespace distsim::opmodels

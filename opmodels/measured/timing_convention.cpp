@@ -21,26 +21,35 @@ constexpr std::array<HostFactor, 8> kHosts{{{"A100-PCIE-40GB", 1.0},
                                             {"T4", 0.98},
                                             {"P4", 0.98}}};
 
-/// Microseconds from the start event to the first kernel, and from there to the end event, on the A100-PCIE-40GB machine.
+/// Microseconds from the start event to the first kernel, and from there to the end event, on the A100-PCIE-40GB
+/// machine.
 struct CallCost {
   double launch_us, tail_us;
 };
 CallCost cost_of(HostCall call) {
   switch (call) {
-    case HostCall::pointwise: return {19, 8};
-    case HostCall::normalization: return {36, 10};
-    case HostCall::softmax: return {24, 9};
-    case HostCall::bmm: return {24, 8};
-    case HostCall::linear: return {44, 10};
-    case HostCall::conv: return {45, 10};
-    case HostCall::embedding: return {24, 8};
+    case HostCall::pointwise:
+      return {19, 8};
+    case HostCall::normalization:
+      return {36, 10};
+    case HostCall::softmax:
+      return {24, 9};
+    case HostCall::bmm:
+      return {24, 8};
+    case HostCall::linear:
+      return {44, 10};
+    case HostCall::conv:
+      return {45, 10};
+    case HostCall::embedding:
+      return {24, 8};
   }
   CHECK(false) << "host call";
   return {};
 }
 
 double host_factor(std::string_view gpu) {
-  const auto found = std::find_if(kHosts.begin(), kHosts.end(), [&](const HostFactor& host) { return host.gpu == gpu; });
+  const auto found =
+      std::find_if(kHosts.begin(), kHosts.end(), [&](const HostFactor& host) { return host.gpu == gpu; });
   return found == kHosts.end() ? 1.0 : found->factor;
 }
 
@@ -50,8 +59,13 @@ struct NamedTiming {
   std::string_view head;
   Timing timing;
 };
-constexpr std::array<NamedTiming, 7> kTimings{{{"evt", Timing::event}, {"event", Timing::event}, {"wall_sync", Timing::wall}, {"kernel", Timing::kernel},
-                                               {"cudagraph", Timing::kernel}, {"trace", Timing::kernel}, {"deepbench", Timing::kernel}}};
+constexpr std::array<NamedTiming, 7> kTimings{{{"evt", Timing::event},
+                                               {"event", Timing::event},
+                                               {"wall_sync", Timing::wall},
+                                               {"kernel", Timing::kernel},
+                                               {"cudagraph", Timing::kernel},
+                                               {"trace", Timing::kernel},
+                                               {"deepbench", Timing::kernel}}};
 
 constexpr double kSynchroniseUs = 10;  // return of cudaDeviceSynchronize, beyond the kernel's end
 
@@ -62,10 +76,14 @@ Result<Timing> parse_timing(std::string_view text) {
   for (const NamedTiming& known : kTimings) {
     if (starts_with(text, known.head)) return known.timing;
   }
-  return Error{"timing: found '" + std::string(text) + "', expected evt..., event..., wall_sync..., kernel..., cudagraph..., trace... or nothing", "", ""};
+  return Error{"timing: found '" + std::string(text) +
+                   "', expected evt..., event..., wall_sync..., kernel..., cudagraph..., trace... or nothing",
+               "", ""};
 }
 
-bool is_warm(std::string_view text) { return !text.empty() && !starts_with(text, "cudagraph_multiweight") && !starts_with(text, "trace"); }
+bool is_warm(std::string_view text) {
+  return !text.empty() && !starts_with(text, "cudagraph_multiweight") && !starts_with(text, "trace");
+}
 
 HostShare host_share(Timing timing, HostCall call, std::string_view gpu, double calls) {
   if (timing == Timing::kernel) return {};

@@ -1,6 +1,6 @@
 // distsim calibrate ops: measured ops into what predictions use.
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <filesystem>
@@ -8,13 +8,13 @@
 #include <memory>
 
 #include "base/file.hpp"
-#include "opmodels/measured/op_calibration.hpp"
+#include "base/output.hpp"
 #include "opmodels/learned/training_rows.hpp"
+#include "opmodels/measured/op_calibration.hpp"
 #include "sim/app/commands.hpp"
 #include "sim/config/config.hpp"
 #include "sim/config/config_folders.hpp"
 #include "sim/pipeline/device_models.hpp"
-#include "base/output.hpp"
 
 namespace distsim::app {
 namespace {
@@ -25,7 +25,9 @@ struct TrainingFlags {
 
 Result<opmodels::LearnedKernel> parse_kernel(const std::string& name) {
   if (const auto kernel = opmodels::parse_learned_kernel(name)) return *kernel;
-  return Error{"--kernel: found '" + name + "', expected product16, product8, product_lanes, convolution, streaming or rowwise", "", ""};
+  return Error{
+      "--kernel: found '" + name + "', expected product16, product8, product_lanes, convolution, streaming or rowwise",
+      "", ""};
 }
 
 Result<void> write_training_rows(const TrainingFlags& f) {
@@ -36,7 +38,8 @@ Result<void> write_training_rows(const TrainingFlags& f) {
   pipeline::DeviceModels devices;
   opmodels::TrainingCount count;
   TRY(write_stream_atomically(f.csv, [&](std::ostream& out) -> Result<void> {
-    TRY_ASSIGN(count, opmodels::training_rows(in, f.input, out, kernel, [&](std::string_view gpu) { return devices(gpu); }));
+    TRY_ASSIGN(count,
+               opmodels::training_rows(in, f.input, out, kernel, [&](std::string_view gpu) { return devices(gpu); }));
     return {};
   }));
   std::fprintf(stderr, "distsim: %zu of %zu rows kept\n", count.kept, count.rows);
@@ -45,9 +48,11 @@ Result<void> write_training_rows(const TrainingFlags& f) {
 
 void add_training(CLI::App& calibrate, Action& action) {
   auto f = std::make_shared<TrainingFlags>();
-  CLI::App* sub = calibrate.add_subcommand("features", "Measured ops as the rows that scripts/train_op_models.py learns from");
+  CLI::App* sub =
+      calibrate.add_subcommand("features", "Measured ops as the rows that scripts/train_op_models.py learns from");
   sub->add_option("--input", f->input, "CSV of measured ops: gpu, op, dtype, sizes, latency_us")->required();
-  sub->add_option("--kernel", f->kernel, "product16, product8, product_lanes, convolution, streaming or rowwise")->required();
+  sub->add_option("--kernel", f->kernel, "product16, product8, product_lanes, convolution, streaming or rowwise")
+      ->required();
   sub->add_option("--csv", f->csv, "Output file; - is standard output (the default)")->check(refuse_empty);
   sub->callback([f, &action] { action = [f] { return write_training_rows(*f); }; });
 }
@@ -95,22 +100,33 @@ Result<void> write_table(const CalibrateFlags& f) {
   if (in.bad()) return Error{"cannot be read, expected a CSV file; is it a folder?", f.input, ""};
   if (!has_text) return Error{"found an empty file, expected a CSV header", f.input, ""};
   TRY_ASSIGN(const auto learned, pipeline::shipped_learned_models());
-  TRY_ASSIGN(const opmodels::OpModels models, opmodels::OpModels::create(device, learned));  // without a table from before
+  TRY_ASSIGN(const opmodels::OpModels models,
+             opmodels::OpModels::create(device, learned));  // without a table from before
   opmodels::CalibrationCount count;
-  TRY_ASSIGN(const opmodels::MeasuredTable table, opmodels::calibrate_ops(in, f.input, models, [&](std::string_view gpu) { return names_device(device, gpu); }, count));
+  TRY_ASSIGN(const opmodels::MeasuredTable table,
+             opmodels::calibrate_ops(
+                 in, f.input, models, [&](std::string_view gpu) { return names_device(device, gpu); }, count));
   TRY(write_file_atomically(path, table.text()));
-  std::fprintf(stderr, "distsim: %s: %zu points from %zu of %zu rows%s\n", path.c_str(), table.size(), count.used, count.rows, left_out(count).c_str());
-  if (!count.first_problem.empty()) std::fprintf(stderr, "distsim: first of those that could not be read: %s\n", count.first_problem.c_str());
+  std::fprintf(stderr, "distsim: %s: %zu points from %zu of %zu rows%s\n", path.c_str(), table.size(), count.used,
+               count.rows, left_out(count).c_str());
+  if (!count.first_problem.empty())
+    std::fprintf(stderr, "distsim: first of those that could not be read: %s\n", count.first_problem.c_str());
   const auto folders = config::config_folders("op_models", "");
   std::error_code error;
-  const bool found = std::any_of(folders.begin(), folders.end(), [&](const std::string& known) { return std::filesystem::equivalent(known, folder, error); });
-  if (!found) std::fprintf(stderr, "distsim: predictions read DIR/op_models of DISTSIM_CONFIGS=DIR, or configs/op_models; %s is neither\n", folder.c_str());
+  const bool found = std::any_of(folders.begin(), folders.end(), [&](const std::string& known) {
+    return std::filesystem::equivalent(known, folder, error);
+  });
+  if (!found)
+    std::fprintf(
+        stderr, "distsim: predictions read DIR/op_models of DISTSIM_CONFIGS=DIR, or configs/op_models; %s is neither\n",
+        folder.c_str());
   return {};
 }
 
 void add_ops(CLI::App& calibrate, Action& action) {
   auto f = std::make_shared<CalibrateFlags>();
-  CLI::App* sub = calibrate.add_subcommand("ops", "Measured ops of a GPU into the table that predictions for it use first");
+  CLI::App* sub =
+      calibrate.add_subcommand("ops", "Measured ops of a GPU into the table that predictions for it use first");
   sub->add_option("--input", f->input, "CSV as op_bench writes it: gpu, op, dtype, sizes, latency_us")->required();
   sub->add_option("--device", f->device, "The GPU: a name (distsim list devices) or its file")->required();
   sub->add_option("--out", f->out, "Folder for NAME.ops; default: configs/op_models")->check(refuse_empty);
@@ -120,7 +136,8 @@ void add_ops(CLI::App& calibrate, Action& action) {
 }  // namespace
 
 void add_calibrate(CLI::App& app, Action& action) {
-  CLI::App* calibrate = app.add_subcommand("calibrate", "Turn measured ops into a device's table, or into training rows");
+  CLI::App* calibrate =
+      app.add_subcommand("calibrate", "Turn measured ops into a device's table, or into training rows");
   calibrate->require_subcommand(1);
   add_ops(*calibrate, action);
   add_training(*calibrate, action);

@@ -1,19 +1,19 @@
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <fstream>
 #include <memory>
 #include <sstream>
 
+#include "base/output.hpp"
 #include "base/text/spelling.hpp"
-#include "collectives/cost_table.hpp"
 #include "collectives/algorithms/selection.hpp"
+#include "collectives/cost_table.hpp"
 #include "opmodels/csv/cost_csv.hpp"
 #include "sim/app/commands.hpp"
 #include "sim/config/config.hpp"
 #include "sim/pipeline/device_models.hpp"
-#include "base/output.hpp"
 
 namespace distsim::app {
 namespace {
@@ -27,11 +27,14 @@ struct CollectiveFlags {
 
 /// One size: a plain number of bytes, or with a unit ("1MiB"), or with nccl-tests' binary suffix ("1M").
 Result<std::int64_t> parse_size(std::string text) {
-  const auto wrong = [&] { return Error{"--bytes: found '" + text + "', expected a size such as 8, 1MiB, 64 MB or 1G (nccl-tests)", "", ""}; };
+  const auto wrong = [&] {
+    return Error{"--bytes: found '" + text + "', expected a size such as 8, 1MiB, 64 MB or 1G (nccl-tests)", "", ""};
+  };
   if (text.empty()) return wrong();
   if (const auto plain = parse_integer(text)) return *plain >= 0 ? Result<std::int64_t>(*plain) : wrong();
   std::string with_unit = text;
-  if (const auto bare = parse_quantity(text + " B", Dimension::bytes)) with_unit += " B";  // a number that int64 does not hold
+  if (const auto bare = parse_quantity(text + " B", Dimension::bytes))
+    with_unit += " B";  // a number that int64 does not hold
   if (std::string("KMG").find(text.back()) != std::string::npos) with_unit += "iB";
   const auto size = parse_quantity(with_unit, Dimension::bytes);
   if (size && *size > 9e18) return Error{"--bytes: found '" + text + "', expected at most 9e18 bytes", "", ""};
@@ -53,21 +56,29 @@ Result<std::vector<std::int64_t>> parse_sizes(const std::string& list) {
 
 /// nccl-tests would round such a size down; the price is that of the size as it stands.
 void warn_of_parts(graph::CollectiveKind kind, const std::vector<std::int64_t>& sizes, std::uint32_t ranks) {
-  const bool divided = kind == graph::CollectiveKind::all_gather || kind == graph::CollectiveKind::reduce_scatter || kind == graph::CollectiveKind::all_to_all ||
-                       kind == graph::CollectiveKind::gather || kind == graph::CollectiveKind::scatter;
+  const bool divided = kind == graph::CollectiveKind::all_gather || kind == graph::CollectiveKind::reduce_scatter ||
+                       kind == graph::CollectiveKind::all_to_all || kind == graph::CollectiveKind::gather ||
+                       kind == graph::CollectiveKind::scatter;
   for (std::int64_t bytes : sizes) {
     if (divided && bytes % ranks != 0) {
-      std::fprintf(stderr, "distsim: --bytes: %lld is no multiple of %u ranks; nccl-tests would send fewer\n", static_cast<long long>(bytes), ranks);
+      std::fprintf(stderr, "distsim: --bytes: %lld is no multiple of %u ranks; nccl-tests would send fewer\n",
+                   static_cast<long long>(bytes), ranks);
     }
   }
 }
 
 /// NCCL ignores a choice that leaves nothing, and so does the price.
-Result<void> warn_of_unheeded(graph::CollectiveKind kind, const topology::GroupFacts& facts, const collectives::CollectiveOptions& options) {
+Result<void> warn_of_unheeded(graph::CollectiveKind kind, const topology::GroupFacts& facts,
+                              const collectives::CollectiveOptions& options) {
   if (facts.ranks < 2 || (options.algorithms.empty() && options.protocols.empty())) return {};
   TRY_ASSIGN(const collectives::Selection selection, collectives::selection_of(options));
-  if (collectives::any_allowed(collectives::candidates_for(kind, collectives::channels_of(facts)), collectives::selection_for(kind, selection))) return {};
-  std::fprintf(stderr, "distsim: --algorithms, --protocols: this group can do %s with none of them; priced with NCCL's own choice\n", std::string(graph::name_of(kind)).c_str());
+  if (collectives::any_allowed(collectives::candidates_for(kind, collectives::channels_of(facts)),
+                               collectives::selection_for(kind, selection)))
+    return {};
+  std::fprintf(
+      stderr,
+      "distsim: --algorithms, --protocols: this group can do %s with none of them; priced with NCCL's own choice\n",
+      std::string(graph::name_of(kind)).c_str());
   return {};
 }
 
@@ -92,29 +103,45 @@ Result<void> price_collective(const CollectiveFlags& f) {
   warn_of_parts(kind, sizes, f.nodes * gpus);
   TRY_ASSIGN(const collectives::CollectiveModels models, collectives::CollectiveModels::create(topology, options));
   for (const std::string& remark : models.remarks()) std::fprintf(stderr, "distsim: --curve: %s\n", remark.c_str());
-  TRY_ASSIGN(const collectives::CostTable table, collectives::collective_cost_table(topology, models, {kind, f.nodes, gpus, sizes, true, f.side_by_side, f.explain}));
+  TRY_ASSIGN(const collectives::CostTable table,
+             collectives::collective_cost_table(topology, models,
+                                                {kind, f.nodes, gpus, sizes, true, f.side_by_side, f.explain}));
   TRY(warn_of_unheeded(kind, table.facts, options));
   TRY(write_file_atomically(f.csv, table.text));
   if (table.unpriced == 0) return {};
-  return Error{std::to_string(table.unpriced) + " of " + std::to_string(sizes.size()) + " sizes could not be priced; the column basis says why", "", ""};
+  return Error{std::to_string(table.unpriced) + " of " + std::to_string(sizes.size()) +
+                   " sizes could not be priced; the column basis says why",
+               "", ""};
 }
 
 void add_cost_collective(CLI::App& cost, Action& action) {
   auto f = std::make_shared<CollectiveFlags>();
-  CLI::App* sub = cost.add_subcommand("collective", "Time of one collective over the first GPUs of some nodes, for a list of sizes");
+  CLI::App* sub = cost.add_subcommand("collective",
+                                      "Time of one collective over the first GPUs of some nodes, for a list of sizes");
   sub->add_option("--system", f->system, "Name of a system (distsim list systems) or its file")->required();
-  sub->add_option("--kind", f->kind, "all_reduce, all_gather, reduce_scatter, all_to_all, all_to_all_v, broadcast, reduce, gather, scatter, send_recv or barrier")->required();
+  sub->add_option(
+         "--kind", f->kind,
+         "all_reduce, all_gather, reduce_scatter, all_to_all, all_to_all_v, broadcast, reduce, gather, scatter, send_recv or barrier")
+      ->required();
   sub->add_option("--nodes", f->nodes, "Nodes")->check(CLI::Range(1u, 1u << 20));
-  sub->add_option("--gpus-per-node", f->gpus_per_node, "GPUs of each node that take part; default: all")->check(CLI::Range(1u, 1024u));
+  sub->add_option("--gpus-per-node", f->gpus_per_node, "GPUs of each node that take part; default: all")
+      ->check(CLI::Range(1u, 1024u));
   sub->add_option("--bytes", f->bytes, "Sizes as in the size column of nccl-tests: 8,1MiB,64MiB")->required();
   sub->add_option("--curve", f->curves, "Measurements to use first: a curve file or an nccl-tests log; may be repeated")
-      ->allow_extra_args(false)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  sub->add_option("--launch", f->launch, "mpi (a rank per process) or single_process")->check(CLI::IsMember({"mpi", "single_process"}));
-  sub->add_option("--algorithms", f->algorithms, "What NCCL may choose from, as NCCL_ALGO: Ring,Tree,...")->delimiter(',');
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  sub->add_option("--launch", f->launch, "mpi (a rank per process) or single_process")
+      ->check(CLI::IsMember({"mpi", "single_process"}));
+  sub->add_option("--algorithms", f->algorithms, "What NCCL may choose from, as NCCL_ALGO: Ring,Tree,...")
+      ->delimiter(',');
   sub->add_option("--protocols", f->protocols, "As NCCL_PROTO: LL,LL128,Simple")->delimiter(',');
-  sub->add_option("--exchange", f->exchange, "all_to_all across nodes: grouped (NCCL), hierarchical (NVLink, then rails) or rdma (the same, rails without NCCL)")
+  sub->add_option(
+         "--exchange", f->exchange,
+         "all_to_all across nodes: grouped (NCCL), hierarchical (NVLink, then rails) or rdma (the same, rails without NCCL)")
       ->check(CLI::IsMember({"grouped", "hierarchical", "rdma"}));
-  sub->add_flag("--side-by-side", f->side_by_side, "The other GPUs of the nodes do the same in groups of their own (rails: --gpus-per-node 1 --side-by-side)");
+  sub->add_flag(
+      "--side-by-side", f->side_by_side,
+      "The other GPUs of the nodes do the same in groups of their own (rails: --gpus-per-node 1 --side-by-side)");
   sub->add_flag("--allow-partial", f->allow_partial, "Use curve files of a run that did not end");
   sub->add_flag("--no-curves", f->no_curves, "Hardware facts alone")->excludes("--curve");
   sub->add_flag("--explain", f->explain, "Say why: candidates, algorithm, protocol, steps, bottleneck");
@@ -131,7 +158,8 @@ struct OpFlags {
 /// "m=4096" into its two halves.
 Result<std::pair<std::string, std::string>> split_size(const std::string& text) {
   const std::size_t equals = text.find('=');
-  if (equals != std::string::npos && equals > 0 && equals + 1 < text.size()) return std::pair(text.substr(0, equals), text.substr(equals + 1));
+  if (equals != std::string::npos && equals > 0 && equals + 1 < text.size())
+    return std::pair(text.substr(0, equals), text.substr(equals + 1));
   return Error{"found '" + text + "', expected NAME=VALUE, as in m=4096", "", ""};
 }
 
@@ -142,16 +170,19 @@ Result<std::string> one_row(const OpFlags& f) {
   for (const std::string& text : f.sizes) {
     TRY_ASSIGN(const auto size, split_size(text));
     if (std::find(known.begin(), known.end(), size.first) == known.end()) {
-      return Error{"found the size '" + size.first + "', expected one of those in docs/op_models.md", "", spelling_hint(size.first, known)};
+      return Error{"found the size '" + size.first + "', expected one of those in docs/op_models.md", "",
+                   spelling_hint(size.first, known)};
     }
-    if (std::find(header.begin(), header.end(), size.first) != header.end()) return Error{"found the size '" + size.first + "' twice, expected it once", "", ""};
+    if (std::find(header.begin(), header.end(), size.first) != header.end())
+      return Error{"found the size '" + size.first + "' twice, expected it once", "", ""};
     header.push_back(size.first);
     row.push_back(size.second);
   }
   return csv_line(header) + csv_line(row);
 }
 
-/// The op itself for people: "gemm 4096x1024x1024 bf16 on h100_sxm5_80gb: 12.3 us (11.2 to 13.9), learned (learned product16)".
+/// The op itself for people: "gemm 4096x1024x1024 bf16 on h100_sxm5_80gb: 12.3 us (11.2 to 13.9), learned (learned
+/// product16)".
 Result<void> price_one(const OpFlags& f) {
   TRY_ASSIGN(const std::string text, one_row(f));
   std::istringstream in(text);
@@ -164,7 +195,8 @@ Result<void> price_one(const OpFlags& f) {
   TRY_ASSIGN(const graph::Cost cost, opmodels::price_row(*models, row, f.gpu));
   std::string ops;
   for (const graph::Op& op : row.ops) ops += (ops.empty() ? "" : " + ") + graph::describe(op);
-  return print(fmt::format("{} on {}: {:.6g} us ({:.6g} to {:.6g}), {}\n", ops, models->device().name, cost.mean.us(), cost.low.us(), cost.high.us(),
+  return print(fmt::format("{} on {}: {:.6g} us ({:.6g} to {:.6g}), {}\n", ops, models->device().name, cost.mean.us(),
+                           cost.low.us(), cost.high.us(),
                            cost.source.empty() ? graph::name_of(cost.basis) : cost.source));
 }
 
@@ -182,15 +214,22 @@ Result<void> price_file(const OpFlags& f) {
     TRY_ASSIGN(count, opmodels::cost_csv(in, f.input, out, [&](std::string_view gpu) { return devices(gpu); }));
     return {};
   }));
-  if (count.rows > 0 && count.unpriced == count.rows) return Error{"none of " + std::to_string(count.rows) + " rows could be priced; the column basis says why", f.input, ""};
-  if (count.unpriced > 0) std::fprintf(stderr, "distsim: %zu of %zu rows could not be priced; the column basis says why\n", count.unpriced, count.rows);
+  if (count.rows > 0 && count.unpriced == count.rows)
+    return Error{"none of " + std::to_string(count.rows) + " rows could be priced; the column basis says why", f.input,
+                 ""};
+  if (count.unpriced > 0)
+    std::fprintf(stderr, "distsim: %zu of %zu rows could not be priced; the column basis says why\n", count.unpriced,
+                 count.rows);
   return {};
 }
 
 Result<void> price_ops(const OpFlags& f) {
   if (!f.input.empty()) return price_file(f);
   for (const auto& [flag, value] : {std::pair("--gpu", &f.gpu), {"--op", &f.op}, {"--dtype", &f.dtype}}) {
-    if (value->empty()) return Error{std::string(flag) + ": found none, expected one beside the op's sizes, or --input with a file of shapes", "", "try `distsim cost op --help`"};
+    if (value->empty())
+      return Error{
+          std::string(flag) + ": found none, expected one beside the op's sizes, or --input with a file of shapes", "",
+          "try `distsim cost op --help`"};
   }
   return price_one(f);
 }
@@ -198,13 +237,22 @@ Result<void> price_ops(const OpFlags& f) {
 void add_cost_op(CLI::App& cost, Action& action) {
   auto f = std::make_shared<OpFlags>();
   CLI::App* sub = cost.add_subcommand("op", "Time of one op, or of one op a row for a CSV of shapes");
-  CLI::Option* input = sub->add_option("--input", f->input, "CSV with the columns gpu, op, pass, dtype and the op's dimensions")->check(refuse_empty);
-  sub->add_option("--csv", f->csv, "Output file; - is standard output (the default)")->check(refuse_empty)->needs(input);
+  CLI::Option* input =
+      sub->add_option("--input", f->input, "CSV with the columns gpu, op, pass, dtype and the op's dimensions")
+          ->check(refuse_empty);
+  sub->add_option("--csv", f->csv, "Output file; - is standard output (the default)")
+      ->check(refuse_empty)
+      ->needs(input);
   sub->add_option("--gpu", f->gpu, "One op: the GPU, by any of its names")->excludes(input);
-  sub->add_option("--op", f->op, "One op: linear, conv2d, embedding_bag, interaction, cross_layer, flash_attention, adam, copy_h2d, ...")->excludes(input);
-  sub->add_option("--pass", f->pass, "One op: fwd (the default), bwd, bwd_data, bwd_weight or bwd+OPTIMIZER")->excludes(input);
+  sub->add_option(
+         "--op", f->op,
+         "One op: linear, conv2d, embedding_bag, interaction, cross_layer, flash_attention, adam, copy_h2d, ...")
+      ->excludes(input);
+  sub->add_option("--pass", f->pass, "One op: fwd (the default), bwd, bwd_data, bwd_weight or bwd+OPTIMIZER")
+      ->excludes(input);
   sub->add_option("--dtype", f->dtype, "One op: fp32, tf32, fp16, bf16, fp8, ...")->excludes(input);
-  sub->add_option("sizes", f->sizes, "One op: its sizes by the names of the file's columns, as in m=4096 n=1024 k=1024")->excludes(input);
+  sub->add_option("sizes", f->sizes, "One op: its sizes by the names of the file's columns, as in m=4096 n=1024 k=1024")
+      ->excludes(input);
   sub->callback([f, &action] { action = [f] { return price_ops(*f); }; });
 }
 

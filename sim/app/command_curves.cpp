@@ -3,11 +3,11 @@
 
 #include <memory>
 
+#include "base/output.hpp"
 #include "collectives/logs/curve_import.hpp"
 #include "sim/app/commands.hpp"
 #include "sim/config/config.hpp"
 #include "sim/study/measurement_plan.hpp"
-#include "base/output.hpp"
 
 namespace distsim::app {
 namespace {
@@ -24,13 +24,18 @@ struct CurveFlags {
 
 void print_remarks(const collectives::CurveSet& set) {
   for (const std::string& remark : set.remarks) std::fprintf(stderr, "distsim: %s\n", remark.c_str());
-  if (set.partial) std::fprintf(stderr, "distsim: the curves are partial; collectives.allow_partial or --allow-partial uses them all the same\n");
+  if (set.partial)
+    std::fprintf(
+        stderr,
+        "distsim: the curves are partial; collectives.allow_partial or --allow-partial uses them all the same\n");
 }
 
 Result<void> import_logs(const CurveFlags& f) {
   TRY(check_outputs({{"--out", f.out}}));
   TRY_ASSIGN(const topology::ClusterSpec spec, config::load_system(f.system));
-  TRY_ASSIGN(const collectives::CurveSet set, collectives::import_curves({f.files, spec.name, spec.device, f.date, {f.ranks, f.nodes}, f.launch, f.cuda_graph}));
+  TRY_ASSIGN(const collectives::CurveSet set,
+             collectives::import_curves(
+                 {f.files, spec.name, spec.device, f.date, {f.ranks, f.nodes}, f.launch, f.cuda_graph}));
   TRY(write_file_atomically(f.out, collectives::curve_text(set)));
   print_remarks(set);
   std::uint32_t flagged = 0;
@@ -62,34 +67,48 @@ Result<void> write_plan(const CurveFlags& f) {
 }
 
 void add_hints(CLI::App& sub, CurveFlags& f) {
-  sub.add_option("--ranks", f.ranks, "Ranks of the run, for logs that do not say")->check(CLI::Range(2u, collectives::kMaxCurveRanks));
-  sub.add_option("--nodes", f.nodes, "Nodes of the run, for logs that do not say")->check(CLI::Range(1u, collectives::kMaxCurveRanks));
+  sub.add_option("--ranks", f.ranks, "Ranks of the run, for logs that do not say")
+      ->check(CLI::Range(2u, collectives::kMaxCurveRanks));
+  sub.add_option("--nodes", f.nodes, "Nodes of the run, for logs that do not say")
+      ->check(CLI::Range(1u, collectives::kMaxCurveRanks));
 }
 
 }  // namespace
 
 void add_curves(CLI::App& app, Action& action) {
-  CLI::App* curves = app.add_subcommand("curves", "Measured collectives: logs into a curve file, and what a file holds and lacks");
+  CLI::App* curves =
+      app.add_subcommand("curves", "Measured collectives: logs into a curve file, and what a file holds and lacks");
   curves->require_subcommand(1);
   auto f = std::make_shared<CurveFlags>();
-  CLI::App* import = curves->add_subcommand("import", "Write one curve file from the logs of a system: nccl-tests (text or -J), OSU, PARAM, collective_bench");
+  CLI::App* import = curves->add_subcommand(
+      "import",
+      "Write one curve file from the logs of a system: nccl-tests (text or -J), OSU, PARAM, collective_bench");
   import->add_option("logs", f->files, "Logs or curve files")->required();
-  import->add_option("--system", f->system, "Name of the system they were measured on (distsim list systems) or its file")->required();
+  import
+      ->add_option("--system", f->system, "Name of the system they were measured on (distsim list systems) or its file")
+      ->required();
   import->add_option("--date", f->date, "Date of the measurement, 2026-11-20, where the log does not say");
-  import->add_option("--launch", f->launch, "mpi (a rank per process) or single_process; default: as the log says")->check(CLI::IsMember({"mpi", "single_process"}));
+  import->add_option("--launch", f->launch, "mpi (a rank per process) or single_process; default: as the log says")
+      ->check(CLI::IsMember({"mpi", "single_process"}));
   import->add_flag("--cuda-graph", f->cuda_graph, "The collectives were launched from a CUDA graph");
   add_hints(*import, *f);
   import->add_option("--out", f->out, "Curve file to write, NAME.curve.txtpb; - is standard output (the default)");
-  import->callback([f, &action] { action = [f] { return import_logs(*f); }; });
-  CLI::App* plan = curves->add_subcommand("plan", "What an experiment's collectives are, for `collective_bench --plan FILE`");
-  plan->add_option("--config", f->config, "Experiment file")->required();
-  plan->add_option("--set", f->sets, "KEY=VALUE: override any key; may be repeated")->allow_extra_args(false)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  plan->add_option("--out", f->out, "CSV file to write; - is standard output (the default)");
-  plan->callback([f, &action] { action = [f] { return write_plan(*f); }; });
-  CLI::App* show = curves->add_subcommand("show", "Draw the curves of files in the terminal and list what is missing");
-  show->add_option("files", f->files, "Curve files or logs")->required();
-  add_hints(*show, *f);
-  show->callback([f, &action] { action = [f] { return show_files(*f); }; });
+  import->callback([f, &action] { action = [f] { return import_logs(*f);
+};
+}  // namespace distsim::app
+);
+CLI::App* plan =
+    curves->add_subcommand("plan", "What an experiment's collectives are, for `collective_bench --plan FILE`");
+plan->add_option("--config", f->config, "Experiment file")->required();
+plan->add_option("--set", f->sets, "KEY=VALUE: override any key; may be repeated")
+    ->allow_extra_args(false)
+    ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+plan->add_option("--out", f->out, "CSV file to write; - is standard output (the default)");
+plan->callback([f, &action] { action = [f] { return write_plan(*f); }; });
+CLI::App* show = curves->add_subcommand("show", "Draw the curves of files in the terminal and list what is missing");
+show->add_option("files", f->files, "Curve files or logs")->required();
+add_hints(*show, *f);
+show->callback([f, &action] { action = [f] { return show_files(*f); }; });
 }
 
 }  // namespace distsim::app

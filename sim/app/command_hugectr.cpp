@@ -2,9 +2,9 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
+#include "base/output.hpp"
 #include "base/text/printable.hpp"
 #include "sim/app/commands.hpp"
-#include "base/output.hpp"
 #include "traces/hugectr/hugectr_charts.hpp"
 
 namespace distsim::app {
@@ -17,15 +17,19 @@ struct HugectrFlags {
 };
 
 /// prof.events for the releases, prof.schedule for the versions before; by the name of the output, unless said.
-bool wants_events(const HugectrFlags& f) { return f.format == "events" || (f.format == "auto" && f.out.ends_with("prof.events")); }
+bool wants_events(const HugectrFlags& f) {
+  return f.format == "events" || (f.format == "auto" && f.out.ends_with("prof.events"));
+}
 
 Result<void> write_schedule(const HugectrFlags& f) {
   TRY(check_outputs({{"--out", f.out}}));
   TRY_ASSIGN(const std::vector<traces::HugectrEvent> events, traces::read_hugectr_events(f.events));
-  return write_file_atomically(f.out, wants_events(f) ? traces::hugectr_events_text(events) : traces::hugectr_schedule_text(events, f.warmup, f.repeat));
+  return write_file_atomically(f.out, wants_events(f) ? traces::hugectr_events_text(events)
+                                                      : traces::hugectr_schedule_text(events, f.warmup, f.repeat));
 }
 
-Result<std::vector<traces::HugectrHost>> read_hosts(const std::vector<std::string>& files, const std::string& events_file) {
+Result<std::vector<traces::HugectrHost>> read_hosts(const std::vector<std::string>& files,
+                                                    const std::string& events_file) {
   std::vector<traces::HugectrEvent> events;
   if (!events_file.empty()) {
     TRY_ASSIGN(events, traces::read_hugectr_events(events_file));
@@ -45,8 +49,9 @@ std::string hosts_text(const std::vector<traces::HugectrHost>& hosts) {
     for (const auto& [device, by_stream] : h.timeline) {
       for (const auto& [stream, list] : by_stream) events += list.size(), ++streams;
     }
-    out += printable(h.host_name) + ": iteration mean " + std::to_string(h.avg_iter_time_ms) + " ms, median " + std::to_string(h.median_iter_time_ms) + " ms; " +
-           std::to_string(events) + " events on " + std::to_string(h.timeline.size()) + " devices, " + std::to_string(streams) + " streams\n";
+    out += printable(h.host_name) + ": iteration mean " + std::to_string(h.avg_iter_time_ms) + " ms, median " +
+           std::to_string(h.median_iter_time_ms) + " ms; " + std::to_string(events) + " events on " +
+           std::to_string(h.timeline.size()) + " devices, " + std::to_string(streams) + " streams\n";
   }
   return out;
 }
@@ -84,26 +89,40 @@ Result<void> write_scaling(const HugectrFlags& f) {
   }
   if (!f.csv.empty()) TRY(write_file_atomically(f.csv, traces::hugectr_scaling_csv(runs)));
   if (!f.svg.empty()) TRY(write_file_atomically(f.svg, traces::hugectr_scaling_svg(runs)));
-  return takes_stdout({{"--csv", f.csv}, {"--svg", f.svg}}) || !f.csv.empty() || !f.svg.empty() ? Result<void>() : print(traces::hugectr_scaling_csv(runs));
+  return takes_stdout({{"--csv", f.csv}, {"--svg", f.svg}}) || !f.csv.empty() || !f.svg.empty()
+             ? Result<void>()
+             : print(traces::hugectr_scaling_csv(runs));
 }
 
 void add_events(CLI::App* sub, const std::shared_ptr<HugectrFlags>& f) {
-  sub->add_option("--events", f->events, "List of events that names the layers of results that have none (v3.1 on)")->check(refuse_empty);
+  sub->add_option("--events", f->events, "List of events that names the layers of results that have none (v3.1 on)")
+      ->check(refuse_empty);
 }
 
 }  // namespace
 
 void add_hugectr(CLI::App& app, Action& action) {
-  CLI::App* hugectr = app.add_subcommand("hugectr", "HugeCTR's inline profiler: write its schedule, read its results, chart them");
+  CLI::App* hugectr =
+      app.add_subcommand("hugectr", "HugeCTR's inline profiler: write its schedule, read its results, chart them");
   hugectr->require_subcommand(1);
   auto f = std::make_shared<HugectrFlags>();
 
   CLI::App* schedule = hugectr->add_subcommand("schedule", "Write prof.schedule or prof.events from a list of events");
-  schedule->add_option("events", f->events, "YAML or JSON: {layer: {forward_events: [..], backward_events: [..]}}, layers in forward order")->required();
-  schedule->add_option("--out", f->out, "File to write, as the profiler looks for it in PROFILING_DIR; - is standard output (default)")->check(refuse_empty);
-  schedule->add_option("--format", f->format, "schedule (early 2021), events (v3.1 to v3.7), auto: by the name of --out")->check(CLI::IsMember({"auto", "schedule", "events"}));
-  schedule->add_option("--warmup", f->warmup, "Iterations before the first measurement (default 10)")->check(CLI::Range(0u, 1'000'000u));
-  schedule->add_option("--repeat", f->repeat, "Measurements of each event (default 50)")->check(CLI::Range(1u, 10'000u));
+  schedule
+      ->add_option("events", f->events,
+                   "YAML or JSON: {layer: {forward_events: [..], backward_events: [..]}}, layers in forward order")
+      ->required();
+  schedule
+      ->add_option("--out", f->out,
+                   "File to write, as the profiler looks for it in PROFILING_DIR; - is standard output (default)")
+      ->check(refuse_empty);
+  schedule
+      ->add_option("--format", f->format, "schedule (early 2021), events (v3.1 to v3.7), auto: by the name of --out")
+      ->check(CLI::IsMember({"auto", "schedule", "events"}));
+  schedule->add_option("--warmup", f->warmup, "Iterations before the first measurement (default 10)")
+      ->check(CLI::Range(0u, 1'000'000u));
+  schedule->add_option("--repeat", f->repeat, "Measurements of each event (default 50)")
+      ->check(CLI::Range(1u, 10'000u));
   schedule->callback([f, &action] { action = [f] { return write_schedule(*f); }; });
 
   CLI::App* timeline = hugectr->add_subcommand("timeline", "Results as avg_iter_time_ms and timeline, and as a chart");
@@ -113,9 +132,12 @@ void add_hugectr(CLI::App& app, Action& action) {
   add_events(timeline, f);
   timeline->callback([f, &action] { action = [f] { return write_timeline(*f); }; });
 
-  CLI::App* scaling = hugectr->add_subcommand("scaling", "Compare runs: iteration, average and maximum of what was measured");
-  scaling->add_option("--run", f->runs, "NAME=FILE[,FILE]: a run and its hosts' results; may be repeated")->required()
-      ->allow_extra_args(false)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  CLI::App* scaling =
+      hugectr->add_subcommand("scaling", "Compare runs: iteration, average and maximum of what was measured");
+  scaling->add_option("--run", f->runs, "NAME=FILE[,FILE]: a run and its hosts' results; may be repeated")
+      ->required()
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   scaling->add_option("--svg", f->svg, "Write the scaling chart")->check(refuse_empty);
   scaling->add_option("--csv", f->csv, "Write the table behind it; - is standard output")->check(refuse_empty);
   add_events(scaling, f);

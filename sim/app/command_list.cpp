@@ -1,12 +1,12 @@
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 #include <memory>
 
+#include "base/output.hpp"
 #include "collectives/collective_models.hpp"
 #include "opmodels/op_models.hpp"
 #include "sim/app/commands.hpp"
 #include "sim/config/config.hpp"
-#include "base/output.hpp"
 #include "sim/config/reference.hpp"
 #include "sim/workload/registry.hpp"
 #include "traces/trace_formats.hpp"
@@ -14,10 +14,14 @@
 namespace distsim::app {
 namespace {
 
-std::string entry(std::string_view name, std::string_view sentence) { return fmt::format("{:<36} {}\n", name, sentence); }
+std::string entry(std::string_view name, std::string_view sentence) {
+  return fmt::format("{:<36} {}\n", name, sentence);
+}
 
 /// A broken file keeps its place in the list, with what is wrong with it.
-std::string unreadable(const std::string& name, const Error& error) { return entry(name, "(cannot be read: " + error.text() + ")"); }
+std::string unreadable(const std::string& name, const Error& error) {
+  return entry(name, "(cannot be read: " + error.text() + ")");
+}
 
 std::string gb(Bytes b) { return format_quantity(static_cast<double>(b.value()), Dimension::bytes); }
 
@@ -25,7 +29,10 @@ Result<std::string> list_devices() {
   std::string out;
   for (const auto& name : config::names_in("devices")) {
     const Result<topology::DeviceSpec> d = config::load_device(name);
-    if (!d) { out += unreadable(name, d.error()); continue; }
+    if (!d) {
+      out += unreadable(name, d.error());
+      continue;
+    }
     out += entry(name, fmt::format("{}, {} SMs, {} at {}", d->architecture, d->sm_count, gb(d->hbm.capacity),
                                    format_quantity(d->hbm.bandwidth.value(), Dimension::bytes_per_second)));
   }
@@ -36,7 +43,10 @@ Result<std::string> list_systems() {
   std::string out;
   for (const auto& name : config::names_in("systems")) {
     const Result<topology::ClusterSpec> c = config::load_system(name);
-    if (!c) { out += unreadable(name, c.error()); continue; }
+    if (!c) {
+      out += unreadable(name, c.error());
+      continue;
+    }
     out += entry(name, c->description);
   }
   return out;
@@ -48,7 +58,10 @@ Result<std::string> list_models() {
   out += "\nFiles (model.name):\n";
   for (const auto& name : config::names_in("models")) {
     const Result<workload::ModelSpec> m = config::load_model(name);
-    if (!m) { out += unreadable(name, m.error()); continue; }
+    if (!m) {
+      out += unreadable(name, m.error());
+      continue;
+    }
     out += "  " + entry(name, m->description);
   }
   return out;
@@ -58,7 +71,10 @@ Result<std::string> list_frameworks() {
   std::string out;
   for (const auto& name : config::names_in("frameworks")) {
     const Result<workload::FrameworkSpec> f = config::load_framework(name);
-    if (!f) { out += unreadable(name, f.error()); continue; }
+    if (!f) {
+      out += unreadable(name, f.error());
+      continue;
+    }
     out += entry(name, f->source);
   }
   return out;
@@ -78,13 +94,20 @@ Result<std::string> list_ops() {
 
 Result<std::string> list_traces() {
   std::string out;
-  for (const traces::TraceReader& reader : traces::trace_readers()) out += entry(std::string(traces::name_of(reader.format)) + " (read)", reader.sentence);
-  return out + entry("chrome_trace (write)", "Chrome trace-event JSON, plain or .gz, as Perfetto opens it: --timeline FILE");
+  for (const traces::TraceReader& reader : traces::trace_readers())
+    out += entry(std::string(traces::name_of(reader.format)) + " (read)", reader.sentence);
+  return out +
+         entry("chrome_trace (write)", "Chrome trace-event JSON, plain or .gz, as Perfetto opens it: --timeline FILE");
 }
 
-struct Listing { const char* what; Result<std::string> (*list)(); };
-constexpr Listing kListings[] = {{"devices", list_devices}, {"systems", list_systems}, {"models", list_models}, {"frameworks", list_frameworks},
-                                 {"collectives", list_collectives}, {"ops", list_ops}, {"traces", list_traces}};
+struct Listing {
+  const char* what;
+  Result<std::string> (*list)();
+};
+constexpr Listing kListings[] = {
+    {"devices", list_devices},       {"systems", list_systems},         {"models", list_models},
+    {"frameworks", list_frameworks}, {"collectives", list_collectives}, {"ops", list_ops},
+    {"traces", list_traces}};
 
 std::vector<std::string> listing_names() {
   std::vector<std::string> names;
@@ -93,7 +116,10 @@ std::vector<std::string> listing_names() {
   return names;
 }
 
-struct ListFlags { std::string what; bool markdown = false; };
+struct ListFlags {
+  std::string what;
+  bool markdown = false;
+};
 
 Result<void> run(const ListFlags& flags) {
   for (const auto& l : kListings) {
@@ -108,9 +134,11 @@ Result<void> run(const ListFlags& flags) {
 
 void add_list(CLI::App& app, Action& action) {
   auto flags = std::make_shared<ListFlags>();
-  CLI::App* sub = app.add_subcommand("list", "What there is: devices, systems, models, frameworks, collectives, ops, traces, and every config key");
+  CLI::App* sub = app.add_subcommand(
+      "list", "What there is: devices, systems, models, frameworks, collectives, ops, traces, and every config key");
   sub->add_option("what", flags->what, "devices, systems, models, frameworks, collectives, ops, traces or config")
-      ->required()->check(CLI::IsMember(listing_names()));
+      ->required()
+      ->check(CLI::IsMember(listing_names()));
   sub->add_flag("--markdown", flags->markdown, "config: as Markdown, the source of docs/config_reference.md");
   sub->callback([flags, &action] { action = [flags] { return run(*flags); }; });
 }

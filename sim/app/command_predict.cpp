@@ -1,17 +1,17 @@
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 #include <limits>
 #include <memory>
 
+#include "base/output.hpp"
 #include "base/text/csv.hpp"
 #include "base/text/spelling.hpp"
 #include "sim/app/commands.hpp"
-#include "base/output.hpp"
 #include "sim/pipeline/pipeline.hpp"
-#include "sim/study/trials.hpp"
 #include "sim/pipeline/write_chakra.hpp"
 #include "sim/report/html/html.hpp"
 #include "sim/report/timeline/timeline_slices.hpp"
+#include "sim/study/trials.hpp"
 #include "traces/timeline/timeline_writer.hpp"
 
 namespace distsim::app {
@@ -29,7 +29,11 @@ struct PredictFlags {
 using Outputs = std::vector<std::pair<std::string, std::string>>;
 
 Outputs outputs_of(const PredictFlags& f) {
-  return {{"--json", f.json}, {"--csv", f.csv}, {"--timeline", f.timeline}, {"--html", f.html}, {"--dump-after", f.dump_after.empty() ? "" : "-"},
+  return {{"--json", f.json},
+          {"--csv", f.csv},
+          {"--timeline", f.timeline},
+          {"--html", f.html},
+          {"--dump-after", f.dump_after.empty() ? "" : "-"},
           {"--write-et", f.write_et.empty() ? "" : f.write_et + ".0.et"}};
 }
 
@@ -69,8 +73,9 @@ void announce_timeline(const std::string& path, const report::TimelineSlices& sl
   const std::int64_t bytes = traces::timeline_bytes(path, slices.slices);
   if (slices.left_out.empty() && bytes < kLarge) return;
   const std::string left_out = slices.left_out.empty() ? "" : "; " + slices.left_out;
-  std::fprintf(stderr, "distsim: %s: up to %lld slices, %lld MB before compression%s (see --timeline-ranks)\n", path.c_str(),
-               static_cast<long long>(slices.slices), static_cast<long long>(bytes / kMegabyte), left_out.c_str());
+  std::fprintf(stderr, "distsim: %s: up to %lld slices, %lld MB before compression%s (see --timeline-ranks)\n",
+               path.c_str(), static_cast<long long>(slices.slices), static_cast<long long>(bytes / kMegabyte),
+               left_out.c_str());
 }
 
 Result<void> write_timeline(const PredictFlags& f, const pipeline::Prediction& p) {
@@ -81,14 +86,16 @@ Result<void> write_timeline(const PredictFlags& f, const pipeline::Prediction& p
 
 Result<void> write_et(const PredictFlags& f, const pipeline::Prediction& p) {
   const std::uint32_t ranks = p.lowered->program.ranks;
-  if (f.et_ranks > 0 && f.et_ranks < ranks) std::fprintf(stderr, "distsim: %s: ranks %u to %u are left out\n", f.write_et.c_str(), f.et_ranks, ranks - 1);
+  if (f.et_ranks > 0 && f.et_ranks < ranks)
+    std::fprintf(stderr, "distsim: %s: ranks %u to %u are left out\n", f.write_et.c_str(), f.et_ranks, ranks - 1);
   return pipeline::write_chakra(f.write_et, *p.costed, *p.lowered, f.et_ranks);
 }
 
 Result<void> write_outputs(const PredictFlags& f, const pipeline::Prediction& p) {
   if (!f.write_et.empty()) TRY(write_et(f, p));  // first, since it may refuse
   if (!f.json.empty()) TRY(write_file_atomically(f.json, report::to_json(p.report) + "\n"));
-  if (!f.csv.empty()) TRY(write_file_atomically(f.csv, csv_line(report::csv_columns()) + csv_line(report::csv_values(p.report))));
+  if (!f.csv.empty())
+    TRY(write_file_atomically(f.csv, csv_line(report::csv_columns()) + csv_line(report::csv_values(p.report))));
   if (!f.timeline.empty()) TRY(write_timeline(f, p));
   if (!f.html.empty()) TRY(write_file_atomically(f.html, report::to_html(p.report, p.played())));
   return {};
@@ -130,22 +137,39 @@ void add_predict(CLI::App& app, Action& action) {
   CLI::App* sub = app.add_subcommand("predict", "Predict one training iteration (the default command)");
   sub->add_option("--config", f->config, "Experiment file, e.g. configs/dgx_a100_4node.yaml")->required();
   sub->add_option("--set", f->sets, "KEY=VALUE: override any key, e.g. cluster.nodes=8; may be repeated")
-      ->allow_extra_args(false)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  sub->add_option("--curves", f->curves, "Measured collectives to use first: a curve file or an nccl-tests log; may be repeated")
-      ->allow_extra_args(false)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  sub->add_option("--json", f->json, "Write the report as JSON (docs/report_schema.md); - is standard output")->check(refuse_empty);
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  sub->add_option("--curves", f->curves,
+                  "Measured collectives to use first: a curve file or an nccl-tests log; may be repeated")
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  sub->add_option("--json", f->json, "Write the report as JSON (docs/report_schema.md); - is standard output")
+      ->check(refuse_empty);
   sub->add_option("--csv", f->csv, "Write the main figures as one CSV row; - is standard output")->check(refuse_empty);
-  sub->add_option("--timeline", f->timeline, "Write the timeline for ui.perfetto.dev: FILE.pftrace (Perfetto protobuf) or FILE.json (Chrome trace), compressed if .gz follows")->check(refuse_empty);
-  sub->add_option("--timeline-ranks", f->timeline_ranks, "Ranks that the timeline shows, one of each class of equal ranks first (default: at most 64, and 4 million slices)")->check(CLI::Range(1u, 1u << 24));
-  sub->add_option("--write-et", f->write_et, "Write a Chakra trace a rank, PREFIX.<rank>.et, for other simulators and `distsim replay`")->check(refuse_empty);
-  sub->add_option("--write-et-ranks", f->et_ranks, "Ranks that --write-et writes, from 0 (default: all, if they take no more than 4 GB)")
-      ->needs("--write-et")->check(CLI::Range(1u, 1u << 24));
+  sub->add_option(
+         "--timeline", f->timeline,
+         "Write the timeline for ui.perfetto.dev: FILE.pftrace (Perfetto protobuf) or FILE.json (Chrome trace), compressed if .gz follows")
+      ->check(refuse_empty);
+  sub->add_option(
+         "--timeline-ranks", f->timeline_ranks,
+         "Ranks that the timeline shows, one of each class of equal ranks first (default: at most 64, and 4 million slices)")
+      ->check(CLI::Range(1u, 1u << 24));
+  sub->add_option("--write-et", f->write_et,
+                  "Write a Chakra trace a rank, PREFIX.<rank>.et, for other simulators and `distsim replay`")
+      ->check(refuse_empty);
+  sub->add_option("--write-et-ranks", f->et_ranks,
+                  "Ranks that --write-et writes, from 0 (default: all, if they take no more than 4 GB)")
+      ->needs("--write-et")
+      ->check(CLI::Range(1u, 1u << 24));
   sub->add_option("--html", f->html, "Write the report as one self-contained page")->check(refuse_empty);
-  sub->add_option("--trials", f->trials.trials, "Play the iteration this often with op, link and rank speeds drawn; prints P10, P50, P90 and P99")
+  sub->add_option("--trials", f->trials.trials,
+                  "Play the iteration this often with op, link and rank speeds drawn; prints P10, P50, P90 and P99")
       ->check(CLI::Range(1u, 1'000'000u));
-  sub->add_option("--seed", f->trials.seed, "Seed of the draws (default 1)")->needs("--trials")->check([](const std::string& text) {
-    return text.starts_with('-') ? "found '" + text + "', expected a number from 0 up" : std::string();
-  });
+  sub->add_option("--seed", f->trials.seed, "Seed of the draws (default 1)")
+      ->needs("--trials")
+      ->check([](const std::string& text) {
+        return text.starts_with('-') ? "found '" + text + "', expected a number from 0 up" : std::string();
+      });
   sub->add_option("--dump-after", f->dump_after, "Print what a step of the pipeline produced, instead of the report");
   sub->add_flag("--timings", f->timings, "Print how long each step of the prediction took");
   sub->callback([f, &action] { action = [f] { return run(*f); }; });

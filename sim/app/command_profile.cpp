@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <memory>
 
-#include "sim/app/commands.hpp"
 #include "base/output.hpp"
+#include "sim/app/commands.hpp"
 #include "sim/profile/profile.hpp"
 #include "sim/profile/profile_in_pieces.hpp"
 #include "sim/report/profile/profile_report.hpp"
@@ -30,9 +30,9 @@ Result<std::uint32_t> shown_rank(const ProfileFlags& f, const traces::TraceJob& 
   std::string known;
   for (std::size_t i = 0; i < std::min<std::size_t>(job.ranks.size(), 16); ++i)
     known += (i > 0 ? ", " : "") + std::to_string(job.ranks[i].rank);
-  return Error{
-      "found " + std::to_string(f.rank) + ", expected a rank of the trace: " + known + (job.ranks.size() > 16 ? ", ..." : ""),
-      "--rank", ""};
+  return Error{"found " + std::to_string(f.rank) + ", expected a rank of the trace: " + known +
+                   (job.ranks.size() > 16 ? ", ..." : ""),
+               "--rank", ""};
 }
 
 using Profiled = std::pair<traces::TraceJob, profile::Profile>;
@@ -69,14 +69,19 @@ Result<void> profile(const ProfileFlags& f) {
 void add_profile(CLI::App& app, Action& action) {
   auto f = std::make_shared<ProfileFlags>();
   CLI::App* sub = app.add_subcommand(
-      "profile", "What the iterations of a trace are made of: PyTorch (Kineto, execution trace), Nsight Systems, HugeCTR");
+      "profile",
+      "What the iterations of a trace are made of: PyTorch (Kineto, execution trace), Nsight Systems, HugeCTR");
   sub->add_option("traces", f->traces, "Trace files, folders or patterns: the ranks of one job")->required();
   sub->add_option("--csv", f->csv, "Write one table as CSV; - is standard output")->check(refuse_empty);
-  sub->add_option("--table", f->table, "Which one: steps (the default), tree, ops, kernels, collectives, ranks, overheads");
+  sub->add_option("--table", f->table,
+                  "Which one: steps (the default), tree, ops, kernels, collectives, ranks, overheads");
   sub->add_option("--json", f->json, "Write everything as JSON; - is standard output")->check(refuse_empty);
-  sub->add_option("--steps", f->steps,
-                  "Regular expression of the annotations that mark an iteration; default: ProfilerStep#N, else Optimizer.step");
-  sub->add_flag("--stream", f->stream, "Read one large PyTorch trace slice by slice, a million records (or one step) at a time, in flat memory");
+  sub->add_option(
+      "--steps", f->steps,
+      "Regular expression of the annotations that mark an iteration; default: ProfilerStep#N, else Optimizer.step");
+  sub->add_flag(
+      "--stream", f->stream,
+      "Read one large PyTorch trace slice by slice, a million records (or one step) at a time, in flat memory");
   sub->add_option("--rank", f->rank, "Rank whose tree, ops and kernels are shown")->each([f](const std::string&) {
     f->rank_given = true;
   });

@@ -1,8 +1,8 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
-#include "sim/app/commands.hpp"
 #include "base/output.hpp"
+#include "sim/app/commands.hpp"
 #include "sim/chakra/replay_chakra.hpp"
 #include "sim/replay/replay_trace.hpp"
 
@@ -23,16 +23,23 @@ std::string given(const std::vector<std::pair<std::string, bool>>& flags) {
 }
 
 std::string given_for_chakra(const chakra::ChakraReplay& c) {
-  return given({{"--network", !c.network.empty()}, {"--network-system", !c.network_system.empty()}, {"--groups", !c.groups.empty()},
-                {"--recorded-collectives", c.recorded_collectives}, {"--compute-scale", c.compute_scale != 1}});
+  return given({{"--network", !c.network.empty()},
+                {"--network-system", !c.network_system.empty()},
+                {"--groups", !c.groups.empty()},
+                {"--recorded-collectives", c.recorded_collectives},
+                {"--compute-scale", c.compute_scale != 1}});
 }
 
 std::string given_for_profiles(const replay::TraceReplay& t) {
-  return given({{"--step-pattern", !t.step_pattern.empty()}, {"--measured-on", !t.measured_on.empty()}, {"--remove", !t.remove.empty()},
-                {"--fuse", !t.fuse.empty()}, {"--leave-one-step-out", t.leave_one_step_out}});
+  return given({{"--step-pattern", !t.step_pattern.empty()},
+                {"--measured-on", !t.measured_on.empty()},
+                {"--remove", !t.remove.empty()},
+                {"--fuse", !t.fuse.empty()},
+                {"--leave-one-step-out", t.leave_one_step_out}});
 }
 
-/// Flags that both kinds of traces have are declared for the profiler's and handed on; those of the other kind are refused, not ignored.
+/// Flags that both kinds of traces have are declared for the profiler's and handed on; those of the other kind are
+/// refused, not ignored.
 Result<void> run(const ReplayFlags& f) {
   if (!chakra::names_chakra(f.trace.traces)) {
     const std::string stray = given_for_chakra(f.chakra);
@@ -41,7 +48,8 @@ Result<void> run(const ReplayFlags& f) {
     trace.ranks = f.chakra.ranks;
     return replay::replay_trace(trace);
   }
-  if (!f.trace.timeline.empty()) return Error{"--timeline: found a Chakra trace, expected a profiler's", "", "use --json"};
+  if (!f.trace.timeline.empty())
+    return Error{"--timeline: found a Chakra trace, expected a profiler's", "", "use --json"};
   const std::string stray = given_for_profiles(f.trace);
   if (!stray.empty()) return Error{stray + ": found a Chakra trace, expected a profiler's", "", ""};
   chakra::ChakraReplay chakra = f.chakra;
@@ -53,23 +61,38 @@ Result<void> run(const ReplayFlags& f) {
   return chakra::replay_chakra(chakra);
 }
 
-CLI::Option* many(CLI::Option* option) { return option->allow_extra_args(false)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll); }
+CLI::Option* many(CLI::Option* option) {
+  return option->allow_extra_args(false)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
 
 }  // namespace
 
 void add_replay(CLI::App& app, Action& action) {
   auto f = std::make_shared<ReplayFlags>();
   replay::TraceReplay& t = f->trace;
-  CLI::App* sub = app.add_subcommand("replay", "Play recorded traces, as they were or with something changed: PyTorch, Nsight Systems, HugeCTR, Chakra");
-  sub->add_option("traces", t.traces, "Files, folders or patterns, together one job: rank0.json.gz, run/, 'run/*.json', nsys.sqlite; Chakra: 'dlrm.*.et'")->required();
-  sub->add_option("--config", t.config, "Experiment whose cluster and device the traces are played on")->check(refuse_empty);
-  many(sub->add_option("--set", t.sets, "KEY=VALUE: override any key of the experiment, e.g. cluster.nodes=8; may be repeated"));
+  CLI::App* sub = app.add_subcommand(
+      "replay",
+      "Play recorded traces, as they were or with something changed: PyTorch, Nsight Systems, HugeCTR, Chakra");
+  sub->add_option(
+         "traces", t.traces,
+         "Files, folders or patterns, together one job: rank0.json.gz, run/, 'run/*.json', nsys.sqlite; Chakra: 'dlrm.*.et'")
+      ->required();
+  sub->add_option("--config", t.config, "Experiment whose cluster and device the traces are played on")
+      ->check(refuse_empty);
+  many(sub->add_option("--set", t.sets,
+                       "KEY=VALUE: override any key of the experiment, e.g. cluster.nodes=8; may be repeated"));
   sub->add_option("--csv", t.csv, "Write a row per rank and step; - is standard output")->check(refuse_empty);
   sub->add_option("--json", t.json, "Write the result as JSON; - is standard output")->check(refuse_empty);
-  sub->add_option("--timeline", t.timeline, "Write measured and replayed side by side, for ui.perfetto.dev: FILE.pftrace or FILE.json, also .gz")->check(refuse_empty);
-  sub->add_option("--step-pattern", t.step_pattern, "Regular expression of the annotations that mark an iteration")->check(refuse_empty);
-  sub->add_option("--measured-on", t.measured_on, "System or device that the traces were taken on, where they do not say")->check(refuse_empty);
-  many(sub->add_option("--remove", t.remove, "What if the kernels with such names (regular expression) were gone; may be repeated"));
+  sub->add_option("--timeline", t.timeline,
+                  "Write measured and replayed side by side, for ui.perfetto.dev: FILE.pftrace or FILE.json, also .gz")
+      ->check(refuse_empty);
+  sub->add_option("--step-pattern", t.step_pattern, "Regular expression of the annotations that mark an iteration")
+      ->check(refuse_empty);
+  sub->add_option("--measured-on", t.measured_on,
+                  "System or device that the traces were taken on, where they do not say")
+      ->check(refuse_empty);
+  many(sub->add_option("--remove", t.remove,
+                       "What if the kernels with such names (regular expression) were gone; may be repeated"));
   many(sub->add_option("--fuse", t.fuse, "What if neighbouring kernels with such names were one; may be repeated"));
   sub->add_flag("--leave-one-step-out", t.leave_one_step_out, "Predict each step from the costs of the others");
   chakra::add_chakra_flags(*sub, f->chakra);

@@ -1,8 +1,8 @@
 #include <CLI/CLI.hpp>
 #include <memory>
 
-#include "sim/app/commands.hpp"
 #include "base/output.hpp"
+#include "sim/app/commands.hpp"
 #include "sim/study/sweep.hpp"
 
 namespace distsim::app {
@@ -15,14 +15,18 @@ struct SweepFlags {
 };
 
 Result<study::SweepRequest> request_of(const SweepFlags& flags) {
-  study::SweepRequest request{flags.config, {}, {}, flags.scaling == "weak" ? study::Scaling::weak : study::Scaling::strong, flags.jobs};
+  study::SweepRequest request{
+      flags.config, {}, {}, flags.scaling == "weak" ? study::Scaling::weak : study::Scaling::strong, flags.jobs};
   for (const auto& text : flags.sets) {
     TRY_ASSIGN(study::SweepAxis axis, study::parse_axis(text));
     for (const auto& earlier : request.axes) {
-      if (earlier.key == axis.key) return Error{"found the key '" + axis.key + "' twice, expected one list of values", "--set", ""};
+      if (earlier.key == axis.key)
+        return Error{"found the key '" + axis.key + "' twice, expected one list of values", "--set", ""};
     }
-    if (axis.values.size() == 1) request.sets.push_back(text);
-    else request.axes.push_back(std::move(axis));
+    if (axis.values.size() == 1)
+      request.sets.push_back(text);
+    else
+      request.axes.push_back(std::move(axis));
   }
   return request;
 }
@@ -45,11 +49,15 @@ Result<void> run(const SweepFlags& flags) {
 
 void add_sweep(CLI::App& app, Action& action) {
   auto flags = std::make_shared<SweepFlags>();
-  CLI::App* sub = app.add_subcommand("sweep", "Predict every combination of some keys' values: node counts, batch sizes, NICs, sharding");
+  CLI::App* sub = app.add_subcommand(
+      "sweep", "Predict every combination of some keys' values: node counts, batch sizes, NICs, sharding");
   sub->add_option("--config", flags->config, "Experiment file")->required();
-  sub->add_option("--set", flags->sets, "KEY=V1,V2,... (swept) or KEY=VALUE (fixed); may be repeated, the first list varies slowest")
-      ->allow_extra_args(false)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  sub->add_option("--scaling", flags->scaling, "strong: the global batch stays; weak: the samples per GPU of the first point stay")
+  sub->add_option("--set", flags->sets,
+                  "KEY=V1,V2,... (swept) or KEY=VALUE (fixed); may be repeated, the first list varies slowest")
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  sub->add_option("--scaling", flags->scaling,
+                  "strong: the global batch stays; weak: the samples per GPU of the first point stay")
       ->check(CLI::IsMember({"strong", "weak"}));
   sub->add_option("--jobs", flags->jobs, "Threads")->check(CLI::Range(1u, 256u));
   sub->add_option("--csv", flags->csv, "Write the full table as CSV; - is standard output")->check(refuse_empty);

@@ -2,9 +2,9 @@
 #include <fstream>
 #include <memory>
 
+#include "base/output.hpp"
 #include "sim/app/commands.hpp"
 #include "sim/config/config_folders.hpp"
-#include "base/output.hpp"
 #include "sim/study/validate.hpp"
 #include "sim/study/validate_plot.hpp"
 
@@ -25,7 +25,9 @@ std::string published_cases() {
 Result<void> run(const ValidateFlags& flags) {
   TRY(check_outputs({{"--csv", flags.csv}, {"--plot", flags.plot}}));
   if (!flags.explain.empty() && !(flags.csv + flags.plot).empty()) {
-    return Error{"--explain: found it beside " + std::string(flags.csv.empty() ? "--plot" : "--csv") + ", expected one of them", "", ""};
+    return Error{
+        "--explain: found it beside " + std::string(flags.csv.empty() ? "--plot" : "--csv") + ", expected one of them",
+        "", ""};
   }
   const std::string path = flags.cases.empty() ? published_cases() : flags.cases;
   std::ifstream in(path, std::ios::binary);
@@ -42,18 +44,25 @@ Result<void> run(const ValidateFlags& flags) {
   }
   if (!flags.csv.empty()) TRY(write_file_atomically(flags.csv, study::validation_csv(file, validated)));
   if (!flags.plot.empty()) TRY(write_file_atomically(flags.plot, study::validation_plot(validated)));
-  return takes_stdout({{"", flags.csv}, {"", flags.plot}}) ? Result<void>() : print(study::validation_summary(validated));
+  return takes_stdout({{"", flags.csv}, {"", flags.plot}}) ? Result<void>()
+                                                           : print(study::validation_summary(validated));
 }
 
 }  // namespace
 
 void add_validate(CLI::App& app, Action& action) {
   auto flags = std::make_shared<ValidateFlags>();
-  CLI::App* sub = app.add_subcommand("validate", "Predict measured iterations and print how far off the predictions are");
-  sub->add_option("--cases", flags->cases, "CSV of measured iterations; default: the cases of the README")->check(refuse_empty);
-  sub->add_option("--csv", flags->csv, "Write every case with its prediction as CSV; - is standard output")->check(refuse_empty);
-  sub->add_option("--plot", flags->plot, "Draw predicted against measured and each scaling series, as SVG; - is standard output")->check(refuse_empty);
-  sub->add_option("--explain", flags->explain, "CASE_ID: print what one prediction is made of and which uncertain term could account for its error")
+  CLI::App* sub =
+      app.add_subcommand("validate", "Predict measured iterations and print how far off the predictions are");
+  sub->add_option("--cases", flags->cases, "CSV of measured iterations; default: the cases of the README")
+      ->check(refuse_empty);
+  sub->add_option("--csv", flags->csv, "Write every case with its prediction as CSV; - is standard output")
+      ->check(refuse_empty);
+  sub->add_option("--plot", flags->plot,
+                  "Draw predicted against measured and each scaling series, as SVG; - is standard output")
+      ->check(refuse_empty);
+  sub->add_option("--explain", flags->explain,
+                  "CASE_ID: print what one prediction is made of and which uncertain term could account for its error")
       ->check(refuse_empty);
   sub->add_option("--jobs", flags->jobs, "Threads")->check(CLI::Range(1u, 256u));
   sub->callback([flags, &action] { action = [flags] { return run(*flags); }; });

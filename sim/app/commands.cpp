@@ -23,8 +23,8 @@ constexpr const char* kDescription =
 /// `distsim --config X` means `distsim predict --config X`.
 std::vector<std::string> with_default_command(int argc, const char* const* argv) {
   std::vector<std::string> args(argv + 1, argv + argc);
-  const bool bare_flag = !args.empty() && args[0].starts_with("-") && args[0] != "--help" && args[0] != "-h" && args[0] != "--help-all" &&
-                         args[0] != "--version";
+  const bool bare_flag = !args.empty() && args[0].starts_with("-") && args[0] != "--help" && args[0] != "-h" &&
+                         args[0] != "--help-all" && args[0] != "--version";
   if (bare_flag) args.insert(args.begin(), "predict");
   return args;
 }
@@ -54,7 +54,8 @@ std::string usage_error(const CLI::App& app, const std::vector<std::string>& arg
   const CLI::App* level = &app;
   for (const std::string& word : args) {  // cost, curves, hugectr and calibrate have commands of their own
     const auto below = level->get_subcommands(nullptr);
-    const auto at = std::find_if(below.begin(), below.end(), [&](const CLI::App* sub) { return sub->get_name() == word; });
+    const auto at =
+        std::find_if(below.begin(), below.end(), [&](const CLI::App* sub) { return sub->get_name() == word; });
     if (at == below.end()) break;
     command += " " + word;
     level = *at;

@@ -1,4 +1,5 @@
-// The subcommands of `distsim`. Each file command_<name>.cpp declares its flags and, when chosen, sets the action to run.
+// The subcommands of `distsim`. Each file command_<name>.cpp declares its flags and, when chosen, sets the action to
+// run.
 #pragma once
 
 #include <functional>

@@ -6,7 +6,8 @@
 
 namespace {
 
-/// A validation or sweep makes and drops the same tens of megabytes for every case. Given back to the kernel each time, a fifth of the run is page faults.
+/// A validation or sweep makes and drops the same tens of megabytes for every case. Given back to the kernel each time,
+/// a fifth of the run is page faults.
 void keep_freed_memory() {
 #ifdef M_TRIM_THRESHOLD
   mallopt(M_TRIM_THRESHOLD, 256 << 20);

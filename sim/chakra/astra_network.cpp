@@ -17,7 +17,8 @@ constexpr std::int64_t kMostSplits = 4096;
 
 class AlphaBetaCommunication : public CommunicationCost {
  public:
-  AlphaBetaCommunication(topology::DimensionNetwork network, collectives::AlphaBetaOptions options) : network_(std::move(network)), options_(std::move(options)) {}
+  AlphaBetaCommunication(topology::DimensionNetwork network, collectives::AlphaBetaOptions options)
+      : network_(std::move(network)), options_(std::move(options)) {}
 
   Result<graph::Cost> collective(const graph::Collective& op, std::span<const std::uint32_t> members, bool) override {
     TRY_ASSIGN(const topology::DimensionNetwork group, network_.of_group(members));
@@ -25,7 +26,8 @@ class AlphaBetaCommunication : public CommunicationCost {
     return cost(d);
   }
   Result<graph::Cost> message(std::uint32_t from, std::uint32_t to, std::int64_t bytes) override {
-    return cost(collectives::alpha_beta_message(bytes, network_, from, to) + Duration::nanoseconds(options_.endpoint_delay));
+    return cost(collectives::alpha_beta_message(bytes, network_, from, to) +
+                Duration::nanoseconds(options_.endpoint_delay));
   }
   std::uint32_t ranks() const override { return network_.ranks(); }
   std::string where() const override { return "on " + network_.describe() + " (alpha-beta)"; }
@@ -67,7 +69,9 @@ class SystemReader {
 
  private:
   Error wrong(const char* key, const Json& value, const std::string& expected) const {
-    return {std::string(key) + ": found " + printable(value.dump(-1, ' ', false, Json::error_handler_t::replace)) + ", expected " + expected, file_, ""};
+    return {std::string(key) + ": found " + printable(value.dump(-1, ' ', false, Json::error_handler_t::replace)) +
+                ", expected " + expected,
+            file_, ""};
   }
   const Json& json_;
   const std::string& file_;

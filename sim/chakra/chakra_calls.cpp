@@ -12,15 +12,18 @@
 namespace distsim::chakra {
 namespace {
 
-constexpr std::array<graph::CollectiveKind, 10> kKinds{graph::CollectiveKind::all_reduce, graph::CollectiveKind::reduce, graph::CollectiveKind::all_gather, graph::CollectiveKind::gather,
-                                                graph::CollectiveKind::scatter, graph::CollectiveKind::broadcast, graph::CollectiveKind::all_to_all,
-                                                graph::CollectiveKind::reduce_scatter, graph::CollectiveKind::reduce_scatter, graph::CollectiveKind::barrier};
+constexpr std::array<graph::CollectiveKind, 10> kKinds{
+    graph::CollectiveKind::all_reduce, graph::CollectiveKind::reduce,         graph::CollectiveKind::all_gather,
+    graph::CollectiveKind::gather,     graph::CollectiveKind::scatter,        graph::CollectiveKind::broadcast,
+    graph::CollectiveKind::all_to_all, graph::CollectiveKind::reduce_scatter, graph::CollectiveKind::reduce_scatter,
+    graph::CollectiveKind::barrier};
 
 /// For nodes without comm_type: what the name of the kernel says.
 std::optional<graph::CollectiveKind> kind_in(std::string_view name) {
   static constexpr std::pair<std::string_view, graph::CollectiveKind> kWords[] = {
-      {"AllReduce", graph::CollectiveKind::all_reduce}, {"AllGather", graph::CollectiveKind::all_gather}, {"ReduceScatter", graph::CollectiveKind::reduce_scatter},
-      {"Broadcast", graph::CollectiveKind::broadcast}, {"AllToAll", graph::CollectiveKind::all_to_all}, {"SendRecv", graph::CollectiveKind::all_to_all}};
+      {"AllReduce", graph::CollectiveKind::all_reduce},         {"AllGather", graph::CollectiveKind::all_gather},
+      {"ReduceScatter", graph::CollectiveKind::reduce_scatter}, {"Broadcast", graph::CollectiveKind::broadcast},
+      {"AllToAll", graph::CollectiveKind::all_to_all},          {"SendRecv", graph::CollectiveKind::all_to_all}};
   for (const auto& [word, kind] : kWords) {
     if (name.find(word) != std::string_view::npos) return kind;
   }
@@ -38,10 +41,12 @@ std::int64_t bytes_of(graph::CollectiveKind kind, std::int64_t comm_bytes, std::
 /// A group that names a rank without a trace: the job is not complete, and what its members wait for would never come.
 Result<void> check_ranks(const ChakraGroups& groups, const std::string& of, std::size_t ranks) {
   for (const auto& [name, members] : groups) {
-    const auto beyond = std::find_if(members.begin(), members.end(), [ranks](std::uint32_t rank) { return rank >= ranks; });
+    const auto beyond =
+        std::find_if(members.begin(), members.end(), [ranks](std::uint32_t rank) { return rank >= ranks; });
     if (beyond == members.end()) continue;
-    return Error{fmt::format("{}: found rank {} in group '{}', expected ranks below {}: there are traces of {}", of, *beyond, printable(name), ranks, ranks), "",
-                 "all ranks of a job have a trace of their own, or one stands for all with --ranks"};
+    return Error{fmt::format("{}: found rank {} in group '{}', expected ranks below {}: there are traces of {}", of,
+                             *beyond, printable(name), ranks, ranks),
+                 "", "all ranks of a job have a trace of their own, or one stands for all with --ranks"};
   }
   return {};
 }
@@ -50,7 +55,8 @@ Result<void> check_ranks(const ChakraGroups& groups, const std::string& of, std:
 
 std::string ChakraCalls::describe(std::uint32_t rank, std::uint32_t node) const {
   const traces::ChakraGraph& graph = set_->graphs[set_->ranks[rank].graph];
-  return fmt::format("rank {}, node {} ({})", rank, graph.nodes[node].id, printable(graph.text_of(graph.nodes[node].name)));
+  return fmt::format("rank {}, node {} ({})", rank, graph.nodes[node].id,
+                     printable(graph.text_of(graph.nodes[node].name)));
 }
 
 Result<std::vector<std::uint32_t>> ChakraCalls::members_of(std::uint32_t rank, const traces::ChakraNode& node) const {
@@ -58,9 +64,12 @@ Result<std::vector<std::uint32_t>> ChakraCalls::members_of(std::uint32_t rank, c
   const std::string name(graph.text_of(node.group));
   const auto ranks = static_cast<std::uint32_t>(set_->ranks.size());
   std::vector<std::uint32_t> members;
-  if (const auto given = options_->groups.find(name); given != options_->groups.end()) members = given->second;
-  else if (const auto own = graph.groups.find(name); own != graph.groups.end()) members = own->second;
-  else if (!name.empty() && name != "0") return Error{"pg_name: found '" + printable(name) + "', expected a group of --groups or of the trace", "", ""};
+  if (const auto given = options_->groups.find(name); given != options_->groups.end())
+    members = given->second;
+  else if (const auto own = graph.groups.find(name); own != graph.groups.end())
+    members = own->second;
+  else if (!name.empty() && name != "0")
+    return Error{"pg_name: found '" + printable(name) + "', expected a group of --groups or of the trace", "", ""};
   std::sort(members.begin(), members.end());
   members.erase(std::unique(members.begin(), members.end()), members.end());
   if (members.empty()) {
@@ -94,13 +103,16 @@ std::uint32_t ChakraCalls::communicator_of(std::uint32_t rank, const traces::Cha
 }
 
 /// The place-th collective of a communicator, as one member sees it.
-Result<void> ChakraCalls::post(std::uint32_t rank, std::uint32_t index, ChakraCommunicator& communicator, std::size_t place) {
+Result<void> ChakraCalls::post(std::uint32_t rank, std::uint32_t index, ChakraCommunicator& communicator,
+                               std::size_t place) {
   const traces::ChakraGraph& graph = set_->graphs[set_->ranks[rank].graph];
   const traces::ChakraNode& node = graph.nodes[index];
-  const auto named = node.comm == traces::ChakraComm::unknown ? kind_in(graph.text_of(node.name)) : kKinds[static_cast<std::size_t>(node.comm)];
+  const auto named = node.comm == traces::ChakraComm::unknown ? kind_in(graph.text_of(node.name))
+                                                              : kKinds[static_cast<std::size_t>(node.comm)];
   const bool priced = named && (node.comm_bytes >= 0 || *named == graph::CollectiveKind::barrier);
   const graph::CollectiveKind kind = named.value_or(graph::CollectiveKind::barrier);
-  const std::int64_t bytes = priced ? bytes_of(kind, std::max<std::int64_t>(0, node.comm_bytes), communicator.members.size()) : 0;
+  const std::int64_t bytes =
+      priced ? bytes_of(kind, std::max<std::int64_t>(0, node.comm_bytes), communicator.members.size()) : 0;
   const std::int64_t recorded = set_->ps_of(rank, index);
   if (place == communicator.calls.size()) {
     communicator.calls.push_back({{kind, bytes, graph::DType::fp32, {}, {}}, rank, index, recorded, priced, {}});
@@ -113,9 +125,12 @@ Result<void> ChakraCalls::post(std::uint32_t rank, std::uint32_t index, ChakraCo
     call.op.bytes = std::max(call.op.bytes, bytes);
     return {};
   }
-  return Error{fmt::format("{}: found {} of {} bytes, expected {} of {} bytes as {} has, collective number {} of its communicator", describe(rank, index),
-                           graph::name_of(kind), bytes, graph::name_of(call.op.kind), call.op.bytes, describe(call.rank, call.node), place + 1),
-               "", "members must post their collectives in the same order"};
+  return Error{
+      fmt::format(
+          "{}: found {} of {} bytes, expected {} of {} bytes as {} has, collective number {} of its communicator",
+          describe(rank, index), graph::name_of(kind), bytes, graph::name_of(call.op.kind), call.op.bytes,
+          describe(call.rank, call.node), place + 1),
+      "", "members must post their collectives in the same order"};
 }
 
 Result<void> ChakraCalls::find_of_rank(std::uint32_t rank) {
@@ -127,7 +142,8 @@ Result<void> ChakraCalls::find_of_rank(std::uint32_t rank) {
     ChakraCommunicator& communicator = communicators_[*id];
     const auto member = std::lower_bound(communicator.members.begin(), communicator.members.end(), rank);
     if (member == communicator.members.end() || *member != rank) {
-      return Error{fmt::format("{}: found a collective of group '{}', expected a member of it", describe(rank, n), printable(graph.text_of(graph.nodes[n].group))),
+      return Error{fmt::format("{}: found a collective of group '{}', expected a member of it", describe(rank, n),
+                               printable(graph.text_of(graph.nodes[n].group))),
                    "", ""};
     }
     TRY(post(rank, n, communicator, posted_[*id][static_cast<std::size_t>(member - communicator.members.begin())]++));
@@ -141,19 +157,24 @@ Result<void> ChakraCalls::check_complete() const {
     for (std::size_t i = 0; i < c.members.size(); ++i) {
       if (posted_[id][i] == c.calls.size()) continue;
       const ChakraCall& missing = c.calls[posted_[id][i]];
-      return Error{fmt::format("rank {}: found {} collectives on a communicator of {} ranks, expected {}: it never joins {}", c.members[i], posted_[id][i],
-                               c.members.size(), c.calls.size(), describe(missing.rank, missing.node)),
-                   "", "all members must post every collective"};
+      return Error{
+          fmt::format("rank {}: found {} collectives on a communicator of {} ranks, expected {}: it never joins {}",
+                      c.members[i], posted_[id][i], c.members.size(), c.calls.size(),
+                      describe(missing.rank, missing.node)),
+          "", "all members must post every collective"};
     }
   }
   return {};
 }
 
-Result<ChakraCalls> ChakraCalls::find(const traces::ChakraSet& set, const ChakraPlayOptions& options, bool same_on_all) {
+Result<ChakraCalls> ChakraCalls::find(const traces::ChakraSet& set, const ChakraPlayOptions& options,
+                                      bool same_on_all) {
   TRY(check_ranks(options.groups, "--groups", set.ranks.size()));
   for (std::uint32_t g = 0; g < set.graphs.size(); ++g) {
-    const auto first = std::find_if(set.ranks.begin(), set.ranks.end(), [g](const traces::ChakraRank& r) { return r.graph == g; });
-    TRY(check_ranks(set.graphs[g].groups, fmt::format("trace of rank {}", first - set.ranks.begin()), set.ranks.size()));
+    const auto first =
+        std::find_if(set.ranks.begin(), set.ranks.end(), [g](const traces::ChakraRank& r) { return r.graph == g; });
+    TRY(check_ranks(set.graphs[g].groups, fmt::format("trace of rank {}", first - set.ranks.begin()),
+                    set.ranks.size()));
   }
   ChakraCalls calls(set, options);
   calls.id_of_name_.resize(set.graphs.size());
@@ -163,7 +184,8 @@ Result<ChakraCalls> ChakraCalls::find(const traces::ChakraSet& set, const Chakra
     if (!same_on_all || c.members.size() == set.ranks.size()) continue;
     std::uint32_t outside = 0;
     while (std::binary_search(c.members.begin(), c.members.end(), outside)) ++outside;
-    return Error{fmt::format("rank {}: found a collective of a group without it, expected a member", outside), "", "all ranks play the same trace"};
+    return Error{fmt::format("rank {}: found a collective of a group without it, expected a member", outside), "",
+                 "all ranks play the same trace"};
   }
   return calls;
 }

@@ -1,5 +1,5 @@
-// Which ranks of a Chakra job communicate with whom, and what it costs: the n-th collective that a rank posts on a communicator is the n-th of that
-// communicator on every member.
+// Which ranks of a Chakra job communicate with whom, and what it costs: the n-th collective that a rank posts on a
+// communicator is the n-th of that communicator on every member.
 #pragma once
 
 #include <map>
@@ -14,17 +14,17 @@ namespace distsim::chakra {
 using ChakraGroups = std::map<std::string, std::vector<std::uint32_t>>;
 
 struct ChakraPlayOptions {
-  ChakraGroups groups;                 ///< communicators by pg_name; they come before those that the traces define
-  bool recorded_collectives = false;   ///< the trace's own durations instead of the models'
-  double compute_scale = 1;            ///< recorded kernels take this many times as long
+  ChakraGroups groups;                ///< communicators by pg_name; they come before those that the traces define
+  bool recorded_collectives = false;  ///< the trace's own durations instead of the models'
+  double compute_scale = 1;           ///< recorded kernels take this many times as long
 };
 
 /// One collective of one communicator.
 struct ChakraCall {
   graph::Collective op;
-  std::uint32_t rank = 0, node = 0;    ///< who posted it first
-  std::int64_t recorded_ps = 0;        ///< shortest recorded duration of its members: the last to come did not wait
-  bool priced = true;                  ///< else it takes as long as recorded
+  std::uint32_t rank = 0, node = 0;  ///< who posted it first
+  std::int64_t recorded_ps = 0;      ///< shortest recorded duration of its members: the last to come did not wait
+  bool priced = true;                ///< else it takes as long as recorded
   graph::Cost cost;
 };
 
@@ -34,15 +34,18 @@ struct ChakraCommunicator {
 };
 
 /// Nodes that are played as a collective. One that stands for the host's part of it (is_cpu_op) is host work.
-inline bool is_collective(const traces::ChakraNode& node) { return node.kind == traces::ChakraKind::collective && !node.on_cpu; }
+inline bool is_collective(const traces::ChakraNode& node) {
+  return node.kind == traces::ChakraKind::collective && !node.on_cpu;
+}
 inline bool is_message(const traces::ChakraNode& node) {
   return !node.on_cpu && (node.kind == traces::ChakraKind::send || node.kind == traces::ChakraKind::receive);
 }
 
 class ChakraCalls {
  public:
-  /// Refuses groups that name a rank without a trace, that are not known or do not hold the rank, collectives whose members disagree on kind or size, and members that are missing; all
-  /// named. `same_on_all`: the set has one structure without messages, so looking at one rank is enough.
+  /// Refuses groups that name a rank without a trace, that are not known or do not hold the rank, collectives whose
+  /// members disagree on kind or size, and members that are missing; all named. `same_on_all`: the set has one
+  /// structure without messages, so looking at one rank is enough.
   static Result<ChakraCalls> find(const traces::ChakraSet& set, const ChakraPlayOptions& options, bool same_on_all);
 
   /// Fills in the costs.
@@ -66,7 +69,7 @@ class ChakraCalls {
   std::vector<ChakraCommunicator> communicators_;
   std::map<std::vector<std::uint32_t>, std::uint32_t> id_of_members_;
   std::vector<std::map<std::string, std::uint32_t, std::less<>>> id_of_name_;  ///< by graph
-  std::vector<std::vector<std::uint32_t>> posted_;                             ///< by communicator and place of the member: collectives so far
+  std::vector<std::vector<std::uint32_t>> posted_;  ///< by communicator and place of the member: collectives so far
 };
 
 }  // namespace distsim::chakra

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <functional>
 
-#include "sim/engine/program/matching.hpp"
 #include "sim/engine/events/irregular_evaluator.hpp"
+#include "sim/engine/program/matching.hpp"
 #include "sim/engine/rows/row_evaluator.hpp"
 #include "sim/engine/timeline/verify.hpp"
 
@@ -20,7 +20,8 @@ enum class Lane : std::uint8_t { host, compute, comm, none };
 Lane lane_of(const traces::ChakraNode& node) {
   if (node.on_cpu) return Lane::host;
   if (is_collective(node) || node.kind == traces::ChakraKind::send) return Lane::comm;
-  const bool works = node.kind == traces::ChakraKind::compute || node.kind == traces::ChakraKind::load || node.kind == traces::ChakraKind::store;
+  const bool works = node.kind == traces::ChakraKind::compute || node.kind == traces::ChakraKind::load ||
+                     node.kind == traces::ChakraKind::store;
   return works ? Lane::compute : Lane::none;
 }
 
@@ -44,7 +45,8 @@ class StreamNumbers {
 /// How long work without communication takes.
 class WorkTimes {
  public:
-  WorkTimes(const topology::DeviceSpec& device, double scale) : scale_(scale), bandwidth_(device.hbm.bandwidth.value()) {
+  WorkTimes(const topology::DeviceSpec& device, double scale)
+      : scale_(scale), bandwidth_(device.hbm.bandwidth.value()) {
     for (const char* dtype : {"bf16", "fp16", "tf32", "fp32"}) {
       const auto peak = device.peak.find(dtype);
       if (peak != device.peak.end() && peak_ == 0) peak_ = peak->second.value();
@@ -80,8 +82,10 @@ std::int64_t merge(Spans& spans) {
   std::size_t kept = 0;
   std::int64_t covered = 0;
   for (const auto& span : spans) {
-    if (kept > 0 && span.first <= spans[kept - 1].second) spans[kept - 1].second = std::max(spans[kept - 1].second, span.second);
-    else spans[kept++] = span;
+    if (kept > 0 && span.first <= spans[kept - 1].second)
+      spans[kept - 1].second = std::max(spans[kept - 1].second, span.second);
+    else
+      spans[kept++] = span;
   }
   spans.resize(kept);
   for (const auto& [begin, end] : spans) covered += end - begin;
@@ -119,11 +123,13 @@ ChakraRankTimes breakdown(const traces::ChakraGraph& graph, std::int64_t makespa
 
 class Player {
  public:
-  Player(const traces::ChakraSet& set, CommunicationCost& costs, const topology::DeviceSpec& device, const ChakraPlayOptions& options)
+  Player(const traces::ChakraSet& set, CommunicationCost& costs, const topology::DeviceSpec& device,
+         const ChakraPlayOptions& options)
       : set_(set), costs_(costs), options_(options), work_(device, options.compute_scale) {}
 
   Result<ChakraPlay> play() {
-    out_.rows = set_.graphs.size() == 1 && std::none_of(set_.graphs[0].nodes.begin(), set_.graphs[0].nodes.end(), is_message);
+    out_.rows =
+        set_.graphs.size() == 1 && std::none_of(set_.graphs[0].nodes.begin(), set_.graphs[0].nodes.end(), is_message);
     TRY_ASSIGN(ChakraCalls calls, ChakraCalls::find(set_, options_, out_.rows));
     TRY(calls.price(costs_, options_.recorded_collectives));
     TRY(out_.rows ? play_rows(calls) : play_lists(calls));
@@ -213,12 +219,14 @@ class Player {
     out_.digest = timeline->digest;
     out_.steps = program.steps.size();
     for (std::uint32_t r = 0; r < ranks; ++r) {
-      out_.ranks.push_back(breakdown(graph_of(r), timeline->makespan.ps(), [&](std::uint32_t n) { return timeline->steps[StepId(first[r] + n)]; }));
+      out_.ranks.push_back(breakdown(graph_of(r), timeline->makespan.ps(),
+                                     [&](std::uint32_t n) { return timeline->steps[StepId(first[r] + n)]; }));
     }
     return {};
   }
 
-  Result<void> post_rank(std::uint32_t rank, std::uint32_t first, const ChakraCalls& calls, const std::vector<engine::MatchingBuilder::CommunicatorId>& ids,
+  Result<void> post_rank(std::uint32_t rank, std::uint32_t first, const ChakraCalls& calls,
+                         const std::vector<engine::MatchingBuilder::CommunicatorId>& ids,
                          engine::MatchingBuilder& builder) {
     const traces::ChakraGraph& graph = graph_of(rank);
     StreamNumbers streams;
@@ -247,9 +255,11 @@ class Player {
     return {};
   }
 
-  Result<void> post_message(engine::MatchingBuilder::Post post, const traces::ChakraNode& node, engine::MatchingBuilder& builder) {
+  Result<void> post_message(engine::MatchingBuilder::Post post, const traces::ChakraNode& node,
+                            engine::MatchingBuilder& builder) {
     if (node.peer >= static_cast<std::int64_t>(set_.ranks.size())) {
-      return Error{fmt::format("rank {}, node {}: found a message with rank {}, expected one of {} ranks", post.rank.value(), node.id, node.peer, set_.ranks.size()),
+      return Error{fmt::format("rank {}, node {}: found a message with rank {}, expected one of {} ranks",
+                               post.rank.value(), node.id, node.peer, set_.ranks.size()),
                    "", ""};
     }
     const RankId peer(static_cast<std::uint32_t>(node.peer));
@@ -264,10 +274,12 @@ class Player {
     return {};
   }
 
-  /// Collectives of one communicator follow each other, and so do those on one GPU stream; messages of a rank follow each other.
+  /// Collectives of one communicator follow each other, and so do those on one GPU stream; messages of a rank follow
+  /// each other.
   static StreamId stream_of(StreamNumbers& streams, const traces::ChakraNode& node, std::uint32_t communicator) {
     std::int64_t key = node.lane;
-    if (lane_of(node) == Lane::comm && key == traces::ChakraNode::kAbsent) key = node.kind == traces::ChakraKind::send ? -2 : -3 - std::int64_t{communicator};
+    if (lane_of(node) == Lane::comm && key == traces::ChakraNode::kAbsent)
+      key = node.kind == traces::ChakraKind::send ? -2 : -3 - std::int64_t{communicator};
     return streams.of(lane_of(node), key);
   }
 
@@ -286,13 +298,16 @@ class Player {
       most = std::max(most, known);
     }
     if (most > 4096 || std::uint64_t{most} * set_.ranks.size() > kMostStreams) {
-      return Error{fmt::format("found {} or more streams a rank on {} ranks, expected at most 4096, and 2^26 in all", most, set_.ranks.size()), "", ""};
+      return Error{fmt::format("found {} or more streams a rank on {} ranks, expected at most 4096, and 2^26 in all",
+                               most, set_.ranks.size()),
+                   "", ""};
     }
     return most;
   }
 
   /// A deadlock in words of the trace.
-  Error named(const Error& error, const engine::IrregularProgram& program, const std::vector<std::uint32_t>& first) const {
+  Error named(const Error& error, const engine::IrregularProgram& program,
+              const std::vector<std::uint32_t>& first) const {
     const auto cycle = engine::find_deadlock(program);
     if (cycle.empty()) return error;
     constexpr std::size_t kMostNamed = 12;
@@ -301,7 +316,8 @@ class Player {
       const std::uint32_t step = cycle[i % cycle.size()].value();
       const std::uint32_t rank = program.steps[StepId(step)].rank.value();
       const traces::ChakraNode& node = graph_of(rank).nodes[step - first[rank]];
-      text += fmt::format("{}rank {} node {} ({})", i == 0 ? "" : " waits for ", rank, node.id, graph_of(rank).text_of(node.name));
+      text += fmt::format("{}rank {} node {} ({})", i == 0 ? "" : " waits for ", rank, node.id,
+                          graph_of(rank).text_of(node.name));
     }
     return {text, "", error.hint};
   }
@@ -310,11 +326,16 @@ class Player {
     std::size_t dropped = 0, recorded = 0;
     for (const traces::ChakraGraph& g : set_.graphs) dropped += g.dropped_deps;
     for (const ChakraCommunicator& c : out_.communicators) {
-      recorded += static_cast<std::size_t>(std::count_if(c.calls.begin(), c.calls.end(), [](const ChakraCall& call) { return !call.priced; }));
+      recorded += static_cast<std::size_t>(
+          std::count_if(c.calls.begin(), c.calls.end(), [](const ChakraCall& call) { return !call.priced; }));
     }
-    if (dropped > 0) out_.notes.push_back(fmt::format("{} control dependencies of the old layout name callers and are not waited for", dropped));
-    if (recorded > 0) out_.notes.push_back(fmt::format("{} collectives without kind or size take as long as recorded", recorded));
-    if (work_.rooflines() > 0) out_.notes.push_back(fmt::format("{} nodes without a duration take their roofline time", work_.rooflines()));
+    if (dropped > 0)
+      out_.notes.push_back(
+          fmt::format("{} control dependencies of the old layout name callers and are not waited for", dropped));
+    if (recorded > 0)
+      out_.notes.push_back(fmt::format("{} collectives without kind or size take as long as recorded", recorded));
+    if (work_.rooflines() > 0)
+      out_.notes.push_back(fmt::format("{} nodes without a duration take their roofline time", work_.rooflines()));
   }
 
   const traces::ChakraGraph& graph_of(std::uint32_t rank) const { return set_.graphs[set_.ranks[rank].graph]; }
@@ -329,7 +350,8 @@ class Player {
 
 }  // namespace
 
-Result<ChakraPlay> play_chakra(const traces::ChakraSet& set, CommunicationCost& costs, const topology::DeviceSpec& device, const ChakraPlayOptions& options) {
+Result<ChakraPlay> play_chakra(const traces::ChakraSet& set, CommunicationCost& costs,
+                               const topology::DeviceSpec& device, const ChakraPlayOptions& options) {
   return Player(set, costs, device, options).play();
 }
 

@@ -17,7 +17,9 @@ namespace {
 constexpr double kMs = 1e-9;
 double ms(std::int64_t ps) { return static_cast<double>(ps) * kMs; }
 
-const ChakraRankTimes& times_of(const ChakraPlay& play, std::size_t rank) { return play.ranks.size() == 1 ? play.ranks[0] : play.ranks[rank]; }
+const ChakraRankTimes& times_of(const ChakraPlay& play, std::size_t rank) {
+  return play.ranks.size() == 1 ? play.ranks[0] : play.ranks[rank];
+}
 
 /// Collectives that are alike, over all communicators.
 struct CallLine {
@@ -53,8 +55,9 @@ Spread spread(const ChakraPlay& play, std::int64_t ChakraRankTimes::*part) {
 }
 
 constexpr std::pair<const char*, std::int64_t ChakraRankTimes::*> kParts[] = {
-    {"compute", &ChakraRankTimes::compute}, {"exposed comm", &ChakraRankTimes::exposed}, {"waiting", &ChakraRankTimes::waiting},
-    {"host", &ChakraRankTimes::host},       {"idle", &ChakraRankTimes::idle},             {"comm in all", &ChakraRankTimes::comm}};
+    {"compute", &ChakraRankTimes::compute}, {"exposed comm", &ChakraRankTimes::exposed},
+    {"waiting", &ChakraRankTimes::waiting}, {"host", &ChakraRankTimes::host},
+    {"idle", &ChakraRankTimes::idle},       {"comm in all", &ChakraRankTimes::comm}};
 
 std::string part_lines(const ChakraPlay& play) {
   std::string out = fmt::format("{:<16}{:>10}{:>12}{:>12}  ms by rank\n", "", "mean", "least", "most");
@@ -70,12 +73,16 @@ std::string call_table(const ChakraPlay& play) {
   const auto lines = call_lines(play);
   if (lines.empty()) return "";
   std::vector<std::pair<CallKey, CallLine>> sorted(lines.begin(), lines.end());
-  const auto total = [](const auto& l) { return static_cast<double>(std::get<3>(l.first)) * static_cast<double>(l.second.count); };
+  const auto total = [](const auto& l) {
+    return static_cast<double>(std::get<3>(l.first)) * static_cast<double>(l.second.count);
+  };
   std::stable_sort(sorted.begin(), sorted.end(), [&](auto& a, auto& b) { return total(a) > total(b); });
-  std::string out = fmt::format("\n{:<16}{:>7}{:>8}{:>14}{:>12}  basis\n", "collectives", "ranks", "count", "bytes", "ms each");
+  std::string out =
+      fmt::format("\n{:<16}{:>7}{:>8}{:>14}{:>12}  basis\n", "collectives", "ranks", "count", "bytes", "ms each");
   for (std::size_t i = 0; i < std::min(kMostLines, sorted.size()); ++i) {
     const auto& [kind, bytes, ranks, ps] = sorted[i].first;
-    out += fmt::format("  {:<14}{:>7}{:>8}{:>14}{:>12.4f}  {}\n", graph::name_of(kind), ranks, sorted[i].second.count, bytes, ms(ps), graph::name_of(sorted[i].second.cost.basis));
+    out += fmt::format("  {:<14}{:>7}{:>8}{:>14}{:>12.4f}  {}\n", graph::name_of(kind), ranks, sorted[i].second.count,
+                       bytes, ms(ps), graph::name_of(sorted[i].second.cost.basis));
   }
   if (sorted.size() > kMostLines) out += fmt::format("  and {} kinds more in --json\n", sorted.size() - kMostLines);
   return out;
@@ -85,7 +92,8 @@ std::string extremes(const ChakraPlay& play) {
   if (play.ranks.size() == 1) return "all ranks are alike\n";
   const auto by = [](auto& a, auto& b) { return a.finish < b.finish; };
   const auto [first, last] = std::minmax_element(play.ranks.begin(), play.ranks.end(), by);
-  return fmt::format("rank {} ends first, at {:.3f} ms; rank {} last\n", first - play.ranks.begin(), ms(first->finish), last - play.ranks.begin());
+  return fmt::format("rank {} ends first, at {:.3f} ms; rank {} last\n", first - play.ranks.begin(), ms(first->finish),
+                     last - play.ranks.begin());
 }
 
 }  // namespace
@@ -94,8 +102,9 @@ std::string chakra_text(const traces::ChakraSet& set, const ChakraPlay& play, co
   std::size_t nodes = 0;
   for (const traces::ChakraRank& r : set.ranks) nodes = std::max(nodes, set.graphs[r.graph].nodes.size());
   std::string out = fmt::format("{:.3f} ms for {} ranks {}\n", play.makespan.ms(), set.ranks.size(), where);
-  out += fmt::format("{} trace{} of up to {} nodes; {} equal to another, {} distinct structure{}\n\n", set.files, set.files == 1 ? "" : "s", nodes, set.same_files,
-                     set.graphs.size(), set.graphs.size() == 1 ? "" : "s");
+  out += fmt::format("{} trace{} of up to {} nodes; {} equal to another, {} distinct structure{}\n\n", set.files,
+                     set.files == 1 ? "" : "s", nodes, set.same_files, set.graphs.size(),
+                     set.graphs.size() == 1 ? "" : "s");
   out += part_lines(play) + extremes(play) + call_table(play);
   for (const std::string& note : play.notes) out += "assumes  " + note + "\n";
   return out;
@@ -105,7 +114,8 @@ std::string chakra_csv(const traces::ChakraSet& set, const ChakraPlay& play) {
   std::string out = "rank,step,measured_ms,replayed_ms,compute_ms,comm_ms,exposed_comm_ms,idle_ms\n";
   for (std::size_t r = 0; r < set.ranks.size(); ++r) {
     const ChakraRankTimes& t = times_of(play, r);
-    out += fmt::format("{},0,,{:.6f},{:.6f},{:.6f},{:.6f},{:.6f}\n", r, ms(t.finish), ms(t.compute), ms(t.comm), ms(t.exposed), ms(t.idle));
+    out += fmt::format("{},0,,{:.6f},{:.6f},{:.6f},{:.6f},{:.6f}\n", r, ms(t.finish), ms(t.compute), ms(t.comm),
+                       ms(t.exposed), ms(t.idle));
   }
   return out;
 }
@@ -131,14 +141,25 @@ std::string chakra_json(const traces::ChakraSet& set, const ChakraPlay& play, co
   json["collectives"] = nlohmann::ordered_json::array();
   for (const auto& [key, line] : call_lines(play)) {
     const auto& [kind, bytes, ranks, ps] = key;
-    json["collectives"].push_back({{"kind", graph::name_of(kind)}, {"ranks", ranks}, {"bytes", bytes}, {"count", line.count}, {"ms", ms(ps)},
-                                   {"basis", graph::name_of(line.cost.basis)}, {"source", std::string(line.cost.source)}});
+    json["collectives"].push_back({{"kind", graph::name_of(kind)},
+                                   {"ranks", ranks},
+                                   {"bytes", bytes},
+                                   {"count", line.count},
+                                   {"ms", ms(ps)},
+                                   {"basis", graph::name_of(line.cost.basis)},
+                                   {"source", std::string(line.cost.source)}});
   }
   json["per_rank"] = nlohmann::ordered_json::array();
   for (std::size_t r = 0; r < play.ranks.size(); ++r) {
     const ChakraRankTimes& t = play.ranks[r];
-    json["per_rank"].push_back({{"rank", r}, {"finish_ms", ms(t.finish)}, {"compute_ms", ms(t.compute)}, {"comm_ms", ms(t.comm)}, {"exposed_comm_ms", ms(t.exposed)},
-                                {"waiting_ms", ms(t.waiting)}, {"host_ms", ms(t.host)}, {"idle_ms", ms(t.idle)}});
+    json["per_rank"].push_back({{"rank", r},
+                                {"finish_ms", ms(t.finish)},
+                                {"compute_ms", ms(t.compute)},
+                                {"comm_ms", ms(t.comm)},
+                                {"exposed_comm_ms", ms(t.exposed)},
+                                {"waiting_ms", ms(t.waiting)},
+                                {"host_ms", ms(t.host)},
+                                {"idle_ms", ms(t.idle)}});
   }
   json["assumptions"] = play.notes;
   return json.dump(1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";

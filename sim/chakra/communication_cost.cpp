@@ -10,9 +10,11 @@ namespace {
 
 class ClusterCommunication : public CommunicationCost {
  public:
-  ClusterCommunication(topology::Topology topology, collectives::CollectiveModels models) : topology_(std::move(topology)), models_(std::move(models)) {}
+  ClusterCommunication(topology::Topology topology, collectives::CollectiveModels models)
+      : topology_(std::move(topology)), models_(std::move(models)) {}
 
-  Result<graph::Cost> collective(const graph::Collective& op, std::span<const std::uint32_t> members, bool alone) override {
+  Result<graph::Cost> collective(const graph::Collective& op, std::span<const std::uint32_t> members,
+                                 bool alone) override {
     return models_.price(op, topology_.facts(members, alone ? topology::Siblings::idle : topology::Siblings::active));
   }
 
@@ -21,7 +23,9 @@ class ClusterCommunication : public CommunicationCost {
     if (const auto known = messages_.find(key); known != messages_.end()) return known->second;
     const std::uint32_t pair[] = {std::min(from, to), std::max(from, to)};
     const std::span<const std::uint32_t> members(pair, from == to ? 1 : 2);
-    TRY_ASSIGN(const graph::Cost cost, models_.price({graph::CollectiveKind::send_recv, bytes, graph::DType::int8, {}, {}}, topology_.facts(members)));
+    TRY_ASSIGN(
+        const graph::Cost cost,
+        models_.price({graph::CollectiveKind::send_recv, bytes, graph::DType::int8, {}, {}}, topology_.facts(members)));
     return messages_.emplace(key, cost).first->second;
   }
 
@@ -39,7 +43,8 @@ class ClusterCommunication : public CommunicationCost {
 
 }  // namespace
 
-std::unique_ptr<CommunicationCost> cluster_communication(topology::Topology topology, collectives::CollectiveModels models) {
+std::unique_ptr<CommunicationCost> cluster_communication(topology::Topology topology,
+                                                         collectives::CollectiveModels models) {
   return std::make_unique<ClusterCommunication>(std::move(topology), std::move(models));
 }
 

@@ -17,7 +17,8 @@ class CommunicationCost {
  public:
   virtual ~CommunicationCost() = default;
   /// Of one collective over `members` (ascending). `alone`: no other group of the job communicates at that time.
-  virtual Result<graph::Cost> collective(const graph::Collective& op, std::span<const std::uint32_t> members, bool alone) = 0;
+  virtual Result<graph::Cost> collective(const graph::Collective& op, std::span<const std::uint32_t> members,
+                                         bool alone) = 0;
   /// Of one message, from the moment it is sent until it has arrived.
   virtual Result<graph::Cost> message(std::uint32_t from, std::uint32_t to, std::int64_t bytes) = 0;
   virtual std::uint32_t ranks() const = 0;
@@ -26,6 +27,7 @@ class CommunicationCost {
 };
 
 /// By the collective models of a cluster.
-std::unique_ptr<CommunicationCost> cluster_communication(topology::Topology topology, collectives::CollectiveModels models);
+std::unique_ptr<CommunicationCost> cluster_communication(topology::Topology topology,
+                                                         collectives::CollectiveModels models);
 
 }  // namespace distsim::chakra

@@ -1,17 +1,17 @@
 #include "sim/chakra/replay_chakra.hpp"
 
-#include <CLI/CLI.hpp>
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
 
+#include "base/output.hpp"
 #include "sim/chakra/astra_network.hpp"
 #include "sim/chakra/chakra_report.hpp"
 #include "sim/config/config.hpp"
-#include "base/output.hpp"
 #include "traces/chakra/chakra_reader.hpp"
 #include "traces/files/gunzip.hpp"
 
@@ -42,7 +42,8 @@ Result<Stage> cluster_stage(const ChakraReplay& f, std::size_t ranks) {
   const auto gpus = static_cast<std::size_t>(std::max<std::int64_t>(1, e.cluster.gpus_per_node));
   const auto needed = static_cast<std::int64_t>((ranks + gpus - 1) / gpus);
   if (needed > e.cluster.nodes) {
-    stage.notes.push_back(fmt::format("{} nodes for {} ranks, where the experiment has {}", needed, ranks, e.cluster.nodes));
+    stage.notes.push_back(
+        fmt::format("{} nodes for {} ranks, where the experiment has {}", needed, ranks, e.cluster.nodes));
     e.cluster.nodes = needed;
   }
   TRY_ASSIGN(topology::Topology topology, topology::Topology::build(e.cluster, e.device.compute_capability));
@@ -56,8 +57,9 @@ Result<Stage> cluster_stage(const ChakraReplay& f, std::size_t ranks) {
 Result<Stage> network_stage(const ChakraReplay& f, std::size_t ranks) {
   TRY_ASSIGN(AstraNetwork network, read_astra_network(f.network, f.network_system));
   if (network.costs->ranks() != ranks) {
-    return Error{fmt::format("found traces of {} ranks, expected {}: npus_count of {}", ranks, network.costs->ranks(), f.network), "",
-                 ranks == 1 ? fmt::format("--ranks {} lets one trace stand for all", network.costs->ranks()) : ""};
+    return Error{fmt::format("found traces of {} ranks, expected {}: npus_count of {}", ranks, network.costs->ranks(),
+                             f.network),
+                 "", ranks == 1 ? fmt::format("--ranks {} lets one trace stand for all", network.costs->ranks()) : ""};
   }
   return Stage{std::move(network.costs), std::move(network.device), {}};
 }
@@ -105,23 +107,37 @@ bool names_chakra(const std::vector<std::string>& words) {
 }
 
 void add_chakra_flags(CLI::App& command, ChakraReplay& f) {
-  command.add_option("--network", f.network, "Chakra: a network as ASTRA-sim describes it (network.yml), in place of --config")->check(refuse_empty);
-  command.add_option("--network-system", f.network_system, "Chakra: algorithms, splits and delays as ASTRA-sim takes them (system.json)")->check(refuse_empty);
-  command.add_option("--groups", f.groups, "Chakra: ranks of each communicator as JSON, {\"1\": [0, 1], ..}")->check(refuse_empty);
-  command.add_option("--ranks", f.ranks, "Chakra: a single trace stands for that many ranks")->check(CLI::Range(1u, 1u << 24));
-  command.add_flag("--recorded-collectives", f.recorded_collectives, "Chakra: collectives take as long as the trace says, not as the models do");
-  command.add_option("--compute-scale", f.compute_scale, "Chakra: recorded kernels take this many times as long")->check(CLI::Range(1e-6, 1e6));
+  command
+      .add_option("--network", f.network,
+                  "Chakra: a network as ASTRA-sim describes it (network.yml), in place of --config")
+      ->check(refuse_empty);
+  command
+      .add_option("--network-system", f.network_system,
+                  "Chakra: algorithms, splits and delays as ASTRA-sim takes them (system.json)")
+      ->check(refuse_empty);
+  command.add_option("--groups", f.groups, "Chakra: ranks of each communicator as JSON, {\"1\": [0, 1], ..}")
+      ->check(refuse_empty);
+  command.add_option("--ranks", f.ranks, "Chakra: a single trace stands for that many ranks")
+      ->check(CLI::Range(1u, 1u << 24));
+  command.add_flag("--recorded-collectives", f.recorded_collectives,
+                   "Chakra: collectives take as long as the trace says, not as the models do");
+  command.add_option("--compute-scale", f.compute_scale, "Chakra: recorded kernels take this many times as long")
+      ->check(CLI::Range(1e-6, 1e6));
 }
 
 Result<void> replay_chakra(const ChakraReplay& f) {
   TRY(check_outputs({{"--csv", f.csv}, {"--json", f.json}}));
   if (f.config.empty() == f.network.empty()) {
-    return Error{f.config.empty() ? "--config: missing, expected an experiment whose cluster the traces are played on, or --network"
-                                  : "--network: found it beside --config, expected one of them",
+    return Error{f.config.empty()
+                     ? "--config: missing, expected an experiment whose cluster the traces are played on, or --network"
+                     : "--network: found it beside --config, expected one of them",
                  "", ""};
   }
-  if (!std::isfinite(f.compute_scale)) return Error{"--compute-scale: found no finite number, expected 1e-6 .. 1e6", "", ""};  // a range check lets NaN through
-  if (!f.network_system.empty() && f.network.empty()) return Error{"--network-system: found it without --network, expected both", "", ""};
+  if (!std::isfinite(f.compute_scale))
+    return Error{"--compute-scale: found no finite number, expected 1e-6 .. 1e6", "",
+                 ""};  // a range check lets NaN through
+  if (!f.network_system.empty() && f.network.empty())
+    return Error{"--network-system: found it without --network, expected both", "", ""};
   TRY_ASSIGN(const ChakraPlayOptions options, options_of(f));
   TRY_ASSIGN(const std::vector<std::string> files, traces::find_chakra_files(f.traces));
   TRY_ASSIGN(const traces::ChakraSet set, traces::read_chakra_set(files, f.ranks));

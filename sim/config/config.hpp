@@ -1,17 +1,18 @@
-// Experiments: config text -> Experiment. An experiment names a system, a model and a framework and overrides any of their keys.
+// Experiments: config text -> Experiment. An experiment names a system, a model and a framework and overrides any of
+// their keys.
 //
 //   title: DLRM on 4 x DGX A100
-//   cluster:   {system: dgx_a100_80gb, nodes: 4}         # configs/systems/dgx_a100_80gb.yaml, whose `device` names configs/devices/*.yaml
-//   device:    {sm_count: 100}                           # laid over the system's device; `name` picks another one
-//   model:     {name: dlrm_mlperf, global_batch: 65536}  # configs/models/dlrm_mlperf.yaml
-//   framework: {name: pytorch}                           # configs/frameworks/pytorch.yaml
-//   collectives: {use_curves: false}
+//   cluster:   {system: dgx_a100_80gb, nodes: 4}         # configs/systems/dgx_a100_80gb.yaml, whose `device` names
+//   configs/devices/*.yaml device:    {sm_count: 100}                           # laid over the system's device; `name`
+//   picks another one model:     {name: dlrm_mlperf, global_batch: 65536}  # configs/models/dlrm_mlperf.yaml framework:
+//   {name: pytorch}                           # configs/frameworks/pytorch.yaml collectives: {use_curves: false}
 //   engine: {contention: true}
 //
-// In order of weight: --set, the experiment, the named file, the defaults of the schema. A name is a file without .yaml in <folder of the
-// experiment>/systems, $DISTSIM_CONFIGS/systems, <folder of the program>/../../configs/systems or the source tree's configs/systems (and so for
-// devices, models, frameworks), or one of the `aliases` such a file lists. A value with a '/' or ending in .yaml is a path, relative to the file that it
-// stands in, or to the working directory for --set and the command line. A section without a name describes the thing in place.
+// In order of weight: --set, the experiment, the named file, the defaults of the schema. A name is a file without .yaml
+// in <folder of the experiment>/systems, $DISTSIM_CONFIGS/systems, <folder of the program>/../../configs/systems or the
+// source tree's configs/systems (and so for devices, models, frameworks), or one of the `aliases` such a file lists. A
+// value with a '/' or ending in .yaml is a path, relative to the file that it stands in, or to the working directory
+// for --set and the command line. A section without a name describes the thing in place.
 #pragma once
 
 #include <string>
@@ -41,7 +42,8 @@ struct Experiment {
 
 /// Step "parse": the experiment's text with --set KEY=VALUE laid on it. Names are not looked up yet.
 Result<ConfigNode> parse_experiment(const std::string& path, const std::vector<std::string>& sets);
-Result<ConfigNode> parse_experiment_text(std::string_view text, const std::string& file, const std::vector<std::string>& sets);
+Result<ConfigNode> parse_experiment_text(std::string_view text, const std::string& file,
+                                         const std::vector<std::string>& sets);
 
 /// Step "resolve": names looked up, defaults filled, ranges checked.
 Result<Experiment> resolve(const ConfigNode& parsed);

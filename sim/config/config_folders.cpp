@@ -6,8 +6,8 @@
 #include <optional>
 #include <set>
 
-#include "base/text/printable.hpp"
 #include "base/config/schema.hpp"
+#include "base/text/printable.hpp"
 #include "base/text/spelling.hpp"
 #include "sim/config/config.hpp"
 
@@ -43,14 +43,16 @@ std::vector<fs::path> config_roots(const std::string& experiment_folder) {
 bool is_yaml(const std::string& value) { return value.ends_with(".yaml") || value.ends_with(".yml"); }
 bool is_path(const std::string& value) { return value.find('/') != std::string::npos || is_yaml(value); }
 
-/// A step out of the configuration folders is refused, so that a name from elsewhere (a web page) cannot reach other files.
+/// A step out of the configuration folders is refused, so that a name from elsewhere (a web page) cannot reach other
+/// files.
 bool is_unsafe(const std::string& value) {
   return value.size() > kMaxNameLength || find_bad_byte(value) || value.find("..") != std::string::npos;
 }
 
 bool has_alias(const ConfigNode& file, const std::string& name) {
   const ConfigNode* aliases = file.find("aliases");
-  return aliases && std::any_of(aliases->items.begin(), aliases->items.end(), [&](const ConfigNode& a) { return a.scalar == name; });
+  return aliases && std::any_of(aliases->items.begin(), aliases->items.end(),
+                                [&](const ConfigNode& a) { return a.scalar == name; });
 }
 
 std::optional<std::string> file_of_name(const std::string& name, const std::vector<std::string>& folders) {
@@ -77,11 +79,13 @@ std::string path_of_value(const ConfigNode& node) {
   return path.is_absolute() ? node.scalar : short_path(fs::path(folder_of_value(node)) / path);
 }
 
-Result<std::string> find_file(const ConfigNode& name, const std::string& key, const std::string& kind, const std::string& experiment_folder) {
+Result<std::string> find_file(const ConfigNode& name, const std::string& key, const std::string& kind,
+                              const std::string& experiment_folder) {
   const auto folders = config_folders(kind, experiment_folder);
   if (const auto path = file_of_name(name.scalar, folders)) return *path;
   if (const auto path = file_of_alias(name.scalar, folders)) return *path;
-  return schema_detail::expected(name, key, "a file in configs/" + kind, spelling_hint(name.scalar, names_in_folders(folders)));
+  return schema_detail::expected(name, key, "a file in configs/" + kind,
+                                 spelling_hint(name.scalar, names_in_folders(folders)));
 }
 
 void add_name(ConfigNode& file, const std::string& path) {
@@ -127,10 +131,12 @@ std::vector<std::string> names_in_folders(const std::vector<std::string>& folder
   return {names.begin(), names.end()};
 }
 
-Result<ConfigNode> read_named_file(const ConfigNode& name, const std::string& key, const std::string& kind, const std::string& experiment_folder) {
+Result<ConfigNode> read_named_file(const ConfigNode& name, const std::string& key, const std::string& kind,
+                                   const std::string& experiment_folder) {
   const bool text = name.kind == ConfigNode::Kind::scalar && !name.scalar.empty();
   if (!text) return schema_detail::expected(name, key, "the name of a file in configs/" + kind);
-  if (is_unsafe(name.scalar)) return schema_detail::expected(name, key, "a file name without '..' or control characters");
+  if (is_unsafe(name.scalar))
+    return schema_detail::expected(name, key, "a file name without '..' or control characters");
   std::string path;
   if (is_path(name.scalar)) {
     if (!is_yaml(name.scalar)) return schema_detail::expected(name, key, "a name, or a path that ends in .yaml");

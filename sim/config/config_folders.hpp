@@ -12,7 +12,8 @@ namespace distsim::config {
 /// Folder of a path: "configs" of "configs/x.yaml", "." of "x.yaml".
 std::string folder_of_path(const std::string& path);
 
-/// Folder that a relative path in this value starts from: that of the file it was written in, the working directory for --set.
+/// Folder that a relative path in this value starts from: that of the file it was written in, the working directory for
+/// --set.
 std::string folder_of_value(const ConfigNode& node);
 
 /// Existing folders <root>/<kind>, the first in order of trust first. `experiment_folder` may be empty.
@@ -21,8 +22,10 @@ std::vector<std::string> config_folders(const std::string& kind, const std::stri
 /// Names of the YAML files in these folders, sorted, each once.
 std::vector<std::string> names_in_folders(const std::vector<std::string>& folders);
 
-/// Reads the file of configs/<kind> that `name` names, aliases included, or the path that it is. A file without a `name` of its own gets that of the
-/// file. Errors stand at the position of `name`; `key` is its dotted path, for messages.
-Result<ConfigNode> read_named_file(const ConfigNode& name, const std::string& key, const std::string& kind, const std::string& experiment_folder);
+/// Reads the file of configs/<kind> that `name` names, aliases included, or the path that it is. A file without a
+/// `name` of its own gets that of the file. Errors stand at the position of `name`; `key` is its dotted path, for
+/// messages.
+Result<ConfigNode> read_named_file(const ConfigNode& name, const std::string& key, const std::string& kind,
+                                   const std::string& experiment_folder);
 
 }  // namespace distsim::config

@@ -1,5 +1,5 @@
-#include "base/text/printable.hpp"
 #include "base/config/schema.hpp"
+#include "base/text/printable.hpp"
 #include "base/text/spelling.hpp"
 #include "sim/config/config.hpp"
 
@@ -7,7 +7,8 @@ namespace distsim::config {
 namespace {
 
 const std::vector<std::string>& section_names() {
-  static const std::vector<std::string> names{"title", "description", "cluster", "device", "model", "framework", "collectives", "engine"};
+  static const std::vector<std::string> names{"title", "description", "cluster",     "device",
+                                              "model", "framework",   "collectives", "engine"};
   return names;
 }
 
@@ -16,8 +17,8 @@ Result<void> check_sections(const ConfigNode& root) {
     bool known = false;
     for (const std::string& name : section_names()) known = known || name == entry.key;
     if (known) continue;
-    return Error{printable(entry.key) + ": found an unknown section, expected a section of an experiment", entry.where.text(),
-                 spelling_hint(entry.key, section_names())};
+    return Error{printable(entry.key) + ": found an unknown section, expected a section of an experiment",
+                 entry.where.text(), spelling_hint(entry.key, section_names())};
   }
   return {};
 }
@@ -31,7 +32,8 @@ Result<void> apply_set(ConfigNode& root, const std::string& set) {
 }
 
 Result<ConfigNode> with_sets(ConfigNode root, const std::vector<std::string>& sets) {
-  if (root.kind != ConfigNode::Kind::map) return schema_detail::expected(root, "experiment", "a map with the sections cluster and model");
+  if (root.kind != ConfigNode::Kind::map)
+    return schema_detail::expected(root, "experiment", "a map with the sections cluster and model");
   for (const std::string& set : sets) TRY(apply_set(root, set));
   TRY(check_sections(root));
   return root;
@@ -44,7 +46,8 @@ Result<ConfigNode> parse_experiment(const std::string& path, const std::vector<s
   return with_sets(std::move(root), sets);
 }
 
-Result<ConfigNode> parse_experiment_text(std::string_view text, const std::string& file, const std::vector<std::string>& sets) {
+Result<ConfigNode> parse_experiment_text(std::string_view text, const std::string& file,
+                                         const std::vector<std::string>& sets) {
   TRY_ASSIGN(ConfigNode root, parse_yaml(text, file));
   return with_sets(std::move(root), sets);
 }

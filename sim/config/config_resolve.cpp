@@ -78,11 +78,13 @@ class Merger {
   Result<void> add_named(const Naming& naming) {
     const ConfigNode* section = parsed_.find(naming.section);
     if (!section) {
-      return Error{naming.section + ": missing, expected a section with " + naming.key + ": a file in configs/" + naming.kind,
-                   parsed_.where.text(), ""};
+      return Error{
+          naming.section + ": missing, expected a section with " + naming.key + ": a file in configs/" + naming.kind,
+          parsed_.where.text(), ""};
     }
     if (section->kind != ConfigNode::Kind::map) {
-      return schema_detail::expected(*section, naming.section, "a map with " + naming.key + ": a file in configs/" + naming.kind);
+      return schema_detail::expected(*section, naming.section,
+                                     "a map with " + naming.key + ": a file in configs/" + naming.kind);
     }
     TRY_ASSIGN(ConfigNode expanded, expand(*section, naming));
     set_key(merged_, naming.section, std::move(expanded));
@@ -91,7 +93,8 @@ class Merger {
 
   Result<void> add_framework() {
     if (parsed_.find("framework")) return add_named({"framework", "name", "frameworks"});
-    TRY_ASSIGN(ConfigNode base, read_named_file(text_node(kDefaultFramework, parsed_.where), "framework.name", "frameworks", folder_));
+    TRY_ASSIGN(ConfigNode base,
+               read_named_file(text_node(kDefaultFramework, parsed_.where), "framework.name", "frameworks", folder_));
     set_key(merged_, "framework", std::move(base));
     return {};
   }
@@ -102,12 +105,14 @@ class Merger {
     section.kind = ConfigNode::Kind::map;
     section.where = parsed_.where;
     if (const ConfigNode* given = parsed_.find("device")) section = *given;
-    if (section.kind != ConfigNode::Kind::map) return schema_detail::expected(section, "device", "a map, e.g. {name: a100_sxm4_80gb}");
+    if (section.kind != ConfigNode::Kind::map)
+      return schema_detail::expected(section, "device", "a map, e.g. {name: a100_sxm4_80gb}");
     ConfigNode& cluster = *merged_.find("cluster");
     const bool by_cluster = !section.find("name");
     const ConfigNode* name = by_cluster ? cluster.find("device") : section.find("name");
     if (!name) return Error{"cluster.device: missing, expected a file in configs/devices", cluster.where.text(), ""};
-    TRY_ASSIGN(ConfigNode base, read_named_file(*name, by_cluster ? "cluster.device" : "device.name", "devices", folder_));
+    TRY_ASSIGN(ConfigNode base,
+               read_named_file(*name, by_cluster ? "cluster.device" : "device.name", "devices", folder_));
     erase_key(section, "name");
     TRY(merge_config(base, section));
     set_key(cluster, "device", text_node(base.find("name")->scalar, name->where));  // aliases and paths end here
@@ -130,7 +135,8 @@ void place_curve_files(collectives::CollectiveOptions& options, const ConfigNode
   const ConfigNode* files = section.find("curve_files");
   for (std::size_t i = 0; i < options.curve_files.size(); ++i) {
     const std::filesystem::path path = options.curve_files[i];
-    if (path.is_relative()) options.curve_files[i] = (folder_of_value(files->items[i]) / path).lexically_normal().string();
+    if (path.is_relative())
+      options.curve_files[i] = (folder_of_value(files->items[i]) / path).lexically_normal().string();
   }
 }
 
@@ -152,16 +158,32 @@ Result<std::string> read_text(const ConfigNode& merged, const std::string& key, 
 }
 
 template <class S>
-Result<S> load_by_name(const std::string& name, const std::string& what, const std::string& kind, const Schema<S>& schema) {
+Result<S> load_by_name(const std::string& name, const std::string& what, const std::string& kind,
+                       const Schema<S>& schema) {
   TRY_ASSIGN(const ConfigNode file, read_named_file(text_node(name, {}), what, kind, ""));
   return schema.read(file, what);
 }
 
-const Schema<topology::ClusterSpec>& cluster_keys() { static const auto schema = topology::cluster_schema(); return schema; }
-const Schema<topology::DeviceSpec>& device_keys() { static const auto schema = topology::device_schema(); return schema; }
-const Schema<workload::ModelSpec>& model_keys() { static const auto schema = workload::model_schema(); return schema; }
-const Schema<EngineSpec>& engine_keys() { static const auto schema = engine_schema(); return schema; }
-const Schema<workload::FrameworkSpec>& framework_keys() { static const auto schema = workload::framework_schema(); return schema; }
+const Schema<topology::ClusterSpec>& cluster_keys() {
+  static const auto schema = topology::cluster_schema();
+  return schema;
+}
+const Schema<topology::DeviceSpec>& device_keys() {
+  static const auto schema = topology::device_schema();
+  return schema;
+}
+const Schema<workload::ModelSpec>& model_keys() {
+  static const auto schema = workload::model_schema();
+  return schema;
+}
+const Schema<EngineSpec>& engine_keys() {
+  static const auto schema = engine_schema();
+  return schema;
+}
+const Schema<workload::FrameworkSpec>& framework_keys() {
+  static const auto schema = workload::framework_schema();
+  return schema;
+}
 
 }  // namespace
 
@@ -182,9 +204,17 @@ Result<Experiment> resolve(const ConfigNode& parsed) {
   return e;
 }
 
-Result<topology::ClusterSpec> load_system(const std::string& name) { return load_by_name(name, "system", "systems", cluster_keys()); }
-Result<topology::DeviceSpec> load_device(const std::string& name) { return load_by_name(name, "device", "devices", device_keys()); }
-Result<workload::ModelSpec> load_model(const std::string& name) { return load_by_name(name, "model", "models", model_keys()); }
-Result<workload::FrameworkSpec> load_framework(const std::string& name) { return load_by_name(name, "framework", "frameworks", framework_keys()); }
+Result<topology::ClusterSpec> load_system(const std::string& name) {
+  return load_by_name(name, "system", "systems", cluster_keys());
+}
+Result<topology::DeviceSpec> load_device(const std::string& name) {
+  return load_by_name(name, "device", "devices", device_keys());
+}
+Result<workload::ModelSpec> load_model(const std::string& name) {
+  return load_by_name(name, "model", "models", model_keys());
+}
+Result<workload::FrameworkSpec> load_framework(const std::string& name) {
+  return load_by_name(name, "framework", "frameworks", framework_keys());
+}
 
 }  // namespace distsim::config

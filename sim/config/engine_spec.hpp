@@ -18,11 +18,12 @@ struct SlowNic {
 };
 
 struct EngineSpec {
-  bool contention = false;          ///< collectives share links, adapters and switches (sim/app/contention.hpp); implied by what follows but slow_gpus
+  bool contention = false;  ///< collectives share links, adapters and switches (sim/app/contention.hpp); implied by
+                            ///< what follows but slow_gpus
   std::vector<SlowGpu> slow_gpus;
   std::vector<SlowNic> slow_nics;
-  double uplink_load = 0;           ///< share of every leaf's and pod's uplinks that other jobs take
-  std::int64_t jobs = 1;            ///< copies of the job at once, node by node in turn on the same fabric
+  double uplink_load = 0;  ///< share of every leaf's and pod's uplinks that other jobs take
+  std::int64_t jobs = 1;   ///< copies of the job at once, node by node in turn on the same fabric
 
   bool contended() const { return contention || !slow_nics.empty() || uplink_load > 0 || jobs > 1; }
 };

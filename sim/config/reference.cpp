@@ -26,18 +26,29 @@ Section section_of(const Schema<S>& schema, const FieldDoc& naming) {
 }
 
 Section top_level() {
-  return {"experiment", "Keys outside the sections.",
-          {{"title", "text", "", "name of the file", "Headline of the report."}, {"description", "text", "", "none", "For people."}}};
+  return {"experiment",
+          "Keys outside the sections.",
+          {{"title", "text", "", "name of the file", "Headline of the report."},
+           {"description", "text", "", "none", "For people."}}};
 }
 
 std::vector<Section> sections() {
-  return {top_level(),
-          section_of(topology::cluster_schema(), {"system", "name or path", "", "absent", "File of configs/systems that lies under this section; without it the section describes the system itself."}),
-          section_of(topology::device_schema(), {"name", "name or path", "", "cluster.device", "File of configs/devices that lies under this section."}),
-          section_of(workload::model_schema(), {"name", "name or path", "", "absent", "File of configs/models that lies under this section; without it the section describes the model itself."}),
-          section_of(workload::framework_schema(), {"name", "name or path", "", "pytorch", "File of configs/frameworks that lies under this section."}),
-          section_of(collectives::collective_schema(), {}),
-          section_of(engine_schema(), {})};
+  return {
+      top_level(),
+      section_of(
+          topology::cluster_schema(),
+          {"system", "name or path", "", "absent",
+           "File of configs/systems that lies under this section; without it the section describes the system itself."}),
+      section_of(topology::device_schema(), {"name", "name or path", "", "cluster.device",
+                                             "File of configs/devices that lies under this section."}),
+      section_of(
+          workload::model_schema(),
+          {"name", "name or path", "", "absent",
+           "File of configs/models that lies under this section; without it the section describes the model itself."}),
+      section_of(workload::framework_schema(),
+                 {"name", "name or path", "", "pytorch", "File of configs/frameworks that lies under this section."}),
+      section_of(collectives::collective_schema(), {}),
+      section_of(engine_schema(), {})};
 }
 
 struct UnitLine {
@@ -46,8 +57,8 @@ struct UnitLine {
 
 std::vector<UnitLine> unit_lines() {
   std::vector<UnitLine> lines;
-  for (const Dimension d : {Dimension::bytes, Dimension::seconds, Dimension::bytes_per_second, Dimension::flops_per_second, Dimension::hertz,
-                            Dimension::watts}) {
+  for (const Dimension d : {Dimension::bytes, Dimension::seconds, Dimension::bytes_per_second,
+                            Dimension::flops_per_second, Dimension::hertz, Dimension::watts}) {
     lines.push_back({schema_detail::dimension_name(d), unit_help(d)});
   }
   return lines;
@@ -72,14 +83,17 @@ std::string cell(const std::string& text) {
 }
 
 std::string markdown_row(const FieldDoc& d) {
-  return "| `" + d.key + "` | " + cell(d.type) + " | " + cell(d.range) + " | " + cell(d.fallback) + " | " + cell(d.doc) + " |\n";
+  return "| `" + d.key + "` | " + cell(d.type) + " | " + cell(d.range) + " | " + cell(d.fallback) + " | " +
+         cell(d.doc) + " |\n";
 }
 
 std::string facts_of(const FieldDoc& d) {
   std::string facts = d.type;
   if (!d.range.empty()) facts += ", " + d.range;
-  if (d.fallback == "required") facts += ", required";
-  else if (!d.fallback.empty()) facts += ", default: " + d.fallback;
+  if (d.fallback == "required")
+    facts += ", required";
+  else if (!d.fallback.empty())
+    facts += ", default: " + d.fallback;
   return facts;
 }
 
@@ -102,11 +116,13 @@ std::string wrapped(const std::string& text, const std::string& indent, std::siz
 }  // namespace
 
 std::string reference_markdown() {
-  std::string out = "# Configuration reference\n\n<!-- Generated: distsim list config --markdown > docs/config_reference.md -->\n\n";
+  std::string out =
+      "# Configuration reference\n\n<!-- Generated: distsim list config --markdown > docs/config_reference.md -->\n\n";
   out += std::string(kIntroduction) + "\n\n## Units\n\n" + kUnitRule + "\n\n| type | units |\n|---|---|\n";
   for (const UnitLine& line : unit_lines()) out += "| " + line.type + " | " + line.units + " |\n";
   for (const Section& section : sections()) {
-    out += "\n## " + section.name + "\n\n" + section.doc + "\n\n| key | type | range | default | meaning |\n|---|---|---|---|---|\n";
+    out += "\n## " + section.name + "\n\n" + section.doc +
+           "\n\n| key | type | range | default | meaning |\n|---|---|---|---|---|\n";
     for (const FieldDoc& d : section.keys) out += markdown_row(d);
   }
   return out;

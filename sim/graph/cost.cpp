@@ -7,10 +7,12 @@
 namespace distsim::graph {
 namespace {
 
-constexpr std::array<std::string_view, kBasisCount> kBasisNames{"measured", "interpolated", "extrapolated", "scaled", "learned", "analytic"};
+constexpr std::array<std::string_view, kBasisCount> kBasisNames{"measured", "interpolated", "extrapolated",
+                                                                "scaled",   "learned",      "analytic"};
 
 Error bad_spread(double low, double high) {
-  return {"spread: found low " + std::to_string(low) + ", high " + std::to_string(high) + ", expected low from 0 to 1 and a finite high of at least 0",
+  return {"spread: found low " + std::to_string(low) + ", high " + std::to_string(high) +
+              ", expected low from 0 to 1 and a finite high of at least 0",
           "", ""};
 }
 
@@ -24,7 +26,8 @@ std::string_view name_of(Basis basis) {
 
 Result<Cost> make_cost(double seconds, double spread_low, double spread_high, Basis basis, std::string_view source) {
   // Written so that a NaN fails each test.
-  if (!(spread_low >= 0.0 && spread_low <= 1.0) || !(spread_high >= 0.0) || !std::isfinite(spread_high)) return bad_spread(spread_low, spread_high);
+  if (!(spread_low >= 0.0 && spread_low <= 1.0) || !(spread_high >= 0.0) || !std::isfinite(spread_high))
+    return bad_spread(spread_low, spread_high);
   TRY_ASSIGN(const Duration mean, Duration::from_seconds(seconds));
   TRY_ASSIGN(const Duration low, Duration::from_seconds(seconds * (1.0 - spread_low)));
   TRY_ASSIGN(const Duration high, Duration::from_seconds(seconds * (1.0 + spread_high)));

@@ -10,8 +10,8 @@ namespace distsim::graph {
 
 struct CostedGraph {
   TaskGraph graph;
-  IdVector<OpId, Cost> costs;                 ///< one per op of graph.ops
-  std::shared_ptr<const void> source_owner;   ///< keeps alive the models whose `source` texts the costs point to
+  IdVector<OpId, Cost> costs;                ///< one per op of graph.ops
+  std::shared_ptr<const void> source_owner;  ///< keeps alive the models whose `source` texts the costs point to
 };
 
 }  // namespace distsim::graph

@@ -14,8 +14,15 @@ struct DTypeFacts {
   std::string_view name;
   std::int64_t bytes;
 };
-constexpr std::array<DTypeFacts, 9> kDTypes{
-    {{"fp64", 8}, {"fp32", 4}, {"tf32", 4}, {"fp16", 2}, {"bf16", 2}, {"fp8", 1}, {"int64", 8}, {"int32", 4}, {"int8", 1}}};
+constexpr std::array<DTypeFacts, 9> kDTypes{{{"fp64", 8},
+                                             {"fp32", 4},
+                                             {"tf32", 4},
+                                             {"fp16", 2},
+                                             {"bf16", 2},
+                                             {"fp8", 1},
+                                             {"int64", 8},
+                                             {"int32", 4},
+                                             {"int8", 1}}};
 
 const DTypeFacts& facts_of(DType dtype) {
   const auto index = static_cast<std::size_t>(dtype);
@@ -44,15 +51,18 @@ constexpr std::array<DTypeAlias, 15> kDTypeAliases{{{"float64", DType::fp64},
                                                     {"int", DType::int32},
                                                     {"char", DType::int8}}};
 
-constexpr std::array<std::string_view, 5> kPassNames{"forward", "backward", "backward_data", "backward_weight", "update"};
+constexpr std::array<std::string_view, 5> kPassNames{"forward", "backward", "backward_data", "backward_weight",
+                                                     "update"};
 
-constexpr std::array<std::string_view, 11> kCollectiveNames{"all_reduce", "all_gather", "reduce_scatter", "all_to_all", "all_to_all_v", "broadcast",
-                                                            "reduce",     "gather",     "scatter",        "send_recv",  "barrier"};
+constexpr std::array<std::string_view, 11> kCollectiveNames{
+    "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "all_to_all_v", "broadcast",
+    "reduce",     "gather",     "scatter",        "send_recv",  "barrier"};
 
 /// In the order of the alternatives of Op.
 constexpr std::array<std::string_view, std::variant_size_v<Op>> kKinds{
-    "absent", "gemm", "conv2d", "embedding_bag", "interaction", "cross_layer", "normalization", "softmax",  "attention",
-    "elementwise", "loss", "copy", "concat", "transpose", "optimizer", "host_work", "measured", "collective"};
+    "absent",        "gemm",      "conv2d",    "embedding_bag", "interaction", "cross_layer",
+    "normalization", "softmax",   "attention", "elementwise",   "loss",        "copy",
+    "concat",        "transpose", "optimizer", "host_work",     "measured",    "collective"};
 
 /// "All-Reduce", "all_reduce" and "allreduce" are one word.
 std::string squeezed(std::string_view text) {
@@ -71,7 +81,8 @@ Error unknown(std::string_view key, std::string_view found, std::span<const std:
     candidates.emplace_back(name);
   }
   const std::string near = nearest_spelling(lower_case(found), candidates);
-  return {std::string(key) + ": found '" + std::string(found) + "', expected one of " + list, "", near.empty() ? "" : "did you mean '" + near + "'?"};
+  return {std::string(key) + ": found '" + std::string(found) + "', expected one of " + list, "",
+          near.empty() ? "" : "did you mean '" + near + "'?"};
 }
 
 }  // namespace
@@ -115,7 +126,8 @@ Result<CollectiveKind> parse_collective(std::string_view name) {
 }
 
 bool is_computation(const Op& op) {
-  return !std::holds_alternative<Collective>(op) && !std::holds_alternative<Copy>(op) && !std::holds_alternative<Absent>(op);
+  return !std::holds_alternative<Collective>(op) && !std::holds_alternative<Copy>(op) &&
+         !std::holds_alternative<Absent>(op);
 }
 
 std::string_view kind_of(const Op& op) {

@@ -1,7 +1,8 @@
 // Op: the shapes of what a GPU, a link or a host does. Shapes and bytes, no times.
 //
-// Conventions. A matrix product is C[b,m,n] = A[b,m,k] * B[b,k,n]. `pass` says which kernel of a layer is meant; the shape is always
-// that of the forward pass, except for Gemm, whose gradients are given as the products they are. Sizes are in elements unless the name says bytes.
+// Conventions. A matrix product is C[b,m,n] = A[b,m,k] * B[b,k,n]. `pass` says which kernel of a layer is meant; the
+// shape is always that of the forward pass, except for Gemm, whose gradients are given as the products they are. Sizes
+// are in elements unless the name says bytes.
 #pragma once
 
 #include <cstdint>
@@ -54,8 +55,9 @@ struct EmbeddingTable {
 
 enum class EmbeddingOptimizer : std::uint8_t { none, sgd, rowwise_adagrad, adagrad, adam };
 
-/// How the sparse backward is carried out: `fused` (table-batched kernel with the optimizer in it), `sort_dedup` (sort the indices, sum duplicates,
-/// scatter; the TensorFlow way), `atomic` (scatter-add with atomics, the one-hot HugeCTR way).
+/// How the sparse backward is carried out: `fused` (table-batched kernel with the optimizer in it), `sort_dedup` (sort
+/// the indices, sum duplicates, scatter; the TensorFlow way), `atomic` (scatter-add with atomics, the one-hot HugeCTR
+/// way).
 enum class SparseUpdate : std::uint8_t { fused, sort_dedup, atomic };
 
 /// Pooled lookups of `batch` samples in every table, in one (table-batched) or several kernels.
@@ -71,7 +73,8 @@ struct EmbeddingBag {
   bool table_batched = true;  ///< one kernel for all tables; else one per table
 };
 
-/// DLRM's dot interaction: batched product of `features` vectors of length `dim` with themselves, lower triangle, concat with the dense vector.
+/// DLRM's dot interaction: batched product of `features` vectors of length `dim` with themselves, lower triangle,
+/// concat with the dense vector.
 struct Interaction {
   std::int64_t batch = 0, features = 0, dim = 0;
   DType dtype = DType::fp32;
@@ -79,7 +82,8 @@ struct Interaction {
   Pass pass = Pass::forward;
 };
 
-/// One DCN-v2 low-rank cross layer: x0 * (V(Ux) + b) + x, width `width`, rank `rank` (rank = 0: full width x width matrix).
+/// One DCN-v2 low-rank cross layer: x0 * (V(Ux) + b) + x, width `width`, rank `rank` (rank = 0: full width x width
+/// matrix).
 struct CrossLayer {
   std::int64_t batch = 0, width = 0, rank = 0;
   DType dtype = DType::fp32;
@@ -106,13 +110,14 @@ struct Softmax {
 struct Attention {
   std::int64_t batch = 0, heads = 0, q_len = 0, kv_len = 0, head_dim = 0;
   bool causal = false;
-  bool flash = false;   ///< one kernel that never writes the scores; else bmm + softmax + bmm
+  bool flash = false;  ///< one kernel that never writes the scores; else bmm + softmax + bmm
   bool dropout = false;
   DType dtype = DType::fp32;
   Pass pass = Pass::forward;
 };
 
-/// A kernel that streams tensors: `reads` + `writes` tensors of `elements` each, `flops` operations an element. Also dropout, activation, bias, cast, pooling.
+/// A kernel that streams tensors: `reads` + `writes` tensors of `elements` each, `flops` operations an element. Also
+/// dropout, activation, bias, cast, pooling.
 struct Elementwise {
   std::int64_t elements = 0;
   double reads = 1, writes = 1;
@@ -169,17 +174,28 @@ struct Measured {
 struct Absent {};
 
 enum class CollectiveKind : std::uint8_t {
-  all_reduce, all_gather, reduce_scatter, all_to_all, all_to_all_v, broadcast, reduce, gather, scatter, send_recv, barrier
+  all_reduce,
+  all_gather,
+  reduce_scatter,
+  all_to_all,
+  all_to_all_v,
+  broadcast,
+  reduce,
+  gather,
+  scatter,
+  send_recv,
+  barrier
 };
 std::string_view name_of(CollectiveKind kind);
 Result<CollectiveKind> parse_collective(std::string_view name);  ///< also "alltoall", "all-reduce", "sendrecv", ...
 /// busbw = algbw x factor, as nccl-tests defines it. algbw = bytes / time.
 double busbw_factor(CollectiveKind kind, std::uint32_t ranks);
 
-/// One collective over one group. `bytes` is the size column of nccl-tests: all_reduce, broadcast, reduce: the buffer; all_gather: the receive buffer
-/// (total); reduce_scatter: the send buffer (total); all_to_all: the send buffer of one rank; send_recv: bytes sent by a rank.
-/// all_to_all_v: `bytes` is the largest send buffer, and send/recv hold the bytes that each group position exchanges with the others in total
-/// (its own share excluded); empty vectors mean uniform.
+/// One collective over one group. `bytes` is the size column of nccl-tests: all_reduce, broadcast, reduce: the buffer;
+/// all_gather: the receive buffer (total); reduce_scatter: the send buffer (total); all_to_all: the send buffer of one
+/// rank; send_recv: bytes sent by a rank. all_to_all_v: `bytes` is the largest send buffer, and send/recv hold the
+/// bytes that each group position exchanges with the others in total (its own share excluded); empty vectors mean
+/// uniform.
 struct Collective {
   CollectiveKind kind = CollectiveKind::all_reduce;
   std::int64_t bytes = 0;
@@ -187,8 +203,8 @@ struct Collective {
   std::vector<std::int64_t> send_bytes, recv_bytes;
 };
 
-using Op = std::variant<Absent, Gemm, Conv2d, EmbeddingBag, Interaction, CrossLayer, Normalization, Softmax, Attention, Elementwise, Loss, Copy, Concat,
-                        Transpose, Optimizer, HostWork, Measured, Collective>;
+using Op = std::variant<Absent, Gemm, Conv2d, EmbeddingBag, Interaction, CrossLayer, Normalization, Softmax, Attention,
+                        Elementwise, Loss, Copy, Concat, Transpose, Optimizer, HostWork, Measured, Collective>;
 
 /// "gemm", "conv2d", "embedding_bag", ... the word used in reports, CSV files and `distsim list ops`.
 std::string_view kind_of(const Op& op);

@@ -1,5 +1,6 @@
-// flops_of: the operations that an op's mathematics needs, a multiply-add counted as two. What an implementation adds (recomputed attention scores,
-// the upper triangle of an interaction) is not counted, so that MFU means what it means in the PaLM paper (arXiv 2204.02311, appendix B).
+// flops_of: the operations that an op's mathematics needs, a multiply-add counted as two. What an implementation adds
+// (recomputed attention scores, the upper triangle of an interaction) is not counted, so that MFU means what it means
+// in the PaLM paper (arXiv 2204.02311, appendix B).
 #include <algorithm>
 #include <cmath>
 
@@ -24,7 +25,8 @@ struct FlopsOf {
   double operator()(const Gemm& g) const { return 2 * d(g.batch) * d(g.m) * d(g.n) * d(g.k); }
   double operator()(const Conv2d& c) const {
     if (c.groups <= 0) return 0;
-    const double outputs = d(c.n) * d(c.k) * out_extent(c.h, c.pad, c.dilation, c.r, c.stride) * out_extent(c.w, c.pad, c.dilation, c.s, c.stride);
+    const double outputs = d(c.n) * d(c.k) * out_extent(c.h, c.pad, c.dilation, c.r, c.stride) *
+                           out_extent(c.w, c.pad, c.dilation, c.s, c.stride);
     return passes(c.pass) * 2 * outputs * d(c.c) / d(c.groups) * d(c.r) * d(c.s);
   }
   double operator()(const EmbeddingBag& e) const {
@@ -32,7 +34,9 @@ struct FlopsOf {
     for (const EmbeddingTable& t : e.tables) sum += d(e.batch) * t.pooling_factor * d(t.dim);
     return sum;
   }
-  double operator()(const Interaction& i) const { return passes(i.pass) * d(i.batch) * d(i.features) * (d(i.features) - 1) * d(i.dim); }
+  double operator()(const Interaction& i) const {
+    return passes(i.pass) * d(i.batch) * d(i.features) * (d(i.features) - 1) * d(i.dim);
+  }
   double operator()(const CrossLayer& c) const {
     const double products = c.rank > 0 ? 4 * d(c.width) * d(c.rank) : 2 * d(c.width) * d(c.width);
     return passes(c.pass) * d(c.batch) * (products + 3 * d(c.width));  // bias, times x0, plus x
@@ -55,12 +59,18 @@ struct FlopsOf {
 
   static double per_parameter(OptimizerKind kind) {
     switch (kind) {
-      case OptimizerKind::sgd: return 2;        // w -= lr g
-      case OptimizerKind::momentum: return 4;   // v = mu v + g; w -= lr v
-      case OptimizerKind::adagrad: return 6;    // s += g g; w -= lr g / (sqrt s + eps)
-      case OptimizerKind::adam: return 12;      // both moments, bias corrections, update
-      case OptimizerKind::lamb: return 18;      // adam, two norms, trust ratio
-      case OptimizerKind::lars: return 10;      // momentum, two norms, trust ratio
+      case OptimizerKind::sgd:
+        return 2;  // w -= lr g
+      case OptimizerKind::momentum:
+        return 4;  // v = mu v + g; w -= lr v
+      case OptimizerKind::adagrad:
+        return 6;  // s += g g; w -= lr g / (sqrt s + eps)
+      case OptimizerKind::adam:
+        return 12;  // both moments, bias corrections, update
+      case OptimizerKind::lamb:
+        return 18;  // adam, two norms, trust ratio
+      case OptimizerKind::lars:
+        return 10;  // momentum, two norms, trust ratio
     }
     return 0;
   }

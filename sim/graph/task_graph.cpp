@@ -9,14 +9,22 @@ namespace distsim::graph {
 
 std::string_view name_of(Stream stream) {
   switch (stream) {
-    case Stream::host: return "host";
-    case Stream::compute: return "compute";
-    case Stream::comm: return "comm";
-    case Stream::comm2: return "comm2";
-    case Stream::copy: return "copy";
-    case Stream::p2p: return "p2p";
-    case Stream::p2p2: return "p2p2";
-    case Stream::p2p3: return "p2p3";
+    case Stream::host:
+      return "host";
+    case Stream::compute:
+      return "compute";
+    case Stream::comm:
+      return "comm";
+    case Stream::comm2:
+      return "comm2";
+    case Stream::copy:
+      return "copy";
+    case Stream::p2p:
+      return "p2p";
+    case Stream::p2p2:
+      return "p2p2";
+    case Stream::p2p3:
+      return "p2p3";
   }
   CHECK(false) << "stream " << static_cast<int>(stream);
   return "";
@@ -24,13 +32,20 @@ std::string_view name_of(Stream stream) {
 
 std::string_view name_of(Phase phase) {
   switch (phase) {
-    case Phase::input: return "input";
-    case Phase::forward: return "forward";
-    case Phase::backward: return "backward";
-    case Phase::exchange: return "exchange";
-    case Phase::gradient_sync: return "gradient_sync";
-    case Phase::optimizer: return "optimizer";
-    case Phase::other: return "other";
+    case Phase::input:
+      return "input";
+    case Phase::forward:
+      return "forward";
+    case Phase::backward:
+      return "backward";
+    case Phase::exchange:
+      return "exchange";
+    case Phase::gradient_sync:
+      return "gradient_sync";
+    case Phase::optimizer:
+      return "optimizer";
+    case Phase::other:
+      return "other";
   }
   CHECK(false) << "phase " << static_cast<int>(phase);
   return "";
@@ -41,12 +56,14 @@ namespace {
 using Broken = std::optional<std::string>;
 
 Broken broken_listed_groups(const Partition& p, std::uint32_t ranks) {
-  if (p.listed_offsets.size() < 2 || p.listed_offsets.front() != 0 || p.listed_offsets.back() != p.listed_members.size()) {
+  if (p.listed_offsets.size() < 2 || p.listed_offsets.front() != 0 ||
+      p.listed_offsets.back() != p.listed_members.size()) {
     return "group offsets do not span the members";
   }
   if (!std::is_sorted(p.listed_offsets.begin(), p.listed_offsets.end())) return "group offsets decrease";
   if (p.listed_members.size() != ranks) {
-    return "found " + std::to_string(p.listed_members.size()) + " members, expected each of the " + std::to_string(ranks) + " ranks once";
+    return "found " + std::to_string(p.listed_members.size()) + " members, expected each of the " +
+           std::to_string(ranks) + " ranks once";
   }
   std::vector<bool> seen(ranks, false);
   for (const std::uint32_t rank : p.listed_members) {
@@ -62,7 +79,8 @@ Broken broken_partition(const Partition& p, std::uint32_t ranks) {
   if (p.size == 0 || p.stride == 0) return "empty group";
   const std::uint64_t block = std::uint64_t{p.size} * p.stride;
   if (ranks % block != 0) {
-    return "groups of " + std::to_string(p.size) + " ranks " + std::to_string(p.stride) + " apart do not divide " + std::to_string(ranks) + " ranks";
+    return "groups of " + std::to_string(p.size) + " ranks " + std::to_string(p.stride) + " apart do not divide " +
+           std::to_string(ranks) + " ranks";
   }
   return {};
 }
@@ -79,13 +97,15 @@ Broken broken_sizes(const Collective& c, const Partition& p) {
   if (c.bytes < 0) return "negative bytes";
   if (c.send_bytes.size() != c.recv_bytes.size()) return "send and receive sizes are not of one length";
   if (c.send_bytes.empty()) return {};
-  if (!all_groups_have(p, c.send_bytes.size())) return "sizes for " + std::to_string(c.send_bytes.size()) + " members do not fit the groups";
+  if (!all_groups_have(p, c.send_bytes.size()))
+    return "sizes for " + std::to_string(c.send_bytes.size()) + " members do not fit the groups";
   std::uint64_t balance = 0;  // unsigned, so that absurd sizes wrap instead of overflowing
   for (std::size_t i = 0; i < c.send_bytes.size(); ++i) {
     if (c.send_bytes[i] < 0 || c.recv_bytes[i] < 0) return "negative size of member " + std::to_string(i);
     balance += static_cast<std::uint64_t>(c.send_bytes[i]) - static_cast<std::uint64_t>(c.recv_bytes[i]);
   }
-  if (balance != 0) return "members send " + std::to_string(static_cast<std::int64_t>(balance)) + " bytes more than they receive";
+  if (balance != 0)
+    return "members send " + std::to_string(static_cast<std::int64_t>(balance)) + " bytes more than they receive";
   return {};
 }
 
@@ -100,7 +120,9 @@ Broken broken_collective(const TaskGraph& g, const Task& task) {
   if (!runs_as(g, task, [](const Op& op) { return std::holds_alternative<Collective>(op); })) {
     return task.partition.valid() ? Broken("has groups but is no collective") : Broken();
   }
-  const auto absent = [&](std::uint32_t v) { return std::holds_alternative<Absent>(g.ops[OpId(task.first_op.value() + v)]); };
+  const auto absent = [&](std::uint32_t v) {
+    return std::holds_alternative<Absent>(g.ops[OpId(task.first_op.value() + v)]);
+  };
   if (absent(0) || task.variants > 2 || (task.variants == 2 && !absent(1))) {
     return "a collective has one op for all ranks, or none of them; sizes differ through send_bytes and recv_bytes";
   }
@@ -127,7 +149,9 @@ bool all_neighbours(const Partition& p, std::uint32_t ranks, auto visit) {
 Broken broken_absences(const TaskGraph& g) {
   std::set<std::pair<std::uint32_t, std::uint32_t>> seen;
   for (const Task& task : g.tasks) {
-    if (!task.partition.valid() || task.rank_table == Task::kUniform || !seen.insert({task.partition.value(), task.rank_table}).second) continue;
+    if (!task.partition.valid() || task.rank_table == Task::kUniform ||
+        !seen.insert({task.partition.value(), task.rank_table}).second)
+      continue;
     const auto& table = g.rank_tables[task.rank_table];
     if (!all_neighbours(g.partitions[task.partition], g.ranks, [&](auto a, auto b) { return table[a] == table[b]; })) {
       return "task " + g.names[task.name] + ": some members of a group take part and others do not";
@@ -137,10 +161,12 @@ Broken broken_absences(const TaskGraph& g) {
 }
 
 Broken broken_likeness(const TaskGraph& g) {
-  if (g.alike == 0 || g.ranks % g.alike != 0) return std::to_string(g.alike) + " ranks alike do not divide " + std::to_string(g.ranks);
+  if (g.alike == 0 || g.ranks % g.alike != 0)
+    return std::to_string(g.alike) + " ranks alike do not divide " + std::to_string(g.ranks);
   for (const auto& table : g.rank_tables) {
     for (std::uint32_t r = 0; g.alike > 1 && r < table.size(); ++r) {
-      if (table[r] != table[r / g.alike * g.alike]) return "rank " + std::to_string(r) + " is not like those it should be like";
+      if (table[r] != table[r / g.alike * g.alike])
+        return "rank " + std::to_string(r) + " is not like those it should be like";
     }
   }
   return {};
@@ -163,10 +189,12 @@ std::vector<TableNeed> needs_of(const std::vector<std::vector<std::uint32_t>>& t
 
 Broken broken_variants(const TaskGraph& g, const Task& task, const std::vector<TableNeed>& needs) {
   if (task.variants == 0 || std::uint64_t{task.first_op.value()} + task.variants > g.ops.size()) return "no ops";
-  if (task.rank_table == Task::kUniform) return task.variants == 1 ? Broken() : Broken("several ops and no table of ranks");
+  if (task.rank_table == Task::kUniform)
+    return task.variants == 1 ? Broken() : Broken("several ops and no table of ranks");
   if (task.rank_table >= needs.size()) return "no such table of ranks";
   const TableNeed& need = needs[task.rank_table];
-  if (need.ranks != g.ranks) return "table of " + std::to_string(need.ranks) + " ranks, expected " + std::to_string(g.ranks);
+  if (need.ranks != g.ranks)
+    return "table of " + std::to_string(need.ranks) + " ranks, expected " + std::to_string(g.ranks);
   if (need.variants > task.variants) {
     return "a rank runs op " + std::to_string(need.variants - 1) + ", the last is " + std::to_string(task.variants - 1);
   }
@@ -199,7 +227,8 @@ NameId TaskGraphBuilder::intern(std::string_view name) {
   return it->second;
 }
 
-TaskId TaskGraphBuilder::push(std::string_view name, const Options& options, std::vector<Op> variants, std::span<const TaskId> deps) {
+TaskId TaskGraphBuilder::push(std::string_view name, const Options& options, std::vector<Op> variants,
+                              std::span<const TaskId> deps) {
   Task task;
   task.name = intern(name);
   task.stream = options.stream;
@@ -229,8 +258,8 @@ std::uint32_t TaskGraphBuilder::add_rank_table(std::vector<std::uint32_t> varian
   return index;
 }
 
-TaskId TaskGraphBuilder::add_per_rank(std::string_view name, const Options& options, std::vector<Op> variants, std::uint32_t rank_table,
-                                      std::span<const TaskId> deps) {
+TaskId TaskGraphBuilder::add_per_rank(std::string_view name, const Options& options, std::vector<Op> variants,
+                                      std::uint32_t rank_table, std::span<const TaskId> deps) {
   const TaskId task = push(name, options, std::move(variants), deps);
   graph_.tasks[task].rank_table = rank_table;
   return task;
@@ -244,11 +273,12 @@ TaskId TaskGraphBuilder::add_per_rank(std::string_view name, const Options& opti
 PartitionId TaskGraphBuilder::add_partition(const Partition& partition) {
   const auto& known = graph_.partitions.raw();
   const auto found = std::find(known.begin(), known.end(), partition);
-  return found == known.end() ? graph_.partitions.push_back(partition) : PartitionId(static_cast<std::uint32_t>(found - known.begin()));
+  return found == known.end() ? graph_.partitions.push_back(partition)
+                              : PartitionId(static_cast<std::uint32_t>(found - known.begin()));
 }
 
-TaskId TaskGraphBuilder::add_collective(std::string_view name, const Options& options, Collective collective, PartitionId partition,
-                                        std::span<const TaskId> deps, std::uint32_t rank_table) {
+TaskId TaskGraphBuilder::add_collective(std::string_view name, const Options& options, Collective collective,
+                                        PartitionId partition, std::span<const TaskId> deps, std::uint32_t rank_table) {
   std::vector<Op> variants;
   variants.push_back(std::move(collective));
   if (rank_table != Task::kUniform) variants.push_back(Absent{});
@@ -274,12 +304,14 @@ void TaskGraphBuilder::repeat(TaskId first, TaskId last) {
 Result<TaskGraph> TaskGraphBuilder::finish() && {
   if (graph_.ranks == 0) return Error{"task graph: found 0 ranks, expected at least 1", "", ""};
   for (const Partition& p : graph_.partitions) {
-    if (const auto broken = broken_partition(p, graph_.ranks)) return Error{"groups of a collective: " + *broken, "", ""};
+    if (const auto broken = broken_partition(p, graph_.ranks))
+      return Error{"groups of a collective: " + *broken, "", ""};
   }
   const std::vector<TableNeed> needs = needs_of(graph_.rank_tables);
   for (std::uint32_t t = 0; t < graph_.tasks.size(); ++t) {
     if (const auto broken = broken_task(graph_, TaskId(t), needs)) {
-      return Error{"task " + std::to_string(t) + " '" + graph_.names[graph_.tasks[TaskId(t)].name] + "': " + *broken, "", ""};
+      return Error{"task " + std::to_string(t) + " '" + graph_.names[graph_.tasks[TaskId(t)].name] + "': " + *broken,
+                   "", ""};
     }
   }
   if (const auto broken = broken_likeness(graph_)) return Error{"task graph: " + *broken, "", ""};

@@ -1,5 +1,5 @@
-// TaskGraph: what one iteration does, SPMD first. A task stands for one op on every rank of the job; where ranks differ, it has several
-// op variants and a table saying which rank runs which. Times are not here (see CostedGraph).
+// TaskGraph: what one iteration does, SPMD first. A task stands for one op on every rank of the job; where ranks
+// differ, it has several op variants and a table saying which rank runs which. Times are not here (see CostedGraph).
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,9 @@
 
 namespace distsim::graph {
 
-/// The queue of a rank that a task runs on. Every stream is FIFO. The host thread launches the others' tasks. p2p, p2p2 and p2p3 carry what the stages of
-/// a pipeline pass on: a stage's two neighbours have streams of their own, so that it sends and receives at once.
+/// The queue of a rank that a task runs on. Every stream is FIFO. The host thread launches the others' tasks. p2p, p2p2
+/// and p2p3 carry what the stages of a pipeline pass on: a stage's two neighbours have streams of their own, so that it
+/// sends and receives at once.
 enum class Stream : std::uint8_t { host, compute, comm, comm2, copy, p2p, p2p2, p2p3 };
 inline constexpr int kStreamCount = 8;
 std::string_view name_of(Stream stream);
@@ -29,12 +30,14 @@ std::string_view name_of(Phase phase);
 struct Partition {
   std::uint32_t size = 1;    ///< ranks of a group
   std::uint32_t stride = 1;  ///< distance between neighbours in a group
-  std::vector<std::uint32_t> listed_offsets, listed_members;  ///< CSR list of groups; when not empty it overrides size and stride
+  std::vector<std::uint32_t> listed_offsets,
+      listed_members;  ///< CSR list of groups; when not empty it overrides size and stride
   bool operator==(const Partition&) const = default;
   static Partition strided(std::uint32_t size, std::uint32_t stride) { return {size, stride, {}, {}}; }
 };
 
-/// What the host must do to launch a task: calls into the framework and kernel launches. The framework profile turns them into time.
+/// What the host must do to launch a task: calls into the framework and kernel launches. The framework profile turns
+/// them into time.
 struct Dispatch {
   std::uint16_t framework_ops = 1;
   std::uint16_t kernels = 1;
@@ -44,22 +47,24 @@ struct Task {
   NameId name;
   Stream stream = Stream::compute;
   Phase phase = Phase::forward;
-  OpId first_op;                   ///< its variants are first_op .. first_op + variants - 1 in TaskGraph::ops
+  OpId first_op;  ///< its variants are first_op .. first_op + variants - 1 in TaskGraph::ops
   std::uint32_t variants = 1;
   std::uint32_t rank_table = kUniform;  ///< index into TaskGraph::rank_tables, or kUniform
-  PartitionId partition;           ///< groups of a Collective; invalid otherwise
+  PartitionId partition;                ///< groups of a Collective; invalid otherwise
   Dispatch dispatch;
-  bool blocks_host = false;        ///< the host waits until this task has finished (a synchronising copy, .item())
+  bool blocks_host = false;           ///< the host waits until this task has finished (a synchronising copy, .item())
   bool skipped_where_absent = false;  ///< ranks whose op is Absent do not launch it either: the task is another stage's
-  bool between_stages = false;     ///< stages of a pipeline meet here: waiting for each other is the pipeline's bubble, idle time
+  bool between_stages =
+      false;  ///< stages of a pipeline meet here: waiting for each other is the pipeline's bubble, idle time
   static constexpr std::uint32_t kUniform = 0xFFFFFFFFu;
 };
 
 struct TaskGraph {
   std::uint32_t ranks = 1;
-  std::uint32_t alike = 1;                      ///< ranks k * alike .. (k + 1) * alike - 1 run the same variants of every task
-  IdVector<TaskId, Task> tasks;                 ///< in launch order; dependencies point backwards
-  std::vector<std::uint32_t> dep_offsets{0};    ///< CSR: dependencies of task t are deps[dep_offsets[t] .. dep_offsets[t+1])
+  std::uint32_t alike = 1;       ///< ranks k * alike .. (k + 1) * alike - 1 run the same variants of every task
+  IdVector<TaskId, Task> tasks;  ///< in launch order; dependencies point backwards
+  std::vector<std::uint32_t> dep_offsets{
+      0};  ///< CSR: dependencies of task t are deps[dep_offsets[t] .. dep_offsets[t+1])
   std::vector<TaskId> deps;
   IdVector<OpId, Op> ops;
   std::vector<std::vector<std::uint32_t>> rank_tables;  ///< rank -> variant
@@ -75,8 +80,8 @@ struct TaskGraph {
   }
 };
 
-/// Builds a TaskGraph and keeps its invariants: dependencies point to earlier tasks, collectives have a partition that divides the ranks,
-/// variants and tables agree. `finish` checks them all.
+/// Builds a TaskGraph and keeps its invariants: dependencies point to earlier tasks, collectives have a partition that
+/// divides the ranks, variants and tables agree. `finish` checks them all.
 class TaskGraphBuilder {
  public:
   /// `alike` neighbouring ranks do the same; divides `ranks`.
@@ -99,19 +104,21 @@ class TaskGraphBuilder {
   TaskId add_per_rank(std::string_view name, const Options& options, std::vector<Op> variants, std::uint32_t rank_table,
                       std::span<const TaskId> deps = {});
   /// The same with the table itself.
-  TaskId add_per_rank(std::string_view name, const Options& options, std::vector<Op> variants, std::vector<std::uint32_t> variant_of_rank,
-                      std::span<const TaskId> deps = {});
+  TaskId add_per_rank(std::string_view name, const Options& options, std::vector<Op> variants,
+                      std::vector<std::uint32_t> variant_of_rank, std::span<const TaskId> deps = {});
   /// Groups for add_collective. Equal ones are stored once.
   PartitionId add_partition(const Partition& partition);
-  /// A collective over every group of the partition; with a table of ranks, over those groups alone whose members it gives 0 (the others' it gives 1).
+  /// A collective over every group of the partition; with a table of ranks, over those groups alone whose members it
+  /// gives 0 (the others' it gives 1).
   TaskId add_collective(std::string_view name, const Options& options, Collective collective, PartitionId partition,
                         std::span<const TaskId> deps = {}, std::uint32_t rank_table = Task::kUniform);
-  TaskId add_collective(std::string_view name, const Options& options, Collective collective, const Partition& partition,
-                        std::span<const TaskId> deps = {}) {
+  TaskId add_collective(std::string_view name, const Options& options, Collective collective,
+                        const Partition& partition, std::span<const TaskId> deps = {}) {
     return add_collective(name, options, std::move(collective), add_partition(partition), deps);
   }
 
-  /// Adds copies of tasks [first, last). They share the ops of the originals; dependencies among them move along, dependencies on earlier tasks stay.
+  /// Adds copies of tasks [first, last). They share the ops of the originals; dependencies among them move along,
+  /// dependencies on earlier tasks stay.
   void repeat(TaskId first, TaskId last);
   /// The id that the next task will have.
   TaskId end_id() const { return graph_.tasks.end_id(); }

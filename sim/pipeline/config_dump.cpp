@@ -16,7 +16,8 @@ bool needs_quotes(const ConfigNode& node) {
     const bool word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
     return word || kPlain.find(c) != std::string_view::npos;
   });
-  const bool starts_plain = !node.scalar.empty() && (std::isalnum(static_cast<unsigned char>(node.scalar[0])) || node.scalar[0] == '/');
+  const bool starts_plain =
+      !node.scalar.empty() && (std::isalnum(static_cast<unsigned char>(node.scalar[0])) || node.scalar[0] == '/');
   return node.quoted || !plain || !starts_plain || node.scalar.back() == ' ';
 }
 
@@ -24,11 +25,14 @@ std::string scalar_text(const ConfigNode& node) {
   if (node.kind == ConfigNode::Kind::null) return "~";
   if (!needs_quotes(node)) return printable(node.scalar, kShown);
   std::string out = "\"";
-  for (const char c : printable(node.scalar, kShown)) out += (c == '"' || c == '\\') ? std::string("\\") + c : std::string(1, c);
+  for (const char c : printable(node.scalar, kShown))
+    out += (c == '"' || c == '\\') ? std::string("\\") + c : std::string(1, c);
   return out + "\"";
 }
 
-bool is_leaf(const ConfigNode& node) { return node.kind == ConfigNode::Kind::null || node.kind == ConfigNode::Kind::scalar; }
+bool is_leaf(const ConfigNode& node) {
+  return node.kind == ConfigNode::Kind::null || node.kind == ConfigNode::Kind::scalar;
+}
 
 bool is_flat_list(const ConfigNode& node) {
   return node.kind == ConfigNode::Kind::sequence && std::all_of(node.items.begin(), node.items.end(), is_leaf);
@@ -64,7 +68,8 @@ void write_value(std::string& out, const ConfigNode& node, const std::string& he
 }
 
 void write_children(std::string& out, const ConfigNode& node, const std::string& indent) {
-  for (const ConfigNode::Entry& entry : node.entries) write_value(out, entry.value, indent + printable(entry.key, kShown) + ":", indent);
+  for (const ConfigNode::Entry& entry : node.entries)
+    write_value(out, entry.value, indent + printable(entry.key, kShown) + ":", indent);
   for (const ConfigNode& item : node.items) write_value(out, item, indent + "-", indent);
 }
 

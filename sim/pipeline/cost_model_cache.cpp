@@ -10,7 +10,8 @@ namespace distsim::pipeline {
 Result<std::shared_ptr<const CostModels>> make_cost_models(const CostModelInputs& inputs) {
   TRY_ASSIGN(topology::Topology topology, topology::Topology::build(inputs.cluster, inputs.device.compute_capability));
   TRY_ASSIGN(opmodels::OpModels ops, op_models_of(inputs.device));
-  TRY_ASSIGN(collectives::CollectiveModels collectives, collectives::CollectiveModels::create(topology, inputs.collectives));
+  TRY_ASSIGN(collectives::CollectiveModels collectives,
+             collectives::CollectiveModels::create(topology, inputs.collectives));
   return std::shared_ptr<const CostModels>(
       std::make_shared<CostModels>(CostModels{std::move(topology), std::move(ops), std::move(collectives)}));
 }

@@ -12,7 +12,8 @@
 
 namespace distsim::pipeline {
 
-/// What the cost models of an experiment are made of. Files that these name are read when the models are made, and not again.
+/// What the cost models of an experiment are made of. Files that these name are read when the models are made, and not
+/// again.
 struct CostModelInputs {
   topology::ClusterSpec cluster;
   topology::DeviceSpec device;
@@ -20,8 +21,8 @@ struct CostModelInputs {
   bool operator==(const CostModelInputs&) const = default;
 };
 
-/// Keeps the models of the last few machines. Models answer alike however often they are asked, so that a kept one changes no prediction. May be used by
-/// several threads.
+/// Keeps the models of the last few machines. Models answer alike however often they are asked, so that a kept one
+/// changes no prediction. May be used by several threads.
 class CostModelCache {
  public:
   /// Errors: as Topology::build, op_models_of and CollectiveModels::create; nothing is kept of them.

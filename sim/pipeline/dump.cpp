@@ -1,7 +1,7 @@
 #include "sim/pipeline/dump.hpp"
 
-#include <algorithm>
 #include <fmt/format.h>
+#include <algorithm>
 
 namespace distsim::pipeline {
 namespace {
@@ -20,8 +20,9 @@ std::string id_list(std::span<const TaskId> ids) {
 
 std::string task_line(const graph::TaskGraph& g, TaskId id) {
   const graph::Task& t = g.tasks[id];
-  return fmt::format("{:4} {:<8} {:<13} {} | {}{} | after {}", id.value(), graph::name_of(t.stream), graph::name_of(t.phase), g.names[t.name],
-                     graph::describe(g.ops[t.first_op]), t.variants > 1 ? fmt::format(" (and {} variants)", t.variants - 1) : "",
+  return fmt::format("{:4} {:<8} {:<13} {} | {}{} | after {}", id.value(), graph::name_of(t.stream),
+                     graph::name_of(t.phase), g.names[t.name], graph::describe(g.ops[t.first_op]),
+                     t.variants > 1 ? fmt::format(" (and {} variants)", t.variants - 1) : "",
                      id_list(g.dependencies(id)));
 }
 
@@ -32,8 +33,9 @@ std::string dump_experiment(const config::Experiment& e) { return dump_config(e.
 std::string dump_topology(const topology::Topology& topology) { return topology.dump(); }
 
 std::string dump_workload(const workload::Workload& w) {
-  std::string out = fmt::format("ranks {}  samples {}  model flops {:.6g}  dense parameters {}  embedding parameters {}\n", w.graph.ranks, w.samples,
-                                w.model_flops, w.dense_parameters, w.embedding_parameters);
+  std::string out =
+      fmt::format("ranks {}  samples {}  model flops {:.6g}  dense parameters {}  embedding parameters {}\n",
+                  w.graph.ranks, w.samples, w.model_flops, w.dense_parameters, w.embedding_parameters);
   for (const auto& a : w.assumptions) out += "assumption: " + a + "\n";
   if (!w.placement.empty()) out += w.placement + "\n";
   for (std::uint32_t t = 0; t < w.graph.tasks.size(); ++t) out += task_line(w.graph, TaskId(t)) + "\n";
@@ -47,8 +49,9 @@ std::string dump_costs(const graph::CostedGraph& costed) {
     for (std::uint32_t v = 0; v < task.variants; ++v) {
       const OpId id(task.first_op.value() + v);
       const graph::Cost& c = costed.costs[id];
-      out += fmt::format("{:4}.{:<3} {:10.3f} us ({:.3f} .. {:.3f}) {:<12} {} | {} | {}\n", t, v, c.mean.us(), c.low.us(), c.high.us(),
-                         graph::name_of(c.basis), costed.graph.names[task.name], graph::describe(costed.graph.ops[id]), c.source);
+      out += fmt::format("{:4}.{:<3} {:10.3f} us ({:.3f} .. {:.3f}) {:<12} {} | {} | {}\n", t, v, c.mean.us(),
+                         c.low.us(), c.high.us(), graph::name_of(c.basis), costed.graph.names[task.name],
+                         graph::describe(costed.graph.ops[id]), c.source);
     }
   }
   return out;
@@ -56,15 +59,18 @@ std::string dump_costs(const graph::CostedGraph& costed) {
 
 std::string dump_lowered(const Lowered& lowered) {
   const engine::Program& p = lowered.program;
-  std::string out = fmt::format("ranks {}  streams {}  steps {}  iterations {}\n", p.ranks, p.streams, p.steps.size(), lowered.iterations);
+  std::string out = fmt::format("ranks {}  streams {}  steps {}  iterations {}\n", p.ranks, p.streams, p.steps.size(),
+                                lowered.iterations);
   for (std::uint32_t s = 0; s < p.steps.size(); ++s) {
     const engine::Step& step = p.steps[StepId(s)];
     std::string waits;
     for (const StepId w : p.waits_of(StepId(s))) waits += fmt::format("{}{}", waits.empty() ? "" : ",", w.value());
-    out += fmt::format("{:5} stream {} duration_ps {} task {} iteration {} group {} waits {}\n", s, step.stream.value(), row_text(step.duration),
-                       lowered.origins[StepId(s)].task.valid() ? std::to_string(lowered.origins[StepId(s)].task.value()) : "-",
-                       lowered.origins[StepId(s)].iteration, step.group == engine::Step::kNoGroup ? "-" : std::to_string(step.group),
-                       waits.empty() ? "-" : waits);
+    out += fmt::format(
+        "{:5} stream {} duration_ps {} task {} iteration {} group {} waits {}\n", s, step.stream.value(),
+        row_text(step.duration),
+        lowered.origins[StepId(s)].task.valid() ? std::to_string(lowered.origins[StepId(s)].task.value()) : "-",
+        lowered.origins[StepId(s)].iteration, step.group == engine::Step::kNoGroup ? "-" : std::to_string(step.group),
+        waits.empty() ? "-" : waits);
   }
   return out;
 }
@@ -72,7 +78,8 @@ std::string dump_lowered(const Lowered& lowered) {
 std::string dump_timeline(const engine::Timeline& t) {
   std::string out = fmt::format("ranks {}  makespan_ps {}  digest {:016x}\n", t.ranks, t.makespan.ps(), t.digest);
   for (std::uint32_t s = 0; s < t.end.size(); ++s) {
-    out += fmt::format("{:5} ready {} start {} end {}\n", s, row_text(t.ready[StepId(s)]), row_text(t.start[StepId(s)]), row_text(t.end[StepId(s)]));
+    out += fmt::format("{:5} ready {} start {} end {}\n", s, row_text(t.ready[StepId(s)]), row_text(t.start[StepId(s)]),
+                       row_text(t.end[StepId(s)]));
   }
   return out;
 }

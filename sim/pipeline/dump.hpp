@@ -4,9 +4,9 @@
 #include <string>
 
 #include "sim/config/config.hpp"
-#include "sim/pipeline/lower.hpp"
 #include "sim/engine/timeline/timeline.hpp"
 #include "sim/graph/costed_graph.hpp"
+#include "sim/pipeline/lower.hpp"
 #include "sim/report/report.hpp"
 #include "sim/workload/workload.hpp"
 #include "topology/topology.hpp"

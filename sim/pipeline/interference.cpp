@@ -8,15 +8,19 @@
 namespace distsim::pipeline {
 namespace {
 
-struct Span { std::int64_t begin, end; };
+struct Span {
+  std::int64_t begin, end;
+};
 
 /// Sorted, disjoint union of `spans`.
 void merge(std::vector<Span>& spans) {
   std::sort(spans.begin(), spans.end(), [](const Span& a, const Span& b) { return a.begin < b.begin; });
   std::size_t kept = 0;
   for (const Span& s : spans) {
-    if (kept > 0 && s.begin <= spans[kept - 1].end) spans[kept - 1].end = std::max(spans[kept - 1].end, s.end);
-    else spans[kept++] = s;
+    if (kept > 0 && s.begin <= spans[kept - 1].end)
+      spans[kept - 1].end = std::max(spans[kept - 1].end, s.end);
+    else
+      spans[kept++] = s;
   }
   spans.resize(kept);
 }
@@ -24,7 +28,9 @@ void merge(std::vector<Span>& spans) {
 /// Time that [begin, end] shares with the disjoint, sorted `spans`.
 std::int64_t shared(const std::vector<Span>& spans, std::int64_t begin, std::int64_t end) {
   std::int64_t sum = 0;
-  for (auto s = std::lower_bound(spans.begin(), spans.end(), begin, [](const Span& a, std::int64_t t) { return a.end <= t; }); s != spans.end() && s->begin < end; ++s) {
+  for (auto s =
+           std::lower_bound(spans.begin(), spans.end(), begin, [](const Span&a, std::int64_t t) { return a.end <= t; });
+       s != spans.end() && s->begin < end; ++s) {
     sum += std::min(end, s->end) - std::max(begin, s->begin);
   }
   return sum;
@@ -33,7 +39,8 @@ std::int64_t shared(const std::vector<Span>& spans, std::int64_t begin, std::int
 /// What the steps of one side lose to the other side: a column per class of ranks, an entry per step of `mine`.
 class Losses {
  public:
-  Losses(const report::SteadyState& state, const report::RankClasses& classes, std::vector<std::uint32_t> mine, const std::vector<std::uint32_t>& others, double cost)
+  Losses(const report::SteadyState& state, const report::RankClasses& classes, std::vector<std::uint32_t> mine,
+         const std::vector<std::uint32_t>& others, double cost)
       : classes_(classes), mine_(std::move(mine)), times_(classes.size() * mine_.size()) {
     std::vector<Span> spans;
     for (std::size_t c = 0; c < classes_.size() && cost > 0; ++c) {
@@ -46,16 +53,20 @@ class Losses {
       merge(spans);
       for (std::size_t k = 0; k < mine_.size() && !spans.empty(); ++k) {
         const report::DeviceStep& d = state.steps[mine_[k]];
-        at(c, k) = static_cast<std::int64_t>(cost * static_cast<double>(shared(spans, d.start.at(rank), d.end.at(rank))));
+        at(c, k) =
+            static_cast<std::int64_t>(cost * static_cast<double>(shared(spans, d.start.at(rank), d.end.at(rank))));
       }
     }
   }
 
-  /// A collective ends on all its ranks together: each loses what the one that loses most does. Groups of one step are not told apart.
+  /// A collective ends on all its ranks together: each loses what the one that loses most does. Groups of one step are
+  /// not told apart.
   void lose_together(const report::SteadyState& state) {
     for (std::size_t k = 0; k < mine_.size(); ++k) {
       const report::DeviceStep& d = state.steps[mine_[k]];
-      const auto takes_part = [&](std::size_t c) { return d.end.at(classes_.first[c]) > d.start.at(classes_.first[c]); };
+      const auto takes_part = [&](std::size_t c) {
+        return d.end.at(classes_.first[c]) > d.start.at(classes_.first[c]);
+      };
       std::int64_t most = 0;
       for (std::size_t c = 0; c < classes_.size(); ++c) most = std::max(most, at(c, k));
       for (std::size_t c = 0; c < classes_.size(); ++c) at(c, k) = takes_part(c) ? most : 0;
@@ -86,7 +97,8 @@ class Losses {
     }
     for (std::uint32_t s = 0; s < lowered.program.steps.size(); ++s) {
       const report::StepOrigin& o = lowered.origins[StepId(s)];
-      if (o.role == report::StepRole::device && mine_of[o.task] != kNone) lowered.program.steps[StepId(s)].duration = slowed[mine_of[o.task]];
+      if (o.role == report::StepRole::device && mine_of[o.task] != kNone)
+        lowered.program.steps[StepId(s)].duration = slowed[mine_of[o.task]];
     }
   }
 
@@ -110,19 +122,23 @@ class Losses {
   }
 
   const report::RankClasses& classes_;
-  std::vector<std::uint32_t> mine_;   // indices into SteadyState::steps
+  std::vector<std::uint32_t> mine_;  // indices into SteadyState::steps
   std::vector<std::int64_t> times_;
 };
 
 }  // namespace
 
-Result<LostBeside> slow_what_overlaps(Lowered& lowered, const engine::Timeline& timeline, const graph::CostedGraph& graph, const Interference& cost) {
-  const report::SteadyState state = report::steady_state({&graph, &lowered.program, &lowered.origins, &timeline, lowered.iterations});
+Result<LostBeside> slow_what_overlaps(Lowered& lowered, const engine::Timeline& timeline,
+                                      const graph::CostedGraph& graph, const Interference& cost) {
+  const report::SteadyState state =
+      report::steady_state({&graph, &lowered.program, &lowered.origins, &timeline, lowered.iterations});
   std::vector<std::uint32_t> kernels, transfers;
   for (std::uint32_t i = 0; i < state.steps.size(); ++i) {
     const report::DeviceStep& d = state.steps[i];
-    if (d.collective) transfers.push_back(i);
-    else if (lowered.program.steps[d.step].stream.value() == static_cast<std::uint32_t>(graph::Stream::compute)) kernels.push_back(i);
+    if (d.collective)
+      transfers.push_back(i);
+    else if (lowered.program.steps[d.step].stream.value() == static_cast<std::uint32_t>(graph::Stream::compute))
+      kernels.push_back(i);
   }
   const report::RankClasses classes = report::rank_classes(state, lowered.program.ranks);
   const Losses of_kernels(state, classes, kernels, transfers, cost.kernels);

@@ -16,7 +16,8 @@ Result<graph::Cost> scaled(graph::Cost cost, double factor) {
 
 }  // namespace
 
-KernelTime kernel_time_of(const workload::FrameworkSpec& framework, const topology::DeviceSpec& device, const std::string& precision, std::uint32_t ranks) {
+KernelTime kernel_time_of(const workload::FrameworkSpec& framework, const topology::DeviceSpec& device,
+                          const std::string& precision, std::uint32_t ranks) {
   const bool wide = precision == "fp32" || precision == "tf32" || precision == "fp64";
   KernelTime t;
   t.framework = wide ? framework.kernels_32bit : framework.kernels_16bit;

@@ -9,7 +9,8 @@
 namespace distsim::pipeline {
 namespace {
 
-constexpr std::size_t kFewestStreams = static_cast<std::size_t>(graph::Stream::p2p);  // those of point-to-point messages come last, where there are any
+constexpr std::size_t kFewestStreams =
+    static_cast<std::size_t>(graph::Stream::p2p);  // those of point-to-point messages come last, where there are any
 
 constexpr StreamId stream_id(graph::Stream s) { return StreamId(static_cast<std::uint32_t>(s)); }
 
@@ -19,7 +20,8 @@ engine::Groups groups_of(const graph::Partition& p) {
 
 class Lowering {
  public:
-  Lowering(const graph::CostedGraph& costed, const LaunchModel& launch) : costed_(costed), graph_(costed.graph), launch_(launch) {}
+  Lowering(const graph::CostedGraph& costed, const LaunchModel& launch)
+      : costed_(costed), graph_(costed.graph), launch_(launch) {}
 
   Result<Lowered> run(std::uint16_t iterations) {
     prepare(iterations);
@@ -56,7 +58,8 @@ class Lowering {
     double seconds = f.host_per_step.seconds() * launch_.host.dispatch_scale;
     if (f.cuda_graph) seconds += f.graph_launch.seconds() * launch_.host.dispatch_scale;
     TRY_ASSIGN(const Duration d, Duration::from_seconds(seconds));
-    graph_launch_ = add(stream_id(graph::Stream::host), engine::Row(d.ps()), engine::Step::kNoGroup, take_host_waits(), {TaskId(), report::StepRole::step_overhead, i});
+    graph_launch_ = add(stream_id(graph::Stream::host), engine::Row(d.ps()), engine::Step::kNoGroup, take_host_waits(),
+                        {TaskId(), report::StepRole::step_overhead, i});
     return {};
   }
 
@@ -66,7 +69,8 @@ class Lowering {
     for (const TaskId dep : graph_.dependencies(id)) waits_.push_back(device_step_[dep]);
     if (task.stream == graph::Stream::host) {
       for (const StepId s : take_host_waits()) waits_.push_back(s);
-      device_step_[id] = add(stream_id(graph::Stream::host), durations_[id], engine::Step::kNoGroup, waits_, {id, report::StepRole::host_work, i});
+      device_step_[id] = add(stream_id(graph::Stream::host), durations_[id], engine::Step::kNoGroup, waits_,
+                             {id, report::StepRole::host_work, i});
       return {};
     }
     TRY(launch_from_host(id, task, i));
@@ -85,7 +89,8 @@ class Lowering {
       return {};
     }
     TRY_ASSIGN(const Duration d, dispatch_time(task));
-    waits_.push_back(add(stream_id(graph::Stream::host), launch_row(task, d), engine::Step::kNoGroup, take_host_waits(), {id, report::StepRole::host_dispatch, i}));
+    waits_.push_back(add(stream_id(graph::Stream::host), launch_row(task, d), engine::Step::kNoGroup, take_host_waits(),
+                         {id, report::StepRole::host_dispatch, i}));
     return {};
   }
 
@@ -120,7 +125,8 @@ class Lowering {
     return task.rank_table == graph::Task::kUniform ? engine::Row(of_variant.front()) : row_by(task, of_variant);
   }
 
-  /// A number by a task's variants: one for all ranks that are alike. The passes of a pipeline ask for the same row again and again, and share it.
+  /// A number by a task's variants: one for all ranks that are alike. The passes of a pipeline ask for the same row
+  /// again and again, and share it.
   engine::Row row_by(const graph::Task& task, const std::vector<std::int64_t>& of_variant) {
     const auto [known, is_new] = rows_.try_emplace({task.rank_table, of_variant});
     if (is_new) known->second = written_out(task, of_variant);
@@ -133,7 +139,8 @@ class Lowering {
     return engine::Row(std::move(values), graph_.alike);
   }
 
-  StepId add(StreamId stream, engine::Row duration, std::uint32_t group, const std::vector<StepId>& waits, report::StepOrigin origin) {
+  StepId add(StreamId stream, engine::Row duration, std::uint32_t group, const std::vector<StepId>& waits,
+             report::StepOrigin origin) {
     out_.origins.push_back(origin);
     return out_.program.add(engine::Step{stream, std::move(duration), group}, waits);
   }
@@ -149,7 +156,8 @@ class Lowering {
   const graph::TaskGraph& graph_;
   const LaunchModel& launch_;
   Lowered out_;
-  std::map<std::pair<std::uint32_t, std::vector<std::int64_t>>, engine::Row> rows_;  ///< by table of ranks and numbers of its variants
+  std::map<std::pair<std::uint32_t, std::vector<std::int64_t>>, engine::Row>
+      rows_;  ///< by table of ranks and numbers of its variants
   IdVector<TaskId, engine::Row> durations_;
   IdVector<TaskId, StepId> device_step_;
   std::vector<bool> started_;

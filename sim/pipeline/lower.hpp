@@ -1,5 +1,5 @@
-// lower: CostedGraph -> Program. Adds what a framework adds to the kernels: the host thread that launches them, the gap between kernels, and
-// repetition, so that the host can run ahead of the GPU as it does in a training loop.
+// lower: CostedGraph -> Program. Adds what a framework adds to the kernels: the host thread that launches them, the gap
+// between kernels, and repetition, so that the host can run ahead of the GPU as it does in a training loop.
 #pragma once
 
 #include "base/result.hpp"
@@ -26,10 +26,10 @@ struct LaunchModel {
 };
 
 /// Streams are numbered as enum Stream. Per task and iteration:
-///   eager:      host step of (framework_ops x host_per_op x host_scale + kernels x host_per_launch) x dispatch_scale, then the device step, which waits for it;
-///   CUDA graph: one host step launches all device steps of the iteration.
-/// Device step = Cost::mean + kernels x gap (collectives, copies on a DMA engine and absent parts have no gap). A task with `blocks_host` holds the next
-/// host step until it has ended. Iterations follow each other without a barrier.
+///   eager:      host step of (framework_ops x host_per_op x host_scale + kernels x host_per_launch) x dispatch_scale,
+///   then the device step, which waits for it; CUDA graph: one host step launches all device steps of the iteration.
+/// Device step = Cost::mean + kernels x gap (collectives, copies on a DMA engine and absent parts have no gap). A task
+/// with `blocks_host` holds the next host step until it has ended. Iterations follow each other without a barrier.
 Result<Lowered> lower(const graph::CostedGraph& costed, const LaunchModel& launch, std::uint16_t iterations);
 
 }  // namespace distsim::pipeline

@@ -30,7 +30,10 @@ class Passes {
     return result;
   }
 
-  struct Time { std::string name; double ms; };
+  struct Time {
+    std::string name;
+    double ms;
+  };
   const std::vector<Time>& times() const { return times_; }
 
  private:

@@ -4,12 +4,12 @@
 
 #include <array>
 
+#include "sim/engine/rows/row_evaluator.hpp"
+#include "sim/engine/timeline/verify.hpp"
 #include "sim/pipeline/contention/contention.hpp"
 #include "sim/pipeline/dump.hpp"
 #include "sim/pipeline/interference.hpp"
 #include "sim/pipeline/kernel_time.hpp"
-#include "sim/engine/rows/row_evaluator.hpp"
-#include "sim/engine/timeline/verify.hpp"
 #include "sim/report/fold.hpp"
 #include "sim/workload/dlrm/hybrid_embedding.hpp"
 #include "sim/workload/specs/samples.hpp"
@@ -17,7 +17,8 @@
 namespace distsim::pipeline {
 namespace {
 
-constexpr std::array<std::string_view, 8> kSteps{"parse", "resolve", "build_topology", "build_workload", "price", "lower", "simulate", "analyse"};
+constexpr std::array<std::string_view, 8> kSteps{"parse", "resolve", "build_topology", "build_workload",
+                                                 "price", "lower",   "simulate",       "analyse"};
 
 workload::ClusterShape shape_of(const config::Experiment& e) {
   return {static_cast<std::uint32_t>(e.cluster.nodes), static_cast<std::uint32_t>(e.cluster.gpus_per_node),
@@ -28,7 +29,8 @@ workload::ClusterShape shape_of(const config::Experiment& e) {
 collectives::CollectiveOptions collective_options(const config::Experiment& e) {
   collectives::CollectiveOptions options = e.collectives;
   if (options.exchange != "auto" || !e.framework.hierarchical_exchange) return options;
-  const bool hybrid = e.model.kind == workload::ModelKind::dlrm && workload::hybrid_applies(e.model.dlrm, e.framework, shape_of(e).ranks());
+  const bool hybrid = e.model.kind == workload::ModelKind::dlrm &&
+                      workload::hybrid_applies(e.model.dlrm, e.framework, shape_of(e).ranks());
   options.exchange = hybrid && e.framework.hybrid_rdma_writes ? "rdma" : "hierarchical";
   return options;
 }
@@ -61,14 +63,16 @@ report::ReportContext context_of(const config::Experiment& e, const workload::Wo
   return c;
 }
 
-Result<graph::CostedGraph> price_kernels(graph::TaskGraph graph, std::shared_ptr<const CostModels> models, const KernelTime& kernel_time) {
+Result<graph::CostedGraph> price_kernels(graph::TaskGraph graph, std::shared_ptr<const CostModels> models,
+                                         const KernelTime& kernel_time) {
   TRY_ASSIGN(graph::CostedGraph costed, price(std::move(graph), std::move(models)));
   TRY(scale_kernels(costed, kernel_time));
   return costed;
 }
 
 /// Hardware that is not as it should be, and links that are shared: both change the durations of the program.
-Result<void> apply_engine(Lowered& lowered, const graph::CostedGraph& costed, const topology::Topology& topology, const config::EngineSpec& engine, std::vector<std::string>& assumptions) {
+Result<void> apply_engine(Lowered& lowered, const graph::CostedGraph& costed, const topology::Topology& topology,
+                          const config::EngineSpec& engine, std::vector<std::string>& assumptions) {
   TRY(slow_gpus(lowered, engine));
   TRY_ASSIGN(const std::vector<std::string> slowed, contend(lowered, costed, topology, engine));
   assumptions.insert(assumptions.end(), slowed.begin(), slowed.end());
@@ -76,12 +80,15 @@ Result<void> apply_engine(Lowered& lowered, const graph::CostedGraph& costed, co
 }
 
 /// Plays the program; where collectives run beside kernels, again with each slowed by the other.
-Result<engine::Timeline> play_with_interference(Lowered& lowered, const graph::CostedGraph& costed, const Interference& cost, std::vector<std::string>& assumptions) {
+Result<engine::Timeline> play_with_interference(Lowered& lowered, const graph::CostedGraph& costed,
+                                                const Interference& cost, std::vector<std::string>& assumptions) {
   TRY_ASSIGN(engine::Timeline alone, engine::evaluate_rows(lowered.program));
   TRY_ASSIGN(const LostBeside lost, slow_what_overlaps(lowered, alone, costed, cost));
   if (lost.none()) return alone;
   const auto say = [&](const char* who, const char* other, double rate, Duration time) {
-    if (time > Duration()) assumptions.push_back(fmt::format("{} lose {:.2f} s per second of {}: {:.3g} ms an iteration", who, rate, other, time.ms()));
+    if (time > Duration())
+      assumptions.push_back(
+          fmt::format("{} lose {:.2f} s per second of {}: {:.3g} ms an iteration", who, rate, other, time.ms()));
   };
   say("kernels beside collectives", "transfer", cost.kernels, lost.kernels);
   say("collectives beside kernels", "kernels", cost.transfers, lost.transfers);
@@ -99,19 +106,38 @@ Result<Prediction> play(const config::Experiment& e, Passes& passes, CostModelCa
   const LaunchModel launch{e.framework, e.cluster.host, e.device.launch};
   Prediction out;
 
-  const auto topology_of = [](const std::shared_ptr<const CostModels>& models) { return dump_topology(models->topology); };
-  TRY_ASSIGN(const auto models, passes.run("build_topology", [&] { return cache.models({e.cluster, e.device, collective_options(e)}); }, topology_of));
-  TRY_ASSIGN(workload::Workload workload, passes.run("build_workload", [&] { return workload::build_workload(e.model, e.framework, shape_of(e)); }, dump_workload));
+  const auto topology_of = [](const std::shared_ptr<const CostModels>& models) {
+    return dump_topology(models->topology);
+  };
+  TRY_ASSIGN(const auto models, passes.run(
+                                    "build_topology",
+                                    [&] {
+                                      return cache.models({e.cluster, e.device, collective_options(e)});
+                                    },
+                                    topology_of));
+  TRY_ASSIGN(workload::Workload workload,
+             passes.run(
+                 "build_workload", [&] { return workload::build_workload(e.model, e.framework, shape_of(e)); },
+                 dump_workload));
   report::ReportContext context = context_of(e, workload);
   for (const std::string& remark : models->collectives.remarks()) context.assumptions.push_back(remark);
   const KernelTime kernel_time = kernel_time_of(e.framework, e.device, workload.precision, shape_of(e).ranks());
   for (std::string& words : describe(kernel_time)) context.assumptions.push_back(std::move(words));
-  TRY_ASSIGN(graph::CostedGraph costed, passes.run("price", [&] { return price_kernels(std::move(workload.graph), models, kernel_time); }, dump_costs));
-  TRY_ASSIGN(Lowered lowered, passes.run("lower", [&] { return lower(costed, launch, kPlayedIterations); }, dump_lowered));
-  TRY_ASSIGN(engine::Timeline timeline, passes.run("simulate", [&]() -> Result<engine::Timeline> {
-    TRY(apply_engine(lowered, costed, models->topology, e.engine, context.assumptions));
-    return play_with_interference(lowered, costed, Interference{e.framework.overlap_cost, e.framework.transfer_overlap_cost}, context.assumptions);
-  }, dump_timeline));
+  TRY_ASSIGN(graph::CostedGraph costed,
+             passes.run(
+                 "price", [&] { return price_kernels(std::move(workload.graph), models, kernel_time); }, dump_costs));
+  TRY_ASSIGN(Lowered lowered, passes.run(
+                                  "lower", [&] { return lower(costed, launch, kPlayedIterations); }, dump_lowered));
+  TRY_ASSIGN(engine::Timeline timeline,
+             passes.run(
+                 "simulate",
+                 [&]() -> Result<engine::Timeline> {
+                   TRY(apply_engine(lowered, costed, models->topology, e.engine, context.assumptions));
+                   return play_with_interference(
+                       lowered, costed, Interference{e.framework.overlap_cost, e.framework.transfer_overlap_cost},
+                       context.assumptions);
+                 },
+                 dump_timeline));
   check_laws(lowered.program, timeline);
 
   out.slowest = kernel_time.slowest;
@@ -119,7 +145,10 @@ Result<Prediction> play(const config::Experiment& e, Passes& passes, CostModelCa
   out.costed = std::make_shared<const graph::CostedGraph>(std::move(costed));
   out.lowered = std::make_shared<const Lowered>(std::move(lowered));
   out.timeline = std::make_shared<const engine::Timeline>(std::move(timeline));
-  TRY_ASSIGN(out.report, passes.run("analyse", [&]() -> Result<report::Report> { return report::analyse(out.played(), context); }, dump_report));
+  TRY_ASSIGN(
+      out.report,
+      passes.run(
+          "analyse", [&]() -> Result<report::Report> { return report::analyse(out.played(), context); }, dump_report));
   return out;
 }
 
@@ -132,7 +161,8 @@ config::Experiment with_micro_steps(config::Experiment e, const workload::Sample
 }
 
 /// Context of the whole iteration, from that of the micro-steps played.
-report::ReportContext folded_context(const workload::SamplePlan& whole, report::ReportContext context, std::int64_t played) {
+report::ReportContext folded_context(const workload::SamplePlan& whole, report::ReportContext context,
+                                     std::int64_t played) {
   context.samples = double(whole.total);
   context.model_flops *= double(whole.micro_steps) / double(played);
   std::erase_if(context.assumptions, [](const std::string& a) { return a.starts_with("batch "); });
@@ -151,8 +181,12 @@ report::Played Prediction::played() const {
 }
 
 Result<Prediction> predict(const std::string& config, const std::vector<std::string>& sets, Passes& passes) {
-  TRY_ASSIGN(const ConfigNode parsed, passes.run("parse", [&] { return config::parse_experiment(config, sets); }, dump_config));
-  TRY_ASSIGN(const config::Experiment experiment, passes.run("resolve", [&] { return config::resolve(parsed); }, dump_experiment));
+  TRY_ASSIGN(const ConfigNode parsed,
+             passes.run(
+                 "parse", [&] { return config::parse_experiment(config, sets); }, dump_config));
+  TRY_ASSIGN(const config::Experiment experiment,
+             passes.run(
+                 "resolve", [&] { return config::resolve(parsed); }, dump_experiment));
   return predict(experiment, passes);
 }
 
@@ -169,7 +203,8 @@ Result<Prediction> predict(const config::Experiment& e, Passes& passes, CostMode
   TRY_ASSIGN(const Prediction shorter, play(with_micro_steps(e, whole, played - 1), quiet, cache));
   TRY_ASSIGN(Prediction longer, play(with_micro_steps(e, whole, played), passes, cache));
   report::ReportContext context = folded_context(whole, longer.report.context, played);
-  longer.report = report::fold_micro_steps(shorter.report, longer.report, whole.micro_steps - played, std::move(context));
+  longer.report =
+      report::fold_micro_steps(shorter.report, longer.report, whole.micro_steps - played, std::move(context));
   return longer;
 }
 

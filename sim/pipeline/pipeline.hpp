@@ -40,8 +40,10 @@ Result<Prediction> predict(const std::string& config, const std::vector<std::str
 /// The same from a resolved experiment.
 Result<Prediction> predict(const config::Experiment& experiment, Passes& passes);
 
-/// The same with cost models that may have been made before. Accumulations over `played_micro_steps` (at least 2) are folded.
-Result<Prediction> predict(const config::Experiment& experiment, Passes& passes, CostModelCache& cache, std::int64_t played_micro_steps = kPlayedMicroSteps);
+/// The same with cost models that may have been made before. Accumulations over `played_micro_steps` (at least 2) are
+/// folded.
+Result<Prediction> predict(const config::Experiment& experiment, Passes& passes, CostModelCache& cache,
+                           std::int64_t played_micro_steps = kPlayedMicroSteps);
 
 /// Names of the steps, in order: what --dump-after understands.
 std::span<const std::string_view> pipeline_steps();

@@ -21,11 +21,13 @@ Members strided_members(const graph::Partition& p, std::uint32_t first) {
   return members;
 }
 
-/// First ranks of the strided groups that can differ from each other: nodes are alike, so what counts is where a group starts within a node, an NVLink
-/// domain and a leaf of the fabric.
-std::vector<std::uint32_t> distinct_firsts(const graph::Partition& p, std::uint32_t ranks, const topology::Topology& topology) {
+/// First ranks of the strided groups that can differ from each other: nodes are alike, so what counts is where a group
+/// starts within a node, an NVLink domain and a leaf of the fabric.
+std::vector<std::uint32_t> distinct_firsts(const graph::Partition& p, std::uint32_t ranks,
+                                           const topology::Topology& topology) {
   const auto& spec = topology.spec();
-  const std::uint64_t period = std::uint64_t(topology.gpus_per_node()) * std::uint64_t(std::max<std::int64_t>(1, spec.gpu_links.domain_nodes)) *
+  const std::uint64_t period = std::uint64_t(topology.gpus_per_node()) *
+                               std::uint64_t(std::max<std::int64_t>(1, spec.gpu_links.domain_nodes)) *
                                std::uint64_t(std::max<std::int64_t>(1, spec.fabric.nodes_per_leaf));
   const std::uint64_t block = std::uint64_t(p.size) * p.stride;
   std::vector<std::uint32_t> firsts;
@@ -40,12 +42,16 @@ std::vector<std::uint32_t> distinct_firsts(const graph::Partition& p, std::uint3
 }
 
 /// Facts of the distinct groups of a partition.
-std::vector<topology::GroupFacts> facts_of(const graph::Partition& p, std::uint32_t ranks, const topology::Topology& topology) {
+std::vector<topology::GroupFacts> facts_of(const graph::Partition& p, std::uint32_t ranks,
+                                           const topology::Topology& topology) {
   std::map<std::string, topology::GroupFacts> distinct;
   std::size_t together = 0;  // groups of more than one rank; ranks on their own stay out of what the others do
-  for (std::size_t g = 0; g + 1 < p.listed_offsets.size(); ++g) together += p.listed_offsets[g + 1] - p.listed_offsets[g] > 1 ? 1 : 0;
+  for (std::size_t g = 0; g + 1 < p.listed_offsets.size(); ++g)
+    together += p.listed_offsets[g + 1] - p.listed_offsets[g] > 1 ? 1 : 0;
   const bool alone = p.listed_offsets.empty() ? p.size == ranks : together <= 1;
-  const topology::Siblings siblings = alone ? topology::Siblings::idle : topology::Siblings::active;  // all groups of a partition run their collective at about the same time
+  const topology::Siblings siblings =
+      alone ? topology::Siblings::idle
+            : topology::Siblings::active;  // all groups of a partition run their collective at about the same time
   const auto keep = [&](const Members& members) {
     topology::GroupFacts facts = topology.facts(members, siblings);
     distinct.emplace(facts.key(), std::move(facts));
@@ -53,7 +59,8 @@ std::vector<topology::GroupFacts> facts_of(const graph::Partition& p, std::uint3
   if (!p.listed_offsets.empty()) {
     for (std::size_t g = 0; g + 1 < p.listed_offsets.size(); ++g) {
       if (together > 0 && p.listed_offsets[g + 1] - p.listed_offsets[g] == 1) continue;
-      Members members(p.listed_members.begin() + p.listed_offsets[g], p.listed_members.begin() + p.listed_offsets[g + 1]);
+      Members members(p.listed_members.begin() + p.listed_offsets[g],
+                      p.listed_members.begin() + p.listed_offsets[g + 1]);
       std::sort(members.begin(), members.end());
       keep(members);
     }
@@ -68,7 +75,8 @@ std::vector<topology::GroupFacts> facts_of(const graph::Partition& p, std::uint3
 /// Prices tasks one by one, remembering the group facts of every partition.
 class Pricer {
  public:
-  Pricer(const graph::TaskGraph& graph, const CostModels& models) : graph_(graph), models_(models), facts_(graph.partitions.size()) {}
+  Pricer(const graph::TaskGraph& graph, const CostModels& models)
+      : graph_(graph), models_(models), facts_(graph.partitions.size()) {}
 
   Result<graph::Cost> cost(const graph::Task& task, const graph::Op& op) {
     if (const auto* collective = std::get_if<graph::Collective>(&op)) return collective_cost(task, *collective);
@@ -111,7 +119,9 @@ Result<graph::CostedGraph> price(graph::TaskGraph graph, std::shared_ptr<const C
     for (std::uint32_t v = 0; v < task.variants; ++v) {
       const OpId id(task.first_op.value() + v);
       Result<graph::Cost> cost = pricer.cost(task, graph.ops[id]);
-      if (!cost) return Error{"task " + graph.names[task.name] + ": " + cost.error().what, cost.error().where, cost.error().hint};
+      if (!cost)
+        return Error{"task " + graph.names[task.name] + ": " + cost.error().what, cost.error().where,
+                     cost.error().hint};
       costs[id] = *cost;
     }
   }

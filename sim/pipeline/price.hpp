@@ -1,4 +1,5 @@
-// price: TaskGraph -> CostedGraph. Every op gets its cost: compute from the op models, collectives from the collective models.
+// price: TaskGraph -> CostedGraph. Every op gets its cost: compute from the op models, collectives from the collective
+// models.
 #pragma once
 
 #include <memory>
@@ -18,8 +19,8 @@ struct CostModels {
   collectives::CollectiveModels collectives;
 };
 
-/// Prices every op of the graph. A collective is priced for each distinct kind of group in its partition; the dearest stands for all.
-/// An op that cannot be priced is an Error that names the task.
+/// Prices every op of the graph. A collective is priced for each distinct kind of group in its partition; the dearest
+/// stands for all. An op that cannot be priced is an Error that names the task.
 Result<graph::CostedGraph> price(graph::TaskGraph graph, std::shared_ptr<const CostModels> models);
 
 }  // namespace distsim::pipeline

@@ -10,22 +10,31 @@
 namespace distsim::pipeline {
 namespace {
 
-constexpr std::uint32_t kMostRanks = 1u << 20;  // a file each
+constexpr std::uint32_t kMostRanks = 1u << 20;       // a file each
 constexpr std::uint64_t kMostBytes = 4'000'000'000;  // unless the number of ranks is given
 
 traces::ChakraComm comm_of(graph::CollectiveKind kind) {
   switch (kind) {
-    case graph::CollectiveKind::all_reduce: return traces::ChakraComm::all_reduce;
-    case graph::CollectiveKind::reduce: return traces::ChakraComm::reduce;
-    case graph::CollectiveKind::all_gather: return traces::ChakraComm::all_gather;
-    case graph::CollectiveKind::gather: return traces::ChakraComm::gather;
-    case graph::CollectiveKind::scatter: return traces::ChakraComm::scatter;
-    case graph::CollectiveKind::broadcast: return traces::ChakraComm::broadcast;
+    case graph::CollectiveKind::all_reduce:
+      return traces::ChakraComm::all_reduce;
+    case graph::CollectiveKind::reduce:
+      return traces::ChakraComm::reduce;
+    case graph::CollectiveKind::all_gather:
+      return traces::ChakraComm::all_gather;
+    case graph::CollectiveKind::gather:
+      return traces::ChakraComm::gather;
+    case graph::CollectiveKind::scatter:
+      return traces::ChakraComm::scatter;
+    case graph::CollectiveKind::broadcast:
+      return traces::ChakraComm::broadcast;
     case graph::CollectiveKind::all_to_all:
     case graph::CollectiveKind::all_to_all_v:
-    case graph::CollectiveKind::send_recv: return traces::ChakraComm::all_to_all;
-    case graph::CollectiveKind::reduce_scatter: return traces::ChakraComm::reduce_scatter;
-    case graph::CollectiveKind::barrier: return traces::ChakraComm::barrier;
+    case graph::CollectiveKind::send_recv:
+      return traces::ChakraComm::all_to_all;
+    case graph::CollectiveKind::reduce_scatter:
+      return traces::ChakraComm::reduce_scatter;
+    case graph::CollectiveKind::barrier:
+      return traces::ChakraComm::barrier;
   }
   return traces::ChakraComm::unknown;
 }
@@ -38,7 +47,8 @@ struct NamedPartition {
 
 class ChakraExport {
  public:
-  ChakraExport(const graph::CostedGraph& costed, const Lowered& lowered) : graph_(costed.graph), program_(lowered.program), origins_(lowered.origins) {
+  ChakraExport(const graph::CostedGraph& costed, const Lowered& lowered)
+      : graph_(costed.graph), program_(lowered.program), origins_(lowered.origins) {
     for (const engine::Groups& g : program_.groups) partitions_.push_back(name_groups(g));
   }
 
@@ -84,13 +94,17 @@ class ChakraExport {
   NamedPartition name_groups(const engine::Groups& g) {
     NamedPartition named{std::vector<std::string>(program_.ranks), std::vector<std::uint32_t>(program_.ranks)};
     std::map<std::uint32_t, std::vector<std::uint32_t>> members;  // by number of the group
-    for (std::uint32_t r = 0; r < program_.ranks && !g.listed(); ++r) members[r / (g.size * g.stride) * g.stride + r % g.stride].push_back(r);
-    for (std::uint32_t i = 0; i + 1 < g.offsets.size(); ++i) members[i].assign(g.members.begin() + g.offsets[i], g.members.begin() + g.offsets[i + 1]);
+    for (std::uint32_t r = 0; r < program_.ranks && !g.listed(); ++r)
+      members[r / (g.size * g.stride) * g.stride + r % g.stride].push_back(r);
+    for (std::uint32_t i = 0; i + 1 < g.offsets.size(); ++i)
+      members[i].assign(g.members.begin() + g.offsets[i], g.members.begin() + g.offsets[i + 1]);
     for (auto& [number, ranks] : members) {
       std::sort(ranks.begin(), ranks.end());
-      const auto [known, is_new] = name_of_members_.try_emplace(ranks, ranks.size() == program_.ranks ? "0" : std::to_string(groups_.size() + 1));
+      const auto [known, is_new] = name_of_members_.try_emplace(
+          ranks, ranks.size() == program_.ranks ? "0" : std::to_string(groups_.size() + 1));
       const std::string& name = known->second;
-      for (const std::uint32_t r : ranks) named.name_of_rank[r] = name, named.size_of_rank[r] = static_cast<std::uint32_t>(ranks.size());
+      for (const std::uint32_t r : ranks)
+        named.name_of_rank[r] = name, named.size_of_rank[r] = static_cast<std::uint32_t>(ranks.size());
       if (is_new && name != "0") groups_[name] = ranks;
     }
     return named;
@@ -114,13 +128,15 @@ class ChakraExport {
     node.on_cpu = origin.role != report::StepRole::device;
     if (node.on_cpu || step.group == engine::Step::kNoGroup) return node;
     const graph::Task& task = graph_.tasks[origin.task];
-    const auto* op = std::get_if<graph::Collective>(&graph_.ops[OpId(task.first_op.value() + graph_.variant_of(origin.task, rank))]);
+    const auto* op =
+        std::get_if<graph::Collective>(&graph_.ops[OpId(task.first_op.value() + graph_.variant_of(origin.task, rank))]);
     if (!op) return node;
     const NamedPartition& partition = partitions_[step.group];
     const bool of_one_part = op->kind == graph::CollectiveKind::all_gather || op->kind == graph::CollectiveKind::gather;
     node.kind = traces::ChakraKind::collective;
     node.comm = comm_of(op->kind);
-    const bool pair = op->kind == graph::CollectiveKind::send_recv && partition.size_of_rank[rank] == 2;  // of an all-to-all of two, half goes to the other
+    const bool pair = op->kind == graph::CollectiveKind::send_recv &&
+                      partition.size_of_rank[rank] == 2;  // of an all-to-all of two, half goes to the other
     node.comm_bytes = of_one_part ? op->bytes / partition.size_of_rank[rank] : pair ? 2 * op->bytes : op->bytes;
     if (partition.name_of_rank[rank] != "0") node.group = intern(out, partition.name_of_rank[rank]);
     return node;
@@ -138,16 +154,21 @@ class ChakraExport {
 Result<void> check_size(std::uint64_t bytes_of_rank, std::uint32_t ranks) {
   if (bytes_of_rank * ranks <= kMostBytes) return {};
   const auto fit = std::max<std::uint64_t>(1, kMostBytes / bytes_of_rank);
-  return Error{fmt::format("--write-et: found {} ranks of {:.3g} MB each, {:.3g} GB in all, expected at most {:.3g} GB", ranks, static_cast<double>(bytes_of_rank) * 1e-6,
-                           static_cast<double>(bytes_of_rank * ranks) * 1e-9, static_cast<double>(kMostBytes) * 1e-9),
-               "", fmt::format("--write-et-ranks {} writes the first {}, --write-et-ranks {} all of them", fit, fit, ranks)};
+  return Error{
+      fmt::format("--write-et: found {} ranks of {:.3g} MB each, {:.3g} GB in all, expected at most {:.3g} GB", ranks,
+                  static_cast<double>(bytes_of_rank) * 1e-6, static_cast<double>(bytes_of_rank * ranks) * 1e-9,
+                  static_cast<double>(kMostBytes) * 1e-9),
+      "", fmt::format("--write-et-ranks {} writes the first {}, --write-et-ranks {} all of them", fit, fit, ranks)};
 }
 
 }  // namespace
 
-Result<void> write_chakra(const std::string& prefix, const graph::CostedGraph& costed, const Lowered& lowered, std::uint32_t asked) {
+Result<void> write_chakra(const std::string& prefix, const graph::CostedGraph& costed, const Lowered& lowered,
+                          std::uint32_t asked) {
   const std::uint32_t ranks = asked == 0 ? lowered.program.ranks : std::min(asked, lowered.program.ranks);
-  if (ranks > kMostRanks) return Error{"--write-et: found " + std::to_string(ranks) + " ranks, expected at most 2^20: each has a file", "", ""};
+  if (ranks > kMostRanks)
+    return Error{"--write-et: found " + std::to_string(ranks) + " ranks, expected at most 2^20: each has a file", "",
+                 ""};
   const ChakraExport exporter(costed, lowered);
   if (asked == 0) TRY(check_size(traces::to_chakra(exporter.graph_of(0)).size(), ranks));
   for (std::uint32_t r = 0; r < ranks; ++r) {

@@ -5,15 +5,17 @@
 #include <string>
 
 #include "base/result.hpp"
-#include "sim/pipeline/lower.hpp"
 #include "sim/graph/costed_graph.hpp"
+#include "sim/pipeline/lower.hpp"
 
 namespace distsim::pipeline {
 
-/// Writes PREFIX.<rank>.et for every rank and PREFIX.groups.json with the communicators. A node is a step of the program, of all iterations played; it waits
-/// for the step before it on its stream. An all_to_all_v becomes an ALL_TO_ALL of its largest send buffer. Kernels, gaps and the host's work carry their
-/// predicted durations; so do collectives, which players that price them themselves ignore.
-/// `ranks`: those from 0 that are written, 0 for all; but all are refused, before any is written, where they take more than 4 GB.
-Result<void> write_chakra(const std::string& prefix, const graph::CostedGraph& costed, const Lowered& lowered, std::uint32_t ranks = 0);
+/// Writes PREFIX.<rank>.et for every rank and PREFIX.groups.json with the communicators. A node is a step of the
+/// program, of all iterations played; it waits for the step before it on its stream. An all_to_all_v becomes an
+/// ALL_TO_ALL of its largest send buffer. Kernels, gaps and the host's work carry their predicted durations; so do
+/// collectives, which players that price them themselves ignore. `ranks`: those from 0 that are written, 0 for all; but
+/// all are refused, before any is written, where they take more than 4 GB.
+Result<void> write_chakra(const std::string& prefix, const graph::CostedGraph& costed, const Lowered& lowered,
+                          std::uint32_t ranks = 0);
 
 }  // namespace distsim::pipeline

@@ -8,18 +8,20 @@
 namespace distsim::profile {
 namespace {
 
-constexpr double kStragglerShare = 0.5;   // of all waiting that one rank causes, over its fair share ...
-constexpr double kStragglerWait = 0.01;   // ... which must be at least this share of the time of its steps
+constexpr double kStragglerShare = 0.5;  // of all waiting that one rank causes, over its fair share ...
+constexpr double kStragglerWait = 0.01;  // ... which must be at least this share of the time of its steps
 
 using Key = std::tuple<graph::CollectiveKind, bool, std::uint32_t, std::int64_t>;
 
 Key key_of(const traces::TraceCollective& c) { return {c.kind, c.kind_known, c.group, c.bytes}; }
 
 std::int64_t start_of(const traces::TraceRank& r, const traces::TraceCollective& c) {
-  return c.device_record != traces::kNone ? r.device_records[c.device_record].start_ns : r.host_records[c.host_record].start_ns;
+  return c.device_record != traces::kNone ? r.device_records[c.device_record].start_ns
+                                          : r.host_records[c.host_record].start_ns;
 }
 std::int64_t duration_of(const traces::TraceRank& r, const traces::TraceCollective& c) {
-  return c.device_record != traces::kNone ? r.device_records[c.device_record].duration_ns : r.host_records[c.host_record].duration_ns;
+  return c.device_record != traces::kNone ? r.device_records[c.device_record].duration_ns
+                                          : r.host_records[c.host_record].duration_ns;
 }
 
 std::string group_text(const traces::TraceJob& job, std::uint32_t group) {
@@ -65,7 +67,10 @@ class Table {
   }
 
   void match(const traces::CollectiveMatch& m) {
-    struct Arrival { std::int64_t start; std::uint32_t rank; };
+    struct Arrival {
+      std::int64_t start;
+      std::uint32_t rank;
+    };
     std::vector<Arrival> arrivals;
     std::int64_t shortest = INT64_MAX;
     Building& b = entry(job_.ranks[m.members.front().rank].collectives[m.members.front().collective]);
@@ -111,7 +116,8 @@ class Table {
       }
       const std::uint32_t ranks = s.group_size > 0 ? s.group_size : s.ranks_seen;
       const std::int64_t time = s.transfer >= 0 ? s.transfer : s.records > 0 ? s.total_duration : 0;
-      const double moved = static_cast<double>(s.bytes) * static_cast<double>(s.transfer >= 0 ? b.skews.size() : s.records);
+      const double moved =
+          static_cast<double>(s.bytes) * static_cast<double>(s.transfer >= 0 ? b.skews.size() : s.records);
       if (s.bytes > 0 && time > 0 && ranks > 1 && std::get<1>(key))
         s.busbw = moved / (static_cast<double>(time) * 1e-9) * graph::busbw_factor(std::get<0>(key), ranks);
       out_.collectives.push_back(s);
@@ -122,7 +128,10 @@ class Table {
   }
 
   void finish_standing() {
-    if (job_.ranks.size() < 2) { out_.standing.clear(); return; }
+    if (job_.ranks.size() < 2) {
+      out_.standing.clear();
+      return;
+    }
     std::vector<double> compute, span;
     double mean = 0;
     for (const RankProfile& r : out_.ranks) {

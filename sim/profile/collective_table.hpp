@@ -5,9 +5,9 @@
 
 namespace distsim::profile {
 
-/// Fills Profile::collectives (most time first) and Profile::standing. A kernel of a collective waits until the last rank has
-/// begun, then transfers: the shortest duration over ranks is the transfer. compute_excess needs the steps of the ranks to be
-/// profiled already.
+/// Fills Profile::collectives (most time first) and Profile::standing. A kernel of a collective waits until the last
+/// rank has begun, then transfers: the shortest duration over ranks is the transfer. compute_excess needs the steps of
+/// the ranks to be profiled already.
 void profile_collectives(const traces::TraceJob& job, Profile& out);
 
 }  // namespace distsim::profile

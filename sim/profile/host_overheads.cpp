@@ -6,8 +6,9 @@ namespace distsim::profile {
 namespace {
 
 bool is_launch(const traces::HostRecord& r) {
-  return r.kind == traces::HostKind::runtime && (r.call == traces::RuntimeCall::launch_kernel || r.call == traces::RuntimeCall::launch_graph ||
-                                         r.call == traces::RuntimeCall::memcpy || r.call == traces::RuntimeCall::memset);
+  return r.kind == traces::HostKind::runtime &&
+         (r.call == traces::RuntimeCall::launch_kernel || r.call == traces::RuntimeCall::launch_graph ||
+          r.call == traces::RuntimeCall::memcpy || r.call == traces::RuntimeCall::memset);
 }
 
 OverheadSummary summary(std::vector<std::int64_t>& v) {
@@ -24,7 +25,8 @@ OverheadSummary summary(std::vector<std::int64_t>& v) {
 /// Collects over one thread after the other.
 class Collector {
  public:
-  Collector(const traces::TraceRank& rank, std::int64_t begin, std::int64_t end) : rank_(rank), begin_(begin), end_(end) {}
+  Collector(const traces::TraceRank& rank, std::int64_t begin, std::int64_t end)
+      : rank_(rank), begin_(begin), end_(end) {}
 
   HostOverheads collect() {
     for (const traces::TraceThread& t : rank_.threads) thread(t);
@@ -57,8 +59,10 @@ class Collector {
     for (std::uint32_t k = i + 1; k < thread_end && rank_.host_records[k].start_ns < op.end_ns(); ++k) {
       const traces::HostRecord& call = rank_.host_records[k];
       if (!is_launch(call) || call.end_ns() > op.end_ns() + 1000) continue;
-      if (last < 0) t2_.push_back(call.start_ns - op.start_ns);
-      else if (call.start_ns >= last) t5_.push_back(call.start_ns - last);
+      if (last < 0)
+        t2_.push_back(call.start_ns - op.start_ns);
+      else if (call.start_ns >= last)
+        t5_.push_back(call.start_ns - last);
       t4_.push_back(call.duration_ns);
       last = std::max(last, call.end_ns());
     }

@@ -9,8 +9,10 @@ IntervalSet IntervalSet::union_of(std::vector<Interval> parts) {
   std::ranges::sort(parts, {}, &Interval::begin);
   IntervalSet out;
   for (const Interval& i : parts) {
-    if (!out.parts_.empty() && i.begin <= out.parts_.back().end) out.parts_.back().end = std::max(out.parts_.back().end, i.end);
-    else out.parts_.push_back(i);
+    if (!out.parts_.empty() && i.begin <= out.parts_.back().end)
+      out.parts_.back().end = std::max(out.parts_.back().end, i.end);
+    else
+      out.parts_.push_back(i);
   }
   return out;
 }

@@ -15,7 +15,8 @@ struct Interval {
 class IntervalSet {
  public:
   IntervalSet() = default;
-  /// The union of `parts`, which may overlap, stand in any order, and be empty or reversed (then they count as nothing).
+  /// The union of `parts`, which may overlap, stand in any order, and be empty or reversed (then they count as
+  /// nothing).
   static IntervalSet union_of(std::vector<Interval> parts);
 
   IntervalSet clipped(std::int64_t begin, std::int64_t end) const;

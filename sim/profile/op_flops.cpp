@@ -74,9 +74,12 @@ double convolution_flops(const Dims& x, const Dims& w, const Dims& stride, const
   if (x.size() != w.size() || x.size() < 3) return 0;
   double out = static_cast<double>(x[0]) * static_cast<double>(w[0]), taps = static_cast<double>(w[1]);
   for (std::size_t i = 2; i < x.size(); ++i) {
-    const auto at = [i](const Dims& d) { return static_cast<double>(d[std::min(i - 2, d.size() - 1)]); };  // as recorded: may be absurd
+    const auto at = [i](const Dims& d) {
+      return static_cast<double>(d[std::min(i - 2, d.size() - 1)]);
+    };  // as recorded: may be absurd
     if (at(stride) <= 0) return 0;
-    const double reach = static_cast<double>(x[i]) + 2 * at(padding) - at(dilation) * (static_cast<double>(w[i]) - 1) - 1;
+    const double reach =
+        static_cast<double>(x[i]) + 2 * at(padding) - at(dilation) * (static_cast<double>(w[i]) - 1) - 1;
     const double size = std::floor(reach / at(stride)) + 1;
     if (size <= 0) return 0;
     out *= size;
@@ -92,16 +95,16 @@ OpWork convolution(const traces::OpInputs& in, std::size_t x, std::size_t first_
   const traces::TensorShape &input = in.tensors[x], &weight = in.tensors[x + 1];
   OpWork work;
   if (!in.outputs.empty() && in.outputs[0].dims.size() == input.dims.size() && weight.dims.size() > 1) {
-    work.flops =
-        2 * count(in.outputs[0].dims) * count(weight.dims) / static_cast<double>(std::max<std::int64_t>(1, weight.dims[0]));
+    work.flops = 2 * count(in.outputs[0].dims) * count(weight.dims) /
+                 static_cast<double>(std::max<std::int64_t>(1, weight.dims[0]));
   } else if (stride && padding && dilation) {
     work.flops = convolution_flops(input.dims, weight.dims, *stride, *padding, *dilation);
   }
   return work;
 }
 
-/// dy, x, w, bias sizes, stride, padding, dilation, ...: each of the two gradients takes as much as the forward pass, which dy's
-/// shape tells.
+/// dy, x, w, bias sizes, stride, padding, dilation, ...: each of the two gradients takes as much as the forward pass,
+/// which dy's shape tells.
 OpWork convolution_backward(const traces::OpInputs& in) {
   if (in.tensors.size() < 3 || in.tensors[2].dims.size() < 2) return {};
   const double taps = count(in.tensors[2].dims) / static_cast<double>(std::max<std::int64_t>(1, in.tensors[2].dims[0]));
@@ -175,7 +178,8 @@ OpWork op_work(std::string_view name, const traces::OpInputs& in) {
   if (name == "matmul") return tensor(in, 0, 2) != nullptr ? matrix_product(in, 0) : batched_product(in, 0);
   if (name == "conv2d" || name == "convolution" || name == "_convolution" || name == "cudnn_convolution" ||
       name == "miopen_convolution") {
-    // cudnn_convolution: x, w, padding, stride, dilation, groups, ...; the others: x, w, bias, stride, padding, dilation, ...
+    // cudnn_convolution: x, w, padding, stride, dilation, groups, ...; the others: x, w, bias, stride, padding,
+    // dilation, ...
     if (name.find("cudnn") == std::string_view::npos && name.find("miopen") == std::string_view::npos)
       return convolution(in, 0, 3);
     traces::OpInputs swapped = in;
@@ -184,7 +188,8 @@ OpWork op_work(std::string_view name, const traces::OpInputs& in) {
     return convolution(swapped, 0, pad);
   }
   if (name == "convolution_backward") return convolution_backward(in);
-  if (name.starts_with("_scaled_dot_product") || name.starts_with("_flash_attention") || name == "scaled_dot_product_attention") {
+  if (name.starts_with("_scaled_dot_product") || name.starts_with("_flash_attention") ||
+      name == "scaled_dot_product_attention") {
     return name.find("backward") == std::string_view::npos ? attention(in, 0, 4) : attention(in, 1, 10);
   }
   if (std::ranges::find(kElementwise, name) != kElementwise.end()) return elementwise(in);

@@ -38,7 +38,8 @@ std::uint32_t counted_op(const traces::TraceRank& rank, std::uint32_t innermost,
 
 }  // namespace
 
-std::vector<OpRate> op_rates(const traces::TraceJob& job, const traces::TraceRank& rank, std::int64_t begin, std::int64_t end) {
+std::vector<OpRate> op_rates(const traces::TraceJob& job, const traces::TraceRank& rank, std::int64_t begin,
+                             std::int64_t end) {
   WorkCache work(job);
   std::unordered_map<std::uint32_t, std::int64_t> time_of;  // op record -> device time
   for (const traces::DeviceRecord& d : rank.device_records) {

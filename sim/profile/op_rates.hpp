@@ -5,8 +5,10 @@
 
 namespace distsim::profile {
 
-/// Device time of each op that launches work in [begin, end): of the kernels whose innermost op it is, or, where only an op
-/// around it has a known amount of work (a convolution around its implementation), of that outer one. Longest first.
-std::vector<OpRate> op_rates(const traces::TraceJob& job, const traces::TraceRank& rank, std::int64_t begin, std::int64_t end);
+/// Device time of each op that launches work in [begin, end): of the kernels whose innermost op it is, or, where only
+/// an op around it has a known amount of work (a convolution around its implementation), of that outer one. Longest
+/// first.
+std::vector<OpRate> op_rates(const traces::TraceJob& job, const traces::TraceRank& rank, std::int64_t begin,
+                             std::int64_t end);
 
 }  // namespace distsim::profile

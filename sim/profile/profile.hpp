@@ -1,4 +1,5 @@
-// What the iterations of a trace are made of. All times in nanoseconds, as the trace has them; nothing here is predicted.
+// What the iterations of a trace are made of. All times in nanoseconds, as the trace has them; nothing here is
+// predicted.
 //
 // Split of a step (or of the whole trace), over the window [start, end) of the step on its rank:
 //   busy     union of all device records
@@ -33,23 +34,27 @@ struct StepProfile {
   traces::TraceStep step;
   TimeSplit split;
   GapSummary gaps;
-  std::int64_t measured = -1;            ///< iteration time: GPU start to start, else the step's own span; -1 unknown
+  std::int64_t measured = -1;  ///< iteration time: GPU start to start, else the step's own span; -1 unknown
   std::int64_t gpu_start_to_start =
       -1;  ///< from the first device record launched in this step to that of the next; -1: no next, or no device work
-  std::uint32_t kernels = 0;             ///< that start in the window
-  std::uint32_t launches = 0;            ///< runtime calls that launch a kernel, graph, copy or memset, and start in the window
+  std::uint32_t kernels = 0;   ///< that start in the window
+  std::uint32_t launches = 0;  ///< runtime calls that launch a kernel, graph, copy or memset, and start in the window
 };
 
-/// Host overheads of an operator, after Lin et al., "Building a Performance Model for Deep Learning Recommendation Model Training
-/// on GPUs" (2022): T1 between two outermost ops of a thread, T2 from an op's start to its first launch, T3 from its last launch
-/// to its end, T4 the launching call itself, T5 between two launches of an op. Ops without a launch count only in T1.
+/// Host overheads of an operator, after Lin et al., "Building a Performance Model for Deep Learning Recommendation
+/// Model Training on GPUs" (2022): T1 between two outermost ops of a thread, T2 from an op's start to its first launch,
+/// T3 from its last launch to its end, T4 the launching call itself, T5 between two launches of an op. Ops without a
+/// launch count only in T1.
 struct OverheadSummary {
   std::uint64_t count = 0;
   std::int64_t total = 0, median = 0, p90 = 0;
 };
-struct HostOverheads { OverheadSummary t1, t2, t3, t4, t5; };
+struct HostOverheads {
+  OverheadSummary t1, t2, t3, t4, t5;
+};
 
-/// A node of iteration -> annotation -> op -> kernel, summed over the steps of a rank. Children come after their parent.
+/// A node of iteration -> annotation -> op -> kernel, summed over the steps of a rank. Children come after their
+/// parent.
 struct WorkNode {
   enum class Kind : std::uint8_t { root, annotation, op, kernel };
   Kind kind = Kind::root;
@@ -85,13 +90,13 @@ struct RecordCounts {
 struct RankProfile {
   std::uint32_t rank = 0;
   RecordCounts records;
-  std::vector<StepProfile> steps;   ///< one over the whole trace where none are marked
+  std::vector<StepProfile> steps;  ///< one over the whole trace where none are marked
   bool steps_marked = false;
-  StepProfile whole;                ///< the device-active window (the host's where nothing ran on a device)
+  StepProfile whole;  ///< the device-active window (the host's where nothing ran on a device)
   HostOverheads overheads;
-  std::vector<WorkNode> tree;       ///< preorder; the longest first among siblings
+  std::vector<WorkNode> tree;          ///< preorder; the longest first among siblings
   std::vector<KernelSummary> kernels;  ///< longest total first
-  std::vector<OpRate> ops;          ///< longest device time first
+  std::vector<OpRate> ops;             ///< longest device time first
 };
 
 /// Collectives of one kind, group and size.
@@ -99,22 +104,23 @@ struct CollectiveSummary {
   std::string kind, group;
   std::uint32_t group_size = 0;
   std::int64_t bytes = -1;
-  std::uint64_t calls = 0;         ///< joined across ranks; else those of all ranks
-  std::uint32_t ranks_seen = 0;    ///< most members of one call that were in the traces
+  std::uint64_t calls = 0;                       ///< joined across ranks; else those of all ranks
+  std::uint32_t ranks_seen = 0;                  ///< most members of one call that were in the traces
   std::int64_t total_duration = 0, records = 0;  ///< of the kernels, over all ranks
   std::int64_t transfer =
       -1;  ///< sum over calls of the shortest duration over ranks: without waiting for others; -1: one rank alone
   std::int64_t skew_median = -1, skew_max = -1;  ///< last arrival after the first; -1: one rank alone
-  double busbw = 0;  ///< bytes/s as nccl-tests defines it, from transfer (from the mean duration with one rank); 0 unknown
+  double busbw =
+      0;  ///< bytes/s as nccl-tests defines it, from transfer (from the mean duration with one rank); 0 unknown
 };
 
 /// How a rank stands to the others.
 struct RankStanding {
   std::uint32_t rank = 0;
-  std::uint64_t last_arrivals = 0;   ///< collectives that it joined last
-  std::int64_t made_others_wait = 0; ///< sum over those of: its arrival after the next to last one
-  std::int64_t waited = 0;           ///< sum over collectives of: its duration beyond the shortest
-  double compute_excess = 0;         ///< compute per step over the mean of the ranks, -1
+  std::uint64_t last_arrivals = 0;    ///< collectives that it joined last
+  std::int64_t made_others_wait = 0;  ///< sum over those of: its arrival after the next to last one
+  std::int64_t waited = 0;            ///< sum over collectives of: its duration beyond the shortest
+  double compute_excess = 0;          ///< compute per step over the mean of the ranks, -1
   bool straggler = false;
 };
 

@@ -25,7 +25,9 @@ struct Window {
 void add(OverheadSummary& to, const OverheadSummary& from) {
   const double all = static_cast<double>(to.count + from.count);
   const auto weighted = [&](std::int64_t a, std::int64_t b) {
-    return std::llround((static_cast<double>(a) * static_cast<double>(to.count) + static_cast<double>(b) * static_cast<double>(from.count)) / all);
+    return std::llround((static_cast<double>(a) * static_cast<double>(to.count) +
+                         static_cast<double>(b) * static_cast<double>(from.count)) /
+                        all);
   };
   if (from.count == 0) return;
   to.median = weighted(to.median, from.median);
@@ -45,7 +47,10 @@ void add(HostOverheads& to, const HostOverheads& from) {
 /// The next part of the whole window; between the two nothing runs.
 void add_part(StepProfile& to, const StepProfile& from) {
   const bool first = to.step.name.empty();
-  if (first) { to = from; return; }
+  if (first) {
+    to = from;
+    return;
+  }
   const std::int64_t between = std::max<std::int64_t>(0, from.step.start_ns - to.step.end_ns);
   to.split.wall += between;
   to.split.idle += between;
@@ -70,7 +75,10 @@ void add_part(StepProfile& to, const StepProfile& from) {
 }
 
 void add(KernelSummary& to, const KernelSummary& from) {
-  if (to.calls == 0) { to = from; return; }
+  if (to.calls == 0) {
+    to = from;
+    return;
+  }
   to.calls += from.calls;
   to.total += from.total;
   to.shortest = std::min(to.shortest, from.shortest);
@@ -79,7 +87,10 @@ void add(KernelSummary& to, const KernelSummary& from) {
 }
 
 void add(OpRate& to, const OpRate& from) {
-  if (to.calls == 0) { to = from; return; }
+  if (to.calls == 0) {
+    to = from;
+    return;
+  }
   to.calls += from.calls;
   to.device_time += from.device_time;
   to.flops += from.flops;
@@ -87,7 +98,10 @@ void add(OpRate& to, const OpRate& from) {
 }
 
 void add(CollectiveSummary& to, const CollectiveSummary& from) {
-  if (to.calls == 0) { to = from; return; }
+  if (to.calls == 0) {
+    to = from;
+    return;
+  }
   const double time = static_cast<double>(to.total_duration), more = static_cast<double>(from.total_duration);
   if (time + more > 0) to.busbw = (to.busbw * time + from.busbw * more) / (time + more);
   to.calls += from.calls;
@@ -132,7 +146,8 @@ void Pieces::add_slice(traces::TraceJob job, const traces::TraceSlice& s) {
   if (!keep_steps_) rank.steps.clear();
   RankProfile piece;
   profile_steps_within(rank, slice.begin, slice.end, piece);
-  Window tables = slice, host = {std::max(slice.begin, piece.whole.step.start_ns), std::min(slice.end, piece.whole.step.end_ns)};
+  Window tables = slice,
+         host = {std::max(slice.begin, piece.whole.step.start_ns), std::min(slice.end, piece.whole.step.end_ns)};
   if (keep_steps_) {
     tables.begin = std::max(slice.begin, survey_.steps.front().start_ns - offset);
     host = {tables.begin, std::min(slice.end, survey_.steps.back().end_ns - offset)};
@@ -167,7 +182,8 @@ void Pieces::count_records(const traces::TraceRank& rank, const Window& slice) {
     (d.kind == traces::DeviceRecordKind::kernel ? c.kernels : c.copies) += 1;
     c.unlaunched += d.launch == traces::kNone ? 1 : 0;
   }
-  c.host += static_cast<std::uint64_t>(std::ranges::count_if(rank.host_records, [&](const traces::HostRecord& h) { return slice.has(h.start_ns); }));
+  c.host += static_cast<std::uint64_t>(
+      std::ranges::count_if(rank.host_records, [&](const traces::HostRecord& h) { return slice.has(h.start_ns); }));
   for (const traces::TraceStream& s : rank.streams) streams_.emplace(s.device, s.id);
 }
 
@@ -186,7 +202,8 @@ void Pieces::add_steps(const RankProfile& piece, std::int64_t shift) {
 void Pieces::add_collectives(traces::TraceJob& job, const Window& slice) {
   traces::TraceRank& rank = job.ranks.front();
   std::erase_if(rank.collectives, [&](const traces::TraceCollective& c) {
-    return !slice.has(c.device_record != traces::kNone ? rank.device_records[c.device_record].start_ns : rank.host_records[c.host_record].start_ns);
+    return !slice.has(c.device_record != traces::kNone ? rank.device_records[c.device_record].start_ns
+                                                       : rank.host_records[c.host_record].start_ns);
   });
   rank_.records.collectives += rank.collectives.size();
   Profile table;
@@ -204,7 +221,8 @@ PiecedProfile Pieces::finish() {
   out_.profile.collectives = longest_first(collectives_, [](const CollectiveSummary& c) { return c.total_duration; });
   out_.profile.ranks.push_back(std::move(rank_));
   traces::TraceNotes& notes = out_.job.ranks.front().notes;
-  notes.assume("read in " + std::to_string(out_.slices) + (out_.slices == 1 ? " slice" : " slices of time; medians of host overheads are means over them"));
+  notes.assume("read in " + std::to_string(out_.slices) +
+               (out_.slices == 1 ? " slice" : " slices of time; medians of host overheads are means over them"));
   if (!keep_steps_) notes.assume("no ProfilerStep: steps of other kinds are not looked for in slices");
   return std::move(out_);
 }
@@ -212,23 +230,30 @@ PiecedProfile Pieces::finish() {
 Result<traces::TraceFile> only_trace(const std::vector<std::string>& paths, const traces::TraceOptions& options) {
   TRY_ASSIGN(const std::vector<std::string> files, traces::expand_paths(paths));
   if (files.size() != 1)
-    return Error{"found " + std::to_string(files.size()) + " files, expected one to be read in slices", "", "ranks are compared in memory alone"};
+    return Error{"found " + std::to_string(files.size()) + " files, expected one to be read in slices", "",
+                 "ranks are compared in memory alone"};
   TRY_ASSIGN(const std::vector<traces::TraceFile> traces, traces::open_trace_file(files.front(), options));
   if (traces.size() != 1)
-    return Error{"found " + std::to_string(traces.size()) + " traces in an archive, expected one to be read in slices", printable(files.front(), 300), "unpack it"};
+    return Error{"found " + std::to_string(traces.size()) + " traces in an archive, expected one to be read in slices",
+                 printable(files.front(), 300), "unpack it"};
   TRY_ASSIGN(const traces::TraceFormat format, traces::sniff(traces.front()));
   if (format != traces::TraceFormat::kineto)
-    return Error{"found " + std::string(traces::name_of(format)) + ", expected a PyTorch (Kineto) trace to be read in slices", printable(files.front(), 300), ""};
+    return Error{
+        "found " + std::string(traces::name_of(format)) + ", expected a PyTorch (Kineto) trace to be read in slices",
+        printable(files.front(), 300), ""};
   return traces.front();
 }
 
 }  // namespace
 
-Result<PiecedProfile> profile_in_pieces(const std::vector<std::string>& paths, const traces::TraceOptions& options, std::uint64_t records) {
+Result<PiecedProfile> profile_in_pieces(const std::vector<std::string>& paths, const traces::TraceOptions& options,
+                                        std::uint64_t records) {
   TRY_ASSIGN(const traces::TraceFile file, only_trace(paths, options));
   TRY_ASSIGN(const traces::KinetoSurvey survey, traces::survey_kineto(file, options));
   if (survey.steps.empty() && !options.step_pattern.empty())
-    return Error{"found no annotation or op that matches " + in_quotes(options.step_pattern) + ", expected one for each step", printable(file.path, 300), ""};
+    return Error{
+        "found no annotation or op that matches " + in_quotes(options.step_pattern) + ", expected one for each step",
+        printable(file.path, 300), ""};
   Pieces pieces(survey, !survey.steps.empty());
   for (const traces::TraceSlice& slice : traces::plan_slices(survey, records)) {
     traces::TraceOptions part = options;

@@ -9,8 +9,8 @@ namespace distsim::profile {
 namespace {
 
 bool launches(traces::RuntimeCall call) {
-  return call == traces::RuntimeCall::launch_kernel || call == traces::RuntimeCall::launch_graph || call == traces::RuntimeCall::memcpy ||
-         call == traces::RuntimeCall::memset;
+  return call == traces::RuntimeCall::launch_kernel || call == traces::RuntimeCall::launch_graph ||
+         call == traces::RuntimeCall::memcpy || call == traces::RuntimeCall::memset;
 }
 
 /// Everything that a window is cut out of.
@@ -72,8 +72,8 @@ StepProfile profile_of(const traces::TraceRank& rank, const Work& work, const tr
   p.gaps = gaps_of(rank, work, step.start_ns, step.end_ns);
   const auto first = std::ranges::lower_bound(work.by_start, step.start_ns, {}, &traces::DeviceRecord::start_ns);
   const auto last = std::ranges::lower_bound(work.by_start, step.end_ns, {}, &traces::DeviceRecord::start_ns);
-  p.kernels = static_cast<std::uint32_t>(
-      std::count_if(first, last, [](const traces::DeviceRecord* d) { return d->kind == traces::DeviceRecordKind::kernel; }));
+  p.kernels = static_cast<std::uint32_t>(std::count_if(
+      first, last, [](const traces::DeviceRecord* d) { return d->kind == traces::DeviceRecordKind::kernel; }));
   const auto from = std::ranges::lower_bound(work.launch_starts, step.start_ns),
              to = std::ranges::lower_bound(work.launch_starts, step.end_ns);
   p.launches = static_cast<std::uint32_t>(to - from);
@@ -96,7 +96,8 @@ void profile_steps(const traces::TraceRank& rank, RankProfile& out) {
   const std::vector<traces::TraceStep> whole = traces::whole_window(rank);
   if (!whole.empty()) out.whole = profile_of(rank, work, whole.front());
   out.steps_marked = !rank.steps.empty();
-  for (const traces::TraceStep& step : out.steps_marked ? rank.steps : whole) out.steps.push_back(profile_of(rank, work, step));
+  for (const traces::TraceStep& step : out.steps_marked ? rank.steps : whole)
+    out.steps.push_back(profile_of(rank, work, step));
   set_measured_times(out);
 }
 

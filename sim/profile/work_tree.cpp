@@ -11,7 +11,10 @@ namespace {
 
 constexpr std::size_t kMostAnnotations = 6;
 
-struct Link { WorkNode::Kind kind; std::string_view name; };
+struct Link {
+  WorkNode::Kind kind;
+  std::string_view name;
+};
 
 /// A tree that grows by chains; children are found by name.
 class Tree {
@@ -48,7 +51,8 @@ class Tree {
 
  private:
   std::uint32_t child_of(std::uint32_t at, const Link& link) {
-    const auto [child, fresh] = children_.emplace(std::tuple(at, link.kind, link.name), static_cast<std::uint32_t>(nodes_.size()));
+    const auto [child, fresh] =
+        children_.emplace(std::tuple(at, link.kind, link.name), static_cast<std::uint32_t>(nodes_.size()));
     if (fresh) nodes_.push_back({link.kind, std::string(link.name), at, nodes_[at].depth + 1, 0, 0});
     return child->second;
   }
@@ -63,8 +67,8 @@ class Tree {
     const auto index = static_cast<std::uint32_t>(out.size());
     out.push_back(nodes_[node]);
     out.back().parent = parent;
-    std::ranges::stable_sort(below[node],
-                             [&](std::uint32_t a, std::uint32_t b) { return nodes_[a].device_time > nodes_[b].device_time; });
+    std::ranges::stable_sort(
+        below[node], [&](std::uint32_t a, std::uint32_t b) { return nodes_[a].device_time > nodes_[b].device_time; });
     for (const std::uint32_t child : below[node]) walk(child, index, below, out);
   }
 
@@ -72,7 +76,8 @@ class Tree {
   std::map<std::tuple<std::uint32_t, WorkNode::Kind, std::string_view>, std::uint32_t> children_;
 };
 
-/// What encloses a launch, from the outside in: annotations that mark no step, the outermost op, and the op that launched.
+/// What encloses a launch, from the outside in: annotations that mark no step, the outermost op, and the op that
+/// launched.
 void chain_to(const traces::TraceJob& job, const traces::TraceRank& rank, std::uint32_t innermost,
               const std::set<std::string, std::less<>>& marks, std::vector<Link>& chain) {
   chain.clear();
@@ -82,7 +87,8 @@ void chain_to(const traces::TraceJob& job, const traces::TraceRank& rank, std::u
     const traces::HostRecord& h = rank.host_records[i];
     const std::string_view name = job.name(h.name);
     if (h.kind == traces::HostKind::op) {
-      // Of the ops between the outermost and the launching one none is kept: a further one out takes the place of the last.
+      // Of the ops between the outermost and the launching one none is kept: a further one out takes the place of the
+      // last.
       if (last_op != SIZE_MAX && !launching) chain.erase(chain.begin() + static_cast<std::ptrdiff_t>(last_op));
       launching = last_op == SIZE_MAX;
       last_op = chain.size();
@@ -97,7 +103,8 @@ void chain_to(const traces::TraceJob& job, const traces::TraceRank& rank, std::u
 
 }  // namespace
 
-std::vector<WorkNode> work_tree(const traces::TraceJob& job, const traces::TraceRank& rank, std::int64_t begin, std::int64_t end) {
+std::vector<WorkNode> work_tree(const traces::TraceJob& job, const traces::TraceRank& rank, std::int64_t begin,
+                                std::int64_t end) {
   std::set<std::string, std::less<>> marks;
   for (const traces::TraceStep& s : rank.steps) marks.insert(s.name);
   Tree tree;
@@ -105,7 +112,8 @@ std::vector<WorkNode> work_tree(const traces::TraceJob& job, const traces::Trace
   for (const traces::DeviceRecord& d : rank.device_records) {
     if (d.start_ns < begin || d.start_ns >= end) continue;
     chain_to(job, rank, d.op, marks, chain);
-    if (d.launch == traces::kNone && d.op == traces::kNone) chain.push_back({WorkNode::Kind::annotation, "(launch not recorded)"});
+    if (d.launch == traces::kNone && d.op == traces::kNone)
+      chain.push_back({WorkNode::Kind::annotation, "(launch not recorded)"});
     chain.push_back({WorkNode::Kind::kernel, job.name(d.name)});
     tree.add(chain, d.duration_ns);
   }
@@ -119,7 +127,8 @@ std::vector<WorkNode> merge_trees(const std::vector<WorkNode>& a, const std::vec
   return tree.preorder();
 }
 
-std::vector<KernelSummary> kernel_table(const traces::TraceJob& job, const traces::TraceRank& rank, std::int64_t begin, std::int64_t end) {
+std::vector<KernelSummary> kernel_table(const traces::TraceJob& job, const traces::TraceRank& rank, std::int64_t begin,
+                                        std::int64_t end) {
   std::map<std::pair<NameId, traces::DeviceRecordKind>, KernelSummary> table;
   for (const traces::DeviceRecord& d : rank.device_records) {
     if (d.start_ns < begin || d.start_ns >= end) continue;

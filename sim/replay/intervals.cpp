@@ -5,7 +5,9 @@
 namespace distsim::replay {
 
 IntervalUnion::IntervalUnion(std::vector<Interval> intervals) {
-  std::sort(intervals.begin(), intervals.end(), [](const Interval& a, const Interval& b) { return a.begin != b.begin ? a.begin < b.begin : a.end < b.end; });
+  std::sort(intervals.begin(), intervals.end(), [](const Interval& a, const Interval& b) {
+    return a.begin != b.begin ? a.begin < b.begin : a.end < b.end;
+  });
   std::int64_t length = 0;
   for (const Interval& i : intervals) {
     if (i.end <= i.begin) continue;
@@ -22,7 +24,8 @@ IntervalUnion::IntervalUnion(std::vector<Interval> intervals) {
 }
 
 std::int64_t IntervalUnion::covered_until(std::int64_t time) const {
-  const auto it = std::upper_bound(intervals_.begin(), intervals_.end(), time, [](std::int64_t t, const Interval& i) { return t < i.begin; });
+  const auto it = std::upper_bound(intervals_.begin(), intervals_.end(), time,
+                                   [](std::int64_t t, const Interval& i) { return t < i.begin; });
   if (it == intervals_.begin()) return 0;
   const auto i = static_cast<std::size_t>(it - intervals_.begin()) - 1;
   return before_[i] + std::min(time, intervals_[i].end) - intervals_[i].begin;

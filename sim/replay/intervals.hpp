@@ -6,7 +6,9 @@
 
 namespace distsim::replay {
 
-struct Interval { std::int64_t begin = 0, end = 0; };
+struct Interval {
+  std::int64_t begin = 0, end = 0;
+};
 
 /// Disjoint intervals in order of time; touching ones are one.
 class IntervalUnion {

@@ -8,9 +8,12 @@ namespace distsim::replay {
 namespace {
 
 constexpr std::int64_t kPerNanosecond = 1'000;
-constexpr std::int64_t kLongestNs = 1'000'000'000'000'000;  ///< 11.6 days: no sum of many overflows before the engine sees it
+constexpr std::int64_t kLongestNs =
+    1'000'000'000'000'000;  ///< 11.6 days: no sum of many overflows before the engine sees it
 
-StreamId stream_of(const ReplayNode& node) { return node.stream == ReplayNode::kNoStream ? StreamId() : StreamId(node.stream); }
+StreamId stream_of(const ReplayNode& node) {
+  return node.stream == ReplayNode::kNoStream ? StreamId() : StreamId(node.stream);
+}
 
 /// Waits by node, in the order in which they were put in.
 struct WaitLists {
@@ -22,7 +25,9 @@ struct WaitLists {
     std::vector<std::uint32_t> next(offsets.begin(), offsets.end() - 1);
     for (const auto& [node, on] : graph.waits) waits[next[node]++] = StepId(on);
   }
-  std::span<const StepId> of(std::uint32_t node) const { return {waits.data() + offsets[node], waits.data() + offsets[node + 1]}; }
+  std::span<const StepId> of(std::uint32_t node) const {
+    return {waits.data() + offsets[node], waits.data() + offsets[node + 1]};
+  }
 };
 
 engine::IrregularProgram program_of(const ReplayGraph& graph, const ReplayCosts& costs) {
@@ -59,7 +64,8 @@ ReplayCosts measured_costs(const ReplayGraph& graph) {
 Result<ReplayTimes> play(const ReplayGraph& graph, const ReplayCosts& costs) {
   CHECK(costs.size() == graph.nodes.size());
   auto timeline = engine::evaluate_irregular(program_of(graph, costs));
-  if (!timeline) return Error{"replay: " + timeline.error().what, timeline.error().where, "do all files belong to one run?"};
+  if (!timeline)
+    return Error{"replay: " + timeline.error().what, timeline.error().where, "do all files belong to one run?"};
   ReplayTimes times;
   for (auto* list : {&times.ready, &times.start, &times.end}) list->reserve(graph.nodes.size());
   for (const engine::StepTimes& t : timeline->steps) {

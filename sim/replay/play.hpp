@@ -14,7 +14,8 @@ namespace distsim::replay {
 using ReplayCosts = std::vector<std::int64_t>;
 
 struct ReplayTimes {
-  std::vector<std::int64_t> ready, start, end;  ///< ps by node; ready to start: where a collective waits for other ranks from `ready` to `start`
+  std::vector<std::int64_t> ready, start,
+      end;  ///< ps by node; ready to start: where a collective waits for other ranks from `ready` to `start`
   std::int64_t makespan = 0;
   std::uint64_t digest = 0;
 };
@@ -22,7 +23,8 @@ struct ReplayTimes {
 /// The costs that were measured.
 ReplayCosts measured_costs(const ReplayGraph& graph);
 
-/// One cost for every node, none negative. Errors: a deadlock (ranks that do not belong together), named by the engine; times past 2^62 ps.
+/// One cost for every node, none negative. Errors: a deadlock (ranks that do not belong together), named by the engine;
+/// times past 2^62 ps.
 Result<ReplayTimes> play(const ReplayGraph& graph, const ReplayCosts& costs);
 
 }  // namespace distsim::replay

@@ -17,32 +17,41 @@ double ms(std::int64_t ps) { return static_cast<double>(ps) * 1e-9; }
 std::string ms_text(std::int64_t ps) { return ps < 0 ? "-" : fmt::format("{:.3f}", ms(ps)); }
 std::string percent(double error) { return fmt::format("{:+.2f} %", 100 * error); }
 
-/// Mean of the parts over all results. In floating point: the sum of many long windows may leave the range of an integer.
+/// Mean of the parts over all results. In floating point: the sum of many long windows may leave the range of an
+/// integer.
 StepParts mean_parts(const std::vector<StepResult>& results) {
   const auto mean = [&](std::int64_t StepParts::*part) {
     double sum = 0;
     for (const StepResult& r : results) sum += static_cast<double>(r.parts.*part);
     return static_cast<std::int64_t>(sum / static_cast<double>(std::max<std::size_t>(1, results.size())));
   };
-  return {mean(&StepParts::window), mean(&StepParts::compute), mean(&StepParts::comm), mean(&StepParts::exposed), mean(&StepParts::idle)};
+  return {mean(&StepParts::window), mean(&StepParts::compute), mean(&StepParts::comm), mean(&StepParts::exposed),
+          mean(&StepParts::idle)};
 }
 
 std::string steps_text(const ReplayReport& report, const StepMedians& m) {
   const std::size_t ranks = report.graph->ranks.size();
-  return fmt::format("{}, median of {} {} on {} {}", name_of(m.basis), m.steps, m.basis == StepBasis::window ? "window(s)" : m.steps == 1 ? "step" : "steps", ranks, ranks == 1 ? "rank" : "ranks");
+  return fmt::format("{}, median of {} {} on {} {}", name_of(m.basis), m.steps,
+                     m.basis == StepBasis::window ? "window(s)"
+                     : m.steps == 1               ? "step"
+                                                  : "steps",
+                     ranks, ranks == 1 ? "rank" : "ranks");
 }
 
 std::string first_line(const ReplayReport& report) {
   const StepMedians m = medians(report.replayed);
-  if (m.measured < 0) return fmt::format("{:.3f} ms replayed, no measured step in the trace ({})\n", ms(m.replayed), steps_text(report, m));
+  if (m.measured < 0)
+    return fmt::format("{:.3f} ms replayed, no measured step in the trace ({})\n", ms(m.replayed),
+                       steps_text(report, m));
   const double error = static_cast<double>(m.replayed) / static_cast<double>(m.measured) - 1;
-  return fmt::format("{:.3f} ms replayed, {:.3f} ms measured, {} ({}; worst step {:.2f} %)\n", ms(m.replayed), ms(m.measured), percent(error),
-                     steps_text(report, m), 100 * m.worst_error);
+  return fmt::format("{:.3f} ms replayed, {:.3f} ms measured, {} ({}; worst step {:.2f} %)\n", ms(m.replayed),
+                     ms(m.measured), percent(error), steps_text(report, m), 100 * m.worst_error);
 }
 
 std::string what_if_line(const ReplayReport& report) {
   const StepMedians now = medians(report.replayed), then = medians(report.what_if);
-  const double change = now.replayed > 0 ? static_cast<double>(then.replayed) / static_cast<double>(now.replayed) - 1 : 0;
+  const double change =
+      now.replayed > 0 ? static_cast<double>(then.replayed) / static_cast<double>(now.replayed) - 1 : 0;
   std::string out = fmt::format("{:.3f} ms what-if, {} against the replay\n", ms(then.replayed), percent(change));
   for (const std::string& c : report.changes) out += "  changed  " + c + "\n";
   return out;
@@ -51,41 +60,50 @@ std::string what_if_line(const ReplayReport& report) {
 std::string held_out_text(const ReplayReport& report) {
   const StepMedians m = medians(report.held_out);
   if (m.steps == 0) return "each step predicted from the others: no rank has three steps\n";
-  return fmt::format("each step predicted from the others: median error {:.2f} %, worst {:.2f} % of {} steps\n", 100 * m.median_error, 100 * m.worst_error,
-                     m.steps);
+  return fmt::format("each step predicted from the others: median error {:.2f} %, worst {:.2f} % of {} steps\n",
+                     100 * m.median_error, 100 * m.worst_error, m.steps);
 }
 
 std::string parts_line(std::string_view what, const StepParts& p) {
   const double window = std::max(1.0, static_cast<double>(p.window));
-  const auto part = [&](std::int64_t ps) { return fmt::format("{:>10.3f} {:>5.1f}%", ms(ps), 100 * static_cast<double>(ps) / window); };
-  return fmt::format("{:<9}{:>10.3f} {} {} {} {}\n", what, ms(p.window), part(p.compute), part(p.comm), part(p.exposed), part(p.idle));
+  const auto part = [&](std::int64_t ps) {
+    return fmt::format("{:>10.3f} {:>5.1f}%", ms(ps), 100 * static_cast<double>(ps) / window);
+  };
+  return fmt::format("{:<9}{:>10.3f} {} {} {} {}\n", what, ms(p.window), part(p.compute), part(p.comm), part(p.exposed),
+                     part(p.idle));
 }
 
 std::string parts_text(const ReplayReport& report) {
-  std::string out = fmt::format("\n{:<9}{:>10} {:>17} {:>17} {:>17} {:>17}\n", "ms a step", "window", "compute", "comm", "exposed comm", "idle");
+  std::string out = fmt::format("\n{:<9}{:>10} {:>17} {:>17} {:>17} {:>17}\n", "ms a step", "window", "compute", "comm",
+                                "exposed comm", "idle");
   out += parts_line("replayed", mean_parts(report.replayed));
   if (!report.what_if.empty()) out += parts_line("what-if", mean_parts(report.what_if));
   return out;
 }
 
 std::string step_table(const ReplayReport& report) {
-  std::string out = fmt::format("\n{:<6}{:<24}{:>13}{:>13}{:>10}{}\n", "rank", "step", "measured ms", "replayed ms", "error",
-                                report.what_if.empty() ? "" : fmt::format("{:>13}", "what-if ms"));
+  std::string out = fmt::format("\n{:<6}{:<24}{:>13}{:>13}{:>10}{}\n", "rank", "step", "measured ms", "replayed ms",
+                                "error", report.what_if.empty() ? "" : fmt::format("{:>13}", "what-if ms"));
   for (std::size_t i = 0; i < std::min(kMostStepLines, report.replayed.size()); ++i) {
     const StepResult& r = report.replayed[i];
-    out += fmt::format("{:<6}{:<24}{:>13}{:>13}{:>10}{}\n", r.rank, printable(r.name, 22), ms_text(r.measured), ms_text(r.replayed),
-                       r.measured > 0 ? percent(r.error()) : "-", report.what_if.empty() ? "" : fmt::format("{:>13}", ms_text(report.what_if[i].replayed)));
+    out += fmt::format("{:<6}{:<24}{:>13}{:>13}{:>10}{}\n", r.rank, printable(r.name, 22), ms_text(r.measured),
+                       ms_text(r.replayed), r.measured > 0 ? percent(r.error()) : "-",
+                       report.what_if.empty() ? "" : fmt::format("{:>13}", ms_text(report.what_if[i].replayed)));
   }
-  if (report.replayed.size() > kMostStepLines) out += fmt::format("... and {} more in --csv\n", report.replayed.size() - kMostStepLines);
+  if (report.replayed.size() > kMostStepLines)
+    out += fmt::format("... and {} more in --csv\n", report.replayed.size() - kMostStepLines);
   return out;
 }
 
 std::string program_text(const ReplayGraph& graph) {
   const ReplayCounts& c = graph.counts;
-  std::string out = fmt::format("\nprogram  {} kernels and copies, {} with their launch, {} waits between streams, {} host waits for the device, {} hand-overs between threads\n",
-                                c.kernels, c.launched, c.dependencies, c.host_waits, c.handoffs);
+  std::string out = fmt::format(
+      "\nprogram  {} kernels and copies, {} with their launch, {} waits between streams, {} host waits for the device, {} hand-overs between threads\n",
+      c.kernels, c.launched, c.dependencies, c.host_waits, c.handoffs);
   if (c.joined > 0) out += fmt::format("         {} collective kernels joined across ranks\n", c.joined);
-  if (c.unexplained > 0) out += fmt::format("         {} kernels started late for no reason in the trace: their delay is kept\n", c.unexplained);
+  if (c.unexplained > 0)
+    out += fmt::format("         {} kernels started late for no reason in the trace: their delay is kept\n",
+                       c.unexplained);
   return out;
 }
 
@@ -96,26 +114,36 @@ std::vector<std::string> notes_of(const ReplayGraph& graph) {
     for (const auto& d : n.dropped) notes.push_back(fmt::format("{}not read: {} ({})", who, d.what, d.count));
   };
   take(graph.job->notes, "");
-  for (const traces::TraceRank& r : graph.job->ranks) take(r.notes, graph.ranks.size() == 1 ? "" : fmt::format("rank {}: ", r.rank));
+  for (const traces::TraceRank& r : graph.job->ranks)
+    take(r.notes, graph.ranks.size() == 1 ? "" : fmt::format("rank {}: ", r.rank));
   return notes;
 }
 
 std::string assumptions_text(const ReplayGraph& graph) {
   const auto notes = notes_of(graph);
   std::string out;
-  for (std::size_t i = 0; i < std::min(kMostNotes, notes.size()); ++i) out += (i == 0 ? "assumes  - " : "         - ") + printable(notes[i], 160) + "\n";
+  for (std::size_t i = 0; i < std::min(kMostNotes, notes.size()); ++i)
+    out += (i == 0 ? "assumes  - " : "         - ") + printable(notes[i], 160) + "\n";
   if (notes.size() > kMostNotes) out += fmt::format("         - and {} more in --json\n", notes.size() - kMostNotes);
   return out;
 }
 
 nlohmann::json parts_json(const StepParts& p) {
-  return {{"window_ms", ms(p.window)}, {"compute_ms", ms(p.compute)}, {"comm_ms", ms(p.comm)}, {"exposed_comm_ms", ms(p.exposed)}, {"idle_ms", ms(p.idle)}};
+  return {{"window_ms", ms(p.window)},
+          {"compute_ms", ms(p.compute)},
+          {"comm_ms", ms(p.comm)},
+          {"exposed_comm_ms", ms(p.exposed)},
+          {"idle_ms", ms(p.idle)}};
 }
 
 nlohmann::json results_json(const std::vector<StepResult>& results) {
   nlohmann::json out = nlohmann::json::array();
   for (const StepResult& r : results) {
-    nlohmann::json row{{"rank", r.rank}, {"step", printable(r.name)}, {"number", r.number}, {"basis", std::string(name_of(r.basis))}, {"replayed_ms", ms(r.replayed)}};
+    nlohmann::json row{{"rank", r.rank},
+                       {"step", printable(r.name)},
+                       {"number", r.number},
+                       {"basis", std::string(name_of(r.basis))},
+                       {"replayed_ms", ms(r.replayed)}};
     row["measured_ms"] = r.measured > 0 ? nlohmann::json(ms(r.measured)) : nlohmann::json();
     row["parts"] = parts_json(r.parts);
     out.push_back(std::move(row));
@@ -134,11 +162,13 @@ std::string replay_text(const ReplayReport& report) {
 
 /// The rows are those of the what-if where there is one.
 std::string replay_csv(const ReplayReport& report) {
-  std::string out = csv_line({"rank", "step", "measured_ms", "replayed_ms", "compute_ms", "comm_ms", "exposed_comm_ms", "idle_ms"});
+  std::string out =
+      csv_line({"rank", "step", "measured_ms", "replayed_ms", "compute_ms", "comm_ms", "exposed_comm_ms", "idle_ms"});
   const auto number = [](std::int64_t ps) { return fmt::format("{:.6f}", ms(ps)); };
   for (const StepResult& r : report.what_if.empty() ? report.replayed : report.what_if) {
-    out += csv_line({std::to_string(r.rank), std::to_string(r.number), r.measured > 0 ? number(r.measured) : "", number(r.replayed), number(r.parts.compute),
-                     number(r.parts.comm), number(r.parts.exposed), number(r.parts.idle)});
+    out += csv_line({std::to_string(r.rank), std::to_string(r.number), r.measured > 0 ? number(r.measured) : "",
+                     number(r.replayed), number(r.parts.compute), number(r.parts.comm), number(r.parts.exposed),
+                     number(r.parts.idle)});
   }
   return out;
 }
@@ -158,8 +188,9 @@ std::string replay_json(const ReplayReport& report) {
     out["changes"] = report.changes;
   }
   if (report.wants_held_out) out["held_out_steps"] = results_json(report.held_out);
-  out["program"] = {{"kernels", c.kernels}, {"launched", c.launched}, {"stream_waits", c.dependencies}, {"host_waits", c.host_waits},
-                    {"hand_overs", c.handoffs}, {"joined", c.joined}, {"unexplained", c.unexplained}};
+  out["program"] = {{"kernels", c.kernels},        {"launched", c.launched},   {"stream_waits", c.dependencies},
+                    {"host_waits", c.host_waits},  {"hand_overs", c.handoffs}, {"joined", c.joined},
+                    {"unexplained", c.unexplained}};
   out["assumptions"] = notes_of(*report.graph);
   out["digest"] = fmt::format("{:016x}", report.digest);
   return out.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";

@@ -11,12 +11,12 @@ namespace distsim::replay {
 
 struct ReplayReport {
   const ReplayGraph* graph = nullptr;
-  std::vector<StepResult> replayed;                ///< with the measured costs
-  std::vector<StepResult> what_if;                 ///< with other costs; empty where none were asked for
+  std::vector<StepResult> replayed;  ///< with the measured costs
+  std::vector<StepResult> what_if;   ///< with other costs; empty where none were asked for
   bool wants_held_out = false;
-  std::vector<StepResult> held_out;                ///< each step predicted from the others
-  std::vector<std::string> changes;                ///< what the what-if changed, in words
-  std::uint64_t digest = 0;                        ///< of the last play
+  std::vector<StepResult> held_out;  ///< each step predicted from the others
+  std::vector<std::string> changes;  ///< what the what-if changed, in words
+  std::uint64_t digest = 0;          ///< of the last play
 };
 
 std::string replay_text(const ReplayReport& report);

@@ -16,11 +16,13 @@ namespace {
 std::uint32_t ranks_of(const traces::TraceJob& job) {
   std::uint32_t ranks = std::max<std::uint32_t>(1, static_cast<std::uint32_t>(job.ranks.size()));
   if (job.world_size > 0) return std::max(ranks, job.world_size);
-  for (const traces::TraceGroup& g : job.groups) ranks = std::max({ranks, g.size, static_cast<std::uint32_t>(g.ranks.size())});
+  for (const traces::TraceGroup& g : job.groups)
+    ranks = std::max({ranks, g.size, static_cast<std::uint32_t>(g.ranks.size())});
   return ranks;
 }
 
-/// Names that a configuration may have for a device as a driver calls it: "NVIDIA H100 PCIe" -> that, "H100 PCIe", "H100-PCIe".
+/// Names that a configuration may have for a device as a driver calls it: "NVIDIA H100 PCIe" -> that, "H100 PCIe",
+/// "H100-PCIe".
 std::vector<std::string> device_names(const std::string& driver_name) {
   std::vector<std::string> out{driver_name};
   std::string bare = driver_name;
@@ -54,8 +56,12 @@ class Stager {
     w.fuse = f_.fuse;
     w.from_ranks = w.to_ranks = ranks_of(job_);
     if (f_.config.empty()) {
-      if (!f_.sets.empty()) return Error{"--set: found " + in_quotes(f_.sets.front()) + " without --config, expected the experiment that the key belongs to", "", ""};
-      if (f_.ranks > 1) return Error{"--ranks: found no --config, expected the system that the job is moved to", "", ""};
+      if (!f_.sets.empty())
+        return Error{"--set: found " + in_quotes(f_.sets.front()) +
+                         " without --config, expected the experiment that the key belongs to",
+                     "", ""};
+      if (f_.ranks > 1)
+        return Error{"--ranks: found no --config, expected the system that the job is moved to", "", ""};
       return std::move(out_);
     }
     TRY_ASSIGN(const config::Experiment base, config::load_experiment(f_.config, {}));
@@ -68,7 +74,9 @@ class Stager {
   }
 
  private:
-  static std::uint32_t ranks_in(const topology::ClusterSpec& c) { return static_cast<std::uint32_t>(c.nodes * c.gpus_per_node); }
+  static std::uint32_t ranks_in(const topology::ClusterSpec& c) {
+    return static_cast<std::uint32_t>(c.nodes * c.gpus_per_node);
+  }
 
   Result<topology::DeviceSpec> device_of_trace() const {
     const std::string name = driver_name_of(job_);
@@ -85,11 +93,13 @@ class Stager {
     if (!f_.measured_on.empty()) return source_by_name();
     auto device = device_of_trace();
     if (!device) {
-      out_.notes.push_back("the trace's device (" + in_quotes(driver_name_of(job_)) + ") is in no file of configs/devices: kernels keep their measured times (see --measured-on)");
+      out_.notes.push_back("the trace's device (" + in_quotes(driver_name_of(job_)) +
+                           ") is in no file of configs/devices: kernels keep their measured times (see --measured-on)");
       return {};
     }
     if (device->name == base.device.name && ranks_in(base.cluster) == out_.what_if.from_ranks) {
-      out_.notes.push_back("the trace is taken to be from the system of --config: same device, same number of ranks (else see --measured-on)");
+      out_.notes.push_back(
+          "the trace is taken to be from the system of --config: same device, same number of ranks (else see --measured-on)");
       device_ = base.device;
       source_ = base.cluster;
       options_ = base.collectives;
@@ -106,7 +116,8 @@ class Stager {
       if (!device) {
         std::vector<std::string> names = config::names_in("systems");
         for (const auto& n : config::names_in("devices")) names.push_back(n);
-        return Error{"--measured-on: found " + in_quotes(f_.measured_on) + ", expected a system or a device", "", spelling_hint(f_.measured_on, names)};
+        return Error{"--measured-on: found " + in_quotes(f_.measured_on) + ", expected a system or a device", "",
+                     spelling_hint(f_.measured_on, names)};
       }
       device_ = std::move(*device);
       return {};
@@ -125,11 +136,14 @@ class Stager {
     w.to_ranks = f_.ranks > 1 ? f_.ranks : ranks_in(target.cluster);
     const std::int64_t nodes = (w.to_ranks + gpus - 1) / gpus;
     if (nodes > target.cluster.nodes) {
-      out_.notes.push_back(fmt::format("{} nodes for {} ranks, where the experiment has {}", nodes, w.to_ranks, target.cluster.nodes));
+      out_.notes.push_back(
+          fmt::format("{} nodes for {} ranks, where the experiment has {}", nodes, w.to_ranks, target.cluster.nodes));
       target.cluster.nodes = nodes;
     }
     if (w.to_ranks != w.from_ranks) {
-      out_.notes.push_back(fmt::format("{} ranks stand for {}: each of the new ranks does what a recorded one did, with the same samples per rank", w.from_ranks, w.to_ranks));
+      out_.notes.push_back(fmt::format(
+          "{} ranks stand for {}: each of the new ranks does what a recorded one did, with the same samples per rank",
+          w.from_ranks, w.to_ranks));
     }
     TRY_ASSIGN(w.to_network, network(target.cluster, target.collectives, target.device));
     if (source_) {
@@ -148,7 +162,8 @@ class Stager {
     return shared.get();
   }
 
-  Result<ReplayNetwork> network(const topology::ClusterSpec& cluster, const collectives::CollectiveOptions& options, const topology::DeviceSpec& device) {
+  Result<ReplayNetwork> network(const topology::ClusterSpec& cluster, const collectives::CollectiveOptions& options,
+                                const topology::DeviceSpec& device) {
     TRY_ASSIGN(topology::Topology topology, topology::Topology::build(cluster, device.compute_capability));
     TRY_ASSIGN(collectives::CollectiveModels models, collectives::CollectiveModels::create(topology, options));
     ReplayNetwork out;
@@ -186,6 +201,8 @@ class Stager {
 
 }  // namespace
 
-Result<ReplayStage> replay_stage(const TraceReplay& flags, const traces::TraceJob& job) { return Stager(flags, job).run(); }
+Result<ReplayStage> replay_stage(const TraceReplay& flags, const traces::TraceJob& job) {
+  return Stager(flags, job).run();
+}
 
 }  // namespace distsim::replay

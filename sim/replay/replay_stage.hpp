@@ -19,9 +19,11 @@ struct ReplayStage {
 
 /// Rules
 ///   --config FILE      the system (with --set) that the job is moved to, all its ranks, unless --ranks says how many
-///   --measured-on NAME the system or device of the trace. Else the device is the one the trace names. Where that is the device of --config without --set, and the
+///   --measured-on NAME the system or device of the trace. Else the device is the one the trace names. Where that is
+///   the device of --config without --set, and the
 ///                      ranks are as many, the trace is taken to be from that system.
-///   --set model.global_batch=..., model.per_gpu_batch=...   samples per rank, relative to those of --config without --set
+///   --set model.global_batch=..., model.per_gpu_batch=...   samples per rank, relative to those of --config without
+///   --set
 /// Errors: --set, --ranks without --config; what the configuration readers refuse.
 Result<ReplayStage> replay_stage(const TraceReplay& flags, const traces::TraceJob& job);
 

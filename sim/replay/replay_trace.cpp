@@ -22,8 +22,10 @@ void announce_timeline(const std::string& path, const ReplayGraph& graph) {
   constexpr std::int64_t kMegabyte = 1'000'000, kLarge = 200 * kMegabyte;
   const std::int64_t slices = count_slices(graph), bytes = traces::timeline_bytes(path, slices);
   if (bytes < kLarge) return;
-  std::fprintf(stderr, "distsim: %s: up to %lld slices, %lld MB before compression (fewer traces, or .pftrace, make it smaller)\n", path.c_str(),
-               static_cast<long long>(slices), static_cast<long long>(bytes / kMegabyte));
+  std::fprintf(
+      stderr,
+      "distsim: %s: up to %lld slices, %lld MB before compression (fewer traces, or .pftrace, make it smaller)\n",
+      path.c_str(), static_cast<long long>(slices), static_cast<long long>(bytes / kMegabyte));
 }
 
 Result<void> write_outputs(const TraceReplay& f, const ReplayReport& report, const ReplayTimes& times) {
@@ -32,7 +34,9 @@ Result<void> write_outputs(const TraceReplay& f, const ReplayReport& report, con
   if (!f.timeline.empty()) {
     announce_timeline(f.timeline, *report.graph);
     const std::string played = report.what_if.empty() ? "replayed" : "what-if";
-    TRY(traces::write_timeline(traces::side_by_side({{"measured", measured_slices(*report.graph), 0}, {played, played_slices(*report.graph, times), 0}}), f.timeline));
+    TRY(traces::write_timeline(traces::side_by_side({{"measured", measured_slices(*report.graph), 0},
+                                                     {played, played_slices(*report.graph, times), 0}}),
+                               f.timeline));
   }
   return {};
 }

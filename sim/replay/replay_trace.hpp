@@ -1,4 +1,5 @@
-// `distsim replay` for profiler traces: reads them, plays what they did, and tells the step time against the measured one.
+// `distsim replay` for profiler traces: reads them, plays what they did, and tells the step time against the measured
+// one.
 #pragma once
 
 #include <string>

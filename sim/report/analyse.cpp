@@ -18,7 +18,8 @@ std::vector<RankTime> sweep_classes(RankSweep& sweep, const RankClasses& classes
   return of_class;
 }
 
-/// Means that keep their sum: rounds the running sums down, so that the parts add up to the iteration exactly and none is negative.
+/// Means that keep their sum: rounds the running sums down, so that the parts add up to the iteration exactly and none
+/// is negative.
 void fill_means(Report& report, const std::vector<RankTime>& times, const RankClasses& classes) {
   const std::uint32_t n = report.rank_count;
   WideTime compute = 0, exposed = 0, waiting = 0, host = 0, hidden = 0;
@@ -34,7 +35,8 @@ void fill_means(Report& report, const std::vector<RankTime>& times, const RankCl
   report.compute = floor_mean(compute);
   report.exposed_comm = floor_mean(compute + exposed) - report.compute;
   report.waiting = floor_mean(compute + exposed + waiting) - report.compute - report.exposed_comm;
-  report.host_bound = floor_mean(compute + exposed + waiting + host) - report.compute - report.exposed_comm - report.waiting;
+  report.host_bound =
+      floor_mean(compute + exposed + waiting + host) - report.compute - report.exposed_comm - report.waiting;
   report.idle = report.iteration - report.compute - report.exposed_comm - report.waiting - report.host_bound;
   report.hidden_comm = mean_of(hidden, n);
   report.comm = report.exposed_comm + report.hidden_comm;
@@ -42,8 +44,10 @@ void fill_means(Report& report, const std::vector<RankTime>& times, const RankCl
 
 void fill_ranks(Report& report, const std::vector<RankTime>& times, const RankClasses& classes) {
   const auto by_compute = [](const RankTime& a, const RankTime& b) { return a.compute < b.compute; };
-  report.slowest_rank = classes.first[static_cast<std::size_t>(std::max_element(times.begin(), times.end(), by_compute) - times.begin())];
-  report.fastest_rank = classes.first[static_cast<std::size_t>(std::min_element(times.begin(), times.end(), by_compute) - times.begin())];
+  report.slowest_rank =
+      classes.first[static_cast<std::size_t>(std::max_element(times.begin(), times.end(), by_compute) - times.begin())];
+  report.fastest_rank =
+      classes.first[static_cast<std::size_t>(std::min_element(times.begin(), times.end(), by_compute) - times.begin())];
   if (std::all_of(times.begin(), times.end(), [&](const RankTime& t) { return t == times.front(); })) {
     report.ranks = {times.front()};
     return;

@@ -23,7 +23,8 @@ std::vector<StepId> stream_predecessors(const engine::Program& program) {
 
 class Walk {
  public:
-  Walk(const Played& p, const SteadyState& state) : program_(*p.program), timeline_(*p.timeline), state_(state), before_(stream_predecessors(program_)) {}
+  Walk(const Played& p, const SteadyState& state)
+      : program_(*p.program), timeline_(*p.timeline), state_(state), before_(stream_predecessors(program_)) {}
 
   std::vector<PathStep> back() {
     std::vector<PathStep> path;
@@ -50,7 +51,8 @@ class Walk {
         continue;
       }
       const auto at = std::find(end.values().begin(), end.values().end(), state_.end);
-      if (at != end.values().end()) return {d->step, static_cast<std::uint32_t>(at - end.values().begin()) * end.each()};
+      if (at != end.values().end())
+        return {d->step, static_cast<std::uint32_t>(at - end.values().begin()) * end.each()};
     }
     CHECK(false) << "no device step ends with the iteration";
     return {};
@@ -92,7 +94,9 @@ OpId op_of(const Played& p, TaskId task, std::uint32_t rank) {
   return OpId(graph.tasks[task].first_op.value() + graph.variant_of(task, rank));
 }
 
-const std::string& name_of_task(const Played& p, TaskId task) { return p.costed->graph.names[p.costed->graph.tasks[task].name]; }
+const std::string& name_of_task(const Played& p, TaskId task) {
+  return p.costed->graph.names[p.costed->graph.tasks[task].name];
+}
 
 graph::Basis basis_of(const Played& p, const PathStep& s) {
   const graph::Cost* cost = cost_of(p, s.step, s.rank);
@@ -107,12 +111,18 @@ CriticalStep describe_step(const Played& p, const SteadyState& state, const Path
   out.start = Duration::picoseconds(s.begin - state.begin);
   out.time = Duration::picoseconds(s.end - s.begin);
   out.kind = kind_of_step(p, s.step, s.rank);
-  out.phase = o.role == StepRole::device ? graph::name_of(p.costed->graph.tasks[o.task].phase) : std::string_view("host");
+  out.phase =
+      o.role == StepRole::device ? graph::name_of(p.costed->graph.tasks[o.task].phase) : std::string_view("host");
   out.basis = basis_of(p, s);
   switch (o.role) {
-    case StepRole::step_overhead: out.name = "framework step"; break;
-    case StepRole::host_dispatch: out.name = "launch " + name_of_task(p, o.task); break;
-    default: out.name = name_of_task(p, o.task);
+    case StepRole::step_overhead:
+      out.name = "framework step";
+      break;
+    case StepRole::host_dispatch:
+      out.name = "launch " + name_of_task(p, o.task);
+      break;
+    default:
+      out.name = name_of_task(p, o.task);
   }
   return out;
 }
@@ -122,7 +132,8 @@ std::string launches_name(const Played& p, const PathStep& first, const PathStep
   if ((*p.origins)[last.step].role == StepRole::step_overhead) return "framework step";
   const std::string& to = name_of_task(p, (*p.origins)[last.step].task);
   const StepOrigin& from = (*p.origins)[first.step];
-  const std::string begin = from.role == StepRole::step_overhead ? "framework step" : "launch " + name_of_task(p, from.task);
+  const std::string begin =
+      from.role == StepRole::step_overhead ? "framework step" : "launch " + name_of_task(p, from.task);
   return begin + " .. " + to + " (" + std::to_string(count) + ")";
 }
 
@@ -161,7 +172,9 @@ std::vector<CriticalStep> describe_path(const Played& p, const SteadyState& stat
 }
 
 std::vector<UncertainTerm> terms_of_path(const Played& p, const std::vector<PathStep>& path) {
-  struct Sums { double time = 0, below = 0, above = 0; };
+  struct Sums {
+    double time = 0, below = 0, above = 0;
+  };
   std::map<std::pair<std::string_view, graph::Basis>, Sums> classes;
   for (const PathStep& s : path) {
     const double time = static_cast<double>(s.end - s.begin);
@@ -176,7 +189,8 @@ std::vector<UncertainTerm> terms_of_path(const Played& p, const std::vector<Path
   const auto duration = [](double ps) { return Duration::picoseconds(std::llround(std::min(ps, 4e18))); };
   std::vector<UncertainTerm> terms;
   for (const auto& [key, sums] : classes) {
-    terms.push_back({std::string(key.first), key.second, duration(sums.time), duration(sums.below), duration(sums.above)});
+    terms.push_back(
+        {std::string(key.first), key.second, duration(sums.time), duration(sums.below), duration(sums.above)});
   }
   std::ranges::stable_sort(terms, [](const UncertainTerm& a, const UncertainTerm& b) { return a.time > b.time; });
   return terms;
@@ -200,7 +214,8 @@ std::vector<BasisShare> bases_of_path(const Played& p, const std::vector<PathSte
   }
   std::vector<BasisShare> out;
   for (std::size_t b = 0; b < time.size(); ++b) {
-    if (time[b] > 0) out.push_back({static_cast<graph::Basis>(b), static_cast<double>(time[b]) / static_cast<double>(sum)});
+    if (time[b] > 0)
+      out.push_back({static_cast<graph::Basis>(b), static_cast<double>(time[b]) / static_cast<double>(sum)});
   }
   std::ranges::stable_sort(out, [](const BasisShare& a, const BasisShare& b) { return a.share > b.share; });
   return out;

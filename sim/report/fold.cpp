@@ -41,7 +41,8 @@ void extend_parts(const Parts& shorter, const Parts& longer, const Extension& ex
 
 void extend_ops(const Report& shorter, const Extension& extend, std::vector<OpKindTime>& ops) {
   for (OpKindTime& op : ops) {
-    const auto before = std::find_if(shorter.ops.begin(), shorter.ops.end(), [&](const auto& o) { return o.kind == op.kind; });
+    const auto before =
+        std::find_if(shorter.ops.begin(), shorter.ops.end(), [&](const auto& o) { return o.kind == op.kind; });
     if (before == shorter.ops.end()) continue;
     op.time = extend(before->time, op.time);
     op.kernels = extend(before->kernels, op.kernels);
@@ -51,12 +52,14 @@ void extend_ops(const Report& shorter, const Extension& extend, std::vector<OpKi
 
 void extend_collectives(const Report& shorter, const Extension& extend, std::vector<CollectiveTime>& rows) {
   for (CollectiveTime& row : rows) {
-    const auto before = std::find_if(shorter.collectives.begin(), shorter.collectives.end(), [&](const CollectiveTime& c) {
-      return c.name == row.name && c.kind == row.kind && c.group_size == row.group_size;
-    });
+    const auto before =
+        std::find_if(shorter.collectives.begin(), shorter.collectives.end(), [&](const CollectiveTime& c) {
+          return c.name == row.name && c.kind == row.kind && c.group_size == row.group_size;
+        });
     if (before == shorter.collectives.end()) continue;
     row.calls = extend(before->calls, row.calls);
-    row.bytes += (row.bytes - before->bytes) * std::int64_t(row.calls > before->calls ? row.calls - before->calls - 1 : 0);
+    row.bytes +=
+        (row.bytes - before->bytes) * std::int64_t(row.calls > before->calls ? row.calls - before->calls - 1 : 0);
     row.total = extend(before->total, row.total);
     row.exposed = extend(before->exposed, row.exposed);
     row.waiting = extend(before->waiting, row.waiting);
@@ -65,7 +68,8 @@ void extend_collectives(const Report& shorter, const Extension& extend, std::vec
 
 void extend_terms(const Report& shorter, const Extension& extend, std::vector<UncertainTerm>& terms) {
   for (UncertainTerm& term : terms) {
-    const auto before = std::find_if(shorter.terms.begin(), shorter.terms.end(), [&](const auto& t) { return t.kind == term.kind && t.basis == term.basis; });
+    const auto before = std::find_if(shorter.terms.begin(), shorter.terms.end(),
+                                     [&](const auto& t) { return t.kind == term.kind && t.basis == term.basis; });
     if (before == shorter.terms.end()) continue;
     term.time = extend(before->time, term.time);
     term.below = extend(before->below, term.below);

@@ -1,8 +1,11 @@
-// fold_micro_steps: a long gradient accumulation from a short one. Once host and GPU have found their rhythm every further micro-step adds the same time, so the
-// report of `accumulation = n + k` is that of n plus k times what the n-th micro-step added:
-//   F(n + k) = F(n) + k * (F(n) - F(n - 1))        for every time F of the report, n = the longer of the two that were played
-// The linear law is exact for a program whose micro-steps are alike and whose transient has ended by the n-th; parts that would turn negative are set to zero at
-// the cost of idle time, so that compute + exposed + host + idle = iteration still holds on every rank.
+// fold_micro_steps: a long gradient accumulation from a short one. Once host and GPU have found their rhythm every
+// further micro-step adds the same time, so the report of `accumulation = n + k` is that of n plus k times what the
+// n-th micro-step added:
+//   F(n + k) = F(n) + k * (F(n) - F(n - 1))        for every time F of the report, n = the longer of the two that were
+//   played
+// The linear law is exact for a program whose micro-steps are alike and whose transient has ended by the n-th; parts
+// that would turn negative are set to zero at the cost of idle time, so that compute + exposed + host + idle =
+// iteration still holds on every rank.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +14,8 @@
 
 namespace distsim::report {
 
-/// `shorter` and `longer` differ by one micro-step; `more` further ones follow. `context` is that of the whole iteration.
+/// `shorter` and `longer` differ by one micro-step; `more` further ones follow. `context` is that of the whole
+/// iteration.
 Report fold_micro_steps(const Report& shorter, const Report& longer, std::int64_t more, ReportContext context);
 
 }  // namespace distsim::report

@@ -29,7 +29,9 @@ void for_each_member(const engine::Groups& g, std::uint32_t rank, Visit visit) {
 }
 
 /// Lowest and highest member of the group of `rank` below `limit`; `rank` itself must be below it.
-struct MemberRange { std::uint32_t first = 0, last = 0; };
+struct MemberRange {
+  std::uint32_t first = 0, last = 0;
+};
 inline MemberRange members_below(const engine::Groups& g, std::uint32_t rank, std::uint32_t limit) {
   MemberRange out{rank, rank};
   if (g.members.empty()) {

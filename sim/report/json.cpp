@@ -16,28 +16,51 @@ double finite(double v) { return std::isfinite(v) ? v : 0; }
 
 Json context_json(const Report& r) {
   const ReportContext& c = r.context;
-  return {{"title", c.title},         {"system", c.system}, {"device", c.device}, {"model", c.model}, {"framework", c.framework},
-          {"nodes", c.nodes},         {"gpus_per_node", c.gpus_per_node}, {"ranks", r.rank_count}, {"samples_per_iteration", finite(c.samples)},
-          {"model_tflop_per_iteration", finite(c.model_flops * 1e-12)}, {"peak_tflops_per_gpu", finite(c.peak_flops * 1e-12)},
+  return {{"title", c.title},
+          {"system", c.system},
+          {"device", c.device},
+          {"model", c.model},
+          {"framework", c.framework},
+          {"nodes", c.nodes},
+          {"gpus_per_node", c.gpus_per_node},
+          {"ranks", r.rank_count},
+          {"samples_per_iteration", finite(c.samples)},
+          {"model_tflop_per_iteration", finite(c.model_flops * 1e-12)},
+          {"peak_tflops_per_gpu", finite(c.peak_flops * 1e-12)},
           {"placement", c.placement}};
 }
 
 Json time_json(const RankTime& t) {
-  return {{"compute_ms", t.compute.ms()}, {"exposed_comm_ms", t.exposed_comm.ms()}, {"waiting_ms", t.waiting.ms()}, {"host_bound_ms", t.host_bound.ms()}, {"idle_ms", t.idle.ms()},
-          {"comm_ms", t.comm.ms()},       {"hidden_comm_ms", t.hidden_comm.ms()}};
+  return {{"compute_ms", t.compute.ms()},
+          {"exposed_comm_ms", t.exposed_comm.ms()},
+          {"waiting_ms", t.waiting.ms()},
+          {"host_bound_ms", t.host_bound.ms()},
+          {"idle_ms", t.idle.ms()},
+          {"comm_ms", t.comm.ms()},
+          {"hidden_comm_ms", t.hidden_comm.ms()}};
 }
 
 Json ops_json(const Report& r) {
   Json out = Json::array();
-  for (const OpKindTime& op : r.ops) out.push_back({{"kind", op.kind}, {"time_ms", op.time.ms()}, {"kernels", op.kernels}, {"tflops", finite(op.tflops)}});
+  for (const OpKindTime& op : r.ops)
+    out.push_back(
+        {{"kind", op.kind}, {"time_ms", op.time.ms()}, {"kernels", op.kernels}, {"tflops", finite(op.tflops)}});
   return out;
 }
 
 Json collectives_json(const Report& r) {
   Json out = Json::array();
   for (const CollectiveTime& c : r.collectives) {
-    out.push_back({{"name", c.name}, {"kind", c.kind}, {"group_size", c.group_size}, {"calls", c.calls}, {"bytes", c.bytes}, {"transfer_ms", c.total.ms()},
-                   {"waiting_ms", c.waiting.ms()}, {"exposed_ms", c.exposed.ms()}, {"busbw_GBps", finite(c.busbw * 1e-9)}, {"basis", graph::name_of(c.basis)},
+    out.push_back({{"name", c.name},
+                   {"kind", c.kind},
+                   {"group_size", c.group_size},
+                   {"calls", c.calls},
+                   {"bytes", c.bytes},
+                   {"transfer_ms", c.total.ms()},
+                   {"waiting_ms", c.waiting.ms()},
+                   {"exposed_ms", c.exposed.ms()},
+                   {"busbw_GBps", finite(c.busbw * 1e-9)},
+                   {"basis", graph::name_of(c.basis)},
                    {"source", c.source}});
   }
   return out;
@@ -46,8 +69,15 @@ Json collectives_json(const Report& r) {
 Json path_json(const Report& r) {
   Json out = Json::array();
   for (const CriticalStep& s : r.critical_path) {
-    out.push_back({{"name", s.name}, {"kind", s.kind}, {"phase", s.phase}, {"stream", s.stream}, {"rank", s.rank}, {"start_ms", s.start.ms()},
-                   {"time_ms", s.time.ms()}, {"steps", s.steps}, {"basis", graph::name_of(s.basis)}});
+    out.push_back({{"name", s.name},
+                   {"kind", s.kind},
+                   {"phase", s.phase},
+                   {"stream", s.stream},
+                   {"rank", s.rank},
+                   {"start_ms", s.start.ms()},
+                   {"time_ms", s.time.ms()},
+                   {"steps", s.steps},
+                   {"basis", graph::name_of(s.basis)}});
   }
   return out;
 }
@@ -61,7 +91,10 @@ Json bases_json(const Report& r) {
 Json ranks_json(const Report& r) {
   Json times = Json::array();
   for (const RankTime& t : r.ranks) times.push_back(time_json(t));
-  return {{"alike", r.ranks.size() <= 1}, {"slowest", r.slowest_rank}, {"fastest", r.fastest_rank}, {"times", std::move(times)}};
+  return {{"alike", r.ranks.size() <= 1},
+          {"slowest", r.slowest_rank},
+          {"fastest", r.fastest_rank},
+          {"times", std::move(times)}};
 }
 
 std::string hex(std::uint64_t v) {
@@ -92,8 +125,8 @@ std::string to_json(const Report& r) {
   out["memory"] = {{"capacity_bytes", r.context.memory_capacity}, {"used_bytes_per_rank", r.context.memory_per_rank}};
   out["assumptions"] = r.context.assumptions;
   if (r.trials.trials > 0) {
-    out["trials"] = {{"count", r.trials.trials}, {"seed", r.trials.seed}, {"p10_ms", r.trials.p10.ms()}, {"p50_ms", r.trials.p50.ms()},
-                     {"p90_ms", r.trials.p90.ms()}, {"p99_ms", r.trials.p99.ms()}};
+    out["trials"] = {{"count", r.trials.trials},    {"seed", r.trials.seed},       {"p10_ms", r.trials.p10.ms()},
+                     {"p50_ms", r.trials.p50.ms()}, {"p90_ms", r.trials.p90.ms()}, {"p99_ms", r.trials.p99.ms()}};
   }
   out["digest"] = hex(r.digest);
   return out.dump(2, ' ', false, Json::error_handler_t::replace);

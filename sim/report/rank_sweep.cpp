@@ -7,7 +7,9 @@ namespace distsim::report {
 namespace {
 
 struct Earlier {
-  bool operator()(const Piece& a, const Piece& b) const { return a.begin != b.begin ? a.begin < b.begin : a.index < b.index; }
+  bool operator()(const Piece& a, const Piece& b) const {
+    return a.begin != b.begin ? a.begin < b.begin : a.index < b.index;
+  }
 };
 
 /// Pieces come stream by stream in order, folded ones first: mostly sorted already, or after one rotation.
@@ -31,7 +33,8 @@ void unite(const std::vector<Piece>& pieces, std::vector<Piece>& out) {
 }
 
 /// Union of two lists of sorted pieces as disjoint ones. `merged` is room to work in.
-void unite_both(const std::vector<Piece>& a, const std::vector<Piece>& b, std::vector<Piece>& merged, std::vector<Piece>& out) {
+void unite_both(const std::vector<Piece>& a, const std::vector<Piece>& b, std::vector<Piece>& merged,
+                std::vector<Piece>& out) {
   merged.resize(a.size() + b.size());
   std::merge(a.begin(), a.end(), b.begin(), b.end(), merged.begin(), Earlier());
   unite(merged, out);
@@ -76,7 +79,8 @@ std::int64_t RankSweep::launched(const DeviceStep& d, std::uint32_t rank) const 
   return latest;
 }
 
-void RankSweep::add_compute(const DeviceStep& d, std::uint32_t rank, std::int64_t start, std::int64_t end, std::uint32_t index) {
+void RankSweep::add_compute(const DeviceStep& d, std::uint32_t rank, std::int64_t start, std::int64_t end,
+                            std::uint32_t index) {
   if (end == start) return;
   if (start < state_.begin) {
     fold_into_window(state_, {start, end, launched(d, rank), index}, compute_);
@@ -107,9 +111,10 @@ void RankSweep::collect(std::uint32_t rank, std::uint32_t count) {
   sort_pieces(transfer_);
 }
 
-/// Charges the time of `pieces` outside `cover` (disjoint) to their steps, to the earliest piece where several run at once. Leaves the gaps between both
-/// in gaps_.
-std::int64_t RankSweep::charge(const std::vector<Piece>& pieces, const std::vector<Piece>& cover, WideTime StepSums::*to, std::uint32_t count) {
+/// Charges the time of `pieces` outside `cover` (disjoint) to their steps, to the earliest piece where several run at
+/// once. Leaves the gaps between both in gaps_.
+std::int64_t RankSweep::charge(const std::vector<Piece>& pieces, const std::vector<Piece>& cover,
+                               WideTime StepSums::*to, std::uint32_t count) {
   gaps_.clear();
   std::int64_t sum = 0;
   std::size_t b = 0, c = 0;
@@ -136,7 +141,8 @@ std::int64_t RankSweep::charge(const std::vector<Piece>& pieces, const std::vect
   return sum;
 }
 
-/// Of each gap, the part before the next compute step was launched. After the last step of the window comes the first one, a period later.
+/// Of each gap, the part before the next compute step was launched. After the last step of the window comes the first
+/// one, a period later.
 std::int64_t RankSweep::host_bound_time() const {
   if (compute_.empty()) return 0;
   std::int64_t sum = 0;
@@ -144,7 +150,8 @@ std::int64_t RankSweep::host_bound_time() const {
   for (const Piece& gap : gaps_) {
     while (next < compute_.size() && compute_[next].begin < gap.end) ++next;
     if (next == compute_.size() && !state_.repeats) break;
-    const std::int64_t launched = next < compute_.size() ? compute_[next].launched : compute_.front().launched + state_.period();
+    const std::int64_t launched =
+        next < compute_.size() ? compute_[next].launched : compute_.front().launched + state_.period();
     sum += std::max<std::int64_t>(0, std::min(gap.end, launched) - gap.begin);
   }
   return sum;
@@ -159,7 +166,8 @@ RankTime RankSweep::sweep(std::uint32_t rank, std::uint32_t count) {
   unite_both(busy_, moving_, gaps_, active_);
   const std::int64_t compute = length_of(busy_);
   const std::int64_t exposed = charge(transfer_, busy_, &StepSums::exposed, count);
-  const std::int64_t waiting = charge(comm_, active_, &StepSums::waiting, count);  // what of comm_ is not active is waiting
+  const std::int64_t waiting =
+      charge(comm_, active_, &StepSums::waiting, count);  // what of comm_ is not active is waiting
   const std::int64_t host = host_bound_time();
   out.compute = Duration::picoseconds(compute);
   out.comm = Duration::picoseconds(length_of(moving_));

@@ -12,11 +12,12 @@ namespace distsim::report {
 /// Part of a step (or of several that follow each other) inside the window.
 struct Piece {
   std::int64_t begin = 0, end = 0;
-  std::int64_t launched = 0;   ///< when the host had launched the step, shifted as the piece was
-  std::uint32_t index = 0;     ///< of the step in SteadyState::steps
+  std::int64_t launched = 0;  ///< when the host had launched the step, shifted as the piece was
+  std::uint32_t index = 0;    ///< of the step in SteadyState::steps
 };
 
-/// Appends `piece`, shifted by whole periods into the window and cut at its edges (see "folding" in report.hpp). It must end before the window does.
+/// Appends `piece`, shifted by whole periods into the window and cut at its edges (see "folding" in report.hpp). It
+/// must end before the window does.
 void fold_into_window(const SteadyState& state, Piece piece, std::vector<Piece>& out);
 
 /// Sums over ranks, wide enough for 10^6 s on 4 x 10^9 ranks.
@@ -25,8 +26,10 @@ using WideTime = __int128;
 /// What the ranks spent in one step, summed over them.
 struct StepSums {
   WideTime time = 0;     ///< start to end
-  WideTime exposed = 0;  ///< transfer of a collective without compute. Where several run at once, the time is charged to the first to start
-  WideTime waiting = 0;  ///< ready to start without compute or transfer. Where several wait at once, the time is charged to the first to be ready
+  WideTime exposed = 0;  ///< transfer of a collective without compute. Where several run at once, the time is charged
+                         ///< to the first to start
+  WideTime waiting = 0;  ///< ready to start without compute or transfer. Where several wait at once, the time is
+                         ///< charged to the first to be ready
 };
 
 class RankSweep {
@@ -36,14 +39,17 @@ class RankSweep {
   /// The split of `rank`, which stands for `count` ranks of equal times.
   RankTime sweep(std::uint32_t rank, std::uint32_t count = 1);
 
-  /// Over all sweeps so far, for each step of SteadyState::steps. The exposed and waiting times sum to those of the ranks.
+  /// Over all sweeps so far, for each step of SteadyState::steps. The exposed and waiting times sum to those of the
+  /// ranks.
   const std::vector<StepSums>& sums() const { return sums_; }
 
  private:
   void collect(std::uint32_t rank, std::uint32_t count);
-  void add_compute(const DeviceStep& step, std::uint32_t rank, std::int64_t start, std::int64_t end, std::uint32_t index);
+  void add_compute(const DeviceStep& step, std::uint32_t rank, std::int64_t start, std::int64_t end,
+                   std::uint32_t index);
   std::int64_t launched(const DeviceStep& step, std::uint32_t rank) const;
-  std::int64_t charge(const std::vector<Piece>& pieces, const std::vector<Piece>& cover, WideTime StepSums::*to, std::uint32_t count);
+  std::int64_t charge(const std::vector<Piece>& pieces, const std::vector<Piece>& cover, WideTime StepSums::*to,
+                      std::uint32_t count);
   std::int64_t host_bound_time() const;
 
   const SteadyState& state_;

@@ -14,7 +14,8 @@ std::int64_t end_of_iteration(const Played& p, std::uint16_t iteration) {
   std::array<StepId, graph::kStreamCount> last{};
   for (std::uint32_t s = 0; s < p.origins->size(); ++s) {
     const StepOrigin& o = (*p.origins)[StepId(s)];
-    if (o.role == StepRole::device && o.iteration == iteration) last[p.program->steps[StepId(s)].stream.value()] = StepId(s);
+    if (o.role == StepRole::device && o.iteration == iteration)
+      last[p.program->steps[StepId(s)].stream.value()] = StepId(s);
   }
   std::int64_t end = 0;
   for (const StepId s : last) {
@@ -42,7 +43,8 @@ DeviceStep device_step(const Played& p, StepId s, SteadyState& out) {
 
 void mix(std::vector<std::uint64_t>& fingerprint, const std::int64_t* v, std::uint32_t each) {
   for (std::size_t i = 0; i < fingerprint.size(); ++i) {
-    fingerprint[i] = std::rotl((fingerprint[i] ^ static_cast<std::uint64_t>(v[each == 1 ? i : i / each])) * 0x9E3779B97F4A7C15ull, 29);
+    fingerprint[i] = std::rotl(
+        (fingerprint[i] ^ static_cast<std::uint64_t>(v[each == 1 ? i : i / each])) * 0x9E3779B97F4A7C15ull, 29);
   }
 }
 
@@ -75,7 +77,8 @@ std::int64_t max_of(const engine::Row& row) {
 }
 
 SteadyState steady_state(const Played& p) {
-  CHECK(p.iterations > 0 && p.origins->size() == p.program->steps.size()) << "a played program has an origin for every step";
+  CHECK(p.iterations > 0 && p.origins->size() == p.program->steps.size())
+      << "a played program has an origin for every step";
   SteadyState out;
   const auto last = static_cast<std::uint16_t>(p.iterations - 1);
   out.begin = last == 0 ? 0 : end_of_iteration(p, static_cast<std::uint16_t>(last - 1));

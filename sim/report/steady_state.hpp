@@ -13,7 +13,8 @@ namespace distsim::report {
 class RowView {
  public:
   RowView() = default;
-  explicit RowView(const engine::Row& row) : values_(row.uniform() ? nullptr : row.values().data()), scalar_(row.scalar()), each_(row.each()) {}
+  explicit RowView(const engine::Row& row)
+      : values_(row.uniform() ? nullptr : row.values().data()), scalar_(row.scalar()), each_(row.each()) {}
   std::int64_t at(std::uint32_t rank) const { return values_ ? values_[each_ == 1 ? rank : rank / each_] : scalar_; }
   bool uniform() const { return values_ == nullptr; }
   const std::int64_t* values() const { return values_; }  ///< one for every each() ranks
@@ -35,12 +36,15 @@ struct DeviceStep {
 };
 
 struct SteadyState {
-  std::int64_t begin = 0, end = 0;   ///< the window
-  bool repeats = false;              ///< several iterations were played, so that after the window's last step comes its first one, a period later
+  std::int64_t begin = 0, end = 0;  ///< the window
+  bool repeats = false;  ///< several iterations were played, so that after the window's last step comes its first one,
+                         ///< a period later
   std::vector<DeviceStep> steps;     ///< device steps of the last iteration, in program order
   std::vector<RowView> launch_ends;  ///< ends of host steps
   std::int64_t period() const { return end - begin; }
-  std::span<const RowView> launches_of(const DeviceStep& s) const { return {launch_ends.data() + s.first_launch, s.launches}; }
+  std::span<const RowView> launches_of(const DeviceStep& s) const {
+    return {launch_ends.data() + s.first_launch, s.launches};
+  }
 };
 
 /// Views into `played`, which must outlive the result.
@@ -51,10 +55,11 @@ std::int64_t max_of(const engine::Row& row);
 
 /// Ranks whose device steps have equal times all through the last iteration. Classes are numbered by their first rank.
 struct RankClasses {
-  std::uint32_t each = 1;              ///< neighbouring ranks that all rows hold alike (Row::each)
-  std::vector<std::uint32_t> of_place; ///< class of ranks each * i .. each * (i + 1) - 1; empty where all ranks are alike
-  std::vector<std::uint32_t> first;    ///< lowest rank of a class
-  std::vector<std::uint32_t> count;    ///< ranks in it
+  std::uint32_t each = 1;  ///< neighbouring ranks that all rows hold alike (Row::each)
+  std::vector<std::uint32_t>
+      of_place;                      ///< class of ranks each * i .. each * (i + 1) - 1; empty where all ranks are alike
+  std::vector<std::uint32_t> first;  ///< lowest rank of a class
+  std::vector<std::uint32_t> count;  ///< ranks in it
   std::size_t size() const { return first.size(); }
   std::uint32_t of(std::uint32_t rank) const { return of_place.empty() ? 0 : of_place[rank / each]; }
 };

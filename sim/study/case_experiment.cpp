@@ -22,10 +22,12 @@ workload::ModelSpec megatron_gpt(const std::smatch& ids) {
   return m;
 }
 
-/// Wide and Deep of HugeCTR as DLPerf ran it: `layers` of `width` with dropout, a deep table for 26 slots and a wide one of width 1, both of `vocabulary`
-/// rows on each GPU, Adam over all of them (configs/models/wide_deep_*.yaml says the same of the sizes that were published).
+/// Wide and Deep of HugeCTR as DLPerf ran it: `layers` of `width` with dropout, a deep table for 26 slots and a wide
+/// one of width 1, both of `vocabulary` rows on each GPU, Adam over all of them (configs/models/wide_deep_*.yaml says
+/// the same of the sizes that were published).
 workload::ModelSpec wide_deep(const std::smatch& ids) {
-  const std::int64_t layers = std::stoll(ids[1]), width = std::stoll(ids[2]), dim = std::stoll(ids[3]), vocabulary = std::stoll(ids[4]);
+  const std::int64_t layers = std::stoll(ids[1]), width = std::stoll(ids[2]), dim = std::stoll(ids[3]),
+                     vocabulary = std::stoll(ids[4]);
   workload::ModelSpec m;
   m.name = ids[0];
   m.kind = workload::ModelKind::dlrm;
@@ -55,19 +57,22 @@ bool of_round(const MeasuredCase& c, const std::string& round) {
   return c.case_id.starts_with("mlperf-" + round + "-") || c.series.find("|" + round + "|") != std::string::npos;
 }
 
-/// HugeCTR's profiles follow its releases; a round of MLPerf, or the year of DLPerf's Wide and Deep, tells which one ran.
+/// HugeCTR's profiles follow its releases; a round of MLPerf, or the year of DLPerf's Wide and Deep, tells which one
+/// ran.
 std::string hugectr_release(const MeasuredCase& c) {
   if (of_round(c, "v0.7") || c.model_id.starts_with("wide_deep_")) return "hugectr_2020";
   return of_round(c, "v1.0") ? "hugectr_2021_05" : "hugectr";
 }
 
-/// NVIDIA's PyTorch recommenders are hybrid parallel in a way of their own; the other models use the framework as it is.
+/// NVIDIA's PyTorch recommenders are hybrid parallel in a way of their own; the other models use the framework as it
+/// is.
 std::string framework_of(const MeasuredCase& c, workload::ModelKind kind) {
   if (c.framework_id == "hugectr") return hugectr_release(c);
   return c.framework_id == "pytorch" && kind == workload::ModelKind::dlrm ? "pytorch_dlrm" : c.framework_id;
 }
 
-/// MLPerf Training v3.0 ran DLRM-DCNv2 without data-parallel tables: thresholds for those came with v3.1 (printed in the submissions' logs).
+/// MLPerf Training v3.0 ran DLRM-DCNv2 without data-parallel tables: thresholds for those came with v3.1 (printed in
+/// the submissions' logs).
 bool replicates_no_tables(const MeasuredCase& c) { return of_round(c, "v3.0") && c.model_id.starts_with("dlrm_dcnv2"); }
 
 }  // namespace
@@ -77,7 +82,8 @@ Result<workload::ModelSpec> model_by_id(const std::string& id) {
   std::smatch match;
   if (std::regex_match(id, match, gpt)) return megatron_gpt(match);
   static const std::regex wide("wide_deep_fc([0-9]{1,2})x([0-9]{1,5})_dim([0-9]{1,4})_vocab([0-9]{1,10})");
-  if (std::regex_match(id, match, wide) && std::stoll(match[1]) > 0 && std::stoll(match[2]) > 0 && std::stoll(match[3]) > 0 && std::stoll(match[4]) > 0) {
+  if (std::regex_match(id, match, wide) && std::stoll(match[1]) > 0 && std::stoll(match[2]) > 0 &&
+      std::stoll(match[3]) > 0 && std::stoll(match[4]) > 0) {
     return wide_deep(match);
   }
   return config::load_model(id);
@@ -107,7 +113,9 @@ Result<T> CaseExperiments::remembered(std::map<std::string, T>& known, const std
 
 Result<config::Experiment> CaseExperiments::of(const MeasuredCase& c) {
   if (c.nodes < 1 || c.gpus < c.nodes || c.gpus % c.nodes != 0) {
-    return Error{"gpus: found " + std::to_string(c.gpus) + " on " + std::to_string(c.nodes) + " nodes, expected the same number on each", "", ""};
+    return Error{"gpus: found " + std::to_string(c.gpus) + " on " + std::to_string(c.nodes) +
+                     " nodes, expected the same number on each",
+                 "", ""};
   }
   config::Experiment e;
   e.title = c.case_id;

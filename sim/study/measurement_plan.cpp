@@ -27,7 +27,8 @@ std::set<GroupShape> shapes_of(const graph::Partition& p, std::uint32_t ranks, s
   std::set<GroupShape> shapes;
   for (std::size_t g = 0; g + 1 < p.listed_offsets.size(); ++g) {
     std::set<std::uint32_t> nodes;
-    for (std::uint32_t i = p.listed_offsets[g]; i < p.listed_offsets[g + 1]; ++i) nodes.insert(p.listed_members[i] / per_node);
+    for (std::uint32_t i = p.listed_offsets[g]; i < p.listed_offsets[g + 1]; ++i)
+      nodes.insert(p.listed_members[i] / per_node);
     shapes.emplace(p.listed_offsets[g + 1] - p.listed_offsets[g], static_cast<std::uint32_t>(nodes.size()));
   }
   if (!p.listed_offsets.empty()) return shapes;
@@ -35,13 +36,16 @@ std::set<GroupShape> shapes_of(const graph::Partition& p, std::uint32_t ranks, s
   std::set<std::uint64_t> seen;
   for (std::uint64_t base = 0; base + block <= ranks && seen.size() < per_node; base += block) {
     for (std::uint64_t offset = 0; offset < p.stride && offset < per_node; ++offset) {
-      if (seen.insert((base + offset) % per_node).second) shapes.insert(strided_shape(p, static_cast<std::uint32_t>(base + offset), per_node));
+      if (seen.insert((base + offset) % per_node).second)
+        shapes.insert(strided_shape(p, static_cast<std::uint32_t>(base + offset), per_node));
     }
   }
   return shapes;
 }
 
-bool alone(const graph::Partition& p, std::uint32_t ranks) { return p.listed_offsets.empty() ? p.size == ranks : p.listed_offsets.size() == 2; }
+bool alone(const graph::Partition& p, std::uint32_t ranks) {
+  return p.listed_offsets.empty() ? p.size == ranks : p.listed_offsets.size() == 2;
+}
 
 std::map<Row, int> collectives_of(const graph::TaskGraph& graph, std::uint32_t per_node) {
   std::map<Row, int> rows;
@@ -50,7 +54,9 @@ std::map<Row, int> collectives_of(const graph::TaskGraph& graph, std::uint32_t p
     if (c == nullptr || c->kind == graph::CollectiveKind::barrier || c->bytes <= 0) continue;
     const graph::Partition& p = graph.partitions[task.partition];
     for (const auto& [ranks, nodes] : shapes_of(p, graph.ranks, per_node)) {
-      if (ranks > 1) ++rows[{graph::name_of(c->kind), graph::name_of(c->dtype), ranks, nodes, alone(p, graph.ranks) ? 0 : 1, c->bytes}];
+      if (ranks > 1)
+        ++rows[{graph::name_of(c->kind), graph::name_of(c->dtype), ranks, nodes, alone(p, graph.ranks) ? 0 : 1,
+                c->bytes}];
     }
   }
   return rows;
@@ -59,8 +65,9 @@ std::map<Row, int> collectives_of(const graph::TaskGraph& graph, std::uint32_t p
 }  // namespace
 
 Result<std::string> measurement_plan(const config::Experiment& e) {
-  const workload::ClusterShape shape{static_cast<std::uint32_t>(e.cluster.nodes), static_cast<std::uint32_t>(e.cluster.gpus_per_node),
-                           e.device.hbm.capacity - e.device.reserved_memory};
+  const workload::ClusterShape shape{static_cast<std::uint32_t>(e.cluster.nodes),
+                                     static_cast<std::uint32_t>(e.cluster.gpus_per_node),
+                                     e.device.hbm.capacity - e.device.reserved_memory};
   TRY_ASSIGN(const workload::Workload workload, workload::build_workload(e.model, e.framework, shape));
   const auto rows = collectives_of(workload.graph, shape.gpus_per_node);
   if (rows.empty()) return Error{"found no collective in an iteration, expected at least one to measure", e.path, ""};

@@ -17,12 +17,18 @@ std::vector<std::string> split_values(const std::string& text) {
   int depth = 0;
   char quote = 0;
   for (const char c : text) {
-    if (quote != 0) quote = c == quote ? 0 : quote;
-    else if (c == '"' || c == '\'') quote = c;
-    else if (c == '[' || c == '{') ++depth;
-    else if (c == ']' || c == '}') --depth;
-    if (c == ',' && depth == 0 && quote == 0) values.emplace_back();
-    else values.back() += c;
+    if (quote != 0)
+      quote = c == quote ? 0 : quote;
+    else if (c == '"' || c == '\'')
+      quote = c;
+    else if (c == '[' || c == '{')
+      ++depth;
+    else if (c == ']' || c == '}')
+      --depth;
+    if (c == ',' && depth == 0 && quote == 0)
+      values.emplace_back();
+    else
+      values.back() += c;
   }
   return values;
 }
@@ -49,23 +55,34 @@ std::int64_t batch_of(const config::Experiment& e) {
   return e.model.global_batch > 0 ? e.model.global_batch : e.model.per_gpu_batch * gpus_of(e) * e.model.accumulation;
 }
 
-struct Baseline { std::int64_t gpus = 0, batch = 0; };
+struct Baseline {
+  std::int64_t gpus = 0, batch = 0;
+};
 
-Result<config::Experiment> experiment_at(const SweepRequest& request, const std::vector<std::string>& values, const Baseline& base) {
+Result<config::Experiment> experiment_at(const SweepRequest& request, const std::vector<std::string>& values,
+                                         const Baseline& base) {
   TRY_ASSIGN(config::Experiment e, config::load_experiment(request.config, sets_at(request, values)));
-  if (request.scaling == Scaling::weak && e.model.global_batch > 0) e.model.global_batch = base.batch * gpus_of(e) / base.gpus;
+  if (request.scaling == Scaling::weak && e.model.global_batch > 0)
+    e.model.global_batch = base.batch * gpus_of(e) / base.gpus;
   return e;
 }
 
-SweepPoint predict_point(const SweepRequest& request, std::size_t index, const Baseline& base, pipeline::CostModelCache& cache) {
+SweepPoint predict_point(const SweepRequest& request, std::size_t index, const Baseline& base,
+                         pipeline::CostModelCache& cache) {
   SweepPoint point;
   point.values = values_at(request.axes, index);
   const Result<config::Experiment> e = experiment_at(request, point.values, base);
-  if (!e) { point.error = e.error().text(); return point; }
+  if (!e) {
+    point.error = e.error().text();
+    return point;
+  }
   point.global_batch = batch_of(*e);
   pipeline::Passes passes;
   Result<pipeline::Prediction> p = pipeline::predict(*e, passes, cache);
-  if (!p) { point.error = p.error().text(); return point; }
+  if (!p) {
+    point.error = p.error().text();
+    return point;
+  }
   point.report = std::move(p->report);
   return point;
 }
@@ -76,12 +93,14 @@ bool counts_gpus(const SweepAxis& axis) { return axis.key == "cluster.nodes" || 
 double gpus_in(const SweepPoint& p) { return double(p.report.context.nodes) * p.report.context.gpus_per_node; }
 
 /// What a point is compared with: the point of fewest GPUs that has the same values on all other axes.
-const SweepPoint& baseline_of(const SweepPoint& point, const std::vector<SweepPoint>& points, const std::vector<SweepAxis>& axes) {
+const SweepPoint& baseline_of(const SweepPoint& point, const std::vector<SweepPoint>& points,
+                              const std::vector<SweepAxis>& axes) {
   const SweepPoint* best = &point;
   for (const SweepPoint& p : points) {
     if (!p.error.empty() || gpus_in(p) >= gpus_in(*best)) continue;
     bool same = true;
-    for (std::size_t a = 0; a < axes.size(); ++a) same = same && (counts_gpus(axes[a]) || p.values[a] == point.values[a]);
+    for (std::size_t a = 0; a < axes.size(); ++a)
+      same = same && (counts_gpus(axes[a]) || p.values[a] == point.values[a]);
     if (same) best = &p;
   }
   return *best;
@@ -100,10 +119,12 @@ void add_scaling(std::vector<SweepPoint>& points, const std::vector<SweepAxis>& 
 
 Result<SweepAxis> parse_axis(const std::string& text) {
   const std::size_t equals = text.find('=');
-  if (equals == std::string::npos || equals == 0) return Error{"found '" + text + "', expected KEY=VALUE[,VALUE...]", "--set", ""};
+  if (equals == std::string::npos || equals == 0)
+    return Error{"found '" + text + "', expected KEY=VALUE[,VALUE...]", "--set", ""};
   SweepAxis axis{text.substr(0, equals), split_values(text.substr(equals + 1))};
   for (const auto& value : axis.values) {
-    if (value.empty()) return Error{"found an empty value in '" + text + "', expected KEY=V1,V2,...", "--set " + axis.key, ""};
+    if (value.empty())
+      return Error{"found an empty value in '" + text + "', expected KEY=V1,V2,...", "--set " + axis.key, ""};
   }
   return axis;
 }
@@ -112,9 +133,11 @@ Result<std::vector<SweepPoint>> sweep(const SweepRequest& request, const std::fu
   std::size_t count = 1;
   for (const auto& axis : request.axes) {
     count *= axis.values.size();
-    if (count > kMaxPoints) return Error{"found over " + std::to_string(kMaxPoints) + " combinations, expected fewer", "--set", ""};
+    if (count > kMaxPoints)
+      return Error{"found over " + std::to_string(kMaxPoints) + " combinations, expected fewer", "--set", ""};
   }
-  TRY_ASSIGN(const config::Experiment first, config::load_experiment(request.config, sets_at(request, values_at(request.axes, 0))));
+  TRY_ASSIGN(const config::Experiment first,
+             config::load_experiment(request.config, sets_at(request, values_at(request.axes, 0))));
   const Baseline base{gpus_of(first), batch_of(first)};
 
   pipeline::CostModelCache cache;

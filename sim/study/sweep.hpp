@@ -23,23 +23,24 @@ Result<SweepAxis> parse_axis(const std::string& text);
 enum class Scaling { strong, weak };
 
 struct SweepPoint {
-  std::vector<std::string> values;   ///< one per axis
-  std::string error;                 ///< why this point has no prediction; empty when it has one
+  std::vector<std::string> values;  ///< one per axis
+  std::string error;                ///< why this point has no prediction; empty when it has one
   std::int64_t global_batch = 0;
   report::Report report;
-  double speedup = 0;                ///< samples/s over that of the point with the fewest GPUs and the same values on the other axes
-  double efficiency = 0;             ///< speedup over the growth in GPUs; 1 is perfect scaling
+  double speedup = 0;  ///< samples/s over that of the point with the fewest GPUs and the same values on the other axes
+  double efficiency = 0;  ///< speedup over the growth in GPUs; 1 is perfect scaling
 };
 
 struct SweepRequest {
   std::string config;
-  std::vector<std::string> sets;     ///< fixed overrides
-  std::vector<SweepAxis> axes;       ///< the first varies slowest
-  Scaling scaling = Scaling::strong; ///< weak: samples per GPU stay those of the first point
+  std::vector<std::string> sets;      ///< fixed overrides
+  std::vector<SweepAxis> axes;        ///< the first varies slowest
+  Scaling scaling = Scaling::strong;  ///< weak: samples per GPU stay those of the first point
   unsigned jobs = 1;
 };
 
-/// Predicts every combination. A point that cannot be predicted keeps its place with the reason; an error in the config itself is an Error.
+/// Predicts every combination. A point that cannot be predicted keeps its place with the reason; an error in the config
+/// itself is an Error.
 Result<std::vector<SweepPoint>> sweep(const SweepRequest& request, const std::function<void()>& on_point);
 
 std::string sweep_csv(const SweepRequest& request, const std::vector<SweepPoint>& points);

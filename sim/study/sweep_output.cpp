@@ -14,13 +14,16 @@ struct Column {
   std::string (*cell)(const SweepPoint&);
 };
 
-std::int64_t largest(const std::vector<std::int64_t>& values) { return values.empty() ? 0 : *std::max_element(values.begin(), values.end()); }
+std::int64_t largest(const std::vector<std::int64_t>& values) {
+  return values.empty() ? 0 : *std::max_element(values.begin(), values.end());
+}
 
 const std::vector<Column>& columns() {
   using P = const SweepPoint&;
   static const std::vector<Column> all{
       {"nodes", [](P p) { return std::to_string(p.report.context.nodes); }},
-      {"gpus", [](P p) { return std::to_string(std::uint64_t(p.report.context.nodes) * p.report.context.gpus_per_node); }},
+      {"gpus",
+       [](P p) { return std::to_string(std::uint64_t(p.report.context.nodes) * p.report.context.gpus_per_node); }},
       {"global_batch", [](P p) { return std::to_string(p.global_batch); }},
       {"iteration_ms", [](P p) { return fmt::format("{:.4f}", p.report.iteration.ms()); }},
       {"low_ms", [](P p) { return fmt::format("{:.4f}", p.report.low.ms()); }},
@@ -35,7 +38,8 @@ const std::vector<Column>& columns() {
       {"host_bound_ms", [](P p) { return fmt::format("{:.4f}", p.report.host_bound.ms()); }},
       {"idle_ms", [](P p) { return fmt::format("{:.4f}", p.report.idle.ms()); }},
       {"mfu", [](P p) { return fmt::format("{:.4f}", p.report.mfu); }},
-      {"memory_max_gb", [](P p) { return fmt::format("{:.2f}", double(largest(p.report.context.memory_per_rank)) * 1e-9); }},
+      {"memory_max_gb",
+       [](P p) { return fmt::format("{:.2f}", double(largest(p.report.context.memory_per_rank)) * 1e-9); }},
   };
   return all;
 }
@@ -65,17 +69,22 @@ std::string sweep_csv(const SweepRequest& request, const std::vector<SweepPoint>
 
 std::string sweep_table(const SweepRequest& request, const std::vector<SweepPoint>& points) {
   std::string out;
-  for (const auto& axis : request.axes) out += fmt::format("{:<{}}  ", axis.key, std::max<std::size_t>(axis.key.size(), 10));
-  out += fmt::format("{:>6} {:>10} {:>11} {:>21} {:>13} {:>10} {:>11} {:>10}\n", "GPUs", "batch", "iteration", "low .. high", "samples/s", "efficiency",
-                     "exposed", "memory");
+  for (const auto& axis : request.axes)
+    out += fmt::format("{:<{}}  ", axis.key, std::max<std::size_t>(axis.key.size(), 10));
+  out += fmt::format("{:>6} {:>10} {:>11} {:>21} {:>13} {:>10} {:>11} {:>10}\n", "GPUs", "batch", "iteration",
+                     "low .. high", "samples/s", "efficiency", "exposed", "memory");
   for (const auto& p : points) {
     for (std::size_t a = 0; a < request.axes.size(); ++a) {
       out += fmt::format("{:<{}}  ", p.values[a], std::max<std::size_t>(request.axes[a].key.size(), 10));
     }
-    if (!p.error.empty()) { out += p.error + "\n"; continue; }
+    if (!p.error.empty()) {
+      out += p.error + "\n";
+      continue;
+    }
     const report::Report& r = p.report;
-    out += fmt::format("{:>6} {:>10} {:>8.3f} ms {:>18} ms {:>13.0f} {:>9.1f}% {:>8.3f} ms {:>7.1f} GB\n", r.context.nodes * r.context.gpus_per_node,
-                       p.global_batch, r.iteration.ms(), fmt::format("{:.2f} .. {:.2f}", r.low.ms(), r.high.ms()), r.samples_per_second,
+    out += fmt::format("{:>6} {:>10} {:>8.3f} ms {:>18} ms {:>13.0f} {:>9.1f}% {:>8.3f} ms {:>7.1f} GB\n",
+                       r.context.nodes * r.context.gpus_per_node, p.global_batch, r.iteration.ms(),
+                       fmt::format("{:.2f} .. {:.2f}", r.low.ms(), r.high.ms()), r.samples_per_second,
                        100 * p.efficiency, r.exposed_comm.ms(), double(largest(r.context.memory_per_rank)) * 1e-9);
   }
   return out;

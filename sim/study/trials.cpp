@@ -42,7 +42,9 @@ class Trials {
     draw(seed);
     for (std::uint32_t s = 0; s < program_.steps.size(); ++s) set_duration(StepId(s));
     TRY_ASSIGN(const engine::Timeline timeline, engine::evaluate_rows(program_));
-    return Duration::picoseconds(report::steady_state({p_.costed.get(), &program_, &p_.lowered->origins, &timeline, p_.lowered->iterations}).period());
+    return Duration::picoseconds(
+        report::steady_state({p_.costed.get(), &program_, &p_.lowered->origins, &timeline, p_.lowered->iterations})
+            .period());
   }
 
  private:
@@ -99,11 +101,15 @@ Result<report::TrialTimes> run_trials(const pipeline::Prediction& prediction, co
   times.reserve(options.trials);
   for (std::uint64_t t = 0; t < options.trials; ++t) {
     TRY_ASSIGN(const Duration time, trials.run(options.seed * 0x9E3779B97F4A7C15ull + t * 0xD1B54A32D192ED03ull));
-    times.push_back(stretch == 1 ? time : Duration::picoseconds(std::llround(static_cast<double>(time.ps()) * stretch)));
+    times.push_back(stretch == 1 ? time
+                                 : Duration::picoseconds(std::llround(static_cast<double>(time.ps()) * stretch)));
   }
   std::sort(times.begin(), times.end());
-  const auto percentile = [&](double q) { return times[static_cast<std::size_t>(std::ceil(q * static_cast<double>(times.size()))) - 1]; };
-  return report::TrialTimes{options.trials, options.seed, percentile(0.1), percentile(0.5), percentile(0.9), percentile(0.99)};
+  const auto percentile = [&](double q) {
+    return times[static_cast<std::size_t>(std::ceil(q * static_cast<double>(times.size()))) - 1];
+  };
+  return report::TrialTimes{options.trials,  options.seed,    percentile(0.1),
+                            percentile(0.5), percentile(0.9), percentile(0.99)};
 }
 
 }  // namespace distsim::study

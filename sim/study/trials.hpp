@@ -13,14 +13,15 @@ struct TrialOptions {
 };
 
 /// One trial draws, from a stream that depends on the seed and the trial's number alone:
-///   for each op kind and basis, and for each kind of collective and basis, one normal value: costs move along their own [low, high], taken as the 10th
-///   and 90th percentile (mean + z / 1.2816 x (high - mean) for z > 0, (mean - low) below), at least to a twentieth of the mean;
-///   for each rank one more: its kernels take (1 + speed_variation x z) times as long, at least half.
-/// The program is then played on all ranks; what is counted is the steady period, as in the report. Kernels are first freed of the factor for the slowest
-/// rank, which the draws replace; what kernels lose to collectives beside them stays. What the framework's profile cannot know (`uncertainty`) is
-/// not drawn: it does not change from one iteration to the next.
-/// Of a folded accumulation (Prediction of the micro-steps played) the times are stretched to the whole iteration: x report.iteration / period played.
-/// Cost: one play a trial.
+///   for each op kind and basis, and for each kind of collective and basis, one normal value: costs move along their
+///   own [low, high], taken as the 10th and 90th percentile (mean + z / 1.2816 x (high - mean) for z > 0, (mean - low)
+///   below), at least to a twentieth of the mean; for each rank one more: its kernels take (1 + speed_variation x z)
+///   times as long, at least half.
+/// The program is then played on all ranks; what is counted is the steady period, as in the report. Kernels are first
+/// freed of the factor for the slowest rank, which the draws replace; what kernels lose to collectives beside them
+/// stays. What the framework's profile cannot know (`uncertainty`) is not drawn: it does not change from one iteration
+/// to the next. Of a folded accumulation (Prediction of the micro-steps played) the times are stretched to the whole
+/// iteration: x report.iteration / period played. Cost: one play a trial.
 Result<report::TrialTimes> run_trials(const pipeline::Prediction& prediction, const TrialOptions& options);
 
 }  // namespace distsim::study

@@ -9,8 +9,8 @@
 
 #include "base/text/csv.hpp"
 #include "base/text/quantity_text.hpp"
-#include "sim/study/case_experiment.hpp"
 #include "sim/pipeline/pipeline.hpp"
+#include "sim/study/case_experiment.hpp"
 
 namespace distsim::study {
 namespace {
@@ -39,8 +39,10 @@ Result<Columns> columns_of(const CsvReader& csv) {
 }
 
 Result<std::int64_t> integer_field(const std::string& text, const char* column, const std::string& where) {
-  Result<std::int64_t> value = parse_integer(text.ends_with(".0") ? text.substr(0, text.size() - 2) : text);  // spreadsheets write 8 as 8.0
-  if (!value || *value < 1) return Error{std::string(column) + ": found '" + text + "', expected a whole number of at least 1", where, ""};
+  Result<std::int64_t> value =
+      parse_integer(text.ends_with(".0") ? text.substr(0, text.size() - 2) : text);  // spreadsheets write 8 as 8.0
+  if (!value || *value < 1)
+    return Error{std::string(column) + ": found '" + text + "', expected a whole number of at least 1", where, ""};
   return value;
 }
 
@@ -58,7 +60,8 @@ Result<MeasuredCase> case_of(std::vector<std::string> row, const Columns& c, con
   TRY_ASSIGN(m.global_batch, integer_field(row[c.batch], "global_batch", where));
   TRY_ASSIGN(m.accumulation, integer_field(row[c.accum].empty() ? "1" : row[c.accum], "accum", where));
   const Result<double> measured = parse_quantity(row[c.measured], Dimension::none);
-  if (!measured || *measured <= 0) return Error{"measured_ms: found '" + row[c.measured] + "', expected a positive number", where, ""};
+  if (!measured || *measured <= 0)
+    return Error{"measured_ms: found '" + row[c.measured] + "', expected a positive number", where, ""};
   m.measured_ms = *measured;
   m.fields = std::move(row);
   return m;
@@ -69,9 +72,18 @@ std::string dominant_term(const report::Report& r) {
   std::string name = "compute";
   Duration most = r.compute;
   if (!r.ops.empty() && r.compute > Duration()) name = "compute: " + r.ops.front().kind;
-  if (r.exposed_comm > most) { most = r.exposed_comm; name = "exposed communication"; }
-  if (r.waiting > most) { most = r.waiting; name = "waiting for other ranks"; }
-  if (r.host_bound > most) { most = r.host_bound; name = "host"; }
+  if (r.exposed_comm > most) {
+    most = r.exposed_comm;
+    name = "exposed communication";
+  }
+  if (r.waiting > most) {
+    most = r.waiting;
+    name = "waiting for other ranks";
+  }
+  if (r.host_bound > most) {
+    most = r.host_bound;
+    name = "host";
+  }
   if (r.idle > most) name = "idle";
   return name;
 }
@@ -79,20 +91,28 @@ std::string dominant_term(const report::Report& r) {
 std::string basis_mix(const report::Report& r) {
   std::string out;
   for (const auto& b : r.bases) {
-    if (b.share >= 0.005) out += fmt::format("{}{} {:.0f}%", out.empty() ? "" : ", ", graph::name_of(b.basis), 100 * b.share);
+    if (b.share >= 0.005)
+      out += fmt::format("{}{} {:.0f}%", out.empty() ? "" : ", ", graph::name_of(b.basis), 100 * b.share);
   }
   return out;
 }
 
-ValidatedCase validate_one(const MeasuredCase& measured, CaseExperiments& experiments, pipeline::CostModelCache& cache) {
+ValidatedCase validate_one(const MeasuredCase& measured, CaseExperiments& experiments,
+                           pipeline::CostModelCache& cache) {
   ValidatedCase v;
   v.measured = &measured;
   const Result<config::Experiment> experiment = experiments.of(measured);
-  if (!experiment) { v.failure = experiment.error().text(); return v; }
+  if (!experiment) {
+    v.failure = experiment.error().text();
+    return v;
+  }
   v.profile = experiment->framework.name;
   pipeline::Passes passes;
   const Result<pipeline::Prediction> p = pipeline::predict(*experiment, passes, cache);
-  if (!p) { v.failure = p.error().text(); return v; }
+  if (!p) {
+    v.failure = p.error().text();
+    return v;
+  }
   v.predicted_ms = p->report.iteration.ms();
   v.low_ms = p->report.low.ms();
   v.high_ms = p->report.high.ms();
@@ -100,7 +120,8 @@ ValidatedCase validate_one(const MeasuredCase& measured, CaseExperiments& experi
   v.basis = basis_mix(p->report);
   v.dominant_term = dominant_term(p->report);
   const report::Report& r = p->report;
-  v.parts_ms = {r.compute.ms(), r.exposed_comm.ms(), r.waiting.ms(), r.host_bound.ms(), r.idle.ms(), r.hidden_comm.ms()};
+  v.parts_ms = {r.compute.ms(),    r.exposed_comm.ms(), r.waiting.ms(),
+                r.host_bound.ms(), r.idle.ms(),         r.hidden_comm.ms()};
   return v;
 }
 
@@ -147,14 +168,16 @@ std::vector<ValidatedCase> validate_cases(const CaseFile& file, unsigned jobs, c
 
 std::string validation_csv(const CaseFile& file, const std::vector<ValidatedCase>& cases) {
   std::vector<std::string> header = file.header;
-  for (const char* added : {"predicted_ms", "low_ms", "high_ms", "error", "basis", "dominant_term", "profile", "compute_ms", "exposed_comm_ms", "waiting_ms",
-                            "host_ms", "idle_ms", "hidden_comm_ms"}) {
+  for (const char* added : {"predicted_ms", "low_ms", "high_ms", "error", "basis", "dominant_term", "profile",
+                            "compute_ms", "exposed_comm_ms", "waiting_ms", "host_ms", "idle_ms", "hidden_comm_ms"}) {
     header.emplace_back(added);
   }
   std::string out = csv_line(header);
   for (const auto& v : cases) {
     std::vector<std::string> row = v.measured->fields;
-    const auto number = [&](double value, int digits) { row.push_back(v.failure.empty() ? fmt::format("{:.{}f}", value, digits) : ""); };
+    const auto number = [&](double value, int digits) {
+      row.push_back(v.failure.empty() ? fmt::format("{:.{}f}", value, digits) : "");
+    };
     number(v.predicted_ms, 5);
     number(v.low_ms, 5);
     number(v.high_ms, 5);

@@ -6,8 +6,8 @@
 
 #include "base/text/printable.hpp"
 #include "base/text/spelling.hpp"
-#include "sim/study/case_experiment.hpp"
 #include "sim/pipeline/pipeline.hpp"
+#include "sim/study/case_experiment.hpp"
 #include "sim/study/validate.hpp"
 
 namespace distsim::study {
@@ -20,7 +20,8 @@ struct Explained {
   double difference_ms() const { return measured.measured_ms - report.iteration.ms(); }
 };
 
-/// What a term of `time` would have to be multiplied by for the prediction to meet the measurement, and whether its own range holds that.
+/// What a term of `time` would have to be multiplied by for the prediction to meet the measurement, and whether its own
+/// range holds that.
 std::string remedy(double time_ms, double below_ms, double above_ms, double difference_ms) {
   if (time_ms <= 0) return "";
   const double factor = 1 + difference_ms / time_ms;
@@ -29,31 +30,36 @@ std::string remedy(double time_ms, double below_ms, double above_ms, double diff
   return fmt::format("x {:.2f}, {}", factor, inside ? "inside its range" : "outside its range");
 }
 
-std::string row(const std::string& name, const std::string& basis, double time, double below, double above, const Explained& e) {
-  return fmt::format("  {:<26} {:<12} {:>11.3f} {:>6.1f} %  {:>11.3f} .. {:<11.3f} {}\n", name, basis, time, 100 * time / e.report.iteration.ms(),
-                     std::max(0.0, time - below), time + above, remedy(time, below, above, e.difference_ms()));
+std::string row(const std::string& name, const std::string& basis, double time, double below, double above,
+                const Explained& e) {
+  return fmt::format("  {:<26} {:<12} {:>11.3f} {:>6.1f} %  {:>11.3f} .. {:<11.3f} {}\n", name, basis, time,
+                     100 * time / e.report.iteration.ms(), std::max(0.0, time - below), time + above,
+                     remedy(time, below, above, e.difference_ms()));
 }
 
 std::string headline(const Explained& e) {
   const MeasuredCase& m = e.measured;
   const report::Report& r = e.report;
   const bool inside = r.low.ms() <= m.measured_ms && m.measured_ms <= r.high.ms();
-  return fmt::format("{}\n{} with {} on {}: {} nodes, {} GPUs, {}, global batch {}, accumulation {}\n"
-                     "measured {:.3f} ms, predicted {:.3f} ms ({:+.1f} %), range {:.3f} .. {:.3f} ms: {}\n\n",
-                     printable(m.case_id), e.experiment.model.name, e.experiment.framework.name, e.experiment.cluster.name, m.nodes, m.gpus,
-                     printable(m.precision), m.global_batch, m.accumulation, m.measured_ms, r.iteration.ms(), 100 * (r.iteration.ms() / m.measured_ms - 1),
-                     r.low.ms(), r.high.ms(), inside ? "the measurement is inside" : "the measurement is outside");
+  return fmt::format(
+      "{}\n{} with {} on {}: {} nodes, {} GPUs, {}, global batch {}, accumulation {}\n"
+      "measured {:.3f} ms, predicted {:.3f} ms ({:+.1f} %), range {:.3f} .. {:.3f} ms: {}\n\n",
+      printable(m.case_id), e.experiment.model.name, e.experiment.framework.name, e.experiment.cluster.name, m.nodes,
+      m.gpus, printable(m.precision), m.global_batch, m.accumulation, m.measured_ms, r.iteration.ms(),
+      100 * (r.iteration.ms() / m.measured_ms - 1), r.low.ms(), r.high.ms(),
+      inside ? "the measurement is inside" : "the measurement is outside");
 }
 
 std::string parts(const Explained& e) {
   const report::Report& r = e.report;
-  return fmt::format("parts    compute {:.3f}, exposed communication {:.3f}, waiting {:.3f}, host {:.3f}, idle {:.3f} ms; {:.3f} ms of communication hidden\n\n",
-                     r.compute.ms(), r.exposed_comm.ms(), r.waiting.ms(), r.host_bound.ms(), r.idle.ms(), r.hidden_comm.ms());
+  return fmt::format(
+      "parts    compute {:.3f}, exposed communication {:.3f}, waiting {:.3f}, host {:.3f}, idle {:.3f} ms; {:.3f} ms of communication hidden\n\n",
+      r.compute.ms(), r.exposed_comm.ms(), r.waiting.ms(), r.host_bound.ms(), r.idle.ms(), r.hidden_comm.ms());
 }
 
 std::string terms(const Explained& e) {
-  std::string out = fmt::format("  {:<26} {:<12} {:>11} {:>8}  {:>26} {}\n", "term of the critical path", "basis", "ms", "share", "range, ms",
-                                "       alone it would account for the error at");
+  std::string out = fmt::format("  {:<26} {:<12} {:>11} {:>8}  {:>26} {}\n", "term of the critical path", "basis", "ms",
+                                "share", "range, ms", "       alone it would account for the error at");
   for (const report::UncertainTerm& t : e.report.terms) {
     out += row(t.kind, std::string(graph::name_of(t.basis)), t.time.ms(), t.below.ms(), t.above.ms(), e);
   }

@@ -14,8 +14,9 @@
 namespace distsim::study {
 namespace {
 
-constexpr std::array<const char*, 13> kColours{"#4269d0", "#efb118", "#ff725c", "#6cc5b0", "#3ca951", "#ff8ab7", "#a463f2",
-                                               "#97bbf5", "#9c6b4e", "#9498a0", "#1b7f79", "#c2185b", "#5d4037"};
+constexpr std::array<const char*, 13> kColours{"#4269d0", "#efb118", "#ff725c", "#6cc5b0", "#3ca951",
+                                               "#ff8ab7", "#a463f2", "#97bbf5", "#9c6b4e", "#9498a0",
+                                               "#1b7f79", "#c2185b", "#5d4037"};
 
 std::string escaped(std::string_view text) { return in_markup(printable(text, 90)); }
 
@@ -25,7 +26,9 @@ struct Axis {
   double at(double value) const { return from + (to - from) * std::log(value / low) / std::log(high / low); }
 };
 
-struct Box { double x, y, width, height; };
+struct Box {
+  double x, y, width, height;
+};
 
 /// Decades of milliseconds that hold the values, or with `tight` the values with some room.
 std::pair<double, double> range_of(const std::vector<double>& values, bool tight) {
@@ -37,8 +40,10 @@ std::pair<double, double> range_of(const std::vector<double>& values, bool tight
 class Picture {
  public:
   Picture(double width, double height) {
-    out_ = fmt::format("<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:.0f} {1:.0f}\" width=\"{0:.0f}\" height=\"{1:.0f}\" "
-                       "font-family=\"sans-serif\" font-size=\"11\">\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n", width, height);
+    out_ = fmt::format(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {0:.0f} {1:.0f}\" width=\"{0:.0f}\" height=\"{1:.0f}\" "
+        "font-family=\"sans-serif\" font-size=\"11\">\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n",
+        width, height);
   }
   void line(double x1, double y1, double x2, double y2, const char* style) {
     out_ += fmt::format("<line x1=\"{:.1f}\" y1=\"{:.1f}\" x2=\"{:.1f}\" y2=\"{:.1f}\" {}/>\n", x1, y1, x2, y2, style);
@@ -47,7 +52,9 @@ class Picture {
     out_ += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" {}>{}</text>\n", x, y, style, escaped(t));
   }
   void dot(double x, double y, const char* colour, const std::string& title) {
-    out_ += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"2.6\" fill=\"{}\" fill-opacity=\"0.75\"><title>{}</title></circle>\n", x, y, colour, escaped(title));
+    out_ += fmt::format(
+        "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"2.6\" fill=\"{}\" fill-opacity=\"0.75\"><title>{}</title></circle>\n",
+        x, y, colour, escaped(title));
   }
   void path(const std::vector<std::pair<double, double>>& points, const char* style) {
     std::string d;
@@ -55,7 +62,9 @@ class Picture {
     out_ += fmt::format("<path d=\"{}\" fill=\"none\" {}/>\n", d, style);
   }
   void frame(const Box& b) {
-    out_ += fmt::format("<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"none\" stroke=\"#999\"/>\n", b.x, b.y, b.width, b.height);
+    out_ += fmt::format(
+        "<rect x=\"{:.1f}\" y=\"{:.1f}\" width=\"{:.1f}\" height=\"{:.1f}\" fill=\"none\" stroke=\"#999\"/>\n", b.x,
+        b.y, b.width, b.height);
   }
   std::string take() { return std::move(out_) + "</svg>\n"; }
 
@@ -63,7 +72,9 @@ class Picture {
   std::string out_;
 };
 
-std::string milliseconds(double ms) { return ms >= 1000 ? fmt::format("{:.0f} s", ms / 1000) : fmt::format("{:g} ms", ms); }
+std::string milliseconds(double ms) {
+  return ms >= 1000 ? fmt::format("{:.0f} s", ms / 1000) : fmt::format("{:g} ms", ms);
+}
 
 void scatter(Picture& picture, const Box& box, const std::vector<const ValidatedCase*>& cases) {
   std::vector<double> times;
@@ -87,7 +98,8 @@ void scatter(Picture& picture, const Box& box, const std::vector<const Validated
   for (const auto* v : cases) {
     const char* colour = kColours[families[family_of(v->measured->model_id)] % kColours.size()];
     picture.dot(x.at(v->measured->measured_ms), y.at(v->predicted_ms), colour,
-                fmt::format("{}: measured {:.3g} ms, predicted {:.3g} ms", v->measured->case_id, v->measured->measured_ms, v->predicted_ms));
+                fmt::format("{}: measured {:.3g} ms, predicted {:.3g} ms", v->measured->case_id,
+                            v->measured->measured_ms, v->predicted_ms));
   }
   picture.text(box.x + box.width / 2, box.y + box.height + 34, "measured iteration", "text-anchor=\"middle\"");
   picture.text(box.x, box.y - 8, "predicted iteration; line: equal, dashed: 20 % either way");
@@ -126,12 +138,14 @@ void series_chart(Picture& picture, const Box& box, const std::vector<const Vali
   for (std::size_t i = 0; i < cases.size(); ++i) {
     measured.push_back({x.at(gpus[i]), y.at(cases[i]->measured->measured_ms)});
     predicted.push_back({x.at(gpus[i]), y.at(cases[i]->predicted_ms)});
-    picture.text(x.at(gpus[i]), box.y + box.height + 12, fmt::format("{:.0f}", gpus[i]), "text-anchor=\"middle\" font-size=\"9\"");
+    picture.text(x.at(gpus[i]), box.y + box.height + 12, fmt::format("{:.0f}", gpus[i]),
+                 "text-anchor=\"middle\" font-size=\"9\"");
   }
   picture.path(measured, "stroke=\"#333\" stroke-width=\"1.6\"");
   picture.path(predicted, "stroke=\"#4269d0\" stroke-width=\"1.6\" stroke-dasharray=\"5 3\"");
   picture.text(box.x + 4, box.y + 11, milliseconds(std::round(high)), "font-size=\"8\" fill=\"#777\"");
-  picture.text(box.x + 4, box.y + box.height - 4, milliseconds(std::round(low * 10) / 10), "font-size=\"8\" fill=\"#777\"");
+  picture.text(box.x + 4, box.y + box.height - 4, milliseconds(std::round(low * 10) / 10),
+               "font-size=\"8\" fill=\"#777\"");
   const MeasuredCase& m = *cases.front()->measured;
   picture.text(box.x, box.y - 24, m.model_id, "font-size=\"9\" font-weight=\"bold\"");
   picture.text(box.x, box.y - 14, fmt::format("{}, {}", m.framework_id, m.precision), "font-size=\"8\"");
@@ -155,10 +169,15 @@ std::string validation_plot(const std::vector<ValidatedCase>& cases) {
     return picture.take();
   }
   scatter(picture, {70, 40, 680, kScatter - 100}, predicted);
-  if (!series.empty()) picture.text(14, kScatter + 12, "scaling series: time over GPUs, both logarithmic; black: measured, dashed blue: predicted");
+  if (!series.empty())
+    picture.text(14, kScatter + 12,
+                 "scaling series: time over GPUs, both logarithmic; black: measured, dashed blue: predicted");
   std::size_t i = 0;
   for (const auto& [key, list] : series) {
-    series_chart(picture, {14 + static_cast<double>(i % kColumns) * kCell, kScatter + 56 + std::floor(static_cast<double>(i) / kColumns) * kRow, kCell - 20, kChart}, list);
+    series_chart(picture,
+                 {14 + static_cast<double>(i % kColumns) * kCell,
+                  kScatter + 56 + std::floor(static_cast<double>(i) / kColumns) * kRow, kCell - 20, kChart},
+                 list);
     ++i;
   }
   return picture.take();

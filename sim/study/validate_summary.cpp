@@ -20,7 +20,10 @@ struct Errors {
     signed_sum += error;
   }
   void add(const ValidatedCase& v) {
-    if (!v.failure.empty()) { ++failed; return; }
+    if (!v.failure.empty()) {
+      ++failed;
+      return;
+    }
     add_ratio(v.error);
     inside += v.low_ms <= v.measured->measured_ms && v.measured->measured_ms <= v.high_ms;
   }
@@ -40,8 +43,9 @@ std::string line(const std::string& name, Errors e, bool ranges = true) {
   const double n = static_cast<double>(e.absolute.size());
   double mean = 0;
   for (const double a : e.absolute) mean += a / n;
-  return fmt::format("{:<34} {:>5} {:>6} {:>7.1f}% {:>7.1f}% {:>7.1f}% {:>7.1f}% {:>+7.1f}% {:>8}\n", name, e.absolute.size(), e.failed,
-                     100 * quantile(e.absolute, 0.5), 100 * mean, 100 * quantile(e.absolute, 0.9), 100 * e.absolute.back(), 100 * e.signed_sum / n,
+  return fmt::format("{:<34} {:>5} {:>6} {:>7.1f}% {:>7.1f}% {:>7.1f}% {:>7.1f}% {:>+7.1f}% {:>8}\n", name,
+                     e.absolute.size(), e.failed, 100 * quantile(e.absolute, 0.5), 100 * mean,
+                     100 * quantile(e.absolute, 0.9), 100 * e.absolute.back(), 100 * e.signed_sum / n,
                      ranges ? fmt::format("{:.0f}%", 100 * e.inside / n) : "");
 }
 
@@ -54,7 +58,8 @@ std::string section(const std::vector<ValidatedCase>& cases, Key key) {
   return out;
 }
 
-/// How far off predicted ratios are: time over that of the fewest GPUs of the series, predicted over measured. Kernel errors cancel in them.
+/// How far off predicted ratios are: time over that of the fewest GPUs of the series, predicted over measured. Kernel
+/// errors cancel in them.
 std::string scaling(const std::vector<ValidatedCase>& cases) {
   std::map<std::string, std::vector<const ValidatedCase*>> series;
   for (const auto& v : cases) {
@@ -62,12 +67,15 @@ std::string scaling(const std::vector<ValidatedCase>& cases) {
   }
   Errors errors;
   for (auto& [key, list] : series) {
-    const auto* base = *std::min_element(list.begin(), list.end(), [](auto* a, auto* b) { return a->measured->gpus < b->measured->gpus; });
+    const auto* base = *std::min_element(list.begin(), list.end(),
+                                         [](auto* a, auto* b) { return a->measured->gpus < b->measured->gpus; });
     for (const auto* v : list) {
       if (v->measured->gpus > base->measured->gpus) errors.add_ratio((1 + v->error) / (1 + base->error) - 1);
     }
   }
-  return errors.absolute.empty() ? "" : "scaling inside a series\n" + line("  time over that of the fewest GPUs", errors, false);
+  return errors.absolute.empty()
+             ? ""
+             : "scaling inside a series\n" + line("  time over that of the fewest GPUs", errors, false);
 }
 
 std::string failures(const std::vector<ValidatedCase>& cases) {
@@ -76,17 +84,20 @@ std::string failures(const std::vector<ValidatedCase>& cases) {
     if (!v.failure.empty()) reasons[v.failure].push_back(v.measured->case_id);
   }
   std::string out;
-  for (const auto& [reason, ids] : reasons) out += fmt::format("  {} x {} (first: {})\n", ids.size(), reason, ids.front());
+  for (const auto& [reason, ids] : reasons)
+    out += fmt::format("  {} x {} (first: {})\n", ids.size(), reason, ids.front());
   return out.empty() ? out : "not predicted:\n" + out;
 }
 
-std::string node_class(const ValidatedCase& v) { return fmt::format("{:>3} node{}", v.measured->nodes, v.measured->nodes == 1 ? "" : "s"); }
+std::string node_class(const ValidatedCase& v) {
+  return fmt::format("{:>3} node{}", v.measured->nodes, v.measured->nodes == 1 ? "" : "s");
+}
 
 }  // namespace
 
 std::string family_of(const std::string& id) {
-  for (const char* family : {"gpt_", "wide_deep", "bert", "resnet50", "transformer_xl", "tfde_synthetic", "torchrec", "dle_dlrm", "dle_dcnv2", "dlrm_dcnv2",
-                             "dlrm", "ssd300", "ncf"}) {
+  for (const char* family : {"gpt_", "wide_deep", "bert", "resnet50", "transformer_xl", "tfde_synthetic", "torchrec",
+                             "dle_dlrm", "dle_dcnv2", "dlrm_dcnv2", "dlrm", "ssd300", "ncf"}) {
     if (!id.starts_with(family)) continue;
     std::string name = family;
     if (name.back() == '_') name.pop_back();
@@ -98,13 +109,15 @@ std::string family_of(const std::string& id) {
 std::string validation_summary(const std::vector<ValidatedCase>& cases) {
   Errors all;
   for (const auto& v : cases) all.add(v);
-  std::string out = fmt::format("{:<34} {:>5} {:>6} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8}\n", "absolute error", "count", "failed", "median", "mean", "p90", "worst",
-                                "bias", "in range");
+  std::string out = fmt::format("{:<34} {:>5} {:>6} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8}\n", "absolute error", "count",
+                                "failed", "median", "mean", "p90", "worst", "bias", "in range");
   out += line("all", all);
   out += "by family\n" + section(cases, [](const auto& v) { return family_of(v.measured->model_id); });
   out += "by system\n" + section(cases, [](const auto& v) { return v.measured->system_id; });
   out += "by nodes\n" + section(cases, node_class);
-  out += "by tier\n" + section(cases, [](const auto& v) { return v.measured->tier.empty() ? std::string("(none)") : v.measured->tier; });
+  out += "by tier\n" + section(cases, [](const auto& v) {
+           return v.measured->tier.empty() ? std::string("(none)") : v.measured->tier;
+         });
   return out + scaling(cases) + failures(cases);
 }
 

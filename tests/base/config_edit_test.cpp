@@ -101,16 +101,19 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"tables.1.rows", "2", "--set tables.1.rows: found the item '1', expected an item number, 0 to 0"},
         Refusal{"tables.x", "2", "--set tables.x: found the item 'x', expected an item number, 0 to 0"},
         Refusal{"tables.-1", "2", "--set tables.-1: found the item '-1', expected an item number, 0 to 0"},
-        Refusal{"tables.99999999999999999999", "2",
-                "--set tables.99999999999999999999: found the item '99999999999999999999', expected an item number, 0 to 0"},
+        Refusal{
+            "tables.99999999999999999999", "2",
+            "--set tables.99999999999999999999: found the item '99999999999999999999', expected an item number, 0 to 0"},
         Refusal{"nodes.x", "2", "--set nodes.x: nodes: found '4', expected a map to set 'x' in"},
         Refusal{"", "2", "--set : found the key '', expected words joined by dots, e.g. cluster.nodes"},
         Refusal{"a..b", "2", "--set a..b: found the key 'a..b', expected words joined by dots, e.g. cluster.nodes"},
         Refusal{"a.", "2", "--set a.: found the key 'a.', expected words joined by dots, e.g. cluster.nodes"},
-        Refusal{"a", "", "--set a: found nothing, expected a value after '='"}, Refusal{"a", "  ", "--set a: found nothing, expected a value after '='"},
+        Refusal{"a", "", "--set a: found nothing, expected a value after '='"},
+        Refusal{"a", "  ", "--set a: found nothing, expected a value after '='"},
         Refusal{"a", "[1, 2", "--set a:1:1: found a list as a key or one that is never closed, expected text"},
         Refusal{"a", "*x", "--set a:1:1: found an alias, expected a plain value"},
-        Refusal{"a", "{x: 1, x: 2}", "--set a:1:8: found the key 'x' a second time, expected it once; first at --set a:1:2"},
+        Refusal{"a", "{x: 1, x: 2}",
+                "--set a:1:8: found the key 'x' a second time, expected it once; first at --set a:1:2"},
         Refusal{"a", "\xff", "--set a:1:1: found the byte 0xff (not UTF-8), expected UTF-8 text"}));
 
 TEST(SetConfigPath, RefusesEndlessPaths) {

@@ -33,7 +33,9 @@ TEST(Csv, PlainQuotedAndEmptyFields) {
 }
 
 TEST(Csv, ByteOrderMarkCrlfAndNoLastLineFeed) {
-  EXPECT_EQ(rows_of("\xEF\xBB\xBF" "a,b\r\n1,2\r\n3,4"), (std::vector<Row>{{"a", "b"}, {"1", "2"}, {"3", "4"}}));
+  EXPECT_EQ(rows_of("\xEF\xBB\xBF"
+                    "a,b\r\n1,2\r\n3,4"),
+            (std::vector<Row>{{"a", "b"}, {"1", "2"}, {"3", "4"}}));
 }
 
 TEST(Csv, LineBreaksInQuotesAndEmptyLines) {
@@ -63,9 +65,13 @@ TEST(Csv, RefusesWithTheLine) {
 class Endless : public std::streambuf {
  public:
   std::size_t given = 0;
+
  protected:
   int_type underflow() override { return 'x'; }
-  int_type uflow() override { ++given; return 'x'; }
+  int_type uflow() override {
+    ++given;
+    return 'x';
+  }
 };
 
 TEST(Csv, AFileWithoutLineFeedsIsNotReadWhole) {

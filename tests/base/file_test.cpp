@@ -23,9 +23,12 @@ class FileTest : public testing::Test {
   std::string path(const std::string& name) const { return dir_ + "/" + name; }
   std::string contents(const std::string& name) const { return *read_file(path(name), 1 << 20); }
   /// Files in the folder: what a failed write may not leave behind.
-  std::size_t files() const { return static_cast<std::size_t>(std::distance(fs::directory_iterator(dir_), fs::directory_iterator())); }
+  std::size_t files() const {
+    return static_cast<std::size_t>(std::distance(fs::directory_iterator(dir_), fs::directory_iterator()));
+  }
 
-  std::string dir_ = test::scratch_dir(std::string("file_") + testing::UnitTest::GetInstance()->current_test_info()->name());
+  std::string dir_ =
+      test::scratch_dir(std::string("file_") + testing::UnitTest::GetInstance()->current_test_info()->name());
 };
 
 TEST_F(FileTest, WritesAndReadsBack) {
@@ -42,7 +45,8 @@ TEST_F(FileTest, ReadRefusesFoldersAbsentAndLargeFiles) {
   EXPECT_EQ(read_file(path("a"), 10).error().text(), path("a") + ": cannot open (No such file or directory)");
   ASSERT_TRUE(write_file_atomically(path("a"), "12345").ok());
   EXPECT_TRUE(read_file(path("a"), 5).ok());
-  EXPECT_EQ(read_file(path("a"), 4).error().text(), path("a") + ": found more than 4 bytes, expected at most that many");
+  EXPECT_EQ(read_file(path("a"), 4).error().text(),
+            path("a") + ": found more than 4 bytes, expected at most that many");
   EXPECT_FALSE(read_file("/dev/zero", 1 << 20).ok());  // has no size, and no end
   EXPECT_FALSE(read_file(std::string("a\0b", 3), 10).ok());
   EXPECT_FALSE(read_file("", 10).ok());
@@ -50,7 +54,8 @@ TEST_F(FileTest, ReadRefusesFoldersAbsentAndLargeFiles) {
 
 TEST_F(FileTest, MissingFolderOrFileInsteadOfFolder) {
   EXPECT_FALSE(write_file_atomically(path("no/such/a"), "x").ok());
-  EXPECT_NE(write_file_atomically(path("no/a"), "x").error().text().find("no folder '" + path("no") + "'"), std::string::npos);
+  EXPECT_NE(write_file_atomically(path("no/a"), "x").error().text().find("no folder '" + path("no") + "'"),
+            std::string::npos);
   ASSERT_TRUE(write_file_atomically(path("a"), "old").ok());
   EXPECT_FALSE(write_file_atomically(path("a/b"), "x").ok());
   EXPECT_FALSE(write_file_atomically(dir_, "x").ok());
@@ -73,7 +78,8 @@ TEST_F(FileTest, AFailingProducerLeavesTheOldFile) {
 
 TEST_F(FileTest, AThrowingProducerLeavesTheOldFile) {
   ASSERT_TRUE(write_file_atomically(path("a"), "old").ok());
-  EXPECT_THROW((void)write_stream_atomically(path("a"), [](std::ostream&) -> Result<void> { throw std::bad_alloc(); }), std::bad_alloc);
+  EXPECT_THROW((void)write_stream_atomically(path("a"), [](std::ostream&) -> Result<void> { throw std::bad_alloc(); }),
+               std::bad_alloc);
   EXPECT_EQ(contents("a"), "old");
   EXPECT_EQ(files(), 1u);
 }
@@ -99,7 +105,8 @@ TEST_F(FileTest, StreamsMoreThanItsBuffer) {
 /// A disk that fills up: /dev/full refuses every write, and a file size limit refuses the rest of one.
 TEST_F(FileTest, AFullDiskIsAnError) {
   if (!fs::exists("/dev/full")) GTEST_SKIP() << "no /dev/full here";
-  EXPECT_EQ(write_file_atomically("/dev/full", "x").error().text(), "/dev/full: cannot write (No space left on device)");
+  EXPECT_EQ(write_file_atomically("/dev/full", "x").error().text(),
+            "/dev/full: cannot write (No space left on device)");
 }
 
 TEST_F(FileTest, AWriteCutShortLeavesTheOldFile) {

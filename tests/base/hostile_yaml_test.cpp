@@ -1,5 +1,5 @@
-// Inputs that are meant to hurt: each ends in an answer of one line, soon. The time limit is generous (a loaded machine, sanitizers); what it catches
-// is anything quadratic in a megabyte.
+// Inputs that are meant to hurt: each ends in an answer of one line, soon. The time limit is generous (a loaded
+// machine, sanitizers); what it catches is anything quadratic in a megabyte.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -37,13 +37,15 @@ TEST(HostileYaml, BillionLaughsEndsAtTheFirstAnchor) {
   std::string text = "a: &a [x, x, x, x, x, x, x, x, x]\n";
   for (char c = 'b'; c <= 'z'; ++c) {
     const std::string previous(1, static_cast<char>(c - 1));
-    text += std::string(1, c) + ": &" + c + " [*" + previous + ", *" + previous + ", *" + previous + ", *" + previous + "]\n";
+    text += std::string(1, c) + ": &" + c + " [*" + previous + ", *" + previous + ", *" + previous + ", *" + previous +
+            "]\n";
   }
   EXPECT_EQ(parse_in_time(text).error().text(), "x.yaml:1:4: found the anchor '&a', expected a plain value");
 }
 
 TEST(HostileYaml, DeepNestingIsRefusedAtTheLimit) {
-  EXPECT_EQ(parse_in_time(repeated("- ")).error().text(), "x.yaml:1:65: found nesting deeper than 32 levels, expected less");
+  EXPECT_EQ(parse_in_time(repeated("- ")).error().text(),
+            "x.yaml:1:65: found nesting deeper than 32 levels, expected less");
   EXPECT_EQ(parse_in_time("a: " + repeated("[", 40) + repeated("]", 40)).error().text(),
             "x.yaml:1:35: found nesting deeper than 32 levels, expected less");
   std::string stairs;
@@ -52,14 +54,16 @@ TEST(HostileYaml, DeepNestingIsRefusedAtTheLimit) {
 }
 
 TEST(HostileYaml, AMegabyteOfBracketsQuotesDirectivesOrMarkers) {
-  for (const std::string piece : {"[", "{", "[a: ", "{a: ", "[[1,", "? ", "a: ", "!a", "&a ", "*a ", "---\n", "%YAML 1.2\n", "}", "]", ":", "\"'", "|\n", ">\n",
-                                  "- a: ", "a:\n ", "- \n"}) {
+  for (const std::string piece :
+       {"[",           "{", "[a: ", "{a: ", "[[1,", "? ",  "a: ", "!a",    "&a ",   "*a ", "---\n",
+        "%YAML 1.2\n", "}", "]",    ":",    "\"'",  "|\n", ">\n", "- a: ", "a:\n ", "- \n"}) {
     EXPECT_FALSE(parse_in_time(repeated(piece)).ok()) << piece;
   }
 }
 
 TEST(HostileYaml, AMegabyteOfNothing) {
-  for (const std::string piece : {"\n", " ", "#", "# x\n", "\r\n", "\t\n"}) EXPECT_TRUE(parse_in_time(repeated(piece)).ok()) << piece;
+  for (const std::string piece : {"\n", " ", "#", "# x\n", "\r\n", "\t\n"})
+    EXPECT_TRUE(parse_in_time(repeated(piece)).ok()) << piece;
 }
 
 TEST(HostileYaml, AMegabyteOfText) {
@@ -100,10 +104,18 @@ TEST(HostileYaml, RandomEdits) {
     for (std::uint64_t edits = 1 + random.below(6); edits > 0; --edits) {
       const std::size_t at = random.below(text.size() + 1);
       switch (random.below(4)) {
-        case 0: text.insert(at, 1, kSpice[random.below(kSpice.size())]); break;
-        case 1: text.erase(at, random.below(8)); break;
-        case 2: text.insert(at, text.substr(random.below(text.size() + 1), random.below(30))); break;
-        default: text.resize(at); break;
+        case 0:
+          text.insert(at, 1, kSpice[random.below(kSpice.size())]);
+          break;
+        case 1:
+          text.erase(at, random.below(8));
+          break;
+        case 2:
+          text.insert(at, text.substr(random.below(text.size() + 1), random.below(30)));
+          break;
+        default:
+          text.resize(at);
+          break;
       }
     }
     (void)parse_in_time(text);  // either outcome is fine

@@ -17,7 +17,8 @@ TEST(Normal, QuantilesOfTables) {
 }
 
 TEST(Normal, QuantileIsOdd) {
-  for (const double p : {1e-12, 1e-3, 0.2, 0.49}) EXPECT_NEAR(normal_quantile(p), -normal_quantile(1 - p), 1e-4 * std::abs(normal_quantile(p)));
+  for (const double p : {1e-12, 1e-3, 0.2, 0.49})
+    EXPECT_NEAR(normal_quantile(p), -normal_quantile(1 - p), 1e-4 * std::abs(normal_quantile(p)));
 }
 
 // Exact order statistics (Harter 1961): 0.5642 of 2, 1.4236 of 8, 1.8675 of 20, 2.5076 of 100.
@@ -40,7 +41,7 @@ TEST(Normal, DrawsHaveTheMomentsAndDependOnTheSeed) {
     sum += z;
     squares += z * z;
   }
-  EXPECT_NEAR(sum / n, 0, 4 / std::sqrt(n));            // four standard errors
+  EXPECT_NEAR(sum / n, 0, 4 / std::sqrt(n));  // four standard errors
   EXPECT_NEAR(squares / n, 1, 4 * std::sqrt(2.0 / n));
 }
 

@@ -32,8 +32,9 @@ TEST(Utf8, LengthOfTheFirstCharacter) {
 }
 
 TEST(Utf8, RefusesWhatTheStandardRefuses) {
-  for (const std::string bad : {"", "\x80", "\xff", "\xC0\x80", "\xC1\xBF", "\xE0\x80\x80", "\xED\xA0\x80", "\xF0\x80\x80\x80", "\xF4\x90\x80\x80",
-                                "\xF5\x80\x80\x80", "\xC2", "\xE2\x82", "\xF0\x9F\x98", "\xC2z"}) {
+  for (const std::string bad :
+       {"", "\x80", "\xff", "\xC0\x80", "\xC1\xBF", "\xE0\x80\x80", "\xED\xA0\x80", "\xF0\x80\x80\x80",
+        "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "\xC2", "\xE2\x82", "\xF0\x9F\x98", "\xC2z"}) {
     EXPECT_EQ(utf8_character_length(bad), 0u) << printable(bad);
   }
 }

@@ -11,8 +11,9 @@
 namespace distsim {
 namespace {
 
-constexpr Dimension kAll[] = {Dimension::none,             Dimension::bytes, Dimension::seconds, Dimension::bytes_per_second,
-                              Dimension::flops_per_second, Dimension::hertz, Dimension::watts};
+constexpr Dimension kAll[] = {
+    Dimension::none,  Dimension::bytes, Dimension::seconds, Dimension::bytes_per_second, Dimension::flops_per_second,
+    Dimension::hertz, Dimension::watts};
 
 void expect_value(const std::string& text, Dimension dimension, double expected) {
   const auto value = parse_quantity(text, dimension);
@@ -78,13 +79,18 @@ TEST(ParseQuantity, NumbersInEveryNotation) {
 }
 
 TEST(ParseQuantity, SaysWhatItExpected) {
-  EXPECT_EQ(parse_quantity("25", Dimension::bytes_per_second).error().what, "found '25', expected a rate with its unit, e.g. 25 GB/s");
-  EXPECT_EQ(parse_quantity("0", Dimension::seconds).error().what, "found '0', expected a time with its unit, e.g. 1.9 us");
-  EXPECT_EQ(parse_quantity("80", Dimension::bytes).error().what, "found '80', expected a size with its unit, e.g. 40 MiB");
+  EXPECT_EQ(parse_quantity("25", Dimension::bytes_per_second).error().what,
+            "found '25', expected a rate with its unit, e.g. 25 GB/s");
+  EXPECT_EQ(parse_quantity("0", Dimension::seconds).error().what,
+            "found '0', expected a time with its unit, e.g. 1.9 us");
+  EXPECT_EQ(parse_quantity("80", Dimension::bytes).error().what,
+            "found '80', expected a size with its unit, e.g. 40 MiB");
   EXPECT_EQ(parse_quantity("312", Dimension::flops_per_second).error().what,
             "found '312', expected a compute rate with its unit, e.g. 312 TFLOP/s");
-  EXPECT_EQ(parse_quantity("1410", Dimension::hertz).error().what, "found '1410', expected a clock rate with its unit, e.g. 1410 MHz");
-  EXPECT_EQ(parse_quantity("400", Dimension::watts).error().what, "found '400', expected a power with its unit, e.g. 400 W");
+  EXPECT_EQ(parse_quantity("1410", Dimension::hertz).error().what,
+            "found '1410', expected a clock rate with its unit, e.g. 1410 MHz");
+  EXPECT_EQ(parse_quantity("400", Dimension::watts).error().what,
+            "found '400', expected a power with its unit, e.g. 400 W");
   EXPECT_EQ(parse_quantity("5 GB", Dimension::none).error().what, "found '5 GB', expected a number");
 }
 
@@ -96,8 +102,11 @@ TEST(ParseQuantity, HintsAtTheUnit) {
 
 TEST(ParseQuantity, RefusesWhatIsNoNumber) {
   for (const Dimension dimension : kAll) {
-    for (const std::string bad : {"", " ", "nan", "NaN", "inf", "-inf", "infinity", "0x10", "0x1p3", "1e", "1e400", "1e-400", "1e99999999999", "--1", "+-1",
-                                  "1 2", "1,000", "1;", "_1", "1__0", "1_", ".", "-", "e5", "GB", "one", "1 GB GB", "1 m s", "1 GBs/s", "5 %"}) {
+    for (const std::string bad : {"",        " ",     "nan",   "NaN",   "inf",    "-inf",          "infinity",
+                                  "0x10",    "0x1p3", "1e",    "1e400", "1e-400", "1e99999999999", "--1",
+                                  "+-1",     "1 2",   "1,000", "1;",    "_1",     "1__0",          "1_",
+                                  ".",       "-",     "e5",    "GB",    "one",    "1 GB GB",       "1 m s",
+                                  "1 GBs/s", "5 %"}) {
       const auto value = parse_quantity(bad, dimension);
       ASSERT_FALSE(value.ok()) << bad;
       EXPECT_TRUE(value.error().what.starts_with("found '" + bad + "', expected ")) << value.error().what;
@@ -110,7 +119,8 @@ TEST(ParseQuantity, EveryUnitOfTheHelpIsUnderstoodAndNoDimensionTakesAnothersUni
   for (std::size_t i = 1; i < std::size(kAll); ++i) {
     const std::string help = unit_help(kAll[i]);
     EXPECT_NE(help.find("e.g. " + examples[i]), std::string::npos) << help;
-    for (std::size_t j = 1; j < std::size(kAll); ++j) EXPECT_EQ(parse_quantity(examples[i], kAll[j]).ok(), i == j) << examples[i];
+    for (std::size_t j = 1; j < std::size(kAll); ++j)
+      EXPECT_EQ(parse_quantity(examples[i], kAll[j]).ok(), i == j) << examples[i];
     for (std::size_t begin = 0, end; (end = help.find(", ", begin)) != std::string::npos; begin = end + 2) {
       EXPECT_TRUE(parse_quantity("2 " + help.substr(begin, end - begin), kAll[i]).ok()) << help;
     }
@@ -138,8 +148,8 @@ TEST(ParseInteger, TakesWholeNumbers) {
 }
 
 TEST(ParseInteger, RefusesEverythingElse) {
-  for (const std::string bad : {"", "x", "1.5", "1.0", "1e-1", "1e19", "9223372036854775808", "99999999999999999999", "1e99999", "0x10", "1 000", "8 GB",
-                                "nan", "1_", "_1", "- 1"}) {
+  for (const std::string bad : {"", "x", "1.5", "1.0", "1e-1", "1e19", "9223372036854775808", "99999999999999999999",
+                                "1e99999", "0x10", "1 000", "8 GB", "nan", "1_", "_1", "- 1"}) {
     EXPECT_FALSE(parse_integer(bad).ok()) << bad;
   }
   EXPECT_EQ(parse_integer("1.5").error().what, "found '1.5', expected an integer");

@@ -50,11 +50,14 @@ TEST(Result, MovesWhatCannotBeCopied) {
   EXPECT_EQ(*p, 7);
 }
 
-TEST(ResultDeathTest, ValueOfAnErrorSaysWhatTheErrorWas) { EXPECT_DEATH(half(3).value(), "found 3, expected an even number"); }
+TEST(ResultDeathTest, ValueOfAnErrorSaysWhatTheErrorWas) {
+  EXPECT_DEATH(half(3).value(), "found 3, expected an even number");
+}
 
 TEST(CheckDeathTest, AbortsWithFileLineConditionAndDetail) {
   const int ranks = 3;
-  EXPECT_DEATH(CHECK(ranks == 4) << "ranks is " << ranks, "result_test.cpp:[0-9]+: CHECK\\(ranks == 4\\) failed. ranks is 3");
+  EXPECT_DEATH(CHECK(ranks == 4) << "ranks is " << ranks,
+               "result_test.cpp:[0-9]+: CHECK\\(ranks == 4\\) failed. ranks is 3");
 }
 
 TEST(Check, EvaluatesItsDetailOnlyWhenItFails) {

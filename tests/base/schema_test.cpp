@@ -121,7 +121,9 @@ struct Refusal {
   std::string text, message;
 };
 class SchemaRefusal : public testing::TestWithParam<Refusal> {};
-TEST_P(SchemaRefusal, NamesKeyFindingAndExpectation) { EXPECT_EQ(error_of("name: b\n" + GetParam().text), "x.yaml:" + GetParam().message); }
+TEST_P(SchemaRefusal, NamesKeyFindingAndExpectation) {
+  EXPECT_EQ(error_of("name: b\n" + GetParam().text), "x.yaml:" + GetParam().message);
+}
 
 INSTANTIATE_TEST_SUITE_P(
     Scalars, SchemaRefusal,
@@ -153,22 +155,26 @@ INSTANTIATE_TEST_SUITE_P(
     Structure, SchemaRefusal,
     testing::Values(
         Refusal{"nodse: 1", "2:1: box.nodse: found an unknown key, expected a key of box; did you mean 'nodes'?"},
-        Refusal{"port: {bandwith: 1 GB/s}", "2:8: box.port.bandwith: found an unknown key, expected a key of box.port; did you mean 'bandwidth'?"},
+        Refusal{"port: {bandwith: 1 GB/s}",
+                "2:8: box.port.bandwith: found an unknown key, expected a key of box.port; did you mean 'bandwidth'?"},
         Refusal{"port: {lanes: 2}", "2:7: box.port.bandwidth: missing, expected bytes/s; Rate per direction."},
         Refusal{"port: 3", "2:7: box.port: found '3', expected a map"},
         Refusal{"extra: {share: 2}", "2:16: box.extra.share: found '2', expected 0 .. 1"},
         Refusal{"layers: 3", "2:9: box.layers: found '3', expected a list"},
         Refusal{"layers: [1, 0]", "2:13: box.layers[1]: found '0', expected 1 .. 4096"},
         Refusal{"layers: [1, 1, 1, 1, 1]", "2:9: box.layers: found a list of 5, expected at most 4 items"},
-        Refusal{"peak: {fp61: 1 TFLOP/s}", "2:8: box.peak.fp61: found an unknown key, expected a key of box.peak; did you mean 'fp16'?"},
-        Refusal{"peak: {fp16: 1}", "2:14: box.peak.fp16: found '1', expected a compute rate with its unit, e.g. 312 TFLOP/s"},
+        Refusal{"peak: {fp61: 1 TFLOP/s}",
+                "2:8: box.peak.fp61: found an unknown key, expected a key of box.peak; did you mean 'fp16'?"},
+        Refusal{"peak: {fp16: 1}",
+                "2:14: box.peak.fp16: found '1', expected a compute rate with its unit, e.g. 312 TFLOP/s"},
         Refusal{"peak: [1]", "2:7: box.peak: found a list of 1, expected a map"},
         Refusal{"ports: {a: 1}", "2:8: box.ports: found a map, expected a list"},
         Refusal{"ports: [{bandwidth: 1 GB/s}, {bandwidth: 1}]",
                 "2:42: box.ports[1].bandwidth: found '1', expected a rate with its unit, e.g. 25 GB/s"},
         Refusal{"ports: [{bandwidth: 1 GB/s}, 7]", "2:30: box.ports[1]: found '7', expected a map"},
         Refusal{"ports: [{}, {}, {}]", "2:8: box.ports: found a list of 3, expected at most 2 items"},
-        Refusal{"\"no\\ndes\": 1", "2:1: box.no\\x0ades: found an unknown key, expected a key of box; did you mean 'nodes'?"}));
+        Refusal{"\"no\\ndes\": 1",
+                "2:1: box.no\\x0ades: found an unknown key, expected a key of box; did you mean 'nodes'?"}));
 
 TEST(Schema, RequiredKeysAndRules) {
   EXPECT_EQ(error_of("nodes: 1\n"), "x.yaml:1:1: box.name: missing, expected text; Its name.");
@@ -207,9 +213,10 @@ TEST(Schema, DocsHaveALineForEveryKeyInOrder) {
     keys.push_back(d.key);
     docs[d.key] = d;
   }
-  const std::vector<std::string> expected{"name",  "nodes",  "small",   "efficiency", "sharp",          "memory",     "latency", "clock",       "power",
-                                          "shape", "layers", "aliases", "peak",       "port",           "port.bandwidth", "port.lanes",
-                                          "extra", "extra.share", "ports", "ports[].bandwidth", "ports[].lanes"};
+  const std::vector<std::string> expected{
+      "name",  "nodes",       "small",  "efficiency",        "sharp",        "memory", "latency",        "clock",
+      "power", "shape",       "layers", "aliases",           "peak",         "port",   "port.bandwidth", "port.lanes",
+      "extra", "extra.share", "ports",  "ports[].bandwidth", "ports[].lanes"};
   EXPECT_EQ(keys, expected);
   EXPECT_EQ(docs["name"].fallback, "required");
   EXPECT_EQ(docs["nodes"].type, "integer");

@@ -8,9 +8,9 @@ namespace {
 const std::vector<std::string> kKeys{"nodes", "gpus_per_node", "bandwidth", "latency", "oversubscription"};
 
 TEST(NearestSpelling, FindsTypingErrors) {
-  EXPECT_EQ(nearest_spelling("nods", kKeys), "nodes");                // one letter missing
-  EXPECT_EQ(nearest_spelling("nodees", kKeys), "nodes");              // one too many
-  EXPECT_EQ(nearest_spelling("nodse", kKeys), "nodes");               // two swapped: one step
+  EXPECT_EQ(nearest_spelling("nods", kKeys), "nodes");    // one letter missing
+  EXPECT_EQ(nearest_spelling("nodees", kKeys), "nodes");  // one too many
+  EXPECT_EQ(nearest_spelling("nodse", kKeys), "nodes");   // two swapped: one step
   EXPECT_EQ(nearest_spelling("bandwith", kKeys), "bandwidth");
   EXPECT_EQ(nearest_spelling("GPUS_PER_NODE", kKeys), "gpus_per_node");
   EXPECT_EQ(nearest_spelling("gpus-per-node", kKeys), "gpus_per_node");
@@ -40,7 +40,9 @@ TEST(NearestSpelling, TakesTheBeginningOfALongerName) {
   EXPECT_EQ(nearest_spelling("dg", {"dgx_a100_40gb"}), "");
 }
 
-TEST(NearestSpelling, DoesNotSpendTimeOnHugeWords) { EXPECT_EQ(nearest_spelling(std::string(1 << 20, 'n'), {std::string(1 << 20, 'n')}), ""); }
+TEST(NearestSpelling, DoesNotSpendTimeOnHugeWords) {
+  EXPECT_EQ(nearest_spelling(std::string(1 << 20, 'n'), {std::string(1 << 20, 'n')}), "");
+}
 
 TEST(SpellingHint, AsksOrLists) {
   EXPECT_EQ(spelling_hint("nods", kKeys), "did you mean 'nodes'?");

@@ -36,8 +36,8 @@ TEST(Duration, FromSecondsRoundsOnceToNearest) {
 }
 
 TEST(Duration, FromSecondsRefusesWhatIsNoDuration) {
-  for (const double bad : {-1e-12, 1.000001e6, std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity(),
-                           std::numeric_limits<double>::quiet_NaN()}) {
+  for (const double bad : {-1e-12, 1.000001e6, std::numeric_limits<double>::infinity(),
+                           -std::numeric_limits<double>::infinity(), std::numeric_limits<double>::quiet_NaN()}) {
     EXPECT_FALSE(Duration::from_seconds(bad).ok()) << bad;
   }
 }

@@ -78,7 +78,11 @@ TEST(Yaml, AnEmptyDocumentIsAnEmptyMap) {
 TEST(Yaml, TakesLineEndsMarksAndDocumentMarkers) {
   EXPECT_EQ(parsed("a: 1\r\nb: 2\r\n").find("b")->scalar, "2");
   EXPECT_EQ(parsed("a: 1\r\nb: 2\r\n").find("b")->where.text(), "x.yaml:2:4");
-  EXPECT_EQ(parsed("\xEF\xBB\xBF" "a: 1\n").find("a")->where.text(), "x.yaml:1:4");
+  EXPECT_EQ(parsed("\xEF\xBB\xBF"
+                   "a: 1\n")
+                .find("a")
+                ->where.text(),
+            "x.yaml:1:4");
   EXPECT_EQ(parsed("---\na: 1\n...\n").find("a")->scalar, "1");
   EXPECT_EQ(parsed("%YAML 1.2\n---\na: 1\n").find("a")->scalar, "1");
   EXPECT_EQ(parsed("a: 1\t# a tab after a value is harmless\n\t\n \t# and so it is here\n").find("a")->scalar, "1");
@@ -108,7 +112,8 @@ INSTANTIATE_TEST_SUITE_P(
     Structure, YamlRefusal,
     testing::Values(
         Refusal{"a: 1\nb: 2\na: 3\n", "3:1: found the key 'a' a second time, expected it once; first at x.yaml:1:1"},
-        Refusal{"m:\n  a: 1\n  \"a\": 3\n", "3:3: found the key 'a' a second time, expected it once; first at x.yaml:2:3"},
+        Refusal{"m:\n  a: 1\n  \"a\": 3\n",
+                "3:3: found the key 'a' a second time, expected it once; first at x.yaml:2:3"},
         Refusal{"{a: 1, a: 2}", "1:8: found the key 'a' a second time, expected it once; first at x.yaml:1:2"},
         Refusal{"a: &x 1\n", "1:4: found the anchor '&x', expected a plain value"},
         Refusal{"&x a: 1\n", "1:1: found the anchor '&x', expected a plain value"},
@@ -125,23 +130,28 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"? [1]\n: 2\n", "1:3: found a list as a key or one that is never closed, expected text"},
         Refusal{"? {a: 1}\n: 2\n", "1:3: found a map as a key or one that is never closed, expected text"},
         Refusal{"? - 1\n: 2\n", "1:3: found a list as a key, expected text"},
-        Refusal{"~: 2\n", "1:1: found nothing, expected a key"}, Refusal{": 2\n", "1:1: found nothing, expected a key"}));
+        Refusal{"~: 2\n", "1:1: found nothing, expected a key"},
+        Refusal{": 2\n", "1:1: found nothing, expected a key"}));
 
 INSTANTIATE_TEST_SUITE_P(
     Syntax, YamlRefusal,
     testing::Values(
         Refusal{"a: [1, 2\n", "1:9: found the end of the file, expected valid YAML (',' or ']'); opened at x.yaml:1:4"},
-        Refusal{"a:\n  b: {c: 1,\n", "2:12: found the end of the file, expected valid YAML (',' or '}'); opened at x.yaml:2:6"},
+        Refusal{"a:\n  b: {c: 1,\n",
+                "2:12: found the end of the file, expected valid YAML (',' or '}'); opened at x.yaml:2:6"},
         Refusal{"a: [1, 2\n\nb:\n  c: 1\n", "3:2: found ':', expected valid YAML (',' or ']'); opened at x.yaml:1:4"},
         Refusal{"a: [1 2}\n", "1:8: found '}', expected valid YAML (illegal flow end)"},
         Refusal{"a: [1]]\n", "1:7: found ']', expected valid YAML (illegal flow end)"},
         Refusal{"a: \"x\nb: 1\n", "2:5: found the end of the file, expected valid YAML (a closing quote)"},
         Refusal{"a: 'x\n", "1:6: found the end of the file, expected valid YAML (a closing quote)"},
         Refusal{"a: \"x\" y\n", "1:8: found 'y', expected valid YAML (a key as far to the right as the keys above it)"},
-        Refusal{"a:\n  b: 1\n c: 2\n", "3:2: found 'c:', expected valid YAML (a key as far to the right as the keys above it)"},
+        Refusal{"a:\n  b: 1\n c: 2\n",
+                "3:2: found 'c:', expected valid YAML (a key as far to the right as the keys above it)"},
         Refusal{"a: 1\n- 2\n", "2:1: found '-', expected valid YAML (a key as far to the right as the keys above it)"},
-        Refusal{"a: b: c\n", "1:5: found ':', expected valid YAML (one 'key: value' a line; a value that holds ': ' needs quotes)"},
-        Refusal{"a: @x\n", "1:4: found '@x', expected valid YAML (no such character here; text that begins with it needs quotes)"},
+        Refusal{"a: b: c\n",
+                "1:5: found ':', expected valid YAML (one 'key: value' a line; a value that holds ': ' needs quotes)"},
+        Refusal{"a: @x\n",
+                "1:4: found '@x', expected valid YAML (no such character here; text that begins with it needs quotes)"},
         Refusal{"a: \"\\z\"\n", "1:7: found '\"', expected valid YAML (unknown escape character: z)"}));
 
 INSTANTIATE_TEST_SUITE_P(
@@ -151,17 +161,22 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"a:\n  \tb: 2\n", "2:3: found a tab in the indentation, expected spaces"},
         Refusal{"a: x\0y\n"s, "1:5: found a NUL byte, expected UTF-8 text"},
         Refusal{"a: 1\nb: \xff\xfe\n", "2:4: found the byte 0xff (not UTF-8), expected UTF-8 text"},
-        Refusal{"\xff\xfe" "a\0:\0"s, "1:1: found the byte 0xff (not UTF-8), expected UTF-8 text"},   // UTF-16
-        Refusal{"a: \xC0\x80\n", "1:4: found the byte 0xc0 (not UTF-8), expected UTF-8 text"},        // overlong NUL
-        Refusal{"a: 1\x04\nb: 2\n", "1:5: found the control character 0x04, expected UTF-8 text"},    // yaml-cpp would stop reading here
+        Refusal{"\xff\xfe"
+                "a\0:\0"s,
+                "1:1: found the byte 0xff (not UTF-8), expected UTF-8 text"},                   // UTF-16
+        Refusal{"a: \xC0\x80\n", "1:4: found the byte 0xc0 (not UTF-8), expected UTF-8 text"},  // overlong NUL
+        Refusal{"a: 1\x04\nb: 2\n",
+                "1:5: found the control character 0x04, expected UTF-8 text"},  // yaml-cpp would stop reading here
         Refusal{"a: 1\rb: 2\n", "1:5: found the control character 0x0d, expected UTF-8 text"},
         Refusal{"a: \x1b[2J\n", "1:4: found the control character 0x1b, expected UTF-8 text"}));
 
 TEST(YamlLimits, NodesDepthAndBytes) {
   EXPECT_TRUE(parse_yaml("[1, 2]", "x", {.max_nodes = 3}).ok());
-  EXPECT_EQ(parse_yaml("[1, 2, 3]", "x", {.max_nodes = 3}).error().text(), "x:1:8: found more than 3 values, expected at most that many");
+  EXPECT_EQ(parse_yaml("[1, 2, 3]", "x", {.max_nodes = 3}).error().text(),
+            "x:1:8: found more than 3 values, expected at most that many");
   EXPECT_TRUE(parse_yaml("a: {b: [1]}", "x", {.max_depth = 3}).ok());
-  EXPECT_EQ(parse_yaml("a: {b: [1]}", "x", {.max_depth = 2}).error().text(), "x:1:8: found nesting deeper than 2 levels, expected less");
+  EXPECT_EQ(parse_yaml("a: {b: [1]}", "x", {.max_depth = 2}).error().text(),
+            "x:1:8: found nesting deeper than 2 levels, expected less");
   EXPECT_TRUE(parse_yaml("a: 1", "x", {.max_bytes = 4}).ok());
   EXPECT_EQ(parse_yaml("a: 1\n", "x", {.max_bytes = 4}).error().text(), "x: found 5 bytes, expected at most 4");
 }
@@ -173,7 +188,8 @@ TEST(YamlFile, ReadsOrNamesThePath) {
   EXPECT_EQ(parse_yaml_file(dir + "/b.yaml").error().text(), dir + "/b.yaml: cannot open (No such file or directory)");
   EXPECT_EQ(parse_yaml_file(dir).error().text(), dir + ": found a folder, expected a file");
   ASSERT_TRUE(write_file_atomically(dir + "/c.yaml", std::string((1 << 20) + 1, '#')).ok());
-  EXPECT_EQ(parse_yaml_file(dir + "/c.yaml").error().text(), dir + "/c.yaml: found more than 1048576 bytes, expected at most that many");
+  EXPECT_EQ(parse_yaml_file(dir + "/c.yaml").error().text(),
+            dir + "/c.yaml: found more than 1048576 bytes, expected at most that many");
   std::filesystem::remove_all(dir);
 }
 

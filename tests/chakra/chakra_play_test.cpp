@@ -5,10 +5,10 @@
 
 #include <filesystem>
 
-#include "base/random.hpp"
 #include "base/file.hpp"
-#include "sim/pipeline/pipeline.hpp"
+#include "base/random.hpp"
 #include "sim/chakra/replay_chakra.hpp"
+#include "sim/pipeline/pipeline.hpp"
 #include "sim/pipeline/write_chakra.hpp"
 #include "test_paths.hpp"
 #include "traces/chakra/chakra_builder.hpp"
@@ -21,7 +21,9 @@ constexpr std::int64_t kUs = 1'000'000;
 /// A collective takes 10 us, and 1 us more for every KiB; a message 4 us.
 class PlainCosts : public CommunicationCost {
  public:
-  Result<graph::Cost> collective(const graph::Collective& op, std::span<const std::uint32_t>, bool) override { return cost(10 + op.bytes / 1024); }
+  Result<graph::Cost> collective(const graph::Collective& op, std::span<const std::uint32_t>, bool) override {
+    return cost(10 + op.bytes / 1024);
+  }
   Result<graph::Cost> message(std::uint32_t, std::uint32_t, std::int64_t) override { return cost(4); }
   std::uint32_t ranks() const override { return 1 << 20; }
   std::string where() const override { return "on paper"; }
@@ -41,7 +43,8 @@ class RankBuilder {
     n.ps = us * kUs;
     return add(n);
   }
-  RankBuilder& collective(traces::ChakraComm comm, std::int64_t bytes, std::vector<std::uint64_t> deps = {}, std::string_view group = "") {
+  RankBuilder& collective(traces::ChakraComm comm, std::int64_t bytes, std::vector<std::uint64_t> deps = {},
+                          std::string_view group = "") {
     traces::ChakraNode n = node(traces::ChakraKind::collective, deps);
     n.comm = comm;
     n.comm_bytes = bytes;
@@ -99,7 +102,12 @@ TEST(ChakraPlay, TwoRanksOnPaper) {
   // rank 0: work 5 (0-5), all-reduce of 2 KiB (12) meets at 9: 9-21, work 3 beside it (5-8), work 1 after it (21-22).
   // rank 1: work 9 (0-9), all-reduce 9-21, work 3 (9-12), work 1 (21-22).
   const auto rank = [](std::int64_t us) {
-    return RankBuilder().work(us).collective(traces::ChakraComm::all_reduce, 2048, {0}).work(3, {0}).work(1, {1, 2}).finish();
+    return RankBuilder()
+        .work(us)
+        .collective(traces::ChakraComm::all_reduce, 2048, {0})
+        .work(3, {0})
+        .work(1, {1, 2})
+        .finish();
   };
   traces::ChakraSet set = set_of({rank(5)});
   set.ranks.push_back({0, {9 * kUs, 0, 3 * kUs, 1 * kUs}});
@@ -120,11 +128,18 @@ TEST(ChakraPlay, TwoRanksOnPaper) {
 }
 
 TEST(ChakraPlay, ARingOfMessagesDoesNotDeadlock) {
-  // Every rank sends to the next (0-4), takes from the one before, works 2 (4-6), sends on (6-10), takes, works 2 (10-12).
+  // Every rank sends to the next (0-4), takes from the one before, works 2 (4-6), sends on (6-10), takes, works 2
+  // (10-12).
   std::vector<traces::ChakraGraph> ranks;
   for (std::int64_t r = 0; r < 3; ++r) {
-    ranks.push_back(RankBuilder().message(traces::ChakraKind::send, (r + 1) % 3).message(traces::ChakraKind::receive, (r + 2) % 3, {0}).work(2, {1})
-                        .message(traces::ChakraKind::send, (r + 1) % 3, {2}).message(traces::ChakraKind::receive, (r + 2) % 3, {3}).work(2, {4}).finish());
+    ranks.push_back(RankBuilder()
+                        .message(traces::ChakraKind::send, (r + 1) % 3)
+                        .message(traces::ChakraKind::receive, (r + 2) % 3, {0})
+                        .work(2, {1})
+                        .message(traces::ChakraKind::send, (r + 1) % 3, {2})
+                        .message(traces::ChakraKind::receive, (r + 2) % 3, {3})
+                        .work(2, {4})
+                        .finish());
   }
   const auto p = play(set_of(std::move(ranks)));
   ASSERT_TRUE(p.ok()) << p.error().text();
@@ -143,7 +158,10 @@ TEST(ChakraPlay, WorkWithoutADurationTakesItsRoofline) {
 
 TEST(ChakraPlay, SizesMeanWhatUpstreamMeans) {
   // all-gather: each of 4 ranks gives 1 KiB: 4 KiB in all, 14 us. all-to-all: 4 KiB a rank, 14 us. Same stream: 28 us.
-  traces::ChakraSet set = set_of({RankBuilder().collective(traces::ChakraComm::all_gather, 1024).collective(traces::ChakraComm::all_to_all, 4096).finish()});
+  traces::ChakraSet set = set_of({RankBuilder()
+                                      .collective(traces::ChakraComm::all_gather, 1024)
+                                      .collective(traces::ChakraComm::all_to_all, 4096)
+                                      .finish()});
   set.ranks.resize(4, set.ranks[0]);
   EXPECT_EQ(play(set)->makespan, Duration::microseconds(28));
 }
@@ -153,24 +171,37 @@ TEST(ChakraPlay, Refusals) {
     const auto p = play(set, options);
     return p ? "accepted" : p.error().what;
   };
-  const auto ar = [](std::int64_t bytes, std::string_view group = "") { return RankBuilder().collective(traces::ChakraComm::all_reduce, bytes, {}, group).finish(); };
-  EXPECT_EQ(refused(set_of({ar(8), ar(16)})),
-            "rank 1, node 0 (n0): found all_reduce of 16 bytes, expected all_reduce of 8 bytes as rank 0, node 0 (n0) has, collective number 1 of its communicator");
+  const auto ar = [](std::int64_t bytes, std::string_view group = "") {
+    return RankBuilder().collective(traces::ChakraComm::all_reduce, bytes, {}, group).finish();
+  };
+  EXPECT_EQ(
+      refused(set_of({ar(8), ar(16)})),
+      "rank 1, node 0 (n0): found all_reduce of 16 bytes, expected all_reduce of 8 bytes as rank 0, node 0 (n0) has, collective number 1 of its communicator");
   EXPECT_EQ(refused(set_of({ar(8), RankBuilder().work(1).finish()})),
             "rank 1: found 0 collectives on a communicator of 2 ranks, expected 1: it never joins rank 0, node 0 (n0)");
-  EXPECT_EQ(refused(set_of({ar(8, "7"), ar(8)})), "rank 0, node 0 (n0): pg_name: found '7', expected a group of --groups or of the trace");
-  EXPECT_EQ(refused(set_of({ar(8), ar(8, "7")}), {.groups = {{"7", {0}}}}), "rank 1, node 0 (n0): found a collective of group '7', expected a member of it");
-  EXPECT_EQ(refused(set_of({ar(8, "7"), ar(8, "7")}), {.groups = {{"7", {0, 5}}}}), "--groups: found rank 5 in group '7', expected ranks below 2: there are traces of 2");
-  EXPECT_EQ(refused(set_of({RankBuilder().message(traces::ChakraKind::send, 1).finish(), RankBuilder().work(1).finish()})),
-            "messages from rank 0 to rank 1 under tag 0: found 1 sends and 0 receives, expected as many");
-  EXPECT_EQ(refused(set_of({RankBuilder().message(traces::ChakraKind::send, 9).finish()})), "rank 0, node 0: found a message with rank 9, expected one of 1 ranks");
+  EXPECT_EQ(refused(set_of({ar(8, "7"), ar(8)})),
+            "rank 0, node 0 (n0): pg_name: found '7', expected a group of --groups or of the trace");
+  EXPECT_EQ(refused(set_of({ar(8), ar(8, "7")}), {.groups = {{"7", {0}}}}),
+            "rank 1, node 0 (n0): found a collective of group '7', expected a member of it");
+  EXPECT_EQ(refused(set_of({ar(8, "7"), ar(8, "7")}), {.groups = {{"7", {0, 5}}}}),
+            "--groups: found rank 5 in group '7', expected ranks below 2: there are traces of 2");
+  EXPECT_EQ(
+      refused(set_of({RankBuilder().message(traces::ChakraKind::send, 1).finish(), RankBuilder().work(1).finish()})),
+      "messages from rank 0 to rank 1 under tag 0: found 1 sends and 0 receives, expected as many");
+  EXPECT_EQ(refused(set_of({RankBuilder().message(traces::ChakraKind::send, 9).finish()})),
+            "rank 0, node 0: found a message with rank 9, expected one of 1 ranks");
   // Two groups of the same two ranks, joined in opposite order by way of dependencies.
   const auto crossed = [](const char* first, const char* second) {
-    return RankBuilder().collective(traces::ChakraComm::all_reduce, 8, {}, first).collective(traces::ChakraComm::all_reduce, 8, {0}, second).finish();
+    return RankBuilder()
+        .collective(traces::ChakraComm::all_reduce, 8, {}, first)
+        .collective(traces::ChakraComm::all_reduce, 8, {0}, second)
+        .finish();
   };
-  traces::ChakraSet deadlock = set_of({crossed("0", "1"), crossed("1", "0"), RankBuilder().collective(traces::ChakraComm::all_reduce, 8, {}, "0").finish()});
-  EXPECT_EQ(refused(deadlock, {.groups = {{"1", {0, 1}}}}),
-            "deadlock: rank 0 node 0 (n0) waits for rank 1 node 1 (n1) waits for rank 1 node 0 (n0) waits for rank 0 node 1 (n1) waits for rank 0 node 0 (n0)");
+  traces::ChakraSet deadlock = set_of({crossed("0", "1"), crossed("1", "0"),
+                                       RankBuilder().collective(traces::ChakraComm::all_reduce, 8, {}, "0").finish()});
+  EXPECT_EQ(
+      refused(deadlock, {.groups = {{"1", {0, 1}}}}),
+      "deadlock: rank 0 node 0 (n0) waits for rank 1 node 1 (n1) waits for rank 1 node 0 (n0) waits for rank 0 node 1 (n1) waits for rank 0 node 0 (n0)");
 }
 
 TEST(ChakraPlay, AJobWithoutTheTraceOfARankIsRefused) {
@@ -181,10 +212,12 @@ TEST(ChakraPlay, AJobWithoutTheTraceOfARankIsRefused) {
   };
   const auto rank = [] { return RankBuilder().collective(traces::ChakraComm::all_reduce, 8).finish(); };
   EXPECT_EQ(refused(set_of({rank(), rank()}), {.groups = {{"1", {0, 1}}}}), "accepted");
-  EXPECT_EQ(refused(set_of({rank(), rank()}), {.groups = {{"1", {0, 1}}, {"2", {1, 2}}}}), "--groups: found rank 2 in group '2', expected ranks below 2: there are traces of 2");
+  EXPECT_EQ(refused(set_of({rank(), rank()}), {.groups = {{"1", {0, 1}}, {"2", {1, 2}}}}),
+            "--groups: found rank 2 in group '2', expected ranks below 2: there are traces of 2");
   traces::ChakraGraph second = rank();
   second.groups["9"] = {0, 1, 2, 3};
-  EXPECT_EQ(refused(set_of({rank(), second})), "trace of rank 1: found rank 2 in group '9', expected ranks below 2: there are traces of 2");
+  EXPECT_EQ(refused(set_of({rank(), second})),
+            "trace of rank 1: found rank 2 in group '9', expected ranks below 2: there are traces of 2");
 }
 
 TEST(ReplayChakra, APrefixWithAGapIsStillOfChakra) {
@@ -204,9 +237,12 @@ traces::ChakraGraph random_rank(std::uint64_t seed, bool with_extra) {
   for (std::uint64_t i = 0; i < n; ++i) {
     std::vector<std::uint64_t> deps;
     for (std::uint64_t d = i == 0 ? 0 : random.below(3); d > 0; --d) deps.push_back(random.below(i));
-    if (random.below(3) == 0) b.collective(traces::ChakraComm::all_reduce, static_cast<std::int64_t>(random.below(5) * 1024), deps);
-    else if (random.below(8) == 0) b.metadata();
-    else b.work(static_cast<std::int64_t>(random.below(30)), deps);
+    if (random.below(3) == 0)
+      b.collective(traces::ChakraComm::all_reduce, static_cast<std::int64_t>(random.below(5) * 1024), deps);
+    else if (random.below(8) == 0)
+      b.metadata();
+    else
+      b.work(static_cast<std::int64_t>(random.below(30)), deps);
   }
   if (with_extra) b.metadata();  // no time, no stream: only the structure differs
   return b.finish();
@@ -244,9 +280,12 @@ class ChakraRoundTrip : public ::testing::TestWithParam<const char*> {};
 
 TEST(ChakraRoundTripOfStages, APipelinePlaysAgainToThePicosecond) {
   pipeline::Passes passes;
-  const auto prediction = pipeline::predict(test::root() + "/configs/megatron_gpt_145b.yaml",
-                                  {"model.name=megatron_gpt_7_5b", "cluster.nodes=1", "model.megatron.layers=4", "model.megatron.tensor=2", "model.megatron.pipeline=2",
-                                   "model.megatron.schedule=interleaved", "model.megatron.virtual_stages=2", "model.megatron.micro_batch=1", "model.global_batch=8"}, passes);
+  const auto prediction =
+      pipeline::predict(test::root() + "/configs/megatron_gpt_145b.yaml",
+                        {"model.name=megatron_gpt_7_5b", "cluster.nodes=1", "model.megatron.layers=4",
+                         "model.megatron.tensor=2", "model.megatron.pipeline=2", "model.megatron.schedule=interleaved",
+                         "model.megatron.virtual_stages=2", "model.megatron.micro_batch=1", "model.global_batch=8"},
+                        passes);
   ASSERT_TRUE(prediction.ok()) << prediction.error().text();
   const std::string dir = test::scratch_dir("chakra_stages");
   ASSERT_TRUE(pipeline::write_chakra(dir + "/p", *prediction->costed, *prediction->lowered).ok());
@@ -286,7 +325,9 @@ TEST_P(ChakraRoundTrip, APredictionPlaysAgainToThePicosecond) {
   std::filesystem::remove_all(dir);
 }
 
-INSTANTIATE_TEST_SUITE_P(Configs, ChakraRoundTrip, ::testing::Values("dgx_a100_4node.yaml", "resnet50_dgx_a100.yaml", "bert_large_dgx_a100.yaml"));
+INSTANTIATE_TEST_SUITE_P(Configs, ChakraRoundTrip,
+                         ::testing::Values("dgx_a100_4node.yaml", "resnet50_dgx_a100.yaml",
+                                           "bert_large_dgx_a100.yaml"));
 
 }  // namespace
 }  // namespace distsim::chakra

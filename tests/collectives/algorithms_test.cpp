@@ -10,7 +10,6 @@
 namespace distsim::collectives {
 namespace {
 
-
 const Candidate& pick(const std::vector<Candidate>& all, Algorithm a, Protocol p) {
   for (const Candidate& c : all) {
     if (c.algorithm == a && c.protocol == p) return c;
@@ -19,7 +18,8 @@ const Candidate& pick(const std::vector<Candidate>& all, Algorithm a, Protocol p
   return all.front();
 }
 
-/// NCCL's own figures alone: what was fitted on sweeps is neutral, so that the numbers below can be worked out from NCCL's tables.
+/// NCCL's own figures alone: what was fitted on sweeps is neutral, so that the numbers below can be worked out from
+/// NCCL's tables.
 const ModelConstants& plain() {
   static const ModelConstants constants = [] {
     ModelConstants c = shipped_constants();
@@ -42,27 +42,31 @@ Channels channels(std::uint32_t nodes) {
 
 TEST(Ring, AllReduceClosedFormInOneNode) {
   // 8 ranks: 2 * 7 = 14 steps. LL: base 6.6 us + 14 * 0.6 us = 15.0 us.
-  // Simple: links 12 * 25 * 0.8 = 240 GB/s, of which rings reach 0.98: bus 235.2; algorithm bandwidth 235.2 * 8 / 14 = 134.4 GB/s.
+  // Simple: links 12 * 25 * 0.8 = 240 GB/s, of which rings reach 0.98: bus 235.2; algorithm bandwidth 235.2 * 8 / 14 =
+  // 134.4 GB/s.
   const auto all = candidates_for(graph::CollectiveKind::all_reduce, channels(1));
   EXPECT_NEAR(pick(all, Algorithm::ring, Protocol::ll).latency_us, 15.0, 1e-9);
   const Candidate& simple = pick(all, Algorithm::ring, Protocol::simple);
   EXPECT_EQ(simple.steps, 14u);
   EXPECT_NEAR(simple.gbps, 134.4, 1e-9);
   EXPECT_NEAR(simple.latency_us, 8.4 + 14 * 3.4, 1e-9);
-  // Endless message: 2(n-1)/n * S / bus, with n = 8 and S = 1.344e12: 1e7 us on the wire; the rest is latency and the ramp, together below 200 us.
+  // Endless message: 2(n-1)/n * S / bus, with n = 8 and S = 1.344e12: 1e7 us on the wire; the rest is latency and the
+  // ramp, together below 200 us.
   EXPECT_NEAR(time_us(simple, 1.344e12), 1e7, 200);
 }
 
 TEST(Ring, AllGatherIsHalfOfAnAllReduce) {
   const Channels c = channels(1);
-  const auto ar = candidates_for(graph::CollectiveKind::all_reduce, c), ag = candidates_for(graph::CollectiveKind::all_gather, c);
-  EXPECT_NEAR(pick(ag, Algorithm::ring, Protocol::simple).gbps, 2 * pick(ar, Algorithm::ring, Protocol::simple).gbps, 1e-9);
+  const auto ar = candidates_for(graph::CollectiveKind::all_reduce, c),
+             ag = candidates_for(graph::CollectiveKind::all_gather, c);
+  EXPECT_NEAR(pick(ag, Algorithm::ring, Protocol::simple).gbps, 2 * pick(ar, Algorithm::ring, Protocol::simple).gbps,
+              1e-9);
   EXPECT_EQ(pick(ag, Algorithm::ring, Protocol::simple).steps, 7u);
 }
 
 TEST(Ring, NodesAreCrossedTwicePerNodeLessOne) {
-  // 4 nodes of 8: 62 steps, 2 * 3 of them between nodes. LL inside: max(0.6, network overhead 1.0) = 1.0; between: 2.7 + (2.0 us wire - 2.0 reference, but one
-  // switch more or less changes the wire, so take the facts' own latency).
+  // 4 nodes of 8: 62 steps, 2 * 3 of them between nodes. LL inside: max(0.6, network overhead 1.0) = 1.0; between: 2.7
+  // + (2.0 us wire - 2.0 reference, but one switch more or less changes the wire, so take the facts' own latency).
   const topology::Topology t = a100_cluster(4);
   const topology::GroupFacts facts = t.facts(first_ranks(32));
   const auto all = candidates_for(graph::CollectiveKind::all_reduce, channels_of(facts, plain()));
@@ -77,11 +81,13 @@ TEST(Tree, LatencyGrowsWithTheLogarithmOfNodes) {
   const topology::Topology t = a100_cluster(16);
   const topology::GroupFacts facts = t.facts(first_ranks(128));
   const auto all = candidates_for(graph::CollectiveKind::all_reduce, channels_of(facts, plain()));
-  EXPECT_NEAR(pick(all, Algorithm::tree, Protocol::ll).latency_us, 6.8 + 2 * (7 * 0.6 + 4 * (5.0 + facts.inter_latency.us() - 2.0)), 1e-9);
+  EXPECT_NEAR(pick(all, Algorithm::tree, Protocol::ll).latency_us,
+              6.8 + 2 * (7 * 0.6 + 4 * (5.0 + facts.inter_latency.us() - 2.0)), 1e-9);
 }
 
 TEST(Exchange, ThePartThatCrossesDecides) {
-  // 4 nodes of 8: 24/32 of each rank's bytes cross the network at its share of the NICs, 24 GB/s * 0.92: 22.08 / 0.75 = 29.44 GB/s of the buffer.
+  // 4 nodes of 8: 24/32 of each rank's bytes cross the network at its share of the NICs, 24 GB/s * 0.92: 22.08 / 0.75
+  // = 29.44 GB/s of the buffer.
   const auto all = candidates_for(graph::CollectiveKind::all_to_all, channels(4));
   EXPECT_NEAR(pick(all, Algorithm::exchange, Protocol::simple).gbps, 0.92 * 24 / 0.75, 1e-6);
   EXPECT_EQ(pick(all, Algorithm::exchange, Protocol::simple).limit, "network");
@@ -89,12 +95,14 @@ TEST(Exchange, ThePartThatCrossesDecides) {
 
 TEST(Nvls, OnlyWhereSwitchesReduce) {
   Channels c = channels(1);
-  for (const Candidate& x : candidates_for(graph::CollectiveKind::all_reduce, c)) EXPECT_NE(x.algorithm, Algorithm::nvls);
+  for (const Candidate& x : candidates_for(graph::CollectiveKind::all_reduce, c))
+    EXPECT_NE(x.algorithm, Algorithm::nvls);
   c.generation = 2;
   c.multicast = true;
   c.intra_nominal_gbps = 450;
   // 0.686 * 450 / (1 + 1/8) = 274.4 GB/s: busbw 480 as measured on H100.
-  EXPECT_NEAR(pick(candidates_for(graph::CollectiveKind::all_reduce, c), Algorithm::nvls, Protocol::simple).gbps, 274.4, 0.01);
+  EXPECT_NEAR(pick(candidates_for(graph::CollectiveKind::all_reduce, c), Algorithm::nvls, Protocol::simple).gbps, 274.4,
+              0.01);
 }
 
 TEST(Candidates, TimeGrowsWithBytes) {
@@ -106,7 +114,8 @@ TEST(Candidates, TimeGrowsWithBytes) {
         double previous = 0;
         for (double bytes = 1; bytes < 1e14; bytes *= 1.3) {
           const double t = time_us(x, bytes);
-          EXPECT_GE(t, previous) << graph::name_of(kind) << " " << name_of(x.algorithm) << " " << name_of(x.protocol) << " " << bytes;
+          EXPECT_GE(t, previous) << graph::name_of(kind) << " " << name_of(x.algorithm) << " " << name_of(x.protocol)
+                                 << " " << bytes;
           previous = t;
         }
       }
@@ -115,13 +124,15 @@ TEST(Candidates, TimeGrowsWithBytes) {
 }
 
 TEST(Launch, OneProcessIsAFloorThatOverlaps) {
-  // 8 GPUs * 4.6 us = 36.8 us. Where the GPUs need 1 ms the floor adds less than 1 ns: (1 + 0.0368^4)^(1/4) - 1 = 4.6e-7.
+  // 8 GPUs * 4.6 us = 36.8 us. Where the GPUs need 1 ms the floor adds less than 1 ns: (1 + 0.0368^4)^(1/4) - 1
+  // = 4.6e-7.
   const topology::Topology t = a100_cluster(1);
   const AnalyticModel model(graph::CollectiveKind::all_reduce, t.facts(first_ranks(8)), {true, false});
   EXPECT_NEAR(model.launch_us(), 36.8, 1e-9);
   EXPECT_NEAR(model.with_launch(1000), 1000.0004586, 1e-6);
   EXPECT_NEAR(model.with_launch(0.001), 36.8, 1e-6);
-  EXPECT_EQ(AnalyticModel(graph::CollectiveKind::all_reduce, t.facts(first_ranks(8)), {true, true}).launch_us(), 0) << "a CUDA graph is replayed";
+  EXPECT_EQ(AnalyticModel(graph::CollectiveKind::all_reduce, t.facts(first_ranks(8)), {true, true}).launch_us(), 0)
+      << "a CUDA graph is replayed";
 }
 
 }  // namespace

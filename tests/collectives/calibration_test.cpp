@@ -5,13 +5,12 @@
 
 #include "base/file.hpp"
 #include "collective_fixture.hpp"
-#include "collectives/evidence.hpp"
 #include "collectives/curves/monotone_cubic.hpp"
+#include "collectives/evidence.hpp"
 #include "collectives/pricer.hpp"
 
 namespace distsim::collectives {
 namespace {
-
 
 /// A sweep of the model itself with latencies and bytes made dearer.
 Curve made_of(const AnalyticModel& model, double latency, double bandwidth) {
@@ -51,8 +50,8 @@ TEST(Carry, FactorsGoToMoreNodesAndToOtherCollectives) {
   const topology::GroupFacts two = t.facts(first_ranks(16)), eight = t.facts(first_ranks(64));
   const AnalyticModel model(graph::CollectiveKind::all_reduce, two, {});
   const LibraryCurve known{made_of(model, 1.3, 1.6), two, Origin::user, "two nodes", {}};
-  for (graph::CollectiveKind kind :
-       {graph::CollectiveKind::all_reduce, graph::CollectiveKind::all_gather, graph::CollectiveKind::reduce_scatter, graph::CollectiveKind::all_to_all}) {
+  for (graph::CollectiveKind kind : {graph::CollectiveKind::all_reduce, graph::CollectiveKind::all_gather,
+                                     graph::CollectiveKind::reduce_scatter, graph::CollectiveKind::all_to_all}) {
     const AnalyticModel plain(kind, eight, {});
     const Pricer pricer(kind, eight, {}, {known});
     const graph::Cost large = *pricer.price(1LL << 33), small = *pricer.price(8);
@@ -63,7 +62,8 @@ TEST(Carry, FactorsGoToMoreNodesAndToOtherCollectives) {
   }
   // Gathers go through one root's links: nothing is carried. Nor into one node, whose NVLinks the sweep has not met.
   EXPECT_EQ(Pricer(graph::CollectiveKind::gather, eight, {}, {known}).price(1 << 20)->basis, graph::Basis::analytic);
-  EXPECT_EQ(Pricer(graph::CollectiveKind::all_reduce, t.facts(first_ranks(8)), {}, {known}).price(1 << 20)->basis, graph::Basis::analytic);
+  EXPECT_EQ(Pricer(graph::CollectiveKind::all_reduce, t.facts(first_ranks(8)), {}, {known}).price(1 << 20)->basis,
+            graph::Basis::analytic);
 }
 
 TEST(Carry, ASiblingIsNeverCalledMeasured) {
@@ -73,7 +73,8 @@ TEST(Carry, ASiblingIsNeverCalledMeasured) {
   const Curve c = made_of(model, 1, 1.2);
   for (Origin origin : {Origin::own_system, Origin::sibling_system}) {
     const Pricer pricer(graph::CollectiveKind::all_reduce, two, {}, {{c, two, origin, "x", {}}});
-    EXPECT_EQ(pricer.price(c.points[10].bytes)->basis, origin == Origin::own_system ? graph::Basis::measured : graph::Basis::scaled);
+    EXPECT_EQ(pricer.price(c.points[10].bytes)->basis,
+              origin == Origin::own_system ? graph::Basis::measured : graph::Basis::scaled);
     EXPECT_NEAR(pricer.price(c.points[10].bytes)->mean.us(), c.points[10].time_us, 0.01);
   }
 }
@@ -99,7 +100,8 @@ TEST(Carry, TheRangeOfAPointCounts) {
     p.low_us = 0.6 * p.time_us;
     p.high_us = 1.5 * p.time_us;
   }
-  const graph::Cost c = *Pricer(graph::CollectiveKind::all_reduce, two, {}, {{noisy, two, Origin::user, "noisy", {}}}).price(1 << 20);
+  const graph::Cost c =
+      *Pricer(graph::CollectiveKind::all_reduce, two, {}, {{noisy, two, Origin::user, "noisy", {}}}).price(1 << 20);
   EXPECT_LT(c.low.us(), 0.68 * c.mean.us());
   EXPECT_GT(c.high.us(), 1.4 * c.mean.us());
 }
@@ -125,8 +127,8 @@ TEST(Constants, TheFileIsReadWholeAndReplacedInPart) {
   const auto text = read_file(test::config("collectives/nccl.yaml"), 1 << 20);
   ASSERT_TRUE(text.ok());
   ASSERT_TRUE(read_constants(*text, "nccl.yaml", ModelConstants{}, true).ok());
-  const auto part =
-      read_constants("version: 1\nexchange_net_share: 0.5\nnccl_ring_base: [1, 2, 3]\n", "mine.yaml", shipped_constants(), false);
+  const auto part = read_constants("version: 1\nexchange_net_share: 0.5\nnccl_ring_base: [1, 2, 3]\n", "mine.yaml",
+                                   shipped_constants(), false);
   ASSERT_TRUE(part.ok()) << part.error().text();
   EXPECT_EQ(part->exchange_net_share, 0.5);
   EXPECT_EQ(part->nccl.ring_base[2], 3);
@@ -140,7 +142,8 @@ TEST(Constants, TheFileIsReadWholeAndReplacedInPart) {
   refuse("version: 1\nsharp_shar: 1\n", "sharp_share");
   refuse("version: 1\nnccl_ring_base: [1, 2]\n", "nccl_ring_base: found 2 numbers, expected 3");
   refuse("version: 1\nsend_share: -1\n", "mine.yaml:2:13: send_share: found '-1'");
-  refuse("version: 1\nexchange_net_share: 0\n", "mine.yaml:2:21: exchange_net_share: found 0.000000, expected at least 0.001");
+  refuse("version: 1\nexchange_net_share: 0\n",
+         "mine.yaml:2:21: exchange_net_share: found 0.000000, expected at least 0.001");
   refuse("version: 1\nfill_gbps: [0.165, 0, 0.75]\n", "fill_gbps: found 0.000000");
   refuse("version: 1\nsend_share: nan\n", "expected a number from 0 to 1e6");
 }
@@ -151,7 +154,8 @@ TEST(Constants, AFileOfTheUserChangesPrices) {
   options.constants = file_with("mine.yaml", "version: 1\nexchange_net_share: 0.39\n");
   const auto op = op_of(graph::CollectiveKind::all_to_all, 1LL << 33);
   const auto facts = t.facts(first_ranks(32));
-  const double half = models_of(t, options).price(op, facts)->mean.us(), whole = models_of(t).price(op, facts)->mean.us();
+  const double half = models_of(t, options).price(op, facts)->mean.us(),
+               whole = models_of(t).price(op, facts)->mean.us();
   EXPECT_NEAR(half / whole, shipped_constants().exchange_net_share / 0.39, 0.02);
   options.constants = "/nonexistent.yaml";
   EXPECT_FALSE(CollectiveModels::create(t, options).ok());

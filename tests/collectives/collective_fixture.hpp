@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "base/config/config_node.hpp"
-#include "base/file.hpp"
 #include "base/config/schema.hpp"
+#include "base/file.hpp"
 #include "collectives/collective_models.hpp"
 #include "test_paths.hpp"
 
@@ -59,11 +59,14 @@ inline std::string file_with(const std::string& name, const std::string& text) {
   return path;
 }
 
-inline graph::Collective op_of(graph::CollectiveKind kind, std::int64_t bytes) { return {kind, bytes, graph::DType::fp32, {}, {}}; }
+inline graph::Collective op_of(graph::CollectiveKind kind, std::int64_t bytes) {
+  return {kind, bytes, graph::DType::fp32, {}, {}};
+}
 
 inline constexpr graph::CollectiveKind kAllKinds[] = {
-    graph::CollectiveKind::all_reduce, graph::CollectiveKind::all_gather, graph::CollectiveKind::reduce_scatter, graph::CollectiveKind::all_to_all, graph::CollectiveKind::all_to_all_v,
-    graph::CollectiveKind::broadcast,  graph::CollectiveKind::reduce,     graph::CollectiveKind::gather,         graph::CollectiveKind::scatter,    graph::CollectiveKind::send_recv,
-    graph::CollectiveKind::barrier};
+    graph::CollectiveKind::all_reduce, graph::CollectiveKind::all_gather,   graph::CollectiveKind::reduce_scatter,
+    graph::CollectiveKind::all_to_all, graph::CollectiveKind::all_to_all_v, graph::CollectiveKind::broadcast,
+    graph::CollectiveKind::reduce,     graph::CollectiveKind::gather,       graph::CollectiveKind::scatter,
+    graph::CollectiveKind::send_recv,  graph::CollectiveKind::barrier};
 
 }  // namespace distsim::collectives

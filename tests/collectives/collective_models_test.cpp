@@ -56,13 +56,18 @@ TEST_F(Models, NeverCheaperToSendMore) {
 
 TEST_F(Models, MoreNodesAreNotFaster) {
   for (std::int64_t bytes : {std::int64_t{8}, std::int64_t{1} << 20, std::int64_t{1} << 28}) {
-    EXPECT_LT(price(graph::CollectiveKind::all_reduce, bytes, 16).mean, price(graph::CollectiveKind::all_reduce, bytes, 32).mean) << bytes;
-    EXPECT_LT(price(graph::CollectiveKind::all_to_all, bytes, 8).mean, price(graph::CollectiveKind::all_to_all, bytes, 16).mean) << bytes;
+    EXPECT_LT(price(graph::CollectiveKind::all_reduce, bytes, 16).mean,
+              price(graph::CollectiveKind::all_reduce, bytes, 32).mean)
+        << bytes;
+    EXPECT_LT(price(graph::CollectiveKind::all_to_all, bytes, 8).mean,
+              price(graph::CollectiveKind::all_to_all, bytes, 16).mean)
+        << bytes;
   }
 }
 
 TEST_F(Models, AMessageBetweenNodesIsBoundByTheAdapter) {
-  // One GPU a node has no NVLink to its partner: what counts is the network, of which a pair among others has one adapter of 200 Gb/s, as eight GPUs a node have.
+  // One GPU a node has no NVLink to its partner: what counts is the network, of which a pair among others has one
+  // adapter of 200 Gb/s, as eight GPUs a node have.
   const std::uint32_t pair[] = {0, 8};
   for (const topology::Siblings siblings : {topology::Siblings::idle, topology::Siblings::active}) {
     const auto c = models.price(op_of(graph::CollectiveKind::send_recv, 1 << 28), topology.facts(pair, siblings));
@@ -97,7 +102,8 @@ TEST_F(Models, RefusesWhatCannotBe) {
   wrong.send_bytes.assign(31, 1);
   auto r = models.price(wrong, facts);
   ASSERT_FALSE(r.ok());
-  EXPECT_NE(r.error().text().find("send_bytes: found 31 entries, expected one for each of 32 ranks"), std::string::npos) << r.error().text();
+  EXPECT_NE(r.error().text().find("send_bytes: found 31 entries, expected one for each of 32 ranks"), std::string::npos)
+      << r.error().text();
   wrong.send_bytes.assign(32, -5);
   EXPECT_FALSE(models.price(wrong, facts).ok());
 }
@@ -119,7 +125,10 @@ TEST_F(Models, TheSameFromRunToRunAndFromThreadToThread) {
   const auto fill = [&](std::vector<std::int64_t>& out) {
     for (std::size_t i = 0; i < out.size(); ++i) {
       const std::uint32_t ranks = 2 + static_cast<std::uint32_t>(i % 31);
-      out[i] = other.price(op_of(kAllKinds[i % 11], 1 + static_cast<std::int64_t>(i * i * 1000)), topology.facts(first_ranks(ranks)))->mean.ps();
+      out[i] = other
+                   .price(op_of(kAllKinds[i % 11], 1 + static_cast<std::int64_t>(i * i * 1000)),
+                          topology.facts(first_ranks(ranks)))
+                   ->mean.ps();
     }
   };
   std::thread one([&] { fill(a); }), two([&] { fill(b); });
@@ -133,7 +142,8 @@ TEST_F(Models, TheSameFromRunToRunAndFromThreadToThread) {
 }
 
 TEST_F(Models, ExplainNamesTheChosenAndTheRunnersUp) {
-  const std::string text = models.explain(op_of(graph::CollectiveKind::all_reduce, 1 << 26), topology.facts(first_ranks(32)));
+  const std::string text =
+      models.explain(op_of(graph::CollectiveKind::all_reduce, 1 << 26), topology.facts(first_ranks(32)));
   EXPECT_NE(text.find("<- chosen"), std::string::npos) << text;
   EXPECT_NE(text.find("tree"), std::string::npos);
   EXPECT_NE(text.find("bottleneck: NIC"), std::string::npos) << text;
@@ -143,11 +153,13 @@ TEST_F(Models, TableKeepsThePlaceOfASizeThatCannotBePriced) {
   const std::vector<std::int64_t> bytes{1 << 20, -1, std::numeric_limits<std::int64_t>::max()};
   auto table = collective_cost_table(topology, models, {graph::CollectiveKind::all_reduce, 2, 8, bytes});
   ASSERT_TRUE(table.ok());
-  EXPECT_EQ(table->text.substr(0, table->text.find('\n')), "kind,nodes,gpus,bytes,predicted_us,low_us,high_us,algbw_GBps,busbw_GBps,basis,source");
+  EXPECT_EQ(table->text.substr(0, table->text.find('\n')),
+            "kind,nodes,gpus,bytes,predicted_us,low_us,high_us,algbw_GBps,busbw_GBps,basis,source");
   EXPECT_NE(table->text.find("\nall_reduce,2,16,-1,,,,,,"), std::string::npos) << table->text;
   EXPECT_EQ(std::count(table->text.begin(), table->text.end(), '\n'), 4);
   EXPECT_EQ(table->unpriced, 2u);
-  EXPECT_FALSE(collective_cost_table(topology, models, {graph::CollectiveKind::all_reduce, 5, 8, bytes}).ok()) << "only 4 nodes";
+  EXPECT_FALSE(collective_cost_table(topology, models, {graph::CollectiveKind::all_reduce, 5, 8, bytes}).ok())
+      << "only 4 nodes";
 }
 
 TEST(Registry, EveryEntryHasANameAndASentence) {

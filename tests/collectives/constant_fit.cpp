@@ -8,7 +8,6 @@ namespace distsim::collectives {
 
 namespace {
 
-
 constexpr double kPull = 0.0008, kMostError = 0.5, kLargeBytes = 64e6, kLargeWeight = 0.5;
 constexpr double kFirstStep = 1.35, kLastStep = 1.02;
 constexpr int kMostRounds = 16;
@@ -71,8 +70,8 @@ class Objective {
 };
 
 /// Tries a factor up and down on one constant; keeps what is better.
-bool improve(const FreeConstant& f, double factor, const Objective& objective, const Members& free, ModelConstants& constants,
-             double& best) {
+bool improve(const FreeConstant& f, double factor, const Objective& objective, const Members& free,
+             ModelConstants& constants, double& best) {
   const double start = f.at(constants);
   for (double value : {start * factor, start / factor}) {
     f.at(constants) = value;

@@ -10,17 +10,20 @@
 namespace distsim::collectives {
 namespace {
 
-
 // 8 ranks: busbw = algbw * 14 / 8. 1 KiB in 20 us: 0.05 and 0.09; 1 MiB in 50 us: 20.97 and 36.70.
 std::string log_of(const std::string& gpu) {
   return "# nccl-tests version 2.13.6 nccl-headers=21903 nccl-library=21903\n# Collective test starting: all_reduce_perf\n"
-         "# hardware: 1 node of 8 x " + gpu + "\n# nodes: 1  gpus: 8\n"
+         "# hardware: 1 node of 8 x " +
+         gpu +
+         "\n# nodes: 1  gpus: 8\n"
          "#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong\n"
          "        1024           256     float     sum      -1    20.00    0.05    0.09      0    20.00    0.05    0.09      0\n"
          "     1048576        262144     float     sum      -1    50.00   20.97   36.70      0    50.00   20.97   36.70      0\n";
 }
 
-Result<CurveSet> import_of(const std::vector<std::string>& logs) { return import_curves({logs, "my_system", "a100_sxm4_80gb", "2026-11-20"}); }
+Result<CurveSet> import_of(const std::vector<std::string>& logs) {
+  return import_curves({logs, "my_system", "a100_sxm4_80gb", "2026-11-20"});
+}
 
 TEST(CurveImport, ReadsBackWhatItWrote) {
   const auto set = import_of({file_with("import_a.log", log_of("A100")), file_with("import_b.log", log_of("A100"))});
@@ -58,7 +61,8 @@ TEST(CurveImport, WhatCannotBeReadBackIsNotWritten) {
     ASSERT_FALSE(set.ok()) << part;
     EXPECT_NE(set.error().text().find(part), std::string::npos) << set.error().text();
   };
-  refused(ImportRequest{logs, "my_system", "a100_sxm4_80gb", "", {8, 16}}, "nodes: found 16, expected at most the 8 ranks");
+  refused(ImportRequest{logs, "my_system", "a100_sxm4_80gb", "", {8, 16}},
+          "nodes: found 16, expected at most the 8 ranks");
   refused(ImportRequest{logs, "my_system", "a100_sxm4_80gb", "yesterday"}, "--date: found 'yesterday'");
   refused(ImportRequest{logs, "my_system", "a100_sxm4_80gb", "2026-11-2x"}, "--date: found '2026-11-2x'");
   EXPECT_TRUE(import_curves(ImportRequest{logs, "my_system", "a100_sxm4_80gb", "2026-11"}).ok());
@@ -76,11 +80,13 @@ TEST(CurveImport, APipeIsRefusedAndNamed) {
 TEST(CurveShow, DrawsBarsAndNamesWhatIsMissing) {
   const std::string text = show_curves(*import_of({file_with("show.log", log_of("A100"))}));
   EXPECT_NE(text.find("all_reduce, 8 ranks on 1 node, a process per GPU"), std::string::npos) << text;
-  EXPECT_NE(text.find("36.70  ########################################\n"), std::string::npos) << text;  // the peak fills the bar
+  EXPECT_NE(text.find("36.70  ########################################\n"), std::string::npos)
+      << text;  // the peak fills the bar
   EXPECT_NE(text.find("missing: sizes between 1 KiB and 1 MiB"), std::string::npos) << text;
   EXPECT_NE(text.find("missing: sizes above 1 MiB"), std::string::npos) << text;
   EXPECT_EQ(text.find("missing: sizes below"), std::string::npos) << text;
-  EXPECT_NE(text.find("missing: no curve of all_gather, reduce_scatter, all_to_all, broadcast"), std::string::npos) << text;
+  EXPECT_NE(text.find("missing: no curve of all_gather, reduce_scatter, all_to_all, broadcast"), std::string::npos)
+      << text;
 }
 
 }  // namespace

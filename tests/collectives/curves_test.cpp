@@ -79,7 +79,9 @@ TEST(CurvePrices, MeasuredPointsInterpolationAndTheModelBeyond) {
   const topology::Topology t = a100_cluster(4);
   const auto models = with_curve(t, "two.curve.txtpb", kTwoNodes);
   const topology::GroupFacts two = t.facts(first_ranks(16));
-  const auto at = [&](std::int64_t bytes, const topology::GroupFacts& f) { return *models.price(op_of(graph::CollectiveKind::all_reduce, bytes), f); };
+  const auto at = [&](std::int64_t bytes, const topology::GroupFacts& f) {
+    return *models.price(op_of(graph::CollectiveKind::all_reduce, bytes), f);
+  };
   EXPECT_NEAR(at(1 << 20, two).mean.us(), 150, 0.001);
   EXPECT_EQ(at(1 << 20, two).basis, graph::Basis::measured);
   EXPECT_EQ(at(1 << 20, two).source, "bench 2 nodes");
@@ -104,7 +106,8 @@ TEST(CurvePrices, ContinuousAndMonotoneAcrossTheEdges) {
       const auto bytes = static_cast<std::int64_t>(std::exp2(x));
       const double us = models.price(op_of(graph::CollectiveKind::all_reduce, bytes), facts)->mean.us();
       EXPECT_GE(us, previous) << bytes;
-      const double most = previous > 0 ? 1.03 * previous : us;  // bytes grow by 0.7 % a step; log-log slopes stay below 4
+      const double most =
+          previous > 0 ? 1.03 * previous : us;  // bytes grow by 0.7 % a step; log-log slopes stay below 4
       EXPECT_LE(us, most) << "a jump at " << bytes;
       if (bytes > 1000) previous = us;
     }
@@ -119,21 +122,26 @@ TEST(CurvePrices, ARunThatDidNotEndIsRefusedUnlessAllowed) {
   ASSERT_FALSE(refused.ok());
   EXPECT_NE(refused.error().text().find("partial: found true"), std::string::npos) << refused.error().text();
   options.allow_partial = true;
-  EXPECT_EQ(models_of(t, options).price(op_of(graph::CollectiveKind::all_reduce, 1 << 20), t.facts(first_ranks(16)))->basis, graph::Basis::measured);
+  EXPECT_EQ(
+      models_of(t, options).price(op_of(graph::CollectiveKind::all_reduce, 1 << 20), t.facts(first_ranks(16)))->basis,
+      graph::Basis::measured);
 }
 
 TEST(CurvePrices, BandwidthMeasuredAloneSaysLittleAboutLatency) {
-  // All points lie where bytes decide (32 MiB and up) and are 1.5 times the model: 8 bytes keep the model's latency within 10 %, 16 GiB the factor.
+  // All points lie where bytes decide (32 MiB and up) and are 1.5 times the model: 8 bytes keep the model's latency
+  // within 10 %, 16 GiB the factor.
   const topology::Topology t = a100_cluster(2);
   const topology::GroupFacts facts = t.facts(first_ranks(16));
   const collectives::AnalyticModel model(graph::CollectiveKind::all_to_all, facts, {});
   std::string text = "version: 1 curves { kind: \"all_to_all\" ranks: 16 nodes: 2 launch: \"mpi\"";
   for (double bytes = 32 << 20; bytes < 1e10; bytes *= 2) {
-    text += " points { bytes: " + std::to_string(static_cast<std::int64_t>(bytes)) + " time_us: " + std::to_string(1.5 * model.time_us(bytes)) + " }";
+    text += " points { bytes: " + std::to_string(static_cast<std::int64_t>(bytes)) +
+            " time_us: " + std::to_string(1.5 * model.time_us(bytes)) + " }";
   }
   const auto models = with_curve(t, "large.curve.txtpb", text + " }");
   const auto ratio = [&](std::int64_t bytes) {
-    return models.price(op_of(graph::CollectiveKind::all_to_all, bytes), facts)->mean.us() / model.time_us(static_cast<double>(bytes));
+    return models.price(op_of(graph::CollectiveKind::all_to_all, bytes), facts)->mean.us() /
+           model.time_us(static_cast<double>(bytes));
   };
   EXPECT_NEAR(ratio(8), 1.0, 0.10);
   EXPECT_NEAR(ratio(std::int64_t{1} << 34), 1.5, 0.01);
@@ -145,7 +153,8 @@ TEST(CurvePrices, NoisyPointsAreSmoothedNotFollowedDown) {
   const topology::Topology t = a100_cluster(2);
   const auto models = with_curve(t, "noisy.curve.txtpb", noisy);
   const topology::GroupFacts facts = t.facts(first_ranks(16));
-  const graph::Cost small = *models.price(op_of(graph::CollectiveKind::all_reduce, 1024), facts), large = *models.price(op_of(graph::CollectiveKind::all_reduce, 1 << 20), facts);
+  const graph::Cost small = *models.price(op_of(graph::CollectiveKind::all_reduce, 1024), facts),
+                    large = *models.price(op_of(graph::CollectiveKind::all_reduce, 1 << 20), facts);
   EXPECT_LE(small.mean, large.mean);
   EXPECT_GT(small.mean.us(), 140);
   EXPECT_LT(large.mean.us(), 180);
@@ -154,7 +163,9 @@ TEST(CurvePrices, NoisyPointsAreSmoothedNotFollowedDown) {
 TEST(CurvePrices, SeveralCurvesMeetInTheMiddle) {
   // Twice the same group, 100 and 144 us at 1 MiB: the geometric mean is 120, and the range holds both.
   const auto one = [](const char* us) {
-    return std::string("curves { kind: \"all_reduce\" ranks: 16 nodes: 2 launch: \"mpi\" label: \"x\" points { bytes: 1048576 time_us: ") + us + " } }\n";
+    return std::string(
+               "curves { kind: \"all_reduce\" ranks: 16 nodes: 2 launch: \"mpi\" label: \"x\" points { bytes: 1048576 time_us: ") +
+           us + " } }\n";
   };
   const topology::Topology t = a100_cluster(2);
   const auto models = with_curve(t, "several.curve.txtpb", "version: 1 curve_count: 2\n" + one("100") + one("144"));
@@ -166,7 +177,9 @@ TEST(CurvePrices, SeveralCurvesMeetInTheMiddle) {
 
 TEST(CurvePrices, AFileThatDoesNotFitIsRefused) {
   CollectiveOptions options;
-  options.curve_files = {file_with("nine.curve.txtpb", "version: 1 curves { kind: \"all_reduce\" ranks: 9 nodes: 1 points { bytes: 8 time_us: 9 } }")};
+  options.curve_files = {
+      file_with("nine.curve.txtpb",
+                "version: 1 curves { kind: \"all_reduce\" ranks: 9 nodes: 1 points { bytes: 8 time_us: 9 } }")};
   auto m = CollectiveModels::create(a100_cluster(2), options);
   ASSERT_FALSE(m.ok());
   EXPECT_NE(m.error().text().find("9 ranks on 1 nodes"), std::string::npos) << m.error().text();

@@ -1,5 +1,5 @@
-// Groups as jobs have them, on the systems that are shipped: inside a node, rails, uneven nodes, NVLink domains of racks, SHARP,
-// PCIe boxes with a NIC a GPU.
+// Groups as jobs have them, on the systems that are shipped: inside a node, rails, uneven nodes, NVLink domains of
+// racks, SHARP, PCIe boxes with a NIC a GPU.
 #include <gtest/gtest.h>
 
 #include "base/config/config_node.hpp"
@@ -19,8 +19,8 @@ topology::Topology cluster_of(const std::string& system, std::int64_t nodes, boo
   return *t;
 }
 
-double price_us(const topology::Topology& t, graph::CollectiveKind kind, std::int64_t bytes, const std::vector<std::uint32_t>& members,
-                topology::Siblings siblings = topology::Siblings::idle) {
+double price_us(const topology::Topology& t, graph::CollectiveKind kind, std::int64_t bytes,
+                const std::vector<std::uint32_t>& members, topology::Siblings siblings = topology::Siblings::idle) {
   CollectiveOptions options;
   options.use_curves = false;
   auto cost = models_of(t, options).price(op_of(kind, bytes), t.facts(members, siblings));
@@ -31,8 +31,8 @@ double price_us(const topology::Topology& t, graph::CollectiveKind kind, std::in
 constexpr std::int64_t kLarge = std::int64_t{1} << 30;
 
 TEST(Groups, ARailHasOneNicAndSharesItWithNobody) {
-  // DGX A100, 4 nodes: rail 3 is GPU 3 of each node with its own NIC of 25 * 0.96 GB/s. A ring of 4 moves 2 * 3/4 of the buffer:
-  // 1 GiB takes 68.5 ms at 0.98 of that rate.
+  // DGX A100, 4 nodes: rail 3 is GPU 3 of each node with its own NIC of 25 * 0.96 GB/s. A ring of 4 moves 2 * 3/4 of
+  // the buffer: 1 GiB takes 68.5 ms at 0.98 of that rate.
   const topology::Topology t = cluster_of("dgx_a100_80gb", 4);
   const std::vector<std::uint32_t> rail{3, 11, 19, 27};
   EXPECT_NEAR(price_us(t, graph::CollectiveKind::all_reduce, kLarge, rail), 1.5 * kLarge / (0.98 * 24e3), 0.05 * 68e3);
@@ -52,7 +52,8 @@ TEST(Groups, InsideANodeNvlinkDecidesWhicheverGpusTakePart) {
   const double first = price_us(t, graph::CollectiveKind::all_gather, kLarge, {0, 1, 2, 3}),
                last = price_us(t, graph::CollectiveKind::all_gather, kLarge, {28, 29, 30, 31});
   EXPECT_EQ(first, last);
-  EXPECT_LT(first, 0.5 * price_us(t, graph::CollectiveKind::all_gather, kLarge, {0, 8, 16, 24})) << "the same ranks, one a node";
+  EXPECT_LT(first, 0.5 * price_us(t, graph::CollectiveKind::all_gather, kLarge, {0, 8, 16, 24}))
+      << "the same ranks, one a node";
 }
 
 TEST(Groups, TheFullestNodeDecidesAnUnevenExchange) {
@@ -72,11 +73,13 @@ TEST(Groups, ARackOfNvlinkIsOneNode) {
             0.6 * price_us(boxes, graph::CollectiveKind::all_reduce, kLarge, first_ranks(32)));
   // GB300 NVL72 with 64 GPUs reaches 930 GB/s busbw: 16 GiB in 36.4 ms.
   const topology::Topology gb300 = cluster_of("gb300_nvl72", 18);
-  EXPECT_NEAR(price_us(gb300, graph::CollectiveKind::all_reduce, std::int64_t{16} << 30, first_ranks(64)), 36.4e3, 0.15 * 36.4e3);
+  EXPECT_NEAR(price_us(gb300, graph::CollectiveKind::all_reduce, std::int64_t{16} << 30, first_ranks(64)), 36.4e3,
+              0.15 * 36.4e3);
 }
 
 TEST(Groups, SwitchesThatReduceCarryTheDataOnce) {
-  // ABCI A, 2 nodes with SHARP: 105 GB/s busbw at 2 GB, where a ring ends at the NICs' 96. Without SHARP there is no such choice.
+  // ABCI A, 2 nodes with SHARP: 105 GB/s busbw at 2 GB, where a ring ends at the NICs' 96. Without SHARP there is no
+  // such choice.
   const topology::Topology plain = cluster_of("abci_a", 2), sharp = cluster_of("abci_a", 2, true);
   CollectiveOptions options;
   options.use_curves = false;
@@ -102,15 +105,18 @@ std::string curve_of_company(int groups_at_once, double scale) {
   std::string text = "curves { kind: \"all_reduce\" ranks: 4 nodes: 1 launch: \"mpi\"";
   if (groups_at_once > 0) text += " groups_at_once: " + std::to_string(groups_at_once);
   for (const double bytes : {1024.0, 1048576.0, 1073741824.0})
-    text += " points { bytes: " + std::to_string(static_cast<std::int64_t>(bytes)) + " time_us: " + std::to_string(scale * (20 + bytes / 1e5)) + " }";
+    text += " points { bytes: " + std::to_string(static_cast<std::int64_t>(bytes)) +
+            " time_us: " + std::to_string(scale * (20 + bytes / 1e5)) + " }";
   return text + " }\n";
 }
 
 double price_with(const std::string& curves, topology::Siblings siblings, std::uint32_t ranks = 4) {
   const topology::Topology t = a100_cluster(2);
   CollectiveOptions options;
-  options.curve_files = {file_with("company.curve.txtpb", "version: 1 system: \"test_a100\" device: \"a100_sxm4_40gb\"\n" + curves)};
-  auto cost = models_of(t, options).price(op_of(graph::CollectiveKind::all_reduce, 1 << 20), t.facts(first_ranks(ranks), siblings));
+  options.curve_files = {
+      file_with("company.curve.txtpb", "version: 1 system: \"test_a100\" device: \"a100_sxm4_40gb\"\n" + curves)};
+  auto cost = models_of(t, options)
+                  .price(op_of(graph::CollectiveKind::all_reduce, 1 << 20), t.facts(first_ranks(ranks), siblings));
   EXPECT_TRUE(cost.ok()) << cost.error().text();
   return cost->mean.us();
 }
@@ -131,12 +137,14 @@ TEST(Groups, CurvesOfAnotherDeviceAreRemarkedUpon) {
   const topology::Topology t = a100_cluster(2);
   const auto remarks = [&](const std::string& device) {
     CollectiveOptions options;
-    options.curve_files = {file_with("device.curve.txtpb", "version: 1 system: \"x\" device: \"" + device + "\"\n" + curve_of_company(1, 1))};
+    options.curve_files = {file_with("device.curve.txtpb",
+                                     "version: 1 system: \"x\" device: \"" + device + "\"\n" + curve_of_company(1, 1))};
     return models_of(t, options).remarks();
   };
   EXPECT_TRUE(remarks("NVIDIA A100-SXM4-80GB").empty());
   EXPECT_TRUE(remarks("").empty());
-  EXPECT_EQ(remarks("host memory"), std::vector<std::string>{"curves measured on 'host memory' speak for a100_sxm4_40gb"});
+  EXPECT_EQ(remarks("host memory"),
+            std::vector<std::string>{"curves measured on 'host memory' speak for a100_sxm4_40gb"});
   EXPECT_EQ(remarks("NVIDIA H100 80GB HBM3").size(), 1u);
 }
 
@@ -144,9 +152,13 @@ TEST(Groups, CurvesOfAnotherDeviceAreRemarkedUpon) {
 TEST(Groups, AKeptPriceIsOfOneCompanyAlone) {
   const topology::Topology t = a100_cluster(2);
   CollectiveOptions options;
-  options.curve_files = {file_with("kept.curve.txtpb", "version: 1 system: \"test_a100\" device: \"a100_sxm4_40gb\"\n" + curve_of_company(2, 3) + curve_of_company(1, 1))};
+  options.curve_files = {file_with("kept.curve.txtpb", "version: 1 system: \"test_a100\" device: \"a100_sxm4_40gb\"\n" +
+                                                           curve_of_company(2, 3) + curve_of_company(1, 1))};
   const CollectiveModels models = models_of(t, options);
-  const auto price = [&](topology::Siblings siblings) { return models.price(op_of(graph::CollectiveKind::all_reduce, 1 << 20), t.facts(first_ranks(4), siblings))->mean.us(); };
+  const auto price = [&](topology::Siblings siblings) {
+    return models.price(op_of(graph::CollectiveKind::all_reduce, 1 << 20), t.facts(first_ranks(4), siblings))
+        ->mean.us();
+  };
   const double alone = price(topology::Siblings::idle), beside = price(topology::Siblings::active);
   EXPECT_GT(beside, 2 * alone);
 }

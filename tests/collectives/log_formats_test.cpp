@@ -12,7 +12,6 @@
 namespace distsim::collectives {
 namespace {
 
-
 Result<CurveSet> read(const std::string& name, const std::string& text, const LogHints& hints = {}) {
   return read_curve_file(file_with(name, text), hints);
 }
@@ -47,15 +46,17 @@ TEST(Osu, CollectiveWithItsRange) {
 
 TEST(AllReaders, SizesAreWholeNumbersThatACurveFileHolds) {
   // What import writes must be read back: 2^60 bytes at most, no fractions, no infinities.
-  const std::string osu = "# nodes: 2  ranks: 16\n# OSU MPI-CUDA Allgather Latency Test v5.7\n# Size  Avg Latency(us)\n8 4.0\n";
+  const std::string osu =
+      "# nodes: 2  ranks: 16\n# OSU MPI-CUDA Allgather Latency Test v5.7\n# Size  Avg Latency(us)\n8 4.0\n";
   expect_error(read("sizes_osu.txt", osu + "inf 7.0\n"), "sizes_osu.txt:5: size: found inf");
-  expect_error(read("sizes_osu.txt", osu + "1152921504606846976 7.0\n"), "sizes_osu.txt:5: size: found 1.84467e+19");  // times 16
+  expect_error(read("sizes_osu.txt", osu + "1152921504606846976 7.0\n"),
+               "sizes_osu.txt:5: size: found 1.84467e+19");  // times 16
   const std::string param = "world_size: 8\n\tCOMMS-RES-all_reduce-float32 ";
   expect_error(read("sizes_param.txt", param + "inf 256 10.0 1 12 9 10 0.10 0.18\n"), "size: found inf");
   expect_error(read("sizes_param.txt", param + "nan 256 10.0 1 12 9 10 0.10 0.18\n"), "size: found nan");
   const auto json = [](const char* size, const char* time) {
-    return std::string(R"({"test": "all_reduce_perf", "devices": [{"rank": 0}, {"rank": 1}], "results": [{"size": )") + size +
-           R"(, "out_of_place": {"time": )" + time + "}}]}";
+    return std::string(R"({"test": "all_reduce_perf", "devices": [{"rank": 0}, {"rank": 1}], "results": [{"size": )") +
+           size + R"(, "out_of_place": {"time": )" + time + "}}]}";
   };
   expect_error(read("sizes.json", json("1024.5", "10")), "size: found 1024.5");
   expect_error(read("sizes.json", json("1e300", "10")), "size: found 1e+300");
@@ -64,9 +65,10 @@ TEST(AllReaders, SizesAreWholeNumbersThatACurveFileHolds) {
 
 TEST(Osu, BytesPerDestinationBecomeTheBuffer) {
   // 8 ranks: 1024 bytes to each are a buffer of 8 KiB. "2n8r" in the name gives ranks and nodes.
-  const auto set = read("alps_2n8r_x.txt",
-                        "# OSU MPI-CUDA All-to-All Personalized Exchange Latency Test v7.5\n# Datatype: MPI_CHAR.\n"
-                        "# Size       Avg Latency(us)        Validation\n1024                     22.26              Pass\n");
+  const auto set =
+      read("alps_2n8r_x.txt",
+           "# OSU MPI-CUDA All-to-All Personalized Exchange Latency Test v7.5\n# Datatype: MPI_CHAR.\n"
+           "# Size       Avg Latency(us)        Validation\n1024                     22.26              Pass\n");
   ASSERT_TRUE(set.ok()) << set.error().text();
   EXPECT_EQ(set->curves[0].kind, graph::CollectiveKind::all_to_all);
   EXPECT_EQ(set->curves[0].nodes, 2u);
@@ -74,14 +76,17 @@ TEST(Osu, BytesPerDestinationBecomeTheBuffer) {
 }
 
 TEST(Osu, HostBuffersAreNotUsedAndBandwidthIsRefused) {
-  const auto host = read("host_2n4r.txt", "# OSU MPI Broadcast Latency Test v5.7\n# Size       Avg Latency(us)\n8  5.5\n");
+  const auto host =
+      read("host_2n4r.txt", "# OSU MPI Broadcast Latency Test v5.7\n# Size       Avg Latency(us)\n8  5.5\n");
   ASSERT_TRUE(host.ok()) << host.error().text();
   EXPECT_EQ(host->curves[0].not_used, "host buffers, not GPU memory");
   expect_error(read("bw.txt", "# OSU MPI-CUDA Bandwidth Test v5.7\n# Size      Bandwidth (MB/s)\n8  5.5\n"),
                "expected a test that gives the latency");
-  expect_error(read("nobody.txt", "# OSU MPI-CUDA Allreduce Latency Test v5.7\n# Size  Avg Latency(us)\n8  5.5\n"), "--ranks");
+  expect_error(read("nobody.txt", "# OSU MPI-CUDA Allreduce Latency Test v5.7\n# Size  Avg Latency(us)\n8  5.5\n"),
+               "--ranks");
   EXPECT_TRUE(
-      read("somebody.txt", "# OSU MPI-CUDA Allreduce Latency Test v5.7\n# Size  Avg Latency(us)\n8  5.5\n", {16, 2}).ok());
+      read("somebody.txt", "# OSU MPI-CUDA Allreduce Latency Test v5.7\n# Size  Avg Latency(us)\n8  5.5\n", {16, 2})
+          .ok());
 }
 
 TEST(Osu, BrokenRows) {
@@ -89,15 +94,17 @@ TEST(Osu, BrokenRows) {
   expect_error(read("osu_cut.txt", text.substr(0, text.size() - 35)), "cut");
   text.replace(text.find("150.00"), 6, "  0.00");
   expect_error(read("osu_zero.txt", text), "outside its smallest and largest");
-  expect_error(read("osu_nan_2n4r.txt", "# OSU MPI-CUDA Allreduce Latency Test v5.7\n# Size  Avg Latency(us)\n8  nan\n"),
-               "time: found nan");
-  expect_error(read("osu_order_2n4r.txt", "# OSU MPI-CUDA Allreduce Latency Test v5.7\n# Size  Avg Latency(us)\n8  5\n4 5\n"),
-               "ascending");
+  expect_error(
+      read("osu_nan_2n4r.txt", "# OSU MPI-CUDA Allreduce Latency Test v5.7\n# Size  Avg Latency(us)\n8  nan\n"),
+      "time: found nan");
+  expect_error(
+      read("osu_order_2n4r.txt", "# OSU MPI-CUDA Allreduce Latency Test v5.7\n# Size  Avg Latency(us)\n8  5\n4 5\n"),
+      "ascending");
 }
 
 std::string param_row(const char* size, const char* p50, const char* algbw, const char* busbw) {
-  return std::string("\tCOMMS-RES-all_reduce-float32  ") + size + "  1  " + p50 + "  51.0  52.0  48.0  53.0  " + algbw + "  " +
-         busbw + "  0\n";
+  return std::string("\tCOMMS-RES-all_reduce-float32  ") + size + "  1  " + p50 + "  51.0  52.0  48.0  53.0  " + algbw +
+         "  " + busbw + "  0\n";
 }
 
 TEST(Param, RowsBecomeACurve) {
@@ -115,7 +122,8 @@ TEST(Param, RowsBecomeACurve) {
                "busbw: found 20.972, expected 36.701");
   expect_error(read("param_quant.log", head + "\tCOMMS-RES-QUANT-all_reduce-float32 1 2 3 4 5 6 7 8 9\n"),
                "expected a plain collective");
-  expect_error(read("param_cut.log", head + "\tCOMMS-RES-all_reduce-float32 1048576 262144 50.0\n"), "expected 9 or 10");
+  expect_error(read("param_cut.log", head + "\tCOMMS-RES-all_reduce-float32 1048576 262144 50.0\n"),
+               "expected 9 or 10");
 }
 
 const char* const kJson =
@@ -162,15 +170,17 @@ std::string row(const char* size, const char* time, const char* algbw, const cha
 }
 
 TEST(LogRows, EachThatIsLeftOutIsNamed) {
-  // 3 ranks: busbw = 2/3 algbw. 3000 B in 100 us: 0.03 and 0.02; 3001 is no multiple of 3; the third says 0.90 where size over
-  // time is 0.06.
+  // 3 ranks: busbw = 2/3 algbw. 3000 B in 100 us: 0.03 and 0.02; 3001 is no multiple of 3; the third says 0.90 where
+  // size over time is 0.06.
   const auto set = read("named.log", kHead + row("3000", "100", "0.03", "0.02") + row("3001", "100", "0.03", "0.02") +
                                          row("6000", "100", "0.90", "0.60") + row("9000", "100", "0.09", "0.06"));
   ASSERT_TRUE(set.ok()) << set.error().text();
   ASSERT_EQ(set->remarks.size(), 2u);
-  EXPECT_NE(set->remarks[0].find("named.log:5: left out: size: found 3001, expected a multiple of 3 ranks"), std::string::npos)
+  EXPECT_NE(set->remarks[0].find("named.log:5: left out: size: found 3001, expected a multiple of 3 ranks"),
+            std::string::npos)
       << set->remarks[0];
-  EXPECT_NE(set->remarks[1].find("named.log:6: left out: algbw: found 0.9, expected 0.06 (size over time)"), std::string::npos)
+  EXPECT_NE(set->remarks[1].find("named.log:6: left out: algbw: found 0.9, expected 0.06 (size over time)"),
+            std::string::npos)
       << set->remarks[1];
   EXPECT_EQ(set->curves[0].flagged, 2u);
   EXPECT_EQ(set->curves[0].points.size(), 2u);
@@ -188,8 +198,8 @@ TEST(LogRows, AFailedRunIsPartialOrNothing) {
 TEST(LogRows, GroupsOfASplitCountOnce) {
   std::string text = "# Collective test starting: all_reduce_perf\n";
   for (int r = 0; r < 4; ++r)
-    text += "#  Rank  " + std::to_string(r) + " Group  " + std::to_string(r / 2) + " Pid 1 on node" + std::to_string(r) +
-            " device 0 [0x07] NVIDIA A100\n";
+    text += "#  Rank  " + std::to_string(r) + " Group  " + std::to_string(r / 2) + " Pid 1 on node" +
+            std::to_string(r) + " device 0 [0x07] NVIDIA A100\n";
   text += "# size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n" +
           row("1000000", "100", "10.00", "10.00");  // 2 ranks: factor 1
   const auto set = read("split.log", text);

@@ -24,7 +24,9 @@ const char* const kOld =
     "     1048576        262144   float     sum   104.86   10.00   10.00  2e-07   100.00   10.49   10.49  0e+00\n"
     "     2097152        524288   float     sum    209.7   10.00   10.00  2e-07   200.00   10.49   10.49  0e+00\n";
 
-std::string log(const std::string& table, const std::string& name = "all_reduce_perf") { return "# Collective test starting: " + name + "\n" + kRanks + table; }
+std::string log(const std::string& table, const std::string& name = "all_reduce_perf") {
+  return "# Collective test starting: " + name + "\n" + kRanks + table;
+}
 
 TEST(NcclTests, NewAndOldColumns) {
   for (const char* table : {kNew, kOld}) {
@@ -45,8 +47,11 @@ TEST(NcclTests, NewAndOldColumns) {
 
 TEST(NcclTests, OldAllToAllHasNoRedop) {
   // (n-1)/n = 0.5 of the algorithm bandwidth.
-  auto set = parse_nccl_tests(log("#  size  count  type  redop  time  algbw  busbw  error  time  algbw  busbw  error\n"
-                                  "  1048576  131072  float          104.86   10.00   5.00  0e+00   100.00   10.49   5.24  N/A\n", "alltoall_perf"), "x");
+  auto set = parse_nccl_tests(
+      log("#  size  count  type  redop  time  algbw  busbw  error  time  algbw  busbw  error\n"
+          "  1048576  131072  float          104.86   10.00   5.00  0e+00   100.00   10.49   5.24  N/A\n",
+          "alltoall_perf"),
+      "x");
   ASSERT_TRUE(set.ok()) << set.error().text();
   EXPECT_EQ(set->curves[0].kind, graph::CollectiveKind::all_to_all);
 }
@@ -57,7 +62,10 @@ TEST(NcclTests, PrefixesOfMpirunAndSrun) {
     std::string line;
     for (char ch : log(kNew)) {
       line += ch;
-      if (ch == '\n') { text += prefix + line; line.clear(); }
+      if (ch == '\n') {
+        text += prefix + line;
+        line.clear();
+      }
     }
     auto set = parse_nccl_tests(text, "x");
     ASSERT_TRUE(set.ok()) << prefix << ": " << set.error().text();
@@ -76,9 +84,12 @@ TEST(NcclTests, SeveralTablesAreSeveralCurves) {
 
 TEST(NcclTests, RowsThatContradictThemselvesAreLeftOutAndCounted) {
   std::string text = log(kNew);
-  text += "     4194304       1048576     float     sum      -1    419.4   10.00   10.00      0   400.00   10.49   10.49      0\n";
-  text += "     8388608       2097152     float     sum      -1    838.9   10.00   17.50      0   800.00   10.49   10.49      0\n";  // factor of 8 ranks, not 2
-  text += "    16777216       4194304     float     sum      -1   1677.7   10.00   10.00     12  1600.00   10.49   10.49      0\n";  // wrong results
+  text +=
+      "     4194304       1048576     float     sum      -1    419.4   10.00   10.00      0   400.00   10.49   10.49      0\n";
+  text +=
+      "     8388608       2097152     float     sum      -1    838.9   10.00   17.50      0   800.00   10.49   10.49      0\n";  // factor of 8 ranks, not 2
+  text +=
+      "    16777216       4194304     float     sum      -1   1677.7   10.00   10.00     12  1600.00   10.49   10.49      0\n";  // wrong results
   auto set = parse_nccl_tests(text, "x");
   ASSERT_TRUE(set.ok()) << set.error().text();
   EXPECT_EQ(set->curves[0].flagged, 2u);
@@ -86,10 +97,11 @@ TEST(NcclTests, RowsThatContradictThemselvesAreLeftOutAndCounted) {
 }
 
 TEST(NcclTests, BandwidthsOfSmallSizesAreRoundedNotWrong) {
-  // 512 B in 34.84 us on 16 ranks: algbw 0.0147, printed 0.01; busbw 0.0147 * 30 / 16 = 0.0276, printed 0.03. An algbw of 0.01
-  // would give 0.019. 0.05 is still wrong.
-  const std::string head = "# Collective test starting: all_reduce_perf\n# nodes: 2  gpus: 16\n"
-                           "# size count type redop time algbw busbw error time algbw busbw error\n";
+  // 512 B in 34.84 us on 16 ranks: algbw 0.0147, printed 0.01; busbw 0.0147 * 30 / 16 = 0.0276, printed 0.03. An algbw
+  // of 0.01 would give 0.019. 0.05 is still wrong.
+  const std::string head =
+      "# Collective test starting: all_reduce_perf\n# nodes: 2  gpus: 16\n"
+      "# size count type redop time algbw busbw error time algbw busbw error\n";
   const std::string rest = " 0 34 0.01 0.03 0\n 1024 256 float sum 36.44 0.03 0.05 0 36 0.03 0.05 0\n";
   for (const auto& [busbw, flagged] : {std::pair("0.03", 0u), std::pair("0.05", 1u)}) {
     auto set = parse_nccl_tests(head + " 512 128 float sum 34.84 0.01 " + busbw + rest, "x");
@@ -102,9 +114,11 @@ TEST(NcclTests, OddBlanksAndEndlessNumbersAreNoTrap) {
   const auto blank = parse_nccl_tests("#  nccl-library=\v\n# hardware: \f\n" + log(kNew), "x");
   ASSERT_TRUE(blank.ok()) << blank.error().text();
   EXPECT_EQ(blank->curves[0].library, "");
-  const auto endless = parse_nccl_tests(log(kNew) + std::string(400, '9') + " 1 float sum -1 1 1 1 0 1 1 1 0\n", "x.log");
+  const auto endless =
+      parse_nccl_tests(log(kNew) + std::string(400, '9') + " 1 float sum -1 1 1 1 0 1 1 1 0\n", "x.log");
   ASSERT_FALSE(endless.ok());
-  EXPECT_NE(endless.error().text().find("more digits than a number holds"), std::string::npos) << endless.error().text();
+  EXPECT_NE(endless.error().text().find("more digits than a number holds"), std::string::npos)
+      << endless.error().text();
 }
 
 void expect_error(const std::string& text, const std::string& part) {
@@ -134,7 +148,8 @@ TEST(NcclTests, BrokenLogsGiveOneClearLine) {
   gpus.replace(gpus.rfind("A100-SXM4-40GB"), 14, "H100-SXM5-80GB");
   expect_error(gpus, "two kinds of GPU");
   std::string factor = log(kNew);
-  for (std::size_t at = factor.find("10.00   10.00"); at != std::string::npos; at = factor.find("10.00   10.00")) factor.replace(at, 13, "10.00   18.75");
+  for (std::size_t at = factor.find("10.00   10.00"); at != std::string::npos; at = factor.find("10.00   10.00"))
+    factor.replace(at, 13, "10.00   18.75");
   expect_error(factor, "contradict themselves");
   expect_error(std::string(kRanks) + kNew, "no collective's name");
 }

@@ -1,4 +1,5 @@
-// Symbolic replay: a chunk on a rank is the set of ranks whose contribution it holds (a bit each). A reduction must never add a contribution twice.
+// Symbolic replay: a chunk on a rank is the set of ranks whose contribution it holds (a bit each). A reduction must
+// never add a contribution twice.
 #include <gtest/gtest.h>
 
 #include <bit>
@@ -19,7 +20,10 @@ void replay(const std::vector<Transfer>& schedule, State& state) {
   std::uint32_t step = 0;
   for (const Transfer& t : schedule) {
     ASSERT_GE(t.step, step) << "steps must be in order";
-    if (t.step != step) { before = state; step = t.step; }
+    if (t.step != step) {
+      before = state;
+      step = t.step;
+    }
     ASSERT_NE(t.from, t.to);
     const auto sent = before.find({t.from, t.chunk});
     ASSERT_NE(sent, before.end()) << "rank " << t.from << " sends chunk " << t.chunk << " which it does not hold";
@@ -54,7 +58,8 @@ TEST(Schedule, RingAllReduceLeavesTheSumEverywhere) {
     State state = everyone_has_all(n, n);
     const auto schedule = ring_all_reduce(n, 1000 * n);
     replay(schedule, state);
-    for (const auto& [key, held] : state) ASSERT_EQ(held, all_of(n)) << n << " ranks, rank " << key.first << " chunk " << key.second;
+    for (const auto& [key, held] : state)
+      ASSERT_EQ(held, all_of(n)) << n << " ranks, rank " << key.first << " chunk " << key.second;
     EXPECT_EQ(steps_of(schedule), 2 * (n - 1));
     for (std::int64_t bytes : sent_by(schedule, n)) EXPECT_EQ(bytes, 2 * (n - 1) * 1000) << "2 (n-1)/n of the buffer";
   }
@@ -97,7 +102,8 @@ TEST(Schedule, DoubleTreeLeavesTheSumEverywhereAndSharesTheWork) {
     State state = everyone_has_all(n, 2);
     const auto schedule = double_tree_all_reduce(n, 4096);
     replay(schedule, state);
-    for (const auto& [key, held] : state) ASSERT_EQ(held, all_of(n)) << n << " ranks, rank " << key.first << " chunk " << key.second;
+    for (const auto& [key, held] : state)
+      ASSERT_EQ(held, all_of(n)) << n << " ranks, rank " << key.first << " chunk " << key.second;
     EXPECT_LE(steps_of(schedule), 2u * static_cast<std::uint32_t>(std::bit_width(n))) << n;
     std::int64_t all = 0;
     for (std::int64_t bytes : sent_by(schedule, n)) all += bytes;
@@ -132,7 +138,8 @@ TEST(Schedule, HalvingDoublingLeavesTheSumEverywhere) {
     State state = everyone_has_all(n, p);
     const auto schedule = halving_doubling_all_reduce(n, 1000 * p);
     replay(schedule, state);
-    for (const auto& [key, held] : state) ASSERT_EQ(held, all_of(n)) << n << " ranks, rank " << key.first << " chunk " << key.second;
+    for (const auto& [key, held] : state)
+      ASSERT_EQ(held, all_of(n)) << n << " ranks, rank " << key.first << " chunk " << key.second;
     const auto log2p = static_cast<std::uint32_t>(std::bit_width(p)) - 1;
     EXPECT_EQ(steps_of(schedule), 2 * log2p + (n > p ? 2 : 0));
     if (n > p) continue;
@@ -150,7 +157,8 @@ State chunks_for_all(std::uint32_t n) {
 
 void expect_delivered(State& state, std::uint32_t n) {
   for (std::uint32_t r = 0; r < n; ++r) {
-    for (std::uint32_t from = 0; from < n; ++from) ASSERT_EQ((state[{r, from * n + r}]), bit(from)) << n << " ranks, to " << r << " from " << from;
+    for (std::uint32_t from = 0; from < n; ++from)
+      ASSERT_EQ((state[{r, from * n + r}]), bit(from)) << n << " ranks, to " << r << " from " << from;
   }
 }
 
@@ -175,7 +183,8 @@ TEST(Schedule, HierarchicalAllReduceSendsWhatAFlatRingSends) {
       State state = everyone_has_all(n, n);
       const auto schedule = hierarchical_all_reduce(nodes, per_node, 1000 * n);
       replay(schedule, state);
-      for (const auto& [key, held] : state) ASSERT_EQ(held, all_of(n)) << nodes << " x " << per_node << ", rank " << key.first << " chunk " << key.second;
+      for (const auto& [key, held] : state)
+        ASSERT_EQ(held, all_of(n)) << nodes << " x " << per_node << ", rank " << key.first << " chunk " << key.second;
       EXPECT_EQ(steps_of(schedule), 2 * (per_node - 1) + 2 * (nodes - 1));
       // Inside: 2 (p-1)/p of the buffer; along the rail 2 (N-1)/N of its p-th part: together 2 (n-1)/n.
       for (std::int64_t bytes : sent_by(schedule, n)) EXPECT_EQ(bytes, 2 * (n - 1) * 1000);
@@ -196,7 +205,8 @@ TEST(Schedule, HierarchicalAllToAllHasOnePeerAStep) {
       std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> peer;
       for (const Transfer& t : schedule) EXPECT_EQ(peer.try_emplace({t.step, t.from}, t.to).first->second, t.to);
       // (p-1)/p of the buffer over NVLink, (N-1)/N over the network: what add_hierarchical() prices.
-      for (std::int64_t bytes : sent_by(schedule, n)) EXPECT_EQ(bytes, 1000 * ((per_node - 1) * nodes + (nodes - 1) * per_node));
+      for (std::int64_t bytes : sent_by(schedule, n))
+        EXPECT_EQ(bytes, 1000 * ((per_node - 1) * nodes + (nodes - 1) * per_node));
     }
   }
 }

@@ -2,12 +2,11 @@
 #include <gtest/gtest.h>
 
 #include "collective_fixture.hpp"
-#include "collectives/pricer.hpp"
 #include "collectives/algorithms/selection.hpp"
+#include "collectives/pricer.hpp"
 
 namespace distsim::collectives {
 namespace {
-
 
 topology::GroupFacts facts_of(std::uint32_t nodes, std::uint32_t per_node = 8) {
   const topology::Topology t = a100_cluster(nodes);
@@ -26,7 +25,7 @@ Selection of(const CollectiveOptions& options) {
 
 TEST(Selection, LeavesWhatIsNamed) {
   CollectiveOptions options;
-  options.algorithms = {"tree"};   // NCCL ignores case, too
+  options.algorithms = {"tree"};  // NCCL ignores case, too
   options.protocols = {"LL", "Simple"};
   const AnalyticModel model(graph::CollectiveKind::all_reduce, facts_of(4), {false, false, of(options)});
   ASSERT_EQ(model.candidates().size(), 2u);
@@ -35,7 +34,9 @@ TEST(Selection, LeavesWhatIsNamed) {
     EXPECT_NE(c.protocol, Protocol::ll128);
   }
   // all_gather knows no tree and keeps its rings; send/recv has no algorithm at all.
-  EXPECT_GE(AnalyticModel(graph::CollectiveKind::all_gather, facts_of(4), {false, false, of(options)}).candidates().size(), 2u);
+  EXPECT_GE(
+      AnalyticModel(graph::CollectiveKind::all_gather, facts_of(4), {false, false, of(options)}).candidates().size(),
+      2u);
   EXPECT_EQ(AnalyticModel(graph::CollectiveKind::all_to_all, facts_of(4), {false, false, of(options)}).time_us(1e6),
             AnalyticModel(graph::CollectiveKind::all_to_all, facts_of(4), {}).time_us(1e6));
 }
@@ -44,8 +45,10 @@ TEST(Selection, CannotBeFasterThanTheFreeChoice) {
   for (const char* word : {"Ring", "Tree"}) {
     CollectiveOptions options;
     options.algorithms = {word};
-    const AnalyticModel forced(graph::CollectiveKind::all_reduce, facts_of(8), {false, false, of(options)}), free(graph::CollectiveKind::all_reduce, facts_of(8), {});
-    for (double bytes = 8; bytes < 1e10; bytes *= 4) EXPECT_GE(forced.time_us(bytes), free.time_us(bytes)) << word << " " << bytes;
+    const AnalyticModel forced(graph::CollectiveKind::all_reduce, facts_of(8), {false, false, of(options)}),
+        free(graph::CollectiveKind::all_reduce, facts_of(8), {});
+    for (double bytes = 8; bytes < 1e10; bytes *= 4)
+      EXPECT_GE(forced.time_us(bytes), free.time_us(bytes)) << word << " " << bytes;
   }
 }
 
@@ -64,13 +67,15 @@ TEST(Selection, UnknownWordsAreRefused) {
 TEST(Selection, SettingsOfACurve) {
   EXPECT_EQ(selection_of_settings("NCCL_ALGO=Ring"), selection_of_settings("forced ring"));
   EXPECT_NE(selection_of_settings("NCCL_ALGO=Ring"), Selection{});
-  EXPECT_EQ(selection_of_settings("NCCL_PROTO=LL128,LL").protocols, selection_of_settings("NCCL_PROTO=LL,LL128").protocols);
+  EXPECT_EQ(selection_of_settings("NCCL_PROTO=LL128,LL").protocols,
+            selection_of_settings("NCCL_PROTO=LL,LL128").protocols);
   EXPECT_EQ(selection_of_settings("NCCL_P2P_DISABLE=1"), Selection{});
 }
 
 TEST(Hierarchical, OneMessageANodeAndBothPhasesInTurn) {
   // 14 nodes of 8: 2 * 8 us of kernels, the network's 5.0 us (and the wire's difference to 2.0), 13 messages of 0.6 us.
-  // Bytes: 104/112 of the buffer over the share of a NIC's 24 GB/s that exchanges reach, 7/8 over NVLink's 300 * 0.75 GB/s, one after the other.
+  // Bytes: 104/112 of the buffer over the share of a NIC's 24 GB/s that exchanges reach, 7/8 over NVLink's 300 * 0.75
+  // GB/s, one after the other.
   const topology::GroupFacts facts = facts_of(14);
   CollectiveOptions options;
   options.exchange = "hierarchical";
@@ -97,7 +102,8 @@ TEST(RdmaWrites, BeatTheHierarchicalExchangeOfWholeNodes) {
   CollectiveOptions rdma, hierarchical;
   rdma.exchange = "rdma";
   hierarchical.exchange = "hierarchical";
-  const AnalyticModel a(graph::CollectiveKind::all_to_all, facts_of(4), {false, false, of(rdma)}), b(graph::CollectiveKind::all_to_all, facts_of(4), {false, false, of(hierarchical)});
+  const AnalyticModel a(graph::CollectiveKind::all_to_all, facts_of(4), {false, false, of(rdma)}),
+      b(graph::CollectiveKind::all_to_all, facts_of(4), {false, false, of(hierarchical)});
   ASSERT_EQ(a.candidates().size(), 1u);
   EXPECT_EQ(a.candidates()[0].algorithm, Algorithm::rdma_writes);
   EXPECT_EQ(a.candidates()[0].latency_us, b.candidates()[0].latency_us);
@@ -125,7 +131,8 @@ TEST(RdmaWrites, ReplaceNcclAlongRailsAlone) {
   // 7/8 of the buffer crosses a NIC of 25 GB/s at 95 %.
   EXPECT_NEAR(rail.candidates()[0].gbps, 0.95 * channels_of(facts_of(8, 1)).inter_gbps * 8 / 7, 1e-9);
   for (double bytes = 1e4; bytes < 1e9; bytes *= 10) {
-    EXPECT_LT(rail.time_us(bytes), AnalyticModel(graph::CollectiveKind::all_to_all, facts_of(8, 1), {}).time_us(bytes)) << bytes;
+    EXPECT_LT(rail.time_us(bytes), AnalyticModel(graph::CollectiveKind::all_to_all, facts_of(8, 1), {}).time_us(bytes))
+        << bytes;
   }
   EXPECT_EQ(AnalyticModel(graph::CollectiveKind::all_to_all, facts_of(1), {false, false, rdma}).time_us(1e6),
             AnalyticModel(graph::CollectiveKind::all_to_all, facts_of(1), {}).time_us(1e6));

@@ -1,4 +1,5 @@
-// Every system that is shipped, with the curves that are shipped: all load, and every kind of collective has a price on one node and, where there is a network, on two.
+// Every system that is shipped, with the curves that are shipped: all load, and every kind of collective has a price on
+// one node and, where there is a network, on two.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -24,7 +25,8 @@ std::vector<std::string> shipped_systems() {
 topology::Topology nodes_of(const std::string& system) {
   topology::ClusterSpec spec = read_config("systems/" + system + ".yaml", topology::cluster_schema());
   const topology::DeviceSpec device = read_config("devices/" + spec.device + ".yaml", topology::device_schema());
-  spec.nodes = std::max<std::int64_t>(spec.nic.count > 0 ? 2 : 1, spec.gpu_links.domain_nodes);  // without a network there is one node
+  spec.nodes = std::max<std::int64_t>(spec.nic.count > 0 ? 2 : 1,
+                                      spec.gpu_links.domain_nodes);  // without a network there is one node
   auto t = topology::Topology::build(spec, device.compute_capability);
   EXPECT_TRUE(t.ok()) << system << ": " << t.error().text();
   return *t;
@@ -67,7 +69,8 @@ TEST(ShippedSystems, CurvesNameSystemsThatExist) {
     if (entry.path().extension() != ".txtpb") continue;
     auto set = collectives::read_curve_file(entry.path().string());
     ASSERT_TRUE(set.ok());
-    for (const std::string& name : set->also_for) EXPECT_TRUE(std::binary_search(systems.begin(), systems.end(), name)) << entry.path() << " names " << name;
+    for (const std::string& name : set->also_for)
+      EXPECT_TRUE(std::binary_search(systems.begin(), systems.end(), name)) << entry.path() << " names " << name;
   }
 }
 

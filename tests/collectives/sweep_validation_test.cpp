@@ -1,6 +1,6 @@
-// How far predictions are from published measurements. Prints the rows of the goal table, with the shipped constants and with
-// constants found without the system in question, and each row by class. Bounds are the goals where they are met, else loose:
-// they catch a broken model, not a small change.
+// How far predictions are from published measurements. Prints the rows of the goal table, with the shipped constants
+// and with constants found without the system in question, and each row by class. Bounds are the goals where they are
+// met, else loose: they catch a broken model, not a small change.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -12,7 +12,6 @@
 
 namespace distsim::collectives {
 namespace {
-
 
 double ape(double predicted, double measured) { return 100 * std::abs(predicted / measured - 1); }
 
@@ -36,8 +35,9 @@ class Row {
                 "points: p90");
     for (const auto& [name, c] : cells_) {
       if (!classes && name != "all") continue;
-      std::printf("%-30s %6zu  %6.1f / %6.1f  %6.1f / %6.1f  %12.1f\n", name.c_str(), c.medians.values.size(), c.medians.median(),
-                  c.means.median(), c.medians.quantile(0.9), c.medians.worst(), c.points.quantile(0.9));
+      std::printf("%-30s %6zu  %6.1f / %6.1f  %6.1f / %6.1f  %12.1f\n", name.c_str(), c.medians.values.size(),
+                  c.medians.median(), c.means.median(), c.medians.quantile(0.9), c.medians.worst(),
+                  c.points.quantile(0.9));
     }
   }
   double median() const { return cells_.at("all").medians.median(); }
@@ -160,7 +160,8 @@ void calibrate_and_predict(const std::vector<Sweep>& sweeps, Constants& constant
   for (const Sweep& target : sweeps) {
     for (const Sweep& known : sweeps) {
       if (!target.usable || !known.usable || known.system != target.system || !speaks(known, target)) continue;
-      const Pricer pricer(target.curve.curve.kind, target.curve.facts, target.mode, {known.curve}, constants.of(target.system));
+      const Pricer pricer(target.curve.curve.kind, target.curve.facts, target.mode, {known.curve},
+                          constants.of(target.system));
       row.add(target.name, errors_of(target, 0, [&](double bytes) { return pricer.price(bytes)->mean.us(); }));
     }
   }
@@ -171,7 +172,8 @@ TEST(SweepValidation, TwoNodesPredictMore) {
   with_both(sweeps, [&](const char* how, Constants& constants) {
     Row row(std::string("calibrated on a system's 2-node sweep, its larger ones predicted (goal 8): ") + how);
     calibrate_and_predict(sweeps, constants, row, [](const Sweep& known, const Sweep& target) {
-      return known.curve.curve.kind == target.curve.curve.kind && known.curve.facts.nodes == 2 && target.curve.facts.nodes > 2;
+      return known.curve.curve.kind == target.curve.curve.kind && known.curve.facts.nodes == 2 &&
+             target.curve.facts.nodes > 2;
     });
     row.print(true);
     EXPECT_LT(row.median(), 8);
@@ -183,7 +185,8 @@ TEST(SweepValidation, AllReducePredictsOtherCollectives) {
   with_both(sweeps, [&](const char* how, Constants& constants) {
     Row row(std::string("calibrated on all_reduce, the system's other collectives predicted (goal 12): ") + how);
     calibrate_and_predict(sweeps, constants, row, [](const Sweep& known, const Sweep& target) {
-      return known.curve.curve.kind == graph::CollectiveKind::all_reduce && target.curve.curve.kind != graph::CollectiveKind::all_reduce &&
+      return known.curve.curve.kind == graph::CollectiveKind::all_reduce &&
+             target.curve.curve.kind != graph::CollectiveKind::all_reduce &&
              (known.curve.facts.nodes == 1) == (target.curve.facts.nodes == 1) && known.curve.facts.nodes <= 2;
     });
     row.print(true);
@@ -196,7 +199,8 @@ TEST(SweepValidation, ShippedConstantsComeFromTheFit) {
   ModelConstants fitted = fit_constants(sweeps, ""), shipped = shipped_constants();
   for (const FreeConstant& f : free_constants()) {
     if (std::getenv("DISTSIM_SWEEPS"))
-      std::printf("%-20s neutral %7.3g fitted %7.3g shipped %7.3g\n", f.name.c_str(), f.neutral, f.at(fitted), f.at(shipped));
+      std::printf("%-20s neutral %7.3g fitted %7.3g shipped %7.3g\n", f.name.c_str(), f.neutral, f.at(fitted),
+                  f.at(shipped));
     EXPECT_LT(std::abs(std::log2(f.at(shipped) / f.at(fitted))), 0.6)
         << f.name << ": shipped " << f.at(shipped) << ", found " << f.at(fitted);
   }

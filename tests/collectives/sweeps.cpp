@@ -16,7 +16,6 @@ namespace distsim::collectives {
 
 namespace {
 
-
 struct Machine {
   const char* part;    ///< of the sweep's file name; with a trailing '_', its beginning
   const char* system;  ///< file of configs/systems that describes it
@@ -24,23 +23,49 @@ struct Machine {
 
 // First match counts.
 const Machine kMachines[] = {
-    {"abci_sharp", "abci_a"},          {"coreweave", "dgx_a100_80gb"},     {"karpenter_tcp", "g4dn_t4"},     {"a10043", "dgx_a100_80gb"},
-    {"aws_p4d", "p4d_a100_40gb"},      {"deepops_dgxa100", "dgx_a100_40gb"}, {"gpu4", "oci_gpu4"},           {"pcie_a100", "pcie_a100"},
-    {"gb200_", "gb200_nvl72"},         {"a100_1n8g_all_reduce_dkh", "dgx_a100_80gb"}, {"thanos", "dgx_a100_80gb"}, {"superbench", "azure_nd_a100_v4"},
-    {"aws_p3dn", "p3dn_v100_32gb"},    {"v100_dgx2", "dgx2_v100_32gb"},    {"dgx2h", "dgx2h_v100_32gb"},     {"dgx1_roce", "dgx1_v100_32gb"},
-    {"kestrel", "kestrel_h100"},       {"gh200", "gh200_cscs"},            {"h20_", "hgx_h20"},              {"a3high", "gcp_a3_high"},
-    {"a3mega", "gcp_a3_mega"},         {"aws_p5", "p5_h100"},              {"xe9680", "xe9680_h100"},        {"h100_", "hgx_h100"},
-    {"h200_", "hgx_h200"},             {"b200_", "dgx_b200"},              {"l40s", "pcie_l40s"},            {"rtx4090", "pcie_rtx4090"},
-    {"rtx6000d", "pcie_rtx6000d"},     {"t4_", "g4dn_t4"},                 {"rtx5090", "g4dn_t4"},           {"a100_", "dgx_a100_40gb"},
+    {"abci_sharp", "abci_a"},
+    {"coreweave", "dgx_a100_80gb"},
+    {"karpenter_tcp", "g4dn_t4"},
+    {"a10043", "dgx_a100_80gb"},
+    {"aws_p4d", "p4d_a100_40gb"},
+    {"deepops_dgxa100", "dgx_a100_40gb"},
+    {"gpu4", "oci_gpu4"},
+    {"pcie_a100", "pcie_a100"},
+    {"gb200_", "gb200_nvl72"},
+    {"a100_1n8g_all_reduce_dkh", "dgx_a100_80gb"},
+    {"thanos", "dgx_a100_80gb"},
+    {"superbench", "azure_nd_a100_v4"},
+    {"aws_p3dn", "p3dn_v100_32gb"},
+    {"v100_dgx2", "dgx2_v100_32gb"},
+    {"dgx2h", "dgx2h_v100_32gb"},
+    {"dgx1_roce", "dgx1_v100_32gb"},
+    {"kestrel", "kestrel_h100"},
+    {"gh200", "gh200_cscs"},
+    {"h20_", "hgx_h20"},
+    {"a3high", "gcp_a3_high"},
+    {"a3mega", "gcp_a3_mega"},
+    {"aws_p5", "p5_h100"},
+    {"xe9680", "xe9680_h100"},
+    {"h100_", "hgx_h100"},
+    {"h200_", "hgx_h200"},
+    {"b200_", "dgx_b200"},
+    {"l40s", "pcie_l40s"},
+    {"rtx4090", "pcie_rtx4090"},
+    {"rtx6000d", "pcie_rtx6000d"},
+    {"t4_", "g4dn_t4"},
+    {"rtx5090", "g4dn_t4"},
+    {"a100_", "dgx_a100_40gb"},
 };
 
-/// Sweeps that no model should be judged by: congested or misconfigured networks, ranks that share a GPU, NICs that nobody names.
-const char* const kUnusable[] = {"congested", "dgx1_roce", "superpod", "samegpu", "cscs_tcp", "gpu4_2022", "kestrel", "gdrsys",
-                                 "issue290", "issue319", "coreweave", "karpenter", "abci_sharp"};
+/// Sweeps that no model should be judged by: congested or misconfigured networks, ranks that share a GPU, NICs that
+/// nobody names.
+const char* const kUnusable[] = {"congested", "dgx1_roce", "superpod", "samegpu",   "cscs_tcp",  "gpu4_2022", "kestrel",
+                                 "gdrsys",    "issue290",  "issue319", "coreweave", "karpenter", "abci_sharp"};
 
 bool begins(const std::string& text, const char* part) { return text.starts_with(part); }
 
-/// ABCI's files end in "abci" and begin with the GPU; vTrain's V100 node is a DGX-1 with NVLinks between some pairs only.
+/// ABCI's files end in "abci" and begin with the GPU; vTrain's V100 node is a DGX-1 with NVLinks between some pairs
+/// only.
 std::string system_of(const std::string& name) {
   if (name.ends_with("_abci")) return begins(name, "a100_") ? "abci_a" : "abci_v";
   if (name.ends_with("_vtrain") && begins(name, "v100_")) return "dgx1_v100_16gb";
@@ -92,7 +117,8 @@ std::vector<Sweep> load_sweeps() {
     s.name = (**row)[file].substr(0, (**row)[file].size() - 4);
     s.group = (**row)[group];
     s.system = system_of(s.name);
-    s.usable = std::none_of(std::begin(kUnusable), std::end(kUnusable), [&](const char* part) { return s.name.find(part) != std::string::npos; });
+    s.usable = std::none_of(std::begin(kUnusable), std::end(kUnusable),
+                            [&](const char* part) { return s.name.find(part) != std::string::npos; });
     s.known_launch = s.name.find("_torch") == std::string::npos;
     Curve& curve = set->curves.front();
     s.mode = {curve.single_process, curve.cuda_graph, selection_for(curve.kind, selection_of_settings(curve.settings))};
@@ -112,6 +138,8 @@ double Errors::quantile(double q) const {
   return v[below] + (at - static_cast<double>(below)) * (v[above] - v[below]);
 }
 
-double Errors::mean() const { return values.empty() ? 0 : std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size()); }
+double Errors::mean() const {
+  return values.empty() ? 0 : std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+}
 
 }  // namespace distsim::collectives

@@ -10,12 +10,12 @@
 namespace distsim::collectives {
 
 struct Sweep {
-  std::string name;                  ///< file name without ending
-  std::string group;                 ///< class of the index: "a100-1node", ...
-  std::string system;                ///< file of configs/systems that describes it
-  bool usable = true;                ///< false: misconfigured, congested, hardware not stated (see the index)
-  bool known_launch = true;          ///< false: times include PyTorch's dispatch
-  collectives::LibraryCurve curve;   ///< its points, and the facts of its group
+  std::string name;                 ///< file name without ending
+  std::string group;                ///< class of the index: "a100-1node", ...
+  std::string system;               ///< file of configs/systems that describes it
+  bool usable = true;               ///< false: misconfigured, congested, hardware not stated (see the index)
+  bool known_launch = true;         ///< false: times include PyTorch's dispatch
+  collectives::LibraryCurve curve;  ///< its points, and the facts of its group
   collectives::LaunchMode mode;
 };
 

@@ -21,10 +21,11 @@ class ConfigFuzz : public test::ConfigFixture {
 };
 
 const std::vector<std::string>& words() {
-  static const std::vector<std::string> words{"cluster", "system",   "nodes", "device",  "model", "name",   "net",   "boxes",  "tables", "pytorch", "0",
-                                              "-1",      "1e19",     "nan",   "25 GB/s", "25",    "1.9 us", "true",  "[1, 2]", "{a: 1}", "~",       "\"x\"",
-                                              ": ",      "\n",       "  ",    "- ",      "{",     "}",      "[",     "]",      "&a ",    "*a",      "!!str ",
-                                              "#",       "../x",     "/",     ".yaml",   "\t",    "\xff",   "|\n  ", "---\n",  "'",      "\"",      "\\"};
+  static const std::vector<std::string> words{
+      "cluster", "system", "nodes", "device",  "model", "name",   "net",   "boxes",  "tables", "pytorch", "0",
+      "-1",      "1e19",   "nan",   "25 GB/s", "25",    "1.9 us", "true",  "[1, 2]", "{a: 1}", "~",       "\"x\"",
+      ": ",      "\n",     "  ",    "- ",      "{",     "}",      "[",     "]",      "&a ",    "*a",      "!!str ",
+      "#",       "../x",   "/",     ".yaml",   "\t",    "\xff",   "|\n  ", "---\n",  "'",      "\"",      "\\"};
   return words;
 }
 
@@ -32,10 +33,18 @@ std::string mutated(std::string text, Random& random) {
   for (std::uint64_t edits = 1 + random.below(4); edits > 0; --edits) {
     const std::size_t at = random.below(text.size() + 1);
     switch (random.below(4)) {
-      case 0: text.insert(at, words()[random.below(words().size())]); break;
-      case 1: text.erase(at, 1 + random.below(6)); break;
-      case 2: text.replace(at, random.below(8), words()[random.below(words().size())]); break;
-      default: text.insert(at, text.substr(random.below(text.size() + 1), random.below(40))); break;
+      case 0:
+        text.insert(at, words()[random.below(words().size())]);
+        break;
+      case 1:
+        text.erase(at, 1 + random.below(6));
+        break;
+      case 2:
+        text.replace(at, random.below(8), words()[random.below(words().size())]);
+        break;
+      default:
+        text.insert(at, text.substr(random.below(text.size() + 1), random.below(40)));
+        break;
     }
   }
   return text;
@@ -49,7 +58,8 @@ TEST_F(ConfigFuzz, EditedExperimentsResolveOrSayWhyNot) {
   expect_answer(valid, {});
   Random random(11);
   const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(1200);
-  for (int round = 0; round < 5'000 && std::chrono::steady_clock::now() < end; ++round) expect_answer(mutated(valid, random), {});
+  for (int round = 0; round < 5'000 && std::chrono::steady_clock::now() < end; ++round)
+    expect_answer(mutated(valid, random), {});
 }
 
 TEST_F(ConfigFuzz, EditedSetsResolveOrSayWhyNot) {
@@ -62,7 +72,8 @@ TEST_F(ConfigFuzz, EditedSetsResolveOrSayWhyNot) {
 }
 
 TEST_F(ConfigFuzz, AnExperimentCutAtEveryByte) {
-  const std::string text = "title: \"x\"\ncluster: {system: boxes, nodes: 4}\nmodel:\n  name: net\n  mlp: {layers: [1, 2]}\n";
+  const std::string text =
+      "title: \"x\"\ncluster: {system: boxes, nodes: 4}\nmodel:\n  name: net\n  mlp: {layers: [1, 2]}\n";
   for (std::size_t n = 0; n <= text.size(); ++n) expect_answer(text.substr(0, n), {});
 }
 

@@ -26,10 +26,12 @@ TEST_F(ConfigTest, NamedFilesLieUnderTheSections) {
 }
 
 TEST_F(ConfigTest, TheExperimentWeighsMoreThanTheFileAndSetMoreThanBoth) {
-  write("x.yaml",
-        "title: mine\ncluster: {system: boxes, nodes: 4, nic: {count: 4}}\ndevice: {sm_count: 100}\nmodel: {name: net, global_batch: 512}\n"
-        "collectives: {use_curves: false}\n");
-  const auto e = load({"cluster.nodes=16", "cluster.nic.latency=3 us", "model.mlp.layers=[7, 1]", "framework.host_per_op=1 us", "title=theirs"});
+  write(
+      "x.yaml",
+      "title: mine\ncluster: {system: boxes, nodes: 4, nic: {count: 4}}\ndevice: {sm_count: 100}\nmodel: {name: net, global_batch: 512}\n"
+      "collectives: {use_curves: false}\n");
+  const auto e = load({"cluster.nodes=16", "cluster.nic.latency=3 us", "model.mlp.layers=[7, 1]",
+                       "framework.host_per_op=1 us", "title=theirs"});
   ASSERT_TRUE(e.ok()) << e.error().text();
   EXPECT_EQ(e->title, "theirs");
   EXPECT_EQ(e->cluster.nodes, 16);
@@ -62,8 +64,9 @@ TEST_F(ConfigTest, AnotherDeviceByNameOrAlias) {
 }
 
 TEST_F(ConfigTest, PathsStartAtTheFileThatNamesThem) {
-  write("mine/system.yaml",
-        "name: mine\ngpus_per_node: 4\ndevice: parts/gpu.yaml\ngpu_links: {kind: nvswitch, links_per_gpu: 1, bandwidth_per_link: 1 GB/s}\n");
+  write(
+      "mine/system.yaml",
+      "name: mine\ngpus_per_node: 4\ndevice: parts/gpu.yaml\ngpu_links: {kind: nvswitch, links_per_gpu: 1, bandwidth_per_link: 1 GB/s}\n");
   write("mine/parts/gpu.yaml", device("gpu"));
   write("x.yaml", "cluster: {system: mine/system.yaml}\nmodel: {name: ./models/net.yaml}\n");
   const auto e = load();
@@ -98,7 +101,8 @@ TEST_F(ConfigTest, ABatchGivenOneWayReplacesTheOther) {
 }
 
 TEST_F(ConfigTest, TextInsteadOfAFile) {
-  const auto parsed = parse_experiment_text("cluster: {system: boxes}\nmodel: {name: net}\n", dir_ + "/typed.yaml", {"cluster.nodes=2"});
+  const auto parsed = parse_experiment_text("cluster: {system: boxes}\nmodel: {name: net}\n", dir_ + "/typed.yaml",
+                                            {"cluster.nodes=2"});
   ASSERT_TRUE(parsed.ok());
   const auto e = resolve(*parsed);
   ASSERT_TRUE(e.ok()) << e.error().text();
@@ -129,8 +133,9 @@ TEST_F(ConfigTest, LoadByNameFindsNothingElsewhere) {
 }
 
 TEST_F(ConfigTest, ErrorsOfTheExperimentStandWhereTheyWereMade) {
-  EXPECT_EQ(error_of_text("clutser: {system: boxes}\nmodel: {name: net}\n"),
-            "DIR/x.yaml:1:1: clutser: found an unknown section, expected a section of an experiment; did you mean 'cluster'?");
+  EXPECT_EQ(
+      error_of_text("clutser: {system: boxes}\nmodel: {name: net}\n"),
+      "DIR/x.yaml:1:1: clutser: found an unknown section, expected a section of an experiment; did you mean 'cluster'?");
   EXPECT_EQ(error_of_text("cluster: {system: boxs}\nmodel: {name: net}\n"),
             "DIR/x.yaml:1:19: cluster.system: found 'boxs', expected a file in configs/systems; did you mean 'boxes'?");
   EXPECT_EQ(error_of_text("cluster:\n  system: boxes\n  nodse: 3\nmodel: {name: net}\n"),
@@ -141,58 +146,76 @@ TEST_F(ConfigTest, ErrorsOfTheExperimentStandWhereTheyWereMade) {
             "DIR/x.yaml:1:43: cluster.nic.bandwidth: found '25', expected a rate with its unit, e.g. 25 GB/s");
   EXPECT_EQ(error_of_text("cluster: boxes\nmodel: {name: net}\n"),
             "DIR/x.yaml:1:10: cluster: found 'boxes', expected a map with system: a file in configs/systems");
-  EXPECT_EQ(error_of_text("model: {name: net}\n"), "DIR/x.yaml:1:1: cluster: missing, expected a section with system: a file in configs/systems");
-  EXPECT_EQ(error_of_text("cluster: {system: boxes}\n"), "DIR/x.yaml:1:1: model: missing, expected a section with name: a file in configs/models");
+  EXPECT_EQ(error_of_text("model: {name: net}\n"),
+            "DIR/x.yaml:1:1: cluster: missing, expected a section with system: a file in configs/systems");
+  EXPECT_EQ(error_of_text("cluster: {system: boxes}\n"),
+            "DIR/x.yaml:1:1: model: missing, expected a section with name: a file in configs/models");
   EXPECT_EQ(error_of_text("cluster: {system: [a]}\nmodel: {name: net}\n"),
             "DIR/x.yaml:1:19: cluster.system: found a list of 1, expected the name of a file in configs/systems");
-  EXPECT_EQ(error_of_text("cluster: {system: boxes}\nmodel: {name: net}\ntitle: [a]\n"), "DIR/x.yaml:3:8: title: found a list of 1, expected text");
+  EXPECT_EQ(error_of_text("cluster: {system: boxes}\nmodel: {name: net}\ntitle: [a]\n"),
+            "DIR/x.yaml:3:8: title: found a list of 1, expected text");
   EXPECT_EQ(error_of_text("cluster: {system: boxes}\nmodel: {name: net}\ndevice: chip\n"),
             "DIR/x.yaml:3:9: device: found 'chip', expected a map, e.g. {name: a100_sxm4_80gb}");
-  EXPECT_EQ(error_of_text("- a\n"), "DIR/x.yaml:1:1: experiment: found a list of 1, expected a map with the sections cluster and model");
-  EXPECT_EQ(error_of_text("hello\n"), "DIR/x.yaml:1:1: experiment: found 'hello', expected a map with the sections cluster and model");
-  EXPECT_EQ(error_of_text(""), "DIR/x.yaml:1:1: cluster: missing, expected a section with system: a file in configs/systems");
+  EXPECT_EQ(error_of_text("- a\n"),
+            "DIR/x.yaml:1:1: experiment: found a list of 1, expected a map with the sections cluster and model");
+  EXPECT_EQ(error_of_text("hello\n"),
+            "DIR/x.yaml:1:1: experiment: found 'hello', expected a map with the sections cluster and model");
+  EXPECT_EQ(error_of_text(""),
+            "DIR/x.yaml:1:1: cluster: missing, expected a section with system: a file in configs/systems");
   EXPECT_EQ(error_of_text("cluster: {name: a, gpus_per_node: 1, gpu_links: {kind: none}}\nmodel: {name: net}\n"),
             "DIR/x.yaml:1:10: cluster.device: missing, expected a file in configs/devices");
 }
 
 TEST_F(ConfigTest, ErrorsOfANamedFileStandInThatFile) {
   write("devices/broken.yaml", "name: broken\nsm_count: [1\n");
-  EXPECT_EQ(error_with_sets({"device.name=broken"}),
-            "DIR/devices/broken.yaml:2:13: found the end of the file, expected valid YAML (',' or ']'); opened at DIR/devices/broken.yaml:2:11");
+  EXPECT_EQ(
+      error_with_sets({"device.name=broken"}),
+      "DIR/devices/broken.yaml:2:13: found the end of the file, expected valid YAML (',' or ']'); opened at DIR/devices/broken.yaml:2:11");
   write("devices/words.yaml", "hello\n");
-  EXPECT_EQ(error_with_sets({"device.name=words"}), "DIR/devices/words.yaml:1:1: device.name: found 'hello', expected a map");
+  EXPECT_EQ(error_with_sets({"device.name=words"}),
+            "DIR/devices/words.yaml:1:1: device.name: found 'hello', expected a map");
   write("models/wrong.yaml", "kind: mlp\nglobal_batch: -1\n");
-  EXPECT_EQ(error_with_sets({"model.name=wrong"}), "DIR/models/wrong.yaml:2:15: model.global_batch: found '-1', expected 0 .. 1000000000000");
-  EXPECT_EQ(error_of_text("cluster: {system: boxes}\nmodel: {name: none.yaml}\n"),
-            "DIR/x.yaml:2:15: model.name: found 'none.yaml', expected a file that can be read; DIR/none.yaml: cannot open (No such file or directory)");
+  EXPECT_EQ(error_with_sets({"model.name=wrong"}),
+            "DIR/models/wrong.yaml:2:15: model.global_batch: found '-1', expected 0 .. 1000000000000");
+  EXPECT_EQ(
+      error_of_text("cluster: {system: boxes}\nmodel: {name: none.yaml}\n"),
+      "DIR/x.yaml:2:15: model.name: found 'none.yaml', expected a file that can be read; DIR/none.yaml: cannot open (No such file or directory)");
 }
 
 TEST_F(ConfigTest, ErrorsOfSetNameTheFlag) {
-  EXPECT_EQ(error_with_sets({"cluster.nodes"}), "--set: found 'cluster.nodes', expected KEY=VALUE, e.g. cluster.nodes=8");
+  EXPECT_EQ(error_with_sets({"cluster.nodes"}),
+            "--set: found 'cluster.nodes', expected KEY=VALUE, e.g. cluster.nodes=8");
   EXPECT_EQ(error_with_sets({"=8"}), "--set: found '=8', expected KEY=VALUE, e.g. cluster.nodes=8");
   EXPECT_EQ(error_with_sets({""}), "--set: found '', expected KEY=VALUE, e.g. cluster.nodes=8");
   EXPECT_EQ(error_with_sets({"cluster.nodes="}), "--set cluster.nodes: found nothing, expected a value after '='");
-  EXPECT_EQ(error_with_sets({"cluster.nodes=0"}), "--set cluster.nodes: cluster.nodes: found '0', expected 1 .. 1000000");
-  EXPECT_EQ(error_with_sets({"cluster.nodes=4e9"}), "--set cluster.nodes: cluster.nodes: found '4e9', expected 1 .. 1000000");
-  EXPECT_EQ(error_with_sets({"clustr.nodes=4"}),
-            "--set clustr.nodes: clustr: found an unknown section, expected a section of an experiment; did you mean 'cluster'?");
-  EXPECT_EQ(error_with_sets({"cluster.nodse=4"}),
-            "--set cluster.nodse: cluster.nodse: found an unknown key, expected a key of cluster; did you mean 'nodes'?");
+  EXPECT_EQ(error_with_sets({"cluster.nodes=0"}),
+            "--set cluster.nodes: cluster.nodes: found '0', expected 1 .. 1000000");
+  EXPECT_EQ(error_with_sets({"cluster.nodes=4e9"}),
+            "--set cluster.nodes: cluster.nodes: found '4e9', expected 1 .. 1000000");
+  EXPECT_EQ(
+      error_with_sets({"clustr.nodes=4"}),
+      "--set clustr.nodes: clustr: found an unknown section, expected a section of an experiment; did you mean 'cluster'?");
+  EXPECT_EQ(
+      error_with_sets({"cluster.nodse=4"}),
+      "--set cluster.nodse: cluster.nodse: found an unknown key, expected a key of cluster; did you mean 'nodes'?");
   EXPECT_EQ(error_with_sets({"cluster.nic.latency=3"}),
             "--set cluster.nic.latency: cluster.nic.latency: found '3', expected a time with its unit, e.g. 1.9 us");
   EXPECT_EQ(error_with_sets({"model.name=tables", "model.dlrm.tables.2.rows=1"}),
             "--set model.dlrm.tables.2.rows: found the item '2', expected an item number, 0 to 1");
   EXPECT_EQ(error_with_sets({"model.name=tables", "model.dlrm.tables.1.rows=0"}),
             "--set model.dlrm.tables.1.rows: model.dlrm.tables[1].rows: found '0', expected 1 .. 10000000000000");
-  EXPECT_EQ(error_with_sets({"device.name=chp"}), "--set device.name: device.name: found 'chp', expected a file in configs/devices; did you mean 'chip'?");
+  EXPECT_EQ(error_with_sets({"device.name=chp"}),
+            "--set device.name: device.name: found 'chp', expected a file in configs/devices; did you mean 'chip'?");
   EXPECT_EQ(error_with_sets({"cluster.system=/etc/passwd"}),
             "--set cluster.system: cluster.system: found '/etc/passwd', expected a name, or a path that ends in .yaml");
-  EXPECT_EQ(error_with_sets({"cluster.system=../../x.yaml"}),
-            "--set cluster.system: cluster.system: found '../../x.yaml', expected a file name without '..' or control characters");
+  EXPECT_EQ(
+      error_with_sets({"cluster.system=../../x.yaml"}),
+      "--set cluster.system: cluster.system: found '../../x.yaml', expected a file name without '..' or control characters");
 }
 
 TEST_F(ConfigTest, AnUnreadableExperimentIsOneLine) {
-  EXPECT_EQ(load_experiment(dir_ + "/none.yaml", {}).error().text(), dir_ + "/none.yaml: cannot open (No such file or directory)");
+  EXPECT_EQ(load_experiment(dir_ + "/none.yaml", {}).error().text(),
+            dir_ + "/none.yaml: cannot open (No such file or directory)");
   EXPECT_EQ(load_experiment(dir_, {}).error().text(), dir_ + ": found a folder, expected a file");
   write("x.yaml", std::string((1 << 20) + 1, '#'));
   EXPECT_EQ(error_with_sets({}), "DIR/x.yaml: found more than 1048576 bytes, expected at most that many");
@@ -204,7 +227,8 @@ TEST_F(ConfigTest, TheDumpSaysWhereEachValueCameFrom) {
   ASSERT_TRUE(e.ok());
   const std::string dump = pipeline::dump_config(e->merged);
   EXPECT_NE(dump.find("title: \"a: b\""), std::string::npos) << dump;
-  EXPECT_NE(dump.find("  nodes: 3                                      # --set cluster.nodes\n"), std::string::npos) << dump;
+  EXPECT_NE(dump.find("  nodes: 3                                      # --set cluster.nodes\n"), std::string::npos)
+      << dump;
   EXPECT_NE(dump.find("        rows: 20 "), std::string::npos) << dump;
   EXPECT_NE(dump.find("/models/tables.yaml:6:12\n"), std::string::npos) << dump;
   const auto again = parse_yaml(dump, "dump");

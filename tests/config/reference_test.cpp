@@ -11,17 +11,20 @@ namespace {
 TEST(Reference, TheDocumentIsUpToDate) {
   const auto document = read_file(test::root() + "/docs/config_reference.md", 1 << 22);
   ASSERT_TRUE(document.ok()) << document.error().text();
-  EXPECT_TRUE(*document == reference_markdown()) << "docs/config_reference.md is stale; run: distsim list config --markdown > docs/config_reference.md";
+  EXPECT_TRUE(*document == reference_markdown())
+      << "docs/config_reference.md is stale; run: distsim list config --markdown > docs/config_reference.md";
 }
 
 TEST(Reference, NamesKeysOfEverySectionWithUnitRangeAndDefault) {
   const std::string text = reference_text();
-  for (const std::string key : {"title", "cluster.system", "cluster.nodes", "cluster.nic.bandwidth", "device.peak", "device.clock.boost", "model.name",
-                                "model.dlrm.tables[].rows", "framework.bucket_size", "collectives.use_curves"}) {
+  for (const std::string key :
+       {"title", "cluster.system", "cluster.nodes", "cluster.nic.bandwidth", "device.peak", "device.clock.boost",
+        "model.name", "model.dlrm.tables[].rows", "framework.bucket_size", "collectives.use_curves"}) {
     EXPECT_NE(text.find("\n  " + key + "  ("), std::string::npos) << key;
     EXPECT_NE(reference_markdown().find("| `" + key + "` |"), std::string::npos) << key;
   }
-  EXPECT_NE(text.find("  cluster.nodes  (integer, 1 .. 1000000, default: 1)\n      Number of nodes.\n"), std::string::npos);
+  EXPECT_NE(text.find("  cluster.nodes  (integer, 1 .. 1000000, default: 1)\n      Number of nodes.\n"),
+            std::string::npos);
 }
 
 TEST(Reference, EveryKeyHasADocLine) {

@@ -1,5 +1,6 @@
-// The evaluators agree on 100,000 random programs, bit for bit: rows, lists, and the event loop where no resource is short; deadlocks included. An oracle
-// that shares no code with them looks at every tenth (row_oracle_test and irregular_test look at more).
+// The evaluators agree on 100,000 random programs, bit for bit: rows, lists, and the event loop where no resource is
+// short; deadlocks included. An oracle that shares no code with them looks at every tenth (row_oracle_test and
+// irregular_test look at more).
 #include <gtest/gtest.h>
 
 #include "irregular_oracle.hpp"
@@ -70,9 +71,11 @@ IrregularProgram tangled(Random& random) {
   const auto n = static_cast<std::uint32_t>(random.below(12));
   for (std::uint32_t s = 0; s < n; ++s) {
     std::vector<StepId> waits;
-    if (s > 0 && random.below(2) == 0) waits.emplace_back(static_cast<std::uint32_t>(random.below(random.below(8) == 0 ? n : s)));
-    p.add({RankId(static_cast<std::uint32_t>(random.below(p.ranks))), StreamId(static_cast<std::uint32_t>(random.below(p.streams))),
-           static_cast<std::int64_t>(random.below(6))}, waits);
+    if (s > 0 && random.below(2) == 0)
+      waits.emplace_back(static_cast<std::uint32_t>(random.below(random.below(8) == 0 ? n : s)));
+    p.add({RankId(static_cast<std::uint32_t>(random.below(p.ranks))),
+           StreamId(static_cast<std::uint32_t>(random.below(p.streams))), static_cast<std::int64_t>(random.below(6))},
+          waits);
   }
   for (std::uint64_t m = n > 2 ? random.below(4) : 0; m > 0; --m) {
     p.meeting_sizes.push_back(0);

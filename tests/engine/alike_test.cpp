@@ -1,12 +1,13 @@
-// Ranks that are alike are played once: the same timeline as rank by rank, digest included, on random programs; and where they may not.
+// Ranks that are alike are played once: the same timeline as rank by rank, digest included, on random programs; and
+// where they may not.
 #include "sim/engine/program/alike.hpp"
 
 #include <gtest/gtest.h>
 
 #include "programs.hpp"
-#include "sim/engine/timeline/fingerprint.hpp"
 #include "sim/engine/events/irregular_evaluator.hpp"
 #include "sim/engine/rows/row_evaluator.hpp"
+#include "sim/engine/timeline/fingerprint.hpp"
 #include "sim/engine/timeline/verify.hpp"
 
 namespace distsim::engine {
@@ -58,7 +59,8 @@ TEST(AlikeRanks, PlayedOnceAsRankByRank) {
       EXPECT_TRUE(verify(wide, *once).ok()) << verify(wide, *once).error().text();
       EXPECT_TRUE(verify(wide, *all).ok());
       for (StepId s(0); s < wide.steps.end_id(); s = StepId(s.value() + 1)) {
-        for (const std::uint32_t r : {0u, each - 1, each, wide.ranks - 1}) ASSERT_EQ(once->end[s].at(r), all->end[s].at(r));
+        for (const std::uint32_t r : {0u, each - 1, each, wide.ranks - 1})
+          ASSERT_EQ(once->end[s].at(r), all->end[s].at(r));
       }
       ++checked;
     }

@@ -1,5 +1,5 @@
-// Networks whose times under fair sharing are known in closed form. Times in picoseconds, rates in units of a link; speeds are kept to 2^-36, so ends are
-// exact to about 1e-10.
+// Networks whose times under fair sharing are known in closed form. Times in picoseconds, rates in units of a link;
+// speeds are kept to 2^-36, so ends are exact to about 1e-10.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -66,8 +66,8 @@ TEST(ClosedForms, ParkingLot) {
 }
 
 TEST(ClosedForms, StarWithUnequalFans) {
-  // A switch with up and down links. Host 0 sends to 1, 2, 3 (1/3 each on its uplink); host 4 also sends to 1: on 1's downlink 1/3 + 2/3.
-  // Host 4's flow ends at 1.5; the others were never held by 1's downlink: they end at 3.
+  // A switch with up and down links. Host 0 sends to 1, 2, 3 (1/3 each on its uplink); host 4 also sends to 1: on 1's
+  // downlink 1/3 + 2/3. Host 4's flow ends at 1.5; the others were never held by 1's downlink: they end at 3.
   constexpr std::uint32_t kHosts = 5;
   Network net(std::vector<double>(2 * kHosts, 1.0));
   const auto flow = [&](std::uint32_t from, std::uint32_t to) { return net.flow({from, kHosts + to}); };
@@ -87,8 +87,9 @@ TEST(ClosedForms, Incast) {
 }
 
 TEST(ClosedForms, FatTreeUniformAllToAll) {
-  // `leaves` x `hosts`, uplinks oversubscribed by o: each leaf sends hosts^2 (leaves - 1) messages up through hosts / o, each host sends N - 1 through 1.
-  // Messages of other leaves end at o hosts (leaves - 1); those of the own leaf when their host's link has carried all: at the latest with them.
+  // `leaves` x `hosts`, uplinks oversubscribed by o: each leaf sends hosts^2 (leaves - 1) messages up through hosts /
+  // o, each host sends N - 1 through 1. Messages of other leaves end at o hosts (leaves - 1); those of the own leaf
+  // when their host's link has carried all: at the latest with them.
   constexpr std::uint32_t kLeaves = 4, kHosts = 4, kAll = kLeaves * kHosts;
   for (const double o : {1.0, 2.0, 4.0}) {
     std::vector<double> capacities(2 * kAll, 1.0);
@@ -98,7 +99,8 @@ TEST(ClosedForms, FatTreeUniformAllToAll) {
       for (std::uint32_t to = 0; to < kAll; ++to) {
         if (from == to) continue;
         std::vector<std::uint32_t> links{from, kAll + to};
-        if (from / kHosts != to / kHosts) links.insert(links.end(), {2 * kAll + from / kHosts, 2 * kAll + kLeaves + to / kHosts});
+        if (from / kHosts != to / kHosts)
+          links.insert(links.end(), {2 * kAll + from / kHosts, 2 * kAll + kLeaves + to / kHosts});
         net.flow(links);
       }
     }
@@ -108,7 +110,8 @@ TEST(ClosedForms, FatTreeUniformAllToAll) {
 }
 
 TEST(ClosedForms, RingsOnATorus) {
-  // A torus of 4 x 4, links of each direction of their own: rings along rows and along columns share nothing. A second ring along every row halves the rows.
+  // A torus of 4 x 4, links of each direction of their own: rings along rows and along columns share nothing. A second
+  // ring along every row halves the rows.
   constexpr std::uint32_t kSide = 4, kAll = kSide * kSide;
   for (const bool doubled : {false, true}) {
     Network net(std::vector<double>(2 * kAll, 1.0));  // link r: to the right of r; link kAll + r: below it
@@ -140,7 +143,8 @@ TEST(ClosedForms, ALogicalRingThatDoesNotFitTheTorus) {
 }
 
 TEST(ClosedForms, TwoJobsOnOneUplink) {
-  // Job A: two flows of work 1 through an uplink of 2; job B: two of work 3. Half speed each: A ends at 2, by when B has done 1; its other 2 take 2: 4.
+  // Job A: two flows of work 1 through an uplink of 2; job B: two of work 3. Half speed each: A ends at 2, by when B
+  // has done 1; its other 2 take 2: 4.
   Network net({1, 1, 1, 1, 2});
   const StepId a = net.flow({0, 4}), b = net.flow({2, 4}, 3 * kWork);
   net.flow({1, 4});
@@ -151,7 +155,8 @@ TEST(ClosedForms, TwoJobsOnOneUplink) {
 }
 
 TEST(ClosedForms, ASlowLinkHoldsTheRingThatUsesIt) {
-  // A ring of 8 is one meeting: its slowest link, at a quarter, sets the pace; a ring beside it on sound links does not feel it.
+  // A ring of 8 is one meeting: its slowest link, at a quarter, sets the pace; a ring beside it on sound links does not
+  // feel it.
   Network net(std::vector<double>(16, 1.0));
   net.c.capacities[5] = 0.25;
   net.p.meeting_sizes = {8, 8};

@@ -1,5 +1,5 @@
-// Contention: small systems worked out on paper, closed forms, an oracle in small steps of work, and equality with the plain
-// evaluator where nothing is short.
+// Contention: small systems worked out on paper, closed forms, an oracle in small steps of work, and equality with the
+// plain evaluator where nothing is short.
 #include "sim/engine/events/contended_evaluator.hpp"
 
 #include <gtest/gtest.h>
@@ -33,8 +33,8 @@ struct Scene {
 };
 
 TEST(Contended, TwoFlowsOfUnequalLengthOnOneLink) {
-  // Each would fill the link alone. Half speed each: the short one (4) ends at 8; the long one (10) has done 4 by then and ends 6
-  // later, at 14.
+  // Each would fill the link alone. Half speed each: the short one (4) ends at 8; the long one (10) has done 4 by then
+  // and ends 6 later, at 14.
   Scene s(2, 1, {100});
   const StepId longer = s.add(0, 10, {{0, 100}}), shorter = s.add(1, 4, {{0, 100}});
   const auto t = s.play();
@@ -83,8 +83,8 @@ TEST(Contended, IncastTakesTheSumOfItsMessages) {
 }
 
 TEST(Contended, AllReduceAndAllToAllOnOneNic) {
-  // Two ranks, a NIC each. An all-reduce (6, whole NIC) and an all-to-all (9, whole NIC) at once on two streams: half speed each;
-  // the first ends at 12 with 6 of the second done; it ends at 15, the sum of both.
+  // Two ranks, a NIC each. An all-reduce (6, whole NIC) and an all-to-all (9, whole NIC) at once on two streams: half
+  // speed each; the first ends at 12 with 6 of the second done; it ends at 15, the sum of both.
   Scene s(2, 2, {25, 25});
   s.p.meeting_sizes = {2, 2};
   for (std::uint32_t rank = 0; rank < 2; ++rank) {
@@ -118,7 +118,8 @@ TEST(Contended, MembersOfAMeetingEndByTheirOwnDurations) {
 }
 
 TEST(Contended, KernelsSlowDownWhileACollectiveHoldsSms) {
-  // The collective takes 0.2 of the SMs for 10; a GEMM of 16 would take them all, runs at 0.8 and has 8 left at 10: ends at 18.
+  // The collective takes 0.2 of the SMs for 10; a GEMM of 16 would take them all, runs at 0.8 and has 8 left at 10:
+  // ends at 18.
   Scene s(1, 2, {1});
   const StepId collective = s.add(0, 10, {{0, 0.2}}, 0), gemm = s.add(0, 16, {{0, 1}}, 1);
   const auto t = s.play();
@@ -127,9 +128,9 @@ TEST(Contended, KernelsSlowDownWhileACollectiveHoldsSms) {
 }
 
 TEST(Contended, LinearAllToAllOnOversubscribedLeaves) {
-  // 2 leaves of 2 hosts, uplinks of half the hosts' sum. Each host sends 1 unit of work to each other one, at full host rate if
-  // alone (duration 12). Hosts' links: 3 flows; uplink (capacity 1): 4 flows at 1/4 each. Local flows: (1 - 2/4) / 1 = 1/2.
-  // Locals end at 24; the crossing flows stay at 1/4 (uplink bound) and end at 48.
+  // 2 leaves of 2 hosts, uplinks of half the hosts' sum. Each host sends 1 unit of work to each other one, at full host
+  // rate if alone (duration 12). Hosts' links: 3 flows; uplink (capacity 1): 4 flows at 1/4 each. Local flows: (1 -
+  // 2/4) / 1 = 1/2. Locals end at 24; the crossing flows stay at 1/4 (uplink bound) and end at 48.
   Scene s(4, 3, std::vector<double>(12, 1.0));
   for (std::uint32_t from = 0; from < 4; ++from) {
     std::uint32_t stream = 0;
@@ -149,8 +150,8 @@ TEST(Contended, LinearAllToAllOnOversubscribedLeaves) {
 }
 
 TEST(Contended, EndsAreRoundedUpToWholePicoseconds) {
-  // Three flows of 1 ps at a third of the speed: 3 ps, though 1/3 has no exact fixed-point form (it is rounded down, so that 3 ps
-  // are not quite enough).
+  // Three flows of 1 ps at a third of the speed: 3 ps, though 1/3 has no exact fixed-point form (it is rounded down, so
+  // that 3 ps are not quite enough).
   Scene s(3, 1, {1});
   for (std::uint32_t r = 0; r < 3; ++r) s.add(r, 1, {{0, 1}});
   for (const StepTimes& times : s.play().steps) EXPECT_LE(std::abs(times.end - 3), 1);
@@ -187,11 +188,13 @@ TEST(Contended, RefusesInvalidDemandsAndNamesDeadlocks) {
         s.p.steps[StepId(0)].duration = std::int64_t{1} << 61;
       },
       "past the time limit");
-  refused([](Scene& s) {
-    const StepId self(1);
-    s.c.add({});
-    s.p.add({RankId(0), StreamId(0), 1}, std::span(&self, 1));
-  }, "deadlock: step 1");
+  refused(
+      [](Scene& s) {
+        const StepId self(1);
+        s.c.add({});
+        s.p.add({RankId(0), StreamId(0), 1}, std::span(&self, 1));
+      },
+      "deadlock: step 1");
 }
 
 Contention random_contention(Random& random, const IrregularProgram& p, double capacity) {
@@ -221,8 +224,8 @@ TEST(ContendedOracle, WithoutShortageTheSameToTheLastBit) {
   }
 }
 
-/// Times of independent steps that all start at 0, in double precision: from end to end of the next step, with shares solved anew
-/// for each.
+/// Times of independent steps that all start at 0, in double precision: from end to end of the next step, with shares
+/// solved anew for each.
 std::vector<double> play_in_doubles(const IrregularProgram& p, const Contention& c) {
   std::vector<double> left, ends(p.steps.size(), -1);
   for (const RankStep& step : p.steps) left.push_back(static_cast<double>(step.duration));
@@ -234,7 +237,8 @@ std::vector<double> play_in_doubles(const IrregularProgram& p, const Contention&
       if (ends[s] >= 0) continue;
       std::vector<FairShareProblem::Use> uses;
       double peak = 0;
-      for (std::uint32_t d = c.demand_offsets[s]; d < c.demand_offsets[s + 1]; ++d) peak = std::max(peak, c.demands[d].rate);
+      for (std::uint32_t d = c.demand_offsets[s]; d < c.demand_offsets[s + 1]; ++d)
+        peak = std::max(peak, c.demands[d].rate);
       if (peak == 0) peak = 1;
       for (std::uint32_t d = c.demand_offsets[s]; d < c.demand_offsets[s + 1]; ++d)
         uses.push_back({c.demands[d].resource, c.demands[d].rate / peak});

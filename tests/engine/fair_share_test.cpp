@@ -37,7 +37,8 @@ TEST(FairShare, DumbbellWithASlowAccessLink) {
 }
 
 TEST(FairShare, Star) {
-  // n hosts with links of 1 in each direction around a switch without limits, every ordered pair a flow: each 1 / (n - 1).
+  // n hosts with links of 1 in each direction around a switch without limits, every ordered pair a flow: each 1 / (n -
+  // 1).
   constexpr std::uint32_t n = 9;
   FairShareProblem p{std::vector<double>(2 * n, 1.0)};
   for (std::uint32_t from = 0; from < n; ++from) {
@@ -49,7 +50,8 @@ TEST(FairShare, Star) {
 }
 
 TEST(FairShare, Incast) {
-  // Five senders to one receiver with a link of 10; a sixth flow leaves the first sender, whose link of 10 has 8 left for it.
+  // Five senders to one receiver with a link of 10; a sixth flow leaves the first sender, whose link of 10 has 8 left
+  // for it.
   FairShareProblem p{{10, 10, 10, 10, 10, 10}};
   for (std::uint32_t sender = 0; sender < 5; ++sender) p.add_flow(kFree, {{sender}, {5}});
   p.add_flow(kFree, {{0}});
@@ -57,8 +59,8 @@ TEST(FairShare, Incast) {
 }
 
 TEST(FairShare, ParkingLot) {
-  // One flow over k links of 1, and on each link one local flow: all get 1/2.  With two locals on the last link: the long one and
-  // they get 1/3, the other locals 2/3.
+  // One flow over k links of 1, and on each link one local flow: all get 1/2.  With two locals on the last link: the
+  // long one and they get 1/3, the other locals 2/3.
   constexpr std::uint32_t k = 4;
   FairShareProblem p{std::vector<double>(k, 1.0)};
   p.add_flow(kFree, {{0}, {1}, {2}, {3}});
@@ -71,9 +73,9 @@ TEST(FairShare, ParkingLot) {
 }
 
 TEST(FairShare, FatTreeWithUniformAllToAll) {
-  // L leaves with h hosts of bandwidth 1, uplinks and downlinks of capacity u a leaf (h/u to 1 oversubscribed). Of a host's n - 1
-  // flows, n - h cross the tree. A leaf's uplink carries h (n - h) flows, so that these get min(1/(n-1), u / (h (n-h))); those
-  // inside a leaf share what is left of the hosts' links: (1 - (n-h) cross) / (h-1).
+  // L leaves with h hosts of bandwidth 1, uplinks and downlinks of capacity u a leaf (h/u to 1 oversubscribed). Of a
+  // host's n - 1 flows, n - h cross the tree. A leaf's uplink carries h (n - h) flows, so that these get min(1/(n-1), u
+  // / (h (n-h))); those inside a leaf share what is left of the hosts' links: (1 - (n-h) cross) / (h-1).
   constexpr std::uint32_t leaves = 4, h = 4, n = leaves * h;
   for (const double u : {4.0, 2.0, 1.0}) {
     FairShareProblem p;
@@ -97,8 +99,8 @@ TEST(FairShare, FatTreeWithUniformAllToAll) {
 }
 
 TEST(FairShare, RingOnATorusOfOneDimension) {
-  // Neighbour exchange uses each of n links once, each at its full capacity; a hop of two links shares each link with one other:
-  // half.
+  // Neighbour exchange uses each of n links once, each at its full capacity; a hop of two links shares each link with
+  // one other: half.
   constexpr std::uint32_t n = 6;
   for (const std::uint32_t hops : {1u, 2u}) {
     FairShareProblem p{std::vector<double>(n, 3.0)};
@@ -174,7 +176,8 @@ TEST(FairShare, EveryFlowHasItsBoundOrABottleneck) {
       const bool full = used[use.resource] >= p.capacities[use.resource] * (1 - 1e-9);
       if (full && x[f] >= fastest[use.resource] * (1 - 1e-9)) held[f] = true;
     });
-    for (std::size_t f = 0; f < x.size(); ++f) ASSERT_TRUE(held[f]) << "flow " << f << " of problem " << i << " could be faster";
+    for (std::size_t f = 0; f < x.size(); ++f)
+      ASSERT_TRUE(held[f]) << "flow " << f << " of problem " << i << " could be faster";
   }
 }
 

@@ -13,8 +13,10 @@ namespace {
 TEST(Fingerprint, AUniformRowHashesLikeTheRowWrittenOut) {
   for (std::uint32_t ranks : {1u, 7u, 1023u, 1024u, 1025u, 5000u}) {
     const Fingerprint fingerprint(ranks);
-    for (std::int64_t value : {std::int64_t{0}, std::int64_t{1}, std::int64_t{123'456'789'012}, (std::int64_t{1} << 62) - 1}) {
-      EXPECT_EQ(fingerprint.of_row(Row(value)), fingerprint.of_row(Row(std::vector<std::int64_t>(ranks, value)))) << ranks;
+    for (std::int64_t value :
+         {std::int64_t{0}, std::int64_t{1}, std::int64_t{123'456'789'012}, (std::int64_t{1} << 62) - 1}) {
+      EXPECT_EQ(fingerprint.of_row(Row(value)), fingerprint.of_row(Row(std::vector<std::int64_t>(ranks, value))))
+          << ranks;
     }
   }
 }
@@ -69,10 +71,11 @@ TEST(Fingerprint, RegularSwapsAreSeen) {
   };
   for (std::uint32_t bit = 1; bit < kRanks; bit *= 2) {
     EXPECT_TRUE(seen.insert(hash([bit](std::uint32_t r) { return r & bit ? 1 : -1; })).second) << bit;
-    EXPECT_TRUE(seen.insert(hash([bit](std::uint32_t r) { return r == 0         ? 1
-                                                                 : r == bit     ? -2
-                                                                 : r == 2 * bit ? 1
-                                                                                : 0; })).second)
+    EXPECT_TRUE(
+        seen.insert(hash([bit](std::uint32_t r) { return r == 0         ? 1
+                                                         : r == bit     ? -2
+                                                         : r == 2 * bit ? 1
+                                                                        : 0; })).second)
         << bit;
   }
   EXPECT_TRUE(seen.insert(hash([](std::uint32_t r) { return __builtin_popcount(r) % 2 ? 1 : -1; })).second);

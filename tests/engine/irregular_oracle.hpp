@@ -47,7 +47,8 @@ inline std::optional<std::vector<StepTimes>> play_by_rescanning(const IrregularP
       std::int64_t start = times[s].ready;
       bool all_here = true;
       for (std::uint32_t o = 0; o < n; ++o) {
-        if (p.steps[StepId(s)].meeting == RankStep::kAlone || p.steps[StepId(o)].meeting != p.steps[StepId(s)].meeting) continue;
+        if (p.steps[StepId(s)].meeting == RankStep::kAlone || p.steps[StepId(o)].meeting != p.steps[StepId(s)].meeting)
+          continue;
         all_here = all_here && ready[o];
         if (ready[o]) start = std::max(start, times[o].ready);
       }

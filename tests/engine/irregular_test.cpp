@@ -8,7 +8,8 @@
 namespace distsim::engine {
 namespace {
 
-RankStep step(std::uint32_t rank, std::int64_t duration, std::uint32_t meeting = RankStep::kAlone, std::uint32_t stream = 0) {
+RankStep step(std::uint32_t rank, std::int64_t duration, std::uint32_t meeting = RankStep::kAlone,
+              std::uint32_t stream = 0) {
   return {RankId(rank), StreamId(stream), duration, meeting};
 }
 
@@ -103,10 +104,12 @@ TEST(Irregular, RefusesInvalidPrograms) {
   refused([](auto& p) { p.wait_offsets.pop_back(); }, "program.wait_offsets");
   refused([&](auto& p) { p.add(step(0, 1), std::span(&outside, 1)); }, "step 2.waits: found step 9");
   refused([&](auto& p) { p.add(step(0, 1), std::span(&none, 1)); }, "step 2.waits: found step 4294967295");
-  refused([](auto& p) {
-    p.add(step(0, (std::int64_t{1} << 62) - 1));
-    p.add(step(0, (std::int64_t{1} << 62) - 1));
-  }, "past the time limit");
+  refused(
+      [](auto& p) {
+        p.add(step(0, (std::int64_t{1} << 62) - 1));
+        p.add(step(0, (std::int64_t{1} << 62) - 1));
+      },
+      "past the time limit");
 }
 
 /// Few ranks, waits of any direction, meetings of two or three steps: about half of these programs deadlock.
@@ -173,7 +176,8 @@ TEST(IrregularOracle, AnExpandedProgramPlaysLikeItsRows) {
     ASSERT_EQ(t->makespan, rows->makespan);
     for (std::uint32_t r = 0; r < p.ranks; ++r) {
       for (std::uint32_t s = 0; s < p.steps.size(); ++s) {
-        const StepTimes expected{rows->ready[StepId(s)].at(r), rows->start[StepId(s)].at(r), rows->end[StepId(s)].at(r)};
+        const StepTimes expected{rows->ready[StepId(s)].at(r), rows->start[StepId(s)].at(r),
+                                 rows->end[StepId(s)].at(r)};
         ASSERT_EQ(t->steps[StepId(static_cast<std::uint32_t>(r * p.steps.size() + s))], expected);
       }
     }

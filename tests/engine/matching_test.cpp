@@ -15,8 +15,8 @@ MatchingBuilder::Post post(std::uint32_t rank, std::int64_t duration, std::uint3
 TEST(Matching, APipelineOfThreeStagesAndTwoMicrobatches) {
   // Forward 10 a stage, activation transfer 2 (both sides busy), one stream a rank, rendezvous.
   //   stage 0: f0 0-10   send0 10-12   f1 12-22   send1: ready at 22, stage 1 only at 24, so 24-26
-  //   stage 1: receive0 10-12   f0 12-22   send0 22-24 (stage 2 waits since 0)   receive1 24-26   f1 26-36   send1 36-38
-  //   stage 2: receive0 22-24   f0 24-34   receive1 36-38   f1 38-48.   Makespan 48.
+  //   stage 1: receive0 10-12   f0 12-22   send0 22-24 (stage 2 waits since 0)   receive1 24-26   f1 26-36   send1
+  //   36-38 stage 2: receive0 22-24   f0 24-34   receive1 36-38   f1 38-48.   Makespan 48.
   MatchingBuilder b(3, 1);
   for (int microbatch = 0; microbatch < 2; ++microbatch) {
     for (std::uint32_t stage = 0; stage < 3; ++stage) {
@@ -88,7 +88,8 @@ TEST(Matching, WhatIsLeftWithoutPartnersIsNamed) {
   MatchingBuilder stranger(3, 1);
   const auto pair = stranger.add_communicator({0, 1}).value();
   stranger.collective(post(2, 1), pair);
-  EXPECT_EQ(std::move(stranger).finish().error().what, "found rank 2 in a collective of communicator 0, expected a member of it");
+  EXPECT_EQ(std::move(stranger).finish().error().what,
+            "found rank 2 in a collective of communicator 0, expected a member of it");
 }
 
 TEST(Matching, CommunicatorsAreChecked) {
@@ -100,8 +101,9 @@ TEST(Matching, CommunicatorsAreChecked) {
 
 TEST(Matching, MessagesDoNotHoldTheirSender) {
   // rank 0: message 5 (0-5), then work 1 (5-6): it does not wait for rank 1.
-  // rank 1: work 20 (0-20), then takes the message that is there since 5 (20-20), on no stream; work 3 waits for it (20-23).
-  // rank 1 also takes a message of rank 0 that is out at 11 (work 1, message 5): on no stream it holds nothing up but what waits for it.
+  // rank 1: work 20 (0-20), then takes the message that is there since 5 (20-20), on no stream; work 3 waits for it
+  // (20-23). rank 1 also takes a message of rank 0 that is out at 11 (work 1, message 5): on no stream it holds nothing
+  // up but what waits for it.
   MatchingBuilder b(2, 1);
   b.post_message(post(0, 5), RankId(1));
   b.work(post(0, 1));
@@ -123,7 +125,8 @@ TEST(Matching, MessagesDoNotHoldTheirSender) {
 TEST(Matching, AMessageThatNobodyTakesIsRefused) {
   MatchingBuilder b(2, 1);
   b.post_message(post(0, 5), RankId(1), 3);
-  EXPECT_EQ(std::move(b).finish().error().what, "messages from rank 0 to rank 1 under tag 3: found 1 sends and 0 receives, expected as many");
+  EXPECT_EQ(std::move(b).finish().error().what,
+            "messages from rank 0 to rank 1 under tag 3: found 1 sends and 0 receives, expected as many");
 }
 
 }  // namespace

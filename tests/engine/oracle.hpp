@@ -1,5 +1,5 @@
-// Oracle: plays a program with a queue of events, one per rank and step, in the plainest way. Shares no code with the engine's
-// evaluators.
+// Oracle: plays a program with a queue of events, one per rank and step, in the plainest way. Shares no code with the
+// engine's evaluators.
 #pragma once
 
 #include <cstdint>

@@ -59,7 +59,8 @@ Program random_program(Random& random, const RandomLimits& limits) {
     }
     const bool joins = groups > 0 && random.below(2) == 0;
     const auto group = joins ? static_cast<std::uint32_t>(random.below(groups)) : Step::kNoGroup;
-    const StreamId stream = random.below(8) == 0 ? StreamId() : StreamId(static_cast<std::uint32_t>(random.below(p.streams)));
+    const StreamId stream =
+        random.below(8) == 0 ? StreamId() : StreamId(static_cast<std::uint32_t>(random.below(p.streams)));
     p.add({stream, random_duration(random, p.ranks), group}, waits);
   }
   return p;

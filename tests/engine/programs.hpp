@@ -19,8 +19,8 @@ struct RandomLimits {
   std::uint32_t ranks = 24, streams = 4, steps = 30, waits = 3;
 };
 
-/// A valid program: any mix of streams, waits, uniform and per-rank durations (many zero, many equal), no, strided and listed
-/// groups.
+/// A valid program: any mix of streams, waits, uniform and per-rank durations (many zero, many equal), no, strided and
+/// listed groups.
 Program random_program(Random& random, const RandomLimits& limits = {});
 
 /// Every uniform duration written out rank by rank.

@@ -9,7 +9,6 @@
 namespace distsim::engine {
 namespace {
 
-
 std::vector<std::int64_t> times(const Row& row, std::uint32_t ranks) {
   std::vector<std::int64_t> out;
   for (std::uint32_t r = 0; r < ranks; ++r) out.push_back(row.at(r));
@@ -25,7 +24,8 @@ Timeline play(const Program& p) {
   return *timeline;
 }
 
-//  Two ranks, a compute stream and a communication stream; rank 1 computes more slowly. Bucket 2's gradients are ready first.
+//  Two ranks, a compute stream and a communication stream; rank 1 computes more slowly. Bucket 2's gradients are ready
+//  first.
 //
 //  time      0    5    10   15   20   25   30   35   40
 //  rank 0  C |bwd2 10  |bwd1 10  |                  |opt 5

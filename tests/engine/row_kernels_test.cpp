@@ -60,7 +60,8 @@ TEST(RowKernels, AddWithBounds) {
     const Bounds bounds = kernels.add(out.data(), c.operand_a(row_a), c.operand_b(row_b), n);
     std::uint64_t bits = 0;
     for (std::size_t i = 0; i < n; ++i) {
-      const auto a = static_cast<std::uint64_t>(c.at(row_a, true, i)), b = static_cast<std::uint64_t>(c.at(row_b, false, i));
+      const auto a = static_cast<std::uint64_t>(c.at(row_a, true, i)),
+                 b = static_cast<std::uint64_t>(c.at(row_b, false, i));
       ASSERT_EQ(static_cast<std::uint64_t>(out[i]), a + b);
       bits |= a | b | (a + b);
     }
@@ -85,9 +86,11 @@ TEST(RowKernels, WeightedSum) {
     const auto values = random_row(random, n);
     std::vector<std::uint64_t> weights(n);
     std::uint64_t expected = 0;
-    for (std::size_t i = 0; i < n; ++i) expected += static_cast<std::uint64_t>(values[i]) * (weights[i] = random.next());
+    for (std::size_t i = 0; i < n; ++i)
+      expected += static_cast<std::uint64_t>(values[i]) * (weights[i] = random.next());
     for (const RowKernels& kernels : all_row_kernels()) {
-      EXPECT_EQ(kernels.weighted_sum(values.data(), weights.data(), n), expected) << kernels.name << ", " << n << " ranks";
+      EXPECT_EQ(kernels.weighted_sum(values.data(), weights.data(), n), expected)
+          << kernels.name << ", " << n << " ranks";
     }
   }
 }

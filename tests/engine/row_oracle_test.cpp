@@ -1,4 +1,5 @@
-// Random programs: the row evaluator agrees with the event-queue oracle, and with itself on other spellings of the same program.
+// Random programs: the row evaluator agrees with the event-queue oracle, and with itself on other spellings of the same
+// program.
 #include <gtest/gtest.h>
 
 #include "oracle.hpp"
@@ -11,11 +12,12 @@ namespace {
 
 constexpr int kPrograms = 20'000;
 
-::testing::AssertionResult same(const Row& row, const std::vector<std::int64_t>& expected, const char* what, std::uint32_t step) {
+::testing::AssertionResult same(const Row& row, const std::vector<std::int64_t>& expected, const char* what,
+                                std::uint32_t step) {
   for (std::uint32_t r = 0; r < expected.size(); ++r) {
     if (row.at(r) != expected[r]) {
-      return ::testing::AssertionFailure() << what << " of step " << step << " on rank " << r << ": " << row.at(r) << ", oracle "
-                                           << expected[r];
+      return ::testing::AssertionFailure()
+             << what << " of step " << step << " on rank " << r << ": " << row.at(r) << ", oracle " << expected[r];
     }
   }
   return ::testing::AssertionSuccess();

@@ -7,7 +7,6 @@
 namespace distsim::engine {
 namespace {
 
-
 /// A valid program to break: 4 ranks, 2 streams, groups {0,1},{2,3}.
 Program sound() {
   Program p;
@@ -143,7 +142,8 @@ TEST(Refusal, StridedGroupsThatDoNotDivideTheRanks) {
 }
 
 TEST(Refusal, ListedGroupsThatDoNotPartitionTheRanks) {
-  const auto refused = [](std::vector<std::uint32_t> offsets, std::vector<std::uint32_t> members, const std::string& message) {
+  const auto refused = [](std::vector<std::uint32_t> offsets, std::vector<std::uint32_t> members,
+                          const std::string& message) {
     Program p = sound();
     p.groups[0] = {1, 1, std::move(offsets), std::move(members)};
     expect_refused(p, message);

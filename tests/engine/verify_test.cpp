@@ -4,12 +4,11 @@
 #include <gtest/gtest.h>
 
 #include "programs.hpp"
-#include "sim/engine/timeline/fingerprint.hpp"
 #include "sim/engine/rows/row_evaluator.hpp"
+#include "sim/engine/timeline/fingerprint.hpp"
 
 namespace distsim::engine {
 namespace {
-
 
 struct Sound {
   Program p;
@@ -94,7 +93,8 @@ TEST(Verify, ARowOfTheWrongLength) {
 TEST(Verify, ARowOfBlocksOfTheWrongLength) {
   Sound s;
   s.t.end[StepId(2)] = Row(std::vector<std::int64_t>{15, 18}, 2);
-  EXPECT_NE(verify(s.p, s.t).error().text().find("found 2 numbers for 2 ranks each, expected 2 ranks in all"), std::string::npos);
+  EXPECT_NE(verify(s.p, s.t).error().text().find("found 2 numbers for 2 ranks each, expected 2 ranks in all"),
+            std::string::npos);
   s.t.end[StepId(2)] = Row(std::vector<std::int64_t>{15}, 3);
   EXPECT_FALSE(verify(s.p, s.t).ok());
 }

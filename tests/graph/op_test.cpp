@@ -116,8 +116,10 @@ TEST(Cost, BuildsTheBandAroundTheMean) {
 
 TEST(Cost, RefusesWhatIsNoTime) {
   const double nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
-  for (const double bad : {nan, inf, -inf, -1e-9, 1e7}) EXPECT_FALSE(make_cost(bad, 0.1, 0.1, Basis::learned, "").ok()) << bad;
-  for (const double bad : {nan, inf, -0.1, 1.5}) EXPECT_FALSE(make_cost(1e-6, bad, 0.1, Basis::learned, "").ok()) << bad;
+  for (const double bad : {nan, inf, -inf, -1e-9, 1e7})
+    EXPECT_FALSE(make_cost(bad, 0.1, 0.1, Basis::learned, "").ok()) << bad;
+  for (const double bad : {nan, inf, -0.1, 1.5})
+    EXPECT_FALSE(make_cost(1e-6, bad, 0.1, Basis::learned, "").ok()) << bad;
   for (const double bad : {nan, inf, -0.1}) EXPECT_FALSE(make_cost(1e-6, 0.1, bad, Basis::learned, "").ok()) << bad;
 }
 

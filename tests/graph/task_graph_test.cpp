@@ -135,7 +135,8 @@ TEST(TaskGraph, MembersOfAGroupTakePartTogether) {
   for (const Partition& groups : {Partition::strided(2, 1), Partition{0, 0, {0, 2, 4}, {0, 3, 1, 2}}}) {
     TaskGraphBuilder half(4);
     half.add_collective("sum", kComm, all_reduce(8), half.add_partition(groups), {}, half.add_rank_table({0, 1, 1, 0}));
-    EXPECT_EQ(error_of(std::move(half)).empty(), !groups.listed_offsets.empty()) << "0 and 3 are a pair of the list alone";
+    EXPECT_EQ(error_of(std::move(half)).empty(), !groups.listed_offsets.empty())
+        << "0 and 3 are a pair of the list alone";
   }
 }
 

@@ -19,7 +19,8 @@ TEST(AlphaBeta, FindsTheLineThatMadeThePoints) {
 
 TEST(AlphaBeta, RelativeErrorsCountAlike) {
   // The same 5 % on a short and on a long message.
-  const auto fit = bench::fit_alpha_beta(std::vector<bench::SizeTime>{{8, 105e-6}, {8, 95e-6}, {1e9, 1.05}, {1e9, 0.95}});
+  const auto fit =
+      bench::fit_alpha_beta(std::vector<bench::SizeTime>{{8, 105e-6}, {8, 95e-6}, {1e9, 1.05}, {1e9, 0.95}});
   ASSERT_TRUE(fit.ok());
   EXPECT_NEAR(fit->alpha_s, 100e-6, 1e-6);
   EXPECT_NEAR(fit->beta_bytes_per_s, 1e9, 1e7);

@@ -15,9 +15,9 @@ bench::Layout layout(const char* name, std::uint64_t bytes, int ranks, int rank 
 // From nccl-tests' own tables: 8 ranks of float, size column and count column.
 TEST(CollectiveCase, SizeAndCountColumnsAsNcclTestsPrintsThem) {
   EXPECT_EQ(layout("all_reduce", 1024, 8).count, 256u);
-  EXPECT_EQ(layout("alltoall", 1024, 16).count, 16u);   // 1024 / 4 / 16
+  EXPECT_EQ(layout("alltoall", 1024, 16).count, 16u);  // 1024 / 4 / 16
   EXPECT_EQ(layout("alltoall", 1024, 16).bytes, 1024u);
-  EXPECT_EQ(layout("all_gather", 64, 8).count, 0u);     // 2 floats a rank are below 16 bytes
+  EXPECT_EQ(layout("all_gather", 64, 8).count, 0u);  // 2 floats a rank are below 16 bytes
   EXPECT_EQ(layout("all_gather", 64, 8).bytes, 0u);
   EXPECT_EQ(layout("all_gather", 1000, 3).count, 80u);  // 250 / 3 = 83, down to a multiple of 4
   EXPECT_EQ(layout("all_gather", 1000, 3).bytes, 960u);
@@ -25,11 +25,12 @@ TEST(CollectiveCase, SizeAndCountColumnsAsNcclTestsPrintsThem) {
 }
 
 TEST(CollectiveCase, BusBandwidthFactors) {
-  const std::map<std::string, double> expected = {{"all_reduce", 1.75}, {"all_gather", 0.875}, {"reduce_scatter", 0.875}, {"alltoall", 0.875},
-                                                  {"alltoallv", 0.875}, {"broadcast", 1},      {"reduce", 1},             {"gather", 0.875},
-                                                  {"scatter", 0.875},   {"sendrecv", 1}};
+  const std::map<std::string, double> expected = {
+      {"all_reduce", 1.75}, {"all_gather", 0.875}, {"reduce_scatter", 0.875}, {"alltoall", 0.875}, {"alltoallv", 0.875},
+      {"broadcast", 1},     {"reduce", 1},         {"gather", 0.875},         {"scatter", 0.875},  {"sendrecv", 1}};
   EXPECT_EQ(bench::collective_cases().size(), expected.size());
-  for (const bench::CollectiveCase& c : bench::collective_cases()) EXPECT_DOUBLE_EQ(c.bus_factor(8), expected.at(std::string(c.name))) << c.name;
+  for (const bench::CollectiveCase& c : bench::collective_cases())
+    EXPECT_DOUBLE_EQ(c.bus_factor(8), expected.at(std::string(c.name))) << c.name;
 }
 
 // 4 ranks, imbalance 4, 64 elements to each from rank 0: shares 1, 3/4, 1/2, 1/4.

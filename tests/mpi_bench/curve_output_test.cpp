@@ -33,7 +33,12 @@ class CurveOutputTest : public ::testing::Test {
 TEST_F(CurveOutputTest, HoldsMedianAndPercentilesAndGrowsWithTheRun) {
   const std::string path = dir_ + "/a.curve.txtpb";
   bench::CurveOutput out(path, {.system = "my_cluster", .device = "host memory", .hardware = "4 ranks"});
-  out.begin({.kind = "all_reduce", .ranks = 4, .nodes = 2, .library = "MPI 1", .settings = "-d double", .date = "2026-01-02"});
+  out.begin({.kind = "all_reduce",
+             .ranks = 4,
+             .nodes = 2,
+             .library = "MPI 1",
+             .settings = "-d double",
+             .date = "2026-01-02"});
   out.add(row(8, {1, 2, 3, 4, 100}));  // p10 1.4, p90 61.6: see stats_test.cpp
   ASSERT_TRUE(out.write(true).ok());
   EXPECT_TRUE(read_text(path).partial());

@@ -82,7 +82,8 @@ TEST(Groups, RefusalsSayWhatThereIs) {
   EXPECT_NE(refusal("16x2", blocks(2, 4)).find("fits 2 nodes of 4 ranks"), std::string::npos);
   EXPECT_NE(refusal("3x2", blocks(2, 4)).find("multiple of 2"), std::string::npos);
   EXPECT_NE(refusal("nodes", {0, 0, 1}).find("1 to 2 ranks"), std::string::npos);
-  for (const char* bad : {"", "8x", "x2", "8x2x1", "0x1", "-2x1", "8x0", "2x1.alon", "99999999999999999999x1"}) EXPECT_FALSE(bench::parse_group(bad).ok()) << bad;
+  for (const char* bad : {"", "8x", "x2", "8x2x1", "0x1", "-2x1", "8x0", "2x1.alon", "99999999999999999999x1"})
+    EXPECT_FALSE(bench::parse_group(bad).ok()) << bad;
 }
 
 }  // namespace

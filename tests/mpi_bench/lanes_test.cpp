@@ -1,4 +1,5 @@
-// Several ranks in one process: their numbers, their meetings, and calls that one thread issues for several of them. The processes are a stand-in.
+// Several ranks in one process: their numbers, their meetings, and calls that one thread issues for several of them.
+// The processes are a stand-in.
 #include "mpi_bench/collective/lanes.hpp"
 
 #include <gtest/gtest.h>
@@ -24,7 +25,8 @@ TEST(Lanes, RanksAreNumberedByProcessThreadAndGpu) {
 }
 
 TEST(Lanes, EveryRankHasOnePlaceAndEveryGpuOfANodeOneRank) {
-  for (const bench::LaneShape shape : {bench::LaneShape{1, 1}, bench::LaneShape{1, 8}, bench::LaneShape{8, 1}, bench::LaneShape{2, 4}, bench::LaneShape{3, 2}}) {
+  for (const bench::LaneShape shape : {bench::LaneShape{1, 1}, bench::LaneShape{1, 8}, bench::LaneShape{8, 1},
+                                       bench::LaneShape{2, 4}, bench::LaneShape{3, 2}}) {
     std::set<int> devices;
     for (int rank = 0; rank < 3 * shape.lanes(); ++rank) {
       const bench::LanePlace place = bench::place_of(rank, shape);

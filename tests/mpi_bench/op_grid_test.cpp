@@ -31,7 +31,8 @@ TEST(OpGrid, EveryOpAndDtypeIsThere) {
   const auto cases = bench::build_grid({}, {}, bench::GridSize::standard);
   for (const bench::OpCase& c : *cases) found.insert({c.op, c.dtype});
   for (const bench::MeasurableOp& op : bench::measurable_ops())
-    for (std::string_view dtype : op.dtypes) EXPECT_TRUE(found.contains({std::string(op.name), std::string(dtype)})) << op.name << ' ' << dtype;
+    for (std::string_view dtype : op.dtypes)
+      EXPECT_TRUE(found.contains({std::string(op.name), std::string(dtype)})) << op.name << ' ' << dtype;
 }
 
 TEST(OpGrid, ChoosesAndRefuses) {
@@ -41,7 +42,8 @@ TEST(OpGrid, ChoosesAndRefuses) {
     EXPECT_TRUE(c.op == "add" || c.op == "linear");
     EXPECT_EQ(c.dtype, "fp16");
   }
-  EXPECT_NE(bench::build_grid({"lnear"}, {}, bench::GridSize::smoke).error().text().find("did you mean 'linear'"), std::string::npos);
+  EXPECT_NE(bench::build_grid({"lnear"}, {}, bench::GridSize::smoke).error().text().find("did you mean 'linear'"),
+            std::string::npos);
   EXPECT_FALSE(bench::build_grid({"add"}, {"tf32"}, bench::GridSize::smoke).ok());
 }
 
@@ -63,12 +65,14 @@ TEST(OpCase, BytesAndFlopsByHand) {
   EXPECT_EQ(bench::extra_value(bag), "pooling=4;alpha=1.05");
 }
 
-// 2 images 4 x 5 x 5, 6 filters 2 x 3 x 3 in 2 groups, stride 2, padding 1: output 3 x 3. Images 200, filters 108, output 2 x 6 x 9 = 108 elements.
+// 2 images 4 x 5 x 5, 6 filters 2 x 3 x 3 in 2 groups, stride 2, padding 1: output 3 x 3. Images 200, filters 108,
+// output 2 x 6 x 9 = 108 elements.
 TEST(OpCase, ConvolutionByHand) {
   const bench::OpCase conv{"conv2d", "fwd", "bf16", bench::ConvShape{2, 4, 5, 6, 3, 2, 1, 2, "nhwc"}};
   EXPECT_EQ(bench::operand_bytes(conv), 2 * (200 + 108 + 108));
   EXPECT_EQ(bench::flops(conv), 2.0 * 108 * (2 * 3 * 3));
-  EXPECT_EQ(bench::shape_values(conv), (std::vector<std::string>{"2", "4", "5", "5", "6", "3", "3", "2", "2", "1", "1", "1", "2"}));
+  EXPECT_EQ(bench::shape_values(conv),
+            (std::vector<std::string>{"2", "4", "5", "5", "6", "3", "3", "2", "2", "1", "1", "1", "2"}));
   EXPECT_EQ(bench::extra_value(conv), "layout=nhwc");
   EXPECT_EQ(bench::family_of(conv), "conv2d");
 }
@@ -78,22 +82,27 @@ TEST(OpCase, FusedOpsByHand) {
   const bench::OpCase interaction{"interaction", "fwd", "fp16", bench::VectorShape{10, 24, "features=3;dim=8"}};
   EXPECT_EQ(bench::operand_bytes(interaction), 2 * 10 * (24 + 8 + 3));
   EXPECT_EQ(bench::flops(interaction), 10 * 3 * 2 * 8);
-  // 2 heads of 16 x 16 scores over 8: Q, K, V, output 4 x 2 x 16 x 8 elements, scores before and after softmax; two products of 2 x 2 x 256 x 8.
-  const bench::OpCase attention{"attention", "fwd", "bf16", bench::VectorShape{32, 16, "heads=2;length=16;dim=8;flash=0"}};
+  // 2 heads of 16 x 16 scores over 8: Q, K, V, output 4 x 2 x 16 x 8 elements, scores before and after softmax; two
+  // products of 2 x 2 x 256 x 8.
+  const bench::OpCase attention{"attention", "fwd", "bf16",
+                                bench::VectorShape{32, 16, "heads=2;length=16;dim=8;flash=0"}};
   EXPECT_EQ(bench::operand_bytes(attention), 2 * (4 * 256 + 2 * 512));
   EXPECT_EQ(bench::flops(attention), 2.0 * (2 * 2 * 256 * 8));
   const bench::OpCase adam{"optimizer_adam", "update", "fp32", bench::VectorShape{3, 100, "tensors=3"}};
   EXPECT_EQ(bench::operand_bytes(adam), 300 * 16);
 }
 
-// The gradients by hand: 2 heads of 16 rows over 8 columns of each head: four products of 2 x 2 x 256 x 8, and one more where the scores are made again.
+// The gradients by hand: 2 heads of 16 rows over 8 columns of each head: four products of 2 x 2 x 256 x 8, and one more
+// where the scores are made again.
 TEST(OpCase, BackwardPassesByHand) {
   const bench::OpCase norm{"layernorm", "bwd", "fp32", bench::VectorShape{10, 100, ""}};
   EXPECT_EQ(bench::operand_bytes(norm), 3 * 4000);  // x, dy, dx
-  const bench::OpCase attention{"attention", "bwd", "bf16", bench::VectorShape{32, 16, "heads=2;length=16;dim=8;flash=0"}};
+  const bench::OpCase attention{"attention", "bwd", "bf16",
+                                bench::VectorShape{32, 16, "heads=2;length=16;dim=8;flash=0"}};
   EXPECT_EQ(bench::operand_bytes(attention), 2 * (7 * 256 + 3 * 512));
   EXPECT_EQ(bench::flops(attention), 4.0 * (2 * 2 * 256 * 8));
-  const bench::OpCase flash{"flash_attention", "bwd", "bf16", bench::VectorShape{32, 16, "heads=2;length=16;dim=8;flash=1"}};
+  const bench::OpCase flash{"flash_attention", "bwd", "bf16",
+                            bench::VectorShape{32, 16, "heads=2;length=16;dim=8;flash=1"}};
   EXPECT_EQ(bench::operand_bytes(flash), 2 * 8 * 256 + 4 * 32);
   EXPECT_EQ(bench::flops(flash), 5.0 * (2 * 2 * 256 * 8));
   const bench::OpCase peer{"copy_p2p", "fwd", "int8", bench::VectorShape{1, 512, ""}};
@@ -102,15 +111,19 @@ TEST(OpCase, BackwardPassesByHand) {
   EXPECT_EQ(bench::peer_of(7, 8), 0);
 }
 
-// The products of the steps are those that the case counts, and the softmax's gradient is among those of the backward pass.
+// The products of the steps are those that the case counts, and the softmax's gradient is among those of the backward
+// pass.
 TEST(OpCase, StepsOfAttentionAddUp) {
   for (const char* pass : {"fwd", "bwd"}) {
-    const bench::OpCase attention{"attention", pass, "fp16", bench::VectorShape{4 * 128, 128, "heads=4;length=128;dim=64;flash=0"}};
+    const bench::OpCase attention{"attention", pass, "fp16",
+                                  bench::VectorShape{4 * 128, 128, "heads=4;length=128;dim=64;flash=0"}};
     double products = 0;
     int softmaxes = 0;
     for (const bench::OpCase& step : bench::attention_steps(attention)) {
-      if (std::holds_alternative<bench::GemmShape>(step.shape)) products += bench::flops(step);
-      else softmaxes += step.op == "softmax" && step.pass == pass ? 1 : 0;
+      if (std::holds_alternative<bench::GemmShape>(step.shape))
+        products += bench::flops(step);
+      else
+        softmaxes += step.op == "softmax" && step.pass == pass ? 1 : 0;
     }
     EXPECT_EQ(products, bench::flops(attention)) << pass;
     EXPECT_EQ(softmaxes, 1) << pass;
@@ -152,7 +165,8 @@ TEST(OpOptions, RefusalsNameTheFlag) {
   EXPECT_NE(error({"--relative-error", "0"}).find("--relative-error: found 0"), std::string::npos);
   EXPECT_NE(error({"--relative-error", "nan"}).find("--relative-error"), std::string::npos);
   EXPECT_NE(error({"--min-repetitions", "1"}).find("--min-repetitions: found 1"), std::string::npos);
-  EXPECT_NE(error({"--min-repetitions", "50", "--max-repetitions", "20"}).find("--max-repetitions: found 20"), std::string::npos);
+  EXPECT_NE(error({"--min-repetitions", "50", "--max-repetitions", "20"}).find("--max-repetitions: found 20"),
+            std::string::npos);
   EXPECT_NE(error({"--device", "-1"}).find("--device: found -1"), std::string::npos);
   EXPECT_EQ(error({"--ops", "add,mul", "--dtypes", "fp16", "--flush-l2"}), "accepted");
 }

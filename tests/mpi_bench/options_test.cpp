@@ -28,7 +28,9 @@ TEST(Options, DefaultsAreThoseOfNcclTests) {
 }
 
 TEST(Options, TheUsualCommandLineOfNcclTests) {
-  const bench::Options o = parse({"-b", "8", "-e", "128M", "-f", "2", "-g", "4", "-t", "2", "-n", "5", "-w", "3", "-c", "0", "-d", "half", "-o", "max", "-a", "3"})->options;
+  const bench::Options o = parse({"-b", "8",  "-e", "128M", "-f", "2",  "-g",   "4",  "-t",  "2",  "-n",
+                                  "5",  "-w", "3",  "-c",   "0",  "-d", "half", "-o", "max", "-a", "3"})
+                               ->options;
   EXPECT_EQ(o.min_bytes, 8u);
   EXPECT_EQ(o.max_bytes, 128u << 20);
   EXPECT_EQ(o.step_factor, 2u);
@@ -42,7 +44,9 @@ TEST(Options, TheUsualCommandLineOfNcclTests) {
 }
 
 TEST(Options, SeveralCollectivesAndAll) {
-  const bench::Options o = parse({"--collectives", "all_reduce,alltoallv", "-d", "all", "-o", "all", "-r", "all", "--imbalance", "2.5"})->options;
+  const bench::Options o =
+      parse({"--collectives", "all_reduce,alltoallv", "-d", "all", "-o", "all", "-r", "all", "--imbalance", "2.5"})
+          ->options;
   ASSERT_EQ(o.collectives.size(), 2u);
   EXPECT_EQ(o.collectives[1]->name, "alltoallv");
   EXPECT_EQ(o.types.size(), 10u);
@@ -56,7 +60,8 @@ TEST(Options, SizesHaveBinarySuffixes) {
   EXPECT_EQ(*bench::parse_size("1K"), 1024u);
   EXPECT_EQ(*bench::parse_size("1.5m"), 1572864u);
   EXPECT_EQ(*bench::parse_size("4G"), std::uint64_t{4} << 30);
-  for (const char* bad : {"", "K", "1X", "-1", "1e3", "0x10", "nan", "inf", "1.3", "2000000T", "1 K", "1KB", ".", "1.2.3", "99999999999999999999"})
+  for (const char* bad : {"", "K", "1X", "-1", "1e3", "0x10", "nan", "inf", "1.3", "2000000T", "1 K", "1KB", ".",
+                          "1.2.3", "99999999999999999999"})
     EXPECT_FALSE(bench::parse_size(bad).ok()) << bad;
 }
 
@@ -90,7 +95,9 @@ TEST(Options, RefusalsNameTheFlagAndWhatWasFound) {
 }
 
 TEST(Options, OurOwnFlags) {
-  const bench::Options o = parse({"--groups", "nodes,rails,8x2.alone", "--pair-tests", "latency,matrix", "--beside", "4M", "--hosts", "a,b", "--rank", "1", "--relative-error", "0.02"})->options;
+  const bench::Options o = parse({"--groups", "nodes,rails,8x2.alone", "--pair-tests", "latency,matrix", "--beside",
+                                  "4M", "--hosts", "a,b", "--rank", "1", "--relative-error", "0.02"})
+                               ->options;
   ASSERT_EQ(o.groups.size(), 3u);
   EXPECT_EQ(o.groups[2].ranks, 8);
   EXPECT_TRUE(o.groups[2].alone);
@@ -119,7 +126,8 @@ TEST(Options, OurOwnFlagsAreChecked) {
 TEST(Options, HelpNamesEveryCollective) {
   const auto line = parse({"--help"});
   ASSERT_TRUE(line.ok() && line->print);
-  for (const bench::CollectiveCase& c : bench::collective_cases()) EXPECT_NE(line->print->find(c.name), std::string::npos) << c.name;
+  for (const bench::CollectiveCase& c : bench::collective_cases())
+    EXPECT_NE(line->print->find(c.name), std::string::npos) << c.name;
   EXPECT_EQ(line->print->find("inject"), std::string::npos);
 }
 
@@ -133,13 +141,32 @@ TEST(Options, TheFirstDifferenceBetweenRanksIsNamed) {
 // A flag that is left out of the comparison could differ across ranks unseen.
 TEST(Options, EveryFlagThatMattersIsCompared) {
   const std::string base = bench::canonical_text(parse({"-b", "8"})->options);
-  const std::vector<std::vector<const char*>> changes = {
-      {"-b", "8", "-e", "64M"}, {"-b", "8", "-i", "2M"}, {"-b", "8", "-f", "2"},          {"-b", "8", "-n", "3"},       {"-b", "8", "-w", "0"},
-      {"-b", "8", "-c", "0"},   {"-b", "8", "-o", "max"}, {"-b", "8", "-d", "int8"},      {"-b", "8", "-r", "1"},       {"-b", "8", "-a", "0"},
-      {"-b", "8", "-G", "1"},   {"-b", "8", "-J", "x"},   {"-b", "8", "--out", "y"},      {"-b", "8", "--system", "s"}, {"-b", "8", "--imbalance", "2"},
-      {"-b", "8", "--backend", "mpi"}, {"-b", "8", "--collectives", "reduce"}, {"-b", "8", "--groups", "rails"}, {"-b", "8", "--pair-tests", "matrix"},
-      {"-b", "8", "--relative-error", "0.1"}, {"-b", "8", "--max-seconds", "1"}, {"-b", "8", "--stall-limit", "9"}, {"-b", "8", "--beside", "compute"},
-      {"-b", "8", "--streams", "2"}, {"-b", "8", "--plan", "p.csv"}, {"-b", "8", "--config", "c.yaml"}};
+  const std::vector<std::vector<const char*>> changes = {{"-b", "8", "-e", "64M"},
+                                                         {"-b", "8", "-i", "2M"},
+                                                         {"-b", "8", "-f", "2"},
+                                                         {"-b", "8", "-n", "3"},
+                                                         {"-b", "8", "-w", "0"},
+                                                         {"-b", "8", "-c", "0"},
+                                                         {"-b", "8", "-o", "max"},
+                                                         {"-b", "8", "-d", "int8"},
+                                                         {"-b", "8", "-r", "1"},
+                                                         {"-b", "8", "-a", "0"},
+                                                         {"-b", "8", "-G", "1"},
+                                                         {"-b", "8", "-J", "x"},
+                                                         {"-b", "8", "--out", "y"},
+                                                         {"-b", "8", "--system", "s"},
+                                                         {"-b", "8", "--imbalance", "2"},
+                                                         {"-b", "8", "--backend", "mpi"},
+                                                         {"-b", "8", "--collectives", "reduce"},
+                                                         {"-b", "8", "--groups", "rails"},
+                                                         {"-b", "8", "--pair-tests", "matrix"},
+                                                         {"-b", "8", "--relative-error", "0.1"},
+                                                         {"-b", "8", "--max-seconds", "1"},
+                                                         {"-b", "8", "--stall-limit", "9"},
+                                                         {"-b", "8", "--beside", "compute"},
+                                                         {"-b", "8", "--streams", "2"},
+                                                         {"-b", "8", "--plan", "p.csv"},
+                                                         {"-b", "8", "--config", "c.yaml"}};
   for (const auto& flags : changes) EXPECT_NE(bench::canonical_text(parse(flags)->options), base) << flags[2];
 }
 

@@ -20,7 +20,8 @@ std::vector<bench::PairedBlock> blocks_of(double ratio, int count, double interr
       for (auto* way : {&block.first, &block.second}) {
         const double own = way == &block.first ? ratio : 1, noise = 1 + 0.01 * uniform(random);
         const double drift = pace > 1 ? 1 + 0.2 * uniform(random) : 1;
-        way->push_back(1e-3 * own * noise * drift * pace + (uniform(random) < interrupted ? 4e-3 * uniform(random) : 0));
+        way->push_back(1e-3 * own * noise * drift * pace +
+                       (uniform(random) < interrupted ? 4e-3 * uniform(random) : 0));
       }
     }
     blocks.push_back(std::move(block));

@@ -13,13 +13,15 @@ TEST(Pattern, ReductionsOverAnyNumberOfRanksStayExact) {
       for (int ranks : {1, 2, 7, 64, 300, 5000})
         for (std::uint64_t index : {0, 1, 97, 16380}) {
           const bench::PatternSpec spec{.type = info.type, .op = op, .ranks = ranks};
-          EXPECT_LE(bench::reduced_value(spec, index), info.exact_limit) << info.name << ' ' << bench::name_of(op) << ' ' << ranks;
+          EXPECT_LE(bench::reduced_value(spec, index), info.exact_limit)
+              << info.name << ' ' << bench::name_of(op) << ' ' << ranks;
         }
 }
 
 TEST(Pattern, SumIsTheSumAndMaxTheMax) {
   const bench::PatternSpec sum{.type = bench::DataType::float32, .op = bench::RedOp::sum, .ranks = 3};
-  EXPECT_EQ(bench::reduced_value(sum, 5), bench::pattern_value(sum, 0, 5) + bench::pattern_value(sum, 1, 5) + bench::pattern_value(sum, 2, 5));
+  EXPECT_EQ(bench::reduced_value(sum, 5),
+            bench::pattern_value(sum, 0, 5) + bench::pattern_value(sum, 1, 5) + bench::pattern_value(sum, 2, 5));
   const bench::PatternSpec max{.type = bench::DataType::int32, .op = bench::RedOp::max, .ranks = 2};
   EXPECT_EQ(bench::reduced_value(max, 5), std::max(bench::pattern_value(max, 0, 5), bench::pattern_value(max, 1, 5)));
 }
@@ -53,8 +55,10 @@ TEST(Pattern, BytesAgreeWithValuesAcrossThePeriod) {
       bytes.copy(offset, out);
       for (std::uint64_t i = 0; i < 4; ++i) {
         const std::uint64_t index = first + offset + i;
-        const std::uint64_t value = source < 0 ? bench::reduced_value(spec, index) : bench::pattern_value(spec, source, index);
-        EXPECT_EQ(bench::element_text(bench::DataType::int32, out + 4 * i), std::to_string(value)) << offset << ' ' << i;
+        const std::uint64_t value =
+            source < 0 ? bench::reduced_value(spec, index) : bench::pattern_value(spec, source, index);
+        EXPECT_EQ(bench::element_text(bench::DataType::int32, out + 4 * i), std::to_string(value))
+            << offset << ' ' << i;
       }
     }
   }

@@ -13,8 +13,11 @@ std::string refusal(const std::string& rows) {
 }
 
 TEST(Plan, RowsOfOneCurveAreGatheredAndSorted) {
-  const auto plan = bench::parse_plan(std::string(kHeader) + "all_reduce,fp16,8,2,1,4096\nall_to_all,fp32,4,1,1,64\nall_reduce,fp16,8,2,1,8\nall_reduce,fp16,8,2,1,4096\n"
-                               "all_reduce,fp16,8,2,0,8\n", "p.csv");
+  const auto plan = bench::parse_plan(
+      std::string(kHeader) +
+          "all_reduce,fp16,8,2,1,4096\nall_to_all,fp32,4,1,1,64\nall_reduce,fp16,8,2,1,8\nall_reduce,fp16,8,2,1,4096\n"
+          "all_reduce,fp16,8,2,0,8\n",
+      "p.csv");
   ASSERT_TRUE(plan.ok()) << plan.error().text();
   ASSERT_EQ(plan->size(), 3u);
   EXPECT_EQ((*plan)[0].what->name, "all_reduce");
@@ -27,7 +30,8 @@ TEST(Plan, RowsOfOneCurveAreGatheredAndSorted) {
 }
 
 TEST(Plan, RefusalsNameLineAndColumn) {
-  EXPECT_NE(refusal("all_reduse,fp32,8,2,1,8\n").find("p.csv:2: found 'all_reduse'"), std::string::npos) << refusal("all_reduse,fp32,8,2,1,8\n");
+  EXPECT_NE(refusal("all_reduse,fp32,8,2,1,8\n").find("p.csv:2: found 'all_reduse'"), std::string::npos)
+      << refusal("all_reduse,fp32,8,2,1,8\n");
   EXPECT_NE(refusal("all_reduce,fp32,1,1,1,8\n").find("ranks: found '1'"), std::string::npos);
   EXPECT_NE(refusal("all_reduce,fp32,8,9,1,8\n").find("nodes: found '9'"), std::string::npos);
   EXPECT_NE(refusal("all_reduce,fp32,8,2,2,8\n").find("at_once: found '2'"), std::string::npos);
@@ -44,9 +48,11 @@ std::vector<int> blocks(int nodes, int per_node) {
   return node_of;
 }
 
-std::vector<bench::PlannedCurve> curves_of(std::initializer_list<const char*> groups, std::vector<std::uint64_t> sizes) {
+std::vector<bench::PlannedCurve> curves_of(std::initializer_list<const char*> groups,
+                                           std::vector<std::uint64_t> sizes) {
   std::vector<bench::PlannedCurve> curves;
-  for (const char* group : groups) curves.push_back({*bench::find_case("all_reduce"), bench::DataType::float32, *bench::parse_group(group), sizes});
+  for (const char* group : groups)
+    curves.push_back({*bench::find_case("all_reduce"), bench::DataType::float32, *bench::parse_group(group), sizes});
   return curves;
 }
 

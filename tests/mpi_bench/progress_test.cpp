@@ -6,7 +6,7 @@ namespace distsim::bench {
 namespace {
 
 TEST(Progress, TimeLeftIsInProportion) {
-  EXPECT_EQ(bench::progress_text(0.25, 10, "x"), " 25%  0:30 left  x");       // 10 s for a quarter: 30 s for the rest
+  EXPECT_EQ(bench::progress_text(0.25, 10, "x"), " 25%  0:30 left  x");  // 10 s for a quarter: 30 s for the rest
   EXPECT_EQ(bench::progress_text(0.5, 3723, "y"), " 50%  1:02:03 left  y");
   EXPECT_EQ(bench::progress_text(1, 10, "z"), "100%  0:00 left  z");
 }

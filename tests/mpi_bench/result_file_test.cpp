@@ -29,10 +29,11 @@ TEST_F(ResultFileTest, HeaderAndRow) {
   auto file = bench::ResultFile::open(path_, "gemm");
   ASSERT_TRUE(file.ok());
   ASSERT_TRUE(file->append(kFacts, kGemm, kResult).ok());
-  EXPECT_EQ(text(),
-            "gpu,op,pass,dtype,b,m,n,k,layout,latency_us,timing,framework,low_us,high_us,repetitions,launches,relative_error,sm_clock_mhz,memory_clock_mhz,"
-            "temperature_c,power_w,date\n"
-            "\"NVIDIA X, 80GB\",linear,fwd,bf16,1,128,256,512,NT,12.35,cudagraph_median_warm_l2,op_bench cuda13.0,12,13,20,41,0.0051,1980,2619,41,300,2026-01-02\n");
+  EXPECT_EQ(
+      text(),
+      "gpu,op,pass,dtype,b,m,n,k,layout,latency_us,timing,framework,low_us,high_us,repetitions,launches,relative_error,sm_clock_mhz,memory_clock_mhz,"
+      "temperature_c,power_w,date\n"
+      "\"NVIDIA X, 80GB\",linear,fwd,bf16,1,128,256,512,NT,12.35,cudagraph_median_warm_l2,op_bench cuda13.0,12,13,20,41,0.0051,1980,2619,41,300,2026-01-02\n");
 }
 
 TEST_F(ResultFileTest, GoesOnWhereItStopped) {
@@ -95,11 +96,15 @@ TEST_F(ResultFileTest, EmbeddingSkewTellsRowsApart) {
 TEST(ResultFile, ColumnsIncludeThoseOfTheOpTables) {
   const std::vector<std::pair<std::string, std::vector<std::string>>> expected = {
       {"gemm", {"gpu", "op", "pass", "dtype", "b", "m", "n", "k", "layout", "latency_us", "timing", "framework"}},
-      {"elementwise_norm_softmax", {"gpu", "op", "pass", "dtype", "rows", "cols", "extra", "latency_us", "timing", "framework"}},
-      {"embedding", {"gpu", "op", "pass", "dtype", "tables", "batch", "nnz", "rows_total", "dim", "latency_us", "extra", "timing", "framework"}}};
+      {"elementwise_norm_softmax",
+       {"gpu", "op", "pass", "dtype", "rows", "cols", "extra", "latency_us", "timing", "framework"}},
+      {"embedding",
+       {"gpu", "op", "pass", "dtype", "tables", "batch", "nnz", "rows_total", "dim", "latency_us", "extra", "timing",
+        "framework"}}};
   for (const auto& [family, names] : expected) {
     const auto columns = bench::ResultFile::columns(family);
-    for (const std::string& name : names) EXPECT_EQ(std::count(columns.begin(), columns.end(), name), 1) << family << ' ' << name;
+    for (const std::string& name : names)
+      EXPECT_EQ(std::count(columns.begin(), columns.end(), name), 1) << family << ' ' << name;
   }
 }
 

@@ -8,7 +8,12 @@ namespace {
 constexpr double kLimit = 10;
 
 bench::RankState at(std::uint64_t meetings, std::uint64_t calls, bool waiting, double moved_at, double heard_at = 100) {
-  return {.meetings = meetings, .calls = calls, .waiting = waiting, .activity = "x", .heard_at = heard_at, .moved_at = moved_at};
+  return {.meetings = meetings,
+          .calls = calls,
+          .waiting = waiting,
+          .activity = "x",
+          .heard_at = heard_at,
+          .moved_at = moved_at};
 }
 
 std::vector<int> named(const std::vector<bench::RankState>& ranks, double now = 100, double limit = kLimit) {
@@ -46,7 +51,9 @@ TEST(Stall, ADeathIsNamedAtOnceAndWithoutALimit) {
   EXPECT_EQ(named(ranks, 100, 0), std::vector<int>{1});
 }
 
-TEST(Stall, WithoutALimitNobodyStalls) { EXPECT_EQ(named({at(5, 1, false, 0, 0), at(5, 1, false, 0, 0)}, 1e6, 0), std::vector<int>{}); }
+TEST(Stall, WithoutALimitNobodyStalls) {
+  EXPECT_EQ(named({at(5, 1, false, 0, 0), at(5, 1, false, 0, 0)}, 1e6, 0), std::vector<int>{});
+}
 
 }  // namespace
 }  // namespace distsim::bench

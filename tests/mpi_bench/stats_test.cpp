@@ -7,7 +7,8 @@
 namespace distsim::bench {
 namespace {
 
-// Sorted: 1 2 3 4 100. Median 3; |x - 3| = 2 1 0 1 97, whose median is 1. Position of p5 is 0.05 x 4 = 0.2: 1 + 0.2 x 1. Of p90 3.6: 4 + 0.6 x 96.
+// Sorted: 1 2 3 4 100. Median 3; |x - 3| = 2 1 0 1 97, whose median is 1. Position of p5 is 0.05 x 4 = 0.2: 1 + 0.2
+// x 1. Of p90 3.6: 4 + 0.6 x 96.
 TEST(Stats, SummaryOfFiveSamplesByHand) {
   const bench::Summary s = bench::summarize({4, 100, 1, 3, 2});
   EXPECT_EQ(s.count, 5u);

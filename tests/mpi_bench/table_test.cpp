@@ -41,7 +41,9 @@ TEST(Table, RowAsNcclTestsPrintsIt) {
   bench::Row row{.bytes = 1024, .count = 16, .type = "float", .redop = "none", .root = -1};
   row.out_of_place = half(58.93, 0.02, 0);
   row.in_place = half(46.91, 0.02, std::nullopt);
-  EXPECT_EQ(bench::row_text(row), "        1024            16     float    none      -1    58.93    0.01    0.02       0    46.91    0.01    0.02     N/A\n");
+  EXPECT_EQ(
+      bench::row_text(row),
+      "        1024            16     float    none      -1    58.93    0.01    0.02       0    46.91    0.01    0.02     N/A\n");
 }
 
 TEST(Table, LongTimesGiveUpDecimalsBeforeColumns) {
@@ -61,7 +63,8 @@ TEST(Table, AverageIsOverBothHalvesThatExist) {
   rows[0].in_place = half(1, 20, 0);
   rows[1].out_of_place = half(1, 60, 0);
   EXPECT_DOUBLE_EQ(bench::average_bus_bandwidth(rows), 30);
-  EXPECT_NE(bench::footer_text(rows, "all_reduce", bench::Outcome::finished).find("# Avg bus bandwidth    : 30 \n"), std::string::npos);
+  EXPECT_NE(bench::footer_text(rows, "all_reduce", bench::Outcome::finished).find("# Avg bus bandwidth    : 30 \n"),
+            std::string::npos);
   EXPECT_EQ(bench::average_bus_bandwidth({}), 0);
 }
 
@@ -72,13 +75,20 @@ TEST(Table, FooterTellsHowItEnded) {
   EXPECT_NE(wrong.find("# Out of bounds values : 4 FAILED"), std::string::npos);
   EXPECT_NE(wrong.find("partial"), std::string::npos);
   EXPECT_EQ(wrong.find("concluded"), std::string::npos);
-  EXPECT_NE(bench::footer_text({}, "reduce", bench::Outcome::finished).find("# Collective test concluded: reduce_perf"), std::string::npos);
+  EXPECT_NE(bench::footer_text({}, "reduce", bench::Outcome::finished).find("# Collective test concluded: reduce_perf"),
+            std::string::npos);
   EXPECT_NE(bench::footer_text({}, "reduce", bench::Outcome::interrupted).find("# Interrupted"), std::string::npos);
 }
 
 TEST(Table, HeaderIsAllComments) {
-  std::istringstream in(bench::header_text({.collective = "alltoall", .backend = "mpi: x", .min_bytes = 8, .max_bytes = 64, .step = 2, .by_factor = true,
-                                     .ranks = {{.rank = 0, .pid = 7, .device = 0, .host = "h", .bus_id = "host", .name = "host memory"}}}));
+  std::istringstream in(bench::header_text(
+      {.collective = "alltoall",
+       .backend = "mpi: x",
+       .min_bytes = 8,
+       .max_bytes = 64,
+       .step = 2,
+       .by_factor = true,
+       .ranks = {{.rank = 0, .pid = 7, .device = 0, .host = "h", .bus_id = "host", .name = "host memory"}}}));
   std::string all;
   for (std::string line; std::getline(in, line); all += line + "\n") EXPECT_EQ(line[0], '#') << line;
   EXPECT_NE(all.find("minBytes 8 maxBytes 64 step: 2(factor)"), std::string::npos);
@@ -88,7 +98,9 @@ TEST(Table, HeaderIsAllComments) {
 TEST(Json, HoldsEveryStatisticAndNullWhereThereIsNone) {
   bench::Row row{.bytes = 64, .count = 16, .type = "float", .redop = "sum", .root = -1};
   row.out_of_place = half(5, 10, 0);
-  const auto j = nlohmann::json::parse(bench::json_text({{.collective = "all_reduce", .group = "rails", .ranks = 2, .nodes = 2, .groups_at_once = 4, .rows = {row}}}, "MPI", 4, 2, true));
+  const auto j = nlohmann::json::parse(bench::json_text(
+      {{.collective = "all_reduce", .group = "rails", .ranks = 2, .nodes = 2, .groups_at_once = 4, .rows = {row}}},
+      "MPI", 4, 2, true));
   EXPECT_EQ(j["partial"], true);
   EXPECT_EQ(j["ranks"], 4);
   EXPECT_EQ(j["nodes"], 2);

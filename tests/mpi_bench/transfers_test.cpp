@@ -40,9 +40,11 @@ World carried_out(const bench::CollectiveCase& what, int ranks, int root, bool i
     for (std::uint64_t i = 0; in_place && i < l.send_count; ++i) buffer[l.send_at + i] = value(r, i);
     for (const bench::Transfer& t : exchanges[r].receives) {
       const auto message = under_way.find({t.peer, r});
-      EXPECT_TRUE(message != under_way.end() && message->second.size() == t.count) << what.name << " from " << t.peer << " to " << r;
+      EXPECT_TRUE(message != under_way.end() && message->second.size() == t.count)
+          << what.name << " from " << t.peer << " to " << r;
       if (message == under_way.end()) continue;
-      std::copy(message->second.begin(), message->second.end(), buffer.begin() + static_cast<std::ptrdiff_t>((in_place ? l.recv_at : 0) + t.at));
+      std::copy(message->second.begin(), message->second.end(),
+                buffer.begin() + static_cast<std::ptrdiff_t>((in_place ? l.recv_at : 0) + t.at));
       under_way.erase(message);
     }
     world.received.push_back(buffer);
@@ -63,7 +65,8 @@ TEST(Transfers, DeliverWhatTheCollectivePromises) {
           const bench::Shape shape{.ranks = ranks, .rank = r, .root = ranks - 1, .imbalance = 2.5};
           for (const bench::Segment& s : what.expected(l, shape)) {
             for (std::uint64_t i = 0; i < s.count; ++i)
-              ASSERT_EQ(world.received[r][(in_place ? l.recv_at : 0) + s.at + i], value(s.source, s.source_index + i)) << what.name << " in place " << in_place;
+              ASSERT_EQ(world.received[r][(in_place ? l.recv_at : 0) + s.at + i], value(s.source, s.source_index + i))
+                  << what.name << " in place " << in_place;
           }
         }
       }

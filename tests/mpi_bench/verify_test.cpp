@@ -44,12 +44,18 @@ using Values = std::vector<std::int32_t>;
 
 /// All ranks of one call in int32, with the operands as plain values.
 struct World {
-  World(const char* name, int ranks, int root, std::uint64_t bytes, bool in_place, bench::RedOp op) : what(*bench::find_case(name)), backends(ranks), layouts(ranks) {
+  World(const char* name, int ranks, int root, std::uint64_t bytes, bool in_place, bench::RedOp op)
+      : what(*bench::find_case(name)), backends(ranks), layouts(ranks) {
     for (int rank = 0; rank < ranks; ++rank) {
       const bench::Shape shape{.ranks = ranks, .rank = rank, .root = root, .imbalance = 3};
       layouts[rank] = bench::layout_of(*what, bytes, 4, shape);
       const bench::Layout& l = layouts[rank];
-      calls.push_back({.what = what, .type = bench::DataType::int32, .op = op, .shape = shape, .layout = &layouts[rank], .in_place = in_place});
+      calls.push_back({.what = what,
+                       .type = bench::DataType::int32,
+                       .op = op,
+                       .shape = shape,
+                       .layout = &layouts[rank],
+                       .in_place = in_place});
       EXPECT_TRUE(backends[rank].allocate(l.send_count * 4, std::max(l.recv_count, l.in_place_count()) * 4).ok());
       EXPECT_TRUE(bench::fill_buffers(backends[rank], calls[rank]).ok());
     }
@@ -59,7 +65,8 @@ struct World {
     const bool in_place = calls[rank].in_place;
     const auto& from = in_place ? backends[rank].receive : backends[rank].send;
     Values values(layouts[rank].send_count);
-    if (!values.empty()) std::memcpy(values.data(), from.data() + (in_place ? layouts[rank].send_at * 4 : 0), values.size() * 4);
+    if (!values.empty())
+      std::memcpy(values.data(), from.data() + (in_place ? layouts[rank].send_at * 4 : 0), values.size() * 4);
     return values;
   }
   void deliver(int rank, const Values& values) {
@@ -78,14 +85,19 @@ struct World {
   std::vector<bench::Call> calls;
 };
 
-Values part(const Values& v, std::size_t from, std::size_t count) { return {v.begin() + static_cast<std::ptrdiff_t>(from), v.begin() + static_cast<std::ptrdiff_t>(from + count)}; }
+Values part(const Values& v, std::size_t from, std::size_t count) {
+  return {v.begin() + static_cast<std::ptrdiff_t>(from), v.begin() + static_cast<std::ptrdiff_t>(from + count)};
+}
 
 Values reduced(const std::vector<Values>& all, bench::RedOp op) {
   Values result = all[0];
   for (std::size_t r = 1; r < all.size(); ++r)
     for (std::size_t i = 0; i < result.size(); ++i) {
       const std::int32_t x = all[r][i];
-      result[i] = op == bench::RedOp::sum ? result[i] + x : op == bench::RedOp::prod ? result[i] * x : op == bench::RedOp::max ? std::max(result[i], x) : std::min(result[i], x);
+      result[i] = op == bench::RedOp::sum    ? result[i] + x
+                  : op == bench::RedOp::prod ? result[i] * x
+                  : op == bench::RedOp::max  ? std::max(result[i], x)
+                                             : std::min(result[i], x);
     }
   return result;
 }
@@ -100,16 +112,37 @@ void carry_out(World& w) {
     Values out;
     const auto append = [&out](const Values& v) { out.insert(out.end(), v.begin(), v.end()); };
     switch (w.what->kind) {
-      case bench::Kind::all_reduce: out = reduced(in, w.calls[0].op); break;
-      case bench::Kind::reduce: if (r == root) out = reduced(in, w.calls[0].op); break;
-      case bench::Kind::reduce_scatter: out = part(reduced(in, w.calls[0].op), r * count, count); break;
-      case bench::Kind::broadcast: out = in[root]; break;
-      case bench::Kind::sendrecv: out = in[(r + n - 1) % n]; break;
-      case bench::Kind::all_gather: for (const Values& v : in) append(v); break;
-      case bench::Kind::gather: for (const Values& v : in) if (r == root) append(v); break;
-      case bench::Kind::scatter: out = part(in[root], r * count, count); break;
-      case bench::Kind::alltoall: for (const Values& v : in) append(part(v, r * count, count)); break;
-      case bench::Kind::alltoallv: for (const Values& v : in) append(part(v, r * (v.size() / n), v.size() / n)); break;
+      case bench::Kind::all_reduce:
+        out = reduced(in, w.calls[0].op);
+        break;
+      case bench::Kind::reduce:
+        if (r == root) out = reduced(in, w.calls[0].op);
+        break;
+      case bench::Kind::reduce_scatter:
+        out = part(reduced(in, w.calls[0].op), r * count, count);
+        break;
+      case bench::Kind::broadcast:
+        out = in[root];
+        break;
+      case bench::Kind::sendrecv:
+        out = in[(r + n - 1) % n];
+        break;
+      case bench::Kind::all_gather:
+        for (const Values& v : in) append(v);
+        break;
+      case bench::Kind::gather:
+        for (const Values& v : in)
+          if (r == root) append(v);
+        break;
+      case bench::Kind::scatter:
+        out = part(in[root], r * count, count);
+        break;
+      case bench::Kind::alltoall:
+        for (const Values& v : in) append(part(v, r * count, count));
+        break;
+      case bench::Kind::alltoallv:
+        for (const Values& v : in) append(part(v, r * (v.size() / n), v.size() / n));
+        break;
     }
     w.deliver(r, out);
   }
@@ -123,7 +156,8 @@ TEST(Verify, AcceptsEveryCollectiveByItsDefinition) {
           const int root = ranks - 1;
           World w(c.name.data(), ranks, root, 4096 * ranks, in_place, op);
           carry_out(w);
-          EXPECT_EQ(w.wrong(), 0u) << c.name << " ranks " << ranks << " in place " << in_place << ' ' << bench::name_of(op);
+          EXPECT_EQ(w.wrong(), 0u) << c.name << " ranks " << ranks << " in place " << in_place << ' '
+                                   << bench::name_of(op);
         }
 }
 
@@ -155,7 +189,8 @@ TEST(Verify, SeesPartsInTheWrongOrder) {
   carry_out(w);
   const std::size_t bytes = w.layouts[0].count * 4;
   auto& r = w.backends[0].receive;
-  std::swap_ranges(r.begin(), r.begin() + static_cast<std::ptrdiff_t>(bytes), r.begin() + static_cast<std::ptrdiff_t>(bytes));
+  std::swap_ranges(r.begin(), r.begin() + static_cast<std::ptrdiff_t>(bytes),
+                   r.begin() + static_cast<std::ptrdiff_t>(bytes));
   EXPECT_GT(w.wrong(), bytes / 4);
 }
 

@@ -65,17 +65,19 @@ TEST_F(Fixture, RepeatsTheColumnsAndAddsFive) {
 }
 
 TEST_F(Fixture, ARowThatCannotBePricedKeepsItsPlaceAndSaysWhy) {
-  const auto count = run(kGemm +
-                         "\nA100-SXM4-80GB,linear,fwd,bf16,1,64,64,64,NT,\nVoodoo2,linear,fwd,bf16,1,64,64,64,NT,\nV100-SXM2-32GB,linear,fwd,fp8,1,64,64,64,NT,\n"
-                         "A100-SXM4-80GB,linear,fwd,bf16,1,0,64,64,NT,\nA100-SXM4-80GB,linear,fwd,bf16,1,x,64,64,NT,\nA100-SXM4-80GB,linaer,fwd,bf16,1,64,64,64,NT,\n"
-                         "A100-SXM4-80GB,linear,sideways,bf16,1,64,64,64,NT,\nA100-SXM4-80GB,linear,fwd,bf17,1,64,64,64,NT,\n"
-                         "A100-SXM4-80GB,linear,fwd,bf16,1,1e15,1e15,64,NT,\n");
+  const auto count = run(
+      kGemm +
+      "\nA100-SXM4-80GB,linear,fwd,bf16,1,64,64,64,NT,\nVoodoo2,linear,fwd,bf16,1,64,64,64,NT,\nV100-SXM2-32GB,linear,fwd,fp8,1,64,64,64,NT,\n"
+      "A100-SXM4-80GB,linear,fwd,bf16,1,0,64,64,NT,\nA100-SXM4-80GB,linear,fwd,bf16,1,x,64,64,NT,\nA100-SXM4-80GB,linaer,fwd,bf16,1,64,64,64,NT,\n"
+      "A100-SXM4-80GB,linear,sideways,bf16,1,64,64,64,NT,\nA100-SXM4-80GB,linear,fwd,bf17,1,64,64,64,NT,\n"
+      "A100-SXM4-80GB,linear,fwd,bf16,1,1e15,1e15,64,NT,\n");
   ASSERT_TRUE(count.ok());
   EXPECT_EQ(count->rows, 9u);
   EXPECT_EQ(count->unpriced, 8u);
   const auto rows = table();
   ASSERT_EQ(rows.size(), 9u);
-  const char* reasons[] = {"analytic", "Voodoo2", "fp8", "m: found 0", "m: found 'x'", "linear", "sideways", "bf17", "2^62"};
+  const char* reasons[] = {"analytic", "Voodoo2",  "fp8",  "m: found 0", "m: found 'x'",
+                           "linear",   "sideways", "bf17", "2^62"};
   for (std::size_t i = 0; i < rows.size(); ++i) {
     EXPECT_NE(rows[i][13].find(reasons[i]), std::string::npos) << rows[i][13];
     EXPECT_EQ(rows[i][10].empty(), i != 0);
@@ -102,7 +104,8 @@ TEST_F(Fixture, RefusesFilesWithoutTheirColumns) {
 
 TEST_F(Fixture, LooksADeviceUpOnce) {
   std::string text = kGemm + "\n";
-  for (int i = 0; i < 50; ++i) text += "A100-SXM4-80GB,linear,fwd,bf16,1,64,64,64,NT,\nVoodoo2,linear,fwd,bf16,1,64,64,64,NT,\n";
+  for (int i = 0; i < 50; ++i)
+    text += "A100-SXM4-80GB,linear,fwd,bf16,1,64,64,64,NT,\nVoodoo2,linear,fwd,bf16,1,64,64,64,NT,\n";
   ASSERT_TRUE(run(text).ok());
   EXPECT_EQ(lookups_, 2);
 }
@@ -118,16 +121,21 @@ TEST_F(Fixture, BothGradientsAreTwoProducts) {
 }
 
 TEST_F(Fixture, UnequalPaddingKeepsTheOutputs) {
-  const auto row = parse("gpu,op,pass,dtype,n,c,h,w,k,r,s,stride_h,stride_w,pad_h,pad_w,dil,groups", "A100,conv2d,fwd,fp32,2,3,20,30,8,3,5,1,1,1,2,1,1");
+  const auto row = parse("gpu,op,pass,dtype,n,c,h,w,k,r,s,stride_h,stride_w,pad_h,pad_w,dil,groups",
+                         "A100,conv2d,fwd,fp32,2,3,20,30,8,3,5,1,1,1,2,1,1");
   ASSERT_TRUE(row.ok()) << row.error().text();
   const graph::Conv2d conv = std::get<graph::Conv2d>(row->ops[0]);
   EXPECT_EQ(conv.out_h(), 20);
   EXPECT_EQ(conv.out_w(), 30);
-  EXPECT_FALSE(parse("gpu,op,dtype,n,c,h,w,k,r,s,stride_h,stride_w,pad_h,pad_w", "A100,conv2d,fp32,2,3,20,30,8,3,5,1,2,1,2").ok()) << "unequal strides";
+  EXPECT_FALSE(
+      parse("gpu,op,dtype,n,c,h,w,k,r,s,stride_h,stride_w,pad_h,pad_w", "A100,conv2d,fp32,2,3,20,30,8,3,5,1,2,1,2")
+          .ok())
+      << "unequal strides";
 }
 
 TEST_F(Fixture, EmbeddingRowsCarryTheirOptimizer) {
-  const auto row = parse("gpu,op,pass,dtype,tables,batch,nnz,rows_total,dim", "A100,fbgemm_tbe_weighted,bwd+rowwise_adagrad,fp32,5,2048,163840,5000,96.0");
+  const auto row = parse("gpu,op,pass,dtype,tables,batch,nnz,rows_total,dim",
+                         "A100,fbgemm_tbe_weighted,bwd+rowwise_adagrad,fp32,5,2048,163840,5000,96.0");
   ASSERT_TRUE(row.ok()) << row.error().text();
   const graph::EmbeddingBag bag = std::get<graph::EmbeddingBag>(row->ops[0]);
   ASSERT_EQ(bag.tables.size(), 5u);
@@ -151,7 +159,8 @@ TEST_F(Fixture, EmbeddingRowsTakePoolingRowsSkewAndUpdate) {
 }
 
 TEST_F(Fixture, AWeightedBackwardGathersOnceMoreAndSortsItsWeights) {
-  const auto row = parse("gpu,op,pass,dtype,tables,batch,nnz,rows_total,dim", "A100,fbgemm_tbe_weighted,bwd+rowwise_adagrad,fp32,1,8192,61072,1000,96");
+  const auto row = parse("gpu,op,pass,dtype,tables,batch,nnz,rows_total,dim",
+                         "A100,fbgemm_tbe_weighted,bwd+rowwise_adagrad,fp32,1,8192,61072,1000,96");
   ASSERT_TRUE(row.ok()) << row.error().text();
   ASSERT_EQ(row->ops.size(), 5u) << "backward, gather, histogram and two passes for ten bits";
   EXPECT_EQ(std::get<graph::EmbeddingBag>(row->ops[1]).pass, graph::Pass::forward);
@@ -160,17 +169,38 @@ TEST_F(Fixture, AWeightedBackwardGathersOnceMoreAndSortsItsWeights) {
 
 /// One row of every op that the file format knows, with its sizes as KEY=VALUE.
 const std::map<std::string, std::string> kSizes{
-    {"linear", "m=64;n=64;k=64"}, {"gemm", "m=64;n=64;k=64"}, {"mm", "m=64;n=64;k=64"}, {"addmm", "m=64;n=64;k=64"}, {"bmm", "b=2;m=64;n=64;k=64"},
-    {"matmul", "m=64;n=64;k=64"}, {"conv2d", "n=2;c=64;h=14;w=14;k=64;r=3;s=3;pad_h=1"}, {"depthwise_conv2d", "n=2;c=64;h=14;w=14;k=64;r=3;s=3;pad_h=1"},
-    {"embedding", "batch=64;nnz=64;rows_total=1000;dim=64"}, {"embedding_bag", "tables=2;batch=64;pooling=3;rows=1000;dim=64"},
-    {"fbgemm_tbe_weighted", "batch=64;nnz=64;rows_total=1000;dim=64"}, {"fbgemm_tbe_unweighted", "batch=64;nnz=64;rows_total=1000;dim=64"},
-    {"elementwise", "elements=4096"}, {"fused_elementwise", "rows=64;cols=64;reads=3;writes=2;flops=8"}, {"concat", "bytes=4096;pieces=3"},
-    {"split", "rows=64;cols=64"}, {"transpose", "rows=64;cols=64;b=4"}, {"copy_h2d", "bytes=4096"}, {"copy_d2h", "bytes=4096"},
-    {"copy_d2d", "elements=4096"}, {"copy_p2p", "bytes=4096"}, {"interaction", "batch=64;features=27;dim=128"},
-    {"fused_interaction", "batch=64;features=27;dim=128"}, {"cross_layer", "batch=64;width=256;rank=32"},
-    {"attention", "batch=2;heads=4;q_len=128;head_dim=64"}, {"flash_attention", "batch=2;heads=4;q_len=128;kv_len=256;head_dim=64;causal=1"},
-    {"sgd", "parameters=4096"}, {"momentum", "parameters=4096"}, {"adagrad", "parameters=4096"}, {"adam", "parameters=4096;tensors=3;master_weights=1"},
-    {"lamb", "parameters=4096"}, {"lars", "parameters=4096"}};
+    {"linear", "m=64;n=64;k=64"},
+    {"gemm", "m=64;n=64;k=64"},
+    {"mm", "m=64;n=64;k=64"},
+    {"addmm", "m=64;n=64;k=64"},
+    {"bmm", "b=2;m=64;n=64;k=64"},
+    {"matmul", "m=64;n=64;k=64"},
+    {"conv2d", "n=2;c=64;h=14;w=14;k=64;r=3;s=3;pad_h=1"},
+    {"depthwise_conv2d", "n=2;c=64;h=14;w=14;k=64;r=3;s=3;pad_h=1"},
+    {"embedding", "batch=64;nnz=64;rows_total=1000;dim=64"},
+    {"embedding_bag", "tables=2;batch=64;pooling=3;rows=1000;dim=64"},
+    {"fbgemm_tbe_weighted", "batch=64;nnz=64;rows_total=1000;dim=64"},
+    {"fbgemm_tbe_unweighted", "batch=64;nnz=64;rows_total=1000;dim=64"},
+    {"elementwise", "elements=4096"},
+    {"fused_elementwise", "rows=64;cols=64;reads=3;writes=2;flops=8"},
+    {"concat", "bytes=4096;pieces=3"},
+    {"split", "rows=64;cols=64"},
+    {"transpose", "rows=64;cols=64;b=4"},
+    {"copy_h2d", "bytes=4096"},
+    {"copy_d2h", "bytes=4096"},
+    {"copy_d2d", "elements=4096"},
+    {"copy_p2p", "bytes=4096"},
+    {"interaction", "batch=64;features=27;dim=128"},
+    {"fused_interaction", "batch=64;features=27;dim=128"},
+    {"cross_layer", "batch=64;width=256;rank=32"},
+    {"attention", "batch=2;heads=4;q_len=128;head_dim=64"},
+    {"flash_attention", "batch=2;heads=4;q_len=128;kv_len=256;head_dim=64;causal=1"},
+    {"sgd", "parameters=4096"},
+    {"momentum", "parameters=4096"},
+    {"adagrad", "parameters=4096"},
+    {"adam", "parameters=4096;tensors=3;master_weights=1"},
+    {"lamb", "parameters=4096"},
+    {"lars", "parameters=4096"}};
 
 /// The header and row that hold an op and its sizes.
 std::pair<std::string, std::string> line_of(const std::string& op, std::string sizes) {
@@ -225,13 +255,15 @@ TEST_F(Fixture, ReadsTheRowsOfOpBench) {
   const auto copy = parse(header, "A100,copy_h2d,fwd,int8,1,4096,");
   ASSERT_TRUE(copy.ok()) << copy.error().text();
   EXPECT_EQ(std::get<graph::Copy>(copy->ops[0]).bytes, 4096);
-  const auto bag = parse("gpu,op,pass,dtype,tables,batch,nnz,rows_total,dim,extra", "A100,embedding_bag,fwd,fp16,1,2048,2048,1000,64,pooling=1;alpha=1.05");
+  const auto bag = parse("gpu,op,pass,dtype,tables,batch,nnz,rows_total,dim,extra",
+                         "A100,embedding_bag,fwd,fp16,1,2048,2048,1000,64,pooling=1;alpha=1.05");
   ASSERT_TRUE(bag.ok()) << bag.error().text();
   EXPECT_DOUBLE_EQ(std::get<graph::EmbeddingBag>(bag->ops[0]).tables[0].alpha, 1.05);
 }
 
 TEST_F(Fixture, OtherSpellingsMeanTheSameOp) {
-  for (const auto& [other, op] : std::map<std::string, std::string>{{"layer_norm", "layernorm"}, {"batch_norm", "batchnorm"}, {"copy", "copy_d2d"}}) {
+  for (const auto& [other, op] : std::map<std::string, std::string>{
+           {"layer_norm", "layernorm"}, {"batch_norm", "batchnorm"}, {"copy", "copy_d2d"}}) {
     const std::string header = "gpu,op,dtype,rows,cols", sizes = ",fp32,512,512";
     ASSERT_TRUE(run(header + "\nA100-SXM4-80GB," + op + sizes + "\nA100-SXM4-80GB," + other + sizes + "\n").ok());
     const auto rows = table();
@@ -241,7 +273,8 @@ TEST_F(Fixture, OtherSpellingsMeanTheSameOp) {
 }
 
 TEST_F(Fixture, AnUnknownOpNamesTheNearest) {
-  for (const auto& [wrong, near] : std::map<std::string, std::string>{{"interacton", "interaction"}, {"fash_attention", "flash_attention"}, {"layernrm", "layernorm"}}) {
+  for (const auto& [wrong, near] : std::map<std::string, std::string>{
+           {"interacton", "interaction"}, {"fash_attention", "flash_attention"}, {"layernrm", "layernorm"}}) {
     const auto row = parse("gpu,op,dtype,rows,cols", "A100," + wrong + ",fp16,8,8");
     ASSERT_FALSE(row.ok()) << wrong;
     EXPECT_NE(row.error().text().find(near), std::string::npos) << row.error().text();
@@ -249,7 +282,8 @@ TEST_F(Fixture, AnUnknownOpNamesTheNearest) {
 }
 
 TEST_F(Fixture, FusedKernelsMustSayTheirTensorsAndFlagsMustBeFlags) {
-  EXPECT_FALSE(parse("gpu,op,dtype,elements,reads", "A100,fused_elementwise,fp16,4096,2").ok()) << "no writes, no flops";
+  EXPECT_FALSE(parse("gpu,op,dtype,elements,reads", "A100,fused_elementwise,fp16,4096,2").ok())
+      << "no writes, no flops";
   EXPECT_FALSE(parse("gpu,op,dtype,batch,heads,q_len,head_dim,causal", "A100,attention,fp16,1,1,64,64,maybe").ok());
   EXPECT_FALSE(parse("gpu,op,dtype,elements", "A100,copy_h2d,fp16,1e15000").ok());
 }
@@ -268,15 +302,18 @@ TEST_F(Fixture, RefusesWhatAnOpDoesNotHaveAndWhatIsSaidTwice) {
   refused(bag, "A100,embedding_bag,bwd+adma,fp16,64,64,64,,1000,", "pass: found 'bwd+adma'");
   refused(bag, "A100,embedding_bag,fwd,fp16,64,64,10,10,1000,", "nnz, pooling: found both");
   refused(bag, "A100,embedding_bag,fwd,fp16,64,64,64,,1000,1000", "rows_total, rows: found both");
-  refused("gpu,op,dtype,extra", "A100,embedding_bag,fp16,batch=64;dim=64;nnz=10;pooling=10;rows=1000", "nnz, pooling: found both");
+  refused("gpu,op,dtype,extra", "A100,embedding_bag,fp16,batch=64;dim=64;nnz=10;pooling=10;rows=1000",
+          "nnz, pooling: found both");
   refused("gpu,op,dtype,m,n,k,timing", "A100,linear,fp16,8,8,8,bogus", "timing: found 'bogus'");
-  EXPECT_TRUE(parse("gpu,op,pass,dtype,rows,cols", "A100,copy_,bwd,fp16,64,64").ok()) << "a copy within the graph has a gradient";
+  EXPECT_TRUE(parse("gpu,op,pass,dtype,rows,cols", "A100,copy_,bwd,fp16,64,64").ok())
+      << "a copy within the graph has a gradient";
 }
 
 TEST(Timing, ConventionsByTheirText) {
   EXPECT_EQ(*parse_timing("evt_min5of25"), Timing::event);
   EXPECT_EQ(*parse_timing("wall_sync_avg"), Timing::wall);
-  for (const char* kernel : {"cudagraph_multiweight", "kernel_sum_median", "trace_kernel_sum_median", "deepbench_wall_avg", ""}) {
+  for (const char* kernel :
+       {"cudagraph_multiweight", "kernel_sum_median", "trace_kernel_sum_median", "deepbench_wall_avg", ""}) {
     EXPECT_EQ(*parse_timing(kernel), Timing::kernel) << kernel;
   }
   EXPECT_FALSE(parse_timing("stopwatch").ok());
@@ -288,7 +325,8 @@ TEST(Timing, TheLaunchGapIsAddedOnceAndHidesShortKernels) {
   EXPECT_NEAR(as_measured(Timing::event, HostCall::linear, "x", 5e-6, 1), 54e-6, 1e-12);
   EXPECT_NEAR(as_measured(Timing::event, HostCall::linear, "x", 100e-6, 1), 144e-6, 1e-12);
   EXPECT_NEAR(as_measured(Timing::wall, HostCall::linear, "x", 100e-6, 1), 154e-6, 1e-12);
-  EXPECT_NEAR(as_measured(Timing::event, HostCall::linear, "P100-PCIE-16GB", 1e-3, 1), 1e-3 + 1.65 * 44e-6, 1e-12) << "its slower host";
+  EXPECT_NEAR(as_measured(Timing::event, HostCall::linear, "P100-PCIE-16GB", 1e-3, 1), 1e-3 + 1.65 * 44e-6, 1e-12)
+      << "its slower host";
 }
 
 }  // namespace

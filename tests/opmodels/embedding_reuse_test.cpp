@@ -42,7 +42,8 @@ TEST(RowPopularity, SkewedSumsAgreeWithTheDefinition) {
       const Direct direct(rows, alpha);
       const RowPopularity popularity(rows, alpha);
       for (const double draws : {10.0, 1000.0, 65536.0}) {
-        EXPECT_NEAR(popularity.distinct(draws) / direct.distinct(draws), 1, 0.02) << "alpha " << alpha << " rows " << rows << " draws " << draws;
+        EXPECT_NEAR(popularity.distinct(draws) / direct.distinct(draws), 1, 0.02)
+            << "alpha " << alpha << " rows " << rows << " draws " << draws;
       }
       EXPECT_NEAR(popularity.share_of_top(rows / 10), direct.top(rows / 10), 0.02) << alpha << " " << rows;
     }
@@ -74,7 +75,8 @@ TEST(RowPopularity, StaysWithinBoundsFarOut) {
       for (const double draws : {0.25, 1.0, 1e6, 1e15}) {
         const RowPopularity popularity(rows, alpha);
         const double distinct = popularity.distinct(draws), hits = popularity.hit_rate(draws, 1e4);
-        EXPECT_TRUE(distinct > 0 && distinct <= rows * 1.000001 && distinct <= draws * 1.000001) << rows << " " << alpha << " " << draws << ": " << distinct;
+        EXPECT_TRUE(distinct > 0 && distinct <= rows * 1.000001 && distinct <= draws * 1.000001)
+            << rows << " " << alpha << " " << draws << ": " << distinct;
         EXPECT_TRUE(hits >= 0 && hits <= 1) << hits;
       }
     }

@@ -25,7 +25,7 @@ TEST(Forest, AddsTheLeavesThatTheFeaturesFallInto) {
   EXPECT_TRUE(forest.tree_complete());
   forest.begin_tree();
   forest.add_leaf(0.5);
-  EXPECT_EQ(forest.value(std::array<float, 2>{1, 9}), 11.5);   // 1 + 10 + 0.5
+  EXPECT_EQ(forest.value(std::array<float, 2>{1, 9}), 11.5);  // 1 + 10 + 0.5
   EXPECT_EQ(forest.value(std::array<float, 2>{2, 4}), 21.5) << "a value on the threshold goes right";
   EXPECT_EQ(forest.value(std::array<float, 2>{3, 5}), 31.5);
   EXPECT_EQ(forest.trees(), 2u);
@@ -33,7 +33,8 @@ TEST(Forest, AddsTheLeavesThatTheFeaturesFallInto) {
 }
 
 TEST(Forest, EightTreesSideBySideAndThoseLeftOverAddUpAlike) {
-  // 19 trees x < t ? t : 100 t, of unequal depth: at x = 9.5 those with t = 1..9 give 100 t, those with 10..19 give t: 100 * 45 + 145 = 4645.
+  // 19 trees x < t ? t : 100 t, of unequal depth: at x = 9.5 those with t = 1..9 give 100 t, those with 10..19 give t:
+  // 100 * 45 + 145 = 4645.
   Forest forest(0);
   for (int t = 1; t <= 19; ++t) {
     forest.begin_tree();
@@ -68,12 +69,14 @@ void put(std::string& out, T value) {
 struct FileParts {
   std::string magic = "dsforest";
   std::uint32_t version = 1;
-  std::string text = "kernel streaming\ndata by hand\nfeature per_sm 0 10\nfeature flops free\ndevice 6.7 1 1 6 18 80\n";
+  std::string text =
+      "kernel streaming\ndata by hand\nfeature per_sm 0 10\nfeature flops free\ndevice 6.7 1 1 6 18 80\n";
   float threshold = 3;
   std::uint8_t split_feature = 0, split_bin = 0;
   std::uint32_t trees = 1;
 
-  /// Median: per_sm < threshold ? -0.5 : 0.25 (units of 2^-10: -512, 256); low and high: constants -0.1 and 0.2 as bases.
+  /// Median: per_sm < threshold ? -0.5 : 0.25 (units of 2^-10: -512, 256); low and high: constants -0.1 and 0.2 as
+  /// bases.
   std::string bytes() const {
     std::string out = magic;
     put(out, version);
@@ -138,7 +141,8 @@ TEST(ForestFile, TrustsADeviceByItsDistanceFromThoseItWasTrainedOn) {
 
 TEST(ForestFile, RefusesTruncationAtEveryByteAndEveryFlippedByte) {
   const std::string whole = FileParts().bytes();
-  for (std::size_t length = 0; length < whole.size(); ++length) EXPECT_FALSE(parse_forest_file(whole.substr(0, length)).ok()) << length;
+  for (std::size_t length = 0; length < whole.size(); ++length)
+    EXPECT_FALSE(parse_forest_file(whole.substr(0, length)).ok()) << length;
   for (std::size_t at = 0; at < whole.size(); ++at) {
     std::string broken = whole;
     broken[at] = static_cast<char>(broken[at] ^ 0x40);
@@ -149,7 +153,8 @@ TEST(ForestFile, RefusesTruncationAtEveryByteAndEveryFlippedByte) {
 TEST(ForestFile, RefusesTruncationUnderAChecksumThatMatches) {
   const std::string whole = FileParts().bytes();
   const std::string body = whole.substr(0, whole.size() - 4);
-  for (std::size_t length = 0; length < body.size(); ++length) EXPECT_FALSE(parse_forest_file(FileParts::sealed(body.substr(0, length))).ok()) << length;
+  for (std::size_t length = 0; length < body.size(); ++length)
+    EXPECT_FALSE(parse_forest_file(FileParts::sealed(body.substr(0, length))).ok()) << length;
   EXPECT_FALSE(parse_forest_file(FileParts::sealed(body + "x")).ok());
 }
 

@@ -1,6 +1,7 @@
-// The shipped learned models keep to what physics says: finite, bounded by the analytic time, the analytic time itself far outside of what they were trained
-// on, and hardly ever cheaper when a size doubles. Measured kernels do fall at times (a library changes its kernel, m = 1 runs another one), so a share of
-// falls is allowed, stated below, and none among long kernels is large. fp8 falls most: its thin products run on kernels of their own.
+// The shipped learned models keep to what physics says: finite, bounded by the analytic time, the analytic time itself
+// far outside of what they were trained on, and hardly ever cheaper when a size doubles. Measured kernels do fall at
+// times (a library changes its kernel, m = 1 runs another one), so a share of falls is allowed, stated below, and none
+// among long kernels is large. fp8 falls most: its thin products run on kernels of their own.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -39,7 +40,8 @@ std::int64_t size(std::mt19937& random, double low, double high) {
 using Doubling = std::pair<graph::Op, std::vector<graph::Op>>;
 
 Doubling product(std::mt19937& random, graph::DType dtype) {
-  const graph::Gemm g{random() % 3 == 0 ? size(random, 0, 8) : 1, size(random, 0, 15), 16 * size(random, 0, 10), 16 * size(random, 0, 10), dtype};
+  const graph::Gemm g{random() % 3 == 0 ? size(random, 0, 8) : 1, size(random, 0, 15), 16 * size(random, 0, 10),
+                      16 * size(random, 0, 10), dtype};
   std::vector<graph::Op> larger;
   for (std::int64_t graph::Gemm::*dim : {&graph::Gemm::batch, &graph::Gemm::m, &graph::Gemm::n, &graph::Gemm::k}) {
     graph::Gemm twice = g;
@@ -53,7 +55,8 @@ Doubling convolution(std::mt19937& random) {
   const std::int64_t side = size(random, 3, 6);
   const graph::Conv2d c{size(random, 0, 6), 16 * size(random, 0, 6), side, side, 16 * size(random, 0, 6), 3, 3, 1, 1};
   std::vector<graph::Op> larger;
-  for (std::int64_t graph::Conv2d::*dim : {&graph::Conv2d::n, &graph::Conv2d::c, &graph::Conv2d::k, &graph::Conv2d::h}) {
+  for (std::int64_t graph::Conv2d::*dim :
+       {&graph::Conv2d::n, &graph::Conv2d::c, &graph::Conv2d::k, &graph::Conv2d::h}) {
     graph::Conv2d twice = c;
     twice.*dim *= 2;
     larger.emplace_back(twice);
@@ -79,7 +82,10 @@ Doubling row_kernel(std::mt19937& random, std::int64_t rows, std::int64_t cols) 
   const graph::Pass pass = any_pass(random);
   const auto kind = random() % 4;
   if (kind == 3) return rows_and_cols(graph::Softmax{rows, cols, dtype, pass});
-  return rows_and_cols(graph::Normalization{kind == 0 ? graph::NormKind::layer : kind == 1 ? graph::NormKind::rms : graph::NormKind::batch, rows, cols, dtype, pass, false});
+  return rows_and_cols(graph::Normalization{kind == 0   ? graph::NormKind::layer
+                                            : kind == 1 ? graph::NormKind::rms
+                                                        : graph::NormKind::batch,
+                                            rows, cols, dtype, pass, false});
 }
 
 Doubling any_row_kernel(std::mt19937& random) { return row_kernel(random, size(random, 0, 18), size(random, 3, 14)); }
@@ -90,7 +96,9 @@ std::int64_t round_size(std::mt19937& random, std::uint32_t octaves) {
   return random() % 2 == 0 ? power : 3 * power;
 }
 
-Doubling round_row_kernel(std::mt19937& random) { return row_kernel(random, round_size(random, 17), 8 * round_size(random, 11)); }
+Doubling round_row_kernel(std::mt19937& random) {
+  return row_kernel(random, round_size(random, 17), 8 * round_size(random, 11));
+}
 
 Doubling elementwise(std::mt19937& random) {
   const graph::Elementwise e{size(random, 4, 28), static_cast<double>(random() % 4), 1, 1, float_type(random)};
@@ -126,8 +134,10 @@ Falls falls_of(const std::string& gpu, Draw draw) {
     EXPECT_LE(std::abs(std::log(before / analytic)), LearnedModels::kMaxLog + 1e-6) << graph::describe(op);
     for (const graph::Op& twice : larger) falls.add(before, us(priced.learned, twice));
   }
-  std::printf("  %-16s %5zu doublings, %.2f %% fall by more than a tenth, the worst by %.0f %%, of those from 100 us on by %.0f %%\n", gpu.c_str(), falls.steps,
-              100.0 * static_cast<double>(falls.above_tenth) / static_cast<double>(falls.steps), 100 * falls.worst, 100 * falls.worst_long);
+  std::printf(
+      "  %-16s %5zu doublings, %.2f %% fall by more than a tenth, the worst by %.0f %%, of those from 100 us on by %.0f %%\n",
+      gpu.c_str(), falls.steps, 100.0 * static_cast<double>(falls.above_tenth) / static_cast<double>(falls.steps),
+      100 * falls.worst, 100 * falls.worst_long);
   return falls;
 }
 
@@ -137,15 +147,22 @@ void expect_monotone(const Falls& falls, double share, double worst_long) {
 }
 
 TEST(LearnedSanity, ProductsHardlyEverFallWhenASizeDoubles) {
-  for (const auto& [gpu, dtype] : {std::pair{"A100-SXM4-80GB", graph::DType::bf16}, {"H100-SXM5-80GB", graph::DType::bf16}, {"B200", graph::DType::bf16}, {"L40S", graph::DType::bf16},
-                                   {"A100-PCIE-40GB", graph::DType::fp32}, {"V100-PCIE-32GB", graph::DType::fp32}, {"T4", graph::DType::fp32}}) {
+  for (const auto& [gpu, dtype] : {std::pair{"A100-SXM4-80GB", graph::DType::bf16},
+                                   {"H100-SXM5-80GB", graph::DType::bf16},
+                                   {"B200", graph::DType::bf16},
+                                   {"L40S", graph::DType::bf16},
+                                   {"A100-PCIE-40GB", graph::DType::fp32},
+                                   {"V100-PCIE-32GB", graph::DType::fp32},
+                                   {"T4", graph::DType::fp32}}) {
     expect_monotone(falls_of(gpu, [dtype = dtype](std::mt19937& random) { return product(random, dtype); }), 0.04, 0.2);
   }
-  expect_monotone(falls_of("H100-SXM5-80GB", [](std::mt19937& random) { return product(random, graph::DType::fp8); }), 0.08, 0.3);
+  expect_monotone(falls_of("H100-SXM5-80GB", [](std::mt19937& random) { return product(random, graph::DType::fp8); }),
+                  0.08, 0.3);
 }
 
 TEST(LearnedSanity, ConvolutionsHardlyEverFallWhenASizeDoubles) {
-  for (const char* gpu : {"A100-PCIE-80GB", "V100-PCIE-32GB", "T4"}) expect_monotone(falls_of(gpu, convolution), 0.03, 0.25);
+  for (const char* gpu : {"A100-PCIE-80GB", "V100-PCIE-32GB", "T4"})
+    expect_monotone(falls_of(gpu, convolution), 0.03, 0.25);
 }
 
 TEST(LearnedSanity, NormsAndPointwiseHardlyEverFallWhenASizeDoubles) {
@@ -159,20 +176,27 @@ TEST(LearnedSanity, NormsAndPointwiseHardlyEverFallWhenASizeDoubles) {
 /// Small norms were measured behind the host's launch, and what trees make of that jumps: these fell by a third.
 TEST(LearnedSanity, SmallNormsAndSoftmaxDoNotGetCheaperAsTheyGrow) {
   const OpModels h100 = models("H100-SXM5-80GB").learned, v100 = models("V100-PCIE-32GB").learned;
-  const auto batch_norm = [](std::int64_t rows, std::int64_t cols) { return graph::Normalization{graph::NormKind::batch, rows, cols, graph::DType::fp16}; };
+  const auto batch_norm = [](std::int64_t rows, std::int64_t cols) {
+    return graph::Normalization{graph::NormKind::batch, rows, cols, graph::DType::fp16};
+  };
   for (std::int64_t size = 32; size <= 8192; size *= 2) {
     EXPECT_GE(us(h100, batch_norm(1024, 2 * size)), 0.9 * us(h100, batch_norm(1024, size))) << size;
-    EXPECT_GE(us(h100, graph::Softmax{1024, 2 * size, graph::DType::fp16}), 0.9 * us(h100, graph::Softmax{1024, size, graph::DType::fp16})) << size;
+    EXPECT_GE(us(h100, graph::Softmax{1024, 2 * size, graph::DType::fp16}),
+              0.9 * us(h100, graph::Softmax{1024, size, graph::DType::fp16}))
+        << size;
     EXPECT_GE(us(v100, batch_norm(2 * size, 1024)), 0.9 * us(v100, batch_norm(size, 1024))) << size;
   }
-  EXPECT_LE(us(h100, batch_norm(1024, 32)), 1.1 * us(h100, batch_norm(1024, 8192))) << "steps do not add up to a larger fall";
+  EXPECT_LE(us(h100, batch_norm(1024, 32)), 1.1 * us(h100, batch_norm(1024, 8192)))
+      << "steps do not add up to a larger fall";
 }
 
 TEST(LearnedSanity, FarOutsideOfItsTrainingAPriceIsTheAnalyticOne) {
   const Priced priced = models("A100-SXM4-80GB");
   const std::int64_t big = std::int64_t{1} << 21;
-  for (const graph::Op& op : std::vector<graph::Op>{graph::Gemm{1, big, 4096, 4096, graph::DType::bf16}, graph::Gemm{1, 64, big, 64, graph::DType::fp32}, graph::Gemm{big, 64, 64, 64, graph::DType::fp32},
-                                      graph::Conv2d{big, 64, 56, 56, 64, 3, 3, 1, 1}, graph::Elementwise{std::int64_t{1} << 40}, graph::Normalization{graph::NormKind::layer, 8, big}}) {
+  for (const graph::Op& op : std::vector<graph::Op>{
+           graph::Gemm{1, big, 4096, 4096, graph::DType::bf16}, graph::Gemm{1, 64, big, 64, graph::DType::fp32},
+           graph::Gemm{big, 64, 64, 64, graph::DType::fp32}, graph::Conv2d{big, 64, 56, 56, 64, 3, 3, 1, 1},
+           graph::Elementwise{std::int64_t{1} << 40}, graph::Normalization{graph::NormKind::layer, 8, big}}) {
     EXPECT_NEAR(us(priced.learned, op) / us(priced.analytic, op), 1, 1e-9) << graph::describe(op);
   }
 }

@@ -41,8 +41,12 @@ TEST(MeasuredTable, WeighsNeighboursByTheSquareOfTheirDistance) {
 TEST(MeasuredTable, FindsTheSamePointsAsALookAtAllOfThem) {
   std::vector<MeasuredPoint> points;
   std::uint32_t state = 1;
-  const auto random = [&](int n) { return static_cast<std::int64_t>((state = state * 1664525U + 1013904223U) >> 16) % n + 1; };
-  for (int i = 0; i < 3000; ++i) points.push_back({*point_of(graph::Gemm{1, random(4096), random(4096), random(4096), graph::DType::fp16}), double(i + 1), 1});
+  const auto random = [&](int n) {
+    return static_cast<std::int64_t>((state = state * 1664525U + 1013904223U) >> 16) % n + 1;
+  };
+  for (int i = 0; i < 3000; ++i)
+    points.push_back(
+        {*point_of(graph::Gemm{1, random(4096), random(4096), random(4096), graph::DType::fp16}), double(i + 1), 1});
   const MeasuredTable table("gpu", "library", points);
   for (int i = 0; i < 300; ++i) {
     const OpPoint at = *point_of(graph::Gemm{1, random(4096), random(4096), random(4096), graph::DType::fp16});
@@ -66,7 +70,8 @@ TEST(MeasuredTable, ReadsBackWhatItWrites) {
 
 TEST(MeasuredTable, RefusesATruncatedOrEditedFile) {
   const std::string text = table_of({{1024, 2.0}, {1000, 1.5}}).text();
-  for (std::size_t length = 0; length + 1 < text.size(); ++length) EXPECT_FALSE(parse_measured_table(text.substr(0, length)).ok()) << length;
+  for (std::size_t length = 0; length + 1 < text.size(); ++length)
+    EXPECT_FALSE(parse_measured_table(text.substr(0, length)).ok()) << length;
   for (std::size_t at = 0; at + 1 < text.size(); ++at) {
     std::string edited = text;
     edited[at] = edited[at] == '7' ? '8' : '7';
@@ -79,7 +84,8 @@ TEST(MeasuredTable, RefusesATruncatedOrEditedFile) {
 TEST(OpModels, TheTableLeadsTheModelsFollow) {
   const topology::DeviceSpec device = measured_devices().at("A100-SXM4-80GB");
   const double analytic = OpModels::create(device)->price(gemm(1024))->mean.us();
-  const auto table = std::make_shared<const MeasuredTable>("gpu", "library", std::vector<MeasuredPoint>{{*point_of(gemm(1024)), 3 * analytic, analytic}});
+  const auto table = std::make_shared<const MeasuredTable>(
+      "gpu", "library", std::vector<MeasuredPoint>{{*point_of(gemm(1024)), 3 * analytic, analytic}});
   const OpModels models = *OpModels::create(device, nullptr, table);
   EXPECT_NEAR(models.price(gemm(1024))->mean.us(), 3 * analytic, 1e-5);
   EXPECT_EQ(models.price(gemm(1024))->basis, graph::Basis::measured);
@@ -96,7 +102,8 @@ Calibrated calibrate(const std::string& csv) {
   std::istringstream in(csv);
   const OpModels models = *OpModels::create(measured_devices().at("A100-SXM4-80GB"));
   CalibrationCount count;
-  auto table = calibrate_ops(in, "rows.csv", models, [](std::string_view gpu) { return gpu == "A100-SXM4-80GB"; }, count);
+  auto table = calibrate_ops(
+      in, "rows.csv", models, [](std::string_view gpu) { return gpu == "A100-SXM4-80GB"; }, count);
   return {std::move(table), count};
 }
 
@@ -104,11 +111,11 @@ TEST(Calibration, TakesTheMeanOfRowsOfOneOpAndLeavesOutWhatItCannotUse) {
   const auto [table, count] = calibrate(
       "\xEF\xBB\xBFgpu,op,pass,dtype,m,n,k,latency_us,timing,framework\r\n"
       "A100-SXM4-80GB,linear,fwd,fp16,1024,1024,1024,20,kernel,cublas 12\r\n"
-      "A100-SXM4-80GB,linear,fwd,fp16,1024,1024,1024,45,kernel,cublas 12\r\n"   // geometric mean of 20 and 45: 30
+      "A100-SXM4-80GB,linear,fwd,fp16,1024,1024,1024,45,kernel,cublas 12\r\n"  // geometric mean of 20 and 45: 30
       "V100,linear,fwd,fp16,1024,1024,1024,45,kernel,\r\n"
-      "A100-SXM4-80GB,linear,fwd,fp8,1024,1024,1024,45,kernel,\r\n"             // no fp8 on an A100
-      "A100-SXM4-80GB,linear,bwd_both,fp16,1024,1024,1024,45,kernel,\r\n"       // two products
-      "A100-SXM4-80GB,linear,fwd,fp16,64,64,64,40,event,\r\n"                   // 44 us of launch alone
+      "A100-SXM4-80GB,linear,fwd,fp8,1024,1024,1024,45,kernel,\r\n"        // no fp8 on an A100
+      "A100-SXM4-80GB,linear,bwd_both,fp16,1024,1024,1024,45,kernel,\r\n"  // two products
+      "A100-SXM4-80GB,linear,fwd,fp16,64,64,64,40,event,\r\n"              // 44 us of launch alone
       "A100-SXM4-80GB,linear,fwd,fp16,64,64,64,0,kernel,\r\n");
   ASSERT_TRUE(table.ok()) << table.error().text();
   EXPECT_EQ(table->size(), 1u);
@@ -124,8 +131,11 @@ TEST(Calibration, TakesTheMeanOfRowsOfOneOpAndLeavesOutWhatItCannotUse) {
 }
 
 TEST(Calibration, RefusesAFileWithoutAUsableRowOrWithoutLatencies) {
-  EXPECT_NE(calibrate("gpu,op,dtype,m,n,k,latency_us\nV100,linear,fp16,8,8,8,3\n").table.error().text().find("no usable row"), std::string::npos);
-  EXPECT_NE(calibrate("gpu,op,dtype,m,n,k,latency\nV100,linear,fp16,8,8,8,3\n").table.error().text().find("latency_us"), std::string::npos);
+  EXPECT_NE(
+      calibrate("gpu,op,dtype,m,n,k,latency_us\nV100,linear,fp16,8,8,8,3\n").table.error().text().find("no usable row"),
+      std::string::npos);
+  EXPECT_NE(calibrate("gpu,op,dtype,m,n,k,latency\nV100,linear,fp16,8,8,8,3\n").table.error().text().find("latency_us"),
+            std::string::npos);
 }
 
 TEST(Calibration, HoldsABoundedNumberOfPoints) {

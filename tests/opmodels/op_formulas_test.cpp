@@ -28,7 +28,8 @@ struct PlainMachine {
 };
 
 TEST(MatrixKernel, OneFullWave) {
-  // 10 x 10 tiles on 100 SMs: 2 * 128 * 128 * 1024 flops at 1e12 a second = 33.554 us, 1 us of fill and drain, 2 us of floor.
+  // 10 x 10 tiles on 100 SMs: 2 * 128 * 128 * 1024 flops at 1e12 a second = 33.554 us, 1 us of fill and drain, 2 us of
+  // floor.
   EXPECT_NEAR(PlainMachine().us(1280, 1280, 1024), 36.554, 0.001);
   EXPECT_NEAR(PlainMachine().us(1153, 1153, 1024), 36.554, 0.001) << "part-filled tiles cost whole ones";
   EXPECT_NEAR(PlainMachine().us(128, 128, 1024), 36.554, 0.001) << "one tile takes as long as a hundred";
@@ -64,16 +65,19 @@ TEST(Elementwise, BytesOverBandwidth) {
 
 TEST(Copy, HostLinkAndMemory) {
   EXPECT_NEAR(us(graph::Copy{graph::CopyKind::h2d, 26'000'000}), 1004, 0.1) << "26 MB at 26 GB/s, two floors to start";
-  EXPECT_NEAR(us(graph::Copy{graph::CopyKind::d2d, 1'000'000'000}), 2e9 / (2039e9 * 0.9) * 1e6 + 2, 0.5) << "read and written";
+  EXPECT_NEAR(us(graph::Copy{graph::CopyKind::d2d, 1'000'000'000}), 2e9 / (2039e9 * 0.9) * 1e6 + 2, 0.5)
+      << "read and written";
 }
 
 TEST(Optimizer, BytesPerParameter) {
   // 1e9 fp32 parameters, sgd: 4 + 8 = 12 bytes each; adam: 28. Launches: ceil(1e9 / (320 * 65536)) = 48 floors of 2 us.
   EXPECT_NEAR(us(graph::Optimizer{graph::OptimizerKind::sgd, 1'000'000'000, 100}), 12e9 / (2039e9 * 0.9) * 1e6 + 96, 1);
-  EXPECT_NEAR(us(graph::Optimizer{graph::OptimizerKind::adam, 1'000'000'000, 100}), 28e9 / (2039e9 * 0.9) * 1e6 + 96, 1);
+  EXPECT_NEAR(us(graph::Optimizer{graph::OptimizerKind::adam, 1'000'000'000, 100}), 28e9 / (2039e9 * 0.9) * 1e6 + 96,
+              1);
 }
 
-graph::EmbeddingBag lookups(std::int64_t rows, std::int64_t dim, double pooling, double alpha, graph::Pass pass, graph::SparseUpdate update = graph::SparseUpdate::fused) {
+graph::EmbeddingBag lookups(std::int64_t rows, std::int64_t dim, double pooling, double alpha, graph::Pass pass,
+                            graph::SparseUpdate update = graph::SparseUpdate::fused) {
   graph::EmbeddingBag op;
   op.tables = {{rows, dim, pooling, alpha}};
   op.batch = 65536;
@@ -84,7 +88,8 @@ graph::EmbeddingBag lookups(std::int64_t rows, std::int64_t dim, double pooling,
 }
 
 TEST(EmbeddingBag, ForwardWithoutReuseIsItsTraffic) {
-  // 1e12 rows: nothing is met twice. 655,360 lookups of 8 + 512 + 48 bytes, 65,537 offsets of 8, 65,536 results of 512: 406.3 MB at 1835.1 GB/s.
+  // 1e12 rows: nothing is met twice. 655,360 lookups of 8 + 512 + 48 bytes, 65,537 offsets of 8, 65,536 results of 512:
+  // 406.3 MB at 1835.1 GB/s.
   const double memory = 406.32e6 / 1835.1e9 * 1e6;
   // 108 x 45 warps walk 65,536 bags of 1.1 us and ten rows of 0.84 us each.
   const double walk = 65536 * (1.1 + 10 * 0.84) / (108 * 45);
@@ -93,11 +98,13 @@ TEST(EmbeddingBag, ForwardWithoutReuseIsItsTraffic) {
 
 TEST(EmbeddingBag, EmptyBagsCostTheirWarps) {
   // 65,536 bags with hardly a row among them: 33 MB of results take 18 us, walking from bag to bag 15 us.
-  EXPECT_NEAR(us(lookups(1'000'000'000'000, 128, 1e-9, 0, graph::Pass::forward)), overlap(34.1e6 / 1835.1e9 * 1e6, 65536 * 1.1 / (108 * 45)) + 2, 0.2);
+  EXPECT_NEAR(us(lookups(1'000'000'000'000, 128, 1e-9, 0, graph::Pass::forward)),
+              overlap(34.1e6 / 1835.1e9 * 1e6, 65536 * 1.1 / (108 * 45)) + 2, 0.2);
 }
 
 TEST(EmbeddingBag, UnequalBagsLeaveATail) {
-  graph::EmbeddingBag equal = lookups(1000, 96, 8, 0, graph::Pass::forward), unequal = lookups(1000, 96, 8.001, 0, graph::Pass::forward);
+  graph::EmbeddingBag equal = lookups(1000, 96, 8, 0, graph::Pass::forward),
+                      unequal = lookups(1000, 96, 8.001, 0, graph::Pass::forward);
   equal.batch = unequal.batch = 8192;
   // Half of ln(8192) mean bags, each of their eight rows at half of 0.84 us.
   EXPECT_NEAR(us(unequal) - us(equal), 0.5 * std::log(8192.0) * 8 * 0.42, 0.1);
@@ -105,13 +112,15 @@ TEST(EmbeddingBag, UnequalBagsLeaveATail) {
 
 TEST(EmbeddingBag, HotRowsComeFromL2) {
   const double cold = us(lookups(100'000'000, 128, 10, 0, graph::Pass::forward));
-  EXPECT_LT(us(lookups(100'000'000, 128, 10, 1.1, graph::Pass::forward)), 0.9 * cold) << "skewed; the L2 of this GPU is not much faster";
+  EXPECT_LT(us(lookups(100'000'000, 128, 10, 1.1, graph::Pass::forward)), 0.9 * cold)
+      << "skewed; the L2 of this GPU is not much faster";
   EXPECT_LE(us(lookups(10'000, 128, 10, 0, graph::Pass::forward)), 0.95 * cold) << "a table of 5 MB";
 }
 
 TEST(EmbeddingBag, GenericSortedUpdateCostsWhatPublishedRunsShow) {
-  // NVIDIA's distributed-embeddings, model tiny on one A100: 24.4 ms an iteration of 65,536 samples, nearly all of it the update of 55 inputs of one
-  // index and 3 of ten, each looked up, sorted and updated apart: 5.57 million indices, 4.4 ns an index.
+  // NVIDIA's distributed-embeddings, model tiny on one A100: 24.4 ms an iteration of 65,536 samples, nearly all of it
+  // the update of 55 inputs of one index and 3 of ten, each looked up, sorted and updated apart: 5.57 million
+  // indices, 4.4 ns an index.
   graph::EmbeddingBag op = lookups(1'000'000, 16, 1, 1.05, graph::Pass::backward, graph::SparseUpdate::sort_dedup);
   op.table_batched = false;
   op.tables.assign(55, op.tables.front());
@@ -130,14 +139,16 @@ TEST(EmbeddingBag, FusedAndAtomicUpdatesAreFarCheaperThanGenericOnes) {
 }
 
 TEST(EmbeddingBag, AtomicUpdatesQueueAtTheRowsOfATinyTable) {
-  // Three rows, 65,536 updates: a third of them wait for one row, 21,845 * 1.5 cycles at 1.33 GHz = 24.6 us, more than the traffic.
+  // Three rows, 65,536 updates: a third of them wait for one row, 21,845 * 1.5 cycles at 1.33 GHz = 24.6 us, more than
+  // the traffic.
   EXPECT_NEAR(us(lookups(3, 16, 1, 0, graph::Pass::backward, graph::SparseUpdate::atomic)), 24.6 + 2, 0.3);
   EXPECT_LT(us(lookups(1'000'000, 16, 1, 0, graph::Pass::backward, graph::SparseUpdate::atomic)), 20);
 }
 
 TEST(EmbeddingBag, OptimizerStateAddsTraffic) {
   double before = 0;
-  for (const auto optimizer : {graph::EmbeddingOptimizer::sgd, graph::EmbeddingOptimizer::rowwise_adagrad, graph::EmbeddingOptimizer::adagrad, graph::EmbeddingOptimizer::adam}) {
+  for (const auto optimizer : {graph::EmbeddingOptimizer::sgd, graph::EmbeddingOptimizer::rowwise_adagrad,
+                               graph::EmbeddingOptimizer::adagrad, graph::EmbeddingOptimizer::adam}) {
     graph::EmbeddingBag op = lookups(100'000'000, 128, 10, 0, graph::Pass::backward);
     op.optimizer = optimizer;
     EXPECT_GT(us(op), before);
@@ -146,7 +157,8 @@ TEST(EmbeddingBag, OptimizerStateAddsTraffic) {
 }
 
 TEST(EmbeddingBag, FractionalPoolingOfARowWiseSlice) {
-  const double whole = us(lookups(80'000'000, 128, 10, 0, graph::Pass::forward)) - 2, eighth = us(lookups(10'000'000, 128, 1.25, 0, graph::Pass::forward)) - 2;
+  const double whole = us(lookups(80'000'000, 128, 10, 0, graph::Pass::forward)) - 2,
+               eighth = us(lookups(10'000'000, 128, 1.25, 0, graph::Pass::forward)) - 2;
   EXPECT_LT(eighth, whole / 4) << "less lookups";
   EXPECT_GT(eighth, whole / 8) << "but every sample's result is still written";
   EXPECT_GT(us(lookups(10'000'000, 128, 0.01, 0, graph::Pass::forward)), 2);
@@ -166,7 +178,8 @@ TEST(Attention, FlashReadsNoScores) {
   graph::Attention unfused = flash;
   unfused.flash = false;
   EXPECT_GT(us(unfused), 3 * us(flash));
-  EXPECT_FALSE(a100().price(graph::Attention{8, 16, 2048, 2048, 64, true, true, false, graph::DType::fp32}).ok()) << "flash kernels are 16-bit";
+  EXPECT_FALSE(a100().price(graph::Attention{8, 16, 2048, 2048, 64, true, true, false, graph::DType::fp32}).ok())
+      << "flash kernels are 16-bit";
 }
 
 TEST(Conv2d, BackwardIsBothGradients) {
@@ -187,7 +200,8 @@ TEST(Conv2d, ChannelsFirstPaysTheTransposeOnTensorCores) {
 }
 
 TEST(Interaction, FusedIsAFractionOfThreeKernels) {
-  EXPECT_LT(2 * us(graph::Interaction{8192, 27, 128, graph::DType::fp16, true}), us(graph::Interaction{8192, 27, 128, graph::DType::fp16, false}));
+  EXPECT_LT(2 * us(graph::Interaction{8192, 27, 128, graph::DType::fp16, true}),
+            us(graph::Interaction{8192, 27, 128, graph::DType::fp16, false}));
 }
 
 }  // namespace

@@ -19,7 +19,8 @@ double us(const OpModels& m, const graph::Op& op) {
   return cost.ok() ? cost->mean.us() : -1;
 }
 
-graph::EmbeddingBag bag(std::int64_t batch, graph::EmbeddingTable table, graph::Pass pass = graph::Pass::forward, graph::SparseUpdate update = graph::SparseUpdate::fused) {
+graph::EmbeddingBag bag(std::int64_t batch, graph::EmbeddingTable table, graph::Pass pass = graph::Pass::forward,
+                        graph::SparseUpdate update = graph::SparseUpdate::fused) {
   graph::EmbeddingBag op;
   op.tables = {table};
   op.batch = batch;
@@ -30,31 +31,32 @@ graph::EmbeddingBag bag(std::int64_t batch, graph::EmbeddingTable table, graph::
 
 /// One op of each kind whose size grows with `s`.
 std::vector<graph::Op> growing(std::int64_t s) {
-  std::vector<graph::Op> ops{graph::Gemm{1, 64 * s, 256, 512, graph::DType::fp16},
-                      graph::Gemm{1, 64, 256, 512 * s, graph::DType::fp16},
-                      graph::Gemm{1, 64, 256 * s, 512, graph::DType::fp32},
-                      graph::Conv2d{s, 64, 56, 56, 64, 3, 3, 1, 1},
-                      graph::Conv2d{s, 64, 56, 56, 64, 3, 3, 1, 1, 1, 1, graph::DType::fp16, true, graph::Pass::backward},
-                      graph::Conv2d{s, 32, 56, 56, 32, 3, 3, 1, 1, 1, 32},
-                      bag(1024 * s, {1'000'000, 128, 10, 0}),
-                      bag(1024 * s, {1'000'000, 128, 10, 1.05}, graph::Pass::backward),
-                      bag(1024 * s, {1'000'000, 128, 10, 1.05}, graph::Pass::backward, graph::SparseUpdate::sort_dedup),
-                      bag(1024 * s, {1'000'000, 128, 10, 1.05}, graph::Pass::backward, graph::SparseUpdate::atomic),
-                      graph::Interaction{1024 * s, 27, 128},
-                      graph::Interaction{1024 * s, 27, 128, graph::DType::fp16, true, graph::Pass::backward},
-                      graph::CrossLayer{1024 * s, 3456, 512, graph::DType::fp16},
-                      graph::Normalization{graph::NormKind::batch, 1000 * s, 64},
-                      graph::Normalization{graph::NormKind::layer, 1000 * s, 1024, graph::DType::fp16, graph::Pass::backward},
-                      graph::Softmax{100 * s, 4096},
-                      graph::Attention{s, 16, 512, 512, 64, true, true, false, graph::DType::fp16},
-                      graph::Attention{s, 16, 512, 512, 64, true, false, true, graph::DType::fp16, graph::Pass::backward},
-                      graph::Elementwise{100'000 * s},
-                      graph::Loss{graph::LossKind::cross_entropy, 1024 * s, 1000},
-                      graph::Copy{graph::CopyKind::h2d, 1'000'000 * s},
-                      graph::Copy{graph::CopyKind::d2d, 1'000'000 * s},
-                      graph::Concat{1'000'000 * s, 4},
-                      graph::Transpose{1000 * s, 512},
-                      graph::Optimizer{graph::OptimizerKind::adam, 1'000'000 * s, 10}};
+  std::vector<graph::Op> ops{
+      graph::Gemm{1, 64 * s, 256, 512, graph::DType::fp16},
+      graph::Gemm{1, 64, 256, 512 * s, graph::DType::fp16},
+      graph::Gemm{1, 64, 256 * s, 512, graph::DType::fp32},
+      graph::Conv2d{s, 64, 56, 56, 64, 3, 3, 1, 1},
+      graph::Conv2d{s, 64, 56, 56, 64, 3, 3, 1, 1, 1, 1, graph::DType::fp16, true, graph::Pass::backward},
+      graph::Conv2d{s, 32, 56, 56, 32, 3, 3, 1, 1, 1, 32},
+      bag(1024 * s, {1'000'000, 128, 10, 0}),
+      bag(1024 * s, {1'000'000, 128, 10, 1.05}, graph::Pass::backward),
+      bag(1024 * s, {1'000'000, 128, 10, 1.05}, graph::Pass::backward, graph::SparseUpdate::sort_dedup),
+      bag(1024 * s, {1'000'000, 128, 10, 1.05}, graph::Pass::backward, graph::SparseUpdate::atomic),
+      graph::Interaction{1024 * s, 27, 128},
+      graph::Interaction{1024 * s, 27, 128, graph::DType::fp16, true, graph::Pass::backward},
+      graph::CrossLayer{1024 * s, 3456, 512, graph::DType::fp16},
+      graph::Normalization{graph::NormKind::batch, 1000 * s, 64},
+      graph::Normalization{graph::NormKind::layer, 1000 * s, 1024, graph::DType::fp16, graph::Pass::backward},
+      graph::Softmax{100 * s, 4096},
+      graph::Attention{s, 16, 512, 512, 64, true, true, false, graph::DType::fp16},
+      graph::Attention{s, 16, 512, 512, 64, true, false, true, graph::DType::fp16, graph::Pass::backward},
+      graph::Elementwise{100'000 * s},
+      graph::Loss{graph::LossKind::cross_entropy, 1024 * s, 1000},
+      graph::Copy{graph::CopyKind::h2d, 1'000'000 * s},
+      graph::Copy{graph::CopyKind::d2d, 1'000'000 * s},
+      graph::Concat{1'000'000 * s, 4},
+      graph::Transpose{1000 * s, 512},
+      graph::Optimizer{graph::OptimizerKind::adam, 1'000'000 * s, 10}};
   return ops;
 }
 
@@ -64,7 +66,8 @@ TEST(OpModels, FinitePositiveWithItsBandAroundItOnEveryDevice) {
     for (const graph::Op& op : growing(3)) {
       const auto cost = m.price(op);
       if (!cost.ok()) {
-        EXPECT_NE(cost.error().what.find("expected a matrix type"), std::string::npos) << name << " " << cost.error().text();
+        EXPECT_NE(cost.error().what.find("expected a matrix type"), std::string::npos)
+            << name << " " << cost.error().text();
         continue;
       }
       EXPECT_GT(cost->mean.ps(), 0) << graph::describe(op);
@@ -109,13 +112,36 @@ TEST(OpModels, NeverFasterThanThePeakOrTheMemory) {
 
 TEST(OpModels, RefusesZeroAndNegativeSizes) {
   const OpModels m = models("A100-SXM4-80GB");
-  const std::vector<graph::Op> bad{graph::Gemm{1, 0, 8, 8, graph::DType::fp16}, graph::Gemm{1, 8, -1, 8, graph::DType::fp16}, graph::Gemm{0, 8, 8, 8, graph::DType::fp16},
-                            graph::Conv2d{1, 3, 0, 8, 8, 3, 3}, graph::Conv2d{1, 3, 8, 8, 8, 3, 3, 0}, graph::Conv2d{1, 3, 2, 2, 8, 5, 5}, graph::Conv2d{1, 3, 8, 8, 8, 3, 3, 1, 1, 1, 2},
-                            graph::EmbeddingBag{}, bag(0, {10, 8, 1, 0}), bag(8, {0, 8, 1, 0}), bag(8, {10, 0, 1, 0}), bag(8, {10, 8, -1, 0}),
-                            bag(8, {10, 8, std::nan(""), 0}), bag(8, {10, 8, 1, -0.5}), graph::Interaction{8, 1, 8}, graph::CrossLayer{8, 16, 17}, graph::CrossLayer{8, 16, -1},
-                            graph::Normalization{graph::NormKind::layer, 0, 8}, graph::Softmax{8, 0}, graph::Attention{1, 0, 8, 8, 8}, graph::Elementwise{0}, graph::Elementwise{8, -1, 1},
-                            graph::Elementwise{8, 1, std::nan("")}, graph::Loss{graph::LossKind::cross_entropy, 0, 8}, graph::Copy{graph::CopyKind::d2d, 0}, graph::Concat{0, 2}, graph::Concat{8, 0},
-                            graph::Transpose{8, 0}, graph::Optimizer{graph::OptimizerKind::sgd, 0, 1}, graph::Optimizer{graph::OptimizerKind::sgd, 8, 0}};
+  const std::vector<graph::Op> bad{graph::Gemm{1, 0, 8, 8, graph::DType::fp16},
+                                   graph::Gemm{1, 8, -1, 8, graph::DType::fp16},
+                                   graph::Gemm{0, 8, 8, 8, graph::DType::fp16},
+                                   graph::Conv2d{1, 3, 0, 8, 8, 3, 3},
+                                   graph::Conv2d{1, 3, 8, 8, 8, 3, 3, 0},
+                                   graph::Conv2d{1, 3, 2, 2, 8, 5, 5},
+                                   graph::Conv2d{1, 3, 8, 8, 8, 3, 3, 1, 1, 1, 2},
+                                   graph::EmbeddingBag{},
+                                   bag(0, {10, 8, 1, 0}),
+                                   bag(8, {0, 8, 1, 0}),
+                                   bag(8, {10, 0, 1, 0}),
+                                   bag(8, {10, 8, -1, 0}),
+                                   bag(8, {10, 8, std::nan(""), 0}),
+                                   bag(8, {10, 8, 1, -0.5}),
+                                   graph::Interaction{8, 1, 8},
+                                   graph::CrossLayer{8, 16, 17},
+                                   graph::CrossLayer{8, 16, -1},
+                                   graph::Normalization{graph::NormKind::layer, 0, 8},
+                                   graph::Softmax{8, 0},
+                                   graph::Attention{1, 0, 8, 8, 8},
+                                   graph::Elementwise{0},
+                                   graph::Elementwise{8, -1, 1},
+                                   graph::Elementwise{8, 1, std::nan("")},
+                                   graph::Loss{graph::LossKind::cross_entropy, 0, 8},
+                                   graph::Copy{graph::CopyKind::d2d, 0},
+                                   graph::Concat{0, 2},
+                                   graph::Concat{8, 0},
+                                   graph::Transpose{8, 0},
+                                   graph::Optimizer{graph::OptimizerKind::sgd, 0, 1},
+                                   graph::Optimizer{graph::OptimizerKind::sgd, 8, 0}};
   for (const graph::Op& op : bad) {
     const auto cost = m.price(op);
     ASSERT_FALSE(cost.ok()) << graph::describe(op);
@@ -126,15 +152,20 @@ TEST(OpModels, RefusesZeroAndNegativeSizes) {
 TEST(OpModels, RefusesProductsBeyondSixtyTwoBits) {
   const OpModels m = models("A100-SXM4-80GB");
   const std::int64_t big = std::int64_t{1} << 62;
-  for (const graph::Op& op : std::vector<graph::Op>{graph::Gemm{1, big, 2, 2, graph::DType::fp16}, graph::Conv2d{big, big, 8, 8, 8, 3, 3}, graph::Softmax{big, big}, graph::Transpose{big, big},
-                                      graph::Attention{big, big, 8, 8, 8}, bag(big, {big, big, 1, 0}), graph::Interaction{big, 27, 128}}) {
+  for (const graph::Op& op :
+       std::vector<graph::Op>{graph::Gemm{1, big, 2, 2, graph::DType::fp16}, graph::Conv2d{big, big, 8, 8, 8, 3, 3},
+                              graph::Softmax{big, big}, graph::Transpose{big, big}, graph::Attention{big, big, 8, 8, 8},
+                              bag(big, {big, big, 1, 0}), graph::Interaction{big, 27, 128}}) {
     EXPECT_FALSE(m.price(op).ok()) << graph::describe(op);
   }
 }
 
 TEST(OpModels, RefusesATypeTheDeviceLacksAndNamesBoth) {
-  for (const auto& [gpu, dtype] : {std::pair{"V100-SXM2-32GB", graph::DType::fp8}, {"V100-SXM2-32GB", graph::DType::bf16}, {"V100-SXM2-32GB", graph::DType::tf32},
-                                   {"A100-SXM4-80GB", graph::DType::fp8}, {"A100-SXM4-80GB", graph::DType::int64}}) {
+  for (const auto& [gpu, dtype] : {std::pair{"V100-SXM2-32GB", graph::DType::fp8},
+                                   {"V100-SXM2-32GB", graph::DType::bf16},
+                                   {"V100-SXM2-32GB", graph::DType::tf32},
+                                   {"A100-SXM4-80GB", graph::DType::fp8},
+                                   {"A100-SXM4-80GB", graph::DType::int64}}) {
     const auto cost = models(gpu).price(graph::Gemm{1, 64, 64, 64, dtype});
     ASSERT_FALSE(cost.ok()) << gpu;
     EXPECT_NE(cost.error().what.find(graph::name_of(dtype)), std::string::npos) << cost.error().text();
@@ -165,7 +196,8 @@ TEST(OpModels, TheSustainedClockSlowsWhatComputesAndNotWhatStreams) {
   topology::DeviceSpec capped = measured_devices().at("A100-SXM4-80GB");
   capped.clock.sustained = Hertz(capped.clock.sustained.value() / 2);  // as under half the power
   const OpModels full = models("A100-SXM4-80GB"), half = *OpModels::create(capped);
-  const graph::Op product = graph::Gemm{1, 8192, 8192, 8192, graph::DType::bf16}, stream = graph::Elementwise{1'000'000'000};
+  const graph::Op product = graph::Gemm{1, 8192, 8192, 8192, graph::DType::bf16},
+                  stream = graph::Elementwise{1'000'000'000};
   EXPECT_GT(us(half, product) / us(full, product), 1.6) << "the loads from L2 stay as they are";
   EXPECT_NEAR(us(half, stream) / us(full, stream), 1, 0.01);
 }
@@ -173,9 +205,12 @@ TEST(OpModels, TheSustainedClockSlowsWhatComputesAndNotWhatStreams) {
 TEST(OpModels, RefusesADeviceWithoutItsFacts) {
   const auto spec = measured_devices().at("A100-SXM4-80GB");
   const std::vector<std::function<void(topology::DeviceSpec&)>> breakers{
-      [](topology::DeviceSpec& d) { d.sm_count = 0; }, [](topology::DeviceSpec& d) { d.hbm.bandwidth = BytesPerSecond(0); },
-      [](topology::DeviceSpec& d) { d.l2.bandwidth = BytesPerSecond(-1); }, [](topology::DeviceSpec& d) { d.clock.sustained = Hertz(std::nan("")); },
-      [](topology::DeviceSpec& d) { d.peak.clear(); }, [](topology::DeviceSpec& d) { d.pcie_bandwidth = BytesPerSecond(0); }};
+      [](topology::DeviceSpec& d) { d.sm_count = 0; },
+      [](topology::DeviceSpec& d) { d.hbm.bandwidth = BytesPerSecond(0); },
+      [](topology::DeviceSpec& d) { d.l2.bandwidth = BytesPerSecond(-1); },
+      [](topology::DeviceSpec& d) { d.clock.sustained = Hertz(std::nan("")); },
+      [](topology::DeviceSpec& d) { d.peak.clear(); },
+      [](topology::DeviceSpec& d) { d.pcie_bandwidth = BytesPerSecond(0); }};
   for (const auto& breaker : breakers) {
     topology::DeviceSpec broken = spec;
     breaker(broken);
@@ -186,8 +221,11 @@ TEST(OpModels, RefusesADeviceWithoutItsFacts) {
 TEST(Registry, EveryAlternativeHasItsModelUnderItsOwnName) {
   const auto entries = op_model_entries();
   ASSERT_EQ(entries.size(), std::variant_size_v<graph::Op> - 1) << "all but Collective";
-  std::vector<graph::Op> alternatives{graph::Absent{}, graph::Gemm{}, graph::Conv2d{}, graph::EmbeddingBag{}, graph::Interaction{}, graph::CrossLayer{}, graph::Normalization{}, graph::Softmax{}, graph::Attention{}, graph::Elementwise{},
-                               graph::Loss{}, graph::Copy{}, graph::Concat{}, graph::Transpose{}, graph::Optimizer{}, graph::HostWork{}, graph::Measured{}};
+  std::vector<graph::Op> alternatives{
+      graph::Absent{},     graph::Gemm{},          graph::Conv2d{},  graph::EmbeddingBag{}, graph::Interaction{},
+      graph::CrossLayer{}, graph::Normalization{}, graph::Softmax{}, graph::Attention{},    graph::Elementwise{},
+      graph::Loss{},       graph::Copy{},          graph::Concat{},  graph::Transpose{},    graph::Optimizer{},
+      graph::HostWork{},   graph::Measured{}};
   ASSERT_EQ(alternatives.size(), entries.size());
   std::set<std::string_view> sentences;
   for (std::size_t i = 0; i < entries.size(); ++i) {

@@ -1,6 +1,7 @@
-// Predicted against measured on the public op measurements, where they are at hand, by the models that are shipped: on the one shape of ten that no
-// learned model has seen (is_held_back). Prints the errors by GPU, op, pass and dtype and holds each set to a bound a little above what it reached when
-// the models were trained. GPUs left out entirely: scripts/train_op_models.py --leave, results in docs/op_models.md.
+// Predicted against measured on the public op measurements, where they are at hand, by the models that are shipped: on
+// the one shape of ten that no learned model has seen (is_held_back). Prints the errors by GPU, op, pass and dtype and
+// holds each set to a bound a little above what it reached when the models were trained. GPUs left out entirely:
+// scripts/train_op_models.py --leave, results in docs/op_models.md.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -48,7 +49,8 @@ std::string unpacked(const std::string& path) {
 
 bool row_is_forward(const OpFields& fields) { return fields.text(OpColumns::pass) == "fwd"; }
 
-constexpr std::string_view kUnnamedGpu = "unnamed(A100-class, HTA sample)";  // of one trace's embedding rows: see their test
+constexpr std::string_view kUnnamedGpu =
+    "unnamed(A100-class, HTA sample)";  // of one trace's embedding rows: see their test
 
 struct Errors {
   std::vector<double> all, large;  // |predicted / measured - 1|; large: 100 us and more
@@ -83,15 +85,17 @@ class Validation {
     for (;;) {
       TRY_ASSIGN(const auto fields, reader.next());
       if (!fields) return {};
-      if (all || is_held_back(shape_text(OpFields(columns, *fields)))) price(columns, *fields, std::stod((*fields)[latency]));
+      if (all || is_held_back(shape_text(OpFields(columns, *fields))))
+        price(columns, *fields, std::stod((*fields)[latency]));
     }
   }
 
   void print() const {
     for (const auto& [key, errors] : groups_) {
       if (errors.all.size() < 8) continue;
-      std::printf("  %-62s n %5zu  mean %5.1f %%  median %5.1f %%  >=100us: n %5zu mean %5.1f %%  median %5.1f %%\n", key.c_str(), errors.all.size(),
-                  100 * mean(errors.all), 100 * median(errors.all), errors.large.size(), 100 * mean(errors.large), 100 * median(errors.large));
+      std::printf("  %-62s n %5zu  mean %5.1f %%  median %5.1f %%  >=100us: n %5zu mean %5.1f %%  median %5.1f %%\n",
+                  key.c_str(), errors.all.size(), 100 * mean(errors.all), 100 * median(errors.all), errors.large.size(),
+                  100 * mean(errors.large), 100 * median(errors.large));
     }
     std::printf("  not priced: %zu\n", unpriced_);
   }
@@ -115,12 +119,14 @@ class Validation {
       ++unpriced_;
       return;
     }
-    const std::string key = gpu + " " + std::string(fields.text(OpColumns::op)) + " " + std::string(fields.text(OpColumns::pass)) + " " +
+    const std::string key = gpu + " " + std::string(fields.text(OpColumns::op)) + " " +
+                            std::string(fields.text(OpColumns::pass)) + " " +
                             std::string(fields.text(OpColumns::dtype));
     groups_[key].add(cost->mean.us(), measured);
     groups_["all"].add(cost->mean.us(), measured);
     groups_["every GPU" + key.substr(gpu.size())].add(cost->mean.us(), measured);
-    if (batched) groups_[row_is_forward(fields) ? "table-batched fwd" : "table-batched bwd"].add(cost->mean.us(), measured);
+    if (batched)
+      groups_[row_is_forward(fields) ? "table-batched fwd" : "table-batched bwd"].add(cost->mean.us(), measured);
   }
 
   std::map<std::string, OpModels> devices_ = shipped_devices();
@@ -134,7 +140,8 @@ struct Bound {
 };
 
 void check(const char* file, std::initializer_list<Bound> bounds, bool all = false) {
-  if (test::shared_data(std::string("ops/") + file).empty()) GTEST_SKIP() << "no ../shared/data/ops/" << file << ": measured ops are not part of the project";
+  if (test::shared_data(std::string("ops/") + file).empty())
+    GTEST_SKIP() << "no ../shared/data/ops/" << file << ": measured ops are not part of the project";
   Validation validation;
   const auto read = validation.read(file, all);
   ASSERT_TRUE(read.ok()) << read.error().text();
@@ -148,27 +155,36 @@ void check(const char* file, std::initializer_list<Bound> bounds, bool all = fal
   }
 }
 
-TEST(OpsValidation, Bf16Products) { check("gemm_aic_bf16.csv.gz", {{"all", 0.044, 0.028}, {"L40S linear fwd bf16", 0.075, 0.05}}); }
+TEST(OpsValidation, Bf16Products) {
+  check("gemm_aic_bf16.csv.gz", {{"all", 0.044, 0.028}, {"L40S linear fwd bf16", 0.075, 0.05}});
+}
 
 TEST(OpsValidation, Fp8Products) { check("gemm_aic_fp8.csv.gz", {{"all", 0.065, 0.035}}); }
 
 TEST(OpsValidation, Fp16Products) { check("gemm_vidur_fp16.csv.gz", {{"all", 0.026, 0.017}}); }
 
 TEST(OpsValidation, Fp32LinearLayers) {
-  check("gemm_neusight_linear.csv.gz", {{"all", 0.073, 0.04}, {"A100-PCIE-40GB linear fwd fp32", 0.065, 0.04}, {"V100-PCIE-32GB linear fwd fp32", 0.055, 0.04}});
+  check("gemm_neusight_linear.csv.gz", {{"all", 0.073, 0.04},
+                                        {"A100-PCIE-40GB linear fwd fp32", 0.065, 0.04},
+                                        {"V100-PCIE-32GB linear fwd fp32", 0.055, 0.04}});
 }
 
 TEST(OpsValidation, Fp32BatchedProducts) { check("gemm_neusight_bmm.csv.gz", {{"all", 0.055, 0.035}}); }
 
-TEST(OpsValidation, Convolutions) { check("conv2d.csv.gz", {{"all", 0.16, 0.11}, {"every GPU conv2d fwd fp32", 0.145, 0.105}}); }
+TEST(OpsValidation, Convolutions) {
+  check("conv2d.csv.gz", {{"all", 0.16, 0.11}, {"every GPU conv2d fwd fp32", 0.145, 0.105}});
+}
 
 TEST(OpsValidation, PointwiseNormsAndSoftmax) { check("elementwise_norm_softmax.csv.gz", {{"all", 0.10, 0.06}}); }
 
-/// The table-batched rows, all traces together: the goal is at most 25 / 18 % in each direction. One trace does not name its GPU; its 48 million rows of 160
-/// halves (15 GB) and its rate mean an A100 of 80 GB. Rows without their rows and dims cannot be priced.
+/// The table-batched rows, all traces together: the goal is at most 25 / 18 % in each direction. One trace does not
+/// name its GPU; its 48 million rows of 160 halves (15 GB) and its rate mean an A100 of 80 GB. Rows without their rows
+/// and dims cannot be priced.
 TEST(OpsValidation, EmbeddingBagsOfRecommenderTraces) {
   check("embedding.csv.gz",
-        {{"table-batched fwd", 0.25, 0.18}, {"table-batched bwd", 0.25, 0.18}, {"V100-SXM2-16GB fbgemm_tbe_unweighted fwd fp32", 0.20, 0.20},
+        {{"table-batched fwd", 0.25, 0.18},
+         {"table-batched bwd", 0.25, 0.18},
+         {"V100-SXM2-16GB fbgemm_tbe_unweighted fwd fp32", 0.20, 0.20},
          {"A100-PG509-200 fbgemm_tbe_unweighted bwd+rowwise_adagrad fp32", 0.15, 0.15}},
         true);
 }

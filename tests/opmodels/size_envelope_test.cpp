@@ -15,7 +15,8 @@ SizeEnvelope::Time with_one(double rows, double cols, double seconds) {
 TEST(SizeEnvelope, WhatGrowsStaysAsItIs) {
   const SizeEnvelope envelope(with_one(0, 0, 0));
   for (const double rows : {1.0, 3.0, 5.0, 768.0, 1000.0, 1e6}) {
-    for (const double cols : {1.0, 7.0, 96.0, 1024.0, 100000.0}) EXPECT_DOUBLE_EQ(envelope.bound(rows, cols, rows * cols * 1e-6), rows * cols * 1e-6);
+    for (const double cols : {1.0, 7.0, 96.0, 1024.0, 100000.0})
+      EXPECT_DOUBLE_EQ(envelope.bound(rows, cols, rows * cols * 1e-6), rows * cols * 1e-6);
   }
 }
 
@@ -47,7 +48,10 @@ TEST(SizeEnvelope, OutsideOfTheGridNothingIsBounded) {
 TEST(RowEnvelopes, AreBuiltOnceForEachKernel) {
   RowEnvelopes envelopes;
   int asked = 0;
-  const SizeEnvelope::Time time = [&](double rows, double cols) { ++asked; return rows * cols; };
+  const SizeEnvelope::Time time = [&](double rows, double cols) {
+    ++asked;
+    return rows * cols;
+  };
   const SizeEnvelope& first = envelopes.of(0, false, 2, time);
   const int once = asked;
   EXPECT_EQ(&envelopes.of(0, false, 2, time), &first);

@@ -1,4 +1,5 @@
-// What one price of a collective costs. Goals: 1 us where the kind of group is known already, 20 us where it is met for the first time.
+// What one price of a collective costs. Goals: 1 us where the kind of group is known already, 20 us where it is met for
+// the first time.
 #include <benchmark/benchmark.h>
 
 #include <numeric>
@@ -18,12 +19,16 @@ std::vector<std::uint32_t> first_ranks(std::uint32_t n) {
   return out;
 }
 
-graph::Collective op_of(graph::CollectiveKind kind, std::int64_t bytes) { return {kind, bytes, graph::DType::fp32, {}, {}}; }
+graph::Collective op_of(graph::CollectiveKind kind, std::int64_t bytes) {
+  return {kind, bytes, graph::DType::fp32, {}, {}};
+}
 
 topology::Topology shipped(const char* system, std::int64_t nodes) {
-  topology::ClusterSpec spec = *topology::cluster_schema().read(*parse_yaml_file(config(std::string("systems/") + system + ".yaml")));
+  topology::ClusterSpec spec =
+      *topology::cluster_schema().read(*parse_yaml_file(config(std::string("systems/") + system + ".yaml")));
   spec.nodes = nodes;
-  const topology::DeviceSpec device = *topology::device_schema().read(*parse_yaml_file(config("devices/" + spec.device + ".yaml")));
+  const topology::DeviceSpec device =
+      *topology::device_schema().read(*parse_yaml_file(config("devices/" + spec.device + ".yaml")));
   return *topology::Topology::build(spec, device.compute_capability);
 }
 
@@ -43,7 +48,8 @@ void cached(benchmark::State& state, graph::CollectiveKind kind, bool curves) {
   for (auto _ : state) benchmark::DoNotOptimize(models.price(op, facts));
 }
 
-/// A new kind of group each time, told apart by its wire's latency. The models are made anew before their cache of 4096 kinds is full.
+/// A new kind of group each time, told apart by its wire's latency. The models are made anew before their cache of 4096
+/// kinds is full.
 void uncached(benchmark::State& state, graph::CollectiveKind kind, bool curves) {
   const topology::Topology t = shipped("dgx_a100_80gb", 4);
   topology::GroupFacts facts = t.facts(first_ranks(32));

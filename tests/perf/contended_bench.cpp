@@ -18,8 +18,8 @@ void play(benchmark::State& state, const Scene& scene) {
   state.counters["steps"] = static_cast<double>(scene.p.steps.size());
 }
 
-/// Every rank sends to every other at once, each message a flow of its own, over hosts' links alone. `spread` makes the messages
-/// of unequal size, so that flows end at that many different times.
+/// Every rank sends to every other at once, each message a flow of its own, over hosts' links alone. `spread` makes the
+/// messages of unequal size, so that flows end at that many different times.
 Scene linear_all_to_all(std::uint32_t ranks, std::uint32_t spread) {
   Scene s{{ranks, ranks - 1}, {std::vector<double>(2 * ranks, 1.0)}};
   for (std::uint32_t from = 0; from < ranks; ++from) {
@@ -34,7 +34,8 @@ Scene linear_all_to_all(std::uint32_t ranks, std::uint32_t spread) {
 }
 
 void LinearAllToAll(benchmark::State& state) {
-  play(state, linear_all_to_all(static_cast<std::uint32_t>(state.range(0)), static_cast<std::uint32_t>(state.range(1))));
+  play(state,
+       linear_all_to_all(static_cast<std::uint32_t>(state.range(0)), static_cast<std::uint32_t>(state.range(1))));
 }
 BENCHMARK(LinearAllToAll)
     ->ArgNames({"ranks", "sizes"})
@@ -44,17 +45,18 @@ BENCHMARK(LinearAllToAll)
     ->Args({512, 8})
     ->Unit(benchmark::kMillisecond);
 
-/// 1,024 GPUs, 8 a node, 4 nodes a leaf, 8 leaves a pod, 4 pods, 2:1 oversubscribed at both levels: 20 rounds in which an
-/// all-to-all over rails and an all-reduce over neighbouring nodes run at once and cross the same uplinks. Groups are meetings,
-/// whose demands on uplinks add up.
+/// 1,024 GPUs, 8 a node, 4 nodes a leaf, 8 leaves a pod, 4 pods, 2:1 oversubscribed at both levels: 20 rounds in which
+/// an all-to-all over rails and an all-reduce over neighbouring nodes run at once and cross the same uplinks. Groups
+/// are meetings, whose demands on uplinks add up.
 Scene fat_tree(std::uint32_t rounds) {
-  constexpr std::uint32_t kGpus = 1024, kPerLeaf = 32, kPerPod = 256, kLeaves = kGpus / kPerLeaf, kPods = kGpus / kPerPod;
+  constexpr std::uint32_t kGpus = 1024, kPerLeaf = 32, kPerPod = 256, kLeaves = kGpus / kPerLeaf,
+                          kPods = kGpus / kPerPod;
   Scene s{{kGpus, 2}, {std::vector<double>(kGpus, 25.0)}};
   s.c.capacities.insert(s.c.capacities.end(), kLeaves, 25.0 * kPerLeaf / 2);
   s.c.capacities.insert(s.c.capacities.end(), kPods, 25.0 * kPerPod / 4);
   for (std::uint32_t round = 0; round < rounds; ++round) {
     const auto first = static_cast<std::uint32_t>(s.p.meeting_sizes.size());
-    s.p.meeting_sizes.insert(s.p.meeting_sizes.end(), 8, kGpus / 8);   // all-to-all: one group a rail
+    s.p.meeting_sizes.insert(s.p.meeting_sizes.end(), 8, kGpus / 8);    // all-to-all: one group a rail
     s.p.meeting_sizes.insert(s.p.meeting_sizes.end(), kGpus / 64, 64);  // all-reduce: blocks of eight nodes
     for (std::uint32_t gpu = 0; gpu < kGpus; ++gpu) {
       const std::uint32_t leaf = kGpus + gpu / kPerLeaf, pod = kGpus + kLeaves + gpu / kPerPod;

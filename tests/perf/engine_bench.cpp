@@ -29,8 +29,8 @@ engine::Row noisy(Random& random, std::uint32_t ranks, std::int64_t mean) {
   return engine::Row(std::move(values));
 }
 
-/// Compute and communication streams; every step waits for the one before it on the other stream; every tenth joins (all ranks,
-/// nodes, rails in turn).
+/// Compute and communication streams; every step waits for the one before it on the other stream; every tenth joins
+/// (all ranks, nodes, rails in turn).
 engine::Program two_streams(std::uint32_t ranks, bool per_rank, bool joins) {
   Random random(1);
   engine::Program p;
@@ -48,8 +48,8 @@ engine::Program two_streams(std::uint32_t ranks, bool per_rank, bool joins) {
 
 void set_rate(benchmark::State& state, std::uint32_t ranks) {
   const double rank_steps = static_cast<double>(ranks) * kSteps;
-  state.counters["ns_per_rank_step"] =
-      benchmark::Counter(rank_steps * 1e-9, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
+  state.counters["ns_per_rank_step"] = benchmark::Counter(
+      rank_steps * 1e-9, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
 }
 
 #if defined(__x86_64__)
@@ -79,7 +79,11 @@ void Makespan(benchmark::State& state) {
   for (auto _ : state) benchmark::DoNotOptimize(engine::evaluate_makespan(p)->makespan);
   set_rate(state, ranks);
 }
-BENCHMARK(Makespan)->ArgNames({"ranks", "joins"})->Args({131'072, 0})->Args({131'072, 1})->Unit(benchmark::kMillisecond);
+BENCHMARK(Makespan)
+    ->ArgNames({"ranks", "joins"})
+    ->Args({131'072, 0})
+    ->Args({131'072, 1})
+    ->Unit(benchmark::kMillisecond);
 
 void Timeline(benchmark::State& state) {
   const auto ranks = static_cast<std::uint32_t>(state.range(0));
@@ -122,7 +126,11 @@ void Verify(benchmark::State& state) {
   for (auto _ : state) benchmark::DoNotOptimize(engine::verify(p, *timeline).ok());
   set_rate(state, ranks);
 }
-BENCHMARK(Verify)->ArgNames({"ranks", "per_rank"})->Args({131'072, 1})->Args({1'048'576, 0})->Unit(benchmark::kMillisecond);
+BENCHMARK(Verify)
+    ->ArgNames({"ranks", "per_rank"})
+    ->Args({131'072, 1})
+    ->Args({1'048'576, 0})
+    ->Unit(benchmark::kMillisecond);
 
 }  // namespace
 }  // namespace distsim::perf

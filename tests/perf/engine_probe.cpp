@@ -1,4 +1,5 @@
-// One run of each evaluator on a fixed program, for counting instructions (tests/perf/instructions_test.py). Prints the digest, so that nothing is left out.
+// One run of each evaluator on a fixed program, for counting instructions (tests/perf/instructions_test.py). Prints the
+// digest, so that nothing is left out.
 #include <cstdio>
 #include <string_view>
 
@@ -21,7 +22,8 @@ engine::Program two_streams(std::uint32_t ranks, std::uint32_t steps) {
     std::vector<std::int64_t> values(ranks);
     for (auto& v : values) v = 1'000'000 + static_cast<std::int64_t>(random.below(16'384));
     const StepId wait(s == 0 ? 0 : s - 1);
-    p.add({StreamId(s % 2), engine::Row(std::move(values)), s % 10 == 9 ? s / 10 % 3 : engine::Step::kNoGroup}, std::span(&wait, s == 0 ? 0u : 1u));
+    p.add({StreamId(s % 2), engine::Row(std::move(values)), s % 10 == 9 ? s / 10 % 3 : engine::Step::kNoGroup},
+          std::span(&wait, s == 0 ? 0u : 1u));
   }
   return p;
 }
@@ -49,9 +51,13 @@ int main(int argc, char** argv) {
   using namespace distsim::perf;
   const std::string_view what = argc == 2 ? argv[1] : "";
   std::uint64_t digest = 0;
-  if (what == "rows") digest = engine::evaluate_rows(two_streams(4'096, 220))->digest;
-  else if (what == "lists") digest = engine::evaluate_irregular(*engine::expand(two_streams(256, 220)))->digest;
-  else if (what == "events") digest = play_all_to_all(64);
-  else return std::fprintf(stderr, "usage: engine_probe rows|lists|events\n"), 2;
+  if (what == "rows")
+    digest = engine::evaluate_rows(two_streams(4'096, 220))->digest;
+  else if (what == "lists")
+    digest = engine::evaluate_irregular(*engine::expand(two_streams(256, 220)))->digest;
+  else if (what == "events")
+    digest = play_all_to_all(64);
+  else
+    return std::fprintf(stderr, "usage: engine_probe rows|lists|events\n"), 2;
   std::printf("%016llx\n", static_cast<unsigned long long>(digest));
 }

@@ -13,9 +13,11 @@ void price(benchmark::State& state, const graph::Op& op) {
   for (auto _ : state) benchmark::DoNotOptimize(models.price(op));
 }
 
-/// With the learned models that are shipped. The op grows by one row a call, so that no price is remembered from the call before.
+/// With the learned models that are shipped. The op grows by one row a call, so that no price is remembered from the
+/// call before.
 void price_learned(benchmark::State& state, graph::Op op) {
-  const opmodels::OpModels models = *opmodels::OpModels::create(opmodels::measured_devices().at("A100-SXM4-80GB"), *pipeline::shipped_learned_models());
+  const opmodels::OpModels models = *opmodels::OpModels::create(opmodels::measured_devices().at("A100-SXM4-80GB"),
+                                                                *pipeline::shipped_learned_models());
   std::int64_t calls = 0;
   for (auto _ : state) {
     if (auto* gemm = std::get_if<graph::Gemm>(&op)) gemm->m = 4096 + ++calls % 65536;

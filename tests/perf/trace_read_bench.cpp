@@ -1,5 +1,5 @@
-// How fast a Kineto trace is read into the model, as MB/s and as a multiple of one raw simdjson pass over the same text in the
-// same run. Goal: 300 MB/s a core.
+// How fast a Kineto trace is read into the model, as MB/s and as a multiple of one raw simdjson pass over the same text
+// in the same run. Goal: 300 MB/s a core.
 #include <benchmark/benchmark.h>
 #include <simdjson.h>
 #include <unistd.h>
@@ -35,11 +35,13 @@ void add_op(std::ostream& out, int i) {
   out << "\"External id\": " << i << ", \"cbid\": 211, \"correlation\": " << i << "\n    }\n  }";
   out << ",\n  {\n    \"ph\": \"s\", \"id\": " << i << ", \"pid\": 542, \"tid\": 542, \"ts\": " << t + 5
       << ",\n    \"cat\": \"ac2g\", \"name\": \"ac2g\"\n  }";
-  head("kernel",
-       "void at::native::vectorized_elementwise_kernel<8, at::native::AUnaryFunctor<c10::BFloat16, c10::BFloat16, c10::BFloat16, "
-       "at::native::binary_internal::MulFunctor<float> >, std::array<char*, 2ul> >",
-       device, t + 12, 9.5);
-  out << "\"External id\": " << i << ", \"queued\": 0, \"device\": 0, \"context\": 1, \"stream\": 7, \"correlation\": " << i
+  head(
+      "kernel",
+      "void at::native::vectorized_elementwise_kernel<8, at::native::AUnaryFunctor<c10::BFloat16, c10::BFloat16, c10::BFloat16, "
+      "at::native::binary_internal::MulFunctor<float> >, std::array<char*, 2ul> >",
+      device, t + 12, 9.5);
+  out << "\"External id\": " << i
+      << ", \"queued\": 0, \"device\": 0, \"context\": 1, \"stream\": 7, \"correlation\": " << i
       << ", \"registers per thread\": 32, \"shared memory\": 0, \"blocks per SM\": 4.7, \"warps per SM\": 18.9, \"grid\": [512, "
          "1, 1], \"block\": [128, 1, 1], \"est. achieved occupancy %\": 30\n    }\n  }";
   out << ",\n  {\n    \"ph\": \"f\", \"id\": " << i << ", \"pid\": 0, \"tid\": 7, \"ts\": " << t + 12
@@ -56,7 +58,8 @@ struct Sample {
     for (int i = 1; i <= 40'000; ++i) add_op(out, i);
     out << "\n]}";
     text = out.str();
-    path = (std::filesystem::temp_directory_path() / ("distsim_bench_" + std::to_string(::getpid()) + ".json")).string();
+    path =
+        (std::filesystem::temp_directory_path() / ("distsim_bench_" + std::to_string(::getpid()) + ".json")).string();
     std::ofstream(path, std::ios::binary) << text;
   }
   ~Sample() { std::filesystem::remove(path); }
@@ -106,8 +109,8 @@ void read_kineto(benchmark::State& state) {
     if (!job.ok()) state.SkipWithError("not read");
     benchmark::DoNotOptimize(job);
   }
-  const double each =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() / static_cast<double>(state.iterations());
+  const double each = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() /
+                      static_cast<double>(state.iterations());
   state.SetBytesProcessed(static_cast<std::int64_t>(state.iterations() * sample().text.size()));
   state.counters["times_raw_simdjson"] = each / raw;
 }

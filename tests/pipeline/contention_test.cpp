@@ -39,19 +39,24 @@ std::vector<std::uint32_t> all_ranks() {
 }
 
 TEST(SharedLinks, ARingOverFourNodes) {
-  // All-reduce of 32 MB in 10 ms: 2 x 31/32 x 32 MB = 62 MB from each to the next: 6.2 GB/s out of every GPU and every node, an eighth of it on each adapter.
-  // Of the two nodes under a leaf one sends up: 6.2 GB/s on the uplinks.
+  // All-reduce of 32 MB in 10 ms: 2 x 31/32 x 32 MB = 62 MB from each to the next: 6.2 GB/s out of every GPU and every
+  // node, an eighth of it on each adapter. Of the two nodes under a leaf one sends up: 6.2 GB/s on the uplinks.
   const SharedLinks links = *SharedLinks::create(topology(four_nodes()), {});
-  const auto t = totals(links, links.demands({graph::CollectiveKind::all_reduce, 32'000'000, graph::DType::fp32, {}, {}}, {all_ranks()}, 0.01, 0));
+  const auto t =
+      totals(links, links.demands({graph::CollectiveKind::all_reduce, 32'000'000, graph::DType::fp32, {}, {}},
+                                  {all_ranks()}, 0.01, 0));
   EXPECT_NEAR(t.at("the links of GPU 5 of node 2"), 6.2e9, 1);
   EXPECT_NEAR(t.at("adapter 3 of node 1"), 6.2e9 / 8, 1);
   EXPECT_NEAR(t.at("the uplinks of leaf 1"), 6.2e9, 1);
 }
 
 TEST(SharedLinks, AnAllToAllOverFourNodes) {
-  // 32 MB a rank in 10 ms: 1 MB to each: 7 MB by NVLink, 24 MB by the adapter, 16 MB to the other leaf from each of its 16 ranks.
+  // 32 MB a rank in 10 ms: 1 MB to each: 7 MB by NVLink, 24 MB by the adapter, 16 MB to the other leaf from each of its
+  // 16 ranks.
   const SharedLinks links = *SharedLinks::create(topology(four_nodes()), {});
-  const auto t = totals(links, links.demands({graph::CollectiveKind::all_to_all, 32'000'000, graph::DType::fp32, {}, {}}, {all_ranks()}, 0.01, 0));
+  const auto t =
+      totals(links, links.demands({graph::CollectiveKind::all_to_all, 32'000'000, graph::DType::fp32, {}, {}},
+                                  {all_ranks()}, 0.01, 0));
   EXPECT_NEAR(t.at("the links of GPU 0 of node 0"), 0.7e9, 1);
   EXPECT_NEAR(t.at("adapter 0 of node 0"), 2.4e9, 1);
   EXPECT_NEAR(t.at("the uplinks of leaf 0"), 16 * 1.6e9, 10);
@@ -60,17 +65,22 @@ TEST(SharedLinks, AnAllToAllOverFourNodes) {
 TEST(SharedLinks, AMessageTakesItsWholeRate) {
   // 20 MB each way in 1 ms, between GPU 1 of node 0 and of node 2 (another leaf), and between two GPUs of node 3.
   const SharedLinks links = *SharedLinks::create(topology(four_nodes()), {});
-  const auto t = totals(links, links.demands({graph::CollectiveKind::send_recv, 20'000'000, graph::DType::fp32, {}, {}}, {{1, 17}, {24, 25}, {2}}, 0.001, 0));
-  const std::map<std::string, double> expected = {{"adapter 1 of node 0", 20e9}, {"adapter 1 of node 2", 20e9}, {"the uplinks of leaf 0", 20e9}, {"the uplinks of leaf 1", 20e9},
-                                                  {"the links of GPU 0 of node 3", 20e9}, {"the links of GPU 1 of node 3", 20e9}};
+  const auto t = totals(links, links.demands({graph::CollectiveKind::send_recv, 20'000'000, graph::DType::fp32, {}, {}},
+                                             {{1, 17}, {24, 25}, {2}}, 0.001, 0));
+  const std::map<std::string, double> expected = {
+      {"adapter 1 of node 0", 20e9},   {"adapter 1 of node 2", 20e9},          {"the uplinks of leaf 0", 20e9},
+      {"the uplinks of leaf 1", 20e9}, {"the links of GPU 0 of node 3", 20e9}, {"the links of GPU 1 of node 3", 20e9}};
   ASSERT_EQ(t.size(), expected.size());
   for (const auto& [name, rate] : expected) EXPECT_NEAR(t.at(name), rate, 1) << name;
 }
 
 TEST(SharedLinks, ACollectiveAloneNeverAsksForMoreThanThereIs) {
-  // 32 MB a rank in 1 ms would need 24 GB/s of each adapter (there are 25) and 256 GB/s of uplinks that have 2 x 8 x 25 / 2 = 200: all is scaled by 200/256.
+  // 32 MB a rank in 1 ms would need 24 GB/s of each adapter (there are 25) and 256 GB/s of uplinks that have 2 x 8 x 25
+  // / 2 = 200: all is scaled by 200/256.
   const SharedLinks links = *SharedLinks::create(topology(four_nodes()), {});
-  const auto t = totals(links, links.demands({graph::CollectiveKind::all_to_all, 32'000'000, graph::DType::fp32, {}, {}}, {all_ranks()}, 0.001, 0));
+  const auto t =
+      totals(links, links.demands({graph::CollectiveKind::all_to_all, 32'000'000, graph::DType::fp32, {}, {}},
+                                  {all_ranks()}, 0.001, 0));
   EXPECT_NEAR(t.at("the uplinks of leaf 0"), 200e9, 100);
   EXPECT_NEAR(t.at("adapter 0 of node 0"), 24e9 * 200 / 256, 100);
 }
@@ -79,7 +89,9 @@ TEST(SharedLinks, ABrokenAdapterLeavesItsTrafficToTheOthers) {
   config::EngineSpec engine;
   engine.slow_nics = {{1, 2, 0}, {0, 1, 0.5}};
   const SharedLinks links = *SharedLinks::create(topology(four_nodes()), engine);
-  const auto t = totals(links, links.demands({graph::CollectiveKind::all_to_all, 32'000'000, graph::DType::fp32, {}, {}}, {all_ranks()}, 0.01, 0));
+  const auto t =
+      totals(links, links.demands({graph::CollectiveKind::all_to_all, 32'000'000, graph::DType::fp32, {}, {}},
+                                  {all_ranks()}, 0.01, 0));
   EXPECT_EQ(t.count("adapter 2 of node 1"), 0u);
   EXPECT_NEAR(t.at("adapter 3 of node 1"), 2.4e9 * 8 / 7, 1);
   EXPECT_NEAR(t.at("adapter 1 of node 0"), 2.4e9, 1);  // slow, not spared
@@ -92,7 +104,8 @@ TEST(SharedLinks, Refusals) {
     const auto links = SharedLinks::create(topology(four_nodes()), engine);
     return links ? "accepted" : links.error().what;
   };
-  EXPECT_EQ(refused({{4, 0, 0.5}}), "engine.slow_nics: found adapter 0 of node 4, expected one of 4 nodes with 8 adapters");
+  EXPECT_EQ(refused({{4, 0, 0.5}}),
+            "engine.slow_nics: found adapter 0 of node 4, expected one of 4 nodes with 8 adapters");
   std::vector<config::SlowNic> all;
   for (std::int64_t nic = 0; nic < 8; ++nic) all.push_back({0, nic, 0});
   EXPECT_EQ(refused(all), "engine.slow_nics: found all 8 adapters of node 0 broken, expected one that is not");
@@ -137,7 +150,8 @@ TEST(Contention, ASlowGpuHoldsUpTheOthers) {
 }
 
 std::vector<std::string> oversubscribed(const std::string& nodes_per_leaf) {
-  return {"cluster.fabric.kind=fat_tree", "cluster.fabric.nodes_per_leaf=" + nodes_per_leaf, "cluster.fabric.oversubscription=8", "collectives.use_curves=false"};
+  return {"cluster.fabric.kind=fat_tree", "cluster.fabric.nodes_per_leaf=" + nodes_per_leaf,
+          "cluster.fabric.oversubscription=8", "collectives.use_curves=false"};
 }
 
 TEST(Contention, JobsShareTheUplinksOfAnOversubscribedTree) {
@@ -166,10 +180,13 @@ TEST(Contention, RefusalsOfRanksThatAreNotThere) {
 
 TEST(Contention, MoreStepsThanMemoryHoldsAreRefused) {
   const std::pair<const char*, const char*> keys[] = {
-      {"engine.contention=true", "engine.contention"}, {"engine.jobs=2", "engine.jobs"}, {"engine.slow_nics=[{node: 1, nic: 2, speed: 0.1}]", "engine.slow_nics"}};
+      {"engine.contention=true", "engine.contention"},
+      {"engine.jobs=2", "engine.jobs"},
+      {"engine.slow_nics=[{node: 1, nic: 2, speed: 0.1}]", "engine.slow_nics"}};
   for (const auto& [set, key] : keys) {
     Passes passes;
-    const auto p = predict(test::root() + "/configs/megatron_gpt_145b.yaml", {set, "model.global_batch=384", "model.megatron.micro_batch=2"}, passes);
+    const auto p = predict(test::root() + "/configs/megatron_gpt_145b.yaml",
+                           {set, "model.global_batch=384", "model.megatron.micro_batch=2"}, passes);
     ASSERT_FALSE(p.ok()) << set;
     EXPECT_TRUE(p.error().what.starts_with(std::string(key) + ": found ")) << p.error().what;
     EXPECT_NE(p.error().hint.find("cluster.nodes"), std::string::npos) << p.error().hint;

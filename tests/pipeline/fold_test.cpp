@@ -28,7 +28,8 @@ void compare(const std::string& config, const std::vector<std::string>& sets) {
   EXPECT_NEAR(folded.samples_per_second / played.samples_per_second, 1, 1e-3);
   EXPECT_NEAR(folded.mfu / played.mfu, 1, 1e-3);
   EXPECT_EQ(folded.compute + folded.exposed_comm + folded.waiting + folded.host_bound + folded.idle, folded.iteration);
-  for (const report::RankTime& r : folded.ranks) EXPECT_EQ(r.compute + r.exposed_comm + r.waiting + r.host_bound + r.idle, folded.iteration);
+  for (const report::RankTime& r : folded.ranks)
+    EXPECT_EQ(r.compute + r.exposed_comm + r.waiting + r.host_bound + r.idle, folded.iteration);
   Duration path;
   for (const report::CriticalStep& s : folded.critical_path) path += s.time;
   EXPECT_EQ(path, folded.iteration);
@@ -42,7 +43,8 @@ TEST(Fold, GpuBoundBert) { compare("bert_large_dgx_a100.yaml", {"model.global_ba
 TEST(Fold, HostBoundBert) { compare("bert_large_dgx_a100.yaml", {"model.global_batch=384", "model.accumulation=12"}); }
 
 TEST(Fold, ShortAccumulationsArePlayedOut) {
-  const report::Report r = report_of("bert_large_dgx_a100.yaml", {"model.global_batch=4096", "model.accumulation=4"}, 4);
+  const report::Report r =
+      report_of("bert_large_dgx_a100.yaml", {"model.global_batch=4096", "model.accumulation=4"}, 4);
   for (const auto& a : r.context.assumptions) EXPECT_EQ(a.find("micro-steps are played"), std::string::npos) << a;
 }
 

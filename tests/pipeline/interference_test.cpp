@@ -9,11 +9,15 @@ namespace {
 
 constexpr std::int64_t kUs = 1'000'000;  // picoseconds
 
-graph::Cost cost(std::int64_t us) { return {Duration::microseconds(us), Duration::microseconds(us), Duration::microseconds(us), graph::Basis::analytic, ""}; }
+graph::Cost cost(std::int64_t us) {
+  return {Duration::microseconds(us), Duration::microseconds(us), Duration::microseconds(us), graph::Basis::analytic,
+          ""};
+}
 
 LaunchModel no_host() {
   LaunchModel m;
-  m.framework.host_per_op = m.framework.host_per_op_backward = m.framework.host_per_launch = m.framework.host_per_step = Duration();
+  m.framework.host_per_op = m.framework.host_per_op_backward = m.framework.host_per_launch = m.framework.host_per_step =
+      Duration();
   m.launch.kernel_gap = Duration();
   return m;
 }
@@ -22,7 +26,8 @@ LaunchModel no_host() {
 graph::CostedGraph beside() {
   graph::TaskGraphBuilder b(2);
   const TaskId a = b.add("a", {}, graph::Elementwise{100});
-  b.add_collective("sum", {graph::Stream::comm, graph::Phase::gradient_sync, {1, 1}}, graph::Collective{}, graph::Partition::strided(2, 1), std::vector{a});
+  b.add_collective("sum", {graph::Stream::comm, graph::Phase::gradient_sync, {1, 1}}, graph::Collective{},
+                   graph::Partition::strided(2, 1), std::vector{a});
   b.add("b", {}, graph::Elementwise{100});
   b.add("c", {}, graph::Elementwise{100});
   graph::CostedGraph c;
@@ -31,7 +36,8 @@ graph::CostedGraph beside() {
   return c;
 }
 
-/// The all-reduce runs from 10 to 16, wholly beside b: b loses 0.5 x 6 = 3 us, and one iteration takes 10 + 23 + 5 = 38 us.
+/// The all-reduce runs from 10 to 16, wholly beside b: b loses 0.5 x 6 = 3 us, and one iteration takes 10 + 23 + 5 = 38
+/// us.
 TEST(Interference, SlowsWhatRunsBeside) {
   const graph::CostedGraph graph = beside();
   Lowered lowered = lower(graph, no_host(), 1).value();
@@ -57,7 +63,8 @@ TEST(Interference, NothingBesideNothingChanges) {
   EXPECT_EQ(engine::evaluate_rows(lowered.program).value().digest, alone.digest);
 }
 
-/// A collective of 30 us from 10 on has b and c (25 us) beside it: at 0.2 it takes 5 us more, and ends the iteration at 45.
+/// A collective of 30 us from 10 on has b and c (25 us) beside it: at 0.2 it takes 5 us more, and ends the iteration
+/// at 45.
 TEST(Interference, SlowsTheTransfersToo) {
   graph::CostedGraph graph = beside();
   graph.costs[OpId(1)] = cost(30);
@@ -80,12 +87,14 @@ TEST(Interference, BothSidesLose) {
   EXPECT_EQ(engine::evaluate_rows(lowered.program).value().makespan.ps(), 38 * kUs);
 }
 
-/// Kernel b takes 5 us on rank 0 and 20 us on rank 1, so that the collective of 30 us has 10 and 25 us of kernels beside it: both lose 0.2 x 25.
+/// Kernel b takes 5 us on rank 0 and 20 us on rank 1, so that the collective of 30 us has 10 and 25 us of kernels
+/// beside it: both lose 0.2 x 25.
 TEST(Interference, ACollectiveLosesOnAllItsRanksAlike) {
   graph::TaskGraphBuilder builder(2);
   const std::uint32_t table = builder.add_rank_table({0, 1});
   const TaskId a = builder.add("a", {}, graph::Elementwise{100});
-  builder.add_collective("sum", {graph::Stream::comm, graph::Phase::gradient_sync, {1, 1}}, graph::Collective{}, graph::Partition::strided(2, 1), std::vector{a});
+  builder.add_collective("sum", {graph::Stream::comm, graph::Phase::gradient_sync, {1, 1}}, graph::Collective{},
+                         graph::Partition::strided(2, 1), std::vector{a});
   builder.add_per_rank("b", {}, {graph::Elementwise{50}, graph::Elementwise{200}}, table);
   builder.add("c", {}, graph::Elementwise{50});
   graph::CostedGraph graph;
@@ -101,13 +110,15 @@ TEST(Interference, ACollectiveLosesOnAllItsRanksAlike) {
   }
 }
 
-/// Rank 1's kernel a takes 14 us: the collective starts at 14 on both. Rank 0 has b from 10 to 30, rank 1 from 14 to 34; both lose 3 us.
-/// With b of 5 us on rank 0 (10..15) only 1 us of it lies beside: 0.5 us, and c (15..20) loses the 5 us from 15 to 20: 2.5 us.
+/// Rank 1's kernel a takes 14 us: the collective starts at 14 on both. Rank 0 has b from 10 to 30, rank 1 from 14 to
+/// 34; both lose 3 us. With b of 5 us on rank 0 (10..15) only 1 us of it lies beside: 0.5 us, and c (15..20) loses the
+/// 5 us from 15 to 20: 2.5 us.
 TEST(Interference, RanksLoseTheirOwn) {
   graph::TaskGraphBuilder builder(2);
   const std::uint32_t table = builder.add_rank_table({0, 1});
   const TaskId a = builder.add_per_rank("a", {}, {graph::Elementwise{100}, graph::Elementwise{140}}, table);
-  builder.add_collective("sum", {graph::Stream::comm, graph::Phase::gradient_sync, {1, 1}}, graph::Collective{}, graph::Partition::strided(2, 1), std::vector{a});
+  builder.add_collective("sum", {graph::Stream::comm, graph::Phase::gradient_sync, {1, 1}}, graph::Collective{},
+                         graph::Partition::strided(2, 1), std::vector{a});
   builder.add_per_rank("b", {}, {graph::Elementwise{50}, graph::Elementwise{200}}, table);
   builder.add("c", {}, graph::Elementwise{50});
   graph::CostedGraph graph;
@@ -118,7 +129,7 @@ TEST(Interference, RanksLoseTheirOwn) {
   EXPECT_EQ(slow_what_overlaps(lowered, alone, graph, {0.5, 0}).value().kernels.ps(), 3 * kUs);
   const engine::Timeline slowed = engine::evaluate_rows(lowered.program).value();
   const StepId last = StepId(static_cast<std::uint32_t>(lowered.program.steps.size() - 1));
-  EXPECT_EQ(slowed.end[last].at(0), 23 * kUs);              // 10 + 5.5 + 7.5
+  EXPECT_EQ(slowed.end[last].at(0), 23 * kUs);  // 10 + 5.5 + 7.5
   EXPECT_EQ(slowed.end[last].at(1), (14 + 23 + 5) * kUs);
 }
 

@@ -15,10 +15,12 @@ graph::CostedGraph four_ops() {
   b.add("kernel", {}, graph::Elementwise{100});
   b.add("measured", {}, graph::Elementwise{200});
   b.add("copy", {graph::Stream::copy, graph::Phase::input, {0, 1}}, graph::Copy{graph::CopyKind::h2d, 100});
-  b.add_collective("sum", {graph::Stream::comm, graph::Phase::gradient_sync, {1, 1}}, graph::Collective{}, graph::Partition::strided(2, 1));
+  b.add_collective("sum", {graph::Stream::comm, graph::Phase::gradient_sync, {1, 1}}, graph::Collective{},
+                   graph::Partition::strided(2, 1));
   graph::CostedGraph c;
   c.graph = std::move(b).finish().value();
-  for (std::size_t i = 0; i < c.graph.ops.size(); ++i) c.costs.push_back({us(10), us(8), us(14), graph::Basis::analytic, ""});
+  for (std::size_t i = 0; i < c.graph.ops.size(); ++i)
+    c.costs.push_back({us(10), us(8), us(14), graph::Basis::analytic, ""});
   c.costs[OpId(1)].basis = graph::Basis::measured;
   return c;
 }

@@ -22,11 +22,14 @@ LaunchModel quiet_launch() {
 graph::CostedGraph costed(graph::TaskGraphBuilder&& builder, const std::vector<std::int64_t>& cost_us) {
   graph::CostedGraph c;
   c.graph = std::move(builder).finish().value();
-  for (const std::int64_t us : cost_us) c.costs.push_back({Duration::microseconds(us), Duration::microseconds(us), Duration::microseconds(us), graph::Basis::analytic, ""});
+  for (const std::int64_t us : cost_us)
+    c.costs.push_back({Duration::microseconds(us), Duration::microseconds(us), Duration::microseconds(us),
+                       graph::Basis::analytic, ""});
   return c;
 }
 
-/// Two kernels of 3 us, one launch each. Host: 100 (loop), then 10 + 5 a task. The GPU starves: each kernel starts when its launch has returned.
+/// Two kernels of 3 us, one launch each. Host: 100 (loop), then 10 + 5 a task. The GPU starves: each kernel starts when
+/// its launch has returned.
 ///   host   0..100 | 100..115 | 115..130
 ///   GPU                      | 115..119 | 130..134      (3 us + 1 us gap)
 TEST(Lower, EagerHostBound) {
@@ -43,7 +46,8 @@ TEST(Lower, EagerGpuBound) {
   graph::TaskGraphBuilder b(1);
   b.add("a", {}, graph::Elementwise{100});
   b.add("b", {}, graph::Elementwise{100});
-  const engine::Timeline t = engine::evaluate_rows(lower(costed(std::move(b), {40, 40}), quiet_launch(), 1).value().program).value();
+  const engine::Timeline t =
+      engine::evaluate_rows(lower(costed(std::move(b), {40, 40}), quiet_launch(), 1).value().program).value();
   EXPECT_EQ(t.makespan.ps(), (115 + 41 + 41) * kUs);
 }
 
@@ -75,11 +79,13 @@ TEST(Lower, BlockingTaskHoldsTheHost) {
   graph::TaskGraphBuilder b(1);
   b.add("sync", {.blocks_host = true}, graph::Elementwise{100});
   b.add("next", {}, graph::Elementwise{100});
-  const engine::Timeline t = engine::evaluate_rows(lower(costed(std::move(b), {50, 3}), quiet_launch(), 1).value().program).value();
+  const engine::Timeline t =
+      engine::evaluate_rows(lower(costed(std::move(b), {50, 3}), quiet_launch(), 1).value().program).value();
   EXPECT_EQ(t.makespan.ps(), 185 * kUs);
 }
 
-/// In a steady loop the slower of host and GPU sets the period, not their sum. GPU: 2 x 41 = 82 us; host: 100 + 2 x 15 = 130 us.
+/// In a steady loop the slower of host and GPU sets the period, not their sum. GPU: 2 x 41 = 82 us; host: 100 + 2 x 15
+/// = 130 us.
 TEST(Lower, SteadyPeriodIsTheSlowerSide) {
   graph::TaskGraphBuilder b(1);
   b.add("a", {}, graph::Elementwise{100});
@@ -110,7 +116,8 @@ TEST(Lower, VariantsGiveEachRankItsDuration) {
 TEST(Lower, CollectiveJoinsItsGroup) {
   graph::TaskGraphBuilder b(2);
   const TaskId uneven = b.add_per_rank("uneven", {}, {graph::Elementwise{100}, graph::Elementwise{900}}, {0, 1});
-  b.add_collective("sum", {.stream = graph::Stream::comm}, graph::Collective{graph::CollectiveKind::all_reduce, 1024}, graph::Partition::strided(2, 1), std::vector{uneven});
+  b.add_collective("sum", {.stream = graph::Stream::comm}, graph::Collective{graph::CollectiveKind::all_reduce, 1024},
+                   graph::Partition::strided(2, 1), std::vector{uneven});
   const Lowered lowered = lower(costed(std::move(b), {10, 90, 7}), quiet_launch(), 1).value();
   const engine::Timeline t = engine::evaluate_rows(lowered.program).value();
   const StepId last(static_cast<std::uint32_t>(lowered.program.steps.size() - 1));

@@ -1,14 +1,15 @@
-// Pipelines as programs: with equal stages and free messages the idle share is that of the closed forms, on every evaluator; messages cost what their links cost.
+// Pipelines as programs: with equal stages and free messages the idle share is that of the closed forms, on every
+// evaluator; messages cost what their links cost.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
 #include "config_fixture.hpp"
-#include "sim/pipeline/lower.hpp"
-#include "sim/engine/program/alike.hpp"
 #include "sim/engine/events/irregular_evaluator.hpp"
+#include "sim/engine/program/alike.hpp"
 #include "sim/engine/rows/row_evaluator.hpp"
 #include "sim/engine/timeline/verify.hpp"
+#include "sim/pipeline/lower.hpp"
 #include "sim/workload/workload.hpp"
 
 namespace distsim::pipeline {
@@ -16,7 +17,8 @@ namespace {
 
 LaunchModel no_host() {
   LaunchModel m;
-  m.framework.host_per_op = m.framework.host_per_op_backward = m.framework.host_per_launch = m.framework.host_per_step = Duration();
+  m.framework.host_per_op = m.framework.host_per_op_backward = m.framework.host_per_launch = m.framework.host_per_step =
+      Duration();
   m.launch.kernel_gap = Duration();
   return m;
 }
@@ -49,16 +51,20 @@ graph::TaskGraph graph_of(const Case& c, const workload::FrameworkSpec& framewor
   return std::move(w->graph);
 }
 
-/// A kernel of a block takes 1 ns forward and 2 ns backward, a message as given; all else is free, the adding up of gradients too. All passes are equal then.
-/// So is what replicas sum, if not given.
+/// A kernel of a block takes 1 ns forward and 2 ns backward, a message as given; all else is free, the adding up of
+/// gradients too. All passes are equal then. So is what replicas sum, if not given.
 graph::CostedGraph costed(graph::TaskGraph graph, std::int64_t message_ps, std::int64_t sum_ps = 0) {
   graph::CostedGraph out;
   out.costs = IdVector<OpId, graph::Cost>(graph.ops.size());
   for (const graph::Task& task : graph.tasks) {
     const std::string& name = graph.names[task.name];
-    const bool block = name.starts_with("block") && !name.ends_with(".accumulate") && task.stream == graph::Stream::compute;
+    const bool block =
+        name.starts_with("block") && !name.ends_with(".accumulate") && task.stream == graph::Stream::compute;
     const bool sum = task.phase == graph::Phase::gradient_sync && !task.between_stages;
-    const std::int64_t ps = sum ? sum_ps : task.between_stages && task.phase != graph::Phase::gradient_sync ? message_ps : block ? task.phase == graph::Phase::forward ? 1000 : 2000 : 0;
+    const std::int64_t ps = sum                                                                ? sum_ps
+                            : task.between_stages && task.phase != graph::Phase::gradient_sync ? message_ps
+                            : block ? task.phase == graph::Phase::forward ? 1000 : 2000
+                                    : 0;
     const Duration d = Duration::picoseconds(ps);
     out.costs[task.first_op] = {d, d, d, graph::Basis::analytic, ""};
   }
@@ -68,14 +74,23 @@ graph::CostedGraph costed(graph::TaskGraph graph, std::int64_t message_ps, std::
 
 std::int64_t busy(const engine::Program& program, std::uint32_t rank) {
   std::int64_t sum = 0;
-  for (const engine::Step& step : program.steps) sum += step.stream.value() == static_cast<std::uint32_t>(graph::Stream::compute) ? step.duration.at(rank) : 0;
+  for (const engine::Step& step : program.steps)
+    sum += step.stream.value() == static_cast<std::uint32_t>(graph::Stream::compute) ? step.duration.at(rank) : 0;
   return sum;
 }
 
-const Case kCases[] = {{workload::PipelineSchedule::gpipe, 4, 1, 8},       {workload::PipelineSchedule::one_f_one_b, 4, 1, 8},    {workload::PipelineSchedule::one_f_one_b, 8, 1, 3},
-                       {workload::PipelineSchedule::gpipe, 2, 1, 5},       {workload::PipelineSchedule::interleaved, 4, 2, 8},    {workload::PipelineSchedule::interleaved, 2, 3, 4},
-                       {workload::PipelineSchedule::one_f_one_b, 2, 1, 4, 4}, {workload::PipelineSchedule::interleaved, 2, 2, 2, 2}, {workload::PipelineSchedule::interleaved, 3, 2, 6, 2, 3},
-                       {workload::PipelineSchedule::one_f_one_b, 3, 1, 4, 1, 3},   {workload::PipelineSchedule::interleaved, 4, 2, 8, 1, 2, true}, {workload::PipelineSchedule::interleaved, 3, 2, 6, 2, 3, true}};
+const Case kCases[] = {{workload::PipelineSchedule::gpipe, 4, 1, 8},
+                       {workload::PipelineSchedule::one_f_one_b, 4, 1, 8},
+                       {workload::PipelineSchedule::one_f_one_b, 8, 1, 3},
+                       {workload::PipelineSchedule::gpipe, 2, 1, 5},
+                       {workload::PipelineSchedule::interleaved, 4, 2, 8},
+                       {workload::PipelineSchedule::interleaved, 2, 3, 4},
+                       {workload::PipelineSchedule::one_f_one_b, 2, 1, 4, 4},
+                       {workload::PipelineSchedule::interleaved, 2, 2, 2, 2},
+                       {workload::PipelineSchedule::interleaved, 3, 2, 6, 2, 3},
+                       {workload::PipelineSchedule::one_f_one_b, 3, 1, 4, 1, 3},
+                       {workload::PipelineSchedule::interleaved, 4, 2, 8, 1, 2, true},
+                       {workload::PipelineSchedule::interleaved, 3, 2, 6, 2, 3, true}};
 
 TEST(PipelineParallel, IdleShareOfTheClosedForms) {
   for (const Case& c : kCases) {
@@ -83,17 +98,20 @@ TEST(PipelineParallel, IdleShareOfTheClosedForms) {
     const Lowered lowered = lower(graph, no_host(), 3).value();
     const engine::Timeline timeline = engine::evaluate_rows(lowered.program).value();
     const std::int64_t work = busy(lowered.program, 0) / 3;
-    for (std::uint32_t r = 0; r < lowered.program.ranks; ++r) ASSERT_EQ(busy(lowered.program, r), 3 * work) << "stages are not equal";
+    for (std::uint32_t r = 0; r < lowered.program.ranks; ++r)
+      ASSERT_EQ(busy(lowered.program, r), 3 * work) << "stages are not equal";
     const report::Report report = report::analyse({&graph, &lowered.program, &lowered.origins, &timeline, 3}, {});
     const std::int64_t slots = c.micro_batches * c.virtual_stages;
-    EXPECT_EQ(report.iteration.ps() * slots, work * (slots + c.stages - 1)) << c.stages << " stages x " << c.virtual_stages << ", " << c.micro_batches << " micro-batches";
+    EXPECT_EQ(report.iteration.ps() * slots, work * (slots + c.stages - 1))
+        << c.stages << " stages x " << c.virtual_stages << ", " << c.micro_batches << " micro-batches";
     EXPECT_EQ(report.compute.ps(), work);
     EXPECT_EQ(report.idle.ps(), report.iteration.ps() - work) << "the bubble is idle time";
   }
 }
 
 TEST(PipelineParallel, ReplicasCostNoMoreThanOneStagesGradients) {
-  // Were they in a line with the collectives of tensor-parallel groups, every stage upstream would wait for them as well.
+  // Were they in a line with the collectives of tensor-parallel groups, every stage upstream would wait for them as
+  // well.
   const auto iteration = [](const Case& c, const workload::FrameworkSpec& framework, std::int64_t sum_ps) {
     const graph::CostedGraph graph = costed(graph_of(c, framework), 0, sum_ps);
     const Lowered lowered = lower(graph, no_host(), 3).value();
@@ -102,7 +120,9 @@ TEST(PipelineParallel, ReplicasCostNoMoreThanOneStagesGradients) {
   };
   workload::FrameworkSpec after;
   after.overlap_gradient_sync = false;
-  for (const Case& c : {Case{workload::PipelineSchedule::gpipe, 4, 1, 8, 2}, {workload::PipelineSchedule::one_f_one_b, 4, 1, 8, 2}, {workload::PipelineSchedule::interleaved, 4, 2, 8, 2}}) {
+  for (const Case& c : {Case{workload::PipelineSchedule::gpipe, 4, 1, 8, 2},
+                        {workload::PipelineSchedule::one_f_one_b, 4, 1, 8, 2},
+                        {workload::PipelineSchedule::interleaved, 4, 2, 8, 2}}) {
     const std::int64_t sum_ps = 100'000, pieces = c.virtual_stages + 1;  // a block a chunk, and embedding or head
     EXPECT_EQ(iteration(c, after, sum_ps) - iteration(c, after, 0), sum_ps) << c.stages << " stages";
     EXPECT_LE(iteration(c, {}, sum_ps) - iteration(c, {}, 0), pieces * sum_ps) << c.stages << " stages";
@@ -122,7 +142,8 @@ TEST(PipelineParallel, EvaluatorsAgreeAndStagesStandForTheirRanks) {
     EXPECT_EQ(lists.makespan, rows.makespan);
     for (std::uint32_t s = 0; s < program.steps.size(); s += 7) {
       for (std::uint32_t r = 0; r < program.ranks; ++r) {
-        ASSERT_EQ(lists.steps[StepId(r * static_cast<std::uint32_t>(program.steps.size()) + s)].end, rows.end[StepId(s)].at(r));
+        ASSERT_EQ(lists.steps[StepId(r * static_cast<std::uint32_t>(program.steps.size()) + s)].end,
+                  rows.end[StepId(s)].at(r));
       }
     }
   }
@@ -131,17 +152,21 @@ TEST(PipelineParallel, EvaluatorsAgreeAndStagesStandForTheirRanks) {
 TEST(PipelineParallel, OverlappedMessagesAreHiddenButAtTheEnds) {
   // A message takes about half of a forward pass. In the steady state each travels beside a backward or forward pass.
   const auto time = [](std::int64_t micro_batches, std::int64_t message, bool overlap) {
-    const graph::CostedGraph graph = costed(graph_of({workload::PipelineSchedule::interleaved, 4, 2, micro_batches, 1, 2, overlap}), message);
+    const graph::CostedGraph graph =
+        costed(graph_of({workload::PipelineSchedule::interleaved, 4, 2, micro_batches, 1, 2, overlap}), message);
     return engine::evaluate_rows(lower(graph, no_host(), 1)->program)->makespan.ps();
   };
   EXPECT_EQ(time(8, 0, true), time(8, 0, false));
   EXPECT_LT(time(8, 4'000, true), time(8, 4'000, false));
-  EXPECT_EQ(time(16, 4'000, true) - time(12, 4'000, true), time(16, 0, true) - time(12, 0, true)) << "four more micro-batches cost their passes alone";
-  EXPECT_GT(time(16, 4'000, false) - time(12, 4'000, false), time(16, 0, false) - time(12, 0, false)) << "or their messages too";
+  EXPECT_EQ(time(16, 4'000, true) - time(12, 4'000, true), time(16, 0, true) - time(12, 0, true))
+      << "four more micro-batches cost their passes alone";
+  EXPECT_GT(time(16, 4'000, false) - time(12, 4'000, false), time(16, 0, false) - time(12, 0, false))
+      << "or their messages too";
 }
 
 TEST(PipelineParallel, TheReportCountsTheCallsOfARank) {
-  // A block a stage, 4 micro-batches: each rank sums its projections four times, though either stage does so in passes of its own.
+  // A block a stage, 4 micro-batches: each rank sums its projections four times, though either stage does so in passes
+  // of its own.
   const graph::CostedGraph graph = costed(graph_of({workload::PipelineSchedule::one_f_one_b, 2, 1, 4, 4}), 1'000);
   const Lowered lowered = lower(graph, no_host(), 2).value();
   const engine::Timeline timeline = engine::evaluate_rows(lowered.program).value();
@@ -164,7 +189,8 @@ TEST(PipelineParallel, AMicroBatchPaysEveryMessageThereAndBack) {
   for (const auto schedule : {workload::PipelineSchedule::gpipe, workload::PipelineSchedule::one_f_one_b}) {
     const graph::CostedGraph graph = costed(graph_of({schedule, 4, 1, 1}), 5'000);
     const Lowered lowered = lower(graph, no_host(), 1).value();
-    EXPECT_EQ(engine::evaluate_rows(lowered.program).value().makespan.ps(), 4 * busy(lowered.program, 0) + 2 * 3 * 5'000);
+    EXPECT_EQ(engine::evaluate_rows(lowered.program).value().makespan.ps(),
+              4 * busy(lowered.program, 0) + 2 * 3 * 5'000);
   }
 }
 
@@ -181,7 +207,8 @@ TEST(PipelineParallel, OtherStagesDoNotLaunchATask) {
     for (const std::uint32_t stage : {0, 1}) {
       const std::uint32_t rank = stage * 8;
       launches[stage] += lowered.program.steps[s].duration.at(rank);
-      const bool absent = std::holds_alternative<graph::Absent>(graph.graph.ops[OpId(task.first_op.value() + graph.graph.variant_of(o.task, rank))]);
+      const bool absent = std::holds_alternative<graph::Absent>(
+          graph.graph.ops[OpId(task.first_op.value() + graph.graph.variant_of(o.task, rank))]);
       expected[stage] += absent ? 0 : task.dispatch.kernels * 1'000'000;
     }
   }
@@ -207,9 +234,12 @@ TEST_F(PipelineKeys, BadValuesAreRefusedInOneLine) {
   refused({"schedule=zigzag"}, "schedule: found 'zigzag', expected one of gpipe, 1f1b, interleaved");
   refused({"pipeline=2", "virtual_stages=3"}, "virtual_stages: found 3, expected 1, or schedule: interleaved");
   refused({"pipeline=2", "schedule=interleaved"}, "expected 2 or more of both");
-  refused({"pipeline=2", "schedule=interleaved", "virtual_stages=4"}, "virtual_stages: found 4, expected a divisor of the blocks of a stage (6)");
+  refused({"pipeline=2", "schedule=interleaved", "virtual_stages=4"},
+          "virtual_stages: found 4, expected a divisor of the blocks of a stage (6)");
   refused({"pipeline=2", "overlap_p2p=true"}, "overlap_p2p: found true, expected false, or schedule: interleaved");
-  EXPECT_EQ(error_with_sets({"model.megatron.pipeline=2", "model.megatron.schedule=interleaved", "model.megatron.virtual_stages=3"}), "no error");
+  EXPECT_EQ(error_with_sets({"model.megatron.pipeline=2", "model.megatron.schedule=interleaved",
+                             "model.megatron.virtual_stages=3"}),
+            "no error");
 }
 
 }  // namespace

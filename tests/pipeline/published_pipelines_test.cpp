@@ -1,6 +1,7 @@
-// Megatron-LM's scaling study beside our predictions: rows of Narayanan et al. 2021 (arXiv 2104.04473), table 1, measured on A100s of 80 GB with eight adapters of
-// 200 Gb/s a node. The rate per GPU counts the operations of their equation 3, recomputed forward passes included, from which the time of an iteration follows.
-// Nothing is fitted to these rows; their micro-batch and schedule are assumptions of the model files.
+// Megatron-LM's scaling study beside our predictions: rows of Narayanan et al. 2021 (arXiv 2104.04473), table 1,
+// measured on A100s of 80 GB with eight adapters of 200 Gb/s a node. The rate per GPU counts the operations of their
+// equation 3, recomputed forward passes included, from which the time of an iteration follows. Nothing is fitted to
+// these rows; their micro-batch and schedule are assumptions of the model files.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -27,15 +28,22 @@ double operations(const config::Experiment& e) {
 
 TEST(PublishedPipelines, IterationsOfTheScalingStudy) {
   std::printf("%-20s %6s %10s %10s %7s\n", "model", "GPUs", "measured", "predicted", "error");
-  for (const Row& row : {Row{"megatron_gpt_7_5b", 16, 142}, {"megatron_gpt_18b", 32, 135}, {"megatron_gpt_39b", 64, 138}, {"megatron_gpt_76b", 128, 140}, {"megatron_gpt_145b", 192, 148}}) {
-    const std::vector<std::string> sets = {std::string("model.name=") + row.model, "cluster.nodes=" + std::to_string(row.nodes)};
+  for (const Row& row : {Row{"megatron_gpt_7_5b", 16, 142},
+                         {"megatron_gpt_18b", 32, 135},
+                         {"megatron_gpt_39b", 64, 138},
+                         {"megatron_gpt_76b", 128, 140},
+                         {"megatron_gpt_145b", 192, 148}}) {
+    const std::vector<std::string> sets = {std::string("model.name=") + row.model,
+                                           "cluster.nodes=" + std::to_string(row.nodes)};
     const auto experiment = config::load_experiment(test::config("megatron_gpt_145b.yaml"), sets);
     ASSERT_TRUE(experiment.ok()) << experiment.error().text();
     Passes passes;
     const auto predicted = predict(*experiment, passes);
     ASSERT_TRUE(predicted.ok()) << predicted.error().text();
-    const double measured = operations(*experiment) / (row.nodes * 8 * row.teraflops * 1e12), ours = predicted->report.iteration.seconds();
-    std::printf("%-20s %6d %8.2f s %8.2f s %+6.1f%%\n", row.model, row.nodes * 8, measured, ours, 100 * (ours / measured - 1));
+    const double measured = operations(*experiment) / (row.nodes * 8 * row.teraflops * 1e12),
+                 ours = predicted->report.iteration.seconds();
+    std::printf("%-20s %6d %8.2f s %8.2f s %+6.1f%%\n", row.model, row.nodes * 8, measured, ours,
+                100 * (ours / measured - 1));
     EXPECT_LT(std::abs(ours / measured - 1), 0.15) << row.model;
   }
 }

@@ -1,5 +1,5 @@
-// Traces with absurd numbers: whatever the readers let through is added up, divided and printed without leaving its range (the
-// build with sanitizers sees that).
+// Traces with absurd numbers: whatever the readers let through is added up, divided and printed without leaving its
+// range (the build with sanitizers sees that).
 #include <gtest/gtest.h>
 
 #include "sim/profile/op_flops.hpp"

@@ -36,7 +36,8 @@ const StepProfile* step_named(const RankProfile& rank, const std::string& name) 
 /// A step of which the manifest says that no kernel belongs to it, where others have some.
 bool launches_nothing(const Json& stats, const Json& step) {
   const Json launched = stats.value("gpu_attrib", Json::array());
-  return !launched.empty() && std::none_of(launched.begin(), launched.end(), [&](const Json& s) { return s.at("step") == step.at("step"); });
+  return !launched.empty() &&
+         std::none_of(launched.begin(), launched.end(), [&](const Json& s) { return s.at("step") == step.at("step"); });
 }
 
 /// The AMD toy trace marks a second step of 49 us in which nothing runs: one step, as in the manifest's table.
@@ -77,8 +78,8 @@ TEST(Manifest, SplitsAgreeWithinOnePercent) {
     const Json starts = stats.value("gpu_start_to_start_ms", Json::array());
     for (std::size_t i = 0; i < starts.size(); ++i) {
       ASSERT_LT(i, rank.steps.size());
-      s2s =
-          std::max(s2s, std::fabs(static_cast<double>(rank.steps[i].gpu_start_to_start) * 1e-3 - starts[i].get<double>() * 1e3));
+      s2s = std::max(
+          s2s, std::fabs(static_cast<double>(rank.steps[i].gpu_start_to_start) * 1e-3 - starts[i].get<double>() * 1e3));
     }
     std::printf("%-70s %5zu %16.4f %16.2f\n", path.c_str(), rank.steps.size(), 100 * worst, s2s);
     EXPECT_LT(worst, 0.01) << path;
@@ -122,7 +123,8 @@ TEST(Manifest, NsysWindows) {
       EXPECT_NEAR(static_cast<double>(s.wall) * 1e-6, truth.at("window_ms").get<double>(), 0.002) << entry.at("path");
       EXPECT_NEAR(static_cast<double>(s.compute) * 1e-6, truth.at("compute_ms").get<double>(), 0.01 * s.wall * 1e-6);
       EXPECT_NEAR(static_cast<double>(s.busy) * 1e-6, truth.at("busy_ms").get<double>(), 0.01 * s.wall * 1e-6);
-      EXPECT_NEAR(static_cast<double>(s.exposed) * 1e-6, truth.at("comm_exposed_ms").get<double>(), 0.01 * s.wall * 1e-6);
+      EXPECT_NEAR(static_cast<double>(s.exposed) * 1e-6, truth.at("comm_exposed_ms").get<double>(),
+                  0.01 * s.wall * 1e-6);
     }
   }
 }

@@ -41,10 +41,13 @@ std::vector<std::string> many_steps(int steps, bool marked = true) {
       out.push_back(event("cpu_op", i % 2 ? "aten::mul" : "aten::mm", "5", "10", t + 10 + 100 * i, 60,
                           i % 2 ? "" : "\"Input Dims\":[[64,32],[32,16]],\"Input type\":[\"float\",\"float\"]"));
       out.push_back(event("cuda_runtime", "cudaLaunchKernel", "5", "10", t + 30 + 100 * i, 7 + s % 3, id));
-      out.push_back(event("kernel", collective ? "ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)" : "gemm" + std::to_string(i % 3), "0",
-                          collective ? "9" : "7", t + 100 * i + (i == 7 ? 320 : 50), 70 + i + s % 2,
-                          id + (collective ? ",\"stream\":9,\"Collective name\":\"allreduce\",\"In msg nelems\":256,\"dtype\":\"Float\",\"Group size\":2"
-                                           : ",\"stream\":7")));
+      out.push_back(event(
+          "kernel", collective ? "ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)" : "gemm" + std::to_string(i % 3), "0",
+          collective ? "9" : "7", t + 100 * i + (i == 7 ? 320 : 50), 70 + i + s % 2,
+          id +
+              (collective
+                   ? ",\"stream\":9,\"Collective name\":\"allreduce\",\"In msg nelems\":256,\"dtype\":\"Float\",\"Group size\":2"
+                   : ",\"stream\":7")));
     }
   }
   return out;
@@ -73,7 +76,9 @@ class ProfileInPieces : public testing::Test {
   }
 
   void expect_equal_tables() {
-    for (const report::ProfileTable table : {report::ProfileTable::steps, report::ProfileTable::tree, report::ProfileTable::ops, report::ProfileTable::kernels, report::ProfileTable::collectives})
+    for (const report::ProfileTable table :
+         {report::ProfileTable::steps, report::ProfileTable::tree, report::ProfileTable::ops,
+          report::ProfileTable::kernels, report::ProfileTable::collectives})
       EXPECT_EQ(report::profile_csv(job_, whole_, table), report::profile_csv(pieces_.job, pieces_.profile, table));
     const RecordCounts &a = whole_.ranks[0].records, &b = pieces_.profile.ranks[0].records;
     EXPECT_EQ(std::tie(a.kernels, a.copies, a.unlaunched, a.host, a.collectives, a.streams),
@@ -96,10 +101,14 @@ TEST_F(ProfileInPieces, TablesAreThoseOfTheWhole) {
     for (std::size_t i = 0; i < 12; ++i) {
       const StepProfile &a = whole_.ranks[0].steps[i], &b = pieces_.profile.ranks[0].steps[i];
       EXPECT_EQ(a.step.name, b.step.name);
-      EXPECT_EQ(std::tie(a.measured, a.split.wall, a.split.busy, a.split.compute, a.split.comm, a.split.exposed, a.split.idle, a.kernels, a.launches),
-                std::tie(b.measured, b.split.wall, b.split.busy, b.split.compute, b.split.comm, b.split.exposed, b.split.idle, b.kernels, b.launches)) << i;
+      EXPECT_EQ(std::tie(a.measured, a.split.wall, a.split.busy, a.split.compute, a.split.comm, a.split.exposed,
+                         a.split.idle, a.kernels, a.launches),
+                std::tie(b.measured, b.split.wall, b.split.busy, b.split.compute, b.split.comm, b.split.exposed,
+                         b.split.idle, b.kernels, b.launches))
+          << i;
     }
-    for (const report::ProfileTable table : {report::ProfileTable::tree, report::ProfileTable::ops, report::ProfileTable::kernels, report::ProfileTable::collectives})
+    for (const report::ProfileTable table : {report::ProfileTable::tree, report::ProfileTable::ops,
+                                             report::ProfileTable::kernels, report::ProfileTable::collectives})
       EXPECT_EQ(report::profile_csv(job_, whole_, table), report::profile_csv(pieces_.job, pieces_.profile, table));
     EXPECT_EQ(whole_.ranks[0].whole.split.busy, pieces_.profile.ranks[0].whole.split.busy);
     EXPECT_EQ(whole_.ranks[0].whole.split.exposed, pieces_.profile.ranks[0].whole.split.exposed);
@@ -118,14 +127,16 @@ TEST_F(ProfileInPieces, WithoutSteps) {
   EXPECT_GT(pieces_.slices, 3u);
   EXPECT_EQ(whole_.ranks[0].whole.split.compute, pieces_.profile.ranks[0].whole.split.compute);
   EXPECT_EQ(whole_.ranks[0].whole.split.idle, pieces_.profile.ranks[0].whole.split.idle);
-  EXPECT_EQ(report::profile_csv(job_, whole_, report::ProfileTable::kernels), report::profile_csv(pieces_.job, pieces_.profile, report::ProfileTable::kernels));
+  EXPECT_EQ(report::profile_csv(job_, whole_, report::ProfileTable::kernels),
+            report::profile_csv(pieces_.job, pieces_.profile, report::ProfileTable::kernels));
 }
 
 TEST_F(ProfileInPieces, StepsByPattern) {
   traces::TraceOptions options;
   options.step_pattern = "^batch";
   std::vector<std::string> events = many_steps(5, false);
-  for (int s = 0; s < 5; ++s) events.push_back(event("user_annotation", "batch " + std::to_string(s), "5", "10", 1000 * s, 900));
+  for (int s = 0; s < 5; ++s)
+    events.push_back(event("user_annotation", "batch " + std::to_string(s), "5", "10", 1000 * s, 900));
   both(test::trace(events), 30, options);
   EXPECT_EQ(pieces_.profile.ranks[0].steps.size(), 5u);
   EXPECT_EQ(whole_.ranks[0].steps[2].measured, pieces_.profile.ranks[0].steps[2].measured);
@@ -137,7 +148,8 @@ TEST_F(ProfileInPieces, StepsByPattern) {
 TEST_F(ProfileInPieces, RealTraces) {
   const std::string root = test::shared_data("traces");
   if (root.empty()) GTEST_SKIP() << "shared/data/traces is not here";
-  for (const auto& [name, records] : {std::pair("hta/recsys_a100_rank3of8", 25'000u), std::pair("tracelens/mi300_resnet_ddp_rank0of8", 8'000u)}) {
+  for (const auto& [name, records] :
+       {std::pair("hta/recsys_a100_rank3of8", 25'000u), std::pair("tracelens/mi300_resnet_ddp_rank0of8", 8'000u)}) {
     const std::string path = root + "/" + name + ".json.gz";
     const auto job = traces::read_traces({path});
     const auto pieces = profile_in_pieces({path}, {}, records);
@@ -147,18 +159,26 @@ TEST_F(ProfileInPieces, RealTraces) {
     ASSERT_EQ(whole.ranks[0].steps.size(), pieces->profile.ranks[0].steps.size()) << name;
     for (std::size_t i = 0; i < whole.ranks[0].steps.size(); ++i) {
       const StepProfile &a = whole.ranks[0].steps[i], &b = pieces->profile.ranks[0].steps[i];
-      EXPECT_EQ(std::tie(a.measured, a.split.wall, a.split.busy, a.split.compute, a.split.comm, a.split.exposed, a.kernels),
-                std::tie(b.measured, b.split.wall, b.split.busy, b.split.compute, b.split.comm, b.split.exposed, b.kernels)) << name << " " << a.step.name;
+      EXPECT_EQ(
+          std::tie(a.measured, a.split.wall, a.split.busy, a.split.compute, a.split.comm, a.split.exposed, a.kernels),
+          std::tie(b.measured, b.split.wall, b.split.busy, b.split.compute, b.split.comm, b.split.exposed, b.kernels))
+          << name << " " << a.step.name;
     }
-    EXPECT_TRUE(lines(report::profile_csv(*job, whole, report::ProfileTable::kernels)) == lines(report::profile_csv(pieces->job, pieces->profile, report::ProfileTable::kernels))) << name;
-    EXPECT_TRUE(lines(report::profile_csv(*job, whole, report::ProfileTable::collectives)) == lines(report::profile_csv(pieces->job, pieces->profile, report::ProfileTable::collectives))) << name;
+    EXPECT_TRUE(lines(report::profile_csv(*job, whole, report::ProfileTable::kernels)) ==
+                lines(report::profile_csv(pieces->job, pieces->profile, report::ProfileTable::kernels)))
+        << name;
+    EXPECT_TRUE(lines(report::profile_csv(*job, whole, report::ProfileTable::collectives)) ==
+                lines(report::profile_csv(pieces->job, pieces->profile, report::ProfileTable::collectives)))
+        << name;
   }
 }
 
 TEST_F(ProfileInPieces, OneKinetoTraceIsExpected) {
-  const std::string a = test::write(folder_, "a.json", test::trace(test::two_steps())), b = test::write(folder_, "b.json", test::trace(test::two_steps()));
+  const std::string a = test::write(folder_, "a.json", test::trace(test::two_steps())),
+                    b = test::write(folder_, "b.json", test::trace(test::two_steps()));
   EXPECT_NE(profile_in_pieces({a, b}, {}).error().text().find("found 2 files"), std::string::npos);
-  const std::string et = test::write(folder_, "et.json", R"x({"schema":"1.0.1","nodes":[{"id":2,"name":"a","parent":1}]})x");
+  const std::string et =
+      test::write(folder_, "et.json", R"x({"schema":"1.0.1","nodes":[{"id":2,"name":"a","parent":1}]})x");
   EXPECT_FALSE(profile_in_pieces({et}, {}).ok());
   EXPECT_FALSE(profile_in_pieces({folder_ + "/none.json"}, {}).ok());
 }
@@ -174,7 +194,10 @@ TEST_F(ProfileInPieces, AbsurdAndCut) {
   std::size_t read = 0;
   const auto attempt = [&](const std::string& spoiled) {
     const auto pieces = profile_in_pieces({test::write(folder_, "s.json", spoiled)}, options, 3);
-    if (!pieces.ok()) { EXPECT_EQ(pieces.error().text().find('\n'), std::string::npos); return; }
+    if (!pieces.ok()) {
+      EXPECT_EQ(pieces.error().text().find('\n'), std::string::npos);
+      return;
+    }
     ++read;
     EXPECT_FALSE(report::profile_text(pieces->job, pieces->profile, {}).empty());
   };
@@ -186,7 +209,8 @@ TEST_F(ProfileInPieces, AbsurdAndCut) {
 /// A survey of records that lie far apart holds no more than its bins.
 TEST_F(ProfileInPieces, BinsAreBounded) {
   std::vector<std::string> events;
-  for (int i = 0; i < 70'000; ++i) events.push_back(event("kernel", "k", "0", "7", 2000.0 * i - 5e6, 1, "\"stream\":7"));
+  for (int i = 0; i < 70'000; ++i)
+    events.push_back(event("kernel", "k", "0", "7", 2000.0 * i - 5e6, 1, "\"stream\":7"));
   const auto files = traces::open_trace_file(test::write(folder_, "far.json", test::trace(events)), {});
   ASSERT_TRUE(files.ok());
   const auto survey = traces::survey_kineto(files->front(), {});
@@ -203,7 +227,8 @@ TEST_F(ProfileInPieces, MemoryStaysWithTheSlice) {
 #ifdef DISTSIM_ADDRESS_SANITIZER
   GTEST_SKIP() << "the address sanitizer holds freed memory back";
 #endif
-  const std::string small = test::write(folder_, "small.json", test::trace(many_steps(500))), large = test::write(folder_, "large.json", test::trace(many_steps(4000)));
+  const std::string small = test::write(folder_, "small.json", test::trace(many_steps(500))),
+                    large = test::write(folder_, "large.json", test::trace(many_steps(4000)));
   const auto added = [](const std::string& path) {
     int ends[2];
     EXPECT_EQ(::pipe(ends), 0);

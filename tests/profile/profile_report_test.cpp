@@ -39,7 +39,8 @@ TEST_F(ProfileReportTest, EveryTableIsCsv) {
   EXPECT_FALSE(report::parse_profile_table("step").ok());
 }
 
-// The step of two_steps(): busy 45 us, compute 40, comm 10, exposed 5, of 100; the extra kernel at 90 makes busy 46, compute 41.
+// The step of two_steps(): busy 45 us, compute 40, comm 10, exposed 5, of 100; the extra kernel at 90 makes busy 46,
+// compute 41.
 TEST_F(ProfileReportTest, StepsHaveTheirFigures) {
   std::istringstream in(report::profile_csv(job_, profile_, report::ProfileTable::steps));
   auto csv = CsvReader::open(in, "steps");

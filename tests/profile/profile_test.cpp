@@ -59,11 +59,12 @@ TEST_F(ProfileTest, SplitsASteps) {
   // From the first kernel (20) to the end of the last collective (165).
   EXPECT_EQ(profile_.ranks[0].whole.split.wall, 145'000);
   EXPECT_EQ(profile_.ranks[0].whole.gaps.count, 1u);
-  EXPECT_EQ(profile_.ranks[0].whole.gaps.total, 55'000);              // [65, 120)
-  EXPECT_EQ(profile_.ranks[0].whole.gaps.waiting_for_host, 55'000);   // the next launch began at 110
+  EXPECT_EQ(profile_.ranks[0].whole.gaps.total, 55'000);             // [65, 120)
+  EXPECT_EQ(profile_.ranks[0].whole.gaps.waiting_for_host, 55'000);  // the next launch began at 110
 }
 
-// aten::mm at [5, 25) launches at [10, 14): T2 = 5, T4 = 4, T3 = 11; the ops of the two steps lie 80 apart (25 -> 105): T1.
+// aten::mm at [5, 25) launches at [10, 14): T2 = 5, T4 = 4, T3 = 11; the ops of the two steps lie 80 apart (25 -> 105):
+// T1.
 TEST_F(ProfileTest, HostOverheads) {
   read({trace(test::two_steps())});
   const HostOverheads& h = profile_.ranks[0].overheads;
@@ -76,9 +77,10 @@ TEST_F(ProfileTest, HostOverheads) {
 }
 
 TEST_F(ProfileTest, TwoLaunchesOfAnOpAreT5Apart) {
-  read({trace({event("cpu_op", "aten::a", "5", "10", 0, 100), event("cuda_runtime", "cudaLaunchKernel", "5", "10", 10, 5),
-               event("cpu_op", "aten::inner", "5", "10", 20, 30), event("cuda_runtime", "cudaMemcpyAsync", "5", "10", 40, 5),
-               event("user_annotation", "ProfilerStep#1", "5", "10", -1, 200)})});
+  read({trace(
+      {event("cpu_op", "aten::a", "5", "10", 0, 100), event("cuda_runtime", "cudaLaunchKernel", "5", "10", 10, 5),
+       event("cpu_op", "aten::inner", "5", "10", 20, 30), event("cuda_runtime", "cudaMemcpyAsync", "5", "10", 40, 5),
+       event("user_annotation", "ProfilerStep#1", "5", "10", -1, 200)})});
   const HostOverheads& h = profile_.ranks[0].overheads;
   EXPECT_EQ(h.t5.count, 1u);
   EXPECT_EQ(h.t5.total, 25'000);  // 15 -> 40
@@ -105,8 +107,8 @@ TEST_F(ProfileTest, OpsTreeAndKernels) {
   EXPECT_EQ(profile_.ranks[0].kernels[1].communication, true);
 }
 
-// The all-reduce of 1 MB (250000 floats) on two ranks: rank 0 runs it at [100, 200), rank 1 at [150, 200). Skew 50, transfer 50
-// us. algbw = 1e6 B / 50 us = 20 GB/s, busbw of two ranks = algbw * 2 * (2 - 1) / 2 = 20 GB/s.
+// The all-reduce of 1 MB (250000 floats) on two ranks: rank 0 runs it at [100, 200), rank 1 at [150, 200). Skew 50,
+// transfer 50 us. algbw = 1e6 B / 50 us = 20 GB/s, busbw of two ranks = algbw * 2 * (2 - 1) / 2 = 20 GB/s.
 TEST_F(ProfileTest, CollectivesAndStragglers) {
   const auto rank = [](int r, double begin) {
     return trace({event("user_annotation", "ProfilerStep#1", "5", "10", 0, 300),
@@ -148,8 +150,10 @@ TEST(OpFlops, Formulas) {
   // 3x3 over 8x8 with stride 2 and padding 1: 4x4 outputs; N 2, C 3, K 6: 2 * (2*6*16) * (3*9) = 10368.
   const std::vector<std::string> values{"", "", "", "[2, 2]", "[1, 1]", "[1, 1]", "False", "[0, 0]", "1"};
   EXPECT_DOUBLE_EQ(op_work("aten::convolution", inputs({{2, 3, 8, 8}, {6, 3, 3, 3}, {}}, values)).flops, 10368);
-  EXPECT_DOUBLE_EQ(op_work("aten::convolution", inputs({{2, 3, 8, 8}, {6, 3, 3, 3}, {}})).flops, 0);  // stride not recorded
-  EXPECT_DOUBLE_EQ(op_work("aten::convolution_backward", inputs({{2, 6, 4, 4}, {2, 3, 8, 8}, {6, 3, 3, 3}})).flops, 2 * 10368);
+  EXPECT_DOUBLE_EQ(op_work("aten::convolution", inputs({{2, 3, 8, 8}, {6, 3, 3, 3}, {}})).flops,
+                   0);  // stride not recorded
+  EXPECT_DOUBLE_EQ(op_work("aten::convolution_backward", inputs({{2, 6, 4, 4}, {2, 3, 8, 8}, {6, 3, 3, 3}})).flops,
+                   2 * 10368);
   EXPECT_DOUBLE_EQ(
       op_work("aten::_scaled_dot_product_flash_attention", inputs({{2, 4, 16, 8}, {2, 4, 32, 8}, {2, 4, 32, 8}})).flops,
       4. * 2 * 4 * 16 * 32 * 8);

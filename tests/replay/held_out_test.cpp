@@ -9,7 +9,6 @@
 namespace distsim::replay {
 namespace {
 
-
 /// Steps: a launch, a kernel of the given length, which the host waits for, and host work until the next step.
 traces::TraceJob steps_with_kernels(const std::vector<double>& lengths, double host_tail = 100) {
   traces::TraceJob job;
@@ -27,8 +26,9 @@ traces::TraceJob steps_with_kernels(const std::vector<double>& lengths, double h
   return job;
 }
 
-/// The kernel of a step is predicted from the others: steps of 500, 500, 500, 500 but one of 520. Each of the first is predicted with a mean of 506.67, 6.67 too
-/// much; the odd one with 500, 20 too little. Everything else is the same in all steps.
+/// The kernel of a step is predicted from the others: steps of 500, 500, 500, 500 but one of 520. Each of the first is
+/// predicted with a mean of 506.67, 6.67 too much; the odd one with 500, 20 too little. Everything else is the same in
+/// all steps.
 TEST(HeldOut, CostsComeFromTheOtherSteps) {
   const Replay r(steps_with_kernels({500, 500, 520, 500}));
   const auto held = predict_held_out_steps(r.graph);
@@ -45,21 +45,26 @@ TEST(HeldOut, UnlikeStepsDoNotTeach) {
   const auto held = predict_held_out_steps(r.graph);
   ASSERT_TRUE(held.ok());
   for (const StepResult& s : *held) {
-    if (s.step_index == 2) EXPECT_LT(s.replayed, s.measured / 2);
-    else EXPECT_EQ(s.replayed, s.measured);
+    if (s.step_index == 2)
+      EXPECT_LT(s.replayed, s.measured / 2);
+    else
+      EXPECT_EQ(s.replayed, s.measured);
   }
 }
 
-/// Every other step stalls, as with a data loader that cannot keep up. The typical step is one without a stall, whichever is left out; the median of the others
-/// would be a stalled one for each that is not, and the other way round.
+/// Every other step stalls, as with a data loader that cannot keep up. The typical step is one without a stall,
+/// whichever is left out; the median of the others would be a stalled one for each that is not, and the other way
+/// round.
 TEST(HeldOut, StallsAreNotTypical) {
   const Replay r(steps_with_kernels({500, 1400, 501, 2600, 500, 1900, 499, 900, 500, 3000, 500}));
   const auto held = predict_held_out_steps(r.graph);
   ASSERT_TRUE(held.ok());
   ASSERT_EQ(held->size(), 11u);
   for (const StepResult& s : *held) {
-    if (s.step_index % 2 == 0) EXPECT_NEAR(s.error(), 0, 0.005) << s.step_index;
-    else EXPECT_LT(s.error(), -0.2) << s.step_index;
+    if (s.step_index % 2 == 0)
+      EXPECT_NEAR(s.error(), 0, 0.005) << s.step_index;
+    else
+      EXPECT_LT(s.error(), -0.2) << s.step_index;
   }
 }
 

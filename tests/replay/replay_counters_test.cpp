@@ -9,18 +9,20 @@
 namespace distsim::replay {
 namespace {
 
-
 /// Samples of one counter as (us, value).
-std::vector<std::pair<double, double>> samples(const traces::SliceSource& source, std::uint32_t process, const std::string& name) {
+std::vector<std::pair<double, double>> samples(const traces::SliceSource& source, std::uint32_t process,
+                                               const std::string& name) {
   std::vector<std::pair<double, double>> out;
   source.for_each_sample([&](const traces::CounterSample& s) {
     const traces::CounterTrack& track = source.counters.at(s.counter);
-    if (track.process == process && track.name == name) out.emplace_back(static_cast<double>(s.time_ps) * 1e-6, s.value);
+    if (track.process == process && track.name == name)
+      out.emplace_back(static_cast<double>(s.time_ps) * 1e-6, s.value);
   });
   return out;
 }
 
-/// Two ranks all-reduce 8 MB: rank 0 waits from 10 on, rank 1 comes at 100, both end at 200. Before, a copy of 1 MB to rank 0 from 2 to 7.
+/// Two ranks all-reduce 8 MB: rank 0 waits from 10 on, rank 1 comes at 100, both end at 200. Before, a copy of 1 MB to
+/// rank 0 from 2 to 7.
 traces::TraceJob two_ranks() {
   traces::TraceJob job;
   for (std::uint32_t rank = 0; rank < 2; ++rank) {
@@ -34,7 +36,8 @@ traces::TraceJob two_ranks() {
       d.bytes = 1'000'000;
       b.rank().memory = {{RankBuilder::ns(1), 3'000'000'000, 0, 0}, {RankBuilder::ns(4), 1'000'000'000, 0, 0}};
     }
-    const auto reduce = b.launch(host, rank == 0 ? 4 : 90, stream, "ncclAllReduce", rank == 0 ? 10 : 100, rank == 0 ? 190 : 100);
+    const auto reduce =
+        b.launch(host, rank == 0 ? 4 : 90, stream, "ncclAllReduce", rank == 0 ? 10 : 100, rank == 0 ? 190 : 100);
     b.collective(reduce, graph::CollectiveKind::all_reduce, 8'000'000);
     b.finish();
   }
@@ -43,7 +46,8 @@ traces::TraceJob two_ranks() {
   return job;
 }
 
-/// Bus bandwidth of an all-reduce over two: bytes / time * 2 * (2 - 1) / 2: 8 MB in 100 us are 80 GB/s. Waiting does not count.
+/// Bus bandwidth of an all-reduce over two: bytes / time * 2 * (2 - 1) / 2: 8 MB in 100 us are 80 GB/s. Waiting does
+/// not count.
 TEST(ReplayCounters, LinkUseIsThatOfTheTransfer) {
   const Replay r(two_ranks());
   for (const traces::SliceSource& source : {measured_slices(r.graph), played_slices(r.graph, r.times)}) {
@@ -98,7 +102,8 @@ TEST(ReplayCounters, MemoryKeepsItsPlaceInTheHostWork) {
 /// Measured and played counters stand in one file, each with its own process.
 TEST(ReplayCounters, SideBySide) {
   const Replay r(two_ranks());
-  const traces::SliceSource both = traces::side_by_side({{"measured", measured_slices(r.graph), 0}, {"replayed", played_slices(r.graph, r.times), 0}});
+  const traces::SliceSource both = traces::side_by_side(
+      {{"measured", measured_slices(r.graph), 0}, {"replayed", played_slices(r.graph, r.times), 0}});
   EXPECT_EQ(both.counters.size(), 8u);
   EXPECT_EQ(samples(both, 0, "link use").size(), 3u);
   EXPECT_EQ(samples(both, 2, "link use").size(), 3u);

@@ -9,13 +9,19 @@
 namespace distsim::replay {
 namespace {
 
-
-struct Kept { std::uint32_t track; std::string name, category; double start, end; std::uint64_t flow; traces::FlowPlace place; };
+struct Kept {
+  std::uint32_t track;
+  std::string name, category;
+  double start, end;
+  std::uint64_t flow;
+  traces::FlowPlace place;
+};
 
 std::vector<Kept> all_of(const traces::SliceSource& source) {
   std::vector<Kept> out;
   source.for_each([&](const traces::Slice& s) {
-    out.push_back({s.track, std::string(s.name), std::string(s.category), s.start_ps * 1e-6, (s.start_ps + s.duration_ps) * 1e-6, s.flow, s.flow_place});
+    out.push_back({s.track, std::string(s.name), std::string(s.category), s.start_ps * 1e-6,
+                   (s.start_ps + s.duration_ps) * 1e-6, s.flow, s.flow_place});
   });
   return out;
 }
@@ -27,7 +33,8 @@ traces::TraceJob two_ranks() {
     RankBuilder b(job, rank);
     const auto host = b.thread(), stream = b.stream();
     b.op(host, "backward", 0, 60);
-    const auto reduce = b.launch(host, rank == 0 ? 2 : 90, stream, "ncclAllReduce", rank == 0 ? 10 : 100, rank == 0 ? 150 : 60);
+    const auto reduce =
+        b.launch(host, rank == 0 ? 2 : 90, stream, "ncclAllReduce", rank == 0 ? 10 : 100, rank == 0 ? 150 : 60);
     b.collective(reduce, graph::CollectiveKind::all_reduce, 1 << 20);
     b.finish();
   }

@@ -7,9 +7,9 @@
 namespace distsim::replay {
 namespace {
 
-
-/// Host: launches at 0, 10, 20 (5 us each). Kernels of 100 us queue up behind each other: 10..110, 112..212, 214..314. The first found its stream idle and
-/// started 10 us after its launch, the others were held by the stream, with gaps of 2.
+/// Host: launches at 0, 10, 20 (5 us each). Kernels of 100 us queue up behind each other: 10..110, 112..212, 214..314.
+/// The first found its stream idle and started 10 us after its launch, the others were held by the stream, with gaps
+/// of 2.
 traces::TraceJob queued_kernels() {
   traces::TraceJob job;
   RankBuilder b(job, 0);
@@ -30,8 +30,9 @@ TEST(Replay, QueuedKernelsFollowEachOther) {
   EXPECT_DOUBLE_EQ(r.start_us(0, 2), 164);
 }
 
-/// With kernels of 1 us the launches decide: a 10..11, b not before its launch at 10 and the latency. The latency of b and c was hidden, so that the typical
-/// one stands in: that of a trace without samples, 5 us. b starts at 10 + 5, c at 20 + 5.
+/// With kernels of 1 us the launches decide: a 10..11, b not before its launch at 10 and the latency. The latency of b
+/// and c was hidden, so that the typical one stands in: that of a trace without samples, 5 us. b starts at 10 + 5, c at
+/// 20 + 5.
 TEST(Replay, ShortKernelsWaitForTheirLaunch) {
   Replay r(queued_kernels());
   for (std::uint32_t k = 0; k < 3; ++k) r.set_us(0, k, 1);
@@ -41,8 +42,9 @@ TEST(Replay, ShortKernelsWaitForTheirLaunch) {
   EXPECT_DOUBLE_EQ(r.start_us(0, 2), 25);
 }
 
-/// Host launches a 500 us kernel at 0, waits for the stream (20 .. 512), then launches another at 530. The kernel ended at 505, so that the call took 7 us of
-/// its own. With a kernel of 200 us the call ends at 5 + 200 + 7 = 212, and the next launch, 18 us later, is at 230.
+/// Host launches a 500 us kernel at 0, waits for the stream (20 .. 512), then launches another at 530. The kernel ended
+/// at 505, so that the call took 7 us of its own. With a kernel of 200 us the call ends at 5 + 200 + 7 = 212, and the
+/// next launch, 18 us later, is at 230.
 TEST(Replay, SynchronizingWaitsForTheDevice) {
   traces::TraceJob job;
   RankBuilder b(job, 0);
@@ -62,7 +64,8 @@ TEST(Replay, SynchronizingWaitsForTheDevice) {
   EXPECT_DOUBLE_EQ(r.start_us(0, 1), 20 + 7 + 18 + 6);
 }
 
-/// A copy that blocks: the call (100 .. 140) returns 5 us after the copy (110 .. 135) has ended; the copy queues behind a kernel.
+/// A copy that blocks: the call (100 .. 140) returns 5 us after the copy (110 .. 135) has ended; the copy queues behind
+/// a kernel.
 TEST(Replay, ABlockingCopyHoldsTheHost) {
   traces::TraceJob job;
   RankBuilder b(job, 0);
@@ -81,8 +84,8 @@ TEST(Replay, ABlockingCopyHoldsTheHost) {
   EXPECT_DOUBLE_EQ(r.start_us(0, 2), 1057);
 }
 
-/// Main thread: op 0..100, then nothing until 1000. Worker: starts at 120, works to 990. Main goes on at 1000. With 300 us less of work on the worker, main goes
-/// on at 700.
+/// Main thread: op 0..100, then nothing until 1000. Worker: starts at 120, works to 990. Main goes on at 1000. With 300
+/// us less of work on the worker, main goes on at 700.
 TEST(Replay, ThreadsHandOverToEachOther) {
   traces::TraceJob job;
   RankBuilder b(job, 0);
@@ -105,7 +108,8 @@ TEST(Replay, ThreadsHandOverToEachOther) {
   EXPECT_DOUBLE_EQ(r.start_us(0, 0), 720);
 }
 
-/// Without a record of the wait: stream 2's kernel starts 4 us after stream 1's kernel has ended, long after its launch. It waits for it.
+/// Without a record of the wait: stream 2's kernel starts 4 us after stream 1's kernel has ended, long after its
+/// launch. It waits for it.
 TEST(Replay, AKernelWaitsForAnotherStream) {
   traces::TraceJob job;
   RankBuilder b(job, 0);
@@ -121,7 +125,8 @@ TEST(Replay, AKernelWaitsForAnotherStream) {
   EXPECT_DOUBLE_EQ(r.start_us(0, 1), 614);
 }
 
-/// cudaStreamWaitEvent before a launch: the wait did not bind (the all-reduce had long ended), but would if communication were slower.
+/// cudaStreamWaitEvent before a launch: the wait did not bind (the all-reduce had long ended), but would if
+/// communication were slower.
 TEST(Replay, AWaitThatDidNotBindIsKept) {
   traces::TraceJob job;
   RankBuilder b(job, 0);
@@ -137,7 +142,8 @@ TEST(Replay, AWaitThatDidNotBindIsKept) {
   EXPECT_DOUBLE_EQ(r.start_us(0, 1), 511);
 }
 
-/// The trace says who waits for whom: stream `late` waits for an event that was recorded after "first", not for "second".
+/// The trace says who waits for whom: stream `late` waits for an event that was recorded after "first", not for
+/// "second".
 TEST(Replay, RecordedWaitsAreTakenAtTheirWord) {
   traces::TraceJob job;
   RankBuilder b(job, 0);
@@ -165,14 +171,16 @@ TEST(Replay, RecordedWaitsAreTakenAtTheirWord) {
   EXPECT_DOUBLE_EQ(r.start_us(0, 2), 1012);  // first ends at 1010, and the gap of this trace is that before "second": 2
 }
 
-/// Two ranks: the all-reduce kernel of rank 0 runs 10..160, that of rank 1 100..161. It waits for rank 1 and then transfers for 60 (61) us.
+/// Two ranks: the all-reduce kernel of rank 0 runs 10..160, that of rank 1 100..161. It waits for rank 1 and then
+/// transfers for 60 (61) us.
 traces::TraceJob two_ranks() {
   traces::TraceJob job;
   for (std::uint32_t rank = 0; rank < 2; ++rank) {
     RankBuilder b(job, rank);
     const auto host = b.thread(), stream = b.stream();
     if (rank == 1) b.launch(host, 0, stream, "slow", 5, 94);
-    const auto reduce = b.launch(host, rank == 0 ? 0 : 6, stream, "ncclAllReduce", rank == 0 ? 10 : 100, rank == 0 ? 150 : 61);
+    const auto reduce =
+        b.launch(host, rank == 0 ? 0 : 6, stream, "ncclAllReduce", rank == 0 ? 10 : 100, rank == 0 ? 150 : 61);
     b.collective(reduce, graph::CollectiveKind::all_reduce, 1 << 20);
     b.launch(host, 20, stream, "update", 163, 10);
     b.finish();
@@ -198,7 +206,9 @@ TEST(Replay, RanksThatDoNotBelongTogetherAreRefused) {
   for (std::uint32_t rank = 0; rank < 2; ++rank) {
     RankBuilder b(job, rank);
     const auto host = b.thread(), stream = b.stream();
-    for (int i = 0; i < 2; ++i) b.collective(b.launch(host, 10 * i, stream, "ncclAllReduce", 10 + 100 * i, 50), graph::CollectiveKind::all_reduce, 1024);
+    for (int i = 0; i < 2; ++i)
+      b.collective(b.launch(host, 10 * i, stream, "ncclAllReduce", 10 + 100 * i, 50), graph::CollectiveKind::all_reduce,
+                   1024);
     b.finish();
   }
   match_collectives_in_order(job);
@@ -235,8 +245,9 @@ TEST(Replay, NegativeDurationsAndMissingTimesAreRefused) {
   EXPECT_NE(build_replay(job).error().text().find("nothing on any device"), std::string::npos);
 }
 
-/// HugeCTR's profiler: no host threads, medians of single events, and iteration times of their own. Events 10..60 of an iteration of 70 us: the replay ends at 60.
-/// Where an event starts long after the iteration has ended, they are of different iterations.
+/// HugeCTR's profiler: no host threads, medians of single events, and iteration times of their own. Events 10..60 of an
+/// iteration of 70 us: the replay ends at 60. Where an event starts long after the iteration has ended, they are of
+/// different iterations.
 TEST(Replay, MediansOfEventsAreAnIterationIfTheyFitIntoOne) {
   const auto profile = [](double late) {
     traces::TraceJob job;
@@ -260,8 +271,9 @@ TEST(Replay, MediansOfEventsAreAnIterationIfTheyFitIntoOne) {
   EXPECT_NE(build_replay(job).error().text().find("medians of different ones"), std::string::npos);
 }
 
-/// Steps 0..300 and 300..600 on the host; kernels launched inside start at 10 and 330: start to start 320. The last step has its marks alone.
-/// Within 0..300: compute 10..110, communication 80..180, so that 70 are exposed and 300 - 170 idle.
+/// Steps 0..300 and 300..600 on the host; kernels launched inside start at 10 and 330: start to start 320. The last
+/// step has its marks alone. Within 0..300: compute 10..110, communication 80..180, so that 70 are exposed and 300 -
+/// 170 idle.
 TEST(Replay, StepsAreMeasuredFromFirstKernelToFirstKernel) {
   traces::TraceJob job;
   RankBuilder b(job, 0);

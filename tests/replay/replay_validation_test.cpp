@@ -15,7 +15,12 @@
 namespace distsim::replay {
 namespace {
 
-struct Row { std::string file; StepMedians replay, held_out; std::vector<double> errors, held_out_errors; bool profiler_steps = false; };
+struct Row {
+  std::string file;
+  StepMedians replay, held_out;
+  std::vector<double> errors, held_out_errors;
+  bool profiler_steps = false;
+};
 
 std::vector<double> absolute_errors(const std::vector<StepResult>& results) {
   std::vector<double> out;
@@ -61,8 +66,10 @@ std::vector<std::pair<std::string, std::vector<std::string>>> cases(const std::s
     if (!line.starts_with("| ") || end == std::string::npos || line.find("pytorch_et") != std::string::npos) continue;
     const std::string file = line.substr(2, end + 6);
     if (line.find("NOT complete") != std::string::npos || !std::filesystem::exists(root + "/" + file)) continue;
-    if (file.starts_with("megatron")) megatron.push_back(root + "/" + file);
-    else out.push_back({file, {root + "/" + file}});
+    if (file.starts_with("megatron"))
+      megatron.push_back(root + "/" + file);
+    else
+      out.push_back({file, {root + "/" + file}});
   }
   if (!megatron.empty()) out.push_back({"megatron_gpt_tp8_a100, 8 ranks", megatron});
   return out;
@@ -72,22 +79,29 @@ TEST(ReplayValidation, StepsOfThePublicTraces) {
   const std::string root = test::shared_data("traces");
   if (root.empty()) GTEST_SKIP() << "shared/data/traces is not here";
   std::vector<double> errors, held_out, held_out_profiler;
-  std::printf("%-56s %12s %12s %8s %8s  %s\n", "trace", "measured ms", "replayed ms", "median", "worst", "each step from the others: median, worst");
+  std::printf("%-56s %12s %12s %8s %8s  %s\n", "trace", "measured ms", "replayed ms", "median", "worst",
+              "each step from the others: median, worst");
   for (const auto& [name, files] : cases(root)) {
-    if (name.find("mtia_inference") != std::string::npos) continue;  // no device records and no steps: refused, see RefusesWhatHoldsNothing
+    if (name.find("mtia_inference") != std::string::npos)
+      continue;  // no device records and no steps: refused, see RefusesWhatHoldsNothing
     const Row row = replay(name, files);
     if (row.replay.measured <= 0) continue;
-    std::printf("%-56s %12.3f %12.3f %7.2f%% %7.2f%%", name.c_str(), row.replay.measured * 1e-9, row.replay.replayed * 1e-9, 100 * row.replay.median_error,
-                100 * row.replay.worst_error);
-    if (!row.held_out_errors.empty()) std::printf("  %.2f%%, %.2f%% of %zu", 100 * row.held_out.median_error, 100 * row.held_out.worst_error, row.held_out_errors.size());
+    std::printf("%-56s %12.3f %12.3f %7.2f%% %7.2f%%", name.c_str(), row.replay.measured * 1e-9,
+                row.replay.replayed * 1e-9, 100 * row.replay.median_error, 100 * row.replay.worst_error);
+    if (!row.held_out_errors.empty())
+      std::printf("  %.2f%%, %.2f%% of %zu", 100 * row.held_out.median_error, 100 * row.held_out.worst_error,
+                  row.held_out_errors.size());
     std::printf("\n");
     errors.insert(errors.end(), row.errors.begin(), row.errors.end());
     held_out.insert(held_out.end(), row.held_out_errors.begin(), row.held_out_errors.end());
-    if (row.profiler_steps) held_out_profiler.insert(held_out_profiler.end(), row.held_out_errors.begin(), row.held_out_errors.end());
+    if (row.profiler_steps)
+      held_out_profiler.insert(held_out_profiler.end(), row.held_out_errors.begin(), row.held_out_errors.end());
   }
-  std::printf("replay: %zu steps, median %.3f %%, p90 %.3f %%, worst %.3f %%\n", errors.size(), 100 * quantile(errors, 0.5), 100 * quantile(errors, 0.9), 100 * quantile(errors, 1));
+  std::printf("replay: %zu steps, median %.3f %%, p90 %.3f %%, worst %.3f %%\n", errors.size(),
+              100 * quantile(errors, 0.5), 100 * quantile(errors, 0.9), 100 * quantile(errors, 1));
   const auto line = [](const char* what, const std::vector<double>& e) {
-    std::printf("%s: %zu steps, median %.2f %%, p90 %.2f %%, worst %.2f %%\n", what, e.size(), 100 * quantile(e, 0.5), 100 * quantile(e, 0.9), 100 * quantile(e, 1));
+    std::printf("%s: %zu steps, median %.2f %%, p90 %.2f %%, worst %.2f %%\n", what, e.size(), 100 * quantile(e, 0.5),
+                100 * quantile(e, 0.9), 100 * quantile(e, 1));
   };
   line("each step from the others, where a profiler marked steps", held_out_profiler);
   line("each step from the others, all (Optimizer.step intervals of two traces vary fivefold)", held_out);
@@ -101,9 +115,15 @@ TEST(ReplayValidation, StepsOfThePublicTraces) {
 TEST(ReplayValidation, MeasuredTimesAreThoseOfTheManifest) {
   const std::string root = test::shared_data("traces");
   if (root.empty()) GTEST_SKIP() << "shared/data/traces is not here";
-  struct Expected { const char* file; double ms; };
-  for (const Expected& e : {Expected{"hta/recsys_a100_rank3of8.json.gz", 76.79}, {"hta/v100_rank1of2_many_nccl.json.gz", 345.84}, {"hta/resnet_v100_ns_rank0of1.json.gz", 95.70},
-                            {"kineto_tb/resnet50_nw0_bare_array.json.gz", 210.14}, {"tracelens/mi300_resnet_ddp_rank0of8.json.gz", 18.98}}) {
+  struct Expected {
+    const char* file;
+    double ms;
+  };
+  for (const Expected& e : {Expected{"hta/recsys_a100_rank3of8.json.gz", 76.79},
+                            {"hta/v100_rank1of2_many_nccl.json.gz", 345.84},
+                            {"hta/resnet_v100_ns_rank0of1.json.gz", 95.70},
+                            {"kineto_tb/resnet50_nw0_bare_array.json.gz", 210.14},
+                            {"tracelens/mi300_resnet_ddp_rank0of8.json.gz", 18.98}}) {
     if (!std::filesystem::exists(root + "/" + e.file)) continue;
     EXPECT_NEAR(replay(e.file, {root + "/" + e.file}).replay.measured * 1e-9, e.ms, 0.006) << e.file;
   }

@@ -27,15 +27,19 @@ class RankBuilder {
     r_.streams.push_back({0, r_.streams.size() + 7, 0, 0, 0});
     return static_cast<std::uint32_t>(r_.streams.size() - 1);
   }
-  std::uint32_t op(std::uint32_t thread, std::string_view name, double start, double duration) { return host(thread, name, start, duration, traces::HostKind::op, traces::RuntimeCall::none); }
+  std::uint32_t op(std::uint32_t thread, std::string_view name, double start, double duration) {
+    return host(thread, name, start, duration, traces::HostKind::op, traces::RuntimeCall::none);
+  }
   std::uint32_t call(std::uint32_t thread, traces::RuntimeCall what, double start, double duration) {
     return host(thread, traces::name_of(what), start, duration, traces::HostKind::runtime, what);
   }
   /// A kernel launched by a call of 5 us at `launched`.
-  std::uint32_t launch(std::uint32_t thread, double launched, std::uint32_t stream, std::string_view name, double start, double duration) {
+  std::uint32_t launch(std::uint32_t thread, double launched, std::uint32_t stream, std::string_view name, double start,
+                       double duration) {
     return kernel(stream, name, start, duration, call(thread, traces::RuntimeCall::launch_kernel, launched, 5));
   }
-  std::uint32_t kernel(std::uint32_t stream, std::string_view name, double start, double duration, std::uint32_t launch = traces::kNone) {
+  std::uint32_t kernel(std::uint32_t stream, std::string_view name, double start, double duration,
+                       std::uint32_t launch = traces::kNone) {
     traces::DeviceRecord d;
     d.start_ns = ns(start);
     d.duration_ns = ns(duration);
@@ -71,7 +75,8 @@ class RankBuilder {
   static std::int64_t ns(double us) { return static_cast<std::int64_t>(us * 1000); }
 
  private:
-  std::uint32_t host(std::uint32_t thread, std::string_view name, double start, double duration, traces::HostKind kind, traces::RuntimeCall call) {
+  std::uint32_t host(std::uint32_t thread, std::string_view name, double start, double duration, traces::HostKind kind,
+                     traces::RuntimeCall call) {
     traces::HostRecord h;
     h.start_ns = ns(start);
     h.duration_ns = ns(duration);
@@ -114,9 +119,15 @@ struct Replay {
     times = std::move(played).value();
   }
   std::uint32_t node(std::uint32_t rank, std::uint32_t kernel) const { return graph.ranks[rank].device_nodes[kernel]; }
-  double start_us(std::uint32_t rank, std::uint32_t kernel) const { return static_cast<double>(times.start[node(rank, kernel)]) * 1e-6; }
-  double end_us(std::uint32_t rank, std::uint32_t kernel) const { return static_cast<double>(times.end[node(rank, kernel)]) * 1e-6; }
-  void set_us(std::uint32_t rank, std::uint32_t kernel, double us) { costs[node(rank, kernel)] = static_cast<std::int64_t>(us * 1e6); }
+  double start_us(std::uint32_t rank, std::uint32_t kernel) const {
+    return static_cast<double>(times.start[node(rank, kernel)]) * 1e-6;
+  }
+  double end_us(std::uint32_t rank, std::uint32_t kernel) const {
+    return static_cast<double>(times.end[node(rank, kernel)]) * 1e-6;
+  }
+  void set_us(std::uint32_t rank, std::uint32_t kernel, double us) {
+    costs[node(rank, kernel)] = static_cast<std::int64_t>(us * 1e6);
+  }
   double measured_us(std::uint32_t rank, std::uint32_t kernel) const {
     return static_cast<double>(job.ranks[rank].device_records[kernel].start_ns - graph.origin_ns) * 1e-3;
   }
@@ -125,7 +136,9 @@ struct Replay {
     for (std::uint32_t r = 0; r < job.ranks.size(); ++r) {
       for (std::uint32_t k = 0; k < job.ranks[r].device_records.size(); ++k) {
         EXPECT_DOUBLE_EQ(times.ready[node(r, k)] * 1e-6, measured_us(r, k)) << "rank " << r << " kernel " << k;
-        EXPECT_DOUBLE_EQ(end_us(r, k), measured_us(r, k) + static_cast<double>(job.ranks[r].device_records[k].duration_ns) * 1e-3) << "rank " << r << " kernel " << k;
+        EXPECT_DOUBLE_EQ(end_us(r, k),
+                         measured_us(r, k) + static_cast<double>(job.ranks[r].device_records[k].duration_ns) * 1e-3)
+            << "rank " << r << " kernel " << k;
       }
     }
   }

@@ -9,8 +9,8 @@
 namespace distsim::replay {
 namespace {
 
-
-/// Three kernels that queue behind each other: two elementwise ones of 100 and 60 us, then a GEMM of 200: 10..110, 112..172, 174..374.
+/// Three kernels that queue behind each other: two elementwise ones of 100 and 60 us, then a GEMM of 200: 10..110,
+/// 112..172, 174..374.
 traces::TraceJob three_kernels() {
   traces::TraceJob job;
   RankBuilder b(job, 0);
@@ -71,7 +71,9 @@ TEST(KernelEdits, RemovedCollectivesDoNotJoin) {
   for (std::uint32_t rank = 0; rank < 2; ++rank) {
     RankBuilder b(job, rank);
     const auto host = b.thread(), stream = b.stream();
-    b.collective(b.launch(host, rank == 0 ? 300 : 0, stream, "ncclAllReduce", rank == 0 ? 310 : 10, rank == 0 ? 50 : 350), graph::CollectiveKind::all_reduce, 1024);
+    b.collective(
+        b.launch(host, rank == 0 ? 300 : 0, stream, "ncclAllReduce", rank == 0 ? 310 : 10, rank == 0 ? 50 : 350),
+        graph::CollectiveKind::all_reduce, 1024);
     b.launch(host, 320, stream, "update", 362, 10);
     b.finish();
   }
@@ -92,7 +94,8 @@ TEST(KernelEdits, RemovingEverythingIsRefused) {
   }
 }
 
-/// Steps of 300 us, each an addition at 10 and a GEMM at 150. Without the addition a step begins with its GEMM: 300 us still.
+/// Steps of 300 us, each an addition at 10 and a GEMM at 150. Without the addition a step begins with its GEMM: 300 us
+/// still.
 TEST(KernelEdits, StepsBeginWithTheFirstKernelThatIsLeft) {
   traces::TraceJob job;
   RankBuilder b(job, 0);
@@ -115,15 +118,19 @@ TEST(KernelEdits, StepsBeginWithTheFirstKernelThatIsLeft) {
 
 TEST(KernelEdits, BadExpressionsAreRefused) {
   Replay r(three_kernels());
-  EXPECT_NE(edit_kernels({"("}, {}, r.graph, r.costs).error().text().find("expected a regular expression"), std::string::npos);
-  EXPECT_NE(edit_kernels({}, {"nonesuch"}, r.graph, r.costs).error().text().find("which no kernel's name matches"), std::string::npos);
+  EXPECT_NE(edit_kernels({"("}, {}, r.graph, r.costs).error().text().find("expected a regular expression"),
+            std::string::npos);
+  EXPECT_NE(edit_kernels({}, {"nonesuch"}, r.graph, r.costs).error().text().find("which no kernel's name matches"),
+            std::string::npos);
   EXPECT_FALSE(edit_kernels({std::string(5000, 'a')}, {}, r.graph, r.costs).ok());
 }
 
-/// Twice the memory bandwidth: 2 + (100 - 2) / 2 = 51 us; four times the FP32 rate: 200 / 4 = 50 us for a GEMM of unknown shape; a kernel at the floor stays.
+/// Twice the memory bandwidth: 2 + (100 - 2) / 2 = 51 us; four times the FP32 rate: 200 / 4 = 50 us for a GEMM of
+/// unknown shape; a kernel at the floor stays.
 TEST(DeviceRatio, StreamingByBandwidthMatrixByPeak) {
   const Replay r(three_kernels());
-  const auto slow = opmodels::OpModels::create(device("slow", 10, 1000)), fast = opmodels::OpModels::create(device("fast", 40, 2000));
+  const auto slow = opmodels::OpModels::create(device("slow", 10, 1000)),
+             fast = opmodels::OpModels::create(device("fast", 40, 2000));
   ASSERT_TRUE(slow.ok() && fast.ok());
   DeviceRatio ratio(*slow, *fast);
   const traces::TraceRank& rank = r.job.ranks[0];
@@ -150,7 +157,8 @@ TEST(DeviceRatio, MatrixByShapeWhereItWasRecorded) {
   EXPECT_EQ(gemm.m, 4096);
   EXPECT_EQ(gemm.n, 2048);
   EXPECT_EQ(gemm.k, 1024);
-  const auto slow = opmodels::OpModels::create(device("slow", 10, 1000)), fast = opmodels::OpModels::create(device("fast", 40, 2000));
+  const auto slow = opmodels::OpModels::create(device("slow", 10, 1000)),
+             fast = opmodels::OpModels::create(device("fast", 40, 2000));
   DeviceRatio ratio(*slow, *fast);
   const double expected = 200e6 * double(fast->price(*op)->mean.ps()) / double(slow->price(*op)->mean.ps());
   EXPECT_NEAR(double(ratio.scaled(job, job.ranks[0], job.ranks[0].device_records[2], 200'000'000)), expected, 2);
@@ -160,7 +168,8 @@ TEST(DeviceRatio, MatrixByShapeWhereItWasRecorded) {
 TEST(KernelKinds, AreToldFromNames) {
   traces::DeviceRecord kernel;
   EXPECT_EQ(kernel_kind(kernel, "ampere_fp16_s16816gemm_fp16_128x128_ldg8_f2f_stages_32x5_tn"), KernelKind::matrix);
-  EXPECT_EQ(kernel_kind(kernel, "void at::native::vectorized_elementwise_kernel<4, at::native::AddFunctor<float>>"), KernelKind::streaming);
+  EXPECT_EQ(kernel_kind(kernel, "void at::native::vectorized_elementwise_kernel<4, at::native::AddFunctor<float>>"),
+            KernelKind::streaming);
   EXPECT_EQ(kernel_kind(kernel, "void cudnn::ops::nchwToNhwcKernel<float>"), KernelKind::streaming);
   EXPECT_EQ(matrix_dtype("cutlass_80_tensorop_s1688gemm_256x64_16x4_nn_align4"), graph::DType::tf32);
   EXPECT_EQ(matrix_dtype("sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n"), graph::DType::bf16);
@@ -184,7 +193,8 @@ TEST(WhatIf, HostAndBatchScaleWhatTheyShould) {
   EXPECT_TRUE(changes_nothing(WhatIf()));
 }
 
-/// A network of two nodes: a rank's all-reduce took 900 us where the model says p: what is beyond is waiting, and stays when the bandwidth is halved.
+/// A network of two nodes: a rank's all-reduce took 900 us where the model says p: what is beyond is waiting, and stays
+/// when the bandwidth is halved.
 TEST(WhatIf, WaitingInACollectiveIsNotScaled) {
   traces::TraceJob job;
   RankBuilder b(job, 0);
@@ -220,7 +230,8 @@ TEST(WhatIf, WaitingInACollectiveIsNotScaled) {
   graph::Collective op;
   op.bytes = 64 << 20;
   const std::vector<std::uint32_t> both{0, 1};
-  const std::int64_t p = before.second.price(op, before.first.facts(both))->mean.ps(), q = after.second.price(op, after.first.facts(both))->mean.ps();
+  const std::int64_t p = before.second.price(op, before.first.facts(both))->mean.ps(),
+                     q = after.second.price(op, after.first.facts(both))->mean.ps();
   ASSERT_GT(q, p);
   ASSERT_LT(p, 90'000'000'000);
   EXPECT_EQ(changed->costs[r.node(0, 0)], 90'000'000'000 - p + q);

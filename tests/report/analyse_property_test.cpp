@@ -11,7 +11,6 @@
 namespace distsim::report {
 namespace {
 
-
 Job random_job(std::uint64_t seed) {
   Random random(seed);
   const std::uint32_t ranks = 1u << random.below(4);  // 1, 2, 4, 8
@@ -26,14 +25,17 @@ Job random_job(std::uint64_t seed) {
     if (random.below(3) == 0) {
       const std::uint32_t size = ranks >> random.below(ranks > 1 ? 2 : 1);
       const auto stream = random.below(4) == 0 ? graph::Stream::comm2 : graph::Stream::comm;
-      tasks.push_back(b.collective(name, static_cast<std::int64_t>(random.below(30)), 100, deps, graph::CollectiveKind::all_reduce, stream,
+      tasks.push_back(b.collective(name, static_cast<std::int64_t>(random.below(30)), 100, deps,
+                                   graph::CollectiveKind::all_reduce, stream,
                                    graph::Partition::strided(size, random.below(2) == 0 ? 1 : ranks / size)));
     } else {
       std::vector<std::int64_t> times(ranks);
       for (auto& t : times) t = static_cast<std::int64_t>(random.below(25));
       const auto stream = random.below(5) == 0 ? graph::Stream::copy : graph::Stream::compute;
-      if (random.below(2) == 0) tasks.push_back(b.compute_per_rank(name, times, deps, stream));
-      else tasks.push_back(b.compute(name, times[0], deps, graph::Gemm{1, 4, 4, 4}, graph::Phase::forward, stream));
+      if (random.below(2) == 0)
+        tasks.push_back(b.compute_per_rank(name, times, deps, stream));
+      else
+        tasks.push_back(b.compute(name, times[0], deps, graph::Gemm{1, 4, 4, 4}, graph::Phase::forward, stream));
     }
   }
   return b.play(static_cast<std::uint16_t>(1 + random.below(4)), static_cast<std::int64_t>(random.below(20)));
@@ -73,9 +75,12 @@ RankTime count_picoseconds(const SteadyState& state, std::uint32_t rank) {
     const std::int64_t now = state.begin + static_cast<std::int64_t>(i);
     sums[1] += transfer[i];
     sums[2] += transfer[i] && compute[i];
-    if (compute[i]) ++sums[0];
-    else if (transfer[i]) ++sums[3];
-    else if (comm[i]) ++sums[4];
+    if (compute[i])
+      ++sums[0];
+    else if (transfer[i])
+      ++sums[3];
+    else if (comm[i])
+      ++sums[4];
     else {
       const auto next = std::find_if(starts.begin(), starts.end(), [&](const auto& s) { return s.first > now; });
       ++sums[next != starts.end() && now < next->second ? 5 : 6];
@@ -93,7 +98,8 @@ TEST_P(RandomJob, SplitEqualsTheCountOfPicoseconds) {
   const SteadyState state = steady_state(job.played());
   for (std::uint32_t rank = 0; rank < r.rank_count; ++rank) {
     const RankTime& t = r.rank(rank);
-    EXPECT_EQ((t.compute + t.exposed_comm + t.waiting + t.host_bound + t.idle).ps(), r.iteration.ps()) << "rank " << rank;
+    EXPECT_EQ((t.compute + t.exposed_comm + t.waiting + t.host_bound + t.idle).ps(), r.iteration.ps())
+        << "rank " << rank;
     EXPECT_EQ((t.exposed_comm + t.hidden_comm).ps(), t.comm.ps()) << "rank " << rank;
     if (state.period() > 0) {
       EXPECT_EQ(t, count_picoseconds(state, rank)) << "rank " << rank;

@@ -8,7 +8,6 @@
 namespace distsim::report {
 namespace {
 
-
 constexpr Duration ps(std::int64_t v) { return Duration::picoseconds(v); }
 
 /// compute: a 0-100, b 100-130; comm: r 100-150. b hides 30 of r.
@@ -33,8 +32,8 @@ TEST(Analyse, OneIterationEndsAtItsMakespan) {
   EXPECT_EQ(r.ranks.size(), 1u);
 }
 
-/// forward ends at 100 on rank 0 and 140 on rank 1, the all-reduce runs 140-200, the update 200-220, and so on every 220.
-/// rank 0: compute 120, waits 40, transfers 60. rank 1: compute 160, transfers 60.
+/// forward ends at 100 on rank 0 and 140 on rank 1, the all-reduce runs 140-200, the update 200-220, and so on every
+/// 220. rank 0: compute 120, waits 40, transfers 60. rank 1: compute 160, transfers 60.
 Job straggler() {
   JobBuilder b(2);
   const TaskId forward = b.compute_per_rank("forward", {100, 140});
@@ -75,8 +74,9 @@ TEST(Analyse, CriticalPathGoesThroughTheLastToArrive) {
   EXPECT_EQ(r.critical_path[2].phase, "forward");
 }
 
-/// update takes 20 on rank 0 and 60 on rank 1, so rank 0 starts its next forward 40 before the period ends: 400-440 of iteration 2 lies before the window
-/// [440, 660] and stands for 620-660. rank 0: forward 440-500, waits 500-540, transfers 540-600, update 600-620, forward 620-660.
+/// update takes 20 on rank 0 and 60 on rank 1, so rank 0 starts its next forward 40 before the period ends: 400-440 of
+/// iteration 2 lies before the window [440, 660] and stands for 620-660. rank 0: forward 440-500, waits 500-540,
+/// transfers 540-600, update 600-620, forward 620-660.
 TEST(Analyse, WorkBegunBeforeTheWindowIsFoldedIntoIt) {
   JobBuilder b(2);
   const TaskId forward = b.compute("forward", 100);
@@ -88,8 +88,9 @@ TEST(Analyse, WorkBegunBeforeTheWindowIsFoldedIntoIt) {
   EXPECT_EQ(r.ranks[1], (RankTime{ps(160), ps(60), ps(0), ps(60), ps(0), ps(0), ps(0)}));
 }
 
-/// An overhead of 50 and three launches of 100 for kernels of 10: the host sets the pace, 350 an iteration, of which 30 are compute.
-/// Path of the last period [710, 1060]: overhead 700-750 from 710 on, launches 750-1050, last kernel 1050-1060.
+/// An overhead of 50 and three launches of 100 for kernels of 10: the host sets the pace, 350 an iteration, of which 30
+/// are compute. Path of the last period [710, 1060]: overhead 700-750 from 710 on, launches 750-1050, last kernel
+/// 1050-1060.
 TEST(Analyse, HostBound) {
   JobBuilder b(2);
   b.launch(100);
@@ -134,7 +135,8 @@ TEST(Analyse, CopyBesideCompute) {
   EXPECT_EQ(r.ops[1].time, ps(40));
 }
 
-/// Both streams carry a collective after a: comm 100-160, comm2 100-180. The exposed 80 are charged 60 to the first and 20 to the second.
+/// Both streams carry a collective after a: comm 100-160, comm2 100-180. The exposed 80 are charged 60 to the first and
+/// 20 to the second.
 TEST(Analyse, ExposedTimeIsChargedOnce) {
   JobBuilder b(2);
   const TaskId a = b.compute("a", 100);
@@ -149,7 +151,8 @@ TEST(Analyse, ExposedTimeIsChargedOnce) {
   EXPECT_EQ(r.collectives[1].exposed, ps(60));
 }
 
-/// Rank 0 arrives in reduce at 100 and waits for rank 1 until 140; a copy runs 100-110 and the exchange moves 100-130: of the 40, only 130-140 is waiting.
+/// Rank 0 arrives in reduce at 100 and waits for rank 1 until 140; a copy runs 100-110 and the exchange moves 100-130:
+/// of the 40, only 130-140 is waiting.
 TEST(Analyse, WaitingUnderComputeOrTransferIsNotWaiting) {
   JobBuilder b(2);
   const TaskId a = b.compute("a", 100);
@@ -171,18 +174,20 @@ TEST(Analyse, WaitingUnderComputeOrTransferIsNotWaiting) {
   EXPECT_EQ(r.collectives[1].waiting, ps(0));
 }
 
-/// gemm 10x10x10 is 2000 flop. Ranks 0 and 1 run 2000 and 2200 flop in 100 and 300 ps: 4200 flop / 400 ps = 10.5 TFLOP/s. Rank 2 is absent.
+/// gemm 10x10x10 is 2000 flop. Ranks 0 and 1 run 2000 and 2200 flop in 100 and 300 ps: 4200 flop / 400 ps = 10.5
+/// TFLOP/s. Rank 2 is absent.
 TEST(Analyse, OpTableIsAMeanOverRanks) {
   JobBuilder b(3);
   b.compute_per_rank("work", {100, 300, 0});
   const Report r = b.play(1).report();
   ASSERT_EQ(r.ops.size(), 1u);
-  EXPECT_EQ(r.ops[0].time, ps(133));    // 400 / 3
-  EXPECT_EQ(r.ops[0].kernels, 1u);      // 2 of 3 ranks, rounded
+  EXPECT_EQ(r.ops[0].time, ps(133));  // 400 / 3
+  EXPECT_EQ(r.ops[0].kernels, 1u);    // 2 of 3 ranks, rounded
   EXPECT_NEAR(r.ops[0].tflops, 10.5, 1e-12);
 }
 
-/// 2 of 12 buckets of 1000 bytes in 10 ps each; the sizes add up and busbw is that of all calls: 2000 B / 20 ps x 2 x 3/4.
+/// 2 of 12 buckets of 1000 bytes in 10 ps each; the sizes add up and busbw is that of all calls: 2000 B / 20 ps x 2 x
+/// 3/4.
 TEST(Analyse, BucketsAreOneRow) {
   JobBuilder b(4);
   b.cost(0, 0, graph::Basis::measured, "curve");
@@ -201,7 +206,8 @@ TEST(Analyse, BucketsAreOneRow) {
   EXPECT_EQ(c.source, "beyond the curve");
 }
 
-/// Rank 1 moves 3000 bytes one way, more than any rank moves the other way: as an even exchange in which each of 4 ranks has a buffer of 4000 and keeps 1000.
+/// Rank 1 moves 3000 bytes one way, more than any rank moves the other way: as an even exchange in which each of 4
+/// ranks has a buffer of 4000 and keeps 1000.
 TEST(Analyse, AnUnevenExchangeHasTheSizeOfItsBusiestEnd) {
   for (const bool swapped : {false, true}) {
     JobBuilder b(4);
@@ -214,13 +220,13 @@ TEST(Analyse, AnUnevenExchangeHasTheSizeOfItsBusiestEnd) {
     b.collective("exchange", 10, c);
     const Report r = b.play(1).report();
     ASSERT_EQ(r.collectives.size(), 1u);
-    EXPECT_EQ(r.collectives[0].bytes, 4000);               // 3000 x 4/3
-    EXPECT_NEAR(r.collectives[0].busbw, 3000 / 10e-12, 1); // of which 3/4 cross the bus
+    EXPECT_EQ(r.collectives[0].bytes, 4000);                // 3000 x 4/3
+    EXPECT_NEAR(r.collectives[0].busbw, 3000 / 10e-12, 1);  // of which 3/4 cross the bus
   }
 }
 
-/// Two gemms of one basis are off together (10 + 20), the collective and the host for themselves: below = sqrt(30^2 + 8^2 + 5^2), above twice that but for
-/// the host's 5.
+/// Two gemms of one basis are off together (10 + 20), the collective and the host for themselves: below = sqrt(30^2 +
+/// 8^2 + 5^2), above twice that but for the host's 5.
 TEST(Analyse, ErrorsOfOneModelAddUpThoseOfSeveralDoNot) {
   JobBuilder b(2);
   b.cost(0.1, 0.2, graph::Basis::analytic);

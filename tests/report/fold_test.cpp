@@ -8,9 +8,9 @@
 namespace distsim::report {
 namespace {
 
-
-/// `count` times: forward of 400 and 700 ps, an all-reduce of 200 beside a piece of 50, each micro-step after the one before. 900 ps each, of which rank 0
-/// computes 450, hides nothing and waits 250 (the piece runs in its wait), and rank 1 computes 750 with 50 of the transfer hidden.
+/// `count` times: forward of 400 and 700 ps, an all-reduce of 200 beside a piece of 50, each micro-step after the one
+/// before. 900 ps each, of which rank 0 computes 450, hides nothing and waits 250 (the piece runs in its wait), and
+/// rank 1 computes 750 with 50 of the transfer hidden.
 Report micro_steps(int count) {
   JobBuilder b(2);
   std::vector<TaskId> last;
@@ -40,7 +40,8 @@ TEST(FoldMicroSteps, EqualsPlayingThem) {
   EXPECT_EQ(folded.collectives[0].waiting, played.collectives[0].waiting);
 }
 
-/// Figures that fall from one length to the next are cut at zero; what that moves comes out of idle, then the host, then waiting.
+/// Figures that fall from one length to the next are cut at zero; what that moves comes out of idle, then the host,
+/// then waiting.
 TEST(FoldMicroSteps, PartsStayWithinTheIteration) {
   const auto ps = [](std::int64_t v) { return Duration::picoseconds(v); };
   Report shorter = micro_steps(2), longer = shorter;
@@ -54,7 +55,8 @@ TEST(FoldMicroSteps, PartsStayWithinTheIteration) {
   };
   fill(shorter, 100, 20, 50);
   fill(longer, 180, 25, 20);
-  // 2 more: iteration 225 + 2 x 55 = 335, compute 340, waiting 35, host 20 - 60 -> 0: 40 too much, 35 from waiting and 5 from compute
+  // 2 more: iteration 225 + 2 x 55 = 335, compute 340, waiting 35, host 20 - 60 -> 0: 40 too much, 35 from waiting and
+  // 5 from compute
   const Report folded = fold_micro_steps(shorter, longer, 2, {});
   EXPECT_EQ(folded.iteration, ps(335));
   EXPECT_EQ(folded.ranks[0], (RankTime{ps(335), ps(0), ps(0), ps(0), ps(0), ps(0), ps(0)}));

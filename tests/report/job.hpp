@@ -1,4 +1,5 @@
-// A small job for the tests: tasks with given durations, lowered as an eager framework does (one launch a task), played by the row evaluator.
+// A small job for the tests: tasks with given durations, lowered as an eager framework does (one launch a task), played
+// by the row evaluator.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -29,42 +30,56 @@ class JobBuilder {
   explicit JobBuilder(std::uint32_t ranks) : ranks_(ranks), builder_(ranks) {}
 
   /// Host time of each following launch.
-  JobBuilder& launch(std::int64_t ps) { launch_ = ps; return *this; }
+  JobBuilder& launch(std::int64_t ps) {
+    launch_ = ps;
+    return *this;
+  }
   /// Spread and basis of each following cost.
   JobBuilder& cost(double low, double high, graph::Basis basis, std::string_view source = "test") {
-    low_ = low; high_ = high; basis_ = basis; source_ = source;
+    low_ = low;
+    high_ = high;
+    basis_ = basis;
+    source_ = source;
     return *this;
   }
 
-  TaskId compute(std::string_view name, std::int64_t ps, std::vector<TaskId> deps = {}, graph::Op op = graph::Gemm{1, 10, 10, 10}, graph::Phase phase = graph::Phase::forward,
+  TaskId compute(std::string_view name, std::int64_t ps, std::vector<TaskId> deps = {},
+                 graph::Op op = graph::Gemm{1, 10, 10, 10}, graph::Phase phase = graph::Phase::forward,
                  graph::Stream stream = graph::Stream::compute) {
     const TaskId id = builder_.add(name, {stream, phase, {}, false}, std::move(op), deps);
     return note(id, {ps});
   }
 
   /// Ranks differ: rank r runs gemms of ps_of_rank[r]; 0 is an absent rank.
-  TaskId compute_per_rank(std::string_view name, std::vector<std::int64_t> ps_of_rank, std::vector<TaskId> deps = {}, graph::Stream stream = graph::Stream::compute) {
+  TaskId compute_per_rank(std::string_view name, std::vector<std::int64_t> ps_of_rank, std::vector<TaskId> deps = {},
+                          graph::Stream stream = graph::Stream::compute) {
     std::vector<graph::Op> variants;
     std::vector<std::uint32_t> table;
     for (std::uint32_t r = 0; r < ranks_; ++r) {
       variants.push_back(ps_of_rank[r] > 0 ? graph::Op(graph::Gemm{1, 10, 10, 10 + r}) : graph::Op(graph::Absent{}));
       table.push_back(r);
     }
-    return note(builder_.add_per_rank(name, {stream, graph::Phase::forward, {}, false}, std::move(variants), std::move(table), deps), std::move(ps_of_rank));
+    return note(builder_.add_per_rank(name, {stream, graph::Phase::forward, {}, false}, std::move(variants),
+                                      std::move(table), deps),
+                std::move(ps_of_rank));
   }
 
   TaskId collective(std::string_view name, std::int64_t ps, std::int64_t bytes, std::vector<TaskId> deps = {},
-                    graph::CollectiveKind kind = graph::CollectiveKind::all_reduce, graph::Stream stream = graph::Stream::comm, graph::Partition partition = {}) {
+                    graph::CollectiveKind kind = graph::CollectiveKind::all_reduce,
+                    graph::Stream stream = graph::Stream::comm, graph::Partition partition = {}) {
     if (partition.size == 1 && partition.listed_offsets.empty()) partition = graph::Partition::strided(ranks_, 1);
     graph::Collective c;
     c.kind = kind;
     c.bytes = bytes;
-    return note(builder_.add_collective(name, {stream, graph::Phase::gradient_sync, {}, false}, c, partition, deps), {ps});
+    return note(builder_.add_collective(name, {stream, graph::Phase::gradient_sync, {}, false}, c, partition, deps),
+                {ps});
   }
 
   /// Of all ranks, with sizes of its own for each.
   TaskId collective(std::string_view name, std::int64_t ps, graph::Collective c) {
-    return note(builder_.add_collective(name, {graph::Stream::comm, graph::Phase::gradient_sync, {}, false}, std::move(c), graph::Partition::strided(ranks_, 1), {}), {ps});
+    return note(builder_.add_collective(name, {graph::Stream::comm, graph::Phase::gradient_sync, {}, false},
+                                        std::move(c), graph::Partition::strided(ranks_, 1), {}),
+                {ps});
   }
 
   Job play(std::uint16_t iterations, std::int64_t step_overhead = 0) {
@@ -76,7 +91,8 @@ class JobBuilder {
     fill_costs(job);
     job.program.ranks = ranks_;
     job.program.streams = graph::kStreamCount;
-    for (const graph::Partition& p : job.costed.graph.partitions) job.program.groups.push_back({p.size, p.stride, p.listed_offsets, p.listed_members});
+    for (const graph::Partition& p : job.costed.graph.partitions)
+      job.program.groups.push_back({p.size, p.stride, p.listed_offsets, p.listed_members});
     for (std::uint16_t i = 0; i < iterations; ++i) lower(job, i, step_overhead);
     auto timeline = engine::evaluate_rows(job.program);
     EXPECT_TRUE(timeline.ok()) << (timeline.ok() ? "" : timeline.error().text());
@@ -85,7 +101,13 @@ class JobBuilder {
   }
 
  private:
-  struct Note { std::vector<std::int64_t> ps; std::int64_t launch; double low, high; graph::Basis basis; std::string_view source; };
+  struct Note {
+    std::vector<std::int64_t> ps;
+    std::int64_t launch;
+    double low, high;
+    graph::Basis basis;
+    std::string_view source;
+  };
 
   TaskId note(TaskId id, std::vector<std::int64_t> ps) {
     notes_.push_back({std::move(ps), launch_, low_, high_, basis_, source_});
@@ -99,8 +121,11 @@ class JobBuilder {
       for (std::uint32_t v = 0; v < task.variants; ++v) {
         const Note& n = notes_[t];
         const std::int64_t ps = n.ps[v];
-        const auto part = [ps](double share) { return Duration::picoseconds(std::llround(static_cast<double>(ps) * share)); };
-        job.costed.costs[OpId(task.first_op.value() + v)] = {part(1), part(1 - n.low), part(1 + n.high), n.basis, n.source};
+        const auto part = [ps](double share) {
+          return Duration::picoseconds(std::llround(static_cast<double>(ps) * share));
+        };
+        job.costed.costs[OpId(task.first_op.value() + v)] = {part(1), part(1 - n.low), part(1 + n.high), n.basis,
+                                                             n.source};
       }
     }
   }

@@ -12,8 +12,8 @@
 
 #include "base/text/csv.hpp"
 #include "job.hpp"
-#include "sim/report/text/format.hpp"
 #include "sim/report/html/html.hpp"
+#include "sim/report/text/format.hpp"
 
 namespace distsim::report {
 namespace {
@@ -47,7 +47,8 @@ Job small_job(const std::string& name = "forward") {
   const TaskId forward = b.compute_per_rank(name, {4 * kMs, 5 * kMs, 6 * kMs, 7 * kMs});
   TaskId last = forward;
   for (int i = 0; i < 12; ++i) {
-    const TaskId piece = b.compute("layer " + std::to_string(11 - i), kMs / 2, {}, graph::Gemm{1, 64, 64, 64}, graph::Phase::backward);
+    const TaskId piece =
+        b.compute("layer " + std::to_string(11 - i), kMs / 2, {}, graph::Gemm{1, 64, 64, 64}, graph::Phase::backward);
     last = b.collective("grad bucket " + std::to_string(i), kMs, 25 << 20, {piece});
   }
   b.compute("update", kMs, {last}, graph::Optimizer{}, graph::Phase::optimizer);
@@ -61,12 +62,15 @@ std::vector<std::string> lines_of(const std::string& text) {
   return out;
 }
 
-/// Forward of rank 3 ends at 7, pieces at 7.5, 8, ...; buckets from 7.5 on, 12 ms, to 19.5; update to 20.5: a period of 20.5 ms.
+/// Forward of rank 3 ends at 7, pieces at 7.5, 8, ...; buckets from 7.5 on, 12 ms, to 19.5; update to 20.5: a period
+/// of 20.5 ms.
 TEST(Text, SaysTheMainFiguresFirst) {
   const std::string text = to_text(small_job().report(context()));
   EXPECT_NE(text.find("20.50 ms per iteration ("), std::string::npos) << text;
   EXPECT_NE(text.find("3.20 M samples/s on 2 x 2 A100"), std::string::npos) << text;
-  EXPECT_NE(text.find("iteration 20.50 ms = compute 12.50 + exposed comm 8.00 + waiting 0.00 + host 0.00 + idle 0.00"), std::string::npos) << text;
+  EXPECT_NE(text.find("iteration 20.50 ms = compute 12.50 + exposed comm 8.00 + waiting 0.00 + host 0.00 + idle 0.00"),
+            std::string::npos)
+      << text;
   EXPECT_NE(text.find("12 x 25.0 MiB"), std::string::npos) << text;
   EXPECT_NE(text.find("24.1 GB of 40.0 GB (60.2 %) on the fullest GPU, rank 1"), std::string::npos) << text;
   EXPECT_NE(text.find("slowest rank 3"), std::string::npos) << text;
@@ -116,14 +120,18 @@ TEST(Text, LongReportsAreCut) {
   for (const std::string& line : lines) EXPECT_LE(columns_of(line), 100u);
 }
 
-/// Forward takes 4 and 7 ms, then an all-reduce of 2: an iteration of 9, of which one of two ranks waits 3. All outputs say so.
+/// Forward takes 4 and 7 ms, then an all-reduce of 2: an iteration of 9, of which one of two ranks waits 3. All outputs
+/// say so.
 TEST(Outputs, WaitingIsAClassOfItsOwn) {
   JobBuilder b(2);
   b.collective("reduce", 2 * kMs, 1000, {b.compute_per_rank("forward", {4 * kMs, 7 * kMs})});
   const Job job = b.play(1);
   const Report r = job.report();
   const std::string text = to_text(r);
-  EXPECT_NE(text.find("iteration 9.000 ms = compute 5.500 + exposed comm 2.000 + waiting 1.500 + host 0.000 + idle 0.000"), std::string::npos) << text;
+  EXPECT_NE(
+      text.find("iteration 9.000 ms = compute 5.500 + exposed comm 2.000 + waiting 1.500 + host 0.000 + idle 0.000"),
+      std::string::npos)
+      << text;
   EXPECT_NE(text.find("------"), std::string::npos) << text;
   const Json j = Json::parse(to_json(r));
   EXPECT_NEAR(j["breakdown"]["waiting_ms"].get<double>(), 1.5, 1e-9);
@@ -132,7 +140,8 @@ TEST(Outputs, WaitingIsAClassOfItsOwn) {
   const auto columns = csv_columns();
   const auto at = std::ranges::find(columns, "waiting_ms") - columns.begin();
   EXPECT_EQ(csv_values(r).at(static_cast<std::size_t>(at)), "1.500000");
-  EXPECT_NE(to_html(r, job.played()).find("waiting for other ranks <b>1.500 ms</b> <em>16.7 %</em>"), std::string::npos);
+  EXPECT_NE(to_html(r, job.played()).find("waiting for other ranks <b>1.500 ms</b> <em>16.7 %</em>"),
+            std::string::npos);
 }
 
 CollectiveTime collective_row(const std::string& name) {
@@ -148,7 +157,8 @@ CollectiveTime collective_row(const std::string& name) {
 
 TEST(Text, NamesOfCollectivesStayApart) {
   Report r = small_job().report(context());
-  r.collectives = {collective_row("embedding.exchange"), collective_row("embedding.exchange.dgrad"), collective_row("embedding.exchange.dgrad.rows")};
+  r.collectives = {collective_row("embedding.exchange"), collective_row("embedding.exchange.dgrad"),
+                   collective_row("embedding.exchange.dgrad.rows")};
   for (const int width : {80, 100, 160}) {
     std::set<std::string> names;
     const auto lines = lines_of(to_text(r, width));
@@ -174,7 +184,8 @@ TEST(Text, SaysWhyTheHostIsLongerOnThePath) {
   launch.phase = "host";
   launch.time = Duration::milliseconds(10);
   r.critical_path.push_back(launch);
-  EXPECT_NE(to_text(r).find("in the bar 0.0 %: launches also run under compute and transfers"), std::string::npos) << to_text(r);
+  EXPECT_NE(to_text(r).find("in the bar 0.0 %: launches also run under compute and transfers"), std::string::npos)
+      << to_text(r);
 }
 
 TEST(Text, NamesCannotSteerTheTerminal) {
@@ -278,8 +289,10 @@ TEST(HtmlReport, StandsAlone) {
   const Job job = small_job();
   const std::string page = to_html(job.report(context()), job.played());
   EXPECT_TRUE(page.starts_with("<!doctype html>"));
-  for (const char* outside : {"http:", "https:", "src=", "<script", "<link", "@import", "url("}) EXPECT_EQ(page.find(outside), std::string::npos) << outside;
-  for (const char* part : {"20.50 ms", "grad bucket", "12 x 25.0 MiB", "rank 3", "slowest", "prefers-color-scheme:dark"}) {
+  for (const char* outside : {"http:", "https:", "src=", "<script", "<link", "@import", "url("})
+    EXPECT_EQ(page.find(outside), std::string::npos) << outside;
+  for (const char* part :
+       {"20.50 ms", "grad bucket", "12 x 25.0 MiB", "rank 3", "slowest", "prefers-color-scheme:dark"}) {
     EXPECT_NE(page.find(part), std::string::npos) << part;
   }
 }
@@ -291,7 +304,8 @@ void expect_balanced(const std::string& page) {
     const std::size_t end = page.find('>', at);
     ASSERT_NE(end, std::string::npos);
     const std::string tag = page.substr(at + 1, end - at - 1);
-    const std::string name = tag.substr(tag.starts_with('/') ? 1 : 0, tag.find_first_of(" /", 1) - (tag.starts_with('/') ? 1 : 0));
+    const std::string name =
+        tag.substr(tag.starts_with('/') ? 1 : 0, tag.find_first_of(" /", 1) - (tag.starts_with('/') ? 1 : 0));
     if (tag.starts_with('!') || name == "meta" || tag.ends_with('/')) continue;
     if (!tag.starts_with('/')) {
       open.push_back(name);
@@ -338,7 +352,8 @@ TEST(HtmlReport, PlacementKeepsItsLines) {
   c.placement = "2 tables\n  t0 on <rank 0>\n  t1 on rank 1\n";
   const Job job = small_job();
   const std::string page = to_html(job.report(c), job.played());
-  EXPECT_NE(page.find("<summary>2 tables</summary><pre>2 tables\n  t0 on &lt;rank 0&gt;\n  t1 on rank 1\n</pre>"), std::string::npos);
+  EXPECT_NE(page.find("<summary>2 tables</summary><pre>2 tables\n  t0 on &lt;rank 0&gt;\n  t1 on rank 1\n</pre>"),
+            std::string::npos);
   expect_balanced(page);
 }
 
@@ -360,7 +375,8 @@ TEST(HtmlReport, DrawsTheLargestClassesFirst) {
     const std::string page = to_html(job.report(), job.played(), {.max_ranks = most});
     std::string ranks;
     for (int rank = 0; rank < 12; ++rank) {
-      if (page.find("class=\"rank\">rank " + std::to_string(rank) + "</text>") != std::string::npos) ranks += " " + std::to_string(rank);
+      if (page.find("class=\"rank\">rank " + std::to_string(rank) + "</text>") != std::string::npos)
+        ranks += " " + std::to_string(rank);
     }
     return ranks;
   };
@@ -370,11 +386,13 @@ TEST(HtmlReport, DrawsTheLargestClassesFirst) {
   EXPECT_EQ(HtmlOptions().max_ranks, 8u);
 }
 
-/// Bars from a sliver to the whole width under one long name: a label is whole, or cut to something that still can be read, or absent.
+/// Bars from a sliver to the whole width under one long name: a label is whole, or cut to something that still can be
+/// read, or absent.
 TEST(HtmlReport, LabelsAreReadableOrAbsent) {
   JobBuilder b(1);
   for (std::int64_t length = 1; length < 600; length += 60) {
-    b.compute("interaction.dgrad.rows", length, {}, graph::Gemm{1, 4, 4, 4}, length % 120 == 1 ? graph::Phase::forward : graph::Phase::backward);
+    b.compute("interaction.dgrad.rows", length, {}, graph::Gemm{1, 4, 4, 4},
+              length % 120 == 1 ? graph::Phase::forward : graph::Phase::backward);
   }
   const Job job = b.play(1);
   const std::string page = to_html(job.report(), job.played());
@@ -415,14 +433,18 @@ TEST(Format, ColumnsCountCharacters) {
   EXPECT_EQ(columns_of("\xc3\xa9t\xc3\xa9"), 3u);
   EXPECT_EQ(shortened("\xc3\xa9t\xc3\xa9 long", 5), "\xc3\xa9t\xc3\xa9..");
   EXPECT_EQ(shortened_inside("embedding.exchange.dgrad", 21), "embedding.ex..e.dgrad");
-  EXPECT_EQ(shortened_inside("embedding.exchange.dgrad", 17), "embedding..dgrad");  // 9 and 6 columns, ".dgrad" without its point
+  EXPECT_EQ(shortened_inside("embedding.exchange.dgrad", 17),
+            "embedding..dgrad");  // 9 and 6 columns, ".dgrad" without its point
   EXPECT_EQ(shortened_inside("fits", 4), "fits");
   EXPECT_EQ(padded("ab", 4), "ab  ");
   EXPECT_EQ(padded_left("ab", 4), "  ab");
-  EXPECT_EQ(one_line("a\nb\xff" "c\xc2\x85"), "a?b?c?");
+  EXPECT_EQ(one_line("a\nb\xff"
+                     "c\xc2\x85"),
+            "a?b?c?");
 }
 
-/// `count` stretches of a gemm, on ranks in turn, with a message of 1 ps after each; the first gemm takes `first`, the others 3 ps.
+/// `count` stretches of a gemm, on ranks in turn, with a message of 1 ps after each; the first gemm takes `first`, the
+/// others 3 ps.
 std::vector<CriticalStep> turns(std::uint32_t count, std::int64_t first) {
   std::vector<CriticalStep> path;
   for (std::uint32_t i = 0; i < count; ++i) {

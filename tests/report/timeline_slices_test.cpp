@@ -12,7 +12,6 @@
 namespace distsim::report {
 namespace {
 
-
 /// A slice with texts of its own.
 struct Kept {
   std::uint32_t track;
@@ -26,7 +25,14 @@ struct Kept {
 std::vector<Kept> all_of(const TimelineSlices& slices) {
   std::vector<Kept> out;
   slices.source.for_each([&](const traces::Slice& s) {
-    Kept k{s.track, std::string(s.name), std::string(s.category), s.start_ps, s.start_ps + s.duration_ps, s.flow, s.flow_place, {}};
+    Kept k{s.track,
+           std::string(s.name),
+           std::string(s.category),
+           s.start_ps,
+           s.start_ps + s.duration_ps,
+           s.flow,
+           s.flow_place,
+           {}};
     for (const auto& [key, value] : s.args) k.args.emplace(key, value);
     out.push_back(std::move(k));
   });
@@ -39,7 +45,8 @@ Job four_ranks(std::uint16_t iterations) {
   b.launch(5).cost(0.1, 0.2, graph::Basis::interpolated, "a curve");
   const TaskId forward = b.compute_per_rank("forward", {100, 140, 0, 90});
   const TaskId reduce = b.collective("reduce", 60, 4096, {forward});
-  b.collective("gather", 30, 512, {reduce}, graph::CollectiveKind::all_gather, graph::Stream::comm, graph::Partition::strided(2, 1));
+  b.collective("gather", 30, 512, {reduce}, graph::CollectiveKind::all_gather, graph::Stream::comm,
+               graph::Partition::strided(2, 1));
   return b.play(iterations, 10);
 }
 
@@ -53,7 +60,8 @@ TEST(TimelineSlices, TracksAreRanksAndStreams) {
   EXPECT_EQ(slices.left_out, "");
 }
 
-/// Forward ends at 15 + {100, 140, 0, 90}: rank 1 is the last, at 155. Rank 2, which has no forward, arrives when reduce is launched, at 20.
+/// Forward ends at 15 + {100, 140, 0, 90}: rank 1 is the last, at 155. Rank 2, which has no forward, arrives when
+/// reduce is launched, at 20.
 TEST(TimelineSlices, CollectivesAreWaitingAndTransfer) {
   const Job job = four_ranks(1);
   std::map<std::uint32_t, std::pair<std::int64_t, std::int64_t>> waits, transfers;
@@ -75,7 +83,8 @@ TEST(TimelineSlices, CollectivesAreWaitingAndTransfer) {
   }
   using Span = std::pair<std::int64_t, std::int64_t>;
   EXPECT_EQ(waits, (std::map<std::uint32_t, Span>{{0, {115, 155}}, {2, {20, 155}}, {3, {105, 155}}}));
-  EXPECT_EQ(transfers, (std::map<std::uint32_t, Span>{{0, {155, 215}}, {1, {155, 215}}, {2, {155, 215}}, {3, {155, 215}}}));
+  EXPECT_EQ(transfers,
+            (std::map<std::uint32_t, Span>{{0, {155, 215}}, {1, {155, 215}}, {2, {155, 215}}, {3, {155, 215}}}));
 }
 
 TEST(TimelineSlices, SlicesOfATrackFollowEachOther) {
@@ -91,7 +100,8 @@ TEST(TimelineSlices, SlicesOfATrackFollowEachOther) {
   EXPECT_GT(count, 60u);
 }
 
-/// Each flow visits its members once, from the first to the last: two iterations of one group of four and two groups of two.
+/// Each flow visits its members once, from the first to the last: two iterations of one group of four and two groups of
+/// two.
 TEST(TimelineSlices, FlowsJoinTheMembers) {
   const Job job = four_ranks(2);
   std::map<std::uint64_t, std::string> flows;
@@ -116,7 +126,11 @@ TEST(TimelineSlices, ListedGroupsFlowInOrderOfRank) {
   std::string shape;
   const auto slices = timeline_slices(job.played(), {});
   for (const Kept& s : all_of(slices)) {
-    if (s.flow != 0) shape += (s.place == traces::FlowPlace::first ? "<" : s.place == traces::FlowPlace::last ? ">" : "-") + std::to_string(slices.source.tracks[s.track].process);
+    if (s.flow != 0)
+      shape += (s.place == traces::FlowPlace::first  ? "<"
+                : s.place == traces::FlowPlace::last ? ">"
+                                                     : "-") +
+               std::to_string(slices.source.tracks[s.track].process);
   }
   EXPECT_EQ(shape, "<0-2>3");
 }
@@ -130,7 +144,8 @@ TEST(TimelineSlices, RanksBeyondTheCapAreNamed) {
   std::string flow;
   for (const Kept& s : all_of(slices)) {
     ranks.insert(slices.source.tracks[s.track].process);
-    if (s.name == "reduce") flow += s.place == traces::FlowPlace::first ? "<" : s.place == traces::FlowPlace::last ? ">" : "-";
+    if (s.name == "reduce")
+      flow += s.place == traces::FlowPlace::first ? "<" : s.place == traces::FlowPlace::last ? ">" : "-";
   }
   EXPECT_EQ(ranks, (std::set<std::uint32_t>{0, 1}));
   EXPECT_EQ(flow, "<>");
@@ -148,9 +163,11 @@ TEST(TimelineSlices, OneRankOfEachClassIsShownFirst) {
     std::string flow;
     for (const Kept& s : all_of(slices)) {
       ranks.insert(slices.source.tracks[s.track].process);
-      if (s.name == "reduce") flow += s.place == traces::FlowPlace::first ? "<" : s.place == traces::FlowPlace::last ? ">" : "-";
+      if (s.name == "reduce")
+        flow += s.place == traces::FlowPlace::first ? "<" : s.place == traces::FlowPlace::last ? ">" : "-";
     }
-    slices.source.for_each_sample([&](const traces::CounterSample& s) { of_counters.insert(slices.source.counters.at(s.counter).process); });
+    slices.source.for_each_sample(
+        [&](const traces::CounterSample& s) { of_counters.insert(slices.source.counters.at(s.counter).process); });
     EXPECT_EQ(of_counters, ranks);
     EXPECT_EQ(flow, most == 2 ? "<>" : "<->");
     EXPECT_EQ(slices.source.tracks.back().process_name, slices.left_out);
@@ -165,7 +182,9 @@ TEST(TimelineSlices, LastIterationOnly) {
   const Job job = four_ranks(3);
   const auto all = all_of(timeline_slices(job.played(), {}));
   const auto last = all_of(timeline_slices(job.played(), {.last_iteration_only = true}));
-  const auto count = [](const std::vector<Kept>& v) { return std::ranges::count_if(v, [](const Kept& s) { return s.name == "reduce"; }); };
+  const auto count = [](const std::vector<Kept>& v) {
+    return std::ranges::count_if(v, [](const Kept& s) { return s.name == "reduce"; });
+  };
   EXPECT_EQ(count(all), 12);
   EXPECT_EQ(count(last), 4);
 }
@@ -178,8 +197,8 @@ std::vector<traces::CounterSample> samples_of(const TimelineSlices& slices, std:
   return out;
 }
 
-/// The reduce of 4096 bytes runs from 155 to 215 ps on all ranks: 4096 B x 2 x 3/4 / 60 ps = 102.4 B/ps = 102400 GB/s. The gather of 512 bytes within
-/// pairs takes 30 ps after it: 512 x 1/2 / 30 = 8.533 B/ps.
+/// The reduce of 4096 bytes runs from 155 to 215 ps on all ranks: 4096 B x 2 x 3/4 / 60 ps = 102.4 B/ps = 102400 GB/s.
+/// The gather of 512 bytes within pairs takes 30 ps after it: 512 x 1/2 / 30 = 8.533 B/ps.
 TEST(TimelineCounters, LinkUseIsTheBusBandwidthOfTransfers) {
   const Job job = four_ranks(1);
   const auto slices = timeline_slices(job.played(), {});

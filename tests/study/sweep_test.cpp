@@ -40,9 +40,12 @@ TEST(Sweep, NodesScaleStrongly) {
   EXPECT_LT(points[4].efficiency, 1.0);
 }
 
-/// Efficiency compares with the fewest GPUs at equal other values, whatever the order of the axes; a faster NIC is no better scaling.
+/// Efficiency compares with the fewest GPUs at equal other values, whatever the order of the axes; a faster NIC is no
+/// better scaling.
 TEST(Sweep, EfficiencyIsOfGpuCounts) {
-  const auto points = sweep(flagship({{"cluster.nic.bandwidth", {"50 Gb/s", "200 Gb/s"}}, {"cluster.nodes", {"4", "1"}}}), [] {}).value();
+  const auto points =
+      sweep(flagship({{"cluster.nic.bandwidth", {"50 Gb/s", "200 Gb/s"}}, {"cluster.nodes", {"4", "1"}}}), [] {
+      }).value();
   ASSERT_EQ(points.size(), 4u);
   EXPECT_DOUBLE_EQ(points[1].efficiency, 1.0);
   EXPECT_DOUBLE_EQ(points[3].efficiency, 1.0);

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "base/normal.hpp"
-#include "sim/pipeline/lower.hpp"
 #include "sim/engine/rows/row_evaluator.hpp"
+#include "sim/pipeline/lower.hpp"
 
 namespace distsim::study {
 namespace {
@@ -15,13 +15,15 @@ Duration us(std::int64_t t) { return Duration::microseconds(t); }
 pipeline::Prediction kernel_then_sum(std::uint32_t ranks, bool spread) {
   graph::TaskGraphBuilder b(ranks);
   const TaskId kernel = b.add("kernel", {}, graph::Elementwise{100});
-  b.add_collective("sum", {graph::Stream::comm, graph::Phase::gradient_sync, {1, 1}}, graph::Collective{}, graph::Partition::strided(ranks, 1), std::vector{kernel});
+  b.add_collective("sum", {graph::Stream::comm, graph::Phase::gradient_sync, {1, 1}}, graph::Collective{},
+                   graph::Partition::strided(ranks, 1), std::vector{kernel});
   graph::CostedGraph costed;
   costed.graph = std::move(b).finish().value();
   costed.costs.push_back({us(100), us(spread ? 90 : 100), us(spread ? 120 : 100), graph::Basis::analytic, ""});
   costed.costs.push_back({us(10), us(10), us(10), graph::Basis::measured, ""});
   pipeline::LaunchModel launch;
-  launch.framework.host_per_op = launch.framework.host_per_op_backward = launch.framework.host_per_launch = launch.framework.host_per_step = Duration();
+  launch.framework.host_per_op = launch.framework.host_per_op_backward = launch.framework.host_per_launch =
+      launch.framework.host_per_step = Duration();
   launch.launch.kernel_gap = Duration();
   pipeline::Prediction p;
   p.costed = std::make_shared<const graph::CostedGraph>(std::move(costed));
@@ -37,8 +39,8 @@ TEST(Trials, NothingUncertainNothingScatters) {
   EXPECT_EQ(t.p99, us(110));
 }
 
-/// The op's own range is its 10th to 90th percentile, so the iteration's is too: 90 + 10 and 120 + 10 us. 4,000 draws put the estimate of a tenth
-/// within about 1.5 us.
+/// The op's own range is its 10th to 90th percentile, so the iteration's is too: 90 + 10 and 120 + 10 us. 4,000 draws
+/// put the estimate of a tenth within about 1.5 us.
 TEST(Trials, ReproducesTheRangeOfAnOp) {
   const report::TrialTimes t = run_trials(kernel_then_sum(1, true), {4000, 1}).value();
   EXPECT_NEAR(t.p10.ms(), 0.100, 0.0015);
@@ -47,7 +49,8 @@ TEST(Trials, ReproducesTheRangeOfAnOp) {
   EXPECT_GT(t.p99, t.p90);
 }
 
-/// Ranks that vary by 5 % wait for the slowest of 8: 100 us x (1 + 0.05 x 1.42) on average, so 117 us with the collective.
+/// Ranks that vary by 5 % wait for the slowest of 8: 100 us x (1 + 0.05 x 1.42) on average, so 117 us with the
+/// collective.
 TEST(Trials, TheSlowestRankDecides) {
   pipeline::Prediction p = kernel_then_sum(8, false);
   p.speed_variation = 0.05;

@@ -8,7 +8,8 @@
 namespace distsim::study {
 namespace {
 
-constexpr const char* kHeader = "case_id,model_id,framework_id,system_id,nodes,gpus,precision,global_batch,accum,measured_ms,tier,series\n";
+constexpr const char* kHeader =
+    "case_id,model_id,framework_id,system_id,nodes,gpus,precision,global_batch,accum,measured_ms,tier,series\n";
 
 CaseFile scaling_series() {
   std::istringstream in(std::string(kHeader) +
@@ -20,7 +21,8 @@ CaseFile scaling_series() {
 
 TEST(ExplainCase, TellsPartsTermsAndWhatWouldAccountForTheError) {
   const std::string text = explain_case(scaling_series(), "one").value();
-  for (const char* part : {"measured 200.000 ms", "parts ", "conv2d", "profile of mxnet_horovod", "alone it would account"}) {
+  for (const char* part :
+       {"measured 200.000 ms", "parts ", "conv2d", "profile of mxnet_horovod", "alone it would account"}) {
     EXPECT_NE(text.find(part), std::string::npos) << part << " is missing in\n" << text;
   }
 }
@@ -50,7 +52,8 @@ TEST(Plot, DrawsEveryCaseAndTheSeriesAndEscapesNames) {
   auto cases = validate_cases(file, 1, [] {});
   const std::string svg = validation_plot(cases);
   std::size_t dots = 0;
-  for (std::size_t at = svg.find("measured 200"); at != std::string::npos; at = svg.find("measured 200", at + 1)) ++dots;
+  for (std::size_t at = svg.find("measured 200"); at != std::string::npos; at = svg.find("measured 200", at + 1))
+    ++dots;
   EXPECT_EQ(dots, 1u);
   EXPECT_NE(svg.find("scaling series"), std::string::npos);
   EXPECT_EQ(svg.find("s<1>"), std::string::npos);

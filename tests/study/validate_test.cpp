@@ -11,7 +11,8 @@
 namespace distsim::study {
 namespace {
 
-constexpr const char* kHeader = "case_id,model_id,framework_id,system_id,nodes,gpus,precision,global_batch,accum,measured_ms,tier\n";
+constexpr const char* kHeader =
+    "case_id,model_id,framework_id,system_id,nodes,gpus,precision,global_batch,accum,measured_ms,tier\n";
 
 Result<CaseFile> cases(const std::string& rows) {
   std::istringstream in(kHeader + rows);
@@ -19,7 +20,10 @@ Result<CaseFile> cases(const std::string& rows) {
 }
 
 TEST(ReadCases, KeepsEveryRow) {
-  const CaseFile f = cases("a,resnet50_v1_5,pytorch,dgx_a100_80gb,1,8,TF32,2048,1,150.5,A\nb,resnet50_v1_5,pytorch,dgx_a100_80gb,1,8,TF32,2048,,99,A\n").value();
+  const CaseFile f =
+      cases(
+          "a,resnet50_v1_5,pytorch,dgx_a100_80gb,1,8,TF32,2048,1,150.5,A\nb,resnet50_v1_5,pytorch,dgx_a100_80gb,1,8,TF32,2048,,99,A\n")
+          .value();
   ASSERT_EQ(f.cases.size(), 2u);
   EXPECT_EQ(f.cases[0].gpus, 8);
   EXPECT_DOUBLE_EQ(f.cases[0].measured_ms, 150.5);
@@ -27,8 +31,10 @@ TEST(ReadCases, KeepsEveryRow) {
 }
 
 TEST(ReadCases, RefusesBrokenRowsByLine) {
-  EXPECT_EQ(cases("a,m,f,s,1,8,TF32,2048,1,-3,A\n").error().text(), "cases.csv:2: measured_ms: found '-3', expected a positive number");
-  EXPECT_EQ(cases("a,m,f,s,1,eight,TF32,2048,1,3,A\n").error().text(), "cases.csv:2: gpus: found 'eight', expected a whole number of at least 1");
+  EXPECT_EQ(cases("a,m,f,s,1,8,TF32,2048,1,-3,A\n").error().text(),
+            "cases.csv:2: measured_ms: found '-3', expected a positive number");
+  EXPECT_EQ(cases("a,m,f,s,1,eight,TF32,2048,1,3,A\n").error().text(),
+            "cases.csv:2: gpus: found 'eight', expected a whole number of at least 1");
   EXPECT_FALSE(cases("a,m,f,s\n").ok());
   EXPECT_FALSE(cases("").ok());
 }
@@ -68,9 +74,13 @@ TEST(ExperimentOf, HugeCtrFollowsItsReleases) {
 
 /// What one case changes of its experiment must not reach the next.
 TEST(CaseExperiments, CasesOfOneModelDoNotShareTheirBatch) {
-  const CaseFile f = cases("a,resnet50_v1_5,pytorch,dgx_a100_80gb,1,8,TF32,2048,1,150.5,A\nb,resnet50_v1_5,pytorch,dgx_a100_80gb,2,8,FP16,4096,1,99,A\n").value();
+  const CaseFile f =
+      cases(
+          "a,resnet50_v1_5,pytorch,dgx_a100_80gb,1,8,TF32,2048,1,150.5,A\nb,resnet50_v1_5,pytorch,dgx_a100_80gb,2,8,FP16,4096,1,99,A\n")
+          .value();
   CaseExperiments experiments;
-  const config::Experiment first = experiments.of(f.cases[0]).value(), second = experiments.of(f.cases[1]).value(), again = experiments.of(f.cases[0]).value();
+  const config::Experiment first = experiments.of(f.cases[0]).value(), second = experiments.of(f.cases[1]).value(),
+                           again = experiments.of(f.cases[0]).value();
   EXPECT_EQ(second.model.global_batch, 4096);
   EXPECT_EQ(second.cluster.gpus_per_node, 4);
   EXPECT_EQ(again.model.global_batch, first.model.global_batch);
@@ -103,7 +113,8 @@ TEST(Families, OfIds) {
   EXPECT_EQ(family_of("dlrm_mlperf_onehot"), "dlrm");
 }
 
-/// The published core cases: every one is predicted or listed with a reason. The bound is loose: it catches a unit lost, not a percent.
+/// The published core cases: every one is predicted or listed with a reason. The bound is loose: it catches a unit
+/// lost, not a percent.
 TEST(ValidateCases, PublishedIterations) {
   const std::string path = test::shared_data("iteration_times/core_visible.csv");
   if (path.empty()) GTEST_SKIP() << "the measured iteration times are not part of the project";

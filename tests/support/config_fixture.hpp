@@ -1,4 +1,5 @@
-// A folder with one small system, device, model and framework of its own, so that tests of the loader do not depend on the figures in configs/.
+// A folder with one small system, device, model and framework of its own, so that tests of the loader do not depend on
+// the figures in configs/.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -28,8 +29,8 @@ class ConfigFixture : public testing::Test {
   ~ConfigFixture() override { std::filesystem::remove_all(dir_); }
 
   static std::string device(const std::string& name) {
-    return "name: " + name +
-           "\naliases: [" + name + "-SXM]\narchitecture: ampere\ncompute_capability: 80\nsm_count: 108\n"
+    return "name: " + name + "\naliases: [" + name +
+           "-SXM]\narchitecture: ampere\ncompute_capability: 80\nsm_count: 108\n"
            "clock: {boost: 1410 MHz, sustained: 1330 MHz}\npeak: {fp32: 19.5 TFLOP/s, fp16: 312 TFLOP/s}\n"
            "hbm: {capacity: 80 GB, bandwidth: 2 TB/s}\nl2: {capacity: 40 MiB, bandwidth: 3 TB/s}\npower_limit: 400 W\n"
            "pcie_bandwidth: 26 GB/s\nsource: a test\n";
@@ -42,7 +43,9 @@ class ConfigFixture : public testing::Test {
     ASSERT_TRUE(done.ok()) << done.error().text();
   }
 
-  Result<config::Experiment> load(const std::vector<std::string>& sets = {}) const { return config::load_experiment(dir_ + "/x.yaml", sets); }
+  Result<config::Experiment> load(const std::vector<std::string>& sets = {}) const {
+    return config::load_experiment(dir_ + "/x.yaml", sets);
+  }
 
   /// The error's text with the fixture's folder written as DIR.
   std::string error_of(const Result<config::Experiment>& result) const {
@@ -57,7 +60,8 @@ class ConfigFixture : public testing::Test {
     return error_of(load());
   }
 
-  std::string dir_ = scratch_dir(std::string("config_") + testing::UnitTest::GetInstance()->current_test_info()->name());
+  std::string dir_ =
+      scratch_dir(std::string("config_") + testing::UnitTest::GetInstance()->current_test_info()->name());
 };
 
 }  // namespace distsim::test

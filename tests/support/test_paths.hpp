@@ -1,4 +1,5 @@
-// Where tests find the project's files and, where it is at hand, the shared measurements that are not part of the project.
+// Where tests find the project's files and, where it is at hand, the shared measurements that are not part of the
+// project.
 #pragma once
 
 #include <unistd.h>

@@ -24,10 +24,12 @@ inline std::string gputrace_text() {
 
 /// HugeCTR's profile of generation 1 (layers) or 2 (events).
 inline std::string prof_json_text(int generation) {
-  const std::string times = R"x("measured_times_ms":[0.5,0.1,0.2],"iter_start_to_event_start_times_ms":[0.3,0.1,0.9]})x";
+  const std::string times =
+      R"x("measured_times_ms":[0.5,0.1,0.2],"iter_start_to_event_start_times_ms":[0.3,0.1,0.9]})x";
   const std::string first =
-      generation == 1 ? R"x("layer_name":"BottomMLP.fc1","name":"fprop","start_index":0,"end_index":1,)x"
-                      : R"x("event_name":"inf_forward_a2a","met_times_within_this_stream":1,"start_index":0,"end_index":1,)x";
+      generation == 1
+          ? R"x("layer_name":"BottomMLP.fc1","name":"fprop","start_index":0,"end_index":1,)x"
+          : R"x("event_name":"inf_forward_a2a","met_times_within_this_stream":1,"start_index":0,"end_index":1,)x";
   return R"x({"host_name":"h","iter_time_ms":[3,2,100],"events":[{"device_id":1,"stream":"0x7f10",)x" + first + times +
          R"x(,{"device_id":0,"stream":"0x1",)x" + first + times + R"x(],"runtime_data":[]})x";
 }
@@ -87,15 +89,29 @@ inline void write_zip(const std::string& path, const std::vector<std::pair<std::
   zipClose(zip, nullptr);
 }
 
-/// Calls visit(text) with every number of `text` from byte `from` on replaced by each of a list of absurd ones, one at a time.
+/// Calls visit(text) with every number of `text` from byte `from` on replaced by each of a list of absurd ones, one at
+/// a time.
 template <class Visit>
 void for_each_absurd_number(const std::string& text, std::size_t from, Visit visit) {
-  static const std::vector<std::string> absurd{"9223372036854775807", "-9223372036854775808", "18446744073709551615", "-1",
-                                               "4611686018427387904", "-2305843009213693951", "2305843009213693951",
-                                               "99999999999999999999999", "1e300", "-1e18", "0"};
-  const auto digit = [&](std::size_t i) { return i < text.size() && std::isdigit(static_cast<unsigned char>(text[i])) != 0; };
+  static const std::vector<std::string> absurd{"9223372036854775807",
+                                               "-9223372036854775808",
+                                               "18446744073709551615",
+                                               "-1",
+                                               "4611686018427387904",
+                                               "-2305843009213693951",
+                                               "2305843009213693951",
+                                               "99999999999999999999999",
+                                               "1e300",
+                                               "-1e18",
+                                               "0"};
+  const auto digit = [&](std::size_t i) {
+    return i < text.size() && std::isdigit(static_cast<unsigned char>(text[i])) != 0;
+  };
   for (std::size_t begin = from; begin < text.size();) {
-    if (!digit(begin)) { ++begin; continue; }
+    if (!digit(begin)) {
+      ++begin;
+      continue;
+    }
     std::size_t end = begin;
     while (digit(end) || (end > begin && end < text.size() && text[end] == '.')) ++end;
     for (const std::string& number : absurd) visit(text.substr(0, begin) + number + text.substr(end));

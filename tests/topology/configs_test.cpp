@@ -1,4 +1,5 @@
-// Every system and device that ships: loads, is what its file name says, and holds the sanity rules that slips would break.
+// Every system and device that ships: loads, is what its file name says, and holds the sanity rules that slips would
+// break.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -10,7 +11,6 @@
 
 namespace distsim::topology {
 namespace {
-
 
 class Device : public testing::TestWithParam<std::string> {};
 INSTANTIATE_TEST_SUITE_P(Shipped, Device, testing::ValuesIn(shipped("devices")), [](const auto& p) { return p.param; });
@@ -28,8 +28,10 @@ TEST_P(Device, LoadsAndIsConsistent) {
   EXPECT_TRUE(rate("fp8") == 0 || std::abs(rate("fp8") / rate("fp16") - 2) < 0.05);
   EXPECT_EQ(d.peak.contains("tf32"), d.compute_capability >= 80);
   EXPECT_EQ(d.peak.contains("fp8"), d.compute_capability >= 89);
-  // fp32 rate = SMs x lanes x 2 x boost, 128 lanes but for 64 on GP100, V100, T4, A100 and A30. H20's vector rate is not cut.
-  const bool narrow = d.compute_capability == 60 || d.compute_capability == 70 || d.compute_capability == 75 || d.compute_capability == 80;
+  // fp32 rate = SMs x lanes x 2 x boost, 128 lanes but for 64 on GP100, V100, T4, A100 and A30. H20's vector rate is
+  // not cut.
+  const bool narrow = d.compute_capability == 60 || d.compute_capability == 70 || d.compute_capability == 75 ||
+                      d.compute_capability == 80;
   const double lanes = narrow ? 64 : 128;
   const double fp32 = static_cast<double>(d.sm_count) * lanes * 2 * d.clock.boost.value();
   EXPECT_NEAR(d.peak.at("vector_fp32").value() / fp32, 1.0, 0.13) << "expected about " << fp32 / 1e12 << " TFLOP/s";
@@ -50,12 +52,16 @@ TEST_P(System, LoadsAndItsDeviceExists) {
 
 TEST_P(System, BandwidthsArePerDirection) {
   const ClusterSpec s = read_system(GetParam()).value();
-  // Per direction, an NVLink carries 20 (P100), 25 (V100 to H100) or 50 GB/s (B200); a port at most 50 GB/s; a gen3/4/5/6 x16 link less than 16/32/64/128.
+  // Per direction, an NVLink carries 20 (P100), 25 (V100 to H100) or 50 GB/s (B200); a port at most 50 GB/s; a
+  // gen3/4/5/6 x16 link less than 16/32/64/128.
   if (s.gpu_links.kind != IntraNode::pcie) {
     EXPECT_TRUE((std::set<double>{20e9, 25e9, 50e9}.contains(s.gpu_links.bandwidth_per_link.value())));
   }
   EXPECT_LE(s.nic.bandwidth.value(), 50e9);
-  EXPECT_LT(s.pcie.bandwidth.value(), s.pcie.generation == 3 ? 16e9 : s.pcie.generation == 4 ? 32e9 : s.pcie.generation == 5 ? 64e9 : 128e9);
+  EXPECT_LT(s.pcie.bandwidth.value(), s.pcie.generation == 3   ? 16e9
+                                      : s.pcie.generation == 4 ? 32e9
+                                      : s.pcie.generation == 5 ? 64e9
+                                                               : 128e9);
 }
 
 TEST(Names, AliasesAreUniqueAndNotNames) {

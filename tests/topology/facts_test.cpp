@@ -32,7 +32,7 @@ TEST(Facts, FourDgxA100) {
   const GroupFacts f = t.facts(all_ranks(t));
   EXPECT_EQ(f.nodes, 4u);
   EXPECT_DOUBLE_EQ(f.nics_per_node, 8);
-  EXPECT_DOUBLE_EQ(f.nic_bandwidth.value(), 24e9);    // 200 Gb/s = 25 GB/s, x 0.96
+  EXPECT_DOUBLE_EQ(f.nic_bandwidth.value(), 24e9);  // 200 Gb/s = 25 GB/s, x 0.96
   EXPECT_DOUBLE_EQ(f.node_bandwidth.value(), 192e9);
   EXPECT_EQ(f.inter_latency, Duration::microseconds(2));
   EXPECT_EQ(f.transport, "infiniband");
@@ -47,7 +47,7 @@ TEST(Facts, CubeMeshRings) {
   EXPECT_EQ(ring({0, 1, 2, 3}), 4);              // 9 links: two cycles of 4
   EXPECT_EQ(ring({0, 1}), 1);
   EXPECT_EQ(ring({0, 3}), 2);
-  EXPECT_EQ(ring({0, 1, 5}), 1);                 // a chain: one walk there and back
+  EXPECT_EQ(ring({0, 1, 5}), 1);  // a chain: one walk there and back
   const GroupFacts f = t.facts(Ranks{0, 1, 2, 3, 4, 5, 6, 7});
   EXPECT_DOUBLE_EQ(f.intra_bandwidth.value(), 150e9);
   EXPECT_EQ(f.intra_latency, Duration::nanoseconds(1400));  // worst pair forwards once
@@ -85,7 +85,8 @@ TEST(Facts, NicsByAffinity) {
   EXPECT_EQ(rail.intra, IntraNode::none);
   EXPECT_DOUBLE_EQ(rail.nics_per_node, 1);
   EXPECT_DOUBLE_EQ(rail.node_bandwidth.value(), 24e9);
-  EXPECT_DOUBLE_EQ(t.facts(Ranks{0, 8, 16, 24}, Siblings::active).nics_per_node, 0.5);  // GPU 1's rail uses the same NIC
+  EXPECT_DOUBLE_EQ(t.facts(Ranks{0, 8, 16, 24}, Siblings::active).nics_per_node,
+                   0.5);  // GPU 1's rail uses the same NIC
   EXPECT_DOUBLE_EQ(t.facts(Ranks{0, 1, 8, 9}).nics_per_node, 1);
   EXPECT_DOUBLE_EQ(t.facts(Ranks{0, 2, 8, 10}).nics_per_node, 2);
   EXPECT_DOUBLE_EQ(t.facts(all_ranks(t)).nics_per_node, 4);
@@ -196,7 +197,8 @@ TEST(Facts, LargeClustersStayCheap) {
   EXPECT_EQ(f.inter_latency, Duration::nanoseconds(2000 + 4 * 300));
   using Us = std::chrono::duration<double, std::micro>;
   RecordProperty("read_and_build_us", std::to_string(Us(built - start).count()));
-  std::printf("read, build and list ranks %.0f us, facts of 100,000 members %.0f us\n", Us(built - start).count(), Us(done - built).count());
+  std::printf("read, build and list ranks %.0f us, facts of 100,000 members %.0f us\n", Us(built - start).count(),
+              Us(done - built).count());
   EXPECT_EQ(t.dump().size(), build_system("dgx_a100_80gb", 12'500).dump().size());
 }
 

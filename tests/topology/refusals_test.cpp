@@ -6,7 +6,6 @@
 namespace distsim::topology {
 namespace {
 
-
 std::string refusal(ClusterSpec s) {
   const auto built = Topology::build(s, 70);
   return built.ok() ? "" : built.error().text();
@@ -16,7 +15,8 @@ TEST(Refusals, ShapesThatCannotBe) {
   ClusterSpec cube = read_system("dgx1_v100_16gb").value();
   cube.gpus_installed = 0;
   cube.gpus_per_node = 5;
-  EXPECT_NE(refusal(cube).find("cluster.gpus_per_node: found 5, expected 8 for hybrid_cube_mesh"), std::string::npos) << refusal(cube);
+  EXPECT_NE(refusal(cube).find("cluster.gpus_per_node: found 5, expected 8 for hybrid_cube_mesh"), std::string::npos)
+      << refusal(cube);
   cube.gpus_per_node = 17;
   EXPECT_NE(refusal(cube), "");
   cube.gpus_per_node = 4;
@@ -66,7 +66,8 @@ std::string schema_refusal(const std::string& key, const std::string& value) {
 
 TEST(Refusals, SchemaRanges) {
   EXPECT_EQ(schema_refusal("nodes", "1000000"), "");
-  EXPECT_NE(schema_refusal("nodes", "0").find("cluster.nodes: found '0', expected"), std::string::npos) << schema_refusal("nodes", "0");
+  EXPECT_NE(schema_refusal("nodes", "0").find("cluster.nodes: found '0', expected"), std::string::npos)
+      << schema_refusal("nodes", "0");
   EXPECT_NE(schema_refusal("nodes", "4e9").find("cluster.nodes"), std::string::npos);
   EXPECT_NE(schema_refusal("gpus_per_node", "1025").find("cluster.gpus_per_node"), std::string::npos);
   EXPECT_NE(schema_refusal("gpus_per_node", "-8").find("cluster.gpus_per_node"), std::string::npos);
@@ -87,8 +88,10 @@ TEST(Refusals, DeviceRules) {
     return read.ok() ? "" : read.error().text();
   };
   EXPECT_EQ(refuse("clock.sustained", "1410 MHz"), "");
-  EXPECT_NE(refuse("clock.sustained", "1500 MHz").find("sustained: found 1.5 GHz, expected at most boost"), std::string::npos);
-  EXPECT_NE(refuse("peak.fp61", "1 TFLOP/s").find("did you mean 'fp64'?"), std::string::npos) << refuse("peak.fp61", "1 TFLOP/s");
+  EXPECT_NE(refuse("clock.sustained", "1500 MHz").find("sustained: found 1.5 GHz, expected at most boost"),
+            std::string::npos);
+  EXPECT_NE(refuse("peak.fp61", "1 TFLOP/s").find("did you mean 'fp64'?"), std::string::npos)
+      << refuse("peak.fp61", "1 TFLOP/s");
   EXPECT_NE(refuse("hbm.capacity", "80").find("hbm.capacity"), std::string::npos);
   EXPECT_NE(refuse("l2.bandwidth", "1 TB/s").find("l2.bandwidth"), std::string::npos);
   EXPECT_NE(refuse("reserved_memory", "100 GB").find("reserved_memory"), std::string::npos);

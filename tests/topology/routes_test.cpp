@@ -1,4 +1,5 @@
-// Routes: for every shipped system every pair of GPUs of three nodes is joined by a chain of real hops, the same both ways.
+// Routes: for every shipped system every pair of GPUs of three nodes is joined by a chain of real hops, the same both
+// ways.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -7,7 +8,6 @@
 
 namespace distsim::topology {
 namespace {
-
 
 double width(const std::vector<Hop>& hops) {
   double w = 1e300;
@@ -22,7 +22,8 @@ Duration latency(const std::vector<Hop>& hops) {
 }
 
 std::size_t hops_over(const std::vector<Hop>& hops, LinkKind kind) {
-  return static_cast<std::size_t>(std::count_if(hops.begin(), hops.end(), [kind](const Hop& h) { return h.kind == kind; }));
+  return static_cast<std::size_t>(
+      std::count_if(hops.begin(), hops.end(), [kind](const Hop& h) { return h.kind == kind; }));
 }
 
 std::int64_t nodes_to_try(const std::string& name) {
@@ -44,7 +45,10 @@ TEST_P(Routes, EveryPairIsJoinedBothWaysAlike) {
   for (std::uint32_t a = 0; a < t.ranks(); ++a) {
     for (std::uint32_t b = 0; b < t.ranks(); ++b) {
       const auto there = t.route(a, b);
-      if (a == b) { EXPECT_TRUE(there.empty()); continue; }
+      if (a == b) {
+        EXPECT_TRUE(there.empty());
+        continue;
+      }
       ASSERT_FALSE(there.empty()) << a << " " << b;
       // GPU g is device g of its node.
       EXPECT_EQ(there.front().from, (Place{t.node_of(a), a % t.gpus_per_node()}));
@@ -64,7 +68,8 @@ TEST_P(Routes, EveryPairIsJoinedBothWaysAlike) {
 }
 
 class NetworkRoutes : public testing::TestWithParam<std::string> {};
-INSTANTIATE_TEST_SUITE_P(Shipped, NetworkRoutes, testing::ValuesIn(systems_with_a_network()), [](const auto& p) { return p.param; });
+INSTANTIATE_TEST_SUITE_P(Shipped, NetworkRoutes, testing::ValuesIn(systems_with_a_network()),
+                         [](const auto& p) { return p.param; });
 
 TEST_P(NetworkRoutes, WorstLatencyIsTheOneInTheFacts) {
   const Topology t = build_system(GetParam(), nodes_to_try(GetParam()));
@@ -122,7 +127,7 @@ TEST(Route, PcieThroughSwitchSocketOrBoth) {
   EXPECT_DOUBLE_EQ(width(t.route(0, 4)), 22e9);
   s.pcie.peer_to_peer = false;
   const Topology staged = Topology::build(s, 120).value();
-  const auto r = staged.route(0, 1);    // up to the CPU and down again
+  const auto r = staged.route(0, 1);  // up to the CPU and down again
   ASSERT_EQ(r.size(), 4u);
   EXPECT_EQ(r[1].to, r[2].from);
   EXPECT_EQ(staged.route(0, 4).size(), 5u);

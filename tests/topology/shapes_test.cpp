@@ -11,7 +11,6 @@
 namespace distsim::topology {
 namespace {
 
-
 NodeGraph node_of(const ClusterSpec& spec) {
   NodeGraph graph;
   for (std::uint32_t g = 0; g < spec.gpus_per_node; ++g) graph.add(DeviceKind::gpu, g);
@@ -28,23 +27,31 @@ std::uint32_t nvlinks_of(const NodeGraph& graph, DeviceKind kind, std::uint32_t 
   return n;
 }
 
-/// Largest flow over NVLinks from the first half of the GPUs to the rest, by Ford-Fulkerson on unit links: an oracle that knows nothing of shapes.
+/// Largest flow over NVLinks from the first half of the GPUs to the rest, by Ford-Fulkerson on unit links: an oracle
+/// that knows nothing of shapes.
 std::uint32_t max_flow_between_halves(const NodeGraph& graph) {
-  const std::uint32_t n = static_cast<std::uint32_t>(graph.devices().size()), source = n, sink = n + 1, gpus = graph.count(DeviceKind::gpu);
+  const std::uint32_t n = static_cast<std::uint32_t>(graph.devices().size()), source = n, sink = n + 1,
+                      gpus = graph.count(DeviceKind::gpu);
   std::map<std::pair<std::uint32_t, std::uint32_t>, int> room;
   std::vector<std::vector<std::uint32_t>> next(n + 2);
   const auto join = [&](std::uint32_t a, std::uint32_t b, int ab, int ba) {
-    if (!room.contains({a, b})) { next[a].push_back(b); next[b].push_back(a); }
+    if (!room.contains({a, b})) {
+      next[a].push_back(b);
+      next[b].push_back(a);
+    }
     room[{a, b}] += ab;
     room[{b, a}] += ba;
   };
   for (const NodeLink& l : graph.links()) {
-    if (l.kind == LinkKind::nvlink) join(l.a.value(), l.b.value(), static_cast<int>(l.count), static_cast<int>(l.count));
+    if (l.kind == LinkKind::nvlink)
+      join(l.a.value(), l.b.value(), static_cast<int>(l.count), static_cast<int>(l.count));
   }
   for (std::uint32_t g = 0; g < gpus; ++g) {
     const std::uint32_t gpu = graph.find(DeviceKind::gpu, g).value();
-    if (g < gpus / 2) join(source, gpu, 1 << 20, 0);
-    else join(gpu, sink, 1 << 20, 0);
+    if (g < gpus / 2)
+      join(source, gpu, 1 << 20, 0);
+    else
+      join(gpu, sink, 1 << 20, 0);
   }
   std::uint32_t flow = 0;
   for (;;) {
@@ -58,7 +65,10 @@ std::uint32_t max_flow_between_halves(const NodeGraph& graph) {
       }
     }
     if (from[sink] == ~0u) return flow;
-    for (std::uint32_t v = sink; v != source; v = from[v]) { --room[{from[v], v}]; ++room[{v, from[v]}]; }
+    for (std::uint32_t v = sink; v != source; v = from[v]) {
+      --room[{from[v], v}];
+      ++room[{v, from[v]}];
+    }
     ++flow;
   }
 }
@@ -86,15 +96,18 @@ TEST(NvSwitch, UnevenLinksSpreadOverH100Switches) {
 TEST(NvSwitch, Dgx2HasTwoBoardsWithNonBlockingTrunks) {
   const NodeGraph g = node_of(read_system("dgx2_v100_32gb").value());
   ASSERT_EQ(g.count(DeviceKind::nvswitch), 12u);
-  for (std::uint32_t i = 0; i < 12; ++i) EXPECT_EQ(nvlinks_of(g, DeviceKind::nvswitch, i), 16u);  // 8 GPUs + 8 to the twin
-  EXPECT_EQ(max_flow_between_halves(g), 48u);  // 6 pairs of switches x 8 links
+  for (std::uint32_t i = 0; i < 12; ++i)
+    EXPECT_EQ(nvlinks_of(g, DeviceKind::nvswitch, i), 16u);  // 8 GPUs + 8 to the twin
+  EXPECT_EQ(max_flow_between_halves(g), 48u);                // 6 pairs of switches x 8 links
   EXPECT_DOUBLE_EQ(build_system("dgx2_v100_32gb", 1).node_bisection().value(), 48 * 25e9);
 }
 
 TEST(CubeMesh, Dgx1LinksAndBisection) {
   const NodeGraph g = node_of(read_system("dgx1_v100_16gb").value());
   for (std::uint32_t i = 0; i < 8; ++i) EXPECT_EQ(nvlinks_of(g, DeviceKind::gpu, i), 6u) << i;
-  const auto links = [&g](std::uint32_t a, std::uint32_t b) { return g.link_count(g.find(DeviceKind::gpu, a), g.find(DeviceKind::gpu, b), LinkKind::nvlink); };
+  const auto links = [&g](std::uint32_t a, std::uint32_t b) {
+    return g.link_count(g.find(DeviceKind::gpu, a), g.find(DeviceKind::gpu, b), LinkKind::nvlink);
+  };
   EXPECT_EQ(links(0, 3), 2u);
   EXPECT_EQ(links(0, 1), 1u);
   EXPECT_EQ(links(0, 4), 2u);
@@ -130,7 +143,8 @@ TEST(Installed, UsingFewerGpusKeepsTheWiring) {
 
   ClusterSpec mesh = read_system("abci_v").value();
   mesh.gpus_per_node = 2;
-  EXPECT_DOUBLE_EQ(Topology::build(mesh, 70)->facts(pair).intra_ring_bandwidth.value(), 50e9);  // still two links a pair
+  EXPECT_DOUBLE_EQ(Topology::build(mesh, 70)->facts(pair).intra_ring_bandwidth.value(),
+                   50e9);  // still two links a pair
   s.gpus_per_node = 9;
   EXPECT_EQ(Topology::build(s, 70).error().what, "cluster.gpus_per_node: found 9, expected at most gpus_installed, 8");
 }
@@ -147,9 +161,11 @@ TEST(Pcie, BisectionIsTheLinkBetweenSockets) {
 TEST(Bisection, EqualsMaxFlowForEveryShippedNode) {
   for (const std::string& name : shipped("systems")) {
     const ClusterSpec spec = read_system(name).value();
-    if (spec.gpu_links.kind == IntraNode::pcie || spec.gpu_links.domain_nodes > 1) continue;  // other closed forms, above
+    if (spec.gpu_links.kind == IntraNode::pcie || spec.gpu_links.domain_nodes > 1)
+      continue;  // other closed forms, above
     const double links = max_flow_between_halves(node_of(spec));
-    EXPECT_DOUBLE_EQ(build_system(name, 1).node_bisection().value(), links * spec.gpu_links.bandwidth_per_link.value()) << name;
+    EXPECT_DOUBLE_EQ(build_system(name, 1).node_bisection().value(), links * spec.gpu_links.bandwidth_per_link.value())
+        << name;
   }
 }
 
@@ -159,9 +175,11 @@ TEST(Fabric, FatTreeBisectionAndOversubscription) {
   s.fabric.nodes_per_leaf = 4;
   s.fabric.oversubscription = 2;
   s.nodes = 4;
-  EXPECT_DOUBLE_EQ(Topology::build(s, 80)->fabric_bisection().value(), 2 * 200e9);      // one leaf: oversubscription plays no part
+  EXPECT_DOUBLE_EQ(Topology::build(s, 80)->fabric_bisection().value(),
+                   2 * 200e9);  // one leaf: oversubscription plays no part
   s.nodes = 16;
-  EXPECT_DOUBLE_EQ(Topology::build(s, 80)->fabric_bisection().value(), 8 * 200e9 / 2);  // 16 / 2 x 8 ports x 25 GB/s / 2
+  EXPECT_DOUBLE_EQ(Topology::build(s, 80)->fabric_bisection().value(),
+                   8 * 200e9 / 2);  // 16 / 2 x 8 ports x 25 GB/s / 2
   s.fabric.oversubscription = 1;
   EXPECT_DOUBLE_EQ(Topology::build(s, 80)->fabric_bisection().value(), 8 * 200e9);
 }

@@ -14,7 +14,6 @@
 namespace distsim::traces {
 namespace {
 
-
 ChakraGraph read(const std::string& bytes) {
   auto graph = read_chakra(bytes, "x.0.et");
   EXPECT_TRUE(graph.ok()) << graph.error().text();
@@ -27,8 +26,14 @@ std::string refusal(const std::string& bytes) {
 
 std::string small() {
   return metadata() + node({.id = 0, .micros = 17, .name = "gemm"}) + collective(1, 2, 1 << 20, {0}, "3") +
-         node({.id = 2, .type = 5, .data_deps = {1}, .attributes = integer_attribute("comm_size", 64, 13) + integer_attribute("comm_dst", 4, 7)}) +
-         node({.id = 3, .data_deps = {0, 2}, .micros = 5, .attributes = integer_attribute("is_cpu_op", 1, 27) + integer_attribute("tid", 6)});
+         node({.id = 2,
+               .type = 5,
+               .data_deps = {1},
+               .attributes = integer_attribute("comm_size", 64, 13) + integer_attribute("comm_dst", 4, 7)}) +
+         node({.id = 3,
+               .data_deps = {0, 2},
+               .micros = 5,
+               .attributes = integer_attribute("is_cpu_op", 1, 27) + integer_attribute("tid", 6)});
 }
 
 TEST(ChakraReader, EveryField) {
@@ -60,17 +65,26 @@ TEST(ChakraReader, NodesAreOrderedByIdThenByDependency) {
 
 TEST(ChakraReader, RefusesWhatCannotBePlayed) {
   EXPECT_EQ(refusal(""), "x.0.et: found an empty file, expected a Chakra trace");
-  EXPECT_EQ(refusal("hello, world"), "x.0.et: byte 0: found other bytes, expected the metadata that a Chakra trace begins with");
-  EXPECT_EQ(refusal(metadata() + node({.id = 1}) + node({.id = 1})), "x.0.et: node 1 (node): found its id twice, expected every id once");
-  EXPECT_EQ(refusal(metadata() + node({.id = 1, .data_deps = {8}})), "x.0.et: node 1 (node): found a dependency on node 8, expected a node of the file");
-  EXPECT_EQ(refusal(metadata() + node({.id = 1, .control_deps = {8}})), "x.0.et: node 1 (node): found a dependency on node 8, expected a node of the file");
-  EXPECT_EQ(refusal(metadata() + node({.id = 1, .data_deps = {2}, .name = "a"}) + node({.id = 2, .data_deps = {1}, .name = "b"})),
+  EXPECT_EQ(refusal("hello, world"),
+            "x.0.et: byte 0: found other bytes, expected the metadata that a Chakra trace begins with");
+  EXPECT_EQ(refusal(metadata() + node({.id = 1}) + node({.id = 1})),
+            "x.0.et: node 1 (node): found its id twice, expected every id once");
+  EXPECT_EQ(refusal(metadata() + node({.id = 1, .data_deps = {8}})),
+            "x.0.et: node 1 (node): found a dependency on node 8, expected a node of the file");
+  EXPECT_EQ(refusal(metadata() + node({.id = 1, .control_deps = {8}})),
+            "x.0.et: node 1 (node): found a dependency on node 8, expected a node of the file");
+  EXPECT_EQ(refusal(metadata() + node({.id = 1, .data_deps = {2}, .name = "a"}) +
+                    node({.id = 2, .data_deps = {1}, .name = "b"})),
             "x.0.et: found nodes that wait for each other: node 1 (a) waits for node 2 (b) waits for node 1 (a)");
-  EXPECT_EQ(refusal(metadata() + node({.id = 1, .data_deps = {1}})), "x.0.et: found nodes that wait for each other: node 1 (node) waits for node 1 (node)");
-  EXPECT_NE(refusal(metadata() + node({.id = 1, .type = 9})).find("a message that is no Chakra node"), std::string::npos);
-  EXPECT_NE(refusal(metadata() + node({.id = 1, .micros = UINT64_MAX})).find("node 1: duration: found -1"), std::string::npos);
+  EXPECT_EQ(refusal(metadata() + node({.id = 1, .data_deps = {1}})),
+            "x.0.et: found nodes that wait for each other: node 1 (node) waits for node 1 (node)");
+  EXPECT_NE(refusal(metadata() + node({.id = 1, .type = 9})).find("a message that is no Chakra node"),
+            std::string::npos);
+  EXPECT_NE(refusal(metadata() + node({.id = 1, .micros = UINT64_MAX})).find("node 1: duration: found -1"),
+            std::string::npos);
   EXPECT_NE(refusal(metadata() + node({.id = 1, .type = 5})).find("node 1: comm_dst: found -1"), std::string::npos);
-  EXPECT_NE(refusal(metadata() + collective(1, 0, std::uint64_t(-7))).find("node 1: comm_size: found -7"), std::string::npos);
+  EXPECT_NE(refusal(metadata() + collective(1, 0, std::uint64_t(-7))).find("node 1: comm_size: found -7"),
+            std::string::npos);
 }
 
 TEST(ChakraReader, EveryTruncationIsRefusedOrAWholeNumberOfNodes) {
@@ -90,7 +104,8 @@ TEST(ChakraReader, RandomDamageNeverCrashes) {
   const std::string good = small();
   for (int i = 0; i < 20'000; ++i) {
     std::string bytes = good;
-    for (std::uint64_t k = 1 + random.below(4); k > 0; --k) bytes[random.below(bytes.size())] = static_cast<char>(random.below(256));
+    for (std::uint64_t k = 1 + random.below(4); k > 0; --k)
+      bytes[random.below(bytes.size())] = static_cast<char>(random.below(256));
     if (random.below(4) == 0) bytes.resize(random.below(bytes.size()));
     const auto graph = read_chakra(bytes, "x.0.et");
     for (std::size_t n = 0; graph && n < graph->nodes.size(); ++n) {
@@ -101,12 +116,14 @@ TEST(ChakraReader, RandomDamageNeverCrashes) {
 
 TEST(ChakraReader, OldLayoutGoesByDataDependencies) {
   // Control dependencies there name the caller: by absent ids, and in circles (4 by 5, which waits for 4).
-  const ChakraGraph g = read(old_metadata() + node({.id = 4, .control_deps = {5}}) + node({.id = 5, .data_deps = {4}, .control_deps = {1234}}));
+  const ChakraGraph g = read(old_metadata() + node({.id = 4, .control_deps = {5}}) +
+                             node({.id = 5, .data_deps = {4}, .control_deps = {1234}}));
   EXPECT_EQ(g.version, "");
   EXPECT_EQ(g.dropped_deps, 2u);
   EXPECT_EQ(g.deps, std::vector<std::uint32_t>{0});
   // Where there is nothing else to go by, they count.
-  EXPECT_EQ(read(old_metadata() + node({.id = 4}) + node({.id = 5, .control_deps = {4, 77}})).deps, std::vector<std::uint32_t>{0});
+  EXPECT_EQ(read(old_metadata() + node({.id = 4}) + node({.id = 5, .control_deps = {4, 77}})).deps,
+            std::vector<std::uint32_t>{0});
 }
 
 TEST(ChakraReader, FeederJson) {
@@ -124,7 +141,8 @@ TEST(ChakraReader, FeederJson) {
 }
 
 TEST(ChakraReader, PrintedMessages) {
-  const ChakraGraph g = read(R"({"version": "0.0.4"} {"id": "7", "name": "k", "type": "COMP_NODE", "durationMicros": "12", "attr": [{"name": "stream", "int64Val": "20"}]}
+  const ChakraGraph g = read(
+      R"({"version": "0.0.4"} {"id": "7", "name": "k", "type": "COMP_NODE", "durationMicros": "12", "attr": [{"name": "stream", "int64Val": "20"}]}
     {"id": "8", "type": "COMM_COLL_NODE", "ctrlDeps": ["7"], "attr": [{"name": "is_cpu_op", "boolVal": false}, {"name": "comm_type", "int64Val": "6"},
      {"name": "comm_size", "uint64Val": "99"}]})");
   ASSERT_EQ(g.nodes.size(), 2u);
@@ -137,14 +155,18 @@ TEST(ChakraReader, PrintedMessages) {
 
 TEST(ChakraReader, JsonIsRefusedWithItsPlace) {
   EXPECT_EQ(refusal(R"({"workload_graph": 3})"), "x.0.et: workload_graph: found number, expected a list of nodes");
-  EXPECT_EQ(refusal(R"({"workload_graph": [{"Id": 1, "NodeType": 4}, 5]})"), "x.0.et: node 1: found number, expected an object");
-  EXPECT_EQ(refusal(R"({"workload_graph": [{"Id": -1, "NodeType": 4}]})"), "x.0.et: node 0: Id: found number, expected a count");
-  EXPECT_EQ(refusal(R"({"workload_graph": [{"Id": 1, "NodeType": "nonsense"}]})"), "x.0.et: node 0: NodeType: found string, expected a kind of node, 0 to 7");
+  EXPECT_EQ(refusal(R"({"workload_graph": [{"Id": 1, "NodeType": 4}, 5]})"),
+            "x.0.et: node 1: found number, expected an object");
+  EXPECT_EQ(refusal(R"({"workload_graph": [{"Id": -1, "NodeType": 4}]})"),
+            "x.0.et: node 0: Id: found number, expected a count");
+  EXPECT_EQ(refusal(R"({"workload_graph": [{"Id": 1, "NodeType": "nonsense"}]})"),
+            "x.0.et: node 0: NodeType: found string, expected a kind of node, 0 to 7");
   EXPECT_NE(refusal(R"({"workload_graph": [)").find("found no JSON"), std::string::npos);
 }
 
 TEST(ChakraReader, ProcessGroupsOfTheTrace) {
-  const std::string inputs = bytes_field(1, R"(['[{\"pg_name\": \"0\", \"ranks\": []}, {\"pg_name\": \"tp\", \"ranks\": [2, 3]}]'])");
+  const std::string inputs =
+      bytes_field(1, R"(['[{\"pg_name\": \"0\", \"ranks\": []}, {\"pg_name\": \"tp\", \"ranks\": [2, 3]}]'])");
   const ChakraGraph g = read(metadata() + node({.id = 1, .type = 1, .attributes = bytes_field(8, inputs)}));
   ASSERT_EQ(g.groups.size(), 2u);
   EXPECT_EQ(g.groups.at("tp"), (std::vector<std::uint32_t>{2, 3}));
@@ -153,9 +175,12 @@ TEST(ChakraReader, ProcessGroupsOfTheTrace) {
 
 TEST(ChakraReader, GroupFile) {
   EXPECT_EQ(read_chakra_groups(R"({"1": [3, 1], "2": [0]})", "g")->at("1"), (std::vector<std::uint32_t>{1, 3}));
-  EXPECT_EQ(read_chakra_groups(R"({"1": [3, 3]})", "g").error().text(), "g: 1: found a rank twice, expected a list of distinct ranks");
-  EXPECT_EQ(read_chakra_groups(R"({"1": []})", "g").error().text(), "g: 1: found no ranks, expected a list of distinct ranks");
-  EXPECT_EQ(read_chakra_groups(R"({"1": [-1]})", "g").error().text(), "g: 1: found -1, expected a list of distinct ranks");
+  EXPECT_EQ(read_chakra_groups(R"({"1": [3, 3]})", "g").error().text(),
+            "g: 1: found a rank twice, expected a list of distinct ranks");
+  EXPECT_EQ(read_chakra_groups(R"({"1": []})", "g").error().text(),
+            "g: 1: found no ranks, expected a list of distinct ranks");
+  EXPECT_EQ(read_chakra_groups(R"({"1": [-1]})", "g").error().text(),
+            "g: 1: found -1, expected a list of distinct ranks");
   EXPECT_FALSE(read_chakra_groups("[1]", "g").ok());
 }
 
@@ -214,15 +239,19 @@ TEST_F(ChakraFiles, AreFoundByPatternPrefixAndFolderInOrderOfRank) {
     EXPECT_EQ((*files)[2], dir_ + "/job.2.et");  // not .10
   }
   std::filesystem::remove(dir_ + "/job.5.et");
-  EXPECT_NE(find_chakra_files({dir_}).error().text().find("found rank 6, expected rank 5 before it"), std::string::npos);
+  EXPECT_NE(find_chakra_files({dir_}).error().text().find("found rank 6, expected rank 5 before it"),
+            std::string::npos);
   put("other.3.et", small());
   EXPECT_NE(find_chakra_files({dir_}).error().text().find("found a second trace of rank 3"), std::string::npos);
   EXPECT_NE(find_chakra_files({dir_ + "/none.*"}).error().text().find("found no such file"), std::string::npos);
 }
 
 TEST_F(ChakraFiles, WhatRanksHaveInCommonIsKeptOnce) {
-  const auto timed = [](std::uint64_t micros) { return metadata() + node({.id = 0, .micros = micros}) + collective(1, 0, 8, {0}); };
-  const std::vector<std::string> files{put("a.0.et", timed(5)), put("a.1.et", timed(6)), put("a.2.et", timed(5)), put("a.3.et", small())};
+  const auto timed = [](std::uint64_t micros) {
+    return metadata() + node({.id = 0, .micros = micros}) + collective(1, 0, 8, {0});
+  };
+  const std::vector<std::string> files{put("a.0.et", timed(5)), put("a.1.et", timed(6)), put("a.2.et", timed(5)),
+                                       put("a.3.et", small())};
   const auto set = read_chakra_set(files);
   ASSERT_TRUE(set.ok()) << set.error().text();
   EXPECT_EQ(set->graphs.size(), 2u);

@@ -10,8 +10,8 @@
 
 #include "peak_memory.hpp"
 #include "test_paths.hpp"
-#include "traces/timeline/chrome_writer.hpp"
 #include "traces/files/json_text.hpp"
+#include "traces/timeline/chrome_writer.hpp"
 
 namespace distsim::traces {
 namespace {
@@ -31,7 +31,8 @@ std::string gunzipped(const std::string& path) {
   gzFile file = gzopen(path.c_str(), "rb");
   EXPECT_NE(file, nullptr);
   char chunk[4096];
-  for (int n = gzread(file, chunk, sizeof chunk); n > 0; n = gzread(file, chunk, sizeof chunk)) out.append(chunk, static_cast<std::size_t>(n));
+  for (int n = gzread(file, chunk, sizeof chunk); n > 0; n = gzread(file, chunk, sizeof chunk))
+    out.append(chunk, static_cast<std::size_t>(n));
   EXPECT_EQ(gzclose(file), Z_OK);
   return out;
 }
@@ -39,11 +40,22 @@ std::string gunzipped(const std::string& path) {
 /// Two ranks, two threads each; a flow joins their transfers.
 SliceSource two_ranks() {
   SliceSource source;
-  source.tracks = {{0, 1, "rank 0", "compute"}, {0, 2, "rank 0", "comm"}, {1, 1, "rank 1", "compute"}, {1, 2, "rank 1", "comm"}};
+  source.tracks = {
+      {0, 1, "rank 0", "compute"}, {0, 2, "rank 0", "comm"}, {1, 1, "rank 1", "compute"}, {1, 2, "rank 1", "comm"}};
   source.for_each = [](const std::function<void(const Slice&)>& sink) {
     for (std::uint32_t rank = 0; rank < 2; ++rank) {
-      sink({.track = 2 * rank, .name = "gemm", .category = "forward", .start_ps = 0, .duration_ps = 1'500'001, .args = {{"op", "gemm 1x2x3"}}});
-      sink({.track = 2 * rank + 1, .name = "all_reduce", .category = "gradient_sync", .start_ps = 1'500'001, .duration_ps = 7, .flow = 42,
+      sink({.track = 2 * rank,
+            .name = "gemm",
+            .category = "forward",
+            .start_ps = 0,
+            .duration_ps = 1'500'001,
+            .args = {{"op", "gemm 1x2x3"}}});
+      sink({.track = 2 * rank + 1,
+            .name = "all_reduce",
+            .category = "gradient_sync",
+            .start_ps = 1'500'001,
+            .duration_ps = 7,
+            .flow = 42,
             .flow_place = rank == 0 ? FlowPlace::first : FlowPlace::last});
     }
   };
@@ -73,12 +85,17 @@ TEST_F(ChromeWriter, NamesProcessesAndThreads) {
     if (e["name"] == "thread_name") threads[{e["pid"], e["tid"]}] = e["args"]["name"];
   }
   EXPECT_EQ(processes, (std::map<int, std::string>{{0, "rank 0"}, {1, "rank 1"}}));
-  EXPECT_EQ(threads, (std::map<std::pair<int, int>, std::string>{{{0, 1}, "compute"}, {{0, 2}, "comm"}, {{1, 1}, "compute"}, {{1, 2}, "comm"}}));
+  EXPECT_EQ(threads, (std::map<std::pair<int, int>, std::string>{
+                         {{0, 1}, "compute"}, {{0, 2}, "comm"}, {{1, 1}, "compute"}, {{1, 2}, "comm"}}));
 }
 
 TEST_F(ChromeWriter, SlicesKeepEveryPicosecond) {
   const std::string text = (written(two_ranks()), text_of(path("t.json")));
-  EXPECT_NE(text.find("\"name\":\"gemm\",\"cat\":\"forward\",\"ts\":0.000000,\"dur\":1.500001,\"args\":{\"op\":\"gemm 1x2x3\"}"), std::string::npos) << text;
+  EXPECT_NE(
+      text.find(
+          "\"name\":\"gemm\",\"cat\":\"forward\",\"ts\":0.000000,\"dur\":1.500001,\"args\":{\"op\":\"gemm 1x2x3\"}"),
+      std::string::npos)
+      << text;
   EXPECT_NE(text.find("\"ts\":1.500001,\"dur\":0.000007"), std::string::npos) << text;
 }
 
@@ -119,7 +136,9 @@ TEST_F(ChromeWriter, HostileNamesStayText) {
   const std::string hostile = std::string("\"},{\\ \n\t\0 </script>\x07", 20) + "\xff\xfe \xc3\xa9 \xed\xa0\x80";
   SliceSource source;
   source.tracks = {{0, 0, hostile, hostile}};
-  source.for_each = [&](const auto& sink) { sink(Slice{.track = 0, .name = hostile, .category = hostile, .duration_ps = 1, .args = {{hostile, hostile}}}); };
+  source.for_each = [&](const auto& sink) {
+    sink(Slice{.track = 0, .name = hostile, .category = hostile, .duration_ps = 1, .args = {{hostile, hostile}}});
+  };
   const Json trace = written(source);
   const Json& slice = trace["traceEvents"].back();
   const std::string name = slice["name"];
@@ -154,7 +173,9 @@ TEST_F(ChromeWriter, AMillionSlicesInFlatMemory) {
   SliceSource source;
   source.tracks = {{0, 0, "rank 0", "compute"}};
   source.for_each = [](const auto& sink) {
-    for (int i = 0; i < kSlices; ++i) sink(Slice{.track = 0, .name = "gemm 2048x1024x480", .category = "forward", .start_ps = i * 1000LL, .duration_ps = 999});
+    for (int i = 0; i < kSlices; ++i)
+      sink(Slice{
+          .track = 0, .name = "gemm 2048x1024x480", .category = "forward", .start_ps = i * 1000LL, .duration_ps = 999});
   };
   const long before = test::peak_kib();
   ASSERT_TRUE(write_chrome_trace(source, path("big.json")).ok());

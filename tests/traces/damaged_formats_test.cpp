@@ -1,5 +1,5 @@
-// Every reader on input that was cut, flipped or filled with absurd numbers: an answer or one line, and no arithmetic beyond its
-// range (the build with sanitizers sees that).
+// Every reader on input that was cut, flipped or filled with absurd numbers: an answer or one line, and no arithmetic
+// beyond its range (the build with sanitizers sees that).
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -76,10 +76,12 @@ TEST_F(DamagedFormats, ProfJsonCutAnywhere) {
 
 TEST_F(DamagedFormats, ZipCutAnywhere) {
   const std::string path = folder_ + "/run.zip";
-  test::write_zip(path, {{"rank0.json", test::trace(test::two_steps())}, {"rank1.json", test::trace(test::two_steps())}});
+  test::write_zip(path,
+                  {{"rank0.json", test::trace(test::two_steps())}, {"rank1.json", test::trace(test::two_steps())}});
   std::ifstream in(path, std::ios::binary);
   const std::string bytes((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
-  EXPECT_LT(cut_anywhere("cut.zip", bytes), 22u);  // the list of members stands at the end, behind it 22 bytes that say where
+  EXPECT_LT(cut_anywhere("cut.zip", bytes),
+            22u);  // the list of members stands at the end, behind it 22 bytes that say where
   flip_everywhere("flipped.zip", bytes, 3);
 }
 
@@ -93,14 +95,17 @@ TEST_F(DamagedFormats, NsysCutAndFlipped) {
 TEST_F(DamagedFormats, AbsurdNumbers) {
   std::vector<std::string> events = test::two_steps();
   events.resize(events.size() / 2);
-  events.push_back(test::event("kernel", "nccl_k", "0", "9", 1060, 3,
-                               "\"stream\":9,\"bytes\":7,\"Collective name\":\"allgather\",\"In msg nelems\":8,\"Out msg nelems\":16,"
-                               "\"Group size\":40,\"dtype\":\"Float\",\"Process Group Ranks\":\"[0, 1, ...]\",\"Global rank start\":2,"
-                               "\"Global rank stride\":3,\"Seq\":4,\"Src Rank\":5"));
-  const std::string kineto = test::trace(events, "\"baseTimeNanoseconds\":1700000000000000000,\"deviceProperties\":[{\"id\":0,"
-                                                 "\"name\":\"G\",\"totalGlobalMem\":5,\"numSms\":6}],",
-                                         ",\"distributedInfo\":{\"rank\":0,\"world_size\":1,\"pg_config\":[{\"pg_name\":\"0\","
-                                         "\"pg_size\":2,\"ranks\":[0,1]}]}");
+  events.push_back(test::event(
+      "kernel", "nccl_k", "0", "9", 1060, 3,
+      "\"stream\":9,\"bytes\":7,\"Collective name\":\"allgather\",\"In msg nelems\":8,\"Out msg nelems\":16,"
+      "\"Group size\":40,\"dtype\":\"Float\",\"Process Group Ranks\":\"[0, 1, ...]\",\"Global rank start\":2,"
+      "\"Global rank stride\":3,\"Seq\":4,\"Src Rank\":5"));
+  const std::string kineto =
+      test::trace(events,
+                  "\"baseTimeNanoseconds\":1700000000000000000,\"deviceProperties\":[{\"id\":0,"
+                  "\"name\":\"G\",\"totalGlobalMem\":5,\"numSms\":6}],",
+                  ",\"distributedInfo\":{\"rank\":0,\"world_size\":1,\"pg_config\":[{\"pg_name\":\"0\","
+                  "\"pg_size\":2,\"ranks\":[0,1]}]}");
   const auto all = [&](const std::string& name, const std::string& text, std::size_t from = 0) {
     test::for_each_absurd_number(text, from, [&](const std::string& spoiled) { reads(name, spoiled); });
   };
@@ -110,7 +115,8 @@ TEST_F(DamagedFormats, AbsurdNumbers) {
   all("et.json", test::execution_trace_text());
   const std::string sql = test::nsys_sql();
   test::for_each_absurd_number(sql, sql.find("VALUES(1700000000)"), [&](const std::string& spoiled) {
-    if (spoiled.find("CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL") != std::string::npos) reads("t.sqlite", test::sqlite_bytes(spoiled));
+    if (spoiled.find("CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL") != std::string::npos)
+      reads("t.sqlite", test::sqlite_bytes(spoiled));
   });
 }
 
@@ -126,18 +132,21 @@ TEST_F(DamagedFormats, SumsOfLongDurations) {
 /// One record with a broken clock is left out; the others keep their place.
 TEST_F(DamagedFormats, ARecordFarFromTheOthersIsLeftOut) {
   std::vector<std::string> events = test::two_steps();
-  events.push_back("{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"pid\":0,\"tid\":7,\"ts\":1700000000000000,\"dur\":1}");
+  events.push_back(
+      "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"pid\":0,\"tid\":7,\"ts\":1700000000000000,\"dur\":1}");
   const auto job = read_traces({test::write(folder_, "far.json", test::trace(events))});
   ASSERT_TRUE(job.ok()) << job.error().text();
   EXPECT_EQ(job->ranks[0].device_records.size(), 4u);
   EXPECT_EQ(job->ranks[0].steps.size(), 2u);
   const auto& dropped = job->ranks[0].notes.dropped;
-  EXPECT_TRUE(std::ranges::any_of(dropped, [](const auto& d) { return d.what.find("11 days") != std::string::npos && d.count == 1; }));
+  EXPECT_TRUE(std::ranges::any_of(
+      dropped, [](const auto& d) { return d.what.find("11 days") != std::string::npos && d.count == 1; }));
 }
 
 /// A key whose last byte is an escaped backslash: the quote after it ends the key.
 TEST_F(DamagedFormats, KeysThatEndInABackslash) {
-  const std::string odd = "{\"a\\\\\":1,\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"pid\":0,\"tid\":7,\"ts\":5,\"dur\":1,\"b\\\\\":2}";
+  const std::string odd =
+      "{\"a\\\\\":1,\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"pid\":0,\"tid\":7,\"ts\":5,\"dur\":1,\"b\\\\\":2}";
   const auto job = read_traces({test::write(folder_, "keys.json", test::trace({odd, odd}))});
   ASSERT_TRUE(job.ok()) << job.error().text();
   EXPECT_EQ(job->ranks[0].device_records.size(), 2u);
@@ -153,14 +162,18 @@ TEST_F(DamagedFormats, StreamsWithoutEnd) {
   EXPECT_EQ(job->ranks[0].streams.size(), 4096u);
   EXPECT_EQ(job->ranks[0].device_records.size(), 4096u);
   const auto& dropped = job->ranks[0].notes.dropped;
-  EXPECT_TRUE(std::ranges::any_of(dropped, [](const auto& d) { return d.what.find("4096 streams") != std::string::npos && d.count == 1904; }));
+  EXPECT_TRUE(std::ranges::any_of(
+      dropped, [](const auto& d) { return d.what.find("4096 streams") != std::string::npos && d.count == 1904; }));
 }
 
 /// One process that drives thousands of GPUs: its ranges are given to some of them, not copied for each.
 TEST_F(DamagedFormats, GpusWithoutEnd) {
-  std::string sql = "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start,end,deviceId,streamId,correlationId,globalPid);"
-                    "CREATE TABLE NVTX_EVENTS(start,end,eventType,text,textId,globalTid);";
-  for (int i = 0; i < 2000; ++i) sql += "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES(" + std::to_string(i) + "," + std::to_string(i + 5) + "," + std::to_string(i) + ",7,0,150994944);";
+  std::string sql =
+      "CREATE TABLE CUPTI_ACTIVITY_KIND_KERNEL(start,end,deviceId,streamId,correlationId,globalPid);"
+      "CREATE TABLE NVTX_EVENTS(start,end,eventType,text,textId,globalTid);";
+  for (int i = 0; i < 2000; ++i)
+    sql += "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES(" + std::to_string(i) + "," + std::to_string(i + 5) + "," +
+           std::to_string(i) + ",7,0,150994944);";
   for (int i = 0; i < 50; ++i) sql += "INSERT INTO NVTX_EVENTS VALUES(1,2,59,'range',NULL,150994947);";
   const auto job = read_traces({test::write(folder_, "gpus.sqlite", test::sqlite_bytes(sql))});
   ASSERT_TRUE(job.ok()) << job.error().text();

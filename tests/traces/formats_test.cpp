@@ -8,8 +8,8 @@
 #include <thread>
 
 #include "kineto_text.hpp"
-#include "traces/nsight/gputrace_reader.hpp"
 #include "traces/job_assembly.hpp"
+#include "traces/nsight/gputrace_reader.hpp"
 #include "traces/nsight/nvtx_text.hpp"
 #include "traces/trace_formats.hpp"
 #include "traces/trace_reader.hpp"
@@ -124,13 +124,12 @@ TEST_F(FormatsTest, GputraceFindsColumnsByName) {
 
 TEST_F(FormatsTest, HugectrBothGenerations) {
   const std::string times = R"x("measured_times_ms":[0.5,0.1,0.2],"iter_start_to_event_start_times_ms":[0.3,0.1,99])x";
-  const std::string one =
-      R"x({"host_name":"h","iter_time_ms":[3,2,100],"events":[{"device_id":1,"stream":"0x7f10",)x"
-      R"x("layer_name":"BottomMLP.fc1","name":"fprop","start_index":0,"end_index":1,)x" +
-      times + "}]}";
+  const std::string one = R"x({"host_name":"h","iter_time_ms":[3,2,100],"events":[{"device_id":1,"stream":"0x7f10",)x"
+                          R"x("layer_name":"BottomMLP.fc1","name":"fprop","start_index":0,"end_index":1,)x" +
+                          times + "}]}";
   const std::string two =
-      R"x({"events":[{"device_id":0,"stream":"0x1","event_name":"inf_forward_a2a","met_times_within_this_stream":1,)x" + times +
-      R"x(},{"device_id":0,"stream":"0x1","event_name":"no times"}],"iter_time_ms":[]})x";
+      R"x({"events":[{"device_id":0,"stream":"0x1","event_name":"inf_forward_a2a","met_times_within_this_stream":1,)x" +
+      times + R"x(},{"device_id":0,"stream":"0x1","event_name":"no times"}],"iter_time_ms":[]})x";
   const TraceJob first = read({test::write(folder_, "one.prof.json", one)});
   EXPECT_EQ(first.name(first.ranks.at(0).device_records.at(0).name), "BottomMLP.fc1.fprop");
   EXPECT_EQ(first.ranks[0].device_records[0].duration_ns, 200'000);  // medians
@@ -158,7 +157,8 @@ TEST_F(FormatsTest, ZipMembersAreRanks) {
 }
 
 TEST_F(FormatsTest, OurOwnTwoRanksWithExecutionTraces) {
-  // tests/traces/data/make_samples.py: 3 steps, one gloo all-reduce of all gradients a step; Linear(64,128), Linear(128,8).
+  // tests/traces/data/make_samples.py: 3 steps, one gloo all-reduce of all gradients a step; Linear(64,128),
+  // Linear(128,8).
   const TraceJob job = read({test::root() + "/tests/traces/data/two_ranks"});
   ASSERT_EQ(job.ranks.size(), 2u);
   for (const TraceRank& r : job.ranks) {
@@ -184,7 +184,8 @@ TEST_F(FormatsTest, FoldersAndPatterns) {
   EXPECT_EQ(read({folder_ + "/run"}).ranks.size(), 3u);
   EXPECT_EQ(read({folder_ + "/run/*[01].json"}).ranks.size(), 2u);
   EXPECT_EQ(read({folder_ + "/run", folder_ + "/run/trace_rank0.json"}).ranks.size(), 3u);  // each file once
-  for (const std::string bad : {"/empty", "/none.json", "/x*.json"}) EXPECT_FALSE(read_traces({folder_ + bad}).ok()) << bad;
+  for (const std::string bad : {"/empty", "/none.json", "/x*.json"})
+    EXPECT_FALSE(read_traces({folder_ + bad}).ok()) << bad;
   EXPECT_FALSE(read_traces({}).ok());
 }
 
@@ -218,8 +219,8 @@ TEST_F(FormatsTest, ClocksAreMovedTogether) {
                                      1050 + 100 * i - begin, "\"stream\":7"));
     }
   }
-  const TraceJob job = read(
-      {test::write(folder_, "rank0.json", test::trace(ranks[0])), test::write(folder_, "rank1.json", test::trace(ranks[1]))});
+  const TraceJob job = read({test::write(folder_, "rank0.json", test::trace(ranks[0])),
+                             test::write(folder_, "rank1.json", test::trace(ranks[1]))});
   ASSERT_EQ(job.matches.size(), 3u);
   EXPECT_EQ(job.ranks[0].device_records[0].end_ns(), job.ranks[1].device_records[0].end_ns());
   EXPECT_EQ(job.ranks[1].device_records[0].start_ns - job.ranks[0].device_records[0].start_ns, 10'000);

@@ -111,7 +111,8 @@ TEST_F(HostileTrace, AMillionDeep) {
   EXPECT_FALSE(reads("deep.json", open));
   EXPECT_TRUE(reads("deep.json", trace({good}, "\"distributedInfo\":" + open + close + ",")));
   EXPECT_TRUE(reads("deep.json", trace({good, open + close, "{\"ph\":\"X\",\"args\":" + open + close + "}", good})));
-  EXPECT_TRUE(reads("deep.json", trace({event("cpu_op", "o", "1", "1", 0, 1, "\"Input Dims\":" + open + close), good})));
+  EXPECT_TRUE(
+      reads("deep.json", trace({event("cpu_op", "o", "1", "1", 0, 1, "\"Input Dims\":" + open + close), good})));
   std::string objects;
   for (int i = 0; i < 1'000'000; ++i) objects += "{\"a\":";
   EXPECT_FALSE(reads("deep.json", objects));
@@ -119,8 +120,9 @@ TEST_F(HostileTrace, AMillionDeep) {
 
 TEST_F(HostileTrace, AbsurdNumbers) {
   const std::string huge = "999999999999999999999999999999";
-  for (const std::string& number : {huge, std::string("-") + huge, std::string("1e308"), std::string("18446744073709551615"),
-                                    std::string("-9223372036854775808"), std::string("1e-400"), std::string("NaN")}) {
+  for (const std::string& number :
+       {huge, std::string("-") + huge, std::string("1e308"), std::string("18446744073709551615"),
+        std::string("-9223372036854775808"), std::string("1e-400"), std::string("NaN")}) {
     for (const std::string key : {"ts", "dur", "pid", "tid"}) {
       std::string text =
           "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"k\",\"pid\":0,\"tid\":7,\"ts\":1,\"dur\":1,\"args\":{\"stream\":7}}";
@@ -130,8 +132,9 @@ TEST_F(HostileTrace, AbsurdNumbers) {
     }
     for (const std::string key :
          {"stream", "device", "context", "correlation", "bytes", "External id", "In msg nelems", "Group size", "Seq"}) {
-      reads("n.json", trace({event("kernel", "nccl_k", "0", "7", 1, 1,
-                                   "\"Collective name\":\"allreduce\",\"dtype\":\"Float\",\"" + key + "\":" + number)}));
+      reads("n.json",
+            trace({event("kernel", "nccl_k", "0", "7", 1, 1,
+                         "\"Collective name\":\"allreduce\",\"dtype\":\"Float\",\"" + key + "\":" + number)}));
     }
     reads("n.json", trace({event("kernel", "k", "0", "7", 1, 1)}, "\"baseTimeNanoseconds\":" + number +
                                                                       ",\"distributedInfo\":{\"rank\":" + number +
@@ -144,9 +147,10 @@ TEST_F(HostileTrace, AbsurdNumbers) {
 TEST_F(HostileTrace, DuplicateIdsAndCycles) {
   std::vector<std::string> events;
   for (int i = 0; i < 2000; ++i)
-    events.push_back(
-        event("cuda_runtime", "cudaLaunchKernel", "5", std::to_string(i % 3), i, 1, "\"correlation\":1,\"External id\":1"));
-  for (int i = 0; i < 2000; ++i) events.push_back(event("kernel", "k", "0", "7", i, 1, "\"stream\":7,\"correlation\":1"));
+    events.push_back(event("cuda_runtime", "cudaLaunchKernel", "5", std::to_string(i % 3), i, 1,
+                           "\"correlation\":1,\"External id\":1"));
+  for (int i = 0; i < 2000; ++i)
+    events.push_back(event("kernel", "k", "0", "7", i, 1, "\"stream\":7,\"correlation\":1"));
   EXPECT_TRUE(reads("dup.json", trace(events)));
   // An execution trace whose nodes call each other, and repeat ids.
   EXPECT_TRUE(reads(
@@ -156,8 +160,8 @@ TEST_F(HostileTrace, DuplicateIdsAndCycles) {
 }
 
 TEST_F(HostileTrace, NamesStayPrintable) {
-  EXPECT_TRUE(reads("names.json", trace({event("kernel", "<script>alert(1)</script>\\u0000\\u001b[31m\\ud800", "0", "7", 1, 1,
-                                               "\"stream\":7")})));
+  EXPECT_TRUE(reads("names.json", trace({event("kernel", "<script>alert(1)</script>\\u0000\\u001b[31m\\ud800", "0", "7",
+                                               1, 1, "\"stream\":7")})));
   EXPECT_FALSE(reads("a\nb\x1b.json", "{\"traceEvents\":[]}"));
 }
 
@@ -180,8 +184,9 @@ TEST_F(HostileTrace, SqliteThatIsNotNsys) {
 
 TEST_F(HostileTrace, RanksThatDoNotBelongTogether) {
   const auto rank = [](int n, int world, std::int64_t start) {
-    return trace({event("kernel", "k", "0", "7", static_cast<double>(start), 1, "\"stream\":7")},
-                 "\"distributedInfo\":{\"rank\":" + std::to_string(n) + ",\"world_size\":" + std::to_string(world) + "},");
+    return trace(
+        {event("kernel", "k", "0", "7", static_cast<double>(start), 1, "\"stream\":7")},
+        "\"distributedInfo\":{\"rank\":" + std::to_string(n) + ",\"world_size\":" + std::to_string(world) + "},");
   };
   const auto both = [&](const std::string& a, const std::string& b) {
     const auto job = read_traces({test::write(folder_, "a.json", a), test::write(folder_, "b.json", b)});

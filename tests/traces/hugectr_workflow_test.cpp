@@ -31,14 +31,16 @@ TopMLP.fc8: {forward_events: [fully.fprop], backward_events: [fully.bprop]}
 TEST_F(Hugectr, OrderCountsEqualNamesForwardAndBackward) {
   const auto events = read_hugectr_events(file("events.yaml", kEvents));
   ASSERT_TRUE(events.ok()) << events.error().text();
-  const std::vector<HugectrEvent> expected{{"BottomMLP.fc1", "fused.fprop", 0}, {"BottomMLP.fc2", "fused.fprop", 1}, {"TopMLP.fc8", "fully.fprop", 0},
-                                           {"TopMLP.fc8", "fully.bprop", 0},    {"BottomMLP.fc2", "fused.bprop", 0}, {"BottomMLP.fc1", "fused.bprop", 1}};
+  const std::vector<HugectrEvent> expected{{"BottomMLP.fc1", "fused.fprop", 0}, {"BottomMLP.fc2", "fused.fprop", 1},
+                                           {"TopMLP.fc8", "fully.fprop", 0},    {"TopMLP.fc8", "fully.bprop", 0},
+                                           {"BottomMLP.fc2", "fused.bprop", 0}, {"BottomMLP.fc1", "fused.bprop", 1}};
   EXPECT_EQ(*events, expected);
 }
 
 /// JSON, as the script took it, is YAML too.
 TEST_F(Hugectr, ListsMayBeJson) {
-  const auto events = read_hugectr_events(file("events.json", R"({"fc1": {"forward_events": ["a"], "backward_events": ["b"]}})"));
+  const auto events =
+      read_hugectr_events(file("events.json", R"({"fc1": {"forward_events": ["a"], "backward_events": ["b"]}})"));
   ASSERT_TRUE(events.ok()) << events.error().text();
   EXPECT_EQ(events->size(), 2u);
 }
@@ -46,7 +48,8 @@ TEST_F(Hugectr, ListsMayBeJson) {
 TEST_F(Hugectr, ScheduleRepeatsEveryEventFromTheWarmUpOn) {
   EXPECT_EQ(hugectr_schedule_text({{"fc1", "fused.fprop", 0}, {"fc2", "fused.fprop", 1}}, 10, 2),
             "10\nfused.fprop 11 fc1 0\nfused.fprop 12 fc1 0\nfused.fprop 13 fc2 1\nfused.fprop 14 fc2 1");
-  EXPECT_EQ(hugectr_events_text({{"fc1", "fused.fprop", 0}, {"fc2", "fused.fprop", 1}, {"l", "update", 0}}), "fused.fprop\nupdate\n");
+  EXPECT_EQ(hugectr_events_text({{"fc1", "fused.fprop", 0}, {"fc2", "fused.fprop", 1}, {"l", "update", 0}}),
+            "fused.fprop\nupdate\n");
 }
 
 TEST_F(Hugectr, BrokenListsAreRefusedWithTheirPosition) {
@@ -54,7 +57,10 @@ TEST_F(Hugectr, BrokenListsAreRefusedWithTheirPosition) {
     const auto events = read_hugectr_events(file("bad.yaml", text));
     return events.ok() ? std::string("accepted") : events.error().text();
   };
-  EXPECT_NE(refusal("fc1: {forwards: [a]}").find("bad.yaml:1:7: fc1: found the key 'forwards', expected forward_events or backward_events"), std::string::npos) << refusal("fc1: {forwards: [a]}");
+  EXPECT_NE(refusal("fc1: {forwards: [a]}")
+                .find("bad.yaml:1:7: fc1: found the key 'forwards', expected forward_events or backward_events"),
+            std::string::npos)
+      << refusal("fc1: {forwards: [a]}");
   EXPECT_NE(refusal("fc1: {forward_events: ['a b']}").find("expected a name without blanks"), std::string::npos);
   EXPECT_NE(refusal("fc1: {forward_events: a}").find("expected a list"), std::string::npos);
   EXPECT_NE(refusal("[a]").find("expected a map of layers"), std::string::npos);
@@ -95,7 +101,8 @@ TEST_F(Hugectr, SecondGenerationTakesLayersFromTheList) {
   EXPECT_EQ(read_hugectr_profile(path, *events)->timeline.at(0).at(0)[0].label, "BottomMLP.fc2.fused.fprop");
 }
 
-/// Medians of the iteration (3) and of fprop on both devices (0.3 and 0.6: mean 0.45, maximum 0.6); the GEMM within fprop is not counted again.
+/// Medians of the iteration (3) and of fprop on both devices (0.3 and 0.6: mean 0.45, maximum 0.6); the GEMM within
+/// fprop is not counted again.
 TEST_F(Hugectr, ScalingStacksOuterEventsOnly) {
   const auto host = read_hugectr_profile(file("luna-1.prof.json", kFirstGeneration));
   const HugectrRun run = hugectr_run("one node", {*host});
@@ -104,7 +111,8 @@ TEST_F(Hugectr, ScalingStacksOuterEventsOnly) {
   EXPECT_EQ(run.labels[0].label, "fc1.fprop");
   EXPECT_NEAR(run.labels[0].mean_ms, 0.45, 1e-12);
   EXPECT_NEAR(run.labels[0].max_ms, 0.6, 1e-12);
-  EXPECT_EQ(hugectr_scaling_csv({run}), "run,label,mean_ms,max_ms\none node,iteration,3.000,3.000\none node,fc1.fprop,0.450,0.600\n");
+  EXPECT_EQ(hugectr_scaling_csv({run}),
+            "run,label,mean_ms,max_ms\none node,iteration,3.000,3.000\none node,fc1.fprop,0.450,0.600\n");
 }
 
 std::size_t count(const std::string& text, const std::string& what) {
@@ -113,12 +121,14 @@ std::size_t count(const std::string& text, const std::string& what) {
   return n;
 }
 
-/// Scale of the timeline: 990 pixels for the last moment, 3 ms (the iteration's median): device 0's fprop starts at 190 + 330 and is 99 pixels long.
+/// Scale of the timeline: 990 pixels for the last moment, 3 ms (the iteration's median): device 0's fprop starts at 190
+/// + 330 and is 99 pixels long.
 TEST_F(Hugectr, ChartsAreSvgWithEveryEvent) {
   const auto host = read_hugectr_profile(file("luna-1.prof.json", kFirstGeneration));
   const std::string timeline = hugectr_timeline_svg({*host});
   EXPECT_EQ(count(timeline, "<title>"), 4u);  // three events and the iteration
-  EXPECT_NE(timeline.find("x=\"520.000\" y=\"37.000\" width=\"99.000\" height=\"12.000\""), std::string::npos) << timeline;
+  EXPECT_NE(timeline.find("x=\"520.000\" y=\"37.000\" width=\"99.000\" height=\"12.000\""), std::string::npos)
+      << timeline;
   EXPECT_NE(timeline.find("luna-1 device 1 stream 1"), std::string::npos);
   EXPECT_NE(timeline.find("Whole Iteration"), std::string::npos);
   const std::string scaling = hugectr_scaling_svg({hugectr_run("a", {*host}), hugectr_run("b", {*host})});
@@ -147,7 +157,9 @@ TEST_F(Hugectr, BrokenResultsAreRefused) {
   EXPECT_NE(refusal("[]").find("expected an object"), std::string::npos);
   EXPECT_NE(refusal(R"({"host_name": 5})").find("host_name: a number, expected a text"), std::string::npos);
   EXPECT_NE(refusal(R"({"host_name": "h", "iter_time_ms": [1]})").find("found no events"), std::string::npos);
-  EXPECT_NE(refusal(R"({"host_name": "h", "iter_time_ms": [1], "events": [{"event_name": "a"}]})").find("event 0: found no start_index"), std::string::npos);
+  EXPECT_NE(refusal(R"({"host_name": "h", "iter_time_ms": [1], "events": [{"event_name": "a"}]})")
+                .find("event 0: found no start_index"),
+            std::string::npos);
   EXPECT_NE(refusal(R"({"host_name": "h", "iter_time_ms": [1e999], "events": []})").find("found"), std::string::npos);
 }
 

@@ -54,11 +54,12 @@ TEST_F(KinetoTest, JoinsLaunchesOpsStepsAndCollectives) {
 TEST_F(KinetoTest, ReadsBareArraysOldCategoriesAndStringThreads) {
   const TraceJob job = read(
       "[" +
-      test::joined({event("Operator", "ProfilerStep#3", "5", "\"4093687616\"", 10, 90),
-                    event("Operator", "aten::mm", "5", "\"4093687616\"", 20, 20),
-                    event("Runtime", "cudaLaunchKernel", "5", "\"4093687616\"", 25, 5, "\"correlation\":7,\"external id\":0"),
-                    event("Kernel", "k", "0", "\"stream 7\"", 40, 10, "\"device\":0,\"stream\":7,\"correlation\":7"),
-                    event("Memcpy", "Memcpy HtoD (Pageable -> Device)", "0", "\"stream 7\"", 60, 10, "\"bytes\":\"4096\"")}) +
+      test::joined(
+          {event("Operator", "ProfilerStep#3", "5", "\"4093687616\"", 10, 90),
+           event("Operator", "aten::mm", "5", "\"4093687616\"", 20, 20),
+           event("Runtime", "cudaLaunchKernel", "5", "\"4093687616\"", 25, 5, "\"correlation\":7,\"external id\":0"),
+           event("Kernel", "k", "0", "\"stream 7\"", 40, 10, "\"device\":0,\"stream\":7,\"correlation\":7"),
+           event("Memcpy", "Memcpy HtoD (Pageable -> Device)", "0", "\"stream 7\"", 60, 10, "\"bytes\":\"4096\"")}) +
       "]");
   const TraceRank& r = job.ranks.at(0);
   ASSERT_EQ(r.threads.size(), 1u);
@@ -90,14 +91,18 @@ TEST_F(KinetoTest, KeepsNanosecondsOfEpochTimes) {
 }
 
 TEST(KinetoNumbers, Nanoseconds) {
-  const auto ns = [](std::string_view t) { std::int64_t v = -1; return nanoseconds_of(t, v) ? v : INT64_MIN; };
+  const auto ns = [](std::string_view t) {
+    std::int64_t v = -1;
+    return nanoseconds_of(t, v) ? v : INT64_MIN;
+  };
   EXPECT_EQ(ns("12"), 12'000);
   EXPECT_EQ(ns("12.5"), 12'500);
   EXPECT_EQ(ns("12.0005"), 12'001);  // the fourth digit rounds
   EXPECT_EQ(ns("-1.5"), -1'500);
   EXPECT_EQ(ns("\"3\""), 3'000);
   EXPECT_EQ(ns("1e3"), 1'000'000);
-  for (const char* bad : {"", "x", "1x", "99999999999999999999", "1e300", "-", ".", "\"\""}) EXPECT_EQ(ns(bad), INT64_MIN) << bad;
+  for (const char* bad : {"", "x", "1x", "99999999999999999999", "1e300", "-", ".", "\"\""})
+    EXPECT_EQ(ns(bad), INT64_MIN) << bad;
 }
 
 TEST(KinetoNumbers, Escapes) {
@@ -123,9 +128,10 @@ TEST_F(KinetoTest, TakesCollectiveMetadataAndRestoresCutRanks) {
       "size\":32,\"dtype\":\"BFloat16\",\"Process Group Name\":\"3\","
       "\"Process Group Description\":\"tp\",\"Process Group Ranks\":\"[0, 1, 2, ...]\",\"Seq\":17,\"Comms "
       "Id\":18446744073709551615";
-  const TraceJob job = read(trace({event("kernel", "ncclDevKernel_Generic(x)", "0", "9", 0, 10, args)},
-                                  "\"distributedInfo\":{\"backend\":\"nccl\",\"rank\":2,\"world_size\":32,\"pg_count\":1,\"pg_"
-                                  "config\":[{\"pg_name\":\"3\",\"pg_size\":32,\"ranks\":[]}]},"));
+  const TraceJob job =
+      read(trace({event("kernel", "ncclDevKernel_Generic(x)", "0", "9", 0, 10, args)},
+                 "\"distributedInfo\":{\"backend\":\"nccl\",\"rank\":2,\"world_size\":32,\"pg_count\":1,\"pg_"
+                 "config\":[{\"pg_name\":\"3\",\"pg_size\":32,\"ranks\":[]}]},"));
   const TraceCollective& c = job.ranks[0].collectives.at(0);
   EXPECT_EQ(c.kind, graph::CollectiveKind::all_gather);
   EXPECT_EQ(c.bytes, 64000);  // the total of 32000 elements of 2 bytes
@@ -138,9 +144,10 @@ TEST_F(KinetoTest, TakesCollectiveMetadataAndRestoresCutRanks) {
 TEST_F(KinetoTest, ReadsOnAfterBrokenEvents) {
   const std::string a = event("kernel", "a", "0", "7", 0, 1, "\"stream\":7"),
                     b = event("kernel", "b", "0", "7", 5, 1, "\"stream\":7");
-  for (const std::string bad : {R"({"ph":"X","cat":"kernel","name":"un"escaped","pid":0,"tid":7,"ts":2,"dur":1})",
-                                "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"\x01\xff\",\"pid\":0,\"tid\":7,\"ts\":2,\"dur\":1}",
-                                R"({"ph":"X","cat":"kernel","ts":tru,"dur":})", "17", "null", "[]"}) {
+  for (const std::string bad :
+       {R"({"ph":"X","cat":"kernel","name":"un"escaped","pid":0,"tid":7,"ts":2,"dur":1})",
+        "{\"ph\":\"X\",\"cat\":\"cpu_op\",\"name\":\"\x01\xff\",\"pid\":0,\"tid\":7,\"ts\":2,\"dur\":1}",
+        R"({"ph":"X","cat":"kernel","ts":tru,"dur":})", "17", "null", "[]"}) {
     const TraceJob job = read(trace({a, bad, b}));
     ASSERT_EQ(job.ranks.size(), 1u) << bad;
     EXPECT_EQ(job.ranks[0].device_records.size(), 2u) << bad;
@@ -158,10 +165,11 @@ TEST_F(KinetoTest, LayersComeFromModuleFrames) {
 }
 
 TEST_F(KinetoTest, CountsWhatItLeavesOut) {
-  const TraceJob job = read(trace({event("kernel", "a", "0", "7", 0, -3, "\"stream\":7"),
-                                   event("python_function", "f", "5", "10", 0, 1), event("strange", "f", "5", "10", 0, 1),
-                                   "{\"ph\":\"C\",\"name\":\"c\",\"ts\":1}", "{\"ph\":\"s\",\"cat\":\"ac2g\",\"id\":1,\"ts\":1}",
-                                   "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"no time\",\"ts\":\"soon\"}"}));
+  const TraceJob job =
+      read(trace({event("kernel", "a", "0", "7", 0, -3, "\"stream\":7"), event("python_function", "f", "5", "10", 0, 1),
+                  event("strange", "f", "5", "10", 0, 1), "{\"ph\":\"C\",\"name\":\"c\",\"ts\":1}",
+                  "{\"ph\":\"s\",\"cat\":\"ac2g\",\"id\":1,\"ts\":1}",
+                  "{\"ph\":\"X\",\"cat\":\"kernel\",\"name\":\"no time\",\"ts\":\"soon\"}"}));
   std::map<std::string, std::uint64_t> dropped;
   for (const auto& c : job.ranks[0].notes.dropped) dropped[c.what] = c.count;
   EXPECT_EQ(dropped["Python frames"], 1u);
@@ -182,7 +190,8 @@ TEST_F(KinetoTest, StepsByPatternByOptimizerAndNone) {
   options.step_pattern = "(";
   EXPECT_FALSE(read_traces({test::write(folder_, "t.json", trace(batches))}, options).ok());
   std::vector<std::string> optimizer;
-  for (int i = 0; i < 4; ++i) optimizer.push_back(event("user_annotation", "Optimizer.step#SGD.step", "5", "10", 100 * i, 10));
+  for (int i = 0; i < 4; ++i)
+    optimizer.push_back(event("user_annotation", "Optimizer.step#SGD.step", "5", "10", 100 * i, 10));
   const TraceJob job = read(trace(optimizer));
   ASSERT_EQ(job.ranks[0].steps.size(), 3u);
   EXPECT_EQ(job.ranks[0].steps[2].end_ns - job.ranks[0].steps[2].start_ns, 100'000);
@@ -191,8 +200,8 @@ TEST_F(KinetoTest, StepsByPatternByOptimizerAndNone) {
 /// The allocator's events: totals where they are recorded, else sums of the changes; those of the host are left out.
 TEST_F(KinetoTest, MemoryOfTheDevice) {
   const auto memory = [](double ts, const std::string& args) {
-    return "{\"ph\":\"i\",\"cat\":\"cpu_instant_event\",\"s\":\"t\",\"name\":\"[memory]\",\"pid\":5,\"tid\":10,\"ts\":" + std::to_string(ts) +
-           ",\"args\":{" + args + "}}";
+    return "{\"ph\":\"i\",\"cat\":\"cpu_instant_event\",\"s\":\"t\",\"name\":\"[memory]\",\"pid\":5,\"tid\":10,\"ts\":" +
+           std::to_string(ts) + ",\"args\":{" + args + "}}";
   };
   std::vector<std::string> events = test::two_steps();
   events.push_back(memory(1030, "\"Device Type\":1,\"Device Id\":0,\"Bytes\":-512,\"Total Allocated\":1024"));
@@ -206,7 +215,8 @@ TEST_F(KinetoTest, MemoryOfTheDevice) {
   EXPECT_EQ(m[1].start_ns - m[0].start_ns, 20'000);
   EXPECT_EQ(job.ranks[0].threads.at(m[0].thread).id, 10u);
   std::vector<std::string> old = test::two_steps();
-  for (const int bytes : {512, -1024, 256}) old.push_back(memory(1010, "\"Device Type\":1,\"Device Id\":0,\"Bytes\":" + std::to_string(bytes)));
+  for (const int bytes : {512, -1024, 256})
+    old.push_back(memory(1010, "\"Device Type\":1,\"Device Id\":0,\"Bytes\":" + std::to_string(bytes)));
   const TraceJob sums = read(trace(old));
   ASSERT_EQ(sums.ranks[0].memory.size(), 3u);
   EXPECT_EQ(sums.ranks[0].memory[0].allocated, 1024);  // what was there before made up for the second change
@@ -222,20 +232,22 @@ TEST_F(KinetoTest, ACutLastStepIsLeftOut) {
   ASSERT_EQ(job.ranks[0].steps.size(), 2u);
   EXPECT_EQ(job.ranks[0].steps[1].number, 2);
   const auto& notes = job.ranks[0].notes.assumptions;
-  EXPECT_TRUE(std::any_of(notes.begin(), notes.end(), [](const std::string& n) { return n.find("ProfilerStep#3") != std::string::npos; }));
+  EXPECT_TRUE(std::any_of(notes.begin(), notes.end(),
+                          [](const std::string& n) { return n.find("ProfilerStep#3") != std::string::npos; }));
 }
 
 TEST_F(KinetoTest, WindowSizeDoesNotChangeAnything) {
   std::vector<std::string> events;
   for (int i = 0; i < 300; ++i)
-    events.push_back(
-        event("kernel", "k" + std::to_string(i % 7), "0", "7", 10 * i, 5,
-              "\"stream\":7,\"long\":\"" + std::string(static_cast<std::size_t>(i), '\\') + (i % 2 ? "\\" : "") + "\""));
+    events.push_back(event(
+        "kernel", "k" + std::to_string(i % 7), "0", "7", 10 * i, 5,
+        "\"stream\":7,\"long\":\"" + std::string(static_cast<std::size_t>(i), '\\') + (i % 2 ? "\\" : "") + "\""));
   TraceOptions small;
   small.window = 1;  // the least there is: 4 KiB
   const TraceJob a = read(trace(events), small), b = read(trace(events));
   ASSERT_EQ(a.ranks[0].device_records.size(), 300u);
-  for (std::size_t i = 0; i < 300; ++i) EXPECT_EQ(a.ranks[0].device_records[i].start_ns, b.ranks[0].device_records[i].start_ns);
+  for (std::size_t i = 0; i < 300; ++i)
+    EXPECT_EQ(a.ranks[0].device_records[i].start_ns, b.ranks[0].device_records[i].start_ns);
 }
 
 TEST_F(KinetoTest, RefusesWhatHoldsNoTrace) {

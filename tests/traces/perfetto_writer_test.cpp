@@ -9,8 +9,8 @@
 #include <set>
 #include <sstream>
 
-#include "perfetto.pb.h"
 #include "peak_memory.hpp"
+#include "perfetto.pb.h"
 #include "test_paths.hpp"
 #include "traces/timeline/perfetto_writer.hpp"
 #include "traces/timeline/timeline_writer.hpp"
@@ -27,10 +27,14 @@ struct Seen {
   std::vector<std::uint64_t> flows, ended_flows;
   std::map<std::string, std::string> args;
 };
-struct SeenSample { std::string process, counter, unit; std::uint64_t time; double value; };
+struct SeenSample {
+  std::string process, counter, unit;
+  std::uint64_t time;
+  double value;
+};
 
-/// Reads a trace the way Perfetto does: interned texts in file order, then events in order of time (equal times: in file order), begins and ends as a
-/// stack on every track.
+/// Reads a trace the way Perfetto does: interned texts in file order, then events in order of time (equal times: in
+/// file order), begins and ends as a stack on every track.
 class Reader {
  public:
   explicit Reader(const schema::Trace& trace) {
@@ -45,8 +49,17 @@ class Reader {
   int state_clears = 0;
 
  private:
-  struct Event { std::uint64_t time; int type; std::uint64_t track; Seen seen; double value = 0; };
-  struct TrackInfo { std::string name, unit; std::uint64_t parent = 0; };
+  struct Event {
+    std::uint64_t time;
+    int type;
+    std::uint64_t track;
+    Seen seen;
+    double value = 0;
+  };
+  struct TrackInfo {
+    std::string name, unit;
+    std::uint64_t parent = 0;
+  };
 
   void packet(const schema::TracePacket& p) {
     EXPECT_EQ(p.trusted_packet_sequence_id(), 1u);
@@ -69,7 +82,8 @@ class Reader {
     tracks_[d.uuid()] = info;
   }
 
-  static void add(std::map<std::uint64_t, std::string>& to, const google::protobuf::RepeatedPtrField<schema::InternedText>& from) {
+  static void add(std::map<std::uint64_t, std::string>& to,
+                  const google::protobuf::RepeatedPtrField<schema::InternedText>& from) {
     for (const auto& t : from) {
       EXPECT_NE(t.iid(), 0u);
       EXPECT_TRUE(to.emplace(t.iid(), t.name()).second);
@@ -90,14 +104,16 @@ class Reader {
     for (const auto c : e.category_iids()) out.seen.category = categories_.at(c);
     out.seen.flows.assign(e.flow_ids().begin(), e.flow_ids().end());
     out.seen.ended_flows.assign(e.terminating_flow_ids().begin(), e.terminating_flow_ids().end());
-    for (const auto& a : e.debug_annotations()) out.seen.args[keys_.at(a.name_iid())] = values_.at(a.string_value_iid());
+    for (const auto& a : e.debug_annotations())
+      out.seen.args[keys_.at(a.name_iid())] = values_.at(a.string_value_iid());
     events_.push_back(out);
   }
 
   void play(const Event& e) {
     const TrackInfo& track = tracks_.at(e.track);
     const std::string process = tracks_.at(track.parent).name;
-    if (e.type == schema::TrackEvent::TYPE_COUNTER) samples.push_back({process, track.name, track.unit, e.time, e.value});
+    if (e.type == schema::TrackEvent::TYPE_COUNTER)
+      samples.push_back({process, track.name, track.unit, e.time, e.value});
     if (e.type == schema::TrackEvent::TYPE_SLICE_BEGIN) {
       slices.push_back(e.seen);
       slices.back().process = process;
@@ -140,14 +156,26 @@ class PerfettoWriter : public testing::Test {
   std::string dir_;
 };
 
-/// Two ranks, two threads each, a flow between their transfers, a counter of rank 1. Rank 0 is process 0, which Perfetto keeps for itself.
+/// Two ranks, two threads each, a flow between their transfers, a counter of rank 1. Rank 0 is process 0, which
+/// Perfetto keeps for itself.
 SliceSource two_ranks() {
   SliceSource source;
-  source.tracks = {{0, 1, "rank 0", "compute"}, {0, 2, "rank 0", "comm"}, {1, 1, "rank 1", "compute"}, {1, 2, "rank 1", "comm"}};
+  source.tracks = {
+      {0, 1, "rank 0", "compute"}, {0, 2, "rank 0", "comm"}, {1, 1, "rank 1", "compute"}, {1, 2, "rank 1", "comm"}};
   source.for_each = [](const std::function<void(const Slice&)>& sink) {
     for (std::uint32_t rank = 0; rank < 2; ++rank) {
-      sink({.track = 2 * rank, .name = "gemm", .category = "forward", .start_ps = 0, .duration_ps = 1'500'001, .args = {{"op", "gemm 1x2x3"}}});
-      sink({.track = 2 * rank + 1, .name = "all_reduce", .category = "gradient_sync", .start_ps = 1'500'001, .duration_ps = 7'000, .flow = 42,
+      sink({.track = 2 * rank,
+            .name = "gemm",
+            .category = "forward",
+            .start_ps = 0,
+            .duration_ps = 1'500'001,
+            .args = {{"op", "gemm 1x2x3"}}});
+      sink({.track = 2 * rank + 1,
+            .name = "all_reduce",
+            .category = "gradient_sync",
+            .start_ps = 1'500'001,
+            .duration_ps = 7'000,
+            .flow = 42,
             .flow_place = rank == 0 ? FlowPlace::first : FlowPlace::last});
     }
   };
@@ -161,7 +189,8 @@ SliceSource two_ranks() {
 
 TEST_F(PerfettoWriter, SlicesTracksFlowsAndArgsComeBack) {
   const Reader r = written(two_ranks());
-  EXPECT_EQ(r.track_names, (std::vector<std::string>{"rank 0", "compute", "comm", "rank 1", "compute", "comm", "link use"}));
+  EXPECT_EQ(r.track_names,
+            (std::vector<std::string>{"rank 0", "compute", "comm", "rank 1", "compute", "comm", "link use"}));
   ASSERT_EQ(r.slices.size(), 4u);
   std::map<std::pair<std::string, std::string>, Seen> by_track;
   for (const Seen& s : r.slices) by_track[{s.process, s.track}] = s;
@@ -188,9 +217,13 @@ TEST_F(PerfettoWriter, CountersComeBack) {
 
 /// Slices that nest, touch or have no length keep their ends, whatever nanosecond they fall into.
 TEST_F(PerfettoWriter, NestedAndTouchingSlicesKeepTheirEnds) {
-  struct S { const char* name; std::int64_t start, duration; };
-  const std::vector<S> slices{{"outer", 0, 10'400}, {"first", 0, 4'900}, {"second", 4'900, 5'500}, {"within second", 5'000, 0},
-                              {"after", 10'400, 300}, {"empty", 10'700, 0}, {"last", 10'700, 5'000}};
+  struct S {
+    const char* name;
+    std::int64_t start, duration;
+  };
+  const std::vector<S> slices{{"outer", 0, 10'400},        {"first", 0, 4'900},    {"second", 4'900, 5'500},
+                              {"within second", 5'000, 0}, {"after", 10'400, 300}, {"empty", 10'700, 0},
+                              {"last", 10'700, 5'000}};
   SliceSource source;
   source.tracks = {{0, 0, "rank 0", "host"}};
   source.for_each = [&](const auto& sink) {
@@ -199,7 +232,8 @@ TEST_F(PerfettoWriter, NestedAndTouchingSlicesKeepTheirEnds) {
   const Reader r = written(source);
   ASSERT_EQ(r.slices.size(), slices.size());
   for (const S& s : slices) {
-    const auto it = std::find_if(r.slices.begin(), r.slices.end(), [&](const Seen& seen) { return seen.name == s.name; });
+    const auto it =
+        std::find_if(r.slices.begin(), r.slices.end(), [&](const Seen& seen) { return seen.name == s.name; });
     ASSERT_NE(it, r.slices.end()) << s.name;
     EXPECT_EQ(it->start, std::uint64_t(s.start / 1000)) << s.name;
     EXPECT_EQ(it->end, std::uint64_t((s.start + s.duration) / 1000)) << s.name;
@@ -210,7 +244,9 @@ TEST_F(PerfettoWriter, HostileNamesBecomeUtf8) {
   const std::string hostile = std::string("\"},{\\ \n\t\0 </script>", 19) + "\xff \xc3\xa9";
   SliceSource source;
   source.tracks = {{0, 0, hostile, hostile}};
-  source.for_each = [&](const auto& sink) { sink(Slice{.track = 0, .name = hostile, .category = hostile, .duration_ps = 1, .args = {{hostile, hostile}}}); };
+  source.for_each = [&](const auto& sink) {
+    sink(Slice{.track = 0, .name = hostile, .category = hostile, .duration_ps = 1, .args = {{hostile, hostile}}});
+  };
   const Reader r = written(source);
   const std::string expected = hostile.substr(0, 19) + "\xEF\xBF\xBD \xc3\xa9";
   EXPECT_EQ(r.slices.at(0).name, expected);
@@ -231,7 +267,9 @@ TEST_F(PerfettoWriter, GzipHoldsTheSameBytes) {
 TEST_F(PerfettoWriter, TimesBeforeZeroAreRefusedAndNothingIsWritten) {
   SliceSource source;
   source.tracks = {{0, 0, "rank 0", "compute"}};
-  source.for_each = [](const auto& sink) { sink(Slice{.track = 0, .name = "early", .start_ps = -1, .duration_ps = 5}); };
+  source.for_each = [](const auto& sink) {
+    sink(Slice{.track = 0, .name = "early", .start_ps = -1, .duration_ps = 5});
+  };
   const auto result = write_perfetto_trace(source, path("t.pftrace"));
   ASSERT_FALSE(result.ok());
   EXPECT_NE(result.error().text().find("before 0"), std::string::npos);
@@ -244,7 +282,8 @@ TEST_F(PerfettoWriter, EndingOfTheNameChoosesTheFormat) {
   EXPECT_TRUE(is_perfetto_path("a.perfetto-trace"));
   EXPECT_FALSE(is_perfetto_path("a.json"));
   EXPECT_FALSE(is_perfetto_path("a.pftrace.json.gz"));
-  for (const std::string good : {"a.pftrace", "a.perfetto-trace.gz", "a.json", "a.json.gz", "-"}) EXPECT_TRUE(check_timeline_path("--t", good).ok()) << good;
+  for (const std::string good : {"a.pftrace", "a.perfetto-trace.gz", "a.json", "a.json.gz", "-"})
+    EXPECT_TRUE(check_timeline_path("--t", good).ok()) << good;
   for (const std::string bad : {"a.foo", "json", "a.json.zip", "a", ".gz"}) {
     const auto checked = check_timeline_path("--t", bad);
     ASSERT_FALSE(checked.ok()) << bad;
@@ -272,7 +311,8 @@ TEST_F(PerfettoWriter, SideBySideKeepsPartsApart) {
   EXPECT_EQ(r.samples.back().time, 2507u);
 }
 
-/// Memory stays flat over many slices, even where every one has a name of its own (the interned texts are let go in between).
+/// Memory stays flat over many slices, even where every one has a name of its own (the interned texts are let go in
+/// between).
 TEST_F(PerfettoWriter, ManySlicesInFlatMemory) {
   constexpr int kSlices = 300'000;
   SliceSource source;
@@ -300,7 +340,12 @@ TEST_F(PerfettoWriter, RepeatedNamesAreSmall) {
   SliceSource source;
   source.tracks = {{0, 0, "rank 0", "compute"}};
   source.for_each = [](const auto& sink) {
-    for (int i = 0; i < 10'000; ++i) sink(Slice{.track = 0, .name = "gemm 2048x1024x480", .category = "forward", .start_ps = i * 1'000'000LL, .duration_ps = 999});
+    for (int i = 0; i < 10'000; ++i)
+      sink(Slice{.track = 0,
+                 .name = "gemm 2048x1024x480",
+                 .category = "forward",
+                 .start_ps = i * 1'000'000LL,
+                 .duration_ps = 999});
   };
   ASSERT_TRUE(write_perfetto_trace(source, path("t.pftrace")).ok());
   EXPECT_LT(std::filesystem::file_size(path("t.pftrace")), 10'000u * 60);

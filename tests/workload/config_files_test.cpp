@@ -27,8 +27,12 @@ S read(const std::string& path, const Schema<S>& schema, const std::string& sect
   return std::move(value).value();
 }
 
-ModelSpec model(const std::string& name) { return read(test::config("models/" + name + ".yaml"), model_schema(), "model"); }
-FrameworkSpec framework(const std::string& name) { return read(test::config("frameworks/" + name + ".yaml"), framework_schema(), "framework"); }
+ModelSpec model(const std::string& name) {
+  return read(test::config("models/" + name + ".yaml"), model_schema(), "model");
+}
+FrameworkSpec framework(const std::string& name) {
+  return read(test::config("frameworks/" + name + ".yaml"), framework_schema(), "framework");
+}
 
 TEST(ConfigFiles, AreReadAndNamedLikeTheirFile) {
   for (const std::string& path : files_in("models")) {
@@ -46,8 +50,10 @@ TEST(ConfigFiles, AreReadAndNamedLikeTheirFile) {
 TEST(ConfigFiles, EveryModelBuildsWithEveryFramework) {
   for (const std::string& path : files_in("models")) {
     ModelSpec m = read(path, model_schema(), "model");
-    const MegatronSpec& split = m.megatron;  // two rounds through a pipeline are enough, which is far less than the batch of a thousand GPUs
-    if (m.kind == ModelKind::megatron) m.global_batch = 128 / (split.tensor * split.pipeline) * split.micro_batch * 2 * split.pipeline;
+    const MegatronSpec& split =
+        m.megatron;  // two rounds through a pipeline are enough, which is far less than the batch of a thousand GPUs
+    if (m.kind == ModelKind::megatron)
+      m.global_batch = 128 / (split.tensor * split.pipeline) * split.micro_batch * 2 * split.pipeline;
     for (const std::string& f : files_in("frameworks")) {
       const auto w = build_workload(m, read(f, framework_schema(), "framework"), {16, 8, Bytes(80'000'000'000)});
       ASSERT_TRUE(w.ok()) << path << " " << f << ": " << w.error().text();
@@ -65,12 +71,13 @@ std::int64_t tables_in(const ModelSpec& m) {
 
 double gibibytes(const ModelSpec& m) {
   double n = 0;
-  for (const TableSpec& t : m.dlrm.tables) n += 4.0 * static_cast<double>(t.count * t.rows * (t.dim > 0 ? t.dim : m.dlrm.embedding_dim));
+  for (const TableSpec& t : m.dlrm.tables)
+    n += 4.0 * static_cast<double>(t.count * t.rows * (t.dim > 0 ? t.dim : m.dlrm.embedding_dim));
   return n / (1 << 30);
 }
 
 TEST(ConfigFiles, RecommendersHaveTheirPublishedSizes) {
-  EXPECT_NEAR(gibibytes(model("dlrm_mlperf")) * 1.073741824, 96.1, 0.05);      // GB
+  EXPECT_NEAR(gibibytes(model("dlrm_mlperf")) * 1.073741824, 96.1, 0.05);  // GB
   EXPECT_NEAR(gibibytes(model("dlrm_dcnv2_mlperf")) * 1.073741824, 104.5, 0.05);
   const std::vector<std::tuple<std::string, std::int64_t, double>> synthetic{
       {"tiny", 55, 4.2}, {"small", 107, 26.3}, {"medium", 311, 206.2}, {"large", 612, 773.8}, {"jumbo", 1022, 3109.5}};
@@ -91,7 +98,9 @@ TEST(ConfigFiles, TheSkewedModelOverloadsRankZero) {
 }
 
 TEST(ConfigFiles, MistakesAreNamed) {
-  const auto read_text = [](const std::string& text) { return model_schema().read(*parse_yaml(text, "m.yaml"), "model").error().text(); };
+  const auto read_text = [](const std::string& text) {
+    return model_schema().read(*parse_yaml(text, "m.yaml"), "model").error().text();
+  };
   EXPECT_NE(read_text("kind: dlrm\ndlrm:\n  tables:\n    - {rows: 0}\n").find("m.yaml:4:"), std::string::npos);
   EXPECT_NE(read_text("kind: dlrn\n").find("dlrm"), std::string::npos);
   EXPECT_NE(read_text("kind: mlp\nglobal_bach: 8\n").find("global_batch"), std::string::npos);

@@ -1,4 +1,5 @@
-// Every measured case of a model that we have builds and fits the memory it did fit. Needs the shared measurements; skipped without them.
+// Every measured case of a model that we have builds and fits the memory it did fit. Needs the shared measurements;
+// skipped without them.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -37,7 +38,9 @@ std::int64_t memory_of(const std::string& system) {
 std::int64_t integer(const std::string& text) { return text.empty() ? 1 : static_cast<std::int64_t>(std::stod(text)); }
 
 /// Refused for memory though it ran: how the framework kept 64 segments' scores in 40 GB is not published.
-bool known_refusal(const std::vector<std::string>& c) { return c[1] == "transformer_xl_large" && c[2] == "tf1_horovod" && c[8] == "64.0"; }
+bool known_refusal(const std::vector<std::string>& c) {
+  return c[1] == "transformer_xl_large" && c[2] == "tf1_horovod" && c[8] == "64.0";
+}
 
 TEST(CoreCases, BuildAndFit) {
   const std::string path = test::shared_data("iteration_times/core_visible.csv");
@@ -48,7 +51,8 @@ TEST(CoreCases, BuildAndFit) {
   int built = 0;
   std::map<std::string, int> without_model;
   while (std::getline(in, line)) {
-    const auto c = columns(line, 10);  // case, model, framework, system, nodes, gpus, precision, batch, per GPU, accumulation
+    const auto c =
+        columns(line, 10);  // case, model, framework, system, nodes, gpus, precision, batch, per GPU, accumulation
     const std::string file = test::config("models/" + c[1] + ".yaml");
     if (!std::filesystem::exists(file)) {
       ++without_model[c[1]];
@@ -62,7 +66,9 @@ TEST(CoreCases, BuildAndFit) {
       m.global_batch = m.global_batch * 8 / m.accumulation;
       m.accumulation = 8;
     }
-    m.precision = c[6].starts_with("FP16") ? Precision::fp16 : c[6].starts_with("TF32") ? Precision::tf32 : Precision::fp32;
+    m.precision = c[6].starts_with("FP16")   ? Precision::fp16
+                  : c[6].starts_with("TF32") ? Precision::tf32
+                                             : Precision::fp32;
     const auto nodes = static_cast<std::uint32_t>(integer(c[4])), gpus = static_cast<std::uint32_t>(integer(c[5]));
     const FrameworkSpec f = read(test::config("frameworks/" + c[2] + ".yaml"), framework_schema());
     const auto w = build_workload(m, f, {nodes, gpus / nodes, Bytes(memory_of(c[3]))});

@@ -23,7 +23,9 @@ ModelSpec small_model() {
   return m;
 }
 
-ClusterShape cluster(std::uint32_t nodes, std::uint32_t gpus, std::int64_t gigabytes = 40) { return {nodes, gpus, Bytes(gigabytes * 1'000'000'000)}; }
+ClusterShape cluster(std::uint32_t nodes, std::uint32_t gpus, std::int64_t gigabytes = 40) {
+  return {nodes, gpus, Bytes(gigabytes * 1'000'000'000)};
+}
 
 Workload build(const ModelSpec& m, const ClusterShape& shape, const FrameworkSpec& f = {}) {
   auto w = build_workload(m, f, shape);
@@ -72,7 +74,8 @@ TEST(Dlrm, ExchangeMovesBatchTimesTablesTimesDimTimesBytes) {
 }
 
 TEST(Dlrm, OwnersSendToEveryOtherRank) {
-  // Ranks 0 and 1 own tables of 64 and 2 x 64 elements; 10 samples, 5 each; fp32: 0 sends 5 x 64 x 4 = 1280, 1 sends 5 x 128 x 4 = 2560.
+  // Ranks 0 and 1 own tables of 64 and 2 x 64 elements; 10 samples, 5 each; fp32: 0 sends 5 x 64 x 4 = 1280, 1 sends 5
+  // x 128 x 4 = 2560.
   DlrmSpec spec = small_model().dlrm;
   spec.tables.resize(3);
   spec.sharding = Sharding::table_wise;
@@ -80,12 +83,14 @@ TEST(Dlrm, OwnersSendToEveryOtherRank) {
   const auto placement = place_tables(spec, {2, 1, 1'000'000'000});
   ASSERT_TRUE(placement.ok());
   const SampleSplit split{2, 0, 5, 5};
-  const graph::Collective forward = pooled_exchange(*placement, split, graph::DType::fp32, Direction::owners_to_samples);
+  const graph::Collective forward =
+      pooled_exchange(*placement, split, graph::DType::fp32, Direction::owners_to_samples);
   EXPECT_EQ(forward.kind, graph::CollectiveKind::all_to_all_v);
   EXPECT_EQ(forward.send_bytes, (std::vector<std::int64_t>{1280, 2560}));
   EXPECT_EQ(forward.recv_bytes, (std::vector<std::int64_t>{2560, 1280}));
   EXPECT_EQ(forward.bytes, 10 * 128 * 4);  // the largest send buffer
-  const graph::Collective backward = pooled_exchange(*placement, split, graph::DType::fp32, Direction::samples_to_owners);
+  const graph::Collective backward =
+      pooled_exchange(*placement, split, graph::DType::fp32, Direction::samples_to_owners);
   EXPECT_EQ(backward.send_bytes, forward.recv_bytes);
   // Ids, 8 bytes: 0 sends 5 samples x 2 tables, 1 sends 5 samples x 1 table.
   EXPECT_EQ(id_exchange(*placement, split, 8).send_bytes, (std::vector<std::int64_t>{80, 40}));
@@ -95,7 +100,8 @@ TEST(Dlrm, EqualShardsTravelAsPlainAllToAll) {
   DlrmSpec spec = small_model().dlrm;
   spec.tables = {{1000}, {1000}, {1000}, {1000}};
   const auto placement = place_tables(spec, {4, 1, 1'000'000'000});
-  const graph::Collective c = pooled_exchange(*placement, SampleSplit{4, 0, 8, 8}, graph::DType::fp32, Direction::owners_to_samples);
+  const graph::Collective c =
+      pooled_exchange(*placement, SampleSplit{4, 0, 8, 8}, graph::DType::fp32, Direction::owners_to_samples);
   EXPECT_EQ(c.kind, graph::CollectiveKind::all_to_all);
   EXPECT_EQ(c.bytes, 32 * 64 * 4);  // 32 samples of one table
 }
@@ -157,12 +163,15 @@ TEST(Dlrm, SmallTablesAreReplicatedBesideTablesSplitByRows) {
   EXPECT_EQ(collective(w.graph, "embedding.exchange.dgrad").bytes, 1024 * 3 * 64 * 4);
   std::int64_t reduced = 0;
   for (const graph::Op& op : w.graph.ops) {
-    if (const auto* c = std::get_if<graph::Collective>(&op); c && c->kind == graph::CollectiveKind::all_reduce) reduced += c->bytes;
+    if (const auto* c = std::get_if<graph::Collective>(&op); c && c->kind == graph::CollectiveKind::all_reduce)
+      reduced += c->bytes;
   }
   EXPECT_EQ(reduced, 4 * (w.dense_parameters + 1200 * 64)) << "gradients of both others";
   // Ids go to the owners of rows alone: of 256 samples and three tables, three quarters to other ranks.
-  EXPECT_EQ(sum(collective(w.graph, "input.distribute").send_bytes) + collective(w.graph, "input.distribute").bytes * 4 *
-                (collective(w.graph, "input.distribute").send_bytes.empty() ? 1 : 0), 1024 * 3 * 8);
+  EXPECT_EQ(sum(collective(w.graph, "input.distribute").send_bytes) +
+                collective(w.graph, "input.distribute").bytes * 4 *
+                    (collective(w.graph, "input.distribute").send_bytes.empty() ? 1 : 0),
+            1024 * 3 * 8);
   EXPECT_NE(find(w.graph, "embedding.replicated"), nullptr);
   EXPECT_EQ(w.memory.at(0).embeddings, (6000 / 4 + 1200) * 64 * 4);
 }
@@ -203,7 +212,8 @@ TEST(Dlrm, RanksWithoutTablesAreAbsent) {
   int absent = 0;
   for (std::uint32_t r = 0; r < 8; ++r) {
     const TaskId id(static_cast<std::uint32_t>(lookup - &*w.graph.tasks.begin()));
-    absent += std::holds_alternative<graph::Absent>(w.graph.ops[OpId(lookup->first_op.value() + w.graph.variant_of(id, r))]);
+    absent +=
+        std::holds_alternative<graph::Absent>(w.graph.ops[OpId(lookup->first_op.value() + w.graph.variant_of(id, r))]);
   }
   EXPECT_EQ(absent, 3);  // five tables on eight ranks
   EXPECT_EQ(w.memory.size(), 8u);
@@ -218,7 +228,8 @@ TEST(Dlrm, LookupsCoverTheGlobalBatch) {
 }
 
 TEST(Dlrm, ModelFlopsFollowTheFormula) {
-  // A sample: bottom 2 (13 x 128 + 128 x 64) = 19,712; pairs of 6 vectors 6 x 5 x 64 = 1,920; top 2 ((15 + 64) x 256 + 256) = 40,960.
+  // A sample: bottom 2 (13 x 128 + 128 x 64) = 19,712; pairs of 6 vectors 6 x 5 x 64 = 1,920; top 2 ((15 + 64) x 256 +
+  // 256) = 40,960.
   const Workload w = build(small_model(), cluster(1, 4));
   EXPECT_DOUBLE_EQ(w.model_flops, 3 * 1024.0 * (19'712 + 1'920 + 40'960));
 }
@@ -278,7 +289,8 @@ TEST(DataParallel, MicroStepsAddUpAndShareTheirOps) {
     const std::string& name = w.graph.names[task.name];
     ++count[name];
     for (std::uint32_t rank = 0; name == "mlp.0" && rank < 2; ++rank) {
-      rows += static_cast<double>(std::get<graph::Gemm>(w.graph.ops[OpId(task.first_op.value() + w.graph.variant_of(TaskId(t), rank))]).m);
+      rows += static_cast<double>(
+          std::get<graph::Gemm>(w.graph.ops[OpId(task.first_op.value() + w.graph.variant_of(TaskId(t), rank))]).m);
     }
   }
   EXPECT_EQ(rows, 103);  // every sample once

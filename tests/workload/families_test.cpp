@@ -37,16 +37,17 @@ TransformerXlSpec large() {
 }
 
 TEST(TransformerXl, BaseHasTheParametersOfTheFormula) {
-  // Block: 5 x 512 x 512 + 2 x 512 x 2048 + 2048 + 512 + 4 x 512 = 3 412 480 (1 310 720 + 2 097 152 + 2 560 + 2 048). Biases of positions 2 x 512.
-  // Embedding 267735 x 512 = 137 080 320. Softmax biases 267735 + 3 clusters, cluster weights 3 x 512.
+  // Block: 5 x 512 x 512 + 2 x 512 x 2048 + 2048 + 512 + 4 x 512 = 3 412 480 (1 310 720 + 2 097 152 + 2 560 + 2 048).
+  // Biases of positions 2 x 512. Embedding 267735 x 512 = 137 080 320. Softmax biases 267735 + 3 clusters, cluster
+  // weights 3 x 512.
   const std::int64_t expected = 16 * 3'412'480LL + 1024 + 137'080'320 + 267'735 + 3 + 3 * 512;
   EXPECT_EQ(parameters_of(transformer_xl_layers({}, 2, kContext)), expected);
   EXPECT_NEAR(static_cast<double>(expected), 192e6, 0.5e6);  // published: 192M
 }
 
 TEST(TransformerXl, LargeSharesProjectionsWithItsEmbedding) {
-  // Block: 5 x 1024^2 + 2 x 1024 x 4096 + 4096 + 1024 + 4096 = 13 640 704. Embedding 20000 x 1024 + 20000 x 256 + 160000 x 64 + 67735 x 16,
-  // projections 1024 (1024 + 256 + 64 + 16).
+  // Block: 5 x 1024^2 + 2 x 1024 x 4096 + 4096 + 1024 + 4096 = 13 640 704. Embedding 20000 x 1024 + 20000 x 256 +
+  // 160000 x 64 + 67735 x 16, projections 1024 (1024 + 256 + 64 + 16).
   const std::int64_t embedding = 20'000 * 1024 + 20'000 * 256 + 160'000 * 64 + 67'735 * 16 + 1024 * 1360;
   const std::int64_t expected = 18 * 13'640'704LL + 2 * 1024 + embedding + 267'735 + 3 + 3 * 1024;
   EXPECT_EQ(parameters_of(transformer_xl_layers(large(), 1, kContext)), expected);
@@ -74,7 +75,8 @@ TEST(TransformerXl, TailsShareTheTokensOutsideTheHead) {
   EXPECT_DOUBLE_EQ(clusters[0].share, 1 - 0.065);
   EXPECT_EQ(clusters[3].words(), 67'735);
   EXPECT_EQ(clusters[3].width, 16);
-  // r^-0.8 at 20000, 40000, 200000 and 267735, in units of that at 20000: 1, 0.57435, 0.15849, 0.12550. Second cluster: 0.42565 / 0.87450 of the tail.
+  // r^-0.8 at 20000, 40000, 200000 and 267735, in units of that at 20000: 1, 0.57435, 0.15849, 0.12550. Second cluster:
+  // 0.42565 / 0.87450 of the tail.
   EXPECT_NEAR(clusters[1].share, 0.065 * 0.42565 / 0.87450, 1e-6);
 }
 
@@ -104,8 +106,11 @@ TEST(Ssd, HasTheParametersOfTheFormula) {
   // torchvision's ResNet-50 without its fourth stage (14 964 736) and classifier (2 049 000).
   const std::int64_t backbone = 25'557'032 - 14'964'736 - 2'049'000;
   // Pairs: in x squeeze + 2 squeeze + 9 squeeze out + 2 out.
-  const auto pair = [](std::int64_t in, std::int64_t squeeze, std::int64_t out) { return in * squeeze + 2 * squeeze + 9 * squeeze * out + 2 * out; };
-  const std::int64_t extras = pair(1024, 256, 512) + pair(512, 256, 512) + pair(512, 128, 256) + 2 * pair(256, 128, 256);
+  const auto pair = [](std::int64_t in, std::int64_t squeeze, std::int64_t out) {
+    return in * squeeze + 2 * squeeze + 9 * squeeze * out + 2 * out;
+  };
+  const std::int64_t extras =
+      pair(1024, 256, 512) + pair(512, 256, 512) + pair(512, 128, 256) + 2 * pair(256, 128, 256);
   // a = 4 x 1024 + 6 x (512 + 512 + 256) + 4 x (256 + 256) = 13824, b = 30: (9 a + b) x 85.
   const std::int64_t heads = (9 * 13'824 + 30) * 85;
   EXPECT_EQ(parameters_of(ssd_layers({}, 1, kContext)), backbone + extras + heads);

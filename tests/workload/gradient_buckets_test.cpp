@@ -36,7 +36,8 @@ std::vector<ReadyGradient> reverse_gradients(const std::vector<Layer>& layers) {
 TEST(DdpBuckets, ATensorJoinsBeforeTheBucketCloses) {
   // Limits 10 then 20: 4+7=11 closes; 15+15=30 closes; 20 closes at once; 3 is left.
   EXPECT_EQ(sizes(ddp_buckets(of_sizes({4, 7, 15, 15, 20, 3}), 10, 20)), (std::vector<std::int64_t>{11, 30, 20, 3}));
-  EXPECT_EQ(sizes(ddp_buckets(of_sizes({10, 1}), 10, 20)), (std::vector<std::int64_t>{10, 1}));  // exactly the limit closes
+  EXPECT_EQ(sizes(ddp_buckets(of_sizes({10, 1}), 10, 20)),
+            (std::vector<std::int64_t>{10, 1}));  // exactly the limit closes
   EXPECT_TRUE(ddp_buckets({}, 10, 20).empty());
 }
 
@@ -44,11 +45,15 @@ TEST(DdpBuckets, Resnet50HasFiveBuckets) {
   // 25,557,032 parameters, 102,228,128 bytes of fp32, from the classifier backwards. c x r denotes 4 bytes an element.
   //  0: fc 4,000 + 8,192,000 = 8,196,000: over 1 MiB.
   //  1: layer4.2 = 1x1 up 4,194,304, 3x3 9,437,184, 1x1 down 4,194,304, norms 2x(2048+512+512)x4 = 24,576: 17,850,368.
-  //     layer4.1 backwards: bn3 16,384, conv3 4,194,304, bn2 4,096: 22,065,152 < 26,214,400; conv2 9,437,184: 31,502,336 closes.
-  //  2: layer4.1 bn1 4,096, conv1 4,194,304. layer4.0: downsample norm 16,384, downsample 1024x2048x4 = 8,388,608: 12,603,392;
+  //     layer4.1 backwards: bn3 16,384, conv3 4,194,304, bn2 4,096: 22,065,152 < 26,214,400; conv2 9,437,184:
+  //     31,502,336 closes.
+  //  2: layer4.1 bn1 4,096, conv1 4,194,304. layer4.0: downsample norm 16,384, downsample 1024x2048x4 = 8,388,608:
+  //  12,603,392;
   //     bn3 16,384, conv3 4,194,304, bn2 4,096: 16,818,176; conv2 9,437,184: 26,255,360 closes.
-  //  3: layer4.0 bn1 4,096, conv1 1024x512x4 = 2,097,152: 2,101,248. layer3.5 = 1,048,576 + 2,359,296 + 1,048,576 + norms 12,288 = 4,468,736,
-  //     five of them (3.5 .. 3.1) 22,343,680: 24,444,928. layer3.0: downsample norm 8,192, downsample 512x1024x4 = 2,097,152: 26,550,272 closes.
+  //  3: layer4.0 bn1 4,096, conv1 1024x512x4 = 2,097,152: 2,101,248. layer3.5 = 1,048,576 + 2,359,296 + 1,048,576 +
+  //  norms 12,288 = 4,468,736,
+  //     five of them (3.5 .. 3.1) 22,343,680: 24,444,928. layer3.0: downsample norm 8,192, downsample 512x1024x4 =
+  //     2,097,152: 26,550,272 closes.
   //  4: what is left: 102,228,128 - 8,196,000 - 31,502,336 - 26,255,360 - 26,550,272 = 9,724,160.
   FrameworkSpec framework;
   const LayerContext context{{}, &framework};
@@ -61,7 +66,8 @@ TEST(DdpBuckets, CoverEveryGradientOnce) {
   const LayerContext context{{}, &framework};
   TransformerSpec bert;
   const auto gradients = reverse_gradients(transformer_layers(bert, 1, context));
-  for (const GradientSync rule : {GradientSync::ddp_buckets, GradientSync::fusion_buffer, GradientSync::one_shot, GradientSync::per_tensor}) {
+  for (const GradientSync rule :
+       {GradientSync::ddp_buckets, GradientSync::fusion_buffer, GradientSync::one_shot, GradientSync::per_tensor}) {
     framework.gradient_sync = rule;
     std::uint32_t next = 0;
     std::int64_t bytes = 0, expected = 0;
@@ -78,11 +84,13 @@ TEST(DdpBuckets, CoverEveryGradientOnce) {
 }
 
 TEST(FusionBuckets, FuseWhatIsReadyInACycleUpToTheBuffer) {
-  // Cycle 1: at 0.1, 0.2 and 0.9 ready in the first cycle, 1.5 in the second; the buffer of 10 takes 4+5, then 6, then 2.
+  // Cycle 1: at 0.1, 0.2 and 0.9 ready in the first cycle, 1.5 in the second; the buffer of 10 takes 4+5, then 6,
+  // then 2.
   const std::vector<ReadyGradient> ready{{4, 0.1}, {5, 0.2}, {6, 0.9}, {2, 1.5}};
   EXPECT_EQ(sizes(fusion_buckets(ready, 10, 1)), (std::vector<std::int64_t>{9, 6, 2}));
   EXPECT_EQ(sizes(fusion_buckets(ready, 100, 1)), (std::vector<std::int64_t>{15, 2}));
-  EXPECT_EQ(sizes(fusion_buckets(ready, 3, 1)), (std::vector<std::int64_t>{4, 5, 6, 2}));  // larger than the buffer: alone
+  EXPECT_EQ(sizes(fusion_buckets(ready, 3, 1)),
+            (std::vector<std::int64_t>{4, 5, 6, 2}));  // larger than the buffer: alone
 }
 
 TEST(GradientBuckets, OneShotAndPerTensor) {

@@ -29,10 +29,12 @@ const graph::Conv2d* convolution(const std::vector<Layer>& layers, const std::st
 }
 
 TEST(Resnet, HasTheParametersOfTorchvision) {
-  const std::map<std::int64_t, std::int64_t> published{{18, 11'689'512}, {34, 21'797'672}, {50, 25'557'032}, {101, 44'549'160}, {152, 60'192'808}};
+  const std::map<std::int64_t, std::int64_t> published{
+      {18, 11'689'512}, {34, 21'797'672}, {50, 25'557'032}, {101, 44'549'160}, {152, 60'192'808}};
   for (const auto& [depth, parameters] : published) {
     for (const char* variant : {"v1", "v1b", "v1.5"}) {
-      EXPECT_EQ(parameters_of(resnet_layers(resnet(depth, variant), 1, kContext)), parameters) << depth << " " << variant;
+      EXPECT_EQ(parameters_of(resnet_layers(resnet(depth, variant), 1, kContext)), parameters)
+          << depth << " " << variant;
     }
   }
 }
@@ -54,10 +56,16 @@ TEST(Resnet, OperationsMatchPublishedCounts) {
 
 TEST(Resnet, ImagesShrinkByStage) {
   const auto layers = resnet_layers(resnet(50), 2, kContext);
-  const std::map<std::string, std::pair<std::int64_t, std::int64_t>> outputs{
-      {"conv1", {64, 112}},          {"layer1.0.conv1", {64, 56}},  {"layer1.2.conv3", {256, 56}},       {"layer2.0.conv1", {128, 56}},
-      {"layer2.0.conv2", {128, 28}}, {"layer2.3.conv3", {512, 28}}, {"layer3.0.downsample.0", {1024, 14}}, {"layer3.5.conv2", {256, 14}},
-      {"layer4.0.conv2", {512, 7}},  {"layer4.2.conv3", {2048, 7}}};
+  const std::map<std::string, std::pair<std::int64_t, std::int64_t>> outputs{{"conv1", {64, 112}},
+                                                                             {"layer1.0.conv1", {64, 56}},
+                                                                             {"layer1.2.conv3", {256, 56}},
+                                                                             {"layer2.0.conv1", {128, 56}},
+                                                                             {"layer2.0.conv2", {128, 28}},
+                                                                             {"layer2.3.conv3", {512, 28}},
+                                                                             {"layer3.0.downsample.0", {1024, 14}},
+                                                                             {"layer3.5.conv2", {256, 14}},
+                                                                             {"layer4.0.conv2", {512, 7}},
+                                                                             {"layer4.2.conv3", {2048, 7}}};
   for (const auto& [name, shape] : outputs) {
     const graph::Conv2d* conv = convolution(layers, name);
     ASSERT_NE(conv, nullptr) << name;
@@ -65,7 +73,8 @@ TEST(Resnet, ImagesShrinkByStage) {
     EXPECT_EQ(conv->out_h(), shape.second) << name;
     EXPECT_EQ(conv->n, 2) << name;
   }
-  EXPECT_EQ(convolution(resnet_layers(resnet(50, "v1"), 1, kContext), "layer2.0.conv1")->out_h(), 28);  // v1: stride on the 1x1
+  EXPECT_EQ(convolution(resnet_layers(resnet(50, "v1"), 1, kContext), "layer2.0.conv1")->out_h(),
+            28);  // v1: stride on the 1x1
 }
 
 TEST(Resnet, FirstConvolutionHasNoDataGradient) {
@@ -80,8 +89,8 @@ TEST(Resnet, FirstConvolutionHasNoDataGradient) {
   EXPECT_EQ(passes[graph::Pass::backward_data], 52);
 }
 
-TransformerSpec transformer(const std::string& family, std::int64_t layers, std::int64_t hidden, std::int64_t heads, std::int64_t sequence,
-                            std::int64_t vocabulary) {
+TransformerSpec transformer(const std::string& family, std::int64_t layers, std::int64_t hidden, std::int64_t heads,
+                            std::int64_t sequence, std::int64_t vocabulary) {
   TransformerSpec s;
   s.family = family;
   s.layers = layers;
@@ -93,23 +102,28 @@ TransformerSpec transformer(const std::string& family, std::int64_t layers, std:
 }
 
 TEST(Transformer, BertHasItsPublishedParameters) {
-  // BertForPreTraining: BertModel (109,482,240 and 335,141,888) and its heads, h^2 + h + 2h + V + 2h + 2 with the decoder tied:
-  // base 589,824 + 768 + 1,536 + 30,522 + 1,538 = 624,188; large 1,048,576 + 1,024 + 2,048 + 30,522 + 2,050 = 1,084,220.
-  EXPECT_EQ(parameters_of(transformer_layers(transformer("bert", 12, 768, 12, 128, 30522), 1, kContext)), 109'482'240 + 624'188);
-  EXPECT_EQ(parameters_of(transformer_layers(transformer("bert", 24, 1024, 16, 512, 30522), 1, kContext)), 335'141'888 + 1'084'220);
+  // BertForPreTraining: BertModel (109,482,240 and 335,141,888) and its heads, h^2 + h + 2h + V + 2h + 2 with the
+  // decoder tied: base 589,824 + 768 + 1,536 + 30,522 + 1,538 = 624,188; large 1,048,576 + 1,024 + 2,048 + 30,522 +
+  // 2,050 = 1,084,220.
+  EXPECT_EQ(parameters_of(transformer_layers(transformer("bert", 12, 768, 12, 128, 30522), 1, kContext)),
+            109'482'240 + 624'188);
+  EXPECT_EQ(parameters_of(transformer_layers(transformer("bert", 24, 1024, 16, 512, 30522), 1, kContext)),
+            335'141'888 + 1'084'220);
 }
 
 TEST(Transformer, Gpt2HasItsPublishedParameters) {
   EXPECT_EQ(parameters_of(transformer_layers(transformer("gpt", 12, 768, 12, 1024, 50257), 1, kContext)), 124'439'808);
   EXPECT_EQ(parameters_of(transformer_layers(transformer("gpt", 36, 1280, 20, 1024, 50257), 1, kContext)), 774'030'080);
-  EXPECT_EQ(parameters_of(transformer_layers(transformer("gpt", 48, 1600, 25, 1024, 50257), 1, kContext)), 1'557'611'200);
+  EXPECT_EQ(parameters_of(transformer_layers(transformer("gpt", 48, 1600, 25, 1024, 50257), 1, kContext)),
+            1'557'611'200);
 }
 
 TEST(Transformer, OperationsFollowTheFormula) {
   // Forward, t tokens: blocks 2 t (12 h^2), attention 4 t s h / 2 (causal), head 2 t V h.
   const double h = 768, s = 1024, layers = 12, vocabulary = 50257, samples = 3, t = samples * s;
   const double expected = layers * (2 * t * 12 * h * h + 2 * t * s * h) + 2 * t * vocabulary * h;
-  EXPECT_DOUBLE_EQ(forward_matrix_flops(transformer_layers(transformer("gpt", 12, 768, 12, 1024, 50257), 3, kContext)), expected);
+  EXPECT_DOUBLE_EQ(forward_matrix_flops(transformer_layers(transformer("gpt", 12, 768, 12, 1024, 50257), 3, kContext)),
+                   expected);
 }
 
 TEST(Transformer, BackwardHasTwoProductsForEachForwardOne) {

@@ -9,7 +9,8 @@
 namespace distsim::workload {
 namespace {
 
-/// 8 blocks of width 64, 4 heads, 32 tokens, 128 words; 16 bit. 4 stages on 16 GPUs: 4 replicas of 16 micro-batches of 4.
+/// 8 blocks of width 64, 4 heads, 32 tokens, 128 words; 16 bit. 4 stages on 16 GPUs: 4 replicas of 16 micro-batches
+/// of 4.
 ModelSpec small() {
   ModelSpec m;
   m.name = "small";
@@ -41,7 +42,9 @@ Workload built(const ModelSpec& m, std::uint32_t nodes = 2) {
 }
 constexpr std::int64_t kActivations = 4 * 32 * 64 * 2;  // micro-batch x tokens x width x 2 bytes
 
-bool takes_part(const graph::TaskGraph& g, TaskId t, std::uint32_t rank) { return !std::holds_alternative<graph::Absent>(g.ops[OpId(g.tasks[t].first_op.value() + g.variant_of(t, rank))]); }
+bool takes_part(const graph::TaskGraph& g, TaskId t, std::uint32_t rank) {
+  return !std::holds_alternative<graph::Absent>(g.ops[OpId(g.tasks[t].first_op.value() + g.variant_of(t, rank))]);
+}
 
 /// Calls visit(task, members) for every group of more than one that takes part in a collective.
 template <class Visit>
@@ -50,8 +53,11 @@ void for_each_group(const graph::TaskGraph& g, Visit visit) {
     if (!g.tasks[t].partition.valid()) continue;
     const graph::Partition& p = g.partitions[g.tasks[t].partition];
     std::map<std::uint32_t, std::vector<std::uint32_t>> groups;
-    for (std::uint32_t r = 0; r < g.ranks && p.listed_offsets.empty(); ++r) groups[r / (p.size * p.stride) * p.stride + r % p.stride].push_back(r);
-    for (std::uint32_t i = 0; i + 1 < p.listed_offsets.size(); ++i) groups[i].assign(p.listed_members.begin() + p.listed_offsets[i], p.listed_members.begin() + p.listed_offsets[i + 1]);
+    for (std::uint32_t r = 0; r < g.ranks && p.listed_offsets.empty(); ++r)
+      groups[r / (p.size * p.stride) * p.stride + r % p.stride].push_back(r);
+    for (std::uint32_t i = 0; i + 1 < p.listed_offsets.size(); ++i)
+      groups[i].assign(p.listed_members.begin() + p.listed_offsets[i],
+                       p.listed_members.begin() + p.listed_offsets[i + 1]);
     for (const auto& [number, members] : groups) {
       if (members.size() > 1 && takes_part(g, t, members.front())) visit(g.tasks[t], members);
     }
@@ -88,7 +94,8 @@ TEST(MegatronPipeline, ChunksPassOnFromTheLastStageToTheFirst) {
   m.megatron.schedule = PipelineSchedule::interleaved;
   m.megatron.virtual_stages = 2;
   const auto sent = messages(built(m), 4);
-  const std::map<std::pair<std::uint32_t, std::uint32_t>, std::int64_t> expected = {{{0, 1}, 4 * 2 * 16 * 2}, {{1, 2}, 4 * 2 * 16 * 2}, {{2, 3}, 4 * 2 * 16 * 2}, {{0, 3}, 4 * 2 * 16}};
+  const std::map<std::pair<std::uint32_t, std::uint32_t>, std::int64_t> expected = {
+      {{0, 1}, 4 * 2 * 16 * 2}, {{1, 2}, 4 * 2 * 16 * 2}, {{2, 3}, 4 * 2 * 16 * 2}, {{0, 3}, 4 * 2 * 16}};
   EXPECT_EQ(sent, expected) << "chunks - 1 messages a way, of which one returns to stage 0";
 }
 
@@ -100,7 +107,8 @@ TEST(MegatronPipeline, AMessageIsTheShareOfTheActivationsThatARankHolds) {
     const Workload w = built(m);
     std::set<std::int64_t> sizes;
     for_each_group(w.graph, [&](const graph::Task& task, const auto&) {
-      if (task.between_stages && task.phase != graph::Phase::gradient_sync) sizes.insert(std::get<graph::Collective>(w.graph.ops[task.first_op]).bytes);
+      if (task.between_stages && task.phase != graph::Phase::gradient_sync)
+        sizes.insert(std::get<graph::Collective>(w.graph.ops[task.first_op]).bytes);
     });
     EXPECT_EQ(sizes, std::set<std::int64_t>{sequence_parallel ? kActivations / 2 : kActivations});
   }
@@ -111,7 +119,8 @@ TEST(MegatronPipeline, PairsOnOneNodeAreTasksOfTheirOwn) {
   const Workload w = built(small());
   std::map<const graph::Task*, std::set<bool>> on_one_node;
   for_each_group(w.graph, [&](const graph::Task& task, const std::vector<std::uint32_t>& members) {
-    if (task.between_stages && task.phase != graph::Phase::gradient_sync) on_one_node[&task].insert(members[0] / 8 == members[1] / 8);
+    if (task.between_stages && task.phase != graph::Phase::gradient_sync)
+      on_one_node[&task].insert(members[0] / 8 == members[1] / 8);
   });
   EXPECT_GT(on_one_node.size(), 0u);
   for (const auto& [task, kinds] : on_one_node) EXPECT_EQ(kinds.size(), 1u);
@@ -146,7 +155,9 @@ TEST(MegatronPipeline, StagesTogetherSumTheGradientsOfTheModel) {
   ModelSpec whole = small();
   whole.megatron.pipeline = 1;
   const std::int64_t all = gradients_of_ranks(built(whole)).at(0);
-  for (const auto& [schedule, chunks] : {std::pair{PipelineSchedule::gpipe, 1}, {PipelineSchedule::one_f_one_b, 1}, {PipelineSchedule::interleaved, 2}}) {
+  for (const auto& [schedule, chunks] : {std::pair{PipelineSchedule::gpipe, 1},
+                                         {PipelineSchedule::one_f_one_b, 1},
+                                         {PipelineSchedule::interleaved, 2}}) {
     for (const std::int64_t zero : {0, 1, 3}) {
       ModelSpec m = small();
       m.megatron.schedule = schedule;
@@ -161,7 +172,9 @@ TEST(MegatronPipeline, StagesTogetherSumTheGradientsOfTheModel) {
 }
 
 TEST(MegatronPipeline, WithoutOverlapAStageSumsInOnePieceAfterItsLastPass) {
-  for (const auto& [schedule, chunks] : {std::pair{PipelineSchedule::gpipe, 1}, {PipelineSchedule::one_f_one_b, 1}, {PipelineSchedule::interleaved, 2}}) {
+  for (const auto& [schedule, chunks] : {std::pair{PipelineSchedule::gpipe, 1},
+                                         {PipelineSchedule::one_f_one_b, 1},
+                                         {PipelineSchedule::interleaved, 2}}) {
     ModelSpec m = small();
     m.megatron.schedule = schedule;
     m.megatron.virtual_stages = chunks;
@@ -252,7 +265,9 @@ TEST(MegatronPipeline, MemoryCheckNamesARankOfTheFullestStage) {
   m.megatron.vocabulary = 1 << 26;
   const auto w = build(m);
   ASSERT_FALSE(w.ok());
-  EXPECT_TRUE(w.error().text().find("rank 0 needs") != std::string::npos || w.error().text().find("rank 12 needs") != std::string::npos) << w.error().text();
+  EXPECT_TRUE(w.error().text().find("rank 0 needs") != std::string::npos ||
+              w.error().text().find("rank 12 needs") != std::string::npos)
+      << w.error().text();
 }
 
 TEST(MegatronPipeline, WhatDoesNotFitIsBuiltWhereMemoryIsNotChecked) {
@@ -305,15 +320,19 @@ TEST(MegatronPipeline, Refusals) {
     ASSERT_FALSE(w.ok()) << message;
     EXPECT_NE(w.error().text().find(message), std::string::npos) << w.error().text();
   };
-  refused([](ModelSpec& m) { m.megatron.tensor = 8; }, "model.megatron.tensor: found 8 x pipeline 4, expected a divisor of 16 GPUs");
+  refused([](ModelSpec& m) { m.megatron.tensor = 8; },
+          "model.megatron.tensor: found 8 x pipeline 4, expected a divisor of 16 GPUs");
   refused([](ModelSpec& m) { m.global_batch = 250; }, "model.global_batch: found 250, expected a multiple of 16");
-  refused([](ModelSpec& m) { m.global_batch = 4 * 4 * 100'000; }, "model.megatron.micro_batch: found 4, which makes 100000 micro-steps on 4 stages, expected fewer");
+  refused([](ModelSpec& m) { m.global_batch = 4 * 4 * 100'000; },
+          "model.megatron.micro_batch: found 4, which makes 100000 micro-steps on 4 stages, expected fewer");
   refused([](ModelSpec& m) { m.global_batch = std::int64_t{1} << 40; }, "expected fewer");
-  refused([](ModelSpec& m) {
-    m.megatron.schedule = PipelineSchedule::interleaved;
-    m.megatron.virtual_stages = 2;
-    m.global_batch = 32;
-  }, "model.megatron.schedule: found interleaved with 2 micro-batches a replica (global_batch 32), expected a multiple of 4 stages");
+  refused(
+      [](ModelSpec& m) {
+        m.megatron.schedule = PipelineSchedule::interleaved;
+        m.megatron.virtual_stages = 2;
+        m.global_batch = 32;
+      },
+      "model.megatron.schedule: found interleaved with 2 micro-batches a replica (global_batch 32), expected a multiple of 4 stages");
 }
 
 }  // namespace

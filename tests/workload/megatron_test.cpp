@@ -24,7 +24,9 @@ ModelSpec small() {
   m.megatron.micro_batch = 4;
   return m;
 }
-Result<Workload> build(const ModelSpec& m, std::uint32_t nodes = 2) { return build_workload(m, FrameworkSpec{}, {nodes, 8, Bytes(80'000'000'000)}); }
+Result<Workload> build(const ModelSpec& m, std::uint32_t nodes = 2) {
+  return build_workload(m, FrameworkSpec{}, {nodes, 8, Bytes(80'000'000'000)});
+}
 Workload built(const ModelSpec& m) {
   auto w = build(m);
   EXPECT_TRUE(w.ok()) << w.error().text();
@@ -55,8 +57,8 @@ std::map<Key, int> collectives(const Workload& w) {
 constexpr std::int64_t kActivations = 4 * 32 * 64 * 2;  // micro-batch x tokens x width x 2 bytes
 
 TEST(Megatron, TensorParallelReducesTwiceABlockAndPass) {
-  // Forward: 2 a block, 1 after the embedding. Backward: 2 a block, 1 before the head. 4 + 1 + 4 + 1 = 10 a micro-step, and one of 2 fp32 a token at the loss.
-  // 8 replicas take 64 samples by 4 at a time: 2 micro-steps.
+  // Forward: 2 a block, 1 after the embedding. Backward: 2 a block, 1 before the head. 4 + 1 + 4 + 1 = 10 a micro-step,
+  // and one of 2 fp32 a token at the loss. 8 replicas take 64 samples by 4 at a time: 2 micro-steps.
   ModelSpec m = small();
   m.megatron.tensor = 2;
   const auto c = collectives(built(m));
@@ -65,7 +67,8 @@ TEST(Megatron, TensorParallelReducesTwiceABlockAndPass) {
 }
 
 TEST(Megatron, SequenceParallelGathersAndScattersInstead) {
-  // Every all-reduce becomes a reduce-scatter and a gather, the first of them before, the second after the part in between.
+  // Every all-reduce becomes a reduce-scatter and a gather, the first of them before, the second after the part in
+  // between.
   ModelSpec m = small();
   m.megatron.tensor = 2;
   m.megatron.sequence_parallel = true;
@@ -85,13 +88,15 @@ TEST(Megatron, ReplicasSumTheirGradients) {
   int blocks = 0;
   for (const auto& [key, count] : c) {
     const auto& [kind, size, stride, bytes] = key;
-    if (kind == graph::CollectiveKind::all_reduce && size == 8 && stride == 2 && bytes == block * w_gradient(w)) blocks += count;
+    if (kind == graph::CollectiveKind::all_reduce && size == 8 && stride == 2 && bytes == block * w_gradient(w))
+      blocks += count;
   }
   EXPECT_EQ(blocks, 2);  // once an iteration, not once a micro-step
 }
 
 TEST(Megatron, ExpertsExchangeTheirTokens) {
-  // 4 experts on 4 GPUs, 2 a token: all-to-all of 2 x activations; there and back, forward and backward, 2 blocks, 64 / (16 x 4) = 1 micro-step.
+  // 4 experts on 4 GPUs, 2 a token: all-to-all of 2 x activations; there and back, forward and backward, 2 blocks, 64 /
+  // (16 x 4) = 1 micro-step.
   ModelSpec m = small();
   m.megatron.experts = 4;
   m.megatron.expert = 4;
@@ -150,10 +155,21 @@ TEST(Megatron, Refusals) {
     ASSERT_FALSE(w.ok()) << message;
     EXPECT_NE(w.error().text().find(message), std::string::npos) << w.error().text();
   };
-  refused([](ModelSpec& m) { m.megatron.tensor = 32; }, "model.megatron.tensor: found 32, expected a divisor of 16 GPUs");
+  refused([](ModelSpec& m) { m.megatron.tensor = 32; },
+          "model.megatron.tensor: found 32, expected a divisor of 16 GPUs");
   refused([](ModelSpec& m) { m.global_batch = 60; }, "model.global_batch: found 60, expected a multiple of 64");
-  refused([](ModelSpec& m) { m.megatron.hidden = 1 << 24; m.megatron.layers = 4096; }, "EiB of weights or activations");
-  refused([](ModelSpec& m) { m.megatron.hidden = 1 << 16; m.megatron.layers = 64; }, "too much");
+  refused(
+      [](ModelSpec& m) {
+        m.megatron.hidden = 1 << 24;
+        m.megatron.layers = 4096;
+      },
+      "EiB of weights or activations");
+  refused(
+      [](ModelSpec& m) {
+        m.megatron.hidden = 1 << 16;
+        m.megatron.layers = 64;
+      },
+      "too much");
 }
 
 }  // namespace

@@ -60,18 +60,21 @@ TEST(Planner, SplitsTheTableThatNvidiasPlanSplitsOnEightGpus) {
 }
 
 TEST(Planner, CutsTheTableThatFindsNoRoom) {
-  // Costs 10, 9, 1 on two ranks of 300 rows (512 bytes each). 200 rows -> 0, 200 rows -> 1; the third's 200 rows fit nowhere, its halves of 100 do.
+  // Costs 10, 9, 1 on two ranks of 300 rows (512 bytes each). 200 rows -> 0, 200 rows -> 1; the third's 200 rows fit
+  // nowhere, its halves of 100 do.
   const Planner p{2, 300 * 512, Planner::Balance::cost, 0};
   const auto plan = p.plan({table(200, 10), table(200, 9), table(200, 1)});
   ASSERT_TRUE(plan);
   EXPECT_EQ(plan->tables[2].row_pieces, 2);
   EXPECT_EQ(plan->tables[1].row_pieces, 1);
-  EXPECT_FALSE((Planner{2, 299 * 512, Planner::Balance::cost, 0}.plan({table(200, 10), table(200, 9), table(200, 1)})));  // 600 rows on 598
+  EXPECT_FALSE((Planner{2, 299 * 512, Planner::Balance::cost, 0}.plan(
+      {table(200, 10), table(200, 9), table(200, 1)})));  // 600 rows on 598
 }
 
 TEST(Planner, CutsLargerTablesWhereTheMisfitCannotBeCut) {
-  // Two ranks of 10 rows. 8 -> 0, 6 -> 1, and the third's 6 nowhere; its halves of 3 not on rank 0, and there are no more ranks. The largest is halved:
-  // 4 -> 0, 4 -> 1, 6 -> 0, 3 -> 1, and the last 3 not on rank 0. The next largest too: 4 + 3 + 3 on both.
+  // Two ranks of 10 rows. 8 -> 0, 6 -> 1, and the third's 6 nowhere; its halves of 3 not on rank 0, and there are no
+  // more ranks. The largest is halved: 4 -> 0, 4 -> 1, 6 -> 0, 3 -> 1, and the last 3 not on rank 0. The next largest
+  // too: 4 + 3 + 3 on both.
   const Planner p{2, 10 * 512, Planner::Balance::cost, 0};
   const auto plan = p.plan({table(8, 9), table(6, 5), table(6, 1)});
   ASSERT_TRUE(plan);
@@ -95,12 +98,15 @@ TEST(Planner, EqualRanksAreFilledByTurnsOfTheNodes) {
 }
 
 TEST(Planner, NeverWorseThanUncut) {
-  // Random tables: the plan's fullest rank is at most that of the uncut tables, and at least the mean of what the plan places.
+  // Random tables: the plan's fullest rank is at most that of the uncut tables, and at least the mean of what the plan
+  // places.
   Random random(11);
   for (int trial = 0; trial < 40; ++trial) {
-    const Planner p{static_cast<std::uint32_t>(2 + random.below(60)), std::int64_t{1} << 50, Planner::Balance::cost, 0.5 * static_cast<double>(random.below(40))};
+    const Planner p{static_cast<std::uint32_t>(2 + random.below(60)), std::int64_t{1} << 50, Planner::Balance::cost,
+                    0.5 * static_cast<double>(random.below(40))};
     std::vector<PlannerTable> tables;
-    for (std::uint64_t t = 0, n = 1 + random.below(40); t < n; ++t) tables.push_back(table(1'000'000, static_cast<double>(1 + random.below(200))));
+    for (std::uint64_t t = 0, n = 1 + random.below(40); t < n; ++t)
+      tables.push_back(table(1'000'000, static_cast<double>(1 + random.below(200))));
     const auto plan = p.plan(tables);
     ASSERT_TRUE(plan);
     EXPECT_LE(plan->fullest, p.place(tables)->fullest);
@@ -116,7 +122,8 @@ TEST(Planner, RandomPlansPlaceEveryPieceOnceWithinMemory) {
     const auto ranks = static_cast<std::uint32_t>(1 + random.below(40));
     std::vector<PlannerTable> tables;
     for (std::uint64_t t = 0, n = 1 + random.below(60); t < n; ++t) {
-      tables.push_back(table(static_cast<std::int64_t>(1 + random.below(100'000)), static_cast<double>(1 + random.below(100))));
+      tables.push_back(
+          table(static_cast<std::int64_t>(1 + random.below(100'000)), static_cast<double>(1 + random.below(100))));
     }
     const Planner planner{ranks, 60'000'000};
     const auto plan = planner.plan(tables);

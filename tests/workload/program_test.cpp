@@ -9,7 +9,8 @@ namespace {
 
 Result<Workload> build(const std::string& steps, ClusterShape shape) {
   shape.memory_per_gpu = Bytes(1'000'000);
-  const auto node = parse_yaml("kind: program\nper_gpu_batch: 1\nprecision: fp32\nprogram:\n  steps: " + steps + "\n", "m.yaml");
+  const auto node =
+      parse_yaml("kind: program\nper_gpu_batch: 1\nprecision: fp32\nprogram:\n  steps: " + steps + "\n", "m.yaml");
   if (!node.ok()) return node.error();
   TRY_ASSIGN(const ModelSpec model, model_schema().read(*node));
   return build_workload(model, FrameworkSpec{}, shape);
@@ -21,7 +22,8 @@ std::string refusal(const std::string& steps) {
 }
 
 TEST(Program, StepsFollowEachOther) {
-  const auto w = build("[{name: a, compute: 3 us}, {name: b, collective: all_reduce, size: 4 KiB}, {name: c, compute: 5 us}]", {1, 2});
+  const auto w = build(
+      "[{name: a, compute: 3 us}, {name: b, collective: all_reduce, size: 4 KiB}, {name: c, compute: 5 us}]", {1, 2});
   ASSERT_TRUE(w.ok()) << w.error().text();
   const graph::TaskGraph& g = w->graph;
   ASSERT_EQ(g.tasks.size(), 3u);
@@ -36,7 +38,9 @@ TEST(Program, StepsFollowEachOther) {
 }
 
 TEST(Program, GroupsAreThoseOfTheCluster) {
-  const auto w = build("[{collective: all_gather, size: 1 KiB, group: node}, {collective: all_to_all, size: 1 KiB, group: rails}]", {3, 4});
+  const auto w =
+      build("[{collective: all_gather, size: 1 KiB, group: node}, {collective: all_to_all, size: 1 KiB, group: rails}]",
+            {3, 4});
   ASSERT_TRUE(w.ok()) << w.error().text();
   const graph::TaskGraph& g = w->graph;
   EXPECT_EQ(g.partitions[g.tasks[TaskId(0)].partition], graph::Partition::strided(4, 1));

@@ -1,14 +1,17 @@
-// The planner against the plans that NVIDIA's planner made for MLPerf DLRM-DCNv2: 16 of its versions v3.0 and v4.0 run on known clusters, and 21 printed
-// in the logs of MLPerf Training v3.0 to v4.0 by Dell, IEI, Supermicro, Quanta, xFusion, Fujitsu and others.
+// The planner against the plans that NVIDIA's planner made for MLPerf DLRM-DCNv2: 16 of its versions v3.0 and v4.0 run
+// on known clusters, and 21 printed in the logs of MLPerf Training v3.0 to v4.0 by Dell, IEI, Supermicro, Quanta,
+// xFusion, Fujitsu and others.
 //
-// A plan is a list of tables for every GPU. Ours is equal when the same tables are replicated, every table is cut in as many pieces, and the ranks hold
-// the same loads slice by slice. Which of two slices of equal cost goes where is left open: NVIDIA's order among them is that of an unstable sort.
+// A plan is a list of tables for every GPU. Ours is equal when the same tables are replicated, every table is cut in as
+// many pieces, and the ranks hold the same loads slice by slice. Which of two slices of equal cost goes where is left
+// open: NVIDIA's order among them is that of an unstable sort.
 //
 // What the files leave open is settled as follows:
-//   bandwidth ratio   from the log; else our default (7 in a node, 67 over nodes), and 9 on GB200, as in NVIDIA's configuration files
-//   whole nodes       hier_auto on several nodes; on GB200, whose nodes share an NVLink domain, the plain planner
-//   replication       the thresholds of the model, where the plan replicates at all (v3.0 and some submitters set none); on GB200 that of one node
-//   memory of tables  no file names it. 60 GB for GPUs of 80 GB and more (the plans admit 54.8 to 61.4 GB), 35 GB for the three systems with A40, L40
+//   bandwidth ratio   from the log; else our default (7 in a node, 67 over nodes), and 9 on GB200, as in NVIDIA's
+//   configuration files whole nodes       hier_auto on several nodes; on GB200, whose nodes share an NVLink domain, the
+//   plain planner replication       the thresholds of the model, where the plan replicates at all (v3.0 and some
+//   submitters set none); on GB200 that of one node memory of tables  no file names it. 60 GB for GPUs of 80 GB and
+//   more (the plans admit 54.8 to 61.4 GB), 35 GB for the three systems with A40, L40
 //                     and L40S of 48 GB (34 to 35.9 GB): one value for each size of GPU, not for each plan
 #include <gtest/gtest.h>
 
@@ -31,12 +34,12 @@ using Matrix = std::vector<std::vector<int>>;  // tables of every GPU
 
 struct PublishedPlan {
   std::string name;
-  Matrix matrix;                   // without the replicated tables
+  Matrix matrix;  // without the replicated tables
   std::set<int> replicated;
   std::uint32_t nodes = 1, gpus = 8;
-  bool whole_nodes = false;        // every GPU of a node holds its share of the rows of the node's slices
+  bool whole_nodes = false;  // every GPU of a node holds its share of the rows of the node's slices
   bool threshold_of_one_node = false;
-  double bandwidth_ratio = 0;      // 0: our default
+  double bandwidth_ratio = 0;  // 0: our default
   double work_ratio = 4;
   std::int64_t table_memory = 60'000'000'000;
 };
@@ -93,7 +96,8 @@ std::vector<PublishedPlan> logged_plans(const std::string& path) {
     p.gpus = static_cast<std::uint32_t>(p.matrix.size());
     p.bandwidth_ratio = std::stod(entry["bw"].get<std::string>());
     p.work_ratio = std::stod(entry["wr"].get<std::string>());
-    if (p.name.find("L40") != std::string::npos || p.name.find("nf5468m6") != std::string::npos) p.table_memory = 35'000'000'000;
+    if (p.name.find("L40") != std::string::npos || p.name.find("nf5468m6") != std::string::npos)
+      p.table_memory = 35'000'000'000;
   }
   return plans;
 }
@@ -121,7 +125,8 @@ Placement ours(const PublishedPlan& plan) {
   return std::move(placement).value();
 }
 
-/// `together` GPUs hold the rows of their slices in shares; one of them has none where a table has fewer rows than that.
+/// `together` GPUs hold the rows of their slices in shares; one of them has none where a table has fewer rows than
+/// that.
 Matrix matrix_of(const Placement& p, std::uint32_t together) {
   Matrix m;
   for (std::size_t first = 0; first < p.set_of_rank.size(); first += together) {
@@ -148,7 +153,8 @@ std::vector<std::vector<double>> loads_of(const Matrix& m, double ratio) {
   std::vector<std::vector<double>> loads;
   for (const auto& gpu : m) {
     auto& costs = loads.emplace_back();
-    for (const int t : gpu) costs.push_back(dcnv2().dlrm.tables[static_cast<std::size_t>(t)].pooling_factor / pieces.at(t) + ratio);
+    for (const int t : gpu)
+      costs.push_back(dcnv2().dlrm.tables[static_cast<std::size_t>(t)].pooling_factor / pieces.at(t) + ratio);
     std::sort(costs.begin(), costs.end());
   }
   std::sort(loads.begin(), loads.end());
@@ -187,7 +193,8 @@ std::size_t compare_all(const std::vector<PublishedPlan>& plans) {
   std::size_t equal = 0;
   for (const PublishedPlan& plan : plans) {
     const Comparison c = compare(plan);
-    std::printf("%-62s %-5s split: published %s; ours %s\n", plan.name.c_str(), c.equal() ? "equal" : "OTHER", c.published_cuts.c_str(), c.our_cuts.c_str());
+    std::printf("%-62s %-5s split: published %s; ours %s\n", plan.name.c_str(), c.equal() ? "equal" : "OTHER",
+                c.published_cuts.c_str(), c.our_cuts.c_str());
     EXPECT_TRUE(c.replicated) << plan.name;
     EXPECT_TRUE(c.pieces) << plan.name;
     EXPECT_TRUE(c.loads) << plan.name << ": loads of the ranks";
@@ -208,9 +215,11 @@ TEST(PublishedPlans, AllTwentyOneInLogs) {
   EXPECT_EQ(compare_all(logged_plans(path)), 21u);
 }
 
-// Needs no files: the plans of one DGX H100 and of eight, as NVIDIA's logs of v4.0 have them (tables by number; 20 has 100 lookups, 21 has 27).
+// Needs no files: the plans of one DGX H100 and of eight, as NVIDIA's logs of v4.0 have them (tables by number; 20 has
+// 100 lookups, 21 has 27).
 TEST(PublishedPlans, OneAndEightNodesOfV40) {
-  PublishedPlan one{"1x8", {{21, 20}, {21, 20}, {20, 19}, {20, 22, 2}, {20, 14, 1}, {20, 11, 0}, {20, 9, 23}, {20, 4, 10}},
+  PublishedPlan one{"1x8",
+                    {{21, 20}, {21, 20}, {20, 19}, {20, 22, 2}, {20, 14, 1}, {20, 11, 0}, {20, 9, 23}, {20, 4, 10}},
                     {3, 5, 6, 7, 8, 12, 13, 15, 16, 17, 18, 24, 25}};
   EXPECT_TRUE(compare(one).equal());
   PublishedPlan eight{"8x8", {}, {3, 5, 6, 7, 8, 12, 13, 14, 15, 16, 17, 18, 24, 25}, 8, 8, true};

@@ -1,12 +1,13 @@
-// What training systems do of their own: hybrid embeddings, exchange by rails, a bottom MLP on one rank, optimizers that sweep whole tables.
+// What training systems do of their own: hybrid embeddings, exchange by rails, a bottom MLP on one rank, optimizers
+// that sweep whole tables.
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <map>
 #include <numeric>
 
-#include "sim/workload/graph/exchange.hpp"
 #include "sim/workload/dlrm/hybrid_embedding.hpp"
+#include "sim/workload/graph/exchange.hpp"
 #include "sim/workload/placement/planner.hpp"
 #include "sim/workload/workload.hpp"
 
@@ -48,7 +49,8 @@ const T& op(const graph::TaskGraph& g, const std::string& name, std::uint32_t va
 PlannerTable table(std::int64_t rows, std::int64_t column_pieces = 1) { return {rows, 64, 1, 256, 1, column_pieces}; }
 
 TEST(MemoryBalance, DealsSlicesBackAndForth) {
-  // Rows 6, 5, 4, 4, 2, 1 on two ranks. Of the equal ones the later is first: 6 -> 0, 5 -> 1, 4 (table 3) -> 1, 4 (table 2) -> 0, 2 -> 0, 1 -> 1.
+  // Rows 6, 5, 4, 4, 2, 1 on two ranks. Of the equal ones the later is first: 6 -> 0, 5 -> 1, 4 (table 3) -> 1, 4
+  // (table 2) -> 0, 2 -> 0, 1 -> 1.
   const Planner p{2, 1'000'000, Planner::Balance::memory};
   const auto plan = p.plan({table(6), table(5), table(4), table(4), table(2), table(1)});
   ASSERT_TRUE(plan);
@@ -59,17 +61,20 @@ TEST(MemoryBalance, DealsSlicesBackAndForth) {
 }
 
 TEST(MemoryBalance, FallsBackToTheEmptiestRankWhereDealingDoesNotFit) {
-  // 6, 5, 5, 1 rows of 256 bytes on two ranks of 10 rows: dealt, rank 1 gets 5 + 5 and rank 0 6 + 1. One row less of room: greedy fails too.
+  // 6, 5, 5, 1 rows of 256 bytes on two ranks of 10 rows: dealt, rank 1 gets 5 + 5 and rank 0 6 + 1. One row less of
+  // room: greedy fails too.
   const std::vector<PlannerTable> tables{table(6), table(5), table(5), table(1)};
   EXPECT_TRUE((Planner{2, 10 * 256, Planner::Balance::memory}.deal(tables)));
   EXPECT_FALSE((Planner{2, 9 * 256, Planner::Balance::memory}.deal(tables)));
-  const auto plan = Planner{2, 11 * 256, Planner::Balance::memory}.plan({table(9), table(6), table(5), table(1)});  // dealt: 9 + 1, 6 + 5
+  const auto plan = Planner{2, 11 * 256, Planner::Balance::memory}.plan(
+      {table(9), table(6), table(5), table(1)});  // dealt: 9 + 1, 6 + 5
   ASSERT_TRUE(plan);
   EXPECT_DOUBLE_EQ(plan->fullest, 11 * 256);
 }
 
 TEST(MemoryBalance, SlicesOfOneTableFallOnDifferentRanks) {
-  const auto plan = Planner{4, 1'000'000, Planner::Balance::memory}.plan({table(100, 4), table(90, 4), table(10), table(9), table(8)});
+  const auto plan = Planner{4, 1'000'000, Planner::Balance::memory}.plan(
+      {table(100, 4), table(90, 4), table(10), table(9), table(8)});
   ASSERT_TRUE(plan);
   std::map<std::pair<std::uint32_t, std::uint32_t>, int> held;
   for (const PlannerSlice& s : plan->slices) EXPECT_EQ((++held[{s.table, s.rank}]), 1);
@@ -77,7 +82,8 @@ TEST(MemoryBalance, SlicesOfOneTableFallOnDifferentRanks) {
 }
 
 TEST(HybridEmbedding, RowsAreFrequentAboveTheThreshold) {
-  // alpha 1, 2 ranks: frequent where 10,000 / (H(100) i) > 2 x 190 / 130 = 2.923; H(100) = 5.1874, so i <= floor(10,000 / (2.923 x 5.1874)) > 100: all.
+  // alpha 1, 2 ranks: frequent where 10,000 / (H(100) i) > 2 x 190 / 130 = 2.923; H(100) = 5.1874, so i <= floor(10,000
+  // / (2.923 x 5.1874)) > 100: all.
   const std::vector<ModelTable> all{{100, 64, 1, 1.0, 1}};
   const HybridSplit every = hybrid_split(all, 10'000, 2);
   EXPECT_EQ(every.frequent_rows, 100);
@@ -89,7 +95,8 @@ TEST(HybridEmbedding, RowsAreFrequentAboveTheThreshold) {
 }
 
 TEST(HybridEmbedding, EveryLookupIsOneOrTheOtherAndMoreRanksMeanFewerFrequentRows) {
-  const std::vector<ModelTable> tables{{40'000'000, 128, 1, 1.05, 1}, {39'000, 128, 1, 1.05, 1}, {3, 128, 1, 1.05, 1}, {1000, 128, 1, 0, 1}};
+  const std::vector<ModelTable> tables{
+      {40'000'000, 128, 1, 1.05, 1}, {39'000, 128, 1, 1.05, 1}, {3, 128, 1, 1.05, 1}, {1000, 128, 1, 0, 1}};
   std::int64_t last = 1LL << 60;
   for (const std::uint32_t ranks : {2u, 8u, 64u, 112u}) {
     const HybridSplit s = hybrid_split(tables, 71'680, ranks);
@@ -110,7 +117,8 @@ TEST(HybridEmbedding, ExchangesInfrequentVectorsAndReducesFrequentRows) {
   const auto vectors = std::llround(256 * split.infrequent_ids);
   EXPECT_EQ(op<graph::Collective>(w.graph, "embedding.exchange").kind, graph::CollectiveKind::all_to_all);
   EXPECT_EQ(op<graph::Collective>(w.graph, "embedding.exchange").bytes, vectors * 64 * 4);
-  EXPECT_EQ(op<graph::Collective>(w.graph, "gradients.bucket0.all_reduce").bytes, (w.dense_parameters + split.frequent_rows * 64) * 4);
+  EXPECT_EQ(op<graph::Collective>(w.graph, "gradients.bucket0.all_reduce").bytes,
+            (w.dense_parameters + split.frequent_rows * 64) * 4);
   EXPECT_EQ(op<graph::EmbeddingBag>(w.graph, "embedding").batch, vectors);
 }
 
@@ -154,7 +162,8 @@ TEST(AsyncWeightGradients, RunBesideTheExchangeOfTheEmbeddings) {
   EXPECT_LT(place_of(held.graph, "top.0.dgrad"), place_of(held.graph, "embedding.exchange.dgrad"));
   EXPECT_LT(place_of(held.graph, "top.0.wgrad"), place_of(held.graph, "gradients.bucket0.all_reduce"));
   EXPECT_EQ(held.graph.tasks.size(), inline_order.graph.tasks.size());
-  EXPECT_EQ(op<graph::Collective>(held.graph, "gradients.bucket0.all_reduce").bytes, op<graph::Collective>(inline_order.graph, "gradients.bucket0.all_reduce").bytes);
+  EXPECT_EQ(op<graph::Collective>(held.graph, "gradients.bucket0.all_reduce").bytes,
+            op<graph::Collective>(inline_order.graph, "gradients.bucket0.all_reduce").bytes);
 }
 
 /// Position of the last task of that name: of the last micro-step.
@@ -182,8 +191,9 @@ TEST(AsyncWeightGradients, AreSentAfterTheyAreComputed) {
 }
 
 TEST(RailExchange, SendsEveryVectorOfANodeOnceAcross) {
-  // 2 nodes of 2 GPUs, 8 samples: node 0 owns two tables, node 1 one, all of 64 elements, fp32; every GPU has 2 samples and half of its node's rows.
-  // Across, a GPU of node 0 sends 2 samples x 1 other node x 128 x 4 = 1024 and receives 2 x 64 x 4 = 512. Inside: 8 samples x 128 x 4 = 4096.
+  // 2 nodes of 2 GPUs, 8 samples: node 0 owns two tables, node 1 one, all of 64 elements, fp32; every GPU has 2 samples
+  // and half of its node's rows. Across, a GPU of node 0 sends 2 samples x 1 other node x 128 x 4 = 1024 and receives 2
+  // x 64 x 4 = 512. Inside: 8 samples x 128 x 4 = 4096.
   DlrmSpec spec = small_model().dlrm;
   spec.tables = {{1000}, {1000}, {1000}};
   const auto placement = place_tables(spec, {4, 2, 1'000'000'000, true});
@@ -192,13 +202,15 @@ TEST(RailExchange, SendsEveryVectorOfANodeOnceAcross) {
   EXPECT_EQ(std::max(widths[0], widths[1]), 128);
   EXPECT_EQ(std::min(widths[0], widths[1]), 64);
   const std::size_t wide = widths[0] == 128 ? 0 : 1;
-  const RailExchange e = rail_exchange(*placement, SampleSplit{4, 0, 2, 2}, 2, graph::DType::fp32, Direction::owners_to_samples);
+  const RailExchange e =
+      rail_exchange(*placement, SampleSplit{4, 0, 2, 2}, 2, graph::DType::fp32, Direction::owners_to_samples);
   EXPECT_EQ(e.inside.bytes, 4096);
   EXPECT_EQ(e.across.send_bytes[wide], 1024);
   EXPECT_EQ(e.across.recv_bytes[wide], 512);
   EXPECT_EQ(std::accumulate(e.across.send_bytes.begin(), e.across.send_bytes.end(), std::int64_t{0}),
             std::accumulate(e.across.recv_bytes.begin(), e.across.recv_bytes.end(), std::int64_t{0}));
-  const RailExchange back = rail_exchange(*placement, SampleSplit{4, 0, 2, 2}, 2, graph::DType::fp32, Direction::samples_to_owners);
+  const RailExchange back =
+      rail_exchange(*placement, SampleSplit{4, 0, 2, 2}, 2, graph::DType::fp32, Direction::samples_to_owners);
   EXPECT_EQ(back.across.send_bytes, e.across.recv_bytes);
 }
 
@@ -227,7 +239,8 @@ TEST(LoneBottom, RankZeroRunsTheWholeBatchAndSendsIt) {
   const ModelSpec m = small_model();
   const Workload w = build(m, f, 1, 8);
   EXPECT_EQ(op<graph::Gemm>(w.graph, "bottom.0").m, 1024);
-  EXPECT_TRUE(std::holds_alternative<graph::Absent>(w.graph.ops[OpId(find(w.graph, "bottom.0")->first_op.value() + 1)]));
+  EXPECT_TRUE(
+      std::holds_alternative<graph::Absent>(w.graph.ops[OpId(find(w.graph, "bottom.0")->first_op.value() + 1)]));
   // Rank 0 sends its 1024 - 128 samples' bottom outputs: 896 x 64 x 4; all ranks together 9 vectors of 896 samples.
   const graph::Collective& c = op<graph::Collective>(w.graph, "embedding.exchange");
   EXPECT_EQ(c.send_bytes[0], 896 * 64 * 4);
@@ -243,9 +256,11 @@ TEST(HashEmbedding, AdamSweepsAndVectorsPassThroughHostMemory) {
   m.dlrm.exchange_through_host = true;
   const Workload w = build(m, {}, 1, 4);
   EXPECT_EQ(op<graph::Elementwise>(w.graph, "embedding.sweep").elements, 12'345);
-  EXPECT_EQ(op<graph::Copy>(w.graph, "embedding.exchange.to_host").bytes, op<graph::Collective>(w.graph, "embedding.exchange").bytes);
+  EXPECT_EQ(op<graph::Copy>(w.graph, "embedding.exchange.to_host").bytes,
+            op<graph::Collective>(w.graph, "embedding.exchange").bytes);
   EXPECT_EQ(op<graph::Copy>(w.graph, "embedding.exchange.from_host").kind, graph::CopyKind::h2d);
-  EXPECT_GT(op<graph::HostWork>(build(m, {}, 4, 4).graph, "embedding.exchange.on_host").duration, op<graph::HostWork>(w.graph, "embedding.exchange.on_host").duration);
+  EXPECT_GT(op<graph::HostWork>(build(m, {}, 4, 4).graph, "embedding.exchange.on_host").duration,
+            op<graph::HostWork>(w.graph, "embedding.exchange.on_host").duration);
   EXPECT_EQ(find(build(small_model(), {}, 1, 4).graph, "embedding.sweep"), nullptr);
 }
 
@@ -266,7 +281,8 @@ TEST(SparseUpdates, SgdScattersAndAdamSorts) {
   EXPECT_EQ(op<graph::EmbeddingBag>(build(m, f, 1, 4).graph, "embedding.update").update, graph::SparseUpdate::atomic);
   f.sparse_update = graph::SparseUpdate::atomic;
   m.dlrm.embedding_optimizer = graph::EmbeddingOptimizer::adam;
-  EXPECT_EQ(op<graph::EmbeddingBag>(build(m, f, 1, 4).graph, "embedding.update").update, graph::SparseUpdate::sort_dedup);
+  EXPECT_EQ(op<graph::EmbeddingBag>(build(m, f, 1, 4).graph, "embedding.update").update,
+            graph::SparseUpdate::sort_dedup);
 }
 
 }  // namespace

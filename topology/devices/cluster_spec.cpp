@@ -3,58 +3,79 @@
 namespace distsim::topology {
 namespace {
 
-constexpr Range kLinkRate{1e8, 1e13};      // 100 MB/s .. 10 TB/s, per direction
+constexpr Range kLinkRate{1e8, 1e13};  // 100 MB/s .. 10 TB/s, per direction
 constexpr Range kLatency{0, 1e-3};
 
 Schema<GpuLinks> gpu_links_schema() {
   Schema<GpuLinks> s("gpu_links", "How the GPUs of a node reach each other.");
-  s.choice("kind", &GpuLinks::kind,
-           {{"nvswitch", IntraNode::nvswitch}, {"hybrid_cube_mesh", IntraNode::hybrid_cube_mesh}, {"full_mesh", IntraNode::full_mesh},
-            {"pcie", IntraNode::pcie}, {"none", IntraNode::none}},
-           "nvswitch: every GPU to every switch; hybrid_cube_mesh: DGX-1V's 8 GPUs; full_mesh: every GPU to every other; pcie: no "
-           "NVLink; none: one GPU per node.", true);
-  s.optional("links_per_gpu", &GpuLinks::links_per_gpu, {0, 1024}, "NVLinks of one GPU; in a full_mesh shared evenly among the other GPUs installed.");
-  s.optional("bandwidth_per_link", &GpuLinks::bandwidth_per_link, {0, 1e13},
-             "One NVLink, one direction. Data sheets quote both directions of all links: A100's 600 GB/s is 12 links of 25 GB/s each way.");
-  s.optional("switches", &GpuLinks::switches, {0, 1024}, "NVSwitches of a node, or of the whole domain where domain_nodes > 1.");
+  s.choice(
+      "kind", &GpuLinks::kind,
+      {{"nvswitch", IntraNode::nvswitch},
+       {"hybrid_cube_mesh", IntraNode::hybrid_cube_mesh},
+       {"full_mesh", IntraNode::full_mesh},
+       {"pcie", IntraNode::pcie},
+       {"none", IntraNode::none}},
+      "nvswitch: every GPU to every switch; hybrid_cube_mesh: DGX-1V's 8 GPUs; full_mesh: every GPU to every other; pcie: no "
+      "NVLink; none: one GPU per node.",
+      true);
+  s.optional("links_per_gpu", &GpuLinks::links_per_gpu, {0, 1024},
+             "NVLinks of one GPU; in a full_mesh shared evenly among the other GPUs installed.");
+  s.optional(
+      "bandwidth_per_link", &GpuLinks::bandwidth_per_link, {0, 1e13},
+      "One NVLink, one direction. Data sheets quote both directions of all links: A100's 600 GB/s is 12 links of 25 GB/s each way.");
+  s.optional("switches", &GpuLinks::switches, {0, 1024},
+             "NVSwitches of a node, or of the whole domain where domain_nodes > 1.");
   s.optional("latency", &GpuLinks::latency, kLatency, "One way, GPU to GPU, small message.");
   s.optional("multicast", &GpuLinks::multicast, "The switches can reduce and multicast (NVLS).");
-  s.optional("domain_nodes", &GpuLinks::domain_nodes, {1, 1024}, "Nodes that share one NVLink domain; 18 for an NVL72 rack.");
+  s.optional("domain_nodes", &GpuLinks::domain_nodes, {1, 1024},
+             "Nodes that share one NVLink domain; 18 for an NVL72 rack.");
   return s;
 }
 
 Schema<PcieSpec> pcie_schema() {
-  Schema<PcieSpec> s("pcie", "The PCIe tree of a node: GPUs and NICs behind switches or root ports of the CPU sockets.");
+  Schema<PcieSpec> s("pcie",
+                     "The PCIe tree of a node: GPUs and NICs behind switches or root ports of the CPU sockets.");
   s.optional("generation", &PcieSpec::generation, {1, 10}, "PCIe generation, for the record; the rate is `bandwidth`.");
   s.optional("bandwidth", &PcieSpec::bandwidth, kLinkRate, "x16 link, one direction, as large copies reach it.");
-  s.optional("gpus_per_switch", &PcieSpec::gpus_per_switch, {1, 1024}, "GPUs behind one PCIe switch; 1: directly on a root port.");
-  s.optional("peer_to_peer", &PcieSpec::peer_to_peer, "GPUs can read each other over PCIe; else traffic is staged through host memory.");
-  s.optional("cpu_interconnect", &PcieSpec::cpu_interconnect, kLinkRate, "Between two CPU sockets, one direction, as GPU traffic reaches it.");
+  s.optional("gpus_per_switch", &PcieSpec::gpus_per_switch, {1, 1024},
+             "GPUs behind one PCIe switch; 1: directly on a root port.");
+  s.optional("peer_to_peer", &PcieSpec::peer_to_peer,
+             "GPUs can read each other over PCIe; else traffic is staged through host memory.");
+  s.optional("cpu_interconnect", &PcieSpec::cpu_interconnect, kLinkRate,
+             "Between two CPU sockets, one direction, as GPU traffic reaches it.");
   s.optional("latency", &PcieSpec::latency, kLatency, "One way, GPU to GPU over PCIe, small message.");
   return s;
 }
 
 Schema<NicSpec> nic_schema() {
-  Schema<NicSpec> s("nic", "The network adapters of a node that carry training traffic; storage and management are left out.");
+  Schema<NicSpec> s("nic",
+                    "The network adapters of a node that carry training traffic; storage and management are left out.");
   s.optional("count", &NicSpec::count, {0, 1024}, "Ports per node; 0 for a machine without a training network.");
   s.optional("bandwidth", &NicSpec::bandwidth, {0, 1e13}, "One port, one direction, nominal: 200 Gb/s is 25 GB/s.");
   s.optional("efficiency", &NicSpec::efficiency, {0.01, 1}, "Share of the nominal rate that large messages reach.");
   s.optional("latency", &NicSpec::latency, kLatency, "One way, small message, adapter to adapter through one switch.");
   s.optional("transport", &NicSpec::transport, "infiniband, roce, efa, slingshot, tcp.");
-  s.optional("gpu_direct", &NicSpec::gpu_direct, "The adapter reads GPU memory itself; else data is staged through the host.");
+  s.optional("gpu_direct", &NicSpec::gpu_direct,
+             "The adapter reads GPU memory itself; else data is staged through the host.");
   return s;
 }
 
 Schema<FabricSpec> fabric_schema() {
   Schema<FabricSpec> s("fabric", "The network between nodes.");
-  s.choice("kind", &FabricSpec::kind,
-           {{"fat_tree", FabricKind::fat_tree}, {"rail_optimized", FabricKind::rail_optimized}, {"single_switch", FabricKind::single_switch}},
-           "fat_tree: all ports of a node on one leaf; rail_optimized: port k of each node on leaf k; single_switch: one switch.");
-  s.optional("oversubscription", &FabricSpec::oversubscription, {1, 1000}, "Downlink over uplink bandwidth of a leaf; 1 is non-blocking.");
-  s.optional("nodes_per_leaf", &FabricSpec::nodes_per_leaf, {1, 1'000'000}, "Nodes (of a rail: nodes with a port) under one leaf switch.");
+  s.choice(
+      "kind", &FabricSpec::kind,
+      {{"fat_tree", FabricKind::fat_tree},
+       {"rail_optimized", FabricKind::rail_optimized},
+       {"single_switch", FabricKind::single_switch}},
+      "fat_tree: all ports of a node on one leaf; rail_optimized: port k of each node on leaf k; single_switch: one switch.");
+  s.optional("oversubscription", &FabricSpec::oversubscription, {1, 1000},
+             "Downlink over uplink bandwidth of a leaf; 1 is non-blocking.");
+  s.optional("nodes_per_leaf", &FabricSpec::nodes_per_leaf, {1, 1'000'000},
+             "Nodes (of a rail: nodes with a port) under one leaf switch.");
   s.optional("leaves_per_pod", &FabricSpec::leaves_per_pod, {1, 1'000'000},
              "Leaf switches (rail-optimised: groups of rails) under one spine group; more make a core level.");
-  s.optional("switch_latency", &FabricSpec::switch_latency, kLatency, "Added for each switch on the way beyond the first.");
+  s.optional("switch_latency", &FabricSpec::switch_latency, kLatency,
+             "Added for each switch on the way beyond the first.");
   s.optional("sharp", &FabricSpec::sharp, "The switches reduce (SHARP, used by NCCL's CollNet).");
   return s;
 }
@@ -77,21 +98,25 @@ std::optional<std::string> broken_cluster_rule(const ClusterSpec& c) {
   const GpuLinks& links = c.gpu_links;
   if (is_nvlink(links.kind) && c.gpus_per_node > 1) {
     if (links.links_per_gpu < 1) return "gpu_links.links_per_gpu: found 0, expected at least 1 for NVLink";
-    if (links.bandwidth_per_link.value() < 1e8) return "gpu_links.bandwidth_per_link: found less than 100 MB/s, expected a rate per direction";
+    if (links.bandwidth_per_link.value() < 1e8)
+      return "gpu_links.bandwidth_per_link: found less than 100 MB/s, expected a rate per direction";
   }
-  if (c.nic.count > 0 && c.nic.bandwidth.value() < 1e8) return "nic.bandwidth: found less than 100 MB/s, expected a rate per direction and port";
+  if (c.nic.count > 0 && c.nic.bandwidth.value() < 1e8)
+    return "nic.bandwidth: found less than 100 MB/s, expected a rate per direction and port";
   return std::nullopt;
 }
 
 }  // namespace
 
 Schema<ClusterSpec> cluster_schema() {
-  Schema<ClusterSpec> s("cluster", "A system: nodes with GPUs, their links and adapters, and the fabric between nodes.");
+  Schema<ClusterSpec> s("cluster",
+                        "A system: nodes with GPUs, their links and adapters, and the fabric between nodes.");
   s.required("name", &ClusterSpec::name, "Name of the system; that of the file without .yaml.");
   s.scalars("aliases", &ClusterSpec::aliases, {}, "Other names of the same system.");
   s.optional("description", &ClusterSpec::description, "One sentence for people.");
   s.optional("nodes", &ClusterSpec::nodes, {1, 1'000'000}, "Number of nodes.");
-  s.required("gpus_per_node", &ClusterSpec::gpus_per_node, {1, 1024}, "GPUs of a node that the job uses: the first ones.");
+  s.required("gpus_per_node", &ClusterSpec::gpus_per_node, {1, 1024},
+             "GPUs of a node that the job uses: the first ones.");
   s.optional("gpus_installed", &ClusterSpec::gpus_installed, {0, 1024},
              "GPUs that a node has; its links and adapters are laid out for them. 0: as many as gpus_per_node.");
   s.required("device", &ClusterSpec::device, "GPU type: a file in configs/devices, without .yaml.");

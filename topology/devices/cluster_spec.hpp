@@ -15,62 +15,63 @@ enum class IntraNode : std::uint8_t { nvswitch, hybrid_cube_mesh, full_mesh, pci
 
 struct GpuLinks {
   IntraNode kind = IntraNode::nvswitch;
-  std::int64_t links_per_gpu = 0;           ///< NVLinks of one GPU
-  BytesPerSecond bandwidth_per_link{0};     ///< one link, one direction
-  std::int64_t switches = 0;                ///< NVSwitches of the node, or of the whole domain where domain_nodes > 1
+  std::int64_t links_per_gpu = 0;        ///< NVLinks of one GPU
+  BytesPerSecond bandwidth_per_link{0};  ///< one link, one direction
+  std::int64_t switches = 0;             ///< NVSwitches of the node, or of the whole domain where domain_nodes > 1
   Duration latency = Duration::nanoseconds(700);  ///< one hop, GPU to GPU
-  bool multicast = false;                   ///< in-switch reduction (NVLS)
-  std::int64_t domain_nodes = 1;            ///< nodes that share one NVLink domain (18 for NVL72)
+  bool multicast = false;                         ///< in-switch reduction (NVLS)
+  std::int64_t domain_nodes = 1;                  ///< nodes that share one NVLink domain (18 for NVL72)
   bool operator==(const GpuLinks&) const = default;
 };
 
 struct PcieSpec {
   std::int64_t generation = 4;
-  BytesPerSecond bandwidth{26e9};           ///< x16, one direction, usable
-  std::int64_t gpus_per_switch = 2;         ///< GPUs behind one PCIe switch; 1: directly on a root port
-  bool peer_to_peer = true;                 ///< else traffic goes through host memory
-  BytesPerSecond cpu_interconnect{16e9};    ///< between the two sockets, one direction
+  BytesPerSecond bandwidth{26e9};         ///< x16, one direction, usable
+  std::int64_t gpus_per_switch = 2;       ///< GPUs behind one PCIe switch; 1: directly on a root port
+  bool peer_to_peer = true;               ///< else traffic goes through host memory
+  BytesPerSecond cpu_interconnect{16e9};  ///< between the two sockets, one direction
   Duration latency = Duration::nanoseconds(1500);
   bool operator==(const PcieSpec&) const = default;
 };
 
 struct NicSpec {
-  std::int64_t count = 0;                   ///< adapters (ports) of a node that carry training traffic
-  BytesPerSecond bandwidth{0};              ///< one port, one direction, nominal
-  double efficiency = 0.96;                 ///< share of the nominal rate that large messages reach
+  std::int64_t count = 0;                          ///< adapters (ports) of a node that carry training traffic
+  BytesPerSecond bandwidth{0};                     ///< one port, one direction, nominal
+  double efficiency = 0.96;                        ///< share of the nominal rate that large messages reach
   Duration latency = Duration::nanoseconds(2000);  ///< one way, small message, adapter to adapter through one switch
-  std::string transport = "infiniband";     ///< infiniband, roce, efa, slingshot, tcp
-  bool gpu_direct = true;                   ///< NIC reads GPU memory; else staged through the host
+  std::string transport = "infiniband";            ///< infiniband, roce, efa, slingshot, tcp
+  bool gpu_direct = true;                          ///< NIC reads GPU memory; else staged through the host
   bool operator==(const NicSpec&) const = default;
 };
 
 enum class FabricKind : std::uint8_t { fat_tree, rail_optimized, single_switch };
 struct FabricSpec {
   FabricKind kind = FabricKind::fat_tree;
-  double oversubscription = 1;              ///< downlink over uplink bandwidth of a leaf; 1 is non-blocking
-  std::int64_t nodes_per_leaf = 16;         ///< nodes (fat tree) or nodes of a rail group under one leaf switch
-  std::int64_t leaves_per_pod = 32;         ///< leaves under one spine group; more make a third level
+  double oversubscription = 1;       ///< downlink over uplink bandwidth of a leaf; 1 is non-blocking
+  std::int64_t nodes_per_leaf = 16;  ///< nodes (fat tree) or nodes of a rail group under one leaf switch
+  std::int64_t leaves_per_pod = 32;  ///< leaves under one spine group; more make a third level
   Duration switch_latency = Duration::nanoseconds(300);  ///< added per further switch on the way
-  bool sharp = false;                       ///< switches reduce (CollNet)
+  bool sharp = false;                                    ///< switches reduce (CollNet)
   bool operator==(const FabricSpec&) const = default;
 };
 
 struct HostSpec {
   std::string cpu;
   std::int64_t sockets = 2;
-  double dispatch_scale = 1;                ///< host time of a framework call relative to the reference host (EPYC 7742); larger is slower
+  double dispatch_scale =
+      1;  ///< host time of a framework call relative to the reference host (EPYC 7742); larger is slower
   BytesPerSecond memory_bandwidth{200e9};
   bool operator==(const HostSpec&) const = default;
 };
 
 struct ClusterSpec {
-  std::string name;                         ///< the file's stem; measured curves and cases refer to it
-  std::vector<std::string> aliases;         ///< other names of the same system
+  std::string name;                  ///< the file's stem; measured curves and cases refer to it
+  std::vector<std::string> aliases;  ///< other names of the same system
   std::string description;
   std::int64_t nodes = 1;
-  std::int64_t gpus_per_node = 8;           ///< GPUs that the job uses, the first ones of each node
-  std::int64_t gpus_installed = 0;          ///< GPUs that a node has, which decide its wiring; 0: as many as gpus_per_node
-  std::string device;                       ///< name of a file in configs/devices
+  std::int64_t gpus_per_node = 8;   ///< GPUs that the job uses, the first ones of each node
+  std::int64_t gpus_installed = 0;  ///< GPUs that a node has, which decide its wiring; 0: as many as gpus_per_node
+  std::string device;               ///< name of a file in configs/devices
   GpuLinks gpu_links;
   PcieSpec pcie;
   NicSpec nic;

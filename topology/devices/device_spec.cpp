@@ -38,22 +38,27 @@ Schema<DeviceLaunch> launch_schema() {
 }
 
 Schema<DeviceCalibration> calibration_schema() {
-  Schema<DeviceCalibration> s("calibration", "What whole iterations show of the GPU beyond its data sheet and the op models.");
-  s.optional("kernels_16bit", &DeviceCalibration::kernels_16bit, {0.2, 5},
-             "Time of kernels in models of 16 or 8 bits over that of the op models; a measured table of the device is left as it is.");
+  Schema<DeviceCalibration> s("calibration",
+                              "What whole iterations show of the GPU beyond its data sheet and the op models.");
+  s.optional(
+      "kernels_16bit", &DeviceCalibration::kernels_16bit, {0.2, 5},
+      "Time of kernels in models of 16 or 8 bits over that of the op models; a measured table of the device is left as it is.");
   s.optional("kernels_32bit", &DeviceCalibration::kernels_32bit, {0.2, 5}, "The same in fp32 and tf32.");
-  s.optional("speed_variation", &DeviceCalibration::speed_variation, {0, 0.5},
-             "Standard deviation of kernel time from one GPU to another over the mean; training waits for the slowest of all ranks.");
+  s.optional(
+      "speed_variation", &DeviceCalibration::speed_variation, {0, 0.5},
+      "Standard deviation of kernel time from one GPU to another over the mean; training waits for the slowest of all ranks.");
   return s;
 }
 
 const std::vector<std::string>& rate_names() {
-  static const std::vector<std::string> names = {"fp64", "fp32", "tf32", "fp16", "bf16", "fp8", "int8", "vector_fp32", "vector_fp16"};
+  static const std::vector<std::string> names = {"fp64", "fp32", "tf32",        "fp16",       "bf16",
+                                                 "fp8",  "int8", "vector_fp32", "vector_fp16"};
   return names;
 }
 
 std::optional<std::string> broken_device_rule(const DeviceSpec& d) {
-  if (!d.peak.contains("fp32")) return "peak: found no fp32, expected at least fp32, the type that every kernel can fall back on";
+  if (!d.peak.contains("fp32"))
+    return "peak: found no fp32, expected at least fp32, the type that every kernel can fall back on";
   if (d.l2.bandwidth < d.hbm.bandwidth) return "l2.bandwidth: found less than hbm.bandwidth, expected at least as much";
   if (d.l2.capacity >= d.hbm.capacity) return "l2.capacity: found as much as hbm.capacity, expected less";
   if (d.reserved_memory >= d.hbm.capacity) return "reserved_memory: found as much as hbm.capacity, expected less";
@@ -71,17 +76,22 @@ Schema<DeviceSpec> device_schema() {
              "Major and minor version in one number: 70 for V100, 80 for A100, 90 for H100.");
   s.required("sm_count", &DeviceSpec::sm_count, {1, 4096}, "Streaming multiprocessors.");
   s.nested("clock", &DeviceSpec::clock, clock_schema(), true);
-  s.table("peak", &DeviceSpec::peak, rate_names(), kRate,
-          "Dense peak rate by data type at the boost clock. vector_fp32 and vector_fp16 are the rates without tensor cores; a "
-          "type that is absent is not supported as a matrix type.", true);
-  s.nested("hbm", &DeviceSpec::hbm, memory_schema("hbm", "Device memory (HBM or GDDR), data-sheet bandwidth.", {1e8, 1e14}), true);
-  s.nested("l2", &DeviceSpec::l2, memory_schema("l2", "Second-level cache, attainable read bandwidth.", {1e5, 1e11}), true);
+  s.table(
+      "peak", &DeviceSpec::peak, rate_names(), kRate,
+      "Dense peak rate by data type at the boost clock. vector_fp32 and vector_fp16 are the rates without tensor cores; a "
+      "type that is absent is not supported as a matrix type.",
+      true);
+  s.nested("hbm", &DeviceSpec::hbm,
+           memory_schema("hbm", "Device memory (HBM or GDDR), data-sheet bandwidth.", {1e8, 1e14}), true);
+  s.nested("l2", &DeviceSpec::l2, memory_schema("l2", "Second-level cache, attainable read bandwidth.", {1e5, 1e11}),
+           true);
   s.nested("launch", &DeviceSpec::launch, launch_schema());
   s.nested("calibration", &DeviceSpec::calibration, calibration_schema());
   s.required("power_limit", &DeviceSpec::power_limit, {1, 1e5}, "Board power limit.");
   s.required("pcie_bandwidth", &DeviceSpec::pcie_bandwidth, {1e8, 1e13},
              "Host link (PCIe or NVLink-C2C), per direction, as large copies reach it.");
-  s.optional("reserved_memory", &DeviceSpec::reserved_memory, {0, 1e12}, "Device memory taken by the context, NCCL and the framework.");
+  s.optional("reserved_memory", &DeviceSpec::reserved_memory, {0, 1e12},
+             "Device memory taken by the context, NCCL and the framework.");
   s.required("source", &DeviceSpec::source, "Where the figures come from, and which are estimates.");
   s.rule(broken_device_rule);
   return s;

@@ -12,7 +12,7 @@ namespace distsim::topology {
 
 struct DeviceMemory {
   Bytes capacity;
-  BytesPerSecond bandwidth;   ///< data sheet, reads plus writes
+  BytesPerSecond bandwidth;  ///< data sheet, reads plus writes
   bool operator==(const DeviceMemory&) const = default;
 };
 
@@ -24,38 +24,42 @@ struct DeviceClocks {
 
 /// Costs of getting work onto the GPU, seen from the GPU. Host time is the framework's (FrameworkSpec).
 struct DeviceLaunch {
-  Duration kernel_floor = Duration::nanoseconds(2000);     ///< duration of an empty kernel
-  Duration kernel_gap = Duration::nanoseconds(1000);       ///< idle between two dependent kernels of a stream that are both already queued
+  Duration kernel_floor = Duration::nanoseconds(2000);  ///< duration of an empty kernel
+  Duration kernel_gap =
+      Duration::nanoseconds(1000);  ///< idle between two dependent kernels of a stream that are both already queued
   Duration graph_kernel_gap = Duration::nanoseconds(600);  ///< the same inside a CUDA graph
   bool operator==(const DeviceLaunch&) const = default;
 };
 
 /// What whole iterations show of a device beyond its data sheet and its op models.
 struct DeviceCalibration {
-  double kernels_16bit = 1;    ///< time of kernels in models of 16 or 8 bits over that of the op models (a measured table of the device is left as it is)
-  double kernels_32bit = 1;    ///< the same in fp32 and tf32
-  double speed_variation = 0;  ///< standard deviation of kernel time from one GPU of this kind to another, over the mean
+  double kernels_16bit = 1;  ///< time of kernels in models of 16 or 8 bits over that of the op models (a measured table
+                             ///< of the device is left as it is)
+  double kernels_32bit = 1;  ///< the same in fp32 and tf32
+  double speed_variation =
+      0;  ///< standard deviation of kernel time from one GPU of this kind to another, over the mean
   bool operator==(const DeviceCalibration&) const = default;
 };
 
 struct DeviceSpec {
-  std::string name;               ///< "a100_sxm4_80gb"; the file's stem
-  std::vector<std::string> aliases;  ///< other names that logs and tables use for it ("A100-SXM4-80GB")
-  std::string architecture;       ///< volta, turing, ampere, ada, hopper, blackwell, ...
+  std::string name;                     ///< "a100_sxm4_80gb"; the file's stem
+  std::vector<std::string> aliases;     ///< other names that logs and tables use for it ("A100-SXM4-80GB")
+  std::string architecture;             ///< volta, turing, ampere, ada, hopper, blackwell, ...
   std::int64_t compute_capability = 0;  ///< 70, 75, 80, 86, 89, 90, 100, 120
   std::int64_t sm_count = 0;
   DeviceClocks clock;
-  /// Dense peak rate by data type at the boost clock: fp64 fp32 tf32 fp16 bf16 fp8 int8; `vector_fp32` and `vector_fp16` are the non-tensor-core rates.
-  /// A type that is absent is not supported as a matrix type by the device.
+  /// Dense peak rate by data type at the boost clock: fp64 fp32 tf32 fp16 bf16 fp8 int8; `vector_fp32` and
+  /// `vector_fp16` are the non-tensor-core rates. A type that is absent is not supported as a matrix type by the
+  /// device.
   std::map<std::string, FlopsPerSecond> peak;
   DeviceMemory hbm;
   DeviceMemory l2;
   DeviceLaunch launch;
   DeviceCalibration calibration;
   Watts power_limit;
-  BytesPerSecond pcie_bandwidth;  ///< host link, per direction, usable
+  BytesPerSecond pcie_bandwidth;                 ///< host link, per direction, usable
   Bytes reserved_memory = Bytes(1'500'000'000);  ///< taken by the context, NCCL and the framework
-  std::string source;             ///< where the facts come from
+  std::string source;                            ///< where the facts come from
   bool operator==(const DeviceSpec&) const = default;
 };
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <set>
 
-#include "base/file.hpp"
 #include "base/config/schema.hpp"
+#include "base/file.hpp"
 #include "base/text/spelling.hpp"
 
 namespace distsim::topology {
@@ -24,7 +24,8 @@ Schema<Lists> schema() {
   Schema<Lists> s("network", "A network as ASTRA-sim describes it.");
   s.scalars("topology", &Lists::topology, {}, "Ring, FullyConnected or Switch, by dimension.", true, 16);
   s.scalars("npus_count", &Lists::npus_count, {2, double(kMostRanks)}, "Places, by dimension.", true, 16);
-  s.scalars("bandwidth", &Lists::bandwidth, {1e-6, 1e9}, "GB/s (2^30 bytes) of a link and direction, by dimension.", true, 16);
+  s.scalars("bandwidth", &Lists::bandwidth, {1e-6, 1e9}, "GB/s (2^30 bytes) of a link and direction, by dimension.",
+            true, 16);
   s.scalars("latency", &Lists::latency, {0, 1e12}, "ns a hop, by dimension.", true, 16);
   return s;
 }
@@ -45,12 +46,14 @@ Result<DimensionNetwork> network_of(const Lists& lists, const ConfigNode& node) 
     const auto& names = kind_names();
     const auto kind = std::find(names.begin(), names.end(), lists.topology[d]);
     if (kind == names.end()) {
-      return Error{"network.topology: found '" + lists.topology[d] + "', expected Ring, FullyConnected or Switch", node.where.text(), spelling_hint(lists.topology[d], names)};
+      return Error{"network.topology: found '" + lists.topology[d] + "', expected Ring, FullyConnected or Switch",
+                   node.where.text(), spelling_hint(lists.topology[d], names)};
     }
     ranks *= static_cast<std::uint64_t>(lists.npus_count[d]);
     if (ranks > kMostRanks) return schema_detail::expected(node, "network.npus_count", "at most 2^24 places in all");
-    network.dimensions.push_back({static_cast<DimensionKind>(kind - names.begin()), static_cast<std::uint32_t>(lists.npus_count[d]),
-                                  lists.bandwidth[d] * kBytesPerNs, lists.latency[d]});
+    network.dimensions.push_back({static_cast<DimensionKind>(kind - names.begin()),
+                                  static_cast<std::uint32_t>(lists.npus_count[d]), lists.bandwidth[d] * kBytesPerNs,
+                                  lists.latency[d]});
   }
   return network;
 }
@@ -91,8 +94,9 @@ Result<DimensionNetwork> DimensionNetwork::of_group(std::span<const std::uint32_
     group.dimensions.back().count = static_cast<std::uint32_t>(taken[d].size());
   }
   if (group.ranks() == members.size()) return group;
-  return Error{"group of " + std::to_string(members.size()) + " ranks: found members that make no grid in " + describe() +
-                   ", expected all places of some dimensions", "", ""};
+  return Error{"group of " + std::to_string(members.size()) + " ranks: found members that make no grid in " +
+                   describe() + ", expected all places of some dimensions",
+               "", ""};
 }
 
 std::string DimensionNetwork::describe() const {

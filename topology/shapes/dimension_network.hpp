@@ -1,4 +1,5 @@
-// DimensionNetwork: a network as ASTRA-sim describes it: dimensions, each with a topology, a count, a bandwidth and a latency.
+// DimensionNetwork: a network as ASTRA-sim describes it: dimensions, each with a topology, a count, a bandwidth and a
+// latency.
 //
 //   topology: [ Ring, Switch ]       # Ring, FullyConnected or Switch
 //   npus_count: [ 8, 4 ]             # GPU i stands at (i % 8, i / 8)
@@ -22,7 +23,8 @@ struct NetworkDimension {
   double bytes_per_ns = 0;
   double latency_ns = 0;
 
-  /// Hops between two places `distance` apart: 2 through a switch, 1 between neighbours or where all are connected, the short way round a ring.
+  /// Hops between two places `distance` apart: 2 through a switch, 1 between neighbours or where all are connected, the
+  /// short way round a ring.
   std::uint32_t hops(std::uint32_t distance) const;
 };
 
@@ -31,7 +33,8 @@ struct DimensionNetwork {
 
   std::uint32_t ranks() const;
   std::vector<std::uint32_t> place_of(std::uint32_t rank) const;
-  /// The dimensions of a group (ascending ranks): those in which its members differ, with as many places as they take. Refuses a group that is no grid.
+  /// The dimensions of a group (ascending ranks): those in which its members differ, with as many places as they take.
+  /// Refuses a group that is no grid.
   Result<DimensionNetwork> of_group(std::span<const std::uint32_t> members) const;
   std::string describe() const;  ///< "Ring 8 x Switch 4"
 };

@@ -12,14 +12,18 @@ Duration half(Duration d) { return Duration::picoseconds(d.ps() / 2); }
 }  // namespace
 
 FabricShape fat_tree_shape() {
-  return {FabricKind::fat_tree, "fat_tree", "All ports of a node on one leaf; leaves under spines, pods of leaves under a core.",
+  return {FabricKind::fat_tree,
+          "fat_tree",
+          "All ports of a node on one leaf; leaves under spines, pods of leaves under a core.",
           [](const ClusterSpec& s, std::uint32_t node, std::uint32_t) { return node / u32(s.fabric.nodes_per_leaf); },
           [](const ClusterSpec& s) { return u32(s.fabric.leaves_per_pod); },
           [](const ClusterSpec& s) { return u32(s.fabric.nodes_per_leaf * std::max<std::int64_t>(s.nic.count, 1)); }};
 }
 
 FabricShape rail_optimized_shape() {
-  return {FabricKind::rail_optimized, "rail_optimized", "Port k of every node of a group on the group's leaf k, so that GPUs of equal number meet at one switch.",
+  return {FabricKind::rail_optimized,
+          "rail_optimized",
+          "Port k of every node of a group on the group's leaf k, so that GPUs of equal number meet at one switch.",
           [](const ClusterSpec& s, std::uint32_t node, std::uint32_t nic) {
             return node / u32(s.fabric.nodes_per_leaf) * u32(std::max<std::int64_t>(s.nic.count, 1)) + nic;
           },
@@ -28,13 +32,18 @@ FabricShape rail_optimized_shape() {
 }
 
 FabricShape single_switch_shape() {
-  return {FabricKind::single_switch, "single_switch", "All ports of all nodes on one non-blocking switch.",
+  return {FabricKind::single_switch,
+          "single_switch",
+          "All ports of all nodes on one non-blocking switch.",
           [](const ClusterSpec&, std::uint32_t, std::uint32_t) { return 0u; },
           [](const ClusterSpec&) { return 1u; },
-          [](const ClusterSpec& s) { return u32(std::min<std::int64_t>(s.nodes * std::max<std::int64_t>(s.nic.count, 1), 0xFFFFFFFFll)); }};
+          [](const ClusterSpec& s) {
+            return u32(std::min<std::int64_t>(s.nodes * std::max<std::int64_t>(s.nic.count, 1), 0xFFFFFFFFll));
+          }};
 }
 
-Fabric::Fabric(const ClusterSpec& spec, std::uint32_t nodes) : spec_(spec), shape_(&fabric_shape(spec.fabric.kind)), nodes_(nodes) {
+Fabric::Fabric(const ClusterSpec& spec, std::uint32_t nodes)
+    : spec_(spec), shape_(&fabric_shape(spec.fabric.kind)), nodes_(nodes) {
   leaves_ = leaf_of(nodes - 1, u32(std::max<std::int64_t>(spec.nic.count, 1)) - 1) + 1;
   leaves_per_pod_ = shape_->leaves_per_pod(spec_);
 }
@@ -70,7 +79,8 @@ std::vector<Hop> Fabric::path(const Port& a, const Port& b) const {
   std::vector<Hop> hops;
   for (std::size_t i = 0; i < rate.size(); ++i) {
     const bool at_adapter = i == 0 || i + 1 == rate.size();
-    hops.push_back({at[i], at[i + 1], LinkKind::network, rate[i], at_adapter ? half(spec_.nic.latency) : spec_.fabric.switch_latency});
+    hops.push_back({at[i], at[i + 1], LinkKind::network, rate[i],
+                    at_adapter ? half(spec_.nic.latency) : spec_.fabric.switch_latency});
   }
   return hops;
 }
@@ -87,12 +97,16 @@ BytesPerSecond Fabric::bisection() const {
 
 std::string Fabric::dump() const {
   if (spec_.nic.count == 0) return "fabric: none\n";
-  std::string out = "fabric: " + std::string(shape_->name) + ", " + std::to_string(leaves_) + (leaves_ == 1 ? " leaf\n" : " leaves\n");
+  std::string out = "fabric: " + std::string(shape_->name) + ", " + std::to_string(leaves_) +
+                    (leaves_ == 1 ? " leaf\n" : " leaves\n");
   if (leaves_ == 1) return out;
-  out += "  leaf - spine: " + format_quantity(leaf_uplink().value(), Dimension::bytes_per_second) + " per leaf and direction, oversubscription " +
-         format_quantity(spec_.fabric.oversubscription, Dimension::none) + ", " + std::to_string(pods()) + (pods() == 1 ? " pod\n" : " pods\n");
+  out += "  leaf - spine: " + format_quantity(leaf_uplink().value(), Dimension::bytes_per_second) +
+         " per leaf and direction, oversubscription " +
+         format_quantity(spec_.fabric.oversubscription, Dimension::none) + ", " + std::to_string(pods()) +
+         (pods() == 1 ? " pod\n" : " pods\n");
   if (pods() > 1) {
-    out += "  spine - core: " + format_quantity(leaf_uplink().value() * leaves_per_pod_, Dimension::bytes_per_second) + " per pod and direction\n";
+    out += "  spine - core: " + format_quantity(leaf_uplink().value() * leaves_per_pod_, Dimension::bytes_per_second) +
+           " per pod and direction\n";
   }
   return out;
 }

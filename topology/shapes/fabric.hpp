@@ -1,8 +1,10 @@
-// Fabric: the network between nodes, by levels. Leaves join ports of nodes, the spine of a pod joins its leaves, the core joins pods. The switches of a
-// spine (and of the core) act as one: adaptive routing stripes traffic over them, and their number changes nothing but the wiring.
+// Fabric: the network between nodes, by levels. Leaves join ports of nodes, the spine of a pod joins its leaves, the
+// core joins pods. The switches of a spine (and of the core) act as one: adaptive routing stripes traffic over them,
+// and their number changes nothing but the wiring.
 //
-// Uplinks of a leaf: ports x rate / oversubscription; of a pod's spine: the sum of its leaves' uplinks. A message pays the adapter's latency, which includes
-// one switch, and switch_latency for each further switch: 1 within a leaf, 3 within a pod, 5 beyond.
+// Uplinks of a leaf: ports x rate / oversubscription; of a pod's spine: the sum of its leaves' uplinks. A message pays
+// the adapter's latency, which includes one switch, and switch_latency for each further switch: 1 within a leaf, 3
+// within a pod, 5 beyond.
 #pragma once
 
 #include <cstdint>

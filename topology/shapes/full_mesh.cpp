@@ -1,7 +1,9 @@
-// Full mesh: every GPU has the same number of NVLinks to each other GPU of the node (4 x V100 of ABCI, 4 x GH200 of Alps). No switch.
+// Full mesh: every GPU has the same number of NVLinks to each other GPU of the node (4 x V100 of ABCI, 4 x GH200 of
+// Alps). No switch.
 //
-// Among m of n GPUs with k links a pair: one GPU sends k (m - 1) links' worth; the complete digraph on m vertices splits into m - 1 directed rings for every
-// m but 4 and 6 (Tillson 1980), where one ring less fits for odd k. Bisection: floor(n / 2) ceil(n / 2) k links.
+// Among m of n GPUs with k links a pair: one GPU sends k (m - 1) links' worth; the complete digraph on m vertices
+// splits into m - 1 directed rings for every m but 4 and 6 (Tillson 1980), where one ring less fits for odd k.
+// Bisection: floor(n / 2) ceil(n / 2) k links.
 #include "topology/shapes/mesh.hpp"
 #include "topology/shapes/shape.hpp"
 
@@ -13,7 +15,8 @@ std::int64_t links_per_pair(const ClusterSpec& spec) {
 }
 
 Result<void> check(const ClusterSpec& spec) {
-  if (spec.gpus_per_node > 64) return cluster_error("gpus_per_node", std::to_string(spec.gpus_per_node), "at most 64 for full_mesh");
+  if (spec.gpus_per_node > 64)
+    return cluster_error("gpus_per_node", std::to_string(spec.gpus_per_node), "at most 64 for full_mesh");
   if (spec.gpus_per_node == 1) return {};
   const std::int64_t peers = spec.gpus_per_node - 1;
   if (spec.gpu_links.links_per_gpu % peers != 0 || spec.gpu_links.links_per_gpu == 0) {
@@ -28,7 +31,8 @@ void connect(const ClusterSpec& spec, NodeGraph& graph) {
   for (std::uint32_t i = 0; i < gpus; ++i) {
     for (std::uint32_t j = i + 1; j < gpus; ++j) {
       graph.connect(graph.find(DeviceKind::gpu, i), graph.find(DeviceKind::gpu, j), LinkKind::nvlink,
-                    static_cast<std::uint32_t>(links_per_pair(spec)), spec.gpu_links.bandwidth_per_link, spec.gpu_links.latency);
+                    static_cast<std::uint32_t>(links_per_pair(spec)), spec.gpu_links.bandwidth_per_link,
+                    spec.gpu_links.latency);
     }
   }
 }
@@ -38,13 +42,20 @@ IntraFacts facts(const ClusterSpec& spec, const NodeGraph&, std::span<const std:
   const std::int64_t out = links_per_pair(spec) * (m - 1);
   const bool one_less = (m == 4 || m == 6) && links_per_pair(spec) % 2 == 1;
   const BytesPerSecond each = spec.gpu_links.bandwidth_per_link;
-  return {IntraNode::full_mesh, each * static_cast<double>(out), each * static_cast<double>(one_less ? out - 1 : out), spec.gpu_links.latency};
+  return {IntraNode::full_mesh, each * static_cast<double>(out), each * static_cast<double>(one_less ? out - 1 : out),
+          spec.gpu_links.latency};
 }
 
 }  // namespace
 
 NodeShape full_mesh_shape() {
-  return {IntraNode::full_mesh, "full_mesh", "Every GPU has NVLinks of its own to every other GPU of the node.", check, connect, facts, mesh_bisection};
+  return {IntraNode::full_mesh,
+          "full_mesh",
+          "Every GPU has NVLinks of its own to every other GPU of the node.",
+          check,
+          connect,
+          facts,
+          mesh_bisection};
 }
 
 }  // namespace distsim::topology

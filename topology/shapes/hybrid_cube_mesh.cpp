@@ -1,7 +1,9 @@
-// Hybrid cube mesh of DGX-1: two quads of GPUs, corners joined across. No switch: pairs without a direct link forward through a third GPU.
+// Hybrid cube mesh of DGX-1: two quads of GPUs, corners joined across. No switch: pairs without a direct link forward
+// through a third GPU.
 //
 // V100 (6 links): some edges are double. As printed by `nvidia-smi topo -m` on DGX-1 and p3.16xlarge:
-//       0 1 2 3 4 5 6 7        Each row sums to 6. Bisection between the quads {0..3} and {4..7}: 2 + 2 + 1 + 1 = 6 links.
+//       0 1 2 3 4 5 6 7        Each row sums to 6. Bisection between the quads {0..3} and {4..7}: 2 + 2 + 1 + 1 = 6
+//       links.
 //   0   - 1 1 2 2 . . .
 //   1   1 - 2 1 . 2 . .
 //   2   1 2 - 2 . . 1 .
@@ -29,10 +31,12 @@ std::uint32_t links_between(const ClusterSpec& spec, std::uint32_t i, std::uint3
 
 Result<void> check(const ClusterSpec& spec) {
   if (spec.gpus_per_node != 8 && spec.gpus_per_node != 4) {
-    return cluster_error("gpus_per_node", std::to_string(spec.gpus_per_node), "8 for hybrid_cube_mesh, or 4 for one of its quads");
+    return cluster_error("gpus_per_node", std::to_string(spec.gpus_per_node),
+                         "8 for hybrid_cube_mesh, or 4 for one of its quads");
   }
   const std::int64_t links = spec.gpu_links.links_per_gpu;
-  if (links != 6 && links != 4) return cluster_error("gpu_links.links_per_gpu", std::to_string(links), "6 (V100) or 4 (P100) for hybrid_cube_mesh");
+  if (links != 6 && links != 4)
+    return cluster_error("gpu_links.links_per_gpu", std::to_string(links), "6 (V100) or 4 (P100) for hybrid_cube_mesh");
   return {};
 }
 
@@ -42,8 +46,8 @@ void connect(const ClusterSpec& spec, NodeGraph& graph) {
     for (std::uint32_t j = i + 1; j < gpus; ++j) {
       const std::uint32_t count = links_between(spec, i, j);
       if (count == 0) continue;
-      graph.connect(graph.find(DeviceKind::gpu, i), graph.find(DeviceKind::gpu, j), LinkKind::nvlink, count, spec.gpu_links.bandwidth_per_link,
-                    spec.gpu_links.latency);
+      graph.connect(graph.find(DeviceKind::gpu, i), graph.find(DeviceKind::gpu, j), LinkKind::nvlink, count,
+                    spec.gpu_links.bandwidth_per_link, spec.gpu_links.latency);
     }
   }
 }
@@ -51,8 +55,13 @@ void connect(const ClusterSpec& spec, NodeGraph& graph) {
 }  // namespace
 
 NodeShape hybrid_cube_mesh_shape() {
-  return {IntraNode::hybrid_cube_mesh, "hybrid_cube_mesh", "DGX-1: 8 GPUs as two quads with corners joined; no switch, single and double NVLinks.", check,
-          connect, cube_mesh_facts, mesh_bisection};
+  return {IntraNode::hybrid_cube_mesh,
+          "hybrid_cube_mesh",
+          "DGX-1: 8 GPUs as two quads with corners joined; no switch, single and double NVLinks.",
+          check,
+          connect,
+          cube_mesh_facts,
+          mesh_bisection};
 }
 
 }  // namespace distsim::topology

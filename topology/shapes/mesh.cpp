@@ -10,7 +10,9 @@ LinkMatrix nvlinks_among(const NodeGraph& graph, std::span<const std::uint32_t> 
   LinkMatrix links(static_cast<std::uint32_t>(locals.size()));
   for (std::uint32_t i = 0; i < locals.size(); ++i) {
     for (std::uint32_t j = i + 1; j < locals.size(); ++j) {
-      links.set(i, j, graph.link_count(graph.find(DeviceKind::gpu, locals[i]), graph.find(DeviceKind::gpu, locals[j]), LinkKind::nvlink));
+      links.set(i, j,
+                graph.link_count(graph.find(DeviceKind::gpu, locals[i]), graph.find(DeviceKind::gpu, locals[j]),
+                                 LinkKind::nvlink));
     }
   }
   return links;

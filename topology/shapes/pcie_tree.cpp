@@ -8,7 +8,9 @@ namespace {
 
 Duration half(Duration d) { return Duration::picoseconds(d.ps() / 2); }
 
-IntraFacts facts(const ClusterSpec& spec, const NodeGraph&, std::span<const std::uint32_t> locals) { return pcie_facts(spec, locals); }
+IntraFacts facts(const ClusterSpec& spec, const NodeGraph&, std::span<const std::uint32_t> locals) {
+  return pcie_facts(spec, locals);
+}
 
 Result<void> check_pcie(const ClusterSpec&) { return {}; }
 
@@ -19,11 +21,13 @@ Result<void> check_single(const ClusterSpec& spec) {
 
 void connect_nothing(const ClusterSpec&, NodeGraph&) {}
 
-/// Uplinks of half the slots, or what joins half the sockets to the others where that is less; below one switch, links of half its GPUs.
+/// Uplinks of half the slots, or what joins half the sockets to the others where that is less; below one switch, links
+/// of half its GPUs.
 BytesPerSecond bisection(const ClusterSpec& spec, const NodeGraph&) {
   const PcieLayout layout(spec);
   const double link = spec.pcie.bandwidth.value();
-  if (layout.slots() == 1) return BytesPerSecond(spec.pcie.peer_to_peer ? link * static_cast<double>(spec.gpus_per_node / 2) : link / 2);
+  if (layout.slots() == 1)
+    return BytesPerSecond(spec.pcie.peer_to_peer ? link * static_cast<double>(spec.gpus_per_node / 2) : link / 2);
   const std::uint32_t sockets = layout.socket_of_slot(layout.slots() - 1) + 1;
   const double uplinks = link * (layout.slots() / 2), joints = (sockets / 2) * (sockets - sockets / 2);
   return BytesPerSecond(sockets == 1 ? uplinks : std::min(uplinks, spec.pcie.cpu_interconnect.value() * joints));
@@ -60,7 +64,8 @@ std::vector<std::vector<std::uint32_t>> PcieLayout::nics_of_gpus() const {
     const std::size_t n = nics.size(), g = gpus.size();
     for (std::size_t i = 0; i < g; ++i) {
       const std::size_t first = i * n / g, last = std::max(first + 1, (i + 1) * n / g);
-      out[gpus[i]].assign(nics.begin() + static_cast<std::ptrdiff_t>(first), nics.begin() + static_cast<std::ptrdiff_t>(last));
+      out[gpus[i]].assign(nics.begin() + static_cast<std::ptrdiff_t>(first),
+                          nics.begin() + static_cast<std::ptrdiff_t>(last));
     }
   }
   return out;
@@ -74,7 +79,8 @@ void add_pcie_tree(const ClusterSpec& spec, NodeGraph& graph) {
   for (std::uint32_t s = 0; s < sockets; ++s) graph.add(DeviceKind::cpu, s);
   for (std::uint32_t a = 0; a < sockets; ++a) {
     for (std::uint32_t b = a + 1; b < sockets; ++b) {
-      graph.connect(graph.find(DeviceKind::cpu, a), graph.find(DeviceKind::cpu, b), LinkKind::cpu_interconnect, 1, spec.pcie.cpu_interconnect, hop);
+      graph.connect(graph.find(DeviceKind::cpu, a), graph.find(DeviceKind::cpu, b), LinkKind::cpu_interconnect, 1,
+                    spec.pcie.cpu_interconnect, hop);
     }
   }
   std::vector<DeviceId> slots;  // what a slot's devices are plugged into
@@ -100,7 +106,8 @@ IntraFacts pcie_facts(const ClusterSpec& spec, std::span<const std::uint32_t> lo
     ++on_slot[layout.slot_of_gpu(g)];
     ++on_socket[layout.socket_of_slot(layout.slot_of_gpu(g))];
   }
-  // Uniform traffic at rate s from each member: g members below a switch send g s (m - g) / (m - 1) up its one link, or g s where all is staged in host memory.
+  // Uniform traffic at rate s from each member: g members below a switch send g s (m - g) / (m - 1) up its one link, or
+  // g s where all is staged in host memory.
   double uniform = link, ring = link;
   for (const auto& [slot, g] : on_slot) {
     if (!layout.has_switches()) continue;
@@ -109,7 +116,8 @@ IntraFacts pcie_facts(const ClusterSpec& spec, std::span<const std::uint32_t> lo
     if (!spec.pcie.peer_to_peer) ring = std::min(ring, link / g);
   }
   for (auto a = on_socket.begin(); a != on_socket.end(); ++a) {
-    for (auto b = std::next(a); b != on_socket.end(); ++b) uniform = std::min(uniform, between * (m - 1) / (a->second * b->second));
+    for (auto b = std::next(a); b != on_socket.end(); ++b)
+      uniform = std::min(uniform, between * (m - 1) / (a->second * b->second));
   }
   if (on_socket.size() > 1) ring = std::min(ring, between);
   const bool through_cpu = !layout.has_switches() || on_slot.size() > 1 || !spec.pcie.peer_to_peer;
@@ -119,8 +127,13 @@ IntraFacts pcie_facts(const ClusterSpec& spec, std::span<const std::uint32_t> lo
 }
 
 NodeShape pcie_shape() {
-  return {IntraNode::pcie, "pcie", "No NVLink: GPUs talk through PCIe switches and CPU sockets, staged in host memory without peer access.", check_pcie,
-          connect_nothing, facts, bisection};
+  return {IntraNode::pcie,
+          "pcie",
+          "No NVLink: GPUs talk through PCIe switches and CPU sockets, staged in host memory without peer access.",
+          check_pcie,
+          connect_nothing,
+          facts,
+          bisection};
 }
 
 NodeShape single_gpu_shape() {

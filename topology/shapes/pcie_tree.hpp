@@ -1,4 +1,5 @@
-// The PCIe tree of a node: GPUs and NICs behind switches (or directly on root ports), switches on CPU sockets, sockets joined to each other.
+// The PCIe tree of a node: GPUs and NICs behind switches (or directly on root ports), switches on CPU sockets, sockets
+// joined to each other.
 #pragma once
 
 #include <span>
@@ -8,8 +9,9 @@
 
 namespace distsim::topology {
 
-/// Who hangs where. A slot is a PCIe switch, or a root port where gpus_per_switch is 1. Slots and NICs are spread evenly and in order: with 8 GPUs in
-/// pairs, 2 sockets and 4 NICs, socket 0 has GPUs 0-3 and NICs 0-1, and NIC 0 sits beside GPUs 0 and 1.
+/// Who hangs where. A slot is a PCIe switch, or a root port where gpus_per_switch is 1. Slots and NICs are spread
+/// evenly and in order: with 8 GPUs in pairs, 2 sockets and 4 NICs, socket 0 has GPUs 0-3 and NICs 0-1, and NIC 0 sits
+/// beside GPUs 0 and 1.
 class PcieLayout {
  public:
   explicit PcieLayout(const ClusterSpec& spec);

@@ -1,4 +1,5 @@
-// The one list of shapes. A new shape: a file of its own, its declaration in shape.hpp, a line here, a word in cluster_schema().
+// The one list of shapes. A new shape: a file of its own, its declaration in shape.hpp, a line here, a word in
+// cluster_schema().
 #include <array>
 
 #include "topology/shapes/shape.hpp"
@@ -6,7 +7,8 @@
 namespace distsim::topology {
 
 std::span<const NodeShape> node_shapes() {
-  static const std::array shapes = {nvswitch_shape(), hybrid_cube_mesh_shape(), full_mesh_shape(), pcie_shape(), single_gpu_shape()};
+  static const std::array shapes = {nvswitch_shape(), hybrid_cube_mesh_shape(), full_mesh_shape(), pcie_shape(),
+                                    single_gpu_shape()};
   return shapes;
 }
 

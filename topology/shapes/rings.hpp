@@ -20,12 +20,13 @@ class LinkMatrix {
   std::vector<std::uint32_t> links_;
 };
 
-/// Largest number of directed rings over all vertices that share no direction of a link. For n = 2 that is the number of links; for n >= 3 twice the
-/// largest number of edge-disjoint Hamiltonian cycles, as each cycle runs both ways. Exact search, n <= 8.
+/// Largest number of directed rings over all vertices that share no direction of a link. For n = 2 that is the number
+/// of links; for n >= 3 twice the largest number of edge-disjoint Hamiltonian cycles, as each cycle runs both ways.
+/// Exact search, n <= 8.
 std::uint32_t ring_count(const LinkMatrix& links);
 
-/// Where no cycle fits: width of the one ring that walks a spanning tree and back, forwarding through members. Links of the tree's thinnest edge, made as
-/// thick as possible; 0 where the vertices are not connected.
+/// Where no cycle fits: width of the one ring that walks a spanning tree and back, forwarding through members. Links of
+/// the tree's thinnest edge, made as thick as possible; 0 where the vertices are not connected.
 std::uint32_t tree_walk_width(const LinkMatrix& links);
 
 }  // namespace distsim::topology

@@ -1,4 +1,5 @@
-// Shapes: the ways in which the GPUs of a node and the nodes of a cluster can be wired. One file a shape; topology/registry.cpp lists them.
+// Shapes: the ways in which the GPUs of a node and the nodes of a cluster can be wired. One file a shape;
+// topology/registry.cpp lists them.
 #pragma once
 
 #include <span>
@@ -22,11 +23,12 @@ struct NodeShape {
   IntraNode kind;
   std::string_view name;
   std::string_view sentence;
-  Result<void> (*check)(const ClusterSpec& spec);              ///< refuses GPU and link counts that this shape cannot have
+  Result<void> (*check)(const ClusterSpec& spec);  ///< refuses GPU and link counts that this shape cannot have
   void (*connect)(const ClusterSpec& spec, NodeGraph& graph);  ///< adds the links between the GPUs, and their switches
   /// Facts of two GPUs or more; `locals` are their numbers in the node or domain, ascending.
   IntraFacts (*facts)(const ClusterSpec& spec, const NodeGraph& graph, std::span<const std::uint32_t> locals);
-  BytesPerSecond (*bisection)(const ClusterSpec& spec, const NodeGraph& graph);  ///< first half of the GPUs against the rest
+  BytesPerSecond (*bisection)(const ClusterSpec& spec,
+                              const NodeGraph& graph);  ///< first half of the GPUs against the rest
 };
 
 struct FabricShape {

@@ -34,9 +34,9 @@ void fill_open(TraceCollective& to, const TraceCollective& from) {
 
 /// True for ranges that PyTorch opens around a collective.
 bool collective_range(std::string_view name) {
-  return name.starts_with("nccl:") || name.starts_with("rccl:") || name.starts_with("c10d::") || name == "record_param_comms" ||
-         name.starts_with("ncclAll") || name.starts_with("ncclReduce") || name.starts_with("ncclBroadcast") ||
-         name.starts_with("ncclSend") || name.starts_with("ncclRecv");
+  return name.starts_with("nccl:") || name.starts_with("rccl:") || name.starts_with("c10d::") ||
+         name == "record_param_comms" || name.starts_with("ncclAll") || name.starts_with("ncclReduce") ||
+         name.starts_with("ncclBroadcast") || name.starts_with("ncclSend") || name.starts_with("ncclRecv");
 }
 
 /// What the ops around the launch say, innermost first; each host record's own collective is marked as taken.
@@ -73,11 +73,13 @@ void number_by_group(std::vector<TraceCollective>& collectives) {
 }
 
 std::int64_t start_of(const TraceRank& rank, const TraceCollective& c) {
-  return c.device_record != kNone ? rank.device_records[c.device_record].start_ns : rank.host_records[c.host_record].start_ns;
+  return c.device_record != kNone ? rank.device_records[c.device_record].start_ns
+                                  : rank.host_records[c.host_record].start_ns;
 }
 
 std::int64_t end_of(const TraceRank& rank, const TraceCollective& c) {
-  return c.device_record != kNone ? rank.device_records[c.device_record].end_ns() : rank.host_records[c.host_record].end_ns();
+  return c.device_record != kNone ? rank.device_records[c.device_record].end_ns()
+                                  : rank.host_records[c.host_record].end_ns();
 }
 
 }  // namespace
@@ -107,8 +109,8 @@ void complete_collectives(TraceJob& job, TraceRank& rank) {
     if (c.bytes < 0) ++no_size;
     found.push_back(std::move(c));
   }
-  // Collectives that run on the host (gloo), where no kernel took them; with kernels around they are the enqueueing side of one
-  // that was not recorded.
+  // Collectives that run on the host (gloo), where no kernel took them; with kernels around they are the enqueueing
+  // side of one that was not recorded.
   for (std::uint32_t i = 0; i < rank.host_records.size(); ++i) {
     HostRecord& h = rank.host_records[i];
     if (h.collective == kNone) continue;
@@ -125,21 +127,27 @@ void complete_collectives(TraceJob& job, TraceRank& rank) {
   });
   for (std::uint32_t i = 0; i < rank.collectives.size(); ++i) {
     const TraceCollective& c = rank.collectives[i];
-    if (c.device_record != kNone) rank.device_records[c.device_record].collective = i;
-    else rank.host_records[c.host_record].collective = i;
+    if (c.device_record != kNone)
+      rank.device_records[c.device_record].collective = i;
+    else
+      rank.host_records[c.host_record].collective = i;
   }
   number_by_group(rank.collectives);
   if (no_kind > 0)
     rank.notes.assume(std::to_string(no_kind) + " of " + std::to_string(kernels) +
                       " communication kernels do not say which collective they are");
   if (no_size > 0)
-    rank.notes.assume(std::to_string(no_size) + " of " + std::to_string(kernels) + " communication kernels have no known size");
+    rank.notes.assume(std::to_string(no_size) + " of " + std::to_string(kernels) +
+                      " communication kernels have no known size");
 }
 
 void match_collectives(TraceJob& job) {
   job.matches.clear();
   if (job.ranks.size() < 2) return;
-  struct Found { CollectiveMatch match; std::int64_t start = INT64_MAX; };
+  struct Found {
+    CollectiveMatch match;
+    std::int64_t start = INT64_MAX;
+  };
   std::map<std::tuple<std::uint32_t, graph::CollectiveKind, std::int64_t>, Found> found;
   std::uint64_t total = 0;
   for (std::uint32_t r = 0; r < job.ranks.size(); ++r) {
@@ -160,7 +168,8 @@ void match_collectives(TraceJob& job) {
   for (const auto& [key, f] : found) {
     const std::uint32_t group = f.match.group;
     // More members than the group has: two groups of one name, whose ranks the traces do not tell.
-    const bool too_many = group != kNone && job.groups[group].size > 0 && f.match.members.size() > job.groups[group].size;
+    const bool too_many =
+        group != kNone && job.groups[group].size > 0 && f.match.members.size() > job.groups[group].size;
     if (f.match.members.size() >= 2 && !too_many) order.push_back(&f);
   }
   std::ranges::stable_sort(order, [](const Found* a, const Found* b) { return a->start < b->start; });
@@ -179,7 +188,9 @@ void match_collectives(TraceJob& job) {
 void align_clocks(TraceJob& job, std::int64_t tolerance_ns) {
   std::vector<std::vector<std::int64_t>> apart(job.ranks.size());
   for (const CollectiveMatch& m : job.matches) {
-    if (m.members.front().rank != 0 || m.kind == graph::CollectiveKind::send_recv || m.kind == graph::CollectiveKind::broadcast) continue;
+    if (m.members.front().rank != 0 || m.kind == graph::CollectiveKind::send_recv ||
+        m.kind == graph::CollectiveKind::broadcast)
+      continue;
     const auto end = [&](const CollectiveMatch::Member& member) {
       return end_of(job.ranks[member.rank], job.ranks[member.rank].collectives[member.collective]);
     };
@@ -202,8 +213,8 @@ void align_clocks(TraceJob& job, std::int64_t tolerance_ns) {
       s.end_ns -= shift;
       if (s.device_records > 0) s.first_device_ns -= shift, s.last_device_ns -= shift;
     }
-    rank.notes.assume("clock moved by " + std::to_string(-shift / 1000) + " us, so that its collectives end with those of rank " +
-                      std::to_string(job.ranks[0].rank));
+    rank.notes.assume("clock moved by " + std::to_string(-shift / 1000) +
+                      " us, so that its collectives end with those of rank " + std::to_string(job.ranks[0].rank));
   }
 }
 

@@ -5,18 +5,19 @@
 
 namespace distsim::traces {
 
-/// Gives every communication kernel a collective. What the kernel's own arguments leave open comes, in this order, from the ops
-/// around its launch (arguments of record_param_comms, name and shapes of an `nccl:all_reduce` range) and from the kernel's name.
-/// Host records whose collective a kernel took lose it. Then orders collectives by start and numbers those of each group. Says in
-/// the notes how many kinds and sizes are unknown.
+/// Gives every communication kernel a collective. What the kernel's own arguments leave open comes, in this order, from
+/// the ops around its launch (arguments of record_param_comms, name and shapes of an `nccl:all_reduce` range) and from
+/// the kernel's name. Host records whose collective a kernel took lose it. Then orders collectives by start and numbers
+/// those of each group. Says in the notes how many kinds and sizes are unknown.
 void complete_collectives(TraceJob& job, TraceRank& rank);
 
-/// Joins the k-th collective of a group and kind on one rank with the k-th on the others (by recorded sequence number where all
-/// have one). Those without a group are taken as one group of all ranks. Fills TraceJob::matches; says how many found no partner.
+/// Joins the k-th collective of a group and kind on one rank with the k-th on the others (by recorded sequence number
+/// where all have one). Those without a group are taken as one group of all ranks. Fills TraceJob::matches; says how
+/// many found no partner.
 void match_collectives(TraceJob& job);
 
-/// Ranks on clocks of their own: where the ends of matched collectives lie apart by more than `tolerance_ns` at the median, the
-/// later ranks are moved. Says so.
+/// Ranks on clocks of their own: where the ends of matched collectives lie apart by more than `tolerance_ns` at the
+/// median, the later ranks are moved. Says so.
 void align_clocks(TraceJob& job, std::int64_t tolerance_ns);
 
 }  // namespace distsim::traces

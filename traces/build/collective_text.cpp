@@ -77,7 +77,8 @@ bool is_communication_kernel(std::string_view name) {
 
 std::optional<graph::DType> dtype_of_text(std::string_view text) {
   std::string t = lower_case(text);
-  if (const std::size_t tensor = t.find("tensor("); tensor != std::string::npos) {  // "GenericList[Tensor(float),Tensor(float)]"
+  if (const std::size_t tensor = t.find("tensor(");
+      tensor != std::string::npos) {  // "GenericList[Tensor(float),Tensor(float)]"
     t = t.substr(tensor + 7);
     t = t.substr(0, t.find_first_of("),"));
   }
@@ -87,11 +88,12 @@ std::optional<graph::DType> dtype_of_text(std::string_view text) {
   if (t == "half" || t == "float16" || t == "f16") return graph::DType::fp16;
   if (t == "bfloat16" || t == "bf16") return graph::DType::bf16;
   if (t.starts_with("float8") || t.starts_with("fp8")) return graph::DType::fp8;
-  if (t == "long" || t == "long int" || t == "long long" || t == "int64" || t == "int64_t" || t == "u64" || t == "uint64")
+  if (t == "long" || t == "long int" || t == "long long" || t == "int64" || t == "int64_t" || t == "u64" ||
+      t == "uint64")
     return graph::DType::int64;
   if (t == "int" || t == "int32" || t == "int32_t" || t == "u32" || t == "uint32") return graph::DType::int32;
-  if (t == "char" || t == "signed char" || t == "unsigned char" || t == "byte" || t == "int8" || t == "int8_t" || t == "uint8" ||
-      t == "bool" || t == "u8")
+  if (t == "char" || t == "signed char" || t == "unsigned char" || t == "byte" || t == "int8" || t == "int8_t" ||
+      t == "uint8" || t == "bool" || t == "u8")
     return graph::DType::int8;
   return std::nullopt;
 }
@@ -190,7 +192,8 @@ TraceCollective make_collective(TraceJob& job, const CollectiveArgs& args) {
   if (cut) c.out_split.clear();
   if (c.kind == graph::CollectiveKind::all_to_all && (!all_equal(c.in_split) || !all_equal(c.out_split)))
     c.kind = graph::CollectiveKind::all_to_all_v;
-  if (c.kind == graph::CollectiveKind::all_to_all_v && !c.in_split.empty() && all_equal(c.in_split) && all_equal(c.out_split))
+  if (c.kind == graph::CollectiveKind::all_to_all_v && !c.in_split.empty() && all_equal(c.in_split) &&
+      all_equal(c.out_split))
     c.kind = graph::CollectiveKind::all_to_all;
   c.peer = args.to >= 0 ? args.to : args.from;
   if (!args.group_name.empty() || args.group_size > 0 || !args.ranks.empty()) {

@@ -1,4 +1,5 @@
-// What traces say about collectives, in the words of PyTorch and NCCL: names of calls and kernels, element types, lists of ranks.
+// What traces say about collectives, in the words of PyTorch and NCCL: names of calls and kernels, element types, lists
+// of ranks.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +12,8 @@
 
 namespace distsim::traces {
 
-/// "allreduce", "_allgather_base", "all_to_allv", "nccl:all_reduce", "gloo:broadcast", "c10d::allreduce_", "allreduce_coalesced",
+/// "allreduce", "_allgather_base", "all_to_allv", "nccl:all_reduce", "gloo:broadcast", "c10d::allreduce_",
+/// "allreduce_coalesced",
 /// ...
 std::optional<graph::CollectiveKind> collective_of_call(std::string_view name);
 
@@ -43,7 +45,8 @@ TraceCollective make_collective(TraceJob& job, const CollectiveArgs& args);
 /// Index of the group in the job; added where it is new. kNone beyond 4096 groups.
 std::uint32_t intern_group(TraceJob& job, TraceGroup group);
 
-/// Sets `bytes` from elements and type, as nccl-tests counts: all_gather and reduce_scatter the total, else what a rank holds.
+/// Sets `bytes` from elements and type, as nccl-tests counts: all_gather and reduce_scatter the total, else what a rank
+/// holds.
 void set_collective_bytes(TraceCollective& collective);
 
 }  // namespace distsim::traces

@@ -103,7 +103,10 @@ std::uint32_t GeometryTable::intern(KernelGeometry geometry, std::string_view gr
 std::uint32_t GeometryTable::intern(const KernelGeometry& geometry) {
   std::string key(sizeof(std::uint32_t) * 7 + sizeof(std::uint64_t), '\0');
   char* p = key.data();
-  const auto put = [&p](const auto& v) { std::memcpy(p, &v, sizeof v); p += sizeof v; };
+  const auto put = [&p](const auto& v) {
+    std::memcpy(p, &v, sizeof v);
+    p += sizeof v;
+  };
   put(geometry.grid);
   put(geometry.block);
   put(geometry.registers_per_thread);

@@ -12,10 +12,10 @@ namespace distsim::traces {
 class OpInputTable {
  public:
   explicit OpInputTable(TraceJob& job) : job_(job) {}
-  /// Index into TraceJob::inputs for Kineto's "Input Dims", "Input type" and "Concrete Inputs", JSON arrays as written. kNone
-  /// where they cannot be read. Likewise the outputs, which execution traces have.
-  std::uint32_t intern(std::string_view dims, std::string_view types, std::string_view values, std::string_view out_dims = "",
-                       std::string_view out_types = "");
+  /// Index into TraceJob::inputs for Kineto's "Input Dims", "Input type" and "Concrete Inputs", JSON arrays as written.
+  /// kNone where they cannot be read. Likewise the outputs, which execution traces have.
+  std::uint32_t intern(std::string_view dims, std::string_view types, std::string_view values,
+                       std::string_view out_dims = "", std::string_view out_types = "");
 
  private:
   TraceJob& job_;

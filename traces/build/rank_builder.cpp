@@ -28,7 +28,10 @@ void RankBuilder::host(const HostInput& input) {
 }
 
 void RankBuilder::device(const DeviceInput& input) {
-  if (stream_ids_.size() >= kMostStreams && !stream_ids_.contains({input.device, input.stream})) { ++beyond_streams_; return; }
+  if (stream_ids_.size() >= kMostStreams && !stream_ids_.contains({input.device, input.stream})) {
+    ++beyond_streams_;
+    return;
+  }
   devices_.push_back(input.record);
   devices_.back().stream = stream_index(input.device, input.stream, input.context);
   device_keys_.push_back({input.correlation, input.external});
@@ -46,7 +49,8 @@ void RankBuilder::thread_name(std::uint64_t process, std::uint64_t thread, std::
 
 namespace {
 
-constexpr std::int64_t kJitter = 1000;  // ns: whole microseconds, cut off, may let a child end after its parent by as much
+constexpr std::int64_t kJitter =
+    1000;  // ns: whole microseconds, cut off, may let a child end after its parent by as much
 
 /// Old positions in the order of `less`; equal ones keep their order.
 template <class Less>
@@ -68,7 +72,8 @@ std::vector<T> in_order(const std::vector<T>& items, const std::vector<std::uint
 /// Renumbers lanes (threads or streams) by `less` and returns old -> new.
 template <class Lane, class Less>
 std::vector<std::uint32_t> sort_lanes(std::vector<Lane>& lanes, Less less) {
-  const auto order = sorted_order(lanes.size(), [&](std::uint32_t a, std::uint32_t b) { return less(lanes[a], lanes[b]); });
+  const auto order =
+      sorted_order(lanes.size(), [&](std::uint32_t a, std::uint32_t b) { return less(lanes[a], lanes[b]); });
   std::vector<std::uint32_t> to_new(lanes.size());
   for (std::uint32_t i = 0; i < order.size(); ++i) to_new[order[i]] = i;
   lanes = in_order(lanes, order);
@@ -85,7 +90,7 @@ void set_ranges(std::vector<Lane>& lanes, const Records& records, LaneOf lane_of
   }
 }
 
-constexpr std::int64_t kLongestTrace = 1'000'000'000'000'000;  // ns, 11.6 days: as long as a Duration may be
+constexpr std::int64_t kLongestTrace = 1'000'000'000'000'000;    // ns, 11.6 days: as long as a Duration may be
 constexpr std::int64_t kLargestSum = 4'000'000'000'000'000'000;  // ns, of all durations
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 50;       // of one copy
 constexpr std::size_t kSamples = 4096;
@@ -123,8 +128,9 @@ std::uint64_t keep_in_all(Keep keep, First& first, Rest&... rest) {
 void RankBuilder::leave_out_absurd(TraceRank& rank) {
   const std::size_t n = hosts_.size() + devices_.size();
   if (n == 0) return;
-  const std::int64_t typical = typical_start(
-      n, [this](std::size_t i) { return i < hosts_.size() ? hosts_[i].start_ns : devices_[i - hosts_.size()].start_ns; });
+  const std::int64_t typical = typical_start(n, [this](std::size_t i) {
+    return i < hosts_.size() ? hosts_[i].start_ns : devices_[i - hosts_.size()].start_ns;
+  });
   std::int64_t sum = 0;
   const auto sane = [&](std::int64_t start, std::int64_t duration) {
     const auto near = [typical](std::int64_t t) { return t > typical - kLongestTrace && t < typical + kLongestTrace; };
@@ -132,9 +138,10 @@ void RankBuilder::leave_out_absurd(TraceRank& rank) {
     sum += duration;
     return true;
   };
-  std::uint64_t gone = keep_in_all([&](std::size_t i) { return sane(hosts_[i].start_ns, hosts_[i].duration_ns); }, hosts_, host_keys_);
-  gone += keep_in_all([&](std::size_t i) { return sane(devices_[i].start_ns, devices_[i].duration_ns); }, devices_, device_keys_,
-                      device_collectives_);
+  std::uint64_t gone =
+      keep_in_all([&](std::size_t i) { return sane(hosts_[i].start_ns, hosts_[i].duration_ns); }, hosts_, host_keys_);
+  gone += keep_in_all([&](std::size_t i) { return sane(devices_[i].start_ns, devices_[i].duration_ns); }, devices_,
+                      device_keys_, device_collectives_);
   std::erase_if(memory_, [&](const MemoryInput& m) { return !sane(m.record.start_ns, 0); });
   std::erase_if(syncs_, [&](const SyncInput& s) { return !sane(s.record.start_ns, s.record.duration_ns); });
   for (DeviceRecord& d : devices_) d.bytes = d.bytes > kMostBytes ? -1 : std::max<std::int64_t>(-1, d.bytes);
@@ -147,8 +154,9 @@ std::vector<RankBuilder::Key> RankBuilder::sort_hosts(TraceRank& rank) {
     const auto named = thread_names_.find({t.process, t.id});
     if (named != thread_names_.end()) t.name = named->second;
   }
-  const auto to_new = sort_lanes(
-      threads_, [](const TraceThread& a, const TraceThread& b) { return std::tie(a.process, a.id) < std::tie(b.process, b.id); });
+  const auto to_new = sort_lanes(threads_, [](const TraceThread& a, const TraceThread& b) {
+    return std::tie(a.process, a.id) < std::tie(b.process, b.id);
+  });
   for (HostRecord& r : hosts_) r.thread = to_new[r.thread];
   const auto order = sorted_order(hosts_.size(), [&](std::uint32_t a, std::uint32_t b) {
     const HostRecord &x = hosts_[a], &y = hosts_[b];
@@ -166,8 +174,9 @@ std::vector<RankBuilder::Key> RankBuilder::sort_hosts(TraceRank& rank) {
 }
 
 std::vector<std::uint32_t> RankBuilder::sort_devices(TraceRank& rank) {
-  const auto to_new = sort_lanes(
-      streams_, [](const TraceStream& a, const TraceStream& b) { return std::tie(a.device, a.id) < std::tie(b.device, b.id); });
+  const auto to_new = sort_lanes(streams_, [](const TraceStream& a, const TraceStream& b) {
+    return std::tie(a.device, a.id) < std::tie(b.device, b.id);
+  });
   for (DeviceRecord& r : devices_) r.stream = to_new[r.stream];
   auto order = sorted_order(devices_.size(), [&](std::uint32_t a, std::uint32_t b) {
     const DeviceRecord &x = devices_[a], &y = devices_[b];
@@ -179,8 +188,8 @@ std::vector<std::uint32_t> RankBuilder::sort_devices(TraceRank& rank) {
   return order;
 }
 
-/// Parents by a stack for each thread. A record that only partly overlaps the one around it (clock jitter) belongs to the next
-/// one out.
+/// Parents by a stack for each thread. A record that only partly overlaps the one around it (clock jitter) belongs to
+/// the next one out.
 void RankBuilder::nest(TraceRank& rank) {
   std::vector<std::uint32_t> open;
   for (const TraceThread& thread : rank.threads) {
@@ -197,7 +206,8 @@ void RankBuilder::nest(TraceRank& rank) {
   }
 }
 
-void RankBuilder::join(TraceRank& rank, const std::vector<Key>& host_keys, const std::vector<std::uint32_t>& device_order) {
+void RankBuilder::join(TraceRank& rank, const std::vector<Key>& host_keys,
+                       const std::vector<std::uint32_t>& device_order) {
   std::unordered_map<std::uint64_t, std::uint32_t> calls, ops;
   std::uint64_t twice = 0;
   for (std::uint32_t i = 0; i < rank.host_records.size(); ++i) {
@@ -207,7 +217,8 @@ void RankBuilder::join(TraceRank& rank, const std::vector<Key>& host_keys, const
       const auto [at, fresh] = calls.emplace(key.correlation, i);
       if (!fresh) {
         // A driver call inside a runtime call may repeat its id: the outer one was sorted first and stays.
-        if (rank.host_records[at->second].end_ns() < r.end_ns() || rank.host_records[at->second].thread != r.thread) ++twice;
+        if (rank.host_records[at->second].end_ns() < r.end_ns() || rank.host_records[at->second].thread != r.thread)
+          ++twice;
       }
     } else if (r.kind != HostKind::runtime && key.external != 0) {
       ops.emplace(key.external, i);
@@ -227,13 +238,15 @@ void RankBuilder::join(TraceRank& rank, const std::vector<Key>& host_keys, const
     } else {
       ++without;
     }
-    const auto op = r.op == kNone && key.external != 0 && key.external != key.correlation ? ops.find(key.external) : ops.end();
+    const auto op =
+        r.op == kNone && key.external != 0 && key.external != key.correlation ? ops.find(key.external) : ops.end();
     if (op != ops.end()) r.op = op->second;
   }
   for (DeviceRecord& r : rank.device_records) {
     r.from_graph = r.launch != kNone && rank.host_records[r.launch].call == RuntimeCall::launch_graph;
   }
-  if (twice > 0) rank.notes.assume(std::to_string(twice) + " runtime calls repeat a correlation id; the first one counts");
+  if (twice > 0)
+    rank.notes.assume(std::to_string(twice) + " runtime calls repeat a correlation id; the first one counts");
   if (without > 0) {
     rank.notes.assume(
         std::to_string(without) + " of " + std::to_string(rank.device_records.size()) +
@@ -294,9 +307,13 @@ void RankBuilder::place_memory(TraceRank& rank) {
   memory_ = {};
 }
 
-/// Collectives by start: first come the device records that carry one, then host records whose collective no kernel took.
+/// Collectives by start: first come the device records that carry one, then host records whose collective no kernel
+/// took.
 void RankBuilder::place_collectives(TraceRank& rank, const std::vector<std::uint32_t>& device_order) {
-  struct Placed { std::int64_t start; std::uint32_t from, device, host; };
+  struct Placed {
+    std::int64_t start;
+    std::uint32_t from, device, host;
+  };
   std::vector<Placed> placed;
   for (std::uint32_t i = 0; i < rank.device_records.size(); ++i) {
     const std::int32_t c = device_collectives_[device_order[i]];

@@ -11,7 +11,8 @@
 
 namespace distsim::traces {
 
-/// A host record as read. `correlation` joins a runtime call with what it launched; `external` is the profiler's id of an op.
+/// A host record as read. `correlation` joins a runtime call with what it launched; `external` is the profiler's id of
+/// an op.
 struct HostInput {
   std::uint64_t process = 0, thread = 0;
   std::uint64_t correlation = 0, external = 0;  ///< 0: none
@@ -57,12 +58,15 @@ class RankBuilder {
   std::size_t device_records() const { return devices_.size(); }
   std::size_t host_records() const { return hosts_.size(); }
 
-  /// Moves everything into `rank`: sorted, with parents, launches, ops, collectives and streams. Steps are not its business.
-  /// Records more than 10^6 s from most others are left out and counted, so that times can be added up without overflow.
+  /// Moves everything into `rank`: sorted, with parents, launches, ops, collectives and streams. Steps are not its
+  /// business. Records more than 10^6 s from most others are left out and counted, so that times can be added up
+  /// without overflow.
   void finish(TraceRank& rank);
 
  private:
-  struct Key { std::uint64_t correlation = 0, external = 0; };
+  struct Key {
+    std::uint64_t correlation = 0, external = 0;
+  };
 
   std::uint32_t thread_index(std::uint64_t process, std::uint64_t thread);
   std::uint32_t stream_index(std::uint32_t device, std::uint64_t stream, std::uint64_t context);

@@ -10,7 +10,10 @@ namespace {
 /// "cudaLaunchKernelExC_v11060" -> "launchkernelexc": without the vendor's prefix and the version.
 std::string bare(std::string_view name) {
   for (const std::string_view prefix : {"cuda", "cu", "hipExt", "hipModule", "hip", "mtia", "rt"}) {
-    if (name.starts_with(prefix)) { name.remove_prefix(prefix.size()); break; }
+    if (name.starts_with(prefix)) {
+      name.remove_prefix(prefix.size());
+      break;
+    }
   }
   const std::size_t version = name.rfind("_v");
   if (version != std::string_view::npos && version + 2 < name.size() &&
@@ -33,7 +36,8 @@ RuntimeCall runtime_call(std::string_view name) {
   if (begins("eventsynchronize")) return RuntimeCall::event_synchronize;
   if (begins("streamsynchronize")) return RuntimeCall::stream_synchronize;
   if (begins("devicesynchronize") || begins("ctxsynchronize")) return RuntimeCall::device_synchronize;
-  if (begins("malloc") || begins("memalloc") || begins("hostalloc") || begins("hostmalloc")) return RuntimeCall::allocate;
+  if (begins("malloc") || begins("memalloc") || begins("hostalloc") || begins("hostmalloc"))
+    return RuntimeCall::allocate;
   if (begins("free") || begins("memfree") || begins("hostfree")) return RuntimeCall::free;
   return RuntimeCall::other;
 }

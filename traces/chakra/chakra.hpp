@@ -1,7 +1,8 @@
 // Chakra execution traces (.et): one rank's nodes with what each waits for. What files of all layouts have in common.
 //
-// Schema: MLCommons Chakra, schema/protobuf/et_def.proto. Times in the files are whole microseconds, sizes bytes. `comm_bytes` as upstream writes it:
-// all-reduce and reduce-scatter: the full vector; all-to-all: all that a rank sends; all-gather: the part of one rank.
+// Schema: MLCommons Chakra, schema/protobuf/et_def.proto. Times in the files are whole microseconds, sizes bytes.
+// `comm_bytes` as upstream writes it: all-reduce and reduce-scatter: the full vector; all-to-all: all that a rank
+// sends; all-gather: the part of one rank.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +19,17 @@ enum class ChakraKind : std::uint8_t { invalid, metadata, load, store, compute, 
 
 /// The numbers of CollectiveCommType; `unknown` where a node does not say.
 enum class ChakraComm : std::uint8_t {
-  all_reduce, reduce, all_gather, gather, scatter, broadcast, all_to_all, reduce_scatter, reduce_scatter_block, barrier, unknown = 255
+  all_reduce,
+  reduce,
+  all_gather,
+  gather,
+  scatter,
+  broadcast,
+  all_to_all,
+  reduce_scatter,
+  reduce_scatter_block,
+  barrier,
+  unknown = 255
 };
 
 /// A piece of ChakraGraph::text.
@@ -30,7 +41,8 @@ struct ChakraNode {
   static constexpr std::int64_t kAbsent = -1;
 
   std::uint64_t id = 0;
-  std::int64_t ps = 0;                ///< duration, picoseconds: duration_micros, or the attribute duration_ps that our own files carry beside it
+  std::int64_t ps =
+      0;  ///< duration, picoseconds: duration_micros, or the attribute duration_ps that our own files carry beside it
   std::int64_t operations = 0;        ///< num_ops
   std::int64_t tensor_bytes = 0;      ///< tensor_size
   std::int64_t comm_bytes = kAbsent;  ///< comm_size
@@ -40,17 +52,20 @@ struct ChakraNode {
   ChakraText name, group;             ///< group: pg_name, empty where absent
   ChakraKind kind = ChakraKind::invalid;
   ChakraComm comm = ChakraComm::unknown;
-  bool on_cpu = false;                ///< is_cpu_op
+  bool on_cpu = false;  ///< is_cpu_op
 };
 
-/// Nodes in the order in which they are played: ascending ids, unless a dependency says otherwise. Dependencies point backwards.
+/// Nodes in the order in which they are played: ascending ids, unless a dependency says otherwise. Dependencies point
+/// backwards.
 struct ChakraGraph {
-  std::string version;                       ///< of the schema; empty in files of the old layout
+  std::string version;  ///< of the schema; empty in files of the old layout
   std::vector<ChakraNode> nodes;
-  std::vector<std::uint32_t> dep_offsets{0}; ///< CSR: node n waits for deps[dep_offsets[n] .. dep_offsets[n+1])
-  std::vector<std::uint32_t> deps;           ///< positions in `nodes`
-  std::map<std::string, std::vector<std::uint32_t>> groups;  ///< process groups that the file itself defines; without members: all ranks
-  std::size_t dropped_deps = 0;              ///< control dependencies of the old layout, which name callers (see ChakraBuilder::old_layout)
+  std::vector<std::uint32_t> dep_offsets{0};  ///< CSR: node n waits for deps[dep_offsets[n] .. dep_offsets[n+1])
+  std::vector<std::uint32_t> deps;            ///< positions in `nodes`
+  std::map<std::string, std::vector<std::uint32_t>>
+      groups;  ///< process groups that the file itself defines; without members: all ranks
+  std::size_t dropped_deps =
+      0;  ///< control dependencies of the old layout, which name callers (see ChakraBuilder::old_layout)
   std::string text;
 
   std::string_view text_of(ChakraText t) const { return std::string_view(text).substr(t.begin, t.size); }
@@ -59,7 +74,8 @@ struct ChakraGraph {
   }
 };
 
-/// True where two ranks do the same in the same order and differ in durations and names alone. Nodes that the files number differently are alike.
+/// True where two ranks do the same in the same order and differ in durations and names alone. Nodes that the files
+/// number differently are alike.
 bool same_structure(const ChakraGraph& a, const ChakraGraph& b);
 
 }  // namespace distsim::traces

@@ -27,19 +27,22 @@ Result<void> check_numbers(const ChakraNode& n) {
   if (message && (n.peer < 0 || n.peer >= kMostRanks)) {
     return found(n.kind == ChakraKind::send ? "comm_dst" : "comm_src", n.peer, "the rank at the other end");
   }
-  if (message && n.comm_bytes < 0 && n.kind == ChakraKind::send) return found("comm_size", n.comm_bytes, "the size of the message");
+  if (message && n.comm_bytes < 0 && n.kind == ChakraKind::send)
+    return found("comm_size", n.comm_bytes, "the size of the message");
   return {};
 }
 
 bool alike(const ChakraNode& a, const ChakraNode& b) {
-  return a.kind == b.kind && a.comm == b.comm && a.on_cpu == b.on_cpu && a.lane == b.lane && a.operations == b.operations &&
-         a.tensor_bytes == b.tensor_bytes && a.comm_bytes == b.comm_bytes && a.peer == b.peer && a.tag == b.tag;
+  return a.kind == b.kind && a.comm == b.comm && a.on_cpu == b.on_cpu && a.lane == b.lane &&
+         a.operations == b.operations && a.tensor_bytes == b.tensor_bytes && a.comm_bytes == b.comm_bytes &&
+         a.peer == b.peer && a.tag == b.tag;
 }
 
 }  // namespace
 
 bool same_structure(const ChakraGraph& a, const ChakraGraph& b) {
-  if (a.nodes.size() != b.nodes.size() || a.dep_offsets != b.dep_offsets || a.deps != b.deps || a.groups != b.groups) return false;
+  if (a.nodes.size() != b.nodes.size() || a.dep_offsets != b.dep_offsets || a.deps != b.deps || a.groups != b.groups)
+    return false;
   for (std::size_t i = 0; i < a.nodes.size(); ++i) {
     if (!alike(a.nodes[i], b.nodes[i]) || a.text_of(a.nodes[i].group) != b.text_of(b.nodes[i].group)) return false;
   }
@@ -54,14 +57,16 @@ ChakraText ChakraBuilder::intern(std::string_view text) {
 
 Result<void> ChakraBuilder::add(const ChakraNode& node) {
   TRY(check_numbers(node));
-  if (graph_.nodes.size() == kMostNodes) return Error{"found more than " + std::to_string(kMostNodes) + " nodes, expected fewer", "", ""};
+  if (graph_.nodes.size() == kMostNodes)
+    return Error{"found more than " + std::to_string(kMostNodes) + " nodes, expected fewer", "", ""};
   graph_.nodes.push_back(node);
   wanted_offsets_.push_back(static_cast<std::uint32_t>(wanted_.size()));
   return {};
 }
 
 std::string ChakraBuilder::describe(std::uint32_t node) const {
-  return "node " + std::to_string(graph_.nodes[node].id) + " (" + printable(graph_.text_of(graph_.nodes[node].name)) + ")";
+  return "node " + std::to_string(graph_.nodes[node].id) + " (" + printable(graph_.text_of(graph_.nodes[node].name)) +
+         ")";
 }
 
 /// Puts node order[i] in place i, with what it wants.
@@ -73,7 +78,8 @@ void ChakraBuilder::permute(const std::vector<std::uint32_t>& order) {
   wanted.reserve(wanted_.size());
   for (std::size_t i = 0; i < order.size(); ++i) {
     nodes[i] = graph_.nodes[order[i]];
-    wanted.insert(wanted.end(), wanted_.begin() + wanted_offsets_[order[i]], wanted_.begin() + wanted_offsets_[order[i] + 1]);
+    wanted.insert(wanted.end(), wanted_.begin() + wanted_offsets_[order[i]],
+                  wanted_.begin() + wanted_offsets_[order[i] + 1]);
     offsets.push_back(static_cast<std::uint32_t>(wanted.size()));
   }
   graph_.nodes = std::move(nodes);
@@ -87,7 +93,8 @@ void ChakraBuilder::drop_callers() {
   std::vector<Wanted> kept;
   std::vector<std::uint32_t> offsets{0};
   for (std::size_t n = 0; n + 1 < wanted_offsets_.size(); ++n) {
-    std::copy_if(wanted_.begin() + wanted_offsets_[n], wanted_.begin() + wanted_offsets_[n + 1], std::back_inserter(kept), is_data);
+    std::copy_if(wanted_.begin() + wanted_offsets_[n], wanted_.begin() + wanted_offsets_[n + 1],
+                 std::back_inserter(kept), is_data);
     offsets.push_back(static_cast<std::uint32_t>(kept.size()));
   }
   graph_.dropped_deps = wanted_.size() - kept.size();
@@ -100,12 +107,16 @@ Result<void> ChakraBuilder::sort_by_id() {
   if (!std::is_sorted(graph_.nodes.begin(), graph_.nodes.end(), by_id)) {
     std::vector<std::uint32_t> order(graph_.nodes.size());
     std::iota(order.begin(), order.end(), 0u);
-    std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return graph_.nodes[a].id < graph_.nodes[b].id; });
+    std::stable_sort(order.begin(), order.end(),
+                     [&](auto a, auto b) { return graph_.nodes[a].id < graph_.nodes[b].id; });
     permute(order);
   }
-  const auto twice = std::adjacent_find(graph_.nodes.begin(), graph_.nodes.end(), [](auto& a, auto& b) { return a.id == b.id; });
+  const auto twice =
+      std::adjacent_find(graph_.nodes.begin(), graph_.nodes.end(), [](auto& a, auto& b) { return a.id == b.id; });
   if (twice == graph_.nodes.end()) return {};
-  return Error{describe(static_cast<std::uint32_t>(twice - graph_.nodes.begin())) + ": found its id twice, expected every id once", "", ""};
+  return Error{describe(static_cast<std::uint32_t>(twice - graph_.nodes.begin())) +
+                   ": found its id twice, expected every id once",
+               "", ""};
 }
 
 Result<void> ChakraBuilder::look_up_deps() {
@@ -114,13 +125,16 @@ Result<void> ChakraBuilder::look_up_deps() {
   for (std::uint32_t n = 0; n < graph_.nodes.size(); ++n) {
     for (std::uint32_t i = wanted_offsets_[n]; i < wanted_offsets_[n + 1]; ++i) {
       const std::uint64_t id = wanted_[i].id;
-      const auto at = std::lower_bound(graph_.nodes.begin(), graph_.nodes.end(), id, [](auto& node, std::uint64_t v) { return node.id < v; });
+      const auto at = std::lower_bound(graph_.nodes.begin(), graph_.nodes.end(), id,
+                                       [](auto& node, std::uint64_t v) { return node.id < v; });
       if (at != graph_.nodes.end() && at->id == id) {
         graph_.deps.push_back(static_cast<std::uint32_t>(at - graph_.nodes.begin()));
       } else if (wanted_[i].control && old_layout_) {
         ++graph_.dropped_deps;
       } else {
-        return Error{describe(n) + ": found a dependency on node " + std::to_string(id) + ", expected a node of the file", "", ""};
+        return Error{
+            describe(n) + ": found a dependency on node " + std::to_string(id) + ", expected a node of the file", "",
+            ""};
       }
     }
     const auto first = graph_.deps.begin() + graph_.dep_offsets.back();
@@ -142,7 +156,10 @@ Error ChakraBuilder::cycle_error(const std::vector<std::uint32_t>& unmet) const 
     seen[node] = true;
     path.push_back(node);
     for (const std::uint32_t dep : graph_.deps_of(node)) {
-      if (unmet[dep] > 0) { node = dep; break; }
+      if (unmet[dep] > 0) {
+        node = dep;
+        break;
+      }
     }
   }
   path.erase(path.begin(), std::find(path.begin(), path.end(), node));
@@ -156,7 +173,8 @@ Error ChakraBuilder::cycle_error(const std::vector<std::uint32_t>& unmet) const 
 Result<void> ChakraBuilder::order_by_deps() {
   const auto count = static_cast<std::uint32_t>(graph_.nodes.size());
   bool ordered = true;
-  for (std::uint32_t n = 0; n < count && ordered; ++n) ordered = graph_.deps_of(n).empty() || graph_.deps_of(n).back() < n;
+  for (std::uint32_t n = 0; n < count && ordered; ++n)
+    ordered = graph_.deps_of(n).empty() || graph_.deps_of(n).back() < n;
   if (ordered) return {};
   std::vector<std::uint32_t> unmet(count), offsets(count + 1), waiters(graph_.deps.size());
   for (const std::uint32_t dep : graph_.deps) ++offsets[dep + 1];

@@ -1,4 +1,5 @@
-// ChakraBuilder: takes nodes as a file lists them, with dependencies by id, and puts them in the order in which they are played.
+// ChakraBuilder: takes nodes as a file lists them, with dependencies by id, and puts them in the order in which they
+// are played.
 #pragma once
 
 #include "base/result.hpp"
@@ -12,12 +13,15 @@ class ChakraBuilder {
   static constexpr std::size_t kMostNodes = std::size_t{1} << 25;
 
   void set_version(std::string version) { graph_.version = std::move(version); }
-  /// The layout before GlobalMetadata had a version: control dependencies name the caller, by numbers from before nodes were split, so that they lead
-  /// nowhere and in circles. They are dropped and counted where the file has data dependencies to go by.
+  /// The layout before GlobalMetadata had a version: control dependencies name the caller, by numbers from before nodes
+  /// were split, so that they lead nowhere and in circles. They are dropped and counted where the file has data
+  /// dependencies to go by.
   void old_layout() { old_layout_ = true; }
 
   ChakraText intern(std::string_view text);
-  void add_group(std::string name, std::vector<std::uint32_t> ranks) { graph_.groups[std::move(name)] = std::move(ranks); }
+  void add_group(std::string name, std::vector<std::uint32_t> ranks) {
+    graph_.groups[std::move(name)] = std::move(ranks);
+  }
 
   /// Dependencies of the next node to be added.
   void add_control_dep(std::uint64_t id) { wanted_.push_back({id, true}); }
@@ -25,7 +29,8 @@ class ChakraBuilder {
   /// Errors: numbers out of range, too many nodes. No position: the caller knows it.
   Result<void> add(const ChakraNode& node);
 
-  /// Errors: an id twice, a dependency on a node that is not there, nodes that wait for each other in a circle (which is named).
+  /// Errors: an id twice, a dependency on a node that is not there, nodes that wait for each other in a circle (which
+  /// is named).
   Result<ChakraGraph> finish() &&;
 
  private:

@@ -68,19 +68,23 @@ Result<std::vector<std::string>> find_chakra_files(const std::vector<std::string
     if (files.empty()) return Error{"found no such file, expected traces: <prefix>.<rank>.et", printable(word), ""};
     for (const std::string& file : files) {
       const auto rank = rank_of(file);
-      if (!rank && (words.size() > 1 || files.size() > 1)) return Error{"found no rank in its name, expected <prefix>.<rank>.et", printable(file), ""};
+      if (!rank && (words.size() > 1 || files.size() > 1))
+        return Error{"found no rank in its name, expected <prefix>.<rank>.et", printable(file), ""};
       ranked.emplace_back(rank.value_or(0), file);
     }
   }
-  if (ranked.size() > kMostFiles) return Error{"found " + std::to_string(ranked.size()) + " traces, expected at most 2^20", "", ""};
+  if (ranked.size() > kMostFiles)
+    return Error{"found " + std::to_string(ranked.size()) + " traces, expected at most 2^20", "", ""};
   std::sort(ranked.begin(), ranked.end());
   std::vector<std::string> out;
   for (const auto& [rank, file] : ranked) {
     const auto next = static_cast<std::uint32_t>(out.size());
-    if (rank < next) return Error{"found a second trace of rank " + std::to_string(rank) + ", expected one", printable(file), "the first is " + printable(out[rank])};
+    if (rank < next)
+      return Error{"found a second trace of rank " + std::to_string(rank) + ", expected one", printable(file),
+                   "the first is " + printable(out[rank])};
     if (rank > next && ranked.size() > 1) {
-      return Error{"found rank " + std::to_string(rank) + ", expected rank " + std::to_string(next) + " before it", printable(file),
-                   "every rank of the job needs its trace"};
+      return Error{"found rank " + std::to_string(rank) + ", expected rank " + std::to_string(next) + " before it",
+                   printable(file), "every rank of the job needs its trace"};
     }
     out.push_back(file);
   }

@@ -1,4 +1,5 @@
-// Chakra's JSON forms. Keys differ in case and underscores between writers: "NodeType", "type"; "ctrlDeps", "ctrl_deps"; "runtime", "durationMicros".
+// Chakra's JSON forms. Keys differ in case and underscores between writers: "NodeType", "type"; "ctrlDeps",
+// "ctrl_deps"; "runtime", "durationMicros".
 #include <algorithm>
 #include <array>
 #include <charconv>
@@ -23,9 +24,15 @@ std::string plain(std::string_view key) {
 
 /// A count; protocol buffers print 64-bit integers as strings.
 bool read_count(const json& value, std::int64_t& out) {
-  if (value.is_boolean()) { out = value.get<bool>() ? 1 : 0; return true; }
+  if (value.is_boolean()) {
+    out = value.get<bool>() ? 1 : 0;
+    return true;
+  }
   if (value.is_number_unsigned() && value.get<std::uint64_t>() > INT64_MAX) return false;
-  if (value.is_number_integer()) { out = value.get<std::int64_t>(); return true; }
+  if (value.is_number_integer()) {
+    out = value.get<std::int64_t>();
+    return true;
+  }
   if (value.is_number_float()) {
     const double number = value.get<double>();
     if (!(number >= 0 && number < 9e18)) return false;
@@ -39,7 +46,8 @@ bool read_count(const json& value, std::int64_t& out) {
 }
 
 bool read_kind(const json& value, ChakraKind& out) {
-  static constexpr std::array<std::string_view, 8> kNames{"INVALID_NODE", "METADATA_NODE", "MEM_LOAD_NODE", "MEM_STORE_NODE", "COMP_NODE", "COMM_SEND_NODE",
+  static constexpr std::array<std::string_view, 8> kNames{"INVALID_NODE",   "METADATA_NODE", "MEM_LOAD_NODE",
+                                                          "MEM_STORE_NODE", "COMP_NODE",     "COMM_SEND_NODE",
                                                           "COMM_RECV_NODE", "COMM_COLL_NODE"};
   std::int64_t number = -1;
   if (!read_count(value, number) && value.is_string()) {
@@ -75,7 +83,8 @@ class JsonNode {
     if (name == "ctrldeps" || name == "datadeps") return take_deps(key, name == "ctrldeps", value);
     if (name == "attr") return {};  // last: see read
     if (name == "inputs") {
-      if (node_.kind == ChakraKind::metadata) add_process_groups(builder_, value.dump(-1, ' ', false, json::error_handler_t::replace));
+      if (node_.kind == ChakraKind::metadata)
+        add_process_groups(builder_, value.dump(-1, ' ', false, json::error_handler_t::replace));
       return {};
     }
     if (name == "name") {
@@ -99,7 +108,8 @@ class JsonNode {
     for (const json& entry : list) {
       std::int64_t id = 0;
       if (!read_count(entry, id) || id < 0) return wrong(key, entry, "an id");
-      control ? builder_.add_control_dep(static_cast<std::uint64_t>(id)) : builder_.add_data_dep(static_cast<std::uint64_t>(id));
+      control ? builder_.add_control_dep(static_cast<std::uint64_t>(id))
+              : builder_.add_data_dep(static_cast<std::uint64_t>(id));
     }
     return {};
   }
@@ -109,7 +119,8 @@ class JsonNode {
     if (!list.is_array()) return wrong("attr", list, "a list of attributes");
     for (const json& entry : list) {
       const auto name = entry.is_object() ? entry.find("name") : entry.end();
-      if (!entry.is_object() || name == entry.end() || !name->is_string()) return wrong("attr", entry, "an attribute with a name");
+      if (!entry.is_object() || name == entry.end() || !name->is_string())
+        return wrong("attr", entry, "an attribute with a name");
       ChakraAttribute attribute{name->get_ref<const std::string&>(), {}, 0};
       for (const auto& [key, value] : entry.items()) {
         if (key == "name" || key == "docString" || key == "doc_string") continue;

@@ -1,4 +1,5 @@
-// Chakra's binary form. Field numbers are those of et_def.proto; fields that are not used here are skipped, as protocol buffers intend.
+// Chakra's binary form. Field numbers are those of et_def.proto; fields that are not used here are skipped, as protocol
+// buffers intend.
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/wire_format_lite.h>
 
@@ -12,11 +13,31 @@ namespace {
 using google::protobuf::io::CodedInputStream;
 using Wire = google::protobuf::internal::WireFormatLite;
 
-namespace metadata_field { enum { version = 1, attribute = 2 }; }
-namespace node_field { enum { id = 1, name, type, control_deps, data_deps, start, duration, inputs, outputs, attribute }; }
+namespace metadata_field {
+enum { version = 1, attribute = 2 };
+}
+namespace node_field {
+enum { id = 1, name, type, control_deps, data_deps, start, duration, inputs, outputs, attribute };
+}
 namespace attribute_field {
-enum { name = 1, double_value = 3, float_value = 5, int32_value = 7, int64_value = 9, uint32_value = 11, uint64_value = 13, sint32_value = 15, sint64_value = 17,
-       fixed32_value = 19, fixed64_value = 21, sfixed32_value = 23, sfixed64_value = 25, bool_value = 27, string_value = 29, bytes_value = 31 };
+enum {
+  name = 1,
+  double_value = 3,
+  float_value = 5,
+  int32_value = 7,
+  int64_value = 9,
+  uint32_value = 11,
+  uint64_value = 13,
+  sint32_value = 15,
+  sint64_value = 17,
+  fixed32_value = 19,
+  fixed64_value = 21,
+  sfixed32_value = 23,
+  sfixed64_value = 25,
+  bool_value = 27,
+  string_value = 29,
+  bytes_value = 31
+};
 }
 
 constexpr auto kVarint = Wire::WIRETYPE_VARINT;
@@ -31,7 +52,8 @@ bool read_bytes(CodedInputStream& in, std::string_view& out) {
   if (!in.ReadVarint32(&size)) return false;
   out = {};
   if (size == 0) return true;
-  if (size > std::uint32_t{std::numeric_limits<int>::max()} || !in.GetDirectBufferPointer(&data, &at_hand)) return false;
+  if (size > std::uint32_t{std::numeric_limits<int>::max()} || !in.GetDirectBufferPointer(&data, &at_hand))
+    return false;
   if (static_cast<int>(size) > at_hand) return false;
   out = std::string_view(static_cast<const char*>(data), size);
   return in.Skip(static_cast<int>(size));
@@ -65,14 +87,20 @@ bool read_attribute(std::string_view bytes, ChakraAttribute& out) {
   while (const std::uint32_t t = in.ReadTag()) {
     bool ok = true;
     switch (t) {
-      case tag(attribute_field::name, kBytes): ok = read_bytes(in, out.name); break;
+      case tag(attribute_field::name, kBytes):
+        ok = read_bytes(in, out.name);
+        break;
       case tag(attribute_field::string_value, kBytes):
-      case tag(attribute_field::bytes_value, kBytes): ok = read_bytes(in, out.text); break;
+      case tag(attribute_field::bytes_value, kBytes):
+        ok = read_bytes(in, out.text);
+        break;
       case tag(attribute_field::int32_value, kVarint):
       case tag(attribute_field::int64_value, kVarint):
       case tag(attribute_field::uint32_value, kVarint):
       case tag(attribute_field::uint64_value, kVarint):
-      case tag(attribute_field::bool_value, kVarint): ok = read_number(in, out.number); break;
+      case tag(attribute_field::bool_value, kVarint):
+        ok = read_number(in, out.number);
+        break;
       case tag(attribute_field::sint32_value, kVarint):
       case tag(attribute_field::sint64_value, kVarint):
         ok = read_number(in, out.number);
@@ -92,9 +120,14 @@ bool read_attribute(std::string_view bytes, ChakraAttribute& out) {
         out.number = static_cast<std::int32_t>(value);
         break;
       }
-      case tag(attribute_field::double_value, Wire::WIRETYPE_FIXED64): ok = read_real(in, true, out.number); break;
-      case tag(attribute_field::float_value, Wire::WIRETYPE_FIXED32): ok = read_real(in, false, out.number); break;
-      default: ok = Wire::SkipField(&in, t);
+      case tag(attribute_field::double_value, Wire::WIRETYPE_FIXED64):
+        ok = read_real(in, true, out.number);
+        break;
+      case tag(attribute_field::float_value, Wire::WIRETYPE_FIXED32):
+        ok = read_real(in, false, out.number);
+        break;
+      default:
+        ok = Wire::SkipField(&in, t);
     }
     if (!ok) return false;
   }
@@ -128,7 +161,9 @@ bool read_node(std::string_view bytes, ChakraBuilder& builder, ChakraNode& node)
     std::string_view text;
     std::int64_t number = 0;
     switch (t) {
-      case tag(node_field::id, kVarint): ok = in.ReadVarint64(&node.id); break;
+      case tag(node_field::id, kVarint):
+        ok = in.ReadVarint64(&node.id);
+        break;
       case tag(node_field::name, kBytes):
         ok = read_bytes(in, text);
         node.name = builder.intern(text);
@@ -138,21 +173,28 @@ bool read_node(std::string_view bytes, ChakraBuilder& builder, ChakraNode& node)
         node.kind = static_cast<ChakraKind>(number);
         break;
       case tag(node_field::control_deps, kBytes):
-      case tag(node_field::control_deps, kVarint): ok = read_deps(in, t, builder, true); break;
+      case tag(node_field::control_deps, kVarint):
+        ok = read_deps(in, t, builder, true);
+        break;
       case tag(node_field::data_deps, kBytes):
-      case tag(node_field::data_deps, kVarint): ok = read_deps(in, t, builder, false); break;
-      case tag(node_field::duration, kVarint): 
+      case tag(node_field::data_deps, kVarint):
+        ok = read_deps(in, t, builder, false);
+        break;
+      case tag(node_field::duration, kVarint):
         ok = read_number(in, number);
         set_micros(node, number);
         break;
-      case tag(node_field::inputs, kBytes): ok = read_bytes(in, inputs); break;
+      case tag(node_field::inputs, kBytes):
+        ok = read_bytes(in, inputs);
+        break;
       case tag(node_field::attribute, kBytes): {
         ChakraAttribute attribute;
         ok = read_bytes(in, text) && read_attribute(text, attribute);
         if (ok) apply_attribute(builder, node, attribute);
         break;
       }
-      default: ok = Wire::SkipField(&in, t);
+      default:
+        ok = Wire::SkipField(&in, t);
     }
     if (!ok) return false;
   }
@@ -188,17 +230,20 @@ Error damage(int offset, const std::string& found, const std::string& expected) 
 }  // namespace
 
 Result<ChakraGraph> read_chakra_protobuf(std::string_view bytes) {
-  if (bytes.size() > std::size_t{std::numeric_limits<int>::max()}) return Error{"found more than 2 GiB, expected a trace of one rank", "", ""};
+  if (bytes.size() > std::size_t{std::numeric_limits<int>::max()})
+    return Error{"found more than 2 GiB, expected a trace of one rank", "", ""};
   ChakraBuilder builder;
   CodedInputStream in = stream_over(bytes);
   std::string_view message;
-  if (!read_bytes(in, message) || !read_metadata(message, builder)) return damage(0, "other bytes", "the metadata that a Chakra trace begins with");
+  if (!read_bytes(in, message) || !read_metadata(message, builder))
+    return damage(0, "other bytes", "the metadata that a Chakra trace begins with");
   while (in.CurrentPosition() < static_cast<int>(bytes.size())) {
     const int offset = in.CurrentPosition();
     if (!read_bytes(in, message)) return damage(offset, "a message that is cut off", "a whole node");
     ChakraNode node;
     if (!read_node(message, builder, node)) return damage(offset, "a message that is no Chakra node", "a node");
-    if (auto added = builder.add(node); !added) return Error{"node " + std::to_string(node.id) + ": " + added.error().what, "", ""};
+    if (auto added = builder.add(node); !added)
+      return Error{"node " + std::to_string(node.id) + ": " + added.error().what, "", ""};
   }
   return std::move(builder).finish();
 }

@@ -16,7 +16,8 @@ std::size_t skip_space(std::string_view text) { return std::min(text.size(), tex
 
 bool is_json(std::string_view bytes) {
   const std::size_t begin = skip_space(bytes);
-  return begin < bytes.size() && bytes[begin] == '{' && skip_space(bytes.substr(begin + 1)) + begin + 1 < bytes.size() &&
+  return begin < bytes.size() && bytes[begin] == '{' &&
+         skip_space(bytes.substr(begin + 1)) + begin + 1 < bytes.size() &&
          std::string_view("\"}").find(bytes[begin + 1 + skip_space(bytes.substr(begin + 1))]) != std::string_view::npos;
 }
 
@@ -28,17 +29,20 @@ bool is_chakra(std::string_view bytes) {
   if (is_json(bytes)) {
     const std::string_view head = bytes.substr(0, 4096);
     const bool feeder = head.find("\"workload_graph\"") != std::string_view::npos;
-    const bool printed = head.find("\"durationMicros\"") != std::string_view::npos || head.find("\"COMP_NODE\"") != std::string_view::npos ||
+    const bool printed = head.find("\"durationMicros\"") != std::string_view::npos ||
+                         head.find("\"COMP_NODE\"") != std::string_view::npos ||
                          head.find("\"COMM_COLL_NODE\"") != std::string_view::npos;
     return feeder || printed;
   }
-  // A length, then field 1 or 2 of GlobalMetadata, both of which are length-delimited and lie within it. (A text whose second byte ends a line is not that.)
+  // A length, then field 1 or 2 of GlobalMetadata, both of which are length-delimited and lie within it. (A text whose
+  // second byte ends a line is not that.)
   const auto byte = [&](std::size_t at) { return at < bytes.size() ? static_cast<unsigned char>(bytes[at]) : 0u; };
   std::size_t i = 0, length = 0;
   for (; i < 5 && (byte(i) & 0x80); ++i) length |= std::size_t{byte(i) & 0x7F} << (7 * i);
   length |= std::size_t{byte(i)} << (7 * i);
   const bool tagged = i < 5 && (byte(i + 1) == 0x0a || byte(i + 1) == 0x12);
-  return tagged && i + 2 < bytes.size() && ((byte(i + 2) & 0x80) || std::size_t{byte(i + 2)} + 2 <= length) && byte(0) != '[';
+  return tagged && i + 2 < bytes.size() && ((byte(i + 2) & 0x80) || std::size_t{byte(i + 2)} + 2 <= length) &&
+         byte(0) != '[';
 }
 
 Result<ChakraGraph> read_chakra(std::string_view bytes, const std::string& file) {
@@ -52,9 +56,11 @@ Result<ChakraGraph> read_chakra(std::string_view bytes, const std::string& file)
   return graph ? std::move(graph) : at(file, graph.error());
 }
 
-Result<std::map<std::string, std::vector<std::uint32_t>>> read_chakra_groups(std::string_view text, const std::string& file) {
+Result<std::map<std::string, std::vector<std::uint32_t>>> read_chakra_groups(std::string_view text,
+                                                                             const std::string& file) {
   const auto json = nlohmann::json::parse(text, nullptr, false);
-  if (!json.is_object()) return Error{"found no JSON object, expected {\"1\": [0, 1], ..}: the ranks of each communicator", file, ""};
+  if (!json.is_object())
+    return Error{"found no JSON object, expected {\"1\": [0, 1], ..}: the ranks of each communicator", file, ""};
   std::map<std::string, std::vector<std::uint32_t>> groups;
   for (const auto& [name, list] : json.items()) {
     const auto wrong = [&, &key = name](const std::string& found) {

@@ -1,7 +1,8 @@
 // Chakra reader: the bytes of one rank's trace -> ChakraGraph. The layout is told from the content.
 //
-//   .et       length-delimited protocol buffers: GlobalMetadata, then Node after Node; with or without a schema version; also gzip
-//   JSON      {"workload_graph": [{"Id": .., "NodeType": .., "runtime": ..}, ..]}, as the JSON feeder reads it, or the messages of an .et
+//   .et       length-delimited protocol buffers: GlobalMetadata, then Node after Node; with or without a schema
+//   version; also gzip JSON      {"workload_graph": [{"Id": .., "NodeType": .., "runtime": ..}, ..]}, as the JSON
+//   feeder reads it, or the messages of an .et
 //             printed one after another, as chakra_jsonizer does
 #pragma once
 
@@ -13,10 +14,13 @@ namespace distsim::traces {
 /// True where the bytes begin like a Chakra trace of either form. Looks at the head alone.
 bool is_chakra(std::string_view bytes);
 
-/// `file` stands in error messages. Errors: bytes that are no such file or end too early, nodes that cannot be ordered (ChakraBuilder).
+/// `file` stands in error messages. Errors: bytes that are no such file or end too early, nodes that cannot be ordered
+/// (ChakraBuilder).
 Result<ChakraGraph> read_chakra(std::string_view bytes, const std::string& file);
 
-/// Communicators as ASTRA-sim takes them: {"1": [0, 1, 2, 3], "2": [4, 5, 6, 7]}, by pg_name. Refuses empty and repeated members.
-Result<std::map<std::string, std::vector<std::uint32_t>>> read_chakra_groups(std::string_view json, const std::string& file);
+/// Communicators as ASTRA-sim takes them: {"1": [0, 1, 2, 3], "2": [4, 5, 6, 7]}, by pg_name. Refuses empty and
+/// repeated members.
+Result<std::map<std::string, std::vector<std::uint32_t>>> read_chakra_groups(std::string_view json,
+                                                                             const std::string& file);
 
 }  // namespace distsim::traces

@@ -73,8 +73,8 @@ class SetReader {
   }
 
   ChakraSet set_;
-  std::vector<std::string> files_;                             ///< by rank
-  std::unordered_map<std::size_t, std::size_t> file_with_;     ///< hash of the bytes -> rank
+  std::vector<std::string> files_;                          ///< by rank
+  std::unordered_map<std::size_t, std::size_t> file_with_;  ///< hash of the bytes -> rank
   std::unordered_multimap<std::uint64_t, std::uint32_t> graph_with_;
 };
 
@@ -82,7 +82,9 @@ class SetReader {
 
 Result<ChakraSet> read_chakra_set(const std::vector<std::string>& files, std::uint32_t copies) {
   if (copies == 0 || (copies > 1 && files.size() > 1)) {
-    return Error{"found " + std::to_string(files.size()) + " traces for " + std::to_string(copies) + " ranks, expected one trace to copy, or no copies", "", ""};
+    return Error{"found " + std::to_string(files.size()) + " traces for " + std::to_string(copies) +
+                     " ranks, expected one trace to copy, or no copies",
+                 "", ""};
   }
   SetReader reader;
   for (const std::string& file : files) TRY(reader.read(file));

@@ -7,23 +7,24 @@
 namespace distsim::traces {
 
 struct ChakraRank {
-  std::uint32_t graph = 0;        ///< index into ChakraSet::graphs
-  std::vector<std::int64_t> ps;   ///< durations by node, where they differ from the graph's own; empty where they do not
+  std::uint32_t graph = 0;       ///< index into ChakraSet::graphs
+  std::vector<std::int64_t> ps;  ///< durations by node, where they differ from the graph's own; empty where they do not
 };
 
 struct ChakraSet {
   std::vector<ChakraGraph> graphs;  ///< distinct structures
   std::vector<ChakraRank> ranks;
-  std::size_t files = 0;            ///< read
-  std::size_t same_files = 0;       ///< of them, equal to an earlier one to the byte
+  std::size_t files = 0;       ///< read
+  std::size_t same_files = 0;  ///< of them, equal to an earlier one to the byte
   std::int64_t ps_of(std::uint32_t rank, std::uint32_t node) const {
     const ChakraRank& r = ranks[rank];
     return r.ps.empty() ? graphs[r.graph].nodes[node].ps : r.ps[node];
   }
 };
 
-/// Files that the words name: files, folders (their .et files), patterns, or a prefix as ASTRA-sim takes it ("dlrm" for dlrm.0.et, dlrm.1.et, ...).
-/// In the order of their ranks. Errors: nothing found, two files of one rank, a rank that is missing between others.
+/// Files that the words name: files, folders (their .et files), patterns, or a prefix as ASTRA-sim takes it ("dlrm" for
+/// dlrm.0.et, dlrm.1.et, ...). In the order of their ranks. Errors: nothing found, two files of one rank, a rank that
+/// is missing between others.
 Result<std::vector<std::string>> find_chakra_files(const std::vector<std::string>& words);
 
 /// Reads them; file i is rank i. `copies` > 1 lets a single file stand for that many ranks.

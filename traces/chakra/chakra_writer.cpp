@@ -42,7 +42,8 @@ void add_text(ProtoMessage& node, std::string_view name, std::string_view value)
 /// IOInfo{values, shapes, types} of a process_group:init node.
 ProtoMessage group_inputs(const ChakraGraph& graph) {
   auto list = nlohmann::json::array();
-  for (const auto& [name, ranks] : graph.groups) list.push_back({{"pg_name", name}, {"ranks", ranks}, {"group_size", ranks.size()}});
+  for (const auto& [name, ranks] : graph.groups)
+    list.push_back({{"pg_name", name}, {"ranks", ranks}, {"group_size", ranks.size()}});
   ProtoMessage inputs;
   inputs.bytes(1, nlohmann::json::array({list.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace)}).dump());
   inputs.bytes(2, "[[]]");
@@ -69,7 +70,8 @@ ProtoMessage node_message(const ChakraGraph& graph, std::size_t n, bool with_gro
   std::string deps;
   for (const std::uint32_t dep : graph.deps_of(n)) append_varint(deps, graph.nodes[dep].id);
   if (!deps.empty()) out.bytes(5, deps);
-  if (node.ps > 0) out.varint(7, static_cast<std::uint64_t>(std::max<std::int64_t>(1, (node.ps + kMicro / 2) / kMicro)));
+  if (node.ps > 0)
+    out.varint(7, static_cast<std::uint64_t>(std::max<std::int64_t>(1, (node.ps + kMicro / 2) / kMicro)));
   if (with_groups) out.message(8, group_inputs(graph));
   add_bool(out, "is_cpu_op", node.on_cpu);
   if (node.lane != ChakraNode::kAbsent) add_integer(out, node.on_cpu ? "tid" : "stream", node.lane);

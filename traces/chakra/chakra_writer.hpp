@@ -7,9 +7,9 @@
 
 namespace distsim::traces {
 
-/// GlobalMetadata of version 0.0.4, then the nodes in order. Durations are rounded to whole microseconds, at least 1 for work that takes any time, and
-/// kept to the picosecond in the attribute duration_ps, which only this program reads. Process groups go into the inputs of the first METADATA node, as
-/// PyTorch writes them.
+/// GlobalMetadata of version 0.0.4, then the nodes in order. Durations are rounded to whole microseconds, at least 1
+/// for work that takes any time, and kept to the picosecond in the attribute duration_ps, which only this program
+/// reads. Process groups go into the inputs of the first METADATA node, as PyTorch writes them.
 std::string to_chakra(const ChakraGraph& graph);
 
 /// {"1": [0, 1], "2": [2, 3]}: communicators as ASTRA-sim takes them beside the traces.

@@ -86,7 +86,10 @@ class GzipSource : public ByteSource {
 
   Result<void> next_member() {
     const bool another = z_.avail_in > 0 && z_.next_in[0] == 0x1f;  // zero padding after the last member is common
-    if (!another) { done_ = true; return {}; }
+    if (!another) {
+      done_ = true;
+      return {};
+    }
     if (inflateReset(&z_) != Z_OK) return Error{"zlib cannot restart", name_, ""};
     member_done_ = false;
     return {};
@@ -161,8 +164,8 @@ std::unique_ptr<ByteSource> from_memory(std::shared_ptr<const std::string> text)
 
 Error too_much_expansion(const std::string& name, const ExpansionLimit& limit) {
   const bool ratio = limit.ratio < 1e6;
-  return Error{ratio ? "found compressed data that grows to more than " + std::to_string(static_cast<long long>(limit.ratio)) +
-                           " times its size, expected a trace"
+  return Error{ratio ? "found compressed data that grows to more than " +
+                           std::to_string(static_cast<long long>(limit.ratio)) + " times its size, expected a trace"
                      : "found more than " + std::to_string(limit.max_bytes) + " bytes of text",
                name, "unpack it yourself if it is meant so"};
 }

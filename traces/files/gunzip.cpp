@@ -44,7 +44,8 @@ Result<std::string> gunzip(std::string_view bytes, const std::string& file, std:
       state = ::inflate(&z, Z_NO_FLUSH);
       if (state != Z_OK && state != Z_STREAM_END) return broken();
       out.append(chunk.data(), chunk.size() - z.avail_out);
-      if (out.size() > max_bytes) return Error{"found more than " + std::to_string(max_bytes) + " bytes once expanded, expected fewer", file, ""};
+      if (out.size() > max_bytes)
+        return Error{"found more than " + std::to_string(max_bytes) + " bytes once expanded, expected fewer", file, ""};
     }
     if (z.avail_in > 0 && inflateReset(&z) != Z_OK) return broken();
   }

@@ -9,7 +9,8 @@
 
 namespace distsim::traces {
 
-/// A stream buffer that compresses what is written to it into another stream. `finish` must be called once, at the end; only then is the output complete.
+/// A stream buffer that compresses what is written to it into another stream. `finish` must be called once, at the end;
+/// only then is the output complete.
 class GzipBuffer : public std::streambuf {
  public:
   explicit GzipBuffer(std::ostream& out, int level = 6);

@@ -23,15 +23,17 @@ const char* find_quote(const char* p, const char* end) {
   return p;
 }
 
-/// First byte of [p, end) that is a quote or a bracket. '[' and ']' differ from '{' and '}' in one bit, which is set first.
+/// First byte of [p, end) that is a quote or a bracket. '[' and ']' differ from '{' and '}' in one bit, which is set
+/// first.
 const char* find_structure(const char* p, const char* end) {
 #ifdef __SSE2__
-  const __m128i quote = _mm_set1_epi8('"'), open = _mm_set1_epi8('{'), close = _mm_set1_epi8('}'), bit = _mm_set1_epi8(0x20);
+  const __m128i quote = _mm_set1_epi8('"'), open = _mm_set1_epi8('{'), close = _mm_set1_epi8('}'),
+                bit = _mm_set1_epi8(0x20);
   for (; end - p >= 16; p += 16) {
     const __m128i text = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
     const __m128i folded = _mm_or_si128(text, bit);
-    const __m128i any =
-        _mm_or_si128(_mm_cmpeq_epi8(text, quote), _mm_or_si128(_mm_cmpeq_epi8(folded, open), _mm_cmpeq_epi8(folded, close)));
+    const __m128i any = _mm_or_si128(_mm_cmpeq_epi8(text, quote),
+                                     _mm_or_si128(_mm_cmpeq_epi8(folded, open), _mm_cmpeq_epi8(folded, close)));
     const int hits = _mm_movemask_epi8(any);
     if (hits != 0) return p + std::countr_zero(static_cast<unsigned>(hits));
   }

@@ -1,5 +1,5 @@
-// Finds where a JSON value ends, over text that comes in pieces: brackets are counted, strings skipped. Nothing is validated,
-// nothing grows with depth.
+// Finds where a JSON value ends, over text that comes in pieces: brackets are counted, strings skipped. Nothing is
+// validated, nothing grows with depth.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@ namespace distsim::traces {
 
 class JsonScan {
  public:
-  /// Goes on from where the last call stopped. Returns the position after the value's last byte, or nullptr when the text ends
-  /// first. A scalar ends before the `,`, bracket or blank that follows it.
+  /// Goes on from where the last call stopped. Returns the position after the value's last byte, or nullptr when the
+  /// text ends first. A scalar ends before the `,`, bracket or blank that follows it.
   const char* advance(const char* p, const char* end);
   void reset() { *this = JsonScan(); }
 

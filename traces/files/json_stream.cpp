@@ -9,8 +9,8 @@
 namespace distsim::traces {
 namespace {
 
-constexpr std::size_t kFront = 64;               // bytes in front of the text that a handler may write to
-constexpr std::size_t kSuspicious = 64 * 1024;   // an element longer than this is searched for the start of another one
+constexpr std::size_t kFront = 64;              // bytes in front of the text that a handler may write to
+constexpr std::size_t kSuspicious = 64 * 1024;  // an element longer than this is searched for the start of another one
 constexpr std::size_t kLongestKey = 4096;
 
 bool blank(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
@@ -27,7 +27,11 @@ class Stream {
   Result<JsonStreamEnd> run() {
     TRY_ASSIGN(const char first, first_byte());
     if (first == '[') {
-      if (handler_.on_key("") == JsonHandler::Want::elements) { TRY(array("")); } else { TRY(skip()); }
+      if (handler_.on_key("") == JsonHandler::Want::elements) {
+        TRY(array(""));
+      } else {
+        TRY(skip());
+      }
     } else if (first == '{') {
       ++pos_;
       TRY(object());
@@ -46,8 +50,8 @@ class Stream {
   }
   std::uint64_t offset(std::size_t at) const { return consumed_ + (at - kFront); }
 
-  /// Drops what is before `keep`, then reads more; false at the end of the input. Positions in the buffer move down by the bytes
-  /// dropped.
+  /// Drops what is before `keep`, then reads more; false at the end of the input. Positions in the buffer move down by
+  /// the bytes dropped.
   Result<bool> fill(std::size_t& keep) {
     const std::size_t dropped = keep - kFront;
     if (dropped > 0) std::memmove(&buffer_[kFront], &buffer_[keep], filled_ - keep);
@@ -57,9 +61,9 @@ class Stream {
     keep = kFront;
     if (filled_ + kJsonPadding == buffer_.size()) {
       if (buffer_.size() > max_piece_)
-        return Error{
-            "byte " + std::to_string(offset(keep)) + ": found a value longer than " + std::to_string(max_piece_) + " bytes",
-            name_, ""};
+        return Error{"byte " + std::to_string(offset(keep)) + ": found a value longer than " +
+                         std::to_string(max_piece_) + " bytes",
+                     name_, ""};
       buffer_.resize(buffer_.size() * 2);
     }
     const std::size_t room = buffer_.size() - kJsonPadding - filled_;
@@ -125,20 +129,37 @@ class Stream {
   Result<void> object() {
     for (;;) {
       TRY_ASSIGN(bool there, next());
-      if (!there) { end_.complete = false; return {}; }
-      if (buffer_[pos_] == ',') { ++pos_; continue; }
-      if (buffer_[pos_] == '}') { ++pos_; return {}; }
+      if (!there) {
+        end_.complete = false;
+        return {};
+      }
+      if (buffer_[pos_] == ',') {
+        ++pos_;
+        continue;
+      }
+      if (buffer_[pos_] == '}') {
+        ++pos_;
+        return {};
+      }
       if (buffer_[pos_] != '"') return wrong("expected a key in quotes");
       std::size_t begin = pos_;
       TRY_ASSIGN(there, value_end(begin, true));
-      if (!there) { end_.complete = false; return {}; }
+      if (!there) {
+        end_.complete = false;
+        return {};
+      }
       if (pos_ - begin > kLongestKey) return wrong("expected a key of at most 4096 bytes");
       const std::string key(&buffer_[begin + 1], pos_ - begin - 2);
       TRY_ASSIGN(there, next());
       if (there && buffer_[pos_] != ':') return wrong("expected ':' after the key " + in_quotes(key));
       if (there) ++pos_;
-      if (there) { TRY_ASSIGN(there, next()); }
-      if (!there) { end_.complete = false; return {}; }
+      if (there) {
+        TRY_ASSIGN(there, next());
+      }
+      if (!there) {
+        end_.complete = false;
+        return {};
+      }
       TRY(member(key));
       if (!end_.complete) return {};
     }
@@ -150,7 +171,10 @@ class Stream {
     if (want != JsonHandler::Want::value) return skip();
     std::size_t begin = pos_;
     TRY_ASSIGN(const bool whole, value_end(begin, true));
-    if (!whole) { end_.complete = false; return {}; }
+    if (!whole) {
+      end_.complete = false;
+      return {};
+    }
     if (pos_ == begin) return wrong("expected a value");
     return handler_.on_value(key, std::string_view(&buffer_[begin], pos_ - begin));
   }
@@ -172,12 +196,21 @@ class Stream {
         TRY(flush());
         std::size_t keep = pos_;
         TRY_ASSIGN(const bool more, fill(keep));
-        if (!more) { end_.complete = false; return {}; }
+        if (!more) {
+          end_.complete = false;
+          return {};
+        }
         continue;
       }
-      if (buffer_[pos_] == ']') { ++pos_; return flush(); }
+      if (buffer_[pos_] == ']') {
+        ++pos_;
+        return flush();
+      }
       TRY_ASSIGN(const bool whole, element());
-      if (!whole) { end_.complete = false; return flush(); }
+      if (!whole) {
+        end_.complete = false;
+        return flush();
+      }
     }
   }
 
@@ -207,15 +240,18 @@ class Stream {
     }
   }
 
-  /// An element whose quotes do not match runs on over its successors. Looks for `}, { "start"` behind `begin`; if it is there,
-  /// goes on at that `{`.
+  /// An element whose quotes do not match runs on over its successors. Looks for `}, { "start"` behind `begin`; if it
+  /// is there, goes on at that `{`.
   bool restart_in(std::size_t begin) {
     const std::string_view start = handler_.element_start();
     if (start.empty()) return false;
     const std::string_view text(&buffer_[begin], pos_ - begin);
     for (std::size_t at = text.find(start, 1); at != std::string_view::npos; at = text.find(start, at + 1)) {
       std::size_t open = at;
-      const auto back = [&] { while (open > 0 && blank(text[open - 1])) --open; return open > 0 ? text[open - 1] : '\0'; };
+      const auto back = [&] {
+        while (open > 0 && blank(text[open - 1])) --open;
+        return open > 0 ? text[open - 1] : '\0';
+      };
       if (back() != '{') continue;
       const std::size_t brace = --open;
       if (back() != ',') continue;
@@ -242,8 +278,8 @@ class Stream {
 
 }  // namespace
 
-Result<JsonStreamEnd> stream_json(ByteSource& source, const std::string& name, std::size_t window, std::size_t max_piece,
-                                  JsonHandler& handler) {
+Result<JsonStreamEnd> stream_json(ByteSource& source, const std::string& name, std::size_t window,
+                                  std::size_t max_piece, JsonHandler& handler) {
   return Stream(source, name, window, max_piece, handler).run();
 }
 

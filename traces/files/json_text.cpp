@@ -35,14 +35,18 @@ void append_json_string(std::string& out, std::string_view text) {
     at = run;
     const auto byte = static_cast<unsigned char>(text[at]);
     if (byte < 0x80) {
-      if (text[at] == '"' || text[at] == '\\') out += {'\\', text[at]};
-      else append_escape(out, byte);
+      if (text[at] == '"' || text[at] == '\\')
+        out += {'\\', text[at]};
+      else
+        append_escape(out, byte);
       ++at;
       continue;
     }
     const std::size_t length = utf8_character_length(text.substr(at));
-    if (length == 0) out += kReplacement;
-    else out += text.substr(at, length);
+    if (length == 0)
+      out += kReplacement;
+    else
+      out += text.substr(at, length);
     at += length == 0 ? 1 : length;
   }
   out += '"';

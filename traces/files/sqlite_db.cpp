@@ -9,7 +9,9 @@
 namespace distsim::traces {
 namespace {
 
-struct Finalize { void operator()(sqlite3_stmt* s) const { sqlite3_finalize(s); } };
+struct Finalize {
+  void operator()(sqlite3_stmt* s) const { sqlite3_finalize(s); }
+};
 using Statement = std::unique_ptr<sqlite3_stmt, Finalize>;
 
 /// A table of the file's own, in which reading a row runs nothing.
@@ -38,9 +40,9 @@ bool SqliteRow::is_null(int column) const { return sqlite3_column_type(statement
 void SqliteDb::Close::operator()(sqlite3* db) const { sqlite3_close_v2(db); }
 
 Error SqliteDb::failure() const {
-  return Error{
-      "found a damaged SQLite file (" + printable(sqlite3_errmsg(db_.get()), 100) + "), expected an Nsight Systems export", name_,
-      ""};
+  return Error{"found a damaged SQLite file (" + printable(sqlite3_errmsg(db_.get()), 100) +
+                   "), expected an Nsight Systems export",
+               name_, ""};
 }
 
 Result<SqliteDb> SqliteDb::checked(std::unique_ptr<sqlite3, Close> handle, const std::string& name) {
@@ -81,8 +83,8 @@ Result<SqliteDb> SqliteDb::from_bytes(const std::string& bytes, const std::strin
   std::memcpy(copy, bytes.data(), bytes.size());
   const auto size = static_cast<sqlite3_int64>(bytes.size());
   // From here on the copy is SQLite's, also when this fails.
-  if (sqlite3_deserialize(raw, "main", copy, size, size, SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_READONLY) !=
-      SQLITE_OK) {
+  if (sqlite3_deserialize(raw, "main", copy, size, size,
+                          SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_READONLY) != SQLITE_OK) {
     return Error{"found a damaged SQLite file, expected an Nsight Systems export", name, ""};
   }
   return checked(std::move(db), name);
@@ -92,7 +94,8 @@ std::set<std::string> SqliteDb::columns(const std::string& table) const {
   std::set<std::string> out;
   if (!has(table)) return out;
   sqlite3_stmt* statement = nullptr;
-  if (sqlite3_prepare_v2(db_.get(), "SELECT name FROM pragma_table_info(?)", -1, &statement, nullptr) != SQLITE_OK) return out;
+  if (sqlite3_prepare_v2(db_.get(), "SELECT name FROM pragma_table_info(?)", -1, &statement, nullptr) != SQLITE_OK)
+    return out;
   const Statement owner(statement);
   sqlite3_bind_text(statement, 1, table.c_str(), -1, SQLITE_TRANSIENT);
   while (sqlite3_step(statement) == SQLITE_ROW) out.emplace(SqliteRow(statement).text(0));

@@ -1,5 +1,5 @@
-// A SQLite file that may be hostile, read only: plain tables alone, no views, no virtual tables, so that a query cannot run code
-// of the file's own.
+// A SQLite file that may be hostile, read only: plain tables alone, no views, no virtual tables, so that a query cannot
+// run code of the file's own.
 #pragma once
 
 #include <cstdint>
@@ -40,13 +40,15 @@ class SqliteDb {
   /// Columns of a table; empty where there is none.
   std::set<std::string> columns(const std::string& table) const;
 
-  /// Calls `each` for every row of `table`, sorted by nothing in particular: `wanted` columns in order, NULL for those that the
-  /// table lacks. Nothing where there is no table. Error: a damaged file.
+  /// Calls `each` for every row of `table`, sorted by nothing in particular: `wanted` columns in order, NULL for those
+  /// that the table lacks. Nothing where there is no table. Error: a damaged file.
   Result<void> each_row(const std::string& table, const std::vector<std::string>& wanted,
                         const std::function<void(const SqliteRow&)>& each) const;
 
  private:
-  struct Close { void operator()(sqlite3* db) const; };
+  struct Close {
+    void operator()(sqlite3* db) const;
+  };
   SqliteDb(std::unique_ptr<sqlite3, Close> db, std::string name) : db_(std::move(db)), name_(std::move(name)) {}
   static Result<SqliteDb> checked(std::unique_ptr<sqlite3, Close> db, const std::string& name);
   Error failure() const;

@@ -12,7 +12,10 @@ namespace distsim::traces {
 class TextInterner {
  public:
   /// The number of a text, and whether it is new.
-  struct Found { std::uint64_t id = 0; bool is_new = false; };
+  struct Found {
+    std::uint64_t id = 0;
+    bool is_new = false;
+  };
   Found find_or_add(std::string_view text) {
     const auto it = ids_.find(text);
     if (it != ids_.end()) return {it->second, false};

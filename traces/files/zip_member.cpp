@@ -27,7 +27,8 @@ class ZipSource : public ByteSource {
 
   Result<std::size_t> read(char* to, std::size_t n) override {
     if (cut_) return std::size_t{0};
-    const int got = unzReadCurrentFile(zip_.get(), to, static_cast<unsigned>(std::min<std::size_t>(n, std::size_t{1} << 30)));
+    const int got =
+        unzReadCurrentFile(zip_.get(), to, static_cast<unsigned>(std::min<std::size_t>(n, std::size_t{1} << 30)));
     if (got < 0) {
       if (out_ == 0) return damaged(name_);
       cut_ = true;
@@ -48,8 +49,9 @@ class ZipSource : public ByteSource {
   bool cut_ = false;
 };
 
-Result<std::unique_ptr<ByteSource>> open_member(const std::string& path, const std::string& shown, const unz64_file_pos& position,
-                                                ExpansionLimit limit, std::uint64_t packed) {
+Result<std::unique_ptr<ByteSource>> open_member(const std::string& path, const std::string& shown,
+                                                const unz64_file_pos& position, ExpansionLimit limit,
+                                                std::uint64_t packed) {
   Zip zip(unzOpen64(path.c_str()));
   if (zip == nullptr || unzGoToFilePos64(zip.get(), &position) != UNZ_OK || unzOpenCurrentFile(zip.get()) != UNZ_OK)
     return damaged(shown);
@@ -77,11 +79,13 @@ Result<std::vector<TraceFile>> open_zip(const std::string& path, ExpansionLimit 
       return damaged(path);
     if ((info.flag & 1) != 0) return Error{"found an encrypted zip archive, expected a trace", path, "unpack it first"};
     if (!wanted(name.data())) continue;
-    if (members.size() == kMostMembers) return Error{"found more than 65536 members, expected the ranks of one job", path, ""};
+    if (members.size() == kMostMembers)
+      return Error{"found more than 65536 members, expected the ranks of one job", path, ""};
     const std::string shown = path + ":" + printable(name.data(), 200);
     const std::uint64_t packed = info.compressed_size;
     members.push_back(
-        {shown, [path, shown, position, limit, packed] { return open_member(path, shown, position, limit, packed); }, ""});
+        {shown, [path, shown, position, limit, packed] { return open_member(path, shown, position, limit, packed); },
+         ""});
   }
   if (members.empty()) return Error{"found no file in the zip archive, expected a trace", path, ""};
   return members;

@@ -23,8 +23,8 @@ bool to_integer(const dom::element& value, std::int64_t& out) {
   return !value.get_string().get(text) && integer_of(text, out);
 }
 
-/// What the values of 1.0.x say: [tensors, seq, group, rank, "allreduce", [in split], [out split], (start, stride,) size]; group
-/// is a number or <name, description>.
+/// What the values of 1.0.x say: [tensors, seq, group, rank, "allreduce", [in split], [out split], (start, stride,)
+/// size]; group is a number or <name, description>.
 struct Positional {
   std::string name, group, description;
   std::int64_t size = 0;
@@ -52,7 +52,8 @@ Positional positional(const dom::element& node) {
 }
 
 bool only_management(std::string_view name) {
-  return name.empty() || name == "wait" || name == "init" || name == "start" || name == "end" || name.starts_with("end_");
+  return name.empty() || name == "wait" || name == "init" || name == "start" || name == "end" ||
+         name.starts_with("end_");
 }
 
 }  // namespace
@@ -131,7 +132,8 @@ void read_process_groups(const dom::element& node, std::vector<TraceGroup>& grou
     if (!item["pg_name"].get_string().get(name)) g.name = name;
     if (!item["pg_desc"].get_string().get(description)) g.description = description;
     std::int64_t size = 0;
-    if (!item["group_size"].get_int64().get(size) && size > 0 && size <= INT32_MAX) g.size = static_cast<std::uint32_t>(size);
+    if (!item["group_size"].get_int64().get(size) && size > 0 && size <= INT32_MAX)
+      g.size = static_cast<std::uint32_t>(size);
     dom::array ranks;
     if (!item["ranks"].get_array().get(ranks)) {
       for (const dom::element r : ranks) {

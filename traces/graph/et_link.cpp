@@ -34,8 +34,8 @@ Pairs by_id(const TraceRank& timed, const TraceRank& nodes) {
   return out;
 }
 
-/// Ops of each name in the order of their start, over all threads. An execution trace and Kineto number threads in ways of their
-/// own.
+/// Ops of each name in the order of their start, over all threads. An execution trace and Kineto number threads in ways
+/// of their own.
 std::map<NameId, std::vector<std::uint32_t>> by_name(const TraceRank& rank) {
   std::map<NameId, std::vector<std::uint32_t>> out;
   std::vector<std::uint32_t> order;
@@ -82,10 +82,12 @@ void link_execution_trace(TraceJob&, TraceRank& timed, const TraceRank& nodes) {
     }
   }
   std::size_t ops = 0;
-  for (const HostRecord& r : timed.host_records) ops += r.kind == HostKind::op || r.kind == HostKind::annotation ? 1 : 0;
+  for (const HostRecord& r : timed.host_records)
+    ops += r.kind == HostKind::op || r.kind == HostKind::annotation ? 1 : 0;
   timed.format += " + " + nodes.format;
-  timed.notes.assume(std::to_string(pairs.size()) + " of " + std::to_string(ops) + " ops joined to the execution trace (" +
-                     std::to_string(nodes.host_records.size()) + " nodes) by " + how);
+  timed.notes.assume(std::to_string(pairs.size()) + " of " + std::to_string(ops) +
+                     " ops joined to the execution trace (" + std::to_string(nodes.host_records.size()) +
+                     " nodes) by " + how);
   for (const TraceNotes::Count& c : nodes.notes.dropped) timed.notes.drop(c.what, c.count);
 }
 

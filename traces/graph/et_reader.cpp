@@ -7,10 +7,10 @@
 
 #include "base/text/printable.hpp"
 #include "traces/build/collective_text.hpp"
-#include "traces/graph/et_collective.hpp"
-#include "traces/files/json_stream.hpp"
 #include "traces/build/op_inputs.hpp"
 #include "traces/build/rank_builder.hpp"
+#include "traces/files/json_stream.hpp"
+#include "traces/graph/et_collective.hpp"
 
 namespace distsim::traces {
 namespace {
@@ -83,8 +83,10 @@ class Reader : public JsonHandler {
   Result<void> on_elements(JsonBatch& batch) override {
     for (const JsonBatch::Element& e : batch.elements) {
       dom::element node;
-      if (parser_.parse(batch.text + e.begin, e.end - e.begin).get(node) || !node.is_object()) ++broken_;
-      else add(node);
+      if (parser_.parse(batch.text + e.begin, e.end - e.begin).get(node) || !node.is_object())
+        ++broken_;
+      else
+        add(node);
     }
     return {};
   }
@@ -113,8 +115,8 @@ void Reader::add_inputs(const dom::element& json, Node& node) {
     dom::element values;
     const bool has_out = !json["outputs"].get(out) && out.is_object();
     const std::string scalars = in["values"].get(values) ? "" : scalar_values(values);
-    node.inputs = inputs_.intern(json_at(in, "shapes"), json_at(in, "types"), scalars, has_out ? json_at(out, "shapes") : "",
-                                 has_out ? json_at(out, "types") : "");
+    node.inputs = inputs_.intern(json_at(in, "shapes"), json_at(in, "types"), scalars,
+                                 has_out ? json_at(out, "shapes") : "", has_out ? json_at(out, "types") : "");
   } else {
     const std::string scalars = json["inputs"].get(in) ? "" : scalar_values(in);
     node.inputs = inputs_.intern(json_at(json, "input_shapes"), json_at(json, "input_types"), scalars,
@@ -124,8 +126,14 @@ void Reader::add_inputs(const dom::element& json, Node& node) {
 
 void Reader::add(const dom::element& json) {
   std::string_view name;
-  if (json["name"].get_string().get(name)) { ++broken_; return; }
-  if (name.starts_with("[pytorch|")) { ++structure_; return; }
+  if (json["name"].get_string().get(name)) {
+    ++broken_;
+    return;
+  }
+  if (name.starts_with("[pytorch|")) {
+    ++structure_;
+    return;
+  }
   Node node;
   node.id = number_at(json, "id");
   EtAttributes attributes(json);
@@ -144,8 +152,8 @@ void Reader::add(const dom::element& json) {
   nodes_.push_back(node);
 }
 
-/// Nodes in the order of their ids, which is the order in which they began; a caller began before what it called, so cycles
-/// cannot be.
+/// Nodes in the order of their ids, which is the order in which they began; a caller began before what it called, so
+/// cycles cannot be.
 void Reader::place() {
   std::ranges::stable_sort(nodes_, {}, &Node::id);
   const auto repeated = std::ranges::unique(nodes_, {}, &Node::id);
@@ -157,8 +165,10 @@ void Reader::place() {
   for (std::size_t i = nodes_.size(); i-- > 0;) {
     last[i] = std::max(last[i], i);
     const auto parent = places.find(nodes_[i].parent);
-    if (parent != places.end() && parent->second < i) last[parent->second] = std::max(last[parent->second], last[i]);
-    else if (parent != places.end()) ++orphans_;
+    if (parent != places.end() && parent->second < i)
+      last[parent->second] = std::max(last[parent->second], last[i]);
+    else if (parent != places.end())
+      ++orphans_;
   }
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     const Node& n = nodes_[i];
@@ -195,7 +205,8 @@ Result<ReadRank> Reader::finish(const JsonStreamEnd& end) {
 
 }  // namespace
 
-Result<ReadRank> read_execution_trace(ByteSource& source, const std::string& path, const TraceOptions& options, TraceJob& job) {
+Result<ReadRank> read_execution_trace(ByteSource& source, const std::string& path, const TraceOptions& options,
+                                      TraceJob& job) {
   Reader reader(path, job);
   TRY_ASSIGN(const JsonStreamEnd end, stream_json(source, path, options.window, options.window * 64, reader));
   return reader.finish(end);

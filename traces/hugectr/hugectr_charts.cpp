@@ -13,7 +13,8 @@ namespace distsim::traces {
 namespace {
 
 constexpr double kLeft = 190, kRight = 20, kWidth = 1200, kRow = 30, kTop = 34, kBarWidth = 46;
-constexpr std::array<const char*, 10> kColours{"#4e79a7", "#f28e2b", "#e15759", "#76b7b2", "#59a14f", "#edc948", "#b07aa1", "#ff9da7", "#9c755f", "#bab0ac"};
+constexpr std::array<const char*, 10> kColours{"#4e79a7", "#f28e2b", "#e15759", "#76b7b2", "#59a14f",
+                                               "#edc948", "#b07aa1", "#ff9da7", "#9c755f", "#bab0ac"};
 
 std::string number(double value) {
   std::array<char, 40> text{};
@@ -26,7 +27,9 @@ std::string escaped(std::string_view text) { return in_markup(printable(text, 20
 /// The same colour for the same label, in order of appearance.
 class Colours {
  public:
-  const char* of(const std::string& label) { return kColours[index_.emplace(label, index_.size()).first->second % kColours.size()]; }
+  const char* of(const std::string& label) {
+    return kColours[index_.emplace(label, index_.size()).first->second % kColours.size()];
+  }
 
  private:
   std::map<std::string, std::size_t> index_;
@@ -35,18 +38,22 @@ class Colours {
 class Svg {
  public:
   void rect(double x, double y, double width, double height, const char* colour, const std::string& title) {
-    body_ += "<rect x=\"" + number(x) + "\" y=\"" + number(y) + "\" width=\"" + number(width) + "\" height=\"" + number(height) + "\" fill=\"" + colour +
-             "\" stroke=\"#333\" stroke-width=\"0.3\"><title>" + escaped(title) + "</title></rect>\n";
+    body_ += "<rect x=\"" + number(x) + "\" y=\"" + number(y) + "\" width=\"" + number(width) + "\" height=\"" +
+             number(height) + "\" fill=\"" + colour + "\" stroke=\"#333\" stroke-width=\"0.3\"><title>" +
+             escaped(title) + "</title></rect>\n";
   }
   void text(double x, double y, const std::string& text, const char* anchor = "start") {
-    body_ += "<text x=\"" + number(x) + "\" y=\"" + number(y) + "\" text-anchor=\"" + anchor + "\">" + escaped(text) + "</text>\n";
+    body_ += "<text x=\"" + number(x) + "\" y=\"" + number(y) + "\" text-anchor=\"" + anchor + "\">" + escaped(text) +
+             "</text>\n";
   }
   void line(double x1, double y1, double x2, double y2) {
-    body_ += "<line x1=\"" + number(x1) + "\" y1=\"" + number(y1) + "\" x2=\"" + number(x2) + "\" y2=\"" + number(y2) + "\" stroke=\"#ddd\"/>\n";
+    body_ += "<line x1=\"" + number(x1) + "\" y1=\"" + number(y1) + "\" x2=\"" + number(x2) + "\" y2=\"" + number(y2) +
+             "\" stroke=\"#ddd\"/>\n";
   }
   std::string finish(double width, double height) const {
     return "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"" + number(width) + "\" height=\"" + number(height) +
-           "\" font-family=\"sans-serif\" font-size=\"11\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n" + body_ + "</svg>\n";
+           "\" font-family=\"sans-serif\" font-size=\"11\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n" +
+           body_ + "</svg>\n";
   }
 
  private:
@@ -62,7 +69,9 @@ double tick_step(double range) {
   return power * 10;
 }
 
-std::string times_of(const HugectrTimedEvent& e) { return e.label + ": " + number(e.median_duration_ms) + " ms from " + number(e.median_start_ms) + " ms"; }
+std::string times_of(const HugectrTimedEvent& e) {
+  return e.label + ": " + number(e.median_duration_ms) + " ms from " + number(e.median_start_ms) + " ms";
+}
 
 double last_moment(const std::vector<HugectrHost>& hosts) {
   double last = 0;
@@ -100,16 +109,19 @@ std::string hugectr_timeline_svg(const std::vector<HugectrHost>& hosts) {
         std::uint32_t deepest = 0;
         for (const auto& e : events) deepest = std::max(deepest, std::min(e.level, 3u));
         const double part = (kRow - 6) / (deepest + 1);
-        svg.text(4, y + kRow / 2 + 2, host.host_name + " device " + std::to_string(device) + " stream " + std::to_string(stream));
+        svg.text(4, y + kRow / 2 + 2,
+                 host.host_name + " device " + std::to_string(device) + " stream " + std::to_string(stream));
         for (const auto& e : events) {
-          svg.rect(kLeft + e.median_start_ms * scale, y + 3 + part * std::min(e.level, 3u), e.median_duration_ms * scale, part, colours.of(e.label), times_of(e));
+          svg.rect(kLeft + e.median_start_ms * scale, y + 3 + part * std::min(e.level, 3u),
+                   e.median_duration_ms * scale, part, colours.of(e.label), times_of(e));
         }
         y += kRow;
       }
     }
   }
   svg.text(4, y + kRow / 2 + 2, "Whole Iteration");
-  svg.rect(kLeft, y + 3, slowest * scale, kRow - 6, "#bbb", "slowest host's iteration (median): " + number(slowest) + " ms");
+  svg.rect(kLeft, y + 3, slowest * scale, kRow - 6, "#bbb",
+           "slowest host's iteration (median): " + number(slowest) + " ms");
   y += kRow;
   const double step = tick_step(last);
   for (int i = 0; i * step <= last; ++i) {
@@ -137,17 +149,21 @@ std::string hugectr_scaling_svg(const std::vector<HugectrRun>& runs) {
   for (std::size_t r = 0; r < runs.size(); ++r) {
     const HugectrRun& run = runs[r];
     const double x = kAxis + 20 + group * static_cast<double>(r);
-    svg.rect(x, kBase - run.iteration_ms * scale, kBarWidth - 4, run.iteration_ms * scale, "#888", run.name + ": iteration " + number(run.iteration_ms) + " ms");
+    svg.rect(x, kBase - run.iteration_ms * scale, kBarWidth - 4, run.iteration_ms * scale, "#888",
+             run.name + ": iteration " + number(run.iteration_ms) + " ms");
     double mean = 0, most = 0;
     for (const auto& l : run.labels) {
       mean += l.mean_ms;
       most += l.max_ms;
-      svg.rect(x + kBarWidth, kBase - mean * scale, kBarWidth - 4, l.mean_ms * scale, colours.of(l.label), l.label + ": mean " + number(l.mean_ms) + " ms");
-      svg.rect(x + 2 * kBarWidth, kBase - most * scale, kBarWidth - 4, l.max_ms * scale, colours.of(l.label), l.label + ": maximum " + number(l.max_ms) + " ms");
+      svg.rect(x + kBarWidth, kBase - mean * scale, kBarWidth - 4, l.mean_ms * scale, colours.of(l.label),
+               l.label + ": mean " + number(l.mean_ms) + " ms");
+      svg.rect(x + 2 * kBarWidth, kBase - most * scale, kBarWidth - 4, l.max_ms * scale, colours.of(l.label),
+               l.label + ": maximum " + number(l.max_ms) + " ms");
       if (std::find(legend.begin(), legend.end(), l.label) == legend.end()) legend.push_back(l.label);
     }
     const std::array<const char*, 3> what{"iteration", "mean", "max"};
-    for (std::size_t b = 0; b < what.size(); ++b) svg.text(x + kBarWidth * (static_cast<double>(b) + 0.5), kBase + 14, what[b], "middle");
+    for (std::size_t b = 0; b < what.size(); ++b)
+      svg.text(x + kBarWidth * (static_cast<double>(b) + 0.5), kBase + 14, what[b], "middle");
     svg.text(x + 1.5 * kBarWidth, kBase + 30, run.name, "middle");
   }
   for (std::size_t i = 0; i < legend.size(); ++i) {

@@ -32,8 +32,10 @@ class Fields {
     const Json* v = find(key, &Json::is_array, "a list of numbers");
     std::vector<double> out;
     for (std::size_t i = 0; v && i < v->size(); ++i) {
-      if ((*v)[i].is_number() && std::isfinite((*v)[i].get<double>())) out.push_back((*v)[i].get<double>());
-      else fail(std::string(key) + ": a " + (*v)[i].type_name(), "numbers");
+      if ((*v)[i].is_number() && std::isfinite((*v)[i].get<double>()))
+        out.push_back((*v)[i].get<double>());
+      else
+        fail(std::string(key) + ": a " + (*v)[i].type_name(), "numbers");
     }
     if (v && out.empty()) fail(std::string(key) + ": an empty list", "numbers");
     return out;
@@ -58,7 +60,9 @@ class Fields {
   Error error_;
 };
 
-double mean(const std::vector<double>& v) { return v.empty() ? 0 : std::accumulate(v.begin(), v.end(), 0.0) / static_cast<double>(v.size()); }
+double mean(const std::vector<double>& v) {
+  return v.empty() ? 0 : std::accumulate(v.begin(), v.end(), 0.0) / static_cast<double>(v.size());
+}
 
 double median(std::vector<double> v) {
   if (v.empty()) return 0;
@@ -70,7 +74,8 @@ double median(std::vector<double> v) {
 std::string label_of(Fields& event, const std::vector<HugectrEvent>& known) {
   if (event.has("layer_name")) return event.text("layer_name") + "." + event.text("name");
   const std::string name = event.text("event_name");
-  const std::int64_t met = event.has("met_times_within_this_stream") ? event.integer("met_times_within_this_stream") : 0;
+  const std::int64_t met =
+      event.has("met_times_within_this_stream") ? event.integer("met_times_within_this_stream") : 0;
   for (const HugectrEvent& e : known) {
     if (e.name == name && e.order == met) return e.layer + "." + name;
   }
@@ -83,7 +88,8 @@ void nest(std::vector<HugectrTimedEvent>& events) {
   std::vector<std::int64_t> open;
   for (HugectrTimedEvent& e : events) {
     std::erase_if(open, [&](std::int64_t end) { return end < e.start_index; });
-    e.level = static_cast<std::uint32_t>(std::count_if(open.begin(), open.end(), [&](std::int64_t end) { return end > e.end_index; }));
+    e.level = static_cast<std::uint32_t>(
+        std::count_if(open.begin(), open.end(), [&](std::int64_t end) { return end > e.end_index; }));
     open.push_back(e.end_index);
   }
 }
@@ -104,7 +110,8 @@ Result<HugectrHost> read_hugectr_profile(const std::string& path, const std::vec
   }
   TRY(top.check());
   const auto events = root.find("events");
-  if (events == root.end() || !events->is_array() || events->empty()) return Error{"found no events, expected a list of them", path, ""};
+  if (events == root.end() || !events->is_array() || events->empty())
+    return Error{"found no events, expected a list of them", path, ""};
   std::map<std::string, std::uint32_t> streams;
   for (std::size_t i = 0; i < events->size(); ++i) {
     Fields f((*events)[i], path + ": event " + std::to_string(i));
@@ -112,7 +119,8 @@ Result<HugectrHost> read_hugectr_profile(const std::string& path, const std::vec
     e.label = label_of(f, known);
     e.start_index = f.integer("start_index");
     e.end_index = f.integer("end_index");
-    const std::vector<double> durations = f.numbers("measured_times_ms"), starts = f.numbers("iter_start_to_event_start_times_ms");
+    const std::vector<double> durations = f.numbers("measured_times_ms"),
+                              starts = f.numbers("iter_start_to_event_start_times_ms");
     e.duration_ms = mean(durations);
     e.median_duration_ms = median(durations);
     e.start_ms = mean(starts);
@@ -132,15 +140,21 @@ Result<HugectrHost> read_hugectr_profile(const std::string& path, const std::vec
 std::string hugectr_timeline_json(const std::vector<HugectrHost>& hosts) {
   nlohmann::ordered_json out = nlohmann::ordered_json::array();
   for (const HugectrHost& host : hosts) {
-    nlohmann::ordered_json h{{"host_name", host.host_name}, {"avg_iter_time_ms", host.avg_iter_time_ms}, {"median_iter_time_ms", host.median_iter_time_ms}};
+    nlohmann::ordered_json h{{"host_name", host.host_name},
+                             {"avg_iter_time_ms", host.avg_iter_time_ms},
+                             {"median_iter_time_ms", host.median_iter_time_ms}};
     nlohmann::ordered_json& timeline = h["timeline"] = nlohmann::ordered_json::object();
     for (const auto& [device, by_stream] : host.timeline) {
       for (const auto& [stream, events] : by_stream) {
         nlohmann::ordered_json& list = timeline["device_" + std::to_string(device)]["stream_" + std::to_string(stream)];
         for (const HugectrTimedEvent& e : events) {
-          list.push_back({{"label", e.label}, {"start_index", e.start_index}, {"end_index", e.end_index}, {"avg_measured_time_ms", e.duration_ms},
-                          {"avg_iter_start_to_event_start_time_ms", e.start_ms}, {"median_measured_time_ms", e.median_duration_ms},
-                        {"median_iter_start_to_event_start_time_ms", e.median_start_ms}});
+          list.push_back({{"label", e.label},
+                          {"start_index", e.start_index},
+                          {"end_index", e.end_index},
+                          {"avg_measured_time_ms", e.duration_ms},
+                          {"avg_iter_start_to_event_start_time_ms", e.start_ms},
+                          {"median_measured_time_ms", e.median_duration_ms},
+                          {"median_iter_start_to_event_start_time_ms", e.median_start_ms}});
         }
       }
     }
@@ -150,7 +164,10 @@ std::string hugectr_timeline_json(const std::vector<HugectrHost>& hosts) {
 }
 
 HugectrRun hugectr_run(const std::string& name, const std::vector<HugectrHost>& hosts) {
-  struct Sum { double total = 0, most = 0, first = 0; std::size_t count = 0; };
+  struct Sum {
+    double total = 0, most = 0, first = 0;
+    std::size_t count = 0;
+  };
   std::map<std::string, Sum> sums;
   HugectrRun run;
   run.name = name;
@@ -170,7 +187,8 @@ HugectrRun hugectr_run(const std::string& name, const std::vector<HugectrHost>& 
     }
   }
   for (const auto& [label, s] : sums) run.labels.push_back({label, s.total / static_cast<double>(s.count), s.most});
-  std::stable_sort(run.labels.begin(), run.labels.end(), [&](const auto& a, const auto& b) { return sums[a.label].first < sums[b.label].first; });
+  std::stable_sort(run.labels.begin(), run.labels.end(),
+                   [&](const auto& a, const auto& b) { return sums[a.label].first < sums[b.label].first; });
   return run;
 }
 

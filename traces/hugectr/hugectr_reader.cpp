@@ -9,8 +9,8 @@
 
 #include "base/text/printable.hpp"
 #include "traces/build/collective_text.hpp"
-#include "traces/files/json_stream.hpp"
 #include "traces/build/rank_builder.hpp"
+#include "traces/files/json_stream.hpp"
 
 namespace distsim::traces {
 namespace {
@@ -75,15 +75,19 @@ class Reader : public JsonHandler {
     dom::element value;
     std::string_view text;
     if (parser_.parse(json.data(), json.size()).get(value)) return {};
-    if (key == "iter_time_ms") iterations_ = times(value);
-    else if (!value.get_string().get(text)) host_ = text;
+    if (key == "iter_time_ms")
+      iterations_ = times(value);
+    else if (!value.get_string().get(text))
+      host_ = text;
     return {};
   }
   Result<void> on_elements(JsonBatch& batch) override {
     for (const JsonBatch::Element& e : batch.elements) {
       dom::element event;
-      if (parser_.parse(batch.text + e.begin, e.end - e.begin).get(event) || !event.is_object()) ++broken_;
-      else add(event);
+      if (parser_.parse(batch.text + e.begin, e.end - e.begin).get(event) || !event.is_object())
+        ++broken_;
+      else
+        add(event);
     }
     return {};
   }
@@ -106,7 +110,10 @@ class Reader : public JsonHandler {
 void Reader::add(const dom::element& event) {
   const std::vector<std::int64_t> measured = times_at(event, "measured_times_ms"),
                                   starts = times_at(event, "iter_start_to_event_start_times_ms");
-  if (measured.empty() || starts.empty()) { ++no_times_; return; }
+  if (measured.empty() || starts.empty()) {
+    ++no_times_;
+    return;
+  }
   std::string name = text_at(event, "event_name");
   if (name.empty()) {
     const std::string layer = text_at(event, "layer_name");
@@ -123,7 +130,10 @@ void Reader::add(const dom::element& event) {
   input.record.duration_ns = median(measured);
   input.record.name = job_.names.intern(name);
   input.record.communication = communicates(name);
-  if (builders_.size() == kMostDevices && !builders_.contains(input.device)) { ++broken_; return; }
+  if (builders_.size() == kMostDevices && !builders_.contains(input.device)) {
+    ++broken_;
+    return;
+  }
   builders_.try_emplace(input.device, job_).first->second.device(input);
 }
 
@@ -146,8 +156,13 @@ Result<std::vector<ReadRank>> Reader::finish(const JsonStreamEnd& end) {
     r.rank.notes.assume("each interval is the median over its repetitions, which come from different iterations");
     r.rank.measured_iterations_ns = iterations_;
     if (!iterations_.empty()) {
-      TraceStep step{
-          "median iteration", 0, 0, median(iterations_), -1, -1, static_cast<std::uint32_t>(r.rank.device_records.size())};
+      TraceStep step{"median iteration",
+                     0,
+                     0,
+                     median(iterations_),
+                     -1,
+                     -1,
+                     static_cast<std::uint32_t>(r.rank.device_records.size())};
       for (const DeviceRecord& d : r.rank.device_records) {
         step.first_device_ns = step.first_device_ns < 0 ? d.start_ns : std::min(step.first_device_ns, d.start_ns);
         step.last_device_ns = std::max(step.last_device_ns, d.end_ns());

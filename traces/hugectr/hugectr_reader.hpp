@@ -1,5 +1,5 @@
-// HugeCTR's inline profiler: `<host>.prof.json` of both generations (2021 with layer names, and the releases v3.1 to v3.7 with
-// event names).
+// HugeCTR's inline profiler: `<host>.prof.json` of both generations (2021 with layer names, and the releases v3.1 to
+// v3.7 with event names).
 #pragma once
 
 #include <vector>
@@ -11,8 +11,8 @@
 namespace distsim::traces {
 
 /// A rank for each device. Every event was timed in iterations of its own, so records are medians over its repetitions
-/// (TraceRank::times_are_medians), and so is the one step, of the median iter_time_ms. Events nest: fprop holds its GEMMs.
-/// Errors: not JSON; no event with times.
+/// (TraceRank::times_are_medians), and so is the one step, of the median iter_time_ms. Events nest: fprop holds its
+/// GEMMs. Errors: not JSON; no event with times.
 Result<std::vector<ReadRank>> read_hugectr(const TraceFile& file, const TraceOptions& options, TraceJob& job);
 
 }  // namespace distsim::traces

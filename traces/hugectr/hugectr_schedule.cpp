@@ -20,27 +20,35 @@ Result<void> check_name(const std::string& what, const std::string& name, const 
 }
 
 Result<std::vector<std::string>> names_of(const ConfigNode& list, const std::string& key) {
-  if (list.kind != ConfigNode::Kind::sequence) return Error{key + ": found " + list.describe() + ", expected a list of event names", list.where.text(), ""};
+  if (list.kind != ConfigNode::Kind::sequence)
+    return Error{key + ": found " + list.describe() + ", expected a list of event names", list.where.text(), ""};
   std::vector<std::string> out;
   for (const ConfigNode& item : list.items) {
-    if (item.kind != ConfigNode::Kind::scalar) return Error{key + ": found " + item.describe() + ", expected an event name", item.where.text(), ""};
+    if (item.kind != ConfigNode::Kind::scalar)
+      return Error{key + ": found " + item.describe() + ", expected an event name", item.where.text(), ""};
     TRY(check_name(key, item.scalar, item.where));
     out.push_back(item.scalar);
   }
   return out;
 }
 
-struct Layer { std::string name; std::vector<std::string> forward, backward; };
+struct Layer {
+  std::string name;
+  std::vector<std::string> forward, backward;
+};
 
 Result<Layer> layer_of(const ConfigNode::Entry& entry) {
   TRY(check_name("layer", entry.key, entry.where));
   if (entry.value.kind != ConfigNode::Kind::map) {
-    return Error{entry.key + ": found " + entry.value.describe() + ", expected a map with forward_events and backward_events", entry.value.where.text(), ""};
+    return Error{
+        entry.key + ": found " + entry.value.describe() + ", expected a map with forward_events and backward_events",
+        entry.value.where.text(), ""};
   }
   Layer layer{entry.key, {}, {}};
   for (const auto& e : entry.value.entries) {
     if (e.key != kKeys[0] && e.key != kKeys[1]) {
-      return Error{entry.key + ": found the key " + in_quotes(e.key) + ", expected forward_events or backward_events", e.where.text(), spelling_hint(e.key, kKeys)};
+      return Error{entry.key + ": found the key " + in_quotes(e.key) + ", expected forward_events or backward_events",
+                   e.where.text(), spelling_hint(e.key, kKeys)};
     }
     TRY_ASSIGN((e.key == kKeys[0] ? layer.forward : layer.backward), names_of(e.value, entry.key + "." + e.key));
   }
@@ -51,7 +59,8 @@ Result<Layer> layer_of(const ConfigNode::Entry& entry) {
 
 Result<std::vector<HugectrEvent>> read_hugectr_events(const std::string& path) {
   TRY_ASSIGN(const ConfigNode root, parse_yaml_file(path));
-  if (root.kind != ConfigNode::Kind::map) return Error{"found " + root.describe() + ", expected a map of layers", root.where.text(), ""};
+  if (root.kind != ConfigNode::Kind::map)
+    return Error{"found " + root.describe() + ", expected a map of layers", root.where.text(), ""};
   std::vector<Layer> layers;
   for (const auto& entry : root.entries) {
     TRY_ASSIGN(Layer layer, layer_of(entry));

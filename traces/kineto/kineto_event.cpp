@@ -50,16 +50,32 @@ bool hex4(std::string_view text, std::size_t at, std::uint32_t& out) {
 void append_escape(std::string& out, std::string_view text, std::size_t& i) {
   const char c = text[++i];
   switch (c) {
-    case 'n': out += '\n'; return;
-    case 't': out += '\t'; return;
-    case 'r': out += '\r'; return;
-    case 'b': out += '\b'; return;
-    case 'f': out += '\f'; return;
-    case 'u': break;
-    default: out += c; return;
+    case 'n':
+      out += '\n';
+      return;
+    case 't':
+      out += '\t';
+      return;
+    case 'r':
+      out += '\r';
+      return;
+    case 'b':
+      out += '\b';
+      return;
+    case 'f':
+      out += '\f';
+      return;
+    case 'u':
+      break;
+    default:
+      out += c;
+      return;
   }
   std::uint32_t code = 0, low = 0;
-  if (!hex4(text, i + 1, code)) { out += "\\u"; return; }
+  if (!hex4(text, i + 1, code)) {
+    out += "\\u";
+    return;
+  }
   i += 4;
   if (code >= 0xD800 && code < 0xDC00 && i + 2 < text.size() && text[i + 1] == '\\' && text[i + 2] == 'u' &&
       hex4(text, i + 3, low) && low >= 0xDC00 && low < 0xE000) {
@@ -119,8 +135,10 @@ std::string unescaped(std::string_view text) {
   std::string out;
   out.reserve(text.size());
   for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] == '\\' && i + 1 < text.size()) append_escape(out, text, i);
-    else out += text[i];
+    if (text[i] == '\\' && i + 1 < text.size())
+      append_escape(out, text, i);
+    else
+      out += text[i];
   }
   return out;
 }

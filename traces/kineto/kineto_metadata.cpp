@@ -75,13 +75,17 @@ void KinetoMetadata::take(std::string_view key, std::string_view json) {
 void KinetoMetadata::devices(std::string_view json) {
   dom::parser parser;
   dom::array list;
-  if (parser.parse(json.data(), json.size()).get_array().get(list)) { unreadable_.emplace_back("deviceProperties"); return; }
+  if (parser.parse(json.data(), json.size()).get_array().get(list)) {
+    unreadable_.emplace_back("deviceProperties");
+    return;
+  }
   for (const dom::element item : list) {
     TraceDevice d;
     d.index = static_cast<std::uint32_t>(std::clamp<std::int64_t>(integer_at(item, "id", 0), 0, INT32_MAX));
     d.name = text_at(item, "name");
     d.memory_bytes = static_cast<std::uint64_t>(std::max<std::int64_t>(integer_at(item, "totalGlobalMem", 0), 0));
-    d.multiprocessors = static_cast<std::uint32_t>(std::clamp<std::int64_t>(integer_at(item, "numSms", 0), 0, INT32_MAX));
+    d.multiprocessors =
+        static_cast<std::uint32_t>(std::clamp<std::int64_t>(integer_at(item, "numSms", 0), 0, INT32_MAX));
     devices_.push_back(std::move(d));
   }
 }
@@ -143,8 +147,8 @@ void KinetoMetadata::finish(ReadRank& out) {
     const auto has = [&](const TraceDevice& d) { return d.index == s.device; };
     if (std::ranges::any_of(rank.devices, has)) continue;
     const auto listed = std::ranges::find_if(devices_, has);
-    rank.devices.push_back(listed != devices_.end() ? *listed
-                                                    : TraceDevice{s.device, devices_.size() == 1 ? devices_[0].name : "", 0, 0});
+    rank.devices.push_back(
+        listed != devices_.end() ? *listed : TraceDevice{s.device, devices_.size() == 1 ? devices_[0].name : "", 0, 0});
   }
   if (rank.devices.empty() && !devices_.empty()) rank.devices.push_back(devices_.front());
   complete_groups();

@@ -1,4 +1,5 @@
-// The top-level keys of a Kineto trace: clock base, devices, ranks and process groups. They may stand before or after the events.
+// The top-level keys of a Kineto trace: clock base, devices, ranks and process groups. They may stand before or after
+// the events.
 #pragma once
 
 #include <cstdint>

@@ -20,7 +20,10 @@ template <class Owner>
 class KeyTable {
  public:
   using Member = KinetoText Owner::*;
-  struct Entry { std::string_view key; Member member = nullptr; };
+  struct Entry {
+    std::string_view key;
+    Member member = nullptr;
+  };
 
   KeyTable(std::initializer_list<Entry> entries) {
     for (const Entry& e : entries) {
@@ -39,7 +42,8 @@ class KeyTable {
  private:
   static std::size_t slot(std::string_view key) {
     const auto byte = [&](std::size_t i) { return static_cast<std::size_t>(static_cast<unsigned char>(key[i])); };
-    return key.empty() ? 0 : (key.size() * 37 + byte(0) * 5 + byte(key.size() - 1) * 11 + byte(key.size() / 2)) % kSlots;
+    return key.empty() ? 0
+                       : (key.size() * 37 + byte(0) * 5 + byte(key.size() - 1) * 11 + byte(key.size() / 2)) % kSlots;
   }
   static constexpr std::size_t kSlots = 256;
   std::array<Entry, kSlots> table_{};
@@ -99,7 +103,8 @@ const KeyTable<KinetoArgs>& arg_keys() {
 }
 
 std::string_view trimmed(std::string_view t) {
-  while (!t.empty() && (t.back() == ' ' || t.back() == '\n' || t.back() == '\r' || t.back() == '\t')) t.remove_suffix(1);
+  while (!t.empty() && (t.back() == ' ' || t.back() == '\n' || t.back() == '\r' || t.back() == '\t'))
+    t.remove_suffix(1);
   return t;
 }
 
@@ -181,9 +186,12 @@ std::string cleaned(std::string_view text) {
   for (std::size_t i = 0; i < text.size();) {
     const auto c = static_cast<unsigned char>(text[i]);
     const std::size_t n = c < 0x80 ? 1 : utf8_character_length(text.substr(i));
-    if (c < 0x20) out += ' ';
-    else if (n == 0) out += '?';
-    else out.append(text, i, n);
+    if (c < 0x20)
+      out += ' ';
+    else if (n == 0)
+      out += '?';
+    else
+      out.append(text, i, n);
     i += n == 0 ? 1 : n;
   }
   return out;

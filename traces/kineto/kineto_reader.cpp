@@ -5,12 +5,12 @@
 #include <unordered_map>
 
 #include "base/text/printable.hpp"
+#include "traces/build/op_inputs.hpp"
+#include "traces/build/rank_builder.hpp"
 #include "traces/files/json_stream.hpp"
 #include "traces/kineto/kineto_metadata.hpp"
 #include "traces/kineto/kineto_parse.hpp"
 #include "traces/kineto/kineto_roles.hpp"
-#include "traces/build/op_inputs.hpp"
-#include "traces/build/rank_builder.hpp"
 
 namespace distsim::traces {
 namespace {
@@ -30,7 +30,9 @@ std::int64_t signed_of(std::string_view text, std::int64_t absent) {
 /// Threads are numbers, also in quotes and below 0; "stream 7" is 7; other names get a number of their own.
 std::uint64_t lane_of(std::string_view text) {
   std::int64_t v = 0;
-  const auto magnitude = [](std::int64_t n) { return n < 0 ? 0 - static_cast<std::uint64_t>(n) : static_cast<std::uint64_t>(n); };
+  const auto magnitude = [](std::int64_t n) {
+    return n < 0 ? 0 - static_cast<std::uint64_t>(n) : static_cast<std::uint64_t>(n);
+  };
   if (integer_of(text, v)) return magnitude(v);
   if (text.starts_with("stream ") && integer_of(text.substr(7), v)) return static_cast<std::uint64_t>(v);
   return std::hash<std::string_view>()(text) | (std::uint64_t{1} << 63);
@@ -88,7 +90,8 @@ class Reader : public JsonHandler {
   OpInputTable inputs_;
   GeometryTable geometries_;
   KinetoMetadata metadata_;
-  std::uint64_t broken_ = 0, events_ = 0, no_time_ = 0, negative_ = 0, python_ = 0, flows_ = 0, counters_ = 0, instants_ = 0;
+  std::uint64_t broken_ = 0, events_ = 0, no_time_ = 0, negative_ = 0, python_ = 0, flows_ = 0, counters_ = 0,
+                instants_ = 0;
   std::unordered_map<std::string, std::uint64_t> other_;
 };
 
@@ -112,23 +115,38 @@ void Reader::event(const KinetoEvent& e) {
   ++events_;
   const char phase = e.phase.empty() ? '?' : e.phase.front();
   if (phase == 'M') return metadata_event(e);
-  if (phase == 's' || phase == 'f' || phase == 't') { ++flows_; return; }
-  if (phase == 'C') { ++counters_; return; }
+  if (phase == 's' || phase == 'f' || phase == 't') {
+    ++flows_;
+    return;
+  }
+  if (phase == 'C') {
+    ++counters_;
+    return;
+  }
   if (phase == 'i' && e.name == "[memory]") return memory_event(e);
-  if (phase != 'X') { ++instants_; return; }
+  if (phase != 'X') {
+    ++instants_;
+    return;
+  }
   const Role role = role_of(e);
-  if (role == Role::python && !options_.keep_python) { ++python_; return; }
+  if (role == Role::python && !options_.keep_python) {
+    ++python_;
+    return;
+  }
   if (!is_record(role, options_.keep_python)) {
     if (e.category != "Trace") {
       const std::string what = e.category.empty() ? "events without a category" : printable(e.category, 40) + " events";
-      if (other_.size() < 64 || other_.contains(what)) ++other_[what];
-      else ++other_["events of further categories"];
+      if (other_.size() < 64 || other_.contains(what))
+        ++other_[what];
+      else
+        ++other_["events of further categories"];
     }
     return;
   }
   std::int64_t start = 0, duration = 0;
   if (!times(e, start, duration)) return;
-  if (role == Role::kernel || role == Role::memcpy || role == Role::memset) return device_event(e, role, start, duration);
+  if (role == Role::kernel || role == Role::memcpy || role == Role::memset)
+    return device_event(e, role, start, duration);
   if (options_.slice && !options_.slice->has_host(start, start + duration)) return;
   if (role == Role::sync) return sync_event(e, start, duration);
   HostInput input;
@@ -157,10 +175,13 @@ void Reader::host_event(const KinetoEvent& e, Role role, HostInput input) {
   } else {
     r.kind = role == Role::annotation ? HostKind::annotation : HostKind::op;
     r.op_id = unsigned_of(e.args.record_function);
-    if (!e.args.dims.empty() || !e.args.types.empty()) r.inputs = inputs_.intern(e.args.dims, e.args.types, e.args.values);
+    if (!e.args.dims.empty() || !e.args.types.empty())
+      r.inputs = inputs_.intern(e.args.dims, e.args.types, e.args.values);
     const CollectiveArgs c = collective_args(e.args);
-    if (c.any() && !c.name.empty()) r.collective = builder_.collective(make_collective(job_, c));
-    else if (e.name.starts_with("gloo:")) r.collective = builder_.collective(gloo_collective(job_, e.name, r.inputs));
+    if (c.any() && !c.name.empty())
+      r.collective = builder_.collective(make_collective(job_, c));
+    else if (e.name.starts_with("gloo:"))
+      r.collective = builder_.collective(gloo_collective(job_, e.name, r.inputs));
   }
   builder_.host(input);
 }
@@ -213,7 +234,10 @@ void Reader::sync_event(const KinetoEvent& e, std::int64_t start, std::int64_t d
 
 /// The allocator of a device; that of the host (device type 0) is left out.
 void Reader::memory_event(const KinetoEvent& e) {
-  if (e.args.device_type == "0" || e.args.device_type.empty()) { ++instants_; return; }
+  if (e.args.device_type == "0" || e.args.device_type.empty()) {
+    ++instants_;
+    return;
+  }
   MemoryInput m;
   std::int64_t duration = 0;
   if (!times(e, m.record.start_ns, duration)) return;
@@ -237,10 +261,11 @@ std::uint32_t Reader::geometry(const KinetoArgs& a) {
 Result<ReadRank> Reader::finish(const JsonStreamEnd& end) {
   TraceRank& rank = out_.rank;
   if (builder_.device_records() + builder_.host_records() == 0) {
-    const std::string what = events_ == 0
-                                 ? "found no events"
-                                 : "found " + std::to_string(events_) + " events, but none that runs on a host thread or a GPU";
-    return Error{what + (end.complete ? "" : " before the file's early end") + ", expected a PyTorch trace", rank.path, ""};
+    const std::string what =
+        events_ == 0 ? "found no events"
+                     : "found " + std::to_string(events_) + " events, but none that runs on a host thread or a GPU";
+    return Error{what + (end.complete ? "" : " before the file's early end") + ", expected a PyTorch trace", rank.path,
+                 ""};
   }
   rank.format = "PyTorch Kineto JSON";
   rank.notes.drop("unreadable events", broken_ + end.broken_elements);

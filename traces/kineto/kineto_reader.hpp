@@ -1,5 +1,5 @@
-// PyTorch Kineto JSON: one file, one rank. From the bare arrays of 2020 to today's `baseTimeNanoseconds`; features are detected,
-// not versions.
+// PyTorch Kineto JSON: one file, one rank. From the bare arrays of 2020 to today's `baseTimeNanoseconds`; features are
+// detected, not versions.
 #pragma once
 
 #include <memory>
@@ -16,8 +16,8 @@ namespace distsim::traces {
 /// A rank as one file tells it. Times are absolute nanoseconds: the caller moves all ranks to a common zero.
 struct ReadRank {
   TraceRank rank;
-  bool rank_known = false;        ///< the file says which rank it is
-  std::uint32_t world_size = 0;   ///< 0: not said
+  bool rank_known = false;       ///< the file says which rank it is
+  std::uint32_t world_size = 0;  ///< 0: not said
 };
 
 /// Errors: not JSON; no event that can be used.

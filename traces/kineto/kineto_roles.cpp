@@ -68,11 +68,14 @@ KinetoRole role_of(const KinetoEvent& e) {
 
 bool is_record(KinetoRole role, bool keep_python) {
   switch (role) {
-    case Role::python: return keep_python;
+    case Role::python:
+      return keep_python;
     case Role::ignored:
     case Role::flow:
-    case Role::unknown: return false;
-    default: return true;
+    case Role::unknown:
+      return false;
+    default:
+      return true;
   }
 }
 
@@ -80,7 +83,8 @@ bool event_times(const KinetoEvent& e, std::int64_t& start, std::int64_t& durati
   std::int64_t end = 0;
   duration = 0;
   return nanoseconds_of(e.start, start) && (e.duration.empty() || nanoseconds_of(e.duration, duration)) &&
-         !__builtin_add_overflow(start, std::max<std::int64_t>(duration, 0), &end) && end <= INT64_MAX / 4 && start >= INT64_MIN / 8;
+         !__builtin_add_overflow(start, std::max<std::int64_t>(duration, 0), &end) && end <= INT64_MAX / 4 &&
+         start >= INT64_MIN / 8;
 }
 
 }  // namespace distsim::traces

@@ -4,11 +4,11 @@
 #include <optional>
 
 #include "base/text/name_pattern.hpp"
+#include "traces/build/rank_builder.hpp"
 #include "traces/files/json_stream.hpp"
 #include "traces/kineto/kineto_metadata.hpp"
 #include "traces/kineto/kineto_parse.hpp"
 #include "traces/kineto/kineto_roles.hpp"
-#include "traces/build/rank_builder.hpp"
 #include "traces/trace_steps.hpp"
 
 namespace distsim::traces {
@@ -17,7 +17,8 @@ namespace {
 constexpr std::size_t kMostSteps = 1'000'000;
 
 bool launches(RuntimeCall call) {
-  return call == RuntimeCall::launch_kernel || call == RuntimeCall::launch_graph || call == RuntimeCall::memcpy || call == RuntimeCall::memset;
+  return call == RuntimeCall::launch_kernel || call == RuntimeCall::launch_graph || call == RuntimeCall::memcpy ||
+         call == RuntimeCall::memset;
 }
 
 class Surveyor : public JsonHandler {
@@ -34,7 +35,8 @@ class Surveyor : public JsonHandler {
   }
   Result<void> on_elements(JsonBatch& batch) override {
     parser_.parse(batch, [this](const KinetoEvent& e) { event(e); });
-    if (out.steps.size() > kMostSteps) return Error{"found more than a million steps, expected fewer", "", "does the pattern match too much?"};
+    if (out.steps.size() > kMostSteps)
+      return Error{"found more than a million steps, expected fewer", "", "does the pattern match too much?"};
     return {};
   }
   std::string_view element_start() const override { return "\"ph\""; }
@@ -49,14 +51,17 @@ class Surveyor : public JsonHandler {
     if (!is_record(role, options_.keep_python) || !event_times(e, start, duration)) return;
     KinetoSurvey::Bin one{1};
     std::int64_t correlation = 0;
-    if (role == KinetoRole::runtime && launches(runtime_call(e.name)) && integer_of(e.args.correlation, correlation) && correlation > 0)
+    if (role == KinetoRole::runtime && launches(runtime_call(e.name)) && integer_of(e.args.correlation, correlation) &&
+        correlation > 0)
       one.first_correlation = one.last_correlation = static_cast<std::uint64_t>(correlation);
     count(start, one);
     const bool may_mark = role == KinetoRole::op || role == KinetoRole::annotation;
     if (may_mark && marks_step(e.name)) add_step(e, start, std::max<std::int64_t>(0, duration));
   }
 
-  bool marks_step(std::string_view name) const { return pattern_ != nullptr ? pattern_->found_in(name) : name.starts_with(kProfilerStep); }
+  bool marks_step(std::string_view name) const {
+    return pattern_ != nullptr ? pattern_->found_in(name) : name.starts_with(kProfilerStep);
+  }
 
   void add_step(const KinetoEvent& e, std::int64_t start, std::int64_t duration) {
     TraceStep s;
@@ -66,7 +71,9 @@ class Surveyor : public JsonHandler {
     out.steps.push_back(std::move(s));
   }
 
-  static std::int64_t bin_of(std::int64_t ns, std::int64_t width) { return ns >= 0 ? ns / width : -((-ns + width - 1) / width); }
+  static std::int64_t bin_of(std::int64_t ns, std::int64_t width) {
+    return ns >= 0 ? ns / width : -((-ns + width - 1) / width);
+  }
 
   void count(std::int64_t start, const KinetoSurvey::Bin& one) {
     out.bins[bin_of(start, out.bin_ns)].add(one);

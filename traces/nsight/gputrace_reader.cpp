@@ -42,16 +42,26 @@ struct Columns {
     c.count = header.size();
     for (std::size_t i = 0; i < header.size(); ++i) {
       const std::string_view h = header[i];
-      if (h.starts_with("Start")) c.start = i, c.start_unit = unit_of(h);
-      else if (h.starts_with("Duration")) c.duration = i, c.duration_unit = unit_of(h);
-      else if (h.starts_with("Corr")) c.correlation = i;
-      else if (h.starts_with("Bytes")) c.bytes = i, c.bytes_unit = unit_of(h);
-      else if (h.starts_with("Device")) c.device = i;
-      else if (h.starts_with("Ctx") || h.starts_with("Context")) c.context = i;
-      else if (h.starts_with("Strm") || h.starts_with("Stream")) c.stream = i;
-      else if (h == "Name") c.name = i;
-      else if (h.size() == 4 && h.starts_with("Grd") && h[3] >= 'X' && h[3] <= 'Z') c.grid[h[3] - 'X'] = i;
-      else if (h.size() == 4 && h.starts_with("Blk") && h[3] >= 'X' && h[3] <= 'Z') c.block[h[3] - 'X'] = i;
+      if (h.starts_with("Start"))
+        c.start = i, c.start_unit = unit_of(h);
+      else if (h.starts_with("Duration"))
+        c.duration = i, c.duration_unit = unit_of(h);
+      else if (h.starts_with("Corr"))
+        c.correlation = i;
+      else if (h.starts_with("Bytes"))
+        c.bytes = i, c.bytes_unit = unit_of(h);
+      else if (h.starts_with("Device"))
+        c.device = i;
+      else if (h.starts_with("Ctx") || h.starts_with("Context"))
+        c.context = i;
+      else if (h.starts_with("Strm") || h.starts_with("Stream"))
+        c.stream = i;
+      else if (h == "Name")
+        c.name = i;
+      else if (h.size() == 4 && h.starts_with("Grd") && h[3] >= 'X' && h[3] <= 'Z')
+        c.grid[h[3] - 'X'] = i;
+      else if (h.size() == 4 && h.starts_with("Blk") && h[3] >= 'X' && h[3] <= 'Z')
+        c.block[h[3] - 'X'] = i;
     }
     return c.start && c.duration && c.name ? std::optional<Columns>(c) : std::nullopt;
   }
@@ -69,7 +79,8 @@ std::optional<double> number(const std::string& text) {
 std::optional<std::int64_t> scaled(const std::string& text, double unit) {
   std::int64_t whole = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), whole);
-  if (unit == 1 && error == std::errc() && end == text.data() + text.size() && whole > -kFarthest && whole < kFarthest) return whole;
+  if (unit == 1 && error == std::errc() && end == text.data() + text.size() && whole > -kFarthest && whole < kFarthest)
+    return whole;
   const auto v = number(text);
   return v && std::fabs(*v * unit) < 2e18 ? std::optional<std::int64_t>(std::llround(*v * unit)) : std::nullopt;
 }
@@ -108,25 +119,36 @@ class Reader {
       if (line.ends_with('\r')) line.remove_suffix(1);
       begin = end + 1;
       ++lines;
-      if (columns_) row(split_csv_line(line), end == text.size());
-      else if (lines > kHeaderWithin) break;
-      else columns_ = Columns::of(split_csv_line(line));
+      if (columns_)
+        row(split_csv_line(line), end == text.size());
+      else if (lines > kHeaderWithin)
+        break;
+      else
+        columns_ = Columns::of(split_csv_line(line));
     }
     if (!columns_)
-      return Error{"found no header with the columns Start, Duration and Name, expected CSV of `nsys stats -r cuda_gpu_trace`",
-                   file_.path, ""};
+      return Error{
+          "found no header with the columns Start, Duration and Name, expected CSV of `nsys stats -r cuda_gpu_trace`",
+          file_.path, ""};
     if (builders_.empty())
-      return Error{"found no kernel or copy below the header, expected CSV of `nsys stats -r cuda_gpu_trace`", file_.path, ""};
+      return Error{"found no kernel or copy below the header, expected CSV of `nsys stats -r cuda_gpu_trace`",
+                   file_.path, ""};
     return ranks();
   }
 
  private:
   void row(const std::vector<std::string>& cells, bool last) {
     if (cells.size() == 1 && cells[0].empty()) return;
-    if (cells.size() != columns_->count) { ++(last ? cut_ : broken_); return; }
+    if (cells.size() != columns_->count) {
+      ++(last ? cut_ : broken_);
+      return;
+    }
     const auto start = scaled(cells[*columns_->start], columns_->start_unit),
                duration = scaled(cells[*columns_->duration], columns_->duration_unit);
-    if (!start || !duration) { ++broken_; return; }
+    if (!start || !duration) {
+      ++broken_;
+      return;
+    }
     DeviceInput input;
     DeviceRecord& d = input.record;
     d.start_ns = *start;
@@ -156,7 +178,8 @@ class Reader {
     KernelGeometry g;
     for (std::size_t i = 0; i < 3; ++i) {
       g.grid[i] = static_cast<std::uint32_t>(std::clamp<std::int64_t>(whole(cells, columns_->grid[i]), 0, UINT32_MAX));
-      g.block[i] = static_cast<std::uint32_t>(std::clamp<std::int64_t>(whole(cells, columns_->block[i]), 0, UINT32_MAX));
+      g.block[i] =
+          static_cast<std::uint32_t>(std::clamp<std::int64_t>(whole(cells, columns_->block[i]), 0, UINT32_MAX));
     }
     return geometries_.intern(g);
   }
@@ -195,10 +218,14 @@ std::vector<std::string> split_csv_line(std::string_view line) {
   bool quoted = false;
   for (std::size_t i = 0; i < line.size(); ++i) {
     const char c = line[i];
-    if (quoted && c == '"' && i + 1 < line.size() && line[i + 1] == '"') cells.back() += line[++i];
-    else if (c == '"' && (quoted || cells.back().empty())) quoted = !quoted;
-    else if (c == ',' && !quoted) cells.emplace_back();
-    else cells.back() += c;
+    if (quoted && c == '"' && i + 1 < line.size() && line[i + 1] == '"')
+      cells.back() += line[++i];
+    else if (c == '"' && (quoted || cells.back().empty()))
+      quoted = !quoted;
+    else if (c == ',' && !quoted)
+      cells.emplace_back();
+    else
+      cells.back() += c;
   }
   return cells;
 }
@@ -206,7 +233,8 @@ std::vector<std::string> split_csv_line(std::string_view line) {
 Result<std::vector<ReadRank>> read_gputrace(const TraceFile& file, const TraceOptions& options, TraceJob& job) {
   TRY_ASSIGN(const std::unique_ptr<ByteSource> source, file.open());
   TRY_ASSIGN(const std::string text, read_all(*source, file.path, std::min(options.max_bytes, kLargest)));
-  return Reader(file, job).read(text.starts_with("\xEF\xBB\xBF") ? std::string_view(text).substr(3) : std::string_view(text));
+  return Reader(file, job).read(text.starts_with("\xEF\xBB\xBF") ? std::string_view(text).substr(3)
+                                                                 : std::string_view(text));
 }
 
 }  // namespace distsim::traces

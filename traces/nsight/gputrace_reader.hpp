@@ -10,8 +10,8 @@
 
 namespace distsim::traces {
 
-/// A rank for each device. Columns are found by name, whatever their order and units ("Start (ns)", "Duration (us)", "Bytes
-/// (MB)"); lines before the header are skipped. Errors: no header; not one row that can be used.
+/// A rank for each device. Columns are found by name, whatever their order and units ("Start (ns)", "Duration (us)",
+/// "Bytes (MB)"); lines before the header are skipped. Errors: no header; not one row that can be used.
 Result<std::vector<ReadRank>> read_gputrace(const TraceFile& file, const TraceOptions& options, TraceJob& job);
 
 /// The fields of a line; quotes around a field are taken off, doubled ones undone.

@@ -6,10 +6,10 @@
 
 #include "base/text/printable.hpp"
 #include "traces/build/collective_text.hpp"
-#include "traces/nsight/nvtx_text.hpp"
 #include "traces/build/op_inputs.hpp"
 #include "traces/build/rank_builder.hpp"
 #include "traces/files/sqlite_db.hpp"
+#include "traces/nsight/nvtx_text.hpp"
 
 namespace distsim::traces {
 namespace {
@@ -43,7 +43,8 @@ class Reader {
     if (builders_.empty())
       return Error{"found no CUDA kernel or copy in the report, expected GPU activity", file_.path,
                    "record with `nsys profile --trace cuda,nvtx`"};
-    if (too_many_) return Error{"found more than 4096 pairs of process and GPU, expected the ranks of one job", file_.path, ""};
+    if (too_many_)
+      return Error{"found more than 4096 pairs of process and GPU, expected the ranks of one job", file_.path, ""};
     TRY(read_calls());
     TRY(read_nvtx());
     TRY(read_syncs());
@@ -59,14 +60,17 @@ class Reader {
     TRY(db_.each_row("META_DATA_EXPORT", {"name", "value"}, [this](const SqliteRow& r) {
       if (r.text(0) == "EXPORT_SCHEMA_VERSION") schema_ = printable(r.text(1), 20);
     }));
-    TRY(db_.each_row("TARGET_INFO_SESSION_START_TIME", {"utcEpochNs"},
-                     [this](const SqliteRow& r) { epoch_ = std::clamp<std::int64_t>(r.integer(0), 0, INT64_MAX / 4); }));
-    return db_.each_row("TARGET_INFO_GPU", {"id", "name", "totalMemory", "smCount", "cuDevice"}, [this](const SqliteRow& r) {
-      TraceDevice d{static_cast<std::uint32_t>(std::clamp<std::int64_t>(r.integer(r.is_null(4) ? 0 : 4), 0, INT32_MAX)),
-                    std::string(r.text(1)), static_cast<std::uint64_t>(std::max<std::int64_t>(0, r.integer(2))),
-                    static_cast<std::uint32_t>(std::clamp<std::int64_t>(r.integer(3), 0, INT32_MAX))};
-      if (devices_.size() < kMostRanks) devices_.push_back(std::move(d));
-    });
+    TRY(db_.each_row("TARGET_INFO_SESSION_START_TIME", {"utcEpochNs"}, [this](const SqliteRow& r) {
+      epoch_ = std::clamp<std::int64_t>(r.integer(0), 0, INT64_MAX / 4);
+    }));
+    return db_.each_row(
+        "TARGET_INFO_GPU", {"id", "name", "totalMemory", "smCount", "cuDevice"}, [this](const SqliteRow& r) {
+          TraceDevice d{
+              static_cast<std::uint32_t>(std::clamp<std::int64_t>(r.integer(r.is_null(4) ? 0 : 4), 0, INT32_MAX)),
+              std::string(r.text(1)), static_cast<std::uint64_t>(std::max<std::int64_t>(0, r.integer(2))),
+              static_cast<std::uint32_t>(std::clamp<std::int64_t>(r.integer(3), 0, INT32_MAX))};
+          if (devices_.size() < kMostRanks) devices_.push_back(std::move(d));
+        });
   }
 
   Result<void> read_strings() {
@@ -83,7 +87,10 @@ class Reader {
   bool times(const SqliteRow& r, std::int64_t& start, std::int64_t& duration) {
     start = r.integer(0, -1);
     const std::int64_t end = r.integer(1, -1);
-    if (start < 0 || end < 0 || start > INT64_MAX / 4 || end > INT64_MAX / 4) { ++no_time_; return false; }
+    if (start < 0 || end < 0 || start > INT64_MAX / 4 || end > INT64_MAX / 4) {
+      ++no_time_;
+      return false;
+    }
     duration = std::max<std::int64_t>(0, end - start);
     if (end < start) ++negative_;
     start += epoch_;
@@ -94,14 +101,17 @@ class Reader {
     const RankKey key{static_cast<std::uint32_t>(std::clamp<std::int64_t>(device, 0, INT32_MAX)), process};
     const auto known = builders_.find(key);
     if (known != builders_.end()) return &known->second;
-    if (builders_.size() == kMostRanks) { too_many_ = true; return nullptr; }
+    if (builders_.size() == kMostRanks) {
+      too_many_ = true;
+      return nullptr;
+    }
     RankBuilder* made = &builders_.emplace(key, RankBuilder(job_)).first->second;
     of_process_[process].emplace(key.first, made);
     return made;
   }
 
-  void add_device(std::int64_t device, std::int64_t context, std::int64_t stream, std::int64_t correlation, std::uint64_t process,
-                  const DeviceRecord& record) {
+  void add_device(std::int64_t device, std::int64_t context, std::int64_t stream, std::int64_t correlation,
+                  std::uint64_t process, const DeviceRecord& record) {
     RankBuilder* to = builder(device, process);
     if (to == nullptr) return;
     DeviceInput input;
@@ -139,7 +149,9 @@ class Reader {
       d.name = string(r.integer(r.is_null(7) ? 8 : 7, -1));
       d.communication = is_communication_kernel(job_.name(d.name));
       KernelGeometry g;
-      const auto u32 = [&r](int c) { return static_cast<std::uint32_t>(std::clamp<std::int64_t>(r.integer(c), 0, UINT32_MAX)); };
+      const auto u32 = [&r](int c) {
+        return static_cast<std::uint32_t>(std::clamp<std::int64_t>(r.integer(c), 0, UINT32_MAX));
+      };
       g.grid = {u32(9), u32(10), u32(11)};
       g.block = {u32(12), u32(13), u32(14)};
       g.registers_per_thread = u32(15);
@@ -151,7 +163,8 @@ class Reader {
 
   /// Whole graphs, where nsys recorded those in place of their kernels.
   Result<void> read_graphs() {
-    return db_.each_row(kGraphs, {"start", "end", "deviceId", "contextId", "streamId", "correlationId", "globalPid", "graphId"},
+    return db_.each_row(kGraphs,
+                        {"start", "end", "deviceId", "contextId", "streamId", "correlationId", "globalPid", "graphId"},
                         [this](const SqliteRow& r) {
                           DeviceRecord d;
                           if (!times(r, d.start_ns, d.duration_ns)) return;
@@ -172,12 +185,23 @@ class Reader {
           d.bytes = r.integer(7, -1);
           if (kind == DeviceRecordKind::memcpy) {
             switch (r.integer(8)) {
-              case 1: d.direction = CopyDirection::host_to_device; break;
-              case 2: d.direction = CopyDirection::device_to_host; break;
-              case 8: d.direction = CopyDirection::device_to_device; break;
-              case 9: d.direction = CopyDirection::host_to_host; break;
-              case 10: d.direction = CopyDirection::peer_to_peer; break;
-              default: break;
+              case 1:
+                d.direction = CopyDirection::host_to_device;
+                break;
+              case 2:
+                d.direction = CopyDirection::device_to_host;
+                break;
+              case 8:
+                d.direction = CopyDirection::device_to_device;
+                break;
+              case 9:
+                d.direction = CopyDirection::host_to_host;
+                break;
+              case 10:
+                d.direction = CopyDirection::peer_to_peer;
+                break;
+              default:
+                break;
             }
           }
           static constexpr const char* kNames[] = {"[CUDA memcpy]",
@@ -188,7 +212,8 @@ class Reader {
                                                    "[CUDA memcpy Host-to-Host]"};
           d.name = job_.names.intern(kind == DeviceRecordKind::memset ? "[CUDA memset]"
                                                                       : kNames[static_cast<std::size_t>(d.direction)]);
-          add_device(r.integer(2), r.integer(3), r.integer(4), r.integer(5), static_cast<std::uint64_t>(r.integer(6)), d);
+          add_device(r.integer(2), r.integer(3), r.integer(4), r.integer(5), static_cast<std::uint64_t>(r.integer(6)),
+                     d);
         });
   }
 
@@ -215,14 +240,17 @@ class Reader {
       input.record.name = string(r.integer(4, -1));
       input.record.kind = HostKind::runtime;
       input.record.call = runtime_call(job_.name(input.record.name));
-      if (RankBuilder* to = host_builder(process_of(thread), input.correlation)) to->host(input);
-      else ++other_process_;
+      if (RankBuilder* to = host_builder(process_of(thread), input.correlation))
+        to->host(input);
+      else
+        ++other_process_;
     });
   }
 
   Result<void> read_nvtx() {
     return db_.each_row(
-        kNvtx, {"start", "end", "eventType", "text", "textId", "globalTid", "endGlobalTid"}, [this](const SqliteRow& r) {
+        kNvtx, {"start", "end", "eventType", "text", "textId", "globalTid", "endGlobalTid"},
+        [this](const SqliteRow& r) {
           const std::int64_t type = r.integer(2);
           if ((type != 59 && type != 60) || r.is_null(1)) {
             ++no_range_;
@@ -238,38 +266,47 @@ class Reader {
           input.record.name = job_.names.intern(range.name);
           if (!range.sizes.empty()) input.record.inputs = inputs_.intern(range.sizes, "", "");
           const auto own = of_process_.find(process_of(thread));
-          if (own == of_process_.end()) { ++other_process_; return; }
+          if (own == of_process_.end()) {
+            ++other_process_;
+            return;
+          }
           std::size_t given = 0;  // ranges of a process that drives several GPUs belong to all of them, within reason
-          for (auto gpu = own->second.begin(); gpu != own->second.end() && given < kMostGpusOfProcess; ++gpu, ++given) gpu->second->host(input);
+          for (auto gpu = own->second.begin(); gpu != own->second.end() && given < kMostGpusOfProcess; ++gpu, ++given)
+            gpu->second->host(input);
         });
   }
 
   Result<void> read_syncs() {
-    struct Recorded { std::int64_t stream; std::uint64_t correlation; };
+    struct Recorded {
+      std::int64_t stream;
+      std::uint64_t correlation;
+    };
     std::map<std::pair<std::uint64_t, std::int64_t>, Recorded> recorded;
-    TRY(db_.each_row(kEvents, {"eventSyncId", "streamId", "correlationId", "globalPid"}, [&recorded](const SqliteRow& r) {
-      recorded[{static_cast<std::uint64_t>(r.integer(3)), r.integer(0)}] = {r.integer(1, -1),
-                                                                            static_cast<std::uint64_t>(r.integer(2))};
-    }));
-    return db_.each_row(kSyncs, {"start", "end", "deviceId", "streamId", "correlationId", "globalPid", "syncType", "eventSyncId"},
-                        [&](const SqliteRow& r) {
-                          SyncInput s;
-                          if (!times(r, s.record.start_ns, s.record.duration_ns)) return;
-                          const std::int64_t type = r.integer(6);
-                          s.record.kind = type == 1   ? SyncKind::event
-                                          : type == 2 ? SyncKind::stream_waits_event
-                                          : type == 3 ? SyncKind::stream
-                                                      : SyncKind::context;
-                          s.device = static_cast<std::uint32_t>(std::clamp<std::int64_t>(r.integer(2), 0, INT32_MAX));
-                          s.stream = r.integer(3, -1);
-                          s.correlation = static_cast<std::uint64_t>(r.integer(4));
-                          const auto process = static_cast<std::uint64_t>(r.integer(5));
-                          const auto event = recorded.find({process, r.integer(7)});
-                          if (event != recorded.end() && r.integer(7) != 0)
-                            s.wait_on_stream = event->second.stream, s.record_correlation = event->second.correlation;
-                          const auto to = builders_.find({s.device, process});
-                          if (to != builders_.end()) to->second.sync(s);
-                        });
+    TRY(db_.each_row(kEvents, {"eventSyncId", "streamId", "correlationId", "globalPid"},
+                     [&recorded](const SqliteRow& r) {
+                       recorded[{static_cast<std::uint64_t>(r.integer(3)), r.integer(0)}] = {
+                           r.integer(1, -1), static_cast<std::uint64_t>(r.integer(2))};
+                     }));
+    return db_.each_row(
+        kSyncs, {"start", "end", "deviceId", "streamId", "correlationId", "globalPid", "syncType", "eventSyncId"},
+        [&](const SqliteRow& r) {
+          SyncInput s;
+          if (!times(r, s.record.start_ns, s.record.duration_ns)) return;
+          const std::int64_t type = r.integer(6);
+          s.record.kind = type == 1   ? SyncKind::event
+                          : type == 2 ? SyncKind::stream_waits_event
+                          : type == 3 ? SyncKind::stream
+                                      : SyncKind::context;
+          s.device = static_cast<std::uint32_t>(std::clamp<std::int64_t>(r.integer(2), 0, INT32_MAX));
+          s.stream = r.integer(3, -1);
+          s.correlation = static_cast<std::uint64_t>(r.integer(4));
+          const auto process = static_cast<std::uint64_t>(r.integer(5));
+          const auto event = recorded.find({process, r.integer(7)});
+          if (event != recorded.end() && r.integer(7) != 0)
+            s.wait_on_stream = event->second.stream, s.record_correlation = event->second.correlation;
+          const auto to = builders_.find({s.device, process});
+          if (to != builders_.end()) to->second.sync(s);
+        });
   }
 
   Result<std::vector<ReadRank>> ranks() {
@@ -289,7 +326,8 @@ class Reader {
         r.rank.notes.drop("NVTX marks, domains, categories and ranges without an end", no_range_);
         if (negative_ > 0) r.rank.notes.assume(std::to_string(negative_) + " negative durations count as 0");
         if (graphs_ > 0)
-          r.rank.notes.assume(std::to_string(graphs_) + " CUDA graphs were recorded as a whole: their kernels are not known");
+          r.rank.notes.assume(std::to_string(graphs_) +
+                              " CUDA graphs were recorded as a whole: their kernels are not known");
         if (devices_.empty()) r.rank.notes.assume("the report does not name its GPUs");
       }
       b.finish(r.rank);
@@ -308,7 +346,7 @@ class Reader {
   std::vector<TraceDevice> devices_;
   std::unordered_map<std::int64_t, NameId> strings_;
   std::map<RankKey, RankBuilder> builders_;
-  std::map<std::uint64_t, std::map<std::uint32_t, RankBuilder*>> of_process_;  // by GPU
+  std::map<std::uint64_t, std::map<std::uint32_t, RankBuilder*>> of_process_;     // by GPU
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t> launched_by_;  // (process, correlation) -> GPU
   std::uint64_t no_time_ = 0, negative_ = 0, other_process_ = 0, no_range_ = 0, graphs_ = 0;
   bool too_many_ = false;

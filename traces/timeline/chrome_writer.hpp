@@ -1,4 +1,5 @@
-// Chrome trace-event JSON, which Perfetto and chrome://tracing open. Written as a stream: memory does not grow with the number of slices.
+// Chrome trace-event JSON, which Perfetto and chrome://tracing open. Written as a stream: memory does not grow with the
+// number of slices.
 #pragma once
 
 #include <string>
@@ -8,8 +9,8 @@
 
 namespace distsim::traces {
 
-/// Writes atomically; gzip when the path ends in ".gz". A process per Track::process, a thread per Track::thread, "X" slices in microseconds with
-/// picosecond digits, flow events ("s"/"t"/"f") joining slices of equal flow id.
+/// Writes atomically; gzip when the path ends in ".gz". A process per Track::process, a thread per Track::thread, "X"
+/// slices in microseconds with picosecond digits, flow events ("s"/"t"/"f") joining slices of equal flow id.
 Result<void> write_chrome_trace(const SliceSource& source, const std::string& path);
 
 }  // namespace distsim::traces

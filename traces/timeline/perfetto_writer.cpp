@@ -6,9 +6,9 @@
 #include "base/file.hpp"
 #include "base/text/printable.hpp"
 #include "traces/files/gzip_stream.hpp"
-#include "traces/timeline/perfetto_fields.hpp"
 #include "traces/files/proto_wire.hpp"
 #include "traces/files/text_interner.hpp"
+#include "traces/timeline/perfetto_fields.hpp"
 
 namespace distsim::traces {
 namespace {
@@ -26,8 +26,10 @@ std::string utf8(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
     const auto byte = static_cast<unsigned char>(text[at]);
     const std::size_t length = byte < 0x80 ? 1 : utf8_character_length(text.substr(at));
-    if (length == 0) out += "\xEF\xBF\xBD";
-    else out += text.substr(at, length);
+    if (length == 0)
+      out += "\xEF\xBF\xBD";
+    else
+      out += text.substr(at, length);
     at += length == 0 ? 1 : length;
   }
   return out;
@@ -85,7 +87,8 @@ class PerfettoWriter {
 
   void process(const Track& t, std::size_t index) {
     ProtoMessage process, d;
-    process.varint(pf::descriptor::process_pid, std::uint64_t{t.process} + 1);  // 0 is the kernel's idle task to Perfetto
+    process.varint(pf::descriptor::process_pid,
+                   std::uint64_t{t.process} + 1);  // 0 is the kernel's idle task to Perfetto
     process.bytes(pf::descriptor::process_name, utf8(t.process_name));
     d.varint(pf::descriptor::uuid, process_uuid(t.process));
     d.message(pf::descriptor::process, process);
@@ -105,7 +108,8 @@ class PerfettoWriter {
     child(counter_uuid(index), c.process, c.name, source_.tracks.size() + index, &counter);
   }
 
-  void child(std::uint64_t uuid, std::uint32_t process, std::string_view name, std::size_t rank, const ProtoMessage* counter) {
+  void child(std::uint64_t uuid, std::uint32_t process, std::string_view name, std::size_t rank,
+             const ProtoMessage* counter) {
     ProtoMessage d;
     d.varint(pf::descriptor::uuid, uuid);
     d.varint(pf::descriptor::parent_uuid, process_uuid(process));
@@ -145,8 +149,10 @@ class PerfettoWriter {
     event_.varint(pf::event::type, pf::event::kBegin);
     event_.varint(pf::event::track_uuid, track_uuid(s.track));
     event_.varint(pf::event::name_iid, intern(names_, pf::interned::names, s.name));
-    if (!s.category.empty()) event_.varint(pf::event::category_iids, intern(categories_, pf::interned::categories, s.category));
-    if (s.flow != 0) event_.fixed64(s.flow_place == FlowPlace::last ? pf::event::terminating_flow_ids : pf::event::flow_ids, s.flow);
+    if (!s.category.empty())
+      event_.varint(pf::event::category_iids, intern(categories_, pf::interned::categories, s.category));
+    if (s.flow != 0)
+      event_.fixed64(s.flow_place == FlowPlace::last ? pf::event::terminating_flow_ids : pf::event::flow_ids, s.flow);
     annotations(s);
     track_event(s.start_ps);
     event_.clear();

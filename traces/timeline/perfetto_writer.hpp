@@ -1,5 +1,5 @@
-// Perfetto protobuf traces (.pftrace), which ui.perfetto.dev and trace_processor open; a quarter of the size of Chrome JSON.
-// Written as a stream: memory does not grow with the number of slices.
+// Perfetto protobuf traces (.pftrace), which ui.perfetto.dev and trace_processor open; a quarter of the size of Chrome
+// JSON. Written as a stream: memory does not grow with the number of slices.
 #pragma once
 
 #include <string>
@@ -9,9 +9,10 @@
 
 namespace distsim::traces {
 
-/// Writes atomically; gzip when the path ends in ".gz". A process per Track::process with a child track per thread, slices as begin and end events in whole
-/// nanoseconds (rounded down, so that slices that nest or touch still do), flows, counters, args as debug annotations. Texts are interned. Perfetto's
-/// clock starts at 0: a slice that starts before is an error.
+/// Writes atomically; gzip when the path ends in ".gz". A process per Track::process with a child track per thread,
+/// slices as begin and end events in whole nanoseconds (rounded down, so that slices that nest or touch still do),
+/// flows, counters, args as debug annotations. Texts are interned. Perfetto's clock starts at 0: a slice that starts
+/// before is an error.
 Result<void> write_perfetto_trace(const SliceSource& source, const std::string& path);
 
 }  // namespace distsim::traces

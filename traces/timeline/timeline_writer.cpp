@@ -23,11 +23,14 @@ std::uint32_t processes_of(const SliceSource& source) {
 }
 
 /// Where a part's tracks, processes and counters begin among those of all parts.
-struct Offsets { std::uint32_t track = 0, process = 0, counter = 0; };
+struct Offsets {
+  std::uint32_t track = 0, process = 0, counter = 0;
+};
 
 using Parts = std::shared_ptr<const std::vector<TimelinePart>>;
 
-void emit_slices(const Parts& parts, const std::vector<Offsets>& offsets, const std::function<void(const Slice&)>& sink) {
+void emit_slices(const Parts& parts, const std::vector<Offsets>& offsets,
+                 const std::function<void(const Slice&)>& sink) {
   for (std::size_t p = 0; p < parts->size(); ++p) {
     (*parts)[p].source.for_each([&](const Slice& s) {
       Slice moved = s;
@@ -39,7 +42,8 @@ void emit_slices(const Parts& parts, const std::vector<Offsets>& offsets, const 
   }
 }
 
-void emit_samples(const Parts& parts, const std::vector<Offsets>& offsets, const std::function<void(const CounterSample&)>& sink) {
+void emit_samples(const Parts& parts, const std::vector<Offsets>& offsets,
+                  const std::function<void(const CounterSample&)>& sink) {
   for (std::size_t p = 0; p < parts->size(); ++p) {
     if ((*parts)[p].source.counters.empty()) continue;
     (*parts)[p].source.for_each_sample([&](CounterSample s) {
@@ -59,14 +63,17 @@ bool is_perfetto_path(const std::string& path) {
 
 Result<void> check_timeline_path(const std::string& flag, const std::string& path) {
   if (path == "-" || path.ends_with(".json") || path.ends_with(".json.gz") || is_perfetto_path(path)) return {};
-  return Error{flag + ": found " + in_quotes(path, 200) + ", expected a name that ends in .pftrace, .json or .json.gz", "", ""};
+  return Error{flag + ": found " + in_quotes(path, 200) + ", expected a name that ends in .pftrace, .json or .json.gz",
+               "", ""};
 }
 
 Result<void> write_timeline(const SliceSource& source, const std::string& path) {
   return is_perfetto_path(path) ? write_perfetto_trace(source, path) : write_chrome_trace(source, path);
 }
 
-std::int64_t timeline_bytes(const std::string& path, std::int64_t slices) { return slices * (is_perfetto_path(path) ? 40 : 150); }
+std::int64_t timeline_bytes(const std::string& path, std::int64_t slices) {
+  return slices * (is_perfetto_path(path) ? 40 : 150);
+}
 
 SliceSource side_by_side(std::vector<TimelinePart> list) {
   SliceSource out;
@@ -83,7 +90,8 @@ SliceSource side_by_side(std::vector<TimelinePart> list) {
       c.process += next.process;
       out.counters.push_back(std::move(c));
     }
-    next = {static_cast<std::uint32_t>(out.tracks.size()), next.process + processes_of(part.source), static_cast<std::uint32_t>(out.counters.size())};
+    next = {static_cast<std::uint32_t>(out.tracks.size()), next.process + processes_of(part.source),
+            static_cast<std::uint32_t>(out.counters.size())};
   }
   const Parts parts = std::make_shared<const std::vector<TimelinePart>>(std::move(list));
   out.for_each = [parts, offsets](const auto& sink) { emit_slices(parts, offsets, sink); };

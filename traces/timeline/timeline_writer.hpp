@@ -9,10 +9,12 @@
 
 namespace distsim::traces {
 
-/// ".pftrace" and ".pftrace.gz" (also ".perfetto-trace") are written as Perfetto protobuf, ".json" and ".json.gz" as Chrome JSON.
+/// ".pftrace" and ".pftrace.gz" (also ".perfetto-trace") are written as Perfetto protobuf, ".json" and ".json.gz" as
+/// Chrome JSON.
 bool is_perfetto_path(const std::string& path);
 
-/// Refuses a name whose ending says neither; "-" (standard output) is Chrome JSON. `flag` is what the message begins with.
+/// Refuses a name whose ending says neither; "-" (standard output) is Chrome JSON. `flag` is what the message begins
+/// with.
 Result<void> check_timeline_path(const std::string& flag, const std::string& path);
 
 Result<void> write_timeline(const SliceSource& source, const std::string& path);
@@ -22,12 +24,13 @@ std::int64_t timeline_bytes(const std::string& path, std::int64_t slices);
 
 /// One of several timelines that are written side by side.
 struct TimelinePart {
-  std::string name;            ///< put before the names of its processes: "measured"
+  std::string name;  ///< put before the names of its processes: "measured"
   SliceSource source;
-  std::int64_t shift_ps = 0;   ///< added to all its times: aligns the clocks
+  std::int64_t shift_ps = 0;  ///< added to all its times: aligns the clocks
 };
 
-/// All parts as one source: processes are numbered anew, part by part, flows kept apart. The parts' own functions are called while it is written.
+/// All parts as one source: processes are numbered anew, part by part, flows kept apart. The parts' own functions are
+/// called while it is written.
 SliceSource side_by_side(std::vector<TimelinePart> parts);
 
 }  // namespace distsim::traces

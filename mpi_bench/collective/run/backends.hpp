@@ -22,7 +22,8 @@ Result<void> mpi_cuda_usable(const Ranks& ranks);  ///< why GPU memory cannot be
 Result<std::unique_ptr<Backend>> make_mpi_cuda_backend(const Ranks& ranks, const Team& team);
 #endif
 #ifdef DISTSIM_WITH_NCCL
-/// Why NCCL cannot be used by this process (no driver, fewer GPUs than its node's ranks), or success. `lanes` GPUs a process.
+/// Why NCCL cannot be used by this process (no driver, fewer GPUs than its node's ranks), or success. `lanes` GPUs a
+/// process.
 Result<void> nccl_usable(const Ranks& processes, int lanes);
 struct NcclNeeds {
   int graph_launches = 0;
@@ -40,11 +41,12 @@ struct ChosenBackend {
   std::string why;                    ///< "asked for", or what auto saw
   IssueGroup* issue_group = nullptr;  ///< of the GPUs that one thread drives; null: a thread a GPU
 };
-/// All ranks together, with the same answer everywhere: nccl where every rank has a GPU, else mpi-cuda where the MPI library takes GPU memory, else
-/// mpi, else tcp.
+/// All ranks together, with the same answer everywhere: nccl where every rank has a GPU, else mpi-cuda where the MPI
+/// library takes GPU memory, else mpi, else tcp.
 Result<ChosenBackend> choose_backend(const Options& options, const Ranks& ranks);
 
 /// A backend for one shape of groups. All ranks together.
-Result<std::unique_ptr<Backend>> make_backend(const ChosenBackend& chosen, const Options& options, const Ranks& ranks, const Team& team);
+Result<std::unique_ptr<Backend>> make_backend(const ChosenBackend& chosen, const Options& options, const Ranks& ranks,
+                                              const Team& team);
 
 }  // namespace distsim::bench

@@ -14,11 +14,16 @@ class BufferedBackend : public Backend {
     TRY(send_->grow(send_bytes));
     return receive_->grow(receive_bytes);
   }
-  Result<void> write(Buffer buffer, std::uint64_t at, std::span<const std::byte> data) final { return memory(buffer).write(at, data); }
-  Result<void> read(Buffer buffer, std::uint64_t at, std::span<std::byte> data) final { return memory(buffer).read(at, data); }
+  Result<void> write(Buffer buffer, std::uint64_t at, std::span<const std::byte> data) final {
+    return memory(buffer).write(at, data);
+  }
+  Result<void> read(Buffer buffer, std::uint64_t at, std::span<std::byte> data) final {
+    return memory(buffer).read(at, data);
+  }
 
  protected:
-  BufferedBackend(std::unique_ptr<Memory> send, std::unique_ptr<Memory> receive) : send_(std::move(send)), receive_(std::move(receive)) {}
+  BufferedBackend(std::unique_ptr<Memory> send, std::unique_ptr<Memory> receive)
+      : send_(std::move(send)), receive_(std::move(receive)) {}
 
   /// The same object whatever grows: what is within it moves.
   Memory& memory(Buffer buffer) const { return buffer == Buffer::send ? *send_ : *receive_; }

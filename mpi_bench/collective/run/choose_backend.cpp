@@ -39,10 +39,14 @@ Result<void> mpi_possible(const Ranks& ranks) {
 
 Result<void> possible(BackendChoice kind, const Ranks& ranks, int lanes) {
   switch (kind) {
-    case BackendChoice::nccl: return nccl_possible(ranks, lanes);
-    case BackendChoice::mpi_cuda: return mpi_cuda_possible(ranks);
-    case BackendChoice::mpi: return mpi_possible(ranks);
-    default: return {};
+    case BackendChoice::nccl:
+      return nccl_possible(ranks, lanes);
+    case BackendChoice::mpi_cuda:
+      return mpi_cuda_possible(ranks);
+    case BackendChoice::mpi:
+      return mpi_possible(ranks);
+    default:
+      return {};
   }
 }
 
@@ -55,39 +59,60 @@ ChosenBackend automatic(const Ranks& ranks, int lanes) {
   return {BackendChoice::tcp, why + "; " + mpi_possible(ranks).error().what};
 }
 
-/// MPI and the watchdog know one rank a process; our own messages take threads, and only NCCL drives several GPUs from one.
+/// MPI and the watchdog know one rank a process; our own messages take threads, and only NCCL drives several GPUs from
+/// one.
 Result<void> lanes_possible(const ChosenBackend& chosen, const LaneShape& lanes) {
-  const bool threads = chosen.kind == BackendChoice::nccl || chosen.kind == BackendChoice::tcp, gpus = chosen.kind == BackendChoice::nccl;
+  const bool threads = chosen.kind == BackendChoice::nccl || chosen.kind == BackendChoice::tcp,
+             gpus = chosen.kind == BackendChoice::nccl;
   const std::string why = " (" + chosen.why + ")";
-  if (lanes.gpus > 1 && !gpus) return Error{"found " + std::to_string(lanes.gpus) + ", expected 1: only the nccl backend drives several GPUs from one thread" + why, "-g", "start a rank per GPU with mpirun"};
-  if (lanes.threads > 1 && !threads) return Error{"found " + std::to_string(lanes.threads) + ", expected 1: only the nccl and tcp backends have several ranks in a process" + why, "-t", "start more ranks with mpirun"};
+  if (lanes.gpus > 1 && !gpus)
+    return Error{"found " + std::to_string(lanes.gpus) +
+                     ", expected 1: only the nccl backend drives several GPUs from one thread" + why,
+                 "-g", "start a rank per GPU with mpirun"};
+  if (lanes.threads > 1 && !threads)
+    return Error{"found " + std::to_string(lanes.threads) +
+                     ", expected 1: only the nccl and tcp backends have several ranks in a process" + why,
+                 "-t", "start more ranks with mpirun"};
   return {};
 }
 
 }  // namespace
 
 Result<ChosenBackend> choose_backend(const Options& options, const Ranks& ranks) {
-  const ChosenBackend chosen = options.backend == BackendChoice::automatic ? automatic(ranks, options.lanes.lanes()) : ChosenBackend{options.backend, "asked for"};
+  const ChosenBackend chosen = options.backend == BackendChoice::automatic
+                                   ? automatic(ranks, options.lanes.lanes())
+                                   : ChosenBackend{options.backend, "asked for"};
   TRY(lanes_possible(chosen, options.lanes));
   const Result<void> usable = possible(chosen.kind, ranks, options.lanes.lanes());
-  if (!usable.ok()) return Error{usable.error().what, usable.error().where.empty() ? "--backend" : usable.error().where, usable.error().hint};
+  if (!usable.ok())
+    return Error{usable.error().what, usable.error().where.empty() ? "--backend" : usable.error().where,
+                 usable.error().hint};
   if (options.graph_launches > 0 && chosen.kind != BackendChoice::nccl)
-    return Error{"found " + std::to_string(options.graph_launches) + ", expected 0: only the nccl backend has CUDA graphs", "-G", ""};
+    return Error{
+        "found " + std::to_string(options.graph_launches) + ", expected 0: only the nccl backend has CUDA graphs", "-G",
+        ""};
   return chosen;
 }
 
-Result<std::unique_ptr<Backend>> make_backend(const ChosenBackend& chosen, const Options& options, const Ranks& ranks, const Team& team) {
+Result<std::unique_ptr<Backend>> make_backend(const ChosenBackend& chosen, const Options& options, const Ranks& ranks,
+                                              const Team& team) {
   switch (chosen.kind) {
 #ifdef DISTSIM_WITH_MPI
-    case BackendChoice::mpi: return make_mpi_backend(team);
+    case BackendChoice::mpi:
+      return make_mpi_backend(team);
 #endif
 #if defined(DISTSIM_WITH_MPI) && defined(DISTSIM_WITH_CUDA)
-    case BackendChoice::mpi_cuda: return make_mpi_cuda_backend(ranks, team);
+    case BackendChoice::mpi_cuda:
+      return make_mpi_cuda_backend(ranks, team);
 #endif
 #ifdef DISTSIM_WITH_NCCL
-    case BackendChoice::nccl: return make_nccl_backend(ranks, team, {options.graph_launches, options.blocking, options.beside == Beside::collective, chosen.issue_group, options.lanes.gpus});
+    case BackendChoice::nccl:
+      return make_nccl_backend(ranks, team,
+                               {options.graph_launches, options.blocking, options.beside == Beside::collective,
+                                chosen.issue_group, options.lanes.gpus});
 #endif
-    default: return make_tcp_backend(ranks, team, options.streams);
+    default:
+      return make_tcp_backend(ranks, team, options.streams);
   }
 }
 

@@ -38,7 +38,9 @@ ClockOffset ask(const ProcessRanks& ranks, int rounds) {
 
 }  // namespace
 
-double steady_seconds() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+double steady_seconds() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 ClockOffset synchronise_clock(const ProcessRanks& ranks, int rounds) {
   ClockOffset mine;

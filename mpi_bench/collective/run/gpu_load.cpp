@@ -28,7 +28,8 @@ struct Cublas {
 Result<std::unique_ptr<GpuLoad>> GpuLoad::start(int device, ncclComm_t comm, std::uint64_t bytes) {
   std::unique_ptr<GpuLoad> load(new GpuLoad);
   GpuLoad* self = load.get();
-  self->thread_ = std::thread([=] { self->outcome_ = bytes == 0 ? self->multiply(device) : self->reduce(device, comm, bytes); });
+  self->thread_ =
+      std::thread([=] { self->outcome_ = bytes == 0 ? self->multiply(device) : self->reduce(device, comm, bytes); });
   return load;
 }
 
@@ -49,7 +50,8 @@ Result<void> GpuLoad::reduce(int device, ncclComm_t comm, std::uint64_t bytes) {
   for (float stopping = 0; stopping == 0;) {
     const float mine = stop_.load() ? 1 : 0;
     CUDA_TRY(cudaMemcpyAsync(send->at(0), &mine, sizeof mine, cudaMemcpyHostToDevice, stream.stream));
-    const ncclResult_t code = ncclAllReduce(send->at(0), receive->at(0), count, ncclFloat, ncclSum, comm, stream.stream);
+    const ncclResult_t code =
+        ncclAllReduce(send->at(0), receive->at(0), count, ncclFloat, ncclSum, comm, stream.stream);
     if (code != ncclSuccess) return Error{ncclGetErrorString(code), "NCCL", ""};
     CUDA_TRY(cudaMemcpyAsync(&stopping, receive->at(0), sizeof stopping, cudaMemcpyDeviceToHost, stream.stream));
     CUDA_TRY(cudaStreamSynchronize(stream.stream));
@@ -70,8 +72,8 @@ Result<void> GpuLoad::multiply(int device) {
   const float one = 1, zero = 0;
   const auto* in = reinterpret_cast<const float*>(a->at(0));
   while (!stop_.load()) {
-    const auto code = cublasSgemm(cublas.handle, CUBLAS_OP_N, CUBLAS_OP_N, kSize, kSize, kSize, &one, in, kSize, in, kSize, &zero,
-                                  reinterpret_cast<float*>(b->at(0)), kSize);
+    const auto code = cublasSgemm(cublas.handle, CUBLAS_OP_N, CUBLAS_OP_N, kSize, kSize, kSize, &one, in, kSize, in,
+                                  kSize, &zero, reinterpret_cast<float*>(b->at(0)), kSize);
     if (code != CUBLAS_STATUS_SUCCESS) return Error{"cublasSgemm failed with " + std::to_string(code), "cuBLAS", ""};
     CUDA_TRY(cudaStreamSynchronize(stream.stream));
   }

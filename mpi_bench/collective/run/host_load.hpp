@@ -1,4 +1,5 @@
-// Computation of a host program: a thread that streams multiply-adds over an array larger than most caches, until it is told to stop.
+// Computation of a host program: a thread that streams multiply-adds over an array larger than most caches, until it is
+// told to stop.
 #pragma once
 
 #include <atomic>

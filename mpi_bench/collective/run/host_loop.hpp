@@ -12,8 +12,9 @@ inline double seconds_between(std::chrono::steady_clock::time_point a, std::chro
   return std::chrono::duration<double>(b - a).count();
 }
 
-/// `calls` calls, as one function of its own: timed and bare loops of one `CallOnce` (a type of its own, not a lambda in each place) then run the same
-/// instructions, and only the clock is between them. `call_once()` returns a Result<void>.
+/// `calls` calls, as one function of its own: timed and bare loops of one `CallOnce` (a type of its own, not a lambda
+/// in each place) then run the same instructions, and only the clock is between them. `call_once()` returns a
+/// Result<void>.
 template <class CallOnce>
 [[gnu::noinline]] Result<void> repeat(int calls, const CallOnce& call_once) {
   for (int i = 0; i < calls; ++i) TRY(call_once());

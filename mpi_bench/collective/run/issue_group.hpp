@@ -1,5 +1,5 @@
-// GPUs of one process that one thread drives (-g): each has a thread of its own for everything but the calls to the library, which whoever comes last
-// makes for all of them.
+// GPUs of one process that one thread drives (-g): each has a thread of its own for everything but the calls to the
+// library, which whoever comes last makes for all of them.
 #pragma once
 
 #include <condition_variable>

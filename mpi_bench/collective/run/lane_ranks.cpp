@@ -36,7 +36,10 @@ void LaneRanks::end_job() const {
 }
 
 LaneRanks::LaneRanks(LaneMeeting& meeting, int lane)
-    : Ranks(meeting.processes().rank() * meeting.shape().lanes() + lane, meeting.processes().size() * meeting.shape().lanes()), meeting_(meeting), lane_(lane) {
+    : Ranks(meeting.processes().rank() * meeting.shape().lanes() + lane,
+            meeting.processes().size() * meeting.shape().lanes()),
+      meeting_(meeting),
+      lane_(lane) {
   meet(meeting.processes().host());
 }
 

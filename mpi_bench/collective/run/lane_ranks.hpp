@@ -10,10 +10,12 @@
 
 namespace distsim::bench {
 
-/// Where the lanes of one process meet. Lane 0 alone talks to the other processes, always from its own thread, as MPI_THREAD_FUNNELED wants it.
+/// Where the lanes of one process meet. Lane 0 alone talks to the other processes, always from its own thread, as
+/// MPI_THREAD_FUNNELED wants it.
 class LaneMeeting {
  public:
-  LaneMeeting(const Ranks& processes, LaneShape shape) : processes_(processes), shape_(shape), texts_(static_cast<std::size_t>(shape.lanes())) {}
+  LaneMeeting(const Ranks& processes, LaneShape shape)
+      : processes_(processes), shape_(shape), texts_(static_cast<std::size_t>(shape.lanes())) {}
   const Ranks& processes() const { return processes_; }
   const LaneShape& shape() const { return shape_; }
 

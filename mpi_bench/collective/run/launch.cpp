@@ -60,7 +60,9 @@ Result<TcpPlaces> tcp_places(const Options& o, const std::optional<LaunchFacts>&
   if (!o.hosts.empty()) {
     const int said = o.my_rank >= 0 ? o.my_rank : launch ? launch->rank : -1;
     if (said < 0) return Error{"found none, expected the number of this rank in --hosts", "--rank", ""};
-    if (said >= static_cast<int>(o.hosts.size())) return Error{"found rank " + std::to_string(said) + " of the launcher, expected fewer ranks than --hosts", "--hosts", ""};
+    if (said >= static_cast<int>(o.hosts.size()))
+      return Error{"found rank " + std::to_string(said) + " of the launcher, expected fewer ranks than --hosts",
+                   "--hosts", ""};
     places.rank = said;
     places.size = static_cast<int>(o.hosts.size());
     places.root_host = o.hosts.front();
@@ -70,9 +72,11 @@ Result<TcpPlaces> tcp_places(const Options& o, const std::optional<LaunchFacts>&
   if (!launch) return places;
   places.rank = launch->rank;
   places.size = launch->size;
-  if (!launch->root.empty()) places.root_host = launch->root;
+  if (!launch->root.empty())
+    places.root_host = launch->root;
   else if (launch->local_size != launch->size && launch->size > 1)
-    return Error{"found ranks on several hosts and no MPI in this build, expected the host of each rank", "--hosts", "or MASTER_ADDR, the host of rank 0"};
+    return Error{"found ranks on several hosts and no MPI in this build, expected the host of each rank", "--hosts",
+                 "or MASTER_ADDR, the host of rank 0"};
   return places;
 }
 

@@ -11,18 +11,20 @@
 
 namespace distsim::bench {
 
-/// What a launcher's environment says: Open MPI (OMPI_COMM_WORLD_*), MPICH and Hydra (PMI_*), Slurm (SLURM_*), torchrun (RANK, WORLD_SIZE).
+/// What a launcher's environment says: Open MPI (OMPI_COMM_WORLD_*), MPICH and Hydra (PMI_*), Slurm (SLURM_*), torchrun
+/// (RANK, WORLD_SIZE).
 struct LaunchFacts {
   int rank = 0, size = 1;
-  int local_size = 0;    ///< 0: not said
-  std::string job;       ///< distinguishes two jobs on one machine
-  std::string root;      ///< MASTER_ADDR; empty: not said
+  int local_size = 0;  ///< 0: not said
+  std::string job;     ///< distinguishes two jobs on one machine
+  std::string root;    ///< MASTER_ADDR; empty: not said
 };
 using Environment = std::function<const char*(const char*)>;
 std::optional<LaunchFacts> launch_facts(const Environment& environment);
 
 /// Where TCP ranks meet, from the flags or else from the launcher.
-Result<TcpPlaces> tcp_places(const Options& options, const std::optional<LaunchFacts>& launch, const std::string& host_name);
+Result<TcpPlaces> tcp_places(const Options& options, const std::optional<LaunchFacts>& launch,
+                             const std::string& host_name);
 
 /// The ranks of this run. Takes argc and argv for MPI.
 Result<std::unique_ptr<ProcessRanks>> start_ranks(const Options& options, int* argc, char*** argv);

@@ -16,7 +16,8 @@ std::string output_of(const char* command) {
   FILE* pipe = ::popen(command, "r");
   if (pipe == nullptr) return text;
   char part[4096];
-  for (std::size_t got = 0; text.size() < kMostText && (got = std::fread(part, 1, sizeof part, pipe)) > 0;) text.append(part, got);
+  for (std::size_t got = 0; text.size() < kMostText && (got = std::fread(part, 1, sizeof part, pipe)) > 0;)
+    text.append(part, got);
   return ::pclose(pipe) == 0 ? text : std::string();
 }
 

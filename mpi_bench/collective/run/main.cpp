@@ -1,5 +1,6 @@
 // collective_bench: mpirun -n N collective_bench [nccl-tests flags].
-// Exit codes: 0 done, 1 a wrong element or a library failure, 2 a refused command line or environment, 3 a rank died or stalled, 130 interrupted.
+// Exit codes: 0 done, 1 a wrong element or a library failure, 2 a refused command line or environment, 3 a rank died or
+// stalled, 130 interrupted.
 #include <poll.h>
 #include <unistd.h>
 
@@ -47,8 +48,8 @@ void say_if_heard(std::string_view text) {
   if (::poll(&out, 1, 0) == 1 && (out.revents & POLLOUT) != 0) (void)!::write(STDOUT_FILENO, text.data(), text.size());
 }
 
-/// mpirun gives its ranks a second after a signal. Where the orderly end does not come in time, as on a machine with far more ranks than cores, the run
-/// ends without it: the files of the last finished size are on disk, marked partial.
+/// mpirun gives its ranks a second after a signal. Where the orderly end does not come in time, as on a machine with
+/// far more ranks than cores, the run ends without it: the files of the last finished size are on disk, marked partial.
 class HastyEnd {
  public:
   explicit HastyEnd(bool speaks) : thread_([this, speaks] { watch(speaks); }) {}
@@ -87,7 +88,8 @@ Result<void> same_everywhere(const Ranks& ranks, const Result<CommandLine>& line
   const auto texts = ranks.gather(canonical_text(line->options, program_fingerprint()));
   for (int r = 1; r < ranks.size(); ++r) {
     const std::string difference = first_difference(texts[r], texts[0]);
-    if (!difference.empty()) return Error{"rank " + std::to_string(r) + " was started otherwise than rank 0: " + difference, "", ""};
+    if (!difference.empty())
+      return Error{"rank " + std::to_string(r) + " was started otherwise than rank 0: " + difference, "", ""};
   }
   return {};
 }
@@ -108,12 +110,15 @@ class StartGuard {
  public:
   explicit StartGuard(double stall_limit_s) {
     if (stall_limit_s <= 0) return;
-    constexpr double kLeastStart = 20;  // to load the program and to meet takes longer than a step, above all on a busy machine
+    constexpr double kLeastStart =
+        20;  // to load the program and to meet takes longer than a step, above all on a busy machine
     const double limit_s = std::max(stall_limit_s, kLeastStart);
     std::thread([limit_s, done = done_] {
       std::this_thread::sleep_for(std::chrono::duration<double>(limit_s));
       if (done->load()) return;
-      std::fprintf(stderr, "collective_bench: the ranks have not come together within %g s: one is missing or stopped\n", limit_s);
+      std::fprintf(stderr,
+                   "collective_bench: the ranks have not come together within %g s: one is missing or stopped\n",
+                   limit_s);
       std::_Exit(kStalledExit);
     }).detach();
   }
@@ -128,14 +133,16 @@ Result<Outcome> measure(const RunContext& context) {
   return context.options.pair_tests.empty() ? run_collectives(context) : run_pair_tests(context);
 }
 
-Result<Outcome> run(const ProcessRanks& ranks, const Result<CommandLine>& line, const std::string& flags, StartGuard& guard) {
+Result<Outcome> run(const ProcessRanks& ranks, const Result<CommandLine>& line, const std::string& flags,
+                    StartGuard& guard) {
   TRY(same_everywhere(ranks, line));
   const Options& options = line->options;
   TRY(ranks.agree(check_files(ranks, options)));
   TRY_ASSIGN(const ChosenBackend chosen, choose_backend(options, ranks));
   const auto watchdog = Watchdog::start(ranks, options.stall_limit_s, options.lanes.lanes());
   guard.all_here();
-  const RunContext context{options, ranks, chosen, *watchdog, synchronise_clock(ranks), [] { return interrupted.load() != 0; }, flags};
+  const RunContext context{
+      options, ranks, chosen, *watchdog, synchronise_clock(ranks), [] { return interrupted.load() != 0; }, flags};
   return options.lanes.lanes() > 1 ? run_lanes(context, measure) : measure(context);
 }
 

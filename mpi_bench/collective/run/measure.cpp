@@ -11,8 +11,8 @@
 namespace distsim::bench {
 namespace {
 
-// So often a run looks whether it was interrupted: mpirun gives its ranks a second to end. The first round is shorter, as a few calls tell little of how
-// long many will take on a busy machine.
+// So often a run looks whether it was interrupted: mpirun gives its ranks a second to end. The first round is shorter,
+// as a few calls tell little of how long many will take on a busy machine.
 constexpr double kRoundSeconds = 0.25, kFirstRoundSeconds = 0.1;
 constexpr int kMostSamples = 100'000;
 constexpr double kShortCall = 1e-3;
@@ -25,17 +25,20 @@ T must(const Ranks& ranks, Result<T> result) {
 }
 
 std::string call_text(const Call& call) {
-  return std::string(call.what->name) + " of " + std::to_string(call.layout->bytes) + " bytes, " + (call.in_place ? "in-place" : "out-of-place");
+  return std::string(call.what->name) + " of " + std::to_string(call.layout->bytes) + " bytes, " +
+         (call.in_place ? "in-place" : "out-of-place");
 }
 
 std::string fault_text(const Call& call, int rank, const Check& check) {
   const std::size_t e = info_of(call.type).size;
-  return call_text(call) + ": rank " + std::to_string(rank) + ", element " + std::to_string(check.first_element) + " (byte " +
-         std::to_string(check.first_element * e) + " of the receive buffer): found " + check.found + ", expected " + check.expected + "; " +
-         std::to_string(check.wrong) + " wrong on this rank";
+  return call_text(call) + ": rank " + std::to_string(rank) + ", element " + std::to_string(check.first_element) +
+         " (byte " + std::to_string(check.first_element * e) + " of the receive buffer): found " + check.found +
+         ", expected " + check.expected + "; " + std::to_string(check.wrong) + " wrong on this rank";
 }
 
-std::string packed(const std::vector<double>& values) { return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(double)}; }
+std::string packed(const std::vector<double>& values) {
+  return {reinterpret_cast<const char*>(values.data()), values.size() * sizeof(double)};
+}
 
 std::vector<double> unpacked(const std::string& bytes) {
   std::vector<double> values(bytes.size() / sizeof(double));
@@ -62,17 +65,20 @@ class Timing {
   }
 
  private:
-  /// The warm-up says how long a call takes; where that is short, a few calls more say it better. All ranks must choose the same loop.
+  /// The warm-up says how long a call takes; where that is short, a few calls more say it better. All ranks must choose
+  /// the same loop.
   void warm_up() {
     CallEstimate call;
-    if (s_.team.active && s_.options.warmup > 0) call.mean_s = must(s_.ranks, s_.backend.time(call_, {s_.options.warmup, 1})).mean_s;
+    if (s_.team.active && s_.options.warmup > 0)
+      call.mean_s = must(s_.ranks, s_.backend.time(call_, {s_.options.warmup, 1})).mean_s;
     call.mean_s = call.quickest_s = s_.ranks.max({call.mean_s}).front();
     if (s_.options.warmup > 0 && call.mean_s < kShortCall) {
       if (s_.team.active) call = must(s_.ranks, call_estimate(s_.backend, call_));
       const std::vector<double> slowest = s_.ranks.max({call.quickest_s, call.mean_s});
       call = {slowest[0], slowest[1]};
     }
-    calls_each_ = s_.options.warmup > 0 ? std::stoi(s_.ranks.from_root(std::to_string(calls_each_for(call.quickest_s)))) : 1;
+    calls_each_ =
+        s_.options.warmup > 0 ? std::stoi(s_.ranks.from_root(std::to_string(calls_each_for(call.quickest_s)))) : 1;
     set_round(kFirstRoundSeconds, call.mean_s * calls_each_);
   }
 
@@ -112,7 +118,9 @@ class Timing {
       const std::vector<double> theirs = unpacked(all[r]);
       stopped_ |= theirs[0] != 0;
       if (r == 0) {
-        if (rounds_ > 0) set_round(kRoundSeconds, (theirs[1] - elapsed_) / samples);  // rank 0's time, so that all ranks choose the same
+        if (rounds_ > 0)
+          set_round(kRoundSeconds,
+                    (theirs[1] - elapsed_) / samples);  // rank 0's time, so that all ranks choose the same
         elapsed_ = theirs[1];
       }
       if (theirs.size() == 4) continue;
@@ -138,7 +146,9 @@ class Timing {
       round_ = std::min(round_, s_.options.iterations - samples_);
       return true;
     }
-    if (s_.options.relative_error <= 0 || elapsed_ > s_.options.max_seconds || static_cast<int>(slowest_.size()) >= kMostSamples) return false;
+    if (s_.options.relative_error <= 0 || elapsed_ > s_.options.max_seconds ||
+        static_cast<int>(slowest_.size()) >= kMostSamples)
+      return false;
     return relative_error_of_median(summarize(slowest_)) > s_.options.relative_error;
   }
 
@@ -168,10 +178,14 @@ class Timing {
   double reported(const std::vector<double>& means) const {
     const Summary s = summarize(means);
     switch (s_.options.report) {
-      case Report::rank0: return means.front();
-      case Report::average: return s.mean;
-      case Report::minimum: return s.min;
-      case Report::maximum: return s.max;
+      case Report::rank0:
+        return means.front();
+      case Report::average:
+        return s.mean;
+      case Report::minimum:
+        return s.min;
+      case Report::maximum:
+        return s.max;
     }
     return s.mean;
   }
@@ -182,8 +196,8 @@ class Timing {
   const double start_ = steady_seconds();
   double elapsed_ = 0, arrival_us_ = 0;
   bool stopped_ = false;
-  std::vector<double> slowest_, means_;         ///< microseconds of each sample; sums by rank
-  std::vector<std::vector<double>> each_;       ///< seconds, by rank
+  std::vector<double> slowest_, means_;    ///< microseconds of each sample; sums by rank
+  std::vector<std::vector<double>> each_;  ///< seconds, by rank
 };
 
 /// Number of wrong elements over all ranks; the first rank's fault goes to `fault`.
@@ -215,8 +229,11 @@ Result<void> prepare(const Surroundings& s, const Call& call) {
 }
 
 Row empty_row(const Sweep& sweep, const Layout& layout) {
-  return {.bytes = layout.bytes, .count = layout.count, .type = std::string(info_of(sweep.type).name),
-          .redop = std::string(sweep.what->reduces ? name_of(sweep.op) : "none"), .root = sweep.what->rooted ? sweep.root : -1};
+  return {.bytes = layout.bytes,
+          .count = layout.count,
+          .type = std::string(info_of(sweep.type).name),
+          .redop = std::string(sweep.what->reduces ? name_of(sweep.op) : "none"),
+          .root = sweep.what->rooted ? sweep.root : -1};
 }
 
 }  // namespace
@@ -236,11 +253,12 @@ int calls_each_for(double seconds_a_call) {
   static const double sample_s = [] {
     constexpr int kTries = 5;
     double least = 1;
-    for (int i = 0; i < kTries; ++i) least = std::min(least, timed_loop({.samples = 1000}, [] { return Result<void>(); })->mean_s);
+    for (int i = 0; i < kTries; ++i)
+      least = std::min(least, timed_loop({.samples = 1000}, [] { return Result<void>(); })->mean_s);
     return least;
   }();
-  // The clock also waits for the loads and stores that a call has left in flight, which costs several times the reading itself; and the first estimate
-  // of a call may be too long.
+  // The clock also waits for the loads and stores that a call has left in flight, which costs several times the reading
+  // itself; and the first estimate of a call may be too long.
   constexpr double kShare = 0.001;
   constexpr int kMost = 1000;
   if (!(seconds_a_call > 0)) return kMost;
@@ -248,14 +266,23 @@ int calls_each_for(double seconds_a_call) {
 }
 
 Result<MeasuredRow> measure_row(const Surroundings& s, const Sweep& sweep, std::uint64_t size_bytes) {
-  // An idle rank goes through the motions with the layout of a first member, so that all ranks agree on what is printed.
-  const Shape shape{.ranks = s.team.ranks, .rank = s.team.active ? s.team.index : 0, .root = sweep.root, .imbalance = s.options.imbalance};
+  // An idle rank goes through the motions with the layout of a first member, so that all ranks agree on what is
+  // printed.
+  const Shape shape{.ranks = s.team.ranks,
+                    .rank = s.team.active ? s.team.index : 0,
+                    .root = sweep.root,
+                    .imbalance = s.options.imbalance};
   const Layout layout = layout_of(*sweep.what, size_bytes, info_of(sweep.type).size, shape);
   MeasuredRow result{.row = empty_row(sweep, layout)};
   for (const bool in_place : {false, true}) {
     const InPlace how = s.backend.in_place(sweep.what->kind);
     if (in_place && how == InPlace::unsupported) continue;
-    const Call call{.what = sweep.what, .type = sweep.type, .op = sweep.op, .shape = shape, .layout = &layout, .in_place = in_place};
+    const Call call{.what = sweep.what,
+                    .type = sweep.type,
+                    .op = sweep.op,
+                    .shape = shape,
+                    .layout = &layout,
+                    .in_place = in_place};
     TRY(prepare(s, call));
     std::optional<Measured> measured = Timing(s, call).measure();
     if (!measured) {

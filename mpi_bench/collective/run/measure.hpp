@@ -40,9 +40,10 @@ struct Surroundings {
   std::function<bool()> interrupted;
 };
 
-/// All ranks together, idle ones too. Timing as in nccl-tests: warm-up, barrier, calls without pause. Of each sample the slowest rank counts in the
-/// statistics. With a relative error asked for, further rounds follow until the median is known so well or the time is up. Then the buffers are filled
-/// afresh, the collective runs once more, and every element is checked.
+/// All ranks together, idle ones too. Timing as in nccl-tests: warm-up, barrier, calls without pause. Of each sample
+/// the slowest rank counts in the statistics. With a relative error asked for, further rounds follow until the median
+/// is known so well or the time is up. Then the buffers are filled afresh, the collective runs once more, and every
+/// element is checked.
 Result<MeasuredRow> measure_row(const Surroundings& s, const Sweep& sweep, std::uint64_t size_bytes);
 
 /// Seconds of a call in a few short loops.

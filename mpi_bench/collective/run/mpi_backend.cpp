@@ -24,26 +24,39 @@ namespace {
 
 MPI_Datatype mpi_type(DataType type) {
   switch (type) {
-    case DataType::int8: return MPI_INT8_T;
-    case DataType::uint8: return MPI_UINT8_T;
-    case DataType::int32: return MPI_INT32_T;
-    case DataType::uint32: return MPI_UINT32_T;
-    case DataType::int64: return MPI_INT64_T;
-    case DataType::uint64: return MPI_UINT64_T;
-    case DataType::float32: return MPI_FLOAT;
-    case DataType::float64: return MPI_DOUBLE;
+    case DataType::int8:
+      return MPI_INT8_T;
+    case DataType::uint8:
+      return MPI_UINT8_T;
+    case DataType::int32:
+      return MPI_INT32_T;
+    case DataType::uint32:
+      return MPI_UINT32_T;
+    case DataType::int64:
+      return MPI_INT64_T;
+    case DataType::uint64:
+      return MPI_UINT64_T;
+    case DataType::float32:
+      return MPI_FLOAT;
+    case DataType::float64:
+      return MPI_DOUBLE;
     case DataType::half:
-    case DataType::bfloat16: return MPI_UINT16_T;  // only moved, never reduced: see supports()
+    case DataType::bfloat16:
+      return MPI_UINT16_T;  // only moved, never reduced: see supports()
   }
   return MPI_DATATYPE_NULL;
 }
 
 MPI_Op mpi_op(RedOp op) {
   switch (op) {
-    case RedOp::sum: return MPI_SUM;
-    case RedOp::prod: return MPI_PROD;
-    case RedOp::max: return MPI_MAX;
-    case RedOp::min: return MPI_MIN;
+    case RedOp::sum:
+      return MPI_SUM;
+    case RedOp::prod:
+      return MPI_PROD;
+    case RedOp::max:
+      return MPI_MAX;
+    case RedOp::min:
+      return MPI_MIN;
   }
   return MPI_OP_NULL;
 }
@@ -73,28 +86,39 @@ int issue(Kind kind, const MpiOperands& o) {
   const void* send = o.in_place ? MPI_IN_PLACE : o.send;
   const void* root_send = at_root ? send : o.send;
   switch (kind) {
-    case Kind::all_reduce: return MPI_Allreduce(send, o.receive, o.count, o.type, o.op, o.comm);
-    case Kind::reduce: return MPI_Reduce(root_send, o.receive, o.count, o.type, o.op, o.root, o.comm);
-    case Kind::reduce_scatter: return MPI_Reduce_scatter_block(send, o.receive, o.count, o.type, o.op, o.comm);
-    case Kind::all_gather: return MPI_Allgather(send, o.count, o.type, o.receive, o.count, o.type, o.comm);
-    case Kind::gather: return MPI_Gather(root_send, o.count, o.type, o.receive, o.count, o.type, o.root, o.comm);
+    case Kind::all_reduce:
+      return MPI_Allreduce(send, o.receive, o.count, o.type, o.op, o.comm);
+    case Kind::reduce:
+      return MPI_Reduce(root_send, o.receive, o.count, o.type, o.op, o.root, o.comm);
+    case Kind::reduce_scatter:
+      return MPI_Reduce_scatter_block(send, o.receive, o.count, o.type, o.op, o.comm);
+    case Kind::all_gather:
+      return MPI_Allgather(send, o.count, o.type, o.receive, o.count, o.type, o.comm);
+    case Kind::gather:
+      return MPI_Gather(root_send, o.count, o.type, o.receive, o.count, o.type, o.root, o.comm);
     case Kind::scatter:
-      return MPI_Scatter(o.send, o.count, o.type, o.in_place && at_root ? MPI_IN_PLACE : o.receive, o.count, o.type, o.root, o.comm);
-    case Kind::alltoall: return MPI_Alltoall(send, o.count, o.type, o.receive, o.count, o.type, o.comm);
+      return MPI_Scatter(o.send, o.count, o.type, o.in_place && at_root ? MPI_IN_PLACE : o.receive, o.count, o.type,
+                         o.root, o.comm);
+    case Kind::alltoall:
+      return MPI_Alltoall(send, o.count, o.type, o.receive, o.count, o.type, o.comm);
     case Kind::alltoallv:
-      return MPI_Alltoallv(send, o.send_counts, o.send_starts, o.type, o.receive, o.receive_counts, o.receive_starts, o.type, o.comm);
-    case Kind::broadcast: return MPI_Bcast(o.receive, o.count, o.type, o.root, o.comm);
+      return MPI_Alltoallv(send, o.send_counts, o.send_starts, o.type, o.receive, o.receive_counts, o.receive_starts,
+                           o.type, o.comm);
+    case Kind::broadcast:
+      return MPI_Bcast(o.receive, o.count, o.type, o.root, o.comm);
     case Kind::sendrecv: {
       const int right = (o.rank + 1) % o.ranks, left = (o.rank + o.ranks - 1) % o.ranks;
-      if (o.in_place) return MPI_Sendrecv_replace(o.receive, o.count, o.type, right, 0, left, 0, o.comm, MPI_STATUS_IGNORE);
-      return MPI_Sendrecv(o.send, o.count, o.type, right, 0, o.receive, o.count, o.type, left, 0, o.comm, MPI_STATUS_IGNORE);
+      if (o.in_place)
+        return MPI_Sendrecv_replace(o.receive, o.count, o.type, right, 0, left, 0, o.comm, MPI_STATUS_IGNORE);
+      return MPI_Sendrecv(o.send, o.count, o.type, right, 0, o.receive, o.count, o.type, left, 0, o.comm,
+                          MPI_STATUS_IGNORE);
     }
   }
   return MPI_ERR_OTHER;
 }
 
-/// A second all_reduce on a communicator of its own, again and again in a thread. Its first element carries each rank's wish to stop, so that all
-/// ranks stop after the same call.
+/// A second all_reduce on a communicator of its own, again and again in a thread. Its first element carries each rank's
+/// wish to stop, so that all ranks stop after the same call.
 class MpiLoad {
  public:
   MpiLoad(MPI_Comm comm, std::uint64_t bytes) : values_(std::max<std::uint64_t>(1, bytes / sizeof(float))) {
@@ -139,7 +163,8 @@ class MpiPairs : public PointToPoint {
 class MpiBackend : public BufferedBackend {
  public:
   /// The backend of `team` on memory of `device`.
-  MpiBackend(const Team& team, std::string name, DeviceFacts device, std::unique_ptr<Memory> send, std::unique_ptr<Memory> receive)
+  MpiBackend(const Team& team, std::string name, DeviceFacts device, std::unique_ptr<Memory> send,
+             std::unique_ptr<Memory> receive)
       : BufferedBackend(std::move(send), std::move(receive)), name_(std::move(name)), device_(std::move(device)) {
     int world_rank = 0;
     MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
@@ -166,9 +191,12 @@ class MpiBackend : public BufferedBackend {
   Result<void> start_load(std::uint64_t bytes) override {
     int provided = 0;
     MPI_Query_thread(&provided);
-    if (bytes == 0) compute_.emplace();
-    else if (provided == MPI_THREAD_MULTIPLE) load_.emplace(comm_, bytes);
-    else return Error{"the MPI library gives no MPI_THREAD_MULTIPLE, which two collectives at once need", "--beside", ""};
+    if (bytes == 0)
+      compute_.emplace();
+    else if (provided == MPI_THREAD_MULTIPLE)
+      load_.emplace(comm_, bytes);
+    else
+      return Error{"the MPI library gives no MPI_THREAD_MULTIPLE, which two collectives at once need", "--beside", ""};
     return {};
   }
   Result<void> stop_load() override {
@@ -179,18 +207,21 @@ class MpiBackend : public BufferedBackend {
 
   Result<void> supports(const CollectiveCase& what, DataType type, RedOp) const override {
     if (!what.reduces || (type != DataType::half && type != DataType::bfloat16)) return {};
-    return Error{"found " + std::string(info_of(type).name) + ", which MPI cannot reduce", "-d", "use float, or --backend nccl"};
+    return Error{"found " + std::string(info_of(type).name) + ", which MPI cannot reduce", "-d",
+                 "use float, or --backend nccl"};
   }
 
   Result<void> fits(const Call& call) const override {
     const Layout& l = *call.layout;
     const std::uint64_t largest = l.send_counts.empty() ? l.count : std::max(l.send_count, l.recv_count);
     if (largest <= INT_MAX) return {};
-    return Error{"found " + std::to_string(l.bytes) + " bytes, expected at most 2147483647 elements in one MPI call", "-e", "use a wider -d"};
+    return Error{"found " + std::to_string(l.bytes) + " bytes, expected at most 2147483647 elements in one MPI call",
+                 "-e", "use a wider -d"};
   }
 
   InPlace in_place(Kind kind) const override {
-    return kind == Kind::alltoallv ? InPlace::unsupported : InPlace::checked;  // MPI_IN_PLACE wants equal counts both ways
+    return kind == Kind::alltoallv ? InPlace::unsupported
+                                   : InPlace::checked;  // MPI_IN_PLACE wants equal counts both ways
   }
 
   /// MPI_Reduce_scatter_block leaves its in-place result at the start of the buffer, not at the rank's own part.
@@ -217,8 +248,8 @@ class MpiBackend : public BufferedBackend {
   }
 
  private:
-  /// A call made ready, so that the timed loop does nothing but issue it. Broadcast has one buffer in MPI: out of place, the root's data is copied
-  /// into its receive buffer here, before the clock runs.
+  /// A call made ready, so that the timed loop does nothing but issue it. Broadcast has one buffer in MPI: out of
+  /// place, the root's data is copied into its receive buffer here, before the clock runs.
   class Prepared {
    public:
     Prepared(const MpiBackend& backend, const Call& call) : kind_(call.what->kind) {
@@ -227,9 +258,19 @@ class MpiBackend : public BufferedBackend {
       if (kind_ == Kind::broadcast && !call.in_place && call.shape.rank == call.shape.root)
         ready_ = copy(backend.memory(Buffer::send), backend.memory(Buffer::receive), l.count * info_of(call.type).size);
       to_int(l);
-      operands_ = {.send = send, .receive = receive, .count = static_cast<int>(l.count), .ranks = call.shape.ranks, .rank = call.shape.rank,
-                   .root = call.shape.root, .type = mpi_type(call.type), .op = mpi_op(call.op), .comm = backend.comm_, .in_place = call.in_place,
-                   .send_counts = send_counts_.data(), .receive_counts = receive_counts_.data(), .send_starts = send_starts_.data(),
+      operands_ = {.send = send,
+                   .receive = receive,
+                   .count = static_cast<int>(l.count),
+                   .ranks = call.shape.ranks,
+                   .rank = call.shape.rank,
+                   .root = call.shape.root,
+                   .type = mpi_type(call.type),
+                   .op = mpi_op(call.op),
+                   .comm = backend.comm_,
+                   .in_place = call.in_place,
+                   .send_counts = send_counts_.data(),
+                   .receive_counts = receive_counts_.data(),
+                   .send_starts = send_starts_.data(),
                    .receive_starts = receive_starts_.data()};
     }
     Prepared(const Prepared&) = delete;
@@ -244,7 +285,8 @@ class MpiBackend : public BufferedBackend {
     }
 
     void to_int(const Layout& l) {
-      const auto convert = [](const std::vector<std::uint64_t>& counts, std::vector<int>& out, std::vector<int>& starts) {
+      const auto convert = [](const std::vector<std::uint64_t>& counts, std::vector<int>& out,
+                              std::vector<int>& starts) {
         int start = 0;
         for (std::uint64_t count : counts) {
           out.push_back(static_cast<int>(count));
@@ -273,7 +315,8 @@ class MpiBackend : public BufferedBackend {
 }  // namespace
 
 std::unique_ptr<Backend> make_mpi_backend(const Team& team) {
-  return std::make_unique<MpiBackend>(team, "mpi", DeviceFacts{0, "host", "host memory"}, make_host_memory(), make_host_memory());
+  return std::make_unique<MpiBackend>(team, "mpi", DeviceFacts{0, "host", "host memory"}, make_host_memory(),
+                                      make_host_memory());
 }
 
 #ifdef DISTSIM_WITH_CUDA
@@ -281,9 +324,13 @@ Result<void> mpi_cuda_usable(const Ranks& ranks) {
   int devices = 0;
   const cudaError_t code = cudaGetDeviceCount(&devices);
   if (code != cudaSuccess) return Error{std::string("no GPU: ") + cudaGetErrorString(code), "", ""};
-  if (devices < ranks.local_size()) return Error{std::to_string(devices) + " GPUs on " + ranks.host() + " for " + std::to_string(ranks.local_size()) + " ranks", "", ""};
+  if (devices < ranks.local_size())
+    return Error{
+        std::to_string(devices) + " GPUs on " + ranks.host() + " for " + std::to_string(ranks.local_size()) + " ranks",
+        "", ""};
 #if defined(MPIX_CUDA_AWARE_SUPPORT)
-  if (MPIX_Query_cuda_support() != 1) return Error{"this MPI library does not take GPU memory (MPIX_Query_cuda_support)", "", ""};
+  if (MPIX_Query_cuda_support() != 1)
+    return Error{"this MPI library does not take GPU memory (MPIX_Query_cuda_support)", "", ""};
 #endif
   return {};
 }
@@ -295,7 +342,8 @@ Result<std::unique_ptr<Backend>> make_mpi_cuda_backend(const Ranks& ranks, const
   char bus[32] = "";
   CUDA_TRY(cudaGetDeviceProperties(&properties, device));
   CUDA_TRY(cudaDeviceGetPCIBusId(bus, sizeof bus, device));
-  return std::unique_ptr<Backend>(std::make_unique<MpiBackend>(team, "mpi-cuda", DeviceFacts{device, bus, properties.name}, make_device_memory(), make_device_memory()));
+  return std::unique_ptr<Backend>(std::make_unique<MpiBackend>(
+      team, "mpi-cuda", DeviceFacts{device, bus, properties.name}, make_device_memory(), make_device_memory()));
 }
 #endif
 

@@ -62,7 +62,8 @@ class MpiRanks : public ProcessRanks {
     int length = static_cast<int>(text.size()), theirs = 0;
     MPI_Sendrecv(&length, 1, MPI_INT, other, kTag, &theirs, 1, MPI_INT, other, kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     std::string received(static_cast<std::size_t>(theirs), '\0');
-    MPI_Sendrecv(text.data(), length, MPI_CHAR, other, kTag, received.data(), theirs, MPI_CHAR, other, kTag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Sendrecv(text.data(), length, MPI_CHAR, other, kTag, received.data(), theirs, MPI_CHAR, other, kTag,
+                 MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     return received;
   }
 

@@ -1,4 +1,5 @@
-// Collectives of NCCL, on GPU memory: a rank is a GPU, the one with the rank's number on its host. The ranks' own channel carries the unique ids.
+// Collectives of NCCL, on GPU memory: a rank is a GPU, the one with the rank's number on its host. The ranks' own
+// channel carries the unique ids.
 #include <algorithm>
 #include <cstdlib>
 #include <optional>
@@ -21,7 +22,8 @@ bool shares_gpus() { return std::getenv("NCCL_HOSTID") != nullptr; }
 
 class NcclPairs : public PointToPoint {
  public:
-  NcclPairs(const NcclLane& gpu, const Memory& send, const Memory& receive) : gpu_(gpu), send_(send), receive_(receive) {}
+  NcclPairs(const NcclLane& gpu, const Memory& send, const Memory& receive)
+      : gpu_(gpu), send_(send), receive_(receive) {}
   Result<void> send(int peer, std::uint64_t bytes) override {
     NCCL_TRY(ncclSend(send_.at(0), bytes, ncclInt8, peer, gpu_.comm(), gpu_.stream()));
     return gpu_.wait();
@@ -39,7 +41,9 @@ class NcclPairs : public PointToPoint {
 class NcclBackend : public BufferedBackend {
  public:
   explicit NcclBackend(const NcclNeeds& needs)
-      : BufferedBackend(make_device_memory(), make_device_memory()), needs_(needs), pairs_(gpu_, memory(Buffer::send), memory(Buffer::receive)) {}
+      : BufferedBackend(make_device_memory(), make_device_memory()),
+        needs_(needs),
+        pairs_(gpu_, memory(Buffer::send), memory(Buffer::receive)) {}
 
   Result<void> connect(const Ranks& ranks, const Team& team) {
     lane_ = ranks.rank();
@@ -65,7 +69,8 @@ class NcclBackend : public BufferedBackend {
   std::string library() const override {
     int version = 0;
     ncclGetVersion(&version);
-    return "NCCL " + std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." + std::to_string(version % 100);
+    return "NCCL " + std::to_string(version / 10000) + "." + std::to_string(version / 100 % 100) + "." +
+           std::to_string(version % 100);
   }
 
   DeviceFacts device() const override {
@@ -93,7 +98,8 @@ class NcclBackend : public BufferedBackend {
   Result<LoopTimes> time(const Call& call, const LoopShape& loop) override {
     NcclPart part = part_of(call);
     TRY(together(part, [&](NcclParts parts) {
-      return needs_.graph_launches > 0 ? timed_nccl_graph(parts, loop.calls(), needs_.graph_launches) : timed_nccl_loop(parts, loop);
+      return needs_.graph_launches > 0 ? timed_nccl_graph(parts, loop.calls(), needs_.graph_launches)
+                                       : timed_nccl_loop(parts, loop);
     }));
     return std::move(part.times);
   }
@@ -159,7 +165,8 @@ Result<void> nccl_usable(const Ranks& processes, int lanes) {
   if (code != cudaSuccess) return Error{std::string("no GPU: ") + cudaGetErrorString(code), "", ""};
   const int ranks = processes.local_size() * lanes;
   if (devices >= ranks || (devices > 0 && shares_gpus())) return {};
-  return Error{std::to_string(devices) + " GPUs on " + processes.host() + " for " + std::to_string(ranks) + " ranks", "", ""};
+  return Error{std::to_string(devices) + " GPUs on " + processes.host() + " for " + std::to_string(ranks) + " ranks",
+               "", ""};
 }
 
 Result<std::unique_ptr<Backend>> make_nccl_backend(const Ranks& ranks, const Team& team, const NcclNeeds& needs) {

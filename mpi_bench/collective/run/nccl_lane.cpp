@@ -7,26 +7,40 @@ namespace {
 
 ncclDataType_t nccl_type(DataType type) {
   switch (type) {
-    case DataType::int8: return ncclInt8;
-    case DataType::uint8: return ncclUint8;
-    case DataType::int32: return ncclInt32;
-    case DataType::uint32: return ncclUint32;
-    case DataType::int64: return ncclInt64;
-    case DataType::uint64: return ncclUint64;
-    case DataType::half: return ncclFloat16;
-    case DataType::float32: return ncclFloat32;
-    case DataType::float64: return ncclFloat64;
-    case DataType::bfloat16: return ncclBfloat16;
+    case DataType::int8:
+      return ncclInt8;
+    case DataType::uint8:
+      return ncclUint8;
+    case DataType::int32:
+      return ncclInt32;
+    case DataType::uint32:
+      return ncclUint32;
+    case DataType::int64:
+      return ncclInt64;
+    case DataType::uint64:
+      return ncclUint64;
+    case DataType::half:
+      return ncclFloat16;
+    case DataType::float32:
+      return ncclFloat32;
+    case DataType::float64:
+      return ncclFloat64;
+    case DataType::bfloat16:
+      return ncclBfloat16;
   }
   return ncclNumTypes;
 }
 
 ncclRedOp_t nccl_op(RedOp op) {
   switch (op) {
-    case RedOp::sum: return ncclSum;
-    case RedOp::prod: return ncclProd;
-    case RedOp::max: return ncclMax;
-    case RedOp::min: return ncclMin;
+    case RedOp::sum:
+      return ncclSum;
+    case RedOp::prod:
+      return ncclProd;
+    case RedOp::max:
+      return ncclMax;
+    case RedOp::min:
+      return ncclMin;
   }
   return ncclNumOps;
 }
@@ -66,12 +80,18 @@ Result<void> NcclLane::issue(const Call& call, const std::byte* send, std::byte*
   const ncclDataType_t type = nccl_type(call.type);
   const ncclRedOp_t op = nccl_op(call.op);
   switch (call.what->kind) {
-    case Kind::all_reduce: return checked(ncclAllReduce(send, receive, l.count, type, op, comm_, stream_), "ncclAllReduce");
-    case Kind::reduce: return checked(ncclReduce(send, receive, l.count, type, op, call.shape.root, comm_, stream_), "ncclReduce");
-    case Kind::reduce_scatter: return checked(ncclReduceScatter(send, receive, l.count, type, op, comm_, stream_), "ncclReduceScatter");
-    case Kind::all_gather: return checked(ncclAllGather(send, receive, l.count, type, comm_, stream_), "ncclAllGather");
-    case Kind::broadcast: return checked(ncclBroadcast(send, receive, l.count, type, call.shape.root, comm_, stream_), "ncclBroadcast");
-    default: break;
+    case Kind::all_reduce:
+      return checked(ncclAllReduce(send, receive, l.count, type, op, comm_, stream_), "ncclAllReduce");
+    case Kind::reduce:
+      return checked(ncclReduce(send, receive, l.count, type, op, call.shape.root, comm_, stream_), "ncclReduce");
+    case Kind::reduce_scatter:
+      return checked(ncclReduceScatter(send, receive, l.count, type, op, comm_, stream_), "ncclReduceScatter");
+    case Kind::all_gather:
+      return checked(ncclAllGather(send, receive, l.count, type, comm_, stream_), "ncclAllGather");
+    case Kind::broadcast:
+      return checked(ncclBroadcast(send, receive, l.count, type, call.shape.root, comm_, stream_), "ncclBroadcast");
+    default:
+      break;
   }
   NCCL_TRY(ncclGroupStart());
   const Result<void> issued = issue_pairs(call, send, receive);
@@ -89,12 +109,15 @@ Result<void> NcclLane::issue_pairs(const Call& call, const std::byte* send, std:
       return get(call, receive, call.layout->count, (s.rank + s.ranks - 1) % s.ranks);
     case Kind::gather:
       TRY(put(call, send, call.layout->count, s.root));
-      for (int peer = 0; s.rank == s.root && peer < s.ranks; ++peer) TRY(get(call, receive + part * peer, call.layout->count, peer));
+      for (int peer = 0; s.rank == s.root && peer < s.ranks; ++peer)
+        TRY(get(call, receive + part * peer, call.layout->count, peer));
       return {};
     case Kind::scatter:
-      for (int peer = 0; s.rank == s.root && peer < s.ranks; ++peer) TRY(put(call, send + part * peer, call.layout->count, peer));
+      for (int peer = 0; s.rank == s.root && peer < s.ranks; ++peer)
+        TRY(put(call, send + part * peer, call.layout->count, peer));
       return get(call, receive, call.layout->count, s.root);
-    default: return issue_all_pairs(call, send, receive);
+    default:
+      return issue_all_pairs(call, send, receive);
   }
 }
 
@@ -102,7 +125,8 @@ Result<void> NcclLane::issue_all_pairs(const Call& call, const std::byte* send, 
   const Layout& l = *call.layout;
   const std::size_t e = info_of(call.type).size;
   for (int peer = 0; peer < call.shape.ranks; ++peer) {
-    const std::uint64_t out = l.send_counts.empty() ? l.count : l.send_counts[peer], in = l.recv_counts.empty() ? l.count : l.recv_counts[peer];
+    const std::uint64_t out = l.send_counts.empty() ? l.count : l.send_counts[peer],
+                        in = l.recv_counts.empty() ? l.count : l.recv_counts[peer];
     TRY(put(call, send, out, peer));
     TRY(get(call, receive, in, peer));
     send += out * e;

@@ -18,7 +18,8 @@ class NcclLane {
   ncclComm_t comm() const { return comm_; }
   ncclComm_t second_comm() const { return second_comm_; }
 
-  /// Puts a call on the stream; `send` and `receive` are where its operands lie. Several GPUs of one thread must be issued within one NCCL group.
+  /// Puts a call on the stream; `send` and `receive` are where its operands lie. Several GPUs of one thread must be
+  /// issued within one NCCL group.
   Result<void> issue(const Call& call, const std::byte* send, std::byte* receive) const;
   Result<void> wait() const { return checked(cudaStreamSynchronize(stream_), "cudaStreamSynchronize"); }
 

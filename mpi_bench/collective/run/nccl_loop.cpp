@@ -23,7 +23,8 @@ Result<void> wait(NcclParts parts) {
   return {};
 }
 
-/// One call on every GPU. Without the group the first GPU's call would wait for one that this thread has not issued yet.
+/// One call on every GPU. Without the group the first GPU's call would wait for one that this thread has not issued
+/// yet.
 Result<void> issue_group(NcclParts parts) {
   if (parts.size() == 1) return issue_each(parts);
   NCCL_TRY(ncclGroupStart());
@@ -101,7 +102,8 @@ class Graphs {
   Graphs(const Graphs&) = delete;
 
   Result<void> capture(int iterations) {
-    for (const NcclPart* p : parts_) CUDA_TRY(cudaStreamBeginCapture(p->gpu->stream(), cudaStreamCaptureModeThreadLocal));
+    for (const NcclPart* p : parts_)
+      CUDA_TRY(cudaStreamBeginCapture(p->gpu->stream(), cudaStreamCaptureModeThreadLocal));
     for (int i = 0; i < iterations; ++i) TRY(issue(parts_));
     for (const NcclPart* p : parts_) {
       cudaGraph_t graph = nullptr;

@@ -23,7 +23,8 @@ using NcclParts = std::span<NcclPart* const>;
 
 /// `calls` calls, waited for: seconds of each part.
 Result<void> bare_nccl_loop(NcclParts parts, int calls);
-/// The mean is of a loop that holds nothing but the calls; the times of the samples come from a second loop with events in it.
+/// The mean is of a loop that holds nothing but the calls; the times of the samples come from a second loop with events
+/// in it.
 Result<void> timed_nccl_loop(NcclParts parts, const LoopShape& loop);
 /// As in nccl-tests: one graph a GPU of all iterations, launched several times; a sample is a launch's mean iteration.
 Result<void> timed_nccl_graph(NcclParts parts, int iterations, int launches);

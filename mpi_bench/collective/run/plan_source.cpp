@@ -34,7 +34,8 @@ Result<std::string> simulate(const std::string& config) {
   if (pipe == nullptr) return Error{"cannot start distsim", "--plan simulate", ""};
   std::string text;
   char part[4096];
-  for (std::size_t got = 0; text.size() <= kMostPlan && (got = std::fread(part, 1, sizeof part, pipe)) > 0;) text.append(part, got);
+  for (std::size_t got = 0; text.size() <= kMostPlan && (got = std::fread(part, 1, sizeof part, pipe)) > 0;)
+    text.append(part, got);
   const int status = ::pclose(pipe);
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return text;
   return Error{"`" + command + "` failed", "--plan simulate", "its own message stands above"};

@@ -7,7 +7,8 @@
 
 namespace distsim::bench {
 
-/// Reads options.plan; "simulate" runs `distsim curves plan --config options.config`. To be called before MPI starts: it may start a program.
+/// Reads options.plan; "simulate" runs `distsim curves plan --config options.config`. To be called before MPI starts:
+/// it may start a program.
 Result<std::vector<PlannedCurve>> load_plan(const Options& options);
 
 }  // namespace distsim::bench

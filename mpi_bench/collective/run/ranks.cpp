@@ -31,7 +31,8 @@ void Ranks::meet(const std::string& host_name) {
   hosts_ = gather(host_name);
   node_of_.clear();
   std::map<std::string, int> seen;
-  for (const std::string& host : hosts_) node_of_.push_back(seen.emplace(host, static_cast<int>(seen.size())).first->second);
+  for (const std::string& host : hosts_)
+    node_of_.push_back(seen.emplace(host, static_cast<int>(seen.size())).first->second);
   nodes_ = static_cast<int>(seen.size());
   local_size_ = static_cast<int>(std::count(node_of_.begin(), node_of_.end(), node_of_[rank_]));
   local_rank_ = static_cast<int>(std::count(node_of_.begin(), node_of_.begin() + rank_, node_of_[rank_]));

@@ -1,5 +1,6 @@
-// The ranks of the run: who they are, and how they tell each other things between measurements, whatever backend is measured.
-// Carried by MPI where mpirun started the program, by TCP where the ranks were started one by one (--hosts) or the build has no MPI.
+// The ranks of the run: who they are, and how they tell each other things between measurements, whatever backend is
+// measured. Carried by MPI where mpirun started the program, by TCP where the ranks were started one by one (--hosts)
+// or the build has no MPI.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +13,8 @@
 
 namespace distsim::bench {
 
-/// One object a rank: a process, or one of the GPUs that a process drives (LaneRanks). All calls but the const getters are made by all ranks together
-/// and in the same order.
+/// One object a rank: a process, or one of the GPUs that a process drives (LaneRanks). All calls but the const getters
+/// are made by all ranks together and in the same order.
 class Ranks {
  public:
   virtual ~Ranks() = default;
@@ -22,21 +23,21 @@ class Ranks {
 
   int rank() const { return rank_; }
   int size() const { return size_; }
-  int node() const { return node_of_[rank_]; }                        ///< nodes are numbered by their first rank
+  int node() const { return node_of_[rank_]; }  ///< nodes are numbered by their first rank
   int nodes() const { return nodes_; }
-  int local_rank() const { return local_rank_; }                      ///< within the node
+  int local_rank() const { return local_rank_; }  ///< within the node
   int local_size() const { return local_size_; }
-  const std::string& host() const { return hosts_[rank_]; }           ///< name of this rank's node
+  const std::string& host() const { return hosts_[rank_]; }  ///< name of this rank's node
   const std::string& host(int rank) const { return hosts_[rank]; }
-  const std::vector<int>& node_of() const { return node_of_; }        ///< by rank
+  const std::vector<int>& node_of() const { return node_of_; }  ///< by rank
 
-  virtual std::string carrier() const = 0;                            ///< "MPI", "TCP"
+  virtual std::string carrier() const = 0;  ///< "MPI", "TCP"
   virtual void barrier() const = 0;
   virtual std::vector<std::string> gather(const std::string& text) const = 0;  ///< on every rank, in rank order
-  std::vector<double> max(const std::vector<double>& values) const;   ///< element by element; equal lengths
+  std::vector<double> max(const std::vector<double>& values) const;            ///< element by element; equal lengths
   std::uint64_t sum(std::uint64_t value) const;
   bool any(bool value) const;
-  std::string from_root(const std::string& text) const;               ///< rank 0's
+  std::string from_root(const std::string& text) const;  ///< rank 0's
   /// The first failing rank's error on every rank ("rank 3: ..."), or success everywhere.
   Result<void> agree(const Result<void>& mine) const;
 
@@ -74,8 +75,8 @@ struct TcpPlaces {
   int rank = 0, size = 1;
   std::string root_host = "127.0.0.1";
   int port = 0;
-  std::string my_host;       ///< name of this rank's node
-  double patience_s = 60;    ///< how long the ranks wait for each other at the start
+  std::string my_host;     ///< name of this rank's node
+  double patience_s = 60;  ///< how long the ranks wait for each other at the start
 };
 /// Rank 0 listens, the others call it. Errors: nobody answers in time, the port is taken, two ranks with one number.
 Result<std::unique_ptr<ProcessRanks>> make_tcp_ranks(const TcpPlaces& places);

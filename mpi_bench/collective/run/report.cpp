@@ -23,7 +23,8 @@ std::string today() {
 std::string plural(int count, const char* what) { return std::to_string(count) + " " + what + (count == 1 ? "" : "s"); }
 
 std::string rank_line_text(const Ranks& ranks, const DeviceFacts& device) {
-  return std::to_string(::getpid()) + "\t" + std::to_string(device.index) + "\t" + ranks.host() + "\t" + device.bus_id + "\t" + device.name;
+  return std::to_string(::getpid()) + "\t" + std::to_string(device.index) + "\t" + ranks.host() + "\t" + device.bus_id +
+         "\t" + device.name;
 }
 
 RankLine parse_rank_line(int rank, const std::string& text) {
@@ -62,16 +63,26 @@ std::string settings_text(const Options& options, const Sweep& sweep, bool nccl)
 /// Empty where everybody is in one group and nothing else runs.
 std::string group_text(const Team& team, const Options& options) {
   std::string text;
-  if (!team.whole()) text = team.shape + ": " + plural(team.groups, "group") + " of " + plural(team.ranks, "rank") + " on " + plural(team.nodes, "node") + (team.groups > 1 ? ", all at once" : "");
+  if (!team.whole())
+    text = team.shape + ": " + plural(team.groups, "group") + " of " + plural(team.ranks, "rank") + " on " +
+           plural(team.nodes, "node") + (team.groups > 1 ? ", all at once" : "");
   if (options.beside == Beside::compute) text += (text.empty() ? "" : "; ") + std::string("beside computation");
-  if (options.beside == Beside::collective) text += (text.empty() ? "" : "; ") + std::string("beside an all_reduce of ") + std::to_string(options.beside_bytes) + " bytes";
+  if (options.beside == Beside::collective)
+    text += (text.empty() ? "" : "; ") + std::string("beside an all_reduce of ") +
+            std::to_string(options.beside_bytes) + " bytes";
   return text;
 }
 
 }  // namespace
 
-RunReport::RunReport(const Options& options, const Ranks& ranks, const ChosenBackend& chosen, double total_work, const std::string& flags)
-    : options_(options), ranks_(ranks), chosen_(chosen), flags_(flags), progress_(ranks.rank() == 0), total_work_(total_work) {}
+RunReport::RunReport(const Options& options, const Ranks& ranks, const ChosenBackend& chosen, double total_work,
+                     const std::string& flags)
+    : options_(options),
+      ranks_(ranks),
+      chosen_(chosen),
+      flags_(flags),
+      progress_(ranks.rank() == 0),
+      total_work_(total_work) {}
 
 void RunReport::introduce(const Backend& backend) {
   const DeviceFacts device = backend.device();
@@ -81,10 +92,14 @@ void RunReport::introduce(const Backend& backend) {
   for (int r = 0; r < ranks_.size(); ++r) rank_lines_.push_back(parse_rank_line(r, lines[r]));
   if (options_.out.empty()) return;
   const bool gpu = chosen_.kind == BackendChoice::nccl || chosen_.kind == BackendChoice::mpi_cuda;
-  CurveFileFacts facts{.system = options_.system, .device = device.name,
-                       .hardware = plural(ranks_.size(), "rank") + " on " + plural(ranks_.nodes(), "node") + ", " + device.name, .flags = flags_};
+  CurveFileFacts facts{
+      .system = options_.system,
+      .device = device.name,
+      .hardware = plural(ranks_.size(), "rank") + " on " + plural(ranks_.nodes(), "node") + ", " + device.name,
+      .flags = flags_};
   for (int r = 0; r < ranks_.size(); ++r) {
-    if (ranks_.node_of()[r] == static_cast<int>(facts.hosts.size())) facts.hosts.push_back(options_.hash_hosts ? hashed_host(ranks_.host(r)) : ranks_.host(r));
+    if (ranks_.node_of()[r] == static_cast<int>(facts.hosts.size()))
+      facts.hosts.push_back(options_.hash_hosts ? hashed_host(ranks_.host(r)) : ranks_.host(r));
   }
   facts.driver = gpu ? driver_version() : "";
   facts.topology = topology_text(options_.topology, gpu);
@@ -96,11 +111,21 @@ void RunReport::begin_table(const CollectiveCase& what, const Backend& backend, 
   tables_.push_back({std::string(what.name), team.shape, team.ranks, team.nodes, team.groups, {}});
   progress_.clear();
   const bool by_factor = options_.step_factor > 1;
-  std::fputs(header_text({.collective = std::string(what.name), .backend = backend.name() + ": " + backend.library() + " (" + chosen_.why + ")",
-                          .min_bytes = options_.min_bytes, .max_bytes = options_.max_bytes,
-                          .step = by_factor ? options_.step_factor : options_.step_bytes, .by_factor = by_factor,
-                          .group = group_text(team, options_), .threads = options_.lanes.threads, .gpus = options_.lanes.gpus, .warmup = options_.warmup,
-                          .iterations = options_.iterations, .graph = options_.graph_launches, .check = options_.check, .ranks = rank_lines_}).c_str(),
+  std::fputs(header_text({.collective = std::string(what.name),
+                          .backend = backend.name() + ": " + backend.library() + " (" + chosen_.why + ")",
+                          .min_bytes = options_.min_bytes,
+                          .max_bytes = options_.max_bytes,
+                          .step = by_factor ? options_.step_factor : options_.step_bytes,
+                          .by_factor = by_factor,
+                          .group = group_text(team, options_),
+                          .threads = options_.lanes.threads,
+                          .gpus = options_.lanes.gpus,
+                          .warmup = options_.warmup,
+                          .iterations = options_.iterations,
+                          .graph = options_.graph_launches,
+                          .check = options_.check,
+                          .ranks = rank_lines_})
+                 .c_str(),
              stdout);
   std::fflush(stdout);
 }
@@ -114,11 +139,21 @@ void RunReport::comment(const std::string& text) {
 
 void RunReport::begin_curve(const Sweep& sweep, const Backend& backend, const Team& team) {
   if (!curves_) return;
-  const char* load = options_.beside == Beside::compute ? "measured beside computation" : options_.beside == Beside::collective ? "measured beside another collective" : "";
-  curves_->begin({.kind = std::string(sweep.what->curve_kind), .ranks = team.ranks, .nodes = team.nodes, .single_process = options_.lanes.lanes() > 1,
-                  .cuda_graph = options_.graph_launches > 0, .library = backend.library(),
-                  .settings = settings_text(options_, sweep, backend.name() == "nccl"), .date = today(), .group = team.shape, .groups_at_once = team.groups,
-                  .time = options_.curve_time, .not_used = load});
+  const char* load = options_.beside == Beside::compute      ? "measured beside computation"
+                     : options_.beside == Beside::collective ? "measured beside another collective"
+                                                             : "";
+  curves_->begin({.kind = std::string(sweep.what->curve_kind),
+                  .ranks = team.ranks,
+                  .nodes = team.nodes,
+                  .single_process = options_.lanes.lanes() > 1,
+                  .cuda_graph = options_.graph_launches > 0,
+                  .library = backend.library(),
+                  .settings = settings_text(options_, sweep, backend.name() == "nccl"),
+                  .date = today(),
+                  .group = team.shape,
+                  .groups_at_once = team.groups,
+                  .time = options_.curve_time,
+                  .not_used = load});
 }
 
 void RunReport::announce(const CollectiveCase& what, std::uint64_t bytes) {
@@ -166,7 +201,13 @@ void RunReport::begin_pair_curve(int nodes, const Backend& backend) {
   if (!speaks()) return;
   tables_.push_back({"pair_latency", "pair", 2, nodes, 1, {}});
   if (!curves_) return;
-  curves_->begin({.kind = "send_recv", .ranks = 2, .nodes = nodes, .library = backend.library(), .settings = "", .date = today(), .group = "pair"});
+  curves_->begin({.kind = "send_recv",
+                  .ranks = 2,
+                  .nodes = nodes,
+                  .library = backend.library(),
+                  .settings = "",
+                  .date = today(),
+                  .group = "pair"});
 }
 
 Result<void> RunReport::add_pair(std::uint64_t bytes, const Summary& s) {

@@ -1,4 +1,5 @@
-// Rank 0's outputs of a run: the table on standard output, the progress line, the curve file, the JSON file. Other ranks keep quiet.
+// Rank 0's outputs of a run: the table on standard output, the progress line, the curve file, the JSON file. Other
+// ranks keep quiet.
 #pragma once
 
 #include <optional>
@@ -16,7 +17,8 @@ namespace distsim::bench {
 
 class RunReport {
  public:
-  RunReport(const Options& options, const Ranks& ranks, const ChosenBackend& chosen, double total_work, const std::string& flags);
+  RunReport(const Options& options, const Ranks& ranks, const ChosenBackend& chosen, double total_work,
+            const std::string& flags);
 
   /// All ranks together: who they are and what `backend` runs on.
   void introduce(const Backend& backend);
@@ -26,7 +28,8 @@ class RunReport {
   void announce(const CollectiveCase& what, std::uint64_t bytes);
   /// Prints the row and saves the files as partial. An unwritable file is an error.
   Result<void> add(const Row& row, double work);
-  /// Prints the row with its count of wrong elements and says which one came first. No curve is given a time of a collective that does not work.
+  /// Prints the row with its count of wrong elements and says which one came first. No curve is given a time of a
+  /// collective that does not work.
   void add_wrong(const MeasuredRow& measured);
   void end_table(Outcome outcome);
   /// A line of a table of another kind.

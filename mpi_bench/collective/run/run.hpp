@@ -21,7 +21,8 @@ struct RunContext {
   std::string flags;  ///< the command line, for the files
 };
 
-// All ranks together. Outputs are rank 0's. Errors come before anything has been measured, or when a file cannot be written.
+// All ranks together. Outputs are rank 0's. Errors come before anything has been measured, or when a file cannot be
+// written.
 Result<Outcome> run_collectives(const RunContext& context);
 Result<Outcome> run_pair_tests(const RunContext& context);
 Result<Outcome> run_overhead(const RunContext& context);

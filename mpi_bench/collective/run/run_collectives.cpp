@@ -16,7 +16,8 @@ std::vector<Sweep> sweeps_of(const PlannedCurve& curve, const Options& options, 
   const int first_root = options.all_roots ? 0 : options.root, last_root = all_roots ? ranks - 1 : first_root;
   for (RedOp op : options.ops) {
     if (!curve.what->reduces && op != options.ops.front()) continue;
-    for (int root = first_root; root <= last_root; ++root) sweeps.push_back({.what = curve.what, .type = curve.type, .op = op, .root = root});
+    for (int root = first_root; root <= last_root; ++root)
+      sweeps.push_back({.what = curve.what, .type = curve.type, .op = op, .root = root});
   }
   return sweeps;
 }
@@ -34,7 +35,9 @@ double total_work(const Schedule& schedule, const Options& options) {
 class Run {
  public:
   Run(const RunContext& context, Schedule schedule)
-      : c_(context), schedule_(std::move(schedule)), report_(c_.options, c_.ranks, c_.chosen, total_work(schedule_, c_.options), c_.flags) {}
+      : c_(context),
+        schedule_(std::move(schedule)),
+        report_(c_.options, c_.ranks, c_.chosen, total_work(schedule_, c_.options), c_.flags) {}
 
   Result<Outcome> all() {
     for (const std::string& remark : schedule_.remarks) report_.comment(remark);
@@ -121,7 +124,9 @@ class Run {
 Result<void> check_roots(const Options& options, const Schedule& schedule) {
   for (const Measurement& m : schedule.measurements) {
     if (!options.all_roots && options.root >= m.grouping.ranks)
-      return Error{"found " + std::to_string(options.root) + ", expected a rank below " + std::to_string(m.grouping.ranks), "-r", ""};
+      return Error{
+          "found " + std::to_string(options.root) + ", expected a rank below " + std::to_string(m.grouping.ranks), "-r",
+          ""};
   }
   return {};
 }
@@ -141,7 +146,8 @@ std::vector<PlannedCurve> planned_curves(const Options& options) {
 
 Result<Outcome> run_collectives(const RunContext& context) {
   auto schedule = schedule_of(planned_curves(context.options), context.ranks.node_of());
-  if (!schedule.ok() && !context.options.planned.empty()) return Error{schedule.error().what, "--plan", "start as many ranks as the plan is for"};
+  if (!schedule.ok() && !context.options.planned.empty())
+    return Error{schedule.error().what, "--plan", "start as many ranks as the plan is for"};
   if (!schedule.ok()) return schedule.error();
   TRY(check_roots(context.options, *schedule));
   return Run(context, std::move(schedule).value()).all();

@@ -16,7 +16,8 @@ Result<Outcome> run_lanes(const RunContext& processes, const std::function<Resul
     const LaneRanks ranks(meeting, lane);
     ChosenBackend chosen = processes.chosen;
     if (shape.gpus > 1) chosen.issue_group = &issue_groups[static_cast<std::size_t>(place_of(lane, shape).thread)];
-    return job({processes.options, ranks, chosen, processes.watchdog, processes.clock, processes.interrupted, processes.flags});
+    return job({processes.options, ranks, chosen, processes.watchdog, processes.clock, processes.interrupted,
+                processes.flags});
   };
   std::vector<std::thread> others;
   for (int lane = 1; lane < shape.lanes(); ++lane) others.emplace_back([&run_lane, lane] { (void)run_lane(lane); });

@@ -1,4 +1,5 @@
-// What our timing loop costs: its calls against a bare loop of the same calls, in turns, so that drift of the machine falls on both.
+// What our timing loop costs: its calls against a bare loop of the same calls, in turns, so that drift of the machine
+// falls on both.
 #include <algorithm>
 #include <cstdio>
 
@@ -10,10 +11,10 @@
 namespace distsim::bench {
 namespace {
 
-constexpr int kTurns = 64;                 // of a block: each a timed loop and a bare one, in alternating order
+constexpr int kTurns = 64;  // of a block: each a timed loop and a bare one, in alternating order
 constexpr int kLeastBlocks = 18;
-constexpr double kTurnSeconds = 0.0005;    // short, so that most turns fall between two interruptions of the machine
-constexpr double kWantedError = 0.0025;    // a quarter of the 1 % that is to be told
+constexpr double kTurnSeconds = 0.0005;  // short, so that most turns fall between two interruptions of the machine
+constexpr double kWantedError = 0.0025;  // a quarter of the 1 % that is to be told
 
 template <class T>
 T must(const Ranks& ranks, Result<T> result) {
@@ -34,8 +35,10 @@ PairedBlock block_of(const RunContext& c, Backend& backend, const Call& call, co
   for (int turn = 0; turn < kTurns; ++turn) {
     double ours = 0, bare = 0;
     for (const bool our_turn : {turn % 2 == 0, turn % 2 != 0}) {
-      if (our_turn) ours = must(c.ranks, backend.time(call, loop)).mean_s * loop.calls();
-      else bare = must(c.ranks, backend.time_bare(call, loop.calls()));
+      if (our_turn)
+        ours = must(c.ranks, backend.time(call, loop)).mean_s * loop.calls();
+      else
+        bare = must(c.ranks, backend.time_bare(call, loop.calls()));
     }
     mine.push_back(ours);
     mine.push_back(bare);
@@ -62,7 +65,8 @@ Overhead overhead_of(const RunContext& c, Backend& backend, const Call& call) {
     blocks.push_back(block_of(c, backend, call, loop));
     found = paired_ratio(blocks);
     const bool known = static_cast<int>(blocks.size()) >= kLeastBlocks && found.error <= kWantedError;
-    more = c.ranks.from_root(!known && steady_seconds() - start < c.options.max_seconds && !c.interrupted() ? "more" : "") == "more";
+    more = c.ranks.from_root(
+               !known && steady_seconds() - start < c.options.max_seconds && !c.interrupted() ? "more" : "") == "more";
   }
   result.blocks = static_cast<int>(blocks.size());
   result.call_us = found.second / loop.calls() * 1e6;
@@ -79,23 +83,32 @@ Result<Outcome> run_overhead(const RunContext& c) {
   auto made = make_backend(c.chosen, c.options, c.ranks, team);
   TRY(c.ranks.agree(made.ok() ? Result<void>() : Result<void>(made.error())));
   Backend& backend = **made;
-  if (c.ranks.rank() == 0) std::printf("# overhead of the timing loop against a bare loop, blocks of %d turns each\n# %-14s %10s %12s %12s %8s %10s %8s\n", kTurns, "collective", "size", "call (us)", "calls each", "blocks", "overhead", "+-");
+  if (c.ranks.rank() == 0)
+    std::printf(
+        "# overhead of the timing loop against a bare loop, blocks of %d turns each\n# %-14s %10s %12s %12s %8s %10s %8s\n",
+        kTurns, "collective", "size", "call (us)", "calls each", "blocks", "overhead", "+-");
   for (const CollectiveCase* what : c.options.collectives) {
     TRY(backend.supports(*what, c.options.types.front(), c.options.ops.front()));
     for (const std::uint64_t bytes : sweep_sizes(c.options)) {
       if (c.ranks.any(c.interrupted())) return Outcome::interrupted;
-      const Shape shape{.ranks = team.ranks, .rank = team.index, .root = c.options.root, .imbalance = c.options.imbalance};
+      const Shape shape{
+          .ranks = team.ranks, .rank = team.index, .root = c.options.root, .imbalance = c.options.imbalance};
       const std::size_t e = info_of(c.options.types.front()).size;
       const Layout layout = layout_of(*what, bytes, e, shape);
-      const Call call{.what = what, .type = c.options.types.front(), .op = c.options.ops.front(), .shape = shape, .layout = &layout};
+      const Call call{.what = what,
+                      .type = c.options.types.front(),
+                      .op = c.options.ops.front(),
+                      .shape = shape,
+                      .layout = &layout};
       c.watchdog.doing("overhead of " + std::string(what->name) + " of " + std::to_string(bytes) + " bytes");
       TRY(c.ranks.agree(backend.fits(call)));
       TRY(c.ranks.agree(backend.allocate(layout.send_count * e, layout.recv_count * e)));
       must(c.ranks, fill_buffers(backend, call));
       const Overhead o = overhead_of(c, backend, call);
       if (c.ranks.rank() != 0) continue;
-      std::printf("  %-14s %10llu %12.3f %12d %8d %9.2f%% %7.2f%%\n", std::string(what->name).c_str(), static_cast<unsigned long long>(bytes), o.call_us, o.calls_each, o.blocks,
-                  100 * o.share, 100 * o.error);
+      std::printf("  %-14s %10llu %12.3f %12d %8d %9.2f%% %7.2f%%\n", std::string(what->name).c_str(),
+                  static_cast<unsigned long long>(bytes), o.call_us, o.calls_each, o.blocks, 100 * o.share,
+                  100 * o.error);
       std::fflush(stdout);
     }
   }

@@ -1,5 +1,5 @@
-// Latency and bandwidth of pairs of ranks, as OSU's osu_latency and osu_bw define them: half a round trip, and a window of messages one way with one
-// short answer.
+// Latency and bandwidth of pairs of ranks, as OSU's osu_latency and osu_bw define them: half a round trip, and a window
+// of messages one way with one short answer.
 #include <algorithm>
 #include <cstdio>
 #include <limits>
@@ -25,7 +25,8 @@ struct Pair {
 
 class PairRun {
  public:
-  PairRun(const RunContext& c, Backend& backend) : c_(c), backend_(backend), link_(*backend.pairs()), report_(c.options, c.ranks, c.chosen, 1, c.flags) {}
+  PairRun(const RunContext& c, Backend& backend)
+      : c_(c), backend_(backend), link_(*backend.pairs()), report_(c.options, c.ranks, c.chosen, 1, c.flags) {}
 
   Result<Outcome> all() {
     report_.introduce(backend_);
@@ -62,16 +63,19 @@ class PairRun {
   }
 
   double window_share(const Pair& p, std::uint64_t bytes) {
-    const int window = static_cast<int>(std::clamp<std::uint64_t>(kWindowBytes / std::max<std::uint64_t>(1, bytes), 1, kWindow));
+    const int window =
+        static_cast<int>(std::clamp<std::uint64_t>(kWindowBytes / std::max<std::uint64_t>(1, bytes), 1, kWindow));
     const double start = steady_seconds();
-    for (int i = 0; i < window; ++i) must(c_.ranks.rank() == p.first ? link_.send(peer(p), bytes) : link_.receive(peer(p), bytes));
+    for (int i = 0; i < window; ++i)
+      must(c_.ranks.rank() == p.first ? link_.send(peer(p), bytes) : link_.receive(peer(p), bytes));
     must(c_.ranks.rank() == p.first ? link_.receive(peer(p), 1) : link_.send(peer(p), 1));
     pulse().call_done();
     return (steady_seconds() - start) / window;
   }
 
-  /// The same messages until they are no longer faster than those before: TCP has then left its slow start, and a shaper's bucket is empty. Both ranks
-  /// of the pair take the same number of turns, because the first tells the second whether there is another.
+  /// The same messages until they are no longer faster than those before: TCP has then left its slow start, and a
+  /// shaper's bucket is empty. Both ranks of the pair take the same number of turns, because the first tells the second
+  /// whether there is another.
   template <class Once>
   void settle(const Pair& p, const Once& once) {
     const double start = steady_seconds();
@@ -107,7 +111,8 @@ class PairRun {
       for (int i = 0; i < c_.options.iterations; ++i) mine.push_back(once() * 1e6);
     }
     if (c_.ranks.rank() != p.first) mine.clear();
-    const std::string all = c_.ranks.gather({reinterpret_cast<const char*>(mine.data()), mine.size() * sizeof(double)})[p.first];
+    const std::string all =
+        c_.ranks.gather({reinterpret_cast<const char*>(mine.data()), mine.size() * sizeof(double)})[p.first];
     std::vector<double> theirs(all.size() / sizeof(double));
     std::copy_n(all.data(), theirs.size() * sizeof(double), reinterpret_cast<char*>(theirs.data()));
     return theirs;
@@ -116,20 +121,24 @@ class PairRun {
   Result<Outcome> sweep(PairTest test) {
     const Pair pair{0, 1};
     const bool latency = test == PairTest::latency;
-    report_.comment(latency ? "latency: half a round trip between rank 0 and rank 1" : "bandwidth: a window of messages from rank 0 to rank 1, then a byte back");
+    report_.comment(latency ? "latency: half a round trip between rank 0 and rank 1"
+                            : "bandwidth: a window of messages from rank 0 to rank 1, then a byte back");
     char head[160];
-    std::snprintf(head, sizeof head, "%10s  %12s  %12s  %12s  %12s  %10s", "size (B)", "median (us)", "p5 (us)", "p95 (us)", "min (us)", "GB/s");
+    std::snprintf(head, sizeof head, "%10s  %12s  %12s  %12s  %12s  %10s", "size (B)", "median (us)", "p5 (us)",
+                  "p95 (us)", "min (us)", "GB/s");
     report_.comment(head);
     std::vector<SizeTime> points;
     if (latency) report_.begin_pair_curve(c_.ranks.node_of()[0] == c_.ranks.node_of()[1] ? 1 : 2, backend_);
     for (const std::uint64_t bytes : sweep_sizes(c_.options)) {
       if (c_.ranks.any(c_.interrupted())) return Outcome::interrupted;
-      c_.watchdog.doing(std::string(latency ? "latency" : "bandwidth") + " of " + std::to_string(bytes) + " bytes between rank 0 and rank 1");
+      c_.watchdog.doing(std::string(latency ? "latency" : "bandwidth") + " of " + std::to_string(bytes) +
+                        " bytes between rank 0 and rank 1");
       TRY(c_.ranks.agree(backend_.allocate(std::max<std::uint64_t>(1, bytes), std::max<std::uint64_t>(1, bytes))));
       const Summary s = summarize(samples(pair, test, bytes));
       points.push_back({static_cast<double>(bytes), s.p10 * 1e-6});  // what disturbs a message can only make it later
       char line[160];
-      std::snprintf(line, sizeof line, "%12llu  %12.2f  %12.2f  %12.2f  %12.2f  %10.3f", static_cast<unsigned long long>(bytes), s.median, s.p5, s.p95, s.min,
+      std::snprintf(line, sizeof line, "%12llu  %12.2f  %12.2f  %12.2f  %12.2f  %10.3f",
+                    static_cast<unsigned long long>(bytes), s.median, s.p5, s.p95, s.min,
                     static_cast<double>(bytes) / s.median / 1e3);
       report_.line(line);
       if (latency) TRY(c_.ranks.agree(report_.add_pair(bytes, s)));
@@ -142,17 +151,21 @@ class PairRun {
     const auto fit = fit_alpha_beta(points);
     if (!fit.ok()) return;
     char text[160];
-    std::snprintf(text, sizeof text, "fit: alpha %.2f us, beta %.4f GB/s, largest deviation %.0f %%", fit->alpha_s * 1e6, fit->beta_bytes_per_s / 1e9, 100 * fit->worst);
+    std::snprintf(text, sizeof text, "fit: alpha %.2f us, beta %.4f GB/s, largest deviation %.0f %%",
+                  fit->alpha_s * 1e6, fit->beta_bytes_per_s / 1e9, 100 * fit->worst);
     report_.comment(text);
-    if (fit->bytes_share < 0.5) report_.comment("beta is uncertain: the largest size is mostly latency; a larger -e tells more");
-    if (fit->latency_share < 0.5) report_.comment("alpha is uncertain: the smallest size is mostly bytes; a smaller -b tells more");
+    if (fit->bytes_share < 0.5)
+      report_.comment("beta is uncertain: the largest size is mostly latency; a larger -e tells more");
+    if (fit->latency_share < 0.5)
+      report_.comment("alpha is uncertain: the smallest size is mostly bytes; a smaller -b tells more");
   }
 
   /// One pair after another, so that none disturbs another.
   Result<Outcome> matrix() {
     const std::uint64_t bytes = std::max<std::uint64_t>(1, c_.options.max_bytes);
     TRY(c_.ranks.agree(backend_.allocate(bytes, bytes)));
-    report_.comment("matrix: GB/s from row to column, " + std::to_string(bytes) + " bytes a message, one pair at a time");
+    report_.comment("matrix: GB/s from row to column, " + std::to_string(bytes) +
+                    " bytes a message, one pair at a time");
     for (int from = 0; from < c_.ranks.size(); ++from) {
       char cell[32];
       std::snprintf(cell, sizeof cell, "%6d ", from);
@@ -183,7 +196,8 @@ Result<Outcome> run_pair_tests(const RunContext& c) {
   const Team team = team_of(everybody, c.ranks);
   auto backend = make_backend(c.chosen, c.options, c.ranks, team);
   TRY(c.ranks.agree(backend.ok() ? Result<void>() : Result<void>(backend.error())));
-  if ((*backend)->pairs() == nullptr) return Error{"the " + (*backend)->name() + " backend has no messages between pairs", "--pair-tests", ""};
+  if ((*backend)->pairs() == nullptr)
+    return Error{"the " + (*backend)->name() + " backend has no messages between pairs", "--pair-tests", ""};
   return PairRun(c, **backend).all();
 }
 

@@ -1,4 +1,5 @@
-// Our own messages over TCP, on host memory: point-to-point, and the collectives that only move data, every message at once.
+// Our own messages over TCP, on host memory: point-to-point, and the collectives that only move data, every message at
+// once.
 #include <boost/version.hpp>
 
 #include <optional>
@@ -33,33 +34,33 @@ class TcpPairs : public PointToPoint {
 class TcpBackend : public BufferedBackend {
  public:
   TcpBackend(std::unique_ptr<TcpMesh> mesh, int streams)
-      : BufferedBackend(make_host_memory(), make_host_memory()), mesh_(std::move(mesh)), streams_(streams),
+      : BufferedBackend(make_host_memory(), make_host_memory()),
+        mesh_(std::move(mesh)),
+        streams_(streams),
         pairs_(*mesh_, memory(Buffer::send), memory(Buffer::receive)) {}
 
   std::string name() const override { return "tcp"; }
   std::string library() const override {
-    return "TCP with " + std::to_string(streams_) + (streams_ == 1 ? " stream" : " streams") + ", Boost.Asio " + std::to_string(BOOST_VERSION / 100000) + "." +
-           std::to_string(BOOST_VERSION / 100 % 1000);
+    return "TCP with " + std::to_string(streams_) + (streams_ == 1 ? " stream" : " streams") + ", Boost.Asio " +
+           std::to_string(BOOST_VERSION / 100000) + "." + std::to_string(BOOST_VERSION / 100 % 1000);
   }
   DeviceFacts device() const override { return {.index = 0, .bus_id = "host", .name = "host memory"}; }
   PointToPoint* pairs() override { return &pairs_; }
 
   Result<void> supports(const CollectiveCase& what, DataType, RedOp) const override {
     if (moves_only(what.kind)) return {};
-    return Error{"found " + std::string(what.name) + ", which the tcp backend cannot do: it moves data and reduces none", "--collectives", "--backend mpi or nccl"};
+    return Error{
+        "found " + std::string(what.name) + ", which the tcp backend cannot do: it moves data and reduces none",
+        "--collectives", "--backend mpi or nccl"};
   }
   Result<void> fits(const Call&) const override { return {}; }
   InPlace in_place(Kind kind) const override { return moves_in_place(kind) ? InPlace::checked : InPlace::unsupported; }
 
-  Result<void> run(const Call& call) override {
-    return messages_of(call)();
-  }
+  Result<void> run(const Call& call) override { return messages_of(call)(); }
   Result<LoopTimes> time(const Call& call, const LoopShape& loop) override {
     return timed_loop(loop, messages_of(call));
   }
-  Result<double> time_bare(const Call& call, int calls) override {
-    return bare_loop(calls, messages_of(call));
-  }
+  Result<double> time_bare(const Call& call, int calls) override { return bare_loop(calls, messages_of(call)); }
 
   Result<void> start_load(std::uint64_t bytes) override {
     if (bytes > 0) return Backend::start_load(bytes);

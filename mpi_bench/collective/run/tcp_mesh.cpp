@@ -1,6 +1,5 @@
 #include "mpi_bench/collective/run/tcp_mesh.hpp"
 
-
 #include <algorithm>
 #include <optional>
 #include <random>
@@ -21,7 +20,8 @@ constexpr auto kSpin = std::chrono::microseconds(50);
 Piece piece_of(std::uint64_t bytes, int streams, int number) {
   const std::uint64_t share = (bytes + streams - 1) / streams;
   const std::uint64_t piece = std::max<std::uint64_t>(kLeastPiece, (share + 1023) / 1024 * 1024);
-  const std::uint64_t at = std::min(bytes, piece * number), end = number + 1 == streams ? bytes : std::min(bytes, at + piece);
+  const std::uint64_t at = std::min(bytes, piece * number),
+                      end = number + 1 == streams ? bytes : std::min(bytes, at + piece);
   return {at, end - at};
 }
 
@@ -58,7 +58,9 @@ struct TcpMesh::Impl {
     while (count > 0) {
       TRY_ASSIGN(tcp::Socket socket, tcp::accept(acceptor, kPatience));
       const auto hello = tcp::read_hello(socket, kOneTry);
-      if (!hello.ok() || !hello->valid(cookie) || hello->rank < 0 || hello->rank >= me || hello->number < 0 || hello->number >= streams) continue;
+      if (!hello.ok() || !hello->valid(cookie) || hello->rank < 0 || hello->rank >= me || hello->number < 0 ||
+          hello->number >= streams)
+        continue;
       TRY(tcp::write_value(socket, 'y'));
       lines[hello->rank][hello->number].emplace(std::move(socket));
       --count;
@@ -103,11 +105,14 @@ Result<std::unique_ptr<TcpMesh>> TcpMesh::connect(const Ranks& ranks, const Team
   for (auto& line : impl->lines) line.resize(static_cast<std::size_t>(streams));
   auto acceptor = tcp::listen(impl->io, 0);
   TRY(ranks.agree(acceptor.ok() ? Result<void>() : Result<void>(acceptor.error())));
-  const std::uint64_t cookie = std::stoull(ranks.from_root(std::to_string(std::random_device{}() * 0x100000001ull + std::random_device{}())));
-  const auto cards = ranks.gather(std::to_string(acceptor->local_endpoint().port()) + " " + ranks.host() + " " + local_addresses());
+  const std::uint64_t cookie =
+      std::stoull(ranks.from_root(std::to_string(std::random_device{}() * 0x100000001ull + std::random_device{}())));
+  const auto cards =
+      ranks.gather(std::to_string(acceptor->local_endpoint().port()) + " " + ranks.host() + " " + local_addresses());
 
   const auto meet_all = [&]() -> Result<void> {
-    for (int peer = static_cast<int>(team.members.size()) - 1; peer > team.index; --peer) {  // the last rank calls nobody and answers at once
+    for (int peer = static_cast<int>(team.members.size()) - 1; peer > team.index;
+         --peer) {  // the last rank calls nobody and answers at once
       const int rank = team.members[peer];
       std::istringstream card(cards[rank]);
       int port = 0;
@@ -127,10 +132,12 @@ Result<void> TcpMesh::exchange(std::span<const TcpMessage> sends, std::span<cons
   Impl& mesh = *impl_;
   const auto finish = [&mesh](const tcp::Code& code, std::size_t) { mesh.done(code); };
   for (const TcpMessage& m : receives) {
-    if (m.peer != mesh.me) mesh.each_piece(m, [&](tcp::Socket& s, auto buffer) { tcp::asio::async_read(s, buffer, finish); });
+    if (m.peer != mesh.me)
+      mesh.each_piece(m, [&](tcp::Socket& s, auto buffer) { tcp::asio::async_read(s, buffer, finish); });
   }
   for (const TcpMessage& m : sends) {
-    if (m.peer != mesh.me) mesh.each_piece(m, [&](tcp::Socket& s, auto buffer) { tcp::asio::async_write(s, buffer, finish); });
+    if (m.peer != mesh.me)
+      mesh.each_piece(m, [&](tcp::Socket& s, auto buffer) { tcp::asio::async_write(s, buffer, finish); });
   }
   for (const TcpMessage& to : receives) {
     for (const TcpMessage& from : sends) {

@@ -27,11 +27,13 @@ Piece piece_of(std::uint64_t bytes, int streams, int number);
 
 class TcpMesh {
  public:
-  /// All ranks of the job together. A rank is called at its node's name, else at its interface addresses; on one node through the loopback.
+  /// All ranks of the job together. A rank is called at its node's name, else at its interface addresses; on one node
+  /// through the loopback.
   static Result<std::unique_ptr<TcpMesh>> connect(const Ranks& ranks, const Team& team, int streams);
   ~TcpMesh();
 
-  /// At most one message to and one from each peer; all are under way at once. Returns when all have been sent and have arrived.
+  /// At most one message to and one from each peer; all are under way at once. Returns when all have been sent and have
+  /// arrived.
   Result<void> exchange(std::span<const TcpMessage> sends, std::span<const TcpMessage> receives);
 
  private:

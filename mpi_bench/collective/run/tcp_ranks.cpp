@@ -14,7 +14,8 @@ constexpr double kHelloSeconds = 5;
 
 class TcpRanks : public ProcessRanks {
  public:
-  TcpRanks(const TcpPlaces& places) : ProcessRanks(places.rank, places.size), lines_(static_cast<std::size_t>(places.size)) {}
+  TcpRanks(const TcpPlaces& places)
+      : ProcessRanks(places.rank, places.size), lines_(static_cast<std::size_t>(places.size)) {}
 
   Result<void> connect(const TcpPlaces& places) {
     TRY(rank() == 0 ? wait_for_all(places) : call_root(places));
@@ -47,7 +48,10 @@ class TcpRanks : public ProcessRanks {
     for (int missing = size() - 1; missing > 0;) {
       const double left = std::chrono::duration<double>(end - std::chrono::steady_clock::now()).count();
       auto socket = tcp::accept(acceptor, std::max(0.0, left));
-      if (!socket.ok()) return Error{std::to_string(missing) + " of " + std::to_string(size()) + " ranks did not call: " + socket.error().what, "--hosts", ""};
+      if (!socket.ok())
+        return Error{
+            std::to_string(missing) + " of " + std::to_string(size()) + " ranks did not call: " + socket.error().what,
+            "--hosts", ""};
       TRY_ASSIGN(const bool new_rank, admit(std::move(socket).value()));
       if (new_rank) --missing;
     }
@@ -58,7 +62,10 @@ class TcpRanks : public ProcessRanks {
   Result<bool> admit(tcp::Socket socket) {
     const auto hello = tcp::read_hello(socket, kHelloSeconds);
     if (!hello.ok() || !hello->valid(0) || hello->rank < 1 || hello->rank >= size()) return false;
-    if (hello->number != size()) return Error{"rank " + std::to_string(hello->rank) + " was started with " + std::to_string(hello->number) + " --hosts, expected " + std::to_string(size()), "--hosts", ""};
+    if (hello->number != size())
+      return Error{"rank " + std::to_string(hello->rank) + " was started with " + std::to_string(hello->number) +
+                       " --hosts, expected " + std::to_string(size()),
+                   "--hosts", ""};
     auto& line = lines_[static_cast<std::size_t>(hello->rank)];
     if (line) return Error{"found two ranks " + std::to_string(hello->rank), "--rank", ""};
     line.emplace(std::move(socket));

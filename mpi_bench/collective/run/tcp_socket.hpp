@@ -1,4 +1,5 @@
-// What the TCP parts share: listening, calling with patience, whole messages. Includes Boost.Asio, so only .cpp files include it.
+// What the TCP parts share: listening, calling with patience, whole messages. Includes Boost.Asio, so only .cpp files
+// include it.
 #pragma once
 
 #include <poll.h>
@@ -34,7 +35,8 @@ inline Result<Acceptor> listen(asio::io_context& io, int port) {
 
 inline Result<Socket> accept(Acceptor& acceptor, double seconds) {
   pollfd waiting{acceptor.native_handle(), POLLIN, 0};
-  if (::poll(&waiting, 1, static_cast<int>(seconds * 1000)) != 1) return Error{"nobody called within " + std::to_string(static_cast<int>(seconds)) + " s", "", ""};
+  if (::poll(&waiting, 1, static_cast<int>(seconds * 1000)) != 1)
+    return Error{"nobody called within " + std::to_string(static_cast<int>(seconds)) + " s", "", ""};
   Code failed;
   Socket socket = acceptor.accept(failed);
   if (failed) return Error{"accept: " + failed.message(), "", ""};
@@ -121,7 +123,9 @@ struct Hello {
   char magic[8] = {'d', 'i', 's', 't', 's', 'i', 'm', '1'};
   std::uint64_t cookie = 0;
   std::int32_t rank = 0, number = 0;
-  bool valid(std::uint64_t expected_cookie) const { return std::memcmp(magic, Hello{}.magic, sizeof magic) == 0 && cookie == expected_cookie; }
+  bool valid(std::uint64_t expected_cookie) const {
+    return std::memcmp(magic, Hello{}.magic, sizeof magic) == 0 && cookie == expected_cookie;
+  }
 };
 
 /// The caller's first words, or an error where none come in time: a silent stranger holds nobody up.

@@ -10,17 +10,21 @@
 namespace distsim::bench {
 
 struct Team {
-  std::string shape;            ///< "all", "rails", "8x2"
-  std::vector<int> members;     ///< ranks of the job; an idle rank is a team of itself
-  int index = 0;                ///< this rank's place in `members`
-  bool active = true;           ///< false: this rank takes no part in this shape
-  int ranks = 1, nodes = 1;     ///< of one group
-  int groups = 1;               ///< that run at once
+  std::string shape;         ///< "all", "rails", "8x2"
+  std::vector<int> members;  ///< ranks of the job; an idle rank is a team of itself
+  int index = 0;             ///< this rank's place in `members`
+  bool active = true;        ///< false: this rank takes no part in this shape
+  int ranks = 1, nodes = 1;  ///< of one group
+  int groups = 1;            ///< that run at once
   bool whole() const { return shape == "all"; }
 };
 
 inline Team team_of(const Grouping& grouping, const Ranks& ranks) {
-  Team team{.shape = grouping.name, .members = {ranks.rank()}, .active = false, .ranks = grouping.ranks, .nodes = grouping.nodes,
+  Team team{.shape = grouping.name,
+            .members = {ranks.rank()},
+            .active = false,
+            .ranks = grouping.ranks,
+            .nodes = grouping.nodes,
             .groups = static_cast<int>(grouping.members.size())};
   for (const std::vector<int>& members : grouping.members) {
     for (std::size_t i = 0; i < members.size(); ++i) {

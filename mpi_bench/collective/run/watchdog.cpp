@@ -46,7 +46,8 @@ class BeatReader {
   enum class State { nothing, beat, closed };
   State read(tcp::Socket& socket, Beat& beat) {
     while (have_ < sizeof(Beat)) {
-      const ssize_t got = ::recv(socket.native_handle(), reinterpret_cast<char*>(&partial_) + have_, sizeof(Beat) - have_, MSG_DONTWAIT);
+      const ssize_t got = ::recv(socket.native_handle(), reinterpret_cast<char*>(&partial_) + have_,
+                                 sizeof(Beat) - have_, MSG_DONTWAIT);
       if (got == 0) return State::closed;
       if (got < 0) return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR ? State::nothing : State::closed;
       have_ += static_cast<std::size_t>(got);
@@ -63,7 +64,8 @@ class BeatReader {
 };
 
 void send_beat(tcp::Socket& socket, const Beat& beat) {
-  (void)!::send(socket.native_handle(), &beat, sizeof beat, MSG_DONTWAIT | MSG_NOSIGNAL);  // a full or broken line is noticed by who reads
+  (void)!::send(socket.native_handle(), &beat, sizeof beat,
+                MSG_DONTWAIT | MSG_NOSIGNAL);  // a full or broken line is noticed by who reads
 }
 
 }  // namespace
@@ -81,7 +83,10 @@ struct Watchdog::Impl {
 
   Beat my_beat(Word word) {
     const std::lock_guard lock(mutex);
-    Beat beat{.word = word, .waiting = pulse().waiting.load(), .meetings = pulse().meetings.load(), .calls = pulse().calls.load()};
+    Beat beat{.word = word,
+              .waiting = pulse().waiting.load(),
+              .meetings = pulse().meetings.load(),
+              .calls = pulse().calls.load()};
     std::snprintf(beat.activity, sizeof beat.activity, "%s", activity.c_str());
     return beat;
   }
@@ -114,7 +119,8 @@ struct Watchdog::Impl {
 
   void listen_to(int r, RankState& state, BeatReader& reader, std::vector<bool>& left) {
     Beat beat;
-    for (auto got = reader.read(*lines[r], beat); got != BeatReader::State::nothing; got = reader.read(*lines[r], beat)) {
+    for (auto got = reader.read(*lines[r], beat); got != BeatReader::State::nothing;
+         got = reader.read(*lines[r], beat)) {
       if (got == BeatReader::State::closed) {
         state.gone = true;
         return;
@@ -129,7 +135,8 @@ struct Watchdog::Impl {
 
   static void note(RankState& state, const Beat& beat) {
     state.heard_at = now();
-    const bool moved = beat.meetings != state.meetings || beat.calls != state.calls || (beat.waiting != 0) != state.waiting || state.activity != beat.activity;
+    const bool moved = beat.meetings != state.meetings || beat.calls != state.calls ||
+                       (beat.waiting != 0) != state.waiting || state.activity != beat.activity;
     if (moved) state.moved_at = state.heard_at;
     state.meetings = beat.meetings;
     state.calls = beat.calls;
@@ -145,8 +152,11 @@ struct Watchdog::Impl {
     if (!verdict || ending.load()) return;
     const int first = verdict->ranks.front();
     const RankState& state = states[first];
-    const bool silent = verdict->why == "does not answer";  // what it said last may be long past: the others wait for it where rank 0 is
-    std::string text = name_of(first) + " " + verdict->why + " at: " + (silent ? states[0] : state).activity + " (" + std::to_string(state.calls) + " calls done)";
+    const bool silent =
+        verdict->why ==
+        "does not answer";  // what it said last may be long past: the others wait for it where rank 0 is
+    std::string text = name_of(first) + " " + verdict->why + " at: " + (silent ? states[0] : state).activity + " (" +
+                       std::to_string(state.calls) + " calls done)";
     if (verdict->ranks.size() > 1) text += ", and so do " + std::to_string(verdict->ranks.size() - 1) + " ranks more";
     if (!state.gone) text += ", no progress for " + std::to_string(static_cast<int>(limit_s)) + " s";
     for (int r = 1; r < size; ++r) {
@@ -165,7 +175,8 @@ struct Watchdog::Impl {
       send_beat(*lines[0], my_beat(Word::alive));
       std::this_thread::sleep_for(kBeat);
       Beat beat;
-      for (auto got = reader.read(*lines[0], beat); got != BeatReader::State::nothing; got = reader.read(*lines[0], beat)) {
+      for (auto got = reader.read(*lines[0], beat); got != BeatReader::State::nothing;
+           got = reader.read(*lines[0], beat)) {
         if (ending.load()) return;
         if (got == BeatReader::State::closed) end_process(rank == 1 ? name_of(0) + " has ended; job ended" : "");
         if (beat.word == Word::stop) end_process("");
@@ -173,7 +184,9 @@ struct Watchdog::Impl {
         heard_at = now();
       }
       if (limit_s > 0 && now() - heard_at > patience && !ending.load())
-        end_process(rank == 1 ? name_of(0) + " does not answer at: " + std::string(my_beat(Word::alive).activity) + "; job ended, what was finished is in the files, marked partial" : "");
+        end_process(rank == 1 ? name_of(0) + " does not answer at: " + std::string(my_beat(Word::alive).activity) +
+                                    "; job ended, what was finished is in the files, marked partial"
+                              : "");
     }
   }
 
@@ -184,7 +197,8 @@ struct Watchdog::Impl {
       std::this_thread::sleep_for(kBeat);
       note(state, my_beat(Word::alive));
       if (limit_s > 0 && now() - state.moved_at > limit_s)
-        end_process(name_of(rank) + " made no progress for " + std::to_string(static_cast<int>(limit_s)) + " s at: " + state.activity);
+        end_process(name_of(rank) + " made no progress for " + std::to_string(static_cast<int>(limit_s)) +
+                    " s at: " + state.activity);
     }
   }
 
@@ -213,7 +227,8 @@ struct Watchdog::Impl {
       auto socket = tcp::accept(acceptor, end - now());
       if (!socket.ok()) return;
       const auto hello = tcp::read_hello(*socket, 1);
-      if (!hello.ok() || !hello->valid(cookie) || hello->rank < 1 || hello->rank >= size || lines[hello->rank]) continue;
+      if (!hello.ok() || !hello->valid(cookie) || hello->rank < 1 || hello->rank >= size || lines[hello->rank])
+        continue;
       lines[hello->rank].emplace(std::move(socket).value());
       --missing;
     }
@@ -234,17 +249,22 @@ std::unique_ptr<Watchdog> Watchdog::start(const ProcessRanks& ranks, double limi
   auto acceptor = tcp::listen(impl->io, 0);
   const std::string port = acceptor.ok() ? std::to_string(acceptor->local_endpoint().port()) : "0";
   const std::string card = ranks.from_root(port + " " + ranks.host() + " " + local_addresses());
-  const std::uint64_t cookie = std::stoull(ranks.from_root(std::to_string(std::random_device{}() * 0x100000001ull + std::random_device{}())));
+  const std::uint64_t cookie =
+      std::stoull(ranks.from_root(std::to_string(std::random_device{}() * 0x100000001ull + std::random_device{}())));
   if (ranks.rank() == 0) {
     if (acceptor.ok()) impl->take_calls(*acceptor, cookie);
   } else {
     const Result<void> called = impl->call_root(card, cookie, ranks.node_of()[0] == ranks.node());
     if (!called.ok()) impl->lines[0].reset();
-    if (!called.ok()) std::fprintf(stderr, "collective_bench: rank %d watches only itself: rank 0 cannot be reached (%s)\n", ranks.rank(), called.error().text().c_str());
+    if (!called.ok())
+      std::fprintf(stderr, "collective_bench: rank %d watches only itself: rank 0 cannot be reached (%s)\n",
+                   ranks.rank(), called.error().text().c_str());
   }
   ranks.barrier();
   Impl* self = impl.get();
-  self->thread = std::thread([self] { self->rank == 0 ? self->monitor() : self->lines[0] ? self->report() : self->watch_myself(); });
+  self->thread = std::thread([self] {
+    self->rank == 0 ? self->monitor() : self->lines[0] ? self->report() : self->watch_myself();
+  });
   return std::unique_ptr<Watchdog>(new Watchdog(std::move(impl)));
 }
 

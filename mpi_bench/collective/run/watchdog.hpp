@@ -1,5 +1,6 @@
-// Ends the job when a rank has died or makes no progress, and says which one. Every rank tells rank 0 a few times a second how far it is, over a
-// connection of its own and from a thread of its own, so that it works while the main thread is inside a collective that never returns.
+// Ends the job when a rank has died or makes no progress, and says which one. Every rank tells rank 0 a few times a
+// second how far it is, over a connection of its own and from a thread of its own, so that it works while the main
+// thread is inside a collective that never returns.
 #pragma once
 
 #include <memory>
@@ -11,8 +12,8 @@ namespace distsim::bench {
 
 class Watchdog {
  public:
-  /// All processes together, each of `lanes` ranks. `limit_s` 0: only deaths are noticed, not stalls. Processes that cannot reach the first watch
-  /// themselves alone, with a warning.
+  /// All processes together, each of `lanes` ranks. `limit_s` 0: only deaths are noticed, not stalls. Processes that
+  /// cannot reach the first watch themselves alone, with a warning.
   static std::unique_ptr<Watchdog> start(const ProcessRanks& ranks, double limit_s, int lanes);
   ~Watchdog();  ///< a farewell: connections that end from now on mean nothing
   Watchdog(const Watchdog&) = delete;

@@ -22,19 +22,26 @@ Result<DeviceInfo> open_device(int index) {
   int count = 0;
   const cudaError_t code = cudaGetDeviceCount(&count);
   if (code != cudaSuccess || count == 0)
-    return Error{std::string("no GPU: ") + (code == cudaSuccess ? "the driver shows none" : cudaGetErrorString(code)), "", "op_bench --list prints the grid without one"};
-  if (index >= count) return Error{"found " + std::to_string(index) + ", expected 0 .. " + std::to_string(count - 1), "--device", ""};
+    return Error{std::string("no GPU: ") + (code == cudaSuccess ? "the driver shows none" : cudaGetErrorString(code)),
+                 "", "op_bench --list prints the grid without one"};
+  if (index >= count)
+    return Error{"found " + std::to_string(index) + ", expected 0 .. " + std::to_string(count - 1), "--device", ""};
   CUDA_TRY(cudaSetDevice(index));
   cudaDeviceProp properties{};
   CUDA_TRY(cudaGetDeviceProperties(&properties, index));
   int runtime = 0;
   CUDA_TRY(cudaRuntimeGetVersion(&runtime));
   const std::string cuda = std::to_string(runtime / 1000) + "." + std::to_string(runtime / 10 % 100);
-  return DeviceInfo{properties.name, "op_bench cuda" + cuda + " cublas" + cublas_version(), properties.totalGlobalMem,
-                    static_cast<std::uint64_t>(properties.l2CacheSize), properties.major * 10 + properties.minor, count};
+  return DeviceInfo{properties.name,
+                    "op_bench cuda" + cuda + " cublas" + cublas_version(),
+                    properties.totalGlobalMem,
+                    static_cast<std::uint64_t>(properties.l2CacheSize),
+                    properties.major * 10 + properties.minor,
+                    count};
 }
 
-/// The few entry points of NVML that are used, with the signatures of its documented C interface. Return value 0 is success.
+/// The few entry points of NVML that are used, with the signatures of its documented C interface. Return value 0 is
+/// success.
 struct DeviceMonitor::Nvml {
   using Handle = void*;
   static constexpr int kSmClock = 1, kMemoryClock = 2, kGpuTemperature = 0;
@@ -63,8 +70,9 @@ struct DeviceMonitor::Nvml {
     int (*by_bus)(const char*, Handle*) = nullptr;
     if (library == nullptr || !load(init, "nvmlInit_v2") || init() != 0) return false;
     load(shutdown, "nvmlShutdown");
-    return load(by_bus, "nvmlDeviceGetHandleByPciBusId_v2") && load(clock, "nvmlDeviceGetClockInfo") && load(temperature, "nvmlDeviceGetTemperature") &&
-           load(power, "nvmlDeviceGetPowerUsage") && by_bus(bus_id, &device) == 0;
+    return load(by_bus, "nvmlDeviceGetHandleByPciBusId_v2") && load(clock, "nvmlDeviceGetClockInfo") &&
+           load(temperature, "nvmlDeviceGetTemperature") && load(power, "nvmlDeviceGetPowerUsage") &&
+           by_bus(bus_id, &device) == 0;
   }
 };
 
@@ -83,8 +91,10 @@ DeviceState DeviceMonitor::read() const {
   unsigned value = 0;
   if (nvml_->clock(nvml_->device, Nvml::kSmClock, &value) == 0) state.sm_clock_mhz = std::to_string(value);
   if (nvml_->clock(nvml_->device, Nvml::kMemoryClock, &value) == 0) state.memory_clock_mhz = std::to_string(value);
-  if (nvml_->temperature(nvml_->device, Nvml::kGpuTemperature, &value) == 0) state.temperature_c = std::to_string(value);
-  if (nvml_->power(nvml_->device, &value) == 0) state.power_w = std::to_string((value + 500) / 1000);  // NVML says milliwatts
+  if (nvml_->temperature(nvml_->device, Nvml::kGpuTemperature, &value) == 0)
+    state.temperature_c = std::to_string(value);
+  if (nvml_->power(nvml_->device, &value) == 0)
+    state.power_w = std::to_string((value + 500) / 1000);  // NVML says milliwatts
   return state;
 }
 

@@ -1,4 +1,5 @@
-// Element types on the device: conversion to and from fp32, four elements at a time, and the switch from ElementType to a C++ type.
+// Element types on the device: conversion to and from fp32, four elements at a time, and the switch from ElementType to
+// a C++ type.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -12,10 +13,20 @@ __device__ inline float to_float(float x) { return x; }
 __device__ inline float to_float(__half x) { return __half2float(x); }
 __device__ inline float to_float(__nv_bfloat16 x) { return __bfloat162float(x); }
 
-template <class T> __device__ T from_float(float x);
-template <> __device__ inline float from_float<float>(float x) { return x; }
-template <> __device__ inline __half from_float<__half>(float x) { return __float2half(x); }
-template <> __device__ inline __nv_bfloat16 from_float<__nv_bfloat16>(float x) { return __float2bfloat16(x); }
+template <class T>
+__device__ T from_float(float x);
+template <>
+__device__ inline float from_float<float>(float x) {
+  return x;
+}
+template <>
+__device__ inline __half from_float<__half>(float x) {
+  return __float2half(x);
+}
+template <>
+__device__ inline __nv_bfloat16 from_float<__nv_bfloat16>(float x) {
+  return __float2bfloat16(x);
+}
 
 /// Four elements, loaded and stored as one.
 template <class T>
@@ -27,9 +38,12 @@ struct alignas(4 * sizeof(T)) Four {
 template <class F>
 cudaError_t with_type(ElementType type, F f) {
   switch (type) {
-    case ElementType::fp32: return f(float{});
-    case ElementType::fp16: return f(__half{});
-    case ElementType::bf16: return f(__nv_bfloat16{});
+    case ElementType::fp32:
+      return f(float{});
+    case ElementType::fp16:
+      return f(__half{});
+    case ElementType::bf16:
+      return f(__nv_bfloat16{});
   }
   return cudaErrorInvalidValue;
 }

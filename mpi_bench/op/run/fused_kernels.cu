@@ -10,7 +10,8 @@ constexpr int kChannels = 32, kRowsAtOnce = 8, kRowsPerBlock = 512;
 template <class T>
 __global__ void channel_sums_kernel(const T* in, float* sums, std::int64_t rows, std::int64_t channels) {
   __shared__ float partial[2][kRowsAtOnce][kChannels];
-  const std::int64_t channel = std::int64_t{blockIdx.x} * kChannels + threadIdx.x, first = std::int64_t{blockIdx.y} * kRowsPerBlock;
+  const std::int64_t channel = std::int64_t{blockIdx.x} * kChannels + threadIdx.x,
+                     first = std::int64_t{blockIdx.y} * kRowsPerBlock;
   const std::int64_t end = first + kRowsPerBlock < rows ? first + kRowsPerBlock : rows;
   float sum = 0, squares = 0;
   for (std::int64_t row = first + threadIdx.y; channel < channels && row < end; row += kRowsAtOnce) {
@@ -70,7 +71,8 @@ __global__ void sgd_kernel(OptimizerArrays arrays, std::int64_t count, float rat
   float* const w = arrays.weights[blockIdx.y];
   const float* const g = arrays.gradients[blockIdx.y];
   const std::int64_t stride = std::int64_t{gridDim.x} * blockDim.x;
-  for (std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += stride) w[i] -= rate * g[i];
+  for (std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x; i < count; i += stride)
+    w[i] -= rate * g[i];
 }
 
 __global__ void adam_kernel(OptimizerArrays arrays, std::int64_t count, float rate) {
@@ -87,38 +89,49 @@ __global__ void adam_kernel(OptimizerArrays arrays, std::int64_t count, float ra
   }
 }
 
-dim3 optimizer_grid(int tensors, std::int64_t count) { return dim3(blocks_for(count) < 4096 ? blocks_for(count) : 4096, static_cast<unsigned>(tensors)); }
+dim3 optimizer_grid(int tensors, std::int64_t count) {
+  return dim3(blocks_for(count) < 4096 ? blocks_for(count) : 4096, static_cast<unsigned>(tensors));
+}
 
 }  // namespace
 
-cudaError_t launch_batch_norm(ElementType type, const void* in, void* out, float* sums, std::int64_t rows, std::int64_t channels, cudaStream_t stream) {
+cudaError_t launch_batch_norm(ElementType type, const void* in, void* out, float* sums, std::int64_t rows,
+                              std::int64_t channels, cudaStream_t stream) {
   return with_type(type, [&](auto element) {
     using T = decltype(element);
-    const cudaError_t cleared = cudaMemsetAsync(sums, 0, static_cast<std::size_t>(2 * channels) * sizeof(float), stream);
+    const cudaError_t cleared =
+        cudaMemsetAsync(sums, 0, static_cast<std::size_t>(2 * channels) * sizeof(float), stream);
     if (cleared != cudaSuccess) return cleared;
-    const dim3 blocks(static_cast<unsigned>((channels + kChannels - 1) / kChannels), static_cast<unsigned>((rows + kRowsPerBlock - 1) / kRowsPerBlock));
-    channel_sums_kernel<<<blocks, dim3(kChannels, kRowsAtOnce), 0, stream>>>(static_cast<const T*>(in), sums, rows, channels);
-    normalise_kernel<<<blocks_for(rows * channels), kThreads, 0, stream>>>(static_cast<const T*>(in), static_cast<T*>(out), sums, rows, channels);
+    const dim3 blocks(static_cast<unsigned>((channels + kChannels - 1) / kChannels),
+                      static_cast<unsigned>((rows + kRowsPerBlock - 1) / kRowsPerBlock));
+    channel_sums_kernel<<<blocks, dim3(kChannels, kRowsAtOnce), 0, stream>>>(static_cast<const T*>(in), sums, rows,
+                                                                             channels);
+    normalise_kernel<<<blocks_for(rows * channels), kThreads, 0, stream>>>(static_cast<const T*>(in),
+                                                                           static_cast<T*>(out), sums, rows, channels);
     return cudaGetLastError();
   });
 }
 
-cudaError_t launch_interaction(ElementType type, const void* in, void* out, std::int64_t batch, int features, int dim, cudaStream_t stream) {
+cudaError_t launch_interaction(ElementType type, const void* in, void* out, std::int64_t batch, int features, int dim,
+                               cudaStream_t stream) {
   const std::size_t shared = static_cast<std::size_t>(features) * static_cast<std::size_t>(dim) * sizeof(float);
   if (shared > 48 * 1024) return cudaErrorInvalidValue;
   return with_type(type, [&](auto element) {
     using T = decltype(element);
-    interaction_kernel<<<static_cast<unsigned>(batch < kMostBlocks ? batch : kMostBlocks), 128, shared, stream>>>(static_cast<const T*>(in), static_cast<T*>(out), batch, features, dim);
+    interaction_kernel<<<static_cast<unsigned>(batch < kMostBlocks ? batch : kMostBlocks), 128, shared, stream>>>(
+        static_cast<const T*>(in), static_cast<T*>(out), batch, features, dim);
     return cudaGetLastError();
   });
 }
 
-cudaError_t launch_sgd(const OptimizerArrays& arrays, int tensors, std::int64_t count, float rate, cudaStream_t stream) {
+cudaError_t launch_sgd(const OptimizerArrays& arrays, int tensors, std::int64_t count, float rate,
+                       cudaStream_t stream) {
   sgd_kernel<<<optimizer_grid(tensors, count), kThreads, 0, stream>>>(arrays, count, rate);
   return cudaGetLastError();
 }
 
-cudaError_t launch_adam(const OptimizerArrays& arrays, int tensors, std::int64_t count, float rate, cudaStream_t stream) {
+cudaError_t launch_adam(const OptimizerArrays& arrays, int tensors, std::int64_t count, float rate,
+                        cudaStream_t stream) {
   adam_kernel<<<optimizer_grid(tensors, count), kThreads, 0, stream>>>(arrays, count, rate);
   return cudaGetLastError();
 }

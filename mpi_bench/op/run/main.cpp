@@ -1,5 +1,5 @@
-// op_bench: measures the latency of ops on one GPU over a grid of shapes. Exit codes: 0 done, 1 a library failed, 2 refused (no GPU, bad flags,
-// unwritable files), 130 interrupted.
+// op_bench: measures the latency of ops on one GPU over a grid of shapes. Exit codes: 0 done, 1 a library failed, 2
+// refused (no GPU, bad flags, unwritable files), 130 interrupted.
 #include <csignal>
 #include <cstdio>
 #include <ctime>
@@ -65,7 +65,10 @@ Result<OpResult> measure(Bench& bench, const DeviceMonitor& monitor, const OpCas
   TRY_ASSIGN(auto op, prepare_op(c, *bench.libraries, bench.timer.stream()));
   TRY_ASSIGN(const TimedOp timed, bench.timer.time(*op, limits));
   const Summary& s = timed.repetitions.seconds;
-  return OpResult{s.median * 1e6, s.p5 * 1e6, s.p95 * 1e6, static_cast<int>(s.count), timed.launches, timed.repetitions.relative_error, monitor.read()};
+  return OpResult{s.median * 1e6, s.p5 * 1e6,
+                  s.p95 * 1e6,    static_cast<int>(s.count),
+                  timed.launches, timed.repetitions.relative_error,
+                  monitor.read()};
 }
 
 bool fits(const OpCase& c, const Bench& bench) {
@@ -89,7 +92,8 @@ Result<Counts> measure_all(Bench& bench, Files& files, const std::vector<OpCase>
     } else {
       progress.show(static_cast<double>(i) / static_cast<double>(cases.size()), describe(c));
       auto result = measure(bench, monitor, c, o.limits);
-      if (!result.ok()) {  // a shape that a library has no kernel for costs that shape; a device that has failed costs the run
+      if (!result.ok()) {  // a shape that a library has no kernel for costs that shape; a device that has failed costs
+                           // the run
         if (cudaDeviceSynchronize() != cudaSuccess) return Error{result.error().text(), describe(c), ""};
         (void)cudaGetLastError();
         progress.clear();
@@ -123,9 +127,11 @@ int run(const OpBenchOptions& o) {
   if (!files.ok()) return refuse(files.error(), 2);
   const auto counts = measure_all(*bench, *files, *cases, o);
   if (!counts.ok()) return refuse(counts.error(), 1);
-  std::printf("op_bench: %zu measured (%zu of them above the relative error asked for), %zu already there, %zu too large for this GPU, "
-              "%zu not for this GPU or build, %zu left out by a library%s\n",
-              counts->measured, counts->noisy, counts->there, counts->too_large, counts->not_here, counts->failed, interrupted != 0 ? ", interrupted" : "");
+  std::printf(
+      "op_bench: %zu measured (%zu of them above the relative error asked for), %zu already there, %zu too large for this GPU, "
+      "%zu not for this GPU or build, %zu left out by a library%s\n",
+      counts->measured, counts->noisy, counts->there, counts->too_large, counts->not_here, counts->failed,
+      interrupted != 0 ? ", interrupted" : "");
   return interrupted != 0 ? 130 : 0;
 }
 

@@ -37,7 +37,8 @@ Result<ConvTypes> types_of(const std::string& dtype) {
 
 class ConvOp : public PreparedOp {
  public:
-  ConvOp(ConvShape shape, std::string pass, ConvTypes types) : s_(std::move(shape)), pass_(std::move(pass)), types_(types) {}
+  ConvOp(ConvShape shape, std::string pass, ConvTypes types)
+      : s_(std::move(shape)), pass_(std::move(pass)), types_(types) {}
   ~ConvOp() override {
     if (convolution_ != nullptr) cudnnDestroyConvolutionDescriptor(convolution_);
     if (filter_ != nullptr) cudnnDestroyFilterDescriptor(filter_);
@@ -63,17 +64,23 @@ class ConvOp : public PreparedOp {
   Result<void> launch(cudaStream_t) override {
     const float one = 1, zero = 0;
     if (pass_ == "fwd")
-      return checked(cudnnConvolutionForward(handle_, &one, x_, x_data_.get(), filter_, w_data_.get(), convolution_, forward_, workspace_.get(), workspace_bytes_,
-                                             &zero, y_, y_data_.get()), "cudnnConvolutionForward");
+      return checked(cudnnConvolutionForward(handle_, &one, x_, x_data_.get(), filter_, w_data_.get(), convolution_,
+                                             forward_, workspace_.get(), workspace_bytes_, &zero, y_, y_data_.get()),
+                     "cudnnConvolutionForward");
     if (pass_ == "bwd_data")
-      return checked(cudnnConvolutionBackwardData(handle_, &one, filter_, w_data_.get(), y_, y_data_.get(), convolution_, backward_data_, workspace_.get(),
-                                                  workspace_bytes_, &zero, x_, x_data_.get()), "cudnnConvolutionBackwardData");
-    return checked(cudnnConvolutionBackwardFilter(handle_, &one, x_, x_data_.get(), y_, y_data_.get(), convolution_, backward_weight_, workspace_.get(),
-                                                  workspace_bytes_, &zero, filter_, w_data_.get()), "cudnnConvolutionBackwardFilter");
+      return checked(
+          cudnnConvolutionBackwardData(handle_, &one, filter_, w_data_.get(), y_, y_data_.get(), convolution_,
+                                       backward_data_, workspace_.get(), workspace_bytes_, &zero, x_, x_data_.get()),
+          "cudnnConvolutionBackwardData");
+    return checked(cudnnConvolutionBackwardFilter(handle_, &one, x_, x_data_.get(), y_, y_data_.get(), convolution_,
+                                                  backward_weight_, workspace_.get(), workspace_bytes_, &zero, filter_,
+                                                  w_data_.get()),
+                   "cudnnConvolutionBackwardFilter");
   }
 
  private:
-  Result<CudaMemory> filled(std::int64_t count, std::int64_t element_bytes, std::uint32_t seed, cudaStream_t stream) const {
+  Result<CudaMemory> filled(std::int64_t count, std::int64_t element_bytes, std::uint32_t seed,
+                            cudaStream_t stream) const {
     TRY_ASSIGN(CudaMemory memory, CudaMemory::device(count * element_bytes));
     CUDA_TRY(launch_fill(types_.element, memory.get(), count, seed, stream));
     return memory;
@@ -89,12 +96,14 @@ class ConvOp : public PreparedOp {
     DNN_TRY(cudnnSetTensor4dDescriptor(x_, format, types_.data, i(s_.n), i(s_.c), i(s_.hw), i(s_.hw)));
     DNN_TRY(cudnnSetTensor4dDescriptor(y_, format, types_.data, i(s_.n), i(s_.k), i(s_.out_hw()), i(s_.out_hw())));
     DNN_TRY(cudnnSetFilter4dDescriptor(filter_, types_.data, format, i(s_.k), i(s_.c / s_.groups), i(s_.rs), i(s_.rs)));
-    DNN_TRY(cudnnSetConvolution2dDescriptor(convolution_, i(s_.pad), i(s_.pad), i(s_.stride), i(s_.stride), 1, 1, CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT));
+    DNN_TRY(cudnnSetConvolution2dDescriptor(convolution_, i(s_.pad), i(s_.pad), i(s_.stride), i(s_.stride), 1, 1,
+                                            CUDNN_CROSS_CORRELATION, CUDNN_DATA_FLOAT));
     DNN_TRY(cudnnSetConvolutionGroupCount(convolution_, i(s_.groups)));
     return checked(cudnnSetConvolutionMathType(convolution_, types_.math), "cudnnSetConvolutionMathType");
   }
 
-  /// The first of the ranked algorithms that works within the workspace; the math type is the one asked for, so that fp32 is not done in tf32.
+  /// The first of the ranked algorithms that works within the workspace; the math type is the one asked for, so that
+  /// fp32 is not done in tf32.
   template <class Performance, class Algorithm>
   Result<void> take(const std::vector<Performance>& ranked, int found, Algorithm& algorithm) {
     for (int i = 0; i < found; ++i) {
@@ -111,19 +120,22 @@ class ConvOp : public PreparedOp {
   Result<void> choose_forward() {
     std::vector<cudnnConvolutionFwdAlgoPerf_t> ranked(kMostAlgorithms);
     int found = 0;
-    DNN_TRY(cudnnGetConvolutionForwardAlgorithm_v7(handle_, x_, filter_, convolution_, y_, kMostAlgorithms, &found, ranked.data()));
+    DNN_TRY(cudnnGetConvolutionForwardAlgorithm_v7(handle_, x_, filter_, convolution_, y_, kMostAlgorithms, &found,
+                                                   ranked.data()));
     return take(ranked, found, forward_);
   }
   Result<void> choose_backward_data() {
     std::vector<cudnnConvolutionBwdDataAlgoPerf_t> ranked(kMostAlgorithms);
     int found = 0;
-    DNN_TRY(cudnnGetConvolutionBackwardDataAlgorithm_v7(handle_, filter_, y_, convolution_, x_, kMostAlgorithms, &found, ranked.data()));
+    DNN_TRY(cudnnGetConvolutionBackwardDataAlgorithm_v7(handle_, filter_, y_, convolution_, x_, kMostAlgorithms, &found,
+                                                        ranked.data()));
     return take(ranked, found, backward_data_);
   }
   Result<void> choose_backward_weight() {
     std::vector<cudnnConvolutionBwdFilterAlgoPerf_t> ranked(kMostAlgorithms);
     int found = 0;
-    DNN_TRY(cudnnGetConvolutionBackwardFilterAlgorithm_v7(handle_, x_, y_, convolution_, filter_, kMostAlgorithms, &found, ranked.data()));
+    DNN_TRY(cudnnGetConvolutionBackwardFilterAlgorithm_v7(handle_, x_, y_, convolution_, filter_, kMostAlgorithms,
+                                                          &found, ranked.data()));
     return take(ranked, found, backward_weight_);
   }
 

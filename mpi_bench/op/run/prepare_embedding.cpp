@@ -19,7 +19,9 @@ class EmbeddingOp : public PreparedOp {
     CUDA_TRY(launch_fill(type_, pooled_.get(), outputs, 2, stream));
     const std::vector<std::int64_t> indices = embedding_indices(s_, 1);
     TRY_ASSIGN(indices_, CudaMemory::device(indices.size() * sizeof(std::int64_t)));
-    return cuda_checked(cudaMemcpy(indices_.get(), indices.data(), indices.size() * sizeof(std::int64_t), cudaMemcpyHostToDevice), "cudaMemcpy");
+    return cuda_checked(
+        cudaMemcpy(indices_.get(), indices.data(), indices.size() * sizeof(std::int64_t), cudaMemcpyHostToDevice),
+        "cudaMemcpy");
   }
 
   Result<void> launch(cudaStream_t stream) override {
@@ -27,9 +29,12 @@ class EmbeddingOp : public PreparedOp {
     const auto* indices = static_cast<const std::int64_t*>(indices_.get());
     const std::int64_t bags = s_.tables * s_.batch;
     if (backward_)
-      return cuda_checked(launch_embedding_backward_sgd(type_, weights_.get(), indices, pooled_.get(), kRate, bags, s_.pooling, s_.dim, stream),
+      return cuda_checked(launch_embedding_backward_sgd(type_, weights_.get(), indices, pooled_.get(), kRate, bags,
+                                                        s_.pooling, s_.dim, stream),
                           "embedding_bag bwd+sgd");
-    return cuda_checked(launch_embedding_forward(type_, weights_.get(), indices, pooled_.get(), bags, s_.pooling, s_.dim, stream), "embedding_bag fwd");
+    return cuda_checked(
+        launch_embedding_forward(type_, weights_.get(), indices, pooled_.get(), bags, s_.pooling, s_.dim, stream),
+        "embedding_bag fwd");
   }
 
  private:
@@ -43,8 +48,10 @@ class EmbeddingOp : public PreparedOp {
 
 Result<std::unique_ptr<PreparedOp>> prepare_embedding(const OpCase& c, cudaStream_t stream) {
   const EmbeddingShape& s = std::get<EmbeddingShape>(c.shape);
-  if (c.dtype != "fp32" && c.dtype != "fp16") return Error{"found " + c.dtype + ", expected fp32 or fp16", "embedding_bag", ""};
-  auto op = std::make_unique<EmbeddingOp>(s, c.dtype == "fp32" ? ElementType::fp32 : ElementType::fp16, c.pass != "fwd");
+  if (c.dtype != "fp32" && c.dtype != "fp16")
+    return Error{"found " + c.dtype + ", expected fp32 or fp16", "embedding_bag", ""};
+  auto op =
+      std::make_unique<EmbeddingOp>(s, c.dtype == "fp32" ? ElementType::fp32 : ElementType::fp16, c.pass != "fwd");
   TRY(op->fill(dtype_bytes(c.dtype), stream));
   return std::unique_ptr<PreparedOp>(std::move(op));
 }

@@ -1,4 +1,5 @@
-// Flash attention by cuDNN: one operation of its graph API, forward or backward, with the engine that its heuristics put first.
+// Flash attention by cuDNN: one operation of its graph API, forward or backward, with the engine that its heuristics
+// put first.
 #include <cudnn.h>
 
 #include <array>
@@ -12,7 +13,8 @@
 
 namespace distsim::bench {
 
-#if CUDNN_VERSION >= 91900  // attention is one operation of the graph from there on; before, the graph had to be built of its parts
+#if CUDNN_VERSION >= \
+    91900  // attention is one operation of the graph from there on; before, the graph had to be built of its parts
 
 namespace {
 
@@ -40,10 +42,13 @@ class Descriptor {
     DNN_TRY(cudnnBackendCreateDescriptor(type, &d.raw_));
     return d;
   }
-  Result<void> set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, std::int64_t count, const void* values) {
+  Result<void> set(cudnnBackendAttributeName_t name, cudnnBackendAttributeType_t type, std::int64_t count,
+                   const void* values) {
     return checked(cudnnBackendSetAttribute(raw_, name, type, count, values), "cudnnBackendSetAttribute");
   }
-  Result<void> set(cudnnBackendAttributeName_t name, const Descriptor& value) { return set(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &value.raw_); }
+  Result<void> set(cudnnBackendAttributeName_t name, const Descriptor& value) {
+    return set(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &value.raw_);
+  }
   Result<void> finalize() { return checked(cudnnBackendFinalize(raw_), "cudnnBackendFinalize"); }
   cudnnBackendDescriptor_t raw() const { return raw_; }
 
@@ -57,7 +62,8 @@ struct Sizes {
 };
 
 /// 1 x heads x length x last, row-major: the heads of all samples are one batch.
-Result<Descriptor> tensor_of(std::int64_t id, cudnnDataType_t type, std::array<std::int64_t, 4> dims, bool by_value = false) {
+Result<Descriptor> tensor_of(std::int64_t id, cudnnDataType_t type, std::array<std::int64_t, 4> dims,
+                             bool by_value = false) {
   const std::array<std::int64_t, 4> strides = {dims[1] * dims[2] * dims[3], dims[2] * dims[3], dims[3], 1};
   const std::int64_t alignment = by_value ? sizeof(float) : 16;
   TRY_ASSIGN(Descriptor t, Descriptor::create(CUDNN_BACKEND_TENSOR_DESCRIPTOR));
@@ -93,7 +99,9 @@ class Plan {
     TRY(choose_engine(handle));
     return pack();
   }
-  Result<void> execute(cudnnHandle_t handle) const { return checked(cudnnBackendExecute(handle, plan_.raw(), pack_.raw()), "cudnnBackendExecute"); }
+  Result<void> execute(cudnnHandle_t handle) const {
+    return checked(cudnnBackendExecute(handle, plan_.raw(), pack_.raw()), "cudnnBackendExecute");
+  }
 
  private:
   Result<void> choose_engine(cudnnHandle_t handle) {
@@ -105,7 +113,8 @@ class Plan {
     TRY_ASSIGN(const Descriptor config, Descriptor::create(CUDNN_BACKEND_ENGINECFG_DESCRIPTOR));
     cudnnBackendDescriptor_t raw = config.raw();
     std::int64_t found = 0;
-    DNN_TRY(cudnnBackendGetAttribute(heuristics.raw(), CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &found, &raw));
+    DNN_TRY(cudnnBackendGetAttribute(heuristics.raw(), CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
+                                     &found, &raw));
     if (found < 1) return Error{"no engine for this shape", "cuDNN", ""};
     TRY_ASSIGN(plan_, Descriptor::create(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR));
     TRY(plan_.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &handle));
@@ -116,7 +125,8 @@ class Plan {
   /// Where everything lies.
   Result<void> pack() {
     std::int64_t bytes = 0, found = 0;
-    DNN_TRY(cudnnBackendGetAttribute(plan_.raw(), CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &found, &bytes));
+    DNN_TRY(cudnnBackendGetAttribute(plan_.raw(), CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, CUDNN_TYPE_INT64, 1, &found,
+                                     &bytes));
     if (bytes > 0) {
       TRY_ASSIGN(workspace_, CudaMemory::device(static_cast<std::uint64_t>(bytes)));
     }
@@ -142,7 +152,8 @@ class Plan {
 
 class FlashAttentionOp : public PreparedOp {
  public:
-  FlashAttentionOp(Sizes sizes, ElementType element, cudnnDataType_t type) : s_(sizes), element_(element), type_(type), scale_(1 / std::sqrt(static_cast<float>(sizes.dim))) {}
+  FlashAttentionOp(Sizes sizes, ElementType element, cudnnDataType_t type)
+      : s_(sizes), element_(element), type_(type), scale_(1 / std::sqrt(static_cast<float>(sizes.dim))) {}
   ~FlashAttentionOp() override {
     if (handle_ != nullptr) cudnnDestroy(handle_);
   }
@@ -171,17 +182,20 @@ class FlashAttentionOp : public PreparedOp {
   enum Array : std::size_t { kQ, kK, kV, kO, kDO, kDQ, kDK, kDV, kArrays };
 
   Result<void> add(std::vector<Operand>& to, cudnnBackendAttributeName_t name, Array array) {
-    TRY_ASSIGN(Descriptor tensor, tensor_of(static_cast<std::int64_t>(to.size()) + 1, type_, {1, s_.heads, s_.length, s_.dim}));
+    TRY_ASSIGN(Descriptor tensor,
+               tensor_of(static_cast<std::int64_t>(to.size()) + 1, type_, {1, s_.heads, s_.length, s_.dim}));
     to.push_back({name, std::move(tensor), data_[array].get()});
     return {};
   }
   Result<void> add_stats(std::vector<Operand>& to, cudnnBackendAttributeName_t name) {
-    TRY_ASSIGN(Descriptor tensor, tensor_of(static_cast<std::int64_t>(to.size()) + 1, CUDNN_DATA_FLOAT, {1, s_.heads, s_.length, 1}));
+    TRY_ASSIGN(Descriptor tensor,
+               tensor_of(static_cast<std::int64_t>(to.size()) + 1, CUDNN_DATA_FLOAT, {1, s_.heads, s_.length, 1}));
     to.push_back({name, std::move(tensor), stats_.get()});
     return {};
   }
   Result<void> add_scale(std::vector<Operand>& to, cudnnBackendAttributeName_t name) {
-    TRY_ASSIGN(Descriptor tensor, tensor_of(static_cast<std::int64_t>(to.size()) + 1, CUDNN_DATA_FLOAT, {1, 1, 1, 1}, true));
+    TRY_ASSIGN(Descriptor tensor,
+               tensor_of(static_cast<std::int64_t>(to.size()) + 1, CUDNN_DATA_FLOAT, {1, 1, 1, 1}, true));
     to.push_back({name, std::move(tensor), &scale_});
     return {};
   }
@@ -229,9 +243,11 @@ bool has_flash_attention() { return true; }
 
 Result<std::unique_ptr<PreparedOp>> prepare_flash_attention(const OpCase& c, cudaStream_t stream) {
   const VectorShape& s = std::get<VectorShape>(c.shape);
-  const Sizes sizes{extra_number(s.extra, "heads").value_or(1), extra_number(s.extra, "length").value_or(1), extra_number(s.extra, "dim").value_or(1)};
+  const Sizes sizes{extra_number(s.extra, "heads").value_or(1), extra_number(s.extra, "length").value_or(1),
+                    extra_number(s.extra, "dim").value_or(1)};
   TRY_ASSIGN(const ElementType element, element_type(c.dtype));
-  auto op = std::make_unique<FlashAttentionOp>(sizes, element, element == ElementType::fp16 ? CUDNN_DATA_HALF : CUDNN_DATA_BFLOAT16);
+  auto op = std::make_unique<FlashAttentionOp>(sizes, element,
+                                               element == ElementType::fp16 ? CUDNN_DATA_HALF : CUDNN_DATA_BFLOAT16);
   TRY(op->prepare(c.pass == "bwd", dtype_bytes(c.dtype), stream));
   return std::unique_ptr<PreparedOp>(std::move(op));
 }
@@ -239,7 +255,9 @@ Result<std::unique_ptr<PreparedOp>> prepare_flash_attention(const OpCase& c, cud
 #else
 
 bool has_flash_attention() { return false; }
-Result<std::unique_ptr<PreparedOp>> prepare_flash_attention(const OpCase&, cudaStream_t) { return Error{"built with a cuDNN before 9.19", "flash_attention", ""}; }
+Result<std::unique_ptr<PreparedOp>> prepare_flash_attention(const OpCase&, cudaStream_t) {
+  return Error{"built with a cuDNN before 9.19", "flash_attention", ""};
+}
 
 #endif
 

@@ -34,14 +34,17 @@ class Fp8GemmOp : public PreparedOp {
     TRY_ASSIGN(b_, CudaMemory::device(s_.n * s_.k));
     TRY_ASSIGN(c_, CudaMemory::device(s_.m * s_.n * 2));
     TRY_ASSIGN(workspace_, CudaMemory::device(kWorkspaceBytes));
-    CUDA_TRY(cudaMemset(a_.get(), 0x35, static_cast<std::size_t>(s_.m * s_.k)));  // 0.8125 and -0.6875 in e4m3: not zeros, nothing overflows
+    CUDA_TRY(
+        cudaMemset(a_.get(), 0x35,
+                   static_cast<std::size_t>(s_.m * s_.k)));  // 0.8125 and -0.6875 in e4m3: not zeros, nothing overflows
     CUDA_TRY(cudaMemset(b_.get(), 0xB3, static_cast<std::size_t>(s_.n * s_.k)));
     LT_TRY(cublasLtCreate(&handle_));
     LT_TRY(cublasLtMatmulDescCreate(&matmul_, CUBLAS_COMPUTE_32F, CUDA_R_32F));
     const cublasOperation_t transposed = CUBLAS_OP_T, plain = CUBLAS_OP_N;
     LT_TRY(cublasLtMatmulDescSetAttribute(matmul_, CUBLASLT_MATMUL_DESC_TRANSA, &transposed, sizeof transposed));
     LT_TRY(cublasLtMatmulDescSetAttribute(matmul_, CUBLASLT_MATMUL_DESC_TRANSB, &plain, sizeof plain));
-    const auto m = static_cast<std::uint64_t>(s_.m), n = static_cast<std::uint64_t>(s_.n), k = static_cast<std::uint64_t>(s_.k);
+    const auto m = static_cast<std::uint64_t>(s_.m), n = static_cast<std::uint64_t>(s_.n),
+               k = static_cast<std::uint64_t>(s_.k);
     LT_TRY(cublasLtMatrixLayoutCreate(&b_layout_, CUDA_R_8F_E4M3, k, n, s_.k));
     LT_TRY(cublasLtMatrixLayoutCreate(&a_layout_, CUDA_R_8F_E4M3, k, m, s_.k));
     LT_TRY(cublasLtMatrixLayoutCreate(&c_layout_, CUDA_R_16BF, n, m, s_.n));
@@ -50,8 +53,10 @@ class Fp8GemmOp : public PreparedOp {
 
   Result<void> launch(cudaStream_t stream) override {
     const float one = 1, zero = 0;
-    return checked(cublasLtMatmul(handle_, matmul_, &one, b_.get(), b_layout_, a_.get(), a_layout_, &zero, c_.get(), c_layout_, c_.get(), c_layout_,
-                                  &chosen_.algo, workspace_.get(), kWorkspaceBytes, stream), "cublasLtMatmul");
+    return checked(
+        cublasLtMatmul(handle_, matmul_, &one, b_.get(), b_layout_, a_.get(), a_layout_, &zero, c_.get(), c_layout_,
+                       c_.get(), c_layout_, &chosen_.algo, workspace_.get(), kWorkspaceBytes, stream),
+        "cublasLtMatmul");
   }
 
  private:
@@ -60,9 +65,12 @@ class Fp8GemmOp : public PreparedOp {
     LT_TRY(cublasLtMatmulPreferenceCreate(&preference));
     const std::size_t most = kWorkspaceBytes;
     int found = 0;
-    Result<void> asked = checked(cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &most, sizeof most), "preference");
+    Result<void> asked = checked(
+        cublasLtMatmulPreferenceSetAttribute(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &most, sizeof most),
+        "preference");
     if (asked.ok()) {
-      asked = checked(cublasLtMatmulAlgoGetHeuristic(handle_, matmul_, b_layout_, a_layout_, c_layout_, c_layout_, preference, 1, &chosen_, &found),
+      asked = checked(cublasLtMatmulAlgoGetHeuristic(handle_, matmul_, b_layout_, a_layout_, c_layout_, c_layout_,
+                                                     preference, 1, &chosen_, &found),
                       "cublasLtMatmulAlgoGetHeuristic");
     }
     cublasLtMatmulPreferenceDestroy(preference);

@@ -15,7 +15,8 @@ std::int64_t number_of(const VectorShape& shape, const std::string& name) {
   return *number;
 }
 
-Result<CudaMemory> filled(ElementType type, std::int64_t count, std::int64_t element_bytes, std::uint32_t seed, cudaStream_t stream) {
+Result<CudaMemory> filled(ElementType type, std::int64_t count, std::int64_t element_bytes, std::uint32_t seed,
+                          cudaStream_t stream) {
   TRY_ASSIGN(CudaMemory memory, CudaMemory::device(count * element_bytes));
   CUDA_TRY(launch_fill(type, memory.get(), count, seed, stream));
   return memory;
@@ -28,15 +29,19 @@ class SampleOp : public PreparedOp {
   Result<void> fill(cudaStream_t stream) {
     const std::int64_t count = s_.rows * s_.cols, bytes = dtype_bytes(c_.dtype);
     TRY_ASSIGN(in_, filled(type_, count, bytes, 1, stream));
-    TRY_ASSIGN(out_, CudaMemory::device(2 * count * bytes));  // the triangle is below features / 2 vectors, beside the dense one
+    TRY_ASSIGN(out_, CudaMemory::device(2 * count *
+                                        bytes));  // the triangle is below features / 2 vectors, beside the dense one
     TRY_ASSIGN(sums_, CudaMemory::device(2 * s_.cols * sizeof(float)));
     return {};
   }
   Result<void> launch(cudaStream_t stream) override {
     if (c_.op == "batchnorm")
-      return cuda_checked(launch_batch_norm(type_, in_.get(), out_.get(), static_cast<float*>(sums_.get()), s_.rows, s_.cols, stream), "batchnorm");
+      return cuda_checked(
+          launch_batch_norm(type_, in_.get(), out_.get(), static_cast<float*>(sums_.get()), s_.rows, s_.cols, stream),
+          "batchnorm");
     const int features = static_cast<int>(number_of(s_, "features")), dim = static_cast<int>(number_of(s_, "dim"));
-    return cuda_checked(launch_interaction(type_, in_.get(), out_.get(), s_.rows, features, dim, stream), "interaction");
+    return cuda_checked(launch_interaction(type_, in_.get(), out_.get(), s_.rows, features, dim, stream),
+                        "interaction");
   }
 
  private:
@@ -54,8 +59,11 @@ class OptimizerOp : public PreparedOp {
   Result<void> fill(cudaStream_t stream) {
     const std::int64_t count = s_.rows * s_.cols;
     for (std::size_t i = 0; i < (adam_ ? 4u : 2u); ++i) {
-      TRY_ASSIGN(arrays_[i], filled(ElementType::fp32, count, sizeof(float), static_cast<std::uint32_t>(i + 1), stream));
-      if (i == 3) CUDA_TRY(cudaMemsetAsync(arrays_[i].get(), 0, static_cast<std::size_t>(count) * sizeof(float), stream));  // a second moment is not negative
+      TRY_ASSIGN(arrays_[i],
+                 filled(ElementType::fp32, count, sizeof(float), static_cast<std::uint32_t>(i + 1), stream));
+      if (i == 3)
+        CUDA_TRY(cudaMemsetAsync(arrays_[i].get(), 0, static_cast<std::size_t>(count) * sizeof(float),
+                                 stream));  // a second moment is not negative
       std::vector<float*> starts;
       for (std::int64_t t = 0; t < s_.rows; ++t) starts.push_back(static_cast<float*>(arrays_[i].get()) + t * s_.cols);
       TRY_ASSIGN(tables_[i], CudaMemory::device(starts.size() * sizeof(float*)));
@@ -68,7 +76,9 @@ class OptimizerOp : public PreparedOp {
     const auto table = [this](std::size_t i) { return static_cast<float* const*>(tables_[i].get()); };
     const OptimizerArrays arrays{table(0), table(1), table(2), table(3)};
     const int tensors = static_cast<int>(s_.rows);
-    return cuda_checked(adam_ ? launch_adam(arrays, tensors, s_.cols, kRate, stream) : launch_sgd(arrays, tensors, s_.cols, kRate, stream), "optimizer");
+    return cuda_checked(adam_ ? launch_adam(arrays, tensors, s_.cols, kRate, stream)
+                              : launch_sgd(arrays, tensors, s_.cols, kRate, stream),
+                        "optimizer");
   }
 
  private:
@@ -104,10 +114,12 @@ Result<std::unique_ptr<PreparedOp>> prepare_fused(const OpCase& c, cudaStream_t 
   return std::unique_ptr<PreparedOp>(std::move(op));
 }
 
-Result<std::unique_ptr<PreparedOp>> prepare_attention(const OpCase& c, const OpLibraries& libraries, cudaStream_t stream) {
+Result<std::unique_ptr<PreparedOp>> prepare_attention(const OpCase& c, const OpLibraries& libraries,
+                                                      cudaStream_t stream) {
   std::vector<std::unique_ptr<PreparedOp>> steps;
   for (const OpCase& step : attention_steps(c)) {
-    TRY_ASSIGN(auto prepared, std::holds_alternative<GemmShape>(step.shape) ? prepare_gemm(step, libraries, stream) : prepare_vector(step, stream));
+    TRY_ASSIGN(auto prepared, std::holds_alternative<GemmShape>(step.shape) ? prepare_gemm(step, libraries, stream)
+                                                                            : prepare_vector(step, stream));
     steps.push_back(std::move(prepared));
   }
   return std::unique_ptr<PreparedOp>(std::make_unique<AttentionOp>(std::move(steps)));

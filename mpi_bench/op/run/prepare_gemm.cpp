@@ -1,4 +1,5 @@
-// GEMM by cuBLAS with its own choice of kernel. cuBLAS is column-major: a row-major C = A x B is computed as C^T = B^T x A^T.
+// GEMM by cuBLAS with its own choice of kernel. cuBLAS is column-major: a row-major C = A x B is computed as C^T = B^T
+// x A^T.
 #include "mpi_bench/op/run/cuda_memory.hpp"
 #include "mpi_bench/op/run/kernels.hpp"
 #include "mpi_bench/op/run/prepared_op.hpp"
@@ -29,7 +30,8 @@ Result<GemmTypes> types_of(const std::string& dtype) {
 
 class GemmOp : public PreparedOp {
  public:
-  GemmOp(GemmShape shape, GemmTypes types, cublasHandle_t handle) : s_(std::move(shape)), types_(types), handle_(handle) {}
+  GemmOp(GemmShape shape, GemmTypes types, cublasHandle_t handle)
+      : s_(std::move(shape)), types_(types), handle_(handle) {}
 
   Result<void> fill(std::int64_t element_bytes, cudaStream_t stream) {
     TRY_ASSIGN(a_, filled(s_.b * s_.m * s_.k, element_bytes, 1, stream));
@@ -42,15 +44,17 @@ class GemmOp : public PreparedOp {
     const bool a_transposed = s_.layout[0] == 'T', b_transposed = s_.layout[1] == 'T';
     const float one = 1, zero = 0;
     const auto m = static_cast<int>(s_.m), n = static_cast<int>(s_.n), k = static_cast<int>(s_.k);
-    return checked(cublasGemmStridedBatchedEx(handle_, b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N, a_transposed ? CUBLAS_OP_T : CUBLAS_OP_N, n, m, k, &one,
-                                              b_.get(), types_.data, b_transposed ? k : n, s_.k * s_.n, a_.get(), types_.data, a_transposed ? m : k,
-                                              s_.m * s_.k, &zero, c_.get(), types_.data, n, s_.m * s_.n, static_cast<int>(s_.b), types_.compute,
-                                              CUBLAS_GEMM_DEFAULT),
+    return checked(cublasGemmStridedBatchedEx(handle_, b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N,
+                                              a_transposed ? CUBLAS_OP_T : CUBLAS_OP_N, n, m, k, &one, b_.get(),
+                                              types_.data, b_transposed ? k : n, s_.k * s_.n, a_.get(), types_.data,
+                                              a_transposed ? m : k, s_.m * s_.k, &zero, c_.get(), types_.data, n,
+                                              s_.m * s_.n, static_cast<int>(s_.b), types_.compute, CUBLAS_GEMM_DEFAULT),
                    "cublasGemmStridedBatchedEx");
   }
 
  private:
-  Result<CudaMemory> filled(std::int64_t count, std::int64_t element_bytes, std::uint32_t seed, cudaStream_t stream) const {
+  Result<CudaMemory> filled(std::int64_t count, std::int64_t element_bytes, std::uint32_t seed,
+                            cudaStream_t stream) const {
     TRY_ASSIGN(CudaMemory memory, CudaMemory::device(count * element_bytes));
     CUDA_TRY(launch_fill(types_.element, memory.get(), count, seed, stream));
     return memory;

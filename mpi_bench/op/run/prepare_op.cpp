@@ -25,8 +25,10 @@ Result<ElementType> element_type(const std::string& dtype) {
 Result<void> measurable(const OpCase& c, int capability, int devices) {
   TRY(in_this_build(c));
   if (c.dtype == "fp8" && capability < 89) return Error{"this GPU has no 8-bit floating-point matrix unit", "fp8", ""};
-  if ((c.dtype == "tf32" || c.dtype == "bf16") && capability < 80) return Error{"this GPU has no " + c.dtype, c.dtype, ""};
-  if (c.op == "flash_attention" && capability < 80) return Error{"this GPU is older than cuDNN's flash attention", c.op, ""};
+  if ((c.dtype == "tf32" || c.dtype == "bf16") && capability < 80)
+    return Error{"this GPU has no " + c.dtype, c.dtype, ""};
+  if (c.op == "flash_attention" && capability < 80)
+    return Error{"this GPU is older than cuDNN's flash attention", c.op, ""};
   if (c.op == "copy_p2p" && devices < 2) return Error{"found one GPU, expected two", c.op, ""};
   return {};
 }
@@ -37,7 +39,8 @@ Result<std::unique_ptr<PreparedOp>> prepare_op(const OpCase& c, const OpLibrarie
   if (std::holds_alternative<ConvShape>(c.shape)) return prepare_conv(c, stream);
   if (c.op == "flash_attention") return prepare_flash_attention(c, stream);
 #endif
-  if (std::holds_alternative<GemmShape>(c.shape)) return c.dtype == "fp8" ? prepare_fp8_gemm(c, stream) : prepare_gemm(c, libraries, stream);
+  if (std::holds_alternative<GemmShape>(c.shape))
+    return c.dtype == "fp8" ? prepare_fp8_gemm(c, stream) : prepare_gemm(c, libraries, stream);
   if (std::holds_alternative<EmbeddingShape>(c.shape)) return prepare_embedding(c, stream);
   if (c.op.starts_with("copy")) return prepare_copy(c, stream);
   if (c.op == "attention") return prepare_attention(c, libraries, stream);

@@ -8,7 +8,8 @@ namespace {
 
 class ArrayOp : public PreparedOp {
  public:
-  ArrayOp(std::string op, bool backward, ElementType type, VectorShape shape) : op_(std::move(op)), backward_(backward), type_(type), s_(std::move(shape)) {}
+  ArrayOp(std::string op, bool backward, ElementType type, VectorShape shape)
+      : op_(std::move(op)), backward_(backward), type_(type), s_(std::move(shape)) {}
 
   Result<void> fill(std::int64_t element_bytes, cudaStream_t stream) {
     const std::int64_t count = s_.rows * s_.cols;
@@ -30,11 +31,15 @@ class ArrayOp : public PreparedOp {
  private:
   cudaError_t launched(cudaStream_t stream) const {
     if (backward_ && op_ == "layernorm")
-      return launch_layer_norm_backward(type_, a_.get(), b_.get(), out_.get(), static_cast<float*>(sums_.get()), s_.rows, s_.cols, stream);
+      return launch_layer_norm_backward(type_, a_.get(), b_.get(), out_.get(), static_cast<float*>(sums_.get()),
+                                        s_.rows, s_.cols, stream);
     if (backward_) return launch_softmax_backward(type_, a_.get(), b_.get(), out_.get(), s_.rows, s_.cols, stream);
     if (op_ == "layernorm") return launch_layer_norm(type_, a_.get(), out_.get(), s_.rows, s_.cols, stream);
     if (op_ == "softmax") return launch_softmax(type_, a_.get(), out_.get(), s_.rows, s_.cols, stream);
-    const VectorOp op = op_ == "add" ? VectorOp::add : op_ == "mul" ? VectorOp::mul : op_ == "relu" ? VectorOp::relu : VectorOp::gelu;
+    const VectorOp op = op_ == "add"    ? VectorOp::add
+                        : op_ == "mul"  ? VectorOp::mul
+                        : op_ == "relu" ? VectorOp::relu
+                                        : VectorOp::gelu;
     return launch_vector(op, type_, a_.get(), b_.get(), out_.get(), s_.rows * s_.cols, stream);
   }
 
@@ -77,7 +82,8 @@ Result<std::unique_ptr<PreparedOp>> prepare_peer_copy(std::int64_t bytes, cudaSt
   CUDA_TRY(cudaSetDevice(here));
   if (!to.ok()) return to.error();
   CUDA_TRY(cudaMemsetAsync(from.get(), 1, bytes, stream));
-  return std::unique_ptr<PreparedOp>(std::make_unique<CopyOp>(std::move(from), std::move(to).value(), bytes, cudaMemcpyDefault));
+  return std::unique_ptr<PreparedOp>(
+      std::make_unique<CopyOp>(std::move(from), std::move(to).value(), bytes, cudaMemcpyDefault));
 }
 
 }  // namespace
@@ -97,7 +103,9 @@ Result<std::unique_ptr<PreparedOp>> prepare_copy(const OpCase& c, cudaStream_t s
   TRY_ASSIGN(CudaMemory from, from_host ? CudaMemory::pinned(bytes) : CudaMemory::device(bytes));
   TRY_ASSIGN(CudaMemory to, to_host ? CudaMemory::pinned(bytes) : CudaMemory::device(bytes));
   CUDA_TRY(cudaMemsetAsync(from_host ? to.get() : from.get(), 1, bytes, stream));
-  const cudaMemcpyKind kind = from_host ? cudaMemcpyHostToDevice : to_host ? cudaMemcpyDeviceToHost : cudaMemcpyDeviceToDevice;
+  const cudaMemcpyKind kind = from_host ? cudaMemcpyHostToDevice
+                              : to_host ? cudaMemcpyDeviceToHost
+                                        : cudaMemcpyDeviceToDevice;
   return std::unique_ptr<PreparedOp>(std::make_unique<CopyOp>(std::move(from), std::move(to), bytes, kind));
 }
 

@@ -37,17 +37,21 @@ class OpLibraries {
 /// The type of our kernels; errors for what they do not have.
 Result<ElementType> element_type(const std::string& dtype);
 
-/// Why this build or this machine cannot measure the case (no cuDNN, no 8-bit matrix unit, one GPU), or success. `capability` is 90 for compute
-/// capability 9.0, `devices` the number of GPUs.
+/// Why this build or this machine cannot measure the case (no cuDNN, no 8-bit matrix unit, one GPU), or success.
+/// `capability` is 90 for compute capability 9.0, `devices` the number of GPUs.
 Result<void> measurable(const OpCase& op_case, int capability, int devices);
 
 /// Allocates and fills the operands. Errors: no memory, or an op or dtype that is not measured.
-Result<std::unique_ptr<PreparedOp>> prepare_op(const OpCase& op_case, const OpLibraries& libraries, cudaStream_t stream);
+Result<std::unique_ptr<PreparedOp>> prepare_op(const OpCase& op_case, const OpLibraries& libraries,
+                                               cudaStream_t stream);
 
-Result<std::unique_ptr<PreparedOp>> prepare_gemm(const OpCase& op_case, const OpLibraries& libraries, cudaStream_t stream);
+Result<std::unique_ptr<PreparedOp>> prepare_gemm(const OpCase& op_case, const OpLibraries& libraries,
+                                                 cudaStream_t stream);
 Result<std::unique_ptr<PreparedOp>> prepare_fp8_gemm(const OpCase& op_case, cudaStream_t stream);
-Result<std::unique_ptr<PreparedOp>> prepare_attention(const OpCase& op_case, const OpLibraries& libraries, cudaStream_t stream);
-Result<std::unique_ptr<PreparedOp>> prepare_fused(const OpCase& op_case, cudaStream_t stream);  ///< interaction, batchnorm, optimizers
+Result<std::unique_ptr<PreparedOp>> prepare_attention(const OpCase& op_case, const OpLibraries& libraries,
+                                                      cudaStream_t stream);
+Result<std::unique_ptr<PreparedOp>> prepare_fused(const OpCase& op_case,
+                                                  cudaStream_t stream);  ///< interaction, batchnorm, optimizers
 #ifdef DISTSIM_WITH_CUDNN
 Result<std::unique_ptr<PreparedOp>> prepare_conv(const OpCase& op_case, cudaStream_t stream);
 bool has_flash_attention();  ///< of this build's cuDNN

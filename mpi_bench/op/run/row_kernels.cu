@@ -38,7 +38,8 @@ __global__ void layer_norm_kernel(const T* in, T* out, std::int64_t rows, std::i
       squares += d * d;
     }
     const float scale = rsqrtf(block_reduce(squares, 0, Sum{}) / cols + kEpsilon);
-    for (std::int64_t c = threadIdx.x; c < cols; c += blockDim.x) out[row * cols + c] = from_float<T>((to_float(x[c]) - mean) * scale);
+    for (std::int64_t c = threadIdx.x; c < cols; c += blockDim.x)
+      out[row * cols + c] = from_float<T>((to_float(x[c]) - mean) * scale);
   }
 }
 
@@ -52,13 +53,15 @@ __global__ void softmax_kernel(const T* in, T* out, std::int64_t rows, std::int6
     float sum = 0;
     for (std::int64_t c = threadIdx.x; c < cols; c += blockDim.x) sum += __expf(to_float(x[c]) - largest);
     const float scale = 1 / block_reduce(sum, 0, Sum{});
-    for (std::int64_t c = threadIdx.x; c < cols; c += blockDim.x) out[row * cols + c] = from_float<T>(__expf(to_float(x[c]) - largest) * scale);
+    for (std::int64_t c = threadIdx.x; c < cols; c += blockDim.x)
+      out[row * cols + c] = from_float<T>(__expf(to_float(x[c]) - largest) * scale);
   }
 }
 
 /// mean and 1 / deviation of each row are left in `stats` for the gradients of the columns.
 template <class T>
-__global__ void layer_norm_backward_kernel(const T* in, const T* gradient, T* out, float* stats, std::int64_t rows, std::int64_t cols) {
+__global__ void layer_norm_backward_kernel(const T* in, const T* gradient, T* out, float* stats, std::int64_t rows,
+                                           std::int64_t cols) {
   constexpr float kEpsilon = 1e-5f;
   const float scale = 1.0f / cols;
   for (std::int64_t row = blockIdx.x; row < rows; row += gridDim.x) {
@@ -91,9 +94,11 @@ constexpr int kColumns = 32, kRowsAtOnce = 8, kRowsPerBlock = 512;
 
 /// A block takes 32 columns of 512 rows: 8 rows at once, added up in shared memory, one atomic a column.
 template <class T>
-__global__ void column_gradients_kernel(const T* in, const T* gradient, const float* stats, float* sums, std::int64_t rows, std::int64_t cols) {
+__global__ void column_gradients_kernel(const T* in, const T* gradient, const float* stats, float* sums,
+                                        std::int64_t rows, std::int64_t cols) {
   __shared__ float partial[2][kRowsAtOnce][kColumns];
-  const std::int64_t column = std::int64_t{blockIdx.x} * kColumns + threadIdx.x, first = std::int64_t{blockIdx.y} * kRowsPerBlock;
+  const std::int64_t column = std::int64_t{blockIdx.x} * kColumns + threadIdx.x,
+                     first = std::int64_t{blockIdx.y} * kRowsPerBlock;
   const std::int64_t end = first + kRowsPerBlock < rows ? first + kRowsPerBlock : rows;
   float weight = 0, bias = 0;
   for (std::int64_t row = first + threadIdx.y; column < cols && row < end; row += kRowsAtOnce) {
@@ -114,13 +119,15 @@ __global__ void column_gradients_kernel(const T* in, const T* gradient, const fl
 }
 
 template <class T>
-__global__ void softmax_backward_kernel(const T* out, const T* gradient, T* in_gradient, std::int64_t rows, std::int64_t cols) {
+__global__ void softmax_backward_kernel(const T* out, const T* gradient, T* in_gradient, std::int64_t rows,
+                                        std::int64_t cols) {
   for (std::int64_t row = blockIdx.x; row < rows; row += gridDim.x) {
     const T *const y = out + row * cols, *const dy = gradient + row * cols;
     float sum = 0;
     for (std::int64_t c = threadIdx.x; c < cols; c += blockDim.x) sum += to_float(y[c]) * to_float(dy[c]);
     sum = block_reduce(sum, 0, Sum{});
-    for (std::int64_t c = threadIdx.x; c < cols; c += blockDim.x) in_gradient[row * cols + c] = from_float<T>(to_float(y[c]) * (to_float(dy[c]) - sum));
+    for (std::int64_t c = threadIdx.x; c < cols; c += blockDim.x)
+      in_gradient[row * cols + c] = from_float<T>(to_float(y[c]) * (to_float(dy[c]) - sum));
   }
 }
 
@@ -135,44 +142,53 @@ Grid grid_for(std::int64_t rows, std::int64_t cols) {
 
 }  // namespace
 
-cudaError_t launch_layer_norm(ElementType type, const void* in, void* out, std::int64_t rows, std::int64_t cols, cudaStream_t stream) {
+cudaError_t launch_layer_norm(ElementType type, const void* in, void* out, std::int64_t rows, std::int64_t cols,
+                              cudaStream_t stream) {
   return with_type(type, [&](auto element) {
     using T = decltype(element);
     const Grid grid = grid_for(rows, cols);
-    layer_norm_kernel<<<grid.blocks, grid.threads, 0, stream>>>(static_cast<const T*>(in), static_cast<T*>(out), rows, cols);
+    layer_norm_kernel<<<grid.blocks, grid.threads, 0, stream>>>(static_cast<const T*>(in), static_cast<T*>(out), rows,
+                                                                cols);
     return cudaGetLastError();
   });
 }
 
-cudaError_t launch_softmax(ElementType type, const void* in, void* out, std::int64_t rows, std::int64_t cols, cudaStream_t stream) {
+cudaError_t launch_softmax(ElementType type, const void* in, void* out, std::int64_t rows, std::int64_t cols,
+                           cudaStream_t stream) {
   return with_type(type, [&](auto element) {
     using T = decltype(element);
     const Grid grid = grid_for(rows, cols);
-    softmax_kernel<<<grid.blocks, grid.threads, 0, stream>>>(static_cast<const T*>(in), static_cast<T*>(out), rows, cols);
+    softmax_kernel<<<grid.blocks, grid.threads, 0, stream>>>(static_cast<const T*>(in), static_cast<T*>(out), rows,
+                                                             cols);
     return cudaGetLastError();
   });
 }
 
-cudaError_t launch_layer_norm_backward(ElementType type, const void* x, const void* dy, void* dx, float* sums, std::int64_t rows, std::int64_t cols,
-                                       cudaStream_t stream) {
+cudaError_t launch_layer_norm_backward(ElementType type, const void* x, const void* dy, void* dx, float* sums,
+                                       std::int64_t rows, std::int64_t cols, cudaStream_t stream) {
   return with_type(type, [&](auto element) {
     using T = decltype(element);
     float* const columns = sums + 2 * rows;
     const cudaError_t cleared = cudaMemsetAsync(columns, 0, static_cast<std::size_t>(2 * cols) * sizeof(float), stream);
     if (cleared != cudaSuccess) return cleared;
     const Grid grid = grid_for(rows, cols);
-    layer_norm_backward_kernel<<<grid.blocks, grid.threads, 0, stream>>>(static_cast<const T*>(x), static_cast<const T*>(dy), static_cast<T*>(dx), sums, rows, cols);
-    const dim3 blocks(static_cast<unsigned>((cols + kColumns - 1) / kColumns), static_cast<unsigned>((rows + kRowsPerBlock - 1) / kRowsPerBlock));
-    column_gradients_kernel<<<blocks, dim3(kColumns, kRowsAtOnce), 0, stream>>>(static_cast<const T*>(x), static_cast<const T*>(dy), sums, columns, rows, cols);
+    layer_norm_backward_kernel<<<grid.blocks, grid.threads, 0, stream>>>(
+        static_cast<const T*>(x), static_cast<const T*>(dy), static_cast<T*>(dx), sums, rows, cols);
+    const dim3 blocks(static_cast<unsigned>((cols + kColumns - 1) / kColumns),
+                      static_cast<unsigned>((rows + kRowsPerBlock - 1) / kRowsPerBlock));
+    column_gradients_kernel<<<blocks, dim3(kColumns, kRowsAtOnce), 0, stream>>>(
+        static_cast<const T*>(x), static_cast<const T*>(dy), sums, columns, rows, cols);
     return cudaGetLastError();
   });
 }
 
-cudaError_t launch_softmax_backward(ElementType type, const void* y, const void* dy, void* dx, std::int64_t rows, std::int64_t cols, cudaStream_t stream) {
+cudaError_t launch_softmax_backward(ElementType type, const void* y, const void* dy, void* dx, std::int64_t rows,
+                                    std::int64_t cols, cudaStream_t stream) {
   return with_type(type, [&](auto element) {
     using T = decltype(element);
     const Grid grid = grid_for(rows, cols);
-    softmax_backward_kernel<<<grid.blocks, grid.threads, 0, stream>>>(static_cast<const T*>(y), static_cast<const T*>(dy), static_cast<T*>(dx), rows, cols);
+    softmax_backward_kernel<<<grid.blocks, grid.threads, 0, stream>>>(
+        static_cast<const T*>(y), static_cast<const T*>(dy), static_cast<T*>(dx), rows, cols);
     return cudaGetLastError();
   });
 }

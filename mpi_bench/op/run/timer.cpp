@@ -32,7 +32,9 @@ class LaunchGraph {
   ~LaunchGraph() {
     if (runnable_ != nullptr) cudaGraphExecDestroy(runnable_);
   }
-  Result<void> launch(cudaStream_t stream) const { return cuda_checked(cudaGraphLaunch(runnable_, stream), "cudaGraphLaunch"); }
+  Result<void> launch(cudaStream_t stream) const {
+    return cuda_checked(cudaGraphLaunch(runnable_, stream), "cudaGraphLaunch");
+  }
 
  private:
   LaunchGraph() = default;
@@ -55,8 +57,12 @@ Result<OpTimer> OpTimer::create(bool flush_l2, std::uint64_t l2_bytes) {
 }
 
 OpTimer::OpTimer(OpTimer&& other) noexcept
-    : stream_(std::exchange(other.stream_, nullptr)), start_(std::exchange(other.start_, nullptr)), stop_(std::exchange(other.stop_, nullptr)),
-      flush_(other.flush_), flushed_(std::move(other.flushed_)), flush_bytes_(other.flush_bytes_) {}
+    : stream_(std::exchange(other.stream_, nullptr)),
+      start_(std::exchange(other.start_, nullptr)),
+      stop_(std::exchange(other.stop_, nullptr)),
+      flush_(other.flush_),
+      flushed_(std::move(other.flushed_)),
+      flush_bytes_(other.flush_bytes_) {}
 
 OpTimer::~OpTimer() {
   if (start_ != nullptr) cudaEventDestroy(start_);
@@ -87,25 +93,27 @@ Result<double> OpTimer::seconds_of_one(PreparedOp& op) {
 Result<TimedOp> OpTimer::time_cold(PreparedOp& op, const RepetitionLimits& limits) {
   TimedOp timed;
   TRY_ASSIGN(timed.repetitions, repeat(limits, 1, [&]() -> Result<double> {
-    CUDA_TRY(cudaMemsetAsync(flushed_.get(), 0, flush_bytes_, stream_));  // also keeps the GPU busy while the launches are queued
-    return seconds_of_one(op);
-  }));
+               CUDA_TRY(cudaMemsetAsync(flushed_.get(), 0, flush_bytes_,
+                                        stream_));  // also keeps the GPU busy while the launches are queued
+               return seconds_of_one(op);
+             }));
   return timed;
 }
 
 Result<TimedOp> OpTimer::time_warm(PreparedOp& op, const RepetitionLimits& limits) {
   TimedOp timed;
   TRY_ASSIGN(const double estimate, seconds_of_one(op));
-  timed.launches = static_cast<int>(std::clamp(std::ceil(kBatchSeconds / std::max(estimate, 1e-6)), 1.0, kMostLaunches));
+  timed.launches =
+      static_cast<int>(std::clamp(std::ceil(kBatchSeconds / std::max(estimate, 1e-6)), 1.0, kMostLaunches));
   TRY_ASSIGN(const LaunchGraph graph, LaunchGraph::capture(op, timed.launches, stream_));
   TRY(graph.launch(stream_));
   TRY_ASSIGN(timed.repetitions, repeat(limits, timed.launches, [&]() -> Result<double> {
-    CUDA_TRY(cudaEventRecord(start_, stream_));
-    TRY(graph.launch(stream_));
-    CUDA_TRY(cudaEventRecord(stop_, stream_));
-    TRY_ASSIGN(const double seconds, seconds_between_events());
-    return seconds / timed.launches;
-  }));
+               CUDA_TRY(cudaEventRecord(start_, stream_));
+               TRY(graph.launch(stream_));
+               CUDA_TRY(cudaEventRecord(stop_, stream_));
+               TRY_ASSIGN(const double seconds, seconds_between_events());
+               return seconds / timed.launches;
+             }));
   return timed;
 }
 

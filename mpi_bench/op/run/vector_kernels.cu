@@ -5,10 +5,14 @@ namespace {
 
 __device__ float apply(VectorOp op, float a, float b) {
   switch (op) {
-    case VectorOp::add: return a + b;
-    case VectorOp::mul: return a * b;
-    case VectorOp::relu: return fmaxf(a, 0);
-    case VectorOp::gelu: return 0.5f * a * (1 + erff(a * 0.70710678f));
+    case VectorOp::add:
+      return a + b;
+    case VectorOp::mul:
+      return a * b;
+    case VectorOp::relu:
+      return fmaxf(a, 0);
+    case VectorOp::gelu:
+      return 0.5f * a * (1 + erff(a * 0.70710678f));
   }
   return 0;
 }
@@ -18,7 +22,8 @@ constexpr bool kReadsB = kOp == VectorOp::add || kOp == VectorOp::mul;
 
 template <VectorOp kOp, class T>
 __global__ void vector_kernel(const T* a, const T* b, T* out, std::int64_t count) {
-  const std::int64_t fours = count / 4, stride = std::int64_t{gridDim.x} * blockDim.x, first = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  const std::int64_t fours = count / 4, stride = std::int64_t{gridDim.x} * blockDim.x,
+                     first = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
   for (std::int64_t i = first; i < fours; i += stride) {
     const Four<T> x = reinterpret_cast<const Four<T>*>(a)[i];
     const Four<T> y = kReadsB<kOp> ? reinterpret_cast<const Four<T>*>(b)[i] : x;
@@ -44,20 +49,26 @@ __global__ void fill_kernel(T* out, std::int64_t count, std::uint32_t seed) {
 
 template <VectorOp kOp, class T>
 cudaError_t launch(const void* a, const void* b, void* out, std::int64_t count, cudaStream_t stream) {
-  vector_kernel<kOp><<<blocks_for((count + 3) / 4), kThreads, 0, stream>>>(static_cast<const T*>(a), static_cast<const T*>(b), static_cast<T*>(out), count);
+  vector_kernel<kOp><<<blocks_for((count + 3) / 4), kThreads, 0, stream>>>(
+      static_cast<const T*>(a), static_cast<const T*>(b), static_cast<T*>(out), count);
   return cudaGetLastError();
 }
 
 }  // namespace
 
-cudaError_t launch_vector(VectorOp op, ElementType type, const void* a, const void* b, void* out, std::int64_t count, cudaStream_t stream) {
+cudaError_t launch_vector(VectorOp op, ElementType type, const void* a, const void* b, void* out, std::int64_t count,
+                          cudaStream_t stream) {
   return with_type(type, [&](auto element) {
     using T = decltype(element);
     switch (op) {
-      case VectorOp::add: return launch<VectorOp::add, T>(a, b, out, count, stream);
-      case VectorOp::mul: return launch<VectorOp::mul, T>(a, b, out, count, stream);
-      case VectorOp::relu: return launch<VectorOp::relu, T>(a, b, out, count, stream);
-      case VectorOp::gelu: return launch<VectorOp::gelu, T>(a, b, out, count, stream);
+      case VectorOp::add:
+        return launch<VectorOp::add, T>(a, b, out, count, stream);
+      case VectorOp::mul:
+        return launch<VectorOp::mul, T>(a, b, out, count, stream);
+      case VectorOp::relu:
+        return launch<VectorOp::relu, T>(a, b, out, count, stream);
+      case VectorOp::gelu:
+        return launch<VectorOp::gelu, T>(a, b, out, count, stream);
     }
     return cudaErrorInvalidValue;
   });

@@ -1,5 +1,5 @@
-// Activity: work that proceeds at a speed that changes. Exact: whole picoseconds, speeds in fixed point, work as their integer
-// product.
+// Activity: work that proceeds at a speed that changes. Exact: whole picoseconds, speeds in fixed point, work as their
+// integer product.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,8 @@
 
 namespace distsim::engine {
 
-/// A fraction of full speed, above 0 and at most 1, in multiples of 2^-36. Fine enough for 1e-8 of accuracy at a 500th of the
-/// speed; coarse enough that the rounding of the solver does not part flows that are alike.
+/// A fraction of full speed, above 0 and at most 1, in multiples of 2^-36. Fine enough for 1e-8 of accuracy at a 500th
+/// of the speed; coarse enough that the rounding of the solver does not part flows that are alike.
 class Speed {
  public:
   static constexpr int kBits = 36;

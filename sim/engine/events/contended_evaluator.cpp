@@ -6,19 +6,20 @@
 #include <tuple>
 
 #include "sim/engine/events/activity.hpp"
-#include "sim/engine/program/dependencies.hpp"
 #include "sim/engine/events/fair_share.hpp"
+#include "sim/engine/program/dependencies.hpp"
 
 namespace distsim::engine {
 namespace {
 
 struct Activity {
-  std::vector<std::uint32_t> steps;            ///< in order of duration, the shortest first
-  std::size_t ended = 0;                       ///< of them
+  std::vector<std::uint32_t> steps;  ///< in order of duration, the shortest first
+  std::size_t ended = 0;             ///< of them
   Progress progress;
-  std::vector<FairShareProblem::Use> uses;     ///< demands of all members, each divided by `peak`; empty where nothing is shared
-  double peak = 0;                             ///< largest demand: the rate at full speed
-  std::uint32_t version = 0;                   ///< events of older versions are void
+  std::vector<FairShareProblem::Use>
+      uses;                   ///< demands of all members, each divided by `peak`; empty where nothing is shared
+  double peak = 0;            ///< largest demand: the rate at full speed
+  std::uint32_t version = 0;  ///< events of older versions are void
 };
 
 /// Demands of all members, added up by resource.
@@ -32,8 +33,10 @@ void collect_demands(const Contention& contention, Activity& activity) {
   std::stable_sort(uses.begin(), uses.end(), [](auto& a, auto& b) { return a.resource < b.resource; });
   std::size_t kept = 0;
   for (std::size_t i = 0; i < uses.size(); ++i) {
-    if (kept > 0 && uses[kept - 1].resource == uses[i].resource) uses[kept - 1].coefficient += uses[i].coefficient;
-    else uses[kept++] = uses[i];
+    if (kept > 0 && uses[kept - 1].resource == uses[i].resource)
+      uses[kept - 1].coefficient += uses[i].coefficient;
+    else
+      uses[kept++] = uses[i];
   }
   uses.resize(kept);
   for (const auto& use : uses) activity.peak = std::max(activity.peak, use.coefficient);
@@ -75,7 +78,8 @@ class EventLoop {
 
   /// Drops events that a change of speed has made void; true where one is left.
   bool next_is_known() {
-    while (!events_.empty() && std::get<2>(events_.top()) != activities_[std::get<1>(events_.top())].version) events_.pop();
+    while (!events_.empty() && std::get<2>(events_.top()) != activities_[std::get<1>(events_.top())].version)
+      events_.pop();
     return !events_.empty();
   }
 
@@ -115,7 +119,8 @@ class EventLoop {
     problem_.use_offsets.assign(1, 0);
     for (const std::uint32_t id : sharing_) problem_.add_flow(activities_[id].peak, activities_[id].uses);
     const auto rates = max_min_rates(problem_);
-    for (std::size_t i = 0; i < rates.size(); ++i) set_speed(sharing_[i], Speed(rates[i] / activities_[sharing_[i]].peak));
+    for (std::size_t i = 0; i < rates.size(); ++i)
+      set_speed(sharing_[i], Speed(rates[i] / activities_[sharing_[i]].peak));
   }
 
   void set_speed(std::uint32_t id, Speed speed) {
@@ -162,7 +167,8 @@ Result<void> check_demands(const Contention& c) {
   for (std::size_t i = 0; i < c.demands.size(); ++i) {
     const std::string name = "demand " + std::to_string(i);
     if (c.demands[i].resource >= c.capacities.size()) {
-      return found(name + ".resource", std::to_string(c.demands[i].resource), "one of " + std::to_string(c.capacities.size()));
+      return found(name + ".resource", std::to_string(c.demands[i].resource),
+                   "one of " + std::to_string(c.capacities.size()));
     }
     if (!is_sane(c.demands[i].rate)) return found(name + ".rate", std::to_string(c.demands[i].rate), kSane);
   }
@@ -174,7 +180,8 @@ Result<void> check_demands(const Contention& c) {
 Result<void> validate(const IrregularProgram& program, const Contention& c) {
   TRY(validate(program));
   if (c.demand_offsets.size() != program.steps.size() + 1 || c.demand_offsets.front() != 0 ||
-      c.demand_offsets.back() != c.demands.size() || !std::is_sorted(c.demand_offsets.begin(), c.demand_offsets.end())) {
+      c.demand_offsets.back() != c.demands.size() ||
+      !std::is_sorted(c.demand_offsets.begin(), c.demand_offsets.end())) {
     return found("contention.demand_offsets", std::to_string(c.demand_offsets.size()) + " offsets",
                  std::to_string(program.steps.size() + 1) + " rising ones from 0 to the number of demands");
   }

@@ -11,10 +11,10 @@ namespace {
 
 /// What a resource still has to give, and to how many.
 struct Supply {
-  double left = 0;             ///< capacity less what stopped flows take
-  double demand = 0;           ///< sum of the coefficients of rising flows: what a rise of all by 1 takes
-  double summed = 0;           ///< demand when it was last summed up rather than subtracted from
-  std::uint32_t rising = 0;    ///< flows that still rise
+  double left = 0;           ///< capacity less what stopped flows take
+  double demand = 0;         ///< sum of the coefficients of rising flows: what a rise of all by 1 takes
+  double summed = 0;         ///< demand when it was last summed up rather than subtracted from
+  std::uint32_t rising = 0;  ///< flows that still rise
   double level() const { return rising > 0 ? left / demand : INFINITY; }  ///< where it will be full
 };
 
@@ -71,8 +71,8 @@ class ProgressiveFilling {
   void push_resource(std::uint32_t l) {
     if (supplies_[l].rising > 0) stops_.push({supplies_[l].level(), kResource, l});
   }
-  /// The level of a resource only rises as its flows stop, so an entry may come up too early: then it goes back with its level of
-  /// now.
+  /// The level of a resource only rises as its flows stop, so an entry may come up too early: then it goes back with
+  /// its level of now.
   void fill(std::uint32_t l, double level) {
     const double now = supplies_[l].level();
     if (now > level) return stops_.push({now, kResource, l});
@@ -101,7 +101,7 @@ class ProgressiveFilling {
   }
 
   const FairShareProblem& p_;
-  std::vector<double> rates_;                  ///< below 0 while rising
+  std::vector<double> rates_;  ///< below 0 while rising
   std::vector<Supply> supplies_;
   std::vector<std::uint32_t> user_offsets_, users_;  ///< CSR: flows by resource
   std::vector<double> coefficients_;                 ///< beside users_

@@ -3,8 +3,8 @@
 #include <string>
 
 #include "sim/engine/program/dependencies.hpp"
-#include "sim/engine/timeline/mix.hpp"
 #include "sim/engine/program/program_check.hpp"
+#include "sim/engine/timeline/mix.hpp"
 
 namespace distsim::engine {
 namespace {
@@ -60,7 +60,8 @@ std::vector<StepId> find_deadlock(const IrregularProgram& program) {
   const StepLinks links(program);
   Propagation propagation(program, links);
   propagation.run();
-  return propagation.dependencies().all_ended() ? std::vector<StepId>{} : cycle_of(program, links, propagation.dependencies());
+  return propagation.dependencies().all_ended() ? std::vector<StepId>{}
+                                                : cycle_of(program, links, propagation.dependencies());
 }
 
 Result<IrregularTimeline> evaluate_irregular(const IrregularProgram& program) {

@@ -14,7 +14,9 @@ std::optional<Groups> listed_places(const Groups& g, std::uint32_t ranks, std::u
   std::vector<std::uint32_t> group_of(places, kNone), members_in(places, 0), blocks;  // group_of: in the result
   Groups out;
   out.offsets = {0};
-  const auto blocks_of = [&](std::uint32_t group) { return std::span(out.members).subspan(out.offsets[group], out.offsets[group + 1] - out.offsets[group]); };
+  const auto blocks_of = [&](std::uint32_t group) {
+    return std::span(out.members).subspan(out.offsets[group], out.offsets[group + 1] - out.offsets[group]);
+  };
   for (std::size_t i = 0; i + 1 < g.offsets.size(); ++i) {
     blocks.clear();
     for (std::uint32_t m = g.offsets[i]; m < g.offsets[i + 1]; ++m) {
@@ -63,7 +65,8 @@ std::uint32_t common_block(const Program& p) {
 std::uint32_t alike_ranks(const Program& program) {
   const std::uint32_t each = common_block(program);
   if (each == 1 || program.ranks % each != 0) return 1;
-  const bool allowed = std::all_of(program.groups.begin(), program.groups.end(), [&](const Groups& g) { return places(g, program.ranks, each).has_value(); });
+  const bool allowed = std::all_of(program.groups.begin(), program.groups.end(),
+                                   [&](const Groups& g) { return places(g, program.ranks, each).has_value(); });
   return allowed ? each : 1;
 }
 

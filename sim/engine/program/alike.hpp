@@ -1,7 +1,8 @@
 // Alike ranks: where neighbouring ranks do the same, as those of one pipeline stage, one of them is played for all.
 //
-// Rows say so themselves (Row::each). With blocks of `each` ranks a program is played on ranks / each places if every row has that block (or is uniform) and
-// every group either lies in one block, where all arrive at once and joining changes nothing, or leads from every rank of its blocks to the same other blocks.
+// Rows say so themselves (Row::each). With blocks of `each` ranks a program is played on ranks / each places if every
+// row has that block (or is uniform) and every group either lies in one block, where all arrive at once and joining
+// changes nothing, or leads from every rank of its blocks to the same other blocks.
 #pragma once
 
 #include "sim/engine/program/program.hpp"

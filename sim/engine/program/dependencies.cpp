@@ -5,15 +5,18 @@
 namespace distsim::engine {
 namespace {
 
-/// A step that keeps `step` from beginning: a predecessor that has not begun, or a member of its meeting that has not arrived.
-/// (When a run halts, all that has begun has ended.)
-std::uint32_t blocker_of(const IrregularProgram& p, const StepLinks& links, const Dependencies& halted, std::uint32_t step) {
-  if (const std::uint32_t before = links.before[step]; before != StepLinks::kNone && !halted.has_begun(before)) return before;
+/// A step that keeps `step` from beginning: a predecessor that has not begun, or a member of its meeting that has not
+/// arrived. (When a run halts, all that has begun has ended.)
+std::uint32_t blocker_of(const IrregularProgram& p, const StepLinks& links, const Dependencies& halted,
+                         std::uint32_t step) {
+  if (const std::uint32_t before = links.before[step]; before != StepLinks::kNone && !halted.has_begun(before))
+    return before;
   for (const StepId wait : p.waits_of(StepId(step))) {
     if (!halted.has_begun(wait.value())) return wait.value();
   }
   const auto members = links.members.of(p.steps[StepId(step)].meeting);
-  const auto absent = std::find_if(members.begin(), members.end(), [&](std::uint32_t m) { return !halted.has_arrived(m); });
+  const auto absent =
+      std::find_if(members.begin(), members.end(), [&](std::uint32_t m) { return !halted.has_arrived(m); });
   CHECK(absent != members.end()) << "step " << step << " is stuck without a reason";
   return *absent;
 }

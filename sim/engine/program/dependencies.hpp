@@ -1,5 +1,5 @@
-// Dependencies: which steps of an irregular program may start, as others end. Shared by the evaluators, which differ in when a
-// step ends.
+// Dependencies: which steps of an irregular program may start, as others end. Shared by the evaluators, which differ in
+// when a step ends.
 #pragma once
 
 #include <algorithm>
@@ -11,12 +11,16 @@
 
 namespace distsim::engine {
 
-/// Records ready, start and end of every step, and calls `begin(steps, start)` for each step, or all members of a meeting, that
-/// may start now.
+/// Records ready, start and end of every step, and calls `begin(steps, start)` for each step, or all members of a
+/// meeting, that may start now.
 class Dependencies {
  public:
   Dependencies(const IrregularProgram& valid, const StepLinks& links)
-      : p_(valid), links_(links), times_(valid.steps.size()), unmet_(valid.steps.size()), latest_(valid.meeting_sizes.size(), 0),
+      : p_(valid),
+        links_(links),
+        times_(valid.steps.size()),
+        unmet_(valid.steps.size()),
+        latest_(valid.meeting_sizes.size(), 0),
         missing_(valid.meeting_sizes) {
     for (std::uint32_t s = 0; s < unmet_.size(); ++s) unmet_[s] = predecessors(s);
   }

@@ -16,8 +16,8 @@ Error found(const std::string& what, const std::string& found, const std::string
 Result<void> check_shape(const IrregularProgram& p) {
   if (p.ranks == 0) return found("program.ranks", "0", "at least 1");
   if (p.streams == 0) return found("program.streams", "0", "at least 1");
-  if (p.wait_offsets.size() == p.steps.size() + 1 && p.wait_offsets.front() == 0 && p.wait_offsets.back() == p.waits.size() &&
-      std::is_sorted(p.wait_offsets.begin(), p.wait_offsets.end())) {
+  if (p.wait_offsets.size() == p.steps.size() + 1 && p.wait_offsets.front() == 0 &&
+      p.wait_offsets.back() == p.waits.size() && std::is_sorted(p.wait_offsets.begin(), p.wait_offsets.end())) {
     return {};
   }
   return found("program.wait_offsets", std::to_string(p.wait_offsets.size()) + " offsets",
@@ -27,16 +27,20 @@ Result<void> check_shape(const IrregularProgram& p) {
 Result<void> check_step(const IrregularProgram& p, StepId id) {
   const RankStep& step = p.steps[id];
   const auto name = [&] { return "step " + text(id.value()); };  // only a broken step pays for text
-  if (step.rank.value() >= p.ranks) return found(name() + ".rank", text(step.rank.value()), "a rank below " + text(p.ranks));
+  if (step.rank.value() >= p.ranks)
+    return found(name() + ".rank", text(step.rank.value()), "a rank below " + text(p.ranks));
   if (step.stream.valid() && step.stream.value() >= p.streams)
     return found(name() + ".stream", text(step.stream.value()), "a stream below " + text(p.streams));
   if (step.meeting != RankStep::kAlone && step.meeting >= p.meeting_sizes.size()) {
-    return found(name() + ".meeting", text(step.meeting), "one of " + std::to_string(p.meeting_sizes.size()) + " meetings");
+    return found(name() + ".meeting", text(step.meeting),
+                 "one of " + std::to_string(p.meeting_sizes.size()) + " meetings");
   }
-  if (step.duration < 0) return found(name() + ".duration", text(step.duration) + " ps", "a duration that is not negative");
+  if (step.duration < 0)
+    return found(name() + ".duration", text(step.duration) + " ps", "a duration that is not negative");
   if (step.duration >= kTimeLimit) return found(name() + ".duration", text(step.duration) + " ps", "less than 2^62 ps");
   for (const StepId wait : p.waits_of(id)) {
-    if (wait.value() >= p.steps.size()) return found(name() + ".waits", "step " + text(wait.value()), "a step of the program");
+    if (wait.value() >= p.steps.size())
+      return found(name() + ".waits", "step " + text(wait.value()), "a step of the program");
   }
   return {};
 }

@@ -52,7 +52,8 @@ class Meetings {
 Result<IrregularProgram> expand(const Program& program) {
   TRY(validate(program));
   const auto steps = static_cast<std::uint32_t>(program.steps.size());
-  if (std::uint64_t{program.ranks} * steps > kMostSteps || std::uint64_t{program.ranks} * program.waits.size() > kMostSteps) {
+  if (std::uint64_t{program.ranks} * steps > kMostSteps ||
+      std::uint64_t{program.ranks} * program.waits.size() > kMostSteps) {
     return Error{"expand: found " + std::to_string(steps) + " steps on " + std::to_string(program.ranks) +
                      " ranks, expected at most " + std::to_string(kMostSteps) + " in all",
                  "", ""};

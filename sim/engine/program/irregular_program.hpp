@@ -1,6 +1,6 @@
-// IrregularProgram: every rank has its own list of steps, as a trace has. Steps of different ranks meet in collectives and in
-// send-receive pairs. Where all ranks do the same steps, Program says it in a fraction of the space; `expand` writes one out as
-// the other.
+// IrregularProgram: every rank has its own list of steps, as a trace has. Steps of different ranks meet in collectives
+// and in send-receive pairs. Where all ranks do the same steps, Program says it in a fraction of the space; `expand`
+// writes one out as the other.
 #pragma once
 
 #include <cstdint>
@@ -27,11 +27,11 @@ struct RankStep {
 
 struct IrregularProgram {
   std::uint32_t ranks = 1;
-  std::uint32_t streams = 1;                     ///< of each rank
-  IdVector<StepId, RankStep> steps;              ///< order of a stream = order here; ranks may be interleaved in any way
-  std::vector<std::uint32_t> wait_offsets{0};    ///< CSR: waits of step s are waits[wait_offsets[s] .. wait_offsets[s+1])
-  std::vector<StepId> waits;                     ///< any step of any rank, also a later one; a cycle is a deadlock
-  std::vector<std::uint32_t> meeting_sizes;      ///< by meeting: members it needs
+  std::uint32_t streams = 1;                   ///< of each rank
+  IdVector<StepId, RankStep> steps;            ///< order of a stream = order here; ranks may be interleaved in any way
+  std::vector<std::uint32_t> wait_offsets{0};  ///< CSR: waits of step s are waits[wait_offsets[s] .. wait_offsets[s+1])
+  std::vector<StepId> waits;                   ///< any step of any rank, also a later one; a cycle is a deadlock
+  std::vector<std::uint32_t> meeting_sizes;    ///< by meeting: members it needs
 
   StepId add(const RankStep& step, std::span<const StepId> waits_for = {}) {
     waits.insert(waits.end(), waits_for.begin(), waits_for.end());
@@ -43,8 +43,8 @@ struct IrregularProgram {
   }
 };
 
-/// The steps of a valid program, written out rank by rank: step s of rank r becomes step r * steps + s. Refuses more than 2^32 -
-/// 2 of them.
+/// The steps of a valid program, written out rank by rank: step s of rank r becomes step r * steps + s. Refuses more
+/// than 2^32 - 2 of them.
 Result<IrregularProgram> expand(const Program& program);
 
 }  // namespace distsim::engine

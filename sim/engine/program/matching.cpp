@@ -22,7 +22,8 @@ Result<MatchingBuilder::CommunicatorId> MatchingBuilder::add_communicator(std::v
     return Error{"communicator: found " + found + ", expected " + expected, "", ""};
   };
   if (members.empty()) return fail("no members", "at least one");
-  if (members.back() >= program_.ranks) return fail("rank " + text(members.back()), "a rank below " + text(program_.ranks));
+  if (members.back() >= program_.ranks)
+    return fail("rank " + text(members.back()), "a rank below " + text(program_.ranks));
   const auto twice = std::adjacent_find(members.begin(), members.end());
   if (twice != members.end()) return fail("rank " + text(*twice) + " twice", "each rank once");
   const std::size_t size = members.size();
@@ -80,8 +81,10 @@ StepId MatchingBuilder::take_message(const Post& post, RankId from, std::uint32_
 }
 
 Error MatchingBuilder::unequal(const Channel& channel, std::size_t sends, std::size_t receives) {
-  return {"messages from rank " + text(channel.from.value()) + " to rank " + text(channel.to.value()) + " under tag " + text(channel.tag) +
-              ": found " + text(sends) + " sends and " + text(receives) + " receives, expected as many", "", ""};
+  return {"messages from rank " + text(channel.from.value()) + " to rank " + text(channel.to.value()) + " under tag " +
+              text(channel.tag) + ": found " + text(sends) + " sends and " + text(receives) +
+              " receives, expected as many",
+          "", ""};
 }
 
 Result<void> MatchingBuilder::check_exchanges() const {
@@ -94,7 +97,8 @@ Result<void> MatchingBuilder::check_exchanges() const {
 /// A message that nobody takes is refused as one that nobody sends is.
 Result<void> MatchingBuilder::deliver_messages() {
   for (const auto& [channel, messages] : messages_) {
-    if (messages.sent.size() != messages.taken.size()) return unequal(channel, messages.sent.size(), messages.taken.size());
+    if (messages.sent.size() != messages.taken.size())
+      return unequal(channel, messages.sent.size(), messages.taken.size());
     for (std::size_t i = 0; i < messages.sent.size(); ++i) program_.waits[messages.taken[i]] = messages.sent[i];
   }
   return {};
@@ -106,8 +110,9 @@ Result<void> MatchingBuilder::check_communicators() const {
     const Communicator& c = communicators_[CommunicatorId(id)];
     for (std::size_t i = 0; i < c.members.size(); ++i) {
       if (c.calls[i] == c.meetings.size()) continue;
-      return Error{"communicator " + text(id) + ": found " + text(c.calls[i]) + " collectives on rank " + text(c.members[i]) +
-                       ", expected " + text(c.meetings.size()) + " as on its other members", "", ""};
+      return Error{"communicator " + text(id) + ": found " + text(c.calls[i]) + " collectives on rank " +
+                       text(c.members[i]) + ", expected " + text(c.meetings.size()) + " as on its other members",
+                   "", ""};
     }
   }
   return {};

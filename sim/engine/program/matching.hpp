@@ -1,5 +1,5 @@
-// Matching: builds an irregular program from what ranks post, as a trace or an MPI program has it. Who meets whom follows from
-// the order of posting.
+// Matching: builds an irregular program from what ranks post, as a trace or an MPI program has it. Who meets whom
+// follows from the order of posting.
 #pragma once
 
 #include <compare>
@@ -15,8 +15,9 @@ namespace distsim::engine {
 /// Rules, those of NCCL and MPI:
 ///   the n-th collective that a rank posts on a communicator is the n-th of that communicator, and needs every member;
 ///   the n-th send from a to b under a tag meets the n-th receive of b from a under that tag.
-/// `send` and `receive` wait for each other (rendezvous). `post_message` and `take_message` do not meet: the sender goes on when its
-/// message is out, and what takes the message waits for that. `finish` refuses what is left without its partners, and names it.
+/// `send` and `receive` wait for each other (rendezvous). `post_message` and `take_message` do not meet: the sender
+/// goes on when its message is out, and what takes the message waits for that. `finish` refuses what is left without
+/// its partners, and names it.
 class MatchingBuilder {
  public:
   using CommunicatorId = Id<struct CommunicatorTag>;
@@ -52,17 +53,17 @@ class MatchingBuilder {
     auto operator<=>(const Channel&) const = default;
   };
   struct Exchange {
-    std::vector<std::uint32_t> meetings;      ///< one a message, whichever side posted it first
+    std::vector<std::uint32_t> meetings;  ///< one a message, whichever side posted it first
     std::uint32_t sends = 0, receives = 0;
   };
   struct Messages {
     std::vector<StepId> sent;
-    std::vector<std::size_t> taken;           ///< by message: where in the waits the step that sends it belongs
+    std::vector<std::size_t> taken;  ///< by message: where in the waits the step that sends it belongs
   };
   struct Communicator {
-    std::vector<std::uint32_t> members;       ///< sorted
-    std::vector<std::uint32_t> calls;         ///< by place in members: collectives posted so far
-    std::vector<std::uint32_t> meetings;      ///< one a collective
+    std::vector<std::uint32_t> members;   ///< sorted
+    std::vector<std::uint32_t> calls;     ///< by place in members: collectives posted so far
+    std::vector<std::uint32_t> meetings;  ///< one a collective
   };
 
   StepId add(const Post& post, std::uint32_t meeting);

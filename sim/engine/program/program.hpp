@@ -1,5 +1,5 @@
-// Program: what the engine plays. Steps over rank vectors, on FIFO streams, with waits between streams and groups that join.
-// The engine knows no GPU, no collective algorithm, no YAML and no file.
+// Program: what the engine plays. Steps over rank vectors, on FIFO streams, with waits between streams and groups that
+// join. The engine knows no GPU, no collective algorithm, no YAML and no file.
 #pragma once
 
 #include <cstdint>
@@ -12,8 +12,8 @@
 
 namespace distsim::engine {
 
-/// Disjoint groups of ranks that cover all ranks. Either blocks of `size` ranks `stride` apart (size*stride divides the rank
-/// count), or a CSR list.
+/// Disjoint groups of ranks that cover all ranks. Either blocks of `size` ranks `stride` apart (size*stride divides the
+/// rank count), or a CSR list.
 struct Groups {
   std::uint32_t size = 1;
   std::uint32_t stride = 1;
@@ -22,11 +22,11 @@ struct Groups {
 };
 
 /// One step on every rank. Ranks that have no part in it carry duration 0.
-///   ready[r]  = max(end of the step before it on the same stream, end of every waited-for step), on rank r; 0 where there is none
-///   start[r]  = ready[r], or for a joining step the maximum of ready over r's group
-///   end[r]    = start[r] + duration[r]
+///   ready[r]  = max(end of the step before it on the same stream, end of every waited-for step), on rank r; 0 where
+///   there is none start[r]  = ready[r], or for a joining step the maximum of ready over r's group end[r]    = start[r]
+///   + duration[r]
 struct Step {
-  StreamId stream;                 ///< StreamId(): on no stream, so that only waits hold it back
+  StreamId stream;  ///< StreamId(): on no stream, so that only waits hold it back
   Row duration;
   std::uint32_t group = kNoGroup;  ///< index into Program::groups: the step joins its group before it starts
   static constexpr std::uint32_t kNoGroup = 0xFFFFFFFFu;
@@ -35,8 +35,8 @@ struct Step {
 struct Program {
   std::uint32_t ranks = 1;
   std::uint32_t streams = 1;
-  IdVector<StepId, Step> steps;               ///< order of a stream = order here; waits point backwards
-  std::vector<std::uint32_t> wait_offsets{0}; ///< CSR, as in TaskGraph
+  IdVector<StepId, Step> steps;                ///< order of a stream = order here; waits point backwards
+  std::vector<std::uint32_t> wait_offsets{0};  ///< CSR, as in TaskGraph
   std::vector<StepId> waits;
   std::vector<Groups> groups;
 

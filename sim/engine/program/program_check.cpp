@@ -15,8 +15,8 @@ Error found(const std::string& what, const std::string& found, const std::string
 Result<void> check_shape(const Program& p) {
   if (p.ranks == 0) return found("program.ranks", "0", "at least 1");
   if (p.streams == 0) return found("program.streams", "0", "at least 1");
-  if (p.wait_offsets.size() != p.steps.size() + 1 || p.wait_offsets.front() != 0 || p.wait_offsets.back() != p.waits.size() ||
-      !std::is_sorted(p.wait_offsets.begin(), p.wait_offsets.end())) {
+  if (p.wait_offsets.size() != p.steps.size() + 1 || p.wait_offsets.front() != 0 ||
+      p.wait_offsets.back() != p.waits.size() || !std::is_sorted(p.wait_offsets.begin(), p.wait_offsets.end())) {
     return found("program.wait_offsets",
                  text(p.wait_offsets.size()) + " offsets that do not list " + text(p.waits.size()) + " waits",
                  text(p.steps.size() + 1) + " rising offsets from 0 to the number of waits");
@@ -34,10 +34,12 @@ Result<void> check_strided(const Groups& g, std::uint32_t ranks, const std::stri
 Result<void> check_offsets(const Groups& g, const std::string& name) {
   const bool fits = g.offsets.size() >= 2 && g.offsets.front() == 0 && g.offsets.back() == g.members.size();
   for (std::size_t i = 1; fits && i < g.offsets.size(); ++i) {
-    if (g.offsets[i] <= g.offsets[i - 1]) return found(name, "group " + text(i - 1) + " without members", "at least one member");
+    if (g.offsets[i] <= g.offsets[i - 1])
+      return found(name, "group " + text(i - 1) + " without members", "at least one member");
   }
   if (fits) return {};
-  return found(name, text(g.offsets.size()) + " offsets", "rising offsets from 0 to " + text(g.members.size()) + " members");
+  return found(name, text(g.offsets.size()) + " offsets",
+               "rising offsets from 0 to " + text(g.members.size()) + " members");
 }
 
 Result<void> check_listed(const Groups& g, std::uint32_t ranks, const std::string& name) {
@@ -94,9 +96,12 @@ Result<void> check_structure(const Program& program) {
 
 Result<void> check_durations(const Program& program, StepId step) {
   const auto values = program.steps[step].duration.values();
-  const auto bad = std::find_if(values.begin(), values.end(), [](std::int64_t ps) { return ps < 0 || ps >= kTimeLimit; });
+  const auto bad =
+      std::find_if(values.begin(), values.end(), [](std::int64_t ps) { return ps < 0 || ps >= kTimeLimit; });
   if (bad == values.end()) return {};
-  return check_duration(*bad, name(step) + ".duration on rank " + text(static_cast<std::uint64_t>(bad - values.begin()) * program.steps[step].duration.each()));
+  return check_duration(
+      *bad, name(step) + ".duration on rank " +
+                text(static_cast<std::uint64_t>(bad - values.begin()) * program.steps[step].duration.each()));
 }
 
 }  // namespace distsim::engine

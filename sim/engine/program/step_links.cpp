@@ -17,7 +17,8 @@ StepLinks::StepLinks(const IrregularProgram& p)
       members(p.meeting_sizes.size(),
               [&](auto sink) {
                 for (std::uint32_t s = 0; s < count(p); ++s) {
-                  if (const std::uint32_t meeting = p.steps[StepId(s)].meeting; meeting != RankStep::kAlone) sink(meeting, s);
+                  if (const std::uint32_t meeting = p.steps[StepId(s)].meeting; meeting != RankStep::kAlone)
+                    sink(meeting, s);
                 }
               }),
       before(p.steps.size(), kNone),

@@ -34,10 +34,10 @@ struct StepLinks {
 
   explicit StepLinks(const IrregularProgram& valid);
 
-  StepLists waiters;                     ///< by step: the steps that wait for it
-  StepLists members;                     ///< by meeting
-  std::vector<std::uint32_t> before;     ///< by step: the one before it on its stream, or kNone
-  std::vector<std::uint32_t> after;      ///< by step: the one after it on its stream, or kNone
+  StepLists waiters;                  ///< by step: the steps that wait for it
+  StepLists members;                  ///< by meeting
+  std::vector<std::uint32_t> before;  ///< by step: the one before it on its stream, or kNone
+  std::vector<std::uint32_t> after;   ///< by step: the one after it on its stream, or kNone
 };
 
 }  // namespace distsim::engine

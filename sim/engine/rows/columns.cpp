@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "sim/engine/rows/group_max.hpp"
 #include "sim/engine/program/program_check.hpp"
+#include "sim/engine/rows/group_max.hpp"
 
 namespace distsim::engine {
 namespace {
@@ -15,7 +15,8 @@ Operand from(const Row& row, std::size_t rank) {
 
 }  // namespace
 
-Columns::Columns(std::uint32_t ranks, bool hashed) : ranks_(ranks), hashed_(hashed), fingerprint_(ranks), pool_(ranks) {}
+Columns::Columns(std::uint32_t ranks, bool hashed)
+    : ranks_(ranks), hashed_(hashed), fingerprint_(ranks), pool_(ranks) {}
 
 Column Columns::uniform(std::int64_t value) const {
   return {Row(value), value, value, hashed_ ? fingerprint_.of_uniform(value) : 0};
@@ -37,7 +38,8 @@ Column Columns::max(std::vector<const Column*>& inputs) {
   const auto latest = std::max_element(inputs.begin(), inputs.end(), [](auto* a, auto* b) { return a->low < b->low; });
   std::iter_swap(inputs.begin(), latest);
   const std::int64_t low = inputs.front()->low;
-  inputs.erase(std::remove_if(inputs.begin() + 1, inputs.end(), [low](auto* c) { return c->high <= low; }), inputs.end());
+  inputs.erase(std::remove_if(inputs.begin() + 1, inputs.end(), [low](auto* c) { return c->high <= low; }),
+               inputs.end());
   return inputs.size() == 1 ? *inputs.front() : max_of_rows(inputs);
 }
 

@@ -1,14 +1,14 @@
-// Columns: rows of times with what is known of them, and the arithmetic of a max-plus recurrence on them. Each operation is O(1)
-// on uniform rows.
+// Columns: rows of times with what is known of them, and the arithmetic of a max-plus recurrence on them. Each
+// operation is O(1) on uniform rows.
 #pragma once
 
 #include <optional>
 #include <vector>
 
-#include "sim/engine/timeline/fingerprint.hpp"
 #include "sim/engine/program/program.hpp"
 #include "sim/engine/rows/row_kernels.hpp"
 #include "sim/engine/rows/row_pool.hpp"
+#include "sim/engine/timeline/fingerprint.hpp"
 
 namespace distsim::engine {
 
@@ -27,8 +27,8 @@ class Columns {
 
   Column uniform(std::int64_t value) const;
 
-  /// Entry by entry the maximum of the inputs, of which there is at least one; reorders them. An input that is nowhere earlier
-  /// than the others is returned as it is and shares its numbers.
+  /// Entry by entry the maximum of the inputs, of which there is at least one; reorders them. An input that is nowhere
+  /// earlier than the others is returned as it is and shares its numbers.
   Column max(std::vector<const Column*>& inputs);
 
   /// Every entry becomes the maximum of its group.

@@ -22,7 +22,8 @@ void narrow_group(const Groups& g, const std::int64_t* in, std::int64_t* out) {
   for (std::size_t i = 0; i < end; i += g.stride) out[i] = last;
 }
 
-void strided(const RowKernels& kernels, const Groups& g, std::uint32_t ranks, const std::int64_t* in, std::int64_t* out) {
+void strided(const RowKernels& kernels, const Groups& g, std::uint32_t ranks, const std::int64_t* in,
+             std::int64_t* out) {
   const std::size_t block = std::size_t{g.size} * g.stride;
   for (std::size_t first = 0; first < ranks; first += block) {
     if (g.stride >= kWideStride) {
@@ -44,7 +45,8 @@ void listed(const Groups& g, const std::int64_t* in, std::int64_t* out) {
 
 }  // namespace
 
-void group_max(const RowKernels& kernels, const Groups& groups, std::uint32_t ranks, const std::int64_t* in, std::int64_t* out) {
+void group_max(const RowKernels& kernels, const Groups& groups, std::uint32_t ranks, const std::int64_t* in,
+               std::int64_t* out) {
   if (groups.listed()) return listed(groups, in, out);
   strided(kernels, groups, ranks, in, out);
 }

@@ -1,4 +1,5 @@
-// Row: one number for every rank (uniform), one per rank, or one for every `each` neighbouring ranks. An immutable value; copies share the numbers.
+// Row: one number for every rank (uniform), one per rank, or one for every `each` neighbouring ranks. An immutable
+// value; copies share the numbers.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +10,9 @@
 
 namespace distsim::engine {
 
-/// Picoseconds by rank. A uniform row is one scalar however many ranks there are. Rows never change once built, so that steps
-/// that start when they are ready, or are ready when the step before them ended, share one array instead of keeping copies.
+/// Picoseconds by rank. A uniform row is one scalar however many ranks there are. Rows never change once built, so that
+/// steps that start when they are ready, or are ready when the step before them ended, share one array instead of
+/// keeping copies.
 class Row {
  public:
   Row() = default;
@@ -30,9 +32,13 @@ class Row {
 
   bool uniform() const { return count_ == 0; }
   std::uint32_t each() const { return each_; }  ///< 1 for a uniform row
-  std::int64_t at(std::uint32_t rank) const { return count_ == 0 ? uniform_ : first_.get()[each_ == 1 ? rank : rank / each_]; }
-  std::int64_t scalar() const { return uniform_; }                                 ///< of a uniform row
-  std::span<const std::int64_t> values() const { return {first_.get(), count_}; }  ///< ranks / each of them; none for a uniform row
+  std::int64_t at(std::uint32_t rank) const {
+    return count_ == 0 ? uniform_ : first_.get()[each_ == 1 ? rank : rank / each_];
+  }
+  std::int64_t scalar() const { return uniform_; }  ///< of a uniform row
+  std::span<const std::int64_t> values() const {
+    return {first_.get(), count_};
+  }  ///< ranks / each of them; none for a uniform row
 
  private:
   std::int64_t uniform_ = 0;

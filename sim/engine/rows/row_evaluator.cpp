@@ -4,9 +4,9 @@
 #include <string>
 
 #include "sim/engine/program/alike.hpp"
+#include "sim/engine/program/program_check.hpp"
 #include "sim/engine/rows/columns.hpp"
 #include "sim/engine/timeline/fingerprint.hpp"
-#include "sim/engine/program/program_check.hpp"
 
 namespace distsim::engine {
 namespace {
@@ -19,8 +19,12 @@ struct PlayedStep {
 class Player {
  public:
   Player(const Program& program, bool hashed)
-      : program_(program), columns_(program.ranks, hashed), zero_(columns_.uniform(0)), tails_(program.streams, zero_),
-        awaited_(program.steps.size()), last_wait_(program.steps.size()) {
+      : program_(program),
+        columns_(program.ranks, hashed),
+        zero_(columns_.uniform(0)),
+        tails_(program.streams, zero_),
+        awaited_(program.steps.size()),
+        last_wait_(program.steps.size()) {
     for (StepId s(0); s < program.steps.end_id(); s = StepId(s.value() + 1)) {
       for (const StepId w : program.waits_of(s)) last_wait_[w] = s;
     }
@@ -30,7 +34,8 @@ class Player {
     const Step& step = program_.steps[id];
     PlayedStep played;
     played.ready = columns_.max(inputs_of(id));
-    played.start = step.group == Step::kNoGroup ? played.ready : columns_.join(played.ready, program_.groups[step.group]);
+    played.start =
+        step.group == Step::kNoGroup ? played.ready : columns_.join(played.ready, program_.groups[step.group]);
     auto end = columns_.add(played.start, step.duration);
     if (!end) return refusal(id);
     played.end = std::move(*end);
@@ -58,8 +63,9 @@ class Player {
   }
   Error refusal(StepId id) const {
     if (auto bad = check_durations(program_, id); !bad) return bad.error();
-    return {"step " + std::to_string(id.value()) + ": found an end past the time limit, expected less than 2^62 ps (53 days)", "",
-            ""};
+    return {"step " + std::to_string(id.value()) +
+                ": found an end past the time limit, expected less than 2^62 ps (53 days)",
+            "", ""};
   }
 
   const Program& program_;
@@ -122,7 +128,8 @@ Result<Ends> play_to_the_end(const Program& program) {
 }
 
 bool has_blocks(const Program& program) {
-  return std::any_of(program.steps.begin(), program.steps.end(), [](const Step& step) { return step.duration.each() > 1; });
+  return std::any_of(program.steps.begin(), program.steps.end(),
+                     [](const Step& step) { return step.duration.each() > 1; });
 }
 
 /// The timeline of the places, for all ranks that each stands for.

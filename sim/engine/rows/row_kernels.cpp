@@ -4,8 +4,8 @@
 #include <array>
 #include <limits>
 
-// The loops are written once, on vectors of eight lanes; the compiler lowers these to whatever registers the variant's target
-// has.
+// The loops are written once, on vectors of eight lanes; the compiler lowers these to whatever registers the variant's
+// target has.
 #define ALWAYS_INLINE inline __attribute__((always_inline))
 
 namespace distsim::engine {
@@ -17,11 +17,14 @@ using UnsignedLanes = std::uint64_t __attribute__((vector_size(64), aligned(8), 
 
 ALWAYS_INLINE const Lanes& lanes_at(const std::int64_t* p) { return *reinterpret_cast<const Lanes*>(p); }
 ALWAYS_INLINE Lanes& lanes_at(std::int64_t* p) { return *reinterpret_cast<Lanes*>(p); }
-ALWAYS_INLINE const UnsignedLanes& lanes_at(const std::uint64_t* p) { return *reinterpret_cast<const UnsignedLanes*>(p); }
+ALWAYS_INLINE const UnsignedLanes& lanes_at(const std::uint64_t* p) {
+  return *reinterpret_cast<const UnsignedLanes*>(p);
+}
 
 ALWAYS_INLINE void max_of_rows(std::int64_t* out, const std::int64_t* a, const std::int64_t* b, std::size_t n) {
   std::size_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) lanes_at(out + i) = lanes_at(a + i) > lanes_at(b + i) ? lanes_at(a + i) : lanes_at(b + i);
+  for (; i + kLanes <= n; i += kLanes)
+    lanes_at(out + i) = lanes_at(a + i) > lanes_at(b + i) ? lanes_at(a + i) : lanes_at(b + i);
   for (; i < n; ++i) out[i] = a[i] > b[i] ? a[i] : b[i];
 }
 
@@ -104,14 +107,14 @@ ALWAYS_INLINE std::uint64_t weighted_sum_body(const std::int64_t* value, const s
   return sum;
 }
 
-#define DEFINE_VARIANT(NAME, TARGET)                                                                                     \
-  namespace NAME {                                                                                                       \
-  TARGET void max(std::int64_t* out, Operand a, Operand b, std::size_t n) { max_body(out, a, b, n); }                    \
-  TARGET Bounds add(std::int64_t* out, Operand a, Operand b, std::size_t n) { return add_body(out, a, b, n); }           \
-  TARGET std::uint64_t weighted_sum(const std::int64_t* value, const std::uint64_t* weight, std::size_t n) {             \
-    return weighted_sum_body(value, weight, n);                                                                          \
-  }                                                                                                                      \
-  constexpr RowKernels kKernels{#NAME, max, add, weighted_sum};                                                          \
+#define DEFINE_VARIANT(NAME, TARGET)                                                                           \
+  namespace NAME {                                                                                             \
+  TARGET void max(std::int64_t* out, Operand a, Operand b, std::size_t n) { max_body(out, a, b, n); }          \
+  TARGET Bounds add(std::int64_t* out, Operand a, Operand b, std::size_t n) { return add_body(out, a, b, n); } \
+  TARGET std::uint64_t weighted_sum(const std::int64_t* value, const std::uint64_t* weight, std::size_t n) {   \
+    return weighted_sum_body(value, weight, n);                                                                \
+  }                                                                                                            \
+  constexpr RowKernels kKernels{#NAME, max, add, weighted_sum};                                                \
   }
 
 DEFINE_VARIANT(portable, )

@@ -1,5 +1,5 @@
-// Row kernels: the three loops over ranks that the row evaluator spends its time in, compiled for several instruction sets.
-// All of them are integer arithmetic, so every variant gives the same bits.
+// Row kernels: the three loops over ranks that the row evaluator spends its time in, compiled for several instruction
+// sets. All of them are integer arithmetic, so every variant gives the same bits.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,8 @@ struct Operand {
 /// What one pass over the numbers of a row learns about them.
 struct Bounds {
   std::int64_t low = 0, high = 0;
-  std::uint64_t bits = 0;  ///< every bit set in a result or an operand: bit 62 or 63 tells of a negative number or an overflow
+  std::uint64_t bits =
+      0;  ///< every bit set in a result or an operand: bit 62 or 63 tells of a negative number or an overflow
 };
 
 struct RowKernels {

@@ -31,7 +31,8 @@ Fingerprint::Fingerprint(std::uint32_t ranks) : ranks_(ranks) {
   sum_of_weights_ += sum_of_column_weights(ranks % kBlock) * block_weight(full);
 }
 
-std::uint64_t Fingerprint::of_block(const RowKernels& kernels, const std::int64_t* values, std::size_t k, std::size_t n) {
+std::uint64_t Fingerprint::of_block(const RowKernels& kernels, const std::int64_t* values, std::size_t k,
+                                    std::size_t n) {
   return block_weight(k) * kernels.weighted_sum(values, kColumnWeights.data(), n);
 }
 
@@ -39,7 +40,8 @@ const std::vector<std::uint64_t>& Fingerprint::weights_of(std::uint32_t each) co
   if (each == each_) return block_weights_;
   each_ = each;
   block_weights_.assign(ranks_ / each, 0);
-  for (std::uint32_t r = 0; r < ranks_; ++r) block_weights_[r / each] += kColumnWeights[r % kBlock] * block_weight(r / kBlock);
+  for (std::uint32_t r = 0; r < ranks_; ++r)
+    block_weights_[r / each] += kColumnWeights[r % kBlock] * block_weight(r / kBlock);
   return block_weights_;
 }
 
@@ -48,7 +50,8 @@ std::uint64_t Fingerprint::of_row(const Row& row) const {
   if (row.each() > 1) {
     const auto& weights = weights_of(row.each());
     std::uint64_t hash = 0;
-    for (std::size_t i = 0; i < std::min(weights.size(), row.values().size()); ++i) hash += weights[i] * static_cast<std::uint64_t>(row.values()[i]);
+    for (std::size_t i = 0; i < std::min(weights.size(), row.values().size()); ++i)
+      hash += weights[i] * static_cast<std::uint64_t>(row.values()[i]);
     return hash;
   }
   const auto values = row.values();

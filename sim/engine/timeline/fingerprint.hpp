@@ -1,11 +1,11 @@
 // Fingerprint of a timeline: one 64-bit number over all (step, rank, ready, start, end).
 //
-//   row hash   h(v) = sum over ranks r of w(r) * v[r]   mod 2^64,   w(1024 k + j) = column(j) * block(k), both pseudo-random and
-//   odd digest        = mix(ranks, steps) + sum over steps s of mix(s, h(ready), h(start), h(end))
+//   row hash   h(v) = sum over ranks r of w(r) * v[r]   mod 2^64,   w(1024 k + j) = column(j) * block(k), both
+//   pseudo-random and odd digest        = mix(ranks, steps) + sum over steps s of mix(s, h(ready), h(start), h(end))
 //
-// h is linear, so a uniform row hashes in O(1), to the same as the row written out, and h(start + duration) needs no pass where
-// both parts are known. Sums commute, so the order of evaluation does not matter. Not a cryptographic hash: it tells accidents
-// apart, not adversaries.
+// h is linear, so a uniform row hashes in O(1), to the same as the row written out, and h(start + duration) needs no
+// pass where both parts are known. Sums commute, so the order of evaluation does not matter. Not a cryptographic hash:
+// it tells accidents apart, not adversaries.
 #pragma once
 
 #include <cstdint>

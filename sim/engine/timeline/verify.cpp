@@ -6,8 +6,8 @@
 #include <string>
 
 #include "sim/engine/program/alike.hpp"
-#include "sim/engine/timeline/fingerprint.hpp"
 #include "sim/engine/rows/row_evaluator.hpp"
+#include "sim/engine/timeline/fingerprint.hpp"
 
 namespace distsim::engine {
 namespace {
@@ -66,7 +66,8 @@ class Verifier {
  public:
   Verifier(const Program& program, const Timeline& timeline) : p_(program), t_(timeline) {
     const auto is_uniform = [](const Row& row) { return row.uniform(); };
-    all_uniform_ = std::all_of(p_.steps.begin(), p_.steps.end(), [](const Step& step) { return step.duration.uniform(); });
+    all_uniform_ =
+        std::all_of(p_.steps.begin(), p_.steps.end(), [](const Step& step) { return step.duration.uniform(); });
     for (const auto* rows : {&t_.ready, &t_.start, &t_.end}) {
       all_uniform_ = all_uniform_ && std::all_of(rows->begin(), rows->end(), is_uniform);
     }
@@ -79,18 +80,21 @@ class Verifier {
     }
     for (StepId s(0); !all_uniform_ && s < p_.steps.end_id(); s = StepId(s.value() + 1)) TRY(check_join(s));
     if (latest_ != t_.makespan.ps()) {
-      return Error{
-          "timeline.makespan: found " + text(t_.makespan.ps()) + " ps, expected the latest end, " + text(latest_) + " ps", "",
-          ""};
+      return Error{"timeline.makespan: found " + text(t_.makespan.ps()) + " ps, expected the latest end, " +
+                       text(latest_) + " ps",
+                   "", ""};
     }
-    if (t_.digest != fingerprint_of(t_)) return Error{"timeline.digest: differs from the fingerprint of its rows", "", ""};
+    if (t_.digest != fingerprint_of(t_))
+      return Error{"timeline.digest: differs from the fingerprint of its rows", "", ""};
     return {};
   }
 
  private:
-  static Error broken(StepId step, std::uint32_t rank, const std::string& law, std::int64_t found, std::int64_t expected) {
-    return {"step " + text(step.value()) + " on rank " + text(rank) + ": " + law + ": found " + text(found) + " ps, expected " +
-                text(expected) + " ps", "", ""};
+  static Error broken(StepId step, std::uint32_t rank, const std::string& law, std::int64_t found,
+                      std::int64_t expected) {
+    return {"step " + text(step.value()) + " on rank " + text(rank) + ": " + law + ": found " + text(found) +
+                " ps, expected " + text(expected) + " ps",
+            "", ""};
   }
 
   /// All laws but joining, which crosses ranks, for ranks first .. first + n - 1.
@@ -115,7 +119,8 @@ class Verifier {
     }
     const Slice ready(t_.ready[s], first, n);
     for (std::uint32_t i = 0; i < n; ++i) {
-      if (ready[i] != expected[i]) return broken(s, first + i, "ready when all it waits for has ended", ready[i], expected[i]);
+      if (ready[i] != expected[i])
+        return broken(s, first + i, "ready when all it waits for has ended", ready[i], expected[i]);
     }
     return {};
   }
@@ -167,7 +172,8 @@ class Verifier {
 
 namespace {
 
-/// The rows of all ranks with one number for every `each`, as a program of places has them; nothing where a row is not made of such blocks.
+/// The rows of all ranks with one number for every `each`, as a program of places has them; nothing where a row is not
+/// made of such blocks.
 std::optional<Timeline> timeline_of_places(const Timeline& t, std::uint32_t each) {
   Timeline out = t;
   out.ranks = t.ranks / each;
@@ -197,14 +203,17 @@ Timeline spread_out(Timeline t) {
 Result<void> check_rows(const Program& program, const Timeline& t) {
   const std::size_t steps = program.steps.size();
   if (t.ranks != program.ranks || t.ready.size() != steps || t.start.size() != steps || t.end.size() != steps) {
-    return Error{"timeline: found " + std::to_string(t.end.size()) + " steps on " + text(t.ranks) + " ranks, expected " + std::to_string(steps) + " on " +
-                     text(program.ranks), "", ""};
+    return Error{"timeline: found " + std::to_string(t.end.size()) + " steps on " + text(t.ranks) +
+                     " ranks, expected " + std::to_string(steps) + " on " + text(program.ranks),
+                 "", ""};
   }
   for (const auto* rows : {&t.ready, &t.start, &t.end}) {
     for (const Row& row : *rows) {
       if (row.uniform() || row.values().size() * std::size_t{row.each()} == program.ranks) continue;
-      return Error{"timeline: a row of the wrong length: found " + std::to_string(row.values().size()) + " numbers for " + text(row.each()) +
-                       " ranks each, expected " + text(program.ranks) + " ranks in all", "", ""};
+      return Error{"timeline: a row of the wrong length: found " + std::to_string(row.values().size()) +
+                       " numbers for " + text(row.each()) + " ranks each, expected " + text(program.ranks) +
+                       " ranks in all",
+                   "", ""};
     }
   }
   return {};
@@ -215,13 +224,18 @@ Result<void> check_rows(const Program& program, const Timeline& t) {
 Result<void> verify(const Program& program, const Timeline& timeline) {
   TRY(validate(program));
   TRY(check_rows(program, timeline));
-  const auto blocks = [](const auto& rows) { return std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.each() > 1; }); };
-  const bool in_program = std::any_of(program.steps.begin(), program.steps.end(), [](const Step& s) { return s.duration.each() > 1; });
-  if (!in_program && !blocks(timeline.ready) && !blocks(timeline.start) && !blocks(timeline.end)) return Verifier(program, timeline).run();
+  const auto blocks = [](const auto& rows) {
+    return std::any_of(rows.begin(), rows.end(), [](const Row& row) { return row.each() > 1; });
+  };
+  const bool in_program =
+      std::any_of(program.steps.begin(), program.steps.end(), [](const Step& s) { return s.duration.each() > 1; });
+  if (!in_program && !blocks(timeline.ready) && !blocks(timeline.start) && !blocks(timeline.end))
+    return Verifier(program, timeline).run();
   if (const std::uint32_t each = alike_ranks(program); each > 1 && timeline.ranks == program.ranks) {
     if (const auto places = timeline_of_places(timeline, each)) {
       TRY(Verifier(places_of(program, each), *places).run());
-      if (timeline.digest != fingerprint_of(timeline)) return Error{"timeline.digest: differs from the fingerprint of its rows", "", ""};
+      if (timeline.digest != fingerprint_of(timeline))
+        return Error{"timeline.digest: differs from the fingerprint of its rows", "", ""};
       return {};
     }
   }

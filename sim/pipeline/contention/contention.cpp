@@ -11,7 +11,8 @@ namespace {
 using Demand = engine::Contention::Demand;
 using Groups2 = std::vector<std::vector<std::uint32_t>>;
 constexpr std::size_t kMostWords = 4;
-/// A rank's step takes 240 to 360 bytes as its list entry, times, demands and event, measured on pipelines of 64 ranks; 8 GB are what a small machine has to give.
+/// A rank's step takes 240 to 360 bytes as its list entry, times, demands and event, measured on pipelines of 64 ranks;
+/// 8 GB are what a small machine has to give.
 constexpr std::uint64_t kBytesOfRankStep = 350, kMostRankSteps = 8'000'000'000 / kBytesOfRankStep;
 
 /// The key that asked for every rank's list.
@@ -22,11 +23,15 @@ std::string_view key_of(const config::EngineSpec& engine) {
 }
 
 Result<void> check_size(const engine::Program& program, const config::EngineSpec& engine) {
-  const std::uint64_t steps = std::uint64_t{program.ranks} * program.steps.size() * static_cast<std::uint64_t>(engine.jobs);
+  const std::uint64_t steps =
+      std::uint64_t{program.ranks} * program.steps.size() * static_cast<std::uint64_t>(engine.jobs);
   if (steps <= kMostRankSteps) return {};
-  return Error{fmt::format("{}: found {:.3g} million steps on all ranks, played one by one in some {:.3g} GB, expected at most {:.3g} million (8 GB)", key_of(engine),
-                           static_cast<double>(steps) * 1e-6, static_cast<double>(steps * kBytesOfRankStep) * 1e-9, static_cast<double>(kMostRankSteps) * 1e-6),
-               "", "take fewer nodes (cluster.nodes), or fewer micro-batches (model.global_batch)"};
+  return Error{
+      fmt::format(
+          "{}: found {:.3g} million steps on all ranks, played one by one in some {:.3g} GB, expected at most {:.3g} million (8 GB)",
+          key_of(engine), static_cast<double>(steps) * 1e-6, static_cast<double>(steps * kBytesOfRankStep) * 1e-9,
+          static_cast<double>(kMostRankSteps) * 1e-6),
+      "", "take fewer nodes (cluster.nodes), or fewer micro-batches (model.global_batch)"};
 }
 
 Groups2 members_of(const engine::Groups& g, std::uint32_t ranks) {
@@ -50,7 +55,8 @@ engine::IrregularProgram copies_of(const engine::IrregularProgram& one, std::uin
   all.ranks = one.ranks * jobs;
   std::vector<StepId> waits;
   for (std::uint32_t job = 1; job < jobs; ++job) {
-    const auto steps = static_cast<std::uint32_t>(one.steps.size()), meetings = static_cast<std::uint32_t>(one.meeting_sizes.size());
+    const auto steps = static_cast<std::uint32_t>(one.steps.size()),
+               meetings = static_cast<std::uint32_t>(one.meeting_sizes.size());
     for (StepId s(0); s < one.steps.end_id(); s = StepId(s.value() + 1)) {
       engine::RankStep step = one.steps[s];
       step.rank = RankId(step.rank.value() + job * one.ranks);
@@ -67,7 +73,12 @@ engine::IrregularProgram copies_of(const engine::IrregularProgram& one, std::uin
 class Contender {
  public:
   Contender(Lowered& lowered, const graph::CostedGraph& costed, const SharedLinks& links, std::uint32_t jobs)
-      : lowered_(lowered), graph_(costed.graph), costs_(costed.costs), links_(links), jobs_(jobs), steps_(static_cast<std::uint32_t>(lowered.program.steps.size())) {}
+      : lowered_(lowered),
+        graph_(costed.graph),
+        costs_(costed.costs),
+        links_(links),
+        jobs_(jobs),
+        steps_(static_cast<std::uint32_t>(lowered.program.steps.size())) {}
 
   Result<std::vector<std::string>> run() {
     for (const engine::Groups& g : lowered_.program.groups) groups_.push_back(members_of(g, lowered_.program.ranks));
@@ -82,7 +93,8 @@ class Contender {
  private:
   const graph::Collective* collective_of(StepId s) const {
     const report::StepOrigin& origin = lowered_.origins[s];
-    if (origin.role != report::StepRole::device || lowered_.program.steps[s].group == engine::Step::kNoGroup) return nullptr;
+    if (origin.role != report::StepRole::device || lowered_.program.steps[s].group == engine::Step::kNoGroup)
+      return nullptr;
     return std::get_if<graph::Collective>(&graph_.ops[graph_.tasks[origin.task].first_op]);
   }
 
@@ -113,7 +125,9 @@ class Contender {
       for (std::uint32_t rank = 0; rank < lowered_.program.ranks; ++rank) {
         for (std::uint32_t s = 0; s < steps_; ++s) {
           const bool shares = collective_of(StepId(s)) != nullptr;
-          contention.add(shares ? std::span<const Demand>(of_task.at({lowered_.origins[StepId(s)].task.value(), job})[rank]) : std::span<const Demand>());
+          contention.add(
+              shares ? std::span<const Demand>(of_task.at({lowered_.origins[StepId(s)].task.value(), job})[rank])
+                     : std::span<const Demand>());
         }
       }
     }
@@ -145,15 +159,19 @@ class Contender {
     std::vector<double> total(c.capacities.size(), 0);
     std::vector<bool> used(c.capacities.size(), false);
     const auto& groups = groups_[lowered_.program.steps[StepId(s)].group];
-    const auto group = std::find_if(groups.begin(), groups.end(), [&](const auto& g) { return std::binary_search(g.begin(), g.end(), worst_[s]); });
+    const auto group = std::find_if(groups.begin(), groups.end(),
+                                    [&](const auto& g) { return std::binary_search(g.begin(), g.end(), worst_[s]); });
     for (const std::uint32_t rank : *group) {
       const std::uint32_t id = rank * steps_ + s;
-      for (std::uint32_t i = c.demand_offsets[id]; i < c.demand_offsets[id + 1]; ++i) used[c.demands[i].resource] = true;
+      for (std::uint32_t i = c.demand_offsets[id]; i < c.demand_offsets[id + 1]; ++i)
+        used[c.demands[i].resource] = true;
     }
     for (std::uint32_t id = 0; id < t.steps.size(); ++id) {
       const engine::StepTimes& other = t.steps[StepId(id)];
-      if (c.demand_offsets[id] == c.demand_offsets[id + 1] || other.start >= slowed.end || other.end <= slowed.start) continue;
-      for (std::uint32_t i = c.demand_offsets[id]; i < c.demand_offsets[id + 1]; ++i) total[c.demands[i].resource] += c.demands[i].rate;
+      if (c.demand_offsets[id] == c.demand_offsets[id + 1] || other.start >= slowed.end || other.end <= slowed.start)
+        continue;
+      for (std::uint32_t i = c.demand_offsets[id]; i < c.demand_offsets[id + 1]; ++i)
+        total[c.demands[i].resource] += c.demands[i].rate;
     }
     std::uint32_t most = 0;
     double load = 0;
@@ -178,8 +196,9 @@ class Contender {
       }
       const graph::Task& task = graph_.tasks[lowered_.origins[StepId(s)].task];
       const std::int64_t now = lowered_.program.steps[StepId(s)].duration.at(worst_[s]);
-      out.push_back(fmt::format("contention: {} takes {:.3g} ms instead of {:.3g}; the busiest link on its way: {}", graph_.names[task.name],
-                                static_cast<double>(now) * 1e-9, static_cast<double>(now - lost_[s]) * 1e-9, busiest(s, t, contention)));
+      out.push_back(fmt::format("contention: {} takes {:.3g} ms instead of {:.3g}; the busiest link on its way: {}",
+                                graph_.names[task.name], static_cast<double>(now) * 1e-9,
+                                static_cast<double>(now - lost_[s]) * 1e-9, busiest(s, t, contention)));
     }
     return out;
   }
@@ -201,13 +220,17 @@ Result<void> slow_gpus(Lowered& lowered, const config::EngineSpec& engine) {
   std::vector<double> speed(lowered.program.ranks, 1);
   for (const config::SlowGpu& slow : engine.slow_gpus) {
     if (slow.rank >= lowered.program.ranks) {
-      return Error{fmt::format("engine.slow_gpus: found rank {}, expected one of {} ranks", slow.rank, lowered.program.ranks), "", ""};
+      return Error{
+          fmt::format("engine.slow_gpus: found rank {}, expected one of {} ranks", slow.rank, lowered.program.ranks),
+          "", ""};
     }
     speed[static_cast<std::size_t>(slow.rank)] = slow.speed;
   }
   for (StepId s(0); s < lowered.program.steps.end_id(); s = StepId(s.value() + 1)) {
     engine::Step& step = lowered.program.steps[s];
-    if (lowered.origins[s].role != report::StepRole::device || step.stream != StreamId(static_cast<std::uint32_t>(graph::Stream::compute))) continue;
+    if (lowered.origins[s].role != report::StepRole::device ||
+        step.stream != StreamId(static_cast<std::uint32_t>(graph::Stream::compute)))
+      continue;
     std::vector<std::int64_t> values(speed.size());
     for (std::uint32_t r = 0; r < values.size(); ++r) {
       TRY_ASSIGN(const Duration d, Duration::from_seconds(static_cast<double>(step.duration.at(r)) * 1e-12 / speed[r]));
@@ -218,7 +241,8 @@ Result<void> slow_gpus(Lowered& lowered, const config::EngineSpec& engine) {
   return {};
 }
 
-Result<std::vector<std::string>> contend(Lowered& lowered, const graph::CostedGraph& costed, const topology::Topology& topology, const config::EngineSpec& engine) {
+Result<std::vector<std::string>> contend(Lowered& lowered, const graph::CostedGraph& costed,
+                                         const topology::Topology& topology, const config::EngineSpec& engine) {
   if (!engine.contended()) return std::vector<std::string>{};
   TRY(check_size(lowered.program, engine));
   TRY_ASSIGN(const SharedLinks links, SharedLinks::create(topology, engine));

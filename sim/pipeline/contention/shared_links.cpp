@@ -17,18 +17,25 @@ topology::ClusterSpec fabric_spec(topology::ClusterSpec spec, const config::Engi
 
 double gpu_bandwidth(const topology::ClusterSpec& spec) {
   const double nvlink = static_cast<double>(spec.gpu_links.links_per_gpu) * spec.gpu_links.bandwidth_per_link.value();
-  return nvlink > 0 && spec.gpu_links.kind != topology::IntraNode::pcie && spec.gpu_links.kind != topology::IntraNode::none ? nvlink : spec.pcie.bandwidth.value();
+  return nvlink > 0 && spec.gpu_links.kind != topology::IntraNode::pcie &&
+                 spec.gpu_links.kind != topology::IntraNode::none
+             ? nvlink
+             : spec.pcie.bandwidth.value();
 }
 
 /// Share of the size that a ring passes on; 0 for kinds that are no ring.
 double ring_factor(graph::CollectiveKind kind, double n) {
   switch (kind) {
-    case graph::CollectiveKind::all_reduce: return 2 * (n - 1) / n;
+    case graph::CollectiveKind::all_reduce:
+      return 2 * (n - 1) / n;
     case graph::CollectiveKind::all_gather:
-    case graph::CollectiveKind::reduce_scatter: return (n - 1) / n;
+    case graph::CollectiveKind::reduce_scatter:
+      return (n - 1) / n;
     case graph::CollectiveKind::broadcast:
-    case graph::CollectiveKind::reduce: return 1;
-    default: return 0;
+    case graph::CollectiveKind::reduce:
+      return 1;
+    default:
+      return 0;
   }
 }
 
@@ -38,8 +45,11 @@ using Counts = std::map<std::uint32_t, std::uint32_t>;
 }  // namespace
 
 SharedLinks::SharedLinks(const topology::Topology& topology, const config::EngineSpec& engine)
-    : ranks_(topology.ranks()), gpus_(topology.gpus_per_node()), nics_(static_cast<std::uint32_t>(topology.spec().nic.count)),
-      nodes_(topology.nodes() * static_cast<std::uint32_t>(engine.jobs)), jobs_(static_cast<std::uint32_t>(engine.jobs)),
+    : ranks_(topology.ranks()),
+      gpus_(topology.gpus_per_node()),
+      nics_(static_cast<std::uint32_t>(topology.spec().nic.count)),
+      nodes_(topology.nodes() * static_cast<std::uint32_t>(engine.jobs)),
+      jobs_(static_cast<std::uint32_t>(engine.jobs)),
       fabric_(fabric_spec(topology.spec(), engine), nodes_) {
   const topology::ClusterSpec& spec = topology.spec();
   const auto add = [this](std::size_t count, double capacity) {
@@ -62,16 +72,21 @@ Result<SharedLinks> SharedLinks::create(const topology::Topology& topology, cons
   SharedLinks links(topology, engine);
   for (const config::SlowNic& slow : engine.slow_nics) {
     if (slow.node >= topology.nodes() || slow.nic >= links.nics_) {
-      return Error{fmt::format("engine.slow_nics: found adapter {} of node {}, expected one of {} nodes with {} adapters", slow.nic, slow.node, topology.nodes(),
-                               links.nics_),
-                   "", ""};
+      return Error{
+          fmt::format("engine.slow_nics: found adapter {} of node {}, expected one of {} nodes with {} adapters",
+                      slow.nic, slow.node, topology.nodes(), links.nics_),
+          "", ""};
     }
     const auto node = static_cast<std::uint32_t>(slow.node) * links.jobs_, nic = static_cast<std::uint32_t>(slow.nic);
-    if (slow.speed > 0) links.capacities_[links.nic_resource(node, nic)] *= slow.speed;
-    else links.broken_[node * links.nics_ + nic] = true;
+    if (slow.speed > 0)
+      links.capacities_[links.nic_resource(node, nic)] *= slow.speed;
+    else
+      links.broken_[node * links.nics_ + nic] = true;
     const auto first = links.broken_.begin() + node * links.nics_;
     if (std::find(first, first + links.nics_, false) == first + links.nics_) {
-      return Error{fmt::format("engine.slow_nics: found all {} adapters of node {} broken, expected one that is not", links.nics_, slow.node), "", ""};
+      return Error{fmt::format("engine.slow_nics: found all {} adapters of node {} broken, expected one that is not",
+                               links.nics_, slow.node),
+                   "", ""};
     }
   }
   return links;
@@ -82,7 +97,8 @@ std::string SharedLinks::name_of(std::uint32_t r) const {
     return jobs_ == 1 ? std::to_string(node) : fmt::format("{} (of job {})", node / jobs_, node % jobs_ + 1);
   };
   if (r < first_nic_) return fmt::format("the links of GPU {} of node {}", r % gpus_, node_name(r / gpus_));
-  if (r < first_leaf_) return fmt::format("adapter {} of node {}", (r - first_nic_) % nics_, node_name((r - first_nic_) / nics_));
+  if (r < first_leaf_)
+    return fmt::format("adapter {} of node {}", (r - first_nic_) % nics_, node_name((r - first_nic_) / nics_));
   if (r < first_pod_) return fmt::format("the uplinks of leaf {}", r - first_leaf_);
   return fmt::format("the uplinks of pod {}", r - first_pod_);
 }
@@ -104,14 +120,15 @@ struct SharedLinks::Place {
   std::uint32_t node = 0, leaf = 0, pod = 0;
 };
 
-void SharedLinks::of_group(const graph::Collective& op, const std::vector<std::uint32_t>& members, double seconds, std::uint32_t job,
-                           std::vector<std::vector<Demand>>& out) const {
+void SharedLinks::of_group(const graph::Collective& op, const std::vector<std::uint32_t>& members, double seconds,
+                           std::uint32_t job, std::vector<std::vector<Demand>>& out) const {
   const auto n = static_cast<double>(members.size());
   if (members.size() < 2 || op.kind == graph::CollectiveKind::barrier) return;
   Counts in_node, in_leaf, in_pod, nodes_in_leaf, nodes_in_pod;
   const auto place_of = [&](std::uint32_t rank) {
     Place p{node(rank, job), 0, 0};
-    if (nics_ > 0) p.leaf = fabric_.leaf_of(p.node, fabric_.rails() ? 0 : nic_of(rank)), p.pod = fabric_.pod_of_leaf(p.leaf);
+    if (nics_ > 0)
+      p.leaf = fabric_.leaf_of(p.node, fabric_.rails() ? 0 : nic_of(rank)), p.pod = fabric_.pod_of_leaf(p.leaf);
     return p;
   };
   for (const std::uint32_t rank : members) {
@@ -141,14 +158,18 @@ void SharedLinks::of_group(const graph::Collective& op, const std::vector<std::u
     if (op.kind == graph::CollectiveKind::send_recv) {
       const double rate = static_cast<double>(op.bytes) / seconds;
       const Place to = place_of(members[(i + 1) % members.size()]);
-      if (to.node == p.node) add(gpu_resource(members[i], job), rate);
-      else add_nic(demands, p.node, nic, rate);
+      if (to.node == p.node)
+        add(gpu_resource(members[i], job), rate);
+      else
+        add_nic(demands, p.node, nic, rate);
       if (to.leaf != p.leaf) add(first_leaf_ + leaf, rate);
       if (to.pod != p.pod) add(first_pod_ + p.pod, rate);
       continue;
     }
     const bool uneven = !op.send_bytes.empty();
-    const double to_each = uneven ? static_cast<double>(std::max(op.send_bytes[i], op.recv_bytes[i])) / (n - 1) / seconds : static_cast<double>(op.bytes) / n / seconds;
+    const double to_each = uneven
+                               ? static_cast<double>(std::max(op.send_bytes[i], op.recv_bytes[i])) / (n - 1) / seconds
+                               : static_cast<double>(op.bytes) / n / seconds;
     add(gpu_resource(members[i], job), to_each * (local - 1));
     if (in_node.size() > 1 && to_each > 0) add_nic(demands, p.node, nic, to_each * (n - local));
     add(first_leaf_ + leaf, to_each * (n - in_leaf[p.leaf]));
@@ -164,9 +185,11 @@ void SharedLinks::cap(std::vector<std::vector<Demand>>& of_rank) const {
     for (const Demand& d : demands) total[d.resource] += d.rate;
   }
   for (std::size_t l = 0; l < total.size(); ++l) {
-    const bool takes_over = l >= first_nic_ && l < first_leaf_ &&
-                            std::any_of(broken_.begin() + static_cast<std::ptrdiff_t>((l - first_nic_) / nics_ * nics_),
-                                        broken_.begin() + static_cast<std::ptrdiff_t>(((l - first_nic_) / nics_ + 1) * nics_), [](bool b) { return b; });
+    const bool takes_over =
+        l >= first_nic_ && l < first_leaf_ &&
+        std::any_of(broken_.begin() + static_cast<std::ptrdiff_t>((l - first_nic_) / nics_ * nics_),
+                    broken_.begin() + static_cast<std::ptrdiff_t>(((l - first_nic_) / nics_ + 1) * nics_),
+                    [](bool b) { return b; });
     if (!takes_over) most = std::max(most, total[l] / sound_[l]);
   }
   constexpr double kLeast = 1e-30;  // of what the evaluator takes
@@ -175,8 +198,9 @@ void SharedLinks::cap(std::vector<std::vector<Demand>>& of_rank) const {
   }
 }
 
-std::vector<std::vector<Demand>> SharedLinks::demands(const graph::Collective& op, const std::vector<std::vector<std::uint32_t>>& groups, double seconds,
-                                                      std::uint32_t job) const {
+std::vector<std::vector<Demand>> SharedLinks::demands(const graph::Collective& op,
+                                                      const std::vector<std::vector<std::uint32_t>>& groups,
+                                                      double seconds, std::uint32_t job) const {
   std::vector<std::vector<Demand>> of_rank(ranks_);
   if (seconds <= 0) return of_rank;
   for (const auto& members : groups) of_group(op, members, seconds, job, of_rank);

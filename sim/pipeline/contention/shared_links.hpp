@@ -1,13 +1,18 @@
-// SharedLinks: what collectives share: each GPU's way to its node, adapters, uplinks of leaves and pods; and how much of it a collective takes.
+// SharedLinks: what collectives share: each GPU's way to its node, adapters, uplinks of leaves and pods; and how much
+// of it a collective takes.
 //
 // Bytes that one member of a group of n puts on the way out, S the collective's size (sim/graph/op.hpp):
-//   ring kinds     f S from each to the next, f = 2(n-1)/n (all_reduce), (n-1)/n (all_gather, reduce_scatter), 1 (broadcast, reduce). A node sends f S on, its
-//                  members in equal parts over their adapters; of the nodes under a leaf one sends it up, and so for pods.
-//   all_to_all     S/n to each other member: by NVLink inside the node, by its adapter to other nodes, by the uplink to other leaves and pods
-//   send_recv      S to the next member: by NVLink inside the node, else by the adapter, and by the uplink to another leaf or pod
-//   all_to_all_v   the larger of what it sends and receives, spread evenly over the others
-// Rates are these bytes over the collective's own duration, so that a collective that is held up by latency or protocol takes little. They are capped so that
-// one collective alone, on sound hardware, is never slowed: its price already is what it can do.
+//   ring kinds     f S from each to the next, f = 2(n-1)/n (all_reduce), (n-1)/n (all_gather, reduce_scatter), 1
+//   (broadcast, reduce). A node sends f S on, its
+//                  members in equal parts over their adapters; of the nodes under a leaf one sends it up, and so for
+//                  pods.
+//   all_to_all     S/n to each other member: by NVLink inside the node, by its adapter to other nodes, by the uplink to
+//   other leaves and pods send_recv      S to the next member: by NVLink inside the node, else by the adapter, and by
+//   the uplink to another leaf or pod all_to_all_v   the larger of what it sends and receives, spread evenly over the
+//   others
+// Rates are these bytes over the collective's own duration, so that a collective that is held up by latency or protocol
+// takes little. They are capped so that one collective alone, on sound hardware, is never slowed: its price already is
+// what it can do.
 #pragma once
 
 #include "base/result.hpp"
@@ -29,27 +34,31 @@ class SharedLinks {
   /// "adapter 3 of node 12", "uplinks of leaf 2", ...
   std::string name_of(std::uint32_t resource) const;
 
-  /// What every rank of `job` takes while all groups of a partition run `op` for `seconds`: by rank. `group_of` lists the ranks of each group.
-  std::vector<std::vector<engine::Contention::Demand>> demands(const graph::Collective& op, const std::vector<std::vector<std::uint32_t>>& groups, double seconds,
-                                                       std::uint32_t job) const;
+  /// What every rank of `job` takes while all groups of a partition run `op` for `seconds`: by rank. `group_of` lists
+  /// the ranks of each group.
+  std::vector<std::vector<engine::Contention::Demand>> demands(const graph::Collective& op,
+                                                               const std::vector<std::vector<std::uint32_t>>& groups,
+                                                               double seconds, std::uint32_t job) const;
 
  private:
   SharedLinks(const topology::Topology& topology, const config::EngineSpec& spec);
   std::uint32_t node(std::uint32_t rank, std::uint32_t job) const { return rank / gpus_ * jobs_ + job; }
   std::uint32_t nic_of(std::uint32_t rank) const;
-  std::uint32_t gpu_resource(std::uint32_t rank, std::uint32_t job) const { return node(rank, job) * gpus_ + rank % gpus_; }
+  std::uint32_t gpu_resource(std::uint32_t rank, std::uint32_t job) const {
+    return node(rank, job) * gpus_ + rank % gpus_;
+  }
   std::uint32_t nic_resource(std::uint32_t node, std::uint32_t nic) const { return first_nic_ + node * nics_ + nic; }
   struct Place;
   void add_nic(std::vector<engine::Contention::Demand>& out, std::uint32_t node, std::uint32_t nic, double rate) const;
-  void of_group(const graph::Collective& op, const std::vector<std::uint32_t>& members, double seconds, std::uint32_t job,
-                std::vector<std::vector<engine::Contention::Demand>>& out) const;
+  void of_group(const graph::Collective& op, const std::vector<std::uint32_t>& members, double seconds,
+                std::uint32_t job, std::vector<std::vector<engine::Contention::Demand>>& out) const;
   void cap(std::vector<std::vector<engine::Contention::Demand>>& of_rank) const;
 
   std::uint32_t ranks_ = 0, gpus_ = 1, nics_ = 0, nodes_ = 0, jobs_ = 1;
   std::uint32_t first_nic_ = 0, first_leaf_ = 0, first_pod_ = 0;
   topology::Fabric fabric_;
-  std::vector<double> capacities_, sound_;   ///< by resource: as they are, and as they should be
-  std::vector<bool> broken_;                 ///< by node and adapter
+  std::vector<double> capacities_, sound_;  ///< by resource: as they are, and as they should be
+  std::vector<bool> broken_;                ///< by node and adapter
 };
 
 }  // namespace distsim::pipeline

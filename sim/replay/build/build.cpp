@@ -17,7 +17,12 @@ constexpr std::size_t kMostNodes = std::size_t{1} << 31;
 class RankBuilder {
  public:
   RankBuilder(ReplayGraph& graph, std::uint32_t rank)
-      : graph_(graph), rank_(graph.job->ranks[rank]), index_(rank), order_(rank_), waits_(rank_, order_), points_(host_points(rank_)),
+      : graph_(graph),
+        rank_(graph.job->ranks[rank]),
+        index_(rank),
+        order_(rank_),
+        waits_(rank_, order_),
+        points_(host_points(rank_)),
         causes_(infer_device_causes(rank_, order_, graph.origin_ns)) {
     out().device_nodes.assign(rank_.device_records.size(), traces::kNone);
     out().gap_nodes.assign(rank_.device_records.size(), traces::kNone);
@@ -45,7 +50,8 @@ class RankBuilder {
  private:
   ReplayRank& out() { return graph_.ranks[index_]; }
 
-  std::uint32_t add(std::uint32_t stream, ReplayRole role, std::int64_t cost, std::int64_t at, std::uint32_t record = traces::kNone) {
+  std::uint32_t add(std::uint32_t stream, ReplayRole role, std::int64_t cost, std::int64_t at,
+                    std::uint32_t record = traces::kNone) {
     return graph_.add({index_, stream, cost, at, record, traces::kNone, role});
   }
 
@@ -73,7 +79,8 @@ class RankBuilder {
   }
 
   /// Host work up to `until`; `now` moves on.
-  std::uint32_t work(std::uint32_t t, std::int64_t& now, std::int64_t until, ReplayRole role, std::uint32_t record = traces::kNone) {
+  std::uint32_t work(std::uint32_t t, std::int64_t& now, std::int64_t until, ReplayRole role,
+                     std::uint32_t record = traces::kNone) {
     const std::uint32_t node = add(t, role, std::max<std::int64_t>(0, until - now), now, record);
     now = std::max(now, until);
     return node;
@@ -126,7 +133,8 @@ class RankBuilder {
   void wait_with_delay(std::uint32_t record, std::uint32_t node, std::int64_t delay) {
     std::uint32_t before = node;
     if (delay > 0) {
-      before = add(ReplayNode::kNoStream, ReplayRole::delay, delay, rank_.device_records[record].start_ns - delay, record);
+      before =
+          add(ReplayNode::kNoStream, ReplayRole::delay, delay, rank_.device_records[record].start_ns - delay, record);
       graph_.wait(before, node);
     }
     graph_.wait(out().device_nodes[record], before);
@@ -134,7 +142,8 @@ class RankBuilder {
 
   void dependencies(std::uint32_t r) {
     const std::uint32_t launch = rank_.device_records[r].launch;
-    if (launch != traces::kNone && before_call_[launch] != traces::kNone) wait_with_delay(r, before_call_[launch], causes_[r].launch_delay_ns);
+    if (launch != traces::kNone && before_call_[launch] != traces::kNone)
+      wait_with_delay(r, before_call_[launch], causes_[r].launch_delay_ns);
     for (const DeviceCause::After& a : causes_[r].after) wait_with_delay(r, out().device_nodes[a.record], a.delay_ns);
     graph_.counts.dependencies += causes_[r].after.size();
   }
@@ -152,7 +161,8 @@ class RankBuilder {
 
   /// The last step that starts by `ns`, if it has not ended.
   std::uint32_t step_at(std::int64_t ns) const {
-    const auto it = std::upper_bound(rank_.steps.begin(), rank_.steps.end(), ns, [](std::int64_t t, const traces::TraceStep& s) { return t < s.start_ns; });
+    const auto it = std::upper_bound(rank_.steps.begin(), rank_.steps.end(), ns,
+                                     [](std::int64_t t, const traces::TraceStep& s) { return t < s.start_ns; });
     if (it == rank_.steps.begin() || ns >= std::prev(it)->end_ns) return traces::kNone;
     return static_cast<std::uint32_t>(it - rank_.steps.begin()) - 1;
   }
@@ -165,7 +175,8 @@ class RankBuilder {
   const HostPoints points_;
   const std::vector<DeviceCause> causes_;
   std::vector<std::uint32_t> before_call_, left_;
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> resumed_, host_waits_;  ///< (node, handoff), (node, device record)
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> resumed_,
+      host_waits_;                ///< (node, handoff), (node, device record)
   std::uint32_t first_lane_ = 0;  ///< of the stream at hand
 };
 
@@ -173,13 +184,15 @@ class RankBuilder {
 Result<void> check_medians(const traces::TraceRank& rank, const std::string& where) {
   std::vector<std::int64_t> iterations = rank.measured_iterations_ns;
   if (!rank.times_are_medians || iterations.empty() || rank.device_records.empty()) return {};
-  std::nth_element(iterations.begin(), iterations.begin() + static_cast<std::ptrdiff_t>(iterations.size() / 2), iterations.end());
+  std::nth_element(iterations.begin(), iterations.begin() + static_cast<std::ptrdiff_t>(iterations.size() / 2),
+                   iterations.end());
   const std::int64_t iteration = iterations[iterations.size() / 2];
   std::int64_t last = 0;
   for (const traces::DeviceRecord& d : rank.device_records) last = std::max(last, d.end_ns());
   const std::int64_t begin = rank.steps.empty() ? 0 : rank.steps.front().start_ns;
   if (last - begin <= 2 * iteration) return {};
-  return Error{"found events up to " + std::to_string((last - begin) / 1000) + " us after the start of an iteration of " + std::to_string(iteration / 1000) +
+  return Error{"found events up to " + std::to_string((last - begin) / 1000) +
+                   " us after the start of an iteration of " + std::to_string(iteration / 1000) +
                    " us, expected the timeline of one iteration (these are medians of different ones)",
                where, "see `distsim hugectr timeline`"};
 }
@@ -187,13 +200,18 @@ Result<void> check_medians(const traces::TraceRank& rank, const std::string& whe
 Result<void> check_rank(const traces::TraceRank& rank) {
   const std::string where = printable(rank.path, 300);
   if (!rank.has_times) {
-    return Error{"found a trace without times (" + rank.format + "), expected one with durations", where, "give the Kineto trace of the same run beside it"};
+    return Error{"found a trace without times (" + rank.format + "), expected one with durations", where,
+                 "give the Kineto trace of the same run beside it"};
   }
   for (const traces::DeviceRecord& d : rank.device_records) {
-    if (d.duration_ns < 0) return Error{"found a kernel of " + std::to_string(d.duration_ns) + " ns, expected no negative duration", where, ""};
+    if (d.duration_ns < 0)
+      return Error{"found a kernel of " + std::to_string(d.duration_ns) + " ns, expected no negative duration", where,
+                   ""};
   }
   for (const traces::HostRecord& h : rank.host_records) {
-    if (h.duration_ns < 0) return Error{"found a host record of " + std::to_string(h.duration_ns) + " ns, expected no negative duration", where, ""};
+    if (h.duration_ns < 0)
+      return Error{"found a host record of " + std::to_string(h.duration_ns) + " ns, expected no negative duration",
+                   where, ""};
   }
   TRY(check_medians(rank, where));
   if (rank.device_records.empty() && rank.steps.empty()) {
@@ -212,8 +230,8 @@ std::int64_t first_moment(const traces::TraceJob& job) {
   return first;
 }
 
-/// Where the members of a collective met, its cost is what was left after the last had come: all end when the data has arrived.
-/// Members that were not recorded on a device, or whose clocks contradict, do not join.
+/// Where the members of a collective met, its cost is what was left after the last had come: all end when the data has
+/// arrived. Members that were not recorded on a device, or whose clocks contradict, do not join.
 class Joins {
  public:
   explicit Joins(ReplayGraph& graph) : graph_(graph), members_(graph.job->matches.size()) {}
@@ -256,7 +274,9 @@ Result<ReplayGraph> build_replay(const traces::TraceJob& job) {
     TRY(check_rank(rank));
     records += rank.device_records.size() + rank.host_records.size();
   }
-  if (records > kMostNodes / 8) return Error{"found " + std::to_string(records) + " records, expected at most " + std::to_string(kMostNodes / 8), "", ""};
+  if (records > kMostNodes / 8)
+    return Error{"found " + std::to_string(records) + " records, expected at most " + std::to_string(kMostNodes / 8),
+                 "", ""};
   ReplayGraph graph;
   graph.job = &job;
   graph.origin_ns = first_moment(job);
@@ -264,7 +284,9 @@ Result<ReplayGraph> build_replay(const traces::TraceJob& job) {
   for (std::uint32_t r = 0; r < job.ranks.size(); ++r) {
     RankBuilder builder(graph, r);
     if (builder.too_many_at_once()) {
-      return Error{"found more than " + std::to_string(kMostLanes) + " kernels at once on a stream, expected a trace of a device", printable(job.ranks[r].path, 300), ""};
+      return Error{"found more than " + std::to_string(kMostLanes) +
+                       " kernels at once on a stream, expected a trace of a device",
+                   printable(job.ranks[r].path, 300), ""};
     }
     builder.run();
   }

@@ -7,10 +7,11 @@ namespace distsim::replay {
 namespace {
 
 constexpr std::int64_t kMicrosecond = 1'000;
-constexpr std::int64_t kQueued = 50 * kMicrosecond;      ///< launched that long before: the launch was not the cause
-constexpr std::int64_t kNear = 30 * kMicrosecond;        ///< a kernel that ended this shortly before may be the cause
-constexpr std::int64_t kClockSlip = 1 * kMicrosecond;    ///< by which times of one device may be off
-constexpr std::int64_t kLeastGap = 1 * kMicrosecond, kLeastDelay = 5 * kMicrosecond;  ///< typical values of a GPU, where a trace has no samples
+constexpr std::int64_t kQueued = 50 * kMicrosecond;    ///< launched that long before: the launch was not the cause
+constexpr std::int64_t kNear = 30 * kMicrosecond;      ///< a kernel that ended this shortly before may be the cause
+constexpr std::int64_t kClockSlip = 1 * kMicrosecond;  ///< by which times of one device may be off
+constexpr std::int64_t kLeastGap = 1 * kMicrosecond,
+                       kLeastDelay = 5 * kMicrosecond;  ///< typical values of a GPU, where a trace has no samples
 
 std::int64_t median_or(std::vector<std::int64_t> values, std::int64_t otherwise) {
   if (values.empty()) return otherwise;
@@ -21,7 +22,8 @@ std::int64_t median_or(std::vector<std::int64_t> values, std::int64_t otherwise)
 
 class Inference {
  public:
-  Inference(const traces::TraceRank& rank, const DeviceOrder& order, std::int64_t origin) : rank_(rank), order_(order), origin_(origin), causes_(rank.device_records.size()) {
+  Inference(const traces::TraceRank& rank, const DeviceOrder& order, std::int64_t origin)
+      : rank_(rank), order_(order), origin_(origin), causes_(rank.device_records.size()) {
     before_.assign(causes_.size(), traces::kNone);
   }
 
@@ -52,7 +54,8 @@ class Inference {
   }
 
   std::int64_t stream_slack(std::uint32_t r) const {
-    return before_[r] == traces::kNone ? record(r).start_ns - origin_ : record(r).start_ns - record(before_[r]).end_ns();
+    return before_[r] == traces::kNone ? record(r).start_ns - origin_
+                                       : record(r).start_ns - record(before_[r]).end_ns();
   }
   bool has_launch(std::uint32_t r) const { return record(r).launch != traces::kNone; }
   std::int64_t launch_slack(std::uint32_t r) const { return record(r).start_ns - order_.launched_ns(r); }
@@ -61,7 +64,8 @@ class Inference {
     std::vector<std::int64_t> gaps, delays;
     for (std::uint32_t r = 0; r < causes_.size(); ++r) {
       if (!has_launch(r)) continue;
-      if (before_[r] != traces::kNone && launch_slack(r) > kQueued && stream_slack(r) < kQueued / 2) gaps.push_back(stream_slack(r));
+      if (before_[r] != traces::kNone && launch_slack(r) > kQueued && stream_slack(r) < kQueued / 2)
+        gaps.push_back(stream_slack(r));
       if (stream_slack(r) > kQueued / 2 && launch_slack(r) < kQueued) delays.push_back(launch_slack(r));
     }
     gap_ = median_or(std::move(gaps), kLeastGap);
@@ -80,13 +84,18 @@ class Inference {
     for (auto& a : c.after) a.delay_ns = std::min(slack_after(r, a.record), gap_);
     if (by_stream || by_launch || bind_to_other_stream(r, std::min(s1, s2))) return;
     c.explained = false;
-    if (before_[r] != traces::kNone && s1 < s2) c.gap_ns = s1;
-    else c.launch_delay_ns = s2;
+    if (before_[r] != traces::kNone && s1 < s2)
+      c.gap_ns = s1;
+    else
+      c.launch_delay_ns = s2;
   }
 
-  std::int64_t slack_after(std::uint32_t r, std::uint32_t other) const { return std::max<std::int64_t>(0, record(r).start_ns - record(other).end_ns()); }
+  std::int64_t slack_after(std::uint32_t r, std::uint32_t other) const {
+    return std::max<std::int64_t>(0, record(r).start_ns - record(other).end_ns());
+  }
 
-  /// The kernel of another stream that ended last: any that ended just before, or else one that is known to be waited for.
+  /// The kernel of another stream that ended last: any that ended just before, or else one that is known to be waited
+  /// for.
   bool bind_to_other_stream(std::uint32_t r, std::int64_t least) {
     std::uint32_t found = traces::kNone;
     const auto consider = [&](std::uint32_t other, std::int64_t most) {
@@ -94,7 +103,8 @@ class Inference {
       if (found == traces::kNone || record(other).end_ns() > record(found).end_ns()) found = other;
     };
     for (std::uint32_t s = 0; s < order_.streams(); ++s) {
-      if (s != record(r).stream) consider(order_.last_ended_by(s, order_.launched_ns(r), record(r).start_ns + kClockSlip), kNear);
+      if (s != record(r).stream)
+        consider(order_.last_ended_by(s, order_.launched_ns(r), record(r).start_ns + kClockSlip), kNear);
     }
     for (const auto& a : causes_[r].after) consider(a.record, least);
     if (found == traces::kNone) return false;
@@ -115,19 +125,25 @@ class Inference {
   /// What the trace itself says of waits between streams.
   void recorded_waits() {
     for (const traces::SyncRecord& s : rank_.syncs) {
-      if (s.kind != traces::SyncKind::stream_waits_event || s.stream == traces::kNone || s.wait_on_stream == traces::kNone || s.call == traces::kNone) continue;
+      if (s.kind != traces::SyncKind::stream_waits_event || s.stream == traces::kNone ||
+          s.wait_on_stream == traces::kNone || s.call == traces::kNone)
+        continue;
       any_recorded_ = true;
       if (s.stream == s.wait_on_stream) continue;
-      const std::int64_t recorded = s.record_call == traces::kNone ? rank_.host_records[s.call].start_ns : rank_.host_records[s.record_call].start_ns;
+      const std::int64_t recorded = s.record_call == traces::kNone ? rank_.host_records[s.call].start_ns
+                                                                   : rank_.host_records[s.record_call].start_ns;
       const std::uint32_t source = order_.last_launched_before(s.wait_on_stream, recorded + 1);
       const std::uint32_t waiter = first_launched_after(s.stream, rank_.host_records[s.call].start_ns);
-      if (source != traces::kNone && waiter != traces::kNone && record(source).end_ns() <= record(waiter).start_ns + kClockSlip) add_dependency(waiter, source);
+      if (source != traces::kNone && waiter != traces::kNone &&
+          record(source).end_ns() <= record(waiter).start_ns + kClockSlip)
+        add_dependency(waiter, source);
     }
   }
 
   std::uint32_t first_launched_after(std::uint32_t stream, std::int64_t ns) const {
     const auto records = order_.of(stream);
-    const auto it = std::partition_point(records.begin(), records.end(), [&](std::uint32_t r) { return order_.launched_ns(r) < ns; });
+    const auto it = std::partition_point(records.begin(), records.end(),
+                                         [&](std::uint32_t r) { return order_.launched_ns(r) < ns; });
     return it == records.end() ? traces::kNone : *it;
   }
 
@@ -156,7 +172,8 @@ class Inference {
     for (std::uint32_t s = 0; s < order_.streams(); ++s) {
       if (s == record(r).stream || rank_.streams[s].device != rank_.streams[record(r).stream].device) continue;
       const std::uint32_t source = order_.last_launched_before(s, waited_at);
-      if (source != traces::kNone && record(source).end_ns() <= record(r).start_ns + kClockSlip) add_dependency(r, source);
+      if (source != traces::kNone && record(source).end_ns() <= record(r).start_ns + kClockSlip)
+        add_dependency(r, source);
     }
   }
 
@@ -171,7 +188,8 @@ class Inference {
 
 }  // namespace
 
-std::vector<DeviceCause> infer_device_causes(const traces::TraceRank& rank, const DeviceOrder& order, std::int64_t origin_ns) {
+std::vector<DeviceCause> infer_device_causes(const traces::TraceRank& rank, const DeviceOrder& order,
+                                             std::int64_t origin_ns) {
   return Inference(rank, order, origin_ns).run();
 }
 

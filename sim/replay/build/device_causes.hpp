@@ -1,12 +1,15 @@
 // What held a kernel back: the kernel before it on its stream, its launch, or work on another stream.
 //
 // With s1 = start - end of the kernel before, s2 = start - start of the launch call:
-//   the device's own gap and the launch latency are the typical s1 of kernels that were queued long before, and the typical s2 of kernels that found
-//   their stream idle. Where s1 is below 30 us (s2 below three times the latency), the stream (the launch) was the cause, and the whole of s1 (s2) is kept as
-//   its gap (delay); the other is taken as typical. Where both are larger, the cause is a kernel of another stream that ended less than 30 us before, or one
-//   that is known to be waited for. Where there is none either, the smaller of s1 and s2 is kept, and the kernel is counted as unexplained.
-// Dependencies, also those that did not bind but would on other hardware: after a cudaStreamWaitEvent the next kernel launched by that thread waits for what
-// was last launched on each other stream, provided that this had ended; or, where the trace records who waits for whom, for just that.
+//   the device's own gap and the launch latency are the typical s1 of kernels that were queued long before, and the
+//   typical s2 of kernels that found their stream idle. Where s1 is below 30 us (s2 below three times the latency), the
+//   stream (the launch) was the cause, and the whole of s1 (s2) is kept as its gap (delay); the other is taken as
+//   typical. Where both are larger, the cause is a kernel of another stream that ended less than 30 us before, or one
+//   that is known to be waited for. Where there is none either, the smaller of s1 and s2 is kept, and the kernel is
+//   counted as unexplained.
+// Dependencies, also those that did not bind but would on other hardware: after a cudaStreamWaitEvent the next kernel
+// launched by that thread waits for what was last launched on each other stream, provided that this had ended; or,
+// where the trace records who waits for whom, for just that.
 #pragma once
 
 #include <cstdint>
@@ -20,15 +23,19 @@ namespace distsim::replay {
 inline constexpr std::uint32_t kMostLanes = 1024;
 
 struct DeviceCause {
-  std::int64_t gap_ns = 0;          ///< after the record before it on its lane
-  std::int64_t launch_delay_ns = 0; ///< after the start of its launch call
-  struct After { std::uint32_t record = traces::kNone; std::int64_t delay_ns = 0; };
-  std::vector<After> after;         ///< records of other streams
-  std::uint32_t lane = 0;           ///< within its stream: 0 unless it overlaps the one before
+  std::int64_t gap_ns = 0;           ///< after the record before it on its lane
+  std::int64_t launch_delay_ns = 0;  ///< after the start of its launch call
+  struct After {
+    std::uint32_t record = traces::kNone;
+    std::int64_t delay_ns = 0;
+  };
+  std::vector<After> after;  ///< records of other streams
+  std::uint32_t lane = 0;    ///< within its stream: 0 unless it overlaps the one before
   bool explained = true;
 };
 
 /// By device record.
-std::vector<DeviceCause> infer_device_causes(const traces::TraceRank& rank, const DeviceOrder& order, std::int64_t origin_ns);
+std::vector<DeviceCause> infer_device_causes(const traces::TraceRank& rank, const DeviceOrder& order,
+                                             std::int64_t origin_ns);
 
 }  // namespace distsim::replay

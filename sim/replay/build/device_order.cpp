@@ -4,7 +4,8 @@
 
 namespace distsim::replay {
 
-DeviceOrder::DeviceOrder(const traces::TraceRank& rank) : rank_(rank), by_stream_(rank.streams.size()), launched_(rank.device_records.size()) {
+DeviceOrder::DeviceOrder(const traces::TraceRank& rank)
+    : rank_(rank), by_stream_(rank.streams.size()), launched_(rank.device_records.size()) {
   for (std::uint32_t i = 0; i < rank.device_records.size(); ++i) {
     const traces::DeviceRecord& d = rank.device_records[i];
     by_stream_[d.stream].push_back(i);
@@ -27,7 +28,8 @@ DeviceOrder::DeviceOrder(const traces::TraceRank& rank) : rank_(rank), by_stream
 std::uint32_t DeviceOrder::last_launched_before(std::uint32_t stream, std::int64_t ns) const {
   const auto& launches = latest_launch_[stream];
   const auto it = std::lower_bound(launches.begin(), launches.end(), ns);
-  return it == launches.begin() ? traces::kNone : by_stream_[stream][static_cast<std::size_t>(it - launches.begin()) - 1];
+  return it == launches.begin() ? traces::kNone
+                                : by_stream_[stream][static_cast<std::size_t>(it - launches.begin()) - 1];
 }
 
 std::uint32_t DeviceOrder::last_ended_by(std::uint32_t stream, std::int64_t ns, std::int64_t end_ns) const {

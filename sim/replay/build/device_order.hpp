@@ -27,7 +27,8 @@ class DeviceOrder {
   const traces::TraceRank& rank_;
   std::vector<std::vector<std::uint32_t>> by_stream_;
   std::vector<std::int64_t> launched_;
-  std::vector<std::vector<std::int64_t>> latest_launch_, latest_end_;  ///< by stream and place: the latest so far, so that both can be searched
+  std::vector<std::vector<std::int64_t>> latest_launch_,
+      latest_end_;  ///< by stream and place: the latest so far, so that both can be searched
 };
 
 }  // namespace distsim::replay

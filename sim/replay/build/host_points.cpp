@@ -5,10 +5,17 @@
 namespace distsim::replay {
 namespace {
 
-struct Burst { std::int64_t begin = 0, end = 0; };
-struct End { std::int64_t ns = 0; std::uint32_t thread = 0; };
+struct Burst {
+  std::int64_t begin = 0, end = 0;
+};
+struct End {
+  std::int64_t ns = 0;
+  std::uint32_t thread = 0;
+};
 
-bool is_work(const traces::HostRecord& r) { return r.kind == traces::HostKind::op || r.kind == traces::HostKind::runtime; }
+bool is_work(const traces::HostRecord& r) {
+  return r.kind == traces::HostKind::op || r.kind == traces::HostKind::runtime;
+}
 
 /// Work of each thread, joined where less than a gap lies between.
 std::vector<std::vector<Burst>> bursts_of(const traces::TraceRank& rank) {
@@ -16,8 +23,10 @@ std::vector<std::vector<Burst>> bursts_of(const traces::TraceRank& rank) {
   for (const traces::HostRecord& r : rank.host_records) {
     if (!is_work(r)) continue;
     auto& bursts = out[r.thread];
-    if (!bursts.empty() && r.start_ns < bursts.back().end + kIdleHostNs) bursts.back().end = std::max(bursts.back().end, r.end_ns());
-    else bursts.push_back({r.start_ns, r.end_ns()});
+    if (!bursts.empty() && r.start_ns < bursts.back().end + kIdleHostNs)
+      bursts.back().end = std::max(bursts.back().end, r.end_ns());
+    else
+      bursts.push_back({r.start_ns, r.end_ns()});
   }
   return out;
 }
@@ -34,7 +43,9 @@ std::vector<End> ends_of(const traces::TraceRank& rank) {
 
 class Points {
  public:
-  explicit Points(const traces::TraceRank& rank) : rank_(rank), bursts_(bursts_of(rank)) { out_.threads.resize(rank.threads.size()); }
+  explicit Points(const traces::TraceRank& rank) : rank_(rank), bursts_(bursts_of(rank)) {
+    out_.threads.resize(rank.threads.size());
+  }
 
   HostPoints run() && {
     calls();
@@ -51,14 +62,19 @@ class Points {
  private:
   using Kind = HostPoint::Kind;
 
-  void add(std::uint32_t thread, std::int64_t ns, Kind kind, std::uint32_t ref) { out_.threads[thread].push_back({ns, kind, ref}); }
+  void add(std::uint32_t thread, std::int64_t ns, Kind kind, std::uint32_t ref) {
+    out_.threads[thread].push_back({ns, kind, ref});
+  }
 
-  /// Outermost runtime calls; those that matter to no stream are host work like any other, and calls too short to hold anything stay in.
+  /// Outermost runtime calls; those that matter to no stream are host work like any other, and calls too short to hold
+  /// anything stay in.
   void calls() {
     std::vector<std::int64_t> busy_until(rank_.threads.size(), std::numeric_limits<std::int64_t>::min());
     for (std::uint32_t h = 0; h < rank_.host_records.size(); ++h) {
       const traces::HostRecord& r = rank_.host_records[h];
-      if (r.kind != traces::HostKind::runtime || r.call == traces::RuntimeCall::none || r.call == traces::RuntimeCall::other) continue;
+      if (r.kind != traces::HostKind::runtime || r.call == traces::RuntimeCall::none ||
+          r.call == traces::RuntimeCall::other)
+        continue;
       if (r.start_ns < busy_until[r.thread]) continue;
       busy_until[r.thread] = r.end_ns();
       add(r.thread, r.start_ns, Kind::call, h);
@@ -72,7 +88,8 @@ class Points {
     for (const traces::HostRecord& r : rank_.host_records) {
       if (is_work(r)) ++work[r.thread];
       if (r.kind == traces::HostKind::runtime) continue;
-      auto step = std::lower_bound(rank_.steps.begin(), rank_.steps.end(), r.start_ns, [](const traces::TraceStep& s, std::int64_t ns) { return s.start_ns < ns; });
+      auto step = std::lower_bound(rank_.steps.begin(), rank_.steps.end(), r.start_ns,
+                                   [](const traces::TraceStep& s, std::int64_t ns) { return s.start_ns < ns; });
       for (; step != rank_.steps.end() && step->start_ns == r.start_ns; ++step) {
         if (step->end_ns == r.end_ns()) threads[static_cast<std::size_t>(step - rank_.steps.begin())] = r.thread;
       }
@@ -105,7 +122,8 @@ class Points {
 
   /// The last work of another thread that ended within (idle, resumed].
   void take_over(const std::vector<End>& ends, std::uint32_t thread, std::int64_t idle, std::int64_t resumed) {
-    auto it = std::upper_bound(ends.begin(), ends.end(), resumed, [](std::int64_t ns, const End& e) { return ns < e.ns; });
+    auto it =
+        std::upper_bound(ends.begin(), ends.end(), resumed, [](std::int64_t ns, const End& e) { return ns < e.ns; });
     while (it != ends.begin()) {
       const End& e = *--it;
       if (e.ns <= idle) return;

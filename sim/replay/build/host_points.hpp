@@ -1,7 +1,8 @@
 // Host threads as a list of points: runtime calls, step marks, and where one thread hands over to another.
 //
-// Hand-over. A thread that has no op and no runtime call for kIdle or longer, while another thread was busy, is taken to have waited for the last work that
-// another thread finished before it went on (main thread -> autograd thread -> main thread). The time from that finish on is its own.
+// Hand-over. A thread that has no op and no runtime call for kIdle or longer, while another thread was busy, is taken
+// to have waited for the last work that another thread finished before it went on (main thread -> autograd thread ->
+// main thread). The time from that finish on is its own.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,7 @@ inline constexpr std::int64_t kIdleHostNs = 50'000;
 
 struct Handoff {
   std::uint32_t from_thread = 0, to_thread = 0;
-  std::int64_t left_ns = 0;              ///< end of the work that is waited for
+  std::int64_t left_ns = 0;                  ///< end of the work that is waited for
   std::int64_t idle_ns = 0, resumed_ns = 0;  ///< the gap of the waiting thread
 };
 

@@ -11,26 +11,35 @@ constexpr std::int64_t kLongCall = 50'000;   ///< an allocation that takes longe
 }  // namespace
 
 HostWaits::HostWaits(const traces::TraceRank& rank, const DeviceOrder& order)
-    : rank_(rank), order_(order), first_launched_(rank.host_records.size(), traces::kNone), sync_of_call_(rank.host_records.size(), traces::kNone) {
+    : rank_(rank),
+      order_(order),
+      first_launched_(rank.host_records.size(), traces::kNone),
+      sync_of_call_(rank.host_records.size(), traces::kNone) {
   for (std::uint32_t r = 0; r < rank.device_records.size(); ++r) {
     const std::uint32_t launch = rank.device_records[r].launch;
     if (launch != traces::kNone && first_launched_[launch] == traces::kNone) first_launched_[launch] = r;
   }
   for (std::uint32_t s = 0; s < rank.syncs.size(); ++s) {
-    if (rank.syncs[s].call != traces::kNone && rank.syncs[s].kind != traces::SyncKind::stream_waits_event) sync_of_call_[rank.syncs[s].call] = s;
+    if (rank.syncs[s].call != traces::kNone && rank.syncs[s].kind != traces::SyncKind::stream_waits_event)
+      sync_of_call_[rank.syncs[s].call] = s;
   }
 }
 
 HostWait HostWaits::of(std::uint32_t call) const {
   switch (rank_.host_records[call].call) {
-    case traces::RuntimeCall::device_synchronize: return device(call);
+    case traces::RuntimeCall::device_synchronize:
+      return device(call);
     case traces::RuntimeCall::stream_synchronize:
-    case traces::RuntimeCall::event_synchronize: return stream(call);
+    case traces::RuntimeCall::event_synchronize:
+      return stream(call);
     case traces::RuntimeCall::memcpy:
-    case traces::RuntimeCall::memset: return copy(call);
+    case traces::RuntimeCall::memset:
+      return copy(call);
     case traces::RuntimeCall::free:
-    case traces::RuntimeCall::allocate: return memory(call);
-    default: return {{}, rank_.host_records[call].duration_ns};
+    case traces::RuntimeCall::allocate:
+      return memory(call);
+    default:
+      return {{}, rank_.host_records[call].duration_ns};
   }
 }
 
@@ -51,7 +60,8 @@ HostWait HostWaits::device(std::uint32_t call) const {
   std::vector<std::uint32_t> last;
   for (std::uint32_t s = 0; s < order_.streams(); ++s) {
     const std::uint32_t r = order_.last_launched_before(s, rank_.host_records[call].start_ns);
-    if (r != traces::kNone && rank_.device_records[r].end_ns() <= rank_.host_records[call].end_ns() + kClockSlip) last.push_back(r);
+    if (r != traces::kNone && rank_.device_records[r].end_ns() <= rank_.host_records[call].end_ns() + kClockSlip)
+      last.push_back(r);
   }
   return after(call, std::move(last));
 }
@@ -61,7 +71,8 @@ HostWait HostWaits::latest_end(std::uint32_t call, bool last_of_stream) const {
   const traces::HostRecord& h = rank_.host_records[call];
   std::uint32_t found = traces::kNone;
   for (std::uint32_t s = 0; s < order_.streams(); ++s) {
-    const std::uint32_t r = last_of_stream ? order_.last_launched_before(s, h.start_ns) : order_.last_ended_by(s, h.start_ns, h.end_ns() + kClockSlip);
+    const std::uint32_t r = last_of_stream ? order_.last_launched_before(s, h.start_ns)
+                                           : order_.last_ended_by(s, h.start_ns, h.end_ns() + kClockSlip);
     if (r == traces::kNone || rank_.device_records[r].end_ns() > h.end_ns() + kClockSlip) continue;
     if (found == traces::kNone || rank_.device_records[r].end_ns() > rank_.device_records[found].end_ns()) found = r;
   }
@@ -73,14 +84,16 @@ HostWait HostWaits::stream(std::uint32_t call) const {
   const std::uint32_t s = sync_of_call_[call];
   if (s != traces::kNone && rank_.syncs[s].stream != traces::kNone && rank_.syncs[s].kind == traces::SyncKind::stream) {
     const std::uint32_t r = order_.last_launched_before(rank_.syncs[s].stream, rank_.host_records[call].start_ns);
-    if (r != traces::kNone && rank_.device_records[r].end_ns() <= rank_.host_records[call].end_ns() + kClockSlip) return after(call, {r});
+    if (r != traces::kNone && rank_.device_records[r].end_ns() <= rank_.host_records[call].end_ns() + kClockSlip)
+      return after(call, {r});
   }
   return latest_end(call, rank_.host_records[call].call == traces::RuntimeCall::stream_synchronize);
 }
 
 HostWait HostWaits::copy(std::uint32_t call) const {
   const std::uint32_t own = first_launched_[call];
-  if (own == traces::kNone || rank_.device_records[own].end_ns() > rank_.host_records[call].end_ns()) return {{}, rank_.host_records[call].duration_ns};
+  if (own == traces::kNone || rank_.device_records[own].end_ns() > rank_.host_records[call].end_ns())
+    return {{}, rank_.host_records[call].duration_ns};
   return after(call, {own});
 }
 

@@ -1,9 +1,10 @@
 // What a runtime call waited for on the device.
 //
 //   device synchronize            the last kernel launched before on every stream
-//   stream, event synchronize     the stream, where the trace says which; else the kernel launched before that ended last during the call
-//   copy that blocks              its own copy, where that ended before the call did
-//   free, allocate                as for a stream, where the call ended soon after the kernel did (cudaFree waits for the device)
+//   stream, event synchronize     the stream, where the trace says which; else the kernel launched before that ended
+//   last during the call copy that blocks              its own copy, where that ended before the call did free,
+//   allocate                as for a stream, where the call ended soon after the kernel did (cudaFree waits for the
+//   device)
 // The call's own time is what it took after that end.
 #pragma once
 

@@ -1,14 +1,16 @@
-// ReplayGraph: what a trace did, as nodes that wait for each other. Played on the engine it reproduces the measured times, and with other costs it tells
-// what would have been.
+// ReplayGraph: what a trace did, as nodes that wait for each other. Played on the engine it reproduces the measured
+// times, and with other costs it tells what would have been.
 //
-// A rank has streams: one for each host thread, and one or more lanes for each device stream. Nodes of a stream follow each other; delays stand on none.
+// A rank has streams: one for each host thread, and one or more lanes for each device stream. Nodes of a stream follow
+// each other; delays stand on none.
 //
-//   host thread     ... work | call | work | call ...        work: time between calls; call: a launch, or a call that waits for the device
-//   launch          delay after the work before the call, then the kernel may start
-//   device stream   ... gap | kernel | gap | kernel ...      gap: what the device needs between two kernels of a stream
+//   host thread     ... work | call | work | call ...        work: time between calls; call: a launch, or a call that
+//   waits for the device launch          delay after the work before the call, then the kernel may start device stream
+//   ... gap | kernel | gap | kernel ...      gap: what the device needs between two kernels of a stream
 //
-// Start of a kernel = max(end of the kernel before + gap, start of its launch call + delay, end of each dependency + its delay), over all members where it is a
-// collective seen on several ranks. One of the terms was the binding one when the trace was taken; Which one is found out as device_causes.hpp says.
+// Start of a kernel = max(end of the kernel before + gap, start of its launch call + delay, end of each dependency +
+// its delay), over all members where it is a collective seen on several ranks. One of the terms was the binding one
+// when the trace was taken; Which one is found out as device_causes.hpp says.
 #pragma once
 
 #include <cstdint>
@@ -21,23 +23,25 @@
 namespace distsim::replay {
 
 enum class ReplayRole : std::uint8_t {
-  host_work,   ///< on a host thread, before a call
-  host_tail,   ///< the same, before a mark or where another thread is let go on
-  host_resume, ///< the same, from the moment another thread has let this one go on
-  host_call,   ///< a runtime call; `record` is its host record
-  delay,       ///< from a launch, or the end of a dependency, to the start of a kernel
-  gap,         ///< on a device stream, before a kernel
-  device,      ///< a kernel or copy; `record` is its device record
-  mark,        ///< a moment on a host thread, of no length
+  host_work,    ///< on a host thread, before a call
+  host_tail,    ///< the same, before a mark or where another thread is let go on
+  host_resume,  ///< the same, from the moment another thread has let this one go on
+  host_call,    ///< a runtime call; `record` is its host record
+  delay,        ///< from a launch, or the end of a dependency, to the start of a kernel
+  gap,          ///< on a device stream, before a kernel
+  device,       ///< a kernel or copy; `record` is its device record
+  mark,         ///< a moment on a host thread, of no length
 };
 
 struct ReplayNode {
-  std::uint32_t rank = 0;           ///< index into TraceJob::ranks
-  std::uint32_t stream = 0;         ///< of its rank, or kNoStream (delays)
-  std::int64_t cost_ns = 0;         ///< as measured
-  std::int64_t measured_ns = 0;     ///< when it started in the trace
-  std::uint32_t record = traces::kNone;     ///< see ReplayRole; of a gap, a delay and the work before a call: the record that follows
-  std::uint32_t match = traces::kNone;      ///< of a collective that several ranks were seen in: index into TraceJob::matches
+  std::uint32_t rank = 0;        ///< index into TraceJob::ranks
+  std::uint32_t stream = 0;      ///< of its rank, or kNoStream (delays)
+  std::int64_t cost_ns = 0;      ///< as measured
+  std::int64_t measured_ns = 0;  ///< when it started in the trace
+  std::uint32_t record =
+      traces::kNone;  ///< see ReplayRole; of a gap, a delay and the work before a call: the record that follows
+  std::uint32_t match =
+      traces::kNone;  ///< of a collective that several ranks were seen in: index into TraceJob::matches
   ReplayRole role = ReplayRole::host_work;
   static constexpr std::uint32_t kNoStream = traces::kNone;
 };
@@ -61,11 +65,11 @@ struct ReplayCounts {
 };
 
 struct ReplayGraph {
-  const traces::TraceJob* job = nullptr;                                ///< must outlive the graph
-  std::vector<ReplayNode> nodes;                                ///< order of a stream = order here
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> waits;   ///< (node, node that it waits for)
+  const traces::TraceJob* job = nullptr;                       ///< must outlive the graph
+  std::vector<ReplayNode> nodes;                               ///< order of a stream = order here
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> waits;  ///< (node, node that it waits for)
   std::vector<ReplayRank> ranks;
-  std::int64_t origin_ns = 0;                                   ///< of the trace: time 0 of the replay
+  std::int64_t origin_ns = 0;  ///< of the trace: time 0 of the replay
   ReplayCounts counts;
   std::vector<std::string> assumptions;
 
@@ -76,7 +80,8 @@ struct ReplayGraph {
   void wait(std::uint32_t node, std::uint32_t for_node) { waits.emplace_back(node, for_node); }
 };
 
-/// Cost: records x log records. Errors: a trace without times, negative durations, nothing on any device and no steps, more than 2^32 nodes.
+/// Cost: records x log records. Errors: a trace without times, negative durations, nothing on any device and no steps,
+/// more than 2^32 nodes.
 Result<ReplayGraph> build_replay(const traces::TraceJob& job);
 
 }  // namespace distsim::replay

@@ -22,8 +22,8 @@ std::int64_t mean(const std::vector<std::int64_t>& values) {
   return quotients + remainders / n;
 }
 
-/// The middle of the shortest interval that holds more than half of the values. Where half of the steps stall, their median lies between the two kinds (and on
-/// the other side for each); this lies among those that are alike.
+/// The middle of the shortest interval that holds more than half of the values. Where half of the steps stall, their
+/// median lies between the two kinds (and on the other side for each); this lies among those that are alike.
 std::int64_t middle_of_densest_half(std::vector<std::int64_t> values) {
   std::sort(values.begin(), values.end());
   const std::size_t half = values.size() / 2 + 1;
@@ -43,7 +43,12 @@ std::int64_t median(std::vector<std::int64_t>& values) {
 
 class HeldOut {
  public:
-  explicit HeldOut(const ReplayGraph& graph) : graph_(graph), costs_(measured_costs(graph)), step_of_(graph.nodes.size(), traces::kNone), kind_of_(graph.nodes.size()), place_(graph.nodes.size()) {
+  explicit HeldOut(const ReplayGraph& graph)
+      : graph_(graph),
+        costs_(measured_costs(graph)),
+        step_of_(graph.nodes.size(), traces::kNone),
+        kind_of_(graph.nodes.size()),
+        place_(graph.nodes.size()) {
     sort_nodes();
   }
 
@@ -85,14 +90,16 @@ class HeldOut {
     if (is_of_device(node) && rank.device_records[node.record].launch != traces::kNone) {
       at = rank.host_records[rank.device_records[node.record].launch].start_ns;
     }
-    const auto it = std::upper_bound(rank.steps.begin(), rank.steps.end(), at, [](std::int64_t t, const traces::TraceStep& s) { return t < s.start_ns; });
+    const auto it = std::upper_bound(rank.steps.begin(), rank.steps.end(), at,
+                                     [](std::int64_t t, const traces::TraceStep& s) { return t < s.start_ns; });
     if (it == rank.steps.begin()) return traces::kNone;
     const auto s = static_cast<std::uint32_t>(it - rank.steps.begin()) - 1;
     return s + 1 == rank.steps.size() && at >= rank.steps[s].end_ns ? traces::kNone : s;
   }
 
   static bool is_of_device(const ReplayNode& n) {
-    return n.record != traces::kNone && (n.role == ReplayRole::device || n.role == ReplayRole::gap || n.role == ReplayRole::delay);
+    return n.record != traces::kNone &&
+           (n.role == ReplayRole::device || n.role == ReplayRole::gap || n.role == ReplayRole::delay);
   }
 
   NodeKind kind_of(const ReplayNode& node) const {
@@ -115,7 +122,8 @@ class HeldOut {
     ReplayCosts costs = costs_;
     teachers_.clear();
     for (const ReplayRank& rank : graph_.ranks) {
-      teachers_.push_back(rank.steps.empty() ? std::vector<bool>() : teachers(rank, graph_.job->ranks[teachers_.size()], step));
+      teachers_.push_back(rank.steps.empty() ? std::vector<bool>()
+                                             : teachers(rank, graph_.job->ranks[teachers_.size()], step));
     }
     const std::vector<std::int64_t> of_role = role_medians();
     for (std::uint32_t n = 0; n < costs.size(); ++n) {
@@ -125,8 +133,8 @@ class HeldOut {
     return costs;
   }
 
-  /// The nearest of the other steps, but for those that took kUnlike times as long as (or as short as) is typical of them, on the device or on the host: a
-  /// warm-up, a checkpoint, a loader that fell behind.
+  /// The nearest of the other steps, but for those that took kUnlike times as long as (or as short as) is typical of
+  /// them, on the device or on the host: a warm-up, a checkpoint, a loader that fell behind.
   static std::vector<bool> teachers(const ReplayRank& rank, const traces::TraceRank& trace, std::uint32_t step) {
     std::vector<bool> out(rank.steps.size(), true);
     const auto held = static_cast<std::uint32_t>(std::min<std::size_t>(step, out.size() - 1));
@@ -146,7 +154,8 @@ class HeldOut {
     for (std::size_t i = kNearest; i < kept.size(); ++i) out[kept[i]] = false;
   }
 
-  static void drop_unlike(const traces::TraceRank& trace, std::uint32_t step, std::int64_t (*length)(const traces::TraceRank&, std::uint32_t), std::vector<bool>& out) {
+  static void drop_unlike(const traces::TraceRank& trace, std::uint32_t step,
+                          std::int64_t (*length)(const traces::TraceRank&, std::uint32_t), std::vector<bool>& out) {
     std::vector<std::int64_t> lengths;
     for (std::uint32_t s = 0; s < out.size(); ++s) {
       if (s != step) lengths.push_back(length(trace, s));
@@ -159,10 +168,13 @@ class HeldOut {
     }
   }
 
-  static std::int64_t length_on_host(const traces::TraceRank& trace, std::uint32_t s) { return trace.steps[s].end_ns - trace.steps[s].start_ns; }
+  static std::int64_t length_on_host(const traces::TraceRank& trace, std::uint32_t s) {
+    return trace.steps[s].end_ns - trace.steps[s].start_ns;
+  }
 
   static std::int64_t length_on_device(const traces::TraceRank& trace, std::uint32_t s) {
-    const bool has_next = s + 1 < trace.steps.size() && trace.steps[s].first_device_ns >= 0 && trace.steps[s + 1].first_device_ns >= 0;
+    const bool has_next =
+        s + 1 < trace.steps.size() && trace.steps[s].first_device_ns >= 0 && trace.steps[s + 1].first_device_ns >= 0;
     return has_next ? trace.steps[s + 1].first_device_ns - trace.steps[s].first_device_ns : length_on_host(trace, s);
   }
 
@@ -183,7 +195,8 @@ class HeldOut {
   std::vector<std::int64_t> role_medians() const {
     std::vector<std::vector<std::int64_t>> of_role(graph_.ranks.size() * kRoles);
     for (std::uint32_t n = 0; n < costs_.size(); ++n) {
-      if (step_of_[n] != traces::kNone && teachers_[graph_.nodes[n].rank][step_of_[n]]) of_role[role_index(graph_.nodes[n])].push_back(costs_[n]);
+      if (step_of_[n] != traces::kNone && teachers_[graph_.nodes[n].rank][step_of_[n]])
+        of_role[role_index(graph_.nodes[n])].push_back(costs_[n]);
     }
     std::vector<std::int64_t> out;
     for (auto& costs : of_role) {

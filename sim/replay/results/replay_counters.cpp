@@ -12,7 +12,8 @@ constexpr std::int64_t kPerNanosecond = 1'000;
 using Sink = std::function<void(const traces::CounterSample&)>;
 
 bool is_host_copy(const traces::DeviceRecord& d) {
-  return d.kind == traces::DeviceRecordKind::memcpy && (d.direction == traces::CopyDirection::host_to_device || d.direction == traces::CopyDirection::device_to_host);
+  return d.kind == traces::DeviceRecordKind::memcpy &&
+         (d.direction == traces::CopyDirection::host_to_device || d.direction == traces::CopyDirection::device_to_host);
 }
 
 /// Host nodes of a rank by thread, in order of time.
@@ -26,12 +27,16 @@ std::vector<std::vector<std::uint32_t>> host_nodes(const ReplayGraph& graph, std
 }
 
 /// When a moment of a thread comes in the play: as far into the node that it fell into.
-std::int64_t played_at(const ReplayGraph& graph, const ReplayTimes& times, const std::vector<std::uint32_t>& thread, std::int64_t ns) {
-  const auto next = std::upper_bound(thread.begin(), thread.end(), ns, [&](std::int64_t t, std::uint32_t n) { return t < graph.nodes[n].measured_ns; });
+std::int64_t played_at(const ReplayGraph& graph, const ReplayTimes& times, const std::vector<std::uint32_t>& thread,
+                       std::int64_t ns) {
+  const auto next = std::upper_bound(thread.begin(), thread.end(), ns,
+                                     [&](std::int64_t t, std::uint32_t n) { return t < graph.nodes[n].measured_ns; });
   if (next == thread.begin()) return (ns - graph.origin_ns) * kPerNanosecond;
   const std::uint32_t n = *std::prev(next);
   const ReplayNode& node = graph.nodes[n];
-  const double into = node.cost_ns > 0 ? std::min(1.0, static_cast<double>(ns - node.measured_ns) / static_cast<double>(node.cost_ns)) : 1;
+  const double into =
+      node.cost_ns > 0 ? std::min(1.0, static_cast<double>(ns - node.measured_ns) / static_cast<double>(node.cost_ns))
+                       : 1;
   return times.start[n] + static_cast<std::int64_t>(into * static_cast<double>(times.end[n] - times.start[n]));
 }
 
@@ -63,7 +68,8 @@ void ReplayCounters::add_track(std::uint32_t rank, What what) {
   what_.push_back(what);
 }
 
-/// What a record moves: over links per rank, times the factor that makes bus bandwidth of it; or between host and device. 0: neither, or not known.
+/// What a record moves: over links per rank, times the factor that makes bus bandwidth of it; or between host and
+/// device. 0: neither, or not known.
 double ReplayCounters::gigabytes(std::uint32_t rank, const traces::DeviceRecord& d, What what) const {
   if (what == What::copies) return is_host_copy(d) ? static_cast<double>(std::max<std::int64_t>(0, d.bytes)) * 1e-9 : 0;
   if (d.collective == traces::kNone) return 0;
@@ -71,7 +77,8 @@ double ReplayCounters::gigabytes(std::uint32_t rank, const traces::DeviceRecord&
   const traces::TraceCollective& c = job.ranks[rank].collectives[d.collective];
   if (!c.kind_known || c.bytes <= 0) return 0;
   std::uint32_t members = c.group != traces::kNone ? job.groups[c.group].size : job.world_size;
-  if (c.match != traces::kNone) members = std::max(members, static_cast<std::uint32_t>(job.matches[c.match].members.size()));
+  if (c.match != traces::kNone)
+    members = std::max(members, static_cast<std::uint32_t>(job.matches[c.match].members.size()));
   return static_cast<double>(c.bytes) * 1e-9 * graph::busbw_factor(c.kind, std::max(1u, members));
 }
 
@@ -119,8 +126,10 @@ void ReplayCounters::emit_memory(std::uint32_t counter, const Sink& sink) const 
 
 void ReplayCounters::emit(const Sink& sink) const {
   for (std::uint32_t c = 0; c < tracks_.size(); ++c) {
-    if (what_[c] == What::memory) emit_memory(c, sink);
-    else emit_rates(c, sink);
+    if (what_[c] == What::memory)
+      emit_memory(c, sink);
+    else
+      emit_rates(c, sink);
   }
 }
 

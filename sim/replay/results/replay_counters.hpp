@@ -1,4 +1,5 @@
-// Counters of a replay for the timeline writers: link use, copies between host and device, memory; measured and played alike.
+// Counters of a replay for the timeline writers: link use, copies between host and device, memory; measured and played
+// alike.
 #pragma once
 
 #include <functional>
@@ -11,10 +12,12 @@
 namespace distsim::replay {
 
 /// Of each rank, where its trace has what they need:
-///   link use   GB/s: bus bandwidth (as nccl-tests defines it) of the collectives that transfer at the moment, from sizes as recorded; a transfer begins when
+///   link use   GB/s: bus bandwidth (as nccl-tests defines it) of the collectives that transfer at the moment, from
+///   sizes as recorded; a transfer begins when
 ///              the last rank that was seen has come, so that waiting for others does not count
 ///   copies     GB/s: between host and device
-///   memory     GB: allocated on the device, as the framework's allocator said (`profile_memory=True`); played, each allocation has the place in its
+///   memory     GB: allocated on the device, as the framework's allocator said (`profile_memory=True`); played, each
+///   allocation has the place in its
 ///              thread's work that it was measured at
 class ReplayCounters {
  public:
@@ -25,7 +28,9 @@ class ReplayCounters {
   void emit(const std::function<void(const traces::CounterSample&)>& sink) const;
 
  private:
-  struct Span { std::int64_t begin = 0, end = 0; };
+  struct Span {
+    std::int64_t begin = 0, end = 0;
+  };
   enum class What : std::uint8_t { links, copies, memory };
 
   void add_track(std::uint32_t rank, What what);
@@ -37,8 +42,8 @@ class ReplayCounters {
   const ReplayGraph& graph_;
   const ReplayTimes* times_;
   std::vector<traces::CounterTrack> tracks_;
-  std::vector<What> what_;                   ///< by track
-  std::vector<std::int64_t> last_arrival_;   ///< by match, measured ns
+  std::vector<What> what_;                  ///< by track
+  std::vector<std::int64_t> last_arrival_;  ///< by match, measured ns
 };
 
 /// Gives `source` the counters of a replay.

@@ -14,9 +14,13 @@ constexpr std::int64_t kPerNanosecond = 1'000;
 
 std::string rank_name(const traces::TraceRank& rank) { return "rank " + std::to_string(rank.rank); }
 
-std::string thread_name(const traces::TraceThread& t) { return t.name.empty() ? "thread " + std::to_string(t.id) : t.name + " " + std::to_string(t.id); }
+std::string thread_name(const traces::TraceThread& t) {
+  return t.name.empty() ? "thread " + std::to_string(t.id) : t.name + " " + std::to_string(t.id);
+}
 
-std::string stream_name(const traces::TraceStream& s) { return "GPU " + std::to_string(s.device) + " stream " + std::to_string(s.id); }
+std::string stream_name(const traces::TraceStream& s) {
+  return "GPU " + std::to_string(s.device) + " stream " + std::to_string(s.id);
+}
 
 /// Tracks of all ranks: threads that have something, then device lanes.
 struct Layout {
@@ -32,7 +36,8 @@ Layout layout_of(const ReplayGraph& graph) {
     std::vector<std::string> names(graph.ranks[r].streams, "-");
     for (std::uint32_t t = 0; t < rank.threads.size() && t < names.size(); ++t) names[t] = thread_name(rank.threads[t]);
     for (std::uint32_t d = 0; d < rank.device_records.size(); ++d) {
-      names[graph.nodes[graph.ranks[r].device_nodes[d]].stream] = stream_name(rank.streams[rank.device_records[d].stream]);
+      names[graph.nodes[graph.ranks[r].device_nodes[d]].stream] =
+          stream_name(rank.streams[rank.device_records[d].stream]);
     }
     for (std::uint32_t s = 0; s < names.size(); ++s) {
       out.of_stream[r].push_back(static_cast<std::uint32_t>(out.tracks.size()));
@@ -42,7 +47,10 @@ Layout layout_of(const ReplayGraph& graph) {
   return out;
 }
 
-std::string_view category_of(const traces::DeviceRecord& d) { return d.kind == traces::DeviceRecordKind::kernel ? d.communication ? "communication" : "compute" : traces::name_of(d.kind); }
+std::string_view category_of(const traces::DeviceRecord& d) {
+  return d.kind == traces::DeviceRecordKind::kernel ? d.communication ? "communication" : "compute"
+                                                    : traces::name_of(d.kind);
+}
 
 /// Arrows from calls to what they launched: the flow id of a call, unique over ranks.
 std::uint64_t launch_flow(std::uint32_t rank, std::uint32_t call) { return (std::uint64_t{rank} << 32 | call) + 1; }
@@ -70,7 +78,8 @@ class MeasuredSlices {
     return out;
   }
 
-  traces::Slice slice(std::uint32_t r, std::uint32_t stream, NameId name, std::int64_t start_ns, std::int64_t duration_ns) const {
+  traces::Slice slice(std::uint32_t r, std::uint32_t stream, NameId name, std::int64_t start_ns,
+                      std::int64_t duration_ns) const {
     traces::Slice s;
     s.track = layout_.of_stream[r][stream];
     s.name = graph_.job->name(name);
@@ -89,7 +98,8 @@ class MeasuredSlices {
       thread = record.thread;
       while (!open.empty() && open.back() <= record.start_ns) open.pop_back();
       const std::int64_t end = open.empty() ? record.end_ns() : std::min(open.back(), record.end_ns());
-      traces::Slice s = slice(r, record.thread, record.name, record.start_ns, std::max<std::int64_t>(0, end - record.start_ns));
+      traces::Slice s =
+          slice(r, record.thread, record.name, record.start_ns, std::max<std::int64_t>(0, end - record.start_ns));
       s.category = traces::name_of(record.kind);
       if (launched[h] != traces::kNone) {
         s.flow = launch_flow(r, h);
@@ -104,7 +114,8 @@ class MeasuredSlices {
     const traces::TraceRank& rank = graph_.job->ranks[r];
     for (std::uint32_t d = 0; d < rank.device_records.size(); ++d) {
       const traces::DeviceRecord& record = rank.device_records[d];
-      traces::Slice s = slice(r, graph_.nodes[graph_.ranks[r].device_nodes[d]].stream, record.name, record.start_ns, record.duration_ns);
+      traces::Slice s = slice(r, graph_.nodes[graph_.ranks[r].device_nodes[d]].stream, record.name, record.start_ns,
+                              record.duration_ns);
       s.category = category_of(record);
       if (record.launch != traces::kNone) {
         s.flow = launch_flow(r, record.launch);
@@ -121,7 +132,8 @@ class MeasuredSlices {
 
 class PlayedSlices {
  public:
-  PlayedSlices(const ReplayGraph& graph, const ReplayTimes& times, Layout layout) : graph_(graph), times_(times), layout_(std::move(layout)) {
+  PlayedSlices(const ReplayGraph& graph, const ReplayTimes& times, Layout layout)
+      : graph_(graph), times_(times), layout_(std::move(layout)) {
     last_member_.assign(graph.job->matches.size(), traces::kNone);
     for (std::uint32_t n = 0; n < graph.nodes.size(); ++n) {
       if (graph.nodes[n].match != traces::kNone) last_member_[graph.nodes[n].match] = n;
@@ -142,12 +154,15 @@ class PlayedSlices {
     s.track = layout_.of_stream[node.rank][node.stream];
     s.start_ps = times_.start[n];
     s.duration_ps = times_.end[n] - times_.start[n];
-    s.name = graph_.job->name(node.role == ReplayRole::device ? rank.device_records[node.record].name : rank.host_records[node.record].name);
+    s.name = graph_.job->name(node.role == ReplayRole::device ? rank.device_records[node.record].name
+                                                              : rank.host_records[node.record].name);
     s.category = node.role == ReplayRole::device ? category_of(rank.device_records[node.record]) : "runtime";
     if (node.match != traces::kNone) {
       if (times_.ready[n] < times_.start[n]) sink(waiting(s, n));
       s.flow = node.match + 1;
-      s.flow_place = !begun[node.match] ? traces::FlowPlace::first : last_member_[node.match] == n ? traces::FlowPlace::last : traces::FlowPlace::middle;
+      s.flow_place = !begun[node.match]              ? traces::FlowPlace::first
+                     : last_member_[node.match] == n ? traces::FlowPlace::last
+                                                     : traces::FlowPlace::middle;
       begun[node.match] = true;
     }
     sink(s);
@@ -190,7 +205,8 @@ traces::SliceSource played_slices(const ReplayGraph& graph, const ReplayTimes& t
 
 std::int64_t count_slices(const ReplayGraph& graph) {
   std::int64_t slices = 0;
-  for (const traces::TraceRank& rank : graph.job->ranks) slices += static_cast<std::int64_t>(rank.host_records.size() + 2 * rank.device_records.size());
+  for (const traces::TraceRank& rank : graph.job->ranks)
+    slices += static_cast<std::int64_t>(rank.host_records.size() + 2 * rank.device_records.size());
   return slices;
 }
 

@@ -10,7 +10,9 @@ namespace {
 
 constexpr std::int64_t kPerNanosecond = 1'000;
 
-struct DeviceUse { IntervalUnion busy, compute, kernels, comm; };
+struct DeviceUse {
+  IntervalUnion busy, compute, kernels, comm;
+};
 
 /// What a rank's device does, from the first moment a kernel was on it.
 DeviceUse device_use(const ReplayGraph& graph, const ReplayTimes& times, std::uint32_t rank) {
@@ -24,7 +26,8 @@ DeviceUse device_use(const ReplayGraph& graph, const ReplayTimes& times, std::ui
     kernels.push_back(i);
     (records[r].communication ? comm : compute).push_back(i);
   }
-  return {IntervalUnion(std::move(busy)), IntervalUnion(std::move(compute)), IntervalUnion(std::move(kernels)), IntervalUnion(std::move(comm))};
+  return {IntervalUnion(std::move(busy)), IntervalUnion(std::move(compute)), IntervalUnion(std::move(kernels)),
+          IntervalUnion(std::move(comm))};
 }
 
 StepParts parts_of(const DeviceUse& use, std::int64_t begin, std::int64_t end) {
@@ -58,7 +61,9 @@ class Results {
 
   /// Steps need a host thread to be marked on; results of HugeCTR's profiler have none.
   static bool has_marks(const ReplayRank& rank) {
-    return std::any_of(rank.steps.begin(), rank.steps.end(), [](const ReplayStep& s) { return s.begin_mark != traces::kNone || s.first_device != traces::kNone; });
+    return std::any_of(rank.steps.begin(), rank.steps.end(), [](const ReplayStep& s) {
+      return s.begin_mark != traces::kNone || s.first_device != traces::kNone;
+    });
   }
 
   StepResult result(std::uint32_t r, std::uint32_t s, std::string name, std::int64_t number) const {
@@ -83,7 +88,8 @@ class Results {
     }
     if (next && step.first_device != traces::kNone && next->first_device != traces::kNone) {
       out.basis = StepBasis::device_start_to_start;
-      out.measured = (graph_.nodes[next->first_device].measured_ns - graph_.nodes[step.first_device].measured_ns) * kPerNanosecond;
+      out.measured =
+          (graph_.nodes[next->first_device].measured_ns - graph_.nodes[step.first_device].measured_ns) * kPerNanosecond;
       out.replayed = times_.ready[next->first_device] - times_.ready[step.first_device];
     }
     out_.push_back(std::move(out));
@@ -122,20 +128,27 @@ T median(std::vector<T> values) {
 
 std::string_view name_of(StepBasis basis) {
   switch (basis) {
-    case StepBasis::device_start_to_start: return "GPU start to start";
-    case StepBasis::profiler_step: return "profiler step";
-    case StepBasis::window: return "whole trace";
-    case StepBasis::stated: return "iteration time stated by the trace";
+    case StepBasis::device_start_to_start:
+      return "GPU start to start";
+    case StepBasis::profiler_step:
+      return "profiler step";
+    case StepBasis::window:
+      return "whole trace";
+    case StepBasis::stated:
+      return "iteration time stated by the trace";
   }
   return "";
 }
 
-std::vector<StepResult> step_results(const ReplayGraph& graph, const ReplayTimes& times) { return Results(graph, times).run(); }
+std::vector<StepResult> step_results(const ReplayGraph& graph, const ReplayTimes& times) {
+  return Results(graph, times).run();
+}
 
 StepMedians medians(const std::vector<StepResult>& results) {
   auto best = StepBasis::window;  // in order of the enum: start to start before profiler steps before windows
   for (const StepResult& r : results) best = std::min(best, r.basis);
-  if (std::any_of(results.begin(), results.end(), [](const StepResult& r) { return r.basis == StepBasis::stated; })) best = StepBasis::stated;
+  if (std::any_of(results.begin(), results.end(), [](const StepResult& r) { return r.basis == StepBasis::stated; }))
+    best = StepBasis::stated;
   std::vector<std::int64_t> measured, replayed;
   std::vector<double> errors;
   for (const StepResult& r : results) {

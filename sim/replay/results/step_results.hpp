@@ -1,9 +1,10 @@
 // Steps of a replay: how long each took in the trace and in the replay, and what its time was made of.
 //
-// Step time: GPU start to start, from the first device record launched inside a step to the first one launched inside the next; where the trace has no next
-// one, the span of the step's marks on the host; without steps, from the first device record to the end of the last.
-// Parts: unions of device records clipped to the step's marks (without steps: to the whole). compute: kernels that do not communicate; comm: those that do,
-// waiting for other ranks included, as a profiler sees them; exposed: comm while no compute kernel runs; idle: nothing on the device, copies included.
+// Step time: GPU start to start, from the first device record launched inside a step to the first one launched inside
+// the next; where the trace has no next one, the span of the step's marks on the host; without steps, from the first
+// device record to the end of the last. Parts: unions of device records clipped to the step's marks (without steps: to
+// the whole). compute: kernels that do not communicate; comm: those that do, waiting for other ranks included, as a
+// profiler sees them; exposed: comm while no compute kernel runs; idle: nothing on the device, copies included.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,9 @@ namespace distsim::replay {
 enum class StepBasis : std::uint8_t { device_start_to_start, profiler_step, window, stated };
 std::string_view name_of(StepBasis basis);
 
-struct StepParts { std::int64_t window = 0, compute = 0, comm = 0, exposed = 0, idle = 0; };  ///< ps
+struct StepParts {
+  std::int64_t window = 0, compute = 0, comm = 0, exposed = 0, idle = 0;
+};  ///< ps
 
 struct StepResult {
   std::uint32_t rank = 0;        ///< the rank's number, not its place
@@ -26,14 +29,15 @@ struct StepResult {
   std::int64_t number = 0;
   StepBasis basis = StepBasis::window;
   std::int64_t measured = -1, replayed = 0;  ///< ps; measured -1: the trace states no step
-  StepParts parts;               ///< of the replay
+  StepParts parts;                           ///< of the replay
   double error() const { return measured > 0 ? static_cast<double>(replayed) / static_cast<double>(measured) - 1 : 0; }
 };
 
 /// By rank, then step. A rank without steps has one result, its whole window.
 std::vector<StepResult> step_results(const ReplayGraph& graph, const ReplayTimes& times);
 
-/// Medians over the results of the best basis among them (start to start, else profiler steps, else windows); ps. measured -1: none states a step.
+/// Medians over the results of the best basis among them (start to start, else profiler steps, else windows); ps.
+/// measured -1: none states a step.
 struct StepMedians {
   std::int64_t measured = -1, replayed = 0;
   std::size_t steps = 0;

@@ -8,7 +8,8 @@ namespace distsim::replay {
 namespace {
 
 bool depends_on_samples(graph::CollectiveKind kind) {
-  return kind == graph::CollectiveKind::all_to_all || kind == graph::CollectiveKind::all_to_all_v || kind == graph::CollectiveKind::send_recv;
+  return kind == graph::CollectiveKind::all_to_all || kind == graph::CollectiveKind::all_to_all_v ||
+         kind == graph::CollectiveKind::send_recv;
 }
 
 /// Group sizes that one trace may state without all ranks of the job being listed.
@@ -19,7 +20,8 @@ bool spans_job(const traces::TraceGroup& group, std::uint32_t world) {
 
 }  // namespace
 
-CollectiveRatio::Members CollectiveRatio::members(const traces::TraceCollective& c, std::uint32_t world, const ReplayNetwork& network) const {
+CollectiveRatio::Members CollectiveRatio::members(const traces::TraceCollective& c, std::uint32_t world,
+                                                  const ReplayNetwork& network) const {
   const std::uint32_t most = std::min(world, network.topology->ranks());
   Members out;
   if (c.group != traces::kNone && !spans_job(job_.groups[c.group], jobs_.from_ranks)) {
@@ -37,9 +39,11 @@ CollectiveRatio::Members CollectiveRatio::members(const traces::TraceCollective&
   return out;
 }
 
-Result<std::int64_t> CollectiveRatio::price(const ReplayNetwork& network, const traces::TraceCollective& c, std::int64_t bytes, const Members& members) {
+Result<std::int64_t> CollectiveRatio::price(const ReplayNetwork& network, const traces::TraceCollective& c,
+                                            std::int64_t bytes, const Members& members) {
   const topology::GroupFacts facts = network.topology->facts(members);
-  const std::string key = std::to_string(static_cast<int>(c.kind)) + "/" + std::to_string(bytes) + "/" + (network.topology == to_.topology ? "to/" : "from/") + facts.key();
+  const std::string key = std::to_string(static_cast<int>(c.kind)) + "/" + std::to_string(bytes) + "/" +
+                          (network.topology == to_.topology ? "to/" : "from/") + facts.key();
   if (const auto it = known_.find(key); it != known_.end()) return it->second;
   graph::Collective op;
   op.kind = c.kind == graph::CollectiveKind::all_to_all_v ? graph::CollectiveKind::all_to_all : c.kind;
@@ -51,18 +55,22 @@ Result<std::int64_t> CollectiveRatio::price(const ReplayNetwork& network, const 
 }
 
 /// The size that takes `ps` on the system of the trace, by bisection of its logarithm; prices grow with bytes.
-Result<std::int64_t> CollectiveRatio::bytes_for(const traces::TraceCollective& c, std::int64_t ps, const Members& members) {
+Result<std::int64_t> CollectiveRatio::bytes_for(const traces::TraceCollective& c, std::int64_t ps,
+                                                const Members& members) {
   int low = 2, high = 36;
   while (low < high) {
     const int middle = (low + high) / 2;
     TRY_ASSIGN(const std::int64_t at_middle, price(from_, c, std::int64_t{1} << middle, members));
-    if (at_middle < ps) low = middle + 1;
-    else high = middle;
+    if (at_middle < ps)
+      low = middle + 1;
+    else
+      high = middle;
   }
   // Between two powers of two, time is taken as a straight line.
   TRY_ASSIGN(const std::int64_t above, price(from_, c, std::int64_t{1} << low, members));
   TRY_ASSIGN(const std::int64_t below, price(from_, c, std::int64_t{1} << (low - 1), members));
-  const double part = above > below ? std::clamp(static_cast<double>(ps - below) / static_cast<double>(above - below), 0.0, 1.0) : 1;
+  const double part =
+      above > below ? std::clamp(static_cast<double>(ps - below) / static_cast<double>(above - below), 0.0, 1.0) : 1;
   return std::llround(std::ldexp(1 + part, low - 1));
 }
 
@@ -77,7 +85,8 @@ Result<std::int64_t> CollectiveRatio::scaled(const traces::TraceCollective& c, s
     TRY_ASSIGN(bytes, bytes_for(c, ps, before));
     ++inferred_;
   }
-  const auto new_bytes = depends_on_samples(c.kind) ? std::llround(static_cast<double>(bytes) * jobs_.batch_scale) : bytes;
+  const auto new_bytes =
+      depends_on_samples(c.kind) ? std::llround(static_cast<double>(bytes) * jobs_.batch_scale) : bytes;
   TRY_ASSIGN(const std::int64_t after, price(to_, c, new_bytes, members(c, jobs_.to_ranks, to_)));
   if (from_.topology == nullptr) {
     ++by_prediction_;
@@ -86,7 +95,9 @@ Result<std::int64_t> CollectiveRatio::scaled(const traces::TraceCollective& c, s
   TRY_ASSIGN(const std::int64_t reference, price(from_, c, bytes, before));
   ++by_ratio_;
   if (!joined && ps > reference) return after + (ps - reference);
-  return reference > 0 ? std::llround(static_cast<double>(ps) * static_cast<double>(after) / static_cast<double>(reference)) : after;
+  return reference > 0
+             ? std::llround(static_cast<double>(ps) * static_cast<double>(after) / static_cast<double>(reference))
+             : after;
 }
 
 }  // namespace distsim::replay

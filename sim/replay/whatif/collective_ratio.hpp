@@ -1,12 +1,15 @@
 // Collectives of a trace on another system, or with more ranks.
 //
-//   group       One that spans the job spans the new job (data parallel, embedding exchange); a smaller one keeps its size, and its ranks where they exist.
-//   bytes       Each rank's part stays: all-reduce, broadcast, reduce: the buffer; all-to-all: what a rank sends; all-gather and reduce-scatter: the total stays
+//   group       One that spans the job spans the new job (data parallel, embedding exchange); a smaller one keeps its
+//   size, and its ranks where they exist. bytes       Each rank's part stays: all-reduce, broadcast, reduce: the
+//   buffer; all-to-all: what a rank sends; all-gather and reduce-scatter: the total stays
 //               (sharded parameters). `batch_scale` grows what depends on samples: all-to-all, send/recv.
-//   time        Where the system of the trace is known (basis: scaled): of a collective whose ranks were all seen, the measured transfer x ratio of predictions; of
-//               one seen on one rank, the prediction for the new system and what the measured time has beyond the prediction for the old one, which is waiting
-//               for the other ranks. Without a recorded size, that size is taken which the models predict the measured time for.
-//               Where it is not known: the prediction for the new system itself, if the size is. Else the measured time stays.
+//   time        Where the system of the trace is known (basis: scaled): of a collective whose ranks were all seen, the
+//   measured transfer x ratio of predictions; of
+//               one seen on one rank, the prediction for the new system and what the measured time has beyond the
+//               prediction for the old one, which is waiting for the other ranks. Without a recorded size, that size is
+//               taken which the models predict the measured time for. Where it is not known: the prediction for the new
+//               system itself, if the size is. Else the measured time stays.
 // All ranks send alike.
 #pragma once
 
@@ -28,23 +31,29 @@ struct ReplayNetwork {
 
 class CollectiveRatio {
  public:
-  struct Jobs { std::uint32_t from_ranks = 1, to_ranks = 1; double batch_scale = 1; };
+  struct Jobs {
+    std::uint32_t from_ranks = 1, to_ranks = 1;
+    double batch_scale = 1;
+  };
 
   /// `from` may be empty: not known.
-  CollectiveRatio(const traces::TraceJob& job, ReplayNetwork from, ReplayNetwork to, Jobs jobs) : job_(job), from_(from), to_(to), jobs_(jobs) {}
+  CollectiveRatio(const traces::TraceJob& job, ReplayNetwork from, ReplayNetwork to, Jobs jobs)
+      : job_(job), from_(from), to_(to), jobs_(jobs) {}
 
-  /// Picoseconds on the new system of a collective that took `ps`. `joined`: its other ranks were seen, so that `ps` holds no waiting.
+  /// Picoseconds on the new system of a collective that took `ps`. `joined`: its other ranks were seen, so that `ps`
+  /// holds no waiting.
   Result<std::int64_t> scaled(const traces::TraceCollective& collective, std::int64_t ps, bool joined);
 
   std::uint64_t by_ratio() const { return by_ratio_; }
   std::uint64_t by_prediction() const { return by_prediction_; }
-  std::uint64_t inferred() const { return inferred_; }   ///< sizes taken from the measured time
+  std::uint64_t inferred() const { return inferred_; }  ///< sizes taken from the measured time
   std::uint64_t kept() const { return kept_; }
 
  private:
   using Members = std::vector<std::uint32_t>;
   Members members(const traces::TraceCollective& c, std::uint32_t world, const ReplayNetwork& network) const;
-  Result<std::int64_t> price(const ReplayNetwork& network, const traces::TraceCollective& c, std::int64_t bytes, const Members& members);
+  Result<std::int64_t> price(const ReplayNetwork& network, const traces::TraceCollective& c, std::int64_t bytes,
+                             const Members& members);
   Result<std::int64_t> bytes_for(const traces::TraceCollective& c, std::int64_t ps, const Members& members);
 
   const traces::TraceJob& job_;

@@ -19,28 +19,34 @@ std::int64_t times(std::int64_t ps, double factor) { return std::llround(static_
 
 }  // namespace
 
-double DeviceRatio::peak_ratio(graph::DType dtype) const { return ratio_or_one(rate_of(from_.device(), dtype), rate_of(to_.device(), dtype)); }
+double DeviceRatio::peak_ratio(graph::DType dtype) const {
+  return ratio_or_one(rate_of(from_.device(), dtype), rate_of(to_.device(), dtype));
+}
 
 double DeviceRatio::shape_ratio(const graph::Op& op) {
   const auto [it, is_new] = known_.emplace(graph::describe(op), 0);
   if (!is_new) return it->second;
   const auto before = from_.price(op), after = to_.price(op);
-  if (before && after && before->mean.ps() > 0) it->second = static_cast<double>(after->mean.ps()) / static_cast<double>(before->mean.ps());
+  if (before && after && before->mean.ps() > 0)
+    it->second = static_cast<double>(after->mean.ps()) / static_cast<double>(before->mean.ps());
   return it->second;
 }
 
-double DeviceRatio::matrix_ratio(const traces::TraceJob& job, const traces::TraceRank& rank, const traces::DeviceRecord& record) {
+double DeviceRatio::matrix_ratio(const traces::TraceJob& job, const traces::TraceRank& rank,
+                                 const traces::DeviceRecord& record) {
   const auto op = matrix_op(job, rank, record);
   const double ratio = op ? shape_ratio(*op) : 0;
   ++(ratio > 0 ? by_shape_ : by_peak_);
   return ratio > 0 ? ratio : peak_ratio(matrix_dtype(job.name(record.name)));
 }
 
-std::int64_t DeviceRatio::scaled(const traces::TraceJob& job, const traces::TraceRank& rank, const traces::DeviceRecord& record, std::int64_t ps) {
+std::int64_t DeviceRatio::scaled(const traces::TraceJob& job, const traces::TraceRank& rank,
+                                 const traces::DeviceRecord& record, std::int64_t ps) {
   const topology::DeviceSpec &from = from_.device(), &to = to_.device();
   const KernelKind kind = kernel_kind(record, job.name(record.name));
   if (kind == KernelKind::communication) return ps;
-  if (kind == KernelKind::host_copy) return times(ps, ratio_or_one(from.pcie_bandwidth.value(), to.pcie_bandwidth.value()));
+  if (kind == KernelKind::host_copy)
+    return times(ps, ratio_or_one(from.pcie_bandwidth.value(), to.pcie_bandwidth.value()));
   const std::int64_t floor = from.launch.kernel_floor.ps(), new_floor = to.launch.kernel_floor.ps();
   if (ps <= floor) return times(ps, ratio_or_one(double(new_floor), double(floor)));
   if (kind == KernelKind::matrix) return times(ps, matrix_ratio(job, rank, record));

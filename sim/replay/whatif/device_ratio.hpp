@@ -2,7 +2,8 @@
 //
 //   matrix kernel, shape recorded      ratio of the op models' predictions for that shape on both devices
 //   matrix kernel, shape unknown       ratio of the peak rates of its data type at sustained clocks
-//   anything else on the device        ratio of memory bandwidths, for the time above the shortest kernel that a device can run:
+//   anything else on the device        ratio of memory bandwidths, for the time above the shortest kernel that a device
+//   can run:
 //                                      t' = floor' + (t - floor) x ratio;  where t <= floor: t x floor' / floor
 //   copies between host and device     ratio of PCIe bandwidths
 #pragma once
@@ -22,10 +23,11 @@ class DeviceRatio {
   DeviceRatio(const opmodels::OpModels& from, const opmodels::OpModels& to) : from_(from), to_(to) {}
 
   /// Picoseconds on `to` of a record that took `ps` on `from`.
-  std::int64_t scaled(const traces::TraceJob& job, const traces::TraceRank& rank, const traces::DeviceRecord& record, std::int64_t ps);
+  std::int64_t scaled(const traces::TraceJob& job, const traces::TraceRank& rank, const traces::DeviceRecord& record,
+                      std::int64_t ps);
 
-  std::uint64_t by_shape() const { return by_shape_; }      ///< matrix kernels priced by their shape
-  std::uint64_t by_peak() const { return by_peak_; }        ///< matrix kernels whose shape was not recorded
+  std::uint64_t by_shape() const { return by_shape_; }  ///< matrix kernels priced by their shape
+  std::uint64_t by_peak() const { return by_peak_; }    ///< matrix kernels whose shape was not recorded
   std::uint64_t by_memory() const { return by_memory_; }
 
  private:

@@ -10,7 +10,8 @@ namespace distsim::replay {
 namespace {
 
 /// By name: whether one of the patterns is found in it.
-Result<std::vector<bool>> matching_names(const std::string& flag, const std::vector<std::string>& patterns, const ReplayGraph& graph) {
+Result<std::vector<bool>> matching_names(const std::string& flag, const std::vector<std::string>& patterns,
+                                         const ReplayGraph& graph) {
   std::vector<bool> out(graph.job->names.size(), false);
   std::vector<bool> is_kernel(out.size(), false);
   for (const traces::TraceRank& rank : graph.job->ranks) {
@@ -24,7 +25,9 @@ Result<std::vector<bool>> matching_names(const std::string& flag, const std::vec
     for (std::uint32_t n = 0; n < out.size(); ++n) {
       if (is_kernel[n] && expression->found_in(graph.job->names.text(NameId(n)))) out[n] = any = true;
     }
-    if (!any) return Error{flag + ": found " + in_quotes(pattern) + ", which no kernel's name matches", "", "`distsim profile` lists the kernels"};
+    if (!any)
+      return Error{flag + ": found " + in_quotes(pattern) + ", which no kernel's name matches", "",
+                   "`distsim profile` lists the kernels"};
   }
   return out;
 }
@@ -71,7 +74,9 @@ class Editor {
   }
 
  private:
-  const traces::DeviceRecord& record(std::uint32_t rank, std::uint32_t r) const { return graph_.job->ranks[rank].device_records[r]; }
+  const traces::DeviceRecord& record(std::uint32_t rank, std::uint32_t r) const {
+    return graph_.job->ranks[rank].device_records[r];
+  }
   std::uint32_t node(std::uint32_t rank, std::uint32_t r) const { return graph_.ranks[rank].device_nodes[r]; }
 
   /// Calls visit(rank, records in order) for each lane of each device stream.
@@ -87,8 +92,8 @@ class Editor {
   }
 
   bool can_fuse(std::uint32_t rank, std::uint32_t r, const std::vector<bool>& names) const {
-    return names[record(rank, r).name.value()] && record(rank, r).kind == traces::DeviceRecordKind::kernel && record(rank, r).collective == traces::kNone &&
-           !gone_[node(rank, r)];
+    return names[record(rank, r).name.value()] && record(rank, r).kind == traces::DeviceRecordKind::kernel &&
+           record(rank, r).collective == traces::kNone && !gone_[node(rank, r)];
   }
 
   void fuse_run(std::uint32_t rank, std::span<const std::uint32_t> run) {
@@ -112,9 +117,11 @@ class Editor {
   void silence_calls() {
     for (std::uint32_t rank = 0; rank < graph_.ranks.size(); ++rank) {
       const traces::TraceRank& trace = graph_.job->ranks[rank];
-      std::vector<std::uint8_t> state(trace.host_records.size(), 0);  // 1: launched something that is gone, 2: something that is not
+      std::vector<std::uint8_t> state(trace.host_records.size(),
+                                      0);  // 1: launched something that is gone, 2: something that is not
       for (std::uint32_t r = 0; r < trace.device_records.size(); ++r) {
-        if (trace.device_records[r].launch != traces::kNone) state[trace.device_records[r].launch] |= gone_[node(rank, r)] ? 1 : 2;
+        if (trace.device_records[r].launch != traces::kNone)
+          state[trace.device_records[r].launch] |= gone_[node(rank, r)] ? 1 : 2;
       }
       for (std::uint32_t n = 0; n < graph_.nodes.size(); ++n) {
         const ReplayNode& call = graph_.nodes[n];
@@ -123,13 +130,15 @@ class Editor {
     }
   }
 
-  /// A step that began with a kernel that is gone begins with the first of its kernels that is left; with none left it has its marks alone.
+  /// A step that began with a kernel that is gone begins with the first of its kernels that is left; with none left it
+  /// has its marks alone.
   void move_step_starts() {
     for (std::uint32_t rank = 0; rank < graph_.ranks.size(); ++rank) {
       const traces::TraceRank& trace = graph_.job->ranks[rank];
       for (std::uint32_t s = 0; s < trace.steps.size(); ++s) {
         std::uint32_t& first = graph_.ranks[rank].steps[s].first_device;
-        if (first != traces::kNone && gone_[first]) first = first_left(rank, trace.steps[s].start_ns, trace.steps[s].end_ns);
+        if (first != traces::kNone && gone_[first])
+          first = first_left(rank, trace.steps[s].start_ns, trace.steps[s].end_ns);
       }
     }
   }
@@ -155,14 +164,16 @@ class Editor {
 
 }  // namespace
 
-Result<KernelEdits> edit_kernels(const std::vector<std::string>& remove, const std::vector<std::string>& fuse, ReplayGraph& graph, ReplayCosts& costs) {
+Result<KernelEdits> edit_kernels(const std::vector<std::string>& remove, const std::vector<std::string>& fuse,
+                                 ReplayGraph& graph, ReplayCosts& costs) {
   TRY_ASSIGN(const std::vector<bool> removed, matching_names("--remove", remove, graph));
   TRY_ASSIGN(const std::vector<bool> fused, matching_names("--fuse", fuse, graph));
   Editor editor(graph, costs);
   editor.remove(removed);
   if (editor.nothing_left()) {
-    return Error{"--remove: found " + in_quotes(remove.back()) + ", which leaves no kernel and no copy, expected a pattern that leaves some", "",
-                 "the time of a step without any would be that of its host alone"};
+    return Error{"--remove: found " + in_quotes(remove.back()) +
+                     ", which leaves no kernel and no copy, expected a pattern that leaves some",
+                 "", "the time of a step without any would be that of its host alone"};
   }
   editor.fuse(fused);
   return editor.finish();

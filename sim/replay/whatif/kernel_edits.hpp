@@ -1,7 +1,8 @@
 // Kernels taken out of a replay, or made one.
 //
-//   remove   a kernel takes no time, nor does the call that launched it (where that launched nothing else); the framework's own time around the call stays.
-//   fuse     neighbours on a stream, all of whose names match, become one that takes as long as the longest of them; the others are removed.
+//   remove   a kernel takes no time, nor does the call that launched it (where that launched nothing else); the
+//   framework's own time around the call stays. fuse     neighbours on a stream, all of whose names match, become one
+//   that takes as long as the longest of them; the others are removed.
 // Work on other streams and threads that waited for such a kernel then waits for what stood before it on its stream.
 #pragma once
 
@@ -12,11 +13,14 @@
 
 namespace distsim::replay {
 
-struct KernelEdits { std::uint64_t removed = 0, fused = 0; };
+struct KernelEdits {
+  std::uint64_t removed = 0, fused = 0;
+};
 
-/// Changes graph and costs; a step that began with a removed kernel begins with the first one that is left. Errors: a regular expression that cannot be read,
-/// that matches no kernel, or a removal that leaves nothing on any device.
+/// Changes graph and costs; a step that began with a removed kernel begins with the first one that is left. Errors: a
+/// regular expression that cannot be read, that matches no kernel, or a removal that leaves nothing on any device.
 /// Names are matched by their first 512 bytes.
-Result<KernelEdits> edit_kernels(const std::vector<std::string>& remove, const std::vector<std::string>& fuse, ReplayGraph& graph, ReplayCosts& costs);
+Result<KernelEdits> edit_kernels(const std::vector<std::string>& remove, const std::vector<std::string>& fuse,
+                                 ReplayGraph& graph, ReplayCosts& costs);
 
 }  // namespace distsim::replay

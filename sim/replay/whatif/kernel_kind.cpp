@@ -9,14 +9,18 @@ namespace distsim::replay {
 namespace {
 
 bool contains_any(std::string_view text, std::span<const std::string_view> words) {
-  return std::any_of(words.begin(), words.end(), [&](std::string_view w) { return text.find(w) != std::string_view::npos; });
+  return std::any_of(words.begin(), words.end(),
+                     [&](std::string_view w) { return text.find(w) != std::string_view::npos; });
 }
 
 constexpr std::array<std::string_view, 23> kMatrixWords{
-    "gemm", "Gemm", "GEMM", "cutlass", "conv2d", "convolve", "Convolution", "scudnn", "wgrad", "dgrad", "winograd", "Winograd", "Cijk_", "xmma",
-    "cublas", "flash_fwd", "flash_bwd", "fmha", "attention_kernel", "conv_fprop", "igemm", "cudnn_conv", "_conv_"};
+    "gemm",       "Gemm",      "GEMM",      "cutlass",  "conv2d",           "convolve",   "Convolution",
+    "scudnn",     "wgrad",     "dgrad",     "winograd", "Winograd",         "Cijk_",      "xmma",
+    "cublas",     "flash_fwd", "flash_bwd", "fmha",     "attention_kernel", "conv_fprop", "igemm",
+    "cudnn_conv", "_conv_"};
 // Kernels of those libraries that only move data.
-constexpr std::array<std::string_view, 5> kNotMatrixWords{"splitKreduce", "nchwToNhwc", "nhwcToNchw", "elementwise", "Transpose"};
+constexpr std::array<std::string_view, 5> kNotMatrixWords{"splitKreduce", "nchwToNhwc", "nhwcToNchw", "elementwise",
+                                                          "Transpose"};
 
 constexpr std::array<std::string_view, 3> kBf16{"bf16", "BFloat16", "bfloat16"};
 constexpr std::array<std::string_view, 8> kFp16{"f16", "fp16", "half", "Half", "hgemm", "h884", "h1688", "h16816"};
@@ -70,12 +74,16 @@ std::optional<graph::Op> linear(const traces::OpInputs& in, graph::DType dtype) 
 std::optional<std::int64_t> first_number(std::string_view text) {
   const std::size_t at = text.find_first_of("0123456789");
   std::int64_t value = 0;
-  if (at == std::string_view::npos || std::from_chars(text.data() + at, text.data() + text.size(), value).ec != std::errc()) return std::nullopt;
+  if (at == std::string_view::npos ||
+      std::from_chars(text.data() + at, text.data() + text.size(), value).ec != std::errc())
+    return std::nullopt;
   return value;
 }
 
-/// Inputs x[n,c,h,w] and w[k,c/groups,r,s]; stride, pad and dilation from the recorded values `first`, `first + 1`, `first + 2` where there are any.
-std::optional<graph::Op> convolution(const traces::OpInputs& in, std::size_t x_at, std::size_t first, graph::Pass pass, graph::DType dtype) {
+/// Inputs x[n,c,h,w] and w[k,c/groups,r,s]; stride, pad and dilation from the recorded values `first`, `first + 1`,
+/// `first + 2` where there are any.
+std::optional<graph::Op> convolution(const traces::OpInputs& in, std::size_t x_at, std::size_t first, graph::Pass pass,
+                                     graph::DType dtype) {
   const Dims *x = dims_of(in, x_at, 4), *w = dims_of(in, x_at + 1, 4);
   if (!x || !w || (*w)[1] <= 0 || (*x)[1] % (*w)[1] != 0) return std::nullopt;
   graph::Conv2d c;
@@ -107,10 +115,12 @@ std::optional<graph::Op> op_of_call(std::string_view call, std::string_view kern
   if (call == "aten::baddbmm") return batched_product(in, 1, dtype);
   if (call == "aten::linear") return linear(in, dtype);
   if (call == "aten::convolution_backward") {
-    const bool weight = kernel.find("wgrad") != std::string_view::npos || kernel.find("bwd_weight") != std::string_view::npos;
+    const bool weight =
+        kernel.find("wgrad") != std::string_view::npos || kernel.find("bwd_weight") != std::string_view::npos;
     return convolution(in, 1, 4, weight ? graph::Pass::backward_weight : graph::Pass::backward_data, dtype);
   }
-  if (call == "aten::cudnn_convolution" || call == "aten::miopen_convolution" || call == "aten::_convolution" || call == "aten::convolution") {
+  if (call == "aten::cudnn_convolution" || call == "aten::miopen_convolution" || call == "aten::_convolution" ||
+      call == "aten::convolution") {
     return convolution(in, 0, 3, graph::Pass::forward, dtype);
   }
   return std::nullopt;
@@ -126,11 +136,13 @@ std::string_view name_of(KernelKind kind) {
 KernelKind kernel_kind(const traces::DeviceRecord& record, std::string_view name) {
   if (record.communication || record.collective != traces::kNone) return KernelKind::communication;
   if (record.kind == traces::DeviceRecordKind::memcpy) {
-    const bool host = record.direction == traces::CopyDirection::host_to_device || record.direction == traces::CopyDirection::device_to_host;
+    const bool host = record.direction == traces::CopyDirection::host_to_device ||
+                      record.direction == traces::CopyDirection::device_to_host;
     return host ? KernelKind::host_copy : KernelKind::device_copy;
   }
   if (record.kind == traces::DeviceRecordKind::memset) return KernelKind::device_copy;
-  return contains_any(name, kMatrixWords) && !contains_any(name, kNotMatrixWords) ? KernelKind::matrix : KernelKind::streaming;
+  return contains_any(name, kMatrixWords) && !contains_any(name, kNotMatrixWords) ? KernelKind::matrix
+                                                                                  : KernelKind::streaming;
 }
 
 graph::DType matrix_dtype(std::string_view name) {
@@ -142,7 +154,8 @@ graph::DType matrix_dtype(std::string_view name) {
   return graph::DType::fp32;
 }
 
-std::optional<graph::Op> matrix_op(const traces::TraceJob& job, const traces::TraceRank& rank, const traces::DeviceRecord& record) {
+std::optional<graph::Op> matrix_op(const traces::TraceJob& job, const traces::TraceRank& rank,
+                                   const traces::DeviceRecord& record) {
   if (kernel_kind(record, job.name(record.name)) != KernelKind::matrix) return std::nullopt;
   constexpr int kDeepest = 4;  // cudnn_convolution within _convolution within convolution
   std::uint32_t host = record.op;

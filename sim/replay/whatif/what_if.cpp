@@ -8,7 +8,9 @@
 namespace distsim::replay {
 namespace {
 
-std::string count(std::uint64_t n, const std::string& what) { return std::to_string(n) + " " + what + (n == 1 ? "" : "s"); }
+std::string count(std::uint64_t n, const std::string& what) {
+  return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
+}
 
 std::string factor(double f) {
   std::string text = std::to_string(f);
@@ -19,8 +21,9 @@ std::string factor(double f) {
 
 /// As far as times are scaled by it.
 bool same_device(const topology::DeviceSpec& a, const topology::DeviceSpec& b) {
-  return a.name == b.name && a.peak == b.peak && a.hbm.bandwidth == b.hbm.bandwidth && a.l2.bandwidth == b.l2.bandwidth && a.l2.capacity == b.l2.capacity &&
-         a.clock.boost == b.clock.boost && a.clock.sustained == b.clock.sustained && a.sm_count == b.sm_count && a.pcie_bandwidth == b.pcie_bandwidth &&
+  return a.name == b.name && a.peak == b.peak && a.hbm.bandwidth == b.hbm.bandwidth &&
+         a.l2.bandwidth == b.l2.bandwidth && a.l2.capacity == b.l2.capacity && a.clock.boost == b.clock.boost &&
+         a.clock.sustained == b.clock.sustained && a.sm_count == b.sm_count && a.pcie_bandwidth == b.pcie_bandwidth &&
          a.launch.kernel_floor == b.launch.kernel_floor;
 }
 
@@ -29,7 +32,8 @@ class Changer {
   Changer(const WhatIf& what_if, const ReplayGraph& graph) : w_(what_if), out_{graph, measured_costs(graph), {}} {}
 
   Result<Changed> run() && {
-    if (w_.to_device && w_.from_device && !same_device(w_.from_device->device(), w_.to_device->device())) scale_device();
+    if (w_.to_device && w_.from_device && !same_device(w_.from_device->device(), w_.to_device->device()))
+      scale_device();
     if (w_.batch_scale != 1) scale_batch();
     if (w_.host_scale != 1) scale_host();
     if (w_.to_network.topology) TRY(scale_collectives());
@@ -51,15 +55,20 @@ class Changer {
 
   void scale_device() {
     DeviceRatio ratio(*w_.from_device, *w_.to_device);
-    for_each_kernel([&](const ReplayNode& n, const traces::DeviceRecord& r, std::int64_t& cost) { cost = ratio.scaled(*out_.graph.job, rank_of(n), r, cost); });
-    out_.changes.push_back("kernels scaled from " + w_.from_device->device().name + " to " + w_.to_device->device().name + " by predicted ratio: " +
-                           count(ratio.by_shape(), "matrix kernel") + " by shape, " + std::to_string(ratio.by_peak()) + " by peak rate (no shape recorded), " +
+    for_each_kernel([&](const ReplayNode& n, const traces::DeviceRecord& r, std::int64_t& cost) {
+      cost = ratio.scaled(*out_.graph.job, rank_of(n), r, cost);
+    });
+    out_.changes.push_back("kernels scaled from " + w_.from_device->device().name + " to " +
+                           w_.to_device->device().name +
+                           " by predicted ratio: " + count(ratio.by_shape(), "matrix kernel") + " by shape, " +
+                           std::to_string(ratio.by_peak()) + " by peak rate (no shape recorded), " +
                            std::to_string(ratio.by_memory()) + " others by memory bandwidth; basis scaled");
   }
 
   /// Kernels grow with the samples above the shortest time that a kernel takes; those of the optimizer do not.
   void scale_batch() {
-    const std::int64_t floor = w_.from_device ? w_.from_device->device().launch.kernel_floor.ps() : topology::DeviceLaunch{}.kernel_floor.ps();
+    const std::int64_t floor =
+        w_.from_device ? w_.from_device->device().launch.kernel_floor.ps() : topology::DeviceLaunch{}.kernel_floor.ps();
     std::uint64_t scaled = 0, kept = 0;
     for_each_kernel([&](const ReplayNode& n, const traces::DeviceRecord& r, std::int64_t& cost) {
       if (r.communication || r.collective != traces::kNone) return;
@@ -67,36 +76,44 @@ class Changer {
         ++kept;
         return;
       }
-      cost = std::min(cost, floor) + std::llround(static_cast<double>(std::max<std::int64_t>(0, cost - floor)) * w_.batch_scale);
+      cost = std::min(cost, floor) +
+             std::llround(static_cast<double>(std::max<std::int64_t>(0, cost - floor)) * w_.batch_scale);
       ++scaled;
     });
-    out_.changes.push_back("batch x " + factor(w_.batch_scale) + ": " + count(scaled, "kernel") + " and copies take that many times as long above the shortest kernel, " +
+    out_.changes.push_back("batch x " + factor(w_.batch_scale) + ": " + count(scaled, "kernel") +
+                           " and copies take that many times as long above the shortest kernel, " +
                            std::to_string(kept) + " of the optimizer stay");
   }
 
   void scale_host() {
     for (std::uint32_t n = 0; n < out_.graph.nodes.size(); ++n) {
       const ReplayRole role = out_.graph.nodes[n].role;
-      const bool host = role == ReplayRole::host_work || role == ReplayRole::host_call || role == ReplayRole::host_tail || role == ReplayRole::host_resume;
+      const bool host = role == ReplayRole::host_work || role == ReplayRole::host_call ||
+                        role == ReplayRole::host_tail || role == ReplayRole::host_resume;
       if (host) out_.costs[n] = std::llround(static_cast<double>(out_.costs[n]) * w_.host_scale);
     }
     out_.changes.push_back("host time x " + factor(w_.host_scale));
   }
 
   Result<void> scale_collectives() {
-    CollectiveRatio ratio(*out_.graph.job, w_.from_network, w_.to_network, {w_.from_ranks, w_.to_ranks, w_.batch_scale});
+    CollectiveRatio ratio(*out_.graph.job, w_.from_network, w_.to_network,
+                          {w_.from_ranks, w_.to_ranks, w_.batch_scale});
     Error error;
     for_each_kernel([&](const ReplayNode& n, const traces::DeviceRecord& r, std::int64_t& cost) {
       if (r.collective == traces::kNone) return;
       auto scaled = ratio.scaled(rank_of(n).collectives[r.collective], cost, n.match != traces::kNone);
-      if (scaled) cost = *scaled;
-      else error = scaled.error();
+      if (scaled)
+        cost = *scaled;
+      else
+        error = scaled.error();
     });
     if (!error.what.empty()) return error;
-    std::string text = "collectives of " + count(w_.from_ranks, "rank") + " on " + count(w_.to_ranks, "rank") + " of " + w_.to_network.topology->spec().name + ": " +
-                       std::to_string(ratio.by_ratio()) + " scaled by predicted ratio, " + std::to_string(ratio.by_prediction()) +
+    std::string text = "collectives of " + count(w_.from_ranks, "rank") + " on " + count(w_.to_ranks, "rank") + " of " +
+                       w_.to_network.topology->spec().name + ": " + std::to_string(ratio.by_ratio()) +
+                       " scaled by predicted ratio, " + std::to_string(ratio.by_prediction()) +
                        " predicted outright (the system of the trace is not known; see --measured-on)";
-    if (ratio.inferred() > 0) text += ", " + std::to_string(ratio.inferred()) + " of a size that fits their measured time";
+    if (ratio.inferred() > 0)
+      text += ", " + std::to_string(ratio.inferred()) + " of a size that fits their measured time";
     if (ratio.kept() > 0) text += ", " + std::to_string(ratio.kept()) + " kept as measured (kind or size not recorded)";
     out_.changes.push_back(text);
     return {};
@@ -104,8 +121,13 @@ class Changer {
 
   Result<void> edit() {
     TRY_ASSIGN(const KernelEdits edits, edit_kernels(w_.remove, w_.fuse, out_.graph, out_.costs));
-    if (!w_.remove.empty()) out_.changes.push_back(count(edits.removed, "kernel") + " removed, with the calls that launched them; the framework's time around the calls stays");
-    if (!w_.fuse.empty()) out_.changes.push_back(count(edits.fused, "kernel") + " fused: neighbours on a stream become one as long as the longest of them");
+    if (!w_.remove.empty())
+      out_.changes.push_back(
+          count(edits.removed, "kernel") +
+          " removed, with the calls that launched them; the framework's time around the calls stays");
+    if (!w_.fuse.empty())
+      out_.changes.push_back(count(edits.fused, "kernel") +
+                             " fused: neighbours on a stream become one as long as the longest of them");
     return {};
   }
 
@@ -116,7 +138,8 @@ class Changer {
 }  // namespace
 
 bool changes_nothing(const WhatIf& w) {
-  return !w.to_device && !w.to_network.topology && w.host_scale == 1 && w.batch_scale == 1 && w.remove.empty() && w.fuse.empty();
+  return !w.to_device && !w.to_network.topology && w.host_scale == 1 && w.batch_scale == 1 && w.remove.empty() &&
+         w.fuse.empty();
 }
 
 Result<Changed> apply(const WhatIf& what_if, const ReplayGraph& graph) { return Changer(what_if, graph).run(); }

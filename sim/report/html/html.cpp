@@ -3,15 +3,17 @@
 #include <algorithm>
 #include <array>
 
-#include "sim/report/text/format.hpp"
 #include "sim/report/html/html_parts.hpp"
+#include "sim/report/text/format.hpp"
 
 namespace distsim::report {
 namespace {
 
 using html::escaped;
 
-std::string fact(const std::string& value, const std::string& what) { return "<div><b>" + value + "</b><span>" + what + "</span></div>"; }
+std::string fact(const std::string& value, const std::string& what) {
+  return "<div><b>" + value + "</b><span>" + what + "</span></div>";
+}
 
 /// In the unit of the iteration.
 std::string in_unit(const Report& r, Duration d) { return time_scale(r.iteration).text(d); }
@@ -39,22 +41,30 @@ std::string header(const Report& r) {
   out += fact(time_text(r.iteration), "per iteration, likely " + in_unit(r, r.low) + " to " + with_unit(r, r.high));
   out += fact(c.samples > 0 ? count_text(r.samples_per_second) : "&ndash;", "samples per second");
   out += fact(std::to_string(r.rank_count), r.rank_count == 1 ? "GPU" : "GPUs");
-  out += fact(r.mfu > 0 ? fixed(100 * r.mfu, 1) + " %" : "&ndash;", "MFU, " + fixed(r.achieved_flops_per_gpu * 1e-12, 2) + " TFLOP/s per GPU");
+  out += fact(r.mfu > 0 ? fixed(100 * r.mfu, 1) + " %" : "&ndash;",
+              "MFU, " + fixed(r.achieved_flops_per_gpu * 1e-12, 2) + " TFLOP/s per GPU");
   return out + memory_fact(c) + "</div>";
 }
 
-struct Part { std::string_view name, css; Duration time; };
+struct Part {
+  std::string_view name, css;
+  Duration time;
+};
 
 std::string section(const std::string& title, const std::string& body) {
   return body.empty() ? "" : "<section><h2>" + title + "</h2>" + body + "</section>";
 }
 
-std::string key(std::string_view css, const std::string& text) { return "<span><i class=\"key " + std::string(css) + "\"></i>" + text + "</span>"; }
+std::string key(std::string_view css, const std::string& text) {
+  return "<span><i class=\"key " + std::string(css) + "\"></i>" + text + "</span>";
+}
 
 std::string split(const Report& r) {
-  const std::array<Part, 5> parts{{{"compute", "forward", r.compute}, {"exposed communication", "transfer", r.exposed_comm},
+  const std::array<Part, 5> parts{{{"compute", "forward", r.compute},
+                                   {"exposed communication", "transfer", r.exposed_comm},
                                    {"waiting for other ranks", "waiting", r.waiting},
-                                   {"host bound", "host", r.host_bound}, {"idle", "idle", r.idle}}};
+                                   {"host bound", "host", r.host_bound},
+                                   {"idle", "idle", r.idle}}};
   std::string bar, legend;
   for (const Part& p : parts) {
     const std::string share = percent_text(static_cast<double>(p.time.ps()), static_cast<double>(r.iteration.ps()));
@@ -63,32 +73,36 @@ std::string split(const Report& r) {
   }
   std::string out = "<div class=\"bar\">" + bar + "</div><div class=\"legend\">" + legend + "</div>";
   if (r.comm.ps() > 0) {
-    out += "<p class=\"note\">Collectives transfer for " + with_unit(r, r.comm) + " in all: " + in_unit(r, r.exposed_comm) + " exposed and " + in_unit(r, r.hidden_comm) +
+    out += "<p class=\"note\">Collectives transfer for " + with_unit(r, r.comm) +
+           " in all: " + in_unit(r, r.exposed_comm) + " exposed and " + in_unit(r, r.hidden_comm) +
            " behind compute. Means over ranks.</p>";
   }
   return out;
 }
 
 std::string timeline(const Report& r, const Played& played, std::uint32_t max_ranks) {
-  return html::timeline_picture(r, played, max_ranks) + "<div class=\"legend\">" + key("forward", "forward") + key("backward", "backward") +
-         key("optimizer", "optimizer") + key("other", "input and other") + key("transfer", "transfer") + key("waiting", "waiting for other ranks") +
-         key("host", "host") + "</div>";
+  return html::timeline_picture(r, played, max_ranks) + "<div class=\"legend\">" + key("forward", "forward") +
+         key("backward", "backward") + key("optimizer", "optimizer") + key("other", "input and other") +
+         key("transfer", "transfer") + key("waiting", "waiting for other ranks") + key("host", "host") + "</div>";
 }
 
 std::string ranks(const Report& r) {
   const std::string picture = html::ranks_picture(r);
   if (picture.empty()) return "";
   const Duration slow = r.rank(r.slowest_rank).compute, fast = r.rank(r.fastest_rank).compute;
-  return picture + "<p class=\"note\">Compute takes " + with_unit(r, fast) + " on rank " + std::to_string(r.fastest_rank) + ", the fastest, and " + with_unit(r, slow) +
-         " on rank " + std::to_string(r.slowest_rank) + ", the slowest; the mean is " + with_unit(r, r.compute) + ".</p>";
+  return picture + "<p class=\"note\">Compute takes " + with_unit(r, fast) + " on rank " +
+         std::to_string(r.fastest_rank) + ", the fastest, and " + with_unit(r, slow) + " on rank " +
+         std::to_string(r.slowest_rank) + ", the slowest; the mean is " + with_unit(r, r.compute) + ".</p>";
 }
 
 std::string bases(const Report& r) {
   std::string out;
-  for (const BasisShare& b : r.bases) out += "<span class=\"tag\">" + std::string(graph::name_of(b.basis)) + " " + fixed(100 * b.share, 0) + " %</span> ";
+  for (const BasisShare& b : r.bases)
+    out += "<span class=\"tag\">" + std::string(graph::name_of(b.basis)) + " " + fixed(100 * b.share, 0) + " %</span> ";
   if (out.empty()) return "";
-  return out + "<p class=\"note\">Share of the critical path by where its times come from, in falling order of trust: measured, interpolated, extrapolated, "
-               "scaled, learned, analytic.</p>";
+  return out +
+         "<p class=\"note\">Share of the critical path by where its times come from, in falling order of trust: measured, interpolated, extrapolated, "
+         "scaled, learned, analytic.</p>";
 }
 
 std::string assumptions(const Report& r) {
@@ -107,20 +121,25 @@ std::string placement(const Report& r) {
     lines += escaped(plan.substr(at, end - at)) + "\n";
     at = end + 1;
   }
-  return "<details><summary>" + escaped(plan.substr(0, plan.find('\n'))) + "</summary><pre>" + lines + "</pre></details>";
+  return "<details><summary>" + escaped(plan.substr(0, plan.find('\n'))) + "</summary><pre>" + lines +
+         "</pre></details>";
 }
 
 }  // namespace
 
 std::string to_html(const Report& r, const Played& played, const HtmlOptions& options) {
-  std::string out = "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\"><title>" +
-                    escaped(title_of(r.context)) + "</title><style>" + std::string(html::style()) + "</style></head><body><main>\n";
+  std::string out =
+      "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\"><title>" +
+      escaped(title_of(r.context)) + "</title><style>" + std::string(html::style()) + "</style></head><body><main>\n";
   out += header(r) + "\n";
   out += section("Where an iteration goes", split(r)) + "\n";
   out += section("Timeline", timeline(r, played, options.max_ranks)) + "\n";
-  out += section("Critical path <small>what sets the time: shorten a step here and the iteration gets shorter</small>", html::path_table(r)) + "\n";
+  out += section("Critical path <small>what sets the time: shorten a step here and the iteration gets shorter</small>",
+                 html::path_table(r)) +
+         "\n";
   if (!r.ops.empty()) out += section("Compute by op kind <small>mean over ranks</small>", html::op_table(r)) + "\n";
-  if (!r.collectives.empty()) out += section("Collectives <small>mean over ranks</small>", html::collective_table(r)) + "\n";
+  if (!r.collectives.empty())
+    out += section("Collectives <small>mean over ranks</small>", html::collective_table(r)) + "\n";
   out += section("Ranks", ranks(r)) + "\n";
   out += section("Where the numbers come from", bases(r)) + "\n";
   out += section("Placement", placement(r)) + "\n";

@@ -1,4 +1,5 @@
-// The report as one self-contained HTML page: inline style and SVG, light and dark, no script and nothing loaded from elsewhere.
+// The report as one self-contained HTML page: inline style and SVG, light and dark, no script and nothing loaded from
+// elsewhere.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +10,8 @@
 namespace distsim::report {
 
 struct HtmlOptions {
-  std::uint32_t max_ranks = 8;  ///< ranks drawn in the timeline picture: the slowest, the fastest, then one of each class of equal ranks, the largest classes first
+  std::uint32_t max_ranks = 8;  ///< ranks drawn in the timeline picture: the slowest, the fastest, then one of each
+                                ///< class of equal ranks, the largest classes first
 };
 
 /// Every text from the outside is escaped.

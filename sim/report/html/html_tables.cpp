@@ -3,8 +3,8 @@
 
 #include "base/text/markup.hpp"
 #include "base/text/printable.hpp"
-#include "sim/report/text/format.hpp"
 #include "sim/report/html/html_parts.hpp"
+#include "sim/report/text/format.hpp"
 #include "sim/report/text/text_collectives.hpp"
 
 namespace distsim::report::html {
@@ -36,18 +36,20 @@ double share_of(const Report& r, Duration d) {
 }
 
 std::string meter(const Report& r, Duration d, std::string_view css) {
-  return "<td class=\"share\"><span class=\"meter\"><i class=\"" + std::string(css) + "\" style=\"width:" + fixed(std::min(100.0, share_of(r, d)), 2) +
-         "%\"></i></span></td>";
+  return "<td class=\"share\"><span class=\"meter\"><i class=\"" + std::string(css) +
+         "\" style=\"width:" + fixed(std::min(100.0, share_of(r, d)), 2) + "%\"></i></span></td>";
 }
 
 std::string tag(std::string_view text) { return "<span class=\"tag\">" + escaped(text) + "</span>"; }
 
-std::string table(const std::string& inside) { return "<div class=\"scroll\"><table>" + inside + "</tbody></table></div>"; }
+std::string table(const std::string& inside) {
+  return "<div class=\"scroll\"><table>" + inside + "</tbody></table></div>";
+}
 
-std::string path_row(const Report& r, std::string_view name, const std::string& where, const std::string& rank, std::uint32_t steps, Duration time,
-                     std::string_view css) {
-  return "<tr>" + cell(escaped(name)) + cell(where, "l soft") + cell(rank) + cell(std::to_string(steps)) + cell(in_unit(r, time)) +
-         cell(fixed(share_of(r, time), 1)) + meter(r, time, css) + "</tr>";
+std::string path_row(const Report& r, std::string_view name, const std::string& where, const std::string& rank,
+                     std::uint32_t steps, Duration time, std::string_view css) {
+  return "<tr>" + cell(escaped(name)) + cell(where, "l soft") + cell(rank) + cell(std::to_string(steps)) +
+         cell(in_unit(r, time)) + cell(fixed(share_of(r, time), 1)) + meter(r, time, css) + "</tr>";
 }
 
 std::string full_path(const Report& r) {
@@ -55,11 +57,13 @@ std::string full_path(const Report& r) {
   const std::size_t shown = std::min(r.critical_path.size(), kPathAll);
   for (std::size_t i = 0; i < shown; ++i) {
     const CriticalStep& s = r.critical_path[i];
-    rows += path_row(r, s.name, escaped(s.kind) + ", " + std::string(graph::name_of(s.basis)), std::to_string(s.rank), s.steps, s.time, colour_class(s.phase, is_comm(s.stream)));
+    rows += path_row(r, s.name, escaped(s.kind) + ", " + std::string(graph::name_of(s.basis)), std::to_string(s.rank),
+                     s.steps, s.time, colour_class(s.phase, is_comm(s.stream)));
   }
   std::string out = "<details><summary>All " + std::to_string(r.critical_path.size()) + " steps</summary>" +
                     table(head({"<step", "<kind, basis", "rank", "steps", unit_of(r), "%", ""}) + "<tbody>" + rows);
-  if (r.critical_path.size() > shown) out += "<p class=\"note\">The first " + std::to_string(shown) + " are listed; the JSON report has them all.</p>";
+  if (r.critical_path.size() > shown)
+    out += "<p class=\"note\">The first " + std::to_string(shown) + " are listed; the JSON report has them all.</p>";
   return out + "</details>";
 }
 
@@ -79,8 +83,9 @@ std::string_view colour_class(std::string_view phase, bool collective) {
 std::string op_table(const Report& r) {
   std::string rows;
   for (const OpKindTime& op : r.ops) {
-    rows += "<tr>" + cell(escaped(op.kind)) + cell(in_unit(r, op.time)) + cell(fixed(share_of(r, op.time), 1)) + cell(std::to_string(op.kernels)) +
-            cell(op.tflops > 0 ? fixed(op.tflops, 2) : "&ndash;") + meter(r, op.time, "forward") + "</tr>";
+    rows += "<tr>" + cell(escaped(op.kind)) + cell(in_unit(r, op.time)) + cell(fixed(share_of(r, op.time), 1)) +
+            cell(std::to_string(op.kernels)) + cell(op.tflops > 0 ? fixed(op.tflops, 2) : "&ndash;") +
+            meter(r, op.time, "forward") + "</tr>";
   }
   return table(head({"<op kind", unit_of(r), "% of iteration", "kernels", "TFLOP/s", ""}) + "<tbody>" + rows);
 }
@@ -89,11 +94,14 @@ std::string collective_table(const Report& r) {
   const std::string unit = unit_of(r);
   std::string rows;
   for (const CollectiveTime& c : r.collectives) {
-    rows += "<tr>" + cell(escaped(c.name)) + cell(escaped(c.kind), "l soft") + cell(std::to_string(c.group_size)) + cell(size_text(c)) + cell(in_unit(r, c.total)) +
-            cell(in_unit(r, c.exposed)) + cell(in_unit(r, c.waiting)) + cell(c.busbw > 0 ? fixed(c.busbw * 1e-9, 1) : "&ndash;") +
-            "<td class=\"l\" title=\"" + escaped(c.source) + "\">" + tag(graph::name_of(c.basis)) + "</td></tr>";
+    rows += "<tr>" + cell(escaped(c.name)) + cell(escaped(c.kind), "l soft") + cell(std::to_string(c.group_size)) +
+            cell(size_text(c)) + cell(in_unit(r, c.total)) + cell(in_unit(r, c.exposed)) + cell(in_unit(r, c.waiting)) +
+            cell(c.busbw > 0 ? fixed(c.busbw * 1e-9, 1) : "&ndash;") + "<td class=\"l\" title=\"" + escaped(c.source) +
+            "\">" + tag(graph::name_of(c.basis)) + "</td></tr>";
   }
-  return table(head({"<collective", "<kind", "ranks", "size", "transfer " + unit, "exposed " + unit, "waiting " + unit, "bus GB/s", "<basis"}) + "<tbody>" + rows);
+  return table(head({"<collective", "<kind", "ranks", "size", "transfer " + unit, "exposed " + unit, "waiting " + unit,
+                     "bus GB/s", "<basis"}) +
+               "<tbody>" + rows);
 }
 
 std::string path_table(const Report& r) {
@@ -101,7 +109,8 @@ std::string path_table(const Report& r) {
   std::string rows;
   for (const PathRun& run : path.rows) {
     const std::string where = run.phase == "host" ? "host" : escaped(run.stream) + ", " + phase_text(run.phase);
-    rows += path_row(r, run.name, where, path.rank_text(run), run.steps, run.time, colour_class(run.phase, is_comm(run.stream)));
+    rows += path_row(r, run.name, where, path.rank_text(run), run.steps, run.time,
+                     colour_class(run.phase, is_comm(run.stream)));
   }
   if (path.left_out > 0) {
     const Duration rest = r.iteration - path.shown;
@@ -109,7 +118,9 @@ std::string path_table(const Report& r) {
             cell(in_unit(r, rest)) + cell(fixed(share_of(r, rest), 1)) + meter(r, rest, "idle") + "</tr>";
   }
   const std::string note = host_note(r);
-  return table(head({path.by_cause ? "<cause" : "<step", "<stream, phase", "rank", "steps", unit_of(r), "%", ""}) + "<tbody>" + rows) + (note.empty() ? "" : "<p class=\"note\">" + escaped(note) + "</p>") + full_path(r);
+  return table(head({path.by_cause ? "<cause" : "<step", "<stream, phase", "rank", "steps", unit_of(r), "%", ""}) +
+               "<tbody>" + rows) +
+         (note.empty() ? "" : "<p class=\"note\">" + escaped(note) + "</p>") + full_path(r);
 }
 
 }  // namespace distsim::report::html

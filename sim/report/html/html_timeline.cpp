@@ -5,10 +5,10 @@
 #include <numeric>
 #include <vector>
 
-#include "sim/report/text/format.hpp"
 #include "sim/report/html/html_parts.hpp"
 #include "sim/report/rank_sweep.hpp"
 #include "sim/report/steady_state.hpp"
+#include "sim/report/text/format.hpp"
 
 namespace distsim::report::html {
 namespace {
@@ -16,7 +16,10 @@ namespace {
 constexpr double kGutter = 162, kWidth = 1078;  ///< left of the lanes, and right edge, in SVG units
 constexpr double kHair = 0.35;                  ///< gaps and slices below this are merged with their neighbours
 
-struct Lane { std::string_view name; double height; };
+struct Lane {
+  std::string_view name;
+  double height;
+};
 
 /// One thing to draw.
 struct Bar {
@@ -32,10 +35,12 @@ std::vector<std::uint32_t> chosen_ranks(const Report& r, const RankClasses& clas
   if (r.fastest_rank != r.slowest_rank && most > 1) out.push_back(r.fastest_rank);
   std::vector<std::uint32_t> order(classes.size());
   std::iota(order.begin(), order.end(), 0u);
-  std::ranges::stable_sort(order, [&](std::uint32_t a, std::uint32_t b) { return classes.count[a] > classes.count[b]; });
+  std::ranges::stable_sort(order,
+                           [&](std::uint32_t a, std::uint32_t b) { return classes.count[a] > classes.count[b]; });
   for (const std::uint32_t c : order) {
     if (out.size() >= most) break;
-    if (std::ranges::none_of(out, [&](std::uint32_t rank) { return classes.of(rank) == c; })) out.push_back(classes.first[c]);
+    if (std::ranges::none_of(out, [&](std::uint32_t rank) { return classes.of(rank) == c; }))
+      out.push_back(classes.first[c]);
   }
   std::ranges::sort(out);
   return out;
@@ -44,7 +49,10 @@ std::vector<std::uint32_t> chosen_ranks(const Report& r, const RankClasses& clas
 class Picture {
  public:
   Picture(const Report& report, const Played& played, std::uint32_t max_ranks)
-      : r_(report), p_(played), state_(steady_state(played)), classes_(rank_classes(state_, played.program->ranks)),
+      : r_(report),
+        p_(played),
+        state_(steady_state(played)),
+        classes_(rank_classes(state_, played.program->ranks)),
         ranks_(chosen_ranks(report, classes_, std::max(1u, max_ranks))) {}
 
   std::string draw() {
@@ -55,7 +63,8 @@ class Picture {
     double y = 26;
     y = draw_path(body, y);
     for (const std::uint32_t rank : ranks_) y = draw_rank(body, rank, y);
-    return "<svg viewBox=\"0 0 1080 " + fixed(height, 0) + "\" role=\"img\" aria-label=\"Streams of the ranks over one iteration\">" + body + "</svg>" + note();
+    return "<svg viewBox=\"0 0 1080 " + fixed(height, 0) +
+           "\" role=\"img\" aria-label=\"Streams of the ranks over one iteration\">" + body + "</svg>" + note();
   }
 
  private:
@@ -63,9 +72,14 @@ class Picture {
     const double scale = ranks_.size() <= 1 ? 2.2 : ranks_.size() <= 4 ? 1.6 : ranks_.size() <= 8 ? 1.3 : 1;
     std::array<bool, graph::kStreamCount> used{};
     for (const engine::Step& s : p_.program->steps) used[s.stream.value()] = true;
-    for (const graph::Stream s : {graph::Stream::host, graph::Stream::copy, graph::Stream::compute, graph::Stream::comm, graph::Stream::comm2, graph::Stream::p2p, graph::Stream::p2p2, graph::Stream::p2p3}) {
+    for (const graph::Stream s : {graph::Stream::host, graph::Stream::copy, graph::Stream::compute, graph::Stream::comm,
+                                  graph::Stream::comm2, graph::Stream::p2p, graph::Stream::p2p2, graph::Stream::p2p3}) {
       const auto i = static_cast<std::size_t>(s);
-      if (used[i]) lanes_.push_back({i, {graph::name_of(s), scale * (s == graph::Stream::compute ? 13 : s == graph::Stream::host || s == graph::Stream::copy ? 7 : 10)}});
+      if (used[i])
+        lanes_.push_back({i,
+                          {graph::name_of(s), scale * (s == graph::Stream::compute                            ? 13
+                                                       : s == graph::Stream::host || s == graph::Stream::copy ? 7
+                                                                                                              : 10)}});
     }
   }
 
@@ -81,7 +95,8 @@ class Picture {
   }
 
   static std::string text(double x, double y, const std::string& what, std::string_view attributes) {
-    return "<text x=\"" + fixed(x, 1) + "\" y=\"" + fixed(y, 1) + "\" " + std::string(attributes) + ">" + what + "</text>";
+    return "<text x=\"" + fixed(x, 1) + "\" y=\"" + fixed(y, 1) + "\" " + std::string(attributes) + ">" + what +
+           "</text>";
   }
 
   /// Ticks at a round number of the iteration's unit, 5 to 12 of them.
@@ -89,13 +104,16 @@ class Picture {
     const TimeScale scale = time_scale(r_.iteration);
     const double period = Duration::picoseconds(state_.period()).seconds() * scale.per_second;
     double step = std::pow(10, std::floor(std::log10(period)));
-    if (period / step < 2.5) step /= 5;
-    else if (period / step < 6) step /= 2;
+    if (period / step < 2.5)
+      step /= 5;
+    else if (period / step < 6)
+      step /= 2;
     std::string out;
     const int digits = std::max(0, static_cast<int>(-std::floor(std::log10(step) + 1e-9)));
     for (int i = 0; i * step <= period * (1 + 1e-9) && i < 40; ++i) {
       const double x = kGutter + (kWidth - kGutter) * i * step / period;
-      out += "<line class=\"tick\" x1=\"" + fixed(x, 1) + "\" x2=\"" + fixed(x, 1) + "\" y1=\"16\" y2=\"" + fixed(height, 0) + "\"/>";
+      out += "<line class=\"tick\" x1=\"" + fixed(x, 1) + "\" x2=\"" + fixed(x, 1) + "\" y1=\"16\" y2=\"" +
+             fixed(height, 0) + "\"/>";
       if (x < kWidth - 20) out += text(x + 3, 12, fixed(i * step, digits) + (i == 0 ? " " + scale.unit : ""), "");
     }
     return out;
@@ -105,7 +123,8 @@ class Picture {
     std::vector<Bar> bars;
     for (const CriticalStep& s : r_.critical_path) {
       const std::int64_t begin = state_.begin + s.start.ps();
-      bars.push_back({begin, begin + s.time.ps(), colour_class(s.phase, is_comm(s.stream)), s.name, " on rank " + std::to_string(s.rank)});
+      bars.push_back({begin, begin + s.time.ps(), colour_class(s.phase, is_comm(s.stream)), s.name,
+                      " on rank " + std::to_string(s.rank)});
     }
     out += text(0, y + 11, "critical path", "class=\"rank\"");
     draw_bars(out, bars, y, 15);
@@ -129,7 +148,8 @@ class Picture {
       const std::string name = o.task.valid() ? graph.names[graph.tasks[o.task].name] : "framework step";
       const bool collective = o.role == StepRole::device && graph.tasks[o.task].partition.valid();
       if (collective) add(ready, start, "waiting", "wait " + name);
-      add(start, end, o.role == StepRole::device ? colour_class(graph::name_of(graph.tasks[o.task].phase), collective) : "host",
+      add(start, end,
+          o.role == StepRole::device ? colour_class(graph::name_of(graph.tasks[o.task].phase), collective) : "host",
           o.role == StepRole::host_dispatch ? "launch " + name : name);
     }
     std::ranges::stable_sort(out, {}, &Bar::begin);
@@ -141,9 +161,10 @@ class Picture {
     const std::string alike = alike_text(rank);
     if (!alike.empty()) out += text(0, y + 25, alike, "");
     for (const auto& [stream, lane] : lanes_) {
-      out += "<rect class=\"lane\" x=\"" + fixed(kGutter, 1) + "\" y=\"" + fixed(y, 1) + "\" width=\"" + fixed(kWidth - kGutter, 1) + "\" height=\"" +
-             fixed(lane.height, 1) + "\"/>";
-      out += text(kGutter - 6, y + lane.height / 2 + 3.2, std::string(lane.name), "text-anchor=\"end\" style=\"font-size:9px\"");
+      out += "<rect class=\"lane\" x=\"" + fixed(kGutter, 1) + "\" y=\"" + fixed(y, 1) + "\" width=\"" +
+             fixed(kWidth - kGutter, 1) + "\" height=\"" + fixed(lane.height, 1) + "\"/>";
+      out += text(kGutter - 6, y + lane.height / 2 + 3.2, std::string(lane.name),
+                  "text-anchor=\"end\" style=\"font-size:9px\"");
       draw_bars(out, bars_of(stream, rank), y, lane.height);
       y += lane.height + 1;
     }
@@ -159,8 +180,10 @@ class Picture {
     if (classes_.size() == 1) return std::to_string(r_.rank_count) + " alike";
     const std::uint32_t others = classes_.count[classes_.of(rank)] - 1;
     std::string out;
-    if (rank == r_.slowest_rank && r_.ranks.size() > 1) out = "slowest";
-    else if (rank == r_.fastest_rank && r_.ranks.size() > 1) out = "fastest";
+    if (rank == r_.slowest_rank && r_.ranks.size() > 1)
+      out = "slowest";
+    else if (rank == r_.fastest_rank && r_.ranks.size() > 1)
+      out = "fastest";
     if (others > 0) out += (out.empty() ? "+ " : ", + ") + std::to_string(others) + " alike";
     return out;
   }
@@ -172,7 +195,8 @@ class Picture {
       double to = x_of(bars[i].end);
       std::size_t j = i + 1;
       bool thin = to - from < 1.5;
-      while (j < bars.size() && bars[j].css == bars[i].css && x_of(bars[j].begin) - to < kHair && (thin || x_of(bars[j].end) - x_of(bars[j].begin) < 1.5)) {
+      while (j < bars.size() && bars[j].css == bars[i].css && x_of(bars[j].begin) - to < kHair &&
+             (thin || x_of(bars[j].end) - x_of(bars[j].begin) < 1.5)) {
         to = std::max(to, x_of(bars[j].end));
         ++j;
         thin = true;
@@ -190,11 +214,15 @@ class Picture {
     return columns_of(one_line(name)) <= room || room >= kLeastCut ? label : "";
   }
 
-  struct Box { double from, to, y, height; };
-  void draw_bar(std::string& out, const std::vector<Bar>& bars, std::size_t first, std::size_t end, const Box& box) const {
+  struct Box {
+    double from, to, y, height;
+  };
+  void draw_bar(std::string& out, const std::vector<Bar>& bars, std::size_t first, std::size_t end,
+                const Box& box) const {
     const double width = std::max(0.4, box.to - box.from);
-    out += "<rect class=\"" + std::string(bars[first].css) + (width > 3 ? " edge" : "") + "\" x=\"" + fixed(box.from, 2) + "\" y=\"" + fixed(box.y, 1) +
-           "\" width=\"" + fixed(width, 2) + "\" height=\"" + fixed(box.height, 1) + "\"><title>" + title_of(bars, first, end) + "</title></rect>";
+    out += "<rect class=\"" + std::string(bars[first].css) + (width > 3 ? " edge" : "") + "\" x=\"" +
+           fixed(box.from, 2) + "\" y=\"" + fixed(box.y, 1) + "\" width=\"" + fixed(width, 2) + "\" height=\"" +
+           fixed(box.height, 1) + "\"><title>" + title_of(bars, first, end) + "</title></rect>";
     const std::string label = label_within(bars[first].name, width - 8);
     if (box.height >= 12 && end == first + 1 && !label.empty() && bars[first].css != "waiting") {
       out += text(box.from + 4, box.y + box.height / 2 + 3.7, escaped(label), "class=\"on\"");
@@ -203,15 +231,20 @@ class Picture {
 
   std::string title_of(const std::vector<Bar>& bars, std::size_t first, std::size_t end) const {
     std::string name = escaped(bars[first].name + bars[first].where);
-    if (end > first + 1) name += " .. " + escaped(bars[end - 1].name + bars[end - 1].where) + " (" + std::to_string(end - first) + " steps)";
-    const Duration start = Duration::picoseconds(bars[first].begin - state_.begin), length = Duration::picoseconds(bars[end - 1].end - bars[first].begin);
+    if (end > first + 1)
+      name +=
+          " .. " + escaped(bars[end - 1].name + bars[end - 1].where) + " (" + std::to_string(end - first) + " steps)";
+    const Duration start = Duration::picoseconds(bars[first].begin - state_.begin),
+                   length = Duration::picoseconds(bars[end - 1].end - bars[first].begin);
     return name + ": " + time_text(length) + " from " + time_text(start);
   }
 
   std::string note() const {
-    std::string out = "<p class=\"note\">One period of the steady state; work that begins before it is drawn a period later, where the next iteration does it.";
+    std::string out =
+        "<p class=\"note\">One period of the steady state; work that begins before it is drawn a period later, where the next iteration does it.";
     if (ranks_.size() < classes_.size()) {
-      out += " Ranks fall into " + std::to_string(classes_.size()) + " classes of equal times; " + std::to_string(ranks_.size()) + " are drawn.";
+      out += " Ranks fall into " + std::to_string(classes_.size()) + " classes of equal times; " +
+             std::to_string(ranks_.size()) + " are drawn.";
     }
     return out + "</p>";
   }
@@ -226,6 +259,8 @@ class Picture {
 
 }  // namespace
 
-std::string timeline_picture(const Report& report, const Played& played, std::uint32_t max_ranks) { return Picture(report, played, max_ranks).draw(); }
+std::string timeline_picture(const Report& report, const Played& played, std::uint32_t max_ranks) {
+  return Picture(report, played, max_ranks).draw();
+}
 
 }  // namespace distsim::report::html

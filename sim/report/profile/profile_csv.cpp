@@ -2,8 +2,8 @@
 
 #include "base/text/csv.hpp"
 #include "base/text/spelling.hpp"
-#include "sim/report/text/format.hpp"
 #include "sim/report/profile/profile_report.hpp"
+#include "sim/report/text/format.hpp"
 
 namespace distsim::report {
 namespace {
@@ -29,8 +29,8 @@ Row step_row(const profile::RankProfile& r, const profile::StepProfile& s, const
 }
 
 void steps(const profile::Profile& p, std::string& out) {
-  out += csv_line({"rank", "step", "measured_ms", "wall_ms", "busy_ms", "compute_ms", "comm_ms", "exposed_comm_ms", "idle_ms",
-                   "gaps", "gap_ms", "host_gap_ms", "kernels", "launches"});
+  out += csv_line({"rank", "step", "measured_ms", "wall_ms", "busy_ms", "compute_ms", "comm_ms", "exposed_comm_ms",
+                   "idle_ms", "gaps", "gap_ms", "host_gap_ms", "kernels", "launches"});
   for (const profile::RankProfile& r : p.ranks) {
     for (const profile::StepProfile& s : r.steps) {
       if (r.steps_marked) out += csv_line(step_row(r, s, s.step.name));
@@ -41,10 +41,14 @@ void steps(const profile::Profile& p, std::string& out) {
 
 std::string_view kind_name(profile::WorkNode::Kind kind) {
   switch (kind) {
-    case profile::WorkNode::Kind::root: return "all";
-    case profile::WorkNode::Kind::annotation: return "annotation";
-    case profile::WorkNode::Kind::op: return "op";
-    case profile::WorkNode::Kind::kernel: return "kernel";
+    case profile::WorkNode::Kind::root:
+      return "all";
+    case profile::WorkNode::Kind::annotation:
+      return "annotation";
+    case profile::WorkNode::Kind::op:
+      return "op";
+    case profile::WorkNode::Kind::kernel:
+      return "kernel";
   }
   return "?";
 }
@@ -53,8 +57,8 @@ void tree(const profile::Profile& p, std::string& out) {
   out += csv_line({"rank", "depth", "kind", "name", "launched", "device_ms"});
   for (const profile::RankProfile& r : p.ranks) {
     for (const profile::WorkNode& n : r.tree)
-      out += csv_line({number(r.rank), number(n.depth), std::string(kind_name(n.kind)), one_line(n.name), number(n.launched),
-                       ms(n.device_time)});
+      out += csv_line({number(r.rank), number(n.depth), std::string(kind_name(n.kind)), one_line(n.name),
+                       number(n.launched), ms(n.device_time)});
   }
 }
 
@@ -69,19 +73,20 @@ void ops(const profile::Profile& p, std::string& out) {
 }
 
 void kernels(const profile::Profile& p, std::string& out) {
-  out += csv_line({"rank", "name", "kind", "communication", "calls", "total_ms", "mean_us", "min_us", "max_us", "gbps"});
+  out +=
+      csv_line({"rank", "name", "kind", "communication", "calls", "total_ms", "mean_us", "min_us", "max_us", "gbps"});
   for (const profile::RankProfile& r : p.ranks) {
     for (const profile::KernelSummary& k : r.kernels) {
-      out += csv_line({number(r.rank), one_line(k.name), std::string(traces::name_of(k.kind)), k.communication ? "yes" : "no",
-                       number(k.calls), ms(k.total), us(mean(k.total, k.calls)), us(k.shortest), us(k.longest),
-                       rate(static_cast<double>(k.bytes), k.total, 1e9)});
+      out += csv_line({number(r.rank), one_line(k.name), std::string(traces::name_of(k.kind)),
+                       k.communication ? "yes" : "no", number(k.calls), ms(k.total), us(mean(k.total, k.calls)),
+                       us(k.shortest), us(k.longest), rate(static_cast<double>(k.bytes), k.total, 1e9)});
     }
   }
 }
 
 void collectives(const profile::Profile& p, std::string& out) {
-  out += csv_line({"kind", "group", "group_size", "bytes", "calls", "ranks_seen", "mean_us", "transfer_us", "skew_median_us",
-                   "skew_max_us", "busbw_GBps"});
+  out += csv_line({"kind", "group", "group_size", "bytes", "calls", "ranks_seen", "mean_us", "transfer_us",
+                   "skew_median_us", "skew_max_us", "busbw_GBps"});
   for (const profile::CollectiveSummary& c : p.collectives) {
     out += csv_line({c.kind, one_line(c.group), c.group_size == 0 ? "" : number(c.group_size),
                      c.bytes < 0 ? "" : std::to_string(c.bytes), number(c.calls), number(c.ranks_seen),
@@ -106,8 +111,8 @@ void overheads(const profile::Profile& p, std::string& out) {
     const std::pair<const char*, const profile::OverheadSummary*> all[] = {
         {"T1", &h.t1}, {"T2", &h.t2}, {"T3", &h.t3}, {"T4", &h.t4}, {"T5", &h.t5}};
     for (const auto& [name, s] : all)
-      out += csv_line(
-          {number(r.rank), name, number(s->count), ms(s->total), us(mean(s->total, s->count)), us(s->median), us(s->p90)});
+      out += csv_line({number(r.rank), name, number(s->count), ms(s->total), us(mean(s->total, s->count)),
+                       us(s->median), us(s->p90)});
   }
 }
 
@@ -128,13 +133,27 @@ Result<ProfileTable> parse_profile_table(const std::string& name) {
 std::string profile_csv(const traces::TraceJob&, const profile::Profile& p, ProfileTable table) {
   std::string out;
   switch (table) {
-    case ProfileTable::steps: steps(p, out); break;
-    case ProfileTable::tree: tree(p, out); break;
-    case ProfileTable::ops: ops(p, out); break;
-    case ProfileTable::kernels: kernels(p, out); break;
-    case ProfileTable::collectives: collectives(p, out); break;
-    case ProfileTable::ranks: ranks(p, out); break;
-    case ProfileTable::overheads: overheads(p, out); break;
+    case ProfileTable::steps:
+      steps(p, out);
+      break;
+    case ProfileTable::tree:
+      tree(p, out);
+      break;
+    case ProfileTable::ops:
+      ops(p, out);
+      break;
+    case ProfileTable::kernels:
+      kernels(p, out);
+      break;
+    case ProfileTable::collectives:
+      collectives(p, out);
+      break;
+    case ProfileTable::ranks:
+      ranks(p, out);
+      break;
+    case ProfileTable::overheads:
+      overheads(p, out);
+      break;
   }
   return out;
 }

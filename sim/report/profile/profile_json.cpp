@@ -1,8 +1,8 @@
 // The profile as JSON; schema in docs/profile.md.
 #include <nlohmann/json.hpp>
 
-#include "sim/report/text/format.hpp"
 #include "sim/report/profile/profile_report.hpp"
+#include "sim/report/text/format.hpp"
 
 namespace distsim::report {
 namespace {
@@ -20,7 +20,8 @@ Json rate(double amount, std::int64_t ns, double unit) {
 Json notes_json(const traces::TraceNotes& n) {
   Json dropped = Json::array(), assumptions = Json::array();
   for (const std::string& a : n.assumptions) assumptions.push_back(one_line(a));
-  for (const traces::TraceNotes::Count& c : n.dropped) dropped.push_back({{"what", one_line(c.what)}, {"count", c.count}});
+  for (const traces::TraceNotes::Count& c : n.dropped)
+    dropped.push_back({{"what", one_line(c.what)}, {"count", c.count}});
   return {{"assumptions", std::move(assumptions)}, {"left_out", std::move(dropped)}};
 }
 
@@ -131,7 +132,8 @@ Json collectives_json(const profile::Profile& p) {
              {"calls", c.calls},
              {"ranks_seen", c.ranks_seen}};
     row["mean_us"] = c.records > 0 ? us(c.total_duration) / static_cast<double>(c.records) : 0.0;
-    row["transfer_us"] = c.transfer < 0 || c.calls == 0 ? Json(nullptr) : Json(us(c.transfer) / static_cast<double>(c.calls));
+    row["transfer_us"] =
+        c.transfer < 0 || c.calls == 0 ? Json(nullptr) : Json(us(c.transfer) / static_cast<double>(c.calls));
     row["skew_median_us"] = known_us(c.skew_median);
     row["skew_max_us"] = known_us(c.skew_max);
     row["busbw_GBps"] = c.busbw > 0 ? Json(c.busbw * 1e-9) : Json(nullptr);

@@ -1,4 +1,5 @@
-// The profile of a trace as text, CSV and JSON. Names from traces are untrusted: control characters never reach the output.
+// The profile of a trace as text, CSV and JSON. Names from traces are untrusted: control characters never reach the
+// output.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +18,13 @@ Result<ProfileTable> parse_profile_table(const std::string& name);
 std::vector<std::string> profile_table_names();
 
 struct ProfileTextOptions {
-  int width = 120;          ///< columns, 100 to 400; the table of steps may take 11 more
-  std::size_t top = 10;     ///< rows of the tables of kernels, ops and collectives
-  std::uint32_t rank = 0;   ///< index into Profile::ranks: the one whose tree, ops and kernels are shown
+  int width = 120;         ///< columns, 100 to 400; the table of steps may take 11 more
+  std::size_t top = 10;    ///< rows of the tables of kernels, ops and collectives
+  std::uint32_t rank = 0;  ///< index into Profile::ranks: the one whose tree, ops and kernels are shown
 };
 
-std::string profile_text(const traces::TraceJob& job, const profile::Profile& profile, const ProfileTextOptions& options);
+std::string profile_text(const traces::TraceJob& job, const profile::Profile& profile,
+                         const ProfileTextOptions& options);
 
 /// One table with its header line, all ranks and rows. Times in ms (overheads and skews in us); unknown is empty.
 ///   steps
@@ -31,7 +33,7 @@ std::string profile_text(const traces::TraceJob& job, const profile::Profile& pr
 ///   tree         rank,depth,kind,name,launched,device_ms
 ///   ops          rank,op,shapes,calls,device_ms,tflops,gbps
 ///   kernels      rank,name,kind,communication,calls,total_ms,mean_us,min_us,max_us,gbps
-///   collectives  kind,group,group_size,bytes,calls,ranks_seen,mean_us,transfer_us,skew_median_us,skew_max_us,busbw_GBps
+///   collectives kind,group,group_size,bytes,calls,ranks_seen,mean_us,transfer_us,skew_median_us,skew_max_us,busbw_GBps
 ///   ranks        rank,last_arrivals,made_others_wait_ms,waited_ms,compute_excess_percent,straggler
 ///   overheads    rank,overhead,count,total_ms,mean_us,median_us,p90_us
 std::string profile_csv(const traces::TraceJob& job, const profile::Profile& profile, ProfileTable table);

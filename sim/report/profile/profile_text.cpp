@@ -1,8 +1,8 @@
 #include <algorithm>
 #include <map>
 
-#include "sim/report/text/format.hpp"
 #include "sim/report/profile/profile_report.hpp"
+#include "sim/report/text/format.hpp"
 
 namespace distsim::report {
 namespace {
@@ -85,12 +85,13 @@ class Writer {
       collectives += r.records.collectives;
     }
     std::string names;
-    for (const auto& [name, count] : devices) names += (names.empty() ? "" : ", ") + std::to_string(count) + " x " + name;
+    for (const auto& [name, count] : devices)
+      names += (names.empty() ? "" : ", ") + std::to_string(count) + " x " + name;
     line("devices  " + (names.empty() ? "none recorded" : names));
     line("records  " + std::to_string(kernels) + " kernels, " + std::to_string(copies) + " copies and memsets on " +
-         std::to_string(streams) + " streams; " + std::to_string(host) + " on the host; " + std::to_string(collectives) +
-         " collectives in " + std::to_string(job_.groups.size()) + " groups; " + std::to_string(unlaunched) +
-         " without a launch");
+         std::to_string(streams) + " streams; " + std::to_string(host) + " on the host; " +
+         std::to_string(collectives) + " collectives in " + std::to_string(job_.groups.size()) + " groups; " +
+         std::to_string(unlaunched) + " without a launch");
     line("");
   }
 
@@ -160,7 +161,8 @@ class Writer {
     row("annotation > op > kernel, rank " + std::to_string(r.rank), {{"launched", 10}, {"device ms", 11}, {"%", 7}});
     std::size_t rows = 0;
     for (const profile::WorkNode& n : r.tree) {
-      if (n.kind == profile::WorkNode::Kind::root || static_cast<double>(n.device_time) < kTreeShare * total || rows >= 4 * o_.top)
+      if (n.kind == profile::WorkNode::Kind::root || static_cast<double>(n.device_time) < kTreeShare * total ||
+          rows >= 4 * o_.top)
         continue;
       ++rows;
       row(std::string(2 * n.depth, ' ') + n.name, {{std::to_string(n.launched), 10},
@@ -206,12 +208,18 @@ class Writer {
 
   void collectives() {
     if (p_.collectives.empty()) return;
-    row("collectives",
-        {{"ranks", 7}, {"calls", 7}, {"mean us", 10}, {"transfer", 10}, {"skew med", 10}, {"skew max", 11}, {"busbw GB/s", 11}});
+    row("collectives", {{"ranks", 7},
+                        {"calls", 7},
+                        {"mean us", 10},
+                        {"transfer", 10},
+                        {"skew med", 10},
+                        {"skew max", 11},
+                        {"busbw GB/s", 11}});
     for (std::size_t i = 0; i < std::min(o_.top, p_.collectives.size()); ++i) {
       const profile::CollectiveSummary& c = p_.collectives[i];
       const std::string size = c.bytes < 0 ? "size unknown" : binary_bytes(static_cast<double>(c.bytes));
-      const std::string ranks = std::to_string(c.ranks_seen) + (c.group_size > 0 ? "/" + std::to_string(c.group_size) : "");
+      const std::string ranks =
+          std::to_string(c.ranks_seen) + (c.group_size > 0 ? "/" + std::to_string(c.group_size) : "");
       row("  " + c.kind + " " + size + (c.group.empty() ? "" : ", group " + c.group),
           {{ranks, 7},
            {std::to_string(c.calls), 7},
@@ -224,19 +232,21 @@ class Writer {
     if (p_.collectives.size() > o_.top)
       line("  " + std::to_string(p_.collectives.size() - o_.top) + " more in --table collectives");
     remark("transfer: shortest over the ranks read, so without waiting; busbw from it" +
-         std::string(job_.ranks.size() == 1 ? " (here one rank: its whole duration, waiting included)" : ""));
+           std::string(job_.ranks.size() == 1 ? " (here one rank: its whole duration, waiting included)" : ""));
     line("");
   }
 
   void standing() {
     if (p_.standing.empty()) return;
-    row("ranks", {{"last to arrive", 16}, {"others waited ms", 18}, {"waited ms", 11}, {"compute vs mean", 17}, {"", 12}});
+    row("ranks",
+        {{"last to arrive", 16}, {"others waited ms", 18}, {"waited ms", 11}, {"compute vs mean", 17}, {"", 12}});
     for (const profile::RankStanding& s : p_.standing) {
-      row("  rank " + std::to_string(s.rank), {{std::to_string(s.last_arrivals), 16},
-                                               {ms(s.made_others_wait), 18},
-                                               {ms(s.waited), 11},
-                                               {(s.compute_excess >= 0 ? "+" : "") + fixed(100 * s.compute_excess, 1) + " %", 17},
-                                               {s.straggler ? "straggler" : "", 12}});
+      row("  rank " + std::to_string(s.rank),
+          {{std::to_string(s.last_arrivals), 16},
+           {ms(s.made_others_wait), 18},
+           {ms(s.waited), 11},
+           {(s.compute_excess >= 0 ? "+" : "") + fixed(100 * s.compute_excess, 1) + " %", 17},
+           {s.straggler ? "straggler" : "", 12}});
     }
     line("");
   }
@@ -261,7 +271,10 @@ class Writer {
     if (!left.empty()) lines.push_back("- left out: " + left);
     std::size_t shown = 0;
     for (const std::string& l : lines) {
-      if (shown == kNoteLines) { line("         (" + std::to_string(lines.size() - shown) + " more notes in --json)"); break; }
+      if (shown == kNoteLines) {
+        line("         (" + std::to_string(lines.size() - shown) + " more notes in --json)");
+        break;
+      }
       bool first = true;
       for (const std::string& part : wrapped(l, width_ - 9)) {
         line((shown == 0 && first ? "notes    " : "         ") + part);
@@ -280,7 +293,8 @@ class Writer {
 
 }  // namespace
 
-std::string profile_text(const traces::TraceJob& job, const profile::Profile& profile, const ProfileTextOptions& options) {
+std::string profile_text(const traces::TraceJob& job, const profile::Profile& profile,
+                         const ProfileTextOptions& options) {
   return Writer(job, profile, options).write();
 }
 

@@ -1,8 +1,8 @@
 // The main figures as fields of a CSV line.
 #include <algorithm>
 
-#include "sim/report/text/format.hpp"
 #include "sim/report/report.hpp"
+#include "sim/report/text/format.hpp"
 
 namespace distsim::report {
 namespace {
@@ -16,16 +16,37 @@ std::string ms(Duration d) { return fixed(d.ms(), 6); }
 }  // namespace
 
 std::vector<std::string> csv_columns() {
-  return {"title",       "system",  "device", "model",        "framework",       "nodes",         "gpus",    "iteration_ms", "low_ms",        "high_ms",
-          "samples_per_s", "compute_ms", "comm_ms", "hidden_comm_ms", "exposed_comm_ms", "waiting_ms", "host_bound_ms", "idle_ms", "tflops_per_gpu", "mfu", "memory_max_gb",
-          "slowest_rank"};
+  return {"title",         "system",        "device",       "model",          "framework",
+          "nodes",         "gpus",          "iteration_ms", "low_ms",         "high_ms",
+          "samples_per_s", "compute_ms",    "comm_ms",      "hidden_comm_ms", "exposed_comm_ms",
+          "waiting_ms",    "host_bound_ms", "idle_ms",      "tflops_per_gpu", "mfu",
+          "memory_max_gb", "slowest_rank"};
 }
 
 std::vector<std::string> csv_values(const Report& r) {
   const ReportContext& c = r.context;
-  return {c.title, c.system, c.device, c.model, c.framework, std::to_string(c.nodes), std::to_string(r.rank_count), ms(r.iteration), ms(r.low), ms(r.high),
-          fixed(r.samples_per_second, 2), ms(r.compute), ms(r.comm), ms(r.hidden_comm), ms(r.exposed_comm), ms(r.waiting), ms(r.host_bound), ms(r.idle),
-          fixed(r.achieved_flops_per_gpu * 1e-12, 4), fixed(r.mfu, 6), fixed(memory_max_gb(c), 3), std::to_string(r.slowest_rank)};
+  return {c.title,
+          c.system,
+          c.device,
+          c.model,
+          c.framework,
+          std::to_string(c.nodes),
+          std::to_string(r.rank_count),
+          ms(r.iteration),
+          ms(r.low),
+          ms(r.high),
+          fixed(r.samples_per_second, 2),
+          ms(r.compute),
+          ms(r.comm),
+          ms(r.hidden_comm),
+          ms(r.exposed_comm),
+          ms(r.waiting),
+          ms(r.host_bound),
+          ms(r.idle),
+          fixed(r.achieved_flops_per_gpu * 1e-12, 4),
+          fixed(r.mfu, 6),
+          fixed(memory_max_gb(c), 3),
+          std::to_string(r.slowest_rank)};
 }
 
 }  // namespace distsim::report

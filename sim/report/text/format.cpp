@@ -19,7 +19,10 @@ std::string scaled(double value, double step, const std::array<const char*, 6>& 
     value /= step;
     ++unit;
   }
-  const int digits = unit == 0 ? (value == std::floor(value) ? 0 : 1) : std::abs(value) >= 100 ? 0 : std::abs(value) >= 10 ? 1 : 2;
+  const int digits = unit == 0                ? (value == std::floor(value) ? 0 : 1)
+                     : std::abs(value) >= 100 ? 0
+                     : std::abs(value) >= 10  ? 1
+                                              : 2;
   return fixed(value, digits) + units[unit];
 }
 
@@ -43,7 +46,10 @@ std::string fixed(double value, int digits) {
 
 TimeScale time_scale(Duration d) {
   const double s = d.seconds();
-  TimeScale scale = s >= 1e4 ? TimeScale{"h", 1.0 / 3600} : s >= 10 ? TimeScale{"s", 1} : s >= 1e-4 || s <= 0 ? TimeScale{"ms", 1e3} : TimeScale{"us", 1e6};
+  TimeScale scale = s >= 1e4              ? TimeScale{"h", 1.0 / 3600}
+                    : s >= 10             ? TimeScale{"s", 1}
+                    : s >= 1e-4 || s <= 0 ? TimeScale{"ms", 1e3}
+                                          : TimeScale{"us", 1e6};
   const double value = s * scale.per_second;
   scale.digits = value >= 1000 ? 0 : value >= 100 ? 1 : value >= 10 ? 2 : 3;
   return scale;
@@ -64,16 +70,20 @@ std::string one_line(std::string_view text) {
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t length = utf8_character_length(text.substr(at));
     const auto byte = static_cast<unsigned char>(text[at]);
-    const bool control = byte < 0x20 || byte == 0x7F || (length == 2 && byte == 0xC2 && static_cast<unsigned char>(text[at + 1]) < 0xA0);
-    if (length == 0 || control) out += '?';
-    else out += text.substr(at, length);
+    const bool control =
+        byte < 0x20 || byte == 0x7F || (length == 2 && byte == 0xC2 && static_cast<unsigned char>(text[at + 1]) < 0xA0);
+    if (length == 0 || control)
+      out += '?';
+    else
+      out += text.substr(at, length);
     at += std::max<std::size_t>(1, length);
   }
   return out;
 }
 
 std::size_t columns_of(std::string_view text) {
-  return static_cast<std::size_t>(std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+  return static_cast<std::size_t>(
+      std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
 }
 
 std::string shortened(std::string_view text, std::size_t width) {
@@ -86,8 +96,10 @@ std::string shortened_inside(std::string_view text, std::size_t width) {
   const std::size_t columns = columns_of(text);
   if (columns <= width) return std::string(text);
   if (width < 8) return shortened(text, width);
-  const std::size_t tail = (width - 2) * 2 / 5, head = width - 2 - tail;  // the tail is what tells such names apart, the head what they are
-  std::string_view first = text.substr(0, bytes_of_columns(text, head)), last = text.substr(bytes_of_columns(text, columns - tail));
+  const std::size_t tail = (width - 2) * 2 / 5,
+                    head = width - 2 - tail;  // the tail is what tells such names apart, the head what they are
+  std::string_view first = text.substr(0, bytes_of_columns(text, head)),
+                   last = text.substr(bytes_of_columns(text, columns - tail));
   while (first.ends_with('.')) first.remove_suffix(1);  // no "embedding...dgrad"
   while (last.starts_with('.')) last.remove_prefix(1);
   return std::string(first) + ".." + std::string(last);
@@ -140,7 +152,8 @@ std::vector<PathRun> path_runs(const std::vector<CriticalStep>& path) {
   std::vector<PathRun> runs;
   std::vector<std::pair<std::string_view, std::string_view>> names;  // first and last of each run
   for (const CriticalStep& s : path) {
-    const bool same = !runs.empty() && runs.back().stream == s.stream && runs.back().phase == s.phase && runs.back().rank == s.rank;
+    const bool same =
+        !runs.empty() && runs.back().stream == s.stream && runs.back().phase == s.phase && runs.back().rank == s.rank;
     if (!same) {
       runs.push_back({"", s.stream, s.phase, s.rank, 0, s.start, {}});
       names.emplace_back(s.name, s.name);
@@ -166,7 +179,9 @@ std::vector<PathRun> path_causes(const std::vector<CriticalStep>& path) {
   std::map<std::tuple<std::string_view, std::string_view, std::string_view>, std::size_t> row_of;
   for (const CriticalStep& s : path) {
     const auto [at, is_new] = row_of.try_emplace({s.stream, s.phase, s.kind}, causes.size());
-    if (is_new) causes.push_back({s.phase == "host" ? "launches and the framework's work" : s.kind, s.stream, s.phase, 0, 0, s.start, {}});
+    if (is_new)
+      causes.push_back(
+          {s.phase == "host" ? "launches and the framework's work" : s.kind, s.stream, s.phase, 0, 0, s.start, {}});
     causes[at->second].steps += s.steps;
     causes[at->second].time += s.time;
   }
@@ -208,13 +223,16 @@ std::string PathTable::left_out_text() const {
 }
 
 std::string host_note(const Report& r) {
-  const auto share = [&](Duration d) { return percent_text(static_cast<double>(d.ps()), static_cast<double>(r.iteration.ps())) + " %"; };
+  const auto share = [&](Duration d) {
+    return percent_text(static_cast<double>(d.ps()), static_cast<double>(r.iteration.ps())) + " %";
+  };
   Duration host;
   for (const CriticalStep& s : r.critical_path) {
     if (s.phase == "host") host += s.time;
   }
   if (host <= r.host_bound + Duration::picoseconds(r.iteration.ps() / 50)) return "";
-  return "(host on the path " + share(host) + ", in the bar " + share(r.host_bound) + ": launches also run under compute and transfers)";
+  return "(host on the path " + share(host) + ", in the bar " + share(r.host_bound) +
+         ": launches also run under compute and transfers)";
 }
 
 std::vector<std::size_t> longest_runs(const std::vector<PathRun>& runs, std::size_t most) {

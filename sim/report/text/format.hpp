@@ -14,8 +14,8 @@ namespace distsim::report {
 /// `value` with `digits` after the point. Not finite reads as 0: reports hold finite numbers only.
 std::string fixed(double value, int digits);
 
-/// The unit that a duration is best read in, and its digits: "us" below 0.1 ms, "ms" below 10 s, "s" below 10000 s, "h" beyond. A column of durations
-/// shares the scale of the iteration.
+/// The unit that a duration is best read in, and its digits: "us" below 0.1 ms, "ms" below 10 s, "s" below 10000 s, "h"
+/// beyond. A column of durations shares the scale of the iteration.
 struct TimeScale {
   std::string unit;
   double per_second = 1;  ///< units in a second
@@ -47,7 +47,8 @@ std::string shortened(std::string_view text, std::size_t width);
 /// At most `width` columns, ".." in place of the middle: "embedding.exch..dgrad".
 std::string shortened_inside(std::string_view text, std::size_t width);
 
-/// Lines of at most `width` columns, broken at blanks; a longer word stands alone. All but the first are indented by two.
+/// Lines of at most `width` columns, broken at blanks; a longer word stands alone. All but the first are indented by
+/// two.
 std::vector<std::string> wrapped(std::string_view text, std::size_t width);
 
 /// "gradient_sync" -> "gradient sync".
@@ -61,7 +62,7 @@ std::string shorter_stretches(std::size_t count);
 
 /// Consecutive entries of the critical path on one stream and in one phase, as one line.
 struct PathRun {
-  std::string name;       ///< "gemm a .. gemm b"
+  std::string name;  ///< "gemm a .. gemm b"
   std::string stream;
   std::string_view phase;
   std::uint32_t rank = 0;
@@ -70,19 +71,21 @@ struct PathRun {
 };
 std::vector<PathRun> path_runs(const std::vector<CriticalStep>& path);
 
-/// Rows of the table of the critical path, in order of time: its longest runs. Where there are over a hundred runs and the `most` longest are less than half of
-/// the path, as in a pipeline, where ranks take turns: its causes instead, the longest first, one for each stream, phase and op kind over all ranks.
+/// Rows of the table of the critical path, in order of time: its longest runs. Where there are over a hundred runs and
+/// the `most` longest are less than half of the path, as in a pipeline, where ranks take turns: its causes instead, the
+/// longest first, one for each stream, phase and op kind over all ranks.
 struct PathTable {
   std::vector<PathRun> rows;
-  bool by_cause = false;        ///< then a row's name is an op kind, and it is on no rank
-  std::size_t left_out = 0;     ///< runs, or causes, that have no row
-  Duration shown;               ///< sum of the rows
+  bool by_cause = false;     ///< then a row's name is an op kind, and it is on no rank
+  std::size_t left_out = 0;  ///< runs, or causes, that have no row
+  Duration shown;            ///< sum of the rows
   std::string rank_text(const PathRun& row) const { return by_cause ? "-" : std::to_string(row.rank); }
   std::string left_out_text() const;
 };
 PathTable path_table(const std::vector<CriticalStep>& path, std::size_t most);
 
-/// Why the host's share of the critical path is larger than in the split of the iteration; empty where it is not, by 2 % of the iteration or more.
+/// Why the host's share of the critical path is larger than in the split of the iteration; empty where it is not, by 2
+/// % of the iteration or more.
 std::string host_note(const Report& report);
 
 /// Which of `runs` are the `most` longest, kept in their order.

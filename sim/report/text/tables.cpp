@@ -43,7 +43,10 @@ const graph::Op& first_present(const graph::TaskGraph& graph, const graph::Task&
   return graph.ops[task.first_op];
 }
 
-struct KindSums { WideTime time = 0; double kernels = 0, flops = 0; };
+struct KindSums {
+  WideTime time = 0;
+  double kernels = 0, flops = 0;
+};
 
 void add_work(const graph::TaskGraph& graph, const graph::Task& task, VariantCounts& counts, KindSums& sums) {
   for (std::uint32_t v = 0; v < task.variants; ++v) {
@@ -74,15 +77,19 @@ struct CollectiveSums {
   graph::CollectiveKind kind = graph::CollectiveKind::barrier;
 };
 
-/// The size column of nccl-tests. An uneven exchange lasts as long as its busiest member sends or receives: the size of the even one that moves as much.
+/// The size column of nccl-tests. An uneven exchange lasts as long as its busiest member sends or receives: the size of
+/// the even one that moves as much.
 std::int64_t size_of(const graph::Collective& c, std::uint32_t members) {
   if (c.send_bytes.empty() || members < 2) return c.bytes;
-  const std::int64_t most = std::max(std::ranges::max(c.send_bytes), c.recv_bytes.empty() ? 0 : std::ranges::max(c.recv_bytes));
-  return static_cast<std::int64_t>(std::llround(static_cast<double>(most) * members / (members - 1)));  // the vectors leave a member's own share out
+  const std::int64_t most =
+      std::max(std::ranges::max(c.send_bytes), c.recv_bytes.empty() ? 0 : std::ranges::max(c.recv_bytes));
+  return static_cast<std::int64_t>(
+      std::llround(static_cast<double>(most) * members / (members - 1)));  // the vectors leave a member's own share out
 }
 
 /// `share`: of the ranks, those that take part.
-void add_call(CollectiveSums& sums, const graph::Collective& collective, const graph::Cost& cost, const std::string& name, double share) {
+void add_call(CollectiveSums& sums, const graph::Collective& collective, const graph::Cost& cost,
+              const std::string& name, double share) {
   if (sums.row.calls == 0) {
     sums.row.name = name;
     sums.row.kind = graph::name_of(collective.kind);
@@ -105,7 +112,8 @@ CollectiveTime finish(const CollectiveSums& sums, const std::string& stem, std::
   CollectiveTime row = sums.row;
   if (!sums.same_name) {
     row.name = stem;
-    while (row.name.size() > 1 && std::string_view(" *_-#.:/").find(row.name.back()) != std::string_view::npos) row.name.pop_back();
+    while (row.name.size() > 1 && std::string_view(" *_-#.:/").find(row.name.back()) != std::string_view::npos)
+      row.name.pop_back();
   }
   row.total = mean_of(sums.total, ranks);
   row.exposed = mean_of(sums.exposed, ranks);
@@ -119,21 +127,26 @@ CollectiveTime finish(const CollectiveSums& sums, const std::string& stem, std::
 
 }  // namespace
 
-Duration mean_of(WideTime sum, std::uint32_t n) { return Duration::picoseconds(static_cast<std::int64_t>((sum + n / 2) / n)); }
+Duration mean_of(WideTime sum, std::uint32_t n) {
+  return Duration::picoseconds(static_cast<std::int64_t>((sum + n / 2) / n));
+}
 
 std::string stem_of(std::string_view name) {
   std::string out;
   for (const char c : name) {
     const bool digit = c >= '0' && c <= '9';
-    if (!digit) out += c;
-    else if (out.empty() || out.back() != '*') out += '*';
+    if (!digit)
+      out += c;
+    else if (out.empty() || out.back() != '*')
+      out += '*';
   }
   return out;
 }
 
 std::uint32_t group_size_of(const graph::Partition& p) {
   std::uint32_t size = p.listed_offsets.empty() ? p.size : 0;
-  for (std::size_t g = 1; g < p.listed_offsets.size(); ++g) size = std::max(size, p.listed_offsets[g] - p.listed_offsets[g - 1]);
+  for (std::size_t g = 1; g < p.listed_offsets.size(); ++g)
+    size = std::max(size, p.listed_offsets[g] - p.listed_offsets[g - 1]);
   return size;
 }
 
@@ -154,7 +167,8 @@ std::vector<OpKindTime> op_table(const Played& p, const SteadyState& state, std:
   return out;
 }
 
-std::vector<CollectiveTime> collective_table(const Played& p, const SteadyState& state, std::span<const StepSums> sums) {
+std::vector<CollectiveTime> collective_table(const Played& p, const SteadyState& state,
+                                             std::span<const StepSums> sums) {
   const graph::TaskGraph& graph = p.costed->graph;
   std::map<std::tuple<std::string, graph::CollectiveKind, std::uint32_t>, CollectiveSums> rows;
   VariantCounts counts(graph);
@@ -171,7 +185,8 @@ std::vector<CollectiveTime> collective_table(const Played& p, const SteadyState&
       row.row.calls = 0;
       row.row.group_size = group;
     }
-    add_call(row, collective, p.costed->costs[task.first_op], name, static_cast<double>(counts.ranks_running(task, 0)) / graph.ranks);
+    add_call(row, collective, p.costed->costs[task.first_op], name,
+             static_cast<double>(counts.ranks_running(task, 0)) / graph.ranks);
     row.total += sums[i].time;
     row.waiting += sums[i].waiting;
     row.exposed += sums[i].exposed;

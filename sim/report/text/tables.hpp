@@ -16,13 +16,13 @@ namespace distsim::report {
 /// sum / n, to nearest.
 Duration mean_of(WideTime sum, std::uint32_t n);
 
-/// Time of the last iteration's device steps by op kind, longest first. A task whose ranks run different variants counts as the kind of its first variant
-/// that is not absent.
-/// `sums` as of RankSweep, over all ranks.
+/// Time of the last iteration's device steps by op kind, longest first. A task whose ranks run different variants
+/// counts as the kind of its first variant that is not absent. `sums` as of RankSweep, over all ranks.
 std::vector<OpKindTime> op_table(const Played& played, const SteadyState& state, std::span<const StepSums> sums);
 
 /// Collectives of the last iteration, longest first.
-std::vector<CollectiveTime> collective_table(const Played& played, const SteadyState& state, std::span<const StepSums> sums);
+std::vector<CollectiveTime> collective_table(const Played& played, const SteadyState& state,
+                                             std::span<const StepSums> sums);
 
 /// A name with every run of digits replaced by '*': what equal collectives have in common.
 std::string stem_of(std::string_view name);

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "sim/report/text/format.hpp"
 #include "sim/report/report.hpp"
+#include "sim/report/text/format.hpp"
 #include "sim/report/text/text_collectives.hpp"
 
 namespace distsim::report {
@@ -13,11 +13,18 @@ namespace {
 
 constexpr std::size_t kOpRows = 7, kCollectiveRows = 6, kPathRows = 9, kAssumptionLines = 4;
 
-struct Column { std::size_t width; bool left = false; };
+struct Column {
+  std::size_t width;
+  bool left = false;
+};
 
 class Writer {
  public:
-  Writer(const Report& report, int width, bool colour) : r_(report), scale_(time_scale(report.iteration)), width_(static_cast<std::size_t>(std::clamp(width, 60, 400))), colour_(colour) {}
+  Writer(const Report& report, int width, bool colour)
+      : r_(report),
+        scale_(time_scale(report.iteration)),
+        width_(static_cast<std::size_t>(std::clamp(width, 60, 400))),
+        colour_(colour) {}
 
   std::string write() {
     headline();
@@ -47,11 +54,15 @@ class Writer {
   }
 
   /// What a table's first column may take beside `others` columns of text.
-  std::size_t left_of(std::size_t others) const { return std::max<std::size_t>(12, width_ > others ? width_ - others : 0); }
+  std::size_t left_of(std::size_t others) const {
+    return std::max<std::size_t>(12, width_ > others ? width_ - others : 0);
+  }
 
   /// In the unit of the iteration.
   std::string in_unit(Duration d) const { return scale_.text(d); }
-  std::string share(Duration d) const { return percent_text(static_cast<double>(d.ps()), static_cast<double>(r_.iteration.ps())); }
+  std::string share(Duration d) const {
+    return percent_text(static_cast<double>(d.ps()), static_cast<double>(r_.iteration.ps()));
+  }
 
   void headline() {
     const ReportContext& c = r_.context;
@@ -65,12 +76,19 @@ class Writer {
     if (!what.empty()) line(what);
     if (r_.achieved_flops_per_gpu > 0) {
       line("achieved " + fixed(r_.achieved_flops_per_gpu * 1e-12, 2) + " TFLOP/s per GPU" +
-           (c.peak_flops > 0 ? ", MFU " + fixed(100 * r_.mfu, 1) + " % of " + fixed(c.peak_flops * 1e-12, 0) + " TFLOP/s" : ""));
+           (c.peak_flops > 0
+                ? ", MFU " + fixed(100 * r_.mfu, 1) + " % of " + fixed(c.peak_flops * 1e-12, 0) + " TFLOP/s"
+                : ""));
     }
     line("");
   }
 
-  struct Part { const char* name; Duration time; char mark; const char* colour; };
+  struct Part {
+    const char* name;
+    Duration time;
+    char mark;
+    const char* colour;
+  };
   std::array<Part, 5> parts() const {
     return {{{"compute", r_.compute, '#', "\033[32m"},
              {"exposed comm", r_.exposed_comm, '=', "\033[33m"},
@@ -95,15 +113,16 @@ class Writer {
     if (r_.iteration.ps() > 0) out_ += "[" + cells + "]\n";
     line("  # compute   = exposed communication   - waiting for ranks   ~ host   . idle");
     if (r_.comm.ps() > 0) {
-      line("communication " + in_unit(r_.comm) + " " + scale_.unit + " in all = exposed " + in_unit(r_.exposed_comm) + " + behind compute " +
-           in_unit(r_.hidden_comm));
+      line("communication " + in_unit(r_.comm) + " " + scale_.unit + " in all = exposed " + in_unit(r_.exposed_comm) +
+           " + behind compute " + in_unit(r_.hidden_comm));
     }
     line("");
   }
 
   std::size_t cell_of(Duration d, std::size_t width) const {
     if (r_.iteration.ps() <= 0) return 0;
-    return static_cast<std::size_t>(static_cast<double>(d.ps()) / static_cast<double>(r_.iteration.ps()) * static_cast<double>(width) + 0.5);
+    return static_cast<std::size_t>(
+        static_cast<double>(d.ps()) / static_cast<double>(r_.iteration.ps()) * static_cast<double>(width) + 0.5);
   }
 
   void ops() {
@@ -119,9 +138,14 @@ class Writer {
         kernels += op.kernels;
         continue;
       }
-      row({"  " + op.kind, in_unit(op.time), share(op.time), std::to_string(op.kernels), op.tflops > 0 ? fixed(op.tflops, 2) : "-"}, columns);
+      row({"  " + op.kind, in_unit(op.time), share(op.time), std::to_string(op.kernels),
+           op.tflops > 0 ? fixed(op.tflops, 2) : "-"},
+          columns);
     }
-    if (rest.ps() > 0) row({"  " + std::to_string(r_.ops.size() - kOpRows) + " more kinds", in_unit(rest), share(rest), std::to_string(kernels), "-"}, columns);
+    if (rest.ps() > 0)
+      row({"  " + std::to_string(r_.ops.size() - kOpRows) + " more kinds", in_unit(rest), share(rest),
+           std::to_string(kernels), "-"},
+          columns);
     line("");
   }
 
@@ -135,10 +159,13 @@ class Writer {
     const PathTable table = path_table(r_.critical_path, kPathRows);
     if (table.rows.empty()) return;
     const std::vector<Column> columns{{left_of(43), true}, {7, true}, {7}, {5}, {9}, {5}};
-    row({table.by_cause ? "critical path, by cause" : "critical path", "stream", "rank", "steps", scale_.unit, "%"}, columns);
+    row({table.by_cause ? "critical path, by cause" : "critical path", "stream", "rank", "steps", scale_.unit, "%"},
+        columns);
     for (const PathRun& run : table.rows) {
       const std::string name = "  " + (run.phase == "host" ? "" : phase_text(run.phase) + ": ") + one_line(run.name);
-      row({shortened_inside(name, columns.front().width), run.stream, table.rank_text(run), std::to_string(run.steps), in_unit(run.time), share(run.time)}, columns);
+      row({shortened_inside(name, columns.front().width), run.stream, table.rank_text(run), std::to_string(run.steps),
+           in_unit(run.time), share(run.time)},
+          columns);
     }
     if (table.left_out > 0) {
       const Duration rest = r_.iteration - table.shown;
@@ -151,8 +178,9 @@ class Writer {
   void trials() {
     const TrialTimes& t = r_.trials;
     if (t.trials == 0) return;
-    line("trials   P10 " + in_unit(t.p10) + ", P50 " + in_unit(t.p50) + ", P90 " + in_unit(t.p90) + ", P99 " + in_unit(t.p99) + " " + scale_.unit + " over " +
-         std::to_string(t.trials) + " draws of op, link and rank speeds (seed " + std::to_string(t.seed) + ")");
+    line("trials   P10 " + in_unit(t.p10) + ", P50 " + in_unit(t.p50) + ", P90 " + in_unit(t.p90) + ", P99 " +
+         in_unit(t.p99) + " " + scale_.unit + " over " + std::to_string(t.trials) +
+         " draws of op, link and rank speeds (seed " + std::to_string(t.seed) + ")");
   }
 
   void footer() {
@@ -160,7 +188,8 @@ class Writer {
     ranks();
     memory();
     std::string mix;
-    for (const BasisShare& b : r_.bases) mix += (mix.empty() ? "" : ", ") + std::string(graph::name_of(b.basis)) + " " + fixed(100 * b.share, 0) + " %";
+    for (const BasisShare& b : r_.bases)
+      mix += (mix.empty() ? "" : ", ") + std::string(graph::name_of(b.basis)) + " " + fixed(100 * b.share, 0) + " %";
     if (!mix.empty()) line("basis    " + mix + " of the critical path");
     placement();
     assumptions();
@@ -170,8 +199,10 @@ class Writer {
   void placement() {
     const std::string& plan = r_.context.placement;
     if (plan.empty()) return;
-    const std::size_t lines = static_cast<std::size_t>(std::count(plan.begin(), plan.end(), '\n')) + (plan.back() != '\n' ? 1 : 0);
-    line("placed   " + one_line(plan.substr(0, plan.find('\n'))) + (lines > 1 ? "; and " + std::to_string(lines - 1) + " lines more in --json" : ""));
+    const std::size_t lines =
+        static_cast<std::size_t>(std::count(plan.begin(), plan.end(), '\n')) + (plan.back() != '\n' ? 1 : 0);
+    line("placed   " + one_line(plan.substr(0, plan.find('\n'))) +
+         (lines > 1 ? "; and " + std::to_string(lines - 1) + " lines more in --json" : ""));
   }
 
   void ranks() {
@@ -180,9 +211,10 @@ class Writer {
       return;
     }
     const Duration slow = r_.rank(r_.slowest_rank).compute, fast = r_.rank(r_.fastest_rank).compute;
-    line("ranks    compute " + in_unit(fast) + " .. " + in_unit(slow) + " " + scale_.unit + ", mean " + in_unit(r_.compute) + "; slowest rank " + std::to_string(r_.slowest_rank) + " (+" +
-         percent_text(static_cast<double>((slow - r_.compute).ps()), static_cast<double>(r_.compute.ps())) + " %), fastest rank " +
-         std::to_string(r_.fastest_rank));
+    line("ranks    compute " + in_unit(fast) + " .. " + in_unit(slow) + " " + scale_.unit + ", mean " +
+         in_unit(r_.compute) + "; slowest rank " + std::to_string(r_.slowest_rank) + " (+" +
+         percent_text(static_cast<double>((slow - r_.compute).ps()), static_cast<double>(r_.compute.ps())) +
+         " %), fastest rank " + std::to_string(r_.fastest_rank));
   }
 
   void memory() {
@@ -194,7 +226,8 @@ class Writer {
       text += " of " + decimal_bytes(static_cast<double>(r_.context.memory_capacity)) + " (" +
               percent_text(static_cast<double>(*most), static_cast<double>(r_.context.memory_capacity)) + " %)";
     }
-    line(text + (memory.size() > 1 ? " on the fullest GPU, rank " + std::to_string(most - memory.begin()) : " on every GPU"));
+    line(text +
+         (memory.size() > 1 ? " on the fullest GPU, rank " + std::to_string(most - memory.begin()) : " on every GPU"));
   }
 
   void assumptions() {
@@ -204,7 +237,8 @@ class Writer {
     }
     const std::size_t shown = std::min(lines.size(), kAssumptionLines);
     for (std::size_t i = 0; i < shown; ++i) line((i == 0 ? "assumes  " : "         ") + lines[i]);
-    if (lines.size() > shown) line("         (" + std::to_string(lines.size() - shown) + " more lines in the JSON report)");
+    if (lines.size() > shown)
+      line("         (" + std::to_string(lines.size() - shown) + " more lines in the JSON report)");
   }
 
   const Report& r_;

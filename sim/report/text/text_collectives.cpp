@@ -18,8 +18,15 @@ constexpr std::size_t kGap = 2, kLeastName = 18;
 bool is_left(std::size_t column) { return column == kName || column == kKind || column == kBasis; }
 
 Cells cells_of(const CollectiveTime& c, const TimeScale& scale) {
-  return {"  " + one_line(c.name), c.kind, std::to_string(c.group_size), size_text(c), scale.text(c.total), scale.text(c.exposed), scale.text(c.waiting),
-          c.busbw > 0 ? fixed(c.busbw * 1e-9, 1) : "-", std::string(graph::name_of(c.basis))};
+  return {"  " + one_line(c.name),
+          c.kind,
+          std::to_string(c.group_size),
+          size_text(c),
+          scale.text(c.total),
+          scale.text(c.exposed),
+          scale.text(c.waiting),
+          c.busbw > 0 ? fixed(c.busbw * 1e-9, 1) : "-",
+          std::string(graph::name_of(c.basis))};
 }
 
 Cells rest_of(const Report& r, std::size_t shown, const TimeScale& scale) {
@@ -29,8 +36,15 @@ Cells rest_of(const Report& r, std::size_t shown, const TimeScale& scale) {
     sum.exposed += r.collectives[i].exposed;
     sum.waiting += r.collectives[i].waiting;
   }
-  return {"  " + std::to_string(r.collectives.size() - shown) + " more", "", "", "", scale.text(sum.total), scale.text(sum.exposed), scale.text(sum.waiting),
-          "", ""};
+  return {"  " + std::to_string(r.collectives.size() - shown) + " more",
+          "",
+          "",
+          "",
+          scale.text(sum.total),
+          scale.text(sum.exposed),
+          scale.text(sum.waiting),
+          "",
+          ""};
 }
 
 Widths widths_of(const std::vector<Cells>& table) {
@@ -55,7 +69,8 @@ void squeeze(std::vector<Cells>& table) {
   }
 }
 
-/// Gives names the room they need, or at least kLeastName; on a narrow terminal columns that the JSON report has too are left out for it.
+/// Gives names the room they need, or at least kLeastName; on a narrow terminal columns that the JSON report has too
+/// are left out for it.
 Widths fitted(std::vector<Cells>& table, std::size_t width) {
   Widths widths = widths_of(table);
   if (widths[kName] + beside_name(widths) > width) {
@@ -91,7 +106,8 @@ std::string size_text(const CollectiveTime& c) {
 std::vector<std::string> collective_lines(const Report& r, std::size_t width, std::size_t most) {
   const TimeScale scale = time_scale(r.iteration);
   const std::size_t shown = r.collectives.size() > most + 1 ? most : r.collectives.size();
-  std::vector<Cells> table{{"collectives", "kind", "ranks", "size", scale.unit, "exposed", "waiting", "bus GB/s", "basis"}};
+  std::vector<Cells> table{
+      {"collectives", "kind", "ranks", "size", scale.unit, "exposed", "waiting", "bus GB/s", "basis"}};
   for (std::size_t i = 0; i < shown; ++i) table.push_back(cells_of(r.collectives[i], scale));
   if (shown < r.collectives.size()) table.push_back(rest_of(r, shown, scale));
 

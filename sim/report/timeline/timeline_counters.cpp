@@ -31,10 +31,12 @@ void link_use(const Played& p, bool last_only, std::uint32_t rank, std::uint32_t
   const graph::TaskGraph& graph = p.costed->graph;
   std::vector<traces::CounterChange> changes;
   for_each_device_step(p, last_only, rank, [&](StepId s, TaskId t, std::int64_t start, std::int64_t end) {
-    const auto* c = std::get_if<graph::Collective>(&graph.ops[OpId(graph.tasks[t].first_op.value() + graph.variant_of(t, rank))]);
+    const auto* c =
+        std::get_if<graph::Collective>(&graph.ops[OpId(graph.tasks[t].first_op.value() + graph.variant_of(t, rank))]);
     if (!c || p.program->steps[s].group == engine::Step::kNoGroup) return;
     const double factor = graph::busbw_factor(c->kind, members_of(p.program->groups[p.program->steps[s].group], rank));
-    const double gigabytes_per_second = static_cast<double>(c->bytes) * factor / static_cast<double>(end - start) * 1e3;  // bytes a ps -> GB/s
+    const double gigabytes_per_second =
+        static_cast<double>(c->bytes) * factor / static_cast<double>(end - start) * 1e3;  // bytes a ps -> GB/s
     changes.push_back({start, gigabytes_per_second});
     changes.push_back({end, -gigabytes_per_second});
   });
@@ -46,7 +48,8 @@ std::int64_t of_rank(const std::vector<std::int64_t>& values, std::uint32_t rank
 }
 
 /// A run of forward (or backward) kernels takes up (or gives back) all activations, each kernel its share by time.
-void memory(const Played& p, const TimelineOptions& options, bool last_only, std::uint32_t rank, std::uint32_t counter, const Sink& sink) {
+void memory(const Played& p, const TimelineOptions& options, bool last_only, std::uint32_t rank, std::uint32_t counter,
+            const Sink& sink) {
   const double activations = static_cast<double>(of_rank(options.activations_per_rank, rank)) * 1e-9;
   std::vector<traces::CounterChange> changes, run;
   std::optional<graph::Phase> phase_of_run;
@@ -59,19 +62,23 @@ void memory(const Played& p, const TimelineOptions& options, bool last_only, std
   };
   for_each_device_step(p, last_only, rank, [&](StepId, TaskId t, std::int64_t start, std::int64_t end) {
     const graph::Task& task = p.costed->graph.tasks[t];
-    if (task.stream != graph::Stream::compute || (task.phase != graph::Phase::forward && task.phase != graph::Phase::backward)) return;
+    if (task.stream != graph::Stream::compute ||
+        (task.phase != graph::Phase::forward && task.phase != graph::Phase::backward))
+      return;
     if (phase_of_run != task.phase) close_run();
     phase_of_run = task.phase;
     run.push_back({end, static_cast<double>(end - start)});
   });
   close_run();
-  traces::emit_running_sum(std::move(changes), static_cast<double>(of_rank(options.memory_per_rank, rank)) * 1e-9 - activations, counter, sink);
+  traces::emit_running_sum(std::move(changes),
+                           static_cast<double>(of_rank(options.memory_per_rank, rank)) * 1e-9 - activations, counter,
+                           sink);
 }
 
 }  // namespace
 
-void emit_counters(const Played& played, const TimelineOptions& options, bool last_iteration_only, std::uint32_t rank, std::uint32_t first,
-                   const Sink& sink) {
+void emit_counters(const Played& played, const TimelineOptions& options, bool last_iteration_only, std::uint32_t rank,
+                   std::uint32_t first, const Sink& sink) {
   link_use(played, last_iteration_only, rank, first, sink);
   if (!options.memory_per_rank.empty()) memory(played, options, last_iteration_only, rank, first + 1, sink);
 }

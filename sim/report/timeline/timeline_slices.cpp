@@ -29,8 +29,10 @@ class Slicer {
     name_tasks();
     sort_steps(options.last_iteration_only);
     if (slices_of_a_rank_ > options.max_slices) sort_steps(true);
-    const std::int64_t fit = std::max<std::int64_t>(1, options.max_slices / std::max<std::int64_t>(1, slices_of_a_rank_));
-    choose(static_cast<std::uint32_t>(std::clamp<std::int64_t>(std::min<std::int64_t>(options.max_ranks, fit), 1, played.program->ranks)));
+    const std::int64_t fit =
+        std::max<std::int64_t>(1, options.max_slices / std::max<std::int64_t>(1, slices_of_a_rank_));
+    choose(static_cast<std::uint32_t>(
+        std::clamp<std::int64_t>(std::min<std::int64_t>(options.max_ranks, fit), 1, played.program->ranks)));
   }
 
   const std::vector<std::uint32_t>& shown() const { return shown_; }
@@ -58,7 +60,8 @@ class Slicer {
     std::vector<traces::Track> out;
     for (const std::uint32_t r : shown_) {
       const std::uint32_t per_node = std::max(1u, options_.gpus_per_node);
-      const std::string name = "rank " + std::to_string(r) + " (node " + std::to_string(r / per_node) + ", gpu " + std::to_string(r % per_node) + ")";
+      const std::string name = "rank " + std::to_string(r) + " (node " + std::to_string(r / per_node) + ", gpu " +
+                               std::to_string(r % per_node) + ")";
       for (std::uint32_t s = 0; s < graph::kStreamCount; ++s) {
         if (!steps_[s].empty()) out.push_back({r, s, name, std::string(graph::name_of(static_cast<graph::Stream>(s)))});
       }
@@ -99,7 +102,8 @@ class Slicer {
       const RankClasses classes = rank_classes(steady_state(p_), ranks);
       std::vector<std::uint32_t> order(classes.size());
       std::iota(order.begin(), order.end(), 0u);
-      std::ranges::stable_sort(order, [&](std::uint32_t a, std::uint32_t b) { return classes.count[a] > classes.count[b]; });
+      std::ranges::stable_sort(order,
+                               [&](std::uint32_t a, std::uint32_t b) { return classes.count[a] > classes.count[b]; });
       for (const std::uint32_t c : order) show(classes.first[c]);
       for (std::uint32_t r = 0; r < count; ++r) show(r);
       std::ranges::sort(shown_);
@@ -160,7 +164,9 @@ class Slicer {
     const MemberRange members = members_shown(p_.program->groups[p_.program->steps[s].group], rank);
     if (members.first == members.last) return;
     slice.flow = std::uint64_t{s.value()} * p_.program->ranks + members.first + 1;
-    slice.flow_place = rank == members.first ? traces::FlowPlace::first : rank == members.last ? traces::FlowPlace::last : traces::FlowPlace::middle;
+    slice.flow_place = rank == members.first  ? traces::FlowPlace::first
+                       : rank == members.last ? traces::FlowPlace::last
+                                              : traces::FlowPlace::middle;
   }
 
   MemberRange members_shown(const engine::Groups& group, std::uint32_t rank) const {
@@ -180,9 +186,12 @@ class Slicer {
     std::optional<Args>& cached = args_of_op_[id.value()];
     if (cached) return *cached;
     const graph::Cost& cost = p_.costed->costs[id];
-    cached = Args{{"op", graph::describe(graph_.ops[id])}, {"cost", range_text(cost)}, {"basis", std::string(graph::name_of(cost.basis))},
+    cached = Args{{"op", graph::describe(graph_.ops[id])},
+                  {"cost", range_text(cost)},
+                  {"basis", std::string(graph::name_of(cost.basis))},
                   {"source", std::string(cost.source)}};
-    if (const auto* c = std::get_if<graph::Collective>(&graph_.ops[id])) cached->emplace_back("bytes", std::to_string(c->bytes));
+    if (const auto* c = std::get_if<graph::Collective>(&graph_.ops[id]))
+      cached->emplace_back("bytes", std::to_string(c->bytes));
     return *cached;
   }
 
@@ -202,7 +211,9 @@ class Slicer {
 std::string left_out_text(const std::vector<std::uint32_t>& chosen, std::uint32_t ranks) {
   const auto shown = static_cast<std::uint32_t>(chosen.size());
   if (shown >= ranks) return "";
-  if (chosen.back() + 1 > shown) return std::to_string(ranks - shown) + " of " + std::to_string(ranks) + " ranks are left out; one of each class of equal ranks comes first";
+  if (chosen.back() + 1 > shown)
+    return std::to_string(ranks - shown) + " of " + std::to_string(ranks) +
+           " ranks are left out; one of each class of equal ranks comes first";
   if (shown + 1 == ranks) return "rank " + std::to_string(shown) + " is left out";
   return "ranks " + std::to_string(shown) + " to " + std::to_string(ranks - 1) + " are left out";
 }

@@ -9,8 +9,10 @@ namespace distsim::workload {
 void DlrmIteration::bottom(const SampleSplit& split, graph::Pass pass, bool accumulate, GradientSynchronizer* sync) {
   const bool forward = pass == graph::Pass::forward;
   if (!lone_bottom()) {
-    if (forward) it_.add_forward(bottoms_.of(split), split);
-    else add_backward_pass(it_, bottoms_.of(split), split, accumulate, sync);
+    if (forward)
+      it_.add_forward(bottoms_.of(split), split);
+    else
+      add_backward_pass(it_, bottoms_.of(split), split, accumulate, sync);
     return;
   }
   const std::vector<Layer> layers = bottom_layers(spec_, split.total(), it_.context());
@@ -20,7 +22,8 @@ void DlrmIteration::bottom(const SampleSplit& split, graph::Pass pass, bool accu
   for (std::size_t i = 0; i < layers.size(); ++i) {
     const Layer& layer = layers[forward ? i : layers.size() - 1 - i];
     for (const LayerOp& op : forward ? layer.forward : layer.backward) {
-      it_.add(op.name, {graph::Stream::compute, forward ? graph::Phase::forward : graph::Phase::backward, op.dispatch}, {op.op, graph::Absent{}}, table);
+      it_.add(op.name, {graph::Stream::compute, forward ? graph::Phase::forward : graph::Phase::backward, op.dispatch},
+              {op.op, graph::Absent{}}, table);
     }
   }
 }
@@ -41,9 +44,11 @@ void DlrmIteration::micro_step(std::int64_t step, GradientSynchronizer* sync) {
   backward(split, step > 0, sync);
 }
 
-/// Down to the gradients of the pooled vectors, which travel while the weight gradients that were held back are computed.
+/// Down to the gradients of the pooled vectors, which travel while the weight gradients that were held back are
+/// computed.
 TaskId DlrmIteration::backward_to_vectors(const SampleSplit& split, bool accumulate, GradientSynchronizer* sync) {
-  const bool hold = it_.framework().async_weight_gradients && !accumulate;  // an accumulated gradient is added to right after it is computed
+  const bool hold = it_.framework().async_weight_gradients &&
+                    !accumulate;  // an accumulated gradient is added to right after it is computed
   if (hold) it_.hold_weight_gradients_back();
   add_backward_pass(it_, tops_.of(split), split, accumulate, hold ? nullptr : sync);
   add_backward_pass(it_, interactions_.of(split), split, accumulate, hold ? nullptr : sync);
@@ -51,7 +56,9 @@ TaskId DlrmIteration::backward_to_vectors(const SampleSplit& split, bool accumul
   const TaskId pooled = send_pooled(split, Direction::samples_to_owners);
   if (!hold) return pooled;
   it_.add_held_back();
-  if (sync != nullptr) sync->ready(static_cast<std::size_t>(tensors_of(tops_.of(split).largest()) + tensors_of(interactions_.of(split).largest())));
+  if (sync != nullptr)
+    sync->ready(static_cast<std::size_t>(tensors_of(tops_.of(split).largest()) +
+                                         tensors_of(interactions_.of(split).largest())));
   return pooled;
 }
 
@@ -62,7 +69,8 @@ void DlrmIteration::backward(const SampleSplit& split, bool accumulate, Gradient
   bottom(split, graph::Pass::backward, accumulate, sync);
   replicated(split, graph::Pass::backward, sync);
   frequent_gradients(split, sync);
-  if (overlap && placement_.any_sharded() && spec_.embedding_optimizer != graph::EmbeddingOptimizer::none) it_.compute_waits_for(pooled);
+  if (overlap && placement_.any_sharded() && spec_.embedding_optimizer != graph::EmbeddingOptimizer::none)
+    it_.compute_waits_for(pooled);
   sparse_update(split);
 }
 
@@ -81,16 +89,18 @@ std::vector<PendingGradient> DlrmIteration::gradients(const std::vector<Layer>& 
   append_gradients(out, dense);
   const double flops = out.empty() ? 0 : out.back().flops_before;
   if (hybrid_) out.push_back({std::max<std::int64_t>(1, hybrid_->frequent_rows * hybrid_->dim), flops});
-  for (const std::uint32_t t : placement_.replicated) out.push_back({placement_.tables[t].rows * placement_.tables[t].dim, flops});
+  for (const std::uint32_t t : placement_.replicated)
+    out.push_back({placement_.tables[t].rows * placement_.tables[t].dim, flops});
   return out;
 }
 
 void DlrmIteration::run(const std::vector<PendingGradient>& pending) {
   GradientSynchronizer sync(it_, pending);
-  for (std::int64_t step = 0; step < samples_.micro_steps; ++step) micro_step(step, step + 1 == samples_.micro_steps ? &sync : nullptr);
+  for (std::int64_t step = 0; step < samples_.micro_steps; ++step)
+    micro_step(step, step + 1 == samples_.micro_steps ? &sync : nullptr);
   sync.finish();
-  add_optimizer(it_, model_.optimizer, out_.dense_parameters + replicated_parameters(), static_cast<std::int64_t>(pending.size()),
-                model_.precision == Precision::fp16);
+  add_optimizer(it_, model_.optimizer, out_.dense_parameters + replicated_parameters(),
+                static_cast<std::int64_t>(pending.size()), model_.precision == Precision::fp16);
 }
 
 Result<Workload> DlrmIteration::build(const ClusterShape& cluster) {
@@ -99,7 +109,8 @@ Result<Workload> DlrmIteration::build(const ClusterShape& cluster) {
   const std::int64_t room = cluster.memory_per_gpu.value() - dense_.total() - 2 * dense_.buffers;
   nodes_ = cluster.nodes;
   gpus_per_node_ = cluster.gpus_per_node;
-  if (hybrid_applies(spec_, it_.framework(), it_.ranks())) hybrid_ = hybrid_split(expand_tables(spec_), first_.total(), it_.ranks());
+  if (hybrid_applies(spec_, it_.framework(), it_.ranks()))
+    hybrid_ = hybrid_split(expand_tables(spec_), first_.total(), it_.ranks());
   TRY_ASSIGN(placement_, place(room));
   fill_memory();
   TRY(check_memory(out_.memory, samples_.ranks, cluster.memory_per_gpu));
@@ -110,7 +121,8 @@ Result<Workload> DlrmIteration::build(const ClusterShape& cluster) {
   return std::move(out_);
 }
 
-Result<Workload> build_dlrm(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape, const SamplePlan& samples) {
+Result<Workload> build_dlrm(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape,
+                            const SamplePlan& samples) {
   TRY_ASSIGN(const DlrmShape sizes, dlrm_shape(model.dlrm));
   return DlrmIteration(model, framework, samples, sizes).build(shape);
 }

@@ -1,18 +1,20 @@
 // A hybrid-parallel recommender iteration: tables belong to ranks, everything else is replicated. One micro-step:
 //   copy     input copy
-//   comm     ids to owners .......... pooled vectors ...................... gradients of pooled vectors, buckets of dense gradients
-//   compute  lookups of owned tables, bottom MLP, interaction, top MLP, loss, backward in reverse, update of tables, dense optimizer
+//   comm     ids to owners .......... pooled vectors ...................... gradients of pooled vectors, buckets of
+//   dense gradients compute  lookups of owned tables, bottom MLP, interaction, top MLP, loss, backward in reverse,
+//   update of tables, dense optimizer
 //
-// dlrm.cpp has the order of a step, dlrm_lookups.cpp what happens on tables, dlrm_exchange.cpp how vectors travel, dlrm_memory.cpp what it all takes.
+// dlrm.cpp has the order of a step, dlrm_lookups.cpp what happens on tables, dlrm_exchange.cpp how vectors travel,
+// dlrm_memory.cpp what it all takes.
 #pragma once
 
 #include <optional>
 
 #include "sim/workload/dlrm/dlrm_layers.hpp"
 #include "sim/workload/dlrm/embedding_ops.hpp"
+#include "sim/workload/dlrm/hybrid_embedding.hpp"
 #include "sim/workload/graph/exchange.hpp"
 #include "sim/workload/graph/gradient_sync.hpp"
-#include "sim/workload/dlrm/hybrid_embedding.hpp"
 #include "sim/workload/graph/input.hpp"
 #include "sim/workload/graph/memory.hpp"
 #include "sim/workload/registry.hpp"
@@ -24,9 +26,14 @@ inline std::int64_t rounded(double x) { return static_cast<std::int64_t>(x + 0.5
 
 class DlrmIteration {
  public:
-  DlrmIteration(const ModelSpec& model, const FrameworkSpec& framework, const SamplePlan& samples, const DlrmShape& shape)
-      : model_(model), spec_(model.dlrm), shape_(shape), samples_(samples),
-        it_(samples.ranks, framework, numerics_of(model.precision, framework)), first_(samples.micro_step(0)),
+  DlrmIteration(const ModelSpec& model, const FrameworkSpec& framework, const SamplePlan& samples,
+                const DlrmShape& shape)
+      : model_(model),
+        spec_(model.dlrm),
+        shape_(shape),
+        samples_(samples),
+        it_(samples.ranks, framework, numerics_of(model.precision, framework)),
+        first_(samples.micro_step(0)),
         bottoms_([this](std::int64_t n) { return bottom_layers(spec_, n, it_.context()); }),
         interactions_([this](std::int64_t n) { return interaction_layers(spec_, shape_, n, it_.context()); }),
         tops_([this](std::int64_t n) { return top_layers(spec_, shape_, n, it_.context()); }) {}
@@ -59,7 +66,8 @@ class DlrmIteration {
   }
   /// Rank 0 runs the bottom MLP for all; its output travels with the pooled vectors.
   bool lone_bottom() const {
-    return it_.framework().bottom_mlp_on_one_rank && it_.ranks() > 4 && spec_.sharding == Sharding::planner && !spec_.bottom_mlp.empty();
+    return it_.framework().bottom_mlp_on_one_rank && it_.ranks() > 4 && spec_.sharding == Sharding::planner &&
+           !spec_.bottom_mlp.empty();
   }
   std::int64_t hybrid_bytes(const SampleSplit& split) const;
   std::int64_t vectors_received() const;  ///< elements a sample, partial sums counted each
@@ -68,7 +76,8 @@ class DlrmIteration {
   void backward(const SampleSplit& split, bool accumulate, GradientSynchronizer* sync);
   void replicated(const SampleSplit& split, graph::Pass pass, GradientSynchronizer* sync);
   std::vector<PendingGradient> gradients(const std::vector<Layer>& dense) const;
-  std::vector<Layer> layers_of(std::initializer_list<LayerStacks*> stacks);  ///< of the largest micro-step, in forward order
+  std::vector<Layer> layers_of(
+      std::initializer_list<LayerStacks*> stacks);  ///< of the largest micro-step, in forward order
   std::int64_t replicated_parameters() const;
 
   const ModelSpec& model_;

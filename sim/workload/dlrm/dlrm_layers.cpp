@@ -3,7 +3,8 @@
 namespace distsim::workload {
 namespace {
 
-Error wrong(const std::string& key, const std::string& found, const std::string& expected, const std::string& hint = "") {
+Error wrong(const std::string& key, const std::string& found, const std::string& expected,
+            const std::string& hint = "") {
   return Error{"model.dlrm." + key + ": found " + found + ", expected " + expected, "", hint};
 }
 
@@ -13,10 +14,13 @@ Result<void> check_sizes(const DlrmSpec& spec) {
     const TableSpec& t = spec.tables[i];
     const std::string key = "tables[" + std::to_string(i) + "]";
     if (t.rows < 1) return wrong(key + ".rows", std::to_string(t.rows), "1 or more");
-    if (t.count < 1 || t.features < 1) return wrong(key + ".count", std::to_string(t.count) + " of " + std::to_string(t.features) + " features", "1 or more");
+    if (t.count < 1 || t.features < 1)
+      return wrong(key + ".count", std::to_string(t.count) + " of " + std::to_string(t.features) + " features",
+                   "1 or more");
     if (!(t.pooling_factor > 0)) return wrong(key + ".pooling_factor", std::to_string(t.pooling_factor), "more than 0");
     tables += static_cast<double>(t.count);
-    elements += static_cast<double>(t.count) * static_cast<double>(t.rows) * static_cast<double>(t.dim > 0 ? t.dim : spec.embedding_dim);
+    elements += static_cast<double>(t.count) * static_cast<double>(t.rows) *
+                static_cast<double>(t.dim > 0 ? t.dim : spec.embedding_dim);
   }
   if (tables > 200'000) return wrong("tables", std::to_string(tables) + " tables", "at most 200000");
   if (elements > 1e17) return wrong("tables", std::to_string(elements) + " elements in all", "at most 1e17");
@@ -27,19 +31,24 @@ Result<void> check_dot(const DlrmSpec& spec, std::int64_t bottom_width) {
   for (std::size_t i = 0; i < spec.tables.size(); ++i) {
     const std::int64_t dim = spec.tables[i].dim;
     if (dim != 0 && dim != spec.embedding_dim) {
-      return wrong("tables[" + std::to_string(i) + "].dim", std::to_string(dim), std::to_string(spec.embedding_dim) + " like embedding_dim: dot needs vectors of one length",
+      return wrong("tables[" + std::to_string(i) + "].dim", std::to_string(dim),
+                   std::to_string(spec.embedding_dim) + " like embedding_dim: dot needs vectors of one length",
                    "interaction: concat takes any");
     }
   }
   if (bottom_width == spec.embedding_dim) return {};
-  return wrong("bottom_mlp", "an output of " + std::to_string(bottom_width), std::to_string(spec.embedding_dim) + " like embedding_dim: dot needs vectors of one length");
+  return wrong("bottom_mlp", "an output of " + std::to_string(bottom_width),
+               std::to_string(spec.embedding_dim) + " like embedding_dim: dot needs vectors of one length");
 }
 
 std::int64_t output_width(const DlrmSpec& spec, const DlrmShape& s) {
   switch (spec.interaction) {
-    case InteractionKind::dot: return (s.vectors + 1) * s.vectors / 2 + s.bottom_width;
-    case InteractionKind::dcn_v2: return s.embedding_width + s.bottom_width;
-    case InteractionKind::concat: return s.embedding_width / spec.concat_stride + s.bottom_width;
+    case InteractionKind::dot:
+      return (s.vectors + 1) * s.vectors / 2 + s.bottom_width;
+    case InteractionKind::dcn_v2:
+      return s.embedding_width + s.bottom_width;
+    case InteractionKind::concat:
+      return s.embedding_width / spec.concat_stride + s.bottom_width;
   }
   CHECK(false) << "interaction " << static_cast<int>(spec.interaction);
   return 0;
@@ -83,7 +92,8 @@ Layer pooling_layer(std::int64_t width, std::int64_t stride, std::int64_t sample
   return layer;
 }
 
-Layer cross_layer(std::int64_t index, std::int64_t width, std::int64_t rank, std::int64_t samples, const LayerContext& c) {
+Layer cross_layer(std::int64_t index, std::int64_t width, std::int64_t rank, std::int64_t samples,
+                  const LayerContext& c) {
   graph::CrossLayer op;
   op.batch = samples;
   op.width = width;
@@ -94,7 +104,8 @@ Layer cross_layer(std::int64_t index, std::int64_t width, std::int64_t rank, std
   const std::int64_t weights = rank > 0 ? 2 * width * rank : width * width;
   append_weight_cast(layer.forward, layer.name, weights, rank > 0 ? 2 : 1, c);
   const bool fused = c.framework->fuse_epilogue;
-  layer.forward.push_back({layer.name, op, fused ? graph::Dispatch{1, 3} : graph::Dispatch{4, 5}});  // two products, bias, multiply, add
+  layer.forward.push_back(
+      {layer.name, op, fused ? graph::Dispatch{1, 3} : graph::Dispatch{4, 5}});  // two products, bias, multiply, add
   op.pass = graph::Pass::backward;
   layer.backward.push_back({layer.name + ".grad", op, fused ? graph::Dispatch{1, 6} : graph::Dispatch{5, 9}});
   append_gradient_cast(layer.backward, layer.name, weights, rank > 0 ? 2 : 1, c);
@@ -108,7 +119,8 @@ Layer cross_layer(std::int64_t index, std::int64_t width, std::int64_t rank, std
 /// Forward: reads, writes and stores the mask (kept as numbers of the same type); backward: gradient times mask.
 void append_dropout(Layer& layer, std::int64_t elements, const LayerContext& c) {
   layer.forward.push_back(elementwise(layer.name + ".dropout", elements, 1, 2, 8, c.numerics.activation));
-  layer.backward.insert(layer.backward.begin(), elementwise(layer.name + ".dropout.dgrad", elements, 2, 1, 1, c.numerics.activation));
+  layer.backward.insert(layer.backward.begin(),
+                        elementwise(layer.name + ".dropout.dgrad", elements, 2, 1, 1, c.numerics.activation));
   layer.saved_bytes += elements * graph::size_of(c.numerics.activation);
 }
 
@@ -147,7 +159,8 @@ std::vector<Layer> bottom_layers(const DlrmSpec& spec, std::int64_t samples, con
   return mlp_layers("bottom", samples, spec.dense_features, spec.bottom_mlp, Activation::relu, false, c);
 }
 
-std::vector<Layer> interaction_layers(const DlrmSpec& spec, const DlrmShape& shape, std::int64_t samples, const LayerContext& c) {
+std::vector<Layer> interaction_layers(const DlrmSpec& spec, const DlrmShape& shape, std::int64_t samples,
+                                      const LayerContext& c) {
   if (spec.interaction == InteractionKind::dot) return {dot_layer(spec, shape, samples, c)};
   std::vector<Layer> layers{concat_layer(shape.embedding_width + shape.bottom_width, shape.vectors + 1, samples, c)};
   if (spec.interaction == InteractionKind::concat && spec.concat_stride > 1) {
@@ -159,9 +172,12 @@ std::vector<Layer> interaction_layers(const DlrmSpec& spec, const DlrmShape& sha
   return layers;
 }
 
-std::vector<Layer> top_layers(const DlrmSpec& spec, const DlrmShape& shape, std::int64_t samples, const LayerContext& c) {
-  std::vector<Layer> layers = mlp_layers("top", samples, shape.interaction_width, spec.top_mlp, Activation::none, true, c);
-  for (std::size_t i = 0; spec.top_dropout && i + 1 < layers.size(); ++i) append_dropout(layers[i], samples * spec.top_mlp[i], c);
+std::vector<Layer> top_layers(const DlrmSpec& spec, const DlrmShape& shape, std::int64_t samples,
+                              const LayerContext& c) {
+  std::vector<Layer> layers =
+      mlp_layers("top", samples, shape.interaction_width, spec.top_mlp, Activation::none, true, c);
+  for (std::size_t i = 0; spec.top_dropout && i + 1 < layers.size(); ++i)
+    append_dropout(layers[i], samples * spec.top_mlp[i], c);
   layers.push_back(loss_layer(samples, c));
   return layers;
 }

@@ -15,12 +15,15 @@ struct DlrmShape {
   std::int64_t interaction_width = 0;  ///< input of the top MLP
 };
 
-/// Errors: no tables; dot interaction of vectors of different lengths; a top MLP that is empty; sizes beyond any machine.
+/// Errors: no tables; dot interaction of vectors of different lengths; a top MLP that is empty; sizes beyond any
+/// machine.
 Result<DlrmShape> dlrm_shape(const DlrmSpec& spec);
 
 std::vector<Layer> bottom_layers(const DlrmSpec& spec, std::int64_t samples, const LayerContext& context);
-std::vector<Layer> interaction_layers(const DlrmSpec& spec, const DlrmShape& shape, std::int64_t samples, const LayerContext& context);
+std::vector<Layer> interaction_layers(const DlrmSpec& spec, const DlrmShape& shape, std::int64_t samples,
+                                      const LayerContext& context);
 /// Top MLP and loss.
-std::vector<Layer> top_layers(const DlrmSpec& spec, const DlrmShape& shape, std::int64_t samples, const LayerContext& context);
+std::vector<Layer> top_layers(const DlrmSpec& spec, const DlrmShape& shape, std::int64_t samples,
+                              const LayerContext& context);
 
 }  // namespace distsim::workload

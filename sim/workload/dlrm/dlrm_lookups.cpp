@@ -16,7 +16,8 @@ void DlrmIteration::input(const SampleSplit& split) {
   const double fixed = spec_.distribute_input ? 0 : owned * 8 * static_cast<double>(split.total());
   const TaskId copied = add_input(it_, split, local, fixed);
   if (!spec_.distribute_input || !placement_.any_sharded() || it_.ranks() == 1) return;
-  const TaskId sent = it_.add_collective("input.distribute", it_.exchange_stream(), graph::Phase::input, id_exchange(placement_, split, kIndexBytes), it_.world(),
+  const TaskId sent = it_.add_collective("input.distribute", it_.exchange_stream(), graph::Phase::input,
+                                         id_exchange(placement_, split, kIndexBytes), it_.world(),
                                          copied.valid() ? std::vector<TaskId>{copied} : std::vector<TaskId>{});
   if (!it_.framework().pipeline_input_distribution) it_.compute_waits_for(sent);
 }
@@ -31,8 +32,10 @@ graph::EmbeddingBag DlrmIteration::hybrid_bag(double rows, double lookups, doubl
 void DlrmIteration::infrequent(const SampleSplit& split, graph::Pass pass) {
   const bool forward = pass == graph::Pass::forward;
   const double rank_share = static_cast<double>(split.total()) / it_.ranks();
-  it_.add(forward ? "embedding" : "embedding.update", {graph::Stream::compute, forward ? graph::Phase::forward : graph::Phase::backward, {1, 1}},
-          {hybrid_bag(static_cast<double>(hybrid_->all_rows - hybrid_->frequent_rows) / it_.ranks(), rank_share * hybrid_->infrequent_ids, 0, pass)});
+  it_.add(forward ? "embedding" : "embedding.update",
+          {graph::Stream::compute, forward ? graph::Phase::forward : graph::Phase::backward, {1, 1}},
+          {hybrid_bag(static_cast<double>(hybrid_->all_rows - hybrid_->frequent_rows) / it_.ranks(),
+                      rank_share * hybrid_->infrequent_ids, 0, pass)});
 }
 
 /// Frequent rows, by every rank for its own samples.
@@ -40,11 +43,13 @@ void DlrmIteration::frequent(const SampleSplit& split, graph::Pass pass) {
   const bool forward = pass == graph::Pass::forward;
   std::vector<graph::Op> own;
   for (const std::int64_t size : split.sizes()) {
-    graph::EmbeddingBag op = hybrid_bag(static_cast<double>(hybrid_->frequent_rows), static_cast<double>(size) * hybrid_->frequent_ids, spec_.index_skew, pass);
+    graph::EmbeddingBag op = hybrid_bag(static_cast<double>(hybrid_->frequent_rows),
+                                        static_cast<double>(size) * hybrid_->frequent_ids, spec_.index_skew, pass);
     op.optimizer = graph::EmbeddingOptimizer::none;
     own.push_back(std::move(op));
   }
-  it_.add(forward ? "embedding.frequent" : "embedding.frequent.wgrad", {graph::Stream::compute, forward ? graph::Phase::forward : graph::Phase::backward, {1, 1}}, std::move(own),
+  it_.add(forward ? "embedding.frequent" : "embedding.frequent.wgrad",
+          {graph::Stream::compute, forward ? graph::Phase::forward : graph::Phase::backward, {1, 1}}, std::move(own),
           it_.table_of(split));
 }
 
@@ -61,7 +66,9 @@ void DlrmIteration::lookups(const SampleSplit& split) {
     return frequent(split, graph::Pass::forward);
   }
   if (!placement_.any_sharded()) return;
-  it_.add("embedding", {graph::Stream::compute, graph::Phase::forward, embedding_dispatch(it_.framework(), most_tables(placement_), graph::Pass::forward)},
+  it_.add("embedding",
+          {graph::Stream::compute, graph::Phase::forward,
+           embedding_dispatch(it_.framework(), most_tables(placement_), graph::Pass::forward)},
           embedding_ops(spec_, placement_, split.total(), graph::Pass::forward, it_.context()), set_table_);
 }
 
@@ -69,21 +76,28 @@ void DlrmIteration::replicated(const SampleSplit& split, graph::Pass pass, Gradi
   if (placement_.replicated.empty()) return;
   const bool forward = pass == graph::Pass::forward;
   std::vector<graph::Op> ops;
-  for (const std::int64_t size : split.sizes()) ops.push_back(replicated_embedding_op(spec_, placement_, size, pass, it_.context()));
+  for (const std::int64_t size : split.sizes())
+    ops.push_back(replicated_embedding_op(spec_, placement_, size, pass, it_.context()));
   const auto tables = static_cast<std::int64_t>(placement_.replicated.size());
   it_.add(forward ? "embedding.replicated" : "embedding.replicated.wgrad",
-          {graph::Stream::compute, forward ? graph::Phase::forward : graph::Phase::backward, embedding_dispatch(it_.framework(), tables, pass)}, std::move(ops), it_.table_of(split));
+          {graph::Stream::compute, forward ? graph::Phase::forward : graph::Phase::backward,
+           embedding_dispatch(it_.framework(), tables, pass)},
+          std::move(ops), it_.table_of(split));
   if (sync != nullptr) sync->ready(placement_.replicated.size());
 }
 
 void DlrmIteration::sparse_update(const SampleSplit& split) {
   if (hybrid_) return infrequent(split, graph::Pass::backward);
   if (!placement_.any_sharded() || spec_.embedding_optimizer == graph::EmbeddingOptimizer::none) return;
-  it_.add("embedding.update", {graph::Stream::compute, graph::Phase::backward, embedding_dispatch(it_.framework(), most_tables(placement_), graph::Pass::backward)},
+  it_.add("embedding.update",
+          {graph::Stream::compute, graph::Phase::backward,
+           embedding_dispatch(it_.framework(), most_tables(placement_), graph::Pass::backward)},
           embedding_ops(spec_, placement_, split.total(), graph::Pass::backward, it_.context()), set_table_);
-  // Weights and two moments read and written are 24 bytes a parameter; HugeCTR's vocabulary series on V100 (DLPerf, three series) show half as much again.
+  // Weights and two moments read and written are 24 bytes a parameter; HugeCTR's vocabulary series on V100 (DLPerf,
+  // three series) show half as much again.
   if (spec_.swept_parameters > 0) {
-    it_.add("embedding.sweep", {graph::Stream::compute, graph::Phase::backward, {1, 2}}, {graph::Elementwise{spec_.swept_parameters, 4.5, 4.5, 12, graph::DType::fp32}});
+    it_.add("embedding.sweep", {graph::Stream::compute, graph::Phase::backward, {1, 2}},
+            {graph::Elementwise{spec_.swept_parameters, 4.5, 4.5, 12, graph::DType::fp32}});
   }
 }
 

@@ -15,7 +15,8 @@ std::int64_t DlrmIteration::replicated_parameters() const {
 void DlrmIteration::plan_memory(const std::vector<Layer>& dense) {
   dense_ = dense_memory(parameters_of(dense), model_.optimizer, it_);
   dense_.activations = saved_bytes_of(dense);
-  const std::int64_t pooled = first_.largest() * shape_.embedding_width * graph::size_of(exchange_dtype(spec_, it_.numerics()));
+  const std::int64_t pooled =
+      first_.largest() * shape_.embedding_width * graph::size_of(exchange_dtype(spec_, it_.numerics()));
   dense_.buffers += 2 * pooled;  // received vectors, and their gradients
 }
 

@@ -9,13 +9,18 @@
 namespace distsim::workload {
 
 /// Lookups of `samples` samples in tables still to be named, with the types and the update of the framework.
-graph::EmbeddingBag embedding_bag(const DlrmSpec& spec, std::int64_t samples, graph::Pass pass, const LayerContext& context);
+graph::EmbeddingBag embedding_bag(const DlrmSpec& spec, std::int64_t samples, graph::Pass pass,
+                                  const LayerContext& context);
 
-/// Lookups of `samples` samples by the owner of each set (Absent for a rank without tables), forward or backward with the sparse optimizer.
-std::vector<graph::Op> embedding_ops(const DlrmSpec& spec, const Placement& placement, std::int64_t samples, graph::Pass pass, const LayerContext& context);
+/// Lookups of `samples` samples by the owner of each set (Absent for a rank without tables), forward or backward with
+/// the sparse optimizer.
+std::vector<graph::Op> embedding_ops(const DlrmSpec& spec, const Placement& placement, std::int64_t samples,
+                                     graph::Pass pass, const LayerContext& context);
 
-/// Lookups of the replicated tables for a rank's own samples; backward yields dense gradients, the dense optimizer updates.
-graph::Op replicated_embedding_op(const DlrmSpec& spec, const Placement& placement, std::int64_t samples, graph::Pass pass, const LayerContext& context);
+/// Lookups of the replicated tables for a rank's own samples; backward yields dense gradients, the dense optimizer
+/// updates.
+graph::Op replicated_embedding_op(const DlrmSpec& spec, const Placement& placement, std::int64_t samples,
+                                  graph::Pass pass, const LayerContext& context);
 
 /// Type of pooled vectors on the wire.
 graph::DType exchange_dtype(const DlrmSpec& spec, const Numerics& numerics);

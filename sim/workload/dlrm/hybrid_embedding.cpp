@@ -35,7 +35,8 @@ HybridSplit hybrid_split(std::span<const ModelTable> tables, std::int64_t batch,
   const double count = ranks * kAllToAllOverAllReduce;
   for (const ModelTable& t : tables) {
     const double rows = frequent_rows_of(t, static_cast<double>(batch), count);
-    const double share = t.alpha == 0 ? rows / static_cast<double>(t.rows) : power_sum(rows, t.alpha) / power_sum(static_cast<double>(t.rows), t.alpha);
+    const double share = t.alpha == 0 ? rows / static_cast<double>(t.rows)
+                                      : power_sum(rows, t.alpha) / power_sum(static_cast<double>(t.rows), t.alpha);
     split.frequent_rows += static_cast<std::int64_t>(rows);
     split.all_rows += t.rows;
     split.frequent_ids += std::min(1.0, share);

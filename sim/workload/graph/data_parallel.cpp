@@ -34,8 +34,13 @@ std::int64_t activation_bytes(const std::vector<Layer>& layers) {
 
 class DataParallelIteration {
  public:
-  DataParallelIteration(const ModelSpec& model, const FrameworkSpec& framework, const SamplePlan& samples, const DataParallelModel& parts)
-      : model_(model), samples_(samples), parts_(parts), it_(samples.ranks, framework, numerics_of(model.precision, framework)), stacks_(parts.layers) {}
+  DataParallelIteration(const ModelSpec& model, const FrameworkSpec& framework, const SamplePlan& samples,
+                        const DataParallelModel& parts)
+      : model_(model),
+        samples_(samples),
+        parts_(parts),
+        it_(samples.ranks, framework, numerics_of(model.precision, framework)),
+        stacks_(parts.layers) {}
 
   Result<Workload> build(const ClusterShape& cluster) {
     const std::vector<Layer>& layers = stacks_.of(samples_.micro_step(0)).largest();
@@ -58,7 +63,8 @@ class DataParallelIteration {
   }
 
   void describe(const std::vector<Layer>& layers) {
-    const double flops_per_sample = forward_matrix_flops(layers) / static_cast<double>(samples_.micro_step(0).largest());
+    const double flops_per_sample =
+        forward_matrix_flops(layers) / static_cast<double>(samples_.micro_step(0).largest());
     out_.samples = static_cast<double>(samples_.total);
     out_.model_flops = 3 * flops_per_sample * out_.samples;
     out_.precision = graph::name_of(it_.numerics().matrix);
@@ -74,7 +80,8 @@ class DataParallelIteration {
     accumulate_all_but_last();
     micro_step(samples_.micro_steps - 1, &sync);
     sync.finish();
-    add_optimizer(it_, model_.optimizer, out_.dense_parameters, static_cast<std::int64_t>(pending.size()), model_.precision == Precision::fp16);
+    add_optimizer(it_, model_.optimizer, out_.dense_parameters, static_cast<std::int64_t>(pending.size()),
+                  model_.precision == Precision::fp16);
   }
 
   /// Micro-steps from the second on are alike as long as they have the same samples; alike ones share their ops.
@@ -101,7 +108,8 @@ class DataParallelIteration {
     for (std::size_t end = layers.size(); end > 0;) {
       const bool checkpointed = layers[end - 1].block != Layer::kNoBlock;
       const std::size_t first = checkpointed ? block_start(layers, end - 1) : end - 1;
-      for (std::size_t i = first; checkpointed && i < end; ++i) it_.add_forward(stack, i, split, graph::Phase::backward);
+      for (std::size_t i = first; checkpointed && i < end; ++i)
+        it_.add_forward(stack, i, split, graph::Phase::backward);
       while (end > first) add_backward_of(it_, stack, --end, split, step > 0, sync);
     }
   }
@@ -116,10 +124,12 @@ class DataParallelIteration {
 
 }  // namespace
 
-LayerContext layer_context(const ModelSpec& model, const FrameworkSpec& framework) { return {numerics_of(model.precision, framework), &framework}; }
+LayerContext layer_context(const ModelSpec& model, const FrameworkSpec& framework) {
+  return {numerics_of(model.precision, framework), &framework};
+}
 
-Result<Workload> build_data_parallel(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape, const SamplePlan& samples,
-                                     const DataParallelModel& parts) {
+Result<Workload> build_data_parallel(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape,
+                                     const SamplePlan& samples, const DataParallelModel& parts) {
   return DataParallelIteration(model, framework, samples, parts).build(shape);
 }
 

@@ -1,4 +1,5 @@
-// A data-parallel iteration: every rank holds the whole model, takes its share of the samples, and gradients are summed over all ranks.
+// A data-parallel iteration: every rank holds the whole model, takes its share of the samples, and gradients are summed
+// over all ranks.
 #pragma once
 
 #include "sim/workload/models/layer.hpp"
@@ -7,13 +8,14 @@
 namespace distsim::workload {
 
 struct DataParallelModel {
-  LayerFactory layers;              ///< forward order
+  LayerFactory layers;  ///< forward order
   double input_bytes_per_sample = 0;
 };
 
-/// Layers with the same `block` are recomputed together in the backward pass where they have one (activation checkpointing).
-Result<Workload> build_data_parallel(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape, const SamplePlan& samples,
-                                     const DataParallelModel& parts);
+/// Layers with the same `block` are recomputed together in the backward pass where they have one (activation
+/// checkpointing).
+Result<Workload> build_data_parallel(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape,
+                                     const SamplePlan& samples, const DataParallelModel& parts);
 
 /// The context in which that iteration builds layers.
 LayerContext layer_context(const ModelSpec& model, const FrameworkSpec& framework);

@@ -56,12 +56,15 @@ graph::Collective all_to_all(std::int64_t send_buffer, graph::DType dtype) {
   return c;
 }
 
-graph::Collective exchange(const Placement& placement, const SampleSplit& split, const PairBytes& pairs, graph::DType dtype, Direction direction) {
+graph::Collective exchange(const Placement& placement, const SampleSplit& split, const PairBytes& pairs,
+                           graph::DType dtype, Direction direction) {
   if (split.uniform() && all_equal(pairs.bytes[0])) return all_to_all(with_all_samples(pairs, split, 0), dtype);
   const std::vector<std::int64_t> ranks_with = ranks_with_set(placement);
   std::vector<std::int64_t> samples_side, owner_side;
-  for (std::size_t size = 0; size < pairs.sizes.size(); ++size) samples_side.push_back(with_all_owners(pairs.bytes[size], ranks_with));
-  for (std::size_t set = 0; set < placement.sets.size(); ++set) owner_side.push_back(with_all_samples(pairs, split, set));
+  for (std::size_t size = 0; size < pairs.sizes.size(); ++size)
+    samples_side.push_back(with_all_owners(pairs.bytes[size], ranks_with));
+  for (std::size_t set = 0; set < placement.sets.size(); ++set)
+    owner_side.push_back(with_all_samples(pairs, split, set));
 
   graph::Collective c;
   c.kind = graph::CollectiveKind::all_to_all_v;
@@ -81,12 +84,14 @@ graph::Collective exchange(const Placement& placement, const SampleSplit& split,
   return c;
 }
 
-graph::Collective row_wise_exchange(const Placement& placement, const SampleSplit& split, graph::DType dtype, Direction direction) {
+graph::Collective row_wise_exchange(const Placement& placement, const SampleSplit& split, graph::DType dtype,
+                                    Direction direction) {
   std::int64_t width = 0;
   for (const ModelTable& t : placement.tables) width += t.dim * t.features;
   for (const std::uint32_t t : placement.replicated) width -= placement.tables[t].dim * placement.tables[t].features;
   graph::Collective c;
-  c.kind = direction == Direction::owners_to_samples ? graph::CollectiveKind::reduce_scatter : graph::CollectiveKind::all_gather;
+  c.kind = direction == Direction::owners_to_samples ? graph::CollectiveKind::reduce_scatter
+                                                     : graph::CollectiveKind::all_gather;
   c.bytes = split.total() * width * graph::size_of(dtype);
   c.dtype = dtype;
   return c;
@@ -94,20 +99,24 @@ graph::Collective row_wise_exchange(const Placement& placement, const SampleSpli
 
 }  // namespace
 
-graph::Collective pooled_exchange(const Placement& placement, const SampleSplit& split, graph::DType dtype, Direction direction) {
+graph::Collective pooled_exchange(const Placement& placement, const SampleSplit& split, graph::DType dtype,
+                                  Direction direction) {
   if (placement.row_wise_everywhere) return row_wise_exchange(placement, split, dtype, direction);
-  const PairBytes pairs = pair_bytes(placement, split, [&](const ShardSet& s) { return static_cast<double>(s.width * graph::size_of(dtype)); });
+  const PairBytes pairs = pair_bytes(
+      placement, split, [&](const ShardSet& s) { return static_cast<double>(s.width * graph::size_of(dtype)); });
   return exchange(placement, split, pairs, dtype, direction);
 }
 
 graph::Collective uniform_exchange(std::int64_t bytes, graph::DType dtype) { return all_to_all(bytes, dtype); }
 
-RailExchange rail_exchange(const Placement& placement, const SampleSplit& split, std::uint32_t gpus_per_node, graph::DType dtype, Direction direction) {
+RailExchange rail_exchange(const Placement& placement, const SampleSplit& split, std::uint32_t gpus_per_node,
+                           graph::DType dtype, Direction direction) {
   std::int64_t widest = 0;
   for (const ShardSet& set : placement.sets) widest = std::max(widest, set.width);
   const std::vector<std::int64_t> widths = placement.node_widths(gpus_per_node);
   const std::int64_t all = std::accumulate(widths.begin(), widths.end(), std::int64_t{0});
-  const std::int64_t vector_bytes = split.largest() * graph::size_of(dtype), others = static_cast<std::int64_t>(widths.size()) - 1;
+  const std::int64_t vector_bytes = split.largest() * graph::size_of(dtype),
+                     others = static_cast<std::int64_t>(widths.size()) - 1;
   graph::Collective across;
   across.kind = graph::CollectiveKind::all_to_all_v;
   across.dtype = dtype;
@@ -121,7 +130,8 @@ RailExchange rail_exchange(const Placement& placement, const SampleSplit& split,
 }
 
 graph::Collective id_exchange(const Placement& placement, const SampleSplit& split, std::int64_t index_bytes) {
-  const PairBytes pairs = pair_bytes(placement, split, [&](const ShardSet& s) { return s.ids * static_cast<double>(index_bytes); });
+  const PairBytes pairs =
+      pair_bytes(placement, split, [&](const ShardSet& s) { return s.ids * static_cast<double>(index_bytes); });
   return exchange(placement, split, pairs, graph::DType::int64, Direction::samples_to_owners);
 }
 

@@ -19,7 +19,8 @@ std::vector<GradientBucket> bucket_each(std::span<const ReadyGradient> gradients
 
 }  // namespace
 
-std::vector<GradientBucket> ddp_buckets(std::span<const ReadyGradient> gradients, std::int64_t first_limit, std::int64_t limit) {
+std::vector<GradientBucket> ddp_buckets(std::span<const ReadyGradient> gradients, std::int64_t first_limit,
+                                        std::int64_t limit) {
   std::vector<GradientBucket> out;
   GradientBucket open;
   for (std::uint32_t i = 0; i < gradients.size(); ++i) {
@@ -34,7 +35,8 @@ std::vector<GradientBucket> ddp_buckets(std::span<const ReadyGradient> gradients
   return out;
 }
 
-std::vector<GradientBucket> fusion_buckets(std::span<const ReadyGradient> gradients, std::int64_t buffer, double cycle) {
+std::vector<GradientBucket> fusion_buckets(std::span<const ReadyGradient> gradients, std::int64_t buffer,
+                                           double cycle) {
   CHECK(cycle > 0) << "fusion cycle " << cycle;
   std::vector<GradientBucket> out;
   GradientBucket open;
@@ -56,10 +58,14 @@ std::vector<GradientBucket> fusion_buckets(std::span<const ReadyGradient> gradie
 
 std::vector<GradientBucket> gradient_buckets(std::span<const ReadyGradient> gradients, const FrameworkSpec& f) {
   switch (f.gradient_sync) {
-    case GradientSync::ddp_buckets: return ddp_buckets(gradients, f.first_bucket_size.value(), f.bucket_size.value());
-    case GradientSync::fusion_buffer: return fusion_buckets(gradients, f.bucket_size.value(), f.fusion_cycle.seconds());
-    case GradientSync::one_shot: return one_bucket(gradients);
-    case GradientSync::per_tensor: return bucket_each(gradients);
+    case GradientSync::ddp_buckets:
+      return ddp_buckets(gradients, f.first_bucket_size.value(), f.bucket_size.value());
+    case GradientSync::fusion_buffer:
+      return fusion_buckets(gradients, f.bucket_size.value(), f.fusion_cycle.seconds());
+    case GradientSync::one_shot:
+      return one_bucket(gradients);
+    case GradientSync::per_tensor:
+      return bucket_each(gradients);
   }
   CHECK(false) << "gradient sync " << static_cast<int>(f.gradient_sync);
   return {};

@@ -1,4 +1,5 @@
-// How weight gradients are grouped for the all-reduce. Pure functions over sizes, in the order in which gradients become ready.
+// How weight gradients are grouped for the all-reduce. Pure functions over sizes, in the order in which gradients
+// become ready.
 #pragma once
 
 #include <cstdint>
@@ -22,13 +23,15 @@ struct GradientBucket {
   bool operator==(const GradientBucket&) const = default;
 };
 
-/// PyTorch DDP: a gradient joins the open bucket, then the bucket closes if it holds at least its limit. The first bucket's limit is
-/// `first_limit`, the others' `limit`. After the first iteration DDP rebuilds its buckets in the order in which gradients became ready, the
-/// reverse of registration for a network that runs its layers in that order. Source: torch/csrc/distributed/c10d/reducer.cpp,
-/// compute_bucket_assignment_by_size and rebuild_buckets.
-std::vector<GradientBucket> ddp_buckets(std::span<const ReadyGradient> gradients, std::int64_t first_limit, std::int64_t limit);
+/// PyTorch DDP: a gradient joins the open bucket, then the bucket closes if it holds at least its limit. The first
+/// bucket's limit is `first_limit`, the others' `limit`. After the first iteration DDP rebuilds its buckets in the
+/// order in which gradients became ready, the reverse of registration for a network that runs its layers in that order.
+/// Source: torch/csrc/distributed/c10d/reducer.cpp, compute_bucket_assignment_by_size and rebuild_buckets.
+std::vector<GradientBucket> ddp_buckets(std::span<const ReadyGradient> gradients, std::int64_t first_limit,
+                                        std::int64_t limit);
 
-/// Horovod: every `cycle` seconds what has become ready is fused, up to `buffer` bytes a message; a gradient larger than the buffer travels alone.
+/// Horovod: every `cycle` seconds what has become ready is fused, up to `buffer` bytes a message; a gradient larger
+/// than the buffer travels alone.
 std::vector<GradientBucket> fusion_buckets(std::span<const ReadyGradient> gradients, std::int64_t buffer, double cycle);
 
 /// By the framework's rule.

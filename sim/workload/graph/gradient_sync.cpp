@@ -8,7 +8,8 @@
 namespace distsim::workload {
 namespace {
 
-/// Nominal rate of a backward pass, only to see which gradients fall into one cycle of a fusion buffer: around half of an A100's peak.
+/// Nominal rate of a backward pass, only to see which gradients fall into one cycle of a fusion buffer: around half of
+/// an A100's peak.
 double nominal_flops_per_second(const Numerics& n) {
   if (n.mixed) return 80e12;
   return n.matrix == graph::DType::tf32 ? 45e12 : 12e12;
@@ -19,12 +20,18 @@ std::uint16_t capped(std::int64_t n) { return static_cast<std::uint16_t>(std::mi
 /// Kernels and framework calls of an optimizer that goes tensor by tensor.
 int calls_per_tensor(graph::OptimizerKind kind) {
   switch (kind) {
-    case graph::OptimizerKind::sgd: return 1;       // p -= lr g
-    case graph::OptimizerKind::momentum: return 3;  // weight decay, momentum, p -= lr m
-    case graph::OptimizerKind::adagrad: return 3;
-    case graph::OptimizerKind::adam: return 5;
-    case graph::OptimizerKind::lamb: return 9;      // two moments, update, two norms, ratio, step
-    case graph::OptimizerKind::lars: return 6;
+    case graph::OptimizerKind::sgd:
+      return 1;  // p -= lr g
+    case graph::OptimizerKind::momentum:
+      return 3;  // weight decay, momentum, p -= lr m
+    case graph::OptimizerKind::adagrad:
+      return 3;
+    case graph::OptimizerKind::adam:
+      return 5;
+    case graph::OptimizerKind::lamb:
+      return 9;  // two moments, update, two norms, ratio, step
+    case graph::OptimizerKind::lars:
+      return 6;
   }
   return 1;
 }
@@ -50,7 +57,8 @@ GradientSynchronizer::GradientSynchronizer(Iteration& iteration, const std::vect
   if (iteration.ranks() == 1) return;
   const double rate = nominal_flops_per_second(iteration.numerics());
   std::vector<ReadyGradient> in_order;
-  for (const PendingGradient& g : gradients) in_order.push_back({g.elements * graph::size_of(iteration.numerics().gradient), g.flops_before / rate});
+  for (const PendingGradient& g : gradients)
+    in_order.push_back({g.elements * graph::size_of(iteration.numerics().gradient), g.flops_before / rate});
   buckets_ = gradient_buckets(in_order, iteration.framework());
 }
 
@@ -76,7 +84,8 @@ void GradientSynchronizer::send(std::size_t index) {
   sum.kind = graph::CollectiveKind::all_reduce;
   sum.bytes = bucket.bytes;
   sum.dtype = n.gradient;
-  last_ = iteration_.add_collective(name + ".all_reduce", iteration_.gradient_stream(), graph::Phase::gradient_sync, std::move(sum), iteration_.world());
+  last_ = iteration_.add_collective(name + ".all_reduce", iteration_.gradient_stream(), graph::Phase::gradient_sync,
+                                    std::move(sum), iteration_.world());
 }
 
 void GradientSynchronizer::finish() {
@@ -88,32 +97,38 @@ void GradientSynchronizer::finish() {
 void add_accumulation(Iteration& iteration, const Layer& layer) {
   const std::int64_t parameters = parameters_of(layer);
   if (parameters == 0) return;
-  iteration.add(layer.name + ".accumulate", {graph::Stream::compute, graph::Phase::backward, {0, capped(static_cast<std::int64_t>(layer.parameters.size()))}},
-                {graph::Elementwise{parameters, 2, 1, 1, iteration.numerics().gradient}});
+  iteration.add(
+      layer.name + ".accumulate",
+      {graph::Stream::compute, graph::Phase::backward, {0, capped(static_cast<std::int64_t>(layer.parameters.size()))}},
+      {graph::Elementwise{parameters, 2, 1, 1, iteration.numerics().gradient}});
 }
 
-void add_backward_of(Iteration& iteration, const LayerStack& stack, std::size_t index, const SampleSplit& split, bool accumulate,
-                     GradientSynchronizer* sync) {
+void add_backward_of(Iteration& iteration, const LayerStack& stack, std::size_t index, const SampleSplit& split,
+                     bool accumulate, GradientSynchronizer* sync) {
   const Layer& layer = stack.largest()[index];
   iteration.add_backward(stack, index, split);
   if (accumulate) add_accumulation(iteration, layer);
   if (sync != nullptr) sync->ready(layer.parameters.size());
 }
 
-void add_backward_pass(Iteration& iteration, const LayerStack& stack, const SampleSplit& split, bool accumulate, GradientSynchronizer* sync) {
+void add_backward_pass(Iteration& iteration, const LayerStack& stack, const SampleSplit& split, bool accumulate,
+                       GradientSynchronizer* sync) {
   for (std::size_t i = stack.depth(); i-- > 0;) add_backward_of(iteration, stack, i, split, accumulate, sync);
 }
 
-void add_optimizer(Iteration& iteration, graph::OptimizerKind kind, std::int64_t parameters, std::int64_t tensors, bool fp16) {
+void add_optimizer(Iteration& iteration, graph::OptimizerKind kind, std::int64_t parameters, std::int64_t tensors,
+                   bool fp16) {
   const OptimizerShare all[] = {{parameters, tensors}};
   add_optimizer(iteration, kind, all, graph::Task::kUniform, fp16);
 }
 
-void add_optimizer(Iteration& iteration, graph::OptimizerKind kind, std::span<const OptimizerShare> shares, std::uint32_t rank_table, bool fp16) {
+void add_optimizer(Iteration& iteration, graph::OptimizerKind kind, std::span<const OptimizerShare> shares,
+                   std::uint32_t rank_table, bool fp16) {
   const Numerics& n = iteration.numerics();
   const FrameworkSpec& f = iteration.framework();
   std::int64_t parameters = 0, tensors = 0;
-  for (const OptimizerShare& s : shares) parameters = std::max(parameters, s.parameters), tensors = std::max(tensors, s.tensors);
+  for (const OptimizerShare& s : shares)
+    parameters = std::max(parameters, s.parameters), tensors = std::max(tensors, s.tensors);
   if (parameters == 0) return;
   const auto of_each = [&](auto op) {
     std::vector<graph::Op> ops;
@@ -123,17 +138,28 @@ void add_optimizer(Iteration& iteration, graph::OptimizerKind kind, std::span<co
   if (fp16 && f.loss_scale_sync) {
     const std::uint16_t kernels = capped(1 + tensors / 100);
     iteration.add("optimizer.unscale", {graph::Stream::compute, graph::Phase::optimizer, {2, kernels}},
-                  of_each([&](const OptimizerShare& s) { return graph::Elementwise{s.parameters, 1, 1, 2, n.gradient}; }), rank_table);
+                  of_each([&](const OptimizerShare& s) {
+                    return graph::Elementwise{s.parameters, 1, 1, 2, n.gradient};
+                  }),
+                  rank_table);
     graph::TaskGraphBuilder::Options check{graph::Stream::compute, graph::Phase::optimizer, {1, 1}, true};
     iteration.add("optimizer.overflow_check", check, {graph::Copy{graph::CopyKind::d2h, 4}});
   }
-  if (const int between = calls_per_tensor(kind) - 1; !f.fused_optimizer && between > 0) {  // every call but the last leaves a tensor for the next one
+  if (const int between = calls_per_tensor(kind) - 1;
+      !f.fused_optimizer && between > 0) {  // every call but the last leaves a tensor for the next one
     iteration.add("optimizer.intermediates", {graph::Stream::compute, graph::Phase::optimizer, {0, 0}},
-                  of_each([&](const OptimizerShare& s) { return graph::Elementwise{s.parameters, static_cast<double>(between), static_cast<double>(between), 1, graph::DType::fp32}; }),
+                  of_each([&](const OptimizerShare& s) {
+                    return graph::Elementwise{s.parameters, static_cast<double>(between), static_cast<double>(between),
+                                              1, graph::DType::fp32};
+                  }),
                   rank_table);
   }
-  const auto update = [&](const OptimizerShare& s) { return graph::Optimizer{kind, s.parameters, s.tensors, n.gradient, n.mixed && !f.cast_weights}; };
-  iteration.add("optimizer.update", {graph::Stream::compute, graph::Phase::optimizer, optimizer_dispatch(kind, tensors, f.fused_optimizer)}, of_each(update), rank_table);
+  const auto update = [&](const OptimizerShare& s) {
+    return graph::Optimizer{kind, s.parameters, s.tensors, n.gradient, n.mixed && !f.cast_weights};
+  };
+  iteration.add("optimizer.update",
+                {graph::Stream::compute, graph::Phase::optimizer, optimizer_dispatch(kind, tensors, f.fused_optimizer)},
+                of_each(update), rank_table);
 }
 
 }  // namespace distsim::workload

@@ -1,4 +1,5 @@
-// GradientSynchronizer: sends gradients as they become ready, in the framework's buckets, beside or after the backward pass; then the optimizer runs.
+// GradientSynchronizer: sends gradients as they become ready, in the framework's buckets, beside or after the backward
+// pass; then the optimizer runs.
 #pragma once
 
 #include <span>
@@ -26,7 +27,8 @@ class GradientSynchronizer {
 
   /// The next `tensors` gradients have been computed by the last compute task.
   void ready(std::size_t tensors);
-  /// All gradients have been reported: sends what is left, and lets the next compute task (the optimizer) wait for the last all-reduce.
+  /// All gradients have been reported: sends what is left, and lets the next compute task (the optimizer) wait for the
+  /// last all-reduce.
   void finish();
 
   const std::vector<GradientBucket>& buckets() const { return buckets_; }
@@ -41,12 +43,13 @@ class GradientSynchronizer {
   TaskId last_;
 };
 
-/// The backward pass of a stack, last layer first. In a later micro-step gradients are added to what is there (`accumulate`); `sync` (may be null) hears
-/// of every gradient as it becomes ready.
-void add_backward_pass(Iteration& iteration, const LayerStack& stack, const SampleSplit& split, bool accumulate, GradientSynchronizer* sync);
+/// The backward pass of a stack, last layer first. In a later micro-step gradients are added to what is there
+/// (`accumulate`); `sync` (may be null) hears of every gradient as it becomes ready.
+void add_backward_pass(Iteration& iteration, const LayerStack& stack, const SampleSplit& split, bool accumulate,
+                       GradientSynchronizer* sync);
 /// The same for one layer.
-void add_backward_of(Iteration& iteration, const LayerStack& stack, std::size_t layer, const SampleSplit& split, bool accumulate,
-                     GradientSynchronizer* sync);
+void add_backward_of(Iteration& iteration, const LayerStack& stack, std::size_t layer, const SampleSplit& split,
+                     bool accumulate, GradientSynchronizer* sync);
 
 /// Adds the new gradients of a layer to those of the micro-steps before.
 void add_accumulation(Iteration& iteration, const Layer& layer);
@@ -57,8 +60,10 @@ struct OptimizerShare {
 };
 
 /// What follows the last all-reduce: overflow check where the framework has one, and the update of all dense weights.
-void add_optimizer(Iteration& iteration, graph::OptimizerKind kind, std::int64_t parameters, std::int64_t tensors, bool fp16);
+void add_optimizer(Iteration& iteration, graph::OptimizerKind kind, std::int64_t parameters, std::int64_t tensors,
+                   bool fp16);
 /// The same where ranks update different shares: rank r the one that the table gives it.
-void add_optimizer(Iteration& iteration, graph::OptimizerKind kind, std::span<const OptimizerShare> shares, std::uint32_t rank_table, bool fp16);
+void add_optimizer(Iteration& iteration, graph::OptimizerKind kind, std::span<const OptimizerShare> shares,
+                   std::uint32_t rank_table, bool fp16);
 
 }  // namespace distsim::workload

@@ -11,8 +11,11 @@ TaskId add_input(Iteration& iteration, const SampleSplit& split, double bytes_pe
   if (f.input_per_sample > Duration{}) {
     std::vector<graph::Op> work;
     for (const std::int64_t size : split.sizes()) work.push_back(graph::HostWork{f.input_per_sample * size});
-    // Loader threads run beside the thread that launches kernels, so overlapped work keeps the copy stream busy, not the host.
-    prepared.push_back(iteration.add("input.prepare", {f.overlap_input ? graph::Stream::copy : graph::Stream::host, graph::Phase::input, {0, 0}}, std::move(work), table));
+    // Loader threads run beside the thread that launches kernels, so overlapped work keeps the copy stream busy, not
+    // the host.
+    prepared.push_back(iteration.add(
+        "input.prepare", {f.overlap_input ? graph::Stream::copy : graph::Stream::host, graph::Phase::input, {0, 0}},
+        std::move(work), table));
   }
   if (bytes_per_sample == 0 && fixed_bytes == 0) {  // the samples are made on the GPU
     if (!prepared.empty() && !f.overlap_input) iteration.compute_waits_for(prepared.front());
@@ -20,9 +23,11 @@ TaskId add_input(Iteration& iteration, const SampleSplit& split, double bytes_pe
   }
   std::vector<graph::Op> copies;
   for (const std::int64_t size : split.sizes()) {
-    copies.push_back(graph::Copy{graph::CopyKind::h2d, std::llround(bytes_per_sample * static_cast<double>(size) + fixed_bytes)});
+    copies.push_back(
+        graph::Copy{graph::CopyKind::h2d, std::llround(bytes_per_sample * static_cast<double>(size) + fixed_bytes)});
   }
-  const TaskId copied = iteration.add("input.copy", {graph::Stream::copy, graph::Phase::input, {1, 1}}, std::move(copies), table, prepared);
+  const TaskId copied = iteration.add("input.copy", {graph::Stream::copy, graph::Phase::input, {1, 1}},
+                                      std::move(copies), table, prepared);
   if (f.overlap_input) return {};
   iteration.compute_waits_for(copied);
   return copied;

@@ -26,8 +26,8 @@ const LayerStack& LayerStacks::of(const SampleSplit& split) {
 Iteration::Iteration(std::uint32_t ranks, const FrameworkSpec& framework, const Numerics& numerics, std::uint32_t alike)
     : ranks_(ranks), framework_(framework), numerics_(numerics), graph_(ranks, alike) {}
 
-TaskId Iteration::add(std::string_view name, const graph::TaskGraphBuilder::Options& options, std::vector<graph::Op> ops, std::uint32_t rank_table,
-                      std::vector<TaskId> deps) {
+TaskId Iteration::add(std::string_view name, const graph::TaskGraphBuilder::Options& options,
+                      std::vector<graph::Op> ops, std::uint32_t rank_table, std::vector<TaskId> deps) {
   const bool on_compute = options.stream == graph::Stream::compute;
   if (on_compute) {
     deps.insert(deps.end(), compute_waits_.begin(), compute_waits_.end());
@@ -53,7 +53,8 @@ std::uint32_t Iteration::table_of(const SampleSplit& split) {
   return split.uniform() ? graph::Task::kUniform : graph_.add_rank_table(split.variant_of_rank());
 }
 
-TaskId Iteration::add_collective(std::string_view name, graph::Stream stream, graph::Phase phase, graph::Collective collective, const graph::Partition& groups,
+TaskId Iteration::add_collective(std::string_view name, graph::Stream stream, graph::Phase phase,
+                                 graph::Collective collective, const graph::Partition& groups,
                                  std::vector<TaskId> deps) {
   if (ranks_ == 1) return {};
   if (last_compute_.valid()) deps.push_back(last_compute_);
@@ -62,7 +63,8 @@ TaskId Iteration::add_collective(std::string_view name, graph::Stream stream, gr
   return graph_.add_collective(name, options, std::move(collective), graph_.add_partition(groups), deps, restriction_);
 }
 
-TaskId Iteration::add_between_stages(std::string_view name, graph::Stream stream, graph::Phase phase, graph::Collective collective, PartitionId groups, std::uint32_t rank_table) {
+TaskId Iteration::add_between_stages(std::string_view name, graph::Stream stream, graph::Phase phase,
+                                     graph::Collective collective, PartitionId groups, std::uint32_t rank_table) {
   graph::TaskGraphBuilder::Options options{stream, phase, {1, 1}};
   options.skipped_where_absent = rank_table != graph::Task::kUniform;
   options.between_stages = true;
@@ -79,10 +81,12 @@ void Iteration::repeat_since(TaskId first) {
   CHECK(compute_waits_.empty()) << "a repeated part ends with something that compute still waits for";
   const TaskId last = graph_.end_id();
   graph_.repeat(first, last);
-  if (last_compute_.valid() && last_compute_ >= first) last_compute_ = TaskId(last_compute_.value() + last.value() - first.value());
+  if (last_compute_.valid() && last_compute_ >= first)
+    last_compute_ = TaskId(last_compute_.value() + last.value() - first.value());
 }
 
-void Iteration::add_ops(const LayerStack& stack, std::size_t index, const SampleSplit& split, graph::Phase phase, bool backward) {
+void Iteration::add_ops(const LayerStack& stack, std::size_t index, const SampleSplit& split, graph::Phase phase,
+                        bool backward) {
   const auto ops_of = [&](std::size_t size) -> const std::vector<LayerOp>& {
     const Layer& layer = stack.by_size[size][index];
     return backward ? layer.backward : layer.forward;
@@ -96,8 +100,10 @@ void Iteration::add_ops(const LayerStack& stack, std::size_t index, const Sample
     }
     const LayerOp& op = ops_of(0)[i];
     const graph::TaskGraphBuilder::Options options{graph::Stream::compute, phase, op.dispatch};
-    if (holding_ && backward && is_weight_gradient(op)) held_back_.push_back({op.name, options, std::move(variants), table});
-    else add(op.name, options, std::move(variants), table);
+    if (holding_ && backward && is_weight_gradient(op))
+      held_back_.push_back({op.name, options, std::move(variants), table});
+    else
+      add(op.name, options, std::move(variants), table);
   }
 }
 

@@ -1,5 +1,5 @@
-// Iteration: writes the tasks of one training iteration into a TaskGraph, stream by stream. Tasks of one stream run in the order in which they are
-// added, so dependencies are given between streams only.
+// Iteration: writes the tasks of one training iteration into a TaskGraph, stream by stream. Tasks of one stream run in
+// the order in which they are added, so dependencies are given between streams only.
 #pragma once
 
 #include <cstdint>
@@ -45,29 +45,37 @@ class Iteration {
   const Numerics& numerics() const { return numerics_; }
   LayerContext context() const { return {numerics_, &framework_}; }
 
-  /// Adds a task; on the compute stream it first waits for everything named by compute_waits_for. `ops` has one op for each variant of the
-  /// table, or a single one for all ranks.
-  TaskId add(std::string_view name, const graph::TaskGraphBuilder::Options& options, std::vector<graph::Op> ops, std::uint32_t rank_table = graph::Task::kUniform,
-             std::vector<TaskId> deps = {});
+  /// Adds a task; on the compute stream it first waits for everything named by compute_waits_for. `ops` has one op for
+  /// each variant of the table, or a single one for all ranks.
+  TaskId add(std::string_view name, const graph::TaskGraphBuilder::Options& options, std::vector<graph::Op> ops,
+             std::uint32_t rank_table = graph::Task::kUniform, std::vector<TaskId> deps = {});
   /// Table of ranks for a split of samples (kUniform where all ranks take as many).
   std::uint32_t table_of(const SampleSplit& split);
-  std::uint32_t table_of(std::vector<std::uint32_t> variant_of_rank) { return graph_.add_rank_table(std::move(variant_of_rank)); }
+  std::uint32_t table_of(std::vector<std::uint32_t> variant_of_rank) {
+    return graph_.add_rank_table(std::move(variant_of_rank));
+  }
 
-  /// A collective on a communication stream, after the last compute task and `deps`. With one rank there is none: returns an invalid id.
-  TaskId add_collective(std::string_view name, graph::Stream stream, graph::Phase phase, graph::Collective collective, const graph::Partition& groups, std::vector<TaskId> deps = {});
+  /// A collective on a communication stream, after the last compute task and `deps`. With one rank there is none:
+  /// returns an invalid id.
+  TaskId add_collective(std::string_view name, graph::Stream stream, graph::Phase phase, graph::Collective collective,
+                        const graph::Partition& groups, std::vector<TaskId> deps = {});
 
-  /// From here on, tasks are of those ranks alone that the table gives 0 (the others' it gives 1), until it is kUniform again. The others neither run nor
-  /// launch them.
+  /// From here on, tasks are of those ranks alone that the table gives 0 (the others' it gives 1), until it is kUniform
+  /// again. The others neither run nor launch them.
   void restrict_to(std::uint32_t rank_table) { restriction_ = rank_table; }
-  /// A collective between stages of a pipeline, for the ranks that the table gives 0: waiting for each other counts as idle time.
-  TaskId add_between_stages(std::string_view name, graph::Stream stream, graph::Phase phase, graph::Collective collective, PartitionId groups, std::uint32_t rank_table);
+  /// A collective between stages of a pipeline, for the ranks that the table gives 0: waiting for each other counts as
+  /// idle time.
+  TaskId add_between_stages(std::string_view name, graph::Stream stream, graph::Phase phase,
+                            graph::Collective collective, PartitionId groups, std::uint32_t rank_table);
   PartitionId add_partition(const graph::Partition& partition) { return graph_.add_partition(partition); }
 
   /// Forward or backward ops of layer `index` of a stack, on every rank.
-  void add_forward(const LayerStack& stack, std::size_t index, const SampleSplit& split, graph::Phase phase = graph::Phase::forward);
+  void add_forward(const LayerStack& stack, std::size_t index, const SampleSplit& split,
+                   graph::Phase phase = graph::Phase::forward);
   void add_backward(const LayerStack& stack, std::size_t index, const SampleSplit& split);
   void add_forward(const LayerStack& stack, const SampleSplit& split);
-  /// From now on add_backward holds weight gradients (products marked Pass::backward_weight) back; add_held_back adds them, and holds no more.
+  /// From now on add_backward holds weight gradients (products marked Pass::backward_weight) back; add_held_back adds
+  /// them, and holds no more.
   void hold_weight_gradients_back() { holding_ = true; }
   void add_held_back();
 
@@ -80,7 +88,9 @@ class Iteration {
   TaskId last_compute() const { return last_compute_; }
 
   graph::Stream exchange_stream() const { return graph::Stream::comm; }
-  graph::Stream gradient_stream() const { return framework_.separate_comm_streams ? graph::Stream::comm2 : graph::Stream::comm; }
+  graph::Stream gradient_stream() const {
+    return framework_.separate_comm_streams ? graph::Stream::comm2 : graph::Stream::comm;
+  }
   graph::Partition world() const { return graph::Partition::strided(ranks_, 1); }
 
   Result<graph::TaskGraph> finish() && { return std::move(graph_).finish(); }

@@ -11,12 +11,18 @@ namespace {
 
 std::int64_t state_bytes_per_parameter(graph::OptimizerKind kind) {
   switch (kind) {
-    case graph::OptimizerKind::sgd: return 0;
-    case graph::OptimizerKind::momentum: return 4;
-    case graph::OptimizerKind::adagrad: return 4;
-    case graph::OptimizerKind::adam: return 8;
-    case graph::OptimizerKind::lamb: return 8;
-    case graph::OptimizerKind::lars: return 4;
+    case graph::OptimizerKind::sgd:
+      return 0;
+    case graph::OptimizerKind::momentum:
+      return 4;
+    case graph::OptimizerKind::adagrad:
+      return 4;
+    case graph::OptimizerKind::adam:
+      return 8;
+    case graph::OptimizerKind::lamb:
+      return 8;
+    case graph::OptimizerKind::lars:
+      return 4;
   }
   return 0;
 }
@@ -25,8 +31,9 @@ std::string amount(std::int64_t bytes) { return format_quantity(static_cast<doub
 
 /// "embeddings 84.1 GB, activations 5.2 GB, ...", largest first, without empty parts.
 std::string parts_of(const RankMemory& m) {
-  std::vector<std::pair<std::int64_t, std::string>> parts{{m.embeddings, "embeddings"}, {m.activations, "activations"}, {m.weights, "weights"},
-                                                          {m.gradients, "gradients"},   {m.optimizer, "optimizer"},     {m.buffers, "buffers"}};
+  std::vector<std::pair<std::int64_t, std::string>> parts{{m.embeddings, "embeddings"}, {m.activations, "activations"},
+                                                          {m.weights, "weights"},       {m.gradients, "gradients"},
+                                                          {m.optimizer, "optimizer"},   {m.buffers, "buffers"}};
   std::stable_sort(parts.begin(), parts.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
   std::string out;
   for (const auto& [bytes, name] : parts) {
@@ -36,8 +43,10 @@ std::string parts_of(const RankMemory& m) {
 }
 
 std::string advice(const RankMemory& m) {
-  if (m.buffers > std::max({m.embeddings, m.activations, m.weights})) return "use a smaller batch: the exchanged vectors fill the buffers";
-  if (m.embeddings >= m.activations && m.embeddings >= m.weights) return "use more GPUs, split tables by rows (model.dlrm.row_wise_above), or embedding_dtype: fp16";
+  if (m.buffers > std::max({m.embeddings, m.activations, m.weights}))
+    return "use a smaller batch: the exchanged vectors fill the buffers";
+  if (m.embeddings >= m.activations && m.embeddings >= m.weights)
+    return "use more GPUs, split tables by rows (model.dlrm.row_wise_above), or embedding_dtype: fp16";
   if (m.activations >= m.weights) return "use a smaller batch per GPU, accumulation, or activation_checkpointing";
   return "use a GPU with more memory or a smaller model";
 }
@@ -55,11 +64,14 @@ RankMemory dense_memory(std::int64_t parameters, graph::OptimizerKind optimizer,
 }
 
 Result<void> check_memory(std::span<const RankMemory> memory, std::uint32_t ranks, Bytes per_gpu) {
-  const auto fullest = std::max_element(memory.begin(), memory.end(), [](const auto& a, const auto& b) { return a.total() < b.total(); });
+  const auto fullest = std::max_element(memory.begin(), memory.end(),
+                                        [](const auto& a, const auto& b) { return a.total() < b.total(); });
   if (fullest == memory.end() || fullest->total() <= per_gpu.value()) return {};
-  const std::string who = memory.size() == 1 && ranks > 1 ? "every rank" : "rank " + std::to_string(fullest - memory.begin());
+  const std::string who =
+      memory.size() == 1 && ranks > 1 ? "every rank" : "rank " + std::to_string(fullest - memory.begin());
   return Error{"model: " + who + " needs " + amount(fullest->total()) + " of " + amount(per_gpu.value()) + " (" +
-                   amount(fullest->total() - per_gpu.value()) + " too much): " + parts_of(*fullest), "", advice(*fullest)};
+                   amount(fullest->total() - per_gpu.value()) + " too much): " + parts_of(*fullest),
+               "", advice(*fullest)};
 }
 
 }  // namespace distsim::workload

@@ -8,7 +8,8 @@
 
 namespace distsim::workload {
 
-/// Weights (fp32, and 16-bit copies in mixed precision), gradients, optimizer state, gradient buckets; of `parameters` dense weights.
+/// Weights (fp32, and 16-bit copies in mixed precision), gradients, optimizer state, gradient buckets; of `parameters`
+/// dense weights.
 RankMemory dense_memory(std::int64_t parameters, graph::OptimizerKind optimizer, const Iteration& iteration);
 
 /// "rank 3 needs 91.2 GB of 78.5 GB: embeddings 84.1 GB, ..."; nothing when every rank fits.

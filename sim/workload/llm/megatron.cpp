@@ -1,13 +1,15 @@
-// Megatron-style GPT: tensor, sequence, expert, pipeline and sharded data parallel. Rank r: place r % tensor of its tensor-parallel group, replica
-// r / tensor % replicas, stage r / (tensor x replicas).
+// Megatron-style GPT: tensor, sequence, expert, pipeline and sharded data parallel. Rank r: place r % tensor of its
+// tensor-parallel group, replica r / tensor % replicas, stage r / (tensor x replicas).
 //
-// Layers: megatron_layers.hpp. Order of the passes: pipeline_schedule.hpp; a stage posts what it sends and receives when its turn has ended, and goes on when both
-// have arrived, as Megatron-LM does without overlap_p2p_comm; with it (`overlap_p2p`) a pass waits for messages of its own direction alone. The last stage has a copy of the word embedding; both sum their gradients.
-// Sharded data parallel (arXiv 1910.02054): 0 all-reduce of gradients; 1, 2 reduce-scatter, and gather of the updated weights; 3 gathers before each
-// block's forward and backward pass, reduce-scatter after.
-// Gradients: with `gradient_sync: one_shot`, or without `overlap_gradient_sync`, a stage reduces them in one piece once its last backward pass is done; else, and
-// from ZeRO 2 on, which keeps a share of them alone, block by block beside the last backward pass. Replicas have a communicator, and so a stream, of their own:
-// what they sum never holds back what a tensor-parallel group does.
+// Layers: megatron_layers.hpp. Order of the passes: pipeline_schedule.hpp; a stage posts what it sends and receives
+// when its turn has ended, and goes on when both have arrived, as Megatron-LM does without overlap_p2p_comm; with it
+// (`overlap_p2p`) a pass waits for messages of its own direction alone. The last stage has a copy of the word
+// embedding; both sum their gradients. Sharded data parallel (arXiv 1910.02054): 0 all-reduce of gradients; 1, 2
+// reduce-scatter, and gather of the updated weights; 3 gathers before each block's forward and backward pass,
+// reduce-scatter after. Gradients: with `gradient_sync: one_shot`, or without `overlap_gradient_sync`, a stage reduces
+// them in one piece once its last backward pass is done; else, and from ZeRO 2 on, which keeps a share of them alone,
+// block by block beside the last backward pass. Replicas have a communicator, and so a stream, of their own: what they
+// sum never holds back what a tensor-parallel group does.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -16,8 +18,8 @@
 #include "sim/workload/graph/data_parallel.hpp"
 #include "sim/workload/graph/gradient_sync.hpp"
 #include "sim/workload/graph/input.hpp"
-#include "sim/workload/llm/megatron_layers.hpp"
 #include "sim/workload/graph/memory.hpp"
+#include "sim/workload/llm/megatron_layers.hpp"
 #include "sim/workload/llm/pipeline_parts.hpp"
 #include "sim/workload/llm/pipeline_schedule.hpp"
 
@@ -27,13 +29,16 @@ namespace {
 constexpr std::int64_t kMostTasks = 4'000'000;
 constexpr std::int64_t kMostStageTimes = 10'000'000;  // of layers, passes and stages: some gigabytes of timeline
 
-/// The stages that run a pass now, by part of the model; those that add to gradients which are there; those whose last micro-batch it is, and
-/// those whose last pass of all it is (if backward).
+/// The stages that run a pass now, by part of the model; those that add to gradients which are there; those whose last
+/// micro-batch it is, and those whose last pass of all it is (if backward).
 struct PassStages {
   Stages embedding, blocks, head, accumulating, last, ending;
-  explicit PassStages(std::size_t stages) : embedding(stages), blocks(stages), head(stages), accumulating(stages), last(stages), ending(stages) {}
+  explicit PassStages(std::size_t stages)
+      : embedding(stages), blocks(stages), head(stages), accumulating(stages), last(stages), ending(stages) {}
   bool any() const { return std::find(blocks.begin(), blocks.end(), true) != blocks.end(); }
-  const Stages& of(ModelPart part) const { return part == ModelPart::embedding ? embedding : part == ModelPart::head ? head : blocks; }
+  const Stages& of(ModelPart part) const {
+    return part == ModelPart::embedding ? embedding : part == ModelPart::head ? head : blocks;
+  }
 };
 
 Stages both(Stages a, const Stages& b) {
@@ -43,34 +48,50 @@ Stages both(Stages a, const Stages& b) {
 
 std::string_view name_of(PipelineSchedule schedule) {
   switch (schedule) {
-    case PipelineSchedule::gpipe: return "gpipe";
-    case PipelineSchedule::one_f_one_b: return "1f1b";
-    case PipelineSchedule::interleaved: return "interleaved";
+    case PipelineSchedule::gpipe:
+      return "gpipe";
+    case PipelineSchedule::one_f_one_b:
+      return "1f1b";
+    case PipelineSchedule::interleaved:
+      return "interleaved";
   }
   return "";
 }
 
-/// Refuses sizes whose bytes int64 might not hold: of the weights, and of the activations of `samples` sequences, both with room to spare.
+/// Refuses sizes whose bytes int64 might not hold: of the weights, and of the activations of `samples` sequences, both
+/// with room to spare.
 Result<void> check_bytes(const MegatronSpec& m, double samples) {
-  const double h = static_cast<double>(m.hidden), ffn = m.ffn_hidden > 0 ? static_cast<double>(m.ffn_hidden) : 4 * h, tokens = static_cast<double>(m.sequence);
+  const double h = static_cast<double>(m.hidden), ffn = m.ffn_hidden > 0 ? static_cast<double>(m.ffn_hidden) : 4 * h,
+               tokens = static_cast<double>(m.sequence);
   const double layers = static_cast<double>(m.layers), vocabulary = static_cast<double>(m.vocabulary);
-  const double experts = static_cast<double>(std::max<std::int64_t>(1, m.experts)), top_k = static_cast<double>(m.top_k);
+  const double experts = static_cast<double>(std::max<std::int64_t>(1, m.experts)),
+               top_k = static_cast<double>(m.top_k);
   const double weights = 32 * (layers * h * (4 * h + 3 * ffn * experts) + 2 * vocabulary * h);
-  const double of_sequence = tokens * (64 * h + 32 * ffn * top_k + 32 * vocabulary) + 32 * static_cast<double>(m.heads) * tokens * tokens;
+  const double of_sequence =
+      tokens * (64 * h + 32 * ffn * top_k + 32 * vocabulary) + 32 * static_cast<double>(m.heads) * tokens * tokens;
   const double bytes = std::max(weights, (layers + 2) * of_sequence * samples);
   if (bytes < 0x1p60) return {};
-  return Error{"model.megatron: found sizes that make more than " + std::to_string(static_cast<std::int64_t>(std::min(bytes, 0x1p119) / 0x1p60)) +
-                   " EiB of weights or activations, expected less than one", "", ""};
+  return Error{"model.megatron: found sizes that make more than " +
+                   std::to_string(static_cast<std::int64_t>(std::min(bytes, 0x1p119) / 0x1p60)) +
+                   " EiB of weights or activations, expected less than one",
+               "", ""};
 }
 
 class MegatronIteration {
  public:
   MegatronIteration(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape)
-      : model_(model), s_(model.megatron), ranks_(shape.ranks()), tensor_(static_cast<std::uint32_t>(s_.tensor)), stages_(static_cast<std::uint32_t>(s_.pipeline)),
-        replicas_(ranks_ / tensor_ / stages_), expert_(static_cast<std::uint32_t>(s_.expert)),
+      : model_(model),
+        s_(model.megatron),
+        ranks_(shape.ranks()),
+        tensor_(static_cast<std::uint32_t>(s_.tensor)),
+        stages_(static_cast<std::uint32_t>(s_.pipeline)),
+        replicas_(ranks_ / tensor_ / stages_),
+        expert_(static_cast<std::uint32_t>(s_.expert)),
         it_(ranks_, framework, numerics_of(model.precision, framework), stages_ > 1 ? ranks_ / stages_ : 1),
-        split_(split_layers(s_, s_.micro_batch, it_.context())), samples_{ranks_, ranks_, s_.micro_batch, s_.micro_batch},
-        stack_([this](std::int64_t) { return split_.layers; }, samples_), parts_(it_, stages_, ranks_ / stages_, shape.gpus_per_node) {}
+        split_(split_layers(s_, s_.micro_batch, it_.context())),
+        samples_{ranks_, ranks_, s_.micro_batch, s_.micro_batch},
+        stack_([this](std::int64_t) { return split_.layers; }, samples_),
+        parts_(it_, stages_, ranks_ / stages_, shape.gpus_per_node) {}
 
   Result<Workload> build(const ClusterShape& shape, std::int64_t batch) {
     TRY(divide(batch));
@@ -86,25 +107,33 @@ class MegatronIteration {
   std::size_t layers() const { return split_.layers.size(); }
   bool sharded(int stage) const { return s_.zero >= stage && replicas_ > 1; }
   bool pipelined() const { return stages_ > 1; }
-  static bool of_experts(const Layer& layer) { return layer.name.find(".experts.up") != std::string::npos || layer.name.find(".experts.down") != std::string::npos; }
+  static bool of_experts(const Layer& layer) {
+    return layer.name.find(".experts.up") != std::string::npos || layer.name.find(".experts.down") != std::string::npos;
+  }
 
   Result<void> divide(std::int64_t batch) {
     const std::int64_t round = std::int64_t{replicas_} * s_.micro_batch;
     if (batch % round != 0) {
-      return Error{"model.global_batch: found " + std::to_string(batch) + ", expected a multiple of " + std::to_string(round) + ": " + std::to_string(replicas_) +
-                       " replicas x micro_batch " + std::to_string(s_.micro_batch), "", ""};
+      return Error{"model.global_batch: found " + std::to_string(batch) + ", expected a multiple of " +
+                       std::to_string(round) + ": " + std::to_string(replicas_) + " replicas x micro_batch " +
+                       std::to_string(s_.micro_batch),
+                   "", ""};
     }
     micro_steps_ = batch / round;
     // A pipeline's passes come in waves, each with the layers of a chunk both ways; steps have a time for every stage.
     const std::int64_t rounds = pipelined() ? 2 * (micro_steps_ * s_.virtual_stages + stages_) : micro_steps_;
     const std::int64_t layer_passes = rounds > kMostTasks ? rounds : rounds * static_cast<std::int64_t>(layers());
     if (layer_passes > kMostTasks / 8 || (pipelined() && layer_passes > kMostStageTimes / stages_)) {
-      return Error{"model.megatron.micro_batch: found " + std::to_string(s_.micro_batch) + ", which makes " + std::to_string(micro_steps_) + " micro-steps" +
-                       (pipelined() ? " on " + std::to_string(stages_) + " stages" : "") + ", expected fewer", "", ""};
+      return Error{"model.megatron.micro_batch: found " + std::to_string(s_.micro_batch) + ", which makes " +
+                       std::to_string(micro_steps_) + " micro-steps" +
+                       (pipelined() ? " on " + std::to_string(stages_) + " stages" : "") + ", expected fewer",
+                   "", ""};
     }
     if (s_.schedule == PipelineSchedule::interleaved && micro_steps_ % stages_ != 0) {
-      return Error{"model.megatron.schedule: found interleaved with " + std::to_string(micro_steps_) + " micro-batches a replica (global_batch " + std::to_string(batch) +
-                       "), expected a multiple of " + std::to_string(stages_) + " stages", "", ""};
+      return Error{"model.megatron.schedule: found interleaved with " + std::to_string(micro_steps_) +
+                       " micro-batches a replica (global_batch " + std::to_string(batch) +
+                       "), expected a multiple of " + std::to_string(stages_) + " stages",
+                   "", ""};
     }
     shape_ = {s_.schedule, stages_, static_cast<std::uint32_t>(s_.virtual_stages), micro_steps_};
     return check_bytes(s_, static_cast<double>(micro_steps_ * s_.micro_batch));
@@ -170,21 +199,24 @@ class MegatronIteration {
     out_.model_flops = 3 * flops * static_cast<double>(micro_steps_) * (ranks_ / stages_);
     out_.precision = graph::name_of(it_.numerics().matrix);
     out_.dense_parameters = parameters * s_.tensor;
-    out_.assumptions.push_back("batch " + std::to_string(batch) + ": " + std::to_string(replicas_) + " replicas take " + std::to_string(micro_steps_) + " micro-steps of " +
-                               std::to_string(s_.micro_batch));
+    out_.assumptions.push_back("batch " + std::to_string(batch) + ": " + std::to_string(replicas_) + " replicas take " +
+                               std::to_string(micro_steps_) + " micro-steps of " + std::to_string(s_.micro_batch));
     if (pipelined()) describe_pipeline();
     if (s_.experts > 0) out_.assumptions.push_back("tokens spread evenly over experts");
-    out_.placement = "tensor parallel " + std::to_string(tensor_) + (s_.sequence_parallel ? " with sequence parallel" : "") + ", expert parallel " + std::to_string(expert_) +
-                     (pipelined() ? ", pipeline parallel " + std::to_string(stages_) : "") + ", data parallel " + std::to_string(replicas_) + ", ZeRO stage " +
-                     std::to_string(s_.zero) + "\n";
+    out_.placement = "tensor parallel " + std::to_string(tensor_) +
+                     (s_.sequence_parallel ? " with sequence parallel" : "") + ", expert parallel " +
+                     std::to_string(expert_) + (pipelined() ? ", pipeline parallel " + std::to_string(stages_) : "") +
+                     ", data parallel " + std::to_string(replicas_) + ", ZeRO stage " + std::to_string(s_.zero) + "\n";
   }
   void describe_pipeline() {
     const std::int64_t chunk = s_.layers / (s_.pipeline * s_.virtual_stages);
     std::string share = std::to_string(ideal_bubble(shape_) * 100);
     share.resize(share.find('.') + 2);
-    out_.assumptions.push_back("pipeline, " + std::string(name_of(s_.schedule)) + ": " + std::to_string(stages_) + " stages of " +
-                               (s_.virtual_stages > 1 ? std::to_string(s_.virtual_stages) + " x " : "") + std::to_string(chunk) + " blocks; were all stages equal and messages free, the bubble would be " +
-                               share + " % of an iteration. It counts as idle");
+    out_.assumptions.push_back(
+        "pipeline, " + std::string(name_of(s_.schedule)) + ": " + std::to_string(stages_) + " stages of " +
+        (s_.virtual_stages > 1 ? std::to_string(s_.virtual_stages) + " x " : "") + std::to_string(chunk) +
+        " blocks; were all stages equal and messages free, the bubble would be " + share +
+        " % of an iteration. It counts as idle");
   }
 
   void run() {
@@ -192,7 +224,9 @@ class MegatronIteration {
     pipelined() ? run_pipeline() : run_micro_steps();
     it_.restrict_to(graph::Task::kUniform);
     if (pipelined()) {
-      synced_.push_back(parts_.sum_of_ends("gradients.word_embedding", split_.tied_elements * graph::size_of(it_.numerics().gradient), it_.numerics().gradient));
+      synced_.push_back(parts_.sum_of_ends("gradients.word_embedding",
+                                           split_.tied_elements * graph::size_of(it_.numerics().gradient),
+                                           it_.numerics().gradient));
     }
     for (const TaskId task : synced_) it_.compute_waits_for(task);
     update();
@@ -204,11 +238,16 @@ class MegatronIteration {
     std::vector<OptimizerShare> shares;
     std::vector<std::uint32_t> share_of_rank;
     for (const std::uint32_t s : {0u, stages_ > 2 ? 1u : 0u, stages_ - 1}) {
-      shares.push_back({(on_stage(s, &SplitLayers::parameters) + share - 1) / share, on_stage(s, &SplitLayers::tensors)});
+      shares.push_back(
+          {(on_stage(s, &SplitLayers::parameters) + share - 1) / share, on_stage(s, &SplitLayers::tensors)});
     }
-    if (!pipelined()) return add_optimizer(it_, model_.optimizer, shares[0].parameters, shares[0].tensors, model_.precision == Precision::fp16);
-    for (std::uint32_t s = 0; s < stages_; ++s) share_of_rank.insert(share_of_rank.end(), ranks_ / stages_, s == 0 ? 0 : s + 1 == stages_ ? 2 : 1);
-    add_optimizer(it_, model_.optimizer, shares, it_.table_of(std::move(share_of_rank)), model_.precision == Precision::fp16);
+    if (!pipelined())
+      return add_optimizer(it_, model_.optimizer, shares[0].parameters, shares[0].tensors,
+                           model_.precision == Precision::fp16);
+    for (std::uint32_t s = 0; s < stages_; ++s)
+      share_of_rank.insert(share_of_rank.end(), ranks_ / stages_, s == 0 ? 0 : s + 1 == stages_ ? 2 : 1);
+    add_optimizer(it_, model_.optimizer, shares, it_.table_of(std::move(share_of_rank)),
+                  model_.precision == Precision::fp16);
   }
 
   void run_micro_steps() {
@@ -292,7 +331,9 @@ class MegatronIteration {
     return out;
   }
   /// Lets the stages that run the part of a layer go on, and no others.
-  void restrict_to(const PassStages& stages, std::size_t layer) { it_.restrict_to(*parts_.table_of(stages.of(split_.part_of(layer)))); }
+  void restrict_to(const PassStages& stages, std::size_t layer) {
+    it_.restrict_to(*parts_.table_of(stages.of(split_.part_of(layer))));
+  }
 
   void forward_pass(const PassStages& stages) {
     const std::vector<std::size_t> blocks = blocks_of(stages);
@@ -331,7 +372,8 @@ class MegatronIteration {
     return end;
   }
 
-  /// Where weights are split over the replicas: waits for those of this block, and asks for the next one's, which arrive while this one computes.
+  /// Where weights are split over the replicas: waits for those of this block, and asks for the next one's, which
+  /// arrive while this one computes.
   void fetch(const PassStages& stages, std::size_t first, std::size_t next) {
     if (!sharded(3)) return;
     restrict_to(stages, first);
@@ -357,25 +399,31 @@ class MegatronIteration {
       add_accumulation(it_, split_.layers[i]);
       restrict_to(stages, i);
     }
-    for (const LayerExchange& e : split_.after_backward[i]) exchange(e, split_.layers[i].name + ".dgrad", graph::Phase::backward);
+    for (const LayerExchange& e : split_.after_backward[i])
+      exchange(e, split_.layers[i].name + ".dgrad", graph::Phase::backward);
   }
   void exchange(const LayerExchange& e, const std::string& layer, graph::Phase phase) {
-    const graph::Partition groups = e.experts ? graph::Partition::strided(expert_, tensor_) : graph::Partition::strided(tensor_, 1);
+    const graph::Partition groups =
+        e.experts ? graph::Partition::strided(expert_, tensor_) : graph::Partition::strided(tensor_, 1);
     const graph::Collective op{e.kind, e.bytes, it_.numerics().activation, {}, {}};
-    it_.compute_waits_for(it_.add_collective(layer + "." + std::string(graph::name_of(e.kind)), graph::Stream::comm, phase, op, groups));
+    it_.compute_waits_for(
+        it_.add_collective(layer + "." + std::string(graph::name_of(e.kind)), graph::Stream::comm, phase, op, groups));
   }
 
   /// Bytes of the weights, or gradients, of layers [first, end): those of experts, or of all else.
   std::int64_t bytes_of(std::size_t first, std::size_t end, bool experts, graph::DType dtype) const {
     std::int64_t sum = 0;
-    for (std::size_t i = first; i < end; ++i) sum += of_experts(split_.layers[i]) == experts ? parameters_of(split_.layers[i]) : 0;
+    for (std::size_t i = first; i < end; ++i)
+      sum += of_experts(split_.layers[i]) == experts ? parameters_of(split_.layers[i]) : 0;
     return sum * graph::size_of(dtype);
   }
   /// Replicas of a weight: experts are held by one in `expert` of them.
   graph::Partition replicas_of(bool experts) const {
-    return experts ? graph::Partition::strided(replicas_ / expert_, tensor_ * expert_) : graph::Partition::strided(replicas_, tensor_);
+    return experts ? graph::Partition::strided(replicas_ / expert_, tensor_ * expert_)
+                   : graph::Partition::strided(replicas_, tensor_);
   }
-  TaskId over_replicas(graph::CollectiveKind kind, std::int64_t bytes, bool experts, graph::DType dtype, const std::string& name, graph::Phase phase) {
+  TaskId over_replicas(graph::CollectiveKind kind, std::int64_t bytes, bool experts, graph::DType dtype,
+                       const std::string& name, graph::Phase phase) {
     const graph::Partition groups = replicas_of(experts);
     if (bytes == 0 || groups.size < 2) return TaskId();
     return it_.add_collective(name, PipelineParts::kReplicaStream, phase, {kind, bytes, dtype, {}, {}}, groups);
@@ -383,7 +431,8 @@ class MegatronIteration {
   TaskId gather(std::size_t first, std::size_t end, const std::string& name, std::int64_t chunks = 1) {
     const graph::DType dtype = it_.numerics().mixed ? it_.numerics().activation : graph::DType::fp32;
     const auto weights = [&](bool experts) { return bytes_of(first, end, experts, dtype) * chunks; };
-    it_.compute_waits_for(over_replicas(graph::CollectiveKind::all_gather, weights(true), true, dtype, name + ".experts", graph::Phase::exchange));
+    it_.compute_waits_for(over_replicas(graph::CollectiveKind::all_gather, weights(true), true, dtype,
+                                        name + ".experts", graph::Phase::exchange));
     return over_replicas(graph::CollectiveKind::all_gather, weights(false), false, dtype, name, graph::Phase::exchange);
   }
   /// The weights of every stage: blocks of all, embedding of the first, head of the last.
@@ -408,9 +457,11 @@ class MegatronIteration {
   /// Reduces gradients of the dense weights, and of the experts', of which there are bytes(experts).
   template <class Bytes>
   void sync(Bytes bytes) {
-    const graph::CollectiveKind kind = sharded(1) ? graph::CollectiveKind::reduce_scatter : graph::CollectiveKind::all_reduce;
+    const graph::CollectiveKind kind =
+        sharded(1) ? graph::CollectiveKind::reduce_scatter : graph::CollectiveKind::all_reduce;
     for (const bool experts : {false, true}) {
-      synced_.push_back(over_replicas(kind, bytes(experts), experts, it_.numerics().gradient, experts ? "gradients.experts" : "gradients", graph::Phase::gradient_sync));
+      synced_.push_back(over_replicas(kind, bytes(experts), experts, it_.numerics().gradient,
+                                      experts ? "gradients.experts" : "gradients", graph::Phase::gradient_sync));
     }
   }
   /// All gradients of these stages; the first and the last one hold more than those between.
@@ -453,12 +504,16 @@ class MegatronIteration {
 
 }  // namespace
 
-Result<Workload> build_megatron(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape, const SamplePlan& samples) {
+Result<Workload> build_megatron(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape,
+                                const SamplePlan& samples) {
   const MegatronSpec& m = model.megatron;
   const std::int64_t split = m.tensor * m.pipeline;
   if (split > shape.ranks() || shape.ranks() % (split * m.expert) != 0) {
-    return Error{"model.megatron.tensor: found " + std::to_string(m.tensor) + (m.pipeline > 1 ? " x pipeline " + std::to_string(m.pipeline) : "") +
-                     (m.expert > 1 ? " x expert " + std::to_string(m.expert) : "") + ", expected a divisor of " + std::to_string(shape.ranks()) + " GPUs", "", ""};
+    return Error{"model.megatron.tensor: found " + std::to_string(m.tensor) +
+                     (m.pipeline > 1 ? " x pipeline " + std::to_string(m.pipeline) : "") +
+                     (m.expert > 1 ? " x expert " + std::to_string(m.expert) : "") + ", expected a divisor of " +
+                     std::to_string(shape.ranks()) + " GPUs",
+                 "", ""};
   }
   TRY(check_bytes(m, static_cast<double>(m.micro_batch)));
   return MegatronIteration(model, framework, shape).build(shape, samples.total);

@@ -12,8 +12,14 @@ namespace {
 class SplitBuilder {
  public:
   SplitBuilder(const MegatronSpec& spec, std::int64_t samples, const LayerContext& context)
-      : s_(spec), stack_(context, true), t_(spec.tensor), h_(spec.hidden), ffn_(spec.ffn_hidden > 0 ? spec.ffn_hidden : 4 * spec.hidden),
-        tokens_(samples * spec.sequence), shared_(spec.sequence_parallel ? std::max<std::int64_t>(1, tokens_ / t_) : tokens_), samples_(samples) {}
+      : s_(spec),
+        stack_(context, true),
+        t_(spec.tensor),
+        h_(spec.hidden),
+        ffn_(spec.ffn_hidden > 0 ? spec.ffn_hidden : 4 * spec.hidden),
+        tokens_(samples * spec.sequence),
+        shared_(spec.sequence_parallel ? std::max<std::int64_t>(1, tokens_ / t_) : tokens_),
+        samples_(samples) {}
 
   SplitLayers build() {
     embeddings();
@@ -56,19 +62,24 @@ class SplitBuilder {
   void entered() {
     fill_up();
     if (t_ == 1) return;
-    out_.after_backward[entered_].push_back({s_.sequence_parallel ? graph::CollectiveKind::reduce_scatter : graph::CollectiveKind::all_reduce, activations()});
+    out_.after_backward[entered_].push_back(
+        {s_.sequence_parallel ? graph::CollectiveKind::reduce_scatter : graph::CollectiveKind::all_reduce,
+         activations()});
   }
   /// Exit from matrices that are split by rows: the sum over the ranks, and backward its gradient gathered.
   void leave() {
     fill_up();
     if (t_ == 1) return;
-    out_.after_forward.back().push_back({s_.sequence_parallel ? graph::CollectiveKind::reduce_scatter : graph::CollectiveKind::all_reduce, activations()});
+    out_.after_forward.back().push_back(
+        {s_.sequence_parallel ? graph::CollectiveKind::reduce_scatter : graph::CollectiveKind::all_reduce,
+         activations()});
     left_ = out_.after_forward.size();
   }
   /// To be called once the layer behind leave() is there: backward its end is where gradients are gathered.
   void left() {
     fill_up();
-    if (t_ > 1 && s_.sequence_parallel) out_.after_backward[left_].push_back({graph::CollectiveKind::all_gather, activations()});
+    if (t_ > 1 && s_.sequence_parallel)
+      out_.after_backward[left_].push_back({graph::CollectiveKind::all_gather, activations()});
   }
 
   void embeddings() {
@@ -100,8 +111,10 @@ class SplitBuilder {
     left();
     stack_.layer_norm(name + ".mlp.norm", shared_, h_);
     enter();
-    if (s_.experts == 0) feed_forward(name + ".mlp", tokens_);
-    else experts(name + ".experts");
+    if (s_.experts == 0)
+      feed_forward(name + ".mlp", tokens_);
+    else
+      experts(name + ".experts");
     leave();
     stack_.residual(name + ".mlp", shared_ * h_);
     left();
@@ -156,7 +169,8 @@ class SplitBuilder {
   void head() {
     stack_.layer_norm("head.norm", shared_, h_);
     enter();
-    stack_.linear("head.decoder", tokens_, h_, std::max<std::int64_t>(1, s_.vocabulary / t_), Activation::none, s_.pipeline > 1, false);
+    stack_.linear("head.decoder", tokens_, h_, std::max<std::int64_t>(1, s_.vocabulary / t_), Activation::none,
+                  s_.pipeline > 1, false);
     entered();
     stack_.cross_entropy("loss", tokens_, std::max<std::int64_t>(1, s_.vocabulary / t_));
     fill_up();
@@ -168,7 +182,8 @@ class SplitBuilder {
   std::int64_t t_, h_, ffn_, tokens_, shared_, samples_;
   int block_ = 0;
   std::size_t entered_ = 0, left_ = 0;
-  std::size_t combine_at_ = 0;  ///< layer whose backward pass yields the gradient that goes back to the experts; 0: none
+  std::size_t combine_at_ =
+      0;  ///< layer whose backward pass yields the gradient that goes back to the experts; 0: none
   LayerExchange exchange_;
   SplitLayers out_;
 };

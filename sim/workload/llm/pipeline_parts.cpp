@@ -11,9 +11,12 @@ enum class Way : std::uint8_t { forward, backward, both };
 
 std::string_view name_of(Way way) {
   switch (way) {
-    case Way::forward: return "pipeline.forward";
-    case Way::backward: return "pipeline.backward";
-    case Way::both: return "pipeline.both_ways";
+    case Way::forward:
+      return "pipeline.forward";
+    case Way::backward:
+      return "pipeline.backward";
+    case Way::both:
+      return "pipeline.both_ways";
   }
   return "";
 }
@@ -40,7 +43,8 @@ bool PipelineParts::crosses_nodes(std::uint32_t boundary) const {
   return false;
 }
 
-/// The two boundaries of a stage differ; the way back to the first stage has a stream of its own where their number is odd.
+/// The two boundaries of a stage differ; the way back to the first stage has a stream of its own where their number is
+/// odd.
 graph::Stream PipelineParts::stream_of(std::uint32_t boundary) const {
   if (stages_ % 2 == 1 && boundary + 1 == stages_) return graph::Stream::p2p3;
   return boundary % 2 == 0 ? graph::Stream::p2p : graph::Stream::p2p2;
@@ -71,7 +75,8 @@ const PipelineParts::Pairs& PipelineParts::pairs_of(const Boundaries& boundaries
   return it->second;
 }
 
-std::vector<TaskId> PipelineParts::exchange(const PipelineShape& shape, std::span<const StageTurn> wave, std::int64_t bytes, Ways ways) {
+std::vector<TaskId> PipelineParts::exchange(const PipelineShape& shape, std::span<const StageTurn> wave,
+                                            std::int64_t bytes, Ways ways) {
   std::vector<bool> up(stages_, false), down(stages_, false);  // by boundary
   for (std::uint32_t s = 0; s < stages_; ++s) {
     for (const StagePass& pass : wave[s]) {
@@ -91,14 +96,17 @@ std::vector<TaskId> PipelineParts::exchange(const PipelineShape& shape, std::spa
     const auto& [stream, way, crosses] = key;
     const Pairs& pairs = pairs_of(boundaries);
     const graph::Collective op{graph::CollectiveKind::send_recv, bytes, it_.numerics().activation, {}, {}};
-    sent.push_back(it_.add_between_stages(name_of(way), stream, way == Way::backward ? graph::Phase::backward : graph::Phase::forward, op, pairs.groups, pairs.table));
+    sent.push_back(it_.add_between_stages(name_of(way), stream,
+                                          way == Way::backward ? graph::Phase::backward : graph::Phase::forward, op,
+                                          pairs.groups, pairs.table));
   }
   return sent;
 }
 
 TaskId PipelineParts::sum_of_ends(std::string_view name, std::int64_t bytes, graph::DType dtype) {
   const Pairs& ends = pairs_of(stages_ == 2 ? Boundaries{0} : Boundaries{stages_ - 1});
-  return it_.add_between_stages(name, kReplicaStream, graph::Phase::gradient_sync, {graph::CollectiveKind::all_reduce, bytes, dtype, {}, {}}, ends.groups, ends.table);
+  return it_.add_between_stages(name, kReplicaStream, graph::Phase::gradient_sync,
+                                {graph::CollectiveKind::all_reduce, bytes, dtype, {}, {}}, ends.groups, ends.table);
 }
 
 }  // namespace distsim::workload

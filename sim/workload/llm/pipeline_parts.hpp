@@ -1,5 +1,6 @@
-// PipelineParts: which stages take part in what, as tables of ranks and as pairs of neighbours. Stage s holds ranks s * width .. (s + 1) * width - 1; rank i of
-// a stage exchanges with rank i of the next one, and the last stage with the first where a stage holds several chunks.
+// PipelineParts: which stages take part in what, as tables of ranks and as pairs of neighbours. Stage s holds ranks s *
+// width .. (s + 1) * width - 1; rank i of a stage exchanges with rank i of the next one, and the last stage with the
+// first where a stage holds several chunks.
 #pragma once
 
 #include <cstdint>
@@ -28,10 +29,14 @@ class PipelineParts {
   /// For Iteration::restrict_to; kUniform where all stages take part, nothing where none does.
   std::optional<std::uint32_t> table_of(const Stages& takes_part);
 
-  /// What the passes of a wave send to the next chunks (forward) and to the ones before (backward), `bytes` a rank. Pairs inside a node and across nodes are
-  /// tasks of their own, as are pairs that send both ways at once. Both ends have to wait for the tasks.
-  struct Ways { bool forward = true, backward = true; };
-  std::vector<TaskId> exchange(const PipelineShape& shape, std::span<const StageTurn> wave, std::int64_t bytes, Ways ways);
+  /// What the passes of a wave send to the next chunks (forward) and to the ones before (backward), `bytes` a rank.
+  /// Pairs inside a node and across nodes are tasks of their own, as are pairs that send both ways at once. Both ends
+  /// have to wait for the tasks.
+  struct Ways {
+    bool forward = true, backward = true;
+  };
+  std::vector<TaskId> exchange(const PipelineShape& shape, std::span<const StageTurn> wave, std::int64_t bytes,
+                               Ways ways);
 
   /// First and last stage: the sum over both copies of the word embedding.
   TaskId sum_of_ends(std::string_view name, std::int64_t bytes, graph::DType dtype);
@@ -39,7 +44,10 @@ class PipelineParts {
  private:
   /// Boundary b lies between stage b and the next one; the last one leads back to stage 0.
   using Boundaries = std::vector<std::uint32_t>;
-  struct Pairs { PartitionId groups; std::uint32_t table = graph::Task::kUniform; };
+  struct Pairs {
+    PartitionId groups;
+    std::uint32_t table = graph::Task::kUniform;
+  };
 
   bool crosses_nodes(std::uint32_t boundary) const;
   graph::Stream stream_of(std::uint32_t boundary) const;

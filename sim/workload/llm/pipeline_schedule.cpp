@@ -11,16 +11,20 @@ namespace {
 std::int64_t warm_up(const PipelineShape& shape, std::uint32_t stage) {
   const std::int64_t after = shape.stages - 1 - stage;
   switch (shape.schedule) {
-    case PipelineSchedule::gpipe: return shape.micro_batches;
-    case PipelineSchedule::one_f_one_b: return std::min(after, shape.micro_batches);
+    case PipelineSchedule::gpipe:
+      return shape.micro_batches;
+    case PipelineSchedule::one_f_one_b:
+      return std::min(after, shape.micro_batches);
     case PipelineSchedule::interleaved:
-      return std::min(2 * after + std::int64_t{shape.virtual_stages - 1} * shape.stages, shape.micro_batches * shape.virtual_stages);
+      return std::min(2 * after + std::int64_t{shape.virtual_stages - 1} * shape.stages,
+                      shape.micro_batches * shape.virtual_stages);
   }
   CHECK(false) << "schedule " << static_cast<int>(shape.schedule);
   return 0;
 }
 
-/// The k-th forward or backward pass of any stage: `stages` micro-batches go through a chunk, then through the next; backward the last chunk comes first.
+/// The k-th forward or backward pass of any stage: `stages` micro-batches go through a chunk, then through the next;
+/// backward the last chunk comes first.
 StagePass nth_pass(const PipelineShape& shape, std::int64_t k, bool backward) {
   const std::int64_t round = std::int64_t{shape.stages} * shape.virtual_stages;
   if (shape.virtual_stages == 1) return {backward, 0, k};
@@ -31,23 +35,30 @@ StagePass nth_pass(const PipelineShape& shape, std::int64_t k, bool backward) {
 /// Which passes have been run, by direction, chunk of the model and micro-batch.
 class Done {
  public:
-  explicit Done(const PipelineShape& shape) : shape_(shape), done_(2 * std::size_t{shape.stages} * shape.virtual_stages * static_cast<std::size_t>(shape.micro_batches)) {}
+  explicit Done(const PipelineShape& shape)
+      : shape_(shape),
+        done_(2 * std::size_t{shape.stages} * shape.virtual_stages * static_cast<std::size_t>(shape.micro_batches)) {}
 
   /// Has everything that the turn needs been run, but what it runs itself?
   bool can_run(StageTurn turn, std::uint32_t stage) const {
     return can_run(turn.front(), stage, nullptr) && (turn.size() == 1 || can_run(turn.back(), stage, &turn.front()));
   }
-  void run(const StagePass& pass, std::uint32_t stage) { done_[index(pass.backward, pass.chunk * shape_.stages + stage, pass.micro_batch)] = true; }
+  void run(const StagePass& pass, std::uint32_t stage) {
+    done_[index(pass.backward, pass.chunk * shape_.stages + stage, pass.micro_batch)] = true;
+  }
 
  private:
   bool can_run(const StagePass& pass, std::uint32_t stage, const StagePass* before) const {
     const std::uint32_t chunk = pass.chunk * shape_.stages + stage;
     if (!pass.backward) return chunk == 0 || done_[index(false, chunk - 1, pass.micro_batch)];
     const bool just_run = before != nullptr && before->chunk == pass.chunk && before->micro_batch == pass.micro_batch;
-    return (just_run || done_[index(false, chunk, pass.micro_batch)]) && (chunk == shape_.last_chunk() || done_[index(true, chunk + 1, pass.micro_batch)]);
+    return (just_run || done_[index(false, chunk, pass.micro_batch)]) &&
+           (chunk == shape_.last_chunk() || done_[index(true, chunk + 1, pass.micro_batch)]);
   }
   std::size_t index(bool backward, std::uint32_t chunk, std::int64_t micro_batch) const {
-    return ((backward ? 1 : 0) * std::size_t{shape_.last_chunk() + 1} + chunk) * static_cast<std::size_t>(shape_.micro_batches) + static_cast<std::size_t>(micro_batch);
+    return ((backward ? 1 : 0) * std::size_t{shape_.last_chunk() + 1} + chunk) *
+               static_cast<std::size_t>(shape_.micro_batches) +
+           static_cast<std::size_t>(micro_batch);
   }
   const PipelineShape& shape_;
   std::vector<bool> done_;

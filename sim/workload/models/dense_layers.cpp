@@ -8,20 +8,28 @@ namespace {
 /// Operations an element, as counted by the profilers behind configs/frameworks (exp and erf are several).
 double flops_per_element(Activation a) {
   switch (a) {
-    case Activation::none: return 0;
-    case Activation::relu: return 1;
-    case Activation::gelu: return 175;
-    case Activation::sigmoid: return 4;
+    case Activation::none:
+      return 0;
+    case Activation::relu:
+      return 1;
+    case Activation::gelu:
+      return 175;
+    case Activation::sigmoid:
+      return 4;
   }
   return 0;
 }
 
 std::string_view word(Activation a) {
   switch (a) {
-    case Activation::none: return "none";
-    case Activation::relu: return "relu";
-    case Activation::gelu: return "gelu";
-    case Activation::sigmoid: return "sigmoid";
+    case Activation::none:
+      return "none";
+    case Activation::relu:
+      return "relu";
+    case Activation::gelu:
+      return "gelu";
+    case Activation::sigmoid:
+      return "sigmoid";
   }
   return "";
 }
@@ -38,8 +46,9 @@ graph::Gemm product(std::int64_t m, std::int64_t n, std::int64_t k, graph::Pass 
 }
 
 bool is_matrix_op(const graph::Op& op) {
-  return std::holds_alternative<graph::Gemm>(op) || std::holds_alternative<graph::Conv2d>(op) || std::holds_alternative<graph::Attention>(op) ||
-         std::holds_alternative<graph::Interaction>(op) || std::holds_alternative<graph::CrossLayer>(op);
+  return std::holds_alternative<graph::Gemm>(op) || std::holds_alternative<graph::Conv2d>(op) ||
+         std::holds_alternative<graph::Attention>(op) || std::holds_alternative<graph::Interaction>(op) ||
+         std::holds_alternative<graph::CrossLayer>(op);
 }
 
 void append_forward(Layer& layer, const Linear& s, std::int64_t inner, bool fused, const LayerContext& c) {
@@ -50,39 +59,45 @@ void append_forward(Layer& layer, const Linear& s, std::int64_t inner, bool fuse
     layer.forward.push_back(elementwise(s.name + ".bias", s.rows * s.out, 1, 1, 1, n.activation, {0, 1}));
   }
   if (s.activation != Activation::none && !fused) {
-    layer.forward.push_back(elementwise(s.name + "." + std::string(word(s.activation)), s.rows * s.out, 1, 1, flops_per_element(s.activation), n.activation));
+    layer.forward.push_back(elementwise(s.name + "." + std::string(word(s.activation)), s.rows * s.out, 1, 1,
+                                        flops_per_element(s.activation), n.activation));
   }
 }
 
 void append_backward(Layer& layer, const Linear& s, std::int64_t inner, bool fused, const LayerContext& c) {
   const Numerics& n = c.numerics;
   if (s.activation != Activation::none) {  // with a fused epilogue the bias gradient comes out of the same kernel
-    layer.backward.push_back(elementwise(s.name + "." + std::string(word(s.activation)) + ".dgrad", s.rows * s.out, 2, 1,
-                                         flops_per_element(s.activation), n.activation));
+    layer.backward.push_back(elementwise(s.name + "." + std::string(word(s.activation)) + ".dgrad", s.rows * s.out, 2,
+                                         1, flops_per_element(s.activation), n.activation));
   }
   if (s.bias && !(fused && s.activation != Activation::none)) {
     layer.backward.push_back(elementwise(s.name + ".bias.wgrad", s.rows * s.out, 1, 0, 1, n.activation, {0, 1}));
   }
-  layer.backward.push_back({s.name + ".wgrad", product(s.out, inner, s.rows, graph::Pass::backward_weight, false, n.matrix), {1, 1}});
+  layer.backward.push_back(
+      {s.name + ".wgrad", product(s.out, inner, s.rows, graph::Pass::backward_weight, false, n.matrix), {1, 1}});
   if (s.input_gradient) {
-    layer.backward.push_back({s.name + ".dgrad", product(s.rows, inner, s.out, graph::Pass::backward_data, false, n.matrix), {0, 1}});
+    layer.backward.push_back(
+        {s.name + ".dgrad", product(s.rows, inner, s.out, graph::Pass::backward_data, false, n.matrix), {0, 1}});
   }
   append_gradient_cast(layer.backward, s.name, s.in * s.out + (s.bias ? s.out : 0), s.bias ? 2 : 1, c);
 }
 
 }  // namespace
 
-LayerOp elementwise(std::string name, std::int64_t elements, double reads, double writes, double flops, graph::DType dtype, graph::Dispatch dispatch) {
+LayerOp elementwise(std::string name, std::int64_t elements, double reads, double writes, double flops,
+                    graph::DType dtype, graph::Dispatch dispatch) {
   return {std::move(name), graph::Elementwise{elements, reads, writes, flops, dtype}, dispatch};
 }
 
-void append_weight_cast(std::vector<LayerOp>& ops, const std::string& name, std::int64_t elements, int tensors, const LayerContext& c) {
+void append_weight_cast(std::vector<LayerOp>& ops, const std::string& name, std::int64_t elements, int tensors,
+                        const LayerContext& c) {
   if (!c.numerics.mixed || !c.framework->cast_weights || elements == 0) return;
   const auto n = static_cast<std::uint16_t>(tensors);  // reads fp32 (two halves), writes one half
   ops.push_back(elementwise(name + ".cast_weights", elements, 2, 1, 1, c.numerics.activation, {n, n}));
 }
 
-void append_gradient_cast(std::vector<LayerOp>& ops, const std::string& name, std::int64_t elements, int tensors, const LayerContext& c) {
+void append_gradient_cast(std::vector<LayerOp>& ops, const std::string& name, std::int64_t elements, int tensors,
+                          const LayerContext& c) {
   if (!c.numerics.mixed || !c.framework->cast_weights || elements == 0) return;
   const auto n = static_cast<std::uint16_t>(tensors);
   ops.push_back(elementwise(name + std::string(kGradientCast), elements, 1, 2, 1, c.numerics.activation, {n, n}));
@@ -103,8 +118,9 @@ Layer linear_layer(const Linear& s, const LayerContext& c) {
   return layer;
 }
 
-std::vector<Layer> mlp_layers(const std::string& name, std::int64_t rows, std::int64_t inputs, const std::vector<std::int64_t>& widths, Activation last,
-                              bool input_gradient, const LayerContext& c) {
+std::vector<Layer> mlp_layers(const std::string& name, std::int64_t rows, std::int64_t inputs,
+                              const std::vector<std::int64_t>& widths, Activation last, bool input_gradient,
+                              const LayerContext& c) {
   std::vector<Layer> layers;
   for (std::size_t i = 0; i < widths.size(); ++i) {
     Linear s;
@@ -114,7 +130,8 @@ std::vector<Layer> mlp_layers(const std::string& name, std::int64_t rows, std::i
     s.out = widths[i];
     s.activation = i + 1 == widths.size() ? last : Activation::relu;
     s.input_gradient = i > 0 || input_gradient;
-    if (c.framework->fused_interaction && c.numerics.mixed) s.padded_in = (inputs + 7) / 8 * 8;  // tensor cores want multiples of 8
+    if (c.framework->fused_interaction && c.numerics.mixed)
+      s.padded_in = (inputs + 7) / 8 * 8;  // tensor cores want multiples of 8
     layers.push_back(linear_layer(s, c));
     inputs = widths[i];
   }

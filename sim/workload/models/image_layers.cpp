@@ -56,7 +56,8 @@ void ImageStack::batch_norm(const std::string& name, bool relu) {
   op.fused_activation = relu && fused;
   Layer& layer = push(name);
   layer.saved_bytes = bytes(elements());
-  layer.forward.push_back({name, op, fused ? graph::Dispatch{1, 1} : graph::Dispatch{2, 2}});  // eager frameworks also count batches
+  layer.forward.push_back(
+      {name, op, fused ? graph::Dispatch{1, 1} : graph::Dispatch{2, 2}});  // eager frameworks also count batches
   if (relu && !fused) layer.forward.push_back(elementwise(name + ".relu", elements(), 1, 1, 1, dtype()));
   if (relu && !fused) layer.backward.push_back(elementwise(name + ".relu.dgrad", elements(), 2, 1, 1, dtype()));
   op.pass = graph::Pass::backward;

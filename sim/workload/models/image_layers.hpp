@@ -1,4 +1,5 @@
-// ImageStack: convolutional layers, added one after the other to the tensor that flows through them. Shared by ResNet and by the detectors on top of it.
+// ImageStack: convolutional layers, added one after the other to the tensor that flows through them. Shared by ResNet
+// and by the detectors on top of it.
 #pragma once
 
 #include <string>
@@ -10,10 +11,10 @@ namespace distsim::workload {
 
 struct Convolution {
   std::string name;
-  std::int64_t out = 0;            ///< filters
+  std::int64_t out = 0;  ///< filters
   std::int64_t filter = 1, stride = 1, pad = 0;
   bool bias = false;
-  bool input_gradient = true;      ///< false for the first layer of a network
+  bool input_gradient = true;  ///< false for the first layer of a network
 };
 
 /// Whether the framework follows a model that stores N, H, W, C.
@@ -25,8 +26,13 @@ inline bool keeps_channels_last(const LayerContext& context) {
 /// Images are n x channels x size x size. Parameters are those of torchvision: batch norms have scale and shift.
 class ImageStack {
  public:
-  ImageStack(std::int64_t images, std::int64_t channels, std::int64_t size, bool channels_last, const LayerContext& context)
-      : c_(context), channels_last_(channels_last && keeps_channels_last(context)), n_(images), channels_(channels), size_(size) {}
+  ImageStack(std::int64_t images, std::int64_t channels, std::int64_t size, bool channels_last,
+             const LayerContext& context)
+      : c_(context),
+        channels_last_(channels_last && keeps_channels_last(context)),
+        n_(images),
+        channels_(channels),
+        size_(size) {}
 
   void convolution(const Convolution& shape);
   /// A ReLU, where there is one, is fused if the framework fuses elementwise chains.

@@ -1,4 +1,5 @@
-// Layer: the kernels that a layer runs forward and backward on one rank, the weights it owns and the activations it keeps.
+// Layer: the kernels that a layer runs forward and backward on one rank, the weights it owns and the activations it
+// keeps.
 #pragma once
 
 #include <cstdint>
@@ -46,7 +47,8 @@ struct LayerContext {
   const FrameworkSpec* framework = nullptr;
 };
 
-/// Useful operations of the matrix products, convolutions, attention and interactions of a forward pass. A multiply-add counts 2.
+/// Useful operations of the matrix products, convolutions, attention and interactions of a forward pass. A multiply-add
+/// counts 2.
 double matrix_flops(const std::vector<LayerOp>& ops);
 double forward_matrix_flops(const std::vector<Layer>& layers);
 
@@ -55,7 +57,8 @@ std::int64_t parameters_of(const std::vector<Layer>& layers);
 std::int64_t tensors_of(const std::vector<Layer>& layers);
 std::int64_t saved_bytes_of(const std::vector<Layer>& layers);
 
-// The common layers. `rows` is samples, or tokens. Names of ops are "<layer>.<what>", with ".dgrad" and ".wgrad" for the gradients.
+// The common layers. `rows` is samples, or tokens. Names of ops are "<layer>.<what>", with ".dgrad" and ".wgrad" for
+// the gradients.
 
 enum class Activation : std::uint8_t { none, relu, gelu, sigmoid };
 
@@ -64,25 +67,29 @@ struct Linear {
   std::int64_t rows = 0, in = 0, out = 0;
   bool bias = true;
   Activation activation = Activation::none;
-  bool input_gradient = true;       ///< false for the first layer of a network
-  bool owns_weight = true;          ///< false where the weight is tied to another layer's
-  std::int64_t padded_in = 0;       ///< inner size of the product where the framework pads it; 0: in
+  bool input_gradient = true;  ///< false for the first layer of a network
+  bool owns_weight = true;     ///< false where the weight is tied to another layer's
+  std::int64_t padded_in = 0;  ///< inner size of the product where the framework pads it; 0: in
 };
 
 /// Forward: product, bias, activation. Backward: activation, bias gradient, weight gradient, data gradient.
 Layer linear_layer(const Linear& shape, const LayerContext& context);
 
 /// A stack of linear layers with ReLU between them; the last has `last`.
-std::vector<Layer> mlp_layers(const std::string& name, std::int64_t rows, std::int64_t inputs, const std::vector<std::int64_t>& widths, Activation last,
-                              bool input_gradient, const LayerContext& context);
+std::vector<Layer> mlp_layers(const std::string& name, std::int64_t rows, std::int64_t inputs,
+                              const std::vector<std::int64_t>& widths, Activation last, bool input_gradient,
+                              const LayerContext& context);
 
 /// One elementwise kernel each way: `reads` and `writes` in tensors of `elements`.
-LayerOp elementwise(std::string name, std::int64_t elements, double reads, double writes, double flops, graph::DType dtype, graph::Dispatch dispatch = {1, 1});
+LayerOp elementwise(std::string name, std::int64_t elements, double reads, double writes, double flops,
+                    graph::DType dtype, graph::Dispatch dispatch = {1, 1});
 
 /// The cast of fp32 weights before use, where the framework does it; appended to `ops`.
-void append_weight_cast(std::vector<LayerOp>& ops, const std::string& name, std::int64_t elements, int tensors, const LayerContext& context);
+void append_weight_cast(std::vector<LayerOp>& ops, const std::string& name, std::int64_t elements, int tensors,
+                        const LayerContext& context);
 inline constexpr std::string_view kGradientCast = ".cast_gradients";
 /// The cast of 16-bit weight gradients to fp32 after them.
-void append_gradient_cast(std::vector<LayerOp>& ops, const std::string& name, std::int64_t elements, int tensors, const LayerContext& context);
+void append_gradient_cast(std::vector<LayerOp>& ops, const std::string& name, std::int64_t elements, int tensors,
+                          const LayerContext& context);
 
 }  // namespace distsim::workload

@@ -20,9 +20,11 @@ Layer squared_error(std::int64_t samples, std::int64_t outputs, const LayerConte
 
 }  // namespace
 
-Result<Workload> build_mlp(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape, const SamplePlan& samples) {
+Result<Workload> build_mlp(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape,
+                           const SamplePlan& samples) {
   const MlpSpec& spec = model.mlp;
-  if (spec.layers.empty() || spec.inputs < 1) return Error{"model.mlp.layers: found none, expected at least one", "", ""};
+  if (spec.layers.empty() || spec.inputs < 1)
+    return Error{"model.mlp.layers: found none, expected at least one", "", ""};
   const LayerContext context = layer_context(model, framework);
   DataParallelModel parts;
   parts.input_bytes_per_sample = 4.0 * static_cast<double>(spec.inputs + spec.layers.back());

@@ -9,7 +9,8 @@ namespace {
 
 class Builder {
  public:
-  Builder(const NcfSpec& spec, std::int64_t samples, const LayerContext& context) : s_(spec), c_(context), n_(samples) {}
+  Builder(const NcfSpec& spec, std::int64_t samples, const LayerContext& context)
+      : s_(spec), c_(context), n_(samples) {}
 
   std::vector<Layer> build() {
     const std::int64_t half = s_.mlp.front() / 2;
@@ -106,12 +107,17 @@ class Builder {
 
 }  // namespace
 
-std::vector<Layer> ncf_layers(const NcfSpec& spec, std::int64_t samples, const LayerContext& context) { return Builder(spec, samples, context).build(); }
+std::vector<Layer> ncf_layers(const NcfSpec& spec, std::int64_t samples, const LayerContext& context) {
+  return Builder(spec, samples, context).build();
+}
 
-Result<Workload> build_ncf(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape, const SamplePlan& samples) {
+Result<Workload> build_ncf(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape,
+                           const SamplePlan& samples) {
   const NcfSpec& spec = model.ncf;
   if (spec.mlp.size() < 2 || spec.mlp.front() % 2 != 0) {
-    return Error{"model.ncf.mlp: found " + std::to_string(spec.mlp.size()) + " widths, expected at least two, the first of them even (users and items side by side)", "", ""};
+    return Error{"model.ncf.mlp: found " + std::to_string(spec.mlp.size()) +
+                     " widths, expected at least two, the first of them even (users and items side by side)",
+                 "", ""};
   }
   const LayerContext context = layer_context(model, framework);
   DataParallelModel parts;

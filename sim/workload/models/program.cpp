@@ -1,5 +1,5 @@
-// A program described by what it does: computation of a measured time and collectives, each step after the one before. For host programs, whose
-// kernels no op model knows, and for replaying a profile by hand.
+// A program described by what it does: computation of a measured time and collectives, each step after the one before.
+// For host programs, whose kernels no op model knows, and for replaying a profile by hand.
 #include "sim/workload/graph/iteration.hpp"
 #include "sim/workload/registry.hpp"
 
@@ -14,19 +14,22 @@ graph::Partition groups_of(const ProgramStep& step, const ClusterShape& shape) {
 
 Result<void> add_step(Iteration& it, const ProgramStep& step, const ClusterShape& shape) {
   if (step.collective.empty()) {
-    it.add(step.name, {.stream = graph::Stream::compute, .phase = graph::Phase::forward, .dispatch = {1, 1}}, {graph::Measured{step.compute}});
+    it.add(step.name, {.stream = graph::Stream::compute, .phase = graph::Phase::forward, .dispatch = {1, 1}},
+           {graph::Measured{step.compute}});
     return {};
   }
   TRY_ASSIGN(const graph::CollectiveKind kind, graph::parse_collective(step.collective));
   const graph::Partition groups = groups_of(step, shape);
   if (groups.size < 2) return {};  // nobody to talk to
-  it.compute_waits_for(it.add_collective(step.name, graph::Stream::comm, graph::Phase::exchange, graph::Collective{.kind = kind, .bytes = step.size.value()}, groups));
+  it.compute_waits_for(it.add_collective(step.name, graph::Stream::comm, graph::Phase::exchange,
+                                         graph::Collective{.kind = kind, .bytes = step.size.value()}, groups));
   return {};
 }
 
 }  // namespace
 
-Result<Workload> build_program(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape, const SamplePlan& samples) {
+Result<Workload> build_program(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape,
+                               const SamplePlan& samples) {
   const std::vector<ProgramStep>& steps = model.program.steps;
   if (steps.empty()) return Error{"model.program.steps: found none, expected at least one", "", ""};
   Iteration it(shape.ranks(), framework, numerics_of(model.precision, framework));

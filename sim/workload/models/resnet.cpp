@@ -9,33 +9,44 @@ namespace {
 
 std::array<int, 4> blocks_per_stage(std::int64_t depth) {
   switch (depth) {
-    case 18: return {2, 2, 2, 2};
-    case 34: return {3, 4, 6, 3};
-    case 50: return {3, 4, 6, 3};
-    case 101: return {3, 4, 23, 3};
-    case 152: return {3, 8, 36, 3};
-    default: CHECK(false) << "depth " << depth; return {};
+    case 18:
+      return {2, 2, 2, 2};
+    case 34:
+      return {3, 4, 6, 3};
+    case 50:
+      return {3, 4, 6, 3};
+    case 101:
+      return {3, 4, 23, 3};
+    case 152:
+      return {3, 8, 36, 3};
+    default:
+      CHECK(false) << "depth " << depth;
+      return {};
   }
 }
 
 bool is_bottleneck(const ResnetSpec& spec) { return spec.depth >= 50; }
 
 /// Convolution and batch norm.
-void conv_bn(ImageStack& stack, const std::string& block, const std::string& which, std::int64_t out, std::int64_t filter, std::int64_t stride, bool relu) {
+void conv_bn(ImageStack& stack, const std::string& block, const std::string& which, std::int64_t out,
+             std::int64_t filter, std::int64_t stride, bool relu) {
   stack.convolution({block + ".conv" + which, out, filter, stride, filter / 2});
   stack.batch_norm(block + ".bn" + which, relu);
 }
 
 /// 1x1 convolution of the block's input, whose activations the first convolution already keeps.
-void shortcut(ImageStack& stack, const std::string& name, std::int64_t in_channels, std::int64_t in_size, std::int64_t out, std::int64_t stride) {
+void shortcut(ImageStack& stack, const std::string& name, std::int64_t in_channels, std::int64_t in_size,
+              std::int64_t out, std::int64_t stride) {
   stack.return_to(in_channels, in_size);
   stack.convolution({name + ".downsample.0", out, 1, stride, 0});
   stack.layers().back().saved_bytes = 0;
   stack.batch_norm(name + ".downsample.1", false);
 }
 
-void add_block(ImageStack& stack, const ResnetSpec& spec, const std::string& name, std::int64_t width, std::int64_t stride) {
-  const std::int64_t in_channels = stack.channels(), in_size = stack.size(), out = is_bottleneck(spec) ? 4 * width : width;
+void add_block(ImageStack& stack, const ResnetSpec& spec, const std::string& name, std::int64_t width,
+               std::int64_t stride) {
+  const std::int64_t in_channels = stack.channels(), in_size = stack.size(),
+                     out = is_bottleneck(spec) ? 4 * width : width;
   const std::size_t first = stack.layers().size();
   const std::int64_t in_elements = stack.elements();
   if (is_bottleneck(spec)) {
@@ -94,9 +105,11 @@ std::vector<Layer> resnet_layers(const ResnetSpec& spec, std::int64_t images, co
   return stack.take();
 }
 
-Result<Workload> build_resnet(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape, const SamplePlan& samples) {
+Result<Workload> build_resnet(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape,
+                              const SamplePlan& samples) {
   const ResnetSpec& spec = model.resnet;
-  if (spec.image < 32) return Error{"model.resnet.image: found " + std::to_string(spec.image) + ", expected at least 32", "", ""};
+  if (spec.image < 32)
+    return Error{"model.resnet.image: found " + std::to_string(spec.image) + ", expected at least 32", "", ""};
   const LayerContext context = layer_context(model, framework);
   DataParallelModel parts;
   parts.layers = [&](std::int64_t images) { return resnet_layers(spec, images, context); };

@@ -8,9 +8,10 @@
 
 namespace distsim::workload {
 
-/// Forward order: stem, four stages of blocks, average pooling, classifier, loss. Depths 18 and 34 have basic blocks, 50, 101 and 152 bottlenecks. In a bottleneck
-/// that halves the image, v1 puts the stride on the first 1x1 convolution; v1b and v1.5 on the 3x3. Parameters are those of torchvision: batch norms
-/// have scale and shift, convolutions no bias, the classifier has one.
+/// Forward order: stem, four stages of blocks, average pooling, classifier, loss. Depths 18 and 34 have basic blocks,
+/// 50, 101 and 152 bottlenecks. In a bottleneck that halves the image, v1 puts the stride on the first 1x1 convolution;
+/// v1b and v1.5 on the 3x3. Parameters are those of torchvision: batch norms have scale and shift, convolutions no
+/// bias, the classifier has one.
 std::vector<Layer> resnet_layers(const ResnetSpec& spec, std::int64_t images, const LayerContext& context);
 
 /// Stem and the first `stages` stages. `last_stride` is that of the last stage: detectors keep its image large with 1.

@@ -11,11 +11,13 @@ namespace {
 
 constexpr int kBackboneStages = 3;
 
-/// A pair of extra convolutions: 1x1 to `squeeze`, then 3x3 to `out`. The first three halve the image, the last two lose their border.
+/// A pair of extra convolutions: 1x1 to `squeeze`, then 3x3 to `out`. The first three halve the image, the last two
+/// lose their border.
 struct Extra {
   std::int64_t squeeze, out, stride, pad;
 };
-constexpr std::array<Extra, 5> kExtras{{{256, 512, 2, 1}, {256, 512, 2, 1}, {128, 256, 2, 1}, {128, 256, 1, 0}, {128, 256, 1, 0}}};
+constexpr std::array<Extra, 5> kExtras{
+    {{256, 512, 2, 1}, {256, 512, 2, 1}, {128, 256, 2, 1}, {128, 256, 1, 0}, {128, 256, 1, 0}}};
 constexpr std::array<std::int64_t, 6> kBoxes{4, 6, 6, 6, 4, 4};
 
 ResnetSpec backbone_of(const SsdSpec& spec) {
@@ -43,17 +45,19 @@ void add_heads(ImageStack& stack, const FeatureMap& map, std::size_t index, std:
     stack.layers().back().saved_bytes = 0;  // the map is kept by the layer that follows it in the trunk
   }
   // Three consumers of one map: their gradients add up.
-  stack.layers().back().backward.push_back(
-      elementwise(name + ".sum.dgrad", stack.images() * map.channels * map.size * map.size, 2, 1, 1, stack.dtype(), {2, 2}));
+  stack.layers().back().backward.push_back(elementwise(
+      name + ".sum.dgrad", stack.images() * map.channels * map.size * map.size, 2, 1, 1, stack.dtype(), {2, 2}));
 }
 
-/// Predictions are gathered into one tensor; smooth L1 over boxes, cross entropy over classes, and hard negative mining: two sorts of the anchors' losses.
+/// Predictions are gathered into one tensor; smooth L1 over boxes, cross entropy over classes, and hard negative
+/// mining: two sorts of the anchors' losses.
 void add_loss(ImageStack& stack, const std::vector<FeatureMap>& maps, std::int64_t classes) {
   std::int64_t anchors = 0;
   for (const FeatureMap& map : maps) anchors += map.anchors();
   const std::int64_t boxes = stack.images() * anchors;
   Layer& layer = stack.push("loss");
-  const graph::Concat gather{boxes * (4 + classes) * graph::size_of(stack.dtype()), static_cast<std::int64_t>(2 * maps.size())};
+  const graph::Concat gather{boxes * (4 + classes) * graph::size_of(stack.dtype()),
+                             static_cast<std::int64_t>(2 * maps.size())};
   layer.forward.push_back({"loss.gather", gather, {14, 14}});
   layer.forward.push_back(elementwise("loss.to_fp32", boxes * (4 + classes), 1, 1, 1, graph::DType::fp32, {2, 2}));
   layer.forward.push_back(elementwise("loss.boxes", boxes * 4, 3, 2, 10, graph::DType::fp32, {8, 8}));
@@ -62,7 +66,8 @@ void add_loss(ImageStack& stack, const std::vector<FeatureMap>& maps, std::int64
   loss.rows = boxes;
   loss.classes = classes;
   layer.forward.push_back({"loss.classes", loss, {2, 2}});
-  layer.forward.push_back(elementwise("loss.mining", boxes, 40, 40, 10, graph::DType::fp32, {10, 40}));  // two radix sorts with indices, a few passes each
+  layer.forward.push_back(elementwise("loss.mining", boxes, 40, 40, 10, graph::DType::fp32,
+                                      {10, 40}));  // two radix sorts with indices, a few passes each
   loss.pass = graph::Pass::backward;
   layer.backward.push_back({"loss.classes.dgrad", loss, {4, 4}});
   layer.backward.push_back(elementwise("loss.boxes.dgrad", boxes * 4, 3, 1, 10, graph::DType::fp32, {6, 6}));
@@ -93,15 +98,19 @@ std::vector<Layer> ssd_layers(const SsdSpec& spec, std::int64_t images, const La
   return stack.take();
 }
 
-Result<Workload> build_ssd(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape, const SamplePlan& samples) {
+Result<Workload> build_ssd(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape,
+                           const SamplePlan& samples) {
   const SsdSpec& spec = model.ssd;
   if (ssd_feature_maps(spec).back().size < 1) {
-    return Error{"model.ssd.image: found " + std::to_string(spec.image) + ", expected an image whose sixth feature map is not empty (300)", "", ""};
+    return Error{"model.ssd.image: found " + std::to_string(spec.image) +
+                     ", expected an image whose sixth feature map is not empty (300)",
+                 "", ""};
   }
   const LayerContext context = layer_context(model, framework);
   DataParallelModel parts;
   parts.layers = [&](std::int64_t images) { return ssd_layers(spec, images, context); };
-  parts.input_bytes_per_sample = static_cast<double>(3 * spec.image * spec.image * 2);  // normalised on the loader's GPU part; a few boxes besides
+  parts.input_bytes_per_sample =
+      static_cast<double>(3 * spec.image * spec.image * 2);  // normalised on the loader's GPU part; a few boxes besides
   return build_data_parallel(model, framework, shape, samples, parts);
 }
 

@@ -9,7 +9,8 @@ Layer& TokenStack::push(std::string name) {
   return layers_.back();
 }
 
-void TokenStack::linear(std::string name, std::int64_t rows, std::int64_t in, std::int64_t out, Activation activation, bool owns_weight, bool bias) {
+void TokenStack::linear(std::string name, std::int64_t rows, std::int64_t in, std::int64_t out, Activation activation,
+                        bool owns_weight, bool bias) {
   Linear shape;
   shape.name = std::move(name);
   shape.rows = rows;

@@ -13,11 +13,12 @@ class TokenStack {
   TokenStack(const LayerContext& context, bool dropout) : c_(context), dropout_(dropout) {}
 
   Layer& push(std::string name);
-  void linear(std::string name, std::int64_t rows, std::int64_t in, std::int64_t out, Activation activation = Activation::none, bool owns_weight = true,
-              bool bias = true);
+  void linear(std::string name, std::int64_t rows, std::int64_t in, std::int64_t out,
+              Activation activation = Activation::none, bool owns_weight = true, bool bias = true);
   /// Where the model has dropout at all.
   void dropout(const std::string& name, std::int64_t elements);
-  /// x + dropout(y): one kernel where elementwise chains are fused. Backward the gradient also meets that of the branch.
+  /// x + dropout(y): one kernel where elementwise chains are fused. Backward the gradient also meets that of the
+  /// branch.
   void residual(const std::string& name, std::int64_t elements);
   void layer_norm(const std::string& name, std::int64_t rows, std::int64_t width);
   /// In fp32 where the arithmetic is mixed.

@@ -11,13 +11,21 @@ namespace {
 class Builder {
  public:
   Builder(const TransformerSpec& spec, std::int64_t samples, const LayerContext& context)
-      : s_(spec), c_(context), stack_(context, spec.dropout), n_(samples), h_(spec.hidden), ffn_(spec.ffn_hidden > 0 ? spec.ffn_hidden : 4 * spec.hidden), tokens_(samples * spec.sequence) {}
+      : s_(spec),
+        c_(context),
+        stack_(context, spec.dropout),
+        n_(samples),
+        h_(spec.hidden),
+        ffn_(spec.ffn_hidden > 0 ? spec.ffn_hidden : 4 * spec.hidden),
+        tokens_(samples * spec.sequence) {}
 
   std::vector<Layer> build() {
     embeddings();
     for (std::int64_t i = 0; i < s_.layers; ++i) add_block(i);
-    if (bert()) bert_heads();
-    else gpt_head();
+    if (bert())
+      bert_heads();
+    else
+      gpt_head();
     return stack_.take();
   }
 
@@ -26,7 +34,8 @@ class Builder {
   graph::DType dtype() const { return stack_.dtype(); }
   std::int64_t bytes(std::int64_t elements) const { return stack_.bytes(elements); }
 
-  /// Token, position (and type) lookups and their sum. The token matrix is also the head's, so its two gradients are added here, where the second is ready.
+  /// Token, position (and type) lookups and their sum. The token matrix is also the head's, so its two gradients are
+  /// added here, where the second is ready.
   void embeddings() {
     graph::EmbeddingBag lookup;
     lookup.tables = {{s_.vocabulary, h_, 1, 1.0}};
@@ -38,10 +47,12 @@ class Builder {
     const std::int64_t kinds = bert() ? 3 : 2;
     const auto calls = static_cast<std::uint16_t>(kinds);
     layer.forward.push_back({"embeddings.tokens", lookup, {1, 1}});
-    layer.forward.push_back(elementwise("embeddings.add", tokens_ * h_, static_cast<double>(kinds), 1, 1, dtype(), {static_cast<std::uint16_t>(2 * calls - 2), calls}));
+    layer.forward.push_back(elementwise("embeddings.add", tokens_ * h_, static_cast<double>(kinds), 1, 1, dtype(),
+                                        {static_cast<std::uint16_t>(2 * calls - 2), calls}));
     lookup.pass = graph::Pass::backward;
     layer.backward.push_back({"embeddings.tokens.wgrad", lookup, {1, 4}});
-    layer.backward.push_back(elementwise("embeddings.tied.wgrad", s_.vocabulary * h_, 2, 1, 1, c_.numerics.gradient, {static_cast<std::uint16_t>(1 + calls), calls}));
+    layer.backward.push_back(elementwise("embeddings.tied.wgrad", s_.vocabulary * h_, 2, 1, 1, c_.numerics.gradient,
+                                         {static_cast<std::uint16_t>(1 + calls), calls}));
     layer.parameters = {{"embeddings.tokens", s_.vocabulary * h_}, {"embeddings.positions", s_.position_rows() * h_}};
     if (bert()) layer.parameters.push_back({"embeddings.types", 2 * h_});
     if (bert()) stack_.layer_norm("embeddings.norm", tokens_, h_);
@@ -106,7 +117,8 @@ class Builder {
     layer.backward.push_back({name + ".scores.dgrad", op, op.flash ? graph::Dispatch{2, 3} : graph::Dispatch{5, 7}});
   }
 
-  /// Queries, keys and values are split into heads and the result is merged again: four tensors copied in another order.
+  /// Queries, keys and values are split into heads and the result is merged again: four tensors copied in another
+  /// order.
   void head_copies(Layer& layer) const {
     layer.forward.push_back(elementwise(layer.name + ".heads", 4 * tokens_ * h_, 1, 1, 0, dtype(), {4, 4}));
     layer.backward.push_back(elementwise(layer.name + ".heads.dgrad", 4 * tokens_ * h_, 1, 1, 0, dtype(), {4, 4}));
@@ -134,7 +146,8 @@ class Builder {
     layer.forward.push_back({name + ".pv", product(q, d, q, graph::Pass::forward), {3, 2}});
     layer.backward.push_back({name + ".pv.dgrad", product(q, q, d, graph::Pass::backward_data), {2, 2}});
     layer.backward.push_back({name + ".pv.wgrad", product(q, d, q, graph::Pass::backward_weight), {1, 1}});
-    if (s_.dropout) layer.backward.push_back(elementwise(name + ".dropout.dgrad", probabilities, 1 + mask, 1, 1, dtype()));
+    if (s_.dropout)
+      layer.backward.push_back(elementwise(name + ".dropout.dgrad", probabilities, 1 + mask, 1, 1, dtype()));
     softmax.pass = graph::Pass::backward;
     layer.backward.push_back({name + ".softmax.dgrad", softmax, {1, 1}});
     layer.backward.push_back({name + ".qk.dgrad", product(q, d, q, graph::Pass::backward_data), {2, 2}});
@@ -183,13 +196,18 @@ std::vector<Layer> transformer_layers(const TransformerSpec& spec, std::int64_t 
   return Builder(spec, samples, context).build();
 }
 
-Result<Workload> build_transformer(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape, const SamplePlan& samples) {
+Result<Workload> build_transformer(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape,
+                                   const SamplePlan& samples) {
   const TransformerSpec spec = as_batched(model.transformer, framework);
   if (spec.heads < 1 || spec.hidden % spec.heads != 0) {
-    return Error{"model.transformer.hidden: found " + std::to_string(spec.hidden) + ", expected a multiple of heads (" + std::to_string(spec.heads) + ")", "", ""};
+    return Error{"model.transformer.hidden: found " + std::to_string(spec.hidden) + ", expected a multiple of heads (" +
+                     std::to_string(spec.heads) + ")",
+                 "", ""};
   }
   if (spec.predictions > spec.sequence) {
-    return Error{"model.transformer.predictions: found " + std::to_string(spec.predictions) + ", expected at most sequence (" + std::to_string(spec.sequence) + ")", "", ""};
+    return Error{"model.transformer.predictions: found " + std::to_string(spec.predictions) +
+                     ", expected at most sequence (" + std::to_string(spec.sequence) + ")",
+                 "", ""};
   }
   const LayerContext context = layer_context(model, framework);
   DataParallelModel parts;

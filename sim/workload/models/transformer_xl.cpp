@@ -21,8 +21,14 @@ double mass(const VocabularyCluster& c, double exponent) {
 class Builder {
  public:
   Builder(const TransformerXlSpec& spec, std::int64_t samples, const LayerContext& context)
-      : s_(spec), stack_(context, spec.dropout), n_(samples), h_(spec.hidden), inner_(spec.heads * spec.head_dim),
-        tokens_(samples * spec.target_length), keys_(spec.target_length + spec.memory_length), clusters_(vocabulary_clusters(spec)) {}
+      : s_(spec),
+        stack_(context, spec.dropout),
+        n_(samples),
+        h_(spec.hidden),
+        inner_(spec.heads * spec.head_dim),
+        tokens_(samples * spec.target_length),
+        keys_(spec.target_length + spec.memory_length),
+        clusters_(vocabulary_clusters(spec)) {}
 
   std::vector<Layer> build() {
     embedding();
@@ -35,7 +41,9 @@ class Builder {
  private:
   bool projected() const { return s_.div_value > 1; }
   graph::DType dtype() const { return stack_.dtype(); }
-  std::int64_t tokens_of(const VocabularyCluster& c) const { return std::max<std::int64_t>(1, std::llround(c.share * static_cast<double>(tokens_))); }
+  std::int64_t tokens_of(const VocabularyCluster& c) const {
+    return std::max<std::int64_t>(1, std::llround(c.share * static_cast<double>(tokens_)));
+  }
 
   void lookup(const VocabularyCluster& cluster, const std::string& name) {
     graph::EmbeddingBag op;
@@ -48,7 +56,8 @@ class Builder {
     layer.forward.push_back({name, op, {3, 3}});
     op.pass = graph::Pass::backward;
     layer.backward.push_back({name + ".wgrad", op, {3, 5}});
-    layer.backward.push_back(elementwise(name + ".tied.wgrad", cluster.words() * cluster.width, 2, 1, 1, stack_.context().numerics.gradient));
+    layer.backward.push_back(elementwise(name + ".tied.wgrad", cluster.words() * cluster.width, 2, 1, 1,
+                                         stack_.context().numerics.gradient));
     layer.parameters.push_back({name + ".weight", cluster.words() * cluster.width});
   }
 
@@ -60,7 +69,8 @@ class Builder {
       for (std::size_t i = 0; i < clusters_.size(); ++i) {
         const std::string name = "embedding" + std::to_string(i);
         lookup(clusters_[i], name);
-        stack_.linear(name + ".projection", tokens_of(clusters_[i]), clusters_[i].width, h_, Activation::none, true, false);
+        stack_.linear(name + ".projection", tokens_of(clusters_[i]), clusters_[i].width, h_, Activation::none, true,
+                      false);
       }
     }
     Layer& biases = stack_.push("position_biases");
@@ -96,10 +106,12 @@ class Builder {
   void biased_queries(const std::string& name) {
     Layer& layer = stack_.push(name + ".biased_queries");
     layer.forward.push_back(elementwise(name + ".biased_queries", 2 * tokens_ * inner_, 1, 1, 1, dtype(), {2, 2}));
-    layer.backward.push_back(elementwise(name + ".biased_queries.dgrad", 2 * tokens_ * inner_, 2, 1, 1, dtype(), {4, 4}));
+    layer.backward.push_back(
+        elementwise(name + ".biased_queries.dgrad", 2 * tokens_ * inner_, 2, 1, 1, dtype(), {4, 4}));
   }
 
-  /// Queries times the encodings of distances, which all samples share; then the shift that lines distances up with keys.
+  /// Queries times the encodings of distances, which all samples share; then the shift that lines distances up with
+  /// keys.
   void distance_scores(const std::string& name) {
     const graph::DType matrix = stack_.context().numerics.matrix;
     graph::Gemm product;
@@ -111,7 +123,8 @@ class Builder {
     const std::int64_t scores = n_ * s_.heads * s_.target_length * keys_;
     Layer& layer = stack_.push(name + ".distances");
     layer.forward.push_back({name + ".distances", product, {1, 1}});
-    layer.forward.push_back(elementwise(name + ".shift", scores, 2, 2, 1, dtype(), {3, 2}));  // pad, then copy the shifted view
+    layer.forward.push_back(
+        elementwise(name + ".shift", scores, 2, 2, 1, dtype(), {3, 2}));  // pad, then copy the shifted view
     layer.forward.push_back(elementwise(name + ".add_distances", scores, 2, 1, 1, dtype()));
     layer.backward.push_back(elementwise(name + ".shift.dgrad", scores, 2, 2, 1, dtype(), {3, 2}));
     graph::Gemm gradient = product;
@@ -138,7 +151,8 @@ class Builder {
     layer.forward.push_back({name + ".scores", op, {7, 8}});
     op.pass = graph::Pass::backward;
     layer.backward.push_back({name + ".scores.dgrad", op, {7, 10}});
-    layer.saved_bytes = stack_.bytes(n_ * s_.heads * s_.target_length * keys_);  // probabilities; there is no dropout on them
+    layer.saved_bytes =
+        stack_.bytes(n_ * s_.heads * s_.target_length * keys_);  // probabilities; there is no dropout on them
   }
 
   void logits(const std::string& name, std::int64_t rows, std::int64_t width, std::int64_t words) {
@@ -167,13 +181,17 @@ Result<void> check(const TransformerXlSpec& s) {
   std::int64_t begin = 0, width = s.hidden;
   for (const std::int64_t end : s.cutoffs) {
     if (end <= begin || end >= s.vocabulary) {
-      return Error{"model.transformer_xl.cutoffs: found " + std::to_string(end) + ", expected rising ranks below vocabulary (" + std::to_string(s.vocabulary) + ")", "", ""};
+      return Error{"model.transformer_xl.cutoffs: found " + std::to_string(end) +
+                       ", expected rising ranks below vocabulary (" + std::to_string(s.vocabulary) + ")",
+                   "", ""};
     }
     begin = end;
     width /= s.div_value;
   }
   if (width >= 1) return {};
-  return Error{"model.transformer_xl.div_value: found " + std::to_string(s.div_value) + ", expected a last cluster of at least one element", "", ""};
+  return Error{"model.transformer_xl.div_value: found " + std::to_string(s.div_value) +
+                   ", expected a last cluster of at least one element",
+               "", ""};
 }
 
 }  // namespace
@@ -190,16 +208,19 @@ std::vector<VocabularyCluster> vocabulary_clusters(const TransformerXlSpec& spec
   add(spec.vocabulary);
   double tail = 0;
   for (std::size_t i = 1; i < out.size(); ++i) tail += mass(out[i], spec.tail_exponent);
-  for (std::size_t i = 1; i < out.size(); ++i) out[i].share = spec.tail_tokens * mass(out[i], spec.tail_exponent) / tail;
+  for (std::size_t i = 1; i < out.size(); ++i)
+    out[i].share = spec.tail_tokens * mass(out[i], spec.tail_exponent) / tail;
   if (out.size() > 1) out.front().share = 1 - spec.tail_tokens;
   return out;
 }
 
-std::vector<Layer> transformer_xl_layers(const TransformerXlSpec& spec, std::int64_t samples, const LayerContext& context) {
+std::vector<Layer> transformer_xl_layers(const TransformerXlSpec& spec, std::int64_t samples,
+                                         const LayerContext& context) {
   return Builder(spec, samples, context).build();
 }
 
-Result<Workload> build_transformer_xl(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape, const SamplePlan& samples) {
+Result<Workload> build_transformer_xl(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape,
+                                      const SamplePlan& samples) {
   const TransformerXlSpec& spec = model.transformer_xl;
   TRY(check(spec));
   const LayerContext context = layer_context(model, framework);

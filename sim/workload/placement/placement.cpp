@@ -13,21 +13,29 @@ namespace {
 
 std::int64_t state_bytes_per_row(graph::EmbeddingOptimizer optimizer, std::int64_t dim) {
   switch (optimizer) {
-    case graph::EmbeddingOptimizer::none: return 0;
-    case graph::EmbeddingOptimizer::sgd: return 0;
-    case graph::EmbeddingOptimizer::rowwise_adagrad: return 4;
-    case graph::EmbeddingOptimizer::adagrad: return 4 * dim;
-    case graph::EmbeddingOptimizer::adam: return 8 * dim;
+    case graph::EmbeddingOptimizer::none:
+      return 0;
+    case graph::EmbeddingOptimizer::sgd:
+      return 0;
+    case graph::EmbeddingOptimizer::rowwise_adagrad:
+      return 4;
+    case graph::EmbeddingOptimizer::adagrad:
+      return 4 * dim;
+    case graph::EmbeddingOptimizer::adam:
+      return 8 * dim;
   }
   return 0;
 }
 
-/// The given tables split over all ranks, by rows or by columns. Ranks with equal pieces of every table form runs that end where some table's remainder ends.
-void split_everywhere(Placement& placement, const DlrmSpec& spec, std::uint32_t ranks, const std::vector<std::uint32_t>& tables, bool by_rows) {
+/// The given tables split over all ranks, by rows or by columns. Ranks with equal pieces of every table form runs that
+/// end where some table's remainder ends.
+void split_everywhere(Placement& placement, const DlrmSpec& spec, std::uint32_t ranks,
+                      const std::vector<std::uint32_t>& tables, bool by_rows) {
   const auto extent = [&](const ModelTable& t) { return by_rows ? t.rows : t.dim; };
   std::set<std::uint32_t> ends{ranks};
   for (const std::uint32_t t : tables) {
-    if (const std::int64_t rest = extent(placement.tables[t]) % ranks; rest != 0) ends.insert(static_cast<std::uint32_t>(rest));
+    if (const std::int64_t rest = extent(placement.tables[t]) % ranks; rest != 0)
+      ends.insert(static_cast<std::uint32_t>(rest));
   }
   SetCollector collector(placement, spec, ranks);
   std::uint32_t first = 0;
@@ -37,7 +45,8 @@ void split_everywhere(Placement& placement, const DlrmSpec& spec, std::uint32_t 
       const ModelTable& table = placement.tables[t];
       const std::int64_t size = piece_of(extent(table), ranks, first);
       if (size == 0) continue;
-      shards.push_back(by_rows ? row_slice(placement.tables, t, size) : Shard{t, ShardKind::columns, table.rows, size, table.pooling_factor});
+      shards.push_back(by_rows ? row_slice(placement.tables, t, size)
+                               : Shard{t, ShardKind::columns, table.rows, size, table.pooling_factor});
     }
     collector.add(first, end, std::move(shards));
     first = end;
@@ -52,14 +61,16 @@ void place_on_rank_zero(Placement& placement, const DlrmSpec& spec) {
 
 Result<void> place_by_list(Placement& placement, const DlrmSpec& spec, std::uint32_t ranks) {
   if (spec.placement.size() != placement.tables.size()) {
-    return Error{"model.dlrm.placement: found " + std::to_string(spec.placement.size()) + " ranks, expected one for each of the " +
-                     std::to_string(placement.tables.size()) + " tables", "", ""};
+    return Error{"model.dlrm.placement: found " + std::to_string(spec.placement.size()) +
+                     " ranks, expected one for each of the " + std::to_string(placement.tables.size()) + " tables",
+                 "", ""};
   }
   std::map<std::uint32_t, std::vector<Shard>> shards;
   for (std::uint32_t t = 0; t < placement.tables.size(); ++t) {
     if (spec.placement[t] < 0 || spec.placement[t] >= ranks) {
-      return Error{"model.dlrm.placement[" + std::to_string(t) + "]: found rank " + std::to_string(spec.placement[t]) + ", expected 0 .. " +
-                       std::to_string(ranks - 1), "", ""};
+      return Error{"model.dlrm.placement[" + std::to_string(t) + "]: found rank " + std::to_string(spec.placement[t]) +
+                       ", expected 0 .. " + std::to_string(ranks - 1),
+                   "", ""};
     }
     shards[static_cast<std::uint32_t>(spec.placement[t])].push_back(whole(placement.tables, t));
   }
@@ -72,7 +83,8 @@ Result<void> place_by_list(Placement& placement, const DlrmSpec& spec, std::uint
 std::vector<ModelTable> expand_tables(const DlrmSpec& spec) {
   std::vector<ModelTable> tables;
   for (const TableSpec& t : spec.tables) {
-    const ModelTable table{t.rows, t.dim > 0 ? t.dim : spec.embedding_dim, t.pooling_factor, t.alpha >= 0 ? t.alpha : spec.index_skew, t.features};
+    const ModelTable table{t.rows, t.dim > 0 ? t.dim : spec.embedding_dim, t.pooling_factor,
+                           t.alpha >= 0 ? t.alpha : spec.index_skew, t.features};
     tables.insert(tables.end(), static_cast<std::size_t>(t.count), table);
   }
   return tables;
@@ -118,16 +130,21 @@ Result<Placement> place_tables(const DlrmSpec& spec, const PlacementBudget& budg
       split_everywhere(placement, spec, budget.ranks, replicate_small(placement, spec, budget), true);
       placement.row_wise_everywhere = true;
       return placement;
-    case Sharding::column_wise: split_everywhere(placement, spec, budget.ranks, replicate_small(placement, spec, budget), false); return placement;
+    case Sharding::column_wise:
+      split_everywhere(placement, spec, budget.ranks, replicate_small(placement, spec, budget), false);
+      return placement;
     case Sharding::data_parallel:
       for (std::uint32_t t = 0; t < placement.tables.size(); ++t) replicate(placement, spec, t);
       collect(placement, spec, budget.ranks, {});
       return placement;
     case Sharding::table_wise:
-      if (spec.placement.empty()) return Error{"model.dlrm.placement: missing, expected the rank of every table", "", "or sharding: planner"};
+      if (spec.placement.empty())
+        return Error{"model.dlrm.placement: missing, expected the rank of every table", "", "or sharding: planner"};
       TRY(place_by_list(placement, spec, budget.ranks));
       return placement;
-    case Sharding::planner: TRY(place_by_planner(placement, spec, budget)); return placement;
+    case Sharding::planner:
+      TRY(place_by_planner(placement, spec, budget));
+      return placement;
   }
   CHECK(false) << "sharding " << static_cast<int>(spec.sharding);
   return placement;

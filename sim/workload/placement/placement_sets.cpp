@@ -23,7 +23,8 @@ ShardSet SetCollector::make_set(std::vector<Shard> shards) const {
   return set;
 }
 
-void collect(Placement& placement, const DlrmSpec& spec, std::uint32_t ranks, const std::map<std::uint32_t, std::vector<Shard>>& shards_of_rank) {
+void collect(Placement& placement, const DlrmSpec& spec, std::uint32_t ranks,
+             const std::map<std::uint32_t, std::vector<Shard>>& shards_of_rank) {
   SetCollector collector(placement, spec, ranks);
   std::uint32_t next = 0;
   const auto fill_empty = [&](std::uint32_t end) {
@@ -57,8 +58,10 @@ std::vector<std::uint32_t> replicate_small(Placement& placement, const DlrmSpec&
   std::vector<std::uint32_t> others;
   for (std::uint32_t t = 0; t < placement.tables.size(); ++t) {
     const ModelTable& table = placement.tables[t];
-    if (table_bytes(spec, table.rows, table.dim) < below) replicate(placement, spec, t);
-    else others.push_back(t);
+    if (table_bytes(spec, table.rows, table.dim) < below)
+      replicate(placement, spec, t);
+    else
+      others.push_back(t);
   }
   return others;
 }

@@ -28,7 +28,8 @@ class SetCollector {
 };
 
 /// From a list of shards for each rank that has any; the others hold none.
-void collect(Placement& placement, const DlrmSpec& spec, std::uint32_t ranks, const std::map<std::uint32_t, std::vector<Shard>>& shards_of_rank);
+void collect(Placement& placement, const DlrmSpec& spec, std::uint32_t ranks,
+             const std::map<std::uint32_t, std::vector<Shard>>& shards_of_rank);
 
 /// All of a table.
 Shard whole(const std::vector<ModelTable>& tables, std::uint32_t table);
@@ -39,7 +40,8 @@ Shard row_slice(const std::vector<ModelTable>& tables, std::uint32_t table, std:
 /// Every rank holds a copy of the table.
 void replicate(Placement& placement, const DlrmSpec& spec, std::uint32_t table);
 
-/// The same for the tables under the model's threshold (data_parallel_below, on several nodes data_parallel_below_nodes). Returns the others.
+/// The same for the tables under the model's threshold (data_parallel_below, on several nodes
+/// data_parallel_below_nodes). Returns the others.
 std::vector<std::uint32_t> replicate_small(Placement& placement, const DlrmSpec& spec, const PlacementBudget& budget);
 
 }  // namespace distsim::workload

@@ -10,9 +10,12 @@ std::string gigabytes(std::int64_t bytes) { return format_quantity(static_cast<d
 std::string text_of(const Shard& s) {
   const std::string table = "table " + std::to_string(s.table);
   switch (s.kind) {
-    case ShardKind::whole: return table;
-    case ShardKind::rows: return table + " (" + std::to_string(s.rows) + " rows)";
-    case ShardKind::columns: return table + " (" + std::to_string(s.dim) + " columns)";
+    case ShardKind::whole:
+      return table;
+    case ShardKind::rows:
+      return table + " (" + std::to_string(s.rows) + " rows)";
+    case ShardKind::columns:
+      return table + " (" + std::to_string(s.dim) + " columns)";
   }
   return table;
 }
@@ -21,7 +24,8 @@ std::string text_of(const ShardSet& set) {
   if (set.shards.empty()) return "no tables";
   std::string out;
   for (const Shard& s : set.shards) out += (out.empty() ? "" : ", ") + text_of(s);
-  return out + ": " + gigabytes(set.bytes) + ", " + format_quantity(set.ids, Dimension::none) + (set.ids == 1 ? " lookup a sample" : " lookups a sample");
+  return out + ": " + gigabytes(set.bytes) + ", " + format_quantity(set.ids, Dimension::none) +
+         (set.ids == 1 ? " lookup a sample" : " lookups a sample");
 }
 
 }  // namespace
@@ -30,8 +34,9 @@ std::string Placement::describe() const {
   std::string out;
   for (std::uint32_t first = 0, rank = 0; rank < set_of_rank.size(); first = rank) {
     while (rank < set_of_rank.size() && set_of_rank[rank] == set_of_rank[first]) ++rank;
-    out += (rank - first == 1 ? "rank " + std::to_string(first) : "ranks " + std::to_string(first) + "-" + std::to_string(rank - 1)) + ": " +
-           text_of(sets[set_of_rank[first]]) + "\n";
+    out += (rank - first == 1 ? "rank " + std::to_string(first)
+                              : "ranks " + std::to_string(first) + "-" + std::to_string(rank - 1)) +
+           ": " + text_of(sets[set_of_rank[first]]) + "\n";
   }
   if (replicated.empty()) return out;
   std::string list;

@@ -10,8 +10,8 @@
 namespace distsim::workload {
 namespace {
 
-// What NVIDIA's planner weighs one byte of exchange against one of memory traffic (MEM_COMM_BW_RATIO, MLPerf Training v3.0 to v4.1): on DGX H100,
-// 3.35 TB/s of a GPU's memory over 450 GB/s of NVLink and over the 50 GB/s of its NIC.
+// What NVIDIA's planner weighs one byte of exchange against one of memory traffic (MEM_COMM_BW_RATIO, MLPerf Training
+// v3.0 to v4.1): on DGX H100, 3.35 TB/s of a GPU's memory over 450 GB/s of NVLink and over the 50 GB/s of its NIC.
 constexpr double kBandwidthRatioInNode = 7;
 constexpr double kBandwidthRatioAcrossNodes = 67;
 
@@ -24,7 +24,8 @@ std::int64_t pieces_for(std::int64_t bytes, std::int64_t limit, std::int64_t mos
   return std::min((bytes + limit - 1) / limit, most);
 }
 
-/// Halved until a slice is no larger than the limit, as distributed-embeddings does; its limit counts weights without optimizer state.
+/// Halved until a slice is no larger than the limit, as distributed-embeddings does; its limit counts weights without
+/// optimizer state.
 std::int64_t column_pieces_for(std::int64_t bytes, std::int64_t limit, std::int64_t most) {
   if (limit <= 0) return 1;
   std::int64_t pieces = 1;
@@ -32,20 +33,24 @@ std::int64_t column_pieces_for(std::int64_t bytes, std::int64_t limit, std::int6
   return std::min(pieces, most);
 }
 
-/// As the thresholds cut it. What does not fit otherwise is cut at once with balance memory, and as the planner goes with balance cost.
+/// As the thresholds cut it. What does not fit otherwise is cut at once with balance memory, and as the planner goes
+/// with balance cost.
 PlannerTable planner_table(const DlrmSpec& spec, const ModelTable& t, const Planner& planner) {
   PlannerTable p{t.rows, t.dim, t.pooling_factor, table_bytes(spec, 1, t.dim), 1, 1};
   const std::int64_t bytes = table_bytes(spec, t.rows, t.dim), ranks = planner.ranks;
-  p.column_pieces = column_pieces_for(t.rows * t.dim * weight_bytes(spec), spec.column_wise_above.value(), std::min(t.dim, ranks));
+  p.column_pieces =
+      column_pieces_for(t.rows * t.dim * weight_bytes(spec), spec.column_wise_above.value(), std::min(t.dim, ranks));
   std::int64_t limit = spec.row_wise_above.value();
-  if (planner.balance == Planner::Balance::memory) limit = limit > 0 ? std::min(limit, planner.bytes_per_rank) : planner.bytes_per_rank;
+  if (planner.balance == Planner::Balance::memory)
+    limit = limit > 0 ? std::min(limit, planner.bytes_per_rank) : planner.bytes_per_rank;
   p.row_pieces = pieces_for(bytes / p.column_pieces, limit, std::min(t.rows, ranks / p.column_pieces));
   return p;
 }
 
 Shard shard_of(const Placement& placement, std::uint32_t table, const PlannerTable& cut, std::int64_t piece) {
   Shard shard = whole(placement.tables, table);
-  if (cut.row_pieces > 1) shard = row_slice(placement.tables, table, piece_of(cut.rows, cut.row_pieces, piece % cut.row_pieces));
+  if (cut.row_pieces > 1)
+    shard = row_slice(placement.tables, table, piece_of(cut.rows, cut.row_pieces, piece % cut.row_pieces));
   if (cut.column_pieces > 1) {
     shard.dim = piece_of(cut.dim, cut.column_pieces, piece / cut.row_pieces);
     if (cut.row_pieces == 1) shard.kind = ShardKind::columns;
@@ -65,27 +70,35 @@ Shard share_of(Shard shard, std::uint32_t gpu, std::uint32_t gpus) {
 
 Error does_not_fit(const Placement& placement, const DlrmSpec& spec, const PlacementBudget& budget) {
   if (budget.bytes_per_rank < 0) {
-    return Error{"model: every rank needs " + gigabytes(-budget.bytes_per_rank) + " more than its GPU has for weights, activations and exchanged vectors " +
-                     "alone, before any table", "", "use a smaller batch, smaller layers or more GPUs"};
+    return Error{"model: every rank needs " + gigabytes(-budget.bytes_per_rank) +
+                     " more than its GPU has for weights, activations and exchanged vectors " +
+                     "alone, before any table",
+                 "", "use a smaller batch, smaller layers or more GPUs"};
   }
   std::int64_t total = 0;
   for (const ModelTable& t : placement.tables) total += table_bytes(spec, t.rows, t.dim);
   const std::int64_t most = spec.table_memory.value();
   const bool limited = most > 0 && most < budget.bytes_per_rank;
-  return Error{"model.dlrm.tables: found " + gigabytes(total) + " of tables and optimizer state, expected tables that fit " +
-                   std::to_string(budget.ranks) + " ranks with " + (limited ? "table_memory " + gigabytes(most) + " each"
-                                                                            : gigabytes(budget.bytes_per_rank) + " left on each beside the rest of the model"), "",
-               limited ? "raise table_memory, or use more nodes"
-                       : "use more nodes, GPUs with more memory, embedding_dtype: fp16, or an optimizer with less state"};
+  return Error{
+      "model.dlrm.tables: found " + gigabytes(total) + " of tables and optimizer state, expected tables that fit " +
+          std::to_string(budget.ranks) + " ranks with " +
+          (limited ? "table_memory " + gigabytes(most) + " each"
+                   : gigabytes(budget.bytes_per_rank) + " left on each beside the rest of the model"),
+      "",
+      limited ? "raise table_memory, or use more nodes"
+              : "use more nodes, GPUs with more memory, embedding_dtype: fp16, or an optimizer with less state"};
 }
 
 /// `gpus` of a node own a slice together.
-Planner planner_for(const DlrmSpec& spec, const PlacementBudget& budget, std::uint32_t gpus, std::int64_t replicated_bytes) {
+Planner planner_for(const DlrmSpec& spec, const PlacementBudget& budget, std::uint32_t gpus,
+                    std::int64_t replicated_bytes) {
   std::int64_t room = budget.bytes_per_rank - replicated_bytes;
   if (spec.table_memory.value() > 0) room = std::min(room, spec.table_memory.value());
   Planner planner{budget.ranks / gpus, room * gpus};
   planner.balance = spec.balance == "memory" ? Planner::Balance::memory : Planner::Balance::cost;
-  const double ratio = spec.bandwidth_ratio > 0 ? spec.bandwidth_ratio : budget.nodes > 1 ? kBandwidthRatioAcrossNodes : kBandwidthRatioInNode;
+  const double ratio = spec.bandwidth_ratio > 0 ? spec.bandwidth_ratio
+                       : budget.nodes > 1       ? kBandwidthRatioAcrossNodes
+                                                : kBandwidthRatioInNode;
   planner.exchange_ids = ratio / spec.work_ratio;
   if (gpus == 1 && budget.ranks % budget.nodes == 0) planner.ranks_per_node = budget.ranks / budget.nodes;
   return planner;
@@ -108,7 +121,8 @@ Result<void> place_by_planner(Placement& placement, const DlrmSpec& spec, const 
       if (const Shard share = share_of(shard, g, gpus); share.rows > 0) shards[s.rank * gpus + g].push_back(share);
     }
   }
-  for (auto& [rank, list] : shards) std::sort(list.begin(), list.end(), [](const Shard& a, const Shard& b) { return a.table < b.table; });
+  for (auto& [rank, list] : shards)
+    std::sort(list.begin(), list.end(), [](const Shard& a, const Shard& b) { return a.table < b.table; });
   collect(placement, spec, budget.ranks, shards);
   return {};
 }

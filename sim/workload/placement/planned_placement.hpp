@@ -5,8 +5,9 @@
 
 namespace distsim::workload {
 
-/// Replicates the tables under the model's threshold and places the others by its planner settings (planner.hpp). With budget.whole_nodes slices fall on
-/// nodes, and every GPU of the node holds an equal share of the slice's rows. Errors: tables that do not fit all ranks together.
+/// Replicates the tables under the model's threshold and places the others by its planner settings (planner.hpp). With
+/// budget.whole_nodes slices fall on nodes, and every GPU of the node holds an equal share of the slice's rows. Errors:
+/// tables that do not fit all ranks together.
 Result<void> place_by_planner(Placement& placement, const DlrmSpec& spec, const PlacementBudget& budget);
 
 }  // namespace distsim::workload

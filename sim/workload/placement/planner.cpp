@@ -8,14 +8,17 @@ namespace distsim::workload {
 namespace {
 
 constexpr std::uint32_t kNoTable = 0xFFFFFFFFu;
-constexpr int kMostAttempts = 4096;  // keeps planning short for thousands of tables on thousands of ranks; published plans take less than 20
+constexpr int kMostAttempts =
+    4096;  // keeps planning short for thousands of tables on thousands of ranks; published plans take less than 20
 
 struct RankLoad {
   double load = 0;
   std::int64_t bytes_first = 0;  // breaks ties: bytes with Balance::memory, 0 with Balance::cost
   std::uint32_t turn = 0;        // and then the order in which ranks are filled
   std::int64_t bytes = 0;
-  bool operator>(const RankLoad& o) const { return std::tie(load, bytes_first, turn) > std::tie(o.load, o.bytes_first, o.turn); }
+  bool operator>(const RankLoad& o) const {
+    return std::tie(load, bytes_first, turn) > std::tie(o.load, o.bytes_first, o.turn);
+  }
 };
 using LightestFirst = std::priority_queue<RankLoad, std::vector<RankLoad>, std::greater<>>;
 
@@ -23,9 +26,11 @@ using LightestFirst = std::priority_queue<RankLoad, std::vector<RankLoad>, std::
 class Ranks {
  public:
   explicit Ranks(const Planner& p)
-      : limit_(p.bytes_per_rank), by_bytes_(p.balance == Planner::Balance::memory),
+      : limit_(p.bytes_per_rank),
+        by_bytes_(p.balance == Planner::Balance::memory),
         per_node_(!by_bytes_ && p.ranks_per_node > 0 && p.ranks % p.ranks_per_node == 0 ? p.ranks_per_node : p.ranks),
-        nodes_(p.ranks / per_node_), last_table_(p.ranks, kNoTable) {
+        nodes_(p.ranks / per_node_),
+        last_table_(p.ranks, kNoTable) {
     for (std::uint32_t turn = 0; turn < p.ranks; ++turn) queue_.push({0, 0, turn, 0});
   }
   struct Taken {
@@ -66,8 +71,10 @@ class Ranks {
 std::vector<std::uint32_t> largest_load_first(const Planner& planner, const std::vector<PlannerTable>& tables) {
   std::vector<std::uint32_t> order(tables.size());
   for (std::uint32_t t = 0; t < tables.size(); ++t) order[t] = t;
-  if (planner.balance == Planner::Balance::cost) std::reverse(order.begin(), order.end());  // of equal ones the later table, as in the published plans
-  std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return planner.load_of(tables[a]) > planner.load_of(tables[b]); });
+  if (planner.balance == Planner::Balance::cost)
+    std::reverse(order.begin(), order.end());  // of equal ones the later table, as in the published plans
+  std::stable_sort(order.begin(), order.end(),
+                   [&](auto a, auto b) { return planner.load_of(tables[a]) > planner.load_of(tables[b]); });
   return order;
 }
 
@@ -94,8 +101,8 @@ bool cut_largest_bytes(std::vector<PlannerTable>& tables, std::uint32_t ranks) {
   return cut_largest(tables, ranks, [](const PlannerTable& t) { return static_cast<double>(slice_bytes(t, 0)); });
 }
 
-/// Cutting adds exchanges, so that the mean load only grows: a plan at the mean is the best there is. Nor do slices of less than half the fullest
-/// rank's load decide how full it is.
+/// Cutting adds exchanges, so that the mean load only grows: a plan at the mean is the best there is. Nor do slices of
+/// less than half the fullest rank's load decide how full it is.
 bool worth_cutting(const Planner& planner, const std::vector<PlannerTable>& tables, double fullest) {
   double total = 0, largest = 0;
   for (const PlannerTable& t : tables) {
@@ -119,7 +126,8 @@ std::optional<Plan> plan_by_memory(const Planner& planner, std::vector<PlannerTa
 
 double Planner::load_of(const PlannerTable& t) const {
   if (balance == Balance::memory) return static_cast<double>(slice_bytes(t, 0));
-  return (t.ids / static_cast<double>(t.row_pieces) + exchange_ids) * static_cast<double>(t.dim) / static_cast<double>(t.column_pieces);
+  return (t.ids / static_cast<double>(t.row_pieces) + exchange_ids) * static_cast<double>(t.dim) /
+         static_cast<double>(t.column_pieces);
 }
 
 std::optional<Plan> Planner::place(const std::vector<PlannerTable>& tables, std::uint32_t* misfit) const {

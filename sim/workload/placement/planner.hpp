@@ -1,12 +1,14 @@
 // The greedy planner of table placement, apart from models and files.
 //
-// Balance::cost follows the planner of NVIDIA's MLPerf submissions of DLRM-DCNv2 (v3.0 to v5.1), whose 37 published plans it reproduces
-// (tests/workload/published_plans_test.cpp). Its rule was inferred from those plans:
+// Balance::cost follows the planner of NVIDIA's MLPerf submissions of DLRM-DCNv2 (v3.0 to v5.1), whose 37 published
+// plans it reproduces (tests/workload/published_plans_test.cpp). Its rule was inferred from those plans:
 //   1. a slice costs (lookups / row pieces + exchange_ids) x dim / column pieces;
 //   2. slices go from the most to the least costly to the rank with the least cost that has room;
 //   3. a table that finds no room is cut in twice as many pieces, and all are placed anew;
-//   4. else the table whose slices are the most costly is cut in twice as many pieces (all those of equal cost at once), and all are placed anew,
-//      until that one cannot be cut further; the plan whose most loaded rank has the least wins, of equal ones the first.
+//   4. else the table whose slices are the most costly is cut in twice as many pieces (all those of equal cost at
+//   once), and all are placed anew,
+//      until that one cannot be cut further; the plan whose most loaded rank has the least wins, of equal ones the
+//      first.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +20,8 @@ namespace distsim::workload {
 /// A table to place, and how it is cut: row_pieces x column_pieces slices.
 struct PlannerTable {
   std::int64_t rows = 0, dim = 0;
-  double ids = 0;                    ///< lookups a sample
-  std::int64_t bytes_per_row = 0;    ///< with optimizer state
+  double ids = 0;                  ///< lookups a sample
+  std::int64_t bytes_per_row = 0;  ///< with optimizer state
   std::int64_t row_pieces = 1;
   std::int64_t column_pieces = 1;
   std::int64_t pieces() const { return row_pieces * column_pieces; }
@@ -36,7 +38,7 @@ struct PlannerSlice {
 struct Plan {
   std::vector<PlannerTable> tables;  ///< as cut in the end
   std::vector<PlannerSlice> slices;
-  double fullest = 0;                ///< load of the most loaded rank
+  double fullest = 0;  ///< load of the most loaded rank
 };
 
 struct Planner {
@@ -45,24 +47,25 @@ struct Planner {
   std::uint32_t ranks = 1;
   std::int64_t bytes_per_rank = 0;
   Balance balance = Balance::cost;
-  double exchange_ids = 1.75;        ///< what exchanging a pooled vector costs, in lookups of a vector of that width
-  std::uint32_t ranks_per_node = 0;  ///< Balance::cost: of ranks with equal load the next one is on another node; 0: all on one node
+  double exchange_ids = 1.75;  ///< what exchanging a pooled vector costs, in lookups of a vector of that width
+  std::uint32_t ranks_per_node =
+      0;  ///< Balance::cost: of ranks with equal load the next one is on another node; 0: all on one node
 
   /// Load of one slice: its cost (rule 1), or its bytes.
   double load_of(const PlannerTable& table) const;
 
-  /// Balance::memory, after the strategy memory_balanced of NVIDIA's distributed-embeddings: slices sorted by bytes are dealt to the ranks back and
-  /// forth (0 .. n-1, n-1 .. 0, ...), so that ranks get as many slices as each other and tables of like size fall on different ranks. Nothing where
-  /// a rank would overflow or hold two slices of one table.
+  /// Balance::memory, after the strategy memory_balanced of NVIDIA's distributed-embeddings: slices sorted by bytes are
+  /// dealt to the ranks back and forth (0 .. n-1, n-1 .. 0, ...), so that ranks get as many slices as each other and
+  /// tables of like size fall on different ranks. Nothing where a rank would overflow or hold two slices of one table.
   std::optional<Plan> deal(const std::vector<PlannerTable>& tables) const;
 
-  /// The largest load first, each slice on the least loaded rank that has room and no slice of the same table. Equal loads: with Balance::cost the
-  /// later table first and ranks by turns of the nodes; with Balance::memory the lower table and rank first. Nothing where some slice finds no rank;
-  /// `misfit`, if asked for, is then its table.
+  /// The largest load first, each slice on the least loaded rank that has room and no slice of the same table. Equal
+  /// loads: with Balance::cost the later table first and ranks by turns of the nodes; with Balance::memory the lower
+  /// table and rank first. Nothing where some slice finds no rank; `misfit`, if asked for, is then its table.
   std::optional<Plan> place(const std::vector<PlannerTable>& tables, std::uint32_t* misfit = nullptr) const;
 
-  /// Balance::cost: rules 1-4. Balance::memory: dealt or placed; while that does not fit, the tables with the largest slices are halved by rows.
-  /// Nothing where no cut fits. Deterministic.
+  /// Balance::cost: rules 1-4. Balance::memory: dealt or placed; while that does not fit, the tables with the largest
+  /// slices are halved by rows. Nothing where no cut fits. Deterministic.
   std::optional<Plan> plan(std::vector<PlannerTable> tables) const;
 };
 

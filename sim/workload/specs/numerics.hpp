@@ -10,7 +10,7 @@ struct Numerics {
   graph::DType matrix = graph::DType::fp32;      ///< operands of matrix products and convolutions
   graph::DType activation = graph::DType::fp32;  ///< activations and their gradients in memory
   graph::DType gradient = graph::DType::fp32;    ///< weight gradients on the wire and as the optimizer reads them
-  bool mixed = false;              ///< 16-bit or 8-bit arithmetic with fp32 master weights
+  bool mixed = false;                            ///< 16-bit or 8-bit arithmetic with fp32 master weights
 };
 
 /// fp32 and tf32 keep everything as fp32; fp16 and bf16 are mixed precision; fp8 multiplies in fp8 and stores bf16.
@@ -19,11 +19,16 @@ inline Numerics numerics_of(Precision precision, const FrameworkSpec& framework)
     return Numerics{matrix, stored, framework.half_precision_gradients ? stored : graph::DType::fp32, true};
   };
   switch (precision) {
-    case Precision::fp32: return {};
-    case Precision::tf32: return {graph::DType::tf32, graph::DType::fp32, graph::DType::fp32, false};
-    case Precision::fp16: return mixed(graph::DType::fp16, graph::DType::fp16);
-    case Precision::bf16: return mixed(graph::DType::bf16, graph::DType::bf16);
-    case Precision::fp8: return mixed(graph::DType::fp8, graph::DType::bf16);
+    case Precision::fp32:
+      return {};
+    case Precision::tf32:
+      return {graph::DType::tf32, graph::DType::fp32, graph::DType::fp32, false};
+    case Precision::fp16:
+      return mixed(graph::DType::fp16, graph::DType::fp16);
+    case Precision::bf16:
+      return mixed(graph::DType::bf16, graph::DType::bf16);
+    case Precision::fp8:
+      return mixed(graph::DType::fp8, graph::DType::bf16);
   }
   CHECK(false) << "precision " << static_cast<int>(precision);
   return {};

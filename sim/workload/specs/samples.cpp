@@ -10,8 +10,9 @@ std::string text(std::int64_t n) { return std::to_string(n); }
 Result<std::int64_t> total_samples(const ModelSpec& model, std::int64_t slots) {
   if (model.per_gpu_batch == 0) return model.global_batch;
   if (model.per_gpu_batch > kMaxSamples / slots) {
-    return Error{"model.per_gpu_batch: found " + text(model.per_gpu_batch) + " samples on " + text(slots) + " ranks and micro-steps, expected at most " +
-                     text(kMaxSamples) + " in all", "", ""};
+    return Error{"model.per_gpu_batch: found " + text(model.per_gpu_batch) + " samples on " + text(slots) +
+                     " ranks and micro-steps, expected at most " + text(kMaxSamples) + " in all",
+                 "", ""};
   }
   return model.per_gpu_batch * slots;
 }
@@ -30,7 +31,9 @@ std::vector<std::uint32_t> SampleSplit::variant_of_rank() const {
 }
 
 SampleSplit SamplePlan::micro_step(std::int64_t step) const {
-  const auto share = [&](std::int64_t samples) { return samples / micro_steps + (step < samples % micro_steps ? 1 : 0); };
+  const auto share = [&](std::int64_t samples) {
+    return samples / micro_steps + (step < samples % micro_steps ? 1 : 0);
+  };
   const std::int64_t per_rank = total / ranks;
   return {ranks, static_cast<std::uint32_t>(total % ranks), share(per_rank + 1), share(per_rank)};
 }
@@ -44,7 +47,8 @@ std::string SamplePlan::describe() const {
     out += text(left) + " take " + text(total / ranks + 1) + ", " + text(ranks - left) + " take " + text(total / ranks);
   }
   if (micro_steps > 1) {
-    out += ", in " + text(micro_steps) + " micro-steps of " + (total % (ranks * micro_steps) == 0 ? "" : "at most ") + text(micro_step(0).largest());
+    out += ", in " + text(micro_steps) + " micro-steps of " + (total % (ranks * micro_steps) == 0 ? "" : "at most ") +
+           text(micro_step(0).largest());
   }
   return out;
 }
@@ -52,21 +56,26 @@ std::string SamplePlan::describe() const {
 Result<SamplePlan> plan_samples(const ModelSpec& model, std::uint32_t ranks) {
   if (ranks == 0) return Error{"cluster: found 0 ranks, expected at least 1", "", ""};
   if (model.global_batch > 0 && model.per_gpu_batch > 0) {
-    return Error{"model.per_gpu_batch: found both global_batch " + text(model.global_batch) + " and per_gpu_batch " + text(model.per_gpu_batch) +
-                     ", expected one of them", "", "set the other to 0"};
+    return Error{"model.per_gpu_batch: found both global_batch " + text(model.global_batch) + " and per_gpu_batch " +
+                     text(model.per_gpu_batch) + ", expected one of them",
+                 "", "set the other to 0"};
   }
   if (model.global_batch <= 0 && model.per_gpu_batch <= 0) {
-    return Error{"model.global_batch: found neither global_batch nor per_gpu_batch, expected one of them", "", "e.g. global_batch: 65536"};
+    return Error{"model.global_batch: found neither global_batch nor per_gpu_batch, expected one of them", "",
+                 "e.g. global_batch: 65536"};
   }
   if (model.accumulation < 1 || model.accumulation > kMaxSamples / ranks) {
     return Error{"model.accumulation: found " + text(model.accumulation) + ", expected 1 or more micro-steps", "", ""};
   }
   const std::int64_t slots = ranks * model.accumulation;
   TRY_ASSIGN(const std::int64_t total, total_samples(model, slots));
-  if (total > kMaxSamples) return Error{"model.global_batch: found " + text(total) + ", expected at most " + text(kMaxSamples), "", ""};
+  if (total > kMaxSamples)
+    return Error{"model.global_batch: found " + text(total) + ", expected at most " + text(kMaxSamples), "", ""};
   if (total < slots) {
-    return Error{"model.global_batch: found " + text(total) + ", expected at least " + text(slots) + ", one sample for each of " + text(ranks) +
-                     " ranks and " + text(model.accumulation) + " micro-steps", "", "use fewer nodes or a larger batch"};
+    return Error{"model.global_batch: found " + text(total) + ", expected at least " + text(slots) +
+                     ", one sample for each of " + text(ranks) + " ranks and " + text(model.accumulation) +
+                     " micro-steps",
+                 "", "use fewer nodes or a larger batch"};
   }
   return SamplePlan{ranks, model.accumulation, total};
 }

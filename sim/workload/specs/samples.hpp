@@ -1,5 +1,5 @@
-// How the samples of an optimizer step fall on ranks and micro-steps. Whatever the division leaves over goes one by one to the first ranks and
-// the first micro-steps, so that sizes differ by at most one.
+// How the samples of an optimizer step fall on ranks and micro-steps. Whatever the division leaves over goes one by one
+// to the first ranks and the first micro-steps, so that sizes differ by at most one.
 #pragma once
 
 #include <cstdint>
@@ -36,7 +36,8 @@ struct SamplePlan {
   std::string describe() const;  ///< "batch 1000 over 32 ranks: 8 ranks take 32, 24 take 31"
 };
 
-/// From model.global_batch or model.per_gpu_batch. Errors: both or neither given; fewer samples than ranks x micro-steps; overflow.
+/// From model.global_batch or model.per_gpu_batch. Errors: both or neither given; fewer samples than ranks x
+/// micro-steps; overflow.
 Result<SamplePlan> plan_samples(const ModelSpec& model, std::uint32_t ranks);
 
 }  // namespace distsim::workload

@@ -23,7 +23,8 @@ namespace {
 
 using test::Finished;
 
-/// What Open MPI wants before it starts more ranks than cores, or starts them as root; other libraries do not look at it.
+/// What Open MPI wants before it starts more ranks than cores, or starts them as root; other libraries do not look at
+/// it.
 constexpr const char* kEnvironment =
     "OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl_vader_single_copy_mechanism=none ";
 
@@ -61,7 +62,9 @@ class CollectiveBench : public ::testing::Test {
  protected:
   ~CollectiveBench() override { std::filesystem::remove_all(dir_); }
   Finished mpirun(int ranks, const std::string& flags) {
-    return test::run_command(std::string(kEnvironment) + "timeout 240 " + MPIEXEC + " -n " + std::to_string(ranks) + " " + BINARY + " " + flags, dir_);
+    return test::run_command(std::string(kEnvironment) + "timeout 240 " + MPIEXEC + " -n " + std::to_string(ranks) +
+                                 " " + BINARY + " " + flags,
+                             dir_);
   }
   std::string refused(const std::string& flags) {
     const Finished f = mpirun(2, flags);
@@ -74,13 +77,15 @@ class CollectiveBench : public ::testing::Test {
 
 std::string all_collectives() {
   std::string names;
-  for (const bench::CollectiveCase& c : bench::collective_cases()) names += (names.empty() ? "" : ",") + std::string(c.name);
+  for (const bench::CollectiveCase& c : bench::collective_cases())
+    names += (names.empty() ? "" : ",") + std::string(c.name);
   return names;
 }
 
 TEST_F(CollectiveBench, EveryCollectiveIsRightOnTwoThreeAndFourRanks) {
   for (int ranks : {2, 3, 4}) {
-    const Finished f = mpirun(ranks, "--backend mpi -b 64 -e 100K -f 11 -n 2 -r " + std::to_string(ranks - 1) + " --imbalance 2.5 --collectives " + all_collectives());
+    const Finished f = mpirun(ranks, "--backend mpi -b 64 -e 100K -f 11 -n 2 -r " + std::to_string(ranks - 1) +
+                                         " --imbalance 2.5 --collectives " + all_collectives());
     ASSERT_EQ(f.code, 0) << f.err;
     const auto rows = rows_of(f.out);
     EXPECT_EQ(rows.size(), bench::collective_cases().size() * 4);  // 64, 704, 7744, 85184
@@ -94,7 +99,10 @@ TEST_F(CollectiveBench, EveryCollectiveIsRightOnTwoThreeAndFourRanks) {
 // Threads as ranks of their own: the same run as with processes, over the same messages.
 TEST_F(CollectiveBench, ThreadsOfAProcessAreRanks) {
   const std::string curve = dir_ + "/t.curve.txtpb";
-  const Finished f = mpirun(2, "--backend tcp -t 2 -b 64 -e 4K -f 8 -n 2 --collectives alltoall,alltoallv,broadcast --groups all,pairs --imbalance 2 --out " + curve);
+  const Finished f = mpirun(
+      2,
+      "--backend tcp -t 2 -b 64 -e 4K -f 8 -n 2 --collectives alltoall,alltoallv,broadcast --groups all,pairs --imbalance 2 --out " +
+          curve);
   ASSERT_EQ(f.code, 0) << f.err;
   for (const TableRow& row : rows_of(f.out)) EXPECT_EQ(row.halves[3], "0") << row.bytes;
   EXPECT_NE(f.out.find("# nThread 2 nGpus 1 "), std::string::npos) << f.out;
@@ -103,7 +111,8 @@ TEST_F(CollectiveBench, ThreadsOfAProcessAreRanks) {
   ASSERT_EQ(file.curves_size(), 6);
   EXPECT_EQ(file.curves(0).ranks(), 4u);
   EXPECT_EQ(file.curves(0).launch(), "single_process");
-  const Finished stalled = mpirun(2, "--backend tcp -t 2 -b 64 -e 4K -f 8 -n 2 --collectives alltoall --stall-limit 3 --inject-stall 3:1");
+  const Finished stalled =
+      mpirun(2, "--backend tcp -t 2 -b 64 -e 4K -f 8 -n 2 --collectives alltoall --stall-limit 3 --inject-stall 3:1");
   EXPECT_EQ(stalled.code, 3) << stalled.err;
   EXPECT_NE(stalled.err.find("the process of ranks 2 .. 3 on "), std::string::npos) << stalled.err;
   EXPECT_NE(refused("--backend mpi -t 2").find("-t: found 2, expected 1"), std::string::npos);
@@ -120,7 +129,8 @@ TEST_F(CollectiveBench, OneCurveForTheSameRanksUnderSeveralNames) {
 }
 
 TEST_F(CollectiveBench, EveryTypeAndReductionIsRight) {
-  const Finished f = mpirun(3, "--backend mpi -b 4K -e 4K -n 2 -d all -o all --collectives all_reduce,reduce_scatter,alltoall");
+  const Finished f =
+      mpirun(3, "--backend mpi -b 4K -e 4K -n 2 -d all -o all --collectives all_reduce,reduce_scatter,alltoall");
   ASSERT_EQ(f.code, 0) << f.err;
   const auto rows = rows_of(f.out);
   EXPECT_EQ(rows.size(), 2u * 8 * 4 + 10);  // MPI reduces eight of the ten types, and moves all of them
@@ -130,7 +140,9 @@ TEST_F(CollectiveBench, EveryTypeAndReductionIsRight) {
 
 TEST_F(CollectiveBench, TableAndFilesAgree) {
   const std::string curve = dir_ + "/x.curve.txtpb", json = dir_ + "/x.json";
-  const Finished f = mpirun(4, "--backend mpi -b 1K -e 64K -f 4 -n 5 --collectives all_reduce,alltoall --system here --out " + curve + " -J " + json);
+  const Finished f =
+      mpirun(4, "--backend mpi -b 1K -e 64K -f 4 -n 5 --collectives all_reduce,alltoall --system here --out " + curve +
+                    " -J " + json);
   ASSERT_EQ(f.code, 0) << f.err;
   const auto rows = rows_of(f.out);
   ASSERT_EQ(rows.size(), 8u);
@@ -153,8 +165,10 @@ TEST_F(CollectiveBench, TableAndFilesAgree) {
     EXPECT_GE(point.high_us(), point.time_us());
     EXPECT_EQ(half["iterations"]["count"], 5);
     EXPECT_EQ(half["iterations"]["median_us"].get<double>(), point.time_us());
-    EXPECT_NEAR(half["algbw"].get<double>(), static_cast<double>(rows[i].bytes) / half["time_us"].get<double>() / 1e3, 1e-9);
-    EXPECT_NEAR(half["busbw"].get<double>(), half["algbw"].get<double>() * (i < 4 ? 1.5 : 0.75), 1e-9);  // 2(n-1)/n and (n-1)/n of 4 ranks
+    EXPECT_NEAR(half["algbw"].get<double>(), static_cast<double>(rows[i].bytes) / half["time_us"].get<double>() / 1e3,
+                1e-9);
+    EXPECT_NEAR(half["busbw"].get<double>(), half["algbw"].get<double>() * (i < 4 ? 1.5 : 0.75),
+                1e-9);  // 2(n-1)/n and (n-1)/n of 4 ranks
     if (i < 4) busbw_sum += half["busbw"].get<double>() + j["tables"][0]["rows"][i]["in_place"]["busbw"].get<double>();
   }
   EXPECT_NEAR(j["tables"][0]["avg_busbw"].get<double>(), busbw_sum / 8, 1e-9);
@@ -163,9 +177,13 @@ TEST_F(CollectiveBench, TableAndFilesAgree) {
 
 TEST_F(CollectiveBench, AWrongElementEndsTheRunByName) {
   const std::string curve = dir_ + "/w.curve.txtpb";
-  const Finished f = mpirun(4, "--backend mpi -b 64 -e 4K -f 4 -n 2 --out " + curve + " --inject-fault 2:100");  // 100 floats are in the sizes from 1024 on
+  const Finished f = mpirun(4, "--backend mpi -b 64 -e 4K -f 4 -n 2 --out " + curve +
+                                   " --inject-fault 2:100");  // 100 floats are in the sizes from 1024 on
   EXPECT_EQ(f.code, 1);
-  EXPECT_NE(f.err.find("all_reduce of 1024 bytes, out-of-place: rank 2, element 100 (byte 400 of the receive buffer): found "), std::string::npos) << f.err;
+  EXPECT_NE(f.err.find(
+                "all_reduce of 1024 bytes, out-of-place: rank 2, element 100 (byte 400 of the receive buffer): found "),
+            std::string::npos)
+      << f.err;
   const auto rows = rows_of(f.out);
   ASSERT_EQ(rows.size(), 3u);  // 64, 256, and the wrong one
   EXPECT_EQ(rows[1].halves[3], "0");
@@ -192,16 +210,18 @@ TEST_F(CollectiveBench, RefusesWithOneLineAndCodeTwo) {
 
 TEST_F(CollectiveBench, RanksWithOtherFlagsAreRefused) {
   const std::string one = std::string(" -n 1 ") + BINARY;
-  const Finished f = test::run_command(std::string(kEnvironment) + "timeout 60 " + MPIEXEC + one + " -b 8 -e 8 :" + one + " -b 8 -e 16", dir_);
+  const Finished f = test::run_command(
+      std::string(kEnvironment) + "timeout 60 " + MPIEXEC + one + " -b 8 -e 8 :" + one + " -b 8 -e 16", dir_);
   EXPECT_EQ(f.code, 2);
-  EXPECT_NE(f.err.find("rank 1 was started otherwise than rank 0: found '-e 16', expected '-e 8'"), std::string::npos) << f.err;
+  EXPECT_NE(f.err.find("rank 1 was started otherwise than rank 0: found '-e 16', expected '-e 8'"), std::string::npos)
+      << f.err;
 }
 
 // The run would take hours; it is stopped once three sizes are on disk.
 TEST_F(CollectiveBench, AnInterruptLeavesThePartialFile) {
   const std::string curve = dir_ + "/p.curve.txtpb";
-  test::Background job("env " + std::string(kEnvironment) + MPIEXEC + " -n 2 " + BINARY + " --backend mpi -b 1K -e 64M -i 1K -n 20 --out " + curve + " >" + dir_ +
-                       "/out 2>&1 </dev/null");
+  test::Background job("env " + std::string(kEnvironment) + MPIEXEC + " -n 2 " + BINARY +
+                       " --backend mpi -b 1K -e 64M -i 1K -n 20 --out " + curve + " >" + dir_ + "/out 2>&1 </dev/null");
   int points = 0;
   for (int waited = 0; waited < 600 && points < 3; ++waited) {
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
@@ -219,12 +239,15 @@ TEST_F(CollectiveBench, AnInterruptLeavesThePartialFile) {
 TEST_F(CollectiveBench, AnInterruptEndsARunWhoseOutputNobodyReads) {
   const std::string pipe = dir_ + "/pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
-  const int reader = ::open(pipe.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);  // reads nothing; open both ways, it waits for no writer
+  const int reader =
+      ::open(pipe.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);  // reads nothing; open both ways, it waits for no writer
   ASSERT_GE(reader, 0);
   ASSERT_GT(::fcntl(reader, F_SETPIPE_SZ, 4096), 0);
-  test::Background job(std::string(BINARY) + " --backend tcp --hosts 127.0.0.1 --rank 0 -b 1K -e 64M -i 1K -n 2 --collectives alltoall >" + pipe +
-                       " 2>/dev/null </dev/null");
-  for (int held = 0, before = 0, same = 0, waited = 0; waited < 600 && (held == 0 || same < 10); ++waited) {  // until no more comes
+  test::Background job(std::string(BINARY) +
+                       " --backend tcp --hosts 127.0.0.1 --rank 0 -b 1K -e 64M -i 1K -n 2 --collectives alltoall >" +
+                       pipe + " 2>/dev/null </dev/null");
+  for (int held = 0, before = 0, same = 0, waited = 0; waited < 600 && (held == 0 || same < 10);
+       ++waited) {  // until no more comes
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
     ASSERT_EQ(::ioctl(reader, FIONREAD, &held), 0);
     same = held == before ? same + 1 : 0;
@@ -237,7 +260,9 @@ TEST_F(CollectiveBench, AnInterruptEndsARunWhoseOutputNobodyReads) {
 
 // MPI carries what the ranks tell each other, TCP the data.
 TEST_F(CollectiveBench, TcpMovesEverythingAndReducesNothing) {
-  const Finished f = mpirun(3, "--backend tcp --streams 2 -b 64 -e 300K -f 70 -n 2 -r 1 --imbalance 2.5 --collectives alltoall,alltoallv,all_gather,broadcast,gather,scatter,sendrecv");
+  const Finished f = mpirun(
+      3,
+      "--backend tcp --streams 2 -b 64 -e 300K -f 70 -n 2 -r 1 --imbalance 2.5 --collectives alltoall,alltoallv,all_gather,broadcast,gather,scatter,sendrecv");
   ASSERT_EQ(f.code, 0) << f.err;
   const auto rows = rows_of(f.out);
   EXPECT_EQ(rows.size(), 7u * 2);
@@ -247,9 +272,11 @@ TEST_F(CollectiveBench, TcpMovesEverythingAndReducesNothing) {
 
 // Two processes that nobody but the shell started.
 TEST_F(CollectiveBench, RanksMeetWithoutMpirun) {
-  const std::string common = std::string(BINARY) + " --backend tcp --hosts 127.0.0.1,127.0.0.1 --port " + std::to_string(test::free_port()) +
+  const std::string common = std::string(BINARY) + " --backend tcp --hosts 127.0.0.1,127.0.0.1 --port " +
+                             std::to_string(test::free_port()) +
                              " -b 1K -e 64K -f 8 -n 3 --pair-tests latency,bandwidth,matrix";
-  const Finished f = test::run_command("timeout 60 " + common + " --rank 1 >" + dir_ + "/other 2>&1 & timeout 60 " + common + " --rank 0", dir_);
+  const Finished f = test::run_command(
+      "timeout 60 " + common + " --rank 1 >" + dir_ + "/other 2>&1 & timeout 60 " + common + " --rank 0", dir_);
   ASSERT_EQ(f.code, 0) << f.err;
   EXPECT_NE(f.out.find("# latency: half a round trip"), std::string::npos);
   EXPECT_NE(f.out.find("# fit: alpha "), std::string::npos);
@@ -274,7 +301,11 @@ TEST_F(CollectiveBench, ShapesOfGroupsAreMeasuredAndNamed) {
 
 TEST_F(CollectiveBench, APlanIsMeasuredExactly) {
   const std::string plan = dir_ + "/plan.csv", curve = dir_ + "/p.curve.txtpb";
-  ASSERT_TRUE(write_file_atomically(plan, "collective,dtype,ranks,nodes,at_once,bytes\nall_reduce,fp32,4,1,0,1040\nall_to_all,fp32,2,1,1,64\nall_reduce,fp32,4,1,0,8\n").ok());
+  ASSERT_TRUE(
+      write_file_atomically(
+          plan,
+          "collective,dtype,ranks,nodes,at_once,bytes\nall_reduce,fp32,4,1,0,1040\nall_to_all,fp32,2,1,1,64\nall_reduce,fp32,4,1,0,8\n")
+          .ok());
   const Finished f = mpirun(4, "--backend mpi -n 3 --plan " + plan + " --out " + curve);
   ASSERT_EQ(f.code, 0) << f.err;
   const curves::CurveFile file = read_curves(curve);
@@ -309,7 +340,8 @@ TEST_F(CollectiveBench, MoreSamplesUntilTheMedianIsKnown) {
 TEST_F(CollectiveBench, ContendedCurvesAreMarked) {
   for (const char* beside : {"compute", "256K"}) {
     const std::string curve = dir_ + "/b.curve.txtpb";
-    const Finished f = mpirun(2, "--backend mpi -b 64K -e 64K -n 5 --beside " + std::string(beside) + " --out " + curve);
+    const Finished f =
+        mpirun(2, "--backend mpi -b 64K -e 64K -n 5 --beside " + std::string(beside) + " --out " + curve);
     ASSERT_EQ(f.code, 0) << beside << f.err;
     EXPECT_NE(f.out.find("beside"), std::string::npos);
     EXPECT_NE(read_curves(curve).curves(0).not_used(), "");
@@ -326,7 +358,9 @@ TEST_F(CollectiveBench, HostNamesCanBeHashed) {
 TEST_F(CollectiveBench, RanksOfAnotherProgramAreRefused) {
   const std::string other = dir_ + "/other_bench";  // the same program with a byte more is another one
   ASSERT_EQ(std::system(("cp " + std::string(BINARY) + " " + other + " && printf x >> " + other).c_str()), 0);
-  const Finished f = test::run_command(std::string(kEnvironment) + "timeout 60 " + MPIEXEC + " -n 1 " + BINARY + " -b 8 -e 8 : -n 1 " + other + " -b 8 -e 8", dir_);
+  const Finished f = test::run_command(std::string(kEnvironment) + "timeout 60 " + MPIEXEC + " -n 1 " + BINARY +
+                                           " -b 8 -e 8 : -n 1 " + other + " -b 8 -e 8",
+                                       dir_);
   EXPECT_EQ(f.code, 2);
   EXPECT_NE(f.err.find("rank 1 was started otherwise than rank 0: found 'program "), std::string::npos) << f.err;
 }

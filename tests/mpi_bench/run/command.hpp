@@ -32,7 +32,8 @@ inline Finished run_command(const std::string& command, const std::string& dir) 
   return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, *read_file(out, 64 << 20), *read_file(err, 64 << 20)};
 }
 
-/// `command` through the shell, which becomes it: a signal reaches the command itself. Our own child, so that its end is seen whoever else reaps.
+/// `command` through the shell, which becomes it: a signal reaches the command itself. Our own child, so that its end
+/// is seen whoever else reaps.
 class Background {
  public:
   explicit Background(const std::string& command) : pid_(::fork()) {
@@ -68,7 +69,8 @@ class Background {
   pid_t pid_;
 };
 
-/// A TCP port of this machine that nobody listens at: below those that the system gives to whoever asks for any, so that none comes to take it.
+/// A TCP port of this machine that nobody listens at: below those that the system gives to whoever asks for any, so
+/// that none comes to take it.
 inline int free_port() {
   const int first = static_cast<int>(::getpid() % 10000);
   for (int i = 0; i < 10000; ++i) {

@@ -21,7 +21,8 @@ class OpBench : public ::testing::Test {
 TEST_F(OpBench, ListNeedsNoGpu) {
   const Finished f = run("--list --grid smoke --ops copy_h2d,embedding_bag --dtypes int8");
   EXPECT_EQ(f.code, 0) << f.err;
-  EXPECT_EQ(f.out.rfind("op,pass,dtype,shape,extra,operand_bytes,flops\ncopy_h2d,fwd,int8,1x256,,256,0\n", 0), 0u) << f.out;
+  EXPECT_EQ(f.out.rfind("op,pass,dtype,shape,extra,operand_bytes,flops\ncopy_h2d,fwd,int8,1x256,,256,0\n", 0), 0u)
+      << f.out;
 }
 
 TEST_F(OpBench, MistakesAreOneLineAndCodeTwo) {
@@ -33,7 +34,8 @@ TEST_F(OpBench, MistakesAreOneLineAndCodeTwo) {
   EXPECT_EQ(run("--nonsense").code, 2);
 }
 
-/// Without a GPU: one line, nothing written. With one: the smoke grid of two cheap ops is measured, and a second run finds everything there.
+/// Without a GPU: one line, nothing written. With one: the smoke grid of two cheap ops is measured, and a second run
+/// finds everything there.
 TEST_F(OpBench, MeasuresOrSaysWhyNot) {
   const std::string flags = "--grid smoke --ops add,copy_d2d --max-seconds 0.1 --out " + dir_;
   const Finished f = run(flags);
