@@ -15,7 +15,7 @@ class CheckFailure {
   std::ostringstream out_;
 };
 
-/// Turns the stream expression into void, so that CHECK can stand in a ternary.
+/// Turns the stream expression into void, so that CHECK can be used in a ternary.
 struct Voidify {
   void operator&(std::ostream&) const {}
 };

@@ -131,8 +131,9 @@ Result<TargetKind> examine_target(const std::string& path) {
   if (exists && !S_ISREG(info.st_mode)) return TargetKind::special;  // /dev/null, a pipe: there is nothing to replace
   const std::string folder = folder_of(resolved(path));
   struct stat folder_info {};
-  if (::stat(folder.c_str(), &folder_info) != 0) return file_error(path, "write: no folder '" + folder + "'", errno);
-  if (!S_ISDIR(folder_info.st_mode)) return file_error(path, "write: '" + folder + "' is no folder", ENOTDIR);
+  if (::stat(folder.c_str(), &folder_info) != 0)
+    return file_error(path, "write: no such folder '" + folder + "'", errno);
+  if (!S_ISDIR(folder_info.st_mode)) return file_error(path, "write: '" + folder + "' is not a folder", ENOTDIR);
   if (::access(folder.c_str(), W_OK | X_OK) != 0)
     return file_error(path, "write in the folder '" + folder + "'", errno);
   return exists ? TargetKind::regular : TargetKind::absent;
@@ -158,13 +159,13 @@ Result<void> replace_file(const std::string& path, const Producer& produce) {
   const std::string target = resolved(path);
   const std::string name = target + ".tmp." + std::to_string(::getpid()) + "." + std::to_string(counter++);
   FileDescriptor file(::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
-  if (!file.valid()) return file_error(path, "create a file beside it", errno);
+  if (!file.valid()) return file_error(path, "create a temporary file next to it", errno);
   Temporary temporary(name);
   TRY(produce_into(file.get(), path, produce));
-  if (!keep_mode(file.get(), target)) return file_error(path, "set its mode", errno);
+  if (!keep_mode(file.get(), target)) return file_error(path, "set its permissions", errno);
   if (::fsync(file.get()) != 0) return file_error(path, "flush", errno);
   if (!file.close()) return file_error(path, "close", errno);
-  if (!temporary.rename_to(target)) return file_error(path, "rename the finished file to it", errno);
+  if (!temporary.rename_to(target)) return file_error(path, "rename the temporary file to it", errno);
   return {};
 }
 
@@ -192,7 +193,7 @@ Result<std::string> read_file(const std::string& path, std::size_t max_bytes) {
     if (n == 0) return text;
     text.append(chunk.data(), static_cast<std::size_t>(n));
   }
-  return Error{"found more than " + std::to_string(max_bytes) + " bytes, expected at most that many", path, ""};
+  return Error{"found more than " + std::to_string(max_bytes) + " bytes, expected no more than that", path, ""};
 }
 
 Result<void> write_stream_atomically(const std::string& path, const Producer& produce) {

@@ -1,4 +1,4 @@
-// The one door to the file system.
+// Reading files, and writing them atomically.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@ namespace distsim {
 /// Whole file as text; refuses directories, unreadable files and files over max_bytes, naming the path.
 Result<std::string> read_file(const std::string& path, std::size_t max_bytes);
 
-/// Writes `contents` so that a reader sees either the old file or all of the new one: temporary file beside the target,
-/// fsync, rename. On any failure the temporary is removed and the target untouched. "-" is standard output.
+/// Writes `contents` so that a reader sees either the old file or all of the new one: temporary file next to the
+/// target, fsync, rename. On any failure the temporary is removed and the target untouched. "-" is standard output.
 Result<void> write_file_atomically(const std::string& path, std::string_view contents);
 
 /// The same for output that is produced as a stream (large timelines): `produce` writes to the stream it is given.

@@ -1,6 +1,6 @@
 // FNV-1a (Fowler, Noll and Vo): h = (h xor byte) * prime, byte by byte. Tells a text that was edited or damaged from
-// the one that was written; it does not stop anybody who wants a collision. The value is the same on every machine, so
-// that it may stand in files.
+// the one that was written; it does not protect against deliberate collisions. The value is the same on every machine,
+// so it can be stored in files.
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ class Fnv64 {
   void add_word(std::uint64_t word) {
     for (int bit = 0; bit < 64; bit += 8) step(static_cast<unsigned char>(word >> bit));
   }
-  /// A number as 17 digits tell it, which is all of a double.
+  /// A number with 17 digits, which is all of a double.
   void add(double value) {
     char text[40];
     std::snprintf(text, sizeof text, "%.17g", value);

@@ -27,7 +27,7 @@ class Id {
   std::uint32_t v_ = kInvalid;
 };
 
-/// vector<T> indexed by IdType alone. push_back returns the new element's id.
+/// vector<T> that only IdType can index. push_back returns the new element's id.
 template <class IdType, class T>
 class IdVector {
  public:

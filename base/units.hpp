@@ -24,7 +24,8 @@ class Duration {
   /// Longest duration that may enter the simulator: 10^6 s (11.6 days). Sums of many stay far from overflow.
   static constexpr double kMaxSeconds = 1e6;
 
-  /// The one door from floating point: checks finite, not negative, at most kMaxSeconds; rounds once, to nearest.
+  /// The only conversion from floating point: checks finite, not negative, at most kMaxSeconds; rounds once, to
+  /// nearest.
   static Result<Duration> from_seconds(double seconds);
 
   constexpr std::int64_t ps() const { return ps_; }

@@ -1,4 +1,4 @@
-// Blend: what several measured curves together say about one collective of one group.
+// Blend: combines several measured curves into the price of one collective on one group.
 //
 // Curves mix by weight: trust, halved for every factor of two outside their range (CarriedCurve says what each
 // predicts). The mix is sampled on a grid of sizes and made monotone by isotonic regression: it never costs less to

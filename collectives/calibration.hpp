@@ -6,7 +6,7 @@
 //
 // l, wire, ramp and fill are those of the hardware-facts model; the factors multiply times, so bandwidth 1.2 means that
 // bytes take 20 % longer. Found by Gauss-Newton on the logarithm of the times, re-weighted towards the median; a weak
-// pull to 1 decides what the sizes at hand do not tell.
+// pull to 1 decides what the available sizes do not determine.
 #pragma once
 
 #include <cstddef>

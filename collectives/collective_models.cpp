@@ -125,7 +125,7 @@ std::vector<std::string> remarks_of(const std::vector<LibraryCurve>& library, co
   std::vector<std::string> out;
   for (const LibraryCurve& c : library) {
     if (c.origin != Origin::user || may_be(c.device, device)) continue;
-    std::string line = "curves measured on " + in_quotes(c.device) + " speak for " + device;
+    std::string line = "using curves measured on " + in_quotes(c.device) + " for " + device;
     if (std::find(out.begin(), out.end(), line) == out.end()) out.push_back(std::move(line));
   }
   return out;
@@ -193,7 +193,7 @@ std::string CollectiveModels::explain(const graph::Collective& op, const topolog
                 facts.nodes, facts.nodes == 1 ? "" : "s", facts.bottleneck.c_str());
   std::string out = line;
   const Priced priced = facts.ranks == 1 ? Priced{op.kind, 0} : as_priced(op, facts.ranks);
-  if (priced.bytes == 0) return out + "nothing to send: an empty kernel\n";
+  if (priced.bytes == 0) return out + "nothing to send: priced as an empty kernel\n";
   const auto pricer = impl_->pricer(priced.kind, facts);
   const AnalyticModel& model = pricer->model();
   std::vector<const Candidate*> order;
@@ -207,18 +207,18 @@ std::string CollectiveModels::explain(const graph::Collective& op, const topolog
     out += line;
   }
   std::snprintf(line, sizeof line, "%.0f channels%s\n", model.channels(),
-                pricer->notes().empty() ? "; no curve speaks about this group: hardware facts alone" : "");
+                pricer->notes().empty() ? "; no measured curve for this group: analytic model only" : "");
   out += line;
-  out += "model        protocol      time us  latency us  endless GB/s  steps  limited by\n";
+  out += "algorithm    protocol      time us  latency us  asymptotic GB/s  steps  limited by\n";
   for (const Candidate* c : order) {
-    std::snprintf(line, sizeof line, "%-12s %-8s %12.2f %11.2f %13.2f %6u  %.*s%s\n",
+    std::snprintf(line, sizeof line, "%-12s %-8s %12.2f %11.2f %16.2f %6u  %.*s%s\n",
                   std::string(name_of(c->algorithm)).c_str(), std::string(name_of(c->protocol)).c_str(),
                   model.with_launch(time_us(*c, priced.bytes)), c->latency_us, c->gbps, c->steps,
                   static_cast<int>(c->limit.size()), c->limit.data(), c == order.front() ? "   <- chosen" : "");
     out += line;
   }
   if (model.launch_us() > 0) {
-    std::snprintf(line, sizeof line, "floor of one process that launches on all GPUs of a node: %.1f us\n",
+    std::snprintf(line, sizeof line, "launch floor (one process drives all GPUs of a node): %.1f us\n",
                   model.launch_us());
     out += line;
   }

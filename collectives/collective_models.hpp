@@ -17,7 +17,7 @@ namespace distsim::collectives {
 
 /// The `collectives` section of an experiment.
 struct CollectiveOptions {
-  bool use_curves = true;                ///< false: hardware facts alone
+  bool use_curves = true;                ///< false: analytic model only
   std::vector<std::string> curve_files;  ///< extra curves, first in order of trust
   std::string curve_dir;                 ///< configs/curves; set by the loader, not a key
   std::string launch = "mpi";            ///< mpi (a rank per process) or single_process

@@ -1,4 +1,4 @@
-// The table of `distsim cost collective`: one row a size, in the columns that scripts outside the project read.
+// The table of `distsim cost collective`: one row per size, in columns that external scripts read.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Which of the library's curves speak about a kind of collective on a group, how far each is trusted, and how it is
-// carried over.
+// Which of the library's curves apply to a kind of collective on a group, how much each is trusted, and how it is
+// transferred.
 #pragma once
 
 #include <vector>
@@ -9,13 +9,13 @@
 
 namespace distsim::collectives {
 
-/// The pair of factors that a curve tells of its system. Worked out once, when curves are loaded.
+/// The pair of factors fitted to a curve's system. Worked out once, when curves are loaded.
 Calibration calibration_of(const Curve& curve, const topology::GroupFacts& facts,
                            const ModelConstants& constants = shipped_constants());
 
 /// Curves of this kind on comparable groups; where none of the system itself was measured on this very group, those of
 /// other kinds too, each kind of NCCL's collectives telling of the others. The most trusted first, at most eight, three
-/// of them carried over. Empty: hardware facts alone. A curve inside a node and one across nodes are comparable only
+/// of them carried over. Empty: analytic model only. A curve inside a node and one across nodes are comparable only
 /// where the same link limits both.
 std::vector<Evidence> evidence_for(graph::CollectiveKind kind, const topology::GroupFacts& facts,
                                    const AnalyticModel& model, const LaunchMode& mode,

@@ -35,14 +35,14 @@ std::string_view analytic_source(const Candidate& c) {
 }
 
 std::string note_of(const Evidence& e, graph::CollectiveKind kind) {
-  const char* const how[] = {"as measured", "scaled at the same size", "carried by regime"};
+  const char* const how[] = {"as measured", "scaled at equal size", "scaled by regime"};
   const Curve& c = *e.curve;
   char line[320];
   std::snprintf(line, sizeof line,
-                "%.60s: %s%zu sizes, %u ranks on %u nodes, %s%s, %s, latency x%.2f, bytes x%.2f, weight %.2g",
+                "%.60s: %s%zu sizes, %u ranks on %u nodes, %s%s, %s, latency x%.2f, transfer time x%.2f, weight %.2g",
                 std::string(e.source_name).c_str(),
                 c.kind == kind ? "" : (std::string(graph::name_of(c.kind)) + ", ").c_str(), c.points.size(), c.ranks,
-                c.nodes, c.single_process ? "one process" : "a process per GPU", c.cuda_graph ? ", CUDA graph" : "",
+                c.nodes, c.single_process ? "one process" : "one process per GPU", c.cuda_graph ? ", CUDA graph" : "",
                 how[static_cast<int>(e.carry)], e.factors.latency, e.factors.bandwidth, e.trust);
   return line + (c.flagged > 0 ? ", " + std::to_string(c.flagged) + " rows left out" : "");
 }

@@ -17,9 +17,7 @@ class Pricer {
          const std::vector<LibraryCurve>& library, const ModelConstants& constants = shipped_constants());
   Result<graph::Cost> price(double bytes) const;
   const AnalyticModel& model() const { return model_; }
-  const std::vector<std::string>& notes() const {
-    return notes_;
-  }  ///< a line for each curve that speaks, for explain()
+  const std::vector<std::string>& notes() const { return notes_; }  ///< one line per curve that applies, for explain()
 
  private:
   bool one_node_;

@@ -22,7 +22,8 @@ Error bad_dim(std::string_view op, const NamedDim& dim) {
 }
 
 Error too_large(std::string_view op, double product) {
-  return {std::string(op) + ": found dims whose product is " + number(product) + ", expected at most 2^62", "", ""};
+  return {std::string(op) + ": found dimensions whose product is " + number(product) + ", expected at most 2^62", "",
+          ""};
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 """Fits the few parameters of framework and device profiles on measured iterations, and cross-validates the fit.
 
     scripts/calibrate_iterations.py BINARY CASES.csv              print the fit and its cross-validation
-    scripts/calibrate_iterations.py BINARY CASES.csv --write      also write the values into configs/ and the table into docs/calibration.md
+    scripts/calibrate_iterations.py BINARY CASES.csv --write      also write the values to configs/ and the table to docs/calibration.md
 
 Model: log(predicted) is linear in the parameters near their current values. Each sensitivity is one run of `distsim validate` with that parameter
 changed in every profile (a case has one framework and one device, so one run serves all of them). Fit: Gauss-Newton on a robust loss (pseudo-Huber at
@@ -65,7 +65,7 @@ def set_value(text, section, key, value):
             return line.sub(lambda m: f"{key}: {number}{m.group(1) or ''}", text)
         return re.sub(r"^(source:)", f"{key}: {number}   # fitted, docs/calibration.md\n\\1", text, count=1, flags=re.M)
     if not re.search(rf"^{section}:", text, re.M):
-        text = re.sub(r"^(source:)", f"{section}:   # fitted on measured iterations, docs/calibration.md\n\\1", text, count=1, flags=re.M)
+        text = re.sub(r"^(source:)", f"{section}:   # fitted to measured iterations, docs/calibration.md\n\\1", text, count=1, flags=re.M)
     body = re.search(rf"^{section}:[^\n]*\n((?:  [^\n]*\n)*)", text, re.M)
     inner = body.group(1)
     inner = line.sub(lambda m: f"  {key}: {number}{m.group(1) or ''}", inner) if line.search(inner) else inner + f"  {key}: {number}\n"
@@ -92,7 +92,7 @@ def sharers(key, owner, owners):
 
 
 class Profiles:
-    """The parameters by (scope, owner, key) and how they are written into a copy of configs/. `rows` are those of `distsim validate --csv`."""
+    """The parameters by (scope, owner, key) and how they are written to a copy of configs/. `rows` are those of `distsim validate --csv`."""
 
     def __init__(self, rows):
         self.frameworks = sorted({r["profile"] for r in rows} - {""})
@@ -315,7 +315,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("binary")
     parser.add_argument("cases")
-    parser.add_argument("--write", action="store_true", help="write the values into configs/ and the table into docs/calibration.md")
+    parser.add_argument("--write", action="store_true", help="write the values to configs/ and the table to docs/calibration.md")
     parser.add_argument("--rounds", type=int, default=3)
     args = parser.parse_args()
 

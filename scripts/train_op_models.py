@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Trains one learned op model and writes its file. Offline: distsim itself needs neither this script nor its packages.
+"""Trains one learned op model and writes its file. Runs offline: distsim itself needs neither this script nor its packages.
 
     distsim calibrate features --kernel product16 --input gemm_bf16.csv --csv rows.csv
     scripts/train_op_models.py --kernel product16 --data "what it was measured on" --out configs/op_models/product16.forest rows.csv...
-    scripts/train_op_models.py --kernel product16 --leave A100-SXM4-80GB,A100-80GB rows.csv...      # only the errors on GPUs left out
+    scripts/train_op_models.py --kernel product16 --leave A100-SXM4-80GB,A100-80GB rows.csv...      # only prints the errors on the GPUs left out
 
 Needs python3-numpy and python3-xgboost (Debian: apt install --no-install-recommends python3-xgboost).
 
@@ -179,7 +179,7 @@ def file_bytes(kernel, data, rows, forests):
     for extra in trees[1:]:
         for mine, theirs in zip(thresholds, thresholds_of(extra, rows.names)):
             if not set(theirs) <= set(mine):
-                raise ValueError("a percentile's tree splits elsewhere")
+                raise ValueError("a percentile's tree has different splits")
     text = f"kernel {kernel}\ndata {data}\n"
     for i, name in enumerate(rows.names):
         bounds = f"{rows.x[:, i].min():.4f} {rows.x[:, i].max():.4f}" if name in BOUNDED[kernel] else "free"
@@ -210,9 +210,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("rows", nargs="+")
     parser.add_argument("--kernel", required=True, choices=sorted(SETTINGS))
-    parser.add_argument("--data", default="", help="one line: what it was trained on")
+    parser.add_argument("--data", default="", help="one line that describes the training data")
     parser.add_argument("--out", help="model file to write")
-    parser.add_argument("--leave", help="GPUs, by the names in the data, to train without and to test on; nothing is written")
+    parser.add_argument("--leave", help="GPUs (names as in the data) to leave out of training and to test on; writes nothing")
     parser.add_argument("--trees", type=int)
     flags = parser.parse_args()
     settings = dict(SETTINGS[flags.kernel])

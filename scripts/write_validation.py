@@ -31,7 +31,7 @@ were fitted to the same cases. [calibration.md](calibration.md) has the errors o
 ```
 {summary}```
 
-`distsim validate --explain CASE_ID` prints the terms of one prediction, their bases and ranges, and which of them could account for its error.
+`distsim validate --explain CASE_ID` prints the terms of one prediction, their bases and ranges, and which of them could explain its error.
 
 ## Known weaknesses
 

@@ -100,7 +100,7 @@ class Works(unittest.TestCase):
         self.assertEqual(r.returncode, 2)
         self.assertEqual(len(r.stdout.splitlines()), 3)
         self.assertIn("1 of 2 sizes could not be priced", r.stderr)
-        self.assertIn("NCCL's own choice", run(*base, "--bytes", "8", "--algorithms", "NVLS").stderr)
+        self.assertIn("NCCL's default choice", run(*base, "--bytes", "8", "--algorithms", "NVLS").stderr)
         self.assertEqual(run(*base, "--bytes", "8", "--algorithms", "Ring").stderr, "")
 
     def test_cost_collective(self):
@@ -193,7 +193,7 @@ class Refuses(unittest.TestCase):
             trace = pathlib.Path(d) / "rank0.json"
             trace.write_text(json.dumps({"schemaVersion": 1, "traceEvents": [kernel]}))
             for flag in (["--network", "x"], ["--groups", "x"], ["--recorded-collectives"], ["--compute-scale", "2"]):
-                self.refused("replay", trace, *flag, says=f"{flag[0]}: found a profiler's trace")
+                self.refused("replay", trace, *flag, says=f"{flag[0]}: found a profiler trace")
             self.refused("replay", trace, "--remove", "", says="--remove: found an empty pattern")
             self.refused("replay", trace, "--remove", ".*", says="leaves no kernel")
             self.refused("replay", trace, "--timeline", "x.foo", says=".pftrace, .json or .json.gz")
@@ -270,7 +270,7 @@ class Refuses(unittest.TestCase):
 
     def test_traces_of_very_many_steps(self):
         pipeline = ["--config", ROOT / "configs/megatron_gpt_145b.yaml", "--set", "model.global_batch=384"]
-        line = self.refused(*pipeline, "--json", "r.json", "--write-et", "t", says="GB in all, expected at most 4 GB")
+        line = self.refused(*pipeline, "--json", "r.json", "--write-et", "t", says="GB in total, expected at most 4 GB")
         fit = int(re.search(r"--write-et-ranks (\d+) writes the first", line)[1])
         self.assertIn("--write-et-ranks 1536 all of them", line)
         self.assertGreater(fit, 1)

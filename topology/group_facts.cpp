@@ -87,7 +87,8 @@ Fold fold_units(const TopologyParts& t, std::span<const std::uint32_t> members, 
     const std::uint32_t base = members[begin] / width * width;
     bool same = true;
     for (; end < members.size() && members[end] - base < width; ++end) {
-      CHECK(end == 0 || members[end] > members[end - 1]) << "members of a group must ascend: " << members[end];
+      CHECK(end == 0 || members[end] > members[end - 1])
+          << "members of a group must be in ascending order: " << members[end];
       same = same && end - begin < locals.size() && locals[end - begin] == members[end] - base;
     }
     if (!same || end - begin != locals.size()) {

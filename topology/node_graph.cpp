@@ -10,7 +10,7 @@ DeviceId NodeGraph::add_to_plane(DeviceKind kind, std::uint32_t index, DeviceId 
   links_of_.push_back({});
   const auto k = static_cast<std::size_t>(kind);
   if (by_kind_.size() <= k) by_kind_.resize(k + 1);
-  CHECK(by_kind_[k].size() == index) << "devices of a kind are added in order";
+  CHECK(by_kind_[k].size() == index) << "devices of a kind must be added in order";
   by_kind_[k].push_back(id);
   return id;
 }

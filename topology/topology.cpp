@@ -20,11 +20,11 @@ Result<void> check_cluster(const ClusterSpec& spec) {
   if (spec.nodes > kMaxRanks / spec.gpus_per_node) {
     return cluster_error("nodes",
                          std::to_string(spec.nodes) + " nodes of " + std::to_string(spec.gpus_per_node) + " GPUs",
-                         "at most " + std::to_string(kMaxRanks) + " GPUs in all");
+                         "at most " + std::to_string(kMaxRanks) + " GPUs in total");
   }
   if (spec.gpu_links.domain_nodes > 1 && spec.gpu_links.kind != IntraNode::nvswitch) {
     return cluster_error("gpu_links.domain_nodes", std::to_string(spec.gpu_links.domain_nodes),
-                         "1: only NVSwitches join nodes");
+                         "1: only NVSwitches can join nodes");
   }
   if (spec.nodes > spec.gpu_links.domain_nodes && spec.nic.count < 1) {
     return cluster_error("nic.count", "0", "at least 1 to join " + std::to_string(spec.nodes) + " nodes");
@@ -115,7 +115,7 @@ std::string Topology::dump() const {
       s.name + ": " + std::to_string(impl_->nodes) + " nodes x " + std::to_string(impl_->gpus) + " " + s.device + "\n";
   out += "node: " + std::string(impl_->shape->name) + ", " + std::to_string(impl_->machine.gpus_per_node) +
          " GPUs installed";
-  if (impl_->domain_nodes > 1) out += ", one NVLink domain for each " + std::to_string(impl_->domain_nodes) + " nodes";
+  if (impl_->domain_nodes > 1) out += ", one NVLink domain per " + std::to_string(impl_->domain_nodes) + " nodes";
   out += ", bisection " + format_quantity(node_bisection().value(), Dimension::bytes_per_second) + " per direction\n";
   out += impl_->node.dump() + impl_->fabric.dump();
   out += "  bisection " + format_quantity(fabric_bisection().value(), Dimension::bytes_per_second) + " per direction\n";

@@ -1,7 +1,7 @@
 // Topology: devices and links of a cluster as a graph, with routes, what a group of ranks can count on, and bisection.
 //
-// All nodes are alike, so the graph of one node is stored once and the fabric by its levels: memory and build time do
-// not grow with the number of nodes. Bandwidths are per direction. Rank r is GPU r % gpus_per_node of node r /
+// All nodes are identical, so the graph of one node is stored once and the fabric by its levels: memory and build time
+// do not grow with the number of nodes. Bandwidths are per direction. Rank r is GPU r % gpus_per_node of node r /
 // gpus_per_node.
 #pragma once
 

@@ -53,7 +53,7 @@ Result<void> number_ranks(std::vector<ReadRank>& read) {
     if (!r.rank_known && several && named) {
       r.rank.rank = *named;
       r.rank_known = true;
-      r.rank.notes.assume("rank " + std::to_string(*named) + " by its file name");
+      r.rank.notes.assume("rank " + std::to_string(*named) + " taken from the file name");
     }
     if (r.rank_known)
       used.emplace(r.rank.has_times, r.rank.rank);
@@ -65,7 +65,7 @@ Result<void> number_ranks(std::vector<ReadRank>& read) {
     while (used.contains({r->rank.has_times, n})) ++n;
     r->rank.rank = n;
     used.emplace(r->rank.has_times, n);
-    if (several) r->rank.notes.assume("rank " + std::to_string(n) + " by the order of the files");
+    if (several) r->rank.notes.assume("rank " + std::to_string(n) + " taken from the order of the files");
   }
   std::ranges::stable_sort(read, [](const ReadRank& a, const ReadRank& b) {
     return std::pair(a.rank.rank, !a.rank.has_times) < std::pair(b.rank.rank, !b.rank.has_times);
@@ -75,7 +75,7 @@ Result<void> number_ranks(std::vector<ReadRank>& read) {
     if (a.rank != b.rank || a.has_times != b.has_times) continue;
     return Error{"found a second trace of rank " + std::to_string(b.rank) + " (the first is " + in_quotes(a.path, 200) +
                      "), expected one for each rank of a job",
-                 b.path, "traces of different runs are read one at a time"};
+                 b.path, "read the traces of different runs separately"};
   }
   return {};
 }
@@ -85,8 +85,9 @@ Result<void> check_worlds(TraceJob& job, const std::vector<ReadRank>& read) {
   for (const ReadRank& r : read) {
     if (r.world_size == 0) continue;
     if (first != nullptr && first->world_size != r.world_size) {
-      return Error{"found a rank of " + std::to_string(r.world_size) + ", but " + in_quotes(first->rank.path, 200) +
-                       " is one of " + std::to_string(first->world_size) + ": they are not of one job",
+      return Error{"found a rank of a job of " + std::to_string(r.world_size) + ", but " +
+                       in_quotes(first->rank.path, 200) + " is from a job of " + std::to_string(first->world_size) +
+                       ": they belong to different jobs",
                    r.rank.path, ""};
     }
     if (first == nullptr) first = &r;
@@ -112,8 +113,8 @@ Result<void> set_epoch(TraceJob& job) {
     if (!job.ranks[i].has_times || !job.ranks[0].has_times || a.end < a.start || b.end < b.start) continue;
     const std::int64_t apart = std::max(b.start - a.end, a.start - b.end);
     if (apart > kFarApart) {
-      return Error{"found a trace that lies " + std::to_string(apart / 1'000'000'000) + " s apart from " +
-                       in_quotes(job.ranks[0].path, 200) + ": they are not of one run",
+      return Error{"found a trace that is " + std::to_string(apart / 1'000'000'000) + " s apart from " +
+                       in_quotes(job.ranks[0].path, 200) + ": they belong to different runs",
                    job.ranks[i].path, ""};
     }
   }

@@ -1,4 +1,4 @@
-// Files to the ranks of one job: who is which rank, what belongs together, one clock for all.
+// Files to the ranks of one job: rank numbers, files that belong together, a common clock.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,6 @@
-// What a trace says, whatever wrote it: a job of ranks; each rank with host threads (ops, annotations, CUDA/HIP calls)
-// and device streams (kernels, copies), joined by launches and, across ranks, by collectives. Every reader fills these
-// types; profile and replay read nothing else.
+// The contents of a trace, independent of its format: a job of ranks; each rank with host threads (ops, annotations,
+// CUDA/HIP calls) and device streams (kernels, copies), joined by launches and, across ranks, by collectives. Every
+// reader fills these types; profile and replay read nothing else.
 //
 // Times are int64 nanoseconds. Within a job all ranks share one clock: nanoseconds after TraceJob::epoch_ns. Indices
 // are 32 bit; kNone means "not known".
@@ -54,8 +54,8 @@ struct HostRecord {
   std::uint32_t thread = 0;      ///< index into TraceRank::threads
   std::uint32_t parent = kNone;  ///< index into TraceRank::host_records of the innermost record around it on the same
                                  ///< thread (for an execution trace: the caller)
-  std::uint32_t inputs = kNone;      ///< index into TraceJob::inputs: shapes and types, where they were recorded
-  std::uint64_t op_id = 0;           ///< "Record function id" (rf_id) that joins execution traces; 0 unknown
+  std::uint32_t inputs = kNone;  ///< index into TraceJob::inputs: shapes and types, where they were recorded
+  std::uint64_t op_id = 0;       ///< "Record function id" (rf_id) that joins execution traces; 0 unknown
   std::uint32_t collective = kNone;  ///< index into TraceRank::collectives, on records that describe one without a
                                      ///< device record (gloo, execution traces)
   HostKind kind = HostKind::op;

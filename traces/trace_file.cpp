@@ -148,7 +148,7 @@ Result<std::vector<TraceFile>> traces_in(const Opener& open, const std::string& 
   const ExpansionLimit limit{options.max_expansion, options.max_bytes};
   if (head.starts_with("PK\x03\x04") || head.starts_with("PK\x05\x06"))
     return plain_path.empty()
-               ? Result<std::vector<TraceFile>>(refusal("a zip archive in a pipe", path, "give the file itself"))
+               ? Result<std::vector<TraceFile>>(refusal("a zip archive in a pipe", path, "pass the file itself"))
                : open_zip(path, limit);
   if (head.starts_with("\x28\xB5\x2F\xFD")) return refusal("zstd data", path, "unpack it with zstd -d");
   if (head.starts_with("BZh")) return refusal("bzip2 data", path, "unpack it with bunzip2");
@@ -234,7 +234,7 @@ Result<TraceFormat> sniff(const TraceFile& file) {
   if (head.starts_with("\x1f\x8b") || head.starts_with("PK\x03\x04"))
     return refusal("an archive inside an archive", file.path, "unpack the outer one first");
   if (head.size() > 262 && head.compare(257, 5, "ustar") == 0)
-    return refusal("a tar archive", file.path, "unpack it and give its folder");
+    return refusal("a tar archive", file.path, "unpack it and pass its folder");
   return sniff(head, file.path);
 }
 

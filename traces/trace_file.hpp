@@ -1,4 +1,4 @@
-// Trace files on disk: what a path stands for (a file, a folder, a pattern, the members of a zip archive), how it is
+// Trace files on disk: what a path refers to (a file, a folder, a pattern, the members of a zip archive), how it is
 // packed, and which format its text has.
 #pragma once
 

@@ -24,7 +24,7 @@ Error refusal(TraceFormat format, const std::string& path) {
   const std::string expected = ", expected a PyTorch, Nsight Systems or HugeCTR trace";
   switch (format) {
     case TraceFormat::chakra:
-      return Error{"found a Chakra execution trace" + expected, path, "its nodes are played by `distsim replay`"};
+      return Error{"found a Chakra execution trace" + expected, path, "play it with `distsim replay`"};
     case TraceFormat::chakra_json:
       return Error{"found Chakra nodes as JSON (an example format without a schema)" + expected, path,
                    "convert it to .et"};
@@ -42,7 +42,7 @@ const std::vector<TraceReader>& trace_readers() {
       {TraceFormat::kineto, "PyTorch profiler (Kineto) JSON, plain, .gz or .zip; NVIDIA, ROCm, CPU",
        one_rank<read_kineto>},
       {TraceFormat::execution_trace,
-       "PyTorch execution trace (schemas 1.0.1 to 1.1.1); beside a Kineto trace of the same rank it adds shapes and collectives",
+       "PyTorch execution trace (schemas 1.0.1 to 1.1.1); adds shapes and collectives to a Kineto trace of the same rank",
        one_rank<read_execution_trace>},
       {TraceFormat::nsys_sqlite, "Nsight Systems, `nsys export --type sqlite` (schemas 3.20 to 3.25)", read_nsys},
       {TraceFormat::gputrace_csv, "Nsight Systems, `nsys stats -r cuda_gpu_trace -f csv`", read_gputrace},

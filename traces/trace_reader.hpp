@@ -1,4 +1,4 @@
-// The door to trace files: paths in, one TraceJob out.
+// Reads trace files: paths in, one TraceJob out.
 #pragma once
 
 #include <cstdint>
@@ -26,11 +26,11 @@ struct TraceSlice {
 };
 
 struct TraceOptions {
-  bool keep_python = false;  ///< keep all Python frames as host records (many; off by default, counted). Those of
-                             ///< layers, `nn.Module: ...`, are always kept, as annotations
-  std::string step_pattern;  ///< ECMAScript regular expression of the annotations that mark an iteration; empty:
-                             ///< ProfilerStep#N, else the best there is
-  double max_expansion = 100;                         ///< a compressed file may grow to this many times its size
+  bool keep_python = false;    ///< keep all Python frames as host records (many; off by default, counted). Those of
+                               ///< layers, `nn.Module: ...`, are always kept, as annotations
+  std::string step_pattern;    ///< ECMAScript regular expression of the annotations that mark an iteration; empty:
+                               ///< ProfilerStep#N, else the best there is
+  double max_expansion = 100;  ///< a compressed file may grow to this many times its size
   std::uint64_t max_bytes = std::uint64_t{64} << 30;  ///< of text, once expanded
   std::optional<TraceSlice> slice;                    ///< set: the rest is read over
   std::size_t window =
@@ -38,9 +38,9 @@ struct TraceOptions {
 };
 
 /// Reads every path: a file, a folder (all trace files in it), or a pattern (`run/rank*.json.gz`); together they are
-/// the ranks of one job. The format is told from the content. Files of one rank that belong together (execution trace
-/// and Kineto) are linked. Errors, one line each: no such file, no known format, damage that leaves nothing to use, two
-/// files of one rank, ranks that do not belong together.
+/// the ranks of one job. The format is detected from the content. Files of one rank that belong together (execution
+/// trace and Kineto) are linked. Errors, one line each: no such file, no known format, damage that leaves nothing to
+/// use, two files of one rank, ranks that do not belong together.
 Result<TraceJob> read_traces(const std::vector<std::string>& paths, const TraceOptions& options = {});
 
 }  // namespace distsim::traces

@@ -111,7 +111,7 @@ void leave_out_cut_step(TraceRank& rank) {
       std::all_of(rank.steps.begin(), rank.steps.end() - 1, [](const TraceStep& s) { return s.device_records > 0; });
   if (!others_work || rank.steps.back().device_records > 0) return;
   rank.notes.assume("the last step, " + in_quotes(rank.steps.back().name) +
-                    ", launches nothing: cut by the end of the recording, and left out");
+                    ", launches nothing: it was cut off by the end of the recording and is left out");
   rank.steps.pop_back();
 }
 

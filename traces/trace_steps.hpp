@@ -1,4 +1,4 @@
-// Which stretches of a rank are iterations.
+// Finds the iterations of a rank.
 #pragma once
 
 #include <string>

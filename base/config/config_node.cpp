@@ -49,7 +49,7 @@ Result<std::size_t> item_index(const std::string& text, std::size_t size, const 
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), index);
   if (is_number(text) && code == std::errc() && index < size) return index;
   const std::string range =
-      size == 0 ? "nothing, the list is empty" : "an item number, 0 to " + std::to_string(size - 1);
+      size == 0 ? "no item: the list is empty" : "an item number from 0 to " + std::to_string(size - 1);
   return Error{"found the item " + in_quotes(text) + ", expected " + range, where.text(), ""};
 }
 

@@ -15,14 +15,14 @@ Result<std::vector<std::string>> split_path(std::string_view path, const std::st
     const std::size_t dot = std::min(path.find('.', begin), path.size());
     segments.emplace_back(path.substr(begin, dot - begin));
     if (segments.back().empty() || find_bad_byte(segments.back())) {
-      return Error{"found the key " + in_quotes(path) + ", expected words joined by dots, e.g. cluster.nodes", where,
+      return Error{"found the key " + in_quotes(path) + ", expected names joined by dots, e.g. cluster.nodes", where,
                    ""};
     }
     if (dot == path.size()) break;
     begin = dot + 1;
   }
   if (segments.size() > kMaxSegments) {
-    return Error{"found a key of " + std::to_string(segments.size()) + " words, expected at most " +
+    return Error{"found a key with " + std::to_string(segments.size()) + " parts, expected at most " +
                      std::to_string(kMaxSegments),
                  where, ""};
   }
@@ -46,8 +46,9 @@ Result<ConfigNode*> child_of(ConfigNode& node, const std::string& segment, const
     return &node.items[index];
   }
   if (node.kind == ConfigNode::Kind::scalar) {
-    return Error{parent + ": found " + node.describe() + ", expected a map to set " + in_quotes(segment) + " in",
-                 where.text(), ""};
+    return Error{
+        parent + ": found " + node.describe() + ", expected a map in which to set " + in_quotes(segment) + " in",
+        where.text(), ""};
   }
   node.kind = ConfigNode::Kind::map;
   if (ConfigNode* existing = node.find(segment)) return existing;

@@ -21,13 +21,13 @@ struct Refused {
 /// What yaml-cpp's messages mean for someone who writes a configuration file.
 std::string plain_words(const std::string& message) {
   static const std::pair<std::string, std::string> kWords[] = {
-      {YAML::ErrorMsg::END_OF_MAP, "a key as far to the right as the keys above it"},
-      {YAML::ErrorMsg::END_OF_SEQ, "an item as far to the right as the items above it"},
-      {YAML::ErrorMsg::MAP_VALUE, "one 'key: value' a line; a value that holds ': ' needs quotes"},
+      {YAML::ErrorMsg::END_OF_MAP, "a key with the same indentation as the keys above it"},
+      {YAML::ErrorMsg::END_OF_SEQ, "an item with the same indentation as the items above it"},
+      {YAML::ErrorMsg::MAP_VALUE, "one 'key: value' per line; a value that contains ': ' must be quoted"},
       {YAML::ErrorMsg::END_OF_SEQ_FLOW, "',' or ']'"},
       {YAML::ErrorMsg::END_OF_MAP_FLOW, "',' or '}'"},
       {YAML::ErrorMsg::EOF_IN_SCALAR, "a closing quote"},
-      {YAML::ErrorMsg::UNKNOWN_TOKEN, "no such character here; text that begins with it needs quotes"},
+      {YAML::ErrorMsg::UNKNOWN_TOKEN, "another character; text that starts with this one must be quoted"},
   };
   for (const auto& [from, to] : kWords) {
     if (message == from) return to;
@@ -45,7 +45,7 @@ class TreeBuilder : public YAML::EventHandler {
   void OnDocumentStart(const YAML::Mark& mark) override {
     if (++documents_ < 2) return;
     const bool marker = text_.substr(std::min(offset(mark), text_.size())).starts_with("---");
-    refuse(mark, marker ? "found a second document, expected one"
+    refuse(mark, marker ? "found a second document, expected a single one"
                         : "found " + describe(mark) + ", expected the end of the file");
   }
   void OnDocumentEnd() override {}
@@ -137,12 +137,13 @@ class TreeBuilder : public YAML::EventHandler {
   [[noreturn]] void refuse_key(const YAML::Mark& mark, ConfigNode::Kind kind) const {
     const std::string what = kind == ConfigNode::Kind::map ? "a map" : "a list";
     const bool flow = offset(mark) < text_.size() && (text_[offset(mark)] == '[' || text_[offset(mark)] == '{');
-    refuse(mark, "found " + what + " as a key" + (flow ? " or one that is never closed" : "") + ", expected text");
+    refuse(mark,
+           "found " + what + " as a key" + (flow ? " or a bracket that is never closed" : "") + ", expected text");
   }
 
   ConfigNode start(const YAML::Mark& mark, ConfigNode::Kind kind) {
     if (++nodes_ > limits_.max_nodes) {
-      refuse(mark, "found more than " + std::to_string(limits_.max_nodes) + " values, expected at most that many");
+      refuse(mark, "found more than " + std::to_string(limits_.max_nodes) + " values, expected no more than that");
     }
     ConfigNode node;
     node.kind = kind;
@@ -170,7 +171,7 @@ class TreeBuilder : public YAML::EventHandler {
     Frame& map = frames_.back();
     const auto [first, inserted] = map.seen.emplace(node.scalar, node.where);
     if (!inserted) {
-      throw Refused{{"found the key " + in_quotes(node.scalar) + " a second time, expected it once", where(mark).text(),
+      throw Refused{{"found the key " + in_quotes(node.scalar) + " twice, expected it once", where(mark).text(),
                      "first at " + first->second.text()}};
     }
     map.key = Key{std::move(node.scalar), std::move(node.where)};
@@ -225,7 +226,7 @@ Result<ConfigNode> parse_yaml(std::string_view text, const std::string& file, co
   } catch (const YAML::Exception& e) {
     return builder.syntax_error(e);
   } catch (const std::exception& e) {
-    return Error{"found text that the YAML reader cannot take (" + printable(e.what()) + "), expected YAML", file, ""};
+    return Error{"found text that cannot be parsed (" + printable(e.what()) + "), expected valid YAML", file, ""};
   }
   return builder.take_root();
 }

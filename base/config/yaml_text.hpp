@@ -1,4 +1,4 @@
-// The text of a YAML file as its parser's messages need it: checked bytes, and what stands at a position.
+// The text of a YAML file as its parser's messages need it: checked bytes, and a description of what is at a position.
 #pragma once
 
 #include <string>

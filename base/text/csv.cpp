@@ -74,14 +74,14 @@ Result<CsvReader> CsvReader::open(std::istream& in, std::string name) {
     char mark[3] = {};
     in.read(mark, 3);
     if (std::string_view(mark, 3) != kMark)
-      return Error{"found bytes that are not UTF-8 text, expected a CSV header", reader.name_ + ":1", ""};
+      return Error{"found text that is not UTF-8, expected a CSV header", reader.name_ + ":1", ""};
   }
   TRY_ASSIGN(auto header, reader.read_record());
   if (!header) return Error{"found an empty file, expected a CSV header", reader.name_, ""};
   std::set<std::string> seen;
   for (const auto& column : *header) {
     if (!seen.insert(column).second)
-      return Error{"column '" + column + "' stands twice in the header", reader.position(), ""};
+      return Error{"column '" + column + "' appears twice in the header", reader.position(), ""};
   }
   reader.header_ = std::move(*header);
   return reader;
@@ -117,7 +117,7 @@ Result<std::optional<std::vector<std::string>>> CsvReader::read_record() {
   while (read_line(*in_, line)) {
     ++next_line_;
     length += line.size() + 1;
-    if (length > kMaxRecord) return Error{"found a row of over 1 MiB", position(), "is a quote left open?"};
+    if (length > kMaxRecord) return Error{"found a row longer than 1 MiB", position(), "is a quote not closed?"};
     if (line.find('\0') != std::string::npos) return Error{"found a NUL byte, expected text", position(), ""};
     if (!line.empty() && line.back() == '\r') line.pop_back();
     for (const char c : line) parser.feed(c);

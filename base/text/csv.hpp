@@ -14,7 +14,7 @@ namespace distsim {
 
 class CsvReader {
  public:
-  /// `name` stands in error messages. Reads the header. Errors: empty input, duplicate column, a line over 1 MiB, NUL
+  /// `name` appears in error messages. Reads the header. Errors: empty input, duplicate column, a line over 1 MiB, NUL
   /// bytes.
   static Result<CsvReader> open(std::istream& in, std::string name);
 
@@ -41,7 +41,7 @@ class CsvReader {
   std::size_t next_line_ = 1, row_line_ = 0;
 };
 
-/// A field as it must stand in a CSV file: quoted when it holds a comma, quote or line break.
+/// A field as written to a CSV file: quoted when it contains a comma, quote or line break.
 std::string csv_field(std::string_view text);
 /// Fields joined to a line, with its line feed.
 std::string csv_line(const std::vector<std::string>& fields);

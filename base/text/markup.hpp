@@ -1,4 +1,4 @@
-// Text from the outside inside HTML and SVG.
+// Escapes untrusted text for HTML and SVG.
 #pragma once
 
 #include <string>

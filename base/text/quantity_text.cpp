@@ -16,7 +16,7 @@ Error unreadable(std::string_view text, const std::string& expectation, std::str
 
 std::string unit_hint(std::string_view written, Dimension dimension) {
   if (written.empty() || dimension == Dimension::none) return "";
-  if (dimension == Dimension::bytes && written.ends_with('b')) return "b means bits; bytes are written B";
+  if (dimension == Dimension::bytes && written.ends_with('b')) return "b means bits; write B for bytes";
   std::string all;
   for (const std::string& name : unit_names(dimension)) {
     if (lower_case(name) == lower_case(std::string(written))) return "did you mean '" + name + "'?";
@@ -41,7 +41,7 @@ Result<double> parse_quantity(std::string_view text, Dimension dimension) {
   const auto unit = find_unit(number->rest, dimension);
   if (!unit) return unreadable(text, expected_quantity(dimension), unit_hint(number->rest, dimension));
   const auto value = to_double(*number, unit->decimal);
-  if (!value) return unreadable(text, expected_quantity(dimension), "it is beyond what a double holds");
+  if (!value) return unreadable(text, expected_quantity(dimension), "it exceeds the range of a double");
   return *value * unit->binary;
 }
 
@@ -53,7 +53,7 @@ Result<std::int64_t> parse_integer(std::string_view text) {
   const std::string& digits = number->digits;
   const auto [end, code] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
   const auto result = code == std::errc() ? shifted(value, number->exponent) : std::nullopt;
-  if (!result) return unreadable(text, "an integer within 64 bits");
+  if (!result) return unreadable(text, "a 64-bit integer");
   return *result;
 }
 

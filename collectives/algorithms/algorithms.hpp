@@ -44,7 +44,7 @@ struct Candidate {
   Algorithm algorithm = Algorithm::ring;
   Protocol protocol = Protocol::simple;
   double latency_us = 0;
-  double gbps = 1;  ///< algorithm bandwidth of an endless message, GB/s of the size column
+  double gbps = 1;                                     ///< asymptotic algorithm bandwidth, GB/s of the size column
   const std::array<double, 23>* correction = nullptr;  ///< NCCL's tree correction by size, where it applies
   double ramp_us = 0;                                  ///< fill and drain of a long message's pipeline
   double fill_us = 0;                                  ///< the same for a chain through all nodes, reached linearly

@@ -1,5 +1,5 @@
-// AnalyticModel: the time of one kind of collective on one kind of group from hardware facts, perhaps with a system's
-// calibrated factors.
+// AnalyticModel: the time of one kind of collective on one kind of group from hardware properties, optionally with a
+// system's calibrated factors.
 #pragma once
 
 #include <vector>

@@ -42,13 +42,13 @@ void add_direct(graph::CollectiveKind kind, const Channels& c, std::vector<Candi
     const bool network =
         c.nodes > 1 && (p <= 1 || nic_of_one_gpu(c) < link_gbps(c));  // one GPU a node: no link inside takes part
     add(out, c, k.send_base, network ? nic_of_one_gpu(c) : link_gbps(c), 1,
-        network ? "network" : "links inside the node");
+        network ? "network" : "links within the node");
   } else if (kind == graph::CollectiveKind::gather || kind == graph::CollectiveKind::scatter) {
     const double inside_bytes = (p - 1) / n, crossing_bytes = (n - p) / n;
     const double inside = inside_bytes > 0 ? link_gbps(c) / inside_bytes : 1e9;
     const double across = crossing_bytes > 0 ? nic_of_one_gpu(c) / crossing_bytes : 1e9;
     add(out, c, k.exchange_base + (n - 1) * k.gather_per_peer, std::min(inside, across),
-        static_cast<std::uint32_t>(n) - 1, across < inside ? "network" : "links inside the node");
+        static_cast<std::uint32_t>(n) - 1, across < inside ? "network" : "links within the node");
   }
 }
 

@@ -27,12 +27,12 @@ Load exchange_rate(const Channels& c) {
   const ModelConstants& k = *c.k;
   const double n = c.ranks, p = c.per_node;
   const double link = exchange_link_gbps(c);
-  if (c.nodes == 1 && !c.through_nics) return {link * n / (n - 1), "links inside the node"};
+  if (c.nodes == 1 && !c.through_nics) return {link * n / (n - 1), "links within the node"};
   const double inside_bytes = c.through_nics ? 0 : ((p - 1) + (c.nvlink ? (n - p) * (p - 1) / p : 0)) / n;
   const double crossing_bytes = (c.through_nics ? n - 1 : n - p) / n;
   const double inside = inside_bytes > 0 ? link / inside_bytes : 1e9;
   const double across = (c.through_nics ? k.ring_net_share : k.exchange_net_share) * c.inter_gbps / p / crossing_bytes;
-  return across <= inside ? Load{across, "network"} : Load{inside, "links inside the node"};
+  return across <= inside ? Load{across, "network"} : Load{inside, "links within the node"};
 }
 
 }  // namespace

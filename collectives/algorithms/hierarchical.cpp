@@ -20,7 +20,7 @@ void add_hierarchical(graph::CollectiveKind kind, const Channels& c, std::vector
   Candidate x{Algorithm::hierarchical, Protocol::simple, 0, 1 / (across_us_per_byte + inside_us_per_byte)};
   x.latency_us = k.hierarchical_phase * 2 + net + (c.nodes - 1.0) * k.hierarchical_per_message;
   x.steps = c.nodes;
-  x.limit = across_us_per_byte >= inside_us_per_byte ? "network" : "links inside the node";
+  x.limit = across_us_per_byte >= inside_us_per_byte ? "network" : "links within the node";
   out.push_back(x);
 }
 

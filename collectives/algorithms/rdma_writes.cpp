@@ -27,7 +27,7 @@ void add_rdma_writes(graph::CollectiveKind kind, const Channels& c, std::vector<
   x.latency_us = k.hierarchical_phase * (p > 1 ? 2 : 1) + std::max(0.5, k.nccl.tree_net[0] + c.extra_net_us) +
                  (c.nodes - 1.0) * k.hierarchical_per_message;
   x.steps = c.nodes;
-  x.limit = across_us_per_byte >= inside_us_per_byte ? "network" : "links inside the node";
+  x.limit = across_us_per_byte >= inside_us_per_byte ? "network" : "links within the node";
   out.push_back(x);
 }
 

@@ -77,7 +77,7 @@ void add_ring(graph::CollectiveKind kind, const Channels& c, std::vector<Candida
       x.fill_us = k.fill_per_node[p] * c.nodes;
       x.fill_gbps = k.fill_gbps[p] * c.count;
     }
-    x.limit = c.nodes > 1 && c.inter_gbps < c.intra_gbps ? "network" : "links inside the node";
+    x.limit = c.nodes > 1 && c.inter_gbps < c.intra_gbps ? "network" : "links within the node";
     out.push_back(x);
   }
 }

@@ -30,12 +30,12 @@ Selection selection_for(graph::CollectiveKind kind, Selection selection);
 /// Whether one of the candidates is allowed: where none is, `selected` keeps them all.
 bool any_allowed(const std::vector<Candidate>& candidates, const Selection& selection);
 
-/// `selection` without what it says in vain: words that leave a group none of its candidates, or all of them, are
-/// NCCL's own choice.
+/// `selection` without restrictions that have no effect: those that leave a group none of its candidates, or all of
+/// them, are NCCL's own choice.
 Selection heeded(Selection selection, const std::vector<Candidate>& candidates);
 
 /// The candidates that are left. A collective that no allowed algorithm or protocol can do keeps all of its own:
-/// NCCL_ALGO=Tree leaves all_gather alone. NCCL_ALGO and NCCL_PROTO say nothing about grouped send/recv.
+/// NCCL_ALGO=Tree does not affect all_gather. NCCL_ALGO and NCCL_PROTO say nothing about grouped send/recv.
 std::vector<Candidate> selected(std::vector<Candidate> candidates, const Selection& selection);
 
 }  // namespace distsim::collectives

@@ -48,7 +48,7 @@ void add_tree(graph::CollectiveKind kind, const Channels& c, std::vector<Candida
     x.correction = &k.nccl.tree_correction[p];
     x.ramp_us = ramp_us(c, protocol);
     x.steps = 2 * (c.per_node - 1 + levels);
-    x.limit = c.nodes > 1 && c.inter_gbps < c.intra_gbps ? "network" : "links inside the node";
+    x.limit = c.nodes > 1 && c.inter_gbps < c.intra_gbps ? "network" : "links within the node";
     out.push_back(x);
   }
 }

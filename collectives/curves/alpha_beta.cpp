@@ -219,8 +219,7 @@ Result<Duration> alpha_beta_time(const graph::Collective& op, const topology::Di
                                  const AlphaBetaOptions& options) {
   if (network.dimensions.empty()) return Duration();
   CHECK(options.splits >= 1 && options.active >= 1);
-  if (op.bytes < 0)
-    return Error{"bytes: found " + std::to_string(op.bytes) + ", expected a size that is not negative", "", ""};
+  if (op.bytes < 0) return Error{"bytes: found " + std::to_string(op.bytes) + ", expected a non-negative size", "", ""};
   Stages stages(network, options, op.kind == graph::CollectiveKind::all_reduce);
   TRY(stages.add_collective(op.kind, static_cast<double>(op.bytes) / static_cast<double>(options.splits)));
   const double ns = stages.makespan();

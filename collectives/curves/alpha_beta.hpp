@@ -1,5 +1,5 @@
-// Alpha-beta: closed forms of collectives on a DimensionNetwork without contention: what ASTRA-sim's congestion-unaware
-// analytical back end comes to.
+// Alpha-beta: closed forms of collectives on a DimensionNetwork without contention: the results of ASTRA-sim's
+// congestion-unaware analytical back end.
 //
 // One dimension of n places, a chunk of S' = S / splits bytes, m = S' / n, B bytes/ns, h hops of latency a, endpoint
 // delay e, memory bandwidth M. s(x) = floor(h a + x / B), r(x) = 3 floor(x / M) for a reduction (two reads and a
@@ -31,7 +31,7 @@ Result<AlphaBetaAlgorithm> parse_alpha_beta_algorithm(
     std::string_view name);  ///< ring, oneRing, direct, direct8, halvingDoubling, ...
 
 struct AlphaBetaOptions {
-  /// By dimension; the last one stands for those beyond the list.
+  /// By dimension; the last one also applies to all dimensions beyond the list.
   std::vector<AlphaBetaAlgorithm> all_reduce{AlphaBetaAlgorithm::ring}, all_gather{AlphaBetaAlgorithm::ring},
       reduce_scatter{AlphaBetaAlgorithm::ring}, all_to_all{AlphaBetaAlgorithm::direct};
   std::int64_t splits = 1;          ///< preferred-dataset-splits

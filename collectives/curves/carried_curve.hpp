@@ -1,4 +1,4 @@
-// CarriedCurve: what one measured curve says about the group in question.
+// CarriedCurve: what one measured curve predicts for the group in question.
 //
 // A curve is kept as its residual to the analytic model of the group it was measured on, with the pair of factors found
 // on it,

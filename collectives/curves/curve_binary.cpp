@@ -24,12 +24,11 @@ Result<CurveSet> parse_curve_binary(std::string_view bytes, const std::string& f
   DISTSIM_QUIET;
   curves::CurveFile message;
   if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
-    return Error{"not a whole curve file in its binary form", file, "the file may have been cut"};
+    return Error{"incomplete or damaged binary curve file", file, "the file may be truncated"};
   if (message.checksum().empty())
-    return Error{"checksum: found none, expected one: nothing else tells a binary file that was cut", file, ""};
+    return Error{"checksum: missing, expected one, because nothing else reveals a truncated binary file", file, ""};
   std::string text;
-  if (!google::protobuf::TextFormat::PrintToString(message, &text))
-    return Error{"not a curve file in its binary form", file, ""};
+  if (!google::protobuf::TextFormat::PrintToString(message, &text)) return Error{"not a binary curve file", file, ""};
   return parse_curve_text(text, file);
 }
 

@@ -73,8 +73,8 @@ std::string source_of(const Curve& c, const CurveSet& set) {
 /// A run that broke off may have left its last sizes unsettled; whoever trusts it says so.
 Result<void> check_complete(const CurveSet& set, const CollectiveOptions& options, const std::string& file) {
   if (!set.partial || options.allow_partial) return {};
-  return Error{"partial: found true, expected the curves of a run that ended", file,
-               "measure again, or allow it: collectives.allow_partial: true, --allow-partial"};
+  return Error{"partial: found true, expected curves from a run that finished", file,
+               "measure again, or accept it with collectives.allow_partial: true or --allow-partial"};
 }
 
 class Loader {

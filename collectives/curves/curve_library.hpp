@@ -1,4 +1,4 @@
-// CurveLibrary: the measured curves that may speak about a system, each with the facts of the group it was measured on.
+// CurveLibrary: the measured curves that may apply to a system, each with the facts of the group it was measured on.
 #pragma once
 
 #include <cstdint>

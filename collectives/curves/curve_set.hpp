@@ -20,7 +20,7 @@ struct CurvePoint {
 struct Curve {
   graph::CollectiveKind kind = graph::CollectiveKind::all_reduce;
   std::uint32_t ranks = 0;
-  std::uint32_t nodes = 0;      ///< 0: the log does not say
+  std::uint32_t nodes = 0;      ///< 0: not stated in the log
   bool single_process = false;  ///< one process drives the GPUs of a node
   bool cuda_graph = false;
   std::string library, settings, date, source, licence, label;
@@ -65,7 +65,7 @@ std::string checksum_of(const CurveSet& set);
 /// The text form of a set, as it is kept in configs/curves, with its checksum.
 std::string curve_text(const CurveSet& set);
 
-/// What the user knows and a log may not say; 0: nothing. Stated figures take the place of what the log says.
+/// What the user knows and a log may not state; 0: nothing. Values given here override the log.
 struct LogHints {
   std::uint32_t ranks = 0, nodes = 0;
 };

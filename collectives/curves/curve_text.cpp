@@ -30,7 +30,7 @@ class FirstError : public google::protobuf::io::ErrorCollector {
   Error error(const std::string& file, bool at_end) const {
     const std::string where =
         line_ < 0 ? file : file + ":" + std::to_string(line_ + 1) + ":" + std::to_string(column_ + 1);
-    return Error{message_.value_or("not a curve file"), where, at_end ? "the file ends here: was it cut?" : ""};
+    return Error{message_.value_or("not a curve file"), where, at_end ? "the file ends here: is it truncated?" : ""};
   }
   int line() const { return line_; }
 
@@ -146,7 +146,7 @@ Result<CurveSet> read_set(const curves::CurveFile& message, const std::string& f
   if (message.curve_count() != 0 && message.curve_count() != static_cast<std::uint32_t>(message.curves_size())) {
     return Error{"curves: found " + std::to_string(message.curves_size()) + ", expected " +
                      std::to_string(message.curve_count()) + " (curve_count)",
-                 file, "the file may have been cut"};
+                 file, "the file may be truncated"};
   }
   if (message.curves_size() == 0) return Error{"curves: found none, expected at least one", file, ""};
   if (static_cast<std::size_t>(message.curves_size()) > kMaxCurves)

@@ -35,12 +35,12 @@ std::string binary_size(double bytes) {
 std::string title_of(const Curve& c) {
   std::string text = std::string(graph::name_of(c.kind)) + ", " + std::to_string(c.ranks) + " ranks";
   text += c.nodes == 0 ? ", nodes not stated" : " on " + std::to_string(c.nodes) + (c.nodes == 1 ? " node" : " nodes");
-  text += c.single_process ? ", one process for the GPUs of a node" : ", a process per GPU";
+  text += c.single_process ? ", one process per node" : ", one process per GPU";
   if (c.cuda_graph) text += ", CUDA graph";
   if (c.groups_at_once > 1)
-    text +=
-        ", beside " + std::to_string(c.groups_at_once - 1) + (c.groups_at_once == 2 ? " other group" : " other groups");
-  if (c.groups_at_once == 1) text += ", alone";
+    text += ", concurrent with " + std::to_string(c.groups_at_once - 1) +
+            (c.groups_at_once == 2 ? " other group" : " other groups");
+  if (c.groups_at_once == 1) text += ", no concurrent groups";
   for (const std::string& extra : {c.library, c.settings, c.label, c.date}) {
     if (!extra.empty()) text += ", " + extra;
   }
@@ -66,7 +66,7 @@ std::string rows_of(const Curve& c) {
 
 std::vector<std::string> gaps_of(const Curve& c) {
   std::vector<std::string> out;
-  if (c.flagged > 0) out.push_back(std::to_string(c.flagged) + " rows left out because they contradict themselves");
+  if (c.flagged > 0) out.push_back(std::to_string(c.flagged) + " inconsistent rows left out");
   if (c.points.front().bytes > kSmallEnough)
     out.push_back("sizes below " + binary_size(c.points.front().bytes) + ": latency comes from the model");
   for (std::size_t i = 1; i < c.points.size(); ++i) {
@@ -87,7 +87,7 @@ std::string missing_kinds(const CurveSet& set) {
   for (graph::CollectiveKind kind : kWanted) {
     if (!held.contains(kind)) names += (names.empty() ? "" : ", ") + std::string(graph::name_of(kind));
   }
-  return names.empty() ? "" : "missing: no curve of " + names + "; the model prices these\n";
+  return names.empty() ? "" : "missing: no curve for " + names + "; the analytic model is used instead\n";
 }
 
 /// Empty, or a day, month or year: "2026-11-20", "2026-11", "2026".
@@ -134,7 +134,7 @@ std::string show_curves(const CurveSet& set) {
   std::string out = "system " + (set.system.empty() ? "not stated" : set.system) +
                     (set.device.empty() ? "" : ", device " + set.device) +
                     (set.hardware.empty() ? "" : ": " + set.hardware) +
-                    (set.partial ? " (partial: the run did not end)" : "") + "\n";
+                    (set.partial ? " (partial: the run did not finish)" : "") + "\n";
   for (const Curve& c : set.curves) {
     out += "\n" + title_of(c) + rows_of(c);
     for (const std::string& gap : gaps_of(c)) out += "missing: " + gap + "\n";

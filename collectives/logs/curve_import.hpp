@@ -13,8 +13,8 @@ struct ImportRequest {
   std::span<const std::string> logs;  ///< nccl-tests logs or curve files, at least one
   std::string system, device;         ///< ClusterSpec::name and its device
   std::string date;                   ///< of the measurement, ISO; may be empty
-  LogHints hints{};                   ///< for logs that do not say
-  std::string launch;                 ///< "mpi", "single_process" or empty: as the log says
+  LogHints hints{};                   ///< for logs that do not state it
+  std::string launch;                 ///< "mpi", "single_process" or empty: as stated in the log
   bool cuda_graph = false;            ///< the logs are of runs from a CUDA graph, whether they say so or not
 };
 

@@ -1,4 +1,4 @@
-// What a file's name may say about a run: "h100_2n16g_all_reduce.txt" is 2 nodes and 16 GPUs.
+// Facts about a run that its file name may contain: "h100_2n16g_all_reduce.txt" is 2 nodes and 16 GPUs.
 #pragma once
 
 #include <cstdint>

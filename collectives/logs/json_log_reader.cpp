@@ -150,7 +150,7 @@ Result<CurveSet> parse_json_log(std::string_view text, const std::string& file, 
     return Error{"found " + std::to_string(text.size()) + " bytes of JSON, expected at most 64 MiB", file, ""};
   const Json root = Json::parse(text, nullptr, false);
   if (root.is_discarded())
-    return Error{"found text that is not JSON, expected one document", file, "was the file cut?"};
+    return Error{"found text that is not JSON, expected one JSON document", file, "is the file truncated?"};
   if (const Json* results = member(root, {"results"})) return read_nccl_tests(root, *results, file, hints);
   if (const Json* tables = member(root, {"tables"})) return read_bench(root, *tables, file, hints);
   return Error{"found JSON without 'results' (nccl-tests -J) or 'tables' (collective_bench), expected one of them",

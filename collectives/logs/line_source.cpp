@@ -30,7 +30,7 @@ Result<bool> LineSource::next(std::string_view& line) {
       in_->read(buffer_.data(), static_cast<std::streamsize>(kBlock));
       buffer_.resize(static_cast<std::size_t>(in_->gcount()));
       at_ = 0;
-      if (in_->bad()) return Error{"cannot be read any further", name_, ""};
+      if (in_->bad()) return Error{"cannot be read beyond this point", name_, ""};
       const bool first = checked_ == 0;
       TRY(check_text(buffer_));
       if (first && std::string_view(buffer_).starts_with("\xEF\xBB\xBF")) at_ = 3;

@@ -14,7 +14,7 @@ class LineSource {
  public:
   static constexpr std::size_t kLongest = 4096;  ///< of a line; the rest of a longer one is dropped
 
-  /// `name` stands in messages. The stream outlives the source.
+  /// `name` appears in messages. The stream outlives the source.
   LineSource(std::istream& in, std::string name) : in_(&in), name_(std::move(name)) {}
 
   /// The next line without its line feed and carriage return, or false at the end. Errors: UTF-16 or binary text (a NUL

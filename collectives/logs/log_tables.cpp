@@ -53,14 +53,14 @@ std::string contradiction(const NcclRow& r, graph::CollectiveKind kind, std::uin
     return "size: found " + number(r.bytes) + ", expected a multiple of " + std::to_string(ranks) + " ranks";
   if (r.no_bandwidth) return "";
   const double algbw = r.bytes / r.time_us / 1000;
-  if (!agrees(r.algbw, algbw)) return found("algbw", r.algbw, algbw, "size over time");
+  if (!agrees(r.algbw, algbw)) return found("algbw", r.algbw, algbw, "size / time");
   if (ranks < 2) return "";
   const double busbw = r.algbw * graph::busbw_factor(kind, ranks);
   const bool half = kind == graph::CollectiveKind::all_gather || kind == graph::CollectiveKind::reduce_scatter;
   const bool unrounded =
       agrees(r.busbw, algbw * graph::busbw_factor(kind, ranks));  // of small sizes, algbw has one printed digit
   if (unrounded || agrees(r.busbw, busbw) || (half && r.busbw == r.algbw)) return "";
-  return found("busbw", r.busbw, busbw, "algbw times the factor of the collective");
+  return found("busbw", r.busbw, busbw, "algbw times the collective's bus bandwidth factor");
 }
 
 /// Ranks from the bus factor of the largest sizes, where the log lists no ranks: all_reduce prints 2(n-1)/n, so n = 2 /
@@ -114,17 +114,17 @@ class Assembler {
   Result<graph::CollectiveKind> kind_of(const LogTable& table) const {
     if (table.kind) return *table.kind;
     if (auto kind = kind_of_file_name(file_)) return *kind;
-    return Error{"found no collective's name in the log, expected e.g. '# Collective test starting: all_reduce_perf'",
-                 at_line(file_, table.rows.front().line), "name it in the file name: all_reduce.log"};
+    return Error{"found no collective name in the log, expected e.g. '# Collective test starting: all_reduce_perf'",
+                 at_line(file_, table.rows.front().line), "or put it in the file name: all_reduce.log"};
   }
 
   Result<std::uint32_t> ranks_of(const LogTable& table) const {
     std::uint32_t ranks = context_.ranks != 0 ? context_.ranks : static_cast<std::uint32_t>(context_.rank_ids.size());
     if (ranks == 0) ranks = ranks_from_factor(table);
     if (ranks >= 2 && ranks <= kMaxCurveRanks) return ranks;
-    return Error{"found no number of ranks in the log, expected '#  Rank  0 ...' lines",
+    return Error{"found no rank count in the log, expected '#  Rank  0 ...' lines",
                  at_line(file_, table.rows.front().line),
-                 "curves import takes --ranks and --nodes; a log's first lines may say '# nodes: 2  gpus: 16'"};
+                 "pass --ranks and --nodes to curves import, or put '# nodes: 2  gpus: 16' at the top of the log"};
   }
 
   void remark(std::size_t line, const std::string& why) {
@@ -150,7 +150,7 @@ class Assembler {
     }
     if (2 * std::size_t{c.flagged} <= table.rows.size()) return {};
     return Error{"found " + std::to_string(c.flagged) + " of " + std::to_string(table.rows.size()) +
-                     " rows that contradict themselves, as " + std::string(graph::name_of(c.kind)) + " of " +
+                     " rows that are inconsistent as " + std::string(graph::name_of(c.kind)) + " of " +
                      std::to_string(c.ranks) +
                      " ranks; the first: " + contradiction(row_at(table, first_bad), c.kind, c.ranks),
                  at_line(file_, first_bad), ""};
@@ -180,7 +180,7 @@ Result<void> check_whole(const std::vector<LogTable>& tables, const LogContext& 
                  file, ""};
   }
   if (tables.empty() && !context.failure.empty())
-    return Error{"found no rows of a table, the run failed: " + context.failure, file, ""};
+    return Error{"found no table rows, the run failed: " + context.failure, file, ""};
   if (tables.empty()) return Error{"found no rows of an nccl-tests table", file, "empty log or failed run?"};
   if (tables.size() > kMaxCurves)
     return Error{"found " + std::to_string(tables.size()) + " tables, expected at most 1000", file, ""};

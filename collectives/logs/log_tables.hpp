@@ -22,7 +22,7 @@ struct LogTable {
   std::vector<NumberedRow> rows;
 };
 
-/// What the lines around the tables say.
+/// Facts from the lines around the tables.
 struct LogContext {
   std::set<std::string> gpus, hosts;
   std::set<std::uint32_t> rank_ids;

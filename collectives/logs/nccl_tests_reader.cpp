@@ -117,7 +117,7 @@ class Reader {
     if (starts_as_row(line)) return add(line);
     if (lines_.unfinished() && columns_.known && !words_of(line).empty() && whole(words_of(line)[0])) {
       return Error{"found the row '" + std::string(line.substr(0, 60)) + "', expected size, count and type",
-                   lines_.position(), "the log may have been cut"};
+                   lines_.position(), "the log may be truncated"};
     }
     read_around(line);
     return {};

@@ -36,7 +36,7 @@ bool starts_with_digit(std::string_view s) {
 
 Error wrong_count(std::size_t found, std::size_t expected) {
   return Error{"found " + std::to_string(found) + " numbers after the type, expected " + std::to_string(expected), "",
-               found < expected ? "the row may have been cut" : ""};
+               found < expected ? "the row may be truncated" : ""};
 }
 
 }  // namespace
@@ -94,7 +94,7 @@ Result<NcclRow> parse_nccl_row(std::string_view line, const NcclColumns& columns
   NcclRow row;
   const auto bytes = number(words[0]), count = number(words[1]);
   if (!bytes || !count)
-    return Error{"size, count: found more digits than a number holds, expected whole numbers", "", ""};
+    return Error{"size, count: found too many digits, expected whole numbers that fit in 64 bits", "", ""};
   row.bytes = *bytes;
   row.count = *count;
   row.type = words[2];

@@ -97,9 +97,8 @@ class Reader {
   Result<void> start(std::string_view line) {
     for (std::string_view other : {"Bandwidth", "Message Rate", "Barrier"}) {
       if (line.find(other) != std::string_view::npos) {
-        return Error{
-            "found '" + std::string(line.substr(0, 80)) + "', expected a test that gives the latency of a size",
-            lines_.position(), ""};
+        return Error{"found '" + std::string(line.substr(0, 80)) + "', expected a test that reports latency by size",
+                     lines_.position(), ""};
       }
     }
     const auto test = std::find_if(std::begin(kTests), std::end(kTests),
@@ -127,8 +126,8 @@ class Reader {
     const auto time = words.size() > 1 ? number_of(words[1]) : std::nullopt;
     const std::size_t least = full_ ? 4 : 2;
     if (words.size() < least || !time || row.bytes < 0 || row.bytes != std::floor(row.bytes)) {
-      return Error{"found a row of " + std::to_string(words.size()) + " words, expected size and latency",
-                   lines_.position(), "the table may have been cut"};
+      return Error{"found a row of " + std::to_string(words.size()) + " fields, expected size and latency",
+                   lines_.position(), "the table may be truncated"};
     }
     if (row.bytes == 0) return {};  // an empty message has no place in a curve
     row.time_us = *time;
@@ -136,7 +135,7 @@ class Reader {
       row.low_us = number_of(words[2]).value_or(0);
       row.high_us = number_of(words[3]).value_or(0);
       if (!(row.low_us > 0 && row.low_us <= row.time_us && row.high_us >= row.time_us && row.high_us < 1e12)) {
-        return Error{"latency: found an average outside its smallest and largest, expected " +
+        return Error{"latency: found an average outside its minimum and maximum, expected " +
                          std::string(words[2].substr(0, 20)) + " .. " + std::string(words[3].substr(0, 20)),
                      lines_.position(), ""};
       }

@@ -68,7 +68,7 @@ class Reader {
     name = name.substr(0, name.find('-'));
     if (name == "QUANT" || name == "pt2pt" || name == "multi") {
       return Error{"found '" + std::string(word.substr(0, 60)) +
-                       "', expected a plain collective: quantised and point-to-point lines have other columns",
+                       "', expected a plain collective: quantised and point-to-point lines have different columns",
                    lines_.position(), ""};
     }
     auto kind = graph::parse_collective(name == "all_to_allv"       ? "all_to_all"
@@ -89,7 +89,7 @@ class Reader {
     }
     if (v.size() < kFewest || v.size() > kMost) {
       return Error{"found " + std::to_string(v.size()) + " numbers, expected 9 or 10", lines_.position(),
-                   v.size() < kFewest ? "the row may have been cut" : ""};
+                   v.size() < kFewest ? "the row may be truncated" : ""};
     }
     NcclRow row;
     row.bytes = v[0];

@@ -39,7 +39,7 @@ Tree tree_of(std::uint32_t index, std::uint32_t n) {
   for (std::uint32_t r = 0; r < n; ++r) {
     std::uint32_t above = 0;
     for (std::uint32_t at = r; t.parent[at] != kRoot; at = t.parent[at]) {
-      CHECK(above < n) << "the tree has a circle";
+      CHECK(above < n) << "the tree has a cycle";
       t.height[t.parent[at]] = std::max(t.height[t.parent[at]], ++above);
     }
     t.depth[r] = above;

@@ -1,4 +1,4 @@
-// What carries out a collective: MPI on host memory, NCCL on GPU memory. One object a rank; all calls but the const
+// What carries out a collective: MPI on host memory, NCCL on GPU memory. One object per rank; all calls but the const
 // ones are made by all ranks together and in the same order.
 #pragma once
 
@@ -84,11 +84,11 @@ class Backend {
   /// Null where the backend has none.
   virtual PointToPoint* pairs() { return nullptr; }
 
-  /// A load to run beside the timed calls, until it is told to stop. `bytes` 0: computation; else an all_reduce of that
-  /// size on a communicator of its own. All ranks of the group together.
+  /// A load that runs concurrently with the timed calls until it is stopped. `bytes` 0: computation; else an all_reduce
+  /// of that size on a communicator of its own. All ranks of the group together.
   virtual Result<void> start_load(std::uint64_t bytes) {
     (void)bytes;
-    return Error{"the " + name() + " backend has no load to run beside a collective", "--beside", ""};
+    return Error{"the " + name() + " backend has no load to run concurrently with a collective", "--beside", ""};
   }
   virtual Result<void> stop_load() { return {}; }
 };

@@ -1,5 +1,5 @@
-// A collective is one small entry: its buffer sizes, its bus-bandwidth factor, and what must stand in each receive
-// buffer afterwards. Sizes follow nccl-tests. With S the size column, n ranks, e bytes an element, A = elements in 16
+// A collective is one small entry: its buffer sizes, its bus-bandwidth factor, and the expected contents of each
+// receive buffer. Sizes follow nccl-tests. With S the size column, n ranks, e bytes an element, A = elements in 16
 // bytes:
 //   all_reduce, broadcast, reduce, sendrecv   count = S/e on every rank
 //   all_gather, reduce_scatter, alltoall,     S is the total over ranks; count = S/e/n rounded down to a multiple of A,

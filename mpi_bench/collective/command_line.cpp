@@ -7,27 +7,28 @@ namespace distsim::bench {
 namespace {
 
 void declare_sizes(CLI::App& app, RawFlags& raw) {
-  app.add_option("-b,--minbytes", raw.min, "Least size; K, M, G are binary")->capture_default_str();
+  app.add_option("-b,--minbytes", raw.min, "Smallest size; K, M, G are binary")->capture_default_str();
   app.add_option("-e,--maxbytes", raw.max, "Largest size")->capture_default_str();
-  app.add_option("-i,--stepbytes", raw.step, "Step between sizes, where -f is not given")->capture_default_str();
+  app.add_option("-i,--stepbytes", raw.step, "Step between sizes, if -f is not given")->capture_default_str();
   app.add_option("-f,--stepfactor", raw.factor, "Factor between sizes; 0 is off")->capture_default_str();
 }
 
 void declare_measurement(CLI::App& app, RawFlags& raw) {
-  app.add_option("-n,--iters", raw.iterations, "Timed iterations of a size")->capture_default_str();
-  app.add_option("-w,--warmup_iters", raw.warmup, "Iterations before them that are not timed")->capture_default_str();
+  app.add_option("-n,--iters", raw.iterations, "Timed iterations per size")->capture_default_str();
+  app.add_option("-w,--warmup_iters", raw.warmup, "Untimed iterations before them")->capture_default_str();
   app.add_option("-c,--check", raw.check, "Verify every element at every size; 0 is off")->capture_default_str();
   app.add_option("-o,--op", raw.op, "Reduction: sum, prod, max, min or all")->capture_default_str();
   app.add_option("-d,--datatype", raw.type, "Element type (float, half, int32, ...) or all")->capture_default_str();
   app.add_option("-r,--root", raw.root, "Root of broadcast, reduce, gather, scatter, or all")->capture_default_str();
-  app.add_option("-a,--average", raw.report, "Time in the table: 0 rank 0, 1 average, 2 least, 3 largest of the ranks")
+  app.add_option("-a,--average", raw.report,
+                 "Time in the table: 0 rank 0, 1 average, 2 minimum, 3 maximum over the ranks")
       ->capture_default_str();
   app.add_option("-G,--cudagraph", raw.graph, "Launches of a CUDA graph of the iterations (nccl); 0 is off")
       ->capture_default_str();
-  app.add_option("-m,--agg_iters", raw.aggregate, "Only 1: calls are not aggregated")->capture_default_str();
-  app.add_option("-t,--nthreads", raw.threads, "Threads of a process, each a rank or -g ranks (nccl, tcp)")
+  app.add_option("-m,--agg_iters", raw.aggregate, "Must be 1: calls are not aggregated")->capture_default_str();
+  app.add_option("-t,--nthreads", raw.threads, "Threads per process, each with one rank or -g ranks (nccl, tcp)")
       ->capture_default_str();
-  app.add_option("-g,--ngpus", raw.gpus, "GPUs of a thread, each a rank (nccl)")->capture_default_str();
+  app.add_option("-g,--ngpus", raw.gpus, "GPUs per thread, one rank each (nccl)")->capture_default_str();
   app.add_option("-z,--blocking", raw.blocking,
                  "1: wait for each call before the next (nccl; the other backends always do)")
       ->capture_default_str();
@@ -36,7 +37,7 @@ void declare_measurement(CLI::App& app, RawFlags& raw) {
 void declare_ours(CLI::App& app, RawFlags& raw, Options& o) {
   app.add_option(
          "--collectives", raw.collectives,
-         "One or several, separated by commas: " +
+         "Comma-separated list of: " +
              [] {
                std::string names;
                for (const CollectiveCase& c : collective_cases())
@@ -46,21 +47,23 @@ void declare_ours(CLI::App& app, RawFlags& raw, Options& o) {
       ->delimiter(',')
       ->capture_default_str();
   app.add_option("--backend", raw.backend,
-                 "auto, nccl (GPU memory), mpi (host memory), mpi-cuda (GPU memory, CUDA-aware MPI) or tcp (our own)")
+                 "auto, nccl (GPU memory), mpi (host memory), mpi-cuda (GPU memory, CUDA-aware MPI) or tcp (built in)")
       ->capture_default_str();
   app.add_option("--imbalance", o.imbalance, "alltoallv: rank 0 sends this many times as much as the last rank")
       ->capture_default_str();
-  app.add_option("--out", o.out, "Curve file for distsim; text form when the name ends in .txtpb");
-  app.add_option("--curve-time", raw.curve_time,
-                 "Time of a size in the curve file: median, or p10 (what a machine with other work does undisturbed)")
+  app.add_option("--out", o.out, "Curve file for distsim; text format if the name ends in .txtpb");
+  app.add_option(
+         "--curve-time", raw.curve_time,
+         "Time per size in the curve file: median, or p10 (the undisturbed time on a machine shared with other work)")
       ->capture_default_str();
-  app.add_flag("--hash-hosts", o.hash_hosts, "Host names in the files as hashes");
-  app.add_option("--topology", o.topology,
-                 "File to keep in the curve file, such as what NCCL_TOPO_DUMP_FILE wrote; else nvidia-smi topo -m");
+  app.add_flag("--hash-hosts", o.hash_hosts, "Hash host names in the output files");
+  app.add_option(
+      "--topology", o.topology,
+      "Topology file to store in the curve file, e.g. from NCCL_TOPO_DUMP_FILE; default: nvidia-smi topo -m");
   app.add_option("-J,--json", o.json, "JSON file with all statistics");
   app.add_option("--system", o.system, "Name of this cluster in the curve file, as in configs/systems")
       ->capture_default_str();
-  app.add_flag("--stats", o.stats, "Median, percentiles and spread of the iterations below each row");
+  app.add_flag("--stats", o.stats, "Print median, percentiles and spread of the iterations below each row");
   app.add_option("--inject-fault", raw.fault, "RANK:ELEMENT")->group("");
   app.add_option("--inject-stall", raw.stall, "RANK:ROW")->group("");
 }
@@ -68,42 +71,42 @@ void declare_ours(CLI::App& app, RawFlags& raw, Options& o) {
 void declare_what_to_measure(CLI::App& app, RawFlags& raw, Options& o) {
   app.add_option(
          "--groups", raw.groups,
-         "Who takes part: all, nodes, one_per_node, rails, halves, pairs, far_pairs or ranks x nodes (8x2, 8x2.alone)")
+         "Ranks that take part: all, nodes, one_per_node, rails, halves, pairs, far_pairs or ranks x nodes (8x2, 8x2.alone)")
       ->delimiter(',')
       ->capture_default_str();
   app.add_option("--pair-tests", raw.pair_tests,
                  "Instead of collectives: latency, bandwidth (ranks 0 and 1), matrix (all pairs)")
       ->delimiter(',');
   app.add_option("--plan", o.plan,
-                 "File of `distsim curves plan`, or simulate: exactly the collectives that distsim asks for")
+                 "Output of `distsim curves plan`, or simulate: measure exactly the collectives that distsim needs")
       ->capture_default_str();
-  app.add_option("--config", o.config, "Experiment of --plan simulate");
+  app.add_option("--config", o.config, "Experiment for --plan simulate");
   app.add_option("--beside", raw.beside,
-                 "What runs meanwhile: compute, or the size of a second all_reduce on a communicator of its own");
-  app.add_flag("--overhead", o.overhead, "Compare the timing loop with a bare loop of the same calls");
+                 "Concurrent load: compute, or the size of a second all_reduce on a separate communicator");
+  app.add_flag("--overhead", o.overhead, "Compare the timing loop with a plain loop of the same calls");
 }
 
 void declare_statistics(CLI::App& app, Options& o) {
   app.add_option("--relative-error", o.relative_error,
-                 "Go on beyond -n until the median is known so well (0.01 is 1 %)")
+                 "Continue past -n until the relative error of the median is at most this (0.01 is 1 %)")
       ->capture_default_str();
-  app.add_option("--max-seconds", o.max_seconds, "But no longer than so at one size")->capture_default_str();
+  app.add_option("--max-seconds", o.max_seconds, "Time limit per size for --relative-error")->capture_default_str();
   app.add_option("--stall-limit", o.stall_limit_s,
-                 "Seconds without progress after which a stalled rank is named and the job ended; 0: never")
+                 "Seconds without progress after which a stalled rank is reported and the job is aborted; 0: never")
       ->capture_default_str();
 }
 
 void declare_tcp(CLI::App& app, Options& o) {
-  app.add_option("--hosts", o.hosts, "Without mpirun: the host of each rank, in order; every rank is started by hand")
+  app.add_option("--hosts", o.hosts, "Without mpirun: the host of each rank, in order; each rank is started separately")
       ->delimiter(',');
   app.add_option("--rank", o.my_rank, "Without mpirun: the number of this rank in --hosts");
-  app.add_option("--port", o.port, "Port of rank 0; 0: 18515, or by the job's number");
-  app.add_option("--streams", o.streams, "tcp: connections of a pair")->capture_default_str();
+  app.add_option("--port", o.port, "Port of rank 0; 0: 18515, or derived from the job id");
+  app.add_option("--streams", o.streams, "tcp: connections per pair of ranks")->capture_default_str();
 }
 
 constexpr const char* kFooter =
-    "Sizes, columns and bus bandwidth are those of nccl-tests. The time in the table is the mean of the iterations, the curve file holds\n"
-    "their median with the 10th and 90th percentile (of the slowest rank).\n"
+    "Sizes, columns and bus bandwidth are those of nccl-tests. The time in the table is the mean of the iterations; the curve file has\n"
+    "their median and the 10th and 90th percentiles (of the slowest rank).\n"
     "  mpirun -n 32 collective_bench -b 8 -e 1G -f 2 --collectives all_reduce,alltoall --system my_cluster --out my_cluster.curve.txtpb";
 
 }  // namespace

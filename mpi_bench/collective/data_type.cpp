@@ -92,7 +92,7 @@ Result<RedOp> parse_red_op(std::string_view name) {
     if (name_of(op) == name) return op;
   }
   if (name == "avg" || name == "mulsum")
-    return Error{"found '" + std::string(name) + "', which is not measured; expected sum, prod, max or min", "-o", ""};
+    return Error{"found '" + std::string(name) + "', which is not measured, expected sum, prod, max or min", "-o", ""};
   return Error{"found '" + std::string(name) + "', expected a reduction", "-o",
                spelling_hint(name, {"sum", "prod", "max", "min"})};
 }

@@ -45,8 +45,8 @@ Result<Shape2> shape_of(const GroupRequest& request, const Machine& m) {
   const int nodes = static_cast<int>(m.nodes.size());
   const std::string& name = request.name;
   if (m.least != m.most)
-    return misfit(request,
-                  "all: the nodes have " + std::to_string(m.least) + " to " + std::to_string(m.most) + " ranks");
+    return misfit(
+        request, "all, because the nodes have " + std::to_string(m.least) + " to " + std::to_string(m.most) + " ranks");
   if (name == "nodes") return Shape2{m.least, 1, false};
   if (name == "one_per_node") return Shape2{1, nodes, true};
   if (name == "rails") return Shape2{1, nodes, false};
@@ -112,7 +112,7 @@ Result<Grouping> groups_of(const GroupRequest& request, std::span<const int> nod
                             (machine.nodes.size() == 1 ? " node of " : " nodes of ") + std::to_string(machine.least) +
                             " ranks";
   if (shape.per_node * shape.nodes < 2)
-    return misfit(request, "a shape with at least 2 ranks in a group; this is " + there);
+    return misfit(request, "a shape with at least 2 ranks per group; this is " + there);
   if (shape.nodes > static_cast<int>(machine.nodes.size()) || shape.per_node > machine.least)
     return misfit(request, "a shape that fits " + there);
   return Grouping{request.name, shape.per_node * shape.nodes, shape.nodes, tiles(machine, shape)};

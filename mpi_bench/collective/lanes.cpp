@@ -11,7 +11,7 @@ constexpr std::size_t kPrefix = sizeof(std::uint64_t);  // the length of the tex
 Result<void> unpack_one(std::string_view packed, std::vector<std::string>& out) {
   while (!packed.empty()) {
     std::uint64_t length = 0;
-    if (packed.size() < kPrefix) return Error{"found the beginning of a length, expected a whole one", "lanes", ""};
+    if (packed.size() < kPrefix) return Error{"found a truncated length, expected a complete one", "lanes", ""};
     std::memcpy(&length, packed.data(), kPrefix);
     packed.remove_prefix(kPrefix);
     if (packed.size() < length)

@@ -42,8 +42,7 @@ Result<void> read_sizes(const RawFlags& raw, Options& o) {
   TRY_ASSIGN(o.step_factor, size_of_flag("-f", raw.factor));
   if (o.max_bytes < o.min_bytes) return flag_error("-e", "found " + raw.max + ", expected at least -b " + raw.min);
   if (o.step_factor == 1) return flag_error("-f", "found 1, expected 0 (off) or at least 2");
-  if (o.step_factor > 1 && o.min_bytes == 0)
-    return flag_error("-b", "found 0, expected at least 1 where -f multiplies");
+  if (o.step_factor > 1 && o.min_bytes == 0) return flag_error("-b", "found 0, expected at least 1 when -f is used");
   if (o.step_factor == 0 && o.step_bytes == 0) return flag_error("-i", "found 0, expected at least 1");
   constexpr std::uint64_t kMostSizes = 100'000;
   if (o.step_factor == 0 && (o.max_bytes - o.min_bytes) / o.step_bytes >= kMostSizes)
@@ -168,7 +167,7 @@ Result<void> read_places(Options& o) {
 Result<void> read_plan(Options& o) {
   if (o.plan.empty() && !o.config.empty()) o.plan = "simulate";
   if (o.plan == "simulate" && o.config.empty())
-    return flag_error("--plan", "found simulate without --config, expected the experiment to be measured for");
+    return flag_error("--plan", "found simulate without --config, expected the experiment to measure for");
   if (o.plan != "simulate" && !o.config.empty())
     return flag_error("--config", "found with --plan " + o.plan + ", expected --plan simulate");
   return {};
@@ -199,8 +198,8 @@ Result<Options> checked_options(const RawFlags& raw, Options o) {
   TRY(read_plan(o));
   TRY(read_injected("--inject-fault", raw.fault, o.fault));
   TRY(read_injected("--inject-stall", raw.stall, o.stall));
-  if (o.out == "-") return flag_error("--out", "found '-', expected a file: the table is on standard output");
-  if (o.json == "-") return flag_error("-J", "found '-', expected a file: the table is on standard output");
+  if (o.out == "-") return flag_error("--out", "found '-', expected a file: the table goes to standard output");
+  if (o.json == "-") return flag_error("-J", "found '-', expected a file: the table goes to standard output");
   return o;
 }
 

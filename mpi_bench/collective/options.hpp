@@ -16,7 +16,7 @@
 namespace distsim::bench {
 
 enum class BackendChoice : std::uint8_t { automatic, mpi, nccl, mpi_cuda, tcp };
-enum class Report : std::uint8_t { rank0, average, minimum, maximum };  ///< -a: which rank's time stands in the table
+enum class Report : std::uint8_t { rank0, average, minimum, maximum };  ///< -a: which rank's time is in the table
 enum class PairTest : std::uint8_t { latency, bandwidth, matrix };
 enum class CurveTime : std::uint8_t { median, p10 };                ///< which of the samples is a curve's time
 enum class Beside : std::uint8_t { nothing, compute, collective };  ///< what else runs while a collective is timed

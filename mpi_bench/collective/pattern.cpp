@@ -68,7 +68,7 @@ PatternBytes::PatternBytes(const PatternSpec& spec, int source, std::uint64_t fi
 void PatternBytes::copy(std::uint64_t offset, std::span<std::byte> out) const {
   std::size_t from = offset % kPeriod * element_bytes_;
   while (!out.empty()) {
-    CHECK(from < tile_.size()) << "beyond the count that was asked for";
+    CHECK(from < tile_.size()) << "beyond the requested count";
     const std::size_t length = std::min(out.size(), tile_.size() - from);
     std::memcpy(out.data(), tile_.data() + from, length);
     out = out.subspan(length);

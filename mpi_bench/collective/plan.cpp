@@ -125,7 +125,7 @@ Result<Schedule> schedule_of(std::span<const PlannedCurve> curves, std::span<con
     sort_once(known->curve.sizes);
     if (known->grouping.name != grouping.name)
       remark_once(schedule.remarks,
-                  grouping.name + " is the same ranks as " + known->grouping.name + " here: measured once");
+                  grouping.name + " has the same ranks as " + known->grouping.name + " on this machine: measured once");
   }
   return schedule;
 }

@@ -1,4 +1,4 @@
-// Which rank holds a run up, from what the ranks say of themselves. Pure: the watchdog's thread and sockets are
+// Which rank stalls a run, from the progress that the ranks report. Pure: the watchdog's thread and sockets are
 // elsewhere.
 #pragma once
 

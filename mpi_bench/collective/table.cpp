@@ -59,7 +59,7 @@ Measured measured_from(std::uint64_t bytes, double seconds, double bus_factor) {
 }
 
 std::string header_text(const TableHeader& h) {
-  std::string text = "# distsim collective_bench, table as of nccl-tests\n";
+  std::string text = "# distsim collective_bench, table in the format of nccl-tests\n";
   text += "# backend " + h.backend + "\n";
   if (!h.group.empty()) text += "# groups " + h.group + "\n";
   text += "# Collective test starting: " + h.collective + "_perf\n";

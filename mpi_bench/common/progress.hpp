@@ -1,4 +1,4 @@
-// One line on a terminal that says how far a run is and how long it still takes. Nothing is written where stderr is not
+// A progress line on a terminal, with the remaining time. Nothing is written where stderr is not
 // a terminal.
 #pragma once
 

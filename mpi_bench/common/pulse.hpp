@@ -1,5 +1,5 @@
-// What this process is doing right now, for a watchdog in another thread to read. Nothing here takes a lock or longer
-// than a store, so that it may stand inside a timed loop; where several threads are ranks, a count may be lost, which
+// What this process is doing right now, for a watchdog in another thread to read. Nothing here takes a lock or more
+// than a store, so it can be called inside a timed loop; where several threads are ranks, a count may be lost, which
 // matters not: that it moves is what is looked at.
 #pragma once
 

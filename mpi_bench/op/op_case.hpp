@@ -1,4 +1,4 @@
-// One op at one shape, and the CSV columns that say so. Columns are those of the op tables that distsim reads:
+// One op at one shape, and its CSV columns. Columns are those of the op tables that distsim reads:
 //   gemm                     C[b,m,n] = A[b,m,k] x B[b,k,n]; layout names how A and B lie in memory, N row-major, T
 //   transposed (linear is NT) elementwise_norm_softmax rows x cols elements; copies are 1 x bytes of int8 conv2d n x c
 //   x h x w images, k filters of r x s embedding                `tables` tables of rows_total / tables rows each,

@@ -78,8 +78,8 @@ Result<void> ResultFile::load() {
   std::istringstream in(text);
   TRY_ASSIGN(CsvReader reader, CsvReader::open(in, path_));
   if (reader.header() != columns(family_))
-    return Error{"the columns are not those of op_bench's " + family_ + " file", path_ + ":1",
-                 "name another folder with --out"};
+    return Error{"found other columns than those of op_bench's " + family_ + " file", path_ + ":1",
+                 "choose another folder with --out"};
   const std::size_t key_count = key_columns(family_).size(), timing = *reader.column("timing");
   for (;;) {
     TRY_ASSIGN(const auto row, reader.next());

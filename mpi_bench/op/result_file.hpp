@@ -1,4 +1,4 @@
-// The CSV files of op_bench, one a family of ops. Rows are appended as they are measured; a run that is started again
+// The CSV files of op_bench, one per family of ops. Rows are appended as they are measured; a run that is started again
 // skips what is there. Columns: gpu,op,pass,dtype, the shape, extra (not gemm), latency_us, timing, framework, then
 // what op_bench adds: low_us and high_us (5th and 95th percentile), repetitions, launches (per repetition),
 // relative_error, sm_clock_mhz, memory_clock_mhz, temperature_c, power_w, date. Readers that know the first group find
@@ -14,7 +14,7 @@
 
 namespace distsim::bench {
 
-/// What the driver says about the GPU while it works; empty text where it does not.
+/// What the driver reports about the GPU during the run; empty where it reports nothing.
 struct DeviceState {
   std::string sm_clock_mhz, memory_clock_mhz, temperature_c, power_w;
 };

@@ -25,7 +25,7 @@ struct CostCsvCount {
   std::size_t unpriced = 0;
 };
 
-/// `name` stands in error messages. Errors: what CsvReader and OpColumns::from refuse, a row with another number of
+/// `name` appears in error messages. Errors: what CsvReader and OpColumns::from refuse, a row with another number of
 /// fields than the header, an input that already has one of the five output columns.
 Result<CostCsvCount> cost_csv(std::istream& in, const std::string& name, std::ostream& out, const DeviceLookup& lookup);
 

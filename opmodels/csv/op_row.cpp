@@ -49,7 +49,7 @@ std::string_view usual_name(std::string_view op) {
 Error unknown_op(std::string_view op) {
   std::vector<std::string> names = row_op_names();
   for (const Spelling& spelling : kSpellings) names.emplace_back(spelling.other);
-  return {"op: found '" + std::string(op) + "', expected an op that has a model here", "", spelling_hint(op, names)};
+  return {"op: found '" + std::string(op) + "', expected an op that has a model", "", spelling_hint(op, names)};
 }
 
 Result<RowPass> parse_pass(std::string_view text) {

@@ -49,7 +49,7 @@ Result<std::int64_t> rows_of(const OpFields& fields, const Sizes& s) {
   TRY_ASSIGN(const std::int64_t rows, fields.integer(OpColumns::rows));
   if (static_cast<double>(rows) * static_cast<double>(s.tables) <= 1e15) return rows * s.tables;
   return Error{"rows: found " + std::to_string(rows) + " in each of " + std::to_string(s.tables) +
-                   " tables, expected at most 1e15 in all",
+                   " tables, expected at most 1e15 in total",
                "", ""};
 }
 
@@ -80,7 +80,7 @@ Result<Sizes> read_sizes(const OpFields& fields) {
     return s;
   return Error{"tables, batch, rows_total, dim: found " + std::to_string(s.tables) + ", " + std::to_string(s.batch) +
                    ", " + std::to_string(s.rows_total) + ", " + std::to_string(s.dim) +
-                   ", expected each at least 1 and no fewer rows than tables",
+                   ", expected at least 1 of each and at least as many rows as tables",
                "", ""};
 }
 

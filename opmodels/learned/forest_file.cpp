@@ -75,15 +75,15 @@ Result<LearnedModel::Feature> parse_feature(LearnedKernel kernel, const std::vec
   const auto names = feature_names(kernel);
   const auto found = std::find(names.begin(), names.end(), words[1]);
   if (found == names.end()) {
-    return Error{"feature: found '" + std::string(words[1]) + "', expected one that " + std::string(name_of(kernel)) +
-                     " has here",
-                 "", "the model was trained for another version; train it again"};
+    return Error{"feature: found '" + std::string(words[1]) + "', expected a feature of " +
+                     std::string(name_of(kernel)) + " in this version",
+                 "", "the model was trained for another version; retrain it"};
   }
   LearnedModel::Feature feature;
   feature.index = static_cast<std::uint8_t>(found - names.begin());
   if (words.size() == 3 && words[2] == "free") return feature;
   if (words.size() != 4)
-    return bad("feature: found " + std::to_string(words.size() - 1) + " words, expected NAME free or NAME LOW HIGH");
+    return bad("feature: found " + std::to_string(words.size() - 1) + " fields, expected NAME free or NAME LOW HIGH");
   feature.bounded = true;
   TRY_ASSIGN(feature.low, parse_number(words[2]));
   TRY_ASSIGN(feature.high, parse_number(words[3]));
@@ -158,7 +158,7 @@ Result<void> parse_tree(ByteReader& in, const Thresholds& thresholds, float unit
     const auto bin = in.take<std::uint8_t>();
     if (in.failed()) return truncated();
     if (feature >= thresholds.size() || bin >= thresholds[feature].size())
-      return bad("found a split on a feature or threshold that is not there");
+      return bad("found a split on a feature or threshold that does not exist");
     if (forest.next_depth() >= kMaxLevels || forest.nodes() + 4 >= Forest::kMaxNodes)
       return bad("found a tree of more than 64 levels or too many nodes");
     forest.add_split(feature, thresholds[feature][bin]);
@@ -180,7 +180,7 @@ Result<Forest> parse_forest(ByteReader& in, const Thresholds& thresholds) {
 }
 
 Result<std::string_view> checked_payload(std::string_view bytes) {
-  if (!bytes.starts_with(kMagic)) return bad("found another kind of file, expected a learned op model (dsforest)");
+  if (!bytes.starts_with(kMagic)) return bad("found a different kind of file, expected a learned op model (dsforest)");
   if (bytes.size() < kMagic.size() + 12) return truncated();
   const std::string_view payload = bytes.substr(0, bytes.size() - 4);
   const auto stored = ByteReader(bytes.substr(bytes.size() - 4)).take<std::uint32_t>();

@@ -62,7 +62,7 @@ Result<MeasuredPoint> parse_point(std::string_view line, std::size_t number) {
 
 Result<std::string_view> checked_body(std::string_view text) {
   if (!text.starts_with(kMagic))
-    return Error{"found another kind of file, expected a table of measured ops (distsim-ops 1)", "", ""};
+    return Error{"found a different kind of file, expected a table of measured ops (distsim-ops 1)", "", ""};
   const std::size_t at = text.rfind("\ncrc32 ");
   if (at == std::string_view::npos)
     return Error{"found no crc32 line, expected an intact table; it may be truncated", "", ""};

@@ -49,7 +49,7 @@ Result<void> write_training_rows(const TrainingFlags& f) {
 void add_training(CLI::App& calibrate, Action& action) {
   auto f = std::make_shared<TrainingFlags>();
   CLI::App* sub =
-      calibrate.add_subcommand("features", "Measured ops as the rows that scripts/train_op_models.py learns from");
+      calibrate.add_subcommand("features", "Convert measured ops to training rows for scripts/train_op_models.py");
   sub->add_option("--input", f->input, "CSV of measured ops: gpu, op, dtype, sizes, latency_us")->required();
   sub->add_option("--kernel", f->kernel, "product16, product8, product_lanes, convolution, streaming or rowwise")
       ->required();
@@ -79,10 +79,10 @@ std::string left_out(const opmodels::CalibrationCount& c) {
     if (rows > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", rows, why);
   };
   say(c.other_gpu, "of another GPU");
-  say(c.unpriced, "not readable as an op of this GPU");
-  say(c.hidden, "hidden behind their launch");
-  say(c.several, "of several kernels");
-  say(c.thinned, "beyond the points that a table holds");
+  say(c.unpriced, "not a valid op for this GPU");
+  say(c.hidden, "launch-bound");
+  say(c.several, "of more than one kernel");
+  say(c.thinned, "beyond the capacity of a table");
   return text.empty() ? text : "; left out: " + text;
 }
 
@@ -110,25 +110,25 @@ Result<void> write_table(const CalibrateFlags& f) {
   std::fprintf(stderr, "distsim: %s: %zu points from %zu of %zu rows%s\n", path.c_str(), table.size(), count.used,
                count.rows, left_out(count).c_str());
   if (!count.first_problem.empty())
-    std::fprintf(stderr, "distsim: first of those that could not be read: %s\n", count.first_problem.c_str());
+    std::fprintf(stderr, "distsim: first invalid row: %s\n", count.first_problem.c_str());
   const auto folders = config::config_folders("op_models", "");
   std::error_code error;
   const bool found = std::any_of(folders.begin(), folders.end(), [&](const std::string& known) {
     return std::filesystem::equivalent(known, folder, error);
   });
   if (!found)
-    std::fprintf(
-        stderr, "distsim: predictions read DIR/op_models of DISTSIM_CONFIGS=DIR, or configs/op_models; %s is neither\n",
-        folder.c_str());
+    std::fprintf(stderr,
+                 "distsim: predictions read op_models in $DISTSIM_CONFIGS, or configs/op_models; %s is neither\n",
+                 folder.c_str());
   return {};
 }
 
 void add_ops(CLI::App& calibrate, Action& action) {
   auto f = std::make_shared<CalibrateFlags>();
   CLI::App* sub =
-      calibrate.add_subcommand("ops", "Measured ops of a GPU into the table that predictions for it use first");
-  sub->add_option("--input", f->input, "CSV as op_bench writes it: gpu, op, dtype, sizes, latency_us")->required();
-  sub->add_option("--device", f->device, "The GPU: a name (distsim list devices) or its file")->required();
+      calibrate.add_subcommand("ops", "Convert measured ops to a device's op table, which predictions use first");
+  sub->add_option("--input", f->input, "CSV in op_bench's format: gpu, op, dtype, sizes, latency_us")->required();
+  sub->add_option("--device", f->device, "GPU: a device name (distsim list devices) or file")->required();
   sub->add_option("--out", f->out, "Folder for NAME.ops; default: configs/op_models")->check(refuse_empty);
   sub->callback([f, &action] { action = [f] { return write_table(*f); }; });
 }
@@ -137,7 +137,7 @@ void add_ops(CLI::App& calibrate, Action& action) {
 
 void add_calibrate(CLI::App& app, Action& action) {
   CLI::App* calibrate =
-      app.add_subcommand("calibrate", "Turn measured ops into a device's table, or into training rows");
+      app.add_subcommand("calibrate", "Convert measured ops to a device's op table, or to training rows");
   calibrate->require_subcommand(1);
   add_ops(*calibrate, action);
   add_training(*calibrate, action);

@@ -61,7 +61,7 @@ void warn_of_parts(graph::CollectiveKind kind, const std::vector<std::int64_t>& 
                        kind == graph::CollectiveKind::scatter;
   for (std::int64_t bytes : sizes) {
     if (divided && bytes % ranks != 0) {
-      std::fprintf(stderr, "distsim: --bytes: %lld is no multiple of %u ranks; nccl-tests would send fewer\n",
+      std::fprintf(stderr, "distsim: --bytes: %lld is not a multiple of %u ranks; nccl-tests would send less\n",
                    static_cast<long long>(bytes), ranks);
     }
   }
@@ -77,7 +77,7 @@ Result<void> warn_of_unheeded(graph::CollectiveKind kind, const topology::GroupF
     return {};
   std::fprintf(
       stderr,
-      "distsim: --algorithms, --protocols: this group can do %s with none of them; priced with NCCL's own choice\n",
+      "distsim: --algorithms, --protocols: none of them supports %s on this group; priced with NCCL's default choice\n",
       std::string(graph::name_of(kind)).c_str());
   return {};
 }
@@ -110,41 +110,42 @@ Result<void> price_collective(const CollectiveFlags& f) {
   TRY(write_file_atomically(f.csv, table.text));
   if (table.unpriced == 0) return {};
   return Error{std::to_string(table.unpriced) + " of " + std::to_string(sizes.size()) +
-                   " sizes could not be priced; the column basis says why",
+                   " sizes could not be priced; see the basis column",
                "", ""};
 }
 
 void add_cost_collective(CLI::App& cost, Action& action) {
   auto f = std::make_shared<CollectiveFlags>();
-  CLI::App* sub = cost.add_subcommand("collective",
-                                      "Time of one collective over the first GPUs of some nodes, for a list of sizes");
-  sub->add_option("--system", f->system, "Name of a system (distsim list systems) or its file")->required();
+  CLI::App* sub =
+      cost.add_subcommand("collective", "Cost of one collective over the first GPUs of each node, for a list of sizes");
+  sub->add_option("--system", f->system, "System name (distsim list systems) or file")->required();
   sub->add_option(
          "--kind", f->kind,
          "all_reduce, all_gather, reduce_scatter, all_to_all, all_to_all_v, broadcast, reduce, gather, scatter, send_recv or barrier")
       ->required();
   sub->add_option("--nodes", f->nodes, "Nodes")->check(CLI::Range(1u, 1u << 20));
-  sub->add_option("--gpus-per-node", f->gpus_per_node, "GPUs of each node that take part; default: all")
+  sub->add_option("--gpus-per-node", f->gpus_per_node, "GPUs per node that take part; default: all")
       ->check(CLI::Range(1u, 1024u));
   sub->add_option("--bytes", f->bytes, "Sizes as in the size column of nccl-tests: 8,1MiB,64MiB")->required();
-  sub->add_option("--curve", f->curves, "Measurements to use first: a curve file or an nccl-tests log; may be repeated")
+  sub->add_option("--curve", f->curves, "Measurements to prefer: a curve file or an nccl-tests log; may be repeated")
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  sub->add_option("--launch", f->launch, "mpi (a rank per process) or single_process")
+  sub->add_option("--launch", f->launch, "mpi (one rank per process) or single_process")
       ->check(CLI::IsMember({"mpi", "single_process"}));
-  sub->add_option("--algorithms", f->algorithms, "What NCCL may choose from, as NCCL_ALGO: Ring,Tree,...")
+  sub->add_option("--algorithms", f->algorithms, "Algorithms that NCCL may choose, as in NCCL_ALGO: Ring,Tree,...")
       ->delimiter(',');
-  sub->add_option("--protocols", f->protocols, "As NCCL_PROTO: LL,LL128,Simple")->delimiter(',');
+  sub->add_option("--protocols", f->protocols, "Protocols that NCCL may choose, as in NCCL_PROTO: LL,LL128,Simple")
+      ->delimiter(',');
   sub->add_option(
          "--exchange", f->exchange,
-         "all_to_all across nodes: grouped (NCCL), hierarchical (NVLink, then rails) or rdma (the same, rails without NCCL)")
+         "all_to_all across nodes: grouped (NCCL), hierarchical (NVLink, then rails) or rdma (the same, with the framework's RDMA writes along rails)")
       ->check(CLI::IsMember({"grouped", "hierarchical", "rdma"}));
   sub->add_flag(
       "--side-by-side", f->side_by_side,
-      "The other GPUs of the nodes do the same in groups of their own (rails: --gpus-per-node 1 --side-by-side)");
-  sub->add_flag("--allow-partial", f->allow_partial, "Use curve files of a run that did not end");
-  sub->add_flag("--no-curves", f->no_curves, "Hardware facts alone")->excludes("--curve");
-  sub->add_flag("--explain", f->explain, "Say why: candidates, algorithm, protocol, steps, bottleneck");
+      "The other GPUs of the nodes run the same collective concurrently in their own groups (rails: --gpus-per-node 1 --side-by-side)");
+  sub->add_flag("--allow-partial", f->allow_partial, "Accept curve files from a run that did not finish");
+  sub->add_flag("--no-curves", f->no_curves, "Analytic model only, no measured curves")->excludes("--curve");
+  sub->add_flag("--explain", f->explain, "Explain the cost: candidates, algorithm, protocol, steps, bottleneck");
   sub->add_option("--csv", f->csv, "Output file; - is standard output (the default)")->check(refuse_empty);
   sub->callback([f, &action] { action = [f] { return price_collective(*f); }; });
 }
@@ -160,7 +161,7 @@ Result<std::pair<std::string, std::string>> split_size(const std::string& text) 
   const std::size_t equals = text.find('=');
   if (equals != std::string::npos && equals > 0 && equals + 1 < text.size())
     return std::pair(text.substr(0, equals), text.substr(equals + 1));
-  return Error{"found '" + text + "', expected NAME=VALUE, as in m=4096", "", ""};
+  return Error{"found '" + text + "', expected NAME=VALUE, e.g. m=4096", "", ""};
 }
 
 /// The op of the command line as a shapes file of one row.
@@ -215,10 +216,9 @@ Result<void> price_file(const OpFlags& f) {
     return {};
   }));
   if (count.rows > 0 && count.unpriced == count.rows)
-    return Error{"none of " + std::to_string(count.rows) + " rows could be priced; the column basis says why", f.input,
-                 ""};
+    return Error{"none of " + std::to_string(count.rows) + " rows could be priced; see the basis column", f.input, ""};
   if (count.unpriced > 0)
-    std::fprintf(stderr, "distsim: %zu of %zu rows could not be priced; the column basis says why\n", count.unpriced,
+    std::fprintf(stderr, "distsim: %zu of %zu rows could not be priced; see the basis column\n", count.unpriced,
                  count.rows);
   return {};
 }
@@ -227,16 +227,15 @@ Result<void> price_ops(const OpFlags& f) {
   if (!f.input.empty()) return price_file(f);
   for (const auto& [flag, value] : {std::pair("--gpu", &f.gpu), {"--op", &f.op}, {"--dtype", &f.dtype}}) {
     if (value->empty())
-      return Error{
-          std::string(flag) + ": found none, expected one beside the op's sizes, or --input with a file of shapes", "",
-          "try `distsim cost op --help`"};
+      return Error{std::string(flag) + ": missing, expected it with the op's sizes, or --input with a file of shapes",
+                   "", "try `distsim cost op --help`"};
   }
   return price_one(f);
 }
 
 void add_cost_op(CLI::App& cost, Action& action) {
   auto f = std::make_shared<OpFlags>();
-  CLI::App* sub = cost.add_subcommand("op", "Time of one op, or of one op a row for a CSV of shapes");
+  CLI::App* sub = cost.add_subcommand("op", "Cost of one op, or of each op in a CSV of shapes");
   CLI::Option* input =
       sub->add_option("--input", f->input, "CSV with the columns gpu, op, pass, dtype and the op's dimensions")
           ->check(refuse_empty);
@@ -251,7 +250,7 @@ void add_cost_op(CLI::App& cost, Action& action) {
   sub->add_option("--pass", f->pass, "One op: fwd (the default), bwd, bwd_data, bwd_weight or bwd+OPTIMIZER")
       ->excludes(input);
   sub->add_option("--dtype", f->dtype, "One op: fp32, tf32, fp16, bf16, fp8, ...")->excludes(input);
-  sub->add_option("sizes", f->sizes, "One op: its sizes by the names of the file's columns, as in m=4096 n=1024 k=1024")
+  sub->add_option("sizes", f->sizes, "One op: its sizes, named like the CSV columns, e.g. m=4096 n=1024 k=1024")
       ->excludes(input);
   sub->callback([f, &action] { action = [f] { return price_ops(*f); }; });
 }
@@ -259,7 +258,7 @@ void add_cost_op(CLI::App& cost, Action& action) {
 }  // namespace
 
 void add_cost(CLI::App& app, Action& action) {
-  CLI::App* cost = app.add_subcommand("cost", "Price a single collective or a file of ops");
+  CLI::App* cost = app.add_subcommand("cost", "Price a single collective, or one or more ops");
   cost->require_subcommand(1);
   add_cost_collective(*cost, action);
   add_cost_op(*cost, action);

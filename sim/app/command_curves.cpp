@@ -25,9 +25,8 @@ struct CurveFlags {
 void print_remarks(const collectives::CurveSet& set) {
   for (const std::string& remark : set.remarks) std::fprintf(stderr, "distsim: %s\n", remark.c_str());
   if (set.partial)
-    std::fprintf(
-        stderr,
-        "distsim: the curves are partial; collectives.allow_partial or --allow-partial uses them all the same\n");
+    std::fprintf(stderr,
+                 "distsim: the curves are partial; use collectives.allow_partial or --allow-partial to accept them\n");
 }
 
 Result<void> import_logs(const CurveFlags& f) {
@@ -45,7 +44,7 @@ Result<void> import_logs(const CurveFlags& f) {
     points += c.points.size();
   }
   std::fprintf(stderr, "distsim: %zu curves, %zu sizes", set.curves.size(), points);
-  if (flagged > 0) std::fprintf(stderr, "; %u rows left out because they contradict themselves", flagged);
+  if (flagged > 0) std::fprintf(stderr, "; %u inconsistent rows left out", flagged);
   std::fprintf(stderr, "\n");
   return {};
 }
@@ -67,28 +66,28 @@ Result<void> write_plan(const CurveFlags& f) {
 }
 
 void add_hints(CLI::App& sub, CurveFlags& f) {
-  sub.add_option("--ranks", f.ranks, "Ranks of the run, for logs that do not say")
+  sub.add_option("--ranks", f.ranks, "Ranks of the run, for logs that do not state them")
       ->check(CLI::Range(2u, collectives::kMaxCurveRanks));
-  sub.add_option("--nodes", f.nodes, "Nodes of the run, for logs that do not say")
+  sub.add_option("--nodes", f.nodes, "Nodes of the run, for logs that do not state them")
       ->check(CLI::Range(1u, collectives::kMaxCurveRanks));
 }
 
 }  // namespace
 
 void add_curves(CLI::App& app, Action& action) {
-  CLI::App* curves =
-      app.add_subcommand("curves", "Measured collectives: logs into a curve file, and what a file holds and lacks");
+  CLI::App* curves = app.add_subcommand(
+      "curves", "Measured collectives: convert logs to a curve file, plan a measurement, show what a file covers");
   curves->require_subcommand(1);
   auto f = std::make_shared<CurveFlags>();
   CLI::App* import = curves->add_subcommand(
       "import",
       "Write one curve file from the logs of a system: nccl-tests (text or -J), OSU, PARAM, collective_bench");
   import->add_option("logs", f->files, "Logs or curve files")->required();
-  import
-      ->add_option("--system", f->system, "Name of the system they were measured on (distsim list systems) or its file")
+  import->add_option("--system", f->system, "System they were measured on: a name (distsim list systems) or file")
       ->required();
-  import->add_option("--date", f->date, "Date of the measurement, 2026-11-20, where the log does not say");
-  import->add_option("--launch", f->launch, "mpi (a rank per process) or single_process; default: as the log says")
+  import->add_option("--date", f->date, "Date of the measurement, e.g. 2026-11-20, if the log does not state it");
+  import
+      ->add_option("--launch", f->launch, "mpi (one rank per process) or single_process; default: as stated in the log")
       ->check(CLI::IsMember({"mpi", "single_process"}));
   import->add_flag("--cuda-graph", f->cuda_graph, "The collectives were launched from a CUDA graph");
   add_hints(*import, *f);
@@ -98,14 +97,14 @@ void add_curves(CLI::App& app, Action& action) {
 }  // namespace distsim::app
 );
 CLI::App* plan =
-    curves->add_subcommand("plan", "What an experiment's collectives are, for `collective_bench --plan FILE`");
+    curves->add_subcommand("plan", "List the collectives of an experiment, for `collective_bench --plan FILE`");
 plan->add_option("--config", f->config, "Experiment file")->required();
 plan->add_option("--set", f->sets, "KEY=VALUE: override any key; may be repeated")
     ->allow_extra_args(false)
     ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 plan->add_option("--out", f->out, "CSV file to write; - is standard output (the default)");
 plan->callback([f, &action] { action = [f] { return write_plan(*f); }; });
-CLI::App* show = curves->add_subcommand("show", "Draw the curves of files in the terminal and list what is missing");
+CLI::App* show = curves->add_subcommand("show", "Plot curve files in the terminal and list what is missing");
 show->add_option("files", f->files, "Curve files or logs")->required();
 add_hints(*show, *f);
 show->callback([f, &action] { action = [f] { return show_files(*f); }; });

@@ -95,7 +95,8 @@ Result<void> write_scaling(const HugectrFlags& f) {
 }
 
 void add_events(CLI::App* sub, const std::shared_ptr<HugectrFlags>& f) {
-  sub->add_option("--events", f->events, "List of events that names the layers of results that have none (v3.1 on)")
+  sub->add_option("--events", f->events,
+                  "Event list that supplies layer names for results without them (v3.1 and later)")
       ->check(refuse_empty);
 }
 
@@ -103,7 +104,7 @@ void add_events(CLI::App* sub, const std::shared_ptr<HugectrFlags>& f) {
 
 void add_hugectr(CLI::App& app, Action& action) {
   CLI::App* hugectr =
-      app.add_subcommand("hugectr", "HugeCTR's inline profiler: write its schedule, read its results, chart them");
+      app.add_subcommand("hugectr", "HugeCTR's inline profiler: write its schedule, read and chart its results");
   hugectr->require_subcommand(1);
   auto f = std::make_shared<HugectrFlags>();
 
@@ -114,32 +115,32 @@ void add_hugectr(CLI::App& app, Action& action) {
       ->required();
   schedule
       ->add_option("--out", f->out,
-                   "File to write, as the profiler looks for it in PROFILING_DIR; - is standard output (default)")
+                   "Output file, to be placed in the profiler's PROFILING_DIR; - is standard output (default)")
       ->check(refuse_empty);
   schedule
-      ->add_option("--format", f->format, "schedule (early 2021), events (v3.1 to v3.7), auto: by the name of --out")
+      ->add_option("--format", f->format, "schedule (early 2021), events (v3.1 to v3.7), auto: from the name of --out")
       ->check(CLI::IsMember({"auto", "schedule", "events"}));
   schedule->add_option("--warmup", f->warmup, "Iterations before the first measurement (default 10)")
       ->check(CLI::Range(0u, 1'000'000u));
-  schedule->add_option("--repeat", f->repeat, "Measurements of each event (default 50)")
-      ->check(CLI::Range(1u, 10'000u));
+  schedule->add_option("--repeat", f->repeat, "Measurements per event (default 50)")->check(CLI::Range(1u, 10'000u));
   schedule->callback([f, &action] { action = [f] { return write_schedule(*f); }; });
 
-  CLI::App* timeline = hugectr->add_subcommand("timeline", "Results as avg_iter_time_ms and timeline, and as a chart");
-  timeline->add_option("results", f->results, "HOST.prof.json, one a host")->required();
+  CLI::App* timeline =
+      hugectr->add_subcommand("timeline", "Convert results to avg_iter_time_ms and a timeline, or chart them");
+  timeline->add_option("results", f->results, "HOST.prof.json, one per host")->required();
   timeline->add_option("--json", f->json, "Write the parsed results; - is standard output")->check(refuse_empty);
   timeline->add_option("--svg", f->svg, "Write the timeline chart")->check(refuse_empty);
   add_events(timeline, f);
   timeline->callback([f, &action] { action = [f] { return write_timeline(*f); }; });
 
   CLI::App* scaling =
-      hugectr->add_subcommand("scaling", "Compare runs: iteration, average and maximum of what was measured");
+      hugectr->add_subcommand("scaling", "Compare runs: iteration time, mean and maximum of the measured events");
   scaling->add_option("--run", f->runs, "NAME=FILE[,FILE]: a run and its hosts' results; may be repeated")
       ->required()
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   scaling->add_option("--svg", f->svg, "Write the scaling chart")->check(refuse_empty);
-  scaling->add_option("--csv", f->csv, "Write the table behind it; - is standard output")->check(refuse_empty);
+  scaling->add_option("--csv", f->csv, "Write the underlying table; - is standard output")->check(refuse_empty);
   add_events(scaling, f);
   scaling->callback([f, &action] { action = [f] { return write_scaling(*f); }; });
 }

@@ -97,7 +97,7 @@ Result<std::string> list_traces() {
   for (const traces::TraceReader& reader : traces::trace_readers())
     out += entry(std::string(traces::name_of(reader.format)) + " (read)", reader.sentence);
   return out +
-         entry("chrome_trace (write)", "Chrome trace-event JSON, plain or .gz, as Perfetto opens it: --timeline FILE");
+         entry("chrome_trace (write)", "Chrome trace-event JSON, plain or .gz, which Perfetto opens: --timeline FILE");
 }
 
 struct Listing {
@@ -135,11 +135,11 @@ Result<void> run(const ListFlags& flags) {
 void add_list(CLI::App& app, Action& action) {
   auto flags = std::make_shared<ListFlags>();
   CLI::App* sub = app.add_subcommand(
-      "list", "What there is: devices, systems, models, frameworks, collectives, ops, traces, and every config key");
+      "list", "List devices, systems, models, frameworks, collectives, ops, trace formats, or every config key");
   sub->add_option("what", flags->what, "devices, systems, models, frameworks, collectives, ops, traces or config")
       ->required()
       ->check(CLI::IsMember(listing_names()));
-  sub->add_flag("--markdown", flags->markdown, "config: as Markdown, the source of docs/config_reference.md");
+  sub->add_flag("--markdown", flags->markdown, "config only: as Markdown, the source of docs/config_reference.md");
   sub->callback([flags, &action] { action = [flags] { return run(*flags); }; });
 }
 

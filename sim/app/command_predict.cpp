@@ -43,7 +43,7 @@ Result<void> check_step(const std::string& step) {
     if (name == step) return {};
     names.emplace_back(name);
   }
-  return Error{"--dump-after: found '" + step + "', expected a step of the pipeline", "", spelling_hint(step, names)};
+  return Error{"--dump-after: found '" + step + "', expected a pass of the pipeline", "", spelling_hint(step, names)};
 }
 
 /// --curves FILE is short for the key collectives.curve_files.
@@ -108,7 +108,7 @@ std::string timings_text(const pipeline::Passes& passes) {
     out += fmt::format("{:<16} {:>9.3f} ms\n", t.name, t.ms);
     total += t.ms;
   }
-  return out + fmt::format("{:<16} {:>9.3f} ms\n", "all steps", total);
+  return out + fmt::format("{:<16} {:>9.3f} ms\n", "total", total);
 }
 
 Result<void> run(const PredictFlags& f) {
@@ -140,7 +140,7 @@ void add_predict(CLI::App& app, Action& action) {
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   sub->add_option("--curves", f->curves,
-                  "Measured collectives to use first: a curve file or an nccl-tests log; may be repeated")
+                  "Measured collectives to prefer: a curve file or an nccl-tests log; may be repeated")
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   sub->add_option("--json", f->json, "Write the report as JSON (docs/report_schema.md); - is standard output")
@@ -152,26 +152,27 @@ void add_predict(CLI::App& app, Action& action) {
       ->check(refuse_empty);
   sub->add_option(
          "--timeline-ranks", f->timeline_ranks,
-         "Ranks that the timeline shows, one of each class of equal ranks first (default: at most 64, and 4 million slices)")
+         "Number of ranks in the timeline, one per class of identical ranks first (default: at most 64, and 4 million slices)")
       ->check(CLI::Range(1u, 1u << 24));
   sub->add_option("--write-et", f->write_et,
-                  "Write a Chakra trace a rank, PREFIX.<rank>.et, for other simulators and `distsim replay`")
+                  "Write one Chakra trace per rank, PREFIX.<rank>.et, for other simulators and `distsim replay`")
       ->check(refuse_empty);
   sub->add_option("--write-et-ranks", f->et_ranks,
-                  "Ranks that --write-et writes, from 0 (default: all, if they take no more than 4 GB)")
+                  "Number of ranks that --write-et writes, from rank 0 (default: all, if they take no more than 4 GB)")
       ->needs("--write-et")
       ->check(CLI::Range(1u, 1u << 24));
-  sub->add_option("--html", f->html, "Write the report as one self-contained page")->check(refuse_empty);
-  sub->add_option("--trials", f->trials.trials,
-                  "Play the iteration this often with op, link and rank speeds drawn; prints P10, P50, P90 and P99")
+  sub->add_option("--html", f->html, "Write the report as one self-contained HTML page")->check(refuse_empty);
+  sub->add_option(
+         "--trials", f->trials.trials,
+         "Simulate this many iterations with randomized op, link and rank speeds; prints P10, P50, P90 and P99")
       ->check(CLI::Range(1u, 1'000'000u));
-  sub->add_option("--seed", f->trials.seed, "Seed of the draws (default 1)")
+  sub->add_option("--seed", f->trials.seed, "Random seed of --trials (default 1)")
       ->needs("--trials")
       ->check([](const std::string& text) {
-        return text.starts_with('-') ? "found '" + text + "', expected a number from 0 up" : std::string();
+        return text.starts_with('-') ? "found '" + text + "', expected a non-negative number" : std::string();
       });
-  sub->add_option("--dump-after", f->dump_after, "Print what a step of the pipeline produced, instead of the report");
-  sub->add_flag("--timings", f->timings, "Print how long each step of the prediction took");
+  sub->add_option("--dump-after", f->dump_after, "Print the output of one pipeline pass instead of the report");
+  sub->add_flag("--timings", f->timings, "Print how long each pass took");
   sub->callback([f, &action] { action = [f] { return run(*f); }; });
 }
 

@@ -69,24 +69,22 @@ Result<void> profile(const ProfileFlags& f) {
 void add_profile(CLI::App& app, Action& action) {
   auto f = std::make_shared<ProfileFlags>();
   CLI::App* sub = app.add_subcommand(
-      "profile",
-      "What the iterations of a trace are made of: PyTorch (Kineto, execution trace), Nsight Systems, HugeCTR");
+      "profile", "Break down the iterations of a trace: PyTorch (Kineto, execution trace), Nsight Systems, HugeCTR");
   sub->add_option("traces", f->traces, "Trace files, folders or patterns: the ranks of one job")->required();
   sub->add_option("--csv", f->csv, "Write one table as CSV; - is standard output")->check(refuse_empty);
   sub->add_option("--table", f->table,
-                  "Which one: steps (the default), tree, ops, kernels, collectives, ranks, overheads");
+                  "Table for --csv: steps (the default), tree, ops, kernels, collectives, ranks, overheads");
   sub->add_option("--json", f->json, "Write everything as JSON; - is standard output")->check(refuse_empty);
   sub->add_option(
       "--steps", f->steps,
-      "Regular expression of the annotations that mark an iteration; default: ProfilerStep#N, else Optimizer.step");
-  sub->add_flag(
-      "--stream", f->stream,
-      "Read one large PyTorch trace slice by slice, a million records (or one step) at a time, in flat memory");
+      "Regular expression of the annotations that mark an iteration; default: ProfilerStep#N, otherwise Optimizer.step");
+  sub->add_flag("--stream", f->stream,
+                "Read one large PyTorch trace in slices of a million records (or one step), in constant memory");
   sub->add_option("--rank", f->rank, "Rank whose tree, ops and kernels are shown")->each([f](const std::string&) {
     f->rank_given = true;
   });
-  sub->add_option("--top", f->top, "Rows of each table")->check(CLI::Range(1u, 10000u));
-  sub->add_option("--width", f->width, "Columns of the text")->check(CLI::Range(100, 400));
+  sub->add_option("--top", f->top, "Rows per table")->check(CLI::Range(1u, 10000u));
+  sub->add_option("--width", f->width, "Width of the text output, in columns")->check(CLI::Range(100, 400));
   sub->callback([f, &action] { action = [f] { return profile(*f); }; });
 }
 

@@ -43,15 +43,15 @@ std::string given_for_profiles(const replay::TraceReplay& t) {
 Result<void> run(const ReplayFlags& f) {
   if (!chakra::names_chakra(f.trace.traces)) {
     const std::string stray = given_for_chakra(f.chakra);
-    if (!stray.empty()) return Error{stray + ": found a profiler's trace, expected a Chakra trace (.et)", "", ""};
+    if (!stray.empty()) return Error{stray + ": found a profiler trace, expected a Chakra trace (.et)", "", ""};
     replay::TraceReplay trace = f.trace;
     trace.ranks = f.chakra.ranks;
     return replay::replay_trace(trace);
   }
   if (!f.trace.timeline.empty())
-    return Error{"--timeline: found a Chakra trace, expected a profiler's", "", "use --json"};
+    return Error{"--timeline: found a Chakra trace, expected a profiler trace", "", "use --json"};
   const std::string stray = given_for_profiles(f.trace);
-  if (!stray.empty()) return Error{stray + ": found a Chakra trace, expected a profiler's", "", ""};
+  if (!stray.empty()) return Error{stray + ": found a Chakra trace, expected a profiler trace", "", ""};
   chakra::ChakraReplay chakra = f.chakra;
   chakra.traces = f.trace.traces;
   chakra.config = f.trace.config;
@@ -71,17 +71,16 @@ void add_replay(CLI::App& app, Action& action) {
   auto f = std::make_shared<ReplayFlags>();
   replay::TraceReplay& t = f->trace;
   CLI::App* sub = app.add_subcommand(
-      "replay",
-      "Play recorded traces, as they were or with something changed: PyTorch, Nsight Systems, HugeCTR, Chakra");
+      "replay", "Replay recorded traces, unchanged or as a what-if: PyTorch, Nsight Systems, HugeCTR, Chakra");
   sub->add_option(
          "traces", t.traces,
-         "Files, folders or patterns, together one job: rank0.json.gz, run/, 'run/*.json', nsys.sqlite; Chakra: 'dlrm.*.et'")
+         "Files, folders or patterns, all of one job: rank0.json.gz, run/, 'run/*.json', nsys.sqlite; Chakra: 'dlrm.*.et'")
       ->required();
-  sub->add_option("--config", t.config, "Experiment whose cluster and device the traces are played on")
+  sub->add_option("--config", t.config, "Experiment whose cluster and device the traces are replayed on")
       ->check(refuse_empty);
   many(sub->add_option("--set", t.sets,
                        "KEY=VALUE: override any key of the experiment, e.g. cluster.nodes=8; may be repeated"));
-  sub->add_option("--csv", t.csv, "Write a row per rank and step; - is standard output")->check(refuse_empty);
+  sub->add_option("--csv", t.csv, "Write one CSV row per rank and step; - is standard output")->check(refuse_empty);
   sub->add_option("--json", t.json, "Write the result as JSON; - is standard output")->check(refuse_empty);
   sub->add_option("--timeline", t.timeline,
                   "Write measured and replayed side by side, for ui.perfetto.dev: FILE.pftrace or FILE.json, also .gz")
@@ -89,12 +88,13 @@ void add_replay(CLI::App& app, Action& action) {
   sub->add_option("--step-pattern", t.step_pattern, "Regular expression of the annotations that mark an iteration")
       ->check(refuse_empty);
   sub->add_option("--measured-on", t.measured_on,
-                  "System or device that the traces were taken on, where they do not say")
+                  "System or device the traces were recorded on, if they do not state it")
       ->check(refuse_empty);
   many(sub->add_option("--remove", t.remove,
-                       "What if the kernels with such names (regular expression) were gone; may be repeated"));
-  many(sub->add_option("--fuse", t.fuse, "What if neighbouring kernels with such names were one; may be repeated"));
-  sub->add_flag("--leave-one-step-out", t.leave_one_step_out, "Predict each step from the costs of the others");
+                       "Simulate removing kernels whose name matches this regular expression; may be repeated"));
+  many(sub->add_option("--fuse", t.fuse,
+                       "Simulate fusing adjacent kernels whose names match this regular expression; may be repeated"));
+  sub->add_flag("--leave-one-step-out", t.leave_one_step_out, "Predict each step from the costs of the other steps");
   chakra::add_chakra_flags(*sub, f->chakra);
   sub->callback([f, &action] { action = [f] { return run(*f); }; });
 }

@@ -50,14 +50,14 @@ Result<void> run(const SweepFlags& flags) {
 void add_sweep(CLI::App& app, Action& action) {
   auto flags = std::make_shared<SweepFlags>();
   CLI::App* sub = app.add_subcommand(
-      "sweep", "Predict every combination of some keys' values: node counts, batch sizes, NICs, sharding");
+      "sweep", "Predict every combination of values of some keys: node counts, batch sizes, NICs, sharding");
   sub->add_option("--config", flags->config, "Experiment file")->required();
   sub->add_option("--set", flags->sets,
                   "KEY=V1,V2,... (swept) or KEY=VALUE (fixed); may be repeated, the first list varies slowest")
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   sub->add_option("--scaling", flags->scaling,
-                  "strong: the global batch stays; weak: the samples per GPU of the first point stay")
+                  "strong: keep the global batch; weak: keep the samples per GPU of the first point")
       ->check(CLI::IsMember({"strong", "weak"}));
   sub->add_option("--jobs", flags->jobs, "Threads")->check(CLI::Range(1u, 256u));
   sub->add_option("--csv", flags->csv, "Write the full table as CSV; - is standard output")->check(refuse_empty);

@@ -25,9 +25,9 @@ std::string published_cases() {
 Result<void> run(const ValidateFlags& flags) {
   TRY(check_outputs({{"--csv", flags.csv}, {"--plot", flags.plot}}));
   if (!flags.explain.empty() && !(flags.csv + flags.plot).empty()) {
-    return Error{
-        "--explain: found it beside " + std::string(flags.csv.empty() ? "--plot" : "--csv") + ", expected one of them",
-        "", ""};
+    return Error{"--explain: found it together with " + std::string(flags.csv.empty() ? "--plot" : "--csv") +
+                     ", expected one of them",
+                 "", ""};
   }
   const std::string path = flags.cases.empty() ? published_cases() : flags.cases;
   std::ifstream in(path, std::ios::binary);
@@ -52,17 +52,16 @@ Result<void> run(const ValidateFlags& flags) {
 
 void add_validate(CLI::App& app, Action& action) {
   auto flags = std::make_shared<ValidateFlags>();
-  CLI::App* sub =
-      app.add_subcommand("validate", "Predict measured iterations and print how far off the predictions are");
-  sub->add_option("--cases", flags->cases, "CSV of measured iterations; default: the cases of the README")
+  CLI::App* sub = app.add_subcommand("validate", "Predict measured iterations and print the prediction errors");
+  sub->add_option("--cases", flags->cases, "CSV of measured iterations; default: configs/validation/cases.csv")
       ->check(refuse_empty);
   sub->add_option("--csv", flags->csv, "Write every case with its prediction as CSV; - is standard output")
       ->check(refuse_empty);
   sub->add_option("--plot", flags->plot,
-                  "Draw predicted against measured and each scaling series, as SVG; - is standard output")
+                  "Plot predicted against measured times and each scaling series as SVG; - is standard output")
       ->check(refuse_empty);
   sub->add_option("--explain", flags->explain,
-                  "CASE_ID: print what one prediction is made of and which uncertain term could account for its error")
+                  "CASE_ID: break down one prediction and show which uncertain term could explain its error")
       ->check(refuse_empty);
   sub->add_option("--jobs", flags->jobs, "Threads")->check(CLI::Range(1u, 256u));
   sub->callback([flags, &action] { action = [flags] { return run(*flags); }; });

@@ -101,7 +101,7 @@ int run_command(int argc, const char* const* argv) {
     const Result<void> done = action();
     return done ? 0 : fail(done.error().text());
   } catch (const std::bad_alloc&) {
-    return fail("found less memory than this needs; take fewer nodes, micro-batches or outputs");
+    return fail("out of memory; use fewer nodes, micro-batches or outputs");
   }
 }
 

@@ -33,7 +33,9 @@ class AlphaBetaCommunication : public CommunicationCost {
   std::string where() const override { return "on " + network_.describe() + " (alpha-beta)"; }
 
  private:
-  static graph::Cost cost(Duration d) { return {d, d, d, graph::Basis::analytic, "alpha-beta without contention"}; }
+  static graph::Cost cost(Duration d) {
+    return {d, d, d, graph::Basis::analytic, "alpha-beta model without contention"};
+  }
   topology::DimensionNetwork network_;
   collectives::AlphaBetaOptions options_;
 };
@@ -46,7 +48,7 @@ class SystemReader {
   Result<void> read(const char* key, std::vector<collectives::AlphaBetaAlgorithm>& out) const {
     const auto found = json_.find(key);
     if (found == json_.end()) return {};
-    if (!found->is_array() || found->empty()) return wrong(key, *found, "a list of algorithms, one a dimension");
+    if (!found->is_array() || found->empty()) return wrong(key, *found, "a list of algorithms, one per dimension");
     out.clear();
     for (const Json& name : *found) {
       if (!name.is_string()) return wrong(key, name, "the name of an algorithm");
@@ -115,7 +117,7 @@ Result<AstraNetwork> read_astra_network(const std::string& network_file, const s
   TRY_ASSIGN(topology::DimensionNetwork network, topology::read_dimension_network(network_file));
   TRY_ASSIGN(const System system, read_system(system_file));
   AstraNetwork out;
-  out.device.name = "as described";
+  out.device.name = "as specified";
   out.device.hbm.bandwidth = BytesPerSecond(system.memory_bytes);
   if (system.peak_flops > 0) out.device.peak["fp16"] = FlopsPerSecond(system.peak_flops);
   out.costs = std::make_unique<AlphaBetaCommunication>(std::move(network), system.options);

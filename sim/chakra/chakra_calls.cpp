@@ -44,9 +44,9 @@ Result<void> check_ranks(const ChakraGroups& groups, const std::string& of, std:
     const auto beyond =
         std::find_if(members.begin(), members.end(), [ranks](std::uint32_t rank) { return rank >= ranks; });
     if (beyond == members.end()) continue;
-    return Error{fmt::format("{}: found rank {} in group '{}', expected ranks below {}: there are traces of {}", of,
+    return Error{fmt::format("{}: found rank {} in group '{}', expected ranks below {}: the number of traces is {}", of,
                              *beyond, printable(name), ranks, ranks),
-                 "", "all ranks of a job have a trace of their own, or one stands for all with --ranks"};
+                 "", "pass one trace per rank, or a single trace with --ranks"};
   }
   return {};
 }
@@ -127,10 +127,10 @@ Result<void> ChakraCalls::post(std::uint32_t rank, std::uint32_t index, ChakraCo
   }
   return Error{
       fmt::format(
-          "{}: found {} of {} bytes, expected {} of {} bytes as {} has, collective number {} of its communicator",
+          "{}: found {} of {} bytes, expected {} of {} bytes as for {}, in collective number {} of its communicator",
           describe(rank, index), graph::name_of(kind), bytes, graph::name_of(call.op.kind), call.op.bytes,
           describe(call.rank, call.node), place + 1),
-      "", "members must post their collectives in the same order"};
+      "", "all members must post their collectives in the same order"};
 }
 
 Result<void> ChakraCalls::find_of_rank(std::uint32_t rank) {
@@ -184,8 +184,8 @@ Result<ChakraCalls> ChakraCalls::find(const traces::ChakraSet& set, const Chakra
     if (!same_on_all || c.members.size() == set.ranks.size()) continue;
     std::uint32_t outside = 0;
     while (std::binary_search(c.members.begin(), c.members.end(), outside)) ++outside;
-    return Error{fmt::format("rank {}: found a collective of a group without it, expected a member", outside), "",
-                 "all ranks play the same trace"};
+    return Error{fmt::format("rank {}: found a collective of a group that it is not in, expected a member", outside),
+                 "", "all ranks play the same trace"};
   }
   return calls;
 }

@@ -298,9 +298,10 @@ class Player {
       most = std::max(most, known);
     }
     if (most > 4096 || std::uint64_t{most} * set_.ranks.size() > kMostStreams) {
-      return Error{fmt::format("found {} or more streams a rank on {} ranks, expected at most 4096, and 2^26 in all",
-                               most, set_.ranks.size()),
-                   "", ""};
+      return Error{
+          fmt::format("found {} or more streams per rank on {} ranks, expected at most 4096, and 2^26 in total", most,
+                      set_.ranks.size()),
+          "", ""};
     }
     return most;
   }
@@ -331,11 +332,11 @@ class Player {
     }
     if (dropped > 0)
       out_.notes.push_back(
-          fmt::format("{} control dependencies of the old layout name callers and are not waited for", dropped));
+          fmt::format("{} control dependencies of the old layout name callers and are ignored", dropped));
     if (recorded > 0)
-      out_.notes.push_back(fmt::format("{} collectives without kind or size take as long as recorded", recorded));
+      out_.notes.push_back(fmt::format("{} collectives without kind or size keep their recorded time", recorded));
     if (work_.rooflines() > 0)
-      out_.notes.push_back(fmt::format("{} nodes without a duration take their roofline time", work_.rooflines()));
+      out_.notes.push_back(fmt::format("{} nodes without a duration use their roofline time", work_.rooflines()));
   }
 
   const traces::ChakraGraph& graph_of(std::uint32_t rank) const { return set_.graphs[set_.ranks[rank].graph]; }

@@ -57,7 +57,7 @@ Spread spread(const ChakraPlay& play, std::int64_t ChakraRankTimes::*part) {
 constexpr std::pair<const char*, std::int64_t ChakraRankTimes::*> kParts[] = {
     {"compute", &ChakraRankTimes::compute}, {"exposed comm", &ChakraRankTimes::exposed},
     {"waiting", &ChakraRankTimes::waiting}, {"host", &ChakraRankTimes::host},
-    {"idle", &ChakraRankTimes::idle},       {"comm in all", &ChakraRankTimes::comm}};
+    {"idle", &ChakraRankTimes::idle},       {"total comm", &ChakraRankTimes::comm}};
 
 std::string part_lines(const ChakraPlay& play) {
   std::string out = fmt::format("{:<16}{:>10}{:>12}{:>12}  ms by rank\n", "", "mean", "least", "most");
@@ -84,16 +84,16 @@ std::string call_table(const ChakraPlay& play) {
     out += fmt::format("  {:<14}{:>7}{:>8}{:>14}{:>12.4f}  {}\n", graph::name_of(kind), ranks, sorted[i].second.count,
                        bytes, ms(ps), graph::name_of(sorted[i].second.cost.basis));
   }
-  if (sorted.size() > kMostLines) out += fmt::format("  and {} kinds more in --json\n", sorted.size() - kMostLines);
+  if (sorted.size() > kMostLines) out += fmt::format("  and {} more kinds in --json\n", sorted.size() - kMostLines);
   return out;
 }
 
 std::string extremes(const ChakraPlay& play) {
-  if (play.ranks.size() == 1) return "all ranks are alike\n";
+  if (play.ranks.size() == 1) return "all ranks have the same times\n";
   const auto by = [](auto& a, auto& b) { return a.finish < b.finish; };
   const auto [first, last] = std::minmax_element(play.ranks.begin(), play.ranks.end(), by);
-  return fmt::format("rank {} ends first, at {:.3f} ms; rank {} last\n", first - play.ranks.begin(), ms(first->finish),
-                     last - play.ranks.begin());
+  return fmt::format("rank {} finishes first, at {:.3f} ms; rank {} last\n", first - play.ranks.begin(),
+                     ms(first->finish), last - play.ranks.begin());
 }
 
 }  // namespace
@@ -102,7 +102,7 @@ std::string chakra_text(const traces::ChakraSet& set, const ChakraPlay& play, co
   std::size_t nodes = 0;
   for (const traces::ChakraRank& r : set.ranks) nodes = std::max(nodes, set.graphs[r.graph].nodes.size());
   std::string out = fmt::format("{:.3f} ms for {} ranks {}\n", play.makespan.ms(), set.ranks.size(), where);
-  out += fmt::format("{} trace{} of up to {} nodes; {} equal to another, {} distinct structure{}\n\n", set.files,
+  out += fmt::format("{} trace{} of up to {} nodes; {} identical to another, {} distinct structure{}\n\n", set.files,
                      set.files == 1 ? "" : "s", nodes, set.same_files, set.graphs.size(),
                      set.graphs.size() == 1 ? "" : "s");
   out += part_lines(play) + extremes(play) + call_table(play);

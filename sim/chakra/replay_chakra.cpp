@@ -43,7 +43,7 @@ Result<Stage> cluster_stage(const ChakraReplay& f, std::size_t ranks) {
   const auto needed = static_cast<std::int64_t>((ranks + gpus - 1) / gpus);
   if (needed > e.cluster.nodes) {
     stage.notes.push_back(
-        fmt::format("{} nodes for {} ranks, where the experiment has {}", needed, ranks, e.cluster.nodes));
+        fmt::format("using {} nodes for {} ranks; the experiment has {}", needed, ranks, e.cluster.nodes));
     e.cluster.nodes = needed;
   }
   TRY_ASSIGN(topology::Topology topology, topology::Topology::build(e.cluster, e.device.compute_capability));
@@ -59,7 +59,8 @@ Result<Stage> network_stage(const ChakraReplay& f, std::size_t ranks) {
   if (network.costs->ranks() != ranks) {
     return Error{fmt::format("found traces of {} ranks, expected {}: npus_count of {}", ranks, network.costs->ranks(),
                              f.network),
-                 "", ranks == 1 ? fmt::format("--ranks {} lets one trace stand for all", network.costs->ranks()) : ""};
+                 "",
+                 ranks == 1 ? fmt::format("--ranks {} replicates one trace to all ranks", network.costs->ranks()) : ""};
   }
   return Stage{std::move(network.costs), std::move(network.device), {}};
 }
@@ -108,30 +109,31 @@ bool names_chakra(const std::vector<std::string>& words) {
 
 void add_chakra_flags(CLI::App& command, ChakraReplay& f) {
   command
-      .add_option("--network", f.network,
-                  "Chakra: a network as ASTRA-sim describes it (network.yml), in place of --config")
+      .add_option("--network", f.network, "Chakra: network in ASTRA-sim's format (network.yml), instead of --config")
       ->check(refuse_empty);
   command
       .add_option("--network-system", f.network_system,
-                  "Chakra: algorithms, splits and delays as ASTRA-sim takes them (system.json)")
+                  "Chakra: algorithms, splits and delays in ASTRA-sim's format (system.json)")
       ->check(refuse_empty);
   command.add_option("--groups", f.groups, "Chakra: ranks of each communicator as JSON, {\"1\": [0, 1], ..}")
       ->check(refuse_empty);
-  command.add_option("--ranks", f.ranks, "Chakra: a single trace stands for that many ranks")
+  command.add_option("--ranks", f.ranks, "Chakra: replicate a single trace to this many ranks")
       ->check(CLI::Range(1u, 1u << 24));
   command.add_flag("--recorded-collectives", f.recorded_collectives,
-                   "Chakra: collectives take as long as the trace says, not as the models do");
-  command.add_option("--compute-scale", f.compute_scale, "Chakra: recorded kernels take this many times as long")
+                   "Chakra: use recorded times for collectives instead of the models");
+  command
+      .add_option("--compute-scale", f.compute_scale, "Chakra: multiply the times of recorded kernels by this factor")
       ->check(CLI::Range(1e-6, 1e6));
 }
 
 Result<void> replay_chakra(const ChakraReplay& f) {
   TRY(check_outputs({{"--csv", f.csv}, {"--json", f.json}}));
   if (f.config.empty() == f.network.empty()) {
-    return Error{f.config.empty()
-                     ? "--config: missing, expected an experiment whose cluster the traces are played on, or --network"
-                     : "--network: found it beside --config, expected one of them",
-                 "", ""};
+    return Error{
+        f.config.empty()
+            ? "--config: missing, expected an experiment whose cluster the traces are replayed on, or --network"
+            : "--network: found it together with --config, expected one of them",
+        "", ""};
   }
   if (!std::isfinite(f.compute_scale))
     return Error{"--compute-scale: found no finite number, expected 1e-6 .. 1e6", "",

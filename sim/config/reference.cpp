@@ -27,9 +27,9 @@ Section section_of(const Schema<S>& schema, const FieldDoc& naming) {
 
 Section top_level() {
   return {"experiment",
-          "Keys outside the sections.",
-          {{"title", "text", "", "name of the file", "Headline of the report."},
-           {"description", "text", "", "none", "For people."}}};
+          "Top-level keys.",
+          {{"title", "text", "", "name of the file", "Title of the report."},
+           {"description", "text", "", "none", "Free text."}}};
 }
 
 std::vector<Section> sections() {
@@ -38,15 +38,15 @@ std::vector<Section> sections() {
       section_of(
           topology::cluster_schema(),
           {"system", "name or path", "", "absent",
-           "File of configs/systems that lies under this section; without it the section describes the system itself."}),
+           "File in configs/systems whose values this section overrides; without it the section describes the whole system."}),
       section_of(topology::device_schema(), {"name", "name or path", "", "cluster.device",
-                                             "File of configs/devices that lies under this section."}),
+                                             "File in configs/devices whose values this section overrides."}),
       section_of(
           workload::model_schema(),
           {"name", "name or path", "", "absent",
-           "File of configs/models that lies under this section; without it the section describes the model itself."}),
-      section_of(workload::framework_schema(),
-                 {"name", "name or path", "", "pytorch", "File of configs/frameworks that lies under this section."}),
+           "File in configs/models whose values this section overrides; without it the section describes the whole model."}),
+      section_of(workload::framework_schema(), {"name", "name or path", "", "pytorch",
+                                                "File in configs/frameworks whose values this section overrides."}),
       section_of(collectives::collective_schema(), {}),
       section_of(engine_schema(), {})};
 }
@@ -66,13 +66,13 @@ std::vector<UnitLine> unit_lines() {
 
 constexpr const char* kIntroduction =
     "An experiment names a system, a model and a framework; any of their keys can be overridden in the experiment or with `--set section.key=value`. "
-    "In order of weight: `--set`, the experiment, the named file, the default below. An item of a list is named by its number from 0: "
-    "`--set model.dlrm.tables.3.rows=1000`. A name is a file, without `.yaml`, of `systems/`, `devices/`, `models/` or `frameworks/` beside the experiment, in "
-    "`$DISTSIM_CONFIGS`, or in the `configs/` that comes with the program, or an alias that such a file lists; a value that ends in `.yaml` is a path. A required key is there already when the section names a "
+    "Precedence, highest first: `--set`, the experiment, the named file, the default below. List items are addressed by index from 0: "
+    "`--set model.dlrm.tables.3.rows=1000`. A name is a file name without `.yaml` in `systems/`, `devices/`, `models/` or `frameworks/` next to the experiment, in "
+    "`$DISTSIM_CONFIGS`, or in the `configs/` shipped with distsim, or an alias listed in such a file; a value that ends in `.yaml` is a path. A required key may be omitted if the section names a "
     "file.";
 
 constexpr const char* kUnitRule =
-    "A quantity has a unit; a bare number where a unit belongs is an error. K, M, G, T are powers of 1000, Ki, Mi, Gi, Ti of 1024; B is bytes, b is bits. "
+    "Quantities need a unit; a bare number is an error. K, M, G, T are powers of 1000, Ki, Mi, Gi, Ti of 1024; B is bytes, b is bits. "
     "Bandwidths are per direction.";
 
 /// A '|' would end the cell.

@@ -41,11 +41,11 @@ Result<void> scale_kernels(graph::CostedGraph& graph, const KernelTime& t) {
 std::vector<std::string> describe(const KernelTime& t) {
   std::vector<std::string> out;
   const auto add = [&](double factor, const char* what) {
-    if (factor != 1) out.push_back(fmt::format("kernel times x {:.3f}: {}", factor, what));
+    if (factor != 1) out.push_back(fmt::format("kernel times x{:.3f} ({})", factor, what));
   };
-  add(t.framework, "this framework's kernels, fitted on measured iterations");
-  add(t.device, "this device in whole iterations, fitted on measured ones");
-  add(t.slowest, "the slowest of the ranks");
+  add(t.framework, "framework, fitted to measured iterations");
+  add(t.device, "device, fitted to measured iterations");
+  add(t.slowest, "slowest rank");
   return out;
 }
 

@@ -87,11 +87,11 @@ Result<engine::Timeline> play_with_interference(Lowered& lowered, const graph::C
   if (lost.none()) return alone;
   const auto say = [&](const char* who, const char* other, double rate, Duration time) {
     if (time > Duration())
-      assumptions.push_back(
-          fmt::format("{} lose {:.2f} s per second of {}: {:.3g} ms an iteration", who, rate, other, time.ms()));
+      assumptions.push_back(fmt::format("overlap slows {} by {:.2f} s per second of {}: {:.3g} ms per iteration", who,
+                                        rate, other, time.ms()));
   };
-  say("kernels beside collectives", "transfer", cost.kernels, lost.kernels);
-  say("collectives beside kernels", "kernels", cost.transfers, lost.transfers);
+  say("kernels", "transfer", cost.kernels, lost.kernels);
+  say("collectives", "kernels", cost.transfers, lost.transfers);
   return engine::evaluate_rows(lowered.program);
 }
 
@@ -168,7 +168,7 @@ report::ReportContext folded_context(const workload::SamplePlan& whole, report::
   std::erase_if(context.assumptions, [](const std::string& a) { return a.starts_with("batch "); });
   context.assumptions.insert(context.assumptions.begin(), whole.describe());
   context.assumptions.push_back(std::to_string(played) + " of " + std::to_string(whole.micro_steps) +
-                                " micro-steps are played, the others taken to be like the last of them");
+                                " micro-steps are simulated, the others assumed to be like the last of them");
   return context;
 }
 

@@ -155,10 +155,11 @@ Result<void> check_size(std::uint64_t bytes_of_rank, std::uint32_t ranks) {
   if (bytes_of_rank * ranks <= kMostBytes) return {};
   const auto fit = std::max<std::uint64_t>(1, kMostBytes / bytes_of_rank);
   return Error{
-      fmt::format("--write-et: found {} ranks of {:.3g} MB each, {:.3g} GB in all, expected at most {:.3g} GB", ranks,
+      fmt::format("--write-et: found {} ranks of {:.3g} MB each, {:.3g} GB in total, expected at most {:.3g} GB", ranks,
                   static_cast<double>(bytes_of_rank) * 1e-6, static_cast<double>(bytes_of_rank * ranks) * 1e-9,
                   static_cast<double>(kMostBytes) * 1e-9),
-      "", fmt::format("--write-et-ranks {} writes the first {}, --write-et-ranks {} all of them", fit, fit, ranks)};
+      "",
+      fmt::format("--write-et-ranks {} writes the first {}, --write-et-ranks {} writes all of them", fit, fit, ranks)};
 }
 
 }  // namespace
@@ -167,7 +168,7 @@ Result<void> write_chakra(const std::string& prefix, const graph::CostedGraph& c
                           std::uint32_t asked) {
   const std::uint32_t ranks = asked == 0 ? lowered.program.ranks : std::min(asked, lowered.program.ranks);
   if (ranks > kMostRanks)
-    return Error{"--write-et: found " + std::to_string(ranks) + " ranks, expected at most 2^20: each has a file", "",
+    return Error{"--write-et: found " + std::to_string(ranks) + " ranks, expected at most 2^20: one file per rank", "",
                  ""};
   const ChakraExport exporter(costed, lowered);
   if (asked == 0) TRY(check_size(traces::to_chakra(exporter.graph_of(0)).size(), ranks));

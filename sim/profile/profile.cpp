@@ -49,7 +49,8 @@ Result<Profile> make_profile(const traces::TraceJob& job) {
   if (!timed) {
     return Error{"found " + (job.ranks.empty() ? std::string("no trace") : job.ranks.front().format) +
                      " without times, expected one with them",
-                 job.ranks.empty() ? "" : job.ranks.front().path, "give the Kineto trace of the same run beside it"};
+                 job.ranks.empty() ? "" : job.ranks.front().path,
+                 "pass the Kineto trace of the same run along with it"};
   }
   profile_collectives(job, out);
   return out;

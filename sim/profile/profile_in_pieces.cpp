@@ -222,8 +222,8 @@ PiecedProfile Pieces::finish() {
   out_.profile.ranks.push_back(std::move(rank_));
   traces::TraceNotes& notes = out_.job.ranks.front().notes;
   notes.assume("read in " + std::to_string(out_.slices) +
-               (out_.slices == 1 ? " slice" : " slices of time; medians of host overheads are means over them"));
-  if (!keep_steps_) notes.assume("no ProfilerStep: steps of other kinds are not looked for in slices");
+               (out_.slices == 1 ? " slice" : " slices of time; medians of host overheads are means over the slices"));
+  if (!keep_steps_) notes.assume("no ProfilerStep: other kinds of steps are not searched for in slices");
   return std::move(out_);
 }
 
@@ -231,7 +231,7 @@ Result<traces::TraceFile> only_trace(const std::vector<std::string>& paths, cons
   TRY_ASSIGN(const std::vector<std::string> files, traces::expand_paths(paths));
   if (files.size() != 1)
     return Error{"found " + std::to_string(files.size()) + " files, expected one to be read in slices", "",
-                 "ranks are compared in memory alone"};
+                 "ranks can only be compared in memory"};
   TRY_ASSIGN(const std::vector<traces::TraceFile> traces, traces::open_trace_file(files.front(), options));
   if (traces.size() != 1)
     return Error{"found " + std::to_string(traces.size()) + " traces in an archive, expected one to be read in slices",

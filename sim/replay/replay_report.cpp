@@ -52,7 +52,7 @@ std::string what_if_line(const ReplayReport& report) {
   const StepMedians now = medians(report.replayed), then = medians(report.what_if);
   const double change =
       now.replayed > 0 ? static_cast<double>(then.replayed) / static_cast<double>(now.replayed) - 1 : 0;
-  std::string out = fmt::format("{:.3f} ms what-if, {} against the replay\n", ms(then.replayed), percent(change));
+  std::string out = fmt::format("{:.3f} ms what-if, {} relative to the replay\n", ms(then.replayed), percent(change));
   for (const std::string& c : report.changes) out += "  changed  " + c + "\n";
   return out;
 }
@@ -74,7 +74,7 @@ std::string parts_line(std::string_view what, const StepParts& p) {
 }
 
 std::string parts_text(const ReplayReport& report) {
-  std::string out = fmt::format("\n{:<9}{:>10} {:>17} {:>17} {:>17} {:>17}\n", "ms a step", "window", "compute", "comm",
+  std::string out = fmt::format("\n{:<9}{:>10} {:>17} {:>17} {:>17} {:>17}\n", "ms/step", "window", "compute", "comm",
                                 "exposed comm", "idle");
   out += parts_line("replayed", mean_parts(report.replayed));
   if (!report.what_if.empty()) out += parts_line("what-if", mean_parts(report.what_if));
@@ -98,11 +98,11 @@ std::string step_table(const ReplayReport& report) {
 std::string program_text(const ReplayGraph& graph) {
   const ReplayCounts& c = graph.counts;
   std::string out = fmt::format(
-      "\nprogram  {} kernels and copies, {} with their launch, {} waits between streams, {} host waits for the device, {} hand-overs between threads\n",
+      "\nprogram  {} kernels and copies, {} with their launch, {} waits between streams, {} host waits for the device, {} hand-offs between threads\n",
       c.kernels, c.launched, c.dependencies, c.host_waits, c.handoffs);
-  if (c.joined > 0) out += fmt::format("         {} collective kernels joined across ranks\n", c.joined);
+  if (c.joined > 0) out += fmt::format("         {} collective kernels matched across ranks\n", c.joined);
   if (c.unexplained > 0)
-    out += fmt::format("         {} kernels started late for no reason in the trace: their delay is kept\n",
+    out += fmt::format("         {} kernels started late for no reason visible in the trace: their delay is kept\n",
                        c.unexplained);
   return out;
 }

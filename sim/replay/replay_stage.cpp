@@ -61,7 +61,7 @@ class Stager {
                          " without --config, expected the experiment that the key belongs to",
                      "", ""};
       if (f_.ranks > 1)
-        return Error{"--ranks: found no --config, expected the system that the job is moved to", "", ""};
+        return Error{"--ranks: found no --config, expected an experiment with the target system", "", ""};
       return std::move(out_);
     }
     TRY_ASSIGN(const config::Experiment base, config::load_experiment(f_.config, {}));
@@ -94,12 +94,12 @@ class Stager {
     auto device = device_of_trace();
     if (!device) {
       out_.notes.push_back("the trace's device (" + in_quotes(driver_name_of(job_)) +
-                           ") is in no file of configs/devices: kernels keep their measured times (see --measured-on)");
+                           ") is not in configs/devices: kernels keep their measured times (see --measured-on)");
       return {};
     }
     if (device->name == base.device.name && ranks_in(base.cluster) == out_.what_if.from_ranks) {
       out_.notes.push_back(
-          "the trace is taken to be from the system of --config: same device, same number of ranks (else see --measured-on)");
+          "the trace is assumed to be from the system of --config: same device, same number of ranks (otherwise use --measured-on)");
       device_ = base.device;
       source_ = base.cluster;
       options_ = base.collectives;
@@ -137,12 +137,12 @@ class Stager {
     const std::int64_t nodes = (w.to_ranks + gpus - 1) / gpus;
     if (nodes > target.cluster.nodes) {
       out_.notes.push_back(
-          fmt::format("{} nodes for {} ranks, where the experiment has {}", nodes, w.to_ranks, target.cluster.nodes));
+          fmt::format("using {} nodes for {} ranks; the experiment has {}", nodes, w.to_ranks, target.cluster.nodes));
       target.cluster.nodes = nodes;
     }
     if (w.to_ranks != w.from_ranks) {
       out_.notes.push_back(fmt::format(
-          "{} ranks stand for {}: each of the new ranks does what a recorded one did, with the same samples per rank",
+          "{} recorded ranks represent {}: each new rank does what a recorded one did, with the same samples per rank",
           w.from_ranks, w.to_ranks));
     }
     TRY_ASSIGN(w.to_network, network(target.cluster, target.collectives, target.device));

@@ -81,7 +81,7 @@ void extend_terms(const Report& shorter, const Extension& extend, std::vector<Un
 void extend_path(Duration added, std::int64_t more, std::vector<CriticalStep>& path) {
   for (CriticalStep& step : path) step.start += added;
   CriticalStep folded;
-  folded.name = std::to_string(more) + " further micro-steps, each like the last one played";
+  folded.name = std::to_string(more) + " more micro-steps, each like the last one simulated";
   folded.stream = path.empty() ? "compute" : path.front().stream;
   folded.time = added;
   folded.kind = "micro_step";

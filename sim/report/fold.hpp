@@ -3,8 +3,8 @@
 // n-th micro-step added:
 //   F(n + k) = F(n) + k * (F(n) - F(n - 1))        for every time F of the report, n = the longer of the two that were
 //   played
-// The linear law is exact for a program whose micro-steps are alike and whose transient has ended by the n-th; parts
-// that would turn negative are set to zero at the cost of idle time, so that compute + exposed + host + idle =
+// The linear law is exact for a program whose micro-steps are identical and whose transient has ended by the n-th;
+// parts that would turn negative are set to zero at the cost of idle time, so that compute + exposed + host + idle =
 // iteration still holds on every rank.
 #pragma once
 

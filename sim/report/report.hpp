@@ -1,5 +1,5 @@
-// Report: what a prediction says, computed from a played program. Text, JSON, CSV, HTML and timeline are written from
-// it.
+// Report: the results of a prediction, computed from a simulated program. Text, JSON, CSV, HTML and timeline are
+// written from it.
 //
 // Definitions (all in integer picoseconds)
 //   iteration  The steady-state period: (end of the last iteration) - (end of the one before), the end of an iteration
@@ -33,7 +33,7 @@
 
 namespace distsim::report {
 
-/// What a step of the program stands for.
+/// What a step of the program represents.
 enum class StepRole : std::uint8_t { host_dispatch, device, host_work, step_overhead };
 struct StepOrigin {
   TaskId task;  ///< invalid for step_overhead

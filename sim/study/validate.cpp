@@ -142,7 +142,7 @@ Result<CaseFile> read_cases(std::istream& in, const std::string& name) {
     TRY_ASSIGN(MeasuredCase m, case_of(std::move(*row), columns, csv.position()));
     file.cases.push_back(std::move(m));
   }
-  if (file.cases.empty()) return Error{"found no cases, expected at least one row under the header", name, ""};
+  if (file.cases.empty()) return Error{"found no cases, expected at least one row below the header", name, ""};
   return file;
 }
 

@@ -25,9 +25,9 @@ struct Explained {
 std::string remedy(double time_ms, double below_ms, double above_ms, double difference_ms) {
   if (time_ms <= 0) return "";
   const double factor = 1 + difference_ms / time_ms;
-  if (factor <= 0) return "cannot: it would have to be negative";
+  if (factor <= 0) return "none: it would have to be negative";
   const bool inside = difference_ms >= 0 ? difference_ms <= above_ms : -difference_ms <= below_ms;
-  return fmt::format("x {:.2f}, {}", factor, inside ? "inside its range" : "outside its range");
+  return fmt::format("x{:.2f}, {}", factor, inside ? "within its range" : "outside its range");
 }
 
 std::string row(const std::string& name, const std::string& basis, double time, double below, double above,
@@ -47,7 +47,7 @@ std::string headline(const Explained& e) {
       printable(m.case_id), e.experiment.model.name, e.experiment.framework.name, e.experiment.cluster.name, m.nodes,
       m.gpus, printable(m.precision), m.global_batch, m.accumulation, m.measured_ms, r.iteration.ms(),
       100 * (r.iteration.ms() / m.measured_ms - 1), r.low.ms(), r.high.ms(),
-      inside ? "the measurement is inside" : "the measurement is outside");
+      inside ? "measurement within range" : "measurement out of range");
 }
 
 std::string parts(const Explained& e) {
@@ -59,7 +59,7 @@ std::string parts(const Explained& e) {
 
 std::string terms(const Explained& e) {
   std::string out = fmt::format("  {:<26} {:<12} {:>11} {:>8}  {:>26} {}\n", "term of the critical path", "basis", "ms",
-                                "share", "range, ms", "       alone it would account for the error at");
+                                "share", "range, ms", "       factor that would explain the error");
   for (const report::UncertainTerm& t : e.report.terms) {
     out += row(t.kind, std::string(graph::name_of(t.basis)), t.time.ms(), t.below.ms(), t.above.ms(), e);
   }

@@ -102,7 +102,7 @@ void scatter(Picture& picture, const Box& box, const std::vector<const Validated
                             v->measured->measured_ms, v->predicted_ms));
   }
   picture.text(box.x + box.width / 2, box.y + box.height + 34, "measured iteration", "text-anchor=\"middle\"");
-  picture.text(box.x, box.y - 8, "predicted iteration; line: equal, dashed: 20 % either way");
+  picture.text(box.x, box.y - 8, "predicted iteration; solid: equal to measured, dashed: +/- 20 %");
   for (const auto& [name, i] : families) {
     const double at = box.y + 14 + 16 * static_cast<double>(i);
     picture.dot(box.x + box.width + 18, at - 4, kColours[i % kColours.size()], name);
@@ -171,7 +171,7 @@ std::string validation_plot(const std::vector<ValidatedCase>& cases) {
   scatter(picture, {70, 40, 680, kScatter - 100}, predicted);
   if (!series.empty())
     picture.text(14, kScatter + 12,
-                 "scaling series: time over GPUs, both logarithmic; black: measured, dashed blue: predicted");
+                 "scaling series: time over GPUs, both axes logarithmic; black: measured, dashed blue: predicted");
   std::size_t i = 0;
   for (const auto& [key, list] : series) {
     series_chart(picture,

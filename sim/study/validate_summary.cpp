@@ -75,7 +75,7 @@ std::string scaling(const std::vector<ValidatedCase>& cases) {
   }
   return errors.absolute.empty()
              ? ""
-             : "scaling inside a series\n" + line("  time over that of the fewest GPUs", errors, false);
+             : "scaling within a series\n" + line("  time relative to the fewest GPUs", errors, false);
 }
 
 std::string failures(const std::vector<ValidatedCase>& cases) {

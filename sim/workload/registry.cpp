@@ -20,7 +20,7 @@ constexpr ModelFamily kFamilies[] = {
     {ModelKind::ssd, "ssd", "SSD detector on a ResNet backbone; data parallel", build_ssd},
     {ModelKind::ncf, "ncf", "NeuMF collaborative filtering; data parallel, replicated embeddings", build_ncf},
     {ModelKind::program, "program",
-     "Steps of measured computation and collectives, one after another: an MPI program's loop", build_program},
+     "Steps of measured computation and collectives in sequence: the loop of an MPI program", build_program},
     {ModelKind::megatron, "megatron",
      "GPT split over GPUs: tensor, sequence, pipeline, expert and sharded data parallel (ZeRO, FSDP)", build_megatron},
 };
@@ -49,7 +49,7 @@ Result<Workload> build_workload(const ModelSpec& model, const FrameworkSpec& fra
     return Error{"framework.input_per_sample: found " +
                      format_quantity(framework.input_per_sample.seconds(), Dimension::seconds) + " for each of " +
                      std::to_string(samples.micro_step(0).largest()) +
-                     " samples of a rank, expected at most 1e6 s in all",
+                     " samples of a rank, expected at most 1e6 s in total",
                  "", ""};
   }
   const auto family = std::find_if(std::begin(kFamilies), std::end(kFamilies),

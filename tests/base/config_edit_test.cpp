@@ -39,7 +39,7 @@ TEST(MergeConfig, NumbersOfAMapNameItemsOfAList) {
   EXPECT_EQ(base.find("tables")->items[0].find("dim")->scalar, "8");
   EXPECT_EQ(base.find("tables")->items[1].find("rows")->scalar, "2");
   const auto beyond = merge_config(base, parsed("tables: {2: {rows: 10}}\n", "over.yaml"));
-  EXPECT_EQ(beyond.error().text(), "over.yaml:1:10: found the item '2', expected an item number, 0 to 1");
+  EXPECT_EQ(beyond.error().text(), "over.yaml:1:10: found the item '2', expected an item number from 0 to 1");
 }
 
 TEST(MergeConfig, AMapOfWordsReplacesAList) {
@@ -98,22 +98,21 @@ TEST_P(SetConfigPathRefusal, LeavesTheTreeAsItWas) {
 INSTANTIATE_TEST_SUITE_P(
     All, SetConfigPathRefusal,
     testing::Values(
-        Refusal{"tables.1.rows", "2", "--set tables.1.rows: found the item '1', expected an item number, 0 to 0"},
-        Refusal{"tables.x", "2", "--set tables.x: found the item 'x', expected an item number, 0 to 0"},
-        Refusal{"tables.-1", "2", "--set tables.-1: found the item '-1', expected an item number, 0 to 0"},
+        Refusal{"tables.1.rows", "2", "--set tables.1.rows: found the item '1', expected an item number from 0 to 0"},
+        Refusal{"tables.x", "2", "--set tables.x: found the item 'x', expected an item number from 0 to 0"},
+        Refusal{"tables.-1", "2", "--set tables.-1: found the item '-1', expected an item number from 0 to 0"},
         Refusal{
             "tables.99999999999999999999", "2",
-            "--set tables.99999999999999999999: found the item '99999999999999999999', expected an item number, 0 to 0"},
-        Refusal{"nodes.x", "2", "--set nodes.x: nodes: found '4', expected a map to set 'x' in"},
-        Refusal{"", "2", "--set : found the key '', expected words joined by dots, e.g. cluster.nodes"},
-        Refusal{"a..b", "2", "--set a..b: found the key 'a..b', expected words joined by dots, e.g. cluster.nodes"},
-        Refusal{"a.", "2", "--set a.: found the key 'a.', expected words joined by dots, e.g. cluster.nodes"},
+            "--set tables.99999999999999999999: found the item '99999999999999999999', expected an item number from 0 to 0"},
+        Refusal{"nodes.x", "2", "--set nodes.x: nodes: found '4', expected a map in which to set 'x' in"},
+        Refusal{"", "2", "--set : found the key '', expected names joined by dots, e.g. cluster.nodes"},
+        Refusal{"a..b", "2", "--set a..b: found the key 'a..b', expected names joined by dots, e.g. cluster.nodes"},
+        Refusal{"a.", "2", "--set a.: found the key 'a.', expected names joined by dots, e.g. cluster.nodes"},
         Refusal{"a", "", "--set a: found nothing, expected a value after '='"},
         Refusal{"a", "  ", "--set a: found nothing, expected a value after '='"},
-        Refusal{"a", "[1, 2", "--set a:1:1: found a list as a key or one that is never closed, expected text"},
+        Refusal{"a", "[1, 2", "--set a:1:1: found a list as a key or a bracket that is never closed, expected text"},
         Refusal{"a", "*x", "--set a:1:1: found an alias, expected a plain value"},
-        Refusal{"a", "{x: 1, x: 2}",
-                "--set a:1:8: found the key 'x' a second time, expected it once; first at --set a:1:2"},
+        Refusal{"a", "{x: 1, x: 2}", "--set a:1:8: found the key 'x' twice, expected it once; first at --set a:1:2"},
         Refusal{"a", "\xff", "--set a:1:1: found the byte 0xff (not UTF-8), expected UTF-8 text"}));
 
 TEST(SetConfigPath, RefusesEndlessPaths) {
@@ -122,7 +121,7 @@ TEST(SetConfigPath, RefusesEndlessPaths) {
   ConfigNode root = parsed("{}");
   const auto result = set_config_path(root, path, "1");
   ASSERT_FALSE(result.ok());
-  EXPECT_EQ(result.error().what, "found a key of 5001 words, expected at most 16");
+  EXPECT_EQ(result.error().what, "found a key with 5001 parts, expected at most 16");
   EXPECT_LT(result.error().text().size(), 200u);
 }
 

@@ -53,7 +53,7 @@ TEST(Csv, PositionCountsPhysicalLines) {
 
 TEST(Csv, RefusesWithTheLine) {
   EXPECT_EQ(error_of(""), "f.csv: found an empty file, expected a CSV header");
-  EXPECT_EQ(error_of("a,b,a\n"), "f.csv:1: column 'a' stands twice in the header");
+  EXPECT_EQ(error_of("a,b,a\n"), "f.csv:1: column 'a' appears twice in the header");
   EXPECT_EQ(error_of("a,b\n1,2\n1\n"), "f.csv:3: found 1 fields, expected 2 as in the header");
   EXPECT_EQ(error_of("a\n\"open\n"), "f.csv:2: found the end of the file inside a quoted field");
   EXPECT_NE(error_of(std::string("a\n\0\n", 4)), "");

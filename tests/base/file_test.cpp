@@ -46,7 +46,7 @@ TEST_F(FileTest, ReadRefusesFoldersAbsentAndLargeFiles) {
   ASSERT_TRUE(write_file_atomically(path("a"), "12345").ok());
   EXPECT_TRUE(read_file(path("a"), 5).ok());
   EXPECT_EQ(read_file(path("a"), 4).error().text(),
-            path("a") + ": found more than 4 bytes, expected at most that many");
+            path("a") + ": found more than 4 bytes, expected no more than that");
   EXPECT_FALSE(read_file("/dev/zero", 1 << 20).ok());  // has no size, and no end
   EXPECT_FALSE(read_file(std::string("a\0b", 3), 10).ok());
   EXPECT_FALSE(read_file("", 10).ok());
@@ -54,7 +54,7 @@ TEST_F(FileTest, ReadRefusesFoldersAbsentAndLargeFiles) {
 
 TEST_F(FileTest, MissingFolderOrFileInsteadOfFolder) {
   EXPECT_FALSE(write_file_atomically(path("no/such/a"), "x").ok());
-  EXPECT_NE(write_file_atomically(path("no/a"), "x").error().text().find("no folder '" + path("no") + "'"),
+  EXPECT_NE(write_file_atomically(path("no/a"), "x").error().text().find("no such folder '" + path("no") + "'"),
             std::string::npos);
   ASSERT_TRUE(write_file_atomically(path("a"), "old").ok());
   EXPECT_FALSE(write_file_atomically(path("a/b"), "x").ok());

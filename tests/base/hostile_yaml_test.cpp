@@ -77,7 +77,7 @@ TEST(HostileYaml, AMegabyteOfText) {
 TEST(HostileYaml, TooManyValues) {
   const auto flow = parse_in_time("[" + repeated("1,", kSize - 2) + "]");
   ASSERT_FALSE(flow.ok());
-  EXPECT_EQ(flow.error().what, "found more than 200000 values, expected at most that many");
+  EXPECT_EQ(flow.error().what, "found more than 200000 values, expected no more than that");
 }
 
 TEST(HostileYaml, ManyKeysStayLinear) {

@@ -96,7 +96,7 @@ TEST(ParseQuantity, SaysWhatItExpected) {
 
 TEST(ParseQuantity, HintsAtTheUnit) {
   EXPECT_EQ(parse_quantity("1410 mhz", Dimension::hertz).error().hint, "did you mean 'MHz'?");
-  EXPECT_EQ(parse_quantity("80 Gb", Dimension::bytes).error().hint, "b means bits; bytes are written B");
+  EXPECT_EQ(parse_quantity("80 Gb", Dimension::bytes).error().hint, "b means bits; write B for bytes");
   EXPECT_EQ(parse_quantity("80 parsec", Dimension::watts).error().hint, "units: W, kW, MW");
 }
 
@@ -153,7 +153,7 @@ TEST(ParseInteger, RefusesEverythingElse) {
     EXPECT_FALSE(parse_integer(bad).ok()) << bad;
   }
   EXPECT_EQ(parse_integer("1.5").error().what, "found '1.5', expected an integer");
-  EXPECT_EQ(parse_integer("1e19").error().what, "found '1e19', expected an integer within 64 bits");
+  EXPECT_EQ(parse_integer("1e19").error().what, "found '1e19', expected a 64-bit integer");
 }
 
 TEST(FormatQuantity, ReadsLikeADataSheet) {

@@ -111,10 +111,9 @@ TEST_P(YamlRefusal, SaysWhereAndWhy) {
 INSTANTIATE_TEST_SUITE_P(
     Structure, YamlRefusal,
     testing::Values(
-        Refusal{"a: 1\nb: 2\na: 3\n", "3:1: found the key 'a' a second time, expected it once; first at x.yaml:1:1"},
-        Refusal{"m:\n  a: 1\n  \"a\": 3\n",
-                "3:3: found the key 'a' a second time, expected it once; first at x.yaml:2:3"},
-        Refusal{"{a: 1, a: 2}", "1:8: found the key 'a' a second time, expected it once; first at x.yaml:1:2"},
+        Refusal{"a: 1\nb: 2\na: 3\n", "3:1: found the key 'a' twice, expected it once; first at x.yaml:1:1"},
+        Refusal{"m:\n  a: 1\n  \"a\": 3\n", "3:3: found the key 'a' twice, expected it once; first at x.yaml:2:3"},
+        Refusal{"{a: 1, a: 2}", "1:8: found the key 'a' twice, expected it once; first at x.yaml:1:2"},
         Refusal{"a: &x 1\n", "1:4: found the anchor '&x', expected a plain value"},
         Refusal{"&x a: 1\n", "1:1: found the anchor '&x', expected a plain value"},
         Refusal{"a: &x [1, 2]\nb: *x\n", "1:4: found the anchor '&x', expected a plain value"},
@@ -123,12 +122,12 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"a: !mine {b: 1}\n", "1:4: found a tag, expected a plain value"},
         Refusal{"a: ! 1\n", "1:4: found a tag, expected a plain value"},
         Refusal{"a: !<tag:yaml.org,2002:str> 1\n", "1:4: found a tag, expected a plain value"},
-        Refusal{"a: 1\n---\nb: 2\n", "2:1: found a second document, expected one"},
+        Refusal{"a: 1\n---\nb: 2\n", "2:1: found a second document, expected a single one"},
         Refusal{"a: 1\n...\nb: 2\n", "3:1: found 'b:', expected the end of the file"},
         Refusal{"[1, 2]\nfoo\n", "2:1: found 'foo', expected the end of the file"},
-        Refusal{"[1, 2\n", "1:1: found a list as a key or one that is never closed, expected text"},
-        Refusal{"? [1]\n: 2\n", "1:3: found a list as a key or one that is never closed, expected text"},
-        Refusal{"? {a: 1}\n: 2\n", "1:3: found a map as a key or one that is never closed, expected text"},
+        Refusal{"[1, 2\n", "1:1: found a list as a key or a bracket that is never closed, expected text"},
+        Refusal{"? [1]\n: 2\n", "1:3: found a list as a key or a bracket that is never closed, expected text"},
+        Refusal{"? {a: 1}\n: 2\n", "1:3: found a map as a key or a bracket that is never closed, expected text"},
         Refusal{"? - 1\n: 2\n", "1:3: found a list as a key, expected text"},
         Refusal{"~: 2\n", "1:1: found nothing, expected a key"},
         Refusal{": 2\n", "1:1: found nothing, expected a key"}));
@@ -144,14 +143,18 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"a: [1]]\n", "1:7: found ']', expected valid YAML (illegal flow end)"},
         Refusal{"a: \"x\nb: 1\n", "2:5: found the end of the file, expected valid YAML (a closing quote)"},
         Refusal{"a: 'x\n", "1:6: found the end of the file, expected valid YAML (a closing quote)"},
-        Refusal{"a: \"x\" y\n", "1:8: found 'y', expected valid YAML (a key as far to the right as the keys above it)"},
+        Refusal{"a: \"x\" y\n",
+                "1:8: found 'y', expected valid YAML (a key with the same indentation as the keys above it)"},
         Refusal{"a:\n  b: 1\n c: 2\n",
-                "3:2: found 'c:', expected valid YAML (a key as far to the right as the keys above it)"},
-        Refusal{"a: 1\n- 2\n", "2:1: found '-', expected valid YAML (a key as far to the right as the keys above it)"},
-        Refusal{"a: b: c\n",
-                "1:5: found ':', expected valid YAML (one 'key: value' a line; a value that holds ': ' needs quotes)"},
-        Refusal{"a: @x\n",
-                "1:4: found '@x', expected valid YAML (no such character here; text that begins with it needs quotes)"},
+                "3:2: found 'c:', expected valid YAML (a key with the same indentation as the keys above it)"},
+        Refusal{"a: 1\n- 2\n",
+                "2:1: found '-', expected valid YAML (a key with the same indentation as the keys above it)"},
+        Refusal{
+            "a: b: c\n",
+            "1:5: found ':', expected valid YAML (one 'key: value' per line; a value that contains ': ' must be quoted)"},
+        Refusal{
+            "a: @x\n",
+            "1:4: found '@x', expected valid YAML (another character; text that starts with this one must be quoted)"},
         Refusal{"a: \"\\z\"\n", "1:7: found '\"', expected valid YAML (unknown escape character: z)"}));
 
 INSTANTIATE_TEST_SUITE_P(
@@ -173,7 +176,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(YamlLimits, NodesDepthAndBytes) {
   EXPECT_TRUE(parse_yaml("[1, 2]", "x", {.max_nodes = 3}).ok());
   EXPECT_EQ(parse_yaml("[1, 2, 3]", "x", {.max_nodes = 3}).error().text(),
-            "x:1:8: found more than 3 values, expected at most that many");
+            "x:1:8: found more than 3 values, expected no more than that");
   EXPECT_TRUE(parse_yaml("a: {b: [1]}", "x", {.max_depth = 3}).ok());
   EXPECT_EQ(parse_yaml("a: {b: [1]}", "x", {.max_depth = 2}).error().text(),
             "x:1:8: found nesting deeper than 2 levels, expected less");
@@ -189,7 +192,7 @@ TEST(YamlFile, ReadsOrNamesThePath) {
   EXPECT_EQ(parse_yaml_file(dir).error().text(), dir + ": found a folder, expected a file");
   ASSERT_TRUE(write_file_atomically(dir + "/c.yaml", std::string((1 << 20) + 1, '#')).ok());
   EXPECT_EQ(parse_yaml_file(dir + "/c.yaml").error().text(),
-            dir + "/c.yaml: found more than 1048576 bytes, expected at most that many");
+            dir + "/c.yaml: found more than 1048576 bytes, expected no more than that");
   std::filesystem::remove_all(dir);
 }
 

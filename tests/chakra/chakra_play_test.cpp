@@ -176,7 +176,7 @@ TEST(ChakraPlay, Refusals) {
   };
   EXPECT_EQ(
       refused(set_of({ar(8), ar(16)})),
-      "rank 1, node 0 (n0): found all_reduce of 16 bytes, expected all_reduce of 8 bytes as rank 0, node 0 (n0) has, collective number 1 of its communicator");
+      "rank 1, node 0 (n0): found all_reduce of 16 bytes, expected all_reduce of 8 bytes as for rank 0, node 0 (n0), in collective number 1 of its communicator");
   EXPECT_EQ(refused(set_of({ar(8), RankBuilder().work(1).finish()})),
             "rank 1: found 0 collectives on a communicator of 2 ranks, expected 1: it never joins rank 0, node 0 (n0)");
   EXPECT_EQ(refused(set_of({ar(8, "7"), ar(8)})),
@@ -184,10 +184,10 @@ TEST(ChakraPlay, Refusals) {
   EXPECT_EQ(refused(set_of({ar(8), ar(8, "7")}), {.groups = {{"7", {0}}}}),
             "rank 1, node 0 (n0): found a collective of group '7', expected a member of it");
   EXPECT_EQ(refused(set_of({ar(8, "7"), ar(8, "7")}), {.groups = {{"7", {0, 5}}}}),
-            "--groups: found rank 5 in group '7', expected ranks below 2: there are traces of 2");
+            "--groups: found rank 5 in group '7', expected ranks below 2: the number of traces is 2");
   EXPECT_EQ(
       refused(set_of({RankBuilder().message(traces::ChakraKind::send, 1).finish(), RankBuilder().work(1).finish()})),
-      "messages from rank 0 to rank 1 under tag 0: found 1 sends and 0 receives, expected as many");
+      "messages from rank 0 to rank 1 under tag 0: found 1 sends and 0 receives, expected equal numbers");
   EXPECT_EQ(refused(set_of({RankBuilder().message(traces::ChakraKind::send, 9).finish()})),
             "rank 0, node 0: found a message with rank 9, expected one of 1 ranks");
   // Two groups of the same two ranks, joined in opposite order by way of dependencies.
@@ -213,11 +213,11 @@ TEST(ChakraPlay, AJobWithoutTheTraceOfARankIsRefused) {
   const auto rank = [] { return RankBuilder().collective(traces::ChakraComm::all_reduce, 8).finish(); };
   EXPECT_EQ(refused(set_of({rank(), rank()}), {.groups = {{"1", {0, 1}}}}), "accepted");
   EXPECT_EQ(refused(set_of({rank(), rank()}), {.groups = {{"1", {0, 1}}, {"2", {1, 2}}}}),
-            "--groups: found rank 2 in group '2', expected ranks below 2: there are traces of 2");
+            "--groups: found rank 2 in group '2', expected ranks below 2: the number of traces is 2");
   traces::ChakraGraph second = rank();
   second.groups["9"] = {0, 1, 2, 3};
   EXPECT_EQ(refused(set_of({rank(), second})),
-            "trace of rank 1: found rank 2 in group '9', expected ranks below 2: there are traces of 2");
+            "trace of rank 1: found rank 2 in group '9', expected ranks below 2: the number of traces is 2");
 }
 
 TEST(ReplayChakra, APrefixWithAGapIsStillOfChakra) {

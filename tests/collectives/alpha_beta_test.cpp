@@ -171,7 +171,7 @@ TEST(DimensionNetwork, Refusals) {
       refused("topology: [ Rign ]\nnpus_count: [ 8 ]\nbandwidth: [ 1 ]\nlatency: [ 1 ]\n").find("did you mean 'Ring'?"),
       std::string::npos);
   EXPECT_NE(refused("topology: [ Ring ]\nnpus_count: [ 8, 2 ]\nbandwidth: [ 1 ]\nlatency: [ 1 ]\n")
-                .find("lists of one length"),
+                .find("lists of equal length"),
             std::string::npos);
   EXPECT_NE(refused("topology: [ Ring ]\nnpus_count: [ 1 ]\nbandwidth: [ 1 ]\nlatency: [ 1 ]\n").find("npus_count"),
             std::string::npos);

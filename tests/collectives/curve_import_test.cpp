@@ -79,13 +79,13 @@ TEST(CurveImport, APipeIsRefusedAndNamed) {
 
 TEST(CurveShow, DrawsBarsAndNamesWhatIsMissing) {
   const std::string text = show_curves(*import_of({file_with("show.log", log_of("A100"))}));
-  EXPECT_NE(text.find("all_reduce, 8 ranks on 1 node, a process per GPU"), std::string::npos) << text;
+  EXPECT_NE(text.find("all_reduce, 8 ranks on 1 node, one process per GPU"), std::string::npos) << text;
   EXPECT_NE(text.find("36.70  ########################################\n"), std::string::npos)
       << text;  // the peak fills the bar
   EXPECT_NE(text.find("missing: sizes between 1 KiB and 1 MiB"), std::string::npos) << text;
   EXPECT_NE(text.find("missing: sizes above 1 MiB"), std::string::npos) << text;
   EXPECT_EQ(text.find("missing: sizes below"), std::string::npos) << text;
-  EXPECT_NE(text.find("missing: no curve of all_gather, reduce_scatter, all_to_all, broadcast"), std::string::npos)
+  EXPECT_NE(text.find("missing: no curve for all_gather, reduce_scatter, all_to_all, broadcast"), std::string::npos)
       << text;
 }
 

@@ -144,7 +144,7 @@ TEST(Groups, CurvesOfAnotherDeviceAreRemarkedUpon) {
   EXPECT_TRUE(remarks("NVIDIA A100-SXM4-80GB").empty());
   EXPECT_TRUE(remarks("").empty());
   EXPECT_EQ(remarks("host memory"),
-            std::vector<std::string>{"curves measured on 'host memory' speak for a100_sxm4_40gb"});
+            std::vector<std::string>{"using curves measured on 'host memory' for a100_sxm4_40gb"});
   EXPECT_EQ(remarks("NVIDIA H100 80GB HBM3").size(), 1u);
 }
 

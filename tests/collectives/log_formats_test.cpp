@@ -81,7 +81,7 @@ TEST(Osu, HostBuffersAreNotUsedAndBandwidthIsRefused) {
   ASSERT_TRUE(host.ok()) << host.error().text();
   EXPECT_EQ(host->curves[0].not_used, "host buffers, not GPU memory");
   expect_error(read("bw.txt", "# OSU MPI-CUDA Bandwidth Test v5.7\n# Size      Bandwidth (MB/s)\n8  5.5\n"),
-               "expected a test that gives the latency");
+               "expected a test that reports latency");
   expect_error(read("nobody.txt", "# OSU MPI-CUDA Allreduce Latency Test v5.7\n# Size  Avg Latency(us)\n8  5.5\n"),
                "--ranks");
   EXPECT_TRUE(
@@ -93,7 +93,7 @@ TEST(Osu, BrokenRows) {
   std::string text = kOsu;
   expect_error(read("osu_cut.txt", text.substr(0, text.size() - 35)), "cut");
   text.replace(text.find("150.00"), 6, "  0.00");
-  expect_error(read("osu_zero.txt", text), "outside its smallest and largest");
+  expect_error(read("osu_zero.txt", text), "outside its minimum and maximum");
   expect_error(
       read("osu_nan_2n4r.txt", "# OSU MPI-CUDA Allreduce Latency Test v5.7\n# Size  Avg Latency(us)\n8  nan\n"),
       "time: found nan");
@@ -179,7 +179,7 @@ TEST(LogRows, EachThatIsLeftOutIsNamed) {
   EXPECT_NE(set->remarks[0].find("named.log:5: left out: size: found 3001, expected a multiple of 3 ranks"),
             std::string::npos)
       << set->remarks[0];
-  EXPECT_NE(set->remarks[1].find("named.log:6: left out: algbw: found 0.9, expected 0.06 (size over time)"),
+  EXPECT_NE(set->remarks[1].find("named.log:6: left out: algbw: found 0.9, expected 0.06 (size / time)"),
             std::string::npos)
       << set->remarks[1];
   EXPECT_EQ(set->curves[0].flagged, 2u);

@@ -117,8 +117,7 @@ TEST(NcclTests, OddBlanksAndEndlessNumbersAreNoTrap) {
   const auto endless =
       parse_nccl_tests(log(kNew) + std::string(400, '9') + " 1 float sum -1 1 1 1 0 1 1 1 0\n", "x.log");
   ASSERT_FALSE(endless.ok());
-  EXPECT_NE(endless.error().text().find("more digits than a number holds"), std::string::npos)
-      << endless.error().text();
+  EXPECT_NE(endless.error().text().find("too many digits"), std::string::npos) << endless.error().text();
 }
 
 void expect_error(const std::string& text, const std::string& part) {
@@ -150,8 +149,8 @@ TEST(NcclTests, BrokenLogsGiveOneClearLine) {
   std::string factor = log(kNew);
   for (std::size_t at = factor.find("10.00   10.00"); at != std::string::npos; at = factor.find("10.00   10.00"))
     factor.replace(at, 13, "10.00   18.75");
-  expect_error(factor, "contradict themselves");
-  expect_error(std::string(kRanks) + kNew, "no collective's name");
+  expect_error(factor, "inconsistent");
+  expect_error(std::string(kRanks) + kNew, "no collective name");
 }
 
 TEST(NcclTests, ALogIsUsedAsACurve) {

@@ -105,9 +105,9 @@ void print_points(const Sweep& s, const AnalyticModel& model) {
 TEST(SweepValidation, HardwareFactsAlone) {
   NEED_SWEEPS(sweeps);
   with_both(sweeps, [&](const char* how, Constants& constants) {
-    Row all(std::string("hardware facts only, all sizes, launch mode known (goal 20): ") + how),
-        large(std::string("hardware facts only, 64 MB and up (goal 8): ") + how);
-    Row exchange(std::string("all_to_all from hardware facts, 16 MB and up (goal 8): ") + how);
+    Row all(std::string("analytic model only, all sizes, launch mode known (goal 20): ") + how),
+        large(std::string("analytic model only, 64 MB and up (goal 8): ") + how);
+    Row exchange(std::string("all_to_all from the analytic model, 16 MB and up (goal 8): ") + how);
     for (const Sweep& s : sweeps) {
       if (!s.usable) continue;
       const AnalyticModel model(s.curve.curve.kind, s.curve.facts, s.mode, constants.of(s.system));

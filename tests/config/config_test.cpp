@@ -201,7 +201,7 @@ TEST_F(ConfigTest, ErrorsOfSetNameTheFlag) {
   EXPECT_EQ(error_with_sets({"cluster.nic.latency=3"}),
             "--set cluster.nic.latency: cluster.nic.latency: found '3', expected a time with its unit, e.g. 1.9 us");
   EXPECT_EQ(error_with_sets({"model.name=tables", "model.dlrm.tables.2.rows=1"}),
-            "--set model.dlrm.tables.2.rows: found the item '2', expected an item number, 0 to 1");
+            "--set model.dlrm.tables.2.rows: found the item '2', expected an item number from 0 to 1");
   EXPECT_EQ(error_with_sets({"model.name=tables", "model.dlrm.tables.1.rows=0"}),
             "--set model.dlrm.tables.1.rows: model.dlrm.tables[1].rows: found '0', expected 1 .. 10000000000000");
   EXPECT_EQ(error_with_sets({"device.name=chp"}),
@@ -218,7 +218,7 @@ TEST_F(ConfigTest, AnUnreadableExperimentIsOneLine) {
             dir_ + "/none.yaml: cannot open (No such file or directory)");
   EXPECT_EQ(load_experiment(dir_, {}).error().text(), dir_ + ": found a folder, expected a file");
   write("x.yaml", std::string((1 << 20) + 1, '#'));
-  EXPECT_EQ(error_with_sets({}), "DIR/x.yaml: found more than 1048576 bytes, expected at most that many");
+  EXPECT_EQ(error_with_sets({}), "DIR/x.yaml: found more than 1048576 bytes, expected no more than that");
 }
 
 TEST_F(ConfigTest, TheDumpSaysWhereEachValueCameFrom) {

@@ -187,7 +187,7 @@ TEST(Contended, RefusesInvalidDemandsAndNamesDeadlocks) {
         s.c.capacities[0] = 1e-30;
         s.p.steps[StepId(0)].duration = std::int64_t{1} << 61;
       },
-      "past the time limit");
+      "beyond the limit");
   refused(
       [](Scene& s) {
         const StepId self(1);

@@ -76,7 +76,7 @@ TEST(Irregular, LongCyclesAreCutInTheMessage) {
     p.add(step(0, 1, RankStep::kAlone, s), std::span(&next, 1));
   }
   EXPECT_EQ(find_deadlock(p).size(), 100u);
-  EXPECT_NE(evaluate_irregular(p).error().what.find("(100 steps in all)"), std::string::npos);
+  EXPECT_NE(evaluate_irregular(p).error().what.find("(100 steps in total)"), std::string::npos);
 }
 
 TEST(Irregular, RefusesInvalidPrograms) {
@@ -109,7 +109,7 @@ TEST(Irregular, RefusesInvalidPrograms) {
         p.add(step(0, (std::int64_t{1} << 62) - 1));
         p.add(step(0, (std::int64_t{1} << 62) - 1));
       },
-      "past the time limit");
+      "beyond the limit");
 }
 
 /// Few ranks, waits of any direction, meetings of two or three steps: about half of these programs deadlock.

@@ -76,7 +76,7 @@ TEST(Matching, WhatIsLeftWithoutPartnersIsNamed) {
   MatchingBuilder lonely(2, 1);
   lonely.send(post(0, 1), RankId(1), 7);
   EXPECT_EQ(std::move(lonely).finish().error().what,
-            "messages from rank 0 to rank 1 under tag 7: found 1 sends and 0 receives, expected as many");
+            "messages from rank 0 to rank 1 under tag 7: found 1 sends and 0 receives, expected equal numbers");
 
   MatchingBuilder missing(3, 1);
   const auto all = missing.add_communicator({0, 1, 2}).value();
@@ -126,7 +126,7 @@ TEST(Matching, AMessageThatNobodyTakesIsRefused) {
   MatchingBuilder b(2, 1);
   b.post_message(post(0, 5), RankId(1), 3);
   EXPECT_EQ(std::move(b).finish().error().what,
-            "messages from rank 0 to rank 1 under tag 3: found 1 sends and 0 receives, expected as many");
+            "messages from rank 0 to rank 1 under tag 3: found 1 sends and 0 receives, expected equal numbers");
 }
 
 }  // namespace

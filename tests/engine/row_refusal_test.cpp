@@ -91,7 +91,7 @@ TEST(Refusal, RowsOfTheWrongLength) {
 TEST(Refusal, NegativeDurations) {
   Program p = sound();
   p.steps[StepId(0)].duration = row({1, 2, -3, 4});
-  expect_refused(p, "step 0.duration on rank 2: found -3 ps, expected a duration that is not negative");
+  expect_refused(p, "step 0.duration on rank 2: found -3 ps, expected a non-negative duration");
   p.steps[StepId(0)].duration = Row(-1);
   expect_refused(p, "step 0.duration: found -1 ps");
   p.steps[StepId(0)].duration = row({1, 2, 3, INT64_MIN});
@@ -123,11 +123,11 @@ TEST(Refusal, TimesPastTheLimit) {
   Program p = sound();
   p.steps[StepId(0)].duration = row({0, 0, half, 0});
   p.steps[StepId(1)].duration = Row(half);
-  expect_refused_when_played(p, "step 1: found an end past the time limit");
+  expect_refused_when_played(p, "step 1: found an end time beyond the limit");
   p.steps[StepId(0)].duration = Row(half);
-  expect_refused_when_played(p, "step 1: found an end past the time limit");
+  expect_refused_when_played(p, "step 1: found an end time beyond the limit");
   p.steps[StepId(1)].duration = row({0, half, 0, 0});
-  expect_refused_when_played(p, "step 1: found an end past the time limit");
+  expect_refused_when_played(p, "step 1: found an end time beyond the limit");
   p.steps[StepId(1)].duration = Row(half - 1);
   EXPECT_TRUE(evaluate_rows(p).ok());
 }

@@ -93,7 +93,7 @@ TEST(Verify, ARowOfTheWrongLength) {
 TEST(Verify, ARowOfBlocksOfTheWrongLength) {
   Sound s;
   s.t.end[StepId(2)] = Row(std::vector<std::int64_t>{15, 18}, 2);
-  EXPECT_NE(verify(s.p, s.t).error().text().find("found 2 numbers for 2 ranks each, expected 2 ranks in all"),
+  EXPECT_NE(verify(s.p, s.t).error().text().find("found 2 numbers for 2 ranks each, expected 2 ranks in total"),
             std::string::npos);
   s.t.end[StepId(2)] = Row(std::vector<std::int64_t>{15}, 3);
   EXPECT_FALSE(verify(s.p, s.t).ok());

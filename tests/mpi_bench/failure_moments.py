@@ -97,7 +97,7 @@ def moment(number, args, rng, folder):
         if alive is None:
             return f"{what}: ranks outlive the job"
         errors = read(job.err)
-        if kind == "stall" and not re.search(rf"rank {victim} on \S+ does not answer at: (\w+ of \d+ bytes|starting|connecting)", errors):
+        if kind == "stall" and not re.search(rf"rank {victim} on \S+ does not respond at: (\w+ of \d+ bytes|starting|connecting)", errors):
             return f"{what}: the stopped rank is not named: {errors}"
         problem = check_file(job, args)
         if problem:

@@ -71,7 +71,7 @@ TEST(Schedule, TheSameRanksUnderSeveralNamesAreOneCurve) {
   ASSERT_EQ(schedule->measurements.size(), 1u);
   EXPECT_EQ(schedule->measurements[0].grouping.name, "8x2");
   EXPECT_EQ(schedule->remarks.size(), 2u);
-  EXPECT_NE(schedule->remarks[0].find("8x2.alone is the same ranks as 8x2"), std::string::npos);
+  EXPECT_NE(schedule->remarks[0].find("8x2.alone has the same ranks as 8x2"), std::string::npos);
 }
 
 TEST(Schedule, MergedCurvesKeepTheSizesOfBoth) {

@@ -165,7 +165,7 @@ TEST(ForestFile, SaysWhatIsWrong) {
   };
   FileParts p;
   p.magic = "forestds";
-  EXPECT_NE(error_of(p).find("another kind of file"), std::string::npos) << error_of(p);
+  EXPECT_NE(error_of(p).find("a different kind of file"), std::string::npos) << error_of(p);
   p = {};
   p.version = 2;
   EXPECT_NE(error_of(p).find("version 2"), std::string::npos) << error_of(p);
@@ -174,16 +174,16 @@ TEST(ForestFile, SaysWhatIsWrong) {
   EXPECT_NE(error_of(p).find("nonsense"), std::string::npos) << error_of(p);
   p = {};
   p.text = "kernel streaming\nfeature not_a_feature free\nfeature flops free\n";
-  EXPECT_NE(error_of(p).find("train it again"), std::string::npos) << error_of(p);
+  EXPECT_NE(error_of(p).find("retrain it"), std::string::npos) << error_of(p);
   p = {};
   p.threshold = std::numeric_limits<float>::quiet_NaN();
   EXPECT_NE(error_of(p).find("not finite"), std::string::npos) << error_of(p);
   p = {};
   p.split_bin = 1;
-  EXPECT_NE(error_of(p).find("not there"), std::string::npos) << error_of(p);
+  EXPECT_NE(error_of(p).find("does not exist"), std::string::npos) << error_of(p);
   p = {};
   p.split_feature = 2;
-  EXPECT_NE(error_of(p).find("not there"), std::string::npos) << error_of(p);
+  EXPECT_NE(error_of(p).find("does not exist"), std::string::npos) << error_of(p);
   p = {};
   p.trees = 4'000'000'000U;
   EXPECT_NE(error_of(p).find("4000000000 trees"), std::string::npos) << error_of(p);

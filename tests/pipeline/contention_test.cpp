@@ -104,11 +104,10 @@ TEST(SharedLinks, Refusals) {
     const auto links = SharedLinks::create(topology(four_nodes()), engine);
     return links ? "accepted" : links.error().what;
   };
-  EXPECT_EQ(refused({{4, 0, 0.5}}),
-            "engine.slow_nics: found adapter 0 of node 4, expected one of 4 nodes with 8 adapters");
+  EXPECT_EQ(refused({{4, 0, 0.5}}), "engine.slow_nics: found NIC 0 of node 4, expected one of 4 nodes with 8 NICs");
   std::vector<config::SlowNic> all;
   for (std::int64_t nic = 0; nic < 8; ++nic) all.push_back({0, nic, 0});
-  EXPECT_EQ(refused(all), "engine.slow_nics: found all 8 adapters of node 0 broken, expected one that is not");
+  EXPECT_EQ(refused(all), "engine.slow_nics: found all 8 NICs of node 0 failed, expected at least one that works");
 }
 
 struct Played {

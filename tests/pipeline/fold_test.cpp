@@ -45,7 +45,7 @@ TEST(Fold, HostBoundBert) { compare("bert_large_dgx_a100.yaml", {"model.global_b
 TEST(Fold, ShortAccumulationsArePlayedOut) {
   const report::Report r =
       report_of("bert_large_dgx_a100.yaml", {"model.global_batch=4096", "model.accumulation=4"}, 4);
-  for (const auto& a : r.context.assumptions) EXPECT_EQ(a.find("micro-steps are played"), std::string::npos) << a;
+  for (const auto& a : r.context.assumptions) EXPECT_EQ(a.find("micro-steps are simulated"), std::string::npos) << a;
 }
 
 }  // namespace

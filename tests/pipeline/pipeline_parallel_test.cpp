@@ -233,7 +233,7 @@ TEST_F(PipelineKeys, BadValuesAreRefusedInOneLine) {
   refused({"pipeline=0"}, "pipeline: found '0'");
   refused({"schedule=zigzag"}, "schedule: found 'zigzag', expected one of gpipe, 1f1b, interleaved");
   refused({"pipeline=2", "virtual_stages=3"}, "virtual_stages: found 3, expected 1, or schedule: interleaved");
-  refused({"pipeline=2", "schedule=interleaved"}, "expected 2 or more of both");
+  refused({"pipeline=2", "schedule=interleaved"}, "expected at least 2 of each");
   refused({"pipeline=2", "schedule=interleaved", "virtual_stages=4"},
           "virtual_stages: found 4, expected a divisor of the blocks of a stage (6)");
   refused({"pipeline=2", "overlap_p2p=true"}, "overlap_p2p: found true, expected false, or schedule: interleaved");

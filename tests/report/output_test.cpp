@@ -174,7 +174,7 @@ TEST(Text, CallsOfSeveralSizesAreSummedUp) {
   r.collectives = {collective_row("buckets")};
   EXPECT_NE(to_text(r).find("2 x 4.52 MiB"), std::string::npos) << to_text(r);
   r.collectives[0].equal_calls = false;
-  EXPECT_NE(to_text(r).find("2, 9.04 MiB in all"), std::string::npos) << to_text(r);
+  EXPECT_NE(to_text(r).find("2, 9.04 MiB total"), std::string::npos) << to_text(r);
 }
 
 TEST(Text, SaysWhyTheHostIsLongerOnThePath) {
@@ -184,7 +184,8 @@ TEST(Text, SaysWhyTheHostIsLongerOnThePath) {
   launch.phase = "host";
   launch.time = Duration::milliseconds(10);
   r.critical_path.push_back(launch);
-  EXPECT_NE(to_text(r).find("in the bar 0.0 %: launches also run under compute and transfers"), std::string::npos)
+  EXPECT_NE(to_text(r).find("in the bar 0.0 %: launches also overlap with compute and communication"),
+            std::string::npos)
       << to_text(r);
 }
 
@@ -363,7 +364,7 @@ TEST(HtmlReport, DrawsAtMostTheRanksAskedFor) {
   EXPECT_NE(page.find(">rank 0</text>"), std::string::npos);
   EXPECT_NE(page.find(">rank 3</text>"), std::string::npos);
   EXPECT_EQ(page.find(">rank 1</text>"), std::string::npos);
-  EXPECT_NE(page.find("4 classes of equal times; 2 are drawn"), std::string::npos);
+  EXPECT_NE(page.find("4 classes with equal times; 2 are shown"), std::string::npos);
 }
 
 /// Rank 0 is the fastest, rank 1 the slowest, then come 5 equal ranks, 3 equal ranks, and two on their own.
@@ -478,7 +479,7 @@ TEST(PathTable, FewTurnsAndLongOnesAreListed) {
     ASSERT_EQ(t.rows.size(), 9u);
     EXPECT_EQ(t.rows[0].name, "product");
     EXPECT_EQ(t.left_out, 2 * count - 9);
-    EXPECT_EQ(t.left_out_text(), std::to_string(2 * count - 9) + " shorter stretches between them");
+    EXPECT_EQ(t.left_out_text(), std::to_string(2 * count - 9) + " shorter segments in between");
   }
 }
 

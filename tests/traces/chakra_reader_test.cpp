@@ -66,19 +66,19 @@ TEST(ChakraReader, NodesAreOrderedByIdThenByDependency) {
 TEST(ChakraReader, RefusesWhatCannotBePlayed) {
   EXPECT_EQ(refusal(""), "x.0.et: found an empty file, expected a Chakra trace");
   EXPECT_EQ(refusal("hello, world"),
-            "x.0.et: byte 0: found other bytes, expected the metadata that a Chakra trace begins with");
+            "x.0.et: byte 0: found unrecognized bytes, expected the metadata at the start of a Chakra trace");
   EXPECT_EQ(refusal(metadata() + node({.id = 1}) + node({.id = 1})),
-            "x.0.et: node 1 (node): found its id twice, expected every id once");
+            "x.0.et: node 1 (node): found its id twice, expected unique ids");
   EXPECT_EQ(refusal(metadata() + node({.id = 1, .data_deps = {8}})),
             "x.0.et: node 1 (node): found a dependency on node 8, expected a node of the file");
   EXPECT_EQ(refusal(metadata() + node({.id = 1, .control_deps = {8}})),
             "x.0.et: node 1 (node): found a dependency on node 8, expected a node of the file");
   EXPECT_EQ(refusal(metadata() + node({.id = 1, .data_deps = {2}, .name = "a"}) +
                     node({.id = 2, .data_deps = {1}, .name = "b"})),
-            "x.0.et: found nodes that wait for each other: node 1 (a) waits for node 2 (b) waits for node 1 (a)");
+            "x.0.et: found a dependency cycle: node 1 (a) waits for node 2 (b) waits for node 1 (a)");
   EXPECT_EQ(refusal(metadata() + node({.id = 1, .data_deps = {1}})),
-            "x.0.et: found nodes that wait for each other: node 1 (node) waits for node 1 (node)");
-  EXPECT_NE(refusal(metadata() + node({.id = 1, .type = 9})).find("a message that is no Chakra node"),
+            "x.0.et: found a dependency cycle: node 1 (node) waits for node 1 (node)");
+  EXPECT_NE(refusal(metadata() + node({.id = 1, .type = 9})).find("a message that is not a Chakra node"),
             std::string::npos);
   EXPECT_NE(refusal(metadata() + node({.id = 1, .micros = UINT64_MAX})).find("node 1: duration: found -1"),
             std::string::npos);
@@ -160,7 +160,7 @@ TEST(ChakraReader, JsonIsRefusedWithItsPlace) {
   EXPECT_EQ(refusal(R"({"workload_graph": [{"Id": -1, "NodeType": 4}]})"),
             "x.0.et: node 0: Id: found number, expected a count");
   EXPECT_EQ(refusal(R"({"workload_graph": [{"Id": 1, "NodeType": "nonsense"}]})"),
-            "x.0.et: node 0: NodeType: found string, expected a kind of node, 0 to 7");
+            "x.0.et: node 0: NodeType: found string, expected a node type from 0 to 7");
   EXPECT_NE(refusal(R"({"workload_graph": [)").find("found no JSON"), std::string::npos);
 }
 

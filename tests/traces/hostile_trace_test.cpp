@@ -194,8 +194,8 @@ TEST_F(HostileTrace, RanksThatDoNotBelongTogether) {
   };
   EXPECT_EQ(both(rank(0, 2, 0), rank(1, 2, 5)), "");
   EXPECT_NE(both(rank(0, 2, 0), rank(0, 2, 5)).find("second trace of rank 0"), std::string::npos);
-  EXPECT_NE(both(rank(0, 2, 0), rank(1, 4, 5)).find("not of one job"), std::string::npos);
-  EXPECT_NE(both(rank(0, 2, 0), rank(1, 2, 3'600'000'000)).find("not of one run"), std::string::npos);
+  EXPECT_NE(both(rank(0, 2, 0), rank(1, 4, 5)).find("they belong to different jobs"), std::string::npos);
+  EXPECT_NE(both(rank(0, 2, 0), rank(1, 2, 3'600'000'000)).find("they belong to different runs"), std::string::npos);
   EXPECT_NE(both(rank(0, 2, 0), rank(7, 2, 5)).find("below"), std::string::npos);
 }
 

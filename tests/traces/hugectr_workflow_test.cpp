@@ -61,7 +61,7 @@ TEST_F(Hugectr, BrokenListsAreRefusedWithTheirPosition) {
                 .find("bad.yaml:1:7: fc1: found the key 'forwards', expected forward_events or backward_events"),
             std::string::npos)
       << refusal("fc1: {forwards: [a]}");
-  EXPECT_NE(refusal("fc1: {forward_events: ['a b']}").find("expected a name without blanks"), std::string::npos);
+  EXPECT_NE(refusal("fc1: {forward_events: ['a b']}").find("expected a name without spaces"), std::string::npos);
   EXPECT_NE(refusal("fc1: {forward_events: a}").find("expected a list"), std::string::npos);
   EXPECT_NE(refusal("[a]").find("expected a map of layers"), std::string::npos);
   EXPECT_NE(refusal("").find("found no event"), std::string::npos);
@@ -155,7 +155,7 @@ TEST_F(Hugectr, BrokenResultsAreRefused) {
   };
   EXPECT_NE(refusal("{").find("found no JSON"), std::string::npos);
   EXPECT_NE(refusal("[]").find("expected an object"), std::string::npos);
-  EXPECT_NE(refusal(R"({"host_name": 5})").find("host_name: a number, expected a text"), std::string::npos);
+  EXPECT_NE(refusal(R"({"host_name": 5})").find("host_name: a number, expected a string"), std::string::npos);
   EXPECT_NE(refusal(R"({"host_name": "h", "iter_time_ms": [1]})").find("found no events"), std::string::npos);
   EXPECT_NE(refusal(R"({"host_name": "h", "iter_time_ms": [1], "events": [{"event_name": "a"}]})")
                 .find("event 0: found no start_index"),

@@ -277,7 +277,7 @@ TEST(MegatronPipeline, WhatDoesNotFitIsBuiltWhereMemoryIsNotChecked) {
   const auto w = build(m);
   ASSERT_TRUE(w.ok()) << w.error().text();
   int said = 0;
-  for (const std::string& words : w->assumptions) said += words.starts_with("memory is not checked; by our count ");
+  for (const std::string& words : w->assumptions) said += words.starts_with("memory check disabled; estimate: ");
   EXPECT_EQ(said, 1);
 }
 
@@ -332,7 +332,7 @@ TEST(MegatronPipeline, Refusals) {
         m.megatron.virtual_stages = 2;
         m.global_batch = 32;
       },
-      "model.megatron.schedule: found interleaved with 2 micro-batches a replica (global_batch 32), expected a multiple of 4 stages");
+      "model.megatron.schedule: found interleaved with 2 micro-batches per replica (global_batch 32), expected a multiple of 4 stages");
 }
 
 }  // namespace

@@ -7,7 +7,7 @@ constexpr Range kLinkRate{1e8, 1e13};  // 100 MB/s .. 10 TB/s, per direction
 constexpr Range kLatency{0, 1e-3};
 
 Schema<GpuLinks> gpu_links_schema() {
-  Schema<GpuLinks> s("gpu_links", "How the GPUs of a node reach each other.");
+  Schema<GpuLinks> s("gpu_links", "How the GPUs of a node are connected.");
   s.choice(
       "kind", &GpuLinks::kind,
       {{"nvswitch", IntraNode::nvswitch},
@@ -15,17 +15,17 @@ Schema<GpuLinks> gpu_links_schema() {
        {"full_mesh", IntraNode::full_mesh},
        {"pcie", IntraNode::pcie},
        {"none", IntraNode::none}},
-      "nvswitch: every GPU to every switch; hybrid_cube_mesh: DGX-1V's 8 GPUs; full_mesh: every GPU to every other; pcie: no "
+      "nvswitch: every GPU to every switch; hybrid_cube_mesh: the 8 GPUs of a DGX-1V; full_mesh: every GPU to every other; pcie: no "
       "NVLink; none: one GPU per node.",
       true);
   s.optional("links_per_gpu", &GpuLinks::links_per_gpu, {0, 1024},
-             "NVLinks of one GPU; in a full_mesh shared evenly among the other GPUs installed.");
+             "NVLinks per GPU; in a full_mesh split evenly over the other installed GPUs.");
   s.optional(
       "bandwidth_per_link", &GpuLinks::bandwidth_per_link, {0, 1e13},
       "One NVLink, one direction. Data sheets quote both directions of all links: A100's 600 GB/s is 12 links of 25 GB/s each way.");
   s.optional("switches", &GpuLinks::switches, {0, 1024},
-             "NVSwitches of a node, or of the whole domain where domain_nodes > 1.");
-  s.optional("latency", &GpuLinks::latency, kLatency, "One way, GPU to GPU, small message.");
+             "NVSwitches per node, or in the whole domain if domain_nodes > 1.");
+  s.optional("latency", &GpuLinks::latency, kLatency, "One-way latency of a small message, GPU to GPU.");
   s.optional("multicast", &GpuLinks::multicast, "The switches can reduce and multicast (NVLS).");
   s.optional("domain_nodes", &GpuLinks::domain_nodes, {1, 1024},
              "Nodes that share one NVLink domain; 18 for an NVL72 rack.");
@@ -35,28 +35,31 @@ Schema<GpuLinks> gpu_links_schema() {
 Schema<PcieSpec> pcie_schema() {
   Schema<PcieSpec> s("pcie",
                      "The PCIe tree of a node: GPUs and NICs behind switches or root ports of the CPU sockets.");
-  s.optional("generation", &PcieSpec::generation, {1, 10}, "PCIe generation, for the record; the rate is `bandwidth`.");
-  s.optional("bandwidth", &PcieSpec::bandwidth, kLinkRate, "x16 link, one direction, as large copies reach it.");
+  s.optional("generation", &PcieSpec::generation, {1, 10},
+             "PCIe generation (informational; `bandwidth` sets the rate).");
+  s.optional("bandwidth", &PcieSpec::bandwidth, kLinkRate, "x16 link, one direction, as achieved by large copies.");
   s.optional("gpus_per_switch", &PcieSpec::gpus_per_switch, {1, 1024},
-             "GPUs behind one PCIe switch; 1: directly on a root port.");
-  s.optional("peer_to_peer", &PcieSpec::peer_to_peer,
-             "GPUs can read each other over PCIe; else traffic is staged through host memory.");
+             "GPUs per PCIe switch; 1: attached directly to a root port.");
+  s.optional(
+      "peer_to_peer", &PcieSpec::peer_to_peer,
+      "GPUs can access each other's memory over PCIe (peer to peer); otherwise traffic is staged through host memory.");
   s.optional("cpu_interconnect", &PcieSpec::cpu_interconnect, kLinkRate,
-             "Between two CPU sockets, one direction, as GPU traffic reaches it.");
-  s.optional("latency", &PcieSpec::latency, kLatency, "One way, GPU to GPU over PCIe, small message.");
+             "Between two CPU sockets, one direction, as achieved by GPU traffic.");
+  s.optional("latency", &PcieSpec::latency, kLatency, "One-way latency of a small message, GPU to GPU over PCIe.");
   return s;
 }
 
 Schema<NicSpec> nic_schema() {
-  Schema<NicSpec> s("nic",
-                    "The network adapters of a node that carry training traffic; storage and management are left out.");
+  Schema<NicSpec> s("nic", "The NICs of a node that carry training traffic, without those for storage and management.");
   s.optional("count", &NicSpec::count, {0, 1024}, "Ports per node; 0 for a machine without a training network.");
   s.optional("bandwidth", &NicSpec::bandwidth, {0, 1e13}, "One port, one direction, nominal: 200 Gb/s is 25 GB/s.");
-  s.optional("efficiency", &NicSpec::efficiency, {0.01, 1}, "Share of the nominal rate that large messages reach.");
-  s.optional("latency", &NicSpec::latency, kLatency, "One way, small message, adapter to adapter through one switch.");
+  s.optional("efficiency", &NicSpec::efficiency, {0.01, 1},
+             "Fraction of the nominal rate that large messages achieve.");
+  s.optional("latency", &NicSpec::latency, kLatency,
+             "One-way latency of a small message, NIC to NIC through one switch.");
   s.optional("transport", &NicSpec::transport, "infiniband, roce, efa, slingshot, tcp.");
   s.optional("gpu_direct", &NicSpec::gpu_direct,
-             "The adapter reads GPU memory itself; else data is staged through the host.");
+             "The NIC accesses GPU memory directly (GPUDirect RDMA); otherwise data is staged through host memory.");
   return s;
 }
 
@@ -71,22 +74,23 @@ Schema<FabricSpec> fabric_schema() {
   s.optional("oversubscription", &FabricSpec::oversubscription, {1, 1000},
              "Downlink over uplink bandwidth of a leaf; 1 is non-blocking.");
   s.optional("nodes_per_leaf", &FabricSpec::nodes_per_leaf, {1, 1'000'000},
-             "Nodes (of a rail: nodes with a port) under one leaf switch.");
-  s.optional("leaves_per_pod", &FabricSpec::leaves_per_pod, {1, 1'000'000},
-             "Leaf switches (rail-optimised: groups of rails) under one spine group; more make a core level.");
+             "Nodes per leaf switch (per rail leaf for rail_optimized).");
+  s.optional(
+      "leaves_per_pod", &FabricSpec::leaves_per_pod, {1, 1'000'000},
+      "Leaf switches (rail_optimized: groups of rail leaves) per spine group; more than that adds a core level.");
   s.optional("switch_latency", &FabricSpec::switch_latency, kLatency,
-             "Added for each switch on the way beyond the first.");
-  s.optional("sharp", &FabricSpec::sharp, "The switches reduce (SHARP, used by NCCL's CollNet).");
+             "Latency of each switch on the path after the first.");
+  s.optional("sharp", &FabricSpec::sharp, "The switches can reduce (SHARP, used by NCCL's CollNet).");
   return s;
 }
 
 Schema<HostSpec> host_schema() {
   Schema<HostSpec> s("host", "CPU side of a node.");
-  s.optional("cpu", &HostSpec::cpu, "Model, for the record.");
-  s.optional("sockets", &HostSpec::sockets, {1, 64}, "CPU sockets; the PCIe tree is split over them.");
+  s.optional("cpu", &HostSpec::cpu, "CPU model (informational).");
+  s.optional("sockets", &HostSpec::sockets, {1, 64}, "CPU sockets, over which the PCIe tree is split.");
   s.optional("dispatch_scale", &HostSpec::dispatch_scale, {0.05, 20},
-             "Host time of a framework call relative to an EPYC 7742; larger is slower.");
-  s.optional("memory_bandwidth", &HostSpec::memory_bandwidth, {1e9, 1e14}, "Host memory, all sockets.");
+             "Host time per framework call relative to an EPYC 7742; larger is slower.");
+  s.optional("memory_bandwidth", &HostSpec::memory_bandwidth, {1e9, 1e14}, "Host memory over all sockets.");
   return s;
 }
 
@@ -109,16 +113,15 @@ std::optional<std::string> broken_cluster_rule(const ClusterSpec& c) {
 }  // namespace
 
 Schema<ClusterSpec> cluster_schema() {
-  Schema<ClusterSpec> s("cluster",
-                        "A system: nodes with GPUs, their links and adapters, and the fabric between nodes.");
-  s.required("name", &ClusterSpec::name, "Name of the system; that of the file without .yaml.");
+  Schema<ClusterSpec> s("cluster", "A system: nodes with GPUs, their links and NICs, and the fabric between nodes.");
+  s.required("name", &ClusterSpec::name, "System name: the file name without .yaml.");
   s.scalars("aliases", &ClusterSpec::aliases, {}, "Other names of the same system.");
-  s.optional("description", &ClusterSpec::description, "One sentence for people.");
+  s.optional("description", &ClusterSpec::description, "One-sentence description.");
   s.optional("nodes", &ClusterSpec::nodes, {1, 1'000'000}, "Number of nodes.");
   s.required("gpus_per_node", &ClusterSpec::gpus_per_node, {1, 1024},
-             "GPUs of a node that the job uses: the first ones.");
+             "GPUs per node that the job uses, counted from GPU 0.");
   s.optional("gpus_installed", &ClusterSpec::gpus_installed, {0, 1024},
-             "GPUs that a node has; its links and adapters are laid out for them. 0: as many as gpus_per_node.");
+             "GPUs installed in a node; its links and NICs are laid out for them. 0: same as gpus_per_node.");
   s.required("device", &ClusterSpec::device, "GPU type: a file in configs/devices, without .yaml.");
   s.nested("gpu_links", &ClusterSpec::gpu_links, gpu_links_schema(), true);
   s.nested("pcie", &ClusterSpec::pcie, pcie_schema());

@@ -12,7 +12,7 @@ Schema<DeviceClocks> clock_schema() {
   Schema<DeviceClocks> s("clock", "SM clocks.");
   s.required("boost", &DeviceClocks::boost, kClock, "The clock at which the peak rates are quoted.");
   s.required("sustained", &DeviceClocks::sustained, kClock,
-             "What the GPU holds under dense matrix work within its power limit; at most boost.");
+             "Clock that the GPU sustains under dense matrix work within its power limit; at most boost.");
   s.rule([](const DeviceClocks& c) -> std::optional<std::string> {
     if (c.sustained <= c.boost) return std::nullopt;
     return "sustained: found " + format_quantity(c.sustained.value(), Dimension::hertz) + ", expected at most boost, " +
@@ -24,29 +24,29 @@ Schema<DeviceClocks> clock_schema() {
 Schema<DeviceMemory> memory_schema(const std::string& section, const std::string& doc, Range capacity) {
   Schema<DeviceMemory> s(section, doc);
   s.required("capacity", &DeviceMemory::capacity, capacity, "Size.");
-  s.required("bandwidth", &DeviceMemory::bandwidth, kMemoryBandwidth, "Reads plus writes, all SMs together.");
+  s.required("bandwidth", &DeviceMemory::bandwidth, kMemoryBandwidth, "Reads plus writes, over all SMs.");
   return s;
 }
 
 Schema<DeviceLaunch> launch_schema() {
-  Schema<DeviceLaunch> s("launch", "What it costs to get work onto the GPU, seen from the GPU.");
+  Schema<DeviceLaunch> s("launch", "Launch overheads as seen from the GPU.");
   s.optional("kernel_floor", &DeviceLaunch::kernel_floor, {0, 1e-3}, "Duration of an empty kernel.");
   s.optional("kernel_gap", &DeviceLaunch::kernel_gap, {0, 1e-3},
              "Idle time between two dependent kernels of a stream that are both already queued.");
-  s.optional("graph_kernel_gap", &DeviceLaunch::graph_kernel_gap, {0, 1e-3}, "The same inside a CUDA graph.");
+  s.optional("graph_kernel_gap", &DeviceLaunch::graph_kernel_gap, {0, 1e-3}, "The same within a CUDA graph.");
   return s;
 }
 
 Schema<DeviceCalibration> calibration_schema() {
   Schema<DeviceCalibration> s("calibration",
-                              "What whole iterations show of the GPU beyond its data sheet and the op models.");
+                              "Corrections to the op models, fitted to measured iterations on this GPU.");
   s.optional(
       "kernels_16bit", &DeviceCalibration::kernels_16bit, {0.2, 5},
-      "Time of kernels in models of 16 or 8 bits over that of the op models; a measured table of the device is left as it is.");
-  s.optional("kernels_32bit", &DeviceCalibration::kernels_32bit, {0.2, 5}, "The same in fp32 and tf32.");
+      "Kernel time of 16-bit and 8-bit models relative to the op models; not applied to measured op tables of the device.");
+  s.optional("kernels_32bit", &DeviceCalibration::kernels_32bit, {0.2, 5}, "The same for fp32 and tf32.");
   s.optional(
       "speed_variation", &DeviceCalibration::speed_variation, {0, 0.5},
-      "Standard deviation of kernel time from one GPU to another over the mean; training waits for the slowest of all ranks.");
+      "Standard deviation of kernel time between GPUs, relative to the mean; training waits for the slowest rank.");
   return s;
 }
 
@@ -58,10 +58,10 @@ const std::vector<std::string>& rate_names() {
 
 std::optional<std::string> broken_device_rule(const DeviceSpec& d) {
   if (!d.peak.contains("fp32"))
-    return "peak: found no fp32, expected at least fp32, the type that every kernel can fall back on";
+    return "peak: found no fp32, expected at least fp32, the type that every kernel can fall back to";
   if (d.l2.bandwidth < d.hbm.bandwidth) return "l2.bandwidth: found less than hbm.bandwidth, expected at least as much";
-  if (d.l2.capacity >= d.hbm.capacity) return "l2.capacity: found as much as hbm.capacity, expected less";
-  if (d.reserved_memory >= d.hbm.capacity) return "reserved_memory: found as much as hbm.capacity, expected less";
+  if (d.l2.capacity >= d.hbm.capacity) return "l2.capacity: found at least hbm.capacity, expected less";
+  if (d.reserved_memory >= d.hbm.capacity) return "reserved_memory: found at least hbm.capacity, expected less";
   return std::nullopt;
 }
 
@@ -69,29 +69,29 @@ std::optional<std::string> broken_device_rule(const DeviceSpec& d) {
 
 Schema<DeviceSpec> device_schema() {
   Schema<DeviceSpec> s("device", "One GPU type.");
-  s.required("name", &DeviceSpec::name, "Name of the GPU type; that of the file without .yaml.");
-  s.scalars("aliases", &DeviceSpec::aliases, {}, "Other names that logs and tables use for this GPU.");
+  s.required("name", &DeviceSpec::name, "GPU type name: the file name without .yaml.");
+  s.scalars("aliases", &DeviceSpec::aliases, {}, "Other names for this GPU in logs and tables.");
   s.required("architecture", &DeviceSpec::architecture, "pascal, volta, turing, ampere, ada, hopper, blackwell, ...");
   s.required("compute_capability", &DeviceSpec::compute_capability, {30, 200},
-             "Major and minor version in one number: 70 for V100, 80 for A100, 90 for H100.");
+             "Major and minor version as one number: 70 for V100, 80 for A100, 90 for H100.");
   s.required("sm_count", &DeviceSpec::sm_count, {1, 4096}, "Streaming multiprocessors.");
   s.nested("clock", &DeviceSpec::clock, clock_schema(), true);
   s.table(
       "peak", &DeviceSpec::peak, rate_names(), kRate,
       "Dense peak rate by data type at the boost clock. vector_fp32 and vector_fp16 are the rates without tensor cores; a "
-      "type that is absent is not supported as a matrix type.",
+      "type that is not listed is not supported as a matrix type.",
       true);
   s.nested("hbm", &DeviceSpec::hbm,
            memory_schema("hbm", "Device memory (HBM or GDDR), data-sheet bandwidth.", {1e8, 1e14}), true);
-  s.nested("l2", &DeviceSpec::l2, memory_schema("l2", "Second-level cache, attainable read bandwidth.", {1e5, 1e11}),
+  s.nested("l2", &DeviceSpec::l2, memory_schema("l2", "L2 cache, with the achievable read bandwidth.", {1e5, 1e11}),
            true);
   s.nested("launch", &DeviceSpec::launch, launch_schema());
   s.nested("calibration", &DeviceSpec::calibration, calibration_schema());
   s.required("power_limit", &DeviceSpec::power_limit, {1, 1e5}, "Board power limit.");
   s.required("pcie_bandwidth", &DeviceSpec::pcie_bandwidth, {1e8, 1e13},
-             "Host link (PCIe or NVLink-C2C), per direction, as large copies reach it.");
+             "Host link (PCIe or NVLink-C2C), per direction, as achieved by large copies.");
   s.optional("reserved_memory", &DeviceSpec::reserved_memory, {0, 1e12},
-             "Device memory taken by the context, NCCL and the framework.");
+             "Device memory used by the CUDA context, NCCL and the framework.");
   s.required("source", &DeviceSpec::source, "Where the figures come from, and which are estimates.");
   s.rule(broken_device_rule);
   return s;

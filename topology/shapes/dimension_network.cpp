@@ -21,12 +21,12 @@ struct Lists {
 };
 
 Schema<Lists> schema() {
-  Schema<Lists> s("network", "A network as ASTRA-sim describes it.");
+  Schema<Lists> s("network", "A network in ASTRA-sim's format.");
   s.scalars("topology", &Lists::topology, {}, "Ring, FullyConnected or Switch, by dimension.", true, 16);
-  s.scalars("npus_count", &Lists::npus_count, {2, double(kMostRanks)}, "Places, by dimension.", true, 16);
-  s.scalars("bandwidth", &Lists::bandwidth, {1e-6, 1e9}, "GB/s (2^30 bytes) of a link and direction, by dimension.",
+  s.scalars("npus_count", &Lists::npus_count, {2, double(kMostRanks)}, "NPUs, by dimension.", true, 16);
+  s.scalars("bandwidth", &Lists::bandwidth, {1e-6, 1e9}, "GB/s (2^30 bytes) per link and direction, by dimension.",
             true, 16);
-  s.scalars("latency", &Lists::latency, {0, 1e12}, "ns a hop, by dimension.", true, 16);
+  s.scalars("latency", &Lists::latency, {0, 1e12}, "ns per hop, by dimension.", true, 16);
   return s;
 }
 
@@ -38,7 +38,7 @@ const std::vector<std::string>& kind_names() {
 Result<DimensionNetwork> network_of(const Lists& lists, const ConfigNode& node) {
   const std::size_t n = lists.topology.size();
   if (n == 0 || lists.npus_count.size() != n || lists.bandwidth.size() != n || lists.latency.size() != n) {
-    return schema_detail::expected(node, "network", "lists of one length, an entry a dimension");
+    return schema_detail::expected(node, "network", "lists of equal length, one entry per dimension");
   }
   DimensionNetwork network;
   std::uint64_t ranks = 1;
@@ -50,7 +50,7 @@ Result<DimensionNetwork> network_of(const Lists& lists, const ConfigNode& node) 
                    node.where.text(), spelling_hint(lists.topology[d], names)};
     }
     ranks *= static_cast<std::uint64_t>(lists.npus_count[d]);
-    if (ranks > kMostRanks) return schema_detail::expected(node, "network.npus_count", "at most 2^24 places in all");
+    if (ranks > kMostRanks) return schema_detail::expected(node, "network.npus_count", "at most 2^24 NPUs in total");
     network.dimensions.push_back({static_cast<DimensionKind>(kind - names.begin()),
                                   static_cast<std::uint32_t>(lists.npus_count[d]), lists.bandwidth[d] * kBytesPerNs,
                                   lists.latency[d]});
@@ -94,8 +94,8 @@ Result<DimensionNetwork> DimensionNetwork::of_group(std::span<const std::uint32_
     group.dimensions.back().count = static_cast<std::uint32_t>(taken[d].size());
   }
   if (group.ranks() == members.size()) return group;
-  return Error{"group of " + std::to_string(members.size()) + " ranks: found members that make no grid in " +
-                   describe() + ", expected all places of some dimensions",
+  return Error{"group of " + std::to_string(members.size()) + " ranks: found members that do not form a grid in " +
+                   describe() + ", expected complete dimensions",
                "", ""};
 }
 

@@ -21,14 +21,15 @@ FabricShape fat_tree_shape() {
 }
 
 FabricShape rail_optimized_shape() {
-  return {FabricKind::rail_optimized,
-          "rail_optimized",
-          "Port k of every node of a group on the group's leaf k, so that GPUs of equal number meet at one switch.",
-          [](const ClusterSpec& s, std::uint32_t node, std::uint32_t nic) {
-            return node / u32(s.fabric.nodes_per_leaf) * u32(std::max<std::int64_t>(s.nic.count, 1)) + nic;
-          },
-          [](const ClusterSpec& s) { return u32(s.fabric.leaves_per_pod * std::max<std::int64_t>(s.nic.count, 1)); },
-          [](const ClusterSpec& s) { return u32(s.fabric.nodes_per_leaf); }};
+  return {
+      FabricKind::rail_optimized,
+      "rail_optimized",
+      "Port k of every node of a group on the group's leaf k, so that GPUs with the same local index share a switch.",
+      [](const ClusterSpec& s, std::uint32_t node, std::uint32_t nic) {
+        return node / u32(s.fabric.nodes_per_leaf) * u32(std::max<std::int64_t>(s.nic.count, 1)) + nic;
+      },
+      [](const ClusterSpec& s) { return u32(s.fabric.leaves_per_pod * std::max<std::int64_t>(s.nic.count, 1)); },
+      [](const ClusterSpec& s) { return u32(s.fabric.nodes_per_leaf); }};
 }
 
 FabricShape single_switch_shape() {

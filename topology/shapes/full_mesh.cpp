@@ -20,8 +20,9 @@ Result<void> check(const ClusterSpec& spec) {
   if (spec.gpus_per_node == 1) return {};
   const std::int64_t peers = spec.gpus_per_node - 1;
   if (spec.gpu_links.links_per_gpu % peers != 0 || spec.gpu_links.links_per_gpu == 0) {
-    return cluster_error("gpu_links.links_per_gpu", std::to_string(spec.gpu_links.links_per_gpu),
-                         "a multiple of " + std::to_string(peers) + ", the other GPUs of a node, for full_mesh");
+    return cluster_error(
+        "gpu_links.links_per_gpu", std::to_string(spec.gpu_links.links_per_gpu),
+        "a multiple of " + std::to_string(peers) + ", the number of other GPUs in a node, for full_mesh");
   }
   return {};
 }
@@ -51,7 +52,7 @@ IntraFacts facts(const ClusterSpec& spec, const NodeGraph&, std::span<const std:
 NodeShape full_mesh_shape() {
   return {IntraNode::full_mesh,
           "full_mesh",
-          "Every GPU has NVLinks of its own to every other GPU of the node.",
+          "Every GPU has dedicated NVLinks to every other GPU of the node.",
           check,
           connect,
           facts,

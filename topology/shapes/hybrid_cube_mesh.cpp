@@ -57,7 +57,7 @@ void connect(const ClusterSpec& spec, NodeGraph& graph) {
 NodeShape hybrid_cube_mesh_shape() {
   return {IntraNode::hybrid_cube_mesh,
           "hybrid_cube_mesh",
-          "DGX-1: 8 GPUs as two quads with corners joined; no switch, single and double NVLinks.",
+          "DGX-1: 8 GPUs as two quads with linked corners; no switches, single and double NVLinks.",
           check,
           connect,
           cube_mesh_facts,

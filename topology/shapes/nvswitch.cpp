@@ -77,7 +77,7 @@ BytesPerSecond bisection(const ClusterSpec& spec, const NodeGraph&) {
 NodeShape nvswitch_shape() {
   return {IntraNode::nvswitch,
           "nvswitch",
-          "Star: every GPU reaches every other through all NVSwitches at its full NVLink rate.",
+          "Star: every GPU reaches every other one through all NVSwitches at its full NVLink rate.",
           check,
           connect,
           facts,

@@ -127,13 +127,14 @@ IntraFacts pcie_facts(const ClusterSpec& spec, std::span<const std::uint32_t> lo
 }
 
 NodeShape pcie_shape() {
-  return {IntraNode::pcie,
-          "pcie",
-          "No NVLink: GPUs talk through PCIe switches and CPU sockets, staged in host memory without peer access.",
-          check_pcie,
-          connect_nothing,
-          facts,
-          bisection};
+  return {
+      IntraNode::pcie,
+      "pcie",
+      "No NVLink: GPUs communicate through PCIe switches and CPU sockets, staged in host memory without peer access.",
+      check_pcie,
+      connect_nothing,
+      facts,
+      bisection};
 }
 
 NodeShape single_gpu_shape() {

@@ -21,7 +21,7 @@ const NodeShape& node_shape(IntraNode kind) {
   for (const NodeShape& s : node_shapes()) {
     if (s.kind == kind) return s;
   }
-  CHECK(false) << "node shape without a line in the registry: " << static_cast<int>(kind);
+  CHECK(false) << "node shape missing from the registry: " << static_cast<int>(kind);
   return node_shapes()[0];
 }
 
@@ -29,7 +29,7 @@ const FabricShape& fabric_shape(FabricKind kind) {
   for (const FabricShape& s : fabric_shapes()) {
     if (s.kind == kind) return s;
   }
-  CHECK(false) << "fabric shape without a line in the registry: " << static_cast<int>(kind);
+  CHECK(false) << "fabric shape missing from the registry: " << static_cast<int>(kind);
   return fabric_shapes()[0];
 }
 

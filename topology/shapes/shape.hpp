@@ -1,4 +1,4 @@
-// Shapes: the ways in which the GPUs of a node and the nodes of a cluster can be wired. One file a shape;
+// Shapes: the ways in which the GPUs of a node and the nodes of a cluster can be wired. One file per shape;
 // topology/registry.cpp lists them.
 #pragma once
 

@@ -1,4 +1,4 @@
-// Chakra execution traces (.et): one rank's nodes with what each waits for. What files of all layouts have in common.
+// Chakra execution traces (.et): one rank's nodes and their dependencies. Common to files of all layouts.
 //
 // Schema: MLCommons Chakra, schema/protobuf/et_def.proto. Times in the files are whole microseconds, sizes bytes.
 // `comm_bytes` as upstream writes it: all-reduce and reduce-scatter: the full vector; all-to-all: all that a rank

@@ -20,12 +20,12 @@ Error found(std::string_view what, std::int64_t value, std::string_view expected
 
 Result<void> check_numbers(const ChakraNode& n) {
   if (n.ps < 0 || n.ps > kMostPs) return found("duration", n.ps, "from 0 to 10^6 s, in picoseconds");
-  if (n.operations < 0) return found("num_ops", n.operations, "a count that is not negative");
-  if (n.tensor_bytes < 0) return found("tensor_size", n.tensor_bytes, "a size that is not negative");
-  if (n.comm_bytes < ChakraNode::kAbsent) return found("comm_size", n.comm_bytes, "a size that is not negative");
+  if (n.operations < 0) return found("num_ops", n.operations, "a non-negative count");
+  if (n.tensor_bytes < 0) return found("tensor_size", n.tensor_bytes, "a non-negative size");
+  if (n.comm_bytes < ChakraNode::kAbsent) return found("comm_size", n.comm_bytes, "a non-negative size");
   const bool message = n.kind == ChakraKind::send || n.kind == ChakraKind::receive;
   if (message && (n.peer < 0 || n.peer >= kMostRanks)) {
-    return found(n.kind == ChakraKind::send ? "comm_dst" : "comm_src", n.peer, "the rank at the other end");
+    return found(n.kind == ChakraKind::send ? "comm_dst" : "comm_src", n.peer, "the peer rank");
   }
   if (message && n.comm_bytes < 0 && n.kind == ChakraKind::send)
     return found("comm_size", n.comm_bytes, "the size of the message");
@@ -114,9 +114,9 @@ Result<void> ChakraBuilder::sort_by_id() {
   const auto twice =
       std::adjacent_find(graph_.nodes.begin(), graph_.nodes.end(), [](auto& a, auto& b) { return a.id == b.id; });
   if (twice == graph_.nodes.end()) return {};
-  return Error{describe(static_cast<std::uint32_t>(twice - graph_.nodes.begin())) +
-                   ": found its id twice, expected every id once",
-               "", ""};
+  return Error{
+      describe(static_cast<std::uint32_t>(twice - graph_.nodes.begin())) + ": found its id twice, expected unique ids",
+      "", ""};
 }
 
 Result<void> ChakraBuilder::look_up_deps() {
@@ -163,7 +163,7 @@ Error ChakraBuilder::cycle_error(const std::vector<std::uint32_t>& unmet) const 
     }
   }
   path.erase(path.begin(), std::find(path.begin(), path.end(), node));
-  std::string text = "found nodes that wait for each other: ";
+  std::string text = "found a dependency cycle: ";
   for (std::size_t i = 0; i < std::min(path.size(), kMostNamed); ++i) text += describe(path[i]) + " waits for ";
   if (path.size() > kMostNamed) text += "... (" + std::to_string(path.size()) + " nodes) ... ";
   return {text + describe(node), "", ""};

@@ -69,7 +69,7 @@ Result<std::vector<std::string>> find_chakra_files(const std::vector<std::string
     for (const std::string& file : files) {
       const auto rank = rank_of(file);
       if (!rank && (words.size() > 1 || files.size() > 1))
-        return Error{"found no rank in its name, expected <prefix>.<rank>.et", printable(file), ""};
+        return Error{"found no rank in the file name, expected <prefix>.<rank>.et", printable(file), ""};
       ranked.emplace_back(rank.value_or(0), file);
     }
   }
@@ -84,7 +84,7 @@ Result<std::vector<std::string>> find_chakra_files(const std::vector<std::string
                    "the first is " + printable(out[rank])};
     if (rank > next && ranked.size() > 1) {
       return Error{"found rank " + std::to_string(rank) + ", expected rank " + std::to_string(next) + " before it",
-                   printable(file), "every rank of the job needs its trace"};
+                   printable(file), "every rank of the job needs a trace"};
     }
     out.push_back(file);
   }

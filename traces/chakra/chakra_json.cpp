@@ -69,7 +69,7 @@ class JsonNode {
   Result<void> read() {
     for (const auto& [key, value] : value_.items()) {
       if (plain(key) == "type" || plain(key) == "nodetype") {  // other keys mean what the kind says
-        if (!read_kind(value, node_.kind)) return wrong(key, value, "a kind of node, 0 to 7");
+        if (!read_kind(value, node_.kind)) return wrong(key, value, "a node type from 0 to 7");
       }
     }
     for (const auto& [key, value] : value_.items()) TRY(take(key, plain(key), value));

@@ -236,12 +236,12 @@ Result<ChakraGraph> read_chakra_protobuf(std::string_view bytes) {
   CodedInputStream in = stream_over(bytes);
   std::string_view message;
   if (!read_bytes(in, message) || !read_metadata(message, builder))
-    return damage(0, "other bytes", "the metadata that a Chakra trace begins with");
+    return damage(0, "unrecognized bytes", "the metadata at the start of a Chakra trace");
   while (in.CurrentPosition() < static_cast<int>(bytes.size())) {
     const int offset = in.CurrentPosition();
-    if (!read_bytes(in, message)) return damage(offset, "a message that is cut off", "a whole node");
+    if (!read_bytes(in, message)) return damage(offset, "a truncated message", "a complete node");
     ChakraNode node;
-    if (!read_node(message, builder, node)) return damage(offset, "a message that is no Chakra node", "a node");
+    if (!read_node(message, builder, node)) return damage(offset, "a message that is not a Chakra node", "a node");
     if (auto added = builder.add(node); !added)
       return Error{"node " + std::to_string(node.id) + ": " + added.error().what, "", ""};
   }

@@ -1,4 +1,4 @@
-// Chakra reader: the bytes of one rank's trace -> ChakraGraph. The layout is told from the content.
+// Chakra reader: the bytes of one rank's trace -> ChakraGraph. The layout is detected from the content.
 //
 //   .et       length-delimited protocol buffers: GlobalMetadata, then Node after Node; with or without a schema
 //   version; also gzip JSON      {"workload_graph": [{"Id": .., "NodeType": .., "runtime": ..}, ..]}, as the JSON
@@ -14,7 +14,7 @@ namespace distsim::traces {
 /// True where the bytes begin like a Chakra trace of either form. Looks at the head alone.
 bool is_chakra(std::string_view bytes);
 
-/// `file` stands in error messages. Errors: bytes that are no such file or end too early, nodes that cannot be ordered
+/// `file` appears in error messages. Errors: bytes that are no such file or end too early, nodes that cannot be ordered
 /// (ChakraBuilder).
 Result<ChakraGraph> read_chakra(std::string_view bytes, const std::string& file);
 

@@ -83,7 +83,7 @@ class SetReader {
 Result<ChakraSet> read_chakra_set(const std::vector<std::string>& files, std::uint32_t copies) {
   if (copies == 0 || (copies > 1 && files.size() > 1)) {
     return Error{"found " + std::to_string(files.size()) + " traces for " + std::to_string(copies) +
-                     " ranks, expected one trace to copy, or no copies",
+                     " ranks, expected one trace to replicate, or one per rank",
                  "", ""};
   }
   SetReader reader;

@@ -43,7 +43,7 @@ class GzipSource : public ByteSource {
   ~GzipSource() override { inflateEnd(&z_); }
 
   Result<std::size_t> read(char* to, std::size_t n) override {
-    if (!ready_) return Error{"zlib cannot start", name_, ""};
+    if (!ready_) return Error{"zlib initialisation failed", name_, ""};
     z_.next_out = reinterpret_cast<Bytef*>(to);
     z_.avail_out = static_cast<uInt>(std::min<std::size_t>(n, std::size_t{1} << 30));
     const std::size_t room = z_.avail_out;
@@ -90,7 +90,7 @@ class GzipSource : public ByteSource {
       done_ = true;
       return {};
     }
-    if (inflateReset(&z_) != Z_OK) return Error{"zlib cannot restart", name_, ""};
+    if (inflateReset(&z_) != Z_OK) return Error{"zlib reset failed", name_, ""};
     member_done_ = false;
     return {};
   }
@@ -153,7 +153,7 @@ Result<std::string> read_all(ByteSource& source, const std::string& name, std::u
     TRY_ASSIGN(const std::size_t got, source.read(chunk.data(), chunk.size()));
     if (got == 0) return text;
     if (text.size() + got > max_bytes)
-      return Error{"found more than " + std::to_string(max_bytes) + " bytes, expected at most that many", name, ""};
+      return Error{"found more than " + std::to_string(max_bytes) + " bytes, expected no more than that", name, ""};
     text.append(chunk.data(), got);
   }
 }
@@ -164,10 +164,10 @@ std::unique_ptr<ByteSource> from_memory(std::shared_ptr<const std::string> text)
 
 Error too_much_expansion(const std::string& name, const ExpansionLimit& limit) {
   const bool ratio = limit.ratio < 1e6;
-  return Error{ratio ? "found compressed data that grows to more than " +
+  return Error{ratio ? "found compressed data that expands to more than " +
                            std::to_string(static_cast<long long>(limit.ratio)) + " times its size, expected a trace"
                      : "found more than " + std::to_string(limit.max_bytes) + " bytes of text",
-               name, "unpack it yourself if it is meant so"};
+               name, "decompress it first if that is intended"};
 }
 
 }  // namespace distsim::traces

@@ -28,7 +28,7 @@ struct ExpansionLimit {
   std::uint64_t max_bytes = std::uint64_t{64} << 30;
 };
 
-/// Expands gzip (also several members in a row) read from `packed`. `name` stands in messages. Error: damaged data, or
+/// Expands gzip (also several members in a row) read from `packed`. `name` appears in messages. Error: damaged data, or
 /// more than the limit.
 std::unique_ptr<ByteSource> expand_gzip(std::unique_ptr<ByteSource> packed, std::string name, ExpansionLimit limit);
 

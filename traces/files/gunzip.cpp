@@ -27,7 +27,9 @@ constexpr std::size_t kMostInput = std::size_t{1} << 30;  // zlib counts in unsi
 }  // namespace
 
 Result<std::string> gunzip(std::string_view bytes, const std::string& file, std::size_t max_bytes) {
-  const auto broken = [&] { return Error{"found damaged or incomplete gzip data, expected a whole file", file, ""}; };
+  const auto broken = [&] {
+    return Error{"found damaged or incomplete gzip data, expected a complete file", file, ""};
+  };
   if (bytes.size() > kMostInput) return Error{"found more than 1 GiB of gzip data, expected less", file, ""};
   Inflate inflate_;
   if (!inflate_.ok()) return broken();
@@ -45,7 +47,8 @@ Result<std::string> gunzip(std::string_view bytes, const std::string& file, std:
       if (state != Z_OK && state != Z_STREAM_END) return broken();
       out.append(chunk.data(), chunk.size() - z.avail_out);
       if (out.size() > max_bytes)
-        return Error{"found more than " + std::to_string(max_bytes) + " bytes once expanded, expected fewer", file, ""};
+        return Error{"found more than " + std::to_string(max_bytes) + " bytes after decompression, expected fewer",
+                     file, ""};
     }
     if (z.avail_in > 0 && inflateReset(&z) != Z_OK) return broken();
   }

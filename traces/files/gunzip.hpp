@@ -10,7 +10,7 @@ namespace distsim::traces {
 
 inline bool is_gzip(std::string_view bytes) { return bytes.size() >= 2 && bytes[0] == '\x1f' && bytes[1] == '\x8b'; }
 
-/// All members of a gzip file. Refuses damage, a cut end, and anything that grows beyond `max_bytes`. `file` stands in
+/// All members of a gzip file. Refuses damage, a cut end, and anything that grows beyond `max_bytes`. `file` appears in
 /// messages.
 Result<std::string> gunzip(std::string_view bytes, const std::string& file, std::size_t max_bytes);
 

@@ -1,4 +1,4 @@
-// JSON by hand, for writers that stream.
+// Minimal JSON output for streaming writers.
 #pragma once
 
 #include <cstdint>

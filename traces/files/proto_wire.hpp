@@ -1,4 +1,4 @@
-// Protocol buffers by hand, for writers that stream: tags, varints and nested messages appended to a string.
+// Minimal protocol buffer output for streaming writers: tags, varints and nested messages appended to a string.
 // Wire format: https://protobuf.dev/programming-guides/encoding/
 #pragma once
 

@@ -79,7 +79,7 @@ Result<SqliteDb> SqliteDb::from_bytes(const std::string& bytes, const std::strin
   std::unique_ptr<sqlite3, Close> db(raw);
   auto* copy = static_cast<unsigned char*>(sqlite3_malloc64(bytes.size() + 1));
   if (code != SQLITE_OK || copy == nullptr)
-    return Error{"no memory for a SQLite file of " + std::to_string(bytes.size()) + " bytes", name, ""};
+    return Error{"out of memory for a SQLite file of " + std::to_string(bytes.size()) + " bytes", name, ""};
   std::memcpy(copy, bytes.data(), bytes.size());
   const auto size = static_cast<sqlite3_int64>(bytes.size());
   // From here on the copy is SQLite's, also when this fails.

@@ -1,5 +1,5 @@
-// A SQLite file that may be hostile, read only: plain tables alone, no views, no virtual tables, so that a query cannot
-// run code of the file's own.
+// A SQLite file from an untrusted source, read only: plain tables only, no views, no virtual tables, so that a query
+// cannot run code of the file's own.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ class SqliteDb {
  public:
   /// From a file on disk. Error: not SQLite.
   static Result<SqliteDb> open(const std::string& path);
-  /// From the bytes of a file; `name` stands in messages.
+  /// From the bytes of a file; `name` appears in messages.
   static Result<SqliteDb> from_bytes(const std::string& bytes, const std::string& name);
 
   bool has(const std::string& table) const { return tables_.contains(table); }

@@ -86,7 +86,7 @@ void link_execution_trace(TraceJob&, TraceRank& timed, const TraceRank& nodes) {
     ops += r.kind == HostKind::op || r.kind == HostKind::annotation ? 1 : 0;
   timed.format += " + " + nodes.format;
   timed.notes.assume(std::to_string(pairs.size()) + " of " + std::to_string(ops) +
-                     " ops joined to the execution trace (" + std::to_string(nodes.host_records.size()) +
+                     " ops matched to the execution trace (" + std::to_string(nodes.host_records.size()) +
                      " nodes) by " + how);
   for (const TraceNotes::Count& c : nodes.notes.dropped) timed.notes.drop(c.what, c.count);
 }

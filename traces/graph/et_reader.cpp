@@ -188,7 +188,7 @@ void Reader::place() {
 Result<ReadRank> Reader::finish(const JsonStreamEnd& end) {
   TraceRank& rank = out_.rank;
   if (nodes_.empty())
-    return Error{std::string("found no nodes") + (end.complete ? "" : " before the file's early end") +
+    return Error{std::string("found no nodes") + (end.complete ? "" : " before the file is cut off") +
                      ", expected a PyTorch execution trace",
                  rank.path, ""};
   rank.format = "PyTorch execution trace" + (schema_.empty() ? "" : " " + printable(schema_, 40));
@@ -196,10 +196,10 @@ Result<ReadRank> Reader::finish(const JsonStreamEnd& end) {
   place();
   builder_.finish(rank);
   rank.notes.drop("unreadable nodes", broken_);
-  rank.notes.drop("nodes that repeat an id", twice_);
-  rank.notes.drop("callers that began after what they call", orphans_);
+  rank.notes.drop("nodes with a duplicate id", twice_);
+  rank.notes.drop("callers that start after the calls they make", orphans_);
   rank.notes.drop("process and thread nodes", structure_);
-  if (!end.complete) rank.notes.assume("the file ends early; what comes before its end is used");
+  if (!end.complete) rank.notes.assume("the file is truncated; everything before that point is used");
   return std::move(out_);
 }
 

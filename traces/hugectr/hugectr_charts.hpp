@@ -1,5 +1,5 @@
-// Charts of HugeCTR's profiler as SVG, which every browser shows. Names are escaped; hovering over a bar tells label
-// and times.
+// Charts of HugeCTR's profiler as SVG, which every browser shows. Names are escaped; hovering over a bar shows its
+// label and times.
 #pragma once
 
 #include <string>

@@ -21,7 +21,7 @@ class Fields {
     if (!object.is_object()) fail("a " + std::string(object.type_name()), "an object");
   }
   std::string text(const char* key) {
-    const Json* v = find(key, &Json::is_string, "a text");
+    const Json* v = find(key, &Json::is_string, "a string");
     return v ? v->get<std::string>() : "";
   }
   std::int64_t integer(const char* key) {
@@ -99,7 +99,7 @@ void nest(std::vector<HugectrTimedEvent>& events) {
 Result<HugectrHost> read_hugectr_profile(const std::string& path, const std::vector<HugectrEvent>& known) {
   TRY_ASSIGN(const std::string text, read_file(path, kMostBytes));
   const Json root = Json::parse(text, nullptr, false);
-  if (root.is_discarded()) return Error{"found no JSON, expected a result of HugeCTR's profiler", path, ""};
+  if (root.is_discarded()) return Error{"found no JSON, expected output of HugeCTR's profiler", path, ""};
   Fields top(root, path);
   HugectrHost host;
   host.host_name = top.text("host_name");

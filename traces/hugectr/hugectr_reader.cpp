@@ -139,7 +139,7 @@ void Reader::add(const dom::element& event) {
 
 Result<std::vector<ReadRank>> Reader::finish(const JsonStreamEnd& end) {
   if (builders_.empty())
-    return Error{"found no event with times" + std::string(end.complete ? "" : " before the file's early end") +
+    return Error{"found no event with times" + std::string(end.complete ? "" : " before the file is cut off") +
                      ", expected HugeCTR's prof.json",
                  file_.path, ""};
   std::vector<ReadRank> out;
@@ -172,7 +172,7 @@ Result<std::vector<ReadRank>> Reader::finish(const JsonStreamEnd& end) {
     if (out.empty()) {
       r.rank.notes.drop("unreadable events", broken_);
       r.rank.notes.drop("events without times", no_times_);
-      if (!end.complete) r.rank.notes.assume("the file ends early; what comes before its end is used");
+      if (!end.complete) r.rank.notes.assume("the file is truncated; everything before that point is used");
     }
     out.push_back(std::move(r));
   }

@@ -16,7 +16,7 @@ const std::vector<std::string> kKeys{"forward_events", "backward_events"};
 Result<void> check_name(const std::string& what, const std::string& name, const SourcePos& where) {
   const bool blank = std::any_of(name.begin(), name.end(), [](unsigned char c) { return c <= ' ' || c == 0x7F; });
   if (!name.empty() && !blank) return {};
-  return Error{what + ": found " + in_quotes(name) + ", expected a name without blanks", where.text(), ""};
+  return Error{what + ": found " + in_quotes(name) + ", expected a name without spaces", where.text(), ""};
 }
 
 Result<std::vector<std::string>> names_of(const ConfigNode& list, const std::string& key) {

@@ -1,4 +1,4 @@
-// What HugeCTR's inline profiler is told to measure: its `prof.schedule` (2021) and `prof.events` (releases v3.1 to
+// What HugeCTR's inline profiler is to measure: its `prof.schedule` (2021) and `prof.events` (releases v3.1 to
 // v3.7), from a list of events.
 //
 // The list is YAML (or JSON), as the profiler's own script took it; layers in the order of the forward pass:
@@ -7,8 +7,9 @@
 //     forward_events: [fused_fully_connected.fprop, fused_fully_connected.fprop.cublasGemmEx]
 //     backward_events: [fused_fully_connected.bprop]
 //
-// One event is timed in an iteration. Events of one name are told apart by their place among those of that name on a
-// stream within one iteration: forward in the order of the layers, backward in the opposite order, counted apart.
+// One event is timed per iteration. Events with the same name are distinguished by their position among those of that
+// name on a stream within one iteration: forward in the order of the layers, backward in the opposite order, counted
+// apart.
 #pragma once
 
 #include <string>

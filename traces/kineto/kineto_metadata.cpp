@@ -152,7 +152,7 @@ void KinetoMetadata::finish(ReadRank& out) {
   }
   if (rank.devices.empty() && !devices_.empty()) rank.devices.push_back(devices_.front());
   complete_groups();
-  for (const std::string& key : unreadable_) rank.notes.assume(printable(key) + " cannot be read and is left out");
+  for (const std::string& key : unreadable_) rank.notes.assume(printable(key) + " cannot be read and was skipped");
 }
 
 CollectiveArgs collective_args(const KinetoArgs& a) {

@@ -1,4 +1,4 @@
-// The top-level keys of a Kineto trace: clock base, devices, ranks and process groups. They may stand before or after
+// The top-level keys of a Kineto trace: clock base, devices, ranks and process groups. They may come before or after
 // the events.
 #pragma once
 

@@ -139,7 +139,7 @@ void Reader::event(const KinetoEvent& e) {
       if (other_.size() < 64 || other_.contains(what))
         ++other_[what];
       else
-        ++other_["events of further categories"];
+        ++other_["events of other categories"];
     }
     return;
   }
@@ -261,10 +261,10 @@ std::uint32_t Reader::geometry(const KinetoArgs& a) {
 Result<ReadRank> Reader::finish(const JsonStreamEnd& end) {
   TraceRank& rank = out_.rank;
   if (builder_.device_records() + builder_.host_records() == 0) {
-    const std::string what =
-        events_ == 0 ? "found no events"
-                     : "found " + std::to_string(events_) + " events, but none that runs on a host thread or a GPU";
-    return Error{what + (end.complete ? "" : " before the file's early end") + ", expected a PyTorch trace", rank.path,
+    const std::string what = events_ == 0
+                                 ? "found no events"
+                                 : "found " + std::to_string(events_) + " events, but none on a host thread or GPU";
+    return Error{what + (end.complete ? "" : " before the file is cut off") + ", expected a PyTorch trace", rank.path,
                  ""};
   }
   rank.format = "PyTorch Kineto JSON";
@@ -277,8 +277,8 @@ Result<ReadRank> Reader::finish(const JsonStreamEnd& end) {
   std::vector<std::pair<std::string, std::uint64_t>> others(other_.begin(), other_.end());
   std::ranges::sort(others);
   for (const auto& [what, n] : others) rank.notes.drop(what, n);
-  if (!end.complete) rank.notes.assume("the file ends early; what comes before its end is used");
-  if (negative_ > 0) rank.notes.assume(std::to_string(negative_) + " negative durations count as 0");
+  if (!end.complete) rank.notes.assume("the file is truncated; everything before that point is used");
+  if (negative_ > 0) rank.notes.assume(std::to_string(negative_) + " negative durations counted as 0");
   builder_.finish(rank);
   metadata_.finish(out_);
   return std::move(out_);

@@ -13,7 +13,7 @@
 
 namespace distsim::traces {
 
-/// A rank as one file tells it. Times are absolute nanoseconds: the caller moves all ranks to a common zero.
+/// A rank as recorded in one file. Times are absolute nanoseconds: the caller moves all ranks to a common zero.
 struct ReadRank {
   TraceRank rank;
   bool rank_known = false;       ///< the file says which rank it is

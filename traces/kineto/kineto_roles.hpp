@@ -1,4 +1,4 @@
-// What the events of a Kineto trace are, from their category and name; the same for all readings of a file.
+// Classifies the events of a Kineto trace by category and name, the same way in every pass over a file.
 #pragma once
 
 #include "traces/kineto/kineto_event.hpp"

@@ -194,9 +194,9 @@ class Reader {
       r.rank.devices.push_back({device, names_[device], 0, 0});
       b.finish(r.rank);
       r.rank.notes.assumptions.clear();  // that launches are missing lies in the format
-      r.rank.notes.assume("the CSV holds no host records: launches and host overheads are not known");
-      if (out.empty()) r.rank.notes.drop("rows that cannot be read", broken_);
-      if (out.empty() && cut_ > 0) r.rank.notes.assume("the last row is cut and is left out");
+      r.rank.notes.assume("the CSV has no host records: launches and host overheads are unknown");
+      if (out.empty()) r.rank.notes.drop("unreadable rows", broken_);
+      if (out.empty() && cut_ > 0) r.rank.notes.assume("the last row is truncated and was skipped");
       out.push_back(std::move(r));
     }
     return out;

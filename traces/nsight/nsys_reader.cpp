@@ -324,10 +324,10 @@ class Reader {
         r.rank.notes.drop("records without a usable time", no_time_);
         r.rank.notes.drop("records of processes without GPU work", other_process_);
         r.rank.notes.drop("NVTX marks, domains, categories and ranges without an end", no_range_);
-        if (negative_ > 0) r.rank.notes.assume(std::to_string(negative_) + " negative durations count as 0");
+        if (negative_ > 0) r.rank.notes.assume(std::to_string(negative_) + " negative durations counted as 0");
         if (graphs_ > 0)
           r.rank.notes.assume(std::to_string(graphs_) +
-                              " CUDA graphs were recorded as a whole: their kernels are not known");
+                              " CUDA graphs were recorded as a whole: their kernels are unknown");
         if (devices_.empty()) r.rank.notes.assume("the report does not name its GPUs");
       }
       b.finish(r.rank);

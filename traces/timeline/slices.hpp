@@ -1,5 +1,5 @@
-// Slices: a neutral timeline (tracks, slices, flows, counters) between whoever has one and the file writers. Nothing
-// here knows the engine.
+// Slices: a neutral timeline (tracks, slices, flows, counters) between its producers and the file writers. Independent
+// of the engine.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Timeline files by the ending of their name, and several timelines in one file.
+// Writes timeline files in the format given by their extension, and several timelines to one file.
 #pragma once
 
 #include <string>

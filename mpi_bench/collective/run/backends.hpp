@@ -28,7 +28,7 @@ Result<void> nccl_usable(const Ranks& processes, int lanes);
 struct NcclNeeds {
   int graph_launches = 0;
   bool blocking = false;              ///< each call is waited for
-  bool second_comm = false;           ///< for a load beside the timed calls
+  bool second_comm = false;           ///< for a load concurrent with the timed calls
   IssueGroup* issue_group = nullptr;  ///< as in ChosenBackend
   int gpus_of_a_thread = 1;           ///< that meet there; ranks that follow each other
 };

@@ -52,9 +52,9 @@ Result<void> possible(BackendChoice kind, const Ranks& ranks, int lanes) {
 
 ChosenBackend automatic(const Ranks& ranks, int lanes) {
   const Result<void> nccl = nccl_possible(ranks, lanes);
-  if (nccl.ok()) return {BackendChoice::nccl, "auto: a GPU for every rank"};
+  if (nccl.ok()) return {BackendChoice::nccl, "auto: one GPU per rank"};
   const std::string why = "auto: " + nccl.error().what;
-  if (mpi_cuda_possible(ranks).ok()) return {BackendChoice::mpi_cuda, why + "; the MPI library takes GPU memory"};
+  if (mpi_cuda_possible(ranks).ok()) return {BackendChoice::mpi_cuda, why + "; the MPI library accepts GPU memory"};
   if (mpi_possible(ranks).ok()) return {BackendChoice::mpi, why};
   return {BackendChoice::tcp, why + "; " + mpi_possible(ranks).error().what};
 }
@@ -68,7 +68,7 @@ Result<void> lanes_possible(const ChosenBackend& chosen, const LaneShape& lanes)
   if (lanes.gpus > 1 && !gpus)
     return Error{"found " + std::to_string(lanes.gpus) +
                      ", expected 1: only the nccl backend drives several GPUs from one thread" + why,
-                 "-g", "start a rank per GPU with mpirun"};
+                 "-g", "start one rank per GPU with mpirun"};
   if (lanes.threads > 1 && !threads)
     return Error{"found " + std::to_string(lanes.threads) +
                      ", expected 1: only the nccl and tcp backends have several ranks in a process" + why,
@@ -81,7 +81,7 @@ Result<void> lanes_possible(const ChosenBackend& chosen, const LaneShape& lanes)
 Result<ChosenBackend> choose_backend(const Options& options, const Ranks& ranks) {
   const ChosenBackend chosen = options.backend == BackendChoice::automatic
                                    ? automatic(ranks, options.lanes.lanes())
-                                   : ChosenBackend{options.backend, "asked for"};
+                                   : ChosenBackend{options.backend, "requested"};
   TRY(lanes_possible(chosen, options.lanes));
   const Result<void> usable = possible(chosen.kind, ranks, options.lanes.lanes());
   if (!usable.ok())

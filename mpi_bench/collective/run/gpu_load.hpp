@@ -1,5 +1,5 @@
-// What runs on a GPU beside the timed collectives: matrix products, or all_reduces on a communicator of their own; from
-// a thread, on a stream of its own, until it is told to stop.
+// Load on a GPU that runs concurrently with the timed collectives: matrix products, or all_reduces on a communicator of
+// their own; from a thread, on a stream of its own, until it is told to stop.
 #pragma once
 
 #include <nccl.h>

@@ -18,7 +18,8 @@ class HostMemory : public Memory {
     data_.reset();
     data_.reset(static_cast<std::byte*>(std::aligned_alloc(kPage, (bytes + kPage - 1) / kPage * kPage)));
     bytes_ = data_ ? bytes : 0;
-    if (!data_) return Error{"no memory for a buffer of " + std::to_string(bytes) + " bytes", "", "use a smaller -e"};
+    if (!data_)
+      return Error{"out of memory for a buffer of " + std::to_string(bytes) + " bytes", "", "use a smaller -e"};
     std::memset(data_.get(), 0, bytes);  // pages are there before they are timed
     return {};
   }

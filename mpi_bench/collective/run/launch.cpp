@@ -61,8 +61,9 @@ Result<TcpPlaces> tcp_places(const Options& o, const std::optional<LaunchFacts>&
     const int said = o.my_rank >= 0 ? o.my_rank : launch ? launch->rank : -1;
     if (said < 0) return Error{"found none, expected the number of this rank in --hosts", "--rank", ""};
     if (said >= static_cast<int>(o.hosts.size()))
-      return Error{"found rank " + std::to_string(said) + " of the launcher, expected fewer ranks than --hosts",
-                   "--hosts", ""};
+      return Error{
+          "found rank " + std::to_string(said) + " from the launcher, expected a rank below the number of --hosts",
+          "--hosts", ""};
     places.rank = said;
     places.size = static_cast<int>(o.hosts.size());
     places.root_host = o.hosts.front();

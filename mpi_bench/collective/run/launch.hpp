@@ -11,8 +11,8 @@
 
 namespace distsim::bench {
 
-/// What a launcher's environment says: Open MPI (OMPI_COMM_WORLD_*), MPICH and Hydra (PMI_*), Slurm (SLURM_*), torchrun
-/// (RANK, WORLD_SIZE).
+/// What a launcher's environment provides: Open MPI (OMPI_COMM_WORLD_*), MPICH and Hydra (PMI_*), Slurm (SLURM_*),
+/// torchrun (RANK, WORLD_SIZE).
 struct LaunchFacts {
   int rank = 0, size = 1;
   int local_size = 0;  ///< 0: not said

@@ -1,4 +1,4 @@
-// What a curve file says of the machine beside the ranks themselves.
+// What a curve file records about the machine, apart from the ranks.
 #pragma once
 
 #include <string>

@@ -89,7 +89,8 @@ Result<void> same_everywhere(const Ranks& ranks, const Result<CommandLine>& line
   for (int r = 1; r < ranks.size(); ++r) {
     const std::string difference = first_difference(texts[r], texts[0]);
     if (!difference.empty())
-      return Error{"rank " + std::to_string(r) + " was started otherwise than rank 0: " + difference, "", ""};
+      return Error{"rank " + std::to_string(r) + " was started with different flags than rank 0: " + difference, "",
+                   ""};
   }
   return {};
 }
@@ -116,8 +117,7 @@ class StartGuard {
     std::thread([limit_s, done = done_] {
       std::this_thread::sleep_for(std::chrono::duration<double>(limit_s));
       if (done->load()) return;
-      std::fprintf(stderr,
-                   "collective_bench: the ranks have not come together within %g s: one is missing or stopped\n",
+      std::fprintf(stderr, "collective_bench: not all ranks have connected within %g s: one is missing or stopped\n",
                    limit_s);
       std::_Exit(kStalledExit);
     }).detach();

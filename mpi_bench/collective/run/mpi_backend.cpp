@@ -196,7 +196,8 @@ class MpiBackend : public BufferedBackend {
     else if (provided == MPI_THREAD_MULTIPLE)
       load_.emplace(comm_, bytes);
     else
-      return Error{"the MPI library gives no MPI_THREAD_MULTIPLE, which two collectives at once need", "--beside", ""};
+      return Error{"the MPI library does not provide MPI_THREAD_MULTIPLE, which concurrent collectives need",
+                   "--beside", ""};
     return {};
   }
   Result<void> stop_load() override {
@@ -330,7 +331,7 @@ Result<void> mpi_cuda_usable(const Ranks& ranks) {
         "", ""};
 #if defined(MPIX_CUDA_AWARE_SUPPORT)
   if (MPIX_Query_cuda_support() != 1)
-    return Error{"this MPI library does not take GPU memory (MPIX_Query_cuda_support)", "", ""};
+    return Error{"this MPI library does not accept GPU memory (MPIX_Query_cuda_support)", "", ""};
 #endif
   return {};
 }

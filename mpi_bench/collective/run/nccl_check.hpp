@@ -9,7 +9,7 @@ namespace distsim::bench {
 
 inline Result<void> checked(ncclResult_t code, const char* what) {
   if (code == ncclSuccess) return {};
-  return Error{std::string(what) + ": " + ncclGetErrorString(code), "NCCL", "NCCL_DEBUG=WARN says more"};
+  return Error{std::string(what) + ": " + ncclGetErrorString(code), "NCCL", "set NCCL_DEBUG=WARN for details"};
 }
 
 #define NCCL_TRY(call) TRY(::distsim::bench::checked(call, #call))

@@ -38,7 +38,7 @@ Result<std::string> simulate(const std::string& config) {
     text.append(part, got);
   const int status = ::pclose(pipe);
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return text;
-  return Error{"`" + command + "` failed", "--plan simulate", "its own message stands above"};
+  return Error{"`" + command + "` failed", "--plan simulate", "see its message above"};
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Where a plan comes from: a file, or the `distsim` beside this program, which knows what an experiment asks for.
+// Loads a plan: from a file, or from the `distsim` next to this program, which knows the collectives of an experiment.
 #pragma once
 
 #include <vector>

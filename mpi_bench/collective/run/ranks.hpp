@@ -1,4 +1,4 @@
-// The ranks of the run: who they are, and how they tell each other things between measurements, whatever backend is
+// The ranks of the run: who they are, and how they exchange information between measurements, whatever backend is
 // measured. Carried by MPI where mpirun started the program, by TCP where the ranks were started one by one (--hosts)
 // or the build has no MPI.
 #pragma once

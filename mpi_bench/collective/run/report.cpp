@@ -66,9 +66,10 @@ std::string group_text(const Team& team, const Options& options) {
   if (!team.whole())
     text = team.shape + ": " + plural(team.groups, "group") + " of " + plural(team.ranks, "rank") + " on " +
            plural(team.nodes, "node") + (team.groups > 1 ? ", all at once" : "");
-  if (options.beside == Beside::compute) text += (text.empty() ? "" : "; ") + std::string("beside computation");
+  if (options.beside == Beside::compute)
+    text += (text.empty() ? "" : "; ") + std::string("concurrent with computation");
   if (options.beside == Beside::collective)
-    text += (text.empty() ? "" : "; ") + std::string("beside an all_reduce of ") +
+    text += (text.empty() ? "" : "; ") + std::string("concurrent with an all_reduce of ") +
             std::to_string(options.beside_bytes) + " bytes";
   return text;
 }
@@ -139,8 +140,8 @@ void RunReport::comment(const std::string& text) {
 
 void RunReport::begin_curve(const Sweep& sweep, const Backend& backend, const Team& team) {
   if (!curves_) return;
-  const char* load = options_.beside == Beside::compute      ? "measured beside computation"
-                     : options_.beside == Beside::collective ? "measured beside another collective"
+  const char* load = options_.beside == Beside::compute      ? "measured with concurrent computation"
+                     : options_.beside == Beside::collective ? "measured with a concurrent collective"
                                                              : "";
   curves_->begin({.kind = std::string(sweep.what->curve_kind),
                   .ranks = team.ranks,

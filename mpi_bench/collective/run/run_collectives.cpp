@@ -147,7 +147,7 @@ std::vector<PlannedCurve> planned_curves(const Options& options) {
 Result<Outcome> run_collectives(const RunContext& context) {
   auto schedule = schedule_of(planned_curves(context.options), context.ranks.node_of());
   if (!schedule.ok() && !context.options.planned.empty())
-    return Error{schedule.error().what, "--plan", "start as many ranks as the plan is for"};
+    return Error{schedule.error().what, "--plan", "start as many ranks as the plan needs"};
   if (!schedule.ok()) return schedule.error();
   TRY(check_roots(context.options, *schedule));
   return Run(context, std::move(schedule).value()).all();

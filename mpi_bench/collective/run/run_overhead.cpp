@@ -85,7 +85,7 @@ Result<Outcome> run_overhead(const RunContext& c) {
   Backend& backend = **made;
   if (c.ranks.rank() == 0)
     std::printf(
-        "# overhead of the timing loop against a bare loop, blocks of %d turns each\n# %-14s %10s %12s %12s %8s %10s %8s\n",
+        "# overhead of the timing loop against a plain loop, blocks of %d iterations each\n# %-14s %10s %12s %12s %8s %10s %8s\n",
         kTurns, "collective", "size", "call (us)", "calls each", "blocks", "overhead", "+-");
   for (const CollectiveCase* what : c.options.collectives) {
     TRY(backend.supports(*what, c.options.types.front(), c.options.ops.front()));

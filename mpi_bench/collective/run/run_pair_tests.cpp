@@ -155,9 +155,9 @@ class PairRun {
                   fit->alpha_s * 1e6, fit->beta_bytes_per_s / 1e9, 100 * fit->worst);
     report_.comment(text);
     if (fit->bytes_share < 0.5)
-      report_.comment("beta is uncertain: the largest size is mostly latency; a larger -e tells more");
+      report_.comment("beta is uncertain: the largest size is mostly latency; use a larger -e");
     if (fit->latency_share < 0.5)
-      report_.comment("alpha is uncertain: the smallest size is mostly bytes; a smaller -b tells more");
+      report_.comment("alpha is uncertain: the smallest size is mostly transfer; use a smaller -b");
   }
 
   /// One pair after another, so that none disturbs another.
@@ -165,7 +165,7 @@ class PairRun {
     const std::uint64_t bytes = std::max<std::uint64_t>(1, c_.options.max_bytes);
     TRY(c_.ranks.agree(backend_.allocate(bytes, bytes)));
     report_.comment("matrix: GB/s from row to column, " + std::to_string(bytes) +
-                    " bytes a message, one pair at a time");
+                    " bytes per message, one pair at a time");
     for (int from = 0; from < c_.ranks.size(); ++from) {
       char cell[32];
       std::snprintf(cell, sizeof cell, "%6d ", from);
@@ -197,7 +197,7 @@ Result<Outcome> run_pair_tests(const RunContext& c) {
   auto backend = make_backend(c.chosen, c.options, c.ranks, team);
   TRY(c.ranks.agree(backend.ok() ? Result<void>() : Result<void>(backend.error())));
   if ((*backend)->pairs() == nullptr)
-    return Error{"the " + (*backend)->name() + " backend has no messages between pairs", "--pair-tests", ""};
+    return Error{"the " + (*backend)->name() + " backend has no point-to-point messages", "--pair-tests", ""};
   return PairRun(c, **backend).all();
 }
 

@@ -49,9 +49,9 @@ class TcpBackend : public BufferedBackend {
 
   Result<void> supports(const CollectiveCase& what, DataType, RedOp) const override {
     if (moves_only(what.kind)) return {};
-    return Error{
-        "found " + std::string(what.name) + ", which the tcp backend cannot do: it moves data and reduces none",
-        "--collectives", "--backend mpi or nccl"};
+    return Error{"found " + std::string(what.name) +
+                     ", which the tcp backend does not support: it moves data but does not reduce",
+                 "--collectives", "--backend mpi or nccl"};
   }
   Result<void> fits(const Call&) const override { return {}; }
   InPlace in_place(Kind kind) const override { return moves_in_place(kind) ? InPlace::checked : InPlace::unsupported; }

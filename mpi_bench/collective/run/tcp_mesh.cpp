@@ -39,7 +39,7 @@ struct TcpMesh::Impl {
       if (reached.ok()) return {};
       why = reached.error().text();
     }
-    return Error{"cannot reach rank place " + std::to_string(peer) + ": " + why, "--backend tcp", ""};
+    return Error{"cannot reach rank slot " + std::to_string(peer) + ": " + why, "--backend tcp", ""};
   }
 
   Result<void> call_at(int peer, const std::string& place, int port, std::uint64_t cookie) {
@@ -47,7 +47,7 @@ struct TcpMesh::Impl {
       TRY_ASSIGN(tcp::Socket socket, tcp::call_once(io, place, port, kOneTry));
       TRY(tcp::write_value(socket, tcp::Hello{.cookie = cookie, .rank = me, .number = stream}));
       TRY_ASSIGN(const char answer, tcp::read_value<char>(socket));
-      if (answer != 'y') return Error{"another program answers", "", ""};
+      if (answer != 'y') return Error{"a different program is listening", "", ""};
       lines[peer][stream].emplace(std::move(socket));
     }
     return {};

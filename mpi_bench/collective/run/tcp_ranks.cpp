@@ -49,9 +49,9 @@ class TcpRanks : public ProcessRanks {
       const double left = std::chrono::duration<double>(end - std::chrono::steady_clock::now()).count();
       auto socket = tcp::accept(acceptor, std::max(0.0, left));
       if (!socket.ok())
-        return Error{
-            std::to_string(missing) + " of " + std::to_string(size()) + " ranks did not call: " + socket.error().what,
-            "--hosts", ""};
+        return Error{std::to_string(missing) + " of " + std::to_string(size()) +
+                         " ranks did not connect: " + socket.error().what,
+                     "--hosts", ""};
       TRY_ASSIGN(const bool new_rank, admit(std::move(socket).value()));
       if (new_rank) --missing;
     }
@@ -74,7 +74,7 @@ class TcpRanks : public ProcessRanks {
 
   Result<void> call_root(const TcpPlaces& places) {
     auto socket = tcp::call(io_, places.root_host, places.port, places.patience_s);
-    if (!socket.ok()) return Error{"rank 0 does not answer: " + socket.error().what, "--hosts", ""};
+    if (!socket.ok()) return Error{"rank 0 does not respond: " + socket.error().what, "--hosts", ""};
     lines_[0].emplace(std::move(socket).value());
     return tcp::write_value(*lines_[0], tcp::Hello{.rank = rank(), .number = size()});
   }
@@ -100,7 +100,7 @@ class TcpRanks : public ProcessRanks {
   /// A rank that is gone ends the job.
   template <class T>
   T must(int other, Result<T> result) const {
-    if (!result.ok()) abort("rank " + std::to_string(other) + " is gone (" + result.error().what + ")");
+    if (!result.ok()) abort("rank " + std::to_string(other) + " has disconnected (" + result.error().what + ")");
     if constexpr (!std::is_void_v<T>) return std::move(result).value();
   }
 

@@ -36,7 +36,7 @@ inline Result<Acceptor> listen(asio::io_context& io, int port) {
 inline Result<Socket> accept(Acceptor& acceptor, double seconds) {
   pollfd waiting{acceptor.native_handle(), POLLIN, 0};
   if (::poll(&waiting, 1, static_cast<int>(seconds * 1000)) != 1)
-    return Error{"nobody called within " + std::to_string(static_cast<int>(seconds)) + " s", "", ""};
+    return Error{"no connection within " + std::to_string(static_cast<int>(seconds)) + " s", "", ""};
   Code failed;
   Socket socket = acceptor.accept(failed);
   if (failed) return Error{"accept: " + failed.message(), "", ""};
@@ -118,7 +118,7 @@ inline Result<std::string> read_text(Socket& socket) {
   return text;
 }
 
-/// The first words of every connection: nobody else's connections are mistaken for a rank's.
+/// The handshake of every connection, so that other programs' connections are not mistaken for a rank's.
 struct Hello {
   char magic[8] = {'d', 'i', 's', 't', 's', 'i', 'm', '1'};
   std::uint64_t cookie = 0;
@@ -128,10 +128,11 @@ struct Hello {
   }
 };
 
-/// The caller's first words, or an error where none come in time: a silent stranger holds nobody up.
+/// The caller's first words, or an error where none come in time: a silent peer does not block the others.
 inline Result<Hello> read_hello(Socket& socket, double seconds) {
   pollfd waiting{socket.native_handle(), POLLIN, 0};
-  if (::poll(&waiting, 1, static_cast<int>(seconds * 1000)) != 1) return Error{"a caller said nothing", "", ""};
+  if (::poll(&waiting, 1, static_cast<int>(seconds * 1000)) != 1)
+    return Error{"a peer connected but sent nothing", "", ""};
   return read_value<Hello>(socket);
 }
 

@@ -154,15 +154,15 @@ struct Watchdog::Impl {
     const RankState& state = states[first];
     const bool silent =
         verdict->why ==
-        "does not answer";  // what it said last may be long past: the others wait for it where rank 0 is
+        "does not respond";  // what it said last may be long past: the others wait for it where rank 0 is
     std::string text = name_of(first) + " " + verdict->why + " at: " + (silent ? states[0] : state).activity + " (" +
                        std::to_string(state.calls) + " calls done)";
-    if (verdict->ranks.size() > 1) text += ", and so do " + std::to_string(verdict->ranks.size() - 1) + " ranks more";
+    if (verdict->ranks.size() > 1) text += ", and so do " + std::to_string(verdict->ranks.size() - 1) + " more ranks";
     if (!state.gone) text += ", no progress for " + std::to_string(static_cast<int>(limit_s)) + " s";
     for (int r = 1; r < size; ++r) {
       if (lines[r]) send_beat(*lines[r], Beat{.word = Word::stop});
     }
-    end_process(text + "; job ended, what was finished is in the files, marked partial");
+    end_process(text + "; job aborted, finished results are in the files, marked partial");
   }
 
   // The others report to rank 0, and notice when it is gone.
@@ -178,14 +178,14 @@ struct Watchdog::Impl {
       for (auto got = reader.read(*lines[0], beat); got != BeatReader::State::nothing;
            got = reader.read(*lines[0], beat)) {
         if (ending.load()) return;
-        if (got == BeatReader::State::closed) end_process(rank == 1 ? name_of(0) + " has ended; job ended" : "");
+        if (got == BeatReader::State::closed) end_process(rank == 1 ? name_of(0) + " has exited; job aborted" : "");
         if (beat.word == Word::stop) end_process("");
         if (beat.word == Word::farewell) return;
         heard_at = now();
       }
       if (limit_s > 0 && now() - heard_at > patience && !ending.load())
-        end_process(rank == 1 ? name_of(0) + " does not answer at: " + std::string(my_beat(Word::alive).activity) +
-                                    "; job ended, what was finished is in the files, marked partial"
+        end_process(rank == 1 ? name_of(0) + " does not respond at: " + std::string(my_beat(Word::alive).activity) +
+                                    "; job aborted, finished results are in the files, marked partial"
                               : "");
     }
   }
@@ -257,7 +257,7 @@ std::unique_ptr<Watchdog> Watchdog::start(const ProcessRanks& ranks, double limi
     const Result<void> called = impl->call_root(card, cookie, ranks.node_of()[0] == ranks.node());
     if (!called.ok()) impl->lines[0].reset();
     if (!called.ok())
-      std::fprintf(stderr, "collective_bench: rank %d watches only itself: rank 0 cannot be reached (%s)\n",
+      std::fprintf(stderr, "collective_bench: rank %d only monitors itself: rank 0 cannot be reached (%s)\n",
                    ranks.rank(), called.error().text().c_str());
   }
   ranks.barrier();

@@ -1,6 +1,6 @@
-// Ends the job when a rank has died or makes no progress, and says which one. Every rank tells rank 0 a few times a
-// second how far it is, over a connection of its own and from a thread of its own, so that it works while the main
-// thread is inside a collective that never returns.
+// Ends the job when a rank has died or makes no progress, and reports which one. Every rank reports its progress to
+// rank 0 a few times a second, over a connection of its own and from a thread of its own, so that it works while the
+// main thread is inside a collective that never returns.
 #pragma once
 
 #include <memory>

@@ -22,7 +22,7 @@ Result<DeviceInfo> open_device(int index) {
   int count = 0;
   const cudaError_t code = cudaGetDeviceCount(&count);
   if (code != cudaSuccess || count == 0)
-    return Error{std::string("no GPU: ") + (code == cudaSuccess ? "the driver shows none" : cudaGetErrorString(code)),
+    return Error{std::string("no GPU: ") + (code == cudaSuccess ? "the driver reports none" : cudaGetErrorString(code)),
                  "", "op_bench --list prints the grid without one"};
   if (index >= count)
     return Error{"found " + std::to_string(index) + ", expected 0 .. " + std::to_string(count - 1), "--device", ""};

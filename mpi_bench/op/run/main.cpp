@@ -128,8 +128,8 @@ int run(const OpBenchOptions& o) {
   const auto counts = measure_all(*bench, *files, *cases, o);
   if (!counts.ok()) return refuse(counts.error(), 1);
   std::printf(
-      "op_bench: %zu measured (%zu of them above the relative error asked for), %zu already there, %zu too large for this GPU, "
-      "%zu not for this GPU or build, %zu left out by a library%s\n",
+      "op_bench: %zu measured (%zu of them above the requested relative error), %zu already done, %zu too large for this GPU, "
+      "%zu not supported by this GPU or build, %zu not supported by a library%s\n",
       counts->measured, counts->noisy, counts->there, counts->too_large, counts->not_here, counts->failed,
       interrupted != 0 ? ", interrupted" : "");
   return interrupted != 0 ? 130 : 0;

@@ -115,7 +115,7 @@ class Plan {
     std::int64_t found = 0;
     DNN_TRY(cudnnBackendGetAttribute(heuristics.raw(), CUDNN_ATTR_ENGINEHEUR_RESULTS, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1,
                                      &found, &raw));
-    if (found < 1) return Error{"no engine for this shape", "cuDNN", ""};
+    if (found < 1) return Error{"cuDNN has no engine for this shape", "cuDNN", ""};
     TRY_ASSIGN(plan_, Descriptor::create(CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR));
     TRY(plan_.set(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, CUDNN_TYPE_HANDLE, 1, &handle));
     TRY(plan_.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config));
@@ -256,7 +256,7 @@ Result<std::unique_ptr<PreparedOp>> prepare_flash_attention(const OpCase& c, cud
 
 bool has_flash_attention() { return false; }
 Result<std::unique_ptr<PreparedOp>> prepare_flash_attention(const OpCase&, cudaStream_t) {
-  return Error{"built with a cuDNN before 9.19", "flash_attention", ""};
+  return Error{"built with a cuDNN older than 9.19", "flash_attention", ""};
 }
 
 #endif

@@ -6,7 +6,7 @@ namespace {
 /// What cuDNN does, and this build may lack.
 Result<void> in_this_build(const OpCase& c) {
 #ifdef DISTSIM_WITH_CUDNN
-  if (c.op == "flash_attention" && !has_flash_attention()) return Error{"built with a cuDNN before 9.19", c.op, ""};
+  if (c.op == "flash_attention" && !has_flash_attention()) return Error{"built with a cuDNN older than 9.19", c.op, ""};
 #else
   if (c.op == "conv2d" || c.op == "flash_attention") return Error{"built without cuDNN", c.op, ""};
 #endif
@@ -28,7 +28,7 @@ Result<void> measurable(const OpCase& c, int capability, int devices) {
   if ((c.dtype == "tf32" || c.dtype == "bf16") && capability < 80)
     return Error{"this GPU has no " + c.dtype, c.dtype, ""};
   if (c.op == "flash_attention" && capability < 80)
-    return Error{"this GPU is older than cuDNN's flash attention", c.op, ""};
+    return Error{"this GPU is too old for cuDNN's flash attention", c.op, ""};
   if (c.op == "copy_p2p" && devices < 2) return Error{"found one GPU, expected two", c.op, ""};
   return {};
 }

@@ -194,7 +194,7 @@ Result<IrregularTimeline> evaluate_contended(const IrregularProgram& program, co
   EventLoop loop(program, contention, links);
   loop.run();
   if (loop.now() >= kTimeLimit) {
-    return Error{"program: found an end past the time limit, expected all before 2^62 ps (53 days)", "", ""};
+    return Error{"program: found an end time beyond the limit, expected all before 2^62 ps (53 days)", "", ""};
   }
   if (!loop.dependencies().all_ended()) return deadlock_error(program, cycle_of(program, links, loop.dependencies()));
   IrregularTimeline timeline{std::move(loop.dependencies()).take_times(), Duration::picoseconds(loop.now())};

@@ -72,7 +72,7 @@ Result<IrregularTimeline> evaluate_irregular(const IrregularProgram& program) {
   Dependencies& played = propagation.dependencies();
   if (!played.all_ended()) return deadlock_error(program, cycle_of(program, links, played));
   if (propagation.latest_end() >= kTimeLimit) {
-    return Error{"program: found an end past the time limit, expected all before 2^62 ps (53 days)", "", ""};
+    return Error{"program: found an end time beyond the limit, expected all before 2^62 ps (53 days)", "", ""};
   }
   IrregularTimeline timeline{std::move(played).take_times(), Duration::picoseconds(propagation.latest_end())};
   timeline.digest = fingerprint_of(timeline.steps);

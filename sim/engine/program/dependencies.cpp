@@ -46,9 +46,9 @@ Error deadlock_error(const IrregularProgram& p, const std::vector<StepId>& cycle
   constexpr std::size_t kMostNamed = 12;
   std::string text = "deadlock: ";
   for (std::size_t i = 0; i < std::min(cycle.size(), kMostNamed); ++i) text += describe(p, cycle[i]) + " waits for ";
-  if (cycle.size() > kMostNamed) text += "... (" + std::to_string(cycle.size()) + " steps in all) ... ";
+  if (cycle.size() > kMostNamed) text += "... (" + std::to_string(cycle.size()) + " steps in total) ... ";
   return {text + describe(p, cycle.front()), "",
-          "some rank posts its sends, receives or collectives in another order than its peers"};
+          "some rank posts its sends, receives or collectives in a different order than its peers"};
 }
 
 }  // namespace distsim::engine

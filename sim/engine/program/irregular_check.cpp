@@ -35,8 +35,7 @@ Result<void> check_step(const IrregularProgram& p, StepId id) {
     return found(name() + ".meeting", text(step.meeting),
                  "one of " + std::to_string(p.meeting_sizes.size()) + " meetings");
   }
-  if (step.duration < 0)
-    return found(name() + ".duration", text(step.duration) + " ps", "a duration that is not negative");
+  if (step.duration < 0) return found(name() + ".duration", text(step.duration) + " ps", "a non-negative duration");
   if (step.duration >= kTimeLimit) return found(name() + ".duration", text(step.duration) + " ps", "less than 2^62 ps");
   for (const StepId wait : p.waits_of(id)) {
     if (wait.value() >= p.steps.size())

@@ -55,7 +55,7 @@ Result<IrregularProgram> expand(const Program& program) {
   if (std::uint64_t{program.ranks} * steps > kMostSteps ||
       std::uint64_t{program.ranks} * program.waits.size() > kMostSteps) {
     return Error{"expand: found " + std::to_string(steps) + " steps on " + std::to_string(program.ranks) +
-                     " ranks, expected at most " + std::to_string(kMostSteps) + " in all",
+                     " ranks, expected at most " + std::to_string(kMostSteps) + " total",
                  "", ""};
   }
   IrregularProgram out{program.ranks, program.streams};

@@ -83,7 +83,7 @@ StepId MatchingBuilder::take_message(const Post& post, RankId from, std::uint32_
 Error MatchingBuilder::unequal(const Channel& channel, std::size_t sends, std::size_t receives) {
   return {"messages from rank " + text(channel.from.value()) + " to rank " + text(channel.to.value()) + " under tag " +
               text(channel.tag) + ": found " + text(sends) + " sends and " + text(receives) +
-              " receives, expected as many",
+              " receives, expected equal numbers",
           "", ""};
 }
 

@@ -65,7 +65,7 @@ Result<void> check_groups(const Program& p) {
 
 Result<void> check_duration(std::int64_t ps, const std::string& name) {
   if (ps >= 0 && ps < kTimeLimit) return {};
-  return found(name, std::to_string(ps) + " ps", ps < 0 ? "a duration that is not negative" : "less than 2^62 ps");
+  return found(name, std::to_string(ps) + " ps", ps < 0 ? "a non-negative duration" : "less than 2^62 ps");
 }
 
 Result<void> check_step(const Program& p, StepId id) {

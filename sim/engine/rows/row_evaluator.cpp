@@ -64,7 +64,7 @@ class Player {
   Error refusal(StepId id) const {
     if (auto bad = check_durations(program_, id); !bad) return bad.error();
     return {"step " + std::to_string(id.value()) +
-                ": found an end past the time limit, expected less than 2^62 ps (53 days)",
+                ": found an end time beyond the limit, expected less than 2^62 ps (53 days)",
             "", ""};
   }
 

@@ -212,7 +212,7 @@ Result<void> check_rows(const Program& program, const Timeline& t) {
       if (row.uniform() || row.values().size() * std::size_t{row.each()} == program.ranks) continue;
       return Error{"timeline: a row of the wrong length: found " + std::to_string(row.values().size()) +
                        " numbers for " + text(row.each()) + " ranks each, expected " + text(program.ranks) +
-                       " ranks in all",
+                       " ranks in total",
                    "", ""};
     }
   }

@@ -28,10 +28,10 @@ Result<void> check_size(const engine::Program& program, const config::EngineSpec
   if (steps <= kMostRankSteps) return {};
   return Error{
       fmt::format(
-          "{}: found {:.3g} million steps on all ranks, played one by one in some {:.3g} GB, expected at most {:.3g} million (8 GB)",
+          "{}: found {:.3g} million steps over all ranks, which take about {:.3g} GB to simulate, expected at most {:.3g} million (8 GB)",
           key_of(engine), static_cast<double>(steps) * 1e-6, static_cast<double>(steps * kBytesOfRankStep) * 1e-9,
           static_cast<double>(kMostRankSteps) * 1e-6),
-      "", "take fewer nodes (cluster.nodes), or fewer micro-batches (model.global_batch)"};
+      "", "use fewer nodes (cluster.nodes), or fewer micro-batches (model.global_batch)"};
 }
 
 Groups2 members_of(const engine::Groups& g, std::uint32_t ranks) {
@@ -187,16 +187,16 @@ class Contender {
       if (lost_[s] > 0 && lowered_.origins[StepId(s)].iteration + 1 == lowered_.iterations) slowed.push_back(s);
     }
     std::stable_sort(slowed.begin(), slowed.end(), [&](auto a, auto b) { return lost_[a] > lost_[b]; });
-    if (slowed.empty()) return {"contention: no collective is slowed; no link that they share is full"};
+    if (slowed.empty()) return {"contention: no collective is slowed down; no shared link is saturated"};
     std::vector<std::string> out;
     for (const std::uint32_t s : slowed) {
       if (out.size() == kMostWords) {
-        out.push_back(fmt::format("contention: {} collectives more are slowed", slowed.size() - kMostWords));
+        out.push_back(fmt::format("contention: {} more collectives are slowed down", slowed.size() - kMostWords));
         break;
       }
       const graph::Task& task = graph_.tasks[lowered_.origins[StepId(s)].task];
       const std::int64_t now = lowered_.program.steps[StepId(s)].duration.at(worst_[s]);
-      out.push_back(fmt::format("contention: {} takes {:.3g} ms instead of {:.3g}; the busiest link on its way: {}",
+      out.push_back(fmt::format("contention: {} takes {:.3g} ms instead of {:.3g} ms; busiest link on its path: {}",
                                 graph_.names[task.name], static_cast<double>(now) * 1e-9,
                                 static_cast<double>(now - lost_[s]) * 1e-9, busiest(s, t, contention)));
     }

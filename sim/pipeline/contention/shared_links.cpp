@@ -72,10 +72,9 @@ Result<SharedLinks> SharedLinks::create(const topology::Topology& topology, cons
   SharedLinks links(topology, engine);
   for (const config::SlowNic& slow : engine.slow_nics) {
     if (slow.node >= topology.nodes() || slow.nic >= links.nics_) {
-      return Error{
-          fmt::format("engine.slow_nics: found adapter {} of node {}, expected one of {} nodes with {} adapters",
-                      slow.nic, slow.node, topology.nodes(), links.nics_),
-          "", ""};
+      return Error{fmt::format("engine.slow_nics: found NIC {} of node {}, expected one of {} nodes with {} NICs",
+                               slow.nic, slow.node, topology.nodes(), links.nics_),
+                   "", ""};
     }
     const auto node = static_cast<std::uint32_t>(slow.node) * links.jobs_, nic = static_cast<std::uint32_t>(slow.nic);
     if (slow.speed > 0)
@@ -84,9 +83,10 @@ Result<SharedLinks> SharedLinks::create(const topology::Topology& topology, cons
       links.broken_[node * links.nics_ + nic] = true;
     const auto first = links.broken_.begin() + node * links.nics_;
     if (std::find(first, first + links.nics_, false) == first + links.nics_) {
-      return Error{fmt::format("engine.slow_nics: found all {} adapters of node {} broken, expected one that is not",
-                               links.nics_, slow.node),
-                   "", ""};
+      return Error{
+          fmt::format("engine.slow_nics: found all {} NICs of node {} failed, expected at least one that works",
+                      links.nics_, slow.node),
+          "", ""};
     }
   }
   return links;
@@ -98,7 +98,7 @@ std::string SharedLinks::name_of(std::uint32_t r) const {
   };
   if (r < first_nic_) return fmt::format("the links of GPU {} of node {}", r % gpus_, node_name(r / gpus_));
   if (r < first_leaf_)
-    return fmt::format("adapter {} of node {}", (r - first_nic_) % nics_, node_name((r - first_nic_) / nics_));
+    return fmt::format("NIC {} of node {}", (r - first_nic_) % nics_, node_name((r - first_nic_) / nics_));
   if (r < first_pod_) return fmt::format("the uplinks of leaf {}", r - first_leaf_);
   return fmt::format("the uplinks of pod {}", r - first_pod_);
 }

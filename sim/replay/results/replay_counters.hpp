@@ -1,5 +1,5 @@
-// Counters of a replay for the timeline writers: link use, copies between host and device, memory; measured and played
-// alike.
+// Counters of a replay for the timeline writers: link use, copies between host and device, memory; for both the
+// measured and the replayed run.
 #pragma once
 
 #include <functional>

@@ -173,7 +173,7 @@ Result<KernelEdits> edit_kernels(const std::vector<std::string>& remove, const s
   if (editor.nothing_left()) {
     return Error{"--remove: found " + in_quotes(remove.back()) +
                      ", which leaves no kernel and no copy, expected a pattern that leaves some",
-                 "", "the time of a step without any would be that of its host alone"};
+                 "", "without any, a step's time would be only that of its host"};
   }
   editor.fuse(fused);
   return editor.finish();

@@ -1,5 +1,5 @@
-// What bounds a kernel, told from its name and, where the trace recorded them, from the shapes of the op that launched
-// it.
+// What bounds a kernel, inferred from its name and, where the trace recorded them, from the shapes of the op that
+// launched it.
 #pragma once
 
 #include <optional>

@@ -62,7 +62,7 @@ class Changer {
                            w_.to_device->device().name +
                            " by predicted ratio: " + count(ratio.by_shape(), "matrix kernel") + " by shape, " +
                            std::to_string(ratio.by_peak()) + " by peak rate (no shape recorded), " +
-                           std::to_string(ratio.by_memory()) + " others by memory bandwidth; basis scaled");
+                           std::to_string(ratio.by_memory()) + " others by memory bandwidth; basis: scaled");
   }
 
   /// Kernels grow with the samples above the shortest time that a kernel takes; those of the optimizer do not.
@@ -80,9 +80,9 @@ class Changer {
              std::llround(static_cast<double>(std::max<std::int64_t>(0, cost - floor)) * w_.batch_scale);
       ++scaled;
     });
-    out_.changes.push_back("batch x " + factor(w_.batch_scale) + ": " + count(scaled, "kernel") +
-                           " and copies take that many times as long above the shortest kernel, " +
-                           std::to_string(kept) + " of the optimizer stay");
+    out_.changes.push_back("batch x" + factor(w_.batch_scale) + ": " + count(scaled, "kernel") +
+                           " and copies scaled by that factor above the minimum kernel time, " + std::to_string(kept) +
+                           " of the optimizer unchanged");
   }
 
   void scale_host() {
@@ -92,7 +92,7 @@ class Changer {
                         role == ReplayRole::host_tail || role == ReplayRole::host_resume;
       if (host) out_.costs[n] = std::llround(static_cast<double>(out_.costs[n]) * w_.host_scale);
     }
-    out_.changes.push_back("host time x " + factor(w_.host_scale));
+    out_.changes.push_back("host time x" + factor(w_.host_scale));
   }
 
   Result<void> scale_collectives() {
@@ -111,9 +111,9 @@ class Changer {
     std::string text = "collectives of " + count(w_.from_ranks, "rank") + " on " + count(w_.to_ranks, "rank") + " of " +
                        w_.to_network.topology->spec().name + ": " + std::to_string(ratio.by_ratio()) +
                        " scaled by predicted ratio, " + std::to_string(ratio.by_prediction()) +
-                       " predicted outright (the system of the trace is not known; see --measured-on)";
+                       " predicted directly (the system of the trace is unknown; see --measured-on)";
     if (ratio.inferred() > 0)
-      text += ", " + std::to_string(ratio.inferred()) + " of a size that fits their measured time";
+      text += ", " + std::to_string(ratio.inferred()) + " with a size inferred from their measured time";
     if (ratio.kept() > 0) text += ", " + std::to_string(ratio.kept()) + " kept as measured (kind or size not recorded)";
     out_.changes.push_back(text);
     return {};
@@ -124,10 +124,10 @@ class Changer {
     if (!w_.remove.empty())
       out_.changes.push_back(
           count(edits.removed, "kernel") +
-          " removed, with the calls that launched them; the framework's time around the calls stays");
+          " removed, with the calls that launched them; the framework's time around the calls is kept");
     if (!w_.fuse.empty())
       out_.changes.push_back(count(edits.fused, "kernel") +
-                             " fused: neighbours on a stream become one as long as the longest of them");
+                             " fused: adjacent ones on a stream become one that takes as long as the longest of them");
     return {};
   }
 

@@ -1,4 +1,4 @@
-// What if: the same trace with something changed. Every change is told in words.
+// What-if: the same trace with changes. Every change is described in words.
 #pragma once
 
 #include <string>

@@ -38,7 +38,7 @@ std::string header(const Report& r) {
     if (!part->empty()) under += " &middot; " + escaped(*part);
   }
   std::string out = "<header><h1>" + escaped(title_of(c)) + "</h1><p>" + under + "</p></header><div class=\"facts\">";
-  out += fact(time_text(r.iteration), "per iteration, likely " + in_unit(r, r.low) + " to " + with_unit(r, r.high));
+  out += fact(time_text(r.iteration), "per iteration, range " + in_unit(r, r.low) + " to " + with_unit(r, r.high));
   out += fact(c.samples > 0 ? count_text(r.samples_per_second) : "&ndash;", "samples per second");
   out += fact(std::to_string(r.rank_count), r.rank_count == 1 ? "GPU" : "GPUs");
   out += fact(r.mfu > 0 ? fixed(100 * r.mfu, 1) + " %" : "&ndash;",
@@ -63,7 +63,7 @@ std::string split(const Report& r) {
   const std::array<Part, 5> parts{{{"compute", "forward", r.compute},
                                    {"exposed communication", "transfer", r.exposed_comm},
                                    {"waiting for other ranks", "waiting", r.waiting},
-                                   {"host bound", "host", r.host_bound},
+                                   {"host-bound", "host", r.host_bound},
                                    {"idle", "idle", r.idle}}};
   std::string bar, legend;
   for (const Part& p : parts) {
@@ -73,9 +73,9 @@ std::string split(const Report& r) {
   }
   std::string out = "<div class=\"bar\">" + bar + "</div><div class=\"legend\">" + legend + "</div>";
   if (r.comm.ps() > 0) {
-    out += "<p class=\"note\">Collectives transfer for " + with_unit(r, r.comm) +
-           " in all: " + in_unit(r, r.exposed_comm) + " exposed and " + in_unit(r, r.hidden_comm) +
-           " behind compute. Means over ranks.</p>";
+    out += "<p class=\"note\">Communication takes " + with_unit(r, r.comm) +
+           " in total: " + in_unit(r, r.exposed_comm) + " exposed and " + in_unit(r, r.hidden_comm) +
+           " hidden behind compute. Means over ranks.</p>";
   }
   return out;
 }
@@ -90,9 +90,9 @@ std::string ranks(const Report& r) {
   const std::string picture = html::ranks_picture(r);
   if (picture.empty()) return "";
   const Duration slow = r.rank(r.slowest_rank).compute, fast = r.rank(r.fastest_rank).compute;
-  return picture + "<p class=\"note\">Compute takes " + with_unit(r, fast) + " on rank " +
-         std::to_string(r.fastest_rank) + ", the fastest, and " + with_unit(r, slow) + " on rank " +
-         std::to_string(r.slowest_rank) + ", the slowest; the mean is " + with_unit(r, r.compute) + ".</p>";
+  return picture + "<p class=\"note\">Compute time is " + with_unit(r, fast) + " on rank " +
+         std::to_string(r.fastest_rank) + " (fastest) and " + with_unit(r, slow) + " on rank " +
+         std::to_string(r.slowest_rank) + " (slowest); the mean is " + with_unit(r, r.compute) + ".</p>";
 }
 
 std::string bases(const Report& r) {
@@ -101,7 +101,7 @@ std::string bases(const Report& r) {
     out += "<span class=\"tag\">" + std::string(graph::name_of(b.basis)) + " " + fixed(100 * b.share, 0) + " %</span> ";
   if (out.empty()) return "";
   return out +
-         "<p class=\"note\">Share of the critical path by where its times come from, in falling order of trust: measured, interpolated, extrapolated, "
+         "<p class=\"note\">Share of the critical path by the basis of its times, most trusted first: measured, interpolated, extrapolated, "
          "scaled, learned, analytic.</p>";
 }
 
@@ -132,11 +132,13 @@ std::string to_html(const Report& r, const Played& played, const HtmlOptions& op
       "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\"><title>" +
       escaped(title_of(r.context)) + "</title><style>" + std::string(html::style()) + "</style></head><body><main>\n";
   out += header(r) + "\n";
-  out += section("Where an iteration goes", split(r)) + "\n";
+  out += section("Where the time goes", split(r)) + "\n";
   out += section("Timeline", timeline(r, played, options.max_ranks)) + "\n";
-  out += section("Critical path <small>what sets the time: shorten a step here and the iteration gets shorter</small>",
-                 html::path_table(r)) +
-         "\n";
+  out +=
+      section(
+          "Critical path <small>the steps that determine the iteration time: a shorter step here means a shorter iteration</small>",
+          html::path_table(r)) +
+      "\n";
   if (!r.ops.empty()) out += section("Compute by op kind <small>mean over ranks</small>", html::op_table(r)) + "\n";
   if (!r.collectives.empty())
     out += section("Collectives <small>mean over ranks</small>", html::collective_table(r)) + "\n";

@@ -24,7 +24,7 @@ bool is_comm(std::string_view stream);
 /// Streams of up to max_ranks ranks over one period, with the critical path above them.
 std::string timeline_picture(const Report& report, const Played& played, std::uint32_t max_ranks);
 
-/// A column a rank, stacked as the iteration is; empty where all ranks are alike.
+/// One column per rank, stacked like the iteration; empty where all ranks have equal times.
 std::string ranks_picture(const Report& report);
 
 std::string op_table(const Report& report);

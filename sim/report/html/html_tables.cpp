@@ -63,7 +63,7 @@ std::string full_path(const Report& r) {
   std::string out = "<details><summary>All " + std::to_string(r.critical_path.size()) + " steps</summary>" +
                     table(head({"<step", "<kind, basis", "rank", "steps", unit_of(r), "%", ""}) + "<tbody>" + rows);
   if (r.critical_path.size() > shown)
-    out += "<p class=\"note\">The first " + std::to_string(shown) + " are listed; the JSON report has them all.</p>";
+    out += "<p class=\"note\">The first " + std::to_string(shown) + " are listed; the JSON report has all of them.</p>";
   return out + "</details>";
 }
 

@@ -56,7 +56,7 @@ class Picture {
         ranks_(chosen_ranks(report, classes_, std::max(1u, max_ranks))) {}
 
   std::string draw() {
-    if (state_.period() <= 0) return "<p class=\"note\">Nothing takes time.</p>";
+    if (state_.period() <= 0) return "<p class=\"note\">No step takes any time.</p>";
     choose_lanes();
     const double height = total_height();
     std::string body = axis(height);
@@ -241,10 +241,10 @@ class Picture {
 
   std::string note() const {
     std::string out =
-        "<p class=\"note\">One period of the steady state; work that begins before it is drawn a period later, where the next iteration does it.";
+        "<p class=\"note\">One steady-state iteration; work that begins before it is shown one iteration later, where the next iteration repeats it.";
     if (ranks_.size() < classes_.size()) {
-      out += " Ranks fall into " + std::to_string(classes_.size()) + " classes of equal times; " +
-             std::to_string(ranks_.size()) + " are drawn.";
+      out += " Ranks form " + std::to_string(classes_.size()) + " classes with equal times; " +
+             std::to_string(ranks_.size()) + " are shown.";
     }
     return out + "</p>";
   }

@@ -91,7 +91,7 @@ class Writer {
     line("records  " + std::to_string(kernels) + " kernels, " + std::to_string(copies) + " copies and memsets on " +
          std::to_string(streams) + " streams; " + std::to_string(host) + " on the host; " +
          std::to_string(collectives) + " collectives in " + std::to_string(job_.groups.size()) + " groups; " +
-         std::to_string(unlaunched) + " without a launch");
+         std::to_string(unlaunched) + " without a launch record");
     line("");
   }
 
@@ -134,7 +134,8 @@ class Writer {
       if (!r.steps.empty() && (!r.steps_marked || !several)) step_line(prefix + "whole trace", r.whole);
     }
     if (all > shown) line("  " + std::to_string(all - shown) + " more steps in --csv");
-    remark("measured: GPU start to start, else the step's span. host gap: idle until a launch that began in the gap");
+    remark(
+        "measured: GPU start to start, otherwise the step's span. host gap: idle time until a kernel that was launched within the gap");
     line("");
   }
 
@@ -169,7 +170,7 @@ class Writer {
                                                    {ms(n.device_time), 11},
                                                    {percent_text(static_cast<double>(n.device_time), total), 7}});
     }
-    line("  (branches below 1 % and further rows: --csv FILE --table tree)");
+    line("  (branches below 1 % and more rows: --csv FILE --table tree)");
     line("");
   }
 
@@ -231,8 +232,8 @@ class Writer {
     }
     if (p_.collectives.size() > o_.top)
       line("  " + std::to_string(p_.collectives.size() - o_.top) + " more in --table collectives");
-    remark("transfer: shortest over the ranks read, so without waiting; busbw from it" +
-           std::string(job_.ranks.size() == 1 ? " (here one rank: its whole duration, waiting included)" : ""));
+    remark("transfer: shortest time over the ranks read, so without waiting; busbw is computed from it" +
+           std::string(job_.ranks.size() == 1 ? " (only one rank here: its whole duration, including waiting)" : ""));
     line("");
   }
 

@@ -134,7 +134,7 @@ std::vector<std::string> wrapped(std::string_view text, std::size_t width) {
 }
 
 std::string shorter_stretches(std::size_t count) {
-  return std::to_string(count) + (count == 1 ? " shorter stretch" : " shorter stretches") + " between them";
+  return std::to_string(count) + (count == 1 ? " shorter segment" : " shorter segments") + " in between";
 }
 
 std::string phase_text(std::string_view phase) {
@@ -181,7 +181,7 @@ std::vector<PathRun> path_causes(const std::vector<CriticalStep>& path) {
     const auto [at, is_new] = row_of.try_emplace({s.stream, s.phase, s.kind}, causes.size());
     if (is_new)
       causes.push_back(
-          {s.phase == "host" ? "launches and the framework's work" : s.kind, s.stream, s.phase, 0, 0, s.start, {}});
+          {s.phase == "host" ? "launches and framework overhead" : s.kind, s.stream, s.phase, 0, 0, s.start, {}});
     causes[at->second].steps += s.steps;
     causes[at->second].time += s.time;
   }
@@ -231,8 +231,8 @@ std::string host_note(const Report& r) {
     if (s.phase == "host") host += s.time;
   }
   if (host <= r.host_bound + Duration::picoseconds(r.iteration.ps() / 50)) return "";
-  return "(host on the path " + share(host) + ", in the bar " + share(r.host_bound) +
-         ": launches also run under compute and transfers)";
+  return "(host on the critical path " + share(host) + ", in the bar " + share(r.host_bound) +
+         ": launches also overlap with compute and communication)";
 }
 
 std::vector<std::size_t> longest_runs(const std::vector<PathRun>& runs, std::size_t most) {

@@ -111,10 +111,10 @@ class Writer {
     }
     for (std::string& part : wrapped(sum, width_)) line(std::move(part));
     if (r_.iteration.ps() > 0) out_ += "[" + cells + "]\n";
-    line("  # compute   = exposed communication   - waiting for ranks   ~ host   . idle");
+    line("  # compute   = exposed communication   - waiting for other ranks   ~ host   . idle");
     if (r_.comm.ps() > 0) {
-      line("communication " + in_unit(r_.comm) + " " + scale_.unit + " in all = exposed " + in_unit(r_.exposed_comm) +
-           " + behind compute " + in_unit(r_.hidden_comm));
+      line("communication " + in_unit(r_.comm) + " " + scale_.unit + " in total = exposed " + in_unit(r_.exposed_comm) +
+           " + hidden behind compute " + in_unit(r_.hidden_comm));
     }
     line("");
   }
@@ -180,7 +180,7 @@ class Writer {
     if (t.trials == 0) return;
     line("trials   P10 " + in_unit(t.p10) + ", P50 " + in_unit(t.p50) + ", P90 " + in_unit(t.p90) + ", P99 " +
          in_unit(t.p99) + " " + scale_.unit + " over " + std::to_string(t.trials) +
-         " draws of op, link and rank speeds (seed " + std::to_string(t.seed) + ")");
+         " runs with randomized speeds (seed " + std::to_string(t.seed) + ")");
   }
 
   void footer() {
@@ -201,8 +201,8 @@ class Writer {
     if (plan.empty()) return;
     const std::size_t lines =
         static_cast<std::size_t>(std::count(plan.begin(), plan.end(), '\n')) + (plan.back() != '\n' ? 1 : 0);
-    line("placed   " + one_line(plan.substr(0, plan.find('\n'))) +
-         (lines > 1 ? "; and " + std::to_string(lines - 1) + " lines more in --json" : ""));
+    line("layout   " + one_line(plan.substr(0, plan.find('\n'))) +
+         (lines > 1 ? " (+" + std::to_string(lines - 1) + " lines, see --json)" : ""));
   }
 
   void ranks() {
@@ -237,8 +237,7 @@ class Writer {
     }
     const std::size_t shown = std::min(lines.size(), kAssumptionLines);
     for (std::size_t i = 0; i < shown; ++i) line((i == 0 ? "assumes  " : "         ") + lines[i]);
-    if (lines.size() > shown)
-      line("         (" + std::to_string(lines.size() - shown) + " more lines in the JSON report)");
+    if (lines.size() > shown) line("         (" + std::to_string(lines.size() - shown) + " more lines, see --json)");
   }
 
   const Report& r_;

@@ -213,7 +213,7 @@ std::string left_out_text(const std::vector<std::uint32_t>& chosen, std::uint32_
   if (shown >= ranks) return "";
   if (chosen.back() + 1 > shown)
     return std::to_string(ranks - shown) + " of " + std::to_string(ranks) +
-           " ranks are left out; one of each class of equal ranks comes first";
+           " ranks are left out; one rank per class of identical ranks is shown first";
   if (shown + 1 == ranks) return "rank " + std::to_string(shown) + " is left out";
   return "ranks " + std::to_string(shown) + " to " + std::to_string(ranks - 1) + " are left out";
 }

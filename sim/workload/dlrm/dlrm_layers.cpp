@@ -23,7 +23,7 @@ Result<void> check_sizes(const DlrmSpec& spec) {
                 static_cast<double>(t.dim > 0 ? t.dim : spec.embedding_dim);
   }
   if (tables > 200'000) return wrong("tables", std::to_string(tables) + " tables", "at most 200000");
-  if (elements > 1e17) return wrong("tables", std::to_string(elements) + " elements in all", "at most 1e17");
+  if (elements > 1e17) return wrong("tables", std::to_string(elements) + " elements in total", "at most 1e17");
   return {};
 }
 
@@ -32,13 +32,13 @@ Result<void> check_dot(const DlrmSpec& spec, std::int64_t bottom_width) {
     const std::int64_t dim = spec.tables[i].dim;
     if (dim != 0 && dim != spec.embedding_dim) {
       return wrong("tables[" + std::to_string(i) + "].dim", std::to_string(dim),
-                   std::to_string(spec.embedding_dim) + " like embedding_dim: dot needs vectors of one length",
-                   "interaction: concat takes any");
+                   std::to_string(spec.embedding_dim) + " like embedding_dim: dot needs vectors of equal length",
+                   "interaction: concat accepts any length");
     }
   }
   if (bottom_width == spec.embedding_dim) return {};
   return wrong("bottom_mlp", "an output of " + std::to_string(bottom_width),
-               std::to_string(spec.embedding_dim) + " like embedding_dim: dot needs vectors of one length");
+               std::to_string(spec.embedding_dim) + " like embedding_dim: dot needs vectors of equal length");
 }
 
 std::int64_t output_width(const DlrmSpec& spec, const DlrmShape& s) {

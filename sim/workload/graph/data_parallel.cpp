@@ -58,7 +58,7 @@ class DataParallelIteration {
     out_.memory = {memory};
     const Result<void> fits = check_memory(out_.memory, samples_.ranks, cluster.memory_per_gpu);
     if (fits.ok() || model_.memory_check) return fits;
-    out_.assumptions.push_back("memory is not checked; by our count " + fits.error().what);
+    out_.assumptions.push_back("memory check disabled; estimate: " + fits.error().what);
     return {};
   }
 

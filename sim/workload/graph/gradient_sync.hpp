@@ -1,4 +1,4 @@
-// GradientSynchronizer: sends gradients as they become ready, in the framework's buckets, beside or after the backward
+// GradientSynchronizer: sends gradients as they become ready, in the framework's buckets, during or after the backward
 // pass; then the optimizer runs.
 #pragma once
 

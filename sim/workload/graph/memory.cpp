@@ -70,7 +70,7 @@ Result<void> check_memory(std::span<const RankMemory> memory, std::uint32_t rank
   const std::string who =
       memory.size() == 1 && ranks > 1 ? "every rank" : "rank " + std::to_string(fullest - memory.begin());
   return Error{"model: " + who + " needs " + amount(fullest->total()) + " of " + amount(per_gpu.value()) + " (" +
-                   amount(fullest->total() - per_gpu.value()) + " too much): " + parts_of(*fullest),
+                   amount(fullest->total() - per_gpu.value()) + " over): " + parts_of(*fullest),
                "", advice(*fullest)};
 }
 

@@ -73,7 +73,7 @@ Result<void> check_bytes(const MegatronSpec& m, double samples) {
   if (bytes < 0x1p60) return {};
   return Error{"model.megatron: found sizes that make more than " +
                    std::to_string(static_cast<std::int64_t>(std::min(bytes, 0x1p119) / 0x1p60)) +
-                   " EiB of weights or activations, expected less than one",
+                   " EiB of weights or activations, expected less than 1",
                "", ""};
 }
 
@@ -131,7 +131,7 @@ class MegatronIteration {
     }
     if (s_.schedule == PipelineSchedule::interleaved && micro_steps_ % stages_ != 0) {
       return Error{"model.megatron.schedule: found interleaved with " + std::to_string(micro_steps_) +
-                       " micro-batches a replica (global_batch " + std::to_string(batch) +
+                       " micro-batches per replica (global_batch " + std::to_string(batch) +
                        "), expected a multiple of " + std::to_string(stages_) + " stages",
                    "", ""};
     }
@@ -184,7 +184,7 @@ class MegatronIteration {
   Result<void> check_fit(Bytes per_gpu) {
     const Result<void> fits = check_memory(out_.memory, ranks_, per_gpu);
     if (fits.ok() || model_.memory_check) return fits;
-    out_.assumptions.push_back("memory is not checked; by our count " + fits.error().what);
+    out_.assumptions.push_back("memory check disabled; estimate: " + fits.error().what);
     return {};
   }
 
@@ -199,10 +199,10 @@ class MegatronIteration {
     out_.model_flops = 3 * flops * static_cast<double>(micro_steps_) * (ranks_ / stages_);
     out_.precision = graph::name_of(it_.numerics().matrix);
     out_.dense_parameters = parameters * s_.tensor;
-    out_.assumptions.push_back("batch " + std::to_string(batch) + ": " + std::to_string(replicas_) + " replicas take " +
+    out_.assumptions.push_back("batch " + std::to_string(batch) + ": " + std::to_string(replicas_) + " replicas run " +
                                std::to_string(micro_steps_) + " micro-steps of " + std::to_string(s_.micro_batch));
     if (pipelined()) describe_pipeline();
-    if (s_.experts > 0) out_.assumptions.push_back("tokens spread evenly over experts");
+    if (s_.experts > 0) out_.assumptions.push_back("tokens are spread evenly over experts");
     out_.placement = "tensor parallel " + std::to_string(tensor_) +
                      (s_.sequence_parallel ? " with sequence parallel" : "") + ", expert parallel " +
                      std::to_string(expert_) + (pipelined() ? ", pipeline parallel " + std::to_string(stages_) : "") +
@@ -215,8 +215,8 @@ class MegatronIteration {
     out_.assumptions.push_back(
         "pipeline, " + std::string(name_of(s_.schedule)) + ": " + std::to_string(stages_) + " stages of " +
         (s_.virtual_stages > 1 ? std::to_string(s_.virtual_stages) + " x " : "") + std::to_string(chunk) +
-        " blocks; were all stages equal and messages free, the bubble would be " + share +
-        " % of an iteration. It counts as idle");
+        " blocks; with equal stages and free messages the bubble would be " + share +
+        " % of an iteration; it counts as idle time");
   }
 
   void run() {

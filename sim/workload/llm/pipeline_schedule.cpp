@@ -97,7 +97,7 @@ void for_each_wave(const PipelineShape& shape, const std::function<void(std::spa
       wave[s] = !turn.empty() && done.can_run(turn, s) ? turn : StageTurn();
       any = any || !wave[s].empty();
     }
-    CHECK(any) << "no stage can go on";
+    CHECK(any) << "no stage can proceed";
     visit(wave);
     for (std::uint32_t s = 0; s < shape.stages; ++s) {
       for (const StagePass& pass : wave[s]) done.run(pass, s);

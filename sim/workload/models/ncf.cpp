@@ -116,7 +116,7 @@ Result<Workload> build_ncf(const ModelSpec& model, const FrameworkSpec& framewor
   const NcfSpec& spec = model.ncf;
   if (spec.mlp.size() < 2 || spec.mlp.front() % 2 != 0) {
     return Error{"model.ncf.mlp: found " + std::to_string(spec.mlp.size()) +
-                     " widths, expected at least two, the first of them even (users and items side by side)",
+                     " widths, expected at least two, the first of them even (concatenated users and items)",
                  "", ""};
   }
   const LayerContext context = layer_context(model, framework);

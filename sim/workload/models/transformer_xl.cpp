@@ -182,7 +182,7 @@ Result<void> check(const TransformerXlSpec& s) {
   for (const std::int64_t end : s.cutoffs) {
     if (end <= begin || end >= s.vocabulary) {
       return Error{"model.transformer_xl.cutoffs: found " + std::to_string(end) +
-                       ", expected rising ranks below vocabulary (" + std::to_string(s.vocabulary) + ")",
+                       ", expected ascending ranks below vocabulary (" + std::to_string(s.vocabulary) + ")",
                    "", ""};
     }
     begin = end;

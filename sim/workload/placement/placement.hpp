@@ -1,5 +1,5 @@
-// Placement of embedding tables: which rank holds which rows and columns of which table. Ranks that hold alike slices
-// share one ShardSet, so that a plan for 10,000 ranks stays as small as its number of distinct shards.
+// Placement of embedding tables: which rank holds which rows and columns of which table. Ranks that hold identical
+// slices share one ShardSet, so that a plan for 10,000 ranks stays as small as its number of distinct shards.
 #pragma once
 
 #include <cstdint>

@@ -25,7 +25,7 @@ std::string text_of(const ShardSet& set) {
   std::string out;
   for (const Shard& s : set.shards) out += (out.empty() ? "" : ", ") + text_of(s);
   return out + ": " + gigabytes(set.bytes) + ", " + format_quantity(set.ids, Dimension::none) +
-         (set.ids == 1 ? " lookup a sample" : " lookups a sample");
+         (set.ids == 1 ? " lookup per sample" : " lookups per sample");
 }
 
 }  // namespace

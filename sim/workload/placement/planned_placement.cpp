@@ -71,8 +71,7 @@ Shard share_of(Shard shard, std::uint32_t gpu, std::uint32_t gpus) {
 Error does_not_fit(const Placement& placement, const DlrmSpec& spec, const PlacementBudget& budget) {
   if (budget.bytes_per_rank < 0) {
     return Error{"model: every rank needs " + gigabytes(-budget.bytes_per_rank) +
-                     " more than its GPU has for weights, activations and exchanged vectors " +
-                     "alone, before any table",
+                     " more than its GPU has, for weights, activations and exchanged vectors, " + "before any tables",
                  "", "use a smaller batch, smaller layers or more GPUs"};
   }
   std::int64_t total = 0;
@@ -83,7 +82,7 @@ Error does_not_fit(const Placement& placement, const DlrmSpec& spec, const Place
       "model.dlrm.tables: found " + gigabytes(total) + " of tables and optimizer state, expected tables that fit " +
           std::to_string(budget.ranks) + " ranks with " +
           (limited ? "table_memory " + gigabytes(most) + " each"
-                   : gigabytes(budget.bytes_per_rank) + " left on each beside the rest of the model"),
+                   : gigabytes(budget.bytes_per_rank) + " free on each next to the rest of the model"),
       "",
       limited ? "raise table_memory, or use more nodes"
               : "use more nodes, GPUs with more memory, embedding_dtype: fp16, or an optimizer with less state"};

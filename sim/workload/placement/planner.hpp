@@ -1,4 +1,4 @@
-// The greedy planner of table placement, apart from models and files.
+// The greedy planner for table placement, independent of models and files.
 //
 // Balance::cost follows the planner of NVIDIA's MLPerf submissions of DLRM-DCNv2 (v3.0 to v5.1), whose 37 published
 // plans it reproduces (tests/workload/published_plans_test.cpp). Its rule was inferred from those plans:

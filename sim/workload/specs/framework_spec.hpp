@@ -55,21 +55,21 @@ struct FrameworkSpec {
   Duration fusion_cycle = Duration::nanoseconds(1'000'000);  ///< Horovod cycle time
   bool overlap_gradient_sync = true;
   double overlap_cost =
-      0.5;  ///< what kernels lose to the collectives beside them (SMs, memory bandwidth), per second of hidden transfer
-  double transfer_overlap_cost = 0;      ///< what collectives lose to the kernels beside them, per second of kernels
+      0.5;  ///< what kernels lose to overlapping collectives (SMs, memory bandwidth), per second of hidden transfer
+  double transfer_overlap_cost = 0;      ///< what collectives lose to overlapping kernels, per second of kernels
   bool half_precision_gradients = true;  ///< in mixed precision gradients travel as 16 bit
   // Mixed precision.
   bool cast_weights = false;  ///< fp32 weights are cast before use in every micro-step (autocast); else the optimizer
                               ///< writes a 16-bit copy
   bool loss_scale_sync = false;  ///< fp16: the host waits for the overflow check of the gradients before the optimizer
   // Embedding exchange.
-  bool overlap_embedding_exchange = true;    ///< forward all-to-all runs beside the bottom MLP
-  bool pipeline_input_distribution = false;  ///< the ids of the next batch are exchanged beside this iteration
+  bool overlap_embedding_exchange = true;    ///< forward all-to-all overlaps with the bottom MLP
+  bool pipeline_input_distribution = false;  ///< the ids of the next batch are exchanged during this iteration
   bool hybrid_embedding = false;  ///< one-hot tables with SGD: frequent rows replicated, the others split by rows
   bool hybrid_rdma_writes =
       false;  ///< the hybrid embedding's exchange across nodes is RDMA writes of its own instead of NCCL
   bool async_weight_gradients =
-      false;  ///< recommenders: weight gradients run beside the exchange of the embeddings' gradients
+      false;  ///< recommenders: weight gradients overlap with the exchange of embedding gradients
   bool hierarchical_exchange = false;  ///< several nodes: NVLink first, then between GPUs of one rail
   bool bottom_mlp_on_one_rank =
       false;  ///< more than 4 ranks: rank 0 runs the bottom MLP of the whole batch and has no tables

@@ -10,39 +10,39 @@ Schema<MegatronSpec> megatron_schema() {
   s.optional("hidden", &MegatronSpec::hidden, kCount, "Width of the residual stream.");
   s.optional("heads", &MegatronSpec::heads, {1, 65536}, "Attention heads; divides hidden.");
   s.optional("ffn_hidden", &MegatronSpec::ffn_hidden, {0, 1 << 24}, "Width inside the MLP; 0: 4 x hidden.");
-  s.optional("sequence", &MegatronSpec::sequence, {1, 1 << 24}, "Tokens of a sample.");
+  s.optional("sequence", &MegatronSpec::sequence, {1, 1 << 24}, "Tokens per sample.");
   s.optional("vocabulary", &MegatronSpec::vocabulary, {1, 1 << 26},
-             "Rows of the token embedding, which the tensor-parallel GPUs share.");
+             "Rows of the token embedding, split over the tensor-parallel GPUs.");
   s.optional("tensor", &MegatronSpec::tensor, kCount,
-             "Tensor parallel: neighbouring GPUs that share each layer's matrices; divides heads and MLP width.");
+             "Tensor parallel degree: adjacent GPUs that split each layer's matrices; divides heads and MLP width.");
   s.optional(
       "sequence_parallel", &MegatronSpec::sequence_parallel,
-      "The tensor-parallel GPUs also share norms, dropouts and residuals by tokens: gathers and scatters for all-reduces.");
-  s.optional("experts", &MegatronSpec::experts, {0, 65536},
-             "Experts of every MLP, of which a token uses top_k; 0: none.");
-  s.optional("top_k", &MegatronSpec::top_k, {1, 1024}, "Experts that a token goes to.");
-  s.optional("expert", &MegatronSpec::expert, kCount,
-             "Expert parallel: data-parallel GPUs that share the experts; divides experts and the data-parallel GPUs.");
+      "The tensor-parallel GPUs also split norms, dropouts and residuals by tokens: all-gathers and reduce-scatters replace all-reduces.");
+  s.optional("experts", &MegatronSpec::experts, {0, 65536}, "Experts per MLP, of which a token uses top_k; 0: none.");
+  s.optional("top_k", &MegatronSpec::top_k, {1, 1024}, "Experts per token.");
+  s.optional(
+      "expert", &MegatronSpec::expert, kCount,
+      "Expert parallel degree: data-parallel GPUs that split the experts; divides experts and the data-parallel GPUs.");
   s.optional(
       "pipeline", &MegatronSpec::pipeline, kCount,
-      "Pipeline parallel: stages of consecutive blocks, each on GPUs of its own; pipeline x virtual_stages divides layers.");
+      "Pipeline parallel degree: stages of consecutive blocks, each on separate GPUs; pipeline x virtual_stages divides layers.");
   s.choice(
       "schedule", &MegatronSpec::schedule,
       {{"gpipe", PipelineSchedule::gpipe},
        {"1f1b", PipelineSchedule::one_f_one_b},
        {"interleaved", PipelineSchedule::interleaved}},
-      "Pipeline: gpipe: all forward passes, then all backward passes; 1f1b: one of each in turn; interleaved: 1f1b over virtual_stages chunks a stage.");
+      "Pipeline: gpipe: all forward passes, then all backward passes; 1f1b: one of each in turn; interleaved: 1f1b over virtual_stages chunks per stage.");
   s.optional("virtual_stages", &MegatronSpec::virtual_stages, kCount,
-             "Pipeline, interleaved: chunks of blocks that a stage holds.");
+             "Pipeline, interleaved: chunks of blocks per stage.");
   s.optional(
       "overlap_p2p", &MegatronSpec::overlap_p2p,
-      "Pipeline, interleaved: messages of a forward pass travel beside the backward pass that follows, and the other way round.");
+      "Pipeline, interleaved: messages of a forward pass overlap with the backward pass that follows, and vice versa.");
   s.optional("zero", &MegatronSpec::zero, {0, 3},
              "Split over the data-parallel GPUs: 1 optimizer state, 2 gradients too, 3 weights too (FSDP).");
   s.optional("micro_batch", &MegatronSpec::micro_batch, {1, 1 << 20},
-             "Samples that a replica takes at a time; the rest of its share follows in further micro-steps.");
+             "Samples that a replica processes at a time; the rest of its share follows in more micro-steps.");
   s.optional("activation_checkpointing", &MegatronSpec::activation_checkpointing,
-             "Blocks keep only their input and are recomputed in the backward pass.");
+             "Activation checkpointing: blocks keep only their input and are recomputed in the backward pass.");
   s.rule([](const MegatronSpec& m) -> std::optional<std::string> {
     const auto divides = [](const char* key, std::int64_t by, std::int64_t what,
                             const char* name) -> std::optional<std::string> {
@@ -56,7 +56,7 @@ Schema<MegatronSpec> megatron_schema() {
       return wrong;
     if (m.schedule == PipelineSchedule::interleaved && (m.virtual_stages < 2 || m.pipeline < 2)) {
       return "schedule: found interleaved with pipeline " + std::to_string(m.pipeline) + " and virtual_stages " +
-             std::to_string(m.virtual_stages) + ", expected 2 or more of both";
+             std::to_string(m.virtual_stages) + ", expected at least 2 of each";
     }
     if (m.schedule != PipelineSchedule::interleaved && m.virtual_stages > 1) {
       return "virtual_stages: found " + std::to_string(m.virtual_stages) + ", expected 1, or schedule: interleaved";

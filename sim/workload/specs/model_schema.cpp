@@ -9,44 +9,44 @@ constexpr Range kRows{1, 1e13};
 constexpr Range kSize{0, 1e18};
 
 Schema<TableSpec> table_schema() {
-  Schema<TableSpec> s("table", "An embedding table, or `count` alike.");
-  s.required("rows", &TableSpec::rows, kRows, "Rows: distinct ids.");
+  Schema<TableSpec> s("table", "An embedding table, or `count` identical ones.");
+  s.required("rows", &TableSpec::rows, kRows, "Rows, i.e. distinct ids.");
   s.optional("dim", &TableSpec::dim, {0, 65536}, "Elements of a row; 0: the model's embedding_dim.");
   s.optional("pooling_factor", &TableSpec::pooling_factor, {1e-6, 1e6},
-             "Mean ids a sample looks up, which are summed into one vector.");
+             "Mean number of ids per sample, which are summed into one vector.");
   s.optional("alpha", &TableSpec::alpha, {-1, 4},
              "Exponent of the power law of id popularity, 0 is uniform; -1: the model's index_skew.");
   s.optional("features", &TableSpec::features, {1, 10'000},
-             "Inputs that share the table, each pooled into a vector of its own; pooling_factor is their sum.");
+             "Inputs that share the table, each pooled into a separate vector; pooling_factor is their sum.");
   s.optional("count", &TableSpec::count, {1, 100'000}, "Number of tables like this one.");
   return s;
 }
 
 void add_dense_part(Schema<DlrmSpec>& s) {
-  s.optional("dense_features", &DlrmSpec::dense_features, {0, 1 << 20}, "Numerical inputs of a sample.");
+  s.optional("dense_features", &DlrmSpec::dense_features, {0, 1 << 20}, "Dense (numerical) inputs per sample.");
   s.optional("embedding_dim", &DlrmSpec::embedding_dim, {1, 65536}, "Elements of an embedding vector.");
   s.scalars("bottom_mlp", &DlrmSpec::bottom_mlp, kWidth,
-            "Layer widths of the MLP over the numerical inputs; empty: they enter the interaction as they are.");
+            "Layer widths of the MLP over the numerical inputs; empty: they enter the interaction unchanged.");
   s.scalars("top_mlp", &DlrmSpec::top_mlp, kWidth,
             "Layer widths of the MLP after the interaction; the last is 1 for a click probability.");
   s.optional("top_dropout", &DlrmSpec::top_dropout, "Dropout after every hidden layer of the top MLP.");
   s.choice("interaction", &DlrmSpec::interaction,
            {{"dot", InteractionKind::dot}, {"dcn_v2", InteractionKind::dcn_v2}, {"concat", InteractionKind::concat}},
-           "How vectors meet: pairwise dot products, low-rank cross layers, or concatenation alone.");
+           "How vectors interact: pairwise dot products, low-rank cross layers, or concatenation only.");
   s.optional("cross_layers", &DlrmSpec::cross_layers, {1, 1000}, "dcn_v2: number of cross layers.");
   s.optional("cross_rank", &DlrmSpec::cross_rank, {0, 65536}, "dcn_v2: rank of a cross layer; 0: full matrix.");
   s.optional("concat_stride", &DlrmSpec::concat_stride, {1, 65536},
-             "concat: average pooling of the concatenated vectors over this many neighbours.");
+             "concat: average pooling of the concatenated vectors over this many adjacent elements.");
 }
 
 void add_embedding_part(Schema<DlrmSpec>& s) {
   s.list("tables", &DlrmSpec::tables, table_schema(), false, 20'000);
   s.optional("index_skew", &DlrmSpec::index_skew, {0, 4}, "Exponent of the power law of id popularity; 0 is uniform.");
   s.choice<std::string>("embedding_dtype", &DlrmSpec::embedding_dtype,
-                        {{"fp32", "fp32"}, {"fp16", "fp16"}, {"bf16", "bf16"}}, "Storage of the tables.");
+                        {{"fp32", "fp32"}, {"fp16", "fp16"}, {"bf16", "bf16"}}, "Storage type of the tables.");
   s.choice<std::string>("exchange_dtype", &DlrmSpec::exchange_dtype,
                         {{"auto", "auto"}, {"fp32", "fp32"}, {"fp16", "fp16"}, {"bf16", "bf16"}},
-                        "Type of pooled vectors on the wire; auto: that of the activations.");
+                        "Type of pooled vectors in the exchange; auto: that of the activations.");
   s.choice("embedding_optimizer", &DlrmSpec::embedding_optimizer,
            {{"none", graph::EmbeddingOptimizer::none},
             {"sgd", graph::EmbeddingOptimizer::sgd},
@@ -63,36 +63,37 @@ void add_sharding_part(Schema<DlrmSpec>& s) {
             {"row_wise", Sharding::row_wise},
             {"column_wise", Sharding::column_wise},
             {"data_parallel", Sharding::data_parallel}},
-           "How the tables fall on the ranks.");
+           "How the tables are distributed over the ranks.");
   s.choice<std::string>(
       "balance", &DlrmSpec::balance, {{"cost", "cost"}, {"memory", "memory"}},
-      "planner: what is levelled over the ranks: cost (lookups and exchange, splitting costly tables) or memory.");
+      "planner: what is balanced over the ranks: cost (lookups and exchange, splitting costly tables) or memory.");
   s.optional(
       "data_parallel_below", &DlrmSpec::data_parallel_below, kSize,
       "planner, row_wise, column_wise: tables smaller than this with their optimizer state are replicated on every rank.");
   s.optional("data_parallel_below_nodes", &DlrmSpec::data_parallel_below_nodes, kSize,
-             "The same on several nodes; 0: as on one node.");
+             "The same limit on several nodes; 0: as on one node.");
   s.optional(
       "table_memory", &DlrmSpec::table_memory, kSize,
-      "planner: most that a GPU spends on tables and their optimizer state; 0: what the rest of the model leaves.");
+      "planner: memory per GPU for tables and their optimizer state, at most; 0: what the rest of the model leaves.");
   s.optional(
       "bandwidth_ratio", &DlrmSpec::bandwidth_ratio, {0, 1e6},
-      "planner: bandwidth of GPU memory over that of the exchange (NVIDIA's MEM_COMM_BW_RATIO); 0: 7 on one node, 67 on several.");
+      "planner: ratio of GPU memory bandwidth to exchange bandwidth (NVIDIA's MEM_COMM_BW_RATIO); 0: 7 on one node, 67 on several.");
   s.optional(
       "work_ratio", &DlrmSpec::work_ratio, {1e-6, 1e6},
-      "planner: memory traffic of a lookup over the exchange traffic of a pooled vector (NVIDIA's MEM_COMM_WORK_RATIO).");
+      "planner: ratio of the memory traffic of a lookup to the exchange traffic of a pooled vector (NVIDIA's MEM_COMM_WORK_RATIO).");
   s.optional("row_wise_above", &DlrmSpec::row_wise_above, kSize,
-             "planner: larger tables are split by rows; 0: only those that do not fit.");
+             "planner: tables larger than this are split by rows; 0: only those that do not fit.");
   s.optional("column_wise_above", &DlrmSpec::column_wise_above, kSize,
-             "planner: larger tables are split by columns; 0: never.");
-  s.scalars("placement", &DlrmSpec::placement, {0, 4e9}, "table_wise: the rank of every table.");
+             "planner: tables larger than this are split by columns; 0: never.");
+  s.scalars("placement", &DlrmSpec::placement, {0, 4e9}, "table_wise: the rank that holds each table.");
   s.optional(
       "swept_parameters", &DlrmSpec::swept_parameters, kSize,
-      "Embedding parameters of each GPU that the optimizer visits every step, used or not (Adam with global update: capacity x width); 0: only those used.");
+      "Embedding parameters per GPU that the optimizer updates every step, used or not (Adam with global update: capacity x width); 0: only those used.");
   s.optional("exchange_through_host", &DlrmSpec::exchange_through_host,
-             "Pooled vectors pass through host memory on their way between GPUs.");
-  s.optional("distribute_input", &DlrmSpec::distribute_input,
-             "Ids travel to the tables' owners; else each owner reads its own ids of the global batch.");
+             "Pooled vectors are exchanged between GPUs through host memory.");
+  s.optional(
+      "distribute_input", &DlrmSpec::distribute_input,
+      "Ids are sent to the ranks that hold the tables; otherwise each of these reads its own ids of the global batch.");
 }
 
 Schema<DlrmSpec> dlrm_schema() {
@@ -111,16 +112,16 @@ Schema<TransformerSpec> transformer_schema() {
   s.optional("hidden", &TransformerSpec::hidden, kWidth, "Width of the residual stream.");
   s.optional("heads", &TransformerSpec::heads, {1, 65536}, "Attention heads; divides hidden.");
   s.optional("ffn_hidden", &TransformerSpec::ffn_hidden, {0, 1 << 24}, "Width inside the MLP; 0: 4 x hidden.");
-  s.optional("sequence", &TransformerSpec::sequence, {1, 1 << 24}, "Tokens of a sample.");
+  s.optional("sequence", &TransformerSpec::sequence, {1, 1 << 24}, "Tokens per sample.");
   s.optional("mean_tokens", &TransformerSpec::mean_tokens, {0, 1 << 24},
-             "Mean tokens of a sample before padding, for frameworks that batch by length; 0: the full sequence.");
+             "Mean tokens per sample before padding, for frameworks that batch by length; 0: the full sequence.");
   s.optional("vocabulary", &TransformerSpec::vocabulary, {1, 1 << 26}, "Rows of the token embedding.");
   s.optional("positions", &TransformerSpec::positions, {0, 1 << 24},
-             "Rows of the position embedding; 0: at least 512 for bert, else sequence.");
+             "Rows of the position embedding; 0: at least 512 for bert, otherwise sequence.");
   s.optional("predictions", &TransformerSpec::predictions, {0, 1 << 24},
-             "bert: masked positions of a sample whose logits are computed; 0: all.");
+             "bert: masked positions per sample whose logits are computed; 0: all.");
   s.optional("activation_checkpointing", &TransformerSpec::activation_checkpointing,
-             "Blocks keep only their input and are recomputed in the backward pass.");
+             "Activation checkpointing: blocks keep only their input and are recomputed in the backward pass.");
   s.optional("dropout", &TransformerSpec::dropout, "Dropout after attention and MLP.");
   s.rule([](const TransformerSpec& t) -> std::optional<std::string> {
     if (t.hidden % t.heads == 0) return {};
@@ -133,19 +134,19 @@ Schema<TransformerSpec> transformer_schema() {
 Schema<ResnetSpec> resnet_schema() {
   Schema<ResnetSpec> s("resnet", "A residual network for images.");
   s.choice<std::int64_t>("depth", &ResnetSpec::depth, {{"18", 18}, {"34", 34}, {"50", 50}, {"101", 101}, {"152", 152}},
-                         "Weighted layers.");
+                         "Layers with weights.");
   s.choice<std::string>(
       "variant", &ResnetSpec::variant, {{"v1", "v1"}, {"v1b", "v1b"}, {"v1.5", "v1.5"}},
       "Which convolution of a downsampling bottleneck has the stride: v1 the first 1x1; v1.5 and v1b the 3x3.");
   s.optional("image", &ResnetSpec::image, {32, 8192}, "Height and width of an image.");
-  s.optional("classes", &ResnetSpec::classes, kWidth, "Outputs of the classifier.");
-  s.optional("channels_last", &ResnetSpec::channels_last, "Activations are stored N, H, W, C.");
+  s.optional("classes", &ResnetSpec::classes, kWidth, "Classes, i.e. outputs of the classifier.");
+  s.optional("channels_last", &ResnetSpec::channels_last, "Activations are stored as NHWC.");
   return s;
 }
 
 Schema<MlpSpec> mlp_schema() {
   Schema<MlpSpec> s("mlp", "Fully connected layers.");
-  s.optional("inputs", &MlpSpec::inputs, kWidth, "Features of a sample.");
+  s.optional("inputs", &MlpSpec::inputs, kWidth, "Features per sample.");
   s.scalars("layers", &MlpSpec::layers, kWidth, "Layer widths.");
   s.rule([](const MlpSpec& m) {
     return m.layers.empty() ? std::optional<std::string>("layers: found none, expected at least one") : std::nullopt;
@@ -160,16 +161,16 @@ Schema<TransformerXlSpec> transformer_xl_schema() {
   s.optional("heads", &TransformerXlSpec::heads, {1, 65536}, "Attention heads.");
   s.optional("head_dim", &TransformerXlSpec::head_dim, {1, 65536}, "Width of a head.");
   s.optional("ffn_hidden", &TransformerXlSpec::ffn_hidden, {1, 1 << 24}, "Width inside the MLP.");
-  s.optional("target_length", &TransformerXlSpec::target_length, {1, 1 << 24}, "Tokens of a segment.");
+  s.optional("target_length", &TransformerXlSpec::target_length, {1, 1 << 24}, "Tokens per segment.");
   s.optional("memory_length", &TransformerXlSpec::memory_length, {0, 1 << 24},
-             "Tokens before the segment that it attends to.");
+             "Tokens before the segment that it also attends to.");
   s.optional("vocabulary", &TransformerXlSpec::vocabulary, {1, 1 << 26}, "Words.");
   s.scalars("cutoffs", &TransformerXlSpec::cutoffs, {1, 1 << 26},
-            "Ranks of frequency at which the second and later clusters of the adaptive softmax begin.");
+            "Frequency ranks at which the second and later clusters of the adaptive softmax begin.");
   s.optional("div_value", &TransformerXlSpec::div_value, {1, 64},
-             "Vectors of a cluster are this much narrower than those of the cluster before.");
+             "Factor by which each cluster's vectors are narrower than the previous cluster's.");
   s.optional("tail_tokens", &TransformerXlSpec::tail_tokens, {0, 1},
-             "Share of the tokens that fall outside the first cluster.");
+             "Fraction of the tokens outside the first cluster.");
   s.optional("tail_exponent", &TransformerXlSpec::tail_exponent, {0, 10},
              "Exponent of the power law of word frequency in the tail.");
   s.optional("dropout", &TransformerXlSpec::dropout, "Dropout after embedding, attention and MLP.");
@@ -177,12 +178,12 @@ Schema<TransformerXlSpec> transformer_xl_schema() {
 }
 
 Schema<SsdSpec> ssd_schema() {
-  Schema<SsdSpec> s("ssd", "SSD detector on a ResNet cut after its third stage.");
+  Schema<SsdSpec> s("ssd", "SSD detector on a ResNet truncated after its third stage.");
   s.choice<std::int64_t>("depth", &SsdSpec::depth, {{"18", 18}, {"34", 34}, {"50", 50}},
-                         "Weighted layers of the backbone.");
+                         "Layers with weights in the backbone.");
   s.optional("image", &SsdSpec::image, {264, 8192}, "Height and width of an image.");
-  s.optional("classes", &SsdSpec::classes, kWidth, "Classes with the background.");
-  s.optional("channels_last", &SsdSpec::channels_last, "Activations are stored N, H, W, C.");
+  s.optional("classes", &SsdSpec::classes, kWidth, "Classes, including the background.");
+  s.optional("channels_last", &SsdSpec::channels_last, "Activations are stored as NHWC.");
   return s;
 }
 
@@ -190,21 +191,23 @@ Schema<NcfSpec> ncf_schema() {
   Schema<NcfSpec> s("ncf", "NeuMF collaborative filtering, all tables replicated.");
   s.optional("users", &NcfSpec::users, kRows, "Users.");
   s.optional("items", &NcfSpec::items, kRows, "Items.");
-  s.optional("factors", &NcfSpec::factors, {1, 65536}, "Width of the factorisation's vectors.");
-  s.scalars("mlp", &NcfSpec::mlp, kWidth, "Widths of the MLP, from that of the concatenated user and item vectors on.");
+  s.optional("factors", &NcfSpec::factors, {1, 65536}, "Width of the matrix factorization vectors.");
+  s.scalars("mlp", &NcfSpec::mlp, kWidth,
+            "Widths of the MLP, starting with that of the concatenated user and item vectors.");
   s.optional("index_skew", &NcfSpec::index_skew, {0, 4}, "Exponent of the power law of users' and items' popularity.");
   s.optional("dropout", &NcfSpec::dropout, "Dropout after each layer of the MLP.");
   return s;
 }
 
 Schema<ProgramStep> program_step_schema() {
-  Schema<ProgramStep> s("step", "Computation of a measured time, or a collective.");
+  Schema<ProgramStep> s("step", "A computation with a measured time, or a collective.");
   s.optional("name", &ProgramStep::name, "Name in reports.");
   s.optional("compute", &ProgramStep::compute, {0, 1e5}, "Time of the computation on every rank, as measured.");
   s.optional("collective", &ProgramStep::collective, "Kind of collective, as in `distsim list collectives`.");
   s.optional("size", &ProgramStep::size, {0, 1e15}, "Its size, as in the size column of nccl-tests.");
-  s.choice<std::string>("group", &ProgramStep::group, {{"all", "all"}, {"node", "node"}, {"rails", "rails"}},
-                        "Its groups: all ranks, every node by itself, or equal places of all nodes.");
+  s.choice<std::string>(
+      "group", &ProgramStep::group, {{"all", "all"}, {"node", "node"}, {"rails", "rails"}},
+      "Its groups: all ranks, the ranks of each node, or the GPUs with the same local index on all nodes.");
   s.rule([](const ProgramStep& step) -> std::optional<std::string> {
     const bool computes = step.compute > Duration{}, talks = !step.collective.empty();
     if (computes == talks)
@@ -218,19 +221,19 @@ Schema<ProgramStep> program_step_schema() {
 }
 
 Schema<ProgramSpec> program_schema() {
-  Schema<ProgramSpec> s("program", "A program described by what it does, step after step.");
+  Schema<ProgramSpec> s("program", "A program described step by step.");
   s.list("steps", &ProgramSpec::steps, program_step_schema(), false, 10'000);
   return s;
 }
 
 void add_training(Schema<ModelSpec>& s) {
   s.optional("global_batch", &ModelSpec::global_batch, {0, 1e12},
-             "Samples of one optimizer step over all ranks and micro-steps.");
+             "Samples per optimizer step over all ranks and micro-steps.");
   s.optional("per_gpu_batch", &ModelSpec::per_gpu_batch, {0, 1e9},
-             "Instead of global_batch: samples of one GPU in one micro-step.");
+             "Instead of global_batch: samples per GPU and micro-step.");
   s.optional(
       "memory_check", &ModelSpec::memory_check,
-      "Refuse a dense model that does not fit its GPUs by our count of weights, gradients and activations; false: list it as an assumption and go on.");
+      "Refuse a dense model whose estimated weights, gradients and activations exceed GPU memory; false: list this as an assumption and continue.");
   s.optional("accumulation", &ModelSpec::accumulation, {1, 1e6},
              "Micro-steps whose gradients are summed before the optimizer step.");
   s.choice("precision", &ModelSpec::precision,
@@ -253,9 +256,9 @@ void add_training(Schema<ModelSpec>& s) {
 }  // namespace
 
 Schema<ModelSpec> model_schema() {
-  Schema<ModelSpec> s("model", "What is trained.");
+  Schema<ModelSpec> s("model", "The model to train.");
   s.optional("name", &ModelSpec::name, "Name in reports.");
-  s.optional("description", &ModelSpec::description, "One sentence.");
+  s.optional("description", &ModelSpec::description, "One-sentence description.");
   s.choice("kind", &ModelSpec::kind,
            {{"dlrm", ModelKind::dlrm},
             {"resnet", ModelKind::resnet},
@@ -266,7 +269,7 @@ Schema<ModelSpec> model_schema() {
             {"ncf", ModelKind::ncf},
             {"program", ModelKind::program},
             {"megatron", ModelKind::megatron}},
-           "Family; it names the section below that counts.", true);
+           "Model family, which is also the name of the section below that applies.", true);
   add_training(s);
   s.nested("dlrm", &ModelSpec::dlrm, dlrm_schema());
   s.nested("transformer", &ModelSpec::transformer, transformer_schema());

@@ -11,7 +11,7 @@ Result<std::int64_t> total_samples(const ModelSpec& model, std::int64_t slots) {
   if (model.per_gpu_batch == 0) return model.global_batch;
   if (model.per_gpu_batch > kMaxSamples / slots) {
     return Error{"model.per_gpu_batch: found " + text(model.per_gpu_batch) + " samples on " + text(slots) +
-                     " ranks and micro-steps, expected at most " + text(kMaxSamples) + " in all",
+                     " ranks and micro-steps, expected at most " + text(kMaxSamples) + " total",
                  "", ""};
   }
   return model.per_gpu_batch * slots;
