@@ -23,7 +23,12 @@ KINETO = {
     "tracelens/mi300_torch_compile_triton.json.gz": None,
     **{f"megatron_gpt_tp8_a100/kineto_rank{rank}.json.gz": None for rank in range(8)},
 }
-EXECUTION_TRACES = ["hta/simple_add_et_1.0.1.json.gz", "megatron_gpt_tp8_a100/pytorch_et_rank0.json.gz"]
+EXECUTION_TRACES = {  # trace of the same run in Kineto's format; names whose nodes stay (None: all that the cut Kineto trace has)
+    "hta/simple_add_et_1.0.1.json.gz": ("hta/simple_add_kineto_for_et.json.gz", None),
+    "megatron_gpt_tp8_a100/pytorch_et_rank0.json.gz": ("megatron_gpt_tp8_a100/kineto_rank0.json.gz", None),
+    **{f"megatron_gpt_tp8_a100/pytorch_et_rank{rank}.json.gz": (f"megatron_gpt_tp8_a100/kineto_rank{rank}.json.gz",
+                                                                {"record_param_comms", "nccl:all_reduce"}) for rank in range(1, 8)},
+}
 NSYS = ["nsys/mfu_2gpu_before.sqlite.gz", "nsys/mock.sqlite.gz"]
 CHAKRA = "chakra/chakra.0.et.gz"
 CHAKRA_JSON = "chakra/json_trace_small.json"
@@ -214,18 +219,23 @@ def kineto(full, out, entry, steps):
 ET_KEYS = ["name", "id", "rf_id", "parent", "tid", "input_shapes", "input_types"]
 
 
-def execution_trace(full, out, entry, timed):
-    """The nodes of ops that the cut Kineto trace of the same run still has, and those above them."""
-    trace = load_json(full / entry["path"])
-    names = {e["name"] for e in events_of(load_json(out / timed)) if e["cat"] in OPS | NOTES}
-    by_id = {node["id"]: node for node in trace["nodes"]}
+def with_callers(nodes, names):
+    """Ids of the nodes of these names and of all above them."""
+    by_id = {node["id"]: node for node in nodes}
     kept = set()
-    for node in trace["nodes"]:
-        while node is not None and node["id"] not in kept and (node["name"] in names or node.get("kept_above") or node["parent"] == 1):
-            kept.add(node["id"])
-            node = by_id.get(node["parent"])
-            if node is not None:
-                node["kept_above"] = True
+    for node in nodes:
+        at = node if node["name"] in names or node["parent"] == 1 else None
+        while at is not None and at["id"] not in kept:
+            kept.add(at["id"])
+            at = by_id.get(at["parent"])
+    return kept
+
+
+def execution_trace(full, out, entry, timed, names):
+    """Nodes of some ops, and those above them."""
+    trace = load_json(full / entry["path"])
+    names = names or {e["name"] for e in events_of(load_json(out / timed)) if e["cat"] in OPS | NOTES}
+    kept = with_callers(trace["nodes"], names)
     nodes = [{key: n[key] for key in ET_KEYS} | ({"inputs": n["inputs"]} if n["name"] == "record_param_comms" else {})
              for n in trace["nodes"] if n["id"] in kept]
     written(out / entry["path"], compact({"schema": trace["schema"], "pid": trace["pid"], "nodes": nodes}))
@@ -390,8 +400,7 @@ def chakra_json(full, out, entry):
 def cut_all(full, out):
     entries = {entry["path"]: entry for entry in json.loads((full / "manifest.json").read_text())}
     jobs = [(path, lambda e, steps=steps: kineto(full, out, e, steps)) for path, steps in KINETO.items()]
-    pairs = {EXECUTION_TRACES[0]: "hta/simple_add_kineto_for_et.json.gz", EXECUTION_TRACES[1]: "megatron_gpt_tp8_a100/kineto_rank0.json.gz"}
-    jobs += [(path, lambda e, timed=timed: execution_trace(full, out, e, timed)) for path, timed in pairs.items()]
+    jobs += [(path, lambda e, pair=pair: execution_trace(full, out, e, *pair)) for path, pair in EXECUTION_TRACES.items()]
     jobs += [(path, lambda e: nsys(full, out, e)) for path in NSYS]
     jobs += [(CHAKRA, lambda e: chakra(full, out, e)), (CHAKRA_JSON, lambda e: chakra_json(full, out, e))]
     jobs += [(path, lambda e: astra(full, out, e)) for path in ASTRA]
