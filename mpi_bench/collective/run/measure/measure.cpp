@@ -47,9 +47,9 @@ std::vector<double> unpacked(const std::string& bytes) {
 }
 
 /// Timed rounds of one call, on all ranks.
-class Timing {
+class CallTiming {
  public:
-  Timing(const Surroundings& s, const Call& call) : s_(s), call_(call) {}
+  CallTiming(const Surroundings& s, const Call& call) : s_(s), call_(call) {}
 
   /// Nothing where the run was interrupted.
   std::optional<Measured> measure() {
@@ -285,7 +285,7 @@ Result<MeasuredRow> measure_row(const Surroundings& s, const Sweep& sweep, std::
                     .layout = &layout,
                     .in_place = in_place};
     TRY(prepare(s, call));
-    std::optional<Measured> measured = Timing(s, call).measure();
+    std::optional<Measured> measured = CallTiming(s, call).measure();
     if (!measured) {
       result.interrupted = true;
       return result;
