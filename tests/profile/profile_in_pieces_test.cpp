@@ -54,7 +54,7 @@ std::vector<std::string> many_steps(int steps, bool marked = true) {
   return out;
 }
 
-/// Rows of equal time may stand in any order.
+/// Rows of equal time may come in any order.
 std::multiset<std::string> lines(const std::string& text) {
   std::multiset<std::string> out;
   std::istringstream in(text);
@@ -184,7 +184,7 @@ TEST_F(ProfileInPieces, OneKinetoTraceIsExpected) {
   EXPECT_FALSE(profile_in_pieces({folder_ + "/none.json"}, {}).ok());
 }
 
-/// Whatever numbers stand in a trace, and wherever it ends: an answer or one line.
+/// Whatever numbers a trace holds, and wherever it ends: an answer or one line.
 TEST_F(ProfileInPieces, AbsurdAndCut) {
   traces::TraceOptions options;
   options.window = 1 << 12;

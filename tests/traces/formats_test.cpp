@@ -11,8 +11,7 @@
 #include "test_data.hpp"
 #include "traces/job_assembly.hpp"
 #include "traces/nsight/gputrace_reader.hpp"
-#include "traces/nsight/nvtx_text.hpp"
-#include "traces/trace_formats.hpp"
+#include "traces/nsight/nsys_report.hpp"
 #include "traces/trace_reader.hpp"
 
 namespace distsim::traces {

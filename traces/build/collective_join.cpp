@@ -6,7 +6,7 @@
 #include <tuple>
 
 #include "traces/build/collective_text.hpp"
-#include "traces/kineto/kineto_metadata.hpp"
+#include "traces/build/op_inputs.hpp"
 
 namespace distsim::traces {
 namespace {

@@ -10,7 +10,7 @@ namespace {
 
 using Pairs = std::vector<std::pair<std::uint32_t, std::uint32_t>>;  // timed, node
 
-/// Ids that stand for one op each; 0 marks those that do not.
+/// Ids that belong to one op each; 0 marks those that do not.
 std::unordered_map<std::uint64_t, std::uint32_t> unique_ids(const TraceRank& rank) {
   std::unordered_map<std::uint64_t, std::uint32_t> ids;
   for (std::uint32_t i = 0; i < rank.host_records.size(); ++i) {

@@ -267,7 +267,7 @@ Result<ReadRank> Reader::finish(const JsonStreamEnd& end) {
     return Error{what + (end.complete ? "" : " before the file is cut off") + ", expected a PyTorch trace", rank.path,
                  ""};
   }
-  rank.format = "PyTorch Kineto JSON";
+  rank.format = kKineto.name;
   rank.notes.drop("unreadable events", broken_ + end.broken_elements);
   rank.notes.drop("events without a usable time", no_time_);
   rank.notes.drop("counter events", counters_);
@@ -286,10 +286,21 @@ Result<ReadRank> Reader::finish(const JsonStreamEnd& end) {
 
 }  // namespace
 
-Result<ReadRank> read_kineto(ByteSource& source, const std::string& path, const TraceOptions& options, TraceJob& job) {
-  Reader reader(path, options, job);
-  TRY_ASSIGN(const JsonStreamEnd end, stream_json(source, path, options.window, options.window * 64, reader));
-  return reader.finish(end);
+bool sniff_kineto(const TraceHead& head) {
+  if (head.json == TraceHead::Json::array)  // a bare array of events, of which the first may be cut
+    return head.contains("\"ph\"") || head.text.find_first_not_of(" \t\r\n[]") == std::string_view::npos;
+  if (head.has("traceEvents")) return true;
+  const bool listed = head.has("nodes") || head.has("events") || head.has("schema");  // of another format
+  return !listed && (head.has("schemaVersion") || head.has("deviceProperties") || head.has("distributedInfo") ||
+                     head.has("baseTimeNanoseconds"));  // the events come further down
+}
+
+Result<std::vector<ReadRank>> read_kineto(const TraceFile& file, const TraceOptions& options, TraceJob& job) {
+  TRY_ASSIGN(const std::unique_ptr<ByteSource> source, file.open());
+  Reader reader(file.path, options, job);
+  TRY_ASSIGN(const JsonStreamEnd end, stream_json(*source, file.path, options.window, options.window * 64, reader));
+  TRY_ASSIGN(const ReadRank rank, reader.finish(end));
+  return std::vector<ReadRank>{rank};
 }
 
 }  // namespace distsim::traces
