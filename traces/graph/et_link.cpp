@@ -5,6 +5,8 @@
 #include <string>
 #include <unordered_map>
 
+#include "base/text/counted.hpp"
+
 namespace distsim::traces {
 namespace {
 
@@ -86,8 +88,8 @@ void link_execution_trace(TraceJob&, TraceRank& timed, const TraceRank& nodes) {
     ops += r.kind == HostKind::op || r.kind == HostKind::annotation ? 1 : 0;
   timed.format += " + " + nodes.format;
   timed.notes.assume(std::to_string(pairs.size()) + " of " + std::to_string(ops) +
-                     " ops matched to the execution trace (" + std::to_string(nodes.host_records.size()) +
-                     " nodes) by " + how);
+                     " ops matched to the execution trace (" + counted(nodes.host_records.size(), "node") + ") by " +
+                     how);
   for (const TraceNotes::Count& c : nodes.notes.dropped) timed.notes.drop(c.what, c.count);
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <unordered_map>
 
+#include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
 #include "traces/build/op_inputs.hpp"
 #include "traces/build/rank_builder.hpp"
@@ -261,9 +262,8 @@ std::uint32_t Reader::geometry(const KinetoArgs& a) {
 Result<ReadRank> Reader::finish(const JsonStreamEnd& end) {
   TraceRank& rank = out_.rank;
   if (builder_.device_records() + builder_.host_records() == 0) {
-    const std::string what = events_ == 0
-                                 ? "found no events"
-                                 : "found " + std::to_string(events_) + " events, but none on a host thread or GPU";
+    const std::string what =
+        events_ == 0 ? "found no events" : "found " + counted(events_, "event") + ", but none on a host thread or GPU";
     return Error{what + (end.complete ? "" : " before the file is cut off") + ", expected a PyTorch trace", rank.path,
                  ""};
   }
@@ -278,7 +278,7 @@ Result<ReadRank> Reader::finish(const JsonStreamEnd& end) {
   std::ranges::sort(others);
   for (const auto& [what, n] : others) rank.notes.drop(what, n);
   if (!end.complete) rank.notes.assume("the file is truncated; everything before that point is used");
-  if (negative_ > 0) rank.notes.assume(std::to_string(negative_) + " negative durations counted as 0");
+  if (negative_ > 0) rank.notes.assume(counted(negative_, "negative duration") + " counted as 0");
   builder_.finish(rank);
   metadata_.finish(out_);
   return std::move(out_);
