@@ -20,7 +20,7 @@ KernelTime kernel_time_of(const workload::FrameworkSpec& framework, const topolo
                           const std::string& precision, std::uint32_t ranks) {
   const bool wide = precision == "fp32" || precision == "tf32" || precision == "fp64";
   KernelTime t;
-  t.framework = wide ? framework.kernels_32bit : framework.kernels_16bit;
+  t.framework = wide ? framework.kernels.scale_32bit : framework.kernels.scale_16bit;
   t.device = wide ? device.calibration.kernels_32bit : device.calibration.kernels_16bit;
   t.slowest = 1 + device.calibration.speed_variation * expected_largest_of(ranks);
   return t;

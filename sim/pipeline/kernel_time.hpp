@@ -13,7 +13,7 @@ namespace distsim::pipeline {
 
 /// Factors on the time of every device op that is neither a collective nor a copy.
 struct KernelTime {
-  double framework = 1;  ///< FrameworkSpec::kernels_16bit or kernels_32bit
+  double framework = 1;  ///< FrameworkSpec::Kernels::scale_16bit or scale_32bit
   double device =
       1;  ///< DeviceCalibration::kernels_16bit or kernels_32bit; not for costs that were measured on the device
   double slowest = 1;  ///< 1 + speed_variation x expected largest of as many normal values as there are ranks:

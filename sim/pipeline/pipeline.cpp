@@ -28,10 +28,11 @@ workload::ClusterShape shape_of(const config::Experiment& e) {
 /// A framework's own exchange, unless the experiment says which.
 collectives::CollectiveOptions collective_options(const config::Experiment& e) {
   collectives::CollectiveOptions options = e.collectives;
-  if (options.exchange != "auto" || !e.framework.hierarchical_exchange) return options;
+  if (options.exchange != "auto" || e.framework.embedding.exchange == workload::EmbeddingExchange::nccl) return options;
   const bool hybrid = e.model.kind == workload::ModelKind::dlrm &&
                       workload::hybrid_applies(e.model.dlrm, e.framework, shape_of(e).ranks());
-  options.exchange = hybrid && e.framework.hybrid_rdma_writes ? "rdma" : "hierarchical";
+  options.exchange =
+      hybrid && e.framework.embedding.exchange == workload::EmbeddingExchange::rdma ? "rdma" : "hierarchical";
   return options;
 }
 
@@ -134,7 +135,8 @@ Result<Prediction> play(const config::Experiment& e, Passes& passes, CostModelCa
                  [&]() -> Result<engine::Timeline> {
                    TRY(apply_engine(lowered, costed, models->topology, e.engine, context.assumptions));
                    return play_with_interference(
-                       lowered, costed, Interference{e.framework.overlap_cost, e.framework.transfer_overlap_cost},
+                       lowered, costed,
+                       Interference{e.framework.kernels.overlap_cost, e.framework.kernels.transfer_overlap_cost},
                        context.assumptions);
                  },
                  dump_timeline));

@@ -22,7 +22,7 @@ TEST_F(ConfigTest, NamedFilesLieUnderTheSections) {
   EXPECT_EQ(e->model.name, "net");  // the file has no name of its own: that of the file
   EXPECT_EQ(e->model.kind, workload::ModelKind::mlp);
   EXPECT_EQ(e->framework.name, "pytorch");  // the default
-  EXPECT_EQ(e->framework.host_per_op, Duration::microseconds(7));
+  EXPECT_EQ(e->framework.host.per_op, Duration::microseconds(7));
 }
 
 TEST_F(ConfigTest, TheExperimentWeighsMoreThanTheFileAndSetMoreThanBoth) {
@@ -31,7 +31,7 @@ TEST_F(ConfigTest, TheExperimentWeighsMoreThanTheFileAndSetMoreThanBoth) {
       "title: mine\ncluster: {system: boxes, nodes: 4, nic: {count: 4}}\ndevice: {sm_count: 100}\nmodel: {name: net, global_batch: 512}\n"
       "collectives: {use_curves: false}\n");
   const auto e = load({"cluster.nodes=16", "cluster.nic.latency=3 us", "model.mlp.layers=[7, 1]",
-                       "framework.host_per_op=1 us", "title=theirs"});
+                       "framework.host.per_op=1 us", "title=theirs"});
   ASSERT_TRUE(e.ok()) << e.error().text();
   EXPECT_EQ(e->title, "theirs");
   EXPECT_EQ(e->cluster.nodes, 16);
@@ -41,7 +41,7 @@ TEST_F(ConfigTest, TheExperimentWeighsMoreThanTheFileAndSetMoreThanBoth) {
   EXPECT_EQ(e->device.sm_count, 100);
   EXPECT_EQ(e->model.global_batch, 512);
   EXPECT_EQ(e->model.mlp.layers, (std::vector<std::int64_t>{7, 1}));
-  EXPECT_EQ(e->framework.host_per_op, Duration::microseconds(1));
+  EXPECT_EQ(e->framework.host.per_op, Duration::microseconds(1));
   EXPECT_FALSE(e->collectives.use_curves);
 }
 

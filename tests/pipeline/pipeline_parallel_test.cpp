@@ -17,7 +17,7 @@ namespace {
 
 LaunchModel no_host() {
   LaunchModel m;
-  m.framework.host_per_op = m.framework.host_per_op_backward = m.framework.host_per_launch = m.framework.host_per_step =
+  m.framework.host.per_op = m.framework.host.per_op_backward = m.framework.host.per_launch = m.framework.host.per_step =
       Duration();
   m.launch.kernel_gap = Duration();
   return m;
@@ -119,7 +119,7 @@ TEST(PipelineParallel, ReplicasCostNoMoreThanOneStagesGradients) {
     return report::analyse({&graph, &lowered.program, &lowered.origins, &timeline, 3}, {}).iteration.ps();
   };
   workload::FrameworkSpec after;
-  after.overlap_gradient_sync = false;
+  after.gradients.overlap = false;
   for (const Case& c : {Case{workload::PipelineSchedule::gpipe, 4, 1, 8, 2},
                         {workload::PipelineSchedule::one_f_one_b, 4, 1, 8, 2},
                         {workload::PipelineSchedule::interleaved, 4, 2, 8, 2}}) {
@@ -196,7 +196,7 @@ TEST(PipelineParallel, AMicroBatchPaysEveryMessageThereAndBack) {
 
 TEST(PipelineParallel, OtherStagesDoNotLaunchATask) {
   LaunchModel launch = no_host();
-  launch.framework.host_per_launch = Duration::microseconds(1);
+  launch.framework.host.per_launch = Duration::microseconds(1);
   const graph::CostedGraph graph = costed(graph_of({workload::PipelineSchedule::one_f_one_b, 2, 1, 1}), 0);
   const Lowered lowered = lower(graph, launch, 1).value();
   std::int64_t launches[2] = {0, 0}, expected[2] = {0, 0};

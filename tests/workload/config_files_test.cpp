@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <set>
 
 #include "sim/workload/registry.hpp"
 #include "test_paths.hpp"
@@ -104,6 +105,23 @@ TEST(ConfigFiles, MistakesAreNamed) {
   EXPECT_NE(read_text("kind: dlrm\ndlrm:\n  tables:\n    - {rows: 0}\n").find("m.yaml:4:"), std::string::npos);
   EXPECT_NE(read_text("kind: dlrn\n").find("dlrm"), std::string::npos);
   EXPECT_NE(read_text("kind: mlp\nglobal_bach: 8\n").find("global_batch"), std::string::npos);
+}
+
+TEST(ConfigFiles, OldFrameworkKeysAreRefusedWithTheirNewPlace) {
+  const auto refusal = [](const std::string& text) {
+    return framework_schema().read(*parse_yaml(text, "f.yaml"), "framework").error().text();
+  };
+  EXPECT_EQ(refusal("name: x\nhost_per_op: 1 us\n"),
+            "f.yaml:2:1: framework.host_per_op: found an old key, expected framework.host.per_op");
+  EXPECT_NE(refusal("flash_attention: true\n").find("framework.kernels.attention"), std::string::npos);
+  EXPECT_NE(refusal("flash_attention: true\n").find("attention: flash"), std::string::npos);
+  EXPECT_NE(refusal("host: {per_opp: 1 us}\n").find("did you mean 'per_op'"), std::string::npos);
+  std::set<std::string> keys;
+  for (const FieldDoc& d : framework_schema().docs()) keys.insert(d.key);
+  for (const MovedKey& m : framework_schema().moved_keys()) {
+    EXPECT_TRUE(keys.contains(std::string(m.new_key))) << m.new_key;
+    EXPECT_NE(refusal(std::string(m.old_key) + ": 1\n").find("found an old key"), std::string::npos) << m.old_key;
+  }
 }
 
 TEST(Registry, NamesEveryKindOnce) {

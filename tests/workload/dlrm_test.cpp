@@ -247,7 +247,7 @@ TEST(Dlrm, MlperfHasItsPublishedDenseParameters) {
 TEST(Dlrm, ExchangeOverlapsTheBottomMlpOnlyWhereAsked) {
   FrameworkSpec f;
   for (const bool overlap : {true, false}) {
-    f.overlap_embedding_exchange = overlap;
+    f.embedding.overlap_exchange = overlap;
     const Workload w = build(small_model(), cluster(1, 4), f);
     TaskId exchange, waiter;
     for (std::uint32_t t = 0; t < w.graph.tasks.size(); ++t) {

@@ -174,7 +174,7 @@ TEST(Transformer, BinnedBatchesArePaddedByHalfABin) {
   const ClusterShape one{1, 1, Bytes(80'000'000'000)};
   FrameworkSpec f;
   const auto padded = build_workload(bert_512(), f, one);
-  f.sequence_bin = 64;
+  f.input.sequence_bin = 64;
   const auto binned = build_workload(bert_512(), f, one);
   ASSERT_TRUE(padded.ok() && binned.ok());
   EXPECT_EQ(rows_of_first_product(*padded), 2 * 512);
@@ -187,7 +187,7 @@ TEST(Transformer, AnUnfusedOptimizerLeavesATensorBetweenCalls) {
   ModelSpec m = bert_512();
   m.optimizer = graph::OptimizerKind::lamb;
   FrameworkSpec f;
-  f.fused_optimizer = false;
+  f.kernels.fused_optimizer = false;
   const auto w = build_workload(m, f, one);
   ASSERT_TRUE(w.ok()) << w.error().text();
   bool found = false;
@@ -201,7 +201,7 @@ TEST(Transformer, AnUnfusedOptimizerLeavesATensorBetweenCalls) {
 
 TEST(Resnet, LayoutFollowsTheFramework) {
   FrameworkSpec f;
-  f.convolution_layout = ConvLayout::nchw_in_32_bit;
+  f.kernels.convolution_layout = ConvLayout::nchw_in_32_bit;
   const LayerContext single{{}, &f}, half{numerics_of(Precision::fp16, f), &f};
   EXPECT_FALSE(std::get<graph::Conv2d>(op_named(ssd_layers({}, 1, single), "conv1")->op).channels_last);
   EXPECT_TRUE(std::get<graph::Conv2d>(op_named(ssd_layers({}, 1, half), "conv1")->op).channels_last);

@@ -68,7 +68,7 @@ TEST(DdpBuckets, CoverEveryGradientOnce) {
   const auto gradients = reverse_gradients(transformer_layers(bert, 1, context));
   for (const GradientSync rule :
        {GradientSync::ddp_buckets, GradientSync::fusion_buffer, GradientSync::one_shot, GradientSync::per_tensor}) {
-    framework.gradient_sync = rule;
+    framework.gradients.sync = rule;
     std::uint32_t next = 0;
     std::int64_t bytes = 0, expected = 0;
     for (const GradientBucket& b : gradient_buckets(gradients, framework)) {
@@ -95,9 +95,9 @@ TEST(FusionBuckets, FuseWhatIsReadyInACycleUpToTheBuffer) {
 
 TEST(GradientBuckets, OneShotAndPerTensor) {
   FrameworkSpec framework;
-  framework.gradient_sync = GradientSync::one_shot;
+  framework.gradients.sync = GradientSync::one_shot;
   EXPECT_EQ(sizes(gradient_buckets(of_sizes({1, 2, 3}), framework)), (std::vector<std::int64_t>{6}));
-  framework.gradient_sync = GradientSync::per_tensor;
+  framework.gradients.sync = GradientSync::per_tensor;
   EXPECT_EQ(sizes(gradient_buckets(of_sizes({1, 2, 3}), framework)), (std::vector<std::int64_t>{1, 2, 3}));
 }
 

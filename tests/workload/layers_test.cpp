@@ -138,7 +138,7 @@ TEST(Transformer, BackwardHasTwoProductsForEachForwardOne) {
 
 TEST(Linear, CastsWeightsWhereTheFrameworkDoes) {
   FrameworkSpec autocast;
-  autocast.cast_weights = true;
+  autocast.kernels.cast_weights = true;
   Linear shape{"fc", 8, 16, 32};
   const auto count = [](const Layer& layer) { return layer.forward.size() + layer.backward.size(); };
   const std::size_t plain = count(linear_layer(shape, {numerics_of(Precision::fp32, autocast), &autocast}));

@@ -32,7 +32,7 @@ Result<Workload> build(const ModelSpec& m, std::uint32_t nodes = 2, const Framew
 }
 FrameworkSpec without_overlap() {
   FrameworkSpec f;
-  f.overlap_gradient_sync = false;
+  f.gradients.overlap = false;
   return f;
 }
 Workload built(const ModelSpec& m, std::uint32_t nodes = 2) {
@@ -179,7 +179,7 @@ TEST(MegatronPipeline, WithoutOverlapAStageSumsInOnePieceAfterItsLastPass) {
     m.megatron.schedule = schedule;
     m.megatron.virtual_stages = chunks;
     FrameworkSpec one_shot;
-    one_shot.gradient_sync = GradientSync::one_shot;
+    one_shot.gradients.sync = GradientSync::one_shot;
     for (const FrameworkSpec& framework : {without_overlap(), one_shot}) {
       const Workload w = build(m, 2, framework).value();
       EXPECT_EQ(gradients_of_ranks(w), gradients_of_ranks(built(m))) << "the same gradients";

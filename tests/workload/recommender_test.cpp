@@ -109,8 +109,8 @@ TEST(HybridEmbedding, EveryLookupIsOneOrTheOtherAndMoreRanksMeanFewerFrequentRow
 
 TEST(HybridEmbedding, ExchangesInfrequentVectorsAndReducesFrequentRows) {
   FrameworkSpec f;
-  f.hybrid_embedding = true;
-  f.gradient_sync = GradientSync::one_shot;
+  f.embedding.hybrid = true;
+  f.gradients.sync = GradientSync::one_shot;
   const ModelSpec m = small_model();
   const HybridSplit split = hybrid_split(expand_tables(m.dlrm), 1024, 4);
   const Workload w = build(m, f, 1, 4);
@@ -124,7 +124,7 @@ TEST(HybridEmbedding, ExchangesInfrequentVectorsAndReducesFrequentRows) {
 
 TEST(HybridEmbedding, LeavesMultiHotTablesAndOtherOptimizersAlone) {
   FrameworkSpec f;
-  f.hybrid_embedding = true;
+  f.embedding.hybrid = true;
   ModelSpec m = small_model();
   EXPECT_TRUE(hybrid_applies(m.dlrm, f, 4));
   EXPECT_FALSE(hybrid_applies(m.dlrm, f, 1));
@@ -144,8 +144,8 @@ std::size_t place_of(const graph::TaskGraph& g, const std::string& name) {
 
 TEST(HybridEmbedding, FrequentGradientsDoNotWaitForTheExchange) {
   FrameworkSpec f;
-  f.hybrid_embedding = f.separate_comm_streams = true;
-  f.gradient_sync = GradientSync::one_shot;
+  f.embedding.hybrid = f.gradients.separate_stream = true;
+  f.gradients.sync = GradientSync::one_shot;
   const graph::TaskGraph g = build(small_model(), f, 1, 4).graph;
   EXPECT_LT(place_of(g, "embedding.frequent.wgrad"), place_of(g, "gradients.bucket0.all_reduce"));
   EXPECT_LT(place_of(g, "gradients.bucket0.all_reduce"), place_of(g, "embedding.update"));
@@ -153,9 +153,9 @@ TEST(HybridEmbedding, FrequentGradientsDoNotWaitForTheExchange) {
 
 TEST(AsyncWeightGradients, RunBesideTheExchangeOfTheEmbeddings) {
   FrameworkSpec f;
-  f.gradient_sync = GradientSync::one_shot;
+  f.gradients.sync = GradientSync::one_shot;
   const Workload inline_order = build(small_model(), f, 1, 4);
-  f.async_weight_gradients = true;
+  f.embedding.async_mlp_wgrad = true;
   const Workload held = build(small_model(), f, 1, 4);
   EXPECT_LT(place_of(inline_order.graph, "top.0.wgrad"), place_of(inline_order.graph, "embedding.exchange.dgrad"));
   EXPECT_GT(place_of(held.graph, "top.0.wgrad"), place_of(held.graph, "embedding.exchange.dgrad"));
@@ -178,8 +178,8 @@ std::size_t last_place_of(const graph::TaskGraph& g, const std::string& name) {
 /// With buckets no gradient is sent before it is computed, and a micro-step that adds to gradients holds none back.
 TEST(AsyncWeightGradients, AreSentAfterTheyAreComputed) {
   FrameworkSpec f;
-  f.async_weight_gradients = true;
-  f.bucket_size = f.first_bucket_size = Bytes(1024);
+  f.embedding.async_mlp_wgrad = true;
+  f.gradients.bucket_size = f.gradients.first_bucket_size = Bytes(1024);
   ModelSpec m = small_model();
   const graph::TaskGraph g = build(m, f, 1, 4).graph;
   EXPECT_LT(place_of(g, "top.2.wgrad"), place_of(g, "gradients.bucket0.all_reduce"));
@@ -234,8 +234,8 @@ TEST(RailExchange, WholeNodesHoldEveryRowOnce) {
 
 TEST(LoneBottom, RankZeroRunsTheWholeBatchAndSendsIt) {
   FrameworkSpec f;
-  f.bottom_mlp_on_one_rank = true;
-  f.gradient_sync = GradientSync::one_shot;
+  f.embedding.bottom_mlp_on_one_rank = true;
+  f.gradients.sync = GradientSync::one_shot;
   const ModelSpec m = small_model();
   const Workload w = build(m, f, 1, 8);
   EXPECT_EQ(op<graph::Gemm>(w.graph, "bottom.0").m, 1024);
@@ -275,11 +275,11 @@ TEST(Dropout, FollowsEveryHiddenLayerOfTheTop) {
 
 TEST(SparseUpdates, SgdScattersAndAdamSorts) {
   FrameworkSpec f;
-  f.sparse_update = graph::SparseUpdate::sort_dedup;
+  f.embedding.sparse_update = graph::SparseUpdate::sort_dedup;
   ModelSpec m = small_model();
   m.dlrm.embedding_optimizer = graph::EmbeddingOptimizer::sgd;
   EXPECT_EQ(op<graph::EmbeddingBag>(build(m, f, 1, 4).graph, "embedding.update").update, graph::SparseUpdate::atomic);
-  f.sparse_update = graph::SparseUpdate::atomic;
+  f.embedding.sparse_update = graph::SparseUpdate::atomic;
   m.dlrm.embedding_optimizer = graph::EmbeddingOptimizer::adam;
   EXPECT_EQ(op<graph::EmbeddingBag>(build(m, f, 1, 4).graph, "embedding.update").update,
             graph::SparseUpdate::sort_dedup);

@@ -34,10 +34,10 @@ void DlrmIteration::micro_step(std::int64_t step, GradientSynchronizer* sync) {
   lookups(split);
   if (lone_bottom()) bottom(split, graph::Pass::forward, false, nullptr);
   const TaskId pooled = send_pooled(split, Direction::owners_to_samples);
-  if (!it_.framework().overlap_embedding_exchange) it_.compute_waits_for(pooled);
+  if (!it_.framework().embedding.overlap_exchange) it_.compute_waits_for(pooled);
   if (!lone_bottom()) bottom(split, graph::Pass::forward, false, nullptr);
   replicated(split, graph::Pass::forward, nullptr);
-  if (it_.framework().overlap_embedding_exchange) it_.compute_waits_for(pooled);
+  if (it_.framework().embedding.overlap_exchange) it_.compute_waits_for(pooled);
   unpack(split, "embedding.unpack", graph::Phase::forward);
   it_.add_forward(interactions_.of(split), split);
   it_.add_forward(tops_.of(split), split);
@@ -47,7 +47,7 @@ void DlrmIteration::micro_step(std::int64_t step, GradientSynchronizer* sync) {
 /// Down to the gradients of the pooled vectors, which travel while the weight gradients that were held back are
 /// computed.
 TaskId DlrmIteration::backward_to_vectors(const SampleSplit& split, bool accumulate, GradientSynchronizer* sync) {
-  const bool hold = it_.framework().async_weight_gradients &&
+  const bool hold = it_.framework().embedding.async_mlp_wgrad &&
                     !accumulate;  // an accumulated gradient is added to right after it is computed
   if (hold) it_.hold_weight_gradients_back();
   add_backward_pass(it_, tops_.of(split), split, accumulate, hold ? nullptr : sync);
@@ -64,7 +64,7 @@ TaskId DlrmIteration::backward_to_vectors(const SampleSplit& split, bool accumul
 
 void DlrmIteration::backward(const SampleSplit& split, bool accumulate, GradientSynchronizer* sync) {
   const TaskId pooled = backward_to_vectors(split, accumulate, sync);
-  const bool overlap = it_.framework().overlap_embedding_exchange && !lone_bottom();
+  const bool overlap = it_.framework().embedding.overlap_exchange && !lone_bottom();
   if (!overlap) it_.compute_waits_for(pooled);
   bottom(split, graph::Pass::backward, accumulate, sync);
   replicated(split, graph::Pass::backward, sync);

@@ -94,7 +94,7 @@ void DlrmIteration::unpack(const SampleSplit& split, const char* name, graph::Ph
   if (by_rails() && phase == graph::Phase::forward) sum_in_node(split);
   const std::int64_t element = graph::size_of(exchange_dtype(spec_, it_.numerics()));
   const std::int64_t width = placement_.row_wise_everywhere ? 0 : vectors_received();
-  if (!it_.framework().table_batched_embedding) {
+  if (!it_.framework().embedding.table_batched) {
     std::vector<graph::Op> ops;
     for (const std::int64_t size : split.sizes())
       ops.push_back(graph::Concat{size * shape_.embedding_width * element, shape_.vectors});

@@ -61,12 +61,12 @@ class DlrmIteration {
   Result<Placement> place(std::int64_t room) const;
   /// Vectors of a node meet on the GPU of the receiver's rail and cross once.
   bool by_rails() const {
-    return it_.framework().hierarchical_exchange && !spec_.exchange_through_host && nodes_ > 1 && gpus_per_node_ > 1 &&
-           (hybrid_ || spec_.sharding == Sharding::planner);
+    return it_.framework().embedding.exchange != EmbeddingExchange::nccl && !spec_.exchange_through_host &&
+           nodes_ > 1 && gpus_per_node_ > 1 && (hybrid_ || spec_.sharding == Sharding::planner);
   }
   /// Rank 0 runs the bottom MLP for all; its output travels with the pooled vectors.
   bool lone_bottom() const {
-    return it_.framework().bottom_mlp_on_one_rank && it_.ranks() > 4 && spec_.sharding == Sharding::planner &&
+    return it_.framework().embedding.bottom_mlp_on_one_rank && it_.ranks() > 4 && spec_.sharding == Sharding::planner &&
            !spec_.bottom_mlp.empty();
   }
   std::int64_t hybrid_bytes(const SampleSplit& split) const;

@@ -19,7 +19,7 @@ void DlrmIteration::input(const SampleSplit& split) {
   const TaskId sent = it_.add_collective("input.distribute", it_.exchange_stream(), graph::Phase::input,
                                          id_exchange(placement_, split, kIndexBytes), it_.world(),
                                          copied.valid() ? std::vector<TaskId>{copied} : std::vector<TaskId>{});
-  if (!it_.framework().pipeline_input_distribution) it_.compute_waits_for(sent);
+  if (!it_.framework().input.pipeline_distribution) it_.compute_waits_for(sent);
 }
 
 graph::EmbeddingBag DlrmIteration::hybrid_bag(double rows, double lookups, double alpha, graph::Pass pass) const {

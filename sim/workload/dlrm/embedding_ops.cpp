@@ -27,15 +27,15 @@ graph::EmbeddingBag embedding_bag(const DlrmSpec& spec, std::int64_t samples, gr
   op.optimizer = spec.embedding_optimizer;
   // Plain SGD needs no sum of duplicates first: every gradient row is added where it belongs (TensorFlow's
   // resource_scatter_add).
-  const bool scatter = c.framework->sparse_update == graph::SparseUpdate::sort_dedup &&
+  const bool scatter = c.framework->embedding.sparse_update == graph::SparseUpdate::sort_dedup &&
                        spec.embedding_optimizer == graph::EmbeddingOptimizer::sgd;
   // Adam needs the sum of a row's gradients, so that atomics alone will not do (HugeCTR's hash embeddings sort).
-  const bool sum = c.framework->sparse_update == graph::SparseUpdate::atomic &&
+  const bool sum = c.framework->embedding.sparse_update == graph::SparseUpdate::atomic &&
                    spec.embedding_optimizer == graph::EmbeddingOptimizer::adam;
   op.update = scatter ? graph::SparseUpdate::atomic
               : sum   ? graph::SparseUpdate::sort_dedup
-                      : c.framework->sparse_update;
-  op.table_batched = c.framework->table_batched_embedding;
+                      : c.framework->embedding.sparse_update;
+  op.table_batched = c.framework->embedding.table_batched;
   return op;
 }
 
@@ -72,11 +72,11 @@ graph::Op replicated_embedding_op(const DlrmSpec& spec, const Placement& placeme
 graph::Dispatch embedding_dispatch(const FrameworkSpec& f, std::int64_t tables, graph::Pass pass) {
   // Backward: sort_dedup sorts, finds runs, sums and scatters (about 6 kernels); fused sorts and updates (3); atomic
   // scatters (1).
-  const std::int64_t backward = f.sparse_update == graph::SparseUpdate::sort_dedup ? 6
-                                : f.sparse_update == graph::SparseUpdate::fused    ? 3
-                                                                                   : 1;
+  const std::int64_t backward = f.embedding.sparse_update == graph::SparseUpdate::sort_dedup ? 6
+                                : f.embedding.sparse_update == graph::SparseUpdate::fused    ? 3
+                                                                                             : 1;
   const std::int64_t kernels = pass == graph::Pass::forward ? 1 : backward;
-  const std::int64_t calls = f.table_batched_embedding ? 1 : tables;
+  const std::int64_t calls = f.embedding.table_batched ? 1 : tables;
   const auto cap = [](std::int64_t n) { return static_cast<std::uint16_t>(std::min<std::int64_t>(n, 0xFFFF)); };
   return {cap(calls), cap(calls * kernels)};
 }

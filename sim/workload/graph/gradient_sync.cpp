@@ -65,7 +65,7 @@ GradientSynchronizer::GradientSynchronizer(Iteration& iteration, const std::vect
 void GradientSynchronizer::ready(std::size_t tensors) {
   ready_ += tensors;
   CHECK(ready_ <= tensors_) << ready_ << " gradients ready of " << tensors_;
-  if (iteration_.framework().overlap_gradient_sync) send_full_buckets();
+  if (iteration_.framework().gradients.overlap) send_full_buckets();
 }
 
 void GradientSynchronizer::send_full_buckets() {
@@ -135,7 +135,7 @@ void add_optimizer(Iteration& iteration, graph::OptimizerKind kind, std::span<co
     for (const OptimizerShare& s : shares) ops.push_back(op(s));
     return ops;
   };
-  if (fp16 && f.loss_scale_sync) {
+  if (fp16 && f.host.loss_scale_sync) {
     const std::uint16_t kernels = capped(1 + tensors / 100);
     iteration.add("optimizer.unscale", {graph::Stream::compute, graph::Phase::optimizer, {2, kernels}},
                   of_each([&](const OptimizerShare& s) {
@@ -146,7 +146,7 @@ void add_optimizer(Iteration& iteration, graph::OptimizerKind kind, std::span<co
     iteration.add("optimizer.overflow_check", check, {graph::Copy{graph::CopyKind::d2h, 4}});
   }
   if (const int between = calls_per_tensor(kind) - 1;
-      !f.fused_optimizer && between > 0) {  // every call but the last leaves a tensor for the next one
+      !f.kernels.fused_optimizer && between > 0) {  // every call but the last leaves a tensor for the next one
     iteration.add("optimizer.intermediates", {graph::Stream::compute, graph::Phase::optimizer, {0, 0}},
                   of_each([&](const OptimizerShare& s) {
                     return graph::Elementwise{s.parameters, static_cast<double>(between), static_cast<double>(between),
@@ -155,11 +155,12 @@ void add_optimizer(Iteration& iteration, graph::OptimizerKind kind, std::span<co
                   rank_table);
   }
   const auto update = [&](const OptimizerShare& s) {
-    return graph::Optimizer{kind, s.parameters, s.tensors, n.gradient, n.mixed && !f.cast_weights};
+    return graph::Optimizer{kind, s.parameters, s.tensors, n.gradient, n.mixed && !f.kernels.cast_weights};
   };
-  iteration.add("optimizer.update",
-                {graph::Stream::compute, graph::Phase::optimizer, optimizer_dispatch(kind, tensors, f.fused_optimizer)},
-                of_each(update), rank_table);
+  iteration.add(
+      "optimizer.update",
+      {graph::Stream::compute, graph::Phase::optimizer, optimizer_dispatch(kind, tensors, f.kernels.fused_optimizer)},
+      of_each(update), rank_table);
 }
 
 }  // namespace distsim::workload

@@ -6,7 +6,7 @@
 // (`overlap_p2p`) a pass waits for messages of its own direction alone. The last stage has a copy of the word
 // embedding; both sum their gradients. Sharded data parallel (arXiv 1910.02054): 0 all-reduce of gradients; 1, 2
 // reduce-scatter, and gather of the updated weights; 3 gathers before each block's forward and backward pass,
-// reduce-scatter after. Gradients: with `gradient_sync: one_shot`, or without `overlap_gradient_sync`, a stage reduces
+// reduce-scatter after. Gradients: with `gradients.sync: one_shot`, or without `gradients.overlap`, a stage reduces
 // them in one piece once its last backward pass is done; else, and from ZeRO 2 on, which keeps a share of them alone,
 // block by block beside the last backward pass. Replicas have a communicator, and so a stream, of their own: what they
 // sum never holds back what a tensor-parallel group does.
@@ -452,7 +452,7 @@ class MegatronIteration {
   }
   bool syncs_by_block() const {
     const FrameworkSpec& framework = it_.framework();
-    return sharded(2) || (framework.overlap_gradient_sync && framework.gradient_sync != GradientSync::one_shot);
+    return sharded(2) || (framework.gradients.overlap && framework.gradients.sync != GradientSync::one_shot);
   }
   /// Reduces gradients of the dense weights, and of the experts', of which there are bytes(experts).
   template <class Bytes>

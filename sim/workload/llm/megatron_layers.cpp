@@ -130,7 +130,8 @@ class SplitBuilder {
     op.q_len = op.kv_len = s_.sequence;
     op.head_dim = h_ / s_.heads;
     op.causal = op.dropout = true;
-    op.flash = stack_.context().framework->flash_attention && graph::size_of(stack_.dtype()) <= 2;
+    op.flash =
+        stack_.context().framework->kernels.attention == AttentionKernels::flash && graph::size_of(stack_.dtype()) <= 2;
     op.dtype = stack_.dtype();
     Layer& layer = stack_.push(name + ".scores");
     layer.saved_bytes = stack_.bytes(3 * tokens_ * h_ / t_);

@@ -102,14 +102,15 @@ class Builder {
     op.q_len = op.kv_len = s_.sequence;
     op.head_dim = h_ / s_.heads;
     op.causal = !bert();
-    op.flash = c_.framework->flash_attention && graph::size_of(dtype()) <= 2;  // flash kernels are for 16 bit
+    const AttentionKernels kernels = c_.framework->kernels.attention;
+    op.flash = kernels == AttentionKernels::flash && graph::size_of(dtype()) <= 2;  // flash kernels are for 16 bit
     op.dropout = s_.dropout;
     op.dtype = dtype();
     const std::int64_t probabilities = n_ * s_.heads * s_.sequence * s_.sequence;
     Layer& layer = stack_.push(name + ".scores");
     layer.saved_bytes = bytes(3 * tokens_ * h_);
     if (!op.flash) layer.saved_bytes += s_.dropout ? 2 * bytes(probabilities) + probabilities : bytes(probabilities);
-    if (c_.framework->fused_softmax && !op.flash) return fused_scores(layer, probabilities);
+    if (kernels == AttentionKernels::fused_softmax) return fused_scores(layer, probabilities);
     if (!op.flash) head_copies(layer);
     // Unfused: product, scale and mask, softmax, dropout, product; backward the same and one product more each.
     layer.forward.push_back({name + ".scores", op, op.flash ? graph::Dispatch{2, 2} : graph::Dispatch{5, 5}});
@@ -183,9 +184,9 @@ class Builder {
 
 /// With bins of b tokens a sample of n is padded by b / 2 on average, and never beyond the full sequence.
 TransformerSpec as_batched(TransformerSpec spec, const FrameworkSpec& framework) {
-  if (framework.sequence_bin == 0 || spec.mean_tokens == 0) return spec;
+  if (framework.input.sequence_bin == 0 || spec.mean_tokens == 0) return spec;
   const std::int64_t positions = spec.position_rows();
-  spec.sequence = std::min(spec.sequence, spec.mean_tokens + framework.sequence_bin / 2);
+  spec.sequence = std::min(spec.sequence, spec.mean_tokens + framework.input.sequence_bin / 2);
   spec.positions = positions;
   return spec;
 }
