@@ -257,13 +257,19 @@ class Schema {
     return *this;
   }
 
-  /// A sub-section with its own schema.
+  /// A sub-section with its own schema: a member, or what `get` finds in the struct.
   template <class T>
   Schema& nested(const std::string& key, T S::*member, const Schema<T>& schema, bool is_required = false) {
+    return nested(
+        key, [member](S& out) -> T& { return out.*member; }, schema, is_required);
+  }
+  template <class T, class Get>
+  requires std::is_invocable_r_v<T&, Get, S&> Schema& nested(const std::string& key, Get get, const Schema<T>& schema,
+                                                             bool is_required = false) {
     auto shared = std::make_shared<const Schema<T>>(schema);
     add({key, "map", "", is_required ? "required" : "", schema.doc()}, is_required,
-        [member, shared](S& out, const ConfigNode& node, const std::string& path) {
-          return shared->read_into(out.*member, node, path);
+        [get, shared](S& out, const ConfigNode& node, const std::string& path) {
+          return shared->read_into(get(out), node, path);
         });
     for (FieldDoc d : shared->docs()) {
       d.key = key + "." + d.key;

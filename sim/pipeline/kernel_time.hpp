@@ -7,6 +7,7 @@
 
 #include "sim/graph/costed_graph.hpp"
 #include "sim/workload/specs/framework_spec.hpp"
+#include "sim/workload/specs/model_spec.hpp"
 #include "topology/devices/device_spec.hpp"
 
 namespace distsim::pipeline {
@@ -22,7 +23,7 @@ struct KernelTime {
 
 /// `precision` is that of the model's matrix products (Workload::precision).
 KernelTime kernel_time_of(const workload::FrameworkSpec& framework, const topology::DeviceSpec& device,
-                          const std::string& precision, std::uint32_t ranks);
+                          workload::Precision precision, std::uint32_t ranks);
 
 /// Multiplies means, lows and highs. Refuses what leaves the range of Duration.
 Result<void> scale_kernels(graph::CostedGraph& graph, const KernelTime& factors);

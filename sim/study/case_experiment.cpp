@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <regex>
 
+#include "sim/workload/dlrm/dlrm_spec.hpp"
+#include "sim/workload/models/transformer.hpp"
+#include "sim/workload/registry.hpp"
+
 namespace distsim::study {
 namespace {
 
@@ -10,15 +14,16 @@ namespace {
 workload::ModelSpec megatron_gpt(const std::smatch& ids) {
   workload::ModelSpec m;
   m.name = ids[0];
-  m.kind = workload::ModelKind::transformer;
+  m.family = workload::find_family("transformer");
   m.optimizer = graph::OptimizerKind::adam;
-  m.transformer.family = "gpt";
-  m.transformer.hidden = std::stoll(ids[1]);
-  m.transformer.layers = std::stoll(ids[2]);
-  m.transformer.heads = std::stoll(ids[3]);
-  m.transformer.sequence = std::stoll(ids[4]);
-  m.transformer.vocabulary = 50304;
-  m.transformer.activation_checkpointing = true;
+  workload::TransformerSpec& t = m.as<workload::TransformerSpec>();
+  t.family = workload::TransformerKind::gpt;
+  t.hidden = std::stoll(ids[1]);
+  t.layers = std::stoll(ids[2]);
+  t.heads = std::stoll(ids[3]);
+  t.sequence = std::stoll(ids[4]);
+  t.vocabulary = 50304;
+  t.activation_checkpointing = true;
   return m;
 }
 
@@ -30,9 +35,9 @@ workload::ModelSpec wide_deep(const std::smatch& ids) {
                      vocabulary = std::stoll(ids[4]);
   workload::ModelSpec m;
   m.name = ids[0];
-  m.kind = workload::ModelKind::dlrm;
+  m.family = workload::find_family("dlrm");
   m.optimizer = graph::OptimizerKind::adam;
-  workload::DlrmSpec& d = m.dlrm;
+  workload::DlrmSpec& d = m.as<workload::DlrmSpec>();
   d.embedding_dim = dim;
   d.bottom_mlp = {};
   d.interaction = workload::InteractionKind::concat;
@@ -66,9 +71,9 @@ std::string hugectr_release(const MeasuredCase& c) {
 
 /// NVIDIA's PyTorch recommenders are hybrid parallel in a way of their own; the other models use the framework as it
 /// is.
-std::string framework_of(const MeasuredCase& c, workload::ModelKind kind) {
+std::string framework_of(const MeasuredCase& c, const workload::ModelFamily* family) {
   if (c.framework_id == "hugectr") return hugectr_release(c);
-  return c.framework_id == "pytorch" && kind == workload::ModelKind::dlrm ? "pytorch_dlrm" : c.framework_id;
+  return c.framework_id == "pytorch" && family->name == "dlrm" ? "pytorch_dlrm" : c.framework_id;
 }
 
 /// MLPerf Training v3.0 ran DLRM-DCNv2 without data-parallel tables: thresholds for those came with v3.1 (printed in
@@ -122,7 +127,7 @@ Result<config::Experiment> CaseExperiments::of(const MeasuredCase& c) {
   TRY_ASSIGN(e.cluster, remembered(systems_, c.system_id, config::load_system));
   TRY_ASSIGN(e.device, remembered(devices_, e.cluster.device, config::load_device));
   TRY_ASSIGN(e.model, remembered(models_, c.model_id, model_by_id));
-  TRY_ASSIGN(e.framework, remembered(frameworks_, framework_of(c, e.model.kind), config::load_framework));
+  TRY_ASSIGN(e.framework, remembered(frameworks_, framework_of(c, e.model.family), config::load_framework));
   TRY_ASSIGN(e.model.precision, parse_precision(c.precision, e.device));
   e.cluster.nodes = c.nodes;
   e.cluster.gpus_per_node = c.gpus / c.nodes;
@@ -130,7 +135,8 @@ Result<config::Experiment> CaseExperiments::of(const MeasuredCase& c) {
   e.model.per_gpu_batch = 0;
   e.model.accumulation = c.accumulation;
   e.model.memory_check = false;  // it ran
-  if (replicates_no_tables(c)) e.model.dlrm.data_parallel_below = e.model.dlrm.data_parallel_below_nodes = Bytes(1);
+  workload::DlrmSpec& tables = e.model.as<workload::DlrmSpec>();
+  if (replicates_no_tables(c)) tables.data_parallel_below = tables.data_parallel_below_nodes = Bytes(1);
   e.collectives.curve_dir = config::curve_folder();
   return e;
 }

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "sim/study/case_experiment.hpp"
+#include "sim/workload/models/transformer.hpp"
 #include "test_paths.hpp"
 
 namespace distsim::study {
@@ -99,10 +100,10 @@ TEST(Precision, WhatIsNotStatedFollowsTheDevice) {
 
 TEST(ModelById, GptIdsAreParametric) {
   const workload::ModelSpec m = model_by_id("gpt_h2048_l24_a16_s1024").value();
-  EXPECT_EQ(m.transformer.hidden, 2048);
-  EXPECT_EQ(m.transformer.layers, 24);
-  EXPECT_EQ(m.transformer.heads, 16);
-  EXPECT_EQ(m.transformer.sequence, 1024);
+  EXPECT_EQ(m.as<workload::TransformerSpec>().hidden, 2048);
+  EXPECT_EQ(m.as<workload::TransformerSpec>().layers, 24);
+  EXPECT_EQ(m.as<workload::TransformerSpec>().heads, 16);
+  EXPECT_EQ(m.as<workload::TransformerSpec>().sequence, 1024);
   EXPECT_FALSE(model_by_id("gpt_h99999999999_l1_a1_s1").ok());
 }
 

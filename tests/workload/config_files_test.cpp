@@ -4,6 +4,8 @@
 #include <filesystem>
 #include <set>
 
+#include "sim/workload/dlrm/dlrm_spec.hpp"
+#include "sim/workload/llm/megatron_spec.hpp"
 #include "sim/workload/registry.hpp"
 #include "test_paths.hpp"
 
@@ -51,10 +53,8 @@ TEST(ConfigFiles, AreReadAndNamedLikeTheirFile) {
 TEST(ConfigFiles, EveryModelBuildsWithEveryFramework) {
   for (const std::string& path : files_in("models")) {
     ModelSpec m = read(path, model_schema(), "model");
-    const MegatronSpec& split =
-        m.megatron;  // two rounds through a pipeline are enough, which is far less than the batch of a thousand GPUs
-    if (m.kind == ModelKind::megatron)
-      m.global_batch = 128 / (split.tensor * split.pipeline) * split.micro_batch * 2 * split.pipeline;
+    if (m.family->batching != nullptr)  // two rounds are enough, which is far less than the batch of a thousand GPUs
+      m.global_batch = 2 * m.family->batching(m, 128).multiple;
     for (const std::string& f : files_in("frameworks")) {
       const auto w = build_workload(m, read(f, framework_schema(), "framework"), {16, 8, Bytes(80'000'000'000)});
       ASSERT_TRUE(w.ok()) << path << " " << f << ": " << w.error().text();
@@ -66,14 +66,14 @@ TEST(ConfigFiles, EveryModelBuildsWithEveryFramework) {
 
 std::int64_t tables_in(const ModelSpec& m) {
   std::int64_t n = 0;
-  for (const TableSpec& t : m.dlrm.tables) n += t.count;
+  for (const TableSpec& t : m.as<DlrmSpec>().tables) n += t.count;
   return n;
 }
 
 double gibibytes(const ModelSpec& m) {
   double n = 0;
-  for (const TableSpec& t : m.dlrm.tables)
-    n += 4.0 * static_cast<double>(t.count * t.rows * (t.dim > 0 ? t.dim : m.dlrm.embedding_dim));
+  for (const TableSpec& t : m.as<DlrmSpec>().tables)
+    n += 4.0 * static_cast<double>(t.count * t.rows * (t.dim > 0 ? t.dim : m.as<DlrmSpec>().embedding_dim));
   return n / (1 << 30);
 }
 
@@ -88,7 +88,7 @@ TEST(ConfigFiles, RecommendersHaveTheirPublishedSizes) {
     EXPECT_NEAR(gibibytes(m), size, 0.06) << name;
   }
   double lookups = 0;
-  for (const TableSpec& t : model("dlrm_dcnv2_mlperf").dlrm.tables) lookups += t.pooling_factor;
+  for (const TableSpec& t : model("dlrm_dcnv2_mlperf").as<DlrmSpec>().tables) lookups += t.pooling_factor;
   EXPECT_EQ(lookups, 214);
 }
 
@@ -122,11 +122,6 @@ TEST(ConfigFiles, OldFrameworkKeysAreRefusedWithTheirNewPlace) {
     EXPECT_TRUE(keys.contains(std::string(m.new_key))) << m.new_key;
     EXPECT_NE(refusal(std::string(m.old_key) + ": 1\n").find("found an old key"), std::string::npos) << m.old_key;
   }
-}
-
-TEST(Registry, NamesEveryKindOnce) {
-  EXPECT_EQ(workload_registry().size(), 9u);
-  for (const ModelFamily& f : workload_registry()) EXPECT_FALSE(f.sentence.empty());
 }
 
 }  // namespace

@@ -5,7 +5,9 @@
 
 #include "sim/workload/models/ncf.hpp"
 #include "sim/workload/models/ssd.hpp"
+#include "sim/workload/models/transformer.hpp"
 #include "sim/workload/models/transformer_xl.hpp"
+#include "sim/workload/registry.hpp"
 #include "sim/workload/workload.hpp"
 
 namespace distsim::workload {
@@ -82,9 +84,9 @@ TEST(TransformerXl, TailsShareTheTokensOutsideTheHead) {
 
 TEST(TransformerXl, RefusesCutoffsBeyondTheVocabulary) {
   ModelSpec m;
-  m.kind = ModelKind::transformer_xl;
+  m.family = find_family("transformer_xl");
   m.per_gpu_batch = 1;
-  m.transformer_xl.cutoffs = {20'000, 300'000};
+  m.as<TransformerXlSpec>().cutoffs = {20'000, 300'000};
   const auto w = build_workload(m, kFramework, {1, 1, Bytes(80'000'000'000)});
   ASSERT_FALSE(w.ok());
   EXPECT_NE(w.error().text().find("cutoffs: found 300000"), std::string::npos) << w.error().text();
@@ -141,7 +143,7 @@ TEST(Ncf, EveryTableIsLookedUpOnceASample) {
 
 TEST(Ncf, AllGradientsAreReduced) {
   ModelSpec m;
-  m.kind = ModelKind::ncf;
+  m.family = find_family("ncf");
   m.global_batch = 1 << 20;
   m.precision = Precision::fp32;
   const auto w = build_workload(m, kFramework, {1, 8, Bytes(16'000'000'000)});
@@ -156,10 +158,10 @@ TEST(Ncf, AllGradientsAreReduced) {
 
 ModelSpec bert_512() {
   ModelSpec m;
-  m.kind = ModelKind::transformer;
+  m.family = find_family("transformer");
   m.per_gpu_batch = 2;
-  m.transformer.layers = 1;
-  m.transformer.mean_tokens = 256;
+  m.as<TransformerSpec>().layers = 1;
+  m.as<TransformerSpec>().mean_tokens = 256;
   return m;
 }
 

@@ -2,8 +2,8 @@
 // over all ranks.
 #pragma once
 
+#include "sim/workload/family.hpp"
 #include "sim/workload/models/layer.hpp"
-#include "sim/workload/registry.hpp"
 
 namespace distsim::workload {
 

@@ -15,8 +15,6 @@ double nominal_flops_per_second(const Numerics& n) {
   return n.matrix == graph::DType::tf32 ? 45e12 : 12e12;
 }
 
-std::uint16_t capped(std::int64_t n) { return static_cast<std::uint16_t>(std::min<std::int64_t>(n, 0xFFFF)); }
-
 /// Kernels and framework calls of an optimizer that goes tensor by tensor.
 int calls_per_tensor(graph::OptimizerKind kind) {
   switch (kind) {

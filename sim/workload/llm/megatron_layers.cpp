@@ -16,14 +16,14 @@ class SplitBuilder {
         stack_(context, true),
         t_(spec.tensor),
         h_(spec.hidden),
-        ffn_(spec.ffn_hidden > 0 ? spec.ffn_hidden : 4 * spec.hidden),
+        ffn_(spec.inner_width()),
         tokens_(samples * spec.sequence),
         shared_(spec.sequence_parallel ? std::max<std::int64_t>(1, tokens_ / t_) : tokens_),
         samples_(samples) {}
 
   SplitLayers build() {
     embeddings();
-    for (std::int64_t i = 0; i < s_.layers / (s_.pipeline * s_.virtual_stages); ++i) {
+    for (std::int64_t i = 0; i < s_.chunk_layers(); ++i) {
       block_ = static_cast<int>(i) + 1;
       block("block" + std::to_string(i));
     }
@@ -47,6 +47,7 @@ class SplitBuilder {
     const std::size_t n = out_.layers.empty() ? stack_.layers().size() : out_.layers.size();
     out_.after_forward.resize(n);
     out_.after_backward.resize(n);
+    out_.of_expert.resize(n, false);
     out_.block.resize(n, block_);
   }
   std::int64_t activations() const { return stack_.bytes(tokens_ * h_); }
@@ -161,6 +162,7 @@ class SplitBuilder {
       stack_.linear(name + ".down", std::max<std::int64_t>(1, routed / own), ffn_ / t_, h_);
     }
     fill_up();
+    for (std::size_t i = first; i < out_.of_expert.size(); ++i) out_.of_expert[i] = true;
     if (!spread) return;
     out_.after_backward[first].push_back(exchange_);
     out_.after_forward.back().push_back(exchange_);

@@ -16,7 +16,7 @@
 #include <span>
 #include <vector>
 
-#include "sim/workload/specs/megatron_spec.hpp"
+#include "sim/workload/llm/megatron_spec.hpp"
 
 namespace distsim::workload {
 

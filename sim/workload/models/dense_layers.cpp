@@ -86,7 +86,7 @@ void append_backward(Layer& layer, const Linear& s, std::int64_t inner, bool fus
 
 LayerOp elementwise(std::string name, std::int64_t elements, double reads, double writes, double flops,
                     graph::DType dtype, graph::Dispatch dispatch) {
-  return {std::move(name), graph::Elementwise{elements, reads, writes, flops, dtype}, dispatch};
+  return {std::move(name), graph::Elementwise{elements, reads, writes, flops, dtype}, dispatch, false};
 }
 
 void append_weight_cast(std::vector<LayerOp>& ops, const std::string& name, std::int64_t elements, int tensors,
@@ -100,7 +100,8 @@ void append_gradient_cast(std::vector<LayerOp>& ops, const std::string& name, st
                           const LayerContext& c) {
   if (!c.numerics.mixed || !c.framework->kernels.cast_weights || elements == 0) return;
   const auto n = static_cast<std::uint16_t>(tensors);
-  ops.push_back(elementwise(name + std::string(kGradientCast), elements, 1, 2, 1, c.numerics.activation, {n, n}));
+  ops.push_back(elementwise(name + ".cast_gradients", elements, 1, 2, 1, c.numerics.activation, {n, n}));
+  ops.back().casts_gradient = true;
 }
 
 Layer linear_layer(const Linear& s, const LayerContext& c) {

@@ -91,7 +91,7 @@ std::vector<ModelTable> expand_tables(const DlrmSpec& spec) {
 }
 
 std::int64_t table_bytes(const DlrmSpec& spec, std::int64_t rows, std::int64_t dim) {
-  return rows * (dim * (spec.embedding_dtype == "fp32" ? 4 : 2) + state_bytes_per_row(spec.embedding_optimizer, dim));
+  return rows * (dim * graph::size_of(spec.embedding_dtype) + state_bytes_per_row(spec.embedding_optimizer, dim));
 }
 
 bool Placement::any_sharded() const {

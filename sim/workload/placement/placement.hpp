@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "sim/workload/specs/model_spec.hpp"
+#include "sim/workload/dlrm/dlrm_spec.hpp"
 
 namespace distsim::workload {
 

@@ -27,7 +27,7 @@ class Ranks {
  public:
   explicit Ranks(const Planner& p)
       : limit_(p.bytes_per_rank),
-        by_bytes_(p.balance == Planner::Balance::memory),
+        by_bytes_(p.balance == Balance::memory),
         per_node_(!by_bytes_ && p.ranks_per_node > 0 && p.ranks % p.ranks_per_node == 0 ? p.ranks_per_node : p.ranks),
         nodes_(p.ranks / per_node_),
         last_table_(p.ranks, kNoTable) {
@@ -71,7 +71,7 @@ class Ranks {
 std::vector<std::uint32_t> largest_load_first(const Planner& planner, const std::vector<PlannerTable>& tables) {
   std::vector<std::uint32_t> order(tables.size());
   for (std::uint32_t t = 0; t < tables.size(); ++t) order[t] = t;
-  if (planner.balance == Planner::Balance::cost)
+  if (planner.balance == Balance::cost)
     std::reverse(order.begin(), order.end());  // of equal ones the later table, as in the published plans
   std::stable_sort(order.begin(), order.end(),
                    [&](auto a, auto b) { return planner.load_of(tables[a]) > planner.load_of(tables[b]); });

@@ -41,9 +41,10 @@ struct Plan {
   double fullest = 0;  ///< load of the most loaded rank
 };
 
-struct Planner {
-  enum class Balance { cost, memory };
+/// What is levelled over the ranks: lookups and exchange, or bytes.
+enum class Balance : std::uint8_t { cost, memory };
 
+struct Planner {
   std::uint32_t ranks = 1;
   std::int64_t bytes_per_rank = 0;
   Balance balance = Balance::cost;
