@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "base/log.hpp"
 #include "sim/engine/rows/row_evaluator.hpp"
 #include "sim/engine/timeline/verify.hpp"
 #include "sim/pipeline/contention/contention.hpp"
@@ -118,6 +119,9 @@ Result<Prediction> play(const config::Experiment& e, Passes& passes, CostModelCa
              passes.run(
                  "build_workload", [&] { return workload::build_workload(e.model, e.framework, shape_of(e)); },
                  dump_workload));
+  log_debug([&] {
+    return fmt::format("build_workload: {} tasks, {} ranks", workload.graph.tasks.size(), shape_of(e).ranks());
+  });
   report::ReportContext context = context_of(e, workload);
   for (const std::string& remark : models->collectives.remarks()) context.assumptions.push_back(remark);
   const KernelTime kernel_time = kernel_time_of(e.framework, e.device, workload.precision, shape_of(e).ranks());
@@ -127,6 +131,8 @@ Result<Prediction> play(const config::Experiment& e, Passes& passes, CostModelCa
                  "price", [&] { return price_kernels(std::move(workload.graph), models, kernel_time); }, dump_costs));
   TRY_ASSIGN(Lowered lowered, passes.run(
                                   "lower", [&] { return lower(costed, launch, kPlayedIterations); }, dump_lowered));
+  log_debug(
+      [&] { return fmt::format("lower: {} steps, {} iterations", lowered.program.steps.size(), lowered.iterations); });
   TRY_ASSIGN(engine::Timeline timeline,
              passes.run(
                  "simulate",

@@ -137,7 +137,7 @@ Result<config::Experiment> CaseExperiments::of(const MeasuredCase& c) {
   e.model.memory_check = false;  // it ran
   workload::DlrmSpec& tables = e.model.as<workload::DlrmSpec>();
   if (replicates_no_tables(c)) tables.data_parallel_below = tables.data_parallel_below_nodes = Bytes(1);
-  e.collectives.curve_dir = config::curve_folder();
+  e.collectives.curve_dirs = config::curve_folders();
   return e;
 }
 
