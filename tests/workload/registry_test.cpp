@@ -3,11 +3,10 @@
 
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <numeric>
 #include <set>
 
-#include "test_paths.hpp"
+#include "shipped_models.hpp"
 
 namespace distsim::workload {
 namespace {
@@ -20,11 +19,9 @@ constexpr ClusterShape kShapes[] = {kOneGpu,
 /// The shipped models of a family.
 std::vector<ModelSpec> shipped(const ModelFamily& family) {
   std::vector<ModelSpec> out;
-  for (const auto& entry : std::filesystem::directory_iterator(test::config("models"))) {
-    if (entry.path().extension() != ".yaml") continue;
-    const auto model = model_schema().read(*parse_yaml_file(entry.path().string()), "model");
-    CHECK(model.ok()) << model.error().text();
-    if (model->family == &family) out.push_back(*model);
+  for (const std::string& name : shipped_model_names()) {
+    ModelSpec model = shipped_model(name);
+    if (model.family == &family) out.push_back(std::move(model));
   }
   return out;
 }
