@@ -60,7 +60,7 @@ Result<void> check_input_time(const FrameworkSpec& framework, const SamplePlan& 
   if (framework.input.per_sample.seconds() * static_cast<double>(most) <= Duration::kMaxSeconds) return {};
   return Error{"framework.input.per_sample: found " +
                    format_quantity(framework.input.per_sample.seconds(), Dimension::seconds) + " for each of " +
-                   std::to_string(most) + " samples of a rank, expected at most 1e6 s in total",
+                   std::to_string(most) + " samples per rank, expected at most 1e6 s in total",
                "", ""};
 }
 

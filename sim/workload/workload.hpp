@@ -43,7 +43,7 @@ struct Workload {
 
 /// Builds one training iteration (one optimizer step, all accumulation micro-steps). Errors name the key: a model that
 /// does not fit says by how much and on which rank. The graph holds HostWork for the input pipeline only; what the
-/// host spends on calls, launches and once a step (FrameworkSpec::Host) is laid on by whoever turns dispatches
+/// host spends on calls, launches and once a step (FrameworkSpec::Host) is added by whoever turns dispatches
 /// into time. Time and memory grow with ranks + tasks, never with their product.
 Result<Workload> build_workload(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape);
 

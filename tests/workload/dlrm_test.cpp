@@ -170,7 +170,7 @@ TEST(Dlrm, SmallTablesAreReplicatedBesideTablesSplitByRows) {
       reduced += c->bytes;
   }
   EXPECT_EQ(reduced, 4 * (w.dense_parameters + 1200 * 64)) << "gradients of both others";
-  // Ids go to the owners of rows alone: of 256 samples and three tables, three quarters to other ranks.
+  // Ids go only to the owners of rows: of 256 samples and three tables, three quarters to other ranks.
   EXPECT_EQ(sum(collective(w.graph, "input.distribute").send_bytes) +
                 collective(w.graph, "input.distribute").bytes * 4 *
                     (collective(w.graph, "input.distribute").send_bytes.empty() ? 1 : 0),

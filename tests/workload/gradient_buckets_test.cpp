@@ -90,7 +90,7 @@ TEST(FusionBuckets, FuseWhatIsReadyInACycleUpToTheBuffer) {
   EXPECT_EQ(sizes(fusion_buckets(ready, 10, 1)), (std::vector<std::int64_t>{9, 6, 2}));
   EXPECT_EQ(sizes(fusion_buckets(ready, 100, 1)), (std::vector<std::int64_t>{15, 2}));
   EXPECT_EQ(sizes(fusion_buckets(ready, 3, 1)),
-            (std::vector<std::int64_t>{4, 5, 6, 2}));  // larger than the buffer: alone
+            (std::vector<std::int64_t>{4, 5, 6, 2}));  // larger than the buffer: by itself
 }
 
 TEST(GradientBuckets, OneShotAndPerTensor) {

@@ -86,7 +86,7 @@ TEST(MegatronPipeline, EveryMicroBatchGoesThereAndBackOnce) {
     ASSERT_EQ(sent.size(), 3u);
     for (const auto& [stages, count] : sent) {
       EXPECT_EQ(stages.second, stages.first + 1);
-      EXPECT_EQ(count, 4 * 2 * 16) << "4 ranks a stage, 2 ways, 16 micro-batches";
+      EXPECT_EQ(count, 4 * 2 * 16) << "4 ranks per stage, 2 ways, 16 micro-batches";
     }
   }
 }
@@ -117,7 +117,7 @@ TEST(MegatronPipeline, AMessageIsTheShareOfTheActivationsThatARankHolds) {
 }
 
 TEST(MegatronPipeline, PairsOnOneNodeAreTasksOfTheirOwn) {
-  // 16 GPUs, 4 a stage: stages 0, 1 and 2, 3 share a node; 1 and 2 do not.
+  // 16 GPUs, 4 per stage: stages 0, 1 and 2, 3 share a node; 1 and 2 do not.
   const Workload w = built(small());
   std::map<const graph::Task*, std::set<bool>> on_one_node;
   for_each_group(w.graph, [&](const graph::Task& task, const std::vector<std::uint32_t>& members) {

@@ -8,7 +8,8 @@
 namespace distsim::workload {
 namespace {
 
-// The device mapping of NVIDIA's PyTorch DLRM (DeepLearningExamples) sets a GPU aside from here on.
+// The device mapping of NVIDIA's PyTorch DLRM (DeepLearningExamples) gives the bottom MLP a GPU of its own if there are
+// more GPUs.
 constexpr std::uint32_t kMostRanksThatShareTheBottom = 4;
 
 std::vector<Layer> joined(std::initializer_list<const std::vector<Layer>*> parts) {

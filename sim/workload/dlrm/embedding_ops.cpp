@@ -39,7 +39,7 @@ graph::EmbeddingBag embedding_bag(const DlrmSpec& spec, std::int64_t samples, gr
   // resource_scatter_add).
   const bool scatter = c.framework->embedding.sparse_update == graph::SparseUpdate::sort_dedup &&
                        spec.embedding_optimizer == graph::EmbeddingOptimizer::sgd;
-  // Adam needs the sum of a row's gradients, so that atomics alone will not do (HugeCTR's hash embeddings sort).
+  // Adam needs the sum of a row's gradients, so that atomics do not suffice (HugeCTR's hash embeddings sort).
   const bool sum = c.framework->embedding.sparse_update == graph::SparseUpdate::atomic &&
                    spec.embedding_optimizer == graph::EmbeddingOptimizer::adam;
   op.update = scatter ? graph::SparseUpdate::atomic

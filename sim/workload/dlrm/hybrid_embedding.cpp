@@ -8,6 +8,8 @@
 namespace distsim::workload {
 namespace {
 
+// Bandwidths in GB/s that HugeCTR's HybridEmbeddingParam was given in NVIDIA's MLPerf Training v1.1 submission of DLRM,
+// for all-to-all and all-reduce.
 constexpr double kAllToAllOverAllReduce = 190.0 / 130.0;
 
 /// Sum of i^-alpha for i = 1..n: integral, half of both ends, and the first correction (Euler and Maclaurin).

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "sim/workload/family.hpp"
-#include "sim/workload/models/layer.hpp"
+#include "sim/workload/layers/layer.hpp"
 
 namespace distsim::workload {
 

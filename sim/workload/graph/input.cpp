@@ -11,8 +11,8 @@ TaskId add_input(Iteration& iteration, const SampleSplit& split, double bytes_pe
   if (f.input.per_sample > Duration{}) {
     std::vector<graph::Op> work;
     for (const std::int64_t size : split.sizes()) work.push_back(graph::HostWork{f.input.per_sample * size});
-    // Loader threads run beside the thread that launches kernels, so overlapped work keeps the copy stream busy, not
-    // the host.
+    // Loader threads run in parallel to the thread that launches kernels, so overlapped work keeps the copy stream
+    // busy, not the host.
     prepared.push_back(iteration.add(
         "input.prepare", {f.input.overlap ? graph::Stream::copy : graph::Stream::host, graph::Phase::input, {0, 0}},
         std::move(work), table));

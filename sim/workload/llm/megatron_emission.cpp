@@ -23,7 +23,7 @@ std::vector<std::size_t> blocks_of(MegatronEmission& e, const StagePasses& stage
   return out;
 }
 
-/// A collective of a layer, which the layer behind it waits for.
+/// A collective of a layer, which the next layer waits for.
 void add_layer_exchange(MegatronEmission& e, const LayerExchange& x, const std::string& layer, graph::Phase phase) {
   const graph::Partition groups =
       x.experts ? graph::Partition::strided(e.plan.expert, e.plan.tensor) : graph::Partition::strided(e.plan.tensor, 1);

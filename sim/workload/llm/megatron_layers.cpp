@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "sim/workload/models/token_layers.hpp"
+#include "sim/workload/layers/token_layers.hpp"
 
 namespace distsim::workload {
 namespace {
@@ -76,7 +76,7 @@ class SplitBuilder {
          activations()});
     left_ = out_.after_forward.size();
   }
-  /// To be called once the layer behind leave() is there: backward its end is where gradients are gathered.
+  /// To be called once the layer after leave() is there: backward its end is where gradients are gathered.
   void left() {
     fill_up();
     if (t_ > 1 && s_.sequence_parallel)

@@ -11,8 +11,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "sim/workload/layers/layer.hpp"
 #include "sim/workload/llm/megatron_spec.hpp"
-#include "sim/workload/models/layer.hpp"
 
 namespace distsim::workload {
 

@@ -128,7 +128,7 @@ Result<Workload> build(const ModelSpec& model, const FrameworkSpec& framework, c
   const LayerContext context = layer_context(model, framework);
   DataParallelModel parts;
   parts.layers = [&](std::int64_t images) { return resnet_layers(spec, images, context); };
-  // Decoded and cropped on the host, copied as one byte a colour and normalised on the device.
+  // Decoded and cropped on the host, copied as one byte per colour and normalised on the device.
   parts.input_bytes_per_sample = static_cast<double>(3 * spec.image * spec.image + 8);
   return build_data_parallel(model, framework, shape, samples, parts);
 }

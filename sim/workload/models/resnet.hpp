@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "base/config/schema.hpp"
-#include "sim/workload/models/image_layers.hpp"
+#include "sim/workload/layers/image_layers.hpp"
 
 namespace distsim::workload {
 

@@ -124,7 +124,7 @@ Result<Workload> build(const ModelSpec& model, const FrameworkSpec& framework, c
   DataParallelModel parts;
   parts.layers = [&](std::int64_t images) { return ssd_layers(spec, images, context); };
   parts.input_bytes_per_sample =
-      static_cast<double>(3 * spec.image * spec.image * 2);  // normalised on the loader's GPU part; a few boxes besides
+      static_cast<double>(3 * spec.image * spec.image * 2);  // normalised on the loader's GPU part; plus a few boxes
   return build_data_parallel(model, framework, shape, samples, parts);
 }
 

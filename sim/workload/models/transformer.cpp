@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "sim/workload/graph/data_parallel.hpp"
-#include "sim/workload/models/token_layers.hpp"
+#include "sim/workload/layers/token_layers.hpp"
 
 namespace distsim::workload {
 namespace {

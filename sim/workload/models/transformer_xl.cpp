@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "sim/workload/graph/data_parallel.hpp"
-#include "sim/workload/models/token_layers.hpp"
+#include "sim/workload/layers/token_layers.hpp"
 
 namespace distsim::workload {
 namespace {
@@ -97,7 +97,7 @@ class Builder {
     stack_.layer_norm(name + ".mlp.norm", tokens_, h_);
   }
 
-  /// Memory and segment side by side; afterwards the segment becomes the next step's memory.
+  /// Memory and segment concatenated; afterwards the segment becomes the next step's memory.
   void concat_memory(const std::string& name) {
     Layer& layer = stack_.push(name + ".memory");
     layer.forward.push_back({name + ".memory", graph::Concat{stack_.bytes(n_ * keys_ * h_), 2}, {2, 2}});

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/config/schema.hpp"
-#include "sim/workload/models/layer.hpp"
+#include "sim/workload/layers/layer.hpp"
 
 namespace distsim::workload {
 

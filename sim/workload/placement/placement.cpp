@@ -5,7 +5,6 @@
 #include <set>
 
 #include "sim/workload/placement/placement_sets.hpp"
-#include "sim/workload/placement/planned_placement.hpp"
 #include "sim/workload/placement/planner.hpp"
 
 namespace distsim::workload {

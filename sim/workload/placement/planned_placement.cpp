@@ -1,9 +1,6 @@
-#include "sim/workload/placement/planned_placement.hpp"
-
 #include <algorithm>
 #include <map>
 
-#include "base/text/quantity_text.hpp"
 #include "sim/workload/placement/placement_sets.hpp"
 #include "sim/workload/placement/planner.hpp"
 
@@ -14,8 +11,6 @@ namespace {
 // v3.0 to v4.1): on DGX H100, 3.35 TB/s of a GPU's memory over 450 GB/s of NVLink and over the 50 GB/s of its NIC.
 constexpr double kBandwidthRatioInNode = 7;
 constexpr double kBandwidthRatioAcrossNodes = 67;
-
-std::string gigabytes(std::int64_t bytes) { return format_quantity(static_cast<double>(bytes), Dimension::bytes); }
 
 std::int64_t pieces_for(std::int64_t bytes, std::int64_t limit, std::int64_t most) {
   if (limit <= 0 || bytes <= limit) return 1;

@@ -1,4 +1,4 @@
-#include "sim/workload/models/image_layers.hpp"
+#include "sim/workload/layers/image_layers.hpp"
 
 #include <utility>
 

@@ -1,11 +1,11 @@
 #include <utility>
 
-#include "sim/workload/models/layer.hpp"
+#include "sim/workload/layers/layer.hpp"
 
 namespace distsim::workload {
 namespace {
 
-/// Operations an element, as counted by the profilers behind configs/frameworks (exp and erf are several).
+/// Operations per element, as counted by the profilers behind configs/frameworks (exp and erf are several).
 double flops_per_element(Activation a) {
   switch (a) {
     case Activation::none:
@@ -108,7 +108,7 @@ Layer linear_layer(const Linear& s, const LayerContext& c) {
   Layer layer;
   layer.name = s.name;
   const std::int64_t inner = s.padded_in > 0 ? s.padded_in : s.in;
-  // HugeCTR, the one framework that fuses by hand, has the fused layer in fp16 alone.
+  // HugeCTR, the one framework that fuses by hand, has the fused layer only in fp16.
   const bool fused =
       c.framework->kernels.fuse_epilogue && c.numerics.mixed && (s.bias || s.activation != Activation::none);
   append_forward(layer, s, inner, fused, c);

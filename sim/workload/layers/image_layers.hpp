@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/workload/models/layer.hpp"
+#include "sim/workload/layers/layer.hpp"
 
 namespace distsim::workload {
 
