@@ -213,7 +213,7 @@ TEST(MegatronPipeline, ReplicasDoNotQueueBehindTensorParallelGroups) {
       if (!task.between_stages) (tensor ? of_tensor : of_replicas).insert(task.stream);
     });
     EXPECT_EQ(of_tensor, std::set<graph::Stream>{graph::Stream::comm});
-    EXPECT_EQ(of_replicas, std::set<graph::Stream>{graph::Stream::comm2}) << "ZeRO " << zero;
+    EXPECT_EQ(of_replicas, std::set<graph::Stream>{graph::Stream::comm.lane(1)}) << "ZeRO " << zero;
   }
 }
 

@@ -89,7 +89,7 @@ class Iteration {
 
   graph::Stream exchange_stream() const { return graph::Stream::comm; }
   graph::Stream gradient_stream() const {
-    return framework_.gradients.separate_stream ? graph::Stream::comm2 : graph::Stream::comm;
+    return framework_.gradients.separate_stream ? graph::Stream::comm.lane(1) : graph::Stream::comm;
   }
   graph::Partition world() const { return graph::Partition::strided(ranks_, 1); }
 

@@ -22,7 +22,7 @@ class PipelineParts {
  public:
   /// What replicas, and the two ends, sum: it does not queue behind the collectives of tensor-parallel groups
   /// (Stream::comm).
-  static constexpr graph::Stream kReplicaStream = graph::Stream::comm2;
+  static constexpr graph::Stream kReplicaStream = graph::Stream::comm.lane(1);
 
   PipelineParts(Iteration& iteration, std::uint32_t stages, std::uint32_t width, std::uint32_t gpus_per_node)
       : it_(iteration), stages_(stages), width_(width), gpus_per_node_(gpus_per_node) {}
