@@ -326,7 +326,7 @@ TEST(Dlrm, ErrorsNameTheKey) {
   m.as<DlrmSpec>().placement = {0, 1, 2, 3, 4};
   EXPECT_NE(error(m).find("model.as<DlrmSpec>().placement[4]: found rank 4, expected 0 .. 3"), std::string::npos);
   m.as<DlrmSpec>().placement = {0};
-  EXPECT_NE(error(m).find("found 1 ranks, expected one for each of the 5 tables"), std::string::npos);
+  EXPECT_NE(error(m).find("found 1 rank, expected one for each of the 5 tables"), std::string::npos);
 }
 
 TEST(Dlrm, ModelsThatDoNotFitSayByHowMuchAndWhere) {

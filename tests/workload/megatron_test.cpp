@@ -174,5 +174,21 @@ TEST(Megatron, Refusals) {
       "too much");
 }
 
+TEST(Megatron, SaysHowTheBatchIsDivided) {
+  ModelSpec m = small();
+  m.as<MegatronSpec>().tensor = 4;
+  m.global_batch = 32;
+  const graph::Assumption four{graph::AssumptionKind::batch, "batch 32: 4 replicas run 2 micro-steps of 4 samples"};
+  EXPECT_EQ(built(m).assumptions.front(), four);
+  m.as<MegatronSpec>().pipeline = 2;
+  m.as<MegatronSpec>().micro_batch = 1;
+  m.global_batch = 1;
+  const graph::Assumption one{graph::AssumptionKind::batch, "batch 1: 1 replica runs 1 micro-step of 1 sample"};
+  const auto w = build(m, 1);
+  ASSERT_TRUE(w.ok()) << w.error().text();
+  EXPECT_EQ(w->assumptions.front(), one);
+  EXPECT_NE(w->assumptions.at(1).text.find("2 stages of 1 block;"), std::string::npos) << w->assumptions.at(1).text;
+}
+
 }  // namespace
 }  // namespace distsim::workload

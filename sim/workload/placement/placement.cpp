@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "base/text/counted.hpp"
 #include "sim/workload/placement/placement_sets.hpp"
 #include "sim/workload/placement/planner.hpp"
 
@@ -60,8 +61,8 @@ void place_on_rank_zero(Placement& placement, const DlrmSpec& spec) {
 
 Result<void> place_by_list(Placement& placement, const DlrmSpec& spec, std::uint32_t ranks) {
   if (spec.placement.size() != placement.tables.size()) {
-    return Error{"model.dlrm.placement: found " + std::to_string(spec.placement.size()) +
-                     " ranks, expected one for each of the " + std::to_string(placement.tables.size()) + " tables",
+    return Error{"model.dlrm.placement: found " + counted(spec.placement.size(), "rank") +
+                     ", expected one for each of the " + counted(placement.tables.size(), "table"),
                  "", ""};
   }
   std::map<std::uint32_t, std::vector<Shard>> shards;
