@@ -54,7 +54,8 @@ Result<std::string> list_systems() {
 
 Result<std::string> list_models() {
   std::string out = "Kinds (model.kind):\n";
-  for (const auto& kind : workload::workload_registry()) out += "  " + entry(kind.name, kind.sentence);
+  for (const workload::ModelFamily* family : workload::model_families())
+    out += "  " + entry(family->name, family->sentence);
   out += "\nFiles (model.name):\n";
   for (const auto& name : config::names_in("models")) {
     const Result<workload::ModelSpec> m = config::load_model(name);

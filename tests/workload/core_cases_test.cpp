@@ -1,13 +1,13 @@
 // Every measured case of a model that we have builds and fits the memory it did fit.
 #include <gtest/gtest.h>
 
-#include <filesystem>
 #include <fstream>
 #include <iostream>
 #include <map>
 #include <regex>
 #include <sstream>
 
+#include "shipped_models.hpp"
 #include "sim/workload/workload.hpp"
 #include "test_data.hpp"
 #include "test_paths.hpp"
@@ -20,13 +20,6 @@ std::vector<std::string> columns(const std::string& line, std::size_t n) {
   std::stringstream in(line);
   for (std::string field; out.size() < n && std::getline(in, field, ',');) out.push_back(field);
   return out;
-}
-
-template <class S>
-S read(const std::string& path, const Schema<S>& schema) {
-  const auto node = parse_yaml_file(path);
-  CHECK(node.ok()) << node.error().text();
-  return schema.read(*node).value();
 }
 
 std::int64_t memory_of(const std::string& system) {
@@ -51,12 +44,11 @@ TEST(CoreCases, BuildAndFit) {
   while (std::getline(in, line)) {
     const auto c =
         columns(line, 10);  // case, model, framework, system, nodes, gpus, precision, batch, per GPU, accumulation
-    const std::string file = test::config("models/" + c[1] + ".yaml");
-    if (!std::filesystem::exists(file)) {
+    if (!shipped_model_text(c[1])) {
       ++without_model[c[1]];
       continue;
     }
-    ModelSpec m = read(file, model_schema());
+    ModelSpec m = shipped_model(c[1]);
     m.global_batch = integer(c[7]);
     m.per_gpu_batch = 0;
     m.accumulation = integer(c[9]);
@@ -68,7 +60,7 @@ TEST(CoreCases, BuildAndFit) {
                   : c[6].starts_with("TF32") ? Precision::tf32
                                              : Precision::fp32;
     const auto nodes = static_cast<std::uint32_t>(integer(c[4])), gpus = static_cast<std::uint32_t>(integer(c[5]));
-    const FrameworkSpec f = read(test::config("frameworks/" + c[2] + ".yaml"), framework_schema());
+    const FrameworkSpec f = shipped_framework(c[2]);
     const auto w = build_workload(m, f, {nodes, gpus / nodes, Bytes(memory_of(c[3]))});
     EXPECT_EQ(w.ok(), !known_refusal(c)) << c[0] << " on " << c[3] << ": " << (w.ok() ? "" : w.error().text());
     ++built;

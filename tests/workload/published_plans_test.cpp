@@ -115,7 +115,7 @@ const ModelSpec& dcnv2() {
 }
 
 Placement ours(const PublishedPlan& plan) {
-  DlrmSpec spec = dcnv2().dlrm;
+  DlrmSpec spec = dcnv2().as<DlrmSpec>();
   if (plan.replicated.empty()) spec.data_parallel_below = spec.data_parallel_below_nodes = Bytes(0);
   if (plan.threshold_of_one_node) spec.data_parallel_below_nodes = Bytes(0);
   spec.table_memory = Bytes(plan.table_memory);
@@ -155,7 +155,7 @@ std::vector<std::vector<double>> loads_of(const Matrix& m, double ratio) {
   for (const auto& gpu : m) {
     auto& costs = loads.emplace_back();
     for (const int t : gpu)
-      costs.push_back(dcnv2().dlrm.tables[static_cast<std::size_t>(t)].pooling_factor / pieces.at(t) + ratio);
+      costs.push_back(dcnv2().as<DlrmSpec>().tables[static_cast<std::size_t>(t)].pooling_factor / pieces.at(t) + ratio);
     std::sort(costs.begin(), costs.end());
   }
   std::sort(loads.begin(), loads.end());

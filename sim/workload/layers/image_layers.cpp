@@ -1,4 +1,4 @@
-#include "sim/workload/models/image_layers.hpp"
+#include "sim/workload/layers/image_layers.hpp"
 
 #include <utility>
 
@@ -47,7 +47,7 @@ void ImageStack::convolution(const Convolution& s) {
 }
 
 void ImageStack::batch_norm(const std::string& name, bool relu) {
-  const bool fused = c_.framework->fuse_elementwise;
+  const bool fused = c_.framework->kernels.fuse_elementwise;
   graph::Normalization op;
   op.kind = graph::NormKind::batch;
   op.rows = n_ * size_ * size_;
@@ -68,7 +68,7 @@ void ImageStack::batch_norm(const std::string& name, bool relu) {
 
 void ImageStack::add_and_relu(const std::string& name) {
   Layer& layer = push(name + ".add_relu");
-  if (c_.framework->fuse_elementwise) {
+  if (c_.framework->kernels.fuse_elementwise) {
     layer.forward.push_back(elementwise(name + ".add_relu", elements(), 2, 1, 2, dtype()));
   } else {
     layer.forward.push_back(elementwise(name + ".add", elements(), 2, 1, 1, dtype()));

@@ -1,4 +1,4 @@
-#include "sim/workload/models/token_layers.hpp"
+#include "sim/workload/layers/token_layers.hpp"
 
 #include <utility>
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/workload/models/layer.hpp"
+#include "sim/workload/layers/layer.hpp"
 
 namespace distsim::workload {
 
@@ -26,7 +26,7 @@ class TokenStack {
 
   const LayerContext& context() const { return c_; }
   bool has_dropout() const { return dropout_; }
-  bool fused() const { return c_.framework->fuse_elementwise; }
+  bool fused() const { return c_.framework->kernels.fuse_elementwise; }
   graph::DType dtype() const { return c_.numerics.activation; }
   std::int64_t bytes(std::int64_t elements) const { return elements * graph::size_of(dtype()); }
   std::vector<Layer>& layers() { return layers_; }

@@ -1,11 +1,11 @@
 #include <utility>
 
-#include "sim/workload/models/layer.hpp"
+#include "sim/workload/layers/layer.hpp"
 
 namespace distsim::workload {
 namespace {
 
-/// Operations an element, as counted by the profilers behind configs/frameworks (exp and erf are several).
+/// Operations per element, as counted by the profilers behind configs/frameworks (exp and erf are several).
 double flops_per_element(Activation a) {
   switch (a) {
     case Activation::none:
@@ -55,7 +55,7 @@ void append_forward(Layer& layer, const Linear& s, std::int64_t inner, bool fuse
   const Numerics& n = c.numerics;
   append_weight_cast(layer.forward, s.name, s.in * s.out + (s.bias ? s.out : 0), s.bias ? 2 : 1, c);
   layer.forward.push_back({s.name, product(s.rows, s.out, inner, graph::Pass::forward, fused, n.matrix), {1, 1}});
-  if (s.bias && !fused && !c.framework->fuse_elementwise) {  // in place; a compiler merges it with what follows
+  if (s.bias && !fused && !c.framework->kernels.fuse_elementwise) {  // in place; a compiler merges it with what follows
     layer.forward.push_back(elementwise(s.name + ".bias", s.rows * s.out, 1, 1, 1, n.activation, {0, 1}));
   }
   if (s.activation != Activation::none && !fused) {
@@ -86,29 +86,31 @@ void append_backward(Layer& layer, const Linear& s, std::int64_t inner, bool fus
 
 LayerOp elementwise(std::string name, std::int64_t elements, double reads, double writes, double flops,
                     graph::DType dtype, graph::Dispatch dispatch) {
-  return {std::move(name), graph::Elementwise{elements, reads, writes, flops, dtype}, dispatch};
+  return {std::move(name), graph::Elementwise{elements, reads, writes, flops, dtype}, dispatch, false};
 }
 
 void append_weight_cast(std::vector<LayerOp>& ops, const std::string& name, std::int64_t elements, int tensors,
                         const LayerContext& c) {
-  if (!c.numerics.mixed || !c.framework->cast_weights || elements == 0) return;
+  if (!c.numerics.mixed || !c.framework->kernels.cast_weights || elements == 0) return;
   const auto n = static_cast<std::uint16_t>(tensors);  // reads fp32 (two halves), writes one half
-  ops.push_back(elementwise(name + ".cast_weights", elements, 2, 1, 1, c.numerics.activation, {n, n}));
+  ops.push_back(elementwise(name + ".kernels.cast_weights", elements, 2, 1, 1, c.numerics.activation, {n, n}));
 }
 
 void append_gradient_cast(std::vector<LayerOp>& ops, const std::string& name, std::int64_t elements, int tensors,
                           const LayerContext& c) {
-  if (!c.numerics.mixed || !c.framework->cast_weights || elements == 0) return;
+  if (!c.numerics.mixed || !c.framework->kernels.cast_weights || elements == 0) return;
   const auto n = static_cast<std::uint16_t>(tensors);
-  ops.push_back(elementwise(name + std::string(kGradientCast), elements, 1, 2, 1, c.numerics.activation, {n, n}));
+  ops.push_back(elementwise(name + ".cast_gradients", elements, 1, 2, 1, c.numerics.activation, {n, n}));
+  ops.back().casts_gradient = true;
 }
 
 Layer linear_layer(const Linear& s, const LayerContext& c) {
   Layer layer;
   layer.name = s.name;
   const std::int64_t inner = s.padded_in > 0 ? s.padded_in : s.in;
-  // HugeCTR, the one framework that fuses by hand, has the fused layer in fp16 alone.
-  const bool fused = c.framework->fuse_epilogue && c.numerics.mixed && (s.bias || s.activation != Activation::none);
+  // HugeCTR, the one framework that fuses by hand, has the fused layer only in fp16.
+  const bool fused =
+      c.framework->kernels.fuse_epilogue && c.numerics.mixed && (s.bias || s.activation != Activation::none);
   append_forward(layer, s, inner, fused, c);
   append_backward(layer, s, inner, fused, c);
   if (s.owns_weight) layer.parameters.push_back({s.name + ".weight", s.in * s.out});
@@ -130,7 +132,7 @@ std::vector<Layer> mlp_layers(const std::string& name, std::int64_t rows, std::i
     s.out = widths[i];
     s.activation = i + 1 == widths.size() ? last : Activation::relu;
     s.input_gradient = i > 0 || input_gradient;
-    if (c.framework->fused_interaction && c.numerics.mixed)
+    if (c.framework->embedding.fused_interaction && c.numerics.mixed)
       s.padded_in = (inputs + 7) / 8 * 8;  // tensor cores want multiples of 8
     layers.push_back(linear_layer(s, c));
     inputs = widths[i];

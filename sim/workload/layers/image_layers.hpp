@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/workload/models/layer.hpp"
+#include "sim/workload/layers/layer.hpp"
 
 namespace distsim::workload {
 
@@ -19,7 +19,7 @@ struct Convolution {
 
 /// Whether the framework follows a model that stores N, H, W, C.
 inline bool keeps_channels_last(const LayerContext& context) {
-  const ConvLayout layout = context.framework->convolution_layout;
+  const ConvLayout layout = context.framework->kernels.convolution_layout;
   return layout == ConvLayout::model || (layout == ConvLayout::nchw_in_32_bit && context.numerics.mixed);
 }
 

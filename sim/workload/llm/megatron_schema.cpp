@@ -1,6 +1,19 @@
-#include "sim/workload/specs/megatron_spec.hpp"
+#include "sim/workload/llm/megatron_spec.hpp"
 
 namespace distsim::workload {
+
+std::string_view name_of(PipelineSchedule schedule) {
+  switch (schedule) {
+    case PipelineSchedule::gpipe:
+      return "gpipe";
+    case PipelineSchedule::one_f_one_b:
+      return "1f1b";
+    case PipelineSchedule::interleaved:
+      return "interleaved";
+  }
+  CHECK(false) << "schedule " << static_cast<int>(schedule);
+  return "";
+}
 
 Schema<MegatronSpec> megatron_schema() {
   constexpr Range kCount{1, 1 << 20};
@@ -52,8 +65,7 @@ Schema<MegatronSpec> megatron_schema() {
     };
     if (auto wrong = divides("heads", m.heads, m.hidden, "hidden")) return wrong;
     if (auto wrong = divides("tensor", m.tensor, m.heads, "heads")) return wrong;
-    if (auto wrong = divides("tensor", m.tensor, m.ffn_hidden > 0 ? m.ffn_hidden : 4 * m.hidden, "ffn_hidden"))
-      return wrong;
+    if (auto wrong = divides("tensor", m.tensor, m.inner_width(), "ffn_hidden")) return wrong;
     if (m.schedule == PipelineSchedule::interleaved && (m.virtual_stages < 2 || m.pipeline < 2)) {
       return "schedule: found interleaved with pipeline " + std::to_string(m.pipeline) + " and virtual_stages " +
              std::to_string(m.virtual_stages) + ", expected at least 2 of each";

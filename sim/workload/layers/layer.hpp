@@ -2,10 +2,10 @@
 // keeps.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "sim/graph/task_graph.hpp"
@@ -14,11 +14,15 @@
 
 namespace distsim::workload {
 
+/// A count of calls or kernels, as Dispatch holds it.
+inline std::uint16_t capped(std::int64_t n) { return static_cast<std::uint16_t>(std::min<std::int64_t>(n, 0xFFFF)); }
+
 /// One op of a layer, with what the host does to launch it.
 struct LayerOp {
   std::string name;
   graph::Op op;
   graph::Dispatch dispatch;
+  bool casts_gradient = false;  ///< of a weight: it goes where the weight gradient goes
 };
 
 /// One weight tensor.
@@ -87,7 +91,6 @@ LayerOp elementwise(std::string name, std::int64_t elements, double reads, doubl
 /// The cast of fp32 weights before use, where the framework does it; appended to `ops`.
 void append_weight_cast(std::vector<LayerOp>& ops, const std::string& name, std::int64_t elements, int tensors,
                         const LayerContext& context);
-inline constexpr std::string_view kGradientCast = ".cast_gradients";
 /// The cast of 16-bit weight gradients to fp32 after them.
 void append_gradient_cast(std::vector<LayerOp>& ops, const std::string& name, std::int64_t elements, int tensors,
                           const LayerContext& context);
