@@ -71,7 +71,7 @@ TEST(Analyse, CriticalPathGoesThroughTheLastToArrive) {
   EXPECT_EQ(r.critical_path[1].start, ps(140));
   EXPECT_EQ(r.critical_path[2].name, "update");
   EXPECT_EQ(r.critical_path[2].kind, "elementwise");
-  EXPECT_EQ(r.critical_path[2].phase, "forward");
+  EXPECT_EQ(r.critical_path[2].phase, graph::Phase::forward);
 }
 
 /// update takes 20 on rank 0 and 60 on rank 1, so rank 0 starts its next forward 40 before the period ends: 400-440 of

@@ -1,4 +1,4 @@
-#include "sim/report/text/tables.hpp"
+#include "sim/report/work_tables.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,0 +1,75 @@
+#include "sim/pipeline/experiment_inputs.hpp"
+
+#include <string>
+
+#include "sim/workload/dlrm/hybrid_embedding.hpp"
+#include "sim/workload/specs/samples.hpp"
+
+namespace distsim::pipeline {
+namespace {
+
+double peak_flops(const topology::DeviceSpec& device, const std::string& precision) {
+  const auto it = device.peak.find(precision);
+  return it == device.peak.end() ? 0 : it->second.value();
+}
+
+Bytes usable_memory(const topology::DeviceSpec& device) { return device.hbm.capacity - device.reserved_memory; }
+
+}  // namespace
+
+workload::ClusterShape shape_of(const config::Experiment& e) {
+  return {static_cast<std::uint32_t>(e.cluster.nodes), static_cast<std::uint32_t>(e.cluster.gpus_per_node),
+          usable_memory(e.device)};
+}
+
+collectives::CollectiveOptions collective_options_of(const config::Experiment& e) {
+  collectives::CollectiveOptions options = e.collectives;
+  if (options.exchange != "auto" || !e.framework.hierarchical_exchange) return options;
+  const bool hybrid = e.model.kind == workload::ModelKind::dlrm &&
+                      workload::hybrid_applies(e.model.dlrm, e.framework, shape_of(e).ranks());
+  options.exchange = hybrid && e.framework.hybrid_rdma_writes ? "rdma" : "hierarchical";
+  return options;
+}
+
+KernelTime kernel_time_of(const config::Experiment& e, const workload::Workload& w) {
+  return kernel_time_of(e.framework, e.device, w.precision, shape_of(e).ranks());
+}
+
+LaunchModel launch_model_of(const config::Experiment& e) { return {e.framework, e.cluster.host, e.device.launch}; }
+
+Interference interference_of(const config::Experiment& e) {
+  return {e.framework.overlap_cost, e.framework.transfer_overlap_cost};
+}
+
+report::ReportContext report_context_of(const config::Experiment& e, const workload::Workload& w) {
+  report::ReportContext c;
+  c.title = e.title;
+  c.system = e.cluster.name;
+  c.device = e.device.name;
+  c.model = e.model.name;
+  c.framework = e.framework.name;
+  c.nodes = static_cast<std::uint32_t>(e.cluster.nodes);
+  c.gpus_per_node = static_cast<std::uint32_t>(e.cluster.gpus_per_node);
+  c.samples = w.samples;
+  c.model_flops = w.model_flops;
+  c.peak_flops = peak_flops(e.device, w.precision);
+  for (const workload::RankMemory& m : w.memory) {
+    c.memory_per_rank.push_back(m.total());
+    c.activations_per_rank.push_back(m.activations);
+  }
+  c.memory_capacity = usable_memory(e.device).value();
+  c.placement = w.placement;
+  c.uncertainty = e.framework.uncertainty;
+  return c;
+}
+
+std::vector<graph::Assumption> assumptions_of(const config::Experiment& e, const workload::Workload& w) {
+  const auto plan = workload::plan_samples(e.model, shape_of(e).ranks());
+  const std::string batch = plan.ok() ? plan->describe() : "";
+  std::vector<graph::Assumption> out;
+  for (const std::string& text : w.assumptions)
+    out.push_back({text == batch ? graph::AssumptionKind::batch : graph::AssumptionKind::workload, text});
+  return out;
+}
+
+}  // namespace distsim::pipeline
