@@ -18,8 +18,8 @@ struct ValidateFlags {
 
 /// The measured iterations that stand in the README.
 std::string published_cases() {
-  const auto folders = config::config_folders("validation", "");
-  return folders.empty() ? "configs/validation/cases.csv" : folders.front() + "/cases.csv";
+  const std::string file = config::config_file("validation", "cases.csv");
+  return file.empty() ? "configs/validation/cases.csv" : file;
 }
 
 Result<void> run(const ValidateFlags& flags) {

@@ -1,12 +1,16 @@
 #include "sim/config/config_folders.hpp"
 
+#include <sys/auxv.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
 #include <set>
+#include <sstream>
 
 #include "base/config/schema.hpp"
+#include "base/log.hpp"
 #include "base/text/printable.hpp"
 #include "base/text/spelling.hpp"
 #include "sim/config/config.hpp"
@@ -17,6 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kMaxNameLength = 4096;
+constexpr const char* kInstalledConfigs = "../share/distsim/configs";  // from the folder of the program
 
 /// A path as people know it: relative to the working directory where it lies below it.
 std::string short_path(const fs::path& path) {
@@ -27,16 +32,42 @@ std::string short_path(const fs::path& path) {
 
 std::optional<fs::path> program_folder() {
   std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  fs::path program = fs::read_symlink("/proc/self/exe", error);
+  if (error) {  // a root without /proc
+    const char* name = reinterpret_cast<const char*>(::getauxval(AT_EXECFN));
+    program = fs::canonical(name ? name : "", error);
+  }
   return error ? std::nullopt : std::optional(program.parent_path());
+}
+
+/// $DISTSIM_CONFIGS: folders separated by colons.
+std::vector<fs::path> user_roots() {
+  std::vector<fs::path> roots;
+  const char* set = std::getenv("DISTSIM_CONFIGS");
+  std::istringstream list(set ? set : "");
+  for (std::string folder; std::getline(list, folder, ':');) {
+    if (!folder.empty()) roots.emplace_back(folder);
+  }
+  return roots;
+}
+
+/// What comes with the program: beside an installed one nothing else is looked for, so that a folder that is called
+/// configs by chance is none of its.
+std::vector<fs::path> shipped_roots() {
+  std::vector<fs::path> roots;
+  if (const auto program = program_folder()) {
+    std::error_code error;
+    if (fs::is_directory(*program / kInstalledConfigs, error)) return {*program / kInstalledConfigs};
+    roots.push_back(*program / "../../configs");
+  }
+  roots.push_back(DISTSIM_SOURCE_CONFIGS);
+  return roots;
 }
 
 std::vector<fs::path> config_roots(const std::string& experiment_folder) {
   std::vector<fs::path> roots;
   if (!experiment_folder.empty()) roots.push_back(experiment_folder);
-  if (const char* set = std::getenv("DISTSIM_CONFIGS"); set && *set) roots.push_back(set);
-  if (const auto program = program_folder()) roots.push_back(*program / "../../configs");
-  roots.push_back(DISTSIM_SOURCE_CONFIGS);
+  for (const auto& more : {user_roots(), shipped_roots()}) roots.insert(roots.end(), more.begin(), more.end());
   return roots;
 }
 
@@ -150,15 +181,34 @@ Result<ConfigNode> read_named_file(const ConfigNode& name, const std::string& ke
     return schema_detail::expected(name, key, "a file that can be read", file.error().text());
   }
   if (file->kind != ConfigNode::Kind::map) return schema_detail::expected(*file, key, "a map");
+  log_info([&] { return key + ": '" + name.scalar + "' read from " + path; });
   add_name(*file, path);
   return file;
 }
 
 std::vector<std::string> names_in(const std::string& kind) { return names_in_folders(config_folders(kind, "")); }
 
-std::string curve_folder() {
-  const auto folders = config_folders("curves", "");
-  return folders.empty() ? "" : folders.front();
+std::vector<std::string> curve_folders() { return config_folders("curves", ""); }
+
+std::string config_file(const std::string& kind, const std::string& file) {
+  for (const std::string& folder : config_folders(kind, "")) {
+    std::error_code error;
+    if (const fs::path path = fs::path(folder) / file; fs::is_regular_file(path, error)) return path.string();
+  }
+  return "";
+}
+
+Result<void> check_config_folders() {
+  for (const fs::path& root : user_roots()) {
+    std::error_code error;
+    if (!fs::is_directory(root, error))
+      return Error{"DISTSIM_CONFIGS: found " + in_quotes(root.string(), kMaxNameLength) +
+                       ", expected folders, separated by colons",
+                   "", ""};
+  }
+  if (!is_logged(LogLevel::debug)) return {};
+  for (const std::string& root : config_folders("", "")) log_debug([&] { return "configuration folder: " + root; });
+  return {};
 }
 
 }  // namespace distsim::config

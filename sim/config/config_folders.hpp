@@ -19,6 +19,12 @@ std::string folder_of_value(const ConfigNode& node);
 /// Existing folders <root>/<kind>, the first in order of trust first. `experiment_folder` may be empty.
 std::vector<std::string> config_folders(const std::string& kind, const std::string& experiment_folder);
 
+/// Errors: $DISTSIM_CONFIGS names something that is no folder. To be called once, before anything is looked for.
+Result<void> check_config_folders();
+
+/// The first configs/<kind>/<file> there is; empty where there is none.
+std::string config_file(const std::string& kind, const std::string& file);
+
 /// Names of the YAML files in these folders, sorted, each once.
 std::vector<std::string> names_in_folders(const std::vector<std::string>& folders);
 

@@ -147,7 +147,7 @@ Result<collectives::CollectiveOptions> read_collectives(const ConfigNode& merged
     TRY_ASSIGN(options, schema.read(*section, "collectives"));
     place_curve_files(options, *section);
   }
-  options.curve_dir = curve_folder();
+  options.curve_dirs = curve_folders();
   return options;
 }
 

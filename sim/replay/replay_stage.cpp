@@ -125,7 +125,7 @@ class Stager {
     source_ = std::move(*system);
     const std::int64_t gpus = std::max<std::int64_t>(1, source_->gpus_per_node);
     source_->nodes = std::max<std::int64_t>(1, (out_.what_if.from_ranks + gpus - 1) / gpus);
-    options_.curve_dir = config::curve_folder();
+    options_.curve_dirs = config::curve_folders();
     TRY_ASSIGN(device_, config::load_device(source_->device));
     return {};
   }

@@ -131,7 +131,7 @@ Result<config::Experiment> CaseExperiments::of(const MeasuredCase& c) {
   e.model.accumulation = c.accumulation;
   e.model.memory_check = false;  // it ran
   if (replicates_no_tables(c)) e.model.dlrm.data_parallel_below = e.model.dlrm.data_parallel_below_nodes = Bytes(1);
-  e.collectives.curve_dir = config::curve_folder();
+  e.collectives.curve_dirs = config::curve_folders();
   return e;
 }
 

@@ -35,7 +35,7 @@ topology::Topology shipped(const char* system, std::int64_t nodes) {
 collectives::CollectiveOptions options(bool curves) {
   collectives::CollectiveOptions o;
   o.use_curves = curves;
-  o.curve_dir = config("curves");
+  o.curve_dirs = {config("curves")};
   return o;
 }
 

@@ -94,6 +94,14 @@ std::string dump(const std::vector<graph::Assumption>& assumptions) {
   return out;
 }
 
+std::string size_text(const workload::Workload& w) {
+  return counted(w.graph.tasks.size(), "task") + ", " + counted(w.graph.ranks, "rank");
+}
+
+std::string size_text(const Lowered& lowered) {
+  return counted(lowered.program.steps.size(), "step") + ", " + counted(lowered.iterations, "iteration");
+}
+
 std::string dump(const report::Report& report) { return report::to_json(report) + "\n"; }
 
 }  // namespace distsim::pipeline

@@ -26,6 +26,18 @@ std::string dump(const engine::Timeline& timeline);
 std::string dump(const report::Report& report);
 std::string dump(const std::vector<graph::Assumption>& assumptions);
 
+/// "412 tasks, 32 ranks" for the log; empty where there is nothing to count.
+std::string size_text(const workload::Workload& workload);
+std::string size_text(const Lowered& lowered);
+template <class T>
+std::string size_text(const T&) {
+  return "";
+}
+template <class T>
+std::string size_text(const Passed<T>& passed) {
+  return size_text(passed.value);
+}
+
 template <class T>
 std::string dump(const Passed<T>& passed) {
   return dump(passed.assumptions) + dump(passed.value);

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "base/log.hpp"
+
 namespace distsim::pipeline {
 namespace {
 
@@ -32,7 +34,12 @@ void Passes::require(PassName name, const Result<void>& invariants) {
   CHECK(invariants.ok()) << "after " << name.text() << ": " << invariants.error().text();
 }
 
+void Passes::log_size(PassName name, const std::string& size) {
+  if (!size.empty()) log_debug([&] { return fmt::format("{}: {}", name.text(), size); });
+}
+
 void Passes::record(PassName name, Clock::time_point begin, Clock::time_point end) {
+  log_debug([&] { return fmt::format("{}: {:.3f} ms", name.text(), Milliseconds(end - begin).count()); });
   if (times_.empty()) begin_ = begin;
   end_ = end;
   const auto comes_later = [&](const Time& t) { return pass_index(t.name) >= name.index(); };

@@ -1,5 +1,5 @@
-// Passes: runs the passes of a prediction. Each one is timed, checked by its invariants (a broken one is a CHECK), and
-// dumped if asked for.
+// Passes: runs the passes of a prediction. Each one is timed, logged (-v), checked by its invariants (a broken one is a
+// CHECK), and dumped if asked for.
 #pragma once
 
 #include <chrono>
@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/log.hpp"
 #include "base/result.hpp"
 #include "sim/pipeline/passes/dump.hpp"
 #include "sim/pipeline/passes/pass_list.hpp"
@@ -63,9 +64,11 @@ class Passes {
     } else {
       require(name, verify(value));
     }
+    if (is_logged(LogLevel::debug)) log_size(name, size_text(value));
     if (name.text() == dump_after_) dumped_ = dump(value);
   }
   static void require(PassName name, const Result<void>& invariants);
+  static void log_size(PassName name, const std::string& size);
   void record(PassName name, Clock::time_point begin, Clock::time_point end);
 
   std::string dump_after_, dumped_;
