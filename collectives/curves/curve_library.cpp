@@ -197,7 +197,7 @@ void append(std::vector<LibraryCurve>& out, std::vector<LibraryCurve> more) {
 
 }  // namespace
 
-Result<std::vector<LibraryCurve>> load_curves(const Topology& topology, const CollectiveOptions& options,
+Result<std::vector<LibraryCurve>> load_curves(const topology::Topology& topology, const CollectiveOptions& options,
                                               const ModelConstants& constants) {
   if (!options.use_curves) {
     log_debug([] { return std::string("no curves used, as asked for"); });
@@ -206,7 +206,7 @@ Result<std::vector<LibraryCurve>> load_curves(const Topology& topology, const Co
   TRY_ASSIGN(std::vector<LibraryCurve> out, curves_of_user(topology, options, constants));
   const auto files = files_by_folder(options.curve_dirs, ".curve.txtpb");
   for (std::size_t i = 0; i < files.size(); ++i) {
-    TRY_ASSIGN(ClusterSpec spec, measured_spec(topology, std::span(options.curve_dirs).subspan(i)));
+    TRY_ASSIGN(topology::ClusterSpec spec, measured_spec(topology, std::span(options.curve_dirs).subspan(i)));
     Loader loader(std::move(spec), compute_capability_of(topology), constants);
     TRY_ASSIGN(std::vector<LibraryCurve> curves,
                curves_of_system(topology.spec().name, files[i], options, std::move(loader)));

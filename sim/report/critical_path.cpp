@@ -181,7 +181,7 @@ std::vector<UncertainTerm> terms_of_path(const Played& p, const std::vector<Path
     Sums& sums = classes[{kind_of_step(p, s.step, s.rank), basis_of(p, s)}];
     sums.time += time;
     const double mean = cost ? static_cast<double>(cost->mean.ps()) : 0;
-    if (cost && mean <= 0) continue;  // gaps alone
+    if (cost && mean <= 0) continue;  // only gaps
     sums.below += time * (cost ? static_cast<double>((cost->mean - cost->low).ps()) / mean : kHostSpread);
     sums.above += time * (cost ? static_cast<double>((cost->high - cost->mean).ps()) / mean : kHostSpread);
   }

@@ -168,7 +168,7 @@ struct Report {
 /// about that much between hosts of one kind. An assumption of ours.
 inline constexpr double kHostSpread = 0.25;
 
-/// Cost: O(steps) where all ranks are alike, else one sweep per class of ranks with equal times, and one pass over the
+/// Cost: O(steps) where all ranks are equal, else one sweep per class of ranks with equal times, and one pass over the
 /// rows that differ.
 Report analyse(const Played& played, ReportContext context);
 

@@ -1,4 +1,4 @@
-// Shared links by hand, and their effects in whole predictions.
+// Shared links by hand, and their effects on predictions.
 #include "sim/pipeline/contention/contention.hpp"
 
 #include <gtest/gtest.h>
@@ -140,14 +140,14 @@ TEST(Contention, CollectivesOnOneStreamAreNotSlowed) {
 }
 
 TEST(Contention, ASlowAdapterIsFeltAndNamed) {
-  const Played sound = play(kDlrm, {}), slow = play(kDlrm, {"engine.slow_nics=[{node: 1, nic: 2, speed: 0.1}]"});
-  EXPECT_GT(slow.iteration, sound.iteration * 1.2);
+  const Played healthy = play(kDlrm, {}), slow = play(kDlrm, {"engine.slow_nics=[{node: 1, nic: 2, speed: 0.1}]"});
+  EXPECT_GT(slow.iteration, healthy.iteration * 1.2);
   EXPECT_NE(slow.words.find("NIC 2 of node 1"), std::string::npos) << slow.words;
 }
 
 TEST(Contention, ASlowGpuHoldsUpTheOthers) {
-  const Played sound = play(kDlrm, {}), slow = play(kDlrm, {"engine.slow_gpus=[{rank: 13, speed: 0.25}]"});
-  EXPECT_GT(slow.iteration, sound.iteration);
+  const Played healthy = play(kDlrm, {}), slow = play(kDlrm, {"engine.slow_gpus=[{rank: 13, speed: 0.25}]"});
+  EXPECT_GT(slow.iteration, healthy.iteration);
   EXPECT_EQ(slow.slowest, 13u);
 }
 
@@ -157,7 +157,7 @@ std::vector<std::string> oversubscribed(const std::string& nodes_per_leaf) {
 }
 
 TEST(Contention, JobsShareTheUplinksOfAnOversubscribedTree) {
-  // Four jobs dealt over leaves of four nodes: each has one node under every leaf and sends all through its uplinks.
+  // Four jobs spread over leaves of four nodes: each has one node under every leaf and sends all through its uplinks.
   const std::vector<std::string> tree = oversubscribed("4");
   auto crowded = tree;
   crowded.push_back("engine.jobs=4");
@@ -168,9 +168,9 @@ TEST(Contention, JobsShareTheUplinksOfAnOversubscribedTree) {
 
 TEST(Contention, OtherJobsTakeTheirShareOfTheUplinks) {
   auto loaded = oversubscribed("2");
-  const Played alone = play(kDlrm, loaded);
+  const Played free = play(kDlrm, loaded);
   loaded.push_back("engine.uplink_load=0.9");
-  EXPECT_GT(play(kDlrm, loaded).iteration, alone.iteration * 1.05);
+  EXPECT_GT(play(kDlrm, loaded).iteration, free.iteration * 1.05);
 }
 
 TEST(Contention, RefusalsOfRanksThatAreNotThere) {

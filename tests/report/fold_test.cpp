@@ -1,4 +1,4 @@
-// Micro-steps that are added by the linear law say what playing them says.
+// Micro-steps that are extrapolated give the report of playing them.
 #include "sim/report/fold.hpp"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 namespace distsim::report {
 namespace {
 
-/// `count` times: forward of 400 and 700 ps, an all-reduce of 200 beside a piece of 50, each micro-step after the one
+/// `count` times: forward of 400 and 700 ps, an all-reduce of 200 during a piece of 50, each micro-step after the one
 /// before. 900 ps each, of which rank 0 computes 450, hides nothing and waits 250 (the piece runs in its wait), and
 /// rank 1 computes 750 with 50 of the transfer hidden.
 Report micro_steps(int count) {

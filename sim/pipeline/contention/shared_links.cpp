@@ -178,7 +178,7 @@ void SharedLinks::of_group(const graph::Collective& op, const std::vector<std::u
   }
 }
 
-/// Scales all down so that no sound resource is asked for more than it has.
+/// Scales all down so that no resource in working order is asked for more than it has.
 void SharedLinks::cap(std::vector<std::vector<Demand>>& of_rank) const {
   std::vector<double> total(sound_.size(), 0);
   double most = 1;

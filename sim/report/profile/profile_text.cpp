@@ -236,7 +236,7 @@ class Writer {
     if (p_.collectives.size() > o_.top)
       line("  " + std::to_string(p_.collectives.size() - o_.top) + " more in --table collectives");
     remark("transfer: shortest time over the ranks read, so without waiting; busbw is computed from it" +
-           std::string(job_.ranks.size() == 1 ? " (only one rank here: its whole duration, including waiting)" : ""));
+           std::string(job_.ranks.size() == 1 ? " (only one rank here: its full duration, including waiting)" : ""));
     line("");
   }
 
