@@ -126,7 +126,7 @@ Played play(const std::string& config, const std::vector<std::string>& sets) {
   if (!p) return out;
   out.iteration = p->report.iteration.ms();
   out.slowest = p->report.slowest_rank;
-  for (const std::string& a : p->report.context.assumptions) out.words += a.text + "\n";
+  for (const graph::Assumption& a : p->report.context.assumptions) out.words += a.text + "\n";
   return out;
 }
 constexpr const char* kDlrm = "dgx_a100_4node.yaml";

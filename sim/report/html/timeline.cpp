@@ -15,7 +15,7 @@
 namespace distsim::report::html {
 namespace {
 
-constexpr double kGutter = 162, kWidth = 1078;  ///< left of the lanes, and right edge, in SVG units
+constexpr double kGutter = 176, kWidth = 1078;  ///< left of the lanes, and right edge, in SVG units
 constexpr double kHair = 0.35;                  ///< gaps and slices below this are merged with their neighbours
 
 struct Lane {
@@ -177,16 +177,16 @@ class Picture {
     return "rank " + std::to_string(rank);
   }
 
-  /// What is special about a rank, and how many have the same times.
+  /// What is special about a rank, and how many have its times.
   std::string remark_on(std::uint32_t rank) const {
     if (classes_.size() == 1) return r_.rank_count == 1 ? "" : "identical times";
-    const std::uint32_t others = classes_.count[classes_.of(rank)] - 1;
+    const std::uint32_t ranks = classes_.count[classes_.of(rank)];
     std::string out;
     if (rank == r_.slowest_rank && r_.ranks.size() > 1)
       out = "slowest";
     else if (rank == r_.fastest_rank && r_.ranks.size() > 1)
       out = "fastest";
-    if (others > 0) out += (out.empty() ? "+ " : ", + ") + std::to_string(others) + " identical";
+    if (ranks > 1) out += (out.empty() ? "" : ", ") + std::to_string(ranks) + " identical";
     return out;
   }
 

@@ -100,7 +100,7 @@ std::string line_of(const Cells& cells, const Widths& widths) {
 
 std::string size_text(const CollectiveTime& c) {
   if (c.calls <= 1) return binary_bytes(static_cast<double>(c.bytes));
-  if (!c.equal_calls) return std::to_string(c.calls) + ", " + binary_bytes(static_cast<double>(c.bytes)) + " total";
+  if (!c.equal_calls) return binary_bytes(static_cast<double>(c.bytes)) + " in " + std::to_string(c.calls);
   return std::to_string(c.calls) + " x " + binary_bytes(static_cast<double>(c.bytes) / c.calls);
 }
 

@@ -16,6 +16,29 @@ std::size_t bytes_of_columns(std::string_view text, std::size_t columns) {
   return at;
 }
 
+/// What parts the words of a name.
+constexpr std::string_view kSeparators = "._ /";
+
+/// The longest end of `text` that begins with a word and has at most `columns` columns; empty where there is none.
+std::string_view last_words(std::string_view text, std::size_t columns) {
+  for (std::size_t at = 1; at < text.size(); ++at) {
+    const bool begins = kSeparators.find(text[at - 1]) != std::string_view::npos &&
+                        kSeparators.find(text[at]) == std::string_view::npos;
+    if (begins && columns_of(text.substr(at)) <= columns) return text.substr(at);
+  }
+  return {};
+}
+
+/// The longest beginning of `text` that ends with a word and has at most `columns` columns; empty where there is none.
+std::string_view first_words(std::string_view text, std::size_t columns) {
+  for (std::size_t end = text.size(); end-- > 1;) {
+    const bool ends = kSeparators.find(text[end]) != std::string_view::npos &&
+                      kSeparators.find(text[end - 1]) == std::string_view::npos;
+    if (ends && columns_of(text.substr(0, end)) <= columns) return text.substr(0, end);
+  }
+  return {};
+}
+
 }  // namespace
 
 std::string one_line(std::string_view text) {
@@ -49,12 +72,12 @@ std::string shortened_inside(std::string_view text, std::size_t width) {
   const std::size_t columns = columns_of(text);
   if (columns <= width) return std::string(text);
   if (width < 8) return shortened(text, width);
-  const std::size_t tail = (width - 2) * 2 / 5,
-                    head = width - 2 - tail;  // the tail is what tells such names apart, the head what they are
-  std::string_view first = text.substr(0, bytes_of_columns(text, head)),
-                   last = text.substr(bytes_of_columns(text, columns - tail));
-  while (first.ends_with('.')) first.remove_suffix(1);  // no "embedding...dgrad"
-  while (last.starts_with('.')) last.remove_prefix(1);
+  const std::size_t room = width - 2;  // the tail is what tells such names apart, the head what they are
+  std::string_view last = last_words(text, room * 3 / 5);
+  if (last.empty()) last = text.substr(bytes_of_columns(text, columns - room * 2 / 5));
+  const std::size_t left = room - columns_of(last);
+  std::string_view first = first_words(text, left);
+  if (first.empty()) first = text.substr(0, bytes_of_columns(text, left));
   return std::string(first) + ".." + std::string(last);
 }
 

@@ -98,8 +98,8 @@ std::string host_note(const Report& r) {
     if (s.on_host()) host += s.time;
   }
   if (host <= r.host_bound + Duration::picoseconds(r.iteration.ps() / 50)) return "";
-  return "(host on the critical path " + share(host) + ", in the bar " + share(r.host_bound) +
-         ": launches also overlap with compute and communication)";
+  return "(host is " + share(host) + " of the critical path but " + share(r.host_bound) +
+         " of the bar: launches also run during compute)";
 }
 
 std::vector<std::size_t> longest_runs(const std::vector<PathRun>& runs, std::size_t most) {
