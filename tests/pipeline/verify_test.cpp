@@ -47,6 +47,15 @@ TEST(Verify, Experiment) {
   EXPECT_NE(after<E>(e, [](E& x) { x.device.name.clear(); }), "");
 }
 
+TEST(Verify, TopologiesOfAllShippedSystems) {
+  for (const std::string& name : config::names_in("systems")) {
+    const auto spec = config::load_system(name);
+    ASSERT_TRUE(spec.ok()) << name;
+    EXPECT_EQ(broken(verify(topology::Topology::build(*spec, 80).value())), "") << name;
+  }
+  EXPECT_NE(broken(verify(std::shared_ptr<const CostModels>())), "");
+}
+
 TEST(Verify, TaskGraph) {
   using G = graph::TaskGraph;
   const G& g = flagship().costed->graph;

@@ -456,6 +456,11 @@ TEST(Format, NumbersReadWell) {
   EXPECT_EQ(binary_bytes(512), "512 B");
   EXPECT_EQ(decimal_bytes(24.1e9), "24.1 GB");
   EXPECT_EQ(percent_text(1, 0), "0.0");
+  EXPECT_EQ(whole_percent(0.001), "<1");
+  EXPECT_EQ(whole_percent(0.999), ">99");
+  EXPECT_EQ(whole_percent(0.006), "1");
+  EXPECT_EQ(whole_percent(1), "100");
+  EXPECT_EQ(whole_percent(0), "0");
   EXPECT_EQ(fixed(std::nan(""), 2), "0.00");
 }
 
@@ -468,7 +473,7 @@ TEST(Format, WrapsAtBlanks) {
 TEST(Format, ColumnsCountCharacters) {
   EXPECT_EQ(columns_of("\xc3\xa9t\xc3\xa9"), 3u);
   EXPECT_EQ(shortened("\xc3\xa9t\xc3\xa9 long", 5), "\xc3\xa9t\xc3\xa9..");
-  EXPECT_EQ(shortened_inside("embedding.exchange.dgrad", 21), "embedding..dgrad");
+  EXPECT_EQ(shortened_inside("embedding.exchange.dgrad", 21), "embedding.exch..dgrad");
   EXPECT_EQ(shortened_inside("embedding.exchange.dgrad", 17), "embedding..dgrad");
   EXPECT_EQ(shortened_inside("optimizer.unscale .. optimizer.overflow_check", 36), "optimizer.unscale..overflow_check");
   EXPECT_EQ(shortened_inside("averyveryverylongword", 12), "averyv..word");

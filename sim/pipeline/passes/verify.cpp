@@ -110,7 +110,7 @@ Result<void> verify(const topology::Topology& t) {
 
 Result<void> verify(const std::shared_ptr<const CostModels>& models) {
   if (!models) return broken("cost models: none");
-  return verify(models->topology);
+  return {};
 }
 
 Result<void> verify(const graph::TaskGraph& g) {

@@ -25,6 +25,8 @@ Result<void> verify(const config::Experiment& experiment);
 
 /// Ranks are nodes x GPUs. The route from the first GPU to the last is unbroken, and every hop has bandwidth.
 Result<void> verify(const topology::Topology& topology);
+
+/// Models whose topology was verified when they were made (make_cost_models): many predictions share them.
 Result<void> verify(const std::shared_ptr<const CostModels>& models);
 
 /// Tasks, ops, tables of ranks and groups refer to each other within bounds; dependencies point to earlier tasks.

@@ -102,7 +102,8 @@ std::string ranks(const Report& r) {
 std::string bases(const Report& r) {
   std::string out;
   for (const BasisShare& b : r.bases)
-    out += "<span class=\"tag\">" + std::string(graph::name_of(b.basis)) + " " + fixed(100 * b.share, 0) + " %</span> ";
+    out += "<span class=\"tag\">" + std::string(graph::name_of(b.basis)) + " " + escaped(whole_percent(b.share)) +
+           " %</span> ";
   if (out.empty()) return "";
   return out +
          "<p class=\"note\">Share of the critical path by the basis of its times, most trusted first: measured, interpolated, extrapolated, "

@@ -16,6 +16,9 @@ std::size_t bytes_of_columns(std::string_view text, std::size_t columns) {
   return at;
 }
 
+/// Columns that are left empty at most so that a name is cut between words. More would make names of one model equal.
+constexpr std::size_t kMostLost = 4;
+
 /// What parts the words of a name.
 constexpr std::string_view kSeparators = "._ /";
 
@@ -77,7 +80,7 @@ std::string shortened_inside(std::string_view text, std::size_t width) {
   if (last.empty()) last = text.substr(bytes_of_columns(text, columns - room * 2 / 5));
   const std::size_t left = room - columns_of(last);
   std::string_view first = first_words(text, left);
-  if (first.empty()) first = text.substr(0, bytes_of_columns(text, left));
+  if (columns_of(first) + kMostLost < left) first = text.substr(0, bytes_of_columns(text, left));
   return std::string(first) + ".." + std::string(last);
 }
 

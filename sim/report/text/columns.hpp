@@ -17,7 +17,7 @@ std::string padded(std::string_view text, std::size_t width);
 std::string padded_left(std::string_view text, std::size_t width);
 /// At most `width` columns, cut with "..".
 std::string shortened(std::string_view text, std::size_t width);
-/// At most `width` columns, ".." in place of the middle, cut between words where there are any: "embedding..dgrad".
+/// At most `width` columns, ".." in place of the middle, cut between words where that loses little: "embedding..dgrad".
 std::string shortened_inside(std::string_view text, std::size_t width);
 
 /// Lines of at most `width` columns, broken at blanks; a longer word has a line of its own.

@@ -52,6 +52,12 @@ std::string binary_bytes(double bytes) { return scaled(bytes, 1024, {" B", " KiB
 std::string decimal_bytes(double bytes) { return scaled(bytes, 1000, {" B", " KB", " MB", " GB", " TB", " PB"}); }
 std::string percent_text(double a, double b) { return fixed(b > 0 ? 100 * a / b : 0, 1); }
 
+std::string whole_percent(double share) {
+  if (share > 0 && share < 0.005) return "<1";
+  if (share < 1 && share >= 0.995) return ">99";
+  return fixed(100 * share, 0);
+}
+
 std::string machine_text(const ReportContext& c) {
   const std::string gpu = c.device.empty() ? "GPU" : one_line(c.device);
   return std::to_string(c.nodes) + " x " + std::to_string(c.gpus_per_node) + " " + gpu;

@@ -31,6 +31,8 @@ std::string binary_bytes(double bytes);
 std::string decimal_bytes(double bytes);
 /// a / b in percent with one digit, "0.0" where b is 0.
 std::string percent_text(double a, double b);
+/// A share in whole percent: "61"; "<1" and ">99" where the rounded number would be 0 or 100 and the share is not.
+std::string whole_percent(double share);
 
 /// "4 x 8 A100-SXM4-40GB", "1 x V100".
 std::string machine_text(const ReportContext& context);

@@ -192,7 +192,7 @@ class Writer {
     memory();
     std::string mix;
     for (const BasisShare& b : r_.bases)
-      mix += (mix.empty() ? "" : ", ") + std::string(graph::name_of(b.basis)) + " " + fixed(100 * b.share, 0) + " %";
+      mix += (mix.empty() ? "" : ", ") + std::string(graph::name_of(b.basis)) + " " + whole_percent(b.share) + " %";
     if (!mix.empty()) line("basis    " + mix + " of the critical path");
     placement();
     assumptions();
