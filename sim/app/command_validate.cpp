@@ -48,7 +48,7 @@ Result<void> run(const ValidateFlags& flags) {
   }
   std::vector<study::ValidatedCase> validated;
   {
-    Progress progress("distsim validate:", file.cases.size());
+    ProgressLine progress("distsim validate:", file.cases.size());
     validated = study::validate_cases(file, flags.jobs, [&] { progress.advance(); });
   }
   if (!flags.csv.empty()) TRY(write_file_atomically(flags.csv, study::validation_csv(file, validated)));

@@ -126,7 +126,7 @@ class Lowering {
     return task.rank_table == graph::Task::kUniform ? engine::Row(of_variant.front()) : row_by(task, of_variant);
   }
 
-  /// A number by a task's variants: one for all ranks that are alike. The passes of a pipeline ask for the same row
+  /// A number by a task's variants: one for all ranks if they are equal. The passes of a pipeline ask for the same row
   /// again and again, and share it.
   engine::Row row_by(const graph::Task& task, const std::vector<std::int64_t>& of_variant) {
     const auto [known, is_new] = rows_.try_emplace({task.rank_table, of_variant});

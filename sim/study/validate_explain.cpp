@@ -71,7 +71,7 @@ std::string terms(const Explained& e) {
 
 std::string assumptions(const report::Report& r) {
   std::string out = "\n";
-  for (const std::string& a : r.context.assumptions) out += "assumes  " + printable(a, 400) + "\n";
+  for (const graph::Assumption& a : r.context.assumptions) out += "assumes  " + printable(a.text, 400) + "\n";
   return out;
 }
 

@@ -1,7 +1,7 @@
 #include "sim/config/config.hpp"
 
 #include "config_fixture.hpp"
-#include "sim/pipeline/dump.hpp"
+#include "sim/pipeline/passes/dump.hpp"
 #include "sim/workload/dlrm/dlrm_spec.hpp"
 #include "sim/workload/models/mlp.hpp"
 #include "sim/workload/registry.hpp"
@@ -230,7 +230,7 @@ TEST_F(ConfigTest, TheDumpSaysWhereEachValueCameFrom) {
   write("x.yaml", "title: \"a: b\"\ncluster: {system: boxes}\nmodel: {name: tables}\n");
   const auto e = load({"cluster.nodes=3"});
   ASSERT_TRUE(e.ok());
-  const std::string dump = pipeline::dump_config(e->merged);
+  const std::string dump = pipeline::dump(e->merged);
   EXPECT_NE(dump.find("title: \"a: b\""), std::string::npos) << dump;
   EXPECT_NE(dump.find("  nodes: 3                                      # --set cluster.nodes\n"), std::string::npos)
       << dump;

@@ -152,7 +152,7 @@ TEST(PipelineParallel, EvaluatorsAgreeAndStagesStandForTheirRanks) {
 }
 
 TEST(PipelineParallel, OverlappedMessagesAreHiddenButAtTheEnds) {
-  // A message takes about half of a forward pass. In the steady state each travels beside a backward or forward pass.
+  // A message takes about half of a forward pass. In the steady state each is sent during a backward or forward pass.
   const auto time = [](std::int64_t micro_batches, std::int64_t message, bool overlap) {
     const graph::CostedGraph graph =
         costed(graph_of({workload::PipelineSchedule::interleaved, 4, 2, micro_batches, 1, 2, overlap}), message);
@@ -161,7 +161,7 @@ TEST(PipelineParallel, OverlappedMessagesAreHiddenButAtTheEnds) {
   EXPECT_EQ(time(8, 0, true), time(8, 0, false));
   EXPECT_LT(time(8, 4'000, true), time(8, 4'000, false));
   EXPECT_EQ(time(16, 4'000, true) - time(12, 4'000, true), time(16, 0, true) - time(12, 0, true))
-      << "four more micro-batches cost their passes alone";
+      << "four more micro-batches cost only their passes";
   EXPECT_GT(time(16, 4'000, false) - time(12, 4'000, false), time(16, 0, false) - time(12, 0, false))
       << "or their messages too";
 }

@@ -1,4 +1,4 @@
-// Megatron-LM's scaling study beside our predictions: rows of Narayanan et al. 2021 (arXiv 2104.04473), table 1,
+// Megatron-LM's scaling study against our predictions: rows of Narayanan et al. 2021 (arXiv 2104.04473), table 1,
 // measured on A100s of 80 GB with eight adapters of 200 Gb/s a node. The rate per GPU counts the operations of their
 // equation 3, recomputed forward passes included, from which the time of an iteration follows. Nothing is fitted to
 // these rows; their micro-batch and schedule are assumptions of the model files.

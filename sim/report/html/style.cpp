@@ -1,4 +1,4 @@
-#include "sim/report/html/html_parts.hpp"
+#include "sim/report/html/parts.hpp"
 
 namespace distsim::report::html {
 

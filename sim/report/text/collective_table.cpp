@@ -1,8 +1,9 @@
-#include "sim/report/text/text_collectives.hpp"
+#include "sim/report/text/collective_table.hpp"
 
 #include <algorithm>
 #include <array>
 
+#include "sim/report/text/columns.hpp"
 #include "sim/report/text/format.hpp"
 
 namespace distsim::report {
@@ -55,7 +56,7 @@ Widths widths_of(const std::vector<Cells>& table) {
   return widths;
 }
 
-std::size_t beside_name(const Widths& widths) {
+std::size_t width_of_others(const Widths& widths) {
   std::size_t sum = 0;
   for (std::size_t c = kName + 1; c < kColumns; ++c) sum += widths[c] > 0 ? kGap + widths[c] : 0;
   return sum;
@@ -73,15 +74,15 @@ void squeeze(std::vector<Cells>& table) {
 /// are left out for it.
 Widths fitted(std::vector<Cells>& table, std::size_t width) {
   Widths widths = widths_of(table);
-  if (widths[kName] + beside_name(widths) > width) {
+  if (widths[kName] + width_of_others(widths) > width) {
     squeeze(table);
     widths = widths_of(table);
   }
   const std::size_t least = std::min(widths[kName], kLeastName);
   for (const std::size_t column : {kBasis, kBus, kKind}) {
-    if (least + beside_name(widths) > width) widths[column] = 0;
+    if (least + width_of_others(widths) > width) widths[column] = 0;
   }
-  const std::size_t others = beside_name(widths);
+  const std::size_t others = width_of_others(widths);
   widths[kName] = std::min(widths[kName], std::max(least, width > others ? width - others : 0));
   return widths;
 }
@@ -99,7 +100,7 @@ std::string line_of(const Cells& cells, const Widths& widths) {
 
 std::string size_text(const CollectiveTime& c) {
   if (c.calls <= 1) return binary_bytes(static_cast<double>(c.bytes));
-  if (!c.equal_calls) return std::to_string(c.calls) + ", " + binary_bytes(static_cast<double>(c.bytes)) + " total";
+  if (!c.equal_calls) return binary_bytes(static_cast<double>(c.bytes)) + " in " + std::to_string(c.calls);
   return std::to_string(c.calls) + " x " + binary_bytes(static_cast<double>(c.bytes) / c.calls);
 }
 

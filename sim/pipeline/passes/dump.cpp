@@ -1,7 +1,11 @@
-#include "sim/pipeline/dump.hpp"
+#include "sim/pipeline/passes/dump.hpp"
 
 #include <fmt/format.h>
+
 #include <algorithm>
+
+#include "base/text/counted.hpp"
+#include "collectives/collective_models.hpp"
 
 namespace distsim::pipeline {
 namespace {
@@ -22,17 +26,17 @@ std::string task_line(const graph::TaskGraph& g, TaskId id) {
   const graph::Task& t = g.tasks[id];
   return fmt::format("{:4} {:<8} {:<13} {} | {}{} | after {}", id.value(), graph::name_of(t.stream),
                      graph::name_of(t.phase), g.names[t.name], graph::describe(g.ops[t.first_op]),
-                     t.variants > 1 ? fmt::format(" (and {} variants)", t.variants - 1) : "",
+                     t.variants > 1 ? " (and " + counted(t.variants - 1, "variant") + ")" : "",
                      id_list(g.dependencies(id)));
 }
 
 }  // namespace
 
-std::string dump_experiment(const config::Experiment& e) { return dump_config(e.merged); }
+std::string dump(const config::Experiment& e) { return dump(e.merged); }
 
-std::string dump_topology(const topology::Topology& topology) { return topology.dump(); }
+std::string dump(const std::shared_ptr<const CostModels>& models) { return models->topology.dump(); }
 
-std::string dump_workload(const workload::Workload& w) {
+std::string dump(const workload::Workload& w) {
   std::string out =
       fmt::format("ranks {}  samples {}  model flops {:.6g}  dense parameters {}  embedding parameters {}\n",
                   w.graph.ranks, w.samples, w.model_flops, w.dense_parameters, w.embedding_parameters);
@@ -42,7 +46,7 @@ std::string dump_workload(const workload::Workload& w) {
   return out;
 }
 
-std::string dump_costs(const graph::CostedGraph& costed) {
+std::string dump(const graph::CostedGraph& costed) {
   std::string out;
   for (std::uint32_t t = 0; t < costed.graph.tasks.size(); ++t) {
     const graph::Task& task = costed.graph.tasks[TaskId(t)];
@@ -57,7 +61,7 @@ std::string dump_costs(const graph::CostedGraph& costed) {
   return out;
 }
 
-std::string dump_lowered(const Lowered& lowered) {
+std::string dump(const Lowered& lowered) {
   const engine::Program& p = lowered.program;
   std::string out = fmt::format("ranks {}  streams {}  steps {}  iterations {}\n", p.ranks, p.streams, p.steps.size(),
                                 lowered.iterations);
@@ -75,7 +79,7 @@ std::string dump_lowered(const Lowered& lowered) {
   return out;
 }
 
-std::string dump_timeline(const engine::Timeline& t) {
+std::string dump(const engine::Timeline& t) {
   std::string out = fmt::format("ranks {}  makespan_ps {}  digest {:016x}\n", t.ranks, t.makespan.ps(), t.digest);
   for (std::uint32_t s = 0; s < t.end.size(); ++s) {
     out += fmt::format("{:5} ready {} start {} end {}\n", s, row_text(t.ready[StepId(s)]), row_text(t.start[StepId(s)]),
@@ -84,6 +88,20 @@ std::string dump_timeline(const engine::Timeline& t) {
   return out;
 }
 
-std::string dump_report(const report::Report& report) { return report::to_json(report) + "\n"; }
+std::string dump(const std::vector<graph::Assumption>& assumptions) {
+  std::string out;
+  for (const graph::Assumption& a : assumptions) out += fmt::format("assumption ({}): {}\n", name_of(a.kind), a.text);
+  return out;
+}
+
+std::string size_text(const workload::Workload& w) {
+  return counted(w.graph.tasks.size(), "task") + ", " + counted(w.graph.ranks, "rank");
+}
+
+std::string size_text(const Lowered& lowered) {
+  return counted(lowered.program.steps.size(), "step") + ", " + counted(lowered.iterations, "iteration");
+}
+
+std::string dump(const report::Report& report) { return report::to_json(report) + "\n"; }
 
 }  // namespace distsim::pipeline

@@ -66,13 +66,15 @@ Json collectives_json(const Report& r) {
   return out;
 }
 
+std::string_view phase_name(std::optional<graph::Phase> phase) { return phase ? graph::name_of(*phase) : "host"; }
+
 Json path_json(const Report& r) {
   Json out = Json::array();
   for (const CriticalStep& s : r.critical_path) {
     out.push_back({{"name", s.name},
                    {"kind", s.kind},
-                   {"phase", s.phase},
-                   {"stream", s.stream},
+                   {"phase", phase_name(s.phase)},
+                   {"stream", graph::name_of(s.stream)},
                    {"rank", s.rank},
                    {"start_ms", s.start.ms()},
                    {"time_ms", s.time.ms()},
@@ -123,7 +125,13 @@ std::string to_json(const Report& r) {
   out["basis_share"] = bases_json(r);
   out["ranks"] = ranks_json(r);
   out["memory"] = {{"capacity_bytes", r.context.memory_capacity}, {"used_bytes_per_rank", r.context.memory_per_rank}};
-  out["assumptions"] = r.context.assumptions;
+  Json assumptions = Json::array(), kinds = Json::array();
+  for (const graph::Assumption& a : r.context.assumptions) {
+    assumptions.push_back(a.text);
+    kinds.push_back(graph::name_of(a.kind));
+  }
+  out["assumptions"] = std::move(assumptions);
+  out["assumption_kinds"] = std::move(kinds);
   if (r.trials.trials > 0) {
     out["trials"] = {{"count", r.trials.trials},    {"seed", r.trials.seed},       {"p10_ms", r.trials.p10.ms()},
                      {"p50_ms", r.trials.p50.ms()}, {"p90_ms", r.trials.p90.ms()}, {"p99_ms", r.trials.p99.ms()}};

@@ -5,15 +5,17 @@
 #include <numeric>
 #include <vector>
 
-#include "sim/report/html/html_parts.hpp"
+#include "base/text/counted.hpp"
+#include "sim/report/html/parts.hpp"
 #include "sim/report/rank_sweep.hpp"
 #include "sim/report/steady_state.hpp"
+#include "sim/report/text/columns.hpp"
 #include "sim/report/text/format.hpp"
 
 namespace distsim::report::html {
 namespace {
 
-constexpr double kGutter = 162, kWidth = 1078;  ///< left of the lanes, and right edge, in SVG units
+constexpr double kGutter = 176, kWidth = 1078;  ///< left of the lanes, and right edge, in SVG units
 constexpr double kHair = 0.35;                  ///< gaps and slices below this are merged with their neighbours
 
 struct Lane {
@@ -21,15 +23,15 @@ struct Lane {
   double height;
 };
 
-/// One thing to draw.
+/// A coloured rectangle on a lane.
 struct Bar {
   std::int64_t begin = 0, end = 0;
-  std::string_view css;
+  Colour colour = Colour::other;
   std::string name;
   std::string where = {};  ///< follows the name in the bar's title
 };
 
-/// Chooses which ranks stand for all: the slowest, the fastest, then one of each class, the largest classes first.
+/// Chooses which ranks are shown: the slowest, the fastest, then one of each class, the largest classes first.
 std::vector<std::uint32_t> chosen_ranks(const Report& r, const RankClasses& classes, std::uint32_t most) {
   std::vector<std::uint32_t> out{r.slowest_rank};
   if (r.fastest_rank != r.slowest_rank && most > 1) out.push_back(r.fastest_rank);
@@ -124,7 +126,7 @@ class Picture {
     std::vector<Bar> bars;
     for (const CriticalStep& s : r_.critical_path) {
       const std::int64_t begin = state_.begin + s.start.ps();
-      bars.push_back({begin, begin + s.time.ps(), colour_class(s.phase, is_comm(s.stream)), s.name,
+      bars.push_back({begin, begin + s.time.ps(), colour_of(s.phase, is_comm(s.stream)), s.name,
                       " on rank " + std::to_string(s.rank)});
     }
     out += text(0, y + 11, "critical path", "class=\"rank\"");
@@ -134,10 +136,10 @@ class Picture {
 
   std::vector<Bar> bars_of(std::size_t stream, std::uint32_t rank) {
     std::vector<Bar> out;
-    const auto add = [&](std::int64_t begin, std::int64_t end, std::string_view css, const std::string& name) {
+    const auto add = [&](std::int64_t begin, std::int64_t end, Colour colour, const std::string& name) {
       std::vector<Piece> pieces;
       fold_into_window(state_, {begin, end, 0, 0}, pieces);
-      for (const Piece& piece : pieces) out.push_back({piece.begin, piece.end, css, name});
+      for (const Piece& piece : pieces) out.push_back({piece.begin, piece.end, colour, name});
     };
     const graph::TaskGraph& graph = p_.costed->graph;
     for (std::uint32_t i = 0; i < p_.program->steps.size(); ++i) {
@@ -148,9 +150,8 @@ class Picture {
       const std::int64_t end = std::min(p_.timeline->end[s].at(rank), state_.end);
       const std::string name = o.task.valid() ? graph.names[graph.tasks[o.task].name] : "framework step";
       const bool collective = o.role == StepRole::device && graph.tasks[o.task].partition.valid();
-      if (collective) add(ready, start, "waiting", "wait " + name);
-      add(start, end,
-          o.role == StepRole::device ? colour_class(graph::name_of(graph.tasks[o.task].phase), collective) : "host",
+      if (collective) add(ready, start, Colour::waiting, "wait " + name);
+      add(start, end, o.role == StepRole::device ? colour_of(graph.tasks[o.task].phase, collective) : Colour::host,
           o.role == StepRole::host_dispatch ? "launch " + name : name);
     }
     std::ranges::stable_sort(out, {}, &Bar::begin);
@@ -159,8 +160,8 @@ class Picture {
 
   double draw_rank(std::string& out, std::uint32_t rank, double y) {
     out += text(0, y + 12, label(rank), "class=\"rank\"");
-    const std::string alike = alike_text(rank);
-    if (!alike.empty()) out += text(0, y + 25, alike, "");
+    const std::string remark = remark_on(rank);
+    if (!remark.empty()) out += text(0, y + 25, remark, "");
     for (const auto& [stream, lane] : lanes_) {
       out += "<rect class=\"lane\" x=\"" + fixed(kGutter, 1) + "\" y=\"" + fixed(y, 1) + "\" width=\"" +
              fixed(kWidth - kGutter, 1) + "\" height=\"" + fixed(lane.height, 1) + "\"/>";
@@ -173,19 +174,20 @@ class Picture {
   }
 
   std::string label(std::uint32_t rank) const {
-    if (classes_.size() == 1) return "every rank";
+    if (classes_.size() == 1) return r_.rank_count == 1 ? "rank 0" : "all " + counted(r_.rank_count, "rank");
     return "rank " + std::to_string(rank);
   }
 
-  std::string alike_text(std::uint32_t rank) const {
-    if (classes_.size() == 1) return std::to_string(r_.rank_count) + " alike";
-    const std::uint32_t others = classes_.count[classes_.of(rank)] - 1;
+  /// What is special about a rank, and how many have its times.
+  std::string remark_on(std::uint32_t rank) const {
+    if (classes_.size() == 1) return r_.rank_count == 1 ? "" : "identical times";
+    const std::uint32_t ranks = classes_.count[classes_.of(rank)];
     std::string out;
     if (rank == r_.slowest_rank && r_.ranks.size() > 1)
       out = "slowest";
     else if (rank == r_.fastest_rank && r_.ranks.size() > 1)
       out = "fastest";
-    if (others > 0) out += (out.empty() ? "+ " : ", + ") + std::to_string(others) + " alike";
+    if (ranks > 1) out += (out.empty() ? "" : ", ") + std::to_string(ranks) + " identical";
     return out;
   }
 
@@ -196,7 +198,7 @@ class Picture {
       double to = x_of(bars[i].end);
       std::size_t j = i + 1;
       bool thin = to - from < 1.5;
-      while (j < bars.size() && bars[j].css == bars[i].css && x_of(bars[j].begin) - to < kHair &&
+      while (j < bars.size() && bars[j].colour == bars[i].colour && x_of(bars[j].begin) - to < kHair &&
              (thin || x_of(bars[j].end) - x_of(bars[j].begin) < 1.5)) {
         to = std::max(to, x_of(bars[j].end));
         ++j;
@@ -207,7 +209,7 @@ class Picture {
     }
   }
 
-  /// Whole, or shortened to no less than says something, or nothing.
+  /// The name, or a shortened one that still tells something, or nothing.
   static std::string label_within(const std::string& name, double width) {
     constexpr std::size_t kLeastCut = 12;
     const auto room = static_cast<std::size_t>(std::max(0.0, width / 5.9));
@@ -221,11 +223,11 @@ class Picture {
   void draw_bar(std::string& out, const std::vector<Bar>& bars, std::size_t first, std::size_t end,
                 const Box& box) const {
     const double width = std::max(0.4, box.to - box.from);
-    out += "<rect class=\"" + std::string(bars[first].css) + (width > 3 ? " edge" : "") + "\" x=\"" +
+    out += "<rect class=\"" + std::string(css_of(bars[first].colour)) + (width > 3 ? " edge" : "") + "\" x=\"" +
            fixed(box.from, 2) + "\" y=\"" + fixed(box.y, 1) + "\" width=\"" + fixed(width, 2) + "\" height=\"" +
            fixed(box.height, 1) + "\"><title>" + title_of(bars, first, end) + "</title></rect>";
     const std::string label = label_within(bars[first].name, width - 8);
-    if (box.height >= 12 && end == first + 1 && !label.empty() && bars[first].css != "waiting") {
+    if (box.height >= 12 && end == first + 1 && !label.empty() && bars[first].colour != Colour::waiting) {
       out += text(box.from + 4, box.y + box.height / 2 + 3.7, escaped(label), "class=\"on\"");
     }
   }
@@ -244,8 +246,8 @@ class Picture {
     std::string out =
         "<p class=\"note\">One steady-state iteration; work that begins before it is shown one iteration later, where the next iteration repeats it.";
     if (ranks_.size() < classes_.size()) {
-      out += " Ranks form " + std::to_string(classes_.size()) + " classes with equal times; " +
-             std::to_string(ranks_.size()) + " are shown.";
+      out += " Ranks form " + counted(classes_.size(), "class", "classes") + " with identical times; " +
+             std::to_string(ranks_.size()) + " " + std::string(agreeing(ranks_.size(), "is", "are")) + " shown.";
     }
     return out + "</p>";
   }

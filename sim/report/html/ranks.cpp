@@ -1,7 +1,7 @@
 // The picture of the ranks: a column each, stacked as the iteration is.
 #include <algorithm>
 
-#include "sim/report/html/html_parts.hpp"
+#include "sim/report/html/parts.hpp"
 #include "sim/report/text/format.hpp"
 
 namespace distsim::report::html {
@@ -9,11 +9,11 @@ namespace {
 
 constexpr std::uint32_t kMostColumns = 128;
 
-void column_part(std::string& out, double x, double width, double& y, double height, std::string_view css) {
+void column_part(std::string& out, double x, double width, double& y, double height, Colour colour) {
   if (height <= 0) return;
   y -= height;
-  out += "<rect class=\"" + std::string(css) + "\" x=\"" + fixed(x, 2) + "\" y=\"" + fixed(y, 2) + "\" width=\"" +
-         fixed(width, 2) + "\" height=\"" + fixed(height, 2) + "\"/>";
+  out += "<rect class=\"" + std::string(css_of(colour)) + "\" x=\"" + fixed(x, 2) + "\" y=\"" + fixed(y, 2) +
+         "\" width=\"" + fixed(width, 2) + "\" height=\"" + fixed(height, 2) + "\"/>";
 }
 
 }  // namespace
@@ -35,11 +35,11 @@ std::string ranks_picture(const Report& r) {
     body += "<g><title>rank " + std::to_string(rank) + ": compute " + scale.text(t.compute) +
             ", exposed communication " + scale.text(t.exposed_comm) + ", waiting " + scale.text(t.waiting) + ", host " +
             scale.text(t.host_bound) + ", idle " + scale.text(t.idle) + " " + scale.unit + "</title>";
-    column_part(body, x, width, y, part(t.compute), "forward");
-    column_part(body, x, width, y, part(t.exposed_comm), "transfer");
-    column_part(body, x, width, y, part(t.waiting), "waiting");
-    column_part(body, x, width, y, part(t.host_bound), "host");
-    column_part(body, x, width, y, part(t.idle), "idle");
+    column_part(body, x, width, y, part(t.compute), Colour::forward);
+    column_part(body, x, width, y, part(t.exposed_comm), Colour::transfer);
+    column_part(body, x, width, y, part(t.waiting), Colour::waiting);
+    column_part(body, x, width, y, part(t.host_bound), Colour::host);
+    column_part(body, x, width, y, part(t.idle), Colour::idle);
     body += "</g>";
     const std::uint32_t every = columns <= 32 ? 1 : columns <= 64 ? 2 : 8;
     if (i % every == 0)

@@ -1,11 +1,12 @@
+// The tables of the HTML page.
 #include <algorithm>
 #include <vector>
 
-#include "base/text/markup.hpp"
-#include "base/text/printable.hpp"
-#include "sim/report/html/html_parts.hpp"
+#include "base/text/counted.hpp"
+#include "sim/report/html/parts.hpp"
+#include "sim/report/text/collective_table.hpp"
 #include "sim/report/text/format.hpp"
-#include "sim/report/text/text_collectives.hpp"
+#include "sim/report/text/path_table.hpp"
 
 namespace distsim::report::html {
 namespace {
@@ -16,7 +17,7 @@ std::string cell(const std::string& text, std::string_view css = "") {
   return css.empty() ? "<td>" + text + "</td>" : "<td class=\"" + std::string(css) + "\">" + text + "</td>";
 }
 
-/// Header cells; a leading '<' marks a column of text, which stands on the left.
+/// Header cells; a leading '<' marks a column of text, which is aligned to the left.
 std::string head(std::initializer_list<std::string> names) {
   std::string out = "<thead><tr>";
   for (const std::string& name : names) {
@@ -31,12 +32,8 @@ std::string in_unit(const Report& r, Duration d) { return time_scale(r.iteration
 
 std::string unit_of(const Report& r) { return time_scale(r.iteration).unit; }
 
-double share_of(const Report& r, Duration d) {
-  return r.iteration.ps() > 0 ? 100.0 * static_cast<double>(d.ps()) / static_cast<double>(r.iteration.ps()) : 0;
-}
-
-std::string meter(const Report& r, Duration d, std::string_view css) {
-  return "<td class=\"share\"><span class=\"meter\"><i class=\"" + std::string(css) +
+std::string meter(const Report& r, Duration d, Colour colour) {
+  return "<td class=\"share\"><span class=\"meter\"><i class=\"" + std::string(css_of(colour)) +
          "\" style=\"width:" + fixed(std::min(100.0, share_of(r, d)), 2) + "%\"></i></span></td>";
 }
 
@@ -47,9 +44,9 @@ std::string table(const std::string& inside) {
 }
 
 std::string path_row(const Report& r, std::string_view name, const std::string& where, const std::string& rank,
-                     std::uint32_t steps, Duration time, std::string_view css) {
+                     std::uint32_t steps, Duration time, Colour colour) {
   return "<tr>" + cell(escaped(name)) + cell(where, "l soft") + cell(rank) + cell(std::to_string(steps)) +
-         cell(in_unit(r, time)) + cell(fixed(share_of(r, time), 1)) + meter(r, time, css) + "</tr>";
+         cell(in_unit(r, time)) + cell(fixed(share_of(r, time), 1)) + meter(r, time, colour) + "</tr>";
 }
 
 std::string full_path(const Report& r) {
@@ -58,9 +55,11 @@ std::string full_path(const Report& r) {
   for (std::size_t i = 0; i < shown; ++i) {
     const CriticalStep& s = r.critical_path[i];
     rows += path_row(r, s.name, escaped(s.kind) + ", " + std::string(graph::name_of(s.basis)), std::to_string(s.rank),
-                     s.steps, s.time, colour_class(s.phase, is_comm(s.stream)));
+                     s.steps, s.time, colour_of(s.phase, is_comm(s.stream)));
   }
-  std::string out = "<details><summary>All " + std::to_string(r.critical_path.size()) + " steps</summary>" +
+  const std::string all =
+      r.critical_path.size() == 1 ? "The only step" : "All " + counted(r.critical_path.size(), "step");
+  std::string out = "<details><summary>" + all + "</summary>" +
                     table(head({"<step", "<kind, basis", "rank", "steps", unit_of(r), "%", ""}) + "<tbody>" + rows);
   if (r.critical_path.size() > shown)
     out += "<p class=\"note\">The first " + std::to_string(shown) + " are listed; the JSON report has all of them.</p>";
@@ -69,23 +68,12 @@ std::string full_path(const Report& r) {
 
 }  // namespace
 
-bool is_comm(std::string_view stream) { return stream.starts_with("comm") || stream.starts_with("p2p"); }
-
-std::string escaped(std::string_view text) { return in_markup(one_line(text)); }
-
-std::string_view colour_class(std::string_view phase, bool collective) {
-  if (collective) return "transfer";
-  if (phase == "host") return "host";
-  if (phase == "forward" || phase == "backward" || phase == "optimizer") return phase;
-  return "other";
-}
-
 std::string op_table(const Report& r) {
   std::string rows;
   for (const OpKindTime& op : r.ops) {
     rows += "<tr>" + cell(escaped(op.kind)) + cell(in_unit(r, op.time)) + cell(fixed(share_of(r, op.time), 1)) +
             cell(std::to_string(op.kernels)) + cell(op.tflops > 0 ? fixed(op.tflops, 2) : "&ndash;") +
-            meter(r, op.time, "forward") + "</tr>";
+            meter(r, op.time, Colour::forward) + "</tr>";
   }
   return table(head({"<op kind", unit_of(r), "% of iteration", "kernels", "TFLOP/s", ""}) + "<tbody>" + rows);
 }
@@ -108,14 +96,15 @@ std::string path_table(const Report& r) {
   const PathTable path = report::path_table(r.critical_path, kPathRows);
   std::string rows;
   for (const PathRun& run : path.rows) {
-    const std::string where = run.phase == "host" ? "host" : escaped(run.stream) + ", " + phase_text(run.phase);
+    const std::string where =
+        run.phase ? std::string(graph::name_of(run.stream)) + ", " + phase_text(run.phase) : "host";
     rows += path_row(r, run.name, where, path.rank_text(run), run.steps, run.time,
-                     colour_class(run.phase, is_comm(run.stream)));
+                     colour_of(run.phase, is_comm(run.stream)));
   }
   if (path.left_out > 0) {
     const Duration rest = r.iteration - path.shown;
     rows += "<tr><td class=\"soft\">" + path.left_out_text() + "</td><td></td><td></td><td></td>" +
-            cell(in_unit(r, rest)) + cell(fixed(share_of(r, rest), 1)) + meter(r, rest, "idle") + "</tr>";
+            cell(in_unit(r, rest)) + cell(fixed(share_of(r, rest), 1)) + meter(r, rest, Colour::idle) + "</tr>";
   }
   const std::string note = host_note(r);
   return table(head({path.by_cause ? "<cause" : "<step", "<stream, phase", "rank", "steps", unit_of(r), "%", ""}) +

@@ -1,8 +1,8 @@
-// Text of a configuration tree for --dump-after=parse|resolve: YAML, with the origin of every value as a comment.
+// Text of a configuration tree, for --dump-after=parse and resolve.
 #include <algorithm>
 
 #include "base/text/printable.hpp"
-#include "sim/pipeline/dump.hpp"
+#include "sim/pipeline/passes/dump.hpp"
 
 namespace distsim::pipeline {
 namespace {
@@ -75,7 +75,7 @@ void write_children(std::string& out, const ConfigNode& node, const std::string&
 
 }  // namespace
 
-std::string dump_config(const ConfigNode& node) {
+std::string dump(const ConfigNode& node) {
   std::string out;
   if (is_leaf(node)) return with_origin(scalar_text(node), node);
   write_children(out, node, "");

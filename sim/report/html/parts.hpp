@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -15,11 +16,20 @@ std::string escaped(std::string_view text);
 /// The page's style sheet.
 std::string_view style();
 
-/// Colour class of a stay on a stream: "compute" or its phases, "transfer", "waiting", "host".
-std::string_view colour_class(std::string_view phase, bool collective);
+/// What a bar shows, and so its colour.
+enum class Colour : std::uint8_t { forward, backward, optimizer, other, transfer, waiting, host, idle };
+
+/// Class of the style sheet.
+std::string_view css_of(Colour colour);
+
+/// Of a step: a phase, or the host's own time where there is none.
+Colour colour_of(std::optional<graph::Phase> phase, bool collective);
 
 /// Whether a stream carries collectives or messages.
-bool is_comm(std::string_view stream);
+bool is_comm(graph::Stream stream);
+
+/// `d` as a share of the iteration in percent, 0 where the iteration takes no time.
+double share_of(const Report& report, Duration d);
 
 /// Streams of up to max_ranks ranks over one period, with the critical path above them.
 std::string timeline_picture(const Report& report, const Played& played, std::uint32_t max_ranks);

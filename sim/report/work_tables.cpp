@@ -1,4 +1,4 @@
-#include "sim/report/text/tables.hpp"
+#include "sim/report/work_tables.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -72,7 +72,7 @@ struct CollectiveSums {
   CollectiveTime row;
   bool same_name = true;
   std::int64_t call_bytes = 0;  ///< of the first call
-  double calls = 0, bytes = 0;  ///< mean over ranks, of which those of one pipeline stage alone may take part
+  double calls = 0, bytes = 0;  ///< mean over ranks, of which maybe only those of one pipeline stage take part
   WideTime total = 0, exposed = 0, waiting = 0;
   graph::CollectiveKind kind = graph::CollectiveKind::barrier;
 };

@@ -9,7 +9,7 @@
 
 namespace distsim::report {
 
-/// "25.0 MiB"; of several calls "12 x 25.0 MiB" where they are equal, else "2, 9.04 MiB total".
+/// "25.0 MiB"; of several calls "12 x 25.0 MiB" where they are equal, else "9.04 MiB in 2".
 std::string size_text(const CollectiveTime& row);
 
 /// A header and at most `most` rows (one more where that saves the line that sums up the rest), `width` columns wide.

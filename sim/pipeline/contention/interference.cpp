@@ -1,8 +1,11 @@
-#include "sim/pipeline/interference.hpp"
+#include "sim/pipeline/contention/interference.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <vector>
 
+#include "sim/engine/rows/row_evaluator.hpp"
 #include "sim/report/steady_state.hpp"
 
 namespace distsim::pipeline {
@@ -36,7 +39,7 @@ std::int64_t shared(const std::vector<Span>& spans, std::int64_t begin, std::int
   return sum;
 }
 
-/// What the steps of one side lose to the other side: a column per class of ranks, an entry per step of `mine`.
+/// What the steps of one side lose to the other side, by class of ranks and step of `mine`.
 class Losses {
  public:
   Losses(const report::SteadyState& state, const report::RankClasses& classes, std::vector<std::uint32_t> mine,
@@ -84,9 +87,9 @@ class Losses {
     return Duration::picoseconds(longest);
   }
 
-  /// Adds the losses to the durations of every iteration's steps.
-  void apply(Lowered& lowered, const report::SteadyState& state, std::size_t tasks) const {
-    if (longest() == Duration()) return;
+  /// The program with the losses added to the durations of every iteration's steps.
+  Lowered added_to(Lowered lowered, const report::SteadyState& state, std::size_t tasks) const {
+    if (longest() == Duration()) return lowered;
     constexpr std::uint32_t kNone = 0xFFFFFFFFu;
     IdVector<TaskId, std::uint32_t> mine_of(tasks, kNone);
     std::vector<engine::Row> slowed;
@@ -100,6 +103,7 @@ class Losses {
       if (o.role == report::StepRole::device && mine_of[o.task] != kNone)
         lowered.program.steps[StepId(s)].duration = slowed[mine_of[o.task]];
     }
+    return lowered;
   }
 
  private:
@@ -126,28 +130,62 @@ class Losses {
   std::vector<std::int64_t> times_;
 };
 
-}  // namespace
-
-Result<LostBeside> slow_what_overlaps(Lowered& lowered, const engine::Timeline& timeline,
-                                      const graph::CostedGraph& graph, const Interference& cost) {
-  const report::SteadyState state =
-      report::steady_state({&graph, &lowered.program, &lowered.origins, &timeline, lowered.iterations});
+/// Steps of the last iteration that can slow each other, as indices into SteadyState::steps.
+struct Sides {
   std::vector<std::uint32_t> kernels, transfers;
+};
+Sides sides_of(const report::SteadyState& state, const engine::Program& program) {
+  Sides sides;
   for (std::uint32_t i = 0; i < state.steps.size(); ++i) {
     const report::DeviceStep& d = state.steps[i];
     if (d.collective)
-      transfers.push_back(i);
-    else if (lowered.program.steps[d.step].stream.value() == static_cast<std::uint32_t>(graph::Stream::compute))
-      kernels.push_back(i);
+      sides.transfers.push_back(i);
+    else if (program.steps[d.step].stream.value() == static_cast<std::uint32_t>(graph::Stream::compute))
+      sides.kernels.push_back(i);
   }
+  return sides;
+}
+
+/// Whether a collective and a kernel may run at once: there are both, and the cost of it is not nothing.
+bool may_overlap(const graph::TaskGraph& graph, const Interference& cost) {
+  const bool collectives = std::any_of(graph.tasks.begin(), graph.tasks.end(), [](const graph::Task& task) {
+    return task.partition.valid() && task.stream != graph::Stream::compute;
+  });
+  return collectives && (cost.kernels > 0 || cost.transfers > 0);
+}
+
+graph::Assumption assumption(const char* who, const char* other, double rate, Duration lost) {
+  return {graph::AssumptionKind::interference,
+          fmt::format("overlap slows {} by {:.2f} s per second of {}: {:.3g} ms per iteration", who, rate, other,
+                      lost.ms())};
+}
+
+}  // namespace
+
+Slowed slow_overlaps(Lowered lowered, const engine::Timeline& timeline, const graph::CostedGraph& graph,
+                     const Interference& cost) {
+  const report::SteadyState state =
+      report::steady_state({&graph, &lowered.program, &lowered.origins, &timeline, lowered.iterations});
+  const auto [kernels, transfers] = sides_of(state, lowered.program);
   const report::RankClasses classes = report::rank_classes(state, lowered.program.ranks);
   const Losses of_kernels(state, classes, kernels, transfers, cost.kernels);
   Losses of_transfers(state, classes, transfers, kernels, cost.transfers);
   of_transfers.lose_together(state);
   const std::size_t tasks = graph.graph.tasks.size();
-  of_kernels.apply(lowered, state, tasks);
-  of_transfers.apply(lowered, state, tasks);
-  return LostBeside{of_kernels.longest(), of_transfers.longest()};
+  lowered = of_transfers.added_to(of_kernels.added_to(std::move(lowered), state, tasks), state, tasks);
+  return {std::move(lowered), of_kernels.longest(), of_transfers.longest()};
+}
+
+Result<Passed<Lowered>> interfere(Lowered lowered, const graph::CostedGraph& graph, const Interference& cost) {
+  if (!may_overlap(graph.graph, cost)) return Passed<Lowered>{std::move(lowered), {}};
+  TRY_ASSIGN(const engine::Timeline undisturbed, engine::evaluate_rows(lowered.program));
+  Slowed slowed = slow_overlaps(std::move(lowered), undisturbed, graph, cost);
+  Passed<Lowered> out{std::move(slowed.lowered), {}};
+  if (slowed.kernels > Duration())
+    out.assumptions.push_back(assumption("kernels", "communication", cost.kernels, slowed.kernels));
+  if (slowed.transfers > Duration())
+    out.assumptions.push_back(assumption("collectives", "compute", cost.transfers, slowed.transfers));
+  return out;
 }
 
 }  // namespace distsim::pipeline
