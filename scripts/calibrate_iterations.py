@@ -98,7 +98,7 @@ class Profiles:
     """The parameters by (scope, owner, key) and how they are written to a copy of configs/. `rows` are those of `distsim validate --csv`."""
 
     def __init__(self, rows):
-        self.frameworks = sorted({r["profile"] for r in rows} - {""})
+        self.frameworks = sorted({r["framework"] for r in rows} - {""})
         self.families = sorted({family_of_device(device_of_system(r["system_id"])) for r in rows} - {None})
         self.names = []
         for p in PARAMETERS:
@@ -152,7 +152,7 @@ class Runner:
             for f in (folder / "frameworks").glob("*.yaml"):  # only the ranges of the costs; see uncertainties()
                 f.write_text(set_value(f.read_text(), "uncertainty", 0))
             rows = validate(self.binary, self.cases, folder)
-            failed = [r["basis"] for r in rows if not r["predicted_ms"]]
+            failed = [r["error"] for r in rows if not r["predicted_ms"]]
             if len(failed) > len(rows) // 10:
                 sys.exit(f"{len(failed)} of {len(rows)} cases were not predicted: {failed[0]}")
             return rows
@@ -173,7 +173,7 @@ def jacobian(runner, x, base):
         change = (runner.log_predicted(moved) - base) / step
         for i in of_kind:
             owners = names[i][1]
-            mine = np.array([(r["profile"] if p.scope == "framework" else family_of_device(device_of_system(r["system_id"]))) in owners
+            mine = np.array([(r["framework"] if p.scope == "framework" else family_of_device(device_of_system(r["system_id"]))) in owners
                              for r in runner.all_rows])
             columns[mine, i] = change[mine]
     return columns
@@ -265,7 +265,7 @@ def uncertainties(rows, predicted, measured, profiles):
     everyone = float(np.quantile(needed, 0.8))
     out = {}
     for f in profiles.frameworks:
-        own = needed[[i for i, r in enumerate(rows) if r["profile"] == f]]
+        own = needed[[i for i, r in enumerate(rows) if r["framework"] == f]]
         out[f] = max(0.03, float(np.quantile(own, 0.8)) if len(own) >= 20 else everyone)  # no two machines are closer than that
     return out
 
