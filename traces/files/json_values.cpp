@@ -1,4 +1,4 @@
-#include "traces/kineto/kineto_event.hpp"
+#include "traces/files/json_values.hpp"
 
 #include <array>
 #include <charconv>
