@@ -71,7 +71,7 @@ build() {
   if ! cmake --preset "$preset" >"$log" 2>&1; then
     tail -n 30 "$log" >&2; say "configuring failed (all of it: $log)"; return 1
   fi
-  sed -n 's/^-- \(.*left out.*\)/distsim: \1/p' "$log" >&2
+  sed -n 's/^-- \(.*\(not built\|built without\|not run\).*\)/distsim: \1/p' "$log" >&2
   if ! cmake --build "$folder" ${1:+--target "$@"} >>"$log" 2>&1; then
     grep -E -m 20 'error|FAILED|Error' "$log" >&2; say "building failed (all of it: $log)"; return 1
   fi

@@ -10,6 +10,8 @@
 #include <sstream>
 
 #include "base/config/schema.hpp"
+#include "base/config/template_text.hpp"
+#include "base/file.hpp"
 #include "base/log.hpp"
 #include "base/text/printable.hpp"
 #include "base/text/spelling.hpp"
@@ -95,6 +97,18 @@ std::optional<std::string> file_of_name(const std::string& name, const std::vect
   return std::nullopt;
 }
 
+/// Names of all files, templates included, sorted.
+std::vector<std::string> stems_in(const std::vector<std::string>& folders) {
+  std::set<std::string> names;
+  for (const std::string& folder : folders) {
+    std::error_code error;
+    for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+      if (it->path().extension() == ".yaml") names.insert(it->path().stem().string());
+    }
+  }
+  return {names.begin(), names.end()};
+}
+
 /// The first file that lists the name among its aliases. Files that cannot be read are somebody else's error.
 std::optional<std::string> file_of_alias(const std::string& alias, const std::vector<std::string>& folders) {
   for (const std::string& name : names_in_folders(folders)) {
@@ -110,20 +124,47 @@ std::string path_of_value(const ConfigNode& node) {
   return path.is_absolute() ? node.scalar : short_path(fs::path(folder_of_value(node)) / path);
 }
 
-Result<std::string> find_file(const ConfigNode& name, const std::string& key, const std::string& kind,
-                              const std::string& experiment_folder) {
+bool is_template(const std::string& name) { return name.find('{') != std::string::npos; }
+
+/// A file by the values of its placeholders: "gpt_h1024_l16_a16_s1024" by gpt_h{hidden}_l{layers}_a{heads}_s{sequence}.
+struct Found {
+  std::string path;
+  std::optional<TemplateValues> values;
+};
+
+std::optional<Found> file_of_template(const std::string& name, const std::vector<std::string>& folders) {
+  for (const std::string& stem : stems_in(folders)) {
+    if (!is_template(stem)) continue;
+    if (auto values = match_template(stem, name)) return Found{*file_of_name(stem, folders), std::move(values)};
+  }
+  return std::nullopt;
+}
+
+Result<Found> find_file(const ConfigNode& name, const std::string& key, const std::string& kind,
+                        const std::string& experiment_folder) {
   const auto folders = config_folders(kind, experiment_folder);
-  if (const auto path = file_of_name(name.scalar, folders)) return *path;
-  if (const auto path = file_of_alias(name.scalar, folders)) return *path;
+  if (const auto path = file_of_name(name.scalar, folders); path && !is_template(name.scalar)) return Found{*path, {}};
+  if (const auto path = file_of_alias(name.scalar, folders)) return Found{*path, {}};
+  if (auto found = file_of_template(name.scalar, folders)) return std::move(*found);
   return schema_detail::expected(name, key, "a file in configs/" + kind,
                                  spelling_hint(name.scalar, names_in_folders(folders)));
 }
 
-void add_name(ConfigNode& file, const std::string& path) {
+constexpr std::size_t kMaxTemplateBytes = 1 << 20;
+
+Result<ConfigNode> read_found(const Found& found) {
+  if (!found.values) return parse_yaml_file(found.path);
+  TRY_ASSIGN(const std::string text, read_file(found.path, kMaxTemplateBytes));
+  TRY_ASSIGN(const std::string filled, fill_template(text, *found.values, found.path));
+  return parse_yaml(filled, found.path);
+}
+
+/// A file that does not say its name has that of its file.
+void add_name(ConfigNode& file, const std::string& stem) {
   if (file.find("name")) return;
   ConfigNode name;
   name.kind = ConfigNode::Kind::scalar;
-  name.scalar = fs::path(path).stem().string();
+  name.scalar = stem;
   name.where = file.where;
   file.entries.insert(file.entries.begin(), {"name", file.where, name});
 }
@@ -152,14 +193,15 @@ std::vector<std::string> config_folders(const std::string& kind, const std::stri
 }
 
 std::vector<std::string> names_in_folders(const std::vector<std::string>& folders) {
-  std::set<std::string> names;
-  for (const std::string& folder : folders) {
-    std::error_code error;
-    for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-      if (it->path().extension() == ".yaml") names.insert(it->path().stem().string());
-    }
-  }
-  return {names.begin(), names.end()};
+  std::vector<std::string> names = stems_in(folders);
+  std::erase_if(names, is_template);
+  return names;
+}
+
+std::vector<std::string> templates_in(const std::string& kind) {
+  std::vector<std::string> names = stems_in(config_folders(kind, ""));
+  std::erase_if(names, [](const std::string& name) { return !is_template(name); });
+  return names;
 }
 
 Result<ConfigNode> read_named_file(const ConfigNode& name, const std::string& key, const std::string& kind,
@@ -168,21 +210,22 @@ Result<ConfigNode> read_named_file(const ConfigNode& name, const std::string& ke
   if (!text) return schema_detail::expected(name, key, "the name of a file in configs/" + kind);
   if (is_unsafe(name.scalar))
     return schema_detail::expected(name, key, "a file name without '..' or control characters");
-  std::string path;
+  Found found;
   if (is_path(name.scalar)) {
     if (!is_yaml(name.scalar)) return schema_detail::expected(name, key, "a name, or a path that ends in .yaml");
-    path = path_of_value(name);
+    found.path = path_of_value(name);
   } else {
-    TRY_ASSIGN(path, find_file(name, key, kind, experiment_folder));
+    TRY_ASSIGN(found, find_file(name, key, kind, experiment_folder));
   }
-  auto file = parse_yaml_file(path);
+  const std::string& path = found.path;
+  auto file = read_found(found);
   if (!file) {
     if (file.error().where != path) return file.error();  // a position inside the file
     return schema_detail::expected(name, key, "a file that can be read", file.error().text());
   }
   if (file->kind != ConfigNode::Kind::map) return schema_detail::expected(*file, key, "a map");
   log_info([&] { return key + ": '" + name.scalar + "' read from " + path; });
-  add_name(*file, path);
+  add_name(*file, found.values ? name.scalar : fs::path(path).stem().string());
   return file;
 }
 

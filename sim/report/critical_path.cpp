@@ -195,7 +195,7 @@ std::vector<UncertainTerm> terms_of_path(const Played& p, const std::vector<Path
   return terms;
 }
 
-HalfWidths half_widths_of(const std::vector<UncertainTerm>& terms) {
+Margins margins_of(const std::vector<UncertainTerm>& terms) {
   double below = 0, above = 0;
   for (const UncertainTerm& t : terms) {
     below += static_cast<double>(t.below.ps()) * static_cast<double>(t.below.ps());

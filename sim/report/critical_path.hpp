@@ -36,11 +36,11 @@ std::string_view kind_of_step(const Played& played, StepId step, std::uint32_t r
 std::vector<UncertainTerm> terms_of_path(const Played& played, const std::vector<PathStep>& path);
 
 /// How far a range reaches below and above its mean, in picoseconds.
-struct HalfWidths {
+struct Margins {
   std::int64_t below = 0, above = 0;
 };
 /// Of the path's time: the terms as independent errors; see Report::low.
-HalfWidths half_widths_of(const std::vector<UncertainTerm>& terms);
+Margins margins_of(const std::vector<UncertainTerm>& terms);
 
 /// Time shares of the bases along the path, largest first.
 std::vector<BasisShare> bases_of_path(const Played& played, const std::vector<PathStep>& path);
