@@ -19,8 +19,9 @@ namespace distsim::collectives {
 struct CollectiveOptions {
   bool use_curves = true;                ///< false: analytic model only
   std::vector<std::string> curve_files;  ///< extra curves, first in order of trust
-  std::string curve_dir;                 ///< configs/curves; set by the loader, not a key
-  std::string launch = "mpi";            ///< mpi (a rank per process) or single_process
+  std::vector<std::string>
+      curve_dirs;  ///< folders configs/curves, the first in order of trust first; set by the loader, not a key
+  std::string launch = "mpi";  ///< mpi (a rank per process) or single_process
   bool cuda_graph = false;
   std::vector<std::string> algorithms;  ///< NCCL_ALGO: Ring, Tree, ...; empty: all
   std::vector<std::string> protocols;   ///< NCCL_PROTO: LL, LL128, Simple; empty: all

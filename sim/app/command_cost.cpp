@@ -94,7 +94,7 @@ Result<void> price_collective(const CollectiveFlags& f) {
   collectives::CollectiveOptions options;
   options.use_curves = !f.no_curves;
   options.curve_files = f.curves;
-  options.curve_dir = config::curve_folder();
+  options.curve_dirs = config::curve_folders();
   options.launch = f.launch;
   options.exchange = f.exchange;
   options.algorithms = f.algorithms;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/log.hpp"
 #include "sim/pipeline/device_models.hpp"
 
 namespace distsim::pipeline {
@@ -25,7 +26,11 @@ std::shared_ptr<const CostModels> CostModelCache::find(const CostModelInputs& in
 }
 
 Result<std::shared_ptr<const CostModels>> CostModelCache::models(CostModelInputs inputs) {
-  if (auto kept = find(inputs)) return kept;
+  if (auto kept = find(inputs)) {
+    log_debug([&] { return "cost models of " + inputs.cluster.name + ": kept from an earlier prediction"; });
+    return kept;
+  }
+  log_debug([&] { return "cost models of " + inputs.cluster.name + ": made"; });
   TRY_ASSIGN(auto made, make_cost_models(inputs));
   const std::lock_guard lock(mutex_);
   if (entries_.size() == kKept) entries_.erase(entries_.begin());

@@ -36,7 +36,7 @@ std::string dump_workload(const workload::Workload& w) {
   std::string out =
       fmt::format("ranks {}  samples {}  model flops {:.6g}  dense parameters {}  embedding parameters {}\n",
                   w.graph.ranks, w.samples, w.model_flops, w.dense_parameters, w.embedding_parameters);
-  for (const auto& a : w.assumptions) out += "assumption: " + a + "\n";
+  for (const auto& a : w.assumptions) out += "assumption: " + a.text + "\n";
   if (!w.placement.empty()) out += w.placement + "\n";
   for (std::uint32_t t = 0; t < w.graph.tasks.size(); ++t) out += task_line(w.graph, TaskId(t)) + "\n";
   return out;

@@ -10,9 +10,10 @@ namespace distsim::pipeline {
 
 /// What one second beside the other costs.
 struct Interference {
-  double kernels = 0;  ///< seconds that kernels lose for a second of transfer beside them (FrameworkSpec::overlap_cost)
+  double kernels =
+      0;  ///< seconds that kernels lose for a second of transfer beside them (framework.kernels.overlap_cost)
   double transfers =
-      0;  ///< seconds that transfers lose for a second of kernels beside them (FrameworkSpec::transfer_overlap_cost)
+      0;  ///< seconds that transfers lose for a second of kernels beside them (framework.kernels.transfer_overlap_cost)
 };
 
 /// The longest time added on any rank, in one iteration.

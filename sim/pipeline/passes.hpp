@@ -12,6 +12,9 @@
 
 namespace distsim::pipeline {
 
+/// Logs how long a pass took (-v).
+void log_time(std::string_view pass, double ms);
+
 class Passes {
  public:
   using Sink = std::function<void(const std::string&)>;
@@ -26,6 +29,7 @@ class Passes {
     auto result = step();
     const std::chrono::duration<double, std::milli> spent = std::chrono::steady_clock::now() - begin;
     times_.push_back({std::string(name), spent.count()});
+    log_time(name, spent.count());
     if (result.ok() && sink_ && name == dump_after_) sink_(dump(*result));
     return result;
   }

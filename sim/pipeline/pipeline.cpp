@@ -4,6 +4,7 @@
 
 #include <array>
 
+#include "base/log.hpp"
 #include "sim/engine/rows/row_evaluator.hpp"
 #include "sim/engine/timeline/verify.hpp"
 #include "sim/pipeline/contention/contention.hpp"
@@ -11,7 +12,7 @@
 #include "sim/pipeline/interference.hpp"
 #include "sim/pipeline/kernel_time.hpp"
 #include "sim/report/fold.hpp"
-#include "sim/workload/dlrm/hybrid_embedding.hpp"
+#include "sim/workload/registry.hpp"
 #include "sim/workload/specs/samples.hpp"
 
 namespace distsim::pipeline {
@@ -28,15 +29,14 @@ workload::ClusterShape shape_of(const config::Experiment& e) {
 /// A framework's own exchange, unless the experiment says which.
 collectives::CollectiveOptions collective_options(const config::Experiment& e) {
   collectives::CollectiveOptions options = e.collectives;
-  if (options.exchange != "auto" || !e.framework.hierarchical_exchange) return options;
-  const bool hybrid = e.model.kind == workload::ModelKind::dlrm &&
-                      workload::hybrid_applies(e.model.dlrm, e.framework, shape_of(e).ranks());
-  options.exchange = hybrid && e.framework.hybrid_rdma_writes ? "rdma" : "hierarchical";
+  const auto exchange = workload::embedding_exchange(e.model, e.framework, shape_of(e).ranks());
+  if (options.exchange != "auto" || exchange == workload::EmbeddingExchange::nccl) return options;
+  options.exchange = exchange == workload::EmbeddingExchange::rdma ? "rdma" : "hierarchical";
   return options;
 }
 
-double peak_flops(const topology::DeviceSpec& device, const std::string& precision) {
-  const auto it = device.peak.find(precision);
+double peak_flops(const topology::DeviceSpec& device, workload::Precision precision) {
+  const auto it = device.peak.find(std::string(name_of(precision)));
   return it == device.peak.end() ? 0 : it->second.value();
 }
 
@@ -57,7 +57,7 @@ report::ReportContext context_of(const config::Experiment& e, const workload::Wo
     c.activations_per_rank.push_back(m.activations);
   }
   c.memory_capacity = (e.device.hbm.capacity - e.device.reserved_memory).value();
-  c.assumptions = w.assumptions;
+  for (const graph::Assumption& a : w.assumptions) c.assumptions.push_back(a.text);
   c.placement = w.placement;
   c.uncertainty = e.framework.uncertainty;
   return c;
@@ -119,6 +119,9 @@ Result<Prediction> play(const config::Experiment& e, Passes& passes, CostModelCa
              passes.run(
                  "build_workload", [&] { return workload::build_workload(e.model, e.framework, shape_of(e)); },
                  dump_workload));
+  log_debug([&] {
+    return fmt::format("build_workload: {} tasks, {} ranks", workload.graph.tasks.size(), shape_of(e).ranks());
+  });
   report::ReportContext context = context_of(e, workload);
   for (const std::string& remark : models->collectives.remarks()) context.assumptions.push_back(remark);
   const KernelTime kernel_time = kernel_time_of(e.framework, e.device, workload.precision, shape_of(e).ranks());
@@ -128,13 +131,16 @@ Result<Prediction> play(const config::Experiment& e, Passes& passes, CostModelCa
                  "price", [&] { return price_kernels(std::move(workload.graph), models, kernel_time); }, dump_costs));
   TRY_ASSIGN(Lowered lowered, passes.run(
                                   "lower", [&] { return lower(costed, launch, kPlayedIterations); }, dump_lowered));
+  log_debug(
+      [&] { return fmt::format("lower: {} steps, {} iterations", lowered.program.steps.size(), lowered.iterations); });
   TRY_ASSIGN(engine::Timeline timeline,
              passes.run(
                  "simulate",
                  [&]() -> Result<engine::Timeline> {
                    TRY(apply_engine(lowered, costed, models->topology, e.engine, context.assumptions));
                    return play_with_interference(
-                       lowered, costed, Interference{e.framework.overlap_cost, e.framework.transfer_overlap_cost},
+                       lowered, costed,
+                       Interference{e.framework.kernels.overlap_cost, e.framework.kernels.transfer_overlap_cost},
                        context.assumptions);
                  },
                  dump_timeline));

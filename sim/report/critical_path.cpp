@@ -196,7 +196,7 @@ std::vector<UncertainTerm> terms_of_path(const Played& p, const std::vector<Path
   return terms;
 }
 
-Spread spread_of(const std::vector<UncertainTerm>& terms) {
+Margins margins_of(const std::vector<UncertainTerm>& terms) {
   double below = 0, above = 0;
   for (const UncertainTerm& t : terms) {
     below += static_cast<double>(t.below.ps()) * static_cast<double>(t.below.ps());

@@ -16,7 +16,7 @@ graph::Cost cost(std::int64_t us) {
 
 LaunchModel no_host() {
   LaunchModel m;
-  m.framework.host_per_op = m.framework.host_per_op_backward = m.framework.host_per_launch = m.framework.host_per_step =
+  m.framework.host.per_op = m.framework.host.per_op_backward = m.framework.host.per_launch = m.framework.host.per_step =
       Duration();
   m.launch.kernel_gap = Duration();
   return m;

@@ -141,7 +141,7 @@ TEST(Analyse, ExposedTimeIsChargedOnce) {
   JobBuilder b(2);
   const TaskId a = b.compute("a", 100);
   b.collective("first", 60, 10, {a});
-  b.collective("second", 80, 10, {a}, graph::CollectiveKind::all_to_all, graph::Stream::comm2);
+  b.collective("second", 80, 10, {a}, graph::CollectiveKind::all_to_all, graph::Stream::comm.lane(1));
   const Report r = b.play(1).report();
   EXPECT_EQ(r.comm, ps(80));
   EXPECT_EQ(r.exposed_comm, ps(80));
@@ -158,7 +158,7 @@ TEST(Analyse, WaitingUnderComputeOrTransferIsNotWaiting) {
   const TaskId a = b.compute("a", 100);
   const TaskId first = b.compute_per_rank("first", {0, 40}, {a});
   b.collective("reduce", 60, 10, {first});
-  b.collective("exchange", 30, 10, {a}, graph::CollectiveKind::all_to_all, graph::Stream::comm2);
+  b.collective("exchange", 30, 10, {a}, graph::CollectiveKind::all_to_all, graph::Stream::comm.lane(1));
   b.compute("copy", 10, {a}, graph::Copy{graph::CopyKind::h2d, 10}, graph::Phase::forward, graph::Stream::copy);
   const Report r = b.play(1).report();
   // rank 0: compute 0-100 and the copy 100-110; exchange 100-130, reduce waits 100-140 and moves 140-200.

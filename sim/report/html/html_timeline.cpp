@@ -72,8 +72,9 @@ class Picture {
     const double scale = ranks_.size() <= 1 ? 2.2 : ranks_.size() <= 4 ? 1.6 : ranks_.size() <= 8 ? 1.3 : 1;
     std::array<bool, graph::kStreamCount> used{};
     for (const engine::Step& s : p_.program->steps) used[s.stream.value()] = true;
-    for (const graph::Stream s : {graph::Stream::host, graph::Stream::copy, graph::Stream::compute, graph::Stream::comm,
-                                  graph::Stream::comm2, graph::Stream::p2p, graph::Stream::p2p2, graph::Stream::p2p3}) {
+    for (const graph::Stream s :
+         {graph::Stream::host, graph::Stream::copy, graph::Stream::compute, graph::Stream::comm,
+          graph::Stream::comm.lane(1), graph::Stream::p2p, graph::Stream::p2p.lane(1), graph::Stream::p2p.lane(2)}) {
       const auto i = static_cast<std::size_t>(s);
       if (used[i])
         lanes_.push_back({i,
