@@ -1,5 +1,5 @@
-// TaskGraph: what one iteration does, SPMD first. A task stands for one op on every rank of the job; where ranks
-// differ, it has several op variants and a table saying which rank runs which. Times are not here (see CostedGraph).
+// TaskGraph: what one iteration does, SPMD first. A task is one op on every rank of the job; where ranks
+// differ, it has several op variants and a table of which rank runs which. Times are not here (see CostedGraph).
 #pragma once
 
 #include <array>
@@ -129,8 +129,13 @@ struct TaskGraph {
   }
 };
 
+/// The first thing that is wrong: no ranks, groups that do not divide them, variants or tables that do not agree,
+/// dependencies that do not point backwards, ranks that are said to be alike and are not, a group of a collective that
+/// takes part in part.
+Result<void> check(const TaskGraph& graph);
+
 /// Builds a TaskGraph and keeps its invariants: dependencies point to earlier tasks, collectives have a partition that
-/// divides the ranks, variants and tables agree. `finish` checks them all.
+/// divides the ranks, variants and tables agree. `finish` checks them.
 class TaskGraphBuilder {
  public:
   /// `alike` neighbouring ranks do the same; divides `ranks`.
@@ -157,7 +162,7 @@ class TaskGraphBuilder {
                       std::vector<std::uint32_t> variant_of_rank, std::span<const TaskId> deps = {});
   /// Groups for add_collective. Equal ones are stored once.
   PartitionId add_partition(const Partition& partition);
-  /// A collective over every group of the partition; with a table of ranks, over those groups alone whose members it
+  /// A collective over every group of the partition; with a table of ranks, over only those groups whose members it
   /// gives 0 (the others' it gives 1).
   TaskId add_collective(std::string_view name, const Options& options, Collective collective, PartitionId partition,
                         std::span<const TaskId> deps = {}, std::uint32_t rank_table = Task::kUniform);

@@ -32,7 +32,8 @@ Result<void> scale_kernels(graph::CostedGraph& graph, const KernelTime& t) {
     const OpId id(i);
     graph::Cost& cost = graph.costs[id];
     const double factor = cost.basis == graph::Basis::measured ? common : common * t.device;
-    if (factor == 1 || cost.mean == Duration() || !graph::is_computation(graph.graph.ops[id])) continue;
+    const bool predicted = graph::work_of(graph.graph.ops[id]) == graph::Work::kernel;
+    if (!predicted || factor == 1 || cost.mean == Duration()) continue;
     TRY_ASSIGN(cost, scaled(cost, factor));
   }
   return {};

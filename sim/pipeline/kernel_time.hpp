@@ -1,4 +1,4 @@
-// Kernel times of an experiment: what the op models say, as a framework and a device make of it.
+// Kernel times of an experiment: the op models' predictions, times what was fitted for a framework and a device.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,8 @@
 
 namespace distsim::pipeline {
 
-/// Factors on the time of every device op that is neither a collective nor a copy.
+/// Factors on the time of every kernel that an op model prices (graph::Work::kernel). Copies and collectives have models
+/// of their own, and a time that is given (a program's step, host work) is taken as it is.
 struct KernelTime {
   double framework = 1;  ///< FrameworkSpec::Kernels::scale_16bit or scale_32bit
   double device =

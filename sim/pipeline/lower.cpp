@@ -120,7 +120,7 @@ class Lowering {
     std::vector<std::int64_t> of_variant(task.variants);
     for (std::uint32_t v = 0; v < task.variants; ++v) {
       const OpId id(task.first_op.value() + v);
-      const bool gaps = graph::is_computation(graph_.ops[id]) && task.stream == graph::Stream::compute;
+      const bool gaps = graph::has_kernels(graph_.ops[id]) && task.stream == graph::Stream::compute;
       of_variant[v] = costed_.costs[id].mean.ps() + (gaps ? gap.ps() * task.dispatch.kernels : 0);
     }
     return task.rank_table == graph::Task::kUniform ? engine::Row(of_variant.front()) : row_by(task, of_variant);

@@ -1,13 +1,13 @@
 #include "sim/pipeline/price.hpp"
 
-#include "sim/pipeline/op_key.hpp"
-
 #include <algorithm>
 #include <map>
 #include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
+
+#include "sim/graph/op_key.hpp"
 
 namespace distsim::pipeline {
 namespace {
@@ -85,7 +85,7 @@ class Pricer {
 
  private:
   Result<graph::Cost> op_cost(const graph::Op& op) {
-    const auto key = key_of(op);
+    const auto key = graph::key_of(op);
     if (!key) return models_.ops.price(op);
     if (const auto known = priced_.find(*key); known != priced_.end()) return known->second;
     TRY_ASSIGN(const graph::Cost cost, models_.ops.price(op));
@@ -107,7 +107,7 @@ class Pricer {
   const graph::TaskGraph& graph_;
   const CostModels& models_;
   IdVector<PartitionId, std::vector<topology::GroupFacts>> facts_;
-  std::unordered_map<OpKey, graph::Cost, OpKeyHash> priced_;
+  std::unordered_map<graph::OpKey, graph::Cost, graph::OpKeyHash> priced_;
 };
 
 }  // namespace

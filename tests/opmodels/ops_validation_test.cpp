@@ -48,7 +48,7 @@ std::string unpacked(const std::string& path) {
   return ::pclose(pipe) == 0 ? text : "";
 }
 
-bool row_is_forward(const OpFields& fields) { return fields.text(OpColumns::pass) == "fwd"; }
+bool row_is_forward(const OpFields& fields) { return fields.text("pass") == "fwd"; }
 
 constexpr std::string_view kUnnamedGpu =
     "unnamed(A100-class, HTA sample)";  // of one trace's embedding rows: see their test
@@ -109,8 +109,8 @@ class Validation {
  private:
   void price(const OpColumns& columns, const std::vector<std::string>& row, double measured) {
     const OpFields fields(columns, row);
-    const std::string_view named = fields.text(OpColumns::gpu);
-    const bool batched = fields.text(OpColumns::op).starts_with("fbgemm_tbe");
+    const std::string_view named = fields.text("gpu");
+    const bool batched = fields.text("op").starts_with("fbgemm_tbe");
     const std::string gpu(batched && named == kUnnamedGpu ? "A100-SXM4-80GB" : named);
     const auto found = devices_.find(gpu);
     if (found == devices_.end()) return;  // AMD, unnamed
@@ -120,9 +120,9 @@ class Validation {
       ++unpriced_;
       return;
     }
-    const std::string key = gpu + " " + std::string(fields.text(OpColumns::op)) + " " +
-                            std::string(fields.text(OpColumns::pass)) + " " +
-                            std::string(fields.text(OpColumns::dtype));
+    const std::string key = gpu + " " + std::string(fields.text("op")) + " " +
+                            std::string(fields.text("pass")) + " " +
+                            std::string(fields.text("dtype"));
     groups_[key].add(cost->mean.us(), measured);
     groups_["all"].add(cost->mean.us(), measured);
     groups_["every GPU" + key.substr(gpu.size())].add(cost->mean.us(), measured);
