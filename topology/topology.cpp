@@ -22,14 +22,14 @@ Result<void> check_cluster(const ClusterSpec& spec) {
                          std::to_string(spec.nodes) + " nodes of " + std::to_string(spec.gpus_per_node) + " GPUs",
                          "at most " + std::to_string(kMaxRanks) + " GPUs in total");
   }
-  if (spec.gpu_links.domain_nodes > 1 && spec.gpu_links.kind != IntraNode::nvswitch) {
+  if (spec.gpu_links.domain_nodes > 1 && !spec.gpu_links.shape->switched) {
     return cluster_error("gpu_links.domain_nodes", std::to_string(spec.gpu_links.domain_nodes),
                          "1: only NVSwitches can join nodes");
   }
   if (spec.nodes > spec.gpu_links.domain_nodes && spec.nic.count < 1) {
     return cluster_error("nic.count", "0", "at least 1 to join " + std::to_string(spec.nodes) + " nodes");
   }
-  if (spec.fabric.kind == FabricKind::single_switch && spec.fabric.oversubscription > 1) {
+  if (!spec.fabric.shape->uplinks && spec.fabric.oversubscription > 1) {
     return cluster_error("fabric.oversubscription", format_quantity(spec.fabric.oversubscription, Dimension::none),
                          "1 for a single switch");
   }
@@ -68,7 +68,7 @@ std::string_view name_of(LinkKind kind) {
 
 Result<Topology> Topology::build(const ClusterSpec& spec, std::int64_t compute_capability) {
   TRY(check_cluster(spec));
-  const NodeShape& shape = node_shape(spec.gpu_links.kind);
+  const NodeShape& shape = *spec.gpu_links.shape;
   const ClusterSpec machine = with_installed_gpus(spec);
   TRY(shape.check(machine));
   auto impl = std::make_shared<Impl>();
