@@ -162,8 +162,7 @@ struct CollectiveModels::Impl {
 Result<CollectiveModels> CollectiveModels::create(const topology::Topology& topology,
                                                   const CollectiveOptions& options) {
   auto impl = std::make_shared<Impl>();
-  TRY_ASSIGN(const Selection selection, selection_of(options));
-  impl->mode = {options.launch == "single_process", options.cuda_graph, selection};
+  impl->mode = {options.launch == Launch::single_process, options.cuda_graph, selection_of(options)};
   TRY_ASSIGN(impl->constants, constants_of(options));
   TRY_ASSIGN(impl->library, load_curves(topology, options, impl->constants));
   impl->remarks = remarks_of(impl->library, topology.spec().device);
@@ -212,7 +211,7 @@ std::string CollectiveModels::explain(const graph::Collective& op, const topolog
   out += "algorithm    protocol      time us  latency us  asymptotic GB/s  steps  limited by\n";
   for (const Candidate* c : order) {
     std::snprintf(line, sizeof line, "%-12s %-8s %12.2f %11.2f %16.2f %6u  %.*s%s\n",
-                  std::string(name_of(c->algorithm)).c_str(), std::string(name_of(c->protocol)).c_str(),
+                  std::string(c->algorithm->name).c_str(), std::string(name_of(c->protocol)).c_str(),
                   model.with_launch(time_us(*c, priced.bytes)), c->latency_us, c->gbps, c->steps,
                   static_cast<int>(c->limit.size()), c->limit.data(), c == order.front() ? "   <- chosen" : "");
     out += line;

@@ -5,11 +5,8 @@
 #include <fstream>
 
 #include "base/file.hpp"
-#include "collectives/logs/json_log_reader.hpp"
 #include "collectives/logs/line_source.hpp"
-#include "collectives/logs/nccl_tests_reader.hpp"
-#include "collectives/logs/osu_reader.hpp"
-#include "collectives/logs/param_reader.hpp"
+#include "collectives/logs/log_readers.hpp"
 
 namespace distsim::collectives {
 

@@ -59,9 +59,6 @@ Result<CurveSet> parse_curve_text(std::string_view text, const std::string& file
 Result<CurveSet> parse_curve_binary(std::string_view bytes, const std::string& file);
 bool begins_binary_curve_file(std::string_view head);
 
-/// Hex digest of what a price depends on: system, device, identity and points of all curves.
-std::string checksum_of(const CurveSet& set);
-
 /// The text form of a set, as it is kept in configs/curves, with its checksum.
 std::string curve_text(const CurveSet& set);
 

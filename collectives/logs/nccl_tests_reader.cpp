@@ -1,4 +1,4 @@
-#include "collectives/logs/nccl_tests_reader.hpp"
+#include "collectives/logs/log_readers.hpp"
 
 #include <algorithm>
 #include <cctype>

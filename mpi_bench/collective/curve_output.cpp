@@ -4,8 +4,8 @@
 
 #include "base/file.hpp"
 #include "base/fnv.hpp"
-#include "collectives/curves/curve.pb.h"
-#include "mpi_bench/collective/curve_checksum.hpp"
+#include "collectives/curve_file/curve.pb.h"
+#include "collectives/curve_file/curve_checksum.hpp"
 
 namespace distsim::bench {
 
@@ -93,7 +93,7 @@ void CurveOutput::add(const Row& row) {
 Result<void> CurveOutput::write(bool partial) {
   impl_->file.set_partial(partial);
   impl_->file.set_curve_count(static_cast<std::uint32_t>(impl_->file.curves_size()));
-  impl_->file.set_checksum(checksum_of(impl_->file));
+  impl_->file.set_checksum(curves::checksum_of(impl_->file));
   std::string text;
   const bool done = impl_->path.ends_with(".txtpb") ? google::protobuf::TextFormat::PrintToString(impl_->file, &text)
                                                     : impl_->file.SerializeToString(&text);

@@ -28,10 +28,11 @@ workload::ClusterShape shape_of(const config::Experiment& e) {
 /// A framework's own exchange, unless the experiment says which.
 collectives::CollectiveOptions collective_options(const config::Experiment& e) {
   collectives::CollectiveOptions options = e.collectives;
-  if (options.exchange != "auto" || !e.framework.hierarchical_exchange) return options;
+  if (options.exchange != collectives::Exchange::automatic || !e.framework.hierarchical_exchange) return options;
   const bool hybrid = e.model.kind == workload::ModelKind::dlrm &&
                       workload::hybrid_applies(e.model.dlrm, e.framework, shape_of(e).ranks());
-  options.exchange = hybrid && e.framework.hybrid_rdma_writes ? "rdma" : "hierarchical";
+  options.exchange = hybrid && e.framework.hybrid_rdma_writes ? collectives::Exchange::rdma_writes
+                                                              : collectives::Exchange::hierarchical;
   return options;
 }
 

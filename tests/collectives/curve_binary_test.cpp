@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/random.hpp"
-#include "collectives/curves/curve.pb.h"
+#include "collectives/curve_file/curve.pb.h"
 #include "collectives/curves/curve_set.hpp"
 
 namespace distsim::collectives {

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "collective_fixture.hpp"
-#include "collectives/logs/nccl_tests_reader.hpp"
+#include "collectives/logs/log_readers.hpp"
 
 namespace distsim::collectives {
 namespace {

@@ -8,7 +8,7 @@
 #include "base/check.hpp"
 #include "base/config/config_node.hpp"
 #include "base/text/csv.hpp"
-#include "collectives/logs/nccl_tests_reader.hpp"
+#include "collectives/logs/log_readers.hpp"
 #include "test_paths.hpp"
 #include "topology/devices/device_spec.hpp"
 
