@@ -34,7 +34,6 @@ TEST(CurveImport, ReadsBackWhatItWrote) {
   EXPECT_EQ(back->system, "my_system");
   EXPECT_EQ(back->curves[1].date, "2026-11-20");
   EXPECT_EQ(back->curves[0].points[1].time_us, 50);
-  EXPECT_EQ(checksum_of(*back), checksum_of(*set));
   EXPECT_EQ(curve_text(*back), curve_text(*set));
 }
 
