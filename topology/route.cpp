@@ -29,7 +29,7 @@ std::vector<Hop> within_node(const TopologyParts& t, std::uint32_t node, DeviceI
   return hops;
 }
 
-/// Both nodes see the switches of their domain as their own devices; the domain's first node stands for all.
+/// Both nodes see the switches of their domain as their own devices; the domain's first node represents all.
 std::vector<Hop> within_domain(const TopologyParts& t, std::uint32_t node_a, DeviceId a, std::uint32_t node_b,
                                DeviceId b) {
   const DeviceId plane = t.node.find(DeviceKind::nvswitch, 0);

@@ -1,6 +1,6 @@
 // Algorithms: the ways a collective can be carried out. An entry describes itself: name, sentence, kinds, conditions
 // and functions. To add one: a file that defines it as
-//   constinit const AlgorithmInfo bruck_algorithm = checked({.name = "bruck", ...});
+//   extern constinit const AlgorithmInfo bruck_algorithm = checked({.name = "bruck", ...});
 // and a line in registry.cpp. Prices, `distsim list collectives`, the keys of the configuration and the tests of all
 // algorithms (tests/collectives/registry_test.cpp) take it from there.
 #pragma once

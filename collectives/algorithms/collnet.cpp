@@ -25,9 +25,9 @@ void add_collnet(graph::CollectiveKind, const Channels& c, std::vector<Candidate
 
 }  // namespace
 
-constinit const AlgorithmInfo collnet_algorithm =
+extern constinit const AlgorithmInfo collnet_algorithm =
     checked({.name = "collnet",
-             .sentence = "The network switches reduce (SHARP).",
+             .sentence = "The network switches reduce, with SHARP.",
              .kinds = {graph::CollectiveKind::all_reduce},
              .nccl_names = {"CollnetDirect", "CollnetChain"},
              .applies = [](const Channels& c) { return c.sharp && c.nodes >= 2; },

@@ -52,7 +52,7 @@ void add_direct(graph::CollectiveKind kind, const Channels& c, std::vector<Candi
 
 }  // namespace
 
-constinit const AlgorithmInfo direct_algorithm =
+extern constinit const AlgorithmInfo direct_algorithm =
     checked({.name = "direct",
              .sentence = "Point-to-point messages to or from one rank.",
              .kinds = {graph::CollectiveKind::send_recv, graph::CollectiveKind::gather, graph::CollectiveKind::scatter},

@@ -2,7 +2,7 @@
 // cross the network.
 //   time = set-up + per peer cost * (n - 1) + the longer of: bytes over its links inside the node, bytes over its share
 //   of the node's NICs
-// Rails and PXN: what leaves for GPU j of another node first hops to the local GPU beside NIC j over NVLink, so it
+// Rails and PXN: what leaves for GPU j of another node first hops to the local GPU near NIC j over NVLink, so it
 // loads NVLink too.
 #include "collectives/algorithms/algorithm.hpp"
 
@@ -45,9 +45,9 @@ void add_exchange(graph::CollectiveKind, const Channels& c, std::vector<Candidat
 
 }  // namespace
 
-constinit const AlgorithmInfo exchange_algorithm =
+extern constinit const AlgorithmInfo exchange_algorithm =
     checked({.name = "exchange",
-             .sentence = "Grouped send/recv between all pairs, with NICs reached over NVLink (PXN).",
+             .sentence = "Grouped send/recv between all pairs, with NICs reached over NVLink by PXN.",
              .kinds = {graph::CollectiveKind::all_to_all, graph::CollectiveKind::all_to_all_v},
              .exchange = Exchange::grouped,
              .add = add_exchange,

@@ -27,7 +27,7 @@ double traffic(graph::CollectiveKind, Grid g) { return (g.per_node - 1.0) * g.no
 
 }  // namespace
 
-constinit const AlgorithmInfo hierarchical_algorithm = checked(
+extern constinit const AlgorithmInfo hierarchical_algorithm = checked(
     {.name = "hierarchical",
      .sentence =
          "Across nodes in two levels, over NVLink and then along rails; used where collectives.exchange selects it.",

@@ -19,7 +19,7 @@ void add_nvls(graph::CollectiveKind kind, const Channels& c, std::vector<Candida
 
 }  // namespace
 
-constinit const AlgorithmInfo nvls_algorithm =
+extern constinit const AlgorithmInfo nvls_algorithm =
     checked({.name = "nvls",
              .sentence = "Within a node, NVSwitches reduce and multicast.",
              .kinds = {graph::CollectiveKind::all_reduce, graph::CollectiveKind::all_gather,

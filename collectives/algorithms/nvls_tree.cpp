@@ -27,7 +27,7 @@ void add_nvls_tree(graph::CollectiveKind, const Channels& c, std::vector<Candida
 
 }  // namespace
 
-constinit const AlgorithmInfo nvls_tree_algorithm =
+extern constinit const AlgorithmInfo nvls_tree_algorithm =
     checked({.name = "nvls_tree",
              .sentence = "NVSwitches reduce and multicast within nodes, with a tree between them.",
              .kinds = {graph::CollectiveKind::all_reduce},

@@ -25,7 +25,7 @@ void add_pat(graph::CollectiveKind, const Channels& c, std::vector<Candidate>& o
 
 }  // namespace
 
-constinit const AlgorithmInfo pat_algorithm =
+extern constinit const AlgorithmInfo pat_algorithm =
     checked({.name = "pat",
              .sentence = "With one GPU per node, parallel aggregated trees: a logarithmic number of steps.",
              .kinds = {graph::CollectiveKind::all_gather, graph::CollectiveKind::reduce_scatter},

@@ -27,7 +27,7 @@ void add_rdma_writes(graph::CollectiveKind, const Channels& c, std::vector<Candi
 
 }  // namespace
 
-constinit const AlgorithmInfo rdma_writes_algorithm =
+extern constinit const AlgorithmInfo rdma_writes_algorithm =
     checked({.name = "rdma_writes",
              .sentence = "Across nodes along rails, by the framework's own RDMA writes instead of NCCL; used where "
                          "collectives.exchange selects it.",

@@ -104,7 +104,7 @@ double traffic(graph::CollectiveKind kind, Grid grid) {
 
 }  // namespace
 
-constinit const AlgorithmInfo ring_algorithm = checked(
+extern constinit const AlgorithmInfo ring_algorithm = checked(
     {.name = "ring",
      .sentence = "Chunks circulate in rings over all ranks.",
      .kinds = {graph::CollectiveKind::all_reduce, graph::CollectiveKind::all_gather,

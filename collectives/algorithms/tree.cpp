@@ -55,7 +55,7 @@ void add_tree(graph::CollectiveKind, const Channels& c, std::vector<Candidate>& 
 
 }  // namespace
 
-constinit const AlgorithmInfo tree_algorithm =
+extern constinit const AlgorithmInfo tree_algorithm =
     checked({.name = "tree",
              .sentence = "Up and down a double binary tree of nodes, with a chain within each node.",
              .kinds = {graph::CollectiveKind::all_reduce},

@@ -28,7 +28,7 @@ struct Curve {
   std::vector<CurvePoint> points;    ///< ascending in bytes, times positive and finite
   std::uint32_t flagged = 0;         ///< rows left out because they contradict themselves
   std::string group{};               ///< of collective_bench: all, nodes, rails, 8x2, ...; empty where not stated
-  std::uint32_t groups_at_once = 0;  ///< groups of that shape that ran together; 0 or 1: alone
+  std::uint32_t groups_at_once = 0;  ///< groups of that shape that ran together; 0 or 1: no other
 };
 
 struct CurveSet {

@@ -58,7 +58,7 @@ const Machine kMachines[] = {
 };
 
 /// Sweeps that no model should be judged by: congested or misconfigured networks, ranks that share a GPU, NICs that
-/// nobody names.
+/// are not named.
 const char* const kUnusable[] = {"congested", "dgx1_roce", "superpod", "samegpu",   "cscs_tcp",  "gpu4_2022", "kestrel",
                                  "gdrsys",    "issue290",  "issue319", "coreweave", "karpenter", "abci_sharp"};
 

@@ -11,15 +11,15 @@ std::int64_t ports(const ClusterSpec& s) { return std::max<std::int64_t>(s.nic.c
 
 }  // namespace
 
-constinit const FabricShape fat_tree_shape = checked(
+extern constinit const FabricShape fat_tree_shape = checked(
     FabricShape{.name = "fat_tree",
-                .sentence = "All ports of a node on one leaf; leaves under spines, pods of leaves under a core.",
+                .sentence = "All ports of a node on one leaf, leaves under spines, pods of leaves under a core.",
                 .leaf_of = [](const ClusterSpec& s, std::uint32_t node,
                               std::uint32_t) { return node / u32(s.fabric.nodes_per_leaf); },
                 .leaves_per_pod = [](const ClusterSpec& s) { return u32(s.fabric.leaves_per_pod); },
                 .ports_per_leaf = [](const ClusterSpec& s) { return u32(s.fabric.nodes_per_leaf * ports(s)); }});
 
-constinit const FabricShape rail_optimized_shape = checked(FabricShape{
+extern constinit const FabricShape rail_optimized_shape = checked(FabricShape{
     .name = "rail_optimized",
     .sentence =
         "Port k of every node of a group on the group's leaf k, so that GPUs with the same local index share a switch.",
@@ -29,7 +29,7 @@ constinit const FabricShape rail_optimized_shape = checked(FabricShape{
     .leaves_per_pod = [](const ClusterSpec& s) { return u32(s.fabric.leaves_per_pod * ports(s)); },
     .ports_per_leaf = [](const ClusterSpec& s) { return u32(s.fabric.nodes_per_leaf); }});
 
-constinit const FabricShape single_switch_shape = checked(FabricShape{
+extern constinit const FabricShape single_switch_shape = checked(FabricShape{
     .name = "single_switch",
     .sentence = "All ports of all nodes on one non-blocking switch.",
     .uplinks = false,

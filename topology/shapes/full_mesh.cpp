@@ -52,7 +52,7 @@ IntraFacts facts(const ClusterSpec& spec, const NodeGraph&, std::span<const std:
 
 }  // namespace
 
-constinit const NodeShape full_mesh_shape =
+extern constinit const NodeShape full_mesh_shape =
     checked(NodeShape{.name = "full_mesh",
                       .sentence = "Every GPU has dedicated NVLinks to every other GPU of the node.",
                       .nvlink = true,

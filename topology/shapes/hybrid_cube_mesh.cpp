@@ -63,17 +63,17 @@ void connect(const ClusterSpec& spec, NodeGraph& graph) {
 
 }  // namespace
 
-constinit const NodeShape hybrid_cube_mesh_shape = checked(
-    NodeShape{.name = "hybrid_cube_mesh",
-              .sentence = "DGX-1: 8 GPUs as two quads with linked corners; no switches, single and double NVLinks.",
-              .nvlink = true,
-              .check = check,
-              .connect = connect,
-              .degree = degree,
-              .facts =
-                  [](const ClusterSpec& spec, const NodeGraph& graph, std::span<const std::uint32_t> locals) {
-                    return mesh_facts(hybrid_cube_mesh_shape, spec, graph, locals);
-                  },
-              .bisection = mesh_bisection});
+extern constinit const NodeShape hybrid_cube_mesh_shape = checked(NodeShape{
+    .name = "hybrid_cube_mesh",
+    .sentence = "DGX-1: 8 GPUs as two quads with linked corners, by single and double NVLinks without switches.",
+    .nvlink = true,
+    .check = check,
+    .connect = connect,
+    .degree = degree,
+    .facts =
+        [](const ClusterSpec& spec, const NodeGraph& graph, std::span<const std::uint32_t> locals) {
+          return mesh_facts(hybrid_cube_mesh_shape, spec, graph, locals);
+        },
+    .bisection = mesh_bisection});
 
 }  // namespace distsim::topology

@@ -74,7 +74,7 @@ BytesPerSecond bisection(const ClusterSpec& spec, const NodeGraph&) {
 
 }  // namespace
 
-constinit const NodeShape nvswitch_shape =
+extern constinit const NodeShape nvswitch_shape =
     checked(NodeShape{.name = "nvswitch",
                       .sentence = "Every GPU reaches every other one through all NVSwitches at its full NVLink rate.",
                       .nvlink = true,

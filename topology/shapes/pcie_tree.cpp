@@ -125,7 +125,7 @@ IntraFacts pcie_facts(const ClusterSpec& spec, std::span<const std::uint32_t> lo
   return {&pcie_shape, BytesPerSecond(uniform), BytesPerSecond(ring), latency};
 }
 
-constinit const NodeShape pcie_shape = checked(NodeShape{
+extern constinit const NodeShape pcie_shape = checked(NodeShape{
     .name = "pcie",
     .sentence =
         "No NVLink: GPUs communicate through PCIe switches and CPU sockets, staged in host memory without peer access.",
@@ -135,12 +135,12 @@ constinit const NodeShape pcie_shape = checked(NodeShape{
     .facts = facts,
     .bisection = bisection});
 
-constinit const NodeShape none_shape = checked(NodeShape{.name = "none",
-                                                         .sentence = "One GPU per node.",
-                                                         .check = check_single,
-                                                         .connect = connect_nothing,
-                                                         .degree = no_links,
-                                                         .facts = facts,
-                                                         .bisection = bisection});
+extern constinit const NodeShape none_shape = checked(NodeShape{.name = "none",
+                                                                .sentence = "One GPU per node.",
+                                                                .check = check_single,
+                                                                .connect = connect_nothing,
+                                                                .degree = no_links,
+                                                                .facts = facts,
+                                                                .bisection = bisection});
 
 }  // namespace distsim::topology

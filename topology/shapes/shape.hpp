@@ -1,7 +1,7 @@
 // Shapes: the ways in which the GPUs of a node (NodeShape) and the nodes of a cluster (FabricShape) can be wired.
 //
 // An entry describes itself: name, sentence, properties and functions. To add one: a file that defines it as
-//   const NodeShape torus_shape = checked({.name = "torus", ...});
+//   extern constinit const NodeShape torus_shape = checked({.name = "torus", ...});
 // and a line in registry.cpp. The key of the configuration, its reference, `distsim list` and the tests of all shapes
 // (tests/topology/shapes_test.cpp) take it from there.
 #pragma once
