@@ -50,8 +50,8 @@ TEST(Ring, AllReduceClosedFormInOneNode) {
   EXPECT_EQ(simple.steps, 14u);
   EXPECT_NEAR(simple.gbps, 134.4, 1e-9);
   EXPECT_NEAR(simple.latency_us, 8.4 + 14 * 3.4, 1e-9);
-  // A very long message: 2(n-1)/n * S / bus, with n = 8 and S = 1.344e12: 1e7 us on the wire; the rest is latency and the
-  // ramp, together below 200 us.
+  // A very long message: 2(n-1)/n * S / bus, with n = 8 and S = 1.344e12: 1e7 us on the wire; the rest is latency and
+  // the ramp, together below 200 us.
   EXPECT_NEAR(time_us(simple, 1.344e12), 1e7, 200);
 }
 

@@ -61,7 +61,7 @@ TEST(CurveImport, WhatCannotBeReadBackIsNotWritten) {
     EXPECT_NE(set.error().text().find(part), std::string::npos) << set.error().text();
   };
   refused(ImportRequest{logs, "my_system", "a100_sxm4_80gb", "", {8, 16}},
-          "nodes: found 16, expected at most the 8 ranks");
+          "nodes: found 16, expected at most the number of ranks, 8");
   refused(ImportRequest{logs, "my_system", "a100_sxm4_80gb", "yesterday"}, "--date: found 'yesterday'");
   refused(ImportRequest{logs, "my_system", "a100_sxm4_80gb", "2026-11-2x"}, "--date: found '2026-11-2x'");
   EXPECT_TRUE(import_curves(ImportRequest{logs, "my_system", "a100_sxm4_80gb", "2026-11"}).ok());

@@ -52,14 +52,14 @@ IntraFacts facts(const ClusterSpec& spec, const NodeGraph&, std::span<const std:
 
 }  // namespace
 
-extern constinit const NodeShape full_mesh_shape =
-    checked(NodeShape{.name = "full_mesh",
-                      .sentence = "Every GPU has dedicated NVLinks to every other GPU of the node.",
-                      .nvlink = true,
-                      .check = check,
-                      .connect = connect,
-                      .degree = [](const ClusterSpec& s) { return links_per_pair(s) * (s.gpus_per_node - 1); },
-                      .facts = facts,
-                      .bisection = mesh_bisection});
+extern constinit const NodeShape full_mesh_shape = checked(
+    NodeShape{.name = "full_mesh",
+              .sentence = "Every GPU has dedicated NVLinks to every other GPU of the node.",
+              .nvlink = true,
+              .check = check,
+              .connect = connect,
+              .degree = [](const ClusterSpec& s, std::uint32_t) { return links_per_pair(s) * (s.gpus_per_node - 1); },
+              .facts = facts,
+              .bisection = mesh_bisection});
 
 }  // namespace distsim::topology

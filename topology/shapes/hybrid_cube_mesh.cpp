@@ -43,10 +43,10 @@ Result<void> check(const ClusterSpec& spec) {
   return {};
 }
 
-/// Of a quad without its links across: 1 + 1 + 2 or 1 + 1 + 1.
-std::int64_t degree(const ClusterSpec& spec) {
+/// All links, or those left in a quad without the ones across.
+std::int64_t degree(const ClusterSpec& spec, std::uint32_t gpu) {
   if (spec.gpus_per_node == 8) return spec.gpu_links.links_per_gpu;
-  return spec.gpu_links.links_per_gpu == 6 ? 4 : 3;
+  return spec.gpu_links.links_per_gpu == 6 ? 6 - kAcross[gpu] : 3;
 }
 
 void connect(const ClusterSpec& spec, NodeGraph& graph) {

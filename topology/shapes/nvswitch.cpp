@@ -81,7 +81,7 @@ extern constinit const NodeShape nvswitch_shape =
                       .switched = true,
                       .check = check,
                       .connect = connect,
-                      .degree = [](const ClusterSpec& s) { return s.gpu_links.links_per_gpu; },
+                      .degree = [](const ClusterSpec& s, std::uint32_t) { return s.gpu_links.links_per_gpu; },
                       .facts = facts,
                       .bisection = bisection});
 

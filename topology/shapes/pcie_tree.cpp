@@ -18,7 +18,7 @@ Result<void> check_single(const ClusterSpec& spec) {
 }
 
 void connect_nothing(const ClusterSpec&, NodeGraph&) {}
-std::int64_t no_links(const ClusterSpec&) { return 0; }
+std::int64_t no_links(const ClusterSpec&, std::uint32_t) { return 0; }
 
 /// Uplinks of half the slots, or what joins half the sockets to the others where that is less; below one switch, links
 /// of half its GPUs.

@@ -34,8 +34,8 @@ struct NodeShape {
   Result<void> (*check)(const ClusterSpec& spec) = nullptr;
   /// Adds the links between the GPUs, and their switches.
   void (*connect)(const ClusterSpec& spec, NodeGraph& graph) = nullptr;
-  /// Closed form of the NVLinks of each GPU that `connect` uses.
-  std::int64_t (*degree)(const ClusterSpec& spec) = nullptr;
+  /// Closed form of the NVLinks of a GPU that `connect` uses, in a node of two GPUs or more.
+  std::int64_t (*degree)(const ClusterSpec& spec, std::uint32_t gpu) = nullptr;
   /// Facts of two GPUs or more; `locals` are their numbers in the node or domain, ascending.
   IntraFacts (*facts)(const ClusterSpec& spec, const NodeGraph& graph, std::span<const std::uint32_t> locals) = nullptr;
   /// First half of the GPUs against the rest, per direction.
