@@ -15,6 +15,8 @@
 #include <streambuf>
 #include <vector>
 
+#include "base/log.hpp"
+
 namespace distsim {
 namespace {
 
@@ -199,7 +201,9 @@ Result<std::string> read_file(const std::string& path, std::size_t max_bytes) {
 Result<void> write_stream_atomically(const std::string& path, const Producer& produce) {
   if (path == "-") return write_standard_output(produce);
   TRY_ASSIGN(const TargetKind kind, examine_target(path));
-  return kind == TargetKind::special ? write_in_place(path, produce) : replace_file(path, produce);
+  TRY(kind == TargetKind::special ? write_in_place(path, produce) : replace_file(path, produce));
+  log_info([&] { return path + ": written"; });
+  return {};
 }
 
 Result<void> write_file_atomically(const std::string& path, std::string_view contents) {

@@ -8,7 +8,7 @@ Words<Exchange> exchange_words() {
   return {{"auto", Exchange::automatic},
           {"grouped", Exchange::grouped},
           {"hierarchical", Exchange::hierarchical},
-          {"rdma_writes", Exchange::rdma_writes}};
+          {"rdma", Exchange::rdma}};
 }
 
 Words<Protocol> protocol_words() {
@@ -46,7 +46,7 @@ Schema<CollectiveOptions> collective_schema() {
   s.choice(
       "exchange", &CollectiveOptions::exchange, exchange_words(),
       "all_to_all across nodes. grouped: NCCL send/recv between all pairs; hierarchical: over NVLink within nodes, then "
-      "along rails; rdma_writes: the same, with RDMA writes by the framework along the rails; auto: what the framework "
+      "along rails; rdma: the same, with RDMA writes by the framework along the rails; auto: what the framework "
       "does.");
   s.optional("allow_partial", &CollectiveOptions::allow_partial, "Accept curve files from a run that did not finish.");
   s.optional(

@@ -17,7 +17,8 @@ enum class Launch : std::uint8_t { mpi, single_process };
 struct CollectiveOptions {
   bool use_curves = true;                ///< false: analytic model only
   std::vector<std::string> curve_files;  ///< extra curves, first in order of trust
-  std::string curve_dir;                 ///< configs/curves; set by the loader, not a key
+  /// Folders configs/curves, the first in order of trust first; set by the loader, not a key.
+  std::vector<std::string> curve_dirs;
   Launch launch = Launch::mpi;
   bool cuda_graph = false;
   std::vector<const AlgorithmInfo*> algorithms;  ///< NCCL_ALGO; empty: all

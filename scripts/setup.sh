@@ -1,8 +1,9 @@
 # Sourced by ./distsim and ./run_tests: what a Debian or Ubuntu machine needs, and how it is built. Not to be run by itself.
+# The caller sets assume_yes to yes (--yes) or no.
 # Messages go to standard error, so that standard output stays the program's own.
 
 packages_to_run="g++ cmake ninja-build protobuf-compiler libprotobuf-dev libyaml-cpp-dev nlohmann-json3-dev libcli11-dev libspdlog-dev libfmt-dev zlib1g-dev libsimdjson-dev libsqlite3-dev libminizip-dev libre2-dev"
-packages_to_test="$packages_to_run libgtest-dev libgmock-dev libbenchmark-dev openmpi-bin libopenmpi-dev libboost-dev ccache mold python3"
+packages_to_test="$packages_to_run libgtest-dev libgmock-dev libbenchmark-dev openmpi-bin libopenmpi-dev libboost-dev ccache mold python3 groff-base zsh"
 
 say() { printf '%s\n' "distsim: $*" >&2; }
 
@@ -15,25 +16,41 @@ missing_packages() {
   done
 }
 
-# Runs "$@" as root: as it is, through sudo, or not at all.
-as_root() {
-  if [ "$(id -u)" = 0 ]; then "$@"
-  elif command -v sudo >/dev/null 2>&1; then sudo "$@"
-  else say "root rights are needed for: $*"; return 1
+# Runs "$@" as root: as it is, or through sudo.
+as_root() { if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi; }
+
+# may_install NAME...: whether apt may install these. Root need not be asked, nor somebody who said --yes ($assume_yes), nor a script.
+# Status 2 where the answer is no, or where there is no way to become root.
+may_install() {
+  by_hand="apt-get install --no-install-recommends $*"
+  [ "$(id -u)" = 0 ] && { say "installing $* (once)"; return 0; }
+  if ! command -v sudo >/dev/null 2>&1; then
+    say "missing packages, and no sudo to install them; as root: $by_hand"
+    return 2
   fi
+  if [ "$assume_yes" = yes ] || ! [ -t 0 ]; then say "installing $* with sudo (once)"; return 0; fi
+  printf 'distsim: missing packages: %s\nInstall them now with sudo apt-get? [Y/n] ' "$*" >&2
+  read -r answer || { answer=no; printf '\n' >&2; }  # end of input
+  case "$answer" in
+    '' | [Yy] | [Yy][Ee][Ss]) return 0 ;;
+  esac
+  say "nothing installed; by hand: sudo $by_hand"
+  return 2
 }
 
-# install_packages NAME...: installs what is missing with apt, saying what and why. Elsewhere, says what to install.
+# install_packages NAME...: installs what is missing with apt, if it may. Elsewhere, says what to install.
 install_packages() {
   if ! command -v dpkg-query >/dev/null 2>&1; then
-    say "not a Debian or Ubuntu machine: please see that these are installed: $*"
+    say "not a Debian or Ubuntu machine; the build needs what these packages hold: $*"
     return 0
   fi
   missing=$(missing_packages "$@")
+  missing=${missing% }
   [ -n "$missing" ] || return 0
-  say "installing $missing(once)"
-  log=$(mktemp)
   # shellcheck disable=SC2086  # one word a package
+  may_install $missing || return 2
+  log=$(mktemp)
+  # shellcheck disable=SC2086
   if ! { as_root env DEBIAN_FRONTEND=noninteractive apt-get update -qq &&
          as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing; } >"$log" 2>&1; then
     tail -n 15 "$log" >&2
@@ -54,7 +71,7 @@ build() {
   if ! cmake --preset "$preset" >"$log" 2>&1; then
     tail -n 30 "$log" >&2; say "configuring failed (all of it: $log)"; return 1
   fi
-  sed -n 's/^-- \(.*left out.*\)/distsim: \1/p' "$log" >&2
+  sed -n 's/^-- \(.*\(not built\|built without\|not run\).*\)/distsim: \1/p' "$log" >&2
   if ! cmake --build "$folder" ${1:+--target "$@"} >>"$log" 2>&1; then
     grep -E -m 20 'error|FAILED|Error' "$log" >&2; say "building failed (all of it: $log)"; return 1
   fi

@@ -41,7 +41,7 @@ enum class Exchange : std::uint8_t {
   automatic,     ///< as the framework does; grouped where there is none
   grouped,       ///< NCCL send/recv between all pairs
   hierarchical,  ///< the framework, over NVLink within nodes, then along rails
-  rdma_writes,   ///< the framework, with RDMA writes of its own along the rails
+  rdma,          ///< the framework, with RDMA writes of its own along the rails
 };
 
 /// Its schedule as data, for tests to replay: for every group of two ranks or more.

@@ -15,7 +15,7 @@
   ALGORITHM(pat)              \
   ALGORITHM(exchange)         \
   ALGORITHM(hierarchical)     \
-  ALGORITHM(rdma_writes)      \
+  ALGORITHM(rdma)             \
   ALGORITHM(direct)
 
 namespace distsim::collectives {

@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <filesystem>
 #include <map>
+#include <span>
 
 #include "base/config/config_node.hpp"
 #include "base/file.hpp"
+#include "base/folder_files.hpp"
+#include "base/log.hpp"
 #include "base/text/counted.hpp"
 #include "collectives/evidence.hpp"
 
@@ -15,27 +18,23 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool ends_with(std::string_view text, std::string_view tail) {
-  return text.size() >= tail.size() && text.substr(text.size() - tail.size()) == tail;
-}
-
-std::vector<std::string> files_of(const std::string& dir) {
-  std::vector<std::string> out;
-  std::error_code failed;
-  for (fs::directory_iterator it(dir, failed), end; !failed && it != end; it.increment(failed)) {
-    if (ends_with(it->path().string(), ".curve.txtpb")) out.push_back(it->path().string());
+/// The file of a system beside the first of these curve folders that has one; empty where none has.
+std::string system_file(const std::string& system, std::span<const std::string> curve_dirs) {
+  for (const std::string& dir : curve_dirs) {
+    const fs::path path = fs::path(dir) / ".." / "systems" / (system + ".yaml");
+    std::error_code failed;
+    if (fs::exists(path, failed)) return path.string();
   }
-  std::sort(out.begin(), out.end());  // the order of a directory is not repeatable
-  return out;
+  return "";
 }
 
-/// The system as it was when its curves were measured.
-Result<topology::ClusterSpec> measured_spec(const topology::Topology& topology, const std::string& curve_dir) {
+/// The system as it was when the curves of the first of these folders were measured.
+Result<topology::ClusterSpec> measured_spec(const topology::Topology& topology,
+                                            std::span<const std::string> curve_dirs) {
   const topology::ClusterSpec& now = topology.spec();
-  const fs::path path = fs::path(curve_dir) / ".." / "systems" / (now.name + ".yaml");
-  std::error_code failed;
-  if (curve_dir.empty() || now.name.empty() || !fs::exists(path, failed)) return now;
-  TRY_ASSIGN(ConfigNode node, parse_yaml_file(path.string()));
+  const std::string path = now.name.empty() ? "" : system_file(now.name, curve_dirs);
+  if (path.empty()) return now;
+  TRY_ASSIGN(ConfigNode node, parse_yaml_file(path));
   TRY_ASSIGN(topology::ClusterSpec spec, topology::cluster_schema().read(node));
   return spec.device == now.device ? spec : now;  // another GPU is another system, whatever its name
 }
@@ -78,17 +77,44 @@ Result<void> check_complete(const CurveSet& set, const CollectiveOptions& option
                "measure again, or accept it with collectives.allow_partial: true or --allow-partial"};
 }
 
+std::string words_of(Origin origin) {
+  return origin == Origin::user             ? ", as asked for"
+         : origin == Origin::sibling_system ? ", of a system that is like this one"
+                                            : "";
+}
+
+void log_skipped(const std::string& file, const Curve& c, const std::string& why) {
+  log_debug([&] {
+    const std::string nodes =
+        c.nodes == 0 ? "" : " on " + std::to_string(c.nodes) + (c.nodes == 1 ? " node" : " nodes");
+    return file + ": curve of " + std::to_string(c.ranks) + " ranks" + nodes + " skipped: " + why;
+  });
+}
+
+void log_other_system(const std::string& file) {
+  log_debug([&] { return file + ": skipped, measured on another system"; });
+}
+
 class Loader {
  public:
   Loader(topology::ClusterSpec spec, std::int64_t compute_capability, const ModelConstants& constants)
       : spec_(std::move(spec)), compute_capability_(compute_capability), constants_(constants) {}
 
   Result<void> add(const CurveSet& set, Origin origin, const std::string& file) {
+    const std::size_t before = curves_.size();
     for (const Curve& c : set.curves) {
-      if (!c.not_used.empty()) continue;
+      if (!c.not_used.empty()) {
+        log_skipped(file, c, c.not_used);
+        continue;
+      }
       const std::uint32_t nodes = nodes_of(c, spec_);
       if (c.ranks % nodes != 0 || c.ranks / nodes > spec_.gpus_per_node) {
-        if (origin != Origin::user) continue;  // `gpus_per_node` was changed: the shipped curves are of another machine
+        if (origin != Origin::user) {  // `gpus_per_node` was changed: the shipped curves are of another machine
+          log_skipped(
+              file, c,
+              "the system has " + counted(static_cast<std::uint64_t>(spec_.gpus_per_node), "GPU") + " per node");
+          continue;
+        }
         return Error{"found a curve of " + counted(c.ranks, "rank") + " on " + counted(nodes, "node") +
                          ", expected a multiple of the nodes and at most " + std::to_string(spec_.gpus_per_node) +
                          " per node" + (spec_.name.empty() ? "" : " (" + spec_.name + ")"),
@@ -97,6 +123,10 @@ class Loader {
       TRY_ASSIGN(const topology::GroupFacts* facts, facts_of({c.ranks, nodes, c.groups_at_once > 1}));
       curves_.push_back({c, *facts, origin, source_of(c, set), calibration_of(c, *facts, constants_), set.device});
     }
+    log_info([&] {
+      return file + ": curves used: " + std::to_string(curves_.size() - before) + " of " +
+             std::to_string(set.curves.size()) + words_of(origin);
+    });
     return {};
   }
   std::vector<LibraryCurve> take() && { return std::move(curves_); }
@@ -131,31 +161,60 @@ std::int64_t compute_capability_of(const topology::Topology& topology) {
   return topology.facts({&first, 1}).compute_capability;
 }
 
+/// The curves of `options.curve_files`.
+Result<std::vector<LibraryCurve>> curves_of_user(const topology::Topology& topology, const CollectiveOptions& options,
+                                                 const ModelConstants& constants) {
+  Loader loader(topology.spec(), compute_capability_of(topology), constants);
+  for (const std::string& file : options.curve_files) {
+    TRY_ASSIGN(CurveSet set, read_curve_file(file));
+    TRY(check_complete(set, options, file));
+    TRY(loader.add(set, Origin::user, file));
+  }
+  return std::move(loader).take();
+}
+
+/// Those of `files` that were measured on a system of that name, or that say they speak for it.
+Result<std::vector<LibraryCurve>> curves_of_system(const std::string& system, const std::vector<std::string>& files,
+                                                   const CollectiveOptions& options, Loader loader) {
+  for (const std::string& file : files) {
+    TRY_ASSIGN(const std::string text, read_file(file, kMaxCurveFileBytes));
+    if (!head_names(text, system)) {
+      log_other_system(file);
+      continue;
+    }
+    TRY_ASSIGN(CurveSet set, parse_curve_text(text, file));
+    const bool sibling = std::find(set.also_for.begin(), set.also_for.end(), system) != set.also_for.end();
+    if (set.system != system && !sibling) {
+      log_other_system(file);
+      continue;
+    }
+    TRY(check_complete(set, options, file));
+    TRY(loader.add(set, set.system == system ? Origin::own_system : Origin::sibling_system, file));
+  }
+  return std::move(loader).take();
+}
+
+void append(std::vector<LibraryCurve>& out, std::vector<LibraryCurve> more) {
+  for (LibraryCurve& c : more) out.push_back(std::move(c));
+}
+
 }  // namespace
 
 Result<std::vector<LibraryCurve>> load_curves(const topology::Topology& topology, const CollectiveOptions& options,
                                               const ModelConstants& constants) {
-  if (!options.use_curves) return std::vector<LibraryCurve>{};
-  const std::int64_t compute_capability = compute_capability_of(topology);
-  TRY_ASSIGN(topology::ClusterSpec spec, measured_spec(topology, options.curve_dir));
-  Loader user(topology.spec(), compute_capability, constants), system(std::move(spec), compute_capability, constants);
-  for (const std::string& file : options.curve_files) {
-    TRY_ASSIGN(CurveSet set, read_curve_file(file));
-    TRY(check_complete(set, options, file));
-    TRY(user.add(set, Origin::user, file));
+  if (!options.use_curves) {
+    log_debug([] { return std::string("no curves used, as asked for"); });
+    return std::vector<LibraryCurve>{};
   }
-  const std::string& name = topology.spec().name;
-  for (const std::string& file : files_of(options.curve_dir)) {
-    TRY_ASSIGN(const std::string text, read_file(file, kMaxCurveFileBytes));
-    if (!head_names(text, name)) continue;
-    TRY_ASSIGN(CurveSet set, parse_curve_text(text, file));
-    const bool sibling = std::find(set.also_for.begin(), set.also_for.end(), name) != set.also_for.end();
-    if (set.system != name && !sibling) continue;
-    TRY(check_complete(set, options, file));
-    TRY(system.add(set, set.system == name ? Origin::own_system : Origin::sibling_system, file));
+  TRY_ASSIGN(std::vector<LibraryCurve> out, curves_of_user(topology, options, constants));
+  const auto files = files_by_folder(options.curve_dirs, ".curve.txtpb");
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    TRY_ASSIGN(topology::ClusterSpec spec, measured_spec(topology, std::span(options.curve_dirs).subspan(i)));
+    Loader loader(std::move(spec), compute_capability_of(topology), constants);
+    TRY_ASSIGN(std::vector<LibraryCurve> curves,
+               curves_of_system(topology.spec().name, files[i], options, std::move(loader)));
+    append(out, std::move(curves));
   }
-  std::vector<LibraryCurve> out = std::move(user).take();
-  for (LibraryCurve& c : std::move(system).take()) out.push_back(std::move(c));
   return out;
 }
 

@@ -24,10 +24,11 @@ struct LibraryCurve {
   std::string device{};       ///< what it was measured on, in the words of its file; may be empty
 };
 
-/// Curves of `options.curve_files` (whatever their system) and those of `options.curve_dir` whose `system` or
+/// Curves of `options.curve_files` (whatever their system) and those of `options.curve_dirs` whose `system` or
 /// `also_for` names the topology's system. A file of a run that did not end is an error unless `options.allow_partial`.
-/// The measured hardware is `<curve_dir>/../systems/<system>.yaml` where that exists, else the topology itself, so that
-/// a changed link rate
+/// A file hides those of the same name in later folders. The measured hardware is `<folder>/../systems/<system>.yaml`
+/// of the curve's folder or of the first one after it that has it, else the topology itself, so that a changed link
+/// rate
 /// (`--set cluster.nic.bandwidth`) scales measured curves instead of being ignored.
 Result<std::vector<LibraryCurve>> load_curves(const topology::Topology& topology, const CollectiveOptions& options,
                                               const ModelConstants& constants = shipped_constants());

@@ -1,9 +1,10 @@
 #include "opmodels/learned/learned_models.hpp"
 
 #include <algorithm>
-#include <filesystem>
 
 #include "base/file.hpp"
+#include "base/folder_files.hpp"
+#include "base/log.hpp"
 #include "opmodels/learned/forest_file.hpp"
 
 namespace distsim::opmodels {
@@ -50,14 +51,16 @@ double with_library(double log_spread) { return std::sqrt(log_spread * log_sprea
 
 double blend(double learned, double analytic, double trust) { return trust * learned + (1 - trust) * analytic; }
 
-std::vector<std::string> forest_files(const std::string& folder) {
-  std::vector<std::string> paths;
-  std::error_code error;
-  for (std::filesystem::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-    if (it->path().extension() == ".forest") paths.push_back(it->path().string());
-  }
-  std::sort(paths.begin(), paths.end());
-  return paths;
+/// Adds the model of a file.
+Result<void> add_file(const std::string& path, LearnedModels& models) {
+  TRY_ASSIGN(const std::string bytes, read_file(path, kMaxFileBytes));
+  auto model = parse_forest_file(bytes);
+  if (!model.ok()) return Error{model.error().what, path, model.error().hint};
+  if (models.find(model->kernel))
+    return Error{"kernel: found a second model of " + std::string(name_of(model->kernel)) + ", expected one", path, ""};
+  models.add(std::move(*model));
+  log_info([&] { return "learned op model read from " + path; });
+  return {};
 }
 
 }  // namespace
@@ -93,16 +96,10 @@ void LearnedModels::add(LearnedModel model) {
   place = std::make_shared<const LearnedModel>(std::move(model));
 }
 
-Result<LearnedModels> LearnedModels::load(const std::string& folder) {
+Result<LearnedModels> LearnedModels::load(const std::vector<std::string>& folders) {
   LearnedModels models;
-  for (const std::string& path : forest_files(folder)) {
-    TRY_ASSIGN(const std::string bytes, read_file(path, kMaxFileBytes));
-    auto model = parse_forest_file(bytes);
-    if (!model.ok()) return Error{model.error().what, path, model.error().hint};
-    if (models.find(model->kernel))
-      return Error{"kernel: found a second model of " + std::string(name_of(model->kernel)) + ", expected one", path,
-                   ""};
-    models.add(std::move(*model));
+  for (const std::vector<std::string>& files : files_by_folder(folders, ".forest")) {
+    for (const std::string& path : files) TRY(add_file(path, models));
   }
   return models;
 }

@@ -57,9 +57,10 @@ class LearnedModels {
  public:
   static constexpr double kMaxLog = 2.0;
 
-  /// All *.forest files of a folder; none there is no error. Errors: as parse_forest_file, with the file's path; two
-  /// files for one kernel.
-  static Result<LearnedModels> load(const std::string& folder);
+  /// All *.forest files of the folders, where a file hides those of the same name in later ones; none there is no
+  /// error. Errors: as parse_forest_file, with the file's path; two files for one kernel.
+  static Result<LearnedModels> load(const std::vector<std::string>& folders);
+  static Result<LearnedModels> load(const std::string& folder) { return load(std::vector<std::string>{folder}); }
 
   void add(LearnedModel model);
   const LearnedModel* find(LearnedKernel kernel) const { return models_[static_cast<std::size_t>(kernel)].get(); }

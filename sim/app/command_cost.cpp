@@ -85,7 +85,7 @@ Result<collectives::CollectiveOptions> options_of(const CollectiveFlags& f) {
   collectives::CollectiveOptions options;
   options.use_curves = !f.no_curves;
   options.curve_files = f.curves;
-  options.curve_dir = config::curve_folder();
+  options.curve_dirs = config::curve_folders();
   options.allow_partial = f.allow_partial;
   TRY_ASSIGN(options.launch, read_word("--launch", f.launch, collectives::launch_words()));
   TRY_ASSIGN(options.exchange, read_word("--exchange", f.exchange, collectives::exchange_words()));
@@ -147,7 +147,7 @@ void add_cost_collective(CLI::App& cost, Action& action) {
       ->delimiter(',');
   sub->add_option(
       "--exchange", f->exchange,
-      "all_to_all across nodes: grouped (NCCL), hierarchical (NVLink, then rails) or rdma_writes (the same, with the framework's RDMA writes along rails)");
+      "all_to_all across nodes: grouped (NCCL), hierarchical (NVLink, then rails) or rdma (the same, with the framework's RDMA writes along rails)");
   sub->add_flag(
       "--side-by-side", f->side_by_side,
       "The other GPUs of the nodes run the same collective concurrently in their own groups (rails: --gpus-per-node 1 --side-by-side)");

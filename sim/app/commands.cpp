@@ -4,10 +4,14 @@
 #include <algorithm>
 #include <cstdio>
 #include <new>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "base/text/spelling.hpp"
+#include "sim/app/completion/value_names.hpp"
+#include "sim/app/diagnostics.hpp"
+#include "sim/config/config_folders.hpp"
 
 namespace distsim::app {
 namespace {
@@ -20,12 +24,20 @@ constexpr const char* kDescription =
     "  distsim sweep --config configs/dgx_a100_4node.yaml --set cluster.nodes=1,2,4,8,16\n"
     "  distsim cost collective --system dgx_a100_80gb --kind all_reduce --nodes 4 --bytes 1MiB,64MiB\n";
 
+/// Where the command stands: behind flags that go with every command.
+std::size_t command_place(const std::vector<std::string>& args) {
+  std::size_t at = 0, words = 0;
+  while (at < args.size() && is_log_flag(args[at], words)) at += words;
+  return std::min(at, args.size());
+}
+
 /// `distsim --config X` means `distsim predict --config X`.
 std::vector<std::string> with_default_command(int argc, const char* const* argv) {
   std::vector<std::string> args(argv + 1, argv + argc);
-  const bool bare_flag = !args.empty() && args[0].starts_with("-") && args[0] != "--help" && args[0] != "-h" &&
-                         args[0] != "--help-all" && args[0] != "--version";
-  if (bare_flag) args.insert(args.begin(), "predict");
+  const auto command = args.begin() + static_cast<std::ptrdiff_t>(command_place(args));
+  const bool bare_flag = command != args.end() && command->starts_with("-") && *command != "--help" &&
+                         *command != "-h" && *command != "--help-all" && *command != "--version";
+  if (bare_flag) args.insert(command, "predict");
   return args;
 }
 
@@ -47,12 +59,14 @@ std::string usage_error(const CLI::App& app, const std::vector<std::string>& arg
     if (c == '\n') c = ' ';
   }
   const auto names = command_names(app);
-  if (!args.empty() && std::find(names.begin(), names.end(), args[0]) == names.end()) {
-    return "found '" + args[0] + "', expected a command; " + spelling_hint(args[0], names);
+  const std::size_t first = command_place(args);
+  if (first < args.size() && std::find(names.begin(), names.end(), args[first]) == names.end()) {
+    return "found '" + args[first] + "', expected a command; " + spelling_hint(args[first], names);
   }
   std::string command = "distsim";
   const CLI::App* level = &app;
-  for (const std::string& word : args) {  // cost, curves, hugectr and calibrate have commands of their own
+  for (const std::string& word :
+       std::span(args).subspan(first)) {  // cost, curves, hugectr and calibrate have commands of their own
     const auto below = level->get_subcommands(nullptr);
     const auto at =
         std::find_if(below.begin(), below.end(), [&](const CLI::App* sub) { return sub->get_name() == word; });
@@ -69,6 +83,7 @@ int run_command(int argc, const char* const* argv) {
   CLI::App app(kDescription, "distsim");
   app.set_version_flag("--version", std::string("distsim ") + DISTSIM_VERSION);
   app.require_subcommand(1);
+  const auto log_flags = add_log_flags(app);
   Action action;
   add_predict(app, action);
   add_sweep(app, action);
@@ -80,6 +95,9 @@ int run_command(int argc, const char* const* argv) {
   add_replay(app, action);
   add_hugectr(app, action);
   add_calibrate(app, action);
+  add_completion(app, action);
+  add_man(app, action);
+  name_values(app);
 
   const std::vector<std::string> args = with_default_command(argc, argv);
   if (args.empty()) {
@@ -97,8 +115,10 @@ int run_command(int argc, const char* const* argv) {
   } catch (const CLI::ParseError& e) {
     return fail(usage_error(app, args, e));
   }
+  start_log(*log_flags);
   try {
-    const Result<void> done = action();
+    const Result<void> folders = config::check_config_folders();
+    const Result<void> done = folders ? action() : folders;
     return done ? 0 : fail(done.error().text());
   } catch (const std::bad_alloc&) {
     return fail("out of memory; use fewer nodes, micro-batches or outputs");

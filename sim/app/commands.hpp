@@ -25,6 +25,8 @@ void add_profile(CLI::App& app, Action& action);
 void add_replay(CLI::App& app, Action& action);
 void add_hugectr(CLI::App& app, Action& action);
 void add_calibrate(CLI::App& app, Action& action);
+void add_completion(CLI::App& app, Action& action);
+void add_man(CLI::App& app, Action& action);
 
 /// The whole command line; returns the exit code: 0 done, 2 bad input.
 int run_command(int argc, const char* const* argv);

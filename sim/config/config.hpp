@@ -9,10 +9,11 @@
 //   engine: {contention: true}
 //
 // In order of weight: --set, the experiment, the named file, the defaults of the schema. A name is a file without .yaml
-// in <folder of the experiment>/systems, $DISTSIM_CONFIGS/systems, <folder of the program>/../../configs/systems or the
-// source tree's configs/systems (and so for devices, models, frameworks), or one of the `aliases` such a file lists. A
-// value with a '/' or ending in .yaml is a path, relative to the file that it stands in, or to the working directory
-// for --set and the command line. A section without a name describes the thing in place.
+// in <folder of the experiment>/systems, in systems/ of each folder of $DISTSIM_CONFIGS (separated by colons), and in
+// what comes with the program: <folder of the program>/../share/distsim/configs/systems where it is installed, the
+// source tree's configs/systems where it was built (and so for devices, models, frameworks), or one of the `aliases`
+// such a file lists. A value with a '/' or ending in .yaml is a path, relative to the file that it stands in, or to the
+// working directory for --set and the command line. A section without a name describes the thing in place.
 #pragma once
 
 #include <string>
@@ -45,6 +46,9 @@ Result<ConfigNode> parse_experiment(const std::string& path, const std::vector<s
 Result<ConfigNode> parse_experiment_text(std::string_view text, const std::string& file,
                                          const std::vector<std::string>& sets);
 
+/// Every section with the file that it names laid under it: what `resolve` reads.
+Result<ConfigNode> merge_named_files(const ConfigNode& parsed);
+
 /// Step "resolve": names looked up, defaults filled, ranges checked.
 Result<Experiment> resolve(const ConfigNode& parsed);
 
@@ -59,7 +63,7 @@ Result<workload::FrameworkSpec> load_framework(const std::string& name_or_path);
 /// Names of the files in all folders configs/<kind>, sorted; kind is systems, devices, models or frameworks.
 std::vector<std::string> names_in(const std::string& kind);
 
-/// The folder of measured curves, configs/curves; empty where there is none.
-std::string curve_folder();
+/// The folders of measured curves, configs/curves, the first in order of trust first.
+std::vector<std::string> curve_folders();
 
 }  // namespace distsim::config

@@ -1,12 +1,18 @@
 #include "sim/config/config_folders.hpp"
 
+#include <sys/auxv.h>
+
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
 #include <set>
+#include <sstream>
 
 #include "base/config/schema.hpp"
+#include "base/config/template_text.hpp"
+#include "base/file.hpp"
+#include "base/log.hpp"
 #include "base/text/printable.hpp"
 #include "base/text/spelling.hpp"
 #include "sim/config/config.hpp"
@@ -17,6 +23,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kMaxNameLength = 4096;
+constexpr const char* kInstalledConfigs = "../share/distsim/configs";  // from the folder of the program
 
 /// A path as people know it: relative to the working directory where it lies below it.
 std::string short_path(const fs::path& path) {
@@ -27,16 +34,42 @@ std::string short_path(const fs::path& path) {
 
 std::optional<fs::path> program_folder() {
   std::error_code error;
-  const fs::path program = fs::read_symlink("/proc/self/exe", error);
+  fs::path program = fs::read_symlink("/proc/self/exe", error);
+  if (error) {  // a root without /proc
+    const char* name = reinterpret_cast<const char*>(::getauxval(AT_EXECFN));
+    program = fs::canonical(name ? name : "", error);
+  }
   return error ? std::nullopt : std::optional(program.parent_path());
+}
+
+/// $DISTSIM_CONFIGS: folders separated by colons.
+std::vector<fs::path> user_roots() {
+  std::vector<fs::path> roots;
+  const char* set = std::getenv("DISTSIM_CONFIGS");
+  std::istringstream list(set ? set : "");
+  for (std::string folder; std::getline(list, folder, ':');) {
+    if (!folder.empty()) roots.emplace_back(folder);
+  }
+  return roots;
+}
+
+/// What comes with the program: beside an installed one nothing else is looked for, so that a folder that is called
+/// configs by chance is none of its.
+std::vector<fs::path> shipped_roots() {
+  std::vector<fs::path> roots;
+  if (const auto program = program_folder()) {
+    std::error_code error;
+    if (fs::is_directory(*program / kInstalledConfigs, error)) return {*program / kInstalledConfigs};
+    roots.push_back(*program / "../../configs");
+  }
+  roots.push_back(DISTSIM_SOURCE_CONFIGS);
+  return roots;
 }
 
 std::vector<fs::path> config_roots(const std::string& experiment_folder) {
   std::vector<fs::path> roots;
   if (!experiment_folder.empty()) roots.push_back(experiment_folder);
-  if (const char* set = std::getenv("DISTSIM_CONFIGS"); set && *set) roots.push_back(set);
-  if (const auto program = program_folder()) roots.push_back(*program / "../../configs");
-  roots.push_back(DISTSIM_SOURCE_CONFIGS);
+  for (const auto& more : {user_roots(), shipped_roots()}) roots.insert(roots.end(), more.begin(), more.end());
   return roots;
 }
 
@@ -64,6 +97,18 @@ std::optional<std::string> file_of_name(const std::string& name, const std::vect
   return std::nullopt;
 }
 
+/// Names of all files, templates included, sorted.
+std::vector<std::string> stems_in(const std::vector<std::string>& folders) {
+  std::set<std::string> names;
+  for (const std::string& folder : folders) {
+    std::error_code error;
+    for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
+      if (it->path().extension() == ".yaml") names.insert(it->path().stem().string());
+    }
+  }
+  return {names.begin(), names.end()};
+}
+
 /// The first file that lists the name among its aliases. Files that cannot be read are somebody else's error.
 std::optional<std::string> file_of_alias(const std::string& alias, const std::vector<std::string>& folders) {
   for (const std::string& name : names_in_folders(folders)) {
@@ -79,20 +124,47 @@ std::string path_of_value(const ConfigNode& node) {
   return path.is_absolute() ? node.scalar : short_path(fs::path(folder_of_value(node)) / path);
 }
 
-Result<std::string> find_file(const ConfigNode& name, const std::string& key, const std::string& kind,
-                              const std::string& experiment_folder) {
+bool is_template(const std::string& name) { return name.find('{') != std::string::npos; }
+
+/// A file by the values of its placeholders: "gpt_h1024_l16_a16_s1024" by gpt_h{hidden}_l{layers}_a{heads}_s{sequence}.
+struct Found {
+  std::string path;
+  std::optional<TemplateValues> values;
+};
+
+std::optional<Found> file_of_template(const std::string& name, const std::vector<std::string>& folders) {
+  for (const std::string& stem : stems_in(folders)) {
+    if (!is_template(stem)) continue;
+    if (auto values = match_template(stem, name)) return Found{*file_of_name(stem, folders), std::move(values)};
+  }
+  return std::nullopt;
+}
+
+Result<Found> find_file(const ConfigNode& name, const std::string& key, const std::string& kind,
+                        const std::string& experiment_folder) {
   const auto folders = config_folders(kind, experiment_folder);
-  if (const auto path = file_of_name(name.scalar, folders)) return *path;
-  if (const auto path = file_of_alias(name.scalar, folders)) return *path;
+  if (const auto path = file_of_name(name.scalar, folders); path && !is_template(name.scalar)) return Found{*path, {}};
+  if (const auto path = file_of_alias(name.scalar, folders)) return Found{*path, {}};
+  if (auto found = file_of_template(name.scalar, folders)) return std::move(*found);
   return schema_detail::expected(name, key, "a file in configs/" + kind,
                                  spelling_hint(name.scalar, names_in_folders(folders)));
 }
 
-void add_name(ConfigNode& file, const std::string& path) {
+constexpr std::size_t kMaxTemplateBytes = 1 << 20;
+
+Result<ConfigNode> read_found(const Found& found) {
+  if (!found.values) return parse_yaml_file(found.path);
+  TRY_ASSIGN(const std::string text, read_file(found.path, kMaxTemplateBytes));
+  TRY_ASSIGN(const std::string filled, fill_template(text, *found.values, found.path));
+  return parse_yaml(filled, found.path);
+}
+
+/// A file that does not say its name has that of its file.
+void add_name(ConfigNode& file, const std::string& stem) {
   if (file.find("name")) return;
   ConfigNode name;
   name.kind = ConfigNode::Kind::scalar;
-  name.scalar = fs::path(path).stem().string();
+  name.scalar = stem;
   name.where = file.where;
   file.entries.insert(file.entries.begin(), {"name", file.where, name});
 }
@@ -121,14 +193,15 @@ std::vector<std::string> config_folders(const std::string& kind, const std::stri
 }
 
 std::vector<std::string> names_in_folders(const std::vector<std::string>& folders) {
-  std::set<std::string> names;
-  for (const std::string& folder : folders) {
-    std::error_code error;
-    for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-      if (it->path().extension() == ".yaml") names.insert(it->path().stem().string());
-    }
-  }
-  return {names.begin(), names.end()};
+  std::vector<std::string> names = stems_in(folders);
+  std::erase_if(names, is_template);
+  return names;
+}
+
+std::vector<std::string> templates_in(const std::string& kind) {
+  std::vector<std::string> names = stems_in(config_folders(kind, ""));
+  std::erase_if(names, [](const std::string& name) { return !is_template(name); });
+  return names;
 }
 
 Result<ConfigNode> read_named_file(const ConfigNode& name, const std::string& key, const std::string& kind,
@@ -137,28 +210,48 @@ Result<ConfigNode> read_named_file(const ConfigNode& name, const std::string& ke
   if (!text) return schema_detail::expected(name, key, "the name of a file in configs/" + kind);
   if (is_unsafe(name.scalar))
     return schema_detail::expected(name, key, "a file name without '..' or control characters");
-  std::string path;
+  Found found;
   if (is_path(name.scalar)) {
     if (!is_yaml(name.scalar)) return schema_detail::expected(name, key, "a name, or a path that ends in .yaml");
-    path = path_of_value(name);
+    found.path = path_of_value(name);
   } else {
-    TRY_ASSIGN(path, find_file(name, key, kind, experiment_folder));
+    TRY_ASSIGN(found, find_file(name, key, kind, experiment_folder));
   }
-  auto file = parse_yaml_file(path);
+  const std::string& path = found.path;
+  auto file = read_found(found);
   if (!file) {
     if (file.error().where != path) return file.error();  // a position inside the file
     return schema_detail::expected(name, key, "a file that can be read", file.error().text());
   }
   if (file->kind != ConfigNode::Kind::map) return schema_detail::expected(*file, key, "a map");
-  add_name(*file, path);
+  log_info([&] { return key + ": '" + name.scalar + "' read from " + path; });
+  add_name(*file, found.values ? name.scalar : fs::path(path).stem().string());
   return file;
 }
 
 std::vector<std::string> names_in(const std::string& kind) { return names_in_folders(config_folders(kind, "")); }
 
-std::string curve_folder() {
-  const auto folders = config_folders("curves", "");
-  return folders.empty() ? "" : folders.front();
+std::vector<std::string> curve_folders() { return config_folders("curves", ""); }
+
+std::string config_file(const std::string& kind, const std::string& file) {
+  for (const std::string& folder : config_folders(kind, "")) {
+    std::error_code error;
+    if (const fs::path path = fs::path(folder) / file; fs::is_regular_file(path, error)) return path.string();
+  }
+  return "";
+}
+
+Result<void> check_config_folders() {
+  for (const fs::path& root : user_roots()) {
+    std::error_code error;
+    if (!fs::is_directory(root, error))
+      return Error{"DISTSIM_CONFIGS: found " + in_quotes(root.string(), kMaxNameLength) +
+                       ", expected folders, separated by colons",
+                   "", ""};
+  }
+  if (!is_logged(LogLevel::debug)) return {};
+  for (const std::string& root : config_folders("", "")) log_debug([&] { return "configuration folder: " + root; });
+  return {};
 }
 
 }  // namespace distsim::config

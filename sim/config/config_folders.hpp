@@ -19,8 +19,18 @@ std::string folder_of_value(const ConfigNode& node);
 /// Existing folders <root>/<kind>, the first in order of trust first. `experiment_folder` may be empty.
 std::vector<std::string> config_folders(const std::string& kind, const std::string& experiment_folder);
 
-/// Names of the YAML files in these folders, sorted, each once.
+/// Errors: $DISTSIM_CONFIGS names something that is no folder. To be called once, before anything is looked for.
+Result<void> check_config_folders();
+
+/// The first configs/<kind>/<file> there is; empty where there is none.
+std::string config_file(const std::string& kind, const std::string& file);
+
+/// Names of the YAML files in these folders, sorted, each once; without templates.
 std::vector<std::string> names_in_folders(const std::vector<std::string>& folders);
+
+/// Templates of configs/<kind>: "gpt_h{hidden}_l{layers}_a{heads}_s{sequence}" serves every name that reads so, with
+/// ${hidden} in its text filled in (base/config/template_text.hpp). A file with the very name comes first.
+std::vector<std::string> templates_in(const std::string& kind);
 
 /// Reads the file of configs/<kind> that `name` names, aliases included, or the path that it is. A file without a
 /// `name` of its own gets that of the file. Errors stand at the position of `name`; `key` is its dotted path, for

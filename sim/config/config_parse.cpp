@@ -1,4 +1,5 @@
 #include "base/config/schema.hpp"
+#include "base/log.hpp"
 #include "base/text/printable.hpp"
 #include "base/text/spelling.hpp"
 #include "sim/config/config.hpp"
@@ -43,6 +44,7 @@ Result<ConfigNode> with_sets(ConfigNode root, const std::vector<std::string>& se
 
 Result<ConfigNode> parse_experiment(const std::string& path, const std::vector<std::string>& sets) {
   TRY_ASSIGN(ConfigNode root, parse_yaml_file(path));
+  log_info([&] { return "experiment read from " + path; });
   return with_sets(std::move(root), sets);
 }
 

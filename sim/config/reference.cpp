@@ -68,7 +68,7 @@ constexpr const char* kIntroduction =
     "An experiment names a system, a model and a framework; any of their keys can be overridden in the experiment or with `--set section.key=value`. "
     "Precedence, highest first: `--set`, the experiment, the named file, the default below. List items are addressed by index from 0: "
     "`--set model.dlrm.tables.3.rows=1000`. A name is a file name without `.yaml` in `systems/`, `devices/`, `models/` or `frameworks/` next to the experiment, in "
-    "`$DISTSIM_CONFIGS`, or in the `configs/` shipped with distsim, or an alias listed in such a file; a value that ends in `.yaml` is a path. A required key may be omitted if the section names a "
+    "the folders of `$DISTSIM_CONFIGS` (separated by colons), or in the `configs/` shipped with distsim, or an alias listed in such a file; a value that ends in `.yaml` is a path. A required key may be omitted if the section names a "
     "file.";
 
 constexpr const char* kUnitRule =
@@ -126,6 +126,14 @@ std::string reference_markdown() {
     for (const FieldDoc& d : section.keys) out += markdown_row(d);
   }
   return out;
+}
+
+std::vector<std::string> config_keys() {
+  std::vector<std::string> keys;
+  for (const Section& section : sections()) {
+    for (const FieldDoc& d : section.keys) keys.push_back(d.key);
+  }
+  return keys;
 }
 
 std::string reference_text() {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace distsim::config {
 
@@ -10,5 +11,8 @@ std::string reference_markdown();
 
 /// The same for a terminal: `distsim list config`.
 std::string reference_text();
+
+/// All keys, dotted, in the order of the reference: "cluster.nodes".
+std::vector<std::string> config_keys();
 
 }  // namespace distsim::config

@@ -8,26 +8,9 @@
 namespace distsim::graph {
 
 std::string_view name_of(Stream stream) {
-  switch (stream) {
-    case Stream::host:
-      return "host";
-    case Stream::compute:
-      return "compute";
-    case Stream::comm:
-      return "comm";
-    case Stream::comm2:
-      return "comm2";
-    case Stream::copy:
-      return "copy";
-    case Stream::p2p:
-      return "p2p";
-    case Stream::p2p2:
-      return "p2p2";
-    case Stream::p2p3:
-      return "p2p3";
-  }
-  CHECK(false) << "stream " << static_cast<int>(stream);
-  return "";
+  static constexpr std::array<std::string_view, kStreamCount> kNames{"host", "compute", "comm", "comm2",
+                                                                     "copy", "p2p",     "p2p2", "p2p3"};
+  return kNames[stream.number()];
 }
 
 std::string_view name_of(Phase phase) {

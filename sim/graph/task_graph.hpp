@@ -2,7 +2,11 @@
 // differ, it has several op variants and a table saying which rank runs which. Times are not here (see CostedGraph).
 #pragma once
 
+#include <array>
+#include <compare>
+#include <concepts>
 #include <cstdint>
+#include <numeric>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,11 +18,56 @@
 
 namespace distsim::graph {
 
-/// The queue of a rank that a task runs on. Every stream is FIFO. The host thread launches the others' tasks. p2p, p2p2
-/// and p2p3 carry what the stages of a pipeline pass on: a stage's two neighbours have streams of their own, so that it
-/// sends and receives at once.
-enum class Stream : std::uint8_t { host, compute, comm, comm2, copy, p2p, p2p2, p2p3 };
-inline constexpr int kStreamCount = 8;
+/// What a stream carries: p2p are the messages between the stages of a pipeline.
+enum class StreamKind : std::uint8_t { host, compute, comm, copy, p2p };
+
+/// The queue of a rank that a task runs on. Every stream is FIFO; the host thread launches the others' tasks. What is
+/// not to wait for each other takes another lane: communicators of their own, a stage's two neighbours.
+class Stream {
+ public:
+  static const Stream host, compute, comm, copy, p2p;  ///< lane 0 of each
+
+  constexpr explicit Stream(StreamKind kind, std::uint8_t lane = 0) : kind_(kind), lane_(lane) {}
+  /// From number().
+  constexpr explicit Stream(std::uint32_t number);
+
+  /// The `lane`-th stream of the same kind.
+  constexpr Stream lane(std::uint8_t lane) const { return Stream(kind_, lane); }
+  constexpr StreamKind kind() const { return kind_; }
+  constexpr std::uint8_t lane() const { return lane_; }
+  /// 0 .. kStreamCount - 1, by kind, then lane: the stream's id in a Program.
+  constexpr std::uint32_t number() const;
+  template <std::integral T>
+  constexpr explicit operator T() const {
+    return static_cast<T>(number());
+  }
+  constexpr auto operator<=>(const Stream&) const = default;
+
+ private:
+  StreamKind kind_;
+  std::uint8_t lane_;
+};
+inline constexpr Stream Stream::host{StreamKind::host};
+inline constexpr Stream Stream::compute{StreamKind::compute};
+inline constexpr Stream Stream::comm{StreamKind::comm};
+inline constexpr Stream Stream::copy{StreamKind::copy};
+inline constexpr Stream Stream::p2p{StreamKind::p2p};
+
+/// Lanes by kind.
+inline constexpr std::array<std::uint8_t, 5> kLanes{1, 1, 2, 1, 3};
+inline constexpr std::uint32_t kStreamCount = std::accumulate(kLanes.begin(), kLanes.end(), 0u);
+
+constexpr std::uint32_t Stream::number() const {
+  return std::accumulate(kLanes.begin(), kLanes.begin() + static_cast<std::ptrdiff_t>(kind_), std::uint32_t{lane_});
+}
+constexpr Stream::Stream(std::uint32_t number) : kind_(StreamKind::host), lane_(0) {
+  std::size_t kind = 0;
+  while (number >= kLanes[kind]) number -= kLanes[kind++];
+  kind_ = static_cast<StreamKind>(kind);
+  lane_ = static_cast<std::uint8_t>(number);
+}
+
+/// "compute", "comm"; from the second lane on with its number: "comm2".
 std::string_view name_of(Stream stream);
 
 enum class Phase : std::uint8_t { input, forward, backward, exchange, gradient_sync, optimizer, other };

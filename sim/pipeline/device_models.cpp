@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "base/file.hpp"
+#include "base/log.hpp"
 #include "opmodels/measured/measured_table.hpp"
 #include "sim/config/config.hpp"
 #include "sim/config/config_folders.hpp"
@@ -15,7 +16,7 @@ constexpr std::size_t kMaxUnknown = 1024;
 Result<std::shared_ptr<const opmodels::LearnedModels>> read_learned_models() {
   const auto folders = config::config_folders("op_models", "");
   if (folders.empty()) return std::shared_ptr<const opmodels::LearnedModels>();
-  TRY_ASSIGN(opmodels::LearnedModels models, opmodels::LearnedModels::load(folders.front()));
+  TRY_ASSIGN(opmodels::LearnedModels models, opmodels::LearnedModels::load(folders));
   return std::make_shared<const opmodels::LearnedModels>(std::move(models));
 }
 
@@ -30,8 +31,10 @@ Result<std::shared_ptr<const opmodels::MeasuredTable>> measured_table_of(const s
     TRY_ASSIGN(const std::string text, read_file(path, kMaxTableBytes));
     auto table = opmodels::parse_measured_table(text);
     if (!table.ok()) return Error{table.error().what, path, table.error().hint};
+    log_info([&] { return "measured ops of " + device + " read from " + path; });
     return std::make_shared<const opmodels::MeasuredTable>(std::move(*table));
   }
+  log_debug([&] { return "no measured ops of " + device; });
   return std::shared_ptr<const opmodels::MeasuredTable>();
 }
 

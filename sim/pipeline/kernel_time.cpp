@@ -17,10 +17,10 @@ Result<graph::Cost> scaled(graph::Cost cost, double factor) {
 }  // namespace
 
 KernelTime kernel_time_of(const workload::FrameworkSpec& framework, const topology::DeviceSpec& device,
-                          const std::string& precision, std::uint32_t ranks) {
-  const bool wide = precision == "fp32" || precision == "tf32" || precision == "fp64";
+                          workload::Precision precision, std::uint32_t ranks) {
+  const bool wide = precision == workload::Precision::fp32 || precision == workload::Precision::tf32;
   KernelTime t;
-  t.framework = wide ? framework.kernels_32bit : framework.kernels_16bit;
+  t.framework = wide ? framework.kernels.scale_32bit : framework.kernels.scale_16bit;
   t.device = wide ? device.calibration.kernels_32bit : device.calibration.kernels_16bit;
   t.slowest = 1 + device.calibration.speed_variation * expected_largest_of(ranks);
   return t;

@@ -197,7 +197,7 @@ TEST(ShippedCurves, AllReadAndServeTheirSystems) {
   }
   EXPECT_GT(files, 10u);
   CollectiveOptions options;
-  options.curve_dir = test::config("curves");
+  options.curve_dirs = {test::config("curves")};
   const topology::Topology t = a100_cluster(2, "dgx_a100_40gb");
   const auto models = models_of(t, options);
   // 8 x A100: Azure, OCI, ABCI and others measured 580 to 700 us at 64 MiB.
@@ -212,7 +212,7 @@ TEST(ShippedCurves, AllReadAndServeTheirSystems) {
 
 TEST(ShippedCurves, ASlowerNicScalesThem) {
   CollectiveOptions options;
-  options.curve_dir = test::config("curves");
+  options.curve_dirs = {test::config("curves")};
   const topology::Topology now = a100_cluster(2, "dgx_a100_40gb");
   topology::ClusterSpec spec = now.spec();
   spec.nic.bandwidth = BytesPerSecond(12.5e9);

@@ -58,13 +58,12 @@ TEST(Selection, CannotBeFasterThanTheFreeChoice) {
 TEST(Selection, MisspeltWordsAreRefused) {
   EXPECT_EQ(test::expect_misspellings_refused(collective_schema()), 4);
   const auto refusal = [](const std::string& text) { return test::refusal_of(collective_schema(), text); };
-  EXPECT_EQ(refusal("{algorithms: [Ring, NVLSTree], protocols: [LL128], exchange: rdma_writes}"), "");
+  EXPECT_EQ(refusal("{algorithms: [Ring, NVLSTree], protocols: [LL128], exchange: rdma}"), "");
   const std::string ring = refusal("{algorithms: [Tree, ring]}");  // one spelling, that of NCCL
   EXPECT_NE(ring.find("x.yaml:1:21: collectives.algorithms[1]: found 'ring', expected one of Ring, Tree"),
             std::string::npos)
       << ring;
   EXPECT_NE(ring.find("did you mean 'Ring'?"), std::string::npos) << ring;
-  EXPECT_NE(refusal("{exchange: rdma}").find("did you mean 'rdma_writes'?"), std::string::npos) << "its name until 0.1";
   const std::string far = refusal("{algorithms: [Foo]}");  // near to none: the list once, not twice
   EXPECT_EQ(far.find("NVLSTree"), far.rfind("NVLSTree")) << far;
 }
@@ -105,12 +104,12 @@ TEST(Hierarchical, OnlyWhereThereAreTwoLevels) {
 
 TEST(RdmaWrites, BeatTheHierarchicalExchangeOfWholeNodes) {
   CollectiveOptions rdma, hierarchical;
-  rdma.exchange = Exchange::rdma_writes;
+  rdma.exchange = Exchange::rdma;
   hierarchical.exchange = Exchange::hierarchical;
   const AnalyticModel a(graph::CollectiveKind::all_to_all, facts_of(4), {false, false, of(rdma)}),
       b(graph::CollectiveKind::all_to_all, facts_of(4), {false, false, of(hierarchical)});
   ASSERT_EQ(a.candidates().size(), 1u);
-  EXPECT_EQ(a.candidates()[0].algorithm->name, "rdma_writes");
+  EXPECT_EQ(a.candidates()[0].algorithm->name, "rdma");
   EXPECT_EQ(a.candidates()[0].latency_us, b.candidates()[0].latency_us);
   for (double bytes = 1e6; bytes < 1e9; bytes *= 10) EXPECT_LT(a.time_us(bytes), b.time_us(bytes)) << bytes;
 }
@@ -128,11 +127,11 @@ TEST(Selection, WordsWithoutEffectAreNcclsOwnChoice) {
 
 TEST(RdmaWrites, ReplaceNcclAlongRailsWithoutNvlink) {
   CollectiveOptions options;
-  options.exchange = Exchange::rdma_writes;
+  options.exchange = Exchange::rdma;
   const Selection rdma = of(options);
   const AnalyticModel rail(graph::CollectiveKind::all_to_all, facts_of(8, 1), {false, false, rdma});
   ASSERT_EQ(rail.candidates().size(), 1u);
-  EXPECT_EQ(rail.candidates()[0].algorithm->name, "rdma_writes");
+  EXPECT_EQ(rail.candidates()[0].algorithm->name, "rdma");
   // 7/8 of the buffer crosses a NIC of 25 GB/s at 95 %.
   EXPECT_NEAR(rail.candidates()[0].gbps, 0.95 * channels_of(facts_of(8, 1)).inter_gbps * 8 / 7, 1e-9);
   for (double bytes = 1e4; bytes < 1e9; bytes *= 10) {

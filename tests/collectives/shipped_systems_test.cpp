@@ -34,7 +34,7 @@ topology::Topology nodes_of(const std::string& system) {
 
 TEST(ShippedSystems, AllPriceEveryCollective) {
   CollectiveOptions options;
-  options.curve_dir = test::config("curves");
+  options.curve_dirs = {test::config("curves")};
   for (const std::string& system : shipped_systems()) {
     const topology::Topology t = nodes_of(system);
     const CollectiveModels models = models_of(t, options);
@@ -59,7 +59,7 @@ TEST(ShippedSystems, CurvesNameSystemsThatExist) {
   std::size_t served = 0;
   for (const std::string& system : systems) {
     CollectiveOptions options;
-    options.curve_dir = test::config("curves");
+    options.curve_dirs = {test::config("curves")};
     auto library = collectives::load_curves(nodes_of(system), options);
     ASSERT_TRUE(library.ok()) << system << ": " << library.error().text();
     served += library->empty() ? 0 : 1;

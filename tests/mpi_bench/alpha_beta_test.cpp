@@ -1,4 +1,4 @@
-#include "mpi_bench/collective/alpha_beta.hpp"
+#include "mpi_bench/common/alpha_beta.hpp"
 
 #include <gtest/gtest.h>
 

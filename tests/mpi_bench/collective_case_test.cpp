@@ -1,4 +1,4 @@
-#include "mpi_bench/collective/collective_case.hpp"
+#include "mpi_bench/collective/cases/collective_case.hpp"
 
 #include <gtest/gtest.h>
 

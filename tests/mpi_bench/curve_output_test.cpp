@@ -1,4 +1,4 @@
-#include "mpi_bench/collective/curve_output.hpp"
+#include "mpi_bench/collective/output/curve_output.hpp"
 
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "mpi_bench/collective/data_type.hpp"
+#include "mpi_bench/collective/cases/data_type.hpp"
 
 #include <gtest/gtest.h>
 

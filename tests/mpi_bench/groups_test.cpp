@@ -1,4 +1,4 @@
-#include "mpi_bench/collective/groups.hpp"
+#include "mpi_bench/collective/ranks/groups.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Several ranks in one process: their numbers, their meetings, and calls that one thread issues for several of them.
 // The processes are a stand-in.
-#include "mpi_bench/collective/lanes.hpp"
+#include "mpi_bench/collective/ranks/lanes.hpp"
 
 #include <gtest/gtest.h>
 
@@ -8,8 +8,8 @@
 #include <set>
 #include <thread>
 
-#include "mpi_bench/collective/run/issue_group.hpp"
-#include "mpi_bench/collective/run/lane_ranks.hpp"
+#include "mpi_bench/collective/ranks/issue_group.hpp"
+#include "mpi_bench/collective/ranks/lane_ranks.hpp"
 
 namespace distsim::bench {
 namespace {

@@ -1,13 +1,17 @@
-#include "mpi_bench/collective/options.hpp"
+#include "mpi_bench/collective/options/options.hpp"
 
 #include <gtest/gtest.h>
+
+#include <map>
+#include <set>
+#include <sstream>
 
 namespace distsim::bench {
 namespace {
 
-Result<bench::CommandLine> parse(std::vector<const char*> flags) {
+Result<CommandLine> parse(std::vector<const char*> flags) {
   flags.insert(flags.begin(), "collective_bench");
-  return bench::parse_command_line(static_cast<int>(flags.size()), flags.data());
+  return parse_command_line(static_cast<int>(flags.size()), flags.data());
 }
 
 std::string error(std::vector<const char*> flags) {
@@ -16,63 +20,60 @@ std::string error(std::vector<const char*> flags) {
 }
 
 TEST(Options, DefaultsAreThoseOfNcclTests) {
-  const bench::Options o = parse({})->options;
-  EXPECT_EQ(o.min_bytes, 32u << 20);
-  EXPECT_EQ(o.max_bytes, 32u << 20);
-  EXPECT_EQ(o.iterations, 20);
-  EXPECT_EQ(o.warmup, 1);
+  const Options o = parse({})->options;
+  EXPECT_EQ(o.sizes.min_bytes, 32u << 20);
+  EXPECT_EQ(o.sizes.max_bytes, 32u << 20);
+  EXPECT_EQ(o.timing.iterations, 20);
+  EXPECT_EQ(o.timing.warmup, 1);
   EXPECT_TRUE(o.check);
-  EXPECT_EQ(o.report, bench::Report::average);
-  ASSERT_EQ(o.collectives.size(), 1u);
-  EXPECT_EQ(o.collectives[0]->name, "all_reduce");
+  EXPECT_EQ(o.timing.report, Report::average);
+  ASSERT_EQ(o.selected.collectives.size(), 1u);
+  EXPECT_EQ(o.selected.collectives[0]->name, "all_reduce");
 }
 
 TEST(Options, TheUsualCommandLineOfNcclTests) {
-  const bench::Options o = parse({"-b", "8",  "-e", "128M", "-f", "2",  "-g",   "4",  "-t",  "2",  "-n",
-                                  "5",  "-w", "3",  "-c",   "0",  "-d", "half", "-o", "max", "-a", "3"})
-                               ->options;
-  EXPECT_EQ(o.min_bytes, 8u);
-  EXPECT_EQ(o.max_bytes, 128u << 20);
-  EXPECT_EQ(o.step_factor, 2u);
-  EXPECT_EQ(o.iterations, 5);
-  EXPECT_EQ(o.warmup, 3);
+  const Options o = parse({"-b", "8",  "-e", "128M", "-f", "2",  "-g",   "4",  "-t",  "2",  "-n",
+                           "5",  "-w", "3",  "-c",   "0",  "-d", "half", "-o", "max", "-a", "3"})
+                        ->options;
+  EXPECT_EQ(o.sizes.min_bytes, 8u);
+  EXPECT_EQ(o.sizes.max_bytes, 128u << 20);
+  EXPECT_EQ(o.sizes.step_factor, 2u);
+  EXPECT_EQ(o.timing.iterations, 5);
+  EXPECT_EQ(o.timing.warmup, 3);
   EXPECT_FALSE(o.check);
-  EXPECT_EQ(o.types, std::vector{bench::DataType::half});
-  EXPECT_EQ(o.ops, std::vector{bench::RedOp::max});
-  EXPECT_EQ(o.report, bench::Report::maximum);
-  EXPECT_EQ(bench::sweep_sizes(o).size(), 25u);  // 2^3 .. 2^27
+  EXPECT_EQ(o.selected.types, std::vector{DataType::half});
+  EXPECT_EQ(o.selected.ops, std::vector{RedOp::max});
+  EXPECT_EQ(o.timing.report, Report::maximum);
+  EXPECT_EQ(sweep_sizes(o.sizes).size(), 25u);  // 2^3 .. 2^27
 }
 
 TEST(Options, SeveralCollectivesAndAll) {
-  const bench::Options o =
+  const Options o =
       parse({"--collectives", "all_reduce,alltoallv", "-d", "all", "-o", "all", "-r", "all", "--imbalance", "2.5"})
           ->options;
-  ASSERT_EQ(o.collectives.size(), 2u);
-  EXPECT_EQ(o.collectives[1]->name, "alltoallv");
-  EXPECT_EQ(o.types.size(), 10u);
-  EXPECT_EQ(o.ops.size(), 4u);
-  EXPECT_TRUE(o.all_roots);
-  EXPECT_DOUBLE_EQ(o.imbalance, 2.5);
+  ASSERT_EQ(o.selected.collectives.size(), 2u);
+  EXPECT_EQ(o.selected.collectives[1]->name, "alltoallv");
+  EXPECT_EQ(o.selected.types.size(), 10u);
+  EXPECT_EQ(o.selected.ops.size(), 4u);
+  EXPECT_TRUE(o.selected.all_roots);
+  EXPECT_DOUBLE_EQ(o.selected.imbalance, 2.5);
 }
 
 TEST(Options, SizesHaveBinarySuffixes) {
-  EXPECT_EQ(*bench::parse_size("8"), 8u);
-  EXPECT_EQ(*bench::parse_size("1K"), 1024u);
-  EXPECT_EQ(*bench::parse_size("1.5m"), 1572864u);
-  EXPECT_EQ(*bench::parse_size("4G"), std::uint64_t{4} << 30);
+  EXPECT_EQ(*parse_size("8"), 8u);
+  EXPECT_EQ(*parse_size("1K"), 1024u);
+  EXPECT_EQ(*parse_size("1.5m"), 1572864u);
+  EXPECT_EQ(*parse_size("4G"), std::uint64_t{4} << 30);
   for (const char* bad : {"", "K", "1X", "-1", "1e3", "0x10", "nan", "inf", "1.3", "2000000T", "1 K", "1KB", ".",
                           "1.2.3", "99999999999999999999"})
-    EXPECT_FALSE(bench::parse_size(bad).ok()) << bad;
+    EXPECT_FALSE(parse_size(bad).ok()) << bad;
 }
 
 TEST(Options, StepsAreSumsOrFactors) {
-  bench::Options o;
-  o.min_bytes = 10;
-  o.max_bytes = 35;
-  o.step_bytes = 10;
-  EXPECT_EQ(bench::sweep_sizes(o), (std::vector<std::uint64_t>{10, 20, 30}));
-  o.step_factor = 3;
-  EXPECT_EQ(bench::sweep_sizes(o), (std::vector<std::uint64_t>{10, 30}));
+  SizeRange range{.min_bytes = 10, .max_bytes = 35, .step_bytes = 10};
+  EXPECT_EQ(sweep_sizes(range), (std::vector<std::uint64_t>{10, 20, 30}));
+  range.step_factor = 3;
+  EXPECT_EQ(sweep_sizes(range), (std::vector<std::uint64_t>{10, 30}));
 }
 
 TEST(Options, RefusalsNameTheFlagAndWhatWasFound) {
@@ -95,25 +96,25 @@ TEST(Options, RefusalsNameTheFlagAndWhatWasFound) {
 }
 
 TEST(Options, OurOwnFlags) {
-  const bench::Options o = parse({"--groups", "nodes,rails,8x2.alone", "--pair-tests", "latency,matrix", "--beside",
-                                  "4M", "--hosts", "a,b", "--rank", "1", "--relative-error", "0.02"})
-                               ->options;
-  ASSERT_EQ(o.groups.size(), 3u);
-  EXPECT_EQ(o.groups[2].ranks, 8);
-  EXPECT_TRUE(o.groups[2].alone);
-  EXPECT_EQ(o.pair_tests, (std::vector{bench::PairTest::latency, bench::PairTest::matrix}));
-  EXPECT_EQ(o.beside, bench::Beside::collective);
-  EXPECT_EQ(o.beside_bytes, 4u << 20);
-  EXPECT_EQ(o.hosts, (std::vector<std::string>{"a", "b"}));
-  EXPECT_EQ(o.my_rank, 1);
-  EXPECT_EQ(parse({"--config", "x.yaml"})->options.plan, "simulate");
+  const Options o = parse({"--groups", "nodes,rails,8x2.alone", "--pair-tests", "latency,matrix", "--load", "4M",
+                           "--hosts", "a,b", "--rank", "1", "--relative-error", "0.02"})
+                        ->options;
+  ASSERT_EQ(o.selected.groups.size(), 3u);
+  EXPECT_EQ(o.selected.groups[2].ranks, 8);
+  EXPECT_TRUE(o.selected.groups[2].alone);
+  EXPECT_EQ(o.selected.pair_tests, (std::vector{PairTest::latency, PairTest::matrix}));
+  EXPECT_EQ(o.load.kind, LoadKind::collective);
+  EXPECT_EQ(o.load.bytes, 4u << 20);
+  EXPECT_EQ(o.launch.hosts, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(o.launch.rank, 1);
+  EXPECT_EQ(parse({"--config", "x.yaml"})->options.selected.plan, "simulate");
 }
 
 TEST(Options, OurOwnFlagsAreChecked) {
   EXPECT_NE(error({"--curve-time", "p11"}).find("did you mean 'p10'"), std::string::npos);
   EXPECT_NE(error({"--groups", "rials"}).find("did you mean 'rails'"), std::string::npos);
   EXPECT_NE(error({"--pair-tests", "latencies"}).find("--pair-tests"), std::string::npos);
-  EXPECT_NE(error({"--beside", "0"}).find("--beside: found '0'"), std::string::npos);
+  EXPECT_NE(error({"--load", "0"}).find("--load: found '0'"), std::string::npos);
   EXPECT_NE(error({"--rank", "1"}).find("without --hosts"), std::string::npos);
   EXPECT_NE(error({"--hosts", "a,b", "--rank", "2"}).find("below 2"), std::string::npos);
   EXPECT_NE(error({"--relative-error", "nan"}).find("--relative-error"), std::string::npos);
@@ -126,48 +127,98 @@ TEST(Options, OurOwnFlagsAreChecked) {
 TEST(Options, HelpNamesEveryCollective) {
   const auto line = parse({"--help"});
   ASSERT_TRUE(line.ok() && line->print);
-  for (const bench::CollectiveCase& c : bench::collective_cases())
-    EXPECT_NE(line->print->find(c.name), std::string::npos) << c.name;
+  for (const CollectiveCase& c : collective_cases()) EXPECT_NE(line->print->find(c.name), std::string::npos) << c.name;
   EXPECT_EQ(line->print->find("inject"), std::string::npos);
 }
 
+TEST(Options, TheFormerNameOfLoadIsAccepted) {
+  EXPECT_EQ(parse({"--beside", "compute"})->options.load.kind, LoadKind::compute);
+  EXPECT_EQ(parse({"--help"})->print->find("--beside"), std::string::npos);
+}
+
+std::string canonical(std::vector<const char*> flags) { return canonical_text(*parse(std::move(flags))); }
+
 TEST(Options, TheFirstDifferenceBetweenRanksIsNamed) {
-  const std::string a = bench::canonical_text(parse({"-b", "8", "-e", "64", "-n", "7"})->options);
-  const std::string b = bench::canonical_text(parse({"-b", "8", "-e", "32", "-n", "9"})->options);
-  EXPECT_EQ(bench::first_difference(a, a), "");
-  EXPECT_EQ(bench::first_difference(a, b), "found '-e 64', expected '-e 32'");
+  const std::string a = canonical({"-b", "8", "-e", "64", "-n", "7"});
+  const std::string b = canonical({"-b", "8", "-e", "32", "-n", "9"});
+  EXPECT_EQ(first_difference(a, a), "");
+  EXPECT_EQ(first_difference(a, b), "found '-e 64', expected '-e 32'");
+  EXPECT_EQ(first_difference(canonical({"--stats"}), canonical({})),
+            "found '--stats true', expected '--stats (not given)'");
+}
+
+TEST(Options, ADefaultEqualsItsOwnSpelling) {
+  EXPECT_EQ(canonical({"-e", "32M", "-n", "20", "--backend", "auto"}), canonical({}));
+}
+
+/// Flags of the help text, by their last spelling: "--minbytes".
+std::vector<std::string> documented_flags() {
+  std::vector<std::string> flags;
+  std::istringstream help(*parse({"--help"})->print);
+  for (std::string line; std::getline(help, line);) {
+    if (!line.starts_with("  -")) continue;
+    const std::string names = line.substr(2, line.find(' ', 2) - 2);
+    flags.push_back(names.substr(names.find("--")));
+  }
+  return flags;
 }
 
 // A flag that is left out of the comparison could differ across ranks unseen.
-TEST(Options, EveryFlagThatMattersIsCompared) {
-  const std::string base = bench::canonical_text(parse({"-b", "8"})->options);
-  const std::vector<std::vector<const char*>> changes = {{"-b", "8", "-e", "64M"},
-                                                         {"-b", "8", "-i", "2M"},
-                                                         {"-b", "8", "-f", "2"},
-                                                         {"-b", "8", "-n", "3"},
-                                                         {"-b", "8", "-w", "0"},
-                                                         {"-b", "8", "-c", "0"},
-                                                         {"-b", "8", "-o", "max"},
-                                                         {"-b", "8", "-d", "int8"},
-                                                         {"-b", "8", "-r", "1"},
-                                                         {"-b", "8", "-a", "0"},
-                                                         {"-b", "8", "-G", "1"},
-                                                         {"-b", "8", "-J", "x"},
-                                                         {"-b", "8", "--out", "y"},
-                                                         {"-b", "8", "--system", "s"},
-                                                         {"-b", "8", "--imbalance", "2"},
-                                                         {"-b", "8", "--backend", "mpi"},
-                                                         {"-b", "8", "--collectives", "reduce"},
-                                                         {"-b", "8", "--groups", "rails"},
-                                                         {"-b", "8", "--pair-tests", "matrix"},
-                                                         {"-b", "8", "--relative-error", "0.1"},
-                                                         {"-b", "8", "--max-seconds", "1"},
-                                                         {"-b", "8", "--stall-limit", "9"},
-                                                         {"-b", "8", "--beside", "compute"},
-                                                         {"-b", "8", "--streams", "2"},
-                                                         {"-b", "8", "--plan", "p.csv"},
-                                                         {"-b", "8", "--config", "c.yaml"}};
-  for (const auto& flags : changes) EXPECT_NE(bench::canonical_text(parse(flags)->options), base) << flags[2];
+TEST(Options, EveryDocumentedFlagIsComparedUnlessItMayDiffer) {
+  const std::set<std::string> may_differ = {"--help", "--rank", "--hosts", "--port", "--topology"};
+  const std::map<std::string, const char*> values = {{"--minbytes", "8"},
+                                                     {"--maxbytes", "64M"},
+                                                     {"--stepbytes", "2M"},
+                                                     {"--stepfactor", "2"},
+                                                     {"--collectives", "reduce"},
+                                                     {"--datatype", "int8"},
+                                                     {"--op", "max"},
+                                                     {"--root", "1"},
+                                                     {"--imbalance", "2"},
+                                                     {"--groups", "rails"},
+                                                     {"--pair-tests", "matrix"},
+                                                     {"--plan", "p.csv"},
+                                                     {"--config", "c.yaml"},
+                                                     {"--overhead", nullptr},
+                                                     {"--iters", "3"},
+                                                     {"--warmup_iters", "0"},
+                                                     {"--check", "0"},
+                                                     {"--average", "0"},
+                                                     {"--cudagraph", "1"},
+                                                     {"--agg_iters", nullptr},
+                                                     {"--blocking", "1"},
+                                                     {"--relative-error", "0.1"},
+                                                     {"--max-seconds", "1"},
+                                                     {"--load", "compute"},
+                                                     {"--out", "y"},
+                                                     {"--json", "x"},
+                                                     {"--stats", nullptr},
+                                                     {"--system", "s"},
+                                                     {"--curve-time", "p10"},
+                                                     {"--hash-hosts", nullptr},
+                                                     {"--backend", "mpi"},
+                                                     {"--nthreads", "2"},
+                                                     {"--ngpus", "2"},
+                                                     {"--streams", "2"},
+                                                     {"--stall-limit", "9"}};
+  const std::string base = canonical({});
+  const auto flags = documented_flags();
+  EXPECT_GE(flags.size(), 39u);
+  for (const std::string& flag : flags) {
+    if (may_differ.contains(flag) || flag == "--agg_iters") continue;  // the latter has one value
+    ASSERT_TRUE(values.contains(flag)) << flag << " is new: give it a value here";
+    std::vector<const char*> line = {flag.c_str()};
+    if (values.at(flag) != nullptr) line.push_back(values.at(flag));
+    EXPECT_NE(canonical(line), base) << flag;
+  }
+  EXPECT_EQ(canonical({"--hosts", "a,b", "--rank", "1", "--port", "99", "--topology", "t.xml"}), base);
+}
+
+TEST(Options, ThePlanIsCompared) {
+  CommandLine line = *parse({"--plan", "p.csv"});
+  const std::string without = canonical_text(line);
+  line.options.selected.planned = {{line.options.selected.collectives.front(), DataType::half, {}, {1024}}};
+  EXPECT_NE(canonical_text(line), without);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "mpi_bench/collective/pattern.hpp"
+#include "mpi_bench/collective/verify/pattern.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "mpi_bench/collective/plan.hpp"
+#include "mpi_bench/collective/plan/plan.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "mpi_bench/collective/stall.hpp"
+#include "mpi_bench/collective/ranks/stall.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,11 +1,11 @@
-#include "mpi_bench/collective/table.hpp"
+#include "mpi_bench/collective/output/table.hpp"
 
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "mpi_bench/collective/json_output.hpp"
+#include "mpi_bench/collective/output/json_output.hpp"
 
 namespace distsim::bench {
 namespace {

@@ -1,5 +1,5 @@
 // Exchanges carried out on plain arrays must leave what the collective's definition says.
-#include "mpi_bench/collective/transfers.hpp"
+#include "mpi_bench/collective/backend/transfers.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The checker against collectives carried out by their definitions, on buffers of fake ranks in one process.
-#include "mpi_bench/collective/verify.hpp"
+#include "mpi_bench/collective/verify/verify.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,10 +1,10 @@
-// What one price of a collective costs. Goals: 1 us where the kind of group is known already, 20 us where it is met for
-// the first time.
-#include <benchmark/benchmark.h>
+// How long it takes to price one collective. Goals: 1 us for a kind of group that was priced before, 20 us for a new
+// kind.
 
 #include <numeric>
 
 #include "base/config/config_node.hpp"
+#include "bench.hpp"
 #include "collectives/collective_models.hpp"
 #include "topology/devices/device_spec.hpp"
 
@@ -35,7 +35,7 @@ topology::Topology shipped(const char* system, std::int64_t nodes) {
 collectives::CollectiveOptions options(bool curves) {
   collectives::CollectiveOptions o;
   o.use_curves = curves;
-  o.curve_dir = config("curves");
+  o.curve_dirs = {config("curves")};
   return o;
 }
 
@@ -45,7 +45,11 @@ void cached(benchmark::State& state, graph::CollectiveKind kind, bool curves) {
   const collectives::CollectiveModels models = *collectives::CollectiveModels::create(t, options(curves));
   const topology::GroupFacts facts = t.facts(first_ranks(32));
   const graph::Collective op = op_of(kind, 3'000'000);
-  for (auto _ : state) benchmark::DoNotOptimize(models.price(op, facts));
+  for (auto _ : state) {
+    const auto cost = models.price(op, facts);
+    benchmark::DoNotOptimize(cost);
+    if (failed(state, cost)) return;
+  }
 }
 
 /// A new kind of group each time, told apart by its wire's latency. The models are made anew before their cache of 4096
@@ -63,7 +67,9 @@ void uncached(benchmark::State& state, graph::CollectiveKind kind, bool curves) 
       state.ResumeTiming();
     }
     facts.inter_latency = Duration::nanoseconds(2000) + Duration::picoseconds(n);
-    benchmark::DoNotOptimize(models.price(op, facts));
+    const auto cost = models.price(op, facts);
+    benchmark::DoNotOptimize(cost);
+    if (failed(state, cost)) return;
   }
 }
 
@@ -76,3 +82,5 @@ BENCHMARK_CAPTURE(uncached, all_to_all_curves, graph::CollectiveKind::all_to_all
 
 }  // namespace
 }  // namespace distsim::perf
+
+int main(int argc, char** argv) { return distsim::perf::run_benchmarks(argc, argv); }

@@ -1,6 +1,6 @@
 // Contended evaluator on the patterns that make flow-level simulators slow.
-#include <benchmark/benchmark.h>
 
+#include "bench.hpp"
 #include "sim/engine/events/contended_evaluator.hpp"
 
 namespace distsim::perf {
@@ -75,3 +75,5 @@ BENCHMARK(FatTree1024)->ArgName("rounds")->Arg(1)->Arg(20)->Unit(benchmark::kMil
 
 }  // namespace
 }  // namespace distsim::perf
+
+int main(int argc, char** argv) { return distsim::perf::run_benchmarks(argc, argv); }

@@ -7,11 +7,11 @@
 //   Irregular      the same steps as lists of each rank; items_per_second are steps
 //
 // The counter `ns_per_rank_step` makes runs of different size comparable; compare with BareLoop of the same run.
-#include <benchmark/benchmark.h>
 
 #include <algorithm>
 
 #include "base/random.hpp"
+#include "bench.hpp"
 #include "sim/engine/events/irregular_evaluator.hpp"
 #include "sim/engine/rows/row_evaluator.hpp"
 #include "sim/engine/timeline/verify.hpp"
@@ -123,7 +123,9 @@ void Verify(benchmark::State& state) {
   const auto ranks = static_cast<std::uint32_t>(state.range(0));
   const engine::Program p = two_streams(ranks, state.range(1), true);
   const auto timeline = engine::evaluate_rows(p);
-  for (auto _ : state) benchmark::DoNotOptimize(engine::verify(p, *timeline).ok());
+  for (auto _ : state) {
+    if (failed(state, engine::verify(p, *timeline))) return;
+  }
   set_rate(state, ranks);
 }
 BENCHMARK(Verify)
@@ -134,3 +136,5 @@ BENCHMARK(Verify)
 
 }  // namespace
 }  // namespace distsim::perf
+
+int main(int argc, char** argv) { return distsim::perf::run_benchmarks(argc, argv); }

@@ -1,49 +1,47 @@
-// How long a prediction takes after start-up, in one process: the flagship, and the same on 1,250 nodes. Run:
-// build/bin/predict_bench
-#include <benchmark/benchmark.h>
-
-#include <cstdlib>
+// How long a prediction takes after start-up, in one process: an experiment as it is, and on 1,250 nodes.
+//   build/bin/predict_bench [CONFIG] [flags of Google Benchmark]      CONFIG: configs/dgx_a100_4node.yaml
 #include <string>
+#include <vector>
 
+#include "bench.hpp"
 #include "sim/pipeline/pipeline.hpp"
 
+namespace distsim::perf {
 namespace {
 
-distsim::config::Experiment experiment(const std::vector<std::string>& sets) {
-  return distsim::config::load_experiment(std::string(DISTSIM_ROOT) + "/configs/dgx_a100_4node.yaml", sets).value();
-}
+std::string config_file = DISTSIM_ROOT "/configs/dgx_a100_4node.yaml";
 
 void predict(benchmark::State& state, const std::vector<std::string>& sets) {
-  const distsim::config::Experiment e = experiment(sets);
-  std::vector<distsim::pipeline::Passes::Time> times;
-  distsim::pipeline::CostModelCache cache;  // as in a sweep or a validation
+  const auto experiment = config::load_experiment(config_file, sets);
+  if (failed(state, experiment)) return;
+  std::vector<pipeline::Passes::Time> times;
+  pipeline::CostModelCache cache;  // as in a sweep or a validation
   for (auto _ : state) {
-    distsim::pipeline::Passes passes;
-    auto prediction = distsim::pipeline::predict(e, passes, cache);
+    pipeline::Passes passes;
+    const auto prediction = pipeline::predict(*experiment, passes, cache);
     benchmark::DoNotOptimize(prediction);
-    if (!prediction.ok()) {
-      state.SkipWithError(prediction.error().text().c_str());
-      return;
-    }
+    if (failed(state, prediction)) return;
     times = passes.times();
   }
   for (const auto& t : times) state.counters[t.name + "_ms"] = t.ms;
 }
 
-/// Work from config text to report, files read anew each time.
-void flagship_from_text(benchmark::State& state) {
+/// From the text of the files to the report: all files are read again in each iteration.
+void predict_from_text(benchmark::State& state) {
   for (auto _ : state) {
-    distsim::pipeline::Passes passes;
-    auto prediction =
-        distsim::pipeline::predict(std::string(DISTSIM_ROOT) + "/configs/dgx_a100_4node.yaml", {}, passes);
+    pipeline::Passes passes;
+    const auto prediction = pipeline::predict(config_file, {}, passes);
     benchmark::DoNotOptimize(prediction);
+    if (failed(state, prediction)) return;
   }
 }
 
-}  // namespace
-
-BENCHMARK(flagship_from_text)->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(predict, flagship_32_ranks, std::vector<std::string>{})->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(predict, flagship_10000_ranks,
-                  std::vector<std::string>{"cluster.nodes=1250", "model.global_batch=20480000"})
+BENCHMARK(predict_from_text)->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(predict, as_configured, std::vector<std::string>{})->Unit(benchmark::kMillisecond);
+BENCHMARK_CAPTURE(predict, on_1250_nodes, std::vector<std::string>{"cluster.nodes=1250", "model.global_batch=20480000"})
     ->Unit(benchmark::kMillisecond);
+
+}  // namespace
+}  // namespace distsim::perf
+
+int main(int argc, char** argv) { return distsim::perf::run_benchmarks(argc, argv, &distsim::perf::config_file); }

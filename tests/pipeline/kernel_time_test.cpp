@@ -39,8 +39,8 @@ TEST(KernelTime, ScalesKernelsAlone) {
 
 TEST(KernelTime, FactorsOfPrecisionAndRanks) {
   workload::FrameworkSpec f;
-  f.kernels_16bit = 1.3;
-  f.kernels_32bit = 0.9;
+  f.kernels.scale_16bit = 1.3;
+  f.kernels.scale_32bit = 0.9;
   topology::DeviceSpec d;
   d.calibration = {1.2, 1.1, 0.02};
   const KernelTime half = kernel_time_of(f, d, "bf16", 8), single = kernel_time_of(f, d, "tf32", 1);

@@ -4,10 +4,10 @@
 #include <memory>
 #include <string>
 
-#include "mpi_bench/collective/backend.hpp"
-#include "mpi_bench/collective/options.hpp"
-#include "mpi_bench/collective/run/ranks.hpp"
-#include "mpi_bench/collective/run/team.hpp"
+#include "mpi_bench/collective/backend/backend.hpp"
+#include "mpi_bench/collective/options/options.hpp"
+#include "mpi_bench/collective/ranks/ranks.hpp"
+#include "mpi_bench/collective/ranks/team.hpp"
 
 namespace distsim::bench {
 

@@ -87,10 +87,10 @@ Result<ChosenBackend> choose_backend(const Options& options, const Ranks& ranks)
   if (!usable.ok())
     return Error{usable.error().what, usable.error().where.empty() ? "--backend" : usable.error().where,
                  usable.error().hint};
-  if (options.graph_launches > 0 && chosen.kind != BackendChoice::nccl)
-    return Error{
-        "found " + std::to_string(options.graph_launches) + ", expected 0: only the nccl backend has CUDA graphs", "-G",
-        ""};
+  if (options.timing.graph_launches > 0 && chosen.kind != BackendChoice::nccl)
+    return Error{"found " + std::to_string(options.timing.graph_launches) +
+                     ", expected 0: only the nccl backend has CUDA graphs",
+                 "-G", ""};
   return chosen;
 }
 
@@ -108,8 +108,8 @@ Result<std::unique_ptr<Backend>> make_backend(const ChosenBackend& chosen, const
 #ifdef DISTSIM_WITH_NCCL
     case BackendChoice::nccl:
       return make_nccl_backend(ranks, team,
-                               {options.graph_launches, options.blocking, options.beside == Beside::collective,
-                                chosen.issue_group, options.lanes.gpus});
+                               {options.timing.graph_launches, options.timing.blocking,
+                                options.load.kind == LoadKind::collective, chosen.issue_group, options.lanes.gpus});
 #endif
     default:
       return make_tcp_backend(ranks, team, options.streams);

@@ -56,18 +56,19 @@ std::optional<LaunchFacts> launch_facts(const Environment& environment) {
 }
 
 Result<TcpPlaces> tcp_places(const Options& o, const std::optional<LaunchFacts>& launch, const std::string& host_name) {
-  TcpPlaces places{.port = o.port != 0 ? o.port : port_of(launch ? launch->job : ""), .my_host = host_name};
-  if (!o.hosts.empty()) {
-    const int said = o.my_rank >= 0 ? o.my_rank : launch ? launch->rank : -1;
+  TcpPlaces places{.port = o.launch.port != 0 ? o.launch.port : port_of(launch ? launch->job : ""),
+                   .my_host = host_name};
+  if (!o.launch.hosts.empty()) {
+    const int said = o.launch.rank >= 0 ? o.launch.rank : launch ? launch->rank : -1;
     if (said < 0) return Error{"found none, expected the number of this rank in --hosts", "--rank", ""};
-    if (said >= static_cast<int>(o.hosts.size()))
+    if (said >= static_cast<int>(o.launch.hosts.size()))
       return Error{
           "found rank " + std::to_string(said) + " from the launcher, expected a rank below the number of --hosts",
           "--hosts", ""};
     places.rank = said;
-    places.size = static_cast<int>(o.hosts.size());
-    places.root_host = o.hosts.front();
-    places.my_host = o.hosts[static_cast<std::size_t>(said)];
+    places.size = static_cast<int>(o.launch.hosts.size());
+    places.root_host = o.launch.hosts.front();
+    places.my_host = o.launch.hosts[static_cast<std::size_t>(said)];
     return places;
   }
   if (!launch) return places;
@@ -84,7 +85,7 @@ Result<TcpPlaces> tcp_places(const Options& o, const std::optional<LaunchFacts>&
 Result<std::unique_ptr<ProcessRanks>> start_ranks(const Options& o, int* argc, char*** argv) {
   const auto launch = launch_facts([](const char* name) -> const char* { return std::getenv(name); });
 #ifdef DISTSIM_WITH_MPI
-  if (o.hosts.empty()) return make_mpi_ranks(argc, argv, o.beside == Beside::collective);
+  if (o.launch.hosts.empty()) return make_mpi_ranks(argc, argv, o.load.kind == LoadKind::collective);
 #else
   (void)argc;
   (void)argv;

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "base/result.hpp"
-#include "mpi_bench/collective/run/ranks.hpp"
+#include "mpi_bench/collective/ranks/ranks.hpp"
 
 namespace distsim::bench {
 

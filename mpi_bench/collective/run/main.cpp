@@ -17,11 +17,10 @@
 #include <thread>
 
 #include "base/file.hpp"
-#include "mpi_bench/collective/plan.hpp"
+#include "mpi_bench/collective/output/machine_facts.hpp"
+#include "mpi_bench/collective/plan/plan.hpp"
 #include "mpi_bench/collective/run/launch.hpp"
-#include "mpi_bench/collective/run/machine_facts.hpp"
-#include "mpi_bench/collective/run/plan_source.hpp"
-#include "mpi_bench/collective/run/run_lanes.hpp"
+#include "mpi_bench/collective/run/measure/run.hpp"
 
 namespace distsim::bench {
 namespace {
@@ -85,7 +84,7 @@ class HastyEnd {
 /// All ranks must run the same program with the same flags: the texts of all are compared before anything else is done.
 Result<void> same_everywhere(const Ranks& ranks, const Result<CommandLine>& line) {
   TRY(ranks.agree(line.ok() ? Result<void>() : Result<void>(line.error())));
-  const auto texts = ranks.gather(canonical_text(line->options, program_fingerprint()));
+  const auto texts = ranks.gather(canonical_text(*line, program_fingerprint()));
   for (int r = 1; r < ranks.size(); ++r) {
     const std::string difference = first_difference(texts[r], texts[0]);
     if (!difference.empty())
@@ -97,12 +96,12 @@ Result<void> same_everywhere(const Ranks& ranks, const Result<CommandLine>& line
 
 Result<void> check_files(const Ranks& ranks, const Options& options) {
   if (ranks.rank() != 0) return {};
-  if (!options.topology.empty()) {
-    const auto text = read_file(options.topology, 256 * 1024);
+  if (!options.files.topology.empty()) {
+    const auto text = read_file(options.files.topology, 256 * 1024);
     if (!text.ok()) return text.error();
   }
-  if (!options.out.empty()) TRY(check_writable(options.out));
-  if (!options.json.empty()) TRY(check_writable(options.json));
+  if (!options.files.out.empty()) TRY(check_writable(options.files.out));
+  if (!options.files.json.empty()) TRY(check_writable(options.files.json));
   return {};
 }
 
@@ -129,8 +128,8 @@ class StartGuard {
 };
 
 Result<Outcome> measure(const RunContext& context) {
-  if (context.options.overhead) return run_overhead(context);
-  return context.options.pair_tests.empty() ? run_collectives(context) : run_pair_tests(context);
+  if (context.options.selected.overhead) return run_overhead(context);
+  return context.options.selected.pair_tests.empty() ? run_collectives(context) : run_pair_tests(context);
 }
 
 Result<Outcome> run(const ProcessRanks& ranks, const Result<CommandLine>& line, const std::string& flags,
@@ -157,8 +156,8 @@ int exit_code(const Ranks& ranks, const Result<Outcome>& outcome) {
 
 Result<CommandLine> command_line(int argc, char** argv) {
   TRY_ASSIGN(CommandLine line, parse_command_line(argc, argv));
-  if (line.print || line.options.plan.empty()) return line;
-  TRY_ASSIGN(line.options.planned, load_plan(line.options));
+  if (line.print || line.options.selected.plan.empty()) return line;
+  TRY_ASSIGN(line.options.selected.planned, load_plan(line.options));
   return line;
 }
 

@@ -10,9 +10,8 @@
 #include <random>
 #include <sstream>
 
-#include "mpi_bench/collective/run/local_addresses.hpp"
-#include "mpi_bench/collective/run/tcp_socket.hpp"
-#include "mpi_bench/collective/stall.hpp"
+#include "mpi_bench/collective/ranks/stall.hpp"
+#include "mpi_bench/collective/run/tcp/tcp_socket.hpp"
 #include "mpi_bench/common/pulse.hpp"
 
 namespace distsim::bench {
@@ -248,7 +247,7 @@ std::unique_ptr<Watchdog> Watchdog::start(const ProcessRanks& ranks, double limi
 
   auto acceptor = tcp::listen(impl->io, 0);
   const std::string port = acceptor.ok() ? std::to_string(acceptor->local_endpoint().port()) : "0";
-  const std::string card = ranks.from_root(port + " " + ranks.host() + " " + local_addresses());
+  const std::string card = ranks.from_root(port + " " + ranks.host() + " " + tcp::local_addresses());
   const std::uint64_t cookie =
       std::stoull(ranks.from_root(std::to_string(std::random_device{}() * 0x100000001ull + std::random_device{}())));
   if (ranks.rank() == 0) {

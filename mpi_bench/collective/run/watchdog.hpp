@@ -6,7 +6,7 @@
 #include <memory>
 #include <string>
 
-#include "mpi_bench/collective/run/ranks.hpp"
+#include "mpi_bench/collective/ranks/ranks.hpp"
 
 namespace distsim::bench {
 

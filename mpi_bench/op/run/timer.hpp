@@ -5,7 +5,7 @@
 
 #include "mpi_bench/op/repetition.hpp"
 #include "mpi_bench/op/run/cuda_memory.hpp"
-#include "mpi_bench/op/run/prepared_op.hpp"
+#include "mpi_bench/op/run/prepare/prepared_op.hpp"
 
 namespace distsim::bench {
 

@@ -16,7 +16,7 @@
 
 #include "collectives/curve_file/curve.pb.h"
 #include "command.hpp"
-#include "mpi_bench/collective/collective_case.hpp"
+#include "mpi_bench/collective/cases/collective_case.hpp"
 
 namespace distsim::bench {
 namespace {

@@ -1,0 +1,30 @@
+#include "base/log.hpp"
+
+#include <atomic>
+
+#include "base/text/printable.hpp"
+
+namespace distsim {
+namespace {
+
+constexpr std::size_t kMaxLine = 4096;
+
+std::atomic<LogLevel> lowest_level{LogLevel::off};
+std::atomic<LogSink> connected{nullptr};
+
+}  // namespace
+
+void connect_log(LogLevel lowest, LogSink sink) {
+  connected = sink;
+  lowest_level = sink ? lowest : LogLevel::off;
+}
+
+bool is_logged(LogLevel level) {
+  return level != LogLevel::off && level >= lowest_level.load(std::memory_order_relaxed);
+}
+
+void write_log(LogLevel level, std::string_view text) {
+  if (const LogSink sink = connected.load()) sink(level, printable(text, kMaxLine));
+}
+
+}  // namespace distsim

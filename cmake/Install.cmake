@@ -1,0 +1,77 @@
+# cmake --install, and packages made by cpack. Two components: the simulator, and the benchmarks where they were built, which need MPI or CUDA at run time.
+include(GNUInstallDirs)
+
+# The program prints its own manual page and completion: made with it, so that they are there whatever else was built.
+set(DISTSIM_PRINTED ${PROJECT_BINARY_DIR}/generated/printed)
+file(MAKE_DIRECTORY ${DISTSIM_PRINTED})
+if(CMAKE_CROSSCOMPILING)
+  message(STATUS "manual page and shell completion: left out, a program for another machine cannot print them here")
+else()
+  add_custom_command(TARGET distsim POST_BUILD VERBATIM
+    COMMAND distsim man > ${DISTSIM_PRINTED}/distsim.1
+    COMMAND distsim completion bash > ${DISTSIM_PRINTED}/distsim
+    COMMAND distsim completion zsh > ${DISTSIM_PRINTED}/_distsim)
+  install(FILES ${DISTSIM_PRINTED}/distsim.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT simulator)
+  install(FILES ${DISTSIM_PRINTED}/distsim DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions COMPONENT simulator)
+  install(CODE "
+    set(folder site-functions)
+    if(CMAKE_INSTALL_PREFIX STREQUAL \"/usr\" AND EXISTS /etc/debian_version)
+      set(folder vendor-completions)  # where Debian's zsh looks below /usr
+    endif()
+    file(INSTALL \"${DISTSIM_PRINTED}/_distsim\" DESTINATION \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_DATADIR}/zsh/\${folder}\")"
+    COMPONENT simulator)
+endif()
+
+install(TARGETS distsim RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT simulator)
+foreach(bench collective_bench op_bench)
+  if(TARGET ${bench})
+    install(TARGETS ${bench} RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT benchmarks OPTIONAL)
+  endif()
+endforeach()
+
+# Found from the binary as ../share/distsim/configs (sim/app/config_folders.cpp), so that an installation can be moved.
+install(DIRECTORY configs DESTINATION share/distsim COMPONENT simulator)
+# There is no library to link against; the format of curve files is what other programs may want to read and write.
+install(FILES collectives/curves/curve.proto DESTINATION share/distsim/proto COMPONENT simulator)
+install(FILES README.md LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/distsim COMPONENT simulator)
+install(FILES cmake/copyright DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/distsim COMPONENT simulator)
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/distsim COMPONENT simulator)
+
+# Whoever publishes packages puts his own address and page here.
+set(DISTSIM_MAINTAINER "distsim maintainers <maintainers@distsim.invalid>" CACHE STRING "Maintainer of packages, NAME <ADDRESS>")
+set(DISTSIM_HOMEPAGE "" CACHE STRING "Home page that packages name; empty: none")
+
+set(CPACK_PACKAGE_NAME distsim)
+set(CPACK_PACKAGE_VENDOR "distsim maintainers")
+set(CPACK_PACKAGE_CONTACT ${DISTSIM_MAINTAINER})
+if(DISTSIM_HOMEPAGE)
+  set(CPACK_PACKAGE_HOMEPAGE_URL ${DISTSIM_HOMEPAGE})
+endif()
+set(CPACK_RESOURCE_FILE_LICENSE ${PROJECT_SOURCE_DIR}/LICENSE)
+set(CPACK_PACKAGE_DIRECTORY ${PROJECT_BINARY_DIR}/packages)
+set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
+set(CPACK_STRIP_FILES ON)
+set(CPACK_GENERATOR DEB)
+set(CPACK_COMPONENTS_GROUPING IGNORE)
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_COMPONENTS_ALL simulator)
+if(TARGET collective_bench OR TARGET op_bench)
+  list(APPEND CPACK_COMPONENTS_ALL benchmarks)
+endif()
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEBIAN_PACKAGE_SECTION science)
+set(CPACK_DEBIAN_SIMULATOR_PACKAGE_NAME distsim)
+set(CPACK_DEBIAN_BENCHMARKS_PACKAGE_NAME distsim-bench)
+# The first line is the summary; CPACK_PACKAGE_DESCRIPTION_SUMMARY would stand before it.
+set(CPACK_DEBIAN_SIMULATOR_DESCRIPTION
+"predicts the time of a training iteration on a GPU cluster
+distsim composes compute models of single GPU operations and measured curves of
+collectives over the topology of a cluster, and says how long one iteration of
+distributed training takes, and why. It needs no GPU.")
+set(CPACK_DEBIAN_BENCHMARKS_DESCRIPTION
+"measures collectives and GPU operations for distsim
+collective_bench times collectives over NCCL, MPI or TCP, op_bench the kernels of
+a GPU; distsim reads what they write.")
+set(CPACK_PROJECT_CONFIG_FILE ${PROJECT_SOURCE_DIR}/cmake/PackageOptions.cmake)
+include(CPack)

@@ -1,0 +1,26 @@
+// All statistics of a run as one JSON document:
+// {"version":1,"partial":..,"ranks":..,"backend":..,"tables":[{"collective":..,"rows":[..]}]}. A row holds size, count,
+// type, redop, root and the objects out_of_place and in_place (null where the library cannot do it) with time_us,
+// algbw, busbw, wrong (null where not checked), iterations{count, median_us, mad_us, p5_us, p10_us, p90_us, p95_us,
+// min_us, max_us}, calls_each, noisy and ranks{count, min_us, median_us, max_us, mad_us, p5_us, p95_us, slowest,
+// arrival_skew_us}: medians of single ranks. A table says which group it is of.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "mpi_bench/collective/output/table.hpp"
+
+namespace distsim::bench {
+
+struct FinishedTable {
+  std::string collective;
+  std::string group = "all";
+  int ranks = 0, nodes = 0, groups_at_once = 1;
+  std::vector<Row> rows;
+};
+
+std::string json_text(const std::vector<FinishedTable>& tables, const std::string& backend, int ranks, int nodes,
+                      bool partial);
+
+}  // namespace distsim::bench

@@ -1,0 +1,151 @@
+#include "mpi_bench/collective/run/tcp/tcp_mesh.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <random>
+#include <sstream>
+
+#include "mpi_bench/collective/run/tcp/tcp_socket.hpp"
+
+namespace distsim::bench {
+namespace {
+
+constexpr double kPatience = 30, kOneTry = 3;
+constexpr std::uint64_t kLeastPiece = 64 * 1024;
+constexpr auto kSpin = std::chrono::microseconds(50);
+
+}  // namespace
+
+Piece piece_of(std::uint64_t bytes, int streams, int number) {
+  const std::uint64_t share = (bytes + streams - 1) / streams;
+  const std::uint64_t piece = std::max<std::uint64_t>(kLeastPiece, (share + 1023) / 1024 * 1024);
+  const std::uint64_t at = std::min(bytes, piece * number),
+                      end = number + 1 == streams ? bytes : std::min(bytes, at + piece);
+  return {at, end - at};
+}
+
+struct TcpMesh::Impl {
+  tcp::asio::io_context io{1};
+  int streams = 1, me = 0;
+  std::vector<std::vector<std::optional<tcp::Socket>>> lines;  ///< by peer, by stream
+  std::size_t pending = 0;
+  tcp::Code failed;
+
+  Result<void> call(int peer, const std::vector<std::string>& places, int port, std::uint64_t cookie) {
+    std::string why = "no address";
+    for (const std::string& place : places) {
+      const Result<void> reached = call_at(peer, place, port, cookie);
+      if (reached.ok()) return {};
+      why = reached.error().text();
+    }
+    return Error{"cannot reach rank slot " + std::to_string(peer) + ": " + why, "--backend tcp", ""};
+  }
+
+  Result<void> call_at(int peer, const std::string& place, int port, std::uint64_t cookie) {
+    for (int stream = 0; stream < streams; ++stream) {
+      TRY_ASSIGN(tcp::Socket socket, tcp::call_once(io, place, port, kOneTry));
+      TRY(tcp::write_value(socket, tcp::Hello{.cookie = cookie, .rank = me, .number = stream}));
+      TRY_ASSIGN(const char answer, tcp::read_value<char>(socket));
+      if (answer != 'y') return Error{"a different program is listening", "", ""};
+      lines[peer][stream].emplace(std::move(socket));
+    }
+    return {};
+  }
+
+  /// Takes `count` connections; strangers are dropped.
+  Result<void> take(tcp::Acceptor& acceptor, int count, std::uint64_t cookie) {
+    while (count > 0) {
+      TRY_ASSIGN(tcp::Socket socket, tcp::accept(acceptor, kPatience));
+      const auto hello = tcp::read_hello(socket, kOneTry);
+      if (!hello.ok() || !hello->valid(cookie) || hello->rank < 0 || hello->rank >= me || hello->number < 0 ||
+          hello->number >= streams)
+        continue;
+      TRY(tcp::write_value(socket, 'y'));
+      lines[hello->rank][hello->number].emplace(std::move(socket));
+      --count;
+    }
+    return {};
+  }
+
+  template <class Start>
+  void each_piece(const TcpMessage& m, const Start& start) {
+    for (int stream = 0; stream < streams; ++stream) {
+      const Piece piece = piece_of(m.bytes, streams, stream);
+      if (piece.bytes == 0) continue;
+      ++pending;
+      start(*lines[m.peer][stream], tcp::asio::buffer(m.data + piece.at, piece.bytes));
+    }
+  }
+
+  void done(const tcp::Code& code) {
+    --pending;
+    if (code && !failed) failed = code;
+  }
+
+  /// Small messages arrive within microseconds: a short spin spares them the way through the kernel's sleep.
+  void wait() {
+    const auto start = std::chrono::steady_clock::now();
+    while (pending > 0 && !failed) {
+      io.restart();
+      if (io.poll() > 0) continue;
+      if (std::chrono::steady_clock::now() - start > kSpin) io.run_one();
+    }
+  }
+};
+
+TcpMesh::TcpMesh(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+TcpMesh::~TcpMesh() = default;
+
+Result<std::unique_ptr<TcpMesh>> TcpMesh::connect(const Ranks& ranks, const Team& team, int streams) {
+  auto impl = std::make_unique<Impl>();
+  impl->streams = streams;
+  impl->me = team.index;
+  impl->lines.resize(team.members.size());
+  for (auto& line : impl->lines) line.resize(static_cast<std::size_t>(streams));
+  auto acceptor = tcp::listen(impl->io, 0);
+  TRY(ranks.agree(acceptor.ok() ? Result<void>() : Result<void>(acceptor.error())));
+  const std::uint64_t cookie =
+      std::stoull(ranks.from_root(std::to_string(std::random_device{}() * 0x100000001ull + std::random_device{}())));
+  const auto cards = ranks.gather(std::to_string(acceptor->local_endpoint().port()) + " " + ranks.host() + " " +
+                                  tcp::local_addresses());
+
+  const auto meet_all = [&]() -> Result<void> {
+    for (int peer = static_cast<int>(team.members.size()) - 1; peer > team.index;
+         --peer) {  // the last rank calls nobody and answers at once
+      const int rank = team.members[peer];
+      std::istringstream card(cards[rank]);
+      int port = 0;
+      card >> port;
+      std::vector<std::string> places;
+      if (ranks.node_of()[rank] == ranks.node()) places.push_back("127.0.0.1");
+      for (std::string place; card >> place;) places.push_back(place);
+      TRY(impl->call(peer, places, port, cookie));
+    }
+    return impl->take(*acceptor, team.index * streams, cookie);
+  };
+  TRY(ranks.agree(meet_all()));
+  return std::unique_ptr<TcpMesh>(new TcpMesh(std::move(impl)));
+}
+
+Result<void> TcpMesh::exchange(std::span<const TcpMessage> sends, std::span<const TcpMessage> receives) {
+  Impl& mesh = *impl_;
+  const auto finish = [&mesh](const tcp::Code& code, std::size_t) { mesh.done(code); };
+  for (const TcpMessage& m : receives) {
+    if (m.peer != mesh.me)
+      mesh.each_piece(m, [&](tcp::Socket& s, auto buffer) { tcp::asio::async_read(s, buffer, finish); });
+  }
+  for (const TcpMessage& m : sends) {
+    if (m.peer != mesh.me)
+      mesh.each_piece(m, [&](tcp::Socket& s, auto buffer) { tcp::asio::async_write(s, buffer, finish); });
+  }
+  for (const TcpMessage& to : receives) {
+    for (const TcpMessage& from : sends) {
+      if (to.peer == mesh.me && from.peer == mesh.me) std::memcpy(to.data, from.data, std::min(to.bytes, from.bytes));
+    }
+  }
+  mesh.wait();
+  if (mesh.failed) return Error{mesh.failed.message(), "TCP", ""};
+  return {};
+}
+
+}  // namespace distsim::bench

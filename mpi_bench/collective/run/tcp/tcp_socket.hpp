@@ -1,0 +1,142 @@
+// What the TCP parts share: listening, calling with patience, whole messages. Includes Boost.Asio, so only .cpp files
+// include it.
+#pragma once
+
+#include <poll.h>
+
+#include <boost/asio.hpp>
+#include <chrono>
+#include <cstring>
+#include <string>
+#include <thread>
+#include <type_traits>
+
+#include "base/result.hpp"
+
+namespace distsim::bench::tcp {
+
+namespace asio = boost::asio;
+using Socket = asio::ip::tcp::socket;
+using Acceptor = asio::ip::tcp::acceptor;
+using Code = boost::system::error_code;
+
+/// Port 0: any free one.
+inline Result<Acceptor> listen(asio::io_context& io, int port) {
+  Acceptor acceptor(io);
+  Code failed;
+  const asio::ip::tcp::endpoint anywhere(asio::ip::tcp::v4(), static_cast<std::uint16_t>(port));
+  acceptor.open(anywhere.protocol(), failed);
+  if (!failed) acceptor.set_option(Acceptor::reuse_address(true), failed);
+  if (!failed) acceptor.bind(anywhere, failed);
+  if (!failed) acceptor.listen(asio::socket_base::max_listen_connections, failed);
+  if (failed) return Error{"cannot listen on port " + std::to_string(port) + ": " + failed.message(), "--port", ""};
+  return acceptor;
+}
+
+inline Result<Socket> accept(Acceptor& acceptor, double seconds) {
+  pollfd waiting{acceptor.native_handle(), POLLIN, 0};
+  if (::poll(&waiting, 1, static_cast<int>(seconds * 1000)) != 1)
+    return Error{"no connection within " + std::to_string(static_cast<int>(seconds)) + " s", "", ""};
+  Code failed;
+  Socket socket = acceptor.accept(failed);
+  if (failed) return Error{"accept: " + failed.message(), "", ""};
+  socket.set_option(asio::ip::tcp::no_delay(true), failed);
+  return socket;
+}
+
+/// One try with a limit.
+inline Result<Socket> call_once(asio::io_context& io, const std::string& host, int port, double seconds) {
+  Code failed;
+  asio::ip::tcp::resolver resolver(io);
+  const auto places = resolver.resolve(asio::ip::tcp::v4(), host, std::to_string(port), failed);
+  if (failed) return Error{host + ": " + failed.message(), "", ""};
+  Socket socket(io);
+  Code outcome = asio::error::would_block;
+  asio::async_connect(socket, places, [&](const Code& code, const asio::ip::tcp::endpoint&) { outcome = code; });
+  io.restart();
+  io.run_for(std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::duration<double>(seconds)));
+  if (outcome == asio::error::would_block) {
+    socket.close(failed);
+    io.restart();
+    io.run();
+    outcome = asio::error::timed_out;
+  }
+  if (outcome) return Error{host + ":" + std::to_string(port) + ": " + outcome.message(), "", ""};
+  socket.set_option(asio::ip::tcp::no_delay(true), failed);
+  return socket;
+}
+
+/// Tries again until the other side listens.
+inline Result<Socket> call(asio::io_context& io, const std::string& host, int port, double patience_s) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(patience_s);
+  while (true) {
+    auto socket = call_once(io, host, port, std::min(patience_s, 5.0));
+    if (socket.ok() || std::chrono::steady_clock::now() > end) return socket;
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+}
+
+inline Result<void> write_all(Socket& socket, const void* data, std::size_t bytes) {
+  Code failed;
+  asio::write(socket, asio::buffer(data, bytes), failed);
+  if (failed) return Error{failed.message(), "", ""};
+  return {};
+}
+
+inline Result<void> read_all(Socket& socket, void* data, std::size_t bytes) {
+  Code failed;
+  asio::read(socket, asio::buffer(data, bytes), failed);
+  if (failed) return Error{failed.message(), "", ""};
+  return {};
+}
+
+template <class T>
+Result<void> write_value(Socket& socket, const T& value) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  return write_all(socket, &value, sizeof value);
+}
+
+template <class T>
+Result<T> read_value(Socket& socket) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  T value{};
+  TRY(read_all(socket, &value, sizeof value));
+  return value;
+}
+
+/// A length and so many bytes. A length that cannot be is refused before memory is taken for it.
+inline Result<void> write_text(Socket& socket, const std::string& text) {
+  TRY(write_value(socket, static_cast<std::uint64_t>(text.size())));
+  return write_all(socket, text.data(), text.size());
+}
+
+inline Result<std::string> read_text(Socket& socket) {
+  TRY_ASSIGN(const std::uint64_t length, read_value<std::uint64_t>(socket));
+  if (length > (std::uint64_t{1} << 30)) return Error{"a message of " + std::to_string(length) + " bytes", "", ""};
+  std::string text(length, '\0');
+  TRY(read_all(socket, text.data(), length));
+  return text;
+}
+
+/// The handshake of every connection, so that other programs' connections are not mistaken for a rank's.
+struct Hello {
+  char magic[8] = {'d', 'i', 's', 't', 's', 'i', 'm', '1'};
+  std::uint64_t cookie = 0;
+  std::int32_t rank = 0, number = 0;
+  bool valid(std::uint64_t expected_cookie) const {
+    return std::memcmp(magic, Hello{}.magic, sizeof magic) == 0 && cookie == expected_cookie;
+  }
+};
+
+/// The caller's first words, or an error where none come in time: a silent peer does not block the others.
+inline Result<Hello> read_hello(Socket& socket, double seconds) {
+  pollfd waiting{socket.native_handle(), POLLIN, 0};
+  if (::poll(&waiting, 1, static_cast<int>(seconds * 1000)) != 1)
+    return Error{"a peer connected but sent nothing", "", ""};
+  return read_value<Hello>(socket);
+}
+
+/// IPv4 addresses of this machine's interfaces that are up, without the loopback; separated by blanks.
+std::string local_addresses();
+
+}  // namespace distsim::bench::tcp
