@@ -45,14 +45,7 @@ Colour colour_of(std::optional<graph::Phase> phase, bool collective) {
 }
 
 bool is_comm(graph::Stream stream) {
-  switch (stream) {
-    case graph::Stream::host:
-    case graph::Stream::compute:
-    case graph::Stream::copy:
-      return false;
-    default:
-      return true;
-  }
+  return stream.kind() == graph::StreamKind::comm || stream.kind() == graph::StreamKind::p2p;
 }
 
 double share_of(const Report& r, Duration d) {
