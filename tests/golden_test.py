@@ -17,7 +17,7 @@ GOLDEN = ROOT / "tests/golden"
 CASES = {
     "tiny": ([], None),
     "shared": (["engine.contention=true", "engine.slow_gpus=[{rank: 3, speed: 0.5}]", "engine.slow_nics=[{node: 1, nic: 0, speed: 0.001}]",
-                "framework.overlap_cost=0.5"], ["contend", "interfere"]),
+                "framework.kernels.overlap_cost=0.5"], ["contend", "interfere"]),
     "folded": (["model.accumulation=8"], ["fold"]),
 }
 
