@@ -60,7 +60,8 @@ TEST(KernelTime, FactorsOfPrecisionAndRanks) {
   f.kernels.scale_32bit = 0.9;
   topology::DeviceSpec d;
   d.calibration = {1.2, 1.1, 0.02};
-  const KernelTime half = kernel_time_of(f, d, "bf16", 8), single = kernel_time_of(f, d, "tf32", 1);
+  const KernelTime half = kernel_time_of(f, d, workload::Precision::bf16, 8),
+                   single = kernel_time_of(f, d, workload::Precision::tf32, 1);
   EXPECT_EQ(half.framework, 1.3);
   EXPECT_EQ(half.device, 1.2);
   EXPECT_DOUBLE_EQ(half.slowest, 1 + 0.02 * expected_largest_of(8));
