@@ -100,8 +100,11 @@ std::vector<Group> all_groups() {
     if (!has_columns(op)) continue;
     NeedSink sink;
     std::visit([&](const auto& shape) { graph::for_each_field(sink, shape); }, op);
-    const bool known = std::find(groups.begin(), groups.end(), sink.needs) != groups.end();
-    if (!sink.lists && !sink.needs.empty() && !known) groups.push_back(sink.needs);
+    const auto within = [&](const Group& group) {
+      return std::all_of(sink.needs.begin(), sink.needs.end(),
+                         [&](auto name) { return std::find(group.begin(), group.end(), name) != group.end(); });
+    };
+    if (!sink.lists && std::none_of(groups.begin(), groups.end(), within)) groups.push_back(sink.needs);
   }
   return groups;
 }

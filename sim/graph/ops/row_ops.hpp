@@ -57,7 +57,7 @@ struct Loss {
   static constexpr std::string_view kKind = "loss";
   static constexpr Work kWork = Work::kernel;
   LossKind kind = LossKind::cross_entropy;
-  std::int64_t rows = 0, classes = 0;
+  std::int64_t rows = 0, classes = 1;
   DType dtype = DType::fp32;
   Pass pass = Pass::forward;
 
