@@ -9,13 +9,16 @@ namespace distsim::collectives {
 
 namespace {
 
-constexpr double kGridStep = 0.5;  // of log2(bytes): the model's bends between measured sizes
-constexpr double kGridTop = 38;    // 256 GiB; beyond, the model alone with the last residual
-constexpr double kGridFine = 3,
-                 kGridCoarse = 34;        // below 8 bytes and above 16 GiB the model is straight: a longer step will do
-constexpr double kMeasuredSpread = 0.04;  // run-to-run and node-to-node noise of a single curve
-constexpr double kGapSpread = 0.02;       // more for each factor of two away from a measured size
-constexpr double kToTenth = 1.28;         // standard deviations to the 10th and 90th percentile
+// The grid of sizes, in log2(bytes); chosen.
+constexpr double kGridStep = 0.5;                  // follows the model's bends between measured sizes
+constexpr double kGridFine = 3, kGridCoarse = 34;  // below 8 bytes and above 16 GiB the model is straight
+constexpr double kGridTop = 38;                    // 256 GiB; beyond, the model with the last residual
+constexpr double kUnpinnedWeight = 0.05;           // of a grid point between measured sizes, against these
+// Relative uncertainty; chosen.
+constexpr double kMeasuredSpread = 0.04;  // from run to run and node to node
+constexpr double kGapSpread = 0.02;       // added per factor of two to the next measured size
+constexpr double kMostGaps = 8;           // factors of two, after which it does not grow
+constexpr double kToTenth = 1.28;         // standard deviations from mean to 10th and 90th percentile of a normal one
 
 std::vector<double> grid_of(const std::vector<CarriedCurve>& curves) {
   std::vector<double> grid;
@@ -47,7 +50,7 @@ Blend::Node Blend::mix(const std::vector<CarriedCurve>& curves, double t) {
     sum += weight;
     mean += weight * p.log_time;
     square += weight * p.log_time * p.log_time;
-    spread += weight * (e.carry_spread + std::max(kMeasuredSpread, p.noise) + kGapSpread * std::min(8.0, p.gap));
+    spread += weight * (e.carry_spread + std::max(kMeasuredSpread, p.noise) + kGapSpread * std::min(kMostGaps, p.gap));
     if (weight > best) {
       best = weight;
       node.source = e.source_name;
@@ -91,7 +94,7 @@ void Blend::make_monotone() {
   };
   std::vector<Block> blocks;
   for (const Node& n : nodes_) {
-    const double weight = n.weight * (n.pinned ? 1.0 : 0.05);  // a grid point between measurements follows them
+    const double weight = n.weight * (n.pinned ? 1.0 : kUnpinnedWeight);
     blocks.push_back({weight * n.log_time, weight, 1});
     while (blocks.size() > 1 && blocks[blocks.size() - 2].mean() > blocks.back().mean()) {
       const Block last = blocks.back();

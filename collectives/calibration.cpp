@@ -9,13 +9,16 @@ namespace distsim::collectives {
 
 namespace {
 
+// Of the Gauss-Newton iteration. Chosen: sweeps of the model itself with known factors give these back within 4 %
+// (tests/collectives/calibration_test.cpp).
 constexpr int kRounds = 10;
-constexpr double kPull = 0.5;        // weight of "1" against one point
-constexpr double kFloor = 0.02;      // residuals below this count alike
-constexpr double kMost = 2.0794415;  // ln 8
-constexpr double kStep = 0.7;
+constexpr double kStep = 0.7;        // of a full step, against overshooting where candidates change
+constexpr double kPull = 0.5;        // weight of "factor 1"
+constexpr double kPointWeight = 10;  // weight of a point within the noise
+constexpr double kNoise = 0.02;      // relative: residuals below it count alike, those above by their size only
+constexpr double kMost = 2.0794415;  // ln 8: the largest factor
 
-/// What one point says: ln(measured / model), and how the model's logarithm moves with the logarithms of the factors.
+/// One point: ln(measured / model), and how the model's logarithm moves with the logarithms of the factors.
 struct Pull {
   double residual = 0, by_latency = 0, by_bandwidth = 0;
 };
@@ -33,8 +36,7 @@ Pull pull_of(std::span<const Candidate> scaled, double launch_us, const CurvePoi
 void step(std::span<const Pull> pulls, double& x, double& y) {
   double a = kPull, b = 0, c = kPull, u = -kPull * x, v = -kPull * y;
   for (const Pull& p : pulls) {
-    const double w =
-        1 / std::max(kFloor, std::abs(p.residual)) * kFloor * 10;  // least absolute deviations, by re-weighting
+    const double w = 1 / std::max(kNoise, std::abs(p.residual)) * kNoise * kPointWeight;  // least absolute deviations
     a += w * p.by_latency * p.by_latency;
     b += w * p.by_latency * p.by_bandwidth;
     c += w * p.by_bandwidth * p.by_bandwidth;

@@ -13,7 +13,7 @@
 #include <span>
 #include <vector>
 
-#include "collectives/algorithms/algorithms.hpp"
+#include "collectives/algorithms/candidate.hpp"
 #include "collectives/curves/curve_set.hpp"
 
 namespace distsim::collectives {

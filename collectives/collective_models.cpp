@@ -1,6 +1,7 @@
 #include "collectives/collective_models.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
 #include <functional>
 #include <mutex>
@@ -8,6 +9,7 @@
 #include <unordered_map>
 
 #include "base/file.hpp"
+#include "base/text/counted.hpp"
 #include "base/text/lower_case.hpp"
 #include "base/text/printable.hpp"
 #include "collectives/curves/curve_library.hpp"
@@ -17,7 +19,10 @@ namespace distsim::collectives {
 
 namespace {
 
-constexpr double kKernelFloorUs = 2.0;    // an empty kernel: nothing to send, or nobody to send to
+constexpr double kKernelFloorUs =
+    2.0;  // an empty kernel, as DeviceLaunch::kernel_floor: nothing to send or no receiver
+constexpr graph::CollectiveKind kBarrierKind = graph::CollectiveKind::all_reduce;
+constexpr double kBarrierBytes = 8;       // of NCCL's barrier by a small all_reduce
 constexpr std::size_t kMaxCached = 4096;  // kinds of groups; more are priced without being kept
 
 /// A collective as the curves and the model know it: a barrier is an all_reduce of a few bytes, an uneven exchange an
@@ -39,8 +44,7 @@ double most_loaded(const graph::Collective& op, std::uint32_t ranks) {
 }
 
 Priced as_priced(const graph::Collective& op, std::uint32_t ranks) {
-  constexpr double kBarrierBytes = 8;
-  if (op.kind == graph::CollectiveKind::barrier) return {graph::CollectiveKind::all_reduce, kBarrierBytes};
+  if (op.kind == graph::CollectiveKind::barrier) return {kBarrierKind, kBarrierBytes};
   if (op.kind == graph::CollectiveKind::all_to_all_v)
     return {graph::CollectiveKind::all_to_all, most_loaded(op, ranks)};
   return {op.kind, static_cast<double>(op.bytes)};
@@ -49,8 +53,8 @@ Priced as_priced(const graph::Collective& op, std::uint32_t ranks) {
 Result<void> check_vector(const std::vector<std::int64_t>& bytes, const char* name, std::uint32_t ranks) {
   if (bytes.empty()) return {};
   if (bytes.size() != ranks) {
-    return Error{std::string(name) + ": found " + std::to_string(bytes.size()) + " entries, expected one for each of " +
-                     std::to_string(ranks) + " ranks",
+    return Error{std::string(name) + ": found " + counted(bytes.size(), "entry", "entries") +
+                     ", expected one for each of " + counted(ranks, "rank"),
                  "", ""};
   }
   const auto least = *std::min_element(bytes.begin(), bytes.end());
@@ -111,11 +115,7 @@ Result<ModelConstants> constants_of(const CollectiveOptions& options) {
   return read_constants(text, options.constants, shipped_constants(), false);
 }
 
-}  // namespace
-
-namespace {
-
-/// "a100" of "a100_sxm4_80gb" stands in "NVIDIA A100-SXM4-40GB", but not in "host memory" or "NVIDIA H100".
+/// "a100" of "a100_sxm4_80gb" is found in "NVIDIA A100-SXM4-40GB", but not in "host memory" or "NVIDIA H100".
 bool may_be(const std::string& measured_on, const std::string& device) {
   return measured_on.empty() || device.empty() ||
          lower_case(measured_on).find(lower_case(device.substr(0, device.find('_')))) != std::string::npos;
@@ -162,8 +162,7 @@ struct CollectiveModels::Impl {
 Result<CollectiveModels> CollectiveModels::create(const topology::Topology& topology,
                                                   const CollectiveOptions& options) {
   auto impl = std::make_shared<Impl>();
-  TRY_ASSIGN(const Selection selection, selection_of(options));
-  impl->mode = {options.launch == "single_process", options.cuda_graph, selection};
+  impl->mode = {options.launch == Launch::single_process, options.cuda_graph, selection_of(options)};
   TRY_ASSIGN(impl->constants, constants_of(options));
   TRY_ASSIGN(impl->library, load_curves(topology, options, impl->constants));
   impl->remarks = remarks_of(impl->library, topology.spec().device);
@@ -179,55 +178,66 @@ Result<graph::Cost> CollectiveModels::price(const graph::Collective& op, const t
     return graph::make_cost(kKernelFloorUs * 1e-6, 0.2, 0.5, graph::Basis::analytic, "empty kernel");
   auto cost = impl_->pricer(priced.kind, facts)->price(priced.bytes);
   if (!cost.ok())
-    return Error{
-        std::string(graph::name_of(op.kind)) + " of " + std::to_string(op.bytes) + " bytes: " + cost.error().what, "",
-        cost.error().hint};
+    return Error{std::string(graph::name_of(op.kind)) + " of " + counted(static_cast<std::uint64_t>(op.bytes), "byte") +
+                     ": " + cost.error().what,
+                 "", cost.error().hint};
   return cost;
 }
 
+namespace {
+
+/// The candidates by their time, the chosen one first.
+std::string candidate_table(const AnalyticModel& model, double bytes) {
+  std::vector<const Candidate*> order;
+  for (const Candidate& c : model.candidates()) order.push_back(&c);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](const Candidate* a, const Candidate* b) { return time_us(*a, bytes) < time_us(*b, bytes); });
+  std::string out = "algorithm    protocol      time us  latency us  asymptotic GB/s  steps  limited by\n";
+  for (const Candidate* c : order) {
+    char line[160];
+    std::snprintf(line, sizeof line, "%-12.*s %-8.*s %12.2f %11.2f %16.2f %6u  ",
+                  static_cast<int>(c->algorithm->name.size()), c->algorithm->name.data(),
+                  static_cast<int>(name_of(c->protocol).size()), name_of(c->protocol).data(),
+                  model.with_launch(time_us(*c, bytes)), c->latency_us, c->gbps, c->steps);
+    out += line + std::string(c->limit) + (c == order.front() ? "   <- chosen\n" : "\n");
+  }
+  return out;
+}
+
+std::string launch_line(const AnalyticModel& model) {
+  if (model.launch_us() <= 0) return "";
+  char line[96];
+  std::snprintf(line, sizeof line, "launch floor (one process drives all GPUs of a node): %.1f us\n",
+                model.launch_us());
+  return line;
+}
+
+std::string price_line(const graph::Cost& cost) {
+  char line[96];
+  std::snprintf(line, sizeof line, "price: %.2f us (%.2f .. %.2f), ", cost.mean.us(), cost.low.us(), cost.high.us());
+  return line + std::string(graph::name_of(cost.basis)) + ", " + std::string(cost.source) + "\n";
+}
+
+std::string sized(graph::CollectiveKind kind, double bytes) {
+  return std::string(graph::name_of(kind)) + " of " + counted(static_cast<std::uint64_t>(bytes), "byte");
+}
+
+}  // namespace
+
 std::string CollectiveModels::explain(const graph::Collective& op, const topology::GroupFacts& facts) const {
   if (auto checked = check_op(op, facts); !checked.ok()) return checked.error().text() + "\n";
-  char line[320];
-  std::snprintf(line, sizeof line, "%s of %lld bytes, %u ranks on %u node%s; bottleneck: %s\n",
-                std::string(graph::name_of(op.kind)).c_str(), static_cast<long long>(op.bytes), facts.ranks,
-                facts.nodes, facts.nodes == 1 ? "" : "s", facts.bottleneck.c_str());
-  std::string out = line;
+  std::string out = sized(op.kind, static_cast<double>(op.bytes)) + ", " + counted(facts.ranks, "rank") + " on " +
+                    counted(facts.nodes, "node") + "; bottleneck: " + facts.bottleneck + "\n";
   const Priced priced = facts.ranks == 1 ? Priced{op.kind, 0} : as_priced(op, facts.ranks);
   if (priced.bytes == 0) return out + "nothing to send: priced as an empty kernel\n";
   const auto pricer = impl_->pricer(priced.kind, facts);
   const AnalyticModel& model = pricer->model();
-  std::vector<const Candidate*> order;
-  for (const Candidate& c : model.candidates()) order.push_back(&c);
-  std::stable_sort(order.begin(), order.end(), [&](const Candidate* a, const Candidate* b) {
-    return time_us(*a, priced.bytes) < time_us(*b, priced.bytes);
-  });
-  if (priced.bytes != static_cast<double>(op.bytes)) {
-    std::snprintf(line, sizeof line, "priced as %s of %.0f bytes\n", std::string(graph::name_of(priced.kind)).c_str(),
-                  priced.bytes);
-    out += line;
-  }
-  std::snprintf(line, sizeof line, "%.0f channels%s\n", model.channels(),
-                pricer->notes().empty() ? "; no measured curve for this group: analytic model only" : "");
-  out += line;
-  out += "algorithm    protocol      time us  latency us  asymptotic GB/s  steps  limited by\n";
-  for (const Candidate* c : order) {
-    std::snprintf(line, sizeof line, "%-12s %-8s %12.2f %11.2f %16.2f %6u  %.*s%s\n",
-                  std::string(name_of(c->algorithm)).c_str(), std::string(name_of(c->protocol)).c_str(),
-                  model.with_launch(time_us(*c, priced.bytes)), c->latency_us, c->gbps, c->steps,
-                  static_cast<int>(c->limit.size()), c->limit.data(), c == order.front() ? "   <- chosen" : "");
-    out += line;
-  }
-  if (model.launch_us() > 0) {
-    std::snprintf(line, sizeof line, "launch floor (one process drives all GPUs of a node): %.1f us\n",
-                  model.launch_us());
-    out += line;
-  }
+  if (priced.bytes != static_cast<double>(op.bytes)) out += "priced as " + sized(priced.kind, priced.bytes) + "\n";
+  out += counted(static_cast<std::uint64_t>(std::llround(model.channels())), "channel") +
+         (pricer->notes().empty() ? "; no measured curve for this group: analytic model only" : "") + "\n";
+  out += candidate_table(model, priced.bytes) + launch_line(model);
   for (const std::string& note : pricer->notes()) out += "measured: " + note + "\n";
-  if (const auto cost = price(op, facts); cost.ok()) {
-    std::snprintf(line, sizeof line, "price: %.2f us (%.2f .. %.2f), %s, %s\n", cost->mean.us(), cost->low.us(),
-                  cost->high.us(), std::string(graph::name_of(cost->basis)).c_str(), std::string(cost->source).c_str());
-    out += line;
-  }
+  if (const auto cost = price(op, facts); cost.ok()) out += price_line(*cost);
   return out;
 }
 

@@ -7,17 +7,33 @@ namespace distsim::collectives {
 
 namespace {
 
-// Weights of evidence. Any order of magnitude will do: what matters is that the closer group wins where it has been
-// measured.
-constexpr double kUserTrust = 1000, kOwnTrust = 1, kSiblingTrust = 0.3;
-constexpr double kOtherLaunchTrust = 0.3, kForcedTrust = 0.1, kOtherShapeTrust = 0.02, kOtherPerNodeTrust = 0.1,
-                 kOtherKindTrust = 0.001, kOtherCompanyTrust = 0.02;
-// The most trusted; more change little but the time it takes.
+// Weight of a curve in the blend, as a product of factors. All are chosen: only their order of magnitude matters, which
+// decides which curve wins where several apply. Where curves of equal rank disagree, they are averaged.
+constexpr double kUserTrust = 1000;          // a log that the user names wins over everything
+constexpr double kOwnTrust = 1;              // the system's own curves
+constexpr double kSiblingTrust = 0.3;        // those of a system with the same node
+constexpr double kOtherLaunchTrust = 0.3;    // another launch mode moves latencies only
+constexpr double kForcedTrust = 0.1;         // other NCCL settings: another algorithm or protocol
+constexpr double kOtherShapeTrust = 0.02;    // another group; also halved for each factor of two in ranks
+constexpr double kOtherPerNodeTrust = 0.1;   // and with another number of GPUs per node
+constexpr double kOtherKindTrust = 0.001;    // another collective: only where no curve of this one is near
+constexpr double kOtherTrafficTrust = 0.02;  // concurrent groups on the same nodes, or none
+
+// Relative uncertainty that each difference adds to a carried curve, found by predicting the published sweeps of one
+// system from each other (tests/collectives/sweep_validation_test.cpp: median error 6.9 % to more nodes, 6.1 % to other
+// collectives).
+constexpr double kShapeSpread = 0.08, kSpreadPerOctave = 0.04;  // another group, and per factor of two in ranks
+constexpr double kRatesSpread = 0.10, kKindSpread = 0.12, kLaunchSpread = 0.05, kTrafficSpread = 0.10;
+
+// Most curves that are blended, and most of them carried over; chosen: more change little but the time it takes.
 constexpr std::size_t kMostCurves = 8, kMostCarried = 3;
 
-/// Of a residual that is carried to other ranks or another collective: four fifths, of grouped send/recv none, which
-/// has no protocols to switch. Found by predicting the published sweeps of a system from each other.
+/// Part of a residual that is carried to other ranks or another collective. Found by predicting the published sweeps of
+/// a system from each other. Of a residual carried to grouped send/recv, which switches no protocols, it is 0.
 constexpr double kCarriedShare = 0.8;
+
+// Rates and latencies within these are those of the same hardware: what rounding in data sheets leaves; chosen.
+constexpr double kSameRate = 0.02, kSameLatency = 0.5;
 
 bool near(double a, double b, double tolerance) {
   return std::abs(a - b) <= tolerance * std::max({std::abs(a), std::abs(b), 1e-12});
@@ -28,22 +44,23 @@ bool same_shape(const topology::GroupFacts& a, const topology::GroupFacts& b) {
          a.max_per_node == b.max_per_node;
 }
 
-/// Whether the curve was measured as it is asked for: beside other groups on the same nodes, or alone. A log that does
-/// not say speaks of both.
-bool same_company(const LibraryCurve& c, const topology::GroupFacts& asked) {
+/// Whether the curve was measured as it is asked for: with or without concurrent groups on the same nodes. A log that
+/// does not state it counts for both.
+bool same_traffic(const LibraryCurve& c, const topology::GroupFacts& asked) {
   return c.curve.groups_at_once == 0 || c.facts.beside_others == asked.beside_others;
 }
 
 bool same_rates(const topology::GroupFacts& a, const topology::GroupFacts& b) {
-  return near(a.intra_bandwidth.value(), b.intra_bandwidth.value(), 0.02) &&
-         (a.nodes == 1 || near(a.node_bandwidth.value(), b.node_bandwidth.value(), 0.02)) &&
-         near(a.inter_latency.us(), b.inter_latency.us(), 0.5) && a.sharp == b.sharp && a.multicast == b.multicast;
+  return near(a.intra_bandwidth.value(), b.intra_bandwidth.value(), kSameRate) &&
+         (a.nodes == 1 || near(a.node_bandwidth.value(), b.node_bandwidth.value(), kSameRate)) &&
+         near(a.inter_latency.us(), b.inter_latency.us(), kSameLatency) && a.sharp == b.sharp &&
+         a.multicast == b.multicast;
 }
 
 /// A curve inside a node says nothing about the network, and the other way round, unless the same link limits both.
 bool comparable(const topology::GroupFacts& a, const AnalyticModel& model_a, const topology::GroupFacts& b,
                 const AnalyticModel& model_b) {
-  constexpr double kLarge = 1 << 30;
+  constexpr double kLarge = 1 << 30;  // bytes: bandwidth decides
   if ((a.max_per_node == 1) != (b.max_per_node == 1)) return false;
   return (a.nodes == 1) == (b.nodes == 1) ||
          model_a.choice(kLarge).candidate->limit == model_b.choice(kLarge).candidate->limit;
@@ -67,13 +84,14 @@ bool is_nccl_collective(graph::CollectiveKind kind) {
   }
 }
 
-/// One rank starts or ends with all the data, and calls of a loop overlap: such a sweep looks unlike the others.
+/// One rank starts or ends with all the data, and calls of a loop overlap: such a sweep looks unlike others.
 bool is_rooted(graph::CollectiveKind kind) {
   return kind == graph::CollectiveKind::broadcast || kind == graph::CollectiveKind::reduce;
 }
 
-/// Collectives tell of each other, and of exchanges what the links reach; exchanges tell of none.
-bool tells_of(graph::CollectiveKind measured, graph::CollectiveKind asked) {
+/// Curves of collectives apply to each other, and to exchanges what they show of the links; those of exchanges apply to
+/// no other kind.
+bool applies_to(graph::CollectiveKind measured, graph::CollectiveKind asked) {
   return measured == asked || (is_nccl_collective(measured) && (is_nccl_collective(asked) || is_exchange(asked)));
 }
 
@@ -95,22 +113,22 @@ double trust_of(const LibraryCurve& c, graph::CollectiveKind kind, const topolog
     trust *= kForcedTrust;
   if (c.curve.kind != kind)
     trust *= kOtherKindTrust * (is_rooted(c.curve.kind) == is_rooted(kind) ? 1 : kOtherShapeTrust);
-  if (!same_company(c, facts)) trust *= kOtherCompanyTrust;
+  if (!same_traffic(c, facts)) trust *= kOtherTrafficTrust;
   if (same_shape(c.facts, facts)) return trust;
   if (c.facts.max_per_node != facts.max_per_node) trust *= kOtherPerNodeTrust;
   return trust * kOtherShapeTrust * std::exp2(-std::abs(std::log2(static_cast<double>(c.facts.ranks) / facts.ranks)));
 }
 
-/// Relative spread of carrying a curve to another group: found by predicting the sweeps of one system from each other.
+/// Relative uncertainty of carrying a curve to the group in question.
 double carry_spread(const LibraryCurve& c, graph::CollectiveKind kind, const topology::GroupFacts& facts,
                     const LaunchMode& mode) {
   double spread = 0;
   if (!same_shape(c.facts, facts))
-    spread += 0.08 + 0.04 * std::abs(std::log2(static_cast<double>(c.facts.ranks) / facts.ranks));
-  if (!same_rates(c.facts, facts)) spread += 0.10;
-  if (c.curve.kind != kind) spread += 0.12;
-  if (!mode_of(c.curve).same_launch(mode)) spread += 0.05;
-  if (!same_company(c, facts)) spread += 0.10;
+    spread += kShapeSpread + kSpreadPerOctave * std::abs(std::log2(static_cast<double>(c.facts.ranks) / facts.ranks));
+  if (!same_rates(c.facts, facts)) spread += kRatesSpread;
+  if (c.curve.kind != kind) spread += kKindSpread;
+  if (!mode_of(c.curve).same_launch(mode)) spread += kLaunchSpread;
+  if (!same_traffic(c, facts)) spread += kTrafficSpread;
   return spread;
 }
 
@@ -119,8 +137,8 @@ Carry carry_of(const LibraryCurve& c, graph::CollectiveKind kind, const topology
   if (c.curve.kind != kind || !same_shape(c.facts, facts)) return Carry::regime;
   const LaunchMode measured = mode_of(c.curve);
   const bool same_selection = measured.selection == selection_for(kind, mode.selection);
-  const bool same_launch = measured.same_launch(mode) || c.origin == Origin::user;  // whoever names a log means it
-  return same_rates(c.facts, facts) && same_company(c, facts) && same_selection && same_launch ? Carry::none
+  const bool same_launch = measured.same_launch(mode) || c.origin == Origin::user;  // the user chose the log
+  return same_rates(c.facts, facts) && same_traffic(c, facts) && same_selection && same_launch ? Carry::none
                                                                                                : Carry::same_size;
 }
 
@@ -131,20 +149,21 @@ bool has_own(const std::vector<LibraryCurve>& library, graph::CollectiveKind kin
   });
 }
 
-struct Speaker {
+struct Applicable {
   const LibraryCurve* curve;
   double trust;
 };
 
-std::vector<Speaker> speakers(graph::CollectiveKind kind, const topology::GroupFacts& facts, const LaunchMode& mode,
-                              const std::vector<LibraryCurve>& library) {
+/// The most trusted first.
+std::vector<Applicable> applicable_curves(graph::CollectiveKind kind, const topology::GroupFacts& facts,
+                                          const LaunchMode& mode, const std::vector<LibraryCurve>& library) {
   const bool own = has_own(library, kind, facts);
-  std::vector<Speaker> out;
+  std::vector<Applicable> out;
   for (const LibraryCurve& c : library) {
-    if (c.curve.kind == kind || (!own && tells_of(c.curve.kind, kind)))
+    if (c.curve.kind == kind || (!own && applies_to(c.curve.kind, kind)))
       out.push_back({&c, trust_of(c, kind, facts, mode)});
   }
-  std::stable_sort(out.begin(), out.end(), [](const Speaker& a, const Speaker& b) { return a.trust > b.trust; });
+  std::stable_sort(out.begin(), out.end(), [](const Applicable& a, const Applicable& b) { return a.trust > b.trust; });
   return out;
 }
 
@@ -160,7 +179,7 @@ std::vector<Evidence> evidence_for(graph::CollectiveKind kind, const topology::G
                                    const std::vector<LibraryCurve>& library, const ModelConstants& constants) {
   std::vector<Evidence> out;
   std::size_t carried = 0;
-  for (const Speaker& s : speakers(kind, facts, mode, library)) {
+  for (const Applicable& s : applicable_curves(kind, facts, mode, library)) {
     if (out.size() == kMostCurves) break;
     const LibraryCurve& c = *s.curve;
     const Carry carry = carry_of(c, kind, facts, mode);

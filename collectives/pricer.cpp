@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdio>
 
+#include "base/text/counted.hpp"
 #include "collectives/evidence.hpp"
 
 namespace distsim::collectives {
@@ -12,39 +13,61 @@ namespace {
 struct Spread {
   double low, high;
 };
-/// 10th and 90th percentile of measured over predicted, from hardware facts alone, over 62 published sweeps
-/// (tests/collectives/sweep_validation_test.cpp).
+/// From `from_bytes` on, how far measured times are below and above predicted ones, relative: 10th and 90th percentile
+/// of the analytic model alone over 62 published sweeps (tests/collectives/sweep_validation_test.cpp).
+struct SpreadBySize {
+  double from_bytes;
+  Spread one_node, several_nodes;
+};
+constexpr SpreadBySize kAnalyticSpread[] = {
+    {64e6, {0.08, 0.15}, {0.10, 0.40}}, {1e6, {0.26, 0.35}, {0.25, 1.20}}, {0, {0.25, 0.40}, {0.45, 0.65}}};
+
 Spread analytic_spread(bool one_node, double bytes) {
-  if (bytes >= 64e6) return one_node ? Spread{0.08, 0.15} : Spread{0.10, 0.40};
-  if (bytes >= 1e6) return one_node ? Spread{0.26, 0.35} : Spread{0.25, 1.20};
-  return one_node ? Spread{0.25, 0.40} : Spread{0.45, 0.65};
+  const SpreadBySize* row = std::begin(kAnalyticSpread);
+  while (bytes < row->from_bytes) ++row;
+  return one_node ? row->one_node : row->several_nodes;
 }
 
 std::string_view analytic_source(const Candidate& c) {
   static const auto texts = [] {
-    std::array<std::array<std::string, 3>, kAlgorithmCount> out;
-    for (std::size_t a = 0; a < out.size(); ++a) {
-      for (Protocol p : kProtocols) {
-        out[a][static_cast<std::size_t>(p)] =
-            "NCCL model: " + std::string(name_of(static_cast<Algorithm>(a))) + " " + std::string(name_of(p));
+    std::vector<std::array<std::string, std::size(kProtocols)>> out(algorithms().size());
+    for (const AlgorithmInfo* a : algorithms()) {
+      for (const Protocol p : kProtocols) {
+        out[index_of(*a)][static_cast<std::size_t>(p)] =
+            "NCCL model: " + std::string(a->name) + " " + std::string(name_of(p));
       }
     }
     return out;
   }();
-  return texts[static_cast<std::size_t>(c.algorithm)][static_cast<std::size_t>(c.protocol)];
+  return texts[index_of(*c.algorithm)][static_cast<std::size_t>(c.protocol)];
+}
+
+std::string_view text_of(Carry carry) {
+  switch (carry) {
+    case Carry::none:
+      return "as measured";
+    case Carry::same_size:
+      return "scaled at equal size";
+    case Carry::regime:
+      return "scaled by regime";
+  }
+  return "?";
 }
 
 std::string note_of(const Evidence& e, graph::CollectiveKind kind) {
-  const char* const how[] = {"as measured", "scaled at equal size", "scaled by regime"};
   const Curve& c = *e.curve;
-  char line[320];
-  std::snprintf(line, sizeof line,
-                "%.60s: %s%zu sizes, %u ranks on %u nodes, %s%s, %s, latency x%.2f, transfer time x%.2f, weight %.2g",
-                std::string(e.source_name).c_str(),
-                c.kind == kind ? "" : (std::string(graph::name_of(c.kind)) + ", ").c_str(), c.points.size(), c.ranks,
-                c.nodes, c.single_process ? "one process" : "one process per GPU", c.cuda_graph ? ", CUDA graph" : "",
-                how[static_cast<int>(e.carry)], e.factors.latency, e.factors.bandwidth, e.trust);
-  return line + (c.flagged > 0 ? ", " + std::to_string(c.flagged) + " rows left out" : "");
+  char factors[96];
+  std::snprintf(factors, sizeof factors, ", latency x%.2f, transfer time x%.2f, weight %.2g", e.factors.latency,
+                e.factors.bandwidth, e.trust);
+  std::string line = std::string(e.source_name.substr(0, 60)) + ": ";
+  if (c.kind != kind) line += std::string(graph::name_of(c.kind)) + ", ";
+  line += counted(c.points.size(), "size") + ", " + counted(c.ranks, "rank");
+  line += c.nodes == 0 ? ", nodes not stated" : " on " + counted(c.nodes, "node");
+  line += c.single_process ? ", one process per node" : ", one process per GPU";
+  if (c.cuda_graph) line += ", CUDA graph";
+  line += ", " + std::string(text_of(e.carry)) + factors;
+  if (c.flagged > 0) line += ", " + counted(c.flagged, "row") + " left out";
+  return line;
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "collectives/algorithms/analytic_model.hpp"
+#include "collectives/analytic_model.hpp"
 #include "collectives/blend.hpp"
 #include "collectives/curves/curve_library.hpp"
 

@@ -65,8 +65,8 @@ class Fold {
 
  private:
   void add_intra(const IntraFacts& intra) {
-    const bool first = facts_.intra == IntraNode::none;
-    if (first || intra.ring < facts_.intra_ring_bandwidth) facts_.intra = intra.kind;
+    const bool first = facts_.intra == nullptr;
+    if (first || intra.ring < facts_.intra_ring_bandwidth) facts_.intra = intra.shape;
     facts_.intra_bandwidth = first ? intra.bandwidth : std::min(facts_.intra_bandwidth, intra.bandwidth);
     facts_.intra_ring_bandwidth = first ? intra.ring : std::min(facts_.intra_ring_bandwidth, intra.ring);
     facts_.intra_latency = std::max(facts_.intra_latency, intra.latency);
@@ -107,7 +107,7 @@ Fold fold_units(const TopologyParts& t, std::span<const std::uint32_t> members, 
 std::uint32_t switches_spanned(const TopologyParts& t, std::span<const std::uint32_t> members, bool several_rails) {
   const std::uint32_t first = members.front() / t.gpus, last = members.back() / t.gpus;
   const std::uint32_t apart = t.fabric.switches_between(t.fabric.leaf_of(first, 0), t.fabric.leaf_of(last, 0));
-  const bool change_by_spine = t.fabric.rails() && several_rails && t.spec.gpu_links.kind == IntraNode::pcie;
+  const bool change_by_spine = t.fabric.rails() && several_rails && !t.spec.gpu_links.has_nvlink();
   return change_by_spine ? std::max(apart, 3u) : apart;
 }
 
@@ -128,7 +128,7 @@ std::string rate_text(BytesPerSecond rate) { return format_quantity(rate.value()
 
 std::string intra_bottleneck(const TopologyParts& t, const GroupFacts& f) {
   const GpuLinks& links = t.spec.gpu_links;
-  if (f.intra == IntraNode::pcie) {
+  if (!f.nvlink()) {
     const bool between_sockets =
         f.intra_ring_bandwidth == t.spec.pcie.cpu_interconnect && f.intra_ring_bandwidth < t.spec.pcie.bandwidth;
     return (between_sockets            ? "CPU interconnect "
@@ -164,7 +164,7 @@ GroupFacts group_facts(const TopologyParts& t, std::span<const std::uint32_t> me
   facts.gpu_direct = t.spec.nic.gpu_direct;
   facts.transport = t.spec.nic.transport;
   const Fold fold = fold_units(t, members, siblings, facts);
-  facts.multicast = facts.intra == IntraNode::nvswitch && t.spec.gpu_links.multicast;
+  facts.multicast = facts.switched() && t.spec.gpu_links.multicast;
   add_inter(t, members, fold, facts);
   facts.beside_others = siblings == Siblings::active &&
                         facts.min_per_node < t.gpus_per_domain();  // a node that is all the group's has no others
@@ -172,14 +172,18 @@ GroupFacts group_facts(const TopologyParts& t, std::span<const std::uint32_t> me
   return facts;
 }
 
+bool GroupFacts::nvlink() const { return intra != nullptr && intra->nvlink; }
+bool GroupFacts::switched() const { return intra != nullptr && intra->switched; }
+
 std::string GroupFacts::key() const {
   char text[512];
-  std::snprintf(text, sizeof text, "%u/%u/%u-%u/cc%lld/%d/%a/%a/%lld/%d%d/%a/%a/%a/%lld/%d%d%d/", ranks, nodes,
-                min_per_node, max_per_node, static_cast<long long>(compute_capability), static_cast<int>(intra),
-                intra_bandwidth.value(), intra_ring_bandwidth.value(), static_cast<long long>(intra_latency.ps()),
-                multicast, peer_to_peer, nics_per_node, nic_bandwidth.value(), node_bandwidth.value(),
+  std::snprintf(text, sizeof text, "%u/%u/%u-%u/cc%lld/%a/%a/%lld/%d%d/%a/%a/%a/%lld/%d%d%d/", ranks, nodes,
+                min_per_node, max_per_node, static_cast<long long>(compute_capability), intra_bandwidth.value(),
+                intra_ring_bandwidth.value(), static_cast<long long>(intra_latency.ps()), multicast, peer_to_peer,
+                nics_per_node, nic_bandwidth.value(), node_bandwidth.value(),
                 static_cast<long long>(inter_latency.ps()), gpu_direct, sharp, beside_others);
-  return text + transport + "/" + bottleneck;
+  return text + std::string(intra != nullptr ? intra->name : "") + "/" + std::string(name_of(transport)) + "/" +
+         bottleneck;
 }
 
 }  // namespace distsim::topology

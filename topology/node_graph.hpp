@@ -18,7 +18,7 @@ namespace distsim::topology {
 struct NodeDevice {
   DeviceKind kind = DeviceKind::gpu;
   std::uint32_t index = 0;  ///< among its kind: GPU 3, NIC 0
-  DeviceId plane;  ///< first device of its plane, which stands for it in routes; a device alone is its own plane
+  DeviceId plane;  ///< first device of its plane, which represents it in routes; a single device is its own plane
 };
 
 struct NodeLink {
@@ -44,7 +44,7 @@ class NodeGraph {
   /// Parallel links between two devices, 0 where there are none.
   std::uint32_t link_count(DeviceId a, DeviceId b, LinkKind kind) const;
 
-  /// Route over NVLink alone or over PCIe and CPU sockets alone: the fewest hops, and among those the most bandwidth.
+  /// Route over NVLink only, or over PCIe and CPU sockets only: the fewest hops, and among those the most bandwidth.
   /// NVLink routes may pass through another GPU, PCIe routes may not. Empty where there is none. Places carry `node`.
   enum class Over : std::uint8_t { nvlink, pcie };
   std::vector<Hop> route(DeviceId from, DeviceId to, Over over, std::uint32_t node) const;

@@ -29,7 +29,7 @@ std::vector<Hop> within_node(const TopologyParts& t, std::uint32_t node, DeviceI
   return hops;
 }
 
-/// Both nodes see the switches of their domain as their own devices; the domain's first node stands for all.
+/// Both nodes see the switches of their domain as their own devices; the domain's first node represents all.
 std::vector<Hop> within_domain(const TopologyParts& t, std::uint32_t node_a, DeviceId a, std::uint32_t node_b,
                                DeviceId b) {
   const DeviceId plane = t.node.find(DeviceKind::nvswitch, 0);
@@ -42,8 +42,7 @@ std::vector<Hop> within_domain(const TopologyParts& t, std::uint32_t node_a, Dev
 /// on one leaf.
 std::vector<Hop> between_nodes(const TopologyParts& t, std::uint32_t node_a, std::uint32_t gpu_a, std::uint32_t node_b,
                                std::uint32_t gpu_b) {
-  const bool move =
-      t.fabric.rails() && t.gpu_nics[gpu_a] != t.gpu_nics[gpu_b] && t.spec.gpu_links.kind != IntraNode::pcie;
+  const bool move = t.fabric.rails() && t.gpu_nics[gpu_a] != t.gpu_nics[gpu_b] && t.spec.gpu_links.has_nvlink();
   const std::uint32_t sender = move ? gpu_b : gpu_a;
   const DeviceId a = t.node.find(DeviceKind::gpu, gpu_a), s = t.node.find(DeviceKind::gpu, sender),
                  b = t.node.find(DeviceKind::gpu, gpu_b);

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/text/counted.hpp"
 #include "topology/shapes/pcie_tree.hpp"
 #include "topology/topology_parts.hpp"
 
@@ -19,17 +20,19 @@ Result<void> check_cluster(const ClusterSpec& spec) {
   }
   if (spec.nodes > kMaxRanks / spec.gpus_per_node) {
     return cluster_error("nodes",
-                         std::to_string(spec.nodes) + " nodes of " + std::to_string(spec.gpus_per_node) + " GPUs",
+                         counted(static_cast<std::uint64_t>(spec.nodes), "node") + " of " +
+                             counted(static_cast<std::uint64_t>(spec.gpus_per_node), "GPU"),
                          "at most " + std::to_string(kMaxRanks) + " GPUs in total");
   }
-  if (spec.gpu_links.domain_nodes > 1 && spec.gpu_links.kind != IntraNode::nvswitch) {
+  if (spec.gpu_links.domain_nodes > 1 && !spec.gpu_links.shape->switched) {
     return cluster_error("gpu_links.domain_nodes", std::to_string(spec.gpu_links.domain_nodes),
                          "1: only NVSwitches can join nodes");
   }
   if (spec.nodes > spec.gpu_links.domain_nodes && spec.nic.count < 1) {
-    return cluster_error("nic.count", "0", "at least 1 to join " + std::to_string(spec.nodes) + " nodes");
+    return cluster_error("nic.count", "0",
+                         "at least 1 to join " + counted(static_cast<std::uint64_t>(spec.nodes), "node"));
   }
-  if (spec.fabric.kind == FabricKind::single_switch && spec.fabric.oversubscription > 1) {
+  if (!spec.fabric.shape->uplinks && spec.fabric.oversubscription > 1) {
     return cluster_error("fabric.oversubscription", format_quantity(spec.fabric.oversubscription, Dimension::none),
                          "1 for a single switch");
   }
@@ -68,7 +71,7 @@ std::string_view name_of(LinkKind kind) {
 
 Result<Topology> Topology::build(const ClusterSpec& spec, std::int64_t compute_capability) {
   TRY(check_cluster(spec));
-  const NodeShape& shape = node_shape(spec.gpu_links.kind);
+  const NodeShape& shape = *spec.gpu_links.shape;
   const ClusterSpec machine = with_installed_gpus(spec);
   TRY(shape.check(machine));
   auto impl = std::make_shared<Impl>();
@@ -112,10 +115,10 @@ BytesPerSecond Topology::fabric_bisection() const { return impl_->fabric.bisecti
 std::string Topology::dump() const {
   const ClusterSpec& s = impl_->spec;
   std::string out =
-      s.name + ": " + std::to_string(impl_->nodes) + " nodes x " + std::to_string(impl_->gpus) + " " + s.device + "\n";
-  out += "node: " + std::string(impl_->shape->name) + ", " + std::to_string(impl_->machine.gpus_per_node) +
-         " GPUs installed";
-  if (impl_->domain_nodes > 1) out += ", one NVLink domain per " + std::to_string(impl_->domain_nodes) + " nodes";
+      s.name + ": " + counted(impl_->nodes, "node") + " x " + std::to_string(impl_->gpus) + " " + s.device + "\n";
+  out += "node: " + std::string(impl_->shape->name) + ", " +
+         counted(static_cast<std::uint64_t>(impl_->machine.gpus_per_node), "GPU") + " installed";
+  if (impl_->domain_nodes > 1) out += ", one NVLink domain per " + counted(impl_->domain_nodes, "node");
   out += ", bisection " + format_quantity(node_bisection().value(), Dimension::bytes_per_second) + " per direction\n";
   out += impl_->node.dump() + impl_->fabric.dump();
   out += "  bisection " + format_quantity(fabric_bisection().value(), Dimension::bytes_per_second) + " per direction\n";

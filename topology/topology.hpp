@@ -40,7 +40,7 @@ struct Hop {
 };
 
 /// Whether the other GPUs of a group's nodes communicate at the same time, in groups of their own, as when all parts of
-/// a partition run the same collective. Adapters are then shared by the GPUs that are nearest to them; a lone group has
+/// a partition run the same collective. Adapters are then shared by the GPUs that are nearest to them; otherwise a group has
 /// them to itself.
 enum class Siblings : std::uint8_t { idle, active };
 
@@ -50,7 +50,7 @@ struct GroupFacts {
   std::uint32_t nodes = 0;  ///< nodes (NVLink domains count as one) that hold a member
   std::uint32_t min_per_node = 0, max_per_node = 0;
   std::int64_t compute_capability = 0;
-  IntraNode intra = IntraNode::none;
+  const NodeShape* intra = nullptr;  ///< how those of a node communicate; null where none has two members
   BytesPerSecond intra_bandwidth;  ///< what one GPU can send to the others of its node at once, per direction, nominal
   BytesPerSecond intra_ring_bandwidth;  ///< sum over the rings that fit, per direction, nominal (hybrid cube mesh
                                         ///< differs from intra_bandwidth)
@@ -66,8 +66,10 @@ struct GroupFacts {
   bool gpu_direct = true;
   bool sharp = false;
   bool beside_others = false;  ///< other groups on the same nodes communicate at the same time
-  std::string transport;
+  Transport transport = Transport::infiniband;
   std::string bottleneck;   ///< the slowest link of the group in words: "NIC 25 GB/s x 8"
+  bool nvlink() const;      ///< members of a node are connected by NVLink
+  bool switched() const;    ///< and through switches: every pair at full speed
   std::string key() const;  ///< equal for groups with equal facts; a cache key
   bool operator==(const GroupFacts&) const = default;
 };

@@ -27,6 +27,7 @@
 #include "base/config/config_node.hpp"
 #include "base/result.hpp"
 #include "base/text/quantity_text.hpp"
+#include "base/text/spelling.hpp"
 #include "base/units.hpp"
 
 namespace distsim {
@@ -196,23 +197,32 @@ class Schema {
   template <class E>
   Schema& choice(const std::string& key, E S::*member, const std::vector<std::pair<std::string, E>>& words,
                  const std::string& doc, bool is_required = false) {
-    std::vector<std::string> names;
     std::string fallback;
     for (const auto& [name, value] : words) {
-      names.push_back(name);
       if (value == S().*member && fallback.empty()) fallback = name;
     }
-    std::string list;
-    for (const auto& n : names) list += (list.empty() ? "" : ", ") + n;
-    add({key, "one of " + list, "", is_required ? "required" : fallback, doc}, is_required,
-        [member, words, names, list](S& out, const ConfigNode& node, const std::string& path) -> Result<void> {
-          for (const auto& [name, value] : words) {
-            if (node.kind == ConfigNode::Kind::scalar && node.scalar == name) {
-              out.*member = value;
-              return {};
-            }
+    add({key, "one of " + listed(words), "", is_required ? "required" : fallback, doc}, is_required,
+        [member, words](S& out, const ConfigNode& node, const std::string& path) -> Result<void> {
+          TRY_ASSIGN(out.*member, read_word(node, path, words));
+          return {};
+        });
+    return *this;
+  }
+  /// A list of such words ("[Ring, Tree]").
+  template <class E>
+  Schema& choices(const std::string& key, std::vector<E> S::*member,
+                  const std::vector<std::pair<std::string, E>>& words, const std::string& doc,
+                  std::size_t max_items = 100'000) {
+    add({key, "list, each one of " + listed(words), "", "empty", doc}, false,
+        [member, words, max_items](S& out, const ConfigNode& node, const std::string& path) -> Result<void> {
+          TRY(check_list(node, path, max_items));
+          std::vector<E> values;
+          for (std::size_t i = 0; i < node.items.size(); ++i) {
+            TRY_ASSIGN(E value, read_word(node.items[i], path + "[" + std::to_string(i) + "]", words));
+            values.push_back(std::move(value));
           }
-          return choice_error(node, path, names, list);
+          out.*member = std::move(values);
+          return {};
         });
     return *this;
   }
@@ -408,8 +418,25 @@ class Schema {
     }
     return {};
   }
-  static Error choice_error(const ConfigNode& node, const std::string& path, const std::vector<std::string>& names,
-                            const std::string& list);
+  template <class E>
+  static std::string listed(const std::vector<std::pair<std::string, E>>& words) {
+    std::string list;
+    for (const auto& [name, value] : words) list += (list.empty() ? "" : ", ") + name;
+    return list;
+  }
+  /// The value of a word. Error: another one, with the nearest valid spelling.
+  template <class E>
+  static Result<E> read_word(const ConfigNode& node, const std::string& path,
+                             const std::vector<std::pair<std::string, E>>& words) {
+    std::vector<std::string> names;
+    for (const auto& [name, value] : words) {
+      if (node.kind == ConfigNode::Kind::scalar && node.scalar == name) return value;
+      names.push_back(name);
+    }
+    const std::string near = node.kind == ConfigNode::Kind::scalar ? nearest_spelling(node.scalar, names) : "";
+    return schema_detail::expected(node, path, "one of " + listed(words),
+                                   near.empty() ? "" : "did you mean '" + near + "'?");
+  }
 
   std::string section_;
   std::string doc_;
@@ -419,15 +446,4 @@ class Schema {
   std::vector<std::function<std::optional<std::string>(const S&)>> rules_;
 };
 
-}  // namespace distsim
-
-#include "base/text/spelling.hpp"
-
-namespace distsim {
-template <class S>
-Error Schema<S>::choice_error(const ConfigNode& node, const std::string& path, const std::vector<std::string>& names,
-                              const std::string& list) {
-  const std::string near = node.kind == ConfigNode::Kind::scalar ? nearest_spelling(node.scalar, names) : "";
-  return schema_detail::expected(node, path, "one of " + list, near.empty() ? "" : "did you mean '" + near + "'?");
-}
 }  // namespace distsim

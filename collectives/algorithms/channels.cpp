@@ -14,19 +14,30 @@ int generation_of(std::int64_t compute_capability) {
   return compute_capability < 100 ? 2 : 3;
 }
 
-bool is_nvlink(topology::IntraNode kind) {
-  return kind == topology::IntraNode::nvswitch || kind == topology::IntraNode::hybrid_cube_mesh ||
-         kind == topology::IntraNode::full_mesh;
+double network_share(const topology::GroupFacts& f, std::size_t g, const ModelConstants& k) {
+  return (f.transport == topology::Transport::efa ? k.efa_share[g] : 1.0) *
+         (f.gpu_direct ? 1.0 : k.no_gpu_direct_share);
 }
 
-double network_share(const topology::GroupFacts& f, std::size_t g, const ModelConstants& k) {
-  return (f.transport == "efa" ? k.efa_share[g] : 1.0) * (f.gpu_direct ? 1.0 : k.no_gpu_direct_share);
+/// What the library between NCCL and the wire adds to a hop.
+double library_hop_us(topology::Transport transport, std::size_t g, const ModelConstants& k) {
+  switch (transport) {
+    case topology::Transport::efa:
+      return k.efa_hop[g];
+    case topology::Transport::tcp:
+      return k.tcp_hop;
+    case topology::Transport::infiniband:
+    case topology::Transport::roce:
+    case topology::Transport::slingshot:
+      return 0;
+  }
+  return 0;
 }
 
 /// The wire's latency is in the facts; libraries between NCCL and the wire add theirs. Their own floor already holds a
 /// wire of usual length.
 double hop_latency_us(const topology::GroupFacts& f, std::size_t g, const ModelConstants& k) {
-  const double software = f.transport == "efa" ? k.efa_hop[g] : f.transport == "tcp" ? k.tcp_hop : 0;
+  const double software = library_hop_us(f.transport, g, k);
   return software > 0 ? std::max(f.inter_latency.us(), k.reference_net + software) : f.inter_latency.us();
 }
 
@@ -54,8 +65,8 @@ Channels channels_of(const topology::GroupFacts& f, const ModelConstants& k) {
   c.nodes = std::max(1u, f.nodes);
   c.per_node = std::max(1u, f.max_per_node);
   c.generation = generation_of(f.compute_capability);
-  c.nvlink = is_nvlink(f.intra);
-  c.full_mesh = f.intra == topology::IntraNode::nvswitch;
+  c.nvlink = f.nvlink();
+  c.full_mesh = f.switched();
   c.multicast = f.multicast && c.generation >= 2;
   c.sharp = f.sharp;
   c.peer_to_peer = f.peer_to_peer;
@@ -67,7 +78,7 @@ Channels channels_of(const topology::GroupFacts& f, const ModelConstants& k) {
   c.inter_gbps = std::max(0.01, f.node_bandwidth.value() * kGiga * network_share(f, g, k));
   c.nics = std::max(1.0, f.nics_per_node);
   c.extra_net_us = c.nodes > 1 ? hop_latency_us(f, g, k) - k.reference_net : 0;
-  c.halves_tree_traffic = c.generation >= (f.transport == "efa" ? 2 : 1);
+  c.halves_tree_traffic = c.generation >= (f.transport == topology::Transport::efa ? 2 : 1);
   c.extra_intra_us =
       c.per_node > 1 ? std::max(0.0, f.intra_latency.us() - (c.nvlink ? k.reference_nvlink : k.reference_pcie)) : 0;
   c.count = channel_count(c);
@@ -77,6 +88,36 @@ Channels channels_of(const topology::GroupFacts& f, const ModelConstants& k) {
     c.extra_intra_us = 0;
   }
   return c;
+}
+
+double network_hop_us(const Channels& c, double nccl_us) {
+  constexpr double kShortestHopUs = 0.5;
+  return std::max(kShortestHopUs, nccl_us + c.extra_net_us);
+}
+
+double ramp_us(const Channels& c, Protocol protocol) {
+  const ModelConstants& k = *c.k;
+  const auto g = static_cast<std::size_t>(c.generation), p = static_cast<std::size_t>(protocol);
+  const double inside = (protocol == Protocol::ll ? k.ramp_ll : k.ramp_bulk)[g] * (c.nvlink || c.nodes > 1 ? 1.0 : 0.0);
+  return inside + (c.nodes > 1 ? k.ramp_hops[p] * network_hop_us(c, k.nccl.tree_net[p]) : 0.0);
+}
+
+bool allows_ll128(const Channels& c) { return (c.nvlink || c.per_node == 1) && c.gpu_direct; }
+
+double exchange_link_gbps(const Channels& c) {
+  const ModelConstants& k = *c.k;
+  return c.nvlink ? k.exchange_share[static_cast<std::size_t>(c.generation)] * c.intra_nominal_gbps
+                  : k.exchange_pcie_share * c.intra_gbps;
+}
+
+double nvls_all_reduce_gbps(const Channels& c) {
+  const ModelConstants& k = *c.k;
+  const double n = c.per_node;
+  return k.nvls_share[static_cast<std::size_t>(c.generation)] * c.intra_nominal_gbps / (1 + 1 / n);
+}
+
+std::string_view slower_link(const Channels& c) {
+  return c.nodes > 1 && c.inter_gbps < c.intra_gbps ? "network" : "links within the node";
 }
 
 }  // namespace distsim::collectives

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "collectives/algorithms/candidate.hpp"
 #include "collectives/algorithms/model_constants.hpp"
 #include "topology/topology.hpp"
 
@@ -19,8 +20,8 @@ struct Channels {
   bool nvlink = false;     ///< members of a node are joined by NVLink
   bool full_mesh = false;  ///< every pair of a node at full speed (NVSwitch)
   bool halves_tree_traffic = true;  ///< on two nodes a tree crosses the network with half of the data each way
-  bool through_nics =
-      false;  ///< no NVLink, and a NIC beside each GPU that beats PCIe: traffic inside a node takes the NICs as well
+  /// No NVLink, and a NIC for each GPU that is faster than PCIe: traffic within a node takes the NICs as well.
+  bool through_nics = false;
   bool multicast = false, sharp = false, peer_to_peer = true, gpu_direct = true;
   double count = 1;               ///< channels over the whole group
   double intra_gbps = 0;          ///< sum over the rings inside a node, usable by NCCL
@@ -34,5 +35,24 @@ struct Channels {
 
 /// `facts.ranks` >= 2. Every rate in the result is positive and finite.
 Channels channels_of(const topology::GroupFacts& facts, const ModelConstants& constants = shipped_constants());
+
+/// Stands for "no limit" where the least of several rates is taken, GB/s.
+inline constexpr double kUnlimitedGbps = 1e9;
+/// Of a channel's bytes that are data with LL: every 8-byte store carries 4 bytes of flag.
+inline constexpr double kLlShare = 0.5;
+
+/// A network hop in us: NCCL's latency for it, corrected by how much this network's latency differs from that of the
+/// InfiniBand it was found on. At least half a microsecond, which no network of today is below.
+double network_hop_us(const Channels& channels, double nccl_us);
+/// Fill and drain of the pipeline of rings, trees and NVLS, in us.
+double ramp_us(const Channels& channels, Protocol protocol);
+/// LL128 needs NVLink (or a path that keeps 128-byte stores in one piece) and sm70.
+bool allows_ll128(const Channels& channels);
+/// What one GPU sends to the others of its node at once in grouped send/recv, GB/s.
+double exchange_link_gbps(const Channels& channels);
+/// Algorithm bandwidth of an all_reduce by the NVSwitches of a node, GB/s.
+double nvls_all_reduce_gbps(const Channels& channels);
+/// What bounds rings and trees, in words.
+std::string_view slower_link(const Channels& channels);
 
 }  // namespace distsim::collectives

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <tuple>
 
-#include "collectives/algorithms/algorithms.hpp"
+#include "collectives/algorithms/algorithm.hpp"
 
 namespace distsim::collectives {
 
@@ -22,18 +22,16 @@ double nic_of_one_gpu(const Channels& c) { return c.inter_gbps / c.nics * std::m
 void add(std::vector<Candidate>& out, const Channels& c, double latency, double gbps, std::uint32_t steps,
          std::string_view limit) {
   const ModelConstants& k = *c.k;
-  const double net = c.nodes > 1 ? std::max(0.5, k.nccl.tree_net[0] + c.extra_net_us) : 0;
-  const double simple = c.nodes > 1 ? std::max(0.5, k.nccl.tree_net[2] + c.extra_net_us) : k.nccl.tree_nvlink[2];
+  const double net = c.nodes > 1 ? network_hop_us(c, k.nccl.tree_net[0]) : 0;
+  const double simple = c.nodes > 1 ? network_hop_us(c, k.nccl.tree_net[2]) : k.nccl.tree_nvlink[2];
   for (auto [protocol, extra, share] :
-       {std::tuple{Protocol::ll, net, 0.5}, std::tuple{Protocol::simple, simple, 1.0}}) {
-    Candidate x{Algorithm::direct, protocol, latency + extra, share * gbps};
+       {std::tuple{Protocol::ll, net, kLlShare}, std::tuple{Protocol::simple, simple, 1.0}}) {
+    Candidate x{protocol, latency + extra, share * gbps};
     x.steps = steps;
     x.limit = limit;
     out.push_back(x);
   }
 }
-
-}  // namespace
 
 void add_direct(graph::CollectiveKind kind, const Channels& c, std::vector<Candidate>& out) {
   const ModelConstants& k = *c.k;
@@ -43,13 +41,21 @@ void add_direct(graph::CollectiveKind kind, const Channels& c, std::vector<Candi
         c.nodes > 1 && (p <= 1 || nic_of_one_gpu(c) < link_gbps(c));  // one GPU a node: no link inside takes part
     add(out, c, k.send_base, network ? nic_of_one_gpu(c) : link_gbps(c), 1,
         network ? "network" : "links within the node");
-  } else if (kind == graph::CollectiveKind::gather || kind == graph::CollectiveKind::scatter) {
+  } else {
     const double inside_bytes = (p - 1) / n, crossing_bytes = (n - p) / n;
-    const double inside = inside_bytes > 0 ? link_gbps(c) / inside_bytes : 1e9;
-    const double across = crossing_bytes > 0 ? nic_of_one_gpu(c) / crossing_bytes : 1e9;
+    const double inside = inside_bytes > 0 ? link_gbps(c) / inside_bytes : kUnlimitedGbps;
+    const double across = crossing_bytes > 0 ? nic_of_one_gpu(c) / crossing_bytes : kUnlimitedGbps;
     add(out, c, k.exchange_base + (n - 1) * k.gather_per_peer, std::min(inside, across),
         static_cast<std::uint32_t>(n) - 1, across < inside ? "network" : "links within the node");
   }
 }
+
+}  // namespace
+
+extern constinit const AlgorithmInfo direct_algorithm =
+    checked({.name = "direct",
+             .sentence = "Point-to-point messages to or from one rank.",
+             .kinds = {graph::CollectiveKind::send_recv, graph::CollectiveKind::gather, graph::CollectiveKind::scatter},
+             .add = add_direct});
 
 }  // namespace distsim::collectives

@@ -2,19 +2,11 @@
 // cross the network.
 //   time = set-up + per peer cost * (n - 1) + the longer of: bytes over its links inside the node, bytes over its share
 //   of the node's NICs
-// Rails and PXN: what leaves for GPU j of another node first hops to the local GPU beside NIC j over NVLink, so it
+// Rails and PXN: what leaves for GPU j of another node first hops to the local GPU near NIC j over NVLink, so it
 // loads NVLink too.
-#include <algorithm>
-
-#include "collectives/algorithms/algorithms.hpp"
+#include "collectives/algorithms/algorithm.hpp"
 
 namespace distsim::collectives {
-
-double exchange_link_gbps(const Channels& c) {
-  const ModelConstants& k = *c.k;
-  return c.nvlink ? k.exchange_share[static_cast<std::size_t>(c.generation)] * c.intra_nominal_gbps
-                  : k.exchange_pcie_share * c.intra_gbps;
-}
 
 namespace {
 
@@ -30,22 +22,19 @@ Load exchange_rate(const Channels& c) {
   if (c.nodes == 1 && !c.through_nics) return {link * n / (n - 1), "links within the node"};
   const double inside_bytes = c.through_nics ? 0 : ((p - 1) + (c.nvlink ? (n - p) * (p - 1) / p : 0)) / n;
   const double crossing_bytes = (c.through_nics ? n - 1 : n - p) / n;
-  const double inside = inside_bytes > 0 ? link / inside_bytes : 1e9;
+  const double inside = inside_bytes > 0 ? link / inside_bytes : kUnlimitedGbps;
   const double across = (c.through_nics ? k.ring_net_share : k.exchange_net_share) * c.inter_gbps / p / crossing_bytes;
   return across <= inside ? Load{across, "network"} : Load{inside, "links within the node"};
 }
 
-}  // namespace
-
-void add_exchange(graph::CollectiveKind kind, const Channels& c, std::vector<Candidate>& out) {
+void add_exchange(graph::CollectiveKind, const Channels& c, std::vector<Candidate>& out) {
   const ModelConstants& k = *c.k;
-  if (kind != graph::CollectiveKind::all_to_all && kind != graph::CollectiveKind::all_to_all_v) return;
   const Load load = exchange_rate(c);
-  const double net = c.nodes > 1 ? std::max(0.5, k.nccl.tree_net[0] + c.extra_net_us) : 0;
+  const double net = c.nodes > 1 ? network_hop_us(c, k.nccl.tree_net[0]) : 0;
   const double peers = (c.per_node - 1) * k.exchange_per_peer + (c.ranks - c.per_node) * k.exchange_per_net_peer;
   const double latency = k.exchange_base + net + peers;
-  Candidate ll{Algorithm::exchange, Protocol::ll, latency, 0.5 * load.gbps};
-  Candidate simple{Algorithm::exchange, Protocol::simple, latency + k.exchange_simple, load.gbps};
+  Candidate ll{Protocol::ll, latency, kLlShare * load.gbps};
+  Candidate simple{Protocol::simple, latency + k.exchange_simple, load.gbps};
   for (Candidate* x : {&ll, &simple}) {
     x->steps = c.ranks - 1;
     x->ramp_us = c.nvlink || c.nodes > 1 ? k.ramp_exchange[static_cast<std::size_t>(c.generation)] : 0;
@@ -53,5 +42,18 @@ void add_exchange(graph::CollectiveKind kind, const Channels& c, std::vector<Can
     out.push_back(*x);
   }
 }
+
+}  // namespace
+
+extern constinit const AlgorithmInfo exchange_algorithm =
+    checked({.name = "exchange",
+             .sentence = "Grouped send/recv between all pairs, with NICs reached over NVLink by PXN.",
+             .kinds = {graph::CollectiveKind::all_to_all, graph::CollectiveKind::all_to_all_v},
+             .exchange = Exchange::grouped,
+             .add = add_exchange,
+             .schedule = {[](graph::CollectiveKind, Grid g, std::int64_t bytes) {
+                            return pairwise_all_to_all(g.ranks(), bytes);
+                          },
+                          [](graph::CollectiveKind, Grid g) { return g.ranks() - 1.0; }}});
 
 }  // namespace distsim::collectives

@@ -74,7 +74,7 @@ Result<void> flatten(const ConfigNode& node, std::string_view key, std::vector<d
   return {};
 }
 
-/// Rates and shares of rates for which nothing stands in: with 0, a collective would never end. A share of NVLS, trees
+/// Rates and shares of rates without an alternative: with 0, a collective would never end. A share of NVLS, trees
 /// or PAT may be 0; a ring is left.
 bool is_indispensable(std::string_view key) {
   constexpr std::string_view keys[] = {"link_gbps",      "nvlink_usable",       "ring_simple_share",   "ring_net_share",

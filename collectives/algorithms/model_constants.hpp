@@ -46,7 +46,7 @@ struct ConstantField {
 std::vector<ConstantField> fields_of(ModelConstants& constants);
 
 /// Reads constants over `base`. Errors with file:line:col: another version, unknown keys (nearest spelling), lists of
-/// another length, figures that are negative, not finite or above 1e6, rates that nothing stands in for below 1e-3.
+/// another length, figures that are negative, not finite or above 1e6, rates without an alternative below 1e-3.
 /// With `complete`, a key that is missing.
 Result<ModelConstants> read_constants(std::string_view text, const std::string& file, const ModelConstants& base,
                                       bool complete);

@@ -2,20 +2,19 @@
 // GPU a node.
 //   bandwidth: 3/4 of the bus;  latency: base + floor(log2 nodes) * network hop / 3.5 + 2.8 us a rank (NCCL 2.30
 //   tuning.cc)
-#include <algorithm>
 #include <bit>
 
-#include "collectives/algorithms/algorithms.hpp"
+#include "collectives/algorithms/algorithm.hpp"
 
 namespace distsim::collectives {
 
-void add_pat(graph::CollectiveKind kind, const Channels& c, std::vector<Candidate>& out) {
+namespace {
+
+void add_pat(graph::CollectiveKind, const Channels& c, std::vector<Candidate>& out) {
   const ModelConstants& k = *c.k;
-  if (kind != graph::CollectiveKind::all_gather && kind != graph::CollectiveKind::reduce_scatter) return;
-  if (c.per_node != 1 || c.nodes < 2) return;
   const std::uint32_t levels = static_cast<std::uint32_t>(std::bit_width(c.nodes)) - 1;
-  const double network = std::max(0.5, k.nccl.pat_net + c.extra_net_us);
-  Candidate x{Algorithm::pat, Protocol::simple,
+  const double network = network_hop_us(c, k.nccl.pat_net);
+  Candidate x{Protocol::simple,
               k.nccl.pat_base + levels * network / k.nccl.pat_pipelining + c.ranks * k.nccl.pat_per_rank,
               k.nccl.pat_share * c.inter_gbps};
   x.steps = levels;
@@ -23,5 +22,15 @@ void add_pat(graph::CollectiveKind kind, const Channels& c, std::vector<Candidat
   x.limit = "network";
   out.push_back(x);
 }
+
+}  // namespace
+
+extern constinit const AlgorithmInfo pat_algorithm =
+    checked({.name = "pat",
+             .sentence = "With one GPU per node, parallel aggregated trees: a logarithmic number of steps.",
+             .kinds = {graph::CollectiveKind::all_gather, graph::CollectiveKind::reduce_scatter},
+             .nccl_names = {"PAT"},
+             .applies = [](const Channels& c) { return c.per_node == 1 && c.nodes >= 2; },
+             .add = add_pat});
 
 }  // namespace distsim::collectives

@@ -1,98 +1,84 @@
-// All algorithms in one array. To add one: a file with its function, a line here.
-#include <algorithm>
+// The list of algorithms, in the order in which equal times are chosen. To add one: a file that defines it
+// (algorithm.hpp says how), and its line here.
 #include <array>
-#include <cmath>
-#include <limits>
 
 #include "base/check.hpp"
-#include "collectives/algorithms/algorithms.hpp"
-#include "collectives/collective_models.hpp"
+#include "collectives/algorithms/algorithm.hpp"
+#include "collectives/collective_options.hpp"
+
+#define ALGORITHMS(ALGORITHM) \
+  ALGORITHM(ring)             \
+  ALGORITHM(tree)             \
+  ALGORITHM(collnet)          \
+  ALGORITHM(nvls)             \
+  ALGORITHM(nvls_tree)        \
+  ALGORITHM(pat)              \
+  ALGORITHM(exchange)         \
+  ALGORITHM(hierarchical)     \
+  ALGORITHM(rdma)             \
+  ALGORITHM(direct)
 
 namespace distsim::collectives {
 
+#define DECLARE(name) extern const AlgorithmInfo name##_algorithm;
+ALGORITHMS(DECLARE)
+
 namespace {
 
-struct Entry {
-  CollectiveInfo info;
-  AlgorithmFunction add;
-};
+#define ENTRY(name) &name##_algorithm,
+constexpr std::array kAlgorithms{ALGORITHMS(ENTRY)};
 
-constexpr std::array<Entry, kAlgorithmCount> kAlgorithms{{
-    {{"ring", "all_reduce, all_gather, reduce_scatter, broadcast, reduce: chunks circulate in rings over all ranks."},
-     add_ring},
-    {{"tree",
-      "all_reduce (and barrier, an all_reduce of a few bytes): up and down a double binary tree of nodes, with a chain within each node."},
-     add_tree},
-    {{"collnet", "all_reduce: reduction in the network switches (SHARP)."}, add_collnet},
-    {{"nvls", "all_reduce, all_gather, reduce_scatter within a node: NVSwitches reduce and multicast."}, add_nvls},
-    {{"nvls_tree", "all_reduce: NVSwitches within nodes, a tree between them."}, add_nvls_tree},
-    {{"pat",
-      "all_gather, reduce_scatter with one GPU per node: parallel aggregated trees, a logarithmic number of steps."},
-     add_pat},
-    {{"exchange", "all_to_all, all_to_all_v: grouped send/recv between all pairs, NICs reached over NVLink (PXN)."},
-     add_exchange},
-    {{"hierarchical",
-      "all_to_all, all_to_all_v across nodes in two levels, over NVLink and then along rails; used where collectives.exchange selects it."},
-     add_hierarchical},
-    {{"rdma_writes",
-      "all_to_all, all_to_all_v across nodes, along rails by the framework's own RDMA writes instead of NCCL; used where collectives.exchange is rdma."},
-     add_rdma_writes},
-    {{"direct", "send_recv, gather, scatter: point-to-point messages to or from one rank."}, add_direct},
-}};
+constexpr bool distinct() {
+  for (std::size_t i = 0; i < kAlgorithms.size(); ++i) {
+    for (std::size_t j = i + 1; j < kAlgorithms.size(); ++j) {
+      if (kAlgorithms[i] == kAlgorithms[j]) return false;
+    }
+  }
+  return true;
+}
+std::string text_of(const Kinds& kinds) {
+  std::string out;
+  for (std::size_t k = 0; k <= static_cast<std::size_t>(graph::CollectiveKind::barrier); ++k) {
+    const auto kind = static_cast<graph::CollectiveKind>(k);
+    if (kinds.contains(kind)) out += (out.empty() ? "" : ", ") + std::string(graph::name_of(kind));
+  }
+  return out;
+}
+
+static_assert(distinct(), "an algorithm is listed twice");
+static_assert(kAlgorithms.size() <= 32, "Selection has a bit for each");
 
 }  // namespace
+
+std::span<const AlgorithmInfo* const> algorithms() { return kAlgorithms; }
+
+std::size_t index_of(const AlgorithmInfo& algorithm) {
+  std::size_t i = 0;
+  while (i < kAlgorithms.size() && kAlgorithms[i] != &algorithm) ++i;
+  CHECK(i < kAlgorithms.size()) << "not in the registry: " << algorithm.name;
+  return i;
+}
 
 std::vector<Candidate> candidates_for(graph::CollectiveKind kind, const Channels& channels) {
   std::vector<Candidate> out;
   out.reserve(12);
-  for (const Entry& entry : kAlgorithms) entry.add(kind, channels, out);
+  for (const AlgorithmInfo* a : kAlgorithms) {
+    if (!a->kinds.contains(kind) || !a->applies(channels)) continue;
+    const std::size_t first = out.size();
+    a->add(kind, channels, out);
+    for (std::size_t i = first; i < out.size(); ++i) out[i].algorithm = a;
+  }
   CHECK(!out.empty()) << "no algorithm for " << graph::name_of(kind);
   return out;
 }
 
-namespace {
-
-/// NCCL's correction between the table's powers of two is linear in bytes: no jump at a size, and bytes / correction
-/// still grows.
-double tree_correction(const std::array<double, 23>& table, double bytes) {
-  int exponent = 0;
-  const double mantissa = 2 * std::frexp(std::max(bytes, 64.0) / 64.0, &exponent) - 1;  // 0 .. 1 within a factor of two
-  const std::size_t i = static_cast<std::size_t>(exponent - 1);
-  return i + 1 >= table.size() ? table.back() : table[i] + mantissa * (table[i + 1] - table[i]);
-}
-
-/// x^(3/8) by three square roots, which take a fraction of std::pow's time and round alike everywhere.
-double three_eighths_power(double x) {
-  const double quarter = std::sqrt(std::sqrt(x));
-  return quarter * std::sqrt(quarter);
-}
-
-}  // namespace
-
-double time_us(const Candidate& c, double bytes) {
-  const double wire =
-      bytes / (1000.0 * (c.correction != nullptr ? c.gbps * tree_correction(*c.correction, bytes) : c.gbps));
-  const double ramp = wire >= c.ramp_us ? c.ramp_us : c.ramp_us * three_eighths_power(wire / c.ramp_us);
-  return c.latency_us + wire + ramp + std::min(c.fill_us, bytes / (1000.0 * c.fill_gbps));
-}
-
-Choice fastest(std::span<const Candidate> candidates, double bytes) {
-  Choice best{nullptr, std::numeric_limits<double>::infinity()};
-  for (const Candidate& c : candidates) {
-    if (c.latency_us >= best.us) continue;
-    if (const double us = time_us(c, bytes); us < best.us) best = {&c, us};
+std::vector<CollectiveInfo> collective_registry() {
+  std::vector<CollectiveInfo> out;
+  for (const AlgorithmInfo* a : kAlgorithms) {
+    const std::string_view clause = a->sentence.substr(0, a->sentence.size() - 1);
+    out.push_back({a->name, std::string(clause) + " (" + text_of(a->kinds) + ")."});
   }
-  CHECK(best.candidate != nullptr) << "no finite time for " << bytes << " bytes";
-  return best;
-}
-
-std::span<const CollectiveInfo> collective_registry() {
-  static const auto infos = [] {
-    std::array<CollectiveInfo, kAlgorithms.size()> out;
-    for (std::size_t i = 0; i < out.size(); ++i) out[i] = kAlgorithms[i].info;
-    return out;
-  }();
-  return infos;
+  return out;
 }
 
 }  // namespace distsim::collectives

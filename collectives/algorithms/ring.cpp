@@ -4,11 +4,15 @@
 //   latency:   base + steps between nodes * network hop + the others * hop inside a node
 #include <algorithm>
 
-#include "collectives/algorithms/algorithms.hpp"
+#include "base/check.hpp"
+#include "collectives/algorithms/algorithm.hpp"
 
 namespace distsim::collectives {
 
 namespace {
+
+/// Of the bus that rings reach with LL128, whose 128-byte lines hold 8 bytes of flag, by NCCL 2.30 tuning.cc.
+constexpr double kLl128Share = 0.92;
 
 bool is_pipelined(graph::CollectiveKind kind) {
   return kind == graph::CollectiveKind::broadcast || kind == graph::CollectiveKind::reduce;
@@ -25,7 +29,8 @@ std::uint32_t ring_steps(graph::CollectiveKind kind, std::uint32_t n) {
     case graph::CollectiveKind::reduce:
       return n;
     default:
-      return 0;  // not a ring collective
+      CHECK(false) << graph::name_of(kind) << " is no collective of rings";
+      return 0;
   }
 }
 
@@ -36,12 +41,12 @@ double ring_bus(const Channels& c, Protocol p) {
   const double bus = c.nodes == 1 ? inside : std::min(inside, c.inter_gbps);
   switch (p) {
     case Protocol::ll:
-      return std::min(k.nccl.ll_max[g][scale], 0.5 * bus);
+      return std::min(k.nccl.ll_max[g][scale], kLlShare * bus);
     case Protocol::ll128:
-      return std::min(0.92 * bus, c.count * k.nccl.ring_ll128_per_channel[g][scale]);
+      return std::min(kLl128Share * bus, c.count * k.nccl.ring_ll128_per_channel[g][scale]);
     case Protocol::simple:
       return std::min((c.nvlink ? k.ring_simple_share[g] : k.ring_net_share) * inside,
-                      c.nodes > 1 ? k.ring_net_share * c.inter_gbps : 1e9);
+                      c.nodes > 1 ? k.ring_net_share * c.inter_gbps : kUnlimitedGbps);
   }
   return bus;
 }
@@ -55,21 +60,18 @@ double ring_latency(graph::CollectiveKind kind, const Channels& c, std::size_t p
   const double overhead = c.nodes > 1 ? k.nccl.net_overhead * (p == 2 ? 3 : 1) : 0;
   if (is_pipelined(kind)) return share * (k.nccl.ring_base[p] * k.pipelined_base_share + inside);
   const std::uint32_t rounds = kind == graph::CollectiveKind::all_reduce ? 2 : 1;
-  const double network = std::max(0.5, (c.per_node == 1 ? k.nccl.tree_net : k.nccl.ring_net)[p] + c.extra_net_us);
+  const double network = network_hop_us(c, (c.per_node == 1 ? k.nccl.tree_net : k.nccl.ring_net)[p]);
   const double crossings = c.nodes == 1 ? 0 : rounds * (c.nodes - 1.0);
   return share * (k.nccl.ring_base[p] + (steps - crossings) * std::max(inside, overhead)) + crossings * network;
 }
 
-}  // namespace
-
 void add_ring(graph::CollectiveKind kind, const Channels& c, std::vector<Candidate>& out) {
   const ModelConstants& k = *c.k;
   const std::uint32_t steps = ring_steps(kind, c.ranks);
-  if (steps == 0) return;
   for (Protocol protocol : kProtocols) {
     if (protocol == Protocol::ll128 && !allows_ll128(c)) continue;
     const auto p = static_cast<std::size_t>(protocol);
-    Candidate x{Algorithm::ring, protocol, ring_latency(kind, c, p, steps), ring_bus(c, protocol) * c.ranks / steps};
+    Candidate x{protocol, ring_latency(kind, c, p, steps), ring_bus(c, protocol) * c.ranks / steps};
     x.steps = steps;
     x.ramp_us = ramp_us(c, protocol);
     if (is_pipelined(kind) && c.nodes > 1) {
@@ -77,9 +79,38 @@ void add_ring(graph::CollectiveKind kind, const Channels& c, std::vector<Candida
       x.fill_us = k.fill_per_node[p] * c.nodes;
       x.fill_gbps = k.fill_gbps[p] * c.count;
     }
-    x.limit = c.nodes > 1 && c.inter_gbps < c.intra_gbps ? "network" : "links within the node";
+    x.limit = slower_link(c);
     out.push_back(x);
   }
 }
+
+std::vector<Transfer> transfers(graph::CollectiveKind kind, Grid grid, std::int64_t bytes) {
+  switch (kind) {
+    case graph::CollectiveKind::all_reduce:
+      return ring_all_reduce(grid.ranks(), bytes);
+    case graph::CollectiveKind::all_gather:
+      return ring_all_gather(grid.ranks(), bytes);
+    case graph::CollectiveKind::reduce_scatter:
+      return ring_reduce_scatter(grid.ranks(), bytes);
+    default:
+      return ring_chain(grid.ranks(), bytes, kind == graph::CollectiveKind::reduce);
+  }
+}
+
+/// Every chunk crosses every link of the ring but one; of an all_reduce twice.
+double traffic(graph::CollectiveKind kind, Grid grid) {
+  return (kind == graph::CollectiveKind::all_reduce ? 2 : 1) * (grid.ranks() - 1.0);
+}
+
+}  // namespace
+
+extern constinit const AlgorithmInfo ring_algorithm = checked(
+    {.name = "ring",
+     .sentence = "Chunks circulate in rings over all ranks.",
+     .kinds = {graph::CollectiveKind::all_reduce, graph::CollectiveKind::all_gather,
+               graph::CollectiveKind::reduce_scatter, graph::CollectiveKind::broadcast, graph::CollectiveKind::reduce},
+     .nccl_names = {"Ring"},
+     .add = add_ring,
+     .schedule = {transfers, traffic}});
 
 }  // namespace distsim::collectives

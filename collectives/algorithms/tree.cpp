@@ -5,24 +5,28 @@
 #include <algorithm>
 #include <bit>
 
-#include "collectives/algorithms/algorithms.hpp"
+#include "collectives/algorithms/algorithm.hpp"
 
 namespace distsim::collectives {
 
 namespace {
 
+// Of the rate that trees reach with Simple, by protocol: NCCL 2.30 tuning.cc.
+constexpr double kSimpleOverLl = 3.8, kLl128ShareInNode = 7.0 / 9, kLl128ShareAcross = 120.0 / 128;
+
 double tree_bus(const Channels& c, Protocol p) {
   const ModelConstants& k = *c.k;
   const auto g = static_cast<std::size_t>(c.generation), scale = static_cast<std::size_t>(std::min(c.nodes, 3u) - 1);
-  const double inside = c.per_node > 1 ? c.intra_gbps : 1e9;
-  const double across = c.nodes == 1 ? 1e9 : c.inter_gbps * (c.nodes == 2 && c.halves_tree_traffic ? 2.0 : 1.0);
+  const double inside = c.per_node > 1 ? c.intra_gbps : kUnlimitedGbps;
+  const double across =
+      c.nodes == 1 ? kUnlimitedGbps : c.inter_gbps * (c.nodes == 2 && c.halves_tree_traffic ? 2.0 : 1.0);
   const double bus = std::min({inside, across});
   const double simple = std::min(k.tree_simple_share * bus, c.count * k.nccl.tree_per_channel[g][scale]);
   switch (p) {
     case Protocol::ll:
-      return std::min(simple / 3.8, k.nccl.ll_max[g][scale]);
+      return std::min(simple / kSimpleOverLl, k.nccl.ll_max[g][scale]);
     case Protocol::ll128:
-      return std::min(simple * (c.nodes == 1 ? 7.0 / 9 : 120.0 / 128),
+      return std::min(simple * (c.nodes == 1 ? kLl128ShareInNode : kLl128ShareAcross),
                       c.count * k.nccl.tree_ll128_per_channel[g][scale]);
     case Protocol::simple:
       return simple;
@@ -30,27 +34,36 @@ double tree_bus(const Channels& c, Protocol p) {
   return simple;
 }
 
-}  // namespace
-
-void add_tree(graph::CollectiveKind kind, const Channels& c, std::vector<Candidate>& out) {
+void add_tree(graph::CollectiveKind, const Channels& c, std::vector<Candidate>& out) {
   const ModelConstants& k = *c.k;
-  if (kind != graph::CollectiveKind::all_reduce) return;
   const std::uint32_t levels = static_cast<std::uint32_t>(std::bit_width(c.nodes)) - 1;
   for (Protocol protocol : kProtocols) {
     if (protocol == Protocol::ll128 && !allows_ll128(c)) continue;
     const auto p = static_cast<std::size_t>(protocol);
     const double inside = (c.nvlink ? k.nccl.tree_nvlink : k.nccl.tree_pci)[p] + c.extra_intra_us;
-    const double network = network_hop_us(c, protocol);
+    const double network = network_hop_us(c, k.nccl.tree_net[p]);
     const double share = k.latency_share[static_cast<std::size_t>(c.generation)];
-    Candidate x{Algorithm::tree, protocol,
-                share * (k.nccl.tree_base[p] + 2 * (c.per_node - 1) * inside) + 2 * levels * network,
+    Candidate x{protocol, share * (k.nccl.tree_base[p] + 2 * (c.per_node - 1) * inside) + 2 * levels * network,
                 0.5 * tree_bus(c, protocol)};
     x.correction = &k.nccl.tree_correction[p];
     x.ramp_us = ramp_us(c, protocol);
     x.steps = 2 * (c.per_node - 1 + levels);
-    x.limit = c.nodes > 1 && c.inter_gbps < c.intra_gbps ? "network" : "links within the node";
+    x.limit = slower_link(c);
     out.push_back(x);
   }
 }
+
+}  // namespace
+
+extern constinit const AlgorithmInfo tree_algorithm =
+    checked({.name = "tree",
+             .sentence = "Up and down a double binary tree of nodes, with a chain within each node.",
+             .kinds = {graph::CollectiveKind::all_reduce},
+             .nccl_names = {"Tree"},
+             .add = add_tree,
+             .schedule = {[](graph::CollectiveKind, Grid g, std::int64_t bytes) {
+                            return double_tree_all_reduce(g.ranks(), bytes);
+                          },
+                          [](graph::CollectiveKind, Grid g) { return 2 * (g.ranks() - 1.0); }}});
 
 }  // namespace distsim::collectives

@@ -9,10 +9,11 @@ namespace {
 
 /// Between two measured sizes, a mix of the model's shape and of the smooth curve through the points. Over the
 /// published sweeps, every second size given: 1.8 / 3.6 % median / mean error, where straight lines have 2.5 / 4.3, the
-/// model's shape alone 1.9 / 4.0 and the smooth curve alone 1.6 / 3.7.
+/// model's shape 1.9 / 4.0 and the smooth curve 1.6 / 3.7.
 constexpr double kModelShape = 0.25;
-constexpr double kForget =
-    0.5;  // of the edge's residual, for each factor of two beyond: the factors have learnt what carries further
+/// Beyond the range, the residual halves every 1 / kForget factors of two. Chosen: what carries further is in the
+/// calibration's factors.
+constexpr double kForget = 0.5;
 
 /// Index of the first that is above t, in 1 .. n - 1.
 std::size_t segment_of(const std::vector<double>& x, double t) {

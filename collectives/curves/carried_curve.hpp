@@ -12,7 +12,7 @@
 #include <string_view>
 #include <vector>
 
-#include "collectives/algorithms/analytic_model.hpp"
+#include "collectives/analytic_model.hpp"
 #include "collectives/curves/curve_set.hpp"
 #include "collectives/curves/monotone_cubic.hpp"
 

@@ -9,7 +9,7 @@
 #define DISTSIM_QUIET static_cast<void>(0)
 #endif
 
-#include "collectives/curves/curve.pb.h"
+#include "collectives/curve_file/curve.pb.h"
 #include "collectives/curves/curve_set.hpp"
 
 namespace distsim::collectives {

@@ -9,6 +9,7 @@
 #include "base/file.hpp"
 #include "base/folder_files.hpp"
 #include "base/log.hpp"
+#include "base/text/counted.hpp"
 #include "collectives/evidence.hpp"
 
 namespace distsim::collectives {
@@ -58,7 +59,7 @@ std::uint32_t nodes_of(const Curve& c, const topology::ClusterSpec& spec) {
   return (c.ranks + per_node - 1) / per_node;
 }
 
-/// Whether what stands before the first curve names the system: spares parsing the files of all other systems.
+/// Whether the lines before the first curve name the system: spares parsing the files of all other systems.
 bool head_names(std::string_view text, const std::string& system) {
   return text.substr(0, text.find("curves {")).find('"' + system + '"') != std::string_view::npos;
 }
@@ -69,7 +70,7 @@ std::string source_of(const Curve& c, const CurveSet& set) {
   return text + ", " + c.library.substr(0, 30);
 }
 
-/// A run that broke off may have left its last sizes unsettled; whoever trusts it says so.
+/// A run that broke off may have left its last sizes unsettled; using it takes the user's consent.
 Result<void> check_complete(const CurveSet& set, const CollectiveOptions& options, const std::string& file) {
   if (!set.partial || options.allow_partial) return {};
   return Error{"partial: found true, expected curves from a run that finished", file,
@@ -108,13 +109,15 @@ class Loader {
       }
       const std::uint32_t nodes = nodes_of(c, spec_);
       if (c.ranks % nodes != 0 || c.ranks / nodes > spec_.gpus_per_node) {
-        if (origin != Origin::user) {  // `gpus_per_node` was changed: the shipped curves speak of another machine
-          log_skipped(file, c, "the system has " + std::to_string(spec_.gpus_per_node) + " GPUs per node");
+        if (origin != Origin::user) {  // `gpus_per_node` was changed: the shipped curves are of another machine
+          log_skipped(
+              file, c,
+              "the system has " + counted(static_cast<std::uint64_t>(spec_.gpus_per_node), "GPU") + " per node");
           continue;
         }
-        return Error{"curve of " + std::to_string(c.ranks) + " ranks on " + std::to_string(nodes) +
-                         " nodes: expected a multiple of the nodes and at most " + std::to_string(spec_.gpus_per_node) +
-                         " per node, as " + (spec_.name.empty() ? "the system" : spec_.name) + " has",
+        return Error{"found a curve of " + counted(c.ranks, "rank") + " on " + counted(nodes, "node") +
+                         ", expected a multiple of the nodes and at most " + std::to_string(spec_.gpus_per_node) +
+                         " per node" + (spec_.name.empty() ? "" : " (" + spec_.name + ")"),
                      file, ""};
       }
       TRY_ASSIGN(const topology::GroupFacts* facts, facts_of({c.ranks, nodes, c.groups_at_once > 1}));

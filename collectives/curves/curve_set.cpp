@@ -5,11 +5,8 @@
 #include <fstream>
 
 #include "base/file.hpp"
-#include "collectives/logs/json_log_reader.hpp"
 #include "collectives/logs/line_source.hpp"
-#include "collectives/logs/nccl_tests_reader.hpp"
-#include "collectives/logs/osu_reader.hpp"
-#include "collectives/logs/param_reader.hpp"
+#include "collectives/logs/log_readers.hpp"
 
 namespace distsim::collectives {
 
@@ -20,7 +17,7 @@ enum class Format : std::uint8_t { curve_file, binary, json, osu, param, nccl_te
 constexpr std::size_t kSniffed = std::size_t{64} << 10;
 
 /// A line that begins with a field of curve.proto. A log of nccl-tests has none; a comment of a curve file may well
-/// speak of nccl-tests.
+/// mention nccl-tests.
 bool begins_curve_file(std::string_view line) {
   for (std::string_view field : {"version:", "system:", "curve_count:", "curves {", "curves{"}) {
     if (line.starts_with(field)) return true;

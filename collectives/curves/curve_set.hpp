@@ -28,7 +28,7 @@ struct Curve {
   std::vector<CurvePoint> points;    ///< ascending in bytes, times positive and finite
   std::uint32_t flagged = 0;         ///< rows left out because they contradict themselves
   std::string group{};               ///< of collective_bench: all, nodes, rails, 8x2, ...; empty where not stated
-  std::uint32_t groups_at_once = 0;  ///< groups of that shape that ran together; 0 or 1: alone
+  std::uint32_t groups_at_once = 0;  ///< groups of that shape that ran together; 0 or 1: no other
 };
 
 struct CurveSet {
@@ -58,9 +58,6 @@ Result<CurveSet> parse_curve_text(std::string_view text, const std::string& file
 /// version 1.
 Result<CurveSet> parse_curve_binary(std::string_view bytes, const std::string& file);
 bool begins_binary_curve_file(std::string_view head);
-
-/// Hex digest of what a price depends on: system, device, identity and points of all curves.
-std::string checksum_of(const CurveSet& set);
 
 /// The text form of a set, as it is kept in configs/curves, with its checksum.
 std::string curve_text(const CurveSet& set);

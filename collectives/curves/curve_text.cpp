@@ -7,7 +7,9 @@
 #include <cmath>
 #include <optional>
 
-#include "collectives/curves/curve.pb.h"
+#include "collectives/collective_options.hpp"
+#include "collectives/curve_file/curve.pb.h"
+#include "collectives/curve_file/curve_checksum.hpp"
 #include "collectives/curves/curve_set.hpp"
 
 namespace distsim::collectives {
@@ -108,12 +110,11 @@ Result<Curve> read_curve(const curves::Curve& c, const Positions& at) {
     return Error{
         "nodes: found " + std::to_string(c.nodes()) + ", expected at most ranks (" + std::to_string(c.ranks()) + ")",
         at.of(c, "nodes"), ""};
-  if (!c.launch().empty() && c.launch() != "mpi" && c.launch() != "single_process") {
-    return Error{"launch: found '" + c.launch() + "', expected mpi or single_process", at.of(c, "launch"), ""};
-  }
+  const auto launch = c.launch().empty() ? Launch::mpi : read_word("launch", c.launch(), launch_words());
+  if (!launch.ok()) return Error{launch.error().what, at.of(c, "launch"), launch.error().hint};
   out.ranks = c.ranks();
   out.nodes = c.nodes();
-  out.single_process = c.launch() == "single_process";
+  out.single_process = *launch == Launch::single_process;
   out.cuda_graph = c.cuda_graph();
   out.library = c.library();
   out.settings = c.settings();
@@ -165,7 +166,7 @@ Result<CurveSet> read_set(const curves::CurveFile& message, const std::string& f
     TRY_ASSIGN(Curve curve, read_curve(message.curves(i), at.inside(message, "curves", i)));
     out.curves.push_back(std::move(curve));
   }
-  if (const std::string sum = checksum_of(out); !message.checksum().empty() && message.checksum() != sum) {
+  if (const std::string sum = curves::checksum_of(message); !message.checksum().empty() && message.checksum() != sum) {
     return Error{"checksum: found '" + message.checksum() + "', expected '" + sum + "' for these rows",
                  at.of(message, "checksum"), "was the file edited? delete the line to accept it"};
   }
@@ -194,7 +195,6 @@ std::string curve_text(const CurveSet& set) {
   message.set_device(set.device);
   message.set_hardware(set.hardware);
   message.set_partial(set.partial);
-  message.set_checksum(checksum_of(set));
   for (const auto& name : set.also_for) message.add_also_for(name);
   for (const auto& host : set.hosts) message.add_hosts(host);
   message.set_driver(set.driver);
@@ -206,7 +206,7 @@ std::string curve_text(const CurveSet& set) {
     out.set_kind(std::string(graph::name_of(c.kind)));
     out.set_ranks(c.ranks);
     out.set_nodes(c.nodes);
-    out.set_launch(c.single_process ? "single_process" : "mpi");
+    out.set_launch(std::string(word_of(c.single_process ? Launch::single_process : Launch::mpi, launch_words())));
     out.set_cuda_graph(c.cuda_graph);
     out.set_library(c.library);
     out.set_settings(c.settings);
@@ -225,6 +225,7 @@ std::string curve_text(const CurveSet& set) {
       point.set_high_us(p.high_us);
     }
   }
+  message.set_checksum(curves::checksum_of(message));
   TextFormat::Printer printer;
   printer.SetUseShortRepeatedPrimitives(true);
   std::string text;

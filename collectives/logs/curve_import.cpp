@@ -4,7 +4,7 @@
 #include <cstdio>
 #include <set>
 
-#include "collectives/collective_models.hpp"
+#include "base/text/counted.hpp"
 
 namespace distsim::collectives {
 
@@ -33,13 +33,11 @@ std::string binary_size(double bytes) {
 }
 
 std::string title_of(const Curve& c) {
-  std::string text = std::string(graph::name_of(c.kind)) + ", " + std::to_string(c.ranks) + " ranks";
-  text += c.nodes == 0 ? ", nodes not stated" : " on " + std::to_string(c.nodes) + (c.nodes == 1 ? " node" : " nodes");
+  std::string text = std::string(graph::name_of(c.kind)) + ", " + counted(c.ranks, "rank");
+  text += c.nodes == 0 ? ", nodes not stated" : " on " + counted(c.nodes, "node");
   text += c.single_process ? ", one process per node" : ", one process per GPU";
   if (c.cuda_graph) text += ", CUDA graph";
-  if (c.groups_at_once > 1)
-    text += ", concurrent with " + std::to_string(c.groups_at_once - 1) +
-            (c.groups_at_once == 2 ? " other group" : " other groups");
+  if (c.groups_at_once > 1) text += ", concurrent with " + counted(c.groups_at_once - 1, "other group");
   if (c.groups_at_once == 1) text += ", no concurrent groups";
   for (const std::string& extra : {c.library, c.settings, c.label, c.date}) {
     if (!extra.empty()) text += ", " + extra;
@@ -66,7 +64,7 @@ std::string rows_of(const Curve& c) {
 
 std::vector<std::string> gaps_of(const Curve& c) {
   std::vector<std::string> out;
-  if (c.flagged > 0) out.push_back(std::to_string(c.flagged) + " inconsistent rows left out");
+  if (c.flagged > 0) out.push_back(counted(c.flagged, "inconsistent row") + " left out");
   if (c.points.front().bytes > kSmallEnough)
     out.push_back("sizes below " + binary_size(c.points.front().bytes) + ": latency comes from the model");
   for (std::size_t i = 1; i < c.points.size(); ++i) {
@@ -118,7 +116,7 @@ Result<CurveSet> import_curves(const ImportRequest& request) {
     for (std::string& r : set.remarks) out.remarks.push_back(std::move(r));
     for (Curve& c : set.curves) {
       if (c.date.empty()) c.date = request.date;
-      if (!request.launch.empty()) c.single_process = request.launch == "single_process";
+      if (request.launch) c.single_process = *request.launch == Launch::single_process;
       c.cuda_graph = c.cuda_graph || request.cuda_graph;
       out.curves.push_back(std::move(c));
     }

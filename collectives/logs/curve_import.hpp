@@ -2,9 +2,11 @@
 // and lacks.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string>
 
+#include "collectives/collective_options.hpp"
 #include "collectives/curves/curve_set.hpp"
 
 namespace distsim::collectives {
@@ -14,7 +16,7 @@ struct ImportRequest {
   std::string system, device;         ///< ClusterSpec::name and its device
   std::string date;                   ///< of the measurement, ISO; may be empty
   LogHints hints{};                   ///< for logs that do not state it
-  std::string launch;                 ///< "mpi", "single_process" or empty: as stated in the log
+  std::optional<Launch> launch{};     ///< absent: as stated in the log
   bool cuda_graph = false;            ///< the logs are of runs from a CUDA graph, whether they say so or not
 };
 

@@ -1,4 +1,4 @@
-#include "collectives/logs/json_log_reader.hpp"
+#include "collectives/logs/log_readers.hpp"
 
 #include <initializer_list>
 #include <nlohmann/json.hpp>

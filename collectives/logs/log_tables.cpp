@@ -1,16 +1,30 @@
 #include "collectives/logs/log_tables.hpp"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <cstdio>
 
-#include "collectives/logs/file_name_shape.hpp"
+#include "base/text/counted.hpp"
 
 namespace distsim::collectives {
 
 namespace {
 
 constexpr std::size_t kMostRemarks = 100;
+
+std::string_view name_of_path(std::string_view path) { return path.substr(path.find_last_of('/') + 1); }
+
+/// "16r" -> 16, where `unit` is one of the letters.
+std::optional<std::uint32_t> count_before(std::string_view& word, std::string_view units) {
+  std::uint32_t v = 0;
+  const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), v);
+  const auto used = static_cast<std::size_t>(end - word.data());
+  if (error != std::errc() || used == word.size() || units.find(word[used]) == std::string_view::npos)
+    return std::nullopt;
+  word.remove_prefix(used + 1);
+  return v;
+}
 
 std::string at_line(const std::string& file, std::size_t line) { return file + ":" + std::to_string(line); }
 
@@ -149,10 +163,9 @@ class Assembler {
       same_size.clear();
     }
     if (2 * std::size_t{c.flagged} <= table.rows.size()) return {};
-    return Error{"found " + std::to_string(c.flagged) + " of " + std::to_string(table.rows.size()) +
-                     " rows that are inconsistent as " + std::string(graph::name_of(c.kind)) + " of " +
-                     std::to_string(c.ranks) +
-                     " ranks; the first: " + contradiction(row_at(table, first_bad), c.kind, c.ranks),
+    return Error{"found " + std::to_string(c.flagged) + " of " + counted(table.rows.size(), "row") +
+                     " inconsistent as " + std::string(graph::name_of(c.kind)) + " of " + counted(c.ranks, "rank") +
+                     "; the first: " + contradiction(row_at(table, first_bad), c.kind, c.ranks),
                  at_line(file_, first_bad), ""};
   }
 
@@ -168,8 +181,8 @@ class Assembler {
 
 Result<void> check_shape(const LogContext& context, const std::string& file) {
   if (context.ranks == 0 || context.nodes <= context.ranks) return {};
-  return Error{"nodes: found " + std::to_string(context.nodes) + ", expected at most the " +
-                   std::to_string(context.ranks) + " ranks",
+  return Error{"nodes: found " + std::to_string(context.nodes) + ", expected at most the number of ranks, " +
+                   std::to_string(context.ranks),
                file, "--ranks counts the GPUs of all nodes"};
 }
 
@@ -188,6 +201,29 @@ Result<void> check_whole(const std::vector<LogTable>& tables, const LogContext& 
 }
 
 }  // namespace
+
+std::optional<NamedShape> shape_of_file_name(std::string_view path) {
+  const std::string_view name = name_of_path(path);
+  for (std::size_t begin = 0; begin < name.size();) {
+    const std::size_t end = std::min(name.find_first_of("_.-", begin), name.size());
+    std::string_view word = name.substr(begin, end - begin);
+    const auto nodes = count_before(word, "n");
+    const auto ranks = nodes ? count_before(word, "gr") : std::nullopt;
+    if (ranks && word.empty() && *nodes > 0 && *ranks >= *nodes) return NamedShape{*nodes, *ranks};
+    begin = end + 1;
+  }
+  return std::nullopt;
+}
+
+std::optional<graph::CollectiveKind> kind_of_file_name(std::string_view path) {
+  const std::string_view name = name_of_path(path);
+  for (std::string_view word : {"all_reduce", "allreduce", "all_gather", "allgather", "reduce_scatter", "alltoall",
+                                "all_to_all", "broadcast", "sendrecv"}) {
+    if (name.find(word) == std::string_view::npos) continue;
+    if (auto kind = graph::parse_collective(word); kind.ok()) return *kind;
+  }
+  return std::nullopt;
+}
 
 Result<void> check_size(double bytes, const std::string& where) {
   if (bytes >= 1 && bytes <= kMaxCurveBytes && bytes == std::floor(bytes)) return {};

@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "collectives/curves/curve_set.hpp"
@@ -31,6 +32,16 @@ struct LogContext {
   std::string library, hardware, source, settings, date;
   std::string failure;  ///< the line that says that the run failed; empty where none does
 };
+
+/// What the name of a log may state: "h100_2n16g_all_reduce.txt" is 2 nodes and 16 GPUs.
+struct NamedShape {
+  std::uint32_t nodes = 0, ranks = 0;
+};
+/// "2n16g" or "2n16r" between underscores.
+std::optional<NamedShape> shape_of_file_name(std::string_view path);
+
+/// The longest name of a collective in it: all_reduce before reduce.
+std::optional<graph::CollectiveKind> kind_of_file_name(std::string_view path);
 
 /// Errors: a size that is not a whole number of 1 .. 2^60 bytes.
 Result<void> check_size(double bytes, const std::string& where);

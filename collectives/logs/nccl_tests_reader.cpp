@@ -1,4 +1,4 @@
-#include "collectives/logs/nccl_tests_reader.hpp"
+#include "collectives/logs/log_readers.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -53,7 +53,7 @@ std::optional<graph::CollectiveKind> kind_in(std::string_view text) {
 /// "#  Rank  0 Group  0 Pid 1823 on hostname device  0 [0000:06:00] NVIDIA A100"
 void read_rank_line(std::string_view line, const std::vector<std::string_view>& words, LogContext& c) {
   if (number_after(words, "Group").value_or(0) != 0)
-    return;  // NCCL_TESTS_SPLIT: groups run side by side; the first stands for all
+    return;  // NCCL_TESTS_SPLIT: groups run concurrently; the first represents all
   if (c.rank_ids.size() >= kMostRanks || c.hosts.size() >= kMostRanks || c.gpus.size() > 1)
     return;  // bounded, however long the log
   if (const auto rank = number_after(words, "Rank")) c.rank_ids.insert(*rank);

@@ -25,7 +25,7 @@ struct NcclRow {
   double time_us = 0, algbw = 0, busbw = 0;  ///< out of place
   double wrong = 0;                          ///< 0 where not checked
   double low_us = 0, high_us = 0;            ///< range of the time, 0 where not known
-  bool no_bandwidth = false;                 ///< the format has times alone
+  bool no_bandwidth = false;                 ///< the format has only times
 };
 
 std::vector<std::string_view> words_of(std::string_view line);

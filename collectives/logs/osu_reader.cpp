@@ -1,4 +1,4 @@
-#include "collectives/logs/osu_reader.hpp"
+#include "collectives/logs/log_readers.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -7,7 +7,6 @@
 #include <optional>
 #include <vector>
 
-#include "collectives/logs/file_name_shape.hpp"
 #include "collectives/logs/log_tables.hpp"
 
 namespace distsim::collectives {

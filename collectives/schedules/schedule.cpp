@@ -42,6 +42,18 @@ std::vector<Transfer> ring_all_reduce(std::uint32_t n, std::int64_t bytes) {
   return out;
 }
 
+std::vector<Transfer> ring_chain(std::uint32_t n, std::int64_t bytes, bool reduce) {
+  std::vector<Transfer> out;
+  for (std::uint32_t step = 0; n > 1 && step < 2 * n - 2; ++step) {
+    for (std::uint32_t chunk = 0; chunk < n; ++chunk) {
+      if (step < chunk || step - chunk >= n - 1) continue;
+      const std::uint32_t hop = step - chunk, from = reduce ? n - 1 - hop : hop, to = reduce ? from - 1 : from + 1;
+      out.push_back({from, to, chunk, step, chunk_bytes(bytes, n, chunk), reduce});
+    }
+  }
+  return out;
+}
+
 std::vector<Transfer> tree_all_reduce(std::uint32_t n, std::int64_t bytes) {
   std::vector<Transfer> out;
   std::uint32_t step = 0, width = 1;

@@ -16,6 +16,12 @@ struct Transfer {
   bool reduce = false;  ///< added to what the receiver holds; else it replaces it
 };
 
+/// rank = node * per_node + local.
+struct Grid {
+  std::uint32_t nodes = 1, per_node = 1;
+  std::uint32_t ranks() const { return nodes * per_node; }
+};
+
 /// Bytes of chunk i when `bytes` are cut into `chunks` pieces that differ by at most one.
 std::int64_t chunk_bytes(std::int64_t bytes, std::uint32_t chunks, std::uint32_t i);
 
@@ -26,6 +32,9 @@ std::vector<Transfer> ring_reduce_scatter(std::uint32_t ranks, std::int64_t byte
 std::vector<Transfer> ring_all_gather(std::uint32_t ranks, std::int64_t bytes);
 /// The two after one another: 2 (n - 1) steps, 2 (n - 1) / n * bytes sent by each rank.
 std::vector<Transfer> ring_all_reduce(std::uint32_t ranks, std::int64_t bytes);
+/// Around the ring from rank 0 on (broadcast), or towards rank 0 and adding up (reduce), in `ranks` chunks one behind
+/// the other: 2 (n - 1) steps.
+std::vector<Transfer> ring_chain(std::uint32_t ranks, std::int64_t bytes, bool reduce);
 /// Up a binomial tree to rank 0 and down again: 2 ceil(log2 n) steps of the whole buffer (chunk 0).
 std::vector<Transfer> tree_all_reduce(std::uint32_t ranks, std::int64_t bytes);
 /// NCCL's double binary tree: chunk 0 up and down one tree, chunk 1 another. At most 2 (floor(log2 n) + 1) steps; each
@@ -42,7 +51,7 @@ std::vector<Transfer> halving_doubling_all_reduce(std::uint32_t ranks, std::int6
 /// more bytes.
 std::vector<Transfer> bruck_all_to_all(std::uint32_t ranks, std::int64_t bytes);
 
-// Two levels: rank = node * per_node + local.
+// Two levels.
 /// Reduce-scatter inside the nodes, all_reduce along each rail, all_gather inside: 2 (per_node - 1) + 2 (nodes - 1)
 /// steps, the bytes of a flat ring.
 std::vector<Transfer> hierarchical_all_reduce(std::uint32_t nodes, std::uint32_t per_node, std::int64_t bytes);

@@ -6,15 +6,13 @@ namespace distsim::collectives {
 
 namespace {
 
-struct Grid {
-  std::uint32_t nodes, per_node;
+struct Buffer : Grid {
   std::int64_t bytes;
-  std::uint32_t ranks() const { return nodes * per_node; }
   std::uint32_t rank(std::uint32_t node, std::uint32_t local) const { return node * per_node + local; }
 };
 
 /// Around the ring inside every node once; the piece of local rank j is cut into one chunk a node: j * nodes + k.
-void around_nodes(std::vector<Transfer>& out, const Grid& g, std::uint32_t first, std::uint32_t first_step,
+void around_nodes(std::vector<Transfer>& out, const Buffer& g, std::uint32_t first, std::uint32_t first_step,
                   bool reduce) {
   for (std::uint32_t s = 0; s + 1 < g.per_node; ++s) {
     for (std::uint32_t r = 0; r < g.ranks(); ++r) {
@@ -30,7 +28,7 @@ void around_nodes(std::vector<Transfer>& out, const Grid& g, std::uint32_t first
 }
 
 /// Around the ring of every rail once, each with the chunks of its own piece.
-void around_rails(std::vector<Transfer>& out, const Grid& g, std::uint32_t first, std::uint32_t first_step,
+void around_rails(std::vector<Transfer>& out, const Buffer& g, std::uint32_t first, std::uint32_t first_step,
                   bool reduce) {
   for (std::uint32_t s = 0; s + 1 < g.nodes; ++s) {
     for (std::uint32_t r = 0; r < g.ranks(); ++r) {
@@ -46,7 +44,7 @@ void around_rails(std::vector<Transfer>& out, const Grid& g, std::uint32_t first
 
 std::vector<Transfer> hierarchical_all_reduce(std::uint32_t nodes, std::uint32_t per_node, std::int64_t bytes) {
   CHECK(nodes >= 1 && per_node >= 1);
-  const Grid g{nodes, per_node, bytes};
+  const Buffer g{{nodes, per_node}, bytes};
   std::vector<Transfer> out;
   around_nodes(out, g, per_node - 1, 0, true);
   around_rails(out, g, nodes - 1, per_node - 1, true);
@@ -57,7 +55,7 @@ std::vector<Transfer> hierarchical_all_reduce(std::uint32_t nodes, std::uint32_t
 
 std::vector<Transfer> hierarchical_all_to_all(std::uint32_t nodes, std::uint32_t per_node, std::int64_t bytes) {
   CHECK(nodes >= 1 && per_node >= 1);
-  const Grid g{nodes, per_node, bytes};
+  const Buffer g{{nodes, per_node}, bytes};
   const std::uint32_t n = g.ranks();
   std::vector<Transfer> out;
   for (std::uint32_t s = 1; s < per_node; ++s) {

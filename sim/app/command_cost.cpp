@@ -8,8 +8,8 @@
 
 #include "base/output.hpp"
 #include "base/text/spelling.hpp"
-#include "collectives/algorithms/selection.hpp"
 #include "collectives/cost_table.hpp"
+#include "collectives/selection.hpp"
 #include "opmodels/csv/cost_csv.hpp"
 #include "sim/app/commands.hpp"
 #include "sim/config/config.hpp"
@@ -68,18 +68,36 @@ void warn_of_parts(graph::CollectiveKind kind, const std::vector<std::int64_t>& 
 }
 
 /// NCCL ignores a choice that leaves nothing, and so does the price.
-Result<void> warn_of_unheeded(graph::CollectiveKind kind, const topology::GroupFacts& facts,
-                              const collectives::CollectiveOptions& options) {
-  if (facts.ranks < 2 || (options.algorithms.empty() && options.protocols.empty())) return {};
-  TRY_ASSIGN(const collectives::Selection selection, collectives::selection_of(options));
+void warn_of_unheeded(graph::CollectiveKind kind, const topology::GroupFacts& facts,
+                      const collectives::CollectiveOptions& options) {
+  if (facts.ranks < 2 || (options.algorithms.empty() && options.protocols.empty())) return;
+  const collectives::Selection selection = collectives::selection_of(options);
   if (collectives::any_allowed(collectives::candidates_for(kind, collectives::channels_of(facts)),
                                collectives::selection_for(kind, selection)))
-    return {};
+    return;
   std::fprintf(
       stderr,
       "distsim: --algorithms, --protocols: none of them supports %s on this group; priced with NCCL's default choice\n",
       std::string(graph::name_of(kind)).c_str());
-  return {};
+}
+
+Result<collectives::CollectiveOptions> options_of(const CollectiveFlags& f) {
+  collectives::CollectiveOptions options;
+  options.use_curves = !f.no_curves;
+  options.curve_files = f.curves;
+  options.curve_dirs = config::curve_folders();
+  options.allow_partial = f.allow_partial;
+  TRY_ASSIGN(options.launch, read_word("--launch", f.launch, collectives::launch_words()));
+  TRY_ASSIGN(options.exchange, read_word("--exchange", f.exchange, collectives::exchange_words()));
+  for (const std::string& word : f.algorithms) {
+    TRY_ASSIGN(const auto* algorithm, read_word("--algorithms", word, collectives::nccl_algorithm_words()));
+    options.algorithms.push_back(algorithm);
+  }
+  for (const std::string& word : f.protocols) {
+    TRY_ASSIGN(const auto protocol, read_word("--protocols", word, collectives::protocol_words()));
+    options.protocols.push_back(protocol);
+  }
+  return options;
 }
 
 Result<void> price_collective(const CollectiveFlags& f) {
@@ -91,22 +109,14 @@ Result<void> price_collective(const CollectiveFlags& f) {
   spec.nodes = f.nodes;
   const std::uint32_t gpus = f.gpus_per_node > 0 ? f.gpus_per_node : static_cast<std::uint32_t>(spec.gpus_per_node);
   TRY_ASSIGN(const topology::Topology topology, topology::Topology::build(spec, device.compute_capability));
-  collectives::CollectiveOptions options;
-  options.use_curves = !f.no_curves;
-  options.curve_files = f.curves;
-  options.curve_dirs = config::curve_folders();
-  options.launch = f.launch;
-  options.exchange = f.exchange;
-  options.algorithms = f.algorithms;
-  options.protocols = f.protocols;
-  options.allow_partial = f.allow_partial;
+  TRY_ASSIGN(const collectives::CollectiveOptions options, options_of(f));
   warn_of_parts(kind, sizes, f.nodes * gpus);
   TRY_ASSIGN(const collectives::CollectiveModels models, collectives::CollectiveModels::create(topology, options));
   for (const std::string& remark : models.remarks()) std::fprintf(stderr, "distsim: --curve: %s\n", remark.c_str());
   TRY_ASSIGN(const collectives::CostTable table,
              collectives::collective_cost_table(topology, models,
                                                 {kind, f.nodes, gpus, sizes, true, f.side_by_side, f.explain}));
-  TRY(warn_of_unheeded(kind, table.facts, options));
+  warn_of_unheeded(kind, table.facts, options);
   TRY(write_file_atomically(f.csv, table.text));
   if (table.unpriced == 0) return {};
   return Error{std::to_string(table.unpriced) + " of " + std::to_string(sizes.size()) +
@@ -130,16 +140,14 @@ void add_cost_collective(CLI::App& cost, Action& action) {
   sub->add_option("--curve", f->curves, "Measurements to prefer: a curve file or an nccl-tests log; may be repeated")
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  sub->add_option("--launch", f->launch, "mpi (one rank per process) or single_process")
-      ->check(CLI::IsMember({"mpi", "single_process"}));
+  sub->add_option("--launch", f->launch, "mpi (one rank per process) or single_process");
   sub->add_option("--algorithms", f->algorithms, "Algorithms that NCCL may choose, as in NCCL_ALGO: Ring,Tree,...")
       ->delimiter(',');
   sub->add_option("--protocols", f->protocols, "Protocols that NCCL may choose, as in NCCL_PROTO: LL,LL128,Simple")
       ->delimiter(',');
   sub->add_option(
-         "--exchange", f->exchange,
-         "all_to_all across nodes: grouped (NCCL), hierarchical (NVLink, then rails) or rdma (the same, with the framework's RDMA writes along rails)")
-      ->check(CLI::IsMember({"grouped", "hierarchical", "rdma"}));
+      "--exchange", f->exchange,
+      "all_to_all across nodes: grouped (NCCL), hierarchical (NVLink, then rails) or rdma (the same, with the framework's RDMA writes along rails)");
   sub->add_flag(
       "--side-by-side", f->side_by_side,
       "The other GPUs of the nodes run the same collective concurrently in their own groups (rails: --gpus-per-node 1 --side-by-side)");

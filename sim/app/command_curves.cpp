@@ -32,9 +32,13 @@ void print_remarks(const collectives::CurveSet& set) {
 Result<void> import_logs(const CurveFlags& f) {
   TRY(check_outputs({{"--out", f.out}}));
   TRY_ASSIGN(const topology::ClusterSpec spec, config::load_system(f.system));
-  TRY_ASSIGN(const collectives::CurveSet set,
-             collectives::import_curves(
-                 {f.files, spec.name, spec.device, f.date, {f.ranks, f.nodes}, f.launch, f.cuda_graph}));
+  std::optional<collectives::Launch> launch;
+  if (!f.launch.empty()) {
+    TRY_ASSIGN(launch, read_word("--launch", f.launch, collectives::launch_words()));
+  }
+  TRY_ASSIGN(
+      const collectives::CurveSet set,
+      collectives::import_curves({f.files, spec.name, spec.device, f.date, {f.ranks, f.nodes}, launch, f.cuda_graph}));
   TRY(write_file_atomically(f.out, collectives::curve_text(set)));
   print_remarks(set);
   std::uint32_t flagged = 0;
@@ -86,9 +90,8 @@ void add_curves(CLI::App& app, Action& action) {
   import->add_option("--system", f->system, "System they were measured on: a name (distsim list systems) or file")
       ->required();
   import->add_option("--date", f->date, "Date of the measurement, e.g. 2026-11-20, if the log does not state it");
-  import
-      ->add_option("--launch", f->launch, "mpi (one rank per process) or single_process; default: as stated in the log")
-      ->check(CLI::IsMember({"mpi", "single_process"}));
+  import->add_option("--launch", f->launch,
+                     "mpi (one rank per process) or single_process; default: as stated in the log");
   import->add_flag("--cuda-graph", f->cuda_graph, "The collectives were launched from a CUDA graph");
   add_hints(*import, *f);
   import->add_option("--out", f->out, "Curve file to write, NAME.curve.txtpb; - is standard output (the default)");

@@ -6,7 +6,7 @@
 
 #include "base/file.hpp"
 #include "base/text/printable.hpp"
-#include "collectives/curves/alpha_beta.hpp"
+#include "collectives/alpha_beta.hpp"
 
 namespace distsim::chakra {
 namespace {

@@ -24,8 +24,10 @@ workload::ClusterShape shape_of(const config::Experiment& e) {
 collectives::CollectiveOptions collective_options_of(const config::Experiment& e) {
   collectives::CollectiveOptions options = e.collectives;
   const auto exchange = workload::embedding_exchange(e.model, e.framework, shape_of(e).ranks());
-  if (options.exchange != "auto" || exchange == workload::EmbeddingExchange::nccl) return options;
-  options.exchange = exchange == workload::EmbeddingExchange::rdma ? "rdma" : "hierarchical";
+  if (options.exchange != collectives::Exchange::automatic || exchange == workload::EmbeddingExchange::nccl)
+    return options;
+  options.exchange =
+      exchange == workload::EmbeddingExchange::rdma ? collectives::Exchange::rdma : collectives::Exchange::hierarchical;
   return options;
 }
 

@@ -4,21 +4,21 @@
 #include <limits>
 
 #include "collective_fixture.hpp"
-#include "collectives/algorithms/algorithms.hpp"
+#include "collectives/algorithms/algorithm.hpp"
 #include "collectives/pricer.hpp"
 
 namespace distsim::collectives {
 namespace {
 
-const Candidate& pick(const std::vector<Candidate>& all, Algorithm a, Protocol p) {
+const Candidate& pick(const std::vector<Candidate>& all, std::string_view a, Protocol p) {
   for (const Candidate& c : all) {
-    if (c.algorithm == a && c.protocol == p) return c;
+    if (c.algorithm->name == a && c.protocol == p) return c;
   }
-  ADD_FAILURE() << "no candidate " << name_of(a) << " " << name_of(p);
+  ADD_FAILURE() << "no candidate " << a << " " << name_of(p);
   return all.front();
 }
 
-/// NCCL's own figures alone: what was fitted on sweeps is neutral, so that the numbers below can be worked out from
+/// Only NCCL's own figures: what was fitted on sweeps is neutral, so that the numbers below can be worked out from
 /// NCCL's tables.
 const ModelConstants& plain() {
   static const ModelConstants constants = [] {
@@ -45,13 +45,13 @@ TEST(Ring, AllReduceClosedFormInOneNode) {
   // Simple: links 12 * 25 * 0.8 = 240 GB/s, of which rings reach 0.98: bus 235.2; algorithm bandwidth 235.2 * 8 / 14 =
   // 134.4 GB/s.
   const auto all = candidates_for(graph::CollectiveKind::all_reduce, channels(1));
-  EXPECT_NEAR(pick(all, Algorithm::ring, Protocol::ll).latency_us, 15.0, 1e-9);
-  const Candidate& simple = pick(all, Algorithm::ring, Protocol::simple);
+  EXPECT_NEAR(pick(all, "ring", Protocol::ll).latency_us, 15.0, 1e-9);
+  const Candidate& simple = pick(all, "ring", Protocol::simple);
   EXPECT_EQ(simple.steps, 14u);
   EXPECT_NEAR(simple.gbps, 134.4, 1e-9);
   EXPECT_NEAR(simple.latency_us, 8.4 + 14 * 3.4, 1e-9);
-  // Endless message: 2(n-1)/n * S / bus, with n = 8 and S = 1.344e12: 1e7 us on the wire; the rest is latency and the
-  // ramp, together below 200 us.
+  // A very long message: 2(n-1)/n * S / bus, with n = 8 and S = 1.344e12: 1e7 us on the wire; the rest is latency and
+  // the ramp, together below 200 us.
   EXPECT_NEAR(time_us(simple, 1.344e12), 1e7, 200);
 }
 
@@ -59,9 +59,8 @@ TEST(Ring, AllGatherIsHalfOfAnAllReduce) {
   const Channels c = channels(1);
   const auto ar = candidates_for(graph::CollectiveKind::all_reduce, c),
              ag = candidates_for(graph::CollectiveKind::all_gather, c);
-  EXPECT_NEAR(pick(ag, Algorithm::ring, Protocol::simple).gbps, 2 * pick(ar, Algorithm::ring, Protocol::simple).gbps,
-              1e-9);
-  EXPECT_EQ(pick(ag, Algorithm::ring, Protocol::simple).steps, 7u);
+  EXPECT_NEAR(pick(ag, "ring", Protocol::simple).gbps, 2 * pick(ar, "ring", Protocol::simple).gbps, 1e-9);
+  EXPECT_EQ(pick(ag, "ring", Protocol::simple).steps, 7u);
 }
 
 TEST(Ring, NodesAreCrossedTwicePerNodeLessOne) {
@@ -71,9 +70,9 @@ TEST(Ring, NodesAreCrossedTwicePerNodeLessOne) {
   const topology::GroupFacts facts = t.facts(first_ranks(32));
   const auto all = candidates_for(graph::CollectiveKind::all_reduce, channels_of(facts, plain()));
   const double between = 2.7 + facts.inter_latency.us() - 2.0;
-  EXPECT_NEAR(pick(all, Algorithm::ring, Protocol::ll).latency_us, 6.6 + 56 * 1.0 + 6 * between, 1e-9);
+  EXPECT_NEAR(pick(all, "ring", Protocol::ll).latency_us, 6.6 + 56 * 1.0 + 6 * between, 1e-9);
   // NICs: 8 * 25 * 0.96 = 192 GB/s, below the 240 GB/s inside, so they bound the bus: 0.98 * 192 * 32 / 62.
-  EXPECT_NEAR(pick(all, Algorithm::ring, Protocol::simple).gbps, 0.98 * 192 * 32 / 62, 1e-6);
+  EXPECT_NEAR(pick(all, "ring", Protocol::simple).gbps, 0.98 * 192 * 32 / 62, 1e-6);
 }
 
 TEST(Tree, LatencyGrowsWithTheLogarithmOfNodes) {
@@ -81,7 +80,7 @@ TEST(Tree, LatencyGrowsWithTheLogarithmOfNodes) {
   const topology::Topology t = a100_cluster(16);
   const topology::GroupFacts facts = t.facts(first_ranks(128));
   const auto all = candidates_for(graph::CollectiveKind::all_reduce, channels_of(facts, plain()));
-  EXPECT_NEAR(pick(all, Algorithm::tree, Protocol::ll).latency_us,
+  EXPECT_NEAR(pick(all, "tree", Protocol::ll).latency_us,
               6.8 + 2 * (7 * 0.6 + 4 * (5.0 + facts.inter_latency.us() - 2.0)), 1e-9);
 }
 
@@ -89,38 +88,18 @@ TEST(Exchange, ThePartThatCrossesDecides) {
   // 4 nodes of 8: 24/32 of each rank's bytes cross the network at its share of the NICs, 24 GB/s * 0.92: 22.08 / 0.75
   // = 29.44 GB/s of the buffer.
   const auto all = candidates_for(graph::CollectiveKind::all_to_all, channels(4));
-  EXPECT_NEAR(pick(all, Algorithm::exchange, Protocol::simple).gbps, 0.92 * 24 / 0.75, 1e-6);
-  EXPECT_EQ(pick(all, Algorithm::exchange, Protocol::simple).limit, "network");
+  EXPECT_NEAR(pick(all, "exchange", Protocol::simple).gbps, 0.92 * 24 / 0.75, 1e-6);
+  EXPECT_EQ(pick(all, "exchange", Protocol::simple).limit, "network");
 }
 
 TEST(Nvls, OnlyWhereSwitchesReduce) {
   Channels c = channels(1);
-  for (const Candidate& x : candidates_for(graph::CollectiveKind::all_reduce, c))
-    EXPECT_NE(x.algorithm, Algorithm::nvls);
+  for (const Candidate& x : candidates_for(graph::CollectiveKind::all_reduce, c)) EXPECT_NE(x.algorithm->name, "nvls");
   c.generation = 2;
   c.multicast = true;
   c.intra_nominal_gbps = 450;
   // 0.686 * 450 / (1 + 1/8) = 274.4 GB/s: busbw 480 as measured on H100.
-  EXPECT_NEAR(pick(candidates_for(graph::CollectiveKind::all_reduce, c), Algorithm::nvls, Protocol::simple).gbps, 274.4,
-              0.01);
-}
-
-TEST(Candidates, TimeGrowsWithBytes) {
-  for (std::uint32_t nodes : {1u, 2u, 5u}) {
-    const Channels c = channels(nodes);
-    for (graph::CollectiveKind kind : kAllKinds) {
-      if (kind == graph::CollectiveKind::barrier) continue;
-      for (const Candidate& x : candidates_for(kind, c)) {
-        double previous = 0;
-        for (double bytes = 1; bytes < 1e14; bytes *= 1.3) {
-          const double t = time_us(x, bytes);
-          EXPECT_GE(t, previous) << graph::name_of(kind) << " " << name_of(x.algorithm) << " " << name_of(x.protocol)
-                                 << " " << bytes;
-          previous = t;
-        }
-      }
-    }
-  }
+  EXPECT_NEAR(pick(candidates_for(graph::CollectiveKind::all_reduce, c), "nvls", Protocol::simple).gbps, 274.4, 0.01);
 }
 
 TEST(Launch, OneProcessIsAFloorThatOverlaps) {

@@ -1,7 +1,7 @@
 // Closed forms against simulated times of ASTRA-sim 2, analytical congestion-unaware back end (our own runs, March
 // 2026): one collective of 64 MB over a switch of 25 GB/s and 500 ns a hop, 4 splits, 1 active, endpoint delay 10 ns,
 // local memory 1600 GB/s; printed to the microsecond.
-#include "collectives/curves/alpha_beta.hpp"
+#include "collectives/alpha_beta.hpp"
 
 #include <gtest/gtest.h>
 

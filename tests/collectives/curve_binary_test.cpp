@@ -2,8 +2,11 @@
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+
 #include "base/random.hpp"
-#include "collectives/curves/curve.pb.h"
+#include "collectives/curve_file/curve.pb.h"
+#include "collectives/curve_file/curve_checksum.hpp"
 #include "collectives/curves/curve_set.hpp"
 
 namespace distsim::collectives {
@@ -17,7 +20,7 @@ curves { kind: "all_reduce" ranks: 2 nodes: 1 launch: "mpi"
 std::string binary() {
   curves::CurveFile message;
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(kText, &message));
-  message.set_checksum(checksum_of(*parse_curve_text(kText, "x")));
+  message.set_checksum(curves::checksum_of(message));
   return message.SerializeAsString();
 }
 
@@ -34,7 +37,7 @@ TEST(CurveBinary, NoTruncationLosesRowsUnseen) {
   const std::string whole = binary(), rows = curve_text(*parse_curve_binary(whole, "x"));
   for (std::size_t length = 0; length < whole.size(); ++length) {
     const auto set = parse_curve_binary(std::string_view(whole).substr(0, length), "x");
-    if (set.ok()) {  // what stands after the rows may be cut
+    if (set.ok()) {  // fields after the rows may be cut
       EXPECT_EQ(curve_text(*set), rows) << length;
     }
   }
@@ -44,6 +47,28 @@ TEST(CurveBinary, WithoutAChecksumItIsRefused) {
   curves::CurveFile message;
   ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(kText, &message));
   EXPECT_FALSE(parse_curve_binary(message.SerializeAsString(), "x").ok());
+}
+
+TEST(CurveChecksum, CoversWhatAPriceDependsOn) {
+  curves::CurveFile message;
+  ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(kText, &message));
+  const std::string sum = curves::checksum_of(message);
+  EXPECT_EQ(sum.size(), 16u);
+  curves::CurveFile same = message;
+  same.mutable_curves(0)->set_library("another");
+  same.mutable_curves(0)->add_points()->set_flagged(true);
+  EXPECT_EQ(curves::checksum_of(same), sum) << "neither notes nor rows that are not used";
+  for (const auto& change : std::vector<std::function<void(curves::Curve&)>>{
+           [](curves::Curve& c) { c.set_kind("all_gather"); }, [](curves::Curve& c) { c.set_ranks(4); },
+           [](curves::Curve& c) { c.set_nodes(2); }, [](curves::Curve& c) { c.set_launch("single_process"); },
+           [](curves::Curve& c) { c.set_cuda_graph(true); }, [](curves::Curve& c) { c.set_settings("NCCL_ALGO=Ring"); },
+           [](curves::Curve& c) { c.set_groups_at_once(2); },
+           [](curves::Curve& c) { c.mutable_points(1)->set_time_us(3.5); },
+           [](curves::Curve& c) { c.mutable_points(1)->set_flagged(true); }}) {
+    curves::CurveFile other = message;
+    change(*other.mutable_curves(0));
+    EXPECT_NE(curves::checksum_of(other), sum) << other.ShortDebugString();
+  }
 }
 
 TEST(CurveBinary, DamageNeverCrashes) {

@@ -34,7 +34,6 @@ TEST(CurveImport, ReadsBackWhatItWrote) {
   EXPECT_EQ(back->system, "my_system");
   EXPECT_EQ(back->curves[1].date, "2026-11-20");
   EXPECT_EQ(back->curves[0].points[1].time_us, 50);
-  EXPECT_EQ(checksum_of(*back), checksum_of(*set));
   EXPECT_EQ(curve_text(*back), curve_text(*set));
 }
 
@@ -62,7 +61,7 @@ TEST(CurveImport, WhatCannotBeReadBackIsNotWritten) {
     EXPECT_NE(set.error().text().find(part), std::string::npos) << set.error().text();
   };
   refused(ImportRequest{logs, "my_system", "a100_sxm4_80gb", "", {8, 16}},
-          "nodes: found 16, expected at most the 8 ranks");
+          "nodes: found 16, expected at most the number of ranks, 8");
   refused(ImportRequest{logs, "my_system", "a100_sxm4_80gb", "yesterday"}, "--date: found 'yesterday'");
   refused(ImportRequest{logs, "my_system", "a100_sxm4_80gb", "2026-11-2x"}, "--date: found '2026-11-2x'");
   EXPECT_TRUE(import_curves(ImportRequest{logs, "my_system", "a100_sxm4_80gb", "2026-11"}).ok());

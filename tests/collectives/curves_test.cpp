@@ -182,7 +182,7 @@ TEST(CurvePrices, AFileThatDoesNotFitIsRefused) {
                 "version: 1 curves { kind: \"all_reduce\" ranks: 9 nodes: 1 points { bytes: 8 time_us: 9 } }")};
   auto m = CollectiveModels::create(a100_cluster(2), options);
   ASSERT_FALSE(m.ok());
-  EXPECT_NE(m.error().text().find("9 ranks on 1 nodes"), std::string::npos) << m.error().text();
+  EXPECT_NE(m.error().text().find("9 ranks on 1 node,"), std::string::npos) << m.error().text();
   options.curve_files = {"/nonexistent/curve"};
   EXPECT_FALSE(CollectiveModels::create(a100_cluster(2), options).ok());
 }

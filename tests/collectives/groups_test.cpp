@@ -83,7 +83,7 @@ TEST(Groups, SwitchesThatReduceCarryTheDataOnce) {
   const topology::Topology plain = cluster_of("abci_a", 2), sharp = cluster_of("abci_a", 2, true);
   CollectiveOptions options;
   options.use_curves = false;
-  options.algorithms = {"CollnetDirect"};
+  options.algorithms = {*read_word("algorithms", "CollnetDirect", nccl_algorithm_words())};
   const graph::Collective op = op_of(graph::CollectiveKind::all_reduce, 2 * kLarge);
   const graph::Cost with = *models_of(sharp, options).price(op, sharp.facts(first_ranks(16)));
   const graph::Cost without = *models_of(plain, options).price(op, plain.facts(first_ranks(16)));
@@ -126,7 +126,7 @@ TEST(Groups, OneShapeAloneAndBesideOthersAreTwoCurves) {
   const std::string both = curve_of_company(2, 3) + curve_of_company(1, 1);
   EXPECT_NEAR(price_with(both, topology::Siblings::idle), at, 0.05 * at);
   EXPECT_NEAR(price_with(both, topology::Siblings::active), 3 * at, 0.05 * 3 * at);
-  // The only curve there is speaks of both, and so does a log that does not say.
+  // The only curve applies to both, and so does a log that does not state it.
   EXPECT_NEAR(price_with(curve_of_company(2, 3), topology::Siblings::idle), 3 * at, 0.05 * 3 * at);
   EXPECT_NEAR(price_with(curve_of_company(0, 2), topology::Siblings::active), 2 * at, 0.01 * at);
   EXPECT_NEAR(price_with(curve_of_company(0, 2), topology::Siblings::idle), 2 * at, 0.01 * at);
@@ -159,8 +159,8 @@ TEST(Groups, AKeptPriceIsOfOneCompanyAlone) {
     return models.price(op_of(graph::CollectiveKind::all_reduce, 1 << 20), t.facts(first_ranks(4), siblings))
         ->mean.us();
   };
-  const double alone = price(topology::Siblings::idle), beside = price(topology::Siblings::active);
-  EXPECT_GT(beside, 2 * alone);
+  const double idle = price(topology::Siblings::idle), active = price(topology::Siblings::active);
+  EXPECT_GT(active, 2 * idle);
 }
 
 TEST(Groups, AFullNodeHasNoOthersBesideIt) {

@@ -7,7 +7,7 @@
 #include "collective_fixture.hpp"
 #include "collectives/logs/curve_import.hpp"
 #include "collectives/logs/line_source.hpp"
-#include "collectives/logs/nccl_tests_reader.hpp"
+#include "collectives/logs/log_readers.hpp"
 
 namespace distsim::collectives {
 namespace {

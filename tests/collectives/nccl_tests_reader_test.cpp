@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "collective_fixture.hpp"
-#include "collectives/logs/nccl_tests_reader.hpp"
+#include "collectives/logs/log_readers.hpp"
 
 namespace distsim::collectives {
 namespace {
@@ -129,7 +129,8 @@ void expect_error(const std::string& text, const std::string& part) {
 
 TEST(NcclTests, BrokenLogsGiveOneClearLine) {
   expect_error("", "no rows");
-  expect_error("# nThread 1 nGpus 1\nnodeA: Test NCCL failure common.cu:1005 'unhandled system error'\n", "no rows");
+  expect_error("# nThread 1 nGpus 1\nnodeA: Test NCCL failure common.cu:1005 'unhandled system error'\n",
+               "no table rows, the run failed: nodeA");
   expect_error(std::string("\xFF\xFE#\0 \0", 6), "UTF-16");
   std::string zero = log(kNew);
   zero.replace(zero.find("104.86"), 6, "  0.00");
@@ -138,8 +139,8 @@ TEST(NcclTests, BrokenLogsGiveOneClearLine) {
   nan.replace(nan.find("104.86"), 6, "   nan");
   expect_error(nan, "time: found");
   const std::string whole = log(kNew);
-  expect_error(whole.substr(0, whole.size() - 30), "cut");
-  expect_error(whole.substr(0, whole.rfind("float") - 1), "cut");
+  expect_error(whole.substr(0, whole.size() - 30), "row may be truncated");
+  expect_error(whole.substr(0, whole.rfind("float") - 1), "log may be truncated");
   std::string order = log(kNew);
   order.replace(order.find("2097152"), 7, " 524288");
   expect_error(order, "ascending");

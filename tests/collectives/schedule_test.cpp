@@ -1,57 +1,14 @@
-// Symbolic replay: a chunk on a rank is the set of ranks whose contribution it holds (a bit each). A reduction must
-// never add a contribution twice.
+// Schedules one by one: what they leave where, their steps and bytes. Those of the algorithms that are priced are also
+// replayed by registry_test.cpp.
 #include <gtest/gtest.h>
 
 #include <bit>
 #include <map>
 
-#include "collectives/schedules/schedule.hpp"
+#include "replay.hpp"
 
 namespace distsim::collectives {
 namespace {
-
-using State = std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint64_t>;  // (rank, chunk) -> contributions
-
-std::uint64_t bit(std::uint32_t rank) { return std::uint64_t{1} << rank; }
-std::uint64_t all_of(std::uint32_t n) { return n == 64 ? ~std::uint64_t{0} : bit(n) - 1; }
-
-void replay(const std::vector<Transfer>& schedule, State& state) {
-  State before = state;
-  std::uint32_t step = 0;
-  for (const Transfer& t : schedule) {
-    ASSERT_GE(t.step, step) << "steps must be in order";
-    if (t.step != step) {
-      before = state;
-      step = t.step;
-    }
-    ASSERT_NE(t.from, t.to);
-    const auto sent = before.find({t.from, t.chunk});
-    ASSERT_NE(sent, before.end()) << "rank " << t.from << " sends chunk " << t.chunk << " which it does not hold";
-    std::uint64_t& held = state[{t.to, t.chunk}];
-    if (t.reduce) {
-      ASSERT_EQ(held & sent->second, 0u) << "added twice in step " << t.step;
-      held |= sent->second;
-    } else {
-      held = sent->second;
-    }
-  }
-}
-
-State everyone_has_all(std::uint32_t n, std::uint32_t chunks) {
-  State s;
-  for (std::uint32_t r = 0; r < n; ++r) {
-    for (std::uint32_t c = 0; c < chunks; ++c) s[{r, c}] = bit(r);
-  }
-  return s;
-}
-
-std::vector<std::int64_t> sent_by(const std::vector<Transfer>& schedule, std::uint32_t n) {
-  std::vector<std::int64_t> out(n, 0);
-  for (const Transfer& t : schedule) out[t.from] += t.bytes;
-  return out;
-}
-
-std::uint32_t steps_of(const std::vector<Transfer>& s) { return s.empty() ? 0 : s.back().step + 1; }
 
 TEST(Schedule, RingAllReduceLeavesTheSumEverywhere) {
   for (std::uint32_t n = 2; n <= 64; ++n) {
@@ -108,7 +65,7 @@ TEST(Schedule, DoubleTreeLeavesTheSumEverywhereAndSharesTheWork) {
     std::int64_t all = 0;
     for (std::int64_t bytes : sent_by(schedule, n)) all += bytes;
     EXPECT_EQ(all, 2 * (n - 1) * 4096) << "each half goes up and down n - 1 edges";
-    // Inner nodes receive reductions; with even n nobody is inner in both trees.
+    // Inner nodes receive reductions; with even n no rank is inner in both trees.
     std::map<std::uint32_t, std::uint32_t> inner;  // rank -> chunks, a bit each
     for (const Transfer& t : schedule) {
       if (t.reduce) inner[t.to] |= 1u << t.chunk;
@@ -144,21 +101,6 @@ TEST(Schedule, HalvingDoublingLeavesTheSumEverywhere) {
     EXPECT_EQ(steps_of(schedule), 2 * log2p + (n > p ? 2 : 0));
     if (n > p) continue;
     for (std::int64_t bytes : sent_by(schedule, n)) EXPECT_EQ(bytes, 2 * (n - 1) * 1000) << "2 (n-1)/n of the buffer";
-  }
-}
-
-State chunks_for_all(std::uint32_t n) {
-  State state;
-  for (std::uint32_t r = 0; r < n; ++r) {
-    for (std::uint32_t to = 0; to < n; ++to) state[{r, r * n + to}] = bit(r);
-  }
-  return state;
-}
-
-void expect_delivered(State& state, std::uint32_t n) {
-  for (std::uint32_t r = 0; r < n; ++r) {
-    for (std::uint32_t from = 0; from < n; ++from)
-      ASSERT_EQ((state[{r, from * n + r}]), bit(from)) << n << " ranks, to " << r << " from " << from;
   }
 }
 
@@ -204,7 +146,7 @@ TEST(Schedule, HierarchicalAllToAllHasOnePeerAStep) {
       EXPECT_EQ(steps_of(schedule), per_node - 1 + nodes - 1);
       std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint32_t> peer;
       for (const Transfer& t : schedule) EXPECT_EQ(peer.try_emplace({t.step, t.from}, t.to).first->second, t.to);
-      // (p-1)/p of the buffer over NVLink, (N-1)/N over the network: what add_hierarchical() prices.
+      // (p-1)/p of the buffer over NVLink, (N-1)/N over the network: what the algorithm prices.
       for (std::int64_t bytes : sent_by(schedule, n))
         EXPECT_EQ(bytes, 1000 * ((per_node - 1) * nodes + (nodes - 1) * per_node));
     }

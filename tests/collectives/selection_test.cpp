@@ -1,9 +1,10 @@
 // NCCL_ALGO, NCCL_PROTO and the two ways to exchange.
 #include <gtest/gtest.h>
 
+#include "choice_keys.hpp"
 #include "collective_fixture.hpp"
-#include "collectives/algorithms/selection.hpp"
 #include "collectives/pricer.hpp"
+#include "collectives/selection.hpp"
 
 namespace distsim::collectives {
 namespace {
@@ -17,20 +18,22 @@ topology::GroupFacts facts_of(std::uint32_t nodes, std::uint32_t per_node = 8) {
   return t.facts(members);
 }
 
-Selection of(const CollectiveOptions& options) {
-  const auto s = selection_of(options);
-  EXPECT_TRUE(s.ok());
-  return *s;
+const AlgorithmInfo* named(std::string_view word) {
+  const auto a = read_word("algorithms", word, nccl_algorithm_words());
+  EXPECT_TRUE(a.ok());
+  return *a;
 }
+
+Selection of(const CollectiveOptions& options) { return selection_of(options); }
 
 TEST(Selection, LeavesWhatIsNamed) {
   CollectiveOptions options;
-  options.algorithms = {"tree"};  // NCCL ignores case, too
-  options.protocols = {"LL", "Simple"};
+  options.algorithms = {named("Tree")};
+  options.protocols = {Protocol::ll, Protocol::simple};
   const AnalyticModel model(graph::CollectiveKind::all_reduce, facts_of(4), {false, false, of(options)});
   ASSERT_EQ(model.candidates().size(), 2u);
   for (const Candidate& c : model.candidates()) {
-    EXPECT_EQ(c.algorithm, Algorithm::tree);
+    EXPECT_EQ(c.algorithm->name, "tree");
     EXPECT_NE(c.protocol, Protocol::ll128);
   }
   // all_gather knows no tree and keeps its rings; send/recv has no algorithm at all.
@@ -44,7 +47,7 @@ TEST(Selection, LeavesWhatIsNamed) {
 TEST(Selection, CannotBeFasterThanTheFreeChoice) {
   for (const char* word : {"Ring", "Tree"}) {
     CollectiveOptions options;
-    options.algorithms = {word};
+    options.algorithms = {named(word)};
     const AnalyticModel forced(graph::CollectiveKind::all_reduce, facts_of(8), {false, false, of(options)}),
         free(graph::CollectiveKind::all_reduce, facts_of(8), {});
     for (double bytes = 8; bytes < 1e10; bytes *= 4)
@@ -52,15 +55,16 @@ TEST(Selection, CannotBeFasterThanTheFreeChoice) {
   }
 }
 
-TEST(Selection, UnknownWordsAreRefused) {
-  CollectiveOptions options;
-  options.algorithms = {"Rnig"};
-  const auto s = selection_of(options);
-  ASSERT_FALSE(s.ok());
-  EXPECT_NE(s.error().text().find("collectives.algorithms: found 'Rnig'"), std::string::npos) << s.error().text();
-  EXPECT_NE(s.error().text().find("did you mean 'Ring'?"), std::string::npos) << s.error().text();
-  options.algorithms = {"Foo"};  // near to none: the list once, not twice
-  const std::string far = selection_of(options).error().text();
+TEST(Selection, MisspeltWordsAreRefused) {
+  EXPECT_EQ(test::expect_misspellings_refused(collective_schema()), 4);
+  const auto refusal = [](const std::string& text) { return test::refusal_of(collective_schema(), text); };
+  EXPECT_EQ(refusal("{algorithms: [Ring, NVLSTree], protocols: [LL128], exchange: rdma}"), "");
+  const std::string ring = refusal("{algorithms: [Tree, ring]}");  // one spelling, that of NCCL
+  EXPECT_NE(ring.find("x.yaml:1:21: collectives.algorithms[1]: found 'ring', expected one of Ring, Tree"),
+            std::string::npos)
+      << ring;
+  EXPECT_NE(ring.find("did you mean 'Ring'?"), std::string::npos) << ring;
+  const std::string far = refusal("{algorithms: [Foo]}");  // near to none: the list once, not twice
   EXPECT_EQ(far.find("NVLSTree"), far.rfind("NVLSTree")) << far;
 }
 
@@ -78,7 +82,7 @@ TEST(Hierarchical, OneMessageANodeAndBothPhasesInTurn) {
   // GB/s, one after the other.
   const topology::GroupFacts facts = facts_of(14);
   CollectiveOptions options;
-  options.exchange = "hierarchical";
+  options.exchange = Exchange::hierarchical;
   const AnalyticModel model(graph::CollectiveKind::all_to_all, facts, {false, false, of(options)});
   ASSERT_EQ(model.candidates().size(), 1u);
   const Candidate& c = model.candidates().front();
@@ -91,7 +95,7 @@ TEST(Hierarchical, OneMessageANodeAndBothPhasesInTurn) {
 
 TEST(Hierarchical, OnlyWhereThereAreTwoLevels) {
   CollectiveOptions options;
-  options.exchange = "hierarchical";
+  options.exchange = Exchange::hierarchical;
   for (const topology::GroupFacts& facts : {facts_of(1), facts_of(4, 1)}) {
     EXPECT_EQ(AnalyticModel(graph::CollectiveKind::all_to_all, facts, {false, false, of(options)}).time_us(1e6),
               AnalyticModel(graph::CollectiveKind::all_to_all, facts, {}).time_us(1e6));
@@ -100,34 +104,34 @@ TEST(Hierarchical, OnlyWhereThereAreTwoLevels) {
 
 TEST(RdmaWrites, BeatTheHierarchicalExchangeOfWholeNodes) {
   CollectiveOptions rdma, hierarchical;
-  rdma.exchange = "rdma";
-  hierarchical.exchange = "hierarchical";
+  rdma.exchange = Exchange::rdma;
+  hierarchical.exchange = Exchange::hierarchical;
   const AnalyticModel a(graph::CollectiveKind::all_to_all, facts_of(4), {false, false, of(rdma)}),
       b(graph::CollectiveKind::all_to_all, facts_of(4), {false, false, of(hierarchical)});
   ASSERT_EQ(a.candidates().size(), 1u);
-  EXPECT_EQ(a.candidates()[0].algorithm, Algorithm::rdma_writes);
+  EXPECT_EQ(a.candidates()[0].algorithm->name, "rdma");
   EXPECT_EQ(a.candidates()[0].latency_us, b.candidates()[0].latency_us);
   for (double bytes = 1e6; bytes < 1e9; bytes *= 10) EXPECT_LT(a.time_us(bytes), b.time_us(bytes)) << bytes;
 }
 
-TEST(Selection, WordsInVainAreNcclsOwnChoice) {
+TEST(Selection, WordsWithoutEffectAreNcclsOwnChoice) {
   CollectiveOptions none, all, some;
-  none.algorithms = {"NVLS"};
-  all.algorithms = {"Ring", "Tree"};
-  some.algorithms = {"Ring"};
+  none.algorithms = {named("NVLS")};
+  all.algorithms = {named("Ring"), named("Tree")};
+  some.algorithms = {named("Ring")};
   const std::vector<Candidate> candidates = candidates_for(graph::CollectiveKind::all_reduce, channels_of(facts_of(4)));
   EXPECT_EQ(heeded(of(none), candidates), Selection{});
   EXPECT_EQ(heeded(of(all), candidates), Selection{});
   EXPECT_EQ(heeded(of(some), candidates), of(some));
 }
 
-TEST(RdmaWrites, ReplaceNcclAlongRailsAlone) {
+TEST(RdmaWrites, ReplaceNcclAlongRailsWithoutNvlink) {
   CollectiveOptions options;
-  options.exchange = "rdma";
+  options.exchange = Exchange::rdma;
   const Selection rdma = of(options);
   const AnalyticModel rail(graph::CollectiveKind::all_to_all, facts_of(8, 1), {false, false, rdma});
   ASSERT_EQ(rail.candidates().size(), 1u);
-  EXPECT_EQ(rail.candidates()[0].algorithm, Algorithm::rdma_writes);
+  EXPECT_EQ(rail.candidates()[0].algorithm->name, "rdma");
   // 7/8 of the buffer crosses a NIC of 25 GB/s at 95 %.
   EXPECT_NEAR(rail.candidates()[0].gbps, 0.95 * channels_of(facts_of(8, 1)).inter_gbps * 8 / 7, 1e-9);
   for (double bytes = 1e4; bytes < 1e9; bytes *= 10) {
@@ -142,15 +146,18 @@ TEST(RdmaWrites, ReplaceNcclAlongRailsAlone) {
 
 TEST(Pat, LogarithmicStepsOnRails) {
   // 16 nodes, a GPU each: 8 + 4 * (14 + wire - 2) / 3.5 + 16 * 2.8 us; a group with two GPUs on a node has none.
+  const auto pat = [](graph::CollectiveKind kind, const topology::GroupFacts& facts) {
+    std::vector<Candidate> all = candidates_for(kind, channels_of(facts));
+    std::erase_if(all, [](const Candidate& c) { return c.algorithm->name != "pat"; });
+    return all;
+  };
   const topology::GroupFacts facts = facts_of(16, 1);
-  std::vector<Candidate> all;
-  add_pat(graph::CollectiveKind::all_gather, channels_of(facts), all);
+  const auto all = pat(graph::CollectiveKind::all_gather, facts);
   ASSERT_EQ(all.size(), 1u);
   EXPECT_NEAR(all[0].latency_us, 8 + 4 * (14 + facts.inter_latency.us() - 2) / 3.5 + 16 * 2.8, 1e-9);
   EXPECT_EQ(all[0].steps, 4u);
-  add_pat(graph::CollectiveKind::all_gather, channels_of(facts_of(16, 2)), all);
-  add_pat(graph::CollectiveKind::all_reduce, channels_of(facts), all);
-  EXPECT_EQ(all.size(), 1u);
+  EXPECT_TRUE(pat(graph::CollectiveKind::all_gather, facts_of(16, 2)).empty());
+  EXPECT_TRUE(pat(graph::CollectiveKind::all_reduce, facts).empty());
 }
 
 }  // namespace

@@ -94,7 +94,7 @@ void print_points(const Sweep& s, const AnalyticModel& model) {
   for (const CurvePoint& p : s.curve.curve.points) {
     const Candidate& c = *model.choice(p.bytes).candidate;
     std::printf("   %12.0f measured %10.2f predicted/measured %6.3f %s %s\n", p.bytes, p.time_us,
-                model.time_us(p.bytes) / p.time_us, std::string(name_of(c.algorithm)).c_str(),
+                model.time_us(p.bytes) / p.time_us, std::string(c.algorithm->name).c_str(),
                 std::string(name_of(c.protocol)).c_str());
   }
 }
@@ -151,12 +151,12 @@ TEST(SweepValidation, EverySecondSizePredictsTheOthers) {
   EXPECT_LE(row.mean(), 3.6);
 }
 
-/// The curves of the target's system that `speaks` accepts, one at a time.
+/// The curves of the target's system that `applies` accepts, one at a time.
 void calibrate_and_predict(const std::vector<Sweep>& sweeps, Constants& constants, Row& row,
-                           const std::function<bool(const Sweep& known, const Sweep& target)>& speaks) {
+                           const std::function<bool(const Sweep& known, const Sweep& target)>& applies) {
   for (const Sweep& target : sweeps) {
     for (const Sweep& known : sweeps) {
-      if (!target.usable || !known.usable || known.system != target.system || !speaks(known, target)) continue;
+      if (!target.usable || !known.usable || known.system != target.system || !applies(known, target)) continue;
       const Pricer pricer(target.curve.curve.kind, target.curve.facts, target.mode, {known.curve},
                           constants.of(target.system));
       row.add(target.name, errors_of(target, 0, [&](double bytes) { return pricer.price(bytes)->mean.us(); }));

@@ -8,7 +8,7 @@
 #include "base/check.hpp"
 #include "base/config/config_node.hpp"
 #include "base/text/csv.hpp"
-#include "collectives/logs/nccl_tests_reader.hpp"
+#include "collectives/logs/log_readers.hpp"
 #include "test_data.hpp"
 #include "test_paths.hpp"
 #include "topology/devices/device_spec.hpp"
@@ -59,7 +59,7 @@ const Machine kMachines[] = {
 };
 
 /// Sweeps that no model should be judged by: congested or misconfigured networks, ranks that share a GPU, NICs that
-/// nobody names.
+/// are not named.
 const char* const kUnusable[] = {"congested", "dgx1_roce", "superpod", "samegpu",   "cscs_tcp",  "gpu4_2022", "kestrel",
                                  "gdrsys",    "issue290",  "issue319", "coreweave", "karpenter", "abci_sharp"};
 

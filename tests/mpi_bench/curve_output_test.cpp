@@ -6,7 +6,7 @@
 #include <filesystem>
 
 #include "base/file.hpp"
-#include "collectives/curves/curve.pb.h"
+#include "collectives/curve_file/curve.pb.h"
 #include "test_paths.hpp"
 
 namespace distsim::bench {

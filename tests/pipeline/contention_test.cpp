@@ -17,7 +17,7 @@ topology::ClusterSpec four_nodes() {
   spec.nic.efficiency = 1;
   spec.nic.bandwidth = BytesPerSecond(25e9);
   spec.nic.count = 8;
-  spec.fabric.kind = topology::FabricKind::fat_tree;
+  spec.fabric.shape = &topology::fat_tree_shape;
   spec.fabric.nodes_per_leaf = 2;
   spec.fabric.oversubscription = 2;
   return spec;

@@ -208,7 +208,7 @@ TEST(WhatIf, WaitingInACollectiveIsNotScaled) {
   spec.nodes = 2;
   spec.gpus_per_node = 1;
   spec.device = "a";
-  spec.gpu_links = {topology::IntraNode::nvswitch, 12, BytesPerSecond(25e9), 6, Duration::nanoseconds(700), false, 1};
+  spec.gpu_links = {&topology::nvswitch_shape, 12, BytesPerSecond(25e9), 6, Duration::nanoseconds(700), false, 1};
   spec.nic.count = 1;
   spec.nic.bandwidth = BytesPerSecond(25e9);
   const auto network = [](const topology::ClusterSpec& s) {

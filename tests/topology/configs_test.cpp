@@ -55,7 +55,7 @@ TEST_P(System, BandwidthsArePerDirection) {
   const ClusterSpec s = read_system(GetParam()).value();
   // Per direction, an NVLink carries 20 (P100), 25 (V100 to H100) or 50 GB/s (B200); a port at most 50 GB/s; a
   // gen3/4/5/6 x16 link less than 16/32/64/128.
-  if (s.gpu_links.kind != IntraNode::pcie) {
+  if (s.gpu_links.has_nvlink()) {
     EXPECT_TRUE((std::set<double>{20e9, 25e9, 50e9}.contains(s.gpu_links.bandwidth_per_link.value())));
   }
   EXPECT_LE(s.nic.bandwidth.value(), 50e9);

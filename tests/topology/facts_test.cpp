@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "shipped.hpp"
+#include "topology/shapes/shape.hpp"
 
 namespace distsim::topology {
 namespace {
@@ -18,7 +19,7 @@ TEST(Facts, OneDgxA100) {
   EXPECT_EQ(f.nodes, 1u);
   EXPECT_EQ(f.min_per_node, 8u);
   EXPECT_EQ(f.compute_capability, 80);
-  EXPECT_EQ(f.intra, IntraNode::nvswitch);
+  EXPECT_EQ(f.intra, &nvswitch_shape);
   EXPECT_DOUBLE_EQ(f.intra_bandwidth.value(), 300e9);
   EXPECT_DOUBLE_EQ(f.intra_ring_bandwidth.value(), 300e9);
   EXPECT_EQ(f.intra_latency, Duration::nanoseconds(700));
@@ -35,7 +36,7 @@ TEST(Facts, FourDgxA100) {
   EXPECT_DOUBLE_EQ(f.nic_bandwidth.value(), 24e9);  // 200 Gb/s = 25 GB/s, x 0.96
   EXPECT_DOUBLE_EQ(f.node_bandwidth.value(), 192e9);
   EXPECT_EQ(f.inter_latency, Duration::microseconds(2));
-  EXPECT_EQ(f.transport, "infiniband");
+  EXPECT_EQ(f.transport, Transport::infiniband);
   EXPECT_TRUE(f.gpu_direct);
   EXPECT_EQ(f.bottleneck, "NIC 25 GB/s x 8");
 }
@@ -56,7 +57,7 @@ TEST(Facts, CubeMeshRings) {
 
 TEST(Facts, CubeMeshCornersWithoutALinkUsePcie) {
   const GroupFacts f = build_system("dgx1_v100_16gb", 1).facts(Ranks{0, 6});
-  EXPECT_EQ(f.intra, IntraNode::pcie);
+  EXPECT_EQ(f.intra, &pcie_shape);
   EXPECT_DOUBLE_EQ(f.intra_ring_bandwidth.value(), 6e9);
   EXPECT_EQ(f.bottleneck, "CPU interconnect 6 GB/s");
 }
@@ -82,7 +83,7 @@ TEST(Facts, NicsByAffinity) {
   const Topology t = build_system("abci_a", 4);  // 8 GPUs, 4 NICs, one beside each pair
   const GroupFacts rail = t.facts(Ranks{0, 8, 16, 24});
   EXPECT_EQ(rail.max_per_node, 1u);
-  EXPECT_EQ(rail.intra, IntraNode::none);
+  EXPECT_EQ(rail.intra, nullptr);
   EXPECT_DOUBLE_EQ(rail.nics_per_node, 1);
   EXPECT_DOUBLE_EQ(rail.node_bandwidth.value(), 24e9);
   EXPECT_DOUBLE_EQ(t.facts(Ranks{0, 8, 16, 24}, Siblings::active).nics_per_node,
@@ -122,7 +123,7 @@ TEST(Facts, UnevenNodesCountTheSmallest) {
 TEST(Facts, OversubscriptionCountsOnlyAcrossLeaves) {
   ClusterSpec s = read_system("dgx_a100_80gb").value();
   s.nodes = 8;
-  s.fabric.kind = FabricKind::fat_tree;
+  s.fabric.shape = &fat_tree_shape;
   s.fabric.nodes_per_leaf = 4;
   s.fabric.oversubscription = 3;
   const Topology t = Topology::build(s, 80).value();
@@ -154,7 +155,7 @@ TEST(Facts, Nvl72CountsDomains) {
 TEST(Facts, OneRank) {
   const GroupFacts f = build_system("dgx_a100_80gb", 4).facts(Ranks{9});
   EXPECT_EQ(f.ranks, 1u);
-  EXPECT_EQ(f.intra, IntraNode::none);
+  EXPECT_EQ(f.intra, nullptr);
   EXPECT_EQ(f.bottleneck, "none");
 }
 

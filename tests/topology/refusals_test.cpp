@@ -1,7 +1,9 @@
 // Bad systems and devices: each is refused with the key, what was found and what was expected.
 #include <gtest/gtest.h>
 
+#include "choice_keys.hpp"
 #include "shipped.hpp"
+#include "topology/shapes/shape.hpp"
 
 namespace distsim::topology {
 namespace {
@@ -37,7 +39,7 @@ TEST(Refusals, ShapesThatCannotBe) {
   EXPECT_NE(refusal(mesh).find("domain_nodes"), std::string::npos);
 
   ClusterSpec none = read_system("abci_v").value();
-  none.gpu_links.kind = IntraNode::none;
+  none.gpu_links.shape = &none_shape;
   EXPECT_NE(refusal(none).find("found 4, expected 1"), std::string::npos);
 }
 
@@ -51,7 +53,7 @@ TEST(Refusals, ClustersThatCannotBe) {
   s.nic.count = 0;
   EXPECT_NE(refusal(s).find("nic.count: found 0, expected at least 1 to join 2 nodes"), std::string::npos);
   s.nic.count = 8;
-  s.fabric.kind = FabricKind::single_switch;
+  s.fabric.shape = fabric_shapes().back();  // single_switch
   s.fabric.oversubscription = 2;
   EXPECT_NE(refusal(s).find("oversubscription: found 2, expected 1"), std::string::npos);
 }
@@ -78,6 +80,22 @@ TEST(Refusals, SchemaRanges) {
   EXPECT_NE(schema_refusal("gpu_links.links_per_gpu", "0").find("links_per_gpu: found 0"), std::string::npos);
   EXPECT_NE(schema_refusal("fabric.oversubscription", "0.5").find("fabric.oversubscription"), std::string::npos);
   EXPECT_NE(schema_refusal("fabric.oversubscripton", "2").find("did you mean 'oversubscription'?"), std::string::npos);
+}
+
+TEST(Refusals, AMisspeltTransportIsNotAnotherNetwork) {
+  EXPECT_EQ(schema_refusal("nic.transport", "tcp"), "");
+  for (const auto& [wrong, meant] : {std::pair("EFA", "efa"), {"tpc", "tcp"}, {"infinband", "infiniband"}}) {
+    const std::string text = schema_refusal("nic.transport", wrong);
+    EXPECT_NE(text.find("cluster.nic.transport: found '" + std::string(wrong) + "', expected one of infiniband, roce"),
+              std::string::npos)
+        << text;
+    EXPECT_NE(text.find("did you mean '" + std::string(meant) + "'?"), std::string::npos) << text;
+  }
+}
+
+TEST(Refusals, EveryFixedVocabulary) {
+  test::expect_misspellings_refused(cluster_schema());
+  test::expect_misspellings_refused(device_schema());
 }
 
 TEST(Refusals, DeviceRules) {

@@ -1,5 +1,5 @@
 // Ring search against closed forms for complete graphs and figures worked out by hand.
-#include "topology/shapes/rings.hpp"
+#include "topology/shapes/mesh.hpp"
 
 #include <gtest/gtest.h>
 

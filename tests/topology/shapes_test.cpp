@@ -2,9 +2,11 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <set>
 
 #include "shipped.hpp"
 #include "topology/node_graph.hpp"
+#include "topology/shapes/fabric.hpp"
 #include "topology/shapes/pcie_tree.hpp"
 #include "topology/shapes/shape.hpp"
 
@@ -14,7 +16,7 @@ namespace {
 NodeGraph node_of(const ClusterSpec& spec) {
   NodeGraph graph;
   for (std::uint32_t g = 0; g < spec.gpus_per_node; ++g) graph.add(DeviceKind::gpu, g);
-  node_shape(spec.gpu_links.kind).connect(spec, graph);
+  spec.gpu_links.shape->connect(spec, graph);
   add_pcie_tree(spec, graph);
   return graph;
 }
@@ -132,7 +134,7 @@ TEST(FullMesh, TwoLinksToEachPeer) {
 TEST(Installed, UsingFewerGpusKeepsTheWiring) {
   ClusterSpec s = read_system("dgx1_v100_16gb").value();
   s.nodes = 2;
-  s.gpus_per_node = 2;  // GPUs 0 and 1 of each node: one NVLink, and the one NIC beside them of four
+  s.gpus_per_node = 2;  // GPUs 0 and 1 of each node: one NVLink, and the one of four NICs near them
   const Topology t = Topology::build(s, 70).value();
   EXPECT_EQ(t.ranks(), 4u);
   const std::vector<std::uint32_t> pair{0, 1}, all{0, 1, 2, 3};
@@ -158,20 +160,157 @@ TEST(Pcie, BisectionIsTheLinkBetweenSockets) {
   EXPECT_DOUBLE_EQ(build_system("pcie_rtx4090", 1).node_bisection().value(), 16e9);
 }
 
-TEST(Bisection, EqualsMaxFlowForEveryShippedNode) {
-  for (const std::string& name : shipped("systems")) {
-    const ClusterSpec spec = read_system(name).value();
-    if (spec.gpu_links.kind == IntraNode::pcie || spec.gpu_links.domain_nodes > 1)
-      continue;  // other closed forms, above
-    const double links = max_flow_between_halves(node_of(spec));
-    EXPECT_DOUBLE_EQ(build_system(name, 1).node_bisection().value(), links * spec.gpu_links.bandwidth_per_link.value())
-        << name;
+/// Every combination of counts, of the sizes that nodes have, that a shape accepts.
+std::vector<ClusterSpec> nodes_of(const NodeShape& shape) {
+  std::vector<ClusterSpec> out;
+  ClusterSpec s = read_system("dgx_a100_80gb").value();
+  s.nodes = 1;
+  s.gpus_installed = 0;
+  s.gpu_links.shape = &shape;
+  for (s.gpus_per_node = 1; s.gpus_per_node <= 16; ++s.gpus_per_node) {
+    for (std::int64_t links : {1, 2, 3, 4, 5, 6, 7, 12, 14, 15, 18}) {
+      for (std::int64_t switches : {0, 1, 2, 4, 6, 12}) {
+        s.gpu_links.links_per_gpu = links;
+        s.gpu_links.switches = switches;
+        if (shape.check(s).ok() && (shape.switched || switches == 0)) out.push_back(s);
+      }
+    }
+  }
+  return out;
+}
+
+class EveryShape : public testing::TestWithParam<const NodeShape*> {};
+INSTANTIATE_TEST_SUITE_P(Registry, EveryShape, testing::ValuesIn(node_shapes().begin(), node_shapes().end()),
+                         [](const auto& p) { return std::string(p.param->name); });
+
+TEST_P(EveryShape, AcceptsSomeNodes) { EXPECT_FALSE(nodes_of(*GetParam()).empty()); }
+
+TEST_P(EveryShape, DegreesAreTheClosedForm) {
+  for (const ClusterSpec& s : nodes_of(*GetParam())) {
+    const NodeGraph graph = node_of(s);
+    if (s.gpus_per_node == 1) continue;
+    for (std::uint32_t g = 0; g < s.gpus_per_node; ++g) {
+      ASSERT_EQ(nvlinks_of(graph, DeviceKind::gpu, g), GetParam()->degree(s, g))
+          << s.gpus_per_node << " GPUs, " << s.gpu_links.links_per_gpu << " links, GPU " << g;
+      EXPECT_LE(GetParam()->degree(s, g), GetParam()->nvlink ? s.gpu_links.links_per_gpu : 0);
+    }
+  }
+}
+
+TEST_P(EveryShape, IsConnected) {
+  for (const ClusterSpec& s : nodes_of(*GetParam())) {
+    const NodeGraph graph = node_of(s);
+    const auto over = GetParam()->nvlink ? NodeGraph::Over::nvlink : NodeGraph::Over::pcie;
+    for (std::uint32_t g = 1; g < s.gpus_per_node; ++g) {
+      ASSERT_FALSE(graph.route(graph.find(DeviceKind::gpu, 0), graph.find(DeviceKind::gpu, g), over, 0).empty())
+          << s.gpus_per_node << " GPUs, " << s.gpu_links.links_per_gpu << " links, 0 -> " << g;
+    }
+  }
+}
+
+TEST_P(EveryShape, BisectionOfNvlinksEqualsTheMaximumFlow) {
+  for (const ClusterSpec& s : nodes_of(*GetParam())) {
+    if (!GetParam()->nvlink || s.gpus_per_node == 1) continue;  // others are in Pcie.*
+    const NodeGraph graph = node_of(s);
+    EXPECT_DOUBLE_EQ(GetParam()->bisection(s, graph).value(),
+                     max_flow_between_halves(graph) * s.gpu_links.bandwidth_per_link.value())
+        << s.gpus_per_node << " GPUs, " << s.gpu_links.links_per_gpu << " links, " << s.gpu_links.switches
+        << " switches";
+  }
+}
+
+TEST_P(EveryShape, FactsStayWithinTheLinks) {
+  for (const ClusterSpec& s : nodes_of(*GetParam())) {
+    if (s.gpus_per_node < 2 || s.gpus_per_node > 8) continue;
+    const Topology t = Topology::build(s, 80).value();
+    const GroupFacts f = t.facts(all_ranks(t));
+    std::int64_t links = s.gpu_links.links_per_gpu;
+    for (std::uint32_t g = 0; g < s.gpus_per_node; ++g) links = std::min(links, GetParam()->degree(s, g));
+    const BytesPerSecond most =
+        GetParam()->nvlink ? s.gpu_links.bandwidth_per_link * static_cast<double>(links) : s.pcie.bandwidth;
+    EXPECT_GT(f.intra_bandwidth.value(), 0);
+    EXPECT_GT(f.intra_ring_bandwidth.value(), 0);
+    EXPECT_LE(f.intra_bandwidth, most);
+    EXPECT_LE(f.intra_ring_bandwidth, most);
+    EXPECT_GT(f.intra_latency, Duration());
+    EXPECT_EQ(f.nvlink(), GetParam()->nvlink);
+    EXPECT_GT(t.node_bisection().value(), 0);
+  }
+}
+
+class EveryFabric : public testing::TestWithParam<const FabricShape*> {
+ protected:
+  static std::vector<ClusterSpec> clusters() {
+    std::vector<ClusterSpec> out;
+    ClusterSpec s = read_system("dgx_a100_80gb").value();
+    s.fabric.shape = GetParam();
+    for (s.nodes = 1; s.nodes <= 40; s.nodes += 3) {
+      for (std::int64_t nics : {1, 4, 8}) {
+        for (std::int64_t nodes_per_leaf : {1, 4, 16}) {
+          for (double oversubscription : {1.0, 2.0}) {
+            s.nic.count = nics;
+            s.fabric.nodes_per_leaf = nodes_per_leaf;
+            s.fabric.leaves_per_pod = 3;
+            s.fabric.oversubscription = oversubscription;
+            if (Topology::build(s, 80).ok()) out.push_back(s);
+          }
+        }
+      }
+    }
+    return out;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Registry, EveryFabric, testing::ValuesIn(fabric_shapes().begin(), fabric_shapes().end()),
+                         [](const auto& p) { return std::string(p.param->name); });
+
+TEST_P(EveryFabric, NoLeafHasMorePortsThanItCanHave) {
+  ASSERT_FALSE(clusters().empty());
+  for (const ClusterSpec& s : clusters()) {
+    const Fabric fabric(s, static_cast<std::uint32_t>(s.nodes));
+    std::map<std::uint32_t, std::uint32_t> used;
+    for (std::uint32_t node = 0; node < s.nodes; ++node) {
+      for (std::uint32_t nic = 0; nic < s.nic.count; ++nic) ++used[fabric.leaf_of(node, nic)];
+    }
+    for (const auto& [leaf, ports] : used) {
+      ASSERT_LT(leaf, fabric.leaves());
+      ASSERT_LE(ports, GetParam()->ports_per_leaf(s)) << s.nodes << " nodes, leaf " << leaf;
+    }
+  }
+}
+
+TEST_P(EveryFabric, JoinsEveryPairOfPorts) {
+  for (const ClusterSpec& s : clusters()) {
+    const Fabric fabric(s, static_cast<std::uint32_t>(s.nodes));
+    for (std::uint32_t node = 1; node < s.nodes; ++node) {
+      const Fabric::Port a{{0, 0}, 0, 0}, b{{node, 0}, node, static_cast<std::uint32_t>(s.nic.count) - 1};
+      const std::vector<Hop> path = fabric.path(a, b);
+      Duration sum;
+      for (std::size_t i = 0; i < path.size(); ++i) {
+        EXPECT_GT(path[i].bandwidth.value(), 0);
+        EXPECT_EQ(path[i].from, i > 0 ? path[i - 1].to : a.place);
+        sum += path[i].latency;
+      }
+      const std::uint32_t switches =
+          fabric.switches_between(fabric.leaf_of(a.node, a.nic), fabric.leaf_of(b.node, b.nic));
+      EXPECT_EQ(path.size(), switches + 1u);
+      EXPECT_EQ(sum, fabric.latency(switches));
+    }
+  }
+}
+
+TEST_P(EveryFabric, BisectionIsThatOfThePortsOverTheOversubscription) {
+  for (const ClusterSpec& s : clusters()) {
+    const Fabric fabric(s, static_cast<std::uint32_t>(s.nodes));
+    const bool one_leaf = fabric.leaf_of(0, 0) == fabric.leaf_of(static_cast<std::uint32_t>(s.nodes) - 1, 0);
+    const double ports = static_cast<double>(s.nodes / 2 * s.nic.count) * s.nic.bandwidth.value();
+    EXPECT_DOUBLE_EQ(fabric.bisection().value(), one_leaf ? ports : ports / s.fabric.oversubscription);
+    EXPECT_TRUE(GetParam()->uplinks || fabric.leaves() == 1);
   }
 }
 
 TEST(Fabric, FatTreeBisectionAndOversubscription) {
   ClusterSpec s = read_system("dgx_a100_80gb").value();
-  s.fabric.kind = FabricKind::fat_tree;
+  s.fabric.shape = &fat_tree_shape;
   s.fabric.nodes_per_leaf = 4;
   s.fabric.oversubscription = 2;
   s.nodes = 4;
@@ -188,13 +327,9 @@ TEST(Fabric, RailOptimisedBisection) {
   EXPECT_DOUBLE_EQ(build_system("dgx_h100", 128).fabric_bisection().value(), 64 * 8 * 50e9);
 }
 
-TEST(Registry, EveryShapeHasANameAndASentence) {
-  const auto shapes = topology_registry();
-  EXPECT_EQ(shapes.size(), 8u);
-  for (const auto& s : shapes) {
-    EXPECT_FALSE(s.name.empty());
-    EXPECT_EQ(s.sentence.back(), '.') << s.name;
-  }
+TEST(Registry, NamesAreUnique) {
+  std::set<std::string_view> names;
+  for (const auto& s : topology_registry()) EXPECT_TRUE(names.insert(s.name).second) << s.name;
 }
 
 }  // namespace

@@ -1,23 +1,40 @@
 #include "topology/devices/cluster_spec.hpp"
 
+#include "base/text/lower_case.hpp"
+#include "topology/shapes/shape.hpp"
+
 namespace distsim::topology {
 namespace {
 
 constexpr Range kLinkRate{1e8, 1e13};  // 100 MB/s .. 10 TB/s, per direction
 constexpr Range kLatency{0, 1e-3};
 
+constexpr Transport kTransports[] = {Transport::infiniband, Transport::roce, Transport::efa, Transport::slingshot,
+                                     Transport::tcp};
+
+/// What a key may be set to: the entries of a registry of shapes by their names.
+template <class Shape>
+std::vector<std::pair<std::string, const Shape*>> words_of(std::span<const Shape* const> shapes) {
+  std::vector<std::pair<std::string, const Shape*>> words;
+  for (const Shape* s : shapes) words.emplace_back(s->name, s);
+  return words;
+}
+
+/// "nvswitch: every GPU ...; pcie: no NVLink ...": the sentences of a registry as one.
+template <class Shape>
+std::string doc_of(std::span<const Shape* const> shapes) {
+  std::string doc;
+  for (const Shape* s : shapes) {
+    std::string sentence(s->sentence.substr(0, s->sentence.size() - 1));
+    if (lower_case(sentence[1]) == sentence[1]) sentence[0] = lower_case(sentence[0]);  // but "GPU", "DGX-1"
+    doc += (doc.empty() ? "" : "; ") + std::string(s->name) + ": " + sentence;
+  }
+  return doc + ".";
+}
+
 Schema<GpuLinks> gpu_links_schema() {
   Schema<GpuLinks> s("gpu_links", "How the GPUs of a node are connected.");
-  s.choice(
-      "kind", &GpuLinks::kind,
-      {{"nvswitch", IntraNode::nvswitch},
-       {"hybrid_cube_mesh", IntraNode::hybrid_cube_mesh},
-       {"full_mesh", IntraNode::full_mesh},
-       {"pcie", IntraNode::pcie},
-       {"none", IntraNode::none}},
-      "nvswitch: every GPU to every switch; hybrid_cube_mesh: the 8 GPUs of a DGX-1V; full_mesh: every GPU to every other; pcie: no "
-      "NVLink; none: one GPU per node.",
-      true);
+  s.choice("kind", &GpuLinks::shape, words_of(node_shapes()), doc_of(node_shapes()), true);
   s.optional("links_per_gpu", &GpuLinks::links_per_gpu, {0, 1024},
              "NVLinks per GPU; in a full_mesh split evenly over the other installed GPUs.");
   s.optional(
@@ -57,7 +74,10 @@ Schema<NicSpec> nic_schema() {
              "Fraction of the nominal rate that large messages achieve.");
   s.optional("latency", &NicSpec::latency, kLatency,
              "One-way latency of a small message, NIC to NIC through one switch.");
-  s.optional("transport", &NicSpec::transport, "infiniband, roce, efa, slingshot, tcp.");
+  std::vector<std::pair<std::string, Transport>> transports;
+  for (const Transport t : kTransports) transports.emplace_back(name_of(t), t);
+  s.choice("transport", &NicSpec::transport, transports,
+           "What carries messages between nodes; efa and tcp add latency of their own per message.");
   s.optional("gpu_direct", &NicSpec::gpu_direct,
              "The NIC accesses GPU memory directly (GPUDirect RDMA); otherwise data is staged through host memory.");
   return s;
@@ -65,12 +85,7 @@ Schema<NicSpec> nic_schema() {
 
 Schema<FabricSpec> fabric_schema() {
   Schema<FabricSpec> s("fabric", "The network between nodes.");
-  s.choice(
-      "kind", &FabricSpec::kind,
-      {{"fat_tree", FabricKind::fat_tree},
-       {"rail_optimized", FabricKind::rail_optimized},
-       {"single_switch", FabricKind::single_switch}},
-      "fat_tree: all ports of a node on one leaf; rail_optimized: port k of each node on leaf k; single_switch: one switch.");
+  s.choice("kind", &FabricSpec::shape, words_of(fabric_shapes()), doc_of(fabric_shapes()));
   s.optional("oversubscription", &FabricSpec::oversubscription, {1, 1000},
              "Downlink over uplink bandwidth of a leaf; 1 is non-blocking.");
   s.optional("nodes_per_leaf", &FabricSpec::nodes_per_leaf, {1, 1'000'000},
@@ -94,13 +109,9 @@ Schema<HostSpec> host_schema() {
   return s;
 }
 
-bool is_nvlink(IntraNode kind) {
-  return kind == IntraNode::nvswitch || kind == IntraNode::hybrid_cube_mesh || kind == IntraNode::full_mesh;
-}
-
 std::optional<std::string> broken_cluster_rule(const ClusterSpec& c) {
   const GpuLinks& links = c.gpu_links;
-  if (is_nvlink(links.kind) && c.gpus_per_node > 1) {
+  if (links.has_nvlink() && c.gpus_per_node > 1) {
     if (links.links_per_gpu < 1) return "gpu_links.links_per_gpu: found 0, expected at least 1 for NVLink";
     if (links.bandwidth_per_link.value() < 1e8)
       return "gpu_links.bandwidth_per_link: found less than 100 MB/s, expected a rate per direction";
@@ -111,6 +122,24 @@ std::optional<std::string> broken_cluster_rule(const ClusterSpec& c) {
 }
 
 }  // namespace
+
+std::string_view name_of(Transport transport) {
+  switch (transport) {
+    case Transport::infiniband:
+      return "infiniband";
+    case Transport::roce:
+      return "roce";
+    case Transport::efa:
+      return "efa";
+    case Transport::slingshot:
+      return "slingshot";
+    case Transport::tcp:
+      return "tcp";
+  }
+  return "?";
+}
+
+bool GpuLinks::has_nvlink() const { return shape->nvlink; }
 
 Schema<ClusterSpec> cluster_schema() {
   Schema<ClusterSpec> s("cluster", "A system: nodes with GPUs, their links and NICs, and the fabric between nodes.");

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/config/schema.hpp"
@@ -10,17 +11,20 @@
 
 namespace distsim::topology {
 
-/// How the GPUs of a node reach each other.
-enum class IntraNode : std::uint8_t { nvswitch, hybrid_cube_mesh, full_mesh, pcie, none };
+struct NodeShape;    // how the GPUs of a node are wired: topology/shapes/shape.hpp
+struct FabricShape;  // how nodes are wired
+extern const NodeShape nvswitch_shape;
+extern const FabricShape fat_tree_shape;
 
 struct GpuLinks {
-  IntraNode kind = IntraNode::nvswitch;
+  const NodeShape* shape = &nvswitch_shape;
   std::int64_t links_per_gpu = 0;        ///< NVLinks of one GPU
   BytesPerSecond bandwidth_per_link{0};  ///< one link, one direction
   std::int64_t switches = 0;             ///< NVSwitches of the node, or of the whole domain where domain_nodes > 1
   Duration latency = Duration::nanoseconds(700);  ///< one hop, GPU to GPU
   bool multicast = false;                         ///< in-switch reduction (NVLS)
   std::int64_t domain_nodes = 1;                  ///< nodes that share one NVLink domain (18 for NVL72)
+  bool has_nvlink() const;  ///< the GPUs of a node are connected by NVLink, directly or by switches
   bool operator==(const GpuLinks&) const = default;
 };
 
@@ -34,19 +38,22 @@ struct PcieSpec {
   bool operator==(const PcieSpec&) const = default;
 };
 
+/// What carries messages between nodes. Some add latency of their own library (docs/collectives.md).
+enum class Transport : std::uint8_t { infiniband, roce, efa, slingshot, tcp };
+std::string_view name_of(Transport transport);
+
 struct NicSpec {
   std::int64_t count = 0;                          ///< adapters (ports) of a node that carry training traffic
   BytesPerSecond bandwidth{0};                     ///< one port, one direction, nominal
   double efficiency = 0.96;                        ///< share of the nominal rate that large messages reach
   Duration latency = Duration::nanoseconds(2000);  ///< one way, small message, adapter to adapter through one switch
-  std::string transport = "infiniband";            ///< infiniband, roce, efa, slingshot, tcp
-  bool gpu_direct = true;                          ///< NIC reads GPU memory; else staged through the host
+  Transport transport = Transport::infiniband;
+  bool gpu_direct = true;  ///< NIC reads GPU memory; else staged through the host
   bool operator==(const NicSpec&) const = default;
 };
 
-enum class FabricKind : std::uint8_t { fat_tree, rail_optimized, single_switch };
 struct FabricSpec {
-  FabricKind kind = FabricKind::fat_tree;
+  const FabricShape* shape = &fat_tree_shape;
   double oversubscription = 1;       ///< downlink over uplink bandwidth of a leaf; 1 is non-blocking
   std::int64_t nodes_per_leaf = 16;  ///< nodes (fat tree) or nodes of a rail group under one leaf switch
   std::int64_t leaves_per_pod = 32;  ///< leaves under one spine group; more make a third level

@@ -5,7 +5,7 @@
 
 #include "base/config/schema.hpp"
 #include "base/file.hpp"
-#include "base/text/spelling.hpp"
+#include "base/text/words.hpp"
 
 namespace distsim::topology {
 namespace {
@@ -15,24 +15,26 @@ constexpr double kBytesPerNs = 1073741824.0 / 1e9;  // 2^30 B/s in bytes a nanos
 constexpr std::size_t kMostBytes = std::size_t{1} << 20;
 
 struct Lists {
-  std::vector<std::string> topology;
+  std::vector<DimensionKind> topology;
   std::vector<std::int64_t> npus_count;
   std::vector<double> bandwidth, latency;
 };
 
+const Words<DimensionKind>& kind_words() {
+  static const Words<DimensionKind> words{{"Ring", DimensionKind::ring},
+                                          {"FullyConnected", DimensionKind::fully_connected},
+                                          {"Switch", DimensionKind::switched}};
+  return words;
+}
+
 Schema<Lists> schema() {
   Schema<Lists> s("network", "A network in ASTRA-sim's format.");
-  s.scalars("topology", &Lists::topology, {}, "Ring, FullyConnected or Switch, by dimension.", true, 16);
+  s.choices("topology", &Lists::topology, kind_words(), "By dimension.", 16);
   s.scalars("npus_count", &Lists::npus_count, {2, double(kMostRanks)}, "NPUs, by dimension.", true, 16);
   s.scalars("bandwidth", &Lists::bandwidth, {1e-6, 1e9}, "GB/s (2^30 bytes) per link and direction, by dimension.",
             true, 16);
   s.scalars("latency", &Lists::latency, {0, 1e12}, "ns per hop, by dimension.", true, 16);
   return s;
-}
-
-const std::vector<std::string>& kind_names() {
-  static const std::vector<std::string> names{"Ring", "FullyConnected", "Switch"};
-  return names;
 }
 
 Result<DimensionNetwork> network_of(const Lists& lists, const ConfigNode& node) {
@@ -43,17 +45,10 @@ Result<DimensionNetwork> network_of(const Lists& lists, const ConfigNode& node) 
   DimensionNetwork network;
   std::uint64_t ranks = 1;
   for (std::size_t d = 0; d < n; ++d) {
-    const auto& names = kind_names();
-    const auto kind = std::find(names.begin(), names.end(), lists.topology[d]);
-    if (kind == names.end()) {
-      return Error{"network.topology: found '" + lists.topology[d] + "', expected Ring, FullyConnected or Switch",
-                   node.where.text(), spelling_hint(lists.topology[d], names)};
-    }
     ranks *= static_cast<std::uint64_t>(lists.npus_count[d]);
     if (ranks > kMostRanks) return schema_detail::expected(node, "network.npus_count", "at most 2^24 NPUs in total");
-    network.dimensions.push_back({static_cast<DimensionKind>(kind - names.begin()),
-                                  static_cast<std::uint32_t>(lists.npus_count[d]), lists.bandwidth[d] * kBytesPerNs,
-                                  lists.latency[d]});
+    network.dimensions.push_back({lists.topology[d], static_cast<std::uint32_t>(lists.npus_count[d]),
+                                  lists.bandwidth[d] * kBytesPerNs, lists.latency[d]});
   }
   return network;
 }
@@ -102,7 +97,7 @@ Result<DimensionNetwork> DimensionNetwork::of_group(std::span<const std::uint32_
 std::string DimensionNetwork::describe() const {
   std::string out;
   for (const NetworkDimension& d : dimensions) {
-    out += (out.empty() ? "" : " x ") + kind_names()[static_cast<std::size_t>(d.kind)] + " " + std::to_string(d.count);
+    out += (out.empty() ? "" : " x ") + std::string(word_of(d.kind, kind_words())) + " " + std::to_string(d.count);
   }
   return out;
 }

@@ -2,7 +2,7 @@
 // latency.
 //
 //   topology: [ Ring, Switch ]       # Ring, FullyConnected or Switch
-//   npus_count: [ 8, 4 ]             # GPU i stands at (i % 8, i / 8)
+//   npus_count: [ 8, 4 ]             # GPU i is at (i % 8, i / 8)
 //   bandwidth: [ 400.0, 25.0 ]       # GB/s of a link and direction; 1 GB = 2^30 bytes there
 //   latency: [ 900.0, 2500.0 ]       # ns a hop
 #pragma once

@@ -11,40 +11,7 @@ Duration half(Duration d) { return Duration::picoseconds(d.ps() / 2); }
 
 }  // namespace
 
-FabricShape fat_tree_shape() {
-  return {FabricKind::fat_tree,
-          "fat_tree",
-          "All ports of a node on one leaf; leaves under spines, pods of leaves under a core.",
-          [](const ClusterSpec& s, std::uint32_t node, std::uint32_t) { return node / u32(s.fabric.nodes_per_leaf); },
-          [](const ClusterSpec& s) { return u32(s.fabric.leaves_per_pod); },
-          [](const ClusterSpec& s) { return u32(s.fabric.nodes_per_leaf * std::max<std::int64_t>(s.nic.count, 1)); }};
-}
-
-FabricShape rail_optimized_shape() {
-  return {
-      FabricKind::rail_optimized,
-      "rail_optimized",
-      "Port k of every node of a group on the group's leaf k, so that GPUs with the same local index share a switch.",
-      [](const ClusterSpec& s, std::uint32_t node, std::uint32_t nic) {
-        return node / u32(s.fabric.nodes_per_leaf) * u32(std::max<std::int64_t>(s.nic.count, 1)) + nic;
-      },
-      [](const ClusterSpec& s) { return u32(s.fabric.leaves_per_pod * std::max<std::int64_t>(s.nic.count, 1)); },
-      [](const ClusterSpec& s) { return u32(s.fabric.nodes_per_leaf); }};
-}
-
-FabricShape single_switch_shape() {
-  return {FabricKind::single_switch,
-          "single_switch",
-          "All ports of all nodes on one non-blocking switch.",
-          [](const ClusterSpec&, std::uint32_t, std::uint32_t) { return 0u; },
-          [](const ClusterSpec&) { return 1u; },
-          [](const ClusterSpec& s) {
-            return u32(std::min<std::int64_t>(s.nodes * std::max<std::int64_t>(s.nic.count, 1), 0xFFFFFFFFll));
-          }};
-}
-
-Fabric::Fabric(const ClusterSpec& spec, std::uint32_t nodes)
-    : spec_(spec), shape_(&fabric_shape(spec.fabric.kind)), nodes_(nodes) {
+Fabric::Fabric(const ClusterSpec& spec, std::uint32_t nodes) : spec_(spec), shape_(spec.fabric.shape), nodes_(nodes) {
   leaves_ = leaf_of(nodes - 1, u32(std::max<std::int64_t>(spec.nic.count, 1)) - 1) + 1;
   leaves_per_pod_ = shape_->leaves_per_pod(spec_);
 }

@@ -23,7 +23,7 @@ class Fabric {
   std::uint32_t pod_of_leaf(std::uint32_t leaf) const { return leaf / leaves_per_pod_; }
   std::uint32_t leaves() const { return leaves_; }
   std::uint32_t pods() const { return pod_of_leaf(leaves_ - 1) + 1; }
-  bool rails() const { return shape_->kind == FabricKind::rail_optimized; }
+  bool rails() const { return shape_->rails; }
 
   /// Switches between two ports: 1, 3 or 5.
   std::uint32_t switches_between(std::uint32_t leaf_a, std::uint32_t leaf_b) const;

@@ -8,6 +8,9 @@
 #include "topology/shapes/shape.hpp"
 
 namespace distsim::topology {
+
+extern const NodeShape full_mesh_shape;
+
 namespace {
 
 std::int64_t links_per_pair(const ClusterSpec& spec) {
@@ -43,20 +46,20 @@ IntraFacts facts(const ClusterSpec& spec, const NodeGraph&, std::span<const std:
   const std::int64_t out = links_per_pair(spec) * (m - 1);
   const bool one_less = (m == 4 || m == 6) && links_per_pair(spec) % 2 == 1;
   const BytesPerSecond each = spec.gpu_links.bandwidth_per_link;
-  return {IntraNode::full_mesh, each * static_cast<double>(out), each * static_cast<double>(one_less ? out - 1 : out),
+  return {&full_mesh_shape, each * static_cast<double>(out), each * static_cast<double>(one_less ? out - 1 : out),
           spec.gpu_links.latency};
 }
 
 }  // namespace
 
-NodeShape full_mesh_shape() {
-  return {IntraNode::full_mesh,
-          "full_mesh",
-          "Every GPU has dedicated NVLinks to every other GPU of the node.",
-          check,
-          connect,
-          facts,
-          mesh_bisection};
-}
+extern constinit const NodeShape full_mesh_shape = checked(
+    NodeShape{.name = "full_mesh",
+              .sentence = "Every GPU has dedicated NVLinks to every other GPU of the node.",
+              .nvlink = true,
+              .check = check,
+              .connect = connect,
+              .degree = [](const ClusterSpec& s, std::uint32_t) { return links_per_pair(s) * (s.gpus_per_node - 1); },
+              .facts = facts,
+              .bisection = mesh_bisection});
 
 }  // namespace distsim::topology

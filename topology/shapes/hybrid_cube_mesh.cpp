@@ -17,6 +17,9 @@
 #include "topology/shapes/shape.hpp"
 
 namespace distsim::topology {
+
+extern const NodeShape hybrid_cube_mesh_shape;
+
 namespace {
 
 constexpr std::uint32_t kQuad[4][4] = {{0, 1, 1, 2}, {1, 0, 2, 1}, {1, 2, 0, 2}, {2, 1, 2, 0}};
@@ -40,6 +43,12 @@ Result<void> check(const ClusterSpec& spec) {
   return {};
 }
 
+/// All links, or those left in a quad without the ones across.
+std::int64_t degree(const ClusterSpec& spec, std::uint32_t gpu) {
+  if (spec.gpus_per_node == 8) return spec.gpu_links.links_per_gpu;
+  return spec.gpu_links.links_per_gpu == 6 ? 6 - kAcross[gpu] : 3;
+}
+
 void connect(const ClusterSpec& spec, NodeGraph& graph) {
   const auto gpus = static_cast<std::uint32_t>(spec.gpus_per_node);
   for (std::uint32_t i = 0; i < gpus; ++i) {
@@ -54,14 +63,17 @@ void connect(const ClusterSpec& spec, NodeGraph& graph) {
 
 }  // namespace
 
-NodeShape hybrid_cube_mesh_shape() {
-  return {IntraNode::hybrid_cube_mesh,
-          "hybrid_cube_mesh",
-          "DGX-1: 8 GPUs as two quads with linked corners; no switches, single and double NVLinks.",
-          check,
-          connect,
-          cube_mesh_facts,
-          mesh_bisection};
-}
+extern constinit const NodeShape hybrid_cube_mesh_shape = checked(NodeShape{
+    .name = "hybrid_cube_mesh",
+    .sentence = "DGX-1: 8 GPUs as two quads with linked corners, by single and double NVLinks without switches.",
+    .nvlink = true,
+    .check = check,
+    .connect = connect,
+    .degree = degree,
+    .facts =
+        [](const ClusterSpec& spec, const NodeGraph& graph, std::span<const std::uint32_t> locals) {
+          return mesh_facts(hybrid_cube_mesh_shape, spec, graph, locals);
+        },
+    .bisection = mesh_bisection});
 
 }  // namespace distsim::topology

@@ -63,7 +63,7 @@ IntraFacts facts(const ClusterSpec& spec, const NodeGraph&, std::span<const std:
   const BytesPerSecond rate = l.bandwidth_per_link * static_cast<double>(l.links_per_gpu);
   const auto board_gpus = static_cast<std::uint32_t>(spec.gpus_per_node / 2);
   const bool across = two_boards(l) && locals.front() < board_gpus && locals.back() >= board_gpus;
-  return {IntraNode::nvswitch, rate, rate, across ? l.latency + half(l.latency) : l.latency};
+  return {&nvswitch_shape, rate, rate, across ? l.latency + half(l.latency) : l.latency};
 }
 
 BytesPerSecond bisection(const ClusterSpec& spec, const NodeGraph&) {
@@ -74,14 +74,15 @@ BytesPerSecond bisection(const ClusterSpec& spec, const NodeGraph&) {
 
 }  // namespace
 
-NodeShape nvswitch_shape() {
-  return {IntraNode::nvswitch,
-          "nvswitch",
-          "Star: every GPU reaches every other one through all NVSwitches at its full NVLink rate.",
-          check,
-          connect,
-          facts,
-          bisection};
-}
+extern constinit const NodeShape nvswitch_shape =
+    checked(NodeShape{.name = "nvswitch",
+                      .sentence = "Every GPU reaches every other one through all NVSwitches at its full NVLink rate.",
+                      .nvlink = true,
+                      .switched = true,
+                      .check = check,
+                      .connect = connect,
+                      .degree = [](const ClusterSpec& s, std::uint32_t) { return s.gpu_links.links_per_gpu; },
+                      .facts = facts,
+                      .bisection = bisection});
 
 }  // namespace distsim::topology

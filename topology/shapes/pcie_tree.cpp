@@ -12,14 +12,13 @@ IntraFacts facts(const ClusterSpec& spec, const NodeGraph&, std::span<const std:
   return pcie_facts(spec, locals);
 }
 
-Result<void> check_pcie(const ClusterSpec&) { return {}; }
-
 Result<void> check_single(const ClusterSpec& spec) {
   if (spec.gpus_per_node == 1) return {};
   return cluster_error("gpus_per_node", std::to_string(spec.gpus_per_node), "1 where gpu_links.kind is none");
 }
 
 void connect_nothing(const ClusterSpec&, NodeGraph&) {}
+std::int64_t no_links(const ClusterSpec&, std::uint32_t) { return 0; }
 
 /// Uplinks of half the slots, or what joins half the sockets to the others where that is less; below one switch, links
 /// of half its GPUs.
@@ -123,22 +122,25 @@ IntraFacts pcie_facts(const ClusterSpec& spec, std::span<const std::uint32_t> lo
   const bool through_cpu = !layout.has_switches() || on_slot.size() > 1 || !spec.pcie.peer_to_peer;
   const std::int64_t half_hops = !layout.has_switches() ? 2 : through_cpu ? 4 : 2;
   const Duration latency = half(spec.pcie.latency) * (half_hops + (on_socket.size() > 1 ? 1 : 0));
-  return {IntraNode::pcie, BytesPerSecond(uniform), BytesPerSecond(ring), latency};
+  return {&pcie_shape, BytesPerSecond(uniform), BytesPerSecond(ring), latency};
 }
 
-NodeShape pcie_shape() {
-  return {
-      IntraNode::pcie,
-      "pcie",
-      "No NVLink: GPUs communicate through PCIe switches and CPU sockets, staged in host memory without peer access.",
-      check_pcie,
-      connect_nothing,
-      facts,
-      bisection};
-}
+extern constinit const NodeShape pcie_shape = checked(NodeShape{
+    .name = "pcie",
+    .sentence =
+        "No NVLink: GPUs communicate through PCIe switches and CPU sockets, staged in host memory without peer access.",
+    .check = [](const ClusterSpec&) -> Result<void> { return {}; },
+    .connect = connect_nothing,
+    .degree = no_links,
+    .facts = facts,
+    .bisection = bisection});
 
-NodeShape single_gpu_shape() {
-  return {IntraNode::none, "none", "One GPU per node.", check_single, connect_nothing, facts, bisection};
-}
+extern constinit const NodeShape none_shape = checked(NodeShape{.name = "none",
+                                                                .sentence = "One GPU per node.",
+                                                                .check = check_single,
+                                                                .connect = connect_nothing,
+                                                                .degree = no_links,
+                                                                .facts = facts,
+                                                                .bisection = bisection});
 
 }  // namespace distsim::topology

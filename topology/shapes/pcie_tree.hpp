@@ -9,9 +9,9 @@
 
 namespace distsim::topology {
 
-/// Who hangs where. A slot is a PCIe switch, or a root port where gpus_per_switch is 1. Slots and NICs are spread
-/// evenly and in order: with 8 GPUs in pairs, 2 sockets and 4 NICs, socket 0 has GPUs 0-3 and NICs 0-1, and NIC 0 sits
-/// beside GPUs 0 and 1.
+/// What is attached where. A slot is a PCIe switch, or a root port where gpus_per_switch is 1. Slots and NICs are
+/// spread evenly and in order: with 8 GPUs in pairs, 2 sockets and 4 NICs, socket 0 has GPUs 0-3 and NICs 0-1, and NIC
+/// 0 sits near GPUs 0 and 1.
 class PcieLayout {
  public:
   explicit PcieLayout(const ClusterSpec& spec);

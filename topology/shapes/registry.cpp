@@ -1,42 +1,55 @@
-// The one list of shapes. A new shape: a file of its own, its declaration in shape.hpp, a line here, a word in
-// cluster_schema().
+// The list of shapes. To add one: a file that defines it (shape.hpp says how), and its line here.
 #include <array>
 
 #include "topology/shapes/shape.hpp"
 
+#define NODE_SHAPES(SHAPE) \
+  SHAPE(nvswitch)          \
+  SHAPE(hybrid_cube_mesh)  \
+  SHAPE(full_mesh)         \
+  SHAPE(pcie)              \
+  SHAPE(none)
+
+#define FABRIC_SHAPES(SHAPE) \
+  SHAPE(fat_tree)            \
+  SHAPE(rail_optimized)      \
+  SHAPE(single_switch)
+
 namespace distsim::topology {
 
-std::span<const NodeShape> node_shapes() {
-  static const std::array shapes = {nvswitch_shape(), hybrid_cube_mesh_shape(), full_mesh_shape(), pcie_shape(),
-                                    single_gpu_shape()};
-  return shapes;
-}
+#define DECLARE_NODE(name) extern const NodeShape name##_shape;
+#define DECLARE_FABRIC(name) extern const FabricShape name##_shape;
+NODE_SHAPES(DECLARE_NODE)
+FABRIC_SHAPES(DECLARE_FABRIC)
 
-std::span<const FabricShape> fabric_shapes() {
-  static const std::array shapes = {fat_tree_shape(), rail_optimized_shape(), single_switch_shape()};
-  return shapes;
-}
+namespace {
 
-const NodeShape& node_shape(IntraNode kind) {
-  for (const NodeShape& s : node_shapes()) {
-    if (s.kind == kind) return s;
+#define ENTRY(name) &name##_shape,
+constexpr std::array kNodeShapes{NODE_SHAPES(ENTRY)};
+constexpr std::array kFabricShapes{FABRIC_SHAPES(ENTRY)};
+
+template <class Shapes>
+constexpr bool distinct(const Shapes& shapes) {
+  for (std::size_t i = 0; i < shapes.size(); ++i) {
+    for (std::size_t j = i + 1; j < shapes.size(); ++j) {
+      if (shapes[i] == shapes[j]) return false;
+    }
   }
-  CHECK(false) << "node shape missing from the registry: " << static_cast<int>(kind);
-  return node_shapes()[0];
+  return true;
 }
+static_assert(distinct(kNodeShapes) && distinct(kFabricShapes), "a shape is listed twice");
+static_assert(kNodeShapes.front() == &nvswitch_shape && kFabricShapes.front() == &fat_tree_shape,
+              "the first entries are the defaults of the configuration");
 
-const FabricShape& fabric_shape(FabricKind kind) {
-  for (const FabricShape& s : fabric_shapes()) {
-    if (s.kind == kind) return s;
-  }
-  CHECK(false) << "fabric shape missing from the registry: " << static_cast<int>(kind);
-  return fabric_shapes()[0];
-}
+}  // namespace
+
+std::span<const NodeShape* const> node_shapes() { return kNodeShapes; }
+std::span<const FabricShape* const> fabric_shapes() { return kFabricShapes; }
 
 std::vector<TopologyInfo> topology_registry() {
   std::vector<TopologyInfo> out;
-  for (const NodeShape& s : node_shapes()) out.push_back({s.name, s.sentence});
-  for (const FabricShape& s : fabric_shapes()) out.push_back({s.name, s.sentence});
+  for (const NodeShape* s : node_shapes()) out.push_back({s->name, s->sentence});
+  for (const FabricShape* s : fabric_shapes()) out.push_back({s->name, s->sentence});
   return out;
 }
 

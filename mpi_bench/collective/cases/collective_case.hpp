@@ -61,7 +61,7 @@ struct Segment {
 struct CollectiveCase {
   Kind kind;
   std::string_view name;        ///< as in nccl-tests' binaries
-  std::string_view curve_kind;  ///< as in collectives/curve.proto
+  std::string_view curve_kind;  ///< as in collectives/curve_file/curve.proto
   bool reduces = false;         ///< the redop column is filled
   bool rooted = false;          ///< the root column is filled
   /// `elements` is S/e, `alignment` is A.

@@ -4,7 +4,8 @@
 
 #include "base/file.hpp"
 #include "base/fnv.hpp"
-#include "collectives/curves/curve.pb.h"
+#include "collectives/curve_file/curve.pb.h"
+#include "collectives/curve_file/curve_checksum.hpp"
 
 namespace distsim::bench {
 
@@ -92,7 +93,7 @@ void CurveOutput::add(const Row& row) {
 Result<void> CurveOutput::write(bool partial) {
   impl_->file.set_partial(partial);
   impl_->file.set_curve_count(static_cast<std::uint32_t>(impl_->file.curves_size()));
-  impl_->file.set_checksum(checksum_of(impl_->file));
+  impl_->file.set_checksum(curves::checksum_of(impl_->file));
   std::string text;
   const bool done = impl_->path.ends_with(".txtpb") ? google::protobuf::TextFormat::PrintToString(impl_->file, &text)
                                                     : impl_->file.SerializeToString(&text);
@@ -104,24 +105,6 @@ std::string hashed_host(const std::string& name) {
   char text[16];
   std::snprintf(text, sizeof text, "node-%08x", fnv32(name));
   return text;
-}
-
-std::string checksum_of(const curves::CurveFile& file) {
-  Fnv64 fnv;
-  fnv.add(std::string_view(file.system()));
-  fnv.add(std::string_view(file.device()));
-  for (const curves::Curve& c : file.curves()) {
-    fnv.add(std::string_view(c.kind()));
-    for (const double v : {static_cast<double>(c.ranks()), static_cast<double>(c.nodes()),
-                           c.launch() == "single_process" ? 1.0 : 0.0, c.cuda_graph() ? 1.0 : 0.0})
-      fnv.add(v);
-    if (c.groups_at_once() > 1) fnv.add(std::string_view("beside others"));
-    fnv.add(std::string_view(c.settings()));
-    for (const curves::Point& p : c.points()) {
-      for (const double v : {static_cast<double>(p.bytes()), p.time_us(), p.low_us(), p.high_us()}) fnv.add(v);
-    }
-  }
-  return fnv.hex();
 }
 
 }  // namespace distsim::bench

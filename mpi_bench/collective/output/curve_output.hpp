@@ -1,4 +1,4 @@
-// The curve file (collectives/curve.proto) that distsim reads. It is rewritten after every size, so that what was
+// The curve file (collectives/curve_file/curve.proto) that distsim reads. It is rewritten after every size, so that what was
 // measured survives whatever happens to the run; `partial` stays true until the run has ended by itself.
 #pragma once
 
@@ -9,10 +9,6 @@
 #include "base/result.hpp"
 #include "mpi_bench/collective/options/options.hpp"
 #include "mpi_bench/collective/output/table.hpp"
-
-namespace distsim::curves {
-class CurveFile;
-}
 
 namespace distsim::bench {
 
@@ -54,9 +50,5 @@ class CurveOutput {
 /// "node-" and eight hex digits: the same for the same name, without giving it away at a glance. Not a secret: short
 /// names can be guessed.
 std::string hashed_host(const std::string& name);
-
-/// Checksum of a curve file as distsim checks it, 16 hex digits: FNV-1a, 64 bit, over what a price depends on (system,
-/// device, identity and points of each curve).
-std::string checksum_of(const curves::CurveFile& file);
 
 }  // namespace distsim::bench

@@ -19,10 +19,7 @@ topology::ClusterSpec fabric_spec(topology::ClusterSpec spec, const config::Engi
 
 double gpu_bandwidth(const topology::ClusterSpec& spec) {
   const double nvlink = static_cast<double>(spec.gpu_links.links_per_gpu) * spec.gpu_links.bandwidth_per_link.value();
-  return nvlink > 0 && spec.gpu_links.kind != topology::IntraNode::pcie &&
-                 spec.gpu_links.kind != topology::IntraNode::none
-             ? nvlink
-             : spec.pcie.bandwidth.value();
+  return nvlink > 0 && spec.gpu_links.has_nvlink() ? nvlink : spec.pcie.bandwidth.value();
 }
 
 /// Share of the size that a ring passes on; 0 for kinds that are no ring.

@@ -44,7 +44,7 @@ Result<void> check_rank(const traces::TraceRank& rank) {
   }
   TRY(check_medians(rank, where));
   if (rank.device_records.empty() && rank.steps.empty()) {
-    return Error{"found nothing on any device and no step, expected something to replay", where, ""};
+    return Error{"found no device activity and no step, expected a trace to replay", where, ""};
   }
   return {};
 }

@@ -94,7 +94,7 @@ class Writer {
     line("records  " + counted(kernels, "kernel") + ", " + counted(copies, "copy or memset", "copies and memsets") +
          " on " + counted(streams, "stream") + "; " + std::to_string(host) + " on the host; " +
          counted(collectives, "collective") + " in " + counted(job_.groups.size(), "group") + "; " +
-         std::to_string(unlaunched) + " without a launch record");
+         std::to_string(unlaunched) + " without a launch");
     line("");
   }
 

@@ -14,7 +14,7 @@
 #include <sstream>
 #include <thread>
 
-#include "collectives/curves/curve.pb.h"
+#include "collectives/curve_file/curve.pb.h"
 #include "command.hpp"
 #include "mpi_bench/collective/cases/collective_case.hpp"
 

@@ -1,4 +1,4 @@
-#include "collectives/curves/alpha_beta.hpp"
+#include "collectives/alpha_beta.hpp"
 
 #include <algorithm>
 #include <bit>

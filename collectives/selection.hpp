@@ -1,30 +1,28 @@
 // Selection: what NCCL and the framework may choose from, as NCCL_ALGO and NCCL_PROTO do it. Part of a curve's
-// identity, as its `settings` say it.
+// identity, as given by its `settings`.
 #pragma once
 
 #include <cstdint>
 #include <string_view>
 #include <vector>
 
-#include "collectives/algorithms/algorithms.hpp"
-#include "collectives/collective_models.hpp"
+#include "collectives/collective_options.hpp"
 
 namespace distsim::collectives {
 
 struct Selection {
   std::uint32_t algorithms = 0, protocols = 0;  ///< a bit for each that is allowed; 0: all
-  bool hierarchical_exchange = false;  ///< the framework exchanges in two levels instead of leaving all pairs to NCCL
-  bool rdma_writes = false;            ///< the framework writes along rails itself instead of leaving them to NCCL
+  Exchange exchange = Exchange::grouped;        ///< never automatic
   bool operator==(const Selection&) const = default;
 };
 
-/// From the `collectives` section. Errors name the word that is not known and the nearest that is.
-Result<Selection> selection_of(const CollectiveOptions& options);
+Selection selection_of(const CollectiveOptions& options);
 
-/// From a curve's settings: "NCCL_ALGO=Ring", "NCCL_PROTO=LL128,LL", "forced tree". Other words say nothing.
+/// From a curve's settings: "NCCL_ALGO=Ring", "NCCL_PROTO=LL128,LL", "forced tree", in upper or lower case. Other words
+/// select nothing.
 Selection selection_of_settings(std::string_view settings);
 
-/// What of a selection matters to one kind: NCCL's to collectives, the framework's to exchanges.
+/// The part of a selection that affects one kind: NCCL's choice for collectives, the framework's for exchanges.
 Selection selection_for(graph::CollectiveKind kind, Selection selection);
 
 /// Whether one of the candidates is allowed: where none is, `selected` keeps them all.
@@ -34,8 +32,9 @@ bool any_allowed(const std::vector<Candidate>& candidates, const Selection& sele
 /// them, are NCCL's own choice.
 Selection heeded(Selection selection, const std::vector<Candidate>& candidates);
 
-/// The candidates that are left. A collective that no allowed algorithm or protocol can do keeps all of its own:
-/// NCCL_ALGO=Tree does not affect all_gather. NCCL_ALGO and NCCL_PROTO say nothing about grouped send/recv.
+/// The candidates that are left. A collective that no allowed algorithm or protocol supports keeps all of its own:
+/// NCCL_ALGO=Tree does not affect all_gather. NCCL_ALGO and NCCL_PROTO do not apply to grouped send/recv. An exchange
+/// that the group is too small for falls back to grouped.
 std::vector<Candidate> selected(std::vector<Candidate> candidates, const Selection& selection);
 
 }  // namespace distsim::collectives

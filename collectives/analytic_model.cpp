@@ -1,4 +1,4 @@
-#include "collectives/algorithms/analytic_model.hpp"
+#include "collectives/analytic_model.hpp"
 
 #include <cmath>
 

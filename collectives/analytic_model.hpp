@@ -4,9 +4,8 @@
 
 #include <vector>
 
-#include "collectives/algorithms/algorithms.hpp"
-#include "collectives/algorithms/selection.hpp"
 #include "collectives/calibration.hpp"
+#include "collectives/selection.hpp"
 
 namespace distsim::collectives {
 

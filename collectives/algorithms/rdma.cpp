@@ -3,9 +3,7 @@
 //   time = set-up + one network hop + (nodes - 1) messages + bytes over the NIC;
 // with several GPUs a node what leaves on each rail travels over NVLink first, as in the hierarchical exchange, whose
 // set-up and cost of a message these are.
-#include <algorithm>
-
-#include "collectives/algorithms/algorithms.hpp"
+#include "collectives/algorithms/algorithm.hpp"
 
 namespace distsim::collectives {
 namespace {
@@ -14,21 +12,28 @@ namespace {
 /// (MLPerf Training v1.1, HybridEmbeddingParam).
 constexpr double kRateShare = 0.95;
 
-}  // namespace
-
-void add_rdma_writes(graph::CollectiveKind kind, const Channels& c, std::vector<Candidate>& out) {
+void add_rdma(graph::CollectiveKind, const Channels& c, std::vector<Candidate>& out) {
   const ModelConstants& k = *c.k;
-  if (kind != graph::CollectiveKind::all_to_all && kind != graph::CollectiveKind::all_to_all_v) return;
-  if (c.nodes < 2) return;
   const double n = c.ranks, p = c.per_node;
   const double across_us_per_byte = (n - p) / n / (kRateShare * c.inter_gbps / p);
   const double inside_us_per_byte = p > 1 ? (p - 1) / p / exchange_link_gbps(c) : 0;
-  Candidate x{Algorithm::rdma_writes, Protocol::simple, 0, 1 / (across_us_per_byte + inside_us_per_byte)};
-  x.latency_us = k.hierarchical_phase * (p > 1 ? 2 : 1) + std::max(0.5, k.nccl.tree_net[0] + c.extra_net_us) +
+  Candidate x{Protocol::simple, 0, 1 / (across_us_per_byte + inside_us_per_byte)};
+  x.latency_us = k.hierarchical_phase * (p > 1 ? 2 : 1) + network_hop_us(c, k.nccl.tree_net[0]) +
                  (c.nodes - 1.0) * k.hierarchical_per_message;
   x.steps = c.nodes;
   x.limit = across_us_per_byte >= inside_us_per_byte ? "network" : "links within the node";
   out.push_back(x);
 }
+
+}  // namespace
+
+extern constinit const AlgorithmInfo rdma_algorithm =
+    checked({.name = "rdma",
+             .sentence = "Across nodes along rails, by the framework's own RDMA writes instead of NCCL; used where "
+                         "collectives.exchange selects it.",
+             .kinds = {graph::CollectiveKind::all_to_all, graph::CollectiveKind::all_to_all_v},
+             .exchange = Exchange::rdma,
+             .applies = [](const Channels& c) { return c.nodes >= 2; },
+             .add = add_rdma});
 
 }  // namespace distsim::collectives

@@ -1,0 +1,108 @@
+#include "collectives/selection.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include "base/text/lower_case.hpp"
+
+namespace distsim::collectives {
+
+namespace {
+
+std::uint32_t bit_of(const AlgorithmInfo* a) { return 1u << index_of(*a); }
+std::uint32_t bit_of(Protocol p) { return 1u << static_cast<unsigned>(p); }
+
+template <class E>
+std::uint32_t bits_of(const std::vector<E>& values) {
+  std::uint32_t bits = 0;
+  for (const E& v : values) bits |= bit_of(v);
+  return bits;
+}
+
+/// Of the word, in upper or lower case; 0 where it is not in the vocabulary.
+template <class E>
+std::uint32_t bit_in(const Words<E>& words, std::string_view word) {
+  for (const auto& [name, value] : words) {
+    if (lower_case(name) == lower_case(word)) return bit_of(value);
+  }
+  return 0;
+}
+
+/// The words of "A,B" behind `key` in a line of settings.
+template <class E>
+std::uint32_t bits_behind(const Words<E>& words, std::string_view settings, std::string_view key) {
+  const std::size_t at = settings.find(key);
+  if (at == std::string_view::npos) return 0;
+  std::string_view list = settings.substr(at + key.size());
+  list = list.substr(0, list.find_first_of(" \t;"));
+  std::uint32_t bits = 0;
+  for (std::size_t begin = 0; begin <= list.size();) {
+    const std::size_t end = std::min(list.find(',', begin), list.size());
+    bits |= bit_in(words, list.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return bits;
+}
+
+bool allowed(const Candidate& c, const Selection& s) {
+  const bool algorithm = s.algorithms == 0 || (s.algorithms & bit_of(c.algorithm)) != 0;
+  return algorithm && (s.protocols == 0 || (s.protocols & bit_of(c.protocol)) != 0);
+}
+
+/// Whether the framework's choice of an exchange leaves the candidate out.
+bool other_exchange(const Candidate& c, Exchange way) { return c.algorithm->exchange && *c.algorithm->exchange != way; }
+
+}  // namespace
+
+Selection selection_of(const CollectiveOptions& options) {
+  return {bits_of(options.algorithms), bits_of(options.protocols),
+          options.exchange == Exchange::automatic ? Exchange::grouped : options.exchange};
+}
+
+Selection selection_of_settings(std::string_view settings) {
+  if (settings.empty()) return {};
+  const auto algorithm_words = nccl_algorithm_words();
+  const auto protocols = protocol_words();
+  Selection s;
+  for (std::string_view key : {"NCCL_ALGO=", "forced "}) s.algorithms |= bits_behind(algorithm_words, settings, key);
+  for (std::string_view key : {"NCCL_PROTO=", "forced "}) s.protocols |= bits_behind(protocols, settings, key);
+  return s;
+}
+
+Selection selection_for(graph::CollectiveKind kind, Selection s) {
+  switch (kind) {
+    case graph::CollectiveKind::all_to_all:
+    case graph::CollectiveKind::all_to_all_v:
+      return {0, 0, s.exchange};
+    case graph::CollectiveKind::send_recv:
+    case graph::CollectiveKind::gather:
+    case graph::CollectiveKind::scatter:
+      return {};
+    default:
+      return {s.algorithms, s.protocols, Exchange::grouped};
+  }
+}
+
+bool any_allowed(const std::vector<Candidate>& candidates, const Selection& selection) {
+  return std::any_of(candidates.begin(), candidates.end(), [&](const Candidate& c) { return allowed(c, selection); });
+}
+
+Selection heeded(Selection selection, const std::vector<Candidate>& candidates) {
+  const auto left =
+      std::count_if(candidates.begin(), candidates.end(), [&](const Candidate& c) { return allowed(c, selection); });
+  if (left == 0 || left == static_cast<std::ptrdiff_t>(candidates.size()))
+    selection.algorithms = selection.protocols = 0;
+  return selection;
+}
+
+std::vector<Candidate> selected(std::vector<Candidate> candidates, const Selection& selection) {
+  const bool possible = std::any_of(candidates.begin(), candidates.end(),
+                                    [&](const Candidate& c) { return c.algorithm->exchange == selection.exchange; });
+  const Exchange way = possible ? selection.exchange : Exchange::grouped;
+  std::erase_if(candidates, [&](const Candidate& c) { return other_exchange(c, way); });
+  const Selection choice = heeded(selection, candidates);
+  std::erase_if(candidates, [&](const Candidate& c) { return !allowed(c, choice); });
+  return candidates;
+}
+
+}  // namespace distsim::collectives
