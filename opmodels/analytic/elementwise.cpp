@@ -1,6 +1,6 @@
 // Elementwise kernels. time = floor + overlap(bytes / bandwidth, flops / plain-lane rate).
-// Special functions (exp, tanh, erf) should be given as about 20 to 200 flops per element; they matter only where memory
-// is fast.
+// Special functions (exp, tanh, erf) should be given as about 20 to 200 flops per element; they matter only where
+// memory is fast.
 #include <algorithm>
 
 #include "opmodels/learned/learned_models.hpp"

@@ -25,6 +25,11 @@ constexpr std::array<std::string_view, 42> kPublicSizes{
 
 constexpr double kLargest = 1e15;  // sums of a few sizes stay far from overflow
 
+/// Whether a shapes file can ask for it.
+bool has_columns(const graph::Op& op) {
+  return graph::work_of(op) == graph::Work::kernel || graph::work_of(op) == graph::Work::copy;
+}
+
 /// Adds the columns of an op's fields that are not there yet.
 struct ColumnSink {
   std::vector<std::string_view>& names;
@@ -41,7 +46,7 @@ std::vector<std::string_view> all_sizes() {
   std::vector<std::string_view> names(kPublicSizes.begin(), kPublicSizes.end());
   for (std::size_t i = 0; i < graph::kOpKinds; ++i) {
     const graph::Op op = graph::default_op(i);
-    if (graph::work_of(op) != graph::Work::kernel && graph::work_of(op) != graph::Work::copy) continue;
+    if (!has_columns(op)) continue;
     std::visit([&](const auto& shape) { graph::for_each_field(ColumnSink{names}, shape); }, op);
   }
   return names;
@@ -62,6 +67,55 @@ const std::unordered_map<std::string_view, std::size_t>& places() {
     return map;
   }();
   return known;
+}
+
+using Group = std::vector<std::string_view>;
+
+/// The columns that a shape cannot do without: those of numbers whose default is out of bounds.
+struct NeedSink {
+  Group needs;
+  bool lists = false;
+  void operator()(const graph::Field& field, const std::int64_t& value) { add(field, graph::real(value)); }
+  void operator()(const graph::Field& field, const double& value) { add(field, value); }
+  template <class Item>
+  void operator()(const graph::Field&, const std::vector<Item>&) {
+    lists = true;
+  }
+  template <class Other>
+  void operator()(const graph::Field&, const Other&) {}
+
+ private:
+  void add(const graph::Field& field, double value) {
+    if (field.bounded && !(value >= field.least && value <= field.most)) needs.push_back(field.column);
+  }
+};
+
+/// What a file must have one of: the needs of an op, or those of the public data sets' embeddings (lists of tables) and
+/// attention (one length for queries and keys).
+std::vector<Group> all_groups() {
+  std::vector<Group> groups{
+      {"m", "n", "k"}, {"rows", "cols"}, {"batch", "dim"}, {"batch", "heads", "q_len", "head_dim"}};
+  for (std::size_t i = 0; i < graph::kOpKinds; ++i) {
+    const graph::Op op = graph::default_op(i);
+    if (!has_columns(op)) continue;
+    NeedSink sink;
+    std::visit([&](const auto& shape) { graph::for_each_field(sink, shape); }, op);
+    const auto within = [&](const Group& group) {
+      return std::all_of(sink.needs.begin(), sink.needs.end(),
+                         [&](auto name) { return std::find(group.begin(), group.end(), name) != group.end(); });
+    };
+    if (!sink.lists && std::none_of(groups.begin(), groups.end(), within)) groups.push_back(sink.needs);
+  }
+  return groups;
+}
+
+std::string text_of(const std::vector<Group>& groups) {
+  std::string text;
+  for (const Group& group : groups) {
+    if (!text.empty()) text += " or ";
+    for (const std::string_view name : group) (text += name == group.front() ? "" : ",") += name;
+  }
+  return text;
 }
 
 Error unreadable(std::string_view column, std::string_view found, std::string_view expected) {
@@ -101,10 +155,12 @@ Result<OpColumns> OpColumns::from(const CsvReader& reader) {
   TRY_ASSIGN(const OpColumns columns, of_one_op(reader));
   const auto there = [&](std::string_view name) { return columns.index(name).has_value(); };
   if (there("extra")) return columns;  // the sizes may be there
-  if (std::any_of(sizes().begin(), sizes().end(), there)) return columns;
-  return Error{
-      "columns: found no sizes, expected those of the ops (m,n,k for gemm, rows,cols for softmax, ...) or extra",
-      reader.position(), "docs/op_models.md lists them"};
+  static const std::vector<Group> groups = all_groups();
+  for (const Group& group : groups) {
+    if (std::all_of(group.begin(), group.end(), there)) return columns;
+  }
+  return Error{"columns: found no complete group of sizes, expected " + text_of(groups) + " or extra",
+               reader.position(), ""};
 }
 
 std::string_view OpFields::text(std::string_view column) const {

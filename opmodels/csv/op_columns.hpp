@@ -13,7 +13,7 @@ namespace distsim::opmodels {
 /// Where the columns are. Made once from the header.
 class OpColumns {
  public:
-  /// Errors: no gpu, op or dtype column (the nearest spelling is suggested); no column that holds a size and no extra
+  /// Errors: no gpu, op or dtype column (the nearest spelling is suggested); the sizes of no op complete and no extra
   /// column either.
   static Result<OpColumns> from(const CsvReader& reader);
   /// The same where a single op is asked for and its own error says what it lacks: no size is needed.

@@ -39,6 +39,7 @@ class Line {
   void add(const Field& field, const Number& value, const Number& usual) {
     const bool part_of_product = field.show == Show::chain || (field.role == Role::size && field.label.empty() &&
                                                                field.unit.empty() && field.thing.empty());
+    if (field.show == Show::never) return;
     if (field.show == Show::count) {
       if (value != usual) text_ += " " + number(value) + " of";
     } else if (field.role == Role::part && value == 0) {

@@ -120,8 +120,7 @@ class Validation {
       ++unpriced_;
       return;
     }
-    const std::string key = gpu + " " + std::string(fields.text("op")) + " " +
-                            std::string(fields.text("pass")) + " " +
+    const std::string key = gpu + " " + std::string(fields.text("op")) + " " + std::string(fields.text("pass")) + " " +
                             std::string(fields.text("dtype"));
     groups_[key].add(cost->mean.us(), measured);
     groups_["all"].add(cost->mean.us(), measured);

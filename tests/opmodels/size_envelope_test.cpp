@@ -52,13 +52,13 @@ TEST(RowEnvelopes, AreBuiltOnceForEachKernel) {
     ++asked;
     return rows * cols;
   };
-  const SizeEnvelope& first = envelopes.of(0, false, 2, time);
+  const SizeEnvelope& first = envelopes.of(RowKernel::layer_norm, false, 2, time);
   const int once = asked;
-  EXPECT_EQ(&envelopes.of(0, false, 2, time), &first);
+  EXPECT_EQ(&envelopes.of(RowKernel::layer_norm, false, 2, time), &first);
   EXPECT_EQ(asked, once);
-  EXPECT_NE(&envelopes.of(0, true, 2, time), &first);
-  EXPECT_NE(&envelopes.of(3, false, 2, time), &first);
-  EXPECT_NE(&envelopes.of(0, false, 4, time), &first);
+  EXPECT_NE(&envelopes.of(RowKernel::layer_norm, true, 2, time), &first);
+  EXPECT_NE(&envelopes.of(RowKernel::softmax, false, 2, time), &first);
+  EXPECT_NE(&envelopes.of(RowKernel::layer_norm, false, 4, time), &first);
 }
 
 }  // namespace

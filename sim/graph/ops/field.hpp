@@ -32,6 +32,7 @@ enum class Show : std::uint8_t {
   usual,  ///< sizes as in "64x56x56", settings as "dilation 2" unless they have their default
   chain,  ///< as one more factor of "64x56x56"
   count,  ///< "4 of " before the rest, unless it is 1
+  never,
 };
 
 struct Field {

@@ -21,7 +21,7 @@ struct Elementwise {
     visit(field::setting("dtype"), op.dtype...);
     visit(field::setting("reads").labelled("reads").within(0, 1e3), op.reads...);
     visit(field::setting("writes").labelled("writes").within(0, 1e3), op.writes...);
-    visit(field::setting("flops").within(0, 1e6), op.flops...);
+    visit(field::setting("flops").shown(Show::never).within(0, 1e6), op.flops...);
   }
   double useful_flops() const { return real(elements) * flops; }
 };
