@@ -42,15 +42,15 @@ Result<void> print(const std::string& text) {
   return Error{std::string("cannot write to standard output: ") + std::strerror(errno), "", ""};
 }
 
-Progress::Progress(std::string what, std::size_t total)
+ProgressLine::ProgressLine(std::string what, std::size_t total)
     : what_(std::move(what)), total_(total), shown_(isatty(2) != 0) {}
 
-void Progress::advance() {
+void ProgressLine::advance() {
   ++done_;
   if (shown_) std::fprintf(stderr, "\r%s %zu/%zu", what_.c_str(), done_, total_);
 }
 
-Progress::~Progress() {
+ProgressLine::~ProgressLine() {
   if (shown_ && done_ > 0) std::fputs("\r\033[K", stderr);
 }
 

@@ -10,23 +10,23 @@
 
 namespace distsim {
 
-/// Checks every named output before any work is done; empty names mean "not asked for". Two outputs to "-" are refused.
+/// Checks every output before any work is done; an empty name is not asked for. Two outputs to "-" are refused.
 Result<void> check_outputs(const std::vector<std::pair<std::string, std::string>>& flag_and_path);
 
 /// For CLI11's check(): refuses an empty file name, as `--json "$UNSET"` gives one.
 std::string refuse_empty(const std::string& path);
 
-/// True if one of the paths is "-": the text summary then stays away from standard output.
+/// True if one of the paths is "-": the text summary is then not printed.
 bool takes_stdout(const std::vector<std::pair<std::string, std::string>>& flag_and_path);
 
 /// Writes text to standard output; an error when it cannot be written (closed pipe, full disk).
 Result<void> print(const std::string& text);
 
-/// Seconds-cheap progress on standard error, only when that is a terminal.
-class Progress {
+/// "distsim sweep: 3/12" on standard error, only if that is a terminal.
+class ProgressLine {
  public:
-  Progress(std::string what, std::size_t total);
-  ~Progress();
+  ProgressLine(std::string what, std::size_t total);
+  ~ProgressLine();
   void advance();
 
  private:

@@ -5,6 +5,7 @@
 #include "opmodels/learned/size_envelope.hpp"
 #include "opmodels/measured/measured_table.hpp"
 #include "opmodels/registry.hpp"
+#include "opmodels/shape_check.hpp"
 
 namespace distsim::opmodels {
 
@@ -17,10 +18,10 @@ struct OpModels::Impl {
 
 namespace {
 
-constexpr double kMeasuredSpread = 0.05;   // runs of one kernel on one GPU differ by so much, in clock and temperature
-constexpr double kInterpolatedFrom = 0.3;  // trust from which the table leads
+constexpr double kMeasuredSpread = 0.05;   // chosen: clock and temperature move one kernel on one GPU by about that
+constexpr double kInterpolatedFrom = 0.3;  // chosen: trust from which the basis is the table
 
-/// What the table says on top of the models; the models' own time where it says nothing.
+/// The models' time corrected by the table, where it has measurements near the op.
 OpTime by_table(const MeasuredTable& table, const graph::Op& op, OpTime time) {
   const auto point = point_of(op);
   const MeasuredTable::Answer answer = point ? table.ask(*point) : MeasuredTable::Answer{};
@@ -50,12 +51,9 @@ const topology::DeviceSpec& OpModels::device() const { return impl_->spec; }
 const DeviceRates& OpModels::rates(bool warm) const { return warm ? impl_->warm : impl_->rates; }
 
 Result<graph::Cost> OpModels::price(const graph::Op& op, bool warm) const {
-  const auto entries = op_model_entries();
-  if (op.index() >= entries.size())
-    return Error{std::string(graph::kind_of(op)) + ": found in the op models, expected in the collective models", "",
-                 ""};
-  const OpModelEntry& entry = entries[op.index()];
-  Result<OpTime> time = entry.price(rates(warm), op);
+  const OpModelEntry& entry = op_model_entries()[op.index()];
+  Result<void> good = check_fields(op, entry.passes);
+  Result<OpTime> time = good.ok() ? entry.price(rates(warm), op) : Result<OpTime>(good.error());
   if (!time.ok()) return Error{time.error().what, impl_->spec.name, time.error().hint};
   if (impl_->measured) *time = by_table(*impl_->measured, op, *time);
   return graph::make_cost(time->seconds, time->spread.low, time->spread.high, time->basis.value_or(entry.basis),

@@ -22,8 +22,8 @@ struct DeviceRates;
 
 class OpModels {
  public:
-  /// `learned`: what learned models there are (learned_models.hpp); none: analytic models alone.
-  /// `measured`: what this GPU was measured at (measured_table.hpp); none: models alone.
+  /// `learned`: the learned models (learned_models.hpp); none: analytic models only.
+  /// `measured`: measured times of this GPU (measured_table.hpp); none: models only.
   static Result<OpModels> create(const topology::DeviceSpec& device,
                                  std::shared_ptr<const LearnedModels> learned = nullptr,
                                  std::shared_ptr<const MeasuredTable> measured = nullptr);

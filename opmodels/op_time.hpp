@@ -29,8 +29,6 @@ struct OpTime {
 /// Two kernels of one op, one after the other: the wider band, the less trusted basis.
 OpTime sum_of(const OpTime& a, const OpTime& b);
 
-inline double as_double(std::int64_t n) { return static_cast<double>(n); }
-
 /// (a^4 + b^4)^(1/4): the larger of the two, rounded up where they are close, because engines that are both busy never
 /// overlap perfectly (19 % at equality). Monotone in both, scale free.
 inline double overlap(double a, double b) {
@@ -54,7 +52,7 @@ inline double overlap(double a, double b, double c) {
 /// them); from there to twice the L2 the share that comes from memory rises linearly, (bytes - L2/2) / (1.5 L2).
 double streaming_seconds(const DeviceRates& device, double bytes, double flops);
 
-/// The memory part of it alone, without the floor.
+/// Only the memory part of it, without the floor.
 double memory_seconds(const DeviceRates& device, double bytes);
 
 }  // namespace distsim::opmodels

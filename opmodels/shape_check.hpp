@@ -1,9 +1,9 @@
-// Refusing shapes: every dimension at least 1, every product at most 2^62. Nothing is allocated unless something is
-// wrong.
+// Refusing shapes. What a field must be within is said with the field (sim/graph/ops/field.hpp) and checked here for
+// every op; a model checks what several fields must be together.
 #pragma once
 
-#include <cstdint>
 #include <initializer_list>
+#include <span>
 #include <string_view>
 
 #include "base/result.hpp"
@@ -11,18 +11,15 @@
 
 namespace distsim::opmodels {
 
-struct NamedDim {
-  std::string_view name;
-  std::int64_t value;
-};
+/// Every field within its bounds, and the pass one of `passes` where the op has several kernels.
+/// Errors: "gemm.m: found 0, expected at least 1"; "elementwise.reads: found -1, expected a number from 0 to 1000";
+/// "softmax.pass: found update, expected forward or backward".
+Result<void> check_fields(const graph::Op& op, std::span<const graph::Pass> passes);
 
-/// Errors: "gemm.m: found 0, expected at least 1"; "gemm: found a product of dims over 2^62, ...".
-Result<void> check_dims(std::string_view op, std::initializer_list<NamedDim> dims);
+/// Error: "gemm: found dimensions whose product is 9e18, expected at most 2^62".
+Result<void> check_product(std::string_view op, std::initializer_list<std::int64_t> dims);
 
-/// `value` finite and in [low, high]. Error: "elementwise.reads: found -1, expected a number from 0 to 1e3".
+/// `value` within low .. high. Error: as check_fields'.
 Result<void> check_number(std::string_view op, std::string_view key, double value, double low, double high);
-
-/// The pass is one of those that the op has. Error: "softmax.pass: found update, expected forward or backward".
-Result<void> check_pass(std::string_view op, graph::Pass pass, std::initializer_list<graph::Pass> allowed);
 
 }  // namespace distsim::opmodels

@@ -30,19 +30,19 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 FAMILIES = {"volta": ("v100",), "ampere": ("a100", "a30"), "hopper": ("h100", "h200", "h20")}
 
 # Priors of single frameworks. HugeCTR's exchanges and one-shot all-reduce run in its CUDA graph on a few thread blocks, designed to overlap.
-PRIORS = {("hugectr", "overlap_cost"): 0.15}
+PRIORS = {("hugectr", "kernels.overlap_cost"): 0.15}
 
 Parameter = collections.namedtuple("Parameter", "scope key prior spread log low high")
 PARAMETERS = [
-    # scope, key, prior, spread of the prior (relative where log), in the logarithm?, bounds
-    Parameter("framework", "kernels_16bit", 1.0, 0.15, True, 0.5, 3.0),
-    Parameter("framework", "kernels_32bit", 1.0, 0.10, True, 0.5, 3.0),
-    Parameter("framework", "overlap_cost", 0.5, 0.30, False, 0.0, 1.0),
-    Parameter("framework", "transfer_overlap_cost", 0.1, 0.10, False, 0.0, 1.0),
-    Parameter("framework", "host_scale", 1.0, 0.25, True, 0.4, 2.5),
-    Parameter("device", "kernels_16bit", 1.0, 0.20, True, 0.5, 3.0),
-    Parameter("device", "kernels_32bit", 1.0, 0.10, True, 0.5, 3.0),
-    Parameter("device", "speed_variation", 0.015, 0.01, False, 0.0, 0.05),
+    # scope, path of the key, prior, spread of the prior (relative where log), in the logarithm?, bounds
+    Parameter("framework", "kernels.scale_16bit", 1.0, 0.15, True, 0.5, 3.0),
+    Parameter("framework", "kernels.scale_32bit", 1.0, 0.10, True, 0.5, 3.0),
+    Parameter("framework", "kernels.overlap_cost", 0.5, 0.30, False, 0.0, 1.0),
+    Parameter("framework", "kernels.transfer_overlap_cost", 0.1, 0.10, False, 0.0, 1.0),
+    Parameter("framework", "host.scale", 1.0, 0.25, True, 0.4, 2.5),
+    Parameter("device", "calibration.kernels_16bit", 1.0, 0.20, True, 0.5, 3.0),
+    Parameter("device", "calibration.kernels_32bit", 1.0, 0.10, True, 0.5, 3.0),
+    Parameter("device", "calibration.speed_variation", 0.015, 0.01, False, 0.0, 0.05),
 ]
 
 
@@ -55,34 +55,37 @@ def device_of_system(system):
     return re.search(r"^device:\s*(\S+)", text, re.M).group(1)
 
 
-def set_value(text, section, key, value):
-    """YAML text with `key` of a top-level section (None: top level) set."""
-    number = f"{value:.3g}"
-    indent = "" if section is None else "  "
-    line = re.compile(rf"^{indent}{key}:[^\n#]*?(\s+#[^\n]*)?$", re.M)
-    if section is None:
-        if line.search(text):
-            return line.sub(lambda m: f"{key}: {number}{m.group(1) or ''}", text)
-        return re.sub(r"^(source:)", f"{key}: {number}   # fitted, docs/calibration.md\n\\1", text, count=1, flags=re.M)
-    if not re.search(rf"^{section}:", text, re.M):
-        text = re.sub(r"^(source:)", f"{section}:   # fitted to measured iterations, docs/calibration.md\n\\1", text, count=1, flags=re.M)
-    body = re.search(rf"^{section}:[^\n]*\n((?:  [^\n]*\n)*)", text, re.M)
-    inner = body.group(1)
-    inner = line.sub(lambda m: f"  {key}: {number}{m.group(1) or ''}", inner) if line.search(inner) else inner + f"  {key}: {number}\n"
-    return text[: body.start(1)] + inner + text[body.end(1) :]
+def set_value(text, path, value):
+    """YAML text with the key at `path` ("uncertainty", "kernels.scale_16bit") set. Keys keep their place and their comment; a new one is put at the end of its
+    section, a new section or top-level key before `source`."""
+    *section, key = path.split(".")
+    lines = text.splitlines()
+    top = {m.group(1): i for i, line in enumerate(lines) if (m := re.match(r"(\w+):", line))}
+    written = f"{'  ' * len(section)}{key}: {value:.3g}"
+    if section and section[0] not in top:
+        new = [f"{section[0]}:   # fitted to measured iterations, docs/calibration.md", written]
+        return "\n".join(lines[: top["source"]] + new + lines[top["source"] :]) + "\n"
+    first = top[section[0]] + 1 if section else 0
+    last = next((i for i in range(first, len(lines)) if re.match(r"\w", lines[i])), len(lines)) if section else len(lines)
+    for i in range(first, last):
+        if m := re.match(rf"{'  ' * len(section)}{key}:[^#]*?(\s+#.*)?$", lines[i]):
+            lines[i] = written + (m.group(1) or "")
+            return "\n".join(lines) + "\n"
+    at = last if section else top["source"]
+    return "\n".join(lines[:at] + [written + "   # fitted, docs/calibration.md"] + lines[at:]) + "\n"
 
 
 # Profiles that share a parameter because they share what it describes: the eager dispatch of PyTorch (one source for its host times), how much the
 # all-reduces of Horovod's fusion buffer or DDP's buckets slow kernels down, and the kernels of neighbouring releases of HugeCTR.
 SHARED = {
-    "host_scale": [("pytorch", "pytorch_apex", "megatron")],
-    "kernels_16bit": [("hugectr", "hugectr_2021_05")],
-    "overlap_cost": [("hugectr", "hugectr_2021_05"), ("mxnet_horovod", "tf1_horovod", "tf2", "tf2_distributed_embeddings"), ("pytorch", "pytorch_apex", "pytorch_dlrm", "torchrec")],
+    "host.scale": [("pytorch", "pytorch_apex", "megatron")],
+    "kernels.scale_16bit": [("hugectr", "hugectr_2021_05")],
+    "kernels.overlap_cost": [("hugectr", "hugectr_2021_05"), ("mxnet_horovod", "tf1_horovod", "tf2", "tf2_distributed_embeddings"), ("pytorch", "pytorch_apex", "pytorch_dlrm", "torchrec")],
 }
 
 
 # How much kernels slow down overlapping collectives depends on the machine, not on the framework.
-OF_ALL = {"transfer_overlap_cost"}
+OF_ALL = {"kernels.transfer_overlap_cost"}
 
 
 def sharers(key, owner, owners):
@@ -95,7 +98,7 @@ class Profiles:
     """The parameters by (scope, owner, key) and how they are written to a copy of configs/. `rows` are those of `distsim validate --csv`."""
 
     def __init__(self, rows):
-        self.frameworks = sorted({r["profile"] for r in rows} - {""})
+        self.frameworks = sorted({r["framework"] for r in rows} - {""})
         self.families = sorted({family_of_device(device_of_system(r["system_id"])) for r in rows} - {None})
         self.names = []
         for p in PARAMETERS:
@@ -124,7 +127,7 @@ class Profiles:
                 files = [f for f in (folder / "devices").glob("*.yaml") if family_of_device(f.stem) in owners]
             for f in files:
                 text = f.read_text()
-                f.write_text(set_value(text, None if p.scope == "framework" else "calibration", p.key, value))
+                f.write_text(set_value(text, p.key, value))
 
 
 def validate(binary, cases, configs):
@@ -147,9 +150,9 @@ class Runner:
             shutil.copytree(self.configs, folder)
             self.profiles.write(x, folder)
             for f in (folder / "frameworks").glob("*.yaml"):  # only the ranges of the costs; see uncertainties()
-                f.write_text(set_value(f.read_text(), None, "uncertainty", 0))
+                f.write_text(set_value(f.read_text(), "uncertainty", 0))
             rows = validate(self.binary, self.cases, folder)
-            failed = [r["basis"] for r in rows if not r["predicted_ms"]]
+            failed = [r["error"] for r in rows if not r["predicted_ms"]]
             if len(failed) > len(rows) // 10:
                 sys.exit(f"{len(failed)} of {len(rows)} cases were not predicted: {failed[0]}")
             return rows
@@ -170,7 +173,7 @@ def jacobian(runner, x, base):
         change = (runner.log_predicted(moved) - base) / step
         for i in of_kind:
             owners = names[i][1]
-            mine = np.array([(r["profile"] if p.scope == "framework" else family_of_device(device_of_system(r["system_id"]))) in owners
+            mine = np.array([(r["framework"] if p.scope == "framework" else family_of_device(device_of_system(r["system_id"]))) in owners
                              for r in runner.all_rows])
             columns[mine, i] = change[mine]
     return columns
@@ -262,7 +265,7 @@ def uncertainties(rows, predicted, measured, profiles):
     everyone = float(np.quantile(needed, 0.8))
     out = {}
     for f in profiles.frameworks:
-        own = needed[[i for i, r in enumerate(rows) if r["profile"] == f]]
+        own = needed[[i for i, r in enumerate(rows) if r["framework"] == f]]
         out[f] = max(0.03, float(np.quantile(own, 0.8)) if len(own) >= 20 else everyone)  # no two machines are closer than that
     return out
 
@@ -280,7 +283,7 @@ def parameter_table(profiles, x, widths):
     for f in profiles.frameworks:
         out.append(f"| {f} | " + " | ".join(f"{values[(p.key, f)]:.2f}" for p in frameworks) + f" | {widths[f]:.2f} |")
     devices = [p for p in PARAMETERS if p.scope == "device"]
-    out += ["", "| device family | " + " | ".join(f"`calibration.{p.key}`" for p in devices) + " |", "|---" * (len(devices) + 1) + "|"]
+    out += ["", "| device family | " + " | ".join(f"`{p.key}`" for p in devices) + " |", "|---" * (len(devices) + 1) + "|"]
     for d in profiles.families:
         out.append(f"| {d} | " + " | ".join(f"{values[(p.key, d)]:.3f}" for p in devices) + " |")
     return "\n".join(out) + "\n"
@@ -343,7 +346,7 @@ def main():
     rows = [r for r, k in zip(all_rows, known) if k]
 
     for (p, owners), value in zip(profiles.names, x):
-        print(f"{'+'.join(owners):<60} {p.key:<16} {math.exp(value) if p.log else value:.3f}")
+        print(f"{'+'.join(owners):<60} {p.key:<29} {math.exp(value) if p.log else value:.3f}")
     print_table("fitted on all cases", table(rows, np.exp(base[known]), measured[known]), sys.stdout)
     results = {}
     for kind in ("series", "system"):
@@ -360,7 +363,7 @@ def main():
         profiles.write(x, ROOT / "configs")
         for f, w in widths.items():
             path = ROOT / "configs/frameworks" / f"{f}.yaml"
-            path.write_text(set_value(path.read_text(), None, "uncertainty", min(w, 0.6)))
+            path.write_text(set_value(path.read_text(), "uncertainty", min(w, 0.6)))
 
 
 if __name__ == "__main__":

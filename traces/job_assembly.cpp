@@ -85,10 +85,9 @@ Result<void> check_worlds(TraceJob& job, const std::vector<ReadRank>& read) {
   for (const ReadRank& r : read) {
     if (r.world_size == 0) continue;
     if (first != nullptr && first->world_size != r.world_size) {
-      return Error{"found a rank of a job of " + std::to_string(r.world_size) + ", but " +
-                       in_quotes(first->rank.path, 200) + " is from a job of " + std::to_string(first->world_size) +
-                       ": they belong to different jobs",
-                   r.rank.path, ""};
+      return Error{"found world size " + std::to_string(r.world_size) + ", expected " +
+                       std::to_string(first->world_size) + " as in " + in_quotes(first->rank.path, 200),
+                   r.rank.path, "they belong to different jobs"};
     }
     if (first == nullptr) first = &r;
     job.world_size = r.world_size;

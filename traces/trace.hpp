@@ -127,7 +127,7 @@ struct OpInputs {
   std::vector<TensorShape> tensors;
   std::vector<std::string>
       values;  ///< "Concrete Inputs": scalars and lists as text, "" where not recorded; may be empty
-  std::vector<TensorShape> outputs;  ///< from execution traces alone
+  std::vector<TensorShape> outputs;  ///< only from execution traces
 };
 
 /// A group of ranks (process group, communicator).
@@ -236,7 +236,7 @@ struct TraceJob {
   std::vector<TraceGroup> groups;
   std::vector<TraceRank> ranks;          ///< by rank
   std::vector<CollectiveMatch> matches;  ///< by start
-  TraceNotes notes;                      ///< about the job as a whole
+  TraceNotes notes;                      ///< about the job, not one rank
   std::string_view name(NameId id) const { return names.text(id); }
 };
 

@@ -7,24 +7,37 @@
 #include <set>
 
 #include "base/text/printable.hpp"
-#include "traces/files/json_stream.hpp"
 #include "traces/files/zip_member.hpp"
+#include "traces/registry.hpp"
 
 namespace distsim::traces {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::size_t kHead = std::size_t{1} << 18;
 constexpr std::uint64_t kLargestPipe = std::uint64_t{4} << 30;
 constexpr std::size_t kMostFiles = 1 << 16;
 
-bool has_suffix(const std::string& name, std::initializer_list<std::string_view> suffixes) {
-  return std::ranges::any_of(suffixes, [&](std::string_view s) { return name.ends_with(s); });
+/// Of the files that are taken from a folder: those of the formats, then packed ones.
+std::vector<std::string_view> extensions() {
+  std::vector<std::string_view> out;
+  for (const TraceFormat* format : trace_formats()) {
+    for (const std::string_view e : format->extensions) {
+      if (!e.empty() && std::ranges::find(out, e) == out.end()) out.push_back(e);
+    }
+  }
+  out.insert(out.end(), {".gz", ".zip"});
+  return out;
 }
 
 bool trace_name(const std::string& name) {
-  return !name.starts_with(".") && has_suffix(name, {".json", ".gz", ".zip", ".csv", ".et", ".sqlite", ".db"});
+  return !name.starts_with(".") && std::ranges::any_of(extensions(), [&](auto e) { return name.ends_with(e); });
+}
+
+Error no_trace_in(const std::string& folder) {
+  std::string list;
+  for (const std::string_view e : extensions()) list.append(list.empty() ? "" : ", ").append(e);
+  return Error{"found no trace in the folder, expected files with one of the extensions " + list, folder, ""};
 }
 
 Result<std::vector<std::string>> files_of_folder(const std::string& folder) {
@@ -37,9 +50,7 @@ Result<std::vector<std::string>> files_of_folder(const std::string& folder) {
       return Error{"found more than 65536 trace files, expected the ranks of one job", folder, ""};
   }
   if (error) return Error{"cannot be listed: " + error.message(), folder, ""};
-  if (out.empty())
-    return Error{"found no trace in the folder, expected files that end in .json, .json.gz, .zip, .csv, .et or .sqlite",
-                 folder, ""};
+  if (out.empty()) return no_trace_in(folder);
   std::ranges::sort(out);
   return out;
 }
@@ -52,83 +63,6 @@ Result<std::vector<std::string>> files_of_pattern(const std::string& pattern) {
   ::globfree(&found);
   if (out.empty()) return Error{"found no file that matches the pattern", in_quotes(pattern, 200), ""};
   return out;
-}
-
-/// The first key at the top level that tells the format.
-class KeySniffer : public JsonHandler {
- public:
-  Want on_key(std::string_view key) override {
-    if (key.empty()) bare = true;
-    keys.insert(std::string(key));
-    return Want::skip;
-  }
-  Result<void> on_value(std::string_view, std::string_view) override { return {}; }
-  Result<void> on_elements(JsonBatch&) override { return {}; }
-  std::set<std::string> keys;
-  bool bare = false;
-};
-
-TraceFormat sniff_json(std::string_view head) {
-  KeySniffer sniffer;
-  const std::unique_ptr<ByteSource> source = from_memory(std::make_shared<const std::string>(head));
-  (void)stream_json(*source, "", head.size(), head.size() * 2,
-                    sniffer);  // a head that is cut, or not JSON after all, still has its first keys
-  const auto has = [&](const char* key) { return sniffer.keys.contains(key); };
-  if (sniffer.bare)
-    return head.find("\"ph\"") != std::string_view::npos ||
-                   head.find_first_not_of(" \t\r\n[]") == std::string_view::npos
-               ? TraceFormat::kineto
-               : TraceFormat::other_json;
-  if (has("traceEvents")) return TraceFormat::kineto;
-  if (has("workload_graph")) return TraceFormat::chakra_json;
-  if (has("nodes") && (has("schema") || has("pid") || has("start_ts"))) return TraceFormat::execution_trace;
-  if (has("events") && (has("host_name") || has("iter_time_ms") || has("runtime_data")))
-    return TraceFormat::hugectr_profile;
-  if (has("host_name") && has("iter_time_ms")) return TraceFormat::hugectr_profile;
-  if (has("events") && head.find("\"measured_times_ms\"") != std::string_view::npos)
-    return TraceFormat::hugectr_profile;  // its other keys come after the events
-  if (has("schemaVersion") || has("deviceProperties") || has("distributedInfo") || has("baseTimeNanoseconds"))
-    return TraceFormat::kineto;  // events further down
-  if (has("schema")) return TraceFormat::execution_trace;
-  return TraceFormat::other_json;
-}
-
-/// A bracket and what may follow one. A Chakra message may begin with the same byte, as its length, but not go on like
-/// that.
-bool looks_like_json(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(" \t\r\n");
-  if (first == std::string_view::npos || (text[first] != '{' && text[first] != '[')) return false;
-  const std::size_t second = text.find_first_not_of(" \t\r\n", first + 1);
-  return second == std::string_view::npos || text[second] == '"' || text[second] == '}' ||
-         (text[first] == '[' && text[second] != 0x0a && text[second] != 0x12);
-}
-
-/// A length-prefixed protobuf message that starts with a string or message field.
-bool looks_like_chakra(std::string_view head, const std::string& path) {
-  std::size_t at = 0, size = 0;
-  for (int shift = 0; at < head.size() && at < 5; shift += 7) {
-    const auto byte = static_cast<unsigned char>(head[at++]);
-    size |= static_cast<std::size_t>(byte & 0x7F) << shift;
-    if ((byte & 0x80) == 0) break;
-  }
-  if (size < 2 || at + 1 >= head.size()) return false;
-  const char tag = head[at];
-  const bool named = path.find(".et") != std::string::npos;
-  return (tag == 0x0a || tag == 0x12 || tag == 0x08) &&
-         (named || head.substr(0, 4096).find("schema") != std::string_view::npos);
-}
-
-bool looks_like_gputrace(std::string_view head) {
-  for (std::size_t begin = 0, lines = 0; begin < head.size() && lines < 64; ++lines) {
-    const std::size_t end = std::min(head.find('\n', begin), head.size());
-    const std::string_view line = head.substr(begin, end - begin);
-    if (line.find("Start") != std::string_view::npos && line.find("Duration") != std::string_view::npos &&
-        line.find("Name") != std::string_view::npos && line.find(',') != std::string_view::npos) {
-      return true;
-    }
-    begin = end + 1;
-  }
-  return false;
 }
 
 Error refusal(const std::string& what, const std::string& path, const std::string& hint) {
@@ -170,30 +104,6 @@ Result<std::vector<TraceFile>> traces_in(const Opener& open, const std::string& 
 
 }  // namespace
 
-std::string_view name_of(TraceFormat format) {
-  switch (format) {
-    case TraceFormat::kineto:
-      return "PyTorch Kineto JSON";
-    case TraceFormat::execution_trace:
-      return "PyTorch execution trace";
-    case TraceFormat::chakra:
-      return "Chakra execution trace";
-    case TraceFormat::chakra_json:
-      return "Chakra execution trace as JSON";
-    case TraceFormat::nsys_sqlite:
-      return "Nsight Systems SQLite";
-    case TraceFormat::gputrace_csv:
-      return "nsys gputrace CSV";
-    case TraceFormat::hugectr_profile:
-      return "HugeCTR prof.json";
-    case TraceFormat::other_json:
-      return "other JSON";
-    case TraceFormat::unknown:
-      return "unknown";
-  }
-  return "?";
-}
-
 Result<std::vector<std::string>> expand_paths(const std::vector<std::string>& paths) {
   std::vector<std::string> out;
   std::set<std::string> seen;
@@ -215,27 +125,13 @@ Result<std::vector<std::string>> expand_paths(const std::vector<std::string>& pa
   return out;
 }
 
-TraceFormat sniff(std::string_view head, const std::string& path) {
-  if (head.starts_with("SQLite format 3")) return TraceFormat::nsys_sqlite;
-  std::string_view text = head;
-  if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
-  if (looks_like_json(text)) return sniff_json(text);
-  if (looks_like_chakra(head, path)) return TraceFormat::chakra;
-  if (looks_like_gputrace(text)) return TraceFormat::gputrace_csv;
-  return TraceFormat::unknown;
-}
-
-Result<TraceFormat> sniff(const TraceFile& file) {
-  TRY_ASSIGN(const std::unique_ptr<ByteSource> source, file.open());
-  std::string head(kHead, '\0');
-  TRY_ASSIGN(const std::size_t n, read_fully(*source, head.data(), head.size()));
-  head.resize(n);
-  if (head.empty()) return Error{"found an empty file, expected a trace", file.path, ""};
+Result<void> refuse_container(std::string_view head, const std::string& path) {
+  if (head.empty()) return Error{"found an empty file, expected a trace", path, ""};
   if (head.starts_with("\x1f\x8b") || head.starts_with("PK\x03\x04"))
-    return refusal("an archive inside an archive", file.path, "unpack the outer one first");
+    return refusal("an archive inside an archive", path, "unpack the outer one first");
   if (head.size() > 262 && head.compare(257, 5, "ustar") == 0)
-    return refusal("a tar archive", file.path, "unpack it and pass its folder");
-  return sniff(head, file.path);
+    return refusal("a tar archive", path, "unpack it and pass its folder");
+  return {};
 }
 
 Result<std::vector<TraceFile>> open_trace_file(const std::string& path, const TraceOptions& options) {

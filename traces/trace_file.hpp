@@ -1,5 +1,5 @@
-// Trace files on disk: what a path refers to (a file, a folder, a pattern, the members of a zip archive), how it is
-// packed, and which format its text has.
+// Trace files on disk: what a path refers to (a file, a folder, a pattern, the members of a zip archive) and how it is
+// packed.
 #pragma once
 
 #include <functional>
@@ -14,28 +14,15 @@
 
 namespace distsim::traces {
 
-enum class TraceFormat : std::uint8_t {
-  kineto,
-  execution_trace,
-  chakra,
-  chakra_json,
-  nsys_sqlite,
-  gputrace_csv,
-  hugectr_profile,
-  other_json,
-  unknown
-};
-std::string_view name_of(TraceFormat format);
-
-/// An input in which one trace stands.
+/// One trace on disk.
 struct TraceFile {
   std::string path;                                           ///< for messages; "run.zip:rank0.json" for a member
   std::function<Result<std::unique_ptr<ByteSource>>()> open;  ///< expanded text from its start; may be called again
   std::string plain_path;                                     ///< not empty: the text is this very file, unpacked
 };
 
-/// Paths, folders and patterns to files, in order and each once. Folders give the trace files in them (by name: .json,
-/// .gz, .zip, .csv, .et, .sqlite), sorted, and are not searched deeper. Errors: nothing there; a pattern that matches
+/// Paths, folders and patterns to files, in order and each once. Folders give the files in them that have an extension
+/// of a trace format, .gz or .zip, sorted, and are not searched deeper. Errors: nothing there; a pattern that matches
 /// nothing; a folder without trace files.
 Result<std::vector<std::string>> expand_paths(const std::vector<std::string>& paths);
 
@@ -43,9 +30,7 @@ Result<std::vector<std::string>> expand_paths(const std::vector<std::string>& pa
 /// are not read (tar, zstd, .nsys-rep).
 Result<std::vector<TraceFile>> open_trace_file(const std::string& path, const TraceOptions& options);
 
-/// Told from the first bytes of the text (at least the first 64 KiB where there are as many).
-TraceFormat sniff(std::string_view head, const std::string& path);
-/// The same for a file; `head_bytes` are read.
-Result<TraceFormat> sniff(const TraceFile& file);
+/// Refuses text that is itself packed, from its first bytes: an archive inside an archive, tar; and empty text.
+Result<void> refuse_container(std::string_view head, const std::string& path);
 
 }  // namespace distsim::traces

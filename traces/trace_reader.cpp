@@ -5,8 +5,8 @@
 #include "base/text/printable.hpp"
 #include "traces/build/collective_join.hpp"
 #include "traces/job_assembly.hpp"
+#include "traces/registry.hpp"
 #include "traces/trace_file.hpp"
-#include "traces/trace_formats.hpp"
 #include "traces/trace_steps.hpp"
 
 namespace distsim::traces {

@@ -11,7 +11,7 @@
 
 namespace distsim::traces {
 
-/// A stretch of time of which alone records are kept (Kineto). Times as the file has them.
+/// The only part of a trace whose records are kept (Kineto). Times as the file has them.
 struct TraceSlice {
   static constexpr std::int64_t kBegin = INT64_MIN / 8, kEnd = INT64_MAX / 2;  ///< before and after all records
   std::int64_t begin = kBegin, end = kEnd;

@@ -69,4 +69,8 @@ Result<void> merge_config(ConfigNode& base, const ConfigNode& over);
 /// a.b.c". On an Error root is unchanged.
 Result<void> set_config_path(ConfigNode& root, std::string_view dotted_path, std::string_view text);
 
+/// The same for a value that was given elsewhere: errors about it name `where`, e.g. "cases.csv:12: cluster.nodes".
+Result<void> set_config_path(ConfigNode& root, std::string_view dotted_path, std::string_view text,
+                             const std::string& where);
+
 }  // namespace distsim

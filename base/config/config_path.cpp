@@ -60,7 +60,11 @@ Result<ConfigNode*> child_of(ConfigNode& node, const std::string& segment, const
 }  // namespace
 
 Result<void> set_config_path(ConfigNode& root, std::string_view dotted_path, std::string_view text) {
-  const std::string name = "--set " + printable(dotted_path);
+  return set_config_path(root, dotted_path, text, "--set " + printable(dotted_path));
+}
+
+Result<void> set_config_path(ConfigNode& root, std::string_view dotted_path, std::string_view text,
+                             const std::string& name) {
   const SourcePos where{std::make_shared<const std::string>(name), 0, 0};
   TRY_ASSIGN(const std::vector<std::string> segments, split_path(dotted_path, name));
   if (text.find_first_not_of(" \t") == std::string_view::npos)

@@ -54,7 +54,14 @@ Result<std::string> read_string(const ConfigNode& node, const std::string& path)
   return node.scalar;
 }
 
-Error unknown_key(const ConfigNode::Entry& entry, const std::string& path, const std::vector<std::string>& known) {
+Error unknown_key(const ConfigNode::Entry& entry, const std::string& path, const std::vector<std::string>& known,
+                  std::span<const MovedKey> moved) {
+  for (const MovedKey& m : moved) {
+    if (m.old_key == entry.key) {
+      return {path + "." + entry.key + ": found an old key, expected " + path + "." + std::string(m.new_key),
+              entry.where.text(), std::string(m.hint)};
+    }
+  }
   return {path + "." + printable(entry.key) + ": found an unknown key, expected a key of " + path, entry.where.text(),
           spelling_hint(entry.key, known)};
 }

@@ -18,7 +18,9 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -33,6 +35,12 @@ namespace distsim {
 struct Range {
   double min = 0;
   double max = std::numeric_limits<double>::max();
+};
+
+/// A key of earlier files and where it is now, dotted from the section. `hint` says how the value is written there, if
+/// that changed.
+struct MovedKey {
+  std::string_view old_key, new_key, hint = "";
 };
 
 /// One line of the generated reference.
@@ -84,7 +92,8 @@ Result<double> read_quantity(const ConfigNode& node, const std::string& path, Di
 Result<std::int64_t> read_integer(const ConfigNode& node, const std::string& path, Range range);
 Result<bool> read_bool(const ConfigNode& node, const std::string& path);
 Result<std::string> read_string(const ConfigNode& node, const std::string& path);
-Error unknown_key(const ConfigNode::Entry& entry, const std::string& path, const std::vector<std::string>& known);
+Error unknown_key(const ConfigNode::Entry& entry, const std::string& path, const std::vector<std::string>& known,
+                  std::span<const MovedKey> moved = {});
 /// Position of the key that a rule's message begins with ("nic.bandwidth: found ..."), or of the deepest part of it
 /// that is there.
 SourcePos position_of(const ConfigNode& node, const std::string& message);
@@ -248,13 +257,19 @@ class Schema {
     return *this;
   }
 
-  /// A sub-section with its own schema.
+  /// A sub-section with its own schema: a member, or what `get` finds in the struct.
   template <class T>
   Schema& nested(const std::string& key, T S::*member, const Schema<T>& schema, bool is_required = false) {
+    return nested(
+        key, [member](S& out) -> T& { return out.*member; }, schema, is_required);
+  }
+  template <class T, class Get>
+  requires std::is_invocable_r_v<T&, Get, S&> Schema& nested(const std::string& key, Get get, const Schema<T>& schema,
+                                                             bool is_required = false) {
     auto shared = std::make_shared<const Schema<T>>(schema);
     add({key, "map", "", is_required ? "required" : "", schema.doc()}, is_required,
-        [member, shared](S& out, const ConfigNode& node, const std::string& path) {
-          return shared->read_into(out.*member, node, path);
+        [get, shared](S& out, const ConfigNode& node, const std::string& path) {
+          return shared->read_into(get(out), node, path);
         });
     for (FieldDoc d : shared->docs()) {
       d.key = key + "." + d.key;
@@ -306,6 +321,13 @@ class Schema {
     add(std::move(doc), is_required, std::move(reader));
     return *this;
   }
+  /// Keys that are refused with their new place named. The table outlives the schema.
+  Schema& moved(std::span<const MovedKey> keys) {
+    for (const MovedKey& m : keys) CHECK(index_of(std::string(m.old_key)) == fields_.size()) << m.old_key;
+    moved_ = keys;
+    return *this;
+  }
+  std::span<const MovedKey> moved_keys() const { return moved_; }
   /// A rule over the whole struct, checked last. The message begins with the key to blame, as in "nic.bandwidth: found
   /// ..., expected ..."; the error stands where that key was given.
   Schema& rule(std::function<std::optional<std::string>(const S&)> broken) {
@@ -324,7 +346,7 @@ class Schema {
     std::vector<bool> seen(fields_.size(), false);
     for (const auto& entry : node.entries) {
       const std::size_t i = index_of(entry.key);
-      if (i == fields_.size()) return schema_detail::unknown_key(entry, path, keys());
+      if (i == fields_.size()) return schema_detail::unknown_key(entry, path, keys(), moved_);
       seen[i] = true;
       TRY(fields_[i].reader(out, entry.value, path + "." + entry.key));
     }
@@ -393,6 +415,7 @@ class Schema {
   std::string doc_;
   std::vector<Field> fields_;
   std::vector<FieldDoc> docs_;
+  std::span<const MovedKey> moved_;
   std::vector<std::function<std::optional<std::string>(const S&)>> rules_;
 };
 

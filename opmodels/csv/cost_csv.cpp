@@ -44,7 +44,7 @@ std::string microseconds(Duration duration) {
 }
 
 Result<graph::Cost> price_fields(const OpColumns& columns, const std::vector<std::string>& fields, Devices& devices) {
-  const std::string_view gpu = fields[*columns.index(OpColumns::gpu)];
+  const std::string_view gpu = fields[*columns.index("gpu")];
   const auto& models = devices.find(gpu);
   if (!models.ok()) return models.error();
   TRY_ASSIGN(const OpRow row, op_from_row(columns, fields));
@@ -60,7 +60,7 @@ void append(std::vector<std::string>& fields, const Result<graph::Cost>& cost) {
                                std::string(graph::name_of(cost->basis)), std::string(cost->source)});
 }
 
-/// Low and high follow the kernels alone; the host's share is taken as it is.
+/// Low and high come from the kernels; the host's share has no range.
 struct RowSeconds {
   double mean = 0, low = 0, high = 0;
   graph::Basis basis = graph::Basis::measured;

@@ -2,7 +2,7 @@
 //
 // Output: the input's columns as they were, then predicted_us,low_us,high_us,basis,source. A row that cannot be priced
 // keeps its place, with the three figures empty and the reason in `basis`. Predictions are in the convention that the
-// row's `timing` column names (timing_convention.hpp), so that they compare with a measurement beside them; without
+// row's `timing` column names (timing_convention.hpp), so that they compare with a measurement in the same row; without
 // that column they are pure kernel time.
 #pragma once
 
@@ -29,7 +29,7 @@ struct CostCsvCount {
 /// fields than the header, an input that already has one of the five output columns.
 Result<CostCsvCount> cost_csv(std::istream& in, const std::string& name, std::ostream& out, const DeviceLookup& lookup);
 
-/// Cost of a whole row in its own timing convention.
+/// Cost of all ops of a row in its own timing convention.
 Result<graph::Cost> price_row(const OpModels& models, const OpRow& row, std::string_view gpu);
 
 }  // namespace distsim::opmodels

@@ -18,7 +18,7 @@ class RowEnvelopes;
 
 struct DeviceRates {
   std::string name;
-  std::array<double, 9>
+  std::array<double, graph::kDTypes>
       matrix{};            ///< flop/s at the sustained clock by DType; 0 where the device has no such matrix type
   double vector_fp32 = 0;  ///< flop/s of the plain lanes, sustained
   double vector_fp16 = 0;
@@ -32,7 +32,7 @@ struct DeviceRates {
   double gap = 0;         ///< seconds between two queued kernels
   double capability = 0;  ///< 70, 80, 90, ...
   ArchTraits traits;
-  std::shared_ptr<const LearnedModels> learned;  ///< none: analytic models alone
+  std::shared_ptr<const LearnedModels> learned;  ///< none: analytic models only
   std::shared_ptr<RowEnvelopes> envelopes;       ///< of row kernels, where there are learned models
   bool warm =
       false;  ///< operands stay in L2 from one call to the next, as in a benchmark's loop; a training step's do not

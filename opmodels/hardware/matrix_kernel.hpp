@@ -1,11 +1,14 @@
 // Time of one tiled matrix kernel, the common core of GEMM, convolution and attention.
 //
-//   tiles  = batch * ceil(m / tile.m) * ceil(n / tile.n) * split_k
-//   waves  = tiles / SMs; below 1 it is 1, above it is rounded up by 15 % of the way (blocks of neighbouring waves
-//   overlap) loop   = waves * (time of one tile on one SM at  peak/SMs * main_loop * i/(i + half_tile),  i = tile.m
-//   tile.n/(tile.m + tile.n)) feed   = bytes that all tiles load from L2 / (L2 bandwidth * operand_reuse) memory =
-//   compulsory bytes / HBM bandwidth, at least one block's bytes at 4 times an SM's fair share of it time   = floor +
-//   waves * wave_seconds + overlap(loop, feed, memory) [+ reduction of the split-k partial sums]
+//   tiles   = batch * ceil(m / tile.m) * ceil(n / tile.n) * split_k
+//   waves   = tiles / SMs; below 1 it is 1, above it is rounded up by 15 % of the way (blocks of neighbouring waves
+//             overlap)
+//   loop    = waves * (time of one tile on one SM at peak/SMs * main_loop * i/(i + half_tile)),
+//             i = tile.m tile.n / (tile.m + tile.n)
+//   feed    = bytes that all tiles load from L2 / (L2 bandwidth * operand_reuse)
+//   memory  = compulsory bytes / HBM bandwidth, at least one block's bytes at 4 times an SM's fair share of it
+//   time    = floor + waves * wave_seconds + overlap(loop, feed, memory) [+ reduction of the split-k partial sums]
+//
 // and the library's choice of tile and split is taken to be the best of the candidates.
 //
 // Validity: dims from 1 to 2^62 in product; checked on shapes from 1 x 64 x 64 to 32768 x 65536 x 51200 (bf16, fp16,
@@ -43,8 +46,8 @@ struct MatrixTime {
   Tile tile{};
   double split = 1;
   double waves = 1;   ///< tiles over SMs, not rounded
-  double loop = 0;    ///< seconds of the main loop alone
-  double memory = 0;  ///< seconds of the memory traffic alone
+  double loop = 0;    ///< seconds of the main loop
+  double memory = 0;  ///< seconds of the memory traffic
 };
 
 MatrixTime matrix_time(const MatrixMachine& machine, const MatrixShape& shape);

@@ -1,9 +1,9 @@
 // The file of one learned model (*.forest), little-endian:
 //
 //   8 bytes  "dsforest"        u32 version (1)        u32 length of the text
-//   text     lines  "kernel NAME", "data WHAT IT WAS TRAINED ON", one line a feature:  "feature NAME free"  or "feature
-//   NAME LOW HIGH",
-//            and one a device that it was trained on:  "device SMS BALANCE L2_BALANCE SM_RATE L2_PER_SM CAPABILITY"
+//   text     lines "kernel NAME", "data WHAT IT WAS TRAINED ON"; one line per feature: "feature NAME free" or "feature
+//            NAME LOW HIGH"; one per device that it was trained on: "device SMS BALANCE L2_BALANCE SM_RATE L2_PER_SM
+//            CAPABILITY"
 //   for each feature, in order:    u16 count, that many f32 thresholds, rising
 //   three forests (median, low, high):  f32 base, f32 leaf unit, u32 trees; a tree is its nodes in preorder:
 //       u8 feature, u8 threshold's index        a split, smaller goes left (the first of the two subtrees that follow)

@@ -30,8 +30,10 @@ double alignment(double bytes) {
   return whole == 0 ? 7 : std::min(7, std::countr_zero(whole));
 }
 
+// Each kernel's features with their names, in the order in which the models' files list them.
+
 template <class Sink>
-void each_device_feature(Sink& sink, const DeviceRates& d, double flops) {
+void each_feature(Sink& sink, const DeviceRates& d, double flops) {
   sink("sms", lg(d.sms));
   sink("balance", lg(flops / d.hbm));  // flops per byte of memory
   sink("l2_balance", lg(d.l2 / d.hbm));
@@ -41,7 +43,7 @@ void each_device_feature(Sink& sink, const DeviceRates& d, double flops) {
 }
 
 template <class Sink>
-void each_product_feature(Sink& sink, const DeviceRates& d, const ProductFacts& f) {
+void each_feature(Sink& sink, const DeviceRates& d, const ProductFacts& f) {
   const MatrixShape& s = f.shape;
   const MatrixTime& t = f.time;
   const double flops = 2 * s.batch * s.m * s.n * s.k;
@@ -72,50 +74,61 @@ void each_product_feature(Sink& sink, const DeviceRates& d, const ProductFacts& 
   sink("out_in_l2", lg(f.out_bytes / d.l2_bytes));
   sink("element_bytes", s.element_bytes);
   sink("warm", f.warm ? 1 : 0);
-  each_device_feature(sink, d, f.rate);
+  each_feature(sink, d, f.rate);
+}
+
+/// As the shipped models know them.
+double code_of(graph::Pass pass) {
+  if (pass == graph::Pass::backward_data) return 1;
+  return pass == graph::Pass::backward_weight ? 2 : 0;
 }
 
 template <class Sink>
-void each_conv_feature(Sink& sink, const DeviceRates& d, const ConvFacts& f) {
-  sink("images", lg(f.images));
-  sink("channels", lg(f.channels));
-  sink("filters", lg(f.filters));
-  sink("groups", lg(f.groups));
-  sink("height", lg(f.height));
-  sink("width", lg(f.width));
-  sink("out_height", lg(f.out_height));
-  sink("out_width", lg(f.out_width));
-  sink("taps_high", f.taps_high);
-  sink("taps_wide", f.taps_wide);
-  sink("stride", f.stride);
-  sink("dilation", f.dilation);
-  sink("pad", f.pad);
+void each_feature(Sink& sink, const DeviceRates& d, const ConvFacts& f) {
+  const graph::Conv2d& c = f.conv;
+  const double groups = graph::real(c.groups), channels = graph::real(c.c) / groups,
+               filters = graph::real(c.k) / groups;
+  const double out_h = graph::real(c.out_h()), out_w = graph::real(c.out_w());
+  sink("images", lg(graph::real(c.n)));
+  sink("channels", lg(channels));
+  sink("filters", lg(filters));
+  sink("groups", lg(groups));
+  sink("height", lg(graph::real(c.h)));
+  sink("width", lg(graph::real(c.w)));
+  sink("out_height", lg(out_h));
+  sink("out_width", lg(out_w));
+  sink("taps_high", graph::real(c.r));
+  sink("taps_wide", graph::real(c.s));
+  sink("stride", graph::real(c.stride));
+  sink("dilation", graph::real(c.dilation));
+  sink("pad", graph::real(c.pad));
   sink("winograd", f.winograd_gain);
-  sink("pass", f.pass);
-  sink("channels_mod", alignment(f.channels));
-  sink("filters_mod", alignment(f.filters));
-  sink("tile2_fill", f.out_height * f.out_width / (std::ceil(f.out_height / 2) * std::ceil(f.out_width / 2) * 4));
-  sink("tile4_fill", f.out_height * f.out_width / (std::ceil(f.out_height / 4) * std::ceil(f.out_width / 4) * 16));
-  each_product_feature(sink, d, f.product);
+  sink("pass", code_of(f.pass));
+  sink("channels_mod", alignment(channels));
+  sink("filters_mod", alignment(filters));
+  sink("tile2_fill", out_h * out_w / (std::ceil(out_h / 2) * std::ceil(out_w / 2) * 4));
+  sink("tile4_fill", out_h * out_w / (std::ceil(out_h / 4) * std::ceil(out_w / 4) * 16));
+  each_feature(sink, d, f.product);
 }
 
 template <class Sink>
-void each_streaming_feature(Sink& sink, const DeviceRates& d, const StreamingFacts& f) {
-  const double bytes = f.elements * (f.reads + f.writes) * f.element_bytes;
+void each_feature(Sink& sink, const DeviceRates& d, const StreamingFacts& f) {
+  const double elements = graph::real(f.op.elements), element_bytes = graph::real(graph::size_of(f.op.dtype));
+  const double bytes = elements * (f.op.reads + f.op.writes) * element_bytes;
   sink("in_l2", lg(bytes / d.l2_bytes));
-  sink("per_sm", lg(f.elements / d.sms));
-  sink("reads", f.reads);
-  sink("writes", f.writes);
-  sink("flops", f.flops);
-  sink("element_bytes", f.element_bytes);
+  sink("per_sm", lg(elements / d.sms));
+  sink("reads", f.op.reads);
+  sink("writes", f.op.writes);
+  sink("flops", f.op.flops);
+  sink("element_bytes", element_bytes);
   sink("floors", lg(f.seconds / d.floor));
-  each_device_feature(sink, d, d.vector_fp32);
+  each_feature(sink, d, d.vector_fp32);
 }
 
 template <class Sink>
-void each_row_feature(Sink& sink, const DeviceRates& d, const RowFacts& f) {
-  sink("kind", f.kind);
-  sink("backward", f.backward);
+void each_feature(Sink& sink, const DeviceRates& d, const RowFacts& f) {
+  sink("kind", static_cast<double>(f.kernel));
+  sink("backward", f.backward ? 1 : 0);
   sink("rows_per_sm", lg(f.rows / d.sms));
   sink("rows_tail", f.rows / d.sms / std::ceil(f.rows / d.sms));
   sink("cols", lg(f.cols));
@@ -124,42 +137,46 @@ void each_row_feature(Sink& sink, const DeviceRates& d, const RowFacts& f) {
   sink("in_l2", lg(f.bytes / d.l2_bytes));
   sink("elements_per_sm", lg(f.rows * f.cols / d.sms));
   sink("floors", lg(f.seconds / d.floor));
-  each_device_feature(sink, d, d.vector_fp32);
+  each_feature(sink, d, d.vector_fp32);
 }
 
-struct Recorder {
-  std::vector<std::string_view> names;
-  void operator()(std::string_view name, double) { names.push_back(name); }
-};
-
-struct Collector {
+template <class Facts>
+FeatureVector collected(const DeviceRates& device, const Facts& facts) {
   FeatureVector out;
-  void operator()(std::string_view, double value) { out.add(value); }
-};
+  const auto collect = [&](std::string_view, double value) { out.add(value); };
+  each_feature(collect, device, facts);
+  return out;
+}
 
-/// Any device and shape do: only the names are kept.
-std::vector<std::string_view> recorded_names(LearnedKernel kernel) {
-  const DeviceRates device{};
+template <class Facts>
+std::vector<std::string_view> names_of(const Facts& facts) {
+  std::vector<std::string_view> names;
+  const auto record = [&](std::string_view name, double) { names.push_back(name); };
+  each_feature(record, DeviceRates{}, facts);
+  CHECK(names.size() <= FeatureVector::kMax) << names.size() << " features";
+  return names;
+}
+
+/// Any device and shape will do: only the names are kept.
+std::vector<std::string_view> names_of_kernel(LearnedKernel kernel) {
   const MatrixMachine machine{};
   const MatrixShape shape{};
   const MatrixTime time{};
   const ProductFacts product{machine, shape, time};
-  Recorder recorder;
   switch (kernel) {
+    case LearnedKernel::product16:
+    case LearnedKernel::product8:
+    case LearnedKernel::product_lanes:
+      return names_of(product);
     case LearnedKernel::convolution:
-      each_conv_feature(recorder, device, ConvFacts{product});
-      break;
+      return names_of(ConvFacts{product, graph::Conv2d{}});
     case LearnedKernel::streaming:
-      each_streaming_feature(recorder, device, StreamingFacts{});
-      break;
+      return names_of(StreamingFacts{graph::Elementwise{}});
     case LearnedKernel::rowwise:
-      each_row_feature(recorder, device, RowFacts{});
-      break;
-    default:
-      each_product_feature(recorder, device, product);
+      return names_of(RowFacts{});
   }
-  CHECK(recorder.names.size() <= FeatureVector::kMax) << "features of " << name_of(kernel);
-  return recorder.names;
+  CHECK(false) << "learned kernel";
+  return {};
 }
 
 }  // namespace
@@ -172,34 +189,15 @@ std::optional<LearnedKernel> parse_learned_kernel(std::string_view name) {
   return static_cast<LearnedKernel>(found - kNames.begin());
 }
 
-FeatureVector product_features(const DeviceRates& device, const ProductFacts& facts) {
-  Collector collector;
-  each_product_feature(collector, device, facts);
-  return collector.out;
-}
-
-FeatureVector conv_features(const DeviceRates& device, const ConvFacts& facts) {
-  Collector collector;
-  each_conv_feature(collector, device, facts);
-  return collector.out;
-}
-
-FeatureVector streaming_features(const DeviceRates& device, const StreamingFacts& facts) {
-  Collector collector;
-  each_streaming_feature(collector, device, facts);
-  return collector.out;
-}
-
-FeatureVector row_features(const DeviceRates& device, const RowFacts& facts) {
-  Collector collector;
-  each_row_feature(collector, device, facts);
-  return collector.out;
-}
+FeatureVector features_of(const DeviceRates& device, const ProductFacts& facts) { return collected(device, facts); }
+FeatureVector features_of(const DeviceRates& device, const ConvFacts& facts) { return collected(device, facts); }
+FeatureVector features_of(const DeviceRates& device, const StreamingFacts& facts) { return collected(device, facts); }
+FeatureVector features_of(const DeviceRates& device, const RowFacts& facts) { return collected(device, facts); }
 
 std::span<const std::string_view> feature_names(LearnedKernel kernel) {
   static const auto names = [] {
     std::array<std::vector<std::string_view>, kLearnedKernels> all;
-    for (std::size_t i = 0; i < kLearnedKernels; ++i) all[i] = recorded_names(static_cast<LearnedKernel>(i));
+    for (std::size_t i = 0; i < kLearnedKernels; ++i) all[i] = names_of_kernel(static_cast<LearnedKernel>(i));
     return all;
   }();
   return names[static_cast<std::size_t>(kernel)];

@@ -1,6 +1,6 @@
 // The kernels that a learned model corrects, and what it looks at. A learned model gives the ratio of measured to
-// analytic time, so whatever it says stays within bounds of the physics; its features are ratios, tile and wave counts,
-// never a GPU's name.
+// analytic time, so whatever it predicts stays within bounds of the physics; its features are ratios, tile and wave
+// counts, never a GPU's name.
 #pragma once
 
 #include <array>
@@ -35,6 +35,14 @@ struct FeatureVector {
   void add(double value) { values[count++] = static_cast<float>(value); }
 };
 
+/// One kernel as the learned models see it: which of them has it, its features, and the analytic time that a learned
+/// ratio multiplies.
+struct KernelSample {
+  std::optional<LearnedKernel> kernel;  ///< none: analytic only
+  FeatureVector features;
+  double seconds = 0;  ///< analytic
+};
+
 /// A matrix product as the kernel sees it, with the library's choice according to the analytic model.
 struct ProductFacts {
   const MatrixMachine& machine;
@@ -47,25 +55,32 @@ struct ProductFacts {
 
 struct ConvFacts {
   ProductFacts product;
-  double images, channels, filters, groups, height, width, out_height, out_width, taps_high, taps_wide, stride,
-      dilation, pad;
+  const graph::Conv2d& conv;
+  graph::Pass pass = graph::Pass::forward;  ///< of this kernel: forward, backward_data or backward_weight
   double winograd_gain = 1;
-  double pass = 0;  ///< 0 forward, 1 data gradient, 2 weight gradient
 };
 
 struct StreamingFacts {
-  double elements, reads, writes, flops, element_bytes, seconds;
+  const graph::Elementwise& op;
+  double seconds = 0;  ///< analytic
 };
+
+/// Kernels that work row by row. The shipped models know them by these numbers.
+enum class RowKernel : std::uint8_t { layer_norm = 0, rms_norm = 1, batch_norm = 2, softmax = 3 };
+inline constexpr std::size_t kRowKernels = 4;
 
 struct RowFacts {
-  double kind;  ///< 0 layer, 1 rms, 2 batch norm, 3 softmax
-  double backward, rows, cols, element_bytes, bytes, seconds;
+  RowKernel kernel = RowKernel::layer_norm;
+  bool backward = false;
+  double rows = 0, cols = 0, element_bytes = 0;
+  double bytes = 0;    ///< moved by one kernel
+  double seconds = 0;  ///< analytic
 };
 
-FeatureVector product_features(const DeviceRates& device, const ProductFacts& facts);
-FeatureVector conv_features(const DeviceRates& device, const ConvFacts& facts);
-FeatureVector streaming_features(const DeviceRates& device, const StreamingFacts& facts);
-FeatureVector row_features(const DeviceRates& device, const RowFacts& facts);
+FeatureVector features_of(const DeviceRates& device, const ProductFacts& facts);
+FeatureVector features_of(const DeviceRates& device, const ConvFacts& facts);
+FeatureVector features_of(const DeviceRates& device, const StreamingFacts& facts);
+FeatureVector features_of(const DeviceRates& device, const RowFacts& facts);
 
 std::span<const std::string_view> feature_names(LearnedKernel kernel);
 

@@ -10,12 +10,13 @@
 namespace distsim::opmodels {
 namespace {
 
-constexpr double kOctavesOfTrust = 2;
-constexpr double kStrangerTrust = 0.5;
+constexpr double kOctavesOfTrust = 2;  // chosen: beyond the sizes trained on, until nothing learned is left
+constexpr double kStrangerTrust =
+    0.5;  // on an unknown GPU: least error on GPUs left out of training (docs/op_models.md)
 constexpr double kLibrarySpread =
     0.08;  // 80 % of the pairs of framework versions in aiconfigurator's bf16 products lie within this of each other
-constexpr double kOctavesPerCapability = 1.0 / 30;
-constexpr double kLearnedFrom = 0.4;
+constexpr double kOctavesPerCapability = 1.0 / 30;  // chosen: a generation (capability + 10) is a third of an octave
+constexpr double kLearnedFrom = 0.4;                // chosen: trust from which the basis is `learned`
 constexpr std::size_t kMaxFileBytes = 64 << 20;
 
 using UsedFeatures = std::array<float, FeatureVector::kMax>;

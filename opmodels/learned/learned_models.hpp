@@ -1,16 +1,15 @@
 // LearnedModels: measured over analytic time of single kernels, learned offline (scripts/train_op_models.py), one file
-// of configs/op_models a kernel.
+// of configs/op_models per kernel.
 //
-//   seconds = analytic * exp(trust * f)     f      forest on the kernel's features, within [-kMaxLog, kMaxLog]
-//                                           trust  of the sizes:  1 inside those it was trained on, falling to 0 two
-//                                           octaves outside of them
-//                                                  of the device: 1 for one it was trained on, falling to a half at a
-//                                                  GPU unlike any of them (an octave in SMs, flops per byte, ...):
-//                                                  halves the error of a correction learned elsewhere, see
-//                                                  docs/op_models.md
-//   low, high                               10th and 90th percentile of measured / predicted, from two small forests,
-//   and the spread between versions of a
-//                                           library; blended with the analytic band
+//   seconds = analytic * exp(trust * f)
+//   f          forest on the kernel's features, within [-kMaxLog, kMaxLog]
+//   trust      product of two: of the sizes, 1 inside those it was trained on, falling to 0 two octaves outside of
+//   them;
+//              of the device, 1 for one it was trained on, falling to a half at a GPU unlike any of them (an octave in
+//              SMs, flops per byte, ...), which halves the error of a correction learned elsewhere (docs/op_models.md)
+//   low, high  10th and 90th percentile of measured / predicted, from two small forests, and the spread between
+//   versions
+//              of a library; blended with the analytic band
 // The basis is `learned` from a trust of 0.4 up, `analytic` below.
 #pragma once
 
@@ -20,12 +19,12 @@
 #include <vector>
 
 #include "opmodels/learned/forest.hpp"
-#include "opmodels/learned/kernel_sample.hpp"
+#include "opmodels/learned/learned_kernels.hpp"
 #include "opmodels/op_time.hpp"
 
 namespace distsim::opmodels {
 
-/// One file: the features it uses and what it says about them.
+/// One file: the features it uses, where they were known, and its forests.
 struct LearnedModel {
   struct Feature {
     std::uint8_t index = 0;  ///< into feature_names(kernel)
@@ -45,7 +44,7 @@ struct LearnedModel {
     double trust = 0;
   };
   Answer ask(const FeatureVector& features) const;
-  /// Trust times log_ratio alone, a third of the work.
+  /// Only trust times log_ratio, a third of the work.
   double log_correction(const FeatureVector& features) const;
 };
 
@@ -57,8 +56,8 @@ class LearnedModels {
  public:
   static constexpr double kMaxLog = 2.0;
 
-  /// All *.forest files of the folders, where a file hides those of the same name in later ones; none there is no
-  /// error. Errors: as parse_forest_file, with the file's path; two files for one kernel.
+  /// All *.forest files of the folders, where a file hides those of the same name in later ones. Folders without
+  /// any are no error. Errors: as parse_forest_file, with the file's path; two files for one kernel.
   static Result<LearnedModels> load(const std::vector<std::string>& folders);
   static Result<LearnedModels> load(const std::string& folder) { return load(std::vector<std::string>{folder}); }
 
@@ -69,9 +68,18 @@ class LearnedModels {
   std::array<std::shared_ptr<const LearnedModel>, kLearnedKernels> models_;
 };
 
+/// Trees know measured sizes by heart and may predict that a larger size is cheaper, which a library, that can always
+/// run a problem inside a larger one, makes rare. So a learned time is kept to at most this multiple of what a larger
+/// size takes. Chosen: measured kernels that do fall when a size doubles mostly fall by less (docs/op_models.md).
+inline constexpr double kLargestFall = 1.1;
+/// Multiple of the analytic time from which the learned one of a product is compared with those of larger sizes.
+/// Chosen: nearly all falls start at a time that far above the analytic one, and below it the comparison is not worth
+/// its time.
+inline constexpr double kSuspectProduct = 1.2;
+
 /// The sample's time by the learned model where the device has one for it, else the analytic one with its own band.
 OpTime learned_time(const DeviceRates& device, const KernelSample& sample, Spread analytic);
-/// Its seconds alone.
+/// Only its seconds.
 double learned_seconds(const DeviceRates& device, const KernelSample& sample);
 
 }  // namespace distsim::opmodels

@@ -5,12 +5,12 @@
 #include <limits>
 
 #include "base/check.hpp"
+#include "opmodels/learned/learned_models.hpp"
 
 namespace distsim::opmodels {
 namespace {
 
 constexpr int kRowSteps = 48, kColSteps = 34, kElementSteps = 48;  // 2^24, 2^17, 2^24
-constexpr double kLargestFall = 1.1;
 
 /// 1, 2, 3, 4, 6, 8, 12, ...: points 0 and 1 are both 1, for there is no whole number between 1 and 2.
 double grid_size(int point) { return point == 1 ? 1.0 : std::ldexp(point % 2 == 0 ? 1.0 : 1.5, point / 2); }
@@ -51,10 +51,12 @@ double SizeEnvelope::bound(double rows, double cols, double seconds) const {
   return std::clamp(seconds, below, above);
 }
 
-const SizeEnvelope& RowEnvelopes::of(int kind, bool backward, double element_bytes, const SizeEnvelope::Time& time) {
+const SizeEnvelope& RowEnvelopes::of(RowKernel kernel, bool backward, double element_bytes,
+                                     const SizeEnvelope::Time& time) {
   const auto width = static_cast<std::size_t>(std::ilogb(element_bytes));
-  CHECK(static_cast<std::size_t>(kind) < kKinds && width < kWidths) << kind << ", " << element_bytes << " bytes";
-  Slot& slot = slots_[(static_cast<std::size_t>(kind) * kPasses + (backward ? 1 : 0)) * kWidths + width];
+  const auto kind = static_cast<std::size_t>(kernel);
+  CHECK(kind < kRowKernels && width < kWidths) << kind << ", " << element_bytes << " bytes";
+  Slot& slot = slots_[(kind * kPasses + (backward ? 1 : 0)) * kWidths + width];
   std::call_once(slot.once, [&] { slot.envelope = std::make_unique<const SizeEnvelope>(time); });
   return *slot.envelope;
 }

@@ -1,5 +1,4 @@
-// SizeEnvelope: what a row kernel costs at the least at a size or any larger one, so that a larger tensor is not
-// cheaper.
+// SizeEnvelope: the least that a row kernel costs at a size or any larger one, so that a larger tensor is not cheaper.
 //
 // Trees know measured sizes by heart, and small norms were mostly measured behind the host's launch, where the kernel
 // itself does not show: their times jump. On a grid of half octaves of rows and columns (1, 2, 3, 4, 6, 8, 12, ...)
@@ -15,6 +14,8 @@
 #include <memory>
 #include <mutex>
 #include <vector>
+
+#include "opmodels/learned/learned_kernels.hpp"
 
 namespace distsim::opmodels {
 
@@ -38,16 +39,16 @@ class SizeEnvelope {
 /// The envelopes of one device's row kernels, each built when it is first asked for. Safe to share between threads.
 class RowEnvelopes {
  public:
-  /// `kind` as in RowFacts, element bytes up to 8. `time` must be that kernel's.
-  const SizeEnvelope& of(int kind, bool backward, double element_bytes, const SizeEnvelope::Time& time);
+  /// Element bytes up to 8. `time` must be that kernel's.
+  const SizeEnvelope& of(RowKernel kernel, bool backward, double element_bytes, const SizeEnvelope::Time& time);
 
  private:
   struct Slot {
     std::once_flag once;
     std::unique_ptr<const SizeEnvelope> envelope;
   };
-  static constexpr std::size_t kKinds = 4, kPasses = 2, kWidths = 4;
-  std::array<Slot, kKinds * kPasses * kWidths> slots_;
+  static constexpr std::size_t kPasses = 2, kWidths = 4;  // element bytes 1, 2, 4, 8
+  std::array<Slot, kRowKernels * kPasses * kWidths> slots_;
 };
 
 }  // namespace distsim::opmodels

@@ -6,7 +6,7 @@
 
 #include "base/fnv.hpp"
 #include "base/text/number_text.hpp"
-#include "opmodels/learned/kernel_sample.hpp"
+#include "opmodels/registry.hpp"
 
 namespace distsim::opmodels {
 namespace {
@@ -63,7 +63,7 @@ class Writer {
   /// A line for each kernel; empty where the row is left out.
   std::string lines(const std::vector<std::string>& row) const {
     const OpFields fields(columns_, row);
-    const auto models = lookup_(fields.text(OpColumns::gpu));
+    const auto models = lookup_(fields.text("gpu"));
     const double measured = positive_or_zero(row[latency_]);
     const auto parsed = op_from_row(columns_, row);
     if (!models.ok() || !parsed.ok() || measured == 0) return "";
@@ -75,11 +75,11 @@ class Writer {
  private:
   std::string text(const OpFields& fields, const OpRow& row, const Prepared& p, double measured) const {
     std::string line(name_of(kernel_));
-    for (const auto column : {OpColumns::gpu, OpColumns::op, OpColumns::pass, OpColumns::dtype, OpColumns::timing}) {
+    for (const std::string_view column : {"gpu", "op", "pass", "dtype", "timing"}) {
       line += ',' + csv_field(fields.text(column));
     }
     line += is_held_back(shape_text(fields)) ? ",1" : ",0";
-    const HostShare host = host_share(row.timing, row.call, fields.text(OpColumns::gpu), row.calls);
+    const HostShare host = host_share(row.timing, row.call, fields.text("gpu"), row.calls);
     append_number(line, measured * p.share);
     for (const double seconds : {host.launch * p.share, host.tail * p.share, p.other * p.share, p.sample.seconds})
       append_number(line, seconds * 1e6);
@@ -98,8 +98,8 @@ class Writer {
 
 std::string shape_text(const OpFields& fields) {
   std::string text;
-  for (int c = OpColumns::b; c < OpColumns::count; ++c) {
-    const std::string_view field = fields.text(static_cast<OpColumns::Name>(c));
+  for (const std::string_view column : OpColumns::sizes()) {
+    const std::string_view field = fields.text(column);
     if (!field.empty()) (text += text.empty() ? "" : "x") += field;
   }
   return text;

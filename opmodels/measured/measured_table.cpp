@@ -8,9 +8,9 @@
 namespace distsim::opmodels {
 namespace {
 
-constexpr std::size_t kNeighbours = 4;
-constexpr double kReach = 1.0;      // octaves
-constexpr double kSmallest = 1e-3;  // of a distance, so that weights stay finite
+constexpr std::size_t kNeighbours = 4;  // chosen: enough to average out one odd measurement
+constexpr double kReach = 1.0;          // octaves, chosen: farther away the models know more
+constexpr double kSmallest = 1e-3;      // of a distance, so that weights stay finite
 
 double distance(const OpPoint& a, const OpPoint& b) {
   double sum = 0;

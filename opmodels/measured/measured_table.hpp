@@ -1,15 +1,16 @@
-// MeasuredTable: what one GPU with its libraries was measured at. The most trusted tier.
+// MeasuredTable: the measured times of one GPU with its libraries. The most trusted source of a price.
 //
-//   at a measured point       the measured time itself                                                        basis
-//   measured within an octave of some  models' time * exp(trust * r) basis interpolated
-//        r      mean of log(measured / models) of the four nearest points, each weighted by 1 / distance^2, distances
-//        in octaves trust  1 - distance of the nearest
-//   beyond                    the models alone
+//   at a measured point            the measured time itself; basis measured
+//   within an octave of some       models' time * exp(trust * r); basis interpolated
+//       r      mean of log(measured / models) of the four nearest points, each weighted by 1 / distance^2, distances in
+//              octaves
+//       trust  1 - distance of the nearest
+//   beyond                         the models' time
 //
-// The file NAME.ops, text:  "distsim-ops 1", "device NAME", "library TEXT", then one line a point
+// The file NAME.ops, text:  "distsim-ops 1", "device NAME", "library TEXT", then one line per point
 //        GROUP X X X X X X MEASURED_US MODELS_US        (op_point.hpp; GROUP in hex)
-// in the order of GROUP and X, and last "crc32 HEX" of all lines before it. MODELS_US is what the models said when the
-// file was written.
+// in the order of GROUP and X, and last "crc32 HEX" of all lines before it. MODELS_US is the models' time when the file
+// was written.
 #pragma once
 
 #include <string>
@@ -17,7 +18,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "opmodels/csv/op_point.hpp"
+#include "opmodels/measured/op_point.hpp"
 
 namespace distsim::opmodels {
 

@@ -13,6 +13,7 @@ namespace distsim::opmodels {
 namespace {
 
 constexpr std::size_t kMaxLibraries = 4;
+constexpr double kClearOfTail = 1.2;  // chosen: kernels that run so much longer than the host's tail show in the time
 
 std::uint64_t hash_of(const OpPoint& point) {
   std::uint64_t hash = point.group;
@@ -94,10 +95,10 @@ class Calibrator {
       ++count_.several;
       return {};
     }
-    const HostShare host = host_share(row.timing, row.call, OpFields(columns_, fields).text(OpColumns::gpu), row.calls);
+    const HostShare host = host_share(row.timing, row.call, OpFields(columns_, fields).text("gpu"), row.calls);
     const double kernels = measured * 1e-6 - host.launch;
     const double own = kernels - priced.others;
-    if (kernels <= host.tail * 1.2 || own <= 0)
+    if (kernels <= host.tail * kClearOfTail || own <= 0)
       ++count_.hidden;
     else if (points_.add(*point, own * 1e6, priced.first * 1e6))
       ++count_.used;
@@ -135,7 +136,7 @@ Result<MeasuredTable> calibrate_ops(std::istream& in, const std::string& name, c
     TRY_ASSIGN(const auto fields, reader.next());
     if (!fields) break;
     ++count.rows;
-    if (!is_device((*fields)[*columns.index(OpColumns::gpu)])) {
+    if (!is_device((*fields)[*columns.index("gpu")])) {
       ++count.other_gpu;
       continue;
     }

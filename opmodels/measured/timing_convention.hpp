@@ -1,16 +1,15 @@
-// Timing conventions of measured latencies. The models price pure kernel time; a row measured otherwise is converted,
+// Timing conventions of measured latencies. The models price pure kernel time; a row measured differently is converted,
 // in one place, here.
 //
-//   kernel  kernel durations alone (profiler, CUDA graph, many queued repetitions)               t = kernels
-//   event   two CUDA events around one framework call on an idle stream                          t = launch +
-//   max(kernels, tail)
+//   kernel  kernel durations only (profiler, CUDA graph, many queued repetitions)      t = kernels
+//   event   two CUDA events around one framework call on an idle stream                t = launch + max(kernels, tail)
 //           the GPU waits `launch` until the host has dispatched the call; the end event is recorded `tail` after that
 //           at the earliest
-//   wall    host clock with a synchronisation after each call                                    t = launch + kernels +
-//   return of the synchronisation
+//   wall    host clock with a synchronisation after each call                          t = launch + kernels + return of
+//           the synchronisation
 // `launch` and `tail` belong to a host, not to a GPU. The figures are the floors seen in NeuSight's measurements
-// (sitar-lab/NeuSight, MIT), a factor for each of its machines over one figure for each kind of call; on other machines
-// the factor is 1.
+// (sitar-lab/NeuSight, MIT): one figure per kind of call, times a factor for each of its machines; other machines have
+// the factor 1.
 #pragma once
 
 #include <string_view>

@@ -9,7 +9,7 @@
 #include "sim/config/config.hpp"
 #include "sim/config/reference.hpp"
 #include "sim/workload/registry.hpp"
-#include "traces/trace_formats.hpp"
+#include "traces/registry.hpp"
 
 namespace distsim::app {
 namespace {
@@ -54,7 +54,8 @@ Result<std::string> list_systems() {
 
 Result<std::string> list_models() {
   std::string out = "Kinds (model.kind):\n";
-  for (const auto& kind : workload::workload_registry()) out += "  " + entry(kind.name, kind.sentence);
+  for (const workload::ModelFamily* family : workload::model_families())
+    out += "  " + entry(family->name, family->sentence);
   out += "\nFiles (model.name):\n";
   for (const auto& name : config::names_in("models")) {
     const Result<workload::ModelSpec> m = config::load_model(name);
@@ -94,8 +95,8 @@ Result<std::string> list_ops() {
 
 Result<std::string> list_traces() {
   std::string out;
-  for (const traces::TraceReader& reader : traces::trace_readers())
-    out += entry(std::string(traces::name_of(reader.format)) + " (read)", reader.sentence);
+  for (const traces::TraceFormat* f : traces::trace_formats())
+    out += entry(std::string(f->name) + " (read)", std::string(f->sentence));
   return out +
          entry("chrome_trace (write)", "Chrome trace-event JSON, plain or .gz, which Perfetto opens: --timeline FILE");
 }

@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <limits>
 #include <memory>
 
@@ -38,13 +39,12 @@ Outputs outputs_of(const PredictFlags& f) {
 }
 
 Result<void> check_step(const std::string& step) {
-  std::vector<std::string> names;
-  for (const auto name : pipeline::pipeline_steps()) {
-    if (name == step) return {};
-    names.emplace_back(name);
-  }
+  const std::vector<std::string> names = pipeline::dumpable_passes();
+  if (std::find(names.begin(), names.end(), step) != names.end()) return {};
   return Error{"--dump-after: found '" + step + "', expected a pass of the pipeline", "", spelling_hint(step, names)};
 }
+
+std::string pass_list() { return fmt::format("{}", fmt::join(pipeline::dumpable_passes(), ", ")); }
 
 /// --curves FILE is short for the key collectives.curve_files.
 std::vector<std::string> sets_of(const PredictFlags& f) {
@@ -101,16 +101,6 @@ Result<void> write_outputs(const PredictFlags& f, const pipeline::Prediction& p)
   return {};
 }
 
-std::string timings_text(const pipeline::Passes& passes) {
-  std::string out = "\n";
-  double total = 0;
-  for (const auto& t : passes.times()) {
-    out += fmt::format("{:<16} {:>9.3f} ms\n", t.name, t.ms);
-    total += t.ms;
-  }
-  return out + fmt::format("{:<16} {:>9.3f} ms\n", "total", total);
-}
-
 Result<void> run(const PredictFlags& f) {
   if (!f.dump_after.empty()) TRY(check_step(f.dump_after));
   TRY(check_outputs(outputs_of(f)));
@@ -118,16 +108,15 @@ Result<void> run(const PredictFlags& f) {
   for (const auto& [flag, path] : outputs_of(f)) {
     if (path == f.config) return Error{flag + ": found the experiment '" + path + "', expected another file", "", ""};
   }
-  std::string dump;
-  pipeline::Passes passes(f.dump_after, [&](const std::string& text) { dump = text; });
+  pipeline::Passes passes(f.dump_after);
   TRY_ASSIGN(pipeline::Prediction prediction, pipeline::predict(f.config, sets_of(f), passes));
   if (f.trials.trials > 0) {
     TRY_ASSIGN(prediction.report.trials, study::run_trials(prediction, f.trials));
   }
-  TRY(write_outputs(f, prediction));
-  if (!f.dump_after.empty()) return print(dump);
+  TRY(passes.run("write", write_outputs, f, prediction));
+  if (!f.dump_after.empty()) return print(passes.dumped());
   if (takes_stdout(outputs_of(f))) return {};
-  return print(report::to_text(prediction.report) + (f.timings ? timings_text(passes) : ""));
+  return print(report::to_text(prediction.report) + (f.timings ? "\n" + passes.timings_text() : ""));
 }
 
 }  // namespace
@@ -171,7 +160,7 @@ void add_predict(CLI::App& app, Action& action) {
       ->check([](const std::string& text) {
         return text.starts_with('-') ? "found '" + text + "', expected a non-negative number" : std::string();
       });
-  sub->add_option("--dump-after", f->dump_after, "Print the output of one pipeline pass instead of the report");
+  sub->add_option("--dump-after", f->dump_after, "Print the result of one pass instead of the report: " + pass_list());
   sub->add_flag("--timings", f->timings, "Print how long each pass took");
   sub->callback([f, &action] { action = [f] { return run(*f); }; });
 }

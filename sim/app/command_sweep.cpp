@@ -38,7 +38,7 @@ Result<void> run(const SweepFlags& flags) {
   for (const auto& axis : request.axes) total *= axis.values.size();
   std::vector<study::SweepPoint> points;
   {
-    Progress progress("distsim sweep:", total);
+    ProgressLine progress("distsim sweep:", total);
     TRY_ASSIGN(points, study::sweep(request, [&] { progress.advance(); }));
   }
   if (!flags.csv.empty()) TRY(write_file_atomically(flags.csv, study::sweep_csv(request, points)));

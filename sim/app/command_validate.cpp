@@ -1,8 +1,12 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdio>
 #include <fstream>
 #include <memory>
 
 #include "base/output.hpp"
+#include "base/text/counted.hpp"
+#include "base/text/printable.hpp"
 #include "sim/app/commands.hpp"
 #include "sim/config/config_folders.hpp"
 #include "sim/study/validate.hpp"
@@ -37,23 +41,35 @@ Result<void> run(const ValidateFlags& flags) {
     TRY_ASSIGN(const std::string text, study::explain_case(file, flags.explain));
     return print(text);
   }
+  if (!file.carried.empty()) {
+    std::string names;
+    for (const std::string& column : file.carried) names += (names.empty() ? "" : ", ") + printable(column, 80);
+    std::fprintf(stderr, "distsim: %s: carried along, not used: %s\n", path.c_str(), names.c_str());
+  }
   std::vector<study::ValidatedCase> validated;
   {
-    Progress progress("distsim validate:", file.cases.size());
+    ProgressLine progress("distsim validate:", file.cases.size());
     validated = study::validate_cases(file, flags.jobs, [&] { progress.advance(); });
   }
   if (!flags.csv.empty()) TRY(write_file_atomically(flags.csv, study::validation_csv(file, validated)));
   if (!flags.plot.empty()) TRY(write_file_atomically(flags.plot, study::validation_plot(validated)));
-  return takes_stdout({{"", flags.csv}, {"", flags.plot}}) ? Result<void>()
-                                                           : print(study::validation_summary(validated));
+  if (!takes_stdout({{"", flags.csv}, {"", flags.plot}})) TRY(print(study::validation_summary(validated)));
+  const bool all_failed =
+      std::all_of(validated.begin(), validated.end(), [](const auto& v) { return !v.failure.empty(); });
+  if (all_failed)
+    return Error{"none of " + counted(validated.size(), "case") + " could be predicted", path,
+                 validated.front().failure};
+  return {};
 }
 
 }  // namespace
 
 void add_validate(CLI::App& app, Action& action) {
   auto flags = std::make_shared<ValidateFlags>();
-  CLI::App* sub = app.add_subcommand("validate", "Predict measured iterations and print the prediction errors");
-  sub->add_option("--cases", flags->cases, "CSV of measured iterations; default: configs/validation/cases.csv")
+  CLI::App* sub =
+      app.add_subcommand("validate", "Predict the experiments of a case file and compare with what was measured");
+  sub->add_option("--cases", flags->cases,
+                  "CSV of experiments, a column per configuration key; default: configs/validation/cases.csv")
       ->check(refuse_empty);
   sub->add_option("--csv", flags->csv, "Write every case with its prediction as CSV; - is standard output")
       ->check(refuse_empty);

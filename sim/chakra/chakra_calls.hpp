@@ -33,7 +33,7 @@ struct ChakraCommunicator {
   std::vector<ChakraCall> calls;
 };
 
-/// Nodes that are played as a collective. One that stands for the host's part of it (is_cpu_op) is host work.
+/// Nodes that are played as a collective. The host's part of one (is_cpu_op) is host work.
 inline bool is_collective(const traces::ChakraNode& node) {
   return node.kind == traces::ChakraKind::collective && !node.on_cpu;
 }

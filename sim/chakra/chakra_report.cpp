@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
+#include "base/text/counted.hpp"
 #include "base/text/csv.hpp"
 #include "base/text/printable.hpp"
 #include "base/text/quantity_text.hpp"
@@ -40,16 +41,16 @@ std::map<CallKey, CallLine> call_lines(const ChakraPlay& play) {
   return lines;
 }
 
-struct Spread {
-  double mean = 0, low = 0, high = 0;
+struct MeanMinMax {
+  double mean = 0, min = 0, max = 0;
 };
 
-Spread spread(const ChakraPlay& play, std::int64_t ChakraRankTimes::*part) {
-  Spread s{0, 1e300, 0};
+MeanMinMax over_ranks(const ChakraPlay& play, std::int64_t ChakraRankTimes::*part) {
+  MeanMinMax s{0, 1e300, 0};
   for (const ChakraRankTimes& r : play.ranks) {
     s.mean += ms(r.*part) / static_cast<double>(play.ranks.size());
-    s.low = std::min(s.low, ms(r.*part));
-    s.high = std::max(s.high, ms(r.*part));
+    s.min = std::min(s.min, ms(r.*part));
+    s.max = std::max(s.max, ms(r.*part));
   }
   return s;
 }
@@ -60,10 +61,10 @@ constexpr std::pair<const char*, std::int64_t ChakraRankTimes::*> kParts[] = {
     {"idle", &ChakraRankTimes::idle},       {"total comm", &ChakraRankTimes::comm}};
 
 std::string part_lines(const ChakraPlay& play) {
-  std::string out = fmt::format("{:<16}{:>10}{:>12}{:>12}  ms by rank\n", "", "mean", "least", "most");
+  std::string out = fmt::format("{:<16}{:>10}{:>12}{:>12}  ms by rank\n", "", "mean", "min", "max");
   for (const auto& [name, part] : kParts) {
-    const Spread s = spread(play, part);
-    out += fmt::format("  {:<14}{:>10.3f}{:>12.3f}{:>12.3f}\n", name, s.mean, s.low, s.high);
+    const MeanMinMax s = over_ranks(play, part);
+    out += fmt::format("  {:<14}{:>10.3f}{:>12.3f}{:>12.3f}\n", name, s.mean, s.min, s.max);
   }
   return out;
 }
@@ -84,11 +85,13 @@ std::string call_table(const ChakraPlay& play) {
     out += fmt::format("  {:<14}{:>7}{:>8}{:>14}{:>12.4f}  {}\n", graph::name_of(kind), ranks, sorted[i].second.count,
                        bytes, ms(ps), graph::name_of(sorted[i].second.cost.basis));
   }
-  if (sorted.size() > kMostLines) out += fmt::format("  and {} more kinds in --json\n", sorted.size() - kMostLines);
+  if (sorted.size() > kMostLines)
+    out += fmt::format("  and {} in --json\n", counted(sorted.size() - kMostLines, "more kind"));
   return out;
 }
 
-std::string extremes(const ChakraPlay& play) {
+std::string extremes(const traces::ChakraSet& set, const ChakraPlay& play) {
+  if (set.ranks.size() == 1) return "";
   if (play.ranks.size() == 1) return "all ranks have the same times\n";
   const auto by = [](auto& a, auto& b) { return a.finish < b.finish; };
   const auto [first, last] = std::minmax_element(play.ranks.begin(), play.ranks.end(), by);
@@ -101,11 +104,10 @@ std::string extremes(const ChakraPlay& play) {
 std::string chakra_text(const traces::ChakraSet& set, const ChakraPlay& play, const std::string& where) {
   std::size_t nodes = 0;
   for (const traces::ChakraRank& r : set.ranks) nodes = std::max(nodes, set.graphs[r.graph].nodes.size());
-  std::string out = fmt::format("{:.3f} ms for {} ranks {}\n", play.makespan.ms(), set.ranks.size(), where);
-  out += fmt::format("{} trace{} of up to {} nodes; {} identical to another, {} distinct structure{}\n\n", set.files,
-                     set.files == 1 ? "" : "s", nodes, set.same_files, set.graphs.size(),
-                     set.graphs.size() == 1 ? "" : "s");
-  out += part_lines(play) + extremes(play) + call_table(play);
+  std::string out = fmt::format("{:.3f} ms for {} {}\n", play.makespan.ms(), counted(set.ranks.size(), "rank"), where);
+  out += fmt::format("{} of up to {}; {} identical to another, {}\n\n", counted(set.files, "trace"),
+                     counted(nodes, "node"), set.same_files, counted(set.graphs.size(), "distinct structure"));
+  out += part_lines(play) + extremes(set, play) + call_table(play);
   for (const std::string& note : play.notes) out += "assumes  " + note + "\n";
   return out;
 }
@@ -133,10 +135,10 @@ std::string chakra_json(const traces::ChakraSet& set, const ChakraPlay& play, co
   json["steps"] = play.steps;
   json["evaluator"] = play.rows ? "rows" : "lists";
   for (const auto& [name, part] : kParts) {
-    const Spread s = spread(play, part);
+    const MeanMinMax s = over_ranks(play, part);
     std::string key = name;
     std::replace(key.begin(), key.end(), ' ', '_');
-    json["parts_ms"][key] = {{"mean", s.mean}, {"least", s.low}, {"most", s.high}};
+    json["parts_ms"][key] = {{"mean", s.mean}, {"least", s.min}, {"most", s.max}};
   }
   json["collectives"] = nlohmann::ordered_json::array();
   for (const auto& [key, line] : call_lines(play)) {

@@ -9,15 +9,18 @@
 #include <fstream>
 
 #include "base/output.hpp"
+#include "base/text/counted.hpp"
 #include "sim/chakra/astra_network.hpp"
 #include "sim/chakra/chakra_report.hpp"
 #include "sim/config/config.hpp"
 #include "traces/chakra/chakra_reader.hpp"
 #include "traces/files/gunzip.hpp"
+#include "traces/registry.hpp"
 
 namespace distsim::chakra {
 namespace {
 
+constexpr std::size_t kHeadBytes = std::size_t{1} << 16;
 constexpr std::size_t kMostGroupBytes = std::size_t{64} << 20;
 
 /// What a job runs on.
@@ -42,8 +45,9 @@ Result<Stage> cluster_stage(const ChakraReplay& f, std::size_t ranks) {
   const auto gpus = static_cast<std::size_t>(std::max<std::int64_t>(1, e.cluster.gpus_per_node));
   const auto needed = static_cast<std::int64_t>((ranks + gpus - 1) / gpus);
   if (needed > e.cluster.nodes) {
-    stage.notes.push_back(
-        fmt::format("using {} nodes for {} ranks; the experiment has {}", needed, ranks, e.cluster.nodes));
+    stage.notes.push_back(fmt::format("using {} for {}; the experiment has {}",
+                                      counted(static_cast<std::uint64_t>(needed), "node"), counted(ranks, "rank"),
+                                      e.cluster.nodes));
     e.cluster.nodes = needed;
   }
   TRY_ASSIGN(topology::Topology topology, topology::Topology::build(e.cluster, e.device.compute_capability));
@@ -101,10 +105,12 @@ bool names_chakra(const std::vector<std::string>& words) {
     return std::any_of(words.begin(), words.end(), [](const std::string& w) { return is_et(w) || leads_to_et(w); });
   }
   std::ifstream in(files->front(), std::ios::binary);
-  std::string head(std::size_t{1} << 16, '\0');
+  std::string head(kHeadBytes, '\0');
   in.read(head.data(), static_cast<std::streamsize>(head.size()));
   head.resize(static_cast<std::size_t>(in.gcount()));
-  return traces::is_chakra(traces::is_gzip(head) ? traces::gunzip_head(head, 4096) : head);
+  const std::string text = traces::is_gzip(head) ? traces::gunzip_head(head, head.size()) : head;
+  const traces::TraceFormat* format = traces::format_of(traces::look_at(text));
+  return format != nullptr && format->read_graph != nullptr;
 }
 
 void add_chakra_flags(CLI::App& command, ChakraReplay& f) {

@@ -21,7 +21,7 @@ struct ChakraReplay {
       network_system;  ///< instead of `config`: network and system as ASTRA-sim describes them (docs/engine.md)
   std::string groups;  ///< communicators as JSON
   std::string csv, json;
-  std::uint32_t ranks = 1;  ///< a single trace stands for that many ranks
+  std::uint32_t ranks = 1;  ///< a single trace is replicated to that many ranks
   bool recorded_collectives = false;
   double compute_scale = 1;
 };

@@ -46,6 +46,9 @@ Result<ConfigNode> parse_experiment(const std::string& path, const std::vector<s
 Result<ConfigNode> parse_experiment_text(std::string_view text, const std::string& file,
                                          const std::vector<std::string>& sets);
 
+/// Every section with the file that it names laid under it: what `resolve` reads.
+Result<ConfigNode> merge_named_files(const ConfigNode& parsed);
+
 /// Step "resolve": names looked up, defaults filled, ranges checked.
 Result<Experiment> resolve(const ConfigNode& parsed);
 

@@ -187,10 +187,12 @@ const Schema<workload::FrameworkSpec>& framework_keys() {
 
 }  // namespace
 
+Result<ConfigNode> merge_named_files(const ConfigNode& parsed) { return Merger(parsed).merge(); }
+
 Result<Experiment> resolve(const ConfigNode& parsed) {
   Experiment e;
   e.path = parsed.where.file ? *parsed.where.file : "";
-  TRY_ASSIGN(e.merged, Merger(parsed).merge());
+  TRY_ASSIGN(e.merged, merge_named_files(parsed));
   TRY_ASSIGN(e.title, read_text(e.merged, "title", std::filesystem::path(e.path).stem().string()));
   TRY(read_text(e.merged, "description", ""));
   TRY_ASSIGN(e.cluster, read_section(e.merged, "cluster", cluster_keys()));

@@ -1,8 +1,12 @@
-// TaskGraph: what one iteration does, SPMD first. A task stands for one op on every rank of the job; where ranks
-// differ, it has several op variants and a table saying which rank runs which. Times are not here (see CostedGraph).
+// TaskGraph: what one iteration does, SPMD first. A task is one op on every rank of the job; where ranks
+// differ, it has several op variants and a table of which rank runs which. Times are not here (see CostedGraph).
 #pragma once
 
+#include <array>
+#include <compare>
+#include <concepts>
 #include <cstdint>
+#include <numeric>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,11 +18,56 @@
 
 namespace distsim::graph {
 
-/// The queue of a rank that a task runs on. Every stream is FIFO. The host thread launches the others' tasks. p2p, p2p2
-/// and p2p3 carry what the stages of a pipeline pass on: a stage's two neighbours have streams of their own, so that it
-/// sends and receives at once.
-enum class Stream : std::uint8_t { host, compute, comm, comm2, copy, p2p, p2p2, p2p3 };
-inline constexpr int kStreamCount = 8;
+/// What a stream carries: p2p are the messages between the stages of a pipeline.
+enum class StreamKind : std::uint8_t { host, compute, comm, copy, p2p };
+
+/// The queue of a rank that a task runs on. Every stream is FIFO; the host thread launches the others' tasks. What is
+/// not to wait for each other takes another lane: communicators of their own, a stage's two neighbours.
+class Stream {
+ public:
+  static const Stream host, compute, comm, copy, p2p;  ///< lane 0 of each
+
+  constexpr explicit Stream(StreamKind kind, std::uint8_t lane = 0) : kind_(kind), lane_(lane) {}
+  /// From number().
+  constexpr explicit Stream(std::uint32_t number);
+
+  /// The `lane`-th stream of the same kind.
+  constexpr Stream lane(std::uint8_t lane) const { return Stream(kind_, lane); }
+  constexpr StreamKind kind() const { return kind_; }
+  constexpr std::uint8_t lane() const { return lane_; }
+  /// 0 .. kStreamCount - 1, by kind, then lane: the stream's id in a Program.
+  constexpr std::uint32_t number() const;
+  template <std::integral T>
+  constexpr explicit operator T() const {
+    return static_cast<T>(number());
+  }
+  constexpr auto operator<=>(const Stream&) const = default;
+
+ private:
+  StreamKind kind_;
+  std::uint8_t lane_;
+};
+inline constexpr Stream Stream::host{StreamKind::host};
+inline constexpr Stream Stream::compute{StreamKind::compute};
+inline constexpr Stream Stream::comm{StreamKind::comm};
+inline constexpr Stream Stream::copy{StreamKind::copy};
+inline constexpr Stream Stream::p2p{StreamKind::p2p};
+
+/// Lanes by kind.
+inline constexpr std::array<std::uint8_t, 5> kLanes{1, 1, 2, 1, 3};
+inline constexpr std::uint32_t kStreamCount = std::accumulate(kLanes.begin(), kLanes.end(), 0u);
+
+constexpr std::uint32_t Stream::number() const {
+  return std::accumulate(kLanes.begin(), kLanes.begin() + static_cast<std::ptrdiff_t>(kind_), std::uint32_t{lane_});
+}
+constexpr Stream::Stream(std::uint32_t number) : kind_(StreamKind::host), lane_(0) {
+  std::size_t kind = 0;
+  while (number >= kLanes[kind]) number -= kLanes[kind++];
+  kind_ = static_cast<StreamKind>(kind);
+  lane_ = static_cast<std::uint8_t>(number);
+}
+
+/// "compute", "comm"; from the second lane on with its number: "comm2".
 std::string_view name_of(Stream stream);
 
 enum class Phase : std::uint8_t { input, forward, backward, exchange, gradient_sync, optimizer, other };
@@ -80,8 +129,13 @@ struct TaskGraph {
   }
 };
 
+/// The first thing that is wrong: no ranks, groups that do not divide them, variants or tables that do not agree,
+/// dependencies that do not point backwards, ranks that are said to be alike and are not, a group of a collective that
+/// takes part in part.
+Result<void> check(const TaskGraph& graph);
+
 /// Builds a TaskGraph and keeps its invariants: dependencies point to earlier tasks, collectives have a partition that
-/// divides the ranks, variants and tables agree. `finish` checks them all.
+/// divides the ranks, variants and tables agree. `finish` checks them.
 class TaskGraphBuilder {
  public:
   /// `alike` neighbouring ranks do the same; divides `ranks`.
@@ -108,7 +162,7 @@ class TaskGraphBuilder {
                       std::vector<std::uint32_t> variant_of_rank, std::span<const TaskId> deps = {});
   /// Groups for add_collective. Equal ones are stored once.
   PartitionId add_partition(const Partition& partition);
-  /// A collective over every group of the partition; with a table of ranks, over those groups alone whose members it
+  /// A collective over every group of the partition; with a table of ranks, over only those groups whose members it
   /// gives 0 (the others' it gives 1).
   TaskId add_collective(std::string_view name, const Options& options, Collective collective, PartitionId partition,
                         std::span<const TaskId> deps = {}, std::uint32_t rank_table = Task::kUniform);

@@ -5,11 +5,14 @@
 
 #include "base/log.hpp"
 #include "sim/pipeline/device_models.hpp"
+#include "sim/pipeline/passes/verify.hpp"
 
 namespace distsim::pipeline {
 
 Result<std::shared_ptr<const CostModels>> make_cost_models(const CostModelInputs& inputs) {
   TRY_ASSIGN(topology::Topology topology, topology::Topology::build(inputs.cluster, inputs.device.compute_capability));
+  const Result<void> invariants = verify(topology);
+  CHECK(invariants.ok()) << invariants.error().text();
   TRY_ASSIGN(opmodels::OpModels ops, op_models_of(inputs.device));
   TRY_ASSIGN(collectives::CollectiveModels collectives,
              collectives::CollectiveModels::create(topology, inputs.collectives));

@@ -1,4 +1,4 @@
-// CostModelCache: cost models made once for predictions that differ in model, batch or framework alone.
+// CostModelCache: cost models made once for predictions that differ only in model, batch or framework.
 #pragma once
 
 #include <memory>
@@ -21,7 +21,7 @@ struct CostModelInputs {
   bool operator==(const CostModelInputs&) const = default;
 };
 
-/// Keeps the models of the last few machines. Models answer alike however often they are asked, so that a kept one
+/// Keeps the models of the last few machines. A model always gives the same answer, so that a kept one
 /// changes no prediction. May be used by several threads.
 class CostModelCache {
  public:

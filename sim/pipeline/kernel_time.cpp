@@ -17,10 +17,10 @@ Result<graph::Cost> scaled(graph::Cost cost, double factor) {
 }  // namespace
 
 KernelTime kernel_time_of(const workload::FrameworkSpec& framework, const topology::DeviceSpec& device,
-                          const std::string& precision, std::uint32_t ranks) {
-  const bool wide = precision == "fp32" || precision == "tf32" || precision == "fp64";
+                          workload::Precision precision, std::uint32_t ranks) {
+  const bool wide = precision == workload::Precision::fp32 || precision == workload::Precision::tf32;
   KernelTime t;
-  t.framework = wide ? framework.kernels_32bit : framework.kernels_16bit;
+  t.framework = wide ? framework.kernels.scale_32bit : framework.kernels.scale_16bit;
   t.device = wide ? device.calibration.kernels_32bit : device.calibration.kernels_16bit;
   t.slowest = 1 + device.calibration.speed_variation * expected_largest_of(ranks);
   return t;
@@ -32,7 +32,8 @@ Result<void> scale_kernels(graph::CostedGraph& graph, const KernelTime& t) {
     const OpId id(i);
     graph::Cost& cost = graph.costs[id];
     const double factor = cost.basis == graph::Basis::measured ? common : common * t.device;
-    if (factor == 1 || cost.mean == Duration() || !graph::is_computation(graph.graph.ops[id])) continue;
+    const bool predicted = graph::work_of(graph.graph.ops[id]) == graph::Work::kernel;
+    if (!predicted || factor == 1 || cost.mean == Duration()) continue;
     TRY_ASSIGN(cost, scaled(cost, factor));
   }
   return {};

@@ -1,4 +1,4 @@
-// Kernel times of an experiment: what the op models say, as a framework and a device make of it.
+// Kernel times of an experiment: the op models' predictions, times what was fitted for a framework and a device.
 #pragma once
 
 #include <cstdint>
@@ -7,13 +7,15 @@
 
 #include "sim/graph/costed_graph.hpp"
 #include "sim/workload/specs/framework_spec.hpp"
+#include "sim/workload/specs/model_spec.hpp"
 #include "topology/devices/device_spec.hpp"
 
 namespace distsim::pipeline {
 
-/// Factors on the time of every device op that is neither a collective nor a copy.
+/// Factors on the time of every kernel that an op model prices (graph::Work::kernel). Copies and collectives have models
+/// of their own, and a time that is given (a program's step, host work) is taken as it is.
 struct KernelTime {
-  double framework = 1;  ///< FrameworkSpec::kernels_16bit or kernels_32bit
+  double framework = 1;  ///< FrameworkSpec::Kernels::scale_16bit or scale_32bit
   double device =
       1;  ///< DeviceCalibration::kernels_16bit or kernels_32bit; not for costs that were measured on the device
   double slowest = 1;  ///< 1 + speed_variation x expected largest of as many normal values as there are ranks:
@@ -22,7 +24,7 @@ struct KernelTime {
 
 /// `precision` is that of the model's matrix products (Workload::precision).
 KernelTime kernel_time_of(const workload::FrameworkSpec& framework, const topology::DeviceSpec& device,
-                          const std::string& precision, std::uint32_t ranks);
+                          workload::Precision precision, std::uint32_t ranks);
 
 /// Multiplies means, lows and highs. Refuses what leaves the range of Duration.
 Result<void> scale_kernels(graph::CostedGraph& graph, const KernelTime& factors);

@@ -55,8 +55,8 @@ class Lowering {
   /// Start of an iteration: the loop's own host time, and the graph launch where there is one.
   Result<void> overhead(std::uint16_t i) {
     const workload::FrameworkSpec& f = launch_.framework;
-    double seconds = f.host_per_step.seconds() * launch_.host.dispatch_scale;
-    if (f.cuda_graph) seconds += f.graph_launch.seconds() * launch_.host.dispatch_scale;
+    double seconds = f.host.per_step.seconds() * launch_.host.dispatch_scale;
+    if (f.host.cuda_graph) seconds += f.host.graph_launch.seconds() * launch_.host.dispatch_scale;
     TRY_ASSIGN(const Duration d, Duration::from_seconds(seconds));
     graph_launch_ = add(stream_id(graph::Stream::host), engine::Row(d.ps()), engine::Step::kNoGroup, take_host_waits(),
                         {TaskId(), report::StepRole::step_overhead, i});
@@ -82,7 +82,7 @@ class Lowering {
 
   /// Adds to waits_ what makes the device step wait for its launch.
   Result<void> launch_from_host(TaskId id, const graph::Task& task, std::uint16_t i) {
-    if (launch_.framework.cuda_graph) {
+    if (launch_.framework.host.cuda_graph) {
       auto first_of_stream = started_[static_cast<std::size_t>(task.stream)];
       if (!first_of_stream) waits_.push_back(graph_launch_);
       started_[static_cast<std::size_t>(task.stream)] = true;
@@ -97,8 +97,8 @@ class Lowering {
   Result<Duration> dispatch_time(const graph::Task& task) const {
     const workload::FrameworkSpec& f = launch_.framework;
     const bool forward = task.phase == graph::Phase::forward || task.phase == graph::Phase::input;
-    const double per_op = (forward ? f.host_per_op : f.host_per_op_backward).seconds() * f.host_scale;
-    const double seconds = task.dispatch.framework_ops * per_op + task.dispatch.kernels * f.host_per_launch.seconds();
+    const double per_op = (forward ? f.host.per_op : f.host.per_op_backward).seconds() * f.host.scale;
+    const double seconds = task.dispatch.framework_ops * per_op + task.dispatch.kernels * f.host.per_launch.seconds();
     return Duration::from_seconds(seconds * launch_.host.dispatch_scale);
   }
 
@@ -115,17 +115,18 @@ class Lowering {
 
   /// Duration of a task's step on every rank: kernel time and the gaps between its kernels.
   engine::Row device_row(const graph::Task& task) {
-    const Duration gap = launch_.framework.cuda_graph ? launch_.launch.graph_kernel_gap : launch_.launch.kernel_gap;
+    const Duration gap =
+        launch_.framework.host.cuda_graph ? launch_.launch.graph_kernel_gap : launch_.launch.kernel_gap;
     std::vector<std::int64_t> of_variant(task.variants);
     for (std::uint32_t v = 0; v < task.variants; ++v) {
       const OpId id(task.first_op.value() + v);
-      const bool gaps = graph::is_computation(graph_.ops[id]) && task.stream == graph::Stream::compute;
+      const bool gaps = graph::has_kernels(graph_.ops[id]) && task.stream == graph::Stream::compute;
       of_variant[v] = costed_.costs[id].mean.ps() + (gaps ? gap.ps() * task.dispatch.kernels : 0);
     }
     return task.rank_table == graph::Task::kUniform ? engine::Row(of_variant.front()) : row_by(task, of_variant);
   }
 
-  /// A number by a task's variants: one for all ranks that are alike. The passes of a pipeline ask for the same row
+  /// A number by a task's variants: one for all ranks if they are equal. The passes of a pipeline ask for the same row
   /// again and again, and share it.
   engine::Row row_by(const graph::Task& task, const std::vector<std::int64_t>& of_variant) {
     const auto [known, is_new] = rows_.try_emplace({task.rank_table, of_variant});

@@ -1,217 +1,154 @@
 #include "sim/pipeline/pipeline.hpp"
 
-#include <fmt/format.h>
+#include <optional>
 
-#include <array>
-
-#include "base/log.hpp"
+#include "base/text/counted.hpp"
 #include "sim/engine/rows/row_evaluator.hpp"
-#include "sim/engine/timeline/verify.hpp"
 #include "sim/pipeline/contention/contention.hpp"
-#include "sim/pipeline/dump.hpp"
-#include "sim/pipeline/interference.hpp"
+#include "sim/pipeline/contention/interference.hpp"
+#include "sim/pipeline/experiment_inputs.hpp"
 #include "sim/pipeline/kernel_time.hpp"
 #include "sim/report/fold.hpp"
-#include "sim/workload/dlrm/hybrid_embedding.hpp"
+#include "sim/workload/registry.hpp"
 #include "sim/workload/specs/samples.hpp"
 
 namespace distsim::pipeline {
 namespace {
 
-constexpr std::array<std::string_view, 8> kSteps{"parse", "resolve", "build_topology", "build_workload",
-                                                 "price", "lower",   "simulate",       "analyse"};
+using config::Experiment;
 
-workload::ClusterShape shape_of(const config::Experiment& e) {
-  return {static_cast<std::uint32_t>(e.cluster.nodes), static_cast<std::uint32_t>(e.cluster.gpus_per_node),
-          e.device.hbm.capacity - e.device.reserved_memory};
+// Passes that are one call, as functions from values to a value.
+
+Result<std::shared_ptr<const CostModels>> build_topology(const Experiment& e, CostModelCache& cache) {
+  return cache.models({e.cluster, e.device, collective_options_of(e)});
 }
 
-/// A framework's own exchange, unless the experiment says which.
-collectives::CollectiveOptions collective_options(const config::Experiment& e) {
-  collectives::CollectiveOptions options = e.collectives;
-  if (options.exchange != "auto" || !e.framework.hierarchical_exchange) return options;
-  const bool hybrid = e.model.kind == workload::ModelKind::dlrm &&
-                      workload::hybrid_applies(e.model.dlrm, e.framework, shape_of(e).ranks());
-  options.exchange = hybrid && e.framework.hybrid_rdma_writes ? "rdma" : "hierarchical";
-  return options;
+Result<workload::Workload> build_workload(const Experiment& e) {
+  return workload::build_workload(e.model, e.framework, shape_of(e));
 }
 
-double peak_flops(const topology::DeviceSpec& device, const std::string& precision) {
-  const auto it = device.peak.find(precision);
-  return it == device.peak.end() ? 0 : it->second.value();
+Result<Passed<graph::CostedGraph>> scale(graph::CostedGraph costed, const KernelTime& factors) {
+  TRY(scale_kernels(costed, factors));
+  Passed<graph::CostedGraph> out{std::move(costed), {}};
+  for (std::string& text : describe(factors))
+    out.assumptions.push_back({graph::AssumptionKind::kernels, std::move(text)});
+  return out;
 }
 
-report::ReportContext context_of(const config::Experiment& e, const workload::Workload& w) {
-  report::ReportContext c;
-  c.title = e.title;
-  c.system = e.cluster.name;
-  c.device = e.device.name;
-  c.model = e.model.name;
-  c.framework = e.framework.name;
-  c.nodes = static_cast<std::uint32_t>(e.cluster.nodes);
-  c.gpus_per_node = static_cast<std::uint32_t>(e.cluster.gpus_per_node);
-  c.samples = w.samples;
-  c.model_flops = w.model_flops;
-  c.peak_flops = peak_flops(e.device, w.precision);
-  for (const workload::RankMemory& m : w.memory) {
-    c.memory_per_rank.push_back(m.total());
-    c.activations_per_rank.push_back(m.activations);
-  }
-  c.memory_capacity = (e.device.hbm.capacity - e.device.reserved_memory).value();
-  c.assumptions = w.assumptions;
-  c.placement = w.placement;
-  c.uncertainty = e.framework.uncertainty;
-  return c;
+Result<engine::Timeline> simulate(const Lowered& lowered) { return engine::evaluate_rows(lowered.program); }
+
+Result<report::Report> analyse(const report::Played& played, const Experiment& e, const workload::Workload& w,
+                               std::vector<graph::Assumption> assumptions) {
+  report::ReportContext context = report_context_of(e, w);
+  context.assumptions = std::move(assumptions);
+  return report::analyse(played, std::move(context));
 }
 
-Result<graph::CostedGraph> price_kernels(graph::TaskGraph graph, std::shared_ptr<const CostModels> models,
-                                         const KernelTime& kernel_time) {
-  TRY_ASSIGN(graph::CostedGraph costed, price(std::move(graph), std::move(models)));
-  TRY(scale_kernels(costed, kernel_time));
-  return costed;
+/// What folding needs: the report of one micro-step less, and how many follow the simulated ones.
+struct Folding {
+  report::Report shorter;
+  std::int64_t more = 0;
+  report::ReportContext whole;
+};
+Result<report::Report> fold(report::Report longer, const std::optional<Folding>& folding) {
+  if (!folding) return longer;
+  return report::fold_micro_steps(folding->shorter, longer, folding->more, folding->whole);
 }
 
-/// Hardware that is not as it should be, and links that are shared: both change the durations of the program.
-Result<void> apply_engine(Lowered& lowered, const graph::CostedGraph& costed, const topology::Topology& topology,
-                          const config::EngineSpec& engine, std::vector<std::string>& assumptions) {
-  TRY(slow_gpus(lowered, engine));
-  TRY_ASSIGN(const std::vector<std::string> slowed, contend(lowered, costed, topology, engine));
-  assumptions.insert(assumptions.end(), slowed.begin(), slowed.end());
-  return {};
+void append(std::vector<graph::Assumption>& all, const std::vector<graph::Assumption>& more) {
+  all.insert(all.end(), more.begin(), more.end());
 }
 
-/// Plays the program; where collectives run beside kernels, again with each slowed by the other.
-Result<engine::Timeline> play_with_interference(Lowered& lowered, const graph::CostedGraph& costed,
-                                                const Interference& cost, std::vector<std::string>& assumptions) {
-  TRY_ASSIGN(engine::Timeline alone, engine::evaluate_rows(lowered.program));
-  TRY_ASSIGN(const LostBeside lost, slow_what_overlaps(lowered, alone, costed, cost));
-  if (lost.none()) return alone;
-  const auto say = [&](const char* who, const char* other, double rate, Duration time) {
-    if (time > Duration())
-      assumptions.push_back(fmt::format("overlap slows {} by {:.2f} s per second of {}: {:.3g} ms per iteration", who,
-                                        rate, other, time.ms()));
-  };
-  say("kernels", "transfer", cost.kernels, lost.kernels);
-  say("collectives", "kernels", cost.transfers, lost.transfers);
-  return engine::evaluate_rows(lowered.program);
+std::vector<graph::Assumption> remarks_of(const CostModels& models) {
+  std::vector<graph::Assumption> out;
+  for (const std::string& text : models.collectives.remarks())
+    out.push_back({graph::AssumptionKind::collectives, text});
+  return out;
 }
 
-/// A timeline that breaks a law of sim/engine/verify.hpp is a fault of ours: better none than a wrong one.
-void check_laws(const engine::Program& program, const engine::Timeline& timeline) {
-  const auto lawful = engine::verify(program, timeline);
-  CHECK(lawful.ok()) << lawful.error().text();
-}
+/// An experiment with all its micro-steps simulated.
+Result<Prediction> play(const Experiment& e, Passes& passes, CostModelCache& cache) {
+  TRY_ASSIGN(const auto models, passes.run("build_topology", build_topology, e, cache));
+  TRY_ASSIGN(workload::Workload workload, passes.run("build_workload", build_workload, e));
+  const KernelTime factors = kernel_time_of(e, workload);
+  std::vector<graph::Assumption> assumptions = workload.assumptions;
+  append(assumptions, remarks_of(*models));
 
-/// One optimizer step with every micro-step played out.
-Result<Prediction> play(const config::Experiment& e, Passes& passes, CostModelCache& cache) {
-  const LaunchModel launch{e.framework, e.cluster.host, e.device.launch};
-  Prediction out;
+  TRY_ASSIGN(graph::CostedGraph priced, passes.run("price", price, std::move(workload.graph), models));
+  TRY_ASSIGN(Passed<graph::CostedGraph> scaled, passes.run("scale", scale, std::move(priced), factors));
+  const auto costed = std::make_shared<const graph::CostedGraph>(std::move(scaled.value));
+  append(assumptions, scaled.assumptions);
 
-  const auto topology_of = [](const std::shared_ptr<const CostModels>& models) {
-    return dump_topology(models->topology);
-  };
-  TRY_ASSIGN(const auto models, passes.run(
-                                    "build_topology",
-                                    [&] {
-                                      return cache.models({e.cluster, e.device, collective_options(e)});
-                                    },
-                                    topology_of));
-  TRY_ASSIGN(workload::Workload workload,
-             passes.run(
-                 "build_workload", [&] { return workload::build_workload(e.model, e.framework, shape_of(e)); },
-                 dump_workload));
-  log_debug([&] {
-    return fmt::format("build_workload: {} tasks, {} ranks", workload.graph.tasks.size(), shape_of(e).ranks());
-  });
-  report::ReportContext context = context_of(e, workload);
-  for (const std::string& remark : models->collectives.remarks()) context.assumptions.push_back(remark);
-  const KernelTime kernel_time = kernel_time_of(e.framework, e.device, workload.precision, shape_of(e).ranks());
-  for (std::string& words : describe(kernel_time)) context.assumptions.push_back(std::move(words));
-  TRY_ASSIGN(graph::CostedGraph costed,
-             passes.run(
-                 "price", [&] { return price_kernels(std::move(workload.graph), models, kernel_time); }, dump_costs));
-  TRY_ASSIGN(Lowered lowered, passes.run(
-                                  "lower", [&] { return lower(costed, launch, kPlayedIterations); }, dump_lowered));
-  log_debug(
-      [&] { return fmt::format("lower: {} steps, {} iterations", lowered.program.steps.size(), lowered.iterations); });
-  TRY_ASSIGN(engine::Timeline timeline,
-             passes.run(
-                 "simulate",
-                 [&]() -> Result<engine::Timeline> {
-                   TRY(apply_engine(lowered, costed, models->topology, e.engine, context.assumptions));
-                   return play_with_interference(
-                       lowered, costed, Interference{e.framework.overlap_cost, e.framework.transfer_overlap_cost},
-                       context.assumptions);
-                 },
-                 dump_timeline));
-  check_laws(lowered.program, timeline);
+  TRY_ASSIGN(Lowered lowered, passes.run("lower", lower, *costed, launch_model_of(e), kPlayedIterations));
+  TRY_ASSIGN(Passed<Lowered> contended,
+             passes.run("contend", contend, std::move(lowered), *costed, models->topology, e.engine));
+  TRY_ASSIGN(Passed<Lowered> slowed,
+             passes.run("interfere", interfere, std::move(contended.value), *costed, interference_of(e)));
+  append(assumptions, contended.assumptions);
+  append(assumptions, slowed.assumptions);
 
-  out.slowest = kernel_time.slowest;
-  out.speed_variation = e.device.calibration.speed_variation;
-  out.costed = std::make_shared<const graph::CostedGraph>(std::move(costed));
-  out.lowered = std::make_shared<const Lowered>(std::move(lowered));
+  Prediction out{costed,          std::make_shared<const Lowered>(std::move(slowed.value)),
+                 nullptr,         {},
+                 factors.slowest, e.device.calibration.speed_variation};
+  TRY_ASSIGN(engine::Timeline timeline, passes.run("simulate", simulate, *out.lowered));
   out.timeline = std::make_shared<const engine::Timeline>(std::move(timeline));
-  TRY_ASSIGN(
-      out.report,
-      passes.run(
-          "analyse", [&]() -> Result<report::Report> { return report::analyse(out.played(), context); }, dump_report));
+  TRY_ASSIGN(out.report, passes.run("analyse", analyse, out.played(), e, workload, std::move(assumptions)));
   return out;
 }
 
 /// The same experiment with fewer micro-steps, each as large as the first of the whole.
-config::Experiment with_micro_steps(config::Experiment e, const workload::SamplePlan& whole, std::int64_t steps) {
+Experiment with_micro_steps(Experiment e, const workload::SamplePlan& whole, std::int64_t steps) {
   e.model.global_batch = whole.micro_step(0).total() * steps;
   e.model.per_gpu_batch = 0;
   e.model.accumulation = steps;
   return e;
 }
 
-/// Context of the whole iteration, from that of the micro-steps played.
+/// Context of the whole iteration, from that of the micro-steps that were simulated.
 report::ReportContext folded_context(const workload::SamplePlan& whole, report::ReportContext context,
                                      std::int64_t played) {
   context.samples = double(whole.total);
   context.model_flops *= double(whole.micro_steps) / double(played);
-  std::erase_if(context.assumptions, [](const std::string& a) { return a.starts_with("batch "); });
-  context.assumptions.insert(context.assumptions.begin(), whole.describe());
-  context.assumptions.push_back(std::to_string(played) + " of " + std::to_string(whole.micro_steps) +
-                                " micro-steps are simulated, the others assumed to be like the last of them");
+  std::erase_if(context.assumptions, [](const graph::Assumption& a) { return a.kind == graph::AssumptionKind::batch; });
+  context.assumptions.insert(context.assumptions.begin(), {graph::AssumptionKind::batch, whole.describe()});
+  const auto simulated = static_cast<std::uint64_t>(played), all = static_cast<std::uint64_t>(whole.micro_steps);
+  context.assumptions.push_back(
+      {graph::AssumptionKind::folding, std::to_string(simulated) + " of " + counted(all, "micro-step") + " " +
+                                           std::string(agreeing(simulated, "is", "are")) +
+                                           " simulated, the others assumed to be like the last of them"});
   return context;
 }
 
 }  // namespace
-
-std::span<const std::string_view> pipeline_steps() { return kSteps; }
 
 report::Played Prediction::played() const {
   return {costed.get(), &lowered->program, &lowered->origins, timeline.get(), lowered->iterations};
 }
 
 Result<Prediction> predict(const std::string& config, const std::vector<std::string>& sets, Passes& passes) {
-  TRY_ASSIGN(const ConfigNode parsed,
-             passes.run(
-                 "parse", [&] { return config::parse_experiment(config, sets); }, dump_config));
-  TRY_ASSIGN(const config::Experiment experiment,
-             passes.run(
-                 "resolve", [&] { return config::resolve(parsed); }, dump_experiment));
+  TRY_ASSIGN(const ConfigNode parsed, passes.run("parse", config::parse_experiment, config, sets));
+  TRY_ASSIGN(const Experiment experiment, passes.run("resolve", config::resolve, parsed));
   return predict(experiment, passes);
 }
 
-Result<Prediction> predict(const config::Experiment& experiment, Passes& passes) {
+Result<Prediction> predict(const Experiment& experiment, Passes& passes) {
   CostModelCache cache;
   return predict(experiment, passes, cache);
 }
 
-Result<Prediction> predict(const config::Experiment& e, Passes& passes, CostModelCache& cache, std::int64_t played) {
+Result<Prediction> predict(const Experiment& e, Passes& passes, CostModelCache& cache, std::int64_t played) {
   CHECK(played >= 2);
-  if (e.model.accumulation <= played) return play(e, passes, cache);
-  TRY_ASSIGN(const workload::SamplePlan whole, workload::plan_samples(e.model, shape_of(e).ranks()));
-  Passes quiet;
-  TRY_ASSIGN(const Prediction shorter, play(with_micro_steps(e, whole, played - 1), quiet, cache));
-  TRY_ASSIGN(Prediction longer, play(with_micro_steps(e, whole, played), passes, cache));
-  report::ReportContext context = folded_context(whole, longer.report.context, played);
-  longer.report =
-      report::fold_micro_steps(shorter.report, longer.report, whole.micro_steps - played, std::move(context));
-  return longer;
+  std::optional<workload::SamplePlan> whole;
+  std::optional<Folding> folding;
+  if (e.model.accumulation > played) {
+    TRY_ASSIGN(whole, workload::plan_samples(e.model, shape_of(e).ranks()));
+    TRY_ASSIGN(Prediction shorter, play(with_micro_steps(e, *whole, played - 1), passes, cache));
+    folding = Folding{std::move(shorter.report), whole->micro_steps - played, {}};
+  }
+  TRY_ASSIGN(Prediction out, play(whole ? with_micro_steps(e, *whole, played) : e, passes, cache));
+  if (folding) folding->whole = folded_context(*whole, out.report.context, played);
+  TRY_ASSIGN(out.report, passes.run("fold", fold, std::move(out.report), folding));
+  return out;
 }
 
 }  // namespace distsim::pipeline

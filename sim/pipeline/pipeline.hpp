@@ -1,23 +1,21 @@
-// The way of the data, from config text to report. One named and timed step a line; see pipeline.cpp.
+// The pipeline, from config text to report: pipeline.cpp is one page of passes (passes/pass_list.hpp).
 #pragma once
 
 #include <memory>
-#include <span>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "sim/config/config.hpp"
 #include "sim/pipeline/cost_model_cache.hpp"
 #include "sim/pipeline/lower.hpp"
-#include "sim/pipeline/passes.hpp"
+#include "sim/pipeline/passes/passes.hpp"
 #include "sim/pipeline/price.hpp"
 #include "sim/report/report.hpp"
 #include "sim/workload/workload.hpp"
 
 namespace distsim::pipeline {
 
-/// Everything that a prediction produced, kept so that writers can look at any stage of it.
+/// Everything that a prediction produced, kept so that writers can look at the result of any pass.
 struct Prediction {
   std::shared_ptr<const graph::CostedGraph> costed;
   std::shared_ptr<const Lowered> lowered;
@@ -44,8 +42,5 @@ Result<Prediction> predict(const config::Experiment& experiment, Passes& passes)
 /// folded.
 Result<Prediction> predict(const config::Experiment& experiment, Passes& passes, CostModelCache& cache,
                            std::int64_t played_micro_steps = kPlayedMicroSteps);
-
-/// Names of the steps, in order: what --dump-after understands.
-std::span<const std::string_view> pipeline_steps();
 
 }  // namespace distsim::pipeline

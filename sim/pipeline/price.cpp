@@ -1,13 +1,13 @@
 #include "sim/pipeline/price.hpp"
 
-#include "sim/pipeline/op_key.hpp"
-
 #include <algorithm>
 #include <map>
 #include <set>
 #include <string>
 #include <unordered_map>
 #include <vector>
+
+#include "sim/graph/op_key.hpp"
 
 namespace distsim::pipeline {
 namespace {
@@ -21,7 +21,7 @@ Members strided_members(const graph::Partition& p, std::uint32_t first) {
   return members;
 }
 
-/// First ranks of the strided groups that can differ from each other: nodes are alike, so what counts is where a group
+/// First ranks of the strided groups that can differ from each other: nodes are equal, so what counts is where a group
 /// starts within a node, an NVLink domain and a leaf of the fabric.
 std::vector<std::uint32_t> distinct_firsts(const graph::Partition& p, std::uint32_t ranks,
                                            const topology::Topology& topology) {
@@ -45,13 +45,13 @@ std::vector<std::uint32_t> distinct_firsts(const graph::Partition& p, std::uint3
 std::vector<topology::GroupFacts> facts_of(const graph::Partition& p, std::uint32_t ranks,
                                            const topology::Topology& topology) {
   std::map<std::string, topology::GroupFacts> distinct;
-  std::size_t together = 0;  // groups of more than one rank; ranks on their own stay out of what the others do
+  std::size_t together = 0;  // groups of more than one rank; single ranks take no part
   for (std::size_t g = 0; g + 1 < p.listed_offsets.size(); ++g)
     together += p.listed_offsets[g + 1] - p.listed_offsets[g] > 1 ? 1 : 0;
-  const bool alone = p.listed_offsets.empty() ? p.size == ranks : together <= 1;
+  const bool only_group = p.listed_offsets.empty() ? p.size == ranks : together <= 1;
   const topology::Siblings siblings =
-      alone ? topology::Siblings::idle
-            : topology::Siblings::active;  // all groups of a partition run their collective at about the same time
+      only_group ? topology::Siblings::idle
+                 : topology::Siblings::active;  // all groups of a partition run their collective at about the same time
   const auto keep = [&](const Members& members) {
     topology::GroupFacts facts = topology.facts(members, siblings);
     distinct.emplace(facts.key(), std::move(facts));
@@ -85,7 +85,7 @@ class Pricer {
 
  private:
   Result<graph::Cost> op_cost(const graph::Op& op) {
-    const auto key = key_of(op);
+    const auto key = graph::key_of(op);
     if (!key) return models_.ops.price(op);
     if (const auto known = priced_.find(*key); known != priced_.end()) return known->second;
     TRY_ASSIGN(const graph::Cost cost, models_.ops.price(op));
@@ -107,7 +107,7 @@ class Pricer {
   const graph::TaskGraph& graph_;
   const CostModels& models_;
   IdVector<PartitionId, std::vector<topology::GroupFacts>> facts_;
-  std::unordered_map<OpKey, graph::Cost, OpKeyHash> priced_;
+  std::unordered_map<graph::OpKey, graph::Cost, graph::OpKeyHash> priced_;
 };
 
 }  // namespace

@@ -19,8 +19,8 @@ struct CostModels {
   collectives::CollectiveModels collectives;
 };
 
-/// Prices every op of the graph. A collective is priced for each distinct kind of group in its partition; the dearest
-/// stands for all. An op that cannot be priced is an Error that names the task.
+/// Prices every op of the graph. A collective is priced for each distinct kind of group in its partition; the
+/// dearest price is taken. An op that cannot be priced is an Error that names the task.
 Result<graph::CostedGraph> price(graph::TaskGraph graph, std::shared_ptr<const CostModels> models);
 
 }  // namespace distsim::pipeline

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/file.hpp"
+#include "base/text/counted.hpp"
 #include "traces/chakra/chakra_writer.hpp"
 
 namespace distsim::pipeline {
@@ -155,9 +156,9 @@ Result<void> check_size(std::uint64_t bytes_of_rank, std::uint32_t ranks) {
   if (bytes_of_rank * ranks <= kMostBytes) return {};
   const auto fit = std::max<std::uint64_t>(1, kMostBytes / bytes_of_rank);
   return Error{
-      fmt::format("--write-et: found {} ranks of {:.3g} MB each, {:.3g} GB in total, expected at most {:.3g} GB", ranks,
-                  static_cast<double>(bytes_of_rank) * 1e-6, static_cast<double>(bytes_of_rank * ranks) * 1e-9,
-                  static_cast<double>(kMostBytes) * 1e-9),
+      fmt::format("--write-et: found {} of {:.3g} MB each, {:.3g} GB in total, expected at most {:.3g} GB",
+                  counted(ranks, "rank"), static_cast<double>(bytes_of_rank) * 1e-6,
+                  static_cast<double>(bytes_of_rank * ranks) * 1e-9, static_cast<double>(kMostBytes) * 1e-9),
       "",
       fmt::format("--write-et-ranks {} writes the first {}, --write-et-ranks {} writes all of them", fit, fit, ranks)};
 }

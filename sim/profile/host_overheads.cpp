@@ -45,7 +45,7 @@ class Collector {
     }
   }
 
-  /// True below another op. Annotations may stand between the two.
+  /// True below another op. Annotations may lie between the two.
   bool inside_op(const traces::HostRecord& r) const {
     for (std::uint32_t p = r.parent; p != traces::kNone; p = rank_.host_records[p].parent) {
       if (rank_.host_records[p].kind == traces::HostKind::op) return true;

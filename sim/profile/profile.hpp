@@ -7,7 +7,7 @@
 //   comm     union of the kernels that do (name contains nccl or rccl, or arguments name a collective)
 //   exposed  comm without what overlaps compute
 //   idle     window - busy
-// Copies and memsets count in busy alone.
+// Copies and memsets count only in busy.
 #pragma once
 
 #include <cstdint>
@@ -108,13 +108,13 @@ struct CollectiveSummary {
   std::uint32_t ranks_seen = 0;                  ///< most members of one call that were in the traces
   std::int64_t total_duration = 0, records = 0;  ///< of the kernels, over all ranks
   std::int64_t transfer =
-      -1;  ///< sum over calls of the shortest duration over ranks: without waiting for others; -1: one rank alone
-  std::int64_t skew_median = -1, skew_max = -1;  ///< last arrival after the first; -1: one rank alone
+      -1;  ///< sum over calls of the shortest duration over ranks: without waiting for others; -1: only one rank
+  std::int64_t skew_median = -1, skew_max = -1;  ///< last arrival after the first; -1: only one rank
   double busbw =
       0;  ///< bytes/s as nccl-tests defines it, from transfer (from the mean duration with one rank); 0 unknown
 };
 
-/// How a rank stands to the others.
+/// A rank compared with the others.
 struct RankStanding {
   std::uint32_t rank = 0;
   std::uint64_t last_arrivals = 0;    ///< collectives that it joined last

@@ -12,7 +12,9 @@
 #include "sim/profile/op_rates.hpp"
 #include "sim/profile/step_split.hpp"
 #include "sim/profile/work_tree.hpp"
+#include "traces/kineto/kineto_reader.hpp"
 #include "traces/kineto/kineto_survey.hpp"
+#include "traces/registry.hpp"
 
 namespace distsim::profile {
 namespace {
@@ -198,7 +200,7 @@ void Pieces::add_steps(const RankProfile& piece, std::int64_t shift) {
   for (const StepProfile& p : piece.steps) rank_.steps.push_back(moved(p));
 }
 
-/// Collectives of the slice alone: those of its margins belong to its neighbours.
+/// Only collectives of the slice: those of its margins belong to its neighbours.
 void Pieces::add_collectives(traces::TraceJob& job, const Window& slice) {
   traces::TraceRank& rank = job.ranks.front();
   std::erase_if(rank.collectives, [&](const traces::TraceCollective& c) {
@@ -236,11 +238,11 @@ Result<traces::TraceFile> only_trace(const std::vector<std::string>& paths, cons
   if (traces.size() != 1)
     return Error{"found " + std::to_string(traces.size()) + " traces in an archive, expected one to be read in slices",
                  printable(files.front(), 300), "unpack it"};
-  TRY_ASSIGN(const traces::TraceFormat format, traces::sniff(traces.front()));
-  if (format != traces::TraceFormat::kineto)
-    return Error{
-        "found " + std::string(traces::name_of(format)) + ", expected a PyTorch (Kineto) trace to be read in slices",
-        printable(files.front(), 300), ""};
+  TRY_ASSIGN(const traces::TraceFormat* format, traces::format_of(traces.front()));
+  if (format != &traces::kKineto)
+    return Error{"found " + std::string(format->name) + ", expected " + std::string(traces::kKineto.name) +
+                     " to be read in slices",
+                 printable(files.front(), 300), ""};
   return traces.front();
 }
 

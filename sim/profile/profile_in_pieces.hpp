@@ -2,10 +2,10 @@
 // Memory is that of the largest slice (the records asked for, or one step where that is more), and of the profile
 // itself.
 //
-// As make_profile, but for: one file; steps by ProfilerStep#N or a pattern alone; medians and 90th percentiles of the
+// As make_profile, but for: one file; steps only by ProfilerStep#N or a pattern; medians and 90th percentiles of the
 // host overheads are means over the slices, weighted by their counts; what lies between the work of two slices is a gap
 // of the whole trace, but its launches and whether it waited for the host are not counted there; a kernel that was
-// launched more than a step before the slice that it runs in stands below "(launch not recorded)".
+// launched more than a step before the slice that it runs in is listed below "(launch not recorded)".
 #pragma once
 
 #include "sim/profile/profile.hpp"

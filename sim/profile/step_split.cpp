@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "sim/profile/intervals.hpp"
+#include "base/intervals.hpp"
 #include "traces/trace_steps.hpp"
 
 namespace distsim::profile {
@@ -42,10 +42,10 @@ struct Work {
 TimeSplit split_of(const Work& work, std::int64_t begin, std::int64_t end) {
   TimeSplit s;
   s.wall = end - begin;
-  s.busy = work.busy.clipped(begin, end).total();
-  s.compute = work.compute.clipped(begin, end).total();
-  s.comm = work.comm.clipped(begin, end).total();
-  s.exposed = work.exposed.clipped(begin, end).total();
+  s.busy = work.busy.covered(begin, end);
+  s.compute = work.compute.covered(begin, end);
+  s.comm = work.comm.covered(begin, end);
+  s.exposed = work.exposed.covered(begin, end);
   s.idle = s.wall - s.busy;
   return s;
 }
@@ -105,10 +105,10 @@ void profile_steps_within(const traces::TraceRank& rank, std::int64_t begin, std
   const Work work(rank);
   std::vector<traces::TraceStep> whole = traces::whole_window(rank);
   const IntervalSet busy = work.busy.clipped(begin, end);
-  if (!whole.empty() && (!busy.parts().empty() || rank.device_records.empty())) {
+  if (!whole.empty() && (!busy.empty() || rank.device_records.empty())) {
     traces::TraceStep& w = whole.front();
-    w.start_ns = busy.parts().empty() ? std::max(begin, w.start_ns) : busy.parts().front().begin;
-    w.end_ns = busy.parts().empty() ? std::max(w.start_ns, std::min(end, w.end_ns)) : busy.parts().back().end;
+    w.start_ns = busy.empty() ? std::max(begin, w.start_ns) : busy.first();
+    w.end_ns = busy.empty() ? std::max(w.start_ns, std::min(end, w.end_ns)) : busy.last();
     out.whole = profile_of(rank, work, w);
   }
   for (const traces::TraceStep& step : rank.steps) {

@@ -7,7 +7,7 @@ namespace distsim::profile {
 
 /// Device records that start in [begin, end), by the ranges and ops around their launch: all annotations, the outermost
 /// op, the op that launched. The marks of the steps themselves are left out of the chain. Records without a launch
-/// stand below "(launch not recorded)".
+/// are listed below "(launch not recorded)".
 std::vector<WorkNode> work_tree(const traces::TraceJob& job, const traces::TraceRank& rank, std::int64_t begin,
                                 std::int64_t end);
 

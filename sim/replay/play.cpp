@@ -7,7 +7,6 @@
 namespace distsim::replay {
 namespace {
 
-constexpr std::int64_t kPerNanosecond = 1'000;
 constexpr std::int64_t kLongestNs =
     1'000'000'000'000'000;  ///< 11.6 days: no sum of many overflows before the engine sees it
 
@@ -57,7 +56,7 @@ engine::IrregularProgram program_of(const ReplayGraph& graph, const ReplayCosts&
 ReplayCosts measured_costs(const ReplayGraph& graph) {
   ReplayCosts costs;
   costs.reserve(graph.nodes.size());
-  for (const ReplayNode& node : graph.nodes) costs.push_back(std::min(node.cost_ns, kLongestNs) * kPerNanosecond);
+  for (const ReplayNode& node : graph.nodes) costs.push_back(std::min(node.cost_ns, kLongestNs) * kPsPerNs);
   return costs;
 }
 

@@ -10,6 +10,9 @@
 
 namespace distsim::replay {
 
+/// Traces are in nanoseconds, the replay in picoseconds.
+inline constexpr std::int64_t kPsPerNs = 1'000;
+
 /// Picoseconds by node of the graph.
 using ReplayCosts = std::vector<std::int64_t>;
 

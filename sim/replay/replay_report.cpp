@@ -5,6 +5,7 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "base/text/counted.hpp"
 #include "base/text/csv.hpp"
 #include "base/text/printable.hpp"
 
@@ -30,12 +31,9 @@ StepParts mean_parts(const std::vector<StepResult>& results) {
 }
 
 std::string steps_text(const ReplayReport& report, const StepMedians& m) {
-  const std::size_t ranks = report.graph->ranks.size();
-  return fmt::format("{}, median of {} {} on {} {}", name_of(m.basis), m.steps,
-                     m.basis == StepBasis::window ? "window(s)"
-                     : m.steps == 1               ? "step"
-                                                  : "steps",
-                     ranks, ranks == 1 ? "rank" : "ranks");
+  return fmt::format("{}, median of {} on {}", name_of(m.basis),
+                     counted(m.steps, m.basis == StepBasis::window ? "window" : "step"),
+                     counted(report.graph->ranks.size(), "rank"));
 }
 
 std::string first_line(const ReplayReport& report) {
@@ -60,8 +58,8 @@ std::string what_if_line(const ReplayReport& report) {
 std::string held_out_text(const ReplayReport& report) {
   const StepMedians m = medians(report.held_out);
   if (m.steps == 0) return "each step predicted from the others: no rank has three steps\n";
-  return fmt::format("each step predicted from the others: median error {:.2f} %, worst {:.2f} % of {} steps\n",
-                     100 * m.median_error, 100 * m.worst_error, m.steps);
+  return fmt::format("each step predicted from the others: median error {:.2f} %, worst {:.2f} % of {}\n",
+                     100 * m.median_error, 100 * m.worst_error, counted(m.steps, "step"));
 }
 
 std::string parts_line(std::string_view what, const StepParts& p) {
@@ -91,19 +89,20 @@ std::string step_table(const ReplayReport& report) {
                        report.what_if.empty() ? "" : fmt::format("{:>13}", ms_text(report.what_if[i].replayed)));
   }
   if (report.replayed.size() > kMostStepLines)
-    out += fmt::format("... and {} more in --csv\n", report.replayed.size() - kMostStepLines);
+    out += fmt::format("... and {} in --csv\n", counted(report.replayed.size() - kMostStepLines, "more step"));
   return out;
 }
 
 std::string program_text(const ReplayGraph& graph) {
   const ReplayCounts& c = graph.counts;
-  std::string out = fmt::format(
-      "\nprogram  {} kernels and copies, {} with their launch, {} waits between streams, {} host waits for the device, {} hand-offs between threads\n",
-      c.kernels, c.launched, c.dependencies, c.host_waits, c.handoffs);
-  if (c.joined > 0) out += fmt::format("         {} collective kernels matched across ranks\n", c.joined);
+  std::string out =
+      fmt::format("\nprogram  {}, {} with a launch record, {} between streams, {} for the device, {} between threads\n",
+                  counted(c.kernels, "kernel or copy", "kernels and copies"), c.launched,
+                  counted(c.dependencies, "wait"), counted(c.host_waits, "host wait"), counted(c.handoffs, "hand-off"));
+  if (c.joined > 0) out += fmt::format("         {} matched across ranks\n", counted(c.joined, "collective kernel"));
   if (c.unexplained > 0)
-    out += fmt::format("         {} kernels started late for no reason visible in the trace: their delay is kept\n",
-                       c.unexplained);
+    out += fmt::format("         {} started late for no reason visible in the trace; the delay is kept\n",
+                       counted(c.unexplained, "kernel"));
   return out;
 }
 
@@ -124,7 +123,8 @@ std::string assumptions_text(const ReplayGraph& graph) {
   std::string out;
   for (std::size_t i = 0; i < std::min(kMostNotes, notes.size()); ++i)
     out += (i == 0 ? "assumes  - " : "         - ") + printable(notes[i], 160) + "\n";
-  if (notes.size() > kMostNotes) out += fmt::format("         - and {} more in --json\n", notes.size() - kMostNotes);
+  if (notes.size() > kMostNotes)
+    out += fmt::format("         - and {} in --json\n", counted(notes.size() - kMostNotes, "more note"));
   return out;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
 #include "base/text/spelling.hpp"
 #include "sim/config/config.hpp"
@@ -93,13 +94,15 @@ class Stager {
     if (!f_.measured_on.empty()) return source_by_name();
     auto device = device_of_trace();
     if (!device) {
-      out_.notes.push_back("the trace's device (" + in_quotes(driver_name_of(job_)) +
-                           ") is not in configs/devices: kernels keep their measured times (see --measured-on)");
+      const std::string name = driver_name_of(job_);
+      out_.notes.push_back(
+          (name.empty() ? "the trace does not name its device" : "found no device file for " + in_quotes(name)) +
+          ": kernels keep their measured times (see --measured-on)");
       return {};
     }
     if (device->name == base.device.name && ranks_in(base.cluster) == out_.what_if.from_ranks) {
       out_.notes.push_back(
-          "the trace is assumed to be from the system of --config: same device, same number of ranks (otherwise use --measured-on)");
+          "the trace is taken to be from the system of --config, which has the same device and number of ranks (if not, use --measured-on)");
       device_ = base.device;
       source_ = base.cluster;
       options_ = base.collectives;
@@ -136,14 +139,15 @@ class Stager {
     w.to_ranks = f_.ranks > 1 ? f_.ranks : ranks_in(target.cluster);
     const std::int64_t nodes = (w.to_ranks + gpus - 1) / gpus;
     if (nodes > target.cluster.nodes) {
-      out_.notes.push_back(
-          fmt::format("using {} nodes for {} ranks; the experiment has {}", nodes, w.to_ranks, target.cluster.nodes));
+      out_.notes.push_back(fmt::format("using {} for {}; the experiment has {}",
+                                       counted(static_cast<std::uint64_t>(nodes), "node"), counted(w.to_ranks, "rank"),
+                                       target.cluster.nodes));
       target.cluster.nodes = nodes;
     }
     if (w.to_ranks != w.from_ranks) {
       out_.notes.push_back(fmt::format(
-          "{} recorded ranks represent {}: each new rank does what a recorded one did, with the same samples per rank",
-          w.from_ranks, w.to_ranks));
+          "{} {} {}: each new rank does what a recorded one did, with the same samples per rank",
+          counted(w.from_ranks, "recorded rank"), agreeing(w.from_ranks, "represents", "represent"), w.to_ranks));
     }
     TRY_ASSIGN(w.to_network, network(target.cluster, target.collectives, target.device));
     if (source_) {

@@ -6,7 +6,7 @@
 #include "sim/report/rank_sweep.hpp"
 #include "sim/report/report.hpp"
 #include "sim/report/steady_state.hpp"
-#include "sim/report/text/tables.hpp"
+#include "sim/report/work_tables.hpp"
 
 namespace distsim::report {
 namespace {
@@ -70,7 +70,7 @@ void fill_path(Report& report, const Played& played, const SteadyState& state) {
   report.critical_path = describe_path(played, state, path);
   report.bases = bases_of_path(played, path);
   report.terms = terms_of_path(played, path);
-  const Spread spread = spread_of(report.terms);
+  const HalfWidths spread = half_widths_of(report.terms);
   const double own = report.context.uncertainty * static_cast<double>(state.period());
   const auto with_own = [own](std::int64_t width) { return std::llround(std::hypot(own, static_cast<double>(width))); };
   report.low = Duration::picoseconds(std::max<std::int64_t>(0, state.period() - with_own(spread.below)));

@@ -106,13 +106,12 @@ graph::Basis basis_of(const Played& p, const PathStep& s) {
 CriticalStep describe_step(const Played& p, const SteadyState& state, const PathStep& s) {
   const StepOrigin& o = (*p.origins)[s.step];
   CriticalStep out;
-  out.stream = graph::name_of(static_cast<graph::Stream>(p.program->steps[s.step].stream.value()));
+  out.stream = static_cast<graph::Stream>(p.program->steps[s.step].stream.value());
   out.rank = s.rank;
   out.start = Duration::picoseconds(s.begin - state.begin);
   out.time = Duration::picoseconds(s.end - s.begin);
   out.kind = kind_of_step(p, s.step, s.rank);
-  out.phase =
-      o.role == StepRole::device ? graph::name_of(p.costed->graph.tasks[o.task].phase) : std::string_view("host");
+  if (o.role == StepRole::device) out.phase = p.costed->graph.tasks[o.task].phase;
   out.basis = basis_of(p, s);
   switch (o.role) {
     case StepRole::step_overhead:
@@ -182,7 +181,7 @@ std::vector<UncertainTerm> terms_of_path(const Played& p, const std::vector<Path
     Sums& sums = classes[{kind_of_step(p, s.step, s.rank), basis_of(p, s)}];
     sums.time += time;
     const double mean = cost ? static_cast<double>(cost->mean.ps()) : 0;
-    if (cost && mean <= 0) continue;  // gaps alone
+    if (cost && mean <= 0) continue;  // only gaps
     sums.below += time * (cost ? static_cast<double>((cost->mean - cost->low).ps()) / mean : kHostSpread);
     sums.above += time * (cost ? static_cast<double>((cost->high - cost->mean).ps()) / mean : kHostSpread);
   }
@@ -196,7 +195,7 @@ std::vector<UncertainTerm> terms_of_path(const Played& p, const std::vector<Path
   return terms;
 }
 
-Spread spread_of(const std::vector<UncertainTerm>& terms) {
+HalfWidths half_widths_of(const std::vector<UncertainTerm>& terms) {
   double below = 0, above = 0;
   for (const UncertainTerm& t : terms) {
     below += static_cast<double>(t.below.ps()) * static_cast<double>(t.below.ps());

@@ -35,11 +35,12 @@ std::string_view kind_of_step(const Played& played, StepId step, std::uint32_t r
 /// The path by op kind and basis, longest first. Host time spreads by kHostSpread.
 std::vector<UncertainTerm> terms_of_path(const Played& played, const std::vector<PathStep>& path);
 
-struct Spread {
+/// How far a range reaches below and above its mean, in picoseconds.
+struct HalfWidths {
   std::int64_t below = 0, above = 0;
-};  ///< picoseconds
-/// Range of the path's time around its mean: the terms as independent errors; see Report::low.
-Spread spread_of(const std::vector<UncertainTerm>& terms);
+};
+/// Of the path's time: the terms as independent errors; see Report::low.
+HalfWidths half_widths_of(const std::vector<UncertainTerm>& terms);
 
 /// Time shares of the bases along the path, largest first.
 std::vector<BasisShare> bases_of_path(const Played& played, const std::vector<PathStep>& path);

@@ -4,6 +4,8 @@
 #include <iterator>
 #include <string>
 
+#include "base/text/counted.hpp"
+
 namespace distsim::report {
 namespace {
 
@@ -22,21 +24,22 @@ class Extension {
   std::int64_t more_;
 };
 
-/// Extends the parts of an iteration and lets idle (then the next ones) take up what rounding to zero has moved.
+/// Extends the parts of an iteration. What clamping at zero has moved is taken from idle time, then from the next
+/// parts.
 template <class Parts>
 void extend_parts(const Parts& shorter, const Parts& longer, const Extension& extend, Duration iteration, Parts& out) {
   out.compute = extend(shorter.compute, longer.compute);
   out.hidden_comm = extend(shorter.hidden_comm, longer.hidden_comm);
   out.exposed_comm = extend(shorter.exposed_comm, longer.exposed_comm);
-  out.comm = out.exposed_comm + out.hidden_comm;
   out.waiting = extend(shorter.waiting, longer.waiting);
   out.host_bound = extend(shorter.host_bound, longer.host_bound);
   out.idle = iteration - out.compute - out.exposed_comm - out.waiting - out.host_bound;
-  Duration* const taking[] = {&out.idle, &out.host_bound, &out.waiting, &out.compute};
+  Duration* const taking[] = {&out.idle, &out.host_bound, &out.waiting, &out.compute, &out.exposed_comm};
   for (std::size_t i = 0; i + 1 < std::size(taking) && *taking[i] < Duration(); ++i) {
     *taking[i + 1] += *taking[i];
     *taking[i] = Duration();
   }
+  out.comm = out.exposed_comm + out.hidden_comm;
 }
 
 void extend_ops(const Report& shorter, const Extension& extend, std::vector<OpKindTime>& ops) {
@@ -77,15 +80,16 @@ void extend_terms(const Report& shorter, const Extension& extend, std::vector<Un
   }
 }
 
-/// The folded micro-steps stand first on the critical path, as one entry.
+/// The micro-steps that were not simulated come first on the critical path, as one entry.
 void extend_path(Duration added, std::int64_t more, std::vector<CriticalStep>& path) {
   for (CriticalStep& step : path) step.start += added;
   CriticalStep folded;
-  folded.name = std::to_string(more) + " more micro-steps, each like the last one simulated";
-  folded.stream = path.empty() ? "compute" : path.front().stream;
+  folded.name = counted(static_cast<std::uint64_t>(more), "more micro-step") + ", " + (more == 1 ? "" : "each ") +
+                "like the last one simulated";
+  if (!path.empty()) folded.stream = path.front().stream;
   folded.time = added;
   folded.kind = "micro_step";
-  folded.phase = "forward";
+  folded.phase = graph::Phase::forward;
   folded.steps = static_cast<std::uint32_t>(std::min<std::int64_t>(more, 0xFFFFFFFF));
   path.insert(path.begin(), std::move(folded));
 }

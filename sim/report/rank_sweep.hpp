@@ -36,7 +36,7 @@ class RankSweep {
  public:
   explicit RankSweep(const SteadyState& state) : state_(state), sums_(state.steps.size()) {}
 
-  /// The split of `rank`, which stands for `count` ranks of equal times.
+  /// The split of `rank`, which represents `count` ranks with equal times.
   RankTime sweep(std::uint32_t rank, std::uint32_t count = 1);
 
   /// Over all sweeps so far, for each step of SteadyState::steps. The exposed and waiting times sum to those of the

@@ -2,33 +2,37 @@
 // written from it.
 //
 // Definitions (all in integer picoseconds)
-//   iteration  The steady-state period: (end of the last iteration) - (end of the one before), the end of an iteration
-//   being the latest end of its
-//              device steps over all ranks. With one iteration played it is that iteration's end. Both ends are the
-//              window on every rank.
-//   folding    A step of the last iteration may start before the window (a fast rank, a prefetching copy). In a
-//   training loop the next iteration's
-//              twin of that step would then run inside the window, one period later; such parts are therefore shifted
-//              by whole periods into the window.
-//   compute    Union of the intervals in which a device step that is no collective runs (compute and copy streams,
-//   whichever it stands on). comm       Union of the transfers [start, end) of collectives. Waiting for the last
-//   member, [ready, start), is not transfer. hidden_comm   The part of comm while compute runs. exposed_comm  The part
-//   of comm while no compute runs: comm = exposed_comm + hidden_comm, exactly. waiting    In a collective for its last
-//   member, while neither compute nor a transfer runs: the cost of stragglers, not of the network. Stages of a
-//              pipeline that wait for each other (Task::between_stages) are idle instead: the pipeline's bubble.
-//   host_bound None of these, and the next compute step's launch has not yet ended on the host.
-//   idle       The rest. On every rank compute + exposed_comm + waiting + host_bound + idle = iteration, exactly; so do
-//   the means over ranks.
+//   iteration    The steady-state period: (end of the last iteration) - (end of the one before), the end of an
+//   iteration
+//                being the latest end of its device steps over all ranks. With one iteration played it is that
+//                iteration's end. Both ends are the window on every rank.
+//   folding      A step of the last iteration may start before the window (a fast rank, a prefetching copy). In a
+//                training loop the next iteration's twin of that step would then run inside the window, one period
+//                later; such parts are therefore shifted by whole periods into the window.
+//   compute      Union of the intervals in which a device step that is no collective runs, on whichever stream.
+//   comm         Union of the transfers [start, end) of collectives. Waiting for the last member, [ready, start), is
+//   not
+//                transfer.
+//   hidden_comm  The part of comm while compute runs.
+//   exposed_comm The part of comm while no compute runs: comm = exposed_comm + hidden_comm, exactly.
+//   waiting      In a collective for its last member, while neither compute nor a transfer runs: the cost of
+//   stragglers,
+//                not of the network. Stages of a pipeline that wait for each other (Task::between_stages) are idle
+//                instead: the pipeline's bubble.
+//   host_bound   None of these, and the next compute step's launch has not yet ended on the host.
+//   idle         The rest. On every rank compute + exposed_comm + waiting + host_bound + idle = iteration, exactly; so
+//                do the means over ranks.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/units.hpp"
 #include "sim/engine/program/program.hpp"
 #include "sim/engine/timeline/timeline.hpp"
+#include "sim/graph/assumption.hpp"
 #include "sim/graph/costed_graph.hpp"
 
 namespace distsim::report {
@@ -55,15 +59,15 @@ struct Played {
 struct ReportContext {
   std::string title, system, device, model, framework;
   std::uint32_t nodes = 1, gpus_per_node = 1;
-  double samples = 0, model_flops = 0,
-         peak_flops = 0;  ///< per iteration over all ranks; peak of one GPU for the model's precision
+  double samples = 0, model_flops = 0;             ///< per iteration over all ranks
+  double peak_flops = 0;                           ///< of one GPU for the model's precision
   std::vector<std::int64_t> memory_per_rank;       ///< bytes; one entry where all are equal
   std::vector<std::int64_t> activations_per_rank;  ///< the part of it that activations take at most
   std::int64_t memory_capacity = 0;
-  std::vector<std::string> assumptions;
+  std::vector<graph::Assumption> assumptions;
   std::string placement;
-  double uncertainty =
-      0;  ///< of the framework's profile: half-width of [low, high] over the iteration, beside the spreads of the costs
+  /// Of the framework's profile: half-width of [low, high] over the iteration, in addition to the spreads of the costs.
+  double uncertainty = 0;
 };
 
 /// All steps of one op kind in an iteration; mean over ranks. tflops is useful work over the time of the steps (0 for
@@ -96,22 +100,25 @@ struct CollectiveTime {
   std::string source;  ///< of the least trusted call
 };
 
-/// A stay on the critical path. `start` counts from the beginning of the window. Launches that follow each other on the
-/// host are one entry.
+/// A part of the critical path. `start` counts from the beginning of the window. Consecutive launches on the host are
+/// one entry.
 struct CriticalStep {
   std::string name;
-  std::string stream;
+  graph::Stream stream = graph::Stream::compute;
   std::uint32_t rank = 0;
   Duration start, time;
-  std::string kind;        ///< op kind ("gemm", "all_reduce"), or "host"
-  std::string_view phase;  ///< name_of(Phase), or "host"
+  std::string kind;                   ///< for people: op kind ("gemm", "all_reduce"), or "host"
+  std::optional<graph::Phase> phase;  ///< of a device step; none: the host's own time
   graph::Basis basis = graph::Basis::analytic;
   std::uint32_t steps = 1;  ///< steps merged into this entry
+  bool on_host() const { return !phase; }
 };
+
+/// Share of the critical path's time; host steps count as analytic.
 struct BasisShare {
-  graph::Basis basis;
+  graph::Basis basis = graph::Basis::analytic;
   double share = 0;
-};  ///< share of the critical path's time; host steps count as analytic
+};
 
 struct RankTime {
   Duration compute, comm, hidden_comm, exposed_comm, waiting, host_bound, idle;
@@ -125,8 +132,7 @@ struct UncertainTerm {
   Duration time, below, above;
 };
 
-/// Nearest-rank percentiles of the iteration over trials in which uncertain costs and the speeds of ranks are drawn
-/// (sim/app/trials.hpp).
+/// Nearest-rank percentiles of the iteration over trials with randomized costs and rank speeds (sim/study/trials.hpp).
 struct TrialTimes {
   std::uint32_t trials = 0;  ///< 0: none were asked for
   std::uint64_t seed = 0;
@@ -162,7 +168,7 @@ struct Report {
 /// about that much between hosts of one kind. An assumption of ours.
 inline constexpr double kHostSpread = 0.25;
 
-/// Cost: O(steps) where all ranks are alike, else one sweep per class of ranks with equal times, and one pass over the
+/// Cost: O(steps) where all ranks are equal, else one sweep per class of ranks with equal times, and one pass over the
 /// rows that differ.
 Report analyse(const Played& played, ReportContext context);
 

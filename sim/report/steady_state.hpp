@@ -55,9 +55,9 @@ std::int64_t max_of(const engine::Row& row);
 
 /// Ranks whose device steps have equal times all through the last iteration. Classes are numbered by their first rank.
 struct RankClasses {
-  std::uint32_t each = 1;  ///< neighbouring ranks that all rows hold alike (Row::each)
+  std::uint32_t each = 1;  ///< neighbouring ranks that have the same number in every row (Row::each)
   std::vector<std::uint32_t>
-      of_place;                      ///< class of ranks each * i .. each * (i + 1) - 1; empty where all ranks are alike
+      of_place;                      ///< class of ranks each * i .. each * (i + 1) - 1; empty where all ranks are equal
   std::vector<std::uint32_t> first;  ///< lowest rank of a class
   std::vector<std::uint32_t> count;  ///< ranks in it
   std::size_t size() const { return first.size(); }

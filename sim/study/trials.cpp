@@ -55,7 +55,7 @@ class Trials {
     op_factor_.resize(class_of_op_.size());
     for (std::uint32_t i = 0; i < op_factor_.size(); ++i) {
       const OpId id(i);
-      const bool kernel = graph::is_computation(graph_.ops[id]);
+      const bool kernel = graph::work_of(graph_.ops[id]) == graph::Work::kernel;
       op_factor_[i] = factor_of(p_.costed->costs[id], of_class[class_of_op_[i]]) / (kernel ? p_.slowest : 1);
     }
     rank_factor_.resize(program_.ranks);
@@ -67,7 +67,7 @@ class Trials {
     if (origin.role != report::StepRole::device) return;
     const graph::Task& task = graph_.tasks[origin.task];
     const engine::Row& base = p_.lowered->program.steps[s].duration;
-    const bool kernel = graph::is_computation(graph_.ops[task.first_op]) && p_.speed_variation > 0;
+    const bool kernel = graph::work_of(graph_.ops[task.first_op]) == graph::Work::kernel && p_.speed_variation > 0;
     if (!kernel && task.variants == 1 && base.uniform()) {
       program_.steps[s].duration = engine::Row(scaled(base.scalar(), op_factor_[task.first_op.value()]));
       return;

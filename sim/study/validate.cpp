@@ -2,73 +2,19 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
-#include <istream>
 #include <mutex>
 #include <thread>
 
 #include "base/text/csv.hpp"
-#include "base/text/quantity_text.hpp"
 #include "sim/pipeline/pipeline.hpp"
-#include "sim/study/case_experiment.hpp"
 
 namespace distsim::study {
 namespace {
 
-/// Column indices of a case file.
-struct Columns {
-  std::size_t model, framework, system, nodes, gpus, precision, batch, accum, measured;
-  std::optional<std::size_t> id, tier, series;
-};
-
-Result<Columns> columns_of(const CsvReader& csv) {
-  Columns c;
-  TRY_ASSIGN(c.model, csv.require("model_id"));
-  TRY_ASSIGN(c.framework, csv.require("framework_id"));
-  TRY_ASSIGN(c.system, csv.require("system_id"));
-  TRY_ASSIGN(c.nodes, csv.require("nodes"));
-  TRY_ASSIGN(c.gpus, csv.require("gpus"));
-  TRY_ASSIGN(c.precision, csv.require("precision"));
-  TRY_ASSIGN(c.batch, csv.require("global_batch"));
-  TRY_ASSIGN(c.accum, csv.require("accum"));
-  TRY_ASSIGN(c.measured, csv.require("measured_ms"));
-  c.id = csv.column("case_id");
-  c.tier = csv.column("tier");
-  c.series = csv.column("series");
-  return c;
-}
-
-Result<std::int64_t> integer_field(const std::string& text, const char* column, const std::string& where) {
-  Result<std::int64_t> value =
-      parse_integer(text.ends_with(".0") ? text.substr(0, text.size() - 2) : text);  // spreadsheets write 8 as 8.0
-  if (!value || *value < 1)
-    return Error{std::string(column) + ": found '" + text + "', expected a whole number of at least 1", where, ""};
-  return value;
-}
-
-Result<MeasuredCase> case_of(std::vector<std::string> row, const Columns& c, const std::string& where) {
-  MeasuredCase m;
-  m.model_id = row[c.model];
-  m.framework_id = row[c.framework];
-  m.system_id = row[c.system];
-  m.precision = row[c.precision];
-  m.case_id = c.id ? row[*c.id] : where;
-  m.tier = c.tier ? row[*c.tier] : "";
-  m.series = c.series ? row[*c.series] : "";
-  TRY_ASSIGN(m.nodes, integer_field(row[c.nodes], "nodes", where));
-  TRY_ASSIGN(m.gpus, integer_field(row[c.gpus], "gpus", where));
-  TRY_ASSIGN(m.global_batch, integer_field(row[c.batch], "global_batch", where));
-  TRY_ASSIGN(m.accumulation, integer_field(row[c.accum].empty() ? "1" : row[c.accum], "accum", where));
-  const Result<double> measured = parse_quantity(row[c.measured], Dimension::none);
-  if (!measured || *measured <= 0)
-    return Error{"measured_ms: found '" + row[c.measured] + "', expected a positive number", where, ""};
-  m.measured_ms = *measured;
-  m.fields = std::move(row);
-  return m;
-}
-
 /// The largest part of the iteration, in words.
-std::string dominant_term(const report::Report& r) {
+std::string limited_by(const report::Report& r) {
   std::string name = "compute";
   Duration most = r.compute;
   if (!r.ops.empty() && r.compute > Duration()) name = "compute: " + r.ops.front().kind;
@@ -97,64 +43,89 @@ std::string basis_mix(const report::Report& r) {
   return out;
 }
 
-ValidatedCase validate_one(const MeasuredCase& measured, CaseExperiments& experiments,
-                           pipeline::CostModelCache& cache) {
+void take_experiment(ValidatedCase& v, const config::Experiment& e) {
+  v.framework = e.framework.name;
+  v.model = e.model.name;
+  v.system = e.cluster.name;
+  v.precision = text_at(e.merged, "model.precision");
+  v.nodes = e.cluster.nodes;
+  v.gpus = e.cluster.nodes * e.cluster.gpus_per_node;
+}
+
+void take_report(ValidatedCase& v, const report::Report& r) {
+  v.predicted_ms = r.iteration.ms();
+  v.low_ms = r.low.ms();
+  v.high_ms = r.high.ms();
+  v.basis = basis_mix(r);
+  v.limited_by = limited_by(r);
+  for (const std::int64_t bytes : r.context.memory_per_rank) v.memory_gb = std::max(v.memory_gb, 1e-9 * double(bytes));
+  v.parts_ms = {r.compute.ms(),    r.exposed_comm.ms(), r.waiting.ms(),
+                r.host_bound.ms(), r.idle.ms(),         r.hidden_comm.ms()};
+}
+
+ValidatedCase validate_one(const CaseFile& file, const Case& c, pipeline::CostModelCache& cache) {
   ValidatedCase v;
-  v.measured = &measured;
-  const Result<config::Experiment> experiment = experiments.of(measured);
+  v.source = &c;
+  v.failure = c.failure;
+  if (!v.failure.empty()) return v;
+  const Result<config::Experiment> experiment = experiment_of(file, c);
   if (!experiment) {
     v.failure = experiment.error().text();
     return v;
   }
-  v.profile = experiment->framework.name;
+  take_experiment(v, *experiment);
   pipeline::Passes passes;
   const Result<pipeline::Prediction> p = pipeline::predict(*experiment, passes, cache);
-  if (!p) {
+  if (p.ok())
+    take_report(v, p->report);
+  else
     v.failure = p.error().text();
-    return v;
-  }
-  v.predicted_ms = p->report.iteration.ms();
-  v.low_ms = p->report.low.ms();
-  v.high_ms = p->report.high.ms();
-  v.error = v.predicted_ms / measured.measured_ms - 1;
-  v.basis = basis_mix(p->report);
-  v.dominant_term = dominant_term(p->report);
-  const report::Report& r = p->report;
-  v.parts_ms = {r.compute.ms(),    r.exposed_comm.ms(), r.waiting.ms(),
-                r.host_bound.ms(), r.idle.ms(),         r.hidden_comm.ms()};
   return v;
+}
+
+constexpr std::array kAdded{"predicted_ms", "low_ms",  "high_ms", "error_percent", "memory_gb",  "tokens_per_s_per_gpu",
+                            "limited_by",   "error",   "basis",   "framework",     "compute_ms", "exposed_comm_ms",
+                            "waiting_ms",   "host_ms", "idle_ms", "hidden_comm_ms"};
+
+std::vector<std::string> csv_header(const CaseFile& file) {
+  std::vector<std::string> header;
+  for (const std::string& column : file.header) {
+    const bool taken = std::find(kAdded.begin(), kAdded.end(), column) != kAdded.end();
+    header.push_back(taken ? "input_" + column : column);
+  }
+  header.insert(header.end(), kAdded.begin(), kAdded.end());
+  return header;
+}
+
+std::vector<std::string> csv_row(const ValidatedCase& v) {
+  std::vector<std::string> row = v.source->fields;
+  const auto number = [&](double value, int digits) {
+    row.push_back(v.failure.empty() ? fmt::format("{:.{}f}", value, digits) : "");
+  };
+  number(v.predicted_ms, 5);
+  number(v.low_ms, 5);
+  number(v.high_ms, 5);
+  row.push_back(v.measured() ? fmt::format("{:.3f}", 100 * v.error()) : "");
+  number(v.memory_gb, 3);
+  row.push_back(v.tokens_per_s_per_gpu ? fmt::format("{:.2f}", *v.tokens_per_s_per_gpu) : "");
+  row.push_back(v.limited_by);
+  row.push_back(v.failure);
+  row.push_back(v.basis);
+  row.push_back(v.framework);
+  for (const double part : v.parts_ms) number(part, 5);
+  return row;
 }
 
 }  // namespace
 
-std::string MeasuredCase::series_key() const {
-  return fmt::format("{}|{}|{}|{}|{}|{}", model_id, framework_id, system_id, precision, accumulation, series);
-}
-
-Result<CaseFile> read_cases(std::istream& in, const std::string& name) {
-  TRY_ASSIGN(CsvReader csv, CsvReader::open(in, name));
-  TRY_ASSIGN(const Columns columns, columns_of(csv));
-  CaseFile file;
-  file.header = csv.header();
-  for (;;) {
-    TRY_ASSIGN(auto row, csv.next());
-    if (!row) break;
-    TRY_ASSIGN(MeasuredCase m, case_of(std::move(*row), columns, csv.position()));
-    file.cases.push_back(std::move(m));
-  }
-  if (file.cases.empty()) return Error{"found no cases, expected at least one row below the header", name, ""};
-  return file;
-}
-
 std::vector<ValidatedCase> validate_cases(const CaseFile& file, unsigned jobs, const std::function<void()>& on_case) {
   std::vector<ValidatedCase> out(file.cases.size());
   std::atomic<std::size_t> next{0};
-  CaseExperiments experiments;
   pipeline::CostModelCache cache;
   std::mutex reporting;
   const auto work = [&] {
     for (std::size_t i = next++; i < out.size(); i = next++) {
-      out[i] = validate_one(file.cases[i], experiments, cache);
+      out[i] = validate_one(file, file.cases[i], cache);
       const std::lock_guard lock(reporting);
       on_case();
     }
@@ -167,27 +138,8 @@ std::vector<ValidatedCase> validate_cases(const CaseFile& file, unsigned jobs, c
 }
 
 std::string validation_csv(const CaseFile& file, const std::vector<ValidatedCase>& cases) {
-  std::vector<std::string> header = file.header;
-  for (const char* added : {"predicted_ms", "low_ms", "high_ms", "error", "basis", "dominant_term", "profile",
-                            "compute_ms", "exposed_comm_ms", "waiting_ms", "host_ms", "idle_ms", "hidden_comm_ms"}) {
-    header.emplace_back(added);
-  }
-  std::string out = csv_line(header);
-  for (const auto& v : cases) {
-    std::vector<std::string> row = v.measured->fields;
-    const auto number = [&](double value, int digits) {
-      row.push_back(v.failure.empty() ? fmt::format("{:.{}f}", value, digits) : "");
-    };
-    number(v.predicted_ms, 5);
-    number(v.low_ms, 5);
-    number(v.high_ms, 5);
-    number(v.error, 4);
-    row.push_back(v.failure.empty() ? v.basis : "failed: " + v.failure);
-    row.push_back(v.dominant_term);
-    row.push_back(v.profile);
-    for (const double part : v.parts_ms) number(part, 5);
-    out += csv_line(row);
-  }
+  std::string out = csv_line(csv_header(file));
+  for (const ValidatedCase& v : cases) out += csv_line(csv_row(v));
   return out;
 }
 

@@ -1,45 +1,30 @@
-// validate: predict published iteration times and say how far off the prediction is.
+// validate: predict the experiments of a case file and compare with what was measured.
 #pragma once
 
 #include <array>
 #include <functional>
-#include <iosfwd>
 #include <string>
 #include <vector>
 
 #include "base/result.hpp"
+#include "sim/study/case_file.hpp"
 
 namespace distsim::study {
 
-/// One measured training iteration, as in iteration_times/core_visible.csv.
-struct MeasuredCase {
-  std::vector<std::string> fields;  ///< the input row, repeated in the output
-  std::string case_id, model_id, framework_id, system_id, precision, tier;
-  std::int64_t nodes = 1, gpus = 1, global_batch = 0, accumulation = 1;
-  double measured_ms = 0;
-  std::string series;  ///< column `series`, where there is one
-
-  /// Cases with equal keys differ in the number of GPUs (and the batch that goes with it).
-  std::string series_key() const;
-};
-
-struct CaseFile {
-  std::vector<std::string> header;
-  std::vector<MeasuredCase> cases;
-};
-
-/// Columns: model_id, framework_id, system_id, nodes, gpus, precision, global_batch, accum and measured_ms are needed;
-/// case_id and tier are used when there; others are repeated. Errors name file and line.
-Result<CaseFile> read_cases(std::istream& in, const std::string& name);
-
 /// A case with its prediction, or the reason why there is none.
 struct ValidatedCase {
-  const MeasuredCase* measured = nullptr;
-  std::string failure;  ///< empty when predicted
-  std::string profile;  ///< the framework profile that the case was predicted with
+  const Case* source = nullptr;
+  std::string failure;                              ///< empty when predicted
+  std::string framework, model, system, precision;  ///< that the case was predicted with
+  std::int64_t nodes = 0, gpus = 0;
   double predicted_ms = 0, low_ms = 0, high_ms = 0;
-  double error = 0;  ///< predicted / measured - 1
-  std::string basis, dominant_term;
+  double memory_gb = 0;                        ///< of the fullest GPU, in 10^9 bytes
+  std::optional<double> tokens_per_s_per_gpu;  ///< of models whose samples are sequences
+  std::string basis, limited_by;
+
+  bool measured() const { return failure.empty() && source->measured_ms.has_value(); }
+  /// predicted / measured - 1. REQUIRES: measured().
+  double error() const { return predicted_ms / *source->measured_ms - 1; }
   std::array<double, 6> parts_ms{};  ///< compute, exposed communication, waiting, host, idle (they sum to
                                      ///< predicted_ms), and hidden communication
 };
@@ -51,13 +36,13 @@ Result<std::string> explain_case(const CaseFile& file, const std::string& case_i
 /// Predicts every case. `jobs` threads; the result does not depend on their number.
 std::vector<ValidatedCase> validate_cases(const CaseFile& file, unsigned jobs, const std::function<void()>& on_case);
 
+/// The input columns, then predicted_ms, low_ms, high_ms, error_percent, memory_gb, tokens_per_s_per_gpu, limited_by,
+/// error (why there is no prediction), and what the prediction is made of. An input column of one of these names is
+/// written as input_<name>.
 std::string validation_csv(const CaseFile& file, const std::vector<ValidatedCase>& cases);
 
 /// Count, median, mean, 90th percentile and worst absolute error, signed bias and share inside [low, high], over all,
 /// by family, system, node count and tier. Cases without a prediction are counted and listed with their reasons.
 std::string validation_summary(const std::vector<ValidatedCase>& cases);
-
-/// Family of a model id: "gpt_h1024_l16_a16_s1024" -> "gpt".
-std::string family_of(const std::string& model_id);
 
 }  // namespace distsim::study

@@ -4,20 +4,21 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
 #include "base/text/spelling.hpp"
 #include "sim/pipeline/pipeline.hpp"
-#include "sim/study/case_experiment.hpp"
 #include "sim/study/validate.hpp"
 
 namespace distsim::study {
 namespace {
 
 struct Explained {
-  const MeasuredCase& measured;
+  const Case& source;
   const config::Experiment& experiment;
   const report::Report& report;
-  double difference_ms() const { return measured.measured_ms - report.iteration.ms(); }
+  double measured_ms() const { return *source.measured_ms; }
+  double difference_ms() const { return measured_ms() - report.iteration.ms(); }
 };
 
 /// What a term of `time` would have to be multiplied by for the prediction to meet the measurement, and whether its own
@@ -38,15 +39,16 @@ std::string row(const std::string& name, const std::string& basis, double time, 
 }
 
 std::string headline(const Explained& e) {
-  const MeasuredCase& m = e.measured;
   const report::Report& r = e.report;
-  const bool inside = r.low.ms() <= m.measured_ms && m.measured_ms <= r.high.ms();
+  const config::Experiment& x = e.experiment;
+  const bool inside = r.low.ms() <= e.measured_ms() && e.measured_ms() <= r.high.ms();
   return fmt::format(
-      "{}\n{} with {} on {}: {} nodes, {} GPUs, {}, global batch {}, accumulation {}\n"
+      "{}\n{} with {} on {}: {}, {}, {}, global batch {}, accumulation {}\n"
       "measured {:.3f} ms, predicted {:.3f} ms ({:+.1f} %), range {:.3f} .. {:.3f} ms: {}\n\n",
-      printable(m.case_id), e.experiment.model.name, e.experiment.framework.name, e.experiment.cluster.name, m.nodes,
-      m.gpus, printable(m.precision), m.global_batch, m.accumulation, m.measured_ms, r.iteration.ms(),
-      100 * (r.iteration.ms() / m.measured_ms - 1), r.low.ms(), r.high.ms(),
+      printable(e.source.id), x.model.name, x.framework.name, x.cluster.name, counted(x.cluster.nodes, "node"),
+      counted(x.cluster.nodes * x.cluster.gpus_per_node, "GPU"), text_at(x.merged, "model.precision"),
+      r.context.samples, x.model.accumulation, e.measured_ms(), r.iteration.ms(),
+      100 * (r.iteration.ms() / e.measured_ms() - 1), r.low.ms(), r.high.ms(),
       inside ? "measurement within range" : "measurement out of range");
 }
 
@@ -69,15 +71,15 @@ std::string terms(const Explained& e) {
 
 std::string assumptions(const report::Report& r) {
   std::string out = "\n";
-  for (const std::string& a : r.context.assumptions) out += "assumes  " + printable(a, 400) + "\n";
+  for (const graph::Assumption& a : r.context.assumptions) out += "assumes  " + printable(a.text, 400) + "\n";
   return out;
 }
 
-Result<const MeasuredCase*> find_case(const CaseFile& file, const std::string& id) {
+Result<const Case*> find_case(const CaseFile& file, const std::string& id) {
   std::vector<std::string> ids;
-  for (const MeasuredCase& m : file.cases) {
-    if (m.case_id == id) return &m;
-    ids.push_back(m.case_id);
+  for (const Case& c : file.cases) {
+    if (c.id == id) return &c;
+    ids.push_back(c.id);
   }
   return Error{"--explain: found '" + printable(id) + "', expected the case_id of a row", "", spelling_hint(id, ids)};
 }
@@ -85,11 +87,13 @@ Result<const MeasuredCase*> find_case(const CaseFile& file, const std::string& i
 }  // namespace
 
 Result<std::string> explain_case(const CaseFile& file, const std::string& case_id) {
-  TRY_ASSIGN(const MeasuredCase* const measured, find_case(file, case_id));
-  TRY_ASSIGN(const config::Experiment experiment, CaseExperiments().of(*measured));
+  TRY_ASSIGN(const Case* const c, find_case(file, case_id));
+  if (!c->failure.empty()) return Error{c->failure, "", ""};
+  if (!c->measured_ms) return Error{"measured_ms: found nothing, expected a time to explain", c->where, ""};
+  TRY_ASSIGN(const config::Experiment experiment, experiment_of(file, *c));
   pipeline::Passes passes;
   TRY_ASSIGN(const pipeline::Prediction prediction, pipeline::predict(experiment, passes));
-  const Explained e{*measured, experiment, prediction.report};
+  const Explained e{*c, experiment, prediction.report};
   return headline(e) + parts(e) + terms(e) + assumptions(e.report);
 }
 

@@ -80,8 +80,8 @@ void scatter(Picture& picture, const Box& box, const std::vector<const Validated
   std::vector<double> times;
   std::map<std::string, std::size_t> families;
   for (const auto* v : cases) {
-    times.insert(times.end(), {v->measured->measured_ms, v->predicted_ms});
-    families.try_emplace(family_of(v->measured->model_id), families.size());
+    times.insert(times.end(), {*v->source->measured_ms, v->predicted_ms});
+    families.try_emplace(v->source->family, families.size());
   }
   const auto [low, high] = range_of(times, false);
   const Axis x{low, high, box.x, box.x + box.width}, y{low, high, box.y + box.height, box.y};
@@ -96,10 +96,10 @@ void scatter(Picture& picture, const Box& box, const std::vector<const Validated
   picture.line(x.at(low), y.at(low * 1.2), x.at(high / 1.2), y.at(high), "stroke=\"#999\" stroke-dasharray=\"4 3\"");
   picture.line(x.at(low * 1.25), y.at(low), x.at(high), y.at(high * 0.8), "stroke=\"#999\" stroke-dasharray=\"4 3\"");
   for (const auto* v : cases) {
-    const char* colour = kColours[families[family_of(v->measured->model_id)] % kColours.size()];
-    picture.dot(x.at(v->measured->measured_ms), y.at(v->predicted_ms), colour,
-                fmt::format("{}: measured {:.3g} ms, predicted {:.3g} ms", v->measured->case_id,
-                            v->measured->measured_ms, v->predicted_ms));
+    const char* colour = kColours[families[v->source->family] % kColours.size()];
+    picture.dot(x.at(*v->source->measured_ms), y.at(v->predicted_ms), colour,
+                fmt::format("{}: measured {:.3g} ms, predicted {:.3g} ms", v->source->id, *v->source->measured_ms,
+                            v->predicted_ms));
   }
   picture.text(box.x + box.width / 2, box.y + box.height + 34, "measured iteration", "text-anchor=\"middle\"");
   picture.text(box.x, box.y - 8, "predicted iteration; solid: equal to measured, dashed: +/- 20 %");
@@ -114,12 +114,12 @@ using Series = std::map<std::string, std::vector<const ValidatedCase*>>;
 
 Series series_of(const std::vector<const ValidatedCase*>& cases) {
   Series out;
-  for (const auto* v : cases) out[v->measured->series_key()].push_back(v);
+  for (const auto* v : cases) out[v->source->series].push_back(v);
   for (auto it = out.begin(); it != out.end();) {
     auto& list = it->second;
-    std::stable_sort(list.begin(), list.end(), [](auto* a, auto* b) { return a->measured->gpus < b->measured->gpus; });
+    std::stable_sort(list.begin(), list.end(), [](auto* a, auto* b) { return a->gpus < b->gpus; });
     std::size_t sizes = 1;
-    for (std::size_t i = 1; i < list.size(); ++i) sizes += list[i]->measured->gpus != list[i - 1]->measured->gpus;
+    for (std::size_t i = 1; i < list.size(); ++i) sizes += list[i]->gpus != list[i - 1]->gpus;
     it = sizes < 3 || sizes != list.size() ? out.erase(it) : std::next(it);
   }
   return out;
@@ -128,15 +128,15 @@ Series series_of(const std::vector<const ValidatedCase*>& cases) {
 void series_chart(Picture& picture, const Box& box, const std::vector<const ValidatedCase*>& cases) {
   std::vector<double> times, gpus;
   for (const auto* v : cases) {
-    times.insert(times.end(), {v->measured->measured_ms, v->predicted_ms});
-    gpus.push_back(static_cast<double>(v->measured->gpus));
+    times.insert(times.end(), {*v->source->measured_ms, v->predicted_ms});
+    gpus.push_back(static_cast<double>(v->gpus));
   }
   const auto [low, high] = range_of(times, true);
   const Axis x{gpus.front(), gpus.back(), box.x + 8, box.x + box.width - 8}, y{low, high, box.y + box.height, box.y};
   picture.frame(box);
   std::vector<std::pair<double, double>> measured, predicted;
   for (std::size_t i = 0; i < cases.size(); ++i) {
-    measured.push_back({x.at(gpus[i]), y.at(cases[i]->measured->measured_ms)});
+    measured.push_back({x.at(gpus[i]), y.at(*cases[i]->source->measured_ms)});
     predicted.push_back({x.at(gpus[i]), y.at(cases[i]->predicted_ms)});
     picture.text(x.at(gpus[i]), box.y + box.height + 12, fmt::format("{:.0f}", gpus[i]),
                  "text-anchor=\"middle\" font-size=\"9\"");
@@ -146,10 +146,10 @@ void series_chart(Picture& picture, const Box& box, const std::vector<const Vali
   picture.text(box.x + 4, box.y + 11, milliseconds(std::round(high)), "font-size=\"8\" fill=\"#777\"");
   picture.text(box.x + 4, box.y + box.height - 4, milliseconds(std::round(low * 10) / 10),
                "font-size=\"8\" fill=\"#777\"");
-  const MeasuredCase& m = *cases.front()->measured;
-  picture.text(box.x, box.y - 24, m.model_id, "font-size=\"9\" font-weight=\"bold\"");
-  picture.text(box.x, box.y - 14, fmt::format("{}, {}", m.framework_id, m.precision), "font-size=\"8\"");
-  picture.text(box.x, box.y - 4, m.system_id, "font-size=\"8\"");
+  const ValidatedCase& first = *cases.front();
+  picture.text(box.x, box.y - 24, first.model, "font-size=\"9\" font-weight=\"bold\"");
+  picture.text(box.x, box.y - 14, fmt::format("{}, {}", first.framework, first.precision), "font-size=\"8\"");
+  picture.text(box.x, box.y - 4, first.system, "font-size=\"8\"");
 }
 
 }  // namespace
@@ -157,7 +157,7 @@ void series_chart(Picture& picture, const Box& box, const std::vector<const Vali
 std::string validation_plot(const std::vector<ValidatedCase>& cases) {
   std::vector<const ValidatedCase*> predicted;
   for (const auto& v : cases) {
-    if (v.failure.empty() && v.predicted_ms > 0) predicted.push_back(&v);
+    if (v.measured() && v.predicted_ms > 0) predicted.push_back(&v);
   }
   constexpr double kWidth = 1000, kScatter = 560, kCell = 196, kChart = 110, kRow = 172;
   constexpr std::size_t kColumns = 5;
@@ -165,7 +165,7 @@ std::string validation_plot(const std::vector<ValidatedCase>& cases) {
   const double rows = std::ceil(static_cast<double>(series.size()) / kColumns);
   Picture picture(kWidth, kScatter + (series.empty() ? 0 : 40 + rows * kRow));
   if (predicted.empty()) {
-    picture.text(20, 30, "no case was predicted");
+    picture.text(20, 30, "no measured case was predicted");
     return picture.take();
   }
   scatter(picture, {70, 40, 680, kScatter - 100}, predicted);

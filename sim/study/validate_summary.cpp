@@ -5,6 +5,7 @@
 #include <cmath>
 #include <map>
 
+#include "base/text/counted.hpp"
 #include "sim/study/validate.hpp"
 
 namespace distsim::study {
@@ -20,12 +21,10 @@ struct Errors {
     signed_sum += error;
   }
   void add(const ValidatedCase& v) {
-    if (!v.failure.empty()) {
-      ++failed;
-      return;
-    }
-    add_ratio(v.error);
-    inside += v.low_ms <= v.measured->measured_ms && v.measured->measured_ms <= v.high_ms;
+    if (!v.failure.empty()) ++failed;
+    if (!v.measured()) return;
+    add_ratio(v.error());
+    inside += v.low_ms <= *v.source->measured_ms && *v.source->measured_ms <= v.high_ms;
   }
 };
 
@@ -63,14 +62,13 @@ std::string section(const std::vector<ValidatedCase>& cases, Key key) {
 std::string scaling(const std::vector<ValidatedCase>& cases) {
   std::map<std::string, std::vector<const ValidatedCase*>> series;
   for (const auto& v : cases) {
-    if (v.failure.empty()) series[v.measured->series_key()].push_back(&v);
+    if (v.measured()) series[v.source->series].push_back(&v);
   }
   Errors errors;
   for (auto& [key, list] : series) {
-    const auto* base = *std::min_element(list.begin(), list.end(),
-                                         [](auto* a, auto* b) { return a->measured->gpus < b->measured->gpus; });
+    const auto* base = *std::min_element(list.begin(), list.end(), [](auto* a, auto* b) { return a->gpus < b->gpus; });
     for (const auto* v : list) {
-      if (v->measured->gpus > base->measured->gpus) errors.add_ratio((1 + v->error) / (1 + base->error) - 1);
+      if (v->gpus > base->gpus) errors.add_ratio((1 + v->error()) / (1 + base->error()) - 1);
     }
   }
   return errors.absolute.empty()
@@ -81,7 +79,7 @@ std::string scaling(const std::vector<ValidatedCase>& cases) {
 std::string failures(const std::vector<ValidatedCase>& cases) {
   std::map<std::string, std::vector<std::string>> reasons;
   for (const auto& v : cases) {
-    if (!v.failure.empty()) reasons[v.failure].push_back(v.measured->case_id);
+    if (!v.failure.empty()) reasons[v.failure].push_back(v.source->id);
   }
   std::string out;
   for (const auto& [reason, ids] : reasons)
@@ -90,21 +88,13 @@ std::string failures(const std::vector<ValidatedCase>& cases) {
 }
 
 std::string node_class(const ValidatedCase& v) {
-  return fmt::format("{:>3} node{}", v.measured->nodes, v.measured->nodes == 1 ? "" : "s");
+  const std::string nodes = v.source->setting("cluster.nodes");
+  if (nodes.empty())
+    return v.nodes == 0 ? "(none)" : fmt::format("{:>3} {}", v.nodes, agreeing(v.nodes, "node", "nodes"));
+  return fmt::format("{:>3} {}", nodes, nodes == "1" ? "node" : "nodes");
 }
 
 }  // namespace
-
-std::string family_of(const std::string& id) {
-  for (const char* family : {"gpt_", "wide_deep", "bert", "resnet50", "transformer_xl", "tfde_synthetic", "torchrec",
-                             "dle_dlrm", "dle_dcnv2", "dlrm_dcnv2", "dlrm", "ssd300", "ncf"}) {
-    if (!id.starts_with(family)) continue;
-    std::string name = family;
-    if (name.back() == '_') name.pop_back();
-    return name;
-  }
-  return id;
-}
 
 std::string validation_summary(const std::vector<ValidatedCase>& cases) {
   Errors all;
@@ -112,12 +102,13 @@ std::string validation_summary(const std::vector<ValidatedCase>& cases) {
   std::string out = fmt::format("{:<34} {:>5} {:>6} {:>8} {:>8} {:>8} {:>8} {:>8} {:>8}\n", "absolute error", "count",
                                 "failed", "median", "mean", "p90", "worst", "bias", "in range");
   out += line("all", all);
-  out += "by family\n" + section(cases, [](const auto& v) { return family_of(v.measured->model_id); });
-  out += "by system\n" + section(cases, [](const auto& v) { return v.measured->system_id; });
-  out += "by nodes\n" + section(cases, node_class);
-  out += "by tier\n" + section(cases, [](const auto& v) {
-           return v.measured->tier.empty() ? std::string("(none)") : v.measured->tier;
+  out += "by family\n" + section(cases, [](const auto& v) { return v.source->family; });
+  out += "by system\n" + section(cases, [](const auto& v) {
+           return v.source->setting("cluster.system").empty() ? v.system : v.source->setting("cluster.system");
          });
+  out += "by nodes\n" + section(cases, node_class);
+  out += "by tier\n" +
+         section(cases, [](const auto& v) { return v.source->tier.empty() ? std::string("(none)") : v.source->tier; });
   return out + scaling(cases) + failures(cases);
 }
 

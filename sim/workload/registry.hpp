@@ -4,40 +4,17 @@
 #include <span>
 #include <string_view>
 
-#include "sim/workload/specs/samples.hpp"
-#include "sim/workload/workload.hpp"
+#include "sim/workload/family.hpp"
 
 namespace distsim::workload {
 
-using WorkloadBuilder = Result<Workload> (*)(const ModelSpec&, const FrameworkSpec&, const ClusterShape&,
-                                             const SamplePlan&);
+std::span<const ModelFamily* const> model_families();
 
-struct ModelFamily {
-  ModelKind kind;
-  std::string_view name;  ///< as in `kind:` of configs/models
-  std::string_view sentence;
-  WorkloadBuilder build;
-};
+/// By the name in `kind:`; null where there is none.
+const ModelFamily* find_family(std::string_view name);
 
-std::span<const ModelFamily> workload_registry();
-
-Result<Workload> build_dlrm(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape,
-                            const SamplePlan& samples);
-Result<Workload> build_resnet(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape,
-                              const SamplePlan& samples);
-Result<Workload> build_transformer(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape,
-                                   const SamplePlan& samples);
-Result<Workload> build_mlp(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape,
-                           const SamplePlan& samples);
-Result<Workload> build_transformer_xl(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape,
-                                      const SamplePlan& samples);
-Result<Workload> build_ssd(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape,
-                           const SamplePlan& samples);
-Result<Workload> build_ncf(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape,
-                           const SamplePlan& samples);
-Result<Workload> build_program(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape,
-                               const SamplePlan& samples);
-Result<Workload> build_megatron(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape,
-                                const SamplePlan& samples);
+/// How the vectors of a model's tables are exchanged on `ranks` ranks: as the framework does it, but `rdma` only with
+/// its hybrid embedding.
+EmbeddingExchange embedding_exchange(const ModelSpec& model, const FrameworkSpec& framework, std::uint32_t ranks);
 
 }  // namespace distsim::workload

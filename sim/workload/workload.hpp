@@ -7,6 +7,7 @@
 
 #include "base/config/config_node.hpp"
 #include "base/result.hpp"
+#include "sim/graph/assumption.hpp"
 #include "sim/graph/task_graph.hpp"
 #include "sim/workload/specs/framework_spec.hpp"
 #include "sim/workload/specs/model_spec.hpp"
@@ -34,16 +35,15 @@ struct Workload {
   std::vector<RankMemory> memory;  ///< one for every rank, or a single one where all are equal
   double samples = 0;              ///< per iteration, all ranks
   double model_flops = 0;          ///< useful flops per iteration, all ranks (forward + backward, no recomputation)
-  std::string precision;           ///< dtype that MFU is measured against
+  Precision precision = Precision::fp32;  ///< of the matrix products, which MFU is measured against
   std::int64_t dense_parameters = 0, embedding_parameters = 0;
-  std::vector<std::string>
-      assumptions;        ///< what was decided for the user: "batch 1000 over 32 ranks: 8 ranks take 32, 24 take 31"
-  std::string placement;  ///< sharding plan as text, for --dump-after and the report
+  std::vector<graph::Assumption> assumptions;  ///< what was decided for the user
+  std::string placement;                       ///< sharding plan as text, for --dump-after and the report
 };
 
 /// Builds one training iteration (one optimizer step, all accumulation micro-steps). Errors name the key: a model that
-/// does not fit says by how much and on which rank. The graph holds HostWork for the input pipeline alone; what the
-/// host spends on calls, launches and once a step (FrameworkSpec::host_per_*) is laid on by whoever turns dispatches
+/// does not fit says by how much and on which rank. The graph holds HostWork for the input pipeline only; what the
+/// host spends on calls, launches and once a step (FrameworkSpec::Host) is added by whoever turns dispatches
 /// into time. Time and memory grow with ranks + tasks, never with their product.
 Result<Workload> build_workload(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape);
 

@@ -99,8 +99,8 @@ Result<ChakraPlay> play(const traces::ChakraSet& set, const ChakraPlayOptions& o
 }
 
 TEST(ChakraPlay, TwoRanksOnPaper) {
-  // rank 0: work 5 (0-5), all-reduce of 2 KiB (12) meets at 9: 9-21, work 3 beside it (5-8), work 1 after it (21-22).
-  // rank 1: work 9 (0-9), all-reduce 9-21, work 3 (9-12), work 1 (21-22).
+  // rank 0: work 5 (0-5), all-reduce of 2 KiB (12) meets at 9: 9-21, work 3 at the same time (5-8), work 1 after it
+  // (21-22). rank 1: work 9 (0-9), all-reduce 9-21, work 3 (9-12), work 1 (21-22).
   const auto rank = [](std::int64_t us) {
     return RankBuilder()
         .work(us)

@@ -9,6 +9,7 @@
 
 #include "constant_fit.hpp"
 #include "sweeps.hpp"
+#include "test_data.hpp"
 
 namespace distsim::collectives {
 namespace {
@@ -80,10 +81,6 @@ const std::vector<Sweep>& all_sweeps() {
   return sweeps;
 }
 
-#define NEED_SWEEPS(sweeps)                        \
-  const std::vector<Sweep>& sweeps = all_sweeps(); \
-  if (sweeps.empty()) GTEST_SKIP() << "../shared/data/collectives is not here: nothing to compare with"
-
 Errors errors_of(const Sweep& s, double least, const std::function<double(double)>& predicted) {
   Errors out;
   for (const CurvePoint& p : s.curve.curve.points) {
@@ -103,7 +100,7 @@ void print_points(const Sweep& s, const AnalyticModel& model) {
 }
 
 TEST(SweepValidation, HardwareFactsAlone) {
-  NEED_SWEEPS(sweeps);
+  const std::vector<Sweep>& sweeps = all_sweeps();
   with_both(sweeps, [&](const char* how, Constants& constants) {
     Row all(std::string("analytic model only, all sizes, launch mode known (goal 20): ") + how),
         large(std::string("analytic model only, 64 MB and up (goal 8): ") + how);
@@ -141,7 +138,7 @@ Errors every_second(const Sweep& s, std::size_t offset) {
 }
 
 TEST(SweepValidation, EverySecondSizePredictsTheOthers) {
-  NEED_SWEEPS(sweeps);
+  const std::vector<Sweep>& sweeps = all_sweeps();
   Row row("every second size given, the others predicted (goal 2.0 / 3.6), congested sweeps included");
   for (const Sweep& s : sweeps) {
     if (s.curve.curve.points.size() < 6 || s.name.find("samegpu") != std::string::npos) continue;
@@ -168,7 +165,7 @@ void calibrate_and_predict(const std::vector<Sweep>& sweeps, Constants& constant
 }
 
 TEST(SweepValidation, TwoNodesPredictMore) {
-  NEED_SWEEPS(sweeps);
+  const std::vector<Sweep>& sweeps = all_sweeps();
   with_both(sweeps, [&](const char* how, Constants& constants) {
     Row row(std::string("calibrated on a system's 2-node sweep, its larger ones predicted (goal 8): ") + how);
     calibrate_and_predict(sweeps, constants, row, [](const Sweep& known, const Sweep& target) {
@@ -176,12 +173,13 @@ TEST(SweepValidation, TwoNodesPredictMore) {
              target.curve.facts.nodes > 2;
     });
     row.print(true);
-    EXPECT_LT(row.median(), 8);
+    EXPECT_LT(row.median(),
+              test::is_sample("collectives") ? 10 : 8);  // the sample has four such pairs, all of one site
   });
 }
 
 TEST(SweepValidation, AllReducePredictsOtherCollectives) {
-  NEED_SWEEPS(sweeps);
+  const std::vector<Sweep>& sweeps = all_sweeps();
   with_both(sweeps, [&](const char* how, Constants& constants) {
     Row row(std::string("calibrated on all_reduce, the system's other collectives predicted (goal 12): ") + how);
     calibrate_and_predict(sweeps, constants, row, [](const Sweep& known, const Sweep& target) {
@@ -194,9 +192,25 @@ TEST(SweepValidation, AllReducePredictsOtherCollectives) {
   });
 }
 
+/// Median over the sweeps of their median errors.
+double error_with(const std::vector<Sweep>& sweeps, const ModelConstants& constants) {
+  Errors medians;
+  for (const Sweep& s : sweeps) {
+    if (!s.usable || !s.known_launch) continue;
+    const AnalyticModel model(s.curve.curve.kind, s.curve.facts, s.mode, constants);
+    medians.values.push_back(errors_of(s, 0, [&](double bytes) { return model.time_us(bytes); }).median());
+  }
+  return medians.median();
+}
+
 TEST(SweepValidation, ShippedConstantsComeFromTheFit) {
-  NEED_SWEEPS(sweeps);
+  const std::vector<Sweep>& sweeps = all_sweeps();
   ModelConstants fitted = fit_constants(sweeps, ""), shipped = shipped_constants();
+  const double with_shipped = error_with(sweeps, shipped), with_fitted = error_with(sweeps, fitted);
+  std::printf("\nmedian error with shipped constants %.2f %%, with constants fitted to these sweeps %.2f %%\n",
+              with_shipped, with_fitted);
+  EXPECT_LT(with_shipped, 1.5 * with_fitted);
+  if (test::is_sample("collectives")) return;  // a few sweeps leave single constants open
   for (const FreeConstant& f : free_constants()) {
     if (std::getenv("DISTSIM_SWEEPS"))
       std::printf("%-20s neutral %7.3g fitted %7.3g shipped %7.3g\n", f.name.c_str(), f.neutral, f.at(fitted),

@@ -1,4 +1,4 @@
-// The published sweeps of ../shared/data/collectives, each with the facts of its machine as configs/systems has them.
+// Published sweeps, each with the facts of its machine as configs/systems has them.
 #pragma once
 
 #include <string>
@@ -19,7 +19,6 @@ struct Sweep {
   collectives::LaunchMode mode;
 };
 
-/// Empty when the data is not there.
 std::vector<Sweep> load_sweeps();
 
 /// Absolute percentage errors of a prediction over points.

@@ -1,7 +1,10 @@
 #include "sim/config/config.hpp"
 
 #include "config_fixture.hpp"
-#include "sim/pipeline/dump.hpp"
+#include "sim/pipeline/passes/dump.hpp"
+#include "sim/workload/dlrm/dlrm_spec.hpp"
+#include "sim/workload/models/mlp.hpp"
+#include "sim/workload/registry.hpp"
 
 namespace distsim::config {
 namespace {
@@ -20,9 +23,9 @@ TEST_F(ConfigTest, NamedFilesLieUnderTheSections) {
   EXPECT_EQ(e->device.name, "chip");
   EXPECT_EQ(e->device.sm_count, 108);
   EXPECT_EQ(e->model.name, "net");  // the file has no name of its own: that of the file
-  EXPECT_EQ(e->model.kind, workload::ModelKind::mlp);
+  EXPECT_EQ(e->model.family, workload::find_family("mlp"));
   EXPECT_EQ(e->framework.name, "pytorch");  // the default
-  EXPECT_EQ(e->framework.host_per_op, Duration::microseconds(7));
+  EXPECT_EQ(e->framework.host.per_op, Duration::microseconds(7));
 }
 
 TEST_F(ConfigTest, TheExperimentWeighsMoreThanTheFileAndSetMoreThanBoth) {
@@ -30,8 +33,8 @@ TEST_F(ConfigTest, TheExperimentWeighsMoreThanTheFileAndSetMoreThanBoth) {
       "x.yaml",
       "title: mine\ncluster: {system: boxes, nodes: 4, nic: {count: 4}}\ndevice: {sm_count: 100}\nmodel: {name: net, global_batch: 512}\n"
       "collectives: {use_curves: false}\n");
-  const auto e = load({"cluster.nodes=16", "cluster.nic.latency=3 us", "model.mlp.layers=[7, 1]",
-                       "framework.host_per_op=1 us", "title=theirs"});
+  const auto e = load({"cluster.nodes=16", "cluster.nic.latency=3 us", "model.as<workload::MlpSpec>().layers=[7, 1]",
+                       "framework.host.per_op=1 us", "title=theirs"});
   ASSERT_TRUE(e.ok()) << e.error().text();
   EXPECT_EQ(e->title, "theirs");
   EXPECT_EQ(e->cluster.nodes, 16);
@@ -40,19 +43,19 @@ TEST_F(ConfigTest, TheExperimentWeighsMoreThanTheFileAndSetMoreThanBoth) {
   EXPECT_DOUBLE_EQ(e->cluster.nic.bandwidth.value(), 25e9);  // from the file
   EXPECT_EQ(e->device.sm_count, 100);
   EXPECT_EQ(e->model.global_batch, 512);
-  EXPECT_EQ(e->model.mlp.layers, (std::vector<std::int64_t>{7, 1}));
-  EXPECT_EQ(e->framework.host_per_op, Duration::microseconds(1));
+  EXPECT_EQ(e->model.as<workload::MlpSpec>().layers, (std::vector<std::int64_t>{7, 1}));
+  EXPECT_EQ(e->framework.host.per_op, Duration::microseconds(1));
   EXPECT_FALSE(e->collectives.use_curves);
 }
 
 TEST_F(ConfigTest, TheLastSetCounts) { EXPECT_EQ(load({"cluster.nodes=2", "cluster.nodes=3"})->cluster.nodes, 3); }
 
 TEST_F(ConfigTest, SetReachesItemsOfListsInNamedFiles) {
-  const auto e = load({"model.name=tables", "model.dlrm.tables.1.rows=77"});
+  const auto e = load({"model.name=tables", "model.as<workload::DlrmSpec>().tables.1.rows=77"});
   ASSERT_TRUE(e.ok()) << e.error().text();
-  ASSERT_EQ(e->model.dlrm.tables.size(), 2u);
-  EXPECT_EQ(e->model.dlrm.tables[0].rows, 10);
-  EXPECT_EQ(e->model.dlrm.tables[1].rows, 77);
+  ASSERT_EQ(e->model.as<workload::DlrmSpec>().tables.size(), 2u);
+  EXPECT_EQ(e->model.as<workload::DlrmSpec>().tables[0].rows, 10);
+  EXPECT_EQ(e->model.as<workload::DlrmSpec>().tables[1].rows, 77);
 }
 
 TEST_F(ConfigTest, AnotherDeviceByNameOrAlias) {
@@ -90,7 +93,7 @@ TEST_F(ConfigTest, ASectionWithoutANameDescribesTheThingInPlace) {
   const auto e = load();
   ASSERT_TRUE(e.ok()) << e.error().text();
   EXPECT_EQ(e->cluster.name, "inline");
-  EXPECT_EQ(e->model.mlp.layers, (std::vector<std::int64_t>{3}));
+  EXPECT_EQ(e->model.as<workload::MlpSpec>().layers, (std::vector<std::int64_t>{3}));
 }
 
 TEST_F(ConfigTest, ABatchGivenOneWayReplacesTheOther) {
@@ -200,10 +203,12 @@ TEST_F(ConfigTest, ErrorsOfSetNameTheFlag) {
       "--set cluster.nodse: cluster.nodse: found an unknown key, expected a key of cluster; did you mean 'nodes'?");
   EXPECT_EQ(error_with_sets({"cluster.nic.latency=3"}),
             "--set cluster.nic.latency: cluster.nic.latency: found '3', expected a time with its unit, e.g. 1.9 us");
-  EXPECT_EQ(error_with_sets({"model.name=tables", "model.dlrm.tables.2.rows=1"}),
-            "--set model.dlrm.tables.2.rows: found the item '2', expected an item number from 0 to 1");
-  EXPECT_EQ(error_with_sets({"model.name=tables", "model.dlrm.tables.1.rows=0"}),
-            "--set model.dlrm.tables.1.rows: model.dlrm.tables[1].rows: found '0', expected 1 .. 10000000000000");
+  EXPECT_EQ(
+      error_with_sets({"model.name=tables", "model.as<workload::DlrmSpec>().tables.2.rows=1"}),
+      "--set model.as<workload::DlrmSpec>().tables.2.rows: found the item '2', expected an item number from 0 to 1");
+  EXPECT_EQ(
+      error_with_sets({"model.name=tables", "model.as<workload::DlrmSpec>().tables.1.rows=0"}),
+      "--set model.as<workload::DlrmSpec>().tables.1.rows: model.as<workload::DlrmSpec>().tables[1].rows: found '0', expected 1 .. 10000000000000");
   EXPECT_EQ(error_with_sets({"device.name=chp"}),
             "--set device.name: device.name: found 'chp', expected a file in configs/devices; did you mean 'chip'?");
   EXPECT_EQ(error_with_sets({"cluster.system=/etc/passwd"}),
@@ -225,7 +230,7 @@ TEST_F(ConfigTest, TheDumpSaysWhereEachValueCameFrom) {
   write("x.yaml", "title: \"a: b\"\ncluster: {system: boxes}\nmodel: {name: tables}\n");
   const auto e = load({"cluster.nodes=3"});
   ASSERT_TRUE(e.ok());
-  const std::string dump = pipeline::dump_config(e->merged);
+  const std::string dump = pipeline::dump(e->merged);
   EXPECT_NE(dump.find("title: \"a: b\""), std::string::npos) << dump;
   EXPECT_NE(dump.find("  nodes: 3                                      # --set cluster.nodes\n"), std::string::npos)
       << dump;

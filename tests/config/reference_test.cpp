@@ -19,7 +19,7 @@ TEST(Reference, NamesKeysOfEverySectionWithUnitRangeAndDefault) {
   const std::string text = reference_text();
   for (const std::string key :
        {"title", "cluster.system", "cluster.nodes", "cluster.nic.bandwidth", "device.peak", "device.clock.boost",
-        "model.name", "model.dlrm.tables[].rows", "framework.bucket_size", "collectives.use_curves"}) {
+        "model.name", "model.dlrm.tables[].rows", "framework.gradients.bucket_size", "collectives.use_curves"}) {
     EXPECT_NE(text.find("\n  " + key + "  ("), std::string::npos) << key;
     EXPECT_NE(reference_markdown().find("| `" + key + "` |"), std::string::npos) << key;
   }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <set>
 
 #include "sim/graph/cost.hpp"
 
@@ -10,7 +11,7 @@ namespace distsim::graph {
 namespace {
 
 TEST(DType, NamesComeBackAsTheSameType) {
-  for (int i = 0; i < 9; ++i) {
+  for (std::size_t i = 0; i < kDTypes; ++i) {
     const auto dtype = static_cast<DType>(i);
     ASSERT_TRUE(parse_dtype(name_of(dtype)).ok());
     EXPECT_EQ(*parse_dtype(name_of(dtype)), dtype);
@@ -49,22 +50,41 @@ TEST(Collective, SpellingsOfNcclAndTorch) {
   EXPECT_EQ(*parse_collective("bcast"), CollectiveKind::broadcast);
   EXPECT_FALSE(parse_collective("all_reduc3").ok());
   EXPECT_FALSE(parse_collective("").ok());
-  for (int i = 0; i < 11; ++i) {
+  for (std::size_t i = 0; i < kNames<CollectiveKind>.size(); ++i) {
     const auto kind = static_cast<CollectiveKind>(i);
     EXPECT_EQ(*parse_collective(name_of(kind)), kind);
   }
 }
 
-TEST(Op, KindsFollowTheAlternatives) {
-  EXPECT_EQ(kind_of(Absent{}), "absent");
-  EXPECT_EQ(kind_of(Gemm{}), "gemm");
-  EXPECT_EQ(kind_of(EmbeddingBag{}), "embedding_bag");
-  EXPECT_EQ(kind_of(CrossLayer{}), "cross_layer");
-  EXPECT_EQ(kind_of(Elementwise{}), "elementwise");
-  EXPECT_EQ(kind_of(Optimizer{}), "optimizer");
-  EXPECT_EQ(kind_of(HostWork{}), "host_work");
-  EXPECT_EQ(kind_of(Measured{}), "measured");
-  EXPECT_EQ(kind_of(Collective{}), "collective");
+TEST(Op, EveryKindHasItsNameAndBeginsItsLine) {
+  std::set<std::string_view> names;
+  for (std::size_t kind = 0; kind < kOpKinds; ++kind) {
+    const Op op = default_op(kind);
+    ASSERT_EQ(op.index(), kind);
+    EXPECT_TRUE(names.insert(kind_of(op)).second) << kind_of(op) << " twice";
+    EXPECT_TRUE(describe(op).starts_with(kind_of(op))) << describe(op);
+  }
+}
+
+TEST(Op, FieldsOfAShapeHaveNamesOfTheirOwn) {
+  for (std::size_t kind = 0; kind < kOpKinds; ++kind) {
+    std::set<std::string_view> names;
+    std::visit(
+        [&](const auto& shape) {
+          for_each_field([&](const Field& field, const auto&) { EXPECT_TRUE(names.insert(field.name).second); }, shape);
+        },
+        default_op(kind));
+  }
+}
+
+TEST(Op, TheWorkOfAnOpIsWhoPricesIt) {
+  EXPECT_EQ(work_of(Gemm{}), Work::kernel);
+  EXPECT_EQ(work_of(Measured{}), Work::given) << "the user's time, not a model's";
+  EXPECT_EQ(work_of(HostWork{}), Work::host);
+  EXPECT_EQ(work_of(Copy{}), Work::copy);
+  EXPECT_EQ(work_of(Collective{}), Work::collective);
+  EXPECT_TRUE(has_kernels(Measured{}));
+  EXPECT_FALSE(has_kernels(HostWork{}));
 }
 
 TEST(Op, OneLineForPeople) {
@@ -72,6 +92,15 @@ TEST(Op, OneLineForPeople) {
   EXPECT_EQ(describe(Gemm{64, 27, 27, 128, DType::fp32}), "gemm 64 of 27x27x128 fp32");
   EXPECT_EQ(describe(Copy{CopyKind::h2d, 1024}), "copy h2d 1024 B");
   EXPECT_EQ(describe(Absent{}), "absent");
+  EXPECT_EQ(describe(Conv2d{8, 64, 56, 56, 256, 3, 3, 2, 1, 1, 4, DType::fp16, false, Pass::backward_data}),
+            "conv2d 8x64x56x56 filters 256x3x3 stride 2 pad 1 groups 4 nchw fp16 backward_data");
+  EXPECT_EQ(describe(CrossLayer{4, 8}), "cross_layer 4x8 full rank fp32");
+  EXPECT_EQ(describe(CrossLayer{4, 8, 2}), "cross_layer 4x8 rank 2 fp32");
+  EXPECT_EQ(describe(Optimizer{OptimizerKind::adam, 1000, 1, DType::fp16, true}),
+            "optimizer adam 1000 parameters in 1 tensor fp16 master weights");
+  EXPECT_EQ(describe(Elementwise{256, 2, 1, 1}), "elementwise 256 fp32 reads 2 writes 1");
+  EXPECT_EQ(describe(Collective{CollectiveKind::all_to_all_v, 64, DType::fp32, {1, 2}, {2, 1}}),
+            "collective all_to_all_v 64 B fp32 uneven");
   EXPECT_EQ(describe(Measured{Duration::microseconds(3)}), "measured 3 us");
   EmbeddingBag bag;
   bag.tables = {{1000, 64, 10, 0}, {10, 64, 1, 0}};

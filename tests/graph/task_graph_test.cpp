@@ -163,7 +163,9 @@ TEST(TaskGraph, RepeatedTasksShareOpsAndMoveTheirDependencies) {
 }
 
 TEST(TaskGraph, StreamsAndPhasesHaveNames) {
-  EXPECT_EQ(name_of(Stream::comm2), "comm2");
+  EXPECT_EQ(name_of(Stream::comm.lane(1)), "comm2");
+  EXPECT_EQ(name_of(Stream::p2p), "p2p");
+  for (std::uint32_t i = 0; i < kStreamCount; ++i) EXPECT_EQ(Stream(i).number(), i);
   EXPECT_EQ(name_of(Phase::gradient_sync), "gradient_sync");
 }
 

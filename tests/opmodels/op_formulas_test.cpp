@@ -159,7 +159,7 @@ TEST(EmbeddingBag, OptimizerStateAddsTraffic) {
 TEST(EmbeddingBag, FractionalPoolingOfARowWiseSlice) {
   const double whole = us(lookups(80'000'000, 128, 10, 0, graph::Pass::forward)) - 2,
                eighth = us(lookups(10'000'000, 128, 1.25, 0, graph::Pass::forward)) - 2;
-  EXPECT_LT(eighth, whole / 4) << "less lookups";
+  EXPECT_LT(eighth, whole / 4) << "fewer lookups";
   EXPECT_GT(eighth, whole / 8) << "but every sample's result is still written";
   EXPECT_GT(us(lookups(10'000'000, 128, 0.01, 0, graph::Pass::forward)), 2);
 }

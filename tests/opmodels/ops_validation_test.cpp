@@ -1,6 +1,6 @@
-// Predicted against measured on the public op measurements, where they are at hand, by the models that are shipped: on
-// the one shape of ten that no learned model has seen (is_held_back). Prints the errors by GPU, op, pass and dtype and
-// holds each set to a bound a little above what it reached when the models were trained. GPUs left out entirely:
+// Predicted against measured on the public op measurements, by the models that are shipped: on the one shape of ten
+// that no learned model has seen (is_held_back). Prints the errors by GPU, op, pass and dtype and holds each set to a
+// bound a little above what it reached when the models were trained. GPUs left out entirely:
 // scripts/train_op_models.py --leave, results in docs/op_models.md.
 #include <gtest/gtest.h>
 
@@ -16,6 +16,7 @@
 #include "opmodels/csv/cost_csv.hpp"
 #include "opmodels/learned/learned_models.hpp"
 #include "opmodels/learned/training_rows.hpp"
+#include "test_data.hpp"
 #include "test_paths.hpp"
 
 namespace distsim::opmodels {
@@ -37,17 +38,17 @@ std::map<std::string, OpModels> shipped_devices() {
   return models;
 }
 
-/// gzip -dc through a pipe: the test needs no library of its own for it.
+/// gzip -dcf through a pipe: the test needs no library of its own for it, and plain text passes as it is.
 std::string unpacked(const std::string& path) {
   std::string text;
-  FILE* pipe = ::popen(("gzip -dc '" + path + "'").c_str(), "r");
+  FILE* pipe = ::popen(("gzip -dcf '" + path + "'").c_str(), "r");
   if (pipe == nullptr) return text;
   char buffer[65536];
   for (std::size_t got; (got = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;) text.append(buffer, got);
   return ::pclose(pipe) == 0 ? text : "";
 }
 
-bool row_is_forward(const OpFields& fields) { return fields.text(OpColumns::pass) == "fwd"; }
+bool row_is_forward(const OpFields& fields) { return fields.text("pass") == "fwd"; }
 
 constexpr std::string_view kUnnamedGpu =
     "unnamed(A100-class, HTA sample)";  // of one trace's embedding rows: see their test
@@ -78,7 +79,7 @@ double mean(const std::vector<double>& values) {
 class Validation {
  public:
   Result<void> read(const std::string& file, bool all) {
-    std::istringstream in(unpacked(test::shared_data("ops/" + file)));
+    std::istringstream in(unpacked(test::data("ops/" + file)));
     TRY_ASSIGN(CsvReader reader, CsvReader::open(in, file));
     TRY_ASSIGN(const OpColumns columns, OpColumns::from(reader));
     TRY_ASSIGN(const std::size_t latency, reader.require("latency_us"));
@@ -108,8 +109,8 @@ class Validation {
  private:
   void price(const OpColumns& columns, const std::vector<std::string>& row, double measured) {
     const OpFields fields(columns, row);
-    const std::string_view named = fields.text(OpColumns::gpu);
-    const bool batched = fields.text(OpColumns::op).starts_with("fbgemm_tbe");
+    const std::string_view named = fields.text("gpu");
+    const bool batched = fields.text("op").starts_with("fbgemm_tbe");
     const std::string gpu(batched && named == kUnnamedGpu ? "A100-SXM4-80GB" : named);
     const auto found = devices_.find(gpu);
     if (found == devices_.end()) return;  // AMD, unnamed
@@ -119,9 +120,9 @@ class Validation {
       ++unpriced_;
       return;
     }
-    const std::string key = gpu + " " + std::string(fields.text(OpColumns::op)) + " " +
-                            std::string(fields.text(OpColumns::pass)) + " " +
-                            std::string(fields.text(OpColumns::dtype));
+    const std::string key = gpu + " " + std::string(fields.text("op")) + " " +
+                            std::string(fields.text("pass")) + " " +
+                            std::string(fields.text("dtype"));
     groups_[key].add(cost->mean.us(), measured);
     groups_["all"].add(cost->mean.us(), measured);
     groups_["every GPU" + key.substr(gpu.size())].add(cost->mean.us(), measured);
@@ -134,14 +135,17 @@ class Validation {
   std::size_t unpriced_ = 0;
 };
 
+/// Factor on the bounds. Chosen: the means and medians of some hundred rows scatter, and old GPUs weigh more in the
+/// samples.
+constexpr double kSampleSlack = 1.4;
+
 struct Bound {
   const char* key;
   double mean, median;  // of |error|
 };
 
 void check(const char* file, std::initializer_list<Bound> bounds, bool all = false) {
-  if (test::shared_data(std::string("ops/") + file).empty())
-    GTEST_SKIP() << "no ../shared/data/ops/" << file << ": measured ops are not part of the project";
+  const double slack = test::is_sample("ops") ? kSampleSlack : 1;
   Validation validation;
   const auto read = validation.read(file, all);
   ASSERT_TRUE(read.ok()) << read.error().text();
@@ -150,8 +154,8 @@ void check(const char* file, std::initializer_list<Bound> bounds, bool all = fal
   for (const Bound& bound : bounds) {
     const Errors errors = validation.group(bound.key);
     ASSERT_GE(errors.all.size(), 5u) << bound.key;
-    EXPECT_LE(mean(errors.all), bound.mean) << bound.key;
-    EXPECT_LE(median(errors.all), bound.median) << bound.key;
+    EXPECT_LE(mean(errors.all), slack * bound.mean) << bound.key;
+    EXPECT_LE(median(errors.all), slack * bound.median) << bound.key;
   }
 }
 

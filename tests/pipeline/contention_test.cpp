@@ -1,4 +1,4 @@
-// Shared links by hand, and their effects in whole predictions.
+// Shared links by hand, and their effects on predictions.
 #include "sim/pipeline/contention/contention.hpp"
 
 #include <gtest/gtest.h>
@@ -40,25 +40,25 @@ std::vector<std::uint32_t> all_ranks() {
 
 TEST(SharedLinks, ARingOverFourNodes) {
   // All-reduce of 32 MB in 10 ms: 2 x 31/32 x 32 MB = 62 MB from each to the next: 6.2 GB/s out of every GPU and every
-  // node, an eighth of it on each adapter. Of the two nodes under a leaf one sends up: 6.2 GB/s on the uplinks.
+  // node, an eighth of it on each NIC. Of the two nodes under a leaf one sends up: 6.2 GB/s on the uplinks.
   const SharedLinks links = *SharedLinks::create(topology(four_nodes()), {});
   const auto t =
       totals(links, links.demands({graph::CollectiveKind::all_reduce, 32'000'000, graph::DType::fp32, {}, {}},
                                   {all_ranks()}, 0.01, 0));
   EXPECT_NEAR(t.at("the links of GPU 5 of node 2"), 6.2e9, 1);
-  EXPECT_NEAR(t.at("adapter 3 of node 1"), 6.2e9 / 8, 1);
+  EXPECT_NEAR(t.at("NIC 3 of node 1"), 6.2e9 / 8, 1);
   EXPECT_NEAR(t.at("the uplinks of leaf 1"), 6.2e9, 1);
 }
 
 TEST(SharedLinks, AnAllToAllOverFourNodes) {
-  // 32 MB a rank in 10 ms: 1 MB to each: 7 MB by NVLink, 24 MB by the adapter, 16 MB to the other leaf from each of its
+  // 32 MB a rank in 10 ms: 1 MB to each: 7 MB by NVLink, 24 MB by the NIC, 16 MB to the other leaf from each of its
   // 16 ranks.
   const SharedLinks links = *SharedLinks::create(topology(four_nodes()), {});
   const auto t =
       totals(links, links.demands({graph::CollectiveKind::all_to_all, 32'000'000, graph::DType::fp32, {}, {}},
                                   {all_ranks()}, 0.01, 0));
   EXPECT_NEAR(t.at("the links of GPU 0 of node 0"), 0.7e9, 1);
-  EXPECT_NEAR(t.at("adapter 0 of node 0"), 2.4e9, 1);
+  EXPECT_NEAR(t.at("NIC 0 of node 0"), 2.4e9, 1);
   EXPECT_NEAR(t.at("the uplinks of leaf 0"), 16 * 1.6e9, 10);
 }
 
@@ -67,9 +67,12 @@ TEST(SharedLinks, AMessageTakesItsWholeRate) {
   const SharedLinks links = *SharedLinks::create(topology(four_nodes()), {});
   const auto t = totals(links, links.demands({graph::CollectiveKind::send_recv, 20'000'000, graph::DType::fp32, {}, {}},
                                              {{1, 17}, {24, 25}, {2}}, 0.001, 0));
-  const std::map<std::string, double> expected = {
-      {"adapter 1 of node 0", 20e9},   {"adapter 1 of node 2", 20e9},          {"the uplinks of leaf 0", 20e9},
-      {"the uplinks of leaf 1", 20e9}, {"the links of GPU 0 of node 3", 20e9}, {"the links of GPU 1 of node 3", 20e9}};
+  const std::map<std::string, double> expected = {{"NIC 1 of node 0", 20e9},
+                                                  {"NIC 1 of node 2", 20e9},
+                                                  {"the uplinks of leaf 0", 20e9},
+                                                  {"the uplinks of leaf 1", 20e9},
+                                                  {"the links of GPU 0 of node 3", 20e9},
+                                                  {"the links of GPU 1 of node 3", 20e9}};
   ASSERT_EQ(t.size(), expected.size());
   for (const auto& [name, rate] : expected) EXPECT_NEAR(t.at(name), rate, 1) << name;
 }
@@ -82,7 +85,7 @@ TEST(SharedLinks, ACollectiveAloneNeverAsksForMoreThanThereIs) {
       totals(links, links.demands({graph::CollectiveKind::all_to_all, 32'000'000, graph::DType::fp32, {}, {}},
                                   {all_ranks()}, 0.001, 0));
   EXPECT_NEAR(t.at("the uplinks of leaf 0"), 200e9, 100);
-  EXPECT_NEAR(t.at("adapter 0 of node 0"), 24e9 * 200 / 256, 100);
+  EXPECT_NEAR(t.at("NIC 0 of node 0"), 24e9 * 200 / 256, 100);
 }
 
 TEST(SharedLinks, ABrokenAdapterLeavesItsTrafficToTheOthers) {
@@ -92,9 +95,9 @@ TEST(SharedLinks, ABrokenAdapterLeavesItsTrafficToTheOthers) {
   const auto t =
       totals(links, links.demands({graph::CollectiveKind::all_to_all, 32'000'000, graph::DType::fp32, {}, {}},
                                   {all_ranks()}, 0.01, 0));
-  EXPECT_EQ(t.count("adapter 2 of node 1"), 0u);
-  EXPECT_NEAR(t.at("adapter 3 of node 1"), 2.4e9 * 8 / 7, 1);
-  EXPECT_NEAR(t.at("adapter 1 of node 0"), 2.4e9, 1);  // slow, not spared
+  EXPECT_EQ(t.count("NIC 2 of node 1"), 0u);
+  EXPECT_NEAR(t.at("NIC 3 of node 1"), 2.4e9 * 8 / 7, 1);
+  EXPECT_NEAR(t.at("NIC 1 of node 0"), 2.4e9, 1);  // slow, not spared
 }
 
 TEST(SharedLinks, Refusals) {
@@ -123,7 +126,7 @@ Played play(const std::string& config, const std::vector<std::string>& sets) {
   if (!p) return out;
   out.iteration = p->report.iteration.ms();
   out.slowest = p->report.slowest_rank;
-  for (const std::string& a : p->report.context.assumptions) out.words += a + "\n";
+  for (const graph::Assumption& a : p->report.context.assumptions) out.words += a.text + "\n";
   return out;
 }
 constexpr const char* kDlrm = "dgx_a100_4node.yaml";
@@ -137,14 +140,14 @@ TEST(Contention, CollectivesOnOneStreamAreNotSlowed) {
 }
 
 TEST(Contention, ASlowAdapterIsFeltAndNamed) {
-  const Played sound = play(kDlrm, {}), slow = play(kDlrm, {"engine.slow_nics=[{node: 1, nic: 2, speed: 0.1}]"});
-  EXPECT_GT(slow.iteration, sound.iteration * 1.2);
-  EXPECT_NE(slow.words.find("adapter 2 of node 1"), std::string::npos) << slow.words;
+  const Played healthy = play(kDlrm, {}), slow = play(kDlrm, {"engine.slow_nics=[{node: 1, nic: 2, speed: 0.1}]"});
+  EXPECT_GT(slow.iteration, healthy.iteration * 1.2);
+  EXPECT_NE(slow.words.find("NIC 2 of node 1"), std::string::npos) << slow.words;
 }
 
 TEST(Contention, ASlowGpuHoldsUpTheOthers) {
-  const Played sound = play(kDlrm, {}), slow = play(kDlrm, {"engine.slow_gpus=[{rank: 13, speed: 0.25}]"});
-  EXPECT_GT(slow.iteration, sound.iteration);
+  const Played healthy = play(kDlrm, {}), slow = play(kDlrm, {"engine.slow_gpus=[{rank: 13, speed: 0.25}]"});
+  EXPECT_GT(slow.iteration, healthy.iteration);
   EXPECT_EQ(slow.slowest, 13u);
 }
 
@@ -154,7 +157,7 @@ std::vector<std::string> oversubscribed(const std::string& nodes_per_leaf) {
 }
 
 TEST(Contention, JobsShareTheUplinksOfAnOversubscribedTree) {
-  // Four jobs dealt over leaves of four nodes: each has one node under every leaf and sends all through its uplinks.
+  // Four jobs spread over leaves of four nodes: each has one node under every leaf and sends all through its uplinks.
   const std::vector<std::string> tree = oversubscribed("4");
   auto crowded = tree;
   crowded.push_back("engine.jobs=4");
@@ -165,9 +168,9 @@ TEST(Contention, JobsShareTheUplinksOfAnOversubscribedTree) {
 
 TEST(Contention, OtherJobsTakeTheirShareOfTheUplinks) {
   auto loaded = oversubscribed("2");
-  const Played alone = play(kDlrm, loaded);
+  const Played free = play(kDlrm, loaded);
   loaded.push_back("engine.uplink_load=0.9");
-  EXPECT_GT(play(kDlrm, loaded).iteration, alone.iteration * 1.05);
+  EXPECT_GT(play(kDlrm, loaded).iteration, free.iteration * 1.05);
 }
 
 TEST(Contention, RefusalsOfRanksThatAreNotThere) {

@@ -43,7 +43,7 @@ TEST(CostModelCache, ForgetsTheLeastLatelyUsed) {
   EXPECT_NE(cache.models(flagship()).value(), first);
 }
 
-/// Asked before or not, models answer alike.
+/// A kept model gives the same prediction as a new one.
 TEST(CostModelCache, PredictionsDoNotDependOnIt) {
   const config::Experiment e = config::load_experiment(test::config("dgx_a100_4node.yaml"), {}).value();
   CostModelCache cache;

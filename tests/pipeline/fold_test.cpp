@@ -45,7 +45,22 @@ TEST(Fold, HostBoundBert) { compare("bert_large_dgx_a100.yaml", {"model.global_b
 TEST(Fold, ShortAccumulationsArePlayedOut) {
   const report::Report r =
       report_of("bert_large_dgx_a100.yaml", {"model.global_batch=4096", "model.accumulation=4"}, 4);
-  for (const auto& a : r.context.assumptions) EXPECT_EQ(a.find("micro-steps are simulated"), std::string::npos) << a;
+  for (const auto& a : r.context.assumptions) EXPECT_NE(a.kind, graph::AssumptionKind::folding) << a.text;
+}
+
+/// The batch that is named is that of all micro-steps, once, and what was folded is said.
+TEST(Fold, AssumptionsAreThoseOfTheWholeIteration) {
+  const report::Report r =
+      report_of("bert_large_dgx_a100.yaml", {"model.global_batch=49152", "model.accumulation=12"}, 4);
+  std::vector<std::string> batch, folding;
+  for (const auto& a : r.context.assumptions) {
+    if (a.kind == graph::AssumptionKind::batch) batch.push_back(a.text);
+    if (a.kind == graph::AssumptionKind::folding) folding.push_back(a.text);
+  }
+  ASSERT_EQ(batch.size(), 1u);
+  EXPECT_NE(batch[0].find("49152"), std::string::npos) << batch[0];
+  EXPECT_EQ(folding, std::vector<std::string>{
+                         "4 of 12 micro-steps are simulated, the others assumed to be like the last of them"});
 }
 
 }  // namespace

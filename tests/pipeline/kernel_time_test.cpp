@@ -37,10 +37,27 @@ TEST(KernelTime, ScalesKernelsAlone) {
   EXPECT_EQ(c.costs[OpId(3)].mean, us(10));
 }
 
+/// What the user gives is not what a model predicts: a program's step of 1 ms stays 1 ms.
+TEST(KernelTime, GivenTimesStayAsTheyAre) {
+  graph::TaskGraphBuilder b(2);
+  b.add("kernel", {}, graph::Elementwise{100});
+  b.add("step", {}, graph::Measured{us(1000)});
+  b.add("input", {graph::Stream::host, graph::Phase::input, {0, 0}}, graph::HostWork{us(300)});
+  graph::CostedGraph c;
+  c.graph = std::move(b).finish().value();
+  for (const std::int64_t time : {10, 1000, 300})
+    c.costs.push_back({us(time), us(time), us(time), graph::Basis::measured, "given"});
+  ASSERT_TRUE(scale_kernels(c, {1.5, 1.2, 1.1}).ok());
+  EXPECT_EQ(c.costs[OpId(0)].mean.ps(), 16'500'000) << "a kernel is scaled";
+  EXPECT_EQ(c.costs[OpId(1)].mean, us(1000));
+  EXPECT_EQ(c.costs[OpId(1)].high, us(1000));
+  EXPECT_EQ(c.costs[OpId(2)].mean, us(300));
+}
+
 TEST(KernelTime, FactorsOfPrecisionAndRanks) {
   workload::FrameworkSpec f;
-  f.kernels_16bit = 1.3;
-  f.kernels_32bit = 0.9;
+  f.kernels.scale_16bit = 1.3;
+  f.kernels.scale_32bit = 0.9;
   topology::DeviceSpec d;
   d.calibration = {1.2, 1.1, 0.02};
   const KernelTime half = kernel_time_of(f, d, "bf16", 8), single = kernel_time_of(f, d, "tf32", 1);

@@ -11,10 +11,10 @@ constexpr std::int64_t kUs = 1'000'000;  // picoseconds
 
 LaunchModel quiet_launch() {
   LaunchModel m;
-  m.framework.host_per_op = Duration::microseconds(10);
-  m.framework.host_per_op_backward = Duration::microseconds(20);
-  m.framework.host_per_launch = Duration::microseconds(5);
-  m.framework.host_per_step = Duration::microseconds(100);
+  m.framework.host.per_op = Duration::microseconds(10);
+  m.framework.host.per_op_backward = Duration::microseconds(20);
+  m.framework.host.per_launch = Duration::microseconds(5);
+  m.framework.host.per_step = Duration::microseconds(100);
   m.launch.kernel_gap = Duration::microseconds(1);
   return m;
 }
@@ -54,8 +54,8 @@ TEST(Lower, EagerGpuBound) {
 /// A graph launch of 20 us after the loop's 100 us, then both kernels back to back, with the graph's own gap.
 TEST(Lower, CudaGraphLaunchesOnce) {
   LaunchModel m = quiet_launch();
-  m.framework.cuda_graph = true;
-  m.framework.graph_launch = Duration::microseconds(20);
+  m.framework.host.cuda_graph = true;
+  m.framework.host.graph_launch = Duration::microseconds(20);
   m.launch.graph_kernel_gap = Duration::microseconds(2);
   graph::TaskGraphBuilder b(1);
   b.add("a", {}, graph::Elementwise{100});

@@ -10,6 +10,8 @@
 #include "sim/engine/rows/row_evaluator.hpp"
 #include "sim/engine/timeline/verify.hpp"
 #include "sim/pipeline/lower.hpp"
+#include "sim/workload/llm/megatron_spec.hpp"
+#include "sim/workload/registry.hpp"
 #include "sim/workload/workload.hpp"
 
 namespace distsim::pipeline {
@@ -17,7 +19,7 @@ namespace {
 
 LaunchModel no_host() {
   LaunchModel m;
-  m.framework.host_per_op = m.framework.host_per_op_backward = m.framework.host_per_launch = m.framework.host_per_step =
+  m.framework.host.per_op = m.framework.host.per_op_backward = m.framework.host.per_launch = m.framework.host.per_step =
       Duration();
   m.launch.kernel_gap = Duration();
   return m;
@@ -32,19 +34,19 @@ struct Case {
 graph::TaskGraph graph_of(const Case& c, const workload::FrameworkSpec& framework = {}) {
   workload::ModelSpec m;
   m.name = "small";
-  m.kind = workload::ModelKind::megatron;
+  m.family = workload::find_family("megatron");
   m.precision = workload::Precision::bf16;
   m.optimizer = graph::OptimizerKind::adam;
-  m.megatron.layers = c.stages * c.virtual_stages;
-  m.megatron.hidden = 64;
-  m.megatron.heads = 4;
-  m.megatron.sequence = 32;
-  m.megatron.vocabulary = 128;
-  m.megatron.tensor = c.tensor;
-  m.megatron.pipeline = c.stages;
-  m.megatron.schedule = c.schedule;
-  m.megatron.virtual_stages = c.virtual_stages;
-  m.megatron.overlap_p2p = c.overlap;
+  m.as<workload::MegatronSpec>().layers = c.stages * c.virtual_stages;
+  m.as<workload::MegatronSpec>().hidden = 64;
+  m.as<workload::MegatronSpec>().heads = 4;
+  m.as<workload::MegatronSpec>().sequence = 32;
+  m.as<workload::MegatronSpec>().vocabulary = 128;
+  m.as<workload::MegatronSpec>().tensor = c.tensor;
+  m.as<workload::MegatronSpec>().pipeline = c.stages;
+  m.as<workload::MegatronSpec>().schedule = c.schedule;
+  m.as<workload::MegatronSpec>().virtual_stages = c.virtual_stages;
+  m.as<workload::MegatronSpec>().overlap_p2p = c.overlap;
   m.global_batch = c.micro_batches * c.nodes * 8 / (c.stages * c.tensor);
   auto w = workload::build_workload(m, framework, {static_cast<std::uint32_t>(c.nodes), 8, Bytes(80'000'000'000)});
   EXPECT_TRUE(w.ok()) << w.error().text();
@@ -119,7 +121,7 @@ TEST(PipelineParallel, ReplicasCostNoMoreThanOneStagesGradients) {
     return report::analyse({&graph, &lowered.program, &lowered.origins, &timeline, 3}, {}).iteration.ps();
   };
   workload::FrameworkSpec after;
-  after.overlap_gradient_sync = false;
+  after.gradients.overlap = false;
   for (const Case& c : {Case{workload::PipelineSchedule::gpipe, 4, 1, 8, 2},
                         {workload::PipelineSchedule::one_f_one_b, 4, 1, 8, 2},
                         {workload::PipelineSchedule::interleaved, 4, 2, 8, 2}}) {
@@ -150,7 +152,7 @@ TEST(PipelineParallel, EvaluatorsAgreeAndStagesStandForTheirRanks) {
 }
 
 TEST(PipelineParallel, OverlappedMessagesAreHiddenButAtTheEnds) {
-  // A message takes about half of a forward pass. In the steady state each travels beside a backward or forward pass.
+  // A message takes about half of a forward pass. In the steady state each is sent during a backward or forward pass.
   const auto time = [](std::int64_t micro_batches, std::int64_t message, bool overlap) {
     const graph::CostedGraph graph =
         costed(graph_of({workload::PipelineSchedule::interleaved, 4, 2, micro_batches, 1, 2, overlap}), message);
@@ -159,7 +161,7 @@ TEST(PipelineParallel, OverlappedMessagesAreHiddenButAtTheEnds) {
   EXPECT_EQ(time(8, 0, true), time(8, 0, false));
   EXPECT_LT(time(8, 4'000, true), time(8, 4'000, false));
   EXPECT_EQ(time(16, 4'000, true) - time(12, 4'000, true), time(16, 0, true) - time(12, 0, true))
-      << "four more micro-batches cost their passes alone";
+      << "four more micro-batches cost only their passes";
   EXPECT_GT(time(16, 4'000, false) - time(12, 4'000, false), time(16, 0, false) - time(12, 0, false))
       << "or their messages too";
 }
@@ -196,7 +198,7 @@ TEST(PipelineParallel, AMicroBatchPaysEveryMessageThereAndBack) {
 
 TEST(PipelineParallel, OtherStagesDoNotLaunchATask) {
   LaunchModel launch = no_host();
-  launch.framework.host_per_launch = Duration::microseconds(1);
+  launch.framework.host.per_launch = Duration::microseconds(1);
   const graph::CostedGraph graph = costed(graph_of({workload::PipelineSchedule::one_f_one_b, 2, 1, 1}), 0);
   const Lowered lowered = lower(graph, launch, 1).value();
   std::int64_t launches[2] = {0, 0}, expected[2] = {0, 0};
@@ -224,7 +226,7 @@ TEST_F(PipelineKeys, BadValuesAreRefusedInOneLine) {
   write("x.yaml", "cluster: {system: boxes, nodes: 4}\nmodel: {name: gpt}\n");
   const auto refused = [&](const std::vector<std::string>& sets, const std::string& message) {
     std::vector<std::string> keys;
-    for (const std::string& s : sets) keys.push_back("model.megatron." + s);
+    for (const std::string& s : sets) keys.push_back("model.as<workload::MegatronSpec>()." + s);
     const std::string text = error_with_sets(keys);
     EXPECT_NE(text.find(message), std::string::npos) << text;
     EXPECT_EQ(text.find('\n'), std::string::npos);
@@ -237,8 +239,9 @@ TEST_F(PipelineKeys, BadValuesAreRefusedInOneLine) {
   refused({"pipeline=2", "schedule=interleaved", "virtual_stages=4"},
           "virtual_stages: found 4, expected a divisor of the blocks of a stage (6)");
   refused({"pipeline=2", "overlap_p2p=true"}, "overlap_p2p: found true, expected false, or schedule: interleaved");
-  EXPECT_EQ(error_with_sets({"model.megatron.pipeline=2", "model.megatron.schedule=interleaved",
-                             "model.megatron.virtual_stages=3"}),
+  EXPECT_EQ(error_with_sets({"model.as<workload::MegatronSpec>().pipeline=2",
+                             "model.as<workload::MegatronSpec>().schedule=interleaved",
+                             "model.as<workload::MegatronSpec>().virtual_stages=3"}),
             "no error");
 }
 

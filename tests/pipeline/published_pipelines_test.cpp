@@ -1,4 +1,4 @@
-// Megatron-LM's scaling study beside our predictions: rows of Narayanan et al. 2021 (arXiv 2104.04473), table 1,
+// Megatron-LM's scaling study against our predictions: rows of Narayanan et al. 2021 (arXiv 2104.04473), table 1,
 // measured on A100s of 80 GB with eight adapters of 200 Gb/s a node. The rate per GPU counts the operations of their
 // equation 3, recomputed forward passes included, from which the time of an iteration follows. Nothing is fitted to
 // these rows; their micro-batch and schedule are assumptions of the model files.
@@ -8,6 +8,7 @@
 #include <cstdio>
 
 #include "sim/pipeline/pipeline.hpp"
+#include "sim/workload/llm/megatron_spec.hpp"
 #include "test_paths.hpp"
 
 namespace distsim::pipeline {
@@ -21,7 +22,7 @@ struct Row {
 
 /// 96 B s l h^2 (1 + s / 6h + V / 16lh)
 double operations(const config::Experiment& e) {
-  const workload::MegatronSpec& m = e.model.megatron;
+  const workload::MegatronSpec& m = e.model.as<workload::MegatronSpec>();
   const auto s = double(m.sequence), l = double(m.layers), h = double(m.hidden), v = double(m.vocabulary);
   return 96 * double(e.model.global_batch) * s * l * h * h * (1 + s / (6 * h) + v / (16 * l * h));
 }

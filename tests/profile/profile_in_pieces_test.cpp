@@ -11,6 +11,7 @@
 
 #include "peak_memory.hpp"
 #include "sim/report/profile/profile_report.hpp"
+#include "test_data.hpp"
 #include "trace_samples.hpp"
 #include "traces/kineto/kineto_survey.hpp"
 
@@ -53,7 +54,7 @@ std::vector<std::string> many_steps(int steps, bool marked = true) {
   return out;
 }
 
-/// Rows of equal time may stand in any order.
+/// Rows of equal time may come in any order.
 std::multiset<std::string> lines(const std::string& text) {
   std::multiset<std::string> out;
   std::istringstream in(text);
@@ -144,15 +145,15 @@ TEST_F(ProfileInPieces, StepsByPattern) {
   EXPECT_FALSE(profile_in_pieces({folder_ + "/t.json"}, options).ok());
 }
 
-/// Real traces, where they are at hand: kernels queue across steps, streams overlap, launches are missing.
+/// Real traces: kernels queue across steps, streams overlap, launches are missing.
 TEST_F(ProfileInPieces, RealTraces) {
-  const std::string root = test::shared_data("traces");
-  if (root.empty()) GTEST_SKIP() << "shared/data/traces is not here";
+  const std::string root = test::data("traces");
+  const unsigned cut = test::is_sample("traces") ? 4 : 1;  // the samples are that much smaller
   for (const auto& [name, records] :
        {std::pair("hta/recsys_a100_rank3of8", 25'000u), std::pair("tracelens/mi300_resnet_ddp_rank0of8", 8'000u)}) {
     const std::string path = root + "/" + name + ".json.gz";
     const auto job = traces::read_traces({path});
-    const auto pieces = profile_in_pieces({path}, {}, records);
+    const auto pieces = profile_in_pieces({path}, {}, records / cut);
     ASSERT_TRUE(job.ok() && pieces.ok()) << name;
     const Profile whole = *make_profile(*job);
     EXPECT_GT(pieces->slices, 1u) << name;
@@ -183,7 +184,7 @@ TEST_F(ProfileInPieces, OneKinetoTraceIsExpected) {
   EXPECT_FALSE(profile_in_pieces({folder_ + "/none.json"}, {}).ok());
 }
 
-/// Whatever numbers stand in a trace, and wherever it ends: an answer or one line.
+/// Whatever numbers a trace holds, and wherever it ends: an answer or one line.
 TEST_F(ProfileInPieces, AbsurdAndCut) {
   traces::TraceOptions options;
   options.window = 1 << 12;

@@ -2,7 +2,6 @@
 #include <gtest/gtest.h>
 
 #include "kineto_text.hpp"
-#include "sim/profile/intervals.hpp"
 #include "sim/profile/op_flops.hpp"
 #include "sim/profile/profile.hpp"
 #include "traces/trace_reader.hpp"
@@ -30,15 +29,6 @@ class ProfileTest : public testing::Test {
   traces::TraceJob job_;
   Profile profile_;
 };
-
-TEST(Intervals, UnionClipAndMinus) {
-  const IntervalSet a = IntervalSet::union_of({{5, 9}, {0, 4}, {3, 6}, {20, 30}, {7, 7}, {12, 10}});
-  EXPECT_EQ(a.parts(), (std::vector<Interval>{{0, 9}, {20, 30}}));
-  EXPECT_EQ(a.clipped(8, 21).parts(), (std::vector<Interval>{{8, 9}, {20, 21}}));
-  EXPECT_EQ(a.minus(IntervalSet::union_of({{2, 3}, {8, 22}, {25, 26}, {40, 50}})).parts(),
-            (std::vector<Interval>{{0, 2}, {3, 8}, {22, 25}, {26, 30}}));
-  EXPECT_EQ(a.total(), 19);
-}
 
 // two_steps(): in a step of 100 us a kernel runs at [20, 60) and an all-reduce at [55, 65).
 TEST_F(ProfileTest, SplitsASteps) {

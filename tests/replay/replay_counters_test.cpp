@@ -99,7 +99,7 @@ TEST(ReplayCounters, MemoryKeepsItsPlaceInTheHostWork) {
   EXPECT_DOUBLE_EQ(samples(played_slices(r.graph, r.times), 0, "memory").at(0).first, 105);
 }
 
-/// Measured and played counters stand in one file, each with its own process.
+/// Measured and played counters share one file, each with its own process.
 TEST(ReplayCounters, SideBySide) {
   const Replay r(two_ranks());
   const traces::SliceSource both = traces::side_by_side(

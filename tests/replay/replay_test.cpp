@@ -31,7 +31,7 @@ TEST(Replay, QueuedKernelsFollowEachOther) {
 }
 
 /// With kernels of 1 us the launches decide: a 10..11, b not before its launch at 10 and the latency. The latency of b
-/// and c was hidden, so that the typical one stands in: that of a trace without samples, 5 us. b starts at 10 + 5, c at
+/// and c was hidden, so that the typical one is used: that of a trace without samples, 5 us. b starts at 10 + 5, c at
 /// 20 + 5.
 TEST(Replay, ShortKernelsWaitForTheirLaunch) {
   Replay r(queued_kernels());
@@ -272,7 +272,7 @@ TEST(Replay, MediansOfEventsAreAnIterationIfTheyFitIntoOne) {
 }
 
 /// Steps 0..300 and 300..600 on the host; kernels launched inside start at 10 and 330: start to start 320. The last
-/// step has its marks alone. Within 0..300: compute 10..110, communication 80..180, so that 70 are exposed and 300 -
+/// step has only its marks. Within 0..300: compute 10..110, communication 80..180, so that 70 are exposed and 300 -
 /// 170 idle.
 TEST(Replay, StepsAreMeasuredFromFirstKernelToFirstKernel) {
   traces::TraceJob job;

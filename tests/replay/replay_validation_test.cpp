@@ -1,15 +1,15 @@
-// Replay against the measured steps of the public traces in shared/data/traces. Skipped where they are absent.
+// Replay against the measured steps of public traces.
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
-#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "sim/replay/results/held_out.hpp"
-#include "test_paths.hpp"
+#include "test_data.hpp"
 #include "traces/trace_reader.hpp"
 
 namespace distsim::replay {
@@ -56,16 +56,20 @@ double quantile(std::vector<double> values, double q) {
   return values.empty() ? 0 : values[static_cast<std::size_t>(q * static_cast<double>(values.size() - 1))];
 }
 
+using Json = nlohmann::json;
+
+Json manifest(const std::string& root) {
+  std::ifstream in(root + "/manifest.json");
+  return Json::parse(in);
+}
+
 /// Files of the manifest that hold complete steps: Kineto traces with a step time; the ranks of one job together.
 std::vector<std::pair<std::string, std::vector<std::string>>> cases(const std::string& root) {
-  std::ifstream in(root + "/MANIFEST.md");
   std::vector<std::pair<std::string, std::vector<std::string>>> out;
   std::vector<std::string> megatron;
-  for (std::string line; std::getline(in, line);) {
-    const std::size_t end = line.find(".json.gz |");
-    if (!line.starts_with("| ") || end == std::string::npos || line.find("pytorch_et") != std::string::npos) continue;
-    const std::string file = line.substr(2, end + 6);
-    if (line.find("NOT complete") != std::string::npos || !std::filesystem::exists(root + "/" + file)) continue;
+  for (const Json& entry : manifest(root)) {
+    const std::string file = entry.at("path");
+    if (entry.at("kind") != "kineto" || entry.value("note", "").find("NOT complete") != std::string::npos) continue;
     if (file.starts_with("megatron"))
       megatron.push_back(root + "/" + file);
     else
@@ -76,8 +80,7 @@ std::vector<std::pair<std::string, std::vector<std::string>>> cases(const std::s
 }
 
 TEST(ReplayValidation, StepsOfThePublicTraces) {
-  const std::string root = test::shared_data("traces");
-  if (root.empty()) GTEST_SKIP() << "shared/data/traces is not here";
+  const std::string root = test::data("traces");
   std::vector<double> errors, held_out, held_out_profiler;
   std::printf("%-56s %12s %12s %8s %8s  %s\n", "trace", "measured ms", "replayed ms", "median", "worst",
               "each step from the others: median, worst");
@@ -105,28 +108,33 @@ TEST(ReplayValidation, StepsOfThePublicTraces) {
   };
   line("each step from the others, where a profiler marked steps", held_out_profiler);
   line("each step from the others, all (Optimizer.step intervals of two traces vary fivefold)", held_out);
-  ASSERT_GT(errors.size(), 40u);
+  ASSERT_GT(errors.size(), test::is_sample("traces") ? 18u : 40u);
   EXPECT_LT(quantile(errors, 0.5), 0.03);
   EXPECT_LT(quantile(errors, 1), 0.10);
   EXPECT_LT(quantile(held_out_profiler, 0.5), 0.04);
 }
 
-/// GPU start to start and step spans as the manifest's own script found them.
+double median(std::vector<double> values) {
+  std::sort(values.begin(), values.end());
+  return (values[(values.size() - 1) / 2] + values[values.size() / 2]) / 2;
+}
+
+/// GPU start to start as the manifest's own script found it.
 TEST(ReplayValidation, MeasuredTimesAreThoseOfTheManifest) {
-  const std::string root = test::shared_data("traces");
-  if (root.empty()) GTEST_SKIP() << "shared/data/traces is not here";
-  struct Expected {
-    const char* file;
-    double ms;
-  };
-  for (const Expected& e : {Expected{"hta/recsys_a100_rank3of8.json.gz", 76.79},
-                            {"hta/v100_rank1of2_many_nccl.json.gz", 345.84},
-                            {"hta/resnet_v100_ns_rank0of1.json.gz", 95.70},
-                            {"kineto_tb/resnet50_nw0_bare_array.json.gz", 210.14},
-                            {"tracelens/mi300_resnet_ddp_rank0of8.json.gz", 18.98}}) {
-    if (!std::filesystem::exists(root + "/" + e.file)) continue;
-    EXPECT_NEAR(replay(e.file, {root + "/" + e.file}).replay.measured * 1e-9, e.ms, 0.006) << e.file;
+  const std::string root = test::data("traces");
+  const std::set<std::string> checked{
+      "hta/recsys_a100_rank3of8.json.gz",          "hta/v100_rank1of2_many_nccl.json.gz",
+      "hta/resnet_v100_ns_rank0of1.json.gz",       "hta/resnet_a100_ncclmeta_rank0of2.json.gz",
+      "kineto_tb/resnet50_nw0_bare_array.json.gz", "tracelens/mi300_resnet_ddp_rank0of8.json.gz"};
+  std::size_t files = 0;
+  for (const Json& entry : manifest(root)) {
+    const std::string file = entry.at("path");
+    if (!checked.contains(file)) continue;
+    const double expected = median(entry.at("stats").at("gpu_start_to_start_ms"));
+    EXPECT_NEAR(replay(file, {root + "/" + file}).replay.measured * 1e-9, expected, 0.006) << file;
+    ++files;
   }
+  EXPECT_EQ(files, test::is_sample("traces") ? 4u : checked.size());
 }
 
 }  // namespace

@@ -36,7 +36,7 @@ topology::DeviceSpec device(const std::string& name, double tflops, double gigab
   return d;
 }
 
-/// The multiplication is gone: the GEMM follows the addition after its own gap, at 112.
+/// The multiplication is removed: the GEMM follows the addition after its own gap, at 112.
 TEST(KernelEdits, RemovedKernelsTakeNoTime) {
   Replay r(three_kernels());
   const auto edits = edit_kernels({"_mul$"}, {}, r.graph, r.costs);
@@ -112,7 +112,7 @@ TEST(KernelEdits, StepsBeginWithTheFirstKernelThatIsLeft) {
   const std::vector<StepResult> steps = step_results(r.graph, r.times);
   ASSERT_EQ(steps.size(), 3u);
   EXPECT_EQ(steps[0].basis, StepBasis::device_start_to_start);
-  EXPECT_DOUBLE_EQ(steps[0].replayed * 1e-6, 295);  // the launch's own 5 us are gone too, in each step
+  EXPECT_DOUBLE_EQ(steps[0].replayed * 1e-6, 295);  // the launch's own 5 us are removed too, in each step
   EXPECT_DOUBLE_EQ(steps[1].replayed * 1e-6, 295);
 }
 

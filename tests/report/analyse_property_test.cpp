@@ -24,7 +24,7 @@ Job random_job(std::uint64_t seed) {
     const std::string name = "t" + std::to_string(i);
     if (random.below(3) == 0) {
       const std::uint32_t size = ranks >> random.below(ranks > 1 ? 2 : 1);
-      const auto stream = random.below(4) == 0 ? graph::Stream::comm2 : graph::Stream::comm;
+      const auto stream = random.below(4) == 0 ? graph::Stream::comm.lane(1) : graph::Stream::comm;
       tasks.push_back(b.collective(name, static_cast<std::int64_t>(random.below(30)), 100, deps,
                                    graph::CollectiveKind::all_reduce, stream,
                                    graph::Partition::strided(size, random.below(2) == 0 ? 1 : ranks / size)));

@@ -71,11 +71,11 @@ TEST(Analyse, CriticalPathGoesThroughTheLastToArrive) {
   EXPECT_EQ(r.critical_path[1].start, ps(140));
   EXPECT_EQ(r.critical_path[2].name, "update");
   EXPECT_EQ(r.critical_path[2].kind, "elementwise");
-  EXPECT_EQ(r.critical_path[2].phase, "forward");
+  EXPECT_EQ(r.critical_path[2].phase, graph::Phase::forward);
 }
 
 /// update takes 20 on rank 0 and 60 on rank 1, so rank 0 starts its next forward 40 before the period ends: 400-440 of
-/// iteration 2 lies before the window [440, 660] and stands for 620-660. rank 0: forward 440-500, waits 500-540,
+/// iteration 2 is before the window [440, 660] and counts as 620-660. rank 0: forward 440-500, waits 500-540,
 /// transfers 540-600, update 600-620, forward 620-660.
 TEST(Analyse, WorkBegunBeforeTheWindowIsFoldedIntoIt) {
   JobBuilder b(2);
@@ -122,7 +122,7 @@ TEST(Analyse, IdleIsWhatIsLeft) {
   }
 }
 
-/// Copies count as compute; what runs beside compute is counted once.
+/// Copies count as compute; what runs during compute is counted once.
 TEST(Analyse, CopyBesideCompute) {
   JobBuilder b(1);
   b.compute("load", 40, {}, graph::Copy{graph::CopyKind::h2d, 1000}, graph::Phase::input, graph::Stream::copy);
@@ -141,7 +141,7 @@ TEST(Analyse, ExposedTimeIsChargedOnce) {
   JobBuilder b(2);
   const TaskId a = b.compute("a", 100);
   b.collective("first", 60, 10, {a});
-  b.collective("second", 80, 10, {a}, graph::CollectiveKind::all_to_all, graph::Stream::comm2);
+  b.collective("second", 80, 10, {a}, graph::CollectiveKind::all_to_all, graph::Stream::comm.lane(1));
   const Report r = b.play(1).report();
   EXPECT_EQ(r.comm, ps(80));
   EXPECT_EQ(r.exposed_comm, ps(80));
@@ -158,7 +158,7 @@ TEST(Analyse, WaitingUnderComputeOrTransferIsNotWaiting) {
   const TaskId a = b.compute("a", 100);
   const TaskId first = b.compute_per_rank("first", {0, 40}, {a});
   b.collective("reduce", 60, 10, {first});
-  b.collective("exchange", 30, 10, {a}, graph::CollectiveKind::all_to_all, graph::Stream::comm2);
+  b.collective("exchange", 30, 10, {a}, graph::CollectiveKind::all_to_all, graph::Stream::comm.lane(1));
   b.compute("copy", 10, {a}, graph::Copy{graph::CopyKind::h2d, 10}, graph::Phase::forward, graph::Stream::copy);
   const Report r = b.play(1).report();
   // rank 0: compute 0-100 and the copy 100-110; exchange 100-130, reduce waits 100-140 and moves 140-200.

@@ -1,4 +1,4 @@
-// Micro-steps that are added by the linear law say what playing them says.
+// Micro-steps that are extrapolated give the report of playing them.
 #include "sim/report/fold.hpp"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 namespace distsim::report {
 namespace {
 
-/// `count` times: forward of 400 and 700 ps, an all-reduce of 200 beside a piece of 50, each micro-step after the one
+/// `count` times: forward of 400 and 700 ps, an all-reduce of 200 during a piece of 50, each micro-step after the one
 /// before. 900 ps each, of which rank 0 computes 450, hides nothing and waits 250 (the piece runs in its wait), and
 /// rank 1 computes 750 with 50 of the transfer hidden.
 Report micro_steps(int count) {
@@ -61,6 +61,26 @@ TEST(FoldMicroSteps, PartsStayWithinTheIteration) {
   EXPECT_EQ(folded.iteration, ps(335));
   EXPECT_EQ(folded.ranks[0], (RankTime{ps(335), ps(0), ps(0), ps(0), ps(0), ps(0), ps(0)}));
   EXPECT_EQ(folded.compute, ps(335));
+}
+
+/// Where compute falls and exposed communication rises by more than the iteration, exposed communication gives way.
+TEST(FoldMicroSteps, NoPartIsNegative) {
+  const auto ps = [](std::int64_t v) { return Duration::picoseconds(v); };
+  Report shorter = micro_steps(2), longer = shorter;
+  const auto fill = [&](Report& r, std::int64_t compute, std::int64_t exposed) {
+    r.ranks = {RankTime{ps(compute), ps(exposed), ps(0), ps(exposed), ps(0), ps(0), ps(0)}};
+    r.compute = ps(compute);
+    r.comm = r.exposed_comm = ps(exposed);
+    r.hidden_comm = r.idle = r.waiting = r.host_bound = ps(0);
+    r.iteration = ps(compute + exposed);
+  };
+  fill(shorter, 60, 50);
+  fill(longer, 40, 80);
+  // 3 more: iteration 120 + 3 x 10 = 150, compute 40 - 60 -> 0, exposed 80 + 90 = 170: 20 too much
+  const Report folded = fold_micro_steps(shorter, longer, 3, {});
+  EXPECT_EQ(folded.iteration, ps(150));
+  EXPECT_EQ(folded.ranks[0], (RankTime{ps(0), ps(150), ps(0), ps(150), ps(0), ps(0), ps(0)}));
+  EXPECT_EQ(folded.comm, ps(150));
 }
 
 }  // namespace

@@ -13,7 +13,9 @@
 #include "base/text/csv.hpp"
 #include "job.hpp"
 #include "sim/report/html/html.hpp"
+#include "sim/report/text/columns.hpp"
 #include "sim/report/text/format.hpp"
+#include "sim/report/text/path_table.hpp"
 
 namespace distsim::report {
 namespace {
@@ -36,7 +38,8 @@ ReportContext context() {
   c.peak_flops = 3.12e14;
   c.memory_per_rank = {10'000'000'000, 24'100'000'000, 1, 1};
   c.memory_capacity = 40'000'000'000;
-  c.assumptions = {"weights are fp32", "the input pipeline keeps up"};
+  c.assumptions = {{graph::AssumptionKind::workload, "weights are fp32"},
+                   {graph::AssumptionKind::batch, "the input pipeline keeps up"}};
   return c;
 }
 
@@ -99,6 +102,33 @@ TEST(Text, BarIsAsLongAsTheLine) {
   EXPECT_NEAR(static_cast<double>(std::ranges::count(*bar, '#')), 98 * 12.5 / 20.5, 1);
 }
 
+std::string text_of_lines(std::size_t more) {
+  ReportContext c = context();
+  c.placement = "tables";
+  for (std::size_t i = 0; i < more; ++i) c.placement += "\nrank " + std::to_string(i);
+  c.assumptions.clear();
+  for (std::size_t i = 0; i < 4 + more; ++i) c.assumptions.push_back({graph::AssumptionKind::workload, "fact"});
+  return to_text(small_job().report(c));
+}
+
+TEST(Text, CountsAgreeWithTheirNouns) {
+  const std::string one = text_of_lines(1), two = text_of_lines(2);
+  EXPECT_NE(one.find("layout   tables (+1 line, see --json)"), std::string::npos) << one;
+  EXPECT_NE(two.find("layout   tables (+2 lines, see --json)"), std::string::npos) << two;
+  EXPECT_NE(one.find("(1 more line, see --json)"), std::string::npos) << one;
+  EXPECT_NE(two.find("(2 more lines, see --json)"), std::string::npos) << two;
+}
+
+TEST(Text, RanksWithIdenticalTimesAreCounted) {
+  const auto text_of = [](std::uint32_t ranks) {
+    JobBuilder b(ranks);
+    b.compute("a", kMs);
+    return to_text(b.play(2).report());
+  };
+  EXPECT_NE(text_of(8).find("ranks    all 8 ranks have identical times\n"), std::string::npos) << text_of(8);
+  EXPECT_EQ(text_of(1).find("ranks    "), std::string::npos) << text_of(1);
+}
+
 TEST(Text, ColourOnlyWhenAsked) {
   const Report report = small_job().report(context());
   EXPECT_EQ(to_text(report).find('\033'), std::string::npos);
@@ -113,7 +143,8 @@ TEST(Text, LongReportsAreCut) {
     CollectiveTime c = r.collectives.front();
     c.name = "collective with quite a long name number " + std::to_string(i);
     r.collectives.push_back(c);
-    r.context.assumptions.push_back("assumption " + std::to_string(i) + std::string(300, 'x'));
+    r.context.assumptions.push_back(
+        {graph::AssumptionKind::workload, "assumption " + std::to_string(i) + std::string(300, 'x')});
   }
   const auto lines = lines_of(to_text(r));
   EXPECT_LE(lines.size(), 48u);
@@ -174,17 +205,17 @@ TEST(Text, CallsOfSeveralSizesAreSummedUp) {
   r.collectives = {collective_row("buckets")};
   EXPECT_NE(to_text(r).find("2 x 4.52 MiB"), std::string::npos) << to_text(r);
   r.collectives[0].equal_calls = false;
-  EXPECT_NE(to_text(r).find("2, 9.04 MiB total"), std::string::npos) << to_text(r);
+  EXPECT_NE(to_text(r).find("9.04 MiB in 2"), std::string::npos) << to_text(r);
 }
 
 TEST(Text, SaysWhyTheHostIsLongerOnThePath) {
   Report r = small_job().report(context());
-  EXPECT_EQ(to_text(r).find("in the bar"), std::string::npos) << to_text(r);
+  EXPECT_EQ(to_text(r).find("of the bar"), std::string::npos) << to_text(r);
   CriticalStep launch = r.critical_path.front();
-  launch.phase = "host";
+  launch.phase.reset();
   launch.time = Duration::milliseconds(10);
   r.critical_path.push_back(launch);
-  EXPECT_NE(to_text(r).find("in the bar 0.0 %: launches also overlap with compute and communication"),
+  EXPECT_NE(to_text(r).find("of the critical path but 0.0 % of the bar: launches also run during compute)"),
             std::string::npos)
       << to_text(r);
 }
@@ -226,6 +257,10 @@ TEST(JsonReport, HoldsTheReport) {
   EXPECT_EQ(j["collectives"][0]["bytes"], 12LL * (25 << 20));
   EXPECT_EQ(j["collectives"][0]["basis"], "interpolated");
   EXPECT_EQ(j["memory"]["used_bytes_per_rank"].size(), 4u);
+  EXPECT_EQ(j["assumptions"], (Json{"weights are fp32", "the input pipeline keeps up"}));
+  EXPECT_EQ(j["assumption_kinds"], (Json{"workload", "batch"}));
+  EXPECT_EQ(j["critical_path"][0]["stream"], "compute");
+  EXPECT_EQ(j["critical_path"][0]["phase"], "forward");
   double path = 0, shares = 0;
   for (const Json& s : j["critical_path"]) path += s["time_ms"].get<double>();
   for (const Json& s : j["basis_share"]) shares += s.get<double>();
@@ -286,7 +321,7 @@ TEST(CsvReport, ARowFitsItsHeader) {
   EXPECT_EQ(value("slowest_rank"), "3");
 }
 
-TEST(HtmlReport, StandsAlone) {
+TEST(HtmlReport, LoadsNothingFromElsewhere) {
   const Job job = small_job();
   const std::string page = to_html(job.report(context()), job.played());
   EXPECT_TRUE(page.starts_with("<!doctype html>"));
@@ -323,7 +358,7 @@ TEST(HtmlReport, HostileNamesStayText) {
   const std::string hostile = "</title><img src=x onerror=alert(1)> & \" ' \xff";
   ReportContext c = context();
   for (std::string* text : {&c.title, &c.system, &c.device, &c.model, &c.framework, &c.placement}) *text = hostile;
-  c.assumptions = {hostile};
+  c.assumptions = {{graph::AssumptionKind::workload, hostile}};
   JobBuilder b(2);
   b.cost(0, 0, graph::Basis::measured, hostile);
   const TaskId a = b.compute_per_rank(hostile, {kMs, 2 * kMs});
@@ -364,7 +399,7 @@ TEST(HtmlReport, DrawsAtMostTheRanksAskedFor) {
   EXPECT_NE(page.find(">rank 0</text>"), std::string::npos);
   EXPECT_NE(page.find(">rank 3</text>"), std::string::npos);
   EXPECT_EQ(page.find(">rank 1</text>"), std::string::npos);
-  EXPECT_NE(page.find("4 classes with equal times; 2 are shown"), std::string::npos);
+  EXPECT_NE(page.find("4 classes with identical times; 2 are shown"), std::string::npos);
 }
 
 /// Rank 0 is the fastest, rank 1 the slowest, then come 5 equal ranks, 3 equal ranks, and two on their own.
@@ -421,6 +456,11 @@ TEST(Format, NumbersReadWell) {
   EXPECT_EQ(binary_bytes(512), "512 B");
   EXPECT_EQ(decimal_bytes(24.1e9), "24.1 GB");
   EXPECT_EQ(percent_text(1, 0), "0.0");
+  EXPECT_EQ(whole_percent(0.001), "<1");
+  EXPECT_EQ(whole_percent(0.999), ">99");
+  EXPECT_EQ(whole_percent(0.006), "1");
+  EXPECT_EQ(whole_percent(1), "100");
+  EXPECT_EQ(whole_percent(0), "0");
   EXPECT_EQ(fixed(std::nan(""), 2), "0.00");
 }
 
@@ -433,9 +473,12 @@ TEST(Format, WrapsAtBlanks) {
 TEST(Format, ColumnsCountCharacters) {
   EXPECT_EQ(columns_of("\xc3\xa9t\xc3\xa9"), 3u);
   EXPECT_EQ(shortened("\xc3\xa9t\xc3\xa9 long", 5), "\xc3\xa9t\xc3\xa9..");
-  EXPECT_EQ(shortened_inside("embedding.exchange.dgrad", 21), "embedding.ex..e.dgrad");
-  EXPECT_EQ(shortened_inside("embedding.exchange.dgrad", 17),
-            "embedding..dgrad");  // 9 and 6 columns, ".dgrad" without its point
+  EXPECT_EQ(shortened_inside("embedding.exchange.dgrad", 21), "embedding.exch..dgrad");
+  EXPECT_EQ(shortened_inside("embedding.exchange.dgrad", 17), "embedding..dgrad");
+  EXPECT_NE(shortened_inside("block*.attention.all_reduce", 20), shortened_inside("block*.mlp.down.all_reduce", 20));
+  EXPECT_EQ(shortened_inside("optimizer.unscale .. optimizer.overflow_check", 36), "optimizer.unscale..overflow_check");
+  EXPECT_EQ(shortened_inside("averyveryverylongword", 12), "averyv..word");
+  EXPECT_EQ(shortened_inside("name.averyveryverylongword", 12), "name..word");
   EXPECT_EQ(shortened_inside("fits", 4), "fits");
   EXPECT_EQ(padded("ab", 4), "ab  ");
   EXPECT_EQ(padded_left("ab", 4), "  ab");
@@ -444,15 +487,16 @@ TEST(Format, ColumnsCountCharacters) {
             "a?b?c?");
 }
 
-/// `count` stretches of a gemm, on ranks in turn, with a message of 1 ps after each; the first gemm takes `first`, the
+/// `count` runs of a gemm, on ranks in turn, with a message of 1 ps after each; the first gemm takes `first`, the
 /// others 3 ps.
 std::vector<CriticalStep> turns(std::uint32_t count, std::int64_t first) {
   std::vector<CriticalStep> path;
   for (std::uint32_t i = 0; i < count; ++i) {
     const Duration start = path.empty() ? Duration() : path.back().start + path.back().time;
     const Duration gemm = Duration::picoseconds(i == 0 ? first : 3);
-    path.push_back({"product", "compute", i % 8, start, gemm, "gemm", "forward"});
-    path.push_back({"pipeline.forward", "p2p", i % 8, start + gemm, Duration::picoseconds(1), "send_recv", "forward"});
+    path.push_back({"product", graph::Stream::compute, i % 8, start, gemm, "gemm", graph::Phase::forward});
+    path.push_back({"pipeline.forward", graph::Stream::p2p, i % 8, start + gemm, Duration::picoseconds(1), "send_recv",
+                    graph::Phase::forward});
   }
   return path;
 }
@@ -466,7 +510,7 @@ TEST(PathTable, VeryManyTurnsAreSummedByCause) {
   EXPECT_EQ(t.rows[0].time.ps(), 300);
   EXPECT_EQ(t.rows[0].steps, 100u);
   EXPECT_EQ(t.rows[1].name, "send_recv");
-  EXPECT_EQ(t.rows[1].stream, "p2p");
+  EXPECT_EQ(t.rows[1].stream, graph::Stream::p2p);
   EXPECT_EQ(t.rows[1].time.ps(), 100);
   EXPECT_EQ(t.shown.ps(), 400);
   EXPECT_EQ(path_table(turns(100, 3), 1).left_out_text(), "1 smaller cause");

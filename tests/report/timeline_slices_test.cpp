@@ -151,7 +151,7 @@ TEST(TimelineSlices, RanksBeyondTheCapAreNamed) {
   EXPECT_EQ(flow, "<>");
 }
 
-/// Ranks 0 to 3 are alike, and 4 and 5.
+/// Ranks 0 to 3 are equal, and so are 4 and 5.
 TEST(TimelineSlices, OneRankOfEachClassIsShownFirst) {
   JobBuilder b(6);
   const TaskId forward = b.compute_per_rank("forward", {100, 100, 100, 100, 90, 90});
@@ -235,7 +235,7 @@ TEST(TimelineCounters, ActivationsGrowForwardAndShrinkBackward) {
   for (std::size_t i = 0; i < 4; ++i) EXPECT_NEAR(values[i], (std::array{6.0, 9.0, 10.0, 6.0}[i]), 1e-9);
 }
 
-/// Both iterations have the same steps, so the last one alone is half of a rank's slices.
+/// Both iterations have the same steps, so the last one is half of a rank's slices.
 TEST(TimelineSlices, ABoundOnSlicesCutsRanksThenIterations) {
   const Job job = four_ranks(2);
   const auto all = timeline_slices(job.played(), {});

@@ -22,8 +22,8 @@ pipeline::Prediction kernel_then_sum(std::uint32_t ranks, bool spread) {
   costed.costs.push_back({us(100), us(spread ? 90 : 100), us(spread ? 120 : 100), graph::Basis::analytic, ""});
   costed.costs.push_back({us(10), us(10), us(10), graph::Basis::measured, ""});
   pipeline::LaunchModel launch;
-  launch.framework.host_per_op = launch.framework.host_per_op_backward = launch.framework.host_per_launch =
-      launch.framework.host_per_step = Duration();
+  launch.framework.host.per_op = launch.framework.host.per_op_backward = launch.framework.host.per_launch =
+      launch.framework.host.per_step = Duration();
   launch.launch.kernel_gap = Duration();
   pipeline::Prediction p;
   p.costed = std::make_shared<const graph::CostedGraph>(std::move(costed));

@@ -2,85 +2,151 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <fstream>
+#include <iostream>
 #include <sstream>
 
-#include "sim/study/case_experiment.hpp"
-#include "test_paths.hpp"
+#include "sim/workload/models/transformer.hpp"
+#include "test_data.hpp"
 
 namespace distsim::study {
 namespace {
 
-constexpr const char* kHeader =
-    "case_id,model_id,framework_id,system_id,nodes,gpus,precision,global_batch,accum,measured_ms,tier\n";
+constexpr const char* kIds =
+    "case_id,model_id,framework_id,system_id,nodes,gpus,precision,global_batch,accum,measured_ms,tier,series\n";
+constexpr const char* kKeys =
+    "case_id,cluster.system,cluster.nodes,model.name,model.global_batch,model.precision,framework.name,measured_ms,team\n";
 
-Result<CaseFile> cases(const std::string& rows) {
-  std::istringstream in(kHeader + rows);
+Result<CaseFile> read(const std::string& text) {
+  std::istringstream in(text);
   return read_cases(in, "cases.csv");
 }
 
-TEST(ReadCases, KeepsEveryRow) {
-  const CaseFile f =
-      cases(
-          "a,resnet50_v1_5,pytorch,dgx_a100_80gb,1,8,TF32,2048,1,150.5,A\nb,resnet50_v1_5,pytorch,dgx_a100_80gb,1,8,TF32,2048,,99,A\n")
-          .value();
-  ASSERT_EQ(f.cases.size(), 2u);
-  EXPECT_EQ(f.cases[0].gpus, 8);
-  EXPECT_DOUBLE_EQ(f.cases[0].measured_ms, 150.5);
-  EXPECT_EQ(f.cases[1].accumulation, 1);
+std::string error_of(const std::string& text) {
+  const auto file = read(text);
+  return file.ok() ? "no error" : file.error().text();
 }
 
-TEST(ReadCases, RefusesBrokenRowsByLine) {
-  EXPECT_EQ(cases("a,m,f,s,1,8,TF32,2048,1,-3,A\n").error().text(),
-            "cases.csv:2: measured_ms: found '-3', expected a positive number");
-  EXPECT_EQ(cases("a,m,f,s,1,eight,TF32,2048,1,3,A\n").error().text(),
-            "cases.csv:2: gpus: found 'eight', expected a whole number of at least 1");
-  EXPECT_FALSE(cases("a,m,f,s\n").ok());
-  EXPECT_FALSE(cases("").ok());
+/// The experiment of a file's only row.
+Result<config::Experiment> only(const std::string& text) {
+  TRY_ASSIGN(const CaseFile file, read(text));
+  return experiment_of(file, file.cases.at(0));
+}
+
+TEST(ReadCases, ColumnsAreKeys) {
+  const CaseFile f =
+      read(std::string(kKeys) +
+           "a,dgx_a100_80gb,2,resnet50_v1_5,2048,tf32,pytorch,150.5,blue\nb,dgx_a100_80gb,1.0,resnet50_v1_5,,,,,\n")
+          .value();
+  ASSERT_EQ(f.cases.size(), 2u);
+  EXPECT_EQ(f.carried, std::vector<std::string>{"team"});
+  EXPECT_EQ(f.cases[0].measured_ms, 150.5);
+  EXPECT_FALSE(f.cases[1].measured_ms.has_value());
+  const config::Experiment first = experiment_of(f, f.cases[0]).value(), second = experiment_of(f, f.cases[1]).value();
+  EXPECT_EQ(first.cluster.nodes, 2);
+  EXPECT_EQ(first.model.global_batch, 2048);
+  EXPECT_EQ(first.framework.name, "pytorch");
+  EXPECT_EQ(first.title, "a");
+  EXPECT_EQ(second.cluster.nodes, 1);
+  EXPECT_EQ(second.model.global_batch, config::load_model("resnet50_v1_5").value().global_batch);
+}
+
+TEST(ReadCases, RefusesColumnsThatAreNoKeys) {
+  EXPECT_EQ(error_of("case_id,cluster.noodes\na,1\n"),
+            "cases.csv:1: column 'cluster.noodes': found an unknown key, expected a configuration key; did you mean "
+            "'cluster.nodes'?");
+  EXPECT_NE(error_of("case_id,cluster.nic.bandwith\na,1\n").find("'cluster.nic.bandwidth'"), std::string::npos);
+  EXPECT_NE(error_of("a,b\n1,2\n").find("found no column that is a configuration key"), std::string::npos);
+  EXPECT_NE(error_of("cluster.system\n").find("found no cases"), std::string::npos);
+  EXPECT_NE(error_of("").find("cases.csv"), std::string::npos);
+  EXPECT_EQ(error_of("cluster.system,model.name,model.dlrm.tables.3.rows,device.peak.fp16\nx,y,1,2\n"), "no error");
+}
+
+TEST(ReadCases, AWrongCellNamesItsRowAndKey) {
+  const auto wrong = only(std::string(kKeys) + "a,dgx_a100_80gb,many,resnet50_v1_5,2048,tf32,pytorch,1,\n");
+  ASSERT_FALSE(wrong.ok());
+  EXPECT_EQ(wrong.error().text().find("cases.csv:2: cluster.nodes: "), 0u) << wrong.error().text();
 }
 
 TEST(ValidateCases, AFailureKeepsItsPlaceAndItsReason) {
-  const CaseFile f = cases("a,no_such_model,pytorch,dgx_a100_80gb,1,8,TF32,2048,1,150.5,A\n").value();
+  const CaseFile f = read(std::string(kIds) +
+                          "a,no_such_model,pytorch,dgx_a100_80gb,1,8,TF32,2048,1,150.5,A,\n"
+                          "b,resnet50_v1_5,pytorch,dgx_a100_80gb,1,8,TF32,2048,1,-3,A,\n"
+                          "c,resnet50_v1_5,pytorch,dgx_a100_80gb,2,9,TF32,2048,1,3,A,\n"
+                          "d,resnet50_v1_5,pytorch,dgx_a100_80gb,1,8,posit8,2048,1,3,A,\n"
+                          "e,resnet50_v1_5,pytorch,dgx_a100_80gb,1,8,TF32,2048,1,,A,\n")
+                         .value();
   const auto v = validate_cases(f, 1, [] {});
-  ASSERT_EQ(v.size(), 1u);
+  ASSERT_EQ(v.size(), 5u);
   EXPECT_NE(v[0].failure.find("no_such_model"), std::string::npos);
-  EXPECT_NE(validation_csv(f, v).find("failed: "), std::string::npos);
+  EXPECT_EQ(v[1].failure, "cases.csv:3: measured_ms: found '-3', expected a positive number");
+  EXPECT_EQ(v[2].failure, "cases.csv:4: gpus: found 9 on 2 nodes, expected the same number on each");
+  EXPECT_NE(v[3].failure.find("model.precision: found precision 'posit8'"), std::string::npos) << v[3].failure;
+  EXPECT_EQ(v[4].failure, "");
+  EXPECT_FALSE(v[4].measured());
+  const std::string csv = validation_csv(f, v);
+  EXPECT_NE(csv.find("predicted_ms,low_ms,high_ms,error_percent,memory_gb,tokens_per_s_per_gpu,limited_by,error,"),
+            std::string::npos);
+  EXPECT_NE(csv.find(v[1].failure), std::string::npos);
   EXPECT_NE(validation_summary(v).find("not predicted:"), std::string::npos);
 }
 
+TEST(ValidationCsv, InputColumnsKeepTheirMeaning) {
+  const CaseFile f = read("cluster.system,model.name,low_ms,measured_ms\ndgx_a100_80gb,mlp,1,2\n").value();
+  const std::string csv = validation_csv(f, validate_cases(f, 1, [] {}));
+  EXPECT_EQ(csv.find("cluster.system,model.name,input_low_ms,measured_ms,predicted_ms,low_ms,"), 0u) << csv;
+}
+
+/// The same job asked two ways gives one answer.
+TEST(ExperimentOf, ColumnTablesAndKeysAgree) {
+  const CaseFile by_id =
+      read(std::string(kIds) + "a,resnet50_v1_5,pytorch,dgx_a100_80gb,2,16,FP16 mixed,4096,2.0,99,A,\n").value();
+  const CaseFile by_key =
+      read(
+          "case_id,cluster.system,cluster.nodes,cluster.gpus_per_node,model.name,model.global_batch,model."
+          "accumulation,model.precision,framework.name,model.memory_check\n"
+          "a,dgx_a100_80gb,2,8,resnet50_v1_5,4096,2,fp16,pytorch,false\n")
+          .value();
+  const auto a = validate_cases(by_id, 1, [] {}), b = validate_cases(by_key, 1, [] {});
+  ASSERT_EQ(a[0].failure, "");
+  ASSERT_EQ(b[0].failure, "");
+  EXPECT_EQ(a[0].predicted_ms, b[0].predicted_ms);
+  EXPECT_EQ(a[0].low_ms, b[0].low_ms);
+}
+
 /// Releases of HugeCTR differ in what they overlap; the round of MLPerf tells which one ran.
-TEST(ExperimentOf, HugeCtrFollowsItsReleases) {
-  MeasuredCase c;
-  c.model_id = "dlrm_mlperf_onehot";
-  c.framework_id = "hugectr";
-  c.system_id = "dgx_a100_80gb";
-  c.precision = "FP16";
-  c.gpus = 8;
-  c.global_batch = 55296;
-  CaseExperiments experiments;
-  const auto profile = [&](const std::string& id) {
-    c.case_id = id;
-    const auto e = experiments.of(c);
-    EXPECT_TRUE(e.ok()) << e.error().text();
-    return e->framework.name;
+TEST(ColumnTable, HugeCtrFollowsItsReleases) {
+  const auto profile = [&](const std::string& id, const std::string& series = "") {
+    const auto e =
+        only(std::string(kIds) + id + ",dlrm_mlperf_onehot,hugectr,dgx_a100_80gb,1,8,FP16,55296,,1,A," + series + "\n");
+    return e.ok() ? e->framework.name : e.error().text();
   };
   EXPECT_EQ(profile("mlperf-v0.7-dlrm-a"), "hugectr_2020");
   EXPECT_EQ(profile("mlperf-v1.0-dlrm-a"), "hugectr_2021_05");
   EXPECT_EQ(profile("mlperf-v1.1-dlrm-a"), "hugectr");
   EXPECT_EQ(profile("anything else"), "hugectr");
-  c.series = "mlperf_dlrm|NVIDIA|v1.0|A100";
-  EXPECT_EQ(profile("x"), "hugectr_2021_05");
+  EXPECT_EQ(profile("x", "mlperf_dlrm|NVIDIA|v1.0|A100"), "hugectr_2021_05");
+}
+
+TEST(ColumnTable, APrecisionThatIsNotStatedFollowsTheDevice) {
+  const auto precision = [&](const std::string& system, const std::string& words) {
+    const auto e = only(std::string(kIds) + "a,resnet50_v1_5,pytorch," + system + ",1,8," + words + ",2048,1,1,A,\n");
+    return e.ok() ? text_at(e->merged, "model.precision") : e.error().text();
+  };
+  EXPECT_EQ(precision("dgx_a100_80gb", "FP32/TF32 (not stated)"), "tf32");
+  EXPECT_EQ(precision("dgx1_v100_16gb", "FP32/TF32 (not stated)"), "fp32");
+  EXPECT_EQ(precision("dgx_a100_80gb", "FP16 mixed"), "fp16");
 }
 
 /// What one case changes of its experiment must not reach the next.
-TEST(CaseExperiments, CasesOfOneModelDoNotShareTheirBatch) {
-  const CaseFile f =
-      cases(
-          "a,resnet50_v1_5,pytorch,dgx_a100_80gb,1,8,TF32,2048,1,150.5,A\nb,resnet50_v1_5,pytorch,dgx_a100_80gb,2,8,FP16,4096,1,99,A\n")
-          .value();
-  CaseExperiments experiments;
-  const config::Experiment first = experiments.of(f.cases[0]).value(), second = experiments.of(f.cases[1]).value(),
-                           again = experiments.of(f.cases[0]).value();
+TEST(ExperimentOf, CasesOfOneModelDoNotShareTheirBatch) {
+  const CaseFile f = read(std::string(kIds) +
+                          "a,resnet50_v1_5,pytorch,dgx_a100_80gb,1,8,TF32,2048,1,150.5,A,\n"
+                          "b,resnet50_v1_5,pytorch,dgx_a100_80gb,2,8,FP16,4096,1,99,A,\n")
+                         .value();
+  const config::Experiment first = experiment_of(f, f.cases[0]).value(), second = experiment_of(f, f.cases[1]).value(),
+                           again = experiment_of(f, f.cases[0]).value();
   EXPECT_EQ(second.model.global_batch, 4096);
   EXPECT_EQ(second.cluster.gpus_per_node, 4);
   EXPECT_EQ(again.model.global_batch, first.model.global_batch);
@@ -88,47 +154,34 @@ TEST(CaseExperiments, CasesOfOneModelDoNotShareTheirBatch) {
   EXPECT_EQ(again.cluster.nodes, 1);
 }
 
-TEST(Precision, WhatIsNotStatedFollowsTheDevice) {
-  topology::DeviceSpec v100, a100;
-  a100.peak["tf32"] = FlopsPerSecond(156e12);
-  EXPECT_EQ(parse_precision("FP32/TF32 (not stated)", a100).value(), workload::Precision::tf32);
-  EXPECT_EQ(parse_precision("FP32/TF32 (not stated)", v100).value(), workload::Precision::fp32);
-  EXPECT_EQ(parse_precision("FP16 mixed", a100).value(), workload::Precision::fp16);
-  EXPECT_FALSE(parse_precision("posit8", a100).ok());
+/// Models of any size come from one template file.
+TEST(Templates, ServeEveryName) {
+  const workload::ModelSpec m = config::load_model("gpt_h2048_l24_a32_s512").value();
+  EXPECT_EQ(m.name, "gpt_h2048_l24_a32_s512");
+  EXPECT_EQ(m.as<workload::TransformerSpec>().hidden, 2048);
+  EXPECT_EQ(m.as<workload::TransformerSpec>().layers, 24);
+  EXPECT_EQ(m.as<workload::TransformerSpec>().heads, 32);
+  EXPECT_EQ(m.as<workload::TransformerSpec>().sequence, 512);
+  EXPECT_TRUE(config::load_model("wide_deep_fc3x512_dim8_vocab1000000").ok());
+  EXPECT_FALSE(config::load_model("gpt_h99999999999_l1_a1_s1").ok());
+  EXPECT_FALSE(config::load_model("gpt_h0_l1_a1_s1").ok());
 }
 
-TEST(ModelById, GptIdsAreParametric) {
-  const workload::ModelSpec m = model_by_id("gpt_h2048_l24_a16_s1024").value();
-  EXPECT_EQ(m.transformer.hidden, 2048);
-  EXPECT_EQ(m.transformer.layers, 24);
-  EXPECT_EQ(m.transformer.heads, 16);
-  EXPECT_EQ(m.transformer.sequence, 1024);
-  EXPECT_FALSE(model_by_id("gpt_h99999999999_l1_a1_s1").ok());
-}
-
-TEST(Families, OfIds) {
-  EXPECT_EQ(family_of("gpt_h2048_l24_a16_s1024"), "gpt");
-  EXPECT_EQ(family_of("bert_large_seq128"), "bert");
-  EXPECT_EQ(family_of("dlrm_dcnv2_mlperf"), "dlrm_dcnv2");
-  EXPECT_EQ(family_of("dlrm_mlperf_onehot"), "dlrm");
-}
-
-/// The published core cases: every one is predicted or listed with a reason. The bound is loose: it catches a unit
-/// lost, not a percent.
+/// The published core cases: every one is predicted, and half of them within 10 % (6.6 % and, of the samples, 8.0 %
+/// when the bound was set).
 TEST(ValidateCases, PublishedIterations) {
-  const std::string path = test::shared_data("iteration_times/core_visible.csv");
-  if (path.empty()) GTEST_SKIP() << "the measured iteration times are not part of the project";
+  const std::string path = test::data("iteration_times/core_visible.csv");
   std::ifstream in(path, std::ios::binary);
   const CaseFile f = read_cases(in, path).value();
   const auto v = validate_cases(f, 2, [] {});
   std::cout << validation_summary(v);
   std::vector<double> errors;
   for (const auto& c : v) {
-    if (c.failure.empty()) errors.push_back(std::abs(c.error));
+    if (c.measured()) errors.push_back(std::abs(c.error()));
   }
-  ASSERT_GT(errors.size(), f.cases.size() / 2);
+  ASSERT_EQ(errors.size(), f.cases.size());
   std::sort(errors.begin(), errors.end());
-  EXPECT_LT(errors[errors.size() / 2], 0.6);
+  EXPECT_LT(errors[errors.size() / 2], 0.10);
 }
 
 }  // namespace

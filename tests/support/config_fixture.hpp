@@ -23,7 +23,7 @@ class ConfigFixture : public testing::Test {
     write("devices/chip_plus.yaml", device("chip_plus"));
     write("models/net.yaml", "kind: mlp\nglobal_batch: 256\nmlp: {inputs: 64, layers: [128, 10]}\n");
     write("models/tables.yaml", "kind: dlrm\nglobal_batch: 256\ndlrm:\n  tables:\n  - {rows: 10}\n  - {rows: 20}\n");
-    write("frameworks/pytorch.yaml", "name: pytorch\nhost_per_op: 7 us\n");
+    write("frameworks/pytorch.yaml", "name: pytorch\nhost: {per_op: 7 us}\n");
     write("x.yaml", "cluster: {system: boxes, nodes: 4}\nmodel: {name: net}\n");
   }
   ~ConfigFixture() override { std::filesystem::remove_all(dir_); }

@@ -1,5 +1,4 @@
-// Where tests find the project's files and, where it is at hand, the shared measurements that are not part of the
-// project.
+// Where tests find the project's files.
 #pragma once
 
 #include <unistd.h>
@@ -11,12 +10,6 @@ namespace distsim::test {
 
 inline std::string root() { return DISTSIM_ROOT; }
 inline std::string config(const std::string& relative) { return root() + "/configs/" + relative; }
-
-/// Path of a file in ../shared/data, or empty where it is absent. Tests that need it skip and say so.
-inline std::string shared_data(const std::string& relative) {
-  const std::string path = root() + "/../shared/data/" + relative;
-  return std::filesystem::exists(path) ? path : "";
-}
 
 /// A fresh empty folder for a test's files, removed by the caller or with the machine.
 inline std::string scratch_dir(const std::string& name) {

@@ -81,7 +81,7 @@ TEST_F(DamagedFormats, ZipCutAnywhere) {
   std::ifstream in(path, std::ios::binary);
   const std::string bytes((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
   EXPECT_LT(cut_anywhere("cut.zip", bytes),
-            22u);  // the list of members stands at the end, behind it 22 bytes that say where
+            22u);  // the list of members is at the end, behind it 22 bytes that say where
   flip_everywhere("flipped.zip", bytes, 3);
 }
 

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 
+#include "test_data.hpp"
 #include "test_paths.hpp"
 #include "traces/hugectr/hugectr_charts.hpp"
 
@@ -175,9 +176,7 @@ TEST_F(Hugectr, TruncatedResultsAreRefused) {
 
 /// The real sample (DGX A100, 8 GPUs): 512 events, iteration mean 57.2 ms and median 3.01 ms.
 TEST_F(Hugectr, TheRealSample) {
-  const std::string path = test::shared_data("hugectr_profiler/sample_luna-0173.prof.json");
-  if (path.empty()) GTEST_SKIP() << "shared/data/hugectr_profiler is not here";
-  const auto host = read_hugectr_profile(path);
+  const auto host = read_hugectr_profile(test::data("hugectr_profiler/sample_luna-0173.prof.json"));
   ASSERT_TRUE(host.ok()) << host.error().text();
   EXPECT_NEAR(host->avg_iter_time_ms, 57.2, 0.05);
   EXPECT_NEAR(host->median_iter_time_ms, 3.01, 0.01);

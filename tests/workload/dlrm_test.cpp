@@ -5,7 +5,10 @@
 #include <map>
 #include <numeric>
 
+#include "sim/workload/dlrm/dlrm_spec.hpp"
 #include "sim/workload/graph/exchange.hpp"
+#include "sim/workload/models/mlp.hpp"
+#include "sim/workload/registry.hpp"
 #include "sim/workload/workload.hpp"
 
 namespace distsim::workload {
@@ -13,13 +16,13 @@ namespace {
 
 ModelSpec small_model() {
   ModelSpec m;
-  m.kind = ModelKind::dlrm;
+  m.family = find_family("dlrm");
   m.global_batch = 1024;
   m.precision = Precision::fp32;
-  m.dlrm.embedding_dim = 64;
-  m.dlrm.bottom_mlp = {128, 64};
-  m.dlrm.top_mlp = {256, 1};
-  for (const std::int64_t rows : {1000, 2000, 3000, 500, 700}) m.dlrm.tables.push_back({rows});
+  m.as<DlrmSpec>().embedding_dim = 64;
+  m.as<DlrmSpec>().bottom_mlp = {128, 64};
+  m.as<DlrmSpec>().top_mlp = {256, 1};
+  for (const std::int64_t rows : {1000, 2000, 3000, 500, 700}) m.as<DlrmSpec>().tables.push_back({rows});
   return m;
 }
 
@@ -58,7 +61,7 @@ std::int64_t moved(const graph::Collective& c, const Placement& p, const SampleS
 TEST(Dlrm, ExchangeMovesBatchTimesTablesTimesDimTimesBytes) {
   for (const std::uint32_t ranks : {2u, 3u, 4u, 5u, 8u}) {
     for (const std::int64_t batch : {1024, 1000, 1001}) {
-      DlrmSpec spec = small_model().dlrm;
+      DlrmSpec spec = small_model().as<DlrmSpec>();
       const auto placement = place_tables(spec, {ranks, 1, 1'000'000'000});
       ASSERT_TRUE(placement.ok());
       ModelSpec m;
@@ -76,7 +79,7 @@ TEST(Dlrm, ExchangeMovesBatchTimesTablesTimesDimTimesBytes) {
 TEST(Dlrm, OwnersSendToEveryOtherRank) {
   // Ranks 0 and 1 own tables of 64 and 2 x 64 elements; 10 samples, 5 each; fp32: 0 sends 5 x 64 x 4 = 1280, 1 sends 5
   // x 128 x 4 = 2560.
-  DlrmSpec spec = small_model().dlrm;
+  DlrmSpec spec = small_model().as<DlrmSpec>();
   spec.tables.resize(3);
   spec.sharding = Sharding::table_wise;
   spec.placement = {0, 1, 1};
@@ -97,7 +100,7 @@ TEST(Dlrm, OwnersSendToEveryOtherRank) {
 }
 
 TEST(Dlrm, EqualShardsTravelAsPlainAllToAll) {
-  DlrmSpec spec = small_model().dlrm;
+  DlrmSpec spec = small_model().as<DlrmSpec>();
   spec.tables = {{1000}, {1000}, {1000}, {1000}};
   const auto placement = place_tables(spec, {4, 1, 1'000'000'000});
   const graph::Collective c =
@@ -109,7 +112,7 @@ TEST(Dlrm, EqualShardsTravelAsPlainAllToAll) {
 TEST(Dlrm, EveryRowAndColumnIsPlacedOnce) {
   for (const Sharding sharding : {Sharding::planner, Sharding::row_wise, Sharding::column_wise}) {
     for (const std::uint32_t ranks : {1u, 2u, 3u, 7u, 64u, 600u}) {
-      DlrmSpec spec = small_model().dlrm;
+      DlrmSpec spec = small_model().as<DlrmSpec>();
       spec.sharding = sharding;
       spec.tables[0].pooling_factor = 40;
       spec.column_wise_above = Bytes(400'000);
@@ -133,7 +136,7 @@ TEST(Dlrm, EveryRowAndColumnIsPlacedOnce) {
 
 TEST(Dlrm, RowWiseMeetsInReduceScatter) {
   ModelSpec m = small_model();
-  m.dlrm.sharding = Sharding::row_wise;
+  m.as<DlrmSpec>().sharding = Sharding::row_wise;
   const Workload w = build(m, cluster(1, 4));
   EXPECT_EQ(collective(w.graph, "embedding.exchange").kind, graph::CollectiveKind::reduce_scatter);
   EXPECT_EQ(collective(w.graph, "embedding.exchange").bytes, 1024 * 5 * 64 * 4);
@@ -142,7 +145,7 @@ TEST(Dlrm, RowWiseMeetsInReduceScatter) {
 
 TEST(Dlrm, ReplicatedTablesNeedNoExchangeAndAreReduced) {
   ModelSpec m = small_model();
-  m.dlrm.sharding = Sharding::data_parallel;
+  m.as<DlrmSpec>().sharding = Sharding::data_parallel;
   const Workload w = build(m, cluster(1, 4));
   EXPECT_EQ(find(w.graph, "embedding.exchange"), nullptr);
   std::int64_t reduced = 0;
@@ -155,8 +158,8 @@ TEST(Dlrm, ReplicatedTablesNeedNoExchangeAndAreReduced) {
 TEST(Dlrm, SmallTablesAreReplicatedBesideTablesSplitByRows) {
   // 64 x 4 bytes a row: tables of 500 and 700 rows are below 200 kB. 4 ranks, 1024 samples.
   ModelSpec m = small_model();
-  m.dlrm.sharding = Sharding::row_wise;
-  m.dlrm.data_parallel_below = Bytes(200'000);
+  m.as<DlrmSpec>().sharding = Sharding::row_wise;
+  m.as<DlrmSpec>().data_parallel_below = Bytes(200'000);
   const Workload w = build(m, cluster(1, 4));
   EXPECT_EQ(collective(w.graph, "embedding.exchange").kind, graph::CollectiveKind::reduce_scatter);
   EXPECT_EQ(collective(w.graph, "embedding.exchange").bytes, 1024 * 3 * 64 * 4) << "pooled vectors of three tables";
@@ -167,7 +170,7 @@ TEST(Dlrm, SmallTablesAreReplicatedBesideTablesSplitByRows) {
       reduced += c->bytes;
   }
   EXPECT_EQ(reduced, 4 * (w.dense_parameters + 1200 * 64)) << "gradients of both others";
-  // Ids go to the owners of rows alone: of 256 samples and three tables, three quarters to other ranks.
+  // Ids go only to the owners of rows: of 256 samples and three tables, three quarters to other ranks.
   EXPECT_EQ(sum(collective(w.graph, "input.distribute").send_bytes) +
                 collective(w.graph, "input.distribute").bytes * 4 *
                     (collective(w.graph, "input.distribute").send_bytes.empty() ? 1 : 0),
@@ -179,7 +182,7 @@ TEST(Dlrm, SmallTablesAreReplicatedBesideTablesSplitByRows) {
 TEST(Dlrm, HybridOfReplicatedAndSplitTablesPlacesEveryRowOnce) {
   for (const Sharding sharding : {Sharding::planner, Sharding::row_wise, Sharding::column_wise}) {
     for (const std::int64_t below : {0, 200'000, 600'000, 10'000'000}) {
-      DlrmSpec spec = small_model().dlrm;
+      DlrmSpec spec = small_model().as<DlrmSpec>();
       spec.sharding = sharding;
       spec.data_parallel_below = Bytes(below);
       spec.row_wise_above = Bytes(1);
@@ -236,18 +239,18 @@ TEST(Dlrm, ModelFlopsFollowTheFormula) {
 
 TEST(Dlrm, MlperfHasItsPublishedDenseParameters) {
   ModelSpec m;
-  m.kind = ModelKind::dlrm;
+  m.family = find_family("dlrm");
   m.global_batch = 1024;
-  for (int i = 0; i < 26; ++i) m.dlrm.tables.push_back({1000});
+  for (int i = 0; i < 26; ++i) m.as<DlrmSpec>().tables.push_back({1000});
   EXPECT_EQ(build(m, cluster(1, 1)).dense_parameters, 2'368'897);
-  m.dlrm.interaction = InteractionKind::dcn_v2;
+  m.as<DlrmSpec>().interaction = InteractionKind::dcn_v2;
   EXPECT_EQ(build(m, cluster(1, 1)).dense_parameters, 16'044'545);
 }
 
 TEST(Dlrm, ExchangeOverlapsTheBottomMlpOnlyWhereAsked) {
   FrameworkSpec f;
   for (const bool overlap : {true, false}) {
-    f.overlap_embedding_exchange = overlap;
+    f.embedding.overlap_exchange = overlap;
     const Workload w = build(small_model(), cluster(1, 4), f);
     TaskId exchange, waiter;
     for (std::uint32_t t = 0; t < w.graph.tasks.size(); ++t) {
@@ -276,8 +279,8 @@ TEST(Dlrm, AccumulationReducesGradientsOnce) {
 
 TEST(DataParallel, MicroStepsAddUpAndShareTheirOps) {
   ModelSpec m;
-  m.kind = ModelKind::mlp;
-  m.mlp = {64, {64, 32}};
+  m.family = find_family("mlp");
+  m.as<MlpSpec>() = {64, {64, 32}};
   m.optimizer = graph::OptimizerKind::adam;
   m.global_batch = 103;  // over 2 ranks and 10 micro-steps: 52 = 2 x 6 + 8 x 5, 51 = 1 x 6 + 9 x 5
   m.accumulation = 10;
@@ -310,32 +313,32 @@ TEST(Dlrm, ErrorsNameTheKey) {
     return w.ok() ? std::string() : w.error().text();
   };
   ModelSpec m = small_model();
-  m.dlrm.tables[2].dim = 32;
-  EXPECT_NE(error(m).find("model.dlrm.tables[2].dim: found 32, expected 64"), std::string::npos);
+  m.as<DlrmSpec>().tables[2].dim = 32;
+  EXPECT_NE(error(m).find("model.as<DlrmSpec>().tables[2].dim: found 32, expected 64"), std::string::npos);
   m = small_model();
-  m.dlrm.tables.clear();
-  EXPECT_NE(error(m).find("model.dlrm.tables: found none"), std::string::npos);
+  m.as<DlrmSpec>().tables.clear();
+  EXPECT_NE(error(m).find("model.as<DlrmSpec>().tables: found none"), std::string::npos);
   m = small_model();
-  m.dlrm.bottom_mlp = {128};
-  EXPECT_NE(error(m).find("model.dlrm.bottom_mlp: found an output of 128"), std::string::npos);
+  m.as<DlrmSpec>().bottom_mlp = {128};
+  EXPECT_NE(error(m).find("model.as<DlrmSpec>().bottom_mlp: found an output of 128"), std::string::npos);
   m = small_model();
-  m.dlrm.sharding = Sharding::table_wise;
-  m.dlrm.placement = {0, 1, 2, 3, 4};
-  EXPECT_NE(error(m).find("model.dlrm.placement[4]: found rank 4, expected 0 .. 3"), std::string::npos);
-  m.dlrm.placement = {0};
-  EXPECT_NE(error(m).find("found 1 ranks, expected one for each of the 5 tables"), std::string::npos);
+  m.as<DlrmSpec>().sharding = Sharding::table_wise;
+  m.as<DlrmSpec>().placement = {0, 1, 2, 3, 4};
+  EXPECT_NE(error(m).find("model.as<DlrmSpec>().placement[4]: found rank 4, expected 0 .. 3"), std::string::npos);
+  m.as<DlrmSpec>().placement = {0};
+  EXPECT_NE(error(m).find("found 1 rank, expected one for each of the 5 tables"), std::string::npos);
 }
 
 TEST(Dlrm, ModelsThatDoNotFitSayByHowMuchAndWhere) {
   ModelSpec m = small_model();
-  m.dlrm.tables[1].rows = 200'000'000;  // x 64 x 4 = 51.2 GB
-  m.dlrm.sharding = Sharding::table_wise;
-  m.dlrm.placement = {0, 3, 0, 0, 0};
+  m.as<DlrmSpec>().tables[1].rows = 200'000'000;  // x 64 x 4 = 51.2 GB
+  m.as<DlrmSpec>().sharding = Sharding::table_wise;
+  m.as<DlrmSpec>().placement = {0, 3, 0, 0, 0};
   const auto w = build_workload(m, {}, cluster(1, 4, 40));
   ASSERT_FALSE(w.ok());
   EXPECT_NE(w.error().text().find("rank 3 needs 51.2 GB of 40 GB"), std::string::npos) << w.error().text();
   EXPECT_NE(w.error().text().find("embeddings 51.2 GB"), std::string::npos);
-  m.dlrm.sharding = Sharding::planner;  // splits it
+  m.as<DlrmSpec>().sharding = Sharding::planner;  // splits it
   EXPECT_TRUE(build_workload(m, {}, cluster(1, 4, 40)).ok());
   EXPECT_FALSE(build_workload(m, {}, cluster(1, 1, 40)).ok());
 }

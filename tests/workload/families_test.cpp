@@ -5,7 +5,9 @@
 
 #include "sim/workload/models/ncf.hpp"
 #include "sim/workload/models/ssd.hpp"
+#include "sim/workload/models/transformer.hpp"
 #include "sim/workload/models/transformer_xl.hpp"
+#include "sim/workload/registry.hpp"
 #include "sim/workload/workload.hpp"
 
 namespace distsim::workload {
@@ -82,9 +84,9 @@ TEST(TransformerXl, TailsShareTheTokensOutsideTheHead) {
 
 TEST(TransformerXl, RefusesCutoffsBeyondTheVocabulary) {
   ModelSpec m;
-  m.kind = ModelKind::transformer_xl;
+  m.family = find_family("transformer_xl");
   m.per_gpu_batch = 1;
-  m.transformer_xl.cutoffs = {20'000, 300'000};
+  m.as<TransformerXlSpec>().cutoffs = {20'000, 300'000};
   const auto w = build_workload(m, kFramework, {1, 1, Bytes(80'000'000'000)});
   ASSERT_FALSE(w.ok());
   EXPECT_NE(w.error().text().find("cutoffs: found 300000"), std::string::npos) << w.error().text();
@@ -141,7 +143,7 @@ TEST(Ncf, EveryTableIsLookedUpOnceASample) {
 
 TEST(Ncf, AllGradientsAreReduced) {
   ModelSpec m;
-  m.kind = ModelKind::ncf;
+  m.family = find_family("ncf");
   m.global_batch = 1 << 20;
   m.precision = Precision::fp32;
   const auto w = build_workload(m, kFramework, {1, 8, Bytes(16'000'000'000)});
@@ -156,10 +158,10 @@ TEST(Ncf, AllGradientsAreReduced) {
 
 ModelSpec bert_512() {
   ModelSpec m;
-  m.kind = ModelKind::transformer;
+  m.family = find_family("transformer");
   m.per_gpu_batch = 2;
-  m.transformer.layers = 1;
-  m.transformer.mean_tokens = 256;
+  m.as<TransformerSpec>().layers = 1;
+  m.as<TransformerSpec>().mean_tokens = 256;
   return m;
 }
 
@@ -174,7 +176,7 @@ TEST(Transformer, BinnedBatchesArePaddedByHalfABin) {
   const ClusterShape one{1, 1, Bytes(80'000'000'000)};
   FrameworkSpec f;
   const auto padded = build_workload(bert_512(), f, one);
-  f.sequence_bin = 64;
+  f.input.sequence_bin = 64;
   const auto binned = build_workload(bert_512(), f, one);
   ASSERT_TRUE(padded.ok() && binned.ok());
   EXPECT_EQ(rows_of_first_product(*padded), 2 * 512);
@@ -187,7 +189,7 @@ TEST(Transformer, AnUnfusedOptimizerLeavesATensorBetweenCalls) {
   ModelSpec m = bert_512();
   m.optimizer = graph::OptimizerKind::lamb;
   FrameworkSpec f;
-  f.fused_optimizer = false;
+  f.kernels.fused_optimizer = false;
   const auto w = build_workload(m, f, one);
   ASSERT_TRUE(w.ok()) << w.error().text();
   bool found = false;
@@ -201,7 +203,7 @@ TEST(Transformer, AnUnfusedOptimizerLeavesATensorBetweenCalls) {
 
 TEST(Resnet, LayoutFollowsTheFramework) {
   FrameworkSpec f;
-  f.convolution_layout = ConvLayout::nchw_in_32_bit;
+  f.kernels.convolution_layout = ConvLayout::nchw_in_32_bit;
   const LayerContext single{{}, &f}, half{numerics_of(Precision::fp16, f), &f};
   EXPECT_FALSE(std::get<graph::Conv2d>(op_named(ssd_layers({}, 1, single), "conv1")->op).channels_last);
   EXPECT_TRUE(std::get<graph::Conv2d>(op_named(ssd_layers({}, 1, half), "conv1")->op).channels_last);

@@ -68,7 +68,7 @@ TEST(DdpBuckets, CoverEveryGradientOnce) {
   const auto gradients = reverse_gradients(transformer_layers(bert, 1, context));
   for (const GradientSync rule :
        {GradientSync::ddp_buckets, GradientSync::fusion_buffer, GradientSync::one_shot, GradientSync::per_tensor}) {
-    framework.gradient_sync = rule;
+    framework.gradients.sync = rule;
     std::uint32_t next = 0;
     std::int64_t bytes = 0, expected = 0;
     for (const GradientBucket& b : gradient_buckets(gradients, framework)) {
@@ -90,14 +90,14 @@ TEST(FusionBuckets, FuseWhatIsReadyInACycleUpToTheBuffer) {
   EXPECT_EQ(sizes(fusion_buckets(ready, 10, 1)), (std::vector<std::int64_t>{9, 6, 2}));
   EXPECT_EQ(sizes(fusion_buckets(ready, 100, 1)), (std::vector<std::int64_t>{15, 2}));
   EXPECT_EQ(sizes(fusion_buckets(ready, 3, 1)),
-            (std::vector<std::int64_t>{4, 5, 6, 2}));  // larger than the buffer: alone
+            (std::vector<std::int64_t>{4, 5, 6, 2}));  // larger than the buffer: by itself
 }
 
 TEST(GradientBuckets, OneShotAndPerTensor) {
   FrameworkSpec framework;
-  framework.gradient_sync = GradientSync::one_shot;
+  framework.gradients.sync = GradientSync::one_shot;
   EXPECT_EQ(sizes(gradient_buckets(of_sizes({1, 2, 3}), framework)), (std::vector<std::int64_t>{6}));
-  framework.gradient_sync = GradientSync::per_tensor;
+  framework.gradients.sync = GradientSync::per_tensor;
   EXPECT_EQ(sizes(gradient_buckets(of_sizes({1, 2, 3}), framework)), (std::vector<std::int64_t>{1, 2, 3}));
 }
 

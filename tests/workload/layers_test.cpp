@@ -12,7 +12,7 @@ namespace {
 const FrameworkSpec kFramework;
 const LayerContext kContext{{}, &kFramework};
 
-ResnetSpec resnet(std::int64_t depth, const std::string& variant = "v1.5") {
+ResnetSpec resnet(std::int64_t depth, ResnetVariant variant = ResnetVariant::v1_5) {
   ResnetSpec s;
   s.depth = depth;
   s.variant = variant;
@@ -32,9 +32,9 @@ TEST(Resnet, HasTheParametersOfTorchvision) {
   const std::map<std::int64_t, std::int64_t> published{
       {18, 11'689'512}, {34, 21'797'672}, {50, 25'557'032}, {101, 44'549'160}, {152, 60'192'808}};
   for (const auto& [depth, parameters] : published) {
-    for (const char* variant : {"v1", "v1b", "v1.5"}) {
+    for (const ResnetVariant variant : {ResnetVariant::v1, ResnetVariant::v1b, ResnetVariant::v1_5}) {
       EXPECT_EQ(parameters_of(resnet_layers(resnet(depth, variant), 1, kContext)), parameters)
-          << depth << " " << variant;
+          << depth << " " << static_cast<int>(variant);
     }
   }
 }
@@ -51,7 +51,7 @@ TEST(Resnet, OperationsMatchPublishedCounts) {
     EXPECT_NEAR(forward_matrix_flops(resnet_layers(resnet(depth), 1, kContext)) / 2e9, giga, 0.0006) << depth;
   }
   // v1 has the stride earlier, so that fewer 3x3 products are computed: 3.858.
-  EXPECT_NEAR(forward_matrix_flops(resnet_layers(resnet(50, "v1"), 1, kContext)) / 2e9, 3.858, 0.001);
+  EXPECT_NEAR(forward_matrix_flops(resnet_layers(resnet(50, ResnetVariant::v1), 1, kContext)) / 2e9, 3.858, 0.001);
 }
 
 TEST(Resnet, ImagesShrinkByStage) {
@@ -73,7 +73,7 @@ TEST(Resnet, ImagesShrinkByStage) {
     EXPECT_EQ(conv->out_h(), shape.second) << name;
     EXPECT_EQ(conv->n, 2) << name;
   }
-  EXPECT_EQ(convolution(resnet_layers(resnet(50, "v1"), 1, kContext), "layer2.0.conv1")->out_h(),
+  EXPECT_EQ(convolution(resnet_layers(resnet(50, ResnetVariant::v1), 1, kContext), "layer2.0.conv1")->out_h(),
             28);  // v1: stride on the 1x1
 }
 
@@ -89,7 +89,7 @@ TEST(Resnet, FirstConvolutionHasNoDataGradient) {
   EXPECT_EQ(passes[graph::Pass::backward_data], 52);
 }
 
-TransformerSpec transformer(const std::string& family, std::int64_t layers, std::int64_t hidden, std::int64_t heads,
+TransformerSpec transformer(TransformerKind family, std::int64_t layers, std::int64_t hidden, std::int64_t heads,
                             std::int64_t sequence, std::int64_t vocabulary) {
   TransformerSpec s;
   s.family = family;
@@ -105,29 +105,35 @@ TEST(Transformer, BertHasItsPublishedParameters) {
   // BertForPreTraining: BertModel (109,482,240 and 335,141,888) and its heads, h^2 + h + 2h + V + 2h + 2 with the
   // decoder tied: base 589,824 + 768 + 1,536 + 30,522 + 1,538 = 624,188; large 1,048,576 + 1,024 + 2,048 + 30,522 +
   // 2,050 = 1,084,220.
-  EXPECT_EQ(parameters_of(transformer_layers(transformer("bert", 12, 768, 12, 128, 30522), 1, kContext)),
+  EXPECT_EQ(parameters_of(transformer_layers(transformer(TransformerKind::bert, 12, 768, 12, 128, 30522), 1, kContext)),
             109'482'240 + 624'188);
-  EXPECT_EQ(parameters_of(transformer_layers(transformer("bert", 24, 1024, 16, 512, 30522), 1, kContext)),
-            335'141'888 + 1'084'220);
+  EXPECT_EQ(
+      parameters_of(transformer_layers(transformer(TransformerKind::bert, 24, 1024, 16, 512, 30522), 1, kContext)),
+      335'141'888 + 1'084'220);
 }
 
 TEST(Transformer, Gpt2HasItsPublishedParameters) {
-  EXPECT_EQ(parameters_of(transformer_layers(transformer("gpt", 12, 768, 12, 1024, 50257), 1, kContext)), 124'439'808);
-  EXPECT_EQ(parameters_of(transformer_layers(transformer("gpt", 36, 1280, 20, 1024, 50257), 1, kContext)), 774'030'080);
-  EXPECT_EQ(parameters_of(transformer_layers(transformer("gpt", 48, 1600, 25, 1024, 50257), 1, kContext)),
-            1'557'611'200);
+  EXPECT_EQ(parameters_of(transformer_layers(transformer(TransformerKind::gpt, 12, 768, 12, 1024, 50257), 1, kContext)),
+            124'439'808);
+  EXPECT_EQ(
+      parameters_of(transformer_layers(transformer(TransformerKind::gpt, 36, 1280, 20, 1024, 50257), 1, kContext)),
+      774'030'080);
+  EXPECT_EQ(
+      parameters_of(transformer_layers(transformer(TransformerKind::gpt, 48, 1600, 25, 1024, 50257), 1, kContext)),
+      1'557'611'200);
 }
 
 TEST(Transformer, OperationsFollowTheFormula) {
   // Forward, t tokens: blocks 2 t (12 h^2), attention 4 t s h / 2 (causal), head 2 t V h.
   const double h = 768, s = 1024, layers = 12, vocabulary = 50257, samples = 3, t = samples * s;
   const double expected = layers * (2 * t * 12 * h * h + 2 * t * s * h) + 2 * t * vocabulary * h;
-  EXPECT_DOUBLE_EQ(forward_matrix_flops(transformer_layers(transformer("gpt", 12, 768, 12, 1024, 50257), 3, kContext)),
+  EXPECT_DOUBLE_EQ(forward_matrix_flops(
+                       transformer_layers(transformer(TransformerKind::gpt, 12, 768, 12, 1024, 50257), 3, kContext)),
                    expected);
 }
 
 TEST(Transformer, BackwardHasTwoProductsForEachForwardOne) {
-  const auto layers = transformer_layers(transformer("bert", 2, 64, 4, 16, 100), 2, kContext);
+  const auto layers = transformer_layers(transformer(TransformerKind::bert, 2, 64, 4, 16, 100), 2, kContext);
   double forward = 0, backward = 0;
   for (const Layer& layer : layers) {
     forward += matrix_flops(layer.forward);
@@ -138,7 +144,7 @@ TEST(Transformer, BackwardHasTwoProductsForEachForwardOne) {
 
 TEST(Linear, CastsWeightsWhereTheFrameworkDoes) {
   FrameworkSpec autocast;
-  autocast.cast_weights = true;
+  autocast.kernels.cast_weights = true;
   Linear shape{"fc", 8, 16, 32};
   const auto count = [](const Layer& layer) { return layer.forward.size() + layer.backward.size(); };
   const std::size_t plain = count(linear_layer(shape, {numerics_of(Precision::fp32, autocast), &autocast}));

@@ -4,6 +4,8 @@
 #include <map>
 #include <set>
 
+#include "sim/workload/llm/megatron_spec.hpp"
+#include "sim/workload/registry.hpp"
 #include "sim/workload/workload.hpp"
 
 namespace distsim::workload {
@@ -14,17 +16,17 @@ namespace {
 ModelSpec small() {
   ModelSpec m;
   m.name = "small";
-  m.kind = ModelKind::megatron;
+  m.family = find_family("megatron");
   m.global_batch = 256;
   m.precision = Precision::bf16;
   m.optimizer = graph::OptimizerKind::adam;
-  m.megatron.layers = 8;
-  m.megatron.hidden = 64;
-  m.megatron.heads = 4;
-  m.megatron.sequence = 32;
-  m.megatron.vocabulary = 128;
-  m.megatron.micro_batch = 4;
-  m.megatron.pipeline = 4;
+  m.as<MegatronSpec>().layers = 8;
+  m.as<MegatronSpec>().hidden = 64;
+  m.as<MegatronSpec>().heads = 4;
+  m.as<MegatronSpec>().sequence = 32;
+  m.as<MegatronSpec>().vocabulary = 128;
+  m.as<MegatronSpec>().micro_batch = 4;
+  m.as<MegatronSpec>().pipeline = 4;
   return m;
 }
 Result<Workload> build(const ModelSpec& m, std::uint32_t nodes = 2, const FrameworkSpec& framework = {}) {
@@ -32,7 +34,7 @@ Result<Workload> build(const ModelSpec& m, std::uint32_t nodes = 2, const Framew
 }
 FrameworkSpec without_overlap() {
   FrameworkSpec f;
-  f.overlap_gradient_sync = false;
+  f.gradients.overlap = false;
   return f;
 }
 Workload built(const ModelSpec& m, std::uint32_t nodes = 2) {
@@ -79,20 +81,20 @@ std::map<std::pair<std::uint32_t, std::uint32_t>, std::int64_t> messages(const W
 TEST(MegatronPipeline, EveryMicroBatchGoesThereAndBackOnce) {
   for (const auto schedule : {PipelineSchedule::gpipe, PipelineSchedule::one_f_one_b}) {
     ModelSpec m = small();
-    m.megatron.schedule = schedule;
+    m.as<MegatronSpec>().schedule = schedule;
     const auto sent = messages(built(m), 4);
     ASSERT_EQ(sent.size(), 3u);
     for (const auto& [stages, count] : sent) {
       EXPECT_EQ(stages.second, stages.first + 1);
-      EXPECT_EQ(count, 4 * 2 * 16) << "4 ranks a stage, 2 ways, 16 micro-batches";
+      EXPECT_EQ(count, 4 * 2 * 16) << "4 ranks per stage, 2 ways, 16 micro-batches";
     }
   }
 }
 
 TEST(MegatronPipeline, ChunksPassOnFromTheLastStageToTheFirst) {
   ModelSpec m = small();
-  m.megatron.schedule = PipelineSchedule::interleaved;
-  m.megatron.virtual_stages = 2;
+  m.as<MegatronSpec>().schedule = PipelineSchedule::interleaved;
+  m.as<MegatronSpec>().virtual_stages = 2;
   const auto sent = messages(built(m), 4);
   const std::map<std::pair<std::uint32_t, std::uint32_t>, std::int64_t> expected = {
       {{0, 1}, 4 * 2 * 16 * 2}, {{1, 2}, 4 * 2 * 16 * 2}, {{2, 3}, 4 * 2 * 16 * 2}, {{0, 3}, 4 * 2 * 16}};
@@ -102,8 +104,8 @@ TEST(MegatronPipeline, ChunksPassOnFromTheLastStageToTheFirst) {
 TEST(MegatronPipeline, AMessageIsTheShareOfTheActivationsThatARankHolds) {
   for (const bool sequence_parallel : {false, true}) {
     ModelSpec m = small();
-    m.megatron.tensor = 2;
-    m.megatron.sequence_parallel = sequence_parallel;
+    m.as<MegatronSpec>().tensor = 2;
+    m.as<MegatronSpec>().sequence_parallel = sequence_parallel;
     const Workload w = built(m);
     std::set<std::int64_t> sizes;
     for_each_group(w.graph, [&](const graph::Task& task, const auto&) {
@@ -115,7 +117,7 @@ TEST(MegatronPipeline, AMessageIsTheShareOfTheActivationsThatARankHolds) {
 }
 
 TEST(MegatronPipeline, PairsOnOneNodeAreTasksOfTheirOwn) {
-  // 16 GPUs, 4 a stage: stages 0, 1 and 2, 3 share a node; 1 and 2 do not.
+  // 16 GPUs, 4 per stage: stages 0, 1 and 2, 3 share a node; 1 and 2 do not.
   const Workload w = built(small());
   std::map<const graph::Task*, std::set<bool>> on_one_node;
   for_each_group(w.graph, [&](const graph::Task& task, const std::vector<std::uint32_t>& members) {
@@ -153,16 +155,16 @@ std::map<std::uint32_t, std::int64_t> gradients_of_ranks(const Workload& w) {
 
 TEST(MegatronPipeline, StagesTogetherSumTheGradientsOfTheModel) {
   ModelSpec whole = small();
-  whole.megatron.pipeline = 1;
+  whole.as<MegatronSpec>().pipeline = 1;
   const std::int64_t all = gradients_of_ranks(built(whole)).at(0);
   for (const auto& [schedule, chunks] : {std::pair{PipelineSchedule::gpipe, 1},
                                          {PipelineSchedule::one_f_one_b, 1},
                                          {PipelineSchedule::interleaved, 2}}) {
     for (const std::int64_t zero : {0, 1, 3}) {
       ModelSpec m = small();
-      m.megatron.schedule = schedule;
-      m.megatron.virtual_stages = chunks;
-      m.megatron.zero = zero;
+      m.as<MegatronSpec>().schedule = schedule;
+      m.as<MegatronSpec>().virtual_stages = chunks;
+      m.as<MegatronSpec>().zero = zero;
       const auto of_rank = gradients_of_ranks(built(m));
       std::int64_t sum = 0;
       for (std::uint32_t stage = 0; stage < 4; ++stage) sum += of_rank.at(stage * 4);
@@ -176,10 +178,10 @@ TEST(MegatronPipeline, WithoutOverlapAStageSumsInOnePieceAfterItsLastPass) {
                                          {PipelineSchedule::one_f_one_b, 1},
                                          {PipelineSchedule::interleaved, 2}}) {
     ModelSpec m = small();
-    m.megatron.schedule = schedule;
-    m.megatron.virtual_stages = chunks;
+    m.as<MegatronSpec>().schedule = schedule;
+    m.as<MegatronSpec>().virtual_stages = chunks;
     FrameworkSpec one_shot;
-    one_shot.gradient_sync = GradientSync::one_shot;
+    one_shot.gradients.sync = GradientSync::one_shot;
     for (const FrameworkSpec& framework : {without_overlap(), one_shot}) {
       const Workload w = build(m, 2, framework).value();
       EXPECT_EQ(gradients_of_ranks(w), gradients_of_ranks(built(m))) << "the same gradients";
@@ -202,8 +204,8 @@ TEST(MegatronPipeline, WithoutOverlapAStageSumsInOnePieceAfterItsLastPass) {
 TEST(MegatronPipeline, ReplicasDoNotQueueBehindTensorParallelGroups) {
   for (const std::int64_t zero : {0, 1, 3}) {
     ModelSpec m = small();
-    m.megatron.tensor = 2;
-    m.megatron.zero = zero;
+    m.as<MegatronSpec>().tensor = 2;
+    m.as<MegatronSpec>().zero = zero;
     std::set<graph::Stream> of_tensor, of_replicas;
     const Workload w = built(m);
     for_each_group(w.graph, [&](const graph::Task& task, const std::vector<std::uint32_t>& members) {
@@ -211,7 +213,7 @@ TEST(MegatronPipeline, ReplicasDoNotQueueBehindTensorParallelGroups) {
       if (!task.between_stages) (tensor ? of_tensor : of_replicas).insert(task.stream);
     });
     EXPECT_EQ(of_tensor, std::set<graph::Stream>{graph::Stream::comm});
-    EXPECT_EQ(of_replicas, std::set<graph::Stream>{graph::Stream::comm2}) << "ZeRO " << zero;
+    EXPECT_EQ(of_replicas, std::set<graph::Stream>{graph::Stream::comm.lane(1)}) << "ZeRO " << zero;
   }
 }
 
@@ -228,14 +230,15 @@ double product_flops(const Workload& w) {
 
 TEST(MegatronPipeline, WorkAndParametersDoNotDependOnTheCut) {
   ModelSpec whole = small();
-  whole.megatron.pipeline = 1;
+  whole.as<MegatronSpec>().pipeline = 1;
   const Workload alone = built(whole);
   for (const std::int64_t p : {2, 4, 8}) {
     for (const bool interleaved : {false, true}) {
       ModelSpec m = small();
-      m.megatron.pipeline = p;
+      m.as<MegatronSpec>().pipeline = p;
       if (interleaved && p == 8) continue;
-      if (interleaved) m.megatron.schedule = PipelineSchedule::interleaved, m.megatron.virtual_stages = 8 / p;
+      if (interleaved)
+        m.as<MegatronSpec>().schedule = PipelineSchedule::interleaved, m.as<MegatronSpec>().virtual_stages = 8 / p;
       const Workload w = built(m);
       EXPECT_NEAR(w.model_flops, alone.model_flops, alone.model_flops * 1e-9) << p;
       EXPECT_NEAR(product_flops(w), product_flops(alone), product_flops(alone) * 1e-9) << p;
@@ -247,7 +250,7 @@ TEST(MegatronPipeline, WorkAndParametersDoNotDependOnTheCut) {
 TEST(MegatronPipeline, GpipeHoldsAllMicroBatchesAnd1f1bAsManyAsStagesFollow) {
   const auto activations = [](PipelineSchedule schedule, std::uint32_t stage) {
     ModelSpec m = small();
-    m.megatron.schedule = schedule;
+    m.as<MegatronSpec>().schedule = schedule;
     return built(m).memory.at(stage * 4).activations;
   };
   // A stage between the ends holds the same for every micro-batch.
@@ -262,7 +265,7 @@ TEST(MegatronPipeline, GpipeHoldsAllMicroBatchesAnd1f1bAsManyAsStagesFollow) {
 
 TEST(MegatronPipeline, MemoryCheckNamesARankOfTheFullestStage) {
   ModelSpec m = small();
-  m.megatron.vocabulary = 1 << 26;
+  m.as<MegatronSpec>().vocabulary = 1 << 26;
   const auto w = build(m);
   ASSERT_FALSE(w.ok());
   EXPECT_TRUE(w.error().text().find("rank 0 needs") != std::string::npos ||
@@ -272,12 +275,12 @@ TEST(MegatronPipeline, MemoryCheckNamesARankOfTheFullestStage) {
 
 TEST(MegatronPipeline, WhatDoesNotFitIsBuiltWhereMemoryIsNotChecked) {
   ModelSpec m = small();
-  m.megatron.vocabulary = 1 << 26;
+  m.as<MegatronSpec>().vocabulary = 1 << 26;
   m.memory_check = false;
   const auto w = build(m);
   ASSERT_TRUE(w.ok()) << w.error().text();
   int said = 0;
-  for (const std::string& words : w->assumptions) said += words.starts_with("memory check disabled; estimate: ");
+  for (const graph::Assumption& a : w->assumptions) said += a.text.starts_with("memory check disabled; estimate: ");
   EXPECT_EQ(said, 1);
 }
 
@@ -286,14 +289,14 @@ TEST(MegatronPipeline, MixesWithAllOtherSplits) {
     for (const bool experts : {false, true}) {
       for (const bool checkpointing : {false, true}) {
         ModelSpec m = small();
-        m.megatron.tensor = 2;
-        m.megatron.sequence_parallel = true;
-        m.megatron.pipeline = 2;
-        m.megatron.schedule = PipelineSchedule::interleaved;
-        m.megatron.virtual_stages = 2;
-        m.megatron.zero = zero;
-        m.megatron.activation_checkpointing = checkpointing;
-        if (experts) m.megatron.experts = m.megatron.expert = 4;
+        m.as<MegatronSpec>().tensor = 2;
+        m.as<MegatronSpec>().sequence_parallel = true;
+        m.as<MegatronSpec>().pipeline = 2;
+        m.as<MegatronSpec>().schedule = PipelineSchedule::interleaved;
+        m.as<MegatronSpec>().virtual_stages = 2;
+        m.as<MegatronSpec>().zero = zero;
+        m.as<MegatronSpec>().activation_checkpointing = checkpointing;
+        if (experts) m.as<MegatronSpec>().experts = m.as<MegatronSpec>().expert = 4;
         const Workload w = built(m);
         EXPECT_EQ(w.graph.alike, 8u);
         for_each_group(w.graph, [&](const graph::Task& task, const std::vector<std::uint32_t>& members) {
@@ -307,7 +310,7 @@ TEST(MegatronPipeline, MixesWithAllOtherSplits) {
 
 TEST(MegatronPipeline, ABatchMayBeSmallerThanTheNumberOfGpus) {
   ModelSpec m = small();
-  m.megatron.tensor = 4;
+  m.as<MegatronSpec>().tensor = 4;
   m.global_batch = 8;
   EXPECT_EQ(built(m).samples, 8);
 }
@@ -320,19 +323,19 @@ TEST(MegatronPipeline, Refusals) {
     ASSERT_FALSE(w.ok()) << message;
     EXPECT_NE(w.error().text().find(message), std::string::npos) << w.error().text();
   };
-  refused([](ModelSpec& m) { m.megatron.tensor = 8; },
-          "model.megatron.tensor: found 8 x pipeline 4, expected a divisor of 16 GPUs");
+  refused([](ModelSpec& m) { m.as<MegatronSpec>().tensor = 8; },
+          "model.as<MegatronSpec>().tensor: found 8 x pipeline 4, expected a divisor of 16 GPUs");
   refused([](ModelSpec& m) { m.global_batch = 250; }, "model.global_batch: found 250, expected a multiple of 16");
   refused([](ModelSpec& m) { m.global_batch = 4 * 4 * 100'000; },
-          "model.megatron.micro_batch: found 4, which makes 100000 micro-steps on 4 stages, expected fewer");
+          "model.as<MegatronSpec>().micro_batch: found 4, which makes 100000 micro-steps on 4 stages, expected fewer");
   refused([](ModelSpec& m) { m.global_batch = std::int64_t{1} << 40; }, "expected fewer");
   refused(
       [](ModelSpec& m) {
-        m.megatron.schedule = PipelineSchedule::interleaved;
-        m.megatron.virtual_stages = 2;
+        m.as<MegatronSpec>().schedule = PipelineSchedule::interleaved;
+        m.as<MegatronSpec>().virtual_stages = 2;
         m.global_batch = 32;
       },
-      "model.megatron.schedule: found interleaved with 2 micro-batches per replica (global_batch 32), expected a multiple of 4 stages");
+      "model.as<MegatronSpec>().schedule: found interleaved with 2 micro-batches per replica (global_batch 32), expected a multiple of 4 stages");
 }
 
 }  // namespace

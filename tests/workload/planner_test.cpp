@@ -13,7 +13,7 @@ PlannerTable table(std::int64_t rows, double ids) { return {rows, 128, ids, 512,
 
 TEST(Planner, LongestFirstOnTheLightestRank) {
   // Loads without exchange: 5, 4, 3, 3. Two ranks: 5 -> 0, 4 -> 1, 3 (the later table) -> 1 (7), 3 -> 0 (8).
-  Planner p{2, 1'000'000, Planner::Balance::cost, 0};
+  Planner p{2, 1'000'000, Balance::cost, 0};
   const auto plan = p.place({table(10, 3), table(10, 5), table(10, 3), table(10, 4)});
   ASSERT_TRUE(plan);
   std::map<std::uint32_t, std::uint32_t> rank_of;
@@ -24,7 +24,7 @@ TEST(Planner, LongestFirstOnTheLightestRank) {
 
 TEST(Planner, MemoryKeepsLargeTablesApart) {
   // 100 rows of 512 bytes each; a rank holds 60,000 bytes, so that each takes one table only, whatever the load.
-  Planner p{2, 60'000, Planner::Balance::cost, 0};
+  Planner p{2, 60'000, Balance::cost, 0};
   const auto plan = p.place({table(100, 1), table(100, 100)});
   ASSERT_TRUE(plan);
   EXPECT_NE(plan->slices[0].rank, plan->slices[1].rank);
@@ -33,16 +33,16 @@ TEST(Planner, MemoryKeepsLargeTablesApart) {
 
 TEST(Planner, SplitsByRowsWhatDoesNotFit) {
   // 1000 rows of 512 bytes = 512,000; four ranks of 200,000: halves of 256,000 do not fit, quarters of 128,000 do.
-  Planner p{4, 200'000, Planner::Balance::memory, 0};
+  Planner p{4, 200'000, Balance::memory, 0};
   const auto plan = p.plan({table(1000, 1)});
   ASSERT_TRUE(plan);
   EXPECT_EQ(plan->tables[0].row_pieces, 4);
-  EXPECT_FALSE(Planner({4, 100'000, Planner::Balance::memory, 0}).plan({table(1000, 1)}));
+  EXPECT_FALSE(Planner({4, 100'000, Balance::memory, 0}).plan({table(1000, 1)}));
 }
 
 TEST(Planner, SplitsTheTableThatWouldOverloadARank) {
   // 100 lookups against 3 x 4: whole, one of four ranks has 100. Halved: 50; quartered: 25 + 4.
-  Planner p{4, 1 << 30, Planner::Balance::cost, 1};
+  Planner p{4, 1 << 30, Balance::cost, 1};
   const auto plan = p.plan({table(1000, 100), table(1000, 4), table(1000, 4), table(1000, 4)});
   ASSERT_TRUE(plan);
   EXPECT_EQ(plan->tables[0].row_pieces, 4);
@@ -62,12 +62,12 @@ TEST(Planner, SplitsTheTableThatNvidiasPlanSplitsOnEightGpus) {
 TEST(Planner, CutsTheTableThatFindsNoRoom) {
   // Costs 10, 9, 1 on two ranks of 300 rows (512 bytes each). 200 rows -> 0, 200 rows -> 1; the third's 200 rows fit
   // nowhere, its halves of 100 do.
-  const Planner p{2, 300 * 512, Planner::Balance::cost, 0};
+  const Planner p{2, 300 * 512, Balance::cost, 0};
   const auto plan = p.plan({table(200, 10), table(200, 9), table(200, 1)});
   ASSERT_TRUE(plan);
   EXPECT_EQ(plan->tables[2].row_pieces, 2);
   EXPECT_EQ(plan->tables[1].row_pieces, 1);
-  EXPECT_FALSE((Planner{2, 299 * 512, Planner::Balance::cost, 0}.plan(
+  EXPECT_FALSE((Planner{2, 299 * 512, Balance::cost, 0}.plan(
       {table(200, 10), table(200, 9), table(200, 1)})));  // 600 rows on 598
 }
 
@@ -75,7 +75,7 @@ TEST(Planner, CutsLargerTablesWhereTheMisfitCannotBeCut) {
   // Two ranks of 10 rows. 8 -> 0, 6 -> 1, and the third's 6 nowhere; its halves of 3 not on rank 0, and there are no
   // more ranks. The largest is halved: 4 -> 0, 4 -> 1, 6 -> 0, 3 -> 1, and the last 3 not on rank 0. The next largest
   // too: 4 + 3 + 3 on both.
-  const Planner p{2, 10 * 512, Planner::Balance::cost, 0};
+  const Planner p{2, 10 * 512, Balance::cost, 0};
   const auto plan = p.plan({table(8, 9), table(6, 5), table(6, 1)});
   ASSERT_TRUE(plan);
   for (const PlannerTable& t : plan->tables) EXPECT_EQ(t.row_pieces, 2) << t.rows;
@@ -84,7 +84,7 @@ TEST(Planner, CutsLargerTablesWhereTheMisfitCannotBeCut) {
 
 TEST(Planner, EqualRanksAreFilledByTurnsOfTheNodes) {
   // Two nodes of four ranks; five tables of cost 8, 7, 6, 5, 4: ranks 0, 4, 1, 5, 2.
-  Planner p{8, 1 << 30, Planner::Balance::cost, 0, 4};
+  Planner p{8, 1 << 30, Balance::cost, 0, 4};
   const std::vector<PlannerTable> tables{table(10, 8), table(10, 7), table(10, 6), table(10, 5), table(10, 4)};
   const auto ranks_of = [&] {
     std::vector<std::uint32_t> ranks;
@@ -102,7 +102,7 @@ TEST(Planner, NeverWorseThanUncut) {
   // places.
   Random random(11);
   for (int trial = 0; trial < 40; ++trial) {
-    const Planner p{static_cast<std::uint32_t>(2 + random.below(60)), std::int64_t{1} << 50, Planner::Balance::cost,
+    const Planner p{static_cast<std::uint32_t>(2 + random.below(60)), std::int64_t{1} << 50, Balance::cost,
                     0.5 * static_cast<double>(random.below(40))};
     std::vector<PlannerTable> tables;
     for (std::uint64_t t = 0, n = 1 + random.below(40); t < n; ++t)

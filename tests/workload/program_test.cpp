@@ -37,6 +37,19 @@ TEST(Program, StepsFollowEachOther) {
   EXPECT_EQ(g.dependencies(TaskId(2))[0], TaskId(1));
 }
 
+/// Nothing in a program is priced by a model of ours but its collectives: the user gives the times.
+TEST(Program, ComputationIsMeasured) {
+  const auto w = build("[{compute: 3 us}, {collective: barrier}, {compute: 5 us}]", {2, 4});
+  ASSERT_TRUE(w.ok()) << w.error().text();
+  std::vector<std::int64_t> given;
+  for (const graph::Op& op : w->graph.ops) {
+    const auto* measured = std::get_if<graph::Measured>(&op);
+    ASSERT_TRUE(measured != nullptr || std::holds_alternative<graph::Collective>(op)) << graph::describe(op);
+    if (measured != nullptr) given.push_back(measured->duration.ps());
+  }
+  EXPECT_EQ(given, (std::vector<std::int64_t>{3'000'000, 5'000'000}));
+}
+
 TEST(Program, GroupsAreThoseOfTheCluster) {
   const auto w =
       build("[{collective: all_gather, size: 1 KiB, group: node}, {collective: all_to_all, size: 1 KiB, group: rails}]",

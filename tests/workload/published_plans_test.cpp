@@ -25,6 +25,7 @@
 
 #include "sim/workload/placement/placement.hpp"
 #include "sim/workload/registry.hpp"
+#include "test_data.hpp"
 #include "test_paths.hpp"
 
 namespace distsim::workload {
@@ -114,7 +115,7 @@ const ModelSpec& dcnv2() {
 }
 
 Placement ours(const PublishedPlan& plan) {
-  DlrmSpec spec = dcnv2().dlrm;
+  DlrmSpec spec = dcnv2().as<DlrmSpec>();
   if (plan.replicated.empty()) spec.data_parallel_below = spec.data_parallel_below_nodes = Bytes(0);
   if (plan.threshold_of_one_node) spec.data_parallel_below_nodes = Bytes(0);
   spec.table_memory = Bytes(plan.table_memory);
@@ -154,7 +155,7 @@ std::vector<std::vector<double>> loads_of(const Matrix& m, double ratio) {
   for (const auto& gpu : m) {
     auto& costs = loads.emplace_back();
     for (const int t : gpu)
-      costs.push_back(dcnv2().dlrm.tables[static_cast<std::size_t>(t)].pooling_factor / pieces.at(t) + ratio);
+      costs.push_back(dcnv2().as<DlrmSpec>().tables[static_cast<std::size_t>(t)].pooling_factor / pieces.at(t) + ratio);
     std::sort(costs.begin(), costs.end());
   }
   std::sort(loads.begin(), loads.end());
@@ -203,16 +204,16 @@ std::size_t compare_all(const std::vector<PublishedPlan>& plans) {
   return equal;
 }
 
-TEST(PublishedPlans, AllSixteenOfNvidiasPlanner) {
-  const std::string path = test::shared_data("iteration_times/dcnv2_sharding_plans_planner.json");
-  if (path.empty()) GTEST_SKIP() << "no dcnv2_sharding_plans_planner.json in ../shared/data/iteration_times";
-  EXPECT_EQ(compare_all(planner_runs(path)), 16u);
+TEST(PublishedPlans, AllOfNvidiasPlanner) {
+  const auto plans = planner_runs(test::data("iteration_times/dcnv2_sharding_plans_planner.json"));
+  ASSERT_EQ(plans.size(), test::is_sample("iteration_times") ? 8u : 16u);
+  EXPECT_EQ(compare_all(plans), plans.size());
 }
 
-TEST(PublishedPlans, AllTwentyOneInLogs) {
-  const std::string path = test::shared_data("iteration_times/dcnv2_sharding_plans_from_logs.json");
-  if (path.empty()) GTEST_SKIP() << "no dcnv2_sharding_plans_from_logs.json in ../shared/data/iteration_times";
-  EXPECT_EQ(compare_all(logged_plans(path)), 21u);
+TEST(PublishedPlans, AllInLogs) {
+  const auto plans = logged_plans(test::data("iteration_times/dcnv2_sharding_plans_from_logs.json"));
+  ASSERT_EQ(plans.size(), test::is_sample("iteration_times") ? 11u : 21u);
+  EXPECT_EQ(compare_all(plans), plans.size());
 }
 
 // Needs no files: the plans of one DGX H100 and of eight, as NVIDIA's logs of v4.0 have them (tables by number; 20 has

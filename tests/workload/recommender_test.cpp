@@ -6,9 +6,11 @@
 #include <map>
 #include <numeric>
 
+#include "sim/workload/dlrm/dlrm_spec.hpp"
 #include "sim/workload/dlrm/hybrid_embedding.hpp"
 #include "sim/workload/graph/exchange.hpp"
 #include "sim/workload/placement/planner.hpp"
+#include "sim/workload/registry.hpp"
 #include "sim/workload/workload.hpp"
 
 namespace distsim::workload {
@@ -16,13 +18,14 @@ namespace {
 
 ModelSpec small_model() {
   ModelSpec m;
-  m.kind = ModelKind::dlrm;
+  m.family = find_family("dlrm");
   m.global_batch = 1024;
   m.precision = Precision::fp32;
-  m.dlrm.embedding_dim = 64;
-  m.dlrm.bottom_mlp = {128, 64};
-  m.dlrm.top_mlp = {256, 32, 1};
-  for (const std::int64_t rows : {1000, 2000, 3000, 500, 700, 4000, 900, 800}) m.dlrm.tables.push_back({rows});
+  m.as<DlrmSpec>().embedding_dim = 64;
+  m.as<DlrmSpec>().bottom_mlp = {128, 64};
+  m.as<DlrmSpec>().top_mlp = {256, 32, 1};
+  for (const std::int64_t rows : {1000, 2000, 3000, 500, 700, 4000, 900, 800})
+    m.as<DlrmSpec>().tables.push_back({rows});
   return m;
 }
 
@@ -51,7 +54,7 @@ PlannerTable table(std::int64_t rows, std::int64_t column_pieces = 1) { return {
 TEST(MemoryBalance, DealsSlicesBackAndForth) {
   // Rows 6, 5, 4, 4, 2, 1 on two ranks. Of the equal ones the later is first: 6 -> 0, 5 -> 1, 4 (table 3) -> 1, 4
   // (table 2) -> 0, 2 -> 0, 1 -> 1.
-  const Planner p{2, 1'000'000, Planner::Balance::memory};
+  const Planner p{2, 1'000'000, Balance::memory};
   const auto plan = p.plan({table(6), table(5), table(4), table(4), table(2), table(1)});
   ASSERT_TRUE(plan);
   std::map<std::uint32_t, std::uint32_t> rank_of;
@@ -64,17 +67,17 @@ TEST(MemoryBalance, FallsBackToTheEmptiestRankWhereDealingDoesNotFit) {
   // 6, 5, 5, 1 rows of 256 bytes on two ranks of 10 rows: dealt, rank 1 gets 5 + 5 and rank 0 6 + 1. One row less of
   // room: greedy fails too.
   const std::vector<PlannerTable> tables{table(6), table(5), table(5), table(1)};
-  EXPECT_TRUE((Planner{2, 10 * 256, Planner::Balance::memory}.deal(tables)));
-  EXPECT_FALSE((Planner{2, 9 * 256, Planner::Balance::memory}.deal(tables)));
-  const auto plan = Planner{2, 11 * 256, Planner::Balance::memory}.plan(
-      {table(9), table(6), table(5), table(1)});  // dealt: 9 + 1, 6 + 5
+  EXPECT_TRUE((Planner{2, 10 * 256, Balance::memory}.deal(tables)));
+  EXPECT_FALSE((Planner{2, 9 * 256, Balance::memory}.deal(tables)));
+  const auto plan =
+      Planner{2, 11 * 256, Balance::memory}.plan({table(9), table(6), table(5), table(1)});  // dealt: 9 + 1, 6 + 5
   ASSERT_TRUE(plan);
   EXPECT_DOUBLE_EQ(plan->fullest, 11 * 256);
 }
 
 TEST(MemoryBalance, SlicesOfOneTableFallOnDifferentRanks) {
-  const auto plan = Planner{4, 1'000'000, Planner::Balance::memory}.plan(
-      {table(100, 4), table(90, 4), table(10), table(9), table(8)});
+  const auto plan =
+      Planner{4, 1'000'000, Balance::memory}.plan({table(100, 4), table(90, 4), table(10), table(9), table(8)});
   ASSERT_TRUE(plan);
   std::map<std::pair<std::uint32_t, std::uint32_t>, int> held;
   for (const PlannerSlice& s : plan->slices) EXPECT_EQ((++held[{s.table, s.rank}]), 1);
@@ -109,10 +112,10 @@ TEST(HybridEmbedding, EveryLookupIsOneOrTheOtherAndMoreRanksMeanFewerFrequentRow
 
 TEST(HybridEmbedding, ExchangesInfrequentVectorsAndReducesFrequentRows) {
   FrameworkSpec f;
-  f.hybrid_embedding = true;
-  f.gradient_sync = GradientSync::one_shot;
+  f.embedding.hybrid = true;
+  f.gradients.sync = GradientSync::one_shot;
   const ModelSpec m = small_model();
-  const HybridSplit split = hybrid_split(expand_tables(m.dlrm), 1024, 4);
+  const HybridSplit split = hybrid_split(expand_tables(m.as<DlrmSpec>()), 1024, 4);
   const Workload w = build(m, f, 1, 4);
   const auto vectors = std::llround(256 * split.infrequent_ids);
   EXPECT_EQ(op<graph::Collective>(w.graph, "embedding.exchange").kind, graph::CollectiveKind::all_to_all);
@@ -124,15 +127,15 @@ TEST(HybridEmbedding, ExchangesInfrequentVectorsAndReducesFrequentRows) {
 
 TEST(HybridEmbedding, LeavesMultiHotTablesAndOtherOptimizersAlone) {
   FrameworkSpec f;
-  f.hybrid_embedding = true;
+  f.embedding.hybrid = true;
   ModelSpec m = small_model();
-  EXPECT_TRUE(hybrid_applies(m.dlrm, f, 4));
-  EXPECT_FALSE(hybrid_applies(m.dlrm, f, 1));
-  m.dlrm.tables[3].pooling_factor = 2;
-  EXPECT_FALSE(hybrid_applies(m.dlrm, f, 4));
+  EXPECT_TRUE(hybrid_applies(m.as<DlrmSpec>(), f, 4));
+  EXPECT_FALSE(hybrid_applies(m.as<DlrmSpec>(), f, 1));
+  m.as<DlrmSpec>().tables[3].pooling_factor = 2;
+  EXPECT_FALSE(hybrid_applies(m.as<DlrmSpec>(), f, 4));
   m = small_model();
-  m.dlrm.embedding_optimizer = graph::EmbeddingOptimizer::adagrad;
-  EXPECT_FALSE(hybrid_applies(m.dlrm, f, 4));
+  m.as<DlrmSpec>().embedding_optimizer = graph::EmbeddingOptimizer::adagrad;
+  EXPECT_FALSE(hybrid_applies(m.as<DlrmSpec>(), f, 4));
 }
 
 /// Position of a task in the order in which tasks were added; streams run in that order.
@@ -144,8 +147,8 @@ std::size_t place_of(const graph::TaskGraph& g, const std::string& name) {
 
 TEST(HybridEmbedding, FrequentGradientsDoNotWaitForTheExchange) {
   FrameworkSpec f;
-  f.hybrid_embedding = f.separate_comm_streams = true;
-  f.gradient_sync = GradientSync::one_shot;
+  f.embedding.hybrid = f.gradients.separate_stream = true;
+  f.gradients.sync = GradientSync::one_shot;
   const graph::TaskGraph g = build(small_model(), f, 1, 4).graph;
   EXPECT_LT(place_of(g, "embedding.frequent.wgrad"), place_of(g, "gradients.bucket0.all_reduce"));
   EXPECT_LT(place_of(g, "gradients.bucket0.all_reduce"), place_of(g, "embedding.update"));
@@ -153,9 +156,9 @@ TEST(HybridEmbedding, FrequentGradientsDoNotWaitForTheExchange) {
 
 TEST(AsyncWeightGradients, RunBesideTheExchangeOfTheEmbeddings) {
   FrameworkSpec f;
-  f.gradient_sync = GradientSync::one_shot;
+  f.gradients.sync = GradientSync::one_shot;
   const Workload inline_order = build(small_model(), f, 1, 4);
-  f.async_weight_gradients = true;
+  f.embedding.async_mlp_wgrad = true;
   const Workload held = build(small_model(), f, 1, 4);
   EXPECT_LT(place_of(inline_order.graph, "top.0.wgrad"), place_of(inline_order.graph, "embedding.exchange.dgrad"));
   EXPECT_GT(place_of(held.graph, "top.0.wgrad"), place_of(held.graph, "embedding.exchange.dgrad"));
@@ -178,8 +181,8 @@ std::size_t last_place_of(const graph::TaskGraph& g, const std::string& name) {
 /// With buckets no gradient is sent before it is computed, and a micro-step that adds to gradients holds none back.
 TEST(AsyncWeightGradients, AreSentAfterTheyAreComputed) {
   FrameworkSpec f;
-  f.async_weight_gradients = true;
-  f.bucket_size = f.first_bucket_size = Bytes(1024);
+  f.embedding.async_mlp_wgrad = true;
+  f.gradients.bucket_size = f.gradients.first_bucket_size = Bytes(1024);
   ModelSpec m = small_model();
   const graph::TaskGraph g = build(m, f, 1, 4).graph;
   EXPECT_LT(place_of(g, "top.2.wgrad"), place_of(g, "gradients.bucket0.all_reduce"));
@@ -194,7 +197,7 @@ TEST(RailExchange, SendsEveryVectorOfANodeOnceAcross) {
   // 2 nodes of 2 GPUs, 8 samples: node 0 owns two tables, node 1 one, all of 64 elements, fp32; every GPU has 2 samples
   // and half of its node's rows. Across, a GPU of node 0 sends 2 samples x 1 other node x 128 x 4 = 1024 and receives 2
   // x 64 x 4 = 512. Inside: 8 samples x 128 x 4 = 4096.
-  DlrmSpec spec = small_model().dlrm;
+  DlrmSpec spec = small_model().as<DlrmSpec>();
   spec.tables = {{1000}, {1000}, {1000}};
   const auto placement = place_tables(spec, {4, 2, 1'000'000'000, true});
   ASSERT_TRUE(placement.ok());
@@ -215,7 +218,7 @@ TEST(RailExchange, SendsEveryVectorOfANodeOnceAcross) {
 }
 
 TEST(RailExchange, WholeNodesHoldEveryRowOnce) {
-  const DlrmSpec spec = small_model().dlrm;
+  const DlrmSpec spec = small_model().as<DlrmSpec>();
   const auto placement = place_tables(spec, {12, 3, 1'000'000'000, true});
   ASSERT_TRUE(placement.ok());
   std::map<std::uint32_t, std::int64_t> rows;
@@ -234,8 +237,8 @@ TEST(RailExchange, WholeNodesHoldEveryRowOnce) {
 
 TEST(LoneBottom, RankZeroRunsTheWholeBatchAndSendsIt) {
   FrameworkSpec f;
-  f.bottom_mlp_on_one_rank = true;
-  f.gradient_sync = GradientSync::one_shot;
+  f.embedding.bottom_mlp_on_one_rank = true;
+  f.gradients.sync = GradientSync::one_shot;
   const ModelSpec m = small_model();
   const Workload w = build(m, f, 1, 8);
   EXPECT_EQ(op<graph::Gemm>(w.graph, "bottom.0").m, 1024);
@@ -252,8 +255,8 @@ TEST(LoneBottom, RankZeroRunsTheWholeBatchAndSendsIt) {
 
 TEST(HashEmbedding, AdamSweepsAndVectorsPassThroughHostMemory) {
   ModelSpec m = small_model();
-  m.dlrm.swept_parameters = 12'345;
-  m.dlrm.exchange_through_host = true;
+  m.as<DlrmSpec>().swept_parameters = 12'345;
+  m.as<DlrmSpec>().exchange_through_host = true;
   const Workload w = build(m, {}, 1, 4);
   EXPECT_EQ(op<graph::Elementwise>(w.graph, "embedding.sweep").elements, 12'345);
   EXPECT_EQ(op<graph::Copy>(w.graph, "embedding.exchange.to_host").bytes,
@@ -266,7 +269,7 @@ TEST(HashEmbedding, AdamSweepsAndVectorsPassThroughHostMemory) {
 
 TEST(Dropout, FollowsEveryHiddenLayerOfTheTop) {
   ModelSpec m = small_model();
-  m.dlrm.top_dropout = true;
+  m.as<DlrmSpec>().top_dropout = true;
   const Workload w = build(m, {}, 1, 4);
   EXPECT_EQ(op<graph::Elementwise>(w.graph, "top.0.dropout").elements, 256 * 256);
   EXPECT_EQ(op<graph::Elementwise>(w.graph, "top.1.dropout.dgrad").elements, 256 * 32);
@@ -275,12 +278,12 @@ TEST(Dropout, FollowsEveryHiddenLayerOfTheTop) {
 
 TEST(SparseUpdates, SgdScattersAndAdamSorts) {
   FrameworkSpec f;
-  f.sparse_update = graph::SparseUpdate::sort_dedup;
+  f.embedding.sparse_update = graph::SparseUpdate::sort_dedup;
   ModelSpec m = small_model();
-  m.dlrm.embedding_optimizer = graph::EmbeddingOptimizer::sgd;
+  m.as<DlrmSpec>().embedding_optimizer = graph::EmbeddingOptimizer::sgd;
   EXPECT_EQ(op<graph::EmbeddingBag>(build(m, f, 1, 4).graph, "embedding.update").update, graph::SparseUpdate::atomic);
-  f.sparse_update = graph::SparseUpdate::atomic;
-  m.dlrm.embedding_optimizer = graph::EmbeddingOptimizer::adam;
+  f.embedding.sparse_update = graph::SparseUpdate::atomic;
+  m.as<DlrmSpec>().embedding_optimizer = graph::EmbeddingOptimizer::adam;
   EXPECT_EQ(op<graph::EmbeddingBag>(build(m, f, 1, 4).graph, "embedding.update").update,
             graph::SparseUpdate::sort_dedup);
 }

@@ -22,6 +22,10 @@ TEST(Samples, RemainderGoesToTheFirstRanks) {
   EXPECT_EQ(split.of(8), 31);
   EXPECT_EQ(split.total(), 1000);
   EXPECT_EQ(plan->describe(), "batch 1000 over 32 ranks: 8 take 32, 24 take 31");
+  ModelSpec one_more;
+  one_more.global_batch = 9;
+  EXPECT_EQ(plan_samples(one_more, 2)->describe(), "batch 9 over 2 ranks: 1 takes 5, 1 takes 4");
+  EXPECT_EQ(plan_samples(one_more, 1)->describe(), "batch 9 over 1 rank: 9 each");
 }
 
 TEST(Samples, EverySampleIsTakenOnceInWhateverMicroSteps) {

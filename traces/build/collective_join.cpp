@@ -5,13 +5,20 @@
 #include <string>
 #include <tuple>
 
+#include "base/text/counted.hpp"
 #include "traces/build/collective_text.hpp"
-#include "traces/kineto/kineto_metadata.hpp"
+#include "traces/build/op_inputs.hpp"
 
 namespace distsim::traces {
 namespace {
 
 constexpr int kMostParents = 16;
+
+/// "1 of 8 kernels has": the verb agrees with the first number.
+std::string of_all(std::uint64_t n, std::uint64_t all, std::string_view noun, std::string_view one,
+                   std::string_view many) {
+  return std::to_string(n) + " of " + counted(all, noun) + " " + std::string(agreeing(n, one, many));
+}
 
 /// `from` fills what `to` leaves open.
 void fill_open(TraceCollective& to, const TraceCollective& from) {
@@ -134,11 +141,10 @@ void complete_collectives(TraceJob& job, TraceRank& rank) {
   }
   number_by_group(rank.collectives);
   if (no_kind > 0)
-    rank.notes.assume(std::to_string(no_kind) + " of " + std::to_string(kernels) +
-                      " communication kernels do not say which collective they are");
+    rank.notes.assume(of_all(no_kind, kernels, "communication kernel", "does not name its", "do not name their") +
+                      " collective");
   if (no_size > 0)
-    rank.notes.assume(std::to_string(no_size) + " of " + std::to_string(kernels) +
-                      " communication kernels have no known size");
+    rank.notes.assume(of_all(no_size, kernels, "communication kernel", "has", "have") + " no known size");
 }
 
 void match_collectives(TraceJob& job) {
@@ -181,8 +187,8 @@ void match_collectives(TraceJob& job) {
     for (const CollectiveMatch::Member& m : f->match.members) job.ranks[m.rank].collectives[m.collective].match = index;
   }
   if (joined < total)
-    job.notes.assume(std::to_string(total - joined) + " of " + std::to_string(total) +
-                     " collectives have no partner on another rank that was read");
+    job.notes.assume(of_all(total - joined, total, "collective", "has", "have") +
+                     " no partner on another rank that was read");
 }
 
 void align_clocks(TraceJob& job, std::int64_t tolerance_ns) {

@@ -33,7 +33,7 @@ constexpr std::array<KindWord, 14> kKindWords{{{"reducescatter", graph::Collecti
                                                {"send", graph::CollectiveKind::send_recv},
                                                {"recv", graph::CollectiveKind::send_recv}}};
 
-/// Letters alone, lower case: "_allgather_base" -> "allgatherbase".
+/// Only the letters, in lower case: "_allgather_base" -> "allgatherbase".
 std::string letters(std::string_view text) {
   std::string out;
   for (const char c : text) {

@@ -23,7 +23,7 @@ void add_dims(const dom::element& value, TensorShape& shape) {
   }
 }
 
-/// [[2, 3], [], [[4], [5]]]: a list of tensors gives a shape for each of its members, which stand one after the other.
+/// [[2, 3], [], [[4], [5]]]: a list of tensors gives a shape for each of its members, one after the other.
 void add_shapes(const dom::array& dims, const std::vector<std::string>& types, std::vector<TensorShape>& out) {
   std::size_t i = 0;
   for (const dom::element item : dims) {
@@ -114,6 +114,24 @@ std::uint32_t GeometryTable::intern(const KernelGeometry& geometry) {
   const auto [at, fresh] = known_.emplace(std::move(key), static_cast<std::uint32_t>(job_.geometries.size()));
   if (fresh) job_.geometries.push_back(geometry);
   return at->second;
+}
+
+bool total_elements(const OpInputs& inputs, std::int64_t& elements, graph::DType& dtype) {
+  std::int64_t total = 0;
+  bool found = false;
+  for (const TensorShape& t : inputs.tensors) {
+    const auto type = dtype_of_text(t.type);
+    if (t.dims.empty() || (!type && found)) continue;
+    std::int64_t n = 1;
+    for (const std::int64_t d : t.dims) {
+      if (d < 0 || __builtin_mul_overflow(n, d, &n)) return false;
+    }
+    if (__builtin_add_overflow(total, n, &total)) return false;
+    if (type && !found) dtype = *type;
+    found = found || type.has_value();
+  }
+  elements = total;
+  return found && total > 0;
 }
 
 }  // namespace distsim::traces

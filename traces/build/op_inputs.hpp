@@ -35,4 +35,7 @@ class GeometryTable {
   std::unordered_map<std::string, std::uint32_t> known_;
 };
 
+/// Elements and type of all tensors of `inputs` together; false where they are not known.
+bool total_elements(const OpInputs& inputs, std::int64_t& elements, graph::DType& dtype);
+
 }  // namespace distsim::traces

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <numeric>
 #include <tuple>
-#include <unordered_map>
 
 namespace distsim::traces {
 
@@ -49,9 +48,6 @@ void RankBuilder::thread_name(std::uint64_t process, std::uint64_t thread, std::
 
 namespace {
 
-constexpr std::int64_t kJitter =
-    1000;  // ns: whole microseconds, cut off, may let a child end after its parent by as much
-
 /// Old positions in the order of `less`; equal ones keep their order.
 template <class Less>
 std::vector<std::uint32_t> sorted_order(std::size_t n, Less less) {
@@ -92,7 +88,6 @@ void set_ranges(std::vector<Lane>& lanes, const Records& records, LaneOf lane_of
 
 constexpr std::int64_t kLongestTrace = 1'000'000'000'000'000;    // ns, 11.6 days: as long as a Duration may be
 constexpr std::int64_t kLargestSum = 4'000'000'000'000'000'000;  // ns, of all durations
-constexpr std::int64_t kMostBytes = std::int64_t{1} << 50;       // of one copy
 constexpr std::size_t kSamples = 4096;
 
 /// Start of the middle one of some records, spread evenly over `starts(0..n)`.
@@ -105,7 +100,7 @@ std::int64_t typical_start(std::size_t n, Start start) {
   return *middle;
 }
 
-/// Keeps those of parallel lists for which `keep(i)`; returns how many went.
+/// Keeps those of parallel lists for which `keep(i)`; returns how many were dropped.
 template <class Keep, class First, class... Rest>
 std::uint64_t keep_in_all(Keep keep, First& first, Rest&... rest) {
   std::size_t kept = 0;
@@ -117,10 +112,10 @@ std::uint64_t keep_in_all(Keep keep, First& first, Rest&... rest) {
     }
     ++kept;
   }
-  const std::uint64_t gone = first.size() - kept;
+  const std::uint64_t dropped = first.size() - kept;
   first.resize(kept);
   (rest.resize(kept), ...);
-  return gone;
+  return dropped;
 }
 
 }  // namespace
@@ -138,15 +133,15 @@ void RankBuilder::leave_out_absurd(TraceRank& rank) {
     sum += duration;
     return true;
   };
-  std::uint64_t gone =
+  std::uint64_t dropped =
       keep_in_all([&](std::size_t i) { return sane(hosts_[i].start_ns, hosts_[i].duration_ns); }, hosts_, host_keys_);
-  gone += keep_in_all([&](std::size_t i) { return sane(devices_[i].start_ns, devices_[i].duration_ns); }, devices_,
-                      device_keys_, device_collectives_);
+  dropped += keep_in_all([&](std::size_t i) { return sane(devices_[i].start_ns, devices_[i].duration_ns); }, devices_,
+                         device_keys_, device_collectives_);
   std::erase_if(memory_, [&](const MemoryInput& m) { return !sane(m.record.start_ns, 0); });
   std::erase_if(syncs_, [&](const SyncInput& s) { return !sane(s.record.start_ns, s.record.duration_ns); });
-  for (DeviceRecord& d : devices_) d.bytes = d.bytes > kMostBytes ? -1 : std::max<std::int64_t>(-1, d.bytes);
+  for (DeviceRecord& d : devices_) d.bytes = d.bytes > kMostBytesAtOnce ? -1 : std::max<std::int64_t>(-1, d.bytes);
   rank.notes.drop("records on more than " + std::to_string(kMostStreams) + " streams", beyond_streams_);
-  rank.notes.drop("records more than 11 days from the others", gone);
+  rank.notes.drop("records more than 11 days from the others", dropped);
 }
 
 std::vector<RankBuilder::Key> RankBuilder::sort_hosts(TraceRank& rank) {
@@ -188,159 +183,14 @@ std::vector<std::uint32_t> RankBuilder::sort_devices(TraceRank& rank) {
   return order;
 }
 
-/// Parents by a stack for each thread. A record that only partly overlaps the one around it (clock jitter) belongs to
-/// the next one out.
-void RankBuilder::nest(TraceRank& rank) {
-  std::vector<std::uint32_t> open;
-  for (const TraceThread& thread : rank.threads) {
-    open.clear();
-    for (std::uint32_t i = thread.begin; i < thread.end; ++i) {
-      HostRecord& r = rank.host_records[i];
-      while (!open.empty() && rank.host_records[open.back()].end_ns() <= r.start_ns) open.pop_back();
-      std::size_t around = open.size();
-      while (around > 0 && rank.host_records[open[around - 1]].end_ns() + kJitter < r.end_ns()) --around;
-      r.parent = around > 0 ? open[around - 1] : kNone;
-      if (around < open.size()) open.resize(around);
-      open.push_back(i);
-    }
-  }
-}
-
-void RankBuilder::join(TraceRank& rank, const std::vector<Key>& host_keys,
-                       const std::vector<std::uint32_t>& device_order) {
-  std::unordered_map<std::uint64_t, std::uint32_t> calls, ops;
-  std::uint64_t twice = 0;
-  for (std::uint32_t i = 0; i < rank.host_records.size(); ++i) {
-    const HostRecord& r = rank.host_records[i];
-    const Key& key = host_keys[i];
-    if (r.kind == HostKind::runtime && key.correlation != 0) {
-      const auto [at, fresh] = calls.emplace(key.correlation, i);
-      if (!fresh) {
-        // A driver call inside a runtime call may repeat its id: the outer one was sorted first and stays.
-        if (rank.host_records[at->second].end_ns() < r.end_ns() || rank.host_records[at->second].thread != r.thread)
-          ++twice;
-      }
-    } else if (r.kind != HostKind::runtime && key.external != 0) {
-      ops.emplace(key.external, i);
-    }
-  }
-  std::vector<std::uint8_t> uses(rank.host_records.size(), 0);
-  std::uint64_t without = 0;
-  for (std::uint32_t i = 0; i < rank.device_records.size(); ++i) {
-    DeviceRecord& r = rank.device_records[i];
-    const Key& key = device_keys_[device_order[i]];
-    const auto call = key.correlation != 0 ? calls.find(key.correlation) : calls.end();
-    if (call != calls.end()) {
-      r.launch = call->second;
-      uses[r.launch] = static_cast<std::uint8_t>(std::min(2, uses[r.launch] + 1));
-      r.op = rank.host_records[r.launch].parent;
-      while (r.op != kNone && rank.host_records[r.op].kind == HostKind::runtime) r.op = rank.host_records[r.op].parent;
-    } else {
-      ++without;
-    }
-    const auto op =
-        r.op == kNone && key.external != 0 && key.external != key.correlation ? ops.find(key.external) : ops.end();
-    if (op != ops.end()) r.op = op->second;
-  }
-  for (DeviceRecord& r : rank.device_records) {
-    r.from_graph = r.launch != kNone && rank.host_records[r.launch].call == RuntimeCall::launch_graph;
-  }
-  if (twice > 0)
-    rank.notes.assume(std::to_string(twice) + " runtime calls repeat a correlation id; the first one counts");
-  if (without > 0) {
-    rank.notes.assume(
-        std::to_string(without) + " of " + std::to_string(rank.device_records.size()) +
-        " device records have no launch record (launched before the window, or host not recorded); kept in stream order");
-  }
-}
-
-void RankBuilder::join_syncs(TraceRank& rank, const std::vector<Key>& host_keys) {
-  std::unordered_map<std::uint64_t, std::uint32_t> calls;
-  if (!syncs_.empty()) {
-    for (std::uint32_t i = 0; i < rank.host_records.size(); ++i) {
-      if (rank.host_records[i].kind == HostKind::runtime && host_keys[i].correlation != 0)
-        calls.emplace(host_keys[i].correlation, i);
-    }
-  }
-  const auto call = [&](std::uint64_t correlation) {
-    const auto at = calls.find(correlation);
-    return correlation != 0 && at != calls.end() ? at->second : kNone;
-  };
-  std::map<std::pair<std::uint32_t, std::uint64_t>, std::uint32_t> streams;
-  for (std::uint32_t i = 0; i < rank.streams.size(); ++i) streams[{rank.streams[i].device, rank.streams[i].id}] = i;
-  const auto stream = [&](std::uint32_t device, std::int64_t id) {
-    const auto at = id >= 0 ? streams.find({device, static_cast<std::uint64_t>(id)}) : streams.end();
-    return at != streams.end() ? at->second : kNone;
-  };
-  for (const SyncInput& s : syncs_) {
-    SyncRecord r = s.record;
-    r.stream = stream(s.device, s.stream);
-    r.wait_on_stream = stream(s.device, s.wait_on_stream);
-    r.call = call(s.correlation);
-    r.record_call = call(s.record_correlation);
-    rank.syncs.push_back(r);
-  }
-  std::ranges::stable_sort(rank.syncs, {}, &SyncRecord::start_ns);
-}
-
-/// By start. Where totals were not recorded they are added up, from the least that keeps all of them at 0 or more.
-void RankBuilder::place_memory(TraceRank& rank) {
-  if (memory_.empty()) return;
-  std::ranges::stable_sort(memory_, {}, [](const MemoryInput& m) { return m.record.start_ns; });
-  std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t> threads;
-  for (std::uint32_t t = 0; t < rank.threads.size(); ++t) threads[{rank.threads[t].process, rank.threads[t].id}] = t;
-  std::map<std::uint32_t, std::int64_t> total, least;  // by device
-  bool added_up = false;
-  for (MemoryInput& m : memory_) {
-    std::int64_t& sum = total[m.record.device];
-    const bool stated = m.total >= 0;
-    added_up = added_up || !stated;
-    sum = std::clamp(stated ? m.total : sum + std::clamp(m.change, -kMostBytes, kMostBytes), -kMostBytes, kMostBytes);
-    if (!stated) least[m.record.device] = std::min(least[m.record.device], sum);
-    m.record.allocated = sum;
-    const auto thread = threads.find({m.process, m.thread});
-    if (thread != threads.end()) m.record.thread = thread->second;
-    rank.memory.push_back(m.record);
-  }
-  for (MemoryRecord& m : rank.memory) m.allocated -= std::min<std::int64_t>(0, least[m.device]);
-  if (added_up) rank.notes.assume("memory: changes alone were recorded, what was allocated before is not known");
-  memory_ = {};
-}
-
-/// Collectives by start: first come the device records that carry one, then host records whose collective no kernel
-/// took.
-void RankBuilder::place_collectives(TraceRank& rank, const std::vector<std::uint32_t>& device_order) {
-  struct Placed {
-    std::int64_t start;
-    std::uint32_t from, device, host;
-  };
-  std::vector<Placed> placed;
-  for (std::uint32_t i = 0; i < rank.device_records.size(); ++i) {
-    const std::int32_t c = device_collectives_[device_order[i]];
-    if (c >= 0) placed.push_back({rank.device_records[i].start_ns, static_cast<std::uint32_t>(c), i, kNone});
-  }
-  for (std::uint32_t i = 0; i < rank.host_records.size(); ++i) {
-    const std::uint32_t c = rank.host_records[i].collective;
-    if (c != kNone) placed.push_back({rank.host_records[i].start_ns, c, kNone, i});
-  }
-  std::ranges::stable_sort(placed, {}, &Placed::start);
-  for (const Placed& p : placed) {
-    const auto index = static_cast<std::uint32_t>(rank.collectives.size());
-    rank.collectives.push_back(collectives_[p.from]);
-    rank.collectives.back().device_record = p.device;
-    rank.collectives.back().host_record = p.host;
-    if (p.device != kNone) rank.device_records[p.device].collective = index;
-    if (p.host != kNone) rank.host_records[p.host].collective = index;
-  }
-}
-
 void RankBuilder::finish(TraceRank& rank) {
   leave_out_absurd(rank);
   const std::vector<Key> host_keys = sort_hosts(rank);
   const std::vector<std::uint32_t> device_order = sort_devices(rank);
   nest(rank);
-  join(rank, host_keys, device_order);
-  join_syncs(rank, host_keys);
+  const HostIndex index = index_hosts(rank, host_keys);
+  join(rank, index, device_order);
+  join_syncs(rank, index);
   place_memory(rank);
   place_collectives(rank, device_order);
 }

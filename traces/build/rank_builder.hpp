@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -64,8 +65,22 @@ class RankBuilder {
   void finish(TraceRank& rank);
 
  private:
+  static constexpr std::int64_t kMostBytesAtOnce = std::int64_t{1} << 50;  ///< of one copy or allocation
+
   struct Key {
     std::uint64_t correlation = 0, external = 0;
+  };
+  /// Host records by the ids that join them, the first of each id.
+  struct HostIndex {
+    std::unordered_map<std::uint64_t, std::uint32_t> calls, ops;
+    std::uint32_t call(std::uint64_t correlation) const { return find(calls, correlation); }
+    std::uint32_t op(std::uint64_t external) const { return find(ops, external); }
+
+   private:
+    static std::uint32_t find(const std::unordered_map<std::uint64_t, std::uint32_t>& in, std::uint64_t id) {
+      const auto at = id != 0 ? in.find(id) : in.end();
+      return at != in.end() ? at->second : kNone;
+    }
   };
 
   std::uint32_t thread_index(std::uint64_t process, std::uint64_t thread);
@@ -74,8 +89,9 @@ class RankBuilder {
   std::vector<Key> sort_hosts(TraceRank& rank);
   std::vector<std::uint32_t> sort_devices(TraceRank& rank);
   void nest(TraceRank& rank);
-  void join(TraceRank& rank, const std::vector<Key>& host_keys, const std::vector<std::uint32_t>& device_order);
-  void join_syncs(TraceRank& rank, const std::vector<Key>& host_keys);
+  static HostIndex index_hosts(TraceRank& rank, const std::vector<Key>& host_keys);
+  void join(TraceRank& rank, const HostIndex& index, const std::vector<std::uint32_t>& device_order);
+  void join_syncs(TraceRank& rank, const HostIndex& index);
   void place_memory(TraceRank& rank);
   void place_collectives(TraceRank& rank, const std::vector<std::uint32_t>& device_order);
 

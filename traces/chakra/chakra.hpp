@@ -42,7 +42,7 @@ struct ChakraNode {
 
   std::uint64_t id = 0;
   std::int64_t ps =
-      0;  ///< duration, picoseconds: duration_micros, or the attribute duration_ps that our own files carry beside it
+      0;  ///< duration, picoseconds: duration_micros, or the attribute duration_ps that our own files carry as well
   std::int64_t operations = 0;        ///< num_ops
   std::int64_t tensor_bytes = 0;      ///< tensor_size
   std::int64_t comm_bytes = kAbsent;  ///< comm_size
@@ -74,7 +74,7 @@ struct ChakraGraph {
   }
 };
 
-/// True where two ranks do the same in the same order and differ in durations and names alone. Nodes that the files
+/// True where two ranks do the same in the same order and differ only in durations and names. Nodes that the files
 /// number differently are alike.
 bool same_structure(const ChakraGraph& a, const ChakraGraph& b);
 

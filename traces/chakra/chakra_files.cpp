@@ -23,7 +23,7 @@ std::vector<std::string> expand_pattern(const std::string& pattern) {
   return out;
 }
 
-/// A path as a pattern that matches itself alone.
+/// A path as a pattern that matches nothing but itself.
 std::string literal(const std::string& path) {
   std::string out;
   for (const char c : path) {

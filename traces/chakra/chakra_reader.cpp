@@ -11,6 +11,7 @@ namespace distsim::traces {
 namespace {
 
 constexpr std::size_t kMostExpanded = std::size_t{1} << 31;
+constexpr std::size_t kPrintedWithin = 4096;  // bytes: the first messages that chakra_jsonizer prints
 
 std::size_t skip_space(std::string_view text) { return std::min(text.size(), text.find_first_not_of(" \t\r\n")); }
 
@@ -23,19 +24,9 @@ bool is_json(std::string_view bytes) {
 
 Error at(const std::string& file, const Error& e) { return {e.what, file, e.hint}; }
 
-}  // namespace
-
-bool is_chakra(std::string_view bytes) {
-  if (is_json(bytes)) {
-    const std::string_view head = bytes.substr(0, 4096);
-    const bool feeder = head.find("\"workload_graph\"") != std::string_view::npos;
-    const bool printed = head.find("\"durationMicros\"") != std::string_view::npos ||
-                         head.find("\"COMP_NODE\"") != std::string_view::npos ||
-                         head.find("\"COMM_COLL_NODE\"") != std::string_view::npos;
-    return feeder || printed;
-  }
-  // A length, then field 1 or 2 of GlobalMetadata, both of which are length-delimited and lie within it. (A text whose
-  // second byte ends a line is not that.)
+/// A length, then field 1 or 2 of GlobalMetadata, both of which are length-delimited and lie within it. (A text whose
+/// second byte ends a line is not that.)
+bool begins_with_metadata(std::string_view bytes) {
   const auto byte = [&](std::size_t at) { return at < bytes.size() ? static_cast<unsigned char>(bytes[at]) : 0u; };
   std::size_t i = 0, length = 0;
   for (; i < 5 && (byte(i) & 0x80); ++i) length |= std::size_t{byte(i) & 0x7F} << (7 * i);
@@ -45,10 +36,20 @@ bool is_chakra(std::string_view bytes) {
          byte(0) != '[';
 }
 
+}  // namespace
+
+bool sniff_chakra(const TraceHead& head) {
+  if (head.json == TraceHead::Json::none) return begins_with_metadata(head.bytes);
+  if (head.has("traceEvents") || head.has("nodes") || head.has("events")) return false;
+  const std::string_view start = head.text.substr(0, kPrintedWithin);
+  const auto has = [start](const char* word) { return start.find(word) != std::string_view::npos; };
+  return head.has("workload_graph") || has("\"durationMicros\"") || has("\"COMP_NODE\"") || has("\"COMM_COLL_NODE\"");
+}
+
 Result<ChakraGraph> read_chakra(std::string_view bytes, const std::string& file) {
   std::string expanded;
   if (is_gzip(bytes)) {
-    TRY_ASSIGN(expanded, gunzip(bytes, file, kMostExpanded));
+    TRY_ASSIGN(expanded, gunzip(bytes, file, {ExpansionLimit{}.ratio, kMostExpanded}));
     bytes = expanded;
   }
   if (bytes.empty()) return Error{"found an empty file, expected a Chakra trace", file, ""};

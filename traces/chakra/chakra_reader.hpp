@@ -6,17 +6,24 @@
 //             printed one after another, as chakra_jsonizer does
 #pragma once
 
-#include "base/result.hpp"
 #include "traces/chakra/chakra.hpp"
+#include "traces/trace_format.hpp"
 
 namespace distsim::traces {
 
-/// True where the bytes begin like a Chakra trace of either form. Looks at the head alone.
-bool is_chakra(std::string_view bytes);
+bool sniff_chakra(const TraceHead& head);
 
 /// `file` appears in error messages. Errors: bytes that are no such file or end too early, nodes that cannot be ordered
 /// (ChakraBuilder).
-Result<ChakraGraph> read_chakra(std::string_view bytes, const std::string& file);
+ReadGraph read_chakra;
+
+inline constexpr TraceFormat kChakraExecution{
+    .name = "Chakra execution trace",
+    .extensions = {".et"},
+    .sentence = "Chakra execution traces of both layouts, .et or JSON, for `replay`",
+    .sniff = sniff_chakra,
+    .read_graph = read_chakra,
+};
 
 /// Communicators as ASTRA-sim takes them: {"1": [0, 1, 2, 3], "2": [4, 5, 6, 7]}, by pg_name. Refuses empty and
 /// repeated members.

@@ -12,7 +12,7 @@ namespace distsim::traces {
 /// reads. Process groups go into the inputs of the first METADATA node, as PyTorch writes them.
 std::string to_chakra(const ChakraGraph& graph);
 
-/// {"1": [0, 1], "2": [2, 3]}: communicators as ASTRA-sim takes them beside the traces.
+/// {"1": [0, 1], "2": [2, 3]}: communicators as ASTRA-sim takes them with the traces.
 std::string to_chakra_groups(const std::map<std::string, std::vector<std::uint32_t>>& groups);
 
 }  // namespace distsim::traces

@@ -10,11 +10,15 @@
 #include <cstring>
 #include <vector>
 
+#include "base/text/quantity_text.hpp"
+
 namespace distsim::traces {
 namespace {
 
 constexpr std::size_t kPackedChunk = std::size_t{1} << 18;
 constexpr std::uint64_t kAlwaysAllowed = std::uint64_t{1} << 20;
+
+std::string byte_text(std::uint64_t n) { return format_quantity(static_cast<double>(n), Dimension::bytes); }
 
 class PlainFile : public ByteSource {
  public:
@@ -50,8 +54,7 @@ class GzipSource : public ByteSource {
     while (z_.avail_out == room && !done_) TRY(step());
     const std::size_t got = room - z_.avail_out;
     out_ += got;
-    const double allowed = std::max(static_cast<double>(in_) * limit_.ratio, static_cast<double>(kAlwaysAllowed));
-    if (static_cast<double>(out_) > allowed || out_ > limit_.max_bytes) return too_much_expansion(name_, limit_);
+    TRY(check_expansion(limit_, in_, out_, name_));
     return got;
   }
 
@@ -153,7 +156,7 @@ Result<std::string> read_all(ByteSource& source, const std::string& name, std::u
     TRY_ASSIGN(const std::size_t got, source.read(chunk.data(), chunk.size()));
     if (got == 0) return text;
     if (text.size() + got > max_bytes)
-      return Error{"found more than " + std::to_string(max_bytes) + " bytes, expected no more than that", name, ""};
+      return Error{"found more than " + byte_text(max_bytes) + ", expected at most that", name, ""};
     text.append(chunk.data(), got);
   }
 }
@@ -162,12 +165,16 @@ std::unique_ptr<ByteSource> from_memory(std::shared_ptr<const std::string> text)
   return std::make_unique<MemorySource>(std::move(text));
 }
 
-Error too_much_expansion(const std::string& name, const ExpansionLimit& limit) {
-  const bool ratio = limit.ratio < 1e6;
-  return Error{ratio ? "found compressed data that expands to more than " +
-                           std::to_string(static_cast<long long>(limit.ratio)) + " times its size, expected a trace"
-                     : "found more than " + std::to_string(limit.max_bytes) + " bytes of text",
-               name, "decompress it first if that is intended"};
+Result<void> check_expansion(const ExpansionLimit& limit, std::uint64_t packed, std::uint64_t expanded,
+                             const std::string& name) {
+  const std::string hint = "decompress it first if that is intended";
+  if (expanded > limit.max_bytes)
+    return Error{"found more text than expected, at most " + byte_text(limit.max_bytes), name, hint};
+  const double allowed = std::max(static_cast<double>(packed) * limit.ratio, static_cast<double>(kAlwaysAllowed));
+  if (static_cast<double>(expanded) <= allowed) return {};
+  return Error{"found compressed data that expands to more than " +
+                   std::to_string(static_cast<long long>(limit.ratio)) + " times its size, expected a trace",
+               name, hint};
 }
 
 }  // namespace distsim::traces

@@ -41,7 +41,8 @@ Result<std::string> read_all(ByteSource& source, const std::string& name, std::u
 /// Text that is in memory already.
 std::unique_ptr<ByteSource> from_memory(std::shared_ptr<const std::string> text);
 
-/// Error for text that outgrows `limit`.
-Error too_much_expansion(const std::string& name, const ExpansionLimit& limit);
+/// Error: `expanded` bytes of text from `packed` bytes are more than `limit` allows.
+Result<void> check_expansion(const ExpansionLimit& limit, std::uint64_t packed, std::uint64_t expanded,
+                             const std::string& name);
 
 }  // namespace distsim::traces

@@ -10,7 +10,7 @@ namespace {
 
 class Inflate {
  public:
-  Inflate() { ok_ = inflateInit2(&z_, 15 + 16) == Z_OK; }  // 16: gzip headers alone
+  Inflate() { ok_ = inflateInit2(&z_, 15 + 16) == Z_OK; }  // 16: only gzip headers
   ~Inflate() { inflateEnd(&z_); }
   Inflate(const Inflate&) = delete;
   Inflate& operator=(const Inflate&) = delete;
@@ -26,7 +26,7 @@ constexpr std::size_t kMostInput = std::size_t{1} << 30;  // zlib counts in unsi
 
 }  // namespace
 
-Result<std::string> gunzip(std::string_view bytes, const std::string& file, std::size_t max_bytes) {
+Result<std::string> gunzip(std::string_view bytes, const std::string& file, ExpansionLimit limit) {
   const auto broken = [&] {
     return Error{"found damaged or incomplete gzip data, expected a complete file", file, ""};
   };
@@ -46,9 +46,7 @@ Result<std::string> gunzip(std::string_view bytes, const std::string& file, std:
       state = ::inflate(&z, Z_NO_FLUSH);
       if (state != Z_OK && state != Z_STREAM_END) return broken();
       out.append(chunk.data(), chunk.size() - z.avail_out);
-      if (out.size() > max_bytes)
-        return Error{"found more than " + std::to_string(max_bytes) + " bytes after decompression, expected fewer",
-                     file, ""};
+      TRY(check_expansion(limit, bytes.size(), out.size(), file));
     }
     if (z.avail_in > 0 && inflateReset(&z) != Z_OK) return broken();
   }

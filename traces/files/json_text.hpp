@@ -8,7 +8,7 @@
 namespace distsim::traces {
 
 /// Appends `text` in double quotes: control characters escaped, bytes that are not UTF-8 become U+FFFD, and '<' is
-/// escaped too, so that the JSON may stand in a page.
+/// escaped too, so that the JSON may be embedded in a page.
 void append_json_string(std::string& out, std::string_view text);
 
 /// Appends picoseconds as microseconds with all six decimals: 1234567 -> 1.234567. Exact for every int64.

@@ -10,7 +10,6 @@
 namespace distsim::traces {
 namespace {
 
-constexpr std::uint64_t kAlwaysAllowed = std::uint64_t{1} << 20;
 constexpr std::size_t kMostMembers = 1 << 16;
 
 struct CloseZip {
@@ -35,8 +34,7 @@ class ZipSource : public ByteSource {
       return std::size_t{0};
     }
     out_ += static_cast<std::uint64_t>(got);
-    const double allowed = std::max(static_cast<double>(packed_) * limit_.ratio, static_cast<double>(kAlwaysAllowed));
-    if (static_cast<double>(out_) > allowed || out_ > limit_.max_bytes) return too_much_expansion(name_, limit_);
+    TRY(check_expansion(limit_, packed_, out_, name_));
     return static_cast<std::size_t>(got);
   }
   bool cut_short() const override { return cut_; }

@@ -3,7 +3,8 @@
 #include <algorithm>
 
 #include "traces/build/collective_text.hpp"
-#include "traces/kineto/kineto_metadata.hpp"
+#include "traces/build/op_inputs.hpp"
+#include "traces/files/json_values.hpp"
 
 namespace distsim::traces {
 namespace {

@@ -5,12 +5,14 @@
 #include <string>
 #include <unordered_map>
 
+#include "base/text/counted.hpp"
+
 namespace distsim::traces {
 namespace {
 
 using Pairs = std::vector<std::pair<std::uint32_t, std::uint32_t>>;  // timed, node
 
-/// Ids that stand for one op each; 0 marks those that do not.
+/// Ids that belong to one op each; 0 marks those that do not.
 std::unordered_map<std::uint64_t, std::uint32_t> unique_ids(const TraceRank& rank) {
   std::unordered_map<std::uint64_t, std::uint32_t> ids;
   for (std::uint32_t i = 0; i < rank.host_records.size(); ++i) {
@@ -86,8 +88,8 @@ void link_execution_trace(TraceJob&, TraceRank& timed, const TraceRank& nodes) {
     ops += r.kind == HostKind::op || r.kind == HostKind::annotation ? 1 : 0;
   timed.format += " + " + nodes.format;
   timed.notes.assume(std::to_string(pairs.size()) + " of " + std::to_string(ops) +
-                     " ops matched to the execution trace (" + std::to_string(nodes.host_records.size()) +
-                     " nodes) by " + how);
+                     " ops matched to the execution trace (" + counted(nodes.host_records.size(), "node") + ") by " +
+                     how);
   for (const TraceNotes::Count& c : nodes.notes.dropped) timed.notes.drop(c.what, c.count);
 }
 

@@ -42,7 +42,7 @@ std::string json_at(const dom::element& object, std::string_view key) {
   return object[key].get(value) ? std::string() : simdjson::minify(value);
 }
 
-/// A list of numbers alone, as strides are: [1, 1]. A tensor is [id, storage, offset, elements, bytes, "cuda:0"].
+/// A list of nothing but numbers, as strides are: [1, 1]. A tensor is [id, storage, offset, elements, bytes, "cuda:0"].
 bool plain_list(const dom::element& value) {
   dom::array items;
   if (value.get_array().get(items)) return false;
@@ -191,7 +191,7 @@ Result<ReadRank> Reader::finish(const JsonStreamEnd& end) {
     return Error{std::string("found no nodes") + (end.complete ? "" : " before the file is cut off") +
                      ", expected a PyTorch execution trace",
                  rank.path, ""};
-  rank.format = "PyTorch execution trace" + (schema_.empty() ? "" : " " + printable(schema_, 40));
+  rank.format = std::string(kExecutionTrace.name) + (schema_.empty() ? "" : " " + printable(schema_, 40));
   for (const TraceGroup& g : groups_) intern_group(job_, g);
   place();
   builder_.finish(rank);
@@ -205,11 +205,17 @@ Result<ReadRank> Reader::finish(const JsonStreamEnd& end) {
 
 }  // namespace
 
-Result<ReadRank> read_execution_trace(ByteSource& source, const std::string& path, const TraceOptions& options,
-                                      TraceJob& job) {
-  Reader reader(path, job);
-  TRY_ASSIGN(const JsonStreamEnd end, stream_json(source, path, options.window, options.window * 64, reader));
-  return reader.finish(end);
+bool sniff_execution_trace(const TraceHead& head) {
+  if (head.has("traceEvents") || head.has("workload_graph") || head.has("events")) return false;
+  return head.has("schema") || (head.has("nodes") && (head.has("pid") || head.has("start_ts")));
+}
+
+Result<std::vector<ReadRank>> read_execution_trace(const TraceFile& file, const TraceOptions& options, TraceJob& job) {
+  TRY_ASSIGN(const std::unique_ptr<ByteSource> source, file.open());
+  Reader reader(file.path, job);
+  TRY_ASSIGN(const JsonStreamEnd end, stream_json(*source, file.path, options.window, options.window * 64, reader));
+  TRY_ASSIGN(const ReadRank rank, reader.finish(end));
+  return std::vector<ReadRank>{rank};
 }
 
 }  // namespace distsim::traces

@@ -2,16 +2,22 @@
 // collectives, without times.
 #pragma once
 
-#include <string>
-
-#include "base/result.hpp"
-#include "traces/files/byte_source.hpp"
-#include "traces/kineto/kineto_reader.hpp"
+#include "traces/trace_format.hpp"
 
 namespace distsim::traces {
 
+bool sniff_execution_trace(const TraceHead& head);
+
 /// The flat nodes of 1.0.1 and the nested ones with `attrs` are told apart node by node. Errors: not JSON; no nodes.
-Result<ReadRank> read_execution_trace(ByteSource& source, const std::string& path, const TraceOptions& options,
-                                      TraceJob& job);
+ReadRanks read_execution_trace;
+
+inline constexpr TraceFormat kExecutionTrace{
+    .name = "PyTorch execution trace",
+    .extensions = {".json"},
+    .sentence =
+        "PyTorch execution trace (schemas 1.0.1 to 1.1.1); adds shapes and collectives to a Kineto trace of the same rank",
+    .sniff = sniff_execution_trace,
+    .read = read_execution_trace,
+};
 
 }  // namespace distsim::traces

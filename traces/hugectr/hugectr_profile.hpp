@@ -2,7 +2,7 @@
 // host avg_iter_time_ms and a timeline of labelled events by device and stream. Both generations of the file.
 //
 // Times are milliseconds; averages are means over the repetitions. Repetitions have outliers (an iteration of hundreds
-// of ms beside 2.4, and a start that late): the medians are given next to the means, and the charts use them.
+// of ms next to 2.4 ms, and a start that late): the medians are given next to the means, and the charts use them.
 // Events of different names were timed in different iterations, so that their starts may be off by about 0.1 ms from
 // each other.
 #pragma once

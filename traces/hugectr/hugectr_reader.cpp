@@ -53,7 +53,7 @@ std::int64_t number_at(const dom::element& event, std::string_view key) {
   return event[key].get_int64().get(n) ? 0 : n;
 }
 
-/// Events that stand for an exchange with other GPUs.
+/// Events that are an exchange with other GPUs.
 bool communicates(const std::string& name) {
   return name.find("a2a") != std::string::npos || name.find("llreduce") != std::string::npos ||
          name.find("ll_reduce") != std::string::npos || name.find("lltoall") != std::string::npos ||
@@ -147,7 +147,7 @@ Result<std::vector<ReadRank>> Reader::finish(const JsonStreamEnd& end) {
     ReadRank r;
     r.rank.rank = static_cast<std::uint32_t>(out.size());
     r.rank.path = builders_.size() == 1 ? file_.path : file_.path + ":GPU " + std::to_string(device);
-    r.rank.format = std::string("HugeCTR prof.json generation ") + (layers_ ? "1" : "2");
+    r.rank.format = std::string(kHugectrProfile.name) + " generation " + (layers_ ? "1" : "2");
     r.rank.host_name = host_;
     r.rank.times_are_medians = true;
     r.rank.devices.push_back({device, "", 0, 0});
@@ -180,6 +180,14 @@ Result<std::vector<ReadRank>> Reader::finish(const JsonStreamEnd& end) {
 }
 
 }  // namespace
+
+/// The other keys may come after the events, beyond the head.
+bool sniff_hugectr(const TraceHead& head) {
+  if (head.has("traceEvents") || head.has("workload_graph")) return false;
+  if (head.has("host_name") && head.has("iter_time_ms")) return true;
+  return head.has("events") && (head.has("host_name") || head.has("iter_time_ms") || head.has("runtime_data") ||
+                                head.contains("\"measured_times_ms\""));
+}
 
 Result<std::vector<ReadRank>> read_hugectr(const TraceFile& file, const TraceOptions& options, TraceJob& job) {
   TRY_ASSIGN(const std::unique_ptr<ByteSource> source, file.open());

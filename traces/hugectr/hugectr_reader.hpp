@@ -2,17 +2,23 @@
 // v3.7 with event names).
 #pragma once
 
-#include <vector>
-
-#include "base/result.hpp"
-#include "traces/kineto/kineto_reader.hpp"
-#include "traces/trace_file.hpp"
+#include "traces/trace_format.hpp"
 
 namespace distsim::traces {
+
+bool sniff_hugectr(const TraceHead& head);
 
 /// A rank for each device. Every event was timed in iterations of its own, so records are medians over its repetitions
 /// (TraceRank::times_are_medians), and so is the one step, of the median iter_time_ms. Events nest: fprop holds its
 /// GEMMs. Errors: not JSON; no event with times.
-Result<std::vector<ReadRank>> read_hugectr(const TraceFile& file, const TraceOptions& options, TraceJob& job);
+ReadRanks read_hugectr;
+
+inline constexpr TraceFormat kHugectrProfile{
+    .name = "HugeCTR prof.json",
+    .extensions = {".json"},
+    .sentence = "HugeCTR's inline profiler, <host>.prof.json of both generations",
+    .sniff = sniff_hugectr,
+    .read = read_hugectr,
+};
 
 }  // namespace distsim::traces

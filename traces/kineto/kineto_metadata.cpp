@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text/printable.hpp"
+#include "traces/build/op_inputs.hpp"
 
 namespace distsim::traces {
 namespace {
@@ -178,24 +179,6 @@ CollectiveArgs collective_args(const KinetoArgs& a) {
   c.rank_start = number(a.rank_start, -1);
   c.rank_stride = number(a.rank_stride, 0);
   return c;
-}
-
-bool total_elements(const OpInputs& inputs, std::int64_t& elements, graph::DType& dtype) {
-  std::int64_t total = 0;
-  bool found = false;
-  for (const TensorShape& t : inputs.tensors) {
-    const auto type = dtype_of_text(t.type);
-    if (t.dims.empty() || (!type && found)) continue;
-    std::int64_t n = 1;
-    for (const std::int64_t d : t.dims) {
-      if (d < 0 || __builtin_mul_overflow(n, d, &n)) return false;
-    }
-    if (__builtin_add_overflow(total, n, &total)) return false;
-    if (type && !found) dtype = *type;
-    found = found || type.has_value();
-  }
-  elements = total;
-  return found && total > 0;
 }
 
 TraceCollective gloo_collective(TraceJob& job, std::string_view name, std::uint32_t inputs) {

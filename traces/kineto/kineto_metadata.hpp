@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "traces/kineto/kineto_event.hpp"
-#include "traces/kineto/kineto_reader.hpp"
+#include "traces/trace_format.hpp"
 
 namespace distsim::traces {
 
@@ -46,8 +46,5 @@ CollectiveArgs collective_args(const KinetoArgs& args);
 
 /// A collective on the CPU, known by the name of its range ("gloo:all_reduce") and the shapes of its inputs.
 TraceCollective gloo_collective(TraceJob& job, std::string_view name, std::uint32_t inputs);
-
-/// Elements and type of all tensors of `inputs` together; false where they are not known.
-bool total_elements(const OpInputs& inputs, std::int64_t& elements, graph::DType& dtype);
 
 }  // namespace distsim::traces

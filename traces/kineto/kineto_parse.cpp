@@ -205,7 +205,7 @@ struct KinetoParser::Parser {
     [[maybe_unused]] const auto allocated = parser.allocate(std::size_t{1} << 16, kDeepest);
   }
 
-  /// One event alone.
+  /// One event by itself.
   bool single(std::string_view text, const std::function<void(const KinetoEvent&)>& sink) {
     std::string copy = cleaned(text);
     const std::size_t size = copy.size();

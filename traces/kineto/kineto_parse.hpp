@@ -1,5 +1,5 @@
 // The JSON of Kineto events, many at a time, to KinetoEvent. simdjson does the work; an event that it refuses is tried
-// again alone and cleaned.
+// again by itself, cleaned.
 #pragma once
 
 #include <functional>

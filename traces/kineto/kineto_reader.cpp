@@ -4,6 +4,7 @@
 #include <array>
 #include <unordered_map>
 
+#include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
 #include "traces/build/op_inputs.hpp"
 #include "traces/build/rank_builder.hpp"
@@ -261,13 +262,12 @@ std::uint32_t Reader::geometry(const KinetoArgs& a) {
 Result<ReadRank> Reader::finish(const JsonStreamEnd& end) {
   TraceRank& rank = out_.rank;
   if (builder_.device_records() + builder_.host_records() == 0) {
-    const std::string what = events_ == 0
-                                 ? "found no events"
-                                 : "found " + std::to_string(events_) + " events, but none on a host thread or GPU";
+    const std::string what =
+        events_ == 0 ? "found no events" : "found " + counted(events_, "event") + ", but none on a host thread or GPU";
     return Error{what + (end.complete ? "" : " before the file is cut off") + ", expected a PyTorch trace", rank.path,
                  ""};
   }
-  rank.format = "PyTorch Kineto JSON";
+  rank.format = kKineto.name;
   rank.notes.drop("unreadable events", broken_ + end.broken_elements);
   rank.notes.drop("events without a usable time", no_time_);
   rank.notes.drop("counter events", counters_);
@@ -278,7 +278,7 @@ Result<ReadRank> Reader::finish(const JsonStreamEnd& end) {
   std::ranges::sort(others);
   for (const auto& [what, n] : others) rank.notes.drop(what, n);
   if (!end.complete) rank.notes.assume("the file is truncated; everything before that point is used");
-  if (negative_ > 0) rank.notes.assume(std::to_string(negative_) + " negative durations counted as 0");
+  if (negative_ > 0) rank.notes.assume(counted(negative_, "negative duration") + " counted as 0");
   builder_.finish(rank);
   metadata_.finish(out_);
   return std::move(out_);
@@ -286,10 +286,21 @@ Result<ReadRank> Reader::finish(const JsonStreamEnd& end) {
 
 }  // namespace
 
-Result<ReadRank> read_kineto(ByteSource& source, const std::string& path, const TraceOptions& options, TraceJob& job) {
-  Reader reader(path, options, job);
-  TRY_ASSIGN(const JsonStreamEnd end, stream_json(source, path, options.window, options.window * 64, reader));
-  return reader.finish(end);
+bool sniff_kineto(const TraceHead& head) {
+  if (head.json == TraceHead::Json::array)  // a bare array of events, of which the first may be cut
+    return head.contains("\"ph\"") || head.text.find_first_not_of(" \t\r\n[]") == std::string_view::npos;
+  if (head.has("traceEvents")) return true;
+  const bool listed = head.has("nodes") || head.has("events") || head.has("schema");  // of another format
+  return !listed && (head.has("schemaVersion") || head.has("deviceProperties") || head.has("distributedInfo") ||
+                     head.has("baseTimeNanoseconds"));  // the events come further down
+}
+
+Result<std::vector<ReadRank>> read_kineto(const TraceFile& file, const TraceOptions& options, TraceJob& job) {
+  TRY_ASSIGN(const std::unique_ptr<ByteSource> source, file.open());
+  Reader reader(file.path, options, job);
+  TRY_ASSIGN(const JsonStreamEnd end, stream_json(*source, file.path, options.window, options.window * 64, reader));
+  TRY_ASSIGN(const ReadRank rank, reader.finish(end));
+  return std::vector<ReadRank>{rank};
 }
 
 }  // namespace distsim::traces

@@ -2,25 +2,21 @@
 // detected, not versions.
 #pragma once
 
-#include <memory>
-#include <string>
-#include <vector>
-
-#include "base/result.hpp"
-#include "traces/files/byte_source.hpp"
-#include "traces/trace.hpp"
-#include "traces/trace_reader.hpp"
+#include "traces/trace_format.hpp"
 
 namespace distsim::traces {
 
-/// A rank as recorded in one file. Times are absolute nanoseconds: the caller moves all ranks to a common zero.
-struct ReadRank {
-  TraceRank rank;
-  bool rank_known = false;       ///< the file says which rank it is
-  std::uint32_t world_size = 0;  ///< 0: not said
-};
+bool sniff_kineto(const TraceHead& head);
 
 /// Errors: not JSON; no event that can be used.
-Result<ReadRank> read_kineto(ByteSource& source, const std::string& path, const TraceOptions& options, TraceJob& job);
+ReadRanks read_kineto;
+
+inline constexpr TraceFormat kKineto{
+    .name = "PyTorch Kineto JSON",
+    .extensions = {".json"},
+    .sentence = "PyTorch profiler (Kineto) JSON, plain, .gz or .zip; NVIDIA, ROCm, CPU",
+    .sniff = sniff_kineto,
+    .read = read_kineto,
+};
 
 }  // namespace distsim::traces

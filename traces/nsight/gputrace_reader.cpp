@@ -189,7 +189,7 @@ class Reader {
     for (auto& [device, b] : builders_) {
       ReadRank r;
       r.rank.rank = static_cast<std::uint32_t>(out.size());
-      r.rank.format = "nsys gputrace CSV";
+      r.rank.format = kGputraceCsv.name;
       r.rank.path = builders_.size() == 1 ? file_.path : file_.path + ":GPU " + std::to_string(device);
       r.rank.devices.push_back({device, names_[device], 0, 0});
       b.finish(r.rank);
@@ -228,6 +228,19 @@ std::vector<std::string> split_csv_line(std::string_view line) {
       cells.back() += c;
   }
   return cells;
+}
+
+bool sniff_gputrace(const TraceHead& head) {
+  if (head.json != TraceHead::Json::none) return false;
+  std::string_view rest = head.text;
+  for (std::size_t lines = 0; !rest.empty() && lines < kHeaderWithin; ++lines) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    const std::string_view line = rest.substr(0, end);
+    const auto has = [line](const char* word) { return line.find(word) != std::string_view::npos; };
+    if (has("Start") && has("Duration") && has("Name") && has(",")) return true;
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return false;
 }
 
 Result<std::vector<ReadRank>> read_gputrace(const TraceFile& file, const TraceOptions& options, TraceJob& job) {

@@ -2,17 +2,23 @@
 // may be missing.
 #pragma once
 
-#include <vector>
-
-#include "base/result.hpp"
-#include "traces/kineto/kineto_reader.hpp"
-#include "traces/trace_file.hpp"
+#include "traces/trace_format.hpp"
 
 namespace distsim::traces {
+
+bool sniff_nsys(const TraceHead& head);
 
 /// A rank for each process and GPU of the report, by GPU, then process. NVTX ranges become annotations; those of
 /// PyTorch's emit_nvtx become ops with shapes. Errors: not SQLite; SQLite, but not written by nsys; no CUDA activity in
 /// it.
-Result<std::vector<ReadRank>> read_nsys(const TraceFile& file, const TraceOptions& options, TraceJob& job);
+ReadRanks read_nsys;
+
+inline constexpr TraceFormat kNsysSqlite{
+    .name = "Nsight Systems SQLite",
+    .extensions = {".sqlite", ".db"},
+    .sentence = "Nsight Systems, `nsys export --type sqlite` (schemas 3.20 to 3.25)",
+    .sniff = sniff_nsys,
+    .read = read_nsys,
+};
 
 }  // namespace distsim::traces

@@ -75,7 +75,7 @@ class ChromeWriter {
     text_ += "}}";
   }
 
-  /// Tracks of a process stand together; its name is written with the first of them.
+  /// Tracks of a process are neighbours; its name is written with the first of them.
   void track(const Track& t, std::size_t index) {
     if (index == 0 || source_.tracks[index - 1].process != t.process) {
       metadata(t, "process_name", t.process_name);

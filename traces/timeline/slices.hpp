@@ -28,7 +28,7 @@ struct Slice {
   std::vector<std::pair<std::string_view, std::string>> args;
 };
 
-/// A number that changes in time, drawn below the threads of its process: "link use" in "GB/s".
+/// A number that changes in time, shown below the threads of its process: "link use" in "GB/s".
 struct CounterTrack {
   std::uint32_t process = 0;
   std::string name, unit;
@@ -43,7 +43,7 @@ struct CounterSample {
 
 /// A source of slices: tracks first, then every slice once, handed to `sink`. Slices of a track come in order of start,
 /// an outer one before those within it; they nest or follow each other, but never overlap in part. Those of a flow come
-/// first to last. Tracks of a process stand together.
+/// first to last. Tracks of a process are neighbours.
 struct SliceSource {
   std::vector<Track> tracks;
   std::function<void(const std::function<void(const Slice&)>& sink)> for_each;

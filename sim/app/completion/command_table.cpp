@@ -38,8 +38,7 @@ std::string value_of(const std::string& type, const std::vector<std::string>& ch
 /// Passes are checked when the command runs, so that the error can name the nearest one; their names are known all the
 /// same.
 std::vector<std::string> choices_of(const CLI::Option& option, const std::string& type) {
-  if (option.get_name() == "--dump-after")
-    return {pipeline::pipeline_steps().begin(), pipeline::pipeline_steps().end()};
+  if (option.get_name() == "--dump-after") return pipeline::dumpable_passes();
   return choices_of(type);
 }
 

@@ -30,9 +30,9 @@ class Speed {
 };
 
 /// Work done so far, and when some amount will be done at the speed of now.
-class Progress {
+class WorkDone {
  public:
-  explicit Progress(std::int64_t start) : since_(start) {}
+  explicit WorkDone(std::int64_t start) : since_(start) {}
   void advance_to(std::int64_t now) {
     done_ += static_cast<unsigned __int128>(now - since_) * speed_.units();
     since_ = now;

@@ -15,7 +15,7 @@ namespace {
 struct Activity {
   std::vector<std::uint32_t> steps;  ///< in order of duration, the shortest first
   std::size_t ended = 0;             ///< of them
-  Progress progress;
+  WorkDone done;
   std::vector<FairShareProblem::Use>
       uses;                   ///< demands of all members, each divided by `peak`; empty where nothing is shared
   double peak = 0;            ///< largest demand: the rate at full speed
@@ -64,7 +64,7 @@ class EventLoop {
 
   void begin(std::span<const std::uint32_t> steps, std::int64_t start) {
     const auto id = static_cast<std::uint32_t>(activities_.size());
-    activities_.push_back({{steps.begin(), steps.end()}, 0, Progress(start), {}, 0, 0});
+    activities_.push_back({{steps.begin(), steps.end()}, 0, WorkDone(start), {}, 0, 0});
     Activity& activity = activities_.back();
     std::stable_sort(activity.steps.begin(), activity.steps.end(),
                      [this](std::uint32_t a, std::uint32_t b) { return duration(a) < duration(b); });
@@ -94,10 +94,10 @@ class EventLoop {
   }
 
   void end_steps(std::uint32_t id) {
-    activities_[id].progress.advance_to(now_);
+    activities_[id].done.advance_to(now_);
     while (activities_[id].ended < activities_[id].steps.size()) {  // by index: `begin` may move the activities
       const std::uint32_t step = activities_[id].steps[activities_[id].ended];
-      if (!activities_[id].progress.reached(duration(step))) return schedule(id);
+      if (!activities_[id].done.reached(duration(step))) return schedule(id);
       ++activities_[id].ended;
       dependencies_.end(step, now_, begin_);
     }
@@ -107,7 +107,7 @@ class EventLoop {
 
   void schedule(std::uint32_t id) {
     Activity& activity = activities_[id];
-    events_.push({activity.progress.when(duration(activity.steps[activity.ended])), id, activity.version});
+    events_.push({activity.done.when(duration(activity.steps[activity.ended])), id, activity.version});
   }
 
   /// Shares the resources anew if those who use them have changed.
@@ -125,9 +125,9 @@ class EventLoop {
 
   void set_speed(std::uint32_t id, Speed speed) {
     Activity& activity = activities_[id];
-    if (activity.progress.speed() == speed) return;
-    activity.progress.advance_to(now_);
-    activity.progress.set_speed(speed);
+    if (activity.done.speed() == speed) return;
+    activity.done.advance_to(now_);
+    activity.done.set_speed(speed);
     ++activity.version;
     schedule(id);
   }

@@ -1,7 +1,7 @@
 // Contended evaluator: plays an irregular program whose running steps share resources (links, NICs, switches, the SMs
 // of a GPU).
 //
-// An activity is a step alone or all members of a meeting together. It takes demand[l] of resource l while it runs at
+// An activity is a single step or all members of a meeting together. It takes demand[l] of resource l while it runs at
 // full speed, and s * demand[l] at speed s <= 1. Speeds are max-min fair (fair_share.hpp) in the rates s * max over l
 // of demand[l], and change whenever an activity begins or ends:
 //

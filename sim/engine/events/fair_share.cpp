@@ -104,7 +104,7 @@ class ProgressiveFilling {
   std::vector<double> rates_;  ///< below 0 while rising
   std::vector<Supply> supplies_;
   std::vector<std::uint32_t> user_offsets_, users_;  ///< CSR: flows by resource
-  std::vector<double> coefficients_;                 ///< beside users_
+  std::vector<double> coefficients_;                 ///< parallel to users_
   std::priority_queue<Stop, std::vector<Stop>, std::greater<>> stops_;
 };
 

@@ -26,7 +26,7 @@ struct FairShareProblem {
     double coefficient = 1;
   };
   std::vector<double> capacities;             ///< by resource
-  std::vector<double> bounds;                 ///< by flow; infinity where a flow is held back by resources alone
+  std::vector<double> bounds;                 ///< by flow; infinity where only resources hold a flow back
   std::vector<std::uint32_t> use_offsets{0};  ///< CSR: what flow f uses is uses[use_offsets[f] .. use_offsets[f+1])
   std::vector<Use> uses;                      ///< no resource twice for a flow
 

@@ -9,7 +9,7 @@
 
 namespace distsim::engine {
 
-/// Ranks that one place can stand for: the rows' block where rows and groups allow it, else 1.
+/// Ranks that one place can represent: the rows' block where rows and groups allow it, else 1.
 std::uint32_t alike_ranks(const Program& program);
 
 /// The program with one rank for every `each`, which alike_ranks() allows. Rows share their numbers with the original.

@@ -22,7 +22,7 @@ struct Column {
 
 class Columns {
  public:
-  /// `hashed`: keep hashes beside the columns, at the price of one more look at every new number.
+  /// `hashed`: keep hashes of the columns too, at the price of one more look at every new number.
   Columns(std::uint32_t ranks, bool hashed);
 
   Column uniform(std::int64_t value) const;

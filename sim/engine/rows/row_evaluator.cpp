@@ -77,24 +77,11 @@ class Player {
   std::vector<const Column*> inputs_;
 };
 
-}  // namespace
-
-namespace {
-
 /// Names the ranks of the program itself, where a program of places would name blocks.
 Result<void> check_all_durations(const Program& program) {
   for (StepId s(0); s < program.steps.end_id(); s = StepId(s.value() + 1)) TRY(check_durations(program, s));
   return {};
 }
-
-}  // namespace
-
-Result<void> validate(const Program& program) {
-  TRY(check_structure(program));
-  return check_all_durations(program);
-}
-
-namespace {
 
 Result<Timeline> play(const Program& program, bool hashed) {
   Timeline timeline{program.ranks};
@@ -132,7 +119,7 @@ bool has_blocks(const Program& program) {
                      [](const Step& step) { return step.duration.each() > 1; });
 }
 
-/// The timeline of the places, for all ranks that each stands for.
+/// The timeline of the places, for all ranks that each represents.
 Timeline for_all_ranks(Timeline timeline, std::uint32_t ranks, std::uint32_t each) {
   timeline.ranks = ranks;
   for (auto* rows : {&timeline.ready, &timeline.start, &timeline.end}) {
@@ -143,6 +130,11 @@ Timeline for_all_ranks(Timeline timeline, std::uint32_t ranks, std::uint32_t eac
 }
 
 }  // namespace
+
+Result<void> validate(const Program& program) {
+  TRY(check_structure(program));
+  return check_all_durations(program);
+}
 
 Result<Timeline> evaluate_rows(const Program& program) {
   TRY(check_structure(program));

@@ -24,7 +24,7 @@ struct Ends {
   IdVector<StreamId, Row> last_end;  ///< by stream: end of its last step on every rank, 0 for a stream without steps
 };
 
-/// Plays the program for its end alone, as a sweep does: the same times as evaluate_rows, without timeline and digest.
+/// Plays the program only for its end, as a sweep does: the same times as evaluate_rows, without timeline and digest.
 /// Holds only the rows that a later step still waits for.
 Result<Ends> evaluate_makespan(const Program& program);
 

@@ -31,7 +31,7 @@ Slab allocate(std::size_t bytes) {
   Slab slab(static_cast<std::int64_t*>(std::aligned_alloc(large ? kHugePage : kCacheLine, bytes)));
   CHECK(slab != nullptr) << "out of memory for " << bytes << " bytes of timeline";
 #if defined(__linux__)
-  if (large) madvise(slab.get(), bytes, MADV_HUGEPAGE);  // a wish; refusal changes the speed alone
+  if (large) madvise(slab.get(), bytes, MADV_HUGEPAGE);  // a wish; refusal changes only the speed
 #endif
   return slab;
 }

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <map>
 
+#include "base/text/counted.hpp"
+
 namespace distsim::pipeline {
 namespace {
 
@@ -49,7 +51,7 @@ Groups2 members_of(const engine::Groups& g, std::uint32_t ranks) {
   return out;
 }
 
-/// Several copies of a program side by side, each with its own ranks.
+/// Several copies of a program, each with its own ranks.
 engine::IrregularProgram copies_of(const engine::IrregularProgram& one, std::uint32_t jobs) {
   engine::IrregularProgram all = one;
   all.ranks = one.ranks * jobs;
@@ -72,22 +74,23 @@ engine::IrregularProgram copies_of(const engine::IrregularProgram& one, std::uin
 
 class Contender {
  public:
-  Contender(Lowered& lowered, const graph::CostedGraph& costed, const SharedLinks& links, std::uint32_t jobs)
-      : lowered_(lowered),
+  Contender(Lowered lowered, const graph::CostedGraph& costed, const SharedLinks& links, std::uint32_t jobs)
+      : lowered_(std::move(lowered)),
         graph_(costed.graph),
         costs_(costed.costs),
         links_(links),
         jobs_(jobs),
-        steps_(static_cast<std::uint32_t>(lowered.program.steps.size())) {}
+        steps_(static_cast<std::uint32_t>(lowered_.program.steps.size())) {}
 
-  Result<std::vector<std::string>> run() {
+  Result<Passed<Lowered>> run() && {
     for (const engine::Groups& g : lowered_.program.groups) groups_.push_back(members_of(g, lowered_.program.ranks));
     TRY_ASSIGN(const engine::IrregularProgram one, engine::expand(lowered_.program));
     const engine::IrregularProgram all = copies_of(one, jobs_);
     const engine::Contention contention = demands();
     TRY_ASSIGN(const engine::IrregularTimeline timeline, engine::evaluate_contended(all, contention));
     take_durations(timeline);
-    return words(timeline, contention);
+    std::vector<graph::Assumption> slowed = words(timeline, contention);
+    return Passed<Lowered>{std::move(lowered_), std::move(slowed)};
   }
 
  private:
@@ -181,29 +184,35 @@ class Contender {
     return links_.name_of(most);
   }
 
-  std::vector<std::string> words(const engine::IrregularTimeline& t, const engine::Contention& contention) const {
+  static graph::Assumption assumption(std::string text) {
+    return {graph::AssumptionKind::contention, "contention: " + std::move(text)};
+  }
+
+  std::vector<graph::Assumption> words(const engine::IrregularTimeline& t, const engine::Contention& contention) const {
     std::vector<std::uint32_t> slowed;
     for (std::uint32_t s = 0; s < steps_; ++s) {
       if (lost_[s] > 0 && lowered_.origins[StepId(s)].iteration + 1 == lowered_.iterations) slowed.push_back(s);
     }
     std::stable_sort(slowed.begin(), slowed.end(), [&](auto a, auto b) { return lost_[a] > lost_[b]; });
-    if (slowed.empty()) return {"contention: no collective is slowed down; no shared link is saturated"};
-    std::vector<std::string> out;
+    if (slowed.empty()) return {assumption("no collective is slowed down; no shared link is saturated")};
+    std::vector<graph::Assumption> out;
     for (const std::uint32_t s : slowed) {
       if (out.size() == kMostWords) {
-        out.push_back(fmt::format("contention: {} more collectives are slowed down", slowed.size() - kMostWords));
+        const std::size_t more = slowed.size() - kMostWords;
+        out.push_back(assumption(
+            fmt::format("{} {} slowed down", counted(more, "more collective"), agreeing(more, "is", "are"))));
         break;
       }
       const graph::Task& task = graph_.tasks[lowered_.origins[StepId(s)].task];
       const std::int64_t now = lowered_.program.steps[StepId(s)].duration.at(worst_[s]);
-      out.push_back(fmt::format("contention: {} takes {:.3g} ms instead of {:.3g} ms; busiest link on its path: {}",
-                                graph_.names[task.name], static_cast<double>(now) * 1e-9,
-                                static_cast<double>(now - lost_[s]) * 1e-9, busiest(s, t, contention)));
+      out.push_back(assumption(fmt::format("{} takes {:.3g} ms instead of {:.3g} ms; busiest link on its path: {}",
+                                           graph_.names[task.name], static_cast<double>(now) * 1e-9,
+                                           static_cast<double>(now - lost_[s]) * 1e-9, busiest(s, t, contention))));
     }
     return out;
   }
 
-  Lowered& lowered_;
+  Lowered lowered_;
   const graph::TaskGraph& graph_;
   const IdVector<OpId, graph::Cost>& costs_;
   const SharedLinks& links_;
@@ -213,16 +222,15 @@ class Contender {
   std::vector<std::uint32_t> worst_;  ///< by step: that rank
 };
 
-}  // namespace
-
-Result<void> slow_gpus(Lowered& lowered, const config::EngineSpec& engine) {
-  if (engine.slow_gpus.empty()) return {};
+/// Kernels on slow GPUs take longer.
+Result<Lowered> with_slow_gpus(Lowered lowered, const config::EngineSpec& engine) {
+  if (engine.slow_gpus.empty()) return lowered;
   std::vector<double> speed(lowered.program.ranks, 1);
   for (const config::SlowGpu& slow : engine.slow_gpus) {
     if (slow.rank >= lowered.program.ranks) {
-      return Error{
-          fmt::format("engine.slow_gpus: found rank {}, expected one of {} ranks", slow.rank, lowered.program.ranks),
-          "", ""};
+      return Error{fmt::format("engine.slow_gpus: found rank {}, expected one of {}", slow.rank,
+                               counted(lowered.program.ranks, "rank")),
+                   "", ""};
     }
     speed[static_cast<std::size_t>(slow.rank)] = slow.speed;
   }
@@ -238,15 +246,18 @@ Result<void> slow_gpus(Lowered& lowered, const config::EngineSpec& engine) {
     }
     step.duration = engine::Row(std::move(values));
   }
-  return {};
+  return lowered;
 }
 
-Result<std::vector<std::string>> contend(Lowered& lowered, const graph::CostedGraph& costed,
-                                         const topology::Topology& topology, const config::EngineSpec& engine) {
-  if (!engine.contended()) return std::vector<std::string>{};
-  TRY(check_size(lowered.program, engine));
+}  // namespace
+
+Result<Passed<Lowered>> contend(Lowered lowered, const graph::CostedGraph& costed, const topology::Topology& topology,
+                                const config::EngineSpec& engine) {
+  TRY_ASSIGN(Lowered uneven, with_slow_gpus(std::move(lowered), engine));
+  if (!engine.contended()) return Passed<Lowered>{std::move(uneven), {}};
+  TRY(check_size(uneven.program, engine));
   TRY_ASSIGN(const SharedLinks links, SharedLinks::create(topology, engine));
-  return Contender(lowered, costed, links, static_cast<std::uint32_t>(engine.jobs)).run();
+  return Contender(std::move(uneven), costed, links, static_cast<std::uint32_t>(engine.jobs)).run();
 }
 
 }  // namespace distsim::pipeline

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <map>
 
+#include "base/text/counted.hpp"
+
 namespace distsim::pipeline {
 namespace {
 
@@ -39,7 +41,7 @@ double ring_factor(graph::CollectiveKind kind, double n) {
   }
 }
 
-/// Members of a group by some place of theirs.
+/// Members of a group by node, leaf or pod.
 using Counts = std::map<std::uint32_t, std::uint32_t>;
 
 }  // namespace
@@ -72,8 +74,8 @@ Result<SharedLinks> SharedLinks::create(const topology::Topology& topology, cons
   SharedLinks links(topology, engine);
   for (const config::SlowNic& slow : engine.slow_nics) {
     if (slow.node >= topology.nodes() || slow.nic >= links.nics_) {
-      return Error{fmt::format("engine.slow_nics: found NIC {} of node {}, expected one of {} nodes with {} NICs",
-                               slow.nic, slow.node, topology.nodes(), links.nics_),
+      return Error{fmt::format("engine.slow_nics: found NIC {} of node {}, expected one of {} with {}", slow.nic,
+                               slow.node, counted(topology.nodes(), "node"), counted(links.nics_, "NIC")),
                    "", ""};
     }
     const auto node = static_cast<std::uint32_t>(slow.node) * links.jobs_, nic = static_cast<std::uint32_t>(slow.nic);
@@ -83,10 +85,9 @@ Result<SharedLinks> SharedLinks::create(const topology::Topology& topology, cons
       links.broken_[node * links.nics_ + nic] = true;
     const auto first = links.broken_.begin() + node * links.nics_;
     if (std::find(first, first + links.nics_, false) == first + links.nics_) {
-      return Error{
-          fmt::format("engine.slow_nics: found all {} NICs of node {} failed, expected at least one that works",
-                      links.nics_, slow.node),
-          "", ""};
+      return Error{fmt::format("engine.slow_nics: found {} of node {} failed, expected at least one that works",
+                               links.nics_ == 1 ? "the only NIC" : fmt::format("all {} NICs", links.nics_), slow.node),
+                   "", ""};
     }
   }
   return links;
@@ -105,7 +106,7 @@ std::string SharedLinks::name_of(std::uint32_t r) const {
 
 std::uint32_t SharedLinks::nic_of(std::uint32_t rank) const { return rank % gpus_ * nics_ / gpus_; }
 
-/// Of a broken adapter, the others of the node take equal parts.
+/// The traffic of a failed NIC is carried by the others of its node in equal parts.
 void SharedLinks::add_nic(std::vector<Demand>& out, std::uint32_t node, std::uint32_t nic, double rate) const {
   const auto first = broken_.begin() + node * nics_;
   if (!first[nic]) return out.push_back({nic_resource(node, nic), rate});
@@ -115,7 +116,7 @@ void SharedLinks::add_nic(std::vector<Demand>& out, std::uint32_t node, std::uin
   }
 }
 
-/// Where a member stands, and how many of its group stand there too.
+/// Where a member is.
 struct SharedLinks::Place {
   std::uint32_t node = 0, leaf = 0, pod = 0;
 };
@@ -177,7 +178,7 @@ void SharedLinks::of_group(const graph::Collective& op, const std::vector<std::u
   }
 }
 
-/// Scales all down so that no sound resource is asked for more than it has.
+/// Scales all down so that no resource in working order is asked for more than it has.
 void SharedLinks::cap(std::vector<std::vector<Demand>>& of_rank) const {
   std::vector<double> total(sound_.size(), 0);
   double most = 1;

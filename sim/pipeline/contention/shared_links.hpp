@@ -1,18 +1,15 @@
-// SharedLinks: what collectives share: each GPU's way to its node, adapters, uplinks of leaves and pods; and how much
-// of it a collective takes.
+// SharedLinks: what collectives share (each GPU's links inside its node, NICs, uplinks of leaves and pods), and how
+// much of it a collective takes.
 //
-// Bytes that one member of a group of n puts on the way out, S the collective's size (sim/graph/op.hpp):
-//   ring kinds     f S from each to the next, f = 2(n-1)/n (all_reduce), (n-1)/n (all_gather, reduce_scatter), 1
-//   (broadcast, reduce). A node sends f S on, its
-//                  members in equal parts over their adapters; of the nodes under a leaf one sends it up, and so for
-//                  pods.
-//   all_to_all     S/n to each other member: by NVLink inside the node, by its adapter to other nodes, by the uplink to
-//   other leaves and pods send_recv      S to the next member: by NVLink inside the node, else by the adapter, and by
-//   the uplink to another leaf or pod all_to_all_v   the larger of what it sends and receives, spread evenly over the
-//   others
-// Rates are these bytes over the collective's own duration, so that a collective that is held up by latency or protocol
-// takes little. They are capped so that one collective alone, on sound hardware, is never slowed: its price already is
-// what it can do.
+// Bytes that one member of a group of n sends, S the collective's size (sim/graph/op.hpp):
+//   ring kinds     f S from each member to the next: f = 2(n-1)/n (all_reduce), (n-1)/n (all_gather, reduce_scatter),
+//                  1 (broadcast, reduce). A node sends f S in total, in equal parts over the NICs of its members. Of
+//                  the nodes under a leaf one sends to other leaves, and so for pods.
+//   all_to_all     S/n to each other member: NVLink inside the node, NIC to other nodes, uplinks to other leaves, pods
+//   send_recv      S to the next member: NVLink inside the node, else NIC, and uplinks to another leaf or pod
+//   all_to_all_v   the larger of what it sends and receives, spread evenly over the others
+// Rates are these bytes over the collective's own duration, so that a collective bound by latency or protocol takes
+// little. They are capped so that a single collective on sound hardware is never slowed: its price is what it can do.
 #pragma once
 
 #include "base/result.hpp"
@@ -26,12 +23,12 @@ namespace distsim::pipeline {
 
 class SharedLinks {
  public:
-  /// Errors: a slow adapter that is not there, a node without a sound adapter.
+  /// Errors: a NIC that is not there, a node without a working NIC.
   static Result<SharedLinks> create(const topology::Topology& topology, const config::EngineSpec& spec);
 
   /// Bytes/s by resource, degraded.
   const std::vector<double>& capacities() const { return capacities_; }
-  /// "adapter 3 of node 12", "uplinks of leaf 2", ...
+  /// "NIC 3 of node 12", "uplinks of leaf 2", ...
   std::string name_of(std::uint32_t resource) const;
 
   /// What every rank of `job` takes while all groups of a partition run `op` for `seconds`: by rank. `group_of` lists
@@ -58,7 +55,7 @@ class SharedLinks {
   std::uint32_t first_nic_ = 0, first_leaf_ = 0, first_pod_ = 0;
   topology::Fabric fabric_;
   std::vector<double> capacities_, sound_;  ///< by resource: as they are, and as they should be
-  std::vector<bool> broken_;                ///< by node and adapter
+  std::vector<bool> broken_;                ///< by node and NIC
 };
 
 }  // namespace distsim::pipeline

@@ -6,7 +6,8 @@
 namespace distsim::replay {
 namespace {
 
-constexpr std::int64_t kMicrosecond = 1'000;
+constexpr std::int64_t kMicrosecond = 1'000;  // ns
+// Chosen, not fitted: between the latencies of one device (a few us) and of the work that hides them (hundreds of us).
 constexpr std::int64_t kQueued = 50 * kMicrosecond;    ///< launched that long before: the launch was not the cause
 constexpr std::int64_t kNear = 30 * kMicrosecond;      ///< a kernel that ended this shortly before may be the cause
 constexpr std::int64_t kClockSlip = 1 * kMicrosecond;  ///< by which times of one device may be off

@@ -12,6 +12,7 @@
 
 namespace distsim::replay {
 
+/// Records of a thread closer than this (ns) are one burst of work. Chosen, not fitted.
 inline constexpr std::int64_t kIdleHostNs = 50'000;
 
 struct Handoff {

@@ -5,7 +5,8 @@
 namespace distsim::replay {
 namespace {
 
-constexpr std::int64_t kClockSlip = 20'000;  ///< by which host and device clocks may be apart, in ns
+// Chosen, not fitted; ns.
+constexpr std::int64_t kClockSlip = 20'000;  ///< by which host and device clocks may be apart
 constexpr std::int64_t kLongCall = 50'000;   ///< an allocation that takes longer may have waited
 
 }  // namespace

@@ -2,7 +2,7 @@
 // times, and with other costs it tells what would have been.
 //
 // A rank has streams: one for each host thread, and one or more lanes for each device stream. Nodes of a stream follow
-// each other; delays stand on none.
+// each other; delays are on none.
 //
 //   host thread     ... work | call | work | call ...        work: time between calls; call: a launch, or a call that
 //   waits for the device launch          delay after the work before the call, then the kernel may start device stream

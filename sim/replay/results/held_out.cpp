@@ -7,9 +7,13 @@
 namespace distsim::replay {
 namespace {
 
+/// Steps of a rank. Chosen: one to predict and two others, so that one odd step cannot be the only source.
 constexpr std::uint32_t kFewestSteps = 3;
+/// Ratio of a step's length to the typical one, either way, from which on it does not count. Chosen, not fitted.
 constexpr double kUnlike = 1.5;
-constexpr std::size_t kNearest = 6;  ///< that many steps teach: clocks, caches and neighbours drift
+/// Steps that a prediction is averaged over, at most. Chosen, not fitted: clocks, caches and other users of a machine
+/// drift, so that near steps tell more than many.
+constexpr std::size_t kNearestSteps = 6;
 
 /// What a node is, so that its counterparts in other steps can be found.
 using NodeKind = std::array<std::uint32_t, 5>;  ///< rank, role, stream, name of the record, name of its op
@@ -151,7 +155,7 @@ class HeldOut {
       if (out[s]) kept.push_back(s);
     }
     std::ranges::stable_sort(kept, {}, [held](std::uint32_t s) { return s < held ? held - s : s - held; });
-    for (std::size_t i = kNearest; i < kept.size(); ++i) out[kept[i]] = false;
+    for (std::size_t i = kNearestSteps; i < kept.size(); ++i) out[kept[i]] = false;
   }
 
   static void drop_unlike(const traces::TraceRank& trace, std::uint32_t step,
@@ -188,7 +192,7 @@ class HeldOut {
     return counterparts.empty() ? of_role[role_index(graph_.nodes[n])] : mean(counterparts);
   }
 
-  static constexpr std::size_t kRoles = 8;
+  static constexpr std::size_t kRoles = static_cast<std::size_t>(ReplayRole::mark) + 1;
   static std::size_t role_index(const ReplayNode& n) { return n.rank * kRoles + static_cast<std::size_t>(n.role); }
 
   /// Median cost of a role on a rank.

@@ -4,7 +4,7 @@
 // and of the framework op that launched it) and their place among equals within the step. A node's cost becomes the
 // mean of its counterparts' costs, over the six nearest of the steps that took about as long as most do (within a
 // factor 1.5 of the middle of the densest half of the others: no warm-up, no checkpoint, no stall). Where a step has
-// more of a kind than every other one, the median cost of the role on its rank stands in: nothing of the step's own
+// more of a kind than every other one, the median cost of the role on its rank is taken: nothing of the step's own
 // times is used.
 #pragma once
 

@@ -7,8 +7,6 @@
 namespace distsim::replay {
 namespace {
 
-constexpr std::int64_t kPerNanosecond = 1'000;
-
 using Sink = std::function<void(const traces::CounterSample&)>;
 
 bool is_host_copy(const traces::DeviceRecord& d) {
@@ -31,7 +29,7 @@ std::int64_t played_at(const ReplayGraph& graph, const ReplayTimes& times, const
                        std::int64_t ns) {
   const auto next = std::upper_bound(thread.begin(), thread.end(), ns,
                                      [&](std::int64_t t, std::uint32_t n) { return t < graph.nodes[n].measured_ns; });
-  if (next == thread.begin()) return (ns - graph.origin_ns) * kPerNanosecond;
+  if (next == thread.begin()) return (ns - graph.origin_ns) * kPsPerNs;
   const std::uint32_t n = *std::prev(next);
   const ReplayNode& node = graph.nodes[n];
   const double into =
@@ -93,7 +91,7 @@ ReplayCounters::Span ReplayCounters::span_of(std::uint32_t rank, std::uint32_t r
   const std::uint32_t match = d.collective != traces::kNone ? trace.collectives[d.collective].match : traces::kNone;
   const std::int64_t arrived = match != traces::kNone ? std::max(d.start_ns, last_arrival_[match]) : d.start_ns;
   const std::int64_t begin = arrived < d.end_ns() ? arrived : d.start_ns;  // clocks may contradict
-  return {(begin - graph_.origin_ns) * kPerNanosecond, (d.end_ns() - graph_.origin_ns) * kPerNanosecond};
+  return {(begin - graph_.origin_ns) * kPsPerNs, (d.end_ns() - graph_.origin_ns) * kPsPerNs};
 }
 
 void ReplayCounters::emit_rates(std::uint32_t counter, const Sink& sink) const {
@@ -116,7 +114,7 @@ void ReplayCounters::emit_memory(std::uint32_t counter, const Sink& sink) const 
   const auto threads = times_ != nullptr ? host_nodes(graph_, rank) : std::vector<std::vector<std::uint32_t>>();
   std::vector<traces::CounterSample> samples;
   for (const traces::MemoryRecord& m : graph_.job->ranks[rank].memory) {
-    std::int64_t at = (m.start_ns - graph_.origin_ns) * kPerNanosecond;
+    std::int64_t at = (m.start_ns - graph_.origin_ns) * kPsPerNs;
     if (times_ != nullptr && m.thread < threads.size()) at = played_at(graph_, *times_, threads[m.thread], m.start_ns);
     samples.push_back({counter, std::max<std::int64_t>(0, at), static_cast<double>(m.allocated) * 1e-9});
   }

@@ -10,7 +10,6 @@ namespace distsim::replay {
 namespace {
 
 using Sink = std::function<void(const traces::Slice&)>;
-constexpr std::int64_t kPerNanosecond = 1'000;
 
 std::string rank_name(const traces::TraceRank& rank) { return "rank " + std::to_string(rank.rank); }
 
@@ -83,8 +82,8 @@ class MeasuredSlices {
     traces::Slice s;
     s.track = layout_.of_stream[r][stream];
     s.name = graph_.job->name(name);
-    s.start_ps = (start_ns - graph_.origin_ns) * kPerNanosecond;
-    s.duration_ps = duration_ns * kPerNanosecond;
+    s.start_ps = (start_ns - graph_.origin_ns) * kPsPerNs;
+    s.duration_ps = duration_ns * kPsPerNs;
     return s;
   }
 

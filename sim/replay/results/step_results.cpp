@@ -3,15 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
-#include "sim/replay/intervals.hpp"
+#include "base/intervals.hpp"
 
 namespace distsim::replay {
 namespace {
 
-constexpr std::int64_t kPerNanosecond = 1'000;
-
 struct DeviceUse {
-  IntervalUnion busy, compute, kernels, comm;
+  IntervalSet busy, compute, kernels, comm;
 };
 
 /// What a rank's device does, from the first moment a kernel was on it.
@@ -26,8 +24,8 @@ DeviceUse device_use(const ReplayGraph& graph, const ReplayTimes& times, std::ui
     kernels.push_back(i);
     (records[r].communication ? comm : compute).push_back(i);
   }
-  return {IntervalUnion(std::move(busy)), IntervalUnion(std::move(compute)), IntervalUnion(std::move(kernels)),
-          IntervalUnion(std::move(comm))};
+  return {IntervalSet::union_of(std::move(busy)), IntervalSet::union_of(std::move(compute)),
+          IntervalSet::union_of(std::move(kernels)), IntervalSet::union_of(std::move(comm))};
 }
 
 StepParts parts_of(const DeviceUse& use, std::int64_t begin, std::int64_t end) {
@@ -83,13 +81,13 @@ class Results {
     if (step.begin_mark != traces::kNone && step.end_mark != traces::kNone) {
       out.parts = parts_of(use, times_.end[step.begin_mark], times_.end[step.end_mark]);
       out.basis = StepBasis::profiler_step;
-      out.measured = (marked.end_ns - marked.start_ns) * kPerNanosecond;
+      out.measured = (marked.end_ns - marked.start_ns) * kPsPerNs;
       out.replayed = times_.end[step.end_mark] - times_.end[step.begin_mark];
     }
     if (next && step.first_device != traces::kNone && next->first_device != traces::kNone) {
       out.basis = StepBasis::device_start_to_start;
       out.measured =
-          (graph_.nodes[next->first_device].measured_ns - graph_.nodes[step.first_device].measured_ns) * kPerNanosecond;
+          (graph_.nodes[next->first_device].measured_ns - graph_.nodes[step.first_device].measured_ns) * kPsPerNs;
       out.replayed = times_.ready[next->first_device] - times_.ready[step.first_device];
     }
     out_.push_back(std::move(out));
@@ -104,7 +102,7 @@ class Results {
     std::vector<std::int64_t> stated = trace(r).measured_iterations_ns;
     if (!stated.empty()) {
       std::nth_element(stated.begin(), stated.begin() + static_cast<std::ptrdiff_t>(stated.size() / 2), stated.end());
-      out.measured = stated[stated.size() / 2] * kPerNanosecond;
+      out.measured = stated[stated.size() / 2] * kPsPerNs;
       out.basis = StepBasis::stated;
       out.replayed = use.busy.empty() ? 0 : use.busy.last();  // from the beginning of the iteration
     }

@@ -113,12 +113,12 @@ class Editor {
     graph_.nodes[n].match = traces::kNone;
   }
 
-  /// Calls all of whose kernels are gone take no time.
+  /// Calls all of whose kernels were removed take no time.
   void silence_calls() {
     for (std::uint32_t rank = 0; rank < graph_.ranks.size(); ++rank) {
       const traces::TraceRank& trace = graph_.job->ranks[rank];
       std::vector<std::uint8_t> state(trace.host_records.size(),
-                                      0);  // 1: launched something that is gone, 2: something that is not
+                                      0);  // 1: launched something removed, 2: something kept
       for (std::uint32_t r = 0; r < trace.device_records.size(); ++r) {
         if (trace.device_records[r].launch != traces::kNone)
           state[trace.device_records[r].launch] |= gone_[node(rank, r)] ? 1 : 2;
@@ -130,8 +130,8 @@ class Editor {
     }
   }
 
-  /// A step that began with a kernel that is gone begins with the first of its kernels that is left; with none left it
-  /// has its marks alone.
+  /// A step that began with a removed kernel begins with the first of its kernels that is left; with none left it
+  /// has only its marks.
   void move_step_starts() {
     for (std::uint32_t rank = 0; rank < graph_.ranks.size(); ++rank) {
       const traces::TraceRank& trace = graph_.job->ranks[rank];

@@ -2,14 +2,20 @@
 
 #include <cmath>
 
+#include "base/text/counted.hpp"
 #include "sim/replay/whatif/device_ratio.hpp"
 #include "sim/replay/whatif/kernel_edits.hpp"
 
 namespace distsim::replay {
 namespace {
 
-std::string count(std::uint64_t n, const std::string& what) {
-  return std::to_string(n) + " " + what + (n == 1 ? "" : "s");
+/// "3 scaled by ratio, 1 kept": what happened to how many; cases of none are left out.
+std::string tally(std::initializer_list<std::pair<std::uint64_t, std::string_view>> cases) {
+  std::string out;
+  for (const auto& [n, what] : cases) {
+    if (n > 0) out += (out.empty() ? "" : ", ") + std::to_string(n) + " " + std::string(what);
+  }
+  return out.empty() ? "none found" : out;
 }
 
 std::string factor(double f) {
@@ -59,10 +65,11 @@ class Changer {
       cost = ratio.scaled(*out_.graph.job, rank_of(n), r, cost);
     });
     out_.changes.push_back("kernels scaled from " + w_.from_device->device().name + " to " +
-                           w_.to_device->device().name +
-                           " by predicted ratio: " + count(ratio.by_shape(), "matrix kernel") + " by shape, " +
-                           std::to_string(ratio.by_peak()) + " by peak rate (no shape recorded), " +
-                           std::to_string(ratio.by_memory()) + " others by memory bandwidth; basis: scaled");
+                           w_.to_device->device().name + " by predicted ratio: " +
+                           tally({{ratio.by_shape(), "by shape"},
+                                  {ratio.by_peak(), "by peak rate (no shape recorded)"},
+                                  {ratio.by_memory(), "by memory bandwidth"}}) +
+                           "; basis: scaled");
   }
 
   /// Kernels grow with the samples above the shortest time that a kernel takes; those of the optimizer do not.
@@ -80,9 +87,10 @@ class Changer {
              std::llround(static_cast<double>(std::max<std::int64_t>(0, cost - floor)) * w_.batch_scale);
       ++scaled;
     });
-    out_.changes.push_back("batch x" + factor(w_.batch_scale) + ": " + count(scaled, "kernel") +
-                           " and copies scaled by that factor above the minimum kernel time, " + std::to_string(kept) +
-                           " of the optimizer unchanged");
+    out_.changes.push_back("batch x" + factor(w_.batch_scale) + ": " +
+                           counted(scaled, "kernel or copy", "kernels and copies") +
+                           " scaled by that factor above the minimum kernel time" +
+                           (kept > 0 ? ", " + std::to_string(kept) + " of the optimizer unchanged" : ""));
   }
 
   void scale_host() {
@@ -108,25 +116,24 @@ class Changer {
         error = scaled.error();
     });
     if (!error.what.empty()) return error;
-    std::string text = "collectives of " + count(w_.from_ranks, "rank") + " on " + count(w_.to_ranks, "rank") + " of " +
-                       w_.to_network.topology->spec().name + ": " + std::to_string(ratio.by_ratio()) +
-                       " scaled by predicted ratio, " + std::to_string(ratio.by_prediction()) +
-                       " predicted directly (the system of the trace is unknown; see --measured-on)";
-    if (ratio.inferred() > 0)
-      text += ", " + std::to_string(ratio.inferred()) + " with a size inferred from their measured time";
-    if (ratio.kept() > 0) text += ", " + std::to_string(ratio.kept()) + " kept as measured (kind or size not recorded)";
-    out_.changes.push_back(text);
+    out_.changes.push_back(
+        "collectives of " + counted(w_.from_ranks, "rank") + " on " + counted(w_.to_ranks, "rank") + " of " +
+        w_.to_network.topology->spec().name + ": " +
+        tally({{ratio.by_ratio(), "scaled by predicted ratio"},
+               {ratio.by_prediction(), "predicted directly (the system of the trace is unknown; see --measured-on)"},
+               {ratio.inferred(), "with a size inferred from the measured time"},
+               {ratio.kept(), "kept as measured (kind or size not recorded)"}}));
     return {};
   }
 
   Result<void> edit() {
     TRY_ASSIGN(const KernelEdits edits, edit_kernels(w_.remove, w_.fuse, out_.graph, out_.costs));
     if (!w_.remove.empty())
-      out_.changes.push_back(
-          count(edits.removed, "kernel") +
-          " removed, with the calls that launched them; the framework's time around the calls is kept");
+      out_.changes.push_back(counted(edits.removed, "kernel") + " removed, with " +
+                             std::string(agreeing(edits.removed, "its launch", "their launches")) +
+                             "; the framework's time around the launch calls is kept");
     if (!w_.fuse.empty())
-      out_.changes.push_back(count(edits.fused, "kernel") +
+      out_.changes.push_back(counted(edits.fused, "kernel") +
                              " fused: adjacent ones on a stream become one that takes as long as the longest of them");
     return {};
   }

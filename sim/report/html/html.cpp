@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <array>
 
-#include "sim/report/html/html_parts.hpp"
+#include "base/text/counted.hpp"
+#include "sim/report/html/parts.hpp"
 #include "sim/report/text/format.hpp"
 
 namespace distsim::report {
 namespace {
 
+using html::Colour;
 using html::escaped;
 
 std::string fact(const std::string& value, const std::string& what) {
@@ -40,14 +42,15 @@ std::string header(const Report& r) {
   std::string out = "<header><h1>" + escaped(title_of(c)) + "</h1><p>" + under + "</p></header><div class=\"facts\">";
   out += fact(time_text(r.iteration), "per iteration, range " + in_unit(r, r.low) + " to " + with_unit(r, r.high));
   out += fact(c.samples > 0 ? count_text(r.samples_per_second) : "&ndash;", "samples per second");
-  out += fact(std::to_string(r.rank_count), r.rank_count == 1 ? "GPU" : "GPUs");
+  out += fact(std::to_string(r.rank_count), std::string(agreeing(r.rank_count, "GPU", "GPUs")));
   out += fact(r.mfu > 0 ? fixed(100 * r.mfu, 1) + " %" : "&ndash;",
               "MFU, " + fixed(r.achieved_flops_per_gpu * 1e-12, 2) + " TFLOP/s per GPU");
   return out + memory_fact(c) + "</div>";
 }
 
 struct Part {
-  std::string_view name, css;
+  std::string_view name;
+  html::Colour colour;
   Duration time;
 };
 
@@ -55,21 +58,21 @@ std::string section(const std::string& title, const std::string& body) {
   return body.empty() ? "" : "<section><h2>" + title + "</h2>" + body + "</section>";
 }
 
-std::string key(std::string_view css, const std::string& text) {
-  return "<span><i class=\"key " + std::string(css) + "\"></i>" + text + "</span>";
+std::string key(html::Colour colour, const std::string& text) {
+  return "<span><i class=\"key " + std::string(html::css_of(colour)) + "\"></i>" + text + "</span>";
 }
 
 std::string split(const Report& r) {
-  const std::array<Part, 5> parts{{{"compute", "forward", r.compute},
-                                   {"exposed communication", "transfer", r.exposed_comm},
-                                   {"waiting for other ranks", "waiting", r.waiting},
-                                   {"host-bound", "host", r.host_bound},
-                                   {"idle", "idle", r.idle}}};
+  const std::array<Part, 5> parts{{{"compute", Colour::forward, r.compute},
+                                   {"exposed communication", Colour::transfer, r.exposed_comm},
+                                   {"waiting for other ranks", Colour::waiting, r.waiting},
+                                   {"host-bound", Colour::host, r.host_bound},
+                                   {"idle", Colour::idle, r.idle}}};
   std::string bar, legend;
   for (const Part& p : parts) {
     const std::string share = percent_text(static_cast<double>(p.time.ps()), static_cast<double>(r.iteration.ps()));
-    bar += "<i class=\"" + std::string(p.css) + "\" style=\"width:" + share + "%\"></i>";
-    legend += key(p.css, std::string(p.name) + " <b>" + with_unit(r, p.time) + "</b> <em>" + share + " %</em>");
+    bar += "<i class=\"" + std::string(html::css_of(p.colour)) + "\" style=\"width:" + share + "%\"></i>";
+    legend += key(p.colour, std::string(p.name) + " <b>" + with_unit(r, p.time) + "</b> <em>" + share + " %</em>");
   }
   std::string out = "<div class=\"bar\">" + bar + "</div><div class=\"legend\">" + legend + "</div>";
   if (r.comm.ps() > 0) {
@@ -81,9 +84,10 @@ std::string split(const Report& r) {
 }
 
 std::string timeline(const Report& r, const Played& played, std::uint32_t max_ranks) {
-  return html::timeline_picture(r, played, max_ranks) + "<div class=\"legend\">" + key("forward", "forward") +
-         key("backward", "backward") + key("optimizer", "optimizer") + key("other", "input and other") +
-         key("transfer", "transfer") + key("waiting", "waiting for other ranks") + key("host", "host") + "</div>";
+  return html::timeline_picture(r, played, max_ranks) + "<div class=\"legend\">" + key(Colour::forward, "forward") +
+         key(Colour::backward, "backward") + key(Colour::optimizer, "optimizer") +
+         key(Colour::other, "input and other") + key(Colour::transfer, "transfer") +
+         key(Colour::waiting, "waiting for other ranks") + key(Colour::host, "host") + "</div>";
 }
 
 std::string ranks(const Report& r) {
@@ -98,7 +102,8 @@ std::string ranks(const Report& r) {
 std::string bases(const Report& r) {
   std::string out;
   for (const BasisShare& b : r.bases)
-    out += "<span class=\"tag\">" + std::string(graph::name_of(b.basis)) + " " + fixed(100 * b.share, 0) + " %</span> ";
+    out += "<span class=\"tag\">" + std::string(graph::name_of(b.basis)) + " " + escaped(whole_percent(b.share)) +
+           " %</span> ";
   if (out.empty()) return "";
   return out +
          "<p class=\"note\">Share of the critical path by the basis of its times, most trusted first: measured, interpolated, extrapolated, "
@@ -107,7 +112,7 @@ std::string bases(const Report& r) {
 
 std::string assumptions(const Report& r) {
   std::string items;
-  for (const std::string& a : r.context.assumptions) items += "<li>" + escaped(a) + "</li>";
+  for (const graph::Assumption& a : r.context.assumptions) items += "<li>" + escaped(a.text) + "</li>";
   return items.empty() ? "" : "<ul>" + items + "</ul>";
 }
 

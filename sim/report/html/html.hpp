@@ -10,7 +10,7 @@
 namespace distsim::report {
 
 struct HtmlOptions {
-  std::uint32_t max_ranks = 8;  ///< ranks drawn in the timeline picture: the slowest, the fastest, then one of each
+  std::uint32_t max_ranks = 8;  ///< ranks in the timeline picture: the slowest, the fastest, then one of each
                                 ///< class of equal ranks, the largest classes first
 };
 

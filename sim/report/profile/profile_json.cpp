@@ -2,7 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "sim/report/profile/profile_report.hpp"
-#include "sim/report/text/format.hpp"
+#include "sim/report/text/columns.hpp"
 
 namespace distsim::report {
 namespace {

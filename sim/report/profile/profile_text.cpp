@@ -1,7 +1,10 @@
 #include <algorithm>
 #include <map>
 
+#include "base/text/counted.hpp"
+
 #include "sim/report/profile/profile_report.hpp"
+#include "sim/report/text/columns.hpp"
 #include "sim/report/text/format.hpp"
 
 namespace distsim::report {
@@ -88,9 +91,9 @@ class Writer {
     for (const auto& [name, count] : devices)
       names += (names.empty() ? "" : ", ") + std::to_string(count) + " x " + name;
     line("devices  " + (names.empty() ? "none recorded" : names));
-    line("records  " + std::to_string(kernels) + " kernels, " + std::to_string(copies) + " copies and memsets on " +
-         std::to_string(streams) + " streams; " + std::to_string(host) + " on the host; " +
-         std::to_string(collectives) + " collectives in " + std::to_string(job_.groups.size()) + " groups; " +
+    line("records  " + counted(kernels, "kernel") + ", " + counted(copies, "copy or memset", "copies and memsets") +
+         " on " + counted(streams, "stream") + "; " + std::to_string(host) + " on the host; " +
+         counted(collectives, "collective") + " in " + counted(job_.groups.size(), "group") + "; " +
          std::to_string(unlaunched) + " without a launch record");
     line("");
   }
@@ -133,7 +136,7 @@ class Writer {
       }
       if (!r.steps.empty() && (!r.steps_marked || !several)) step_line(prefix + "whole trace", r.whole);
     }
-    if (all > shown) line("  " + std::to_string(all - shown) + " more steps in --csv");
+    if (all > shown) line("  " + counted(all - shown, "more step") + " in --csv");
     remark(
         "measured: GPU start to start, otherwise the step's span. host gap: idle time until a kernel that was launched within the gap");
     line("");
@@ -233,7 +236,7 @@ class Writer {
     if (p_.collectives.size() > o_.top)
       line("  " + std::to_string(p_.collectives.size() - o_.top) + " more in --table collectives");
     remark("transfer: shortest time over the ranks read, so without waiting; busbw is computed from it" +
-           std::string(job_.ranks.size() == 1 ? " (only one rank here: its whole duration, including waiting)" : ""));
+           std::string(job_.ranks.size() == 1 ? " (only one rank here: its full duration, including waiting)" : ""));
     line("");
   }
 
@@ -264,7 +267,7 @@ class Writer {
     for (const auto& [text, ranks] : by_text) {
       const std::string who = job_.ranks.size() == 1 || ranks.size() == job_.ranks.size() ? ""
                               : ranks.size() == 1 ? "rank " + std::to_string(ranks[0]) + ": "
-                                                  : std::to_string(ranks.size()) + " ranks: ";
+                                                  : counted(ranks.size(), "rank") + ": ";
       lines.push_back("- " + who + one_line(text));
     }
     std::string left;
@@ -273,7 +276,7 @@ class Writer {
     std::size_t shown = 0;
     for (const std::string& l : lines) {
       if (shown == kNoteLines) {
-        line("         (" + std::to_string(lines.size() - shown) + " more notes in --json)");
+        line("         (" + counted(lines.size() - shown, "more note") + " in --json)");
         break;
       }
       bool first = true;

@@ -1,10 +1,7 @@
-// Numbers and names as the reports show them.
+// Numbers as the reports show them.
 #pragma once
 
-#include <cstdint>
 #include <string>
-#include <string_view>
-#include <vector>
 
 #include "base/units.hpp"
 #include "sim/report/report.hpp"
@@ -34,61 +31,10 @@ std::string binary_bytes(double bytes);
 std::string decimal_bytes(double bytes);
 /// a / b in percent with one digit, "0.0" where b is 0.
 std::string percent_text(double a, double b);
-
-/// Text fit for a line: control characters and bytes that are not UTF-8 become '?'.
-std::string one_line(std::string_view text);
-/// Columns that `text` (valid UTF-8) takes, a character one column.
-std::size_t columns_of(std::string_view text);
-/// `text` in exactly `width` columns: padded, or cut with "..".
-std::string padded(std::string_view text, std::size_t width);
-std::string padded_left(std::string_view text, std::size_t width);
-/// At most `width` columns, cut with "..".
-std::string shortened(std::string_view text, std::size_t width);
-/// At most `width` columns, ".." in place of the middle: "embedding.exch..dgrad".
-std::string shortened_inside(std::string_view text, std::size_t width);
-
-/// Lines of at most `width` columns, broken at blanks; a longer word stands alone. All but the first are indented by
-/// two.
-std::vector<std::string> wrapped(std::string_view text, std::size_t width);
-
-/// "gradient_sync" -> "gradient sync".
-std::string phase_text(std::string_view phase);
+/// A share in whole percent: "61"; "<1" and ">99" where the rounded number would be 0 or 100 and the share is not.
+std::string whole_percent(double share);
 
 /// "4 x 8 A100-SXM4-40GB", "1 x V100".
 std::string machine_text(const ReportContext& context);
-
-/// "1 shorter stretch between them", "4 shorter stretches between them": what a table of the longest runs leaves out.
-std::string shorter_stretches(std::size_t count);
-
-/// Consecutive entries of the critical path on one stream and in one phase, as one line.
-struct PathRun {
-  std::string name;  ///< "gemm a .. gemm b"
-  std::string stream;
-  std::string_view phase;
-  std::uint32_t rank = 0;
-  std::uint32_t steps = 0;
-  Duration start, time;
-};
-std::vector<PathRun> path_runs(const std::vector<CriticalStep>& path);
-
-/// Rows of the table of the critical path, in order of time: its longest runs. Where there are over a hundred runs and
-/// the `most` longest are less than half of the path, as in a pipeline, where ranks take turns: its causes instead, the
-/// longest first, one for each stream, phase and op kind over all ranks.
-struct PathTable {
-  std::vector<PathRun> rows;
-  bool by_cause = false;     ///< then a row's name is an op kind, and it is on no rank
-  std::size_t left_out = 0;  ///< runs, or causes, that have no row
-  Duration shown;            ///< sum of the rows
-  std::string rank_text(const PathRun& row) const { return by_cause ? "-" : std::to_string(row.rank); }
-  std::string left_out_text() const;
-};
-PathTable path_table(const std::vector<CriticalStep>& path, std::size_t most);
-
-/// Why the host's share of the critical path is larger than in the split of the iteration; empty where it is not, by 2
-/// % of the iteration or more.
-std::string host_note(const Report& report);
-
-/// Which of `runs` are the `most` longest, kept in their order.
-std::vector<std::size_t> longest_runs(const std::vector<PathRun>& runs, std::size_t most);
 
 }  // namespace distsim::report

@@ -4,9 +4,12 @@
 #include <string>
 #include <vector>
 
+#include "base/text/counted.hpp"
 #include "sim/report/report.hpp"
+#include "sim/report/text/collective_table.hpp"
+#include "sim/report/text/columns.hpp"
 #include "sim/report/text/format.hpp"
-#include "sim/report/text/text_collectives.hpp"
+#include "sim/report/text/path_table.hpp"
 
 namespace distsim::report {
 namespace {
@@ -53,7 +56,7 @@ class Writer {
     line(text);
   }
 
-  /// What a table's first column may take beside `others` columns of text.
+  /// What a table's first column may take where the others take `others` columns of text.
   std::size_t left_of(std::size_t others) const {
     return std::max<std::size_t>(12, width_ > others ? width_ - others : 0);
   }
@@ -143,8 +146,8 @@ class Writer {
           columns);
     }
     if (rest.ps() > 0)
-      row({"  " + std::to_string(r_.ops.size() - kOpRows) + " more kinds", in_unit(rest), share(rest),
-           std::to_string(kernels), "-"},
+      row({"  " + counted(r_.ops.size() - kOpRows, "more kind"), in_unit(rest), share(rest), std::to_string(kernels),
+           "-"},
           columns);
     line("");
   }
@@ -162,9 +165,9 @@ class Writer {
     row({table.by_cause ? "critical path, by cause" : "critical path", "stream", "rank", "steps", scale_.unit, "%"},
         columns);
     for (const PathRun& run : table.rows) {
-      const std::string name = "  " + (run.phase == "host" ? "" : phase_text(run.phase) + ": ") + one_line(run.name);
-      row({shortened_inside(name, columns.front().width), run.stream, table.rank_text(run), std::to_string(run.steps),
-           in_unit(run.time), share(run.time)},
+      const std::string name = "  " + (run.phase ? phase_text(run.phase) + ": " : "") + one_line(run.name);
+      row({shortened_inside(name, columns.front().width), std::string(graph::name_of(run.stream)), table.rank_text(run),
+           std::to_string(run.steps), in_unit(run.time), share(run.time)},
           columns);
     }
     if (table.left_out > 0) {
@@ -179,8 +182,8 @@ class Writer {
     const TrialTimes& t = r_.trials;
     if (t.trials == 0) return;
     line("trials   P10 " + in_unit(t.p10) + ", P50 " + in_unit(t.p50) + ", P90 " + in_unit(t.p90) + ", P99 " +
-         in_unit(t.p99) + " " + scale_.unit + " over " + std::to_string(t.trials) +
-         " runs with randomized speeds (seed " + std::to_string(t.seed) + ")");
+         in_unit(t.p99) + " " + scale_.unit + " over " + counted(t.trials, "run") + " with randomized speeds (seed " +
+         std::to_string(t.seed) + ")");
   }
 
   void footer() {
@@ -189,7 +192,7 @@ class Writer {
     memory();
     std::string mix;
     for (const BasisShare& b : r_.bases)
-      mix += (mix.empty() ? "" : ", ") + std::string(graph::name_of(b.basis)) + " " + fixed(100 * b.share, 0) + " %";
+      mix += (mix.empty() ? "" : ", ") + std::string(graph::name_of(b.basis)) + " " + whole_percent(b.share) + " %";
     if (!mix.empty()) line("basis    " + mix + " of the critical path");
     placement();
     assumptions();
@@ -202,12 +205,12 @@ class Writer {
     const std::size_t lines =
         static_cast<std::size_t>(std::count(plan.begin(), plan.end(), '\n')) + (plan.back() != '\n' ? 1 : 0);
     line("layout   " + one_line(plan.substr(0, plan.find('\n'))) +
-         (lines > 1 ? " (+" + std::to_string(lines - 1) + " lines, see --json)" : ""));
+         (lines > 1 ? " (+" + counted(lines - 1, "line") + ", see --json)" : ""));
   }
 
   void ranks() {
     if (r_.ranks.size() <= 1) {
-      line("ranks    all " + std::to_string(r_.rank_count) + " alike");
+      if (r_.rank_count > 1) line("ranks    all " + counted(r_.rank_count, "rank") + " have identical times");
       return;
     }
     const Duration slow = r_.rank(r_.slowest_rank).compute, fast = r_.rank(r_.fastest_rank).compute;
@@ -232,12 +235,12 @@ class Writer {
 
   void assumptions() {
     std::vector<std::string> lines;
-    for (const std::string& a : r_.context.assumptions) {
-      for (std::string& part : wrapped("- " + one_line(a), width_ - 9)) lines.push_back(std::move(part));
+    for (const graph::Assumption& a : r_.context.assumptions) {
+      for (std::string& part : wrapped("- " + one_line(a.text), width_ - 9)) lines.push_back(std::move(part));
     }
     const std::size_t shown = std::min(lines.size(), kAssumptionLines);
     for (std::size_t i = 0; i < shown; ++i) line((i == 0 ? "assumes  " : "         ") + lines[i]);
-    if (lines.size() > shown) line("         (" + std::to_string(lines.size() - shown) + " more lines, see --json)");
+    if (lines.size() > shown) line("         (" + counted(lines.size() - shown, "more line") + ", see --json)");
   }
 
   const Report& r_;

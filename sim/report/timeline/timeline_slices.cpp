@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "base/text/counted.hpp"
 #include "base/text/quantity_text.hpp"
 #include "sim/report/groups.hpp"
 #include "sim/report/steady_state.hpp"
@@ -212,8 +213,9 @@ std::string left_out_text(const std::vector<std::uint32_t>& chosen, std::uint32_
   const auto shown = static_cast<std::uint32_t>(chosen.size());
   if (shown >= ranks) return "";
   if (chosen.back() + 1 > shown)
-    return std::to_string(ranks - shown) + " of " + std::to_string(ranks) +
-           " ranks are left out; one rank per class of identical ranks is shown first";
+    return std::to_string(ranks - shown) + " of " + counted(ranks, "rank") + " " +
+           std::string(agreeing(ranks - shown, "is", "are")) +
+           " left out; one rank per class of identical ranks is shown first";
   if (shown + 1 == ranks) return "rank " + std::to_string(shown) + " is left out";
   return "ranks " + std::to_string(shown) + " to " + std::to_string(ranks - 1) + " are left out";
 }

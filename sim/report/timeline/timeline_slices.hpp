@@ -14,8 +14,8 @@ namespace distsim::report {
 struct TimelineOptions {
   std::uint32_t max_ranks =
       64;  ///< of more, one of each class of equal ranks is written, the largest classes first, then those from 0 up
-  std::int64_t max_slices = 4'000'000;  ///< fewer ranks are written where these would have more, and then the last
-                                        ///< iteration alone; never less than that of one rank
+  std::int64_t max_slices = 4'000'000;  ///< fewer ranks are written where these would have more, and then only the
+                                        ///< last iteration; never less than that of one rank
   bool last_iteration_only = false;     ///< else all played iterations, which show how far the host runs ahead
   std::uint32_t gpus_per_node = 1;      ///< for the names of the processes
   std::vector<std::int64_t> memory_per_rank,
@@ -25,8 +25,8 @@ struct TimelineOptions {
 struct TimelineSlices {
   traces::SliceSource source;
   std::int64_t slices = 0;  ///< at most that many will be written
-  std::string left_out;  ///< "ranks 64 to 9999 are left out", "1532 of 1536 ranks are left out", or empty. The source
-                         ///< says so too, as the name of a last, empty process.
+  std::string left_out;     ///< "ranks 64 to 9999 are left out", "1532 of 1536 ranks are left out", or empty. In the
+                            ///< source it is the name of a last, empty process.
 };
 
 /// Slices carry name and phase of their task; launches are "launch NAME" on the host thread. A collective has two

@@ -60,7 +60,7 @@ Layer dot_layer(const DlrmSpec& spec, const DlrmShape& shape, std::int64_t sampl
   op.features = shape.vectors + 1;
   op.dim = spec.embedding_dim;
   op.dtype = c.numerics.activation;
-  op.fused = c.framework->fused_interaction;
+  op.fused = c.framework->embedding.fused_interaction;
   Layer layer;
   layer.name = "interaction";
   // Unfused in PyTorch: cat, transpose, bmm, index, cat; backward: two slices, index (11 launches), two bmm, adds.
@@ -103,7 +103,7 @@ Layer cross_layer(std::int64_t index, std::int64_t width, std::int64_t rank, std
   layer.name = "cross." + std::to_string(index);
   const std::int64_t weights = rank > 0 ? 2 * width * rank : width * width;
   append_weight_cast(layer.forward, layer.name, weights, rank > 0 ? 2 : 1, c);
-  const bool fused = c.framework->fuse_epilogue;
+  const bool fused = c.framework->kernels.fuse_epilogue;
   layer.forward.push_back(
       {layer.name, op, fused ? graph::Dispatch{1, 3} : graph::Dispatch{4, 5}});  // two products, bias, multiply, add
   op.pass = graph::Pass::backward;

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/result.hpp"
-#include "sim/workload/models/layer.hpp"
+#include "sim/workload/layers/layer.hpp"
 #include "sim/workload/placement/placement.hpp"
 
 namespace distsim::workload {

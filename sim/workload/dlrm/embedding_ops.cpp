@@ -5,10 +5,6 @@
 namespace distsim::workload {
 namespace {
 
-graph::DType named(const std::string& dtype) {
-  return dtype == "fp16" ? graph::DType::fp16 : dtype == "bf16" ? graph::DType::bf16 : graph::DType::fp32;
-}
-
 /// One entry for each feature, so that the kernel writes as many vectors as the model has.
 void append_tables(graph::EmbeddingBag& op, const ModelTable& table, std::int64_t rows, std::int64_t dim,
                    double pooling) {
@@ -16,31 +12,45 @@ void append_tables(graph::EmbeddingBag& op, const ModelTable& table, std::int64_
   op.tables.insert(op.tables.end(), static_cast<std::size_t>(table.features), entry);
 }
 
+/// Kernels of a backward pass, as counted in profiles.
+std::int64_t update_kernels(graph::SparseUpdate update) {
+  switch (update) {
+    case graph::SparseUpdate::sort_dedup:
+      return 6;  // sorts, finds runs, sums, scatters
+    case graph::SparseUpdate::fused:
+      return 3;  // sorts, updates
+    case graph::SparseUpdate::atomic:
+      return 1;  // scatters
+  }
+  CHECK(false) << "sparse update " << static_cast<int>(update);
+  return 0;
+}
+
 }  // namespace
 
 graph::EmbeddingBag embedding_bag(const DlrmSpec& spec, std::int64_t samples, graph::Pass pass, const LayerContext& c) {
   graph::EmbeddingBag op;
   op.batch = samples;
-  op.weights = named(spec.embedding_dtype);
+  op.weights = spec.embedding_dtype;
   op.output = exchange_dtype(spec, c.numerics);
   op.pass = pass;
   op.optimizer = spec.embedding_optimizer;
   // Plain SGD needs no sum of duplicates first: every gradient row is added where it belongs (TensorFlow's
   // resource_scatter_add).
-  const bool scatter = c.framework->sparse_update == graph::SparseUpdate::sort_dedup &&
+  const bool scatter = c.framework->embedding.sparse_update == graph::SparseUpdate::sort_dedup &&
                        spec.embedding_optimizer == graph::EmbeddingOptimizer::sgd;
-  // Adam needs the sum of a row's gradients, so that atomics alone will not do (HugeCTR's hash embeddings sort).
-  const bool sum = c.framework->sparse_update == graph::SparseUpdate::atomic &&
+  // Adam needs the sum of a row's gradients, so that atomics do not suffice (HugeCTR's hash embeddings sort).
+  const bool sum = c.framework->embedding.sparse_update == graph::SparseUpdate::atomic &&
                    spec.embedding_optimizer == graph::EmbeddingOptimizer::adam;
   op.update = scatter ? graph::SparseUpdate::atomic
               : sum   ? graph::SparseUpdate::sort_dedup
-                      : c.framework->sparse_update;
-  op.table_batched = c.framework->table_batched_embedding;
+                      : c.framework->embedding.sparse_update;
+  op.table_batched = c.framework->embedding.table_batched;
   return op;
 }
 
 graph::DType exchange_dtype(const DlrmSpec& spec, const Numerics& numerics) {
-  return spec.exchange_dtype == "auto" ? numerics.activation : named(spec.exchange_dtype);
+  return spec.exchange_dtype.value_or(numerics.activation);
 }
 
 std::vector<graph::Op> embedding_ops(const DlrmSpec& spec, const Placement& placement, std::int64_t samples,
@@ -70,15 +80,9 @@ graph::Op replicated_embedding_op(const DlrmSpec& spec, const Placement& placeme
 }
 
 graph::Dispatch embedding_dispatch(const FrameworkSpec& f, std::int64_t tables, graph::Pass pass) {
-  // Backward: sort_dedup sorts, finds runs, sums and scatters (about 6 kernels); fused sorts and updates (3); atomic
-  // scatters (1).
-  const std::int64_t backward = f.sparse_update == graph::SparseUpdate::sort_dedup ? 6
-                                : f.sparse_update == graph::SparseUpdate::fused    ? 3
-                                                                                   : 1;
-  const std::int64_t kernels = pass == graph::Pass::forward ? 1 : backward;
-  const std::int64_t calls = f.table_batched_embedding ? 1 : tables;
-  const auto cap = [](std::int64_t n) { return static_cast<std::uint16_t>(std::min<std::int64_t>(n, 0xFFFF)); };
-  return {cap(calls), cap(calls * kernels)};
+  const std::int64_t kernels = pass == graph::Pass::forward ? 1 : update_kernels(f.embedding.sparse_update);
+  const std::int64_t calls = f.embedding.table_batched ? 1 : tables;
+  return {capped(calls), capped(calls * kernels)};
 }
 
 std::int64_t most_tables(const Placement& placement) {

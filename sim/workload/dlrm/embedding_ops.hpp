@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "sim/workload/models/layer.hpp"
+#include "sim/workload/layers/layer.hpp"
 #include "sim/workload/placement/placement.hpp"
 
 namespace distsim::workload {

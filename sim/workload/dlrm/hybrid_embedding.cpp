@@ -8,6 +8,8 @@
 namespace distsim::workload {
 namespace {
 
+// Bandwidths in GB/s that HugeCTR's HybridEmbeddingParam was given in NVIDIA's MLPerf Training v1.1 submission of DLRM,
+// for all-to-all and all-reduce.
 constexpr double kAllToAllOverAllReduce = 190.0 / 130.0;
 
 /// Sum of i^-alpha for i = 1..n: integral, half of both ends, and the first correction (Euler and Maclaurin).
@@ -46,7 +48,7 @@ HybridSplit hybrid_split(std::span<const ModelTable> tables, std::int64_t batch,
 }
 
 bool hybrid_applies(const DlrmSpec& spec, const FrameworkSpec& framework, std::uint32_t ranks) {
-  if (!framework.hybrid_embedding || ranks < 2) return false;
+  if (!framework.embedding.hybrid || ranks < 2) return false;
   if (spec.sharding != Sharding::planner || spec.embedding_optimizer != graph::EmbeddingOptimizer::sgd) return false;
   return std::all_of(spec.tables.begin(), spec.tables.end(), [&](const TableSpec& t) {
     return t.pooling_factor == 1 && t.features == 1 && (t.dim == 0 || t.dim == spec.embedding_dim);

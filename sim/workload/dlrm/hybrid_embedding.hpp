@@ -4,8 +4,7 @@
 //
 // A row with c expected appearances in the batch of N ranks costs 2 e / all_reduce_bw on every rank as a frequent one,
 // and 2 c e / (N all_to_all_bw) as an infrequent one (e: bytes of a vector; forward and backward). It is frequent where
-// the first is less:  c > N all_to_all_bw / all_reduce_bw. The ratio is NVIDIA's own, 190 to 130 GB/s (MLPerf Training
-// v1.1, HybridEmbeddingParam).
+// the first is less:  c > N all_to_all_bw / all_reduce_bw. kAllToAllOverAllReduce is that ratio of bandwidths.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +19,11 @@ struct HybridSplit {
   std::int64_t frequent_rows = 0;  ///< replicated rows, all tables
   std::int64_t all_rows = 0;
   std::int64_t dim = 0;       ///< of every table
-  double frequent_ids = 0;    ///< lookups a sample that meet them
+  double frequent_ids = 0;    ///< lookups per sample that hit them
   double infrequent_ids = 0;  ///< the others
 };
 
-/// Rows i of a table have popularity i^-alpha. Tables of one width, one lookup a sample each, at least one rank and
+/// Rows i of a table have popularity i^-alpha. Tables of one width, one lookup per sample each, at least one rank and
 /// sample.
 HybridSplit hybrid_split(std::span<const ModelTable> tables, std::int64_t batch, std::uint32_t ranks);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/text/counted.hpp"
 #include "sim/workload/graph/gradient_sync.hpp"
 #include "sim/workload/graph/input.hpp"
 #include "sim/workload/graph/memory.hpp"
@@ -17,7 +18,7 @@ std::size_t block_start(const std::vector<Layer>& layers, std::size_t last) {
   return first;
 }
 
-/// With checkpointing a block keeps its input alone, and one block at a time is whole again.
+/// With checkpointing a block keeps only its input, and one block at a time is recomputed in full.
 std::int64_t activation_bytes(const std::vector<Layer>& layers) {
   std::int64_t kept = 0, largest_block = 0;
   for (std::size_t end = layers.size(); end > 0;) {
@@ -53,13 +54,10 @@ class DataParallelIteration {
 
  private:
   Result<void> fill_memory(const std::vector<Layer>& layers, const ClusterShape& cluster) {
-    RankMemory memory = dense_memory(parameters_of(layers), model_.optimizer, it_);
+    RankMemory memory = dense_memory(parameters_of(layers), model_.optimizer, it_.numerics(), it_.ranks());
     memory.activations = activation_bytes(layers);
     out_.memory = {memory};
-    const Result<void> fits = check_memory(out_.memory, samples_.ranks, cluster.memory_per_gpu);
-    if (fits.ok() || model_.memory_check) return fits;
-    out_.assumptions.push_back("memory check disabled; estimate: " + fits.error().what);
-    return {};
+    return check_or_assume(out_, model_, samples_.ranks, cluster.memory_per_gpu);
   }
 
   void describe(const std::vector<Layer>& layers) {
@@ -67,10 +65,10 @@ class DataParallelIteration {
         forward_matrix_flops(layers) / static_cast<double>(samples_.micro_step(0).largest());
     out_.samples = static_cast<double>(samples_.total);
     out_.model_flops = 3 * flops_per_sample * out_.samples;
-    out_.precision = graph::name_of(it_.numerics().matrix);
+    out_.precision = model_.precision;
     out_.dense_parameters = parameters_of(layers);
-    out_.assumptions.push_back(samples_.describe());
-    out_.placement = "data parallel: every rank holds all " + std::to_string(out_.dense_parameters) + " parameters\n";
+    out_.assumptions.push_back({graph::AssumptionKind::batch, samples_.describe()});
+    out_.placement = "data parallel: every rank holds all " + counted(out_.dense_parameters, "parameter") + "\n";
   }
 
   void run(const std::vector<Layer>& layers) {

@@ -2,8 +2,8 @@
 // over all ranks.
 #pragma once
 
-#include "sim/workload/models/layer.hpp"
-#include "sim/workload/registry.hpp"
+#include "sim/workload/family.hpp"
+#include "sim/workload/layers/layer.hpp"
 
 namespace distsim::workload {
 

@@ -1,4 +1,4 @@
-// The exchanges of a hybrid-parallel recommender, in exact bytes. Rank r owns tables that yield w_r bytes a sample;
+// The exchanges of a hybrid-parallel recommender, in exact bytes. Rank r owns tables that yield w_r bytes per sample;
 // rank j has b_j samples, B in all. Forward, r sends b_j w_r to j:  send_r = (B - b_r) w_r,  recv_r = b_r (W - w_r);
 // backward the other way round. Sums over ranks agree exactly.
 #pragma once
@@ -21,18 +21,18 @@ graph::Collective pooled_exchange(const Placement& placement, const SampleSplit&
 
 /// The same in two steps, for several nodes of `gpus_per_node`: `inside`, over the GPUs of each node, brings the
 /// vectors (partial sums of row slices) to the GPU on the rail of the sample's owner; `across`, over the GPUs of each
-/// rail, brings the node's sums to the owner. Node n yields D_n elements a sample; with b samples on the largest rank a
-/// GPU sends b (N - 1) D_n across and receives b (D - D_n). Backward the other way round.
+/// rail, brings the node's sums to the owner. Node n yields D_n elements per sample; with b samples on the largest rank
+/// a GPU sends b (N - 1) D_n across and receives b (D - D_n). Backward the other way round.
 struct RailExchange {
   graph::Collective inside, across;
 };
 RailExchange rail_exchange(const Placement& placement, const SampleSplit& split, std::uint32_t gpus_per_node,
                            graph::DType dtype, Direction direction);
 
-/// Every rank sends `bytes` in all, to all alike.
+/// Every rank sends `bytes` in all, the same share to every rank.
 graph::Collective uniform_exchange(std::int64_t bytes, graph::DType dtype);
 
-/// Ids of the local samples to the tables' owners: `index_bytes` an id; row slices receive their share of a table's
+/// Ids of the local samples to the tables' owners: `index_bytes` per id; row slices receive their share of a table's
 /// ids, column slices all of them.
 graph::Collective id_exchange(const Placement& placement, const SampleSplit& split, std::int64_t index_bytes);
 

@@ -57,17 +57,17 @@ std::vector<GradientBucket> fusion_buckets(std::span<const ReadyGradient> gradie
 }
 
 std::vector<GradientBucket> gradient_buckets(std::span<const ReadyGradient> gradients, const FrameworkSpec& f) {
-  switch (f.gradient_sync) {
+  switch (f.gradients.sync) {
     case GradientSync::ddp_buckets:
-      return ddp_buckets(gradients, f.first_bucket_size.value(), f.bucket_size.value());
+      return ddp_buckets(gradients, f.gradients.first_bucket_size.value(), f.gradients.bucket_size.value());
     case GradientSync::fusion_buffer:
-      return fusion_buckets(gradients, f.bucket_size.value(), f.fusion_cycle.seconds());
+      return fusion_buckets(gradients, f.gradients.bucket_size.value(), f.gradients.fusion_cycle.seconds());
     case GradientSync::one_shot:
       return one_bucket(gradients);
     case GradientSync::per_tensor:
       return bucket_each(gradients);
   }
-  CHECK(false) << "gradient sync " << static_cast<int>(f.gradient_sync);
+  CHECK(false) << "gradient sync " << static_cast<int>(f.gradients.sync);
   return {};
 }
 

@@ -16,7 +16,7 @@ struct ReadyGradient {
   double ready_seconds = 0;  ///< estimated time since the start of the backward pass; only fusion_buffer looks at it
 };
 
-/// Gradients [first, last) of that order travel together.
+/// Gradients [first, last) of that order are reduced together.
 struct GradientBucket {
   std::uint32_t first = 0, last = 0;
   std::int64_t bytes = 0;
@@ -30,8 +30,8 @@ struct GradientBucket {
 std::vector<GradientBucket> ddp_buckets(std::span<const ReadyGradient> gradients, std::int64_t first_limit,
                                         std::int64_t limit);
 
-/// Horovod: every `cycle` seconds what has become ready is fused, up to `buffer` bytes a message; a gradient larger
-/// than the buffer travels alone.
+/// Horovod: every `cycle` seconds what has become ready is fused, up to `buffer` bytes per message; a gradient larger
+/// than the buffer is reduced by itself.
 std::vector<GradientBucket> fusion_buckets(std::span<const ReadyGradient> gradients, std::int64_t buffer, double cycle);
 
 /// By the framework's rule.

@@ -8,14 +8,18 @@
 namespace distsim::workload {
 namespace {
 
-/// Nominal rate of a backward pass, only to see which gradients fall into one cycle of a fusion buffer: around half of
-/// an A100's peak.
-double nominal_flops_per_second(const Numerics& n) {
-  if (n.mixed) return 80e12;
-  return n.matrix == graph::DType::tf32 ? 45e12 : 12e12;
-}
+// Nominal rates of a backward pass in FLOP/s, only to see which gradients fall into one cycle of a fusion buffer.
+// Chosen: a quarter to two thirds of the peak of an A100 (312, 156 and 19.5 TFLOP/s, NVIDIA A100 data sheet).
+constexpr double kNominalMixed = 80e12;
+constexpr double kNominalTf32 = 45e12;
+constexpr double kNominalFp32 = 12e12;
 
-std::uint16_t capped(std::int64_t n) { return static_cast<std::uint16_t>(std::min<std::int64_t>(n, 0xFFFF)); }
+constexpr std::int64_t kTensorsPerKernel = 100;  // of a multi-tensor kernel (apex multi_tensor_apply: 110 or fewer)
+
+double nominal_flops_per_second(const Numerics& n) {
+  if (n.mixed) return kNominalMixed;
+  return n.matrix == graph::DType::tf32 ? kNominalTf32 : kNominalFp32;
+}
 
 /// Kernels and framework calls of an optimizer that goes tensor by tensor.
 int calls_per_tensor(graph::OptimizerKind kind) {
@@ -39,7 +43,7 @@ int calls_per_tensor(graph::OptimizerKind kind) {
 graph::Dispatch optimizer_dispatch(graph::OptimizerKind kind, std::int64_t tensors, bool fused) {
   if (!fused) return {capped(tensors * calls_per_tensor(kind)), capped(tensors * calls_per_tensor(kind))};
   const std::int64_t passes = kind == graph::OptimizerKind::lamb || kind == graph::OptimizerKind::lars ? 4 : 1;
-  return {capped(passes), capped(passes * (1 + tensors / 100))};  // a multi-tensor kernel takes about 100 tensors
+  return {capped(passes), capped(passes * (1 + tensors / kTensorsPerKernel))};
 }
 
 }  // namespace
@@ -65,7 +69,7 @@ GradientSynchronizer::GradientSynchronizer(Iteration& iteration, const std::vect
 void GradientSynchronizer::ready(std::size_t tensors) {
   ready_ += tensors;
   CHECK(ready_ <= tensors_) << ready_ << " gradients ready of " << tensors_;
-  if (iteration_.framework().overlap_gradient_sync) send_full_buckets();
+  if (iteration_.framework().gradients.overlap) send_full_buckets();
 }
 
 void GradientSynchronizer::send_full_buckets() {
@@ -77,7 +81,7 @@ void GradientSynchronizer::send(std::size_t index) {
   const Numerics& n = iteration_.numerics();
   const std::uint16_t tensors = capped(bucket.last - bucket.first);
   const std::string name = "gradients.bucket" + std::to_string(index);
-  // Scale by 1/ranks into the bucket: one small kernel a tensor.
+  // Scale by 1/ranks into the bucket: one small kernel per tensor.
   iteration_.add(name + ".fill", {graph::Stream::compute, graph::Phase::gradient_sync, {1, tensors}},
                  {graph::Elementwise{bucket.bytes / graph::size_of(n.gradient), 1, 1, 1, n.gradient}});
   graph::Collective sum;
@@ -135,8 +139,8 @@ void add_optimizer(Iteration& iteration, graph::OptimizerKind kind, std::span<co
     for (const OptimizerShare& s : shares) ops.push_back(op(s));
     return ops;
   };
-  if (fp16 && f.loss_scale_sync) {
-    const std::uint16_t kernels = capped(1 + tensors / 100);
+  if (fp16 && f.host.loss_scale_sync) {
+    const std::uint16_t kernels = capped(1 + tensors / kTensorsPerKernel);
     iteration.add("optimizer.unscale", {graph::Stream::compute, graph::Phase::optimizer, {2, kernels}},
                   of_each([&](const OptimizerShare& s) {
                     return graph::Elementwise{s.parameters, 1, 1, 2, n.gradient};
@@ -146,7 +150,7 @@ void add_optimizer(Iteration& iteration, graph::OptimizerKind kind, std::span<co
     iteration.add("optimizer.overflow_check", check, {graph::Copy{graph::CopyKind::d2h, 4}});
   }
   if (const int between = calls_per_tensor(kind) - 1;
-      !f.fused_optimizer && between > 0) {  // every call but the last leaves a tensor for the next one
+      !f.kernels.fused_optimizer && between > 0) {  // every call but the last leaves a tensor for the next one
     iteration.add("optimizer.intermediates", {graph::Stream::compute, graph::Phase::optimizer, {0, 0}},
                   of_each([&](const OptimizerShare& s) {
                     return graph::Elementwise{s.parameters, static_cast<double>(between), static_cast<double>(between),
@@ -155,11 +159,12 @@ void add_optimizer(Iteration& iteration, graph::OptimizerKind kind, std::span<co
                   rank_table);
   }
   const auto update = [&](const OptimizerShare& s) {
-    return graph::Optimizer{kind, s.parameters, s.tensors, n.gradient, n.mixed && !f.cast_weights};
+    return graph::Optimizer{kind, s.parameters, s.tensors, n.gradient, n.mixed && !f.kernels.cast_weights};
   };
-  iteration.add("optimizer.update",
-                {graph::Stream::compute, graph::Phase::optimizer, optimizer_dispatch(kind, tensors, f.fused_optimizer)},
-                of_each(update), rank_table);
+  iteration.add(
+      "optimizer.update",
+      {graph::Stream::compute, graph::Phase::optimizer, optimizer_dispatch(kind, tensors, f.kernels.fused_optimizer)},
+      of_each(update), rank_table);
 }
 
 }  // namespace distsim::workload

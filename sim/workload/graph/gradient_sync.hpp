@@ -44,7 +44,7 @@ class GradientSynchronizer {
 };
 
 /// The backward pass of a stack, last layer first. In a later micro-step gradients are added to what is there
-/// (`accumulate`); `sync` (may be null) hears of every gradient as it becomes ready.
+/// (`accumulate`); `sync` (may be null) is told of every gradient as it becomes ready.
 void add_backward_pass(Iteration& iteration, const LayerStack& stack, const SampleSplit& split, bool accumulate,
                        GradientSynchronizer* sync);
 /// The same for one layer.

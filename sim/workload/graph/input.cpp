@@ -8,17 +8,17 @@ TaskId add_input(Iteration& iteration, const SampleSplit& split, double bytes_pe
   const FrameworkSpec& f = iteration.framework();
   const std::uint32_t table = iteration.table_of(split);
   std::vector<TaskId> prepared;
-  if (f.input_per_sample > Duration{}) {
+  if (f.input.per_sample > Duration{}) {
     std::vector<graph::Op> work;
-    for (const std::int64_t size : split.sizes()) work.push_back(graph::HostWork{f.input_per_sample * size});
-    // Loader threads run beside the thread that launches kernels, so overlapped work keeps the copy stream busy, not
-    // the host.
+    for (const std::int64_t size : split.sizes()) work.push_back(graph::HostWork{f.input.per_sample * size});
+    // Loader threads run in parallel to the thread that launches kernels, so overlapped work keeps the copy stream
+    // busy, not the host.
     prepared.push_back(iteration.add(
-        "input.prepare", {f.overlap_input ? graph::Stream::copy : graph::Stream::host, graph::Phase::input, {0, 0}},
+        "input.prepare", {f.input.overlap ? graph::Stream::copy : graph::Stream::host, graph::Phase::input, {0, 0}},
         std::move(work), table));
   }
   if (bytes_per_sample == 0 && fixed_bytes == 0) {  // the samples are made on the GPU
-    if (!prepared.empty() && !f.overlap_input) iteration.compute_waits_for(prepared.front());
+    if (!prepared.empty() && !f.input.overlap) iteration.compute_waits_for(prepared.front());
     return {};
   }
   std::vector<graph::Op> copies;
@@ -28,7 +28,7 @@ TaskId add_input(Iteration& iteration, const SampleSplit& split, double bytes_pe
   }
   const TaskId copied = iteration.add("input.copy", {graph::Stream::copy, graph::Phase::input, {1, 1}},
                                       std::move(copies), table, prepared);
-  if (f.overlap_input) return {};
+  if (f.input.overlap) return {};
   iteration.compute_waits_for(copied);
   return copied;
 }

@@ -5,8 +5,8 @@
 
 namespace distsim::workload {
 
-/// Each rank prepares its samples (input_per_sample on the host) and copies bytes_per_sample x samples + fixed_bytes to
-/// its device. With overlap_input this is the next batch, prepared and copied beside the iteration, and nothing waits
+/// Each rank prepares its samples (input.per_sample on the host) and copies bytes_per_sample x samples + fixed_bytes to
+/// its device. With input.overlap this is the next batch, prepared and copied during the iteration, and nothing waits
 /// for it; else compute waits. Returns what a collective over the input must wait for, an invalid id where that is
 /// nothing.
 TaskId add_input(Iteration& iteration, const SampleSplit& split, double bytes_per_sample, double fixed_bytes = 0);

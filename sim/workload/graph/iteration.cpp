@@ -8,7 +8,7 @@ namespace {
 /// The product, or the cast of its result.
 bool is_weight_gradient(const LayerOp& op) {
   const graph::Gemm* product = std::get_if<graph::Gemm>(&op.op);
-  return product != nullptr ? product->pass == graph::Pass::backward_weight : op.name.ends_with(kGradientCast);
+  return product != nullptr ? product->pass == graph::Pass::backward_weight : op.casts_gradient;
 }
 
 }  // namespace

@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "sim/graph/task_graph.hpp"
-#include "sim/workload/models/layer.hpp"
+#include "sim/workload/layers/layer.hpp"
 #include "sim/workload/specs/samples.hpp"
 
 namespace distsim::workload {
 
-/// One layer stack for each size of a SampleSplit (one or two); they differ in shapes alone.
+/// One layer stack for each size of a SampleSplit (one or two); they differ only in shapes.
 struct LayerStack {
   std::vector<std::vector<Layer>> by_size;
   LayerStack() = default;
@@ -60,7 +60,7 @@ class Iteration {
   TaskId add_collective(std::string_view name, graph::Stream stream, graph::Phase phase, graph::Collective collective,
                         const graph::Partition& groups, std::vector<TaskId> deps = {});
 
-  /// From here on, tasks are of those ranks alone that the table gives 0 (the others' it gives 1), until it is kUniform
+  /// From here on, only the ranks that the table maps to 0 run tasks (it maps the others to 1), until it is kUniform
   /// again. The others neither run nor launch them.
   void restrict_to(std::uint32_t rank_table) { restriction_ = rank_table; }
   /// A collective between stages of a pipeline, for the ranks that the table gives 0: waiting for each other counts as
@@ -89,7 +89,7 @@ class Iteration {
 
   graph::Stream exchange_stream() const { return graph::Stream::comm; }
   graph::Stream gradient_stream() const {
-    return framework_.separate_comm_streams ? graph::Stream::comm2 : graph::Stream::comm;
+    return framework_.gradients.separate_stream ? graph::Stream::comm.lane(1) : graph::Stream::comm;
   }
   graph::Partition world() const { return graph::Partition::strided(ranks_, 1); }
 

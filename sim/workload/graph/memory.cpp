@@ -53,13 +53,13 @@ std::string advice(const RankMemory& m) {
 
 }  // namespace
 
-RankMemory dense_memory(std::int64_t parameters, graph::OptimizerKind optimizer, const Iteration& iteration) {
-  const Numerics& n = iteration.numerics();
+RankMemory dense_memory(std::int64_t parameters, graph::OptimizerKind optimizer, const Numerics& n,
+                        std::uint32_t ranks) {
   RankMemory m;
   m.weights = parameters * (4 + (n.mixed ? 2 : 0));
   m.gradients = parameters * graph::size_of(n.gradient);
   m.optimizer = parameters * state_bytes_per_parameter(optimizer);
-  if (iteration.ranks() > 1) m.buffers = parameters * graph::size_of(n.gradient);  // the buckets
+  if (ranks > 1) m.buffers = parameters * graph::size_of(n.gradient);  // the buckets
   return m;
 }
 
@@ -72,6 +72,14 @@ Result<void> check_memory(std::span<const RankMemory> memory, std::uint32_t rank
   return Error{"model: " + who + " needs " + amount(fullest->total()) + " of " + amount(per_gpu.value()) + " (" +
                    amount(fullest->total() - per_gpu.value()) + " over): " + parts_of(*fullest),
                "", advice(*fullest)};
+}
+
+Result<void> check_or_assume(Workload& workload, const ModelSpec& model, std::uint32_t ranks, Bytes per_gpu) {
+  const Result<void> fits = check_memory(workload.memory, ranks, per_gpu);
+  if (fits.ok() || model.memory_check) return fits;
+  workload.assumptions.push_back(
+      {graph::AssumptionKind::workload, "memory check disabled; estimate: " + fits.error().what});
+  return {};
 }
 
 }  // namespace distsim::workload

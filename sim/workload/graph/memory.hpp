@@ -3,16 +3,20 @@
 
 #include <span>
 
-#include "sim/workload/graph/iteration.hpp"
+#include "sim/workload/specs/numerics.hpp"
 #include "sim/workload/workload.hpp"
 
 namespace distsim::workload {
 
 /// Weights (fp32, and 16-bit copies in mixed precision), gradients, optimizer state, gradient buckets; of `parameters`
 /// dense weights.
-RankMemory dense_memory(std::int64_t parameters, graph::OptimizerKind optimizer, const Iteration& iteration);
+RankMemory dense_memory(std::int64_t parameters, graph::OptimizerKind optimizer, const Numerics& numerics,
+                        std::uint32_t ranks);
 
 /// "rank 3 needs 91.2 GB of 78.5 GB: embeddings 84.1 GB, ..."; nothing when every rank fits.
 Result<void> check_memory(std::span<const RankMemory> memory, std::uint32_t ranks, Bytes per_gpu);
+
+/// The same for the memory of a workload; with `memory_check: false` what does not fit becomes an assumption of it.
+Result<void> check_or_assume(Workload& workload, const ModelSpec& model, std::uint32_t ranks, Bytes per_gpu);
 
 }  // namespace distsim::workload

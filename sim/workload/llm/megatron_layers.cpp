@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "sim/workload/models/token_layers.hpp"
+#include "sim/workload/layers/token_layers.hpp"
 
 namespace distsim::workload {
 namespace {
@@ -16,14 +16,14 @@ class SplitBuilder {
         stack_(context, true),
         t_(spec.tensor),
         h_(spec.hidden),
-        ffn_(spec.ffn_hidden > 0 ? spec.ffn_hidden : 4 * spec.hidden),
+        ffn_(spec.inner_width()),
         tokens_(samples * spec.sequence),
         shared_(spec.sequence_parallel ? std::max<std::int64_t>(1, tokens_ / t_) : tokens_),
         samples_(samples) {}
 
   SplitLayers build() {
     embeddings();
-    for (std::int64_t i = 0; i < s_.layers / (s_.pipeline * s_.virtual_stages); ++i) {
+    for (std::int64_t i = 0; i < s_.chunk_layers(); ++i) {
       block_ = static_cast<int>(i) + 1;
       block("block" + std::to_string(i));
     }
@@ -47,6 +47,7 @@ class SplitBuilder {
     const std::size_t n = out_.layers.empty() ? stack_.layers().size() : out_.layers.size();
     out_.after_forward.resize(n);
     out_.after_backward.resize(n);
+    out_.of_expert.resize(n, false);
     out_.block.resize(n, block_);
   }
   std::int64_t activations() const { return stack_.bytes(tokens_ * h_); }
@@ -75,7 +76,7 @@ class SplitBuilder {
          activations()});
     left_ = out_.after_forward.size();
   }
-  /// To be called once the layer behind leave() is there: backward its end is where gradients are gathered.
+  /// To be called once the layer after leave() is there: backward its end is where gradients are gathered.
   void left() {
     fill_up();
     if (t_ > 1 && s_.sequence_parallel)
@@ -130,7 +131,8 @@ class SplitBuilder {
     op.q_len = op.kv_len = s_.sequence;
     op.head_dim = h_ / s_.heads;
     op.causal = op.dropout = true;
-    op.flash = stack_.context().framework->flash_attention && graph::size_of(stack_.dtype()) <= 2;
+    op.flash =
+        stack_.context().framework->kernels.attention == AttentionKernels::flash && graph::size_of(stack_.dtype()) <= 2;
     op.dtype = stack_.dtype();
     Layer& layer = stack_.push(name + ".scores");
     layer.saved_bytes = stack_.bytes(3 * tokens_ * h_ / t_);
@@ -160,6 +162,7 @@ class SplitBuilder {
       stack_.linear(name + ".down", std::max<std::int64_t>(1, routed / own), ffn_ / t_, h_);
     }
     fill_up();
+    for (std::size_t i = first; i < out_.of_expert.size(); ++i) out_.of_expert[i] = true;
     if (!spread) return;
     out_.after_backward[first].push_back(exchange_);
     out_.after_forward.back().push_back(exchange_);

@@ -11,8 +11,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "sim/workload/models/layer.hpp"
-#include "sim/workload/specs/megatron_spec.hpp"
+#include "sim/workload/layers/layer.hpp"
+#include "sim/workload/llm/megatron_spec.hpp"
 
 namespace distsim::workload {
 
@@ -32,6 +32,7 @@ inline constexpr ModelPart kModelParts[] = {ModelPart::embedding, ModelPart::blo
 struct SplitLayers {
   std::vector<Layer> layers;
   std::vector<std::vector<LayerExchange>> after_forward, after_backward;  ///< by layer
+  std::vector<bool> of_expert;     ///< by layer: its weights are an expert's, which expert parallelism splits
   std::vector<int> block;          ///< by layer: 0 embedding, 1 .. the blocks, the last one the head
   std::int64_t message_bytes = 0;  ///< what a rank passes on to the next stage, and back
   std::int64_t tied_elements = 0;  ///< of the word embedding, which a last stage of its own holds a copy of
@@ -44,8 +45,8 @@ struct SplitLayers {
   std::int64_t parameters(ModelPart part) const;
   std::int64_t tensors(ModelPart part) const;
   double forward_flops(ModelPart part) const;  ///< of matrix products
-  std::int64_t kept(ModelPart part, bool checkpointed)
-      const;  ///< bytes from forward to backward; with checkpointing the blocks' inputs
+  /// Bytes from forward to backward; with checkpointing the blocks' inputs.
+  std::int64_t kept(ModelPart part, bool checkpointed) const;
   std::int64_t largest_whole(ModelPart part) const;  ///< bytes of the largest block, as it is when recomputed
 };
 

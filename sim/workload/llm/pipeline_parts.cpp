@@ -43,11 +43,11 @@ bool PipelineParts::crosses_nodes(std::uint32_t boundary) const {
   return false;
 }
 
-/// The two boundaries of a stage differ; the way back to the first stage has a stream of its own where their number is
-/// odd.
+/// A stage's two boundaries use different streams, so that it sends and receives at once; where the number of stages
+/// is odd, the way back to the first stage needs a third one.
 graph::Stream PipelineParts::stream_of(std::uint32_t boundary) const {
-  if (stages_ % 2 == 1 && boundary + 1 == stages_) return graph::Stream::p2p3;
-  return boundary % 2 == 0 ? graph::Stream::p2p : graph::Stream::p2p2;
+  const bool third = stages_ % 2 == 1 && boundary + 1 == stages_;
+  return graph::Stream::p2p.lane(third ? 2 : static_cast<std::uint8_t>(boundary % 2));
 }
 
 const PipelineParts::Pairs& PipelineParts::pairs_of(const Boundaries& boundaries) {

@@ -20,8 +20,9 @@ using Stages = std::vector<bool>;
 
 class PipelineParts {
  public:
-  /// What replicas, and the two ends, sum: not in a line with the collectives of tensor-parallel groups (Stream::comm).
-  static constexpr graph::Stream kReplicaStream = graph::Stream::comm2;
+  /// What replicas, and the two ends, sum: it does not queue behind the collectives of tensor-parallel groups
+  /// (Stream::comm).
+  static constexpr graph::Stream kReplicaStream = graph::Stream::comm.lane(1);
 
   PipelineParts(Iteration& iteration, std::uint32_t stages, std::uint32_t width, std::uint32_t gpus_per_node)
       : it_(iteration), stages_(stages), width_(width), gpus_per_node_(gpus_per_node) {}
@@ -29,8 +30,8 @@ class PipelineParts {
   /// For Iteration::restrict_to; kUniform where all stages take part, nothing where none does.
   std::optional<std::uint32_t> table_of(const Stages& takes_part);
 
-  /// What the passes of a wave send to the next chunks (forward) and to the ones before (backward), `bytes` a rank.
-  /// Pairs inside a node and across nodes are tasks of their own, as are pairs that send both ways at once. Both ends
+  /// What the passes of a wave send to the next chunks (forward) and to the ones before (backward), `bytes` per rank.
+  /// Pairs inside a node and across nodes are separate tasks, as are pairs that send both ways at once. Both ends
   /// have to wait for the tasks.
   struct Ways {
     bool forward = true, backward = true;

@@ -2,8 +2,8 @@
 // over counts.
 //
 // The layers are cut into stages x virtual_stages chunks; chunk c of stage s is the (c * stages + s)-th of the model.
-// With p stages, m micro-batches, v chunks a stage, equal chunks and messages that take no time, an iteration has the
-// idle share
+// With p stages, m micro-batches, v chunks per stage, equal chunks and messages that take no time, an iteration has the
+// idle fraction
 //   gpipe, 1f1b   (p - 1) / (m + p - 1)          interleaved   (p - 1) / (v m + p - 1)
 // gpipe (arXiv 1811.06965): all forward passes, then all backward passes; every micro-batch's activations are kept
 // meanwhile. 1f1b (PipeDream-flush, arXiv 2006.09503): p - 1 - s forward passes, then one forward and one backward in
@@ -16,7 +16,7 @@
 #include <span>
 #include <vector>
 
-#include "sim/workload/specs/megatron_spec.hpp"
+#include "sim/workload/llm/megatron_spec.hpp"
 
 namespace distsim::workload {
 
@@ -43,16 +43,16 @@ std::vector<StagePass> passes_of(const PipelineShape& shape, std::uint32_t stage
 /// backward pass. Empty: it has to wait.
 using StageTurn = std::span<const StagePass>;
 
-/// Calls visit(wave) with turns that can run side by side, by stage. Every pass is in one wave, after the passes that
-/// it needs: those of earlier waves, or of its own stage. Exchanges at the end of each turn, in which both neighbours
-/// meet, leave the idle share as above.
+/// Calls visit(wave) with turns that can run at the same time, by stage. Every pass is in one wave, after the passes
+/// that it needs: those of earlier waves, or of its own stage. Exchanges at the end of each turn, in which both
+/// neighbours meet, leave the idle fraction as above.
 void for_each_wave(const PipelineShape& shape, const std::function<void(std::span<const StageTurn>)>& visit);
 
 /// Most of what a stage holds from forward to backward at a time, where a pass through chunk c leaves
 /// bytes_of_chunk[c].
 std::int64_t most_held(const PipelineShape& shape, std::uint32_t stage, std::span<const std::int64_t> bytes_of_chunk);
 
-/// The idle share above.
+/// The idle fraction above.
 double ideal_bubble(const PipelineShape& shape);
 
 }  // namespace distsim::workload

@@ -1,8 +1,11 @@
-// A plain MLP with a mean-squared-error loss, data parallel.
+#include "sim/workload/models/mlp.hpp"
+
 #include "sim/workload/graph/data_parallel.hpp"
 
 namespace distsim::workload {
 namespace {
+
+constexpr Range kWidth{1, 1 << 24};
 
 Layer squared_error(std::int64_t samples, std::int64_t outputs, const LayerContext& c) {
   graph::Loss op;
@@ -20,11 +23,21 @@ Layer squared_error(std::int64_t samples, std::int64_t outputs, const LayerConte
 
 }  // namespace
 
-Result<Workload> build_mlp(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape,
-                           const SamplePlan& samples) {
-  const MlpSpec& spec = model.mlp;
-  if (spec.layers.empty() || spec.inputs < 1)
-    return Error{"model.mlp.layers: found none, expected at least one", "", ""};
+Schema<MlpSpec> mlp_schema() {
+  Schema<MlpSpec> s("mlp", "Fully connected layers.");
+  s.optional("inputs", &MlpSpec::inputs, kWidth, "Features per sample.");
+  s.scalars("layers", &MlpSpec::layers, kWidth, "Layer widths.");
+  s.rule([](const MlpSpec& m) {
+    return m.layers.empty() ? std::optional<std::string>("layers: found none, expected at least one") : std::nullopt;
+  });
+  return s;
+}
+
+namespace {
+
+Result<Workload> build(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape,
+                       const SamplePlan& samples) {
+  const MlpSpec& spec = model.as<MlpSpec>();
   const LayerContext context = layer_context(model, framework);
   DataParallelModel parts;
   parts.input_bytes_per_sample = 4.0 * static_cast<double>(spec.inputs + spec.layers.back());
@@ -35,5 +48,21 @@ Result<Workload> build_mlp(const ModelSpec& model, const FrameworkSpec& framewor
   };
   return build_data_parallel(model, framework, shape, samples, parts);
 }
+
+constexpr Refusal kRefuses[] = {
+    {"{layers: []}", "model.mlp.layers"},
+    {"{inputs: 0}", "model.mlp.inputs"},
+};
+
+}  // namespace
+
+extern const ModelFamily mlp_family;
+constinit const ModelFamily mlp_family{
+    .name = "mlp",
+    .sentence = "Fully connected layers; data parallel",
+    .refuses = kRefuses,
+    .add_section = [](Schema<ModelSpec>& s) { add_section(s, mlp_schema()); },
+    .build = build,
+};
 
 }  // namespace distsim::workload

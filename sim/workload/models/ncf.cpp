@@ -7,6 +7,9 @@
 namespace distsim::workload {
 namespace {
 
+constexpr Range kWidth{1, 1 << 24};
+constexpr Range kRows{1, 1e13};
+
 class Builder {
  public:
   Builder(const NcfSpec& spec, std::int64_t samples, const LayerContext& context)
@@ -111,9 +114,23 @@ std::vector<Layer> ncf_layers(const NcfSpec& spec, std::int64_t samples, const L
   return Builder(spec, samples, context).build();
 }
 
-Result<Workload> build_ncf(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape,
-                           const SamplePlan& samples) {
-  const NcfSpec& spec = model.ncf;
+Schema<NcfSpec> ncf_schema() {
+  Schema<NcfSpec> s("ncf", "NeuMF collaborative filtering, all tables replicated.");
+  s.optional("users", &NcfSpec::users, kRows, "Users.");
+  s.optional("items", &NcfSpec::items, kRows, "Items.");
+  s.optional("factors", &NcfSpec::factors, {1, 65536}, "Width of the matrix factorization vectors.");
+  s.scalars("mlp", &NcfSpec::mlp, kWidth,
+            "Widths of the MLP, starting with that of the concatenated user and item vectors.");
+  s.optional("index_skew", &NcfSpec::index_skew, {0, 4}, "Exponent of the power law of users' and items' popularity.");
+  s.optional("dropout", &NcfSpec::dropout, "Dropout after each layer of the MLP.");
+  return s;
+}
+
+namespace {
+
+Result<Workload> build(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape,
+                       const SamplePlan& samples) {
+  const NcfSpec& spec = model.as<NcfSpec>();
   if (spec.mlp.size() < 2 || spec.mlp.front() % 2 != 0) {
     return Error{"model.ncf.mlp: found " + std::to_string(spec.mlp.size()) +
                      " widths, expected at least two, the first of them even (concatenated users and items)",
@@ -122,8 +139,24 @@ Result<Workload> build_ncf(const ModelSpec& model, const FrameworkSpec& framewor
   const LayerContext context = layer_context(model, framework);
   DataParallelModel parts;
   parts.layers = [&](std::int64_t n) { return ncf_layers(spec, n, context); };
-  parts.input_bytes_per_sample = 0;  // an epoch's samples are drawn on the GPU
+  parts.input_bytes_per_sample = 0;  // an epoch's samples are generated on the GPU
   return build_data_parallel(model, framework, shape, samples, parts);
 }
+
+constexpr Refusal kRefuses[] = {
+    {"{mlp: [64]}", "model.ncf.mlp"},
+    {"{mlp: [65, 8]}", "model.ncf.mlp"},
+};
+
+}  // namespace
+
+extern const ModelFamily ncf_family;
+constinit const ModelFamily ncf_family{
+    .name = "ncf",
+    .sentence = "NeuMF collaborative filtering; data parallel, replicated embeddings",
+    .refuses = kRefuses,
+    .add_section = [](Schema<ModelSpec>& s) { add_section(s, ncf_schema()); },
+    .build = build,
+};
 
 }  // namespace distsim::workload

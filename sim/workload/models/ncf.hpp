@@ -4,10 +4,20 @@
 
 #include <vector>
 
-#include "sim/workload/models/layer.hpp"
-#include "sim/workload/specs/model_spec.hpp"
+#include "base/config/schema.hpp"
+#include "sim/workload/layers/layer.hpp"
 
 namespace distsim::workload {
+
+struct NcfSpec {
+  std::int64_t users = 138493, items = 26744;
+  std::int64_t factors = 64;
+  std::vector<std::int64_t> mlp{256, 256, 128,
+                                64};  ///< the first is the width of the concatenated user and item vectors
+  double index_skew = 0.5;
+  bool dropout = true;
+};
+Schema<NcfSpec> ncf_schema();
 
 /// Forward order: the four embeddings, product of the factors, MLP with ReLU, concat, last layer, loss. Every rank
 /// holds all tables; their gradients are dense tensors of the tables' size, as torch.nn.Embedding makes them. With f

@@ -1,48 +1,109 @@
 // A program described by what it does: computation of a measured time and collectives, each step after the one before.
 // For host programs, whose kernels no op model knows, and for replaying a profile by hand.
+#include "sim/workload/models/program.hpp"
+
+#include "sim/workload/family.hpp"
 #include "sim/workload/graph/iteration.hpp"
-#include "sim/workload/registry.hpp"
 
 namespace distsim::workload {
 namespace {
 
-graph::Partition groups_of(const ProgramStep& step, const ClusterShape& shape) {
-  if (step.group == "node") return graph::Partition::strided(shape.gpus_per_node, 1);
-  if (step.group == "rails") return graph::Partition::strided(shape.nodes, shape.gpus_per_node);
-  return graph::Partition::strided(shape.ranks(), 1);
+Result<void> read_collective(ProgramStep& step, const ConfigNode& node, const std::string& path) {
+  TRY_ASSIGN(const std::string name, schema_detail::read_string(node, path));
+  const auto kind = graph::parse_collective(name);
+  if (!kind.ok()) return Error{path + ": " + kind.error().what, node.where.text(), kind.error().hint};
+  step.collective = *kind;
+  return {};
 }
 
-Result<void> add_step(Iteration& it, const ProgramStep& step, const ClusterShape& shape) {
-  if (step.collective.empty()) {
+Schema<ProgramStep> step_schema() {
+  Schema<ProgramStep> s("step", "A computation with a measured time, or a collective.");
+  s.optional("name", &ProgramStep::name, "Name in reports.");
+  s.optional("compute", &ProgramStep::compute, {0, 1e5},
+             "Time of the computation on every rank, as measured; no factor is applied to it.");
+  s.custom({"collective", "text", "", "none", "Kind of collective, as in `distsim list collectives`."}, false,
+           read_collective);
+  s.optional("size", &ProgramStep::size, {0, 1e15}, "Its size, as in the size column of nccl-tests.");
+  s.choice("group", &ProgramStep::group,
+           {{"all", StepGroup::all}, {"node", StepGroup::node}, {"rails", StepGroup::rails}},
+           "Its groups: all ranks, the ranks of each node, or the GPUs with the same local index on all nodes.");
+  s.rule([](const ProgramStep& step) -> std::optional<std::string> {
+    const bool computes = step.compute > Duration{};
+    if (computes != step.collective.has_value()) return std::nullopt;
+    return "name: found '" + step.name + "' with " + (computes ? "both" : "neither") +
+           ", expected compute or collective";
+  });
+  return s;
+}
+
+graph::Partition groups_of(const ProgramStep& step, const ClusterShape& shape) {
+  switch (step.group) {
+    case StepGroup::all:
+      return graph::Partition::strided(shape.ranks(), 1);
+    case StepGroup::node:
+      return graph::Partition::strided(shape.gpus_per_node, 1);
+    case StepGroup::rails:
+      return graph::Partition::strided(shape.nodes, shape.gpus_per_node);
+  }
+  CHECK(false) << "group " << static_cast<int>(step.group);
+  return {};
+}
+
+void add_step(Iteration& it, const ProgramStep& step, const ClusterShape& shape) {
+  if (!step.collective) {
     it.add(step.name, {.stream = graph::Stream::compute, .phase = graph::Phase::forward, .dispatch = {1, 1}},
            {graph::Measured{step.compute}});
-    return {};
+    return;
   }
-  TRY_ASSIGN(const graph::CollectiveKind kind, graph::parse_collective(step.collective));
   const graph::Partition groups = groups_of(step, shape);
-  if (groups.size < 2) return {};  // nobody to talk to
-  it.compute_waits_for(it.add_collective(step.name, graph::Stream::comm, graph::Phase::exchange,
-                                         graph::Collective{.kind = kind, .bytes = step.size.value()}, groups));
-  return {};
+  if (groups.size < 2) return;  // nobody to talk to
+  const graph::Collective op{.kind = *step.collective, .bytes = step.size.value()};
+  it.compute_waits_for(it.add_collective(step.name, graph::Stream::comm, graph::Phase::exchange, op, groups));
 }
 
 }  // namespace
 
-Result<Workload> build_program(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape,
-                               const SamplePlan& samples) {
-  const std::vector<ProgramStep>& steps = model.program.steps;
+Schema<ProgramSpec> program_schema() {
+  Schema<ProgramSpec> s("program", "A program described step by step.");
+  s.list("steps", &ProgramSpec::steps, step_schema(), false, 10'000);
+  return s;
+}
+
+namespace {
+
+Result<Workload> build(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape,
+                       const SamplePlan& samples) {
+  const std::vector<ProgramStep>& steps = model.as<ProgramSpec>().steps;
   if (steps.empty()) return Error{"model.program.steps: found none, expected at least one", "", ""};
   Iteration it(shape.ranks(), framework, numerics_of(model.precision, framework));
   for (std::int64_t micro_step = 0; micro_step < samples.micro_steps; ++micro_step) {
-    for (const ProgramStep& step : steps) TRY(add_step(it, step, shape));
+    for (const ProgramStep& step : steps) add_step(it, step, shape);
   }
   Workload out;
   out.samples = static_cast<double>(samples.total);
-  out.precision = graph::name_of(it.numerics().matrix);
+  out.precision = model.precision;
   out.memory = {RankMemory{}};
-  out.assumptions.push_back(samples.describe());
+  out.assumptions.push_back({graph::AssumptionKind::batch, samples.describe()});
   TRY_ASSIGN(out.graph, std::move(it).finish());
   return out;
 }
+
+constexpr Refusal kRefuses[] = {
+    {"{steps: []}", "model.program.steps"},
+    {"{steps: [{name: x}]}", "with neither"},
+    {"{steps: [{name: x, compute: 1 us, collective: all_reduce}]}", "with both"},
+    {"{steps: [{collective: all_reduse, size: 1 B}]}", "all_reduse"},
+};
+
+}  // namespace
+
+extern const ModelFamily program_family;
+constinit const ModelFamily program_family{
+    .name = "program",
+    .sentence = "Steps of measured computation and collectives in sequence: the loop of an MPI program",
+    .refuses = kRefuses,
+    .add_section = [](Schema<ModelSpec>& s) { add_section(s, program_schema()); },
+    .build = build,
+};
 
 }  // namespace distsim::workload

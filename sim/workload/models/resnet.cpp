@@ -7,6 +7,8 @@
 namespace distsim::workload {
 namespace {
 
+constexpr Range kWidth{1, 1 << 24};
+
 std::array<int, 4> blocks_per_stage(std::int64_t depth) {
   switch (depth) {
     case 18:
@@ -50,7 +52,7 @@ void add_block(ImageStack& stack, const ResnetSpec& spec, const std::string& nam
   const std::size_t first = stack.layers().size();
   const std::int64_t in_elements = stack.elements();
   if (is_bottleneck(spec)) {
-    const bool early = spec.variant == "v1";
+    const bool early = spec.variant == ResnetVariant::v1;
     conv_bn(stack, name, "1", width, 1, early ? stride : 1, true);
     conv_bn(stack, name, "2", width, 3, early ? 1 : stride, true);
     conv_bn(stack, name, "3", out, 1, 1, false);
@@ -105,17 +107,47 @@ std::vector<Layer> resnet_layers(const ResnetSpec& spec, std::int64_t images, co
   return stack.take();
 }
 
-Result<Workload> build_resnet(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape,
-                              const SamplePlan& samples) {
-  const ResnetSpec& spec = model.resnet;
-  if (spec.image < 32)
-    return Error{"model.resnet.image: found " + std::to_string(spec.image) + ", expected at least 32", "", ""};
+Schema<ResnetSpec> resnet_schema() {
+  Schema<ResnetSpec> s("resnet", "A residual network for images.");
+  s.choice<std::int64_t>("depth", &ResnetSpec::depth, {{"18", 18}, {"34", 34}, {"50", 50}, {"101", 101}, {"152", 152}},
+                         "Layers with weights.");
+  s.choice("variant", &ResnetSpec::variant,
+           {{"v1", ResnetVariant::v1}, {"v1b", ResnetVariant::v1b}, {"v1.5", ResnetVariant::v1_5}},
+           "Which convolution of a downsampling bottleneck has the stride: v1 the first 1x1; v1.5 and v1b the 3x3.");
+  s.optional("image", &ResnetSpec::image, {32, 8192}, "Height and width of an image.");
+  s.optional("classes", &ResnetSpec::classes, kWidth, "Classes, i.e. outputs of the classifier.");
+  s.optional("channels_last", &ResnetSpec::channels_last, "Activations are stored as NHWC.");
+  return s;
+}
+
+namespace {
+
+Result<Workload> build(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape,
+                       const SamplePlan& samples) {
+  const ResnetSpec& spec = model.as<ResnetSpec>();
   const LayerContext context = layer_context(model, framework);
   DataParallelModel parts;
   parts.layers = [&](std::int64_t images) { return resnet_layers(spec, images, context); };
-  // Decoded and cropped on the host, copied as one byte a colour and normalised on the device.
+  // Decoded and cropped on the host, copied as one byte per colour and normalised on the device.
   parts.input_bytes_per_sample = static_cast<double>(3 * spec.image * spec.image + 8);
   return build_data_parallel(model, framework, shape, samples, parts);
 }
+
+constexpr Refusal kRefuses[] = {
+    {"{image: 31}", "model.resnet.image"},
+    {"{depth: 51}", "model.resnet.depth"},
+    {"{variant: v2}", "model.resnet.variant"},
+};
+
+}  // namespace
+
+extern const ModelFamily resnet_family;
+constinit const ModelFamily resnet_family{
+    .name = "resnet",
+    .sentence = "Residual network for images (18 to 152 layers; v1, v1b, v1.5); data parallel",
+    .refuses = kRefuses,
+    .add_section = [](Schema<ModelSpec>& s) { add_section(s, resnet_schema()); },
+    .build = build,
+};
 
 }  // namespace distsim::workload

@@ -9,6 +9,8 @@
 namespace distsim::workload {
 namespace {
 
+constexpr Range kWidth{1, 1 << 24};
+
 constexpr int kBackboneStages = 3;
 
 /// A pair of extra convolutions: 1x1 to `squeeze`, then 3x3 to `out`. The first three halve the image, the last two
@@ -98,9 +100,21 @@ std::vector<Layer> ssd_layers(const SsdSpec& spec, std::int64_t images, const La
   return stack.take();
 }
 
-Result<Workload> build_ssd(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape,
-                           const SamplePlan& samples) {
-  const SsdSpec& spec = model.ssd;
+Schema<SsdSpec> ssd_schema() {
+  Schema<SsdSpec> s("ssd", "SSD detector on a ResNet truncated after its third stage.");
+  s.choice<std::int64_t>("depth", &SsdSpec::depth, {{"18", 18}, {"34", 34}, {"50", 50}},
+                         "Layers with weights in the backbone.");
+  s.optional("image", &SsdSpec::image, {264, 8192}, "Height and width of an image.");
+  s.optional("classes", &SsdSpec::classes, kWidth, "Classes, including the background.");
+  s.optional("channels_last", &SsdSpec::channels_last, "Activations are stored as NHWC.");
+  return s;
+}
+
+namespace {
+
+Result<Workload> build(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape,
+                       const SamplePlan& samples) {
+  const SsdSpec& spec = model.as<SsdSpec>();
   if (ssd_feature_maps(spec).back().size < 1) {
     return Error{"model.ssd.image: found " + std::to_string(spec.image) +
                      ", expected an image whose sixth feature map is not empty (300)",
@@ -110,8 +124,24 @@ Result<Workload> build_ssd(const ModelSpec& model, const FrameworkSpec& framewor
   DataParallelModel parts;
   parts.layers = [&](std::int64_t images) { return ssd_layers(spec, images, context); };
   parts.input_bytes_per_sample =
-      static_cast<double>(3 * spec.image * spec.image * 2);  // normalised on the loader's GPU part; a few boxes besides
+      static_cast<double>(3 * spec.image * spec.image * 2);  // normalised on the loader's GPU part; plus a few boxes
   return build_data_parallel(model, framework, shape, samples, parts);
 }
+
+constexpr Refusal kRefuses[] = {
+    {"{image: 200}", "model.ssd.image"},
+    {"{depth: 101}", "model.ssd.depth"},
+};
+
+}  // namespace
+
+extern const ModelFamily ssd_family;
+constinit const ModelFamily ssd_family{
+    .name = "ssd",
+    .sentence = "SSD detector on a ResNet backbone; data parallel",
+    .refuses = kRefuses,
+    .add_section = [](Schema<ModelSpec>& s) { add_section(s, ssd_schema()); },
+    .build = build,
+};
 
 }  // namespace distsim::workload

@@ -3,10 +3,17 @@
 
 #include <vector>
 
-#include "sim/workload/models/layer.hpp"
-#include "sim/workload/specs/model_spec.hpp"
+#include "base/config/schema.hpp"
+#include "sim/workload/layers/layer.hpp"
 
 namespace distsim::workload {
+
+struct SsdSpec {
+  std::int64_t depth = 50;
+  std::int64_t image = 300, classes = 81;
+  bool channels_last = true;
+};
+Schema<SsdSpec> ssd_schema();
 
 /// One feature map that the detector reads: `size` x `size` cells, `boxes` default boxes each.
 struct FeatureMap {

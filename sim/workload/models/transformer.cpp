@@ -3,10 +3,13 @@
 #include <algorithm>
 
 #include "sim/workload/graph/data_parallel.hpp"
-#include "sim/workload/models/token_layers.hpp"
+#include "sim/workload/layers/token_layers.hpp"
 
 namespace distsim::workload {
 namespace {
+
+constexpr Range kWidth{1, 1 << 24};
+constexpr Range kLayers{1, 10'000};
 
 class Builder {
  public:
@@ -30,7 +33,7 @@ class Builder {
   }
 
  private:
-  bool bert() const { return s_.family == "bert"; }
+  bool bert() const { return s_.family == TransformerKind::bert; }
   graph::DType dtype() const { return stack_.dtype(); }
   std::int64_t bytes(std::int64_t elements) const { return stack_.bytes(elements); }
 
@@ -102,14 +105,15 @@ class Builder {
     op.q_len = op.kv_len = s_.sequence;
     op.head_dim = h_ / s_.heads;
     op.causal = !bert();
-    op.flash = c_.framework->flash_attention && graph::size_of(dtype()) <= 2;  // flash kernels are for 16 bit
+    const AttentionKernels kernels = c_.framework->kernels.attention;
+    op.flash = kernels == AttentionKernels::flash && graph::size_of(dtype()) <= 2;  // flash kernels are for 16 bit
     op.dropout = s_.dropout;
     op.dtype = dtype();
     const std::int64_t probabilities = n_ * s_.heads * s_.sequence * s_.sequence;
     Layer& layer = stack_.push(name + ".scores");
     layer.saved_bytes = bytes(3 * tokens_ * h_);
     if (!op.flash) layer.saved_bytes += s_.dropout ? 2 * bytes(probabilities) + probabilities : bytes(probabilities);
-    if (c_.framework->fused_softmax && !op.flash) return fused_scores(layer, probabilities);
+    if (kernels == AttentionKernels::fused_softmax) return fused_scores(layer, probabilities);
     if (!op.flash) head_copies(layer);
     // Unfused: product, scale and mask, softmax, dropout, product; backward the same and one product more each.
     layer.forward.push_back({name + ".scores", op, op.flash ? graph::Dispatch{2, 2} : graph::Dispatch{5, 5}});
@@ -183,9 +187,9 @@ class Builder {
 
 /// With bins of b tokens a sample of n is padded by b / 2 on average, and never beyond the full sequence.
 TransformerSpec as_batched(TransformerSpec spec, const FrameworkSpec& framework) {
-  if (framework.sequence_bin == 0 || spec.mean_tokens == 0) return spec;
+  if (framework.input.sequence_bin == 0 || spec.mean_tokens == 0) return spec;
   const std::int64_t positions = spec.position_rows();
-  spec.sequence = std::min(spec.sequence, spec.mean_tokens + framework.sequence_bin / 2);
+  spec.sequence = std::min(spec.sequence, spec.mean_tokens + framework.input.sequence_bin / 2);
   spec.positions = positions;
   return spec;
 }
@@ -196,14 +200,43 @@ std::vector<Layer> transformer_layers(const TransformerSpec& spec, std::int64_t 
   return Builder(spec, samples, context).build();
 }
 
-Result<Workload> build_transformer(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape,
-                                   const SamplePlan& samples) {
-  const TransformerSpec spec = as_batched(model.transformer, framework);
-  if (spec.heads < 1 || spec.hidden % spec.heads != 0) {
-    return Error{"model.transformer.hidden: found " + std::to_string(spec.hidden) + ", expected a multiple of heads (" +
-                     std::to_string(spec.heads) + ")",
-                 "", ""};
-  }
+Schema<TransformerSpec> transformer_schema() {
+  Schema<TransformerSpec> s("transformer", "A BERT or GPT-2 style transformer.");
+  s.choice("family", &TransformerSpec::family, {{"bert", TransformerKind::bert}, {"gpt", TransformerKind::gpt}},
+           "Encoder with masked positions, or causal decoder.");
+  s.optional("layers", &TransformerSpec::layers, kLayers, "Transformer blocks.");
+  s.optional("hidden", &TransformerSpec::hidden, kWidth, "Width of the residual stream.");
+  s.optional("heads", &TransformerSpec::heads, {1, 65536}, "Attention heads; divides hidden.");
+  s.optional("ffn_hidden", &TransformerSpec::ffn_hidden, {0, 1 << 24}, "Width inside the MLP; 0: 4 x hidden.");
+  s.optional("sequence", &TransformerSpec::sequence, {1, 1 << 24}, "Tokens per sample.");
+  s.optional("mean_tokens", &TransformerSpec::mean_tokens, {0, 1 << 24},
+             "Mean tokens per sample before padding, for frameworks that batch by length; 0: the full sequence.");
+  s.optional("vocabulary", &TransformerSpec::vocabulary, {1, 1 << 26}, "Rows of the token embedding.");
+  s.optional("positions", &TransformerSpec::positions, {0, 1 << 24},
+             "Rows of the position embedding; 0: at least 512 for bert, otherwise sequence.");
+  s.optional("predictions", &TransformerSpec::predictions, {0, 1 << 24},
+             "bert: masked positions per sample whose logits are computed; 0: all.");
+  s.optional("activation_checkpointing", &TransformerSpec::activation_checkpointing,
+             "Activation checkpointing: blocks keep only their input and are recomputed in the backward pass.");
+  s.optional("dropout", &TransformerSpec::dropout, "Dropout after attention and MLP.");
+  s.rule([](const TransformerSpec& t) -> std::optional<std::string> {
+    if (t.hidden % t.heads == 0) return {};
+    return "hidden: found " + std::to_string(t.hidden) + ", expected a multiple of heads (" + std::to_string(t.heads) +
+           ")";
+  });
+  s.rule([](const TransformerSpec& t) -> std::optional<std::string> {
+    if (t.predictions <= t.sequence) return {};
+    return "predictions: found " + std::to_string(t.predictions) + ", expected at most sequence (" +
+           std::to_string(t.sequence) + ")";
+  });
+  return s;
+}
+
+namespace {
+
+Result<Workload> build(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape,
+                       const SamplePlan& samples) {
+  const TransformerSpec spec = as_batched(model.as<TransformerSpec>(), framework);
   if (spec.predictions > spec.sequence) {
     return Error{"model.transformer.predictions: found " + std::to_string(spec.predictions) +
                      ", expected at most sequence (" + std::to_string(spec.sequence) + ")",
@@ -213,8 +246,26 @@ Result<Workload> build_transformer(const ModelSpec& model, const FrameworkSpec& 
   DataParallelModel parts;
   parts.layers = [&](std::int64_t n) { return transformer_layers(spec, n, context); };
   // Token ids, and for bert types, mask and labels, as int64.
-  parts.input_bytes_per_sample = static_cast<double>(spec.sequence) * 8 * (spec.family == "bert" ? 4 : 2);
+  parts.input_bytes_per_sample =
+      static_cast<double>(spec.sequence) * 8 * (spec.family == TransformerKind::bert ? 4 : 2);
   return build_data_parallel(model, framework, shape, samples, parts);
 }
+
+constexpr Refusal kRefuses[] = {
+    {"{hidden: 100, heads: 7}", "model.transformer.hidden"},
+    {"{sequence: 128, predictions: 200}", "model.transformer.predictions"},
+    {"{family: t5}", "model.transformer.family"},
+};
+
+}  // namespace
+
+extern const ModelFamily transformer_family;
+constinit const ModelFamily transformer_family{
+    .name = "transformer",
+    .sentence = "BERT or GPT-2 style transformer; data parallel",
+    .refuses = kRefuses,
+    .add_section = [](Schema<ModelSpec>& s) { add_section(s, transformer_schema()); },
+    .build = build,
+};
 
 }  // namespace distsim::workload

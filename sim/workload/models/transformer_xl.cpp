@@ -4,10 +4,12 @@
 #include <cmath>
 
 #include "sim/workload/graph/data_parallel.hpp"
-#include "sim/workload/models/token_layers.hpp"
+#include "sim/workload/layers/token_layers.hpp"
 
 namespace distsim::workload {
 namespace {
+
+constexpr Range kLayers{1, 10'000};
 
 /// Of a power law of rank between two ranks, up to a constant factor.
 double mass(const VocabularyCluster& c, double exponent) {
@@ -95,7 +97,7 @@ class Builder {
     stack_.layer_norm(name + ".mlp.norm", tokens_, h_);
   }
 
-  /// Memory and segment side by side; afterwards the segment becomes the next step's memory.
+  /// Memory and segment concatenated; afterwards the segment becomes the next step's memory.
   void concat_memory(const std::string& name) {
     Layer& layer = stack_.push(name + ".memory");
     layer.forward.push_back({name + ".memory", graph::Concat{stack_.bytes(n_ * keys_ * h_), 2}, {2, 2}});
@@ -219,9 +221,34 @@ std::vector<Layer> transformer_xl_layers(const TransformerXlSpec& spec, std::int
   return Builder(spec, samples, context).build();
 }
 
-Result<Workload> build_transformer_xl(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape,
-                                      const SamplePlan& samples) {
-  const TransformerXlSpec& spec = model.transformer_xl;
+Schema<TransformerXlSpec> transformer_xl_schema() {
+  Schema<TransformerXlSpec> s("transformer_xl", "Transformer-XL with an adaptive softmax.");
+  s.optional("layers", &TransformerXlSpec::layers, kLayers, "Blocks.");
+  s.optional("hidden", &TransformerXlSpec::hidden, {1, 1 << 20}, "Width.");
+  s.optional("heads", &TransformerXlSpec::heads, {1, 65536}, "Attention heads.");
+  s.optional("head_dim", &TransformerXlSpec::head_dim, {1, 65536}, "Width of a head.");
+  s.optional("ffn_hidden", &TransformerXlSpec::ffn_hidden, {1, 1 << 24}, "Width inside the MLP.");
+  s.optional("target_length", &TransformerXlSpec::target_length, {1, 1 << 24}, "Tokens per segment.");
+  s.optional("memory_length", &TransformerXlSpec::memory_length, {0, 1 << 24},
+             "Tokens before the segment that it also attends to.");
+  s.optional("vocabulary", &TransformerXlSpec::vocabulary, {1, 1 << 26}, "Words.");
+  s.scalars("cutoffs", &TransformerXlSpec::cutoffs, {1, 1 << 26},
+            "Frequency ranks at which the second and later clusters of the adaptive softmax begin.");
+  s.optional("div_value", &TransformerXlSpec::div_value, {1, 64},
+             "Factor by which each cluster's vectors are narrower than the previous cluster's.");
+  s.optional("tail_tokens", &TransformerXlSpec::tail_tokens, {0, 1},
+             "Fraction of the tokens outside the first cluster.");
+  s.optional("tail_exponent", &TransformerXlSpec::tail_exponent, {0, 10},
+             "Exponent of the power law of word frequency in the tail.");
+  s.optional("dropout", &TransformerXlSpec::dropout, "Dropout after embedding, attention and MLP.");
+  return s;
+}
+
+namespace {
+
+Result<Workload> build(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape,
+                       const SamplePlan& samples) {
+  const TransformerXlSpec& spec = model.as<TransformerXlSpec>();
   TRY(check(spec));
   const LayerContext context = layer_context(model, framework);
   DataParallelModel parts;
@@ -229,5 +256,21 @@ Result<Workload> build_transformer_xl(const ModelSpec& model, const FrameworkSpe
   parts.input_bytes_per_sample = static_cast<double>(spec.target_length) * 2 * 8;  // ids and targets
   return build_data_parallel(model, framework, shape, samples, parts);
 }
+
+constexpr Refusal kRefuses[] = {
+    {"{cutoffs: [300000]}", "model.transformer_xl.cutoffs"},
+    {"{hidden: 512, div_value: 64, cutoffs: [10, 20, 30]}", "model.transformer_xl.div_value"},
+};
+
+}  // namespace
+
+extern const ModelFamily transformer_xl_family;
+constinit const ModelFamily transformer_xl_family{
+    .name = "transformer_xl",
+    .sentence = "Transformer-XL: relative attention with memory, adaptive softmax; data parallel",
+    .refuses = kRefuses,
+    .add_section = [](Schema<ModelSpec>& s) { add_section(s, transformer_xl_schema()); },
+    .build = build,
+};
 
 }  // namespace distsim::workload

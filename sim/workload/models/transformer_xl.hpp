@@ -4,10 +4,22 @@
 
 #include <vector>
 
-#include "sim/workload/models/layer.hpp"
-#include "sim/workload/specs/model_spec.hpp"
+#include "base/config/schema.hpp"
+#include "sim/workload/layers/layer.hpp"
 
 namespace distsim::workload {
+
+struct TransformerXlSpec {
+  std::int64_t layers = 16, hidden = 512, heads = 8, head_dim = 64, ffn_hidden = 2048;
+  std::int64_t target_length = 192, memory_length = 192;
+  std::int64_t vocabulary = 267735;
+  std::vector<std::int64_t> cutoffs{20000, 40000, 200000};
+  std::int64_t div_value = 1;
+  double tail_tokens = 0.065;
+  double tail_exponent = 1.8;
+  bool dropout = true;
+};
+Schema<TransformerXlSpec> transformer_xl_schema();
 
 /// A cluster of the adaptive softmax: words [begin, end) by falling frequency, embedded in `width` elements; `share` of
 /// the tokens fall into it.

@@ -4,8 +4,8 @@
 #include <map>
 #include <set>
 
+#include "base/text/counted.hpp"
 #include "sim/workload/placement/placement_sets.hpp"
-#include "sim/workload/placement/planned_placement.hpp"
 #include "sim/workload/placement/planner.hpp"
 
 namespace distsim::workload {
@@ -61,8 +61,8 @@ void place_on_rank_zero(Placement& placement, const DlrmSpec& spec) {
 
 Result<void> place_by_list(Placement& placement, const DlrmSpec& spec, std::uint32_t ranks) {
   if (spec.placement.size() != placement.tables.size()) {
-    return Error{"model.dlrm.placement: found " + std::to_string(spec.placement.size()) +
-                     " ranks, expected one for each of the " + std::to_string(placement.tables.size()) + " tables",
+    return Error{"model.dlrm.placement: found " + counted(spec.placement.size(), "rank") +
+                     ", expected one for each of the " + counted(placement.tables.size(), "table"),
                  "", ""};
   }
   std::map<std::uint32_t, std::vector<Shard>> shards;
@@ -91,7 +91,7 @@ std::vector<ModelTable> expand_tables(const DlrmSpec& spec) {
 }
 
 std::int64_t table_bytes(const DlrmSpec& spec, std::int64_t rows, std::int64_t dim) {
-  return rows * (dim * (spec.embedding_dtype == "fp32" ? 4 : 2) + state_bytes_per_row(spec.embedding_optimizer, dim));
+  return rows * (dim * graph::size_of(spec.embedding_dtype) + state_bytes_per_row(spec.embedding_optimizer, dim));
 }
 
 bool Placement::any_sharded() const {

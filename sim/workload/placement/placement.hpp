@@ -7,16 +7,16 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "sim/workload/specs/model_spec.hpp"
+#include "sim/workload/dlrm/dlrm_spec.hpp"
 
 namespace distsim::workload {
 
 /// One table of the model, `count` expanded and defaults filled.
 struct ModelTable {
   std::int64_t rows = 0, dim = 0;
-  double pooling_factor = 1;  ///< ids a sample looks up, over all features
+  double pooling_factor = 1;  ///< ids per sample, over all features
   double alpha = 0;
-  std::int64_t features = 1;  ///< vectors a sample gets from it
+  std::int64_t features = 1;  ///< vectors per sample
 };
 
 enum class ShardKind : std::uint8_t { whole, rows, columns };
@@ -26,15 +26,15 @@ struct Shard {
   std::uint32_t table = 0;
   ShardKind kind = ShardKind::whole;
   std::int64_t rows = 0, dim = 0;
-  double pooling_factor = 0;  ///< ids a sample looks up in this slice
+  double pooling_factor = 0;  ///< ids per sample in this slice
   bool operator==(const Shard&) const = default;
 };
 
 /// All shards of one rank.
 struct ShardSet {
   std::vector<Shard> shards;
-  std::int64_t width = 0;  ///< elements of the pooled vectors that it yields for a sample
-  double ids = 0;          ///< ids a sample looks up here
+  std::int64_t width = 0;  ///< elements of its pooled vectors per sample
+  double ids = 0;          ///< ids per sample
   std::int64_t bytes = 0;  ///< rows and their optimizer state
 };
 
@@ -52,7 +52,7 @@ struct Placement {
   /// counted once.
   std::vector<std::int64_t> node_widths(std::uint32_t gpus_per_node) const;
   std::int64_t sharded_width() const;  ///< pooled elements of a sample, over all ranks; row slices count each
-  std::string describe() const;        ///< for people: a line for each set of ranks
+  std::string describe() const;        ///< for the report: one line per set of ranks
 };
 
 /// What the planner is told of the cluster.
@@ -64,6 +64,9 @@ struct PlacementBudget {
 };
 
 std::vector<ModelTable> expand_tables(const DlrmSpec& spec);
+
+/// "84.1 GB".
+std::string gigabytes(std::int64_t bytes);
 
 /// Memory of one row slice: weights and the sparse optimizer's state.
 std::int64_t table_bytes(const DlrmSpec& spec, std::int64_t rows, std::int64_t dim);

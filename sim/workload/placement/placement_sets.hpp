@@ -1,4 +1,4 @@
-// Gathers the shards of ranks into distinct sets.
+// Parts of place_tables: gathers the shards of ranks into distinct sets, and places by the planner.
 #pragma once
 
 #include <map>
@@ -43,5 +43,10 @@ void replicate(Placement& placement, const DlrmSpec& spec, std::uint32_t table);
 /// The same for the tables under the model's threshold (data_parallel_below, on several nodes
 /// data_parallel_below_nodes). Returns the others.
 std::vector<std::uint32_t> replicate_small(Placement& placement, const DlrmSpec& spec, const PlacementBudget& budget);
+
+/// Sharding::planner: replicates the tables under the model's threshold and places the others by its planner settings
+/// (planner.hpp). With budget.whole_nodes slices fall on nodes, and every GPU of the node holds an equal share of the
+/// slice's rows. Errors: tables that do not fit all ranks together.
+Result<void> place_by_planner(Placement& placement, const DlrmSpec& spec, const PlacementBudget& budget);
 
 }  // namespace distsim::workload

@@ -1,11 +1,13 @@
-// A placement as text for people.
+// A placement as text for the report.
+#include "base/text/counted.hpp"
 #include "base/text/quantity_text.hpp"
 #include "sim/workload/placement/placement.hpp"
 
 namespace distsim::workload {
-namespace {
 
 std::string gigabytes(std::int64_t bytes) { return format_quantity(static_cast<double>(bytes), Dimension::bytes); }
+
+namespace {
 
 std::string text_of(const Shard& s) {
   const std::string table = "table " + std::to_string(s.table);
@@ -13,9 +15,9 @@ std::string text_of(const Shard& s) {
     case ShardKind::whole:
       return table;
     case ShardKind::rows:
-      return table + " (" + std::to_string(s.rows) + " rows)";
+      return table + " (" + counted(static_cast<std::uint64_t>(s.rows), "row") + ")";
     case ShardKind::columns:
-      return table + " (" + std::to_string(s.dim) + " columns)";
+      return table + " (" + counted(static_cast<std::uint64_t>(s.dim), "column") + ")";
   }
   return table;
 }
@@ -41,7 +43,8 @@ std::string Placement::describe() const {
   if (replicated.empty()) return out;
   std::string list;
   for (const std::uint32_t t : replicated) list += (list.empty() ? "" : ", ") + std::to_string(t);
-  return out + "every rank: tables " + list + " (" + gigabytes(replicated_bytes) + ")\n";
+  return out + "every rank: " + std::string(agreeing(replicated.size(), "table ", "tables ")) + list + " (" +
+         gigabytes(replicated_bytes) + ")\n";
 }
 
 }  // namespace distsim::workload

@@ -1,9 +1,6 @@
-#include "sim/workload/placement/planned_placement.hpp"
-
 #include <algorithm>
 #include <map>
 
-#include "base/text/quantity_text.hpp"
 #include "sim/workload/placement/placement_sets.hpp"
 #include "sim/workload/placement/planner.hpp"
 
@@ -14,10 +11,6 @@ namespace {
 // v3.0 to v4.1): on DGX H100, 3.35 TB/s of a GPU's memory over 450 GB/s of NVLink and over the 50 GB/s of its NIC.
 constexpr double kBandwidthRatioInNode = 7;
 constexpr double kBandwidthRatioAcrossNodes = 67;
-
-std::string gigabytes(std::int64_t bytes) { return format_quantity(static_cast<double>(bytes), Dimension::bytes); }
-
-std::int64_t weight_bytes(const DlrmSpec& spec) { return spec.embedding_dtype == "fp32" ? 4 : 2; }
 
 std::int64_t pieces_for(std::int64_t bytes, std::int64_t limit, std::int64_t most) {
   if (limit <= 0 || bytes <= limit) return 1;
@@ -38,10 +31,10 @@ std::int64_t column_pieces_for(std::int64_t bytes, std::int64_t limit, std::int6
 PlannerTable planner_table(const DlrmSpec& spec, const ModelTable& t, const Planner& planner) {
   PlannerTable p{t.rows, t.dim, t.pooling_factor, table_bytes(spec, 1, t.dim), 1, 1};
   const std::int64_t bytes = table_bytes(spec, t.rows, t.dim), ranks = planner.ranks;
-  p.column_pieces =
-      column_pieces_for(t.rows * t.dim * weight_bytes(spec), spec.column_wise_above.value(), std::min(t.dim, ranks));
+  p.column_pieces = column_pieces_for(t.rows * t.dim * graph::size_of(spec.embedding_dtype),
+                                      spec.column_wise_above.value(), std::min(t.dim, ranks));
   std::int64_t limit = spec.row_wise_above.value();
-  if (planner.balance == Planner::Balance::memory)
+  if (planner.balance == Balance::memory)
     limit = limit > 0 ? std::min(limit, planner.bytes_per_rank) : planner.bytes_per_rank;
   p.row_pieces = pieces_for(bytes / p.column_pieces, limit, std::min(t.rows, ranks / p.column_pieces));
   return p;
@@ -94,7 +87,7 @@ Planner planner_for(const DlrmSpec& spec, const PlacementBudget& budget, std::ui
   std::int64_t room = budget.bytes_per_rank - replicated_bytes;
   if (spec.table_memory.value() > 0) room = std::min(room, spec.table_memory.value());
   Planner planner{budget.ranks / gpus, room * gpus};
-  planner.balance = spec.balance == "memory" ? Planner::Balance::memory : Planner::Balance::cost;
+  planner.balance = spec.balance;
   const double ratio = spec.bandwidth_ratio > 0 ? spec.bandwidth_ratio
                        : budget.nodes > 1       ? kBandwidthRatioAcrossNodes
                                                 : kBandwidthRatioInNode;

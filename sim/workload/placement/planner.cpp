@@ -27,7 +27,7 @@ class Ranks {
  public:
   explicit Ranks(const Planner& p)
       : limit_(p.bytes_per_rank),
-        by_bytes_(p.balance == Planner::Balance::memory),
+        by_bytes_(p.balance == Balance::memory),
         per_node_(!by_bytes_ && p.ranks_per_node > 0 && p.ranks % p.ranks_per_node == 0 ? p.ranks_per_node : p.ranks),
         nodes_(p.ranks / per_node_),
         last_table_(p.ranks, kNoTable) {
@@ -71,7 +71,7 @@ class Ranks {
 std::vector<std::uint32_t> largest_load_first(const Planner& planner, const std::vector<PlannerTable>& tables) {
   std::vector<std::uint32_t> order(tables.size());
   for (std::uint32_t t = 0; t < tables.size(); ++t) order[t] = t;
-  if (planner.balance == Planner::Balance::cost)
+  if (planner.balance == Balance::cost)
     std::reverse(order.begin(), order.end());  // of equal ones the later table, as in the published plans
   std::stable_sort(order.begin(), order.end(),
                    [&](auto a, auto b) { return planner.load_of(tables[a]) > planner.load_of(tables[b]); });
@@ -112,6 +112,17 @@ bool worth_cutting(const Planner& planner, const std::vector<PlannerTable>& tabl
   return total / planner.ranks < fullest && 2 * largest >= fullest;
 }
 
+/// The largest first, of equal ones the later table first.
+std::vector<PlannerSlice> largest_slice_first(const std::vector<PlannerTable>& tables) {
+  std::vector<PlannerSlice> slices;
+  for (std::uint32_t t = static_cast<std::uint32_t>(tables.size()); t-- > 0;) {
+    for (std::int64_t piece = 0; piece < tables[t].pieces(); ++piece) slices.push_back({t, piece, 0});
+  }
+  const auto bytes = [&](const PlannerSlice& s) { return slice_bytes(tables[s.table], s.piece); };
+  std::stable_sort(slices.begin(), slices.end(), [&](const auto& a, const auto& b) { return bytes(a) > bytes(b); });
+  return slices;
+}
+
 std::optional<Plan> plan_by_memory(const Planner& planner, std::vector<PlannerTable> tables) {
   const auto attempt = [&] {
     auto dealt = planner.deal(tables);
@@ -128,6 +139,22 @@ double Planner::load_of(const PlannerTable& t) const {
   if (balance == Balance::memory) return static_cast<double>(slice_bytes(t, 0));
   return (t.ids / static_cast<double>(t.row_pieces) + exchange_ids) * static_cast<double>(t.dim) /
          static_cast<double>(t.column_pieces);
+}
+
+std::optional<Plan> Planner::deal(const std::vector<PlannerTable>& tables) const {
+  Plan plan{tables, largest_slice_first(tables), 0};
+  std::vector<std::int64_t> held(ranks, 0);
+  std::vector<std::uint32_t> last_table(ranks, kNoTable);
+  for (std::size_t i = 0; i < plan.slices.size(); ++i) {
+    PlannerSlice& slice = plan.slices[i];
+    const auto position = static_cast<std::uint32_t>(i % ranks);
+    slice.rank = i / ranks % 2 == 0 ? position : ranks - 1 - position;
+    held[slice.rank] += slice_bytes(tables[slice.table], slice.piece);
+    if (held[slice.rank] > bytes_per_rank || last_table[slice.rank] == slice.table) return {};
+    last_table[slice.rank] = slice.table;
+    plan.fullest = std::max(plan.fullest, static_cast<double>(held[slice.rank]));
+  }
+  return plan;
 }
 
 std::optional<Plan> Planner::place(const std::vector<PlannerTable>& tables, std::uint32_t* misfit) const {

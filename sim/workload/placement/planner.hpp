@@ -20,7 +20,7 @@ namespace distsim::workload {
 /// A table to place, and how it is cut: row_pieces x column_pieces slices.
 struct PlannerTable {
   std::int64_t rows = 0, dim = 0;
-  double ids = 0;                  ///< lookups a sample
+  double ids = 0;                  ///< lookups per sample
   std::int64_t bytes_per_row = 0;  ///< with optimizer state
   std::int64_t row_pieces = 1;
   std::int64_t column_pieces = 1;
@@ -41,9 +41,10 @@ struct Plan {
   double fullest = 0;  ///< load of the most loaded rank
 };
 
-struct Planner {
-  enum class Balance { cost, memory };
+/// What is balanced over the ranks: lookups and exchange, or bytes.
+enum class Balance : std::uint8_t { cost, memory };
 
+struct Planner {
   std::uint32_t ranks = 1;
   std::int64_t bytes_per_rank = 0;
   Balance balance = Balance::cost;
@@ -56,7 +57,8 @@ struct Planner {
 
   /// Balance::memory, after the strategy memory_balanced of NVIDIA's distributed-embeddings: slices sorted by bytes are
   /// dealt to the ranks back and forth (0 .. n-1, n-1 .. 0, ...), so that ranks get as many slices as each other and
-  /// tables of like size fall on different ranks. Nothing where a rank would overflow or hold two slices of one table.
+  /// tables of similar size fall on different ranks. Nothing where a rank would overflow or hold two slices of one
+  /// table.
   std::optional<Plan> deal(const std::vector<PlannerTable>& tables) const;
 
   /// The largest load first, each slice on the least loaded rank that has room and no slice of the same table. Equal

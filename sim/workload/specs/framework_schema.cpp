@@ -3,128 +3,187 @@
 namespace distsim::workload {
 namespace {
 
-constexpr Range kHostTime{0, 1e-2};
+using Host = FrameworkSpec::Host;
+using Kernels = FrameworkSpec::Kernels;
+using Gradients = FrameworkSpec::Gradients;
+using Embedding = FrameworkSpec::Embedding;
+using Input = FrameworkSpec::Input;
+
+constexpr Range kCallTime{0, 1e-2};
 constexpr Range kStepTime{0, 10};
 constexpr Range kBufferSize{1, 1e12};
-constexpr Range kKernelScale{0.2, 5};
+constexpr Range kScale{0.2, 5};
 
-void add_host(Schema<FrameworkSpec>& s) {
-  s.optional("host_per_op", &FrameworkSpec::host_per_op, kHostTime,
-             "Host time per forward framework call, without its kernel launches.");
-  s.optional("host_per_op_backward", &FrameworkSpec::host_per_op_backward, kHostTime,
-             "Host time per call of the backward pass or the optimizer, without its kernel launches.");
-  s.optional("host_scale", &FrameworkSpec::host_scale, kKernelScale,
-             "Factor on both of these, fitted to measured iterations.");
-  s.optional("host_per_launch", &FrameworkSpec::host_per_launch, kHostTime, "Host time per kernel launch.");
-  s.optional("host_per_step", &FrameworkSpec::host_per_step, kStepTime,
-             "Host time per iteration: loop, passing the batch, zeroing gradients.");
-  s.optional("cuda_graph", &FrameworkSpec::cuda_graph,
-             "The iteration is launched as one CUDA graph; host times per call do not apply.");
-  s.optional("graph_launch", &FrameworkSpec::graph_launch, kStepTime, "Host time of launching that graph.");
+/// Keys of profiles written before the sections below, and where each is now.
+constexpr MovedKey kMoved[] = {
+    {"host_per_op", "host.per_op"},
+    {"host_per_op_backward", "host.per_op_backward"},
+    {"host_scale", "host.scale"},
+    {"host_per_launch", "host.per_launch"},
+    {"host_per_step", "host.per_step"},
+    {"cuda_graph", "host.cuda_graph"},
+    {"graph_launch", "host.graph_launch"},
+    {"loss_scale_sync", "host.loss_scale_sync"},
+    {"kernels_16bit", "kernels.scale_16bit"},
+    {"kernels_32bit", "kernels.scale_32bit"},
+    {"fuse_elementwise", "kernels.fuse_elementwise"},
+    {"fuse_epilogue", "kernels.fuse_epilogue"},
+    {"flash_attention", "kernels.attention", "attention: flash"},
+    {"fused_softmax", "kernels.attention", "attention: fused_softmax"},
+    {"convolution_layout", "kernels.convolution_layout"},
+    {"fused_optimizer", "kernels.fused_optimizer"},
+    {"cast_weights", "kernels.cast_weights"},
+    {"overlap_cost", "kernels.overlap_cost"},
+    {"transfer_overlap_cost", "kernels.transfer_overlap_cost"},
+    {"gradient_sync", "gradients.sync"},
+    {"bucket_size", "gradients.bucket_size"},
+    {"first_bucket_size", "gradients.first_bucket_size"},
+    {"fusion_cycle", "gradients.fusion_cycle"},
+    {"overlap_gradient_sync", "gradients.overlap"},
+    {"half_precision_gradients", "gradients.half_precision"},
+    {"separate_comm_streams", "gradients.separate_stream"},
+    {"table_batched_embedding", "embedding.table_batched"},
+    {"sparse_update", "embedding.sparse_update"},
+    {"fused_interaction", "embedding.fused_interaction"},
+    {"hybrid_embedding", "embedding.hybrid"},
+    {"hierarchical_exchange", "embedding.exchange", "exchange: hierarchical"},
+    {"hybrid_rdma_writes", "embedding.exchange", "exchange: rdma"},
+    {"overlap_embedding_exchange", "embedding.overlap_exchange"},
+    {"async_weight_gradients", "embedding.async_mlp_wgrad"},
+    {"bottom_mlp_on_one_rank", "embedding.bottom_mlp_on_one_rank"},
+    {"input_per_sample", "input.per_sample"},
+    {"overlap_input", "input.overlap"},
+    {"pipeline_input_distribution", "input.pipeline_distribution"},
+    {"sequence_bin", "input.sequence_bin"},
+};
+
+Schema<Host> host_schema() {
+  Schema<Host> s("host", "Time that the host spends on the framework's calls.");
+  s.optional("per_op", &Host::per_op, kCallTime, "Time per forward framework call, without its kernel launches.");
+  s.optional("per_op_backward", &Host::per_op_backward, kCallTime,
+             "Time per call of the backward pass or the optimizer, without its kernel launches.");
+  s.optional("scale", &Host::scale, kScale, "Factor on both of these, fitted to measured iterations.");
+  s.optional("per_launch", &Host::per_launch, kCallTime, "Time per kernel launch.");
+  s.optional("per_step", &Host::per_step, kStepTime, "Time per iteration: loop, passing the batch, zeroing gradients.");
+  s.optional("cuda_graph", &Host::cuda_graph,
+             "The iteration is launched as one CUDA graph; times per call and launch do not apply.");
+  s.optional("graph_launch", &Host::graph_launch, kStepTime, "Time of launching that graph.");
+  s.optional("loss_scale_sync", &Host::loss_scale_sync,
+             "In fp16 the host waits for the gradients' overflow check before the optimizer.");
+  return s;
 }
 
-void add_kernels(Schema<FrameworkSpec>& s) {
+Schema<Kernels> kernel_schema() {
+  Schema<Kernels> s("kernels", "Which kernels the framework runs, and how long they take.");
   s.optional(
-      "kernels_16bit", &FrameworkSpec::kernels_16bit, kKernelScale,
+      "scale_16bit", &Kernels::scale_16bit, kScale,
       "Compute kernel time of 16-bit and 8-bit models relative to the op models; fitted jointly to many measured iterations.");
-  s.optional("kernels_32bit", &FrameworkSpec::kernels_32bit, kKernelScale, "The same for fp32 and tf32.");
-  s.optional("fuse_elementwise", &FrameworkSpec::fuse_elementwise,
+  s.optional("scale_32bit", &Kernels::scale_32bit, kScale, "The same for fp32 and tf32.");
+  s.optional("fuse_elementwise", &Kernels::fuse_elementwise,
              "Chains of elementwise operations run as one kernel (XLA, TorchScript, by hand).");
-  s.optional("fuse_epilogue", &FrameworkSpec::fuse_epilogue,
-             "Bias and activation run inside the matrix product's kernel.");
-  s.optional("fused_interaction", &FrameworkSpec::fused_interaction, "DLRM's dot interaction is one kernel.");
-  s.optional("table_batched_embedding", &FrameworkSpec::table_batched_embedding,
+  s.optional("fuse_epilogue", &Kernels::fuse_epilogue, "Bias and activation run inside the matrix product's kernel.");
+  s.choice(
+      "attention", &Kernels::attention,
+      {{"unfused", AttentionKernels::unfused},
+       {"fused_softmax", AttentionKernels::fused_softmax},
+       {"flash", AttentionKernels::flash}},
+      "Attention: separate kernels; or scale, mask and softmax as one kernel (Megatron-LM); or one kernel that never writes the scores to memory (16 bits only).");
+  s.choice(
+      "convolution_layout", &Kernels::convolution_layout,
+      {{"model", ConvLayout::model}, {"nchw_in_32_bit", ConvLayout::nchw_in_32_bit}, {"nchw", ConvLayout::nchw}},
+      "Image layout: as the model specifies, or NCHW in fp32 and tf32, or always NCHW; for tensor cores NCHW must be reordered.");
+  s.optional("fused_optimizer", &Kernels::fused_optimizer,
+             "The dense optimizer updates all tensors in a few kernels; otherwise one set of kernels per tensor.");
+  s.optional(
+      "cast_weights", &Kernels::cast_weights,
+      "Mixed precision casts fp32 weights before use in every micro-step; otherwise the optimizer writes a 16-bit copy.");
+  s.optional(
+      "overlap_cost", &Kernels::overlap_cost, {0, 2},
+      "Time that kernels lose to overlapping collectives, per second of overlapped communication: 0 for none, 1 if overlap gains nothing.");
+  s.optional("transfer_overlap_cost", &Kernels::transfer_overlap_cost, {0, 2},
+             "Time that collectives lose to overlapping kernels, per second of overlapped kernels: 0 for none.");
+  return s;
+}
+
+Schema<Gradients> gradient_schema() {
+  Schema<Gradients> s("gradients", "How dense gradients are all-reduced.");
+  s.choice(
+      "sync", &Gradients::sync,
+      {{"ddp_buckets", GradientSync::ddp_buckets},
+       {"fusion_buffer", GradientSync::fusion_buffer},
+       {"one_shot", GradientSync::one_shot},
+       {"per_tensor", GradientSync::per_tensor}},
+      "How gradients are grouped: buckets in reverse order of registration, the first one small (PyTorch DDP); tensors that become ready within a cycle fused up to a buffer size (Horovod); all in one; each tensor by itself.");
+  s.optional("bucket_size", &Gradients::bucket_size, kBufferSize,
+             "ddp_buckets: a bucket closes at this size. fusion_buffer: size of the buffer.");
+  s.optional("first_bucket_size", &Gradients::first_bucket_size, kBufferSize,
+             "ddp_buckets: the first bucket closes at this size.");
+  s.optional("fusion_cycle", &Gradients::fusion_cycle, {1e-6, 1},
+             "fusion_buffer: gradients that become ready within this time are reduced together.");
+  s.optional("overlap", &Gradients::overlap, "The all-reduce starts while the backward pass still runs.");
+  s.optional("half_precision", &Gradients::half_precision, "Mixed precision sends gradients in 16 bits.");
+  s.optional("separate_stream", &Gradients::separate_stream,
+             "Gradients are reduced on a stream of their own; otherwise on that of the embedding exchange.");
+  return s;
+}
+
+Schema<Embedding> embedding_schema() {
+  Schema<Embedding> s("embedding", "Recommenders: embedding tables, their exchange and what overlaps with it.");
+  s.optional("table_batched", &Embedding::table_batched,
              "All tables of a rank are looked up in one kernel; otherwise one kernel per table.");
-  s.choice("sparse_update", &FrameworkSpec::sparse_update,
+  s.choice("sparse_update", &Embedding::sparse_update,
            {{"fused", graph::SparseUpdate::fused},
             {"sort_dedup", graph::SparseUpdate::sort_dedup},
             {"atomic", graph::SparseUpdate::atomic}},
            "How embedding gradients are applied to the tables.");
-  s.optional("flash_attention", &FrameworkSpec::flash_attention,
-             "Attention is one kernel that never writes the scores to memory.");
-  s.optional("fused_softmax", &FrameworkSpec::fused_softmax,
-             "Scale, mask and softmax of attention scores are one kernel.");
-  s.choice(
-      "convolution_layout", &FrameworkSpec::convolution_layout,
-      {{"model", ConvLayout::model}, {"nchw_in_32_bit", ConvLayout::nchw_in_32_bit}, {"nchw", ConvLayout::nchw}},
-      "Image layout: as the model specifies, or NCHW in fp32 and tf32, or always NCHW; for tensor cores NCHW must be reordered.");
+  s.optional("fused_interaction", &Embedding::fused_interaction, "DLRM's dot interaction is one kernel.");
   s.optional(
-      "sequence_bin", &FrameworkSpec::sequence_bin, {0, 1 << 20},
-      "Samples of similar length share a batch, padded to a multiple of this many tokens; 0: every sample is padded to the full sequence.");
-  s.optional("fused_optimizer", &FrameworkSpec::fused_optimizer,
-             "The dense optimizer updates all tensors in a few kernels; otherwise one set of kernels per tensor.");
-  s.optional(
-      "cast_weights", &FrameworkSpec::cast_weights,
-      "Mixed precision casts fp32 weights before use in every micro-step; otherwise the optimizer writes a 16-bit copy.");
-  s.optional("loss_scale_sync", &FrameworkSpec::loss_scale_sync,
-             "In fp16 the host waits for the gradients' overflow check before the optimizer.");
-}
-
-void add_gradients(Schema<FrameworkSpec>& s) {
-  s.choice("gradient_sync", &FrameworkSpec::gradient_sync,
-           {{"ddp_buckets", GradientSync::ddp_buckets},
-            {"fusion_buffer", GradientSync::fusion_buffer},
-            {"one_shot", GradientSync::one_shot},
-            {"per_tensor", GradientSync::per_tensor}},
-           "How gradients are grouped for the all-reduce.");
-  s.optional("bucket_size", &FrameworkSpec::bucket_size, kBufferSize,
-             "ddp_buckets: a bucket closes at this size. fusion_buffer: size of the buffer.");
-  s.optional("first_bucket_size", &FrameworkSpec::first_bucket_size, kBufferSize,
-             "ddp_buckets: the first bucket closes at this size.");
-  s.optional("fusion_cycle", &FrameworkSpec::fusion_cycle, {1e-6, 1},
-             "fusion_buffer: gradients that become ready within this time are reduced together.");
-  s.optional("overlap_gradient_sync", &FrameworkSpec::overlap_gradient_sync,
-             "The all-reduce starts while the backward pass still runs.");
-  s.optional(
-      "overlap_cost", &FrameworkSpec::overlap_cost, {0, 2},
-      "Time that kernels lose to overlapping collectives, per second of overlapped communication: 0 for none, 1 if overlap gains nothing.");
-  s.optional("transfer_overlap_cost", &FrameworkSpec::transfer_overlap_cost, {0, 2},
-             "Time that collectives lose to overlapping kernels, per second of overlapped kernels: 0 for none.");
-  s.optional("half_precision_gradients", &FrameworkSpec::half_precision_gradients,
-             "Mixed precision sends gradients in 16 bits.");
-}
-
-void add_embedding_and_input(Schema<FrameworkSpec>& s) {
-  s.optional("overlap_embedding_exchange", &FrameworkSpec::overlap_embedding_exchange,
-             "The exchange of pooled vectors overlaps with the bottom MLP.");
-  s.optional("pipeline_input_distribution", &FrameworkSpec::pipeline_input_distribution,
-             "The ids of the next batch are exchanged during this iteration; nothing waits for them.");
-  s.optional(
-      "hybrid_embedding", &FrameworkSpec::hybrid_embedding,
+      "hybrid", &Embedding::hybrid,
       "One-hot tables with SGD: rows that are frequent in a batch are replicated and all-reduced, the others are split by rows over all ranks.");
+  s.choice(
+      "exchange", &Embedding::exchange,
+      {{"nccl", EmbeddingExchange::nccl},
+       {"hierarchical", EmbeddingExchange::hierarchical},
+       {"rdma", EmbeddingExchange::rdma}},
+      "Exchange of pooled vectors on several nodes: NCCL between all pairs; hierarchical: tables are assigned to nodes and split over their GPUs, vectors are exchanged within the node first, then along rails; rdma: hierarchical, and the rows of a hybrid embedding go across nodes by the framework's own RDMA writes.");
+  s.optional("overlap_exchange", &Embedding::overlap_exchange,
+             "The exchange of pooled vectors overlaps with the bottom MLP.");
   s.optional(
-      "hybrid_rdma_writes", &FrameworkSpec::hybrid_rdma_writes,
-      "Across nodes the hybrid embedding exchanges its rows with the framework's own RDMA writes instead of NCCL.");
-  s.optional(
-      "async_weight_gradients", &FrameworkSpec::async_weight_gradients,
-      "Recommenders: weight gradients of the top MLP are deferred until the exchange of embedding gradients has started, and overlap with it.");
-  s.optional(
-      "hierarchical_exchange", &FrameworkSpec::hierarchical_exchange,
-      "On several nodes: tables are assigned to nodes and split over their GPUs; vectors are exchanged within the node first, then along rails.");
-  s.optional("bottom_mlp_on_one_rank", &FrameworkSpec::bottom_mlp_on_one_rank,
+      "async_mlp_wgrad", &Embedding::async_mlp_wgrad,
+      "Weight gradients of the top MLP are deferred until the exchange of embedding gradients has started, and overlap with it.");
+  s.optional("bottom_mlp_on_one_rank", &Embedding::bottom_mlp_on_one_rank,
              "With more than 4 ranks, rank 0 runs the bottom MLP for the whole batch and holds no tables.");
-  s.optional("separate_comm_streams", &FrameworkSpec::separate_comm_streams,
-             "All-to-all and all-reduce run on separate streams.");
-  s.optional("input_per_sample", &FrameworkSpec::input_per_sample, {0, 1},
-             "Host time per sample of the input pipeline; 0: hidden.");
-  s.optional("overlap_input", &FrameworkSpec::overlap_input,
-             "The next batch is prepared and copied while this one is computed.");
+  return s;
+}
+
+Schema<Input> input_schema() {
+  Schema<Input> s("input", "The input pipeline.");
+  s.optional("per_sample", &Input::per_sample, {0, 1}, "Host time per sample; 0: hidden.");
+  s.optional("overlap", &Input::overlap, "The next batch is prepared and copied while this one is computed.");
+  s.optional("pipeline_distribution", &Input::pipeline_distribution,
+             "Recommenders: the ids of the next batch are exchanged during this iteration; nothing waits for them.");
+  s.optional(
+      "sequence_bin", &Input::sequence_bin, {0, 1 << 20},
+      "Samples of similar length share a batch, padded to a multiple of this many tokens; 0: every sample is padded to the full sequence.");
+  return s;
 }
 
 }  // namespace
 
 Schema<FrameworkSpec> framework_schema() {
-  Schema<FrameworkSpec> s("framework",
-                          "A training framework: host time per call, fusion, gradient bucketing, overlap.");
+  Schema<FrameworkSpec> s(
+      "framework", "A training framework: host time, kernels, gradient bucketing, embedding exchange, input pipeline.");
   s.optional("name", &FrameworkSpec::name, "Name in reports.");
-  add_host(s);
-  add_kernels(s);
-  add_gradients(s);
-  add_embedding_and_input(s);
+  s.nested("host", &FrameworkSpec::host, host_schema());
+  s.nested("kernels", &FrameworkSpec::kernels, kernel_schema());
+  s.nested("gradients", &FrameworkSpec::gradients, gradient_schema());
+  s.nested("embedding", &FrameworkSpec::embedding, embedding_schema());
+  s.nested("input", &FrameworkSpec::input, input_schema());
   s.optional(
       "uncertainty", &FrameworkSpec::uncertainty, {0, 1},
       "Half-width of [low, high], relative to the iteration, for what a profile cannot know: kernel versions, host, input pipeline.");
   s.optional("source", &FrameworkSpec::source, "Where the figures come from.");
+  s.moved(kMoved);
   return s;
 }
 

@@ -16,7 +16,7 @@ struct Numerics {
 /// fp32 and tf32 keep everything as fp32; fp16 and bf16 are mixed precision; fp8 multiplies in fp8 and stores bf16.
 inline Numerics numerics_of(Precision precision, const FrameworkSpec& framework) {
   const auto mixed = [&](graph::DType matrix, graph::DType stored) {
-    return Numerics{matrix, stored, framework.half_precision_gradients ? stored : graph::DType::fp32, true};
+    return Numerics{matrix, stored, framework.gradients.half_precision ? stored : graph::DType::fp32, true};
   };
   switch (precision) {
     case Precision::fp32:

@@ -1,5 +1,7 @@
 #include "sim/workload/specs/samples.hpp"
 
+#include "base/text/counted.hpp"
+
 namespace distsim::workload {
 namespace {
 
@@ -39,12 +41,16 @@ SampleSplit SamplePlan::micro_step(std::int64_t step) const {
 }
 
 std::string SamplePlan::describe() const {
-  std::string out = "batch " + text(total) + " over " + text(ranks) + (ranks == 1 ? " rank: " : " ranks: ");
+  std::string out = "batch " + text(total) + " over " + counted(ranks, "rank") + ": ";
   const std::int64_t left = total % ranks;
   if (left == 0) {
     out += text(total / ranks) + " each";
   } else {
-    out += text(left) + " take " + text(total / ranks + 1) + ", " + text(ranks - left) + " take " + text(total / ranks);
+    const auto taking = [](std::int64_t takers, std::int64_t samples) {
+      return text(takers) + std::string(agreeing(static_cast<std::uint64_t>(takers), " takes ", " take ")) +
+             text(samples);
+    };
+    out += taking(left, total / ranks + 1) + ", " + taking(ranks - left, total / ranks);
   }
   if (micro_steps > 1) {
     out += ", in " + text(micro_steps) + " micro-steps of " + (total % (ranks * micro_steps) == 0 ? "" : "at most ") +
@@ -73,8 +79,8 @@ Result<SamplePlan> plan_samples(const ModelSpec& model, std::uint32_t ranks) {
     return Error{"model.global_batch: found " + text(total) + ", expected at most " + text(kMaxSamples), "", ""};
   if (total < slots) {
     return Error{"model.global_batch: found " + text(total) + ", expected at least " + text(slots) +
-                     ", one sample for each of " + text(ranks) + " ranks and " + text(model.accumulation) +
-                     " micro-steps",
+                     ", one sample for each of " + counted(ranks, "rank") + " and " +
+                     counted(model.accumulation, "micro-step"),
                  "", "use fewer nodes or a larger batch"};
   }
   return SamplePlan{ranks, model.accumulation, total};

@@ -1,0 +1,55 @@
+// Elementwise kernels. time = floor + overlap(bytes / bandwidth, flops / plain-lane rate).
+// Special functions (exp, tanh, erf) should be given as about 20 to 200 flops per element; they matter only where memory
+// is fast.
+#include <algorithm>
+
+#include "opmodels/learned/learned_models.hpp"
+#include "opmodels/registry.hpp"
+
+namespace distsim::opmodels {
+namespace {
+
+constexpr int kDoublings = 3;        // the trees' steps are that wide
+constexpr double kLeastRatio = 0.5;  // of learned over analytic time, as good as never below: no need to look further
+
+KernelSample elementwise_sample(const DeviceRates& device, const graph::Elementwise& op) {
+  const double elements = graph::real(op.elements), element_bytes = graph::real(graph::size_of(op.dtype));
+  const double seconds =
+      streaming_seconds(device, elements * (op.reads + op.writes) * element_bytes, elements * op.flops);
+  return {LearnedKernel::streaming, features_of(device, StreamingFacts{op, seconds}), seconds};
+}
+
+/// The learned time, at most a tenth above what a few times as many elements take.
+OpTime bounded_time(const DeviceRates& device, graph::Elementwise op, Spread analytic) {
+  OpTime time = learned_time(device, elementwise_sample(device, op), analytic);
+  if (!device.learned) return time;
+  for (int i = 0; i < kDoublings && op.elements < (std::int64_t{1} << 60); ++i) {
+    op.elements *= 2;
+    const KernelSample larger = elementwise_sample(device, op);
+    if (kLeastRatio * larger.seconds > time.seconds) break;
+    time.seconds = std::min(time.seconds, kLargestFall * learned_seconds(device, larger));
+  }
+  return time;
+}
+
+Result<OpTime> price(const DeviceRates& device, const graph::Elementwise& op) {
+  return bounded_time(device, op, {0.2, 0.25});
+}
+
+std::optional<KernelSample> sample(const DeviceRates& device, const graph::Elementwise& op) {
+  return elementwise_sample(device, op);
+}
+
+}  // namespace
+
+OpModelEntry op_model(Of<graph::Elementwise>) {
+  return {
+      .sentence = "One kernel: bytes over bandwidth, flops over the vector rate",
+      .source = "elementwise traffic",
+      .example = graph::Elementwise{100'000'000, 2, 1, 1, graph::DType::fp16},
+      .price = priced_as<graph::Elementwise, price>,
+      .sample = sampled_as<graph::Elementwise, sample>,
+  };
+}
+
+}  // namespace distsim::opmodels

@@ -1,0 +1,58 @@
+// Ops whose time is not for an op model to predict: given durations, nothing at all, and what other models price.
+#include "opmodels/registry.hpp"
+
+namespace distsim::opmodels {
+namespace {
+
+Result<OpTime> price_absent(const DeviceRates&, const graph::Absent&) { return OpTime{0, {0, 0}}; }
+
+template <class Shape>
+Result<OpTime> price_given(const DeviceRates&, const Shape& op) {
+  return OpTime{op.duration.seconds(), {0, 0}};
+}
+
+Result<OpTime> price_collective(const DeviceRates&, const graph::Collective&) {
+  return Error{"collective: found in the op models, expected in the collective models", "", ""};
+}
+
+}  // namespace
+
+OpModelEntry op_model(Of<graph::Absent>) {
+  return {
+      .sentence = "A rank that takes no part in the task: no time",
+      .source = "absent",
+      .example = graph::Absent{},
+      .price = priced_as<graph::Absent, price_absent>,
+  };
+}
+
+OpModelEntry op_model(Of<graph::HostWork>) {
+  return {
+      .sentence = "The given duration",
+      .source = "given duration",
+      .example = graph::HostWork{Duration::microseconds(1000)},
+      .basis = graph::Basis::measured,
+      .price = priced_as<graph::HostWork, price_given<graph::HostWork>>,
+  };
+}
+
+OpModelEntry op_model(Of<graph::Measured>) {
+  return {
+      .sentence = "The given duration, e.g. from a trace",
+      .source = "given duration",
+      .example = graph::Measured{Duration::microseconds(1000)},
+      .basis = graph::Basis::measured,
+      .price = priced_as<graph::Measured, price_given<graph::Measured>>,
+  };
+}
+
+OpModelEntry op_model(Of<graph::Collective>) {
+  return {
+      .sentence = "Priced by the collective models: distsim list collectives",
+      .source = "",
+      .example = graph::Collective{},
+      .price = priced_as<graph::Collective, price_collective>,
+  };
+}
+
+}  // namespace distsim::opmodels

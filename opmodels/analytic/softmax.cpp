@@ -1,0 +1,86 @@
+// Softmax over the last dimension. Tensor passes (reads plus writes):
+//
+//   cols <= 1024  the row stays in registers: forward reads x, writes y; backward reads y and dy, writes dx, and runs
+//   at
+//                 two thirds of the rate
+//   cols >  1024  a block sweeps the row for the maximum and the sum first: 2 more reads (backward 1 more of both
+//                 tensors), of which those miss that the rows in flight, 2 per SM, crowd out of L2
+//
+// Source of the split at 1024: PyTorch's persistent softmax (aten/src/ATen/native/cuda/PersistentSoftmax).
+#include <algorithm>
+
+#include "opmodels/analytic/kernels.hpp"
+#include "opmodels/learned/learned_models.hpp"
+#include "opmodels/learned/size_envelope.hpp"
+#include "opmodels/registry.hpp"
+#include "opmodels/shape_check.hpp"
+
+namespace distsim::opmodels {
+namespace {
+
+constexpr double kPersistentCols = 1024;
+
+constexpr double kRowsPerSm = 2;
+
+double passes_of(const DeviceRates& device, double cols, double element_bytes, graph::Pass pass) {
+  const bool forward = pass == graph::Pass::forward;
+  const double once = forward ? 2.0 : 4.5;
+  if (cols <= kPersistentCols) return once;
+  const double crowding = kRowsPerSm * device.sms * cols * element_bytes / device.l2_bytes;
+  return once + 2 * std::min(1.0, crowding);
+}
+
+KernelSample softmax_sample(const DeviceRates& device, double rows, double cols, double element_bytes,
+                            graph::Pass pass) {
+  const double elements = rows * cols;
+  const double bytes = elements * passes_of(device, cols, element_bytes, pass) * element_bytes;
+  const double seconds = streaming_seconds(device, bytes, elements * 20);
+  const RowFacts facts{RowKernel::softmax, pass != graph::Pass::forward, rows, cols, element_bytes, bytes, seconds};
+  return {LearnedKernel::rowwise, features_of(device, facts), seconds};
+}
+
+/// The learned time, not above what larger tensors take.
+OpTime bounded_time(const DeviceRates& device, double rows, double cols, double element_bytes, graph::Pass pass,
+                    Spread analytic) {
+  const KernelSample sample = softmax_sample(device, rows, cols, element_bytes, pass);
+  OpTime time = learned_time(device, sample, analytic);
+  if (!device.envelopes || time.seconds <= SizeEnvelope::kSuspect * sample.seconds) return time;
+  const auto seconds = [&](double r, double c) {
+    return learned_seconds(device, softmax_sample(device, r, c, element_bytes, pass));
+  };
+  const SizeEnvelope& envelope = device.envelopes->of(RowKernel::softmax, pass != graph::Pass::forward, element_bytes,
+                                                      std::cref(seconds));  // no copy, no allocation
+  time.seconds = envelope.bound(rows, cols, time.seconds);
+  return time;
+}
+
+Result<OpTime> price(const DeviceRates& device, const graph::Softmax& op) {
+  TRY(check_product("softmax", {op.rows, op.cols}));
+  const Spread analytic = op.pass == graph::Pass::forward ? Spread{0.15, 0.45} : Spread{0.45, 0.45};
+  return bounded_time(device, graph::real(op.rows), graph::real(op.cols), graph::real(graph::size_of(op.dtype)),
+                      op.pass, analytic);
+}
+
+std::optional<KernelSample> sample(const DeviceRates& device, const graph::Softmax& op) {
+  return softmax_sample(device, graph::real(op.rows), graph::real(op.cols), graph::real(graph::size_of(op.dtype)),
+                        op.pass);
+}
+
+}  // namespace
+
+double softmax_seconds(const DeviceRates& device, double rows, double cols, double element_bytes, graph::Pass pass) {
+  return bounded_time(device, rows, cols, element_bytes, pass, {}).seconds;
+}
+
+OpModelEntry op_model(Of<graph::Softmax>) {
+  return {
+      .sentence = "Softmax: passes over the tensor, more of them beyond 1024 columns",
+      .source = "softmax traffic",
+      .passes = {graph::Pass::forward, graph::Pass::backward},
+      .example = graph::Softmax{131072, 512, graph::DType::fp16},
+      .price = priced_as<graph::Softmax, price>,
+      .sample = sampled_as<graph::Softmax, sample>,
+  };
+}
+
+}  // namespace distsim::opmodels

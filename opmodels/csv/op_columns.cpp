@@ -1,0 +1,167 @@
+#include "opmodels/csv/op_columns.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <unordered_map>
+
+#include "base/text/number_text.hpp"
+#include "sim/graph/op.hpp"
+
+namespace distsim::opmodels {
+namespace {
+
+constexpr std::array<std::string_view, 7> kCommon{"gpu", "op", "pass", "dtype", "timing", "layout", "extra"};
+
+/// Those of the public data sets. Which shapes no learned model has seen follows from a row's sizes in this order
+/// (training_rows.hpp), so it stays as it is.
+constexpr std::array<std::string_view, 42> kPublicSizes{
+    "b",      "m",       "n",        "k",        "c",          "h",        "w",
+    "r",      "s",       "stride_h", "stride_w", "pad_h",      "pad_w",    "dil",
+    "groups", "rows",    "cols",     "tables",   "batch",      "nnz",      "rows_total",
+    "dim",    "pooling", "alpha",    "update",   "features",   "width",    "rank",
+    "heads",  "q_len",   "kv_len",   "head_dim", "causal",     "elements", "reads",
+    "writes", "flops",   "bytes",    "pieces",   "parameters", "tensors",  "master_weights"};
+
+constexpr double kLargest = 1e15;  // sums of a few sizes stay far from overflow
+
+/// Adds the columns of an op's fields that are not there yet.
+struct ColumnSink {
+  std::vector<std::string_view>& names;
+  void operator()(const graph::Field& field, const graph::DType&) const { (void)field; }
+  void operator()(const graph::Field& field, const graph::Pass&) const { (void)field; }
+  template <class Value>
+  void operator()(const graph::Field& field, const Value&) const {
+    if (field.role == graph::Role::note) return;
+    if (std::find(names.begin(), names.end(), field.column) == names.end()) names.push_back(field.column);
+  }
+};
+
+std::vector<std::string_view> all_sizes() {
+  std::vector<std::string_view> names(kPublicSizes.begin(), kPublicSizes.end());
+  for (std::size_t i = 0; i < graph::kOpKinds; ++i) {
+    const graph::Op op = graph::default_op(i);
+    if (graph::work_of(op) != graph::Work::kernel && graph::work_of(op) != graph::Work::copy) continue;
+    std::visit([&](const auto& shape) { graph::for_each_field(ColumnSink{names}, shape); }, op);
+  }
+  return names;
+}
+
+std::vector<std::string_view> all_columns() {
+  std::vector<std::string_view> names(kCommon.begin(), kCommon.end());
+  names.insert(names.end(), OpColumns::sizes().begin(), OpColumns::sizes().end());
+  return names;
+}
+
+/// Places of the columns in all_columns().
+const std::unordered_map<std::string_view, std::size_t>& places() {
+  static const auto known = [] {
+    std::unordered_map<std::string_view, std::size_t> map;
+    const auto names = all_columns();
+    for (std::size_t i = 0; i < names.size(); ++i) map.emplace(names[i], i);
+    return map;
+  }();
+  return known;
+}
+
+Error unreadable(std::string_view column, std::string_view found, std::string_view expected) {
+  return {std::string(column) + ": found '" + std::string(found) + "', expected " + std::string(expected), "", ""};
+}
+
+}  // namespace
+
+const std::vector<std::string_view>& OpColumns::sizes() {
+  static const std::vector<std::string_view> names = all_sizes();
+  return names;
+}
+
+std::vector<std::string> OpColumns::size_names() {
+  std::vector<std::string> names(sizes().begin(), sizes().end());
+  names.emplace_back("layout");
+  return names;
+}
+
+std::optional<std::size_t> OpColumns::index(std::string_view column) const {
+  const auto place = places().find(column);
+  CHECK(place != places().end()) << "column " << column;
+  return indices_[place->second];
+}
+
+Result<OpColumns> OpColumns::of_one_op(const CsvReader& reader) {
+  OpColumns columns;
+  for (const std::string_view name : all_columns()) columns.indices_.push_back(reader.column(name));
+  for (const std::string_view name : {"gpu", "op", "dtype"}) {
+    const auto found = reader.require(name);
+    if (!found.ok()) return found.error();
+  }
+  return columns;
+}
+
+Result<OpColumns> OpColumns::from(const CsvReader& reader) {
+  TRY_ASSIGN(const OpColumns columns, of_one_op(reader));
+  const auto there = [&](std::string_view name) { return columns.index(name).has_value(); };
+  if (there("extra")) return columns;  // the sizes may be there
+  if (std::any_of(sizes().begin(), sizes().end(), there)) return columns;
+  return Error{
+      "columns: found no sizes, expected those of the ops (m,n,k for gemm, rows,cols for softmax, ...) or extra",
+      reader.position(), "docs/op_models.md lists them"};
+}
+
+std::string_view OpFields::text(std::string_view column) const {
+  const auto index = columns_.index(column);
+  return index ? std::string_view(fields_[*index]) : std::string_view();
+}
+
+std::string_view OpFields::extra(std::string_view key) const {
+  std::string_view rest = text("extra");
+  while (!rest.empty()) {
+    const std::string_view entry = rest.substr(0, rest.find(';'));
+    if (entry.size() > key.size() && entry.starts_with(key) && entry[key.size()] == '=')
+      return entry.substr(key.size() + 1);
+    rest.remove_prefix(std::min(rest.size(), entry.size() + 1));
+  }
+  return {};
+}
+
+std::string_view OpFields::said(std::string_view column) const {
+  const std::string_view field = text(column);
+  return field.empty() ? extra(column) : field;
+}
+
+Result<double> OpFields::number(std::string_view column) const {
+  const std::string_view field = said(column);
+  const auto parts = split_number(field);
+  const auto value = parts && parts->rest.empty() ? to_double(*parts, 0) : std::nullopt;
+  if (!value) return unreadable(column, field, "a number");
+  return *value;
+}
+
+Result<std::int64_t> OpFields::integer(std::string_view column) const {
+  TRY_ASSIGN(const double value, number(column));
+  if (std::floor(value) != value || std::abs(value) > kLargest)
+    return unreadable(column, said(column), "a whole number up to 1e15");
+  return static_cast<std::int64_t>(value);
+}
+
+Result<std::int64_t> OpFields::integer_or(std::string_view column, std::int64_t fallback) const {
+  if (!has(column)) return fallback;
+  return integer(column);
+}
+
+Result<double> OpFields::number_or(std::string_view column, double fallback) const {
+  if (!has(column)) return fallback;
+  return number(column);
+}
+
+Result<bool> OpFields::flag(std::string_view column) const {
+  const std::string_view field = said(column);
+  for (const std::string_view no : {"", "0", "false", "False", "no"}) {
+    if (field == no) return false;
+  }
+  for (const std::string_view yes : {"1", "true", "True", "yes"}) {
+    if (field == yes) return true;
+  }
+  return unreadable(column, field, "1, true, yes, 0, false or no");
+}
+
+}  // namespace distsim::opmodels

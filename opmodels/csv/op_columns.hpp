@@ -1,0 +1,58 @@
+// The columns of a shapes file, and one row's fields by their names.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/text/csv.hpp"
+
+namespace distsim::opmodels {
+
+/// Where the columns are. Made once from the header.
+class OpColumns {
+ public:
+  /// Errors: no gpu, op or dtype column (the nearest spelling is suggested); no column that holds a size and no extra
+  /// column either.
+  static Result<OpColumns> from(const CsvReader& reader);
+  /// The same where a single op is asked for and its own error says what it lacks: no size is needed.
+  static Result<OpColumns> of_one_op(const CsvReader& reader);
+
+  /// All columns that hold sizes or choices of an op, in a fixed order: b, m, ..., master_weights, then those that only
+  /// the fields of newer ops have.
+  static const std::vector<std::string_view>& sizes();
+  /// The same and `layout`: what the command line takes as NAME=VALUE.
+  static std::vector<std::string> size_names();
+  std::optional<std::size_t> index(std::string_view column) const;
+
+ private:
+  std::vector<std::optional<std::size_t>> indices_;
+};
+
+class OpFields {
+ public:
+  OpFields(const OpColumns& columns, const std::vector<std::string>& fields) : columns_(columns), fields_(fields) {}
+
+  /// Empty where the column is absent.
+  std::string_view text(std::string_view column) const;
+  /// The same, or else what `extra` has for it: "heads=16;dim=64".
+  std::string_view said(std::string_view column) const;
+  bool has(std::string_view column) const { return !said(column).empty(); }
+  // Numbers are looked for in the column, then in `extra`.
+  /// Errors: absent or empty; not a whole number ("m: found 'x', expected a whole number"). A fraction of zero (128.0)
+  /// is whole.
+  Result<std::int64_t> integer(std::string_view column) const;
+  Result<std::int64_t> integer_or(std::string_view column, std::int64_t fallback) const;
+  Result<double> number(std::string_view column) const;
+  Result<double> number_or(std::string_view column, double fallback) const;
+  /// 1, true, yes; 0, false, no, empty.
+  Result<bool> flag(std::string_view column) const;
+
+ private:
+  std::string_view extra(std::string_view key) const;
+  const OpColumns& columns_;
+  const std::vector<std::string>& fields_;
+};
+
+}  // namespace distsim::opmodels

@@ -1,0 +1,64 @@
+#include "sim/pipeline/experiment_inputs.hpp"
+
+#include <string>
+
+#include "sim/workload/registry.hpp"
+
+namespace distsim::pipeline {
+namespace {
+
+double peak_flops(const topology::DeviceSpec& device, workload::Precision precision) {
+  const auto it = device.peak.find(std::string(name_of(precision)));
+  return it == device.peak.end() ? 0 : it->second.value();
+}
+
+Bytes usable_memory(const topology::DeviceSpec& device) { return device.hbm.capacity - device.reserved_memory; }
+
+}  // namespace
+
+workload::ClusterShape shape_of(const config::Experiment& e) {
+  return {static_cast<std::uint32_t>(e.cluster.nodes), static_cast<std::uint32_t>(e.cluster.gpus_per_node),
+          usable_memory(e.device)};
+}
+
+collectives::CollectiveOptions collective_options_of(const config::Experiment& e) {
+  collectives::CollectiveOptions options = e.collectives;
+  const auto exchange = workload::embedding_exchange(e.model, e.framework, shape_of(e).ranks());
+  if (options.exchange != "auto" || exchange == workload::EmbeddingExchange::nccl) return options;
+  options.exchange = exchange == workload::EmbeddingExchange::rdma ? "rdma" : "hierarchical";
+  return options;
+}
+
+KernelTime kernel_time_of(const config::Experiment& e, const workload::Workload& w) {
+  return kernel_time_of(e.framework, e.device, w.precision, shape_of(e).ranks());
+}
+
+LaunchModel launch_model_of(const config::Experiment& e) { return {e.framework, e.cluster.host, e.device.launch}; }
+
+Interference interference_of(const config::Experiment& e) {
+  return {e.framework.kernels.overlap_cost, e.framework.kernels.transfer_overlap_cost};
+}
+
+report::ReportContext report_context_of(const config::Experiment& e, const workload::Workload& w) {
+  report::ReportContext c;
+  c.title = e.title;
+  c.system = e.cluster.name;
+  c.device = e.device.name;
+  c.model = e.model.name;
+  c.framework = e.framework.name;
+  c.nodes = static_cast<std::uint32_t>(e.cluster.nodes);
+  c.gpus_per_node = static_cast<std::uint32_t>(e.cluster.gpus_per_node);
+  c.samples = w.samples;
+  c.model_flops = w.model_flops;
+  c.peak_flops = peak_flops(e.device, w.precision);
+  for (const workload::RankMemory& m : w.memory) {
+    c.memory_per_rank.push_back(m.total());
+    c.activations_per_rank.push_back(m.activations);
+  }
+  c.memory_capacity = usable_memory(e.device).value();
+  c.placement = w.placement;
+  c.uncertainty = e.framework.uncertainty;
+  return c;
+}
+
+}  // namespace distsim::pipeline

@@ -1,0 +1,30 @@
+// What the passes take from an experiment.
+#pragma once
+
+#include <vector>
+
+#include "collectives/collective_models.hpp"
+#include "sim/config/config.hpp"
+#include "sim/pipeline/contention/interference.hpp"
+#include "sim/pipeline/kernel_time.hpp"
+#include "sim/pipeline/lower.hpp"
+#include "sim/report/report.hpp"
+#include "sim/workload/workload.hpp"
+
+namespace distsim::pipeline {
+
+workload::ClusterShape shape_of(const config::Experiment& experiment);
+
+/// A framework's own exchange, unless the experiment names one.
+collectives::CollectiveOptions collective_options_of(const config::Experiment& experiment);
+
+KernelTime kernel_time_of(const config::Experiment& experiment, const workload::Workload& workload);
+
+LaunchModel launch_model_of(const config::Experiment& experiment);
+
+Interference interference_of(const config::Experiment& experiment);
+
+/// Without assumptions, which the passes add.
+report::ReportContext report_context_of(const config::Experiment& experiment, const workload::Workload& workload);
+
+}  // namespace distsim::pipeline

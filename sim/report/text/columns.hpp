@@ -1,0 +1,27 @@
+// Text in columns of a terminal: padded, shortened, wrapped, and free of control characters.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace distsim::report {
+
+/// Text fit for a line: control characters and bytes that are not UTF-8 become '?'.
+std::string one_line(std::string_view text);
+/// Columns that `text` (valid UTF-8) takes, a character one column.
+std::size_t columns_of(std::string_view text);
+/// `text` in exactly `width` columns: padded, or cut with "..".
+std::string padded(std::string_view text, std::size_t width);
+std::string padded_left(std::string_view text, std::size_t width);
+/// At most `width` columns, cut with "..".
+std::string shortened(std::string_view text, std::size_t width);
+/// At most `width` columns, ".." in place of the middle, cut between words where that loses little: "embedding..dgrad".
+std::string shortened_inside(std::string_view text, std::size_t width);
+
+/// Lines of at most `width` columns, broken at blanks; a longer word has a line of its own.
+/// All but the first are indented by two.
+std::vector<std::string> wrapped(std::string_view text, std::size_t width);
+
+}  // namespace distsim::report

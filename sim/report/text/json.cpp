@@ -1,0 +1,143 @@
+// The report as JSON; schema in docs/report_schema.md.
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "sim/report/report.hpp"
+
+namespace distsim::report {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int kSchemaVersion = 2;
+
+double finite(double v) { return std::isfinite(v) ? v : 0; }
+
+Json context_json(const Report& r) {
+  const ReportContext& c = r.context;
+  return {{"title", c.title},
+          {"system", c.system},
+          {"device", c.device},
+          {"model", c.model},
+          {"framework", c.framework},
+          {"nodes", c.nodes},
+          {"gpus_per_node", c.gpus_per_node},
+          {"ranks", r.rank_count},
+          {"samples_per_iteration", finite(c.samples)},
+          {"model_tflop_per_iteration", finite(c.model_flops * 1e-12)},
+          {"peak_tflops_per_gpu", finite(c.peak_flops * 1e-12)},
+          {"placement", c.placement}};
+}
+
+Json time_json(const RankTime& t) {
+  return {{"compute_ms", t.compute.ms()},
+          {"exposed_comm_ms", t.exposed_comm.ms()},
+          {"waiting_ms", t.waiting.ms()},
+          {"host_bound_ms", t.host_bound.ms()},
+          {"idle_ms", t.idle.ms()},
+          {"comm_ms", t.comm.ms()},
+          {"hidden_comm_ms", t.hidden_comm.ms()}};
+}
+
+Json ops_json(const Report& r) {
+  Json out = Json::array();
+  for (const OpKindTime& op : r.ops)
+    out.push_back(
+        {{"kind", op.kind}, {"time_ms", op.time.ms()}, {"kernels", op.kernels}, {"tflops", finite(op.tflops)}});
+  return out;
+}
+
+Json collectives_json(const Report& r) {
+  Json out = Json::array();
+  for (const CollectiveTime& c : r.collectives) {
+    out.push_back({{"name", c.name},
+                   {"kind", c.kind},
+                   {"group_size", c.group_size},
+                   {"calls", c.calls},
+                   {"bytes", c.bytes},
+                   {"transfer_ms", c.total.ms()},
+                   {"waiting_ms", c.waiting.ms()},
+                   {"exposed_ms", c.exposed.ms()},
+                   {"busbw_GBps", finite(c.busbw * 1e-9)},
+                   {"basis", graph::name_of(c.basis)},
+                   {"source", c.source}});
+  }
+  return out;
+}
+
+std::string_view phase_name(std::optional<graph::Phase> phase) { return phase ? graph::name_of(*phase) : "host"; }
+
+Json path_json(const Report& r) {
+  Json out = Json::array();
+  for (const CriticalStep& s : r.critical_path) {
+    out.push_back({{"name", s.name},
+                   {"kind", s.kind},
+                   {"phase", phase_name(s.phase)},
+                   {"stream", graph::name_of(s.stream)},
+                   {"rank", s.rank},
+                   {"start_ms", s.start.ms()},
+                   {"time_ms", s.time.ms()},
+                   {"steps", s.steps},
+                   {"basis", graph::name_of(s.basis)}});
+  }
+  return out;
+}
+
+Json bases_json(const Report& r) {
+  Json out = Json::object();
+  for (const BasisShare& b : r.bases) out[std::string(graph::name_of(b.basis))] = finite(b.share);
+  return out;
+}
+
+Json ranks_json(const Report& r) {
+  Json times = Json::array();
+  for (const RankTime& t : r.ranks) times.push_back(time_json(t));
+  return {{"alike", r.ranks.size() <= 1},
+          {"slowest", r.slowest_rank},
+          {"fastest", r.fastest_rank},
+          {"times", std::move(times)}};
+}
+
+std::string hex(std::uint64_t v) {
+  std::string out(16, '0');
+  for (auto c = out.rbegin(); v != 0; ++c, v >>= 4) *c = "0123456789abcdef"[v & 15];
+  return out;
+}
+
+}  // namespace
+
+std::string to_json(const Report& r) {
+  Json out;
+  out["schema"] = "distsim-report";
+  out["schema_version"] = kSchemaVersion;
+  out["context"] = context_json(r);
+  out["iteration_ms"] = r.iteration.ms();
+  out["low_ms"] = r.low.ms();
+  out["high_ms"] = r.high.ms();
+  out["samples_per_second"] = finite(r.samples_per_second);
+  out["achieved_tflops_per_gpu"] = finite(r.achieved_flops_per_gpu * 1e-12);
+  out["mfu"] = finite(r.mfu);
+  out["breakdown"] = time_json({r.compute, r.comm, r.hidden_comm, r.exposed_comm, r.waiting, r.host_bound, r.idle});
+  out["ops"] = ops_json(r);
+  out["collectives"] = collectives_json(r);
+  out["critical_path"] = path_json(r);
+  out["basis_share"] = bases_json(r);
+  out["ranks"] = ranks_json(r);
+  out["memory"] = {{"capacity_bytes", r.context.memory_capacity}, {"used_bytes_per_rank", r.context.memory_per_rank}};
+  Json assumptions = Json::array(), kinds = Json::array();
+  for (const graph::Assumption& a : r.context.assumptions) {
+    assumptions.push_back(a.text);
+    kinds.push_back(graph::name_of(a.kind));
+  }
+  out["assumptions"] = std::move(assumptions);
+  out["assumption_kinds"] = std::move(kinds);
+  if (r.trials.trials > 0) {
+    out["trials"] = {{"count", r.trials.trials},    {"seed", r.trials.seed},       {"p10_ms", r.trials.p10.ms()},
+                     {"p50_ms", r.trials.p50.ms()}, {"p90_ms", r.trials.p90.ms()}, {"p99_ms", r.trials.p99.ms()}};
+  }
+  out["digest"] = hex(r.digest);
+  return out.dump(2, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace distsim::report

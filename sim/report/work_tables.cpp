@@ -1,0 +1,200 @@
+#include "sim/report/work_tables.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <tuple>
+
+namespace distsim::report {
+namespace {
+
+/// How many ranks run each variant of a task. Tables are counted once.
+class VariantCounts {
+ public:
+  explicit VariantCounts(const graph::TaskGraph& graph) : graph_(graph), of_table_(graph.rank_tables.size()) {}
+
+  std::uint32_t ranks_running(const graph::Task& task, std::uint32_t variant) {
+    if (task.rank_table == graph::Task::kUniform) return variant == 0 ? graph_.ranks : 0;
+    std::vector<std::uint32_t>& counts = of_table_[task.rank_table];
+    if (counts.empty()) count(graph_.rank_tables[task.rank_table], counts);
+    return variant < counts.size() ? counts[variant] : 0;
+  }
+
+ private:
+  static void count(const std::vector<std::uint32_t>& table, std::vector<std::uint32_t>& counts) {
+    counts.assign(1, 0);
+    for (const std::uint32_t v : table) {
+      if (v >= counts.size()) counts.resize(v + 1, 0);
+      ++counts[v];
+    }
+  }
+  const graph::TaskGraph& graph_;
+  std::vector<std::vector<std::uint32_t>> of_table_;
+};
+
+OpId variant_id(const graph::Task& task, std::uint32_t v) { return OpId(task.first_op.value() + v); }
+
+bool is_absent(const graph::Op& op) { return std::holds_alternative<graph::Absent>(op); }
+
+const graph::Op& first_present(const graph::TaskGraph& graph, const graph::Task& task) {
+  for (std::uint32_t v = 0; v < task.variants; ++v) {
+    if (!is_absent(graph.ops[variant_id(task, v)])) return graph.ops[variant_id(task, v)];
+  }
+  return graph.ops[task.first_op];
+}
+
+struct KindSums {
+  WideTime time = 0;
+  double kernels = 0, flops = 0;
+};
+
+void add_work(const graph::TaskGraph& graph, const graph::Task& task, VariantCounts& counts, KindSums& sums) {
+  for (std::uint32_t v = 0; v < task.variants; ++v) {
+    const graph::Op& op = graph.ops[variant_id(task, v)];
+    if (is_absent(op)) continue;
+    const double ranks = counts.ranks_running(task, v);
+    sums.kernels += ranks * task.dispatch.kernels;
+    sums.flops += ranks * graph::flops_of(op);
+  }
+}
+
+OpKindTime op_row(std::string_view kind, const KindSums& s, std::uint32_t ranks) {
+  OpKindTime row;
+  row.kind = kind;
+  row.time = mean_of(s.time, ranks);
+  row.kernels = static_cast<std::uint32_t>(std::lround(s.kernels / ranks));
+  const double seconds = static_cast<double>(s.time) * 1e-12;
+  row.tflops = seconds > 0 ? s.flops / seconds * 1e-12 : 0;
+  return row;
+}
+
+struct CollectiveSums {
+  CollectiveTime row;
+  bool same_name = true;
+  std::int64_t call_bytes = 0;  ///< of the first call
+  double calls = 0, bytes = 0;  ///< mean over ranks, of which maybe only those of one pipeline stage take part
+  WideTime total = 0, exposed = 0, waiting = 0;
+  graph::CollectiveKind kind = graph::CollectiveKind::barrier;
+};
+
+/// The size column of nccl-tests. An uneven exchange lasts as long as its busiest member sends or receives: the size of
+/// the even one that moves as much.
+std::int64_t size_of(const graph::Collective& c, std::uint32_t members) {
+  if (c.send_bytes.empty() || members < 2) return c.bytes;
+  const std::int64_t most =
+      std::max(std::ranges::max(c.send_bytes), c.recv_bytes.empty() ? 0 : std::ranges::max(c.recv_bytes));
+  return static_cast<std::int64_t>(
+      std::llround(static_cast<double>(most) * members / (members - 1)));  // the vectors leave a member's own share out
+}
+
+/// `share`: of the ranks, those that take part.
+void add_call(CollectiveSums& sums, const graph::Collective& collective, const graph::Cost& cost,
+              const std::string& name, double share) {
+  if (sums.row.calls == 0) {
+    sums.row.name = name;
+    sums.row.kind = graph::name_of(collective.kind);
+    sums.kind = collective.kind;
+  }
+  sums.same_name = sums.same_name && sums.row.name == name;
+  ++sums.row.calls;
+  const std::int64_t bytes = size_of(collective, sums.row.group_size);
+  if (sums.row.calls == 1) sums.call_bytes = bytes;
+  sums.row.equal_calls = sums.row.equal_calls && bytes == sums.call_bytes;
+  sums.calls += share;
+  sums.bytes += share * static_cast<double>(bytes);
+  if (sums.row.calls == 1 || cost.basis > sums.row.basis) {
+    sums.row.basis = cost.basis;
+    sums.row.source = cost.source;
+  }
+}
+
+CollectiveTime finish(const CollectiveSums& sums, const std::string& stem, std::uint32_t ranks) {
+  CollectiveTime row = sums.row;
+  if (!sums.same_name) {
+    row.name = stem;
+    while (row.name.size() > 1 && std::string_view(" *_-#.:/").find(row.name.back()) != std::string_view::npos)
+      row.name.pop_back();
+  }
+  row.total = mean_of(sums.total, ranks);
+  row.exposed = mean_of(sums.exposed, ranks);
+  row.waiting = mean_of(sums.waiting, ranks);
+  const double seconds = row.total.seconds();
+  if (seconds > 0) row.busbw = sums.bytes / seconds * graph::busbw_factor(sums.kind, row.group_size);
+  row.calls = static_cast<std::uint32_t>(std::max<long>(1, std::lround(sums.calls)));
+  row.bytes = row.equal_calls ? row.calls * sums.call_bytes : std::llround(sums.bytes);
+  return row;
+}
+
+}  // namespace
+
+Duration mean_of(WideTime sum, std::uint32_t n) {
+  return Duration::picoseconds(static_cast<std::int64_t>((sum + n / 2) / n));
+}
+
+std::string stem_of(std::string_view name) {
+  std::string out;
+  for (const char c : name) {
+    const bool digit = c >= '0' && c <= '9';
+    if (!digit)
+      out += c;
+    else if (out.empty() || out.back() != '*')
+      out += '*';
+  }
+  return out;
+}
+
+std::uint32_t group_size_of(const graph::Partition& p) {
+  std::uint32_t size = p.listed_offsets.empty() ? p.size : 0;
+  for (std::size_t g = 1; g < p.listed_offsets.size(); ++g)
+    size = std::max(size, p.listed_offsets[g] - p.listed_offsets[g - 1]);
+  return size;
+}
+
+std::vector<OpKindTime> op_table(const Played& p, const SteadyState& state, std::span<const StepSums> sums) {
+  const graph::TaskGraph& graph = p.costed->graph;
+  std::map<std::string_view, KindSums> kinds;
+  VariantCounts counts(graph);
+  for (std::size_t i = 0; i < state.steps.size(); ++i) {
+    if (state.steps[i].collective) continue;
+    const graph::Task& task = graph.tasks[state.steps[i].task];
+    KindSums& of_kind = kinds[graph::kind_of(first_present(graph, task))];
+    of_kind.time += sums[i].time;
+    add_work(graph, task, counts, of_kind);
+  }
+  std::vector<OpKindTime> out;
+  for (const auto& [kind, of_kind] : kinds) out.push_back(op_row(kind, of_kind, graph.ranks));
+  std::ranges::stable_sort(out, [](const OpKindTime& a, const OpKindTime& b) { return a.time > b.time; });
+  return out;
+}
+
+std::vector<CollectiveTime> collective_table(const Played& p, const SteadyState& state,
+                                             std::span<const StepSums> sums) {
+  const graph::TaskGraph& graph = p.costed->graph;
+  std::map<std::tuple<std::string, graph::CollectiveKind, std::uint32_t>, CollectiveSums> rows;
+  VariantCounts counts(graph);
+  for (std::size_t i = 0; i < state.steps.size(); ++i) {
+    const DeviceStep& d = state.steps[i];
+    if (!d.collective) continue;
+    const graph::Task& task = graph.tasks[d.task];
+    const auto& collective = std::get<graph::Collective>(graph.ops[task.first_op]);  // one op for all ranks
+    const std::string& name = graph.names[task.name];
+    const std::uint32_t group = group_size_of(graph.partitions[task.partition]);
+    const auto [it, is_new] = rows.try_emplace({stem_of(name), collective.kind, group});
+    CollectiveSums& row = it->second;
+    if (is_new) {
+      row.row.calls = 0;
+      row.row.group_size = group;
+    }
+    add_call(row, collective, p.costed->costs[task.first_op], name,
+             static_cast<double>(counts.ranks_running(task, 0)) / graph.ranks);
+    row.total += sums[i].time;
+    row.waiting += sums[i].waiting;
+    row.exposed += sums[i].exposed;
+  }
+  std::vector<CollectiveTime> out;
+  for (const auto& [key, row] : rows) out.push_back(finish(row, std::get<0>(key), graph.ranks));
+  std::ranges::stable_sort(out, [](const CollectiveTime& a, const CollectiveTime& b) { return a.total > b.total; });
+  return out;
+}
+
+}  // namespace distsim::report

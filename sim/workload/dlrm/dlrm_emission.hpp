@@ -1,0 +1,50 @@
+// Writes the tasks of a planned recommender iteration. One micro-step, by stream:
+//   copy     input copy
+//   comm     ids to owners, pooled vectors, gradients of pooled vectors, buckets of dense gradients
+//   compute  lookups of owned tables, bottom MLP, interaction, top MLP, loss, backward in reverse, update of tables,
+//            dense optimizer
+//
+// dlrm_emission.cpp has the order of a step, dlrm_lookups.cpp what happens on tables, dlrm_exchange.cpp how vectors
+// travel.
+#pragma once
+
+#include "sim/workload/dlrm/dlrm_plan.hpp"
+#include "sim/workload/graph/exchange.hpp"
+#include "sim/workload/graph/gradient_sync.hpp"
+#include "sim/workload/graph/iteration.hpp"
+
+namespace distsim::workload {
+
+Result<graph::TaskGraph> emit_dlrm(const DlrmPlan& plan);
+
+/// A plan and the graph that it is written into.
+struct DlrmEmission {
+  explicit DlrmEmission(const DlrmPlan& p);
+
+  const DlrmPlan& plan;
+  Iteration it;
+  LayerStacks bottoms, interactions, tops;
+  std::uint32_t set_table = graph::Task::kUniform;  ///< rank -> its set of shards
+};
+
+constexpr graph::Phase phase_of(graph::Pass pass) {
+  return pass == graph::Pass::forward ? graph::Phase::forward : graph::Phase::backward;
+}
+
+// On tables (dlrm_lookups.cpp). `split`: the samples of the micro-step.
+void add_ids(DlrmEmission& e, const SampleSplit& split);
+void add_lookups(DlrmEmission& e, const SampleSplit& split);
+/// Lookups in the replicated tables, or their gradients.
+void add_replicated(DlrmEmission& e, const SampleSplit& split, graph::Pass pass, GradientSynchronizer* sync);
+/// Gradients of the frequent rows of a hybrid embedding: they need only the all-reduce with the dense gradients.
+void add_frequent_gradients(DlrmEmission& e, const SampleSplit& split, GradientSynchronizer* sync);
+void add_sparse_update(DlrmEmission& e, const SampleSplit& split);
+
+// Between owners and samples (dlrm_exchange.cpp).
+/// The task that brings the vectors (or their gradients) home; invalid where no table is sharded.
+TaskId add_exchange(DlrmEmission& e, const SampleSplit& split, Direction direction);
+/// Frameworks that go table by table cut the received buffer into a tensor per vector (and join them again backward).
+/// Partial sums of row slices that came by all-to-all are added up here too.
+void add_unpacking(DlrmEmission& e, const SampleSplit& split, const char* name, graph::Phase phase);
+
+}  // namespace distsim::workload

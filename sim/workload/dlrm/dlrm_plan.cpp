@@ -1,0 +1,100 @@
+#include "sim/workload/dlrm/dlrm_plan.hpp"
+
+#include <initializer_list>
+#include <utility>
+
+#include "sim/workload/dlrm/embedding_ops.hpp"
+
+namespace distsim::workload {
+namespace {
+
+// The device mapping of NVIDIA's PyTorch DLRM (DeepLearningExamples) gives the bottom MLP a GPU of its own if there are
+// more GPUs.
+constexpr std::uint32_t kMostRanksThatShareTheBottom = 4;
+
+std::vector<Layer> joined(std::initializer_list<const std::vector<Layer>*> parts) {
+  std::vector<Layer> out;
+  for (const std::vector<Layer>* part : parts) out.insert(out.end(), part->begin(), part->end());
+  return out;
+}
+
+bool has_bottom_on_one_rank(const DlrmPlan& plan) {
+  return plan.framework.embedding.bottom_mlp_on_one_rank && plan.ranks() > kMostRanksThatShareTheBottom &&
+         plan.spec.sharding == Sharding::planner && !plan.spec.bottom_mlp.empty();
+}
+
+bool exchanges_by_rails(const DlrmPlan& plan) {
+  return plan.framework.embedding.exchange != EmbeddingExchange::nccl && !plan.spec.exchange_through_host &&
+         plan.cluster.nodes > 1 && plan.cluster.gpus_per_node > 1 &&
+         (plan.hybrid || plan.spec.sharding == Sharding::planner);
+}
+
+/// The infrequent rows of a hybrid embedding are split over all ranks; their vectors are whole.
+Result<Placement> place_hybrid(const DlrmPlan& plan, const PlacementBudget& budget) {
+  DlrmSpec by_rows = plan.spec;
+  by_rows.sharding = Sharding::row_wise;
+  TRY_ASSIGN(Placement split, place_tables(by_rows, budget));
+  split.row_wise_everywhere = false;
+  return split;
+}
+
+/// Rank 0 holds no tables, but yields the bottom MLP's output for every sample.
+Result<Placement> place_besides_rank_zero(const DlrmPlan& plan, PlacementBudget budget) {
+  budget.ranks -= 1;
+  budget.whole_nodes = false;
+  TRY_ASSIGN(Placement others, place_tables(plan.spec, budget));
+  ShardSet bottom;
+  bottom.width = plan.shape.bottom_width;
+  others.set_of_rank.insert(others.set_of_rank.begin(), static_cast<std::uint32_t>(others.sets.size()));
+  others.sets.push_back(bottom);
+  return others;
+}
+
+Result<Placement> place(const DlrmPlan& plan) {
+  const std::int64_t room = plan.cluster.memory_per_gpu.value() - plan.dense.total() - 2 * plan.dense.buffers;
+  const PlacementBudget budget{plan.ranks(), plan.cluster.nodes, room, plan.by_rails};
+  if (plan.hybrid) return place_hybrid(plan, budget);
+  return plan.bottom_on_one_rank ? place_besides_rank_zero(plan, budget) : place_tables(plan.spec, budget);
+}
+
+}  // namespace
+
+std::vector<Layer> DlrmPlan::dense_layers() const { return joined({&bottom, &interaction, &top}); }
+std::vector<Layer> DlrmPlan::summed_layers() const {
+  return bottom_on_one_rank ? joined({&interaction, &top}) : dense_layers();
+}
+std::int64_t DlrmPlan::dense_parameters() const {
+  return parameters_of(bottom) + parameters_of(interaction) + parameters_of(top);
+}
+std::int64_t DlrmPlan::replicated_parameters() const {
+  std::int64_t sum = 0;
+  for (const std::uint32_t t : placement.replicated) sum += placement.tables[t].rows * placement.tables[t].dim;
+  return sum;
+}
+std::int64_t DlrmPlan::exchanged_element_bytes() const { return graph::size_of(exchange_dtype(spec, numerics)); }
+
+Result<DlrmPlan> plan_dlrm(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& cluster,
+                           const SamplePlan& samples) {
+  const DlrmSpec& spec = model.as<DlrmSpec>();
+  TRY_ASSIGN(const DlrmShape shape, dlrm_shape(spec));
+  DlrmPlan plan{.model = model,
+                .spec = spec,
+                .framework = framework,
+                .samples = samples,
+                .cluster = cluster,
+                .shape = shape,
+                .numerics = numerics_of(model.precision, framework),
+                .first = samples.micro_step(0)};
+  plan.bottom = bottom_layers(spec, plan.first.largest(), plan.context());
+  plan.interaction = interaction_layers(spec, shape, plan.first.largest(), plan.context());
+  plan.top = top_layers(spec, shape, plan.first.largest(), plan.context());
+  if (hybrid_applies(spec, framework, plan.ranks()))
+    plan.hybrid = hybrid_split(expand_tables(spec), plan.first.total(), plan.ranks());
+  plan.bottom_on_one_rank = has_bottom_on_one_rank(plan);
+  plan.by_rails = exchanges_by_rails(plan);
+  plan.dense = dense_rank_memory(plan);
+  TRY_ASSIGN(plan.placement, place(plan));
+  return plan;
+}
+
+}  // namespace distsim::workload

@@ -1,0 +1,58 @@
+// DlrmSpec: a recommender, as in the section `dlrm` of configs/models. What each key means is said in dlrm_schema.cpp.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "base/config/schema.hpp"
+#include "sim/graph/op.hpp"
+#include "sim/workload/placement/planner.hpp"
+
+namespace distsim::workload {
+
+struct TableSpec {
+  std::int64_t rows = 0;
+  std::int64_t dim = 0;
+  double pooling_factor = 1;
+  double alpha = -1;
+  std::int64_t features = 1;
+  std::int64_t count = 1;
+};
+
+enum class InteractionKind : std::uint8_t { dot, dcn_v2, concat };
+enum class Sharding : std::uint8_t { planner, table_wise, row_wise, column_wise, data_parallel };
+
+struct DlrmSpec {
+  std::int64_t dense_features = 13;
+  std::int64_t embedding_dim = 128;
+  std::vector<std::int64_t> bottom_mlp{512, 256, 128};
+  std::vector<std::int64_t> top_mlp{1024, 1024, 512, 256, 1};
+  InteractionKind interaction = InteractionKind::dot;
+  std::int64_t cross_layers = 3, cross_rank = 512;
+  std::int64_t concat_stride = 1;
+  bool top_dropout = false;
+
+  std::vector<TableSpec> tables;
+  double index_skew = 1.05;
+  graph::DType embedding_dtype = graph::DType::fp32;
+  std::optional<graph::DType> exchange_dtype;  ///< none: that of the activations
+  graph::EmbeddingOptimizer embedding_optimizer = graph::EmbeddingOptimizer::sgd;
+
+  Sharding sharding = Sharding::planner;
+  Balance balance = Balance::cost;
+  Bytes data_parallel_below{0};
+  Bytes data_parallel_below_nodes{0};
+  Bytes table_memory{0};
+  double bandwidth_ratio = 0;
+  double work_ratio = 4;  ///< NVIDIA's own default
+  Bytes row_wise_above{0};
+  Bytes column_wise_above{0};
+  std::vector<std::int64_t> placement;
+  std::int64_t swept_parameters = 0;
+  bool exchange_through_host = false;
+  bool distribute_input = true;
+};
+
+Schema<DlrmSpec> dlrm_schema();
+
+}  // namespace distsim::workload

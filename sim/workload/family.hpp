@@ -1,0 +1,44 @@
+// ModelFamily: a kind of model that distsim can build. Each family describes itself in a file of its own: its keys,
+// what it refuses, and the function that turns a model of it into a Workload.
+#pragma once
+
+#include <span>
+#include <string_view>
+
+#include "sim/workload/specs/samples.hpp"
+#include "sim/workload/workload.hpp"
+
+namespace distsim::workload {
+
+/// A model that the family refuses: keys that differ from its defaults, and a part of the message that says why.
+struct Refusal {
+  std::string_view keys;  ///< YAML of the family's section, e.g. "{heads: 7}"
+  std::string_view message;
+};
+
+/// How a global batch is divided where GPUs share a model's layers.
+struct Batching {
+  std::uint32_t replicas = 1;  ///< groups of GPUs that take samples together
+  std::int64_t multiple = 1;   ///< a global batch is a multiple of this
+};
+
+struct ModelFamily {
+  std::string_view name;      ///< as in `kind:`, and of its section
+  std::string_view sentence;  ///< for `distsim list models`
+  std::span<const Refusal> refuses;
+  void (*add_section)(Schema<ModelSpec>&);
+  Result<Workload> (*build)(const ModelSpec&, const FrameworkSpec&, const ClusterShape&, const SamplePlan&);
+  /// Null: every rank is a replica, and any batch will do.
+  Batching (*batching)(const ModelSpec&, std::uint32_t ranks) = nullptr;
+  /// Whether the framework's hybrid embedding holds the model's tables on so many ranks. Null: it has no tables.
+  bool (*has_hybrid_embedding)(const ModelSpec&, const FrameworkSpec&, std::uint32_t ranks) = nullptr;
+};
+
+/// For ModelFamily::add_section: the section is named as its schema.
+template <class Spec>
+void add_section(Schema<ModelSpec>& model, const Schema<Spec>& section) {
+  model.nested(
+      section.section(), [](ModelSpec& m) -> Spec& { return m.as<Spec>(); }, section);
+}
+
+}  // namespace distsim::workload

@@ -1,0 +1,41 @@
+// TokenStack: the layers that sequence models share, added one after the other. Rows are tokens.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/workload/layers/layer.hpp"
+
+namespace distsim::workload {
+
+class TokenStack {
+ public:
+  TokenStack(const LayerContext& context, bool dropout) : c_(context), dropout_(dropout) {}
+
+  Layer& push(std::string name);
+  void linear(std::string name, std::int64_t rows, std::int64_t in, std::int64_t out,
+              Activation activation = Activation::none, bool owns_weight = true, bool bias = true);
+  /// Where the model has dropout at all.
+  void dropout(const std::string& name, std::int64_t elements);
+  /// x + dropout(y): one kernel where elementwise chains are fused. Backward the gradient also meets that of the
+  /// branch.
+  void residual(const std::string& name, std::int64_t elements);
+  void layer_norm(const std::string& name, std::int64_t rows, std::int64_t width);
+  /// In fp32 where the arithmetic is mixed.
+  void cross_entropy(const std::string& name, std::int64_t rows, std::int64_t classes);
+
+  const LayerContext& context() const { return c_; }
+  bool has_dropout() const { return dropout_; }
+  bool fused() const { return c_.framework->kernels.fuse_elementwise; }
+  graph::DType dtype() const { return c_.numerics.activation; }
+  std::int64_t bytes(std::int64_t elements) const { return elements * graph::size_of(dtype()); }
+  std::vector<Layer>& layers() { return layers_; }
+  std::vector<Layer> take() { return std::move(layers_); }
+
+ private:
+  const LayerContext& c_;
+  bool dropout_;
+  std::vector<Layer> layers_;
+};
+
+}  // namespace distsim::workload

@@ -1,0 +1,142 @@
+#include "traces/nsight/nsys_report.hpp"
+
+#include <algorithm>
+
+#include "base/text/counted.hpp"
+#include "base/text/printable.hpp"
+#include "traces/nsight/nsys_reader.hpp"
+
+namespace distsim::traces {
+namespace {
+
+constexpr std::size_t kMostRanks = 4096;
+constexpr std::int64_t kLatest = INT64_MAX / 4;  // ns: a start, a duration and the epoch still add up
+
+std::string path_of_rank(const std::string& path, std::uint32_t gpu, std::uint64_t process) {
+  return path + ":GPU " + std::to_string(gpu) + " of process " + std::to_string((process >> 24) & 0xFFFFFF);
+}
+
+}  // namespace
+
+std::uint32_t nsys_device(std::int64_t recorded) {
+  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(recorded, 0, INT32_MAX));
+}
+
+Result<void> NsysReport::read_header() {
+  if (!db_.has("META_DATA_EXPORT") && !db_.has("CUPTI_ACTIVITY_KIND_KERNEL") &&
+      !db_.has("CUPTI_ACTIVITY_KIND_RUNTIME") && !db_.has("NVTX_EVENTS")) {
+    return Error{"found a SQLite file without the tables of Nsight Systems, expected an export of nsys", file_.path,
+                 "write one with `nsys export --type sqlite`"};
+  }
+  TRY(db_.each_row("META_DATA_EXPORT", {"name", "value"}, [this](const SqliteRow& r) {
+    if (r.text(0) == "EXPORT_SCHEMA_VERSION") schema_ = printable(r.text(1), 20);
+  }));
+  TRY(db_.each_row("TARGET_INFO_SESSION_START_TIME", {"utcEpochNs"},
+                   [this](const SqliteRow& r) { epoch_ = std::clamp<std::int64_t>(r.integer(0), 0, kLatest); }));
+  TRY(read_devices());
+  return db_.each_row("StringIds", {"id", "value"},
+                      [this](const SqliteRow& r) { strings_[r.integer(0)] = job_.names.intern(r.text(1)); });
+}
+
+Result<void> NsysReport::read_devices() {
+  enum { kId, kName, kMemory, kMultiprocessors, kCudaDevice };
+  return db_.each_row(
+      "TARGET_INFO_GPU", {"id", "name", "totalMemory", "smCount", "cuDevice"}, [this](const SqliteRow& r) {
+        TraceDevice d{nsys_device(r.integer(r.is_null(kCudaDevice) ? kId : kCudaDevice)), std::string(r.text(kName)),
+                      static_cast<std::uint64_t>(std::max<std::int64_t>(0, r.integer(kMemory))),
+                      nsys_device(r.integer(kMultiprocessors))};
+        if (devices_.size() < kMostRanks) devices_.push_back(std::move(d));
+      });
+}
+
+NameId NsysReport::string(std::int64_t id) {
+  const auto at = strings_.find(id);
+  return at != strings_.end() ? at->second : job_.names.intern("(name not in the report)");
+}
+
+bool NsysReport::times(const SqliteRow& row, std::int64_t& start, std::int64_t& duration) {
+  start = row.integer(0, -1);
+  const std::int64_t end = row.integer(1, -1);
+  if (start < 0 || end < 0 || start > kLatest || end > kLatest) {
+    ++no_time_;
+    return false;
+  }
+  duration = std::max<std::int64_t>(0, end - start);
+  if (end < start) ++negative_;
+  start += epoch_;
+  return true;
+}
+
+RankBuilder* NsysReport::rank_for(std::uint32_t device, std::uint64_t process) {
+  if (RankBuilder* known = rank_of(device, process)) return known;
+  if (builders_.size() == kMostRanks) {
+    too_many_ = true;
+    return nullptr;
+  }
+  RankBuilder* made = &builders_.emplace(RankKey{device, process}, RankBuilder(job_)).first->second;
+  of_process_[process].emplace(device, made);
+  return made;
+}
+
+RankBuilder* NsysReport::rank_of(std::uint32_t device, std::uint64_t process) {
+  const auto at = builders_.find({device, process});
+  return at != builders_.end() ? &at->second : nullptr;
+}
+
+const NsysReport::Ranks* NsysReport::ranks_of(std::uint64_t process) const {
+  const auto at = of_process_.find(process);
+  return at != of_process_.end() ? &at->second : nullptr;
+}
+
+void NsysReport::add_device(const DeviceInput& input, std::int64_t device, std::uint64_t process) {
+  RankBuilder* rank = rank_for(nsys_device(device), process);
+  if (rank == nullptr) return;
+  DeviceInput placed = input;
+  placed.device = nsys_device(device);
+  rank->device(placed);
+  device_of_launch_[{process, input.correlation}] = placed.device;
+}
+
+Result<void> NsysReport::check_ranks() const {
+  if (builders_.empty())
+    return Error{"found no CUDA kernel or copy in the report, expected GPU activity", file_.path,
+                 "record with `nsys profile --trace cuda,nvtx`"};
+  if (too_many_)
+    return Error{"found more than 4096 pairs of process and GPU, expected the ranks of one job", file_.path, ""};
+  return {};
+}
+
+RankBuilder* NsysReport::launched_by(std::uint64_t process, std::uint64_t correlation) {
+  const auto launch = device_of_launch_.find({process, correlation});
+  if (correlation != 0 && launch != device_of_launch_.end()) return rank_of(launch->second, process);
+  const Ranks* own = ranks_of(process);
+  return own != nullptr ? own->begin()->second : nullptr;
+}
+
+void NsysReport::add_notes(TraceNotes& notes) const {
+  notes.drop("records without a usable time", no_time_);
+  notes.drop("records of processes without GPU work", other_process);
+  notes.drop("NVTX marks, domains, categories and ranges without an end", no_range);
+  if (negative_ > 0) notes.assume(counted(negative_, "negative duration") + " counted as 0");
+  if (graphs > 0) notes.assume(counted(graphs, "CUDA graph") + " recorded as a whole; the kernels inside are unknown");
+  if (devices_.empty()) notes.assume("the report does not name its GPUs");
+}
+
+std::vector<ReadRank> NsysReport::finish() {
+  std::vector<ReadRank> out;
+  for (auto& [key, builder] : builders_) {
+    const auto [gpu, process] = key;
+    ReadRank r;
+    r.rank.rank = static_cast<std::uint32_t>(out.size());
+    r.rank.format = std::string(kNsysSqlite.name) + (schema_.empty() ? "" : " " + schema_);
+    r.rank.path = builders_.size() == 1 ? file_.path : path_of_rank(file_.path, gpu, process);
+    const auto device = std::ranges::find(devices_, gpu, &TraceDevice::index);
+    r.rank.devices.push_back(device != devices_.end() ? *device : TraceDevice{gpu, "", 0, 0});
+    if (out.empty()) add_notes(r.rank.notes);
+    builder.finish(r.rank);
+    out.push_back(std::move(r));
+  }
+  return out;
+}
+
+}  // namespace distsim::traces

@@ -1,0 +1,86 @@
+// A report of Nsight Systems while its tables are read: what all tables share, and the ranks that come of them. Private
+// to nsight/.
+#pragma once
+
+#include <map>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "traces/build/rank_builder.hpp"
+#include "traces/files/sqlite_db.hpp"
+#include "traces/trace_format.hpp"
+
+namespace distsim::traces {
+
+class NsysReport {
+ public:
+  /// The ranks of a process, by GPU.
+  using Ranks = std::map<std::uint32_t, RankBuilder*>;
+
+  NsysReport(const SqliteDb& db, const TraceFile& file, TraceJob& job) : db_(db), file_(file), job_(job) {}
+
+  /// Schema, clock, GPUs and names, which the other tables refer to. Error: not written by nsys.
+  Result<void> read_header();
+
+  const SqliteDb& db() const { return db_; }
+  TraceJob& job() { return job_; }
+  NameId string(std::int64_t id);
+  /// From the first two columns of a row, start and end; false for intervals that cannot be.
+  bool times(const SqliteRow& row, std::int64_t& start, std::int64_t& duration);
+
+  /// Adds work of a GPU, and the rank of `device` and `process` with its first.
+  void add_device(const DeviceInput& input, std::int64_t device, std::uint64_t process);
+  /// Error: more ranks than a job has.
+  Result<void> check_ranks() const;
+  /// The rank that a call launched work for; else the first GPU of its process; null: the process has none.
+  RankBuilder* launched_by(std::uint64_t process, std::uint64_t correlation);
+  /// Null: no GPU work.
+  const Ranks* ranks_of(std::uint64_t process) const;
+  RankBuilder* rank_of(std::uint32_t device, std::uint64_t process);
+
+  std::vector<ReadRank> finish();
+
+  std::uint64_t other_process = 0, no_range = 0, graphs = 0;  ///< for the notes
+
+ private:
+  Result<void> read_devices();
+  RankBuilder* rank_for(std::uint32_t device, std::uint64_t process);
+  void add_notes(TraceNotes& notes) const;
+
+  /// (GPU, process) orders the ranks.
+  using RankKey = std::pair<std::uint32_t, std::uint64_t>;
+
+  const SqliteDb& db_;
+  const TraceFile& file_;
+  TraceJob& job_;
+  std::string schema_;
+  std::int64_t epoch_ = 0;
+  std::vector<TraceDevice> devices_;
+  std::unordered_map<std::int64_t, NameId> strings_;
+  std::map<RankKey, RankBuilder> builders_;
+  std::map<std::uint64_t, Ranks> of_process_;
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t> device_of_launch_;  ///< (process, correlation)
+  std::uint64_t no_time_ = 0, negative_ = 0;
+  bool too_many_ = false;
+};
+
+/// A GPU index as recorded, within range.
+std::uint32_t nsys_device(std::int64_t recorded);
+
+/// Kernels, CUDA graphs recorded as a whole, copies and memsets.
+Result<void> read_nsys_device_work(NsysReport& report);
+
+/// Runtime calls, NVTX ranges and synchronisations. REQUIRES: device work was read, which makes the ranks.
+Result<void> read_nsys_host_work(NsysReport& report);
+
+struct NvtxText {
+  std::string_view name;
+  std::string_view sizes;  ///< "[[8, 3], [4]]" where the text holds them
+  bool is_op = false;      ///< written by PyTorch's emit_nvtx
+};
+
+/// "aten::mul, op_id = 322567, seq = 12, sizes = [[8, 3], [4]]" -> name aten::mul; any other text is a name as it is.
+NvtxText nvtx_text(std::string_view text);
+
+}  // namespace distsim::traces
