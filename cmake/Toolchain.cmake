@@ -1,7 +1,7 @@
 # Compiler cache, linker, warnings and sanitizers: everything about how, nothing about what.
 find_program(CCACHE ccache)
-if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+if(CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)  # the sloppiness lets it cache what uses precompiled headers
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${CCACHE})
 endif()
 
 find_program(MOLD mold)
@@ -15,6 +15,33 @@ add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wall> $<$<COMPILE_LANGUAGE:CXX>:-
 add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>)
 
 if(DISTSIM_SANITIZE)
-  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fsanitize=address,undefined> $<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize-recover=all>)
+  # Without `null`: the address sanitizer reports such an access anyway, and the check takes a quarter of the time to compile.
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fsanitize=address,undefined> $<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize=null>
+                      $<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize-recover=all>)
   add_link_options(-fsanitize=address,undefined)
 endif()
+
+# Precompiled headers of the standard library save a third of the time to compile the tests, and the folders with sanitizers. The
+# ordinary build of the folders does without, so that a missing #include does not build.
+set(DISTSIM_STANDARD_HEADERS <algorithm> <array> <cmath> <cstdint> <filesystem> <fstream> <functional> <map> <memory> <numeric> <optional>
+                             <set> <span> <sstream> <string> <string_view> <unordered_map> <utility> <variant> <vector>)
+
+# distsim_precompiled(TARGET KIND OPTIONS...): gives TARGET the precompiled headers of its KIND (folder or test), built once for all
+# targets of that kind, and OPTIONS, which must be the same for all of them.
+function(distsim_precompiled TARGET KIND)
+  set(host distsim_precompiled_${KIND})
+  if(NOT TARGET ${host})
+    file(WRITE ${PROJECT_BINARY_DIR}/${host}.cpp "")
+    add_library(${host} STATIC ${PROJECT_BINARY_DIR}/${host}.cpp)
+    set(headers ${DISTSIM_STANDARD_HEADERS})
+    if(KIND STREQUAL "test")
+      target_link_libraries(${host} PRIVATE GTest::gtest)
+      set_target_properties(${host} PROPERTIES POSITION_INDEPENDENT_CODE OFF COMPILE_OPTIONS -fPIE)  # as executables are built
+      list(APPEND headers <gtest/gtest.h>)
+    endif()
+    target_compile_options(${host} PRIVATE ${ARGN} $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)  # for ccache
+    target_precompile_headers(${host} PRIVATE ${headers})
+  endif()
+  target_compile_options(${TARGET} PRIVATE ${ARGN} $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
+  target_precompile_headers(${TARGET} REUSE_FROM ${host})
+endfunction()

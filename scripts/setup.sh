@@ -3,7 +3,7 @@
 # Messages go to standard error, so that standard output stays the program's own.
 
 packages_to_run="g++ cmake ninja-build protobuf-compiler libprotobuf-dev libyaml-cpp-dev nlohmann-json3-dev libcli11-dev libspdlog-dev libfmt-dev zlib1g-dev libsimdjson-dev libsqlite3-dev libminizip-dev libre2-dev"
-packages_to_test="$packages_to_run libgtest-dev libgmock-dev libbenchmark-dev openmpi-bin libopenmpi-dev libboost-dev ccache mold python3 groff-base zsh"
+packages_to_test="$packages_to_run libgtest-dev libgmock-dev libbenchmark-dev openmpi-bin libopenmpi-dev libboost-dev ccache mold clang-format-14 python3 groff-base zsh"
 
 say() { printf '%s\n' "distsim: $*" >&2; }
 
@@ -47,7 +47,7 @@ install_packages() {
   missing=$(missing_packages "$@")
   missing=${missing% }
   [ -n "$missing" ] || return 0
-  # shellcheck disable=SC2086  # one word a package
+  # shellcheck disable=SC2086  # one word per package
   may_install $missing || return 2
   log=$(mktemp)
   # shellcheck disable=SC2086
@@ -69,10 +69,10 @@ build() {
   mkdir -p "$folder"
   log="$folder/build.log"
   if ! cmake --preset "$preset" >"$log" 2>&1; then
-    tail -n 30 "$log" >&2; say "configuring failed (all of it: $log)"; return 1
+    tail -n 30 "$log" >&2; say "configuration failed (full log: $log)"; return 1
   fi
   sed -n 's/^-- \(.*\(not built\|built without\|not run\).*\)/distsim: \1/p' "$log" >&2
   if ! cmake --build "$folder" ${1:+--target "$@"} >>"$log" 2>&1; then
-    grep -E -m 20 'error|FAILED|Error' "$log" >&2; say "building failed (all of it: $log)"; return 1
+    grep -E -m 20 'error|FAILED|Error' "$log" >&2; say "build failed (full log: $log)"; return 1
   fi
 }

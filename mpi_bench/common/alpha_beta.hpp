@@ -21,8 +21,8 @@ struct AlphaBeta {
 
 /// Least squares of the relative errors, so that short messages tell alpha and long ones beta, with Huber's weights: a
 /// size that was disturbed does not bend the line (residuals beyond 1.5 standard deviations, as the median of all tells
-/// them, count linearly). Points with positive times alone; alpha and 1/beta are kept at 0 or above. With two sizes it
-/// is the line through them. Errors: fewer than two sizes.
+/// them, count linearly). Only points with positive times count; alpha and 1/beta are kept at 0 or above. With two
+/// sizes it is the line through them. Errors: fewer than two sizes.
 Result<AlphaBeta> fit_alpha_beta(std::span<const SizeTime> points);
 
 }  // namespace distsim::bench

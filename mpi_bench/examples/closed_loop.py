@@ -3,7 +3,7 @@
 
     closed_loop.py --bin build/bin [--mpiexec mpirun] [--ranks 2] [--rounds 7] [--statistic median] [--csv FILE] [--prefix "nice -n -20"]
 
-What goes in: a curve of collective_bench around the size in question, and the time of the program's computation alone. What is predicted: the time of an
+What goes in: a curve of collective_bench around the size in question, and the time of the program's computation by itself. What is predicted: the time of an
 iteration of the whole program, which is measured only for the comparison. A machine is seldom idle, so that the comparison is paired: each round
 measures, one right after the other, a program's curve, and then the program with and without its collectives in blocks of ten iterations in turn; each
 round makes a prediction of its own, and of the rounds' ratios of predicted to measured the median counts. The figures are 10th
@@ -45,7 +45,7 @@ class Machine:
         self.mpirun = shlex.split(args.prefix) + [args.mpiexec, "-n", str(args.ranks)]
 
     def program(self, name, size, work):
-        """Microseconds of an iteration, and of its computation alone."""
+        """Microseconds of an iteration, and of its computation by itself."""
         out = run(self.mpirun + [f"{self.args.bin}/{name}", "--size", str(size), "--work", str(work), "--iterations", str(self.args.iterations), "--paired"])
         lines = {line.split()[0]: float(line.split()[COLUMN[self.args.statistic]]) for line in out.splitlines()}
         return lines["iteration"], lines["compute"]

@@ -58,8 +58,8 @@ double attention_bytes(const OpCase& c, const VectorShape& s) {
 /// Two products forward and four backward, of which flash attention makes one more again.
 double attention_products(const OpCase& c) { return c.pass != "bwd" ? 2 : c.op == "flash_attention" ? 5 : 4; }
 
-/// Bytes of an op on arrays: in and out; the optimizers' states, the interaction's triangle and the scores of attention
-/// beside them.
+/// Bytes of an op on arrays: in and out, with the optimizers' states, the interaction's triangle and the attention
+/// scores.
 double vector_bytes(const OpCase& c, const VectorShape& s) {
   const auto e = static_cast<double>(dtype_bytes(c.dtype));
   const double elements = product({s.rows, s.cols});

@@ -15,21 +15,34 @@ std::string op_names() {
 }
 
 void declare(CLI::App& app, OpBenchOptions& o, std::string& grid) {
-  app.add_option("--ops", o.ops, "Comma-separated list of ops; default: all of " + op_names())->delimiter(',');
-  app.add_option("--dtypes", o.dtypes, "Comma-separated list of data types; default: all that each op supports")
+  app.add_option("--ops", o.ops, "Comma-separated list of ops (default: all): " + op_names())
+      ->type_name("NAMES")
       ->delimiter(',');
-  app.add_option("--grid", grid, "smoke (a few small shapes) or standard")->capture_default_str();
+  app.add_option("--dtypes", o.dtypes, "Comma-separated list of data types (default: all that the op supports)")
+      ->type_name("NAMES")
+      ->delimiter(',');
+  app.add_option("--grid", grid, "smoke (a few small shapes) or standard")
+      ->type_name("smoke|standard")
+      ->capture_default_str();
   app.add_option("--out", o.out, "Output folder for gemm.csv, conv2d.csv, elementwise_norm_softmax.csv, embedding.csv")
+      ->type_name("FOLDER")
       ->capture_default_str();
   app.add_option("--relative-error", o.limits.relative_error,
-                 "Repeat until the relative error of the median is at most this")
+                 "Repeat until the relative standard error of the median is at most this (0.01 is 1 %)")
+      ->type_name("SHARE")
       ->capture_default_str();
-  app.add_option("--min-repetitions", o.limits.min_repetitions, "Minimum repetitions")->capture_default_str();
-  app.add_option("--max-repetitions", o.limits.max_repetitions, "Maximum repetitions")->capture_default_str();
-  app.add_option("--max-seconds", o.limits.max_seconds, "Maximum measured time per shape")->capture_default_str();
-  app.add_flag("--flush-l2", o.flush_l2, "Cold L2: flush it before every launch");
-  app.add_option("--device", o.device, "CUDA device")->capture_default_str();
-  app.add_option("--gpu", o.gpu, "Name for the gpu column; default: the driver's name");
+  app.add_option("--min-repetitions", o.limits.min_repetitions, "Minimum repetitions")
+      ->type_name("N")
+      ->capture_default_str();
+  app.add_option("--max-repetitions", o.limits.max_repetitions, "Maximum repetitions")
+      ->type_name("N")
+      ->capture_default_str();
+  app.add_option("--max-seconds", o.limits.max_seconds, "Maximum measured time per shape")
+      ->type_name("SECONDS")
+      ->capture_default_str();
+  app.add_flag("--flush-l2", o.flush_l2, "Flush the L2 cache before every launch (cold L2)");
+  app.add_option("--device", o.device, "CUDA device")->type_name("N")->capture_default_str();
+  app.add_option("--gpu", o.gpu, "Name for the gpu column (default: the name the driver reports)")->type_name("NAME");
   app.add_flag("--list", o.list, "Print the grid and stop; needs no GPU");
 }
 
@@ -57,7 +70,7 @@ Result<void> check(const OpBenchOptions& o) {
 
 Result<OpBenchCommand> parse_op_bench(int argc, const char* const* argv) {
   CLI::App app(
-      "Measures the latency of ops on one GPU over a grid of shapes. If restarted, it resumes where it stopped.",
+      "Measures the latency of ops on one GPU over a grid of shapes. A restarted run continues where it stopped.",
       "op_bench");
   OpBenchOptions options;
   std::string grid = "standard";

@@ -32,7 +32,7 @@ Result<OpBenchCommand> parse_op_bench(int argc, const char* const* argv);
 /// between two events, after a write of twice the L2's size.
 std::string timing_name(bool flush_l2);
 
-/// Text of --list: the header line and a line a case.
+/// Text of --list: the header line and one line per case.
 std::string list_text(const std::vector<OpCase>& cases);
 
 }  // namespace distsim::bench

@@ -78,8 +78,8 @@ TEST(Groups, GroupsOfAShapeAreDisjointAndOfItsSize) {
 
 TEST(Groups, RefusalsSayWhatThereIs) {
   EXPECT_NE(refusal("rials", blocks(2, 4)).find("did you mean 'rails'"), std::string::npos);
-  EXPECT_NE(refusal("rails", blocks(1, 4)).find("1 node of 4 ranks"), std::string::npos);
-  EXPECT_NE(refusal("16x2", blocks(2, 4)).find("fits 2 nodes of 4 ranks"), std::string::npos);
+  EXPECT_NE(refusal("rails", blocks(1, 4)).find("1 node with 4 ranks"), std::string::npos);
+  EXPECT_NE(refusal("16x2", blocks(2, 4)).find("fits 2 nodes with 4 ranks each"), std::string::npos);
   EXPECT_NE(refusal("3x2", blocks(2, 4)).find("multiple of 2"), std::string::npos);
   EXPECT_NE(refusal("nodes", {0, 0, 1}).find("1 to 2 ranks"), std::string::npos);
   for (const char* bad : {"", "8x", "x2", "8x2x1", "0x1", "-2x1", "8x0", "2x1.alon", "99999999999999999999x1"})

@@ -18,8 +18,8 @@ void play(benchmark::State& state, const Scene& scene) {
   state.counters["steps"] = static_cast<double>(scene.p.steps.size());
 }
 
-/// Every rank sends to every other at once, each message a flow of its own, over hosts' links alone. `spread` makes the
-/// messages of unequal size, so that flows end at that many different times.
+/// Every rank sends to every other at once, each message a flow of its own, over the hosts' links only. `spread` makes
+/// the messages of unequal size, so that flows end at that many different times.
 Scene linear_all_to_all(std::uint32_t ranks, std::uint32_t spread) {
   Scene s{{ranks, ranks - 1}, {std::vector<double>(2 * ranks, 1.0)}};
   for (std::uint32_t from = 0; from < ranks; ++from) {

@@ -29,8 +29,8 @@ struct Call {
 /// does), or not at all.
 enum class InPlace : std::uint8_t { checked, timed_only, unsupported };
 
-/// `samples` times `calls_each` calls without pause. Calls that are short beside a reading of the clock are timed
-/// several at a time.
+/// `samples` times `calls_each` calls without pause. Calls that are short compared with reading the clock are
+/// timed several at a time.
 struct LoopShape {
   int samples = 20, calls_each = 1;
   int calls() const { return samples * calls_each; }
@@ -78,7 +78,7 @@ class Backend {
 
   virtual Result<void> run(const Call& call) = 0;  ///< once, and waits until it is done
   virtual Result<LoopTimes> time(const Call& call, const LoopShape& loop) = 0;
-  /// Seconds of a bare loop of the same calls, with the clock read before and after it alone.
+  /// Seconds of a bare loop of the same calls, with the clock read only before and after it.
   virtual Result<double> time_bare(const Call& call, int calls) = 0;
 
   /// Null where the backend has none.

@@ -17,7 +17,7 @@ struct Transfer {
 };
 
 struct Exchange {
-  std::vector<Transfer> sends, receives;  ///< a rank's message to itself stands in both
+  std::vector<Transfer> sends, receives;  ///< a rank's message to itself is in both
 };
 
 /// Kinds that reduce have none: empty. Messages of no elements are left out; in place, so is a part that already lies

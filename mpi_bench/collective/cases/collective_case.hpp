@@ -31,7 +31,7 @@ enum class Kind : std::uint8_t {
   sendrecv
 };
 
-/// Where a rank stands. `imbalance` is used by alltoallv alone.
+/// A rank's place in its group. Only alltoallv uses `imbalance`.
 struct Shape {
   int ranks = 1;
   int rank = 0;

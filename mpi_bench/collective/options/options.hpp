@@ -111,7 +111,7 @@ struct CommandLine {
   std::optional<std::string> print;
   Options options;
   /// Every flag with its value, one per line ("-b 8"), except those that may differ between ranks: where a rank finds
-  /// the others, and files that rank 0 reads alone.
+  /// the others, and files that only rank 0 reads.
   std::string flags;
 };
 Result<CommandLine> parse_command_line(int argc, const char* const* argv);

@@ -19,12 +19,12 @@ std::string quoted(const std::string& text) {
   return out + "'";
 }
 
-/// The one beside this program, else the one in PATH.
+/// The one next to this program, else the one in PATH.
 std::string simulator() {
   std::error_code failed;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", failed);
-  const auto beside = self.parent_path() / "distsim";
-  return !failed && std::filesystem::exists(beside, failed) ? beside.string() : "distsim";
+  const auto neighbour = self.parent_path() / "distsim";
+  return !failed && std::filesystem::exists(neighbour, failed) ? neighbour.string() : "distsim";
 }
 
 Result<std::string> simulate(const std::string& config) {

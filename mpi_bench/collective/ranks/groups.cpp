@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <numeric>
 
+#include "base/text/counted.hpp"
 #include "base/text/spelling.hpp"
 
 namespace distsim::bench {
@@ -53,8 +54,7 @@ Result<Shape2> shape_of(const GroupRequest& request, const Machine& m) {
   if (name == "halves") return nodes > 1 ? Shape2{m.least, nodes / 2, false} : Shape2{m.least / 2, 1, false};
   if (name == "pairs") return Shape2{2, 1, false};
   if (name == "far_pairs") return Shape2{1, 2, false};
-  if (request.ranks % request.nodes != 0)
-    return misfit(request, "a multiple of " + std::to_string(request.nodes) + " ranks");
+  if (request.ranks % request.nodes != 0) return misfit(request, "a multiple of " + counted(request.nodes, "rank"));
   return Shape2{request.ranks / request.nodes, request.nodes, request.alone};
 }
 
@@ -108,9 +108,8 @@ Result<Grouping> groups_of(const GroupRequest& request, std::span<const int> nod
     return Grouping{request.name, machine.ranks, static_cast<int>(machine.nodes.size()), {std::move(everybody)}};
   }
   TRY_ASSIGN(const Shape2 shape, shape_of(request, machine));
-  const std::string there = std::to_string(machine.nodes.size()) +
-                            (machine.nodes.size() == 1 ? " node of " : " nodes of ") + std::to_string(machine.least) +
-                            " ranks";
+  const std::string there = counted(machine.nodes.size(), "node") + " with " + counted(machine.least, "rank") +
+                            (machine.nodes.size() == 1 ? "" : " each");
   if (shape.per_node * shape.nodes < 2)
     return misfit(request, "a shape with at least 2 ranks per group; this is " + there);
   if (shape.nodes > static_cast<int>(machine.nodes.size()) || shape.per_node > machine.least)

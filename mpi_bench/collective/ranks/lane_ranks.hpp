@@ -10,7 +10,7 @@
 
 namespace distsim::bench {
 
-/// Where the lanes of one process meet. Lane 0 alone talks to the other processes, always from its own thread, as
+/// Where the lanes of one process meet. Only lane 0 talks to the other processes, always from its own thread, as
 /// MPI_THREAD_FUNNELED wants it.
 class LaneMeeting {
  public:

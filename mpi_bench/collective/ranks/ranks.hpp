@@ -41,7 +41,7 @@ class Ranks {
   /// The first failing rank's error on every rank ("rank 3: ..."), or success everywhere.
   Result<void> agree(const Result<void>& mine) const;
 
-  /// One rank alone cannot go on: says why and ends the job with exit code 1.
+  /// This rank cannot go on: says why and ends the job with exit code 1.
   [[noreturn]] void abort(const std::string& why) const;
   [[noreturn]] virtual void end_job() const = 0;  ///< at once, with exit code 1
 

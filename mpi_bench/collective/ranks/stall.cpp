@@ -24,10 +24,10 @@ std::tuple<std::uint64_t, bool, std::uint64_t> progress(const RankState& r) {
 
 std::optional<Verdict> verdict_of(const std::vector<RankState>& ranks, double now, double limit_s) {
   if (auto gone = those(ranks, [](const RankState& r) { return r.gone; }); !gone.empty())
-    return Verdict{std::move(gone), "has exited"};
+    return Verdict{std::move(gone), "has exited", false};
   if (limit_s <= 0 || ranks.empty()) return std::nullopt;
   if (auto silent = those(ranks, [&](const RankState& r) { return now - r.heard_at > limit_s; }); !silent.empty())
-    return Verdict{std::move(silent), "does not respond"};
+    return Verdict{std::move(silent), "does not respond", true};
   const auto last = progress(*std::min_element(
       ranks.begin(), ranks.end(), [](const RankState& a, const RankState& b) { return progress(a) < progress(b); }));
   auto behind = those(ranks, [&](const RankState& r) { return progress(r) == last; });
@@ -35,7 +35,8 @@ std::optional<Verdict> verdict_of(const std::vector<RankState>& ranks, double no
     if (now - ranks[r].moved_at <= limit_s) return std::nullopt;
   }
   const bool all = behind.size() == ranks.size();
-  return Verdict{std::move(behind), all ? "and all others are waiting for each other inside the library" : "is stuck"};
+  return Verdict{std::move(behind), all ? "and all others are waiting for each other inside the library" : "is stuck",
+                 false};
 }
 
 }  // namespace distsim::bench

@@ -22,11 +22,12 @@ struct RankState {
 struct Verdict {
   std::vector<int> ranks;  ///< who holds the run up
   std::string why;         ///< "does not answer", "has ended", "is stuck", "all ranks wait"
+  bool silent = false;     ///< nothing was heard of it: what it reported last may be long past, rank 0 knows better
 };
 
-/// A rank that is gone is named at once; one that has said nothing for `limit_s` is named; else, where the rank that is
-/// furthest behind has not moved for `limit_s`, all ranks that are as far behind and do not themselves wait for others.
-/// Ranks that wait are never named while one that does not is behind.
+/// A rank that has exited is named at once; one that has said nothing for `limit_s` is named; else, where the rank that
+/// is furthest behind has not moved for `limit_s`, all ranks that are as far behind and do not themselves wait for
+/// others. Ranks that wait are never named while one that does not is behind.
 std::optional<Verdict> verdict_of(const std::vector<RankState>& ranks, double now, double limit_s);
 
 }  // namespace distsim::bench

@@ -29,7 +29,7 @@ std::optional<int> number(const char* text) {
   return static_cast<int>(value);
 }
 
-/// Jobs beside each other get ports of their own, most of the time.
+/// Concurrent jobs on one machine get different ports, most of the time.
 int port_of(const std::string& job) {
   if (job.empty()) return kDefaultPort;
   return 20000 + static_cast<int>(fnv32(job) % 10000);

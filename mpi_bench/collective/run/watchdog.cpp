@@ -10,6 +10,7 @@
 #include <random>
 #include <sstream>
 
+#include "base/text/counted.hpp"
 #include "mpi_bench/collective/ranks/stall.hpp"
 #include "mpi_bench/collective/run/tcp/tcp_socket.hpp"
 #include "mpi_bench/common/pulse.hpp"
@@ -74,7 +75,7 @@ struct Watchdog::Impl {
   double limit_s = 0;
   std::vector<std::string> hosts;
   tcp::asio::io_context io;
-  std::vector<std::optional<tcp::Socket>> lines;  ///< rank 0: by rank; others: [0] alone
+  std::vector<std::optional<tcp::Socket>> lines;  ///< rank 0: by rank; others: only [0]
   std::mutex mutex;
   std::string activity = "starting";
   std::atomic<bool> ending{false};
@@ -151,12 +152,11 @@ struct Watchdog::Impl {
     if (!verdict || ending.load()) return;
     const int first = verdict->ranks.front();
     const RankState& state = states[first];
-    const bool silent =
-        verdict->why ==
-        "does not respond";  // what it said last may be long past: the others wait for it where rank 0 is
-    std::string text = name_of(first) + " " + verdict->why + " at: " + (silent ? states[0] : state).activity + " (" +
-                       std::to_string(state.calls) + " calls done)";
-    if (verdict->ranks.size() > 1) text += ", and so do " + std::to_string(verdict->ranks.size() - 1) + " more ranks";
+    const std::size_t more = verdict->ranks.size() - 1;
+    const std::string others = more == 0 ? "" : " (and " + counted(more, "more rank") + ")";
+    std::string text = name_of(first) + others + " " + verdict->why +
+                       " at: " + (verdict->silent ? states[0] : state).activity + " (" + std::to_string(state.calls) +
+                       " calls done)";
     if (!state.gone) text += ", no progress for " + std::to_string(static_cast<int>(limit_s)) + " s";
     for (int r = 1; r < size; ++r) {
       if (lines[r]) send_beat(*lines[r], Beat{.word = Word::stop});
@@ -164,9 +164,9 @@ struct Watchdog::Impl {
     end_process(text + "; job aborted, finished results are in the files, marked partial");
   }
 
-  // The others report to rank 0, and notice when it is gone.
+  // The others report to rank 0, and notice when it has exited.
   void report() {
-    // Rank 1 speaks for all: the others leave it time to, as the first that ends makes mpirun end the rest.
+    // Rank 1 reports for all. The others give it time, because the first rank that exits makes mpirun end the rest.
     const double patience = limit_s + (rank == 1 ? kSpeaker : kOthers);
     BeatReader reader;
     double heard_at = now();

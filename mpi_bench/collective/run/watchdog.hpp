@@ -13,7 +13,7 @@ namespace distsim::bench {
 class Watchdog {
  public:
   /// All processes together, each of `lanes` ranks. `limit_s` 0: only deaths are noticed, not stalls. Processes that
-  /// cannot reach the first watch themselves alone, with a warning.
+  /// cannot reach the first watch only themselves, with a warning.
   static std::unique_ptr<Watchdog> start(const ProcessRanks& ranks, double limit_s, int lanes);
   ~Watchdog();  ///< a farewell: connections that end from now on mean nothing
   Watchdog(const Watchdog&) = delete;

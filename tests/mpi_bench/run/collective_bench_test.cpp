@@ -237,7 +237,7 @@ TEST_F(CollectiveBench, AnInterruptLeavesThePartialFile) {
   EXPECT_GE(file.curves(0).points_size(), 3);
 }
 
-// The only rank stands still in the middle of a row, with the lock of its standard output held.
+// The only rank stops in the middle of a row, with the lock of its standard output held.
 TEST_F(CollectiveBench, AnInterruptEndsARunWhoseOutputNobodyReads) {
   const std::string pipe = dir_ + "/pipe";
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
@@ -338,14 +338,13 @@ TEST_F(CollectiveBench, MoreSamplesUntilTheMedianIsKnown) {
   EXPECT_GE(half["ranks"]["arrival_skew_us"].get<double>(), 0);
 }
 
-// A computation and a second communicator beside the timed calls; such curves must not price anything.
+// A computation and a second communicator run concurrently; such curves must not price anything.
 TEST_F(CollectiveBench, ContendedCurvesAreMarked) {
-  for (const char* beside : {"compute", "256K"}) {
+  for (const char* load : {"compute", "256K"}) {
     const std::string curve = dir_ + "/b.curve.txtpb";
-    const Finished f =
-        mpirun(2, "--backend mpi -b 64K -e 64K -n 5 --beside " + std::string(beside) + " --out " + curve);
-    ASSERT_EQ(f.code, 0) << beside << f.err;
-    EXPECT_NE(f.out.find("beside"), std::string::npos);
+    const Finished f = mpirun(2, "--backend mpi -b 64K -e 64K -n 5 --load " + std::string(load) + " --out " + curve);
+    ASSERT_EQ(f.code, 0) << load << f.err;
+    EXPECT_NE(f.out.find("# groups concurrent with "), std::string::npos);
     EXPECT_NE(read_curves(curve).curves(0).not_used(), "");
   }
 }

@@ -1,4 +1,4 @@
-// Runs a command as a user would, to its end or beside the test, and keeps what it said.
+// Runs a command as a user would, to its end or concurrently with the test, and keeps what it said.
 #pragma once
 
 #include <arpa/inet.h>

@@ -53,7 +53,7 @@ struct CallEstimate {
 };
 Result<CallEstimate> call_estimate(Backend& backend, const Call& call);
 
-/// Calls to a sample, so that what a sample costs beside them (a reading of the clock, a note) is below 1 % of it.
+/// Calls to a sample, so that the overhead of a sample (reading the clock, a note) is below 1 % of it.
 int calls_each_for(double seconds_a_call);
 
 }  // namespace distsim::bench

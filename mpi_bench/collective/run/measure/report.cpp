@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "base/file.hpp"
+#include "base/text/counted.hpp"
 
 namespace distsim::bench {
 namespace {
@@ -19,8 +20,6 @@ std::string today() {
   std::strftime(text, sizeof text, "%Y-%m-%d", &parts);
   return text;
 }
-
-std::string plural(int count, const char* what) { return std::to_string(count) + " " + what + (count == 1 ? "" : "s"); }
 
 std::string rank_line_text(const Ranks& ranks, const DeviceFacts& device) {
   return std::to_string(::getpid()) + "\t" + std::to_string(device.index) + "\t" + ranks.host() + "\t" + device.bus_id +
@@ -64,8 +63,8 @@ std::string settings_text(const Options& options, const Sweep& sweep, bool nccl)
 std::string group_text(const Team& team, const Options& options) {
   std::string text;
   if (!team.whole())
-    text = team.shape + ": " + plural(team.groups, "group") + " of " + plural(team.ranks, "rank") + " on " +
-           plural(team.nodes, "node") + (team.groups > 1 ? ", all at once" : "");
+    text = team.shape + ": " + counted(team.groups, "group") + " of " + counted(team.ranks, "rank") + " on " +
+           counted(team.nodes, "node") + (team.groups > 1 ? ", all at once" : "");
   if (options.load.kind == LoadKind::compute)
     text += (text.empty() ? "" : "; ") + std::string("concurrent with computation");
   if (options.load.kind == LoadKind::collective)
@@ -96,7 +95,7 @@ void RunReport::introduce(const Backend& backend) {
   CurveFileFacts facts{
       .system = options_.files.system,
       .device = device.name,
-      .hardware = plural(ranks_.size(), "rank") + " on " + plural(ranks_.nodes(), "node") + ", " + device.name,
+      .hardware = counted(ranks_.size(), "rank") + " on " + counted(ranks_.nodes(), "node") + ", " + device.name,
       .flags = flags_};
   for (int r = 0; r < ranks_.size(); ++r) {
     if (ranks_.node_of()[r] == static_cast<int>(facts.hosts.size()))

@@ -56,7 +56,7 @@ class Run {
   }
 
  private:
-  /// Types of one collective over one group stand in one table, as in nccl-tests.
+  /// Types of one collective over one group share a table, as in nccl-tests.
   bool begins_table(std::size_t i) const {
     return i == 0 || at_[i].curve.what != at_[i - 1].curve.what || !(at_[i].grouping == at_[i - 1].grouping);
   }

@@ -11,6 +11,7 @@
 #include <optional>
 #include <thread>
 
+#include "base/text/counted.hpp"
 #include "mpi_bench/collective/backend/buffered_backend.hpp"
 #include "mpi_bench/collective/backend/host_load.hpp"
 #include "mpi_bench/collective/backend/host_loop.hpp"
@@ -196,8 +197,8 @@ class MpiBackend : public BufferedBackend {
     else if (provided == MPI_THREAD_MULTIPLE)
       load_.emplace(comm_, bytes);
     else
-      return Error{"the MPI library does not provide MPI_THREAD_MULTIPLE, which concurrent collectives need",
-                   "--beside", ""};
+      return Error{"the MPI library does not provide MPI_THREAD_MULTIPLE, which concurrent collectives need", "--load",
+                   ""};
     return {};
   }
   Result<void> stop_load() override {
@@ -326,9 +327,8 @@ Result<void> mpi_cuda_usable(const Ranks& ranks) {
   const cudaError_t code = cudaGetDeviceCount(&devices);
   if (code != cudaSuccess) return Error{std::string("no GPU: ") + cudaGetErrorString(code), "", ""};
   if (devices < ranks.local_size())
-    return Error{
-        std::to_string(devices) + " GPUs on " + ranks.host() + " for " + std::to_string(ranks.local_size()) + " ranks",
-        "", ""};
+    return Error{counted(devices, "GPU") + " on " + ranks.host() + " for " + counted(ranks.local_size(), "rank"), "",
+                 ""};
 #if defined(MPIX_CUDA_AWARE_SUPPORT)
   if (MPIX_Query_cuda_support() != 1)
     return Error{"this MPI library does not accept GPU memory (MPIX_Query_cuda_support)", "", ""};

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <optional>
 
+#include "base/text/counted.hpp"
 #include "mpi_bench/collective/backend/buffered_backend.hpp"
 #include "mpi_bench/collective/run/backends.hpp"
 #include "mpi_bench/collective/run/nccl/gpu_load.hpp"
@@ -137,8 +138,8 @@ class NcclBackend : public BufferedBackend {
   template <class Loop>
   Result<void> together(NcclPart& part, const Loop& loop) {
     if (needs_.issue_group == nullptr) {
-      NcclPart* const alone[] = {&part};
-      return loop(NcclParts(alone));
+      NcclPart* const single[] = {&part};
+      return loop(NcclParts(single));
     }
     needs_.issue_group->together(part, [&](std::span<IssueGroup::Part* const> met) {
       std::vector<NcclPart*> parts;
@@ -165,8 +166,7 @@ Result<void> nccl_usable(const Ranks& processes, int lanes) {
   if (code != cudaSuccess) return Error{std::string("no GPU: ") + cudaGetErrorString(code), "", ""};
   const int ranks = processes.local_size() * lanes;
   if (devices >= ranks || (devices > 0 && shares_gpus())) return {};
-  return Error{std::to_string(devices) + " GPUs on " + processes.host() + " for " + std::to_string(ranks) + " ranks",
-               "", ""};
+  return Error{counted(devices, "GPU") + " on " + processes.host() + " for " + counted(ranks, "rank"), "", ""};
 }
 
 Result<std::unique_ptr<Backend>> make_nccl_backend(const Ranks& ranks, const Team& team, const NcclNeeds& needs) {

@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "base/text/counted.hpp"
 #include "mpi_bench/collective/backend/buffered_backend.hpp"
 #include "mpi_bench/collective/backend/host_load.hpp"
 #include "mpi_bench/collective/backend/host_loop.hpp"
@@ -41,8 +42,8 @@ class TcpBackend : public BufferedBackend {
 
   std::string name() const override { return "tcp"; }
   std::string library() const override {
-    return "TCP with " + std::to_string(streams_) + (streams_ == 1 ? " stream" : " streams") + ", Boost.Asio " +
-           std::to_string(BOOST_VERSION / 100000) + "." + std::to_string(BOOST_VERSION / 100 % 1000);
+    return "TCP with " + counted(streams_, "stream") + ", Boost.Asio " + std::to_string(BOOST_VERSION / 100000) + "." +
+           std::to_string(BOOST_VERSION / 100 % 1000);
   }
   DeviceFacts device() const override { return {.index = 0, .bus_id = "host", .name = "host memory"}; }
   PointToPoint* pairs() override { return &pairs_; }

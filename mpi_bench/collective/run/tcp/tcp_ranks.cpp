@@ -97,7 +97,7 @@ class TcpRanks : public ProcessRanks {
 
   tcp::Socket& line(int other) const { return *lines_[static_cast<std::size_t>(other)]; }
 
-  /// A rank that is gone ends the job.
+  /// A rank that has exited ends the job.
   template <class T>
   T must(int other, Result<T> result) const {
     if (!result.ok()) abort("rank " + std::to_string(other) + " has disconnected (" + result.error().what + ")");

@@ -4,6 +4,8 @@
 
 #include <poll.h>
 
+#include <utility>  // Boost 1.74 uses std::exchange without it
+
 #include <boost/asio.hpp>
 #include <chrono>
 #include <cstring>

@@ -200,7 +200,7 @@ class FlashAttentionOp : public PreparedOp {
     return {};
   }
 
-  /// Statistics are written in training alone.
+  /// Statistics are written only in training.
   Result<std::vector<Operand>> forward_operands(bool training) {
     std::vector<Operand> operands;
     TRY(add(operands, CUDNN_ATTR_OPERATION_SDPA_FWD_QDESC, kQ));

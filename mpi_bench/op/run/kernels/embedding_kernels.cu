@@ -50,7 +50,7 @@ __global__ void backward_sgd_kernel(T* weights, const std::int64_t* indices, con
 
 unsigned blocks_for_bags(std::int64_t bags) { return blocks_for(bags * kWarp); }
 
-/// fp32 and fp16 alone: a table in bf16 has no use that we measure.
+/// Only fp32 and fp16: a table in bf16 has no use that we measure.
 template <class F>
 cudaError_t with_table_type(ElementType type, F f) {
   switch (type) {

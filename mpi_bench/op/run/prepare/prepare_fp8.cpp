@@ -1,4 +1,4 @@
-// GEMM of 8-bit floating point (e4m3) by cuBLASLt, result in bf16: layout NT alone, which is all that it has.
+// GEMM of 8-bit floating point (e4m3) by cuBLASLt, result in bf16: only layout NT, the only one it supports.
 #include <cublasLt.h>
 #include <cuda_fp8.h>
 

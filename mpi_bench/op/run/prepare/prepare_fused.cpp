@@ -30,7 +30,7 @@ class SampleOp : public PreparedOp {
     const std::int64_t count = s_.rows * s_.cols, bytes = dtype_bytes(c_.dtype);
     TRY_ASSIGN(in_, filled(type_, count, bytes, 1, stream));
     TRY_ASSIGN(out_, CudaMemory::device(2 * count *
-                                        bytes));  // the triangle is below features / 2 vectors, beside the dense one
+                                        bytes));  // the triangle is below features / 2 vectors, next to the dense one
     TRY_ASSIGN(sums_, CudaMemory::device(2 * s_.cols * sizeof(float)));
     return {};
   }
