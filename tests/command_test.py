@@ -272,7 +272,7 @@ class Refuses(unittest.TestCase):
         pipeline = ["--config", ROOT / "configs/megatron_gpt_145b.yaml", "--set", "model.global_batch=384"]
         line = self.refused(*pipeline, "--json", "r.json", "--write-et", "t", says="GB in total, expected at most 4 GB")
         fit = int(re.search(r"--write-et-ranks (\d+) writes the first", line)[1])
-        self.assertIn("--write-et-ranks 1536 all of them", line)
+        self.assertIn("--write-et-ranks 1536 writes all of them", line)
         self.assertGreater(fit, 1)
         with tempfile.TemporaryDirectory() as d:
             r = run(*pipeline, "--write-et", "t", "--write-et-ranks", 2, cwd=d)

@@ -40,8 +40,8 @@ struct Hop {
 };
 
 /// Whether the other GPUs of a group's nodes communicate at the same time, in groups of their own, as when all parts of
-/// a partition run the same collective. Adapters are then shared by the GPUs that are nearest to them; otherwise a group has
-/// them to itself.
+/// a partition run the same collective. Adapters are then shared by the GPUs that are nearest to them; otherwise a
+/// group has them to itself.
 enum class Siblings : std::uint8_t { idle, active };
 
 /// What a group of ranks has at its disposal; the input of every collective model.

@@ -140,14 +140,15 @@ void add_cost_collective(CLI::App& cost, Action& action) {
   sub->add_option("--curve", f->curves, "Measurements to prefer: a curve file or an nccl-tests log; may be repeated")
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  sub->add_option("--launch", f->launch, "mpi (one rank per process) or single_process");
+  sub->add_option("--launch", f->launch, "mpi (one rank per process) or single_process")->type_name("LAUNCH");
   sub->add_option("--algorithms", f->algorithms, "Algorithms that NCCL may choose, as in NCCL_ALGO: Ring,Tree,...")
       ->delimiter(',');
   sub->add_option("--protocols", f->protocols, "Protocols that NCCL may choose, as in NCCL_PROTO: LL,LL128,Simple")
       ->delimiter(',');
   sub->add_option(
-      "--exchange", f->exchange,
-      "all_to_all across nodes: grouped (NCCL), hierarchical (NVLink, then rails) or rdma (the same, with the framework's RDMA writes along rails)");
+         "--exchange", f->exchange,
+         "all_to_all across nodes: grouped (NCCL), hierarchical (NVLink, then rails) or rdma (the same, with the framework's RDMA writes along rails)")
+      ->type_name("EXCHANGE");
   sub->add_flag(
       "--side-by-side", f->side_by_side,
       "The other GPUs of the nodes run the same collective concurrently in their own groups (rails: --gpus-per-node 1 --side-by-side)");

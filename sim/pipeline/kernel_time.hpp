@@ -12,8 +12,8 @@
 
 namespace distsim::pipeline {
 
-/// Factors on the time of every kernel that an op model prices (graph::Work::kernel). Copies and collectives have models
-/// of their own, and a time that is given (a program's step, host work) is taken as it is.
+/// Factors on the time of every kernel that an op model prices (graph::Work::kernel). Copies and collectives have
+/// models of their own, and a time that is given (a program's step, host work) is taken as it is.
 struct KernelTime {
   double framework = 1;  ///< FrameworkSpec::Kernels::scale_16bit or scale_32bit
   double device =

@@ -13,7 +13,8 @@
 namespace distsim::study {
 namespace {
 
-constexpr std::array<std::string_view, 5> kLabels{"case_id", "measured_ms", "series", "family", "tier"};
+constexpr std::array<std::string_view, 7> kLabels{"case_id", "measured_ms", "series", "family",
+                                                  "tier",    "source",      "notes"};
 
 bool is_label(const std::string& column) { return std::find(kLabels.begin(), kLabels.end(), column) != kLabels.end(); }
 

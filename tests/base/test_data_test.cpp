@@ -15,8 +15,10 @@ class TestData : public testing::Test {
     ::setenv("DISTSIM_TEST_DATA", folder_.c_str(), 1);
   }
   ~TestData() override {
-    if (before_.empty()) ::unsetenv("DISTSIM_TEST_DATA");
-    else ::setenv("DISTSIM_TEST_DATA", before_.c_str(), 1);
+    if (before_.empty())
+      ::unsetenv("DISTSIM_TEST_DATA");
+    else
+      ::setenv("DISTSIM_TEST_DATA", before_.c_str(), 1);
     std::filesystem::remove_all(folder_);
   }
   void put(const std::string& relative) const {

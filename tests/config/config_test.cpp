@@ -33,7 +33,7 @@ TEST_F(ConfigTest, TheExperimentWeighsMoreThanTheFileAndSetMoreThanBoth) {
       "x.yaml",
       "title: mine\ncluster: {system: boxes, nodes: 4, nic: {count: 4}}\ndevice: {sm_count: 100}\nmodel: {name: net, global_batch: 512}\n"
       "collectives: {use_curves: false}\n");
-  const auto e = load({"cluster.nodes=16", "cluster.nic.latency=3 us", "model.as<workload::MlpSpec>().layers=[7, 1]",
+  const auto e = load({"cluster.nodes=16", "cluster.nic.latency=3 us", "model.mlp.layers=[7, 1]",
                        "framework.host.per_op=1 us", "title=theirs"});
   ASSERT_TRUE(e.ok()) << e.error().text();
   EXPECT_EQ(e->title, "theirs");
@@ -51,7 +51,7 @@ TEST_F(ConfigTest, TheExperimentWeighsMoreThanTheFileAndSetMoreThanBoth) {
 TEST_F(ConfigTest, TheLastSetCounts) { EXPECT_EQ(load({"cluster.nodes=2", "cluster.nodes=3"})->cluster.nodes, 3); }
 
 TEST_F(ConfigTest, SetReachesItemsOfListsInNamedFiles) {
-  const auto e = load({"model.name=tables", "model.as<workload::DlrmSpec>().tables.1.rows=77"});
+  const auto e = load({"model.name=tables", "model.dlrm.tables.1.rows=77"});
   ASSERT_TRUE(e.ok()) << e.error().text();
   ASSERT_EQ(e->model.as<workload::DlrmSpec>().tables.size(), 2u);
   EXPECT_EQ(e->model.as<workload::DlrmSpec>().tables[0].rows, 10);
@@ -203,12 +203,10 @@ TEST_F(ConfigTest, ErrorsOfSetNameTheFlag) {
       "--set cluster.nodse: cluster.nodse: found an unknown key, expected a key of cluster; did you mean 'nodes'?");
   EXPECT_EQ(error_with_sets({"cluster.nic.latency=3"}),
             "--set cluster.nic.latency: cluster.nic.latency: found '3', expected a time with its unit, e.g. 1.9 us");
-  EXPECT_EQ(
-      error_with_sets({"model.name=tables", "model.as<workload::DlrmSpec>().tables.2.rows=1"}),
-      "--set model.as<workload::DlrmSpec>().tables.2.rows: found the item '2', expected an item number from 0 to 1");
-  EXPECT_EQ(
-      error_with_sets({"model.name=tables", "model.as<workload::DlrmSpec>().tables.1.rows=0"}),
-      "--set model.as<workload::DlrmSpec>().tables.1.rows: model.as<workload::DlrmSpec>().tables[1].rows: found '0', expected 1 .. 10000000000000");
+  EXPECT_EQ(error_with_sets({"model.name=tables", "model.dlrm.tables.2.rows=1"}),
+            "--set model.dlrm.tables.2.rows: found the item '2', expected an item number from 0 to 1");
+  EXPECT_EQ(error_with_sets({"model.name=tables", "model.dlrm.tables.1.rows=0"}),
+            "--set model.dlrm.tables.1.rows: model.dlrm.tables[1].rows: found '0', expected 1 .. 10000000000000");
   EXPECT_EQ(error_with_sets({"device.name=chp"}),
             "--set device.name: device.name: found 'chp', expected a file in configs/devices; did you mean 'chip'?");
   EXPECT_EQ(error_with_sets({"cluster.system=/etc/passwd"}),

@@ -170,6 +170,7 @@ TEST_F(Fixture, AWeightedBackwardGathersOnceMoreAndSortsItsWeights) {
 /// One row of every op that the file format knows, with its sizes as KEY=VALUE.
 const std::map<std::string, std::string> kSizes{
     {"linear", "m=64;n=64;k=64"},
+    {"optimizer", "parameters=4096"},
     {"gemm", "m=64;n=64;k=64"},
     {"mm", "m=64;n=64;k=64"},
     {"addmm", "m=64;n=64;k=64"},

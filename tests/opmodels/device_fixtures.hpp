@@ -1,4 +1,5 @@
-// Devices for tests, written by hand from the vendors' data sheets, so that these tests do not depend on configs/devices.
+// Devices for tests, written by hand from the vendors' data sheets, so that these tests do not depend on
+// configs/devices.
 #pragma once
 
 #include <map>

@@ -226,7 +226,7 @@ TEST_F(PipelineKeys, BadValuesAreRefusedInOneLine) {
   write("x.yaml", "cluster: {system: boxes, nodes: 4}\nmodel: {name: gpt}\n");
   const auto refused = [&](const std::vector<std::string>& sets, const std::string& message) {
     std::vector<std::string> keys;
-    for (const std::string& s : sets) keys.push_back("model.as<workload::MegatronSpec>()." + s);
+    for (const std::string& s : sets) keys.push_back("model.megatron." + s);
     const std::string text = error_with_sets(keys);
     EXPECT_NE(text.find(message), std::string::npos) << text;
     EXPECT_EQ(text.find('\n'), std::string::npos);
@@ -239,9 +239,8 @@ TEST_F(PipelineKeys, BadValuesAreRefusedInOneLine) {
   refused({"pipeline=2", "schedule=interleaved", "virtual_stages=4"},
           "virtual_stages: found 4, expected a divisor of the blocks of a stage (6)");
   refused({"pipeline=2", "overlap_p2p=true"}, "overlap_p2p: found true, expected false, or schedule: interleaved");
-  EXPECT_EQ(error_with_sets({"model.as<workload::MegatronSpec>().pipeline=2",
-                             "model.as<workload::MegatronSpec>().schedule=interleaved",
-                             "model.as<workload::MegatronSpec>().virtual_stages=3"}),
+  EXPECT_EQ(error_with_sets({"model.megatron.pipeline=2", "model.megatron.schedule=interleaved",
+                             "model.megatron.virtual_stages=3"}),
             "no error");
 }
 

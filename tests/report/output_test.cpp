@@ -475,7 +475,7 @@ TEST(Format, ColumnsCountCharacters) {
   EXPECT_EQ(shortened("\xc3\xa9t\xc3\xa9 long", 5), "\xc3\xa9t\xc3\xa9..");
   EXPECT_EQ(shortened_inside("embedding.exchange.dgrad", 21), "embedding.exch..dgrad");
   EXPECT_EQ(shortened_inside("embedding.exchange.dgrad", 17), "embedding..dgrad");
-  EXPECT_NE(shortened_inside("block*.attention.all_reduce", 20), shortened_inside("block*.mlp.down.all_reduce", 20));
+  EXPECT_NE(shortened_inside("block*.attention.all_reduce", 24), shortened_inside("block*.mlp.down.all_reduce", 24));
   EXPECT_EQ(shortened_inside("optimizer.unscale .. optimizer.overflow_check", 36), "optimizer.unscale..overflow_check");
   EXPECT_EQ(shortened_inside("averyveryverylongword", 12), "averyv..word");
   EXPECT_EQ(shortened_inside("name.averyveryverylongword", 12), "name..word");

@@ -59,7 +59,7 @@ TEST(Plot, DrawsEveryCaseAndTheSeriesAndEscapesNames) {
   EXPECT_EQ(svg.find("s<1>"), std::string::npos);
   EXPECT_TRUE(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
   for (auto& c : cases) c.failure = "no";
-  EXPECT_NE(validation_plot(cases).find("no case was predicted"), std::string::npos);
+  EXPECT_NE(validation_plot(cases).find("no measured case was predicted"), std::string::npos);
 }
 
 }  // namespace

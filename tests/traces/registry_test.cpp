@@ -155,13 +155,17 @@ std::string gzipped(const std::string& text) {
   return out;
 }
 
-/// A sample with a tail of 64 MiB, packed into some 64 KiB: refused for its expansion, before the memory is taken.
+/// A sample with a tail of 64 MiB, packed into some 64 KiB: refused for its expansion before the memory is taken, or,
+/// where the tail is white space behind JSON that is read piece by piece, read in flat memory.
 TEST_F(Registry, ExpansionIsCapped) {
   for (const auto& [format, sample] : samples()) {
     const char filler = look_at(sample.bytes).json == TraceHead::Json::none ? '\0' : ' ';
     const std::string bomb = gzipped(sample.bytes + std::string(std::size_t{64} << 20, filler));
     const long before = test::peak_kib();
-    EXPECT_NE(refusal(*format, sample.name + ".gz", bomb).find("100 times"), std::string::npos) << sample.name;
+    const std::string text = refusal(*format, sample.name + ".gz", bomb);
+    const bool streamed = filler == ' ' && format->read != nullptr;
+    EXPECT_TRUE(text.find("100 times") != std::string::npos || (streamed && text.empty()))
+        << sample.name << ": " << text;
     EXPECT_LT(test::peak_kib() - before, 48 << 10) << sample.name;
   }
 }

@@ -62,7 +62,8 @@ TEST(ConfigFiles, RecommendersHaveTheirPublishedSizes) {
     EXPECT_NEAR(gibibytes(m), size, 0.06) << name;
   }
   double lookups = 0;
-  for (const TableSpec& t : shipped_model("dlrm_dcnv2_mlperf").as<DlrmSpec>().tables) lookups += t.pooling_factor;
+  const ModelSpec dcnv2 = shipped_model("dlrm_dcnv2_mlperf");
+  for (const TableSpec& t : dcnv2.as<DlrmSpec>().tables) lookups += t.pooling_factor;
   EXPECT_EQ(lookups, 214);
 }
 
@@ -92,8 +93,9 @@ TEST(ConfigFiles, OldFrameworkKeysAreRefusedWithTheirNewPlace) {
   EXPECT_NE(refusal("flash_attention: true\n").find("attention: flash"), std::string::npos);
   EXPECT_NE(refusal("host: {per_opp: 1 us}\n").find("did you mean 'per_op'"), std::string::npos);
   std::set<std::string> keys;
-  for (const FieldDoc& d : framework_schema().docs()) keys.insert(d.key);
-  for (const MovedKey& m : framework_schema().moved_keys()) {
+  const auto schema = framework_schema();
+  for (const FieldDoc& d : schema.docs()) keys.insert(d.key);
+  for (const MovedKey& m : schema.moved_keys()) {
     EXPECT_TRUE(keys.contains(std::string(m.new_key))) << m.new_key;
     EXPECT_NE(refusal(std::string(m.old_key) + ": 1\n").find("found an old key"), std::string::npos) << m.old_key;
   }

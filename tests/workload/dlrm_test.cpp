@@ -314,17 +314,17 @@ TEST(Dlrm, ErrorsNameTheKey) {
   };
   ModelSpec m = small_model();
   m.as<DlrmSpec>().tables[2].dim = 32;
-  EXPECT_NE(error(m).find("model.as<DlrmSpec>().tables[2].dim: found 32, expected 64"), std::string::npos);
+  EXPECT_NE(error(m).find("model.dlrm.tables[2].dim: found 32, expected 64"), std::string::npos);
   m = small_model();
   m.as<DlrmSpec>().tables.clear();
-  EXPECT_NE(error(m).find("model.as<DlrmSpec>().tables: found none"), std::string::npos);
+  EXPECT_NE(error(m).find("model.dlrm.tables: found none"), std::string::npos);
   m = small_model();
   m.as<DlrmSpec>().bottom_mlp = {128};
-  EXPECT_NE(error(m).find("model.as<DlrmSpec>().bottom_mlp: found an output of 128"), std::string::npos);
+  EXPECT_NE(error(m).find("model.dlrm.bottom_mlp: found an output of 128"), std::string::npos);
   m = small_model();
   m.as<DlrmSpec>().sharding = Sharding::table_wise;
   m.as<DlrmSpec>().placement = {0, 1, 2, 3, 4};
-  EXPECT_NE(error(m).find("model.as<DlrmSpec>().placement[4]: found rank 4, expected 0 .. 3"), std::string::npos);
+  EXPECT_NE(error(m).find("model.dlrm.placement[4]: found rank 4, expected 0 .. 3"), std::string::npos);
   m.as<DlrmSpec>().placement = {0};
   EXPECT_NE(error(m).find("found 1 rank, expected one for each of the 5 tables"), std::string::npos);
 }

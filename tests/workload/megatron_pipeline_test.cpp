@@ -324,10 +324,10 @@ TEST(MegatronPipeline, Refusals) {
     EXPECT_NE(w.error().text().find(message), std::string::npos) << w.error().text();
   };
   refused([](ModelSpec& m) { m.as<MegatronSpec>().tensor = 8; },
-          "model.as<MegatronSpec>().tensor: found 8 x pipeline 4, expected a divisor of 16 GPUs");
+          "model.megatron.tensor: found 8 x pipeline 4, expected a divisor of 16 GPUs");
   refused([](ModelSpec& m) { m.global_batch = 250; }, "model.global_batch: found 250, expected a multiple of 16");
   refused([](ModelSpec& m) { m.global_batch = 4 * 4 * 100'000; },
-          "model.as<MegatronSpec>().micro_batch: found 4, which makes 100000 micro-steps on 4 stages, expected fewer");
+          "model.megatron.micro_batch: found 4, which makes 100000 micro-steps on 4 stages, expected fewer");
   refused([](ModelSpec& m) { m.global_batch = std::int64_t{1} << 40; }, "expected fewer");
   refused(
       [](ModelSpec& m) {
@@ -335,7 +335,7 @@ TEST(MegatronPipeline, Refusals) {
         m.as<MegatronSpec>().virtual_stages = 2;
         m.global_batch = 32;
       },
-      "model.as<MegatronSpec>().schedule: found interleaved with 2 micro-batches per replica (global_batch 32), expected a multiple of 4 stages");
+      "model.megatron.schedule: found interleaved with 2 micro-batches per replica (global_batch 32), expected a multiple of 4 stages");
 }
 
 }  // namespace

@@ -158,7 +158,7 @@ TEST(Megatron, Refusals) {
     EXPECT_NE(w.error().text().find(message), std::string::npos) << w.error().text();
   };
   refused([](ModelSpec& m) { m.as<MegatronSpec>().tensor = 32; },
-          "model.as<MegatronSpec>().tensor: found 32, expected a divisor of 16 GPUs");
+          "model.megatron.tensor: found 32, expected a divisor of 16 GPUs");
   refused([](ModelSpec& m) { m.global_batch = 60; }, "model.global_batch: found 60, expected a multiple of 64");
   refused(
       [](ModelSpec& m) {

@@ -53,6 +53,12 @@ Result<ChakraGraph> read_chakra(std::string_view bytes, const std::string& file)
     bytes = expanded;
   }
   if (bytes.empty()) return Error{"found an empty file, expected a Chakra trace", file, ""};
+  if (is_json(bytes)) {
+    const TraceHead head = look_at(bytes);
+    for (const char* key : {"traceEvents", "nodes", "events"}) {
+      if (head.has(key)) return Error{"found JSON with '" + std::string(key) + "', expected a Chakra trace", file, ""};
+    }
+  }
   auto graph = is_json(bytes) ? read_chakra_json(bytes) : read_chakra_protobuf(bytes);
   return graph ? std::move(graph) : at(file, graph.error());
 }

@@ -1,5 +1,5 @@
-// The curve file (collectives/curve_file/curve.proto) that distsim reads. It is rewritten after every size, so that what was
-// measured survives whatever happens to the run; `partial` stays true until the run has ended by itself.
+// The curve file (collectives/curve_file/curve.proto) that distsim reads. It is rewritten after every size, so that
+// what was measured survives whatever happens to the run; `partial` stays true until the run has ended by itself.
 #pragma once
 
 #include <memory>
