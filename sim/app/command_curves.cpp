@@ -34,7 +34,7 @@ Result<void> import_logs(const CurveFlags& f) {
   TRY_ASSIGN(const topology::ClusterSpec spec, config::load_system(f.system));
   std::optional<collectives::Launch> launch;
   if (!f.launch.empty()) {
-    TRY_ASSIGN(launch, read_word("--launch", f.launch, collectives::launch_words()));
+    TRY_ASSIGN(launch, read_word("--launch", f.launch, collectives::launch_words()))->type_name("LAUNCH");
   }
   TRY_ASSIGN(
       const collectives::CurveSet set,

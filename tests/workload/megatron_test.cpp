@@ -171,7 +171,7 @@ TEST(Megatron, Refusals) {
         m.as<MegatronSpec>().hidden = 1 << 16;
         m.as<MegatronSpec>().layers = 64;
       },
-      "too much");
+      "TB over): optimizer");
 }
 
 TEST(Megatron, SaysHowTheBatchIsDivided) {
