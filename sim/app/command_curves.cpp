@@ -34,7 +34,7 @@ Result<void> import_logs(const CurveFlags& f) {
   TRY_ASSIGN(const topology::ClusterSpec spec, config::load_system(f.system));
   std::optional<collectives::Launch> launch;
   if (!f.launch.empty()) {
-    TRY_ASSIGN(launch, read_word("--launch", f.launch, collectives::launch_words()))->type_name("LAUNCH");
+    TRY_ASSIGN(launch, read_word("--launch", f.launch, collectives::launch_words()));
   }
   TRY_ASSIGN(
       const collectives::CurveSet set,
@@ -90,8 +90,9 @@ void add_curves(CLI::App& app, Action& action) {
   import->add_option("--system", f->system, "System they were measured on: a name (distsim list systems) or file")
       ->required();
   import->add_option("--date", f->date, "Date of the measurement, e.g. 2026-11-20, if the log does not state it");
-  import->add_option("--launch", f->launch,
-                     "mpi (one rank per process) or single_process; default: as stated in the log");
+  import
+      ->add_option("--launch", f->launch, "mpi (one rank per process) or single_process; default: as stated in the log")
+      ->type_name("LAUNCH");
   import->add_flag("--cuda-graph", f->cuda_graph, "The collectives were launched from a CUDA graph");
   add_hints(*import, *f);
   import->add_option("--out", f->out, "Curve file to write, NAME.curve.txtpb; - is standard output (the default)");
