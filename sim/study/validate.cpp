@@ -9,6 +9,7 @@
 
 #include "base/text/csv.hpp"
 #include "sim/pipeline/pipeline.hpp"
+#include "sim/workload/family.hpp"
 
 namespace distsim::study {
 namespace {
@@ -52,7 +53,14 @@ void take_experiment(ValidatedCase& v, const config::Experiment& e) {
   v.gpus = e.cluster.nodes * e.cluster.gpus_per_node;
 }
 
-void take_report(ValidatedCase& v, const report::Report& r) {
+std::optional<double> token_rate(const config::Experiment& e, const report::Report& r) {
+  if (e.model.family->tokens_per_sample == nullptr) return std::nullopt;
+  const double tokens = static_cast<double>(e.model.family->tokens_per_sample(e.model));
+  return tokens * r.samples_per_second / static_cast<double>(e.cluster.nodes * e.cluster.gpus_per_node);
+}
+
+void take_report(ValidatedCase& v, const config::Experiment& e, const report::Report& r) {
+  v.tokens_per_s_per_gpu = token_rate(e, r);
   v.predicted_ms = r.iteration.ms();
   v.low_ms = r.low.ms();
   v.high_ms = r.high.ms();
@@ -77,7 +85,7 @@ ValidatedCase validate_one(const CaseFile& file, const Case& c, pipeline::CostMo
   pipeline::Passes passes;
   const Result<pipeline::Prediction> p = pipeline::predict(*experiment, passes, cache);
   if (p.ok())
-    take_report(v, p->report);
+    take_report(v, *experiment, p->report);
   else
     v.failure = p.error().text();
   return v;

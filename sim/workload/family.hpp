@@ -30,6 +30,8 @@ struct ModelFamily {
   Result<Workload> (*build)(const ModelSpec&, const FrameworkSpec&, const ClusterShape&, const SamplePlan&);
   /// Null: every rank is a replica, and any batch will do.
   Batching (*batching)(const ModelSpec&, std::uint32_t ranks) = nullptr;
+  /// Tokens of a sample, for tokens per second. Null: samples are not sequences.
+  std::int64_t (*tokens_per_sample)(const ModelSpec&) = nullptr;
   /// Whether the framework's hybrid embedding holds the model's tables on so many ranks. Null: it has no tables.
   bool (*has_hybrid_embedding)(const ModelSpec&, const FrameworkSpec&, std::uint32_t ranks) = nullptr;
 };

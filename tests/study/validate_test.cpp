@@ -115,6 +115,20 @@ TEST(ExperimentOf, ColumnTablesAndKeysAgree) {
   EXPECT_EQ(a[0].low_ms, b[0].low_ms);
 }
 
+/// tokens/s/GPU = sequence x samples / (iteration x GPUs), and only where samples are sequences.
+TEST(ValidateCases, TokensPerSecondAndGpu) {
+  const CaseFile f = read(
+                         "cluster.system,cluster.nodes,model.name,model.global_batch\n"
+                         "dgx_a100_80gb,2,gpt_h1024_l16_a16_s1024,64\ndgx_a100_80gb,1,resnet50_v1_5,256\n")
+                         .value();
+  const auto v = validate_cases(f, 1, [] {});
+  ASSERT_EQ(v[0].failure, "");
+  ASSERT_TRUE(v[0].tokens_per_s_per_gpu.has_value());
+  EXPECT_NEAR(*v[0].tokens_per_s_per_gpu, 1024 * 64 / (v[0].predicted_ms * 1e-3 * 16),
+              1e-6 * *v[0].tokens_per_s_per_gpu);
+  EXPECT_FALSE(v[1].tokens_per_s_per_gpu.has_value());
+}
+
 /// Releases of HugeCTR differ in what they overlap; the round of MLPerf tells which one ran.
 TEST(ColumnTable, HugeCtrFollowsItsReleases) {
   const auto profile = [&](const std::string& id, const std::string& series = "") {

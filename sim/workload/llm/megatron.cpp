@@ -90,6 +90,7 @@ constinit const ModelFamily megatron_family{
     .build = build,
     .batching = [](const ModelSpec& model,
                    std::uint32_t ranks) { return batching_of(model.as<MegatronSpec>(), ranks); },
+    .tokens_per_sample = [](const ModelSpec& model) { return model.as<MegatronSpec>().sequence; },
 };
 
 }  // namespace distsim::workload

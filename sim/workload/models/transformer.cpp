@@ -266,6 +266,7 @@ constinit const ModelFamily transformer_family{
     .refuses = kRefuses,
     .add_section = [](Schema<ModelSpec>& s) { add_section(s, transformer_schema()); },
     .build = build,
+    .tokens_per_sample = [](const ModelSpec& model) { return model.as<TransformerSpec>().sequence; },
 };
 
 }  // namespace distsim::workload

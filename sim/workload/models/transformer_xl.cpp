@@ -271,6 +271,7 @@ constinit const ModelFamily transformer_xl_family{
     .refuses = kRefuses,
     .add_section = [](Schema<ModelSpec>& s) { add_section(s, transformer_xl_schema()); },
     .build = build,
+    .tokens_per_sample = [](const ModelSpec& model) { return model.as<TransformerXlSpec>().target_length; },
 };
 
 }  // namespace distsim::workload
