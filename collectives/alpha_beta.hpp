@@ -5,11 +5,12 @@
 // delay e, memory bandwidth M. s(x) = floor(h a + x / B), r(x) = 3 floor(x / M) for a reduction (two reads and a
 // write), both in ns:
 //
-//   ring            all_reduce 2(n-1) s(m) + (n-1) r(m); reduce_scatter (n-1)(s(m) + r(m)); all_gather (n-1) s(S');
-//   all_to_all n(n-1)/2 (s(m) + e) direct          all_reduce 2 s(m) + r(m); reduce_scatter s(m) + r(m); all_gather
-//   s(S'); all_to_all s(m) halvingDoubling sum over k = 1 .. log2 n of s(S'/2^k), twice for all_reduce; and r(S'/2^k)
-//   for k = 2 .. log2 n doubleBinaryTree  all_reduce 2 log2 n s(S') + (2 log2 n - 1) r(S'); every chunk but the first
-//   begins s(S') before the one before it has ended
+//   ring              all_reduce 2(n-1) s(m) + (n-1) r(m); reduce_scatter (n-1)(s(m) + r(m)); all_gather (n-1) s(S');
+//                     all_to_all n(n-1)/2 (s(m) + e)
+//   direct            all_reduce 2 s(m) + r(m); reduce_scatter s(m) + r(m); all_gather s(S'); all_to_all s(m)
+//   halvingDoubling   sum over k = 1 .. log2 n of s(S'/2^k), twice for all_reduce; and r(S'/2^k) for k = 2 .. log2 n
+//   doubleBinaryTree  all_reduce 2 log2 n s(S') + (2 log2 n - 1) r(S'); every chunk but the first begins s(S') before the
+//                     one before it has ended
 //
 // each with (steps + 1) e for its 2(n-1), n-1, 2, 1, 2 log2 n, log2 n steps. `active` chunks go through at once, so
 // that ceil(splits / active) rounds follow each other. With several dimensions a chunk is scattered dimension by

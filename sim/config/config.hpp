@@ -2,18 +2,19 @@
 // their keys.
 //
 //   title: DLRM on 4 x DGX A100
-//   cluster:   {system: dgx_a100_80gb, nodes: 4}         # configs/systems/dgx_a100_80gb.yaml, whose `device` names
-//   configs/devices/*.yaml device:    {sm_count: 100}                           # laid over the system's device; `name`
-//   picks another one model:     {name: dlrm_mlperf, global_batch: 65536}  # configs/models/dlrm_mlperf.yaml framework:
-//   {name: pytorch}                           # configs/frameworks/pytorch.yaml collectives: {use_curves: false}
-//   engine: {contention: true}
+//   cluster:     {system: dgx_a100_80gb, nodes: 4}          # configs/systems/dgx_a100_80gb.yaml; its `device` names
+//                                                           # a file of configs/devices
+//   device:      {sm_count: 100}                            # overrides the system's device; `name` picks another one
+//   model:       {name: dlrm_mlperf, global_batch: 65536}   # configs/models/dlrm_mlperf.yaml
+//   framework:   {name: pytorch}                            # configs/frameworks/pytorch.yaml
+//   collectives: {use_curves: false}
+//   engine:      {contention: true}
 //
-// In order of weight: --set, the experiment, the named file, the defaults of the schema. A name is a file without .yaml
-// in <folder of the experiment>/systems, in systems/ of each folder of $DISTSIM_CONFIGS (separated by colons), and in
-// what comes with the program: <folder of the program>/../share/distsim/configs/systems where it is installed, the
-// source tree's configs/systems where it was built (and so for devices, models, frameworks), or one of the `aliases`
-// such a file lists. A value with a '/' or ending in .yaml is a path, relative to the file that it stands in, or to the
-// working directory for --set and the command line. A section without a name describes the thing in place.
+// Precedence, highest first: --set, the experiment, the named file, the defaults of the schema. A name is a file without
+// .yaml in <folder of the experiment>/systems, in systems/ of each folder of $DISTSIM_CONFIGS (separated by colons), and
+// in the shipped configs/systems (and so for devices, models, frameworks), or one of the `aliases` such a file lists. A
+// value with a '/' or ending in .yaml is a path, relative to the file that holds it, or to the working directory for
+// --set and the command line. A section without a name describes the thing in place.
 #pragma once
 
 #include <string>

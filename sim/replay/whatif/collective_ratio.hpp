@@ -1,16 +1,15 @@
-// Collectives of a trace on another system, or with more ranks.
+// Collectives of a trace on another system, or with more ranks. All ranks are assumed to send alike.
 //
-//   group       One that spans the job spans the new job (data parallel, embedding exchange); a smaller one keeps its
-//   size, and its ranks where they exist. bytes       Each rank's part stays: all-reduce, broadcast, reduce: the
-//   buffer; all-to-all: what a rank sends; all-gather and reduce-scatter: the total stays
-//               (sharded parameters). `batch_scale` grows what depends on samples: all-to-all, send/recv.
-//   time        Where the system of the trace is known (basis: scaled): of a collective whose ranks were all seen, the
-//   measured transfer x ratio of predictions; of
-//               one seen on one rank, the prediction for the new system and what the measured time has beyond the
-//               prediction for the old one, which is waiting for the other ranks. Without a recorded size, that size is
-//               taken which the models predict the measured time for. Where it is not known: the prediction for the new
-//               system itself, if the size is. Else the measured time stays.
-// All ranks send alike.
+//   group  One that spans the job spans the new job (data parallel, embedding exchange); a smaller one keeps its size,
+//          and its ranks where they exist.
+//   bytes  Each rank's part stays: of all-reduce, broadcast and reduce the buffer; of all-to-all what a rank sends; of
+//          all-gather and reduce-scatter the total (sharded parameters). `batch_scale` grows what depends on samples:
+//          all-to-all, send/recv.
+//   time   Where the system of the trace is known (basis: scaled): of a collective whose ranks were all seen, the measured
+//          transfer x the ratio of the predictions; of one seen on one rank, the prediction for the new system plus what
+//          the measured time exceeds the prediction for the old one by, which is waiting for the other ranks. A size
+//          that was not recorded is taken to be the one for which the models predict the measured time. Where the
+//          system is not known: the prediction for the new system itself if the size is known, else the measured time.
 #pragma once
 
 #include <cstdint>
