@@ -160,7 +160,8 @@ void add_predict(CLI::App& app, Action& action) {
       ->check([](const std::string& text) {
         return text.starts_with('-') ? "found '" + text + "', expected a non-negative number" : std::string();
       });
-  sub->add_option("--dump-after", f->dump_after, "Print the result of one pass instead of the report: " + pass_list());
+  sub->add_option("--dump-after", f->dump_after, "Print the result of one pass instead of the report: " + pass_list())
+      ->check(refuse_empty);
   sub->add_flag("--timings", f->timings, "Print how long each pass took");
   sub->callback([f, &action] { action = [f] { return run(*f); }; });
 }

@@ -54,6 +54,11 @@ Result<void> run(const ValidateFlags& flags) {
   if (!flags.csv.empty()) TRY(write_file_atomically(flags.csv, study::validation_csv(file, validated)));
   if (!flags.plot.empty()) TRY(write_file_atomically(flags.plot, study::validation_plot(validated)));
   if (!takes_stdout({{"", flags.csv}, {"", flags.plot}})) TRY(print(study::validation_summary(validated)));
+  const auto failed = static_cast<std::size_t>(
+      std::count_if(validated.begin(), validated.end(), [](const auto& v) { return !v.failure.empty(); }));
+  if (failed > 0 && failed < validated.size())
+    std::fprintf(stderr, "distsim: %s: %zu of %s could not be predicted\n", path.c_str(), failed,
+                 counted(validated.size(), "case").c_str());
   const bool all_failed =
       std::all_of(validated.begin(), validated.end(), [](const auto& v) { return !v.failure.empty(); });
   if (all_failed)

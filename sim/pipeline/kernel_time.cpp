@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/normal.hpp"
 
 namespace distsim::pipeline {
@@ -24,6 +26,11 @@ KernelTime kernel_time_of(const workload::FrameworkSpec& framework, const topolo
   t.device = wide ? device.calibration.kernels_32bit : device.calibration.kernels_16bit;
   t.slowest = 1 + device.calibration.speed_variation * expected_largest_of(ranks);
   return t;
+}
+
+bool has_kernels(const graph::CostedGraph& graph) {
+  return std::any_of(graph.graph.ops.begin(), graph.graph.ops.end(),
+                     [](const graph::Op& op) { return graph::work_of(op) == graph::Work::kernel; });
 }
 
 Result<void> scale_kernels(graph::CostedGraph& graph, const KernelTime& t) {

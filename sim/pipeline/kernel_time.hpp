@@ -26,6 +26,9 @@ struct KernelTime {
 KernelTime kernel_time_of(const workload::FrameworkSpec& framework, const topology::DeviceSpec& device,
                           workload::Precision precision, std::uint32_t ranks);
 
+/// Whether any op is a kernel priced by a model, which factors apply to.
+bool has_kernels(const graph::CostedGraph& graph);
+
 /// Multiplies means, lows and highs. Refuses what leaves the range of Duration.
 Result<void> scale_kernels(graph::CostedGraph& graph, const KernelTime& factors);
 

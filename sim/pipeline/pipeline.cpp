@@ -30,6 +30,7 @@ Result<workload::Workload> build_workload(const Experiment& e) {
 Result<Passed<graph::CostedGraph>> scale(graph::CostedGraph costed, const KernelTime& factors) {
   TRY(scale_kernels(costed, factors));
   Passed<graph::CostedGraph> out{std::move(costed), {}};
+  if (!has_kernels(out.value)) return out;
   for (std::string& text : describe(factors))
     out.assumptions.push_back({graph::AssumptionKind::kernels, std::move(text)});
   return out;

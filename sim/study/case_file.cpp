@@ -51,6 +51,20 @@ bool is_key(const std::string& key, const std::vector<std::string>& known) {
   });
 }
 
+/// A column that is nearly a key or a label is taken for a misspelling, not carried along.
+Result<void> check_other_column(const std::string& column, const std::vector<std::string>& keys,
+                                const std::string& where) {
+  if (is_label(column)) return {};
+  const std::string expected = column.find('.') != std::string::npos
+                                   ? nearest_spelling(column, keys)
+                                   : nearest_spelling(column, {kLabels.begin(), kLabels.end()});
+  const bool section = column.find('.') == std::string::npos && looks_like_key(column + ".");
+  if (expected.empty() && !section) return {};
+  return Error{"column " + in_quotes(column) + ": found " + (section ? "a section" : "an unknown column") +
+                   ", expected a configuration key, a label or a name unlike them",
+               where, expected.empty() ? "" : "did you mean '" + expected + "'?"};
+}
+
 /// Columns that are keys; a misspelt one is an error.
 Result<std::vector<std::string>> key_columns(const std::vector<std::string>& header, const std::string& where) {
   static const std::vector<std::string> known = config::config_keys();
@@ -64,6 +78,10 @@ Result<std::vector<std::string>> key_columns(const std::vector<std::string>& hea
                    spelling_hint(key, known)};
     }
     keys.push_back(column);
+  }
+  if (keys.empty()) return keys;  // a table may read the columns
+  for (const std::string& column : header) {
+    if (!looks_like_key(column)) TRY(check_other_column(column, known, where));
   }
   return keys;
 }
@@ -161,7 +179,7 @@ Result<ConfigNode> node_of(const std::vector<Setting>& settings, const std::stri
   ConfigNode root;
   root.kind = ConfigNode::Kind::map;
   root.where.file = std::make_shared<const std::string>(where);
-  for (const Setting& s : settings) TRY(set_config_path(root, s.key, s.text, where + ": " + s.key));
+  for (const Setting& s : settings) TRY(set_config_path(root, s.key, s.text, where));
   return root;
 }
 

@@ -1,6 +1,6 @@
 // Case files: tables of experiments, one per row. A column whose name is a configuration key ("cluster.nodes",
 // "model.name") sets that key; an empty cell leaves it. case_id, measured_ms, series, family and tier describe the
-// case; other columns are carried along. A file of other columns is read through a table of configs/validation/columns
+// case; other columns are carried along unless they are nearly one of these. A file of other columns is read through a table of configs/validation/columns
 // (case_columns.hpp).
 #pragma once
 

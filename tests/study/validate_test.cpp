@@ -57,6 +57,10 @@ TEST(ReadCases, RefusesColumnsThatAreNoKeys) {
             "cases.csv:1: column 'cluster.noodes': found an unknown key, expected a configuration key; did you mean "
             "'cluster.nodes'?");
   EXPECT_NE(error_of("case_id,cluster.nic.bandwith\na,1\n").find("'cluster.nic.bandwidth'"), std::string::npos);
+  EXPECT_NE(error_of("clster.nodes,model.name\n1,mlp\n").find("did you mean 'cluster.nodes'?"), std::string::npos);
+  EXPECT_NE(error_of("Cluster.nodes,model.name\n1,mlp\n").find("did you mean 'cluster.nodes'?"), std::string::npos);
+  EXPECT_NE(error_of("mesured_ms,model.name\n1,mlp\n").find("did you mean 'measured_ms'?"), std::string::npos);
+  EXPECT_NE(error_of("cluster,model.name\n1,mlp\n").find("found a section"), std::string::npos);
   EXPECT_NE(error_of("a,b\n1,2\n").find("found no column that is a configuration key"), std::string::npos);
   EXPECT_NE(error_of("cluster.system\n").find("found no cases"), std::string::npos);
   EXPECT_NE(error_of("").find("cases.csv"), std::string::npos);

@@ -29,6 +29,8 @@ Schema<ProgramStep> step_schema() {
            "Its groups: all ranks, the ranks of each node, or the GPUs with the same local index on all nodes.");
   s.rule([](const ProgramStep& step) -> std::optional<std::string> {
     const bool computes = step.compute > Duration{};
+    const bool sized = step.size.value() > 0 || step.collective == graph::CollectiveKind::barrier;
+    if (step.collective && !computes && !sized) return "size: found nothing, expected the size of the collective";
     if (computes != step.collective.has_value()) return std::nullopt;
     return "name: found '" + step.name + "' with " + (computes ? "both" : "neither") +
            ", expected compute or collective";
@@ -93,6 +95,7 @@ constexpr Refusal kRefuses[] = {
     {"{steps: [{name: x}]}", "with neither"},
     {"{steps: [{name: x, compute: 1 us, collective: all_reduce}]}", "with both"},
     {"{steps: [{collective: all_reduse, size: 1 B}]}", "all_reduse"},
+    {"{steps: [{collective: all_reduce}]}", "size"},
 };
 
 }  // namespace
