@@ -18,7 +18,7 @@ struct SlowNic {
 };
 
 struct EngineSpec {
-  bool contention = false;  ///< collectives share links, adapters and switches (sim/app/contention.hpp); implied by
+  bool contention = false;  ///< collectives share links, adapters and switches (sim/pipeline/contention); implied by
                             ///< what follows but slow_gpus
   std::vector<SlowGpu> slow_gpus;
   std::vector<SlowNic> slow_nics;
