@@ -29,7 +29,7 @@ foreach(bench collective_bench op_bench)
   endif()
 endforeach()
 
-# Found from the binary as ../share/distsim/configs (sim/app/config_folders.cpp), so that an installation can be moved.
+# Found from the binary as ../share/distsim/configs (sim/config/config_folders.cpp), so that an installation can be moved.
 install(DIRECTORY configs DESTINATION share/distsim COMPONENT simulator)
 # There is no library to link against; the format of curve files is what other programs may want to read and write.
 install(FILES collectives/curve_file/curve.proto DESTINATION share/distsim/proto COMPONENT simulator)

@@ -14,34 +14,26 @@ add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wall> $<$<COMPILE_LANGUAGE:CXX>:-
 # One set of rounding rules everywhere: no contraction of a*b+c, so that a prediction is the same to the bit on every machine.
 add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>)
 
-if(DISTSIM_SANITIZE)
-  # Without the checks on attributes: with them GCC takes no address of a function for a constant, which the registries need.
-  # Without `null`: the address sanitizer reports such an access anyway, and the check takes a quarter of the time to compile.
-  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fsanitize=address,undefined> $<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize=null,nonnull-attribute,returns-nonnull-attribute>
-                      $<$<COMPILE_LANGUAGE:CXX>:-fno-sanitize-recover=all>)
-  add_link_options(-fsanitize=address,undefined)
-endif()
+# What the sanitized copies of the folders are compiled with (distsim_folder). The registries need addresses of functions to be
+# constants, which GCC does not grant with the checks on attributes. Without `null`: the address sanitizer reports such an access
+# anyway, and the check takes a quarter of the time to compile.
+set(DISTSIM_SANITIZERS -fsanitize=address,undefined -fno-sanitize=null,nonnull-attribute,returns-nonnull-attribute -fno-sanitize-recover=all)
 
-# Precompiled headers of the standard library save a third of the time to compile the tests, and the folders with sanitizers. The
-# ordinary build of the folders does without, so that a missing #include does not build.
+# Precompiled headers of the standard library and GoogleTest save a third of the time to compile the tests. The folders do without,
+# so that a missing #include does not build.
 set(DISTSIM_STANDARD_HEADERS <algorithm> <array> <cmath> <cstdint> <filesystem> <fstream> <functional> <map> <memory> <numeric> <optional>
                              <set> <span> <sstream> <string> <string_view> <unordered_map> <utility> <variant> <vector>)
 
-# distsim_precompiled(TARGET KIND OPTIONS...): gives TARGET the precompiled headers of its KIND (folder or test), built once for all
-# targets of that kind, and OPTIONS, which must be the same for all of them.
-function(distsim_precompiled TARGET KIND)
-  set(host distsim_precompiled_${KIND})
+# distsim_precompiled(TARGET OPTIONS...): gives the tests in TARGET the precompiled headers, built once for all, and OPTIONS, which must
+# be the same for all of them.
+function(distsim_precompiled TARGET)
+  set(host distsim_precompiled_tests)
   if(NOT TARGET ${host})
     file(WRITE ${PROJECT_BINARY_DIR}/${host}.cpp "")
     add_library(${host} STATIC ${PROJECT_BINARY_DIR}/${host}.cpp)
-    set(headers ${DISTSIM_STANDARD_HEADERS})
-    if(KIND STREQUAL "test")
-      target_link_libraries(${host} PRIVATE GTest::gtest)
-      set_target_properties(${host} PROPERTIES POSITION_INDEPENDENT_CODE OFF COMPILE_OPTIONS -fPIE)  # as executables are built
-      list(APPEND headers <gtest/gtest.h>)
-    endif()
+    target_link_libraries(${host} PRIVATE GTest::gtest)
     target_compile_options(${host} PRIVATE ${ARGN} $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)  # for ccache
-    target_precompile_headers(${host} PRIVATE ${headers})
+    target_precompile_headers(${host} PRIVATE ${DISTSIM_STANDARD_HEADERS} <gtest/gtest.h>)
   endif()
   target_compile_options(${TARGET} PRIVATE ${ARGN} $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
   target_precompile_headers(${TARGET} REUSE_FROM ${host})

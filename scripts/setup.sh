@@ -65,7 +65,6 @@ install_packages() {
 build() {
   preset=$1; shift
   folder=build
-  [ "$preset" = asan ] && folder=build/asan
   mkdir -p "$folder"
   log="$folder/build.log"
   if ! cmake --preset "$preset" >"$log" 2>&1; then

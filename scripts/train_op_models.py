@@ -11,7 +11,7 @@ What is learned is r in   measured = launch + max(other + exp(r) * seconds, tail
 boosted trees on its features; the loss is a smooth |log(predicted / measured)|. One shape of ten is held back, by a hash of its sizes: neither the
 model nor its percentiles see it, so that the errors printed here and by test_opmodels are honest. The two small forests of the 10th and 90th
 percentile come from the errors on another fifth of the rows, by a model that has not seen those.
-The file format is that of opmodels/forest_file.hpp.
+The file format is that of opmodels/learned/forest_file.hpp.
 """
 import argparse
 import csv

@@ -26,15 +26,15 @@ class Setup(unittest.TestCase):
         temporary = tempfile.TemporaryDirectory()
         self.addCleanup(temporary.cleanup)
         self.folder = pathlib.Path(temporary.name)
-        self.house, self.bin, self.calls = self.folder / "house", self.folder / "bin", self.folder / "calls"
-        (self.house / "scripts").mkdir(parents=True)
+        self.checkout, self.bin, self.calls = self.folder / "checkout", self.folder / "bin", self.folder / "calls"
+        (self.checkout / "scripts").mkdir(parents=True)
         self.bin.mkdir()
         for script in ("distsim", "run_tests", "scripts/setup.sh"):
-            shutil.copy(ROOT / script, self.house / script)
+            shutil.copy(ROOT / script, self.checkout / script)
         for source in "base topology opmodels collectives traces sim cmake configs/collectives".split():
-            (self.house / source).mkdir(parents=True)
+            (self.checkout / source).mkdir(parents=True)
         for source in ("CMakeLists.txt", "CMakePresets.json"):
-            (self.house / source).touch()
+            (self.checkout / source).touch()
         for tool in TOOLS:
             (self.bin / tool).symlink_to(shutil.which(tool))
         for name, body in FAKES.items():
@@ -48,7 +48,7 @@ class Setup(unittest.TestCase):
         if answer is not None:
             os.write(master, answer.encode())
         try:
-            return subprocess.run([self.house / script, *args], stdin=slave, capture_output=True, text=True, env=environment, timeout=60)
+            return subprocess.run([self.checkout / script, *args], stdin=slave, capture_output=True, text=True, env=environment, timeout=60)
         finally:
             if answer is not None:
                 os.close(master)
@@ -67,7 +67,7 @@ class Setup(unittest.TestCase):
         for answer in ("y\n", "Yes\n", "\n"):
             with self.subTest(answer):
                 self.calls.unlink(missing_ok=True)
-                shutil.rmtree(self.house / "build", ignore_errors=True)
+                shutil.rmtree(self.checkout / "build", ignore_errors=True)
                 run = self.run_script("--config", "x", answer=answer)
                 self.assertIn("missing packages: cmake libfmt-dev\n", run.stderr)
                 self.assertIn("[Y/n]", run.stderr)
@@ -82,7 +82,7 @@ class Setup(unittest.TestCase):
                     self.assertEqual(run.returncode, 2, run.stderr)
                     self.assertTrue(run.stderr.endswith(f"distsim: nothing installed; by hand: {BY_HAND}\n"), run.stderr)
                     self.assertEqual(self.called(), [])
-                    self.assertFalse((self.house / "build").exists())
+                    self.assertFalse((self.checkout / "build").exists())
 
     def test_yes_asks_nothing_and_is_not_handed_on(self):
         run = self.run_script("--yes", "--config", "x", answer="n\n")

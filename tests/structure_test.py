@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The floors hold: an include points down, never up or sideways, and no folder grows into a shelf (CONTRIBUTING.md, "The floors").
+"""The layout holds: an include points down, never up or sideways, and no folder shows too many files (CONTRIBUTING.md, "Folders").
 
 usage: structure_test.py FLOORS     FLOORS is what CMake wrote of its own targets: a line "name path: names it sees" per folder.
 """
@@ -11,7 +11,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.M)
 NAMESPACE = re.compile(r"^namespace (distsim[\w:]*)", re.M)
 SOURCES = {".cpp", ".hpp", ".cu", ".cuh"}
-MOST_FILES = 21   # in a folder: more is a shelf
+MOST_FILES = 21   # in a folder, without those of its subfolders
 GENERATED = re.compile(r".*\.pb\.h|.*/shipped_constants_text\.hpp")
 GENERATED_NAMESPACES = {"distsim::curves"}  # the package of curve.proto
 OWN_NAMESPACE = {"base": "distsim"}  # the vocabulary of every folder
@@ -70,15 +70,15 @@ def violations(sees: dict[str, set[str]]):
                     yield f"{name}: namespace {namespace}, expected {own}"
 
 
-def shelves(sees: dict[str, set[str]]):
-    rooms: dict[str, int] = {}
+def crowded_folders(sees: dict[str, set[str]]):
+    files: dict[str, int] = {}
     for folder in sees:
         for name, _ in sources(folder, sees):
-            room = str(pathlib.PurePath(name).parent)
-            rooms[room] = rooms.get(room, 0) + 1
-    for room, count in sorted(rooms.items()):
+            parent = str(pathlib.PurePath(name).parent)
+            files[parent] = files.get(parent, 0) + 1
+    for parent, count in sorted(files.items()):
         if count > MOST_FILES:
-            yield f"{room}: {count} files, at most {MOST_FILES}: give it rooms"
+            yield f"{parent}: found {count} files, expected at most {MOST_FILES}; make subfolders"
 
 
 def main() -> int:
@@ -86,7 +86,7 @@ def main() -> int:
         print(__doc__)
         return 2
     _, sees = read_floors(sys.argv[1])
-    found = list(violations(sees)) + list(shelves(sees))
+    found = list(violations(sees)) + list(crowded_folders(sees))
     for line in found:
         print(line)
     checked = sum(1 for folder in sees for _ in sources(folder, sees))

@@ -7,7 +7,7 @@
 namespace distsim {
 
 /// `text` fit for an element or a quoted attribute: & < > " ' become entities. Control characters stay: see
-/// base/printable.hpp.
+/// base/text/printable.hpp.
 std::string in_markup(std::string_view text);
 
 }  // namespace distsim

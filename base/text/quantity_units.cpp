@@ -15,7 +15,7 @@ struct Prefix {
 };
 constexpr Prefix kDecimal[] = {{"", 0, 1},  {"k", 3, 1},  {"K", 3, 1},  {"M", 6, 1},
                                {"G", 9, 1}, {"T", 12, 1}, {"P", 15, 1}, {"E", 18, 1}};
-constexpr Prefix kBinary[] = {
+constexpr Prefix kBinaryPrefixes[] = {
     {"Ki", 0, 0x1p10}, {"Mi", 0, 0x1p20}, {"Gi", 0, 0x1p30}, {"Ti", 0, 0x1p40}, {"Pi", 0, 0x1p50}};
 
 struct Named {
@@ -24,7 +24,7 @@ struct Named {
   double factor;
 };
 // 60 and 3600 are no powers of two, yet a product with them rounds once too.
-constexpr Named kSeconds[] = {{"ps", -12, 1}, {"ns", -9, 1}, {"us", -6, 1},  {"\xC2\xB5s", -6, 1}, {"\xCE\xBCs", -6, 1},
+constexpr Named kSecondNames[] = {{"ps", -12, 1}, {"ns", -9, 1}, {"us", -6, 1},  {"\xC2\xB5s", -6, 1}, {"\xCE\xBCs", -6, 1},
                               {"ms", -3, 1},  {"s", 0, 1},   {"min", 0, 60}, {"h", 0, 3600}};
 
 /// The prefix that `text` consists of.
@@ -43,7 +43,7 @@ std::optional<Unit> find_suffixed(std::string_view text, std::string_view suffix
 
 std::optional<Unit> find_bytes(std::string_view text, std::string_view suffix) {
   if (auto unit = find_suffixed(text, suffix, kDecimal)) return unit;
-  return find_suffixed(text, suffix, kBinary);
+  return find_suffixed(text, suffix, kBinaryPrefixes);
 }
 
 std::optional<Unit> find_rate(std::string_view text) {
@@ -65,7 +65,7 @@ std::optional<Unit> find_flops(std::string_view text) {
 }
 
 std::optional<Unit> find_seconds(std::string_view text) {
-  for (const Named& unit : kSeconds) {
+  for (const Named& unit : kSecondNames) {
     if (unit.name == text) return Unit{std::string(text), unit.decimal, unit.factor};
   }
   return std::nullopt;

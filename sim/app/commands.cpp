@@ -2,10 +2,12 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <new>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/text/spelling.hpp"
@@ -15,6 +17,24 @@
 
 namespace distsim::app {
 namespace {
+
+#define COMMAND(name) &name##_command,
+constexpr std::array kCommands{DISTSIM_COMMANDS(COMMAND)};
+#undef COMMAND
+
+#define COMMAND(name) std::string_view(#name),
+constexpr std::array kNames{DISTSIM_COMMANDS(COMMAND)};
+#undef COMMAND
+
+constexpr bool all_different() {
+  for (std::size_t i = 0; i < kNames.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      if (kNames[i] == kNames[j] || kCommands[i] == kCommands[j]) return false;
+    }
+  }
+  return true;
+}
+static_assert(kCommands.size() == kNames.size() && all_different(), "every subcommand is listed once");
 
 constexpr const char* kDescription =
     "distsim predicts how long one training iteration takes on a GPU cluster, and why.\n"
@@ -79,24 +99,16 @@ std::string usage_error(const CLI::App& app, const std::vector<std::string>& arg
 
 }  // namespace
 
+std::span<const Command* const> commands() { return kCommands; }
+
 int run_command(int argc, const char* const* argv) {
   CLI::App app(kDescription, "distsim");
   app.set_version_flag("--version", std::string("distsim ") + DISTSIM_VERSION);
   app.require_subcommand(1);
   const auto log_flags = add_log_flags(app);
   Action action;
-  add_predict(app, action);
-  add_sweep(app, action);
-  add_cost(app, action);
-  add_validate(app, action);
-  add_list(app, action);
-  add_curves(app, action);
-  add_profile(app, action);
-  add_replay(app, action);
-  add_hugectr(app, action);
-  add_calibrate(app, action);
-  add_completion(app, action);
-  add_man(app, action);
+  for (const Command* command : commands())
+    command->declare(*app.add_subcommand(command->name, command->description), action);
   name_values(app);
 
   const std::vector<std::string> args = with_default_command(argc, argv);

@@ -1,8 +1,8 @@
-// The subcommands of `distsim`. Each file command_<name>.cpp declares its flags and, when chosen, sets the action to
-// run.
+// The subcommands of `distsim`: one entry per file commands/<name>.cpp, and one line of DISTSIM_COMMANDS here.
 #pragma once
 
 #include <functional>
+#include <span>
 
 #include "base/result.hpp"
 
@@ -15,18 +15,42 @@ namespace distsim::app {
 /// What the chosen subcommand does. An Error becomes one line on standard error and exit code 2.
 using Action = std::function<Result<void>()>;
 
-void add_predict(CLI::App& app, Action& action);
-void add_sweep(CLI::App& app, Action& action);
-void add_cost(CLI::App& app, Action& action);
-void add_validate(CLI::App& app, Action& action);
-void add_list(CLI::App& app, Action& action);
-void add_curves(CLI::App& app, Action& action);
-void add_profile(CLI::App& app, Action& action);
-void add_replay(CLI::App& app, Action& action);
-void add_hugectr(CLI::App& app, Action& action);
-void add_calibrate(CLI::App& app, Action& action);
-void add_completion(CLI::App& app, Action& action);
-void add_man(CLI::App& app, Action& action);
+/// A command line that the subcommand refuses with exit code 2; run by tests/app/commands_test.cpp.
+struct Refusal {
+  const char* arguments;  ///< behind the name, separated by spaces; paths are relative to the repository
+  const char* names;      ///< words that the line on standard error contains
+};
+
+/// A subcommand: everything the program knows of it. Flags are what `declare` gives to CLI11, from which --help, shell
+/// completion and the manual page are made.
+struct Command {
+  const char* name;
+  const char* description;           ///< one sentence without a full stop, for --help
+  std::span<const Refusal> refuses;  ///< at least one
+  /// Declares flags, arguments and groups on its own CLI::App, and the callback that sets the action to run.
+  void (*declare)(CLI::App& self, Action& action);
+};
+
+// In the order of --help.
+#define DISTSIM_COMMANDS(COMMAND) \
+  COMMAND(predict)                \
+  COMMAND(sweep)                  \
+  COMMAND(cost)                   \
+  COMMAND(validate)               \
+  COMMAND(list)                   \
+  COMMAND(curves)                 \
+  COMMAND(profile)                \
+  COMMAND(replay)                 \
+  COMMAND(hugectr)                \
+  COMMAND(calibrate)              \
+  COMMAND(completion)             \
+  COMMAND(man)
+
+#define COMMAND(name) extern const Command name##_command;
+DISTSIM_COMMANDS(COMMAND)
+#undef COMMAND
+
+std::span<const Command* const> commands();
 
 /// The whole command line; returns the exit code: 0 done, 2 bad input.
 int run_command(int argc, const char* const* argv);

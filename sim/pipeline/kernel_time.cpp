@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "base/normal.hpp"
+#include "base/random.hpp"
 
 namespace distsim::pipeline {
 namespace {

@@ -179,7 +179,7 @@ std::string to_text(const Report& report, int width = 100, bool colour = false);
 /// JSON with the schema of docs/report_schema.md.
 std::string to_json(const Report& report);
 
-/// The main figures as fields of a CSV line (base/csv.hpp): names with units, and the values of one report.
+/// The main figures as fields of a CSV line (base/text/csv.hpp): names with units, and the values of one report.
 std::vector<std::string> csv_columns();
 std::vector<std::string> csv_values(const Report& report);
 

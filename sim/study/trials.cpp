@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/normal.hpp"
+#include "base/random.hpp"
 #include "sim/engine/rows/row_evaluator.hpp"
 #include "sim/report/steady_state.hpp"
 

@@ -163,7 +163,7 @@ SIZES_IN_ORDER = "b m n k c h w r s stride_h stride_w pad_h pad_w dil groups row
 
 
 def shape_text(row):
-    """The same text as shape_text of opmodels/training_rows.cpp: sizes in the order of OpColumns."""
+    """The same text as shape_text of opmodels/learned/training_rows.cpp: sizes in the order of OpColumns."""
     return "x".join(row[c] for c in SIZES_IN_ORDER if row.get(c))
 
 

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/normal.hpp"
+#include "base/random.hpp"
 
 namespace distsim::pipeline {
 namespace {

@@ -15,15 +15,6 @@
 #include "trace_samples.hpp"
 #include "traces/kineto/kineto_survey.hpp"
 
-// GCC says so by a macro, Clang by a feature.
-#ifdef __SANITIZE_ADDRESS__
-#define DISTSIM_ADDRESS_SANITIZER
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define DISTSIM_ADDRESS_SANITIZER
-#endif
-#endif
-
 namespace distsim::profile {
 namespace {
 
@@ -225,9 +216,7 @@ TEST_F(ProfileInPieces, BinsAreBounded) {
 
 /// Four times the steps, the same memory.
 TEST_F(ProfileInPieces, MemoryStaysWithTheSlice) {
-#ifdef DISTSIM_ADDRESS_SANITIZER
-  GTEST_SKIP() << "the address sanitizer holds freed memory back";
-#endif
+  if (test::has_address_sanitizer()) GTEST_SKIP() << "the address sanitizer holds freed memory back";
   const std::string small = test::write(folder_, "small.json", test::trace(many_steps(500))),
                     large = test::write(folder_, "large.json", test::trace(many_steps(4000)));
   const auto added = [](const std::string& path) {

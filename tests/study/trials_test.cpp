@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "base/normal.hpp"
+#include "base/random.hpp"
 #include "sim/engine/rows/row_evaluator.hpp"
 #include "sim/pipeline/lower.hpp"
 

@@ -2,14 +2,11 @@
 
 #include <ostream>
 
-#include "base/file.hpp"
-#include "traces/files/gzip_stream.hpp"
 #include "traces/files/json_text.hpp"
+#include "traces/timeline/timeline_file.hpp"
 
 namespace distsim::traces {
 namespace {
-
-constexpr std::size_t kFlushAt = std::size_t{1} << 16;
 
 /// Writes events one by one; holds no more than one buffer of text.
 class ChromeWriter {
@@ -143,20 +140,10 @@ class ChromeWriter {
   bool first_ = true;
 };
 
-Result<void> write_compressed(const SliceSource& source, std::ostream& out) {
-  GzipBuffer buffer(out);
-  std::ostream packed(&buffer);
-  TRY(ChromeWriter(source, packed).write());
-  if (!buffer.finish()) return Error{"cannot write the compressed timeline", "", "is the disk full?"};
-  return {};
-}
-
 }  // namespace
 
 Result<void> write_chrome_trace(const SliceSource& source, const std::string& path) {
-  return write_stream_atomically(path, [&](std::ostream& out) {
-    return path.ends_with(".gz") ? write_compressed(source, out) : ChromeWriter(source, out).write();
-  });
+  return write_timeline_file(path, [&](std::ostream& out) { return ChromeWriter(source, out).write(); });
 }
 
 }  // namespace distsim::traces

@@ -3,19 +3,17 @@
 #include <cmath>
 #include <ostream>
 
-#include "base/file.hpp"
 #include "base/text/printable.hpp"
-#include "traces/files/gzip_stream.hpp"
 #include "traces/files/proto_wire.hpp"
 #include "traces/files/text_interner.hpp"
 #include "traces/timeline/perfetto_fields.hpp"
+#include "traces/timeline/timeline_file.hpp"
 
 namespace distsim::traces {
 namespace {
 
 namespace pf = perfetto;
 
-constexpr std::size_t kFlushAt = std::size_t{1} << 16;
 constexpr std::size_t kMostInterned = std::size_t{8} << 20;
 constexpr std::uint64_t kSequence = 1;
 constexpr std::int64_t kPerNanosecond = 1000;
@@ -191,20 +189,10 @@ class PerfettoWriter {
   bool early_ = false;
 };
 
-Result<void> write_compressed(const SliceSource& source, std::ostream& out) {
-  GzipBuffer buffer(out);
-  std::ostream packed(&buffer);
-  TRY(PerfettoWriter(source, packed).write());
-  if (!buffer.finish()) return Error{"cannot write the compressed timeline", "", "is the disk full?"};
-  return {};
-}
-
 }  // namespace
 
 Result<void> write_perfetto_trace(const SliceSource& source, const std::string& path) {
-  return write_stream_atomically(path, [&](std::ostream& out) {
-    return path.ends_with(".gz") ? write_compressed(source, out) : PerfettoWriter(source, out).write();
-  });
+  return write_timeline_file(path, [&](std::ostream& out) { return PerfettoWriter(source, out).write(); });
 }
 
 }  // namespace distsim::traces

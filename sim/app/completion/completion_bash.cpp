@@ -6,7 +6,7 @@
 namespace distsim::app {
 namespace {
 
-constexpr const char* kHead = R"bash(# Completion of distsim for bash, printed by `distsim completion bash`.
+constexpr const char* kBashHead = R"bash(# Completion of distsim for bash, printed by `distsim completion bash`.
 )bash";
 
 constexpr const char* kFunctions = R"bash(
@@ -184,7 +184,7 @@ Lines value_lines(const CommandEntry& program) {
 }  // namespace
 
 std::string bash_completion(const CommandEntry& program) {
-  return kHead + function("_distsim_words", "Subcommands of a command.", word_lines(all_commands(program))) +
+  return kBashHead + function("_distsim_words", "Subcommands of a command.", word_lines(all_commands(program))) +
          function("_distsim_flags", "Flags of a command.", flag_lines(program)) +
          function("_distsim_value", "What COMMAND:FLAG takes, or COMMAND: as arguments.", value_lines(program)) +
          kFunctions;

@@ -6,7 +6,7 @@
 namespace distsim::app {
 namespace {
 
-constexpr const char* kHead = R"zsh(#compdef distsim
+constexpr const char* kZshHead = R"zsh(#compdef distsim
 # Completion of distsim for zsh, printed by `distsim completion zsh`.
 
 # Names that the program knows: _distsim_names systems|devices|models|frameworks|keys
@@ -140,7 +140,7 @@ std::string function_of(const CommandEntry& program, const CommandEntry& c) {
 }  // namespace
 
 std::string zsh_completion(const CommandEntry& program) {
-  std::string out = kHead;
+  std::string out = kZshHead;
   for (const CommandEntry* c : all_commands(program)) out += function_of(program, *c);
   return out + kTail;
 }

@@ -3,15 +3,11 @@
 #include <string>
 
 #include "sim/engine/events/irregular_evaluator.hpp"
+#include "sim/engine/program/check_text.hpp"
 #include "sim/engine/program/program_check.hpp"
 
 namespace distsim::engine {
 namespace {
-
-std::string text(std::int64_t n) { return std::to_string(n); }
-Error found(const std::string& what, const std::string& found, const std::string& expected) {
-  return {what + ": found " + found + ", expected " + expected, "", ""};
-}
 
 Result<void> check_shape(const IrregularProgram& p) {
   if (p.ranks == 0) return found("program.ranks", "0", "at least 1");

@@ -3,14 +3,9 @@
 #include <algorithm>
 
 #include "sim/engine/events/irregular_evaluator.hpp"
+#include "sim/engine/program/check_text.hpp"
 
 namespace distsim::engine {
-namespace {
-
-std::string text(std::uint64_t n) { return std::to_string(n); }
-
-}  // namespace
-
 MatchingBuilder::MatchingBuilder(std::uint32_t ranks, std::uint32_t streams) {
   program_.ranks = ranks;
   program_.streams = streams;

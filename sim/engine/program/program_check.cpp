@@ -3,15 +3,12 @@
 #include <algorithm>
 #include <string>
 
+#include "sim/engine/program/check_text.hpp"
+
 namespace distsim::engine {
 namespace {
 
-std::string text(std::uint64_t n) { return std::to_string(n); }
 std::string name(StepId step) { return "step " + text(step.value()); }
-Error found(const std::string& what, const std::string& found, const std::string& expected) {
-  return {what + ": found " + found + ", expected " + expected, "", ""};
-}
-
 Result<void> check_shape(const Program& p) {
   if (p.ranks == 0) return found("program.ranks", "0", "at least 1");
   if (p.streams == 0) return found("program.streams", "0", "at least 1");

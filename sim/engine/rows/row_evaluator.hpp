@@ -14,7 +14,7 @@ Result<void> validate(const Program& program);
 
 /// Plays the program. Cost: ranks x (steps + waits) in the worst case; steps whose inputs are all uniform cost O(1).
 /// Memory: at most 24 bytes a rank and step; rows that are equal by construction are kept once. Ranks that the rows say
-/// are alike (sim/engine/alike.hpp) are played once, and cost once. Refuses an invalid program and one whose times
+/// are alike (sim/engine/program/alike.hpp) are played once, and cost once. Refuses an invalid program and one whose times
 /// would reach 2^62 ps.
 Result<Timeline> evaluate_rows(const Program& program);
 

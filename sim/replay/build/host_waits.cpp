@@ -6,8 +6,8 @@ namespace distsim::replay {
 namespace {
 
 // Chosen, not fitted; ns.
-constexpr std::int64_t kClockSlip = 20'000;  ///< by which host and device clocks may be apart
-constexpr std::int64_t kLongCall = 50'000;   ///< an allocation that takes longer may have waited
+constexpr std::int64_t kHostClockSlip = 20'000;  ///< by which host and device clocks may be apart
+constexpr std::int64_t kLongCall = 50'000;       ///< an allocation that takes longer may have waited
 
 }  // namespace
 
@@ -54,14 +54,14 @@ HostWait HostWaits::after(std::uint32_t call, std::vector<std::uint32_t> records
 
 bool HostWaits::binds(std::uint32_t call, std::uint32_t record) const {
   const std::int64_t end = rank_.device_records[record].end_ns();
-  return end > rank_.host_records[call].start_ns && end <= rank_.host_records[call].end_ns() + kClockSlip;
+  return end > rank_.host_records[call].start_ns && end <= rank_.host_records[call].end_ns() + kHostClockSlip;
 }
 
 HostWait HostWaits::device(std::uint32_t call) const {
   std::vector<std::uint32_t> last;
   for (std::uint32_t s = 0; s < order_.streams(); ++s) {
     const std::uint32_t r = order_.last_launched_before(s, rank_.host_records[call].start_ns);
-    if (r != traces::kNone && rank_.device_records[r].end_ns() <= rank_.host_records[call].end_ns() + kClockSlip)
+    if (r != traces::kNone && rank_.device_records[r].end_ns() <= rank_.host_records[call].end_ns() + kHostClockSlip)
       last.push_back(r);
   }
   return after(call, std::move(last));
@@ -73,8 +73,8 @@ HostWait HostWaits::latest_end(std::uint32_t call, bool last_of_stream) const {
   std::uint32_t found = traces::kNone;
   for (std::uint32_t s = 0; s < order_.streams(); ++s) {
     const std::uint32_t r = last_of_stream ? order_.last_launched_before(s, h.start_ns)
-                                           : order_.last_ended_by(s, h.start_ns, h.end_ns() + kClockSlip);
-    if (r == traces::kNone || rank_.device_records[r].end_ns() > h.end_ns() + kClockSlip) continue;
+                                           : order_.last_ended_by(s, h.start_ns, h.end_ns() + kHostClockSlip);
+    if (r == traces::kNone || rank_.device_records[r].end_ns() > h.end_ns() + kHostClockSlip) continue;
     if (found == traces::kNone || rank_.device_records[r].end_ns() > rank_.device_records[found].end_ns()) found = r;
   }
   if (found == traces::kNone) return {{}, h.duration_ns};
@@ -85,7 +85,7 @@ HostWait HostWaits::stream(std::uint32_t call) const {
   const std::uint32_t s = sync_of_call_[call];
   if (s != traces::kNone && rank_.syncs[s].stream != traces::kNone && rank_.syncs[s].kind == traces::SyncKind::stream) {
     const std::uint32_t r = order_.last_launched_before(rank_.syncs[s].stream, rank_.host_records[call].start_ns);
-    if (r != traces::kNone && rank_.device_records[r].end_ns() <= rank_.host_records[call].end_ns() + kClockSlip)
+    if (r != traces::kNone && rank_.device_records[r].end_ns() <= rank_.host_records[call].end_ns() + kHostClockSlip)
       return after(call, {r});
   }
   return latest_end(call, rank_.host_records[call].call == traces::RuntimeCall::stream_synchronize);

@@ -7,7 +7,7 @@
 namespace distsim::replay {
 namespace {
 
-using Sink = std::function<void(const traces::CounterSample&)>;
+using SampleSink = std::function<void(const traces::CounterSample&)>;
 
 bool is_host_copy(const traces::DeviceRecord& d) {
   return d.kind == traces::DeviceRecordKind::memcpy &&
@@ -94,7 +94,7 @@ ReplayCounters::Span ReplayCounters::span_of(std::uint32_t rank, std::uint32_t r
   return {(begin - graph_.origin_ns) * kPsPerNs, (d.end_ns() - graph_.origin_ns) * kPsPerNs};
 }
 
-void ReplayCounters::emit_rates(std::uint32_t counter, const Sink& sink) const {
+void ReplayCounters::emit_rates(std::uint32_t counter, const SampleSink& sink) const {
   const std::uint32_t rank = tracks_[counter].process;
   const auto& records = graph_.job->ranks[rank].device_records;
   std::vector<traces::CounterChange> changes;
@@ -109,7 +109,7 @@ void ReplayCounters::emit_rates(std::uint32_t counter, const Sink& sink) const {
   traces::emit_running_sum(std::move(changes), 0, counter, sink);
 }
 
-void ReplayCounters::emit_memory(std::uint32_t counter, const Sink& sink) const {
+void ReplayCounters::emit_memory(std::uint32_t counter, const SampleSink& sink) const {
   const std::uint32_t rank = tracks_[counter].process;
   const auto threads = times_ != nullptr ? host_nodes(graph_, rank) : std::vector<std::vector<std::uint32_t>>();
   std::vector<traces::CounterSample> samples;
@@ -122,7 +122,7 @@ void ReplayCounters::emit_memory(std::uint32_t counter, const Sink& sink) const 
   for (const traces::CounterSample& s : samples) sink(s);
 }
 
-void ReplayCounters::emit(const Sink& sink) const {
+void ReplayCounters::emit(const SampleSink& sink) const {
   for (std::uint32_t c = 0; c < tracks_.size(); ++c) {
     if (what_[c] == What::memory)
       emit_memory(c, sink);
@@ -134,7 +134,7 @@ void ReplayCounters::emit(const Sink& sink) const {
 void add_counters(traces::SliceSource& source, const ReplayGraph& graph, const ReplayTimes* times) {
   const auto counters = std::make_shared<const ReplayCounters>(graph, times);
   source.counters = counters->tracks();
-  source.for_each_sample = [counters](const Sink& sink) { counters->emit(sink); };
+  source.for_each_sample = [counters](const SampleSink& sink) { counters->emit(sink); };
 }
 
 }  // namespace distsim::replay

@@ -9,7 +9,7 @@
 namespace distsim::replay {
 namespace {
 
-using Sink = std::function<void(const traces::Slice&)>;
+using SliceSink = std::function<void(const traces::Slice&)>;
 
 std::string rank_name(const traces::TraceRank& rank) { return "rank " + std::to_string(rank.rank); }
 
@@ -58,7 +58,7 @@ class MeasuredSlices {
  public:
   MeasuredSlices(const ReplayGraph& graph, Layout layout) : graph_(graph), layout_(std::move(layout)) {}
 
-  void emit(const Sink& sink) const {
+  void emit(const SliceSink& sink) const {
     for (std::uint32_t r = 0; r < graph_.ranks.size(); ++r) {
       const std::vector<std::uint32_t> launched = last_launched(r);
       host(r, launched, sink);
@@ -87,7 +87,7 @@ class MeasuredSlices {
     return s;
   }
 
-  void host(std::uint32_t r, const std::vector<std::uint32_t>& launched, const Sink& sink) const {
+  void host(std::uint32_t r, const std::vector<std::uint32_t>& launched, const SliceSink& sink) const {
     const traces::TraceRank& rank = graph_.job->ranks[r];
     std::vector<std::int64_t> open;  // ends of the slices around: one that sticks out of its parent is cut
     std::uint32_t thread = traces::kNone;
@@ -109,7 +109,7 @@ class MeasuredSlices {
     }
   }
 
-  void device(std::uint32_t r, const std::vector<std::uint32_t>& launched, const Sink& sink) const {
+  void device(std::uint32_t r, const std::vector<std::uint32_t>& launched, const SliceSink& sink) const {
     const traces::TraceRank& rank = graph_.job->ranks[r];
     for (std::uint32_t d = 0; d < rank.device_records.size(); ++d) {
       const traces::DeviceRecord& record = rank.device_records[d];
@@ -139,13 +139,13 @@ class PlayedSlices {
     }
   }
 
-  void emit(const Sink& sink) const {
+  void emit(const SliceSink& sink) const {
     std::vector<bool> begun(last_member_.size(), false);
     for (std::uint32_t n = 0; n < graph_.nodes.size(); ++n) node(n, begun, sink);
   }
 
  private:
-  void node(std::uint32_t n, std::vector<bool>& begun, const Sink& sink) const {
+  void node(std::uint32_t n, std::vector<bool>& begun, const SliceSink& sink) const {
     const ReplayNode& node = graph_.nodes[n];
     if (node.role != ReplayRole::device && node.role != ReplayRole::host_call) return;
     const traces::TraceRank& rank = graph_.job->ranks[node.rank];
@@ -187,7 +187,7 @@ traces::SliceSource measured_slices(const ReplayGraph& graph) {
   traces::SliceSource out;
   out.tracks = layout.tracks;
   const auto measured = std::make_shared<const MeasuredSlices>(graph, std::move(layout));
-  out.for_each = [measured](const Sink& sink) { measured->emit(sink); };
+  out.for_each = [measured](const SliceSink& sink) { measured->emit(sink); };
   add_counters(out, graph, nullptr);
   return out;
 }
@@ -197,7 +197,7 @@ traces::SliceSource played_slices(const ReplayGraph& graph, const ReplayTimes& t
   traces::SliceSource out;
   out.tracks = layout.tracks;
   const auto played = std::make_shared<const PlayedSlices>(graph, times, std::move(layout));
-  out.for_each = [played](const Sink& sink) { played->emit(sink); };
+  out.for_each = [played](const SliceSink& sink) { played->emit(sink); };
   add_counters(out, graph, &times);
   return out;
 }

@@ -8,7 +8,7 @@
 namespace distsim::report {
 namespace {
 
-using Sink = std::function<void(const traces::CounterSample&)>;
+using SampleSink = std::function<void(const traces::CounterSample&)>;
 
 std::uint32_t members_of(const engine::Groups& groups, std::uint32_t rank) {
   std::uint32_t members = 0;
@@ -27,7 +27,7 @@ void for_each_device_step(const Played& p, bool last_only, std::uint32_t rank, V
   }
 }
 
-void link_use(const Played& p, bool last_only, std::uint32_t rank, std::uint32_t counter, const Sink& sink) {
+void link_use(const Played& p, bool last_only, std::uint32_t rank, std::uint32_t counter, const SampleSink& sink) {
   const graph::TaskGraph& graph = p.costed->graph;
   std::vector<traces::CounterChange> changes;
   for_each_device_step(p, last_only, rank, [&](StepId s, TaskId t, std::int64_t start, std::int64_t end) {
@@ -49,7 +49,7 @@ std::int64_t of_rank(const std::vector<std::int64_t>& values, std::uint32_t rank
 
 /// A run of forward (or backward) kernels takes up (or gives back) all activations, each kernel its share by time.
 void memory(const Played& p, const TimelineOptions& options, bool last_only, std::uint32_t rank, std::uint32_t counter,
-            const Sink& sink) {
+            const SampleSink& sink) {
   const double activations = static_cast<double>(of_rank(options.activations_per_rank, rank)) * 1e-9;
   std::vector<traces::CounterChange> changes, run;
   std::optional<graph::Phase> phase_of_run;
@@ -78,7 +78,7 @@ void memory(const Played& p, const TimelineOptions& options, bool last_only, std
 }  // namespace
 
 void emit_counters(const Played& played, const TimelineOptions& options, bool last_iteration_only, std::uint32_t rank,
-                   std::uint32_t first, const Sink& sink) {
+                   std::uint32_t first, const SampleSink& sink) {
   link_use(played, last_iteration_only, rank, first, sink);
   if (!options.memory_per_rank.empty()) memory(played, options, last_iteration_only, rank, first + 1, sink);
 }

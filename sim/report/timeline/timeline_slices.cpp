@@ -15,7 +15,7 @@
 namespace distsim::report {
 namespace {
 
-using Sink = std::function<void(const traces::Slice&)>;
+using SliceSink = std::function<void(const traces::Slice&)>;
 using Args = std::vector<std::pair<std::string_view, std::string>>;
 
 std::string range_text(const graph::Cost& c) {
@@ -70,7 +70,7 @@ class Slicer {
     return out;
   }
 
-  void emit(const Sink& sink) {
+  void emit(const SliceSink& sink) {
     std::uint32_t track = 0;
     for (const std::uint32_t r : shown_) {
       for (const auto& steps : steps_) {
@@ -127,7 +127,7 @@ class Slicer {
     }
   }
 
-  void step(StepId s, std::uint32_t rank, std::uint32_t track, const Sink& sink) {
+  void step(StepId s, std::uint32_t rank, std::uint32_t track, const SliceSink& sink) {
     const StepOrigin& o = (*p_.origins)[s];
     const std::int64_t start = p_.timeline->start[s].at(rank), end = p_.timeline->end[s].at(rank);
     traces::Slice slice;
@@ -150,7 +150,7 @@ class Slicer {
     return graph_.names[graph_.tasks[o.task].name];
   }
 
-  void waiting(StepId s, const StepOrigin& o, std::uint32_t rank, traces::Slice slice, const Sink& sink) const {
+  void waiting(StepId s, const StepOrigin& o, std::uint32_t rank, traces::Slice slice, const SliceSink& sink) const {
     const std::int64_t ready = p_.timeline->ready[s].at(rank);
     if (ready == slice.start_ps) return;
     slice.duration_ps = slice.start_ps - ready;
@@ -230,7 +230,7 @@ TimelineSlices timeline_slices(const Played& played, const TimelineOptions& opti
   if (!out.left_out.empty()) out.source.tracks.push_back({slicer->shown().back() + 1, 0, out.left_out, "-"});
   out.slices = slicer->slices();
   out.source.counters = slicer->counters();
-  out.source.for_each = [slicer](const Sink& sink) { slicer->emit(sink); };
+  out.source.for_each = [slicer](const SliceSink& sink) { slicer->emit(sink); };
   out.source.for_each_sample = [slicer](const auto& sink) { slicer->emit_samples(sink); };
   return out;
 }

@@ -67,25 +67,35 @@ Result<void> run(const ValidateFlags& flags) {
   return {};
 }
 
-}  // namespace
-
-void add_validate(CLI::App& app, Action& action) {
+void declare(CLI::App& self, Action& action) {
   auto flags = std::make_shared<ValidateFlags>();
-  CLI::App* sub =
-      app.add_subcommand("validate", "Predict the experiments of a case file and compare with what was measured");
-  sub->add_option("--cases", flags->cases,
+  self.add_option("--cases", flags->cases,
                   "CSV of experiments, a column per configuration key; default: configs/validation/cases.csv")
       ->check(refuse_empty);
-  sub->add_option("--csv", flags->csv, "Write every case with its prediction as CSV; - is standard output")
+  self.add_option("--csv", flags->csv, "Write every case with its prediction as CSV; - is standard output")
       ->check(refuse_empty);
-  sub->add_option("--plot", flags->plot,
+  self.add_option("--plot", flags->plot,
                   "Plot predicted against measured times and each scaling series as SVG; - is standard output")
       ->check(refuse_empty);
-  sub->add_option("--explain", flags->explain,
+  self.add_option("--explain", flags->explain,
                   "CASE_ID: break down one prediction and show which uncertain term could explain its error")
       ->check(refuse_empty);
-  sub->add_option("--jobs", flags->jobs, "Threads")->check(CLI::Range(1u, 256u));
-  sub->callback([flags, &action] { action = [flags] { return run(*flags); }; });
+  self.add_option("--jobs", flags->jobs, "Threads")->check(CLI::Range(1u, 256u));
+  self.callback([flags, &action] { action = [flags] { return run(*flags); }; });
 }
+
+constexpr Refusal kRefuses[] = {
+    {"--cases no_such.csv", "no_such.csv"},
+    {"--explain no_such_case", "no_such_case"},
+};
+
+}  // namespace
+
+const Command validate_command{
+    .name = "validate",
+    .description = "Predict the experiments of a case file and compare with what was measured",
+    .refuses = kRefuses,
+    .declare = declare,
+};
 
 }  // namespace distsim::app

@@ -119,51 +119,63 @@ Result<void> run(const PredictFlags& f) {
   return print(report::to_text(prediction.report) + (f.timings ? "\n" + passes.timings_text() : ""));
 }
 
-}  // namespace
-
-void add_predict(CLI::App& app, Action& action) {
+void declare(CLI::App& self, Action& action) {
   auto f = std::make_shared<PredictFlags>();
-  CLI::App* sub = app.add_subcommand("predict", "Predict one training iteration (the default command)");
-  sub->add_option("--config", f->config, "Experiment file, e.g. configs/dgx_a100_4node.yaml")->required();
-  sub->add_option("--set", f->sets, "KEY=VALUE: override any key, e.g. cluster.nodes=8; may be repeated")
+  self.add_option("--config", f->config, "Experiment file, e.g. configs/dgx_a100_4node.yaml")->required();
+  self.add_option("--set", f->sets, "KEY=VALUE: override any key, e.g. cluster.nodes=8; may be repeated")
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  sub->add_option("--curves", f->curves,
+  self.add_option("--curves", f->curves,
                   "Measured collectives to prefer: a curve file or an nccl-tests log; may be repeated")
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  sub->add_option("--json", f->json, "Write the report as JSON (docs/report_schema.md); - is standard output")
+  self.add_option("--json", f->json, "Write the report as JSON (docs/report_schema.md); - is standard output")
       ->check(refuse_empty);
-  sub->add_option("--csv", f->csv, "Write the main figures as one CSV row; - is standard output")->check(refuse_empty);
-  sub->add_option(
-         "--timeline", f->timeline,
-         "Write the timeline for ui.perfetto.dev: FILE.pftrace (Perfetto protobuf) or FILE.json (Chrome trace), compressed if .gz follows")
+  self.add_option("--csv", f->csv, "Write the main figures as one CSV row; - is standard output")->check(refuse_empty);
+  self.add_option(
+          "--timeline", f->timeline,
+          "Write the timeline for ui.perfetto.dev: FILE.pftrace (Perfetto protobuf) or FILE.json (Chrome trace), compressed if .gz follows")
       ->check(refuse_empty);
-  sub->add_option(
-         "--timeline-ranks", f->timeline_ranks,
-         "Number of ranks in the timeline, one per class of identical ranks first (default: at most 64, and 4 million slices)")
+  self.add_option(
+          "--timeline-ranks", f->timeline_ranks,
+          "Number of ranks in the timeline, one per class of identical ranks first (default: at most 64, and 4 million slices)")
       ->check(CLI::Range(1u, 1u << 24));
-  sub->add_option("--write-et", f->write_et,
+  self.add_option("--write-et", f->write_et,
                   "Write one Chakra trace per rank, PREFIX.<rank>.et, for other simulators and `distsim replay`")
       ->check(refuse_empty);
-  sub->add_option("--write-et-ranks", f->et_ranks,
+  self.add_option("--write-et-ranks", f->et_ranks,
                   "Number of ranks that --write-et writes, from rank 0 (default: all, if they take no more than 4 GB)")
       ->needs("--write-et")
       ->check(CLI::Range(1u, 1u << 24));
-  sub->add_option("--html", f->html, "Write the report as one self-contained HTML page")->check(refuse_empty);
-  sub->add_option(
-         "--trials", f->trials.trials,
-         "Simulate this many iterations with randomized op, link and rank speeds; prints P10, P50, P90 and P99")
+  self.add_option("--html", f->html, "Write the report as one self-contained HTML page")->check(refuse_empty);
+  self.add_option(
+          "--trials", f->trials.trials,
+          "Simulate this many iterations with randomized op, link and rank speeds; prints P10, P50, P90 and P99")
       ->check(CLI::Range(1u, 1'000'000u));
-  sub->add_option("--seed", f->trials.seed, "Random seed of --trials (default 1)")
+  self.add_option("--seed", f->trials.seed, "Random seed of --trials (default 1)")
       ->needs("--trials")
       ->check([](const std::string& text) {
         return text.starts_with('-') ? "found '" + text + "', expected a non-negative number" : std::string();
       });
-  sub->add_option("--dump-after", f->dump_after, "Print the result of one pass instead of the report: " + pass_list())
+  self.add_option("--dump-after", f->dump_after, "Print the result of one pass instead of the report: " + pass_list())
       ->check(refuse_empty);
-  sub->add_flag("--timings", f->timings, "Print how long each pass took");
-  sub->callback([f, &action] { action = [f] { return run(*f); }; });
+  self.add_flag("--timings", f->timings, "Print how long each pass took");
+  self.callback([f, &action] { action = [f] { return run(*f); }; });
 }
+
+constexpr Refusal kRefuses[] = {
+    {"", "--config is required"},
+    {"--config no_such.yaml", "no_such.yaml"},
+    {"--config configs/dgx_a100_4node.yaml --set cluster.nodes=0", "cluster.nodes"},
+};
+
+}  // namespace
+
+const Command predict_command{
+    .name = "predict",
+    .description = "Predict one training iteration (the default command)",
+    .refuses = kRefuses,
+    .declare = declare,
+};
 
 }  // namespace distsim::app

@@ -133,14 +133,23 @@ void add_ops(CLI::App& calibrate, Action& action) {
   sub->callback([f, &action] { action = [f] { return write_table(*f); }; });
 }
 
+void declare(CLI::App& self, Action& action) {
+  self.require_subcommand(1);
+  add_ops(self, action);
+  add_training(self, action);
+}
+
+constexpr Refusal kRefuses[] = {
+    {"", "subcommand"},
+};
+
 }  // namespace
 
-void add_calibrate(CLI::App& app, Action& action) {
-  CLI::App* calibrate =
-      app.add_subcommand("calibrate", "Convert measured ops to a device's op table, or to training rows");
-  calibrate->require_subcommand(1);
-  add_ops(*calibrate, action);
-  add_training(*calibrate, action);
-}
+const Command calibrate_command{
+    .name = "calibrate",
+    .description = "Convert measured ops to a device's op table, or to training rows",
+    .refuses = kRefuses,
+    .declare = declare,
+};
 
 }  // namespace distsim::app

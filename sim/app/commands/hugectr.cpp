@@ -100,15 +100,11 @@ void add_events(CLI::App* sub, const std::shared_ptr<HugectrFlags>& f) {
       ->check(refuse_empty);
 }
 
-}  // namespace
-
-void add_hugectr(CLI::App& app, Action& action) {
-  CLI::App* hugectr =
-      app.add_subcommand("hugectr", "HugeCTR's inline profiler: write its schedule, read and chart its results");
-  hugectr->require_subcommand(1);
+void declare(CLI::App& self, Action& action) {
+  self.require_subcommand(1);
   auto f = std::make_shared<HugectrFlags>();
 
-  CLI::App* schedule = hugectr->add_subcommand("schedule", "Write prof.schedule or prof.events from a list of events");
+  CLI::App* schedule = self.add_subcommand("schedule", "Write prof.schedule or prof.events from a list of events");
   schedule
       ->add_option("events", f->events,
                    "YAML or JSON: {layer: {forward_events: [..], backward_events: [..]}}, layers in forward order")
@@ -126,7 +122,7 @@ void add_hugectr(CLI::App& app, Action& action) {
   schedule->callback([f, &action] { action = [f] { return write_schedule(*f); }; });
 
   CLI::App* timeline =
-      hugectr->add_subcommand("timeline", "Convert results to avg_iter_time_ms and a timeline, or chart them");
+      self.add_subcommand("timeline", "Convert results to avg_iter_time_ms and a timeline, or chart them");
   timeline->add_option("results", f->results, "HOST.prof.json, one per host")->required();
   timeline->add_option("--json", f->json, "Write the parsed results; - is standard output")->check(refuse_empty);
   timeline->add_option("--svg", f->svg, "Write the timeline chart")->check(refuse_empty);
@@ -134,7 +130,7 @@ void add_hugectr(CLI::App& app, Action& action) {
   timeline->callback([f, &action] { action = [f] { return write_timeline(*f); }; });
 
   CLI::App* scaling =
-      hugectr->add_subcommand("scaling", "Compare runs: iteration time, mean and maximum of the measured events");
+      self.add_subcommand("scaling", "Compare runs: iteration time, mean and maximum of the measured events");
   scaling->add_option("--run", f->runs, "NAME=FILE[,FILE]: a run and its hosts' results; may be repeated")
       ->required()
       ->allow_extra_args(false)
@@ -144,5 +140,19 @@ void add_hugectr(CLI::App& app, Action& action) {
   add_events(scaling, f);
   scaling->callback([f, &action] { action = [f] { return write_scaling(*f); }; });
 }
+
+constexpr Refusal kRefuses[] = {
+    {"", "subcommand"},
+    {"timeline no_such.prof.json", "no_such.prof.json"},
+};
+
+}  // namespace
+
+const Command hugectr_command{
+    .name = "hugectr",
+    .description = "HugeCTR's inline profiler: write its schedule, read and chart its results",
+    .refuses = kRefuses,
+    .declare = declare,
+};
 
 }  // namespace distsim::app

@@ -65,38 +65,48 @@ CLI::Option* many(CLI::Option* option) {
   return option->allow_extra_args(false)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
-}  // namespace
-
-void add_replay(CLI::App& app, Action& action) {
+void declare(CLI::App& self, Action& action) {
   auto f = std::make_shared<ReplayFlags>();
   replay::TraceReplay& t = f->trace;
-  CLI::App* sub = app.add_subcommand(
-      "replay", "Replay recorded traces, unchanged or as a what-if: PyTorch, Nsight Systems, HugeCTR, Chakra");
-  sub->add_option(
-         "traces", t.traces,
-         "Files, folders or patterns, all of one job: rank0.json.gz, run/, 'run/*.json', nsys.sqlite; Chakra: 'dlrm.*.et'")
+  self.add_option(
+          "traces", t.traces,
+          "Files, folders or patterns, all of one job: rank0.json.gz, run/, 'run/*.json', nsys.sqlite; Chakra: 'dlrm.*.et'")
       ->required();
-  sub->add_option("--config", t.config, "Experiment whose cluster and device the traces are replayed on")
+  self.add_option("--config", t.config, "Experiment whose cluster and device the traces are replayed on")
       ->check(refuse_empty);
-  many(sub->add_option("--set", t.sets,
+  many(self.add_option("--set", t.sets,
                        "KEY=VALUE: override any key of the experiment, e.g. cluster.nodes=8; may be repeated"));
-  sub->add_option("--csv", t.csv, "Write one CSV row per rank and step; - is standard output")->check(refuse_empty);
-  sub->add_option("--json", t.json, "Write the result as JSON; - is standard output")->check(refuse_empty);
-  sub->add_option("--timeline", t.timeline,
+  self.add_option("--csv", t.csv, "Write one CSV row per rank and step; - is standard output")->check(refuse_empty);
+  self.add_option("--json", t.json, "Write the result as JSON; - is standard output")->check(refuse_empty);
+  self.add_option("--timeline", t.timeline,
                   "Write measured and replayed side by side, for ui.perfetto.dev: FILE.pftrace or FILE.json, also .gz")
       ->check(refuse_empty);
-  sub->add_option("--step-pattern", t.step_pattern, "Regular expression of the annotations that mark an iteration")
+  self.add_option("--step-pattern", t.step_pattern, "Regular expression of the annotations that mark an iteration")
       ->check(refuse_empty);
-  sub->add_option("--measured-on", t.measured_on,
+  self.add_option("--measured-on", t.measured_on,
                   "System or device the traces were recorded on, if they do not state it")
       ->check(refuse_empty);
-  many(sub->add_option("--remove", t.remove,
+  many(self.add_option("--remove", t.remove,
                        "Simulate removing kernels whose name matches this regular expression; may be repeated"));
-  many(sub->add_option("--fuse", t.fuse,
+  many(self.add_option("--fuse", t.fuse,
                        "Simulate fusing adjacent kernels whose names match this regular expression; may be repeated"));
-  sub->add_flag("--leave-one-step-out", t.leave_one_step_out, "Predict each step from the costs of the other steps");
-  chakra::add_chakra_flags(*sub, f->chakra);
-  sub->callback([f, &action] { action = [f] { return run(*f); }; });
+  self.add_flag("--leave-one-step-out", t.leave_one_step_out, "Predict each step from the costs of the other steps");
+  chakra::add_chakra_flags(self, f->chakra);
+  self.callback([f, &action] { action = [f] { return run(*f); }; });
 }
+
+constexpr Refusal kRefuses[] = {
+    {"", "traces is required"},
+    {"no_such_trace.json", "no_such_trace.json"},
+};
+
+}  // namespace
+
+const Command replay_command{
+    .name = "replay",
+    .description = "Replay recorded traces, unchanged or as a what-if: PyTorch, Nsight Systems, HugeCTR, Chakra",
+    .refuses = kRefuses,
+    .declare = declare,
+};
 
 }  // namespace distsim::app

@@ -76,14 +76,10 @@ void add_hints(CLI::App& sub, CurveFlags& f) {
       ->check(CLI::Range(1u, collectives::kMaxCurveRanks));
 }
 
-}  // namespace
-
-void add_curves(CLI::App& app, Action& action) {
-  CLI::App* curves = app.add_subcommand(
-      "curves", "Measured collectives: convert logs to a curve file, plan a measurement, show what a file covers");
-  curves->require_subcommand(1);
+void declare(CLI::App& self, Action& action) {
+  self.require_subcommand(1);
   auto f = std::make_shared<CurveFlags>();
-  CLI::App* import = curves->add_subcommand(
+  CLI::App* import = self.add_subcommand(
       "import",
       "Write one curve file from the logs of a system: nccl-tests (text or -J), OSU, PARAM, collective_bench");
   import->add_option("logs", f->files, "Logs or curve files")->required();
@@ -98,20 +94,34 @@ void add_curves(CLI::App& app, Action& action) {
   import->add_option("--out", f->out, "Curve file to write, NAME.curve.txtpb; - is standard output (the default)");
   import->callback([f, &action] { action = [f] { return import_logs(*f);
 };
-}  // namespace distsim::app
+}  // namespace
 );
 CLI::App* plan =
-    curves->add_subcommand("plan", "List the collectives of an experiment, for `collective_bench --plan FILE`");
+    self.add_subcommand("plan", "List the collectives of an experiment, for `collective_bench --plan FILE`");
 plan->add_option("--config", f->config, "Experiment file")->required();
 plan->add_option("--set", f->sets, "KEY=VALUE: override any key; may be repeated")
     ->allow_extra_args(false)
     ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 plan->add_option("--out", f->out, "CSV file to write; - is standard output (the default)");
 plan->callback([f, &action] { action = [f] { return write_plan(*f); }; });
-CLI::App* show = curves->add_subcommand("show", "Plot curve files in the terminal and list what is missing");
+CLI::App* show = self.add_subcommand("show", "Plot curve files in the terminal and list what is missing");
 show->add_option("files", f->files, "Curve files or logs")->required();
 add_hints(*show, *f);
 show->callback([f, &action] { action = [f] { return show_files(*f); }; });
-}
+}  // namespace distsim::app
+
+constexpr Refusal kRefuses[] = {
+    {"", "subcommand"},
+    {"show no_such.curve.txtpb", "no_such.curve.txtpb"},
+};
+
+}  // namespace
+
+const Command curves_command{
+    .name = "curves",
+    .description = "Measured collectives: convert logs to a curve file, plan a measurement, show what a file covers",
+    .refuses = kRefuses,
+    .declare = declare,
+};
 
 }  // namespace distsim::app

@@ -24,22 +24,43 @@ Result<void> print_completion(const CLI::App& app, const std::string& what) {
   return print(lines_of(what == "keys" ? config::config_keys() : config::names_in(what)));
 }
 
-}  // namespace
-
-void add_completion(CLI::App& app, Action& action) {
+void declare_completion(CLI::App& self, Action& action) {
+  const CLI::App& app = *self.get_parent();
   auto what = std::make_shared<std::string>();
-  CLI::App* sub =
-      app.add_subcommand("completion", "Print the completion script of a shell: source <(distsim completion bash)");
-  sub->add_option("what", *what,
+  self.add_option("what", *what,
                   "bash or zsh: the script; systems, devices, models, frameworks, keys: the names that it offers")
       ->required()
       ->check(CLI::IsMember({"bash", "zsh", "systems", "devices", "models", "frameworks", "keys"}));
-  sub->callback([&app, what, &action] { action = [&app, what] { return print_completion(app, *what); }; });
+  self.callback([&app, what, &action] { action = [&app, what] { return print_completion(app, *what); }; });
 }
 
-void add_man(CLI::App& app, Action& action) {
-  CLI::App* sub = app.add_subcommand("man", "Print the manual page: distsim man | man -l -");
-  sub->callback([&app, &action] { action = [&app] { return print(man_page(command_table(app), DISTSIM_VERSION)); }; });
+constexpr Refusal kCompletionRefuses[] = {
+    {"fish", "fish"},
+};
+
+void declare_man(CLI::App& self, Action& action) {
+  const CLI::App& app = *self.get_parent();
+  self.callback([&app, &action] { action = [&app] { return print(man_page(command_table(app), DISTSIM_VERSION)); }; });
 }
+
+constexpr Refusal kManRefuses[] = {
+    {"loudly", "loudly"},
+};
+
+}  // namespace
+
+const Command completion_command{
+    .name = "completion",
+    .description = "Print the completion script of a shell: source <(distsim completion bash)",
+    .refuses = kCompletionRefuses,
+    .declare = declare_completion,
+};
+
+const Command man_command{
+    .name = "man",
+    .description = "Print the manual page: distsim man | man -l -",
+    .refuses = kManRefuses,
+    .declare = declare_man,
+};
 
 }  // namespace distsim::app

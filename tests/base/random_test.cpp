@@ -1,4 +1,4 @@
-#include "base/normal.hpp"
+#include "base/random.hpp"
 
 #include <gtest/gtest.h>
 

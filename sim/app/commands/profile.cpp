@@ -64,28 +64,38 @@ Result<void> profile(const ProfileFlags& f) {
   return print(report::profile_text(job, profile, {f.width, f.top, rank}));
 }
 
-}  // namespace
-
-void add_profile(CLI::App& app, Action& action) {
+void declare(CLI::App& self, Action& action) {
   auto f = std::make_shared<ProfileFlags>();
-  CLI::App* sub = app.add_subcommand(
-      "profile", "Break down the iterations of a trace: PyTorch (Kineto, execution trace), Nsight Systems, HugeCTR");
-  sub->add_option("traces", f->traces, "Trace files, folders or patterns: the ranks of one job")->required();
-  sub->add_option("--csv", f->csv, "Write one table as CSV; - is standard output")->check(refuse_empty);
-  sub->add_option("--table", f->table,
+  self.add_option("traces", f->traces, "Trace files, folders or patterns: the ranks of one job")->required();
+  self.add_option("--csv", f->csv, "Write one table as CSV; - is standard output")->check(refuse_empty);
+  self.add_option("--table", f->table,
                   "Table for --csv: steps (the default), tree, ops, kernels, collectives, ranks, overheads");
-  sub->add_option("--json", f->json, "Write everything as JSON; - is standard output")->check(refuse_empty);
-  sub->add_option(
+  self.add_option("--json", f->json, "Write everything as JSON; - is standard output")->check(refuse_empty);
+  self.add_option(
       "--steps", f->steps,
       "Regular expression of the annotations that mark an iteration; default: ProfilerStep#N, otherwise Optimizer.step");
-  sub->add_flag("--stream", f->stream,
+  self.add_flag("--stream", f->stream,
                 "Read one large PyTorch trace in slices of a million records (or one step), in constant memory");
-  sub->add_option("--rank", f->rank, "Rank whose tree, ops and kernels are shown")->each([f](const std::string&) {
+  self.add_option("--rank", f->rank, "Rank whose tree, ops and kernels are shown")->each([f](const std::string&) {
     f->rank_given = true;
   });
-  sub->add_option("--top", f->top, "Rows per table")->check(CLI::Range(1u, 10000u));
-  sub->add_option("--width", f->width, "Width of the text output, in columns")->check(CLI::Range(100, 400));
-  sub->callback([f, &action] { action = [f] { return profile(*f); }; });
+  self.add_option("--top", f->top, "Rows per table")->check(CLI::Range(1u, 10000u));
+  self.add_option("--width", f->width, "Width of the text output, in columns")->check(CLI::Range(100, 400));
+  self.callback([f, &action] { action = [f] { return profile(*f); }; });
 }
+
+constexpr Refusal kRefuses[] = {
+    {"", "traces is required"},
+    {"no_such_trace.json", "no_such_trace.json"},
+};
+
+}  // namespace
+
+const Command profile_command{
+    .name = "profile",
+    .description = "Break down the iterations of a trace: PyTorch (Kineto, execution trace), Nsight Systems, HugeCTR",
+    .refuses = kRefuses,
+    .declare = declare,
+};
 
 }  // namespace distsim::app

@@ -264,13 +264,24 @@ void add_cost_op(CLI::App& cost, Action& action) {
   sub->callback([f, &action] { action = [f] { return price_ops(*f); }; });
 }
 
+void declare(CLI::App& self, Action& action) {
+  self.require_subcommand(1);
+  add_cost_collective(self, action);
+  add_cost_op(self, action);
+}
+
+constexpr Refusal kRefuses[] = {
+    {"", "subcommand"},
+    {"collective --system dgx_a100_80gb --kind all_reduse --nodes 2 --bytes 8", "all_reduce"},
+};
+
 }  // namespace
 
-void add_cost(CLI::App& app, Action& action) {
-  CLI::App* cost = app.add_subcommand("cost", "Price a single collective, or one or more ops");
-  cost->require_subcommand(1);
-  add_cost_collective(*cost, action);
-  add_cost_op(*cost, action);
-}
+const Command cost_command{
+    .name = "cost",
+    .description = "Price a single collective, or one or more ops",
+    .refuses = kRefuses,
+    .declare = declare,
+};
 
 }  // namespace distsim::app

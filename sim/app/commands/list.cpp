@@ -131,17 +131,27 @@ Result<void> run(const ListFlags& flags) {
   return print(flags.markdown ? config::reference_markdown() : config::reference_text());
 }
 
-}  // namespace
-
-void add_list(CLI::App& app, Action& action) {
+void declare(CLI::App& self, Action& action) {
   auto flags = std::make_shared<ListFlags>();
-  CLI::App* sub = app.add_subcommand(
-      "list", "List devices, systems, models, frameworks, collectives, ops, trace formats, or every config key");
-  sub->add_option("what", flags->what, "devices, systems, models, frameworks, collectives, ops, traces or config")
+  self.add_option("what", flags->what, "devices, systems, models, frameworks, collectives, ops, traces or config")
       ->required()
       ->check(CLI::IsMember(listing_names()));
-  sub->add_flag("--markdown", flags->markdown, "config only: as Markdown, the source of docs/config_reference.md");
-  sub->callback([flags, &action] { action = [flags] { return run(*flags); }; });
+  self.add_flag("--markdown", flags->markdown, "config only: as Markdown, the source of docs/config_reference.md");
+  self.callback([flags, &action] { action = [flags] { return run(*flags); }; });
 }
+
+constexpr Refusal kRefuses[] = {
+    {"", "what is required"},
+    {"device", "device"},
+};
+
+}  // namespace
+
+const Command list_command{
+    .name = "list",
+    .description = "List devices, systems, models, frameworks, collectives, ops, trace formats, or every config key",
+    .refuses = kRefuses,
+    .declare = declare,
+};
 
 }  // namespace distsim::app

@@ -1,4 +1,4 @@
-#include "base/normal.hpp"
+#include "base/random.hpp"
 
 #include <cmath>
 #include <numbers>
@@ -34,13 +34,6 @@ double expected_largest_of(std::uint64_t n) {
   return n == 1 ? 0 : normal_quantile((count - 0.375) / (count + 0.25));
 }
 
-double NormalDraws::next() {
-  state_ += 0x9E3779B97F4A7C15ull;
-  std::uint64_t x = state_;
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9ull;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBull;
-  x ^= x >> 31;
-  return normal_quantile((static_cast<double>(x >> 12) + 0.5) * 0x1p-52);
-}
+double NormalDraws::next() { return normal_quantile((static_cast<double>(random_.next() >> 12) + 0.5) * 0x1p-52); }
 
 }  // namespace distsim

@@ -45,23 +45,33 @@ Result<void> run(const SweepFlags& flags) {
   return flags.csv == "-" ? Result<void>() : print(study::sweep_table(request, points));
 }
 
-}  // namespace
-
-void add_sweep(CLI::App& app, Action& action) {
+void declare(CLI::App& self, Action& action) {
   auto flags = std::make_shared<SweepFlags>();
-  CLI::App* sub = app.add_subcommand(
-      "sweep", "Predict every combination of values of some keys: node counts, batch sizes, NICs, sharding");
-  sub->add_option("--config", flags->config, "Experiment file")->required();
-  sub->add_option("--set", flags->sets,
+  self.add_option("--config", flags->config, "Experiment file")->required();
+  self.add_option("--set", flags->sets,
                   "KEY=V1,V2,... (swept) or KEY=VALUE (fixed); may be repeated, the first list varies slowest")
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  sub->add_option("--scaling", flags->scaling,
+  self.add_option("--scaling", flags->scaling,
                   "strong: keep the global batch; weak: keep the samples per GPU of the first point")
       ->check(CLI::IsMember({"strong", "weak"}));
-  sub->add_option("--jobs", flags->jobs, "Threads")->check(CLI::Range(1u, 256u));
-  sub->add_option("--csv", flags->csv, "Write the full table as CSV; - is standard output")->check(refuse_empty);
-  sub->callback([flags, &action] { action = [flags] { return run(*flags); }; });
+  self.add_option("--jobs", flags->jobs, "Threads")->check(CLI::Range(1u, 256u));
+  self.add_option("--csv", flags->csv, "Write the full table as CSV; - is standard output")->check(refuse_empty);
+  self.callback([flags, &action] { action = [flags] { return run(*flags); }; });
 }
+
+constexpr Refusal kRefuses[] = {
+    {"--set cluster.nodes=1,2", "--config is required"},
+    {"--config configs/dgx_a100_4node.yaml --scaling sideways", "sideways"},
+};
+
+}  // namespace
+
+const Command sweep_command{
+    .name = "sweep",
+    .description = "Predict every combination of values of some keys: node counts, batch sizes, NICs, sharding",
+    .refuses = kRefuses,
+    .declare = declare,
+};
 
 }  // namespace distsim::app

@@ -1,0 +1,71 @@
+#include "sim/app/commands.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <sstream>
+
+namespace distsim::app {
+namespace {
+
+struct Outcome {
+  int code = 0;
+  std::string error;
+};
+
+Outcome run(const std::string& line) {
+  std::vector<std::string> words{"distsim"};
+  std::istringstream in(line);
+  for (std::string word; in >> word;) words.push_back(word);
+  std::vector<const char*> argv;
+  for (const std::string& word : words) argv.push_back(word.c_str());
+  testing::internal::CaptureStderr();
+  Outcome outcome;
+  outcome.code = run_command(static_cast<int>(argv.size()), argv.data());
+  outcome.error = testing::internal::GetCapturedStderr();
+  return outcome;
+}
+
+class EveryCommand : public testing::TestWithParam<const Command*> {
+ protected:
+  void SetUp() override { std::filesystem::current_path(DISTSIM_ROOT); }
+};
+
+TEST_P(EveryCommand, DescribesItselfInOneSentence) {
+  const std::string description = GetParam()->description;
+  ASSERT_FALSE(description.empty());
+  EXPECT_TRUE(std::isupper(static_cast<unsigned char>(description[0])) || description.starts_with("HugeCTR"));
+  EXPECT_NE(description.back(), '.');
+  EXPECT_LE(description.size(), 120u);
+}
+
+/// In one line, with exit code 2.
+TEST_P(EveryCommand, RefusesWhatItLists) {
+  ASSERT_FALSE(GetParam()->refuses.empty());
+  for (const Refusal& refusal : GetParam()->refuses) {
+    const std::string line = std::string(GetParam()->name) + " " + refusal.arguments;
+    const Outcome outcome = run(line);
+    EXPECT_EQ(outcome.code, 2) << line;
+    EXPECT_NE(outcome.error.find(refusal.names), std::string::npos) << line << "\n" << outcome.error;
+    EXPECT_EQ(std::count(outcome.error.begin(), outcome.error.end(), '\n'), 1) << line << "\n" << outcome.error;
+  }
+}
+
+TEST_P(EveryCommand, RefusesAFlagThatItDoesNotHave) {
+  const Outcome outcome = run(std::string(GetParam()->name) + " --no-such-flag");
+  EXPECT_EQ(outcome.code, 2);
+  EXPECT_EQ(std::count(outcome.error.begin(), outcome.error.end(), '\n'), 1) << outcome.error;
+}
+
+INSTANTIATE_TEST_SUITE_P(Commands, EveryCommand, testing::ValuesIn(commands().begin(), commands().end()),
+                         [](const auto& info) { return std::string(info.param->name); });
+
+/// A line of the registry names the entry of its own file.
+TEST(Commands, EveryEntryHasTheNameItIsListedBy) {
+#define COMMAND(word) EXPECT_STREQ(word##_command.name, #word);
+  DISTSIM_COMMANDS(COMMAND)
+#undef COMMAND
+}
+
+}  // namespace
+}  // namespace distsim::app
