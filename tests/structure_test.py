@@ -10,6 +10,8 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.M)
 NAMESPACE = re.compile(r"^namespace (distsim[\w:]*)", re.M)
+ANONYMOUS = re.compile(r"\nnamespace \{\n(.*?)\n\}  // namespace\n", re.S)
+FUNCTION = re.compile(r"^(?=\S)(?:template.*\n)?[\w:<>,&* ]+?[ &*](\w+)\([^;{]*\) \{", re.M)
 SOURCES = {".cpp", ".hpp", ".cu", ".cuh"}
 MOST_FILES = 21   # in a folder, without those of its subfolders
 GENERATED = re.compile(r".*\.pb\.h|.*/shipped_constants_text\.hpp")
@@ -70,6 +72,29 @@ def violations(sees: dict[str, set[str]]):
                     yield f"{name}: namespace {namespace}, expected {own}"
 
 
+def apart_subfolders() -> set[str]:
+    """Subfolders whose files may repeat names in their anonymous namespaces, as CMakeLists.txt lists them."""
+    folders = re.findall(r"distsim_folder\(\w+\s+PATH (\S+)([^)]*)\)", re.sub(r"#.*", "", (ROOT / "CMakeLists.txt").read_text()))
+    return {f"{path}/{name}" for path, rest in folders for name in (re.findall(r"APART ([\w ]+)", rest) or [""])[0].split()}
+
+
+def namesakes(sees: dict[str, set[str]]):
+    """Free functions of two files: the sanitized build compiles these as one, and would call either."""
+    apart = apart_subfolders()
+    if not apart:
+        yield "CMakeLists.txt: no folder with APART found: the test is looking in the wrong place"
+    for folder in sees:
+        seen: dict[str, str] = {}
+        for name, text in sources(folder, sees):
+            anonymous = ANONYMOUS.search(text)
+            if not name.endswith(".cpp") or str(pathlib.PurePath(name).parent) in apart or not anonymous or folder.startswith("mpi_bench"):
+                continue
+            for function in set(FUNCTION.findall(anonymous.group(1))):
+                if function in seen:
+                    yield f"{name}: function '{function}' is also in {seen[function]}; give it a name of its own"
+                seen[function] = name
+
+
 def crowded_folders(sees: dict[str, set[str]]):
     files: dict[str, int] = {}
     for folder in sees:
@@ -86,7 +111,7 @@ def main() -> int:
         print(__doc__)
         return 2
     _, sees = read_floors(sys.argv[1])
-    found = list(violations(sees)) + list(crowded_folders(sees))
+    found = [*violations(sees), *namesakes(sees), *crowded_folders(sees)]
     for line in found:
         print(line)
     checked = sum(1 for folder in sees for _ in sources(folder, sees))

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "base/text/lower_case.hpp"
 #include "base/text/printable.hpp"
 #include "base/text/spelling.hpp"
 
@@ -13,7 +14,6 @@ namespace {
 constexpr std::size_t kMaxDigits = 12;
 constexpr std::int64_t kMaxRepetitions = 10'000;
 
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_name_byte(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || is_digit(c); }
 
 std::optional<std::int64_t> whole_number(std::string_view text) {

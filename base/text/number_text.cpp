@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/text/lower_case.hpp"
+
 namespace distsim {
 namespace {
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 /// Moves digits (with single `_` between them) from the front of `text` to `out`; false if there is none.
 bool take_digits(std::string_view& text, std::string& out) {

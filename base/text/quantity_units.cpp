@@ -24,8 +24,9 @@ struct Named {
   double factor;
 };
 // 60 and 3600 are no powers of two, yet a product with them rounds once too.
-constexpr Named kSecondNames[] = {{"ps", -12, 1}, {"ns", -9, 1}, {"us", -6, 1},  {"\xC2\xB5s", -6, 1}, {"\xCE\xBCs", -6, 1},
-                              {"ms", -3, 1},  {"s", 0, 1},   {"min", 0, 60}, {"h", 0, 3600}};
+constexpr Named kSecondNames[] = {{"ps", -12, 1},       {"ns", -9, 1},        {"us", -6, 1},
+                                  {"\xC2\xB5s", -6, 1}, {"\xCE\xBCs", -6, 1}, {"ms", -3, 1},
+                                  {"s", 0, 1},          {"min", 0, 60},       {"h", 0, 3600}};
 
 /// The prefix that `text` consists of.
 std::optional<Unit> find_prefix(std::string_view text, std::span<const Prefix> prefixes, double scale) {

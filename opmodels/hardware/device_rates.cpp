@@ -6,13 +6,13 @@
 namespace distsim::opmodels {
 namespace {
 
-Error bad(const topology::DeviceSpec& device, std::string_view key, double found) {
+Error bad_rate(const topology::DeviceSpec& device, std::string_view key, double found) {
   return {std::string(key) + ": found " + std::to_string(found) + ", expected a positive number", device.name, ""};
 }
 
 Result<void> check_positive(const topology::DeviceSpec& device, std::string_view key, double value) {
   if (value > 0 && std::isfinite(value)) return {};
-  return bad(device, key, value);
+  return bad_rate(device, key, value);
 }
 
 double peak_or_zero(const topology::DeviceSpec& device, std::string_view key) {

@@ -51,8 +51,8 @@ class ByteReader {
   bool failed_ = false;
 };
 
-Error bad(std::string what) { return {std::move(what), "", ""}; }
-Error truncated() { return bad("found a truncated model file, expected more bytes"); }
+Error bad_file(std::string what) { return {std::move(what), "", ""}; }
+Error truncated() { return bad_file("found a truncated model file, expected more bytes"); }
 
 std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
@@ -67,7 +67,7 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
 Result<float> parse_number(std::string_view word) {
   const auto parts = split_number(word);
   const auto value = parts && parts->rest.empty() ? to_double(*parts, 0) : std::nullopt;
-  if (!value) return bad("found '" + std::string(word) + "', expected a number");
+  if (!value) return bad_file("found '" + std::string(word) + "', expected a number");
   return static_cast<float>(*value);
 }
 
@@ -83,7 +83,8 @@ Result<LearnedModel::Feature> parse_feature(LearnedKernel kernel, const std::vec
   feature.index = static_cast<std::uint8_t>(found - names.begin());
   if (words.size() == 3 && words[2] == "free") return feature;
   if (words.size() != 4)
-    return bad("feature: found " + std::to_string(words.size() - 1) + " fields, expected NAME free or NAME LOW HIGH");
+    return bad_file("feature: found " + std::to_string(words.size() - 1) +
+                    " fields, expected NAME free or NAME LOW HIGH");
   feature.bounded = true;
   TRY_ASSIGN(feature.low, parse_number(words[2]));
   TRY_ASSIGN(feature.high, parse_number(words[3]));
@@ -95,7 +96,7 @@ Result<void> parse_line(std::string_view line, bool& has_kernel, LearnedModel& m
   if (words[0] == "kernel" && words.size() == 2) {
     const auto kernel = parse_learned_kernel(words[1]);
     if (!kernel)
-      return bad("kernel: found '" + std::string(words[1]) + "', expected a kernel that has a learned model");
+      return bad_file("kernel: found '" + std::string(words[1]) + "', expected a kernel that has a learned model");
     model.kernel = *kernel;
     has_kernel = true;
     return {};
@@ -105,7 +106,7 @@ Result<void> parse_line(std::string_view line, bool& has_kernel, LearnedModel& m
     return {};
   }
   if (words[0] == "device" && words.size() == kDeviceFeatures + 1) {
-    if (model.devices.size() >= kMaxDevices) return bad("found more devices than " + std::to_string(kMaxDevices));
+    if (model.devices.size() >= kMaxDevices) return bad_file("found more devices than " + std::to_string(kMaxDevices));
     model.devices.emplace_back();
     for (std::size_t i = 0; i < kDeviceFeatures; ++i) {
       TRY_ASSIGN(model.devices.back()[i], parse_number(words[i + 1]));
@@ -113,9 +114,9 @@ Result<void> parse_line(std::string_view line, bool& has_kernel, LearnedModel& m
     return {};
   }
   if (words[0] != "feature" || words.size() < 2 || !has_kernel)
-    return bad("found the line '" + std::string(line) + "', expected kernel, data, feature or device");
+    return bad_file("found the line '" + std::string(line) + "', expected kernel, data, feature or device");
   if (model.features.size() >= FeatureVector::kMax)
-    return bad("found more features than " + std::to_string(FeatureVector::kMax));
+    return bad_file("found more features than " + std::to_string(FeatureVector::kMax));
   TRY_ASSIGN(const LearnedModel::Feature feature, parse_feature(model.kernel, words));
   model.features.push_back(feature);
   return {};
@@ -126,7 +127,7 @@ Result<void> parse_text(std::string_view text, LearnedModel& model) {
   for (const std::string_view line : split(text, '\n')) {
     if (!line.empty()) TRY(parse_line(line, has_kernel, model));
   }
-  if (!has_kernel || model.features.empty()) return bad("found no kernel or no features, expected both");
+  if (!has_kernel || model.features.empty()) return bad_file("found no kernel or no features, expected both");
   return {};
 }
 
@@ -137,10 +138,10 @@ Result<Thresholds> parse_thresholds(ByteReader& in, std::size_t features) {
   for (auto& one : all) {
     one.resize(in.take<std::uint16_t>());
     if (one.size() > 256)
-      return bad("found " + std::to_string(one.size()) + " thresholds of one feature, expected at most 256");
+      return bad_file("found " + std::to_string(one.size()) + " thresholds of one feature, expected at most 256");
     for (float& value : one) value = in.take<float>();
     if (!std::all_of(one.begin(), one.end(), [](float v) { return std::isfinite(v); }))
-      return bad("found a threshold that is not finite");
+      return bad_file("found a threshold that is not finite");
   }
   if (in.failed()) return truncated();
   return all;
@@ -158,9 +159,9 @@ Result<void> parse_tree(ByteReader& in, const Thresholds& thresholds, float unit
     const auto bin = in.take<std::uint8_t>();
     if (in.failed()) return truncated();
     if (feature >= thresholds.size() || bin >= thresholds[feature].size())
-      return bad("found a split on a feature or threshold that does not exist");
+      return bad_file("found a split on a feature or threshold that does not exist");
     if (forest.next_depth() >= kMaxLevels || forest.nodes() + 4 >= Forest::kMaxNodes)
-      return bad("found a tree of more than 64 levels or too many nodes");
+      return bad_file("found a tree of more than 64 levels or too many nodes");
     forest.add_split(feature, thresholds[feature][bin]);
   }
   return {};
@@ -171,21 +172,22 @@ Result<Forest> parse_forest(ByteReader& in, const Thresholds& thresholds) {
   const auto unit = in.take<float>();
   const auto trees = in.take<std::uint32_t>();
   if (in.failed()) return truncated();
-  if (!std::isfinite(base) || !std::isfinite(unit)) return bad("found a base or leaf unit that is not finite");
+  if (!std::isfinite(base) || !std::isfinite(unit)) return bad_file("found a base or leaf unit that is not finite");
   if (trees > kMaxTrees)
-    return bad("found " + std::to_string(trees) + " trees, expected at most " + std::to_string(kMaxTrees));
+    return bad_file("found " + std::to_string(trees) + " trees, expected at most " + std::to_string(kMaxTrees));
   Forest forest(base);
   for (std::uint32_t t = 0; t < trees; ++t) TRY(parse_tree(in, thresholds, unit, forest));
   return forest;
 }
 
 Result<std::string_view> checked_payload(std::string_view bytes) {
-  if (!bytes.starts_with(kMagic)) return bad("found a different kind of file, expected a learned op model (dsforest)");
+  if (!bytes.starts_with(kMagic))
+    return bad_file("found a different kind of file, expected a learned op model (dsforest)");
   if (bytes.size() < kMagic.size() + 12) return truncated();
   const std::string_view payload = bytes.substr(0, bytes.size() - 4);
   const auto stored = ByteReader(bytes.substr(bytes.size() - 4)).take<std::uint32_t>();
   const auto sum = crc32_z(0, reinterpret_cast<const Bytef*>(payload.data()), payload.size());
-  if (sum != stored) return bad("found a checksum that does not match, expected an intact model file");
+  if (sum != stored) return bad_file("found a checksum that does not match, expected an intact model file");
   return payload.substr(kMagic.size());
 }
 
@@ -196,10 +198,11 @@ Result<LearnedModel> parse_forest_file(std::string_view bytes) {
   ByteReader in(payload);
   const auto version = in.take<std::uint32_t>();
   if (version != kVersion)
-    return bad("found version " + std::to_string(version) + ", expected " + std::to_string(kVersion));
+    return bad_file("found version " + std::to_string(version) + ", expected " + std::to_string(kVersion));
   const auto length = in.take<std::uint32_t>();
   if (length > kMaxText)
-    return bad("found a text of " + std::to_string(length) + " bytes, expected at most " + std::to_string(kMaxText));
+    return bad_file("found a text of " + std::to_string(length) + " bytes, expected at most " +
+                    std::to_string(kMaxText));
   LearnedModel model;
   const std::string_view text = in.text(length);
   if (in.failed()) return truncated();
@@ -208,7 +211,7 @@ Result<LearnedModel> parse_forest_file(std::string_view bytes) {
   TRY_ASSIGN(model.median, parse_forest(in, thresholds));
   TRY_ASSIGN(model.low, parse_forest(in, thresholds));
   TRY_ASSIGN(model.high, parse_forest(in, thresholds));
-  if (!in.empty()) return bad("found bytes after the last forest, expected the end");
+  if (!in.empty()) return bad_file("found bytes after the last forest, expected the end");
   return model;
 }
 

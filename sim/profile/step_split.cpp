@@ -65,7 +65,7 @@ GapSummary gaps_of(const traces::TraceRank& rank, const Work& work, std::int64_t
   return g;
 }
 
-StepProfile profile_of(const traces::TraceRank& rank, const Work& work, const traces::TraceStep& step) {
+StepProfile step_profile(const traces::TraceRank& rank, const Work& work, const traces::TraceStep& step) {
   StepProfile p;
   p.step = step;
   p.split = split_of(work, step.start_ns, step.end_ns);
@@ -94,10 +94,10 @@ void set_measured_times(RankProfile& out) {
 void profile_steps(const traces::TraceRank& rank, RankProfile& out) {
   const Work work(rank);
   const std::vector<traces::TraceStep> whole = traces::whole_window(rank);
-  if (!whole.empty()) out.whole = profile_of(rank, work, whole.front());
+  if (!whole.empty()) out.whole = step_profile(rank, work, whole.front());
   out.steps_marked = !rank.steps.empty();
   for (const traces::TraceStep& step : out.steps_marked ? rank.steps : whole)
-    out.steps.push_back(profile_of(rank, work, step));
+    out.steps.push_back(step_profile(rank, work, step));
   set_measured_times(out);
 }
 
@@ -109,10 +109,10 @@ void profile_steps_within(const traces::TraceRank& rank, std::int64_t begin, std
     traces::TraceStep& w = whole.front();
     w.start_ns = busy.empty() ? std::max(begin, w.start_ns) : busy.first();
     w.end_ns = busy.empty() ? std::max(w.start_ns, std::min(end, w.end_ns)) : busy.last();
-    out.whole = profile_of(rank, work, w);
+    out.whole = step_profile(rank, work, w);
   }
   for (const traces::TraceStep& step : rank.steps) {
-    if (step.start_ns >= begin && step.start_ns < end) out.steps.push_back(profile_of(rank, work, step));
+    if (step.start_ns >= begin && step.start_ns < end) out.steps.push_back(step_profile(rank, work, step));
   }
   out.steps_marked = !out.steps.empty();
 }

@@ -94,7 +94,7 @@ std::string plain_number(const std::string& text) {
   return text.find_first_not_of("-0123456789") == point && point + 1 < text.size() ? text.substr(0, point) : text;
 }
 
-TemplateValues cells_of(const std::vector<std::string>& header, const std::vector<std::string>& row) {
+TemplateValues row_cells(const std::vector<std::string>& header, const std::vector<std::string>& row) {
   TemplateValues cells;
   for (std::size_t i = 0; i < header.size(); ++i) cells[header[i]] = plain_number(row[i]);
   return cells;
@@ -139,7 +139,7 @@ Case case_of(std::vector<std::string> row, const CaseFile& file, const std::vect
              const std::string& where) {
   Case c;
   c.where = where;
-  c.cells = cells_of(file.header, row);
+  c.cells = row_cells(file.header, row);
   c.fields = std::move(row);
   if (file.table) c.settings = file.table->plain_settings(c.cells);
   for (const std::string& key : keys) {

@@ -112,7 +112,7 @@ void scatter(Picture& picture, const Box& box, const std::vector<const Validated
 
 using Series = std::map<std::string, std::vector<const ValidatedCase*>>;
 
-Series series_of(const std::vector<const ValidatedCase*>& cases) {
+Series plot_series(const std::vector<const ValidatedCase*>& cases) {
   Series out;
   for (const auto* v : cases) out[v->source->series].push_back(v);
   for (auto it = out.begin(); it != out.end();) {
@@ -161,7 +161,7 @@ std::string validation_plot(const std::vector<ValidatedCase>& cases) {
   }
   constexpr double kWidth = 1000, kScatter = 560, kCell = 196, kChart = 110, kRow = 172;
   constexpr std::size_t kColumns = 5;
-  const Series series = series_of(predicted);
+  const Series series = plot_series(predicted);
   const double rows = std::ceil(static_cast<double>(series.size()) / kColumns);
   Picture picture(kWidth, kScatter + (series.empty() ? 0 : 40 + rows * kRow));
   if (predicted.empty()) {

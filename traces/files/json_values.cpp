@@ -47,7 +47,7 @@ bool hex4(std::string_view text, std::size_t at, std::uint32_t& out) {
 }
 
 /// The escape after a backslash at text[i]; moves i to its last byte.
-void append_escape(std::string& out, std::string_view text, std::size_t& i) {
+void append_unescaped(std::string& out, std::string_view text, std::size_t& i) {
   const char c = text[++i];
   switch (c) {
     case 'n':
@@ -136,7 +136,7 @@ std::string unescaped(std::string_view text) {
   out.reserve(text.size());
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] == '\\' && i + 1 < text.size())
-      append_escape(out, text, i);
+      append_unescaped(out, text, i);
     else
       out += text[i];
   }

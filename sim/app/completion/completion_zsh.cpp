@@ -87,7 +87,7 @@ std::string value_part(const FlagEntry& f, const std::string& message) {
   return ":" + escaped(message, ":\\") + ":" + escaped(action_of(f), "");
 }
 
-std::string flag_lines(const FlagEntry& f) {
+std::string zsh_flag_lines(const FlagEntry& f) {
   std::string out;
   for (const std::string& flag : f.flags) {
     const bool is_long = flag.starts_with("--"), takes_value = !f.value.empty();
@@ -125,9 +125,9 @@ std::string choice_of_command(const CommandEntry& c) {
 
 std::string function_of(const CommandEntry& program, const CommandEntry& c) {
   std::string lines;
-  for (const FlagEntry& f : c.flags) lines += flag_lines(f);
+  for (const FlagEntry& f : c.flags) lines += zsh_flag_lines(f);
   for (const FlagEntry& f : c.path.empty() ? std::vector<FlagEntry>() : program.flags) {
-    if (f.flags.front() != "-h") lines += flag_lines(f);
+    if (f.flags.front() != "-h") lines += zsh_flag_lines(f);
   }
   for (const FlagEntry& f : c.arguments) lines += argument_line(f);
   const std::string rest = c.commands.empty() ? "    && return\n" : choice_of_command(c);

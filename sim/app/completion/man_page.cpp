@@ -26,7 +26,7 @@ std::string roff(const std::string& text) {
 std::string bold(const std::string& text) { return "\\fB" + roff(text) + "\\fR"; }
 std::string italic(const std::string& text) { return "\\fI" + roff(text) + "\\fR"; }
 
-std::string value_of(const FlagEntry& f) {
+std::string value_text(const FlagEntry& f) {
   if (f.choices.empty()) return italic(f.value);
   return fmt::format("{}", fmt::join(f.choices, "|\\:"));  // a line may break behind each |
 }
@@ -35,7 +35,7 @@ std::string heading_of(const FlagEntry& f) {
   if (f.flags.empty()) return italic(f.argument) + (f.repeats ? " ..." : "");
   std::string out;
   for (const std::string& flag : f.flags) out += (out.empty() ? "" : ", ") + bold(flag);
-  return f.value.empty() ? out : out + " " + value_of(f);
+  return f.value.empty() ? out : out + " " + value_text(f);
 }
 
 std::string entry_text(const FlagEntry& f) {
@@ -47,7 +47,7 @@ std::string entry_text(const FlagEntry& f) {
 std::string call_of(const CommandEntry& c) {
   std::string out = ".B distsim " + roff(c.path) + "\n";
   for (const FlagEntry& f : c.flags) {
-    if (f.required) out += bold(f.flags.back()) + " " + value_of(f) + "\n";
+    if (f.required) out += bold(f.flags.back()) + " " + value_text(f) + "\n";
   }
   out += "[options]\n";
   for (const FlagEntry& f : c.arguments)

@@ -7,6 +7,7 @@
 
 #include "sim/engine/events/activity.hpp"
 #include "sim/engine/events/fair_share.hpp"
+#include "sim/engine/program/check_text.hpp"
 #include "sim/engine/program/dependencies.hpp"
 
 namespace distsim::engine {
@@ -151,9 +152,6 @@ class EventLoop {
   std::int64_t now_ = 0;
 };
 
-Error found(const std::string& what, const std::string& found, const std::string& expected) {
-  return {what + ": found " + found + ", expected " + expected, "", ""};
-}
 /// Far enough from the ends of double that sums and ratios stay inside.
 bool is_sane(double x) { return x >= 1e-30 && x <= 1e30; }
 constexpr const char* kSane = "a number from 1e-30 to 1e30";

@@ -108,7 +108,7 @@ class ProgressiveFilling {
   std::priority_queue<Stop, std::vector<Stop>, std::greater<>> stops_;
 };
 
-Error found(const std::string& what, double number, const std::string& expected) {
+Error found_number(const std::string& what, double number, const std::string& expected) {
   return {what + ": found " + std::to_string(number) + ", expected " + expected, "", ""};
 }
 
@@ -123,26 +123,26 @@ void FairShareProblem::add_flow(double bound, const std::vector<Use>& flow_uses)
 Result<void> validate(const FairShareProblem& p) {
   for (std::size_t l = 0; l < p.capacities.size(); ++l) {
     if (!(p.capacities[l] > 0) || !std::isfinite(p.capacities[l])) {
-      return found("capacity of resource " + std::to_string(l), p.capacities[l], "a finite number above 0");
+      return found_number("capacity of resource " + std::to_string(l), p.capacities[l], "a finite number above 0");
     }
   }
   for (std::size_t f = 0; f < p.bounds.size(); ++f) {
     const std::string name = "flow " + std::to_string(f);
-    if (!(p.bounds[f] > 0)) return found(name + ".bound", p.bounds[f], "a number above 0");
+    if (!(p.bounds[f] > 0)) return found_number(name + ".bound", p.bounds[f], "a number above 0");
     if (std::isinf(p.bounds[f]) && p.use_offsets[f] == p.use_offsets[f + 1])
-      return found(name + ".bound", p.bounds[f], "a finite one without uses");
+      return found_number(name + ".bound", p.bounds[f], "a finite one without uses");
     std::vector<std::uint32_t> seen;
     for (std::uint32_t i = p.use_offsets[f]; i < p.use_offsets[f + 1]; ++i) {
       const auto& use = p.uses[i];
       if (use.resource >= p.capacities.size())
-        return found(name + ".resource", use.resource, "one of " + std::to_string(p.capacities.size()));
+        return found_number(name + ".resource", use.resource, "one of " + std::to_string(p.capacities.size()));
       if (!(use.coefficient > 0) || !std::isfinite(use.coefficient))
-        return found(name + ".coefficient", use.coefficient, "a finite number above 0");
+        return found_number(name + ".coefficient", use.coefficient, "a finite number above 0");
       seen.push_back(use.resource);
     }
     std::sort(seen.begin(), seen.end());
     const auto twice = std::adjacent_find(seen.begin(), seen.end());
-    if (twice != seen.end()) return found(name + ".resource", *twice, "each resource once");
+    if (twice != seen.end()) return found_number(name + ".resource", *twice, "each resource once");
   }
   return {};
 }

@@ -9,7 +9,7 @@
 namespace distsim::engine {
 namespace {
 
-Result<void> check_shape(const IrregularProgram& p) {
+Result<void> check_irregular_shape(const IrregularProgram& p) {
   if (p.ranks == 0) return found("program.ranks", "0", "at least 1");
   if (p.streams == 0) return found("program.streams", "0", "at least 1");
   if (p.wait_offsets.size() == p.steps.size() + 1 && p.wait_offsets.front() == 0 &&
@@ -20,7 +20,7 @@ Result<void> check_shape(const IrregularProgram& p) {
                std::to_string(p.steps.size() + 1) + " rising ones from 0 to the number of waits");
 }
 
-Result<void> check_step(const IrregularProgram& p, StepId id) {
+Result<void> check_irregular_step(const IrregularProgram& p, StepId id) {
   const RankStep& step = p.steps[id];
   const auto name = [&] { return "step " + text(id.value()); };  // only a broken step pays for text
   if (step.rank.value() >= p.ranks)
@@ -55,8 +55,8 @@ Result<void> check_meetings(const IrregularProgram& p) {
 }  // namespace
 
 Result<void> validate(const IrregularProgram& program) {
-  TRY(check_shape(program));
-  for (StepId s(0); s < program.steps.end_id(); s = StepId(s.value() + 1)) TRY(check_step(program, s));
+  TRY(check_irregular_shape(program));
+  for (StepId s(0); s < program.steps.end_id(); s = StepId(s.value() + 1)) TRY(check_irregular_step(program, s));
   return check_meetings(program);
 }
 

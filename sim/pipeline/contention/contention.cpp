@@ -24,7 +24,7 @@ std::string_view key_of(const config::EngineSpec& engine) {
   return engine.uplink_load > 0 ? "engine.uplink_load" : "engine.contention";
 }
 
-Result<void> check_size(const engine::Program& program, const config::EngineSpec& engine) {
+Result<void> check_program_size(const engine::Program& program, const config::EngineSpec& engine) {
   const std::uint64_t steps =
       std::uint64_t{program.ranks} * program.steps.size() * static_cast<std::uint64_t>(engine.jobs);
   if (steps <= kMostRankSteps) return {};
@@ -255,7 +255,7 @@ Result<Passed<Lowered>> contend(Lowered lowered, const graph::CostedGraph& coste
                                 const config::EngineSpec& engine) {
   TRY_ASSIGN(Lowered uneven, with_slow_gpus(std::move(lowered), engine));
   if (!engine.contended()) return Passed<Lowered>{std::move(uneven), {}};
-  TRY(check_size(uneven.program, engine));
+  TRY(check_program_size(uneven.program, engine));
   TRY_ASSIGN(const SharedLinks links, SharedLinks::create(topology, engine));
   return Contender(std::move(uneven), costed, links, static_cast<std::uint32_t>(engine.jobs)).run();
 }

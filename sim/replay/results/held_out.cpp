@@ -39,7 +39,7 @@ std::int64_t middle_of_densest_half(std::vector<std::int64_t> values) {
 }
 
 /// The upper one of the two in the middle.
-std::int64_t median(std::vector<std::int64_t>& values) {
+std::int64_t middle_of(std::vector<std::int64_t>& values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
@@ -204,7 +204,7 @@ class HeldOut {
     }
     std::vector<std::int64_t> out;
     for (auto& costs : of_role) {
-      out.push_back(costs.empty() ? 0 : median(costs));
+      out.push_back(costs.empty() ? 0 : middle_of(costs));
     }
     return out;
   }

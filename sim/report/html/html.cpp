@@ -18,8 +18,7 @@ std::string fact(const std::string& value, const std::string& what) {
 }
 
 /// In the unit of the iteration.
-std::string in_unit(const Report& r, Duration d) { return time_scale(r.iteration).text(d); }
-std::string with_unit(const Report& r, Duration d) { return in_unit(r, d) + " " + time_scale(r.iteration).unit; }
+std::string with_unit(const Report& r, Duration d) { return html::in_unit(r, d) + " " + time_scale(r.iteration).unit; }
 
 std::string memory_fact(const ReportContext& c) {
   if (c.memory_per_rank.empty()) return fact("&ndash;", "memory per GPU");
@@ -40,7 +39,8 @@ std::string header(const Report& r) {
     if (!part->empty()) under += " &middot; " + escaped(*part);
   }
   std::string out = "<header><h1>" + escaped(title_of(c)) + "</h1><p>" + under + "</p></header><div class=\"facts\">";
-  out += fact(time_text(r.iteration), "per iteration, range " + in_unit(r, r.low) + " to " + with_unit(r, r.high));
+  out +=
+      fact(time_text(r.iteration), "per iteration, range " + html::in_unit(r, r.low) + " to " + with_unit(r, r.high));
   out += fact(c.samples > 0 ? count_text(r.samples_per_second) : "&ndash;", "samples per second");
   out += fact(std::to_string(r.rank_count), std::string(agreeing(r.rank_count, "GPU", "GPUs")));
   out += fact(r.mfu > 0 ? fixed(100 * r.mfu, 1) + " %" : "&ndash;",
@@ -77,7 +77,7 @@ std::string split(const Report& r) {
   std::string out = "<div class=\"bar\">" + bar + "</div><div class=\"legend\">" + legend + "</div>";
   if (r.comm.ps() > 0) {
     out += "<p class=\"note\">Communication takes " + with_unit(r, r.comm) +
-           " in total: " + in_unit(r, r.exposed_comm) + " exposed and " + in_unit(r, r.hidden_comm) +
+           " in total: " + html::in_unit(r, r.exposed_comm) + " exposed and " + html::in_unit(r, r.hidden_comm) +
            " hidden behind compute. Means over ranks.</p>";
   }
   return out;

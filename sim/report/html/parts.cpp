@@ -2,6 +2,7 @@
 
 #include "base/text/markup.hpp"
 #include "sim/report/text/columns.hpp"
+#include "sim/report/text/format.hpp"
 
 namespace distsim::report::html {
 
@@ -47,6 +48,8 @@ Colour colour_of(std::optional<graph::Phase> phase, bool collective) {
 bool is_comm(graph::Stream stream) {
   return stream.kind() == graph::StreamKind::comm || stream.kind() == graph::StreamKind::p2p;
 }
+
+std::string in_unit(const Report& report, Duration d) { return time_scale(report.iteration).text(d); }
 
 double share_of(const Report& r, Duration d) {
   return r.iteration.ps() > 0 ? 100.0 * static_cast<double>(d.ps()) / static_cast<double>(r.iteration.ps()) : 0;

@@ -31,6 +31,9 @@ bool is_comm(graph::Stream stream);
 /// `d` as a share of the iteration in percent, 0 where the iteration takes no time.
 double share_of(const Report& report, Duration d);
 
+/// `d` without its unit, in the unit that suits the iteration.
+std::string in_unit(const Report& report, Duration d);
+
 /// Streams of up to max_ranks ranks over one period, with the critical path above them.
 std::string timeline_picture(const Report& report, const Played& played, std::uint32_t max_ranks);
 

@@ -28,8 +28,6 @@ std::string head(std::initializer_list<std::string> names) {
 }
 
 /// In the unit of the iteration.
-std::string in_unit(const Report& r, Duration d) { return time_scale(r.iteration).text(d); }
-
 std::string unit_of(const Report& r) { return time_scale(r.iteration).unit; }
 
 std::string meter(const Report& r, Duration d, Colour colour) {

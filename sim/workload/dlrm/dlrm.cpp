@@ -19,8 +19,8 @@ Workload described(const DlrmPlan& plan) {
   return out;
 }
 
-Result<Workload> build(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& cluster,
-                       const SamplePlan& samples) {
+Result<Workload> build_dlrm(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& cluster,
+                            const SamplePlan& samples) {
   TRY_ASSIGN(const DlrmPlan plan, plan_dlrm(model, framework, cluster, samples));
   const std::vector<RankMemory> memory = memory_of(plan);
   TRY(check_memory(memory, plan.ranks(), cluster.memory_per_gpu));
@@ -47,7 +47,7 @@ constinit const ModelFamily dlrm_family{
     .sentence = "Recommender: sharded embedding tables, MLPs, dot, DCN-v2 or concat interaction; hybrid parallel",
     .refuses = kRefuses,
     .add_section = [](Schema<ModelSpec>& s) { add_section(s, dlrm_schema()); },
-    .build = build,
+    .build = build_dlrm,
     .has_hybrid_embedding = [](const ModelSpec& model, const FrameworkSpec& framework,
                                std::uint32_t ranks) { return hybrid_applies(model.as<DlrmSpec>(), framework, ranks); },
 };

@@ -56,8 +56,8 @@ void describe(Workload& out, const MegatronPlan& plan, std::int64_t batch) {
   out.placement = placement_text(plan);
 }
 
-Result<Workload> build(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& cluster,
-                       const SamplePlan& samples) {
+Result<Workload> build_megatron(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& cluster,
+                                const SamplePlan& samples) {
   TRY_ASSIGN(const MegatronPlan plan, plan_megatron(model, framework, cluster, samples.total));
   Workload out;
   out.memory = memory_of(plan);
@@ -87,7 +87,7 @@ constinit const ModelFamily megatron_family{
     .sentence = "GPT split over GPUs: tensor, sequence, pipeline, expert and sharded data parallel (ZeRO, FSDP)",
     .refuses = kRefuses,
     .add_section = [](Schema<ModelSpec>& s) { add_section(s, megatron_schema()); },
-    .build = build,
+    .build = build_megatron,
     .batching = [](const ModelSpec& model,
                    std::uint32_t ranks) { return batching_of(model.as<MegatronSpec>(), ranks); },
     .tokens_per_sample = [](const ModelSpec& model) { return model.as<MegatronSpec>().sequence; },

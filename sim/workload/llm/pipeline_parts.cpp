@@ -9,7 +9,7 @@ namespace {
 
 enum class Way : std::uint8_t { forward, backward, both };
 
-std::string_view name_of(Way way) {
+std::string_view way_name(Way way) {
   switch (way) {
     case Way::forward:
       return "pipeline.forward";
@@ -96,7 +96,7 @@ std::vector<TaskId> PipelineParts::exchange(const PipelineShape& shape, std::spa
     const auto& [stream, way, crosses] = key;
     const Pairs& pairs = pairs_of(boundaries);
     const graph::Collective op{graph::CollectiveKind::send_recv, bytes, it_.numerics().activation, {}, {}};
-    sent.push_back(it_.add_between_stages(name_of(way), stream,
+    sent.push_back(it_.add_between_stages(way_name(way), stream,
                                           way == Way::backward ? graph::Phase::backward : graph::Phase::forward, op,
                                           pairs.groups, pairs.table));
   }
