@@ -4,7 +4,7 @@
 #include <bit>
 #include <cmath>
 
-#include "base/text/spelling.hpp"
+#include "base/text/words.hpp"
 
 namespace distsim::collectives {
 namespace {
@@ -207,12 +207,11 @@ Result<AlphaBetaAlgorithm> parse_alpha_beta_algorithm(std::string_view name) {
   std::string word(name);
   if (word.starts_with("one") && word.size() > 3) word = word.substr(3), word[0] = static_cast<char>(word[0] | 0x20);
   if (word.starts_with("direct")) word.resize(6);  // "direct8": a window, without effect where nothing is in the way
-  static const std::vector<std::string> names{"ring", "direct", "halvingDoubling", "doubleBinaryTree"};
-  const auto at = std::find(names.begin(), names.end(), word);
-  if (at != names.end()) return static_cast<AlphaBetaAlgorithm>(at - names.begin());
-  return Error{
-      "found the algorithm '" + std::string(name) + "', expected ring, direct, halvingDoubling or doubleBinaryTree", "",
-      spelling_hint(word, names)};
+  static const Words<AlphaBetaAlgorithm> words{{"ring", AlphaBetaAlgorithm::ring},
+                                               {"direct", AlphaBetaAlgorithm::direct},
+                                               {"halvingDoubling", AlphaBetaAlgorithm::halving_doubling},
+                                               {"doubleBinaryTree", AlphaBetaAlgorithm::double_binary_tree}};
+  return read_word("algorithm", word, words);
 }
 
 Result<Duration> alpha_beta_time(const graph::Collective& op, const topology::DimensionNetwork& network,
