@@ -35,6 +35,8 @@ struct Command {
 #define DISTSIM_COMMANDS(COMMAND) \
   COMMAND(predict)                \
   COMMAND(sweep)                  \
+  COMMAND(sensitivity)            \
+  COMMAND(compare)                \
   COMMAND(cost)                   \
   COMMAND(validate)               \
   COMMAND(list)                   \

@@ -9,35 +9,64 @@
 
 namespace distsim::pipeline {
 
-Result<std::shared_ptr<const CostModels>> make_cost_models(const CostModelInputs& inputs) {
+namespace {
+
+bool same_machine(const CostModelInputs& a, const CostModelInputs& b) { return a == b; }
+
+bool same_device(const CostModelInputs& a, const CostModelInputs& b) { return a.device == b.device; }
+
+bool same_network(const CostModelInputs& a, const CostModelInputs& b) {
+  return a.device.compute_capability == b.device.compute_capability && a.collectives == b.collectives &&
+         a.cluster == b.cluster;
+}
+
+Result<opmodels::OpModels> ops_of(const CostModelInputs& inputs, const CostModels* like) {
+  if (like) return like->ops;
+  return op_models_of(inputs.device);
+}
+
+/// `device` and `network` are kept models of the same device or network, if there are any.
+Result<std::shared_ptr<const CostModels>> make_models(const CostModelInputs& inputs, const CostModels* device,
+                                                      const CostModels* network) {
+  TRY_ASSIGN(opmodels::OpModels ops, ops_of(inputs, device));
+  if (network)
+    return std::shared_ptr<const CostModels>(
+        std::make_shared<CostModels>(CostModels{network->topology, std::move(ops), network->collectives}));
   TRY_ASSIGN(topology::Topology topology, topology::Topology::build(inputs.cluster, inputs.device.compute_capability));
   const Result<void> invariants = verify(topology);
   CHECK(invariants.ok()) << invariants.error().text();
-  TRY_ASSIGN(opmodels::OpModels ops, op_models_of(inputs.device));
   TRY_ASSIGN(collectives::CollectiveModels collectives,
              collectives::CollectiveModels::create(topology, inputs.collectives));
   return std::shared_ptr<const CostModels>(
       std::make_shared<CostModels>(CostModels{std::move(topology), std::move(ops), std::move(collectives)}));
 }
 
-std::shared_ptr<const CostModels> CostModelCache::find(const CostModelInputs& inputs) {
+}  // namespace
+
+Result<std::shared_ptr<const CostModels>> make_cost_models(const CostModelInputs& inputs) {
+  return make_models(inputs, nullptr, nullptr);
+}
+
+std::shared_ptr<const CostModels> CostModelCache::find(const CostModelInputs& inputs, Same same) {
   const std::lock_guard lock(mutex_);
-  const auto it = std::find_if(entries_.begin(), entries_.end(), [&](const Entry& e) { return e.inputs == inputs; });
+  const auto it =
+      std::find_if(entries_.begin(), entries_.end(), [&](const Entry& e) { return same(e.inputs, inputs); });
   if (it == entries_.end()) return nullptr;
   std::rotate(it, it + 1, entries_.end());
   return entries_.back().models;
 }
 
-Result<std::shared_ptr<const CostModels>> CostModelCache::models(CostModelInputs inputs) {
-  if (auto kept = find(inputs)) {
+Result<std::shared_ptr<const CostModels>> CostModelCache::models(const CostModelInputs& inputs) {
+  if (auto kept = find(inputs, same_machine)) {
     log_debug([&] { return "cost models of " + inputs.cluster.name + ": kept from an earlier prediction"; });
     return kept;
   }
   log_debug([&] { return "cost models of " + inputs.cluster.name + ": made"; });
-  TRY_ASSIGN(auto made, make_cost_models(inputs));
+  const auto device = find(inputs, same_device), network = find(inputs, same_network);
+  TRY_ASSIGN(auto made, make_models(inputs, device.get(), network.get()));
   const std::lock_guard lock(mutex_);
   if (entries_.size() == kKept) entries_.erase(entries_.begin());
-  entries_.push_back({std::move(inputs), made});
+  entries_.push_back({inputs, made});
   return made;
 }
 

@@ -21,12 +21,12 @@ struct CostModelInputs {
   bool operator==(const CostModelInputs&) const = default;
 };
 
-/// Keeps the models of the last few machines. A model always gives the same answer, so that a kept one
-/// changes no prediction. May be used by several threads.
+/// Keeps the models of the last few machines: op models by device, topology and collectives by cluster. A model always
+/// gives the same answer, so that a kept one changes no prediction. May be used by several threads.
 class CostModelCache {
  public:
   /// Errors: as Topology::build, op_models_of and CollectiveModels::create; nothing is kept of them.
-  Result<std::shared_ptr<const CostModels>> models(CostModelInputs inputs);
+  Result<std::shared_ptr<const CostModels>> models(const CostModelInputs& inputs);
 
  private:
   static constexpr std::size_t kKept = 16;
@@ -34,7 +34,8 @@ class CostModelCache {
     CostModelInputs inputs;
     std::shared_ptr<const CostModels> models;
   };
-  std::shared_ptr<const CostModels> find(const CostModelInputs& inputs);
+  using Same = bool (*)(const CostModelInputs&, const CostModelInputs&);
+  std::shared_ptr<const CostModels> find(const CostModelInputs& inputs, Same same);
 
   std::mutex mutex_;
   std::vector<Entry> entries_;  // least lately used first

@@ -50,10 +50,11 @@ std::vector<std::uint32_t> chosen_ranks(const Report& r, const RankClasses& clas
 
 class Picture {
  public:
-  Picture(const Report& report, const Played& played, std::uint32_t max_ranks)
+  Picture(const Report& report, const Played& played, std::uint32_t max_ranks, Duration axis)
       : r_(report),
         p_(played),
         state_(steady_state(played)),
+        span_(std::max(axis, Duration::picoseconds(state_.period()))),
         classes_(rank_classes(state_, played.program->ranks)),
         ranks_(chosen_ranks(report, classes_, std::max(1u, max_ranks))) {}
 
@@ -94,7 +95,7 @@ class Picture {
   double total_height() const { return 26 + 30 + rank_height() * static_cast<double>(ranks_.size()); }
 
   double x_of(std::int64_t t) const {
-    return kGutter + (kWidth - kGutter) * static_cast<double>(t - state_.begin) / static_cast<double>(state_.period());
+    return kGutter + (kWidth - kGutter) * static_cast<double>(t - state_.begin) / static_cast<double>(span_.ps());
   }
 
   static std::string text(double x, double y, const std::string& what, std::string_view attributes) {
@@ -104,8 +105,8 @@ class Picture {
 
   /// Ticks at a round number of the iteration's unit, 5 to 12 of them.
   std::string axis(double height) const {
-    const TimeScale scale = time_scale(r_.iteration);
-    const double period = Duration::picoseconds(state_.period()).seconds() * scale.per_second;
+    const TimeScale scale = time_scale(span_);
+    const double period = span_.seconds() * scale.per_second;
     double step = std::pow(10, std::floor(std::log10(period)));
     if (period / step < 2.5)
       step /= 5;
@@ -255,6 +256,7 @@ class Picture {
   const Report& r_;
   const Played& p_;
   const SteadyState state_;
+  const Duration span_;  ///< of the axis
   const RankClasses classes_;
   const std::vector<std::uint32_t> ranks_;
   std::vector<std::pair<std::size_t, Lane>> lanes_;
@@ -262,8 +264,8 @@ class Picture {
 
 }  // namespace
 
-std::string timeline_picture(const Report& report, const Played& played, std::uint32_t max_ranks) {
-  return Picture(report, played, max_ranks).draw();
+std::string timeline_picture(const Report& report, const Played& played, std::uint32_t max_ranks, Duration axis) {
+  return Picture(report, played, max_ranks, axis).draw();
 }
 
 }  // namespace distsim::report::html

@@ -1,0 +1,62 @@
+#include <CLI/CLI.hpp>
+#include <memory>
+
+#include "base/output.hpp"
+#include "sim/app/commands.hpp"
+#include "sim/study/sensitivity.hpp"
+
+namespace distsim::app {
+namespace {
+
+struct SensitivityFlags {
+  std::string config, csv, json, html;
+  std::vector<std::string> sets;
+};
+
+Result<void> run(const SensitivityFlags& flags) {
+  const std::vector<std::pair<std::string, std::string>> outputs{
+      {"--csv", flags.csv}, {"--json", flags.json}, {"--html", flags.html}};
+  TRY(check_outputs(outputs));
+  TRY_ASSIGN(const config::Experiment experiment, config::load_experiment(flags.config, flags.sets));
+  study::Sensitivity found;
+  {
+    ProgressLine progress("distsim sensitivity:", study::resources().size());
+    TRY_ASSIGN(found, study::sensitivity(experiment, [&] { progress.advance(); }));
+  }
+  if (!flags.csv.empty()) TRY(write_file_atomically(flags.csv, study::sensitivity_csv(found)));
+  if (!flags.json.empty()) TRY(write_file_atomically(flags.json, study::sensitivity_json(found)));
+  if (!flags.html.empty()) TRY(write_file_atomically(flags.html, study::sensitivity_html(found)));
+  return takes_stdout(outputs) ? Result<void>() : print(study::sensitivity_text(found));
+}
+
+void declare(CLI::App& self, Action& action) {
+  auto flags = std::make_shared<SensitivityFlags>();
+  self.add_option("--config", flags->config, "Experiment file")->required();
+  self.add_option("--set", flags->sets, "KEY=VALUE: override any key, e.g. cluster.nodes=8; may be repeated")
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  self.add_option("--csv", flags->csv, "Write one CSV row per resource and factor; - is standard output")
+      ->check(refuse_empty);
+  self.add_option("--json", flags->json, "Write everything as JSON; - is standard output")->check(refuse_empty);
+  self.add_option("--html", flags->html, "Write a page with the table as bars; - is standard output")
+      ->check(refuse_empty);
+  self.callback([flags, &action] { action = [flags] { return run(*flags); }; });
+}
+
+constexpr Refusal kRefuses[] = {
+    {"", "--config is required"},
+    {"--config no_such.yaml", "no_such.yaml"},
+    {"--config configs/dgx_a100_4node.yaml --set cluster.nic.bandwidth=-1", "cluster.nic.bandwidth"},
+    {"--config configs/dgx_a100_4node.yaml --csv - --json -", "-"},
+};
+
+}  // namespace
+
+const Command sensitivity_command{
+    .name = "sensitivity",
+    .description = "Find what would help most: the iteration with every resource better and worse",
+    .refuses = kRefuses,
+    .declare = declare,
+};
+
+}  // namespace distsim::app

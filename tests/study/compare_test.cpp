@@ -1,0 +1,90 @@
+#include "sim/study/compare.hpp"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "test_paths.hpp"
+
+namespace distsim::study {
+namespace {
+
+const std::string kFlagship = DISTSIM_ROOT "/configs/dgx_a100_4node.yaml";
+
+Comparison of(const std::vector<Side>& sides) {
+  auto c = compare(sides);
+  EXPECT_TRUE(c.ok()) << c.error().text();
+  return std::move(*c);
+}
+
+/// An experiment against itself: nothing differs, and shared errors cancel to nothing.
+TEST(Compare, OfAnExperimentWithItselfIsOne) {
+  const Comparison c = of({{"a", kFlagship, {}}, {"b", kFlagship, {}}});
+  EXPECT_TRUE(c.inputs.empty());
+  EXPECT_EQ(c.ratios[1].value, 1);
+  EXPECT_EQ(c.ratios[1].low, 1);
+  EXPECT_EQ(c.ratios[1].high, 1);
+  for (const DifferencePart& p : c.parts[1]) EXPECT_EQ(p.change_ms(), 0) << p.name;
+}
+
+TEST(Compare, NamesTheKeysThatDiffer) {
+  const Comparison c = of({{"a", kFlagship, {}}, {"b", kFlagship, {"cluster.nic.bandwidth=400 Gb/s"}}});
+  ASSERT_EQ(c.inputs.size(), 1u);
+  EXPECT_EQ(c.inputs[0].key, "cluster.nic.bandwidth");
+  EXPECT_EQ(c.inputs[0].values[1], "400 Gb/s");
+}
+
+/// The parts of the difference add up to it.
+TEST(Compare, PartsAddUpToTheDifference) {
+  const Comparison c = of({{"a", kFlagship, {}},
+                           {"b", kFlagship, {"cluster.nodes=2"}},
+                           {"c", kFlagship, {"model.global_batch=32768"}},
+                           {"d", kFlagship, {"cluster.system=dgx_h100"}}});
+  const double first = c.sides[0].prediction.report.iteration.ms();
+  for (std::size_t i = 0; i < c.sides.size(); ++i) {
+    const double sum = std::accumulate(c.parts[i].begin(), c.parts[i].end(), 0.0,
+                                       [](double s, const DifferencePart& p) { return s + p.change_ms(); });
+    EXPECT_NEAR(sum, c.scaled_ms[i] - first, 1e-8) << i;
+  }
+  EXPECT_TRUE(c.per_sample);
+}
+
+/// Same device and framework: the ratio is surer than either time. Another device: less sure than that.
+TEST(Compare, SharedErrorsCancelInTheRatio) {
+  const Comparison c = of({{"a", kFlagship, {}},
+                           {"b", kFlagship, {"model.global_batch=131072"}},
+                           {"c", kFlagship, {"cluster.system=dgx_h100"}}});
+  const auto width = [](const Ratio& r) { return r.high / r.low; };
+  const report::Report& first = c.sides[0].prediction.report;
+  EXPECT_LT(width(c.ratios[1]), first.high.seconds() / first.low.seconds());
+  EXPECT_GT(width(c.ratios[2]), width(c.ratios[1]));
+  for (const Ratio& r : c.ratios) {
+    EXPECT_LE(r.low, r.value);
+    EXPECT_GE(r.high, r.value);
+  }
+}
+
+/// Half the batch in half the time is the same time per sample.
+TEST(Compare, OfDifferentBatchesIsPerSample) {
+  const Comparison c = of({{"a", kFlagship, {}}, {"b", kFlagship, {"model.global_batch=32768"}}});
+  const report::Report &a = c.sides[0].prediction.report, &b = c.sides[1].prediction.report;
+  EXPECT_NEAR(c.ratios[1].value, a.samples_per_second / b.samples_per_second, 1e-9);
+  EXPECT_NE(comparison_text(c).find("per sample"), std::string::npos);
+}
+
+TEST(Compare, PageShowsBothTimelines) {
+  const std::string page = comparison_html(of({{"<i>", kFlagship, {}}, {"b", kFlagship, {"cluster.nodes=2"}}}));
+  std::size_t pictures = 0;
+  for (std::size_t at = page.find("<svg"); at != page.npos; at = page.find("<svg", at + 1)) ++pictures;
+  EXPECT_EQ(pictures, 2u);
+  EXPECT_EQ(page.find("<small><i>"), std::string::npos);
+}
+
+TEST(Compare, NamesTheSideThatCannotBePredicted) {
+  const auto c = compare({{"a", kFlagship, {}}, {"broken", kFlagship, {"cluster.nodes=0"}}});
+  ASSERT_FALSE(c.ok());
+  EXPECT_NE(c.error().what.find("broken"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace distsim::study

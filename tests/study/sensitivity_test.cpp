@@ -1,0 +1,102 @@
+#include "sim/study/sensitivity.hpp"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "test_paths.hpp"
+
+namespace distsim::study {
+namespace {
+
+Sensitivity of(const std::vector<std::string>& sets, const std::string& file = "/configs/dgx_a100_4node.yaml") {
+  const auto e = config::load_experiment(std::string(DISTSIM_ROOT) + file, sets);
+  EXPECT_TRUE(e.ok()) << e.error().text();
+  auto s = sensitivity(*e, [] {});
+  EXPECT_TRUE(s.ok()) << s.error().text();
+  return std::move(*s);
+}
+
+const ResourceSensitivity* find(const Sensitivity& s, std::string_view name) {
+  for (const ResourceSensitivity& r : s.resources) {
+    if (r.resource->name == name) return &r;
+  }
+  return nullptr;
+}
+
+/// Each entry is what `--set` of the same keys predicts.
+TEST(Sensitivity, IsTheWhatIfAskedOneByOne) {
+  const Sensitivity s = of({});
+  const auto replayed = [](const std::vector<std::string>& sets) {
+    pipeline::Passes passes;
+    const auto p = pipeline::predict(DISTSIM_ROOT "/configs/dgx_a100_4node.yaml", sets, passes);
+    EXPECT_TRUE(p.ok()) << p.error().text();
+    return p->report.iteration;
+  };
+  EXPECT_EQ(s.base.iteration, replayed({}));
+  ASSERT_NE(find(s, "nic_bandwidth"), nullptr);
+  const auto e = config::load_experiment(DISTSIM_ROOT "/configs/dgx_a100_4node.yaml", {});
+  const double gbps = e->cluster.nic.bandwidth.value() * 8e-9;
+  for (const double factor : {0.5, 0.9, 1.1, 2.0}) {
+    const Duration expected = replayed({"cluster.nic.bandwidth=" + std::to_string(gbps * factor) + " Gb/s"});
+    EXPECT_NEAR(find(s, "nic_bandwidth")->at(factor).iteration.ms() / expected.ms(), 1, 0.005) << factor;
+  }
+}
+
+/// A better resource never lengthens the iteration, a worse one never shortens it.
+TEST(Sensitivity, IsMonotoneInEveryResource) {
+  for (const std::vector<std::string>& sets :
+       {std::vector<std::string>{}, {"cluster.nodes=1"}, {"model.name=bert_large_seq512", "model.global_batch=1024"}}) {
+    const Sensitivity s = of(sets);
+    EXPECT_GE(s.resources.size(), 10u);
+    for (const ResourceSensitivity& r : s.resources) {
+      Duration last = Duration::microseconds(INT64_C(1) << 40);
+      for (const ResourcePoint& p : r.points) {
+        if (!p.error.empty()) continue;
+        EXPECT_LE(p.iteration.ms(), last.ms() * 1.001) << r.resource->name << " x" << p.factor;
+        if (p.factor < 1) EXPECT_GE(p.iteration.ms(), s.base.iteration.ms() / 1.001) << r.resource->name;
+        last = p.iteration;
+      }
+    }
+  }
+}
+
+/// On one node there is no network between nodes, without input time no input rate.
+TEST(Sensitivity, HasOnlyTheResourcesThatTheExperimentHas) {
+  const Sensitivity s = of({"cluster.nodes=1"});
+  EXPECT_EQ(find(s, "nic_bandwidth"), nullptr);
+  EXPECT_EQ(find(s, "switch_latency"), nullptr);
+  EXPECT_NE(find(s, "nvlink_bandwidth"), nullptr);
+}
+
+/// Largest gain first.
+TEST(Sensitivity, PutsWhatHelpsMostFirst) {
+  const Sensitivity s = of({});
+  for (std::size_t i = 1; i < s.resources.size(); ++i) {
+    const ResourcePoint &before = s.resources[i - 1].at(2), &after = s.resources[i].at(2);
+    if (before.error.empty() && after.error.empty()) EXPECT_LE(before.iteration, after.iteration);
+  }
+}
+
+/// One row per resource and factor, with the columns that scripts read.
+TEST(Sensitivity, CsvHasARowForEachFactor) {
+  const Sensitivity s = of({});
+  std::istringstream in(sensitivity_csv(s));
+  std::string line;
+  ASSERT_TRUE(std::getline(in, line));
+  EXPECT_EQ(line, "resource,level,factor,iteration_ms,delta_percent,elasticity,limited_by,error");
+  std::size_t rows = 0;
+  while (std::getline(in, line)) ++rows;
+  EXPECT_EQ(rows, s.resources.size() * kFactors.size());
+}
+
+/// The page loads nothing and closes what it opens.
+TEST(Sensitivity, PageIsSelfContained) {
+  const std::string page = sensitivity_html(of({"title=<b>&"}));
+  EXPECT_EQ(page.find("<b>&"), std::string::npos);
+  EXPECT_EQ(page.find("http"), std::string::npos);
+  EXPECT_NE(page.find("</html>"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace distsim::study

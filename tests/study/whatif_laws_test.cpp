@@ -1,0 +1,197 @@
+// What-ifs on random experiments: better hardware is never slower, no small change makes a jump, more work is never
+// faster, overlap never hurts.
+#include <gtest/gtest.h>
+
+#include <fmt/format.h>
+
+#include <array>
+#include <cmath>
+
+#include "base/random.hpp"
+#include "peak_memory.hpp"
+#include "sim/pipeline/pipeline.hpp"
+#include "sim/study/resources.hpp"
+
+namespace distsim::study {
+namespace {
+
+constexpr double kNoise = 1.001;  ///< rounding and choices between nearly equal algorithms
+constexpr double kJump = 0.20;    ///< for a change of 1 %
+
+/// An experiment that a user could write, by its system, model, framework and overrides.
+struct Drawn {
+  std::vector<std::string> sets;
+  std::string text() const { return fmt::format("{}", fmt::join(sets, " ")); }
+};
+
+template <class T>
+const T& pick(Random& random, const std::vector<T>& from) {
+  return from[random.below(from.size())];
+}
+
+Drawn draw(Random& random) {
+  static const std::vector<std::string> systems = config::names_in("systems"),
+                                        frameworks = config::names_in("frameworks");
+  static const std::vector<std::string> models{"dlrm_mlperf",         "dlrm_skewed",
+                                               "dlrm_dcnv2_mlperf",   "dle_dlrm_small",
+                                               "torchrec_dlrm_dot",   "tfde_synthetic_small",
+                                               "bert_base_seq128",    "bert_large_seq512",
+                                               "gpt2_small",          "resnet50_v1_5",
+                                               "ssd300_resnet50",     "ncf_ml20m",
+                                               "transformer_xl_base", "mlp",
+                                               "megatron_gpt_7_5b"};
+  Drawn out;
+  out.sets = {"cluster.system=" + pick(random, systems),
+              "model.name=" + pick(random, models),
+              "framework.name=" + pick(random, frameworks),
+              fmt::format("cluster.nodes={}", pick(random, std::vector<int>{1, 2, 3, 4, 8, 12, 16, 32})),
+              "model.global_batch=0",
+              fmt::format("model.per_gpu_batch={}", pick(random, std::vector<int>{4, 16, 32, 64, 256, 2048}))};
+  if (random.below(4) == 0) out.sets.push_back("collectives.use_curves=false");
+  if (random.below(4) == 0)
+    out.sets.push_back(fmt::format("cluster.fabric.oversubscription={}", pick(random, std::vector<int>{2, 3, 4})));
+  if (random.below(4) == 0)
+    out.sets.push_back(fmt::format("cluster.fabric.nodes_per_leaf={}", pick(random, std::vector<int>{1, 2, 4, 8})));
+  return out;
+}
+
+class WhatIfLaws : public testing::Test {
+ protected:
+  Result<config::Experiment> experiment(const Drawn& drawn) {
+    TRY_ASSIGN(const ConfigNode parsed, config::parse_experiment_text("title: drawn\n", "drawn", drawn.sets));
+    return config::resolve(parsed);
+  }
+
+  std::optional<double> seconds(const config::Experiment& e) {
+    pipeline::Passes passes;
+    const auto p = pipeline::predict(e, passes, cache_);
+    if (!p || p->report.iteration.ps() <= 0) return std::nullopt;
+    return p->report.iteration.seconds();
+  }
+
+  void violated(const Drawn& drawn, std::string_view law, double before, double after) {
+    ++violations_;
+    if (violations_ <= 25)
+      ADD_FAILURE() << law << ": " << before * 1e3 << " -> " << after * 1e3 << " ms\n  " << drawn.text();
+  }
+
+  void check_resource(const Drawn& drawn, const config::Experiment& e, double base, const Resource& resource) {
+    for (const double factor : {1.01, 1.5, 4.0}) {
+      config::Experiment better = e;
+      resource.improve(better, factor);
+      const auto after = seconds(better);
+      if (!after) {
+        violated(drawn, fmt::format("{} x{}: no prediction", resource.name, factor), base, 0);
+        continue;
+      }
+      if (*after > base * kNoise) violated(drawn, fmt::format("{} x{} is slower", resource.name, factor), base, *after);
+      if (factor < 1.1 && *after < base * (1 - kJump))
+        violated(drawn, fmt::format("{} x{} jumps", resource.name, factor), base, *after);
+    }
+  }
+
+  void check_sms(const Drawn& drawn, const config::Experiment& e, double base) {
+    config::Experiment better = e;
+    better.device.sm_count = e.device.sm_count * 5 / 4;
+    const double factor = double(better.device.sm_count) / double(e.device.sm_count);
+    for (auto& [type, rate] : better.device.peak) rate = FlopsPerSecond(rate.value() * factor);
+    const auto after = seconds(better);
+    if (!after || *after > base * kNoise) violated(drawn, "a quarter more SMs are slower", base, after.value_or(0));
+  }
+
+  void check_clock(const Drawn& drawn, const config::Experiment& e, double base) {
+    config::Experiment better = e;
+    better.device.clock.boost = Hertz(e.device.clock.boost.value() * 1.1);
+    better.device.clock.sustained = Hertz(e.device.clock.sustained.value() * 1.1);
+    for (auto& [type, rate] : better.device.peak) rate = FlopsPerSecond(rate.value() * 1.1);
+    const auto after = seconds(better);
+    if (!after || *after > base * kNoise) violated(drawn, "a faster clock is slower", base, after.value_or(0));
+  }
+
+  void check_nics(const Drawn& drawn, const config::Experiment& e, double base) {
+    config::Experiment better = e;
+    better.cluster.nic.count *= 2;
+    const auto after = seconds(better);
+    if (!after || *after > base * kNoise) violated(drawn, "twice the NICs are slower", base, after.value_or(0));
+  }
+
+  void check_batch(const Drawn& drawn, const config::Experiment& e, double base) {
+    config::Experiment larger = e;
+    larger.model.per_gpu_batch *= 2;
+    const auto after = seconds(larger);
+    if (after && *after < base / kNoise) violated(drawn, "twice the batch is faster", base, *after);
+  }
+
+  void check_overlap(const Drawn& drawn, const config::Experiment& e, double base) {
+    config::Experiment serial = e;
+    serial.framework.gradients.overlap = serial.framework.embedding.overlap_exchange = serial.framework.input.overlap =
+        false;
+    const auto after = seconds(serial);
+    if (after && *after < base / kNoise) violated(drawn, "without overlap it is faster", base, *after);
+  }
+
+  void check(std::size_t law, const Drawn& drawn, const config::Experiment& e, double base) {
+    const auto all = resources();
+    if (law < all.size()) {
+      if (all[law].improve && all[law].present(e)) check_resource(drawn, e, base, all[law]);
+      return;
+    }
+    switch (law - all.size()) {
+      case 0:
+        return check_sms(drawn, e, base);
+      case 1:
+        return check_clock(drawn, e, base);
+      case 2:
+        return check_nics(drawn, e, base);
+      case 3:
+        return check_batch(drawn, e, base);
+      default:
+        return check_overlap(drawn, e, base);
+    }
+  }
+
+  static constexpr std::size_t kOtherLaws = 5;
+  pipeline::CostModelCache cache_;
+  std::size_t violations_ = 0;
+};
+
+TEST_F(WhatIfLaws, HoldForRandomExperiments) {
+  const std::size_t experiments = test::has_address_sanitizer() ? 100 : 2000;
+  std::size_t predicted = 0;
+  for (std::size_t i = 0; i < experiments; ++i) {
+    Random random(i);
+    const Drawn drawn = draw(random);
+    const auto e = experiment(drawn);
+    ASSERT_TRUE(e.ok()) << e.error().text() << "\n" << drawn.text();
+    const auto base = seconds(*e);
+    if (!base) continue;  // out of memory, or a data type that the device has not
+    ++predicted;
+    check(random.below(resources().size() + kOtherLaws), drawn, *e, *base);
+  }
+  EXPECT_GT(predicted, experiments / 2);
+  EXPECT_EQ(violations_, 0u) << "of " << predicted << " experiments";
+}
+
+/// The same model on the next generation of GPUs, each in its own system, one node: never slower.
+TEST_F(WhatIfLaws, EachGenerationIsFasterThanTheLast) {
+  const std::array<const char*, 6> devices{"v100_sxm2_32gb", "a100_sxm4_80gb", "h100_sxm5_80gb",
+                                           "h200_sxm",       "b200",           "b300"};
+  for (const char* model : {"dlrm_mlperf", "bert_large_seq512", "resnet50_v1_5", "gpt2_small", "dlrm_dcnv2_mlperf"}) {
+    double last = 0;
+    for (const char* device : devices) {
+      const Drawn drawn{{"cluster.system=dgx_a100_80gb", std::string("device.name=") + device,
+                         std::string("model.name=") + model, "framework.name=pytorch", "cluster.nodes=1",
+                         "model.global_batch=0", "model.per_gpu_batch=32"}};
+      const auto e = experiment(drawn);
+      ASSERT_TRUE(e.ok()) << e.error().text();
+      const auto now = seconds(*e);
+      if (!now) continue;
+      if (last > 0 && *now > last * kNoise) violated(drawn, "a newer GPU is slower", last, *now);
+      last = *now;
+    }
+  }
+  EXPECT_EQ(violations_, 0u);
+}
+
+}  // namespace
+}  // namespace distsim::study
