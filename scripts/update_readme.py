@@ -29,6 +29,7 @@ BLOCKS = [
     Block("README.md", "sweep output", SWEEP),
     Block("docs/report.md", "flagship output", FLAGSHIP),
     Block("docs/report.md", "sweep output", SWEEP),
+    Block("docs/what_if.md", "sensitivity output", ["sensitivity", *FLAGSHIP]),
     Block("docs/validation.md", "validation output", ["validate"]),
 ]
 

@@ -3,10 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
+#include <cstdlib>
+#include <iterator>
+#include <map>
+#include <mutex>
 #include <optional>
+#include <thread>
 #include <utility>
 
+#include "base/text/printable.hpp"
+#include "base/text/spelling.hpp"
 #include "sim/pipeline/experiment_inputs.hpp"
 #include "sim/workload/registry.hpp"
 
@@ -21,37 +29,51 @@ constexpr std::array<std::string_view, 6> kPaired{"nic_bandwidth", "nvlink_bandw
 /// What a pair has to gain beyond the sum of its parts to be named, relative to the iteration: the smallest difference
 /// that the report's rounded percentages show.
 constexpr double kPairGain = 0.01;
-/// Batches beyond this many times the given one are not looked for.
-constexpr std::int64_t kMostBatches = 1024;
+/// Batches from 1/16 to 16 times the given one are looked at.
+constexpr int kMostDoublings = 4;
+/// Above the memory of any machine, and far below what a count of bytes holds.
+constexpr double kMostBytes = 1e17;
 
 Experiment improved(Experiment e, const Resource& resource, double factor) {
   resource.improve(e, std::isinf(factor) ? kNoLimit : factor);
   return e;
 }
 
-/// A batch of `of` / `by` times the experiment's samples on every GPU.
-Experiment with_batch(Experiment e, std::int64_t times, std::int64_t by) {
-  e.model.global_batch = e.model.global_batch * times / by;
-  e.model.per_gpu_batch = e.model.per_gpu_batch * times / by;
-  return e;
-}
-
 class Study {
  public:
-  explicit Study(const Experiment& e) : e_(e) {}
+  Study(const Experiment& e, const SensitivityRequest& request) : e_(e), request_(request) {}
 
   Result<Sensitivity> run(const std::function<void()>& on_resource) {
     TRY_ASSIGN(out_.base, predict(e_));
-    for (const Resource& resource : resources()) {
-      if (resource.present(e_)) out_.resources.push_back(resource.improve ? points_of(resource) : memory(resource));
+    out_.factors = request_.factors;
+    std::ranges::sort(out_.factors);
+    factors_.assign(kFactors.begin(), kFactors.end());
+    factors_.insert(factors_.end(), out_.factors.begin(), out_.factors.end());
+    std::ranges::sort(factors_);
+    factors_.erase(std::unique(factors_.begin(), factors_.end()), factors_.end());
+    const std::vector<const Resource*> present = wanted();
+    out_.resources.resize(present.size());
+    std::mutex reporting;
+    for_each_index(present.size(), [&](std::size_t i) {
+      out_.resources[i] = present[i]->improve ? points_of(*present[i]) : memory(*present[i]);
+      const std::lock_guard lock(reporting);
       on_resource();
-    }
+    });
     find_pairs();
     std::ranges::stable_sort(out_.resources, {}, [](const ResourceSensitivity& r) { return gain_key(r); });
     return std::move(out_);
   }
 
  private:
+  std::vector<const Resource*> wanted() const {
+    if (!request_.resources.empty()) return request_.resources;
+    std::vector<const Resource*> out;
+    for (const Resource& resource : resources()) {
+      if (resource.present(e_)) out.push_back(&resource);
+    }
+    return out;
+  }
+
   /// Shortest at twice as good first; then without limit.
   static std::pair<std::int64_t, std::int64_t> gain_key(const ResourceSensitivity& r) {
     const auto key = [&](double factor) {
@@ -77,18 +99,18 @@ class Study {
 
   /// The extremes first: where they change nothing, neither does what lies between.
   ResourceSensitivity points_of(const Resource& resource) {
-    ResourceSensitivity out{&resource, {}, 0, ""};
+    ResourceSensitivity out{&resource, std::vector<ResourcePoint>(factors_.size()), 0, ""};
     const auto at = [&](double factor) { return point(improved(e_, resource, factor), factor); };
     const auto unchanged = [&](const ResourcePoint& p) {
       return p.error.empty() && p.iteration == out_.base.iteration;
     };
     ResourcePoint& worst = out.points.front();
     ResourcePoint& best = out.points.back();
-    worst = at(kFactors.front());
-    best = at(kFactors.back());
-    for (std::size_t i = 1; i + 1 < kFactors.size(); ++i) {
-      const bool follows = unchanged(kFactors[i] < 1 ? worst : best);
-      out.points[i] = follows ? same_as_base(kFactors[i]) : at(kFactors[i]);
+    worst = at(factors_.front());
+    best = at(factors_.back());
+    for (std::size_t i = 1; i + 1 < factors_.size(); ++i) {
+      const bool follows = factors_[i] == 1 || unchanged(factors_[i] < 1 ? worst : best);
+      out.points[i] = follows ? same_as_base(factors_[i]) : at(factors_[i]);
     }
     out.elasticity = elasticity_of(out);
     return out;
@@ -110,54 +132,75 @@ class Study {
     return most;
   }
 
-  /// The largest batch, as a power of two times the experiment's, that fits GPUs of `factor` times the memory.
-  std::optional<std::pair<std::int64_t, std::int64_t>> largest_batch(double factor) const {
+  /// GPUs of `factor` times the memory.
+  Experiment with_memory(double factor) const {
     Experiment e = e_;
-    const double capacity = static_cast<double>(e.device.hbm.capacity.value()) * std::min(factor, kNoLimit);
-    e.device.hbm.capacity = Bytes(static_cast<std::int64_t>(std::min(capacity, 1e17)));
-    const auto fits = [&](std::int64_t times, std::int64_t by) {
-      const auto bytes = bytes_needed(with_batch(e, times, by));
-      return bytes && *bytes <= (e.device.hbm.capacity - e.device.reserved_memory).value();
-    };
-    if (fits(1, 1)) {
-      std::int64_t times = 1;
-      while (times < kMostBatches && fits(times * 2, 1)) times *= 2;
-      return std::pair{times, std::int64_t{1}};
-    }
-    for (std::int64_t by = 2; by <= kMostBatches; by *= 2) {
-      const std::int64_t batch = std::max(e_.model.global_batch, e_.model.per_gpu_batch);
-      if (batch % by != 0) break;
-      if (fits(1, by)) return std::pair{std::int64_t{1}, by};
-    }
-    return std::nullopt;
+    const double bytes = static_cast<double>(e.device.hbm.capacity.value()) * std::min(factor, kNoLimit);
+    e.device.hbm.capacity = Bytes(static_cast<std::int64_t>(std::min(bytes, kMostBytes)));
+    return e;
   }
 
-  /// The iteration at the rate (samples per second) that the largest batch in `factor` times the memory reaches.
-  ResourcePoint memory_point(double factor, std::string* note) {
-    const auto batch = largest_batch(factor);
-    if (!batch) return {factor, {}, "", "out of memory, also with a smaller batch"};
-    Experiment e = with_batch(e_, batch->first, batch->second);
-    e.device.hbm.capacity = Bytes(static_cast<std::int64_t>(
-        std::min(static_cast<double>(e.device.hbm.capacity.value()) * std::min(factor, kNoLimit), 1e17)));
-    const Result<report::Report> r = predict(e);
-    if (!r) return {factor, {}, "", r.error().text()};
-    if (note)
-      *note = fmt::format("x{} of the batch", batch->second > 1 ? 1.0 / double(batch->second) : double(batch->first));
-    return {factor, Duration::picoseconds(std::llround(out_.base.context.samples / r->samples_per_second * 1e12)),
-            limit_of(*r), ""};
+  static bool fits(const Experiment& e) {
+    const auto bytes = bytes_needed(e);
+    return bytes && *bytes <= (e.device.hbm.capacity - e.device.reserved_memory).value();
   }
 
-  /// Relative to the largest batch that fits now, so that 1 is no change.
-  ResourceSensitivity memory(const Resource& resource) {
-    ResourceSensitivity out{&resource, {}, 0, ""};
-    const ResourcePoint now = memory_point(1, nullptr);
-    for (std::size_t i = 0; i < kFactors.size(); ++i) {
-      ResourcePoint p = memory_point(kFactors[i], kFactors[i] == 2 ? &out.note : nullptr);
-      if (p.error.empty() && now.error.empty() && now.iteration.ps() > 0) {
-        const double ratio = p.iteration.seconds() / now.iteration.seconds();
-        p.iteration = Duration::picoseconds(std::llround(static_cast<double>(out_.base.iteration.ps()) * ratio));
+  /// The experiment with its batch times 2^power; none where that is no whole number of samples.
+  static std::optional<Experiment> with_batch(Experiment e, int power) {
+    for (std::int64_t* batch : {&e.model.global_batch, &e.model.per_gpu_batch}) {
+      if (power < 0 && *batch % (std::int64_t{1} << -power) != 0) return std::nullopt;
+      *batch = power < 0 ? *batch >> -power : *batch << power;
+    }
+    return e;
+  }
+
+  /// A batch that fits, and the iteration for the experiment's own samples at the rate that it reaches.
+  struct Batch {
+    int power = 0;
+    ResourcePoint point;
+  };
+
+  /// The fastest per sample of the batches, by powers of two, that fit `factor` times the memory. `known`: what smaller
+  /// memories have shown already.
+  std::optional<Batch> fastest_batch(double factor, std::map<int, ResourcePoint>& known) {
+    const Experiment e = with_memory(factor);
+    for (int power = -kMostDoublings; power <= kMostDoublings; ++power) {
+      if (known.contains(power)) continue;
+      const auto other = with_batch(e, power);
+      if (!other) continue;
+      if (!fits(*other)) break;  // larger ones need more
+      if (const auto r = predict(*other); r && r->samples_per_second > 0) {
+        const double seconds = out_.base.context.samples / r->samples_per_second;
+        known[power] = {factor, Duration::picoseconds(std::llround(seconds * 1e12)), limit_of(*r), ""};
       }
-      out.points[i] = std::move(p);
+    }
+    const auto best = std::ranges::min_element(known, {}, [](const auto& k) { return k.second.iteration; });
+    if (best == known.end()) return std::nullopt;
+    Batch out{best->first, best->second};
+    out.point.factor = factor;
+    return out;
+  }
+
+  /// Relative to the fastest batch that fits now, so that more memory is what more memory changes.
+  ResourceSensitivity memory(const Resource& resource) {
+    ResourceSensitivity out{&resource, std::vector<ResourcePoint>(factors_.size()), 0, ""};
+    std::map<int, ResourcePoint> known;
+    std::optional<Duration> now;
+    for (std::size_t i = 0; i < factors_.size(); ++i) {
+      if (!now && factors_[i] >= 1) {
+        const auto present = fastest_batch(1, known);
+        now = present ? present->point.iteration : out_.base.iteration;
+      }
+      const auto batch = fastest_batch(factors_[i], known);
+      out.points[i] =
+          batch ? batch->point : ResourcePoint{factors_[i], {}, "", "out of memory, also with a smaller batch"};
+      if (batch && factors_[i] == 2)
+        out.note = fmt::format("{:g} times the batch, per sample", std::ldexp(1.0, batch->power));
+    }
+    for (ResourcePoint& p : out.points) {
+      if (!p.error.empty()) continue;
+      const double ratio = p.iteration.seconds() / now->seconds();
+      p.iteration = Duration::picoseconds(std::llround(static_cast<double>(out_.base.iteration.ps()) * ratio));
     }
     return out;
   }
@@ -168,29 +211,46 @@ class Study {
   }
 
   void find_pairs() {
+    std::vector<ResourcePair> pairs;
     for (std::size_t i = 0; i < kPaired.size(); ++i) {
       for (std::size_t j = i + 1; j < kPaired.size(); ++j) {
         const ResourceSensitivity *a = find(kPaired[i]), *b = find(kPaired[j]);
-        if (a && b) try_pair(*a, *b);
+        if (a && b && a->at(2).error.empty() && b->at(2).error.empty())
+          pairs.push_back({a->resource, b->resource, a->at(2).iteration, b->at(2).iteration, {}});
       }
     }
+    for_each_index(pairs.size(), [&](std::size_t i) {
+      const ResourcePoint both = point(improved(improved(e_, *pairs[i].first, 2), *pairs[i].second, 2), 2);
+      pairs[i].both = both.error.empty() ? both.iteration : pairs[i].first_only;
+    });
+    std::ranges::copy_if(pairs, std::back_inserter(out_.pairs),
+                         [&](const ResourcePair& p) { return help_together(p); });
     std::ranges::stable_sort(out_.pairs, {}, &ResourcePair::both);
   }
 
-  void try_pair(const ResourceSensitivity& a, const ResourceSensitivity& b) {
-    const ResourcePoint &first = a.at(2), &second = b.at(2);
-    if (!first.error.empty() || !second.error.empty()) return;
-    const ResourcePoint both = point(improved(improved(e_, *a.resource, 2), *b.resource, 2), 2);
-    if (!both.error.empty()) return;
-    const double together = -out_.change(both.iteration);
-    const double apart = -out_.change(first.iteration) - out_.change(second.iteration);
-    if (together - apart < kPairGain) return;
-    out_.pairs.push_back({a.resource, b.resource, first.iteration, second.iteration, both.iteration});
+  bool help_together(const ResourcePair& p) const {
+    const double apart = out_.change(p.first_only) + out_.change(p.second_only);
+    return apart - out_.change(p.both) >= kPairGain;
+  }
+
+  /// Calls work(0) .. work(count - 1), on as many threads as there are processors.
+  template <class Work>
+  static void for_each_index(std::size_t count, Work work) {
+    std::atomic<std::size_t> next{0};
+    const auto take = [&] {
+      for (std::size_t i = next++; i < count; i = next++) work(i);
+    };
+    std::vector<std::jthread> threads;
+    const std::size_t wanted = std::min<std::size_t>(count, std::max(1u, std::thread::hardware_concurrency()));
+    for (std::size_t t = 1; t < wanted; ++t) threads.emplace_back(take);
+    take();
   }
 
   static std::string limit_of(const report::Report&) { return ""; }
 
   const Experiment& e_;
+  const SensitivityRequest& request_;
+  std::vector<double> factors_;  ///< those asked for and kFactors, smallest first
   pipeline::CostModelCache cache_;
   Sensitivity out_;
 };
@@ -203,8 +263,37 @@ const ResourcePoint& ResourceSensitivity::at(double factor) const {
 
 double Sensitivity::change(Duration iteration) const { return iteration.seconds() / base.iteration.seconds() - 1; }
 
-Result<Sensitivity> sensitivity(const Experiment& experiment, const std::function<void()>& on_resource) {
-  return Study(experiment).run(on_resource);
+Result<std::vector<double>> parse_factors(const std::string& text) {
+  std::vector<double> out;
+  for (std::size_t at = 0; at <= text.size();) {
+    const std::size_t end = std::min(text.find(',', at), text.size());
+    const std::string word = text.substr(at, end - at);
+    char* rest = nullptr;
+    const double factor = std::strtod(word.c_str(), &rest);
+    if (word.empty() || *rest != 0 || !(factor > 0))
+      return Error{"--factors: found " + in_quotes(word) + ", expected a number above 0, or inf", "", ""};
+    if (std::ranges::find(out, factor) != out.end())
+      return Error{"--factors: found " + in_quotes(word) + " twice, expected each factor once", "", ""};
+    out.push_back(factor);
+    at = end + 1;
+  }
+  return out;
+}
+
+Result<const Resource*> find_resource(const std::string& name, const Experiment& e) {
+  std::vector<std::string> names;
+  for (const Resource& resource : resources()) {
+    if (name == resource.name && resource.present(e)) return &resource;
+    if (name == resource.name)
+      return Error{"--resource: found " + in_quotes(name) + ", which this experiment does not have", "", ""};
+    names.emplace_back(resource.name);
+  }
+  return Error{"--resource: found " + in_quotes(name) + ", expected a resource", "", spelling_hint(name, names)};
+}
+
+Result<Sensitivity> sensitivity(const Experiment& experiment, const SensitivityRequest& request,
+                                const std::function<void()>& on_resource) {
+  return Study(experiment, request).run(on_resource);
 }
 
 }  // namespace distsim::study

@@ -2,7 +2,6 @@
 // that help only together.
 #pragma once
 
-#include <array>
 #include <functional>
 #include <string>
 #include <vector>
@@ -22,7 +21,7 @@ struct ResourcePoint {
 
 struct ResourceSensitivity {
   const Resource* resource = nullptr;
-  std::array<ResourcePoint, kFactors.size()> points;
+  std::vector<ResourcePoint> points;  ///< by factor, smallest first
   /// d ln(iteration) / d ln(resource), from the points at 0.9 and 1.1: -1 where the iteration is as long as the resource
   /// is slow, 0 where it does not matter.
   double elasticity = 0;
@@ -42,15 +41,29 @@ struct Sensitivity {
   report::Report base;
   std::vector<ResourceSensitivity> resources;  ///< those that the experiment has, largest gain at twice as good first
   std::vector<ResourcePair> pairs;             ///< largest gain first
+  std::vector<double> factors;                 ///< those that were asked for, smallest first
 
   /// Relative change of the iteration: -0.31 is 31 % shorter.
   double change(Duration iteration) const;
 };
 
+/// What a sensitivity is asked for.
+struct SensitivityRequest {
+  std::vector<double> factors{kFactors.begin(), kFactors.end()};  ///< above 0; infinity is no limit
+  std::vector<const Resource*> resources;                         ///< empty: all that the experiment has
+};
+
+/// "0.5,2,inf". Errors: what is no number above 0, or there twice.
+Result<std::vector<double>> parse_factors(const std::string& text);
+
+/// A resource that the experiment has. Errors: no such resource, or one that the experiment does not have.
+Result<const Resource*> find_resource(const std::string& name, const config::Experiment& experiment);
+
 /// Every point is a prediction of its own, of the experiment with those keys changed. A point whose answer follows from
 /// others (a resource without which nothing gets shorter gains nothing at x2 either) is not predicted again. Errors:
 /// what keeps the experiment itself from being predicted.
-Result<Sensitivity> sensitivity(const config::Experiment& experiment, const std::function<void()>& on_resource);
+Result<Sensitivity> sensitivity(const config::Experiment& experiment, const SensitivityRequest& request,
+                                const std::function<void()>& on_resource);
 
 /// Columns resource, level, factor, iteration_ms, delta_percent, elasticity, limited_by; factor `inf` is no limit.
 std::string sensitivity_csv(const Sensitivity& s);

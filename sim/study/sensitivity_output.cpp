@@ -36,6 +36,16 @@ std::string change_text(const Sensitivity& s, Duration iteration) {
                      scale.text(iteration), scale.unit);
 }
 
+/// The points that were asked for.
+std::vector<ResourcePoint> points_shown(const Sensitivity& s, const ResourceSensitivity& r) {
+  std::vector<ResourcePoint> out;
+  for (const double factor : s.factors) out.push_back(r.at(factor));
+  return out;
+}
+
+/// Heading of a factor's column.
+std::string heading_of(double factor) { return std::isinf(factor) ? "no limit" : fmt::format("x{:g}", factor); }
+
 /// Whether a resource changes anything that is seen in the text.
 bool matters(const Sensitivity& s, const ResourceSensitivity& r) {
   return std::ranges::any_of(
@@ -44,7 +54,7 @@ bool matters(const Sensitivity& s, const ResourceSensitivity& r) {
 
 std::string resource_line(const Sensitivity& s, const ResourceSensitivity& r) {
   std::string line = fmt::format("  {:<24}", r.resource->words);
-  for (const ResourcePoint& p : r.points)
+  for (const ResourcePoint& p : points_shown(s, r))
     line += fmt::format("{:>10}", p.error.empty() ? signed_percent(s.change(p.iteration)) : "-");
   return line + fmt::format("{:>11.2f}\n", r.elasticity);
 }
@@ -52,7 +62,7 @@ std::string resource_line(const Sensitivity& s, const ResourceSensitivity& r) {
 std::string sentence(const Sensitivity& s, const ResourceSensitivity& r) {
   const ResourcePoint& twice = r.at(2);
   std::string out = fmt::format("2x {}: {}", r.resource->words, change_text(s, twice.iteration));
-  if (!r.note.empty()) out += ", with " + r.note + " that fits, per sample";
+  if (!r.note.empty()) out += ", with " + r.note;
   if (!twice.limited_by.empty()) out += "; then limited by " + twice.limited_by;
   return out;
 }
@@ -75,7 +85,7 @@ std::vector<std::string> sentences(const Sensitivity& s) {
 std::string errors(const Sensitivity& s) {
   std::string out;
   for (const ResourceSensitivity& r : s.resources) {
-    for (const ResourcePoint& p : r.points) {
+    for (const ResourcePoint& p : points_shown(s, r)) {
       if (!p.error.empty()) out += fmt::format("  {}x {}: {}\n", factor_text(p.factor), r.resource->words, p.error);
     }
   }
@@ -84,7 +94,7 @@ std::string errors(const Sensitivity& s) {
 
 nlohmann::json json_of(const Sensitivity& s, const ResourceSensitivity& r) {
   nlohmann::json points = nlohmann::json::array();
-  for (const ResourcePoint& p : r.points) {
+  for (const ResourcePoint& p : points_shown(s, r)) {
     nlohmann::json point{{"factor", std::isinf(p.factor) ? nlohmann::json("inf") : nlohmann::json(p.factor)}};
     if (p.error.empty()) {
       point["iteration_ms"] = p.iteration.ms();
@@ -124,7 +134,7 @@ double widest_change(const Sensitivity& s) {
 
 std::string html_row(const Sensitivity& s, const ResourceSensitivity& r, double widest) {
   std::string row = "<tr><td>" + report::html::escaped(r.resource->words) + "</td>";
-  for (const ResourcePoint& p : r.points)
+  for (const ResourcePoint& p : points_shown(s, r))
     row += "<td class=\"n\">" + (p.error.empty() ? signed_percent(s.change(p.iteration)) : std::string("&ndash;")) +
            "</td>";
   return row + fmt::format("<td class=\"n\">{:.2f}</td><td class=\"wide\">{}</td><td>{}</td></tr>\n", r.elasticity,
@@ -141,7 +151,7 @@ std::string sensitivity_csv(const Sensitivity& s) {
   std::string out =
       csv_line({"resource", "level", "factor", "iteration_ms", "delta_percent", "elasticity", "limited_by", "error"});
   for (const ResourceSensitivity& r : s.resources) {
-    for (const ResourcePoint& p : r.points) {
+    for (const ResourcePoint& p : points_shown(s, r)) {
       const bool ok = p.error.empty();
       out += csv_line({std::string(r.resource->name), std::string(name_of(r.resource->level)), factor_text(p.factor),
                        ok ? fmt::format("{:.6f}", p.iteration.ms()) : "",
@@ -157,8 +167,9 @@ std::string sensitivity_text(const Sensitivity& s) {
       fmt::format("{}: {} per iteration\n\n", subject_of(s.base.context), report::time_text(s.base.iteration));
   out += "What would help most\n";
   for (const std::string& line : sentences(s)) out += "  " + line + "\n";
-  out += fmt::format("\nChange of the iteration\n  {:<24}{:>10}{:>10}{:>10}{:>10}{:>10}{:>11}\n", "resource", "x0.5",
-                     "x0.9", "x1.1", "x2", "no limit", "elasticity");
+  out += fmt::format("\nChange of the iteration\n  {:<24}", "resource");
+  for (const double factor : s.factors) out += fmt::format("{:>10}", heading_of(factor));
+  out += fmt::format("{:>11}\n", "elasticity");
   std::string without;
   for (const ResourceSensitivity& r : s.resources) {
     if (matters(s, r))
@@ -191,7 +202,8 @@ std::string sensitivity_json(const Sensitivity& s) {
 
 std::string sensitivity_html(const Sensitivity& s) {
   const std::string title = report::html::escaped(subject_of(s.base.context));
-  std::string rows, list;
+  std::string rows, list, headings;
+  for (const double factor : s.factors) headings += "<th>" + heading_of(factor) + "</th>";
   const double widest = widest_change(s);
   for (const ResourceSensitivity& r : s.resources) rows += html_row(s, r, widest);
   for (const std::string& line : sentences(s)) list += "<li>" + report::html::escaped(line) + "</li>";
@@ -199,9 +211,9 @@ std::string sensitivity_html(const Sensitivity& s) {
          title + ": what would help most</title><style>" + std::string(report::html::style()) + kTornadoStyle +
          "</style></head><body><main>\n<h1>" + title + ": what would help most</h1>\n<p>" +
          report::html::escaped(report::time_text(s.base.iteration)) + " per iteration.</p>\n<section><ul>" + list +
-         "</ul></section>\n<section><h2>Change of the iteration</h2><table><tr><th>resource</th><th>x0.5</th><th>x0.9</th>"
-         "<th>x1.1</th><th>x2</th><th>no limit</th><th>elasticity</th><th>no limit and x2 (left), x0.5 (right)</th><th>at x2 limited by</th></tr>\n" +
-         rows + "</table></section><footer>Predicted by distsim.</footer></main></body></html>\n";
+         "</ul></section>\n<section><h2>Change of the iteration</h2><table><tr><th>resource</th>" + headings +
+         "<th>elasticity</th><th>no limit and x2 (left), x0.5 (right)</th><th>at x2 limited by</th></tr>\n" + rows +
+         "</table></section><footer>Predicted by distsim.</footer></main></body></html>\n";
 }
 
 }  // namespace distsim::study

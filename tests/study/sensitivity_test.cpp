@@ -12,7 +12,7 @@ namespace {
 Sensitivity of(const std::vector<std::string>& sets, const std::string& file = "/configs/dgx_a100_4node.yaml") {
   const auto e = config::load_experiment(std::string(DISTSIM_ROOT) + file, sets);
   EXPECT_TRUE(e.ok()) << e.error().text();
-  auto s = sensitivity(*e, [] {});
+  auto s = sensitivity(*e, {}, [] {});
   EXPECT_TRUE(s.ok()) << s.error().text();
   return std::move(*s);
 }

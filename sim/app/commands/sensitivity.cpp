@@ -9,19 +9,32 @@ namespace distsim::app {
 namespace {
 
 struct SensitivityFlags {
-  std::string config, csv, json, html;
-  std::vector<std::string> sets;
+  std::string config, csv, json, html, factors;
+  std::vector<std::string> sets, resources;
 };
+
+Result<study::SensitivityRequest> request_of(const SensitivityFlags& flags, const config::Experiment& experiment) {
+  study::SensitivityRequest request;
+  if (!flags.factors.empty()) {
+    TRY_ASSIGN(request.factors, study::parse_factors(flags.factors));
+  }
+  for (const std::string& name : flags.resources) {
+    TRY_ASSIGN(const study::Resource* resource, study::find_resource(name, experiment));
+    request.resources.push_back(resource);
+  }
+  return request;
+}
 
 Result<void> run(const SensitivityFlags& flags) {
   const std::vector<std::pair<std::string, std::string>> outputs{
       {"--csv", flags.csv}, {"--json", flags.json}, {"--html", flags.html}};
   TRY(check_outputs(outputs));
   TRY_ASSIGN(const config::Experiment experiment, config::load_experiment(flags.config, flags.sets));
+  TRY_ASSIGN(const study::SensitivityRequest request, request_of(flags, experiment));
   study::Sensitivity found;
   {
     ProgressLine progress("distsim sensitivity:", study::resources().size());
-    TRY_ASSIGN(found, study::sensitivity(experiment, [&] { progress.advance(); }));
+    TRY_ASSIGN(found, study::sensitivity(experiment, request, [&] { progress.advance(); }));
   }
   if (!flags.csv.empty()) TRY(write_file_atomically(flags.csv, study::sensitivity_csv(found)));
   if (!flags.json.empty()) TRY(write_file_atomically(flags.json, study::sensitivity_json(found)));
@@ -35,6 +48,14 @@ void declare(CLI::App& self, Action& action) {
   self.add_option("--set", flags->sets, "KEY=VALUE: override any key, e.g. cluster.nodes=8; may be repeated")
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  self.add_option("--resource", flags->resources,
+                  "Only these: nic_bandwidth, hbm_bandwidth, ...; default: all that the experiment has")
+      ->delimiter(',')
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  self.add_option("--factors", flags->factors,
+                  "Factors on how good a resource is, inf for no limit; default: 0.5,0.9,1.1,2,inf")
+      ->check(refuse_empty);
   self.add_option("--csv", flags->csv, "Write one CSV row per resource and factor; - is standard output")
       ->check(refuse_empty);
   self.add_option("--json", flags->json, "Write everything as JSON; - is standard output")->check(refuse_empty);
@@ -48,6 +69,10 @@ constexpr Refusal kRefuses[] = {
     {"--config no_such.yaml", "no_such.yaml"},
     {"--config configs/dgx_a100_4node.yaml --set cluster.nic.bandwidth=-1", "cluster.nic.bandwidth"},
     {"--config configs/dgx_a100_4node.yaml --csv - --json -", "-"},
+    {"--config configs/dgx_a100_4node.yaml --factors 0,2", "'0'"},
+    {"--config configs/dgx_a100_4node.yaml --factors nan", "'nan'"},
+    {"--config configs/dgx_a100_4node.yaml --resource nic_bandwith", "nic_bandwidth"},
+    {"--config configs/dgx_a100_4node.yaml --resource uplink_bandwidth", "does not have"},
 };
 
 }  // namespace
