@@ -34,6 +34,10 @@ void log_debug(const Text& text) {
   log_at(LogLevel::debug, text);
 }
 template <class Text>
+void log_warn(const Text& text) {
+  log_at(LogLevel::warn, text);
+}
+template <class Text>
 void log_info(const Text& text) {
   log_at(LogLevel::info, text);
 }

@@ -277,7 +277,7 @@ class Refuses(unittest.TestCase):
         with tempfile.TemporaryDirectory() as d:
             r = run(*pipeline, "--write-et", "t", "--write-et-ranks", 2, cwd=d)
             self.assertEqual(r.returncode, 0, r.stderr)
-            self.assertEqual(r.stderr, "distsim: t: ranks 2 to 1535 are left out\n")
+            self.assertEqual(r.stderr, "distsim: warning: t: ranks 2 to 1535 are left out\n")
             self.assertEqual({p.name for p in pathlib.Path(d).iterdir()}, {"t.0.et", "t.1.et", "t.groups.json"})
         self.refused("--config", FLAGSHIP, "--write-et-ranks", 2, says="--write-et")
 

@@ -61,7 +61,7 @@ Result<ColumnTable::Case> ColumnTable::parse_case(const ConfigNode& node, const 
     TRY_ASSIGN(const std::string expression, text_of(entry.value, path + ".when." + entry.key));
     auto pattern = NamePattern::compile("^(?:" + expression + ")$");
     if (!pattern) return Error{path + ".when." + entry.key + ": " + pattern.error().what, entry.where.text(), ""};
-    out.when.push_back({entry.key, expression, std::move(*pattern)});
+    out.when.push_back({entry.key, std::move(*pattern)});
   }
   return out;
 }

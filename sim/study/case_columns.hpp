@@ -59,7 +59,7 @@ class ColumnTable {
 
  private:
   struct Condition {
-    std::string name, expression;
+    std::string name;
     NamePattern pattern;
     bool of_key() const { return name.find('.') != std::string::npos; }
   };

@@ -6,6 +6,7 @@
 #include <memory>
 #include <sstream>
 
+#include "base/log.hpp"
 #include "base/output.hpp"
 #include "base/text/spelling.hpp"
 #include "collectives/cost_table.hpp"
@@ -61,8 +62,9 @@ void warn_of_parts(graph::CollectiveKind kind, const std::vector<std::int64_t>& 
                        kind == graph::CollectiveKind::scatter;
   for (std::int64_t bytes : sizes) {
     if (divided && bytes % ranks != 0) {
-      std::fprintf(stderr, "distsim: --bytes: %lld is not a multiple of %u ranks; nccl-tests would send less\n",
-                   static_cast<long long>(bytes), ranks);
+      log_warn([&] {
+        return fmt::format("--bytes: {} is not a multiple of {} ranks; nccl-tests would send less", bytes, ranks);
+      });
     }
   }
 }

@@ -3,7 +3,9 @@
 
 #include <memory>
 
+#include "base/log.hpp"
 #include "base/output.hpp"
+#include "base/text/counted.hpp"
 #include "collectives/logs/curve_import.hpp"
 #include "sim/app/commands.hpp"
 #include "sim/config/config.hpp"
@@ -23,10 +25,9 @@ struct CurveFlags {
 };
 
 void print_remarks(const collectives::CurveSet& set) {
-  for (const std::string& remark : set.remarks) std::fprintf(stderr, "distsim: %s\n", remark.c_str());
+  for (const std::string& remark : set.remarks) log_warn([&] { return remark; });
   if (set.partial)
-    std::fprintf(stderr,
-                 "distsim: the curves are partial; use collectives.allow_partial or --allow-partial to accept them\n");
+    log_warn([] { return "the curves are partial; use collectives.allow_partial or --allow-partial to accept them"; });
 }
 
 Result<void> import_logs(const CurveFlags& f) {
@@ -47,9 +48,10 @@ Result<void> import_logs(const CurveFlags& f) {
     flagged += c.flagged;
     points += c.points.size();
   }
-  std::fprintf(stderr, "distsim: %zu curves, %zu sizes", set.curves.size(), points);
-  if (flagged > 0) std::fprintf(stderr, "; %u inconsistent rows left out", flagged);
-  std::fprintf(stderr, "\n");
+  const std::string summary = counted(set.curves.size(), "curve") + ", " + counted(points, "size") +
+                              (flagged > 0 ? "; " + counted(flagged, "inconsistent row") + " left out" : "");
+  if (f.out != "-") return print(summary + "\n");
+  log_info([&] { return summary; });
   return {};
 }
 

@@ -4,6 +4,7 @@
 #include <limits>
 #include <memory>
 
+#include "base/log.hpp"
 #include "base/output.hpp"
 #include "base/text/csv.hpp"
 #include "base/text/spelling.hpp"
@@ -73,9 +74,10 @@ void announce_timeline(const std::string& path, const report::TimelineSlices& sl
   const std::int64_t bytes = traces::timeline_bytes(path, slices.slices);
   if (slices.left_out.empty() && bytes < kLarge) return;
   const std::string left_out = slices.left_out.empty() ? "" : "; " + slices.left_out;
-  std::fprintf(stderr, "distsim: %s: up to %lld slices, %lld MB before compression%s (see --timeline-ranks)\n",
-               path.c_str(), static_cast<long long>(slices.slices), static_cast<long long>(bytes / kMegabyte),
-               left_out.c_str());
+  log_warn([&] {
+    return fmt::format("{}: up to {} slices, {} MB before compression{} (see --timeline-ranks)", path, slices.slices,
+                       bytes / kMegabyte, left_out);
+  });
 }
 
 Result<void> write_timeline(const PredictFlags& f, const pipeline::Prediction& p) {
@@ -87,7 +89,7 @@ Result<void> write_timeline(const PredictFlags& f, const pipeline::Prediction& p
 Result<void> write_et(const PredictFlags& f, const pipeline::Prediction& p) {
   const std::uint32_t ranks = p.lowered->program.ranks;
   if (f.et_ranks > 0 && f.et_ranks < ranks)
-    std::fprintf(stderr, "distsim: %s: ranks %u to %u are left out\n", f.write_et.c_str(), f.et_ranks, ranks - 1);
+    log_warn([&] { return fmt::format("{}: ranks {} to {} are left out", f.write_et, f.et_ranks, ranks - 1); });
   return pipeline::write_chakra(f.write_et, *p.costed, *p.lowered, f.et_ranks);
 }
 

@@ -4,6 +4,7 @@
 #include <fstream>
 #include <memory>
 
+#include "base/log.hpp"
 #include "base/output.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
@@ -44,7 +45,7 @@ Result<void> run(const ValidateFlags& flags) {
   if (!file.carried.empty()) {
     std::string names;
     for (const std::string& column : file.carried) names += (names.empty() ? "" : ", ") + printable(column, 80);
-    std::fprintf(stderr, "distsim: %s: carried along, not used: %s\n", path.c_str(), names.c_str());
+    log_warn([&] { return path + ": carried along, not used: " + names; });
   }
   std::vector<study::ValidatedCase> validated;
   {
@@ -57,8 +58,10 @@ Result<void> run(const ValidateFlags& flags) {
   const auto failed = static_cast<std::size_t>(
       std::count_if(validated.begin(), validated.end(), [](const auto& v) { return !v.failure.empty(); }));
   if (failed > 0 && failed < validated.size())
-    std::fprintf(stderr, "distsim: %s: %zu of %s could not be predicted\n", path.c_str(), failed,
-                 counted(validated.size(), "case").c_str());
+    log_warn([&] {
+      return path + ": " + std::to_string(failed) + " of " + counted(validated.size(), "case") +
+             " could not be predicted";
+    });
   const bool all_failed =
       std::all_of(validated.begin(), validated.end(), [](const auto& v) { return !v.failure.empty(); });
   if (all_failed)
