@@ -12,7 +12,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
+#include <mutex>
+#include <set>
 #include <streambuf>
+#include <utility>
 #include <vector>
 
 #include "base/log.hpp"
@@ -121,6 +124,34 @@ std::string resolved(const std::string& path) {
   return ::realpath(path.c_str(), buffer.data()) ? std::string(buffer.data()) : path;
 }
 
+/// Files that are read, while inputs are protected.
+class Inputs {
+ public:
+  void protect() {
+    const std::lock_guard lock(mutex_);
+    protected_ = true;
+    files_.clear();
+  }
+  void add(const struct stat& file) {
+    const std::lock_guard lock(mutex_);
+    if (protected_ && S_ISREG(file.st_mode)) files_.insert({file.st_dev, file.st_ino});
+  }
+  bool contain(const struct stat& file) {
+    const std::lock_guard lock(mutex_);
+    return files_.contains({file.st_dev, file.st_ino});
+  }
+
+ private:
+  std::mutex mutex_;
+  bool protected_ = false;
+  std::set<std::pair<dev_t, ino_t>> files_;
+};
+
+Inputs& inputs() {
+  static Inputs all;
+  return all;
+}
+
 enum class TargetKind { absent, regular, special };
 
 Result<TargetKind> examine_target(const std::string& path) {
@@ -129,6 +160,8 @@ Result<TargetKind> examine_target(const std::string& path) {
   struct stat info {};
   const bool exists = ::stat(path.c_str(), &info) == 0;
   if (exists && S_ISDIR(info.st_mode)) return Error{"found a folder, expected a file to write", path, ""};
+  if (exists && inputs().contain(info))
+    return Error{"found a file that this command reads, expected another one to write", path, ""};
   if (exists && ::access(path.c_str(), W_OK) != 0) return file_error(path, "write", errno);
   if (exists && !S_ISREG(info.st_mode)) return TargetKind::special;  // /dev/null, a pipe: there is nothing to replace
   const std::string folder = folder_of(resolved(path));
@@ -186,6 +219,7 @@ Result<std::string> read_file(const std::string& path, std::size_t max_bytes) {
   struct stat info {};
   if (::fstat(file.get(), &info) == 0 && S_ISDIR(info.st_mode))
     return Error{"found a folder, expected a file", path, ""};
+  inputs().add(info);
   std::string text;
   std::array<char, 1 << 16> chunk;
   while (text.size() <= max_bytes) {
@@ -211,6 +245,13 @@ Result<void> write_file_atomically(const std::string& path, std::string_view con
     out.write(contents.data(), static_cast<std::streamsize>(contents.size()));
     return {};
   });
+}
+
+void protect_inputs() { inputs().protect(); }
+
+void note_input(const std::string& path) {
+  struct stat info {};
+  if (::stat(path.c_str(), &info) == 0) inputs().add(info);
 }
 
 Result<void> check_writable(const std::string& path) {

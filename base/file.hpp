@@ -23,7 +23,15 @@ Result<void> write_file_atomically(const std::string& path, std::string_view con
 Result<void> write_stream_atomically(const std::string& path,
                                      const std::function<Result<void>(std::ostream&)>& produce);
 
-/// Checks, before any work is done, that `path` can be written: its folder exists and is writable. "-" always can.
+/// From now on no write replaces a file that is read: writes are refused by device and inode, through links too. What was
+/// read before is forgotten. For programs; a library leaves it to them.
+void protect_inputs();
+
+/// Says that `path` is being read by other means than read_file.
+void note_input(const std::string& path);
+
+/// Checks, before any work is done, that `path` can be written: its folder exists and is writable, and it has not
+/// been read. "-" always can.
 Result<void> check_writable(const std::string& path);
 
 }  // namespace distsim

@@ -1,5 +1,6 @@
 #include "base/output.hpp"
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -8,12 +9,28 @@
 
 namespace distsim {
 
+namespace {
+
+/// Equal for names of one file: device and inode where it exists, else those of its folder and its name there.
+std::string identity_of(const std::string& path) {
+  struct stat info {};
+  const auto number = [&] { return std::to_string(info.st_dev) + ":" + std::to_string(info.st_ino); };
+  if (::stat(path.c_str(), &info) == 0) return S_ISREG(info.st_mode) ? number() : "special " + path;
+  const std::size_t slash = path.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
+  const std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
+  return ::stat(folder.c_str(), &info) == 0 ? number() + "/" + name : path;
+}
+
+}  // namespace
+
 Result<void> check_outputs(const std::vector<std::pair<std::string, std::string>>& outputs) {
   std::string on_stdout;
   for (const auto& [flag, path] : outputs) {
     if (path.empty()) continue;
     for (const auto& [other_flag, other] : outputs) {
-      if (other_flag != flag && other == path && path != "-")
+      if (other_flag != flag && !other.empty() && path != "-" && other != "-" &&
+          identity_of(other) == identity_of(path))
         return Error{flag + ": found '" + path + "', but " + other_flag + " writes to it too", "", ""};
     }
     if (path == "-") {

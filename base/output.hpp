@@ -10,7 +10,9 @@
 
 namespace distsim {
 
-/// Checks every output before any work is done; an empty name is not asked for. Two outputs to "-" are refused.
+/// Checks every output before any work is done; an empty name is not asked for. Two outputs to "-" or to one file, by
+/// whatever names, are refused, as is a file that was read (protect_inputs). A command with several outputs calls it again
+/// before it writes the first, when all its inputs are known.
 Result<void> check_outputs(const std::vector<std::pair<std::string, std::string>>& flag_and_path);
 
 /// For CLI11's check(): refuses an empty file name, as `--json "$UNSET"` gives one.

@@ -82,6 +82,36 @@ class Works(unittest.TestCase):
         self.assertEqual([row["gpus"] for row in rows], ["8", "16", "32"])
         self.assertEqual(float(rows[0]["scaling_efficiency"]), 1.0)
 
+    def test_sweep_without_any_prediction_fails(self):
+        r = run("sweep", "--config", FLAGSHIP, "--set", "model.name=dlrm_mlperf", "--set", "device.hbm.capacity=2 GB,3 GB")
+        self.assertEqual(r.returncode, 2)
+
+    def test_outputs_never_replace_inputs(self):
+        """By their names, through links, and over each other."""
+        with tempfile.TemporaryDirectory() as d:
+            folder = pathlib.Path(d)
+            config, text = folder / "x.yaml", pathlib.Path(FLAGSHIP).read_text()
+            config.write_text(text)
+            (folder / "soft.json").symlink_to(config)
+            (folder / "hard.csv").hardlink_to(config)
+            (folder / "out.json").write_text("{}")
+            (folder / "link.json").symlink_to(folder / "out.json")
+            for flags in (["--json", config], ["--csv", folder / "hard.csv"], ["--html", folder / "soft.json"],
+                          ["--csv", folder / "new.csv", "--json", config], ["--timeline", folder / "soft.json"]):
+                r = run("--config", config, *flags)
+                self.assertEqual(r.returncode, 2, (flags, r.stdout))
+                self.assertEqual(r.stderr.count("\n"), 1, r.stderr)
+                self.assertIn("reads", r.stderr)
+                self.assertEqual(config.read_text(), text)
+                self.assertFalse((folder / "new.csv").exists())
+            r = run("--config", config, "--json", folder / "out.json", "--csv", folder / "link.json")
+            self.assertEqual(r.returncode, 2)
+            self.assertIn("writes to it too", r.stderr)
+            for command in (["sensitivity", "--config", config, "--csv", config], ["compare", config, config, "--csv", config],
+                            ["sweep", "--config", config, "--set", "cluster.nodes=1,2", "--csv", config]):
+                self.assertEqual(run(*command).returncode, 2, command)
+                self.assertEqual(config.read_text(), text, command)
+
     def test_dump_after_every_step(self):
         for step in ("parse", "resolve", "build_topology", "build_workload", "price", "lower", "simulate", "analyse"):
             r = run("--config", FLAGSHIP, "--dump-after", step)

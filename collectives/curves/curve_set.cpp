@@ -57,6 +57,7 @@ Result<std::string> head_of(const std::string& path) {
 Result<CurveSet> read_log(const std::string& path, Result<CurveSet> (*read)(LineSource&, const LogHints&),
                           const LogHints& hints) {
   std::ifstream in(path, std::ios::binary);
+  note_input(path);
   LineSource lines(in, path);
   return read(lines, hints);
 }

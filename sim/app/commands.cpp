@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/file.hpp"
 #include "base/text/spelling.hpp"
 #include "sim/app/completion/value_names.hpp"
 #include "sim/app/diagnostics.hpp"
@@ -128,6 +129,7 @@ int run_command(int argc, const char* const* argv) {
     return fail(usage_error(app, args, e));
   }
   start_log(*log_flags);
+  protect_inputs();
   try {
     const Result<void> folders = config::check_config_folders();
     const Result<void> done = folders ? action() : folders;

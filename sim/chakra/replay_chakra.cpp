@@ -153,6 +153,7 @@ Result<void> replay_chakra(const ChakraReplay& f) {
   TRY_ASSIGN(ChakraPlay play, play_chakra(set, *stage.costs, stage.device, options));
   play.notes.insert(play.notes.begin(), stage.notes.begin(), stage.notes.end());
   const std::string where = stage.costs->where();
+  TRY(check_outputs({{"--csv", f.csv}, {"--json", f.json}}));
   if (!f.csv.empty()) TRY(write_file_atomically(f.csv, chakra_csv(set, play)));
   if (!f.json.empty()) TRY(write_file_atomically(f.json, chakra_json(set, play, where)));
   if (takes_stdout({{"--csv", f.csv}, {"--json", f.json}})) return {};

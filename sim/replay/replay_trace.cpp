@@ -2,6 +2,7 @@
 
 #include <cstdio>
 
+#include "base/log.hpp"
 #include "base/output.hpp"
 #include "sim/replay/replay_report.hpp"
 #include "sim/replay/replay_stage.hpp"
@@ -22,13 +23,14 @@ void announce_timeline(const std::string& path, const ReplayGraph& graph) {
   constexpr std::int64_t kMegabyte = 1'000'000, kLarge = 200 * kMegabyte;
   const std::int64_t slices = count_slices(graph), bytes = traces::timeline_bytes(path, slices);
   if (bytes < kLarge) return;
-  std::fprintf(
-      stderr,
-      "distsim: %s: up to %lld slices, %lld MB before compression (fewer traces, or .pftrace, make it smaller)\n",
-      path.c_str(), static_cast<long long>(slices), static_cast<long long>(bytes / kMegabyte));
+  log_warn([&] {
+    return path + ": up to " + std::to_string(slices) + " slices, " + std::to_string(bytes / kMegabyte) +
+           " MB before compression (fewer traces, or .pftrace, make it smaller)";
+  });
 }
 
 Result<void> write_outputs(const TraceReplay& f, const ReplayReport& report, const ReplayTimes& times) {
+  TRY(check_outputs(outputs_of(f)));
   if (!f.csv.empty()) TRY(write_file_atomically(f.csv, replay_csv(report)));
   if (!f.json.empty()) TRY(write_file_atomically(f.json, replay_json(report)));
   if (!f.timeline.empty()) {

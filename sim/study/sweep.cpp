@@ -5,7 +5,9 @@
 #include <mutex>
 #include <thread>
 
+#include "sim/pipeline/experiment_inputs.hpp"
 #include "sim/pipeline/pipeline.hpp"
+#include "sim/workload/registry.hpp"
 
 namespace distsim::study {
 namespace {
@@ -52,26 +54,34 @@ std::vector<std::string> sets_at(const SweepRequest& request, const std::vector<
 std::int64_t gpus_of(const config::Experiment& e) { return e.cluster.nodes * e.cluster.gpus_per_node; }
 
 std::int64_t batch_of(const config::Experiment& e) {
-  return e.model.global_batch > 0 ? e.model.global_batch : e.model.per_gpu_batch * gpus_of(e) * e.model.accumulation;
+  return workload::samples_of(e.model, pipeline::shape_of(e).ranks());
 }
 
-struct Baseline {
-  std::int64_t gpus = 0, batch = 0;
-};
+/// True for axes that change how many GPUs there are.
+bool counts_gpus(const SweepAxis& axis) { return axis.key == "cluster.nodes" || axis.key == "cluster.gpus_per_node"; }
 
-Result<config::Experiment> experiment_at(const SweepRequest& request, const std::vector<std::string>& values,
-                                         const Baseline& base) {
+/// The same row on the first number of GPUs.
+Result<config::Experiment> on_first_gpus(const SweepRequest& request, std::vector<std::string> values) {
+  for (std::size_t a = 0; a < values.size(); ++a) {
+    if (counts_gpus(request.axes[a])) values[a] = request.axes[a].values.front();
+  }
+  return config::load_experiment(request.config, sets_at(request, values));
+}
+
+Result<config::Experiment> experiment_at(const SweepRequest& request, const std::vector<std::string>& values) {
   TRY_ASSIGN(config::Experiment e, config::load_experiment(request.config, sets_at(request, values)));
-  if (request.scaling == Scaling::weak && e.model.global_batch > 0)
-    e.model.global_batch = base.batch * gpus_of(e) / base.gpus;
+  if (std::ranges::none_of(request.axes, counts_gpus)) return e;
+  TRY_ASSIGN(const config::Experiment first, on_first_gpus(request, values));
+  e.model.global_batch = batch_of(first);
+  e.model.per_gpu_batch = 0;
+  if (request.scaling == Scaling::weak) e.model.global_batch = batch_of(first) * gpus_of(e) / gpus_of(first);
   return e;
 }
 
-SweepPoint predict_point(const SweepRequest& request, std::size_t index, const Baseline& base,
-                         pipeline::CostModelCache& cache) {
+SweepPoint predict_point(const SweepRequest& request, std::size_t index, pipeline::CostModelCache& cache) {
   SweepPoint point;
   point.values = values_at(request.axes, index);
-  const Result<config::Experiment> e = experiment_at(request, point.values, base);
+  const Result<config::Experiment> e = experiment_at(request, point.values);
   if (!e) {
     point.error = e.error().text();
     return point;
@@ -86,9 +96,6 @@ SweepPoint predict_point(const SweepRequest& request, std::size_t index, const B
   point.report = std::move(p->report);
   return point;
 }
-
-/// True for axes that change how many GPUs there are.
-bool counts_gpus(const SweepAxis& axis) { return axis.key == "cluster.nodes" || axis.key == "cluster.gpus_per_node"; }
 
 double gpus_in(const SweepPoint& p) { return double(p.report.context.nodes) * p.report.context.gpus_per_node; }
 
@@ -136,17 +143,19 @@ Result<std::vector<SweepPoint>> sweep(const SweepRequest& request, const std::fu
     if (count > kMaxPoints)
       return Error{"found over " + std::to_string(kMaxPoints) + " combinations, expected fewer", "--set", ""};
   }
-  TRY_ASSIGN(const config::Experiment first,
-             config::load_experiment(request.config, sets_at(request, values_at(request.axes, 0))));
-  const Baseline base{gpus_of(first), batch_of(first)};
-
+  TRY(config::load_experiment(request.config, sets_at(request, values_at(request.axes, 0))));
+  if (request.scaling == Scaling::weak &&
+      std::ranges::any_of(request.axes, [](const SweepAxis& axis) { return axis.key == "model.global_batch"; }))
+    return Error{
+        "--scaling: found weak, which sets the batch itself, and a swept model.global_batch, expected one of them", "",
+        "sweep model.per_gpu_batch"};
   pipeline::CostModelCache cache;
   std::vector<SweepPoint> points(count);
   std::atomic<std::size_t> next{0};
   std::mutex reporting;
   const auto work = [&] {
     for (std::size_t i = next++; i < count; i = next++) {
-      points[i] = predict_point(request, i, base, cache);
+      points[i] = predict_point(request, i, cache);
       const std::lock_guard lock(reporting);
       on_point();
     }

@@ -33,9 +33,11 @@ struct SweepPoint {
 
 struct SweepRequest {
   std::string config;
-  std::vector<std::string> sets;      ///< fixed overrides
-  std::vector<SweepAxis> axes;        ///< the first varies slowest
-  Scaling scaling = Scaling::strong;  ///< weak: samples per GPU stay those of the first point
+  std::vector<std::string> sets;  ///< fixed overrides
+  std::vector<SweepAxis> axes;    ///< the first varies slowest
+  /// strong: the global batch of a row is that of the same row on the first number of GPUs, also where the model gives
+  /// it per GPU. weak: the samples per GPU are. A swept model.global_batch contradicts weak.
+  Scaling scaling = Scaling::strong;
   unsigned jobs = 1;
 };
 

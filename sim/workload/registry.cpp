@@ -73,6 +73,10 @@ const ModelFamily* find_family(std::string_view name) {
   return it == kNames.end() ? nullptr : kFamilies[static_cast<std::size_t>(it - kNames.begin())];
 }
 
+std::int64_t samples_of(const ModelSpec& model, std::uint32_t ranks) {
+  return model.global_batch > 0 ? model.global_batch : model.per_gpu_batch * takers(model, ranks) * model.accumulation;
+}
+
 EmbeddingExchange embedding_exchange(const ModelSpec& model, const FrameworkSpec& framework, std::uint32_t ranks) {
   if (framework.embedding.exchange != EmbeddingExchange::rdma) return framework.embedding.exchange;
   const auto has_hybrid = model.family->has_hybrid_embedding;

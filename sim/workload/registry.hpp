@@ -1,6 +1,7 @@
 // The model families that distsim can build, for `distsim list models` and build_workload.
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string_view>
 
@@ -12,6 +13,9 @@ std::span<const ModelFamily* const> model_families();
 
 /// By the name in `kind:`; null where there is none.
 const ModelFamily* find_family(std::string_view name);
+
+/// The samples of an iteration over all ranks, as the model states them: globally, or per GPU. 0 where it states none.
+std::int64_t samples_of(const ModelSpec& model, std::uint32_t ranks);
 
 /// How the vectors of a model's tables are exchanged on `ranks` ranks: as the framework does it, but `rdma` only with
 /// its hybrid embedding.

@@ -60,6 +60,25 @@ TEST(Sweep, WeakScalingKeepsSamplesPerGpu) {
   EXPECT_EQ(points[1].global_batch, 4 * 65536);
 }
 
+/// Also where the model gives its batch per GPU.
+TEST(Sweep, StrongScalingKeepsTheGlobalBatch) {
+  SweepRequest request = flagship({{"cluster.nodes", {"1", "4"}}});
+  request.sets = {"model.global_batch=0", "model.per_gpu_batch=2048"};
+  const auto points = sweep(request, [] {}).value();
+  ASSERT_EQ(points[1].error, "");
+  EXPECT_EQ(points[0].global_batch, 8 * 2048);
+  EXPECT_EQ(points[1].global_batch, 8 * 2048);
+  EXPECT_EQ(points[1].report.context.samples, 8 * 2048);
+}
+
+/// A row is computed with the batch that it is labelled with.
+TEST(Sweep, WeakScalingRefusesASweptGlobalBatch) {
+  const auto points =
+      sweep(flagship({{"model.global_batch", {"1024", "2048"}}, {"cluster.nodes", {"1", "2"}}}, Scaling::weak), [] {});
+  ASSERT_FALSE(points.ok());
+  EXPECT_NE(points.error().what.find("--scaling: found weak"), std::string::npos);
+}
+
 TEST(Sweep, FirstAxisVariesSlowestAndThreadsDoNotMatter) {
   SweepRequest request = flagship({{"cluster.nodes", {"1", "2"}}, {"model.global_batch", {"32768", "65536"}}});
   const auto one = sweep(request, [] {}).value();

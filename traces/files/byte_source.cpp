@@ -10,6 +10,7 @@
 #include <cstring>
 #include <vector>
 
+#include "base/file.hpp"
 #include "base/text/quantity_text.hpp"
 
 namespace distsim::traces {
@@ -129,6 +130,7 @@ Result<std::unique_ptr<ByteSource>> open_plain(const std::string& path) {
   if (path.find('\0') != std::string::npos) return Error{"found a NUL byte in a file name, expected a path", "", ""};
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return Error{std::string("cannot open: ") + std::strerror(errno), path, ""};
+  note_input(path);
   std::unique_ptr<ByteSource> file = std::make_unique<PlainFile>(fd, path);
   struct stat info {};
   if (::fstat(fd, &info) == 0 && S_ISDIR(info.st_mode)) return Error{"found a folder, expected a file", path, ""};

@@ -34,6 +34,7 @@ Result<void> write_training_rows(const TrainingFlags& f) {
   TRY_ASSIGN(const opmodels::LearnedKernel kernel, parse_kernel(f.kernel));
   TRY(check_outputs({{"--csv", f.csv}}));
   std::ifstream in(f.input, std::ios::binary);
+  note_input(f.input);
   if (!in) return Error{"cannot be opened for reading", f.input, ""};
   pipeline::DeviceModels devices;
   opmodels::TrainingCount count;
@@ -95,6 +96,7 @@ Result<void> write_table(const CalibrateFlags& f) {
   const std::string path = folder + "/" + device.name + ".ops";
   TRY(check_outputs({{"--out", path}}));
   std::ifstream in(f.input, std::ios::binary);
+  note_input(f.input);
   if (!in) return Error{"cannot be opened for reading", f.input, ""};
   const bool has_text = in.peek() != std::ifstream::traits_type::eof();
   if (in.bad()) return Error{"cannot be read, expected a CSV file; is it a folder?", f.input, ""};

@@ -49,6 +49,7 @@ Result<void> run(const CompareFlags& flags) {
   TRY(check_outputs(outputs));
   TRY_ASSIGN(const std::vector<study::Side> sides, sides_of(flags));
   TRY_ASSIGN(const study::Comparison found, study::compare(sides));
+  TRY(check_outputs(outputs));
   if (!flags.csv.empty()) TRY(write_file_atomically(flags.csv, study::comparison_csv(found)));
   if (!flags.html.empty()) TRY(write_file_atomically(flags.html, study::comparison_html(found)));
   return takes_stdout(outputs) ? Result<void>() : print(study::comparison_text(found));

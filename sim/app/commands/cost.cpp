@@ -215,6 +215,7 @@ Result<void> price_one(const OpFlags& f) {
 Result<void> price_file(const OpFlags& f) {
   TRY(check_outputs({{"--csv", f.csv}}));
   std::ifstream in(f.input, std::ios::binary);
+  note_input(f.input);
   if (!in) return Error{"cannot be opened for reading", f.input, ""};
   const bool has_text = in.peek() != std::ifstream::traits_type::eof();
   if (in.bad()) return Error{"cannot be read, expected a CSV file; is it a folder?", f.input, ""};

@@ -59,6 +59,7 @@ std::string hosts_text(const std::vector<traces::HugectrHost>& hosts) {
 Result<void> write_timeline(const HugectrFlags& f) {
   TRY(check_outputs({{"--json", f.json}, {"--svg", f.svg}}));
   TRY_ASSIGN(const std::vector<traces::HugectrHost> hosts, read_hosts(f.results, f.events));
+  TRY(check_outputs({{"--json", f.json}, {"--svg", f.svg}}));
   if (!f.json.empty()) TRY(write_file_atomically(f.json, traces::hugectr_timeline_json(hosts)));
   if (!f.svg.empty()) TRY(write_file_atomically(f.svg, traces::hugectr_timeline_svg(hosts)));
   return takes_stdout({{"--json", f.json}, {"--svg", f.svg}}) ? Result<void>() : print(hosts_text(hosts));
@@ -87,6 +88,7 @@ Result<void> write_scaling(const HugectrFlags& f) {
     TRY_ASSIGN(traces::HugectrRun run, read_run(text, f.events));
     runs.push_back(std::move(run));
   }
+  TRY(check_outputs({{"--csv", f.csv}, {"--svg", f.svg}}));
   if (!f.csv.empty()) TRY(write_file_atomically(f.csv, traces::hugectr_scaling_csv(runs)));
   if (!f.svg.empty()) TRY(write_file_atomically(f.svg, traces::hugectr_scaling_svg(runs)));
   return takes_stdout({{"--csv", f.csv}, {"--svg", f.svg}}) || !f.csv.empty() || !f.svg.empty()

@@ -94,6 +94,7 @@ Result<void> write_et(const PredictFlags& f, const pipeline::Prediction& p) {
 }
 
 Result<void> write_outputs(const PredictFlags& f, const pipeline::Prediction& p) {
+  TRY(check_outputs(outputs_of(f)));
   if (!f.write_et.empty()) TRY(write_et(f, p));  // first, since it may refuse
   if (!f.json.empty()) TRY(write_file_atomically(f.json, report::to_json(p.report) + "\n"));
   if (!f.csv.empty())

@@ -58,6 +58,7 @@ Result<void> profile(const ProfileFlags& f) {
   TRY_ASSIGN(const auto profiled, f.stream ? profile_in_slices(f, options) : profile_in_memory(f, options));
   const auto& [job, profile] = profiled;
   TRY_ASSIGN(const std::uint32_t rank, shown_rank(f, job));
+  TRY(check_outputs(outputs));
   if (!f.csv.empty()) TRY(write_file_atomically(f.csv, report::profile_csv(job, profile, table)));
   if (!f.json.empty()) TRY(write_file_atomically(f.json, report::profile_json(job, profile)));
   if (takes_stdout(outputs)) return {};

@@ -36,6 +36,7 @@ Result<void> run(const SensitivityFlags& flags) {
     ProgressLine progress("distsim sensitivity:", study::resources().size());
     TRY_ASSIGN(found, study::sensitivity(experiment, request, [&] { progress.advance(); }));
   }
+  TRY(check_outputs(outputs));
   if (!flags.csv.empty()) TRY(write_file_atomically(flags.csv, study::sensitivity_csv(found)));
   if (!flags.json.empty()) TRY(write_file_atomically(flags.json, study::sensitivity_json(found)));
   if (!flags.html.empty()) TRY(write_file_atomically(flags.html, study::sensitivity_html(found)));

@@ -1,7 +1,9 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 
 #include "base/output.hpp"
+#include "base/text/counted.hpp"
 #include "sim/app/commands.hpp"
 #include "sim/study/sweep.hpp"
 
@@ -42,7 +44,10 @@ Result<void> run(const SweepFlags& flags) {
     TRY_ASSIGN(points, study::sweep(request, [&] { progress.advance(); }));
   }
   if (!flags.csv.empty()) TRY(write_file_atomically(flags.csv, study::sweep_csv(request, points)));
-  return flags.csv == "-" ? Result<void>() : print(study::sweep_table(request, points));
+  if (flags.csv != "-") TRY(print(study::sweep_table(request, points)));
+  if (std::ranges::any_of(points, [](const study::SweepPoint& p) { return p.error.empty(); })) return {};
+  return Error{"none of " + counted(points.size(), "point") + " could be predicted; the first: " + points.front().error,
+               "", ""};
 }
 
 void declare(CLI::App& self, Action& action) {

@@ -37,6 +37,7 @@ Result<void> run(const ValidateFlags& flags) {
   const std::string path = flags.cases.empty() ? published_cases() : flags.cases;
   std::ifstream in(path, std::ios::binary);
   if (!in) return Error{"cannot be opened for reading", path, ""};
+  note_input(path);
   TRY_ASSIGN(const study::CaseFile file, study::read_cases(in, path));
   if (!flags.explain.empty()) {
     TRY_ASSIGN(const std::string text, study::explain_case(file, flags.explain));
@@ -52,6 +53,7 @@ Result<void> run(const ValidateFlags& flags) {
     ProgressLine progress("distsim validate:", file.cases.size());
     validated = study::validate_cases(file, flags.jobs, [&] { progress.advance(); });
   }
+  TRY(check_outputs({{"--csv", flags.csv}, {"--plot", flags.plot}}));
   if (!flags.csv.empty()) TRY(write_file_atomically(flags.csv, study::validation_csv(file, validated)));
   if (!flags.plot.empty()) TRY(write_file_atomically(flags.plot, study::validation_plot(validated)));
   if (!takes_stdout({{"", flags.csv}, {"", flags.plot}})) TRY(print(study::validation_summary(validated)));
