@@ -11,9 +11,9 @@
 #include <vector>
 
 #include "base/file.hpp"
-#include "base/text/spelling.hpp"
 #include "sim/app/completion/value_names.hpp"
 #include "sim/app/diagnostics.hpp"
+#include "sim/app/usage_error.hpp"
 #include "sim/config/config_folders.hpp"
 
 namespace distsim::app {
@@ -67,37 +67,6 @@ int fail(const std::string& line) {
   return 2;
 }
 
-std::vector<std::string> command_names(const CLI::App& app) {
-  std::vector<std::string> names;
-  for (const CLI::App* sub : app.get_subcommands(nullptr)) names.push_back(sub->get_name());
-  return names;
-}
-
-/// One line for a broken command line, with the nearest subcommand or flag.
-std::string usage_error(const CLI::App& app, const std::vector<std::string>& args, const CLI::ParseError& e) {
-  std::string what = e.what();
-  for (char& c : what) {
-    if (c == '\n') c = ' ';
-  }
-  const auto names = command_names(app);
-  const std::size_t first = command_place(args);
-  if (first < args.size() && std::find(names.begin(), names.end(), args[first]) == names.end()) {
-    return "found '" + args[first] + "', expected a command; " + spelling_hint(args[first], names);
-  }
-  std::string command = "distsim";
-  const CLI::App* level = &app;
-  for (const std::string& word :
-       std::span(args).subspan(first)) {  // cost, curves, hugectr and calibrate have commands of their own
-    const auto below = level->get_subcommands(nullptr);
-    const auto at =
-        std::find_if(below.begin(), below.end(), [&](const CLI::App* sub) { return sub->get_name() == word; });
-    if (at == below.end()) break;
-    command += " " + word;
-    level = *at;
-  }
-  return what + "; see `" + command + " --help`";
-}
-
 }  // namespace
 
 std::span<const Command* const> commands() { return kCommands; }
@@ -126,7 +95,7 @@ int run_command(int argc, const char* const* argv) {
   } catch (const CLI::CallForVersion& e) {
     return app.exit(e);
   } catch (const CLI::ParseError& e) {
-    return fail(usage_error(app, args, e));
+    return fail(usage_error(app, std::span(args).subspan(command_place(args)), e));
   }
   start_log(*log_flags);
   protect_inputs();

@@ -60,6 +60,35 @@ TEST_P(EveryCommand, RefusesAFlagThatItDoesNotHave) {
 INSTANTIATE_TEST_SUITE_P(Commands, EveryCommand, testing::ValuesIn(commands().begin(), commands().end()),
                          [](const auto& info) { return std::string(info.param->name); });
 
+/// What was found, what was expected, and the nearest valid spelling.
+TEST(UsageError, SaysWhatWasFoundAndExpected) {
+  const std::pair<const char*, const char*> cases[] = {
+      {"sweep --cofig x.yaml", "found '--cofig', expected a flag of `distsim sweep`; did you mean '--config'?"},
+      {"cost collective --bites 8",
+       "found '--bites', expected a flag of `distsim cost collective`; did you mean '--bytes'?"},
+      {"sweep --config x --scaling stong",
+       "--scaling: found 'stong', expected one of strong, weak; did you mean 'strong'?"},
+      {"sweep --config x --jobs 0", "--jobs: found '0', expected a number from 1 to 256"},
+      {"swep --config x", "found 'swep', expected a command; did you mean 'sweep'?"},
+      {"sweep --config", "--config"},
+  };
+  for (const auto& [line, expected] : cases) {
+    const Outcome outcome = run(line);
+    EXPECT_EQ(outcome.code, 2) << line;
+    EXPECT_NE(outcome.error.find(expected), std::string::npos) << outcome.error;
+  }
+}
+
+/// Control characters of the user's words do not reach the terminal.
+TEST(UsageError, EscapesForeignText) {
+  const char* argv[] = {"distsim", "sweep", "--scaling", "\x1b[31mred\n", "--config", "x"};
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(run_command(6, argv), 2);
+  const std::string error = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(error.find('\x1b'), std::string::npos);
+  EXPECT_EQ(std::count(error.begin(), error.end(), '\n'), 1);
+}
+
 /// A line of the registry names the entry of its own file.
 TEST(Commands, EveryEntryHasTheNameItIsListedBy) {
 #define COMMAND(word) EXPECT_STREQ(word##_command.name, #word);

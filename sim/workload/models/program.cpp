@@ -63,6 +63,12 @@ void add_step(Iteration& it, const ProgramStep& step, const ClusterShape& shape)
   it.compute_waits_for(it.add_collective(step.name, graph::Stream::comm, graph::Phase::exchange, op, groups));
 }
 
+/// The next iteration begins when the last collective has ended, as each step begins after the one before.
+void add_end(Iteration& it) {
+  it.add("end of the last step", {.stream = graph::Stream::compute, .phase = graph::Phase::exchange},
+         {graph::Measured{}});
+}
+
 }  // namespace
 
 Schema<ProgramSpec> program_schema() {
@@ -81,6 +87,7 @@ Result<Workload> build(const ModelSpec& model, const FrameworkSpec& framework, c
   for (std::int64_t micro_step = 0; micro_step < samples.micro_steps; ++micro_step) {
     for (const ProgramStep& step : steps) add_step(it, step, shape);
   }
+  if (steps.back().collective) add_end(it);
   Workload out;
   out.samples = static_cast<double>(samples.total);
   out.precision = model.precision;
