@@ -75,7 +75,7 @@ std::vector<std::string> words_of(std::string_view list) {
   return out;
 }
 
-std::string joined(const std::vector<std::string>& words) {
+std::string comma_list(const std::vector<std::string>& words) {
   std::string out;
   for (const std::string& word : words) out += (out.empty() ? "" : ", ") + word;
   return out;
@@ -94,7 +94,7 @@ std::string restated(const std::string& what) {
     const std::vector<std::string> words =
         words_of(std::string_view(what).substr(choice + 9, what.size() - choice - 10));
     const std::string near = nearest_spelling(what.substr(colon + 2, choice - colon - 2), words);
-    return flag + "found " + value_before(choice, "") + ", expected one of " + joined(words) +
+    return flag + "found " + value_before(choice, "") + ", expected one of " + comma_list(words) +
            (near.empty() ? "" : "; did you mean '" + near + "'?");
   }
   if (range != std::string::npos && range > colon)

@@ -17,6 +17,7 @@ namespace distsim::study {
 namespace {
 
 using report::Report;
+using report::html::escaped;
 
 constexpr std::size_t kMostInputs = 24;  ///< differing keys in the text; all are in the HTML page
 constexpr std::size_t kValueWidth = 26;
@@ -35,7 +36,7 @@ std::string ratio_text(const Ratio& r) {
   return fmt::format("{:.3f} ({:.3f} .. {:.3f}), {}", r.value, r.low, r.high, words);
 }
 
-std::string row(const std::string& name, const std::vector<std::string>& cells) {
+std::string table_row(const std::string& name, const std::vector<std::string>& cells) {
   std::string out = fmt::format("  {:<24}", name);
   for (const std::string& cell : cells) out += fmt::format("{:>14}", cell);
   return out + "\n";
@@ -43,22 +44,22 @@ std::string row(const std::string& name, const std::vector<std::string>& cells) 
 
 /// One line of the side-by-side table, from a function of a side.
 template <class Cell>
-std::string row_of(const Comparison& c, const std::string& name, Cell cell) {
+std::string table_row_of(const Comparison& c, const std::string& name, Cell cell) {
   std::vector<std::string> cells;
   for (const ComparedSide& side : c.sides) cells.push_back(cell(report_of(side)));
-  return row(name, cells);
+  return table_row(name, cells);
 }
 
 std::string table(const Comparison& c) {
   std::vector<std::string> letters;
   for (std::size_t i = 0; i < c.sides.size(); ++i) letters.push_back(letter(i));
-  std::string out = row("", letters);
-  out += row_of(c, "iteration", [](const Report& r) { return report::time_text(r.iteration); });
-  out += row_of(c, "low", [](const Report& r) { return report::time_text(r.low); });
-  out += row_of(c, "high", [](const Report& r) { return report::time_text(r.high); });
-  out += row_of(c, "samples/s", [](const Report& r) { return report::count_text(r.samples_per_second); });
-  out += row_of(c, "GPUs", [](const Report& r) { return std::to_string(r.rank_count); });
-  out += row_of(c, "MFU", [](const Report& r) { return fmt::format("{:.1f} %", 100 * r.mfu); });
+  std::string out = table_row("", letters);
+  out += table_row_of(c, "iteration", [](const Report& r) { return report::time_text(r.iteration); });
+  out += table_row_of(c, "low", [](const Report& r) { return report::time_text(r.low); });
+  out += table_row_of(c, "high", [](const Report& r) { return report::time_text(r.high); });
+  out += table_row_of(c, "samples/s", [](const Report& r) { return report::count_text(r.samples_per_second); });
+  out += table_row_of(c, "GPUs", [](const Report& r) { return std::to_string(r.rank_count); });
+  out += table_row_of(c, "MFU", [](const Report& r) { return fmt::format("{:.1f} %", 100 * r.mfu); });
   return out;
 }
 
@@ -86,8 +87,6 @@ std::string waterfall(const Comparison& c, std::size_t side) {
         fmt::format("  {:<24}{:>+12.4f} ms  ({:.4f} -> {:.4f})\n", part.name, part.change_ms(), part.first_ms, part.ms);
   return out + fmt::format("  {:<24}{:>12.4f} ms\n", letter(side), c.scaled_ms[side]);
 }
-
-std::string escaped(std::string_view text) { return report::html::escaped(text); }
 
 std::string html_inputs(const Comparison& c) {
   std::string out = "<div class=\"scroll\"><table><thead><tr><th>key</th>";
@@ -128,7 +127,7 @@ std::string html_waterfall(const Comparison& c, std::size_t side) {
   return out + "</tbody></table></div>";
 }
 
-std::string section(const std::string& heading, const std::string& body) {
+std::string html_section(const std::string& heading, const std::string& body) {
   return "<section><h2>" + heading + "</h2>" + body + "</section>\n";
 }
 
@@ -168,19 +167,19 @@ std::string comparison_html(const Comparison& c) {
   std::string out =
       "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\"><title>Comparison</title><style>" +
       std::string(report::html::style()) + "</style></head><body><main>\n<header><h1>Comparison</h1></header>\n";
-  out += section(
+  out += html_section(
       "Experiments",
       html_sides(c) +
           (c.per_sample ? "<p class=\"note\">The batches differ: ratios and differences are per sample.</p>" : ""));
-  for (std::size_t i = 1; i < c.sides.size(); ++i) out += section("From A to " + letter(i), html_waterfall(c, i));
+  for (std::size_t i = 1; i < c.sides.size(); ++i) out += html_section("From A to " + letter(i), html_waterfall(c, i));
   std::string pictures;
   for (std::size_t i = 0; i < c.sides.size(); ++i) {
     pictures +=
         "<h2>" + letter(i) + " <small>" + escaped(c.sides[i].name) + "</small></h2>" +
         report::html::timeline_picture(report_of(c.sides[i]), c.sides[i].prediction.played(), kRanksShown, longest);
   }
-  out += section("Timelines, on one axis", pictures);
-  out += section("Inputs that differ", html_inputs(c));
+  out += html_section("Timelines, on one axis", pictures);
+  out += html_section("Inputs that differ", html_inputs(c));
   return out + "<footer>Predicted by distsim.</footer></main></body></html>\n";
 }
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "bench.hpp"
-#include "sim/study/sensitivity.hpp"
+#include "sim/study/sensitivity/sensitivity.hpp"
 
 namespace distsim::perf {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <sstream>
 
-#include "sim/study/validate.hpp"
-#include "sim/study/validate_plot.hpp"
+#include "sim/study/validate/validate.hpp"
+#include "sim/study/validate/validate_plot.hpp"
 
 namespace distsim::study {
 namespace {

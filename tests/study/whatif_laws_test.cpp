@@ -10,7 +10,7 @@
 #include "base/random.hpp"
 #include "peak_memory.hpp"
 #include "sim/pipeline/pipeline.hpp"
-#include "sim/study/resources.hpp"
+#include "sim/study/sensitivity/resources.hpp"
 
 namespace distsim::study {
 namespace {

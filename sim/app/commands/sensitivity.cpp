@@ -3,7 +3,7 @@
 
 #include "base/output.hpp"
 #include "sim/app/commands.hpp"
-#include "sim/study/sensitivity.hpp"
+#include "sim/study/sensitivity/sensitivity.hpp"
 
 namespace distsim::app {
 namespace {

@@ -10,8 +10,8 @@
 #include "base/text/printable.hpp"
 #include "sim/app/commands.hpp"
 #include "sim/config/config_folders.hpp"
-#include "sim/study/validate.hpp"
-#include "sim/study/validate_plot.hpp"
+#include "sim/study/validate/validate.hpp"
+#include "sim/study/validate/validate_plot.hpp"
 
 namespace distsim::app {
 namespace {

@@ -6,7 +6,7 @@
 #include <map>
 
 #include "base/text/counted.hpp"
-#include "sim/study/validate.hpp"
+#include "sim/study/validate/validate.hpp"
 
 namespace distsim::study {
 namespace {

@@ -1,4 +1,4 @@
-#include "sim/study/validate_plot.hpp"
+#include "sim/study/validate/validate_plot.hpp"
 
 #include <fmt/format.h>
 

@@ -10,7 +10,7 @@
 #include "base/text/csv.hpp"
 #include "sim/report/html/parts.hpp"
 #include "sim/report/text/format.hpp"
-#include "sim/study/sensitivity.hpp"
+#include "sim/study/sensitivity/sensitivity.hpp"
 
 namespace distsim::study {
 namespace {

@@ -15,7 +15,7 @@
 
 #include "base/result.hpp"
 #include "sim/config/config.hpp"
-#include "sim/study/case_columns.hpp"
+#include "sim/study/validate/case_columns.hpp"
 
 namespace distsim::study {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "sim/pipeline/pipeline.hpp"
-#include "sim/study/resources.hpp"
+#include "sim/study/sensitivity/resources.hpp"
 
 namespace distsim::study {
 

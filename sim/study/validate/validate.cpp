@@ -1,4 +1,4 @@
-#include "sim/study/validate.hpp"
+#include "sim/study/validate/validate.hpp"
 
 #include <fmt/format.h>
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "sim/study/validate.hpp"
+#include "sim/study/validate/validate.hpp"
 
 namespace distsim::study {
 

@@ -1,4 +1,4 @@
-#include "sim/study/case_columns.hpp"
+#include "sim/study/validate/case_columns.hpp"
 
 #include <algorithm>
 

@@ -8,7 +8,7 @@
 #include "base/text/printable.hpp"
 #include "base/text/spelling.hpp"
 #include "sim/pipeline/pipeline.hpp"
-#include "sim/study/validate.hpp"
+#include "sim/study/validate/validate.hpp"
 
 namespace distsim::study {
 namespace {

@@ -1,4 +1,4 @@
-#include "sim/study/case_file.hpp"
+#include "sim/study/validate/case_file.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "sim/study/resources.hpp"
+#include "sim/study/sensitivity/resources.hpp"
 
 #include <algorithm>
 

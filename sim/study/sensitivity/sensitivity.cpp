@@ -1,4 +1,4 @@
-#include "sim/study/sensitivity.hpp"
+#include "sim/study/sensitivity/sensitivity.hpp"
 
 #include <fmt/format.h>
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/result.hpp"
-#include "sim/study/case_file.hpp"
+#include "sim/study/validate/case_file.hpp"
 
 namespace distsim::study {
 
