@@ -1,4 +1,8 @@
 // Pricer: everything about one kind of collective on one kind of group, worked out once.
+//
+// An all_reduce of more nodes never costs less at the same size than one of fewer, unless it was measured so: curves
+// that are carried to other groups by their regime do not keep to that by themselves. So the price is the largest of
+// that of the group and of groups of 2, 3, 4, 6, 8, 12, ... nodes with the same links.
 #pragma once
 
 #include <optional>
@@ -23,6 +27,7 @@ class Pricer {
   bool one_node_;
   AnalyticModel model_;
   std::optional<Blend> blend_;
+  std::vector<Blend> smaller_;  ///< of groups of fewer nodes, for what may not get cheaper with them
   std::vector<std::string> notes_;
 };
 

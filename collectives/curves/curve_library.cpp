@@ -121,7 +121,13 @@ class Loader {
                      file, ""};
       }
       TRY_ASSIGN(const topology::GroupFacts* facts, facts_of({c.ranks, nodes, c.groups_at_once > 1}));
-      curves_.push_back({c, *facts, origin, source_of(c, set), calibration_of(c, *facts, constants_), set.device});
+      Curve curve = curve_without_launch(c, *facts, constants_);
+      if (curve.points.empty()) {
+        log_skipped(file, c, "the launch floor hides the collective at every size");
+        continue;
+      }
+      const Calibration calibration = calibration_of(curve, *facts, constants_);
+      curves_.push_back({std::move(curve), *facts, origin, source_of(c, set), calibration, set.device});
     }
     log_info([&] {
       return file + ": curves used: " + std::to_string(curves_.size() - before) + " of " +
