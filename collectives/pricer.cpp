@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <set>
 
@@ -12,6 +13,9 @@
 namespace distsim::collectives {
 
 namespace {
+
+/// What other links than those measured add to the relative uncertainty; as evidence.cpp has it for other rates.
+constexpr double kOtherLinksSpread = 0.10;
 
 std::string_view analytic_source(const Candidate& c) {
   static const auto texts = [] {
@@ -93,17 +97,31 @@ std::vector<topology::GroupFacts> fewer_nodes(const topology::GroupFacts& facts,
 
 Pricer::Pricer(graph::CollectiveKind kind, const topology::GroupFacts& facts, LaunchMode mode,
                const std::vector<LibraryCurve>& library, const ModelConstants& constants)
+    : Pricer(kind, facts, mode, library, constants, facts) {}
+
+Pricer::Pricer(graph::CollectiveKind kind, const topology::GroupFacts& facts, LaunchMode mode,
+               const std::vector<LibraryCurve>& library, const ModelConstants& constants,
+               const topology::GroupFacts& measured)
     : one_node_(facts.nodes == 1), model_(kind, facts, mode, constants) {
-  const std::vector<Evidence> evidence = evidence_for(kind, facts, model_, mode, library, constants);
+  const AnalyticModel as_measured(kind, measured, mode, constants);
+  const std::vector<Evidence> evidence = evidence_for(kind, measured, as_measured, mode, library, constants);
   for (const Evidence& e : evidence) notes_.push_back(note_of(e, kind));
   if (evidence.empty()) return;
-  blend_.emplace(evidence, model_, one_node_);
+  blend_.emplace(evidence, as_measured, one_node_);
+  if (!(facts == measured)) {
+    const Calibration factors = carried(evidence.front().factors);
+    what_if_.emplace(WhatIf{model_.with(factors), as_measured.with(factors)});
+  }
   if (kind != graph::CollectiveKind::all_reduce || blend_->same_group()) return;
-  for (const topology::GroupFacts& fewer : fewer_nodes(facts, library)) {
+  for (const topology::GroupFacts& fewer : fewer_nodes(measured, library)) {
     const AnalyticModel model(kind, fewer, mode, constants);
     const std::vector<Evidence> known = evidence_for(kind, fewer, model, mode, library, constants);
     if (!known.empty()) smaller_.emplace_back(known, model, false);
   }
+}
+
+double Pricer::now_over_measured(double bytes) const {
+  return what_if_ ? what_if_->now.time_us(bytes) / what_if_->measured.time_us(bytes) : 1;
 }
 
 Result<graph::Cost> Pricer::price(double bytes) const {
@@ -114,10 +132,15 @@ Result<graph::Cost> Pricer::price(double bytes) const {
                             analytic_source(*choice.candidate));
   }
   Blend::Value v = blend_->at(bytes);
-  if (v.basis == graph::Basis::analytic) v.source = analytic_source(*choice.candidate);
+  if (v.basis == graph::Basis::analytic)
+    v.source = analytic_source(*choice.candidate);
+  else if (what_if_)
+    v.basis = graph::Basis::scaled;
   double us = v.time_us;
   for (const Blend& fewer : smaller_) us = std::max(us, fewer.at(bytes).time_us);
-  return graph::make_cost(us * 1e-6, 1 - v.low_us / v.time_us, v.high_us / v.time_us - 1, v.basis, v.source);
+  const double apart = what_if_ ? kOtherLinksSpread : 0;
+  return graph::make_cost(us * now_over_measured(bytes) * 1e-6, 1 - v.low_us / v.time_us * std::exp(-apart),
+                          v.high_us / v.time_us * std::exp(apart) - 1, v.basis, v.source);
 }
 
 }  // namespace distsim::collectives

@@ -224,4 +224,14 @@ Result<std::vector<LibraryCurve>> load_curves(const topology::Topology& topology
   return out;
 }
 
+Result<std::optional<topology::Topology>> measured_hardware(const topology::Topology& topology,
+                                                            const CollectiveOptions& options) {
+  if (!options.use_curves || !options.curve_files.empty()) return std::optional<topology::Topology>{};
+  TRY_ASSIGN(topology::ClusterSpec spec, measured_spec(topology, options.curve_dirs));
+  spec.nodes = topology.spec().nodes;
+  if (spec == topology.spec()) return std::optional<topology::Topology>{};
+  TRY_ASSIGN(topology::Topology measured, topology::Topology::build(spec, compute_capability_of(topology)));
+  return std::optional(std::move(measured));
+}
+
 }  // namespace distsim::collectives

@@ -1,5 +1,5 @@
-// Laws of prices on every shipped system with its curves: more bytes never cost less, more nodes never cost less at the
-// same size, and nothing jumps where a curve begins or ends.
+// Laws of prices on every shipped system with its curves: a better link is never slower, more bytes never cost less,
+// more nodes never cost less at the same size, and nothing jumps where a curve begins or ends.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -90,6 +90,56 @@ TEST(NetworkLaws, MoreBytesNeverCostLessAndNothingJumps) {
             ASSERT_LT(us, 1.2 * before) << s.name << " " << graph::name_of(kind) << " " << ranks << " " << bytes;
           }
           before = us;
+        }
+      }
+    }
+  }
+}
+
+/// One figure of the links, made better by a factor.
+struct Better {
+  const char* name;
+  void (*apply)(topology::ClusterSpec&, double);
+};
+const Better kBetter[] = {
+    {"NIC bandwidth",
+     [](topology::ClusterSpec& s, double f) { s.nic.bandwidth = BytesPerSecond(s.nic.bandwidth.value() * f); }},
+    {"NIC latency",
+     [](topology::ClusterSpec& s, double f) {
+       s.nic.latency = Duration::picoseconds(static_cast<std::int64_t>(static_cast<double>(s.nic.latency.ps()) / f));
+     }},
+    {"NVLink bandwidth",
+     [](topology::ClusterSpec& s, double f) {
+       s.gpu_links.bandwidth_per_link = BytesPerSecond(s.gpu_links.bandwidth_per_link.value() * f);
+     }},
+};
+
+TEST(NetworkLaws, ABetterLinkIsNeverSlower) {
+  for (const System& s : all_systems()) {
+    const std::int64_t nodes = has_network(s) ? 4 : 1;
+    const topology::Topology now = built(s, nodes);
+    const CollectiveModels models = with_curves(now);
+    for (const Better& better : kBetter) {
+      for (const double factor : {1.01, 1.1, 2.0}) {
+        System improved = s;
+        better.apply(improved.spec, factor);
+        const topology::Topology then = built(improved, nodes);
+        const CollectiveModels with_better = with_curves(then);
+        for (const std::uint32_t group : {1u, static_cast<std::uint32_t>(nodes)}) {
+          const std::uint32_t ranks = group * now.gpus_per_node();
+          if (ranks < 2) continue;
+          for (const CollectiveKind kind :
+               {CollectiveKind::all_reduce, CollectiveKind::all_gather, CollectiveKind::all_to_all}) {
+            for (const double bytes : kSizes) {
+              const double before = cost_of(models, kind, now.facts(first_ranks(ranks)), bytes).mean.us();
+              const double after = cost_of(with_better, kind, then.facts(first_ranks(ranks)), bytes).mean.us();
+              EXPECT_LE(after, kSlack * before) << s.name << " " << better.name << " x" << factor << " "
+                                                << graph::name_of(kind) << " " << ranks << " ranks " << bytes;
+              if (factor < 1.05) {
+                EXPECT_GE(after, before / 1.2) << s.name << " " << better.name << " " << bytes;
+              }
+            }
+          }
         }
       }
     }
