@@ -228,10 +228,12 @@ Result<std::optional<topology::Topology>> measured_hardware(const topology::Topo
                                                             const CollectiveOptions& options) {
   if (!options.use_curves || !options.curve_files.empty()) return std::optional<topology::Topology>{};
   TRY_ASSIGN(topology::ClusterSpec spec, measured_spec(topology, options.curve_dirs));
-  spec.nodes = topology.spec().nodes;
+  spec.nodes = topology.spec().nodes;  // how many GPUs take part is the group's, not the links'
+  spec.gpus_per_node = topology.spec().gpus_per_node;
+  spec.gpus_installed = topology.spec().gpus_installed;
   if (spec == topology.spec()) return std::optional<topology::Topology>{};
-  TRY_ASSIGN(topology::Topology measured, topology::Topology::build(spec, compute_capability_of(topology)));
-  return std::optional(std::move(measured));
+  auto measured = topology::Topology::build(spec, compute_capability_of(topology));
+  return measured.ok() ? std::optional(std::move(*measured)) : std::nullopt;
 }
 
 }  // namespace distsim::collectives
