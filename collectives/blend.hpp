@@ -1,8 +1,11 @@
 // Blend: combines several measured curves into the price of one collective on one group.
 //
 // Curves mix by weight: trust, halved for every factor of two outside their range (CarriedCurve says what each
-// predicts). The mix is sampled on a grid of sizes and made monotone by isotonic regression: it never costs less to
-// send more. Where curves disagree, low and high widen.
+// predicts). The analytic model is one more voice, with a trust and a range of its own: it yields to what was measured
+// on the group, and evidence of no weight against it changes neither its price nor its range. The mix is sampled on a
+// grid of sizes and made monotone by isotonic regression: it never costs less to send more. Where curves disagree, low
+// and high widen, at least to what sites of the same hardware differ by (spread.hpp); outside a curve's range they
+// widen to those of the analytic model as its residual fades.
 #pragma once
 
 #include <string_view>
@@ -15,15 +18,17 @@ namespace distsim::collectives {
 
 class Blend {
  public:
-  /// `evidence` not empty; `model` is that of the group in question.
-  Blend(const std::vector<Evidence>& evidence, AnalyticModel model);
+  /// `evidence` not empty; `model` is that of the group in question, which is inside one node or not.
+  Blend(const std::vector<Evidence>& evidence, AnalyticModel model, bool one_node);
 
   struct Value {
     double time_us, low_us, high_us;
     graph::Basis basis;
-    std::string_view source;
+    std::string_view source;  ///< empty where the basis is analytic
   };
   Value at(double bytes) const;
+  /// Whether a curve of the system itself was measured on this very group.
+  bool same_group() const { return same_group_; }
 
  private:
   struct Node {
@@ -31,13 +36,15 @@ class Blend {
     bool pinned = false;    ///< a point of a curve of the same group; others follow
     bool measured = false;  ///< and that curve is the system's own
     bool inside = false;    ///< within the range of such a curve
+    bool analytic = false;  ///< the model outweighs all curves
     std::string_view source;
   };
-  static Node mix(const std::vector<CarriedCurve>& curves, double t);
+  Node mix(const std::vector<CarriedCurve>& curves, double t) const;
   void make_monotone();
   graph::Basis basis_between(const Node& a, const Node& b, double bytes) const;
   std::vector<Node> nodes_;
   AnalyticModel model_;
+  bool one_node_;
   bool same_group_ = false;
 };
 

@@ -32,20 +32,37 @@ Pull pull_of(std::span<const Candidate> scaled, double launch_us, const CurvePoi
   return {std::log(p.time_us / total), visible * latency_share, visible * (1 - latency_share)};
 }
 
-/// One weighted Gauss-Newton step on (ln latency, ln bandwidth).
-void step(std::span<const Pull> pulls, double& x, double& y) {
-  double a = kPull, b = 0, c = kPull, u = -kPull * x, v = -kPull * y;
+/// Normal equations of (ln latency, ln bandwidth) from the points alone: a, b, c is the matrix, u, v the right side.
+struct Normal {
+  double a = 0, b = 0, c = 0, u = 0, v = 0;
+};
+
+Normal normal_of(std::span<const Pull> pulls) {
+  Normal n;
   for (const Pull& p : pulls) {
     const double w = 1 / std::max(kNoise, std::abs(p.residual)) * kNoise * kPointWeight;  // least absolute deviations
-    a += w * p.by_latency * p.by_latency;
-    b += w * p.by_latency * p.by_bandwidth;
-    c += w * p.by_bandwidth * p.by_bandwidth;
-    u += w * p.by_latency * p.residual;
-    v += w * p.by_bandwidth * p.residual;
+    n.a += w * p.by_latency * p.by_latency;
+    n.b += w * p.by_latency * p.by_bandwidth;
+    n.c += w * p.by_bandwidth * p.by_bandwidth;
+    n.u += w * p.by_latency * p.residual;
+    n.v += w * p.by_bandwidth * p.residual;
   }
+  return n;
+}
+
+/// One weighted Gauss-Newton step.
+void step(const Normal& n, FreeFactors free, double& x, double& y) {
+  const double a = n.a + kPull, b = free == FreeFactors::both ? n.b : 0, c = n.c + kPull;
+  const double u = n.u - kPull * x, v = n.v - kPull * y;
   const double det = a * c - b * b;  // > 0: the pull is on the diagonal
-  x = std::clamp(x + kStep * (c * u - b * v) / det, -kMost, kMost);
+  if (free == FreeFactors::both) x = std::clamp(x + kStep * (c * u - b * v) / det, -kMost, kMost);
   y = std::clamp(y + kStep * (a * v - b * u) / det, -kMost, kMost);
+}
+
+/// Share of the points in what one factor was found to be, against the pull to 1.
+double known(double own, double shared, double other) {
+  const double curvature = std::max(0.0, own - shared * shared / (other + kPull));
+  return curvature / (curvature + kPull);
 }
 
 double median(std::vector<double> v) {
@@ -66,7 +83,15 @@ std::vector<Candidate> calibrated(std::vector<Candidate> candidates, const Calib
   return candidates;
 }
 
-Calibration calibrate(std::span<const Candidate> candidates, double launch_us, std::span<const CurvePoint> points) {
+Calibration carried(const Calibration& k) {
+  Calibration out = k;
+  out.latency = std::pow(k.latency, k.latency_known);
+  out.bandwidth = std::pow(k.bandwidth, k.bandwidth_known);
+  return out;
+}
+
+Calibration calibrate(std::span<const Candidate> candidates, double launch_us, std::span<const CurvePoint> points,
+                      FreeFactors free) {
   CHECK(!candidates.empty() && !points.empty());
   const std::vector<Candidate> plain(candidates.begin(), candidates.end());
   double x = 0, y = 0;
@@ -77,8 +102,11 @@ Calibration calibrate(std::span<const Candidate> candidates, double launch_us, s
     out.bandwidth = std::exp(y);
     const auto scaled = calibrated(plain, out);
     for (std::size_t i = 0; i < points.size(); ++i) pulls[i] = pull_of(scaled, launch_us, points[i]);
-    if (round < kRounds) step(pulls, x, y);
+    if (round < kRounds) step(normal_of(pulls), free, x, y);
   }
+  const Normal n = normal_of(pulls);
+  out.latency_known = free == FreeFactors::both ? known(n.a, n.b, n.c) : 0;
+  out.bandwidth_known = known(n.c, n.b, n.a);
   std::vector<double> left;
   for (const Pull& p : pulls) left.push_back(std::abs(p.residual));
   out.spread = median(std::move(left));

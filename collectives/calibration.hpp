@@ -6,7 +6,8 @@
 //
 // l, wire, ramp and fill are those of the hardware-facts model; the factors multiply times, so bandwidth 1.2 means that
 // bytes take 20 % longer. Found by Gauss-Newton on the logarithm of the times, re-weighted towards the median; a weak
-// pull to 1 decides what the available sizes do not determine.
+// pull to 1 decides what the available sizes do not determine. A factor is known as far as the sizes outweigh the pull,
+//   known = s / (s + pull),   s: curvature of the sum of squares along it, the other factor left free
 #pragma once
 
 #include <cstddef>
@@ -19,16 +20,25 @@
 namespace distsim::collectives {
 
 struct Calibration {
-  double latency = 1, bandwidth = 1;  ///< each within 1/8 .. 8
-  std::size_t points = 0;             ///< sizes it was found on; 0: no calibration
-  double spread = 0;                  ///< median of |ln(measured / calibrated)| over them
+  double latency = 1, bandwidth = 1;              ///< each within 1/8 .. 8
+  std::size_t points = 0;                         ///< sizes it was found on; 0: no calibration
+  double spread = 0;                              ///< median of |ln(measured / calibrated)| over them
+  double latency_known = 1, bandwidth_known = 1;  ///< how far the sizes determine each factor, 0 .. 1
   bool operator==(const Calibration&) const = default;
 };
+
+/// What of the factors holds for other groups and kinds: each to the power of how far it is known. A sweep of large
+/// sizes says next to nothing about latencies, and what it was given of them stays with its own group.
+Calibration carried(const Calibration& calibration);
+
+/// Which factors a sweep can determine: where a launch floor has been taken away, the latency went with it.
+enum class FreeFactors : std::uint8_t { both, bandwidth };
 
 /// The candidates with the factors applied.
 std::vector<Candidate> calibrated(std::vector<Candidate> candidates, const Calibration& calibration);
 
 /// `candidates` and `points` not empty; `launch_us` as in launch_floor_us.
-Calibration calibrate(std::span<const Candidate> candidates, double launch_us, std::span<const CurvePoint> points);
+Calibration calibrate(std::span<const Candidate> candidates, double launch_us, std::span<const CurvePoint> points,
+                      FreeFactors free = FreeFactors::both);
 
 }  // namespace distsim::collectives

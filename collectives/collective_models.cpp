@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <shared_mutex>
 #include <unordered_map>
 
@@ -137,9 +138,25 @@ struct CollectiveModels::Impl {
   std::vector<std::string> remarks;
   ModelConstants constants;
   std::vector<LibraryCurve> library;
+  std::optional<topology::Topology> measured;  // hardware of the curves, where it is another
   LaunchMode mode;
   mutable std::shared_mutex mutex;
   mutable std::unordered_map<Key, std::shared_ptr<const Pricer>, KeyHash, KeyEqual> pricers;
+
+  /// The group on the hardware that the curves were measured on, from the first GPU of each node on; itself where it is
+  /// not even or does not fit there.
+  topology::GroupFacts as_measured(const topology::GroupFacts& facts) const {
+    if (!measured || facts.min_per_node != facts.max_per_node || facts.max_per_node > measured->gpus_per_node() ||
+        facts.nodes > measured->nodes())
+      return facts;
+    std::vector<std::uint32_t> members;
+    for (std::uint32_t node = 0; node < facts.nodes; ++node) {
+      for (std::uint32_t i = 0; i < facts.max_per_node; ++i) members.push_back(node * measured->gpus_per_node() + i);
+    }
+    topology::GroupFacts out =
+        measured->facts(members, facts.beside_others ? topology::Siblings::active : topology::Siblings::idle);
+    return out.nodes == facts.nodes ? out : facts;
+  }
 
   std::shared_ptr<const Pricer> find(KeyView key) const {
     std::shared_lock lock(mutex);
@@ -152,7 +169,7 @@ struct CollectiveModels::Impl {
     LaunchMode heeding = mode;
     heeding.selection =
         heeded(selection_for(kind, mode.selection), candidates_for(kind, channels_of(facts, constants)));
-    auto made = std::make_shared<const Pricer>(kind, facts, heeding, library, constants);
+    auto made = std::make_shared<const Pricer>(kind, facts, heeding, library, constants, as_measured(facts));
     std::unique_lock lock(mutex);
     if (pricers.size() >= kMaxCached) return made;
     return pricers.try_emplace(Key{kind, facts}, std::move(made)).first->second;
@@ -165,6 +182,9 @@ Result<CollectiveModels> CollectiveModels::create(const topology::Topology& topo
   impl->mode = {options.launch == Launch::single_process, options.cuda_graph, selection_of(options)};
   TRY_ASSIGN(impl->constants, constants_of(options));
   TRY_ASSIGN(impl->library, load_curves(topology, options, impl->constants));
+  if (!impl->library.empty()) {
+    TRY_ASSIGN(impl->measured, measured_hardware(topology, options));
+  }
   impl->remarks = remarks_of(impl->library, topology.spec().device);
   return CollectiveModels(std::move(impl));
 }

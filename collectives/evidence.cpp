@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+
+#include "collectives/curves/launch_floor.hpp"
 
 namespace distsim::collectives {
 
@@ -25,7 +28,7 @@ constexpr double kOtherTrafficTrust = 0.02;  // concurrent groups on the same no
 constexpr double kShapeSpread = 0.08, kSpreadPerOctave = 0.04;  // another group, and per factor of two in ranks
 constexpr double kRatesSpread = 0.10, kKindSpread = 0.12, kLaunchSpread = 0.05, kTrafficSpread = 0.10;
 
-// Most curves that are blended, and most of them carried over; chosen: more change little but the time it takes.
+// Most curves that are blended, and most of them of other groups or kinds; chosen: more change little but the time it takes.
 constexpr std::size_t kMostCurves = 8, kMostCarried = 3;
 
 /// Part of a residual that is carried to other ranks or another collective. Found by predicting the published sweeps of
@@ -104,8 +107,16 @@ bool has_other_settings(const Curve& c) {
   return !c.settings.empty() && selection_of_settings(c.settings) == Selection{};
 }
 
+/// Between the ranks measured and those in question, in factors of two.
+double octaves_between(const LibraryCurve& c, const topology::GroupFacts& facts) {
+  return std::abs(std::log2(static_cast<double>(c.facts.ranks) / facts.ranks));
+}
+
+/// `nearest`: octaves to the nearest group that was measured with this kind. Of this kind only the difference to it
+/// counts: what is carried far keeps its weight against the analytic model, so that a correction does not fade as a
+/// group grows, which would make larger groups cheaper. What distance costs is in the spread.
 double trust_of(const LibraryCurve& c, graph::CollectiveKind kind, const topology::GroupFacts& facts,
-                const LaunchMode& mode) {
+                const LaunchMode& mode, double nearest) {
   double trust = c.origin == Origin::user ? kUserTrust : c.origin == Origin::own_system ? kOwnTrust : kSiblingTrust;
   const LaunchMode measured = mode_of(c.curve);
   if (!measured.same_launch(mode)) trust *= kOtherLaunchTrust;
@@ -116,15 +127,14 @@ double trust_of(const LibraryCurve& c, graph::CollectiveKind kind, const topolog
   if (!same_traffic(c, facts)) trust *= kOtherTrafficTrust;
   if (same_shape(c.facts, facts)) return trust;
   if (c.facts.max_per_node != facts.max_per_node) trust *= kOtherPerNodeTrust;
-  return trust * kOtherShapeTrust * std::exp2(-std::abs(std::log2(static_cast<double>(c.facts.ranks) / facts.ranks)));
+  return trust * kOtherShapeTrust * std::exp2((c.curve.kind == kind ? nearest : 0) - octaves_between(c, facts));
 }
 
 /// Relative uncertainty of carrying a curve to the group in question.
 double carry_spread(const LibraryCurve& c, graph::CollectiveKind kind, const topology::GroupFacts& facts,
                     const LaunchMode& mode) {
   double spread = 0;
-  if (!same_shape(c.facts, facts))
-    spread += kShapeSpread + kSpreadPerOctave * std::abs(std::log2(static_cast<double>(c.facts.ranks) / facts.ranks));
+  if (!same_shape(c.facts, facts)) spread += kShapeSpread + kSpreadPerOctave * octaves_between(c, facts);
   if (!same_rates(c.facts, facts)) spread += kRatesSpread;
   if (c.curve.kind != kind) spread += kKindSpread;
   if (!mode_of(c.curve).same_launch(mode)) spread += kLaunchSpread;
@@ -158,10 +168,16 @@ struct Applicable {
 std::vector<Applicable> applicable_curves(graph::CollectiveKind kind, const topology::GroupFacts& facts,
                                           const LaunchMode& mode, const std::vector<LibraryCurve>& library) {
   const bool own = has_own(library, kind, facts);
+  const auto applies = [&](const LibraryCurve& c) {
+    return c.curve.kind == kind || (!own && applies_to(c.curve.kind, kind));
+  };
+  double nearest = std::numeric_limits<double>::infinity();
+  for (const LibraryCurve& c : library) {
+    if (c.curve.kind == kind) nearest = std::min(nearest, octaves_between(c, facts));
+  }
   std::vector<Applicable> out;
   for (const LibraryCurve& c : library) {
-    if (c.curve.kind == kind || (!own && applies_to(c.curve.kind, kind)))
-      out.push_back({&c, trust_of(c, kind, facts, mode)});
+    if (applies(c)) out.push_back({&c, trust_of(c, kind, facts, mode, nearest)});
   }
   std::stable_sort(out.begin(), out.end(), [](const Applicable& a, const Applicable& b) { return a.trust > b.trust; });
   return out;
@@ -171,29 +187,38 @@ std::vector<Applicable> applicable_curves(graph::CollectiveKind kind, const topo
 
 Calibration calibration_of(const Curve& curve, const topology::GroupFacts& facts, const ModelConstants& constants) {
   const AnalyticModel model(curve.kind, facts, mode_of(curve), constants);
-  return calibrate(model.candidates(), model.launch_us(), curve.points);
+  const FreeFactors free = curve.timed_by == TimedBy::nccl_tests ? FreeFactors::both : FreeFactors::bandwidth;
+  return calibrate(model.candidates(), model.launch_us(), curve.points, free);
+}
+
+Curve curve_without_launch(const Curve& curve, const topology::GroupFacts& facts, const ModelConstants& constants) {
+  const AnalyticModel model(curve.kind, facts, mode_of(curve), constants);
+  return without_launch_floor(curve, launch_floor_of(curve, model));
 }
 
 std::vector<Evidence> evidence_for(graph::CollectiveKind kind, const topology::GroupFacts& facts,
                                    const AnalyticModel& model, const LaunchMode& mode,
                                    const std::vector<LibraryCurve>& library, const ModelConstants& constants) {
   std::vector<Evidence> out;
-  std::size_t carried = 0;
+  std::size_t carried_curves = 0;
   for (const Applicable& s : applicable_curves(kind, facts, mode, library)) {
     if (out.size() == kMostCurves) break;
     const LibraryCurve& c = *s.curve;
     const Carry carry = carry_of(c, kind, facts, mode);
-    if (carry != Carry::none && carried == kMostCarried) continue;
+    if (carry == Carry::regime && carried_curves == kMostCarried) continue;
     AnalyticModel source(c.curve.kind, c.facts, mode_of(c.curve), constants);
     if (!comparable(c.facts, source, facts, model)) continue;
     const Calibration factors = c.calibration.points > 0 ? c.calibration : calibration_of(c.curve, c.facts, constants);
-    Evidence e{&c.curve, source.with(factors), model.with(factors), factors, carry};
-    carried += carry == Carry::none ? 0 : 1;
+    const bool same_group = c.curve.kind == kind && same_shape(c.facts, facts);
+    const Calibration& used = same_group ? factors : carried(factors);
+    Evidence e{&c.curve, source.with(used), model.with(used), factors, carry};
+    carried_curves += carry == Carry::regime ? 1 : 0;
     if (e.carry == Carry::none) e.target = e.source;
     if (e.carry == Carry::regime) e.share = is_exchange(kind) && c.curve.kind != kind ? 0 : kCarriedShare;
     e.trust = s.trust;
     e.carry_spread = carry_spread(c, kind, facts, mode);
     e.own = c.origin != Origin::sibling_system;
+    e.of_user = c.origin == Origin::user;
     e.source_name = c.source;
     out.push_back(std::move(e));
   }

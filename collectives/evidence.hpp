@@ -13,9 +13,13 @@ namespace distsim::collectives {
 Calibration calibration_of(const Curve& curve, const topology::GroupFacts& facts,
                            const ModelConstants& constants = shipped_constants());
 
+/// The curve without what the host's launch adds to its times (curves/launch_floor.hpp).
+Curve curve_without_launch(const Curve& curve, const topology::GroupFacts& facts,
+                           const ModelConstants& constants = shipped_constants());
+
 /// Curves of this kind on comparable groups; where none of the system itself was measured on this very group, those of
 /// other kinds too, as NCCL's collectives share links and protocols. The most trusted first, at most eight, three
-/// of them carried over. Empty: analytic model only. A curve inside a node and one across nodes are comparable only
+/// of them of other groups or kinds. Empty: analytic model only. A curve inside a node and one across nodes are comparable only
 /// where the same link limits both.
 std::vector<Evidence> evidence_for(graph::CollectiveKind kind, const topology::GroupFacts& facts,
                                    const AnalyticModel& model, const LaunchMode& mode,

@@ -1,32 +1,21 @@
 #include "collectives/pricer.hpp"
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdio>
+#include <set>
 
 #include "base/text/counted.hpp"
 #include "collectives/evidence.hpp"
+#include "collectives/spread.hpp"
 
 namespace distsim::collectives {
 
 namespace {
 
-struct Spread {
-  double low, high;
-};
-/// From `from_bytes` on, how far measured times are below and above predicted ones, relative: 10th and 90th percentile
-/// of the analytic model alone over 62 published sweeps (tests/collectives/sweep_validation_test.cpp).
-struct SpreadBySize {
-  double from_bytes;
-  Spread one_node, several_nodes;
-};
-constexpr SpreadBySize kAnalyticSpread[] = {
-    {64e6, {0.08, 0.15}, {0.10, 0.40}}, {1e6, {0.26, 0.35}, {0.25, 1.20}}, {0, {0.25, 0.40}, {0.45, 0.65}}};
-
-Spread analytic_spread(bool one_node, double bytes) {
-  const SpreadBySize* row = std::begin(kAnalyticSpread);
-  while (bytes < row->from_bytes) ++row;
-  return one_node ? row->one_node : row->several_nodes;
-}
+/// What other links than those measured add to the relative uncertainty; as evidence.cpp has it for other rates.
+constexpr double kOtherLinksSpread = 0.10;
 
 std::string_view analytic_source(const Candidate& c) {
   static const auto texts = [] {
@@ -54,41 +43,104 @@ std::string_view text_of(Carry carry) {
   return "?";
 }
 
+std::string launch_text(double floor_us) {
+  char text[64];
+  std::snprintf(text, sizeof text, ", timed through PyTorch: %.0f us of launch subtracted", floor_us);
+  return text;
+}
+
 std::string note_of(const Evidence& e, graph::CollectiveKind kind) {
   const Curve& c = *e.curve;
+  const bool same_group = e.carry == Carry::none;
+  const Calibration used = same_group ? e.factors : carried(e.factors);
   char factors[96];
-  std::snprintf(factors, sizeof factors, ", latency x%.2f, transfer time x%.2f, weight %.2g", e.factors.latency,
-                e.factors.bandwidth, e.trust);
+  std::snprintf(factors, sizeof factors, ", latency x%.2f, transfer time x%.2f, weight %.2g", used.latency,
+                used.bandwidth, e.trust);
   std::string line = std::string(e.source_name.substr(0, 60)) + ": ";
   if (c.kind != kind) line += std::string(graph::name_of(c.kind)) + ", ";
   line += counted(c.points.size(), "size") + ", " + counted(c.ranks, "rank");
   line += c.nodes == 0 ? ", nodes not stated" : " on " + counted(c.nodes, "node");
   line += c.single_process ? ", one process per node" : ", one process per GPU";
   if (c.cuda_graph) line += ", CUDA graph";
+  if (c.timed_by == TimedBy::pytorch) line += launch_text(c.launch_floor_us);
   line += ", " + std::string(text_of(e.carry)) + factors;
   if (c.flagged > 0) line += ", " + counted(c.flagged, "row") + " left out";
   return line;
+}
+
+/// Groups of 2, 3, 4, 6, ... nodes, and of as many as curves were measured on, with the links of the one in question.
+std::vector<topology::GroupFacts> fewer_nodes(const topology::GroupFacts& facts,
+                                              const std::vector<LibraryCurve>& library) {
+  if (facts.min_per_node != facts.max_per_node) return {};
+  std::set<std::uint32_t> nodes;
+  Duration nearest = facts.inter_latency;
+  for (std::uint32_t n = 2; n < facts.nodes; n *= 2) nodes.insert({n, n + n / 2});
+  for (const LibraryCurve& c : library) {
+    nodes.insert(c.facts.nodes);
+    if (c.facts.nodes > 1) nearest = std::min(nearest, c.facts.inter_latency);
+  }
+  std::vector<topology::GroupFacts> out;
+  for (const std::uint32_t n : nodes) {
+    if (n < 2 || n >= facts.nodes) continue;
+    topology::GroupFacts fewer = facts;
+    fewer.nodes = n;
+    fewer.ranks = n * facts.max_per_node;
+    out.push_back(fewer);
+    if (nearest == facts.inter_latency) continue;
+    fewer.inter_latency = nearest;  // fewer nodes may be fewer switches apart
+    out.push_back(fewer);
+  }
+  return out;
 }
 
 }  // namespace
 
 Pricer::Pricer(graph::CollectiveKind kind, const topology::GroupFacts& facts, LaunchMode mode,
                const std::vector<LibraryCurve>& library, const ModelConstants& constants)
+    : Pricer(kind, facts, mode, library, constants, facts) {}
+
+Pricer::Pricer(graph::CollectiveKind kind, const topology::GroupFacts& facts, LaunchMode mode,
+               const std::vector<LibraryCurve>& library, const ModelConstants& constants,
+               const topology::GroupFacts& measured)
     : one_node_(facts.nodes == 1), model_(kind, facts, mode, constants) {
-  const std::vector<Evidence> evidence = evidence_for(kind, facts, model_, mode, library, constants);
+  const AnalyticModel as_measured(kind, measured, mode, constants);
+  const std::vector<Evidence> evidence = evidence_for(kind, measured, as_measured, mode, library, constants);
   for (const Evidence& e : evidence) notes_.push_back(note_of(e, kind));
-  if (!evidence.empty()) blend_.emplace(evidence, model_);
+  if (evidence.empty()) return;
+  blend_.emplace(evidence, as_measured, one_node_);
+  if (!(facts == measured)) {
+    const Calibration factors = carried(evidence.front().factors);
+    what_if_.emplace(WhatIf{model_.with(factors), as_measured.with(factors)});
+  }
+  if (kind != graph::CollectiveKind::all_reduce || blend_->same_group()) return;
+  for (const topology::GroupFacts& fewer : fewer_nodes(measured, library)) {
+    const AnalyticModel model(kind, fewer, mode, constants);
+    const std::vector<Evidence> known = evidence_for(kind, fewer, model, mode, library, constants);
+    if (!known.empty()) smaller_.emplace_back(known, model, false);
+  }
+}
+
+double Pricer::now_over_measured(double bytes) const {
+  return what_if_ ? what_if_->now.time_us(bytes) / what_if_->measured.time_us(bytes) : 1;
 }
 
 Result<graph::Cost> Pricer::price(double bytes) const {
+  const Choice choice = model_.choice(bytes);
   if (!blend_) {
-    const Spread spread = analytic_spread(one_node_, bytes);
-    const Choice choice = model_.choice(bytes);
+    const RelativeSpread spread = analytic_spread(one_node_, bytes);
     return graph::make_cost(model_.with_launch(choice.us) * 1e-6, spread.low, spread.high, graph::Basis::analytic,
                             analytic_source(*choice.candidate));
   }
-  const Blend::Value v = blend_->at(bytes);
-  return graph::make_cost(v.time_us * 1e-6, 1 - v.low_us / v.time_us, v.high_us / v.time_us - 1, v.basis, v.source);
+  Blend::Value v = blend_->at(bytes);
+  if (v.basis == graph::Basis::analytic)
+    v.source = analytic_source(*choice.candidate);
+  else if (what_if_)
+    v.basis = graph::Basis::scaled;
+  double us = v.time_us;
+  for (const Blend& fewer : smaller_) us = std::max(us, fewer.at(bytes).time_us);
+  const double apart = what_if_ ? kOtherLinksSpread : 0;
+  return graph::make_cost(us * now_over_measured(bytes) * 1e-6, 1 - v.low_us / v.time_us * std::exp(-apart),
+                          v.high_us / v.time_us * std::exp(apart) - 1, v.basis, v.source);
 }
 
 }  // namespace distsim::collectives

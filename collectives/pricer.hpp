@@ -1,4 +1,8 @@
 // Pricer: everything about one kind of collective on one kind of group, worked out once.
+//
+// An all_reduce of more nodes never costs less at the same size than one of fewer, unless it was measured so: curves
+// that are carried to other groups by their regime do not keep to that by themselves. So the price is the largest of
+// that of the group and of groups of 2, 3, 4, 6, 8, 12, ... nodes with the same links.
 #pragma once
 
 #include <optional>
@@ -11,18 +15,34 @@
 
 namespace distsim::collectives {
 
+//
+// Links that differ from those that the curves were measured on enter as the ratio of the two analytic models with the
+// curves' factors: which curves apply and how is worked out for the links as measured, so that a better link, which the
+// analytic model never makes slower, is not slower here.
 class Pricer {
  public:
   Pricer(graph::CollectiveKind kind, const topology::GroupFacts& facts, LaunchMode mode,
          const std::vector<LibraryCurve>& library, const ModelConstants& constants = shipped_constants());
+  /// `measured`: the same group on the hardware that the curves were measured on.
+  Pricer(graph::CollectiveKind kind, const topology::GroupFacts& facts, LaunchMode mode,
+         const std::vector<LibraryCurve>& library, const ModelConstants& constants,
+         const topology::GroupFacts& measured);
   Result<graph::Cost> price(double bytes) const;
   const AnalyticModel& model() const { return model_; }
   const std::vector<std::string>& notes() const { return notes_; }  ///< one line per curve that applies, for explain()
 
  private:
+  /// The group now and as it was measured, both with the curves' factors.
+  struct WhatIf {
+    AnalyticModel now, measured;
+  };
+  double now_over_measured(double bytes) const;
+
   bool one_node_;
   AnalyticModel model_;
   std::optional<Blend> blend_;
+  std::vector<Blend> smaller_;  ///< of groups of fewer nodes, for what may not get cheaper with them
+  std::optional<WhatIf> what_if_;
   std::vector<std::string> notes_;
 };
 

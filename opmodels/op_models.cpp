@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "opmodels/learned/references.hpp"
 #include "opmodels/learned/size_envelope.hpp"
 #include "opmodels/measured/measured_table.hpp"
 #include "opmodels/registry.hpp"
@@ -41,7 +42,10 @@ Result<OpModels> OpModels::create(const topology::DeviceSpec& device, std::share
                                   std::shared_ptr<const MeasuredTable> measured) {
   TRY_ASSIGN(DeviceRates rates, device_rates(device));
   rates.learned = std::move(learned);
-  if (rates.learned) rates.envelopes = std::make_shared<RowEnvelopes>();
+  if (rates.learned) {
+    rates.envelopes = std::make_shared<RowEnvelopes>();
+    rates.references = std::make_shared<const References>(rates, rates.learned);
+  }
   DeviceRates warm = rates;
   warm.warm = true;
   return OpModels(std::make_shared<const Impl>(Impl{device, std::move(rates), std::move(warm), std::move(measured)}));

@@ -51,27 +51,28 @@ class Rows:
 
     def __init__(self, paths, kernel):
         self.names, self.gpu, self.group, self.held_back = None, [], [], []
-        numbers, features = [], []
+        numbers, features, scale = [], [], []
         for path in paths:
             with open(path, newline="") as file:
                 reader = csv.reader(file)
                 header = next(reader)
-                if header[:12][-5:] != ["measured", "launch", "tail", "other", "seconds"]:
+                if header[7:14] != ["hbm_GBps", "floor_us", "measured", "launch", "tail", "other", "seconds"]:
                     sys.exit(f"{path}: not written by `distsim calibrate features`")
-                if self.names not in (None, header[12:]):
+                if self.names not in (None, header[14:]):
                     sys.exit(f"{path}: other features than the files before it")
-                self.names = header[12:]
+                self.names = header[14:]
                 for row in reader:
                     if row[0] != kernel:
                         sys.exit(f"{path}: found rows of {row[0]}, expected {kernel}")
                     self.gpu.append(row[1])
                     self.group.append(" ".join(row[1:5]))
                     self.held_back.append(row[6] == "1")
-                    numbers.append([float(v) for v in row[7:12]])
-                    features.append(np.array(row[12:], dtype=np.float32))
+                    scale.append((float(row[7]), float(row[8])))
+                    numbers.append([float(v) for v in row[9:14]])
+                    features.append(np.array(row[14:], dtype=np.float32))
         self.gpu, self.group, self.held_back = np.array(self.gpu), np.array(self.group), np.array(self.held_back)
         self.measured, self.launch, self.tail, self.other, self.seconds = np.array(numbers).T
-        self.x = np.array(features)
+        self.x, self.scale = np.array(features), np.array(scale)
 
     def predicted(self, log_ratio, rows):
         kernels = self.other[rows] + np.exp(log_ratio) * self.seconds[rows]
@@ -185,8 +186,9 @@ def file_bytes(kernel, data, rows, forests):
         bounds = f"{rows.x[:, i].min():.4f} {rows.x[:, i].max():.4f}" if name in BOUNDED[kernel] else "free"
         text += f"feature {name} {bounds}\n"
     columns = [rows.names.index(name) for name in DEVICE]
-    for device in sorted({tuple(row) for row in rows.x[~rows.held_back][:, columns]}):
-        text += "device " + " ".join(f"{value:.5g}" for value in device) + "\n"
+    known = np.column_stack([rows.x[:, columns], rows.scale])[~rows.held_back]
+    for device in sorted({tuple(row) for row in known}):
+        text += "device " + " ".join(f"{value:.7g}" for value in device) + "\n"
     out = b"dsforest" + struct.pack("<II", 1, len(text)) + text.encode()
     for values in thresholds:
         lowered = values - np.float32(2e-5) * np.maximum(np.abs(values), 1)  # a split lies on a value of the data: let its last digits not matter

@@ -16,6 +16,8 @@ std::string checksum_of(const CurveFile& file) {
       fnv.add(v);
     if (c.groups_at_once() > 1)
       fnv.add(std::string_view("beside others"));  // these bytes are in files; older files have none of it
+    if (!c.timed_by().empty()) fnv.add(std::string_view(c.timed_by()));
+    if (c.launch_floor_us() > 0) fnv.add(c.launch_floor_us());
     fnv.add(std::string_view(c.settings()));
     for (const Point& p : c.points()) {
       if (p.flagged() || p.bytes() == 0) continue;

@@ -34,7 +34,7 @@ CarriedCurve::CarriedCurve(const Evidence& e) : evidence_(&e), target_empty_us_(
     r_.push_back(y_.back() - std::log(model));
     wire_.push_back(1 - empty / model);
   }
-  if (e.carry == Carry::none) straight_ = MonotoneCubic(x_, y_);
+  if (e.carry != Carry::regime) straight_ = MonotoneCubic(x_, y_);
 }
 
 /// Where the curve's group was in the regime that the group in question is in at 2^t bytes; log2 of bytes.
@@ -61,12 +61,19 @@ double CarriedCurve::shaped(double t, double log_model) const {
   return kModelShape * bent + (1 - kModelShape) * straight_.at(t, segment_of(x_, t));
 }
 
+/// The measured curve times the ratio of the two models, so that equal models give the measured curve.
+double CarriedCurve::same_size(double t, double log_target) const {
+  if (evidence_->carry == Carry::none) return shaped(t, log_target);
+  const double log_source = std::log(evidence_->source.time_us(std::exp2(t)));
+  return log_target + evidence_->share * (shaped(t, log_source) - log_source);
+}
+
 CarriedCurve::Point CarriedCurve::at(double t) const {
   const double target_us = evidence_->target.time_us(std::exp2(t)), log_model = std::log(target_us);
   const double where = position_of(t, target_us);
   Point out;
   out.log_time =
-      evidence_->carry == Carry::none ? shaped(t, log_model) : log_model + evidence_->share * residual_at(where);
+      evidence_->carry == Carry::regime ? log_model + evidence_->share * residual_at(where) : same_size(t, log_model);
   out.outside = std::max({0.0, x_.front() - where, where - x_.back()});
   const auto after = static_cast<std::size_t>(std::lower_bound(x_.begin(), x_.end(), where) - x_.begin());
   const double up = after < x_.size() ? x_[after] - where : 1e9, down = after > 0 ? where - x_[after - 1] : 1e9;

@@ -4,9 +4,10 @@
 // on it,
 //   r(bytes) = ln(measured / model), and predicts   ln(time) = ln(model of the group in question, same factors) + share
 //   * r(where).
-// On the group it was measured on, `where` is the size itself and the curve is interpolated. Carried to another group
-// or collective, `where` is the size at which the measured group was in the same regime: where bytes made up the same
-// part of the time. Switches of algorithm and protocol move that way.
+// On the group it was measured on, `where` is the size itself and the curve is interpolated; other rates or another
+// launch multiply it by the ratio of the two models. Carried to another group or collective, `where` is the size at
+// which the measured group was in the same regime: where bytes made up the same part of the time. Switches of algorithm
+// and protocol move that way.
 #pragma once
 
 #include <string_view>
@@ -33,6 +34,7 @@ struct Evidence {
   double trust = 1;         ///< weight inside its range
   double carry_spread = 0;  ///< relative uncertainty of carrying it over
   bool own = true;          ///< of the system itself, not of a sibling
+  bool of_user = false;     ///< of a log that the user named: his own site
   std::string_view source_name{};
 };
 
@@ -56,6 +58,7 @@ class CarriedCurve {
   double position_of(double t, double target_us) const;
   double residual_at(double t) const;
   double shaped(double t, double log_model) const;
+  double same_size(double t, double log_target) const;
 
   const Evidence* evidence_;
   std::vector<double> x_, y_, r_, wire_;  ///< log2 bytes, ln time, residual, part of the time that bytes make up

@@ -121,7 +121,13 @@ class Loader {
                      file, ""};
       }
       TRY_ASSIGN(const topology::GroupFacts* facts, facts_of({c.ranks, nodes, c.groups_at_once > 1}));
-      curves_.push_back({c, *facts, origin, source_of(c, set), calibration_of(c, *facts, constants_), set.device});
+      Curve curve = curve_without_launch(c, *facts, constants_);
+      if (curve.points.empty()) {
+        log_skipped(file, c, "the launch floor hides the collective at every size");
+        continue;
+      }
+      const Calibration calibration = calibration_of(curve, *facts, constants_);
+      curves_.push_back({std::move(curve), *facts, origin, source_of(c, set), calibration, set.device});
     }
     log_info([&] {
       return file + ": curves used: " + std::to_string(curves_.size() - before) + " of " +
@@ -216,6 +222,18 @@ Result<std::vector<LibraryCurve>> load_curves(const topology::Topology& topology
     append(out, std::move(curves));
   }
   return out;
+}
+
+Result<std::optional<topology::Topology>> measured_hardware(const topology::Topology& topology,
+                                                            const CollectiveOptions& options) {
+  if (!options.use_curves || !options.curve_files.empty()) return std::optional<topology::Topology>{};
+  TRY_ASSIGN(topology::ClusterSpec spec, measured_spec(topology, options.curve_dirs));
+  spec.nodes = topology.spec().nodes;  // how many GPUs take part is the group's, not the links'
+  spec.gpus_per_node = topology.spec().gpus_per_node;
+  spec.gpus_installed = topology.spec().gpus_installed;
+  if (spec == topology.spec()) return std::optional<topology::Topology>{};
+  auto measured = topology::Topology::build(spec, compute_capability_of(topology));
+  return measured.ok() ? std::optional(std::move(*measured)) : std::nullopt;
 }
 
 }  // namespace distsim::collectives

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,6 +24,12 @@ struct LibraryCurve {
   Calibration calibration{};  ///< found on it; without points: not worked out yet
   std::string device{};       ///< what it was measured on, in the words of its file; may be empty
 };
+
+/// The hardware that shipped curves were measured on, where the topology's differs from it (`--set
+/// cluster.nic.bandwidth`), with as many nodes as the topology; nothing where it is the same, and where the user's own
+/// curves apply, which are of the topology as it is.
+Result<std::optional<topology::Topology>> measured_hardware(const topology::Topology& topology,
+                                                            const CollectiveOptions& options);
 
 /// Curves of `options.curve_files` (whatever their system) and those of `options.curve_dirs` whose `system` or
 /// `also_for` names the topology's system. A file of a run that did not end is an error unless `options.allow_partial`.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "base/text/words.hpp"
 #include "sim/graph/op.hpp"
 
 namespace distsim::collectives {
@@ -16,6 +17,15 @@ namespace distsim::collectives {
 struct CurvePoint {
   double bytes = 0, time_us = 0, low_us = 0, high_us = 0;
 };
+
+/// How a curve's times were taken, which decides whether the host's launch is part of them.
+enum class TimedBy : std::uint8_t {
+  nccl_tests,  ///< many calls in a row, queued ahead of the GPU: times are those of the collective
+  pytorch,     ///< each call launched by a framework while the GPU waits: every time holds its dispatch
+};
+inline Words<TimedBy> timed_by_words() {
+  return {{{"nccl_tests", TimedBy::nccl_tests}, {"pytorch", TimedBy::pytorch}}};
+}
 
 struct Curve {
   graph::CollectiveKind kind = graph::CollectiveKind::all_reduce;
@@ -29,6 +39,8 @@ struct Curve {
   std::uint32_t flagged = 0;         ///< rows left out because they contradict themselves
   std::string group{};               ///< of collective_bench: all, nodes, rails, 8x2, ...; empty where not stated
   std::uint32_t groups_at_once = 0;  ///< groups of that shape that ran together; 0 or 1: no other
+  TimedBy timed_by = TimedBy::nccl_tests;
+  double launch_floor_us = 0;  ///< part of every time; 0: not stated (launch_floor.hpp estimates it)
 };
 
 struct CurveSet {

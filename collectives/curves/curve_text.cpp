@@ -99,6 +99,23 @@ Result<void> read_points(Curve& out, const curves::Curve& c, const Positions& at
   return {};
 }
 
+Result<void> read_timing(Curve& out, const curves::Curve& c, const Positions& at) {
+  const auto timed_by =
+      c.timed_by().empty() ? TimedBy::nccl_tests : read_word("timed_by", c.timed_by(), timed_by_words());
+  if (!timed_by.ok()) return Error{timed_by.error().what, at.of(c, "timed_by"), timed_by.error().hint};
+  const double floor = c.launch_floor_us();
+  if (!(std::isfinite(floor) && floor >= 0 && floor < kLongestCurveUs))
+    return Error{"launch_floor_us: found " + number(floor) + ", expected 0 or a positive number",
+                 at.of(c, "launch_floor_us"), ""};
+  if (floor > 0 && *timed_by == TimedBy::nccl_tests)
+    return Error{
+        "launch_floor_us: found " + number(floor) + " of a curve timed by nccl_tests, whose times hold no launch",
+        at.of(c, "launch_floor_us"), "say timed_by: \"pytorch\" if each call was launched on an idle GPU"};
+  out.timed_by = *timed_by;
+  out.launch_floor_us = floor;
+  return {};
+}
+
 Result<Curve> read_curve(const curves::Curve& c, const Positions& at) {
   Curve out;
   auto kind = graph::parse_collective(c.kind());
@@ -125,6 +142,7 @@ Result<Curve> read_curve(const curves::Curve& c, const Positions& at) {
   out.not_used = c.not_used();
   out.group = c.group();
   out.groups_at_once = c.groups_at_once();
+  TRY(read_timing(out, c, at));
   TRY(read_points(out, c, at));
   return out;
 }
@@ -217,6 +235,8 @@ std::string curve_text(const CurveSet& set) {
     out.set_not_used(c.not_used);
     out.set_group(c.group);
     out.set_groups_at_once(c.groups_at_once);
+    if (c.timed_by != TimedBy::nccl_tests) out.set_timed_by(std::string(word_of(c.timed_by, timed_by_words())));
+    out.set_launch_floor_us(c.launch_floor_us);
     for (const CurvePoint& p : c.points) {
       curves::Point& point = *out.add_points();
       point.set_bytes(static_cast<std::uint64_t>(p.bytes));

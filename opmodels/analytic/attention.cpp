@@ -13,6 +13,7 @@
 #include <cmath>
 
 #include "opmodels/analytic/kernels.hpp"
+#include "opmodels/hardware/matrix_kernel.hpp"
 #include "opmodels/registry.hpp"
 #include "opmodels/shape_check.hpp"
 
@@ -34,10 +35,10 @@ double flash_efficiency(const DeviceRates& device, bool forward) {
   return forward ? 0.45 : 0.35;
 }
 
-/// Blocks of 128 queries on the SMs: the last wave is as long as a full one.
+/// Blocks of 128 queries on the SMs, in waves as those of products.
 double wave_factor(const DeviceRates& device, const Sizes& s) {
   const double waves = s.heads * std::ceil(s.q / kQueryTile) / device.sms;
-  return waves <= 1 ? 1 / waves : 0.5 * (std::ceil(waves) / waves + 1);
+  return quantised_waves(waves) / waves;
 }
 
 double flash_seconds(const DeviceRates& device, const graph::Attention& op, const Sizes& s) {

@@ -14,7 +14,7 @@
 #include <cmath>
 
 #include "opmodels/hardware/matrix_kernel.hpp"
-#include "opmodels/learned/learned_models.hpp"
+#include "opmodels/learned/references.hpp"
 #include "opmodels/registry.hpp"
 #include "opmodels/shape_check.hpp"
 
@@ -136,9 +136,9 @@ KernelSample product_sample(const DeviceRates& device, const graph::Conv2d& c, c
   return {LearnedKernel::convolution, features_of(device, facts), time.seconds};
 }
 
-/// On plain fp32 lanes, where there is something learned; never much dearer than twice the images, channels or filters.
-OpTime lanes_time(const DeviceRates& device, const graph::Conv2d& c, const ConvSizes& s, graph::Pass pass,
-                  Spread spread) {
+/// On plain fp32 lanes of a GPU that the models know; never much dearer than twice the images, channels or filters.
+OpTime lanes_time_there(const DeviceRates& device, const graph::Conv2d& c, const ConvSizes& s, graph::Pass pass,
+                        Spread spread) {
   const KernelSample sample = product_sample(device, c, s, pass);
   OpTime time = learned_time(device, sample, spread);
   if (time.seconds <= kSuspectProduct * sample.seconds) return time;
@@ -150,6 +150,14 @@ OpTime lanes_time(const DeviceRates& device, const graph::Conv2d& c, const ConvS
         kLargestFall * learned_time(device, product_sample(device, larger, sizes_of(larger), pass), spread).seconds);
   }
   return time;
+}
+
+OpTime lanes_time(const DeviceRates& device, const graph::Conv2d& c, const ConvSizes& s, graph::Pass pass,
+                  Spread spread) {
+  const auto there = [&](const DeviceRates& d) { return lanes_time_there(d, c, s, pass, spread); };
+  if (c.dtype != graph::DType::fp32) return there(device);
+  return by_references(device, LearnedKernel::convolution, graph::real(graph::size_of(c.dtype)), spread, there,
+                       [&](const DeviceRates& d) { return product_sample(d, c, s, pass).seconds; });
 }
 
 /// Sums one or both gradients; what is learned holds for plain fp32 lanes.

@@ -3,7 +3,7 @@
 // memory is fast.
 #include <algorithm>
 
-#include "opmodels/learned/learned_models.hpp"
+#include "opmodels/learned/references.hpp"
 #include "opmodels/registry.hpp"
 
 namespace distsim::opmodels {
@@ -12,10 +12,13 @@ namespace {
 constexpr int kDoublings = 3;        // the trees' steps are that wide
 constexpr double kLeastRatio = 0.5;  // of learned over analytic time, as good as never below: no need to look further
 
-KernelSample elementwise_sample(const DeviceRates& device, const graph::Elementwise& op) {
+double elementwise_seconds(const DeviceRates& device, const graph::Elementwise& op) {
   const double elements = graph::real(op.elements), element_bytes = graph::real(graph::size_of(op.dtype));
-  const double seconds =
-      streaming_seconds(device, elements * (op.reads + op.writes) * element_bytes, elements * op.flops);
+  return streaming_seconds(device, elements * (op.reads + op.writes) * element_bytes, elements * op.flops);
+}
+
+KernelSample elementwise_sample(const DeviceRates& device, const graph::Elementwise& op) {
+  const double seconds = elementwise_seconds(device, op);
   return {LearnedKernel::streaming, features_of(device, StreamingFacts{op, seconds}), seconds};
 }
 
@@ -33,7 +36,11 @@ OpTime bounded_time(const DeviceRates& device, graph::Elementwise op, Spread ana
 }
 
 Result<OpTime> price(const DeviceRates& device, const graph::Elementwise& op) {
-  return bounded_time(device, op, {0.2, 0.25});
+  constexpr Spread kAnalytic{0.2, 0.25};
+  return by_references(
+      device, LearnedKernel::streaming, graph::real(graph::size_of(op.dtype)), kAnalytic,
+      [&](const DeviceRates& d) { return bounded_time(d, op, kAnalytic); },
+      [&](const DeviceRates& d) { return elementwise_seconds(d, op); });
 }
 
 std::optional<KernelSample> sample(const DeviceRates& device, const graph::Elementwise& op) {

@@ -28,7 +28,7 @@
 //
 // Kernels: 1 forward; backward 12 (fused, sort_dedup; scans over the device of 2.5 empty kernels each) or 1 (atomic);
 // for all tables together if table_batched, else for each. Cached rows: 0.9 L2 / (r * tables in flight), tables in
-// flight = ceil(45 warps * SMs / batch).
+// flight = max(1, 45 warps * SMs of the architecture's part / batch).
 // Sources: arXiv 2201.07821 (forward), FBGEMM's kernels (backward).
 #include <algorithm>
 #include <cmath>
@@ -102,7 +102,7 @@ TableView view(const graph::EmbeddingBag& op, const graph::EmbeddingTable& t) {
 }
 
 double cached_rows(const DeviceRates& device, const TableView& t) {
-  const double in_flight = std::max(1.0, std::ceil(kWarpsPerSm * device.sms / t.batch));
+  const double in_flight = std::max(1.0, kWarpsPerSm * device.traits.sms() / t.batch);
   return kCacheShare * device.l2_bytes / (t.row_bytes * in_flight);
 }
 

@@ -11,7 +11,7 @@
 
 #include "opmodels/analytic/kernels.hpp"
 #include "opmodels/hardware/matrix_kernel.hpp"
-#include "opmodels/learned/learned_models.hpp"
+#include "opmodels/learned/references.hpp"
 #include "opmodels/registry.hpp"
 #include "opmodels/shape_check.hpp"
 
@@ -54,16 +54,30 @@ std::optional<LearnedKernel> kernel_of(graph::DType dtype, bool lanes) {
   return half && !lanes ? std::optional(LearnedKernel::product16) : std::nullopt;
 }
 
-KernelSample gemm_sample(const DeviceRates& device, const ProductSizes& p, graph::DType dtype) {
-  const bool lanes = uses_vector_lanes(device, dtype);
+struct AnalyticProduct {
+  bool lanes = false;
+  double out_bytes = 0;
+  MatrixShape shape;
+  MatrixMachine machine;
+  MatrixTime time;
+};
+
+AnalyticProduct analytic_product(const DeviceRates& device, const ProductSizes& p, graph::DType dtype) {
+  AnalyticProduct a;
+  a.lanes = uses_vector_lanes(device, dtype);
   const double element = graph::real(graph::size_of(dtype));
-  const double out_bytes = p.batch * p.m * p.n * result_bytes(dtype);
-  MatrixShape shape{p.batch, p.m, p.n, p.k, p.batch * (p.m * p.k + p.k * p.n) * element + out_bytes, element, 1.0};
-  if (!lanes) shape.load_penalty = alignment_penalty(p.n, p.k, element);
-  const MatrixMachine machine = matrix_machine(device, device.matrix[static_cast<std::size_t>(dtype)], lanes);
-  const MatrixTime time = matrix_time(machine, shape);
-  return {kernel_of(dtype, lanes),
-          features_of(device, ProductFacts{machine, shape, time, out_bytes, machine.flops, device.warm}), time.seconds};
+  a.out_bytes = p.batch * p.m * p.n * result_bytes(dtype);
+  a.shape = {p.batch, p.m, p.n, p.k, p.batch * (p.m * p.k + p.k * p.n) * element + a.out_bytes, element, 1.0};
+  if (!a.lanes) a.shape.load_penalty = alignment_penalty(p.n, p.k, element);
+  a.machine = matrix_machine(device, device.matrix[static_cast<std::size_t>(dtype)], a.lanes);
+  a.time = matrix_time(a.machine, a.shape);
+  return a;
+}
+
+KernelSample gemm_sample(const DeviceRates& device, const ProductSizes& p, graph::DType dtype) {
+  const AnalyticProduct a = analytic_product(device, p, dtype);
+  const ProductFacts facts{a.machine, a.shape, a.time, a.out_bytes, a.machine.flops, device.warm};
+  return {kernel_of(dtype, a.lanes), features_of(device, facts), a.time.seconds};
 }
 
 /// A library may always run a product inside a larger one, so twice a size is not much cheaper. Trees, which know a few
@@ -78,11 +92,20 @@ OpTime bounded_by_larger(const DeviceRates& device, const ProductSizes& p, graph
   return time;
 }
 
-OpTime product_time(const DeviceRates& device, const ProductSizes& p, graph::DType dtype, Spread analytic) {
+/// On a GPU that the models know.
+OpTime product_time_there(const DeviceRates& device, const ProductSizes& p, graph::DType dtype, Spread analytic) {
   const KernelSample sample = gemm_sample(device, p, dtype);
   const OpTime time = learned_time(device, sample, analytic);
   const bool suspect = time.seconds > kSuspectProduct * sample.seconds && dtype != graph::DType::fp8;
   return suspect ? bounded_by_larger(device, p, dtype, time) : time;
+}
+
+OpTime product_time(const DeviceRates& device, const ProductSizes& p, graph::DType dtype, Spread analytic) {
+  const auto there = [&](const DeviceRates& d) { return product_time_there(d, p, dtype, analytic); };
+  const auto kernel = kernel_of(dtype, uses_vector_lanes(device, dtype));
+  if (!kernel) return there(device);
+  return by_references(device, *kernel, graph::real(graph::size_of(dtype)), analytic, there,
+                       [&](const DeviceRates& d) { return analytic_product(d, p, dtype).time.seconds; });
 }
 
 Result<OpTime> price(const DeviceRates& device, const graph::Gemm& g) {

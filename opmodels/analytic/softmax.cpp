@@ -10,7 +10,7 @@
 #include <algorithm>
 
 #include "opmodels/analytic/kernels.hpp"
-#include "opmodels/learned/learned_models.hpp"
+#include "opmodels/learned/references.hpp"
 #include "opmodels/learned/size_envelope.hpp"
 #include "opmodels/registry.hpp"
 #include "opmodels/shape_check.hpp"
@@ -26,7 +26,7 @@ double passes_of(const DeviceRates& device, double cols, double element_bytes, g
   const bool forward = pass == graph::Pass::forward;
   const double once = forward ? 2.0 : 4.5;
   if (cols <= kPersistentCols) return once;
-  const double crowding = kRowsPerSm * device.sms * cols * element_bytes / device.l2_bytes;
+  const double crowding = kRowsPerSm * device.traits.sms() * cols * element_bytes / device.l2_bytes;
   return once + 2 * std::min(1.0, crowding);
 }
 
@@ -39,7 +39,7 @@ KernelSample softmax_sample(const DeviceRates& device, double rows, double cols,
   return {LearnedKernel::rowwise, features_of(device, facts), seconds};
 }
 
-/// The learned time, not above what larger tensors take.
+/// The learned time on a GPU that the models know, not above what larger tensors take.
 OpTime bounded_time(const DeviceRates& device, double rows, double cols, double element_bytes, graph::Pass pass,
                     Spread analytic) {
   const KernelSample sample = softmax_sample(device, rows, cols, element_bytes, pass);
@@ -54,10 +54,18 @@ OpTime bounded_time(const DeviceRates& device, double rows, double cols, double 
   return time;
 }
 
+OpTime softmax_time(const DeviceRates& device, double rows, double cols, double element_bytes, graph::Pass pass,
+                    Spread analytic) {
+  return by_references(
+      device, LearnedKernel::rowwise, element_bytes, analytic,
+      [&](const DeviceRates& d) { return bounded_time(d, rows, cols, element_bytes, pass, analytic); },
+      [&](const DeviceRates& d) { return softmax_sample(d, rows, cols, element_bytes, pass).seconds; });
+}
+
 Result<OpTime> price(const DeviceRates& device, const graph::Softmax& op) {
   TRY(check_product("softmax", {op.rows, op.cols}));
   const Spread analytic = op.pass == graph::Pass::forward ? Spread{0.15, 0.45} : Spread{0.45, 0.45};
-  return bounded_time(device, graph::real(op.rows), graph::real(op.cols), graph::real(graph::size_of(op.dtype)),
+  return softmax_time(device, graph::real(op.rows), graph::real(op.cols), graph::real(graph::size_of(op.dtype)),
                       op.pass, analytic);
 }
 
@@ -69,7 +77,7 @@ std::optional<KernelSample> sample(const DeviceRates& device, const graph::Softm
 }  // namespace
 
 double softmax_seconds(const DeviceRates& device, double rows, double cols, double element_bytes, graph::Pass pass) {
-  return bounded_time(device, rows, cols, element_bytes, pass, {}).seconds;
+  return softmax_time(device, rows, cols, element_bytes, pass, {}).seconds;
 }
 
 OpModelEntry op_model(Of<graph::Softmax>) {

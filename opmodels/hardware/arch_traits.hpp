@@ -24,6 +24,7 @@ struct MatrixTraits {
   double operand_reuse =
       2;  ///< loads from L2 that blocks share (multicast, L1): tiles are fed at this multiple of the L2 bandwidth
   double hbm_efficiency = 0.8;  ///< share of the data sheet's memory bandwidth that a matrix kernel draws
+  double sms = 108;             ///< of the part that the constants were chosen on
   std::span<const Tile> tiles;
 };
 
@@ -33,6 +34,9 @@ struct ArchTraits {
   MatrixTraits vector;    ///< fp32 and fp64 without tensor cores
   double hbm_efficiency;  ///< streaming share of the data sheet's memory bandwidth
   double l2_efficiency;   ///< the same for L2
+  /// SMs of the part that the constants were chosen on: what blocks in flight take from each other is counted for it, so
+  /// that a part with more SMs is not slower for holding more blocks than its memory feeds.
+  double sms() const { return vector.sms; }
 };
 
 /// The entry for a compute capability (70, 75, 80, ...); below the first the first, above the last the last.

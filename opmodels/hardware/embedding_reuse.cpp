@@ -8,6 +8,7 @@ namespace {
 
 constexpr double kExactRows = 12;
 constexpr int kBins = 36;
+constexpr int kHalvings = 30;  // of a number of rows, to a billionth
 
 /// 1 - (1 - p)^draws without cancellation.
 double touched(double p, double draws) { return p >= 1 ? 1.0 : -std::expm1(draws * std::log1p(-p)); }
@@ -55,7 +56,21 @@ double RowPopularity::hit_rate(double draws, double cached_rows) const {
   if (draws <= 0) return 0;
   const double rows = distinct(draws);
   if (rows <= cached_rows) return std::max(0.0, 1 - rows / draws);
-  return std::max(0.0, (draws - cached_rows) * share_of_top(cached_rows) / draws);
+  return std::max(0.0, hits_in_cache(draws, cached_rows) / draws);
+}
+
+/// A larger cache holds the same rows at least: past the number of rows with the most hits, which are few draws for
+/// each, that number. The product of a falling line and a concave share has one maximum.
+double RowPopularity::hits_in_cache(double draws, double cached_rows) const {
+  const auto hits = [&](double rows) { return (draws - rows) * share_of_top(rows); };
+  constexpr double kBit = 0.999;
+  if (hits(kBit * cached_rows) <= hits(cached_rows)) return hits(cached_rows);
+  double low = 0, high = cached_rows;
+  for (int i = 0; i < kHalvings; ++i) {
+    const double middle = 0.5 * (low + high);
+    (hits(kBit * middle) <= hits(middle) ? low : high) = middle;
+  }
+  return hits(high);
 }
 
 }  // namespace distsim::opmodels

@@ -8,22 +8,16 @@ namespace {
 
 constexpr double kMinSplitDepth = 128;    // k of a slice; below it the main loop is all prologue
 constexpr double kSplitSeconds = 2.2e-6;  // second pass over the partial sums, or waiting at their semaphore
-constexpr double kSmPull = 4;             // one SM can draw this multiple of its fair share of memory bandwidth
-constexpr double kKStep = 32;             // elements of k that a tile advances at once
-constexpr double kWholeWaves = 0.15;      // 1: only whole waves; 0: the tail wave is spread evenly over the SMs
+// One SM can draw this multiple of its fair share of memory bandwidth, on the part that the constants were chosen on.
+constexpr double kSmPull = 4;
+constexpr double kKStep = 32;         // elements of k that a tile advances at once
+constexpr double kWholeWaves = 0.15;  // 1: only whole waves; 0: the tail wave is spread evenly over the SMs
 
 double round_up(double value, double step) { return std::ceil(value / step) * step; }
 
 /// Elements of k in one slice. Bounded below rather than refused, so that the time never falls as k grows.
 double slice_depth(const MatrixShape& shape, double split) {
   return split == 1 ? shape.k : std::max(kMinSplitDepth, std::ceil(shape.k / split));
-}
-
-/// A lone partial wave takes a whole one; later ones are spread in part
-/// (big tiles mix with small ones, blocks of different waves overlap).
-double quantised(double waves) {
-  if (waves <= 1) return 1;
-  return kWholeWaves * std::ceil(waves) + (1 - kWholeWaves) * waves;
 }
 
 struct Choice {
@@ -43,7 +37,7 @@ MatrixTime choice_time(const MatrixMachine& machine, const MatrixShape& shape, c
   const MatrixTraits& traits = *machine.traits;
   const double tm = choice.tile.m, tn = choice.tile.n;
   const double blocks = choice.tiles * choice.split;
-  const double waves = quantised(blocks / machine.sms);
+  const double waves = quantised_waves(blocks / machine.sms);
   const double depth = round_up(slice_depth(shape, choice.split), kKStep);
   const double intensity = tm * tn / (tm + tn);
   const double efficiency = traits.main_loop * intensity / (intensity + traits.half_tile);
@@ -51,7 +45,7 @@ MatrixTime choice_time(const MatrixMachine& machine, const MatrixShape& shape, c
   const double feed =
       blocks * (tm + tn) * depth * shape.element_bytes / (machine.l2 * traits.operand_reuse) * shape.load_penalty;
   const double block_bytes = (std::min(tm, shape.m) + std::min(tn, shape.n)) * depth * shape.element_bytes;
-  const double memory = std::max(shape.compulsory_bytes, block_bytes * machine.sms / kSmPull) / machine.hbm;
+  const double memory = std::max(shape.compulsory_bytes, block_bytes * traits.sms / kSmPull) / machine.hbm;
   const double seconds =
       waves * traits.wave_seconds + overlap(loop, feed, memory) + split_cost(machine, shape, choice.split);
   return {seconds, choice.tile, choice.split, blocks / machine.sms, loop, memory};
@@ -71,6 +65,11 @@ MatrixTime best_split(const MatrixMachine& machine, const MatrixShape& shape, Ti
 }
 
 }  // namespace
+
+double quantised_waves(double waves) {
+  if (waves <= 1) return 1;
+  return kWholeWaves * std::ceil(waves) + (1 - kWholeWaves) * waves;
+}
 
 MatrixMachine matrix_machine(const DeviceRates& device, double flops, bool vector_lanes) {
   const MatrixTraits& traits = vector_lanes ? device.traits.vector : device.traits.tensor;

@@ -38,6 +38,10 @@ struct MatrixMachine {
   const MatrixTraits* traits = nullptr;
 };
 
+/// Waves of equal blocks as time: a lone partial wave takes a whole one; later ones are spread in part (big tiles mix
+/// with small ones, blocks of different waves overlap).
+double quantised_waves(double waves);
+
 MatrixMachine matrix_machine(const DeviceRates& device, double flops, bool vector_lanes);
 
 /// What the library is taken to have chosen, and what it comes to.

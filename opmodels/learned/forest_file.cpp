@@ -91,6 +91,35 @@ Result<LearnedModel::Feature> parse_feature(LearnedKernel kernel, const std::vec
   return feature;
 }
 
+/// "2+4": element bytes, or "none".
+Result<unsigned> parse_widths(std::string_view text) {
+  unsigned widths = 0;
+  if (text == "none") return widths;
+  for (const std::string_view word : split(text, '+')) {
+    if (word != "1" && word != "2" && word != "4" && word != "8")
+      return bad_file("device: found '" + std::string(text) + "', expected bytes of an element such as 2+4, or none");
+    widths |= static_cast<unsigned>(word[0] - '0');
+  }
+  return widths;
+}
+
+Result<void> parse_device(const std::vector<std::string_view>& words, LearnedModel& model) {
+  if (model.devices.size() >= kMaxDevices) return bad_file("found more devices than " + std::to_string(kMaxDevices));
+  model.devices.emplace_back();
+  for (std::size_t i = 0; i < kDeviceFeatures; ++i) {
+    TRY_ASSIGN(model.devices.back()[i], parse_number(words[i + 1]));
+  }
+  if (words.size() == kDeviceFeatures + 1) return {};
+  TRY_ASSIGN(const float hbm, parse_number(words[kDeviceFeatures + 1]));
+  TRY_ASSIGN(const float floor, parse_number(words[kDeviceFeatures + 2]));
+  if (!(hbm > 0 && floor > 0)) return bad_file("device: found a rate or a time that is not positive");
+  TRY_ASSIGN(const unsigned widths, parse_widths(words[kDeviceFeatures + 3]));
+  model.scales.push_back({static_cast<double>(hbm) * 1e9, static_cast<double>(floor) * 1e-6, widths});
+  if (model.scales.size() != model.devices.size())
+    return bad_file("found devices with and without their memory bandwidth, expected all alike");
+  return {};
+}
+
 Result<void> parse_line(std::string_view line, bool& has_kernel, LearnedModel& model) {
   const auto words = split(line, ' ');
   if (words[0] == "kernel" && words.size() == 2) {
@@ -105,14 +134,8 @@ Result<void> parse_line(std::string_view line, bool& has_kernel, LearnedModel& m
     model.data = line.substr(std::min<std::size_t>(5, line.size()));
     return {};
   }
-  if (words[0] == "device" && words.size() == kDeviceFeatures + 1) {
-    if (model.devices.size() >= kMaxDevices) return bad_file("found more devices than " + std::to_string(kMaxDevices));
-    model.devices.emplace_back();
-    for (std::size_t i = 0; i < kDeviceFeatures; ++i) {
-      TRY_ASSIGN(model.devices.back()[i], parse_number(words[i + 1]));
-    }
-    return {};
-  }
+  if (words[0] == "device" && (words.size() == kDeviceFeatures + 1 || words.size() == kDeviceFeatures + 4))
+    return parse_device(words, model);
   if (words[0] != "feature" || words.size() < 2 || !has_kernel)
     return bad_file("found the line '" + std::string(line) + "', expected kernel, data, feature or device");
   if (model.features.size() >= FeatureVector::kMax)

@@ -3,7 +3,8 @@
 //   8 bytes  "dsforest"        u32 version (1)        u32 length of the text
 //   text     lines "kernel NAME", "data WHAT IT WAS TRAINED ON"; one line per feature: "feature NAME free" or "feature
 //            NAME LOW HIGH"; one per device that it was trained on: "device SMS BALANCE L2_BALANCE SM_RATE L2_PER_SM
-//            CAPABILITY"
+//            CAPABILITY [GB/S_OF_MEMORY US_OF_AN_EMPTY_KERNEL WIDTHS]", its features, the two figures that they leave open, and
+//            the bytes of an element that it is a reference for (references.hpp): "2+4", "none"
 //   for each feature, in order:    u16 count, that many f32 thresholds, rising
 //   three forests (median, low, high):  f32 base, f32 leaf unit, u32 trees; a tree is its nodes in preorder:
 //       u8 feature, u8 threshold's index        a split, smaller goes left (the first of the two subtrees that follow)

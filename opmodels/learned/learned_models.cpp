@@ -6,13 +6,13 @@
 #include "base/folder_files.hpp"
 #include "base/log.hpp"
 #include "opmodels/learned/forest_file.hpp"
+#include "opmodels/learned/references.hpp"
+#include "opmodels/learned/size_envelope.hpp"
 
 namespace distsim::opmodels {
 namespace {
 
 constexpr double kOctavesOfTrust = 2;  // chosen: beyond the sizes trained on, until nothing learned is left
-constexpr double kStrangerTrust =
-    0.5;  // on an unknown GPU: least error on GPUs left out of training (docs/op_models.md)
 constexpr double kLibrarySpread =
     0.08;  // 80 % of the pairs of framework versions in aiconfigurator's bf16 products lie within this of each other
 constexpr double kOctavesPerCapability = 1.0 / 30;  // chosen: a generation (capability + 10) is a third of an octave
@@ -70,7 +70,7 @@ LearnedModel::Answer LearnedModel::ask(const FeatureVector& x) const {
   const UsedFeatures used = used_features(*this, x);
   const std::span<const float> values(used.data(), features.size());
   Answer answer;
-  answer.trust = size_trust(*this, x) * device_trust(*this, x);
+  answer.trust = trust(x);
   if (answer.trust == 0) return answer;
   answer.log_ratio = bounded_log(median.value(values));
   answer.log_low = -with_library(std::clamp(low.value(values), -LearnedModels::kMaxLog, 0.0));
@@ -78,10 +78,12 @@ LearnedModel::Answer LearnedModel::ask(const FeatureVector& x) const {
   return answer;
 }
 
+double LearnedModel::trust(const FeatureVector& x) const { return size_trust(*this, x) * device_trust(*this, x); }
+
 double LearnedModel::log_correction(const FeatureVector& x) const {
   const UsedFeatures used = used_features(*this, x);
-  const double trust = size_trust(*this, x) * device_trust(*this, x);
-  return trust == 0 ? 0 : trust * bounded_log(median.value({used.data(), features.size()}));
+  const double trusted = trust(x);
+  return trusted == 0 ? 0 : trusted * bounded_log(median.value({used.data(), features.size()}));
 }
 
 double device_distance(const LearnedModel::Device& a, const LearnedModel::Device& b) {
@@ -93,6 +95,7 @@ double device_distance(const LearnedModel::Device& a, const LearnedModel::Device
 
 void LearnedModels::add(LearnedModel model) {
   model.source = "learned " + std::string(name_of(model.kernel));
+  for (std::size_t i = 0; i < model.devices.size(); ++i) model.envelopes.push_back(std::make_shared<RowEnvelopes>());
   auto& place = models_[static_cast<std::size_t>(model.kernel)];
   place = std::make_shared<const LearnedModel>(std::move(model));
 }

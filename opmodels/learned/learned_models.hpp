@@ -34,9 +34,17 @@ struct LearnedModel {
   using Device = std::array<float, kDeviceFeatures>;
   LearnedKernel kernel = LearnedKernel::streaming;
   std::vector<Feature> features;
-  std::vector<Device> devices;  ///< that it was trained on
-  std::string data;             ///< what it was trained on
-  std::string source;           ///< "learned product16": Cost::source
+  /// What the ratios among a device's features leave open, and where it was measured well.
+  struct Scale {
+    double hbm = 0;       ///< bytes/s, data sheet
+    double floor = 0;     ///< seconds of an empty kernel
+    unsigned widths = 0;  ///< bytes of an element (1, 2, 4, 8) that it is a reference for, added up
+  };
+  std::vector<Device> devices;                           ///< that it was trained on
+  std::vector<Scale> scales;                             ///< of the devices; empty in files that do not state it
+  std::vector<std::shared_ptr<RowEnvelopes>> envelopes;  ///< of the devices: made once, whatever GPU is priced by them
+  std::string data;                                      ///< what it was trained on
+  std::string source;                                    ///< "learned product16": Cost::source
   Forest median{0}, low{0}, high{0};
 
   struct Answer {
@@ -44,6 +52,8 @@ struct LearnedModel {
     double trust = 0;
   };
   Answer ask(const FeatureVector& features) const;
+  /// Only the trust, which asks no tree.
+  double trust(const FeatureVector& features) const;
   /// Only trust times log_ratio, a third of the work.
   double log_correction(const FeatureVector& features) const;
 };

@@ -25,7 +25,7 @@ double positive_or_zero(std::string_view text) {
 }
 
 std::string header_line(LearnedKernel kernel) {
-  std::string line = "kernel,gpu,op,pass,dtype,timing,held_back,measured,launch,tail,other,seconds";
+  std::string line = "kernel,gpu,op,pass,dtype,timing,held_back,hbm_GBps,floor_us,measured,launch,tail,other,seconds";
   for (const std::string_view name : feature_names(kernel)) (line += ',') += name;
   return line + '\n';
 }
@@ -68,17 +68,22 @@ class Writer {
     const auto parsed = op_from_row(columns_, row);
     if (!models.ok() || !parsed.ok() || measured == 0) return "";
     std::string lines;
-    for (const Prepared& one : prepare(**models, *parsed, kernel_)) lines += text(fields, *parsed, one, measured);
+    for (const Prepared& one : prepare(**models, *parsed, kernel_)) {
+      lines += text(fields, *parsed, one, measured, (*models)->rates(parsed->warm));
+    }
     return lines;
   }
 
  private:
-  std::string text(const OpFields& fields, const OpRow& row, const Prepared& p, double measured) const {
+  std::string text(const OpFields& fields, const OpRow& row, const Prepared& p, double measured,
+                   const DeviceRates& rates) const {
     std::string line(name_of(kernel_));
     for (const std::string_view column : {"gpu", "op", "pass", "dtype", "timing"}) {
       line += ',' + csv_field(fields.text(column));
     }
     line += is_held_back(shape_text(fields)) ? ",1" : ",0";
+    append_number(line, rates.hbm * 1e-9);
+    append_number(line, rates.floor * 1e6);
     const HostShare host = host_share(row.timing, row.call, fields.text("gpu"), row.calls);
     append_number(line, measured * p.share);
     for (const double seconds : {host.launch * p.share, host.tail * p.share, p.other * p.share, p.sample.seconds})

@@ -1,9 +1,10 @@
 // Measured rows as what the learned models are trained on: features, the analytic time, and what of the measurement is
 // not that kernel.
 //
-// Output columns: kernel, gpu, op, pass, dtype, timing, held_back, measured, launch, tail, other, seconds, then the
-// kernel's features by name. Times are in microseconds.
+// Output columns: kernel, gpu, op, pass, dtype, timing, held_back, hbm_GBps, floor_us, measured, launch, tail, other,
+// seconds, then the kernel's features by name. Times are in microseconds.
 //   held_back  1 for the shapes that no shipped model may see (is_held_back), else 0
+//   hbm_GBps, floor_us   of the GPU: what the ratios among its features leave open
 //   measured   = launch + max(other + ratio * seconds, tail); the model learns log(ratio)
 // A row of several kernels of one kind (both gradients of a product) gives a line for each, all its times scaled by the
 // kernel's analytic share. Rows of other kernels, of devices that are not known and without a latency are left out.

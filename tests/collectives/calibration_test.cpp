@@ -83,8 +83,8 @@ TEST(Carry, DisagreementWidensTheRange) {
   const topology::Topology t = a100_cluster(2);
   const topology::GroupFacts two = t.facts(first_ranks(16));
   const AnalyticModel model(graph::CollectiveKind::all_reduce, two, {});
-  const LibraryCurve a{made_of(model, 1, 1), two, Origin::own_system, "a", {}},
-      b{made_of(model, 1.4, 1.4), two, Origin::sibling_system, "b", {}};
+  const LibraryCurve a{made_of(model, 1, 1), two, Origin::user, "a", {}},  // his own: no other site's spread
+      b{made_of(model, 1.4, 1.4), two, Origin::user, "b", {}};
   const auto width = [](const graph::Cost& c) { return c.high.us() / c.low.us(); };
   const double bytes = 1 << 20;
   EXPECT_GT(width(*Pricer(graph::CollectiveKind::all_reduce, two, {}, {a, b}).price(bytes)),

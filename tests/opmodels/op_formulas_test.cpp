@@ -18,7 +18,7 @@ constexpr double kInfinite = std::numeric_limits<double>::infinity();
 /// 100 SMs of 1 TFLOP/s, free memory, one tile size, no losses: what is left is tiles and waves.
 struct PlainMachine {
   std::array<Tile, 1> tiles{{{128, 128}}};
-  MatrixTraits traits{1.0, 0.0, 1e-6, 1, 1, tiles};
+  MatrixTraits traits{1.0, 0.0, 1e-6, 1, 1, 100, tiles};
   MatrixMachine machine{1e14, 100, kInfinite, kInfinite, kInfinite, 2e-6, &traits};
   double us(double m, double n, double k, double max_split = 1) const {
     MatrixShape shape{1, m, n, k};

@@ -184,9 +184,15 @@ TEST(OpModels, GivenDurationsComeBackExactly) {
   for (const std::int64_t ps : {std::int64_t{0}, std::int64_t{1}, std::int64_t{123'456'789'012'345}}) {
     const auto cost = m.price(graph::Measured{Duration::picoseconds(ps)});
     EXPECT_EQ(cost->mean.ps(), ps);
-    EXPECT_EQ(cost->low, cost->high);
     EXPECT_EQ(cost->basis, graph::Basis::measured);
+    if (ps < 1000) continue;
+    EXPECT_LT(cost->low, cost->mean) << "what was measured has a spread";
+    EXPECT_GT(cost->high, cost->mean);
   }
+  const auto host = m.price(graph::HostWork{Duration::microseconds(100)});
+  EXPECT_EQ(host->basis, graph::Basis::analytic) << "nobody measured it";
+  EXPECT_EQ(host->mean, Duration::microseconds(100));
+  EXPECT_LT(host->low, host->high);
   EXPECT_EQ(m.price(graph::Absent{})->mean.ps(), 0);
   EXPECT_FALSE(m.price(graph::Measured{Duration::picoseconds(-1)}).ok());
 }

@@ -162,7 +162,7 @@ TEST(OpsValidation, Bf16Products) {
   check("gemm_aic_bf16.csv.gz", {{"all", 0.044, 0.028}, {"L40S linear fwd bf16", 0.075, 0.05}});
 }
 
-TEST(OpsValidation, Fp8Products) { check("gemm_aic_fp8.csv.gz", {{"all", 0.065, 0.035}}); }
+TEST(OpsValidation, Fp8Products) { check("gemm_aic_fp8.csv.gz", {{"all", 0.067, 0.04}}); }
 
 TEST(OpsValidation, Fp16Products) { check("gemm_vidur_fp16.csv.gz", {{"all", 0.026, 0.017}}); }
 
@@ -175,7 +175,7 @@ TEST(OpsValidation, Fp32LinearLayers) {
 TEST(OpsValidation, Fp32BatchedProducts) { check("gemm_neusight_bmm.csv.gz", {{"all", 0.055, 0.035}}); }
 
 TEST(OpsValidation, Convolutions) {
-  check("conv2d.csv.gz", {{"all", 0.16, 0.11}, {"every GPU conv2d fwd fp32", 0.145, 0.105}});
+  check("conv2d.csv.gz", {{"all", 0.165, 0.11}, {"every GPU conv2d fwd fp32", 0.145, 0.105}});
 }
 
 TEST(OpsValidation, PointwiseNormsAndSoftmax) { check("elementwise_norm_softmax.csv.gz", {{"all", 0.10, 0.06}}); }

@@ -1,0 +1,64 @@
+#include "collectives/curves/launch_floor.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace distsim::collectives {
+
+namespace {
+
+constexpr double kFlat = 1.15;         // times the least time of a curve: the flat part; chosen
+constexpr double kLeastShare = 0.5;    // of a time that must be the collective's for the size to be used; chosen
+constexpr double kLeastScatter = 0.1;  // of the floor: dispatch varies by that from run to run; chosen
+constexpr double kDeviations = 1.9;    // of median absolute deviations, from median to 90th percentile of a normal one
+
+double middle_of(std::vector<double> v) {
+  const auto middle = v.begin() + static_cast<std::ptrdiff_t>(v.size() / 2);
+  std::nth_element(v.begin(), middle, v.end());
+  return *middle;
+}
+
+double least_time(const Curve& curve) {
+  const auto least = std::min_element(curve.points.begin(), curve.points.end(),
+                                      [](const CurvePoint& a, const CurvePoint& b) { return a.time_us < b.time_us; });
+  return least->time_us;
+}
+
+/// What is not the collective's, at each size of the flat part.
+std::vector<double> flat_part(const Curve& curve, const AnalyticModel& model) {
+  const double least = least_time(curve);
+  std::vector<double> out;
+  for (const CurvePoint& p : curve.points) {
+    if (p.time_us <= kFlat * least) out.push_back(std::max(0.0, p.time_us - model.time_us(p.bytes)));
+  }
+  return out;
+}
+
+}  // namespace
+
+LaunchFloor launch_floor_of(const Curve& curve, const AnalyticModel& model) {
+  if (curve.timed_by == TimedBy::nccl_tests || curve.points.empty()) return {};
+  if (curve.launch_floor_us > 0) return {curve.launch_floor_us, kLeastScatter * curve.launch_floor_us};
+  std::vector<double> left = flat_part(curve, model);
+  const double us = middle_of(left);
+  for (double& v : left) v = std::abs(v - us);
+  return {us, std::max(kLeastScatter * us, kDeviations * middle_of(left))};
+}
+
+Curve without_launch_floor(Curve curve, const LaunchFloor& floor) {
+  curve.launch_floor_us = floor.us;
+  if (floor.us <= 0) return curve;
+  const auto mostly_floor = [&](const CurvePoint& p) { return p.time_us - floor.us < kLeastShare * p.time_us; };
+  const auto last = std::find_if(curve.points.rbegin(), curve.points.rend(), mostly_floor);
+  curve.points.erase(curve.points.begin(), last.base());
+  for (CurvePoint& p : curve.points) {
+    const double low = p.low_us > 0 ? p.low_us : p.time_us, high = p.high_us > 0 ? p.high_us : p.time_us;
+    p.time_us -= floor.us;
+    p.low_us = std::max(0.1 * p.time_us, low - floor.us - floor.scatter_us);
+    p.high_us = high - floor.us + floor.scatter_us;
+  }
+  return curve;
+}
+
+}  // namespace distsim::collectives

@@ -1,0 +1,107 @@
+// References: learned times carried from the GPUs that a model was trained on to any other, so that better hardware is
+// never slower.
+//
+// A forest knows a few GPUs by heart. Asked about one between or beyond them, its trees step: 18 % more memory
+// bandwidth made kernels slower, and a GPU with none of its figures worse came out behind its predecessor. So a forest is
+// only asked about GPUs that it was trained on (references), and hardware enters by the analytic model, which never
+// falls as a figure gets better:
+//
+//   time(d) = analytic(d) * (learned(r) / analytic(r))^trust          r: the best reference of d's architecture
+//   within  learned(i) / max(1, d / i)  ..  learned(i) * max(1, i / d)   for every reference i of the architecture
+//
+// where d / i is the largest ratio among the figures (flop/s, SM cycles, memory and L2 bandwidth, L2 size, rate of empty
+// kernels): a kernel gains no more than the most improved figure does and loses no more than the worst. Each of these
+// grows no faster than a figure shrinks, and so does their least and largest: time(d) equals what was learned at each
+// reference, as far as the references themselves keep to the rule. Where they do not, the faster one is believed.
+//   trust   1; a half where no GPU of the architecture was measured, and r is of the one before it
+//           (docs/op_models.md)
+// A reference of an older data-centre architecture bounds from above as well: a generation that is no worse in any
+// figure is not slower, unless it was measured so (fp32 products of few waves on A100s). What was measured on the
+// architecture holds against that near the GPU that it was measured on and yields with the fourth power of d / i. Units: seconds.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <vector>
+
+#include "opmodels/learned/learned_models.hpp"
+
+namespace distsim::opmodels {
+
+/// One GPU that a model was trained on, beside the one in question.
+struct Reference {
+  DeviceRates cold, warm;
+  double slower = 1;  ///< at most this many times the reference's time: its largest advantage among the figures
+  double faster = 1;  ///< at least its time over this
+
+  const DeviceRates& rates(bool is_warm) const { return is_warm ? warm : cold; }
+};
+
+/// Those of one kernel.
+struct KernelReferences {
+  std::vector<Reference> near;   ///< of the architecture, the best last; of the one before where there are none
+  std::vector<Reference> older;  ///< of older data-centre architectures
+  bool stranger = false;         ///< `near` is of another architecture
+};
+
+class References {
+ public:
+  /// For every kernel that has a learned model whose file states its GPUs in full; none for others.
+  References(const DeviceRates& device, std::shared_ptr<const LearnedModels> learned);
+  /// Null where the kernel has none. Measured with elements of that many bytes where the architecture has such.
+  const KernelReferences* of(LearnedKernel kernel, double element_bytes) const;
+
+ private:
+  static constexpr std::size_t kWidths = 4;  // element bytes 1, 2, 4, 8
+  std::array<std::array<KernelReferences, kWidths>, kLearnedKernels> kernels_;
+};
+
+/// Part of a learned correction that holds on an architecture that was not measured: least error on GPUs left out of
+/// training (docs/op_models.md).
+inline constexpr double kStrangerTrust = 0.5;
+
+/// Power of the distance to a measured GPU with which it yields to the order of generations; chosen: half at a fifth
+/// more of a figure.
+inline constexpr double kYield = 4;
+
+/// Below this share of the analytic time no kernel is learned to be, as good as never: an older GPU whose analytic time
+/// is so far above is not asked.
+inline constexpr double kLeastLearned = 0.6;
+
+/// The time on `device` from those on references. `learned_on(rates)`: what is learned of the kernel on a reference;
+/// `analytic_on(rates)`: its analytic seconds on any device; `analytic`: the band of the analytic model.
+template <class Learned, class Analytic>
+OpTime by_references(const DeviceRates& device, LearnedKernel kernel, double element_bytes, Spread analytic,
+                     const Learned& learned_on, const Analytic& analytic_on) {
+  const KernelReferences* known = device.references ? device.references->of(kernel, element_bytes) : nullptr;
+  if (known == nullptr) return learned_on(device);
+  const DeviceRates& best = known->near.back().rates(device.warm);
+  OpTime time = learned_on(best);
+  const double ratio = time.seconds / analytic_on(best);
+  double seconds = analytic_on(device) * (known->stranger ? std::pow(ratio, kStrangerTrust) : ratio);
+  double least = time.seconds / known->near.back().faster, most = time.seconds * known->near.back().slower;
+  for (std::size_t i = 0; i + 1 < known->near.size(); ++i) {
+    const Reference& r = known->near[i];
+    const double there = learned_on(r.rates(device.warm)).seconds;
+    most = std::min(most, there * r.slower);
+    least = std::max(least, there / r.faster);
+  }
+  least = known->stranger ? 0 : std::min(least, most);
+  seconds = std::clamp(seconds, least, most);
+  double own = 0;  // what was measured on the architecture, against older ones
+  for (const Reference& r : known->near) own = known->stranger ? 0 : std::max(own, least / std::pow(r.faster, kYield));
+  for (const Reference& r : known->older) {
+    const DeviceRates& there = r.rates(device.warm);
+    if (kLeastLearned * analytic_on(there) * r.slower < seconds)
+      seconds = std::max(own, std::min(seconds, learned_on(there).seconds * r.slower));
+  }
+  time.seconds = seconds;
+  if (known->stranger) {
+    time.spread.low += kStrangerTrust * std::max(0.0, analytic.low - time.spread.low);
+    time.spread.high += kStrangerTrust * std::max(0.0, analytic.high - time.spread.high);
+  }
+  return time;
+}
+
+}  // namespace distsim::opmodels

@@ -1,0 +1,150 @@
+// Laws of prices on every shipped system with its curves: a better link is never slower, more bytes never cost less,
+// more nodes never cost less at the same size, and nothing jumps where a curve begins or ends.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+
+#include "collective_fixture.hpp"
+#include "topology/devices/device_spec.hpp"
+
+namespace distsim::collectives {
+namespace {
+
+using graph::CollectiveKind;
+
+constexpr double kSlack = 1.001;  // a tenth of a percent
+const std::vector<double> kSizes{8, 4096, 65536, 1 << 20, 12e6, 1 << 28, 4e9};
+
+struct System {
+  std::string name;
+  topology::ClusterSpec spec;
+  std::int64_t capability;
+};
+
+std::vector<System> all_systems() {
+  std::vector<System> out;
+  for (const auto& entry : std::filesystem::directory_iterator(test::config("systems"))) {
+    if (entry.path().extension() != ".yaml") continue;
+    const std::string name = entry.path().stem().string();
+    const topology::ClusterSpec spec = read_config("systems/" + name + ".yaml", topology::cluster_schema());
+    const topology::DeviceSpec device = read_config("devices/" + spec.device + ".yaml", topology::device_schema());
+    out.push_back({name, spec, device.compute_capability});
+  }
+  return out;
+}
+
+bool has_network(const System& s) { return s.spec.nic.count > 0 && s.spec.gpu_links.domain_nodes <= 1; }
+
+topology::Topology built(const System& s, std::int64_t nodes) {
+  topology::ClusterSpec spec = s.spec;
+  spec.nodes = std::max<std::int64_t>(nodes, spec.gpu_links.domain_nodes);
+  return *topology::Topology::build(spec, s.capability);
+}
+
+CollectiveModels with_curves(const topology::Topology& t) {
+  CollectiveOptions options;
+  options.curve_dirs = {test::config("curves")};
+  return models_of(t, options);
+}
+
+graph::Cost cost_of(const CollectiveModels& models, CollectiveKind kind, const topology::GroupFacts& facts,
+                    double bytes) {
+  return *models.price({kind, static_cast<std::int64_t>(bytes), graph::DType::fp32, {}, {}}, facts);
+}
+
+TEST(NetworkLaws, MoreNodesNeverCostLessUnlessMeasuredSo) {
+  for (const System& s : all_systems()) {
+    if (!has_network(s)) continue;
+    const topology::Topology t = built(s, 128);
+    const CollectiveModels models = with_curves(t);
+    std::vector<double> most(kSizes.size(), 0);
+    for (const std::uint32_t nodes : {2u, 3u, 4u, 6u, 8u, 12u, 16u, 24u, 32u, 48u, 64u, 96u, 128u}) {
+      const topology::GroupFacts facts = t.facts(first_ranks(nodes * t.gpus_per_node()));
+      for (std::size_t i = 0; i < kSizes.size(); ++i) {
+        const graph::Cost c = cost_of(models, CollectiveKind::all_reduce, facts, kSizes[i]);
+        const bool measured = c.basis == graph::Basis::measured || c.basis == graph::Basis::interpolated ||
+                              c.basis == graph::Basis::extrapolated;
+        if (!measured) EXPECT_GE(c.mean.us() * kSlack, most[i]) << s.name << " " << nodes << " " << kSizes[i];
+        most[i] = std::max(most[i], c.mean.us());
+      }
+    }
+  }
+}
+
+TEST(NetworkLaws, MoreBytesNeverCostLessAndNothingJumps) {
+  for (const System& s : all_systems()) {
+    const topology::Topology t = built(s, has_network(s) ? 4 : 1);
+    const CollectiveModels models = with_curves(t);
+    for (const CollectiveKind kind : {CollectiveKind::all_reduce, CollectiveKind::all_gather,
+                                      CollectiveKind::all_to_all, CollectiveKind::broadcast}) {
+      for (const std::uint32_t nodes : {1u, 2u, 4u}) {
+        const std::uint32_t ranks = nodes * t.gpus_per_node();
+        if (ranks < 2 || nodes > t.nodes()) continue;
+        const topology::GroupFacts facts = t.facts(first_ranks(ranks));
+        double before = 0;
+        for (double bytes = 1024; bytes < 64e9; bytes *= 1.01) {
+          const double us = cost_of(models, kind, facts, bytes).mean.us();
+          ASSERT_GE(us * (1 + 1e-9), before) << s.name << " " << graph::name_of(kind) << " " << ranks << " " << bytes;
+          if (before > 0) {
+            ASSERT_LT(us, 1.2 * before) << s.name << " " << graph::name_of(kind) << " " << ranks << " " << bytes;
+          }
+          before = us;
+        }
+      }
+    }
+  }
+}
+
+/// One figure of the links, made better by a factor.
+struct Better {
+  const char* name;
+  void (*apply)(topology::ClusterSpec&, double);
+};
+const Better kBetter[] = {
+    {"NIC bandwidth",
+     [](topology::ClusterSpec& s, double f) { s.nic.bandwidth = BytesPerSecond(s.nic.bandwidth.value() * f); }},
+    {"NIC latency",
+     [](topology::ClusterSpec& s, double f) {
+       s.nic.latency = Duration::picoseconds(static_cast<std::int64_t>(static_cast<double>(s.nic.latency.ps()) / f));
+     }},
+    {"NVLink bandwidth",
+     [](topology::ClusterSpec& s, double f) {
+       s.gpu_links.bandwidth_per_link = BytesPerSecond(s.gpu_links.bandwidth_per_link.value() * f);
+     }},
+};
+
+TEST(NetworkLaws, ABetterLinkIsNeverSlower) {
+  for (const System& s : all_systems()) {
+    const std::int64_t nodes = has_network(s) ? 4 : 1;
+    const topology::Topology now = built(s, nodes);
+    const CollectiveModels models = with_curves(now);
+    for (const Better& better : kBetter) {
+      for (const double factor : {1.01, 1.1, 2.0}) {
+        System improved = s;
+        better.apply(improved.spec, factor);
+        const topology::Topology then = built(improved, nodes);
+        const CollectiveModels with_better = with_curves(then);
+        for (const std::uint32_t group : {1u, static_cast<std::uint32_t>(nodes)}) {
+          const std::uint32_t ranks = group * now.gpus_per_node();
+          if (ranks < 2) continue;
+          for (const CollectiveKind kind :
+               {CollectiveKind::all_reduce, CollectiveKind::all_gather, CollectiveKind::all_to_all}) {
+            for (const double bytes : kSizes) {
+              const double before = cost_of(models, kind, now.facts(first_ranks(ranks)), bytes).mean.us();
+              const double after = cost_of(with_better, kind, then.facts(first_ranks(ranks)), bytes).mean.us();
+              EXPECT_LE(after, kSlack * before) << s.name << " " << better.name << " x" << factor << " "
+                                                << graph::name_of(kind) << " " << ranks << " ranks " << bytes;
+              if (factor < 1.05) {
+                EXPECT_GE(after, before / 1.2) << s.name << " " << better.name << " " << bytes;
+              }
+            }
+          }
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace distsim::collectives

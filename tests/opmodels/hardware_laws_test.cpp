@@ -1,0 +1,256 @@
+// Laws of prices in the hardware, for every op of the registry over many shapes on the shipped devices: a device with a
+// better figure is never slower and never jumps, and newer generations are not slower than older ones.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <functional>
+#include <random>
+
+#include "base/config/config_node.hpp"
+#include "opmodels/learned/learned_models.hpp"
+#include "opmodels/registry.hpp"
+#include "test_paths.hpp"
+#include "topology/devices/device_spec.hpp"
+
+namespace distsim::opmodels {
+namespace {
+
+std::shared_ptr<const LearnedModels> shipped_models() {
+  static const auto models = std::make_shared<const LearnedModels>(*LearnedModels::load(test::config("op_models")));
+  return models;
+}
+
+topology::DeviceSpec shipped_device(const std::string& name) {
+  const auto node = parse_yaml_file(test::config("devices/" + name + ".yaml"));
+  EXPECT_TRUE(node.ok()) << name;
+  return *topology::device_schema().read(*node);
+}
+
+OpModels models_of_spec(const topology::DeviceSpec& spec) { return *OpModels::create(spec, shipped_models()); }
+
+std::int64_t sized(std::mt19937& random, double low, double high) {
+  return static_cast<std::int64_t>(std::exp2(low + (high - low) * (static_cast<double>(random()) / 4294967296.0)));
+}
+
+template <class T, std::size_t n>
+T one_of(std::mt19937& random, const T (&values)[n]) {
+  return values[random() % n];
+}
+
+constexpr graph::DType kTypes[] = {graph::DType::fp16, graph::DType::bf16, graph::DType::fp32};
+constexpr graph::DType kMatrixTypes[] = {graph::DType::fp16, graph::DType::bf16, graph::DType::fp32, graph::DType::tf32,
+                                         graph::DType::fp8};
+constexpr graph::Pass kPasses[] = {graph::Pass::forward, graph::Pass::backward};
+
+void add_products(std::mt19937& random, std::vector<graph::Op>& out) {
+  out.emplace_back(graph::Gemm{random() % 3 == 0 ? sized(random, 0, 8) : 1, sized(random, 0, 14),
+                               8 * sized(random, 0, 11), 8 * sized(random, 0, 11), one_of(random, kMatrixTypes)});
+  const std::int64_t side = sized(random, 3, 7);
+  const bool last = random() % 2 == 0;
+  graph::Conv2d c{sized(random, 0, 6), 8 * sized(random, 0, 6), side, side, 8 * sized(random, 0, 6), 3, 3, 1, 1};
+  c.dtype = one_of(random, kTypes);
+  c.channels_last = last;
+  c.pass = one_of(random, kPasses);
+  out.emplace_back(c);
+  out.emplace_back(graph::Attention{sized(random, 0, 5), sized(random, 0, 6), sized(random, 5, 13),
+                                    sized(random, 5, 13), one_of<std::int64_t>(random, {32, 64, 128}),
+                                    random() % 2 == 0, random() % 2 == 0, random() % 2 == 0, graph::DType::fp16,
+                                    one_of(random, kPasses)});
+  out.emplace_back(graph::Interaction{sized(random, 8, 16), sized(random, 2, 6), 8 * sized(random, 1, 5),
+                                      graph::DType::fp16, random() % 2 == 0, one_of(random, kPasses)});
+  graph::CrossLayer cross{sized(random, 8, 16), 64 * sized(random, 0, 6), 0, graph::DType::fp16};
+  cross.rank = random() % 2 == 0 ? 0 : std::max<std::int64_t>(1, cross.width / 4);
+  cross.pass = one_of(random, kPasses);
+  out.emplace_back(cross);
+}
+
+void add_rows(std::mt19937& random, std::vector<graph::Op>& out) {
+  constexpr graph::NormKind kNorms[] = {graph::NormKind::layer, graph::NormKind::rms, graph::NormKind::batch};
+  // Columns as models have them: what trees make of norms of a hundred columns on V100 and A100 is not measured.
+  out.emplace_back(graph::Normalization{one_of(random, kNorms), sized(random, 0, 15), 32 * sized(random, 3, 9),
+                                        one_of(random, kTypes), one_of(random, kPasses), false});
+  out.emplace_back(
+      graph::Softmax{sized(random, 0, 17), 8 * sized(random, 0, 11), one_of(random, kTypes), one_of(random, kPasses)});
+  out.emplace_back(graph::Loss{graph::LossKind::cross_entropy, sized(random, 4, 15), sized(random, 1, 15)});
+  out.emplace_back(graph::Elementwise{sized(random, 4, 29), static_cast<double>(random() % 4), 1,
+                                      static_cast<double>(random() % 100), one_of(random, kTypes)});
+}
+
+void add_movement(std::mt19937& random, std::vector<graph::Op>& out) {
+  constexpr graph::CopyKind kCopies[] = {graph::CopyKind::d2d, graph::CopyKind::h2d};
+  out.emplace_back(graph::Copy{one_of(random, kCopies), sized(random, 4, 30)});
+  out.emplace_back(graph::Concat{sized(random, 4, 30), sized(random, 1, 8)});
+  out.emplace_back(graph::Transpose{sized(random, 0, 13), sized(random, 0, 13)});
+  constexpr graph::OptimizerKind kOptimizers[] = {graph::OptimizerKind::sgd, graph::OptimizerKind::adam,
+                                                  graph::OptimizerKind::lamb};
+  out.emplace_back(graph::Optimizer{one_of(random, kOptimizers), sized(random, 10, 30), sized(random, 0, 9)});
+  constexpr graph::SparseUpdate kUpdates[] = {graph::SparseUpdate::fused, graph::SparseUpdate::atomic,
+                                              graph::SparseUpdate::sort_dedup};
+  graph::EmbeddingBag bag;
+  bag.tables.assign(1 + random() % 8, {sized(random, 6, 24), 8 * sized(random, 0, 5),
+                                       static_cast<double>(sized(random, 0, 6)), random() % 2 == 0 ? 0 : 1.05});
+  bag.batch = sized(random, 6, 16);
+  bag.pass = one_of(random, kPasses);
+  bag.update = one_of(random, kUpdates);
+  bag.table_batched = random() % 2 == 0;
+  out.emplace_back(bag);
+}
+
+/// Examples of the registry and shapes at random.
+std::vector<graph::Op> many_ops(int draws) {
+  std::vector<graph::Op> out;
+  for (const OpModelEntry& entry : op_model_entries()) {
+    if (graph::work_of(entry.example) == graph::Work::kernel) out.push_back(entry.example);
+  }
+  out.emplace_back(graph::Normalization{graph::NormKind::layer, 8192, 1024, graph::DType::fp16});
+  std::mt19937 random(11);
+  for (int i = 0; i < draws; ++i) {
+    add_products(random, out);
+    add_rows(random, out);
+    add_movement(random, out);
+  }
+  return out;
+}
+
+struct Better {
+  std::string name;
+  std::function<void(topology::DeviceSpec&, double)> apply;
+};
+
+void scale_peaks(topology::DeviceSpec& d, double factor) {
+  for (auto& [type, rate] : d.peak) rate = FlopsPerSecond(rate.value() * factor);
+}
+
+/// Each hardware figure of a device, made better by a factor.
+std::vector<Better> all_figures() {
+  std::vector<Better> out{
+      {"memory bandwidth", [](auto& d, double f) { d.hbm.bandwidth = BytesPerSecond(d.hbm.bandwidth.value() * f); }},
+      {"L2 bandwidth", [](auto& d, double f) { d.l2.bandwidth = BytesPerSecond(d.l2.bandwidth.value() * f); }},
+      {"L2 size",
+       [](auto& d, double f) {
+         d.l2.capacity = Bytes(static_cast<std::int64_t>(static_cast<double>(d.l2.capacity.value()) * f));
+       }},
+      {"clock",
+       [](auto& d, double f) {
+         d.clock = {Hertz(d.clock.boost.value() * f), Hertz(d.clock.sustained.value() * f)};
+         scale_peaks(d, f);
+       }},
+      {"SMs",
+       [](auto& d, double f) {
+         const auto before = static_cast<double>(d.sm_count);
+         d.sm_count = static_cast<std::int64_t>(std::ceil(before * f));
+         scale_peaks(d, static_cast<double>(d.sm_count) / before);
+       }},
+      {"kernel floor",
+       [](auto& d, double f) { d.launch.kernel_floor = *Duration::from_seconds(d.launch.kernel_floor.seconds() / f); }},
+      {"PCIe", [](auto& d, double f) { d.pcie_bandwidth = BytesPerSecond(d.pcie_bandwidth.value() * f); }}};
+  for (const char* type : {"fp16", "bf16", "fp8", "tf32"}) {
+    out.push_back({type, [type](auto& d, double f) {
+                     if (const auto rate = d.peak.find(type); rate != d.peak.end())
+                       rate->second = FlopsPerSecond(rate->second.value() * f);
+                   }});
+  }
+  out.push_back({"fp32 lanes", [](auto& d, double f) {
+                   for (const char* type : {"fp32", "vector_fp32", "vector_fp16"}) {
+                     if (const auto rate = d.peak.find(type); rate != d.peak.end())
+                       rate->second = FlopsPerSecond(rate->second.value() * f);
+                   }
+                 }});
+  return out;
+}
+
+/// Microseconds; 0 where the device has no such type.
+double price_us(const OpModels& models, const graph::Op& op) {
+  const auto cost = models.price(op);
+  return cost.ok() ? cost->mean.us() : 0;
+}
+
+std::vector<std::string> nvidia_devices() {
+  std::vector<std::string> out;
+  for (const auto& file : std::filesystem::directory_iterator(test::config("devices")))
+    out.push_back(file.path().stem().string());
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+constexpr double kTenthOfAPercent = 1.001;
+constexpr double kLargestJump = 1.2;  // for one percent
+
+TEST(HardwareLaws, ABetterFigureIsNeverSlowerAndNeverJumps) {
+  const std::vector<graph::Op> ops = many_ops(12);
+  std::size_t checked = 0;
+  for (const std::string& device : nvidia_devices()) {
+    const topology::DeviceSpec spec = shipped_device(device);
+    const OpModels now = models_of_spec(spec);
+    std::vector<double> before;
+    for (const graph::Op& op : ops) before.push_back(price_us(now, op));
+    for (const Better& figure : all_figures()) {
+      for (const double factor : {1.01, 1.18, 1.6}) {
+        topology::DeviceSpec improved = spec;
+        figure.apply(improved, factor);
+        const OpModels then = models_of_spec(improved);
+        for (std::size_t i = 0; i < ops.size(); ++i) {
+          const double after = price_us(then, ops[i]);
+          EXPECT_LE(after, kTenthOfAPercent * before[i])
+              << device << ": " << figure.name << " x" << factor << ": " << graph::describe(ops[i]);
+          if (factor == 1.01) {
+            EXPECT_GE(kLargestJump * after, before[i])
+                << device << ": " << figure.name << " x" << factor << ": " << graph::describe(ops[i]);
+          }
+          ++checked;
+        }
+      }
+    }
+  }
+  EXPECT_GT(checked, 100'000u);
+}
+
+/// What a newer device may be slower by, because a figure of it is worse: the A100's L2 passes 6 % fewer bytes than the
+/// V100's and its clock is 8 % lower; by their data sheets the plain lanes of one SM of a GB200 are 2.4 % slower than
+/// those of a B200.
+struct Step {
+  const char *older, *newer;
+  double slack;
+};
+constexpr Step kGenerations[] = {{"v100_sxm2_32gb", "a100_sxm4_80gb", 1.09},
+                                 {"a100_sxm4_80gb", "h100_sxm5_80gb", 1.001},
+                                 {"h100_sxm5_80gb", "h200_sxm", 1.001},
+                                 {"h200_sxm", "b200", 1.001},
+                                 {"b200", "b300", 1.001},
+                                 {"b200", "gb200", 1.025}};
+
+TEST(HardwareLaws, NewerGenerationsAreNotSlower) {
+  constexpr double kLong = 20;  // us; below it launches and waves decide
+  for (const Step& step : kGenerations) {
+    const OpModels older = models_of_spec(shipped_device(step.older)),
+                   newer = models_of_spec(shipped_device(step.newer));
+    for (const graph::Op& op : many_ops(150)) {
+      const double before = price_us(older, op), after = price_us(newer, op);
+      if (before < kLong || after == 0) continue;
+      EXPECT_LE(after, step.slack * before) << step.older << " -> " << step.newer << ": " << graph::describe(op);
+    }
+  }
+}
+
+/// The examples of the report: LayerNorm 8192 x 1024 took 15.3 us on H100, 21.4 on H200 and 20.6 on B200.
+TEST(HardwareLaws, ANormIsNotSlowerForFasterMemory) {
+  const graph::Normalization norm{graph::NormKind::layer, 8192, 1024, graph::DType::fp16};
+  double before = 1e9;
+  for (const char* device : {"v100_sxm2_32gb", "a100_sxm4_80gb", "h100_sxm5_80gb", "h200_sxm", "b200", "b300"}) {
+    const double us = price_us(models_of_spec(shipped_device(device)), norm);
+    EXPECT_LE(us, before) << device;
+    before = us;
+  }
+}
+
+TEST(References, AtATrainedDeviceAPriceIsWhatWasLearnedThere) {
+  const topology::DeviceSpec spec = shipped_device("a100_sxm4_80gb");
+  const OpModels models = models_of_spec(spec);
+  const auto cost = models.price(graph::Gemm{1, 4096, 4096, 4096, graph::DType::bf16});
+  ASSERT_TRUE(cost.ok());
+  EXPECT_EQ(cost->basis, graph::Basis::learned);
+}
+
+}  // namespace
+}  // namespace distsim::opmodels
