@@ -67,7 +67,7 @@ double out_of_a_node(Traffic traffic, CollectiveKind kind, Grid grid, double byt
   }
 }
 
-class EverySchedule : public testing::TestWithParam<const AlgorithmInfo*> {};
+class EveryUplinkSchedule : public testing::TestWithParam<const AlgorithmInfo*> {};
 std::vector<const AlgorithmInfo*> algorithms_with_schedule() {
   std::vector<const AlgorithmInfo*> out;
   for (const AlgorithmInfo* a : algorithms()) {
@@ -75,10 +75,10 @@ std::vector<const AlgorithmInfo*> algorithms_with_schedule() {
   }
   return out;
 }
-INSTANTIATE_TEST_SUITE_P(Registry, EverySchedule, testing::ValuesIn(algorithms_with_schedule()),
+INSTANTIATE_TEST_SUITE_P(Registry, EveryUplinkSchedule, testing::ValuesIn(algorithms_with_schedule()),
                          [](const auto& p) { return std::string(p.param->name); });
 
-TEST_P(EverySchedule, PutsOnTheUplinksWhatItsTrafficSays) {
+TEST_P(EveryUplinkSchedule, PutsOnTheUplinksWhatItsTrafficSays) {
   constexpr double kOver = 5;
   for (const CollectiveKind kind : kAllKinds) {
     if (!GetParam()->kinds.contains(kind)) continue;
@@ -153,8 +153,11 @@ TEST(Uplinks, ARingCrossesEachLeafOnce) {
   const double free = time_us(CollectiveKind::all_reduce, fat_tree(8, 4, 1), k256MiB, mode);
   EXPECT_EQ(time_us(CollectiveKind::all_reduce, fat_tree(8, 4, 2), k256MiB, mode), free);
   EXPECT_EQ(time_us(CollectiveKind::all_reduce, fat_tree(8, 4, 4), k256MiB, mode), free);
-  // At 8:1 the uplinks of 4 nodes carry half of what one sends.
-  EXPECT_NEAR(time_us(CollectiveKind::all_reduce, fat_tree(8, 4, 8), k256MiB, mode) / free, 2, 0.1);
+  // At 8:1 the uplinks of 4 nodes carry half of what one sends, at 16:1 a quarter.
+  const double eight = time_us(CollectiveKind::all_reduce, fat_tree(8, 4, 8), k256MiB, mode);
+  EXPECT_GT(eight, 1.8 * free);  // NVLink is a little slower than the NICs here
+  EXPECT_LE(eight, 2 * free);
+  EXPECT_NEAR(time_us(CollectiveKind::all_reduce, fat_tree(8, 4, 16), k256MiB, mode) / eight, 2, 0.05);
   EXPECT_EQ(time_us(CollectiveKind::all_reduce, fat_tree(16, 8, 8), k256MiB, mode),
             time_us(CollectiveKind::all_reduce, fat_tree(16, 8, 1), k256MiB, mode));
 }
