@@ -1,7 +1,8 @@
 #include "topology/uplinks.hpp"
 
 #include <algorithm>
-#include <limits>
+#include <optional>
+#include <vector>
 
 #include "topology/double_tree.hpp"
 
@@ -142,11 +143,60 @@ double part_of_nics(const TopologyParts& t, Siblings siblings, double nics_per_t
   return shared ? nics_per_tray / static_cast<double>(t.spec.nic.count) : 1;
 }
 
-/// Of the nodes under a leaf or pod those that the group has, where all of them communicate.
-double part_of_nodes(const TopologyParts& t, const LevelPlace& place, std::size_t unit, std::uint64_t nodes_per_unit) {
-  const std::uint64_t first = place.unit_numbers[unit] * nodes_per_unit;
-  return place.under[unit] / static_cast<double>(std::min<std::uint64_t>(nodes_per_unit, t.nodes - first));
-}
+/// What else is under the leaves and pods of a group while its siblings communicate: groups like it.
+///
+/// Groups of N nodes next to each other tile the job's nodes. Of those beside a group only two can send over its
+/// uplinks: that at the first node of its first leaf, and that at the last node of its last one. Groups with other nodes
+/// in between share what they have by their numbers of nodes.
+class Beside {
+ public:
+  Beside(const TopologyParts& t, std::span<const std::uint32_t> members, const LevelPlace& place,
+         std::uint64_t nodes_per_unit)
+      : t_(t), members_(members), place_(place), per_unit_(nodes_per_unit), first_(members.front() / t.gpus) {
+    const auto trays = static_cast<std::uint64_t>(place.trays);
+    tiles_ = members.back() / t.gpus - first_ + 1 == trays && first_ % trays == 0;
+    if (!tiles_) return;
+    add(place.unit_numbers.front() * per_unit_ / trays);
+    const std::uint64_t end = std::min<std::uint64_t>((place.unit_numbers.back() + 1) * per_unit_, t.nodes);
+    add((end - 1) / trays);
+  }
+
+  /// Part of a unit's uplinks that is left to the group, whose own load is `own`.
+  double part(Traffic traffic, double rails, std::size_t unit, double own) const {
+    if (!tiles_) return part_of_nodes(unit);
+    double all = own;
+    for (const LevelPlace& other : others_) {
+      const auto at = std::find(other.unit_numbers.begin(), other.unit_numbers.end(), place_.unit_numbers[unit]);
+      if (at == other.unit_numbers.end()) continue;
+      all += UplinkLoads(other).of(traffic, rails)[static_cast<std::size_t>(at - other.unit_numbers.begin())];
+    }
+    return own / all;
+  }
+
+ private:
+  /// The group of that number, if it is another one and whole.
+  void add(std::uint64_t number) {
+    const auto trays = static_cast<std::uint64_t>(place_.trays);
+    if (number == first_ / trays || (number + 1) * trays > t_.nodes || (number == last_added_ && !others_.empty()))
+      return;
+    last_added_ = number;
+    std::vector<std::uint32_t> shifted(members_.begin(), members_.end());
+    for (std::uint32_t& m : shifted) m = static_cast<std::uint32_t>(m + (number * trays - first_) * t_.gpus);
+    others_.push_back(place_on(t_, shifted, per_unit_));
+  }
+
+  double part_of_nodes(std::size_t unit) const {
+    const std::uint64_t first = place_.unit_numbers[unit] * per_unit_;
+    return place_.under[unit] / static_cast<double>(std::min<std::uint64_t>(per_unit_, t_.nodes - first));
+  }
+
+  const TopologyParts& t_;
+  std::span<const std::uint32_t> members_;
+  const LevelPlace& place_;
+  std::uint64_t per_unit_, first_, last_added_ = 0;
+  bool tiles_ = false;
+  std::vector<LevelPlace> others_;
+};
 
 double detour_share(const UplinkLevel& level, Traffic traffic, std::size_t units) {
   if (!level.detours || traffic == Traffic::all_pairs || units < 2) return 1;
@@ -170,12 +220,14 @@ std::array<BytesPerSecond, std::size(kTraffic)> uplink_limits(const TopologyPart
     const double tray_nics = nics / place.trays_of_smallest();
     const double bandwidth = level.bandwidth * t.spec.nic.efficiency * part_of_nics(t, siblings, tray_nics);
     const bool by_rail = rails_meet_at_spine && level.nodes_per_unit == per_leaf;
+    std::optional<Beside> beside;
+    if (siblings == Siblings::active) beside.emplace(t, members, place, level.nodes_per_unit);
     for (const Traffic traffic : kTraffic) {
       const std::vector<double> loads = UplinkLoads(place).of(traffic, by_rail ? rails : 1);
       BytesPerSecond& limit = limits[static_cast<std::size_t>(traffic)];
       for (std::size_t u = 0; u < loads.size(); ++u) {
         if (loads[u] <= 1e-12) continue;  // what rounding leaves
-        const double part = siblings == Siblings::active ? part_of_nodes(t, place, u, level.nodes_per_unit) : 1;
+        const double part = beside ? beside->part(traffic, by_rail ? rails : 1, u, loads[u]) : 1;
         const BytesPerSecond here(bandwidth * part * detour_share(level, traffic, loads.size()) / loads[u]);
         if (limit.value() == 0 || here < limit) limit = here;
       }

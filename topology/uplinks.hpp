@@ -15,7 +15,8 @@
 // under one leaf: all_pairs is m (N - 1 - (m - 1) / rails) / (N - 1) there.
 //
 // capacity: of a rail-optimised fabric the uplinks of the rails that the group uses, else those of all NICs. Where
-// siblings communicate, all nodes under u are taken to load its uplinks alike, and the group has the part of its own.
+// siblings communicate, they are taken to be groups like this one, which tile the nodes of the job: each has the part of
+// the uplinks that it has in their load, or, where other nodes are between those of a group, in the nodes under u.
 // In a dragonfly the global links between two groups are only a part of what each has, and the rest is reached by
 // detours over other groups (Valiant routing), which load global links twice: of P groups, traffic other than all_pairs
 // has (1 + 1 / (P - 1)) / 2 of the capacity. Direct links within a group are taken as one pool.

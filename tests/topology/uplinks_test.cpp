@@ -125,6 +125,21 @@ TEST(Uplinks, GroupsSideBySideShareThem) {
   EXPECT_DOUBLE_EQ(limit_of(t.facts(pair, Siblings::active), Traffic::all_pairs), 96e9);
 }
 
+TEST(Uplinks, OnlyGroupsAtTheEdgeOfALeafLoadItsUplinks) {
+  // Groups of 6 nodes side by side, 8 rails each, under leaves of 4 at 8:1: leaf 1 has nodes 4 and 5 of the first group
+  // and 6 and 7 of the second, a ring of each goes out, and each has half of 4 x 24 / 8.
+  const Topology t = Topology::build(narrow_cluster(12, 4, 8), 80).value();
+  Ranks first, second;
+  for (std::uint32_t node = 0; node < 6; ++node) first.push_back(node * 8 + 3), second.push_back((node + 6) * 8 + 3);
+  EXPECT_DOUBLE_EQ(limit_of(t.facts(first, Siblings::active), Traffic::ring), 6e9);
+  EXPECT_DOUBLE_EQ(limit_of(t.facts(second, Siblings::active), Traffic::ring), 6e9);
+  // Groups of 4: none leaves its leaf. Of groups of 3 the first does not either; the second shares leaf 1 with the third.
+  EXPECT_DOUBLE_EQ(limit_of(t.facts(Ranks{3, 11, 19, 27}, Siblings::active), Traffic::ring), 0);
+  EXPECT_DOUBLE_EQ(limit_of(t.facts(Ranks{3, 11, 19}, Siblings::active), Traffic::ring), 0);
+  EXPECT_DOUBLE_EQ(limit_of(t.facts(Ranks{27, 35, 43}, Siblings::active), Traffic::ring), 6e9);
+  EXPECT_DOUBLE_EQ(limit_of(t.facts(Ranks{27, 35, 43}), Traffic::ring), 96e9);  // alone
+}
+
 TEST(Uplinks, ADomainMayBeUnderSeveralLeaves) {
   // Two racks of 18 trays under 9 leaves of 4 trays: leaf 4 has two of each rack, the others four of one. A tray sends
   // to the 18 of the other rack.
