@@ -98,6 +98,7 @@ struct KeyHash {
     mix((std::uint64_t{f.nodes} << 40) ^ (std::uint64_t{f.min_per_node} << 20) ^ f.max_per_node);
     mix(static_cast<std::uint64_t>(f.inter_latency.ps()));
     mix(std::hash<double>{}(f.node_bandwidth.value()));
+    mix(std::hash<double>{}(f.network_rate(topology::Traffic::all_pairs).value()));
     mix(std::hash<double>{}(f.intra_ring_bandwidth.value()));
     return h;
   }

@@ -53,9 +53,18 @@ bool same_traffic(const LibraryCurve& c, const topology::GroupFacts& asked) {
   return c.curve.groups_at_once == 0 || c.facts.beside_others == asked.beside_others;
 }
 
-bool same_rates(const topology::GroupFacts& a, const topology::GroupFacts& b) {
+/// Uplinks count as far as the model's algorithms load them: a fabric that is too narrow for all_to_all may leave rings
+/// as they were.
+bool same_network(const topology::GroupFacts& a, const topology::GroupFacts& b, const AnalyticModel& model) {
+  return std::all_of(model.candidates().begin(), model.candidates().end(), [&](const Candidate& c) {
+    const topology::Traffic traffic = c.algorithm->traffic;
+    return near(a.network_rate(traffic).value(), b.network_rate(traffic).value(), kSameRate);
+  });
+}
+
+bool same_rates(const topology::GroupFacts& a, const topology::GroupFacts& b, const AnalyticModel& model) {
   return near(a.intra_bandwidth.value(), b.intra_bandwidth.value(), kSameRate) &&
-         (a.nodes == 1 || near(a.node_bandwidth.value(), b.node_bandwidth.value(), kSameRate)) &&
+         (a.nodes == 1 || same_network(a, b, model)) &&
          near(a.inter_latency.us(), b.inter_latency.us(), kSameLatency) && a.sharp == b.sharp &&
          a.multicast == b.multicast;
 }
@@ -132,10 +141,10 @@ double trust_of(const LibraryCurve& c, graph::CollectiveKind kind, const topolog
 
 /// Relative uncertainty of carrying a curve to the group in question.
 double carry_spread(const LibraryCurve& c, graph::CollectiveKind kind, const topology::GroupFacts& facts,
-                    const LaunchMode& mode) {
+                    const AnalyticModel& model, const LaunchMode& mode) {
   double spread = 0;
   if (!same_shape(c.facts, facts)) spread += kShapeSpread + kSpreadPerOctave * octaves_between(c, facts);
-  if (!same_rates(c.facts, facts)) spread += kRatesSpread;
+  if (!same_rates(c.facts, facts, model)) spread += kRatesSpread;
   if (c.curve.kind != kind) spread += kKindSpread;
   if (!mode_of(c.curve).same_launch(mode)) spread += kLaunchSpread;
   if (!same_traffic(c, facts)) spread += kTrafficSpread;
@@ -143,13 +152,14 @@ double carry_spread(const LibraryCurve& c, graph::CollectiveKind kind, const top
 }
 
 Carry carry_of(const LibraryCurve& c, graph::CollectiveKind kind, const topology::GroupFacts& facts,
-               const LaunchMode& mode) {
+               const AnalyticModel& model, const LaunchMode& mode) {
   if (c.curve.kind != kind || !same_shape(c.facts, facts)) return Carry::regime;
   const LaunchMode measured = mode_of(c.curve);
   const bool same_selection = measured.selection == selection_for(kind, mode.selection);
   const bool same_launch = measured.same_launch(mode) || c.origin == Origin::user;  // the user chose the log
-  return same_rates(c.facts, facts) && same_traffic(c, facts) && same_selection && same_launch ? Carry::none
-                                                                                               : Carry::same_size;
+  return same_rates(c.facts, facts, model) && same_traffic(c, facts) && same_selection && same_launch
+             ? Carry::none
+             : Carry::same_size;
 }
 
 /// The system's own curve of this very group makes those of other kinds superfluous.
@@ -204,7 +214,7 @@ std::vector<Evidence> evidence_for(graph::CollectiveKind kind, const topology::G
   for (const Applicable& s : applicable_curves(kind, facts, mode, library)) {
     if (out.size() == kMostCurves) break;
     const LibraryCurve& c = *s.curve;
-    const Carry carry = carry_of(c, kind, facts, mode);
+    const Carry carry = carry_of(c, kind, facts, model, mode);
     if (carry == Carry::regime && carried_curves == kMostCarried) continue;
     AnalyticModel source(c.curve.kind, c.facts, mode_of(c.curve), constants);
     if (!comparable(c.facts, source, facts, model)) continue;
@@ -216,7 +226,7 @@ std::vector<Evidence> evidence_for(graph::CollectiveKind kind, const topology::G
     if (e.carry == Carry::none) e.target = e.source;
     if (e.carry == Carry::regime) e.share = is_exchange(kind) && c.curve.kind != kind ? 0 : kCarriedShare;
     e.trust = s.trust;
-    e.carry_spread = carry_spread(c, kind, facts, mode);
+    e.carry_spread = carry_spread(c, kind, facts, model, mode);
     e.own = c.origin != Origin::sibling_system;
     e.of_user = c.origin == Origin::user;
     e.source_name = c.source;

@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include "topology/topology_parts.hpp"
+#include "topology/uplinks.hpp"
 
 namespace distsim::topology {
 namespace {
@@ -14,12 +15,21 @@ namespace {
 struct UnitFacts {
   IntraFacts intra;
   double nics = 0;
-  double network = 0;  ///< bytes/s, before oversubscription
-  bool several_rails = false;
+  double network = 0;       ///< bytes/s
+  std::uint32_t rails = 1;  ///< sets of NICs that are nearest to some member
 };
 
 BytesPerSecond port_rate(const TopologyParts& t) {
   return BytesPerSecond(std::min(t.spec.nic.bandwidth.value() * t.spec.nic.efficiency, t.spec.pcie.bandwidth.value()));
+}
+
+std::uint32_t rails_of(const TopologyParts& t, std::span<const std::uint32_t> locals) {
+  std::vector<std::uint32_t> firsts;  // GPUs near the same NICs have the same first one
+  for (const std::uint32_t local : locals) {
+    if (!t.gpu_nics[local % t.gpus].empty()) firsts.push_back(t.gpu_nics[local % t.gpus].front());
+  }
+  std::sort(firsts.begin(), firsts.end());
+  return std::max(1u, static_cast<std::uint32_t>(std::unique(firsts.begin(), firsts.end()) - firsts.begin()));
 }
 
 /// Ports nearest to the members, and the rate they give: no more than the members' own PCIe links.
@@ -28,8 +38,8 @@ void add_network(const TopologyParts& t, std::span<const std::uint32_t> locals, 
   for (const std::uint32_t local : locals) {
     const std::uint32_t first = local / t.gpus * static_cast<std::uint32_t>(t.spec.nic.count);
     for (const std::uint32_t nic : t.gpu_nics[local % t.gpus]) ++users[first + nic];
-    unit.several_rails = unit.several_rails || t.gpu_nics[local % t.gpus] != t.gpu_nics[locals[0] % t.gpus];
   }
+  unit.rails = rails_of(t, locals);
   for (std::size_t nic = 0; nic < users.size(); ++nic) {
     if (users[nic] == 0) continue;
     unit.nics +=
@@ -57,11 +67,11 @@ class Fold {
     facts_.max_per_node = std::max(facts_.max_per_node, members);
     facts_.nics_per_node = first ? unit.nics : std::min(facts_.nics_per_node, unit.nics);
     network_ = first ? unit.network : std::min(network_, unit.network);
-    several_rails_ = several_rails_ || unit.several_rails;
+    rails_ = std::max(rails_, unit.rails);
     if (members > 1) add_intra(unit.intra);
   }
   double network() const { return network_; }
-  bool several_rails() const { return several_rails_; }
+  std::uint32_t rails() const { return rails_; }
 
  private:
   void add_intra(const IntraFacts& intra) {
@@ -74,7 +84,7 @@ class Fold {
 
   GroupFacts& facts_;
   double network_ = 0;
-  bool several_rails_ = false;
+  std::uint32_t rails_ = 1;
 };
 
 /// Walks the runs of members by domain and folds them.
@@ -111,16 +121,13 @@ std::uint32_t switches_spanned(const TopologyParts& t, std::span<const std::uint
   return change_by_spine ? std::max(apart, 3u) : apart;
 }
 
-void add_inter(const TopologyParts& t, std::span<const std::uint32_t> members, const Fold& fold, GroupFacts& facts) {
+void add_inter(const TopologyParts& t, std::span<const std::uint32_t> members, Siblings siblings, const Fold& fold,
+               GroupFacts& facts) {
   facts.nic_bandwidth = port_rate(t);
-  if (facts.nodes < 2) {
-    facts.node_bandwidth = BytesPerSecond(fold.network());
-    return;
-  }
-  const std::uint32_t switches = switches_spanned(t, members, fold.several_rails());
-  facts.inter_latency = t.fabric.latency(switches);
-  facts.node_bandwidth =
-      BytesPerSecond(switches > 1 ? fold.network() / t.spec.fabric.oversubscription : fold.network());
+  facts.node_bandwidth = BytesPerSecond(fold.network());
+  if (facts.nodes < 2) return;
+  facts.inter_latency = t.fabric.latency(switches_spanned(t, members, fold.rails() > 1));
+  facts.uplink_limits = uplink_limits(t, members, siblings, facts.nics_per_node, fold.rails());
   facts.sharp = t.spec.fabric.sharp;
 }
 
@@ -140,16 +147,28 @@ std::string intra_bottleneck(const TopologyParts& t, const GroupFacts& f) {
          std::to_string(std::llround(f.intra_ring_bandwidth.value() / links.bandwidth_per_link.value()));
 }
 
-std::string bottleneck_text(const TopologyParts& t, const GroupFacts& f, double before_oversubscription) {
-  if (f.ranks == 1) return "none";
-  const bool by_network = f.nodes > 1 && (f.max_per_node == 1 || f.node_bandwidth <= f.intra_ring_bandwidth);
-  if (!by_network) return intra_bottleneck(t, f);
-  std::string text =
-      "NIC " + rate_text(t.spec.nic.bandwidth) + " x " + format_quantity(f.nics_per_node, Dimension::none);
-  if (f.node_bandwidth.value() < before_oversubscription) {
-    text += ", leaf uplinks oversubscribed " + format_quantity(t.spec.fabric.oversubscription, Dimension::none) + ":1";
-  }
+/// "leaf uplinks oversubscribed 2:1", where they can be full before the NICs are.
+std::string uplinks_text(const TopologyParts& t, const GroupFacts& f) {
+  const auto full_first = [&](Traffic traffic) { return f.network_rate(traffic) < f.node_bandwidth; };
+  if (std::none_of(std::begin(kTraffic), std::end(kTraffic), full_first)) return "";
+  const FabricSpec& fabric = t.spec.fabric;
+  std::string text;
+  const auto add = [&text](std::string_view what, double ratio) {
+    if (ratio > 1) text += ", " + std::string(what) + " " + format_quantity(ratio, Dimension::none) + ":1";
+  };
+  add("leaf uplinks oversubscribed", fabric.oversubscription);
+  add(t.fabric.direct() ? "global links oversubscribed" : "spine uplinks oversubscribed",
+      fabric.spine_oversubscription);
   return text;
+}
+
+std::string bottleneck_text(const TopologyParts& t, const GroupFacts& f) {
+  if (f.ranks == 1) return "none";
+  const bool by_network =
+      f.nodes > 1 && (f.max_per_node == 1 || f.network_rate(Traffic::ring) <= f.intra_ring_bandwidth);
+  if (!by_network) return intra_bottleneck(t, f);
+  return "NIC " + rate_text(t.spec.nic.bandwidth) + " x " + format_quantity(f.nics_per_node, Dimension::none) +
+         uplinks_text(t, f);
 }
 
 }  // namespace
@@ -165,14 +184,19 @@ GroupFacts group_facts(const TopologyParts& t, std::span<const std::uint32_t> me
   facts.transport = t.spec.nic.transport;
   const Fold fold = fold_units(t, members, siblings, facts);
   facts.multicast = facts.switched() && t.spec.gpu_links.multicast;
-  add_inter(t, members, fold, facts);
+  add_inter(t, members, siblings, fold, facts);
   facts.beside_others = siblings == Siblings::active &&
                         facts.min_per_node < t.gpus_per_domain();  // a node that is all the group's has no others
-  facts.bottleneck = bottleneck_text(t, facts, fold.network());
+  facts.bottleneck = bottleneck_text(t, facts);
   return facts;
 }
 
 bool GroupFacts::nvlink() const { return intra != nullptr && intra->nvlink; }
+BytesPerSecond GroupFacts::network_rate(Traffic traffic) const {
+  const BytesPerSecond limit = uplink_limits[static_cast<std::size_t>(traffic)];
+  return limit.value() > 0 ? std::min(limit, node_bandwidth) : node_bandwidth;
+}
+
 bool GroupFacts::switched() const { return intra != nullptr && intra->switched; }
 
 std::string GroupFacts::key() const {
@@ -182,8 +206,14 @@ std::string GroupFacts::key() const {
                 intra_ring_bandwidth.value(), static_cast<long long>(intra_latency.ps()), multicast, peer_to_peer,
                 nics_per_node, nic_bandwidth.value(), node_bandwidth.value(),
                 static_cast<long long>(inter_latency.ps()), gpu_direct, sharp, beside_others);
-  return text + std::string(intra != nullptr ? intra->name : "") + "/" + std::string(name_of(transport)) + "/" +
-         bottleneck;
+  std::string uplinks;
+  for (const BytesPerSecond limit : uplink_limits) {
+    char one[32];
+    std::snprintf(one, sizeof one, "%a,", limit.value());
+    uplinks += one;
+  }
+  return text + uplinks + std::string(intra != nullptr ? intra->name : "") + "/" + std::string(name_of(transport)) +
+         "/" + bottleneck;
 }
 
 }  // namespace distsim::topology

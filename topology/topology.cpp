@@ -11,6 +11,15 @@ namespace {
 
 constexpr std::int64_t kMaxRanks = std::int64_t{1} << 24;
 
+Result<void> check_uplinks(const FabricSpec& fabric) {
+  if (fabric.shape->uplinks) return {};
+  for (const auto& [key, value] : {std::pair{"fabric.oversubscription", fabric.oversubscription},
+                                   std::pair{"fabric.spine_oversubscription", fabric.spine_oversubscription}}) {
+    if (value > 1) return cluster_error(key, format_quantity(value, Dimension::none), "1 for a single switch");
+  }
+  return {};
+}
+
 Result<void> check_cluster(const ClusterSpec& spec) {
   if (spec.nodes < 1) return cluster_error("nodes", std::to_string(spec.nodes), "at least 1");
   if (spec.gpus_per_node < 1) return cluster_error("gpus_per_node", std::to_string(spec.gpus_per_node), "at least 1");
@@ -32,11 +41,7 @@ Result<void> check_cluster(const ClusterSpec& spec) {
     return cluster_error("nic.count", "0",
                          "at least 1 to join " + counted(static_cast<std::uint64_t>(spec.nodes), "node"));
   }
-  if (!spec.fabric.shape->uplinks && spec.fabric.oversubscription > 1) {
-    return cluster_error("fabric.oversubscription", format_quantity(spec.fabric.oversubscription, Dimension::none),
-                         "1 for a single switch");
-  }
-  return {};
+  return check_uplinks(spec.fabric);
 }
 
 ClusterSpec with_installed_gpus(ClusterSpec spec) {

@@ -5,7 +5,9 @@
 // gpus_per_node.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <span>
 #include <string>
@@ -44,6 +46,17 @@ struct Hop {
 /// group has them to itself.
 enum class Siblings : std::uint8_t { idle, active };
 
+/// Who sends to whom between the nodes of a group, which are in the order of their numbers.
+enum class Traffic : std::uint8_t {
+  ring,       ///< each to the next
+  tree,       ///< up and down both halves of a double binary tree
+  doubling,   ///< to those 1, 2, 4, ... further on; half of all bytes to the next, a quarter to the one after it, ...
+  all_pairs,  ///< each to every other, in equal parts
+  rooted,     ///< one to all others, or all others to one
+};
+inline constexpr Traffic kTraffic[] = {Traffic::ring, Traffic::tree, Traffic::doubling, Traffic::all_pairs,
+                                       Traffic::rooted};
+
 /// What a group of ranks has at its disposal; the input of every collective model.
 struct GroupFacts {
   std::uint32_t ranks = 0;
@@ -60,17 +73,21 @@ struct GroupFacts {
   double nics_per_node =
       0;  ///< NICs nearest to the members of one node, smallest node; a fraction where siblings share them
   BytesPerSecond nic_bandwidth;   ///< of one NIC, per direction, after efficiency
-  BytesPerSecond node_bandwidth;  ///< network rate of the group's part of one node, per direction, after efficiency and
-                                  ///< oversubscription
-  Duration inter_latency;         ///< one way between nodes of the group, worst pair
+  BytesPerSecond node_bandwidth;  ///< of the NICs of the group's part of one node together, per direction, after
+                                  ///< efficiency
+  /// By Traffic: the value of node_bandwidth at which the busiest uplink of a leaf or pod is full (topology/uplinks.hpp).
+  /// 0: no uplink is ever full.
+  std::array<BytesPerSecond, std::size(kTraffic)> uplink_limits{};
+  Duration inter_latency;  ///< one way between nodes of the group, worst pair
   bool gpu_direct = true;
   bool sharp = false;
   bool beside_others = false;  ///< other groups on the same nodes communicate at the same time
   Transport transport = Transport::infiniband;
-  std::string bottleneck;   ///< the slowest link of the group in words: "NIC 25 GB/s x 8"
-  bool nvlink() const;      ///< members of a node are connected by NVLink
-  bool switched() const;    ///< and through switches: every pair at full speed
-  std::string key() const;  ///< equal for groups with equal facts; a cache key
+  std::string bottleneck;                              ///< the slowest link of the group in words: "NIC 25 GB/s x 8"
+  bool nvlink() const;                                 ///< members of a node are connected by NVLink
+  bool switched() const;                               ///< and through switches: every pair at full speed
+  BytesPerSecond network_rate(Traffic traffic) const;  ///< the lower of node_bandwidth and the uplinks' limit
+  std::string key() const;                             ///< equal for groups with equal facts; a cache key
   bool operator==(const GroupFacts&) const = default;
 };
 
@@ -96,7 +113,7 @@ class Topology {
   /// GPU. Per direction, nominal.
   BytesPerSecond node_bisection() const;
   /// Network bandwidth between two halves of the nodes: nodes / 2 x ports x rate / oversubscription where they span
-  /// leaves. Per direction, nominal.
+  /// leaves, over spine_oversubscription as well where they span pods. Per direction, nominal.
   BytesPerSecond fabric_bisection() const;
 
   /// Devices and links of one node and levels of the fabric as text (--dump-after=build_topology), the same on every

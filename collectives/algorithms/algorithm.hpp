@@ -55,8 +55,9 @@ struct AlgorithmInfo {
   std::string_view name;
   std::string_view sentence;
   Kinds kinds;
-  std::array<std::string_view, 2> nccl_names{};  ///< words of NCCL_ALGO that select it; empty: none does
-  std::optional<Exchange> exchange{};            ///< where `collectives.exchange` decides whether it is used
+  std::array<std::string_view, 2> nccl_names{};         ///< words of NCCL_ALGO that select it; empty: none does
+  topology::Traffic traffic = topology::Traffic::ring;  ///< between nodes: what uplinks of the fabric carry of it
+  std::optional<Exchange> exchange{};                   ///< where `collectives.exchange` decides whether it is used
   /// What it needs of a group of two ranks or more.
   bool (*applies)(const Channels& channels) = [](const Channels&) { return true; };
   /// Appends a candidate for each protocol. Called for its kinds on groups that it applies to.

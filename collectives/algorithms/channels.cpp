@@ -76,6 +76,11 @@ Channels channels_of(const topology::GroupFacts& f, const ModelConstants& k) {
   c.intra_nominal_gbps = std::max(0.1, f.intra_bandwidth.value() * kGiga);
   c.intra_gbps = std::max(0.1, f.intra_ring_bandwidth.value() * kGiga * usable);
   c.inter_gbps = std::max(0.01, f.node_bandwidth.value() * kGiga * network_share(f, g, k));
+  for (const topology::Traffic traffic : topology::kTraffic) {
+    const auto i = static_cast<std::size_t>(traffic);
+    if (f.uplink_limits[i].value() > 0)
+      c.uplink_gbps[i] = std::max(0.01, f.uplink_limits[i].value() * kGiga * network_share(f, g, k));
+  }
   c.nics = std::max(1.0, f.nics_per_node);
   c.extra_net_us = c.nodes > 1 ? hop_latency_us(f, g, k) - k.reference_net : 0;
   c.halves_tree_traffic = c.generation >= (f.transport == topology::Transport::efa ? 2 : 1);
@@ -116,8 +121,21 @@ double nvls_all_reduce_gbps(const Channels& c) {
   return k.nvls_share[static_cast<std::size_t>(c.generation)] * c.intra_nominal_gbps / (1 + 1 / n);
 }
 
-std::string_view slower_link(const Channels& c) {
-  return c.nodes > 1 && c.inter_gbps < c.intra_gbps ? "network" : "links within the node";
+double uplinks_gbps(const Channels& c, topology::Traffic traffic) {
+  return c.uplink_gbps[static_cast<std::size_t>(traffic)];
+}
+
+double across_gbps(const Channels& c, topology::Traffic traffic) {
+  return std::min(c.inter_gbps, uplinks_gbps(c, traffic));
+}
+
+std::string_view network_limit(const Channels& c, topology::Traffic traffic) {
+  return across_gbps(c, traffic) < c.inter_gbps ? "uplinks" : "network";
+}
+
+std::string_view slower_link(const Channels& c, topology::Traffic traffic) {
+  const bool network = c.nodes > 1 && across_gbps(c, traffic) < c.intra_gbps;
+  return network ? network_limit(c, traffic) : "links within the node";
 }
 
 }  // namespace distsim::collectives

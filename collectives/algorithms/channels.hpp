@@ -5,13 +5,23 @@
 // src/graph/search.cc, topo.h, tuning.cc.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <iterator>
 
 #include "collectives/algorithms/candidate.hpp"
 #include "collectives/algorithms/model_constants.hpp"
 #include "topology/topology.hpp"
 
 namespace distsim::collectives {
+
+/// Stands for "no limit" where the least of several rates is taken, GB/s.
+inline constexpr double kUnlimitedGbps = 1e9;
+constexpr std::array<double, std::size(topology::kTraffic)> unlimited_uplinks() {
+  std::array<double, std::size(topology::kTraffic)> all{};
+  all.fill(kUnlimitedGbps);
+  return all;
+}
 
 struct Channels {
   const ModelConstants* k = nullptr;                 ///< outlives the channels
@@ -27,7 +37,10 @@ struct Channels {
   double intra_gbps = 0;          ///< sum over the rings inside a node, usable by NCCL
   double intra_nominal_gbps = 0;  ///< one GPU to its node, data sheet
   double inter_gbps = 0;          ///< network of the members of one node, per direction
-  double nics = 0;                ///< NICs of the members of one node
+  /// By topology::Traffic: inter_gbps at which uplinks of the fabric are full; the NICs' shares of their nominal rate
+  /// count for uplinks too.
+  std::array<double, std::size(topology::kTraffic)> uplink_gbps = unlimited_uplinks();
+  double nics = 0;  ///< NICs of the members of one node
   double extra_net_us =
       0;  ///< one-way latency beyond that of the InfiniBand that the constants were found on (may be negative)
   double extra_intra_us = 0;  ///< one hop beyond that of the NVSwitch that the constants were found on
@@ -36,8 +49,10 @@ struct Channels {
 /// `facts.ranks` >= 2. Every rate in the result is positive and finite.
 Channels channels_of(const topology::GroupFacts& facts, const ModelConstants& constants = shipped_constants());
 
-/// Stands for "no limit" where the least of several rates is taken, GB/s.
-inline constexpr double kUnlimitedGbps = 1e9;
+/// Network rate of a node at which uplinks are full of this traffic.
+double uplinks_gbps(const Channels& channels, topology::Traffic traffic);
+/// Network rate of a node for this traffic: of its NICs, or less where uplinks are full before.
+double across_gbps(const Channels& channels, topology::Traffic traffic);
 /// Of a channel's bytes that are data with LL: every 8-byte store carries 4 bytes of flag.
 inline constexpr double kLlShare = 0.5;
 
@@ -52,7 +67,9 @@ bool allows_ll128(const Channels& channels);
 double exchange_link_gbps(const Channels& channels);
 /// Algorithm bandwidth of an all_reduce by the NVSwitches of a node, GB/s.
 double nvls_all_reduce_gbps(const Channels& channels);
+/// What bounds this traffic between nodes, in words: "network" (the NICs) or "uplinks".
+std::string_view network_limit(const Channels& channels, topology::Traffic traffic);
 /// What bounds rings and trees, in words.
-std::string_view slower_link(const Channels& channels);
+std::string_view slower_link(const Channels& channels, topology::Traffic traffic);
 
 }  // namespace distsim::collectives

@@ -19,6 +19,15 @@ double link_gbps(const Channels& c) {
 /// them to itself.
 double nic_of_one_gpu(const Channels& c) { return c.inter_gbps / c.nics * std::max(1.0, c.nics / c.per_node); }
 
+/// The same, or the uplinks where they are full before.
+double network_of_one_gpu(const Channels& c, topology::Traffic traffic) {
+  return std::min(nic_of_one_gpu(c), uplinks_gbps(c, traffic));
+}
+
+std::string_view slower_of_network(const Channels& c, topology::Traffic traffic) {
+  return network_of_one_gpu(c, traffic) < nic_of_one_gpu(c) ? "uplinks" : "network";
+}
+
 void add(std::vector<Candidate>& out, const Channels& c, double latency, double gbps, std::uint32_t steps,
          std::string_view limit) {
   const ModelConstants& k = *c.k;
@@ -37,16 +46,18 @@ void add_direct(graph::CollectiveKind kind, const Channels& c, std::vector<Candi
   const ModelConstants& k = *c.k;
   const double n = c.ranks, p = c.per_node;
   if (kind == graph::CollectiveKind::send_recv) {
-    const bool network =
-        c.nodes > 1 && (p <= 1 || nic_of_one_gpu(c) < link_gbps(c));  // one GPU a node: no link inside takes part
-    add(out, c, k.send_base, network ? nic_of_one_gpu(c) : link_gbps(c), 1,
-        network ? "network" : "links within the node");
+    const double across = network_of_one_gpu(c, topology::Traffic::ring);
+    const bool network = c.nodes > 1 && (p <= 1 || across < link_gbps(c));  // one GPU a node: no link inside takes part
+    add(out, c, k.send_base, network ? across : link_gbps(c), 1,
+        network ? slower_of_network(c, topology::Traffic::ring) : "links within the node");
   } else {
     const double inside_bytes = (p - 1) / n, crossing_bytes = (n - p) / n;
     const double inside = inside_bytes > 0 ? link_gbps(c) / inside_bytes : kUnlimitedGbps;
-    const double across = crossing_bytes > 0 ? nic_of_one_gpu(c) / crossing_bytes : kUnlimitedGbps;
+    const double across =
+        crossing_bytes > 0 ? network_of_one_gpu(c, topology::Traffic::rooted) / crossing_bytes : kUnlimitedGbps;
     add(out, c, k.exchange_base + (n - 1) * k.gather_per_peer, std::min(inside, across),
-        static_cast<std::uint32_t>(n) - 1, across < inside ? "network" : "links within the node");
+        static_cast<std::uint32_t>(n) - 1,
+        across < inside ? slower_of_network(c, topology::Traffic::rooted) : "links within the node");
   }
 }
 

@@ -1,9 +1,11 @@
 // Grouped send/recv: all_to_all. Of the S bytes of a rank's buffer, S(p-1)/n stay in its node of p members and S(n-p)/n
 // cross the network.
-//   time = set-up + per peer cost * (n - 1) + the longer of: bytes over its links inside the node, bytes over its share
-//   of the node's NICs
+//   time = set-up + per peer cost * (n - 1) + the longest of: bytes over its links inside the node, bytes over its share
+//   of the node's NICs, bytes of a leaf or pod for others over its uplinks
 // Rails and PXN: what leaves for GPU j of another node first hops to the local GPU near NIC j over NVLink, so it
 // loads NVLink too.
+#include <algorithm>
+
 #include "collectives/algorithms/algorithm.hpp"
 
 namespace distsim::collectives {
@@ -23,8 +25,13 @@ Load exchange_rate(const Channels& c) {
   const double inside_bytes = c.through_nics ? 0 : ((p - 1) + (c.nvlink ? (n - p) * (p - 1) / p : 0)) / n;
   const double crossing_bytes = (c.through_nics ? n - 1 : n - p) / n;
   const double inside = inside_bytes > 0 ? link / inside_bytes : kUnlimitedGbps;
-  const double across = (c.through_nics ? k.ring_net_share : k.exchange_net_share) * c.inter_gbps / p / crossing_bytes;
-  return across <= inside ? Load{across, "network"} : Load{inside, "links within the node"};
+  const double share = c.through_nics ? k.ring_net_share : k.exchange_net_share;
+  const double nics = share * c.inter_gbps / p / crossing_bytes;
+  const double uplinks =
+      c.nodes > 1 ? share * uplinks_gbps(c, topology::Traffic::all_pairs) / p / ((n - p) / n) : kUnlimitedGbps;
+  const double across = std::min(nics, uplinks);
+  if (across > inside) return {inside, "links within the node"};
+  return {across, uplinks < nics ? "uplinks" : "network"};
 }
 
 void add_exchange(graph::CollectiveKind, const Channels& c, std::vector<Candidate>& out) {
@@ -49,6 +56,7 @@ extern constinit const AlgorithmInfo exchange_algorithm =
     checked({.name = "exchange",
              .sentence = "Grouped send/recv between all pairs, with NICs reached over NVLink by PXN.",
              .kinds = {graph::CollectiveKind::all_to_all, graph::CollectiveKind::all_to_all_v},
+             .traffic = topology::Traffic::all_pairs,
              .exchange = Exchange::grouped,
              .add = add_exchange,
              .schedule = {[](graph::CollectiveKind, Grid g, std::int64_t bytes) {

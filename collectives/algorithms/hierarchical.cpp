@@ -12,13 +12,15 @@ namespace {
 void add_hierarchical(graph::CollectiveKind, const Channels& c, std::vector<Candidate>& out) {
   const ModelConstants& k = *c.k;
   const double n = c.ranks, p = c.per_node;
-  const double across_us_per_byte = (n - p) / n / (k.exchange_net_share * c.inter_gbps / p);
+  const double across_us_per_byte =
+      (n - p) / n / (k.exchange_net_share * across_gbps(c, topology::Traffic::all_pairs) / p);
   const double inside_us_per_byte = (p - 1) / p / exchange_link_gbps(c);
   const double net = network_hop_us(c, k.nccl.tree_net[0]);
   Candidate x{Protocol::simple, 0, 1 / (across_us_per_byte + inside_us_per_byte)};
   x.latency_us = k.hierarchical_phase * 2 + net + (c.nodes - 1.0) * k.hierarchical_per_message;
   x.steps = c.nodes;
-  x.limit = across_us_per_byte >= inside_us_per_byte ? "network" : "links within the node";
+  x.limit = across_us_per_byte >= inside_us_per_byte ? network_limit(c, topology::Traffic::all_pairs)
+                                                     : "links within the node";
   out.push_back(x);
 }
 
@@ -32,6 +34,7 @@ extern constinit const AlgorithmInfo hierarchical_algorithm = checked(
      .sentence =
          "Across nodes in two levels, over NVLink and then along rails; used where collectives.exchange selects it.",
      .kinds = {graph::CollectiveKind::all_to_all, graph::CollectiveKind::all_to_all_v},
+     .traffic = topology::Traffic::all_pairs,
      .exchange = Exchange::hierarchical,
      .applies = [](const Channels& c) { return c.nodes >= 2 && c.per_node >= 2; },
      .add = add_hierarchical,

@@ -16,10 +16,10 @@ void add_pat(graph::CollectiveKind, const Channels& c, std::vector<Candidate>& o
   const double network = network_hop_us(c, k.nccl.pat_net);
   Candidate x{Protocol::simple,
               k.nccl.pat_base + levels * network / k.nccl.pat_pipelining + c.ranks * k.nccl.pat_per_rank,
-              k.nccl.pat_share * c.inter_gbps};
+              k.nccl.pat_share * across_gbps(c, topology::Traffic::doubling)};
   x.steps = levels;
   x.ramp_us = ramp_us(c, Protocol::simple);
-  x.limit = "network";
+  x.limit = network_limit(c, topology::Traffic::doubling);
   out.push_back(x);
 }
 
@@ -30,6 +30,7 @@ extern constinit const AlgorithmInfo pat_algorithm =
              .sentence = "With one GPU per node, parallel aggregated trees: a logarithmic number of steps.",
              .kinds = {graph::CollectiveKind::all_gather, graph::CollectiveKind::reduce_scatter},
              .nccl_names = {"PAT"},
+             .traffic = topology::Traffic::doubling,
              .applies = [](const Channels& c) { return c.per_node == 1 && c.nodes >= 2; },
              .add = add_pat});
 

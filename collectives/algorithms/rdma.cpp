@@ -15,13 +15,14 @@ constexpr double kRateShare = 0.95;
 void add_rdma(graph::CollectiveKind, const Channels& c, std::vector<Candidate>& out) {
   const ModelConstants& k = *c.k;
   const double n = c.ranks, p = c.per_node;
-  const double across_us_per_byte = (n - p) / n / (kRateShare * c.inter_gbps / p);
+  const double across_us_per_byte = (n - p) / n / (kRateShare * across_gbps(c, topology::Traffic::all_pairs) / p);
   const double inside_us_per_byte = p > 1 ? (p - 1) / p / exchange_link_gbps(c) : 0;
   Candidate x{Protocol::simple, 0, 1 / (across_us_per_byte + inside_us_per_byte)};
   x.latency_us = k.hierarchical_phase * (p > 1 ? 2 : 1) + network_hop_us(c, k.nccl.tree_net[0]) +
                  (c.nodes - 1.0) * k.hierarchical_per_message;
   x.steps = c.nodes;
-  x.limit = across_us_per_byte >= inside_us_per_byte ? "network" : "links within the node";
+  x.limit = across_us_per_byte >= inside_us_per_byte ? network_limit(c, topology::Traffic::all_pairs)
+                                                     : "links within the node";
   out.push_back(x);
 }
 
@@ -32,6 +33,7 @@ extern constinit const AlgorithmInfo rdma_algorithm =
              .sentence = "Across nodes along rails, by the framework's own RDMA writes instead of NCCL; used where "
                          "collectives.exchange selects it.",
              .kinds = {graph::CollectiveKind::all_to_all, graph::CollectiveKind::all_to_all_v},
+             .traffic = topology::Traffic::all_pairs,
              .exchange = Exchange::rdma,
              .applies = [](const Channels& c) { return c.nodes >= 2; },
              .add = add_rdma});

@@ -1,6 +1,7 @@
 // Ring. all_reduce sends each of n chunks 2(n-1) times around, all_gather and reduce_scatter n-1 times, broadcast and
 // reduce pipeline through n ranks.
-//   bandwidth: bus * n / steps, bus = the slower of the rings inside a node and the NICs of a node
+//   bandwidth: bus * n / steps, bus = the slowest of the rings inside a node, the NICs of a node and the uplinks
+//              of the fabric, which a ring crosses once per leaf and direction
 //   latency:   base + steps between nodes * network hop + the others * hop inside a node
 #include <algorithm>
 
@@ -37,8 +38,9 @@ std::uint32_t ring_steps(graph::CollectiveKind kind, std::uint32_t n) {
 double ring_bus(const Channels& c, Protocol p) {
   const ModelConstants& k = *c.k;
   const auto g = static_cast<std::size_t>(c.generation), scale = static_cast<std::size_t>(std::min(c.nodes, 3u) - 1);
-  const double inside = c.per_node > 1 ? c.intra_gbps : c.inter_gbps;
-  const double bus = c.nodes == 1 ? inside : std::min(inside, c.inter_gbps);
+  const double across = across_gbps(c, topology::Traffic::ring);
+  const double inside = c.per_node > 1 ? c.intra_gbps : across;
+  const double bus = c.nodes == 1 ? inside : std::min(inside, across);
   switch (p) {
     case Protocol::ll:
       return std::min(k.nccl.ll_max[g][scale], kLlShare * bus);
@@ -46,7 +48,7 @@ double ring_bus(const Channels& c, Protocol p) {
       return std::min(kLl128Share * bus, c.count * k.nccl.ring_ll128_per_channel[g][scale]);
     case Protocol::simple:
       return std::min((c.nvlink ? k.ring_simple_share[g] : k.ring_net_share) * inside,
-                      c.nodes > 1 ? k.ring_net_share * c.inter_gbps : kUnlimitedGbps);
+                      c.nodes > 1 ? k.ring_net_share * across : kUnlimitedGbps);
   }
   return bus;
 }
@@ -79,7 +81,7 @@ void add_ring(graph::CollectiveKind kind, const Channels& c, std::vector<Candida
       x.fill_us = k.fill_per_node[p] * c.nodes;
       x.fill_gbps = k.fill_gbps[p] * c.count;
     }
-    x.limit = slower_link(c);
+    x.limit = slower_link(c, topology::Traffic::ring);
     out.push_back(x);
   }
 }
@@ -110,6 +112,7 @@ extern constinit const AlgorithmInfo ring_algorithm = checked(
      .kinds = {graph::CollectiveKind::all_reduce, graph::CollectiveKind::all_gather,
                graph::CollectiveKind::reduce_scatter, graph::CollectiveKind::broadcast, graph::CollectiveKind::reduce},
      .nccl_names = {"Ring"},
+     .traffic = topology::Traffic::ring,
      .add = add_ring,
      .schedule = {transfers, traffic}});
 

@@ -18,8 +18,10 @@ double tree_bus(const Channels& c, Protocol p) {
   const ModelConstants& k = *c.k;
   const auto g = static_cast<std::size_t>(c.generation), scale = static_cast<std::size_t>(std::min(c.nodes, 3u) - 1);
   const double inside = c.per_node > 1 ? c.intra_gbps : kUnlimitedGbps;
-  const double across =
-      c.nodes == 1 ? kUnlimitedGbps : c.inter_gbps * (c.nodes == 2 && c.halves_tree_traffic ? 2.0 : 1.0);
+  // Two nodes load uplinks with half of the edges too; their limit counts that.
+  const double across = c.nodes == 1 ? kUnlimitedGbps
+                                     : std::min(c.inter_gbps * (c.nodes == 2 && c.halves_tree_traffic ? 2.0 : 1.0),
+                                                uplinks_gbps(c, topology::Traffic::tree));
   const double bus = std::min({inside, across});
   const double simple = std::min(k.tree_simple_share * bus, c.count * k.nccl.tree_per_channel[g][scale]);
   switch (p) {
@@ -48,7 +50,7 @@ void add_tree(graph::CollectiveKind, const Channels& c, std::vector<Candidate>& 
     x.correction = &k.nccl.tree_correction[p];
     x.ramp_us = ramp_us(c, protocol);
     x.steps = 2 * (c.per_node - 1 + levels);
-    x.limit = slower_link(c);
+    x.limit = slower_link(c, topology::Traffic::tree);
     out.push_back(x);
   }
 }
@@ -60,6 +62,7 @@ extern constinit const AlgorithmInfo tree_algorithm =
              .sentence = "Up and down a double binary tree of nodes, with a chain within each node.",
              .kinds = {graph::CollectiveKind::all_reduce},
              .nccl_names = {"Tree"},
+             .traffic = topology::Traffic::tree,
              .add = add_tree,
              .schedule = {[](graph::CollectiveKind, Grid g, std::int64_t bytes) {
                             return double_tree_all_reduce(g.ranks(), bytes);

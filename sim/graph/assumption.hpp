@@ -12,6 +12,7 @@ enum class AssumptionKind : std::uint8_t {
   batch,         ///< how the batch is divided among ranks and micro-steps
   workload,      ///< memory, parallelism, parts of a model that are left out
   collectives,   ///< which curves and models price communication
+  network,       ///< what caps the network, and settings of it that have no effect
   kernels,       ///< factors on kernel times
   contention,    ///< shared links, slow GPUs and NICs
   interference,  ///< kernels and collectives that slow each other
@@ -26,6 +27,8 @@ constexpr std::string_view name_of(AssumptionKind kind) {
       return "workload";
     case AssumptionKind::collectives:
       return "collectives";
+    case AssumptionKind::network:
+      return "network";
     case AssumptionKind::kernels:
       return "kernels";
     case AssumptionKind::contention:

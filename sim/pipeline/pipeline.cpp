@@ -8,6 +8,7 @@
 #include "sim/pipeline/contention/interference.hpp"
 #include "sim/pipeline/experiment_inputs.hpp"
 #include "sim/pipeline/kernel_time.hpp"
+#include "sim/pipeline/network_remarks.hpp"
 #include "sim/report/fold.hpp"
 #include "sim/workload/registry.hpp"
 #include "sim/workload/specs/samples.hpp"
@@ -74,6 +75,8 @@ Result<Prediction> play(const Experiment& e, Passes& passes, CostModelCache& cac
   const KernelTime factors = kernel_time_of(e, workload);
   std::vector<graph::Assumption> assumptions = workload.assumptions;
   append(assumptions, remarks_of(*models));
+  TRY_ASSIGN(const std::vector<graph::Assumption> of_network, network_remarks(e, workload.graph, *models));
+  append(assumptions, of_network);
 
   TRY_ASSIGN(graph::CostedGraph priced, passes.run("price", price, std::move(workload.graph), models));
   TRY_ASSIGN(Passed<graph::CostedGraph> scaled, passes.run("scale", scale, std::move(priced), factors));

@@ -4,10 +4,12 @@
 #include <map>
 #include <set>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 #include <vector>
 
 #include "sim/graph/op_key.hpp"
+#include "topology/shapes/fabric.hpp"
 
 namespace distsim::pipeline {
 namespace {
@@ -21,14 +23,21 @@ Members strided_members(const graph::Partition& p, std::uint32_t first) {
   return members;
 }
 
+/// Nodes after which the fabric repeats itself: those of a leaf, or of a pod where its uplinks can be full.
+std::uint64_t nodes_of_period(const topology::FabricSpec& fabric) {
+  const auto nodes = std::uint64_t(std::max<std::int64_t>(1, fabric.nodes_per_leaf));
+  return topology::uplinks_can_fill(fabric) ? nodes * std::uint64_t(std::max<std::int64_t>(1, fabric.leaves_per_pod))
+                                            : nodes;
+}
+
 /// First ranks of the strided groups that can differ from each other: nodes are equal, so what counts is where a group
-/// starts within a node, an NVLink domain and a leaf of the fabric.
+/// starts within a node, an NVLink domain and a leaf or pod of the fabric.
 std::vector<std::uint32_t> distinct_firsts(const graph::Partition& p, std::uint32_t ranks,
                                            const topology::Topology& topology) {
   const auto& spec = topology.spec();
   const std::uint64_t period = std::uint64_t(topology.gpus_per_node()) *
                                std::uint64_t(std::max<std::int64_t>(1, spec.gpu_links.domain_nodes)) *
-                               std::uint64_t(std::max<std::int64_t>(1, spec.fabric.nodes_per_leaf));
+                               nodes_of_period(spec.fabric);
   const std::uint64_t block = std::uint64_t(p.size) * p.stride;
   std::vector<std::uint32_t> firsts;
   std::set<std::uint64_t> seen;
@@ -110,7 +119,38 @@ class Pricer {
   std::unordered_map<graph::OpKey, graph::Cost, graph::OpKeyHash> priced_;
 };
 
+Result<bool> waits_for_uplinks(const graph::Collective& op, const topology::GroupFacts& facts,
+                               const collectives::CollectiveModels& models) {
+  topology::GroupFacts free = facts;
+  free.uplink_limits = {};
+  if (free == facts) return false;
+  free.bottleneck.clear();
+  TRY_ASSIGN(const graph::Cost with, models.price(op, facts));
+  TRY_ASSIGN(const graph::Cost without, models.price(op, free));
+  constexpr double kNoticed = 1.001;  // a curve that is carried over may end beside itself by less
+  return with.mean.seconds() > kNoticed * without.mean.seconds();
+}
+
 }  // namespace
+
+Result<bool> slowed_by_uplinks(const graph::TaskGraph& graph, const CostModels& models) {
+  IdVector<PartitionId, std::vector<topology::GroupFacts>> known(graph.partitions.size());
+  std::set<std::tuple<std::uint32_t, graph::CollectiveKind, std::int64_t>> seen;
+  for (const graph::Task& task : graph.tasks) {
+    for (std::uint32_t v = 0; v < task.variants; ++v) {
+      const auto* op = std::get_if<graph::Collective>(&graph.ops[OpId(task.first_op.value() + v)]);
+      if (op == nullptr) continue;
+      if (op->send_bytes.empty() && !seen.insert({task.partition.value(), op->kind, op->bytes}).second) continue;
+      auto& facts = known[task.partition];
+      if (facts.empty()) facts = facts_of(graph.partitions[task.partition], graph.ranks, models.topology);
+      for (const topology::GroupFacts& f : facts) {
+        TRY_ASSIGN(const bool slowed, waits_for_uplinks(*op, f, models.collectives));
+        if (slowed) return true;
+      }
+    }
+  }
+  return false;
+}
 
 Result<graph::CostedGraph> price(graph::TaskGraph graph, std::shared_ptr<const CostModels> models) {
   Pricer pricer(graph, *models);

@@ -23,4 +23,7 @@ struct CostModels {
 /// dearest price is taken. An op that cannot be priced is an Error that names the task.
 Result<graph::CostedGraph> price(graph::TaskGraph graph, std::shared_ptr<const CostModels> models);
 
+/// Whether some collective takes longer than it would if no uplink of the fabric were ever full.
+Result<bool> slowed_by_uplinks(const graph::TaskGraph& graph, const CostModels& models);
+
 }  // namespace distsim::pipeline

@@ -132,7 +132,9 @@ TEST(Facts, OversubscriptionCountsOnlyAcrossLeaves) {
   std::iota(both.begin(), both.end(), 0u);
   EXPECT_DOUBLE_EQ(t.facts(leaf).node_bandwidth.value(), 192e9);
   EXPECT_EQ(t.facts(leaf).inter_latency, Duration::nanoseconds(2000));
-  EXPECT_DOUBLE_EQ(t.facts(both).node_bandwidth.value(), 64e9);
+  EXPECT_DOUBLE_EQ(t.facts(both).node_bandwidth.value(), 192e9);  // of the NICs
+  EXPECT_DOUBLE_EQ(t.facts(leaf).network_rate(Traffic::all_pairs).value(), 192e9);
+  EXPECT_DOUBLE_EQ(t.facts(both).network_rate(Traffic::all_pairs).value(), 192e9 * 7 / 12);
   EXPECT_EQ(t.facts(both).inter_latency, Duration::nanoseconds(2600));  // leaf, spine, leaf
   EXPECT_EQ(t.facts(both).bottleneck, "NIC 25 GB/s x 8, leaf uplinks oversubscribed 3:1");
 }

@@ -89,10 +89,13 @@ Schema<FabricSpec> fabric_schema() {
   s.optional("oversubscription", &FabricSpec::oversubscription, {1, 1000},
              "Downlink over uplink bandwidth of a leaf; 1 is non-blocking.");
   s.optional("nodes_per_leaf", &FabricSpec::nodes_per_leaf, {1, 1'000'000},
-             "Nodes per leaf switch (per rail leaf for rail_optimized).");
-  s.optional(
-      "leaves_per_pod", &FabricSpec::leaves_per_pod, {1, 1'000'000},
-      "Leaf switches (rail_optimized: groups of rail leaves) per spine group; more than that adds a core level.");
+             "Nodes per leaf switch (rail_optimized: per rail leaf; dragonfly: per router).");
+  s.optional("leaves_per_pod", &FabricSpec::leaves_per_pod, {1, 1'000'000},
+             "Leaf switches (rail_optimized: groups of rail leaves) per spine group; more than that adds a core level. "
+             "dragonfly: routers per group.");
+  s.optional("spine_oversubscription", &FabricSpec::spine_oversubscription, {1, 1000},
+             "Uplink bandwidth of the leaves of a pod over the bandwidth from the pod to the core (dragonfly: over the "
+             "global links of a group); 1 is non-blocking.");
   s.optional("switch_latency", &FabricSpec::switch_latency, kLatency,
              "Latency of each switch on the path after the first.");
   s.optional("sharp", &FabricSpec::sharp, "The switches can reduce (SHARP, used by NCCL's CollNet).");

@@ -54,9 +54,10 @@ struct NicSpec {
 
 struct FabricSpec {
   const FabricShape* shape = &fat_tree_shape;
-  double oversubscription = 1;       ///< downlink over uplink bandwidth of a leaf; 1 is non-blocking
-  std::int64_t nodes_per_leaf = 16;  ///< nodes (fat tree) or nodes of a rail group under one leaf switch
-  std::int64_t leaves_per_pod = 32;  ///< leaves under one spine group; more make a third level
+  double oversubscription = 1;        ///< downlink over uplink bandwidth of a leaf; 1 is non-blocking
+  std::int64_t nodes_per_leaf = 16;   ///< nodes (fat tree), nodes of a rail group, or nodes of a dragonfly router
+  std::int64_t leaves_per_pod = 32;   ///< leaves under one spine group, or routers of a group; more make a third level
+  double spine_oversubscription = 1;  ///< uplink bandwidth of a pod's leaves over that of the pod; 1 is non-blocking
   Duration switch_latency = Duration::nanoseconds(300);  ///< added per further switch on the way
   bool sharp = false;                                    ///< switches reduce (CollNet)
   bool operator==(const FabricSpec&) const = default;

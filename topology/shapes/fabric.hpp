@@ -2,9 +2,12 @@
 // core joins pods. The switches of a spine (and of the core) act as one: adaptive routing stripes traffic over them,
 // and their number changes nothing but the wiring.
 //
-// Uplinks of a leaf: ports x rate / oversubscription; of a pod's spine: the sum of its leaves' uplinks. A message pays
-// the adapter's latency, which includes one switch, and switch_latency for each further switch: 1 within a leaf, 3
-// within a pod, 5 beyond.
+// Uplinks of a leaf: ports x rate / oversubscription; of a pod's spine: the sum of its leaves' uplinks over
+// spine_oversubscription. A message pays the adapter's latency, which includes one switch, and switch_latency for each
+// further switch: 1 within a leaf, 3 within a pod, 5 beyond.
+//
+// Dragonfly: leaves are routers, pods are groups. A router's links to the others of its group are its uplinks, a
+// group's global links those of a pod; a message sees 2 routers within a group, 4 beyond.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +16,9 @@
 #include "topology/shapes/shape.hpp"
 
 namespace distsim::topology {
+
+/// Uplinks can be full before the NICs below them are: they are oversubscribed, or direct links of a dragonfly.
+bool uplinks_can_fill(const FabricSpec& fabric);
 
 class Fabric {
  public:
@@ -24,8 +30,9 @@ class Fabric {
   std::uint32_t leaves() const { return leaves_; }
   std::uint32_t pods() const { return pod_of_leaf(leaves_ - 1) + 1; }
   bool rails() const { return shape_->rails; }
+  bool direct() const { return shape_->direct; }
 
-  /// Switches between two ports: 1, 3 or 5.
+  /// Switches between two ports: 1, 3 or 5; 1, 2 or 4 in a dragonfly.
   std::uint32_t switches_between(std::uint32_t leaf_a, std::uint32_t leaf_b) const;
   Duration latency(std::uint32_t switches) const;
 
@@ -36,7 +43,12 @@ class Fabric {
   };
   std::vector<Hop> path(const Port& a, const Port& b) const;
 
-  BytesPerSecond leaf_uplink() const;
+  /// "leaf - spine" and "spine - core", or what a dragonfly has instead.
+  std::string_view leaf_level() const { return direct() ? "router - router" : "leaf - spine"; }
+  std::string_view pod_level() const { return direct() ? "group - group" : "spine - core"; }
+
+  BytesPerSecond leaf_uplink() const;  ///< of a leaf, per direction, nominal
+  BytesPerSecond pod_uplink() const;   ///< of a pod with all its leaves
   BytesPerSecond bisection() const;
   std::string dump() const;
 

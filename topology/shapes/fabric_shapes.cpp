@@ -29,6 +29,16 @@ extern constinit const FabricShape rail_optimized_shape = checked(FabricShape{
     .leaves_per_pod = [](const ClusterSpec& s) { return u32(s.fabric.leaves_per_pod * ports(s)); },
     .ports_per_leaf = [](const ClusterSpec& s) { return u32(s.fabric.nodes_per_leaf); }});
 
+extern constinit const FabricShape dragonfly_shape = checked(
+    FabricShape{.name = "dragonfly",
+                .sentence = "All ports of a node on one router, routers joined directly within a group, groups joined "
+                            "directly by global links.",
+                .direct = true,
+                .leaf_of = [](const ClusterSpec& s, std::uint32_t node,
+                              std::uint32_t) { return node / u32(s.fabric.nodes_per_leaf); },
+                .leaves_per_pod = [](const ClusterSpec& s) { return u32(s.fabric.leaves_per_pod); },
+                .ports_per_leaf = [](const ClusterSpec& s) { return u32(s.fabric.nodes_per_leaf * ports(s)); }});
+
 extern constinit const FabricShape single_switch_shape = checked(FabricShape{
     .name = "single_switch",
     .sentence = "All ports of all nodes on one non-blocking switch.",

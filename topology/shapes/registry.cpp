@@ -13,6 +13,7 @@
 #define FABRIC_SHAPES(SHAPE) \
   SHAPE(fat_tree)            \
   SHAPE(rail_optimized)      \
+  SHAPE(dragonfly)           \
   SHAPE(single_switch)
 
 namespace distsim::topology {

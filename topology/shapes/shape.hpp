@@ -47,6 +47,7 @@ struct FabricShape {
   std::string_view sentence;
   bool rails = false;   ///< ports with the same number share a leaf
   bool uplinks = true;  ///< leaves have uplinks, which can be oversubscribed
+  bool direct = false;  ///< leaves of a pod, and pods, are joined to each other directly, without spine and core
   /// Leaf switch of a port.
   std::uint32_t (*leaf_of)(const ClusterSpec& spec, std::uint32_t node, std::uint32_t nic) = nullptr;
   std::uint32_t (*leaves_per_pod)(const ClusterSpec& spec) = nullptr;

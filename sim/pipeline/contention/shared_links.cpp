@@ -61,7 +61,7 @@ SharedLinks::SharedLinks(const topology::Topology& topology, const config::Engin
   add(std::size_t{nodes_} * gpus_, gpu_bandwidth(spec));
   first_nic_ = add(std::size_t{nodes_} * nics_, spec.nic.bandwidth.value() * spec.nic.efficiency);
   first_leaf_ = add(nics_ > 0 ? fabric_.leaves() : 0, uplink);
-  first_pod_ = add(nics_ > 0 ? fabric_.pods() : 0, uplink * leaves_a_pod);
+  first_pod_ = add(nics_ > 0 ? fabric_.pods() : 0, uplink * leaves_a_pod / spec.fabric.spine_oversubscription);
   capacities_ = sound_;
   for (std::size_t l = first_leaf_; l < capacities_.size(); ++l) capacities_[l] *= 1 - engine.uplink_load;
   broken_.assign(std::size_t{nodes_} * nics_, false);
