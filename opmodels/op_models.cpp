@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "opmodels/hardware/bound.hpp"
 #include "opmodels/learned/references.hpp"
 #include "opmodels/learned/size_envelope.hpp"
 #include "opmodels/measured/measured_table.hpp"
@@ -60,8 +61,11 @@ Result<graph::Cost> OpModels::price(const graph::Op& op, bool warm) const {
   Result<OpTime> time = good.ok() ? entry.price(rates(warm), op) : Result<OpTime>(good.error());
   if (!time.ok()) return Error{time.error().what, impl_->spec.name, time.error().hint};
   if (impl_->measured) *time = by_table(*impl_->measured, op, *time);
-  return graph::make_cost(time->seconds, time->spread.low, time->spread.high, time->basis.value_or(entry.basis),
-                          time->source.empty() ? entry.source : time->source);
+  TRY_ASSIGN(graph::Cost cost,
+             graph::make_cost(time->seconds, time->spread.low, time->spread.high, time->basis.value_or(entry.basis),
+                              time->source.empty() ? entry.source : time->source));
+  cost.bound = bound_of(rates(warm), op);
+  return cost;
 }
 
 }  // namespace distsim::opmodels

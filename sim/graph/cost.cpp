@@ -31,7 +31,7 @@ Result<Cost> make_cost(double seconds, double spread_low, double spread_high, Ba
   TRY_ASSIGN(const Duration mean, Duration::from_seconds(seconds));
   TRY_ASSIGN(const Duration low, Duration::from_seconds(seconds * (1.0 - spread_low)));
   TRY_ASSIGN(const Duration high, Duration::from_seconds(seconds * (1.0 + spread_high)));
-  return Cost{mean, low, high, basis, source};
+  return Cost{mean, low, high, basis, source, Bound::compute};
 }
 
 }  // namespace distsim::graph

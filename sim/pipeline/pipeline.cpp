@@ -40,10 +40,10 @@ Result<Passed<graph::CostedGraph>> scale(graph::CostedGraph costed, const Kernel
 Result<engine::Timeline> simulate(const Lowered& lowered) { return engine::evaluate_rows(lowered.program); }
 
 Result<report::Report> analyse(const report::Played& played, const Experiment& e, const workload::Workload& w,
-                               std::vector<graph::Assumption> assumptions) {
+                               std::vector<graph::Assumption> assumptions, report::Detail detail) {
   report::ReportContext context = report_context_of(e, w);
   context.assumptions = std::move(assumptions);
-  return report::analyse(played, std::move(context));
+  return report::analyse(played, std::move(context), detail);
 }
 
 /// What folding needs: the report of one micro-step less, and how many follow the simulated ones.
@@ -69,7 +69,7 @@ std::vector<graph::Assumption> remarks_of(const CostModels& models) {
 }
 
 /// An experiment with all its micro-steps simulated.
-Result<Prediction> play(const Experiment& e, Passes& passes, CostModelCache& cache) {
+Result<Prediction> play(const Experiment& e, Passes& passes, CostModelCache& cache, report::Detail detail) {
   TRY_ASSIGN(const auto models, passes.run("build_topology", build_topology, e, cache));
   TRY_ASSIGN(workload::Workload workload, passes.run("build_workload", build_workload, e));
   const KernelTime factors = kernel_time_of(e, workload);
@@ -96,7 +96,7 @@ Result<Prediction> play(const Experiment& e, Passes& passes, CostModelCache& cac
                  factors.slowest, e.device.calibration.speed_variation};
   TRY_ASSIGN(engine::Timeline timeline, passes.run("simulate", simulate, *out.lowered));
   out.timeline = std::make_shared<const engine::Timeline>(std::move(timeline));
-  TRY_ASSIGN(out.report, passes.run("analyse", analyse, out.played(), e, workload, std::move(assumptions)));
+  TRY_ASSIGN(out.report, passes.run("analyse", analyse, out.played(), e, workload, std::move(assumptions), detail));
   return out;
 }
 
@@ -140,16 +140,19 @@ Result<Prediction> predict(const Experiment& experiment, Passes& passes) {
   return predict(experiment, passes, cache);
 }
 
-Result<Prediction> predict(const Experiment& e, Passes& passes, CostModelCache& cache, std::int64_t played) {
+Result<Prediction> predict(const Experiment& e, Passes& passes, CostModelCache& cache, std::int64_t played,
+                           report::Detail detail) {
   CHECK(played >= 2);
+  const report::Detail to_fold = detail == report::Detail::figures ? detail : report::Detail::every_limit;
   std::optional<workload::SamplePlan> whole;
   std::optional<Folding> folding;
   if (e.model.accumulation > played) {
     TRY_ASSIGN(whole, workload::plan_samples(e.model, shape_of(e).ranks()));
-    TRY_ASSIGN(Prediction shorter, play(with_micro_steps(e, *whole, played - 1), passes, cache));
+    TRY_ASSIGN(Prediction shorter, play(with_micro_steps(e, *whole, played - 1), passes, cache, to_fold));
     folding = Folding{std::move(shorter.report), whole->micro_steps - played, {}};
   }
-  TRY_ASSIGN(Prediction out, play(whole ? with_micro_steps(e, *whole, played) : e, passes, cache));
+  TRY_ASSIGN(Prediction out, whole ? play(with_micro_steps(e, *whole, played), passes, cache, to_fold)
+                                   : play(e, passes, cache, detail));
   if (folding) folding->whole = folded_context(*whole, out.report.context, played);
   TRY_ASSIGN(out.report, passes.run("fold", fold, std::move(out.report), folding));
   return out;

@@ -39,8 +39,9 @@ Result<Prediction> predict(const std::string& config, const std::vector<std::str
 Result<Prediction> predict(const config::Experiment& experiment, Passes& passes);
 
 /// The same with cost models that may have been made before. Accumulations over `played_micro_steps` (at least 2) are
-/// folded.
+/// folded. Studies of many experiments read figures only.
 Result<Prediction> predict(const config::Experiment& experiment, Passes& passes, CostModelCache& cache,
-                           std::int64_t played_micro_steps = kPlayedMicroSteps);
+                           std::int64_t played_micro_steps = kPlayedMicroSteps,
+                           report::Detail detail = report::Detail::report);
 
 }  // namespace distsim::pipeline

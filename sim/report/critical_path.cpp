@@ -6,86 +6,8 @@
 #include <map>
 #include <utility>
 
-#include "sim/report/groups.hpp"
-
 namespace distsim::report {
 namespace {
-
-std::vector<StepId> stream_predecessors(const engine::Program& program) {
-  std::vector<StepId> last(program.streams), before(program.steps.size());
-  for (std::uint32_t s = 0; s < program.steps.size(); ++s) {
-    StepId& previous = last[program.steps[StepId(s)].stream.value()];
-    before[s] = previous;
-    previous = StepId(s);
-  }
-  return before;
-}
-
-class Walk {
- public:
-  Walk(const Played& p, const SteadyState& state)
-      : program_(*p.program), timeline_(*p.timeline), state_(state), before_(stream_predecessors(program_)) {}
-
-  std::vector<PathStep> back() {
-    std::vector<PathStep> path;
-    if (state_.period() <= 0) return path;
-    auto [step, rank] = last_step();
-    while (true) {
-      const std::int64_t start = timeline_.start[step].at(rank), end = timeline_.end[step].at(rank);
-      const std::int64_t from = std::max(start, state_.begin);
-      if (end > from) path.push_back({step, rank, from, end});
-      if (start <= state_.begin) break;
-      rank = last_to_arrive(step, rank);
-      step = predecessor(step, rank);
-    }
-    std::reverse(path.begin(), path.end());
-    return path;
-  }
-
- private:
-  std::pair<StepId, std::uint32_t> last_step() const {
-    for (auto d = state_.steps.rbegin(); d != state_.steps.rend(); ++d) {
-      const engine::Row& end = timeline_.end[d->step];
-      if (end.uniform()) {
-        if (end.scalar() == state_.end) return {d->step, 0};
-        continue;
-      }
-      const auto at = std::find(end.values().begin(), end.values().end(), state_.end);
-      if (at != end.values().end())
-        return {d->step, static_cast<std::uint32_t>(at - end.values().begin()) * end.each()};
-    }
-    CHECK(false) << "no device step ends with the iteration";
-    return {};
-  }
-
-  std::uint32_t last_to_arrive(StepId step, std::uint32_t rank) const {
-    const engine::Row& ready = timeline_.ready[step];
-    const std::int64_t start = timeline_.start[step].at(rank);
-    if (ready.at(rank) == start) return rank;
-    std::uint32_t found = engine::Step::kNoGroup;
-    for_each_member(program_.groups[program_.steps[step].group], rank, [&](std::uint32_t member) {
-      if (found == engine::Step::kNoGroup && ready.at(member) == start) found = member;
-    });
-    CHECK(found != engine::Step::kNoGroup) << "step " << step.value() << " starts before its last member is ready";
-    return found;
-  }
-
-  StepId predecessor(StepId step, std::uint32_t rank) const {
-    const std::int64_t ready = timeline_.ready[step].at(rank);
-    const auto ends_then = [&](StepId s) { return s.valid() && timeline_.end[s].at(rank) == ready; };
-    if (ends_then(before_[step.value()])) return before_[step.value()];
-    for (const StepId w : program_.waits_of(step)) {
-      if (ends_then(w)) return w;
-    }
-    CHECK(false) << "step " << step.value() << " is ready when nothing ends";
-    return {};
-  }
-
-  const engine::Program& program_;
-  const engine::Timeline& timeline_;
-  const SteadyState& state_;
-  const std::vector<StepId> before_;
-};
 
 bool is_launch(const StepOrigin& o) { return o.role == StepRole::host_dispatch || o.role == StepRole::step_overhead; }
 
@@ -103,12 +25,12 @@ graph::Basis basis_of(const Played& p, const PathStep& s) {
   return cost ? cost->basis : graph::Basis::analytic;
 }
 
-CriticalStep describe_step(const Played& p, const SteadyState& state, const PathStep& s) {
+CriticalStep describe_step(const Played& p, const PathStep& s, std::int64_t begin) {
   const StepOrigin& o = (*p.origins)[s.step];
   CriticalStep out;
   out.stream = static_cast<graph::Stream>(p.program->steps[s.step].stream.value());
   out.rank = s.rank;
-  out.start = Duration::picoseconds(s.begin - state.begin);
+  out.start = Duration::picoseconds(s.begin - begin);
   out.time = Duration::picoseconds(s.end - s.begin);
   out.kind = kind_of_step(p, s.step, s.rank);
   if (o.role == StepRole::device) out.phase = p.costed->graph.tasks[o.task].phase;
@@ -151,12 +73,10 @@ std::string_view kind_of_step(const Played& p, StepId step, std::uint32_t rank) 
   return collective ? graph::name_of(collective->kind) : graph::kind_of(op);
 }
 
-std::vector<PathStep> critical_path(const Played& p, const SteadyState& state) { return Walk(p, state).back(); }
-
-std::vector<CriticalStep> describe_path(const Played& p, const SteadyState& state, const std::vector<PathStep>& path) {
+std::vector<CriticalStep> describe_path(const Played& p, const std::vector<PathStep>& path) {
   std::vector<CriticalStep> out;
   for (std::size_t i = 0; i < path.size();) {
-    out.push_back(describe_step(p, state, path[i]));
+    out.push_back(describe_step(p, path[i], path.front().begin));
     CriticalStep& entry = out.back();
     std::size_t j = i + 1;
     const bool launch = is_launch((*p.origins)[path[i].step]);

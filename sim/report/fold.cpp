@@ -39,7 +39,18 @@ void extend_parts(const Parts& shorter, const Parts& longer, const Extension& ex
     *taking[i + 1] += *taking[i];
     *taking[i] = Duration();
   }
-  out.comm = out.exposed_comm + out.hidden_comm;
+  out.comm = extend(shorter.comm, longer.comm);
+  out.hidden_comm = std::min(out.hidden_comm, out.comm);
+}
+
+/// What limits the iteration can change with its length: one all_reduce at the end weighs less after more micro-steps.
+void extend_limits(const Limits& shorter, const Extension& extend, Duration iteration, Limits& limits) {
+  for (std::size_t r = 0; r < kResources; ++r) {
+    ResourceTime& of = limits.of_resource[r];
+    of.on_cycle = extend(shorter.of_resource[r].on_cycle, of.on_cycle);
+    of.without = std::min(iteration, extend(shorter.of_resource[r].without, of.without));
+  }
+  decide(limits, iteration);
 }
 
 void extend_ops(const Report& shorter, const Extension& extend, std::vector<OpKindTime>& ops) {
@@ -80,7 +91,7 @@ void extend_terms(const Report& shorter, const Extension& extend, std::vector<Un
   }
 }
 
-/// The micro-steps that were not simulated come first on the critical path, as one entry.
+/// The micro-steps that were not simulated come first on the critical cycle, as one entry.
 void extend_path(Duration added, std::int64_t more, std::vector<CriticalStep>& path) {
   for (CriticalStep& step : path) step.start += added;
   CriticalStep folded;
@@ -111,6 +122,7 @@ Report fold_micro_steps(const Report& shorter, const Report& longer, std::int64_
   extend_ops(shorter, extend, out.ops);
   extend_collectives(shorter, extend, out.collectives);
   extend_terms(shorter, extend, out.terms);
+  extend_limits(shorter.limits, extend, out.iteration, out.limits);
   extend_path(out.iteration - longer.iteration, more, out.critical_path);
 
   const double seconds = out.iteration.seconds();

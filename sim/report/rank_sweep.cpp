@@ -32,14 +32,6 @@ void unite(const std::vector<Piece>& pieces, std::vector<Piece>& out) {
   }
 }
 
-/// Union of two lists of sorted pieces as disjoint ones. `merged` is room to work in.
-void unite_both(const std::vector<Piece>& a, const std::vector<Piece>& b, std::vector<Piece>& merged,
-                std::vector<Piece>& out) {
-  merged.resize(a.size() + b.size());
-  std::merge(a.begin(), a.end(), b.begin(), b.end(), merged.begin(), Earlier());
-  unite(merged, out);
-}
-
 std::int64_t length_of(const std::vector<Piece>& disjoint) {
   std::int64_t sum = 0;
   for (const Piece& p : disjoint) sum += p.end - p.begin;
@@ -91,47 +83,36 @@ void RankSweep::add_compute(const DeviceStep& d, std::uint32_t rank, std::int64_
   }
 }
 
-void RankSweep::collect(std::uint32_t rank, std::uint32_t count) {
+void RankSweep::collect_compute(std::uint32_t rank) {
   compute_.clear();
-  comm_.clear();
-  transfer_.clear();
   for (std::uint32_t i = 0; i < state_.steps.size(); ++i) {
     const DeviceStep& d = state_.steps[i];
-    const std::int64_t start = d.start.at(rank), end = d.end.at(rank);
-    sums_[i].time += WideTime(end - start) * count;
-    if (!d.collective) {
-      add_compute(d, rank, start, end, i);
-      continue;
-    }
-    fold_into_window(state_, {d.ready.at(rank), end, 0, i}, comm_);
-    fold_into_window(state_, {start, end, 0, i}, transfer_);
+    if (!d.collective) add_compute(d, rank, d.start.at(rank), d.end.at(rank), i);
   }
   sort_pieces(compute_);
-  sort_pieces(comm_);
-  sort_pieces(transfer_);
+  unite(compute_, busy_);
 }
 
-/// Charges the time of `pieces` outside `cover` (disjoint) to their steps, to the earliest piece where several run at
+/// Charges the time of the pieces of comm_ without compute to their steps, to the earliest piece where several run at
 /// once. Leaves the gaps between both in gaps_.
-std::int64_t RankSweep::charge(const std::vector<Piece>& pieces, const std::vector<Piece>& cover,
-                               WideTime StepSums::*to, std::uint32_t count) {
+std::int64_t RankSweep::charge_waiting(std::uint32_t count) {
   gaps_.clear();
   std::int64_t sum = 0;
   std::size_t b = 0, c = 0;
   std::int64_t now = state_.begin;
   while (now < state_.end) {
-    while (b < cover.size() && cover[b].end <= now) ++b;
-    const std::int64_t cover_from = b < cover.size() ? cover[b].begin : state_.end;
-    if (cover_from <= now) {
-      now = cover[b].end;
+    while (b < busy_.size() && busy_[b].end <= now) ++b;
+    const std::int64_t busy_from = b < busy_.size() ? busy_[b].begin : state_.end;
+    if (busy_from <= now) {
+      now = busy_[b].end;
       continue;
     }
-    while (c < pieces.size() && pieces[c].end <= now) ++c;
-    const bool inside = c < pieces.size() && pieces[c].begin <= now;
-    const std::int64_t edge = c >= pieces.size() ? state_.end : inside ? pieces[c].end : pieces[c].begin;
-    const std::int64_t until = std::min(cover_from, edge);
+    while (c < comm_.size() && comm_[c].end <= now) ++c;
+    const bool inside = c < comm_.size() && comm_[c].begin <= now;
+    const std::int64_t edge = c >= comm_.size() ? state_.end : inside ? comm_[c].end : comm_[c].begin;
+    const std::int64_t until = std::min(busy_from, edge);
     if (inside) {
-      sums_[pieces[c].index].*to += WideTime(until - now) * count;
+      sums_[comm_[c].index].waiting += WideTime(until - now) * count;
       sum += until - now;
     } else {
       gaps_.push_back({now, until, 0, 0});
@@ -157,26 +138,37 @@ std::int64_t RankSweep::host_bound_time() const {
   return sum;
 }
 
-RankTime RankSweep::sweep(std::uint32_t rank, std::uint32_t count) {
-  RankTime out;
-  if (state_.period() <= 0) return out;
-  collect(rank, count);
-  unite(compute_, busy_);
-  unite(transfer_, moving_);
-  unite_both(busy_, moving_, gaps_, active_);
-  const std::int64_t compute = length_of(busy_);
-  const std::int64_t exposed = charge(transfer_, busy_, &StepSums::exposed, count);
-  const std::int64_t waiting =
-      charge(comm_, active_, &StepSums::waiting, count);  // what of comm_ is not active is waiting
-  const std::int64_t host = host_bound_time();
-  out.compute = Duration::picoseconds(compute);
+void RankSweep::transfers(std::uint32_t rank, std::uint32_t count, RankTime& out) {
+  if (state_.period() <= 0) return;
+  comm_.clear();
+  for (std::uint32_t i = 0; i < state_.steps.size(); ++i) {
+    const DeviceStep& d = state_.steps[i];
+    const std::int64_t start = d.start.at(rank), end = d.end.at(rank);
+    sums_[i].time += WideTime(end - start) * count;
+    if (d.collective) fold_into_window(state_, {start, end, 0, i}, comm_);
+  }
+  if (comm_.empty()) return;
+  collect_compute(rank);
+  sort_pieces(comm_);
+  unite(comm_, moving_);
   out.comm = Duration::picoseconds(length_of(moving_));
   out.hidden_comm = Duration::picoseconds(overlap_of(moving_, busy_));
-  out.exposed_comm = Duration::picoseconds(exposed);
+}
+
+void RankSweep::split(std::uint32_t rank, std::uint32_t count, RankTime& out) {
+  if (state_.period() <= 0) return;
+  collect_compute(rank);
+  comm_.clear();
+  for (std::uint32_t i = 0; i < state_.steps.size(); ++i) {
+    const DeviceStep& d = state_.steps[i];
+    if (d.collective) fold_into_window(state_, {d.ready.at(rank), d.start.at(rank), 0, i}, comm_);
+  }
+  sort_pieces(comm_);
+  const std::int64_t compute = length_of(busy_), waiting = charge_waiting(count), host = host_bound_time();
+  out.compute = Duration::picoseconds(compute);
   out.waiting = Duration::picoseconds(waiting);
   out.host_bound = Duration::picoseconds(host);
-  out.idle = Duration::picoseconds(state_.period() - compute - exposed - waiting - host);
-  return out;
+  out.idle = Duration::picoseconds(state_.period() - compute - waiting - host);
 }
 
 }  // namespace distsim::report

@@ -1,4 +1,4 @@
-// RankSweep: where one rank's iteration goes. Folds its device steps into the window, then sweeps it once.
+// RankSweep: where one rank's iteration goes. Folds its device steps into the window, then sweeps it.
 #pragma once
 
 #include <cstdint>
@@ -26,9 +26,7 @@ using WideTime = __int128;
 /// What the ranks spent in one step, summed over them.
 struct StepSums {
   WideTime time = 0;     ///< start to end
-  WideTime exposed = 0;  ///< transfer of a collective without compute. Where several run at once, the time is charged
-                         ///< to the first to start
-  WideTime waiting = 0;  ///< ready to start without compute or transfer. Where several wait at once, the time is
+  WideTime waiting = 0;  ///< of a collective: ready to start, without compute. Where several wait at once, the time is
                          ///< charged to the first to be ready
 };
 
@@ -36,31 +34,32 @@ class RankSweep {
  public:
   explicit RankSweep(const SteadyState& state) : state_(state), sums_(state.steps.size()) {}
 
-  /// The split of `rank`, which represents `count` ranks with equal times.
-  RankTime sweep(std::uint32_t rank, std::uint32_t count = 1);
+  /// Fills in comm and hidden_comm of `rank`, which represents `count` ranks with equal times, and adds to the steps'
+  /// times.
+  void transfers(std::uint32_t rank, std::uint32_t count, RankTime& out);
 
-  /// Over all sweeps so far, for each step of SteadyState::steps. The exposed and waiting times sum to those of the
-  /// ranks.
+  /// Splits the window into compute, waiting, host_bound and idle, and adds to the steps' waiting times.
+  void split(std::uint32_t rank, std::uint32_t count, RankTime& out);
+
+  /// Over all sweeps so far, for each step of SteadyState::steps. The waiting times sum to those of the ranks.
   const std::vector<StepSums>& sums() const { return sums_; }
 
  private:
-  void collect(std::uint32_t rank, std::uint32_t count);
+  void collect_compute(std::uint32_t rank);
   void add_compute(const DeviceStep& step, std::uint32_t rank, std::int64_t start, std::int64_t end,
                    std::uint32_t index);
   std::int64_t launched(const DeviceStep& step, std::uint32_t rank) const;
-  std::int64_t charge(const std::vector<Piece>& pieces, const std::vector<Piece>& cover, WideTime StepSums::*to,
-                      std::uint32_t count);
+  std::int64_t charge_waiting(std::uint32_t count);
   std::int64_t host_bound_time() const;
 
   const SteadyState& state_;
   std::vector<StepSums> sums_;
   // Of the rank at hand, sorted by begin. Kept to save allocations.
-  std::vector<Piece> compute_;        ///< steps that follow each other without a gap are one piece
-  std::vector<Piece> comm_;           ///< from ready (arrived) to end
-  std::vector<Piece> transfer_;       ///< from start to end
-  std::vector<Piece> busy_, moving_;  ///< unions of compute and of transfer, disjoint
-  std::vector<Piece> active_;         ///< union of busy_ and moving_, disjoint
-  std::vector<Piece> gaps_;           ///< what the last charge() left: neither cover nor a piece
+  std::vector<Piece> compute_;  ///< steps that follow each other without a gap are one piece
+  std::vector<Piece> comm_;     ///< of collectives: their transfers, or their waiting
+  std::vector<Piece> busy_;     ///< union of compute, disjoint
+  std::vector<Piece> moving_;   ///< union of transfers, disjoint
+  std::vector<Piece> gaps_;     ///< what charge_waiting() left: neither compute nor waiting
 };
 
 }  // namespace distsim::report

@@ -3,27 +3,33 @@
 //
 // Definitions (all in integer picoseconds)
 //   iteration    The steady-state period: (end of the last iteration) - (end of the one before), the end of an
-//   iteration
-//                being the latest end of its device steps over all ranks. With one iteration played it is that
-//                iteration's end. Both ends are the window on every rank.
+//                iteration being the latest end of its device steps over all ranks. With one iteration played it is
+//                that iteration's end. Both ends are the window on every rank.
+//   cycle        The critical cycle: a chain of steps, each starting the moment its predecessor ends, that leads from a
+//                step to the same step of the next iteration on the same rank in exactly one period. It is what sets
+//                the period: no step outside it does. See critical_cycle.hpp.
+//   replay       The same program with some durations set to zero (sim/report/replays.hpp), and its period.
+//   exposed_comm What communication costs: iteration - period of the replay in which all collectives take no time.
+//                Of one collective: the same with only that one at zero. Several may hide each other, so that these
+//                need not add up to the whole.
+//   silent       The replay without communication. What is not exposed_comm is split by what happens in its window:
+//   compute      Union of the intervals in which a device step that is no collective runs, on whichever stream.
+//   waiting      At a collective for its last member, while no compute runs: the cost of stragglers, not of the
+//                network. Stages of a pipeline that wait for each other (Task::between_stages) are idle instead: the
+//                pipeline's bubble.
+//   host_bound   None of these, and the next compute step's launch has not yet ended on the host.
+//   idle         The rest. On every rank compute + exposed_comm + waiting + host_bound + idle = iteration, exactly; so
+//                do the means over ranks. Where the replay is not shorter (exposed_comm = 0) the played window itself
+//                is split, and a transfer without compute counts as what else the rank does: host_bound or idle.
 //   folding      A step of the last iteration may start before the window (a fast rank, a prefetching copy). In a
 //                training loop the next iteration's twin of that step would then run inside the window, one period
 //                later; such parts are therefore shifted by whole periods into the window.
-//   compute      Union of the intervals in which a device step that is no collective runs, on whichever stream.
-//   comm         Union of the transfers [start, end) of collectives. Waiting for the last member, [ready, start), is
-//   not
-//                transfer.
+//   comm         Union of the transfers [start, end) of collectives in the program as played. Waiting for the last
+//                member, [ready, start), is not transfer.
 //   hidden_comm  The part of comm while compute runs.
-//   exposed_comm The part of comm while no compute runs: comm = exposed_comm + hidden_comm, exactly.
-//   waiting      In a collective for its last member, while neither compute nor a transfer runs: the cost of
-//   stragglers,
-//                not of the network. Stages of a pipeline that wait for each other (Task::between_stages) are idle
-//                instead: the pipeline's bubble.
-//   host_bound   None of these, and the next compute step's launch has not yet ended on the host.
-//   idle         The rest. On every rank compute + exposed_comm + waiting + host_bound + idle = iteration, exactly; so
-//                do the means over ranks.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -79,6 +85,63 @@ struct OpKindTime {
   double tflops = 0;
 };
 
+/// What can limit an iteration. A step of the program belongs to one of the first five:
+///   host_loop  launches, the framework's work per step, other work of the host thread
+///   network    collectives and messages between ranks
+///   compute    kernels bound by arithmetic (graph::Bound), and kernels whose time is given
+///   memory     kernels bound by the GPU's memory, copies
+///   input      preparing the samples on the host, and copying them to the GPU
+/// waiting_for_rank: kernels that one rank takes longer for than the others.
+enum class Resource : std::uint8_t { host_loop, network, compute, memory, input, waiting_for_rank };
+inline constexpr std::size_t kResources = 6;
+/// "host loop", "network", "waiting for a rank".
+std::string_view name_of(Resource resource);
+
+/// What sets the period.
+struct Limiter {
+  Resource resource = Resource::compute;
+  std::uint32_t rank = 0;  ///< of waiting_for_rank
+  bool operator==(const Limiter&) const = default;
+};
+/// "host loop", "waiting for rank 17".
+std::string text_of(const Limiter& limiter);
+
+/// What one resource has to do with the period.
+struct ResourceTime {
+  Duration
+      on_cycle;  ///< time of its steps on the critical cycle. Of waiting_for_rank: what the kernels of that rank on
+                 ///< the cycle take longer than on the mean of the ranks that run them
+  /// Period of the replay in which its steps take no time; of waiting_for_rank: in which every rank takes the mean. The
+  /// iteration where it was not replayed, as for resources that are not on the cycle.
+  Duration without;
+  std::optional<Limiter> next;  ///< what limits that replay; none where it takes no time
+};
+
+struct Limits {
+  std::array<ResourceTime, kResources> of_resource{};  ///< by Resource
+  std::uint32_t waiting_rank = 0;                      ///< of waiting_for_rank
+  std::optional<Limiter>
+      limited_by;  ///< a straggler, or the resource with most time on the cycle; none where there is no time
+  std::optional<Limiter> runner_up;  ///< what would limit the iteration if limited_by took no time
+  Duration slack;                    ///< how much shorter the iteration would then be
+  const ResourceTime& operator[](Resource r) const { return of_resource[static_cast<std::size_t>(r)]; }
+  ResourceTime& operator[](Resource r) { return of_resource[static_cast<std::size_t>(r)]; }
+};
+
+/// Kernels on the cycle that take this share of the iteration longer than on the mean rank make their rank the limiter,
+/// whatever else is on the cycle: mending one rank is cheaper than speeding up all. Chosen.
+inline constexpr double kStragglerShare = 0.2;
+
+/// What is replayed.
+enum class Detail : std::uint8_t {
+  figures,      ///< only what the parts of the iteration need: no runner-up, collectives without their exposed time
+  report,       ///< and the limiter, and each collective
+  every_limit,  ///< and each resource on the cycle, as folding needs: what limits can change with the micro-steps
+};
+
+/// Fills in limited_by, runner_up and slack from the rest.
+void decide(Limits& limits, Duration iteration);
+
 /// Collectives of one kind, group size and name (digits aside: "grad bucket 0" .. "grad bucket 11" are one entry with
 /// calls = 12).
 struct CollectiveTime {
@@ -90,18 +153,20 @@ struct CollectiveTime {
   std::uint32_t calls =
       1;  ///< of a rank: the mean, where only some take part in a call; bytes are those of so many calls
   bool equal_calls = true;  ///< all calls are of one size
-  /// Mean over ranks: transfer; the part of it that no compute covers; waiting for the last member while neither
-  /// compute nor a transfer runs. Where several are exposed (or wait) at once, the first to start (to arrive) is
-  /// charged, so that the columns sum to exposed_comm and waiting.
-  Duration total, exposed, waiting;
+  Duration total;           ///< transfer, mean over ranks
+  Duration exposed;  ///< what the iteration would be shorter by if these calls took no time. At most the sum of their
+      ///< times, each on the rank where it takes longest; more than `total` where only some ranks take part
+  Duration
+      waiting;  ///< in the silent replay, mean over ranks: for the last member while no compute runs. Where several
+                ///< wait at once, the first to arrive is charged, so that the column sums to Report::waiting
   double busbw = 0;  ///< bytes/s: bytes x factor / total; factor 2(n-1)/n for all_reduce, (n-1)/n for all_gather,
                      ///< reduce_scatter, all_to_all, else 1
   graph::Basis basis = graph::Basis::analytic;
   std::string source;  ///< of the least trusted call
 };
 
-/// A part of the critical path. `start` counts from the beginning of the window. Consecutive launches on the host are
-/// one entry.
+/// A part of the critical cycle. `start` counts from where the cycle begins, at the boundary of an iteration.
+/// Consecutive launches on the host are one entry.
 struct CriticalStep {
   std::string name;
   graph::Stream stream = graph::Stream::compute;
@@ -114,7 +179,7 @@ struct CriticalStep {
   bool on_host() const { return !phase; }
 };
 
-/// Share of the critical path's time; host steps count as analytic.
+/// Share of the critical cycle's time; host steps count as analytic.
 struct BasisShare {
   graph::Basis basis = graph::Basis::analytic;
   double share = 0;
@@ -125,7 +190,7 @@ struct RankTime {
   bool operator==(const RankTime&) const = default;
 };
 
-/// One op kind and basis on the critical path: its time there and how far its costs' own ranges reach.
+/// One op kind and basis on the critical cycle: its time there and how far its costs' own ranges reach.
 struct UncertainTerm {
   std::string kind;
   graph::Basis basis = graph::Basis::analytic;
@@ -141,20 +206,25 @@ struct TrialTimes {
 
 struct Report {
   ReportContext context;
-  /// low and high: the spreads of the critical path's costs; errors of one op kind and basis are taken as fully
+  /// low and high: the spreads of the critical cycle's costs; errors of one op kind and basis are taken as fully
   /// correlated (they share a model), different ones as independent: half-width = sqrt(sum over classes of (sum of the
   /// class's spreads)^2), each way. Host time carries kHostSpread. The framework's `uncertainty` is one more class, of
   /// the whole iteration. That another path could become critical is not counted.
   Duration iteration, low, high;
   double samples_per_second = 0, achieved_flops_per_gpu = 0, mfu = 0;
-  /// Means over ranks: compute + exposed_comm + waiting + host_bound + idle = iteration, and exposed_comm + hidden_comm
-  /// = comm.
+  /// Means over ranks: compute + exposed_comm + waiting + host_bound + idle = iteration.
   Duration compute, comm, hidden_comm, exposed_comm, waiting, host_bound, idle;
   std::vector<OpKindTime> ops;              ///< longest first
   std::vector<CollectiveTime> collectives;  ///< longest transfer first
-  std::vector<CriticalStep> critical_path;  ///< in order of time; the times sum to `iteration` exactly
-  std::vector<BasisShare> bases;            ///< largest first
-  std::vector<UncertainTerm> terms;         ///< of the critical path, longest first; the times sum to about `iteration`
+  Limits limits;
+  /// In order of time; the times sum to `iteration` exactly.
+  std::vector<CriticalStep> critical_path;
+  /// Whether critical_path is the critical cycle. Otherwise the iterations played have not settled into a rhythm (or
+  /// only one was played), and it is the chain that leads back through the window from the end of the last.
+  bool cycle_closed = false;
+  Duration cycle_start;  ///< from the start of the window to the first step of critical_path; less than a period
+  std::vector<BasisShare> bases;     ///< largest first
+  std::vector<UncertainTerm> terms;  ///< of the critical cycle, longest first; the times sum to about `iteration`
   std::uint32_t rank_count = 1;
   std::vector<RankTime> ranks;                       ///< per rank; one entry where all are equal
   std::uint32_t slowest_rank = 0, fastest_rank = 0;  ///< by compute time; the lowest such rank
@@ -168,9 +238,9 @@ struct Report {
 /// about that much between hosts of one kind. An assumption of ours.
 inline constexpr double kHostSpread = 0.25;
 
-/// Cost: O(steps) where all ranks are equal, else one sweep per class of ranks with equal times, and one pass over the
-/// rows that differ.
-Report analyse(const Played& played, ReportContext context);
+/// Cost: a few plays of the program with one rank for each role (sim/engine/program/roles.hpp), and two sweeps for each
+/// role.
+Report analyse(const Played& played, ReportContext context, Detail detail = Detail::report);
 
 /// At most about 45 lines of at most `width` columns, ASCII but for the user's own names; `colour` adds ANSI colours to
 /// the bar.

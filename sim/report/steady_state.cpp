@@ -3,42 +3,77 @@
 #include <algorithm>
 #include <array>
 #include <bit>
+#include <iterator>
 #include <unordered_map>
 #include <unordered_set>
+#include <utility>
 
 namespace distsim::report {
 namespace {
 
+/// First step of an iteration, and the one after its last. Iterations follow each other and have as many steps each.
+std::pair<StepId, StepId> steps_of(const Played& p, std::uint16_t iteration) {
+  const auto each = static_cast<std::uint32_t>(p.origins->size() / p.iterations);
+  return {StepId(iteration * each), StepId((iteration + 1u) * each)};
+}
+
+/// The times of a step, as they were played.
+struct TimelineRows {
+  const engine::Timeline& t;
+  RowView ready(StepId s) const { return RowView(t.ready[s]); }
+  RowView start(StepId s) const { return RowView(t.start[s]); }
+  RowView end(StepId s) const { return RowView(t.end[s]); }
+  std::int64_t last_end(StepId s) const { return max_of(t.end[s]); }
+};
+struct RecurrenceRows {
+  const engine::Recurrence& r;
+  RowView ready(StepId s) const { return RowView(r.ready(s)); }
+  RowView start(StepId s) const { return RowView(r.start(s)); }
+  RowView end(StepId s) const { return RowView(r.end(s)); }
+  std::int64_t last_end(StepId s) const { return r.end(s).high; }
+};
+
 /// Streams are FIFO, so the last device step of each stream ends last on every rank.
-std::int64_t end_of_iteration(const Played& p, std::uint16_t iteration) {
-  std::array<StepId, graph::kStreamCount> last{};
-  for (std::uint32_t s = 0; s < p.origins->size(); ++s) {
-    const StepOrigin& o = (*p.origins)[StepId(s)];
-    if (o.role == StepRole::device && o.iteration == iteration)
-      last[p.program->steps[StepId(s)].stream.value()] = StepId(s);
-  }
+template <class Rows>
+std::int64_t end_of_iteration(const Played& p, const Rows& rows, std::uint16_t iteration) {
   std::int64_t end = 0;
-  for (const StepId s : last) {
-    if (s.valid()) end = std::max(end, max_of(p.timeline->end[s]));
-  }
+  for (const StepId s : last_of_streams(p, iteration)) end = std::max(end, rows.last_end(s));
   return end;
 }
 
-DeviceStep device_step(const Played& p, StepId s, SteadyState& out) {
+template <class Rows>
+DeviceStep device_step(const Played& p, const Rows& rows, StepId s, SteadyState& out) {
   DeviceStep d;
   d.step = s;
   d.task = (*p.origins)[s].task;
   d.collective = p.costed->graph.tasks[d.task].partition.valid();
   const bool bubble = p.costed->graph.tasks[d.task].between_stages;  // stages that wait for each other are idle
-  d.ready = RowView(bubble ? p.timeline->start[s] : p.timeline->ready[s]);
-  d.start = RowView(p.timeline->start[s]);
-  d.end = RowView(p.timeline->end[s]);
+  d.ready = bubble ? rows.start(s) : rows.ready(s);
+  d.start = rows.start(s);
+  d.end = rows.end(s);
   d.first_launch = static_cast<std::uint32_t>(out.launch_ends.size());
   for (const StepId w : p.program->waits_of(s)) {
-    if ((*p.origins)[w].role != StepRole::device) out.launch_ends.push_back(RowView(p.timeline->end[w]));
+    if ((*p.origins)[w].role != StepRole::device) out.launch_ends.push_back(rows.end(w));
   }
   d.launches = static_cast<std::uint32_t>(out.launch_ends.size()) - d.first_launch;
   return d;
+}
+
+template <class Rows>
+SteadyState state_of(const Played& p, const Rows& rows) {
+  CHECK(p.iterations > 0 && p.origins->size() == p.program->steps.size())
+      << "a played program has an origin for every step";
+  SteadyState out;
+  const auto last = static_cast<std::uint16_t>(p.iterations - 1);
+  out.begin = last == 0 ? 0 : end_of_iteration(p, rows, static_cast<std::uint16_t>(last - 1));
+  out.end = end_of_iteration(p, rows, last);
+  out.repeats = last > 0;
+  out.steps.reserve(p.origins->size() / p.iterations / 2);
+  const auto [first, end] = steps_of(p, last);
+  for (StepId s = first; s < end; s = StepId(s.value() + 1)) {
+    if ((*p.origins)[s].role == StepRole::device) out.steps.push_back(device_step(p, rows, s, out));
+  }
+  return out;
 }
 
 void mix(std::vector<std::uint64_t>& fingerprint, const std::int64_t* v, std::uint32_t each) {
@@ -76,19 +111,22 @@ std::int64_t max_of(const engine::Row& row) {
   return row.uniform() ? row.scalar() : *std::max_element(row.values().begin(), row.values().end());
 }
 
-SteadyState steady_state(const Played& p) {
-  CHECK(p.iterations > 0 && p.origins->size() == p.program->steps.size())
-      << "a played program has an origin for every step";
-  SteadyState out;
-  const auto last = static_cast<std::uint16_t>(p.iterations - 1);
-  out.begin = last == 0 ? 0 : end_of_iteration(p, static_cast<std::uint16_t>(last - 1));
-  out.end = end_of_iteration(p, last);
-  out.repeats = last > 0;
-  for (std::uint32_t s = 0; s < p.origins->size(); ++s) {
-    const StepOrigin& o = (*p.origins)[StepId(s)];
-    if (o.role == StepRole::device && o.iteration == last) out.steps.push_back(device_step(p, StepId(s), out));
+std::vector<StepId> last_of_streams(const Played& p, std::uint16_t iteration) {
+  std::array<StepId, graph::kStreamCount> last{};
+  const auto [first, end] = steps_of(p, iteration);
+  for (StepId s = first; s < end; s = StepId(s.value() + 1)) {
+    if ((*p.origins)[s].role == StepRole::device) last[p.program->steps[s].stream.value()] = s;
   }
+  std::vector<StepId> out;
+  std::ranges::copy_if(last, std::back_inserter(out), [](StepId s) { return s.valid(); });
+  std::ranges::sort(out);
   return out;
+}
+
+SteadyState steady_state(const Played& p) { return state_of(p, TimelineRows{*p.timeline}); }
+
+SteadyState steady_state(const Played& p, const engine::Recurrence& recurrence) {
+  return state_of(p, RecurrenceRows{recurrence});
 }
 
 RankClasses rank_classes(const SteadyState& state, std::uint32_t ranks) {

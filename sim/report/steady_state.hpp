@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "sim/engine/rows/recurrence.hpp"
 #include "sim/report/report.hpp"
 
 namespace distsim::report {
@@ -15,6 +16,7 @@ class RowView {
   RowView() = default;
   explicit RowView(const engine::Row& row)
       : values_(row.uniform() ? nullptr : row.values().data()), scalar_(row.scalar()), each_(row.each()) {}
+  explicit RowView(const engine::Recurrence::Times& times) : values_(times.row), scalar_(times.low) {}
   std::int64_t at(std::uint32_t rank) const { return values_ ? values_[each_ == 1 ? rank : rank / each_] : scalar_; }
   bool uniform() const { return values_ == nullptr; }
   const std::int64_t* values() const { return values_; }  ///< one for every each() ranks
@@ -47,8 +49,15 @@ struct SteadyState {
   }
 };
 
+/// Of each stream that has any, the last device step of an iteration; in program order.
+std::vector<StepId> last_of_streams(const Played& played, std::uint16_t iteration);
+
 /// Views into `played`, which must outlive the result.
 SteadyState steady_state(const Played& played);
+
+/// The same of the last play of `recurrence`, a program with the steps of `played` and as many ranks as it likes. The
+/// views hold until the next play.
+SteadyState steady_state(const Played& played, const engine::Recurrence& recurrence);
 
 /// The largest value of a row.
 std::int64_t max_of(const engine::Row& row);

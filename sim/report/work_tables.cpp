@@ -70,10 +70,11 @@ OpKindTime op_row(std::string_view kind, const KindSums& s, std::uint32_t ranks)
 
 struct CollectiveSums {
   CollectiveTime row;
+  std::vector<StepId> steps;
   bool same_name = true;
   std::int64_t call_bytes = 0;  ///< of the first call
   double calls = 0, bytes = 0;  ///< mean over ranks, of which maybe only those of one pipeline stage take part
-  WideTime total = 0, exposed = 0, waiting = 0;
+  WideTime total = 0, waiting = 0;
   graph::CollectiveKind kind = graph::CollectiveKind::barrier;
 };
 
@@ -116,7 +117,6 @@ CollectiveTime finish(const CollectiveSums& sums, const std::string& stem, std::
       row.name.pop_back();
   }
   row.total = mean_of(sums.total, ranks);
-  row.exposed = mean_of(sums.exposed, ranks);
   row.waiting = mean_of(sums.waiting, ranks);
   const double seconds = row.total.seconds();
   if (seconds > 0) row.busbw = sums.bytes / seconds * graph::busbw_factor(sums.kind, row.group_size);
@@ -167,8 +167,7 @@ std::vector<OpKindTime> op_table(const Played& p, const SteadyState& state, std:
   return out;
 }
 
-std::vector<CollectiveTime> collective_table(const Played& p, const SteadyState& state,
-                                             std::span<const StepSums> sums) {
+std::vector<CollectiveRow> collective_rows(const Played& p, const SteadyState& state, std::span<const StepSums> sums) {
   const graph::TaskGraph& graph = p.costed->graph;
   std::map<std::tuple<std::string, graph::CollectiveKind, std::uint32_t>, CollectiveSums> rows;
   VariantCounts counts(graph);
@@ -189,11 +188,12 @@ std::vector<CollectiveTime> collective_table(const Played& p, const SteadyState&
              static_cast<double>(counts.ranks_running(task, 0)) / graph.ranks);
     row.total += sums[i].time;
     row.waiting += sums[i].waiting;
-    row.exposed += sums[i].exposed;
+    row.steps.push_back(d.step);
   }
-  std::vector<CollectiveTime> out;
-  for (const auto& [key, row] : rows) out.push_back(finish(row, std::get<0>(key), graph.ranks));
-  std::ranges::stable_sort(out, [](const CollectiveTime& a, const CollectiveTime& b) { return a.total > b.total; });
+  std::vector<CollectiveRow> out;
+  for (const auto& [key, row] : rows) out.push_back({finish(row, std::get<0>(key), graph.ranks), row.steps});
+  std::ranges::stable_sort(out,
+                           [](const CollectiveRow& a, const CollectiveRow& b) { return a.time.total > b.time.total; });
   return out;
 }
 

@@ -20,9 +20,15 @@ Duration mean_of(WideTime sum, std::uint32_t n);
 /// counts as the kind of its first variant that is not absent. `sums` as of RankSweep, over all ranks.
 std::vector<OpKindTime> op_table(const Played& played, const SteadyState& state, std::span<const StepSums> sums);
 
+/// A row of the table of collectives, without its exposed time, and the steps of the last iteration that it sums.
+struct CollectiveRow {
+  CollectiveTime time;
+  std::vector<StepId> steps;
+};
+
 /// Collectives of the last iteration, longest first.
-std::vector<CollectiveTime> collective_table(const Played& played, const SteadyState& state,
-                                             std::span<const StepSums> sums);
+std::vector<CollectiveRow> collective_rows(const Played& played, const SteadyState& state,
+                                           std::span<const StepSums> sums);
 
 /// A name with every run of digits replaced by '*': what equal collectives have in common.
 std::string stem_of(std::string_view name);

@@ -88,7 +88,8 @@ SweepPoint predict_point(const SweepRequest& request, std::size_t index, pipelin
   }
   point.global_batch = batch_of(*e);
   pipeline::Passes passes;
-  Result<pipeline::Prediction> p = pipeline::predict(*e, passes, cache);
+  Result<pipeline::Prediction> p =
+      pipeline::predict(*e, passes, cache, pipeline::kPlayedMicroSteps, report::Detail::figures);
   if (!p) {
     point.error = p.error().text();
     return point;

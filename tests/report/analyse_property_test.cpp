@@ -1,17 +1,22 @@
-// Random jobs: the split of the iteration against a count of single picoseconds, and sums that must be exact.
+// Random jobs: the split of the iteration against a count of single picoseconds, the critical cycle and what is exposed
+// against replays by the engine, and sums that must be exact.
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <memory>
+#include <set>
 #include <vector>
 
 #include "base/random.hpp"
 #include "job.hpp"
+#include "sim/report/replays.hpp"
 #include "sim/report/steady_state.hpp"
 
 namespace distsim::report {
 namespace {
 
-Job random_job(std::uint64_t seed) {
+/// `iterations`: how many are played; 0: one to four.
+Job random_job(std::uint64_t seed, std::uint16_t iterations = 0) {
   Random random(seed);
   const std::uint32_t ranks = 1u << random.below(4);  // 1, 2, 4, 8
   JobBuilder b(ranks);
@@ -21,7 +26,7 @@ Job random_job(std::uint64_t seed) {
     b.launch(static_cast<std::int64_t>(random.below(12)));
     std::vector<TaskId> deps;
     if (!tasks.empty() && random.below(3) != 0) deps.push_back(tasks[random.below(tasks.size())]);
-    const std::string name = "t" + std::to_string(i);
+    const std::string name = std::string("task ") + static_cast<char>('a' + i);  // each a row of its own
     if (random.below(3) == 0) {
       const std::uint32_t size = ranks >> random.below(ranks > 1 ? 2 : 1);
       const auto stream = random.below(4) == 0 ? graph::Stream::comm.lane(1) : graph::Stream::comm;
@@ -38,29 +43,70 @@ Job random_job(std::uint64_t seed) {
         tasks.push_back(b.compute(name, times[0], deps, graph::Gemm{1, 4, 4, 4}, graph::Phase::forward, stream));
     }
   }
-  return b.play(static_cast<std::uint16_t>(1 + random.below(4)), static_cast<std::int64_t>(random.below(20)));
+  const auto few = static_cast<std::uint16_t>(1 + random.below(4));
+  return b.play(iterations > 0 ? iterations : few, static_cast<std::int64_t>(random.below(20)));
 }
 
-/// The definitions of report.hpp, a picosecond at a time.
-RankTime count_picoseconds(const SteadyState& state, std::uint32_t rank) {
-  const auto n = static_cast<std::size_t>(state.period());
-  std::vector<char> compute(n), transfer(n), comm(n);
-  std::vector<std::pair<std::int64_t, std::int64_t>> starts;  // of compute steps: folded begin, launch
-  const auto paint = [&](std::vector<char>& cells, std::int64_t from, std::int64_t to) {
+/// The program with other durations, played by the engine itself.
+struct Replayed {
+  engine::Program program;
+  engine::Timeline timeline;
+  SteadyState state;
+  std::int64_t period() const { return state.period(); }
+};
+
+template <class Change>
+std::unique_ptr<Replayed> replay(const Job& job, Change change) {
+  auto out = std::make_unique<Replayed>();
+  out->program = job.program;
+  for (StepId s(0); s < out->program.steps.end_id(); s = StepId(s.value() + 1))
+    change(s, out->program.steps[s].duration);
+  out->timeline = engine::evaluate_rows(out->program).value();
+  out->state = steady_state({&job.costed, &out->program, &job.origins, &out->timeline, job.iterations});
+  return out;
+}
+
+bool is_collective(const Job& job, StepId s) {
+  const StepOrigin& o = job.origins[s];
+  return o.role == StepRole::device && job.costed.graph.tasks[o.task].partition.valid();
+}
+
+std::unique_ptr<Replayed> silent(const Job& job) {
+  return replay(job, [&](StepId s, engine::Row& row) {
+    if (is_collective(job, s)) row = engine::Row(0);
+  });
+}
+
+/// A cell for each picosecond of the window.
+class Cells {
+ public:
+  explicit Cells(const SteadyState& state) : state_(state), cells_(static_cast<std::size_t>(state.period())) {}
+  void paint(std::int64_t from, std::int64_t to) {
     for (std::int64_t t = from; t < to; ++t) {
       std::int64_t folded = t;
-      while (folded < state.begin) folded += state.period();
-      cells[static_cast<std::size_t>(folded - state.begin)] = 1;
+      while (folded < state_.begin) folded += state_.period();
+      cells_[static_cast<std::size_t>(folded - state_.begin)] = 1;
     }
-  };
+  }
+  bool operator[](std::size_t i) const { return cells_[i] != 0; }
+  std::int64_t count() const { return std::count(cells_.begin(), cells_.end(), 1); }
+
+ private:
+  const SteadyState& state_;
+  std::vector<char> cells_;
+};
+
+/// The definitions of report.hpp, a picosecond at a time: compute, waiting, host_bound and idle of `state`.
+RankTime count_split(const SteadyState& state, std::uint32_t rank) {
+  Cells compute(state), waits(state);
+  std::vector<std::pair<std::int64_t, std::int64_t>> starts;  // of compute steps: folded begin, launch
   for (const DeviceStep& d : state.steps) {
     const std::int64_t start = d.start.at(rank), end = d.end.at(rank);
     if (d.collective) {
-      paint(transfer, start, end);
-      paint(comm, d.ready.at(rank), end);
+      waits.paint(d.ready.at(rank), start);
       continue;
     }
-    paint(compute, start, end);
+    compute.paint(start, end);
     if (end == start) continue;
     std::int64_t launch = 0;
     for (const RowView& l : state.launches_of(d)) launch = std::max(launch, l.at(rank));
@@ -70,24 +116,28 @@ RankTime count_picoseconds(const SteadyState& state, std::uint32_t rank) {
     if (state.repeats) starts.emplace_back(start + shift + state.period(), launch + shift + state.period());
   }
   std::sort(starts.begin(), starts.end());
-  std::int64_t sums[7] = {};
-  for (std::size_t i = 0; i < n; ++i) {
+  std::int64_t sums[4] = {};
+  for (std::size_t i = 0; i < static_cast<std::size_t>(state.period()); ++i) {
     const std::int64_t now = state.begin + static_cast<std::int64_t>(i);
-    sums[1] += transfer[i];
-    sums[2] += transfer[i] && compute[i];
-    if (compute[i])
-      ++sums[0];
-    else if (transfer[i])
-      ++sums[3];
-    else if (comm[i])
-      ++sums[4];
-    else {
-      const auto next = std::find_if(starts.begin(), starts.end(), [&](const auto& s) { return s.first > now; });
-      ++sums[next != starts.end() && now < next->second ? 5 : 6];
-    }
+    const auto next = std::find_if(starts.begin(), starts.end(), [&](const auto& s) { return s.first > now; });
+    ++sums[compute[i] ? 0 : waits[i] ? 1 : next != starts.end() && now < next->second ? 2 : 3];
   }
-  const auto ps = [](std::int64_t v) { return Duration::picoseconds(v); };
-  return {ps(sums[0]), ps(sums[1]), ps(sums[2]), ps(sums[3]), ps(sums[4]), ps(sums[5]), ps(sums[6])};
+  RankTime out;
+  out.compute = Duration::picoseconds(sums[0]);
+  out.waiting = Duration::picoseconds(sums[1]);
+  out.host_bound = Duration::picoseconds(sums[2]);
+  out.idle = Duration::picoseconds(sums[3]);
+  return out;
+}
+
+/// Adds comm and hidden_comm of the program as played.
+void count_transfers(const SteadyState& state, std::uint32_t rank, RankTime& out) {
+  Cells compute(state), transfer(state);
+  for (const DeviceStep& d : state.steps) (d.collective ? transfer : compute).paint(d.start.at(rank), d.end.at(rank));
+  std::int64_t both = 0;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(state.period()); ++i) both += transfer[i] && compute[i];
+  out.comm = Duration::picoseconds(transfer.count());
+  out.hidden_comm = Duration::picoseconds(both);
 }
 
 class RandomJob : public testing::TestWithParam<std::uint64_t> {};
@@ -96,21 +146,23 @@ TEST_P(RandomJob, SplitEqualsTheCountOfPicoseconds) {
   const Job job = random_job(GetParam());
   const Report r = job.report();
   const SteadyState state = steady_state(job.played());
+  const auto quiet = silent(job);
+  const bool settled = quiet->period() <= state.period();
   for (std::uint32_t rank = 0; rank < r.rank_count; ++rank) {
     const RankTime& t = r.rank(rank);
     EXPECT_EQ((t.compute + t.exposed_comm + t.waiting + t.host_bound + t.idle).ps(), r.iteration.ps())
         << "rank " << rank;
-    EXPECT_EQ((t.exposed_comm + t.hidden_comm).ps(), t.comm.ps()) << "rank " << rank;
-    if (state.period() > 0) {
-      EXPECT_EQ(t, count_picoseconds(state, rank)) << "rank " << rank;
-    }
+    if (state.period() <= 0) continue;
+    RankTime counted = count_split(settled ? quiet->state : state, rank);
+    counted.exposed_comm = Duration::picoseconds(settled ? state.period() - quiet->period() : 0);
+    count_transfers(state, rank, counted);
+    EXPECT_EQ(t, counted) << "rank " << rank;
   }
   EXPECT_EQ((r.compute + r.exposed_comm + r.waiting + r.host_bound + r.idle).ps(), r.iteration.ps());
-  EXPECT_EQ((r.exposed_comm + r.hidden_comm).ps(), r.comm.ps());
   for (const Duration part : {r.compute, r.exposed_comm, r.waiting, r.host_bound, r.idle}) EXPECT_GE(part, Duration());
 }
 
-TEST_P(RandomJob, CriticalPathCoversTheIterationWithoutAGap) {
+TEST_P(RandomJob, CriticalCycleSumsToThePeriodWithoutAGap) {
   const Report r = random_job(GetParam()).report();
   Duration reached;
   double share = 0;
@@ -123,22 +175,107 @@ TEST_P(RandomJob, CriticalPathCoversTheIterationWithoutAGap) {
   for (const BasisShare& b : r.bases) share += b.share;
   if (r.iteration.ps() > 0) {
     EXPECT_NEAR(share, 1, 1e-12);
+    EXPECT_LT(r.cycle_start, r.iteration);
   }
+  EXPECT_GE(r.cycle_start, Duration());
   EXPECT_LE(r.low, r.iteration);
   EXPECT_GE(r.high, r.iteration);
 }
 
-TEST_P(RandomJob, CollectivesExposeWhatTheRanksSee) {
-  const Report r = random_job(GetParam()).report();
-  Duration exposed, waiting;
+/// Steps of one iteration on the cycle, each with its rank.
+std::set<std::pair<std::uint32_t, std::uint32_t>> places_of(const Replays& replays, const Chain& chain) {
+  std::set<std::pair<std::uint32_t, std::uint32_t>> out;
+  for (const PathStep& s : chain.steps) out.emplace(replays.in_first(s.step).value(), s.rank);
+  return out;
+}
+
+/// A job that has found its rhythm: played so long that shorter steps settle too.
+constexpr std::uint16_t kSettled = 24;
+
+/// With all other steps at zero, those of a cycle still take the period; no step outside it is needed for it.
+TEST_P(RandomJob, TheCycleAloneTakesThePeriod) {
+  const Job job = random_job(GetParam(), kSettled);
+  Replays replays(job.played());
+  const std::int64_t period = replays.period();
+  const Chain chain = replays.chain();
+  if (!chain.closed) return;
+  const auto on_cycle = places_of(replays, chain);
+  ASSERT_TRUE(replays.play([&](StepId s) -> std::optional<engine::Row> {
+    std::vector<std::int64_t> values(replays.roles().size());
+    for (std::uint32_t role = 0; role < values.size(); ++role)
+      if (on_cycle.contains({replays.in_first(s).value(), role})) values[role] = replays.duration(s).at(role);
+    return engine::Row(std::move(values));
+  }));
+  EXPECT_EQ(replays.period(), period);
+}
+
+/// A step of the cycle that is shorter by 1 ps shortens the period by 1 ps, or by nothing where another cycle is as long.
+/// A step outside it changes nothing.
+TEST_P(RandomJob, ShorterStepsOfTheCycleShortenThePeriod) {
+  const Job job = random_job(GetParam(), kSettled);
+  Replays replays(job.played());
+  const std::int64_t period = replays.period();
+  const Chain chain = replays.chain();
+  if (!chain.closed) return;
+  const auto on_cycle = places_of(replays, chain);
+  std::set<std::uint32_t> critical;
+  for (const auto& [step, role] : on_cycle) critical.insert(step);
+  for (std::uint32_t step = 0; step < replays.steps(); ++step) {
+    ASSERT_TRUE(replays.play([&](StepId s) -> std::optional<engine::Row> {
+      if (replays.in_first(s).value() != step) return std::nullopt;
+      std::vector<std::int64_t> values(replays.roles().size());
+      for (std::uint32_t role = 0; role < values.size(); ++role)
+        values[role] = std::max<std::int64_t>(0, replays.duration(s).at(role) - 1);
+      return engine::Row(std::move(values));
+    }));
+    if (critical.contains(step)) {
+      EXPECT_GE(replays.period(), period - 1) << "step " << step;
+      EXPECT_LE(replays.period(), period) << "step " << step;
+    } else {
+      EXPECT_EQ(replays.period(), period) << "step " << step;
+    }
+  }
+}
+
+/// What a collective exposes is what the engine saves without it; never negative, never more than its time.
+TEST_P(RandomJob, ExposedIsWhatIsSavedWithoutTheCollective) {
+  const Job job = random_job(GetParam(), kSettled);
+  const Report r = job.report();
+  EXPECT_EQ(r.exposed_comm.ps(), std::max<std::int64_t>(0, r.iteration.ps() - silent(job)->period()));
+  Duration waiting;
   for (const CollectiveTime& c : r.collectives) {
-    EXPECT_LE(c.exposed, c.total) << c.name;
-    exposed += c.exposed;
+    std::int64_t longest = 0;
+    const auto without = replay(job, [&](StepId s, engine::Row& row) {
+      if (!is_collective(job, s)) return;
+      const graph::Task& task = job.costed.graph.tasks[job.origins[s].task];
+      if (job.costed.graph.names[task.name] != c.name) return;
+      longest = row.uniform() ? row.scalar() : std::ranges::max(row.values());
+      row = engine::Row(0);
+    });
     waiting += c.waiting;
+    if (c.calls != 1) continue;
+    EXPECT_GE(c.exposed.ps(), 0) << c.name;
+    EXPECT_LE(c.exposed.ps(), longest) << c.name;
+    if (r.cycle_closed) {
+      EXPECT_EQ(c.exposed.ps(), r.iteration.ps() - without->period()) << c.name;
+    }
   }
   const double rounding = 1.0 + static_cast<double>(r.collectives.size());  // each row is rounded to a picosecond
-  EXPECT_NEAR(static_cast<double>(exposed.ps()), static_cast<double>(r.exposed_comm.ps()), rounding);
   EXPECT_NEAR(static_cast<double>(waiting.ps()), static_cast<double>(r.waiting.ps()), rounding);
+}
+
+TEST_P(RandomJob, ResourcesOnTheCycleSumToThePeriod) {
+  const Report r = random_job(GetParam()).report();
+  Duration sum, most;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(Resource::waiting_for_rank); ++i) {
+    sum += r.limits.of_resource[i].on_cycle;
+    most = std::max(most, r.limits.of_resource[i].on_cycle);
+    EXPECT_LE(r.limits.of_resource[i].without, r.iteration);
+  }
+  EXPECT_EQ(sum, r.iteration);
+  EXPECT_EQ(r.limits.limited_by.has_value(), r.iteration > Duration());
+  EXPECT_GE(r.limits.slack, Duration());
+  EXPECT_LE(r.limits.slack, r.iteration);
 }
 
 /// Reading rank by rank and class by class is the same: ranks of one class have equal splits.

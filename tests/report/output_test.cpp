@@ -66,12 +66,17 @@ std::vector<std::string> lines_of(const std::string& text) {
 }
 
 /// Forward of rank 3 ends at 7, pieces at 7.5, 8, ...; buckets from 7.5 on, 12 ms, to 19.5; update to 20.5: a period
-/// of 20.5 ms.
+/// of 20.5 ms. Without communication the slowest rank's 14 ms of compute are left, of which the mean rank computes 12.5.
 TEST(Text, SaysTheMainFiguresFirst) {
   const std::string text = to_text(small_job().report(context()));
   EXPECT_NE(text.find("20.50 ms per iteration ("), std::string::npos) << text;
+  EXPECT_NE(text.find(", limited by: network; next: compute, 6.50 ms behind\n"), std::string::npos) << text;
   EXPECT_NE(text.find("3.20 M samples/s on 2 x 2 A100"), std::string::npos) << text;
-  EXPECT_NE(text.find("iteration 20.50 ms = compute 12.50 + exposed comm 8.00 + waiting 0.00 + host 0.00 + idle 0.00"),
+  EXPECT_NE(
+      text.find("communication 12.00 ms in total, 4.00 behind compute; without it the iteration would take 14.00"),
+      std::string::npos)
+      << text;
+  EXPECT_NE(text.find("iteration 20.50 ms = compute 12.50 + exposed comm 6.50 + waiting 1.50 + host 0.00 + idle 0.00"),
             std::string::npos)
       << text;
   EXPECT_NE(text.find("12 x 25.0 MiB"), std::string::npos) << text;
@@ -215,7 +220,7 @@ TEST(Text, SaysWhyTheHostIsLongerOnThePath) {
   launch.phase.reset();
   launch.time = Duration::milliseconds(10);
   r.critical_path.push_back(launch);
-  EXPECT_NE(to_text(r).find("of the critical path but 0.0 % of the bar: launches also run during compute)"),
+  EXPECT_NE(to_text(r).find("of the critical cycle but 0.0 % of the bar: launches also run during compute)"),
             std::string::npos)
       << to_text(r);
 }
@@ -239,7 +244,7 @@ TEST(JsonReport, HoldsTheReport) {
   const Report r = small_job().report(context());
   const Json j = Json::parse(to_json(r));
   EXPECT_EQ(j["schema"], "distsim-report");
-  EXPECT_EQ(j["schema_version"], 2);
+  EXPECT_EQ(j["schema_version"], 3);
   EXPECT_DOUBLE_EQ(j["iteration_ms"], 20.5);
   const Json& b = j["breakdown"];
   const auto sum = [&](std::initializer_list<const char*> keys) {
@@ -248,7 +253,15 @@ TEST(JsonReport, HoldsTheReport) {
     return ms;
   };
   EXPECT_NEAR(sum({"compute_ms", "exposed_comm_ms", "waiting_ms", "host_bound_ms", "idle_ms"}), 20.5, 1e-9);
-  EXPECT_NEAR(sum({"exposed_comm_ms", "hidden_comm_ms"}), b["comm_ms"].get<double>(), 1e-9);
+  EXPECT_NEAR(b["exposed_comm_ms"].get<double>(), 6.5, 1e-9);
+  EXPECT_NEAR(b["hidden_comm_ms"].get<double>(), 4, 1e-9);
+  EXPECT_EQ(j["limited_by"], "network");
+  EXPECT_EQ(j["runner_up"], "compute");
+  EXPECT_DOUBLE_EQ(j["slack_ms"], 6.5);
+  EXPECT_EQ(j["cycle_closed"], true);
+  double resources = 0;
+  for (const Json& r : j["cycle"]) resources += r["time_ms"].get<double>();
+  EXPECT_NEAR(resources, 20.5, 1e-9);
   EXPECT_NEAR(b["comm_ms"].get<double>(), 12, 1e-9);
   EXPECT_EQ(j["ranks"]["times"].size(), 4u);
   EXPECT_EQ(j["ranks"]["slowest"], 3);
@@ -299,7 +312,7 @@ TEST(JsonReport, SchemaPageNamesEveryKey) {
   };
   documented(j);
   for (const char* key : {"context", "breakdown", "ranks", "memory"}) documented(j[key]);
-  for (const char* key : {"ops", "collectives", "critical_path"}) documented(j[key][0]);
+  for (const char* key : {"ops", "collectives", "critical_path", "cycle"}) documented(j[key][0]);
 }
 
 TEST(CsvReport, ARowFitsItsHeader) {
@@ -319,6 +332,9 @@ TEST(CsvReport, ARowFitsItsHeader) {
   EXPECT_EQ(value("gpus"), "4");
   EXPECT_EQ(value("memory_max_gb"), "24.100");
   EXPECT_EQ(value("slowest_rank"), "3");
+  EXPECT_EQ(value("limited_by"), "network");
+  EXPECT_EQ(value("runner_up"), "compute");
+  EXPECT_EQ(value("slack_ms"), "6.500000");
 }
 
 TEST(HtmlReport, LoadsNothingFromElsewhere) {
@@ -537,7 +553,7 @@ TEST(PathTable, TextAndPageNameTheCauses) {
   const Job job = b.play(2);
   const Report report = job.report(context());
   const std::string text = to_text(report), page = to_html(report, job.played(), {});
-  EXPECT_NE(text.find("critical path, by cause"), std::string::npos) << text;
+  EXPECT_NE(text.find("critical cycle, by cause"), std::string::npos) << text;
   EXPECT_NE(text.find("gradient sync: all_reduce"), std::string::npos) << text;
   EXPECT_NE(page.find(">cause<"), std::string::npos);
 }

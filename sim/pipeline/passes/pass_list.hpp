@@ -29,7 +29,7 @@ inline constexpr auto kPasses = std::to_array<PassInfo>({
     {"contend", "Lowered", "slow what runs on slow GPUs, slow NICs and shared links"},
     {"interfere", "Lowered", "slow kernels and collectives that overlap"},
     {"simulate", "Timeline", "find when each step is ready, starts and ends on each rank"},
-    {"analyse", "Report", "find iteration time, range, breakdown, critical path and exposed communication"},
+    {"analyse", "Report", "find iteration time, range, breakdown, critical cycle and exposed communication"},
     {"fold", "Report", "extend the report to the micro-steps that were not simulated"},
     {"write", "files", "write text, JSON, CSV, HTML, timeline and traces, each file atomically"},
 });

@@ -45,7 +45,7 @@ Result<void> verify(const Lowered& lowered);
 /// The laws of sim/engine/timeline/verify.hpp.
 Result<void> verify(const engine::Timeline& timeline, const Lowered& lowered);
 
-/// Parts add up: those of the iteration on every rank and on average, and the critical path. low <= iteration <= high.
+/// Parts add up: those of the iteration on every rank and on average, and the critical cycle. low <= iteration <= high.
 Result<void> verify(const report::Report& report);
 
 template <class T>

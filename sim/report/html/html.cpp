@@ -48,6 +48,15 @@ std::string header(const Report& r) {
   return out + memory_fact(c) + "</div>";
 }
 
+/// "limited by network; next compute, 0.31 ms behind".
+std::string limit(const Report& r) {
+  const Limits& l = r.limits;
+  if (!l.limited_by) return "";
+  std::string out = "<p>Limited by <b>" + escaped(text_of(*l.limited_by)) + "</b>";
+  if (l.runner_up) out += "; next: " + escaped(text_of(*l.runner_up)) + ", " + with_unit(r, l.slack) + " behind";
+  return out + ".</p>";
+}
+
 struct Part {
   std::string_view name;
   html::Colour colour;
@@ -74,11 +83,12 @@ std::string split(const Report& r) {
     bar += "<i class=\"" + std::string(html::css_of(p.colour)) + "\" style=\"width:" + share + "%\"></i>";
     legend += key(p.colour, std::string(p.name) + " <b>" + with_unit(r, p.time) + "</b> <em>" + share + " %</em>");
   }
-  std::string out = "<div class=\"bar\">" + bar + "</div><div class=\"legend\">" + legend + "</div>";
+  std::string out = limit(r) + "<div class=\"bar\">" + bar + "</div><div class=\"legend\">" + legend + "</div>";
   if (r.comm.ps() > 0) {
-    out += "<p class=\"note\">Communication takes " + with_unit(r, r.comm) +
-           " in total: " + html::in_unit(r, r.exposed_comm) + " exposed and " + html::in_unit(r, r.hidden_comm) +
-           " hidden behind compute. Means over ranks.</p>";
+    out +=
+        "<p class=\"note\">Communication takes " + with_unit(r, r.comm) + " in total, " +
+        html::in_unit(r, r.hidden_comm) +
+        " behind compute. Exposed is what the iteration would be shorter by without communication; the other parts are means over ranks.</p>";
   }
   return out;
 }
@@ -106,7 +116,7 @@ std::string bases(const Report& r) {
            " %</span> ";
   if (out.empty()) return "";
   return out +
-         "<p class=\"note\">Share of the critical path by the basis of its times, most trusted first: measured, interpolated, extrapolated, "
+         "<p class=\"note\">Share of the critical cycle by the basis of its times, most trusted first: measured, interpolated, extrapolated, "
          "scaled, learned, analytic.</p>";
 }
 
@@ -141,7 +151,9 @@ std::string to_html(const Report& r, const Played& played, const HtmlOptions& op
   out += section("Timeline", timeline(r, played, options.max_ranks)) + "\n";
   out +=
       section(
-          "Critical path <small>the steps that determine the iteration time: a shorter step here means a shorter iteration</small>",
+          r.cycle_closed
+              ? "Critical cycle <small>the steps that repeat in each iteration and set its time: a shorter step here means a shorter iteration</small>"
+              : "Critical path <small>the steps that lead from the start of the iteration to its end</small>",
           html::path_table(r)) +
       "\n";
   if (!r.ops.empty()) out += section("Compute by op kind <small>mean over ranks</small>", html::op_table(r)) + "\n";

@@ -34,7 +34,7 @@ double share_of(const Report& report, Duration d);
 /// `d` without its unit, in the unit that suits the iteration.
 std::string in_unit(const Report& report, Duration d);
 
-/// Streams of up to max_ranks ranks over one period, with the critical path above them. The axis ends at the period, or
+/// Streams of up to max_ranks ranks over one period, with the critical cycle above them. The axis ends at the period, or
 /// at `axis` where that is later, so that several pictures share one.
 std::string timeline_picture(const Report& report, const Played& played, std::uint32_t max_ranks, Duration axis = {});
 

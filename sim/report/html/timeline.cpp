@@ -126,11 +126,17 @@ class Picture {
   double draw_path(std::string& out, double y) const {
     std::vector<Bar> bars;
     for (const CriticalStep& s : r_.critical_path) {
-      const std::int64_t begin = state_.begin + s.start.ps();
-      bars.push_back({begin, begin + s.time.ps(), colour_of(s.phase, is_comm(s.stream)), s.name,
-                      " on rank " + std::to_string(s.rank)});
+      const std::int64_t begin = state_.begin + (r_.cycle_start + s.start).ps(), end = begin + s.time.ps();
+      const auto add = [&](std::int64_t from, std::int64_t to) {
+        if (to > from)
+          bars.push_back(
+              {from, to, colour_of(s.phase, is_comm(s.stream)), s.name, " on rank " + std::to_string(s.rank)});
+      };
+      add(begin, std::min(end, state_.end));  // the rest of the cycle is shown where the iteration before it had it
+      add(std::max(begin, state_.end) - state_.period(), end - state_.period());
     }
-    out += text(0, y + 11, "critical path", "class=\"rank\"");
+    std::ranges::stable_sort(bars, {}, &Bar::begin);
+    out += text(0, y + 11, r_.cycle_closed ? "critical cycle" : "critical path", "class=\"rank\"");
     draw_bars(out, bars, y, 15);
     return y + 30;
   }

@@ -13,6 +13,8 @@ double memory_max_gb(const ReportContext& c) {
 
 std::string ms(Duration d) { return fixed(d.ms(), 6); }
 
+std::string limiter(const std::optional<Limiter>& limiter) { return limiter ? text_of(*limiter) : ""; }
+
 }  // namespace
 
 std::vector<std::string> csv_columns() {
@@ -20,7 +22,7 @@ std::vector<std::string> csv_columns() {
           "nodes",         "gpus",          "iteration_ms", "low_ms",         "high_ms",
           "samples_per_s", "compute_ms",    "comm_ms",      "hidden_comm_ms", "exposed_comm_ms",
           "waiting_ms",    "host_bound_ms", "idle_ms",      "tflops_per_gpu", "mfu",
-          "memory_max_gb", "slowest_rank"};
+          "memory_max_gb", "slowest_rank",  "limited_by",   "runner_up",      "slack_ms"};
 }
 
 std::vector<std::string> csv_values(const Report& r) {
@@ -46,7 +48,10 @@ std::vector<std::string> csv_values(const Report& r) {
           fixed(r.achieved_flops_per_gpu * 1e-12, 4),
           fixed(r.mfu, 6),
           fixed(memory_max_gb(c), 3),
-          std::to_string(r.slowest_rank)};
+          std::to_string(r.slowest_rank),
+          limiter(r.limits.limited_by),
+          limiter(r.limits.runner_up),
+          ms(r.limits.slack)};
 }
 
 }  // namespace distsim::report

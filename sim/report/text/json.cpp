@@ -10,7 +10,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int kSchemaVersion = 2;
+constexpr int kSchemaVersion = 3;
 
 double finite(double v) { return std::isfinite(v) ? v : 0; }
 
@@ -62,6 +62,18 @@ Json collectives_json(const Report& r) {
                    {"busbw_GBps", finite(c.busbw * 1e-9)},
                    {"basis", graph::name_of(c.basis)},
                    {"source", c.source}});
+  }
+  return out;
+}
+
+Json limiter_json(const std::optional<Limiter>& limiter) { return limiter ? Json(text_of(*limiter)) : Json(); }
+
+/// Without what a rank takes longer for, which is part of compute and memory.
+Json cycle_json(const Limits& limits) {
+  Json out = Json::array();
+  for (std::size_t r = 0; r < static_cast<std::size_t>(Resource::waiting_for_rank); ++r) {
+    const Duration time = limits.of_resource[r].on_cycle;
+    if (time > Duration()) out.push_back({{"resource", name_of(static_cast<Resource>(r))}, {"time_ms", time.ms()}});
   }
   return out;
 }
@@ -119,9 +131,14 @@ std::string to_json(const Report& r) {
   out["achieved_tflops_per_gpu"] = finite(r.achieved_flops_per_gpu * 1e-12);
   out["mfu"] = finite(r.mfu);
   out["breakdown"] = time_json({r.compute, r.comm, r.hidden_comm, r.exposed_comm, r.waiting, r.host_bound, r.idle});
+  out["limited_by"] = limiter_json(r.limits.limited_by);
+  out["runner_up"] = limiter_json(r.limits.runner_up);
+  out["slack_ms"] = r.limits.slack.ms();
+  out["cycle"] = cycle_json(r.limits);
   out["ops"] = ops_json(r);
   out["collectives"] = collectives_json(r);
   out["critical_path"] = path_json(r);
+  out["cycle_closed"] = r.cycle_closed;
   out["basis_share"] = bases_json(r);
   out["ranks"] = ranks_json(r);
   out["memory"] = {{"capacity_bytes", r.context.memory_capacity}, {"used_bytes_per_rank", r.context.memory_per_rank}};

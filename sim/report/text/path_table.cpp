@@ -98,7 +98,7 @@ std::string host_note(const Report& r) {
     if (s.on_host()) host += s.time;
   }
   if (host <= r.host_bound + Duration::picoseconds(r.iteration.ps() / 50)) return "";
-  return "(host is " + share(host) + " of the critical path but " + share(r.host_bound) +
+  return "(host is " + share(host) + " of the critical cycle but " + share(r.host_bound) +
          " of the bar: launches also run during compute)";
 }
 

@@ -1,4 +1,4 @@
-// The critical path as a table of its longest parts.
+// The critical cycle as a table of its longest parts.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ namespace distsim::report {
 /// "gradient sync"; "host" for none.
 std::string phase_text(std::optional<graph::Phase> phase);
 
-/// Consecutive entries of the critical path on one stream and in one phase, as one line.
+/// Consecutive entries of the critical cycle on one stream and in one phase, as one line.
 struct PathRun {
   std::string name;  ///< "gemm a .. gemm b"
   graph::Stream stream = graph::Stream::compute;
@@ -25,7 +25,7 @@ struct PathRun {
 };
 std::vector<PathRun> path_runs(const std::vector<CriticalStep>& path);
 
-/// Rows of the table of the critical path, in order of time: its longest runs. Where there are over a hundred runs and
+/// Rows of the table of the critical cycle, in order of time: its longest runs. Where there are over a hundred runs and
 /// the `most` longest are less than half of the path, as in a pipeline, where ranks take turns: its causes instead, the
 /// longest first, one for each stream, phase and op kind over all ranks.
 struct PathTable {
@@ -38,7 +38,7 @@ struct PathTable {
 };
 PathTable path_table(const std::vector<CriticalStep>& path, std::size_t most);
 
-/// Why the host's share of the critical path is larger than in the split of the iteration; empty where it is not, by 2
+/// Why the host's share of the critical cycle is larger than in the split of the iteration; empty where it is not, by 2
 /// % of the iteration or more.
 std::string host_note(const Report& report);
 

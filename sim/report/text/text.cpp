@@ -69,9 +69,10 @@ class Writer {
 
   void headline() {
     const ReportContext& c = r_.context;
-    std::string text = time_text(r_.iteration) + " per iteration (" + in_unit(r_.low) + " .. " + in_unit(r_.high) + ")";
-    if (c.samples > 0) text += ", " + count_text(r_.samples_per_second) + " samples/s";
-    line(text + " on " + machine_text(c));
+    const std::string time =
+        time_text(r_.iteration) + " per iteration (" + in_unit(r_.low) + " .. " + in_unit(r_.high) + ")";
+    for (std::string& part : wrapped(time + limit_text(), width_)) line(std::move(part));
+    line((c.samples > 0 ? count_text(r_.samples_per_second) + " samples/s on " : "") + machine_text(c));
     std::string what;
     for (const std::string* part : {&c.title, &c.model, &c.system, &c.framework}) {
       if (!part->empty()) what += (what.empty() ? "" : ", ") + one_line(*part);
@@ -84,6 +85,16 @@ class Writer {
                 : ""));
     }
     line("");
+  }
+
+  /// ", limited by: network; next: compute, 0.31 ms behind".
+  std::string limit_text() const {
+    const Limits& l = r_.limits;
+    if (!l.limited_by) return "";
+    std::string text = ", limited by: " + text_of(*l.limited_by);
+    if (l.runner_up)
+      text += "; next: " + text_of(*l.runner_up) + ", " + in_unit(l.slack) + " " + scale_.unit + " behind";
+    return text;
   }
 
   struct Part {
@@ -116,8 +127,8 @@ class Writer {
     if (r_.iteration.ps() > 0) out_ += "[" + cells + "]\n";
     line("  # compute   = exposed communication   - waiting for other ranks   ~ host   . idle");
     if (r_.comm.ps() > 0) {
-      line("communication " + in_unit(r_.comm) + " " + scale_.unit + " in total = exposed " + in_unit(r_.exposed_comm) +
-           " + hidden behind compute " + in_unit(r_.hidden_comm));
+      line("communication " + in_unit(r_.comm) + " " + scale_.unit + " in total, " + in_unit(r_.hidden_comm) +
+           " behind compute; without it the iteration would take " + in_unit(r_.iteration - r_.exposed_comm));
     }
     line("");
   }
@@ -162,12 +173,12 @@ class Writer {
     const PathTable table = path_table(r_.critical_path, kPathRows);
     if (table.rows.empty()) return;
     const std::vector<Column> columns{{left_of(43), true}, {7, true}, {7}, {5}, {9}, {5}};
-    row({table.by_cause ? "critical path, by cause" : "critical path", "stream", "rank", "steps", scale_.unit, "%"},
-        columns);
+    const std::string name = r_.cycle_closed ? "critical cycle" : "critical path";
+    row({name + (table.by_cause ? ", by cause" : ""), "stream", "rank", "steps", scale_.unit, "%"}, columns);
     for (const PathRun& run : table.rows) {
-      const std::string name = "  " + (run.phase ? phase_text(run.phase) + ": " : "") + one_line(run.name);
-      row({shortened_inside(name, columns.front().width), std::string(graph::name_of(run.stream)), table.rank_text(run),
-           std::to_string(run.steps), in_unit(run.time), share(run.time)},
+      const std::string run_name = "  " + (run.phase ? phase_text(run.phase) + ": " : "") + one_line(run.name);
+      row({shortened_inside(run_name, columns.front().width), std::string(graph::name_of(run.stream)),
+           table.rank_text(run), std::to_string(run.steps), in_unit(run.time), share(run.time)},
           columns);
     }
     if (table.left_out > 0) {
@@ -193,7 +204,7 @@ class Writer {
     std::string mix;
     for (const BasisShare& b : r_.bases)
       mix += (mix.empty() ? "" : ", ") + std::string(graph::name_of(b.basis)) + " " + whole_percent(b.share) + " %";
-    if (!mix.empty()) line("basis    " + mix + " of the critical path");
+    if (!mix.empty()) line("basis    " + mix + " of the critical cycle");
     placement();
     assumptions();
   }

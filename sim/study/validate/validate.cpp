@@ -14,27 +14,6 @@
 namespace distsim::study {
 namespace {
 
-/// The largest part of the iteration, in words.
-std::string limited_by(const report::Report& r) {
-  std::string name = "compute";
-  Duration most = r.compute;
-  if (!r.ops.empty() && r.compute > Duration()) name = "compute: " + r.ops.front().kind;
-  if (r.exposed_comm > most) {
-    most = r.exposed_comm;
-    name = "exposed communication";
-  }
-  if (r.waiting > most) {
-    most = r.waiting;
-    name = "waiting for other ranks";
-  }
-  if (r.host_bound > most) {
-    most = r.host_bound;
-    name = "host";
-  }
-  if (r.idle > most) name = "idle";
-  return name;
-}
-
 std::string basis_mix(const report::Report& r) {
   std::string out;
   for (const auto& b : r.bases) {
@@ -65,7 +44,7 @@ void take_report(ValidatedCase& v, const config::Experiment& e, const report::Re
   v.low_ms = r.low.ms();
   v.high_ms = r.high.ms();
   v.basis = basis_mix(r);
-  v.limited_by = limited_by(r);
+  v.limited_by = r.limits.limited_by ? report::text_of(*r.limits.limited_by) : "";
   for (const std::int64_t bytes : r.context.memory_per_rank) v.memory_gb = std::max(v.memory_gb, 1e-9 * double(bytes));
   v.parts_ms = {r.compute.ms(),    r.exposed_comm.ms(), r.waiting.ms(),
                 r.host_bound.ms(), r.idle.ms(),         r.hidden_comm.ms()};
@@ -83,7 +62,8 @@ ValidatedCase validate_one(const CaseFile& file, const Case& c, pipeline::CostMo
   }
   take_experiment(v, *experiment);
   pipeline::Passes passes;
-  const Result<pipeline::Prediction> p = pipeline::predict(*experiment, passes, cache);
+  const Result<pipeline::Prediction> p =
+      pipeline::predict(*experiment, passes, cache, pipeline::kPlayedMicroSteps, report::Detail::figures);
   if (p.ok())
     take_report(v, *experiment, p->report);
   else

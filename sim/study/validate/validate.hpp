@@ -29,7 +29,7 @@ struct ValidatedCase {
                                      ///< predicted_ms), and hidden communication
 };
 
-/// Why a prediction is what it is: parts, terms of the critical path with their ranges, and which of them could account
+/// Why a prediction is what it is: parts, terms of the critical cycle with their ranges, and which of them could account
 /// for the difference alone. Errors: the case is not in the file (nearest ids), or could not be predicted.
 Result<std::string> explain_case(const CaseFile& file, const std::string& case_id);
 

@@ -60,8 +60,8 @@ std::string parts(const Explained& e) {
 }
 
 std::string terms(const Explained& e) {
-  std::string out = fmt::format("  {:<26} {:<12} {:>11} {:>8}  {:>26} {}\n", "term of the critical path", "basis", "ms",
-                                "share", "range, ms", "       factor that would explain the error");
+  std::string out = fmt::format("  {:<26} {:<12} {:>11} {:>8}  {:>26} {}\n", "term of the critical cycle", "basis",
+                                "ms", "share", "range, ms", "       factor that would explain the error");
   for (const report::UncertainTerm& t : e.report.terms) {
     out += row(t.kind, std::string(graph::name_of(t.basis)), t.time.ms(), t.below.ms(), t.above.ms(), e);
   }

@@ -1,0 +1,70 @@
+// What limits a whole prediction: the first line of the report must survive the what-if that it suggests.
+#include <gtest/gtest.h>
+
+#include "sim/pipeline/pipeline.hpp"
+#include "test_paths.hpp"
+
+namespace distsim::pipeline {
+namespace {
+
+report::Report predicted(const std::vector<std::string>& sets, report::Detail detail = report::Detail::report) {
+  const config::Experiment e = config::load_experiment(test::config("dgx_a100_4node.yaml"), sets).value();
+  Passes passes;
+  CostModelCache cache;
+  return predict(e, passes, cache, kPlayedMicroSteps, detail).value().report;
+}
+
+std::string limiter_text(const report::Report& r) {
+  return r.limits.limited_by ? report::text_of(*r.limits.limited_by) : "";
+}
+
+/// A host whose calls take ten times as long: the network does not matter, and nothing in the report says that it does.
+TEST(LimitedBy, TheHostLoopWhateverTheNicsDo) {
+  std::optional<Duration> iteration;
+  for (const char* rate : {"200 Gb/s", "400 Gb/s", "1600 Gb/s"}) {
+    const report::Report r =
+        predicted({"cluster.host.dispatch_scale=10", std::string("cluster.nic.bandwidth=") + rate});
+    EXPECT_EQ(limiter_text(r), "host loop") << rate;
+    EXPECT_TRUE(r.cycle_closed) << rate;
+    EXPECT_EQ(iteration.value_or(r.iteration), r.iteration) << rate;
+    iteration = r.iteration;
+    EXPECT_LT(r.exposed_comm.ps(), r.iteration.ps() / 100) << rate;
+    for (const report::CollectiveTime& c : r.collectives) EXPECT_LT(c.exposed.ps(), r.iteration.ps() / 100) << c.name;
+    Duration host;
+    for (const report::CriticalStep& s : r.critical_path) host += s.on_host() ? s.time : Duration();
+    EXPECT_GT(host.ps(), r.iteration.ps() * 9 / 10) << rate;
+  }
+}
+
+TEST(LimitedBy, TheInputWhereSamplesAreSlowToPrepare) {
+  const report::Report r = predicted({"framework.input.per_sample=10 us", "framework.input.overlap=true"});
+  EXPECT_EQ(limiter_text(r), "input");
+  EXPECT_EQ(r.exposed_comm, Duration());
+}
+
+/// On a slow network most of the iteration is exposed, and that is the slack of what comes next.
+TEST(LimitedBy, TheNetworkByWhatItSaves) {
+  const report::Report r = predicted({"cluster.nic.bandwidth=25 Gb/s"});
+  EXPECT_EQ(limiter_text(r), "network");
+  EXPECT_EQ(r.limits.slack, r.exposed_comm);
+  EXPECT_GT(r.exposed_comm + r.exposed_comm, r.iteration);
+}
+
+TEST(LimitedBy, TheSlowGpu) {
+  const report::Report r = predicted({"engine.slow_gpus=[{rank: 9, speed: 0.3}]"});
+  EXPECT_EQ(limiter_text(r), "waiting for rank 9");
+  const report::Report mended = predicted({});
+  EXPECT_NEAR(r.limits.slack.ms(), (r.iteration - mended.iteration).ms(), 0.1 * r.iteration.ms());
+}
+
+/// Studies read figures only: the same ones.
+TEST(LimitedBy, FiguresAreThoseOfTheReport) {
+  const report::Report whole = predicted({}), figures = predicted({}, report::Detail::figures);
+  EXPECT_EQ(figures.iteration, whole.iteration);
+  EXPECT_EQ(figures.exposed_comm, whole.exposed_comm);
+  EXPECT_EQ(figures.ranks, whole.ranks);
+  EXPECT_EQ(figures.limits.limited_by, whole.limits.limited_by);
+}
+
+}  // namespace
+}  // namespace distsim::pipeline
