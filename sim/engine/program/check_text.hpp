@@ -1,14 +1,17 @@
 // Words of the checks of programs.
 #pragma once
 
-#include <cstdint>
+#include <concepts>
 #include <string>
 
 #include "base/result.hpp"
 
 namespace distsim::engine {
 
-inline std::string text(std::uint64_t n) { return std::to_string(n); }
+template <std::integral Number>
+std::string text(Number n) {
+  return std::to_string(n);
+}
 
 inline Error found(const std::string& what, const std::string& found, const std::string& expected) {
   return {what + ": found " + found + ", expected " + expected, "", ""};
