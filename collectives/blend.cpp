@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "base/check.hpp"
-#include "collectives/spread.hpp"
+#include "collectives/curves/spread.hpp"
 
 namespace distsim::collectives {
 

@@ -7,8 +7,8 @@
 #include <set>
 
 #include "base/text/counted.hpp"
+#include "collectives/curves/spread.hpp"
 #include "collectives/evidence.hpp"
-#include "collectives/spread.hpp"
 
 namespace distsim::collectives {
 

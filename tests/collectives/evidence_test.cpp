@@ -7,9 +7,9 @@
 #include "collective_fixture.hpp"
 #include "collectives/curves/curve_library.hpp"
 #include "collectives/curves/launch_floor.hpp"
+#include "collectives/curves/spread.hpp"
 #include "collectives/evidence.hpp"
 #include "collectives/pricer.hpp"
-#include "collectives/spread.hpp"
 
 namespace distsim::collectives {
 namespace {

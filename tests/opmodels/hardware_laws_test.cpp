@@ -244,6 +244,16 @@ TEST(HardwareLaws, ANormIsNotSlowerForFasterMemory) {
   }
 }
 
+TEST(References, EveryShippedModelStatesItsGpusInFull) {
+  for (std::size_t i = 0; i < kLearnedKernels; ++i) {
+    const LearnedModel* model = shipped_models()->find(static_cast<LearnedKernel>(i));
+    ASSERT_NE(model, nullptr);
+    EXPECT_EQ(model->scales.size(), model->devices.size()) << model->source;
+    EXPECT_TRUE(std::any_of(model->scales.begin(), model->scales.end(), [](const auto& s) { return s.widths != 0; }))
+        << model->source;
+  }
+}
+
 TEST(References, AtATrainedDeviceAPriceIsWhatWasLearnedThere) {
   const topology::DeviceSpec spec = shipped_device("a100_sxm4_80gb");
   const OpModels models = models_of_spec(spec);

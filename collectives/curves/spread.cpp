@@ -1,4 +1,4 @@
-#include "collectives/spread.hpp"
+#include "collectives/curves/spread.hpp"
 
 #include <iterator>
 
