@@ -154,10 +154,16 @@ TEST(Uplinks, ARingCrossesEachLeafOnce) {
   EXPECT_EQ(time_us(CollectiveKind::all_reduce, fat_tree(8, 4, 2), k256MiB, mode), free);
   EXPECT_EQ(time_us(CollectiveKind::all_reduce, fat_tree(8, 4, 4), k256MiB, mode), free);
   // At 8:1 the uplinks of 4 nodes carry half of what one sends, at 16:1 a quarter.
-  const double eight = time_us(CollectiveKind::all_reduce, fat_tree(8, 4, 8), k256MiB, mode);
-  EXPECT_GT(eight, 1.8 * free);  // NVLink is a little slower than the NICs here
-  EXPECT_LE(eight, 2 * free);
-  EXPECT_NEAR(time_us(CollectiveKind::all_reduce, fat_tree(8, 4, 16), k256MiB, mode) / eight, 2, 0.05);
+  const auto rate = [&mode](double oversubscription) {
+    const AnalyticModel model(CollectiveKind::all_reduce, facts_of_job(fat_tree(8, 4, oversubscription)), mode);
+    const Candidate& simple = model.candidates().back();
+    EXPECT_EQ(simple.protocol, Protocol::simple);
+    EXPECT_EQ(simple.limit, "uplinks");
+    return simple.gbps;
+  };
+  const double share = shipped_constants().ring_net_share;
+  EXPECT_NEAR(rate(8), share * 96 * 64 / 126, 1e-9);
+  EXPECT_NEAR(rate(16), share * 48 * 64 / 126, 1e-9);
   EXPECT_EQ(time_us(CollectiveKind::all_reduce, fat_tree(16, 8, 8), k256MiB, mode),
             time_us(CollectiveKind::all_reduce, fat_tree(16, 8, 1), k256MiB, mode));
 }
