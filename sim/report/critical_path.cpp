@@ -11,6 +11,9 @@ namespace {
 
 bool is_launch(const StepOrigin& o) { return o.role == StepRole::host_dispatch || o.role == StepRole::step_overhead; }
 
+/// Preparing samples on the thread that launches is no part of the host loop.
+bool is_input(const Played& p, TaskId task) { return p.costed->graph.tasks[task].phase == graph::Phase::input; }
+
 OpId op_of(const Played& p, TaskId task, std::uint32_t rank) {
   const graph::TaskGraph& graph = p.costed->graph;
   return OpId(graph.tasks[task].first_op.value() + graph.variant_of(task, rank));
@@ -33,7 +36,8 @@ CriticalStep describe_step(const Played& p, const PathStep& s, std::int64_t begi
   out.start = Duration::picoseconds(s.begin - begin);
   out.time = Duration::picoseconds(s.end - s.begin);
   out.kind = kind_of_step(p, s.step, s.rank);
-  if (o.role == StepRole::device) out.phase = p.costed->graph.tasks[o.task].phase;
+  if (o.role == StepRole::device || (o.role == StepRole::host_work && is_input(p, o.task)))
+    out.phase = p.costed->graph.tasks[o.task].phase;
   out.basis = basis_of(p, s);
   switch (o.role) {
     case StepRole::step_overhead:

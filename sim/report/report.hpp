@@ -173,7 +173,7 @@ struct CriticalStep {
   std::uint32_t rank = 0;
   Duration start, time;
   std::string kind;                   ///< for people: op kind ("gemm", "all_reduce"), or "host"
-  std::optional<graph::Phase> phase;  ///< of a device step; none: the host's own time
+  std::optional<graph::Phase> phase;  ///< of a device step, or of preparing input; none: the host loop
   graph::Basis basis = graph::Basis::analytic;
   std::uint32_t steps = 1;  ///< steps merged into this entry
   bool on_host() const { return !phase; }

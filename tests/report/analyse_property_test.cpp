@@ -296,6 +296,18 @@ TEST_P(RandomJob, ClassesHoldRanksWithEqualTimes) {
   }
 }
 
+/// The tests above look at cycles that close; there must be such.
+TEST(RandomJobs, NearlyAllCyclesClose) {
+  int closed = 0, taking_time = 0;
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    const Report r = random_job(seed, kSettled).report();
+    taking_time += r.iteration > Duration();
+    closed += r.cycle_closed;
+  }
+  EXPECT_GT(taking_time, 250);
+  EXPECT_GE(closed, taking_time * 95 / 100);
+}
+
 INSTANTIATE_TEST_SUITE_P(Seeds, RandomJob, testing::Range<std::uint64_t>(0, 300));
 
 }  // namespace

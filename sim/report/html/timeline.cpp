@@ -125,8 +125,10 @@ class Picture {
 
   double draw_path(std::string& out, double y) const {
     std::vector<Bar> bars;
+    const Duration folded = r_.iteration - Duration::picoseconds(state_.period());  // micro-steps that were not played
     for (const CriticalStep& s : r_.critical_path) {
-      const std::int64_t begin = state_.begin + (r_.cycle_start + s.start).ps(), end = begin + s.time.ps();
+      if (s.start < folded) continue;
+      const std::int64_t begin = state_.begin + (r_.cycle_start + s.start - folded).ps(), end = begin + s.time.ps();
       const auto add = [&](std::int64_t from, std::int64_t to) {
         if (to > from)
           bars.push_back(

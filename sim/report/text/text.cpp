@@ -71,7 +71,7 @@ class Writer {
     const ReportContext& c = r_.context;
     const std::string time =
         time_text(r_.iteration) + " per iteration (" + in_unit(r_.low) + " .. " + in_unit(r_.high) + ")";
-    for (std::string& part : wrapped(time + limit_text(), width_)) line(std::move(part));
+    limits(time);
     line((c.samples > 0 ? count_text(r_.samples_per_second) + " samples/s on " : "") + machine_text(c));
     std::string what;
     for (const std::string* part : {&c.title, &c.model, &c.system, &c.framework}) {
@@ -87,14 +87,17 @@ class Writer {
     line("");
   }
 
-  /// ", limited by: network; next: compute, 0.31 ms behind".
-  std::string limit_text() const {
+  /// "..., limited by: network; next: compute, 0.31 ms behind", what comes next on a line of its own where there is no
+  /// room for it.
+  void limits(std::string text) {
     const Limits& l = r_.limits;
-    if (!l.limited_by) return "";
-    std::string text = ", limited by: " + text_of(*l.limited_by);
-    if (l.runner_up)
-      text += "; next: " + text_of(*l.runner_up) + ", " + in_unit(l.slack) + " " + scale_.unit + " behind";
-    return text;
+    if (l.limited_by) text += ", limited by: " + text_of(*l.limited_by);
+    const std::string next =
+        l.runner_up ? "next: " + text_of(*l.runner_up) + ", " + in_unit(l.slack) + " " + scale_.unit + " behind" : "";
+    const bool fits = text.size() + 2 + next.size() <= width_;
+    if (fits && !next.empty()) text += "; " + next;
+    for (std::string& part : wrapped(text, width_)) line(std::move(part));
+    if (!fits && !next.empty()) line("  " + next);
   }
 
   struct Part {
