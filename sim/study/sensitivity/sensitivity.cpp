@@ -85,7 +85,8 @@ class Study {
 
   Result<report::Report> predict(const Experiment& e) {
     pipeline::Passes passes;
-    TRY_ASSIGN(pipeline::Prediction p, pipeline::predict(e, passes, cache_));
+    TRY_ASSIGN(pipeline::Prediction p,
+               pipeline::predict(e, passes, cache_, pipeline::kPlayedMicroSteps, report::Detail::figures));
     return std::move(p.report);
   }
 
@@ -246,7 +247,9 @@ class Study {
     take();
   }
 
-  static std::string limit_of(const report::Report&) { return ""; }
+  static std::string limit_of(const report::Report& r) {
+    return r.limits.limited_by ? report::text_of(*r.limits.limited_by) : "";
+  }
 
   const Experiment& e_;
   const SensitivityRequest& request_;

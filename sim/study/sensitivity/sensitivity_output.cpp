@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,10 @@ std::string subject_of(const report::ReportContext& c) {
 
 std::string signed_percent(double change) {
   return std::abs(change) < kSeen ? "0.0 %" : fmt::format("{:+.1f} %", 100 * change);
+}
+
+std::string limiter_text(const std::optional<report::Limiter>& limiter) {
+  return limiter ? ", limited by " + report::text_of(*limiter) : "";
 }
 
 /// "-31.0 % (3.00 -> 2.07 ms)"
@@ -163,8 +168,8 @@ std::string sensitivity_csv(const Sensitivity& s) {
 }
 
 std::string sensitivity_text(const Sensitivity& s) {
-  std::string out =
-      fmt::format("{}: {} per iteration\n\n", subject_of(s.base.context), report::time_text(s.base.iteration));
+  std::string out = fmt::format("{}: {} per iteration{}\n\n", subject_of(s.base.context),
+                                report::time_text(s.base.iteration), limiter_text(s.base.limits.limited_by));
   out += "What would help most\n";
   for (const std::string& line : sentences(s)) out += "  " + line + "\n";
   out += fmt::format("\nChange of the iteration\n  {:<24}", "resource");
