@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "opmodels/learned/size_envelope.hpp"
+#include "opmodels/limits.hpp"
 #include "opmodels/measured/measured_table.hpp"
 #include "opmodels/registry.hpp"
 #include "opmodels/shape_check.hpp"
@@ -56,8 +57,10 @@ Result<graph::Cost> OpModels::price(const graph::Op& op, bool warm) const {
   Result<OpTime> time = good.ok() ? entry.price(rates(warm), op) : Result<OpTime>(good.error());
   if (!time.ok()) return Error{time.error().what, impl_->spec.name, time.error().hint};
   if (impl_->measured) *time = by_table(*impl_->measured, op, *time);
-  return graph::make_cost(time->seconds, time->spread.low, time->spread.high, time->basis.value_or(entry.basis),
-                          time->source.empty() ? entry.source : time->source);
+  TRY_ASSIGN(const graph::Cost cost,
+             graph::make_cost(time->seconds, time->spread.low, time->spread.high, time->basis.value_or(entry.basis),
+                              time->source.empty() ? entry.source : time->source));
+  return with_limits(rates(warm), op, cost);
 }
 
 }  // namespace distsim::opmodels

@@ -10,6 +10,8 @@ namespace {
 constexpr std::array<std::string_view, kBasisCount> kBasisNames{"measured", "interpolated", "extrapolated",
                                                                 "scaled",   "learned",      "analytic"};
 
+constexpr std::array<std::string_view, 5> kBoundNames{"none", "matrix", "vector", "memory", "latency"};
+
 Error bad_spread(double low, double high) {
   return {"spread: found low " + std::to_string(low) + ", high " + std::to_string(high) +
               ", expected low from 0 to 1 and a finite high of at least 0",
@@ -22,6 +24,12 @@ std::string_view name_of(Basis basis) {
   const auto index = static_cast<std::size_t>(basis);
   CHECK(index < kBasisNames.size()) << "basis " << index;
   return kBasisNames[index];
+}
+
+std::string_view name_of(Bound bound) {
+  const auto index = static_cast<std::size_t>(bound);
+  CHECK(index < kBoundNames.size()) << "bound " << index;
+  return kBoundNames[index];
 }
 
 Result<Cost> make_cost(double seconds, double spread_low, double spread_high, Basis basis, std::string_view source) {
