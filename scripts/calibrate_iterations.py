@@ -12,7 +12,7 @@ Parameters act on what bounds a kernel (matrix units; memory and plain lanes) or
 models or systems. Everything else is a mechanism with a source and is not fitted here.
 
 Cross-validation holds out whole systems one at a time, and whole series in 12 groups; series that share a configuration are in the same group. Each fold
-starts from the priors, in the linear model around the priors, and corrects that twice by real runs; the errors on the held-out cases come from real
+starts from the priors, in the linear model around the priors, and corrects that by a real run; the errors on the held-out cases come from real
 runs. Rows of EXPERIMENT_FITTED have constants of their experiment that were fitted to them: they are predicted, and take no part in the fit.
 """
 import argparse
@@ -137,21 +137,31 @@ class Runner:
     def __init__(self, binary, cases, profiles, configs):
         self.binary, self.cases, self.profiles, self.configs = binary, cases, profiles, configs
 
-    def rows(self, x):
+    def some_cases(self, mask, folder):
+        """A case file with the rows of `mask`."""
+        with open(self.cases, newline="") as f:
+            header, *rows = csv.reader(f)
+        path = pathlib.Path(folder) / "cases.csv"
+        with open(path, "w", newline="") as f:
+            csv.writer(f).writerows([header] + [r for r, m in zip(rows, mask) if m])
+        return path
+
+    def rows(self, x, mask=None):
         with tempfile.TemporaryDirectory() as temp:
+            cases = self.cases if mask is None else self.some_cases(mask, temp)
             folder = pathlib.Path(temp) / "configs"
             shutil.copytree(self.configs, folder)
             self.profiles.write(x, folder)
             for f in (folder / "frameworks").glob("*.yaml"):  # only the ranges of the costs; see uncertainties()
                 f.write_text(set_value(f.read_text(), "uncertainty", 0))
-            rows = validate(self.binary, self.cases, folder)
+            rows = validate(self.binary, cases, folder)
             failed = [r["error"] for r in rows if not r["predicted_ms"]]
-            if len(failed) > len(rows) // 10:
+            if mask is None and len(failed) > len(rows) // 10:
                 sys.exit(f"{len(failed)} of {len(rows)} cases were not predicted: {failed[0]}")
             return rows
 
-    def log_predicted(self, x):
-        return np.array([math.log(float(r["predicted_ms"])) if r["predicted_ms"] else np.nan for r in self.rows(x)])
+    def log_predicted(self, x, mask=None):
+        return np.array([math.log(float(r["predicted_ms"])) if r["predicted_ms"] else np.nan for r in self.rows(x, mask)])
 
 
 def jacobian(runner, x, base):
@@ -224,12 +234,12 @@ class Fit:
     def predicted(self, x):
         return np.where(self.known, self.runner.log_predicted(x), self.target)
 
-    def run(self, mask, corrections=2):
-        """Parameters, and the logarithms of all predictions with them."""
+    def run(self, mask, corrections=1):
+        """Parameters fitted to the cases of `mask`."""
         x = self.solve(self.base, self.x0, mask)
-        for _ in range(corrections - 1):
+        for _ in range(corrections):
             x = self.solve(self.predicted(x), x, mask)
-        return x, self.predicted(x)
+        return x
 
 
 def quantiles(errors):
@@ -308,8 +318,8 @@ def cross_validate(fit, kind):
     folds = np.array(folds_of(fit.runner.all_rows, kind))
     out = np.full(len(folds), np.nan)
     for fold in sorted(set(folds)):
-        _, predicted = fit.run(folds != fold)
-        out[folds == fold] = predicted[folds == fold]
+        x = fit.run(folds != fold)
+        out[folds == fold] = fit.runner.log_predicted(x, folds == fold)
         print(f"{kind} {fold} held out", file=sys.stderr)
     return np.exp(out)
 
@@ -406,7 +416,7 @@ def main():
     parser.add_argument("binary")
     parser.add_argument("cases")
     parser.add_argument("--write", action="store_true", help="write the values to configs/ and the table to docs/calibration.md")
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=2)
     args = parser.parse_args()
 
     frozen = tempfile.TemporaryDirectory()  # later changes to configs/ do not matter
@@ -424,7 +434,8 @@ def main():
     known = fit.known
     rows = [r for r, k in zip(all_rows, known) if k]
     prior_table = table(rows, np.exp(fit.base[known]), measured[known])
-    x, base = fit.run(np.full(len(all_rows), True), args.rounds)
+    x = fit.run(np.full(len(all_rows), True), args.rounds)
+    base = fit.predicted(x)
 
     for (p, owners), value in zip(profiles.names, x):
         print(f"{'+'.join(owners):<60} {p.key:<29} {math.exp(value) if p.log else value:.3f}")

@@ -9,11 +9,6 @@
 namespace distsim::workload {
 namespace {
 
-// Top-level operators of a block that launch no kernel: views, transposes, splits, expansions, caches of compiled
-// regions. A trace of Megatron-LM has 1616 top-level operators in 40 blocks forward, 40 a block (A100, kernels of 17 a
-// block); 14 of those are counted with the kernels below. Autograd has a node for each on the way back.
-constexpr std::uint16_t kCallsWithoutKernels = 26;
-
 class SplitBuilder {
  public:
   SplitBuilder(const MegatronSpec& spec, std::int64_t samples, const LayerContext& context)
@@ -142,16 +137,10 @@ class SplitBuilder {
     Layer& layer = stack_.push(name + ".scores");
     layer.saved_bytes = stack_.bytes(3 * tokens_ * h_ / t_);
     if (!op.flash) layer.saved_bytes += stack_.bytes(2 * samples_ * op.heads * s_.sequence * s_.sequence);
-    layer.forward.push_back(
-        {name + ".scores", op, with_views(op.flash ? graph::Dispatch{2, 2} : graph::Dispatch{5, 5})});
+    layer.forward.push_back({name + ".scores", op, op.flash ? graph::Dispatch{2, 2} : graph::Dispatch{5, 5}});
     op.pass = graph::Pass::backward;
-    layer.backward.push_back(
-        {name + ".scores.dgrad", op, with_views(op.flash ? graph::Dispatch{2, 3} : graph::Dispatch{5, 7})});
-  }
-
-  static graph::Dispatch with_views(graph::Dispatch d) {
-    d.framework_ops = static_cast<std::uint16_t>(d.framework_ops + kCallsWithoutKernels);
-    return d;
+    layer.backward.push_back({name + ".scores.dgrad", op, op.flash ? graph::Dispatch{2, 3} : graph::Dispatch{5, 7}});
+    stack_.add_calls_without_kernels(layer);
   }
 
   void feed_forward(const std::string& name, std::int64_t rows) {

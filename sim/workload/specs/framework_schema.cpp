@@ -76,6 +76,8 @@ Schema<Host> host_schema() {
   s.optional("scale", &Host::scale, kScale, "Factor on both of these, fitted to measured iterations.");
   s.optional("per_launch", &Host::per_launch, kCallTime, "Time per kernel launch.");
   s.optional("per_step", &Host::per_step, kStepTime, "Time per iteration: loop, passing the batch, zeroing gradients.");
+  s.optional("eager", &Host::eager,
+             "The host calls every operator: views and other calls without kernels take host time too.");
   s.optional("cuda_graph", &Host::cuda_graph,
              "The iteration is launched as one CUDA graph; times per call and launch do not apply.");
   s.optional("graph_launch", &Host::graph_launch, kStepTime, "Time of launching that graph.");

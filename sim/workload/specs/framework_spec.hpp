@@ -25,6 +25,7 @@ struct FrameworkSpec {
     double scale = 1;
     Duration per_launch = Duration::microseconds(5);
     Duration per_step = Duration::microseconds(100);
+    bool eager = false;
     bool cuda_graph = false;
     Duration graph_launch = Duration::microseconds(20);
     bool loss_scale_sync = false;
