@@ -11,9 +11,10 @@ sixty rows of one series say little more about a framework than six, so that a p
 Parameters act on what bounds a kernel (matrix units; memory and plain lanes) or on the host, and belong to frameworks and device families, never to cases,
 models or systems. Everything else is a mechanism with a source and is not fitted here.
 
-Cross-validation holds out whole systems one at a time, and whole series in 12 groups; series that share a configuration are in the same group. Each fold
+Cross-validation holds out whole systems one at a time, and whole series in 6 groups; series that share a configuration are in the same group. Each fold
 starts from the priors, in the linear model around the priors, and corrects that by a real run; the errors on the held-out cases come from real
-runs. Rows of EXPERIMENT_FITTED have constants of their experiment that were fitted to them: they are predicted, and take no part in the fit.
+runs. Rows of EXPERIMENT_FITTED have constants of their experiment that were fitted to them, those of NOT_MODELLED a cause that no parameter
+describes: they are predicted and counted, and take no part in the fit.
 """
 import argparse
 import collections
@@ -40,11 +41,18 @@ PARAMETERS = [
     Parameter("framework", "host.scale", 1.0, 0.25, True, 0.5, 2.0),
     Parameter("device", "calibration.matrix_16bit", 1.0, 0.10, True, 0.7, 1.5),
     Parameter("device", "calibration.matrix_32bit", 1.0, 0.10, True, 0.7, 1.5),
-    Parameter("device", "calibration.memory", 1.0, 0.10, True, 0.7, 1.5),
+    Parameter("device", "calibration.memory", 1.0, 0.05, True, 0.8, 1.3),  # op benchmarks know streaming rates well
     Parameter("device", "calibration.speed_variation", 0.015, 0.01, False, 0.0, 0.05),
 ]
 ROW_ERROR, GROUP_ERROR = 0.10, 0.10  # relative; that of a row, and what the rows of one model, framework and system share
 EXPERIMENT_FITTED = ("torchrec_",)  # models, by the beginning of their name
+
+# Rows whose pace is set by what no mechanism here describes (docs/validation.md, known weaknesses): no factor of kernels may make up for it.
+NOT_MODELLED = (
+    {"framework_id": "tf1_horovod", "model_id": "transformer_xl_.*"},  # FP16 three times as slow as in PyTorch, TF32 faster than predicted
+    {"model_id": "resnet50_v1b", "precision": "FP16.*"},  # 2,900 images per second and node, however many GPUs: decoding
+    {"model_id": "resnet50_.*", "system_id": "v100_sxm2_16gb_8x_1edr", "nodes": "[2-9].*"},  # steps grow with the batch, not with the gradients
+)
 WIDE = {"torchrec"}  # profiles that no run identifies: `uncertainty` stays as chosen
 
 
@@ -182,6 +190,12 @@ def jacobian(runner, x, base):
     return columns
 
 
+def informs(row):
+    """Whether a row takes part in the fit."""
+    unmodelled = any(all(re.fullmatch(expression, row[column]) for column, expression in cause.items()) for cause in NOT_MODELLED)
+    return not unmodelled and not row["model_id"].startswith(EXPERIMENT_FITTED)
+
+
 def groups_of(rows):
     """Rows that share an error, as arrays of indices."""
     out = collections.defaultdict(list)
@@ -226,7 +240,7 @@ class Fit:
         self.base = np.where(self.known, base, target)
         self.slopes = np.nan_to_num(jacobian(runner, self.x0, self.base))
         self.groups = groups_of(runner.all_rows)
-        self.fitted = self.known & np.array([not r["model_id"].startswith(EXPERIMENT_FITTED) for r in runner.all_rows])
+        self.fitted = self.known & np.array([informs(r) for r in runner.all_rows])
 
     def solve(self, base, x, mask):
         return solve(base, self.slopes, x, self.target, mask & self.fitted, self.runner.profiles, self.groups)
@@ -273,6 +287,7 @@ def table(rows, predicted, measured):
         ("all rows", lambda r: True),
         ("tier A", lambda r: r["tier"] == "A"),
         ("DLRM, DCNv2 and synthetic recommenders, several GPUs", lambda r: r["model_id"].startswith(RECOMMENDERS) and int(r["gpus"]) > 1),
+        ("recommenders of all kinds, several nodes", lambda r: r["model_id"].startswith(RECOMMENDERS + ("wide_deep",)) and int(r["nodes"]) > 1),
         ("several nodes, all families", lambda r: int(r["nodes"]) > 1),
     ]
     lines = [(name, *quantiles(error[[i for i, r in enumerate(rows) if belongs(r)]])) for name, belongs in sets]
@@ -310,7 +325,7 @@ def folds_of(rows, kind):
     if kind == "system":
         return [r["system_id"] for r in rows]
     groups = series_groups(rows)
-    order = {g: i % 12 for i, g in enumerate(sorted(set(groups)))}
+    order = {g: i % 6 for i, g in enumerate(sorted(set(groups)))}
     return [order[g] for g in groups]
 
 
@@ -326,7 +341,7 @@ def cross_validate(fit, kind):
 
 def evidence(rows, owners, of):
     """What the parameters of a framework or device family rest on, as the profile says it."""
-    mine = [r for r in rows if of(r) in owners and not r["model_id"].startswith(EXPERIMENT_FITTED)]
+    mine = [r for r in rows if of(r) in owners and informs(r)]
     return f"{{rows: {len(mine)}, systems: {len({r['system_id'] for r in mine})}}}"
 
 
@@ -377,7 +392,7 @@ to a case, a model or a system.
 ## Absolute error of the predicted iteration
 
 - **System held out**: each system is predicted by a fit that has seen no case of it. This is the closest to what to expect on a cluster of your own.
-- **Series held out**: twelve groups of whole series, each predicted by a fit on the others. Other series of the same system remain in the fit.
+- **Series held out**: six groups of whole series, each predicted by a fit on the others. Other series of the same system remain in the fit.
 - **Without any fit**: every factor at 1, mechanisms and data sheets alone.
 - **Fitted on all cases**: the error of the shipped parameters on the cases that they were fitted to.
 
@@ -393,9 +408,16 @@ The picture, and the table by family, system and number of nodes as `distsim val
 {parameters}"""
 
 
+def family_of_model(name):
+    """"bert", "resnet50"; two words where one says too little."""
+    words = name.split("_")
+    return "_".join(words[: 2 if words[0] in ("dle", "transformer", "tfde", "wide") or name.startswith("dlrm_dcnv2") else 1])
+
+
 def print_families(title, rows, predicted, measured, out):
     error = np.abs(predicted / measured - 1)
-    lines = [(f, *quantiles(error[[i for i, r in enumerate(rows) if r["family"] == f]])) for f in sorted({r["family"] for r in rows})]
+    families = [family_of_model(r["model_id"]) for r in rows]
+    lines = [(f, *quantiles(error[[i for i, mine in enumerate(families) if mine == f]])) for f in sorted(set(families))]
     print_table(title + ", by family", lines, out)
 
 
