@@ -133,6 +133,12 @@ std::vector<std::string> remarks_of(const std::vector<LibraryCurve>& library, co
   return out;
 }
 
+/// A channel is given at least 64 bytes for each of its 512 threads; small collectives use fewer channels (NCCL
+/// src/enqueue.cc, NCCL_SIMPLE_THREAD_THRESHOLD).
+constexpr double kLeastBytesPerChannel = 512.0 * 64.0;
+
+double channels_held(double most, double bytes) { return std::clamp(bytes / kLeastBytesPerChannel, 1.0, most); }
+
 }  // namespace
 
 struct CollectiveModels::Impl {
@@ -202,6 +208,7 @@ Result<graph::Cost> CollectiveModels::price(const graph::Collective& op, const t
     return Error{std::string(graph::name_of(op.kind)) + " of " + counted(static_cast<std::uint64_t>(op.bytes), "byte") +
                      ": " + cost.error().what,
                  "", cost.error().hint};
+  cost->channels = channels_held(impl_->pricer(priced.kind, facts)->model().channels(), priced.bytes);
   return cost;
 }
 

@@ -2,9 +2,9 @@
 
 #include <cmath>
 
-#include "opmodels/hardware/bound.hpp"
 #include "opmodels/learned/references.hpp"
 #include "opmodels/learned/size_envelope.hpp"
+#include "opmodels/limits.hpp"
 #include "opmodels/measured/measured_table.hpp"
 #include "opmodels/registry.hpp"
 #include "opmodels/shape_check.hpp"
@@ -61,11 +61,10 @@ Result<graph::Cost> OpModels::price(const graph::Op& op, bool warm) const {
   Result<OpTime> time = good.ok() ? entry.price(rates(warm), op) : Result<OpTime>(good.error());
   if (!time.ok()) return Error{time.error().what, impl_->spec.name, time.error().hint};
   if (impl_->measured) *time = by_table(*impl_->measured, op, *time);
-  TRY_ASSIGN(graph::Cost cost,
+  TRY_ASSIGN(const graph::Cost cost,
              graph::make_cost(time->seconds, time->spread.low, time->spread.high, time->basis.value_or(entry.basis),
                               time->source.empty() ? entry.source : time->source));
-  cost.bound = bound_of(rates(warm), op);
-  return cost;
+  return with_limits(rates(warm), op, cost);
 }
 
 }  // namespace distsim::opmodels

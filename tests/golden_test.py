@@ -16,8 +16,8 @@ GOLDEN = ROOT / "tests/golden"
 # Each case: --set flags that make a pass do something, and the passes that are pinned. None: all of them.
 CASES = {
     "tiny": ([], None),
-    "shared": (["engine.contention=true", "engine.slow_gpus=[{rank: 3, speed: 0.5}]", "engine.slow_nics=[{node: 1, nic: 0, speed: 0.001}]",
-                "framework.kernels.overlap_cost=0.5"], ["contend", "interfere"]),
+    "shared": (["engine.contention=true", "engine.slow_gpus=[{rank: 3, speed: 0.5}]", "engine.slow_nics=[{node: 1, nic: 0, speed: 0.001}]"],
+               ["contend", "interfere"]),
     "folded": (["model.accumulation=8"], ["fold"]),
 }
 

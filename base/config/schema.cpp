@@ -57,6 +57,8 @@ Result<std::string> read_string(const ConfigNode& node, const std::string& path)
 Error unknown_key(const ConfigNode::Entry& entry, const std::string& path, const std::vector<std::string>& known,
                   std::span<const MovedKey> moved) {
   for (const MovedKey& m : moved) {
+    if (m.old_key == entry.key && m.new_key.empty())
+      return {path + "." + entry.key + ": found a removed key, expected none", entry.where.text(), std::string(m.hint)};
     if (m.old_key == entry.key) {
       return {path + "." + entry.key + ": found an old key, expected " + path + "." + std::string(m.new_key),
               entry.where.text(), std::string(m.hint)};

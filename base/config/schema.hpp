@@ -39,7 +39,7 @@ struct Range {
 };
 
 /// A key of earlier files and where it is now, dotted from the section. `hint` says how the value is written there, if
-/// that changed.
+/// that changed. Without a new key it is gone, and `hint` says what is there instead.
 struct MovedKey {
   std::string_view old_key, new_key, hint = "";
 };

@@ -10,6 +10,8 @@ namespace {
 constexpr std::array<std::string_view, kBasisCount> kBasisNames{"measured", "interpolated", "extrapolated",
                                                                 "scaled",   "learned",      "analytic"};
 
+constexpr std::array<std::string_view, 5> kBoundNames{"none", "matrix", "vector", "memory", "latency"};
+
 Error bad_spread(double low, double high) {
   return {"spread: found low " + std::to_string(low) + ", high " + std::to_string(high) +
               ", expected low from 0 to 1 and a finite high of at least 0",
@@ -24,6 +26,12 @@ std::string_view name_of(Basis basis) {
   return kBasisNames[index];
 }
 
+std::string_view name_of(Bound bound) {
+  const auto index = static_cast<std::size_t>(bound);
+  CHECK(index < kBoundNames.size()) << "bound " << index;
+  return kBoundNames[index];
+}
+
 Result<Cost> make_cost(double seconds, double spread_low, double spread_high, Basis basis, std::string_view source) {
   // Written so that a NaN fails each test.
   if (!(spread_low >= 0.0 && spread_low <= 1.0) || !(spread_high >= 0.0) || !std::isfinite(spread_high))
@@ -31,7 +39,7 @@ Result<Cost> make_cost(double seconds, double spread_low, double spread_high, Ba
   TRY_ASSIGN(const Duration mean, Duration::from_seconds(seconds));
   TRY_ASSIGN(const Duration low, Duration::from_seconds(seconds * (1.0 - spread_low)));
   TRY_ASSIGN(const Duration high, Duration::from_seconds(seconds * (1.0 + spread_high)));
-  return Cost{mean, low, high, basis, source, Bound::compute};
+  return Cost{mean, low, high, basis, source};
 }
 
 }  // namespace distsim::graph

@@ -13,15 +13,24 @@ enum class Basis : std::uint8_t { measured, interpolated, extrapolated, scaled, 
 std::string_view name_of(Basis basis);
 inline constexpr int kBasisCount = 6;
 
-/// What a kernel spends most of its time on: arithmetic, or moving bytes to and from the GPU's memory.
-enum class Bound : std::uint8_t { compute, memory };
+/// What sets the time of an op. `vector` are the plain lanes.
+enum class Bound : std::uint8_t { none, matrix, vector, memory, latency };
+std::string_view name_of(Bound bound);
+
+/// Of an op's time, what shrinks as the matrix units, the plain lanes or the memory get faster; the rest is latency.
+struct BoundShares {
+  double matrix = 0, vector = 0, memory = 0;
+};
 
 struct Cost {
   Duration mean;       ///< expected duration of the kernel or transfer itself, without launch or waiting
   Duration low, high;  ///< about the 10th and 90th percentile; low <= mean <= high
   Basis basis = Basis::analytic;
-  std::string_view source;       ///< a few words ("DGX A100 sweep, OCI 2023"); owned by the model that returned it
-  Bound bound = Bound::compute;  ///< of a kernel
+  std::string_view source;    ///< a few words ("DGX A100 sweep, OCI 2023"); owned by the model that returned it
+  Bound bound = Bound::none;  ///< the largest share; none: no kernel, or a given time
+  BoundShares shares{};
+  Duration least{};     ///< what the device's sustained rates allow: corrections do not go below
+  double channels = 0;  ///< of a collective: thread blocks that it runs on each GPU, on an SM each
 };
 
 /// Builds a Cost from seconds and relative spreads (0.2: low = 0.8 mean, high = 1.2 mean). Refuses NaN, inf, negative.

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "opmodels/hardware/device_rates.hpp"
 #include "sim/workload/registry.hpp"
 
 namespace distsim::pipeline {
@@ -37,8 +38,9 @@ KernelTime kernel_time_of(const config::Experiment& e, const workload::Workload&
 
 LaunchModel launch_model_of(const config::Experiment& e) { return {e.framework, e.cluster.host, e.device.launch}; }
 
-Interference interference_of(const config::Experiment& e) {
-  return {e.framework.kernels.overlap_cost, e.framework.kernels.transfer_overlap_cost};
+SharedDevice shared_device_of(const CostModels& models) {
+  const opmodels::DeviceRates& device = models.ops.rates();
+  return {device.sms, device.streaming_hbm()};
 }
 
 report::ReportContext report_context_of(const config::Experiment& e, const workload::Workload& w) {

@@ -8,6 +8,7 @@
 #include "sim/pipeline/contention/interference.hpp"
 #include "sim/pipeline/kernel_time.hpp"
 #include "sim/pipeline/lower.hpp"
+#include "sim/pipeline/price.hpp"
 #include "sim/report/report.hpp"
 #include "sim/workload/workload.hpp"
 
@@ -22,7 +23,7 @@ KernelTime kernel_time_of(const config::Experiment& experiment, const workload::
 
 LaunchModel launch_model_of(const config::Experiment& experiment);
 
-Interference interference_of(const config::Experiment& experiment);
+SharedDevice shared_device_of(const CostModels& models);
 
 /// Without assumptions, which the passes add.
 report::ReportContext report_context_of(const config::Experiment& experiment, const workload::Workload& workload);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/random.hpp"
+#include "base/text/counted.hpp"
 
 namespace distsim::pipeline {
 namespace {
@@ -16,15 +17,42 @@ Result<graph::Cost> scaled(graph::Cost cost, double factor) {
   return cost;
 }
 
+double factor_of(const Correction& c, const graph::BoundShares& shares) {
+  return 1 + shares.matrix * (c.matrix - 1) + (shares.vector + shares.memory) * (c.memory - 1);
+}
+
+double factor_of(const KernelTime& t, const graph::Cost& cost) {
+  const double framework = factor_of(t.framework, cost.shares);
+  if (cost.basis == graph::Basis::measured) return t.slowest * framework;
+  const double least = cost.least.seconds() / cost.mean.seconds();
+  return t.slowest * std::max(framework * factor_of(t.device, cost.shares), least);
+}
+
+std::string provenance(const topology::FitEvidence& e) {
+  if (e.rows == 0) return "";
+  return fmt::format(", fitted on {} of {}", counted(static_cast<std::uint64_t>(e.rows), "row"),
+                     counted(static_cast<std::uint64_t>(e.systems), "system"));
+}
+
+void describe_correction(const Correction& c, const char* owner, std::vector<std::string>& out) {
+  const auto add = [&](double factor, const char* bound) {
+    if (factor != 1)
+      out.push_back(fmt::format("{}-bound kernel times x{:.3f} ({}{})", bound, factor, owner, provenance(c.evidence)));
+  };
+  add(c.matrix, "matrix");
+  add(c.memory, "memory");
+}
+
 }  // namespace
 
 KernelTime kernel_time_of(const workload::FrameworkSpec& framework, const topology::DeviceSpec& device,
                           workload::Precision precision, std::uint32_t ranks) {
   const bool wide = precision == workload::Precision::fp32 || precision == workload::Precision::tf32;
+  const topology::DeviceCalibration& c = device.calibration;
   KernelTime t;
-  t.framework = wide ? framework.kernels.scale_32bit : framework.kernels.scale_16bit;
-  t.device = wide ? device.calibration.kernels_32bit : device.calibration.kernels_16bit;
-  t.slowest = 1 + device.calibration.speed_variation * expected_largest_of(ranks);
+  t.framework = {framework.kernels.matrix, framework.kernels.memory, framework.evidence};
+  t.device = {wide ? c.matrix_32bit : c.matrix_16bit, c.memory, c.evidence};
+  t.slowest = 1 + c.speed_variation * expected_largest_of(ranks);
   return t;
 }
 
@@ -34,13 +62,13 @@ bool has_kernels(const graph::CostedGraph& graph) {
 }
 
 Result<void> scale_kernels(graph::CostedGraph& graph, const KernelTime& t) {
-  const double common = t.framework * t.slowest;
   for (std::uint32_t i = 0; i < graph.graph.ops.size(); ++i) {
     const OpId id(i);
     graph::Cost& cost = graph.costs[id];
-    const double factor = cost.basis == graph::Basis::measured ? common : common * t.device;
     const bool predicted = graph::work_of(graph.graph.ops[id]) == graph::Work::kernel;
-    if (!predicted || factor == 1 || cost.mean == Duration()) continue;
+    if (!predicted || cost.mean == Duration()) continue;
+    const double factor = factor_of(t, cost);
+    if (factor == 1) continue;
     TRY_ASSIGN(cost, scaled(cost, factor));
   }
   return {};
@@ -48,13 +76,16 @@ Result<void> scale_kernels(graph::CostedGraph& graph, const KernelTime& t) {
 
 std::vector<std::string> describe(const KernelTime& t) {
   std::vector<std::string> out;
-  const auto add = [&](double factor, const char* what) {
-    if (factor != 1) out.push_back(fmt::format("kernel times x{:.3f} ({})", factor, what));
-  };
-  add(t.framework, "framework, fitted to measured iterations");
-  add(t.device, "device, fitted to measured iterations");
-  add(t.slowest, "slowest rank");
+  describe_correction(t.framework, "framework", out);
+  describe_correction(t.device, "device", out);
+  if (t.slowest != 1) out.push_back(fmt::format("kernel times x{:.3f} (slowest rank)", t.slowest));
   return out;
+}
+
+std::string describe_host(const workload::FrameworkSpec& framework) {
+  const workload::FrameworkSpec::Host& host = framework.host;
+  if (host.scale == 1 || host.cuda_graph) return "";
+  return fmt::format("host time per call x{:.3f} (framework{})", host.scale, provenance(framework.evidence));
 }
 
 }  // namespace distsim::pipeline

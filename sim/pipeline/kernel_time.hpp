@@ -1,4 +1,4 @@
-// Kernel times of an experiment: the op models' predictions, times what was fitted for a framework and a device.
+// Kernel times of an experiment: the op models' predictions, corrected by what was fitted for a framework and a device.
 #pragma once
 
 #include <cstdint>
@@ -12,14 +12,20 @@
 
 namespace distsim::pipeline {
 
+/// Corrections of the parts of a kernel's time (graph::BoundShares): of matrix units, and of memory and plain lanes.
+/// Latency has none.
+struct Correction {
+  double matrix = 1, memory = 1;
+  topology::FitEvidence evidence;
+};
+
 /// Factors on the time of every kernel that an op model prices (graph::Work::kernel). Copies and collectives have
 /// models of their own, and a time that is given (a program's step, host work) is taken as it is.
 struct KernelTime {
-  double framework = 1;  ///< FrameworkSpec::Kernels::scale_16bit or scale_32bit
-  double device =
-      1;  ///< DeviceCalibration::kernels_16bit or kernels_32bit; not for costs that were measured on the device
-  double slowest = 1;  ///< 1 + speed_variation x expected largest of as many normal values as there are ranks:
-                       ///< synchronous training waits for the slowest
+  Correction framework;  ///< FrameworkSpec::Kernels
+  Correction device;     ///< DeviceCalibration; not for costs that were measured on the device
+  double slowest = 1;    ///< 1 + speed_variation x expected largest of as many normal values as there are ranks:
+                         ///< synchronous training waits for the slowest
 };
 
 /// `precision` is that of the model's matrix products (Workload::precision).
@@ -29,10 +35,16 @@ KernelTime kernel_time_of(const workload::FrameworkSpec& framework, const topolo
 /// Whether any op is a kernel priced by a model, which factors apply to.
 bool has_kernels(const graph::CostedGraph& graph);
 
-/// Multiplies means, lows and highs. Refuses what leaves the range of Duration.
+/// Scales means, lows and highs:
+///   mean' = slowest x max(mean x (1 + sum over bounds of share x (correction - 1)), least)
+/// where `least` is what the device's sustained rates allow (Cost::least; not for measured costs), so that no
+/// correction makes a kernel faster than the hardware. Refuses what leaves the range of Duration.
 Result<void> scale_kernels(graph::CostedGraph& graph, const KernelTime& factors);
 
-/// The factors that are not 1, in words.
+/// The factors that are not 1, in words, with what they were fitted on.
 std::vector<std::string> describe(const KernelTime& factors);
+
+/// The factor on the host's time per call in words, where there is one; empty otherwise.
+std::string describe_host(const workload::FrameworkSpec& framework);
 
 }  // namespace distsim::pipeline

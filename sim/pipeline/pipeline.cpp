@@ -77,6 +77,8 @@ Result<Prediction> play(const Experiment& e, Passes& passes, CostModelCache& cac
   append(assumptions, remarks_of(*models));
   TRY_ASSIGN(const std::vector<graph::Assumption> of_network, network_remarks(e, workload.graph, *models));
   append(assumptions, of_network);
+  if (std::string host = describe_host(e.framework); !host.empty())
+    assumptions.push_back({graph::AssumptionKind::kernels, std::move(host)});
 
   TRY_ASSIGN(graph::CostedGraph priced, passes.run("price", price, std::move(workload.graph), models));
   TRY_ASSIGN(Passed<graph::CostedGraph> scaled, passes.run("scale", scale, std::move(priced), factors));
@@ -87,7 +89,7 @@ Result<Prediction> play(const Experiment& e, Passes& passes, CostModelCache& cac
   TRY_ASSIGN(Passed<Lowered> contended,
              passes.run("contend", contend, std::move(lowered), *costed, models->topology, e.engine));
   TRY_ASSIGN(Passed<Lowered> slowed,
-             passes.run("interfere", interfere, std::move(contended.value), *costed, interference_of(e)));
+             passes.run("interfere", interfere, std::move(contended.value), *costed, shared_device_of(*models)));
   append(assumptions, contended.assumptions);
   append(assumptions, slowed.assumptions);
 

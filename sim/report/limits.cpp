@@ -72,7 +72,8 @@ Resource resource_of(const Played& p, StepId step, std::uint32_t rank) {
   const bool loads = work == graph::Work::host || work == graph::Work::copy;
   if (task.phase == graph::Phase::input && loads) return Resource::input;
   if (work == graph::Work::host) return Resource::host_loop;
-  return p.costed->costs[id].bound == graph::Bound::memory ? Resource::memory : Resource::compute;
+  const bool moves = work == graph::Work::copy || p.costed->costs[id].bound == graph::Bound::memory;
+  return moves ? Resource::memory : Resource::compute;
 }
 
 LimitFinder::LimitFinder(Replays& replays) : r_(replays), of_step_(replays.steps()) {

@@ -88,7 +88,7 @@ struct OpKindTime {
 /// What can limit an iteration. A step of the program belongs to one of the first five:
 ///   host_loop  launches, the framework's work per step, other work of the host thread
 ///   network    collectives and messages between ranks
-///   compute    kernels bound by arithmetic (graph::Bound), and kernels whose time is given
+///   compute    kernels bound by arithmetic (graph::Bound) or by their latency, and kernels whose time is given
 ///   memory     kernels bound by the GPU's memory, copies
 ///   input      preparing the samples on the host, and copying them to the GPU
 /// waiting_for_rank: kernels that one rank takes longer for than the others.

@@ -37,16 +37,25 @@ Schema<DeviceLaunch> launch_schema() {
   return s;
 }
 
+constexpr std::string_view kByBound =
+    "matrix_16bit and matrix_32bit scale kernels that matrix units bound, memory the others";
+constexpr MovedKey kMovedCorrections[] = {{"kernels_16bit", "matrix_16bit", kByBound},
+                                          {"kernels_32bit", "matrix_32bit", kByBound}};
+
 Schema<DeviceCalibration> calibration_schema() {
   Schema<DeviceCalibration> s("calibration",
                               "Corrections to the op models, fitted to measured iterations on this GPU.");
   s.optional(
-      "kernels_16bit", &DeviceCalibration::kernels_16bit, {0.2, 5},
-      "Kernel time of 16-bit and 8-bit models relative to the op models; not applied to measured op tables of the device.");
-  s.optional("kernels_32bit", &DeviceCalibration::kernels_32bit, {0.2, 5}, "The same for fp32 and tf32.");
+      "matrix_16bit", &DeviceCalibration::matrix_16bit, {0.2, 5},
+      "Time of kernels bound by 16-bit and 8-bit matrix products relative to the op models; not applied to measured op tables of the device.");
+  s.optional("matrix_32bit", &DeviceCalibration::matrix_32bit, {0.2, 5}, "The same for fp32 and tf32.");
+  s.optional("memory", &DeviceCalibration::memory, {0.2, 5},
+             "The same for kernels bound by memory or the plain lanes, of any type.");
   s.optional(
       "speed_variation", &DeviceCalibration::speed_variation, {0, 0.5},
       "Standard deviation of kernel time between GPUs, relative to the mean; training waits for the slowest rank.");
+  s.nested("evidence", &DeviceCalibration::evidence, fit_evidence_schema());
+  s.moved(kMovedCorrections);
   return s;
 }
 

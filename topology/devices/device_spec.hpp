@@ -7,6 +7,7 @@
 
 #include "base/config/schema.hpp"
 #include "base/units.hpp"
+#include "topology/devices/fit_evidence.hpp"
 
 namespace distsim::topology {
 
@@ -33,11 +34,13 @@ struct DeviceLaunch {
 
 /// What whole iterations show of a device beyond its data sheet and its op models.
 struct DeviceCalibration {
-  double kernels_16bit = 1;  ///< time of kernels in models of 16 or 8 bits over that of the op models (a measured table
-                             ///< of the device is left as it is)
-  double kernels_32bit = 1;  ///< the same in fp32 and tf32
+  double matrix_16bit = 1;  ///< time of kernels bound by matrix products of 16 or 8 bits over that of the op models (a
+                            ///< measured table of the device is left as it is)
+  double matrix_32bit = 1;  ///< the same in fp32 and tf32
+  double memory = 1;        ///< the same of kernels bound by memory or the plain lanes, in any type
   double speed_variation =
       0;  ///< standard deviation of kernel time from one GPU of this kind to another, over the mean
+  FitEvidence evidence;
   bool operator==(const DeviceCalibration&) const = default;
 };
 

@@ -11,69 +11,73 @@
 namespace distsim::pipeline {
 namespace {
 
-struct Span {
-  std::int64_t begin, end;
+constexpr double kMemoryBytesPerBusByte = 3;  // read and written, interference.hpp
+constexpr double kMostLost = 0.5;             // of either resource: both sides are served alike
+
+/// What a kernel loses per second beside a collective, by what bounds it.
+struct Losing {
+  double sms = 0, memory = 0;
 };
 
-/// Sorted, disjoint union of `spans`.
-void merge(std::vector<Span>& spans) {
-  std::sort(spans.begin(), spans.end(), [](const Span& a, const Span& b) { return a.begin < b.begin; });
-  std::size_t kept = 0;
-  for (const Span& s : spans) {
-    if (kept > 0 && s.begin <= spans[kept - 1].end)
-      spans[kept - 1].end = std::max(spans[kept - 1].end, s.end);
-    else
-      spans[kept++] = s;
-  }
-  spans.resize(kept);
+std::uint32_t largest_group(const graph::Partition& p) {
+  if (p.listed_offsets.empty()) return p.size;
+  std::uint32_t largest = 1;
+  for (std::size_t g = 0; g + 1 < p.listed_offsets.size(); ++g)
+    largest = std::max(largest, p.listed_offsets[g + 1] - p.listed_offsets[g]);
+  return largest;
 }
 
-/// Time that [begin, end] shares with the disjoint, sorted `spans`.
-std::int64_t shared(const std::vector<Span>& spans, std::int64_t begin, std::int64_t end) {
-  std::int64_t sum = 0;
-  for (auto s =
-           std::lower_bound(spans.begin(), spans.end(), begin, [](const Span&a, std::int64_t t) { return a.end <= t; });
-       s != spans.end() && s->begin < end; ++s) {
-    sum += std::min(end, s->end) - std::max(begin, s->begin);
-  }
-  return sum;
+Losing losing_to(const graph::CostedGraph& costed, const graph::Task& task, const SharedDevice& device) {
+  const graph::Cost& cost = costed.costs[task.first_op];
+  const auto* op = std::get_if<graph::Collective>(&costed.graph.ops[task.first_op]);
+  if (op == nullptr || cost.mean == Duration()) return {};
+  const std::uint32_t ranks = largest_group(costed.graph.partitions[task.partition]);
+  const double busbw = static_cast<double>(op->bytes) * graph::busbw_factor(op->kind, ranks) / cost.mean.seconds();
+  return {std::min(kMostLost, cost.channels / device.sms),
+          std::min(kMostLost, kMemoryBytesPerBusByte * busbw / device.memory)};
 }
 
-/// What the steps of one side lose to the other side, by class of ranks and step of `mine`.
+/// The shares of the longest variant of a task.
+graph::BoundShares shares_of(const graph::CostedGraph& costed, const graph::Task& task) {
+  const graph::Cost* longest = &costed.costs[task.first_op];
+  for (std::uint32_t v = 1; v < task.variants; ++v) {
+    const graph::Cost& other = costed.costs[OpId(task.first_op.value() + v)];
+    if (other.mean > longest->mean) longest = &other;
+  }
+  return longest->shares;
+}
+
+/// A transfer on one rank.
+struct TransferSpan {
+  std::int64_t begin, end;
+  Losing losing;
+};
+
+/// Time that a kernel shares with a transfer, and what it loses per second of that.
+struct SharedTime {
+  std::size_t kernel;
+  double picoseconds, rate;
+};
+
+/// What the kernels lose to collectives, by class of ranks and step of `kernels`.
 class Losses {
  public:
-  Losses(const report::SteadyState& state, const report::RankClasses& classes, std::vector<std::uint32_t> mine,
-         const std::vector<std::uint32_t>& others, double cost)
-      : classes_(classes), mine_(std::move(mine)), times_(classes.size() * mine_.size()) {
-    std::vector<Span> spans;
-    for (std::size_t c = 0; c < classes_.size() && cost > 0; ++c) {
-      const std::uint32_t rank = classes_.first[c];
-      spans.clear();
-      for (const std::uint32_t i : others) {
-        const report::DeviceStep& d = state.steps[i];
-        if (d.end.at(rank) > d.start.at(rank)) spans.push_back({d.start.at(rank), d.end.at(rank)});
-      }
-      merge(spans);
-      for (std::size_t k = 0; k < mine_.size() && !spans.empty(); ++k) {
-        const report::DeviceStep& d = state.steps[mine_[k]];
-        at(c, k) =
-            static_cast<std::int64_t>(cost * static_cast<double>(shared(spans, d.start.at(rank), d.end.at(rank))));
+  Losses(const report::SteadyState& state, const engine::Program& program, const report::RankClasses& classes,
+         const graph::CostedGraph& costed, const SharedDevice& device)
+      : state_(state), classes_(classes) {
+    for (std::uint32_t i = 0; i < state.steps.size(); ++i) {
+      const report::DeviceStep& d = state.steps[i];
+      const graph::Task& task = costed.graph.tasks[d.task];
+      const std::uint32_t stream = program.steps[d.step].stream.value();
+      if (d.collective) {
+        transfers_.push_back({i, losing_to(costed, task, device)});
+      } else if (stream == static_cast<std::uint32_t>(graph::Stream::compute)) {
+        mine_.push_back(i);
+        shares_.push_back(shares_of(costed, task));
       }
     }
-  }
-
-  /// A collective ends on all its ranks together: each loses what the one that loses most does. Groups of one step are
-  /// not told apart.
-  void lose_together(const report::SteadyState& state) {
-    for (std::size_t k = 0; k < mine_.size(); ++k) {
-      const report::DeviceStep& d = state.steps[mine_[k]];
-      const auto takes_part = [&](std::size_t c) {
-        return d.end.at(classes_.first[c]) > d.start.at(classes_.first[c]);
-      };
-      std::int64_t most = 0;
-      for (std::size_t c = 0; c < classes_.size(); ++c) most = std::max(most, at(c, k));
-      for (std::size_t c = 0; c < classes_.size(); ++c) at(c, k) = takes_part(c) ? most : 0;
-    }
+    times_.resize(classes_.size() * mine_.size());
+    for (std::size_t c = 0; c < classes_.size(); ++c) add_class(c);
   }
 
   /// The most that a rank loses.
@@ -107,6 +111,43 @@ class Losses {
   }
 
  private:
+  struct Transfer {
+    std::uint32_t step;
+    Losing losing;
+  };
+
+  void add_class(std::size_t c) {
+    const std::uint32_t rank = classes_.first[c];
+    for (const Transfer& t : transfers_) {
+      const report::DeviceStep& d = state_.steps[t.step];
+      if (d.end.at(rank) > d.start.at(rank)) lose_to(c, {d.start.at(rank), d.end.at(rank), t.losing});
+    }
+  }
+
+  /// Kernels of a rank follow each other, so that those beside a transfer are neighbours.
+  void lose_to(std::size_t c, const TransferSpan& span) {
+    const std::uint32_t rank = classes_.first[c];
+    const auto first = std::partition_point(
+        mine_.begin(), mine_.end(), [&](std::uint32_t i) { return state_.steps[i].end.at(rank) <= span.begin; });
+    shared_.clear();
+    double together = 0, lost = 0;
+    for (auto k = static_cast<std::size_t>(first - mine_.begin()); k < mine_.size(); ++k) {
+      const report::DeviceStep& d = state_.steps[mine_[k]];
+      if (d.start.at(rank) >= span.end) break;
+      const auto time =
+          static_cast<double>(std::min(span.end, d.end.at(rank)) - std::max(span.begin, d.start.at(rank)));
+      const double rate =
+          (shares_[k].matrix + shares_[k].vector) * span.losing.sms + shares_[k].memory * span.losing.memory;
+      if (time <= 0) continue;
+      shared_.push_back({k, time, rate});
+      together += time;
+      lost += time * rate;
+    }
+    if (lost <= 0) return;
+    const double longer = std::min(1 / (1 - lost / together), static_cast<double>(span.end - span.begin) / together);
+    for (const SharedTime& s : shared_) at(c, s.kernel) += static_cast<std::int64_t>(s.picoseconds * s.rate * longer);
+  }
+
   engine::Row with_loss(const engine::Row& row, std::size_t k) const {
     bool same = true;
     for (std::size_t c = 1; c < classes_.size(); ++c) same = same && at(c, k) == at(0, k);
@@ -125,66 +166,45 @@ class Losses {
     return sum;
   }
 
+  const report::SteadyState& state_;
   const report::RankClasses& classes_;
-  std::vector<std::uint32_t> mine_;  // indices into SteadyState::steps
+  std::vector<std::uint32_t> mine_;  // kernels, as indices into SteadyState::steps
+  std::vector<graph::BoundShares> shares_;
+  std::vector<Transfer> transfers_;
   std::vector<std::int64_t> times_;
+  std::vector<SharedTime> shared_;  // beside one transfer; kept to allocate once
 };
 
-/// Steps of the last iteration that can slow each other, as indices into SteadyState::steps.
-struct Sides {
-  std::vector<std::uint32_t> kernels, transfers;
-};
-Sides sides_of(const report::SteadyState& state, const engine::Program& program) {
-  Sides sides;
-  for (std::uint32_t i = 0; i < state.steps.size(); ++i) {
-    const report::DeviceStep& d = state.steps[i];
-    if (d.collective)
-      sides.transfers.push_back(i);
-    else if (program.steps[d.step].stream.value() == static_cast<std::uint32_t>(graph::Stream::compute))
-      sides.kernels.push_back(i);
-  }
-  return sides;
-}
-
-/// Whether a collective and a kernel may run at once: there are both, and the cost of it is not nothing.
-bool may_overlap(const graph::TaskGraph& graph, const Interference& cost) {
-  const bool collectives = std::any_of(graph.tasks.begin(), graph.tasks.end(), [](const graph::Task& task) {
+/// Whether a collective and a kernel may run at once.
+bool may_overlap(const graph::TaskGraph& graph) {
+  return std::any_of(graph.tasks.begin(), graph.tasks.end(), [](const graph::Task& task) {
     return task.partition.valid() && task.stream != graph::Stream::compute;
   });
-  return collectives && (cost.kernels > 0 || cost.transfers > 0);
-}
-
-graph::Assumption assumption(const char* who, const char* other, double rate, Duration lost) {
-  return {graph::AssumptionKind::interference,
-          fmt::format("overlap slows {} by {:.2f} s per second of {}: {:.3g} ms per iteration", who, rate, other,
-                      lost.ms())};
 }
 
 }  // namespace
 
 Slowed slow_overlaps(Lowered lowered, const engine::Timeline& timeline, const graph::CostedGraph& graph,
-                     const Interference& cost) {
+                     const SharedDevice& device) {
   const report::SteadyState state =
       report::steady_state({&graph, &lowered.program, &lowered.origins, &timeline, lowered.iterations});
-  const auto [kernels, transfers] = sides_of(state, lowered.program);
   const report::RankClasses classes = report::rank_classes(state, lowered.program.ranks);
-  const Losses of_kernels(state, classes, kernels, transfers, cost.kernels);
-  Losses of_transfers(state, classes, transfers, kernels, cost.transfers);
-  of_transfers.lose_together(state);
-  const std::size_t tasks = graph.graph.tasks.size();
-  lowered = of_transfers.added_to(of_kernels.added_to(std::move(lowered), state, tasks), state, tasks);
-  return {std::move(lowered), of_kernels.longest(), of_transfers.longest()};
+  const Losses losses(state, lowered.program, classes, graph, device);
+  lowered = losses.added_to(std::move(lowered), state, graph.graph.tasks.size());
+  return {std::move(lowered), losses.longest()};
 }
 
-Result<Passed<Lowered>> interfere(Lowered lowered, const graph::CostedGraph& graph, const Interference& cost) {
-  if (!may_overlap(graph.graph, cost)) return Passed<Lowered>{std::move(lowered), {}};
+Result<Passed<Lowered>> interfere(Lowered lowered, const graph::CostedGraph& graph, const SharedDevice& device) {
+  if (!may_overlap(graph.graph)) return Passed<Lowered>{std::move(lowered), {}};
   TRY_ASSIGN(const engine::Timeline undisturbed, engine::evaluate_rows(lowered.program));
-  Slowed slowed = slow_overlaps(std::move(lowered), undisturbed, graph, cost);
+  Slowed slowed = slow_overlaps(std::move(lowered), undisturbed, graph, device);
   Passed<Lowered> out{std::move(slowed.lowered), {}};
   if (slowed.kernels > Duration())
-    out.assumptions.push_back(assumption("kernels", "communication", cost.kernels, slowed.kernels));
-  if (slowed.transfers > Duration())
-    out.assumptions.push_back(assumption("collectives", "compute", cost.transfers, slowed.transfers));
+    out.assumptions.push_back(
+        {graph::AssumptionKind::interference,
+         fmt::format("overlapping collectives slow kernels by {:.3g} ms per iteration: their channels hold SMs, their "
+                     "transfers take memory bandwidth",
+                     slowed.kernels.ms())});
   return out;
 }
 

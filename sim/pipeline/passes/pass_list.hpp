@@ -27,7 +27,7 @@ inline constexpr auto kPasses = std::to_array<PassInfo>({
     {"scale", "CostedGraph", "apply the fitted factors of the framework and the device to kernel times"},
     {"lower", "Lowered", "turn tasks into steps on streams, with host launches, for three iterations"},
     {"contend", "Lowered", "slow what runs on slow GPUs, slow NICs and shared links"},
-    {"interfere", "Lowered", "slow kernels and collectives that overlap"},
+    {"interfere", "Lowered", "slow kernels beside collectives"},
     {"simulate", "Timeline", "find when each step is ready, starts and ends on each rank"},
     {"analyse", "Report", "find iteration time, range, breakdown, critical cycle and exposed communication"},
     {"fold", "Report", "extend the report to the micro-steps that were not simulated"},

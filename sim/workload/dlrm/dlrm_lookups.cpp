@@ -11,9 +11,8 @@ namespace {
 
 constexpr std::int64_t kFloatBytes = 4;  // of a dense feature, and of the label
 
-// An optimizer that visits every row reads and writes weights and two moments, 24 bytes a parameter; HugeCTR's
-// vocabulary series on V100 (DLPerf, three series) show half as much again: 36 bytes, 4.5 floats each way.
-constexpr double kSweptFloats = 4.5;
+// An optimizer that visits every row reads and writes a weight and two moments, 24 bytes a parameter.
+constexpr double kSweptFloats = 3;
 constexpr double kSweptFlops = 12;  // chosen: Adam's operations; memory-bound on every GPU
 
 /// Lookups in `rows` rows of a hybrid embedding, or their gradients.

@@ -96,6 +96,18 @@ void GradientSynchronizer::finish() {
   CHECK(ready_ == tensors_) << ready_ << " gradients ready of " << tensors_;
   send_full_buckets();
   iteration_.compute_waits_for(last_);
+  copy_back();
+}
+
+void GradientSynchronizer::copy_back() {
+  const GradientSync sync = iteration_.framework().gradients.sync;
+  const bool buffered = sync == GradientSync::ddp_buckets || sync == GradientSync::fusion_buffer;
+  std::int64_t bytes = 0;
+  for (const GradientBucket& bucket : buckets_) bytes += bucket.bytes;
+  if (!buffered || bytes == 0) return;
+  const graph::DType dtype = iteration_.numerics().gradient;
+  iteration_.add("gradients.copy_back", {graph::Stream::compute, graph::Phase::gradient_sync, {1, capped(tensors_)}},
+                 {graph::Elementwise{bytes / graph::size_of(dtype), 1, 1, 1, dtype}});
 }
 
 void add_accumulation(Iteration& iteration, const Layer& layer) {

@@ -36,6 +36,9 @@ class GradientSynchronizer {
  private:
   void send_full_buckets();
   void send(std::size_t bucket);
+  /// Sums leave buckets and fusion buffers for the gradients' own tensors (torch reducer.cpp, copy_bucket_to_grad without
+  /// gradient_as_bucket_view; Horovod, MemcpyOutFusionBuffer).
+  void copy_back();
 
   Iteration& iteration_;
   std::vector<GradientBucket> buckets_;

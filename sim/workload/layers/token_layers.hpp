@@ -21,6 +21,8 @@ class TokenStack {
   /// branch.
   void residual(const std::string& name, std::int64_t elements);
   void layer_norm(const std::string& name, std::int64_t rows, std::int64_t width);
+  /// Adds to a block's attention what an eager framework calls in the whole block without launching a kernel.
+  void add_calls_without_kernels(Layer& attention) const;
   /// In fp32 where the arithmetic is mixed.
   void cross_entropy(const std::string& name, std::int64_t rows, std::int64_t classes);
 

@@ -140,6 +140,7 @@ class SplitBuilder {
     layer.forward.push_back({name + ".scores", op, op.flash ? graph::Dispatch{2, 2} : graph::Dispatch{5, 5}});
     op.pass = graph::Pass::backward;
     layer.backward.push_back({name + ".scores.dgrad", op, op.flash ? graph::Dispatch{2, 3} : graph::Dispatch{5, 7}});
+    stack_.add_calls_without_kernels(layer);
   }
 
   void feed_forward(const std::string& name, std::int64_t rows) {

@@ -113,12 +113,19 @@ class Builder {
     Layer& layer = stack_.push(name + ".scores");
     layer.saved_bytes = bytes(3 * tokens_ * h_);
     if (!op.flash) layer.saved_bytes += s_.dropout ? 2 * bytes(probabilities) + probabilities : bytes(probabilities);
-    if (kernels == AttentionKernels::fused_softmax) return fused_scores(layer, probabilities);
+    if (kernels == AttentionKernels::fused_softmax)
+      fused_scores(layer, probabilities);
+    else
+      plain_scores(layer, op);
+    stack_.add_calls_without_kernels(layer);
+  }
+
+  void plain_scores(Layer& layer, graph::Attention op) const {
     if (!op.flash) head_copies(layer);
     // Unfused: product, scale and mask, softmax, dropout, product; backward the same and one product more each.
-    layer.forward.push_back({name + ".scores", op, op.flash ? graph::Dispatch{2, 2} : graph::Dispatch{5, 5}});
+    layer.forward.push_back({layer.name, op, op.flash ? graph::Dispatch{2, 2} : graph::Dispatch{5, 5}});
     op.pass = graph::Pass::backward;
-    layer.backward.push_back({name + ".scores.dgrad", op, op.flash ? graph::Dispatch{2, 3} : graph::Dispatch{5, 7}});
+    layer.backward.push_back({layer.name + ".dgrad", op, op.flash ? graph::Dispatch{2, 3} : graph::Dispatch{5, 7}});
   }
 
   /// Queries, keys and values are split into heads and the result is merged again: four tensors copied in another

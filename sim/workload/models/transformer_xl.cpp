@@ -153,6 +153,7 @@ class Builder {
     layer.forward.push_back({name + ".scores", op, {7, 8}});
     op.pass = graph::Pass::backward;
     layer.backward.push_back({name + ".scores.dgrad", op, {7, 10}});
+    stack_.add_calls_without_kernels(layer);
     layer.saved_bytes =
         stack_.bytes(n_ * s_.heads * s_.target_length * keys_);  // probabilities; there is no dropout on them
   }

@@ -14,6 +14,17 @@ constexpr Range kStepTime{0, 10};
 constexpr Range kBufferSize{1, 1e12};
 constexpr Range kScale{0.2, 5};
 
+constexpr std::string_view kByBound =
+    "kernels.matrix scales kernels that matrix units bound, kernels.memory the others";
+constexpr std::string_view kOverlap =
+    "what overlap costs follows from the channels that a collective holds and the memory bandwidth that it takes";
+constexpr MovedKey kMovedOfKernels[] = {
+    {"scale_16bit", "matrix", kByBound},
+    {"scale_32bit", "matrix", kByBound},
+    {"overlap_cost", "", kOverlap},
+    {"transfer_overlap_cost", "", kOverlap},
+};
+
 /// Keys of profiles written before the sections below, and where each is now.
 constexpr MovedKey kMoved[] = {
     {"host_per_op", "host.per_op"},
@@ -24,8 +35,8 @@ constexpr MovedKey kMoved[] = {
     {"cuda_graph", "host.cuda_graph"},
     {"graph_launch", "host.graph_launch"},
     {"loss_scale_sync", "host.loss_scale_sync"},
-    {"kernels_16bit", "kernels.scale_16bit"},
-    {"kernels_32bit", "kernels.scale_32bit"},
+    {"kernels_16bit", "kernels.matrix", kByBound},
+    {"kernels_32bit", "kernels.matrix", kByBound},
     {"fuse_elementwise", "kernels.fuse_elementwise"},
     {"fuse_epilogue", "kernels.fuse_epilogue"},
     {"flash_attention", "kernels.attention", "attention: flash"},
@@ -33,8 +44,8 @@ constexpr MovedKey kMoved[] = {
     {"convolution_layout", "kernels.convolution_layout"},
     {"fused_optimizer", "kernels.fused_optimizer"},
     {"cast_weights", "kernels.cast_weights"},
-    {"overlap_cost", "kernels.overlap_cost"},
-    {"transfer_overlap_cost", "kernels.transfer_overlap_cost"},
+    {"overlap_cost", "", kOverlap},
+    {"transfer_overlap_cost", "", kOverlap},
     {"gradient_sync", "gradients.sync"},
     {"bucket_size", "gradients.bucket_size"},
     {"first_bucket_size", "gradients.first_bucket_size"},
@@ -65,6 +76,8 @@ Schema<Host> host_schema() {
   s.optional("scale", &Host::scale, kScale, "Factor on both of these, fitted to measured iterations.");
   s.optional("per_launch", &Host::per_launch, kCallTime, "Time per kernel launch.");
   s.optional("per_step", &Host::per_step, kStepTime, "Time per iteration: loop, passing the batch, zeroing gradients.");
+  s.optional("eager", &Host::eager,
+             "The host calls every operator: views and other calls without kernels take host time too.");
   s.optional("cuda_graph", &Host::cuda_graph,
              "The iteration is launched as one CUDA graph; times per call and launch do not apply.");
   s.optional("graph_launch", &Host::graph_launch, kStepTime, "Time of launching that graph.");
@@ -75,10 +88,9 @@ Schema<Host> host_schema() {
 
 Schema<Kernels> kernel_schema() {
   Schema<Kernels> s("kernels", "Which kernels the framework runs, and how long they take.");
-  s.optional(
-      "scale_16bit", &Kernels::scale_16bit, kScale,
-      "Compute kernel time of 16-bit and 8-bit models relative to the op models; fitted jointly to many measured iterations.");
-  s.optional("scale_32bit", &Kernels::scale_32bit, kScale, "The same for fp32 and tf32.");
+  s.optional("matrix", &Kernels::matrix, kScale,
+             "Time of kernels bound by matrix products relative to the op models; fitted to measured iterations.");
+  s.optional("memory", &Kernels::memory, kScale, "The same for kernels bound by memory or the plain lanes.");
   s.optional("fuse_elementwise", &Kernels::fuse_elementwise,
              "Chains of elementwise operations run as one kernel (XLA, TorchScript, by hand).");
   s.optional("fuse_epilogue", &Kernels::fuse_epilogue, "Bias and activation run inside the matrix product's kernel.");
@@ -97,11 +109,7 @@ Schema<Kernels> kernel_schema() {
   s.optional(
       "cast_weights", &Kernels::cast_weights,
       "Mixed precision casts fp32 weights before use in every micro-step; otherwise the optimizer writes a 16-bit copy.");
-  s.optional(
-      "overlap_cost", &Kernels::overlap_cost, {0, 2},
-      "Time that kernels lose to overlapping collectives, per second of overlapped communication: 0 for none, 1 if overlap gains nothing.");
-  s.optional("transfer_overlap_cost", &Kernels::transfer_overlap_cost, {0, 2},
-             "Time that collectives lose to overlapping kernels, per second of overlapped kernels: 0 for none.");
+  s.moved(kMovedOfKernels);
   return s;
 }
 
@@ -182,6 +190,7 @@ Schema<FrameworkSpec> framework_schema() {
   s.optional(
       "uncertainty", &FrameworkSpec::uncertainty, {0, 1},
       "Half-width of [low, high], relative to the iteration, for what a profile cannot know: kernel versions, host, input pipeline.");
+  s.nested("evidence", &FrameworkSpec::evidence, topology::fit_evidence_schema());
   s.optional("source", &FrameworkSpec::source, "Where the figures come from.");
   s.moved(kMoved);
   return s;

@@ -8,6 +8,7 @@
 #include "base/config/schema.hpp"
 #include "base/units.hpp"
 #include "sim/graph/op.hpp"
+#include "topology/devices/fit_evidence.hpp"
 
 namespace distsim::workload {
 
@@ -24,20 +25,19 @@ struct FrameworkSpec {
     double scale = 1;
     Duration per_launch = Duration::microseconds(5);
     Duration per_step = Duration::microseconds(100);
+    bool eager = false;
     bool cuda_graph = false;
     Duration graph_launch = Duration::microseconds(20);
     bool loss_scale_sync = false;
   };
   struct Kernels {
-    double scale_16bit = 1, scale_32bit = 1;
+    double matrix = 1, memory = 1;
     bool fuse_elementwise = false;
     bool fuse_epilogue = false;
     AttentionKernels attention = AttentionKernels::unfused;
     ConvLayout convolution_layout = ConvLayout::model;
     bool fused_optimizer = true;
     bool cast_weights = false;
-    double overlap_cost = 0.5;
-    double transfer_overlap_cost = 0;
   };
   struct Gradients {
     GradientSync sync = GradientSync::ddp_buckets;
@@ -72,6 +72,7 @@ struct FrameworkSpec {
   Embedding embedding;
   Input input;
   double uncertainty = 0.2;
+  topology::FitEvidence evidence;  ///< behind host.scale and the two factors of kernels
   std::string source;
 };
 

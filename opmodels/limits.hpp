@@ -1,0 +1,22 @@
+// Limits: what bounds an op on a device, and the least time that the hardware allows it.
+//
+// Three times of the op as one kernel on a perfect implementation:
+//   matrix   FLOPs of its products / matrix rate of their type at the sustained clock (Winograd: 1.6 times fewer)
+//   vector   FLOPs of the rest / rate of the plain lanes at the sustained clock
+//   memory   bytes that its kernels move / what the device streams; tensors that fit in L2 come from there (op_time.hpp)
+// Of the time above an empty kernel's floor each takes its share as its fourth power, which is the derivative of
+// `overlap` by that part, so that the shares are continuous where the bound changes. The rest is latency.
+//   least    max(matrix, (bytes of operands and results - 2 L2) / streaming rate): what no correction goes below
+// An embedding bag counts ids and pooled vectors only: rows may come from L2. Copies over PCIe, host work, given times
+// and collectives have no limits of their own.
+#pragma once
+
+#include "opmodels/hardware/device_rates.hpp"
+#include "sim/graph/cost.hpp"
+
+namespace distsim::opmodels {
+
+/// `cost` of `op` with its bound, its shares and its least time. The op has been priced on `device`.
+graph::Cost with_limits(const DeviceRates& device, const graph::Op& op, graph::Cost cost);
+
+}  // namespace distsim::opmodels

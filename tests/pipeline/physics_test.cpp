@@ -1,0 +1,131 @@
+// What the hardware allows, on all shipped devices and frameworks, and what overlap may cost.
+#include <gtest/gtest.h>
+
+#include "sim/config/config.hpp"
+#include "sim/pipeline/device_models.hpp"
+#include "sim/pipeline/kernel_time.hpp"
+#include "sim/pipeline/pipeline.hpp"
+#include "test_paths.hpp"
+
+namespace distsim::pipeline {
+namespace {
+
+using Sets = std::vector<std::string>;
+
+struct Kernel {
+  graph::Op op;
+  double flops, bytes;  // of products; of tensors far beyond any L2
+};
+std::vector<Kernel> large_kernels() {
+  const std::int64_t n = 16384, elements = std::int64_t{1} << 30;
+  const double flops = 2.0 * double(n) * double(n) * double(n), bytes = 2.0 * double(elements);
+  return {{graph::Gemm{1, n, n, n, graph::DType::fp16}, flops, 0},
+          {graph::Gemm{1, n, n, n, graph::DType::fp32}, flops, 0},
+          {graph::Elementwise{elements, 1, 1, 1, graph::DType::fp16}, 0, 2 * bytes},
+          {graph::Copy{graph::CopyKind::d2d, elements}, 0, bytes}};
+}
+
+workload::Precision precision_of(const graph::Op& op) {
+  const auto* g = std::get_if<graph::Gemm>(&op);
+  return g != nullptr && g->dtype == graph::DType::fp32 ? workload::Precision::fp32 : workload::Precision::fp16;
+}
+
+/// Peak rate of a product's type at the sustained clock.
+double sustained_rate(const topology::DeviceSpec& d, const graph::Op& op) {
+  const auto* g = std::get_if<graph::Gemm>(&op);
+  if (g == nullptr) return 0;
+  return d.peak.at(std::string(graph::name_of(g->dtype))).value() *
+         std::min(1.0, d.clock.sustained.value() / d.clock.boost.value());
+}
+
+void expect_within_hardware(const topology::DeviceSpec& device, const workload::FrameworkSpec& framework,
+                            const opmodels::OpModels& models) {
+  for (const Kernel& k : large_kernels()) {
+    const auto cost = models.price(k.op);
+    if (!cost.ok()) continue;  // a type that the device has not
+    graph::TaskGraphBuilder b(1);
+    b.add("kernel", {}, k.op);
+    graph::CostedGraph c;
+    c.graph = std::move(b).finish().value();
+    c.costs.push_back(*cost);
+    ASSERT_TRUE(scale_kernels(c, kernel_time_of(framework, device, precision_of(k.op), 1)).ok());
+    const double seconds = c.costs[OpId(0)].mean.seconds();
+    EXPECT_LE(k.flops / seconds, 1.0001 * sustained_rate(device, k.op)) << device.name << ", " << framework.name;
+    EXPECT_LE(k.bytes / seconds, 1.0001 * device.hbm.bandwidth.value()) << device.name << ", " << framework.name;
+  }
+}
+
+TEST(Physics, NoKernelPassesWhatItsDeviceSustains) {
+  for (const std::string& name : config::names_in("devices")) {
+    const topology::DeviceSpec device = config::load_device(name).value();
+    const opmodels::OpModels models = op_models_of(device).value();
+    for (const std::string& framework : config::names_in("frameworks"))
+      expect_within_hardware(device, config::load_framework(framework).value(), models);
+  }
+}
+
+/// Nor with any factors that a file may hold.
+TEST(Physics, NoFactorMakesHardwareFaster) {
+  topology::DeviceSpec device = config::load_device("h100_sxm5_80gb").value();
+  const opmodels::OpModels models = op_models_of(device).value();
+  workload::FrameworkSpec framework;
+  for (const double factor : {0.2, 0.5, 0.8, 1.0}) {
+    framework.kernels.matrix = framework.kernels.memory = factor;
+    device.calibration.matrix_16bit = device.calibration.matrix_32bit = device.calibration.memory = factor;
+    expect_within_hardware(device, framework, models);
+  }
+}
+
+double iteration_ms(const std::string& config, Sets sets) {
+  Passes passes;
+  const auto experiment = config::load_experiment(test::config(config), sets);
+  EXPECT_TRUE(experiment.ok()) << experiment.error().text();
+  if (!experiment.ok()) return 0;
+  const auto predicted = predict(*experiment, passes);
+  EXPECT_TRUE(predicted.ok()) << predicted.error().text();
+  return predicted.ok() ? predicted->report.iteration.ms() : 0;
+}
+
+Sets with(Sets sets, const Sets& more) {
+  sets.insert(sets.end(), more.begin(), more.end());
+  return sets;
+}
+
+/// The same experiment with and without a kind of overlap.
+void expect_overlap_pays(const char* key, const std::string& config, const Sets& sets, double most) {
+  const double on = iteration_ms(config, with(sets, {std::string(key) + "=true"}));
+  const double off = iteration_ms(config, with(sets, {std::string(key) + "=false"}));
+  std::string all = config;
+  for (const std::string& s : sets) all += " " + s;
+  EXPECT_LE(on, most * off) << all << ": " << key;
+}
+
+/// Of dense models nothing runs beside gradients that wait. A recommender's then run beside the sparse updates, which
+/// lose less to them than matrix products do: half a percent.
+TEST(Physics, OverlapNeverCosts) {
+  constexpr const char* kGradients = "framework.gradients.overlap";
+  for (const std::string& framework : config::names_in("frameworks")) {
+    for (const char* system : {"dgx1_v100_16gb", "dgx_a100_80gb", "dgx_h100"}) {
+      for (const char* nodes : {"1", "4"}) {
+        const Sets on{"framework.name=" + framework, std::string("cluster.system=") + system,
+                      std::string("cluster.nodes=") + nodes, "model.memory_check=false"};
+        expect_overlap_pays(kGradients, "bert_large_dgx_a100.yaml",
+                            with(on, {"model.global_batch=4096", "model.accumulation=1"}), 1.001);
+        expect_overlap_pays(kGradients, "resnet50_dgx_a100.yaml", on, 1.001);
+        expect_overlap_pays(kGradients, "dgx_a100_4node.yaml", on, 1.005);
+        expect_overlap_pays("framework.embedding.overlap_exchange", "dgx_a100_4node.yaml", on, 1.001);
+      }
+    }
+  }
+}
+
+/// BERT on 4 nodes was slower with overlapped gradients than without; most of its all-reduces hide behind kernels.
+TEST(Physics, OverlapHidesGradientsOfBert) {
+  const Sets four{"cluster.nodes=4", "model.global_batch=2048", "model.accumulation=1"};
+  const double on = iteration_ms("bert_large_dgx_a100.yaml", with(four, {"framework.gradients.overlap=true"}));
+  const double off = iteration_ms("bert_large_dgx_a100.yaml", with(four, {"framework.gradients.overlap=false"}));
+  EXPECT_LT(on, 0.98 * off);
+}
+
+}  // namespace
+}  // namespace distsim::pipeline
