@@ -6,8 +6,9 @@
 
 Model: log(predicted) is linear in the parameters near their prior. Each sensitivity is one run of `distsim validate` with that parameter changed in
 every profile (a case has one framework and one device, so one run serves all of them). Fit: generalised least squares on a robust loss (pseudo-Huber at
-10 %), with a prior on every parameter (PARAMETERS below). Rows of one model, framework and system share an error of 10 % besides their own (GROUP_ERROR):
-sixty rows of one series say little more about a framework than six, so that a parameter leaves its prior as far as several systems agree.
+10 %), with a prior on every parameter (PARAMETERS below). Rows of one model, framework and system share an error of 10 % besides their own (GROUP_ERROR),
+and all rows of one framework on one system weigh no more than MOST_OF_ONE: a hundred rows of one system say little more about a framework than a few, so
+that a parameter leaves its prior as far as several systems agree.
 Parameters act on what bounds a kernel (matrix units; memory and plain lanes) or on the host, and belong to frameworks and device families, never to cases,
 models or systems. Everything else is a mechanism with a source and is not fitted here.
 
@@ -45,6 +46,7 @@ PARAMETERS = [
     Parameter("device", "calibration.speed_variation", 0.015, 0.01, False, 0.0, 0.05),
 ]
 ROW_ERROR, GROUP_ERROR = 0.10, 0.10  # relative; that of a row, and what the rows of one model, framework and system share
+MOST_OF_ONE = 6  # rows that all of one framework on one system weigh together
 EXPERIMENT_FITTED = ("torchrec_",)  # models, by the beginning of their name
 
 # Rows whose pace is set by what no mechanism here describes (docs/validation.md, known weaknesses): no factor of kernels may make up for it.
@@ -204,6 +206,11 @@ def groups_of(rows):
     return [np.array(members) for members in out.values()]
 
 
+def weights_of(rows):
+    count = collections.Counter((r["framework"], r["system_id"]) for r in rows)
+    return np.array([min(1.0, MOST_OF_ONE / count[r["framework"], r["system_id"]]) for r in rows])
+
+
 def normal_equations(slopes, residual, weight, groups):
     """A' V^-1 A and A' V^-1 r with V = diag(ROW_ERROR^2 / weight) + GROUP_ERROR^2 within each group (Sherman and Morrison)."""
     own = weight / ROW_ERROR**2
@@ -218,9 +225,9 @@ def normal_equations(slopes, residual, weight, groups):
 
 
 def solve(base, slopes, x0, target, mask, profiles, groups):
-    """Robust linear fit from x0 with priors, on the cases of `mask`."""
+    """Robust linear fit from x0 with priors, on the cases by their weight in `mask`."""
     prior, spread = profiles.prior(), profiles.spread()
-    groups = [members[mask[members]] for members in groups]
+    groups = [members[mask[members] > 0] for members in groups]
     x = x0.copy()
     for _ in range(60):
         residual = base + slopes @ (x - x0) - target
@@ -240,10 +247,11 @@ class Fit:
         self.base = np.where(self.known, base, target)
         self.slopes = np.nan_to_num(jacobian(runner, self.x0, self.base))
         self.groups = groups_of(runner.all_rows)
+        self.weight = weights_of(runner.all_rows)
         self.fitted = self.known & np.array([informs(r) for r in runner.all_rows])
 
     def solve(self, base, x, mask):
-        return solve(base, self.slopes, x, self.target, mask & self.fitted, self.runner.profiles, self.groups)
+        return solve(base, self.slopes, x, self.target, (mask & self.fitted) * self.weight, self.runner.profiles, self.groups)
 
     def predicted(self, x):
         return np.where(self.known, self.runner.log_predicted(x), self.target)
