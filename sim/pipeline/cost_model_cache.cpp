@@ -52,8 +52,9 @@ std::shared_ptr<const CostModels> CostModelCache::find(const CostModelInputs& in
   const auto it =
       std::find_if(entries_.begin(), entries_.end(), [&](const Entry& e) { return same(e.inputs, inputs); });
   if (it == entries_.end()) return nullptr;
-  std::rotate(it, it + 1, entries_.end());
-  return entries_.back().models;
+  const auto models = it->models;
+  if (same == same_machine) std::rotate(it, it + 1, entries_.end());  // parts of an entry do not make it used
+  return models;
 }
 
 Result<std::shared_ptr<const CostModels>> CostModelCache::models(const CostModelInputs& inputs) {

@@ -74,7 +74,9 @@ TEST(Sensitivity, PutsWhatHelpsMostFirst) {
   const Sensitivity s = of({});
   for (std::size_t i = 1; i < s.resources.size(); ++i) {
     const ResourcePoint &before = s.resources[i - 1].at(2), &after = s.resources[i].at(2);
-    if (before.error.empty() && after.error.empty()) EXPECT_LE(before.iteration, after.iteration);
+    if (before.error.empty() && after.error.empty()) {
+      EXPECT_LE(before.iteration, after.iteration);
+    }
   }
 }
 

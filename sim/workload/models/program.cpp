@@ -87,7 +87,7 @@ Result<Workload> build(const ModelSpec& model, const FrameworkSpec& framework, c
   for (std::int64_t micro_step = 0; micro_step < samples.micro_steps; ++micro_step) {
     for (const ProgramStep& step : steps) add_step(it, step, shape);
   }
-  if (steps.back().collective) add_end(it);
+  if (steps.back().collective && groups_of(steps.back(), shape).size > 1) add_end(it);
   Workload out;
   out.samples = static_cast<double>(samples.total);
   out.precision = model.precision;
