@@ -76,7 +76,8 @@ std::string inputs_text(const Comparison& c) {
     out += "\n";
   }
   if (c.inputs.size() > kMostInputs)
-    out += fmt::format("  ({} more, see --html)\n", counted(c.inputs.size() - kMostInputs, "key"));
+    out += fmt::format("  ({} more {}, see --html)\n", c.inputs.size() - kMostInputs,
+                       agreeing(c.inputs.size() - kMostInputs, "key", "keys"));
   return out;
 }
 

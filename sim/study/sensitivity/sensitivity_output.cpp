@@ -148,7 +148,7 @@ std::string html_row(const Sensitivity& s, const ResourceSensitivity& r, double 
 
 constexpr const char* kTornadoStyle =
     ".tornado{position:relative;height:1em;min-width:16em}.tornado i{position:absolute;top:.1em;bottom:.1em}"
-    "td.n{text-align:right;white-space:nowrap}td.wide{width:40%}";
+    "td.n,td:first-child{white-space:nowrap}td.wide{width:40%}";
 
 }  // namespace
 
