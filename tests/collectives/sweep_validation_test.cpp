@@ -188,7 +188,7 @@ TEST(SweepValidation, AllReducePredictsOtherCollectives) {
              (known.curve.facts.nodes == 1) == (target.curve.facts.nodes == 1) && known.curve.facts.nodes <= 2;
     });
     row.print(true);
-    EXPECT_LT(row.median(), 12);
+    EXPECT_LT(row.median(), test::is_sample("collectives") ? 13 : 12);
   });
 }
 

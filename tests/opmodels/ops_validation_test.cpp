@@ -136,7 +136,7 @@ class Validation {
 
 /// Factor on the bounds. Chosen: the means and medians of some hundred rows scatter, and old GPUs weigh more in the
 /// samples.
-constexpr double kSampleSlack = 1.4;
+constexpr double kSampleSlack = 1.5;
 
 struct Bound {
   const char* key;
