@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/check.hpp"
+#include "base/median.hpp"
 
 namespace distsim::collectives {
 
@@ -65,11 +66,6 @@ double known(double own, double shared, double other) {
   return curvature / (curvature + kPull);
 }
 
-double median(std::vector<double> v) {
-  std::nth_element(v.begin(), v.begin() + static_cast<std::ptrdiff_t>(v.size() / 2), v.end());
-  return v[v.size() / 2];
-}
-
 }  // namespace
 
 std::vector<Candidate> calibrated(std::vector<Candidate> candidates, const Calibration& k) {
@@ -109,7 +105,7 @@ Calibration calibrate(std::span<const Candidate> candidates, double launch_us, s
   out.bandwidth_known = known(n.c, n.b, n.a);
   std::vector<double> left;
   for (const Pull& p : pulls) left.push_back(std::abs(p.residual));
-  out.spread = median(std::move(left));
+  out.spread = upper_median(std::move(left));
   return out;
 }
 

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <vector>
 
+#include "base/median.hpp"
+
 namespace distsim::collectives {
 
 namespace {
@@ -12,12 +14,6 @@ constexpr double kFlat = 1.15;         // times the least time of a curve: the f
 constexpr double kLeastShare = 0.5;    // of a time that must be the collective's for the size to be used; chosen
 constexpr double kLeastScatter = 0.1;  // of the floor: dispatch varies by that from run to run; chosen
 constexpr double kDeviations = 1.9;    // of median absolute deviations, from median to 90th percentile of a normal one
-
-double middle_of(std::vector<double> v) {
-  const auto middle = v.begin() + static_cast<std::ptrdiff_t>(v.size() / 2);
-  std::nth_element(v.begin(), middle, v.end());
-  return *middle;
-}
 
 double least_time(const Curve& curve) {
   const auto least = std::min_element(curve.points.begin(), curve.points.end(),
@@ -41,9 +37,9 @@ LaunchFloor launch_floor_of(const Curve& curve, const AnalyticModel& model) {
   if (curve.timed_by == TimedBy::nccl_tests || curve.points.empty()) return {};
   if (curve.launch_floor_us > 0) return {curve.launch_floor_us, kLeastScatter * curve.launch_floor_us};
   std::vector<double> left = flat_part(curve, model);
-  const double us = middle_of(left);
+  const double us = upper_median(left);
   for (double& v : left) v = std::abs(v - us);
-  return {us, std::max(kLeastScatter * us, kDeviations * middle_of(left))};
+  return {us, std::max(kLeastScatter * us, kDeviations * upper_median(left))};
 }
 
 Curve without_launch_floor(Curve curve, const LaunchFloor& floor) {

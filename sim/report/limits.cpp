@@ -51,6 +51,8 @@ std::string text_of(const Limiter& limiter) {
   return std::string(name_of(limiter.resource));
 }
 
+std::string text_of(const std::optional<Limiter>& limiter) { return limiter ? text_of(*limiter) : ""; }
+
 void decide(Limits& limits, Duration iteration) {
   limits.limited_by = limiter_of(limits, iteration);
   limits.runner_up.reset();

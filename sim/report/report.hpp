@@ -105,6 +105,8 @@ struct Limiter {
 };
 /// "host loop", "waiting for rank 17".
 std::string text_of(const Limiter& limiter);
+/// The same, and "" where nothing takes time.
+std::string text_of(const std::optional<Limiter>& limiter);
 
 /// What one resource has to do with the period.
 struct ResourceTime {

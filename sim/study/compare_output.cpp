@@ -59,9 +59,7 @@ std::string table(const Comparison& c) {
   out += table_row_of(c, "high", [](const Report& r) { return report::time_text(r.high); });
   out += table_row_of(c, "samples/s", [](const Report& r) { return report::count_text(r.samples_per_second); });
   out += table_row_of(c, "GPUs", [](const Report& r) { return std::to_string(r.rank_count); });
-  out += table_row_of(c, "limited by", [](const Report& r) {
-    return r.limits.limited_by ? report::text_of(*r.limits.limited_by) : std::string("-");
-  });
+  out += table_row_of(c, "limited by", [](const Report& r) { return report::text_of(r.limits.limited_by); });
   out += table_row_of(c, "MFU", [](const Report& r) { return fmt::format("{:.1f} %", 100 * r.mfu); });
   return out;
 }

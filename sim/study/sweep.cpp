@@ -1,12 +1,10 @@
 #include "sim/study/sweep.hpp"
 
 #include <algorithm>
-#include <atomic>
-#include <mutex>
-#include <thread>
 
 #include "sim/pipeline/experiment_inputs.hpp"
 #include "sim/pipeline/pipeline.hpp"
+#include "sim/study/workers.hpp"
 #include "sim/workload/registry.hpp"
 
 namespace distsim::study {
@@ -152,19 +150,8 @@ Result<std::vector<SweepPoint>> sweep(const SweepRequest& request, const std::fu
         "sweep model.per_gpu_batch"};
   pipeline::CostModelCache cache;
   std::vector<SweepPoint> points(count);
-  std::atomic<std::size_t> next{0};
-  std::mutex reporting;
-  const auto work = [&] {
-    for (std::size_t i = next++; i < count; i = next++) {
-      points[i] = predict_point(request, i, cache);
-      const std::lock_guard lock(reporting);
-      on_point();
-    }
-  };
-  std::vector<std::thread> threads;
-  for (unsigned t = 1; t < std::min<std::size_t>(request.jobs, count); ++t) threads.emplace_back(work);
-  work();
-  for (auto& t : threads) t.join();
+  for_each_index(
+      count, request.jobs, [&](std::size_t i) { points[i] = predict_point(request, i, cache); }, on_point);
   add_scaling(points, request.axes);
   return points;
 }

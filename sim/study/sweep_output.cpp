@@ -40,8 +40,7 @@ const std::vector<Column>& columns() {
       {"mfu", [](P p) { return fmt::format("{:.4f}", p.report.mfu); }},
       {"memory_max_gb",
        [](P p) { return fmt::format("{:.2f}", double(largest(p.report.context.memory_per_rank)) * 1e-9); }},
-      {"limited_by",
-       [](P p) { return p.report.limits.limited_by ? report::text_of(*p.report.limits.limited_by) : std::string(); }},
+      {"limited_by", [](P p) { return report::text_of(p.report.limits.limited_by); }},
   };
   return all;
 }

@@ -15,6 +15,7 @@
 #include "peak_memory.hpp"
 #include "sim/pipeline/pipeline.hpp"
 #include "sim/study/sensitivity/resources.hpp"
+#include "sim/study/workers.hpp"
 
 namespace distsim::study {
 namespace {
@@ -168,23 +169,18 @@ class WhatIfLaws : public testing::Test {
 
 TEST_F(WhatIfLaws, HoldForRandomExperiments) {
   const std::size_t experiments = test::has_address_sanitizer() ? 100 : 2000;
-  std::atomic<std::size_t> next = 0, predicted = 0;
-  const auto work = [&] {
-    for (std::size_t i = next++; i < experiments; i = next++) {
-      Random random(i);
-      const Drawn drawn = draw(random);
-      const auto e = experiment(drawn);
-      ASSERT_TRUE(e.ok()) << e.error().text() << "\n" << drawn.text();
-      const auto base = seconds(*e);
-      if (!base) continue;  // out of memory, or a data type that the device has not
-      ++predicted;
-      check(random.below(resources().size() + kOtherLaws), drawn, *e, *base);
-    }
+  std::atomic<std::size_t> predicted = 0;
+  const auto check_one = [&](std::size_t i) {
+    Random random(i);
+    const Drawn drawn = draw(random);
+    const auto e = experiment(drawn);
+    ASSERT_TRUE(e.ok()) << e.error().text() << "\n" << drawn.text();
+    const auto base = seconds(*e);
+    if (!base) return;  // out of memory, or a data type that the device has not
+    ++predicted;
+    check(random.below(resources().size() + kOtherLaws), drawn, *e, *base);
   };
-  std::vector<std::jthread> threads;
-  for (unsigned t = 1; t < std::max(1u, std::thread::hardware_concurrency()); ++t) threads.emplace_back(work);
-  work();
-  threads.clear();
+  for_each_index(experiments, std::thread::hardware_concurrency(), check_one, [] {});
   EXPECT_GT(predicted, experiments / 2);
   EXPECT_LE(violations_, kKnownViolations) << "of " << predicted << " experiments";
 }

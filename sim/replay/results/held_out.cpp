@@ -4,6 +4,8 @@
 #include <array>
 #include <map>
 
+#include "base/median.hpp"
+
 namespace distsim::replay {
 namespace {
 
@@ -36,13 +38,6 @@ std::int64_t middle_of_densest_half(std::vector<std::int64_t> values) {
     if (values[i + half - 1] - values[i] < values[best + half - 1] - values[best]) best = i;
   }
   return values[best + half / 2];
-}
-
-/// The upper one of the two in the middle.
-std::int64_t middle_of(std::vector<std::int64_t>& values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
 }
 
 class HeldOut {
@@ -204,7 +199,7 @@ class HeldOut {
     }
     std::vector<std::int64_t> out;
     for (auto& costs : of_role) {
-      out.push_back(costs.empty() ? 0 : middle_of(costs));
+      out.push_back(costs.empty() ? 0 : upper_median(costs));
     }
     return out;
   }

@@ -3,12 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cmath>
 #include <cstdlib>
 #include <iterator>
 #include <map>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
@@ -16,6 +14,7 @@
 #include "base/text/printable.hpp"
 #include "base/text/spelling.hpp"
 #include "sim/pipeline/experiment_inputs.hpp"
+#include "sim/study/workers.hpp"
 #include "sim/workload/registry.hpp"
 
 namespace distsim::study {
@@ -53,12 +52,10 @@ class Study {
     factors_.erase(std::unique(factors_.begin(), factors_.end()), factors_.end());
     const std::vector<const Resource*> present = wanted();
     out_.resources.resize(present.size());
-    std::mutex reporting;
-    for_each_index(present.size(), [&](std::size_t i) {
+    const auto study = [&](std::size_t i) {
       out_.resources[i] = present[i]->improve ? points_of(*present[i]) : memory(*present[i]);
-      const std::lock_guard lock(reporting);
-      on_resource();
-    });
+    };
+    for_each_index(present.size(), std::thread::hardware_concurrency(), study, on_resource);
     find_pairs();
     std::ranges::stable_sort(out_.resources, {}, [](const ResourceSensitivity& r) { return gain_key(r); });
     return std::move(out_);
@@ -93,10 +90,12 @@ class Study {
   ResourcePoint point(const Experiment& e, double factor) {
     const Result<report::Report> r = predict(e);
     if (!r) return {factor, {}, "", r.error().text()};
-    return {factor, r->iteration, limit_of(*r), ""};
+    return {factor, r->iteration, report::text_of(r->limits.limited_by), ""};
   }
 
-  ResourcePoint same_as_base(double factor) const { return {factor, out_.base.iteration, limit_of(out_.base), ""}; }
+  ResourcePoint same_as_base(double factor) const {
+    return {factor, out_.base.iteration, report::text_of(out_.base.limits.limited_by), ""};
+  }
 
   /// The extremes first: where they change nothing, neither does what lies between.
   ResourceSensitivity points_of(const Resource& resource) {
@@ -172,7 +171,8 @@ class Study {
       if (!fits(*other)) break;  // larger ones need more
       if (const auto r = predict(*other); r && r->samples_per_second > 0) {
         const double seconds = out_.base.context.samples / r->samples_per_second;
-        known[power] = {factor, Duration::picoseconds(std::llround(seconds * 1e12)), limit_of(*r), ""};
+        known[power] = {factor, Duration::picoseconds(std::llround(seconds * 1e12)),
+                        report::text_of(r->limits.limited_by), ""};
       }
     }
     const auto best = std::ranges::min_element(known, {}, [](const auto& k) { return k.second.iteration; });
@@ -220,10 +220,11 @@ class Study {
           pairs.push_back({a->resource, b->resource, a->at(2).iteration, b->at(2).iteration, {}});
       }
     }
-    for_each_index(pairs.size(), [&](std::size_t i) {
+    const auto try_both = [&](std::size_t i) {
       const ResourcePoint both = point(improved(improved(e_, *pairs[i].first, 2), *pairs[i].second, 2), 2);
       pairs[i].both = both.error.empty() ? both.iteration : pairs[i].first_only;
-    });
+    };
+    for_each_index(pairs.size(), std::thread::hardware_concurrency(), try_both, [] {});
     std::ranges::copy_if(pairs, std::back_inserter(out_.pairs),
                          [&](const ResourcePair& p) { return help_together(p); });
     std::ranges::stable_sort(out_.pairs, {}, &ResourcePair::both);
@@ -232,23 +233,6 @@ class Study {
   bool help_together(const ResourcePair& p) const {
     const double apart = out_.change(p.first_only) + out_.change(p.second_only);
     return apart - out_.change(p.both) >= kPairGain;
-  }
-
-  /// Calls work(0) .. work(count - 1), on as many threads as there are processors.
-  template <class Work>
-  static void for_each_index(std::size_t count, Work work) {
-    std::atomic<std::size_t> next{0};
-    const auto take = [&] {
-      for (std::size_t i = next++; i < count; i = next++) work(i);
-    };
-    std::vector<std::jthread> threads;
-    const std::size_t wanted = std::min<std::size_t>(count, std::max(1u, std::thread::hardware_concurrency()));
-    for (std::size_t t = 1; t < wanted; ++t) threads.emplace_back(take);
-    take();
-  }
-
-  static std::string limit_of(const report::Report& r) {
-    return r.limits.limited_by ? report::text_of(*r.limits.limited_by) : "";
   }
 
   const Experiment& e_;
@@ -273,8 +257,9 @@ Result<std::vector<double>> parse_factors(const std::string& text) {
     const std::string word = text.substr(at, end - at);
     char* rest = nullptr;
     const double factor = std::strtod(word.c_str(), &rest);
-    if (word.empty() || *rest != 0 || !(factor > 0))
-      return Error{"--factors: found " + in_quotes(word) + ", expected a number above 0, or inf", "", ""};
+    const bool sane = (factor >= 1 / kNoLimit && factor <= kNoLimit) || (std::isinf(factor) && factor > 0);
+    if (word.empty() || *rest != 0 || !sane)
+      return Error{"--factors: found " + in_quotes(word) + ", expected a number from 1e-6 to 1e6, or inf", "", ""};
     if (std::ranges::find(out, factor) != out.end())
       return Error{"--factors: found " + in_quotes(word) + " twice, expected each factor once", "", ""};
     out.push_back(factor);

@@ -49,11 +49,11 @@ struct Sensitivity {
 
 /// What a sensitivity is asked for.
 struct SensitivityRequest {
-  std::vector<double> factors{kFactors.begin(), kFactors.end()};  ///< above 0; infinity is no limit
+  std::vector<double> factors{kFactors.begin(), kFactors.end()};  ///< 1e-6 to 1e6; infinity is no limit
   std::vector<const Resource*> resources;                         ///< empty: all that the experiment has
 };
 
-/// "0.5,2,inf". Errors: what is no number above 0, or there twice.
+/// "0.5,2,inf". Errors: what is no such factor, or there twice.
 Result<std::vector<double>> parse_factors(const std::string& text);
 
 /// A resource that the experiment has. Errors: no such resource, or one that the experiment does not have.

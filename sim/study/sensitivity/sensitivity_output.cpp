@@ -182,7 +182,7 @@ std::string sensitivity_text(const Sensitivity& s) {
     else
       without += (without.empty() ? "" : ", ") + std::string(r.resource->words);
   }
-  if (!without.empty()) out += "\nNo effect, from x0.5 to no limit: " + without + "\n";
+  if (!without.empty()) out += "\nNo effect at any of these factors: " + without + "\n";
   const std::string failed = errors(s);
   return failed.empty() ? out : out + "\nNot predicted\n" + failed;
 }

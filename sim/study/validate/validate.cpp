@@ -3,12 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <atomic>
-#include <mutex>
-#include <thread>
 
 #include "base/text/csv.hpp"
 #include "sim/pipeline/pipeline.hpp"
+#include "sim/study/workers.hpp"
 #include "sim/workload/family.hpp"
 
 namespace distsim::study {
@@ -44,7 +42,7 @@ void take_report(ValidatedCase& v, const config::Experiment& e, const report::Re
   v.low_ms = r.low.ms();
   v.high_ms = r.high.ms();
   v.basis = basis_mix(r);
-  v.limited_by = r.limits.limited_by ? report::text_of(*r.limits.limited_by) : "";
+  v.limited_by = report::text_of(r.limits.limited_by);
   for (const std::int64_t bytes : r.context.memory_per_rank) v.memory_gb = std::max(v.memory_gb, 1e-9 * double(bytes));
   v.parts_ms = {r.compute.ms(),    r.exposed_comm.ms(), r.waiting.ms(),
                 r.host_bound.ms(), r.idle.ms(),         r.hidden_comm.ms()};
@@ -108,20 +106,9 @@ std::vector<std::string> csv_row(const ValidatedCase& v) {
 
 std::vector<ValidatedCase> validate_cases(const CaseFile& file, unsigned jobs, const std::function<void()>& on_case) {
   std::vector<ValidatedCase> out(file.cases.size());
-  std::atomic<std::size_t> next{0};
   pipeline::CostModelCache cache;
-  std::mutex reporting;
-  const auto work = [&] {
-    for (std::size_t i = next++; i < out.size(); i = next++) {
-      out[i] = validate_one(file, file.cases[i], cache);
-      const std::lock_guard lock(reporting);
-      on_case();
-    }
-  };
-  std::vector<std::thread> threads;
-  for (unsigned t = 1; t < jobs; ++t) threads.emplace_back(work);
-  work();
-  for (auto& t : threads) t.join();
+  for_each_index(
+      out.size(), jobs, [&](std::size_t i) { out[i] = validate_one(file, file.cases[i], cache); }, on_case);
   return out;
 }
 
