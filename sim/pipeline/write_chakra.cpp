@@ -3,9 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 
 #include "base/file.hpp"
 #include "base/text/counted.hpp"
+#include "base/text/printable.hpp"
+#include "traces/chakra/chakra_manifest.hpp"
 #include "traces/chakra/chakra_writer.hpp"
 
 namespace distsim::pipeline {
@@ -163,6 +166,17 @@ Result<void> check_size(std::uint64_t bytes_of_rank, std::uint32_t ranks) {
       fmt::format("--write-et-ranks {} writes the first {}, --write-et-ranks {} writes all of them", fit, fit, ranks)};
 }
 
+/// Traces of an older, larger set that this one takes the place of. Errors: traces that no manifest of ours names.
+Result<std::vector<std::string>> replaced_traces(const std::string& prefix, std::uint32_t ranks) {
+  const std::vector<std::string> others = traces::other_traces(prefix, ranks);
+  if (others.empty()) return others;
+  const auto old = traces::read_chakra_manifest(traces::chakra_manifest_path(prefix));
+  const std::vector<std::string> unknown = traces::other_traces(prefix, old.ok() ? std::max(ranks, old->ranks) : ranks);
+  if (unknown.empty()) return others;
+  return Error{"--write-et: found a trace of another job, expected none with the prefix " + in_quotes(prefix, 200),
+               printable(unknown.front(), 300), "remove it, or choose another prefix"};
+}
+
 }  // namespace
 
 Result<void> write_chakra(const std::string& prefix, const graph::CostedGraph& costed, const Lowered& lowered,
@@ -173,10 +187,28 @@ Result<void> write_chakra(const std::string& prefix, const graph::CostedGraph& c
                  ""};
   const ChakraExport exporter(costed, lowered);
   if (asked == 0) TRY(check_size(traces::to_chakra(exporter.graph_of(0)).size(), ranks));
+  const std::string manifest = traces::chakra_manifest_path(prefix);
+  TRY_ASSIGN(const std::vector<std::string> replaced, replaced_traces(prefix, ranks));
+  traces::ChakraManifest set{ranks, lowered.program.ranks, false, ""};
+  const auto old = traces::read_chakra_manifest(manifest);
+  traces::ChakraManifest unfinished = set;  // until all is there, nobody plays it
+  if (old.ok()) unfinished.ranks = std::max(ranks, old->ranks);
+  TRY(write_file_atomically(manifest, to_text(unfinished)));
+  traces::ChakraSetDigest digest;
   for (std::uint32_t r = 0; r < ranks; ++r) {
-    TRY(write_file_atomically(prefix + "." + std::to_string(r) + ".et", traces::to_chakra(exporter.graph_of(r))));
+    const std::string bytes = traces::to_chakra(exporter.graph_of(r));
+    digest.add(bytes);
+    TRY(write_file_atomically(prefix + "." + std::to_string(r) + ".et", bytes));
   }
-  return write_file_atomically(prefix + ".groups.json", traces::to_chakra_groups(exporter.groups()));
+  TRY(write_file_atomically(prefix + ".groups.json", traces::to_chakra_groups(exporter.groups())));
+  for (const std::string& path : replaced) {
+    std::error_code error;
+    if (!std::filesystem::remove(path, error) || error)
+      return Error{"cannot be removed, expected to replace the larger set that it is of", path, ""};
+  }
+  set.complete = true;
+  set.digest = digest.text();
+  return write_file_atomically(manifest, to_text(set));
 }
 
 }  // namespace distsim::pipeline

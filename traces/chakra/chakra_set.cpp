@@ -4,6 +4,8 @@
 #include <unordered_map>
 
 #include "base/file.hpp"
+#include "base/text/printable.hpp"
+#include "traces/chakra/chakra_manifest.hpp"
 #include "traces/chakra/chakra_reader.hpp"
 
 namespace distsim::traces {
@@ -28,6 +30,7 @@ class SetReader {
  public:
   Result<void> read(const std::string& file) {
     TRY_ASSIGN(const std::string bytes, read_file(file, kMostBytes));
+    digest_.add(bytes);
     const std::size_t hash = std::hash<std::string_view>()(bytes);
     const auto known = file_with_.find(hash);
     if (known != file_with_.end()) {
@@ -40,6 +43,8 @@ class SetReader {
     files_.push_back(file);
     return {};
   }
+
+  std::string digest() const { return digest_.text(); }
 
   ChakraSet take(std::size_t files) {
     set_.files = files;
@@ -73,6 +78,7 @@ class SetReader {
   }
 
   ChakraSet set_;
+  ChakraSetDigest digest_;
   std::vector<std::string> files_;                          ///< by rank
   std::unordered_map<std::size_t, std::size_t> file_with_;  ///< hash of the bytes -> rank
   std::unordered_multimap<std::uint64_t, std::uint32_t> graph_with_;
@@ -86,8 +92,12 @@ Result<ChakraSet> read_chakra_set(const std::vector<std::string>& files, std::ui
                      " ranks, expected one trace to replicate, or one per rank",
                  "", ""};
   }
+  TRY_ASSIGN(const std::string digest, digest_of_manifest(files, copies));
   SetReader reader;
   for (const std::string& file : files) TRY(reader.read(file));
+  if (!digest.empty() && reader.digest() != digest)
+    return Error{"found files that are not those of their set, expected the traces as they were written together",
+                 printable(files.front(), 300), "traces of two jobs, or a damaged file? Write the set again"};
   ChakraSet set = reader.take(files.size());
   if (copies > 1) set.ranks.resize(copies, set.ranks.front());
   return set;

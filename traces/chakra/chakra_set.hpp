@@ -27,7 +27,8 @@ struct ChakraSet {
 /// is missing between others.
 Result<std::vector<std::string>> find_chakra_files(const std::vector<std::string>& words);
 
-/// Reads them; file i is rank i. With `copies` > 1 a single file is that many ranks.
+/// Reads them; file i is rank i. With `copies` > 1 a single file is that many ranks. Errors: a set that is not as its
+/// manifest says (chakra_manifest.hpp).
 Result<ChakraSet> read_chakra_set(const std::vector<std::string>& files, std::uint32_t copies = 1);
 
 }  // namespace distsim::traces
