@@ -10,6 +10,7 @@
 #include "base/folder_files.hpp"
 #include "base/log.hpp"
 #include "base/text/counted.hpp"
+#include "collectives/curves/link_limits.hpp"
 #include "collectives/evidence.hpp"
 
 namespace distsim::collectives {
@@ -121,6 +122,7 @@ class Loader {
                      file, ""};
       }
       TRY_ASSIGN(const topology::GroupFacts* facts, facts_of({c.ranks, nodes, c.groups_at_once > 1}));
+      if (origin == Origin::user) TRY(check_links(c, *facts, file));
       Curve curve = curve_without_launch(c, *facts, constants_);
       if (curve.points.empty()) {
         log_skipped(file, c, "the launch floor hides the collective at every size");
@@ -133,6 +135,16 @@ class Loader {
       return file + ": curves used: " + std::to_string(curves_.size() - before) + " of " +
              std::to_string(set.curves.size()) + words_of(origin);
     });
+    return {};
+  }
+  /// Curves of other shapes than the system has are left to `add`.
+  Result<void> check(const CurveSet& set, const std::string& file) {
+    for (const Curve& c : set.curves) {
+      const std::uint32_t nodes = nodes_of(c, spec_);
+      if (!c.not_used.empty() || c.ranks % nodes != 0 || c.ranks / nodes > spec_.gpus_per_node) continue;
+      TRY_ASSIGN(const topology::GroupFacts* facts, facts_of({c.ranks, nodes, c.groups_at_once > 1}));
+      TRY(check_links(c, *facts, file));
+    }
     return {};
   }
   std::vector<LibraryCurve> take() && { return std::move(curves_); }
@@ -222,6 +234,11 @@ Result<std::vector<LibraryCurve>> load_curves(const topology::Topology& topology
     append(out, std::move(curves));
   }
   return out;
+}
+
+Result<void> check_curves(const CurveSet& set, const topology::ClusterSpec& spec, std::int64_t compute_capability,
+                          const std::string& file) {
+  return Loader(spec, compute_capability, shipped_constants()).check(set, file);
 }
 
 Result<std::optional<topology::Topology>> measured_hardware(const topology::Topology& topology,

@@ -31,6 +31,10 @@ struct LibraryCurve {
 Result<std::optional<topology::Topology>> measured_hardware(const topology::Topology& topology,
                                                             const CollectiveOptions& options);
 
+/// Whether the links of a system allow what its curves say (link_limits.hpp).
+Result<void> check_curves(const CurveSet& set, const topology::ClusterSpec& spec, std::int64_t compute_capability,
+                          const std::string& file);
+
 /// Curves of `options.curve_files` (whatever their system) and those of `options.curve_dirs` whose `system` or
 /// `also_for` names the topology's system. A file of a run that did not end is an error unless `options.allow_partial`.
 /// A file hides those of the same name in later folders. The measured hardware is `<folder>/../systems/<system>.yaml`

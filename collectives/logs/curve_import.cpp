@@ -5,6 +5,9 @@
 #include <set>
 
 #include "base/text/counted.hpp"
+#include "base/text/printable.hpp"
+#include "collectives/curves/curve_library.hpp"
+#include "topology/devices/device_names.hpp"
 
 namespace distsim::collectives {
 
@@ -103,6 +106,17 @@ Result<void> check_hardware(const std::string& known, const std::string& found, 
   return Error{"hardware: found '" + found + "' after '" + known + "', expected logs of one system", log, ""};
 }
 
+/// A log that names a GPU was measured on it, whatever --system says.
+Result<void> check_device(const ImportRequest& request, const CurveSet& set, const std::string& log) {
+  for (const std::string& named : {set.device, set.hardware}) {
+    if (topology::other_chip(named, request.device, request.devices).empty()) continue;
+    return Error{
+        "hardware: found " + in_quotes(named, 120) + ", expected " + request.device + ", the GPU of " + request.system,
+        log, "--system names the system of the measurement"};
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<CurveSet> import_curves(const ImportRequest& request) {
@@ -111,6 +125,8 @@ Result<CurveSet> import_curves(const ImportRequest& request) {
   for (const std::string& log : request.logs) {
     TRY_ASSIGN(CurveSet set, read_curve_file(log, request.hints));
     TRY(check_hardware(out.hardware, set.hardware, log));
+    TRY(check_device(request, set, log));
+    if (request.spec) TRY(check_curves(set, *request.spec, request.compute_capability, log));
     if (out.hardware.empty()) out.hardware = set.hardware;
     out.partial = out.partial || set.partial;
     for (std::string& r : set.remarks) out.remarks.push_back(std::move(r));

@@ -48,6 +48,22 @@ bool is_divided(graph::CollectiveKind kind) {
   }
 }
 
+/// Bytes of an element of nccl-tests' types; 0 for others.
+double bytes_of_type(std::string_view type) {
+  for (std::string_view t : {"int8", "uint8", "char", "f8e4m3", "f8e5m2", "fp8_e4m3", "fp8_e5m2", "fp8"}) {
+    if (type == t) return 1;
+  }
+  if (type == "half" || type == "bfloat16") return 2;
+  if (type == "float" || type == "int32" || type == "uint32" || type == "int") return 4;
+  return type == "double" || type == "int64" || type == "uint64" ? 8 : 0;
+}
+
+/// The size is count x type, of a rank or of all ranks together; nccl-tests rounds to whole elements for each rank.
+bool size_agrees(const NcclRow& r, std::uint32_t ranks) {
+  const double elements = r.count * bytes_of_type(r.type);
+  return elements <= 0 || r.bytes == elements || (ranks >= 2 && r.bytes == elements * ranks);
+}
+
 std::string number(double v) {
   char text[32];
   std::snprintf(text, sizeof text, "%.6g", v);
@@ -65,6 +81,8 @@ std::string contradiction(const NcclRow& r, graph::CollectiveKind kind, std::uin
   if (!std::isfinite(r.algbw) || !std::isfinite(r.busbw)) return "algbw, busbw: found no finite number";
   if (ranks >= 2 && is_divided(kind) && std::fmod(r.bytes, ranks) != 0)
     return "size: found " + number(r.bytes) + ", expected a multiple of " + std::to_string(ranks) + " ranks";
+  if (!size_agrees(r, ranks))
+    return "size: found " + number(r.bytes) + ", expected count x type (" + number(r.count) + " x " + r.type + ")";
   if (r.no_bandwidth) return "";
   const double algbw = r.bytes / r.time_us / 1000;
   if (!agrees(r.algbw, algbw)) return found("algbw", r.algbw, algbw, "size / time");

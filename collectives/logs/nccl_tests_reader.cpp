@@ -97,6 +97,20 @@ bool tells_failure(std::string_view line) {
   return false;
 }
 
+/// "# Out of bounds values : 12 FAILED": nccl-tests' own verdict on the results.
+bool says_wrong(std::string_view line) {
+  return line.find("Out of bounds values") != std::string_view::npos && line.find("FAILED") != std::string_view::npos;
+}
+
+/// A row of the table whose first fields were lost or changed: the figures of one are still there.
+bool is_rest_of_row(const std::vector<std::string_view>& words, const NcclColumns& columns) {
+  const auto is_figure = [](std::string_view w) {
+    return w == "N/A" || (w.find('.') != std::string_view::npos && w.find_first_not_of("0123456789.e+-") == w.npos);
+  };
+  const std::size_t figures = static_cast<std::size_t>(std::count_if(words.begin(), words.end(), is_figure));
+  return columns.known && figures >= 3 && words.size() + 3 > columns.numbers() && words.size() <= columns.numbers() + 4;
+}
+
 class Reader {
  public:
   Reader(LineSource& lines, const LogHints& hints) : lines_(lines), hints_(hints) {}
@@ -119,6 +133,12 @@ class Reader {
       return Error{"found the row '" + std::string(line.substr(0, 60)) + "', expected size, count and type",
                    lines_.position(), "the log may be truncated"};
     }
+    if (says_wrong(line))
+      return Error{"found '" + std::string(after(line, "#").substr(0, 60)) + "', expected results without errors",
+                   lines_.position(), "the run computed wrong values: its times are of no use"};
+    if (line.find('#') == std::string_view::npos && is_rest_of_row(words_of(line), columns_))
+      return Error{"found the row '" + std::string(line.substr(0, 60)) + "', expected size, count and type first",
+                   lines_.position(), "the log may be damaged"};
     read_around(line);
     return {};
   }

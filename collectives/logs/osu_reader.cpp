@@ -14,16 +14,17 @@ namespace distsim::collectives {
 namespace {
 
 struct Test {
-  const char* words;  ///< in the title line
+  const char* words;  ///< of the title line between the library and "Latency Test"
   graph::CollectiveKind kind;
   bool per_rank;  ///< the size is a rank's or destination's part
 };
 
-// First match counts: "Reduce_scatter" holds "Reduce".
+// All of them, and no others: a Scan, a Put or a non-blocking Iallreduce is a different test with a similar title.
 constexpr Test kTests[] = {{"Allreduce", graph::CollectiveKind::all_reduce, false},
                            {"Reduce_scatter", graph::CollectiveKind::reduce_scatter, false},
                            {"Reduce-Scatter", graph::CollectiveKind::reduce_scatter, false},
                            {"Allgather", graph::CollectiveKind::all_gather, true},
+                           {"All-to-All Personalized Exchange", graph::CollectiveKind::all_to_all, true},
                            {"All-to-All", graph::CollectiveKind::all_to_all, true},
                            {"Alltoall", graph::CollectiveKind::all_to_all, true},
                            {"Broadcast", graph::CollectiveKind::broadcast, false},
@@ -31,7 +32,22 @@ constexpr Test kTests[] = {{"Allreduce", graph::CollectiveKind::all_reduce, fals
                            {"Gather", graph::CollectiveKind::gather, true},
                            {"Scatter", graph::CollectiveKind::scatter, true},
                            {"Reduce", graph::CollectiveKind::reduce, false},
-                           {"Latency Test", graph::CollectiveKind::send_recv, false}};
+                           {"", graph::CollectiveKind::send_recv, false},
+                           {"Multi", graph::CollectiveKind::send_recv, false}};
+
+/// "Allreduce" of "# OSU MPI-CUDA Allreduce Latency Test v5.7"; nothing where the title is of another form.
+std::optional<std::string_view> test_named(std::string_view line) {
+  constexpr std::string_view kBegin = "# OSU ", kEnd = "Latency Test";
+  const std::size_t begin = line.find(kBegin), end = line.rfind(kEnd);
+  if (begin == std::string_view::npos || end == std::string_view::npos || end < begin + kBegin.size())
+    return std::nullopt;
+  std::string_view rest = line.substr(begin + kBegin.size(), end - begin - kBegin.size());
+  const std::size_t library = rest.find(' ');
+  if (library == std::string_view::npos) return std::nullopt;
+  rest.remove_prefix(library + 1);
+  while (rest.ends_with(' ')) rest.remove_suffix(1);
+  return rest;
+}
 
 std::optional<double> number_of(std::string_view word) {
   double v = 0;
@@ -100,10 +116,12 @@ class Reader {
                      lines_.position(), ""};
       }
     }
-    const auto test = std::find_if(std::begin(kTests), std::end(kTests),
-                                   [&](const Test& t) { return line.find(t.words) != std::string_view::npos; });
+    const auto named = test_named(line);
+    const auto test =
+        std::find_if(std::begin(kTests), std::end(kTests), [&](const Test& t) { return named && *named == t.words; });
     if (test == std::end(kTests))
-      return Error{"found '" + std::string(line.substr(0, 80)) + "', expected a collective or a latency test",
+      return Error{"found '" + std::string(line.substr(0, 80)) +
+                       "', expected a blocking collective or a latency test between two ranks",
                    lines_.position(), ""};
     for (std::string_view device : {"MPI-CUDA", "MPI-ROCM", "MPI-ROCm", "NCCL"})
       on_device_ = on_device_ || line.find(device) != std::string_view::npos;

@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "base/text/number_text.hpp"
+#include "base/text/quantity_text.hpp"
 #include "opmodels/csv/op_row.hpp"
 
 namespace distsim::opmodels {
@@ -80,6 +81,32 @@ Result<Priced> price_all(const OpModels& models, const OpRow& row) {
   return priced;
 }
 
+/// Boards of one kind differ in their clocks, and time is rounded: rates above the data sheet by less are let pass.
+constexpr double kPeakTolerance = 1.25;
+
+/// FLOP/s that the data sheet allows a matrix product of this type. Of 32 bits that of the fastest 32-bit type: libraries
+/// may take tf32 for fp32. 0: not known.
+double peak_of(const topology::DeviceSpec& device, std::string_view dtype) {
+  double most = 0;
+  for (const auto& [name, rate] : device.peak) {
+    const bool wide = dtype == "fp32" || dtype == "tf32";
+    if (name == dtype || (wide && (name == "fp32" || name == "tf32"))) most = std::max(most, rate.value());
+  }
+  return most;
+}
+
+/// Only matrix products: other ops may need fewer operations than their formula (Winograd's convolution).
+Result<void> check_rate(const topology::DeviceSpec& device, const OpRow& row, std::string_view dtype, double seconds) {
+  const double peak = peak_of(device, dtype);
+  if (peak <= 0 || !std::holds_alternative<graph::Gemm>(row.ops.front())) return {};
+  const double rate = graph::flops_of(row.ops.front()) / seconds;
+  if (rate <= peak * kPeakTolerance) return {};
+  return Error{"latency_us: found " + format_quantity(rate, Dimension::flops_per_second) + ", expected at most " +
+                   format_quantity(peak, Dimension::flops_per_second) + ", the peak of " + device.name + " in " +
+                   std::string(dtype),
+               "", ""};
+}
+
 class Calibrator {
  public:
   Calibrator(const OpModels& models, const OpColumns& columns, std::size_t latency, CalibrationCount& count)
@@ -98,6 +125,11 @@ class Calibrator {
     const HostShare host = host_share(row.timing, row.call, OpFields(columns_, fields).text("gpu"), row.calls);
     const double kernels = measured * 1e-6 - host.launch;
     const double own = kernels - priced.others;
+    const auto possible = check_rate(models_.device(), row, OpFields(columns_, fields).text("dtype"), kernels);
+    if (kernels > 0 && !possible.ok()) {
+      ++count_.impossible;
+      return possible;
+    }
     if (kernels <= host.tail * kClearOfTail || own <= 0)
       ++count_.hidden;
     else if (points_.add(*point, own * 1e6, priced.first * 1e6))
@@ -133,6 +165,7 @@ Result<MeasuredTable> calibrate_ops(std::istream& in, const std::string& name, c
   std::set<std::string> libraries;
   Calibrator calibrator(models, columns, latency, count);
   for (;;) {
+    const std::size_t impossible = count.impossible;
     TRY_ASSIGN(const auto fields, reader.next());
     if (!fields) break;
     ++count.rows;
@@ -146,7 +179,8 @@ Result<MeasuredTable> calibrate_ops(std::istream& in, const std::string& name, c
         libraries.insert((*fields)[*framework]);
       continue;
     }
-    if (count.unpriced++ == 0) count.first_problem = reader.position() + ": " + added.error().text();
+    if (count.first_problem.empty()) count.first_problem = reader.position() + ": " + added.error().text();
+    if (count.impossible == impossible) ++count.unpriced;
   }
   if (count.used > 0) return MeasuredTable(models.device().name, joined(libraries), calibrator.take());
   return Error{"found no usable row of " + models.device().name + " among " + std::to_string(count.rows) +

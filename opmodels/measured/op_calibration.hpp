@@ -18,12 +18,13 @@ namespace distsim::opmodels {
 struct CalibrationCount {
   std::size_t rows = 0;
   std::size_t used = 0;
-  std::size_t other_gpu = 0;  ///< of another GPU than the one asked for
-  std::size_t unpriced = 0;   ///< unreadable, or refused by the models
-  std::size_t hidden = 0;     ///< behind the host's launch
-  std::size_t several = 0;    ///< more than one kernel whose shares are not known
-  std::size_t thinned = 0;    ///< rows of points let go
-  std::string first_problem;  ///< with its line, of the first unpriced row
+  std::size_t other_gpu = 0;   ///< of another GPU than the one asked for
+  std::size_t unpriced = 0;    ///< unreadable, or refused by the models
+  std::size_t hidden = 0;      ///< behind the host's launch
+  std::size_t several = 0;     ///< more than one kernel whose shares are not known
+  std::size_t thinned = 0;     ///< rows of points let go
+  std::size_t impossible = 0;  ///< faster than the peak rate of the device
+  std::string first_problem;   ///< with its line, of the first row that is unpriced or impossible
 };
 
 /// `models`: of the device, without a table. `is_device`: whether a gpu column's text means it.

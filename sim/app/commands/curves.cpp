@@ -33,13 +33,21 @@ void print_remarks(const collectives::CurveSet& set) {
 Result<void> import_logs(const CurveFlags& f) {
   TRY(check_outputs({{"--out", f.out}}));
   TRY_ASSIGN(const topology::ClusterSpec spec, config::load_system(f.system));
+  TRY_ASSIGN(const topology::DeviceSpec device, config::load_device(spec.device));
   std::optional<collectives::Launch> launch;
   if (!f.launch.empty()) {
     TRY_ASSIGN(launch, read_word("--launch", f.launch, collectives::launch_words()));
   }
-  TRY_ASSIGN(
-      const collectives::CurveSet set,
-      collectives::import_curves({f.files, spec.name, spec.device, f.date, {f.ranks, f.nodes}, launch, f.cuda_graph}));
+  TRY_ASSIGN(const collectives::CurveSet set, collectives::import_curves({f.files,
+                                                                          spec.name,
+                                                                          spec.device,
+                                                                          f.date,
+                                                                          {f.ranks, f.nodes},
+                                                                          launch,
+                                                                          f.cuda_graph,
+                                                                          config::names_in("devices"),
+                                                                          spec,
+                                                                          device.compute_capability}));
   TRY(write_file_atomically(f.out, collectives::curve_text(set)));
   print_remarks(set);
   std::uint32_t flagged = 0;

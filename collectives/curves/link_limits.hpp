@@ -1,0 +1,26 @@
+// What the links of a group allow: a measured curve above it was measured on something else.
+#pragma once
+
+#include <string>
+
+#include "base/result.hpp"
+#include "collectives/curves/curve_set.hpp"
+#include "topology/topology.hpp"
+
+namespace distsim::collectives {
+
+/// Nominal rates of links are rounded, and clocks differ: what is above them by less than this is let pass.
+inline constexpr double kLinkTolerance = 1.25;
+
+/// The highest bus bandwidth (as nccl-tests defines it) that `facts` allow a collective, bytes/s:
+///   within a node    rate of a GPU's links to the others; twice for all_reduce, which switches may do in flight (NVLS)
+///   across nodes     at most twice the rate of a node's NICs, the share of a buffer that leaves a node being at least
+///                    half; twice that for all_reduce, which the fabric may do in flight (SHARP). Neither is more than what
+///                    is reached within a node, where a node has several members.
+/// 0: not known.
+double highest_busbw(graph::CollectiveKind kind, const topology::GroupFacts& facts);
+
+/// Error: a point of the curve whose bus bandwidth is above the highest by more than kLinkTolerance.
+Result<void> check_links(const Curve& curve, const topology::GroupFacts& facts, const std::string& file);
+
+}  // namespace distsim::collectives

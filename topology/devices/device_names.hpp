@@ -1,0 +1,15 @@
+// What a log or a trace calls a GPU, against what the configuration says it is.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace distsim::topology {
+
+/// The chip that `text` names and that is not `device`'s: "v100" of "Tesla V100-SXM2-16GB" for "h100_sxm5_80gb". Empty
+/// where the text names no chip of `devices` (names of device files), or that of `device` among others: words of people
+/// ("8 GPUs on NVSwitch") contradict nothing.
+std::string other_chip(std::string_view text, std::string_view device, const std::vector<std::string>& devices);
+
+}  // namespace distsim::topology
