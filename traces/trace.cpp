@@ -67,6 +67,10 @@ void TraceNotes::assume(std::string text) {
     assumptions.push_back(std::move(text));
 }
 
+void TraceNotes::miss(std::string text) {
+  if (std::find(missing.begin(), missing.end(), text) == missing.end()) missing.push_back(std::move(text));
+}
+
 void TraceNotes::drop(std::string_view what, std::uint64_t n) {
   if (n == 0) return;
   for (Count& c : dropped) {

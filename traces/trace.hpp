@@ -199,9 +199,11 @@ struct TraceNotes {
     std::uint64_t count = 0;
   };
   std::vector<std::string> assumptions;
-  std::vector<Count> dropped;     ///< "counter events: 31"; never silent
-  void assume(std::string text);  ///< once each
+  std::vector<Count> dropped;        ///< "counter events: 31"; never silent
+  std::vector<std::string> missing;  ///< what a complete trace has and this one has not (verdict.hpp)
+  void assume(std::string text);     ///< once each
   void drop(std::string_view what, std::uint64_t n = 1);
+  void miss(std::string text);  ///< once each
 };
 
 struct TraceRank {

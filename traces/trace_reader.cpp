@@ -8,6 +8,7 @@
 #include "traces/registry.hpp"
 #include "traces/trace_file.hpp"
 #include "traces/trace_steps.hpp"
+#include "traces/verdict.hpp"
 
 namespace distsim::traces {
 namespace {
@@ -31,6 +32,7 @@ Result<TraceJob> read(const std::vector<std::string>& paths, const TraceOptions&
   }
   match_collectives(job);
   align_clocks(job, kClockTolerance);
+  TRY(check_plausible(job));
   return job;
 }
 

@@ -8,6 +8,7 @@
 #include "base/text/counted.hpp"
 #include "base/text/csv.hpp"
 #include "base/text/printable.hpp"
+#include "traces/verdict.hpp"
 
 namespace distsim::replay {
 namespace {
@@ -107,7 +108,10 @@ std::string program_text(const ReplayGraph& graph) {
 }
 
 std::vector<std::string> notes_of(const ReplayGraph& graph) {
-  std::vector<std::string> notes = graph.assumptions;
+  std::vector<std::string> notes;
+  if (std::string verdict = traces::verdict_of(*graph.job); verdict != "complete")
+    notes.push_back("the trace is " + std::move(verdict));
+  notes.insert(notes.end(), graph.assumptions.begin(), graph.assumptions.end());
   const auto take = [&](const traces::TraceNotes& n, const std::string& who) {
     for (const std::string& a : n.assumptions) notes.push_back(who + a);
     for (const auto& d : n.dropped) notes.push_back(fmt::format("{}not read: {} ({})", who, d.what, d.count));
@@ -192,6 +196,7 @@ std::string replay_json(const ReplayReport& report) {
                     {"host_waits", c.host_waits},  {"hand_overs", c.handoffs}, {"joined", c.joined},
                     {"unexplained", c.unexplained}};
   out["assumptions"] = notes_of(*report.graph);
+  out["missing"] = traces::missing_parts(*report.graph->job);
   out["digest"] = fmt::format("{:016x}", report.digest);
   return out.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }

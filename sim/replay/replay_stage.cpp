@@ -9,6 +9,7 @@
 #include "base/text/printable.hpp"
 #include "base/text/spelling.hpp"
 #include "sim/config/config.hpp"
+#include "topology/devices/device_names.hpp"
 
 namespace distsim::replay {
 namespace {
@@ -57,6 +58,10 @@ class Stager {
     w.fuse = f_.fuse;
     w.from_ranks = w.to_ranks = ranks_of(job_);
     if (f_.config.empty()) {
+      if (!f_.measured_on.empty()) {
+        TRY(source_by_name());
+        return Error{"--measured-on: found it without --config, expected the experiment to move the job to", "", ""};
+      }
       if (!f_.sets.empty())
         return Error{"--set: found " + in_quotes(f_.sets.front()) +
                          " without --config, expected the experiment that the key belongs to",
@@ -123,20 +128,51 @@ class Stager {
                      spelling_hint(f_.measured_on, names)};
       }
       device_ = std::move(*device);
-      return {};
+      return check_source();
     }
     source_ = std::move(*system);
     const std::int64_t gpus = std::max<std::int64_t>(1, source_->gpus_per_node);
     source_->nodes = std::max<std::int64_t>(1, (out_.what_if.from_ranks + gpus - 1) / gpus);
     options_.curve_dirs = config::curve_folders();
     TRY_ASSIGN(device_, config::load_device(source_->device));
+    return check_source();
+  }
+
+  /// A trace that names its GPU was measured on that.
+  Result<void> check_source() const {
+    const std::string named = driver_name_of(job_);
+    if (topology::other_chip(named, device_->name, config::names_in("devices")).empty()) return {};
+    return Error{"--measured-on: found " + in_quotes(f_.measured_on) + " with a " + device_->name +
+                     ", expected a system or device with the GPU that the trace names, " + in_quotes(named),
+                 "", ""};
+  }
+
+  /// Ranks that split a model cannot become fewer than the parts. A group of the whole job may be data parallel, which can.
+  Result<void> check_groups() const {
+    const std::uint32_t to = out_.what_if.to_ranks, from = out_.what_if.from_ranks;
+    if (to >= from) return {};
+    for (const traces::TraceRank& r : job_.ranks) {
+      for (const traces::TraceCollective& c : r.collectives) {
+        const auto size = c.group == traces::kNone ? from : size_of(job_.groups[c.group], from);
+        if (size <= to || (size >= from && to > 1)) continue;
+        return Error{"found collectives of " + std::to_string(size) + " ranks in the trace, expected at most " +
+                         counted(to, "rank") + ", those of the target",
+                     "", "what such ranks share cannot be moved to fewer; use `distsim predict`"};
+      }
+    }
     return {};
+  }
+
+  static std::uint32_t size_of(const traces::TraceGroup& g, std::uint32_t all) {
+    const std::uint32_t size = g.size != 0 ? g.size : static_cast<std::uint32_t>(g.ranks.size());
+    return size == 0 ? all : size;
   }
 
   Result<void> move_to(config::Experiment& target) {
     WhatIf& w = out_.what_if;
     const std::int64_t gpus = std::max<std::int64_t>(1, target.cluster.gpus_per_node);
     w.to_ranks = f_.ranks > 1 ? f_.ranks : ranks_in(target.cluster);
+    TRY(check_groups());
     const std::int64_t nodes = (w.to_ranks + gpus - 1) / gpus;
     if (nodes > target.cluster.nodes) {
       out_.notes.push_back(fmt::format("using {} for {}; the experiment has {}",

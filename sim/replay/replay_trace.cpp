@@ -19,12 +19,13 @@ using Outputs = std::vector<std::pair<std::string, std::string>>;
 Outputs outputs_of(const TraceReplay& f) { return {{"--csv", f.csv}, {"--json", f.json}, {"--timeline", f.timeline}}; }
 
 /// What is about to be written, where it is a lot.
-void announce_timeline(const std::string& path, const ReplayGraph& graph) {
-  constexpr std::int64_t kMegabyte = 1'000'000, kLarge = 200 * kMegabyte;
-  const std::int64_t slices = count_slices(graph), bytes = traces::timeline_bytes(path, slices);
-  if (bytes < kLarge) return;
+void announce_timeline(const std::string& path, std::int64_t slices, const traces::SliceSource& source) {
+  constexpr std::int64_t kMegabyte = 1'000'000;
+  if (!traces::may_be_large(path, slices)) return;
+  const std::int64_t bytes = traces::timeline_bound(path, source);
+  if (bytes < traces::kLargeTimeline) return;
   log_warn([&] {
-    return path + ": up to " + std::to_string(slices) + " slices, " + std::to_string(bytes / kMegabyte) +
+    return path + ": up to " + std::to_string(slices) + " slices, " + std::to_string(1 + bytes / kMegabyte) +
            " MB before compression (fewer traces, or .pftrace, make it smaller)";
   });
 }
@@ -34,13 +35,28 @@ Result<void> write_outputs(const TraceReplay& f, const ReplayReport& report, con
   if (!f.csv.empty()) TRY(write_file_atomically(f.csv, replay_csv(report)));
   if (!f.json.empty()) TRY(write_file_atomically(f.json, replay_json(report)));
   if (!f.timeline.empty()) {
-    announce_timeline(f.timeline, *report.graph);
     const std::string played = report.what_if.empty() ? "replayed" : "what-if";
-    TRY(traces::write_timeline(traces::side_by_side({{"measured", measured_slices(*report.graph), 0},
-                                                     {played, played_slices(*report.graph, times), 0}}),
-                               f.timeline));
+    const traces::SliceSource both = traces::side_by_side(
+        {{"measured", measured_slices(*report.graph), 0}, {played, played_slices(*report.graph, times), 0}});
+    announce_timeline(f.timeline, count_slices(*report.graph), both);
+    TRY(traces::write_timeline(both, f.timeline));
   }
   return {};
+}
+
+/// Without a kernel there is nothing that a replay could get wrong, or right.
+Result<void> check_gpu_work(const traces::TraceJob& job) {
+  bool timed = false, cut = false;
+  for (const traces::TraceRank& r : job.ranks) {
+    if (!r.device_records.empty()) return {};
+    timed = timed || r.has_times;
+    cut = cut || !r.notes.missing.empty();
+  }
+  if (!timed) return {};
+  return Error{std::string("found no kernel or copy") + (cut ? " before the file is cut off" : "") +
+                   ", expected GPU work to replay",
+               job.ranks.front().path,
+               cut ? "the trace is incomplete: record it again" : "record with CUDA activities"};
 }
 
 }  // namespace
@@ -51,6 +67,7 @@ Result<void> replay_trace(const TraceReplay& f) {
   traces::TraceOptions options;
   options.step_pattern = f.step_pattern;
   TRY_ASSIGN(const traces::TraceJob job, traces::read_traces(f.traces, options));
+  TRY(check_gpu_work(job));
   TRY_ASSIGN(ReplayGraph graph, build_replay(job));
   TRY_ASSIGN(ReplayTimes times, play(graph, measured_costs(graph)));
   ReplayReport report;

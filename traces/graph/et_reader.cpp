@@ -199,7 +199,10 @@ Result<ReadRank> Reader::finish(const JsonStreamEnd& end) {
   rank.notes.drop("nodes with a duplicate id", twice_);
   rank.notes.drop("callers that start after the calls they make", orphans_);
   rank.notes.drop("process and thread nodes", structure_);
-  if (!end.complete) rank.notes.assume("the file is truncated; everything before that point is used");
+  if (!end.complete) {
+    rank.notes.assume("the file is truncated; everything before that point is used");
+    rank.notes.miss("the rest of a file that is cut off");
+  }
   return std::move(out_);
 }
 

@@ -172,7 +172,10 @@ Result<std::vector<ReadRank>> Reader::finish(const JsonStreamEnd& end) {
     if (out.empty()) {
       r.rank.notes.drop("unreadable events", broken_);
       r.rank.notes.drop("events without times", no_times_);
-      if (!end.complete) r.rank.notes.assume("the file is truncated; everything before that point is used");
+      if (!end.complete) {
+        r.rank.notes.assume("the file is truncated; everything before that point is used");
+        r.rank.notes.miss("the rest of a file that is cut off");
+      }
     }
     out.push_back(std::move(r));
   }

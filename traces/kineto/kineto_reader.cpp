@@ -277,7 +277,10 @@ Result<ReadRank> Reader::finish(const JsonStreamEnd& end) {
   std::vector<std::pair<std::string, std::uint64_t>> others(other_.begin(), other_.end());
   std::ranges::sort(others);
   for (const auto& [what, n] : others) rank.notes.drop(what, n);
-  if (!end.complete) rank.notes.assume("the file is truncated; everything before that point is used");
+  if (!end.complete) {
+    rank.notes.assume("the file is truncated; everything before that point is used");
+    rank.notes.miss("the rest of a file that is cut off");
+  }
   if (negative_ > 0) rank.notes.assume(counted(negative_, "negative duration") + " counted as 0");
   builder_.finish(rank);
   metadata_.finish(out_);

@@ -196,7 +196,10 @@ class Reader {
       r.rank.notes.assumptions.clear();  // that launches are missing lies in the format
       r.rank.notes.assume("the CSV has no host records: launches and host overheads are unknown");
       if (out.empty()) r.rank.notes.drop("unreadable rows", broken_);
-      if (out.empty() && cut_ > 0) r.rank.notes.assume("the last row is truncated and was skipped");
+      if (out.empty() && cut_ > 0) {
+        r.rank.notes.assume("the last row is truncated and was skipped");
+        r.rank.notes.miss("the rest of a file that is cut off");
+      }
       out.push_back(std::move(r));
     }
     return out;

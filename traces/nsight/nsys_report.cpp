@@ -51,7 +51,9 @@ Result<void> NsysReport::read_devices() {
 
 NameId NsysReport::string(std::int64_t id) {
   const auto at = strings_.find(id);
-  return at != strings_.end() ? at->second : job_.names.intern("(name not in the report)");
+  if (at != strings_.end()) return at->second;
+  ++no_name_;
+  return job_.names.intern("(name not in the report)");
 }
 
 bool NsysReport::times(const SqliteRow& row, std::int64_t& start, std::int64_t& duration) {
@@ -101,6 +103,9 @@ Result<void> NsysReport::check_ranks() const {
   if (builders_.empty())
     return Error{"found no CUDA kernel or copy in the report, expected GPU activity", file_.path,
                  "record with `nsys profile --trace cuda,nvtx`"};
+  if (strings_.empty())
+    return Error{"found no names in the table StringIds, expected those of the kernels", file_.path,
+                 "is the export complete? Write it again with `nsys export --type sqlite`"};
   if (too_many_)
     return Error{"found more than 4096 pairs of process and GPU, expected the ranks of one job", file_.path, ""};
   return {};
@@ -115,6 +120,7 @@ RankBuilder* NsysReport::launched_by(std::uint64_t process, std::uint64_t correl
 
 void NsysReport::add_notes(TraceNotes& notes) const {
   notes.drop("records without a usable time", no_time_);
+  if (no_name_ > 0) notes.miss("the names of " + counted(no_name_, "record"));
   notes.drop("records of processes without GPU work", other_process);
   notes.drop("NVTX marks, domains, categories and ranges without an end", no_range);
   if (negative_ > 0) notes.assume(counted(negative_, "negative duration") + " counted as 0");

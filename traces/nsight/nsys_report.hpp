@@ -61,7 +61,7 @@ class NsysReport {
   std::map<RankKey, RankBuilder> builders_;
   std::map<std::uint64_t, Ranks> of_process_;
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t> device_of_launch_;  ///< (process, correlation)
-  std::uint64_t no_time_ = 0, negative_ = 0;
+  std::uint64_t no_time_ = 0, negative_ = 0, no_name_ = 0;
   bool too_many_ = false;
 };
 

@@ -13,4 +13,7 @@ namespace distsim::traces {
 /// slices in microseconds with picosecond digits, flow events ("s"/"t"/"f") joining slices of equal flow id.
 Result<void> write_chrome_trace(const SliceSource& source, const std::string& path);
 
+/// Bytes of the same text at most.
+std::int64_t chrome_trace_bound(const SliceSource& source);
+
 }  // namespace distsim::traces

@@ -2,6 +2,7 @@
 
 #include <cmath>
 #include <ostream>
+#include <unordered_set>
 
 #include "base/text/printable.hpp"
 #include "traces/files/proto_wire.hpp"
@@ -189,7 +190,38 @@ class PerfettoWriter {
   bool early_ = false;
 };
 
+constexpr std::int64_t kPacket = 64;      // tags, lengths, ids, a time; without texts
+constexpr std::int64_t kAnnotation = 24;  // two interned ids and their message
+
 }  // namespace
+
+std::int64_t perfetto_trace_bound(const SliceSource& source) {
+  std::int64_t bytes = kPacket;
+  std::unordered_set<std::string> known;  // texts are written once, and again when the table of them is emptied
+  std::size_t interned = 0;
+  const auto text = [&](std::string_view t) {
+    if (interned > kMostInterned) known.clear(), interned = 0;
+    if (!known.emplace(t).second) return;
+    interned += t.size();
+    bytes += kAnnotation + 4 * static_cast<std::int64_t>(t.size());  // a byte that is no UTF-8 becomes up to four
+  };
+  for (const Track& t : source.tracks)
+    bytes += 3 * kPacket + 4 * static_cast<std::int64_t>(t.process_name.size() + t.thread_name.size());
+  for (const CounterTrack& c : source.counters)
+    bytes += 3 * kPacket + 4 * static_cast<std::int64_t>(c.name.size() + c.unit.size());
+  source.for_each([&](const Slice& s) {
+    bytes += 2 * kPacket;
+    text(s.name);
+    text(s.category);
+    for (const auto& [key, value] : s.args) {
+      bytes += kAnnotation;
+      text(key);
+      text(value);
+    }
+  });
+  if (!source.counters.empty()) source.for_each_sample([&](const CounterSample&) { bytes += kPacket; });
+  return bytes;
+}
 
 Result<void> write_perfetto_trace(const SliceSource& source, const std::string& path) {
   return write_timeline_file(path, [&](std::ostream& out) { return PerfettoWriter(source, out).write(); });

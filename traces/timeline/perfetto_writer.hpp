@@ -15,4 +15,7 @@ namespace distsim::traces {
 /// before is an error.
 Result<void> write_perfetto_trace(const SliceSource& source, const std::string& path);
 
+/// Bytes of the same packets at most.
+std::int64_t perfetto_trace_bound(const SliceSource& source);
+
 }  // namespace distsim::traces

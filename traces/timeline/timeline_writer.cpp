@@ -71,8 +71,12 @@ Result<void> write_timeline(const SliceSource& source, const std::string& path) 
   return is_perfetto_path(path) ? write_perfetto_trace(source, path) : write_chrome_trace(source, path);
 }
 
-std::int64_t timeline_bytes(const std::string& path, std::int64_t slices) {
-  return slices * (is_perfetto_path(path) ? 40 : 150);
+bool may_be_large(const std::string& path, std::int64_t slices) {
+  return slices * (is_perfetto_path(path) ? 30 : 100) >= kLargeTimeline;
+}
+
+std::int64_t timeline_bound(const std::string& path, const SliceSource& source) {
+  return is_perfetto_path(path) ? perfetto_trace_bound(source) : chrome_trace_bound(source);
 }
 
 SliceSource side_by_side(std::vector<TimelinePart> list) {

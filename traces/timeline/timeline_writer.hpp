@@ -19,8 +19,13 @@ Result<void> check_timeline_path(const std::string& flag, const std::string& pat
 
 Result<void> write_timeline(const SliceSource& source, const std::string& path);
 
-/// About what `slices` slices take in a file of that kind, before compression: 150 bytes in JSON, 40 in protobuf.
-std::int64_t timeline_bytes(const std::string& path, std::int64_t slices);
+/// Whether a timeline of so many slices may be a large file: worth a pass over them to say how large.
+bool may_be_large(const std::string& path, std::int64_t slices);
+
+/// What a timeline takes in a file of that kind at most, before compression. Looks at every slice and sample.
+std::int64_t timeline_bound(const std::string& path, const SliceSource& source);
+
+inline constexpr std::int64_t kLargeTimeline = 200'000'000;  ///< bytes
 
 /// One of several timelines that are written side by side.
 struct TimelinePart {

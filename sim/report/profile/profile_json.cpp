@@ -3,6 +3,7 @@
 
 #include "sim/report/profile/profile_report.hpp"
 #include "sim/report/text/columns.hpp"
+#include "traces/verdict.hpp"
 
 namespace distsim::report {
 namespace {
@@ -155,11 +156,9 @@ std::string profile_json(const traces::TraceJob& job, const profile::Profile& pr
                         {"compute_excess_percent", 100 * s.compute_excess},
                         {"straggler", s.straggler}});
   }
-  Json out{{"schema", "distsim-profile"},
-           {"schema_version", 1},
-           {"world_size", job.world_size},
-           {"epoch_ns", job.epoch_ns},
-           {"notes", notes_json(job.notes)}};
+  Json out{{"schema", "distsim-profile"},    {"schema_version", 1},
+           {"world_size", job.world_size},   {"epoch_ns", job.epoch_ns},
+           {"notes", notes_json(job.notes)}, {"missing", traces::missing_parts(job)}};
   out["ranks"] = std::move(ranks);
   out["collectives"] = collectives_json(profile);
   out["standing"] = std::move(standing);

@@ -6,6 +6,7 @@
 #include "sim/report/profile/profile_report.hpp"
 #include "sim/report/text/columns.hpp"
 #include "sim/report/text/format.hpp"
+#include "traces/verdict.hpp"
 
 namespace distsim::report {
 namespace {
@@ -263,6 +264,7 @@ class Writer {
       for (const std::string& a : r.notes.assumptions) by_text[a].push_back(r.rank);
       for (const traces::TraceNotes::Count& c : r.notes.dropped) dropped[c.what] += c.count;
     }
+    if (const std::string verdict = traces::verdict_of(job_); verdict != "complete") lines.push_back("- " + verdict);
     for (const std::string& a : job_.notes.assumptions) lines.push_back("- " + one_line(a));
     for (const auto& [text, ranks] : by_text) {
       const std::string who = job_.ranks.size() == 1 || ranks.size() == job_.ranks.size() ? ""

@@ -1,0 +1,76 @@
+#include "traces/verdict.hpp"
+
+#include <gtest/gtest.h>
+
+namespace distsim::traces {
+namespace {
+
+/// A rank with `kernels` kernels of 10 us on one stream, of which each starts `apart` ns after the one before.
+TraceRank rank_of(std::uint32_t number, std::uint32_t kernels, std::int64_t apart) {
+  TraceRank rank;
+  rank.rank = number;
+  rank.path = "rank" + std::to_string(number) + ".json";
+  for (std::uint32_t i = 0; i < kernels; ++i) {
+    DeviceRecord d;
+    d.start_ns = i * apart;
+    d.duration_ns = 10'000;
+    rank.device_records.push_back(d);
+  }
+  rank.streams.push_back({0, 7, 0, 0, kernels});
+  return rank;
+}
+
+TraceJob job_of(std::vector<TraceRank> ranks, std::uint32_t world) {
+  TraceJob job;
+  job.ranks = std::move(ranks);
+  job.world_size = world;
+  return job;
+}
+
+TEST(Verdict, AWholeTraceIsComplete) {
+  EXPECT_EQ(verdict_of(job_of({rank_of(0, 5, 10'000), rank_of(1, 5, 10'000)}, 2)), "complete");
+  EXPECT_EQ(verdict_of(job_of({rank_of(0, 5, 10'000)}, 0)), "complete");
+}
+
+TEST(Verdict, MissingRanksAreListed) {
+  EXPECT_EQ(verdict_of(job_of({rank_of(0, 5, 10'000)}, 2)), "partial, without rank 1 of 2");
+  EXPECT_EQ(verdict_of(job_of({rank_of(1, 5, 10'000), rank_of(4, 5, 10'000)}, 8)),
+            "partial, without ranks 0, 2 to 3, 5 to 7 of 8");
+}
+
+TEST(Verdict, ACutFileAndMissingKernelsAreNamed) {
+  TraceRank cut = rank_of(0, 5, 10'000);
+  cut.notes.miss("the rest of a file that is cut off");
+  EXPECT_EQ(verdict_of(job_of({cut}, 1)), "partial, without the rest of a file that is cut off");
+  EXPECT_EQ(verdict_of(job_of({rank_of(0, 0, 0)}, 1)), "partial, without kernels and copies of a GPU");
+}
+
+TEST(Plausible, AStreamRunsOneKernelAfterTheOther) {
+  TraceJob after = job_of({rank_of(0, 50, 10'000)}, 1);
+  EXPECT_TRUE(check_plausible(after).ok());
+  EXPECT_TRUE(after.ranks[0].notes.assumptions.empty());
+  TraceJob at_once = job_of({rank_of(0, 50, 1'000)}, 1);
+  const auto checked = check_plausible(at_once);
+  ASSERT_FALSE(checked.ok());
+  EXPECT_EQ(checked.error().text().find("rank0.json: found 49 of 50 kernels at the same time"), 0u)
+      << checked.error().text();
+}
+
+TEST(Plausible, AFewOverlapsAreNoted) {
+  TraceRank rank = rank_of(0, 50, 10'000);
+  rank.device_records[7].duration_ns = 15'000;  // into the next one
+  TraceJob job = job_of({rank}, 1);
+  ASSERT_TRUE(check_plausible(job).ok());
+  EXPECT_EQ(job.ranks[0].notes.assumptions,
+            std::vector<std::string>{"1 kernel of 50 overlaps another on the same stream"});
+}
+
+TEST(Plausible, MediansAndPlacesAreNoTimesOfOneRun) {
+  TraceRank rank = rank_of(0, 50, 1'000);
+  rank.times_are_medians = true;
+  TraceJob job = job_of({rank}, 1);
+  EXPECT_TRUE(check_plausible(job).ok());
+}
+
+}  // namespace
+}  // namespace distsim::traces

@@ -1,0 +1,25 @@
+// A verdict on a trace before anything is computed from it: complete; partial, with what is missing; or implausible, which
+// is an Error.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.hpp"
+#include "traces/trace.hpp"
+
+namespace distsim::traces {
+
+/// What a complete trace of the job would have and this one has not: ranks, the end of a file, GPU work, names. Empty:
+/// complete. One phrase each, "ranks 5 to 7 of 8".
+std::vector<std::string> missing_parts(const TraceJob& job);
+
+/// "complete", or "partial: " and what is missing.
+std::string verdict_of(const TraceJob& job);
+
+/// Error: times that no GPU can have. A stream runs one kernel after the other; where most of the kernels of a rank run at
+/// the same time as another of their stream, the file is not what a profiler wrote. Fewer are noted: kernels may be
+/// launched to overlap the end of the one before (programmatic dependent launch).
+Result<void> check_plausible(TraceJob& job);
+
+}  // namespace distsim::traces
