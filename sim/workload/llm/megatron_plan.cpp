@@ -47,6 +47,16 @@ Result<void> check_gpus(const MegatronSpec& m, std::uint32_t ranks) {
                "", ""};
 }
 
+/// Two layers for each expert of a GPU in each block of a chunk, which are more than fit once, before they are made.
+Result<void> check_experts(const MegatronSpec& m) {
+  const std::int64_t own = m.experts / m.expert, layers = 2 * own * m.chunk_layers();
+  if (layers <= kMostTasks / kTasksOfLayerPass) return {};
+  return Error{"model.megatron.experts: found " + std::to_string(m.experts) + ", " + std::to_string(own) +
+                   " on each GPU in each of " + counted(static_cast<std::uint64_t>(m.chunk_layers()), "block") +
+                   ", expected at most " + std::to_string(kMostTasks / kTasksOfLayerPass / 2 / m.chunk_layers()),
+               "", "expert: the experts are split over so many GPUs"};
+}
+
 /// A pipeline's passes come in waves, each with the layers of a chunk both ways; steps have a time for every stage.
 Result<void> check_tasks(const MegatronPlan& plan) {
   const std::int64_t rounds =
@@ -130,6 +140,7 @@ Result<MegatronPlan> plan_megatron(const ModelSpec& model, const FrameworkSpec& 
   const MegatronSpec& spec = model.as<MegatronSpec>();
   TRY(check_gpus(spec, cluster.ranks()));
   TRY(check_bytes(spec, static_cast<double>(spec.micro_batch)));
+  TRY(check_experts(spec));
   MegatronPlan plan{.model = model,
                     .spec = spec,
                     .framework = framework,

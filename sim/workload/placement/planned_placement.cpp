@@ -96,6 +96,13 @@ Planner planner_for(const DlrmSpec& spec, const PlacementBudget& budget, std::ui
   return planner;
 }
 
+/// Cutting a table makes it no smaller: where all of them together are too large, there is nothing to try.
+bool can_fit(const Planner& planner, const std::vector<PlannerTable>& tables) {
+  double bytes = 0;
+  for (const PlannerTable& t : tables) bytes += static_cast<double>(t.rows) * static_cast<double>(t.bytes_per_row);
+  return bytes <= static_cast<double>(planner.bytes_per_rank) * planner.ranks;
+}
+
 }  // namespace
 
 Result<void> place_by_planner(Placement& placement, const DlrmSpec& spec, const PlacementBudget& budget) {
@@ -104,7 +111,7 @@ Result<void> place_by_planner(Placement& placement, const DlrmSpec& spec, const 
   const Planner planner = planner_for(spec, budget, gpus, placement.replicated_bytes);
   std::vector<PlannerTable> tables;
   for (const std::uint32_t t : sharded) tables.push_back(planner_table(spec, placement.tables[t], planner));
-  const auto plan = planner.plan(std::move(tables));
+  const auto plan = can_fit(planner, tables) ? planner.plan(std::move(tables)) : std::nullopt;
   if (!plan) return does_not_fit(placement, spec, budget);
   std::map<std::uint32_t, std::vector<Shard>> shards;
   for (const PlannerSlice& s : plan->slices) {

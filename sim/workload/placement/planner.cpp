@@ -11,6 +11,13 @@ constexpr std::uint32_t kNoTable = 0xFFFFFFFFu;
 constexpr int kMostAttempts =
     4096;  // keeps planning short for thousands of tables on thousands of ranks; published plans take less than 20
 
+/// So many tables are placed in all attempts together: seconds. Fewer than 5,000 tables get all attempts.
+constexpr std::size_t kMostPlaced = 20'000'000;
+
+int attempts_for(std::size_t tables) {
+  return static_cast<int>(std::clamp<std::size_t>(kMostPlaced / (tables + 1), 1, kMostAttempts));
+}
+
 struct RankLoad {
   double load = 0;
   std::int64_t bytes_first = 0;  // breaks ties: bytes with Balance::memory, 0 with Balance::cost
@@ -73,8 +80,9 @@ std::vector<std::uint32_t> largest_load_first(const Planner& planner, const std:
   for (std::uint32_t t = 0; t < tables.size(); ++t) order[t] = t;
   if (planner.balance == Balance::cost)
     std::reverse(order.begin(), order.end());  // of equal ones the later table, as in the published plans
-  std::stable_sort(order.begin(), order.end(),
-                   [&](auto a, auto b) { return planner.load_of(tables[a]) > planner.load_of(tables[b]); });
+  std::vector<double> loads(tables.size());
+  for (std::uint32_t t = 0; t < tables.size(); ++t) loads[t] = planner.load_of(tables[t]);
+  std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return loads[a] > loads[b]; });
   return order;
 }
 
@@ -177,7 +185,7 @@ std::optional<Plan> Planner::place(const std::vector<PlannerTable>& tables, std:
 std::optional<Plan> Planner::plan(std::vector<PlannerTable> tables) const {
   if (balance == Balance::memory) return plan_by_memory(*this, std::move(tables));
   std::optional<Plan> best;
-  for (int attempt = 0; attempt < kMostAttempts; ++attempt) {
+  for (int attempt = attempts_for(tables.size()); attempt > 0; --attempt) {
     std::uint32_t misfit = 0;
     auto candidate = place(tables, &misfit);
     if (!candidate) {  // where the misfit itself cannot be cut, smaller slices of the largest tables may leave it room
