@@ -64,7 +64,8 @@ ProgressLine::ProgressLine(std::string what, std::size_t total)
 
 void ProgressLine::advance() {
   ++done_;
-  if (shown_) std::fprintf(stderr, "\r%s %zu/%zu", what_.c_str(), done_, total_);
+  constexpr std::size_t kSteps = 1000;  // of a long list, not every item is worth a line to the terminal
+  if (shown_ && done_ % (1 + total_ / kSteps) == 0) std::fprintf(stderr, "\r%s %zu/%zu", what_.c_str(), done_, total_);
 }
 
 ProgressLine::~ProgressLine() {

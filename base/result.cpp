@@ -1,9 +1,38 @@
 #include "base/result.hpp"
 
+#include <algorithm>
+#include <string_view>
+
 namespace distsim {
 
+namespace {
+
+/// A key as a schema writes it: items of lists in brackets, "tables[1].rows" of "tables.1.rows".
+std::string as_in_messages(std::string_view key) {
+  std::string out;
+  for (std::size_t begin = 0; begin <= key.size();) {
+    const std::size_t dot = std::min(key.find('.', begin), key.size());
+    const std::string_view part = key.substr(begin, dot - begin);
+    const bool item = !part.empty() && begin > 0 && part.find_first_not_of("0123456789") == std::string_view::npos;
+    out += item ? "[" + std::string(part) + "]" : (begin > 0 ? "." : "") + std::string(part);
+    begin = dot + 1;
+  }
+  return out;
+}
+
+/// "--set cluster.nodes: found ..", not the name of the key twice.
+bool repeats_key(const std::string& where, const std::string& what) {
+  constexpr std::string_view kSet = "--set ";
+  if (!where.starts_with(kSet)) return false;
+  const std::string key = as_in_messages(std::string_view(where).substr(kSet.size()));
+  return what.size() > key.size() && what.starts_with(key) &&
+         std::string_view(":.[").find(what[key.size()]) != std::string_view::npos;
+}
+
+}  // namespace
+
 std::string Error::text() const {
-  std::string line = where.empty() ? what : where + ": " + what;
+  std::string line = where.empty() ? what : (repeats_key(where, what) ? "--set" : where + ":") + " " + what;
   if (!hint.empty()) line += "; " + hint;
   return line;
 }

@@ -279,7 +279,7 @@ class Refuses(unittest.TestCase):
         self.refused("--config", FLAGSHIP, "--set", "model.accumulation=1000000", says="found 65536")
 
     def test_rules_blame_the_key(self):
-        self.refused("--config", FLAGSHIP, "--set", "cluster.nic.bandwidth=0 GB/s", says="--set cluster.nic.bandwidth: cluster.nic.bandwidth: found")
+        self.refused("--config", FLAGSHIP, "--set", "cluster.nic.bandwidth=0 GB/s", says="--set cluster.nic.bandwidth: found")
 
     def test_outputs_are_checked_first(self):
         self.refused("--config", FLAGSHIP, "--json", "")

@@ -14,11 +14,6 @@ bool is_number(const std::string& text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
-bool names_items(const ConfigNode& map) {
-  return !map.entries.empty() &&
-         std::all_of(map.entries.begin(), map.entries.end(), [](const auto& e) { return is_number(e.key); });
-}
-
 Result<void> merge_items(ConfigNode& list, const ConfigNode& over) {
   for (const ConfigNode::Entry& entry : over.entries) {
     TRY_ASSIGN(const std::size_t index, item_index(entry.key, list.items.size(), entry.where));
@@ -47,7 +42,8 @@ Result<void> merge_maps(ConfigNode& base, const ConfigNode& over) {
 Result<std::size_t> item_index(const std::string& text, std::size_t size, const SourcePos& where) {
   std::size_t index = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), index);
-  if (is_number(text) && code == std::errc() && index < size) return index;
+  const bool plain = is_number(text) && (text.size() == 1 || text.front() != '0');  // 03 may be meant as 3 or as text
+  if (plain && code == std::errc() && index < size) return index;
   const std::string range =
       size == 0 ? "no item: the list is empty" : "an item number from 0 to " + std::to_string(size - 1);
   return Error{"found the item " + in_quotes(text) + ", expected " + range, where.text(), ""};
@@ -84,7 +80,7 @@ std::string ConfigNode::describe() const {
 Result<void> merge_config(ConfigNode& base, const ConfigNode& over) {
   const bool over_map = over.kind == ConfigNode::Kind::map;
   if (over_map && base.kind == ConfigNode::Kind::map) return merge_maps(base, over);
-  if (over_map && base.kind == ConfigNode::Kind::sequence && names_items(over)) return merge_items(base, over);
+  if (over_map && base.kind == ConfigNode::Kind::sequence && !over.entries.empty()) return merge_items(base, over);
   base = over;
   return {};
 }

@@ -61,7 +61,7 @@ Result<ConfigNode> parse_yaml_file(const std::string& path, const YamlLimits& li
 
 /// Lays `over` on `base`: maps merge key by key, anything else replaces. A map of item numbers laid on a list changes
 /// those items
-/// ("tables: {3: {rows: 10}}"); a number that the list does not have is an Error. Positions follow the values.
+/// ("tables: {3: {rows: 10}}"); anything but the number of an item is an Error. Positions follow the values.
 Result<void> merge_config(ConfigNode& base, const ConfigNode& over);
 
 /// Sets base.a.b.c to `text`, parsed as YAML flow syntax ("8", "[1, 2]", "{x: 1}"); missing maps are created, and an

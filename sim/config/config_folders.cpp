@@ -233,6 +233,17 @@ std::vector<std::string> names_in(const std::string& kind) { return names_in_fol
 
 std::vector<std::string> curve_folders() { return config_folders("curves", ""); }
 
+bool is_shipped(const std::string& file) {
+  std::error_code error;
+  const fs::path path = fs::canonical(file, error);
+  if (error) return false;
+  return std::ranges::any_of(shipped_roots(), [&](const fs::path& root) {
+    std::error_code failed;
+    const fs::path inside = fs::canonical(root, failed);
+    return !failed && path.native().starts_with(inside.native() + "/");
+  });
+}
+
 std::string config_file(const std::string& kind, const std::string& file) {
   for (const std::string& folder : config_folders(kind, "")) {
     std::error_code error;

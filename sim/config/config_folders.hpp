@@ -22,6 +22,9 @@ std::vector<std::string> config_folders(const std::string& kind, const std::stri
 /// Errors: $DISTSIM_CONFIGS names something that is no folder. To be called once, before anything is looked for.
 Result<void> check_config_folders();
 
+/// Whether a file is one of those that come with the program.
+bool is_shipped(const std::string& file);
+
 /// The first configs/<kind>/<file> there is; empty where there is none.
 std::string config_file(const std::string& kind, const std::string& file);
 

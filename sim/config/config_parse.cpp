@@ -32,10 +32,28 @@ Result<void> apply_set(ConfigNode& root, const std::string& set) {
   return set_config_path(root, std::string_view(set).substr(0, equals), std::string_view(set).substr(equals + 1));
 }
 
+std::string_view key_of_set(std::string_view set) { return set.substr(0, set.find('=')); }
+
+/// The last --set of a key, or of what holds it, counts; those before it are named.
+void name_replaced(const std::vector<std::string>& sets) {
+  for (std::size_t i = 0; i < sets.size(); ++i) {
+    const std::string key(key_of_set(sets[i]));
+    for (std::size_t j = sets.size(); --j > i;) {
+      const std::string later(key_of_set(sets[j]));
+      if (later != key && !key.starts_with(later + ".")) continue;
+      log_warn([&] {
+        return "--set " + printable(sets[i], 200) + ": no effect, replaced by --set " + printable(sets[j], 200);
+      });
+      break;
+    }
+  }
+}
+
 Result<ConfigNode> with_sets(ConfigNode root, const std::vector<std::string>& sets) {
   if (root.kind != ConfigNode::Kind::map)
     return schema_detail::expected(root, "experiment", "a map with the sections cluster and model");
   for (const std::string& set : sets) TRY(apply_set(root, set));
+  name_replaced(sets);
   TRY(check_sections(root));
   return root;
 }

@@ -1,7 +1,10 @@
 #include <algorithm>
+#include <array>
 #include <filesystem>
 
 #include "base/config/schema.hpp"
+#include "base/text/counted.hpp"
+#include "base/text/spelling.hpp"
 #include "sim/config/config.hpp"
 #include "sim/config/config_folders.hpp"
 
@@ -33,11 +36,62 @@ void keep_one_batch(ConfigNode& base, const ConfigNode& over) {
   if (over.find("global_batch") && !over.find("per_gpu_batch")) erase_key(base, "per_gpu_batch");
 }
 
+bool was_set(const ConfigNode* node) { return node != nullptr && node->where.line == 0; }
+
+/// A title that was written for another experiment: --set changes what is trained, or on what.
+bool is_stale_title(const ConfigNode& parsed) {
+  const ConfigNode* title = parsed.find("title");
+  if (title == nullptr || was_set(title)) return false;
+  static constexpr std::array<std::pair<const char*, const char*>, 6> facts{{{"cluster", "system"},
+                                                                             {"cluster", "nodes"},
+                                                                             {"cluster", "gpus_per_node"},
+                                                                             {"device", "name"},
+                                                                             {"model", "name"},
+                                                                             {"model", "kind"}}};
+  return std::ranges::any_of(facts, [&](const auto& fact) {
+    const ConfigNode* section = parsed.find(fact.first);
+    return section != nullptr && was_set(section->find(fact.second));
+  });
+}
+
+/// A key that is nearly the one that names the section's file is not taken for a key of the file.
+Result<void> check_naming_key(const ConfigNode& section, const std::string& path, const std::string& naming,
+                              std::vector<std::string> known) {
+  known.push_back(naming);
+  for (const ConfigNode::Entry& entry : section.entries) {
+    if (std::ranges::find(known, entry.key) == known.end() && nearest_spelling(entry.key, known) == naming)
+      return schema_detail::unknown_key(entry, path, known);
+  }
+  return {};
+}
+
+const Schema<topology::ClusterSpec>& cluster_keys() {
+  static const auto schema = topology::cluster_schema();
+  return schema;
+}
+const Schema<topology::DeviceSpec>& device_keys() {
+  static const auto schema = topology::device_schema();
+  return schema;
+}
+const Schema<workload::ModelSpec>& model_keys() {
+  static const auto schema = workload::model_schema();
+  return schema;
+}
+const Schema<EngineSpec>& engine_keys() {
+  static const auto schema = engine_schema();
+  return schema;
+}
+const Schema<workload::FrameworkSpec>& framework_keys() {
+  static const auto schema = workload::framework_schema();
+  return schema;
+}
+
 /// Which file lies under a section.
 struct Naming {
-  std::string section;  ///< "model"
-  std::string key;      ///< the key of the section that names the file
-  std::string kind;     ///< folder of configs/
+  std::string section;             ///< "model"
+  std::string key;                 ///< the key of the section that names the file
+  std::string kind;                ///< folder of configs/
+  std::vector<std::string> known;  ///< the other keys of the section
 };
 
 /// One experiment on its way to its merged form.
@@ -50,9 +104,9 @@ class Merger {
     merged_.where = parsed_.where;
     copy("title");
     copy("description");
-    TRY(add_named({"cluster", "system", "systems"}));
+    TRY(add_named({"cluster", "system", "systems", cluster_keys().keys()}));
     TRY(add_device());
-    TRY(add_named({"model", "name", "models"}));
+    TRY(add_named({"model", "name", "models", model_keys().keys()}));
     TRY(add_framework());
     copy("collectives");
     copy("engine");
@@ -66,6 +120,7 @@ class Merger {
 
   /// The section with the file that it names laid under it; a section that names none stands for itself.
   Result<ConfigNode> expand(ConfigNode section, const Naming& naming) const {
+    TRY(check_naming_key(section, naming.section, naming.key, naming.known));
     const ConfigNode* name = section.find(naming.key);
     if (!name) return section;
     TRY_ASSIGN(ConfigNode base, read_named_file(*name, naming.section + "." + naming.key, naming.kind, folder_));
@@ -92,7 +147,7 @@ class Merger {
   }
 
   Result<void> add_framework() {
-    if (parsed_.find("framework")) return add_named({"framework", "name", "frameworks"});
+    if (parsed_.find("framework")) return add_named({"framework", "name", "frameworks", framework_keys().keys()});
     TRY_ASSIGN(ConfigNode base,
                read_named_file(text_node(kDefaultFramework, parsed_.where), "framework.name", "frameworks", folder_));
     set_key(merged_, "framework", std::move(base));
@@ -110,7 +165,9 @@ class Merger {
     ConfigNode& cluster = *merged_.find("cluster");
     const bool by_cluster = !section.find("name");
     const ConfigNode* name = by_cluster ? cluster.find("device") : section.find("name");
-    if (!name) return Error{"cluster.device: missing, expected a file in configs/devices", cluster.where.text(), ""};
+    if (!name)
+      return Error{"cluster.system: missing, expected a file in configs/systems", cluster.where.text(),
+                   "a cluster that is described in place needs cluster.device, a file in configs/devices"};
     TRY_ASSIGN(ConfigNode base,
                read_named_file(*name, by_cluster ? "cluster.device" : "device.name", "devices", folder_));
     erase_key(section, "name");
@@ -164,27 +221,6 @@ Result<S> load_by_name(const std::string& name, const std::string& what, const s
   return schema.read(file, what);
 }
 
-const Schema<topology::ClusterSpec>& cluster_keys() {
-  static const auto schema = topology::cluster_schema();
-  return schema;
-}
-const Schema<topology::DeviceSpec>& device_keys() {
-  static const auto schema = topology::device_schema();
-  return schema;
-}
-const Schema<workload::ModelSpec>& model_keys() {
-  static const auto schema = workload::model_schema();
-  return schema;
-}
-const Schema<EngineSpec>& engine_keys() {
-  static const auto schema = engine_schema();
-  return schema;
-}
-const Schema<workload::FrameworkSpec>& framework_keys() {
-  static const auto schema = workload::framework_schema();
-  return schema;
-}
-
 }  // namespace
 
 Result<ConfigNode> merge_named_files(const ConfigNode& parsed) { return Merger(parsed).merge(); }
@@ -203,6 +239,9 @@ Result<Experiment> resolve(const ConfigNode& parsed) {
   if (e.merged.find("engine")) {
     TRY_ASSIGN(e.engine, read_section(e.merged, "engine", engine_keys()));
   }
+  if (is_stale_title(parsed))
+    e.title =
+        e.model.name + " on " + counted(static_cast<std::uint64_t>(e.cluster.nodes), "node") + " of " + e.cluster.name;
   return e;
 }
 

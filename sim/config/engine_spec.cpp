@@ -1,6 +1,28 @@
 #include "sim/config/engine_spec.hpp"
 
+#include <optional>
+#include <set>
+
 namespace distsim::config {
+
+namespace {
+
+std::optional<std::string> given_twice(const EngineSpec& e) {
+  std::set<std::int64_t> gpus;
+  for (const SlowGpu& g : e.slow_gpus) {
+    if (!gpus.insert(g.rank).second)
+      return "slow_gpus: found rank " + std::to_string(g.rank) + " twice, expected one speed for each GPU";
+  }
+  std::set<std::pair<std::int64_t, std::int64_t>> nics;
+  for (const SlowNic& n : e.slow_nics) {
+    if (!nics.insert({n.node, n.nic}).second)
+      return "slow_nics: found NIC " + std::to_string(n.nic) + " of node " + std::to_string(n.node) +
+             " twice, expected one speed for each NIC";
+  }
+  return std::nullopt;
+}
+
+}  // namespace
 
 Schema<EngineSpec> engine_schema() {
   Schema<SlowGpu> gpu("slow_gpu", "A GPU that is slower than the others.");
@@ -21,6 +43,7 @@ Schema<EngineSpec> engine_schema() {
              "Fraction of every leaf's and pod's uplinks used by other jobs.");
   s.optional("jobs", &EngineSpec::jobs, {1, 64},
              "Copies of this job that run at once, interleaved node by node on the same fabric.");
+  s.rule(given_twice);
   return s;
 }
 

@@ -1,5 +1,6 @@
 #include "sim/config/reference.hpp"
 
+#include <algorithm>
 #include <vector>
 
 #include "base/config/schema.hpp"
@@ -134,6 +135,32 @@ std::vector<std::string> config_keys() {
     for (const FieldDoc& d : section.keys) keys.push_back(d.key);
   }
   return keys;
+}
+
+std::string default_of(const std::string& key) {
+  static const std::vector<Section> all = sections();
+  for (const Section& section : all) {
+    const auto it = std::ranges::find(section.keys, key, &FieldDoc::key);
+    if (it != section.keys.end()) return it->fallback;
+  }
+  return "";
+}
+
+std::optional<Error> moved_key(const std::string& key) {
+  ConfigNode root;
+  root.kind = ConfigNode::Kind::map;
+  if (!set_config_path(root, key, "0").ok() || root.entries.empty()) return std::nullopt;
+  const std::string& section = root.entries.front().key;
+  const ConfigNode& node = root.entries.front().value;
+  const auto refusal = [&](const auto& schema) -> std::optional<Error> {
+    const auto read = schema.read(node, section);
+    const bool moved = !read.ok() && (read.error().what.find("found an old key") != std::string::npos ||
+                                      read.error().what.find("found a removed key") != std::string::npos);
+    return moved ? std::optional(read.error()) : std::nullopt;
+  };
+  if (section == "framework") return refusal(workload::framework_schema());
+  if (section == "device") return refusal(topology::device_schema());
+  return section == "model" ? refusal(workload::model_schema()) : std::nullopt;
 }
 
 std::string reference_text() {

@@ -1,8 +1,11 @@
 // The reference of all configuration keys, generated from the schemas that read them: it cannot go stale.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
+
+#include "base/result.hpp"
 
 namespace distsim::config {
 
@@ -11,6 +14,12 @@ std::string reference_markdown();
 
 /// The same for a terminal: `distsim list config`.
 std::string reference_text();
+
+/// Default of a key as the reference prints it; empty where there is none, "required" where it must be given.
+std::string default_of(const std::string& key);
+
+/// What the schemas say of a key of earlier files: where it is now, or that it is gone. Nothing for other keys.
+std::optional<Error> moved_key(const std::string& key);
 
 /// All keys, dotted, in the order of the reference: "cluster.nodes".
 std::vector<std::string> config_keys();

@@ -165,8 +165,10 @@ TEST_F(ConfigTest, ErrorsOfTheExperimentStandWhereTheyWereMade) {
             "DIR/x.yaml:1:1: experiment: found 'hello', expected a map with the sections cluster and model");
   EXPECT_EQ(error_of_text(""),
             "DIR/x.yaml:1:1: cluster: missing, expected a section with system: a file in configs/systems");
-  EXPECT_EQ(error_of_text("cluster: {name: a, gpus_per_node: 1, gpu_links: {kind: none}}\nmodel: {name: net}\n"),
-            "DIR/x.yaml:1:10: cluster.device: missing, expected a file in configs/devices");
+  EXPECT_EQ(
+      error_of_text("cluster: {name: a, gpus_per_node: 1, gpu_links: {kind: none}}\nmodel: {name: net}\n"),
+      "DIR/x.yaml:1:10: cluster.system: missing, expected a file in configs/systems; a cluster that is described in "
+      "place needs cluster.device, a file in configs/devices");
 }
 
 TEST_F(ConfigTest, ErrorsOfANamedFileStandInThatFile) {
@@ -191,29 +193,33 @@ TEST_F(ConfigTest, ErrorsOfSetNameTheFlag) {
   EXPECT_EQ(error_with_sets({"=8"}), "--set: found '=8', expected KEY=VALUE, e.g. cluster.nodes=8");
   EXPECT_EQ(error_with_sets({""}), "--set: found '', expected KEY=VALUE, e.g. cluster.nodes=8");
   EXPECT_EQ(error_with_sets({"cluster.nodes="}), "--set cluster.nodes: found nothing, expected a value after '='");
-  EXPECT_EQ(error_with_sets({"cluster.nodes=0"}),
-            "--set cluster.nodes: cluster.nodes: found '0', expected 1 .. 1000000");
-  EXPECT_EQ(error_with_sets({"cluster.nodes=4e9"}),
-            "--set cluster.nodes: cluster.nodes: found '4e9', expected 1 .. 1000000");
+  EXPECT_EQ(error_with_sets({"cluster.nodes=0"}), "--set cluster.nodes: found '0', expected 1 .. 1000000");
+  EXPECT_EQ(error_with_sets({"cluster.nodes=4e9"}), "--set cluster.nodes: found '4e9', expected 1 .. 1000000");
   EXPECT_EQ(
       error_with_sets({"clustr.nodes=4"}),
       "--set clustr.nodes: clustr: found an unknown section, expected a section of an experiment; did you mean 'cluster'?");
-  EXPECT_EQ(
-      error_with_sets({"cluster.nodse=4"}),
-      "--set cluster.nodse: cluster.nodse: found an unknown key, expected a key of cluster; did you mean 'nodes'?");
+  EXPECT_EQ(error_with_sets({"cluster.nodse=4"}),
+            "--set cluster.nodse: found an unknown key, expected a key of cluster; did you mean 'nodes'?");
   EXPECT_EQ(error_with_sets({"cluster.nic.latency=3"}),
-            "--set cluster.nic.latency: cluster.nic.latency: found '3', expected a time with its unit, e.g. 1.9 us");
+            "--set cluster.nic.latency: found '3', expected a time with its unit, e.g. 1.9 us");
   EXPECT_EQ(error_with_sets({"model.name=tables", "model.dlrm.tables.2.rows=1"}),
             "--set model.dlrm.tables.2.rows: found the item '2', expected an item number from 0 to 1");
   EXPECT_EQ(error_with_sets({"model.name=tables", "model.dlrm.tables.1.rows=0"}),
-            "--set model.dlrm.tables.1.rows: model.dlrm.tables[1].rows: found '0', expected 1 .. 10000000000000");
+            "--set model.dlrm.tables[1].rows: found '0', expected 1 .. 10000000000000");
+  EXPECT_EQ(error_with_sets({"model.name=tables", "model.dlrm.tables.01.rows=0"}),
+            "--set model.dlrm.tables.01.rows: found the item '01', expected an item number from 0 to 1");
+  EXPECT_EQ(error_with_sets({"model.name=tables", "model.dlrm.tables.x.rows=0"}),
+            "--set model.dlrm.tables.x.rows: found the item 'x', expected an item number from 0 to 1");
+  EXPECT_EQ(error_with_sets({"cluster.sytem=boxes"}),
+            "--set cluster.sytem: found an unknown key, expected a key of cluster; did you mean 'system'?");
+  EXPECT_EQ(error_with_sets({"engine.slow_gpus=[{rank: 3, speed: 0.5}, {rank: 3, speed: 0.9}]"}),
+            "--set engine.slow_gpus: found rank 3 twice, expected one speed for each GPU");
   EXPECT_EQ(error_with_sets({"device.name=chp"}),
-            "--set device.name: device.name: found 'chp', expected a file in configs/devices; did you mean 'chip'?");
+            "--set device.name: found 'chp', expected a file in configs/devices; did you mean 'chip'?");
   EXPECT_EQ(error_with_sets({"cluster.system=/etc/passwd"}),
-            "--set cluster.system: cluster.system: found '/etc/passwd', expected a name, or a path that ends in .yaml");
-  EXPECT_EQ(
-      error_with_sets({"cluster.system=../../x.yaml"}),
-      "--set cluster.system: cluster.system: found '../../x.yaml', expected a file name without '..' or control characters");
+            "--set cluster.system: found '/etc/passwd', expected a name, or a path that ends in .yaml");
+  EXPECT_EQ(error_with_sets({"cluster.system=../../x.yaml"}),
+            "--set cluster.system: found '../../x.yaml', expected a file name without '..' or control characters");
 }
 
 TEST_F(ConfigTest, AnUnreadableExperimentIsOneLine) {
@@ -222,6 +228,16 @@ TEST_F(ConfigTest, AnUnreadableExperimentIsOneLine) {
   EXPECT_EQ(load_experiment(dir_, {}).error().text(), dir_ + ": found a folder, expected a file");
   write("x.yaml", std::string((1 << 20) + 1, '#'));
   EXPECT_EQ(error_with_sets({}), "DIR/x.yaml: found more than 1048576 bytes, expected no more than that");
+}
+
+/// A title says what the file describes; --set may make that something else.
+TEST_F(ConfigTest, ATitleDoesNotOutliveWhatItDescribes) {
+  write("x.yaml", "title: a net on four boxes\ncluster: {system: boxes, nodes: 4}\nmodel: {name: net}\n");
+  EXPECT_EQ(load()->title, "a net on four boxes");
+  EXPECT_EQ(load({"model.global_batch=512"})->title, "a net on four boxes");
+  EXPECT_EQ(load({"cluster.nodes=2"})->title, "net on 2 nodes of boxes");
+  EXPECT_EQ(load({"model.name=tables"})->title, "tables on 4 nodes of boxes");
+  EXPECT_EQ(load({"cluster.nodes=2", "title=mine"})->title, "mine");
 }
 
 TEST_F(ConfigTest, TheDumpSaysWhereEachValueCameFrom) {

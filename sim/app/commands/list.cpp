@@ -7,6 +7,7 @@
 #include "opmodels/op_models.hpp"
 #include "sim/app/commands.hpp"
 #include "sim/config/config.hpp"
+#include "sim/config/config_folders.hpp"
 #include "sim/config/reference.hpp"
 #include "sim/workload/registry.hpp"
 #include "traces/registry.hpp"
@@ -65,6 +66,9 @@ Result<std::string> list_models() {
     }
     out += "  " + entry(name, m->description);
   }
+  const std::vector<std::string> templates = config::templates_in("models");
+  if (!templates.empty()) out += "\nFiles for models of any size: write a number for each name in braces:\n";
+  for (const std::string& name : templates) out += "  " + name + "\n";
   return out;
 }
 
@@ -123,6 +127,8 @@ struct ListFlags {
 };
 
 Result<void> run(const ListFlags& flags) {
+  if (flags.markdown && flags.what != "config")
+    return Error{"--markdown: found it with " + flags.what + ", expected it with config only", "", ""};
   for (const auto& l : kListings) {
     if (flags.what != l.what) continue;
     TRY_ASSIGN(const std::string text, l.list());
@@ -143,6 +149,7 @@ void declare(CLI::App& self, Action& action) {
 constexpr Refusal kRefuses[] = {
     {"", "what is required"},
     {"device", "device"},
+    {"devices --markdown", "--markdown"},
 };
 
 }  // namespace
