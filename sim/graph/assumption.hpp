@@ -16,6 +16,7 @@ enum class AssumptionKind : std::uint8_t {
   kernels,       ///< factors on kernel times
   contention,    ///< shared links, slow GPUs and NICs
   interference,  ///< kernels and collectives that slow each other
+  settings,      ///< keys that were given and change nothing
   folding,       ///< micro-steps that are not simulated one by one
 };
 
@@ -35,6 +36,8 @@ constexpr std::string_view name_of(AssumptionKind kind) {
       return "contention";
     case AssumptionKind::interference:
       return "interference";
+    case AssumptionKind::settings:
+      return "settings";
     case AssumptionKind::folding:
       return "folding";
   }

@@ -39,9 +39,11 @@ Result<Passed<graph::CostedGraph>> scale(graph::CostedGraph costed, const Kernel
 
 Result<engine::Timeline> simulate(const Lowered& lowered) { return engine::evaluate_rows(lowered.program); }
 
+/// The profile's uncertainty is that of iterations whose kernels it corrects: it says nothing of times that were given.
 Result<report::Report> analyse(const report::Played& played, const Experiment& e, const workload::Workload& w,
                                std::vector<graph::Assumption> assumptions, report::Detail detail) {
   report::ReportContext context = report_context_of(e, w);
+  if (!has_kernels(*played.costed)) context.uncertainty = 0;
   context.assumptions = std::move(assumptions);
   return report::analyse(played, std::move(context), detail);
 }

@@ -1,9 +1,11 @@
 #include "sim/study/sweep.hpp"
 
 #include <algorithm>
+#include <map>
 
 #include "sim/pipeline/experiment_inputs.hpp"
 #include "sim/pipeline/pipeline.hpp"
+#include "sim/study/without_effect.hpp"
 #include "sim/study/workers.hpp"
 #include "sim/workload/registry.hpp"
 
@@ -121,7 +123,33 @@ void add_scaling(std::vector<SweepPoint>& points, const std::vector<SweepAxis>& 
   }
 }
 
+/// False where two points that differ only in this axis differ in anything, or one of them cannot be predicted.
+bool is_idle(std::size_t axis, const std::vector<SweepPoint>& points) {
+  std::map<std::vector<std::string>, const SweepPoint*> first;
+  bool compared = false;
+  for (const SweepPoint& p : points) {
+    std::vector<std::string> others = p.values;
+    others[axis].clear();
+    const auto [it, fresh] = first.emplace(std::move(others), &p);
+    if (fresh) continue;
+    const SweepPoint& q = *it->second;
+    if (p.error.empty() != q.error.empty()) return false;
+    if (!p.error.empty()) continue;
+    if (!same_figures(p.report, q.report)) return false;
+    compared = true;
+  }
+  return compared;
+}
+
 }  // namespace
+
+std::vector<std::string> axes_without_effect(const SweepRequest& request, const std::vector<SweepPoint>& points) {
+  std::vector<std::string> out;
+  for (std::size_t a = 0; a < request.axes.size(); ++a) {
+    if (is_idle(a, points)) out.push_back(request.axes[a].key);
+  }
+  return out;
+}
 
 Result<SweepAxis> parse_axis(const std::string& text) {
   const std::size_t equals = text.find('=');

@@ -45,6 +45,9 @@ struct SweepRequest {
 /// itself is an Error.
 Result<std::vector<SweepPoint>> sweep(const SweepRequest& request, const std::function<void()>& on_point);
 
+/// Swept keys whose values make no difference at any point.
+std::vector<std::string> axes_without_effect(const SweepRequest& request, const std::vector<SweepPoint>& points);
+
 std::string sweep_csv(const SweepRequest& request, const std::vector<SweepPoint>& points);
 std::string sweep_table(const SweepRequest& request, const std::vector<SweepPoint>& points);
 

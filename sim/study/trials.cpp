@@ -92,7 +92,8 @@ class Trials {
 
 }  // namespace
 
-Result<report::TrialTimes> run_trials(const pipeline::Prediction& prediction, const TrialOptions& options) {
+Result<report::TrialTimes> run_trials(const pipeline::Prediction& prediction, const TrialOptions& options,
+                                      const std::function<void()>& on_trial) {
   CHECK(options.trials > 0);
   Trials trials(prediction);
   const double played = static_cast<double>(report::steady_state(prediction.played()).period());
@@ -103,6 +104,7 @@ Result<report::TrialTimes> run_trials(const pipeline::Prediction& prediction, co
     TRY_ASSIGN(const Duration time, trials.run(options.seed * 0x9E3779B97F4A7C15ull + t * 0xD1B54A32D192ED03ull));
     times.push_back(stretch == 1 ? time
                                  : Duration::picoseconds(std::llround(static_cast<double>(time.ps()) * stretch)));
+    on_trial();
   }
   std::sort(times.begin(), times.end());
   const auto percentile = [&](double q) {

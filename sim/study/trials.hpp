@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "sim/pipeline/pipeline.hpp"
 
@@ -21,7 +22,8 @@ struct TrialOptions {
 /// freed of the factor for the slowest rank, which the draws replace; what kernels lose to collectives beside them
 /// stays. What the framework's profile cannot know (`uncertainty`) is not drawn: it does not change from one iteration
 /// to the next. Of a folded accumulation (Prediction of the micro-steps played) the times are stretched to the whole
-/// iteration: x report.iteration / period played. Cost: one play a trial.
-Result<report::TrialTimes> run_trials(const pipeline::Prediction& prediction, const TrialOptions& options);
+/// iteration: x report.iteration / period played. Cost: one play a trial, after which `on_trial` is called.
+Result<report::TrialTimes> run_trials(
+    const pipeline::Prediction& prediction, const TrialOptions& options, const std::function<void()>& on_trial = [] {});
 
 }  // namespace distsim::study

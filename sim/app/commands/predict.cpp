@@ -1,12 +1,15 @@
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 #include <limits>
 #include <memory>
+#include <thread>
 
 #include "base/log.hpp"
 #include "base/output.hpp"
 #include "base/text/csv.hpp"
+#include "base/text/printable.hpp"
 #include "base/text/spelling.hpp"
 #include "sim/app/commands.hpp"
 #include "sim/pipeline/pipeline.hpp"
@@ -14,6 +17,7 @@
 #include "sim/report/html/html.hpp"
 #include "sim/report/timeline/timeline_slices.hpp"
 #include "sim/study/trials.hpp"
+#include "sim/study/without_effect.hpp"
 #include "traces/timeline/timeline_writer.hpp"
 
 namespace distsim::app {
@@ -70,13 +74,14 @@ report::TimelineOptions timeline_options(const PredictFlags& f, const report::Re
 
 /// What is about to be written, where that is not all or is a lot.
 void announce_timeline(const std::string& path, const report::TimelineSlices& slices) {
-  constexpr std::int64_t kMegabyte = 1'000'000, kLarge = 200 * kMegabyte;
-  const std::int64_t bytes = traces::timeline_bytes(path, slices.slices);
-  if (slices.left_out.empty() && bytes < kLarge) return;
+  constexpr std::int64_t kMegabyte = 1'000'000;
+  if (slices.left_out.empty() && !traces::may_be_large(path, slices.slices)) return;
+  const std::int64_t bytes = traces::timeline_bound(path, slices.source);
+  if (slices.left_out.empty() && bytes < traces::kLargeTimeline) return;
   const std::string left_out = slices.left_out.empty() ? "" : "; " + slices.left_out;
   log_warn([&] {
     return fmt::format("{}: up to {} slices, {} MB before compression{} (see --timeline-ranks)", path, slices.slices,
-                       bytes / kMegabyte, left_out);
+                       1 + bytes / kMegabyte, left_out);
   });
 }
 
@@ -104,6 +109,43 @@ Result<void> write_outputs(const PredictFlags& f, const pipeline::Prediction& p)
   return {};
 }
 
+/// The report is printed.
+bool shows_report(const PredictFlags& f) { return f.dump_after.empty() && !takes_stdout(outputs_of(f)); }
+
+/// Says which of the given keys change nothing: in the report, and where that is not shown, on standard error.
+void name_idle_keys(const PredictFlags& f, const ConfigNode& parsed, const config::Experiment& experiment,
+                    pipeline::CostModelCache& cache, report::Report& report) {
+  constexpr unsigned kThreads = 4;
+  const unsigned threads = std::clamp(std::thread::hardware_concurrency(), 1u, kThreads);
+  std::string text =
+      study::describe(study::keys_without_effect(parsed, experiment, report, f.trials.trials > 0, threads, cache));
+  if (text.empty()) return;
+  if (!shows_report(f)) log_warn([&] { return text; });
+  auto& assumptions = report.context.assumptions;
+  assumptions.insert(assumptions.begin(), {graph::AssumptionKind::settings, std::move(text)});
+}
+
+Result<report::TrialTimes> play_trials(const PredictFlags& f, const pipeline::Prediction& prediction) {
+  ProgressLine progress("distsim trials:", f.trials.trials);
+  return study::run_trials(prediction, f.trials, [&] { progress.advance(); });
+}
+
+Result<pipeline::Prediction> predict(const PredictFlags& f, pipeline::Passes& passes) {
+  pipeline::CostModelCache cache;
+  TRY_ASSIGN(const ConfigNode parsed, passes.run("parse", config::parse_experiment, f.config, sets_of(f)));
+  TRY_ASSIGN(const config::Experiment experiment, passes.run("resolve", config::resolve, parsed));
+  TRY_ASSIGN(pipeline::Prediction prediction, pipeline::predict(experiment, passes, cache));
+  if (f.dump_after.empty()) name_idle_keys(f, parsed, experiment, cache, prediction.report);
+  return prediction;
+}
+
+std::string check_seed(const std::string& text) {
+  std::uint64_t seed = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seed);
+  if (error == std::errc() && end == text.data() + text.size()) return "";
+  return "found " + in_quotes(text) + ", expected a whole number from 0 to 18446744073709551615";
+}
+
 Result<void> run(const PredictFlags& f) {
   if (!f.dump_after.empty()) TRY(check_step(f.dump_after));
   TRY(check_outputs(outputs_of(f)));
@@ -112,9 +154,9 @@ Result<void> run(const PredictFlags& f) {
     if (path == f.config) return Error{flag + ": found the experiment '" + path + "', expected another file", "", ""};
   }
   pipeline::Passes passes(f.dump_after);
-  TRY_ASSIGN(pipeline::Prediction prediction, pipeline::predict(f.config, sets_of(f), passes));
+  TRY_ASSIGN(pipeline::Prediction prediction, predict(f, passes));
   if (f.trials.trials > 0) {
-    TRY_ASSIGN(prediction.report.trials, study::run_trials(prediction, f.trials));
+    TRY_ASSIGN(prediction.report.trials, play_trials(f, prediction));
   }
   TRY(passes.run("write", write_outputs, f, prediction));
   if (!f.dump_after.empty()) return print(passes.dumped());
@@ -157,9 +199,7 @@ void declare(CLI::App& self, Action& action) {
       ->check(CLI::Range(1u, 1'000'000u));
   self.add_option("--seed", f->trials.seed, "Random seed of --trials (default 1)")
       ->needs("--trials")
-      ->check([](const std::string& text) {
-        return text.starts_with('-') ? "found '" + text + "', expected a non-negative number" : std::string();
-      });
+      ->check(check_seed);
   self.add_option("--dump-after", f->dump_after, "Print the result of one pass instead of the report: " + pass_list())
       ->check(refuse_empty);
   self.add_flag("--timings", f->timings, "Print how long each pass took");

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "base/log.hpp"
 #include "base/output.hpp"
 #include "base/text/counted.hpp"
 #include "sim/app/commands.hpp"
@@ -43,6 +44,8 @@ Result<void> run(const SweepFlags& flags) {
     ProgressLine progress("distsim sweep:", total);
     TRY_ASSIGN(points, study::sweep(request, [&] { progress.advance(); }));
   }
+  for (const std::string& key : study::axes_without_effect(request, points))
+    log_warn([&] { return "no effect at any point: " + key; });
   if (!flags.csv.empty()) TRY(write_file_atomically(flags.csv, study::sweep_csv(request, points)));
   if (flags.csv != "-") TRY(print(study::sweep_table(request, points)));
   if (std::ranges::any_of(points, [](const study::SweepPoint& p) { return p.error.empty(); })) return {};

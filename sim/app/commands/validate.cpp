@@ -10,6 +10,7 @@
 #include "base/text/printable.hpp"
 #include "sim/app/commands.hpp"
 #include "sim/config/config_folders.hpp"
+#include "sim/study/validate/idle_columns.hpp"
 #include "sim/study/validate/validate.hpp"
 #include "sim/study/validate/validate_plot.hpp"
 
@@ -25,6 +26,21 @@ struct ValidateFlags {
 std::string published_cases() {
   const std::string file = config::config_file("validation", "cases.csv");
   return file.empty() ? "configs/validation/cases.csv" : file;
+}
+
+/// Columns that say nothing: of the experiments, or of what was measured.
+void name_unused(const study::CaseFile& file, const std::string& path, unsigned jobs) {
+  std::string idle;
+  for (const std::string& column : study::columns_without_effect(file, jobs))
+    idle += (idle.empty() ? "" : ", ") + printable(column, 80);
+  if (!idle.empty()) log_warn([&] { return path + ": no effect on any case: " + idle; });
+  const bool asked = std::ranges::find(file.header, "measured_ms") != file.header.end();
+  const bool measured = std::ranges::any_of(file.cases, [](const study::Case& c) {
+    const auto cell = c.cells.find("measured_ms");
+    return cell != c.cells.end() && !cell->second.empty();
+  });
+  if (asked && !measured)
+    log_warn([&] { return path + ": measured_ms: every cell is empty; nothing to compare with"; });
 }
 
 Result<void> run(const ValidateFlags& flags) {
@@ -53,6 +69,7 @@ Result<void> run(const ValidateFlags& flags) {
     ProgressLine progress("distsim validate:", file.cases.size());
     validated = study::validate_cases(file, flags.jobs, [&] { progress.advance(); });
   }
+  name_unused(file, path, flags.jobs);
   TRY(check_outputs({{"--csv", flags.csv}, {"--plot", flags.plot}}));
   if (!flags.csv.empty()) TRY(write_file_atomically(flags.csv, study::validation_csv(file, validated)));
   if (!flags.plot.empty()) TRY(write_file_atomically(flags.plot, study::validation_plot(validated)));

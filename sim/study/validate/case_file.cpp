@@ -65,6 +65,26 @@ Result<void> check_other_column(const std::string& column, const std::vector<std
                where, expected.empty() ? "" : "did you mean '" + expected + "'?"};
 }
 
+Error unknown_column(const std::string& column, const std::string& key, const std::vector<std::string>& known,
+                     const std::string& where) {
+  if (const auto moved = config::moved_key(key)) return {"column " + moved->what, where, moved->hint};
+  return {"column " + in_quotes(column) + ": found an unknown key, expected a configuration key", where,
+          spelling_hint(key, known)};
+}
+
+/// Of "cluster.nic" and "cluster.nic.count" in one row, one would hide the other.
+Result<void> check_overlaps(const std::vector<std::string>& keys, const std::string& where) {
+  for (const std::string& part : keys) {
+    for (const std::string& whole : keys) {
+      if (part.starts_with(whole + "."))
+        return Error{
+            "column " + in_quotes(part) + ": found a part of the column " + in_quotes(whole) + ", expected one of them",
+            where, ""};
+    }
+  }
+  return {};
+}
+
 /// Columns that are keys; a misspelt one is an error.
 Result<std::vector<std::string>> key_columns(const std::vector<std::string>& header, const std::string& where) {
   static const std::vector<std::string> known = config::config_keys();
@@ -73,12 +93,10 @@ Result<std::vector<std::string>> key_columns(const std::vector<std::string>& hea
     if (!looks_like_key(column)) continue;
     const std::string key = without_items(column);
     const bool there = is_key(key, known);
-    if (!there) {
-      return Error{"column " + in_quotes(column) + ": found an unknown key, expected a configuration key", where,
-                   spelling_hint(key, known)};
-    }
+    if (!there) return unknown_column(column, key, known, where);
     keys.push_back(column);
   }
+  TRY(check_overlaps(keys, where));
   if (keys.empty()) return keys;  // a table may read the columns
   for (const std::string& column : header) {
     if (!looks_like_key(column)) TRY(check_other_column(column, known, where));
@@ -175,6 +193,19 @@ std::vector<std::string> carried_columns(const CaseFile& file) {
   return out;
 }
 
+/// Cases are asked for by their ids. `seen`: where each stands.
+void check_id(CaseFile& file, std::map<std::string, std::string>& seen) {
+  Case& c = file.cases.back();
+  if (std::ranges::find(file.header, "case_id") == file.header.end()) return;
+  std::string wrong;
+  if (cell(c, "case_id").empty()) {
+    wrong = "found nothing, expected an id";
+  } else if (const auto [it, fresh] = seen.emplace(c.id, c.where); !fresh) {
+    wrong = "found " + in_quotes(c.id) + " again, expected another id (the first is " + it->second + ")";
+  }
+  if (!wrong.empty() && c.failure.empty()) c.failure = c.where + ": case_id: " + wrong;
+}
+
 Result<ConfigNode> node_of(const std::vector<Setting>& settings, const std::string& where) {
   ConfigNode root;
   root.kind = ConfigNode::Kind::map;
@@ -212,14 +243,18 @@ Result<CaseFile> read_cases(std::istream& in, const std::string& name) {
     TRY_ASSIGN(file.table, table_for(file.header, name + ":1"));
   }
   file.carried = carried_columns(file);
+  std::map<std::string, std::string> ids;
   for (;;) {
     TRY_ASSIGN(auto row, csv.next());
     if (!row) break;
     file.cases.push_back(case_of(std::move(*row), file, keys, csv.position()));
+    check_id(file, ids);
   }
   if (file.cases.empty()) return Error{"found no cases, expected at least one row below the header", name, ""};
   return file;
 }
+
+Result<ConfigNode> config_of(const Case& c) { return node_of(c.settings, c.where); }
 
 Result<config::Experiment> experiment_of(const CaseFile& file, const Case& c) {
   std::vector<Setting> settings = c.settings;

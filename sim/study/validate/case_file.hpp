@@ -43,6 +43,9 @@ struct CaseFile {
 /// keys nor belong to a table. A row that cannot be used keeps its place with the reason in `failure`.
 Result<CaseFile> read_cases(std::istream& in, const std::string& name);
 
+/// What a case says of its experiment, before any file is looked at; of a file whose columns are keys.
+Result<ConfigNode> config_of(const Case& c);
+
 /// The experiment of a case. Errors name the row and the key to blame.
 Result<config::Experiment> experiment_of(const CaseFile& file, const Case& c);
 

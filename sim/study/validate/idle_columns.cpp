@@ -1,0 +1,51 @@
+#include "sim/study/validate/idle_columns.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "sim/study/without_effect.hpp"
+#include "sim/study/workers.hpp"
+
+namespace distsim::study {
+namespace {
+
+/// Cases with that setting, those of models that have not come yet first.
+std::vector<const Case*> cases_with(const CaseFile& file, const std::string& key) {
+  std::vector<const Case*> first, others;
+  std::set<std::string> models;
+  for (const Case& c : file.cases) {
+    if (!c.failure.empty() || c.setting(key).empty()) continue;
+    (models.insert(c.setting("model.name")).second ? first : others).push_back(&c);
+  }
+  first.insert(first.end(), others.begin(), others.end());
+  return first;
+}
+
+bool is_idle_column(const CaseFile& file, const std::string& key, pipeline::CostModelCache& cache) {
+  bool idle = false;
+  for (const Case* c : cases_with(file, key)) {
+    const auto parsed = config_of(*c);
+    if (!parsed.ok()) continue;
+    const auto effect = has_effect(*parsed, key, cache);
+    if (effect && *effect) return false;
+    idle = idle || effect.has_value();
+  }
+  return idle;
+}
+
+}  // namespace
+
+std::vector<std::string> columns_without_effect(const CaseFile& file, unsigned jobs) {
+  if (file.table) return {};
+  std::vector<char> idle(file.header.size(), 0);
+  pipeline::CostModelCache cache;
+  for_each_index(
+      idle.size(), jobs, [&](std::size_t i) { idle[i] = is_idle_column(file, file.header[i], cache) ? 1 : 0; }, [] {});
+  std::vector<std::string> out;
+  for (std::size_t i = 0; i < idle.size(); ++i) {
+    if (idle[i] != 0) out.push_back(file.header[i]);
+  }
+  return out;
+}
+
+}  // namespace distsim::study

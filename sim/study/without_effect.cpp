@@ -1,0 +1,221 @@
+#include "sim/study/without_effect.hpp"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string_view>
+
+#include "base/text/printable.hpp"
+#include "base/text/quantity_text.hpp"
+#include "sim/config/config_folders.hpp"
+#include "sim/config/reference.hpp"
+#include "sim/graph/op_key.hpp"
+#include "sim/pipeline/experiment_inputs.hpp"
+#include "sim/pipeline/pipeline.hpp"
+#include "sim/study/workers.hpp"
+#include "sim/workload/registry.hpp"
+
+namespace distsim::study {
+namespace {
+
+using Path = std::vector<std::string>;
+
+std::string dotted(const Path& path) {
+  std::string text;
+  for (const std::string& part : path) text += (text.empty() ? "" : ".") + part;
+  return text;
+}
+
+/// What names a file or is there for people.
+bool is_name(const Path& path) {
+  static constexpr std::array<std::string_view, 4> for_people{"name", "description", "source", "aliases"};
+  return dotted(path) == "title" || dotted(path) == "cluster.system" ||
+         std::ranges::find(for_people, path.back()) != for_people.end();
+}
+
+struct Given {
+  Path path;
+  const ConfigNode* value;
+};
+
+void collect(const ConfigNode& node, Path& path, std::vector<Given>& out) {
+  for (const ConfigNode::Entry& entry : node.entries) {
+    path.push_back(entry.key);
+    if (entry.value.kind == ConfigNode::Kind::map && !entry.value.entries.empty())
+      collect(entry.value, path, out);
+    else if (!is_name(path))
+      out.push_back({path, &entry.value});
+    path.pop_back();
+  }
+}
+
+/// The node at the end of a path; null where there is none.
+const ConfigNode* find_at(const ConfigNode& root, const Path& path) {
+  const ConfigNode* node = &root;
+  for (const std::string& part : path) {
+    if (node->kind == ConfigNode::Kind::sequence) {
+      const auto index = parse_integer(part);
+      const bool there = index.ok() && *index >= 0 && static_cast<std::size_t>(*index) < node->items.size();
+      node = there ? &node->items[static_cast<std::size_t>(*index)] : nullptr;
+    } else {
+      node = node->find(part);
+    }
+    if (node == nullptr) return nullptr;
+  }
+  return node;
+}
+
+ConfigNode without(const ConfigNode& root, const Path& path) {
+  ConfigNode out = root;
+  ConfigNode* node = &out;
+  for (std::size_t i = 0; i + 1 < path.size(); ++i) node = node->find(path[i]);
+  std::erase_if(node->entries, [&](const ConfigNode::Entry& e) { return e.key == path.back(); });
+  return out;
+}
+
+/// A model file of the user's own is part of what was given: its keys stand in place of its name.
+ConfigNode with_own_model(const ConfigNode& parsed, const ConfigNode& merged) {
+  const ConfigNode *model = parsed.find("model"), *whole = merged.find("model");
+  const bool named = model != nullptr && model->find("name") != nullptr;
+  if (!named || whole->where.file == nullptr || config::is_shipped(*whole->where.file)) return parsed;
+  ConfigNode out = parsed;
+  *out.find("model") = *whole;
+  std::erase_if(out.find("model")->entries, [](const ConfigNode::Entry& e) { return e.key == "name"; });
+  return out;
+}
+
+bool same_number(const std::string& a, const std::string& b) {
+  for (const Dimension d : {Dimension::none, Dimension::bytes, Dimension::seconds, Dimension::bytes_per_second,
+                            Dimension::flops_per_second, Dimension::hertz, Dimension::watts}) {
+    const auto x = parse_quantity(a, d), y = parse_quantity(b, d);
+    if (x.ok() && y.ok() && *x == *y) return true;
+  }
+  return false;
+}
+
+bool same_value(const ConfigNode& a, const ConfigNode& b) {
+  if (a.kind != b.kind || a.items.size() != b.items.size() || a.entries.size() != b.entries.size()) return false;
+  if (a.kind == ConfigNode::Kind::scalar) return a.scalar == b.scalar || same_number(a.scalar, b.scalar);
+  for (std::size_t i = 0; i < a.items.size(); ++i) {
+    if (!same_value(a.items[i], b.items[i])) return false;
+  }
+  for (const ConfigNode::Entry& entry : a.entries) {
+    const ConfigNode* other = b.find(entry.key);
+    if (other == nullptr || !same_value(entry.value, *other)) return false;
+  }
+  return true;
+}
+
+/// Whether a key says what would hold without it: by the file that its section names, or by its default.
+bool repeats(const Given& given, const ConfigNode& rest) {
+  if (const ConfigNode* held = find_at(rest, given.path)) return same_value(*given.value, *held);
+  const std::string fallback = config::default_of(dotted(given.path));
+  if (given.value->kind != ConfigNode::Kind::scalar) return fallback == "empty" && given.value->items.empty();
+  return given.value->scalar == fallback || same_number(given.value->scalar, fallback);
+}
+
+bool same_op(const graph::Op& a, const graph::Op& b) {
+  const auto x = graph::key_of(a), y = graph::key_of(b);
+  return x.has_value() == y.has_value() && a.index() == b.index() && (!x || *x == *y);
+}
+
+/// False where two graphs differ for certain. Ops with lists count as equal here; what they cost is compared later.
+bool alike(const graph::TaskGraph& a, const graph::TaskGraph& b) {
+  return a.ranks == b.ranks && a.tasks.size() == b.tasks.size() && a.ops.size() == b.ops.size() && a.deps == b.deps &&
+         a.rank_tables == b.rank_tables && std::equal(a.ops.begin(), a.ops.end(), b.ops.begin(), b.ops.end(), same_op);
+}
+
+/// Compares an experiment with what is left of it without a key.
+class Comparison {
+ public:
+  Comparison(const config::Experiment& whole, const report::Report& report, bool trials,
+             pipeline::CostModelCache& cache)
+      : whole_(whole), report_(report), trials_(trials), cache_(cache) {
+    auto built = workload::build_workload(whole.model, whole.framework, pipeline::shape_of(whole));
+    if (built.ok()) graph_ = std::move(built->graph);
+  }
+
+  bool has_effect(const config::Experiment& rest) const {
+    if (trials_ && rest.device.calibration.speed_variation != whole_.device.calibration.speed_variation) return true;
+    const auto built = workload::build_workload(rest.model, rest.framework, pipeline::shape_of(rest));
+    if (!built.ok() || !graph_ || !alike(*graph_, built->graph)) return true;
+    pipeline::Passes passes;
+    const auto p = pipeline::predict(rest, passes, cache_, pipeline::kPlayedMicroSteps, report::Detail::figures);
+    return !p.ok() || !same_figures(report_, p->report);
+  }
+
+ private:
+  const config::Experiment& whole_;
+  const report::Report& report_;
+  bool trials_;
+  pipeline::CostModelCache& cache_;
+  std::optional<graph::TaskGraph> graph_;
+};
+
+Path path_of(const std::string& key) {
+  Path out;
+  for (std::size_t begin = 0; begin <= key.size();) {
+    const std::size_t dot = std::min(key.find('.', begin), key.size());
+    out.push_back(key.substr(begin, dot - begin));
+    begin = dot + 1;
+  }
+  return out;
+}
+
+}  // namespace
+
+bool same_figures(const report::Report& a, const report::Report& b) {
+  const report::ReportContext &x = a.context, &y = b.context;
+  return a.iteration == b.iteration && a.low == b.low && a.high == b.high && a.digest == b.digest &&
+         a.ranks == b.ranks && a.rank_count == b.rank_count && a.mfu == b.mfu && x.samples == y.samples &&
+         x.nodes == y.nodes && x.gpus_per_node == y.gpus_per_node && x.memory_per_rank == y.memory_per_rank &&
+         x.activations_per_rank == y.activations_per_rank && x.memory_capacity == y.memory_capacity &&
+         x.placement == y.placement;
+}
+
+std::optional<bool> has_effect(const ConfigNode& parsed, const std::string& key, pipeline::CostModelCache& cache) {
+  const Path path = path_of(key);
+  const ConfigNode* value = find_at(parsed, path);
+  if (value == nullptr || is_name(path)) return std::nullopt;
+  const auto whole = config::resolve(parsed), rest = config::resolve(without(parsed, path));
+  if (!whole.ok() || !rest.ok() || repeats({path, value}, rest->merged)) return std::nullopt;
+  pipeline::Passes passes;
+  const auto p = pipeline::predict(*whole, passes, cache, pipeline::kPlayedMicroSteps, report::Detail::figures);
+  if (!p.ok()) return std::nullopt;
+  return Comparison(*whole, p->report, false, cache).has_effect(*rest);
+}
+
+std::vector<GivenKey> keys_without_effect(const ConfigNode& parsed, const config::Experiment& experiment,
+                                          const report::Report& report, bool trials, unsigned jobs,
+                                          pipeline::CostModelCache& cache) {
+  std::vector<Given> given;
+  Path path;
+  const ConfigNode text = with_own_model(parsed, experiment.merged);
+  collect(text, path, given);
+  const Comparison comparison(experiment, report, trials, cache);
+  std::vector<char> idle(given.size(), 0);
+  for_each_index(
+      given.size(), jobs,
+      [&](std::size_t i) {
+        const auto rest = config::resolve(without(text, given[i].path));
+        idle[i] = rest.ok() && !repeats(given[i], rest->merged) && !comparison.has_effect(*rest);
+      },
+      [] {});
+  std::vector<GivenKey> out;
+  for (std::size_t i = 0; i < given.size(); ++i) {
+    if (idle[i] != 0) out.push_back({dotted(given[i].path), given[i].value->where.text()});
+  }
+  return out;
+}
+
+std::string describe(const std::vector<GivenKey>& keys) {
+  std::string text;
+  for (const GivenKey& k : keys) {
+    const bool set = k.where.starts_with("--set");
+    text += (text.empty() ? "no effect on this prediction: " : ", ") + printable(k.key, 120) + " (" +
+            (set ? "--set" : printable(k.where, 200)) + ")";
+  }
+  return text;
+}
+
+}  // namespace distsim::study

@@ -1,0 +1,41 @@
+// Keys that were given and change nothing: a plausible figure hides that a wish was not heeded. Found by taking each key
+// away and predicting again, so that no list of cases can be out of date.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/config/config_node.hpp"
+#include "sim/config/config.hpp"
+#include "sim/pipeline/cost_model_cache.hpp"
+#include "sim/report/report.hpp"
+
+namespace distsim::study {
+
+/// A key of an experiment's text and where it was given.
+struct GivenKey {
+  std::string key;    ///< dotted, "model.megatron.tensor"
+  std::string where;  ///< "x.yaml:12:5", "--set model.megatron.tensor"
+};
+
+/// The keys of `parsed`, with --set laid on it, that leave the prediction as it is, to the last event: whether they are
+/// there or not, all steps begin and end at the same picosecond, with the same ranges and the same memory. In the order
+/// of the text. Names of files, titles and keys that repeat the value that would hold without them are left out. With
+/// `trials`, what only randomized trials read counts as heeded. A list is one key. Cost: at most a prediction of figures a
+/// key, on `jobs` threads; none for what changes the workload itself.
+std::vector<GivenKey> keys_without_effect(const ConfigNode& parsed, const config::Experiment& experiment,
+                                          const report::Report& report, bool trials, unsigned jobs,
+                                          pipeline::CostModelCache& cache);
+
+/// Whether one key of `parsed` changes its prediction. Nothing where that cannot be said: one of the two cannot be
+/// predicted, or the key repeats what would hold without it.
+std::optional<bool> has_effect(const ConfigNode& parsed, const std::string& key, pipeline::CostModelCache& cache);
+
+/// All steps begin and end at the same time, with the same ranges and the same memory.
+bool same_figures(const report::Report& a, const report::Report& b);
+
+/// "no effect on this prediction: model.megatron.tensor (x.yaml:12:5), device.power_limit (--set)"; empty for none.
+std::string describe(const std::vector<GivenKey>& keys);
+
+}  // namespace distsim::study
