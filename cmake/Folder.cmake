@@ -36,6 +36,7 @@ function(distsim_folder NAME)
   endif()
 
   add_library(distsim_${NAME} STATIC ${sources})
+  target_compile_options(distsim_${NAME} PRIVATE ${DISTSIM_HARDENING})
   set(copies "_")
   if(DISTSIM_TESTS)
     add_library(distsim_${NAME}_sanitized OBJECT EXCLUDE_FROM_ALL ${sources})
