@@ -11,6 +11,7 @@ constexpr std::size_t kMaxLine = 4096;
 
 std::atomic<LogLevel> lowest_level{LogLevel::off};
 std::atomic<LogSink> connected{nullptr};
+thread_local int silences = 0;
 
 }  // namespace
 
@@ -19,8 +20,11 @@ void connect_log(LogLevel lowest, LogSink sink) {
   lowest_level = sink ? lowest : LogLevel::off;
 }
 
+LogSilence::LogSilence() { ++silences; }
+LogSilence::~LogSilence() { --silences; }
+
 bool is_logged(LogLevel level) {
-  return level != LogLevel::off && level >= lowest_level.load(std::memory_order_relaxed);
+  return silences == 0 && level != LogLevel::off && level >= lowest_level.load(std::memory_order_relaxed);
 }
 
 void write_log(LogLevel level, std::string_view text) {

@@ -22,6 +22,15 @@ void connect_log(LogLevel lowest, LogSink sink);
 
 bool is_logged(LogLevel level);
 
+/// While one of these lives, its thread logs nothing: for work that is not what the user asked for.
+class LogSilence {
+ public:
+  LogSilence();
+  ~LogSilence();
+  LogSilence(const LogSilence&) = delete;
+  LogSilence& operator=(const LogSilence&) = delete;
+};
+
 /// Makes one line of `text` (no control characters) and hands it on.
 void write_log(LogLevel level, std::string_view text);
 

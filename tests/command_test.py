@@ -4,6 +4,7 @@ import csv
 import gzip
 import io
 import json
+import os
 import pathlib
 import re
 import resource
@@ -85,6 +86,24 @@ class Works(unittest.TestCase):
     def test_sweep_without_any_prediction_fails(self):
         r = run("sweep", "--config", FLAGSHIP, "--set", "model.name=dlrm_mlperf", "--set", "device.hbm.capacity=2 GB,3 GB")
         self.assertEqual(r.returncode, 2)
+
+    def test_folders_of_the_user_add_to_the_shipped_ones_file_by_file(self):
+        """Of learned models and curves too: a folder with some of them, or none, does not make the others go away."""
+        def answer(folder):
+            r = subprocess.run([BINARY, "--config", FLAGSHIP, "--json", "-"], capture_output=True, text=True, env={**os.environ, "DISTSIM_CONFIGS": folder})
+            self.assertEqual(r.returncode, 0, r.stderr)
+            return json.loads(r.stdout)["digest"]
+        with tempfile.TemporaryDirectory() as d:
+            expected = answer("")
+            for part in ("op_models/product16.forest", "curves/hgx_h100_node.curve.txtpb", "systems/dgx_a100_80gb.yaml", "devices/a100_sxm4_80gb.yaml",
+                         "models/resnet50_v1_5.yaml", "frameworks/pytorch_dlrm.yaml"):
+                target = pathlib.Path(d) / part.split("/")[0] / part
+                target.parent.mkdir(parents=True)
+                target.write_bytes((ROOT / "configs" / part).read_bytes())
+                self.assertEqual(answer(str(target.parent.parent)), expected, part)
+            for empty in ("op_models", "curves", "systems"):
+                (pathlib.Path(d) / "empty" / empty).mkdir(parents=True)
+            self.assertEqual(answer(f"{d}/empty"), expected)
 
     def test_outputs_never_replace_inputs(self):
         """By their names, through links, and over each other."""

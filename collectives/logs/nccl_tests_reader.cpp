@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <charconv>
 #include <optional>
 #include <sstream>
 #include <string>
@@ -105,7 +106,10 @@ bool says_wrong(std::string_view line) {
 /// A row of the table whose first fields were lost or changed: the figures of one are still there.
 bool is_rest_of_row(const std::vector<std::string_view>& words, const NcclColumns& columns) {
   const auto is_figure = [](std::string_view w) {
-    return w == "N/A" || (w.find('.') != std::string_view::npos && w.find_first_not_of("0123456789.e+-") == w.npos);
+    double value = 0;
+    const auto [end, error] = std::from_chars(w.data(), w.data() + w.size(), value);
+    const bool number = error == std::errc() && end == w.data() + w.size();
+    return w == "N/A" || (number && w.find('.') != std::string_view::npos);
   };
   const std::size_t figures = static_cast<std::size_t>(std::count_if(words.begin(), words.end(), is_figure));
   return columns.known && figures >= 3 && words.size() + 3 > columns.numbers() && words.size() <= columns.numbers() + 4;

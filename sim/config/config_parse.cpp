@@ -1,3 +1,6 @@
+#include <mutex>
+#include <set>
+
 #include "base/config/schema.hpp"
 #include "base/log.hpp"
 #include "base/text/printable.hpp"
@@ -34,6 +37,14 @@ Result<void> apply_set(ConfigNode& root, const std::string& set) {
 
 std::string_view key_of_set(std::string_view set) { return set.substr(0, set.find('=')); }
 
+/// A study reads the same words many times.
+bool is_first_time(const std::string& line) {
+  static std::mutex mutex;
+  static std::set<std::string> said;
+  const std::lock_guard lock(mutex);
+  return said.insert(line).second;
+}
+
 /// The last --set of a key, or of what holds it, counts; those before it are named.
 void name_replaced(const std::vector<std::string>& sets) {
   for (std::size_t i = 0; i < sets.size(); ++i) {
@@ -41,9 +52,9 @@ void name_replaced(const std::vector<std::string>& sets) {
     for (std::size_t j = sets.size(); --j > i;) {
       const std::string later(key_of_set(sets[j]));
       if (later != key && !key.starts_with(later + ".")) continue;
-      log_warn([&] {
-        return "--set " + printable(sets[i], 200) + ": no effect, replaced by --set " + printable(sets[j], 200);
-      });
+      const std::string line =
+          "--set " + printable(sets[i], 200) + ": no effect, replaced by --set " + printable(sets[j], 200);
+      if (is_first_time(line)) log_warn([&] { return line; });
       break;
     }
   }

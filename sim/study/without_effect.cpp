@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <array>
+#include <new>
 #include <optional>
 #include <string_view>
 
+#include "base/log.hpp"
 #include "base/text/printable.hpp"
 #include "base/text/quantity_text.hpp"
 #include "sim/config/config_folders.hpp"
@@ -41,7 +43,7 @@ struct Given {
 void collect(const ConfigNode& node, Path& path, std::vector<Given>& out) {
   for (const ConfigNode::Entry& entry : node.entries) {
     path.push_back(entry.key);
-    if (entry.value.kind == ConfigNode::Kind::map && !entry.value.entries.empty())
+    if (entry.value.kind == ConfigNode::Kind::map)
       collect(entry.value, path, out);
     else if (!is_name(path))
       out.push_back({path, &entry.value});
@@ -174,6 +176,7 @@ bool same_figures(const report::Report& a, const report::Report& b) {
 }
 
 std::optional<bool> has_effect(const ConfigNode& parsed, const std::string& key, pipeline::CostModelCache& cache) {
+  const LogSilence silence;
   const Path path = path_of(key);
   const ConfigNode* value = find_at(parsed, path);
   if (value == nullptr || is_name(path)) return std::nullopt;
@@ -197,8 +200,12 @@ std::vector<GivenKey> keys_without_effect(const ConfigNode& parsed, const config
   for_each_index(
       given.size(), jobs,
       [&](std::size_t i) {
-        const auto rest = config::resolve(without(text, given[i].path));
-        idle[i] = rest.ok() && !repeats(given[i], rest->merged) && !comparison.has_effect(*rest);
+        const LogSilence silence;
+        try {
+          const auto rest = config::resolve(without(text, given[i].path));
+          idle[i] = rest.ok() && !repeats(given[i], rest->merged) && !comparison.has_effect(*rest);
+        } catch (const std::bad_alloc&) {  // the prediction itself is there; nothing is said of this key
+        }
       },
       [] {});
   std::vector<GivenKey> out;

@@ -44,6 +44,17 @@ TEST_F(Log, OffSaysNothing) {
   EXPECT_TRUE(lines.empty());
 }
 
+TEST_F(Log, IsSilentWhereAskedTo) {
+  connect_log(LogLevel::trace, keep);
+  {
+    const LogSilence outer;
+    { const LogSilence inner; }
+    log_warn([] { return std::string("x"); });
+  }
+  log_warn([] { return std::string("y"); });
+  EXPECT_EQ(lines, (std::vector<std::string>{"y"}));
+}
+
 TEST_F(Log, IsALineWithoutControlCharacters) {
   connect_log(LogLevel::trace, keep);
   log_debug([] { return std::string("a\nb\x1b[31m"); });

@@ -112,13 +112,20 @@ Result<void> write_outputs(const PredictFlags& f, const pipeline::Prediction& p)
 /// The report is printed.
 bool shows_report(const PredictFlags& f) { return f.dump_after.empty() && !takes_stdout(outputs_of(f)); }
 
+/// Threads for predictions that are not printed: of a large job one at a time, which needs no more memory than it.
+unsigned threads_for(const pipeline::Prediction& p) {
+  constexpr std::size_t kLarge = 2'000'000;
+  constexpr unsigned kMost = 4;
+  if (p.lowered->program.ranks * p.lowered->program.steps.size() > kLarge) return 1;
+  return std::clamp(std::thread::hardware_concurrency(), 1u, kMost);
+}
+
 /// Says which of the given keys change nothing: in the report, and where that is not shown, on standard error.
 void name_idle_keys(const PredictFlags& f, const ConfigNode& parsed, const config::Experiment& experiment,
-                    pipeline::CostModelCache& cache, report::Report& report) {
-  constexpr unsigned kThreads = 4;
-  const unsigned threads = std::clamp(std::thread::hardware_concurrency(), 1u, kThreads);
-  std::string text =
-      study::describe(study::keys_without_effect(parsed, experiment, report, f.trials.trials > 0, threads, cache));
+                    pipeline::CostModelCache& cache, pipeline::Prediction& prediction) {
+  report::Report& report = prediction.report;
+  std::string text = study::describe(
+      study::keys_without_effect(parsed, experiment, report, f.trials.trials > 0, threads_for(prediction), cache));
   if (text.empty()) return;
   if (!shows_report(f)) log_warn([&] { return text; });
   auto& assumptions = report.context.assumptions;
@@ -135,7 +142,7 @@ Result<pipeline::Prediction> predict(const PredictFlags& f, pipeline::Passes& pa
   TRY_ASSIGN(const ConfigNode parsed, passes.run("parse", config::parse_experiment, f.config, sets_of(f)));
   TRY_ASSIGN(const config::Experiment experiment, passes.run("resolve", config::resolve, parsed));
   TRY_ASSIGN(pipeline::Prediction prediction, pipeline::predict(experiment, passes, cache));
-  if (f.dump_after.empty()) name_idle_keys(f, parsed, experiment, cache, prediction.report);
+  if (f.dump_after.empty()) name_idle_keys(f, parsed, experiment, cache, prediction);
   return prediction;
 }
 
