@@ -10,6 +10,9 @@
 #include "sim/workload/registry.hpp"
 
 namespace distsim::study {
+
+bool counts_gpus(const SweepAxis& axis) { return axis.key == "cluster.nodes" || axis.key == "cluster.gpus_per_node"; }
+
 namespace {
 
 constexpr std::size_t kMaxPoints = 100'000;
@@ -56,9 +59,6 @@ std::int64_t gpus_of(const config::Experiment& e) { return e.cluster.nodes * e.c
 std::int64_t batch_of(const config::Experiment& e) {
   return workload::samples_of(e.model, pipeline::shape_of(e).ranks());
 }
-
-/// True for axes that change how many GPUs there are.
-bool counts_gpus(const SweepAxis& axis) { return axis.key == "cluster.nodes" || axis.key == "cluster.gpus_per_node"; }
 
 /// The same row on the first number of GPUs.
 Result<config::Experiment> on_first_gpus(const SweepRequest& request, std::vector<std::string> values) {

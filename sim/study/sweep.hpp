@@ -20,6 +20,9 @@ struct SweepAxis {
 /// Parses "KEY=V1,V2,..."; commas inside [], {} and quotes do not split. A single value is an axis of length one.
 Result<SweepAxis> parse_axis(const std::string& text);
 
+/// True for axes that change how many GPUs there are.
+bool counts_gpus(const SweepAxis& axis);
+
 enum class Scaling { strong, weak };
 
 struct SweepPoint {

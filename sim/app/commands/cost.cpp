@@ -13,6 +13,7 @@
 #include "collectives/selection.hpp"
 #include "opmodels/csv/cost_csv.hpp"
 #include "sim/app/commands.hpp"
+#include "sim/app/unheeded.hpp"
 #include "sim/config/config.hpp"
 #include "sim/pipeline/device_models.hpp"
 
@@ -102,9 +103,11 @@ Result<collectives::CollectiveOptions> options_of(const CollectiveFlags& f) {
   return options;
 }
 
-Result<void> price_collective(const CollectiveFlags& f) {
+Result<void> price_collective(const CollectiveFlags& f, const CLI::App& command) {
   TRY(check_outputs({{"--csv", f.csv}}));
   TRY_ASSIGN(const graph::CollectiveKind kind, graph::parse_collective(f.kind));
+  if (kind != graph::CollectiveKind::all_to_all && kind != graph::CollectiveKind::all_to_all_v)
+    name_unheeded(command, {"--exchange"}, "it is for all_to_all");
   TRY_ASSIGN(const std::vector<std::int64_t> sizes, parse_sizes(f.bytes));
   TRY_ASSIGN(topology::ClusterSpec spec, config::load_system(f.system));
   TRY_ASSIGN(const topology::DeviceSpec device, config::load_device(spec.device));
@@ -158,7 +161,7 @@ void add_cost_collective(CLI::App& cost, Action& action) {
   sub->add_flag("--no-curves", f->no_curves, "Analytic model only, no measured curves")->excludes("--curve");
   sub->add_flag("--explain", f->explain, "Explain the cost: candidates, algorithm, protocol, steps, bottleneck");
   sub->add_option("--csv", f->csv, "Output file; - is standard output (the default)")->check(refuse_empty);
-  sub->callback([f, &action] { action = [f] { return price_collective(*f); }; });
+  sub->callback([f, sub, &action] { action = [f, sub] { return price_collective(*f, *sub); }; });
 }
 
 struct OpFlags {

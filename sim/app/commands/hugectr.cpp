@@ -5,6 +5,7 @@
 #include "base/output.hpp"
 #include "base/text/printable.hpp"
 #include "sim/app/commands.hpp"
+#include "sim/app/unheeded.hpp"
 #include "traces/hugectr/hugectr_charts.hpp"
 
 namespace distsim::app {
@@ -21,7 +22,8 @@ bool wants_events(const HugectrFlags& f) {
   return f.format == "events" || (f.format == "auto" && f.out.ends_with("prof.events"));
 }
 
-Result<void> write_schedule(const HugectrFlags& f) {
+Result<void> write_schedule(const HugectrFlags& f, const CLI::App& command) {
+  if (wants_events(f)) name_unheeded(command, {"--warmup", "--repeat"}, "the format events has no such numbers");
   TRY(check_outputs({{"--out", f.out}}));
   TRY_ASSIGN(const std::vector<traces::HugectrEvent> events, traces::read_hugectr_events(f.events));
   return write_file_atomically(f.out, wants_events(f) ? traces::hugectr_events_text(events)
@@ -121,7 +123,7 @@ void declare(CLI::App& self, Action& action) {
   schedule->add_option("--warmup", f->warmup, "Iterations before the first measurement (default 10)")
       ->check(CLI::Range(0u, 1'000'000u));
   schedule->add_option("--repeat", f->repeat, "Measurements per event (default 50)")->check(CLI::Range(1u, 10'000u));
-  schedule->callback([f, &action] { action = [f] { return write_schedule(*f); }; });
+  schedule->callback([f, schedule, &action] { action = [f, schedule] { return write_schedule(*f, *schedule); }; });
 
   CLI::App* timeline =
       self.add_subcommand("timeline", "Convert results to avg_iter_time_ms and a timeline, or chart them");

@@ -12,6 +12,7 @@
 #include "base/text/printable.hpp"
 #include "base/text/spelling.hpp"
 #include "sim/app/commands.hpp"
+#include "sim/app/unheeded.hpp"
 #include "sim/pipeline/pipeline.hpp"
 #include "sim/pipeline/write_chakra.hpp"
 #include "sim/report/html/html.hpp"
@@ -153,7 +154,8 @@ std::string check_seed(const std::string& text) {
   return "found " + in_quotes(text) + ", expected a whole number from 0 to 18446744073709551615";
 }
 
-Result<void> run(const PredictFlags& f) {
+Result<void> run(const PredictFlags& f, const CLI::App& command) {
+  if (!shows_report(f)) name_unheeded(command, {"--timings"}, "the report is not printed");
   if (!f.dump_after.empty()) TRY(check_step(f.dump_after));
   TRY(check_outputs(outputs_of(f)));
   if (!f.timeline.empty()) TRY(traces::check_timeline_path("--timeline", f.timeline));
@@ -191,6 +193,7 @@ void declare(CLI::App& self, Action& action) {
   self.add_option(
           "--timeline-ranks", f->timeline_ranks,
           "Number of ranks in the timeline, one per class of identical ranks first (default: at most 64, and 4 million slices)")
+      ->needs("--timeline")
       ->check(CLI::Range(1u, 1u << 24));
   self.add_option("--write-et", f->write_et,
                   "Write one Chakra trace per rank, PREFIX.<rank>.et, for other simulators and `distsim replay`")
@@ -210,7 +213,7 @@ void declare(CLI::App& self, Action& action) {
   self.add_option("--dump-after", f->dump_after, "Print the result of one pass instead of the report: " + pass_list())
       ->check(refuse_empty);
   self.add_flag("--timings", f->timings, "Print how long each pass took");
-  self.callback([f, &action] { action = [f] { return run(*f); }; });
+  self.callback([f, &self, &action] { action = [f, &self] { return run(*f, self); }; });
 }
 
 constexpr Refusal kRefuses[] = {

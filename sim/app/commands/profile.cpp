@@ -5,6 +5,7 @@
 
 #include "base/output.hpp"
 #include "sim/app/commands.hpp"
+#include "sim/app/unheeded.hpp"
 #include "sim/profile/profile.hpp"
 #include "sim/profile/profile_in_pieces.hpp"
 #include "sim/report/profile/profile_report.hpp"
@@ -49,8 +50,10 @@ Result<Profiled> profile_in_slices(const ProfileFlags& f, const traces::TraceOpt
   return Profiled(std::move(pieces->job), std::move(pieces->profile));
 }
 
-Result<void> profile(const ProfileFlags& f) {
+Result<void> profile(const ProfileFlags& f, const CLI::App& command) {
   const std::vector<std::pair<std::string, std::string>> outputs{{"--csv", f.csv}, {"--json", f.json}};
+  if (takes_stdout(outputs)) name_unheeded(command, {"--top", "--width", "--rank"}, "the text is not printed");
+  if (f.csv.empty()) name_unheeded(command, {"--table"}, "it is the table of --csv");
   TRY(check_outputs(outputs));
   TRY_ASSIGN(const report::ProfileTable table, report::parse_profile_table(f.table));
   traces::TraceOptions options;
@@ -82,7 +85,7 @@ void declare(CLI::App& self, Action& action) {
   });
   self.add_option("--top", f->top, "Rows per table")->check(CLI::Range(1u, 10000u));
   self.add_option("--width", f->width, "Width of the text output, in columns")->check(CLI::Range(100, 400));
-  self.callback([f, &action] { action = [f] { return profile(*f); }; });
+  self.callback([f, &self, &action] { action = [f, &self] { return profile(*f, self); }; });
 }
 
 constexpr Refusal kRefuses[] = {

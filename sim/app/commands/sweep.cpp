@@ -6,6 +6,7 @@
 #include "base/output.hpp"
 #include "base/text/counted.hpp"
 #include "sim/app/commands.hpp"
+#include "sim/app/unheeded.hpp"
 #include "sim/study/sweep.hpp"
 
 namespace distsim::app {
@@ -34,9 +35,11 @@ Result<study::SweepRequest> request_of(const SweepFlags& flags) {
   return request;
 }
 
-Result<void> run(const SweepFlags& flags) {
+Result<void> run(const SweepFlags& flags, const CLI::App& command) {
   TRY(check_outputs({{"--csv", flags.csv}}));
   TRY_ASSIGN(const study::SweepRequest request, request_of(flags));
+  if (std::ranges::none_of(request.axes, study::counts_gpus))
+    name_unheeded(command, {"--scaling"}, "the number of GPUs is not swept");
   std::size_t total = 1;
   for (const auto& axis : request.axes) total *= axis.values.size();
   std::vector<study::SweepPoint> points;
@@ -65,7 +68,7 @@ void declare(CLI::App& self, Action& action) {
       ->check(CLI::IsMember({"strong", "weak"}));
   self.add_option("--jobs", flags->jobs, "Threads")->check(CLI::Range(1u, 256u));
   self.add_option("--csv", flags->csv, "Write the full table as CSV; - is standard output")->check(refuse_empty);
-  self.callback([flags, &action] { action = [flags] { return run(*flags); }; });
+  self.callback([flags, &self, &action] { action = [flags, &self] { return run(*flags, self); }; });
 }
 
 constexpr Refusal kRefuses[] = {

@@ -1,0 +1,17 @@
+// Flags that were given and have no effect, named.
+#pragma once
+
+#include <initializer_list>
+#include <string_view>
+
+namespace CLI {
+class App;
+}
+
+namespace distsim::app {
+
+/// A warning for each of `flags` that stands on the command line: "--top: no effect, the text is not printed". To be called
+/// where a command knows that it does not heed them.
+void name_unheeded(const CLI::App& command, std::initializer_list<const char*> flags, std::string_view because);
+
+}  // namespace distsim::app

@@ -1,0 +1,219 @@
+#!/usr/bin/env python3
+"""The same job said in another way gives the same answer, to the last event: other names, another order of keys and tables, other units,
+ranks in another order, --set or file, a program or its Chakra traces.
+
+metamorphic_test.py BINARY
+"""
+import copy
+import json
+import pathlib
+import random
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BINARY = str(pathlib.Path(sys.argv.pop(1)).resolve())
+SEEDS = range(6)
+
+EXPERIMENTS = {
+    "dlrm": {
+        "cluster": {"system": "dgx_a100_80gb", "nodes": 2, "nic": {"count": 8, "bandwidth": "200 Gb/s"}, "pcie": {"latency": "500 ns"}},
+        "device": {"hbm": {"capacity": "80 GB"}},
+        "model": {"kind": "dlrm", "global_batch": 16384, "precision": "fp16", "dlrm": {
+            "dense_features": 13, "embedding_dim": 64, "bottom_mlp": [256, 64], "top_mlp": [256, 1], "data_parallel_below": "1 MB",
+            "tables": [{"rows": rows, "pooling_factor": pooling} for rows, pooling in
+                       [(1000, 1), (40000, 3), (250000, 2), (3000000, 7), (9000000, 11), (120000, 5), (70000, 13), (5000000, 17)]]}},
+        "framework": {"name": "pytorch_dlrm", "host": {"per_op": "7 us"}}},
+    "gpt": {
+        "cluster": {"system": "dgx_a100_80gb", "nodes": 2},
+        "model": {"name": "megatron_gpt_7_5b", "megatron": {"tensor": 8, "pipeline": 1, "zero": 1}, "global_batch": 16},
+        "framework": {"name": "megatron", "kernels": {"attention": "flash"}}},
+    "resnet": {
+        "cluster": {"system": "dgx_h100", "nodes": 4}, "model": {"name": "resnet50_v1_5", "per_gpu_batch": 64, "precision": "bf16"},
+        "framework": {"name": "pytorch", "gradients": {"bucket_size": "25 MB"}},
+        "engine": {"slow_gpus": [{"rank": 3, "speed": 0.5}, {"rank": 9, "speed": 0.75}], "slow_nics": [{"node": 1, "nic": 2, "speed": 0.25}, {"node": 2, "nic": 0, "speed": 0.5}]}},
+}
+SAME_UNITS = {"200 Gb/s": ["25 GB/s", "25000 MB/s", "0.2 Tb/s"], "500 ns": ["0.5 us", "500e-9 s", "0.0005 ms"], "80 GB": ["80000 MB", "0.08 TB", "80e9 B"],
+              "1 MB": ["1000 KB", "1000000 B"], "7 us": ["7000 ns", "0.007 ms"], "25 MB": ["25000 KB", "0.025 GB"]}
+
+
+def command(*args: str, cwd: str) -> str:
+    r = subprocess.run([BINARY, *args], cwd=cwd, capture_output=True, text=True, timeout=120)
+    assert r.returncode == 0, (args, r.stderr)
+    return r.stdout
+
+
+def predicted(experiment: dict, *args: str, yaml: str = "") -> dict:
+    """JSON is YAML."""
+    with tempfile.TemporaryDirectory() as d:
+        (pathlib.Path(d) / "x.yaml").write_text(yaml or json.dumps(experiment))
+        return json.loads(command("--config", "x.yaml", *args, "--json", "-", cwd=d))
+
+
+def figures(report: dict) -> tuple:
+    return report["digest"], report["iteration_ms"], report["low_ms"], report["high_ms"], report["breakdown"], report["memory"], report["limited_by"]
+
+
+def shuffled(node, rng: random.Random):
+    if isinstance(node, dict):
+        items = list(node.items())
+        rng.shuffle(items)
+        return {k: shuffled(v, rng) for k, v in items}
+    return node
+
+
+def in_other_units(node, rng: random.Random):
+    if isinstance(node, dict):
+        return {k: in_other_units(v, rng) for k, v in node.items()}
+    if isinstance(node, list):
+        return [in_other_units(v, rng) for v in node]
+    return rng.choice(SAME_UNITS[node]) if node in SAME_UNITS else node
+
+
+def as_block_yaml(node, indent: int = 0) -> str:
+    pad, out = "  " * indent, ""
+    for key, value in node.items():
+        if isinstance(value, dict):
+            out += f"{pad}{key}:   # a comment\n{as_block_yaml(value, indent + 1)}"
+        elif isinstance(value, list) and value and isinstance(value[0], dict):
+            out += f"{pad}{key}:\n" + "".join(f"{pad}- {{{', '.join(f'{k}: {v}' for k, v in item.items())}}}\n" for item in value)
+        else:
+            out += f"{pad}{key}: {json.dumps(value) if isinstance(value, list) else value}\n"
+    return out
+
+
+def sets_of(node: dict, path: str = "") -> list[str]:
+    out = []
+    for key, value in node.items():
+        at = f"{path}.{key}" if path else key
+        out += sets_of(value, at) if isinstance(value, dict) else [f"{at}={json.dumps(value) if isinstance(value, list) else value}"]
+    return out
+
+
+class SameAnswer(unittest.TestCase):
+    def each(self, change, seeds=SEEDS):
+        for name, experiment in EXPERIMENTS.items():
+            expected = figures(predicted(experiment))
+            for seed in seeds:
+                with self.subTest(experiment=name, seed=seed):
+                    self.assertEqual(figures(predicted(change(copy.deepcopy(experiment), random.Random(seed)))), expected)
+
+    def test_keys_in_another_order(self):
+        self.each(shuffled)
+
+    def test_other_units(self):
+        self.each(in_other_units)
+
+    def test_another_title_and_description(self):
+        self.each(lambda e, rng: {**e, "title": f"run {rng.random()}", "description": "x"}, seeds=range(1))
+
+    def test_another_name_of_the_file(self):
+        for name, experiment in EXPERIMENTS.items():
+            expected = figures(predicted(experiment))
+            with self.subTest(experiment=name), tempfile.TemporaryDirectory() as d:
+                folder = pathlib.Path(d) / "some where" / "deep"
+                folder.mkdir(parents=True)
+                (folder / "other.yml").write_text(json.dumps(experiment))
+                self.assertEqual(figures(json.loads(command("--config", "some where/deep/other.yml", "--json", "-", cwd=d))), expected)
+
+    def test_block_style_with_comments(self):
+        for name, experiment in EXPERIMENTS.items():
+            with self.subTest(experiment=name):
+                self.assertEqual(figures(predicted({}, yaml=as_block_yaml(experiment))), figures(predicted(experiment)))
+
+    def test_set_or_file(self):
+        """Every key by --set, in any order, on an experiment that names only files."""
+        for name, experiment in EXPERIMENTS.items():
+            bare = {s: {k: v for k, v in keys.items() if k in ("system", "name", "kind")} for s, keys in experiment.items()}
+            bare = {s: keys for s, keys in bare.items() if keys}
+            if name == "dlrm":
+                bare["model"]["dlrm"] = {"tables": experiment["model"]["dlrm"]["tables"]}
+            expected = figures(predicted(experiment))
+            for seed in SEEDS:
+                sets = [s for s in sets_of(experiment) if not s.split("=")[0].endswith((".system", ".name", ".kind", ".tables"))]
+                random.Random(seed).shuffle(sets)
+                with self.subTest(experiment=name, seed=seed):
+                    self.assertEqual(figures(predicted(bare, *[w for s in sets for w in ("--set", s)])), expected)
+
+    def test_tables_in_another_order(self):
+        """Of tables that differ in all that the planner looks at. The lookups of a rank are one op, whatever the order of its tables."""
+        experiment = EXPERIMENTS["dlrm"]
+        expected = predicted(experiment)
+        for seed in SEEDS:
+            e = copy.deepcopy(experiment)
+            random.Random(seed).shuffle(e["model"]["dlrm"]["tables"])
+            now = predicted(e)
+            with self.subTest(seed=seed):
+                self.assertEqual(now["iteration_ms"], expected["iteration_ms"])
+                self.assertEqual(now["breakdown"], expected["breakdown"])
+                self.assertEqual(sorted(now["memory"]["used_bytes_per_rank"]), sorted(expected["memory"]["used_bytes_per_rank"]))
+
+    def test_a_count_of_tables_or_as_many_tables(self):
+        one, many = copy.deepcopy(EXPERIMENTS["dlrm"]), copy.deepcopy(EXPERIMENTS["dlrm"])
+        one["model"]["dlrm"]["tables"] = [{"rows": 100000, "pooling_factor": 3, "count": 8}]
+        many["model"]["dlrm"]["tables"] = [{"rows": 100000, "pooling_factor": 3}] * 8
+        self.assertEqual(figures(predicted(one)), figures(predicted(many)))
+
+    def test_slow_parts_in_another_order(self):
+        def change(e, rng):
+            for key in ("slow_gpus", "slow_nics"):
+                rng.shuffle(e["engine"][key])
+            return e
+        expected = figures(predicted(EXPERIMENTS["resnet"]))
+        for seed in SEEDS:
+            self.assertEqual(figures(predicted(change(copy.deepcopy(EXPERIMENTS["resnet"]), random.Random(seed)))), expected)
+
+    def test_ranks_of_a_node_in_another_order(self):
+        """The GPUs of a node are alike: which of them is slow makes no difference."""
+        e = copy.deepcopy(EXPERIMENTS["resnet"])
+        del e["engine"]["slow_nics"]
+        expected = predicted(e)
+        for seed in SEEDS:
+            rng = random.Random(seed)
+            node = rng.randrange(4)
+            e["engine"]["slow_gpus"] = [{"rank": 8 * node + rng.randrange(8), "speed": 0.5}, {"rank": 8 * ((node + 1) % 4) + rng.randrange(8), "speed": 0.75}]
+            now = predicted(e)
+            self.assertEqual((now["iteration_ms"], now["breakdown"]), (expected["iteration_ms"], expected["breakdown"]))
+
+
+class SameProgram(unittest.TestCase):
+    def test_chakra_traces_of_a_prediction(self):
+        """The files of a set however they are named, and in a folder with others."""
+        with tempfile.TemporaryDirectory() as d:
+            folder = pathlib.Path(d)
+            (folder / "x.yaml").write_text((ROOT / "tests/golden/tiny.yaml").read_text())
+            (folder / "run").mkdir()
+            command("--config", "x.yaml", "--write-et", "run/t", "--csv", "-", cwd=d)
+            files = [f"run/t.{r}.et" for r in range(4)]
+            answers = set()
+            for words in (["run/t"], ["run"], ["run/t.*.et"], files, files[::-1], [files[2], files[0], files[3], files[1]]):
+                answers.add(command("replay", *words, "--config", "x.yaml", "--recorded-collectives", "--csv", "-", cwd=d))
+            self.assertEqual(len(answers), 1)
+
+    def test_a_program_and_its_chakra_traces(self):
+        """Played back, the three iterations end when the predicted ones do, to the picosecond."""
+        with tempfile.TemporaryDirectory() as d:
+            folder = pathlib.Path(d)
+            program = {"cluster": {"system": "dgx_a100_80gb", "nodes": 2},
+                       "model": {"kind": "program", "global_batch": 16, "program": {"steps": [
+                           {"name": "work", "compute": "1 ms"}, {"collective": "all_reduce", "size": "1 MB"},
+                           {"name": "more", "compute": "250 us"}, {"collective": "all_gather", "size": "4 MB", "group": "node"}]}}}
+            (folder / "x.yaml").write_text(json.dumps(program))
+            command("--config", "x.yaml", "--write-et", "t", "--csv", "-", cwd=d)
+            timeline = command("--config", "x.yaml", "--dump-after", "simulate", cwd=d)
+            one = json.loads(command("replay", "t", "--config", "x.yaml", "--recorded-collectives", "--json", "-", cwd=d))
+            again = json.loads(command("replay", "t.*.et", "--config", "x.yaml", "--recorded-collectives", "--json", "-", cwd=d))
+            self.assertEqual(one, again)
+            self.assertIn(f"makespan_ps {one['makespan_ps']} ", timeline.splitlines()[0])
+
+    def test_traces_of_ranks_in_another_order(self):
+        files = sorted(str(p) for p in (ROOT / "tests/traces/data/two_ranks").glob("kineto_rank*.json.gz"))
+        with tempfile.TemporaryDirectory() as d:
+            answers = {command("replay", *words, "--json", "-", cwd=d) for words in (files, files[::-1])}
+            self.assertEqual(len(answers), 1)
+
+
+if __name__ == "__main__":
+    unittest.main()
