@@ -80,6 +80,19 @@ Result<void> number_ranks(std::vector<ReadRank>& read) {
   return {};
 }
 
+/// The inline profiler writes one file a host: a second one is of another run, or the same again.
+Result<void> check_hosts(const std::vector<ReadRank>& read) {
+  std::set<std::pair<std::string, std::uint32_t>> seen;
+  for (const ReadRank& r : read) {
+    if (!r.rank.times_are_medians || r.rank.host_name.empty() || r.rank.devices.empty()) continue;
+    if (seen.emplace(r.rank.host_name, r.rank.devices.front().index).second) continue;
+    return Error{
+        "found a second result of host " + in_quotes(r.rank.host_name) + ", expected one for each host of a run",
+        r.rank.path, "read the traces of different runs separately"};
+  }
+  return {};
+}
+
 Result<void> check_worlds(TraceJob& job, const std::vector<ReadRank>& read) {
   const ReadRank* first = nullptr;
   for (const ReadRank& r : read) {
@@ -140,6 +153,7 @@ std::optional<std::uint32_t> rank_in_name(const std::string& path) {
 }
 
 Result<void> assemble(TraceJob& job, std::vector<ReadRank> read) {
+  TRY(check_hosts(read));
   TRY(number_ranks(read));
   TRY(check_worlds(job, read));
   for (ReadRank& r : read) {
