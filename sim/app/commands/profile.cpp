@@ -94,7 +94,8 @@ constexpr Refusal kRefuses[] = {
 
 const Command profile_command{
     .name = "profile",
-    .description = "Break down the iterations of a trace: PyTorch (Kineto, execution trace), Nsight Systems, HugeCTR",
+    .description =
+        "Break down the iterations of a trace: PyTorch (Kineto, execution trace), Nsight Systems, nvprof, HugeCTR",
     .refuses = kRefuses,
     .declare = declare,
 };
