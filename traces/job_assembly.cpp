@@ -36,6 +36,7 @@ void shift(TraceRank& rank, std::int64_t by) {
   for (DeviceRecord& r : rank.device_records) r.start_ns += by;
   for (SyncRecord& r : rank.syncs) r.start_ns += by;
   for (MemoryRecord& r : rank.memory) r.start_ns += by;
+  for (ProfilerWork& r : rank.profiler_work) r.start_ns += by;
   for (TraceStep& s : rank.steps) {
     s.start_ns += by;
     s.end_ns += by;
