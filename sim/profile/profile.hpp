@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "traces/stacks/host_stacks.hpp"
 #include "traces/trace.hpp"
 
 namespace distsim::profile {
@@ -166,6 +167,7 @@ struct Profile {
   std::vector<RankProfile> ranks;
   std::vector<CollectiveSummary> collectives;
   std::vector<RankStanding> standing;  ///< empty with one rank
+  traces::HostStacks host;             ///< of a profiler of the host beside the trace; no functions: none was given
 };
 
 struct ProfileOptions {

@@ -18,7 +18,7 @@ namespace {
 
 struct ProfileFlags {
   std::vector<std::string> traces;
-  std::string csv, json, table = "steps", steps, unprofiled, record_cost;
+  std::string csv, json, table = "steps", steps, unprofiled, record_cost, host_stacks;
   std::uint32_t rank = 0;
   bool rank_given = false, stream = false;
   std::uint32_t top = 10;
@@ -76,8 +76,11 @@ Result<void> profile(const ProfileFlags& f) {
   TRY_ASSIGN(const report::ProfileTable table, report::parse_profile_table(f.table));
   traces::TraceOptions options;
   options.step_pattern = f.steps;
-  TRY_ASSIGN(const auto profiled, f.stream ? profile_in_slices(f, options) : profile_in_memory(f, options));
-  const auto& [job, profile] = profiled;
+  TRY_ASSIGN(auto profiled, f.stream ? profile_in_slices(f, options) : profile_in_memory(f, options));
+  auto& [job, profile] = profiled;
+  if (!f.host_stacks.empty()) {
+    TRY_ASSIGN(profile.host, traces::read_host_stacks(f.host_stacks));
+  }
   TRY_ASSIGN(const std::uint32_t rank, shown_rank(f, job));
   TRY(check_outputs(outputs));
   if (!f.csv.empty()) TRY(write_file_atomically(f.csv, report::profile_csv(job, profile, table)));
@@ -92,13 +95,16 @@ void declare(CLI::App& self, Action& action) {
   self.add_option("--csv", f->csv, "Write one table as CSV; - is standard output")->check(refuse_empty);
   self.add_option(
       "--table", f->table,
-      "Table for --csv: steps (the default), tree, ops, kernels, collectives, ranks, overheads, variants, gpu");
+      "Table for --csv: steps (the default), tree, ops, kernels, collectives, ranks, overheads, variants, gpu, host");
   self.add_option("--json", f->json, "Write everything as JSON; - is standard output")->check(refuse_empty);
   self.add_option(
       "--steps", f->steps,
       "Regular expression of the annotations that mark an iteration; default: ProfilerStep#N, otherwise Optimizer.step");
   self.add_flag("--stream", f->stream,
                 "Read one large PyTorch trace in slices of a million records (or one step), in constant memory");
+  self.add_option("--host-stacks", f->host_stacks,
+                  "Stacks of the host recorded beside the trace: py-spy (raw or speedscope), or the table of cProfile")
+      ->check(refuse_empty);
   CLI::Option* stream = self.get_option("--stream");
   CLI::Option* unprofiled =
       self.add_option("--unprofiled", f->unprofiled,

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "base/median.hpp"
 #include "base/text/csv.hpp"
 #include "base/text/spelling.hpp"
 #include "sim/report/profile/profile_report.hpp"
@@ -137,6 +138,14 @@ void variants(const profile::Profile& p, std::string& out) {
   }
 }
 
+void host(const profile::Profile& p, std::string& out) {
+  out += csv_line({"function", "self_percent", "total_percent", "self_ms_per_step"});
+  const double step = typical_step(p);
+  for (const traces::HostFunction& f : p.host.functions)
+    out += csv_line({one_line(f.name), fixed(100 * f.self / p.host.sum, 3), fixed(100 * f.total / p.host.sum, 3),
+                     step > 0 ? fixed(f.self / p.host.sum * step * 1e-6, 6) : ""});
+}
+
 Row gpu_row(const profile::RankProfile& r, const profile::StepProfile& s, const std::string& name) {
   const profile::Occupancy& o = s.occupancy;
   const auto gb = [](std::int64_t bytes) { return bytes < 0 ? "" : fixed(static_cast<double>(bytes) * 1e-9, 6); };
@@ -165,8 +174,18 @@ void gpu(const profile::Profile& p, std::string& out) {
 
 }  // namespace
 
+double typical_step(const profile::Profile& profile) {
+  std::vector<std::int64_t> measured;
+  for (const profile::RankProfile& r : profile.ranks) {
+    for (const profile::StepProfile& s : r.steps) {
+      if (s.measured > 0) measured.push_back(s.measured);
+    }
+  }
+  return measured.empty() ? 0 : static_cast<double>(upper_median(std::move(measured)));
+}
+
 std::vector<std::string> profile_table_names() {
-  return {"steps", "tree", "ops", "kernels", "collectives", "ranks", "overheads", "variants", "gpu"};
+  return {"steps", "tree", "ops", "kernels", "collectives", "ranks", "overheads", "variants", "gpu", "host"};
 }
 
 Result<ProfileTable> parse_profile_table(const std::string& name) {
@@ -203,6 +222,9 @@ std::string profile_csv(const traces::TraceJob&, const profile::Profile& p, Prof
       break;
     case ProfileTable::variants:
       variants(p, out);
+      break;
+    case ProfileTable::host:
+      host(p, out);
       break;
     case ProfileTable::gpu:
       gpu(p, out);

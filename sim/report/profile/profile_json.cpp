@@ -163,6 +163,20 @@ Json rank_json(const traces::TraceRank& t, const profile::RankProfile& p) {
   return out;
 }
 
+Json host_json(const profile::Profile& p) {
+  if (p.host.functions.empty()) return nullptr;
+  Json functions = Json::array();
+  const double step = typical_step(p);
+  for (const traces::HostFunction& f : p.host.functions) {
+    const double self = f.self / p.host.sum;
+    functions.push_back({{"function", one_line(f.name)},
+                         {"self", self},
+                         {"total", f.total / p.host.sum},
+                         {"self_ms_per_step", step > 0 ? Json(self * step * 1e-6) : Json(nullptr)}});
+  }
+  return {{"format", p.host.format}, {"notes", notes_json(p.host.notes)}, {"functions", std::move(functions)}};
+}
+
 Json collectives_json(const profile::Profile& p) {
   Json out = Json::array();
   for (const profile::CollectiveSummary& c : p.collectives) {
@@ -204,6 +218,7 @@ std::string profile_json(const traces::TraceJob& job, const profile::Profile& pr
   out["ranks"] = std::move(ranks);
   out["collectives"] = collectives_json(profile);
   out["standing"] = std::move(standing);
+  out["host"] = host_json(profile);
   return out.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

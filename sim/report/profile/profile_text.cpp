@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
 
@@ -44,6 +45,7 @@ class Writer {
       variants(p_.ranks[o_.rank]);
       kernels(p_.ranks[o_.rank]);
     }
+    host();
     collectives();
     standing();
     notes();
@@ -299,6 +301,26 @@ class Writer {
                           {rate(static_cast<double>(k.bytes), k.total, 1e9, 1), 9}});
     }
     if (r.kernels.size() > o_.top) line("  " + std::to_string(r.kernels.size() - o_.top) + " more in --table kernels");
+    line("");
+  }
+
+  void host() {
+    const traces::HostStacks& h = p_.host;
+    if (h.functions.empty()) return;
+    const double step = typical_step(p_);
+    row("host functions, " + h.format, {{"self %", 9}, {"total %", 9}, {"ms a step", 11}});
+    for (std::size_t i = 0; i < std::min(o_.top, h.functions.size()); ++i) {
+      const traces::HostFunction& f = h.functions[i];
+      row("  " + f.name, {{percent_text(f.self, h.sum), 9},
+                          {percent_text(f.total, h.sum), 9},
+                          {step > 0 ? ms(std::llround(f.self / h.sum * step)) : "-", 11}});
+    }
+    if (h.functions.size() > o_.top) line("  " + std::to_string(h.functions.size() - o_.top) + " more in --table host");
+    std::string about = std::to_string(std::llround(h.sum * (h.seconds ? 1000 : 1))) + (h.seconds ? " ms" : " samples");
+    for (const std::string& a : h.notes.assumptions) about += "; " + a;
+    for (const traces::TraceNotes::Count& c : h.notes.dropped)
+      about += "; " + std::to_string(c.count) + " " + c.what + " left out";
+    remark(about + ". ms a step: the share of self times the median step, taking the recording for iterations only");
     line("");
   }
 
