@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t kMostStackBytes = std::size_t{256} << 20;
 constexpr std::size_t kDeepestStack = 4096;
-constexpr double kMostWeight = 1e15;
+constexpr double kMostWeight = 1e12;  // of one stack: seconds or samples
 
 /// Sums by function.
 class StackSums {

@@ -316,7 +316,7 @@ class Writer {
                           {step > 0 ? ms(std::llround(f.self / h.sum * step)) : "-", 11}});
     }
     if (h.functions.size() > o_.top) line("  " + std::to_string(h.functions.size() - o_.top) + " more in --table host");
-    std::string about = std::to_string(std::llround(h.sum * (h.seconds ? 1000 : 1))) + (h.seconds ? " ms" : " samples");
+    std::string about = fixed(h.sum * (h.seconds ? 1000 : 1), 0) + (h.seconds ? " ms" : " samples");
     for (const std::string& a : h.notes.assumptions) about += "; " + a;
     for (const traces::TraceNotes::Count& c : h.notes.dropped)
       about += "; " + std::to_string(c.count) + " " + c.what + " left out";
