@@ -66,7 +66,7 @@ TEST_F(GpuUseTest, MemoryOfTheFullestDevice) {
   EXPECT_EQ(m.peak, 9'000'000'000);
   EXPECT_EQ(m.end, 6'000'000'000);
   const std::string text = report::profile_text(job_, p, {});
-  EXPECT_NE(text.find("9.0 GB"), std::string::npos) << text;
+  EXPECT_NE(text.find("9.00 GB"), std::string::npos) << text;
 }
 
 /// The profiler flushes buffers at [40, 70) while a kernel runs at [10, 50): 30 us of its own, 20 of them while the GPU

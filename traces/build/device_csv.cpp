@@ -279,7 +279,7 @@ bool has_device_csv_header(std::string_view text, bool (*is_header)(std::string_
     const std::size_t end = std::min(text.find('\n'), text.size());
     const std::string_view line = text.substr(0, end);
     const auto has = [line](const char* word) { return line.find(word) != std::string_view::npos; };
-    if (has("Start") && has("Duration") && has("Name") && has(",") && is_header(line)) return true;
+    if (has("Start") && has("Duration") && has("Name") && has(",")) return is_header(line);
     text.remove_prefix(std::min(end + 1, text.size()));
   }
   return false;

@@ -22,7 +22,7 @@ struct DeviceCsvFormat {
 Result<std::vector<ReadRank>> read_device_csv(const TraceFile& file, const TraceOptions& options, TraceJob& job,
                                               const DeviceCsvFormat& format);
 
-/// Whether one of the first lines names the columns and `is_header` takes it.
+/// Whether one of the first lines names the columns, and `is_header` takes the first that does.
 bool has_device_csv_header(std::string_view text, bool (*is_header)(std::string_view line));
 
 /// The fields of a line; quotes around a field are taken off, doubled ones undone.
