@@ -272,7 +272,8 @@ class Refuses(unittest.TestCase):
 
     def test_a_folder_is_no_csv(self):
         self.refused("cost", "op", "--input", "/tmp", says="/tmp: cannot be read")
-        self.refused("calibrate", "ops", "--input", "/tmp", "--device", "h200_sxm", says="/tmp: cannot be read")
+        self.refused("calibrate", "ops", "--input", "/", "--device", "h200_sxm", says="/: found no CSV file in the folder")
+        self.refused("calibrate", "ops", "--input", "x.csv", "--device", "h200_sxm", "--csv", "y.csv", says="--report")
 
     def test_explain_writes_nothing(self):
         self.refused("validate", "--explain", "x", "--plot", "p.svg", says="--plot")

@@ -36,6 +36,7 @@ void shift(TraceRank& rank, std::int64_t by) {
   for (DeviceRecord& r : rank.device_records) r.start_ns += by;
   for (SyncRecord& r : rank.syncs) r.start_ns += by;
   for (MemoryRecord& r : rank.memory) r.start_ns += by;
+  for (ProfilerWork& r : rank.profiler_work) r.start_ns += by;
   for (TraceStep& s : rank.steps) {
     s.start_ns += by;
     s.end_ns += by;
@@ -76,6 +77,19 @@ Result<void> number_ranks(std::vector<ReadRank>& read) {
     return Error{"found a second trace of rank " + std::to_string(b.rank) + " (the first is " + in_quotes(a.path, 200) +
                      "), expected one for each rank of a job",
                  b.path, "read the traces of different runs separately"};
+  }
+  return {};
+}
+
+/// The inline profiler writes one file a host: a second one is of another run, or the same again.
+Result<void> check_hosts(const std::vector<ReadRank>& read) {
+  std::set<std::pair<std::string, std::uint32_t>> seen;
+  for (const ReadRank& r : read) {
+    if (!r.rank.times_are_medians || r.rank.host_name.empty() || r.rank.devices.empty()) continue;
+    if (seen.emplace(r.rank.host_name, r.rank.devices.front().index).second) continue;
+    return Error{
+        "found a second result of host " + in_quotes(r.rank.host_name) + ", expected one for each host of a run",
+        r.rank.path, "read the traces of different runs separately"};
   }
   return {};
 }
@@ -140,6 +154,7 @@ std::optional<std::uint32_t> rank_in_name(const std::string& path) {
 }
 
 Result<void> assemble(TraceJob& job, std::vector<ReadRank> read) {
+  TRY(check_hosts(read));
   TRY(number_ranks(read));
   TRY(check_worlds(job, read));
   for (ReadRank& r : read) {

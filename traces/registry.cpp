@@ -8,6 +8,8 @@
 #include "traces/kineto/kineto_reader.hpp"
 #include "traces/nsight/gputrace_reader.hpp"
 #include "traces/nsight/nsys_reader.hpp"
+#include "traces/nvprof/nvprof_csv.hpp"
+#include "traces/nvprof/nvprof_reader.hpp"
 
 namespace distsim::traces {
 namespace {
@@ -17,6 +19,8 @@ constexpr const TraceFormat* kFormats[] = {
     &kExecutionTrace,   //
     &kNsysSqlite,       //
     &kGputraceCsv,      //
+    &kNvprofSqlite,     //
+    &kNvprofCsv,        //
     &kHugectrProfile,   //
     &kChakraExecution,  //
 };

@@ -110,10 +110,17 @@ struct MemoryRecord {
   std::uint32_t device = 0;      ///< device index as recorded
 };
 
+/// When the profiler itself was at work: buffers flushed, instrumentation.
+struct ProfilerWork {
+  std::int64_t start_ns = 0, duration_ns = 0;
+};
+
 struct KernelGeometry {
   std::array<std::uint32_t, 3> grid{}, block{};
   std::uint32_t registers_per_thread = 0;
   std::uint64_t shared_memory = 0;  ///< bytes, static and dynamic
+  float blocks_per_sm = -1;         ///< of the grid; -1: not recorded
+  float occupancy = -1;  ///< warps resident on an SM over the most it holds, as the profiler estimates; -1 unknown
   bool operator==(const KernelGeometry&) const = default;
 };
 
@@ -222,6 +229,7 @@ struct TraceRank {
   std::vector<DeviceRecord> device_records;  ///< by stream, then start
   std::vector<SyncRecord> syncs;             ///< by start
   std::vector<MemoryRecord> memory;          ///< by start
+  std::vector<ProfilerWork> profiler_work;   ///< in any order
   std::vector<TraceCollective> collectives;  ///< by start
   std::vector<TraceStep> steps;              ///< by start
   std::vector<std::int64_t>

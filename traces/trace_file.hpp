@@ -10,6 +10,7 @@
 
 #include "base/result.hpp"
 #include "traces/files/byte_source.hpp"
+#include "traces/files/sqlite_db.hpp"
 #include "traces/trace_reader.hpp"
 
 namespace distsim::traces {
@@ -29,6 +30,9 @@ Result<std::vector<std::string>> expand_paths(const std::vector<std::string>& pa
 /// The traces in a file: itself, its expansion, or the members of a zip. Errors: archives inside archives, formats that
 /// are not read (tar, zstd, .nsys-rep).
 Result<std::vector<TraceFile>> open_trace_file(const std::string& path, const TraceOptions& options);
+
+/// The database in a file, unpacked in memory where it is packed. Errors: not SQLite; more than 4 GiB once unpacked.
+Result<SqliteDb> open_sqlite(const TraceFile& file, const TraceOptions& options);
 
 /// Refuses text that is itself packed, from its first bytes: an archive inside an archive, tar; and empty text.
 Result<void> refuse_container(std::string_view head, const std::string& path);

@@ -220,4 +220,13 @@ Result<bool> OpFields::flag(std::string_view column) const {
   return unreadable(column, field, "1, true, yes, 0, false or no");
 }
 
+std::string shape_text(const OpFields& fields) {
+  std::string text;
+  for (const std::string_view column : OpColumns::sizes()) {
+    const std::string_view field = fields.text(column);
+    if (!field.empty()) (text += text.empty() ? "" : "x") += field;
+  }
+  return text;
+}
+
 }  // namespace distsim::opmodels

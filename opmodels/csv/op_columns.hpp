@@ -55,4 +55,7 @@ class OpFields {
   const std::vector<std::string>& fields_;
 };
 
+/// The row's sizes as text.
+std::string shape_text(const OpFields& fields);
+
 }  // namespace distsim::opmodels

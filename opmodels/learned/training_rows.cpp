@@ -101,15 +101,6 @@ class Writer {
 
 }  // namespace
 
-std::string shape_text(const OpFields& fields) {
-  std::string text;
-  for (const std::string_view column : OpColumns::sizes()) {
-    const std::string_view field = fields.text(column);
-    if (!field.empty()) (text += text.empty() ? "" : "x") += field;
-  }
-  return text;
-}
-
 bool is_held_back(std::string_view shape) {
   return (fnv32(shape) >> 8) % 10 == 0;  // the low bits of FNV-1a follow the last characters
 }

@@ -21,9 +21,6 @@ struct TrainingCount {
   std::size_t rows = 0, kept = 0;
 };
 
-/// The row's sizes as text.
-std::string shape_text(const OpFields& fields);
-
 /// One shape of ten, by the FNV-1a hash of its text: no learned model that is shipped has seen it, so that errors on it
 /// are honest.
 bool is_held_back(std::string_view shape);

@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <set>
+#include <optional>
 #include <unordered_map>
 
 #include "base/text/number_text.hpp"
+#include "base/text/printable.hpp"
 #include "base/text/quantity_text.hpp"
 #include "opmodels/csv/op_row.hpp"
 
@@ -26,8 +27,63 @@ struct Hash {
   std::size_t operator()(const OpPoint& point) const { return static_cast<std::size_t>(hash_of(point)); }
 };
 
+Result<double> positive(std::string_view text) {
+  const auto parts = split_number(text);
+  const auto value = parts && parts->rest.empty() ? to_double(*parts, 0) : std::nullopt;
+  if (value && *value > 0 && *value < 1e12) return *value;
+  return Error{"latency_us: found '" + std::string(text) + "', expected a positive number", "", ""};
+}
+
+/// Seconds of a row's first op, and of the others.
+struct Priced {
+  double first = 0, others = 0;
+};
+
+Result<Priced> price_all(const OpModels& models, const OpRow& row) {
+  Priced priced;
+  for (std::size_t i = 0; i < row.ops.size(); ++i) {
+    TRY_ASSIGN(const graph::Cost cost, models.price(row.ops[i], row.warm));
+    (i == 0 ? priced.first : priced.others) += cost.mean.seconds();
+  }
+  return priced;
+}
+
+std::string joined(const std::set<std::string>& names) {
+  std::string out;
+  for (const std::string& name : names) out += (out.empty() ? "" : "; ") + name;
+  return out.empty() ? "not stated" : out;
+}
+
+/// Boards of one kind differ in their clocks, and time is rounded: rates above the data sheet by less are let pass.
+constexpr double kPeakTolerance = 1.25;
+
+/// FLOP/s that the data sheet allows a matrix product of this type. Of 32 bits that of the fastest 32-bit type: libraries
+/// may take tf32 for fp32. 0: not known.
+double peak_of(const topology::DeviceSpec& device, std::string_view dtype) {
+  double most = 0;
+  for (const auto& [name, rate] : device.peak) {
+    const bool wide = dtype == "fp32" || dtype == "tf32";
+    if (name == dtype || (wide && (name == "fp32" || name == "tf32"))) most = std::max(most, rate.value());
+  }
+  return most;
+}
+
+/// Only matrix products: other ops may need fewer operations than their formula (Winograd's convolution).
+Result<void> check_rate(const topology::DeviceSpec& device, const OpRow& row, std::string_view dtype, double seconds) {
+  const double peak = peak_of(device, dtype);
+  if (peak <= 0 || !std::holds_alternative<graph::Gemm>(row.ops.front())) return {};
+  const double rate = graph::flops_of(row.ops.front()) / seconds;
+  if (rate <= peak * kPeakTolerance) return {};
+  return Error{"latency_us: found " + format_quantity(rate, Dimension::flops_per_second) + ", expected at most " +
+                   format_quantity(peak, Dimension::flops_per_second) + ", the peak of " + device.name + " in " +
+                   std::string(dtype),
+               "", ""};
+}
+
+}  // namespace
+
 /// Sums of logarithms by point, thinned when there are too many.
-class Points {
+class OpPoints {
  public:
   /// False where the point has been thinned out.
   bool add(const OpPoint& point, double measured_us, double models_us) {
@@ -60,132 +116,92 @@ class Points {
   std::uint64_t keep_one_of_ = 1;
 };
 
-Result<double> positive(std::string_view text) {
-  const auto parts = split_number(text);
-  const auto value = parts && parts->rest.empty() ? to_double(*parts, 0) : std::nullopt;
-  if (value && *value > 0 && *value < 1e12) return *value;
-  return Error{"latency_us: found '" + std::string(text) + "', expected a positive number", "", ""};
-}
-
-/// Seconds of a row's first op, and of the others.
-struct Priced {
-  double first = 0, others = 0;
+struct OpCalibration::File {
+  OpColumns columns;
+  std::size_t latency = 0;
+  std::optional<std::size_t> framework;
 };
 
-Result<Priced> price_all(const OpModels& models, const OpRow& row) {
-  Priced priced;
-  for (std::size_t i = 0; i < row.ops.size(); ++i) {
-    TRY_ASSIGN(const graph::Cost cost, models.price(row.ops[i], row.warm));
-    (i == 0 ? priced.first : priced.others) += cost.mean.seconds();
+OpCalibration::OpCalibration(const OpModels& models, std::function<bool(std::string_view)> is_device, bool keep_rows)
+    : models_(models), is_device_(std::move(is_device)), keep_rows_(keep_rows), points_(std::make_unique<OpPoints>()) {}
+
+OpCalibration::~OpCalibration() = default;
+
+Result<void> OpCalibration::add_row(const File& file, const std::vector<std::string>& row) {
+  TRY_ASSIGN(const OpRow parsed, op_from_row(file.columns, row));
+  TRY_ASSIGN(const double measured, positive(row[file.latency]));
+  TRY_ASSIGN(const Priced priced, price_all(models_, parsed));
+  const auto point = point_of(parsed.ops.front());
+  const bool alike = parsed.ops.size() > 1 && parsed.ops[0].index() == parsed.ops[1].index();
+  if (!point || alike) {
+    ++count_.several;
+    return {};
   }
-  return priced;
-}
-
-/// Boards of one kind differ in their clocks, and time is rounded: rates above the data sheet by less are let pass.
-constexpr double kPeakTolerance = 1.25;
-
-/// FLOP/s that the data sheet allows a matrix product of this type. Of 32 bits that of the fastest 32-bit type: libraries
-/// may take tf32 for fp32. 0: not known.
-double peak_of(const topology::DeviceSpec& device, std::string_view dtype) {
-  double most = 0;
-  for (const auto& [name, rate] : device.peak) {
-    const bool wide = dtype == "fp32" || dtype == "tf32";
-    if (name == dtype || (wide && (name == "fp32" || name == "tf32"))) most = std::max(most, rate.value());
-  }
-  return most;
-}
-
-/// Only matrix products: other ops may need fewer operations than their formula (Winograd's convolution).
-Result<void> check_rate(const topology::DeviceSpec& device, const OpRow& row, std::string_view dtype, double seconds) {
-  const double peak = peak_of(device, dtype);
-  if (peak <= 0 || !std::holds_alternative<graph::Gemm>(row.ops.front())) return {};
-  const double rate = graph::flops_of(row.ops.front()) / seconds;
-  if (rate <= peak * kPeakTolerance) return {};
-  return Error{"latency_us: found " + format_quantity(rate, Dimension::flops_per_second) + ", expected at most " +
-                   format_quantity(peak, Dimension::flops_per_second) + ", the peak of " + device.name + " in " +
-                   std::string(dtype),
-               "", ""};
-}
-
-class Calibrator {
- public:
-  Calibrator(const OpModels& models, const OpColumns& columns, std::size_t latency, CalibrationCount& count)
-      : models_(models), columns_(columns), latency_(latency), count_(count) {}
-
-  Result<void> add(const std::vector<std::string>& fields) {
-    TRY_ASSIGN(const OpRow row, op_from_row(columns_, fields));
-    TRY_ASSIGN(const double measured, positive(fields[latency_]));
-    TRY_ASSIGN(const Priced priced, price_all(models_, row));
-    const auto point = point_of(row.ops.front());
-    const bool alike = row.ops.size() > 1 && row.ops[0].index() == row.ops[1].index();
-    if (!point || alike) {
-      ++count_.several;
-      return {};
-    }
-    const HostShare host = host_share(row.timing, row.call, OpFields(columns_, fields).text("gpu"), row.calls);
-    const double kernels = measured * 1e-6 - host.launch;
-    const double own = kernels - priced.others;
-    const auto possible = check_rate(models_.device(), row, OpFields(columns_, fields).text("dtype"), kernels);
-    if (kernels > 0 && !possible.ok()) {
+  const OpFields fields(file.columns, row);
+  const HostShare host = host_share(parsed.timing, parsed.call, fields.text("gpu"), parsed.calls);
+  const double kernels = measured * 1e-6 - host.launch;
+  const double own = kernels - priced.others;
+  if (kernels > 0) {
+    const auto possible = check_rate(models_.device(), parsed, fields.text("dtype"), kernels);
+    if (!possible.ok()) {
       ++count_.impossible;
       return possible;
     }
-    if (kernels <= host.tail * kClearOfTail || own <= 0)
-      ++count_.hidden;
-    else if (points_.add(*point, own * 1e6, priced.first * 1e6))
-      ++count_.used;
-    else
-      ++count_.thinned;
+  }
+  if (kernels <= host.tail * kClearOfTail || own <= 0) {
+    ++count_.hidden;
     return {};
   }
-  std::vector<MeasuredPoint> take() const { return points_.take(); }
-
- private:
-  const OpModels& models_;
-  const OpColumns& columns_;
-  std::size_t latency_;
-  CalibrationCount& count_;
-  Points points_;
-};
-
-std::string joined(const std::set<std::string>& names) {
-  std::string out;
-  for (const std::string& name : names) out += (out.empty() ? "" : "; ") + name;
-  return out.empty() ? "not stated" : out;
+  if (!points_->add(*point, own * 1e6, priced.first * 1e6)) {
+    ++count_.thinned;
+    return {};
+  }
+  ++count_.used;
+  if (!keep_rows_) return {};
+  if (rows_.size() == kMostRows) {
+    ++count_.unreported;
+    return {};
+  }
+  std::string kind(fields.text("op"));
+  for (const std::string_view column : {"dtype", "pass"}) {
+    if (!fields.text(column).empty()) kind.append(" ").append(fields.text(column));
+  }
+  rows_.push_back({printable(kind), printable(shape_text(fields), 100), parsed.ops.front(), *point, parsed.warm,
+                   own * 1e6, priced.first * 1e6});
+  return {};
 }
 
-}  // namespace
-
-Result<MeasuredTable> calibrate_ops(std::istream& in, const std::string& name, const OpModels& models,
-                                    const std::function<bool(std::string_view)>& is_device, CalibrationCount& count) {
+Result<void> OpCalibration::add(std::istream& in, const std::string& name) {
+  if (first_file_.empty()) first_file_ = name;
   TRY_ASSIGN(CsvReader reader, CsvReader::open(in, name));
-  TRY_ASSIGN(const OpColumns columns, OpColumns::from(reader));
+  TRY_ASSIGN(OpColumns columns, OpColumns::from(reader));
   TRY_ASSIGN(const std::size_t latency, reader.require("latency_us"));
-  const auto framework = reader.column("framework");
-  std::set<std::string> libraries;
-  Calibrator calibrator(models, columns, latency, count);
+  const File file{std::move(columns), latency, reader.column("framework")};
   for (;;) {
-    const std::size_t impossible = count.impossible;
+    const std::size_t impossible = count_.impossible;
     TRY_ASSIGN(const auto fields, reader.next());
-    if (!fields) break;
-    ++count.rows;
-    if (!is_device((*fields)[*columns.index("gpu")])) {
-      ++count.other_gpu;
+    if (!fields) return {};
+    ++count_.rows;
+    if (!is_device_((*fields)[*file.columns.index("gpu")])) {
+      ++count_.other_gpu;
       continue;
     }
-    const auto added = calibrator.add(*fields);
+    const auto added = add_row(file, *fields);
     if (added.ok()) {
-      if (framework && libraries.size() < kMaxLibraries && !(*fields)[*framework].empty())
-        libraries.insert((*fields)[*framework]);
+      if (file.framework && libraries_.size() < kMaxLibraries && !(*fields)[*file.framework].empty())
+        libraries_.insert((*fields)[*file.framework]);
       continue;
     }
-    if (count.first_problem.empty()) count.first_problem = reader.position() + ": " + added.error().text();
-    if (count.impossible == impossible) ++count.unpriced;
+    if (count_.first_problem.empty()) count_.first_problem = reader.position() + ": " + added.error().text();
+    if (count_.impossible == impossible) ++count_.unpriced;
   }
-  if (count.used > 0) return MeasuredTable(models.device().name, joined(libraries), calibrator.take());
-  return Error{"found no usable row of " + models.device().name + " among " + std::to_string(count.rows) +
+}
+
+Result<MeasuredTable> OpCalibration::table() const {
+  if (count_.used > 0) return MeasuredTable(models_.device().name, joined(libraries_), points_->take());
+  return Error{"found no usable row of " + models_.device().name + " among " + std::to_string(count_.rows) +
                    ", expected at least one",
-               name, count.first_problem};
+               first_file_, count_.first_problem};
 }
 
 }  // namespace distsim::opmodels

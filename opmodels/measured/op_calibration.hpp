@@ -1,5 +1,5 @@
-// `distsim calibrate ops`: a CSV of measured ops (the columns of op_row.hpp and latency_us, as op_bench writes them)
-// into one device's MeasuredTable.
+// `distsim calibrate ops`: CSV of measured ops (the columns of op_row.hpp and latency_us, as op_bench writes them) into
+// one device's MeasuredTable.
 //
 // A row's time becomes pure kernel time by its timing convention (timing_convention.hpp): launch taken off; a row whose
 // kernels hide behind the host is left out. What comes with the op (the casts of an fp8 linear) is taken off as the
@@ -9,6 +9,10 @@
 
 #include <functional>
 #include <iosfwd>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
 
 #include "opmodels/measured/measured_table.hpp"
 #include "opmodels/op_models.hpp"
@@ -24,12 +28,51 @@ struct CalibrationCount {
   std::size_t several = 0;     ///< more than one kernel whose shares are not known
   std::size_t thinned = 0;     ///< rows of points let go
   std::size_t impossible = 0;  ///< faster than the peak rate of the device
+  std::size_t unreported = 0;  ///< used rows beyond those that are kept for a report
   std::string first_problem;   ///< with its line, of the first row that is unpriced or impossible
 };
 
-/// `models`: of the device, without a table. `is_device`: whether a gpu column's text means it.
-/// Errors: as cost_csv's, no latency_us column, and not one usable row.
-Result<MeasuredTable> calibrate_ops(std::istream& in, const std::string& name, const OpModels& models,
-                                    const std::function<bool(std::string_view)>& is_device, CalibrationCount& count);
+/// A usable row: what was measured, as pure kernel time, and what the models say without any table.
+struct MeasuredOp {
+  std::string kind;   ///< "linear bf16 fwd": op, dtype and pass as in the file
+  std::string shape;  ///< "1x4096x4096x1024", sizes in the order of OpColumns::sizes
+  graph::Op op;
+  OpPoint point;
+  bool warm = false;
+  double measured_us = 0, models_us = 0;
+};
+
+class OpPoints;
+
+class OpCalibration {
+ public:
+  static constexpr std::size_t kMostRows = MeasuredTable::kMaxPoints;  ///< that are kept for a report
+
+  /// `models`: of the device, without a table. `is_device`: whether a gpu column's text means it. `keep_rows`: for a
+  /// report.
+  OpCalibration(const OpModels& models, std::function<bool(std::string_view)> is_device, bool keep_rows = false);
+  ~OpCalibration();
+
+  /// Adds a file. Errors: as cost_csv's, and no latency_us column.
+  Result<void> add(std::istream& in, const std::string& name);
+  /// Of all files. Error: not one usable row.
+  Result<MeasuredTable> table() const;
+
+  const CalibrationCount& count() const { return count_; }
+  const std::vector<MeasuredOp>& rows() const { return rows_; }
+
+ private:
+  struct File;
+  Result<void> add_row(const File& file, const std::vector<std::string>& fields);
+
+  const OpModels& models_;
+  const std::function<bool(std::string_view)> is_device_;
+  const bool keep_rows_;
+  CalibrationCount count_;
+  std::unique_ptr<OpPoints> points_;
+  std::vector<MeasuredOp> rows_;
+  std::set<std::string> libraries_;
+  std::string first_file_;
+};
 
 }  // namespace distsim::opmodels

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <string>
+#include <tuple>
 #include <unordered_map>
 
 #include "sim/profile/op_flops.hpp"
@@ -36,7 +39,88 @@ std::uint32_t counted_op(const traces::TraceRank& rank, std::uint32_t innermost,
   return first;
 }
 
+/// The innermost annotation around a record that marks no step.
+std::string_view layer_of(const traces::TraceJob& job, const traces::TraceRank& rank, std::uint32_t innermost,
+                          const std::set<std::string, std::less<>>& marks) {
+  for (std::uint32_t i = innermost; i != traces::kNone; i = rank.host_records[i].parent) {
+    const traces::HostRecord& h = rank.host_records[i];
+    if (h.kind == traces::HostKind::annotation && !marks.contains(job.name(h.name))) return job.name(h.name);
+  }
+  return {};
+}
+
+/// Rows by layer, op and shapes in order of their first appearance; within those the longest first.
+void sort_variants(std::vector<KernelVariant>& rows) {
+  std::map<std::tuple<std::string_view, std::string_view, std::string_view>, std::size_t> place;
+  std::vector<std::pair<std::size_t, std::size_t>> order;
+  for (std::size_t i = 0; i < rows.size(); ++i)
+    order.emplace_back(place.emplace(std::tuple(rows[i].layer, rows[i].op, rows[i].shapes), place.size()).first->second,
+                       i);
+  std::ranges::stable_sort(order, [&](const auto& a, const auto& b) {
+    return a.first != b.first ? a.first < b.first : rows[a.second].device_time > rows[b.second].device_time;
+  });
+  std::vector<KernelVariant> out;
+  for (const auto& [group, i] : order) out.push_back(rows[i]);
+  rows = std::move(out);
+}
+
 }  // namespace
+
+std::vector<KernelVariant> kernel_variants(const traces::TraceJob& job, const traces::TraceRank& rank,
+                                           std::int64_t begin, std::int64_t end) {
+  std::set<std::string, std::less<>> marks;
+  for (const traces::TraceStep& s : rank.steps) marks.insert(s.name);
+  WorkCache work(job);
+  std::vector<const traces::DeviceRecord*> kernels;
+  for (const traces::DeviceRecord& d : rank.device_records) {
+    if (d.start_ns >= begin && d.start_ns < end && d.kind == traces::DeviceRecordKind::kernel) kernels.push_back(&d);
+  }
+  std::ranges::stable_sort(kernels, {}, &traces::DeviceRecord::start_ns);
+  std::map<std::tuple<std::string_view, NameId, std::uint32_t, NameId>, std::size_t> place;
+  std::vector<KernelVariant> out;
+  for (const traces::DeviceRecord* d : kernels) {
+    const std::uint32_t op = counted_op(rank, d->op, work);
+    const traces::HostRecord* host = op == traces::kNone ? nullptr : &rank.host_records[op];
+    const std::string_view layer = layer_of(job, rank, d->op, marks);
+    const std::uint32_t inputs = host == nullptr ? traces::kNone : host->inputs;
+    const NameId name = host == nullptr ? NameId() : host->name;
+    const auto [at, fresh] = place.emplace(std::tuple(layer, name, inputs, d->name), out.size());
+    if (fresh) {
+      out.push_back({std::string(layer),
+                     host == nullptr ? "" : std::string(job.name(host->name)),
+                     inputs == traces::kNone ? "" : shapes_text(job.inputs[inputs]),
+                     std::string(job.name(d->name)),
+                     0,
+                     0,
+                     {}});
+    }
+    KernelVariant& v = out[at->second];
+    ++v.calls;
+    v.device_time += d->duration_ns;
+    if (d->geometry != traces::kNone) v.occupancy.add(d->duration_ns, job.geometries[d->geometry]);
+  }
+  return merge_variants({}, out);
+}
+
+/// Inputs that differ only in what shapes_text leaves out become one row.
+std::vector<KernelVariant> merge_variants(std::vector<KernelVariant> a, const std::vector<KernelVariant>& b) {
+  using Key = std::tuple<std::string, std::string, std::string, std::string>;
+  std::map<Key, std::size_t> place;
+  for (std::size_t i = 0; i < a.size(); ++i) place.emplace(Key(a[i].layer, a[i].op, a[i].shapes, a[i].kernel), i);
+  for (const KernelVariant& v : b) {
+    const auto [at, fresh] = place.emplace(Key(v.layer, v.op, v.shapes, v.kernel), a.size());
+    if (fresh) {
+      a.push_back(v);
+      continue;
+    }
+    KernelVariant& to = a[at->second];
+    to.calls += v.calls;
+    to.device_time += v.device_time;
+    to.occupancy.add(v.occupancy);
+  }
+  sort_variants(a);
+  return a;
+}
 
 std::vector<OpRate> op_rates(const traces::TraceJob& job, const traces::TraceRank& rank, std::int64_t begin,
                              std::int64_t end) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sim/profile/collective_table.hpp"
+#include "sim/profile/gpu_use.hpp"
 #include "sim/profile/host_overheads.hpp"
 #include "sim/profile/op_rates.hpp"
 #include "sim/profile/step_split.hpp"
@@ -23,28 +24,34 @@ RecordCounts counts_of(const traces::TraceRank& rank) {
   return c;
 }
 
-RankProfile profile_of(const traces::TraceJob& job, const traces::TraceRank& rank) {
+RankProfile profile_of(const traces::TraceJob& job, const traces::TraceRank& rank, const ProfileOptions& options) {
   RankProfile p;
   p.rank = rank.rank;
   p.records = counts_of(rank);
   profile_steps(rank, p);
   if (p.steps.empty()) return p;
+  const GpuUse use(job, rank);
+  for (StepProfile& s : p.steps) use.fill(s);
+  use.fill(p.whole);
   // Device work of the last step may end after its mark on the host, so the tables go on to the end of the trace.
   const std::int64_t begin = p.steps.front().step.start_ns;
   const std::int64_t host_end = p.steps.back().step.end_ns;
   const std::int64_t end = std::max(host_end, p.whole.step.end_ns) + 1;
   p.overheads = host_overheads(rank, begin, host_end);
+  p.profiler = profiler_cost(rank, p, options);
+  p.corrected = host_overheads(rank, begin, host_end, p.profiler.per_record);
   p.tree = work_tree(job, rank, begin, end);
   p.kernels = kernel_table(job, rank, begin, end);
   p.ops = op_rates(job, rank, begin, end);
+  p.variants = kernel_variants(job, rank, begin, end);
   return p;
 }
 
 }  // namespace
 
-Result<Profile> make_profile(const traces::TraceJob& job) {
+Result<Profile> make_profile(const traces::TraceJob& job, const ProfileOptions& options) {
   Profile out;
-  for (const traces::TraceRank& rank : job.ranks) out.ranks.push_back(profile_of(job, rank));
+  for (const traces::TraceRank& rank : job.ranks) out.ranks.push_back(profile_of(job, rank, options));
   const bool timed = std::ranges::any_of(job.ranks, [](const traces::TraceRank& r) { return r.has_times; });
   if (!timed) {
     return Error{"found " + (job.ranks.empty() ? std::string("no trace") : job.ranks.front().format) +

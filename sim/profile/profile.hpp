@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/result.hpp"
+#include "traces/stacks/host_stacks.hpp"
 #include "traces/trace.hpp"
 
 namespace distsim::profile {
@@ -30,6 +31,20 @@ struct GapSummary {
   std::int64_t waiting_for_host = 0;  ///< part of `total` before a record whose launch began only after the gap did
 };
 
+/// How full the GPU's multiprocessors (SMs) were while kernels ran, as the profiler estimates it for each launch.
+struct Occupancy {
+  std::int64_t kernel_time = 0;  ///< of the kernels that both are recorded for
+  double sm_time = 0;            ///< ns: time x share of the SMs that got a block, min(1, blocks per SM)
+  double warp_time = 0;          ///< ns: time x resident warps over the most that fit
+  void add(const Occupancy& other);
+  void add(std::int64_t time, const traces::KernelGeometry& geometry);
+};
+
+/// Bytes that the framework's allocator held, on the device with the highest peak; -1 unknown.
+struct MemoryUse {
+  std::int64_t begin = -1, peak = -1, end = -1;
+};
+
 struct StepProfile {
   traces::TraceStep step;
   TimeSplit split;
@@ -39,6 +54,10 @@ struct StepProfile {
       -1;  ///< from the first device record launched in this step to that of the next; -1: no next, or no device work
   std::uint32_t kernels = 0;   ///< that start in the window
   std::uint32_t launches = 0;  ///< runtime calls that launch a kernel, graph, copy or memset, and start in the window
+  Occupancy occupancy;         ///< of the kernels that start in the window
+  MemoryUse memory;
+  std::int64_t profiler = 0;       ///< in which the profiler was at work itself
+  std::int64_t profiler_idle = 0;  ///< part of it while the GPU was idle
 };
 
 /// Host overheads of an operator, after Lin et al., "Building a Performance Model for Deep Learning Recommendation
@@ -71,6 +90,23 @@ struct KernelSummary {
   std::uint64_t calls = 0;
   std::int64_t total = 0, shortest = 0, longest = 0;
   std::int64_t bytes = 0;  ///< copied or set, where recorded
+  Occupancy occupancy;
+};
+
+/// One kernel as one op launched it for one set of shapes, within a layer: libraries choose kernels by shape.
+struct KernelVariant {
+  std::string layer;  ///< innermost annotation that marks no step; empty: none
+  std::string op, shapes, kernel;
+  std::uint64_t calls = 0;
+  std::int64_t device_time = 0;
+  Occupancy occupancy;
+};
+
+/// What recording cost, from an iteration time without it or from a cost given for each record.
+struct ProfilerCost {
+  std::int64_t with = -1, without = -1;  ///< iteration; -1: not given
+  double records_per_step = 0;           ///< of the host
+  double per_record = 0;                 ///< ns; 0: not known
 };
 
 /// One op with one set of shapes.
@@ -94,9 +130,12 @@ struct RankProfile {
   bool steps_marked = false;
   StepProfile whole;  ///< the device-active window (the host's where nothing ran on a device)
   HostOverheads overheads;
-  std::vector<WorkNode> tree;          ///< preorder; the longest first among siblings
-  std::vector<KernelSummary> kernels;  ///< longest total first
-  std::vector<OpRate> ops;             ///< longest device time first
+  ProfilerCost profiler;
+  HostOverheads corrected;              ///< overheads less profiler.per_record for each host record inside
+  std::vector<WorkNode> tree;           ///< preorder; the longest first among siblings
+  std::vector<KernelSummary> kernels;   ///< longest total first
+  std::vector<OpRate> ops;              ///< longest device time first
+  std::vector<KernelVariant> variants;  ///< by layer in order of appearance, then op, shapes; the longest kernel first
 };
 
 /// Collectives of one kind, group and size.
@@ -128,9 +167,15 @@ struct Profile {
   std::vector<RankProfile> ranks;
   std::vector<CollectiveSummary> collectives;
   std::vector<RankStanding> standing;  ///< empty with one rank
+  traces::HostStacks host;             ///< of a profiler of the host beside the trace; no functions: none was given
+};
+
+struct ProfileOptions {
+  std::int64_t unprofiled_ns = 0;  ///< iteration time measured without the profiler; 0: not known
+  std::int64_t record_ns = 0;      ///< what the profiler adds to each host record; 0: not known
 };
 
 /// Errors: no rank has times.
-Result<Profile> make_profile(const traces::TraceJob& job);
+Result<Profile> make_profile(const traces::TraceJob& job, const ProfileOptions& options = {});
 
 }  // namespace distsim::profile

@@ -8,6 +8,7 @@
 
 #include "base/text/printable.hpp"
 #include "sim/profile/collective_table.hpp"
+#include "sim/profile/gpu_use.hpp"
 #include "sim/profile/host_overheads.hpp"
 #include "sim/profile/op_rates.hpp"
 #include "sim/profile/step_split.hpp"
@@ -74,6 +75,12 @@ void add_part(StepProfile& to, const StepProfile& from) {
   to.gaps.waiting_for_host += from.gaps.waiting_for_host;
   to.kernels += from.kernels;
   to.launches += from.launches;
+  to.occupancy.add(from.occupancy);
+  if (to.memory.begin < 0) to.memory.begin = from.memory.begin;
+  to.memory.peak = std::max(to.memory.peak, from.memory.peak);
+  if (from.memory.end >= 0) to.memory.end = from.memory.end;
+  to.profiler += from.profiler;
+  to.profiler_idle += from.profiler_idle;
 }
 
 void add(KernelSummary& to, const KernelSummary& from) {
@@ -86,6 +93,7 @@ void add(KernelSummary& to, const KernelSummary& from) {
   to.shortest = std::min(to.shortest, from.shortest);
   to.longest = std::max(to.longest, from.longest);
   to.bytes += from.bytes;
+  to.occupancy.add(from.occupancy);
 }
 
 void add(OpRate& to, const OpRate& from) {
@@ -148,6 +156,9 @@ void Pieces::add_slice(traces::TraceJob job, const traces::TraceSlice& s) {
   if (!keep_steps_) rank.steps.clear();
   RankProfile piece;
   profile_steps_within(rank, slice.begin, slice.end, piece);
+  const GpuUse use(job, rank);
+  for (StepProfile& step : piece.steps) use.fill(step);
+  use.fill(piece.whole);
   Window tables = slice,
          host = {std::max(slice.begin, piece.whole.step.start_ns), std::min(slice.end, piece.whole.step.end_ns)};
   if (keep_steps_) {
@@ -158,6 +169,7 @@ void Pieces::add_slice(traces::TraceJob job, const traces::TraceSlice& s) {
   rank_.tree = merge_trees(rank_.tree, work_tree(job, rank, tables.begin, tables.end));
   for (const KernelSummary& k : kernel_table(job, rank, tables.begin, tables.end)) add(kernels_[{k.name, k.kind}], k);
   for (const OpRate& o : op_rates(job, rank, tables.begin, tables.end)) add(ops_[{o.name, o.shapes}], o);
+  rank_.variants = merge_variants(std::move(rank_.variants), kernel_variants(job, rank, tables.begin, tables.end));
   count_records(rank, slice);
   if (out_.slices == 0) {
     out_.job.epoch_ns = job.epoch_ns;

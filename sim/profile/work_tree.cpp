@@ -144,6 +144,7 @@ std::vector<KernelSummary> kernel_table(const traces::TraceJob& job, const trace
     k.shortest = std::min(k.shortest, d.duration_ns);
     k.longest = std::max(k.longest, d.duration_ns);
     k.bytes += std::max<std::int64_t>(0, d.bytes);
+    if (d.geometry != traces::kNone) k.occupancy.add(d.duration_ns, job.geometries[d.geometry]);
   }
   std::vector<KernelSummary> out;
   for (auto& [key, k] : table) out.push_back(std::move(k));

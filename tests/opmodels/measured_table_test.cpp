@@ -101,10 +101,10 @@ struct Calibrated {
 Calibrated calibrate(const std::string& csv) {
   std::istringstream in(csv);
   const OpModels models = *OpModels::create(measured_devices().at("A100-SXM4-80GB"));
-  CalibrationCount count;
-  auto table = calibrate_ops(
-      in, "rows.csv", models, [](std::string_view gpu) { return gpu == "A100-SXM4-80GB"; }, count);
-  return {std::move(table), count};
+  OpCalibration calibration(models, [](std::string_view gpu) { return gpu == "A100-SXM4-80GB"; });
+  const Result<void> added = calibration.add(in, "rows.csv");
+  if (!added) return {added.error(), calibration.count()};
+  return {calibration.table(), calibration.count()};
 }
 
 TEST(Calibration, TakesTheMeanOfRowsOfOneOpAndLeavesOutWhatItCannotUse) {

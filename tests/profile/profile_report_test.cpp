@@ -34,7 +34,8 @@ TEST_F(ProfileReportTest, EveryTableIsCsv) {
     ASSERT_TRUE(csv.ok()) << csv.error().text();
     std::size_t rows = 0;
     for (auto row = csv->next(); row.ok() && row->has_value(); row = csv->next()) ++rows;
-    EXPECT_EQ(rows == 0, name == "ranks") << name;  // one rank has nobody to be compared with
+    // One rank has nobody to be compared with, and no stacks of the host were given.
+    EXPECT_EQ(rows == 0, name == "ranks" || name == "host") << name;
   }
   EXPECT_FALSE(report::parse_profile_table("step").ok());
 }

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <fstream>
 
+#include "base/file.hpp"
 #include "trace_samples.hpp"
 #include "traces/trace_reader.hpp"
 
@@ -90,6 +91,15 @@ TEST_F(DamagedFormats, NsysCutAndFlipped) {
   EXPECT_GT(bytes.size(), 4096u);
   cut_anywhere("t.sqlite", bytes, 211);
   flip_everywhere("t.sqlite", bytes, 101);
+}
+
+TEST_F(DamagedFormats, NvprofFlippedAndAbsurd) {
+  const std::string formats = test::root() + "/tests/traces/data/formats/";
+  const std::string csv = read_file(formats + "nvprof.csv", 1 << 20).value(),
+                    database = read_file(formats + "nvprof.nvvp", 1 << 20).value();
+  flip_everywhere("n.csv", csv);
+  flip_everywhere("n.nvvp", database, 7);
+  test::for_each_absurd_number(csv, csv.find("221.264"), [&](const std::string& spoiled) { reads("n.csv", spoiled); });
 }
 
 TEST_F(DamagedFormats, AbsurdNumbers) {

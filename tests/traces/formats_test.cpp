@@ -10,7 +10,7 @@
 #include "kineto_text.hpp"
 #include "test_data.hpp"
 #include "traces/job_assembly.hpp"
-#include "traces/nsight/gputrace_reader.hpp"
+#include "traces/build/nvtx_text.hpp"
 #include "traces/nsight/nsys_report.hpp"
 #include "traces/trace_reader.hpp"
 

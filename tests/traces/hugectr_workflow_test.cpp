@@ -102,20 +102,6 @@ TEST_F(Hugectr, SecondGenerationTakesLayersFromTheList) {
   EXPECT_EQ(read_hugectr_profile(path, *events)->timeline.at(0).at(0)[0].label, "BottomMLP.fc2.fused.fprop");
 }
 
-/// Medians of the iteration (3) and of fprop on both devices (0.3 and 0.6: mean 0.45, maximum 0.6); the GEMM within
-/// fprop is not counted again.
-TEST_F(Hugectr, ScalingStacksOuterEventsOnly) {
-  const auto host = read_hugectr_profile(file("luna-1.prof.json", kFirstGeneration));
-  const HugectrRun run = hugectr_run("one node", {*host});
-  EXPECT_DOUBLE_EQ(run.iteration_ms, 3);
-  ASSERT_EQ(run.labels.size(), 1u);
-  EXPECT_EQ(run.labels[0].label, "fc1.fprop");
-  EXPECT_NEAR(run.labels[0].mean_ms, 0.45, 1e-12);
-  EXPECT_NEAR(run.labels[0].max_ms, 0.6, 1e-12);
-  EXPECT_EQ(hugectr_scaling_csv({run}),
-            "run,label,mean_ms,max_ms\none node,iteration,3.000,3.000\none node,fc1.fprop,0.450,0.600\n");
-}
-
 std::size_t count(const std::string& text, const std::string& what) {
   std::size_t n = 0;
   for (std::size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++n;
@@ -132,7 +118,8 @@ TEST_F(Hugectr, ChartsAreSvgWithEveryEvent) {
       << timeline;
   EXPECT_NE(timeline.find("luna-1 device 1 stream 1"), std::string::npos);
   EXPECT_NE(timeline.find("Whole Iteration"), std::string::npos);
-  const std::string scaling = hugectr_scaling_svg({hugectr_run("a", {*host}), hugectr_run("b", {*host})});
+  const std::string scaling =
+      hugectr_scaling_svg({{"a", merge_hugectr_hosts({*host})}, {"b", merge_hugectr_hosts({*host})}});
   EXPECT_EQ(count(scaling, "iteration 3.000 ms"), 2u);
   EXPECT_EQ(count(scaling, "mean 0.450 ms"), 2u);
   EXPECT_EQ(count(scaling, "maximum 0.600 ms"), 2u);

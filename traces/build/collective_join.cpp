@@ -214,6 +214,7 @@ void align_clocks(TraceJob& job, std::int64_t tolerance_ns) {
     for (DeviceRecord& d : rank.device_records) d.start_ns -= shift;
     for (SyncRecord& s : rank.syncs) s.start_ns -= shift;
     for (MemoryRecord& m : rank.memory) m.start_ns -= shift;
+    for (ProfilerWork& w : rank.profiler_work) w.start_ns -= shift;
     for (TraceStep& s : rank.steps) {
       s.start_ns -= shift;
       s.end_ns -= shift;

@@ -101,7 +101,7 @@ std::uint32_t GeometryTable::intern(KernelGeometry geometry, std::string_view gr
 }
 
 std::uint32_t GeometryTable::intern(const KernelGeometry& geometry) {
-  std::string key(sizeof(std::uint32_t) * 7 + sizeof(std::uint64_t), '\0');
+  std::string key(sizeof(std::uint32_t) * 7 + sizeof(std::uint64_t) + sizeof(float) * 2, '\0');
   char* p = key.data();
   const auto put = [&p](const auto& v) {
     std::memcpy(p, &v, sizeof v);
@@ -111,6 +111,8 @@ std::uint32_t GeometryTable::intern(const KernelGeometry& geometry) {
   put(geometry.block);
   put(geometry.registers_per_thread);
   put(geometry.shared_memory);
+  put(geometry.blocks_per_sm);
+  put(geometry.occupancy);
   const auto [at, fresh] = known_.emplace(std::move(key), static_cast<std::uint32_t>(job_.geometries.size()));
   if (fresh) job_.geometries.push_back(geometry);
   return at->second;

@@ -138,6 +138,7 @@ void RankBuilder::leave_out_absurd(TraceRank& rank) {
   dropped += keep_in_all([&](std::size_t i) { return sane(devices_[i].start_ns, devices_[i].duration_ns); }, devices_,
                          device_keys_, device_collectives_);
   std::erase_if(memory_, [&](const MemoryInput& m) { return !sane(m.record.start_ns, 0); });
+  std::erase_if(profiler_work_, [&](const ProfilerWork& w) { return !sane(w.start_ns, w.duration_ns); });
   std::erase_if(syncs_, [&](const SyncInput& s) { return !sane(s.record.start_ns, s.record.duration_ns); });
   for (DeviceRecord& d : devices_) d.bytes = d.bytes > kMostBytesAtOnce ? -1 : std::max<std::int64_t>(-1, d.bytes);
   rank.notes.drop("records on more than " + std::to_string(kMostStreams) + " streams", beyond_streams_);
@@ -192,6 +193,7 @@ void RankBuilder::finish(TraceRank& rank) {
   join(rank, index, device_order);
   join_syncs(rank, index);
   place_memory(rank);
+  rank.profiler_work = std::move(profiler_work_);
   place_collectives(rank, device_order);
 }
 

@@ -52,6 +52,7 @@ class RankBuilder {
   void device(const DeviceInput& input);
   void sync(const SyncInput& input) { syncs_.push_back(input); }
   void memory(const MemoryInput& input) { memory_.push_back(input); }
+  void profiler_work(const ProfilerWork& work) { profiler_work_.push_back(work); }
   /// Keeps a collective; the index goes into HostInput::record.collective or DeviceInput::collective.
   std::uint32_t collective(TraceCollective collective);
   void thread_name(std::uint64_t process, std::uint64_t thread, std::string name);
@@ -102,6 +103,7 @@ class RankBuilder {
   std::vector<std::int32_t> device_collectives_;
   std::vector<SyncInput> syncs_;
   std::vector<MemoryInput> memory_;
+  std::vector<ProfilerWork> profiler_work_;
   std::vector<TraceCollective> collectives_;
   std::vector<TraceThread> threads_;
   std::vector<TraceStream> streams_;

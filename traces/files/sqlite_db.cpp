@@ -36,13 +36,20 @@ std::string_view SqliteRow::text(int column) const {
                           : std::string_view(bytes, static_cast<std::size_t>(sqlite3_column_bytes(statement_, column)));
 }
 
+std::string_view SqliteRow::blob(int column) const {
+  if (sqlite3_column_type(statement_, column) != SQLITE_BLOB) return {};
+  const auto* bytes = static_cast<const char*>(sqlite3_column_blob(statement_, column));
+  return bytes == nullptr ? std::string_view()
+                          : std::string_view(bytes, static_cast<std::size_t>(sqlite3_column_bytes(statement_, column)));
+}
+
 bool SqliteRow::is_null(int column) const { return sqlite3_column_type(statement_, column) == SQLITE_NULL; }
 
 void SqliteDb::Close::operator()(sqlite3* db) const { sqlite3_close_v2(db); }
 
 Error SqliteDb::failure() const {
   return Error{"found a damaged SQLite file (" + printable(sqlite3_errmsg(db_.get()), 100) +
-                   "), expected an Nsight Systems export",
+                   "), expected a report of nsys or nvprof",
                name_, ""};
 }
 
@@ -87,7 +94,7 @@ Result<SqliteDb> SqliteDb::from_bytes(const std::string& bytes, const std::strin
   // From here on the copy is SQLite's, also when this fails.
   if (sqlite3_deserialize(raw, "main", copy, size, size,
                           SQLITE_DESERIALIZE_FREEONCLOSE | SQLITE_DESERIALIZE_READONLY) != SQLITE_OK) {
-    return Error{"found a damaged SQLite file, expected an Nsight Systems export", name, ""};
+    return Error{"found a damaged SQLite file, expected a report of nsys or nvprof", name, ""};
   }
   return checked(std::move(db), name);
 }

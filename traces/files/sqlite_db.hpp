@@ -23,6 +23,7 @@ class SqliteRow {
   explicit SqliteRow(sqlite3_stmt* statement) : statement_(statement) {}
   std::int64_t integer(int column, std::int64_t absent = 0) const;  ///< `absent` for NULL and what is no number
   std::string_view text(int column) const;                          ///< "" for NULL; until the next row
+  std::string_view blob(int column) const;                          ///< "" for what is no blob; until the next row
   bool is_null(int column) const;
 
  private:

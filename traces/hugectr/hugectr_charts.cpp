@@ -5,7 +5,6 @@
 #include <cmath>
 #include <map>
 
-#include "base/text/csv.hpp"
 #include "base/text/markup.hpp"
 #include "base/text/printable.hpp"
 
@@ -88,11 +87,11 @@ double last_moment(const std::vector<HugectrHost>& hosts) {
 
 double height_of(const HugectrRun& run) {
   double mean = 0, most = 0;
-  for (const auto& l : run.labels) {
-    mean += l.mean_ms;
-    most += l.max_ms;
+  for (const auto& e : run.job.summaries) {
+    mean += e.outer ? e.mean_ms : 0;
+    most += e.outer ? e.max_ms : 0;
   }
-  return std::max({run.iteration_ms, mean, most});
+  return std::max({run.job.iteration_ms, mean, most});
 }
 
 }  // namespace
@@ -149,17 +148,19 @@ std::string hugectr_scaling_svg(const std::vector<HugectrRun>& runs) {
   for (std::size_t r = 0; r < runs.size(); ++r) {
     const HugectrRun& run = runs[r];
     const double x = kAxis + 20 + group * static_cast<double>(r);
-    svg.rect(x, kBase - run.iteration_ms * scale, kBarWidth - 4, run.iteration_ms * scale, "#888",
-             run.name + ": iteration " + number(run.iteration_ms) + " ms");
+    const double iteration = run.job.iteration_ms;
+    svg.rect(x, kBase - iteration * scale, kBarWidth - 4, iteration * scale, "#888",
+             run.name + ": iteration " + number(iteration) + " ms");
     double mean = 0, most = 0;
-    for (const auto& l : run.labels) {
-      mean += l.mean_ms;
-      most += l.max_ms;
-      svg.rect(x + kBarWidth, kBase - mean * scale, kBarWidth - 4, l.mean_ms * scale, colours.of(l.label),
-               l.label + ": mean " + number(l.mean_ms) + " ms");
-      svg.rect(x + 2 * kBarWidth, kBase - most * scale, kBarWidth - 4, l.max_ms * scale, colours.of(l.label),
-               l.label + ": maximum " + number(l.max_ms) + " ms");
-      if (std::find(legend.begin(), legend.end(), l.label) == legend.end()) legend.push_back(l.label);
+    for (const auto& e : run.job.summaries) {
+      if (!e.outer) continue;
+      mean += e.mean_ms;
+      most += e.max_ms;
+      svg.rect(x + kBarWidth, kBase - mean * scale, kBarWidth - 4, e.mean_ms * scale, colours.of(e.label),
+               e.label + ": mean " + number(e.mean_ms) + " ms");
+      svg.rect(x + 2 * kBarWidth, kBase - most * scale, kBarWidth - 4, e.max_ms * scale, colours.of(e.label),
+               e.label + ": maximum " + number(e.max_ms) + " ms");
+      if (std::find(legend.begin(), legend.end(), e.label) == legend.end()) legend.push_back(e.label);
     }
     const std::array<const char*, 3> what{"iteration", "mean", "max"};
     for (std::size_t b = 0; b < what.size(); ++b)
@@ -172,15 +173,6 @@ std::string hugectr_scaling_svg(const std::vector<HugectrRun>& runs) {
     svg.text(right + 26, y + 9, legend[i]);
   }
   return svg.finish(right + kLegend, std::max(kBase + 44, kTop + 16 * static_cast<double>(legend.size()) + 10));
-}
-
-std::string hugectr_scaling_csv(const std::vector<HugectrRun>& runs) {
-  std::string out = csv_line({"run", "label", "mean_ms", "max_ms"});
-  for (const HugectrRun& run : runs) {
-    out += csv_line({run.name, "iteration", number(run.iteration_ms), number(run.iteration_ms)});
-    for (const auto& l : run.labels) out += csv_line({run.name, l.label, number(l.mean_ms), number(l.max_ms)});
-  }
-  return out;
 }
 
 }  // namespace distsim::traces

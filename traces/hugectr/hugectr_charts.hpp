@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "traces/hugectr/hugectr_profile.hpp"
+#include "traces/hugectr/hugectr_merge.hpp"
 
 namespace distsim::traces {
 
@@ -13,10 +13,8 @@ namespace distsim::traces {
 /// below it. The last row is the whole iteration, as long as the slowest host's (median).
 std::string hugectr_timeline_svg(const std::vector<HugectrHost>& hosts);
 
-/// Three bars for each run: the iteration, the events' means stacked, and their maxima stacked.
+/// Three bars for each run: the iteration, the events' means stacked, and their maxima stacked. Events within others are
+/// left out: their time is in their parents'.
 std::string hugectr_scaling_svg(const std::vector<HugectrRun>& runs);
-
-/// The same as a table: run,label,mean_ms,max_ms; a run's first row is its iteration.
-std::string hugectr_scaling_csv(const std::vector<HugectrRun>& runs);
 
 }  // namespace distsim::traces

@@ -125,6 +125,7 @@ Result<HugectrHost> read_hugectr_profile(const std::string& path, const std::vec
     e.median_duration_ms = median(durations);
     e.start_ms = mean(starts);
     e.median_start_ms = median(starts);
+    e.repetitions = static_cast<std::uint32_t>(std::min(durations.size(), starts.size()));
     const std::int64_t device = f.integer("device_id");
     const std::string handle = f.text("stream");
     TRY(f.check());
@@ -161,35 +162,6 @@ std::string hugectr_timeline_json(const std::vector<HugectrHost>& hosts) {
     out.push_back(std::move(h));
   }
   return out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
-}
-
-HugectrRun hugectr_run(const std::string& name, const std::vector<HugectrHost>& hosts) {
-  struct Sum {
-    double total = 0, most = 0, first = 0;
-    std::size_t count = 0;
-  };
-  std::map<std::string, Sum> sums;
-  HugectrRun run;
-  run.name = name;
-  for (const HugectrHost& host : hosts) {
-    run.iteration_ms += host.median_iter_time_ms / static_cast<double>(hosts.size());
-    for (const auto& [device, by_stream] : host.timeline) {
-      for (const auto& [stream, events] : by_stream) {
-        for (const HugectrTimedEvent& e : events) {
-          if (e.level > 0) continue;
-          Sum& s = sums[e.label];
-          s.first = s.count == 0 ? e.median_start_ms : std::min(s.first, e.median_start_ms);
-          s.total += e.median_duration_ms;
-          s.most = std::max(s.most, e.median_duration_ms);
-          ++s.count;
-        }
-      }
-    }
-  }
-  for (const auto& [label, s] : sums) run.labels.push_back({label, s.total / static_cast<double>(s.count), s.most});
-  std::stable_sort(run.labels.begin(), run.labels.end(),
-                   [&](const auto& a, const auto& b) { return sums[a.label].first < sums[b.label].first; });
-  return run;
 }
 
 }  // namespace distsim::traces

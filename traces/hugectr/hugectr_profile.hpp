@@ -23,7 +23,8 @@ struct HugectrTimedEvent {
   std::int64_t start_index = 0, end_index = 0;         ///< order in which start and stop were first met
   double duration_ms = 0, start_ms = 0;                ///< means
   double median_duration_ms = 0, median_start_ms = 0;  ///< what the charts show
-  std::uint32_t level = 0;  ///< events of the same stream that hold this one, by their indices
+  std::uint32_t level = 0;        ///< events of the same stream that hold this one, by their indices
+  std::uint32_t repetitions = 0;  ///< that were timed
 };
 
 struct HugectrHost {
@@ -42,19 +43,5 @@ Result<HugectrHost> read_hugectr_profile(const std::string& path, const std::vec
 /// "end_index": .., "avg_measured_time_ms": .., "avg_iter_start_to_event_start_time_ms": ..}]}}}], and beside each
 /// average its median.
 std::string hugectr_timeline_json(const std::vector<HugectrHost>& hosts);
-
-/// A run of the scaling chart: mean over hosts of the iteration time, and by label the mean and the maximum of its
-/// duration over hosts, devices and streams (of medians over the repetitions, both). Events within others are left out:
-/// their time is in their parents'.
-struct HugectrRun {
-  std::string name;
-  double iteration_ms = 0;
-  struct Label {
-    std::string label;
-    double mean_ms = 0, max_ms = 0;
-  };
-  std::vector<Label> labels;  ///< in order of their first start
-};
-HugectrRun hugectr_run(const std::string& name, const std::vector<HugectrHost>& hosts);
 
 }  // namespace distsim::traces

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <map>
 
+#include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
 #include "traces/build/collective_text.hpp"
 #include "traces/build/rank_builder.hpp"
@@ -96,6 +97,7 @@ class Reader : public JsonHandler {
 
  private:
   void add(const dom::element& event);
+  void note_unfinished(TraceNotes& notes) const;
 
   const TraceFile& file_;
   TraceJob& job_;
@@ -103,6 +105,7 @@ class Reader : public JsonHandler {
   std::string host_;
   std::vector<std::int64_t> iterations_;
   std::map<std::uint32_t, RankBuilder> builders_;
+  std::map<std::size_t, std::uint64_t> repetitions_;  ///< events by how often they were timed
   std::uint64_t broken_ = 0, no_times_ = 0;
   bool layers_ = false;
 };
@@ -134,7 +137,18 @@ void Reader::add(const dom::element& event) {
     ++broken_;
     return;
   }
+  ++repetitions_[measured.size()];
   builders_.try_emplace(input.device, job_).first->second.device(input);
+}
+
+/// The profiler stops once every event was timed as often as it was asked to.
+void Reader::note_unfinished(TraceNotes& notes) const {
+  if (repetitions_.size() < 2) return;
+  std::uint64_t all = 0;
+  for (const auto& [times, events] : repetitions_) all += events;
+  notes.assume(std::to_string(all - repetitions_.rbegin()->second) + " of " + counted(all, "event") +
+               " were timed fewer than " + counted(repetitions_.rbegin()->first, "time") +
+               ": the run ended before the recording did");
 }
 
 Result<std::vector<ReadRank>> Reader::finish(const JsonStreamEnd& end) {
@@ -172,6 +186,7 @@ Result<std::vector<ReadRank>> Reader::finish(const JsonStreamEnd& end) {
     if (out.empty()) {
       r.rank.notes.drop("unreadable events", broken_);
       r.rank.notes.drop("events without times", no_times_);
+      note_unfinished(r.rank.notes);
       if (!end.complete) {
         r.rank.notes.assume("the file is truncated; everything before that point is used");
         r.rank.notes.miss("the rest of a file that is cut off");

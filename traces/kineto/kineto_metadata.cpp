@@ -139,6 +139,7 @@ void KinetoMetadata::finish(ReadRank& out) {
   for (DeviceRecord& r : rank.device_records) r.start_ns += base;
   for (SyncRecord& r : rank.syncs) r.start_ns += base;
   for (MemoryRecord& r : rank.memory) r.start_ns += base;
+  for (ProfilerWork& r : rank.profiler_work) r.start_ns += base;
   out.rank_known = rank_known_;
   out.world_size = static_cast<std::uint32_t>(world_);
   if (rank_known_) rank.rank = static_cast<std::uint32_t>(rank_);

@@ -74,6 +74,8 @@ const KeyTable<KinetoArgs>& arg_keys() {
                                  {"block", &A::block},
                                  {"registers per thread", &A::registers},
                                  {"shared memory", &A::shared_memory},
+                                 {"blocks per SM", &A::blocks_per_sm},
+                                 {"est. achieved occupancy %", &A::occupancy},
                                  {"Input Dims", &A::dims},
                                  {"Input dims", &A::dims},
                                  {"Input type", &A::types},

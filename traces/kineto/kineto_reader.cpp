@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <unordered_map>
 
 #include "base/text/counted.hpp"
@@ -49,6 +50,15 @@ CopyDirection direction_of(std::string_view name, std::string_view kind) {
   return CopyDirection::unknown;
 }
 
+constexpr float kMostBlocks = 4e9F;  // of a grid, on one SM
+
+/// A number of an argument; -1: none, or not within [0, most].
+float figure_of(KinetoText text, float most) {
+  float value = -1;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size() && value >= 0 && value <= most ? value : -1;
+}
+
 class Reader : public JsonHandler {
  public:
   Reader(const std::string& path, const TraceOptions& options, TraceJob& job)
@@ -79,6 +89,7 @@ class Reader : public JsonHandler {
   void device_event(const KinetoEvent& e, Role role, std::int64_t start, std::int64_t duration);
   void sync_event(const KinetoEvent& e, std::int64_t start, std::int64_t duration);
   void memory_event(const KinetoEvent& e);
+  void profiler_event(const KinetoEvent& e);
   bool times(const KinetoEvent& e, std::int64_t& start, std::int64_t& duration);
   NameId name(std::string_view raw);
   std::uint32_t geometry(const KinetoArgs& args);
@@ -134,6 +145,7 @@ void Reader::event(const KinetoEvent& e) {
     ++python_;
     return;
   }
+  if (is_profiler_work(e)) return profiler_event(e);
   if (!is_record(role, options_.keep_python)) {
     if (e.category != "Trace") {
       const std::string what = e.category.empty() ? "events without a category" : printable(e.category, 40) + " events";
@@ -251,9 +263,19 @@ void Reader::memory_event(const KinetoEvent& e) {
   builder_.memory(m);
 }
 
+void Reader::profiler_event(const KinetoEvent& e) {
+  ProfilerWork work;
+  if (!times(e, work.start_ns, work.duration_ns)) return;
+  if (options_.slice && !options_.slice->has_host(work.start_ns, work.start_ns + work.duration_ns)) return;
+  builder_.profiler_work(work);
+}
+
 std::uint32_t Reader::geometry(const KinetoArgs& a) {
   if (a.grid.empty()) return kNone;
   KernelGeometry g;
+  g.blocks_per_sm = figure_of(a.blocks_per_sm, kMostBlocks);
+  g.occupancy = figure_of(a.occupancy, 100);
+  if (g.occupancy >= 0) g.occupancy /= 100;
   g.registers_per_thread = static_cast<std::uint32_t>(unsigned_of(a.registers));
   g.shared_memory = unsigned_of(a.shared_memory);
   return geometries_.intern(g, a.grid, a.block);

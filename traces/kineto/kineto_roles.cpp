@@ -66,6 +66,13 @@ KinetoRole role_of(const KinetoEvent& e) {
   return role == Role::op && annotation_name(e.name) ? Role::annotation : role;
 }
 
+bool is_profiler_work(const KinetoEvent& e) {
+  if (e.category != "overhead") return false;
+  const auto has = [&e](std::string_view word) { return e.name.find(word) != std::string_view::npos; };
+  return has("Buffer Flush") || has("Buffer Request") || has("Instrumentation") || has("Resource") ||
+         has("UVM Activity");
+}
+
 bool is_record(KinetoRole role, bool keep_python) {
   switch (role) {
     case Role::python:

@@ -23,6 +23,9 @@ enum class KinetoRole : std::uint8_t {
 /// categories, but names two processes. Python frames of layers ("nn.Module: Conv2d_3") are annotations.
 KinetoRole role_of(const KinetoEvent& e);
 
+/// Of the events of category "overhead": what costs time only because a profiler runs, unlike the loading of functions.
+bool is_profiler_work(const KinetoEvent& e);
+
 /// True for roles that become a record of the host or of a device.
 bool is_record(KinetoRole role, bool keep_python);
 

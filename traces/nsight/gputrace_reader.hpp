@@ -19,7 +19,4 @@ inline constexpr TraceFormat kGputraceCsv{
     .read = read_gputrace,
 };
 
-/// The fields of a line; quotes around a field are taken off, doubled ones undone.
-std::vector<std::string> split_csv_line(std::string_view line);
-
 }  // namespace distsim::traces

@@ -1,4 +1,5 @@
 // Tables of the host: runtime calls, NVTX ranges, synchronisations.
+#include "traces/build/nvtx_text.hpp"
 #include "traces/build/op_inputs.hpp"
 #include "traces/nsight/nsys_report.hpp"
 
@@ -123,28 +124,6 @@ Result<void> read_syncs(NsysReport& report) {
 }
 
 }  // namespace
-
-NvtxText nvtx_text(std::string_view text) {
-  NvtxText out;
-  out.name = text;
-  const std::size_t op = text.find(", op_id = "), seq = text.find(", seq = ");
-  if (op == std::string_view::npos && seq == std::string_view::npos) return out;
-  out.is_op = true;
-  out.name = text.substr(0, std::min(op, seq));
-  constexpr std::string_view kSizes = ", sizes = ";
-  const std::size_t sizes = text.find(kSizes);
-  if (sizes == std::string_view::npos) return out;
-  const std::string_view rest = text.substr(sizes + kSizes.size());
-  int depth = 0;
-  for (std::size_t i = 0; i < rest.size(); ++i) {
-    if (rest[i] == '[') ++depth;
-    if (rest[i] == ']' && --depth == 0) {
-      out.sizes = rest.substr(0, i + 1);
-      break;
-    }
-  }
-  return out;
-}
 
 Result<void> read_nsys_host_work(NsysReport& report) {
   TRY(read_calls(report));

@@ -4,6 +4,7 @@
 
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
+#include "traces/build/nvtx_text.hpp"
 #include "traces/nsight/nsys_reader.hpp"
 
 namespace distsim::traces {
@@ -23,10 +24,14 @@ std::uint32_t nsys_device(std::int64_t recorded) {
 }
 
 Result<void> NsysReport::read_header() {
+  if (db_.has("StringTable") && !db_.has("StringIds"))
+    return Error{"found a file of nvprof, expected an export of nsys", file_.path, ""};
   if (!db_.has("META_DATA_EXPORT") && !db_.has("CUPTI_ACTIVITY_KIND_KERNEL") &&
       !db_.has("CUPTI_ACTIVITY_KIND_RUNTIME") && !db_.has("NVTX_EVENTS")) {
     return Error{"found a SQLite file without the tables of Nsight Systems, expected an export of nsys", file_.path,
-                 "write one with `nsys export --type sqlite`"};
+                 file_.path.find("dlprof") != std::string::npos
+                     ? "DLProf leaves the timeline in nsys_profile.sqlite beside its own database: read that one"
+                     : "write one with `nsys export --type sqlite`"};
   }
   TRY(db_.each_row("META_DATA_EXPORT", {"name", "value"}, [this](const SqliteRow& r) {
     if (r.text(0) == "EXPORT_SCHEMA_VERSION") schema_ = printable(r.text(1), 20);
@@ -101,8 +106,10 @@ void NsysReport::add_device(const DeviceInput& input, std::int64_t device, std::
 
 Result<void> NsysReport::check_ranks() const {
   if (builders_.empty())
-    return Error{"found no CUDA kernel or copy in the report, expected GPU activity", file_.path,
-                 "record with `nsys profile --trace cuda,nvtx`"};
+    return Error{
+        "found no CUDA kernel or copy in the report, expected GPU activity", file_.path,
+        "record with `nsys profile --trace cuda,nvtx`; with --capture-range=cudaProfilerApi the program must call "
+        "cudaProfilerStart"};
   if (strings_.empty())
     return Error{"found no names in the table StringIds, expected those of the kernels", file_.path,
                  "is the export complete? Write it again with `nsys export --type sqlite`"};
@@ -128,6 +135,15 @@ void NsysReport::add_notes(TraceNotes& notes) const {
   if (devices_.empty()) notes.assume("the report does not name its GPUs");
 }
 
+void NsysReport::note_shared_gpu(std::uint32_t gpu, TraceNotes& notes) const {
+  const auto processes =
+      std::ranges::count_if(builders_, [gpu](const auto& entry) { return entry.first.first == gpu; });
+  if (processes > 1)
+    notes.assume(counted(static_cast<std::uint64_t>(processes), "process", "processes") + " used GPU " +
+                 std::to_string(gpu) +
+                 ", each taken for a rank: a process left over from an earlier run would slow the others");
+}
+
 std::vector<ReadRank> NsysReport::finish() {
   std::vector<ReadRank> out;
   for (auto& [key, builder] : builders_) {
@@ -140,6 +156,8 @@ std::vector<ReadRank> NsysReport::finish() {
     r.rank.devices.push_back(device != devices_.end() ? *device : TraceDevice{gpu, "", 0, 0});
     if (out.empty()) add_notes(r.rank.notes);
     builder.finish(r.rank);
+    note_missing_ranges(r.rank);
+    note_shared_gpu(gpu, r.rank.notes);
     out.push_back(std::move(r));
   }
   return out;

@@ -47,6 +47,7 @@ class NsysReport {
   Result<void> read_devices();
   RankBuilder* rank_for(std::uint32_t device, std::uint64_t process);
   void add_notes(TraceNotes& notes) const;
+  void note_shared_gpu(std::uint32_t gpu, TraceNotes& notes) const;
 
   /// (GPU, process) orders the ranks.
   using RankKey = std::pair<std::uint32_t, std::uint64_t>;
@@ -73,14 +74,5 @@ Result<void> read_nsys_device_work(NsysReport& report);
 
 /// Runtime calls, NVTX ranges and synchronisations. REQUIRES: device work was read, which makes the ranks.
 Result<void> read_nsys_host_work(NsysReport& report);
-
-struct NvtxText {
-  std::string_view name;
-  std::string_view sizes;  ///< "[[8, 3], [4]]" where the text holds them
-  bool is_op = false;      ///< written by PyTorch's emit_nvtx
-};
-
-/// "aten::mul, op_id = 322567, seq = 12, sizes = [[8, 3], [4]]" -> name aten::mul; any other text is a name as it is.
-NvtxText nvtx_text(std::string_view text);
 
 }  // namespace distsim::traces

@@ -8,9 +8,12 @@
 #include <memory>
 
 #include "base/file.hpp"
+#include "base/folder_files.hpp"
 #include "base/output.hpp"
+#include "base/text/printable.hpp"
 #include "opmodels/learned/training_rows.hpp"
 #include "opmodels/measured/op_calibration.hpp"
+#include "opmodels/measured/op_errors.hpp"
 #include "sim/app/commands.hpp"
 #include "sim/config/config.hpp"
 #include "sim/config/config_folders.hpp"
@@ -59,7 +62,10 @@ void add_training(CLI::App& calibrate, Action& action) {
 }
 
 struct CalibrateFlags {
-  std::string input, device, out;
+  std::vector<std::string> inputs;
+  std::string device, out, csv;
+  bool report = false;
+  std::uint32_t worst = 3;
 };
 
 /// Where predictions look first.
@@ -85,30 +91,42 @@ std::string left_out(const opmodels::CalibrationCount& c) {
   say(c.hidden, "launch-bound");
   say(c.several, "of more than one kernel");
   say(c.thinned, "beyond the capacity of a table");
+  say(c.unreported, "beyond the capacity of the report");
   return text.empty() ? text : "; left out: " + text;
 }
 
-Result<void> write_table(const CalibrateFlags& f) {
-  TRY_ASSIGN(const topology::DeviceSpec device, config::load_device(f.device));
-  std::string folder = f.out;
-  if (folder.empty()) {
-    TRY_ASSIGN(folder, default_folder());
+/// The files given, and the CSV files of the folders given.
+Result<std::vector<std::string>> input_files(const std::vector<std::string>& inputs) {
+  std::vector<std::string> out;
+  std::error_code error;
+  for (const std::string& input : inputs) {
+    if (!std::filesystem::is_directory(input, error)) {
+      out.push_back(input);
+      continue;
+    }
+    const auto files = files_by_folder({input}, ".csv");
+    if (files.front().empty())
+      return Error{"found no CSV file in the folder, expected the files that op_bench wrote", printable(input, 300),
+                   ""};
+    out.insert(out.end(), files.front().begin(), files.front().end());
   }
-  const std::string path = folder + "/" + device.name + ".ops";
-  TRY(check_outputs({{"--out", path}}));
-  std::ifstream in(f.input, std::ios::binary);
-  note_input(f.input);
-  if (!in) return Error{"cannot be opened for reading", f.input, ""};
+  return out;
+}
+
+Result<void> add_file(const std::string& path, opmodels::OpCalibration& calibration) {
+  std::ifstream in(path, std::ios::binary);
+  note_input(path);
+  if (!in) return Error{"cannot be opened for reading", path, ""};
   const bool has_text = in.peek() != std::ifstream::traits_type::eof();
-  if (in.bad()) return Error{"cannot be read, expected a CSV file; is it a folder?", f.input, ""};
-  if (!has_text) return Error{"found an empty file, expected a CSV header", f.input, ""};
-  TRY_ASSIGN(const auto learned, pipeline::shipped_learned_models());
-  TRY_ASSIGN(const opmodels::OpModels models,
-             opmodels::OpModels::create(device, learned));  // without a table from before
-  opmodels::CalibrationCount count;
-  TRY_ASSIGN(const opmodels::MeasuredTable table,
-             opmodels::calibrate_ops(
-                 in, f.input, models, [&](std::string_view gpu) { return names_device(device, gpu); }, count));
+  if (in.bad()) return Error{"cannot be read, expected a CSV file", path, ""};
+  if (!has_text) return Error{"found an empty file, expected a CSV header", path, ""};
+  return calibration.add(in, path);
+}
+
+Result<void> write_table(const std::string& path, const std::string& folder,
+                         const opmodels::OpCalibration& calibration) {
+  TRY_ASSIGN(const opmodels::MeasuredTable table, calibration.table());
+  const opmodels::CalibrationCount& count = calibration.count();
   TRY(write_file_atomically(path, table.text()));
   std::fprintf(stderr, "distsim: %s: %zu points from %zu of %zu rows%s\n", path.c_str(), table.size(), count.used,
                count.rows, left_out(count).c_str());
@@ -126,14 +144,66 @@ Result<void> write_table(const CalibrateFlags& f) {
   return {};
 }
 
+using Learned = std::shared_ptr<const opmodels::LearnedModels>;
+
+Result<void> write_report(const CalibrateFlags& f, const topology::DeviceSpec& device, const Learned& learned,
+                          const opmodels::OpCalibration& calibration) {
+  if (calibration.rows().empty()) return calibration.table().error();
+  const auto with_table = [&](opmodels::MeasuredTable table) {
+    return opmodels::OpModels::create(device, learned,
+                                      std::make_shared<const opmodels::MeasuredTable>(std::move(table)));
+  };
+  TRY_ASSIGN(const auto kinds, opmodels::op_errors(calibration.rows(), with_table));
+  if (!f.csv.empty()) TRY(write_file_atomically(f.csv, opmodels::op_errors_csv(kinds)));
+  if (f.csv == "-") return {};
+  const opmodels::CalibrationCount& count = calibration.count();
+  return print(opmodels::op_errors_text(device.name, kinds, f.worst) +
+               fmt::format("{} of {} rows{}\n", calibration.rows().size(), count.rows, left_out(count)));
+}
+
+Result<void> calibrate_ops(const CalibrateFlags& f) {
+  TRY_ASSIGN(const topology::DeviceSpec device, config::load_device(f.device));
+  std::string folder = f.out;
+  if (folder.empty() && !f.report) {
+    TRY_ASSIGN(folder, default_folder());
+  }
+  const std::string path = folder.empty() ? "" : folder + "/" + device.name + ".ops";
+  const std::vector<std::pair<std::string, std::string>> outputs{{"--out", path}, {"--csv", f.csv}};
+  TRY(check_outputs(outputs));
+  TRY_ASSIGN(const std::vector<std::string> files, input_files(f.inputs));
+  TRY_ASSIGN(const Learned learned, pipeline::shipped_learned_models());
+  TRY_ASSIGN(const opmodels::OpModels models,
+             opmodels::OpModels::create(device, learned));  // without a table from before
+  opmodels::OpCalibration calibration(
+      models, [&](std::string_view gpu) { return names_device(device, gpu); }, f.report);
+  for (const std::string& file : files) TRY(add_file(file, calibration));
+  TRY(check_outputs(outputs));
+  if (!path.empty()) TRY(write_table(path, folder, calibration));
+  return f.report ? write_report(f, device, learned, calibration) : Result<void>();
+}
+
 void add_ops(CLI::App& calibrate, Action& action) {
   auto f = std::make_shared<CalibrateFlags>();
   CLI::App* sub =
       calibrate.add_subcommand("ops", "Convert measured ops to a device's op table, which predictions use first");
-  sub->add_option("--input", f->input, "CSV in op_bench's format: gpu, op, dtype, sizes, latency_us")->required();
+  sub->add_option(
+         "--input", f->inputs,
+         "CSV in op_bench's format (gpu, op, dtype, sizes, latency_us), or a folder of such files; may be repeated")
+      ->required()
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   sub->add_option("--device", f->device, "GPU: a device name (distsim list devices) or file")->required();
   sub->add_option("--out", f->out, "Folder for NAME.ops; default: configs/op_models")->check(refuse_empty);
-  sub->callback([f, &action] { action = [f] { return write_table(*f); }; });
+  CLI::Option* report = sub->add_flag(
+      "--report", f->report,
+      "Print how far predictions are from these measurements, op by op, before and after; writes no table without --out");
+  sub->add_option("--csv", f->csv, "With --report: every measured op; - is standard output")
+      ->check(refuse_empty)
+      ->needs(report);
+  sub->add_option("--worst", f->worst, "With --report: worst shapes shown for each kind of op (default 3)")
+      ->check(CLI::Range(0u, 1000u))
+      ->needs(report);
+  sub->callback([f, &action] { action = [f] { return calibrate_ops(*f); }; });
 }
 
 void declare(CLI::App& self, Action& action) {

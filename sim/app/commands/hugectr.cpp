@@ -7,12 +7,13 @@
 #include "sim/app/commands.hpp"
 #include "sim/app/unheeded.hpp"
 #include "traces/hugectr/hugectr_charts.hpp"
+#include "traces/hugectr/hugectr_text.hpp"
 
 namespace distsim::app {
 namespace {
 
 struct HugectrFlags {
-  std::string events, out = "-", svg, json, csv, format = "auto";
+  std::string events, out = "-", svg, json, csv, html, format = "auto";
   std::vector<std::string> results, runs;
   std::uint32_t warmup = 10, repeat = 50;
 };
@@ -22,49 +23,62 @@ bool wants_events(const HugectrFlags& f) {
   return f.format == "events" || (f.format == "auto" && f.out.ends_with("prof.events"));
 }
 
+/// When the profiler has seen all it was asked for, and stops.
+void say_when_recording_stops(const HugectrFlags& f, std::size_t events) {
+  const std::uint64_t timed = std::uint64_t{f.repeat} * events;
+  if (wants_events(f))
+    std::fprintf(stderr,
+                 "distsim: the profiler stops once every event of every stream was timed: after at least %llu "
+                 "iterations with PROFILING_WARMUP_ITERS=%u and PROFILING_REPEAT_TIMES_PER_EVENT=%u\n",
+                 static_cast<unsigned long long>(f.warmup + timed), f.warmup, f.repeat);
+  else
+    std::fprintf(stderr, "distsim: the profiler stops once every event was timed: after iteration %llu\n",
+                 static_cast<unsigned long long>(f.warmup + timed));
+}
+
 Result<void> write_schedule(const HugectrFlags& f, const CLI::App& command) {
   if (wants_events(f)) name_unheeded(command, {"--warmup", "--repeat"}, "the format events has no such numbers");
   TRY(check_outputs({{"--out", f.out}}));
   TRY_ASSIGN(const std::vector<traces::HugectrEvent> events, traces::read_hugectr_events(f.events));
-  return write_file_atomically(f.out, wants_events(f) ? traces::hugectr_events_text(events)
-                                                      : traces::hugectr_schedule_text(events, f.warmup, f.repeat));
+  TRY(write_file_atomically(f.out, wants_events(f) ? traces::hugectr_events_text(events)
+                                                   : traces::hugectr_schedule_text(events, f.warmup, f.repeat)));
+  say_when_recording_stops(f, events.size());
+  return {};
 }
 
-Result<std::vector<traces::HugectrHost>> read_hosts(const std::vector<std::string>& files,
-                                                    const std::string& events_file) {
+/// The results of one run.
+struct RunResults {
+  std::vector<traces::HugectrHost> hosts;
+  traces::HugectrJob job;
+};
+
+Result<RunResults> read_results(const std::vector<std::string>& files, const std::string& events_file) {
   std::vector<traces::HugectrEvent> events;
   if (!events_file.empty()) {
     TRY_ASSIGN(events, traces::read_hugectr_events(events_file));
   }
-  std::vector<traces::HugectrHost> hosts;
+  RunResults results;
   for (const std::string& file : files) {
     TRY_ASSIGN(traces::HugectrHost host, traces::read_hugectr_profile(file, events));
-    hosts.push_back(std::move(host));
+    results.hosts.push_back(std::move(host));
+    auto alone = traces::check_hugectr_hosts(results.hosts);
+    if (!alone) return Error{alone.error().what, printable(file, 300), ""};
   }
-  return hosts;
-}
-
-std::string hosts_text(const std::vector<traces::HugectrHost>& hosts) {
-  std::string out;
-  for (const traces::HugectrHost& h : hosts) {
-    std::size_t events = 0, streams = 0;
-    for (const auto& [device, by_stream] : h.timeline) {
-      for (const auto& [stream, list] : by_stream) events += list.size(), ++streams;
-    }
-    out += printable(h.host_name) + ": iteration mean " + std::to_string(h.avg_iter_time_ms) + " ms, median " +
-           std::to_string(h.median_iter_time_ms) + " ms; " + std::to_string(events) + " events on " +
-           std::to_string(h.timeline.size()) + " devices, " + std::to_string(streams) + " streams\n";
-  }
-  return out;
+  results.job = traces::merge_hugectr_hosts(results.hosts, events);
+  return results;
 }
 
 Result<void> write_timeline(const HugectrFlags& f) {
-  TRY(check_outputs({{"--json", f.json}, {"--svg", f.svg}}));
-  TRY_ASSIGN(const std::vector<traces::HugectrHost> hosts, read_hosts(f.results, f.events));
-  TRY(check_outputs({{"--json", f.json}, {"--svg", f.svg}}));
-  if (!f.json.empty()) TRY(write_file_atomically(f.json, traces::hugectr_timeline_json(hosts)));
-  if (!f.svg.empty()) TRY(write_file_atomically(f.svg, traces::hugectr_timeline_svg(hosts)));
-  return takes_stdout({{"--json", f.json}, {"--svg", f.svg}}) ? Result<void>() : print(hosts_text(hosts));
+  const std::vector<std::pair<std::string, std::string>> outputs{
+      {"--json", f.json}, {"--svg", f.svg}, {"--csv", f.csv}};
+  TRY(check_outputs(outputs));
+  TRY_ASSIGN(const RunResults results, read_results(f.results, f.events));
+  TRY(check_outputs(outputs));
+  if (!f.json.empty()) TRY(write_file_atomically(f.json, traces::hugectr_timeline_json(results.hosts)));
+  if (!f.svg.empty()) TRY(write_file_atomically(f.svg, traces::hugectr_timeline_svg(results.hosts)));
+  if (!f.csv.empty()) TRY(write_file_atomically(f.csv, traces::hugectr_job_csv(results.job)));
+  if (takes_stdout(outputs)) return {};
+  return print(traces::hugectr_job_text(results.hosts, results.job));
 }
 
 /// "NAME=FILE,FILE": a run and the results of its hosts.
@@ -79,23 +93,28 @@ Result<traces::HugectrRun> read_run(const std::string& text, const std::string& 
     files.push_back(text.substr(at, comma - at));
     at = comma + 1;
   }
-  TRY_ASSIGN(const std::vector<traces::HugectrHost> hosts, read_hosts(files, events));
-  return traces::hugectr_run(text.substr(0, equals), hosts);
+  TRY_ASSIGN(RunResults results, read_results(files, events));
+  return traces::HugectrRun{text.substr(0, equals), std::move(results.job)};
 }
 
 Result<void> write_scaling(const HugectrFlags& f) {
-  TRY(check_outputs({{"--csv", f.csv}, {"--svg", f.svg}}));
+  const std::vector<std::pair<std::string, std::string>> outputs{
+      {"--csv", f.csv}, {"--svg", f.svg}, {"--html", f.html}};
+  TRY(check_outputs(outputs));
   std::vector<traces::HugectrRun> runs;
   for (const std::string& text : f.runs) {
     TRY_ASSIGN(traces::HugectrRun run, read_run(text, f.events));
+    for (const traces::HugectrRun& before : runs) {
+      if (before.name == run.name) return Error{"--run: found two runs named " + in_quotes(run.name), "", ""};
+    }
     runs.push_back(std::move(run));
   }
-  TRY(check_outputs({{"--csv", f.csv}, {"--svg", f.svg}}));
+  TRY(check_outputs(outputs));
   if (!f.csv.empty()) TRY(write_file_atomically(f.csv, traces::hugectr_scaling_csv(runs)));
   if (!f.svg.empty()) TRY(write_file_atomically(f.svg, traces::hugectr_scaling_svg(runs)));
-  return takes_stdout({{"--csv", f.csv}, {"--svg", f.svg}}) || !f.csv.empty() || !f.svg.empty()
-             ? Result<void>()
-             : print(traces::hugectr_scaling_csv(runs));
+  if (!f.html.empty()) TRY(write_file_atomically(f.html, traces::hugectr_scaling_html(runs)));
+  if (takes_stdout(outputs)) return {};
+  return print(traces::hugectr_scaling_text(runs));
 }
 
 void add_events(CLI::App* sub, const std::shared_ptr<HugectrFlags>& f) {
@@ -126,21 +145,24 @@ void declare(CLI::App& self, Action& action) {
   schedule->callback([f, schedule, &action] { action = [f, schedule] { return write_schedule(*f, *schedule); }; });
 
   CLI::App* timeline =
-      self.add_subcommand("timeline", "Convert results to avg_iter_time_ms and a timeline, or chart them");
+      self.add_subcommand("timeline", "Merge the results of a run's hosts, write their timeline, or chart it");
   timeline->add_option("results", f->results, "HOST.prof.json, one per host")->required();
   timeline->add_option("--json", f->json, "Write the parsed results; - is standard output")->check(refuse_empty);
   timeline->add_option("--svg", f->svg, "Write the timeline chart")->check(refuse_empty);
+  timeline->add_option("--csv", f->csv, "Write the events of all hosts as one table; - is standard output")
+      ->check(refuse_empty);
   add_events(timeline, f);
   timeline->callback([f, &action] { action = [f] { return write_timeline(*f); }; });
 
   CLI::App* scaling =
-      self.add_subcommand("scaling", "Compare runs: iteration time, mean and maximum of the measured events");
+      self.add_subcommand("scaling", "Bars of several runs: iteration time, mean and maximum of the measured events");
   scaling->add_option("--run", f->runs, "NAME=FILE[,FILE]: a run and its hosts' results; may be repeated")
       ->required()
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   scaling->add_option("--svg", f->svg, "Write the scaling chart")->check(refuse_empty);
   scaling->add_option("--csv", f->csv, "Write the underlying table; - is standard output")->check(refuse_empty);
+  scaling->add_option("--html", f->html, "Write a page with the chart and the table")->check(refuse_empty);
   add_events(scaling, f);
   scaling->callback([f, &action] { action = [f] { return write_scaling(*f); }; });
 }

@@ -1,9 +1,12 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 
 #include "base/output.hpp"
+#include "base/text/printable.hpp"
+#include "base/text/quantity_text.hpp"
 #include "sim/app/commands.hpp"
 #include "sim/app/unheeded.hpp"
 #include "sim/profile/profile.hpp"
@@ -16,7 +19,7 @@ namespace {
 
 struct ProfileFlags {
   std::vector<std::string> traces;
-  std::string csv, json, table = "steps", steps;
+  std::string csv, json, table = "steps", steps, unprofiled, record_cost, host_stacks;
   std::uint32_t rank = 0;
   bool rank_given = false, stream = false;
   std::uint32_t top = 10;
@@ -38,9 +41,27 @@ Result<std::uint32_t> shown_rank(const ProfileFlags& f, const traces::TraceJob& 
 
 using Profiled = std::pair<traces::TraceJob, profile::Profile>;
 
+/// A flag's time in ns; 0: not given.
+Result<std::int64_t> time_flag(const char* flag, const std::string& text) {
+  constexpr double kLongest = 1e6;  // s
+  if (text.empty()) return 0;
+  const auto seconds = parse_quantity(text, Dimension::seconds);
+  if (!seconds) return Error{std::string(flag) + ": " + seconds.error().what, "", seconds.error().hint};
+  if (*seconds >= 1e-9 && *seconds <= kLongest) return std::llround(*seconds * 1e9);
+  return Error{std::string(flag) + ": found " + in_quotes(text) + ", expected a time from 1 ns to 1000000 s", "", ""};
+}
+
+Result<profile::ProfileOptions> profiler_flags(const ProfileFlags& f) {
+  profile::ProfileOptions options;
+  TRY_ASSIGN(options.unprofiled_ns, time_flag("--unprofiled", f.unprofiled));
+  TRY_ASSIGN(options.record_ns, time_flag("--record-cost", f.record_cost));
+  return options;
+}
+
 Result<Profiled> profile_in_memory(const ProfileFlags& f, const traces::TraceOptions& options) {
+  TRY_ASSIGN(const profile::ProfileOptions profiler, profiler_flags(f));
   TRY_ASSIGN(traces::TraceJob job, traces::read_traces(f.traces, options));
-  TRY_ASSIGN(profile::Profile profile, profile::make_profile(job));
+  TRY_ASSIGN(profile::Profile profile, profile::make_profile(job, profiler));
   return Profiled(std::move(job), std::move(profile));
 }
 
@@ -58,8 +79,11 @@ Result<void> profile(const ProfileFlags& f, const CLI::App& command) {
   TRY_ASSIGN(const report::ProfileTable table, report::parse_profile_table(f.table));
   traces::TraceOptions options;
   options.step_pattern = f.steps;
-  TRY_ASSIGN(const auto profiled, f.stream ? profile_in_slices(f, options) : profile_in_memory(f, options));
-  const auto& [job, profile] = profiled;
+  TRY_ASSIGN(auto profiled, f.stream ? profile_in_slices(f, options) : profile_in_memory(f, options));
+  auto& [job, profile] = profiled;
+  if (!f.host_stacks.empty()) {
+    TRY_ASSIGN(profile.host, traces::read_host_stacks(f.host_stacks));
+  }
   TRY_ASSIGN(const std::uint32_t rank, shown_rank(f, job));
   TRY(check_outputs(outputs));
   if (!f.csv.empty()) TRY(write_file_atomically(f.csv, report::profile_csv(job, profile, table)));
@@ -72,14 +96,29 @@ void declare(CLI::App& self, Action& action) {
   auto f = std::make_shared<ProfileFlags>();
   self.add_option("traces", f->traces, "Trace files, folders or patterns: the ranks of one job")->required();
   self.add_option("--csv", f->csv, "Write one table as CSV; - is standard output")->check(refuse_empty);
-  self.add_option("--table", f->table,
-                  "Table for --csv: steps (the default), tree, ops, kernels, collectives, ranks, overheads");
+  self.add_option(
+      "--table", f->table,
+      "Table for --csv: steps (the default), tree, ops, kernels, collectives, ranks, overheads, variants, gpu, host");
   self.add_option("--json", f->json, "Write everything as JSON; - is standard output")->check(refuse_empty);
   self.add_option(
       "--steps", f->steps,
       "Regular expression of the annotations that mark an iteration; default: ProfilerStep#N, otherwise Optimizer.step");
   self.add_flag("--stream", f->stream,
                 "Read one large PyTorch trace in slices of a million records (or one step), in constant memory");
+  self.add_option("--host-stacks", f->host_stacks,
+                  "Stacks of the host recorded beside the trace: py-spy (raw or speedscope), or the table of cProfile")
+      ->check(refuse_empty);
+  CLI::Option* stream = self.get_option("--stream");
+  CLI::Option* unprofiled =
+      self.add_option("--unprofiled", f->unprofiled,
+                      "Iteration time measured without the profiler (\"2.21 ms\"): tells what recording costs")
+          ->check(refuse_empty)
+          ->excludes(stream);
+  self.add_option("--record-cost", f->record_cost,
+                  "What the profiler adds to each host record (\"2 us\"), to be taken off the host overheads")
+      ->check(refuse_empty)
+      ->excludes(stream)
+      ->excludes(unprofiled);
   self.add_option("--rank", f->rank, "Rank whose tree, ops and kernels are shown")->each([f](const std::string&) {
     f->rank_given = true;
   });
@@ -97,7 +136,8 @@ constexpr Refusal kRefuses[] = {
 
 const Command profile_command{
     .name = "profile",
-    .description = "Break down the iterations of a trace: PyTorch (Kineto, execution trace), Nsight Systems, HugeCTR",
+    .description =
+        "Break down the iterations of a trace: PyTorch (Kineto, execution trace), Nsight Systems, nvprof, HugeCTR",
     .refuses = kRefuses,
     .declare = declare,
 };

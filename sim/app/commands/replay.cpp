@@ -104,7 +104,8 @@ constexpr Refusal kRefuses[] = {
 
 const Command replay_command{
     .name = "replay",
-    .description = "Replay recorded traces, unchanged or as a what-if: PyTorch, Nsight Systems, HugeCTR, Chakra",
+    .description =
+        "Replay recorded traces, unchanged or as a what-if: PyTorch, Nsight Systems, nvprof, HugeCTR, Chakra",
     .refuses = kRefuses,
     .declare = declare,
 };

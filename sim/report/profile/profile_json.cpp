@@ -1,4 +1,5 @@
 // The profile as JSON; schema in docs/profile.md.
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "sim/report/profile/profile_report.hpp"
@@ -17,6 +18,12 @@ Json known_us(std::int64_t ns) { return ns < 0 ? Json(nullptr) : Json(us(ns)); }
 Json rate(double amount, std::int64_t ns, double unit) {
   return amount > 0 && ns > 0 ? Json(amount / (static_cast<double>(ns) * 1e-9) / unit) : Json(nullptr);
 }
+
+/// A part of a time, at most 1; null where the time is 0.
+Json share(double part, std::int64_t time) {
+  return time > 0 ? Json(std::min(1.0, part / static_cast<double>(time))) : Json(nullptr);
+}
+Json gigabytes(std::int64_t bytes) { return bytes < 0 ? Json(nullptr) : Json(static_cast<double>(bytes) * 1e-9); }
 
 Json notes_json(const traces::TraceNotes& n) {
   Json dropped = Json::array(), assumptions = Json::array();
@@ -43,15 +50,44 @@ Json step_json(const profile::StepProfile& s, const std::string& name) {
           {"longest_gap_ms", ms(s.gaps.longest)},
           {"host_gap_ms", ms(s.gaps.waiting_for_host)},
           {"kernels", s.kernels},
-          {"launches", s.launches}};
+          {"launches", s.launches},
+          {"sm_efficiency", s.occupancy.kernel_time > 0 ? share(s.occupancy.sm_time, t.wall) : Json(nullptr)},
+          {"occupancy", share(s.occupancy.warp_time, s.occupancy.kernel_time)},
+          {"memory_begin_gb", gigabytes(s.memory.begin)},
+          {"memory_peak_gb", gigabytes(s.memory.peak)},
+          {"memory_end_gb", gigabytes(s.memory.end)},
+          {"profiler_ms", ms(s.profiler)},
+          {"without_profiler_ms", s.measured < 0 ? Json(nullptr) : Json(ms(s.measured - s.profiler_idle))}};
 }
 
-Json overhead_json(const profile::OverheadSummary& o) {
+Json profiler_json(const profile::ProfilerCost& c) {
+  return {{"with_ms", known_ms(c.with)},
+          {"without_ms", known_ms(c.without)},
+          {"host_records_per_step", c.records_per_step},
+          {"us_per_host_record", c.per_record > 0 ? Json(c.per_record * 1e-3) : Json(nullptr)}};
+}
+
+Json variants_json(const std::vector<profile::KernelVariant>& variants) {
+  Json out = Json::array();
+  for (const profile::KernelVariant& v : variants) {
+    out.push_back({{"layer", one_line(v.layer)},
+                   {"op", one_line(v.op)},
+                   {"shapes", one_line(v.shapes)},
+                   {"kernel", one_line(v.kernel)},
+                   {"calls", v.calls},
+                   {"device_ms", ms(v.device_time)},
+                   {"occupancy", share(v.occupancy.warp_time, v.occupancy.kernel_time)}});
+  }
+  return out;
+}
+
+Json overhead_json(const profile::OverheadSummary& o, const profile::OverheadSummary& corrected, bool known) {
   return {{"count", o.count},
           {"total_ms", ms(o.total)},
           {"mean_us", o.count == 0 ? 0 : us(o.total) / static_cast<double>(o.count)},
           {"median_us", us(o.median)},
-          {"p90_us", us(o.p90)}};
+          {"p90_us", us(o.p90)},
+          {"corrected_median_us", known ? Json(us(corrected.median)) : Json(nullptr)}};
 }
 
 Json tree_json(const std::vector<profile::WorkNode>& nodes) {
@@ -77,7 +113,8 @@ Json kernels_json(const std::vector<profile::KernelSummary>& kernels) {
                    {"total_ms", ms(k.total)},
                    {"min_us", us(k.shortest)},
                    {"max_us", us(k.longest)},
-                   {"GBps", rate(static_cast<double>(k.bytes), k.total, 1e9)}});
+                   {"GBps", rate(static_cast<double>(k.bytes), k.total, 1e9)},
+                   {"occupancy", share(k.occupancy.warp_time, k.occupancy.kernel_time)}});
   }
   return out;
 }
@@ -112,15 +149,33 @@ Json rank_json(const traces::TraceRank& t, const profile::RankProfile& p) {
            {"notes", notes_json(t.notes)},
            {"steps", std::move(steps)}};
   if (!p.steps.empty()) out["whole_trace"] = step_json(p.whole, "whole trace");
-  out["host_overheads"] = {{"T1", overhead_json(p.overheads.t1)},
-                           {"T2", overhead_json(p.overheads.t2)},
-                           {"T3", overhead_json(p.overheads.t3)},
-                           {"T4", overhead_json(p.overheads.t4)},
-                           {"T5", overhead_json(p.overheads.t5)}};
+  const profile::HostOverheads &o = p.overheads, &c = p.corrected;
+  const bool known = p.profiler.per_record > 0;
+  out["host_overheads"] = {{"T1", overhead_json(o.t1, c.t1, known)},
+                           {"T2", overhead_json(o.t2, c.t2, known)},
+                           {"T3", overhead_json(o.t3, c.t3, known)},
+                           {"T4", overhead_json(o.t4, c.t4, known)},
+                           {"T5", overhead_json(o.t5, c.t5, known)}};
+  out["profiler"] = profiler_json(p.profiler);
   out["tree"] = tree_json(p.tree);
   out["ops"] = ops_json(p.ops);
   out["kernels"] = kernels_json(p.kernels);
+  out["variants"] = variants_json(p.variants);
   return out;
+}
+
+Json host_json(const profile::Profile& p) {
+  if (p.host.functions.empty()) return nullptr;
+  Json functions = Json::array();
+  const double step = typical_step(p);
+  for (const traces::HostFunction& f : p.host.functions) {
+    const double self = f.self / p.host.sum;
+    functions.push_back({{"function", one_line(f.name)},
+                         {"self", self},
+                         {"total", f.total / p.host.sum},
+                         {"self_ms_per_step", step > 0 ? Json(self * step * 1e-6) : Json(nullptr)}});
+  }
+  return {{"format", p.host.format}, {"notes", notes_json(p.host.notes)}, {"functions", std::move(functions)}};
 }
 
 Json collectives_json(const profile::Profile& p) {
@@ -162,6 +217,7 @@ std::string profile_json(const traces::TraceJob& job, const profile::Profile& pr
   out["ranks"] = std::move(ranks);
   out["collectives"] = collectives_json(profile);
   out["standing"] = std::move(standing);
+  out["host"] = host_json(profile);
   return out.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

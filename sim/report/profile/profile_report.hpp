@@ -12,7 +12,7 @@
 
 namespace distsim::report {
 
-enum class ProfileTable : std::uint8_t { steps, tree, ops, kernels, collectives, ranks, overheads };
+enum class ProfileTable : std::uint8_t { steps, tree, ops, kernels, collectives, ranks, overheads, variants, gpu, host };
 /// "steps", "tree", ...
 Result<ProfileTable> parse_profile_table(const std::string& name);
 std::vector<std::string> profile_table_names();
@@ -32,11 +32,19 @@ std::string profile_text(const traces::TraceJob& job, const profile::Profile& pr
 ///                (and a row `whole trace` for each rank)
 ///   tree         rank,depth,kind,name,launched,device_ms
 ///   ops          rank,op,shapes,calls,device_ms,tflops,gbps
-///   kernels      rank,name,kind,communication,calls,total_ms,mean_us,min_us,max_us,gbps
+///   kernels      rank,name,kind,communication,calls,total_ms,mean_us,min_us,max_us,gbps,occupancy_percent
 ///   collectives kind,group,group_size,bytes,calls,ranks_seen,mean_us,transfer_us,skew_median_us,skew_max_us,busbw_GBps
 ///   ranks        rank,last_arrivals,made_others_wait_ms,waited_ms,compute_excess_percent,straggler
-///   overheads    rank,overhead,count,total_ms,mean_us,median_us,p90_us
+///   overheads    rank,overhead,count,total_ms,mean_us,median_us,p90_us,corrected_mean_us,corrected_median_us
+///   variants     rank,layer,op,shapes,kernel,calls,device_ms,mean_us,occupancy_percent
+///   host         function,self_percent,total_percent,self_ms_per_step
+///   gpu
+///   rank,step,busy_percent,sm_efficiency_percent,occupancy_percent,memory_begin_gb,memory_peak_gb,memory_end_gb,profiler_ms,
+///   without_profiler_ms
 std::string profile_csv(const traces::TraceJob& job, const profile::Profile& profile, ProfileTable table);
+
+/// Time of the median step of all ranks, in ns; 0: unknown. What host stacks, which say shares, are scaled to.
+double typical_step(const profile::Profile& profile);
 
 /// Everything; schema in docs/profile.md.
 std::string profile_json(const traces::TraceJob& job, const profile::Profile& profile);

@@ -1,5 +1,7 @@
 #include <algorithm>
+#include <cmath>
 #include <map>
+#include <set>
 
 #include "base/text/counted.hpp"
 
@@ -36,12 +38,15 @@ class Writer {
   std::string write() {
     header();
     steps();
+    gpu_use();
     if (o_.rank < p_.ranks.size()) {
       overheads(p_.ranks[o_.rank]);
       tree(p_.ranks[o_.rank]);
       ops(p_.ranks[o_.rank]);
+      variants(p_.ranks[o_.rank]);
       kernels(p_.ranks[o_.rank]);
     }
+    host();
     collectives();
     standing();
     notes();
@@ -140,23 +145,87 @@ class Writer {
     if (all > shown) line("  " + counted(all - shown, "more step") + " in --csv");
     remark(
         "measured: GPU start to start, otherwise the step's span. host gap: idle time until a kernel that was launched within the gap");
+    const bool marked = std::ranges::any_of(p_.ranks, [](const auto& r) { return r.steps_marked; });
+    if (!marked)
+      remark("no iteration is marked: call the profiler's step() in each, or name the range that is one with --steps");
     line("");
+  }
+
+  /// Only where something of it was recorded.
+  void gpu_use() {
+    const auto recorded = [](const profile::StepProfile& s) {
+      return s.occupancy.kernel_time > 0 || s.memory.peak >= 0 || s.profiler > 0;
+    };
+    if (std::ranges::none_of(p_.ranks, [&](const auto& r) { return recorded(r.whole); })) return;
+    row("GPU use", {{"busy %", 8},
+                    {"SMs %", 8},
+                    {"occupancy %", 13},
+                    {"memory begin", 14},
+                    {"peak", 10},
+                    {"end", 10},
+                    {"profiler ms", 13},
+                    {"without ms", 12}});
+    std::size_t all = 0;
+    for (const profile::RankProfile& r : p_.ranks) {
+      const std::string prefix = p_.ranks.size() > 1 ? "  rank " + std::to_string(r.rank) + "  " : "  ";
+      for (const profile::StepProfile& s : r.steps) {
+        if (r.steps_marked && ++all <= kStepRows) use_line(prefix + s.step.name, s);
+      }
+      if (!r.steps_marked) use_line(prefix + "whole trace", r.whole);
+    }
+    if (all > kStepRows) line("  " + counted(all - kStepRows, "more step") + " in --table gpu");
+    remark(
+        "SMs: share that had a block, over the step; occupancy: resident warps while kernels ran, both as estimated by the profiler. "
+        "without: measured less the profiler's own work while the GPU was idle");
+    line("");
+  }
+
+  void use_line(const std::string& label, const profile::StepProfile& s) {
+    const auto share = [](double part, std::int64_t time) {
+      return time > 0 ? fixed(100 * std::min(1.0, part / static_cast<double>(time)), 1) : std::string("-");
+    };
+    const auto gb = [](std::int64_t bytes) { return bytes < 0 ? "-" : decimal_bytes(static_cast<double>(bytes)); };
+    const profile::Occupancy& o = s.occupancy;
+    row(label, {{share(static_cast<double>(s.split.busy), s.split.wall), 8},
+                {share(o.sm_time, o.kernel_time > 0 ? s.split.wall : 0), 8},
+                {share(o.warp_time, o.kernel_time), 13},
+                {gb(s.memory.begin), 14},
+                {gb(s.memory.peak), 10},
+                {gb(s.memory.end), 10},
+                {s.profiler > 0 ? ms(s.profiler) : "-", 13},
+                {s.profiler > 0 && s.measured >= 0 ? ms(s.measured - s.profiler_idle) : "-", 12}});
   }
 
   void overheads(const profile::RankProfile& r) {
     const profile::HostOverheads& h = r.overheads;
     if (h.t1.count + h.t2.count == 0) return;
-    row("host overheads, rank " + std::to_string(r.rank),
-        {{"count", 9}, {"total ms", 11}, {"mean us", 10}, {"median us", 11}, {"p90 us", 10}});
-    const auto one = [&](const char* name, const profile::OverheadSummary& s) {
-      const std::int64_t mean = s.count == 0 ? 0 : s.total / static_cast<std::int64_t>(s.count);
-      row(name, {{std::to_string(s.count), 9}, {ms(s.total), 11}, {us(mean), 10}, {us(s.median), 11}, {us(s.p90), 10}});
+    const bool known = r.profiler.per_record > 0;
+    std::vector<std::pair<std::string, std::size_t>> titles{
+        {"count", 9}, {"total ms", 11}, {"mean us", 10}, {"median us", 11}, {"p90 us", 10}};
+    if (known) titles.insert(titles.end(), {{"corrected mean", 16}, {"median", 9}});
+    row("host overheads, rank " + std::to_string(r.rank), titles);
+    const auto mean = [](const profile::OverheadSummary& s) {
+      return s.count == 0 ? 0 : s.total / static_cast<std::int64_t>(s.count);
     };
-    one("  T1 between ops", h.t1);
-    one("  T2 op start to first launch", h.t2);
-    one("  T3 last launch to op end", h.t3);
-    one("  T4 launching call", h.t4);
-    one("  T5 between launches", h.t5);
+    const auto one = [&](const char* name, const profile::OverheadSummary& s, const profile::OverheadSummary& c) {
+      std::vector<std::pair<std::string, std::size_t>> cells{
+          {std::to_string(s.count), 9}, {ms(s.total), 11}, {us(mean(s)), 10}, {us(s.median), 11}, {us(s.p90), 10}};
+      if (known) cells.insert(cells.end(), {{us(mean(c)), 16}, {us(c.median), 9}});
+      row(name, cells);
+    };
+    one("  T1 between ops", h.t1, r.corrected.t1);
+    one("  T2 op start to first launch", h.t2, r.corrected.t2);
+    one("  T3 last launch to op end", h.t3, r.corrected.t3);
+    one("  T4 launching call", h.t4, r.corrected.t4);
+    one("  T5 between launches", h.t5, r.corrected.t5);
+    const profile::ProfilerCost& c = r.profiler;
+    if (c.without >= 0)
+      remark("iteration " + ms(c.with) + " ms with the profiler, " + ms(c.without) + " ms without (" +
+             (c.with >= c.without ? "+" : "") +
+             fixed(100 * static_cast<double>(c.with - c.without) / static_cast<double>(c.without), 1) + " %)");
+    if (known)
+      remark("corrected: less " + fixed(c.per_record * 1e-3, 2) +
+             " us for each host record inside, of which an iteration has " + fixed(c.records_per_step, 0));
     line("");
   }
 
@@ -192,6 +261,31 @@ class Writer {
     line("");
   }
 
+  /// Ops that use different kernels for different shapes.
+  void variants(const profile::RankProfile& r) {
+    std::map<std::string, std::set<std::string>> kernels_of;
+    for (const profile::KernelVariant& v : r.variants) kernels_of[v.op].insert(v.kernel);
+    std::vector<const profile::KernelVariant*> shown;
+    for (const profile::KernelVariant& v : r.variants) {
+      if (!v.op.empty() && !v.shapes.empty() && kernels_of[v.op].size() > 1) shown.push_back(&v);
+    }
+    if (shown.empty()) return;
+    std::ranges::stable_sort(shown, [](const auto* a, const auto* b) { return a->device_time > b->device_time; });
+    row("kernel variants, rank " + std::to_string(r.rank) + " (layer: op shapes > kernel)",
+        {{"calls", 8}, {"device ms", 11}, {"mean us", 10}, {"occupancy %", 13}});
+    for (std::size_t i = 0; i < std::min(o_.top, shown.size()); ++i) {
+      const profile::KernelVariant& v = *shown[i];
+      const profile::Occupancy& o = v.occupancy;
+      row("  " + (v.layer.empty() ? "" : v.layer + ": ") + v.op + " " + v.shapes + " > " + v.kernel,
+          {{std::to_string(v.calls), 8},
+           {ms(v.device_time), 11},
+           {us(v.device_time / static_cast<std::int64_t>(v.calls)), 10},
+           {o.kernel_time > 0 ? fixed(100 * o.warp_time / static_cast<double>(o.kernel_time), 1) : "-", 13}});
+    }
+    if (shown.size() > o_.top) line("  " + std::to_string(shown.size() - o_.top) + " more in --table variants");
+    line("");
+  }
+
   void kernels(const profile::RankProfile& r) {
     if (r.kernels.empty()) return;
     std::int64_t total = 0;
@@ -208,6 +302,26 @@ class Writer {
                           {rate(static_cast<double>(k.bytes), k.total, 1e9, 1), 9}});
     }
     if (r.kernels.size() > o_.top) line("  " + std::to_string(r.kernels.size() - o_.top) + " more in --table kernels");
+    line("");
+  }
+
+  void host() {
+    const traces::HostStacks& h = p_.host;
+    if (h.functions.empty()) return;
+    const double step = typical_step(p_);
+    row("host functions, " + h.format, {{"self %", 9}, {"total %", 9}, {"ms a step", 11}});
+    for (std::size_t i = 0; i < std::min(o_.top, h.functions.size()); ++i) {
+      const traces::HostFunction& f = h.functions[i];
+      row("  " + f.name, {{percent_text(f.self, h.sum), 9},
+                          {percent_text(f.total, h.sum), 9},
+                          {step > 0 ? ms(std::llround(f.self / h.sum * step)) : "-", 11}});
+    }
+    if (h.functions.size() > o_.top) line("  " + std::to_string(h.functions.size() - o_.top) + " more in --table host");
+    std::string about = fixed(h.sum * (h.seconds ? 1000 : 1), 0) + (h.seconds ? " ms" : " samples");
+    for (const std::string& a : h.notes.assumptions) about += "; " + a;
+    for (const traces::TraceNotes::Count& c : h.notes.dropped)
+      about += "; " + std::to_string(c.count) + " " + c.what + " left out";
+    remark(about + ". ms a step: the share of self times the median step, taking the recording for iterations only");
     line("");
   }
 

@@ -64,6 +64,35 @@ Start (ns),Duration (ns),CorrId,GrdX,GrdY,GrdZ,BlkX,BlkY,BlkZ,Bytes (MB),Device,
 6000,900,13,2,1,1,64,1,1,,NVIDIA A100 (1),1,8,ncclDevKernel_AllReduce_Sum_f32_RING_LL(x)
 """
 
+# As nvprof 10 to 11 prints it: units below the titles, the correlation id behind a kernel's name.
+NVPROF = b"""==4242== NVPROF is profiling process 4242, command: ./train
+==4242== Profiling application: ./train
+==4242== Profiling result:
+"Start","Duration","Grid X","Grid Y","Grid Z","Block X","Block Y","Block Z","Registers Per Thread","Static SMem","Dynamic SMem","Size","Throughput","SrcMemType","DstMemType","Device","Context","Stream","Name"
+ms,us,,,,,,,,KB,B,MB,GB/s,,,,,,
+221.264000,1.216000,,,,,,,,,,4.000000,3.2,"Pageable","Device","Tesla V100-SXM2-16GB (0)","1","7","[CUDA memcpy HtoD]"
+221.275000,10.500000,64,1,1,256,1,1,32,1.5,0,,,,,"Tesla V100-SXM2-16GB (0)","1","7","volta_sgemm_128x64_nn [106]"
+221.290000,3.000000,1,1,1,64,1,1,16,0,0,,,,,"Tesla V100-SXM2-16GB (0)","1","14","ncclAllReduceRingLLKernel_sum_f32(ncclColl) [107]"
+"""
+
+# A table for each kind of CUPTI's activity records, a column for each field; markers of thread 3 of process 9.
+NVVP = """
+PRAGMA page_size = 512;
+CREATE TABLE StringTable(_id_ INTEGER PRIMARY KEY, value TEXT NOT NULL);
+INSERT INTO StringTable VALUES(1,'_Z4gemmPf'),(2,'layer 1'),(3,'Tesla V100');
+CREATE TABLE CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL(_id_ INTEGER PRIMARY KEY,start,end,deviceId,contextId,streamId,correlationId,gridX,blockX,name);
+INSERT INTO CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL VALUES(1,2000,5000,0,1,7,42,4,128,1),(2,6000,7000,0,1,7,43,4,128,1);
+CREATE TABLE CUPTI_ACTIVITY_KIND_MEMCPY(_id_ INTEGER PRIMARY KEY,copyKind,bytes,start,end,deviceId,contextId,streamId,correlationId);
+INSERT INTO CUPTI_ACTIVITY_KIND_MEMCPY VALUES(1,1,4096,7500,8000,0,1,7,44);
+CREATE TABLE CUPTI_ACTIVITY_KIND_RUNTIME(_id_ INTEGER PRIMARY KEY,cbid,start,end,processId,threadId,correlationId);
+INSERT INTO CUPTI_ACTIVITY_KIND_RUNTIME VALUES(1,211,1000,1500,9,3,42);
+CREATE TABLE CUPTI_ACTIVITY_KIND_MARKER(_id_ INTEGER PRIMARY KEY,flags,timestamp,id,objectKind,objectId BLOB,name);
+INSERT INTO CUPTI_ACTIVITY_KIND_MARKER VALUES(1,2,500,1,2,X'090000000300000000000000',2),(2,4,1800,1,2,X'090000000300000000000000',0);
+CREATE TABLE CUPTI_ACTIVITY_KIND_DEVICE(_id_ INTEGER PRIMARY KEY,id,name,globalMemorySize,numMultiprocessors);
+INSERT INTO CUPTI_ACTIVITY_KIND_DEVICE VALUES(1,0,3,16000000000,80);
+VACUUM;
+"""
+
 # Process 9 on GPU 0: globalPid = 9 << 24, globalTid = (9 << 24) + 3.
 NSYS = """
 PRAGMA page_size = 512;
@@ -81,11 +110,11 @@ VACUUM;
 """
 
 
-def nsys() -> bytes:
-    path = OUT / "nsys.sqlite"
+def database(name: str, script: str) -> bytes:
+    path = OUT / name
     path.unlink(missing_ok=True)
     db = sqlite3.connect(path, isolation_level=None)
-    db.executescript(NSYS)
+    db.executescript(script)
     db.close()
     return path.read_bytes()
 
@@ -118,7 +147,8 @@ def chakra() -> bytes:
 def main() -> None:
     OUT.mkdir(exist_ok=True)
     samples = {"kineto.json": kineto(), "execution_trace.json": execution_trace(), "host.prof.json": prof_json(),
-               "gputrace.csv": GPUTRACE, "nsys.sqlite": nsys(), "chakra.0.et": chakra()}
+               "gputrace.csv": GPUTRACE, "nsys.sqlite": database("nsys.sqlite", NSYS),
+               "nvprof.csv": NVPROF, "nvprof.nvvp": database("nvprof.nvvp", NVVP), "chakra.0.et": chakra()}
     for name, data in samples.items():
         (OUT / name).write_bytes(data)
 

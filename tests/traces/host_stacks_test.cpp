@@ -1,0 +1,96 @@
+// Stacks of Python's profilers.
+#include <gtest/gtest.h>
+
+#include "kineto_text.hpp"
+#include "traces/stacks/host_stacks.hpp"
+
+namespace distsim::traces {
+namespace {
+
+class HostStacksTest : public testing::Test {
+ protected:
+  HostStacks read(const std::string& text) {
+    auto stacks = read_host_stacks(test::write(folder_, "stacks", text));
+    EXPECT_TRUE(stacks.ok()) << stacks.error().text();
+    return stacks.ok() ? std::move(stacks).value() : HostStacks{};
+  }
+  std::string refusal(const std::string& text) {
+    const auto stacks = read_host_stacks(test::write(folder_, "stacks", text));
+    return stacks.ok() ? "accepted" : stacks.error().text();
+  }
+  std::string folder_ = test::scratch_dir("host_stacks");
+};
+
+const HostFunction& function(const HostStacks& stacks, const std::string& name) {
+  static const HostFunction kNone{"none", -1, -1};
+  for (const HostFunction& f : stacks.functions) {
+    if (f.name == name) return f;
+  }
+  return kNone;
+}
+
+/// 12 samples in all: train itself 2, forward 9 (7 + 2, once per stack though it recurs), load 1.
+TEST_F(HostStacksTest, CollapsedStacks) {
+  const HostStacks s = read(
+      "main (t.py:1);train;forward 7\nmain (t.py:1);train 2\nmain (t.py:1);train;forward;forward 2\n"
+      "main (t.py:1);load 1\nno count\n");
+  EXPECT_EQ(s.format, "collapsed stacks");
+  EXPECT_FALSE(s.seconds);
+  EXPECT_EQ(s.sum, 12);
+  EXPECT_EQ(s.functions.at(0).name, "forward");
+  EXPECT_EQ(function(s, "forward").self, 9);
+  EXPECT_EQ(function(s, "forward").total, 9);
+  EXPECT_EQ(function(s, "train").self, 2);
+  EXPECT_EQ(function(s, "train").total, 11);
+  EXPECT_EQ(function(s, "main (t.py:1)").total, 12);
+  EXPECT_EQ(function(s, "main (t.py:1)").self, 0);
+  ASSERT_EQ(s.notes.dropped.size(), 1u);
+  EXPECT_EQ(s.notes.dropped[0].count, 1u);
+}
+
+TEST_F(HostStacksTest, Speedscope) {
+  const HostStacks s = read(
+      R"x({"$schema":"https://www.speedscope.app/file-format-schema.json","shared":{"frames":[{"name":"main","file":"t.py","line":3},{"name":"step"}]},)x"
+      R"x("profiles":[{"type":"sampled","unit":"milliseconds","samples":[[0],[0,1],[7]],"weights":[10,30,5]},)x"
+      R"x({"type":"sampled","unit":"seconds","samples":[[1]],"weights":[0.06]},{"type":"evented","events":[]}]})x");
+  EXPECT_TRUE(s.seconds);
+  EXPECT_NEAR(s.sum, 0.1, 1e-12);
+  EXPECT_NEAR(function(s, "step").self, 0.09, 1e-12);
+  EXPECT_NEAR(function(s, "main (t.py)").total, 0.04, 1e-12);
+  EXPECT_EQ(s.notes.dropped.size(), 2u);  // the evented profile, the sample of a frame that is not there
+  EXPECT_EQ(s.notes.assumptions.size(), 1u);
+}
+
+/// As `python3 -m cProfile` prints it; a recursive function has "calls/primitive calls".
+TEST_F(HostStacksTest, TableOfCProfile) {
+  const HostStacks s = read(
+      "         46 function calls (6 primitive calls) in 0.750 seconds\n\n   Ordered by: internal time\n\n"
+      "   ncalls  tottime  percall  cumtime  percall filename:lineno(function)\n"
+      "     43/3    0.500    0.012    0.700    0.233 a.py:10(forward)\n"
+      "        3    0.200    0.067    0.200    0.067 {method 'item' of 'torch._C.TensorBase' objects}\n"
+      "        1    0.050    0.050    0.750    0.750 a.py:1(<module>)\n\n");
+  EXPECT_EQ(s.format, "pstats");
+  EXPECT_TRUE(s.seconds);
+  EXPECT_NEAR(s.sum, 0.75, 1e-12);
+  EXPECT_EQ(s.functions.at(0).name, "a.py:10(forward)");
+  EXPECT_EQ(function(s, "{method 'item' of 'torch._C.TensorBase' objects}").self, 0.2);
+  EXPECT_EQ(function(s, "a.py:1(<module>)").total, 0.75);
+  EXPECT_TRUE(s.notes.dropped.empty());
+}
+
+TEST_F(HostStacksTest, WhatIsNoStackIsRefused) {
+  EXPECT_NE(refusal("").find("found no stack with samples"), std::string::npos);
+  EXPECT_NE(refusal("hello\n").find("found no stack with samples"), std::string::npos);
+  EXPECT_NE(refusal("a;b nan\na;b -3\na;b 1e300\n").find("found no stack with samples"), std::string::npos);
+  EXPECT_NE(refusal("{").find("JSON without profiles"), std::string::npos);
+  EXPECT_NE(refusal(R"({"profiles":[{"samples":[[0]],"weights":[1]}]})").find("found no stack"), std::string::npos);
+  EXPECT_NE(refusal(R"({"shared":5,"profiles":[1,{"samples":[0],"weights":["x"]}]})").find("found no stack"),
+            std::string::npos);
+  EXPECT_NE(refusal(std::string("{\x00(\x00", 4)).find("of cProfile print it"), std::string::npos);
+  std::string deep = "a";
+  for (int i = 0; i < 5000; ++i) deep += ";a";
+  EXPECT_NE(refusal(deep + " 1\n").find("found no stack"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace distsim::traces

@@ -1,0 +1,105 @@
+// Several hosts as one answer, several runs beside each other.
+#include <gtest/gtest.h>
+
+#include "traces/hugectr/hugectr_text.hpp"
+
+namespace distsim::traces {
+namespace {
+
+HugectrTimedEvent event(const std::string& label, double start_ms, double duration_ms, std::uint32_t repetitions = 50) {
+  HugectrTimedEvent e;
+  e.label = label;
+  e.start_ms = e.median_start_ms = start_ms;
+  e.duration_ms = e.median_duration_ms = duration_ms;
+  e.repetitions = repetitions;
+  return e;
+}
+
+HugectrHost host(const std::string& name, double iteration_ms, std::vector<HugectrTimedEvent> events) {
+  HugectrHost h{name, iteration_ms, iteration_ms, {}};
+  h.timeline[0][0] = std::move(events);
+  return h;
+}
+
+std::string all(const std::vector<std::string>& notes) {
+  std::string out;
+  for (const std::string& n : notes) out += n + "\n";
+  return out;
+}
+
+/// fprop: 0.3 and 0.6 ms: mean 0.45, maximum 0.6 on b. The GEMM lies within it and is no bar of its own.
+TEST(HugectrMerge, HostsBecomeOneAnswer) {
+  HugectrTimedEvent gemm = event("fprop.gemm", 1.1, 0.1);
+  gemm.level = 1;
+  const std::vector<HugectrHost> hosts{host("a", 2, {event("fprop", 1, 0.3), gemm}),
+                                       host("b", 4, {event("fprop", 1.2, 0.6), gemm})};
+  const HugectrJob job = merge_hugectr_hosts(hosts);
+  EXPECT_DOUBLE_EQ(job.iteration_ms, 3);
+  EXPECT_DOUBLE_EQ(job.slowest_iteration_ms, 4);
+  EXPECT_EQ(job.slowest_host, "b");
+  EXPECT_EQ(job.devices, 2u);
+  ASSERT_EQ(job.summaries.size(), 2u);
+  EXPECT_EQ(job.summaries[0].label, "fprop");
+  EXPECT_EQ(job.summaries[0].hosts, 2u);
+  EXPECT_DOUBLE_EQ(job.summaries[0].start_ms, 1);
+  EXPECT_NEAR(job.summaries[0].mean_ms, 0.45, 1e-12);
+  EXPECT_DOUBLE_EQ(job.summaries[0].max_ms, 0.6);
+  EXPECT_EQ(job.summaries[0].slowest_host, "b");
+  EXPECT_TRUE(job.notes.empty()) << all(job.notes);
+  EXPECT_EQ(hugectr_scaling_csv({{"two nodes", job}}),
+            "run,label,mean_ms,max_ms\ntwo nodes,iteration,3.000,4.000\ntwo nodes,fprop,0.450,0.600\n");
+  EXPECT_EQ(hugectr_job_csv(job),
+            "label,hosts,streams,outer,start_ms,mean_ms,max_ms,slowest_host,slowest_device\n"
+            "iteration,,,,,3.0000,4.0000,b,\n"
+            "fprop,2,2,yes,1.0000,0.4500,0.6000,b,0\nfprop.gemm,2,2,no,1.1000,0.1000,0.1000,a,0\n");
+}
+
+TEST(HugectrMerge, OneHostTwiceIsRefused) {
+  const std::vector<HugectrHost> twice{host("a", 2, {event("x", 0, 1)}), host("a", 2, {event("x", 0, 1)})};
+  const auto checked = check_hugectr_hosts(twice);
+  ASSERT_FALSE(checked.ok());
+  EXPECT_EQ(checked.error().what, "found a second result of host 'a', expected one for each host of a run");
+  EXPECT_TRUE(check_hugectr_hosts({twice[0], host("b", 2, {})}).ok());
+}
+
+TEST(HugectrMerge, WhatIsMissingIsSaid) {
+  const std::vector<HugectrHost> hosts{host("a", 2, {event("x", 0, 1), event("y", 1, 1)}),
+                                       host("b", 2, {event("x", 0, 1)})};
+  EXPECT_EQ(all(merge_hugectr_hosts(hosts, {{"l", "z", 0}}).notes),
+            "host b has no y; means and maxima are those of the hosts that do\n"
+            "never seen on any host, though the event list has it: l.z\n");
+}
+
+/// The profiler stops by itself once every event was timed as often as asked: fewer repetitions are a run cut short.
+TEST(HugectrMerge, ARecordingCutShortIsSaid) {
+  const std::vector<HugectrHost> hosts{host("a", 2, {event("x", 0, 1, 50), event("y", 1, 1, 3)})};
+  EXPECT_EQ(all(merge_hugectr_hosts(hosts).notes),
+            "host a timed y fewer than 50 times (down to 3): the run ended before the recording did\n");
+}
+
+/// The longest bar is 60 characters: the iteration of the second run.
+TEST(HugectrMerge, ScalingHasABarForEachRun) {
+  const std::vector<HugectrRun> runs{
+      {"one", merge_hugectr_hosts({host("a", 1, {event("x", 0, 0.5)})})},
+      {"two", merge_hugectr_hosts({host("a", 2, {event("x", 0, 1), event("y", 1, 1)})})}};
+  const std::string text = hugectr_scaling_text(runs);
+  EXPECT_NE(text.find("iteration                2.000  " + std::string(60, '#') + "\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("iteration                1.000  " + std::string(30, '#') + "\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("0.500 / 0.500        1.000 / 1.000\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("-        1.000 / 1.000\n"), std::string::npos) << text;
+}
+
+TEST(HugectrMerge, ThePageIsWholeAndNamesStayText) {
+  const std::string page =
+      hugectr_scaling_html({{"<script>", merge_hugectr_hosts({host("a", 2, {event("</td>&", 0, 1)})})}});
+  EXPECT_EQ(page.find("<script>"), std::string::npos);
+  EXPECT_NE(page.find("&lt;script&gt;"), std::string::npos);
+  EXPECT_NE(page.find("<td>&lt;/td&gt;&amp;</td><td>1.000 / 1.000</td>"), std::string::npos) << page;
+  EXPECT_NE(page.find("<svg"), std::string::npos);
+  EXPECT_TRUE(page.ends_with("</html>\n"));
+  EXPECT_EQ(page.find("src="), std::string::npos);
+  EXPECT_EQ(page.find("href="), std::string::npos);
+}
+
+}  // namespace
+}  // namespace distsim::traces

@@ -1,0 +1,142 @@
+// nvprof's CSV and its SQLite file; notes on what a report lacks.
+#include <gtest/gtest.h>
+#include <sqlite3.h>
+
+#include <algorithm>
+
+#include "base/file.hpp"
+#include "kineto_text.hpp"
+#include "test_data.hpp"
+#include "traces/nvprof/nvprof_reader.hpp"
+#include "traces/trace_reader.hpp"
+
+namespace distsim::traces {
+namespace {
+
+void run_sql(const std::string& path, const std::string& statements) {
+  sqlite3* db = nullptr;
+  ASSERT_EQ(sqlite3_open(path.c_str(), &db), SQLITE_OK);
+  char* message = nullptr;
+  EXPECT_EQ(sqlite3_exec(db, statements.c_str(), nullptr, nullptr, &message), SQLITE_OK) << message;
+  sqlite3_close(db);
+}
+
+class Nvprof : public testing::Test {
+ protected:
+  TraceJob read(const std::string& path) {
+    auto job = read_traces({path});
+    EXPECT_TRUE(job.ok()) << job.error().text();
+    return job.ok() ? std::move(job).value() : TraceJob{};
+  }
+  std::string refusal(const std::string& path) {
+    const auto job = read_traces({path});
+    return job.ok() ? "accepted" : job.error().text();
+  }
+  /// A copy of a sample with further statements run on it.
+  std::string changed(const std::string& sample, const std::string& statements) {
+    const std::string path = test::write(folder_, "changed_" + sample, read_file(formats_ + sample, 1 << 20).value());
+    run_sql(path, statements);
+    return path;
+  }
+  const std::string formats_ = test::root() + "/tests/traces/data/formats/";
+  const std::string folder_ = test::scratch_dir("nvprof");
+};
+
+bool has_note(const TraceRank& rank, const std::string& words) {
+  return std::ranges::any_of(rank.notes.assumptions,
+                             [&](const std::string& n) { return n.find(words) != std::string::npos; });
+}
+
+/// Start in ms, durations in us, sizes in MB of 1024 x 1024 bytes: units are a line below the titles.
+TEST_F(Nvprof, CsvTakesUnitsFromTheLineBelow) {
+  const TraceJob job = read(formats_ + "nvprof.csv");
+  const TraceRank& r = job.ranks.at(0);
+  ASSERT_EQ(r.device_records.size(), 3u);
+  EXPECT_EQ(r.device_records[0].duration_ns, 1216);
+  EXPECT_EQ(r.device_records[0].bytes, 4 << 20);
+  EXPECT_EQ(r.device_records[0].direction, CopyDirection::host_to_device);
+  EXPECT_EQ(r.device_records[1].start_ns - r.device_records[0].start_ns, 11'000);
+  EXPECT_EQ(job.name(r.device_records[1].name), "volta_sgemm_128x64_nn");  // without its correlation id
+  EXPECT_EQ(job.geometries.at(r.device_records[1].geometry).grid[0], 64u);
+  EXPECT_TRUE(r.device_records[2].communication);
+  EXPECT_EQ(r.devices.at(0).name, "Tesla V100-SXM2-16GB");
+}
+
+TEST_F(Nvprof, OutputWithoutATraceSaysWhatIsMissing) {
+  const std::string banner = "==4242== NVPROF is profiling process 4242, command: ./train\n";
+  const std::string never = refusal(test::write(folder_, "never.csv", banner + "==4242== No kernels were profiled.\n"));
+  EXPECT_NE(never.find("no kernel was profiled"), std::string::npos) << never;
+  EXPECT_NE(never.find("must call cudaProfilerStart"), std::string::npos) << never;
+  const std::string summary = refusal(test::write(
+      folder_, "summary.csv", banner + "\"Type\",\"Time(%)\",\"Time\",\"Calls\",\"Avg\",\"Min\",\"Max\",\"Name\"\n"));
+  EXPECT_NE(summary.find("expected output of `nvprof --print-gpu-trace --csv`"), std::string::npos) << summary;
+}
+
+TEST_F(Nvprof, CallsOfTheHostInTheCsvAreCounted) {
+  std::string text = read_file(formats_ + "nvprof.csv", 1 << 20).value();
+  text += "221.200,4.0,,,,,,,,,,,,,,,,,\"cudaLaunchKernel [106]\"\n";
+  const TraceJob job = read(test::write(folder_, "both.csv", text));
+  EXPECT_EQ(job.ranks.at(0).device_records.size(), 3u);
+  ASSERT_EQ(job.ranks[0].notes.dropped.size(), 1u);
+  EXPECT_EQ(job.ranks[0].notes.dropped[0].what, "rows without a GPU (calls of the host)");
+}
+
+/// The kernel was launched by call 211 of thread 3, inside the range `layer 1`, whose two markers name that thread.
+TEST_F(Nvprof, SqliteJoinsKernelsCallsAndRanges) {
+  const TraceJob job = read(formats_ + "nvprof.nvvp");
+  const TraceRank& r = job.ranks.at(0);
+  EXPECT_EQ(r.format, "nvprof SQLite");
+  ASSERT_EQ(r.device_records.size(), 3u);
+  const DeviceRecord& kernel = r.device_records[0];
+  EXPECT_EQ(job.name(kernel.name), "gemm");
+  EXPECT_EQ(kernel.duration_ns, 3000);
+  ASSERT_NE(kernel.launch, kNone);
+  EXPECT_EQ(job.name(r.host_records[kernel.launch].name), "CUDA runtime call 211");
+  EXPECT_EQ(r.host_records[kernel.launch].call, RuntimeCall::launch_kernel);
+  ASSERT_NE(kernel.op, kNone);
+  EXPECT_EQ(job.name(r.host_records[kernel.op].name), "layer 1");
+  EXPECT_EQ(r.host_records[kernel.op].duration_ns, 1300);
+  EXPECT_EQ(r.device_records[1].launch, kNone);
+  EXPECT_EQ(r.device_records[2].bytes, 4096);
+  EXPECT_EQ(r.devices.at(0).name, "Tesla V100");
+  EXPECT_EQ(r.devices[0].multiprocessors, 80u);
+  EXPECT_FALSE(has_note(r, "no NVTX range"));
+}
+
+TEST_F(Nvprof, WhatWasNotRecordedIsSaid) {
+  const TraceJob job = read(changed("nvprof.nvvp", "DELETE FROM CUPTI_ACTIVITY_KIND_MARKER;"));
+  EXPECT_TRUE(has_note(job.ranks.at(0), "no NVTX range was recorded"));
+  const std::string empty = refusal(changed(
+      "nvprof.nvvp", "DELETE FROM CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL; DELETE FROM CUPTI_ACTIVITY_KIND_MEMCPY;"));
+  EXPECT_NE(empty.find("must call cudaProfilerStart"), std::string::npos) << empty;
+}
+
+/// Process 8 on the GPU of process 9.
+TEST_F(Nvprof, NsysSaysWhenProcessesShareAGpu) {
+  EXPECT_FALSE(has_note(read(formats_ + "nsys.sqlite").ranks.at(0), "used GPU 0"));
+  const TraceJob job = read(changed("nsys.sqlite",
+                                    "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES(2000,5000,0,1,7,42,134217728,1); "
+                                    "DELETE FROM NVTX_EVENTS;"));
+  ASSERT_EQ(job.ranks.size(), 2u);
+  EXPECT_TRUE(has_note(job.ranks[0], "2 processes used GPU 0, each taken for a rank"));
+  EXPECT_TRUE(has_note(job.ranks[0], "no NVTX range was recorded"));
+}
+
+TEST_F(Nvprof, DlprofsDatabaseNamesTheFileBesideIt) {
+  const std::string path = folder_ + "/dlprof_dldb.sqlite";
+  run_sql(path, "CREATE TABLE a(b);");
+  const std::string text = refusal(path);
+  EXPECT_NE(text.find("nsys_profile.sqlite beside its own database"), std::string::npos) << text;
+}
+
+TEST(KernelName, KeepsScopesAndTheArgumentsOfTemplates) {
+  EXPECT_EQ(kernel_name("_Z4gemmPf"), "gemm");
+  EXPECT_EQ(kernel_name("_ZN2at6native3addIfEEvPT_i"), "at::native::add<IfEEvPT_i>");
+  EXPECT_EQ(kernel_name("_Z30ncclAllReduceRingLLKernel_sum_8ncclColl"), "ncclAllReduceRingLLKernel_sum_");
+  EXPECT_EQ(kernel_name("volta_sgemm_128x64_nn"), "volta_sgemm_128x64_nn");
+  for (const char* broken : {"_Z", "_Z9", "_Z99999999999999999999999x", "_ZN", "_ZNK1aE", "_Z3ab"})
+    EXPECT_EQ(kernel_name(broken), broken);
+}
+
+}  // namespace
+}  // namespace distsim::traces

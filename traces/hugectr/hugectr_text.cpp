@@ -1,0 +1,165 @@
+#include "traces/hugectr/hugectr_text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+#include "base/text/counted.hpp"
+#include "base/text/csv.hpp"
+#include "base/text/markup.hpp"
+#include "base/text/printable.hpp"
+#include "traces/hugectr/hugectr_charts.hpp"
+
+namespace distsim::traces {
+namespace {
+
+constexpr std::size_t kLabel = 60, kBar = 60;  // columns
+
+std::string ms(double value) { return fmt::format("{:.3f}", value); }
+
+std::string label_text(const std::string& label) {
+  const std::string text = printable(label, 200);
+  return text.size() <= kLabel ? text : "..." + text.substr(text.size() - (kLabel - 3));
+}
+
+std::string notes_text(const std::vector<std::string>& notes) {
+  std::string out;
+  for (const std::string& note : notes) out += "note: " + note + "\n";
+  return out;
+}
+
+struct Sums {
+  double mean = 0, most = 0;
+};
+
+Sums sums_of(const HugectrRun& run) {
+  Sums sums;
+  for (const HugectrEventSummary& e : run.job.summaries) {
+    sums.mean += e.outer ? e.mean_ms : 0;
+    sums.most += e.outer ? e.max_ms : 0;
+  }
+  return sums;
+}
+
+/// Outer labels of all runs, in order of appearance, with their summary in each run; null: not in that run.
+using Row = std::vector<const HugectrEventSummary*>;
+std::vector<std::pair<std::string, Row>> rows_of(const std::vector<HugectrRun>& runs) {
+  std::vector<std::pair<std::string, Row>> rows;
+  std::map<std::string, std::size_t> place;
+  for (std::size_t r = 0; r < runs.size(); ++r) {
+    for (const HugectrEventSummary& e : runs[r].job.summaries) {
+      if (!e.outer) continue;
+      const auto [at, fresh] = place.emplace(e.label, rows.size());
+      if (fresh) rows.emplace_back(e.label, Row(runs.size(), nullptr));
+      rows[at->second].second[r] = &e;
+    }
+  }
+  return rows;
+}
+
+std::string cell_text(const HugectrEventSummary* e) {
+  return e == nullptr ? "-" : ms(e->mean_ms) + " / " + ms(e->max_ms);
+}
+
+}  // namespace
+
+std::string hugectr_job_text(const std::vector<HugectrHost>& hosts, const HugectrJob& job, std::size_t top) {
+  std::string out =
+      fmt::format("iteration {} ms: {} of {}, {}, {}, {}\n", ms(job.iteration_ms),
+                  hosts.size() == 1 ? "median" : "mean of the medians", counted(hosts.size(), "host"),
+                  counted(job.devices, "device"), counted(job.streams, "stream"), counted(job.events, "event"));
+  if (hosts.size() > 1)
+    out += fmt::format("slowest host {}: {} ms\n", printable(job.slowest_host, kLabel), ms(job.slowest_iteration_ms));
+  out += fmt::format("\n{:<{}}{:>12}{:>12}{:>10}\n", "host", kLabel, "median ms", "mean ms", "devices");
+  for (const HugectrHost& h : hosts)
+    out += fmt::format("{:<{}}{:>12}{:>12}{:>10}\n", label_text(h.host_name), kLabel, ms(h.median_iter_time_ms),
+                       ms(h.avg_iter_time_ms), h.timeline.size());
+  std::vector<const HugectrEventSummary*> longest;
+  for (const HugectrEventSummary& e : job.summaries) longest.push_back(&e);
+  std::ranges::stable_sort(longest, [](const auto* a, const auto* b) { return a->max_ms > b->max_ms; });
+  out += fmt::format("\n{:<{}}{:>12}{:>12}{:>9}  {}\n", "event (median of its repetitions)", kLabel, "mean ms",
+                     "max ms", "streams", "slowest");
+  for (std::size_t i = 0; i < std::min(top, longest.size()); ++i) {
+    const HugectrEventSummary& e = *longest[i];
+    out += fmt::format("{:<{}}{:>12}{:>12}{:>9}  {} GPU {}\n", label_text(e.label), kLabel, ms(e.mean_ms), ms(e.max_ms),
+                       e.streams, printable(e.slowest_host, kLabel), e.slowest_device);
+  }
+  if (longest.size() > top) out += fmt::format("{} in --csv\n", counted(longest.size() - top, "more event"));
+  return out + notes_text(job.notes);
+}
+
+std::string hugectr_scaling_text(const std::vector<HugectrRun>& runs) {
+  double longest = 1e-9;
+  std::size_t name = 3;
+  for (const HugectrRun& run : runs) {
+    const Sums sums = sums_of(run);
+    longest = std::max({longest, run.job.iteration_ms, sums.mean, sums.most});
+    name = std::max(name, printable(run.name).size());
+  }
+  const auto bar = [&](const std::string& who, const char* what, double value) {
+    const auto length = static_cast<std::size_t>(std::lround(value / longest * static_cast<double>(kBar)));
+    return fmt::format("{:<{}}  {:<20}{:>10}  {}\n", who, name, what, ms(value), std::string(length, '#'));
+  };
+  std::string out = fmt::format("{:<{}}  {:<20}{:>10}\n", "run", name, "", "ms");
+  for (const HugectrRun& run : runs) {
+    const Sums sums = sums_of(run);
+    out += bar(printable(run.name), "iteration", run.job.iteration_ms);
+    out += bar("", "events, mean", sums.mean);
+    out += bar("", "events, maximum", sums.most);
+  }
+  out += fmt::format("\n{:<{}}", "event: mean / maximum, ms", kLabel);
+  for (const HugectrRun& run : runs) out += fmt::format("  {:>19}", printable(run.name));
+  out += '\n';
+  for (const auto& [label, row] : rows_of(runs)) {
+    out += fmt::format("{:<{}}", label_text(label), kLabel);
+    for (const HugectrEventSummary* e : row) out += fmt::format("  {:>19}", cell_text(e));
+    out += '\n';
+  }
+  for (const HugectrRun& run : runs) {
+    for (const std::string& note : run.job.notes) out += "note: run " + printable(run.name) + ": " + note + "\n";
+  }
+  return out;
+}
+
+std::string hugectr_scaling_csv(const std::vector<HugectrRun>& runs) {
+  std::string out = csv_line({"run", "label", "mean_ms", "max_ms"});
+  for (const HugectrRun& run : runs) {
+    const std::string name = printable(run.name, 200);
+    out += csv_line({name, "iteration", ms(run.job.iteration_ms), ms(run.job.slowest_iteration_ms)});
+    for (const HugectrEventSummary& e : run.job.summaries) {
+      if (e.outer) out += csv_line({name, printable(e.label, 200), ms(e.mean_ms), ms(e.max_ms)});
+    }
+  }
+  return out;
+}
+
+std::string hugectr_scaling_html(const std::vector<HugectrRun>& runs) {
+  std::string out =
+      "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>HugeCTR runs</title>\n<style>"
+      "body{font-family:sans-serif;margin:2em}table{border-collapse:collapse}"
+      "td,th{padding:2px 12px;border-bottom:1px solid #ddd;text-align:right}"
+      "td:first-child,th:first-child{text-align:left}</style></head><body>\n<h1>HugeCTR runs</h1>\n"
+      "<p>Mean and maximum over hosts, devices and streams, ms; each the median of its repetitions. Bars stack outer "
+      "events only.</p>\n" +
+      hugectr_scaling_svg(runs) + "<table><tr><th>event</th>";
+  for (const HugectrRun& run : runs) out += "<th>" + in_markup(printable(run.name)) + "</th>";
+  out += "</tr>\n<tr><td>iteration (mean of hosts / slowest)</td>";
+  for (const HugectrRun& run : runs)
+    out += "<td>" + ms(run.job.iteration_ms) + " / " + ms(run.job.slowest_iteration_ms) + "</td>";
+  out += "</tr>\n";
+  for (const auto& [label, row] : rows_of(runs)) {
+    out += "<tr><td>" + in_markup(printable(label, 200)) + "</td>";
+    for (const HugectrEventSummary* e : row) out += "<td>" + cell_text(e) + "</td>";
+    out += "</tr>\n";
+  }
+  out += "</table>\n";
+  for (const HugectrRun& run : runs) {
+    for (const std::string& note : run.job.notes)
+      out += "<p>Run " + in_markup(printable(run.name)) + ": " + in_markup(note) + ".</p>\n";
+  }
+  return out + "</body></html>\n";
+}
+
+}  // namespace distsim::traces

@@ -1,0 +1,23 @@
+// Hosts and runs as text for a terminal, as a table, and as a page.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "traces/hugectr/hugectr_merge.hpp"
+
+namespace distsim::traces {
+
+/// The iteration of each host, then every event over all of them; at most `top` events, the longest maximum first.
+std::string hugectr_job_text(const std::vector<HugectrHost>& hosts, const HugectrJob& job, std::size_t top = 20);
+
+/// Three bars for each run (iteration, means stacked, maxima stacked), then each outer event in every run.
+std::string hugectr_scaling_text(const std::vector<HugectrRun>& runs);
+
+/// run,label,mean_ms,max_ms; a run's first row is its iteration: the mean over hosts, and the slowest host's.
+std::string hugectr_scaling_csv(const std::vector<HugectrRun>& runs);
+
+/// The chart and the table on one page that needs nothing else.
+std::string hugectr_scaling_html(const std::vector<HugectrRun>& runs);
+
+}  // namespace distsim::traces

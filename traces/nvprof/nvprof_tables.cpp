@@ -1,0 +1,259 @@
+#include "traces/nvprof/nvprof_tables.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+#include <tuple>
+
+#include "base/text/counted.hpp"
+#include "traces/build/collective_text.hpp"
+#include "traces/build/nvtx_text.hpp"
+#include "traces/build/op_inputs.hpp"
+#include "traces/nvprof/nvprof_reader.hpp"
+
+namespace distsim::traces {
+namespace {
+
+constexpr std::size_t kMostDevices = 64;         // of one process
+constexpr std::int64_t kLatest = INT64_MAX / 4;  // ns: a start and a duration still add up
+constexpr std::uint64_t kLow32 = 0xFFFFFFFF;
+
+/// The columns that all tables of device work begin with; more follow from kOwn on.
+enum { kStart, kEnd, kDevice, kContext, kStream, kCorrelation, kOwn };
+
+std::vector<std::string> device_columns(std::initializer_list<const char*> own) {
+  std::vector<std::string> columns{"start", "end", "deviceId", "contextId", "streamId", "correlationId"};
+  columns.insert(columns.end(), own.begin(), own.end());
+  return columns;
+}
+
+std::uint32_t small(std::int64_t recorded) {
+  return static_cast<std::uint32_t>(std::clamp<std::int64_t>(recorded, 0, INT32_MAX));
+}
+
+/// CUpti_ActivityMemcpyKind.
+std::pair<CopyDirection, const char*> copy_of(std::int64_t kind) {
+  switch (kind) {
+    case 1:
+      return {CopyDirection::host_to_device, "[CUDA memcpy HtoD]"};
+    case 2:
+      return {CopyDirection::device_to_host, "[CUDA memcpy DtoH]"};
+    case 8:
+      return {CopyDirection::device_to_device, "[CUDA memcpy DtoD]"};
+    case 9:
+      return {CopyDirection::host_to_host, "[CUDA memcpy HtoH]"};
+    case 10:
+      return {CopyDirection::peer_to_peer, "[CUDA memcpy PtoP]"};
+    default:
+      return {CopyDirection::unknown, "[CUDA memcpy]"};
+  }
+}
+
+/// CUpti_ActivityObjectKindId of a thread: process and thread, 32 bits each, little endian.
+std::pair<std::uint64_t, std::uint64_t> thread_of(std::string_view object) {
+  std::uint32_t process = 0, thread = 0;
+  if (object.size() < 8) return {0, 0};
+  std::memcpy(&process, object.data(), 4);
+  std::memcpy(&thread, object.data() + 4, 4);
+  return {process, thread};
+}
+
+}  // namespace
+
+Result<void> NvprofTables::read_header() {
+  if (!db_.has("StringTable"))
+    return Error{"found a SQLite file without nvprof's StringTable, expected one of `nvprof -o`", file_.path, ""};
+  unnamed_ = job_.names.intern("(name not in the file)");
+  TRY(db_.each_row("StringTable", {"_id_", "value"},
+                   [this](const SqliteRow& r) { strings_[r.integer(0)] = job_.names.intern(kernel_name(r.text(1))); }));
+  enum { kId, kName, kMemory, kMultiprocessors };
+  return db_.each_row("CUPTI_ACTIVITY_KIND_DEVICE", {"id", "name", "globalMemorySize", "numMultiprocessors"},
+                      [this](const SqliteRow& r) {
+                        if (devices_.size() < kMostDevices)
+                          devices_.push_back({small(r.integer(kId)), std::string(job_.name(string(r.integer(kName)))),
+                                              static_cast<std::uint64_t>(std::max<std::int64_t>(0, r.integer(kMemory))),
+                                              small(r.integer(kMultiprocessors))});
+                      });
+}
+
+NameId NvprofTables::string(std::int64_t id) const {
+  const auto at = strings_.find(id);
+  return at != strings_.end() ? at->second : unnamed_;
+}
+
+bool NvprofTables::times(const SqliteRow& row, std::int64_t& start, std::int64_t& duration) {
+  start = row.integer(kStart, -1);
+  const std::int64_t end = row.integer(kEnd, -1);
+  if (start < 0 || end < 0 || start > kLatest || end > kLatest) {
+    ++no_time_;
+    return false;
+  }
+  negative_ += end < start ? 1 : 0;
+  duration = std::max<std::int64_t>(0, end - start);
+  return true;
+}
+
+void NvprofTables::add(const SqliteRow& r, const DeviceRecord& record, RuntimeCall by) {
+  DeviceInput input;
+  input.device = small(r.integer(kDevice));
+  if (builders_.size() == kMostDevices && !builders_.contains(input.device)) {
+    too_many_ = true;
+    return;
+  }
+  input.context = static_cast<std::uint64_t>(r.integer(kContext));
+  input.stream = static_cast<std::uint64_t>(r.integer(kStream));
+  input.correlation = static_cast<std::uint64_t>(r.integer(kCorrelation));
+  input.record = record;
+  if (input.correlation != 0) launched_[input.correlation] = {input.device, by};
+  builders_.try_emplace(input.device, job_).first->second.device(input);
+}
+
+Result<void> NvprofTables::read_kernels(const char* table) {
+  enum { kName = kOwn, kGeometry };
+  GeometryTable geometries(job_);
+  const auto columns = device_columns({"name", "gridX", "gridY", "gridZ", "blockX", "blockY", "blockZ",
+                                       "registersPerThread", "staticSharedMemory", "dynamicSharedMemory"});
+  return db_.each_row(table, columns, [&](const SqliteRow& r) {
+    DeviceRecord d;
+    if (!times(r, d.start_ns, d.duration_ns)) return;
+    const auto at = [&](int i) { return small(r.integer(kGeometry + i)); };
+    KernelGeometry g;
+    g.grid = {at(0), at(1), at(2)};
+    g.block = {at(3), at(4), at(5)};
+    g.registers_per_thread = at(6);
+    g.shared_memory = static_cast<std::uint64_t>(at(7)) + at(8);
+    d.name = string(r.integer(kName, -1));
+    d.communication = is_communication_kernel(job_.name(d.name));
+    d.geometry = geometries.intern(g);
+    add(r, d, RuntimeCall::launch_kernel);
+  });
+}
+
+Result<void> NvprofTables::read_copies(const char* table) {
+  enum { kBytes = kOwn, kKind };
+  return db_.each_row(table, device_columns({"bytes", "copyKind"}), [&](const SqliteRow& r) {
+    DeviceRecord d;
+    if (!times(r, d.start_ns, d.duration_ns)) return;
+    const auto [direction, name] = copy_of(r.integer(kKind));
+    d.kind = DeviceRecordKind::memcpy;
+    d.bytes = r.integer(kBytes, -1);
+    d.direction = direction;
+    d.name = job_.names.intern(name);
+    add(r, d, RuntimeCall::memcpy);
+  });
+}
+
+Result<void> NvprofTables::read_memsets() {
+  return db_.each_row("CUPTI_ACTIVITY_KIND_MEMSET", device_columns({"bytes"}), [&](const SqliteRow& r) {
+    DeviceRecord d;
+    if (!times(r, d.start_ns, d.duration_ns)) return;
+    d.kind = DeviceRecordKind::memset;
+    d.bytes = r.integer(kOwn, -1);
+    d.name = job_.names.intern("[CUDA memset]");
+    add(r, d, RuntimeCall::memset);
+  });
+}
+
+Result<void> NvprofTables::read_device_work() {
+  TRY(read_kernels("CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL"));
+  TRY(read_kernels("CUPTI_ACTIVITY_KIND_KERNEL"));  // recorded with --concurrent-kernels off
+  TRY(read_copies("CUPTI_ACTIVITY_KIND_MEMCPY"));
+  TRY(read_copies("CUPTI_ACTIVITY_KIND_MEMCPY2"));  // between two GPUs
+  TRY(read_memsets());
+  if (too_many_) return Error{"found more than 64 GPUs, expected those of one process", file_.path, ""};
+  if (builders_.empty())
+    return Error{"found no CUDA kernel or copy, expected GPU activity", file_.path,
+                 "with --profile-from-start off, the program must call cudaProfilerStart"};
+  return {};
+}
+
+Result<void> NvprofTables::read_calls_of(const char* table, const char* what) {
+  enum { kCallStart, kCallEnd, kFunction, kProcess, kThread, kCallCorrelation };
+  return db_.each_row(table, {"start", "end", "cbid", "processId", "threadId", "correlationId"},
+                      [&](const SqliteRow& r) {
+                        HostInput input;
+                        if (!times(r, input.record.start_ns, input.record.duration_ns)) return;
+                        input.process = static_cast<std::uint64_t>(r.integer(kProcess)) & kLow32;
+                        input.thread = static_cast<std::uint64_t>(r.integer(kThread)) & kLow32;
+                        input.correlation = static_cast<std::uint64_t>(r.integer(kCallCorrelation));
+                        input.record.kind = HostKind::runtime;
+                        input.record.name = job_.names.intern(what + (" call " + std::to_string(r.integer(kFunction))));
+                        const auto launched = launched_.find(input.correlation);
+                        const bool known = launched != launched_.end();
+                        input.record.call = known ? launched->second.by : RuntimeCall::other;
+                        (known ? builders_.at(launched->second.device) : builders_.begin()->second).host(input);
+                      });
+}
+
+Result<void> NvprofTables::read_calls() {
+  TRY(read_calls_of("CUPTI_ACTIVITY_KIND_RUNTIME", "CUDA runtime"));
+  return read_calls_of("CUPTI_ACTIVITY_KIND_DRIVER", "CUDA driver");
+}
+
+/// A range is two markers of one id: the first has its name, the second has none.
+Result<void> NvprofTables::read_markers() {
+  enum { kTime, kId, kName, kObject };
+  struct Open {
+    std::int64_t start = 0, name = 0;
+    std::pair<std::uint64_t, std::uint64_t> thread;
+  };
+  struct Mark {
+    Open open;
+    std::optional<std::int64_t> end;
+    bool named = false;
+  };
+  std::map<std::int64_t, Mark> marks;
+  TRY(db_.each_row("CUPTI_ACTIVITY_KIND_MARKER", {"timestamp", "id", "name", "objectId"}, [&](const SqliteRow& r) {
+    const std::int64_t time = r.integer(kTime, -1);
+    if (time < 0 || time > kLatest) {
+      ++no_time_;
+      return;
+    }
+    Mark& m = marks[r.integer(kId)];
+    if (r.integer(kName) == 0)
+      m.end = time;
+    else
+      m.open = {time, r.integer(kName), thread_of(r.blob(kObject))}, m.named = true;
+  }));
+  OpInputTable inputs(job_);
+  for (const auto& [id, m] : marks) {
+    if (!m.named || !m.end || *m.end < m.open.start) {
+      ++no_range_;
+      continue;
+    }
+    HostInput input;
+    std::tie(input.process, input.thread) = m.open.thread;
+    input.record.start_ns = m.open.start;
+    input.record.duration_ns = *m.end - m.open.start;
+    const NvtxText range = nvtx_text(job_.name(string(m.open.name)));
+    input.record.kind = range.is_op ? HostKind::op : HostKind::annotation;
+    if (!range.sizes.empty()) input.record.inputs = inputs.intern(range.sizes, "", "");
+    input.record.name = job_.names.intern(range.name);
+    for (auto& [device, builder] : builders_) builder.host(input);
+  }
+  return {};
+}
+
+std::vector<ReadRank> NvprofTables::finish() {
+  std::vector<ReadRank> out;
+  for (auto& [device, builder] : builders_) {
+    ReadRank r;
+    r.rank.rank = static_cast<std::uint32_t>(out.size());
+    r.rank.format = kNvprofSqlite.name;
+    r.rank.path = builders_.size() == 1 ? file_.path : file_.path + ":GPU " + std::to_string(device);
+    const auto known = std::ranges::find(devices_, device, &TraceDevice::index);
+    r.rank.devices.push_back(known != devices_.end() ? *known : TraceDevice{device, "", 0, 0});
+    if (out.empty()) {
+      r.rank.notes.drop("records without a usable time", no_time_);
+      r.rank.notes.drop("NVTX marks and ranges without an end", no_range_);
+      if (negative_ > 0) r.rank.notes.assume(counted(negative_, "negative duration") + " counted as 0");
+      r.rank.notes.assume("nvprof does not name CUDA calls; a call is known by what it launched");
+    }
+    builder.finish(r.rank);
+    note_missing_ranges(r.rank);
+    out.push_back(std::move(r));
+  }
+  return out;
+}
+
+}  // namespace distsim::traces

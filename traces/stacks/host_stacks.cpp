@@ -1,0 +1,227 @@
+#include "traces/stacks/host_stacks.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <unordered_map>
+
+#include "base/file.hpp"
+#include "base/text/printable.hpp"
+
+namespace distsim::traces {
+namespace {
+
+constexpr std::size_t kMostStackBytes = std::size_t{256} << 20;
+constexpr std::size_t kDeepestStack = 4096;
+constexpr double kMostWeight = 1e12;  // of one stack: seconds or samples
+
+/// Sums by function.
+class StackSums {
+ public:
+  /// A stack from its root on. False: too deep, or no weight.
+  bool add(const std::vector<std::string_view>& stack, double weight) {
+    if (stack.empty() || stack.size() > kDeepestStack || !(weight >= 0 && weight <= kMostWeight)) return false;
+    ++round_;
+    for (const std::string_view frame : stack) {
+      Sum& s = at(frame);
+      if (s.round != round_) s.total += weight;
+      s.round = round_;
+    }
+    at(stack.back()).self += weight;
+    sum_ += weight;
+    return true;
+  }
+  void add_function(std::string_view name, double self, double total) {
+    Sum& s = at(name);
+    s.self += self;
+    s.total += total;
+    sum_ += self;
+  }
+  double sum() const { return sum_; }
+  std::vector<HostFunction> take() {
+    std::vector<HostFunction> out;
+    for (const auto& [name, s] : sums_) out.push_back({name, s.self, s.total});
+    std::ranges::stable_sort(out, [](const HostFunction& a, const HostFunction& b) {
+      return a.self != b.self ? a.self > b.self : a.name < b.name;
+    });
+    return out;
+  }
+
+ private:
+  struct Sum {
+    double self = 0, total = 0;
+    std::uint64_t round = 0;
+  };
+  Sum& at(std::string_view name) { return sums_[std::string(name)]; }
+  std::unordered_map<std::string, Sum> sums_;
+  std::uint64_t round_ = 0;
+  double sum_ = 0;
+};
+
+std::optional<double> stack_number(std::string_view text) {
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool good = error == std::errc() && end == text.data() + text.size() && value >= 0 && value <= kMostWeight;
+  return good ? std::optional<double>(value) : std::nullopt;
+}
+
+template <class Each>
+void for_each_line(std::string_view text, Each each) {
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    std::string_view line = text.substr(0, end);
+    if (line.ends_with('\r')) line.remove_suffix(1);
+    if (!line.empty()) each(line);
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+}
+
+struct Parsed {
+  StackSums sums;
+  std::uint64_t broken = 0;
+};
+
+/// "main;train;forward 12"
+void add_collapsed(std::string_view line, std::vector<std::string_view>& stack, Parsed& out) {
+  const std::size_t blank = line.rfind(' ');
+  const auto count = blank == std::string_view::npos ? std::nullopt : stack_number(line.substr(blank + 1));
+  stack.clear();
+  for (std::size_t at = 0; count && at <= blank && stack.size() <= kDeepestStack;) {
+    const std::size_t end = std::min(line.find(';', at), blank);
+    stack.push_back(line.substr(at, end - at));
+    at = end + 1;
+  }
+  if (!count || !out.sums.add(stack, *count)) ++out.broken;
+}
+
+/// Words of a row of pstats; the last is all that is left: a name may hold blanks.
+std::array<std::string_view, 6> pstats_words(std::string_view line) {
+  std::array<std::string_view, 6> words;
+  for (std::size_t i = 0; i < words.size(); ++i) {
+    line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+    const std::size_t end = i + 1 == words.size() ? line.size() : std::min(line.find(' '), line.size());
+    words[i] = line.substr(0, end);
+    line.remove_prefix(end);
+  }
+  return words;
+}
+
+void add_pstats(std::string_view line, Parsed& out) {
+  const auto words = pstats_words(line);
+  const auto self = stack_number(words[1]), total = stack_number(words[3]);
+  if (self && total && !words[5].empty())
+    out.sums.add_function(words[5], *self, *total);
+  else
+    ++out.broken;
+}
+
+bool is_pstats_header(std::string_view line) {
+  const auto words = pstats_words(line);
+  return words[0] == "ncalls" && words[1] == "tottime" && words[3] == "cumtime";
+}
+
+/// Of speedscope's units as seconds; nullopt: no time.
+std::optional<double> seconds_of(const std::string& unit) {
+  static const std::map<std::string, double> units{
+      {"nanoseconds", 1e-9}, {"microseconds", 1e-6}, {"milliseconds", 1e-3}, {"seconds", 1}};
+  const auto at = units.find(unit);
+  return at == units.end() ? std::nullopt : std::optional<double>(at->second);
+}
+
+using Json = nlohmann::json;
+
+std::vector<std::string> speedscope_frames(const Json& root) {
+  std::vector<std::string> names;
+  const Json shared = root.value("shared", Json::object());
+  if (!shared.is_object() || !shared.contains("frames") || !shared["frames"].is_array()) return names;
+  for (const Json& f : shared["frames"]) {
+    const auto text = [&](const char* key) {
+      return f.is_object() && f.contains(key) && f[key].is_string() ? f[key].get<std::string>() : std::string();
+    };
+    const std::string file = text("file");
+    names.push_back(text("name") + (file.empty() ? "" : " (" + file + ")"));
+  }
+  return names;
+}
+
+/// One sampled profile: a list of stacks of frame indices, and as many weights.
+void add_profile(const Json& profile, const std::vector<std::string>& names, double unit, Parsed& out) {
+  const Json &samples = profile["samples"], &weights = profile["weights"];
+  std::vector<std::string_view> stack;
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    stack.clear();
+    bool good = samples[i].is_array() && i < weights.size() && weights[i].is_number();
+    for (std::size_t k = 0; good && k < samples[i].size(); ++k) {
+      good = samples[i][k].is_number_unsigned() && samples[i][k].get<std::uint64_t>() < names.size();
+      if (good) stack.push_back(names[samples[i][k].get<std::uint64_t>()]);
+    }
+    if (!good || !out.sums.add(stack, weights[i].get<double>() * unit)) ++out.broken;
+  }
+}
+
+Result<void> add_speedscope(const std::string& text, const std::string& path, HostStacks& stacks, Parsed& out) {
+  const Json root = Json::parse(text, nullptr, false);
+  const bool profiles = root.is_object() && root.contains("profiles") && root["profiles"].is_array();
+  if (!profiles) return Error{"found JSON without profiles, expected a file of speedscope", path, ""};
+  const std::vector<std::string> names = speedscope_frames(root);
+  std::size_t read = 0;
+  stacks.seconds = true;
+  for (const Json& p : root["profiles"]) {
+    const bool sampled = p.is_object() && p.contains("samples") && p["samples"].is_array() && p.contains("weights") &&
+                         p["weights"].is_array();
+    if (!sampled) {
+      stacks.notes.drop("profiles that are not sampled");
+      continue;
+    }
+    const auto unit = seconds_of(p.contains("unit") && p["unit"].is_string() ? p["unit"].get<std::string>() : "");
+    stacks.seconds = stacks.seconds && unit.has_value();
+    add_profile(p, names, unit.value_or(1), out);
+    ++read;
+  }
+  if (read > 1) stacks.notes.assume(std::to_string(read) + " threads of the host are added up");
+  return {};
+}
+
+}  // namespace
+
+Result<HostStacks> read_host_stacks(const std::string& path) {
+  TRY_ASSIGN(const std::string text, read_file(path, kMostStackBytes));
+  if (text.find('\0') != std::string::npos)
+    return Error{"found a binary file, expected stacks as text", path,
+                 "of cProfile print it: python3 -c \"import pstats; pstats.Stats('FILE').print_stats()\""};
+  HostStacks stacks;
+  Parsed parsed;
+  if (text.starts_with("{")) {
+    stacks.format = "speedscope";
+    TRY(add_speedscope(text, path, stacks, parsed));
+  } else {
+    bool in_table = false;
+    std::vector<std::string_view> stack;
+    for_each_line(text, [&](std::string_view line) { in_table = in_table || is_pstats_header(line); });
+    stacks.format = in_table ? "pstats" : "collapsed stacks";
+    stacks.seconds = in_table;
+    const bool pstats = in_table;
+    in_table = false;
+    for_each_line(text, [&](std::string_view line) {
+      if (!pstats)
+        add_collapsed(line, stack, parsed);
+      else if (in_table)
+        add_pstats(line, parsed);
+      else
+        in_table = is_pstats_header(line);
+    });
+  }
+  stacks.notes.drop("lines or samples that cannot be read", parsed.broken);
+  stacks.sum = parsed.sums.sum();
+  stacks.functions = parsed.sums.take();
+  if (!(stacks.sum > 0))
+    return Error{"found no stack with samples, expected py-spy's raw or speedscope output, or cProfile's table", path,
+                 ""};
+  return stacks;
+}
+
+}  // namespace distsim::traces
