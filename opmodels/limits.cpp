@@ -75,6 +75,14 @@ Parts parts_of(const DeviceRates& d, const graph::CrossLayer& c) {
   return product_parts(d, c.useful_flops(), c.dtype, 3 * tensor, pointwise * tensor);
 }
 
+/// Weights once, inputs and outputs of all steps.
+Parts parts_of(const DeviceRates& d, const graph::Recurrent& r) {
+  const double both = graph::real(r.directions), h = graph::real(r.hidden), i = graph::real(r.input);
+  const double weights = both * graph::real(graph::gates_of(r.cell)) * h * (i + h);
+  const double states = graph::real(r.batch) * graph::real(r.length) * (i + both * h);
+  return product_parts(d, r.useful_flops(), r.dtype, (weights + states) * width(r.dtype));
+}
+
 Parts parts_of(const DeviceRates& d, const graph::EmbeddingBag& e) {
   double ids = 0, vectors = 0;
   for (const graph::EmbeddingTable& t : e.tables) {

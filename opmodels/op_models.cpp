@@ -15,6 +15,7 @@ struct OpModels::Impl {
   topology::DeviceSpec spec;
   DeviceRates rates;
   DeviceRates warm;
+  std::optional<DeviceRates> unlocked;  ///< where the clock is locked: the clocks that a table was measured at
   std::shared_ptr<const MeasuredTable> measured;
 };
 
@@ -37,6 +38,16 @@ OpTime by_table(const MeasuredTable& table, const graph::Op& op, OpTime time) {
   return time;
 }
 
+/// The models' time at a locked clock, corrected as the table corrects it at the clock that it was measured at.
+Result<OpTime> by_table_at_lock(const MeasuredTable& table, const OpModelEntry& entry, const DeviceRates& unlocked,
+                                const graph::Op& op, const OpTime& locked) {
+  TRY_ASSIGN(const OpTime free, entry.price(unlocked, op));
+  OpTime time = by_table(table, op, free);
+  if (free.seconds > 0) time.seconds *= locked.seconds / free.seconds;
+  if (time.basis == graph::Basis::measured) time.basis = graph::Basis::interpolated;
+  return time;
+}
+
 }  // namespace
 
 Result<OpModels> OpModels::create(const topology::DeviceSpec& device, std::shared_ptr<const LearnedModels> learned,
@@ -49,7 +60,19 @@ Result<OpModels> OpModels::create(const topology::DeviceSpec& device, std::share
   }
   DeviceRates warm = rates;
   warm.warm = true;
-  return OpModels(std::make_shared<const Impl>(Impl{device, std::move(rates), std::move(warm), std::move(measured)}));
+  std::optional<DeviceRates> unlocked;
+  if (measured && device.clock.locked.value() > 0) {
+    topology::DeviceSpec spec = device;
+    spec.clock.locked = Hertz(0);
+    TRY_ASSIGN(unlocked, device_rates(spec));
+    unlocked->learned = rates.learned;
+    if (rates.learned) {
+      unlocked->envelopes = std::make_shared<RowEnvelopes>();
+      unlocked->references = std::make_shared<const References>(*unlocked, rates.learned);
+    }
+  }
+  return OpModels(std::make_shared<const Impl>(
+      Impl{device, std::move(rates), std::move(warm), std::move(unlocked), std::move(measured)}));
 }
 
 const topology::DeviceSpec& OpModels::device() const { return impl_->spec; }
@@ -60,7 +83,11 @@ Result<graph::Cost> OpModels::price(const graph::Op& op, bool warm) const {
   Result<void> good = check_fields(op, entry.passes);
   Result<OpTime> time = good.ok() ? entry.price(rates(warm), op) : Result<OpTime>(good.error());
   if (!time.ok()) return Error{time.error().what, impl_->spec.name, time.error().hint};
-  if (impl_->measured) *time = by_table(*impl_->measured, op, *time);
+  if (impl_->measured && impl_->unlocked) {
+    TRY_ASSIGN(*time, by_table_at_lock(*impl_->measured, entry, *impl_->unlocked, op, *time));
+  } else if (impl_->measured) {
+    *time = by_table(*impl_->measured, op, *time);
+  }
   TRY_ASSIGN(const graph::Cost cost,
              graph::make_cost(time->seconds, time->spread.low, time->spread.high, time->basis.value_or(entry.basis),
                               time->source.empty() ? entry.source : time->source));

@@ -48,6 +48,7 @@ OpModelEntry op_model(Of<graph::Optimizer>);
 OpModelEntry op_model(Of<graph::HostWork>);
 OpModelEntry op_model(Of<graph::Measured>);
 OpModelEntry op_model(Of<graph::Collective>);
+OpModelEntry op_model(Of<graph::Recurrent>);
 
 /// In the order of the alternatives of Op, so that op.index() finds the entry.
 std::span<const OpModelEntry> op_model_entries();

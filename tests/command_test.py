@@ -170,8 +170,67 @@ class Works(unittest.TestCase):
         self.assertGreater(us("--op", "gemm", "--dtype", "fp16", "m=4096", "n=4096", "k=4096"), 400)
         attention = ["--dtype", "fp16", "batch=8", "heads=16", "q_len=2048", "head_dim=64"]
         self.assertLess(us("--op", "flash_attention", *attention), us("--op", "attention", *attention))
+        recurrent = ["--op", "lstm", "--dtype", "fp16", "batch=32", "length=50", "input=512", "hidden=512"]
+        self.assertLess(us(*recurrent, "kernels=persistent"), us(*recurrent, "kernels=per_step"))
         self.assertGreater(us("--op", "copy_h2d", "--dtype", "fp32", "bytes=52e9"), 1e6)   # PCIe gen 4
         self.assertLess(us("--op", "layer_norm", "--dtype", "fp16", "rows=4096", "cols=1024"), 100)
+
+    def test_random_tasks_are_the_same_for_a_seed_and_can_be_predicted(self):
+        with tempfile.TemporaryDirectory() as d:
+            def generated(folder, *flags):
+                r = run("generate", "dlrm", "--system", "dgx_a100_80gb", "--gpus-per-node", 4, "--tasks", 4, "--out", pathlib.Path(d) / folder, *flags)
+                self.assertEqual(r.returncode, 0, r.stderr)
+                self.assertEqual(len(r.stdout.splitlines()), 4)
+                return {f.name: f.read_text() for f in sorted((pathlib.Path(d) / folder).iterdir())}
+            once, again, other = generated("a", "--seed", 7), generated("b", "--seed", 7), generated("c", "--seed", 8)
+            self.assertEqual(once, again)
+            self.assertNotEqual(list(once.values()), list(other.values()))
+            for name in [pathlib.Path(d) / "a" / f for f in once] + [next(iter((pathlib.Path(d) / "c").iterdir()))]:
+                r = run("--config", name)
+                self.assertEqual(r.returncode, 0, r.stderr)
+            mixed = generated("d", "--mixed-widths")
+            self.assertTrue(all("interaction: concat" in text for text in mixed.values()))
+            self.assertEqual(run("--config", pathlib.Path(d) / "d" / next(iter(mixed))).returncode, 0)
+
+    def test_own_overheads_predict_better_than_shared_ones(self):
+        with tempfile.TemporaryDirectory() as d:
+            out = pathlib.Path(d) / "out.csv"
+            r = run("validate", "--cases", ROOT / "configs/validation/overheads.csv", "--csv", out)
+            self.assertEqual(r.returncode, 0, r.stderr)
+            errors = {"individual": [], "shared": []}
+            for row in csv.DictReader(out.open()):
+                errors[row["family"]].append(abs(float(row["error_percent"])))
+            self.assertEqual([len(e) for e in errors.values()], [36, 36])
+            individual, shared = (sum(e) / len(e) for e in errors.values())
+            self.assertLess(individual, shared)
+            self.assertLess(shared, 30)
+
+    def test_the_op_graph_as_a_picture(self):
+        with tempfile.TemporaryDirectory() as d:
+            dot = pathlib.Path(d) / "g.dot"
+            r = run("--config", FLAGSHIP, "--graph", dot)
+            self.assertEqual(r.returncode, 0, r.stderr)
+            text = dot.read_text()
+            self.assertTrue(text.startswith("digraph iteration {"))
+            self.assertGreater(len(re.findall(r"^  t\d+ \[label=", text, re.M)), 50)
+            self.assertEqual(run("--config", FLAGSHIP, "--graph", "-").stdout, text)
+            # Graphviz stands in for itself: what matters is that it is asked, and that its absence is one line.
+            bin_dir = pathlib.Path(d) / "bin"
+            bin_dir.mkdir()
+            svg = pathlib.Path(d) / "g.svg"
+            def with_path(path):
+                return subprocess.run([BINARY, "--config", FLAGSHIP, "--graph", svg], capture_output=True, text=True, timeout=60,
+                                      env={**os.environ, "PATH": path})
+            r = with_path(str(bin_dir))
+            self.assertEqual((r.returncode, r.stderr.count("\n")), (2, 1), r.stderr)
+            self.assertIn("found no Graphviz (dot) to draw", r.stderr)
+            self.assertFalse(svg.exists())
+            fake = bin_dir / "dot"
+            fake.write_text('#!/bin/sh\n[ "$1 $2 $3 $4" = "-Tsvg -o graph.svg graph.dot" ] && { printf "<svg>"; head -c 7 graph.dot; } > graph.svg\n')
+            fake.chmod(0o755)
+            r = with_path(f"{bin_dir}:/usr/bin:/bin")
+            self.assertEqual(r.returncode, 0, r.stderr)
+            self.assertEqual(svg.read_text(), "<svg>digraph")
 
     def test_cost_op(self):
         with tempfile.TemporaryDirectory() as d:

@@ -43,6 +43,12 @@ struct Curve {
   double launch_floor_us = 0;  ///< part of every time; 0: not stated (launch_floor.hpp estimates it)
 };
 
+/// MHz; 0: not stated.
+struct RecordedClocks {
+  std::uint32_t sm = 0, memory = 0, cpu_locked = 0;
+  bool operator==(const RecordedClocks&) const = default;
+};
+
 struct CurveSet {
   std::string system, device, hardware;
   std::vector<std::string> also_for;
@@ -50,6 +56,7 @@ struct CurveSet {
   bool partial = false;              ///< the run that wrote the file did not end
   std::vector<std::string> hosts{};  ///< by node, as the bench says
   std::string driver{}, topology{}, flags{};
+  RecordedClocks clocks{};  ///< when the run began
   std::vector<std::string>
       remarks{};  ///< of the reader, one line each with its position: rows left out, a run that failed
 };

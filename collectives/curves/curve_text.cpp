@@ -180,6 +180,8 @@ Result<CurveSet> read_set(const curves::CurveFile& message, const std::string& f
   out.driver = message.driver();
   out.topology = message.topology();
   out.flags = message.flags();
+  const curves::Clocks& clocks = message.clocks();
+  out.clocks = {clocks.sm_mhz(), clocks.memory_mhz(), clocks.cpu_locked_mhz()};
   for (int i = 0; i < message.curves_size(); ++i) {
     TRY_ASSIGN(Curve curve, read_curve(message.curves(i), at.inside(message, "curves", i)));
     out.curves.push_back(std::move(curve));
@@ -218,6 +220,11 @@ std::string curve_text(const CurveSet& set) {
   message.set_driver(set.driver);
   message.set_topology(set.topology);
   message.set_flags(set.flags);
+  if (set.clocks != RecordedClocks{}) {
+    message.mutable_clocks()->set_sm_mhz(set.clocks.sm);
+    message.mutable_clocks()->set_memory_mhz(set.clocks.memory);
+    message.mutable_clocks()->set_cpu_locked_mhz(set.clocks.cpu_locked);
+  }
   message.set_curve_count(static_cast<std::uint32_t>(set.curves.size()));
   for (const Curve& c : set.curves) {
     curves::Curve& out = *message.add_curves();

@@ -117,6 +117,16 @@ Result<void> check_device(const ImportRequest& request, const CurveSet& set, con
   return {};
 }
 
+/// "clocks: SM 1095 MHz, memory 1215 MHz, CPU locked at 2400 MHz"; empty where none is stated.
+std::string clocks_text(const RecordedClocks& clocks) {
+  std::string text;
+  for (const auto& [name, mhz] :
+       {std::pair("SM ", clocks.sm), {"memory ", clocks.memory}, {"CPU locked at ", clocks.cpu_locked}}) {
+    if (mhz > 0) text += (text.empty() ? "clocks: " : ", ") + std::string(name) + std::to_string(mhz) + " MHz";
+  }
+  return text.empty() ? text : text + "\n";
+}
+
 }  // namespace
 
 Result<CurveSet> import_curves(const ImportRequest& request) {
@@ -128,6 +138,8 @@ Result<CurveSet> import_curves(const ImportRequest& request) {
     TRY(check_device(request, set, log));
     if (request.spec) TRY(check_curves(set, *request.spec, request.compute_capability, log));
     if (out.hardware.empty()) out.hardware = set.hardware;
+    if (&log == &request.logs.front()) out.clocks = set.clocks;
+    if (out.clocks != set.clocks) out.clocks = {};  // runs at different clocks, or some that do not state theirs
     out.partial = out.partial || set.partial;
     for (std::string& r : set.remarks) out.remarks.push_back(std::move(r));
     for (Curve& c : set.curves) {
@@ -148,7 +160,7 @@ std::string show_curves(const CurveSet& set) {
   std::string out = "system " + (set.system.empty() ? "not stated" : set.system) +
                     (set.device.empty() ? "" : ", device " + set.device) +
                     (set.hardware.empty() ? "" : ": " + set.hardware) +
-                    (set.partial ? " (partial: the run did not finish)" : "") + "\n";
+                    (set.partial ? " (partial: the run did not finish)" : "") + "\n" + clocks_text(set.clocks);
   for (const Curve& c : set.curves) {
     out += "\n" + title_of(c) + rows_of(c);
     for (const std::string& gap : gaps_of(c)) out += "missing: " + gap + "\n";

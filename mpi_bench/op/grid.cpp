@@ -16,6 +16,7 @@ constexpr std::string_view kConvTypes[] = {"fp32", "tf32", "fp16", "bf16"};
 constexpr std::string_view kLinearTypes[] = {"fp32", "tf32", "fp16", "bf16", "fp8"};
 constexpr std::string_view kAttentionTypes[] = {"fp16", "bf16"};
 constexpr std::string_view kMasterTypes[] = {"fp32"};
+constexpr std::string_view kRecurrentTypes[] = {"fp32", "tf32", "fp16", "bf16"};
 
 using Values = std::vector<std::int64_t>;
 
@@ -191,6 +192,23 @@ std::vector<OpCase> optimizer_grid(std::string_view dtype, GridSize size) {
   return cases;
 }
 
+// Persistent kernels up to 1024 units in 16 bits, which the registers of all data-centre GPUs hold.
+template <bool kLstm>
+std::vector<OpCase> recurrent_grid(std::string_view dtype, GridSize size) {
+  const bool smoke = size == GridSize::smoke, half = dtype == "fp16" || dtype == "bf16";
+  std::vector<OpCase> cases;
+  for (std::int64_t batch : smoke ? Values{16} : Values{1, 16, 32, 64, 128, 256})
+    for (std::int64_t length : smoke ? Values{10} : Values{1, 25, 50, 150})
+      for (std::int64_t hidden : smoke ? Values{128} : Values{128, 256, 512, 1024, 2048})
+        for (std::int64_t directions : smoke ? Values{1} : Values{1, 2})
+          for (const char* kernels : {"per_step", "persistent"})
+            for (const char* pass : {"fwd", "bwd_data", "bwd_weight"})
+              if (kernels == std::string_view("per_step") || (half && hidden <= 1024 && directions == 1))
+                cases.push_back({kLstm ? "lstm" : "gru", pass, std::string(dtype),
+                                 RecurrentShape{batch, length, hidden, hidden, directions, kernels}});
+  return cases;
+}
+
 Error unknown(const char* flag, const std::string& name, const char* what, const std::vector<std::string>& known) {
   return {"found '" + name + "', expected " + what, flag, spelling_hint(name, known)};
 }
@@ -228,6 +246,9 @@ std::span<const MeasurableOp> measurable_ops() {
        attention_grid<false>},
       {"flash_attention", "all heads in cuDNN's fused kernel, forward and backward", kAttentionTypes,
        attention_grid<true>},
+      {"lstm", "cuDNN LSTM layer: forward, data and weight gradients; a kernel per step, or persistent in 16 bits",
+       kRecurrentTypes, recurrent_grid<true>},
+      {"gru", "the same of a GRU layer", kRecurrentTypes, recurrent_grid<false>},
       {"interaction", "DLRM's pairwise dot products, lower triangle and dense vector, in one kernel", kVectorTypes,
        interaction_grid},
       {"batchnorm", "batch normalisation of NHWC data in training: statistics, then the normalised values",

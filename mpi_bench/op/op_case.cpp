@@ -89,6 +89,12 @@ double conv_elements(const ConvShape& s) {
          product({s.n, s.k, s.out_hw(), s.out_hw()});
 }
 
+/// Inputs, outputs and weights; backward their gradients as well.
+double recurrent_elements(const OpCase& c, const RecurrentShape& s) {
+  const double states = product({s.batch, s.length, s.input + s.directions * s.hidden});
+  return (c.pass == "fwd" ? 1 : 2) * (states + static_cast<double>(s.weights(c.op)));
+}
+
 double nnz(const EmbeddingShape& s) { return product({s.tables, s.batch, s.pooling}); }
 
 }  // namespace
@@ -96,7 +102,8 @@ double nnz(const EmbeddingShape& s) { return product({s.tables, s.batch, s.pooli
 std::string family_of(const OpCase& c) {
   return std::visit(
       Overloaded{[](const GemmShape&) { return "gemm"; }, [](const VectorShape&) { return "elementwise_norm_softmax"; },
-                 [](const EmbeddingShape&) { return "embedding"; }, [](const ConvShape&) { return "conv2d"; }},
+                 [](const EmbeddingShape&) { return "embedding"; }, [](const ConvShape&) { return "conv2d"; },
+                 [](const RecurrentShape&) { return "recurrent"; }},
       c.shape);
 }
 
@@ -115,6 +122,7 @@ double operand_bytes(const OpCase& c) {
                  },
                  [&](const VectorShape& s) { return vector_bytes(c, s); },
                  [&](const ConvShape& s) { return e * conv_elements(s); },
+                 [&](const RecurrentShape& s) { return e * recurrent_elements(c, s); },
                  [&](const EmbeddingShape& s) {
                    return e * (product({s.tables, s.rows_per_table, s.dim}) + product({s.tables, s.batch, s.dim})) +
                           8 * nnz(s);
@@ -130,6 +138,10 @@ double flops(const OpCase& c) {
                                [](const ConvShape& s) {
                                  return 2 * product({s.n, s.out_hw(), s.out_hw(), s.k, s.c / s.groups, s.rs, s.rs});
                                },
+                               [&](const RecurrentShape& s) {
+                                 const std::int64_t wide = s.directions * RecurrentShape::gates(c.op) * s.hidden;
+                                 return 2 * product({s.batch, s.length, wide, s.input + s.hidden});
+                               },
                                [](const EmbeddingShape& s) { return nnz(s) * static_cast<double>(s.dim); }},
                     c.shape);
 }
@@ -139,6 +151,7 @@ std::vector<std::string> shape_columns(const std::string& family) {
   if (family == "conv2d")
     return {"n", "c", "h", "w", "k", "r", "s", "stride_h", "stride_w", "pad_h", "pad_w", "dil", "groups"};
   if (family == "embedding") return {"tables", "batch", "nnz", "rows_total", "dim"};
+  if (family == "recurrent") return {"batch", "length", "input", "hidden", "directions", "kernels"};
   CHECK(family == "elementwise_norm_softmax") << family;
   return {"rows", "cols"};
 }
@@ -157,6 +170,10 @@ std::vector<std::string> shape_values(const OpCase& c) {
                                       to_string(s.k),      to_string(s.rs),  to_string(s.rs),  to_string(s.stride),
                                       to_string(s.stride), to_string(s.pad), to_string(s.pad), std::string("1"),
                                       to_string(s.groups)};
+                 },
+                 [](const RecurrentShape& s) {
+                   return std::vector{to_string(s.batch),  to_string(s.length),     to_string(s.input),
+                                      to_string(s.hidden), to_string(s.directions), s.kernels};
                  },
                  [](const EmbeddingShape& s) {
                    return std::vector{to_string(s.tables), to_string(s.batch),

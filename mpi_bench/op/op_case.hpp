@@ -3,6 +3,7 @@
 //   transposed (linear is NT) elementwise_norm_softmax rows x cols elements; copies are 1 x bytes of int8 conv2d n x c
 //   x h x w images, k filters of r x s embedding                `tables` tables of rows_total / tables rows each,
 //   `batch` bags in every table, nnz indices in all
+//   recurrent                one layer over `batch` sequences of `length` steps, from `input` to `hidden` units
 #pragma once
 
 #include <cstdint>
@@ -35,14 +36,23 @@ struct EmbeddingShape {
   double alpha = 0;  ///< popularity of row i is proportional to (i + 1)^-alpha; 0 is uniform
 };
 
+/// One layer of LSTM or GRU; `kernels` is per_step or persistent.
+struct RecurrentShape {
+  std::int64_t batch = 0, length = 0, input = 0, hidden = 0, directions = 1;
+  std::string kernels = "per_step";
+  /// Products of a step, for "lstm" and "gru".
+  static std::int64_t gates(const std::string& op) { return op == "lstm" ? 4 : 3; }
+  std::int64_t weights(const std::string& op) const { return directions * gates(op) * hidden * (input + hidden + 2); }
+};
+
 struct OpCase {
   std::string op;     ///< "linear", "bmm", "conv2d", "add", "layernorm", "copy_h2d", "embedding_bag", ...
   std::string pass;   ///< "fwd", "bwd_data", "bwd_weight", "bwd+sgd", "update"
   std::string dtype;  ///< "fp32", "tf32", "fp16", "bf16", "fp8", "int8"
-  std::variant<GemmShape, VectorShape, EmbeddingShape, ConvShape> shape;
+  std::variant<GemmShape, VectorShape, EmbeddingShape, ConvShape, RecurrentShape> shape;
 };
 
-/// "gemm", "conv2d", "elementwise_norm_softmax" or "embedding": which file the row goes to.
+/// "gemm", "conv2d", "elementwise_norm_softmax", "embedding" or "recurrent": which file the row goes to.
 std::string family_of(const OpCase& op_case);
 
 /// Bytes of one element; tf32 is stored as fp32.

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kLargestFile = std::size_t{1} << 30;
 
-bool has_extra(const std::string& family) { return family != "gemm"; }
+bool has_extra(const std::string& family) { return family != "gemm" && family != "recurrent"; }
 
 void append_all(std::vector<std::string>& to, const std::vector<std::string>& from) {
   to.insert(to.end(), from.begin(), from.end());

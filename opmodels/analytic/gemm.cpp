@@ -124,6 +124,14 @@ double gemm_seconds(const DeviceRates& device, double batch, double m, double n,
   return product_time(device, {batch, m, n, k}, dtype, {}).seconds;
 }
 
+double repeated_gemm_seconds(const DeviceRates& device, double batch, double m, double n, double k,
+                             graph::DType dtype) {
+  AnalyticProduct a = analytic_product(device, {batch, m, n, k}, dtype);
+  const double bytes = a.shape.compulsory_bytes;
+  a.machine.hbm = std::max(a.machine.hbm, bytes / memory_seconds(device, bytes));
+  return matrix_time(a.machine, a.shape).seconds;
+}
+
 OpModelEntry op_model(Of<graph::Gemm>) {
   return {
       .sentence = "Roofline with tile and wave quantisation, split-k, alignment; best of the library's tiles",

@@ -8,6 +8,9 @@ namespace distsim::opmodels {
 /// Seconds of the product C[b,m,n] = A[b,m,k] B[b,k,n] whose sizes and dtype have been checked. gemm.cpp
 double gemm_seconds(const DeviceRates& device, double batch, double m, double n, double k, graph::DType dtype);
 
+/// The same where the call before has left the operands in L2, as far as they fit, by the analytic model. gemm.cpp
+double repeated_gemm_seconds(const DeviceRates& device, double batch, double m, double n, double k, graph::DType dtype);
+
 /// Seconds of a softmax over rows of `cols`. softmax.cpp
 double softmax_seconds(const DeviceRates& device, double rows, double cols, double element_bytes, graph::Pass pass);
 

@@ -13,6 +13,7 @@
 //   interaction  batch, features, dim; op: interaction, fused_interaction
 //   cross_layer  batch, width, [rank]
 //   attention    batch, heads, q_len, head_dim, [kv_len], [causal]; op: attention, flash_attention
+//   recurrent    batch, length, input, hidden, [directions], [kernels] (any, per_step, persistent); op: lstm, gru
 //   concat       <bytes | elements | rows, cols>, [pieces]; op: concat, split
 //   transpose    rows, cols, [b]
 //   optimizer    parameters, [tensors], [master_weights]; op: sgd, momentum, adagrad, adam, adamw, lamb, lars

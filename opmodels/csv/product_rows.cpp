@@ -1,5 +1,5 @@
 // Matrix products and what is made of them: linear, gemm, bmm, ... C[b,m,n] = A[b,m,k] B[b,k,n]; conv2d; attention,
-// interaction, cross layer.
+// interaction, cross layer; LSTM and GRU layers.
 #include <array>
 
 #include "opmodels/csv/row_readers.hpp"
@@ -137,7 +137,17 @@ Result<OpRow> attention_of(const OpFields& fields, const RowContext& context, bo
 Result<OpRow> attention(const OpFields& f, const RowContext& c) { return attention_of(f, c, false); }
 Result<OpRow> flash_attention(const OpFields& f, const RowContext& c) { return attention_of(f, c, true); }
 
-constexpr std::array<RowReader, 13> kReaders{{{"linear", linear},
+Result<OpRow> recurrent(const OpFields& fields, const RowContext& context, graph::Cell cell) {
+  graph::Recurrent op;
+  TRY(read_fields(fields, context, op));
+  op.cell = cell;
+  return OpRow{{op}, HostCall::linear};
+}
+
+Result<OpRow> lstm(const OpFields& f, const RowContext& c) { return recurrent(f, c, graph::Cell::lstm); }
+Result<OpRow> gru(const OpFields& f, const RowContext& c) { return recurrent(f, c, graph::Cell::gru); }
+
+constexpr std::array<RowReader, 15> kReaders{{{"linear", linear},
                                               {"gemm", bmm},
                                               {"mm", bmm},
                                               {"addmm", addmm},
@@ -149,7 +159,9 @@ constexpr std::array<RowReader, 13> kReaders{{{"linear", linear},
                                               {"fused_interaction", fused_interaction},
                                               {"cross_layer", cross_layer},
                                               {"attention", attention},
-                                              {"flash_attention", flash_attention}}};
+                                              {"flash_attention", flash_attention},
+                                              {"lstm", lstm},
+                                              {"gru", gru}}};
 
 }  // namespace
 

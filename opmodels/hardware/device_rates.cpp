@@ -24,6 +24,7 @@ Result<void> check_spec(const topology::DeviceSpec& device) {
   TRY(check_positive(device, "sm_count", static_cast<double>(device.sm_count)));
   TRY(check_positive(device, "clock.boost", device.clock.boost.value()));
   TRY(check_positive(device, "clock.sustained", device.clock.sustained.value()));
+  if (device.clock.locked.value() != 0) TRY(check_positive(device, "clock.locked", device.clock.locked.value()));
   TRY(check_positive(device, "hbm.bandwidth", device.hbm.bandwidth.value()));
   TRY(check_positive(device, "l2.bandwidth", device.l2.bandwidth.value()));
   TRY(check_positive(device, "l2.capacity", static_cast<double>(device.l2.capacity.value())));
@@ -32,9 +33,9 @@ Result<void> check_spec(const topology::DeviceSpec& device) {
   return {};
 }
 
-/// At the clock the device holds under load. Tensor and plain rates both scale with the clock.
+/// At the clock the device holds under load, or is locked to. Tensor and plain rates both scale with the clock.
 void fill_rates(const topology::DeviceSpec& device, DeviceRates& rates) {
-  const double hold = std::min(1.0, device.clock.sustained.value() / device.clock.boost.value());
+  const double hold = std::min(1.0, device.clock.held().value() / device.clock.boost.value());
   for (const graph::DType dtype : {graph::DType::fp64, graph::DType::fp32, graph::DType::tf32, graph::DType::fp16,
                                    graph::DType::bf16, graph::DType::fp8, graph::DType::int8}) {
     rates.matrix[static_cast<std::size_t>(dtype)] = peak_or_zero(device, graph::name_of(dtype)) * hold;
@@ -56,11 +57,11 @@ Result<DeviceRates> device_rates(const topology::DeviceSpec& device) {
   fill_rates(device, rates);
   TRY(check_positive(device, "peak.fp32", rates.vector_fp32));
   rates.hbm = device.hbm.bandwidth.value();
-  rates.l2 = device.l2.bandwidth.value();
+  rates.l2 = device.l2.bandwidth.value() * device.clock.light_share();
   rates.l2_bytes = static_cast<double>(device.l2.capacity.value());
   rates.pcie = device.pcie_bandwidth.value();
   rates.sms = static_cast<double>(device.sm_count);
-  rates.clock = std::min(device.clock.sustained.value(), device.clock.boost.value());
+  rates.clock = std::min(device.clock.held().value(), device.clock.boost.value());
   rates.floor = device.launch.kernel_floor.seconds();
   rates.gap = device.launch.kernel_gap.seconds();
   rates.capability = static_cast<double>(device.compute_capability);

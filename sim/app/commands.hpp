@@ -39,6 +39,7 @@ struct Command {
   COMMAND(compare)                \
   COMMAND(cost)                   \
   COMMAND(validate)               \
+  COMMAND(generate)               \
   COMMAND(list)                   \
   COMMAND(curves)                 \
   COMMAND(profile)                \

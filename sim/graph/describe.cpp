@@ -108,6 +108,18 @@ std::string EmbeddingBag::text() const {
   return out + (table_batched ? "" : " kernel per table");
 }
 
+std::string Recurrent::text() const {
+  const auto with = [](std::string_view name, std::int64_t value) {
+    return " " + std::string(name) + " " + number(value);
+  };
+  std::string out = std::string(name_of(cell)) + with("batch", batch) + with("length", length);
+  out += with("from", input) + with("to", hidden) + (directions > 1 ? " bidirectional " : " ");
+  out += name_of(dtype);
+  if (kernels != RecurrentKernels::any) (out += ' ') += words(name_of(kernels));
+  if (pass != Pass::forward) (out += ' ') += name_of(pass);
+  return out;
+}
+
 std::string describe(const Op& op) {
   return std::visit(
       [](const auto& shape) {

@@ -55,8 +55,8 @@ class Lowering {
   /// Start of an iteration: the loop's own host time, and the graph launch where there is one.
   Result<void> overhead(std::uint16_t i) {
     const workload::FrameworkSpec& f = launch_.framework;
-    double seconds = f.host.per_step.seconds() * launch_.host.dispatch_scale;
-    if (f.host.cuda_graph) seconds += f.host.graph_launch.seconds() * launch_.host.dispatch_scale;
+    double seconds = f.host.per_step.seconds() * launch_.host.launch_factor();
+    if (f.host.cuda_graph) seconds += f.host.graph_launch.seconds() * launch_.host.launch_factor();
     TRY_ASSIGN(const Duration d, Duration::from_seconds(seconds));
     graph_launch_ = add(stream_id(graph::Stream::host), engine::Row(d.ps()), engine::Step::kNoGroup, take_host_waits(),
                         {TaskId(), report::StepRole::step_overhead, i});
@@ -99,7 +99,7 @@ class Lowering {
     const bool forward = task.phase == graph::Phase::forward || task.phase == graph::Phase::input;
     const double per_op = (forward ? f.host.per_op : f.host.per_op_backward).seconds() * f.host.scale;
     const double seconds = task.dispatch.framework_ops * per_op + task.dispatch.kernels * f.host.per_launch.seconds();
-    return Duration::from_seconds(seconds * launch_.host.dispatch_scale);
+    return Duration::from_seconds(seconds * launch_.host.launch_factor());
   }
 
   /// The host's time for a launch: none on ranks that skip it.

@@ -26,7 +26,7 @@ struct LaunchModel {
 };
 
 /// Streams are numbered as enum Stream. Per task and iteration:
-///   eager:      host step of (framework_ops x host.per_op x host.scale + kernels x host.per_launch) x dispatch_scale,
+///   eager:      host step of (framework_ops x host.per_op x host.scale + kernels x host.per_launch) x launch_factor,
 ///   then the device step, which waits for it; CUDA graph: one host step launches all device steps of the iteration.
 /// Device step = Cost::mean + kernels x gap (collectives, copies on a DMA engine and absent parts have no gap). A task
 /// with `blocks_host` holds the next host step until it has ended. Iterations follow each other without a barrier.

@@ -75,7 +75,7 @@ class Stager {
     TRY(choose_source(base));
     TRY(move_to(target));
     w.batch_scale = batch_scale(base, target);
-    if (source_) w.host_scale = target.cluster.host.dispatch_scale / source_->host.dispatch_scale;
+    if (source_) w.host_scale = target.cluster.host.launch_factor() / source_->host.launch_factor();
     return std::move(out_);
   }
 

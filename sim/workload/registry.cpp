@@ -13,9 +13,11 @@ namespace distsim::workload {
   FAMILY(transformer)                  \
   FAMILY(megatron)                     \
   FAMILY(transformer_xl)               \
+  FAMILY(rnn)                          \
   FAMILY(resnet)                       \
   FAMILY(ssd)                          \
   FAMILY(ncf)                          \
+  FAMILY(tgn)                          \
   FAMILY(mlp)                          \
   FAMILY(program)
 

@@ -88,5 +88,15 @@ TEST(CurveShow, DrawsBarsAndNamesWhatIsMissing) {
       << text;
 }
 
+TEST(CurveShow, PrintsTheClocksOfTheRun) {
+  CurveSet set = *import_of({file_with("clocks.log", log_of("A100"))});
+  EXPECT_EQ(show_curves(set).find("clocks"), std::string::npos);
+  set.clocks = {1095, 1215, 2400};
+  const auto again = parse_curve_text(curve_text(set), "again");
+  ASSERT_TRUE(again.ok()) << again.error().text();
+  EXPECT_NE(show_curves(*again).find("\nclocks: SM 1095 MHz, memory 1215 MHz, CPU locked at 2400 MHz\n"),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace distsim::collectives

@@ -102,10 +102,21 @@ TEST(Op, OneLineForPeople) {
   EXPECT_EQ(describe(Collective{CollectiveKind::all_to_all_v, 64, DType::fp32, {1, 2}, {2, 1}}),
             "collective all_to_all_v 64 B fp32 uneven");
   EXPECT_EQ(describe(Measured{Duration::microseconds(3)}), "measured 3 us");
+  EXPECT_EQ(describe(Recurrent{Cell::gru, 64, 50, 512, 1024, 2, RecurrentKernels::per_step, DType::fp16,
+                               Pass::backward_data}),
+            "recurrent gru batch 64 length 50 from 512 to 1024 bidirectional fp16 per step backward_data");
   EmbeddingBag bag;
   bag.tables = {{1000, 64, 10, 0}, {10, 64, 1, 0}};
   bag.batch = 512;
   EXPECT_EQ(describe(bag), "embedding_bag 2 tables batch 512 indices/sample 11 fp32");
+}
+
+/// Two directions, 3 sequences of 5 steps: 30 x 4 gates x 7 units x (11 inputs + 7 states) multiply-adds.
+TEST(Flops, RecurrentLayersCountTheirProducts) {
+  Recurrent op{Cell::lstm, 3, 5, 11, 7, 2};
+  EXPECT_DOUBLE_EQ(flops_of(op), 2.0 * 30 * 4 * 7 * 18);
+  op.pass = Pass::backward;
+  EXPECT_DOUBLE_EQ(flops_of(op), 4.0 * 30 * 4 * 7 * 18);
 }
 
 TEST(Flops, ProductsCountAMultiplyAddAsTwo) {

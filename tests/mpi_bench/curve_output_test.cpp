@@ -72,6 +72,39 @@ TEST_F(CurveOutputTest, TheTimeMayBeWhatTheMachineDoesUndisturbed) {
   EXPECT_DOUBLE_EQ(read_text(path).curves(0).points(0).statistics().median_us(), 3);
 }
 
+TEST_F(CurveOutputTest, RecordsTheClocksOfTheRun) {
+  const std::string path = dir_ + "/clocks.curve.txtpb";
+  bench::CurveOutput out(path, {.clocks = {1095, 1215, 2400}});
+  ASSERT_TRUE(out.write(false).ok());
+  EXPECT_EQ(read_text(path).clocks().sm_mhz(), 1095u);
+  EXPECT_EQ(read_text(path).clocks().memory_mhz(), 1215u);
+  EXPECT_EQ(read_text(path).clocks().cpu_locked_mhz(), 2400u);
+  bench::CurveOutput unknown(path, {});
+  ASSERT_TRUE(unknown.write(false).ok());
+  EXPECT_FALSE(read_text(path).has_clocks()) << "nothing could be read";
+}
+
+TEST(MachineClocks, OfTheGpuAsNvidiaSmiPrintsThem) {
+  EXPECT_EQ(parse_gpu_clocks("1095, 1215"), (MachineClocks{1095, 1215, 0}));
+  EXPECT_EQ(parse_gpu_clocks(""), MachineClocks{});
+  EXPECT_EQ(parse_gpu_clocks("[N/A], 1215"), MachineClocks{});
+}
+
+TEST_F(CurveOutputTest, CoresAreLockedWhereAllAreHeldToOneClock) {
+  const auto core = [&](int number, const char* least, const char* most) {
+    const std::string folder = dir_ + "/cpu" + std::to_string(number) + "/cpufreq";
+    std::filesystem::create_directories(folder);
+    ASSERT_TRUE(write_file_atomically(folder + "/scaling_min_freq", least).ok());
+    ASSERT_TRUE(write_file_atomically(folder + "/scaling_max_freq", most).ok());
+  };
+  EXPECT_EQ(locked_cpu_mhz(dir_), 0u) << "no such files, as in a container";
+  core(0, "2400000\n", "2400000\n");
+  core(1, "2400000\n", "2400000\n");
+  EXPECT_EQ(locked_cpu_mhz(dir_), 2400u);
+  core(2, "1500000\n", "3400000\n");
+  EXPECT_EQ(locked_cpu_mhz(dir_), 0u) << "one of them may change its clock";
+}
+
 TEST_F(CurveOutputTest, SizesAscendStrictly) {
   const std::string path = dir_ + "/b.curve.txtpb";
   bench::CurveOutput out(path, {});

@@ -111,6 +111,33 @@ TEST(OpCase, BackwardPassesByHand) {
   EXPECT_EQ(bench::peer_of(7, 8), 0);
 }
 
+// LSTM of 2 directions, 3 sequences of 5 steps, 11 inputs, 7 units: 30 x 4 x 7 x 18 multiply-adds; 2 x 4 x 7 x (11 + 7 +
+// 2) weights and biases, 15 x (11 + 14) values in and out.
+TEST(OpCase, RecurrentLayersByHand) {
+  const bench::OpCase lstm{"lstm", "fwd", "fp16", bench::RecurrentShape{3, 5, 11, 7, 2, "per_step"}};
+  EXPECT_EQ(bench::flops(lstm), 2.0 * 30 * 4 * 7 * 18);
+  EXPECT_EQ(bench::operand_bytes(lstm), 2.0 * (2 * 4 * 7 * 20 + 15 * 25));
+  EXPECT_EQ(bench::family_of(lstm), "recurrent");
+  EXPECT_EQ(bench::shape_values(lstm), (std::vector<std::string>{"3", "5", "11", "7", "2", "per_step"}));
+  const bench::OpCase gru{"gru", "bwd_data", "fp16", bench::RecurrentShape{3, 5, 11, 7, 2, "per_step"}};
+  EXPECT_EQ(bench::flops(gru), 0.75 * bench::flops(lstm));
+  EXPECT_EQ(bench::operand_bytes(gru), 4.0 * (2 * 3 * 7 * 20 + 15 * 25));
+}
+
+TEST(OpGrid, PersistentKernelsAreAskedForOnlyWhereTheirWeightsFit) {
+  std::size_t persistent = 0;
+  const auto cases = bench::build_grid({"lstm", "gru"}, {}, bench::GridSize::standard);
+  for (const bench::OpCase& c : *cases) {
+    const auto& s = std::get<bench::RecurrentShape>(c.shape);
+    if (s.kernels != "persistent") continue;
+    ++persistent;
+    EXPECT_LE(s.hidden, 1024);
+    EXPECT_EQ(s.directions, 1);
+    EXPECT_EQ(bench::dtype_bytes(c.dtype), 2);
+  }
+  EXPECT_GT(persistent, 0u);
+}
+
 // The products of the steps are those that the case counts, and the softmax's gradient is among those of the backward
 // pass.
 TEST(OpCase, StepsOfAttentionAddUp) {

@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "device_fixtures.hpp"
+#include "opmodels/measured/measured_table.hpp"
 
 namespace distsim::opmodels {
 namespace {
@@ -205,6 +206,37 @@ TEST(OpModels, TheSustainedClockSlowsWhatComputesAndNotWhatStreams) {
                   stream = graph::Elementwise{1'000'000'000};
   EXPECT_GT(us(half, product) / us(full, product), 1.6) << "the loads from L2 stay as they are";
   EXPECT_NEAR(us(half, stream) / us(full, stream), 1, 0.01);
+}
+
+TEST(OpModels, ALockedClockSlowsWhatFollowsTheSmsAndNotMemory) {
+  topology::DeviceSpec spec = measured_devices().at("A100-SXM4-80GB");
+  const OpModels free = *OpModels::create(spec);
+  spec.clock.locked = Hertz(spec.clock.sustained.value() / 2);
+  const OpModels locked = *OpModels::create(spec);
+  const graph::Op product = graph::Gemm{1, 8192, 8192, 8192, graph::DType::bf16},
+                  stream = graph::Elementwise{1'000'000'000}, cached = graph::Elementwise{1'000'000, 1, 1},
+                  copy = graph::Copy{graph::CopyKind::h2d, 1 << 30};
+  EXPECT_NEAR(us(locked, product) / us(free, product), 2, 0.1);
+  EXPECT_NEAR(us(locked, stream) / us(free, stream), 1, 0.01);
+  EXPECT_EQ(us(locked, copy), us(free, copy));
+  EXPECT_GT(us(locked, cached), us(free, cached)) << "L2 runs with the SMs";
+  spec.clock.locked = spec.clock.boost;
+  EXPECT_EQ(us(*OpModels::create(spec), product), us(free, product)) << "a lock above the sustained clock is not held";
+}
+
+/// A table was measured with free clocks: its corrections hold at a lock, its times do not.
+TEST(OpModels, AMeasuredTableIsCarriedToALockedClock) {
+  topology::DeviceSpec spec = measured_devices().at("A100-SXM4-80GB");
+  const graph::Op product = graph::Gemm{1, 8192, 8192, 8192, graph::DType::bf16};
+  const double models_us = us(*OpModels::create(spec), product);
+  const auto table = std::make_shared<const MeasuredTable>(
+      "a", "b", std::vector<MeasuredPoint>{{*point_of(product), 1.5 * models_us, models_us}});
+  EXPECT_NEAR(us(*OpModels::create(spec, nullptr, table), product), 1.5 * models_us, 0.01);
+  spec.clock.locked = Hertz(spec.clock.sustained.value() / 2);
+  const double locked_us = us(*OpModels::create(spec), product);
+  const OpModels both = *OpModels::create(spec, nullptr, table);
+  EXPECT_NEAR(us(both, product), 1.5 * locked_us, 0.01);
+  EXPECT_EQ(both.price(product)->basis, graph::Basis::interpolated);
 }
 
 TEST(OpModels, RefusesADeviceWithoutItsFacts) {

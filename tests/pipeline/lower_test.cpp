@@ -74,6 +74,17 @@ TEST(Lower, BackwardAndSlowHost) {
   EXPECT_EQ(t.makespan.ps(), (2 * (100 + 25) + 4) * kUs);
 }
 
+/// Cores locked at half their usual clock take twice as long to launch.
+TEST(Lower, ALockedHostClockSlowsLaunches) {
+  LaunchModel m = quiet_launch();
+  m.host.usual_clock = Hertz(3.4e9);
+  m.host.locked_clock = Hertz(1.7e9);
+  graph::TaskGraphBuilder b(1);
+  b.add("a", {.phase = graph::Phase::backward}, graph::Elementwise{100});
+  const engine::Timeline t = engine::evaluate_rows(lower(costed(std::move(b), {3}), m, 1).value().program).value();
+  EXPECT_EQ(t.makespan.ps(), (2 * (100 + 25) + 4) * kUs);
+}
+
 /// blocks_host: the second launch begins only when the first kernel has ended (115 + 51), so 166 + 15 = 181, + 4.
 TEST(Lower, BlockingTaskHoldsTheHost) {
   graph::TaskGraphBuilder b(1);

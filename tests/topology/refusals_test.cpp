@@ -93,6 +93,18 @@ TEST(Refusals, AMisspeltTransportIsNotAnotherNetwork) {
   }
 }
 
+TEST(Refusals, ALockedHostClockNeedsTheUsualOne) {
+  EXPECT_EQ(schema_refusal("host.locked_clock", "2 GHz"), "") << "3.4 GHz is stated";
+  EXPECT_NE(
+      schema_refusal("host.locked_clock", "3.6 GHz").find("locked_clock: found 3.6 GHz, expected at most usual_clock"),
+      std::string::npos);
+  ConfigNode node = parse_yaml_file(test::config("systems/pcie_l40s.yaml")).value();
+  ASSERT_TRUE(set_config_path(node, "host.locked_clock", "2 GHz"));
+  const auto read = cluster_schema().read(node);
+  ASSERT_FALSE(read.ok());
+  EXPECT_NE(read.error().text().find("found 2 GHz without usual_clock"), std::string::npos) << read.error().text();
+}
+
 TEST(Refusals, EveryFixedVocabulary) {
   test::expect_misspellings_refused(cluster_schema());
   test::expect_misspellings_refused(device_schema());
@@ -108,6 +120,10 @@ TEST(Refusals, DeviceRules) {
   EXPECT_EQ(refuse("clock.sustained", "1410 MHz"), "");
   EXPECT_NE(refuse("clock.sustained", "1500 MHz").find("sustained: found 1.5 GHz, expected at most boost"),
             std::string::npos);
+  EXPECT_EQ(refuse("clock.locked", "1095 MHz"), "");
+  EXPECT_NE(refuse("clock.locked", "1500 MHz").find("locked: found 1.5 GHz, expected at most boost"),
+            std::string::npos);
+  EXPECT_NE(refuse("clock.locked", "5 kHz").find("locked: found 5 kHz, expected at least 100 MHz"), std::string::npos);
   EXPECT_NE(refuse("peak.fp61", "1 TFLOP/s").find("did you mean 'fp64'?"), std::string::npos)
       << refuse("peak.fp61", "1 TFLOP/s");
   EXPECT_NE(refuse("hbm.capacity", "80").find("hbm.capacity"), std::string::npos);

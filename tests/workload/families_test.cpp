@@ -1,10 +1,12 @@
-// Transformer-XL, SSD and NeuMF: parameter counts and shapes worked out by hand.
+// Transformer-XL, SSD, NeuMF and recurrent models: parameter counts and shapes worked out by hand.
 #include <gtest/gtest.h>
 
 #include <numeric>
 
 #include "sim/workload/models/ncf.hpp"
+#include "sim/workload/models/rnn.hpp"
 #include "sim/workload/models/ssd.hpp"
+#include "sim/workload/models/tgn.hpp"
 #include "sim/workload/models/transformer.hpp"
 #include "sim/workload/models/transformer_xl.hpp"
 #include "sim/workload/registry.hpp"
@@ -25,6 +27,90 @@ const LayerOp* op_named(const std::vector<Layer>& layers, const std::string& nam
     }
   }
   return nullptr;
+}
+
+// LSTM layers of 4 x 1024 x (input + 1024 + 2): encoder 2 directions of 1024, then 2048, 1024, 1024; decoder 1024, then
+// 2048 three times; attention 2 x 1024^2 + 1024; one embedding and one classifier of 32320 words.
+TEST(Rnn, GnmtHasTheParametersOfTheFormula) {
+  const std::int64_t narrow = 4096 * 2050LL, wide = 4096 * 3074LL, words = 32320 * 1024LL;
+  const std::int64_t expected = 5 * narrow + 4 * wide + 2 * 1048576 + 1024 + 2 * words + 32320;
+  EXPECT_EQ(parameters_of(rnn_layers({}, 2, kContext)), expected);
+  RnnSpec apart;
+  apart.shared_embedding = false;
+  EXPECT_EQ(parameters_of(rnn_layers(apart, 2, kContext)), expected + words);
+}
+
+TEST(Rnn, LayersTakeWhatTheOnesBeforeGive) {
+  const auto layers = rnn_layers({}, 8, kContext);
+  const auto of = [&](const char* name) { return std::get<graph::Recurrent>(op_named(layers, name)->op); };
+  EXPECT_EQ(of("encoder0").directions, 2);
+  EXPECT_EQ(of("encoder1").input, 2048) << "both directions";
+  EXPECT_EQ(of("decoder0").input, 1024);
+  EXPECT_EQ(of("decoder1").input, 2048) << "the context comes beside the output";
+  EXPECT_EQ(of("decoder3.dgrad").pass, graph::Pass::backward_data);
+  EXPECT_EQ(op_named(layers, "encoder1.residual"), nullptr);
+  EXPECT_NE(op_named(layers, "encoder2.residual"), nullptr);
+}
+
+TEST(Rnn, ALanguageModelHasNoSourceAndNoAttention) {
+  RnnSpec s;
+  s.encoder_layers = 0;
+  s.decoder_layers = 2;
+  s.hidden = 1500;
+  s.vocabulary = 10'000;
+  const auto layers = rnn_layers(s, 20, kContext);
+  EXPECT_EQ(parameters_of(layers), 2 * 10'000 * 1500LL + 10'000 + 2 * 6000 * 3002LL);  // Zaremba et al.: 66M
+  EXPECT_EQ(op_named(layers, "attention.scores"), nullptr);
+  EXPECT_EQ(op_named(layers, "encoder.embedding"), nullptr);
+}
+
+// Time encoding 2 x 172. GRU of 3 x 172 rows: 688 inputs, 172 states, two biases. Attention width 344: query and output
+// 344 x 344 + 344, key and value 516 x 344 + 344; merge 516 x 172 + 172 and 172 x 172 + 172. Decoder 344 x 172 + 172 and
+// 172 + 1.
+TEST(Tgn, HasTheParametersOfTheFormula) {
+  const std::int64_t cell = 516 * (688 + 172 + 2), attention = 2 * (344 * 345) + 2 * (517 * 344);
+  const std::int64_t merge = 517 * 172 + 173 * 172, decoder = 345 * 172 + 173;
+  EXPECT_EQ(parameters_of(tgn_layers({}, 200, kContext)), 344 + cell + attention + merge + decoder);
+}
+
+TEST(Tgn, LooksUpRootsAndNeighboursOfEveryHop) {
+  TgnSpec s;
+  s.layers = 2;
+  EXPECT_EQ(s.nodes_at(2), 3 * 11 * 11);
+  const auto layers = tgn_layers(s, 100, kContext);
+  const auto of = [&](const char* name) { return op_named(layers, name)->op; };
+  EXPECT_EQ(std::get<graph::EmbeddingBag>(of("memory")).batch, 100 * 363);
+  EXPECT_EQ(std::get<graph::Gemm>(of("hop2.key")).m, 100 * 33 * 10) << "the inner hop embeds roots and neighbours";
+  EXPECT_EQ(std::get<graph::Gemm>(of("hop1.key")).m, 100 * 3 * 10);
+  EXPECT_EQ(std::get<graph::Recurrent>(of("memory_update")).batch, 200);
+  EXPECT_EQ(std::get<graph::Attention>(of("hop1.scores")).kv_len, 10);
+}
+
+/// Sampling holds the host up or runs beside the iteration; memory on the host comes with the input.
+TEST(Tgn, SamplingAndMemoryAreWhereTheModelSays) {
+  ModelSpec m;
+  m.family = find_family("tgn");
+  m.per_gpu_batch = 200;
+  m.precision = Precision::fp32;
+  const auto task = [&](const char* name) {
+    const auto w = build_workload(m, kFramework, {1, 1, Bytes(80'000'000'000)});
+    CHECK(w.ok()) << w.error().text();
+    for (const graph::Task& t : w->graph.tasks) {
+      if (w->graph.names[t.name] == name) return std::pair(t.stream, w->graph.ops[t.first_op]);
+    }
+    CHECK(false) << name;
+    return std::pair(graph::Stream::host, graph::Op());
+  };
+  EXPECT_EQ(task("sampling").first, graph::Stream::host);
+  EXPECT_EQ(std::get<graph::HostWork>(task("sampling").second).duration, Duration::microseconds(2 * 3 * 200));
+  const std::int64_t before = std::get<graph::Copy>(task("input.copy").second).bytes;
+  m.as<TgnSpec>().overlap_sampling = true;
+  m.as<TgnSpec>().memory_on_host = true;
+  EXPECT_EQ(task("sampling").first, graph::Stream::copy);
+  EXPECT_EQ(std::get<graph::Copy>(task("input.copy").second).bytes - before, 200 * 4 * (33 * 172 + 30 * 172 + 2 * 688));
+  m.as<TgnSpec>().sampling_per_node = *Duration::from_seconds(1e-2);
+  m.per_gpu_batch = 1'000'000'000;
+  EXPECT_FALSE(build_workload(m, kFramework, {1, 1, Bytes(80'000'000'000)}).ok());
 }
 
 TransformerXlSpec large() {

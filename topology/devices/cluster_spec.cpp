@@ -8,6 +8,8 @@ namespace {
 
 constexpr Range kLinkRate{1e8, 1e13};  // 100 MB/s .. 10 TB/s, per direction
 constexpr Range kLatency{0, 1e-3};
+constexpr double kLeastHostClock = 1e8;
+constexpr Range kHostClock{0, 1e10};
 
 constexpr Transport kTransports[] = {Transport::infiniband, Transport::roce, Transport::efa, Transport::slingshot,
                                      Transport::tcp};
@@ -108,6 +110,23 @@ Schema<HostSpec> host_schema() {
   s.optional("sockets", &HostSpec::sockets, {1, 64}, "CPU sockets, over which the PCIe tree is split.");
   s.optional("dispatch_scale", &HostSpec::dispatch_scale, {0.05, 20},
              "Host time per framework call relative to an EPYC 7742; larger is slower.");
+  s.optional("usual_clock", &HostSpec::usual_clock, kHostClock,
+             "Clock of a core that launches when it is not locked, its turbo clock; 0: not stated.");
+  s.optional("locked_clock", &HostSpec::locked_clock, kHostClock,
+             "Clock that the cores are locked to (cpupower frequency-set, turbo off); 0: not locked. Host time is "
+             "inverse to it.");
+  s.rule([](const HostSpec& h) -> std::optional<std::string> {
+    const auto text = [](Hertz clock) { return format_quantity(clock.value(), Dimension::hertz); };
+    for (const auto& [key, clock] : {std::pair("usual_clock", h.usual_clock), {"locked_clock", h.locked_clock}}) {
+      if (clock.value() > 0 && clock.value() < kLeastHostClock)
+        return std::string(key) + ": found " + text(clock) + ", expected at least 100 MHz, or 0";
+    }
+    if (h.locked_clock.value() == 0 || h.usual_clock >= h.locked_clock) return std::nullopt;
+    if (h.usual_clock.value() == 0)
+      return "locked_clock: found " + text(h.locked_clock) +
+             " without usual_clock, expected the turbo clock of the CPU there";
+    return "locked_clock: found " + text(h.locked_clock) + ", expected at most usual_clock, " + text(h.usual_clock);
+  });
   s.optional("memory_bandwidth", &HostSpec::memory_bandwidth, {1e9, 1e14}, "Host memory over all sockets.");
   return s;
 }

@@ -67,8 +67,15 @@ struct HostSpec {
   std::string cpu;
   std::int64_t sockets = 2;
   double dispatch_scale =
-      1;  ///< host time of a framework call relative to the reference host (EPYC 7742); larger is slower
+      1;                 ///< host time of a framework call relative to the reference host (EPYC 7742); larger is slower
+  Hertz usual_clock{0};  ///< of a core that launches, when nothing is locked: its turbo clock; 0: not stated
+  Hertz locked_clock{0};  ///< what the cores are locked to; 0: not locked
   BytesPerSecond memory_bandwidth{200e9};
+  /// Host time of a framework call relative to the reference host. The interpreter and the dispatcher run from the
+  /// caches of a core, so their time is inverse to its clock.
+  double launch_factor() const {
+    return dispatch_scale * (locked_clock.value() > 0 ? usual_clock.value() / locked_clock.value() : 1);
+  }
   bool operator==(const HostSpec&) const = default;
 };
 

@@ -13,10 +13,19 @@ Schema<DeviceClocks> clock_schema() {
   s.required("boost", &DeviceClocks::boost, kClock, "The clock at which the peak rates are quoted.");
   s.required("sustained", &DeviceClocks::sustained, kClock,
              "Clock that the GPU sustains under dense matrix work within its power limit; at most boost.");
+  s.optional("locked", &DeviceClocks::locked, {0, kClock.max},
+             "SM clock that the GPU is locked to (nvidia-smi -lgc), at most boost; 0: not locked. Matrix units, plain "
+             "lanes and L2 follow it; memory, PCIe and launches do not.");
   s.rule([](const DeviceClocks& c) -> std::optional<std::string> {
-    if (c.sustained <= c.boost) return std::nullopt;
-    return "sustained: found " + format_quantity(c.sustained.value(), Dimension::hertz) + ", expected at most boost, " +
-           format_quantity(c.boost.value(), Dimension::hertz);
+    const auto above = [&](std::string_view key, Hertz found) {
+      return std::string(key) + ": found " + format_quantity(found.value(), Dimension::hertz) +
+             ", expected at most boost, " + format_quantity(c.boost.value(), Dimension::hertz);
+    };
+    if (c.sustained > c.boost) return above("sustained", c.sustained);
+    if (c.locked > c.boost) return above("locked", c.locked);
+    if (c.locked.value() == 0 || c.locked.value() >= kClock.min) return std::nullopt;
+    return "locked: found " + format_quantity(c.locked.value(), Dimension::hertz) + ", expected at least " +
+           format_quantity(kClock.min, Dimension::hertz) + ", or 0 where it is not locked";
   });
   return s;
 }

@@ -20,6 +20,12 @@ struct DeviceMemory {
 struct DeviceClocks {
   Hertz boost;      ///< the clock that the peak rates are quoted at
   Hertz sustained;  ///< what the GPU holds under dense load within its power limit; at most boost
+  Hertz locked{0};  ///< what the SMs are locked to (nvidia-smi -lgc); 0: not locked
+  /// Under dense load: a lock above what the power limit allows is not held either.
+  Hertz held() const { return locked.value() > 0 && locked < sustained ? locked : sustained; }
+  /// Of the L2, which runs with the SMs and whose load alone does not reach the power limit: 1 unless locked below
+  /// boost.
+  double light_share() const { return locked.value() > 0 && locked < boost ? locked.value() / boost.value() : 1; }
   bool operator==(const DeviceClocks&) const = default;
 };
 

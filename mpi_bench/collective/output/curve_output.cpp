@@ -51,6 +51,11 @@ CurveOutput::CurveOutput(std::string path, const CurveFileFacts& facts) : impl_(
   impl_->file.set_driver(facts.driver);
   impl_->file.set_topology(facts.topology);
   impl_->file.set_flags(facts.flags);
+  if (facts.clocks == MachineClocks{}) return;
+  curves::Clocks& clocks = *impl_->file.mutable_clocks();
+  clocks.set_sm_mhz(facts.clocks.sm_mhz);
+  clocks.set_memory_mhz(facts.clocks.memory_mhz);
+  clocks.set_cpu_locked_mhz(facts.clocks.cpu_locked_mhz);
 }
 
 CurveOutput::~CurveOutput() = default;

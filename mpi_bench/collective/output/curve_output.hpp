@@ -8,6 +8,7 @@
 
 #include "base/result.hpp"
 #include "mpi_bench/collective/options/options.hpp"
+#include "mpi_bench/collective/output/machine_facts.hpp"
 #include "mpi_bench/collective/output/table.hpp"
 
 namespace distsim::bench {
@@ -16,6 +17,7 @@ struct CurveFileFacts {
   std::string system, device, hardware;
   std::vector<std::string> hosts;  ///< by node
   std::string driver, topology, flags;
+  MachineClocks clocks;
 };
 
 struct CurveFacts {

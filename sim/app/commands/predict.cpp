@@ -12,6 +12,7 @@
 #include "base/text/printable.hpp"
 #include "base/text/spelling.hpp"
 #include "sim/app/commands.hpp"
+#include "sim/app/graph_file.hpp"
 #include "sim/app/unheeded.hpp"
 #include "sim/pipeline/pipeline.hpp"
 #include "sim/pipeline/write_chakra.hpp"
@@ -25,7 +26,7 @@ namespace distsim::app {
 namespace {
 
 struct PredictFlags {
-  std::string config, json, csv, timeline, html, dump_after, write_et;
+  std::string config, json, csv, timeline, html, graph, dump_after, write_et;
   std::vector<std::string> sets, curves;
   std::uint32_t timeline_ranks = 0;  ///< 0: as many as make a file that viewers open
   std::uint32_t et_ranks = 0;        ///< 0: all, unless that is very much
@@ -40,6 +41,7 @@ Outputs outputs_of(const PredictFlags& f) {
           {"--csv", f.csv},
           {"--timeline", f.timeline},
           {"--html", f.html},
+          {"--graph", f.graph},
           {"--dump-after", f.dump_after.empty() ? "" : "-"},
           {"--write-et", f.write_et.empty() ? "" : f.write_et + ".0.et"}};
 }
@@ -107,6 +109,7 @@ Result<void> write_outputs(const PredictFlags& f, const pipeline::Prediction& p)
     TRY(write_file_atomically(f.csv, csv_line(report::csv_columns()) + csv_line(report::csv_values(p.report))));
   if (!f.timeline.empty()) TRY(write_timeline(f, p));
   if (!f.html.empty()) TRY(write_file_atomically(f.html, report::to_html(p.report, p.played())));
+  if (!f.graph.empty()) TRY(write_graph_file(f.graph, *p.costed, p.report.context.title));
   return {};
 }
 
@@ -159,6 +162,7 @@ Result<void> run(const PredictFlags& f, const CLI::App& command) {
   if (!f.dump_after.empty()) TRY(check_step(f.dump_after));
   TRY(check_outputs(outputs_of(f)));
   if (!f.timeline.empty()) TRY(traces::check_timeline_path("--timeline", f.timeline));
+  TRY(check_graph_file(f.graph));
   for (const auto& [flag, path] : outputs_of(f)) {
     if (path == f.config) return Error{flag + ": found the experiment '" + path + "', expected another file", "", ""};
   }
@@ -203,6 +207,10 @@ void declare(CLI::App& self, Action& action) {
       ->needs("--write-et")
       ->check(CLI::Range(1u, 1u << 24));
   self.add_option("--html", f->html, "Write the report as one self-contained HTML page")->check(refuse_empty);
+  self.add_option("--graph", f->graph,
+                  "Write the op graph of rank 0: FILE.dot for Graphviz, or FILE.svg, drawn by it; - is dot text on "
+                  "standard output")
+      ->check(refuse_empty);
   self.add_option(
           "--trials", f->trials.trials,
           "Simulate this many iterations with randomized op, link and rank speeds; prints P10, P50, P90 and P99")
@@ -220,6 +228,7 @@ constexpr Refusal kRefuses[] = {
     {"", "--config is required"},
     {"--config no_such.yaml", "no_such.yaml"},
     {"--config configs/dgx_a100_4node.yaml --set cluster.nodes=0", "cluster.nodes"},
+    {"--config configs/dgx_a100_4node.yaml --graph x.png", "expected a name that ends in .dot or .svg"},
 };
 
 }  // namespace

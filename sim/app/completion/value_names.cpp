@@ -31,6 +31,8 @@ struct Named {
 
 /// Where a name means something else in one command, that line comes first.
 constexpr std::array kValueNames{Named{"calibrate ops", "--out", "FOLDER"},
+                                 Named{"generate dlrm", "--out", "FOLDER"},
+                                 Named{"generate dlrm", "--tables", "FILE"},
                                  Named{"", "--config", "FILE"},
                                  Named{"", "--set", "KEY=VALUE"},
                                  Named{"", "--curves", "FILE"},
@@ -39,6 +41,7 @@ constexpr std::array kValueNames{Named{"calibrate ops", "--out", "FOLDER"},
                                  Named{"", "--csv", "FILE"},
                                  Named{"", "--timeline", "FILE"},
                                  Named{"", "--html", "FILE"},
+                                 Named{"", "--graph", "FILE"},
                                  Named{"", "--svg", "FILE"},
                                  Named{"", "--plot", "FILE"},
                                  Named{"", "--out", "FILE"},

@@ -100,6 +100,7 @@ class DataParallelIteration {
   void micro_step(std::int64_t step, GradientSynchronizer* sync) {
     const SampleSplit split = samples_.micro_step(step);
     const LayerStack& stack = stacks_.of(split);
+    add_sampling(it_, split, parts_.sampling_per_sample, parts_.sampling_overlaps);
     add_input(it_, split, parts_.input_bytes_per_sample);
     it_.add_forward(stack, split);
     const std::vector<Layer>& layers = stack.largest();

@@ -10,6 +10,8 @@ namespace distsim::workload {
 struct DataParallelModel {
   LayerFactory layers;  ///< forward order
   double input_bytes_per_sample = 0;
+  Duration sampling_per_sample{};  ///< host time in which the model itself finds what a sample consists of
+  bool sampling_overlaps = false;  ///< on other threads than the one that launches kernels
 };
 
 /// Layers with the same `block` are recomputed together in the backward pass where they have one (activation

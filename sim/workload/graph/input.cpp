@@ -4,6 +4,14 @@
 
 namespace distsim::workload {
 
+void add_sampling(Iteration& iteration, const SampleSplit& split, Duration per_sample, bool overlaps) {
+  if (per_sample == Duration{}) return;
+  std::vector<graph::Op> work;
+  for (const std::int64_t size : split.sizes()) work.push_back(graph::HostWork{per_sample * size});
+  iteration.add("sampling", {overlaps ? graph::Stream::copy : graph::Stream::host, graph::Phase::input, {0, 0}},
+                std::move(work), iteration.table_of(split));
+}
+
 TaskId add_input(Iteration& iteration, const SampleSplit& split, double bytes_per_sample, double fixed_bytes) {
   const FrameworkSpec& f = iteration.framework();
   const std::uint32_t table = iteration.table_of(split);

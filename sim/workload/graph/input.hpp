@@ -5,6 +5,10 @@
 
 namespace distsim::workload {
 
+/// Host work that finds what each sample consists of (neighbours in a graph), before its input: by the thread that
+/// launches kernels, or where it `overlaps` by others, an iteration ahead. Nothing where `per_sample` is none.
+void add_sampling(Iteration& iteration, const SampleSplit& split, Duration per_sample, bool overlaps);
+
 /// Each rank prepares its samples (input.per_sample on the host) and copies bytes_per_sample x samples + fixed_bytes to
 /// its device. With input.overlap this is the next batch, prepared and copied during the iteration, and nothing waits
 /// for it; else compute waits. Returns what a collective over the input must wait for, an invalid id where that is

@@ -48,7 +48,7 @@ graph::Gemm product(std::int64_t m, std::int64_t n, std::int64_t k, graph::Pass 
 bool is_matrix_op(const graph::Op& op) {
   return std::holds_alternative<graph::Gemm>(op) || std::holds_alternative<graph::Conv2d>(op) ||
          std::holds_alternative<graph::Attention>(op) || std::holds_alternative<graph::Interaction>(op) ||
-         std::holds_alternative<graph::CrossLayer>(op);
+         std::holds_alternative<graph::CrossLayer>(op) || std::holds_alternative<graph::Recurrent>(op);
 }
 
 void append_forward(Layer& layer, const Linear& s, std::int64_t inner, bool fused, const LayerContext& c) {

@@ -68,6 +68,50 @@ void TokenStack::layer_norm(const std::string& name, std::int64_t rows, std::int
   layer.saved_bytes = bytes(rows * width);
 }
 
+void TokenStack::recurrent(const std::string& name, graph::Recurrent op) {
+  // nn.LSTM in eager mode: checks of its weights, the call of cuDNN, two transposes. A call of cuDNN is taken to launch
+  // its kernels faster than they run.
+  constexpr graph::Dispatch kCall{4, 4};
+  op.dtype = graph::size_of(c_.numerics.matrix) < 2 ? dtype() : c_.numerics.matrix;  // cuDNN has no 8-bit layers
+  Layer& layer = push(name);
+  const std::int64_t wide = graph::gates_of(op.cell) * op.hidden;
+  for (std::int64_t d = 0; d < op.directions; ++d) {
+    const std::string own = op.directions > 1 ? name + (d == 0 ? ".forward" : ".reverse") : name;
+    layer.parameters.push_back({own + ".weight_input", wide * op.input});
+    layer.parameters.push_back({own + ".weight_hidden", wide * op.hidden});
+    layer.parameters.push_back({own + ".bias_input", wide});
+    layer.parameters.push_back({own + ".bias_hidden", wide});
+  }
+  append_weight_cast(layer.forward, name, parameters_of(layer), static_cast<int>(layer.parameters.size()), c_);
+  layer.forward.push_back({name, op, kCall});
+  op.pass = graph::Pass::backward_data;
+  layer.backward.push_back({name + ".dgrad", op, kCall});
+  op.pass = graph::Pass::backward_weight;
+  layer.backward.push_back({name + ".wgrad", op, {0, 2}});
+  append_gradient_cast(layer.backward, name, parameters_of(layer), static_cast<int>(layer.parameters.size()), c_);
+  // Inputs, outputs, and of each step the gates and the cell.
+  const std::int64_t kept = op.input + op.directions * (wide + 2 * op.hidden);
+  layer.saved_bytes = bytes(op.batch * op.length * kept);
+}
+
+void TokenStack::embedding(const std::string& name, std::int64_t tokens, std::int64_t words, std::int64_t width,
+                           bool owns_weight) {
+  graph::EmbeddingBag op;
+  op.tables = {{words, width, 1, 1.0}};
+  op.batch = tokens;
+  op.output = dtype();
+  op.optimizer = graph::EmbeddingOptimizer::none;
+  op.update = graph::SparseUpdate::sort_dedup;
+  Layer& layer = push(name);
+  layer.forward.push_back({name, op, {1, 1}});
+  op.pass = graph::Pass::backward;
+  layer.backward.push_back({name + ".wgrad", op, {1, 4}});
+  if (owns_weight)
+    layer.parameters.push_back({name + ".weight", words * width});
+  else
+    layer.backward.push_back(elementwise(name + ".tied.wgrad", words * width, 2, 1, 1, c_.numerics.gradient));
+}
+
 void TokenStack::cross_entropy(const std::string& name, std::int64_t rows, std::int64_t classes) {
   graph::Loss op;
   op.kind = graph::LossKind::cross_entropy;

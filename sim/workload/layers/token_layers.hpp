@@ -21,6 +21,12 @@ class TokenStack {
   /// branch.
   void residual(const std::string& name, std::int64_t elements);
   void layer_norm(const std::string& name, std::int64_t rows, std::int64_t width);
+  /// An LSTM or GRU layer, with the two bias vectors that cuDNN has. Its batch, length and sizes are `op`'s.
+  void recurrent(const std::string& name, graph::Recurrent op);
+  /// Rows of `width` looked up for `tokens`; `owns_weight` false: in another layer's table, to whose gradient its own is
+  /// added.
+  void embedding(const std::string& name, std::int64_t tokens, std::int64_t words, std::int64_t width,
+                 bool owns_weight);
   /// Adds to a block's attention what an eager framework calls in the whole block without launching a kernel.
   void add_calls_without_kernels(Layer& attention) const;
   /// In fp32 where the arithmetic is mixed.

@@ -102,6 +102,7 @@ void RunReport::introduce(const Backend& backend) {
       facts.hosts.push_back(options_.files.hash_hosts ? hashed_host(ranks_.host(r)) : ranks_.host(r));
   }
   facts.driver = gpu ? driver_version() : "";
+  facts.clocks = machine_clocks(gpu);
   facts.topology = topology_text(options_.files.topology, gpu);
   curves_.emplace(options_.files.out, facts);
 }

@@ -8,7 +8,8 @@ Result<void> in_this_build(const OpCase& c) {
 #ifdef DISTSIM_WITH_CUDNN
   if (c.op == "flash_attention" && !has_flash_attention()) return Error{"built with a cuDNN older than 9.19", c.op, ""};
 #else
-  if (c.op == "conv2d" || c.op == "flash_attention") return Error{"built without cuDNN", c.op, ""};
+  const bool needs = c.op == "conv2d" || c.op == "flash_attention" || c.op == "lstm" || c.op == "gru";
+  if (needs) return Error{"built without cuDNN", c.op, ""};
 #endif
   return {};
 }
@@ -37,6 +38,7 @@ Result<std::unique_ptr<PreparedOp>> prepare_op(const OpCase& c, const OpLibrarie
   TRY(in_this_build(c));
 #ifdef DISTSIM_WITH_CUDNN
   if (std::holds_alternative<ConvShape>(c.shape)) return prepare_conv(c, stream);
+  if (std::holds_alternative<RecurrentShape>(c.shape)) return prepare_recurrent(c, stream);
   if (c.op == "flash_attention") return prepare_flash_attention(c, stream);
 #endif
   if (std::holds_alternative<GemmShape>(c.shape))

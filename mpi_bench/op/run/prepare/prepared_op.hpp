@@ -54,6 +54,7 @@ Result<std::unique_ptr<PreparedOp>> prepare_fused(const OpCase& op_case,
                                                   cudaStream_t stream);  ///< interaction, batchnorm, optimizers
 #ifdef DISTSIM_WITH_CUDNN
 Result<std::unique_ptr<PreparedOp>> prepare_conv(const OpCase& op_case, cudaStream_t stream);
+Result<std::unique_ptr<PreparedOp>> prepare_recurrent(const OpCase& op_case, cudaStream_t stream);
 bool has_flash_attention();  ///< of this build's cuDNN
 Result<std::unique_ptr<PreparedOp>> prepare_flash_attention(const OpCase& op_case, cudaStream_t stream);
 #endif
