@@ -1,5 +1,8 @@
 #include "topology/devices/device_spec.hpp"
 
+#include <algorithm>
+#include <cmath>
+
 namespace distsim::topology {
 namespace {
 
@@ -13,6 +16,10 @@ Schema<DeviceClocks> clock_schema() {
   s.required("boost", &DeviceClocks::boost, kClock, "The clock at which the peak rates are quoted.");
   s.required("sustained", &DeviceClocks::sustained, kClock,
              "Clock that the GPU sustains under dense matrix work within its power limit; at most boost.");
+  s.optional(
+      "power", &DeviceClocks::power, {0, 1e5},
+      "Board power limit at which `sustained` was found; with another power_limit the clock under load is another. "
+      "0: not known, power_limit does not move the clock.");
   s.rule([](const DeviceClocks& c) -> std::optional<std::string> {
     if (c.sustained <= c.boost) return std::nullopt;
     return "sustained: found " + format_quantity(c.sustained.value(), Dimension::hertz) + ", expected at most boost, " +
@@ -75,6 +82,16 @@ std::optional<std::string> broken_device_rule(const DeviceSpec& d) {
 }
 
 }  // namespace
+
+Hertz clock_under_load(const DeviceSpec& device) {
+  const DeviceClocks& clock = device.clock;
+  if (clock.power.value() <= 0) return clock.sustained;
+  constexpr double kSlowest = 0.1;
+  const double dynamic =
+      (device.power_limit.value() / clock.power.value() - kStaticPowerShare) / (1 - kStaticPowerShare);
+  const double factor = std::max(kSlowest, std::cbrt(dynamic));
+  return Hertz(std::min(clock.boost.value(), clock.sustained.value() * factor));
+}
 
 Schema<DeviceSpec> device_schema() {
   Schema<DeviceSpec> s("device", "One GPU type.");

@@ -19,7 +19,8 @@ struct DeviceMemory {
 
 struct DeviceClocks {
   Hertz boost;      ///< the clock that the peak rates are quoted at
-  Hertz sustained;  ///< what the GPU holds under dense load within its power limit; at most boost
+  Hertz sustained;  ///< what the GPU holds under dense load within `power`; at most boost
+  Watts power{0};   ///< the board power limit that `sustained` was found at; 0: that of the board, whatever it is
   bool operator==(const DeviceClocks&) const = default;
 };
 
@@ -65,6 +66,15 @@ struct DeviceSpec {
   std::string source;                            ///< where the facts come from
   bool operator==(const DeviceSpec&) const = default;
 };
+
+/// Clock under dense load at the device's power limit. Power that goes with the clock is f V^2 with a voltage that rises
+/// about in proportion to the clock near boost, so f^3; kStaticPowerShare of the limit does not go with it. So
+///   f = sustained * ((power_limit / power - s) / (1 - s))^(1/3), from a tenth of sustained to boost.
+Hertz clock_under_load(const DeviceSpec& device);
+
+/// Leakage, HBM and links of a busy GPU, of its power limit: chosen between an idle A100 (55 of 400 W) or H100 (75 of
+/// 700 W), by nvidia-smi, and the third that memory-bound work draws.
+inline constexpr double kStaticPowerShare = 0.2;
 
 Schema<DeviceSpec> device_schema();
 

@@ -29,8 +29,8 @@ std::string factor(double f) {
 bool same_device(const topology::DeviceSpec& a, const topology::DeviceSpec& b) {
   return a.name == b.name && a.peak == b.peak && a.hbm.bandwidth == b.hbm.bandwidth &&
          a.l2.bandwidth == b.l2.bandwidth && a.l2.capacity == b.l2.capacity && a.clock.boost == b.clock.boost &&
-         a.clock.sustained == b.clock.sustained && a.sm_count == b.sm_count && a.pcie_bandwidth == b.pcie_bandwidth &&
-         a.launch.kernel_floor == b.launch.kernel_floor;
+         topology::clock_under_load(a) == topology::clock_under_load(b) && a.sm_count == b.sm_count &&
+         a.pcie_bandwidth == b.pcie_bandwidth && a.launch.kernel_floor == b.launch.kernel_floor;
 }
 
 class Changer {
