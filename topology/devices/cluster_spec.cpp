@@ -109,6 +109,11 @@ Schema<HostSpec> host_schema() {
   s.optional("dispatch_scale", &HostSpec::dispatch_scale, {0.05, 20},
              "Host time per framework call relative to an EPYC 7742; larger is slower.");
   s.optional("memory_bandwidth", &HostSpec::memory_bandwidth, {1e9, 1e14}, "Host memory over all sockets.");
+  s.optional("jitter_rate", &HostSpec::jitter_rate, {0, 1e6},
+             "How often the operating system takes the core from a process that launches kernels; all ranks wait for "
+             "the latest. The default is an estimate.");
+  s.optional("jitter_time", &HostSpec::jitter_time, {0, 1},
+             "Mean length of such a detour. The default is an estimate.");
   return s;
 }
 

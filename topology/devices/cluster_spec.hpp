@@ -69,6 +69,8 @@ struct HostSpec {
   double dispatch_scale =
       1;  ///< host time of a framework call relative to the reference host (EPYC 7742); larger is slower
   BytesPerSecond memory_bandwidth{200e9};
+  Hertz jitter_rate{10};                              ///< detours of the operating system from one process
+  Duration jitter_time = Duration::microseconds(25);  ///< mean length of one
   bool operator==(const HostSpec&) const = default;
 };
 
