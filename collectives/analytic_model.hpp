@@ -35,12 +35,13 @@ class AnalyticModel {
   double launch_us() const { return launch_us_; }
   double with_launch(double gpu_us) const;
   double channels() const { return channels_; }
+  double channel_rate() const { return channel_rate_; }  ///< bus bandwidth that a channel carries at its best, bytes/s
   /// The same with a system's factors.
   AnalyticModel with(const Calibration& calibration) const;
 
  private:
   std::vector<Candidate> candidates_;
-  double launch_us_, channels_;
+  double launch_us_, channels_, channel_rate_;
 };
 
 }  // namespace distsim::collectives

@@ -133,22 +133,76 @@ std::vector<std::string> remarks_of(const std::vector<LibraryCurve>& library, co
   return out;
 }
 
-/// A channel is given at least 64 bytes for each of its 512 threads; small collectives use fewer channels (NCCL
-/// src/enqueue.cc, NCCL_SIMPLE_THREAD_THRESHOLD).
-constexpr double kLeastBytesPerChannel = 512.0 * 64.0;
-
-double channels_held(double most, double bytes) { return std::clamp(bytes / kLeastBytesPerChannel, 1.0, most); }
+/// Channels that are busy transferring, on average over the collective's time: all of them where its links are full, as
+/// many fewer as it is slower than that.
+double busy_channels(const AnalyticModel& model, graph::CollectiveKind kind, std::uint32_t ranks, double bytes,
+                     Duration time) {
+  const double busbw = bytes * graph::busbw_factor(kind, ranks) / time.seconds();
+  return std::min(model.channels(), busbw / model.channel_rate());
+}
 
 }  // namespace
 
-struct CollectiveModels::Impl {
-  std::vector<std::string> remarks;
+/// Pricers or their parts by kind and group, for several threads.
+template <class Value>
+class KeptByGroup {
+ public:
+  std::shared_ptr<const Value> find(KeyView key) const {
+    std::shared_lock lock(mutex_);
+    const auto it = kept_.find(key);
+    return it == kept_.end() ? nullptr : it->second;
+  }
+  /// What is kept for the key from now on.
+  std::shared_ptr<const Value> keep(KeyView key, std::shared_ptr<const Value> made) {
+    std::unique_lock lock(mutex_);
+    if (kept_.size() >= kMaxCached) return made;
+    return kept_.try_emplace(Key{key.kind, *key.facts}, std::move(made)).first->second;
+  }
+
+ private:
+  mutable std::shared_mutex mutex_;
+  std::unordered_map<Key, std::shared_ptr<const Value>, KeyHash, KeyEqual> kept_;
+};
+
+/// What is known of a system from its files, whatever its links are said to be in a what-if.
+struct CollectiveModels::Known {
   ModelConstants constants;
   std::vector<LibraryCurve> library;
+  std::optional<topology::ClusterSpec> described;  ///< its file, with the links that the curves were measured on
+  topology::ClusterSpec loaded_for;
+  CollectiveOptions options;
+  std::int64_t compute_capability = 0;
+  struct Price {
+    Selection selection;
+    MeasuredPrice price;
+  };
+  mutable KeptByGroup<Price> prices;
+
+  bool serves(const topology::ClusterSpec& spec, const CollectiveOptions& asked, std::int64_t capability) const {
+    CollectiveOptions same = asked;
+    same.launch_scale = options.launch_scale;
+    return described && options.curve_dirs.size() == 1 && same == options && spec.name == loaded_for.name &&
+           spec.device == loaded_for.device && capability == compute_capability;
+  }
+
+  std::shared_ptr<const MeasuredPrice> price(graph::CollectiveKind kind, const topology::GroupFacts& facts,
+                                             const LaunchMode& mode) const {
+    const KeyView key{kind, &facts};
+    std::shared_ptr<const Price> found = prices.find(key);
+    if (!found || !(found->selection == mode.selection))
+      found = prices.keep(key, std::make_shared<const Price>(
+                                   Price{mode.selection, MeasuredPrice(kind, facts, mode, library, constants)}));
+    return {found, &found->price};
+  }
+};
+
+struct CollectiveModels::Impl {
+  std::vector<std::string> remarks;
+  std::shared_ptr<const Known> known;
   std::optional<topology::Topology> measured;  // hardware of the curves, where it is another
+  std::optional<ModelConstants> launched;      // with `launch_scale`, where it is not 1
   LaunchMode mode;
-  mutable std::shared_mutex mutex;
-  mutable std::unordered_map<Key, std::shared_ptr<const Pricer>, KeyHash, KeyEqual> pricers;
+  mutable KeptByGroup<Pricer> pricers;
 
   /// The group on the hardware that the curves were measured on, from the first GPU of each node on; itself where it is
   /// not even or does not fit there.
@@ -165,34 +219,43 @@ struct CollectiveModels::Impl {
     return out.nodes == facts.nodes ? out : facts;
   }
 
-  std::shared_ptr<const Pricer> find(KeyView key) const {
-    std::shared_lock lock(mutex);
-    const auto it = pricers.find(key);
-    return it == pricers.end() ? nullptr : it->second;
-  }
   std::shared_ptr<const Pricer> pricer(graph::CollectiveKind kind, const topology::GroupFacts& facts) const {
     const KeyView key{kind, &facts};
-    if (auto found = find(key)) return found;
+    if (auto found = pricers.find(key)) return found;
     LaunchMode heeding = mode;
     heeding.selection =
-        heeded(selection_for(kind, mode.selection), candidates_for(kind, channels_of(facts, constants)));
-    auto made = std::make_shared<const Pricer>(kind, facts, heeding, library, constants, as_measured(facts));
-    std::unique_lock lock(mutex);
-    if (pricers.size() >= kMaxCached) return made;
-    return pricers.try_emplace(Key{kind, facts}, std::move(made)).first->second;
+        heeded(selection_for(kind, mode.selection), candidates_for(kind, channels_of(facts, known->constants)));
+    return pricers.keep(key,
+                        std::make_shared<const Pricer>(kind, facts, heeding, launched ? *launched : known->constants,
+                                                       known->price(kind, as_measured(facts), heeding), !launched));
   }
 };
 
-Result<CollectiveModels> CollectiveModels::create(const topology::Topology& topology,
-                                                  const CollectiveOptions& options) {
+Result<std::shared_ptr<const CollectiveModels::Known>> CollectiveModels::known_of(const topology::Topology& topology,
+                                                                                  const CollectiveOptions& options) {
+  auto known = std::make_shared<Known>();
+  TRY_ASSIGN(known->constants, constants_of(options));
+  TRY_ASSIGN(known->library, load_curves(topology, options, known->constants));
+  TRY_ASSIGN(known->described, described_system(topology, options));
+  known->loaded_for = topology.spec();
+  known->options = options;
+  known->compute_capability = compute_capability_of(topology);
+  return std::shared_ptr<const Known>(std::move(known));
+}
+
+Result<CollectiveModels> CollectiveModels::create(const topology::Topology& topology, const CollectiveOptions& options,
+                                                  const CollectiveModels* like) {
   auto impl = std::make_shared<Impl>();
   impl->mode = {options.launch == Launch::single_process, options.cuda_graph, selection_of(options)};
-  TRY_ASSIGN(impl->constants, constants_of(options));
-  TRY_ASSIGN(impl->library, load_curves(topology, options, impl->constants));
-  if (!impl->library.empty()) {
-    TRY_ASSIGN(impl->measured, measured_hardware(topology, options));
+  if (like != nullptr && like->impl_->known->serves(topology.spec(), options, compute_capability_of(topology))) {
+    impl->known = like->impl_->known;
+  } else {
+    TRY_ASSIGN(impl->known, known_of(topology, options));
   }
-  impl->remarks = remarks_of(impl->library, topology.spec().device);
+  if (options.launch_scale != 1) impl->launched = with_launch_scaled(impl->known->constants, options.launch_scale);
+  if (!impl->known->library.empty() && impl->known->described)
+    impl->measured = as_described(*impl->known->described, topology);
+  impl->remarks = remarks_of(impl->known->library, topology.spec().device);
   return CollectiveModels(std::move(impl));
 }
 
@@ -208,7 +271,8 @@ Result<graph::Cost> CollectiveModels::price(const graph::Collective& op, const t
     return Error{std::string(graph::name_of(op.kind)) + " of " + counted(static_cast<std::uint64_t>(op.bytes), "byte") +
                      ": " + cost.error().what,
                  "", cost.error().hint};
-  cost->channels = channels_held(impl_->pricer(priced.kind, facts)->model().channels(), priced.bytes);
+  const AnalyticModel& model = impl_->pricer(priced.kind, facts)->model();
+  cost->channels = busy_channels(model, priced.kind, facts.ranks, priced.bytes, cost->mean);
   return cost;
 }
 

@@ -16,8 +16,10 @@ namespace distsim::collectives {
 class CollectiveModels {
  public:
   /// Loads the curves that belong to the topology's system (ClusterSpec::name) and device. A broken curve file is an
-  /// error with its position.
-  static Result<CollectiveModels> create(const topology::Topology& topology, const CollectiveOptions& options);
+  /// error with its position. `like`: models that may be of the same system with other links; then files are not read
+  /// again, and what is known of the system as it was measured is shared.
+  static Result<CollectiveModels> create(const topology::Topology& topology, const CollectiveOptions& options,
+                                         const CollectiveModels* like = nullptr);
 
   /// Cost from the moment the last member has arrived until the slowest has finished. `facts` describe the group.
   /// Bytes = 0 and groups of one rank cost nothing beyond a kernel. Errors: negative bytes, send/recv vectors of
@@ -32,7 +34,10 @@ class CollectiveModels {
   std::string explain(const graph::Collective& op, const topology::GroupFacts& facts) const;
 
  private:
+  struct Known;
   struct Impl;
+  static Result<std::shared_ptr<const Known>> known_of(const topology::Topology& topology,
+                                                       const CollectiveOptions& options);
   explicit CollectiveModels(std::shared_ptr<const Impl> impl) : impl_(std::move(impl)) {}
   std::shared_ptr<const Impl> impl_;
 };

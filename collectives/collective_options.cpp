@@ -48,6 +48,10 @@ Schema<CollectiveOptions> collective_schema() {
       "all_to_all across nodes. grouped: NCCL send/recv between all pairs; hierarchical: over NVLink within nodes, then "
       "along rails; rdma: the same, with RDMA writes by the framework along the rails; auto: what the framework "
       "does.");
+  s.optional(
+      "launch_scale", &CollectiveOptions::launch_scale, {0, 1000},
+      "Time to launch a collective, on the host, its proxy thread and the GPU, relative to that of the NCCL model "
+      "and the curves; larger is slower.");
   s.optional("allow_partial", &CollectiveOptions::allow_partial, "Accept curve files from a run that did not finish.");
   s.optional(
       "constants", &CollectiveOptions::constants,

@@ -24,8 +24,10 @@ struct CollectiveOptions {
   std::vector<const AlgorithmInfo*> algorithms;  ///< NCCL_ALGO; empty: all
   std::vector<Protocol> protocols;               ///< NCCL_PROTO; empty: all
   Exchange exchange = Exchange::automatic;       ///< automatic: grouped here
-  bool allow_partial = false;                    ///< use curve files of a run that did not end
-  std::string constants;  ///< a file as configs/collectives/nccl.yaml, any part of it; empty: as shipped
+  /// Time to launch a collective over what the model and the curves have.
+  double launch_scale = 1;
+  bool allow_partial = false;  ///< use curve files of a run that did not end
+  std::string constants;       ///< a file as configs/collectives/nccl.yaml, any part of it; empty: as shipped
   bool operator==(const CollectiveOptions&) const = default;
 };
 Schema<CollectiveOptions> collective_schema();

@@ -21,6 +21,10 @@ constexpr double kOtherShapeTrust = 0.02;    // another group; also halved for e
 constexpr double kOtherPerNodeTrust = 0.1;   // and with another number of GPUs per node
 constexpr double kOtherKindTrust = 0.001;    // another collective: only where no curve of this one is near
 constexpr double kOtherTrafficTrust = 0.02;  // concurrent groups on the same nodes, or none
+// A curve that was not timed by nccl-tests, for another group or kind: what is left of a time after its dispatch holds
+// more than the links (each call starts on idle GPUs), which other groups do not share. Such a curve yields to the
+// analytic model, whose trust is 0.00001 (blend.cpp).
+constexpr double kOtherTimingTrust = 0.0001;
 
 // Relative uncertainty that each difference adds to a carried curve, found by predicting the published sweeps of one
 // system from each other (tests/collectives/sweep_validation_test.cpp: median error 6.9 % to more nodes, 6.1 % to other
@@ -134,6 +138,8 @@ double trust_of(const LibraryCurve& c, graph::CollectiveKind kind, const topolog
   if (c.curve.kind != kind)
     trust *= kOtherKindTrust * (is_rooted(c.curve.kind) == is_rooted(kind) ? 1 : kOtherShapeTrust);
   if (!same_traffic(c, facts)) trust *= kOtherTrafficTrust;
+  if (c.curve.timed_by != TimedBy::nccl_tests && (c.curve.kind != kind || !same_shape(c.facts, facts)))
+    trust *= kOtherTimingTrust;
   if (same_shape(c.facts, facts)) return trust;
   if (c.facts.max_per_node != facts.max_per_node) trust *= kOtherPerNodeTrust;
   return trust * kOtherShapeTrust * std::exp2((c.curve.kind == kind ? nearest : 0) - octaves_between(c, facts));

@@ -95,29 +95,34 @@ std::vector<topology::GroupFacts> fewer_nodes(const topology::GroupFacts& facts,
 
 }  // namespace
 
-Pricer::Pricer(graph::CollectiveKind kind, const topology::GroupFacts& facts, LaunchMode mode,
-               const std::vector<LibraryCurve>& library, const ModelConstants& constants)
-    : Pricer(kind, facts, mode, library, constants, facts) {}
+MeasuredPrice::MeasuredPrice(graph::CollectiveKind kind, const topology::GroupFacts& group, LaunchMode mode,
+                             const std::vector<LibraryCurve>& library, const ModelConstants& constants)
+    : facts(group), model(kind, group, mode, constants) {
+  const std::vector<Evidence> evidence = evidence_for(kind, facts, model, mode, library, constants);
+  for (const Evidence& e : evidence) notes.push_back(note_of(e, kind));
+  if (evidence.empty()) return;
+  blend.emplace(evidence, model, facts.nodes == 1);
+  factors = carried(evidence.front().factors);
+  if (kind != graph::CollectiveKind::all_reduce || blend->same_group()) return;
+  for (const topology::GroupFacts& fewer : fewer_nodes(facts, library)) {
+    const AnalyticModel of_fewer(kind, fewer, mode, constants);
+    const std::vector<Evidence> known = evidence_for(kind, fewer, of_fewer, mode, library, constants);
+    if (!known.empty()) smaller.emplace_back(known, of_fewer, false);
+  }
+}
 
 Pricer::Pricer(graph::CollectiveKind kind, const topology::GroupFacts& facts, LaunchMode mode,
-               const std::vector<LibraryCurve>& library, const ModelConstants& constants,
-               const topology::GroupFacts& measured)
-    : one_node_(facts.nodes == 1), model_(kind, facts, mode, constants) {
-  const AnalyticModel as_measured(kind, measured, mode, constants);
-  const std::vector<Evidence> evidence = evidence_for(kind, measured, as_measured, mode, library, constants);
-  for (const Evidence& e : evidence) notes_.push_back(note_of(e, kind));
-  if (evidence.empty()) return;
-  blend_.emplace(evidence, as_measured, one_node_);
-  if (!(facts == measured)) {
-    const Calibration factors = carried(evidence.front().factors);
-    what_if_.emplace(WhatIf{model_.with(factors), as_measured.with(factors)});
-  }
-  if (kind != graph::CollectiveKind::all_reduce || blend_->same_group()) return;
-  for (const topology::GroupFacts& fewer : fewer_nodes(measured, library)) {
-    const AnalyticModel model(kind, fewer, mode, constants);
-    const std::vector<Evidence> known = evidence_for(kind, fewer, model, mode, library, constants);
-    if (!known.empty()) smaller_.emplace_back(known, model, false);
-  }
+               const std::vector<LibraryCurve>& library, const ModelConstants& constants)
+    : Pricer(kind, facts, mode, constants, std::make_shared<const MeasuredPrice>(kind, facts, mode, library, constants),
+             true) {}
+
+Pricer::Pricer(graph::CollectiveKind kind, const topology::GroupFacts& facts, LaunchMode mode,
+               const ModelConstants& constants, std::shared_ptr<const MeasuredPrice> measured,
+               bool constants_as_measured)
+    : one_node_(facts.nodes == 1), model_(kind, facts, mode, constants), measured_(std::move(measured)) {
+  const bool as_measured = constants_as_measured && facts == measured_->facts;
+  if (measured_->blend && !as_measured)
+    what_if_.emplace(WhatIf{model_.with(measured_->factors), measured_->model.with(measured_->factors)});
 }
 
 double Pricer::now_over_measured(double bytes) const {
@@ -126,18 +131,18 @@ double Pricer::now_over_measured(double bytes) const {
 
 Result<graph::Cost> Pricer::price(double bytes) const {
   const Choice choice = model_.choice(bytes);
-  if (!blend_) {
+  if (!measured_->blend) {
     const RelativeSpread spread = analytic_spread(one_node_, bytes);
     return graph::make_cost(model_.with_launch(choice.us) * 1e-6, spread.low, spread.high, graph::Basis::analytic,
                             analytic_source(*choice.candidate));
   }
-  Blend::Value v = blend_->at(bytes);
+  Blend::Value v = measured_->blend->at(bytes);
   if (v.basis == graph::Basis::analytic)
     v.source = analytic_source(*choice.candidate);
   else if (what_if_)
     v.basis = graph::Basis::scaled;
   double us = v.time_us;
-  for (const Blend& fewer : smaller_) us = std::max(us, fewer.at(bytes).time_us);
+  for (const Blend& fewer : measured_->smaller) us = std::max(us, fewer.at(bytes).time_us);
   const double apart = what_if_ ? kOtherLinksSpread : 0;
   return graph::make_cost(us * now_over_measured(bytes) * 1e-6, 1 - v.low_us / v.time_us * std::exp(-apart),
                           v.high_us / v.time_us * std::exp(apart) - 1, v.basis, v.source);

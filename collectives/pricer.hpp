@@ -5,6 +5,7 @@
 // that of the group and of groups of 2, 3, 4, 6, 8, 12, ... nodes with the same links.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -15,21 +16,34 @@
 
 namespace distsim::collectives {
 
-//
-// Links that differ from those that the curves were measured on enter as the ratio of the two analytic models with the
-// curves' factors: which curves apply and how is worked out for the links as measured, so that a better link, which the
-// analytic model never makes slower, is not slower here.
+/// What curves say of a kind of collective on a group with the links that they were measured on. Large and slow to make:
+/// kept from one what-if to the next.
+struct MeasuredPrice {
+  /// `library` and `constants` outlive it.
+  MeasuredPrice(graph::CollectiveKind kind, const topology::GroupFacts& facts, LaunchMode mode,
+                const std::vector<LibraryCurve>& library, const ModelConstants& constants);
+
+  topology::GroupFacts facts;
+  AnalyticModel model;
+  Calibration factors{};  ///< of the most trusted curve, as far as they carry
+  std::optional<Blend> blend;
+  std::vector<Blend> smaller;      ///< of groups of fewer nodes, for what may not get cheaper with them
+  std::vector<std::string> notes;  ///< one line per curve that applies, for explain()
+};
+
+// Links that differ from those that the curves were measured on, or launches of another length, enter as the ratio of
+// the two analytic models with the curves' factors: which curves apply and how is worked out for the group as measured,
+// so that a better link, which the analytic model never makes slower, is not slower here.
 class Pricer {
  public:
   Pricer(graph::CollectiveKind kind, const topology::GroupFacts& facts, LaunchMode mode,
          const std::vector<LibraryCurve>& library, const ModelConstants& constants = shipped_constants());
-  /// `measured`: the same group on the hardware that the curves were measured on.
+  /// The group as it is to be priced, with constants that outlive the pricer; `as_measured`: they are those of `measured`.
   Pricer(graph::CollectiveKind kind, const topology::GroupFacts& facts, LaunchMode mode,
-         const std::vector<LibraryCurve>& library, const ModelConstants& constants,
-         const topology::GroupFacts& measured);
+         const ModelConstants& constants, std::shared_ptr<const MeasuredPrice> measured, bool constants_as_measured);
   Result<graph::Cost> price(double bytes) const;
   const AnalyticModel& model() const { return model_; }
-  const std::vector<std::string>& notes() const { return notes_; }  ///< one line per curve that applies, for explain()
+  const std::vector<std::string>& notes() const { return measured_->notes; }
 
  private:
   /// The group now and as it was measured, both with the curves' factors.
@@ -40,10 +54,8 @@ class Pricer {
 
   bool one_node_;
   AnalyticModel model_;
-  std::optional<Blend> blend_;
-  std::vector<Blend> smaller_;  ///< of groups of fewer nodes, for what may not get cheaper with them
+  std::shared_ptr<const MeasuredPrice> measured_;
   std::optional<WhatIf> what_if_;
-  std::vector<std::string> notes_;
 };
 
 }  // namespace distsim::collectives

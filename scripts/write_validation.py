@@ -38,7 +38,7 @@ were fitted to the same cases. [calibration.md](calibration.md) has the errors o
 - **Transformer-XL in TensorFlow 1**: the published V100 rows in FP16 take three times as long as the same model in PyTorch; those on A100 in TF32 take less
   than predicted. One profile cannot fit both, and the sources do not say what differed (XLA, input pipeline).
 - **ResNet-50 v1b in MXNet on the V100 cluster with one EDR port, FP16**: 2,900 images per second and node whatever the number of GPUs, which is what 24 cores
-  decode without DALI. distsim does not model image decoding.
+  decode without DALI. `framework.input.decode_rate` gives that rate; for these rows it is fitted to the one with eight GPUs.
 - **Several nodes of that cluster** (one EDR port for eight GPUs): the time of ResNet-50 steps grows with the batch, by 30 to 55 %, far more than its gradients
   take on the wire.
 - **One-hot DLRM in HugeCTR 2022-04** (MLPerf v2.0): predicted 15 % too slow on one node and 20 to 30 % too slow on 8 and 14 nodes, where a step takes 0.6 ms.

@@ -182,6 +182,19 @@ Result<ModelConstants> read_constants(std::string_view text, const std::string& 
   return out;
 }
 
+ModelConstants with_launch_scaled(const ModelConstants& constants, double scale) {
+  ModelConstants out = constants;
+  const double more = (scale - 1) * constants.nccl.ring_base[2];  // of a kernel with Simple
+  for (PerProtocol* base : {&out.nccl.ring_base, &out.nccl.tree_base}) {
+    for (double& us : *base) us *= scale;
+  }
+  for (double* whole : {&out.nccl.nvls_intra, &out.nccl.collnet_net}) *whole = std::max(0.0, *whole + more);
+  for (double* base : {&out.nccl.pat_base, &out.exchange_base, &out.send_base, &out.hierarchical_phase,
+                       &out.host_per_gpu, &out.host_per_pair})
+    *base *= scale;
+  return out;
+}
+
 const ModelConstants& shipped_constants() {
   static const ModelConstants constants = [] {
     auto read = read_constants(kShippedConstantsText, "configs/collectives/nccl.yaml", ModelConstants{}, true);

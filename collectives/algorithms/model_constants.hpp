@@ -51,6 +51,11 @@ std::vector<ConstantField> fields_of(ModelConstants& constants);
 Result<ModelConstants> read_constants(std::string_view text, const std::string& file, const ModelConstants& base,
                                       bool complete);
 
+/// Where launching a collective takes `scale` times as long (>= 0; 1 changes nothing): the bases of all algorithms, from
+/// the launch of the kernel and the waking of the proxy thread to the first byte, and the host's own time. What NCCL
+/// states as one figure for NVLS and SHARP contains a base as that of a ring with Simple.
+ModelConstants with_launch_scaled(const ModelConstants& constants, double scale);
+
 /// Those of configs/collectives/nccl.yaml as it was when distsim was built.
 const ModelConstants& shipped_constants();
 

@@ -174,11 +174,6 @@ class Loader {
   std::vector<LibraryCurve> curves_;
 };
 
-std::int64_t compute_capability_of(const topology::Topology& topology) {
-  const std::uint32_t first = 0;
-  return topology.facts({&first, 1}).compute_capability;
-}
-
 /// The curves of `options.curve_files`.
 Result<std::vector<LibraryCurve>> curves_of_user(const topology::Topology& topology, const CollectiveOptions& options,
                                                  const ModelConstants& constants) {
@@ -218,6 +213,11 @@ void append(std::vector<LibraryCurve>& out, std::vector<LibraryCurve> more) {
 
 }  // namespace
 
+std::int64_t compute_capability_of(const topology::Topology& topology) {
+  const std::uint32_t first = 0;
+  return topology.facts({&first, 1}).compute_capability;
+}
+
 Result<std::vector<LibraryCurve>> load_curves(const topology::Topology& topology, const CollectiveOptions& options,
                                               const ModelConstants& constants) {
   if (!options.use_curves) {
@@ -241,14 +241,22 @@ Result<void> check_curves(const CurveSet& set, const topology::ClusterSpec& spec
   return Loader(spec, compute_capability, shipped_constants()).check(set, file);
 }
 
-Result<std::optional<topology::Topology>> measured_hardware(const topology::Topology& topology,
-                                                            const CollectiveOptions& options) {
-  if (!options.use_curves || !options.curve_files.empty()) return std::optional<topology::Topology>{};
+Result<std::optional<topology::ClusterSpec>> described_system(const topology::Topology& topology,
+                                                              const CollectiveOptions& options) {
+  std::optional<topology::ClusterSpec> out;
+  if (!options.use_curves || !options.curve_files.empty()) return out;
+  const std::string& name = topology.spec().name;
+  if (name.empty() || system_file(name, options.curve_dirs).empty()) return out;
   TRY_ASSIGN(topology::ClusterSpec spec, measured_spec(topology, options.curve_dirs));
+  if (spec.device == topology.spec().device) out = std::move(spec);
+  return out;
+}
+
+std::optional<topology::Topology> as_described(topology::ClusterSpec spec, const topology::Topology& topology) {
   spec.nodes = topology.spec().nodes;  // how many GPUs take part is the group's, not the links'
   spec.gpus_per_node = topology.spec().gpus_per_node;
   spec.gpus_installed = topology.spec().gpus_installed;
-  if (spec == topology.spec()) return std::optional<topology::Topology>{};
+  if (spec == topology.spec()) return std::nullopt;
   auto measured = topology::Topology::build(spec, compute_capability_of(topology));
   return measured.ok() ? std::optional(std::move(*measured)) : std::nullopt;
 }

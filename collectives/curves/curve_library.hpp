@@ -25,11 +25,16 @@ struct LibraryCurve {
   std::string device{};       ///< what it was measured on, in the words of its file; may be empty
 };
 
-/// The hardware that shipped curves were measured on, where the topology's differs from it (`--set
-/// cluster.nic.bandwidth`), with as many nodes as the topology; nothing where it is the same, and where the user's own
-/// curves apply, which are of the topology as it is.
-Result<std::optional<topology::Topology>> measured_hardware(const topology::Topology& topology,
-                                                            const CollectiveOptions& options);
+/// The system as its own file describes it, with the links that shipped curves were measured on; nothing where there is
+/// no such file or it has another GPU, and where the user's own curves apply, which are of the topology as it is.
+Result<std::optional<topology::ClusterSpec>> described_system(const topology::Topology& topology,
+                                                              const CollectiveOptions& options);
+
+/// That system with as many GPUs as the topology, where the topology's links differ from it (`--set
+/// cluster.nic.bandwidth`); nothing where they are the same.
+std::optional<topology::Topology> as_described(topology::ClusterSpec described, const topology::Topology& topology);
+
+std::int64_t compute_capability_of(const topology::Topology& topology);
 
 /// Whether the links of a system allow what its curves say (link_limits.hpp).
 Result<void> check_curves(const CurveSet& set, const topology::ClusterSpec& spec, std::int64_t compute_capability,

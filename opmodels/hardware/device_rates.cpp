@@ -35,7 +35,7 @@ Result<void> check_spec(const topology::DeviceSpec& device) {
 
 /// At the clock the device holds under load, or is locked to. Tensor and plain rates both scale with the clock.
 void fill_rates(const topology::DeviceSpec& device, DeviceRates& rates) {
-  const double hold = std::min(1.0, device.clock.held().value() / device.clock.boost.value());
+  const double hold = std::min(1.0, topology::clock_under_load(device).value() / device.clock.boost.value());
   for (const graph::DType dtype : {graph::DType::fp64, graph::DType::fp32, graph::DType::tf32, graph::DType::fp16,
                                    graph::DType::bf16, graph::DType::fp8, graph::DType::int8}) {
     rates.matrix[static_cast<std::size_t>(dtype)] = peak_or_zero(device, graph::name_of(dtype)) * hold;
@@ -61,7 +61,7 @@ Result<DeviceRates> device_rates(const topology::DeviceSpec& device) {
   rates.l2_bytes = static_cast<double>(device.l2.capacity.value());
   rates.pcie = device.pcie_bandwidth.value();
   rates.sms = static_cast<double>(device.sm_count);
-  rates.clock = std::min(device.clock.held().value(), device.clock.boost.value());
+  rates.clock = std::min(topology::clock_under_load(device).value(), device.clock.boost.value());
   rates.floor = device.launch.kernel_floor.seconds();
   rates.gap = device.launch.kernel_gap.seconds();
   rates.capability = static_cast<double>(device.compute_capability);

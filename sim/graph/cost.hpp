@@ -30,7 +30,7 @@ struct Cost {
   Bound bound = Bound::none;  ///< the largest share; none: no kernel, or a given time
   BoundShares shares{};
   Duration least{};     ///< what the device's sustained rates allow: corrections do not go below
-  double channels = 0;  ///< of a collective: thread blocks that it runs on each GPU, on an SM each
+  double channels = 0;  ///< of a collective: thread blocks that transfer on each GPU, on an SM each; mean over its time
 };
 
 /// Builds a Cost from seconds and relative spreads (0.2: low = 0.8 mean, high = 1.2 mean). Refuses NaN, inf, negative.

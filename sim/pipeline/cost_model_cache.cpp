@@ -20,14 +20,19 @@ bool same_network(const CostModelInputs& a, const CostModelInputs& b) {
          a.cluster == b.cluster;
 }
 
+/// The same system with other links.
+bool same_system(const CostModelInputs& a, const CostModelInputs& b) {
+  return a.cluster.name == b.cluster.name && a.device.compute_capability == b.device.compute_capability;
+}
+
 Result<opmodels::OpModels> ops_of(const CostModelInputs& inputs, const CostModels* like) {
   if (like) return like->ops;
   return op_models_of(inputs.device);
 }
 
-/// `device` and `network` are kept models of the same device or network, if there are any.
+/// `device`, `network` and `system` are kept models of the same device, network or system, if there are any.
 Result<std::shared_ptr<const CostModels>> make_models(const CostModelInputs& inputs, const CostModels* device,
-                                                      const CostModels* network) {
+                                                      const CostModels* network, const CostModels* system) {
   TRY_ASSIGN(opmodels::OpModels ops, ops_of(inputs, device));
   if (network)
     return std::shared_ptr<const CostModels>(
@@ -36,7 +41,8 @@ Result<std::shared_ptr<const CostModels>> make_models(const CostModelInputs& inp
   const Result<void> invariants = verify(topology);
   CHECK(invariants.ok()) << invariants.error().text();
   TRY_ASSIGN(collectives::CollectiveModels collectives,
-             collectives::CollectiveModels::create(topology, inputs.collectives));
+             collectives::CollectiveModels::create(topology, inputs.collectives,
+                                                   system != nullptr ? &system->collectives : nullptr));
   return std::shared_ptr<const CostModels>(
       std::make_shared<CostModels>(CostModels{std::move(topology), std::move(ops), std::move(collectives)}));
 }
@@ -44,7 +50,7 @@ Result<std::shared_ptr<const CostModels>> make_models(const CostModelInputs& inp
 }  // namespace
 
 Result<std::shared_ptr<const CostModels>> make_cost_models(const CostModelInputs& inputs) {
-  return make_models(inputs, nullptr, nullptr);
+  return make_models(inputs, nullptr, nullptr, nullptr);
 }
 
 std::shared_ptr<const CostModels> CostModelCache::find(const CostModelInputs& inputs, Same same) {
@@ -63,8 +69,9 @@ Result<std::shared_ptr<const CostModels>> CostModelCache::models(const CostModel
     return kept;
   }
   log_debug([&] { return "cost models of " + inputs.cluster.name + ": made"; });
-  const auto device = find(inputs, same_device), network = find(inputs, same_network);
-  TRY_ASSIGN(auto made, make_models(inputs, device.get(), network.get()));
+  const auto device = find(inputs, same_device), network = find(inputs, same_network),
+             system = find(inputs, same_system);
+  TRY_ASSIGN(auto made, make_models(inputs, device.get(), network.get(), system.get()));
   const std::lock_guard lock(mutex_);
   if (entries_.size() == kKept) entries_.erase(entries_.begin());
   entries_.push_back({inputs, made});

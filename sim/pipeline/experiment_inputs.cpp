@@ -36,7 +36,9 @@ KernelTime kernel_time_of(const config::Experiment& e, const workload::Workload&
   return kernel_time_of(e.framework, e.device, w.precision, shape_of(e).ranks());
 }
 
-LaunchModel launch_model_of(const config::Experiment& e) { return {e.framework, e.cluster.host, e.device.launch}; }
+LaunchModel launch_model_of(const config::Experiment& e) {
+  return {e.framework, e.cluster.host, e.device.launch, e.collectives.launch_scale};
+}
 
 SharedDevice shared_device_of(const CostModels& models) {
   const opmodels::DeviceRates& device = models.ops.rates();

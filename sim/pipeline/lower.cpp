@@ -1,6 +1,7 @@
 #include "sim/pipeline/lower.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <string>
 #include <utility>
@@ -25,6 +26,7 @@ class Lowering {
 
   Result<Lowered> run(std::uint16_t iterations) {
     prepare(iterations);
+    TRY_ASSIGN(launches_, seconds_of_launches());
     for (std::uint16_t i = 0; i < iterations; ++i) TRY(iteration(i));
     out_.iterations = iterations;
     return std::move(out_);
@@ -57,10 +59,22 @@ class Lowering {
     const workload::FrameworkSpec& f = launch_.framework;
     double seconds = f.host.per_step.seconds() * launch_.host.launch_factor();
     if (f.host.cuda_graph) seconds += f.host.graph_launch.seconds() * launch_.host.launch_factor();
+    seconds += detours_of_latest(launch_.host, seconds + launches_, graph_.ranks);
     TRY_ASSIGN(const Duration d, Duration::from_seconds(seconds));
     graph_launch_ = add(stream_id(graph::Stream::host), engine::Row(d.ps()), engine::Step::kNoGroup, take_host_waits(),
                         {TaskId(), report::StepRole::step_overhead, i});
     return {};
+  }
+
+  /// Host time of an iteration's launches, on a rank that does all of them.
+  Result<double> seconds_of_launches() const {
+    double seconds = 0;
+    for (const graph::Task& task : graph_.tasks) {
+      if (launch_.framework.host.cuda_graph || task.stream == graph::Stream::host) continue;
+      TRY_ASSIGN(const Duration d, dispatch_time(task));
+      seconds += d.seconds();
+    }
+    return seconds;
   }
 
   Result<void> lower_task(TaskId id, std::uint16_t i) {
@@ -73,11 +87,17 @@ class Lowering {
                              {id, report::StepRole::host_work, i});
       return {};
     }
-    TRY(launch_from_host(id, task, i));
+    if (!runs_by_itself(task)) TRY(launch_from_host(id, task, i));
     const std::uint32_t group = task.partition.valid() ? task.partition.value() : engine::Step::kNoGroup;
     device_step_[id] = add(stream_id(task.stream), durations_[id], group, waits_, {id, report::StepRole::device, i});
     if (task.blocks_host) host_waits_.push_back(device_step_[id]);
     return {};
+  }
+
+  /// Work of other processes of the host, which go ahead as their queue allows.
+  bool runs_by_itself(const graph::Task& task) const {
+    const graph::Dispatch& d = task.dispatch;
+    return d.framework_ops == 0 && d.kernels == 0 && graph::work_of(graph_.ops[task.first_op]) == graph::Work::host;
   }
 
   /// Adds to waits_ what makes the device step wait for its launch.
@@ -99,7 +119,8 @@ class Lowering {
     const bool forward = task.phase == graph::Phase::forward || task.phase == graph::Phase::input;
     const double per_op = (forward ? f.host.per_op : f.host.per_op_backward).seconds() * f.host.scale;
     const double seconds = task.dispatch.framework_ops * per_op + task.dispatch.kernels * f.host.per_launch.seconds();
-    return Duration::from_seconds(seconds * launch_.host.launch_factor());
+    const double scale = launch_.host.launch_factor() * (task.partition.valid() ? launch_.collective_launch : 1);
+    return Duration::from_seconds(seconds * scale);
   }
 
   /// The host's time for a launch: none on ranks that skip it.
@@ -164,9 +185,15 @@ class Lowering {
   std::vector<bool> started_;
   std::vector<StepId> waits_, host_waits_;
   StepId graph_launch_;
+  double launches_ = 0;  ///< seconds_of_launches
 };
 
 }  // namespace
+
+double detours_of_latest(const topology::HostSpec& host, double busy_seconds, std::uint32_t ranks) {
+  const double each = host.jitter_rate.value() * busy_seconds;  // detours of one rank
+  return host.jitter_time.seconds() * (std::log1p(each * ranks) - std::log1p(each));
+}
 
 Result<Lowered> lower(const graph::CostedGraph& costed, const LaunchModel& launch, std::uint16_t iterations) {
   return Lowering(costed, launch).run(iterations);

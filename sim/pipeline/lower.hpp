@@ -23,7 +23,17 @@ struct LaunchModel {
   workload::FrameworkSpec framework;
   topology::HostSpec host;
   topology::DeviceLaunch launch;
+  double collective_launch = 1;  ///< of the host's time to launch a collective
 };
+
+/// How much later than one rank the latest of `ranks` is, after each was busy on its host for `busy_seconds`: the
+/// operating system takes the core away at a rate r, for times that are exponential with mean d. The longest of the
+/// r x busy x ranks detours of all ranks lasts about d x ln(1 + their number); that of a single rank is in the measured
+/// host times. Grows with the logarithm of ranks; hidden wherever the host runs ahead of the GPU.
+/// Mechanism: F. Petrini, D. Kerbyson and S. Pakin, The Case of the Missing Supercomputer Performance, SC 2003; T. Hoefler,
+/// T. Schneider and A. Lumsdaine, Characterizing the Influence of System Noise on Large-Scale Applications by Simulation,
+/// SC 2010. Rate and length are estimates of ours at the quiet end of what Linux nodes show there: 0.025 % of a core.
+double detours_of_latest(const topology::HostSpec& host, double busy_seconds, std::uint32_t ranks);
 
 /// Streams are numbered as enum Stream. Per task and iteration:
 ///   eager:      host step of (framework_ops x host.per_op x host.scale + kernels x host.per_launch) x launch_factor,

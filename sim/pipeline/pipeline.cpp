@@ -10,6 +10,7 @@
 #include "sim/pipeline/kernel_time.hpp"
 #include "sim/pipeline/network_remarks.hpp"
 #include "sim/report/fold.hpp"
+#include "sim/report/steady_state.hpp"
 #include "sim/workload/registry.hpp"
 #include "sim/workload/specs/samples.hpp"
 
@@ -70,6 +71,39 @@ std::vector<graph::Assumption> remarks_of(const CostModels& models) {
   return out;
 }
 
+/// A program as it was played.
+struct SteadyPlay {
+  std::shared_ptr<const Lowered> lowered;
+  std::shared_ptr<const engine::Timeline> timeline;
+  std::vector<graph::Assumption> assumptions;
+};
+
+Result<SteadyPlay> play_iterations(const graph::CostedGraph& costed, const CostModels& models, const Experiment& e,
+                                   std::uint16_t iterations, Passes& passes) {
+  TRY_ASSIGN(Lowered lowered, passes.run("lower", lower, costed, launch_model_of(e), iterations));
+  TRY_ASSIGN(Passed<Lowered> contended,
+             passes.run("contend", contend, std::move(lowered), costed, models.topology, e.engine));
+  TRY_ASSIGN(Passed<Lowered> slowed,
+             passes.run("interfere", interfere, std::move(contended.value), costed, shared_device_of(models)));
+  SteadyPlay out{std::make_shared<const Lowered>(std::move(slowed.value)), nullptr, std::move(contended.assumptions)};
+  append(out.assumptions, slowed.assumptions);
+  TRY_ASSIGN(engine::Timeline timeline, passes.run("simulate", simulate, *out.lowered));
+  out.timeline = std::make_shared<const engine::Timeline>(std::move(timeline));
+  return out;
+}
+
+/// Until the iterations follow each other in a rhythm. With contention every step of every rank is played: once.
+Result<SteadyPlay> play_until_settled(const graph::CostedGraph& costed, const CostModels& models, const Experiment& e,
+                                      Passes& passes) {
+  for (std::uint16_t iterations = kPlayedIterations;; iterations = static_cast<std::uint16_t>(iterations * 2)) {
+    TRY_ASSIGN(SteadyPlay out, play_iterations(costed, models, e, iterations, passes));
+    const bool last = e.engine.contended() || iterations * 2 > kMostIterations;
+    if (last ||
+        report::is_settled({&costed, &out.lowered->program, &out.lowered->origins, out.timeline.get(), iterations}))
+      return out;
+  }
+}
+
 /// An experiment with all its micro-steps simulated.
 Result<Prediction> play(const Experiment& e, Passes& passes, CostModelCache& cache, report::Detail detail) {
   TRY_ASSIGN(const auto models, passes.run("build_topology", build_topology, e, cache));
@@ -87,19 +121,9 @@ Result<Prediction> play(const Experiment& e, Passes& passes, CostModelCache& cac
   const auto costed = std::make_shared<const graph::CostedGraph>(std::move(scaled.value));
   append(assumptions, scaled.assumptions);
 
-  TRY_ASSIGN(Lowered lowered, passes.run("lower", lower, *costed, launch_model_of(e), kPlayedIterations));
-  TRY_ASSIGN(Passed<Lowered> contended,
-             passes.run("contend", contend, std::move(lowered), *costed, models->topology, e.engine));
-  TRY_ASSIGN(Passed<Lowered> slowed,
-             passes.run("interfere", interfere, std::move(contended.value), *costed, shared_device_of(*models)));
-  append(assumptions, contended.assumptions);
-  append(assumptions, slowed.assumptions);
-
-  Prediction out{costed,          std::make_shared<const Lowered>(std::move(slowed.value)),
-                 nullptr,         {},
-                 factors.slowest, e.device.calibration.speed_variation};
-  TRY_ASSIGN(engine::Timeline timeline, passes.run("simulate", simulate, *out.lowered));
-  out.timeline = std::make_shared<const engine::Timeline>(std::move(timeline));
+  TRY_ASSIGN(const SteadyPlay steady, play_until_settled(*costed, *models, e, passes));
+  append(assumptions, steady.assumptions);
+  Prediction out{costed, steady.lowered, steady.timeline, {}, factors.slowest, e.device.calibration.speed_variation};
   TRY_ASSIGN(out.report, passes.run("analyse", analyse, out.played(), e, workload, std::move(assumptions), detail));
   return out;
 }
@@ -147,17 +171,21 @@ Result<Prediction> predict(const Experiment& experiment, Passes& passes) {
 Result<Prediction> predict(const Experiment& e, Passes& passes, CostModelCache& cache, std::int64_t played,
                            report::Detail detail) {
   CHECK(played >= 2);
-  const report::Detail to_fold = detail == report::Detail::figures ? detail : report::Detail::every_limit;
-  std::optional<workload::SamplePlan> whole;
-  std::optional<Folding> folding;
-  if (e.model.accumulation > played) {
-    TRY_ASSIGN(whole, workload::plan_samples(e.model, shape_of(e).ranks()));
-    TRY_ASSIGN(Prediction shorter, play(with_micro_steps(e, *whole, played - 1), passes, cache, to_fold));
-    folding = Folding{std::move(shorter.report), whole->micro_steps - played, {}};
+  if (e.model.accumulation <= played) {
+    TRY_ASSIGN(Prediction out, play(e, passes, cache, detail));
+    TRY_ASSIGN(out.report, passes.run("fold", fold, std::move(out.report), std::optional<Folding>()));
+    return out;
   }
-  TRY_ASSIGN(Prediction out, whole ? play(with_micro_steps(e, *whole, played), passes, cache, to_fold)
-                                   : play(e, passes, cache, detail));
-  if (folding) folding->whole = folded_context(*whole, out.report.context, played);
+  TRY_ASSIGN(const workload::SamplePlan whole, workload::plan_samples(e.model, shape_of(e).ranks()));
+  const std::int64_t more = whole.micro_steps - played;
+  TRY_ASSIGN(Prediction shorter, play(with_micro_steps(e, whole, played - 1), passes, cache, detail));
+  TRY_ASSIGN(Prediction out, play(with_micro_steps(e, whole, played), passes, cache, detail));
+  if (detail == report::Detail::report && report::lacks_replay(shorter.report, out.report, more)) {
+    for (Prediction* p : {&shorter, &out})
+      p->report = report::analyse(p->played(), std::move(p->report.context), report::Detail::every_limit);
+  }
+  const std::optional<Folding> folding =
+      Folding{std::move(shorter.report), more, folded_context(whole, out.report.context, played)};
   TRY_ASSIGN(out.report, passes.run("fold", fold, std::move(out.report), folding));
   return out;
 }

@@ -26,8 +26,10 @@ struct Prediction {
   report::Played played() const;
 };
 
-/// Iterations that are played; the last one is reported, when host and GPU have found their rhythm.
-inline constexpr std::uint16_t kPlayedIterations = 3;
+/// Iterations that are played; the last one is reported, when host and GPU have found their rhythm. Twice as many until
+/// they have (report::is_settled), up to kMostIterations: where a stream that waits a little longer in each iteration
+/// will hold the others up later on.
+inline constexpr std::uint16_t kPlayedIterations = 3, kMostIterations = 48;
 
 /// Micro-steps of a gradient accumulation that are played; of more, the rest is folded (sim/report/fold.hpp).
 inline constexpr std::int64_t kPlayedMicroSteps = 4;

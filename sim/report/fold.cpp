@@ -107,6 +107,17 @@ void extend_path(Duration added, std::int64_t more, std::vector<CriticalStep>& p
 
 }  // namespace
 
+bool lacks_replay(const Report& shorter, const Report& longer, std::int64_t more) {
+  const Extension extend(more);
+  Limits limits = longer.limits;
+  extend_limits(shorter.limits, extend, extend(shorter.iteration, longer.iteration), limits);
+  if (!limits.limited_by || limits.limited_by->resource == Resource::network) return false;  // always replayed
+  const auto replayed = [&](const Limits& of) {
+    return of.limited_by && of.limited_by->resource == limits.limited_by->resource;
+  };
+  return !replayed(shorter.limits) || !replayed(longer.limits);
+}
+
 Report fold_micro_steps(const Report& shorter, const Report& longer, std::int64_t more, ReportContext context) {
   const Extension extend(more);
   Report out = longer;

@@ -18,4 +18,8 @@ namespace distsim::report {
 /// iteration.
 Report fold_micro_steps(const Report& shorter, const Report& longer, std::int64_t more, ReportContext context);
 
+/// Whether one of the two was analysed without the replay of what limits the folded iteration (Detail::report replays
+/// its own limiter only): then both need Detail::every_limit.
+bool lacks_replay(const Report& shorter, const Report& longer, std::int64_t more);
+
 }  // namespace distsim::report

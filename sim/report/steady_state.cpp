@@ -105,6 +105,14 @@ std::vector<RowView> varying_rows(const SteadyState& state) {
   return out;
 }
 
+/// The largest difference of two rows.
+std::int64_t most_later(const engine::Row& later, const engine::Row& earlier, std::uint32_t ranks) {
+  if (later.uniform() && earlier.uniform()) return later.scalar() - earlier.scalar();
+  std::int64_t most = 0;
+  for (std::uint32_t r = 0; r < ranks; ++r) most = std::max(most, later.at(r) - earlier.at(r));
+  return most;
+}
+
 }  // namespace
 
 std::int64_t max_of(const engine::Row& row) {
@@ -121,6 +129,24 @@ std::vector<StepId> last_of_streams(const Played& p, std::uint16_t iteration) {
   std::ranges::copy_if(last, std::back_inserter(out), [](StepId s) { return s.valid(); });
   std::ranges::sort(out);
   return out;
+}
+
+bool is_settled(const Played& p) {
+  constexpr double kSlack = 1.001;
+  if (p.iterations < 2) return true;
+  const engine::Timeline& t = *p.timeline;
+  const TimelineRows rows{t};
+  const auto last = static_cast<std::uint16_t>(p.iterations - 1);
+  const std::int64_t period =
+      end_of_iteration(p, rows, last) - end_of_iteration(p, rows, static_cast<std::uint16_t>(last - 1));
+  const auto most = static_cast<std::int64_t>(static_cast<double>(period) * kSlack);
+  const auto [first, end] = steps_of(p, last);
+  std::array<StepId, graph::kStreamCount> of_stream{};
+  for (StepId s = first; s < end; s = StepId(s.value() + 1)) of_stream[p.program->steps[s].stream.value()] = s;
+  return std::ranges::none_of(of_stream, [&](StepId s) {
+    return s.valid() &&
+           most_later(t.end[s], t.end[StepId(s.value() - (end.value() - first.value()))], p.program->ranks) > most;
+  });
 }
 
 SteadyState steady_state(const Played& p) { return state_of(p, TimelineRows{*p.timeline}); }

@@ -59,6 +59,12 @@ SteadyState steady_state(const Played& played);
 /// views hold until the next play.
 SteadyState steady_state(const Played& played, const engine::Recurrence& recurrence);
 
+/// Whether no stream of any rank took longer from the last iteration but one to the last than the iterations are apart:
+/// one that did falls behind, and will hold up the others when the time that it had in hand is used up. (In a max-plus
+/// recurrence the largest of these times bounds the period of the steady state from above, and the window that is
+/// reported has a cycle that bounds it from below.) A tenth of a percent is let pass.
+bool is_settled(const Played& played);
+
 /// The largest value of a row.
 std::int64_t max_of(const engine::Row& row);
 

@@ -5,12 +5,12 @@
 #include <map>
 
 #include "sim/graph/op.hpp"
+#include "sim/study/ratio_range.hpp"
 
 namespace distsim::study {
 namespace {
 
 using report::Report;
-using report::UncertainTerm;
 
 /// Value of every leaf below `node` by its dotted path; short lists in one piece.
 void collect_leaves(const ConfigNode& node, const std::string& path, std::map<std::string, std::string>& out) {
@@ -77,35 +77,15 @@ Shared shared_between(const config::Experiment& a, const config::Experiment& b) 
           a.framework.name == b.framework.name && a.cluster.name == b.cluster.name};
 }
 
-/// Relative half-widths of an error class on two critical paths.
-struct Widths {
-  double first = 0, second = 0;
-};
-
-double squared_effect(const Widths& w, bool shared) {
-  const double difference = w.second - w.first;
-  return shared ? difference * difference : w.first * w.first + w.second * w.second;
-}
-
-/// Half-width of the ratio's logarithm, upwards or downwards as `member` says.
-double half_width(const ComparedSide& a, const ComparedSide& b, Duration UncertainTerm::*member) {
-  std::map<std::pair<std::string, graph::Basis>, Widths> classes;
-  const Report &first = a.prediction.report, &second = b.prediction.report;
-  for (const UncertainTerm& t : first.terms)
-    classes[{t.kind, t.basis}].first += (t.*member).seconds() / first.iteration.seconds();
-  for (const UncertainTerm& t : second.terms)
-    classes[{t.kind, t.basis}].second += (t.*member).seconds() / second.iteration.seconds();
-  const Shared shared = shared_between(a.experiment, b.experiment);
-  double sum = squared_effect({first.context.uncertainty, second.context.uncertainty},
-                              a.experiment.framework.name == b.experiment.framework.name);
-  for (const auto& [key, widths] : classes) sum += squared_effect(widths, shared.of(key.first));
-  return std::sqrt(sum);
-}
-
 Ratio ratio_of(const ComparedSide& a, const ComparedSide& b, double scaled_ms) {
   const double value = scaled_ms / a.prediction.report.iteration.ms();
-  return {value, value * std::exp(-half_width(a, b, &UncertainTerm::below)),
-          value * std::exp(half_width(a, b, &UncertainTerm::above))};
+  const Shared shared = shared_between(a.experiment, b.experiment);
+  const double of_a = a.prediction.report.context.uncertainty, of_b = b.prediction.report.context.uncertainty;
+  const bool same_framework = a.experiment.framework.name == b.experiment.framework.name;
+  const double own = same_framework ? std::abs(of_b - of_a) : std::hypot(of_a, of_b);
+  const RatioWidths widths = ratio_widths(class_effects(a.prediction.played()), class_effects(b.prediction.played()),
+                                          own, [&](const ErrorClass& of) { return shared.of(of.first); });
+  return {value, value * std::exp(-widths.down), value * std::exp(widths.up)};
 }
 
 Result<ComparedSide> predicted(const Side& side, pipeline::CostModelCache& cache) {

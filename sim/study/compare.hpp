@@ -38,8 +38,8 @@ struct DifferencePart {
 struct Ratio {
   /// low and high: errors that both predictions share cancel. An error class is an op kind and its basis; it is shared
   /// where both sides run it on the same device (collectives: the same system, host times: the same framework and host
-  /// system). With a and b its relative half-widths on the two critical paths, a shared class moves the logarithm of the
-  /// ratio by |b - a|, another by sqrt(a^2 + b^2); classes are independent.
+  /// system). With a and b what it does to the logarithms of the two iterations (ratio_range.hpp), a shared class moves
+  /// that of the ratio by b - a, another by a and b each; classes are independent.
   double value = 1, low = 1, high = 1;
 };
 

@@ -59,11 +59,24 @@ Result<void> check_ranks(const ClusterShape& shape) {
 
 Result<void> check_input_time(const FrameworkSpec& framework, const SamplePlan& samples) {
   const std::int64_t most = samples.micro_step(0).largest();
-  if (framework.input.per_sample.seconds() * static_cast<double>(most) <= Duration::kMaxSeconds) return {};
-  return Error{"framework.input.per_sample: found " +
-                   format_quantity(framework.input.per_sample.seconds(), Dimension::seconds) + " for each of " +
-                   std::to_string(most) + " samples per rank, expected at most 1e6 s in total",
+  const double per_sample = framework.input.per_sample.seconds();
+  if (per_sample * static_cast<double>(most) <= Duration::kMaxSeconds) return {};
+  return Error{"framework.input.per_sample: found " + format_quantity(per_sample, Dimension::seconds) +
+                   " for each of " + std::to_string(most) + " samples per rank, expected at most 1e6 s in total",
                "", ""};
+}
+
+/// With the time that a rank's sample takes where all of a node share its cores.
+Result<FrameworkSpec> with_decoding(FrameworkSpec framework, const SamplePlan& samples, double takers_per_node) {
+  const double each = takers_per_node / framework.input.decode_rate;
+  const std::int64_t most = samples.micro_step(0).largest();
+  if (!(each * static_cast<double>(most) <= Duration::kMaxSeconds)) {
+    return Error{"framework.input.decode_rate: found one at which the " + std::to_string(most) +
+                     " samples of a rank take longer, expected at most 1e6 s in total",
+                 "", ""};
+  }
+  TRY_ASSIGN(framework.input.decode_per_sample, Duration::from_seconds(each));
+  return framework;
 }
 
 }  // namespace
@@ -91,7 +104,10 @@ Result<Workload> build_workload(const ModelSpec& model, const FrameworkSpec& fra
   TRY(check_ranks(shape));
   TRY_ASSIGN(const SamplePlan samples, plan_samples(model, takers(model, shape.ranks())));
   TRY(check_input_time(framework, samples));
-  return model.family->build(model, framework, shape, samples);
+  if (framework.input.decode_rate <= 0) return model.family->build(model, framework, shape, samples);
+  TRY_ASSIGN(const FrameworkSpec decoding,
+             with_decoding(framework, samples, static_cast<double>(takers(model, shape.ranks())) / shape.nodes));
+  return model.family->build(model, decoding, shape, samples);
 }
 
 }  // namespace distsim::workload

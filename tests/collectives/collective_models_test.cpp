@@ -78,6 +78,31 @@ TEST_F(Models, AMessageBetweenNodesIsBoundByTheAdapter) {
   }
 }
 
+/// Launching in half the time saves at most half of a small collective and nothing that is seen of a large one, with
+/// curves and without; launching in no time leaves the way over the links.
+TEST_F(Models, LaunchingFasterSavesLatencyOnly) {
+  const topology::Topology shipped =
+      *topology::Topology::build(read_config("systems/dgx_a100_80gb.yaml", topology::cluster_schema()), 80);
+  for (const bool curves : {false, true}) {
+    const auto us = [&](double scale, graph::CollectiveKind kind, std::int64_t bytes) {
+      CollectiveOptions options;
+      options.use_curves = curves;
+      options.curve_dirs = {test::config("curves")};
+      options.launch_scale = scale;
+      return models_of(shipped, options).price(op_of(kind, bytes), shipped.facts(first_ranks(8)))->mean.us();
+    };
+    for (const graph::CollectiveKind kind : {graph::CollectiveKind::all_reduce, graph::CollectiveKind::all_to_all,
+                                             graph::CollectiveKind::all_gather, graph::CollectiveKind::send_recv}) {
+      const double small = us(1, kind, 1024), large = us(1, kind, 1 << 30);
+      EXPECT_LT(us(0.5, kind, 1024), 0.95 * small) << graph::name_of(kind) << curves;
+      EXPECT_GE(us(0.5, kind, 1024), 0.5 * small) << graph::name_of(kind) << curves;
+      EXPECT_GT(us(2, kind, 1024), 1.05 * small) << graph::name_of(kind) << curves;
+      EXPECT_NEAR(us(0.5, kind, 1 << 30) / large, 1, 0.01) << graph::name_of(kind) << curves;
+      EXPECT_GT(us(0, kind, 1024), 0) << graph::name_of(kind) << curves;
+    }
+  }
+}
+
 TEST_F(Models, UnevenExchangeIsPricedByItsMostLoadedRank) {
   // Uniform: each of 32 ranks exchanges 31/32 of its buffer with the others. Given as vectors it must cost the same.
   const std::int64_t buffer = 32 << 20;

@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "collective_fixture.hpp"
+#include "collectives/curves/curve_library.hpp"
 #include "topology/devices/device_spec.hpp"
 
 namespace distsim::collectives {
@@ -96,6 +97,31 @@ TEST(NetworkLaws, MoreBytesNeverCostLessAndNothingJumps) {
   }
 }
 
+/// Just below and just above every measured size of every shipped curve the price is that of the size.
+TEST(NetworkLaws, NothingJumpsAtAMeasuredSize) {
+  CollectiveOptions options;
+  options.curve_dirs = {test::config("curves")};
+  std::size_t points = 0;
+  for (const System& s : all_systems()) {
+    const topology::Topology t = built(s, 1);
+    const auto library = load_curves(t, options, shipped_constants());
+    ASSERT_TRUE(library.ok()) << s.name;
+    const CollectiveModels models = with_curves(t);
+    for (const LibraryCurve& c : *library) {
+      if (c.facts.ranks < 2) continue;
+      for (const CurvePoint& p : c.curve.points) {
+        if (p.bytes < 1e6) continue;  // a byte is no small change
+        const double us = cost_of(models, c.curve.kind, c.facts, p.bytes).mean.us();
+        for (const double next : {p.bytes - 1, p.bytes + 1})
+          ASSERT_NEAR(cost_of(models, c.curve.kind, c.facts, next).mean.us() / us, 1, 1e-4)
+              << s.name << " " << graph::name_of(c.curve.kind) << " " << c.facts.ranks << " " << p.bytes;
+        ++points;
+      }
+    }
+  }
+  EXPECT_GT(points, 500u);
+}
+
 /// One figure of the links, made better by a factor.
 struct Better {
   const char* name;
@@ -108,6 +134,8 @@ const Better kBetter[] = {
      [](topology::ClusterSpec& s, double f) {
        s.nic.latency = Duration::picoseconds(static_cast<std::int64_t>(static_cast<double>(s.nic.latency.ps()) / f));
      }},
+    {"NICs", [](topology::ClusterSpec& s,
+                double f) { s.nic.count = static_cast<std::int64_t>(static_cast<double>(s.nic.count) * f); }},
     {"NVLink bandwidth",
      [](topology::ClusterSpec& s, double f) {
        s.gpu_links.bandwidth_per_link = BytesPerSecond(s.gpu_links.bandwidth_per_link.value() * f);
@@ -131,8 +159,12 @@ TEST(NetworkLaws, ABetterLinkIsNeverSlower) {
           for (const CollectiveKind kind :
                {CollectiveKind::all_reduce, CollectiveKind::all_gather, CollectiveKind::all_to_all}) {
             for (const double bytes : kSizes) {
-              const double before = cost_of(models, kind, now.facts(first_ranks(ranks)), bytes).mean.us();
-              const double after = cost_of(with_better, kind, then.facts(first_ranks(ranks)), bytes).mean.us();
+              const graph::Cost cost_now = cost_of(models, kind, now.facts(first_ranks(ranks)), bytes),
+                                cost_then = cost_of(with_better, kind, then.facts(first_ranks(ranks)), bytes);
+              const double before = cost_now.mean.us(), after = cost_then.mean.us();
+              EXPECT_LE(cost_then.channels * after, kSlack * cost_now.channels * before)
+                  << "takes SMs for longer: " << s.name << " " << better.name << " x" << factor << " "
+                  << graph::name_of(kind) << " " << ranks << " ranks " << bytes;
               EXPECT_LE(after, kSlack * before) << s.name << " " << better.name << " x" << factor << " "
                                                 << graph::name_of(kind) << " " << ranks << " ranks " << bytes;
               if (factor < 1.05) {

@@ -239,6 +239,32 @@ TEST(OpModels, AMeasuredTableIsCarriedToALockedClock) {
   EXPECT_EQ(both.price(product)->basis, graph::Basis::interpolated);
 }
 
+/// Half the power beyond what does not go with the clock: a clock lower by the cube root of two. More power is never
+/// slower, and helps as far as boost.
+TEST(OpModels, ALowerPowerLimitSlowsWhatComputes) {
+  topology::DeviceSpec d = measured_devices().at("A100-SXM4-80GB");
+  d.clock.power = d.power_limit;
+  const double sustained = d.clock.sustained.value();
+  const auto clock = [&](double limit) {
+    d.power_limit = Watts(limit * d.clock.power.value());
+    return topology::clock_under_load(d).value();
+  };
+  EXPECT_EQ(clock(1), sustained);
+  EXPECT_NEAR(clock(0.5 * (1 + topology::kStaticPowerShare)), sustained / std::cbrt(2.0), 1e-6 * sustained);
+  EXPECT_EQ(clock(10), d.clock.boost.value());
+  EXPECT_GT(clock(0.01), 0);
+  const graph::Op product = graph::Gemm{1, 8192, 8192, 8192, graph::DType::bf16};
+  double before = 1e99;
+  for (const double limit : {0.05, 0.2, 0.3, 0.5, 0.7, 1.0, 1.1, 2.0}) {
+    clock(limit);
+    const double now = us(*OpModels::create(d), product);
+    EXPECT_LE(now, before) << limit;
+    before = now;
+  }
+  d.clock.power = Watts(0);  // of whatever board
+  EXPECT_EQ(clock(0.5), sustained);
+}
+
 TEST(OpModels, RefusesADeviceWithoutItsFacts) {
   const auto spec = measured_devices().at("A100-SXM4-80GB");
   const std::vector<std::function<void(topology::DeviceSpec&)>> breakers{

@@ -42,6 +42,25 @@ TEST(LimitedBy, TheInputWhereSamplesAreSlowToPrepare) {
   EXPECT_EQ(r.exposed_comm, Duration());
 }
 
+/// The cores of a node decode for all of its GPUs: an iteration is no shorter than that, whether the next batch is copied
+/// ahead or not, and all else is hidden behind it.
+TEST(LimitedBy, TheDecodingOfANode) {
+  for (const char* overlap : {"true", "false"}) {
+    const report::Report r = predicted({"model.name=resnet50_v1_5", "model.global_batch=0", "model.per_gpu_batch=64",
+                                        "framework.name=mxnet_horovod", "framework.input.decode_rate=1000",
+                                        std::string("framework.input.overlap=") + overlap});
+    EXPECT_EQ(limiter_text(r), "input") << overlap;
+    EXPECT_GE(r.iteration.seconds(), 8 * 64 / 1000.0) << overlap;
+    EXPECT_LT(r.iteration.seconds(), 1.02 * 8 * 64 / 1000.0) << overlap;
+  }
+  const auto fast = [](const char* rate) {
+    return predicted({"model.name=resnet50_v1_5", "model.global_batch=0", "model.per_gpu_batch=64",
+                      "framework.name=mxnet_horovod", std::string("framework.input.decode_rate=") + rate})
+        .iteration;
+  };
+  EXPECT_NEAR(fast("1e9").ms() / fast("0").ms(), 1, 0.001);
+}
+
 /// On a slow network most of the iteration is exposed, and that is the slack of what comes next.
 TEST(LimitedBy, TheNetworkByWhatItSaves) {
   const report::Report r = predicted({"cluster.nic.bandwidth=25 Gb/s"});

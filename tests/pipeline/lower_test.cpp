@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "sim/engine/rows/row_evaluator.hpp"
 
 namespace distsim::pipeline {
@@ -16,6 +18,7 @@ LaunchModel quiet_launch() {
   m.framework.host.per_launch = Duration::microseconds(5);
   m.framework.host.per_step = Duration::microseconds(100);
   m.launch.kernel_gap = Duration::microseconds(1);
+  m.host.jitter_time = Duration();
   return m;
 }
 
@@ -134,6 +137,58 @@ TEST(Lower, CollectiveJoinsItsGroup) {
   const StepId last(static_cast<std::uint32_t>(lowered.program.steps.size() - 1));
   EXPECT_EQ(t.end[last].at(0), (115 + 91 + 7) * kUs);
   EXPECT_EQ(t.end[last].at(1), (115 + 91 + 7) * kUs);
+}
+
+/// The latest of many ranks is later the more there are, by the same for each doubling; one alone is not late.
+TEST(Lower, DetoursOfTheHostGrowWithTheLogarithmOfRanks) {
+  topology::HostSpec host;
+  host.jitter_rate = Hertz(100);
+  host.jitter_time = Duration::microseconds(50);
+  const auto late_us = [&](std::uint32_t ranks, double busy = 0.01) {
+    return detours_of_latest(host, busy, ranks) * 1e6;
+  };
+  EXPECT_EQ(late_us(1), 0);
+  EXPECT_GT(late_us(2), 0);
+  EXPECT_NEAR(late_us(20'000) - late_us(10'000), 50 * std::log(2.0), 0.1);
+  EXPECT_NEAR(late_us(4000) - late_us(2000), late_us(2000) - late_us(1000), 0.1);
+  for (const double busy : {1e-4, 1e-3, 1e-2, 1e-1}) EXPECT_LT(late_us(64, busy), late_us(64, 2 * busy));
+  host.jitter_rate = Hertz(0);
+  EXPECT_EQ(late_us(1000), 0);
+}
+
+/// They delay a host loop and are hidden behind the kernels of a busy GPU.
+TEST(Lower, DetoursAreHiddenWhereTheHostRunsAhead) {
+  LaunchModel jittery = quiet_launch();
+  jittery.host.jitter_rate = Hertz(1000);
+  jittery.host.jitter_time = Duration::microseconds(100);
+  const auto added_us = [&](std::int64_t kernel_us) {
+    const auto makespan = [&](const LaunchModel& m) {
+      graph::TaskGraphBuilder b(64);
+      b.add("a", {}, graph::Elementwise{100});
+      const Lowered lowered = lower(costed(std::move(b), {kernel_us}), m, 3).value();
+      return engine::evaluate_rows(lowered.program).value().makespan;
+    };
+    return (makespan(jittery) - makespan(quiet_launch())).us();
+  };
+  const double each = detours_of_latest(jittery.host, 115e-6, 64) * 1e6;
+  EXPECT_NEAR(added_us(1), 3 * each, 0.01);
+  EXPECT_NEAR(added_us(100'000), each, 0.01) << "only before the first kernel";
+}
+
+/// Launching collectives has a factor of its own.
+TEST(Lower, ACollectiveTakesItsShareOfTheHost) {
+  LaunchModel slow = quiet_launch();
+  slow.collective_launch = 3;
+  const auto makespan = [](const LaunchModel& m) {
+    graph::TaskGraphBuilder b(2);
+    b.add("a", {}, graph::Elementwise{100});
+    graph::Collective sum;
+    sum.kind = graph::CollectiveKind::all_reduce;
+    sum.bytes = 8;
+    b.add_collective("sum", {graph::Stream::comm}, std::move(sum), graph::Partition::strided(2, 1));
+    return engine::evaluate_rows(lower(costed(std::move(b), {1, 1}), m, 1).value().program).value().makespan;
+  };
+  EXPECT_EQ(makespan(slow) - makespan(quiet_launch()), Duration::microseconds(2 * (10 + 5)));
 }
 
 }  // namespace

@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <numeric>
+#include <set>
 
 #include "test_paths.hpp"
 
@@ -62,6 +64,21 @@ TEST(Compare, SharedErrorsCancelInTheRatio) {
     EXPECT_LE(r.low, r.value);
     EXPECT_GE(r.high, r.value);
   }
+}
+
+/// A host that gets slower step by step passes from hidden to limiting; the range of the ratio goes along without a jump.
+TEST(Compare, TheRangeOfTheRatioIsContinuousWhereTheCriticalCycleChanges) {
+  std::vector<Side> sides{{"a", kFlagship, {}}};
+  for (double scale = 0.5; scale < 1.6; scale *= 1.02)
+    sides.push_back({"b", kFlagship, {"cluster.host.dispatch_scale=" + std::to_string(scale)}});
+  const Comparison c = of(sides);
+  std::set<std::string> limiters;
+  const auto width = [](const Ratio& r) { return std::log(r.high / r.low); };
+  for (std::size_t i = 2; i < c.ratios.size(); ++i) {
+    EXPECT_NEAR(width(c.ratios[i]), width(c.ratios[i - 1]), 0.035) << c.sides[i].experiment.cluster.host.dispatch_scale;
+    limiters.insert(report::text_of(c.sides[i].prediction.report.limits.limited_by));
+  }
+  EXPECT_GE(limiters.size(), 2u) << "the critical cycle changes on the way";
 }
 
 /// Half the batch in half the time is the same time per sample.

@@ -84,13 +84,31 @@ TEST(DdpBuckets, CoverEveryGradientOnce) {
 }
 
 TEST(FusionBuckets, FuseWhatIsReadyInACycleUpToTheBuffer) {
-  // Cycle 1: at 0.1, 0.2 and 0.9 ready in the first cycle, 1.5 in the second; the buffer of 10 takes 4+5, then 6,
-  // then 2.
+  // The first cycle ends half a cycle after the first gradient, at 0.6, and takes what is ready at 0.9 along; the next
+  // ends at 1.6. The buffer of 10 takes 4+5, then 6, then 2.
   const std::vector<ReadyGradient> ready{{4, 0.1}, {5, 0.2}, {6, 0.9}, {2, 1.5}};
   EXPECT_EQ(sizes(fusion_buckets(ready, 10, 1)), (std::vector<std::int64_t>{9, 6, 2}));
   EXPECT_EQ(sizes(fusion_buckets(ready, 100, 1)), (std::vector<std::int64_t>{15, 2}));
   EXPECT_EQ(sizes(fusion_buckets(ready, 3, 1)),
             (std::vector<std::int64_t>{4, 5, 6, 2}));  // larger than the buffer: by itself
+}
+
+/// A longer backward pass sends no gradient earlier, but for what lies between one gradient and the next.
+TEST(FusionBuckets, ALongerPassSendsNoGradientEarlier) {
+  constexpr int kGradients = 60;
+  constexpr double kGap = 0.05;  // of a cycle, between gradients
+  std::vector<double> before(kGradients, 0);
+  for (double longer = 0.2; longer < 5; longer *= 1.01) {
+    std::vector<ReadyGradient> ready;
+    for (int i = 0; i < kGradients; ++i) ready.push_back({1, longer * kGap * (i + 1)});
+    for (const GradientBucket& bucket : fusion_buckets(ready, 1000, 1)) {
+      for (std::uint32_t g = bucket.first; g < bucket.last; ++g) {
+        const double sent = ready[bucket.last - 1].ready_seconds;
+        EXPECT_GE(sent, before[g] - 1.02 * longer * kGap) << longer << " " << g;
+        before[g] = sent;
+      }
+    }
+  }
 }
 
 TEST(GradientBuckets, OneShotAndPerTensor) {

@@ -128,6 +128,11 @@ Schema<HostSpec> host_schema() {
     return "locked_clock: found " + text(h.locked_clock) + ", expected at most usual_clock, " + text(h.usual_clock);
   });
   s.optional("memory_bandwidth", &HostSpec::memory_bandwidth, {1e9, 1e14}, "Host memory over all sockets.");
+  s.optional("jitter_rate", &HostSpec::jitter_rate, {0, 1e6},
+             "How often the operating system takes the core from a process that launches kernels; all ranks wait for "
+             "the latest. The default is an estimate.");
+  s.optional("jitter_time", &HostSpec::jitter_time, {0, 1},
+             "Mean length of such a detour. The default is an estimate.");
   return s;
 }
 

@@ -71,6 +71,9 @@ struct HostSpec {
   Hertz usual_clock{0};  ///< of a core that launches, when nothing is locked: its turbo clock; 0: not stated
   Hertz locked_clock{0};  ///< what the cores are locked to; 0: not locked
   BytesPerSecond memory_bandwidth{200e9};
+  Hertz jitter_rate{10};                              ///< detours of the operating system from one process
+  Duration jitter_time = Duration::microseconds(25);  ///< mean length of one
+
   /// Host time of a framework call relative to the reference host. The interpreter and the dispatcher run from the
   /// caches of a core, so their time is inverse to its clock.
   double launch_factor() const {

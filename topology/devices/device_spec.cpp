@@ -1,5 +1,8 @@
 #include "topology/devices/device_spec.hpp"
 
+#include <algorithm>
+#include <cmath>
+
 namespace distsim::topology {
 namespace {
 
@@ -16,6 +19,10 @@ Schema<DeviceClocks> clock_schema() {
   s.optional("locked", &DeviceClocks::locked, {0, kClock.max},
              "SM clock that the GPU is locked to (nvidia-smi -lgc), at most boost; 0: not locked. Matrix units, plain "
              "lanes and L2 follow it; memory, PCIe and launches do not.");
+  s.optional(
+      "power", &DeviceClocks::power, {0, 1e5},
+      "Board power limit at which `sustained` was found; with another power_limit the clock under load is another. "
+      "0: not known, power_limit does not move the clock.");
   s.rule([](const DeviceClocks& c) -> std::optional<std::string> {
     const auto above = [&](std::string_view key, Hertz found) {
       return std::string(key) + ": found " + format_quantity(found.value(), Dimension::hertz) +
@@ -84,6 +91,18 @@ std::optional<std::string> broken_device_rule(const DeviceSpec& d) {
 }
 
 }  // namespace
+
+Hertz clock_under_load(const DeviceSpec& device) {
+  const DeviceClocks& clock = device.clock;
+  double held = clock.sustained.value();
+  if (clock.power.value() > 0) {
+    constexpr double kSlowest = 0.1;
+    const double dynamic =
+        (device.power_limit.value() / clock.power.value() - kStaticPowerShare) / (1 - kStaticPowerShare);
+    held = std::min(clock.boost.value(), held * std::max(kSlowest, std::cbrt(dynamic)));
+  }
+  return Hertz(clock.locked.value() > 0 ? std::min(held, clock.locked.value()) : held);
+}
 
 Schema<DeviceSpec> device_schema() {
   Schema<DeviceSpec> s("device", "One GPU type.");

@@ -19,10 +19,9 @@ struct DeviceMemory {
 
 struct DeviceClocks {
   Hertz boost;      ///< the clock that the peak rates are quoted at
-  Hertz sustained;  ///< what the GPU holds under dense load within its power limit; at most boost
+  Hertz sustained;  ///< what the GPU holds under dense load within `power`; at most boost
+  Watts power{0};   ///< the board power limit that `sustained` was found at; 0: that of the board, whatever it is
   Hertz locked{0};  ///< what the SMs are locked to (nvidia-smi -lgc); 0: not locked
-  /// Under dense load: a lock above what the power limit allows is not held either.
-  Hertz held() const { return locked.value() > 0 && locked < sustained ? locked : sustained; }
   /// Of the L2, which runs with the SMs and whose load alone does not reach the power limit: 1 unless locked below
   /// boost.
   double light_share() const { return locked.value() > 0 && locked < boost ? locked.value() / boost.value() : 1; }
@@ -71,6 +70,16 @@ struct DeviceSpec {
   std::string source;                            ///< where the facts come from
   bool operator==(const DeviceSpec&) const = default;
 };
+
+/// Clock under dense load at the device's power limit. Power that goes with the clock is f V^2 with a voltage that rises
+/// about in proportion to the clock near boost, so f^3; kStaticPowerShare of the limit does not go with it. So
+///   f = sustained * ((power_limit / power - s) / (1 - s))^(1/3), from a tenth of sustained to boost,
+/// and at most the clock that the SMs are locked to.
+Hertz clock_under_load(const DeviceSpec& device);
+
+/// Leakage, HBM and links of a busy GPU, of its power limit: chosen between an idle A100 (55 of 400 W) or H100 (75 of
+/// 700 W), by nvidia-smi, and the third that memory-bound work draws.
+inline constexpr double kStaticPowerShare = 0.2;
 
 Schema<DeviceSpec> device_schema();
 

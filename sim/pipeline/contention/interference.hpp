@@ -2,7 +2,9 @@
 //
 //   SMs      each channel is a thread block that keeps an SM to itself: its 544 threads of 96 registers hold four fifths
 //            of the register file, and no block of a matrix product fits beside it. Kernels bound by the SMs lose
-//              channels / SMs of the device
+//              busy channels / SMs of the device
+//            where the channels that are busy, on average over the collective, are as many of all as it is slower than
+//            its links (graph::Cost::channels): a byte takes the same SM time however many channels share the work
 //   memory   each byte that NCCL sends is read 1.5 times, and written as often: an all-reduce reads own and received
 //            data to reduce (2) and reads once to forward what is reduced (1), half of its bytes each; what arrives is
 //            written to a buffer, and from there to its place. Kernels bound by memory lose

@@ -25,7 +25,7 @@ inline constexpr auto kPasses = std::to_array<PassInfo>({
     {"build_workload", "Workload", "turn model and parallelism into ops and collectives: shapes and bytes, no times"},
     {"price", "CostedGraph", "give each op and collective a mean, a range, a basis and a source"},
     {"scale", "CostedGraph", "apply the fitted factors of the framework and the device to kernel times"},
-    {"lower", "Lowered", "turn tasks into steps on streams, with host launches, for three iterations"},
+    {"lower", "Lowered", "turn tasks into steps on streams, with host launches, for three iterations or more"},
     {"contend", "Lowered", "slow what runs on slow GPUs, slow NICs and shared links"},
     {"interfere", "Lowered", "slow kernels beside collectives"},
     {"simulate", "Timeline", "find when each step is ready, starts and ends on each rank"},

@@ -9,7 +9,8 @@ namespace {
 double rate_of(const topology::DeviceSpec& device, graph::DType dtype) {
   auto it = device.peak.find(std::string(graph::name_of(dtype)));
   if (it == device.peak.end()) it = device.peak.find("fp32");
-  const double clock = device.clock.boost.value() > 0 ? device.clock.held().value() / device.clock.boost.value() : 1;
+  const double clock =
+      device.clock.boost.value() > 0 ? topology::clock_under_load(device).value() / device.clock.boost.value() : 1;
   return it == device.peak.end() ? 0 : it->second.value() * clock;
 }
 

@@ -28,9 +28,10 @@ std::string factor(double f) {
 /// As far as times are scaled by it.
 bool same_device(const topology::DeviceSpec& a, const topology::DeviceSpec& b) {
   return a.name == b.name && a.peak == b.peak && a.hbm.bandwidth == b.hbm.bandwidth &&
-         a.l2.bandwidth == b.l2.bandwidth && a.l2.capacity == b.l2.capacity && a.clock == b.clock &&
-         a.sm_count == b.sm_count && a.pcie_bandwidth == b.pcie_bandwidth &&
-         a.launch.kernel_floor == b.launch.kernel_floor;
+         a.l2.bandwidth == b.l2.bandwidth && a.l2.capacity == b.l2.capacity && a.clock.boost == b.clock.boost &&
+         a.clock.light_share() == b.clock.light_share() &&
+         topology::clock_under_load(a) == topology::clock_under_load(b) && a.sm_count == b.sm_count &&
+         a.pcie_bandwidth == b.pcie_bandwidth && a.launch.kernel_floor == b.launch.kernel_floor;
 }
 
 class Changer {

@@ -20,10 +20,14 @@ bool always(const Experiment&) { return true; }
 bool has_nvlink(const Experiment& e) { return e.cluster.gpu_links.has_nvlink() && e.cluster.gpus_per_node > 1; }
 bool has_network(const Experiment& e) { return e.cluster.nodes > 1; }
 bool has_oversubscription(const Experiment& e) { return has_network(e) && e.cluster.fabric.oversubscription > 1; }
+bool has_collectives(const Experiment& e) { return e.cluster.nodes * e.cluster.gpus_per_node > 1; }
 bool has_several_ranks(const Experiment& e) {
-  return e.cluster.nodes * e.cluster.gpus_per_node > 1 && e.device.calibration.speed_variation > 0;
+  return has_collectives(e) && (e.device.calibration.speed_variation > 0 || e.cluster.host.jitter_time > Duration());
 }
-bool reads_input(const Experiment& e) { return e.framework.input.per_sample > Duration(); }
+bool reads_input(const Experiment& e) {
+  return e.framework.input.per_sample > Duration() || e.framework.input.decode_rate > 0;
+}
+bool has_power(const Experiment& e) { return e.device.clock.power.value() > 0; }
 bool has_memory(const Experiment& e) { return e.device.hbm.capacity.value() > 0; }
 
 /// fp32, fp64 and the vector types run on the SMs' ordinary lanes, all others on their matrix units.
@@ -77,10 +81,21 @@ constexpr Resource kResources[] = {
      }},
     {"host_speed", "host speed", Level::host, "cluster.host.dispatch_scale", always,
      [](Experiment& e, double f) { e.cluster.host.dispatch_scale /= f; }},
-    {"input_rate", "input rate", Level::input, "framework.input.per_sample", reads_input,
-     [](Experiment& e, double f) { shorter(e.framework.input.per_sample, f); }},
-    {"stragglers", "evenness of GPU speeds", Level::ranks, "device.calibration.speed_variation", has_several_ranks,
-     [](Experiment& e, double f) { e.device.calibration.speed_variation /= f; }},
+    {"collective_launch", "collective launch", Level::host, "collectives.launch_scale", has_collectives,
+     [](Experiment& e, double f) { e.collectives.launch_scale /= f; }},
+    {"input_rate", "input rate", Level::input, "framework.input.per_sample, framework.input.decode_rate", reads_input,
+     [](Experiment& e, double f) {
+       shorter(e.framework.input.per_sample, f);
+       e.framework.input.decode_rate *= f;
+     }},
+    {"stragglers", "evenness of ranks", Level::ranks, "device.calibration.speed_variation, cluster.host.jitter_time",
+     has_several_ranks,
+     [](Experiment& e, double f) {
+       e.device.calibration.speed_variation /= f;
+       shorter(e.cluster.host.jitter_time, f);
+     }},
+    {"power_limit", "GPU power limit", Level::gpu, "device.power_limit", has_power,
+     [](Experiment& e, double f) { faster(e.device.power_limit, f); }},
     {"memory_capacity", "memory capacity", Level::gpu, "device.hbm.capacity", has_memory, nullptr},
 };
 

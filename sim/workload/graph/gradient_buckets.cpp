@@ -39,18 +39,23 @@ std::vector<GradientBucket> fusion_buckets(std::span<const ReadyGradient> gradie
                                            double cycle) {
   CHECK(cycle > 0) << "fusion cycle " << cycle;
   std::vector<GradientBucket> out;
+  if (gradients.empty()) return out;
+  const double first = gradients.front().ready_seconds;
   GradientBucket open;
-  double open_cycle = 0;
+  double end = first + cycle / 2;
   for (std::uint32_t i = 0; i < gradients.size(); ++i) {
-    const double this_cycle = std::floor(gradients[i].ready_seconds / cycle);
     const bool is_open = open.last > open.first;
-    if (is_open && (this_cycle > open_cycle || open.bytes + gradients[i].bytes > buffer)) {
+    if (is_open && open.bytes + gradients[i].bytes > buffer) {
       out.push_back(open);
       open = {i, i, 0};
     }
     open.bytes += gradients[i].bytes;
     open.last = i + 1;
-    open_cycle = this_cycle;
+    const double ready = gradients[i].ready_seconds;
+    if (ready < end) continue;
+    out.push_back(open);
+    open = {i + 1, i + 1, 0};
+    end = first + (std::floor((ready - first) / cycle + 0.5) + 0.5) * cycle;
   }
   if (open.last > open.first) out.push_back(open);
   return out;

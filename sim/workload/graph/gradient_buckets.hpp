@@ -30,8 +30,11 @@ struct GradientBucket {
 std::vector<GradientBucket> ddp_buckets(std::span<const ReadyGradient> gradients, std::int64_t first_limit,
                                         std::int64_t limit);
 
-/// Horovod: every `cycle` seconds what has become ready is fused, up to `buffer` bytes per message; a gradient larger
-/// than the buffer is reduced by itself.
+/// Horovod: a thread wakes every `cycle` seconds and fuses what has become ready, up to `buffer` bytes per message; a
+/// gradient larger than the buffer is reduced by itself. Where the cycles begin is random, so that the first message goes
+/// half a cycle after its first gradient on average, and the others a cycle after each other. None goes before its cycle
+/// has ended: the first gradient that is ready then closes it. (A message that went with the last gradient before would
+/// go earlier the longer the pass takes, and a larger batch would be faster.)
 std::vector<GradientBucket> fusion_buckets(std::span<const ReadyGradient> gradients, std::int64_t buffer, double cycle);
 
 /// By the framework's rule.

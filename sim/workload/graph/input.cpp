@@ -12,10 +12,23 @@ void add_sampling(Iteration& iteration, const SampleSplit& split, Duration per_s
                 std::move(work), iteration.table_of(split));
 }
 
+namespace {
+
+/// Decoding by processes of their own, which nobody launches: on the copy stream, ahead of what copies its samples.
+std::vector<TaskId> decoded(Iteration& iteration, const SampleSplit& split, std::uint32_t table) {
+  const Duration each = iteration.framework().input.decode_per_sample;
+  if (each <= Duration{}) return {};
+  std::vector<graph::Op> work;
+  for (const std::int64_t size : split.sizes()) work.push_back(graph::HostWork{each * size});
+  return {iteration.add("input.decode", {graph::Stream::copy, graph::Phase::input, {0, 0}}, std::move(work), table)};
+}
+
+}  // namespace
+
 TaskId add_input(Iteration& iteration, const SampleSplit& split, double bytes_per_sample, double fixed_bytes) {
   const FrameworkSpec& f = iteration.framework();
   const std::uint32_t table = iteration.table_of(split);
-  std::vector<TaskId> prepared;
+  std::vector<TaskId> prepared = decoded(iteration, split, table);
   if (f.input.per_sample > Duration{}) {
     std::vector<graph::Op> work;
     for (const std::int64_t size : split.sizes()) work.push_back(graph::HostWork{f.input.per_sample * size});
@@ -23,10 +36,10 @@ TaskId add_input(Iteration& iteration, const SampleSplit& split, double bytes_pe
     // busy, not the host.
     prepared.push_back(iteration.add(
         "input.prepare", {f.input.overlap ? graph::Stream::copy : graph::Stream::host, graph::Phase::input, {0, 0}},
-        std::move(work), table));
+        std::move(work), table, prepared));
   }
   if (bytes_per_sample == 0 && fixed_bytes == 0) {  // the samples are made on the GPU
-    if (!prepared.empty() && !f.input.overlap) iteration.compute_waits_for(prepared.front());
+    if (!prepared.empty() && !f.input.overlap) iteration.compute_waits_for(prepared.back());
     return {};
   }
   std::vector<graph::Op> copies;

@@ -9,7 +9,8 @@ namespace distsim::workload {
 /// launches kernels, or where it `overlaps` by others, an iteration ahead. Nothing where `per_sample` is none.
 void add_sampling(Iteration& iteration, const SampleSplit& split, Duration per_sample, bool overlaps);
 
-/// Each rank prepares its samples (input.per_sample on the host) and copies bytes_per_sample x samples + fixed_bytes to
+/// The node's cores decode samples ahead (input.decode_rate). Each rank prepares its samples (input.per_sample on the
+/// host) and copies bytes_per_sample x samples + fixed_bytes to
 /// its device. With input.overlap this is the next batch, prepared and copied during the iteration, and nothing waits
 /// for it; else compute waits. Returns what a collective over the input must wait for, an invalid id where that is
 /// nothing.

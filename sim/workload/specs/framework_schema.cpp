@@ -167,6 +167,10 @@ Schema<Embedding> embedding_schema() {
 Schema<Input> input_schema() {
   Schema<Input> s("input", "The input pipeline.");
   s.optional("per_sample", &Input::per_sample, {0, 1}, "Host time per sample; 0: hidden.");
+  s.optional(
+      "decode_rate", &Input::decode_rate, {0, 1e12},
+      "Samples that the CPU cores of a node decode in a second, for all its GPUs together, in processes of their "
+      "own that run ahead; 0: no limit.");
   s.optional("overlap", &Input::overlap, "The next batch is prepared and copied while this one is computed.");
   s.optional("pipeline_distribution", &Input::pipeline_distribution,
              "Recommenders: the ids of the next batch are exchanged during this iteration; nothing waits for them.");

@@ -60,6 +60,8 @@ struct FrameworkSpec {
   };
   struct Input {
     Duration per_sample;
+    double decode_rate = 0;      ///< samples per second and node; 0: nothing to decode
+    Duration decode_per_sample;  ///< from it, by build_workload: of a rank's sample, with its share of the node
     bool overlap = true;
     bool pipeline_distribution = false;
     std::int64_t sequence_bin = 0;
