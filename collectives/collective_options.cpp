@@ -11,6 +11,10 @@ Words<Exchange> exchange_words() {
           {"rdma", Exchange::rdma}};
 }
 
+Words<Reduction> reduction_words() {
+  return {{"auto", Reduction::automatic}, {"nccl", Reduction::nccl}, {"one_shot", Reduction::one_shot}};
+}
+
 Words<Protocol> protocol_words() {
   Words<Protocol> words;
   for (const Protocol p : kProtocols) words.emplace_back(name_of(p), p);
@@ -48,6 +52,10 @@ Schema<CollectiveOptions> collective_schema() {
       "all_to_all across nodes. grouped: NCCL send/recv between all pairs; hierarchical: over NVLink within nodes, then "
       "along rails; rdma: the same, with RDMA writes by the framework along the rails; auto: what the framework "
       "does.");
+  s.choice(
+      "all_reduce", &CollectiveOptions::all_reduce, reduction_words(),
+      "Sums over the ranks. nccl: NCCL; one_shot: one kernel of the framework over NVSwitch, across nodes with SHARP and "
+      "GPUDirect (HugeCTR), NCCL where the cluster has not all of these; auto: what the framework does.");
   s.optional("allow_partial", &CollectiveOptions::allow_partial, "Accept curve files from a run that did not finish.");
   s.optional(
       "constants", &CollectiveOptions::constants,

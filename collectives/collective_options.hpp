@@ -25,6 +25,7 @@ struct CollectiveOptions {
   std::vector<Protocol> protocols;               ///< NCCL_PROTO; empty: all
   Exchange exchange = Exchange::automatic;       ///< automatic: grouped here
   bool allow_partial = false;                    ///< use curve files of a run that did not end
+  Reduction all_reduce = Reduction::automatic;   ///< automatic: NCCL here
   std::string constants;  ///< a file as configs/collectives/nccl.yaml, any part of it; empty: as shipped
   bool operator==(const CollectiveOptions&) const = default;
 };
@@ -32,6 +33,7 @@ Schema<CollectiveOptions> collective_schema();
 
 Words<Launch> launch_words();
 Words<Exchange> exchange_words();
+Words<Reduction> reduction_words();
 Words<Protocol> protocol_words();
 /// As NCCL_ALGO has them: Ring, Tree, CollnetDirect, ...
 Words<const AlgorithmInfo*> nccl_algorithm_words();
