@@ -11,6 +11,10 @@ Words<Exchange> exchange_words() {
           {"rdma", Exchange::rdma}};
 }
 
+Words<Reduction> reduction_words() {
+  return {{"auto", Reduction::automatic}, {"nccl", Reduction::nccl}, {"one_shot", Reduction::one_shot}};
+}
+
 Words<Protocol> protocol_words() {
   Words<Protocol> words;
   for (const Protocol p : kProtocols) words.emplace_back(name_of(p), p);
@@ -52,6 +56,10 @@ Schema<CollectiveOptions> collective_schema() {
       "launch_scale", &CollectiveOptions::launch_scale, {0, 1000},
       "Time to launch a collective, on the host, its proxy thread and the GPU, relative to that of the NCCL model "
       "and the curves; larger is slower.");
+  s.choice(
+      "all_reduce", &CollectiveOptions::all_reduce, reduction_words(),
+      "Sums over the ranks. nccl: NCCL; one_shot: one kernel of the framework over NVSwitch, across nodes with SHARP and "
+      "GPUDirect (HugeCTR), NCCL where the cluster has not all of these; auto: what the framework does.");
   s.optional("allow_partial", &CollectiveOptions::allow_partial, "Accept curve files from a run that did not finish.");
   s.optional(
       "constants", &CollectiveOptions::constants,

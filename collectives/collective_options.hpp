@@ -26,14 +26,16 @@ struct CollectiveOptions {
   Exchange exchange = Exchange::automatic;       ///< automatic: grouped here
   /// Time to launch a collective over what the model and the curves have.
   double launch_scale = 1;
-  bool allow_partial = false;  ///< use curve files of a run that did not end
-  std::string constants;       ///< a file as configs/collectives/nccl.yaml, any part of it; empty: as shipped
+  bool allow_partial = false;                   ///< use curve files of a run that did not end
+  Reduction all_reduce = Reduction::automatic;  ///< automatic: NCCL here
+  std::string constants;  ///< a file as configs/collectives/nccl.yaml, any part of it; empty: as shipped
   bool operator==(const CollectiveOptions&) const = default;
 };
 Schema<CollectiveOptions> collective_schema();
 
 Words<Launch> launch_words();
 Words<Exchange> exchange_words();
+Words<Reduction> reduction_words();
 Words<Protocol> protocol_words();
 /// As NCCL_ALGO has them: Ring, Tree, CollnetDirect, ...
 Words<const AlgorithmInfo*> nccl_algorithm_words();

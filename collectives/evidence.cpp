@@ -216,6 +216,7 @@ std::vector<Evidence> evidence_for(graph::CollectiveKind kind, const topology::G
                                    const AnalyticModel& model, const LaunchMode& mode,
                                    const std::vector<LibraryCurve>& library, const ModelConstants& constants) {
   std::vector<Evidence> out;
+  if (model.candidates().front().algorithm->reduction) return out;  // curves are NCCL's
   std::size_t carried_curves = 0;
   for (const Applicable& s : applicable_curves(kind, facts, mode, library)) {
     if (out.size() == kMostCurves) break;

@@ -44,6 +44,8 @@ std::uint32_t bits_behind(const Words<E>& words, std::string_view settings, std:
   return bits;
 }
 
+bool is_nccls(const Candidate& c) { return !c.algorithm->reduction; }
+
 bool allowed(const Candidate& c, const Selection& s) {
   const bool algorithm = s.algorithms == 0 || (s.algorithms & bit_of(c.algorithm)) != 0;
   return algorithm && (s.protocols == 0 || (s.protocols & bit_of(c.protocol)) != 0);
@@ -56,7 +58,8 @@ bool other_exchange(const Candidate& c, Exchange way) { return c.algorithm->exch
 
 Selection selection_of(const CollectiveOptions& options) {
   return {bits_of(options.algorithms), bits_of(options.protocols),
-          options.exchange == Exchange::automatic ? Exchange::grouped : options.exchange};
+          options.exchange == Exchange::automatic ? Exchange::grouped : options.exchange,
+          options.all_reduce == Reduction::automatic ? Reduction::nccl : options.all_reduce};
 }
 
 Selection selection_of_settings(std::string_view settings) {
@@ -73,25 +76,32 @@ Selection selection_for(graph::CollectiveKind kind, Selection s) {
   switch (kind) {
     case graph::CollectiveKind::all_to_all:
     case graph::CollectiveKind::all_to_all_v:
-      return {0, 0, s.exchange};
+      return {0, 0, s.exchange, Reduction::nccl};
     case graph::CollectiveKind::send_recv:
     case graph::CollectiveKind::gather:
     case graph::CollectiveKind::scatter:
       return {};
+    case graph::CollectiveKind::all_reduce:
+    case graph::CollectiveKind::barrier:  // a small all_reduce
+      return {s.algorithms, s.protocols, Exchange::grouped, s.reduction};
     default:
-      return {s.algorithms, s.protocols, Exchange::grouped};
+      return {s.algorithms, s.protocols, Exchange::grouped, Reduction::nccl};
   }
 }
 
 bool any_allowed(const std::vector<Candidate>& candidates, const Selection& selection) {
-  return std::any_of(candidates.begin(), candidates.end(), [&](const Candidate& c) { return allowed(c, selection); });
+  return std::any_of(candidates.begin(), candidates.end(),
+                     [&](const Candidate& c) { return is_nccls(c) && allowed(c, selection); });
 }
 
 Selection heeded(Selection selection, const std::vector<Candidate>& candidates) {
-  const auto left =
-      std::count_if(candidates.begin(), candidates.end(), [&](const Candidate& c) { return allowed(c, selection); });
-  if (left == 0 || left == static_cast<std::ptrdiff_t>(candidates.size()))
-    selection.algorithms = selection.protocols = 0;
+  const auto all = std::count_if(candidates.begin(), candidates.end(), is_nccls);
+  const auto left = std::count_if(candidates.begin(), candidates.end(),
+                                  [&](const Candidate& c) { return is_nccls(c) && allowed(c, selection); });
+  if (left == 0 || left == all) selection.algorithms = selection.protocols = 0;
+  const bool reduces = std::any_of(candidates.begin(), candidates.end(),
+                                   [&](const Candidate& c) { return c.algorithm->reduction == selection.reduction; });
+  if (!reduces) selection.reduction = Reduction::nccl;
   return selection;
 }
 
@@ -100,6 +110,12 @@ std::vector<Candidate> selected(std::vector<Candidate> candidates, const Selecti
                                     [&](const Candidate& c) { return c.algorithm->exchange == selection.exchange; });
   const Exchange way = possible ? selection.exchange : Exchange::grouped;
   std::erase_if(candidates, [&](const Candidate& c) { return other_exchange(c, way); });
+  const auto reduces = [&](const Candidate& c) { return c.algorithm->reduction == selection.reduction; };
+  if (std::any_of(candidates.begin(), candidates.end(), reduces)) {
+    std::erase_if(candidates, [&](const Candidate& c) { return !reduces(c); });
+    return candidates;
+  }
+  std::erase_if(candidates, [](const Candidate& c) { return !is_nccls(c); });
   const Selection choice = heeded(selection, candidates);
   std::erase_if(candidates, [&](const Candidate& c) { return !allowed(c, choice); });
   return candidates;

@@ -13,6 +13,7 @@ namespace distsim::collectives {
 struct Selection {
   std::uint32_t algorithms = 0, protocols = 0;  ///< a bit for each that is allowed; 0: all
   Exchange exchange = Exchange::grouped;        ///< never automatic
+  Reduction reduction = Reduction::nccl;        ///< never automatic
   bool operator==(const Selection&) const = default;
 };
 
@@ -29,12 +30,12 @@ Selection selection_for(graph::CollectiveKind kind, Selection selection);
 bool any_allowed(const std::vector<Candidate>& candidates, const Selection& selection);
 
 /// `selection` without restrictions that have no effect: those that leave a group none of its candidates, or all of
-/// them, are NCCL's own choice.
+/// them, are NCCL's own choice, and so is a sum that the group has not the hardware for.
 Selection heeded(Selection selection, const std::vector<Candidate>& candidates);
 
 /// The candidates that are left. A collective that no allowed algorithm or protocol supports keeps all of its own:
 /// NCCL_ALGO=Tree does not affect all_gather. NCCL_ALGO and NCCL_PROTO do not apply to grouped send/recv. An exchange
-/// that the group is too small for falls back to grouped.
+/// that the group is too small for falls back to grouped, a sum that it has not the hardware for to NCCL.
 std::vector<Candidate> selected(std::vector<Candidate> candidates, const Selection& selection);
 
 }  // namespace distsim::collectives

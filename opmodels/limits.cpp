@@ -71,8 +71,7 @@ Parts parts_of(const DeviceRates& d, const graph::Interaction& i) {
 
 Parts parts_of(const DeviceRates& d, const graph::CrossLayer& c) {
   const double tensor = graph::real(c.batch) * graph::real(c.width) * width(c.dtype);
-  const double pointwise = c.pass == graph::Pass::forward ? 6 : 13;  // cross_layer.cpp
-  return product_parts(d, c.useful_flops(), c.dtype, 3 * tensor, pointwise * tensor);
+  return product_parts(d, c.useful_flops(), c.dtype, 3 * tensor, c.pointwise_tensors() * tensor);
 }
 
 /// Weights once, inputs and outputs of all steps.

@@ -44,6 +44,13 @@ enum class Exchange : std::uint8_t {
   rdma,          ///< the framework, with RDMA writes of its own along the rails
 };
 
+/// Who sums gradients over the ranks: the key `collectives.all_reduce`.
+enum class Reduction : std::uint8_t {
+  automatic,  ///< as the framework does; NCCL where there is none
+  nccl,
+  one_shot,  ///< the framework, with a kernel of its own
+};
+
 /// Its schedule as data, for tests to replay: for every group of two ranks or more.
 struct ScheduleInfo {
   std::vector<Transfer> (*transfers)(graph::CollectiveKind kind, Grid grid, std::int64_t bytes) = nullptr;
@@ -58,6 +65,7 @@ struct AlgorithmInfo {
   std::array<std::string_view, 2> nccl_names{};         ///< words of NCCL_ALGO that select it; empty: none does
   topology::Traffic traffic = topology::Traffic::ring;  ///< between nodes: what uplinks of the fabric carry of it
   std::optional<Exchange> exchange{};                   ///< where `collectives.exchange` decides whether it is used
+  std::optional<Reduction> reduction{};                 ///< the choice of `collectives.all_reduce` that asks for it
   /// What it needs of a group of two ranks or more.
   bool (*applies)(const Channels& channels) = [](const Channels&) { return true; };
   /// Appends a candidate for each protocol. Called for its kinds on groups that it applies to.

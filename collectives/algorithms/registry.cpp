@@ -16,7 +16,8 @@
   ALGORITHM(exchange)         \
   ALGORITHM(hierarchical)     \
   ALGORITHM(rdma)             \
-  ALGORITHM(direct)
+  ALGORITHM(direct)           \
+  ALGORITHM(one_shot)
 
 namespace distsim::collectives {
 

@@ -14,8 +14,4 @@ double repeated_gemm_seconds(const DeviceRates& device, double batch, double m, 
 /// Seconds of a softmax over rows of `cols`. softmax.cpp
 double softmax_seconds(const DeviceRates& device, double rows, double cols, double element_bytes, graph::Pass pass);
 
-/// Bytes that a framework's generic sort moves per 64-bit key and value: 8 passes of a radix sort, each of which reads
-/// twice and writes once.
-inline constexpr double kGenericSortBytes = 8 * 3 * 16;
-
 }  // namespace distsim::opmodels

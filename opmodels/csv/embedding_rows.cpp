@@ -42,13 +42,6 @@ struct Flavour {
   bool weighted = false;  ///< with a weight per index, whose gradient is found as well
 };
 
-/// A framework's plain embedding sorts and sums within its own kernels, without asking the host for the number of
-/// distinct rows.
-graph::SparseUpdate usual_update(const graph::EmbeddingBag& bag) {
-  const bool generic = bag.optimizer == graph::EmbeddingOptimizer::none && bag.table_batched;
-  return generic ? graph::SparseUpdate::sort_dedup : graph::SparseUpdate::fused;
-}
-
 Result<Sizes> read_sizes(const OpFields& fields) {
   TRY(check_one_of(fields, "nnz", "pooling"));
   TRY(check_one_of(fields, "rows_total", "rows"));
@@ -90,7 +83,6 @@ Result<OpRow> read(const OpFields& fields, const RowContext& context, Flavour fl
   graph::EmbeddingBag bag;
   bag.table_batched = flavour.table_batched;
   bag.optimizer = context.optimizer.value_or(graph::EmbeddingOptimizer::none);
-  bag.update = usual_update(bag);
   TRY(read_fields(fields, context, bag));
   const double pooling = s.nnz / static_cast<double>(s.tables) / static_cast<double>(s.batch);
   bag.tables.assign(static_cast<std::size_t>(s.tables),

@@ -24,6 +24,9 @@ workload::ClusterShape shape_of(const config::Experiment& e) {
 
 collectives::CollectiveOptions collective_options_of(const config::Experiment& e) {
   collectives::CollectiveOptions options = e.collectives;
+  if (options.all_reduce == collectives::Reduction::automatic &&
+      e.framework.gradients.all_reduce == workload::GradientReduction::one_shot)
+    options.all_reduce = collectives::Reduction::one_shot;
   const auto exchange = workload::embedding_exchange(e.model, e.framework, shape_of(e).ranks());
   if (options.exchange != collectives::Exchange::automatic || exchange == workload::EmbeddingExchange::nccl)
     return options;

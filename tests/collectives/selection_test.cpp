@@ -56,7 +56,7 @@ TEST(Selection, CannotBeFasterThanTheFreeChoice) {
 }
 
 TEST(Selection, MisspeltWordsAreRefused) {
-  EXPECT_EQ(test::expect_misspellings_refused(collective_schema()), 4);
+  EXPECT_EQ(test::expect_misspellings_refused(collective_schema()), 5);
   const auto refusal = [](const std::string& text) { return test::refusal_of(collective_schema(), text); };
   EXPECT_EQ(refusal("{algorithms: [Ring, NVLSTree], protocols: [LL128], exchange: rdma}"), "");
   const std::string ring = refusal("{algorithms: [Tree, ring]}");  // one spelling, that of NCCL
@@ -100,6 +100,52 @@ TEST(Hierarchical, OnlyWhereThereAreTwoLevels) {
     EXPECT_EQ(AnalyticModel(graph::CollectiveKind::all_to_all, facts, {false, false, of(options)}).time_us(1e6),
               AnalyticModel(graph::CollectiveKind::all_to_all, facts, {}).time_us(1e6));
   }
+}
+
+CollectiveOptions one_shot() {
+  CollectiveOptions options;
+  options.all_reduce = Reduction::one_shot;
+  return options;
+}
+
+AnalyticModel summing(const topology::GroupFacts& facts, const CollectiveOptions& options) {
+  return AnalyticModel(graph::CollectiveKind::all_reduce, facts, {false, false, of(options)});
+}
+
+TEST(OneShot, IsOneKernelOverNvlinkWithinANode) {
+  // 8 us of a kernel and two flags of 0.6 us; 2 x 7/8 of the bytes at 75 % of NVLink's 300 GB/s.
+  const AnalyticModel model = summing(facts_of(1), one_shot());
+  ASSERT_EQ(model.candidates().size(), 1u);
+  const Candidate& c = model.candidates().front();
+  EXPECT_EQ(c.algorithm->name, "one_shot");
+  EXPECT_NEAR(c.latency_us, 8 + 2 * 0.6, 1e-9);
+  EXPECT_NEAR(1 / c.gbps, 2 * 7.0 / 8 / 225, 1e-12);
+  EXPECT_LT(model.time_us(1 << 20), summing(facts_of(1), {}).time_us(1 << 20));
+}
+
+TEST(OneShot, CrossesNodesWhereSwitchesReduce) {
+  topology::GroupFacts facts = facts_of(8);
+  EXPECT_EQ(summing(facts, one_shot()).time_us(1e6), summing(facts, {}).time_us(1e6)) << "no SHARP: NCCL";
+  facts.sharp = true;
+  const AnalyticModel model = summing(facts, one_shot());
+  ASSERT_EQ(model.candidates().size(), 1u);
+  // Up to the switches and down again in NCCL's 5.0 us each (and the wire's difference to 2.0), a message of 0.6 us.
+  const double net = 5 + facts.inter_latency.us() - 2;
+  EXPECT_NEAR(model.candidates().front().latency_us, 8 + 2 * 0.6 + 2 * net + 0.6, 1e-9);
+  EXPECT_EQ(model.candidates().front().limit, "network");
+  // One way of each byte through the NICs, whatever the nodes: the rate of 8 nodes is that of 2.
+  topology::GroupFacts two = facts_of(2);
+  two.sharp = true;
+  EXPECT_NEAR(summing(two, one_shot()).candidates().front().gbps, model.candidates().front().gbps, 1e-9);
+  facts.gpu_direct = false;
+  EXPECT_NE(summing(facts, one_shot()).candidates().front().algorithm->name, "one_shot");
+}
+
+TEST(OneShot, IsNotNcclsChoice) {
+  for (const Candidate& c : summing(facts_of(1), {}).candidates()) EXPECT_NE(c.algorithm->name, "one_shot");
+  const auto gather = graph::CollectiveKind::all_gather;
+  EXPECT_EQ(AnalyticModel(gather, facts_of(1), {false, false, of(one_shot())}).time_us(1e6),
+            AnalyticModel(gather, facts_of(1), {}).time_us(1e6));
 }
 
 TEST(RdmaWrites, BeatTheHierarchicalExchangeOfWholeNodes) {

@@ -62,6 +62,7 @@ void add_products(std::mt19937& random, std::vector<graph::Op>& out) {
   graph::CrossLayer cross{sized(random, 8, 16), 64 * sized(random, 0, 6), 0, graph::DType::fp16};
   cross.rank = random() % 2 == 0 ? 0 : std::max<std::int64_t>(1, cross.width / 4);
   cross.pass = one_of(random, kPasses);
+  cross.fusion = static_cast<graph::CrossFusion>(random() % 3);
   out.emplace_back(cross);
 }
 
@@ -86,7 +87,7 @@ void add_movement(std::mt19937& random, std::vector<graph::Op>& out) {
                                                   graph::OptimizerKind::lamb};
   out.emplace_back(graph::Optimizer{one_of(random, kOptimizers), sized(random, 10, 30), sized(random, 0, 9)});
   constexpr graph::SparseUpdate kUpdates[] = {graph::SparseUpdate::fused, graph::SparseUpdate::atomic,
-                                              graph::SparseUpdate::sort_dedup};
+                                              graph::SparseUpdate::sort_dedup, graph::SparseUpdate::block_per_row};
   graph::EmbeddingBag bag;
   bag.tables.assign(1 + random() % 8, {sized(random, 6, 24), 8 * sized(random, 0, 5),
                                        static_cast<double>(sized(random, 0, 6)), random() % 2 == 0 ? 0 : 1.05});

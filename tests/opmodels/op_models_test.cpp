@@ -42,6 +42,7 @@ std::vector<graph::Op> growing(std::int64_t s) {
       bag(1024 * s, {1'000'000, 128, 10, 1.05}, graph::Pass::backward),
       bag(1024 * s, {1'000'000, 128, 10, 1.05}, graph::Pass::backward, graph::SparseUpdate::sort_dedup),
       bag(1024 * s, {1'000'000, 128, 10, 1.05}, graph::Pass::backward, graph::SparseUpdate::atomic),
+      bag(1024 * s, {1'000'000, 128, 10, 1.05}, graph::Pass::backward, graph::SparseUpdate::block_per_row),
       graph::Interaction{1024 * s, 27, 128},
       graph::Interaction{1024 * s, 27, 128, graph::DType::fp16, true, graph::Pass::backward},
       graph::CrossLayer{1024 * s, 3456, 512, graph::DType::fp16},

@@ -33,11 +33,11 @@ TEST(Planner, MemoryKeepsLargeTablesApart) {
 
 TEST(Planner, SplitsByRowsWhatDoesNotFit) {
   // 1000 rows of 512 bytes = 512,000; four ranks of 200,000: halves of 256,000 do not fit, quarters of 128,000 do.
-  Planner p{4, 200'000, Balance::memory, 0};
+  Planner p{4, 200'000, Balance::memory_balanced, 0};
   const auto plan = p.plan({table(1000, 1)});
   ASSERT_TRUE(plan);
   EXPECT_EQ(plan->tables[0].row_pieces, 4);
-  EXPECT_FALSE(Planner({4, 100'000, Balance::memory, 0}).plan({table(1000, 1)}));
+  EXPECT_FALSE(Planner({4, 100'000, Balance::memory_balanced, 0}).plan({table(1000, 1)}));
 }
 
 TEST(Planner, SplitsTheTableThatWouldOverloadARank) {

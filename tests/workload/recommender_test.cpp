@@ -54,7 +54,7 @@ PlannerTable table(std::int64_t rows, std::int64_t column_pieces = 1) { return {
 TEST(MemoryBalance, DealsSlicesBackAndForth) {
   // Rows 6, 5, 4, 4, 2, 1 on two ranks. Of the equal ones the later is first: 6 -> 0, 5 -> 1, 4 (table 3) -> 1, 4
   // (table 2) -> 0, 2 -> 0, 1 -> 1.
-  const Planner p{2, 1'000'000, Balance::memory};
+  const Planner p{2, 1'000'000, Balance::memory_balanced};
   const auto plan = p.plan({table(6), table(5), table(4), table(4), table(2), table(1)});
   ASSERT_TRUE(plan);
   std::map<std::uint32_t, std::uint32_t> rank_of;
@@ -67,21 +67,63 @@ TEST(MemoryBalance, FallsBackToTheEmptiestRankWhereDealingDoesNotFit) {
   // 6, 5, 5, 1 rows of 256 bytes on two ranks of 10 rows: dealt, rank 1 gets 5 + 5 and rank 0 6 + 1. One row less of
   // room: greedy fails too.
   const std::vector<PlannerTable> tables{table(6), table(5), table(5), table(1)};
-  EXPECT_TRUE((Planner{2, 10 * 256, Balance::memory}.deal(tables)));
-  EXPECT_FALSE((Planner{2, 9 * 256, Balance::memory}.deal(tables)));
-  const auto plan =
-      Planner{2, 11 * 256, Balance::memory}.plan({table(9), table(6), table(5), table(1)});  // dealt: 9 + 1, 6 + 5
+  EXPECT_TRUE((Planner{2, 10 * 256, Balance::memory_balanced}.deal(tables)));
+  EXPECT_FALSE((Planner{2, 9 * 256, Balance::memory_balanced}.deal(tables)));
+  const auto plan = Planner{2, 11 * 256, Balance::memory_balanced}.plan(
+      {table(9), table(6), table(5), table(1)});  // dealt: 9 + 1, 6 + 5
   ASSERT_TRUE(plan);
   EXPECT_DOUBLE_EQ(plan->fullest, 11 * 256);
 }
 
-TEST(MemoryBalance, SlicesOfOneTableFallOnDifferentRanks) {
-  const auto plan =
-      Planner{4, 1'000'000, Balance::memory}.plan({table(100, 4), table(90, 4), table(10), table(9), table(8)});
+TEST(Dealing, BasicGoesRoundInTheOrderOfTheModel) {
+  const auto plan = Planner{3, 1'000'000, Balance::basic}.plan({table(1), table(9), table(2), table(8), table(3)});
   ASSERT_TRUE(plan);
-  std::map<std::pair<std::uint32_t, std::uint32_t>, int> held;
-  for (const PlannerSlice& s : plan->slices) EXPECT_EQ((++held[{s.table, s.rank}]), 1);
-  EXPECT_EQ(plan->slices.size(), 11u);
+  for (const PlannerSlice& s : plan->slices) EXPECT_EQ(s.rank, s.table % 3);
+}
+
+TEST(Dealing, MemoryOptimizedGoesToTheEmptiestRank) {
+  // 9 -> 0, 5 -> 1, 4 -> 1 (5 < 9), 1 -> 0 (9 = 9, the lower rank): 10 and 9, where dealing back and forth gives 9 + 1
+  // and 5 + 4 as well; with 3 more the third round differs.
+  const auto plan =
+      Planner{2, 1'000'000, Balance::memory_optimized}.plan({table(9), table(5), table(4), table(3), table(3)});
+  ASSERT_TRUE(plan);
+  EXPECT_DOUBLE_EQ(plan->fullest, 12 * 256);
+  const auto dealt =
+      Planner{2, 1'000'000, Balance::memory_balanced}.plan({table(9), table(5), table(4), table(3), table(3)});
+  EXPECT_DOUBLE_EQ(dealt->fullest, 15 * 256) << "9 + 3 + 3 and 5 + 4: as many tables each as can be";
+}
+
+TEST(Dealing, FewerTablesThanRanksAreCutByColumns) {
+  // 40, 10: 40 -> 20 + 20 -> 20 + 10 + 10: four ranks have a slice each once whatever is above 19 is cut.
+  EXPECT_EQ(column_limit_for({40, 10}, 2), 0);
+  EXPECT_EQ(column_limit_for({40, 10}, 4), 19);
+  DlrmSpec spec;
+  spec.balance = Balance::memory_balanced;
+  spec.embedding_dim = 64;
+  spec.tables = {{4000}, {1000}};
+  const auto placement = place_tables(spec, {4, 1, 1LL << 40});
+  ASSERT_TRUE(placement.ok()) << placement.error().text();
+  std::map<std::uint32_t, std::int64_t> columns;
+  for (const std::uint32_t set : placement->set_of_rank) {
+    EXPECT_FALSE(placement->sets[set].shards.empty());
+    for (const Shard& s : placement->sets[set].shards) columns[s.table] += s.dim;
+  }
+  EXPECT_EQ(columns, (std::map<std::uint32_t, std::int64_t>{{0, 64}, {1, 64}}));
+}
+
+TEST(Dealing, SlicesOfOneTableThatMeetAreOne) {
+  // Two slices of equal size on one rank at the turn of dealing back and forth.
+  DlrmSpec spec;
+  spec.balance = Balance::memory_balanced;
+  spec.embedding_dim = 64;
+  spec.column_wise_above = Bytes(4000 * 64 * 4 / 4);
+  spec.tables = {{4000}, {900}, {800}};
+  const auto placement = place_tables(spec, {3, 1, 1LL << 40});
+  ASSERT_TRUE(placement.ok()) << placement.error().text();
+  for (const ShardSet& set : placement->sets) {
+    std::map<std::uint32_t, int> held;
+    for (const Shard& s : set.shards) EXPECT_EQ(++held[s.table], 1);
+  }
 }
 
 TEST(HybridEmbedding, RowsAreFrequentAboveTheThreshold) {
@@ -285,7 +327,57 @@ TEST(SparseUpdates, SgdScattersAndAdamSorts) {
   f.embedding.sparse_update = graph::SparseUpdate::atomic;
   m.as<DlrmSpec>().embedding_optimizer = graph::EmbeddingOptimizer::adam;
   EXPECT_EQ(op<graph::EmbeddingBag>(build(m, f, 1, 4).graph, "embedding.update").update,
-            graph::SparseUpdate::sort_dedup);
+            graph::SparseUpdate::block_per_row);
+  m.as<DlrmSpec>().embedding_optimizer = graph::EmbeddingOptimizer::adagrad;
+  EXPECT_EQ(op<graph::EmbeddingBag>(build(m, f, 1, 4).graph, "embedding.update").update, graph::SparseUpdate::fused);
+}
+
+TEST(SparseUpdates, TensorFlowCallsItsNodesForEveryTable) {
+  FrameworkSpec f;
+  f.embedding.sparse_update = graph::SparseUpdate::sort_dedup;
+  f.embedding.table_batched = false;
+  ModelSpec m = small_model();
+  m.as<DlrmSpec>().embedding_optimizer = graph::EmbeddingOptimizer::adagrad;
+  const Workload one_hot = build(m, f, 1, 1);
+  const auto tables = static_cast<std::int64_t>(op<graph::EmbeddingBag>(one_hot.graph, "embedding").tables.size());
+  EXPECT_EQ(find(one_hot.graph, "embedding")->dispatch.framework_ops, 4 * tables);
+  EXPECT_EQ(find(one_hot.graph, "embedding")->dispatch.kernels, tables);
+  EXPECT_EQ(find(one_hot.graph, "embedding.update")->dispatch.framework_ops, 14 * tables);
+  EXPECT_GT(find(one_hot.graph, "embedding.update")->dispatch.kernels, 20 * tables);
+  f.embedding.table_batched = true;
+  EXPECT_EQ(find(build(m, f, 1, 1).graph, "embedding.update")->dispatch.framework_ops, 1);
+}
+
+TEST(Horovod, HoldsTheHostUntilAnExchangeHasEnded) {
+  FrameworkSpec f;
+  EXPECT_EQ(find(build(small_model(), f, 1, 4).graph, "embedding.exchange.callback"), nullptr);
+  f.gradients.sync = GradientSync::fusion_buffer;
+  f.gradients.fusion_cycle = Duration::milliseconds(2);
+  const Workload w = build(small_model(), f, 1, 4);
+  EXPECT_EQ(op<graph::HostWork>(w.graph, "embedding.exchange.cycle").duration, Duration::milliseconds(1));
+  for (const char* name : {"embedding.exchange.callback", "embedding.exchange.dgrad.callback"}) {
+    ASSERT_NE(find(w.graph, name), nullptr) << name;
+    EXPECT_TRUE(find(w.graph, name)->blocks_host) << name;
+  }
+  EXPECT_EQ(find(build(small_model(), f, 1, 1).graph, "embedding.exchange.cycle"), nullptr);
+}
+
+TEST(CrossLayers, AreFusedWhereTheFrameworkFuses) {
+  ModelSpec m = small_model();
+  m.as<DlrmSpec>().interaction = InteractionKind::dcn_v2;
+  m.as<DlrmSpec>().cross_rank = 8;
+  FrameworkSpec f;
+  const Workload apart = build(m, f, 1, 1);
+  EXPECT_EQ(op<graph::CrossLayer>(apart.graph, "cross.0").fusion, graph::CrossFusion::none);
+  EXPECT_EQ(find(apart.graph, "cross.0")->dispatch.framework_ops, 5) << "eager: 2 products, 3 pointwise";
+  EXPECT_EQ(find(apart.graph, "cross.0.grad")->dispatch.kernels, 9);
+  f.kernels.fuse_elementwise = true;
+  EXPECT_EQ(op<graph::CrossLayer>(build(m, f, 1, 1).graph, "cross.0.grad").fusion, graph::CrossFusion::chains);
+  f.kernels.fuse_epilogue = true;
+  const Workload fused = build(m, f, 1, 1);
+  EXPECT_EQ(op<graph::CrossLayer>(fused.graph, "cross.0.grad").fusion, graph::CrossFusion::epilogues);
+  EXPECT_EQ(find(fused.graph, "cross.0")->dispatch.framework_ops, 1);
+  EXPECT_EQ(find(fused.graph, "cross.0")->dispatch.kernels, 3);
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ namespace distsim::app {
 namespace {
 
 struct CollectiveFlags {
-  std::string system, kind, bytes, csv = "-", launch = "mpi", exchange = "grouped";
+  std::string system, kind, bytes, csv = "-", launch = "mpi", exchange = "grouped", all_reduce = "nccl";
   std::uint32_t nodes = 1, gpus_per_node = 0;
   std::vector<std::string> curves, algorithms, protocols;
   bool no_curves = false, explain = false, allow_partial = false, side_by_side = false;
@@ -92,6 +92,7 @@ Result<collectives::CollectiveOptions> options_of(const CollectiveFlags& f) {
   options.allow_partial = f.allow_partial;
   TRY_ASSIGN(options.launch, read_word("--launch", f.launch, collectives::launch_words()));
   TRY_ASSIGN(options.exchange, read_word("--exchange", f.exchange, collectives::exchange_words()));
+  TRY_ASSIGN(options.all_reduce, read_word("--all-reduce", f.all_reduce, collectives::reduction_words()));
   for (const std::string& word : f.algorithms) {
     TRY_ASSIGN(const auto* algorithm, read_word("--algorithms", word, collectives::nccl_algorithm_words()));
     options.algorithms.push_back(algorithm);
@@ -154,6 +155,9 @@ void add_cost_collective(CLI::App& cost, Action& action) {
          "--exchange", f->exchange,
          "all_to_all across nodes: grouped (NCCL), hierarchical (NVLink, then rails) or rdma (the same, with the framework's RDMA writes along rails)")
       ->type_name("EXCHANGE");
+  sub->add_option("--all-reduce", f->all_reduce,
+                  "all_reduce: nccl, or one_shot (one kernel of the framework over NVSwitch, with SHARP across nodes)")
+      ->type_name("WAY");
   sub->add_flag(
       "--side-by-side", f->side_by_side,
       "The other GPUs of the nodes run the same collective concurrently in their own groups (rails: --gpus-per-node 1 --side-by-side)");

@@ -30,12 +30,20 @@ template <>
 inline constexpr std::array<std::string_view, 5> kNames<EmbeddingOptimizer>{"none", "sgd", "rowwise_adagrad", "adagrad",
                                                                             "adam"};
 
-/// How the sparse backward is carried out: `fused` (table-batched kernel with the optimizer in it), `sort_dedup` (sort
-/// the indices, sum duplicates, scatter; the TensorFlow way), `atomic` (scatter-add with atomics, the one-hot HugeCTR
-/// way).
-enum class SparseUpdate : std::uint8_t { fused, sort_dedup, atomic };
+/// How gradients reach the rows, and with it which kernels look rows up:
+///   fused          sorted by row, then one kernel for all tables sums and updates (FBGEMM)
+///   atomic         every gradient is added to its row where it is (one-hot HugeCTR; TensorFlow's scatter for plain SGD)
+///   block_per_row  sorted by row, then a thread block for each distinct row sums its gradients in turn and updates it
+///                  (HugeCTR's hash tables)
+///   sort_dedup     TensorFlow: rows of several ids are gathered and then summed; backward every id gets a gradient row
+///                  of its own, `unique` numbers the distinct rows (a sort of whole keys), `unsorted_segment_sum` adds
+///                  theirs up with atomics, a sparse optimizer updates
+enum class SparseUpdate : std::uint8_t { fused, sort_dedup, atomic, block_per_row };
 template <>
-inline constexpr std::array<std::string_view, 3> kNames<SparseUpdate>{"fused", "sort_dedup", "atomic"};
+inline constexpr std::array<std::string_view, 4> kNames<SparseUpdate>{"fused", "sort_dedup", "atomic", "block_per_row"};
+
+/// Passes of a radix sort, 8 bits of the key each, that tell `keys` keys apart.
+std::int64_t radix_passes(double keys);
 
 /// Pooled lookups of `batch` samples in every table, in one (table-batched) or several kernels.
 struct EmbeddingBag {
@@ -63,6 +71,14 @@ struct EmbeddingBag {
     visit(field::setting("update"), op.update...);
     visit(field::setting("table_batched"), op.table_batched...);
   }
+  /// Ids of all samples in a table.
+  double lookups_of(const EmbeddingTable& table) const { return real(batch) * table.pooling_factor; }
+  bool several_ids(const EmbeddingTable& table) const { return table.pooling_factor > 1; }
+  /// Kernels of a launch over `lookups` ids in tables of `rows` rows together.
+  std::int64_t kernels_of_launch(double rows, double lookups, bool several_ids) const;
+  /// Of the whole op.
+  std::int64_t kernels() const;
+
   std::string text() const;  ///< "26 tables batch 512 indices/sample 40 fp32": the fields alone are too many
   /// One addition for each element of each looked-up row.
   double useful_flops() const {

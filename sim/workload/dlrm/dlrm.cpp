@@ -6,14 +6,22 @@
 namespace distsim::workload {
 namespace {
 
+bool is_dealt(const DlrmSpec& spec) { return spec.sharding == Sharding::planner && spec.balance != Balance::cost; }
+
 /// Constants that few measurements stand behind, where they matter.
 void add_weak_constants(const DlrmPlan& plan, std::vector<graph::Assumption>& out) {
-  if (!plan.placement.any_sharded()) return;
   const auto add = [&](const char* text) { out.push_back({graph::AssumptionKind::workload, text}); };
+  if (plan.framework.gradients.all_reduce == GradientReduction::one_shot && plan.ranks() > 1)
+    add("one-shot all-reduce where the cluster has NVSwitch and, across nodes, SHARP; latencies are estimates");
+  if (!plan.placement.any_sharded()) return;
   if (plan.spec.exchange_through_host && plan.ranks() > 1)
     add("exchange through host memory: 10 GB/s between nodes, 150 us per GPU; fitted on 58 rows of 1 system");
   if (plan.framework.embedding.sparse_update == graph::SparseUpdate::sort_dedup)
-    add("sparse updates by sorting: 180 SM cycles per index, 170 us per table; fitted on 9 rows of 1 system");
+    add("sparse updates by TensorFlow's kernels: bytes as counted in its sources, sort passes at 0.68 of the memory rate "
+        "(20 passes on 2 A100); 18 executor nodes per table");
+  if (by_horovod(plan)) add("Horovod: an exchange starts half a fusion_cycle late, and the host waits for it");
+  if (is_dealt(plan.spec) && plan.ranks() > 1)
+    add("tables dealt as in distributed-embeddings, which does not look at memory; here those that do not fit move");
 }
 
 Workload described(const DlrmPlan& plan) {

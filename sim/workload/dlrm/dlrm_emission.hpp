@@ -41,6 +41,8 @@ void add_frequent_gradients(DlrmEmission& e, const SampleSplit& split, GradientS
 void add_sparse_update(DlrmEmission& e, const SampleSplit& split);
 
 // Between owners and samples (dlrm_exchange.cpp).
+/// Horovod carries the exchange, as it does the gradients.
+bool by_horovod(const DlrmPlan& plan);
 /// The task that brings the vectors (or their gradients) home; invalid where no table is sharded.
 TaskId add_exchange(DlrmEmission& e, const SampleSplit& split, Direction direction);
 /// Frameworks that go table by table cut the received buffer into a tensor per vector (and join them again backward).

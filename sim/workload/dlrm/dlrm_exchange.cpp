@@ -52,6 +52,18 @@ TaskId add_through_host(DlrmEmission& e, const std::string& name, graph::Collect
                   {graph::Copy{graph::CopyKind::h2d, bytes}});
 }
 
+/// Horovod's all_to_all under TensorFlow. Its background thread looks for work once a cycle, half a cycle after a tensor is
+/// ready on average; how much arrives is known only then, so that the executor has no node to launch that depends on it
+/// until it has ended.
+TaskId add_by_horovod(DlrmEmission& e, const std::string& name, graph::Collective collective) {
+  const graph::Stream stream = e.it.exchange_stream();
+  const Duration cycle = e.plan.framework.gradients.fusion_cycle;
+  e.it.add(name + ".cycle", {stream, graph::Phase::exchange, {0, 0}},
+           {graph::HostWork{Duration::picoseconds(cycle.ps() / 2)}}, graph::Task::kUniform, {e.it.last_compute()});
+  add_over_all(e, name, std::move(collective));
+  return e.it.add(name + ".callback", {stream, graph::Phase::exchange, {0, 0}, true}, {graph::HostWork{Duration{}}});
+}
+
 TaskId add_by_rails(DlrmEmission& e, const SampleSplit& split, Direction direction) {
   const DlrmPlan& plan = e.plan;
   const graph::Partition node = graph::Partition::strided(plan.cluster.gpus_per_node, 1),
@@ -117,6 +129,11 @@ void add_row_slice_sums(DlrmEmission& e, const SampleSplit& split, std::int64_t 
 
 }  // namespace
 
+bool by_horovod(const DlrmPlan& plan) {
+  return plan.framework.gradients.sync == GradientSync::fusion_buffer && plan.ranks() > 1 &&
+         !plan.spec.exchange_through_host;
+}
+
 TaskId add_exchange(DlrmEmission& e, const SampleSplit& split, Direction direction) {
   const DlrmPlan& plan = e.plan;
   if (!plan.placement.any_sharded()) return {};
@@ -125,7 +142,8 @@ TaskId add_exchange(DlrmEmission& e, const SampleSplit& split, Direction directi
   graph::Collective c =
       plan.hybrid ? hybrid_exchange(plan, split) : pooled_exchange(plan.placement, split, wire_dtype(plan), direction);
   const bool through_host = plan.spec.exchange_through_host && plan.ranks() > 1;
-  return through_host ? add_through_host(e, name, std::move(c)) : add_over_all(e, name, std::move(c));
+  if (through_host) return add_through_host(e, name, std::move(c));
+  return by_horovod(plan) ? add_by_horovod(e, name, std::move(c)) : add_over_all(e, name, std::move(c));
 }
 
 void add_unpacking(DlrmEmission& e, const SampleSplit& split, const char* name, graph::Phase phase) {

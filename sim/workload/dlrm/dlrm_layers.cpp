@@ -92,6 +92,12 @@ Layer pooling_layer(std::int64_t width, std::int64_t stride, std::int64_t sample
   return layer;
 }
 
+/// A call for each product and pointwise kernel, or one where the layer is the framework's own.
+graph::Dispatch cross_dispatch(const graph::CrossLayer& op, std::uint16_t products) {
+  const auto kernels = capped(products + static_cast<std::int64_t>(op.pointwise_kernels()));
+  return {op.fusion == graph::CrossFusion::epilogues ? std::uint16_t{1} : kernels, kernels};
+}
+
 Layer cross_layer(std::int64_t index, std::int64_t width, std::int64_t rank, std::int64_t samples,
                   const LayerContext& c) {
   graph::CrossLayer op;
@@ -99,15 +105,17 @@ Layer cross_layer(std::int64_t index, std::int64_t width, std::int64_t rank, std
   op.width = width;
   op.rank = rank;
   op.dtype = c.numerics.matrix;
+  op.fusion = c.framework->kernels.fuse_epilogue      ? graph::CrossFusion::epilogues
+              : c.framework->kernels.fuse_elementwise ? graph::CrossFusion::chains
+                                                      : graph::CrossFusion::none;
   Layer layer;
   layer.name = "cross." + std::to_string(index);
   const std::int64_t weights = rank > 0 ? 2 * width * rank : width * width;
   append_weight_cast(layer.forward, layer.name, weights, rank > 0 ? 2 : 1, c);
-  const bool fused = c.framework->kernels.fuse_epilogue;
-  layer.forward.push_back(
-      {layer.name, op, fused ? graph::Dispatch{1, 3} : graph::Dispatch{4, 5}});  // two products, bias, multiply, add
+  const std::uint16_t products = rank > 0 ? 2 : 1;
+  layer.forward.push_back({layer.name, op, cross_dispatch(op, products)});
   op.pass = graph::Pass::backward;
-  layer.backward.push_back({layer.name + ".grad", op, fused ? graph::Dispatch{1, 6} : graph::Dispatch{5, 9}});
+  layer.backward.push_back({layer.name + ".grad", op, cross_dispatch(op, capped(2 * products))});
   append_gradient_cast(layer.backward, layer.name, weights, rank > 0 ? 2 : 1, c);
   if (rank > 0) layer.parameters.push_back({layer.name + ".u", width * rank});
   layer.parameters.push_back({layer.name + ".v", rank > 0 ? rank * width : width * width});

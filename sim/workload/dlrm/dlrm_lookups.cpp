@@ -48,10 +48,9 @@ void add_frequent(DlrmEmission& e, const SampleSplit& split, graph::Pass pass) {
 
 /// Lookups by the owners of the tables, or their update.
 void add_owned(DlrmEmission& e, const SampleSplit& split, const char* name, graph::Pass pass) {
-  e.it.add(name,
-           {graph::Stream::compute, phase_of(pass),
-            embedding_dispatch(e.plan.framework, most_tables(e.plan.placement), pass)},
-           embedding_ops(e.plan.spec, e.plan.placement, split.total(), pass, e.plan.context()), e.set_table);
+  std::vector<graph::Op> ops = embedding_ops(e.plan.spec, e.plan.placement, split.total(), pass, e.plan.context());
+  const graph::Dispatch dispatch = embedding_dispatch(e.plan.framework, ops);
+  e.it.add(name, {graph::Stream::compute, phase_of(pass), dispatch}, std::move(ops), e.set_table);
 }
 
 }  // namespace
@@ -87,10 +86,9 @@ void add_replicated(DlrmEmission& e, const SampleSplit& split, graph::Pass pass,
   std::vector<graph::Op> ops;
   for (const std::int64_t size : split.sizes())
     ops.push_back(replicated_embedding_op(e.plan.spec, placement, size, pass, e.plan.context()));
-  const auto tables = static_cast<std::int64_t>(placement.replicated.size());
+  const graph::Dispatch dispatch = embedding_dispatch(e.plan.framework, ops);
   e.it.add(pass == graph::Pass::forward ? "embedding.replicated" : "embedding.replicated.wgrad",
-           {graph::Stream::compute, phase_of(pass), embedding_dispatch(e.plan.framework, tables, pass)}, std::move(ops),
-           e.it.table_of(split));
+           {graph::Stream::compute, phase_of(pass), dispatch}, std::move(ops), e.it.table_of(split));
   if (sync != nullptr) sync->ready(placement.replicated.size());
 }
 

@@ -67,8 +67,13 @@ void add_sharding_part(Schema<DlrmSpec>& s) {
             {"column_wise", Sharding::column_wise},
             {"data_parallel", Sharding::data_parallel}},
            "How the tables are distributed over the ranks.");
-  s.choice("balance", &DlrmSpec::balance, {{"cost", Balance::cost}, {"memory", Balance::memory}},
-           "planner: what is balanced over the ranks: cost (lookups and exchange, splitting costly tables) or memory.");
+  s.choice(
+      "balance", &DlrmSpec::balance,
+      {{"cost", Balance::cost},
+       {"basic", Balance::basic},
+       {"memory_balanced", Balance::memory_balanced},
+       {"memory_optimized", Balance::memory_optimized}},
+      "planner: how tables are dealt to the ranks. cost: balances lookups and exchange, splitting costly tables (NVIDIA's MLPerf planner). The strategies of distributed-embeddings: basic, in turn; memory_balanced, sorted by size and back and forth; memory_optimized, the largest first to the emptiest rank. With fewer tables than ranks these cut the largest by columns.");
   s.optional(
       "data_parallel_below", &DlrmSpec::data_parallel_below, kSize,
       "planner, row_wise, column_wise: tables smaller than this with their optimizer state are replicated on every rank.");

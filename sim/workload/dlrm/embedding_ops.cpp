@@ -12,18 +12,32 @@ void append_tables(graph::EmbeddingBag& op, const ModelTable& table, std::int64_
   op.tables.insert(op.tables.end(), static_cast<std::size_t>(table.features), entry);
 }
 
-/// Kernels of a backward pass, as counted in profiles.
-std::int64_t update_kernels(graph::SparseUpdate update) {
-  switch (update) {
-    case graph::SparseUpdate::sort_dedup:
-      return 6;  // sorts, finds runs, sums, scatters
-    case graph::SparseUpdate::fused:
-      return 3;  // sorts, updates
-    case graph::SparseUpdate::atomic:
-      return 1;  // scatters
+/// Executor nodes of TensorFlow for a table, counted in its Python sources. Forward: the ids' and the result's reshape,
+/// ResourceGather, Identity; with several ids a Sum. Backward: gradient of the reshape (2), of the gather (7,
+/// resource_variable_ops.py, _GatherGrad) and of a Sum (2); Keras's _deduplicate_indexed_slices (4) and
+/// ResourceSparseApply, or for plain SGD a scatter of the negated gradient (2).
+struct TensorFlowNodes {
+  static constexpr std::int64_t forward = 4, forward_sum = 1, backward = 9, backward_sum = 2, apply = 5, scatter = 2;
+};
+
+std::int64_t tensorflow_calls(const graph::EmbeddingBag& op) {
+  using Nodes = TensorFlowNodes;
+  const bool forward = op.pass == graph::Pass::forward;
+  const std::int64_t update = op.update == graph::SparseUpdate::sort_dedup ? Nodes::apply : Nodes::scatter;
+  std::int64_t calls = 0;
+  for (const graph::EmbeddingTable& t : op.tables) {
+    calls += forward ? Nodes::forward : Nodes::backward + update;
+    if (op.several_ids(t)) calls += forward ? Nodes::forward_sum : Nodes::backward_sum;
   }
-  CHECK(false) << "sparse update " << static_cast<int>(update);
-  return 0;
+  return calls;
+}
+
+bool needs_sum(graph::EmbeddingOptimizer optimizer) {
+  return optimizer != graph::EmbeddingOptimizer::none && optimizer != graph::EmbeddingOptimizer::sgd;
+}
+
+bool is_tensorflow(const FrameworkSpec& framework) {
+  return framework.embedding.sparse_update == graph::SparseUpdate::sort_dedup && !framework.embedding.table_batched;
 }
 
 }  // namespace
@@ -35,16 +49,16 @@ graph::EmbeddingBag embedding_bag(const DlrmSpec& spec, std::int64_t samples, gr
   op.output = exchange_dtype(spec, c.numerics);
   op.pass = pass;
   op.optimizer = spec.embedding_optimizer;
+  op.update = c.framework->embedding.sparse_update;
   // Plain SGD needs no sum of duplicates first: every gradient row is added where it belongs (TensorFlow's
   // resource_scatter_add).
-  const bool scatter = c.framework->embedding.sparse_update == graph::SparseUpdate::sort_dedup &&
-                       spec.embedding_optimizer == graph::EmbeddingOptimizer::sgd;
-  // Adam needs the sum of a row's gradients, so that atomics do not suffice (HugeCTR's hash embeddings sort).
-  const bool sum = c.framework->embedding.sparse_update == graph::SparseUpdate::atomic &&
-                   spec.embedding_optimizer == graph::EmbeddingOptimizer::adam;
-  op.update = scatter ? graph::SparseUpdate::atomic
-              : sum   ? graph::SparseUpdate::sort_dedup
-                      : c.framework->embedding.sparse_update;
+  if (op.update == graph::SparseUpdate::sort_dedup && op.optimizer == graph::EmbeddingOptimizer::sgd)
+    op.update = graph::SparseUpdate::atomic;
+  // Others need the sum of a row's gradients first, so that atomics do not suffice: HugeCTR's hash embeddings, the only
+  // ones with Adam in its benchmarks, and its embedding collection sort.
+  if (op.update == graph::SparseUpdate::atomic && needs_sum(op.optimizer))
+    op.update = op.optimizer == graph::EmbeddingOptimizer::adam ? graph::SparseUpdate::block_per_row
+                                                                : graph::SparseUpdate::fused;
   op.table_batched = c.framework->embedding.table_batched;
   return op;
 }
@@ -79,16 +93,16 @@ graph::Op replicated_embedding_op(const DlrmSpec& spec, const Placement& placeme
   return op;
 }
 
-graph::Dispatch embedding_dispatch(const FrameworkSpec& f, std::int64_t tables, graph::Pass pass) {
-  const std::int64_t kernels = pass == graph::Pass::forward ? 1 : update_kernels(f.embedding.sparse_update);
-  const std::int64_t calls = f.embedding.table_batched ? 1 : tables;
-  return {capped(calls), capped(calls * kernels)};
-}
-
-std::int64_t most_tables(const Placement& placement) {
-  std::size_t most = 0;
-  for (const ShardSet& set : placement.sets) most = std::max(most, set.shards.size());
-  return static_cast<std::int64_t>(most);
+graph::Dispatch embedding_dispatch(const FrameworkSpec& framework, std::span<const graph::Op> ops) {
+  std::int64_t calls = 0, kernels = 0;
+  for (const graph::Op& op : ops) {
+    const auto* bag = std::get_if<graph::EmbeddingBag>(&op);
+    if (bag == nullptr) continue;
+    const std::int64_t plain = bag->table_batched ? 1 : static_cast<std::int64_t>(bag->tables.size());
+    calls = std::max(calls, is_tensorflow(framework) ? tensorflow_calls(*bag) : plain);
+    kernels = std::max(kernels, bag->kernels());
+  }
+  return {capped(calls), capped(kernels)};
 }
 
 }  // namespace distsim::workload

@@ -1,6 +1,7 @@
 // Embedding lookups of a placement as ops, one for every distinct set of shards.
 #pragma once
 
+#include <span>
 #include <vector>
 
 #include "sim/workload/layers/layer.hpp"
@@ -26,8 +27,7 @@ graph::Op replicated_embedding_op(const DlrmSpec& spec, const Placement& placeme
 graph::DType exchange_dtype(const DlrmSpec& spec, const Numerics& numerics);
 inline constexpr std::int64_t kIndexBytes = 8;
 
-/// What the host does for the lookups of the set with most tables.
-graph::Dispatch embedding_dispatch(const FrameworkSpec& framework, std::int64_t tables, graph::Pass pass);
-std::int64_t most_tables(const Placement& placement);
+/// What the host does for the lookups of the rank with most to launch.
+graph::Dispatch embedding_dispatch(const FrameworkSpec& framework, std::span<const graph::Op> ops);
 
 }  // namespace distsim::workload

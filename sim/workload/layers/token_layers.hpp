@@ -8,6 +8,12 @@
 
 namespace distsim::workload {
 
+/// How the gradient of a word embedding becomes a dense one: TensorFlow adds into zeroes, PyTorch sorts and sums.
+inline graph::SparseUpdate dense_table_update(const LayerContext& context) {
+  const bool tensorflow = context.framework->embedding.sparse_update == graph::SparseUpdate::sort_dedup;
+  return tensorflow ? graph::SparseUpdate::atomic : graph::SparseUpdate::fused;
+}
+
 class TokenStack {
  public:
   TokenStack(const LayerContext& context, bool dropout) : c_(context), dropout_(dropout) {}

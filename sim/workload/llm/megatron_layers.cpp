@@ -89,7 +89,7 @@ class SplitBuilder {
     lookup.batch = tokens_;
     lookup.output = stack_.dtype();
     lookup.optimizer = graph::EmbeddingOptimizer::none;
-    lookup.update = graph::SparseUpdate::sort_dedup;
+    lookup.update = dense_table_update(stack_.context());
     Layer& layer = stack_.push("embeddings");
     layer.forward.push_back({"embeddings.tokens", lookup, {1, 1}});
     lookup.pass = graph::Pass::backward;

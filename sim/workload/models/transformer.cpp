@@ -45,7 +45,7 @@ class Builder {
     lookup.batch = tokens_;
     lookup.output = dtype();
     lookup.optimizer = graph::EmbeddingOptimizer::none;
-    lookup.update = graph::SparseUpdate::sort_dedup;
+    lookup.update = dense_table_update(c_);
     Layer& layer = stack_.push("embeddings");
     const std::int64_t kinds = bert() ? 3 : 2;
     const auto calls = static_cast<std::uint16_t>(kinds);

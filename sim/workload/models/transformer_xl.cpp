@@ -53,7 +53,7 @@ class Builder {
     op.batch = projected() ? tokens_of(cluster) : tokens_;
     op.output = dtype();
     op.optimizer = graph::EmbeddingOptimizer::none;
-    op.update = graph::SparseUpdate::sort_dedup;
+    op.update = dense_table_update(stack_.context());
     Layer& layer = stack_.push(name);
     layer.forward.push_back({name, op, {3, 3}});
     op.pass = graph::Pass::backward;

@@ -26,15 +26,27 @@ std::int64_t column_pieces_for(std::int64_t bytes, std::int64_t limit, std::int6
   return std::min(pieces, most);
 }
 
-/// As the thresholds cut it. What does not fit otherwise is cut at once with balance memory, and as the planner goes
+std::int64_t weight_bytes(const DlrmSpec& spec, const ModelTable& t) {
+  return t.rows * t.dim * graph::size_of(spec.embedding_dtype);
+}
+
+/// Size of weights above which tables are cut by columns.
+std::int64_t column_limit(const Placement& placement, const DlrmSpec& spec, const std::vector<std::uint32_t>& sharded,
+                          const Planner& planner) {
+  if (spec.column_wise_above.value() > 0 || spec.balance == Balance::cost) return spec.column_wise_above.value();
+  std::vector<std::int64_t> sizes;
+  for (const std::uint32_t t : sharded) sizes.push_back(weight_bytes(spec, placement.tables[t]));
+  return column_limit_for(std::move(sizes), planner.ranks);
+}
+
+/// As the thresholds cut it. What does not fit otherwise is cut at once where memory is balanced, and as the planner goes
 /// with balance cost.
-PlannerTable planner_table(const DlrmSpec& spec, const ModelTable& t, const Planner& planner) {
+PlannerTable planner_table(const DlrmSpec& spec, const ModelTable& t, const Planner& planner, std::int64_t columns) {
   PlannerTable p{t.rows, t.dim, t.pooling_factor, table_bytes(spec, 1, t.dim), 1, 1};
   const std::int64_t bytes = table_bytes(spec, t.rows, t.dim), ranks = planner.ranks;
-  p.column_pieces = column_pieces_for(t.rows * t.dim * graph::size_of(spec.embedding_dtype),
-                                      spec.column_wise_above.value(), std::min(t.dim, ranks));
+  p.column_pieces = column_pieces_for(weight_bytes(spec, t), columns, std::min(t.dim, ranks));
   std::int64_t limit = spec.row_wise_above.value();
-  if (planner.balance == Balance::memory)
+  if (planner.balance != Balance::cost)
     limit = limit > 0 ? std::min(limit, planner.bytes_per_rank) : planner.bytes_per_rank;
   p.row_pieces = pieces_for(bytes / p.column_pieces, limit, std::min(t.rows, ranks / p.column_pieces));
   return p;
@@ -49,6 +61,23 @@ Shard shard_of(const Placement& placement, std::uint32_t table, const PlannerTab
     if (cut.row_pieces == 1) shard.kind = ShardKind::columns;
   }
   return shard;
+}
+
+/// Column slices of one table on one rank are looked up as one (sorted by table).
+std::vector<Shard> merged(std::vector<Shard> shards, const std::vector<ModelTable>& tables) {
+  std::sort(shards.begin(), shards.end(), [](const Shard& a, const Shard& b) { return a.table < b.table; });
+  std::vector<Shard> out;
+  for (const Shard& s : shards) {
+    const bool joins = !out.empty() && out.back().table == s.table && out.back().kind == ShardKind::columns &&
+                       s.kind == ShardKind::columns;
+    if (!joins) {
+      out.push_back(s);
+      continue;
+    }
+    out.back().dim += s.dim;
+    if (out.back().dim == tables[s.table].dim) out.back().kind = ShardKind::whole;
+  }
+  return out;
 }
 
 /// The rows of a node's shard that its GPU `gpu` of `gpus` holds.
@@ -110,7 +139,8 @@ Result<void> place_by_planner(Placement& placement, const DlrmSpec& spec, const 
   const std::uint32_t gpus = budget.whole_nodes ? budget.ranks / budget.nodes : 1;
   const Planner planner = planner_for(spec, budget, gpus, placement.replicated_bytes);
   std::vector<PlannerTable> tables;
-  for (const std::uint32_t t : sharded) tables.push_back(planner_table(spec, placement.tables[t], planner));
+  const std::int64_t columns = column_limit(placement, spec, sharded, planner);
+  for (const std::uint32_t t : sharded) tables.push_back(planner_table(spec, placement.tables[t], planner, columns));
   const auto plan = can_fit(planner, tables) ? planner.plan(std::move(tables)) : std::nullopt;
   if (!plan) return does_not_fit(placement, spec, budget);
   std::map<std::uint32_t, std::vector<Shard>> shards;
@@ -120,8 +150,7 @@ Result<void> place_by_planner(Placement& placement, const DlrmSpec& spec, const 
       if (const Shard share = share_of(shard, g, gpus); share.rows > 0) shards[s.rank * gpus + g].push_back(share);
     }
   }
-  for (auto& [rank, list] : shards)
-    std::sort(list.begin(), list.end(), [](const Shard& a, const Shard& b) { return a.table < b.table; });
+  for (auto& [rank, list] : shards) list = merged(std::move(list), placement.tables);
   collect(placement, spec, budget.ranks, shards);
   return {};
 }

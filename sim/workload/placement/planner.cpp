@@ -20,7 +20,7 @@ int attempts_for(std::size_t tables) {
 
 struct RankLoad {
   double load = 0;
-  std::int64_t bytes_first = 0;  // breaks ties: bytes with Balance::memory, 0 with Balance::cost
+  std::int64_t bytes_first = 0;  // breaks ties: bytes, or 0 with Balance::cost
   std::uint32_t turn = 0;        // and then the order in which ranks are filled
   std::int64_t bytes = 0;
   bool operator>(const RankLoad& o) const {
@@ -34,7 +34,7 @@ class Ranks {
  public:
   explicit Ranks(const Planner& p)
       : limit_(p.bytes_per_rank),
-        by_bytes_(p.balance == Balance::memory),
+        by_bytes_(p.balance != Balance::cost),
         per_node_(!by_bytes_ && p.ranks_per_node > 0 && p.ranks % p.ranks_per_node == 0 ? p.ranks_per_node : p.ranks),
         nodes_(p.ranks / per_node_),
         last_table_(p.ranks, kNoTable) {
@@ -120,6 +120,14 @@ bool worth_cutting(const Planner& planner, const std::vector<PlannerTable>& tabl
   return total / planner.ranks < fullest && 2 * largest >= fullest;
 }
 
+std::vector<PlannerSlice> slices_in_order(const std::vector<PlannerTable>& tables) {
+  std::vector<PlannerSlice> slices;
+  for (std::uint32_t t = 0; t < tables.size(); ++t) {
+    for (std::int64_t piece = 0; piece < tables[t].pieces(); ++piece) slices.push_back({t, piece, 0});
+  }
+  return slices;
+}
+
 /// The largest first, of equal ones the later table first.
 std::vector<PlannerSlice> largest_slice_first(const std::vector<PlannerTable>& tables) {
   std::vector<PlannerSlice> slices;
@@ -132,8 +140,9 @@ std::vector<PlannerSlice> largest_slice_first(const std::vector<PlannerTable>& t
 }
 
 std::optional<Plan> plan_by_memory(const Planner& planner, std::vector<PlannerTable> tables) {
+  const bool deals = planner.balance != Balance::memory_optimized;
   const auto attempt = [&] {
-    auto dealt = planner.deal(tables);
+    auto dealt = deals ? planner.deal(tables) : std::nullopt;
     return dealt ? std::move(dealt) : planner.place(tables);
   };
   auto plan = attempt();
@@ -144,25 +153,39 @@ std::optional<Plan> plan_by_memory(const Planner& planner, std::vector<PlannerTa
 }  // namespace
 
 double Planner::load_of(const PlannerTable& t) const {
-  if (balance == Balance::memory) return static_cast<double>(slice_bytes(t, 0));
+  if (balance != Balance::cost) return static_cast<double>(slice_bytes(t, 0));
   return (t.ids / static_cast<double>(t.row_pieces) + exchange_ids) * static_cast<double>(t.dim) /
          static_cast<double>(t.column_pieces);
 }
 
 std::optional<Plan> Planner::deal(const std::vector<PlannerTable>& tables) const {
-  Plan plan{tables, largest_slice_first(tables), 0};
+  const bool in_turn = balance == Balance::basic;
+  Plan plan{tables, in_turn ? slices_in_order(tables) : largest_slice_first(tables), 0};
   std::vector<std::int64_t> held(ranks, 0);
-  std::vector<std::uint32_t> last_table(ranks, kNoTable);
   for (std::size_t i = 0; i < plan.slices.size(); ++i) {
     PlannerSlice& slice = plan.slices[i];
     const auto position = static_cast<std::uint32_t>(i % ranks);
-    slice.rank = i / ranks % 2 == 0 ? position : ranks - 1 - position;
+    slice.rank = in_turn || i / ranks % 2 == 0 ? position : ranks - 1 - position;
     held[slice.rank] += slice_bytes(tables[slice.table], slice.piece);
-    if (held[slice.rank] > bytes_per_rank || last_table[slice.rank] == slice.table) return {};
-    last_table[slice.rank] = slice.table;
+    if (held[slice.rank] > bytes_per_rank) return {};
     plan.fullest = std::max(plan.fullest, static_cast<double>(held[slice.rank]));
   }
   return plan;
+}
+
+std::int64_t column_limit_for(std::vector<std::int64_t> sizes, std::uint32_t ranks) {
+  std::int64_t limit = 0;
+  std::make_heap(sizes.begin(), sizes.end());
+  while (!sizes.empty() && sizes.size() < ranks && sizes.front() > 1) {
+    std::pop_heap(sizes.begin(), sizes.end());
+    limit = sizes.back() - 1;
+    sizes.back() /= 2;
+    const std::int64_t half = sizes.back();
+    std::push_heap(sizes.begin(), sizes.end());
+    sizes.push_back(half);
+    std::push_heap(sizes.begin(), sizes.end());
+  }
+  return limit;
 }
 
 std::optional<Plan> Planner::place(const std::vector<PlannerTable>& tables, std::uint32_t* misfit) const {
@@ -183,7 +206,7 @@ std::optional<Plan> Planner::place(const std::vector<PlannerTable>& tables, std:
 }
 
 std::optional<Plan> Planner::plan(std::vector<PlannerTable> tables) const {
-  if (balance == Balance::memory) return plan_by_memory(*this, std::move(tables));
+  if (balance != Balance::cost) return plan_by_memory(*this, std::move(tables));
   std::optional<Plan> best;
   for (int attempt = attempts_for(tables.size()); attempt > 0; --attempt) {
     std::uint32_t misfit = 0;

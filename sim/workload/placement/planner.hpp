@@ -41,8 +41,9 @@ struct Plan {
   double fullest = 0;  ///< load of the most loaded rank
 };
 
-/// What is balanced over the ranks: lookups and exchange, or bytes.
-enum class Balance : std::uint8_t { cost, memory };
+/// What is balanced over the ranks: lookups and exchange; or bytes or their number, by the strategies of these names of
+/// NVIDIA's distributed-embeddings (dist_model_parallel.py, DistEmbeddingStrategy).
+enum class Balance : std::uint8_t { cost, basic, memory_balanced, memory_optimized };
 
 struct Planner {
   std::uint32_t ranks = 1;
@@ -55,21 +56,27 @@ struct Planner {
   /// Load of one slice: its cost (rule 1), or its bytes.
   double load_of(const PlannerTable& table) const;
 
-  /// Balance::memory, after the strategy memory_balanced of NVIDIA's distributed-embeddings: slices sorted by bytes are
-  /// dealt to the ranks back and forth (0 .. n-1, n-1 .. 0, ...), so that ranks get as many slices as each other and
-  /// tables of similar size fall on different ranks. Nothing where a rank would overflow or hold two slices of one
-  /// table.
+  /// basic: slices are dealt to the ranks in turn, in the order of the model. memory_balanced: sorted by bytes, they are
+  /// dealt back and forth (0 .. n-1, n-1 .. 0, ...), so that ranks get as many slices as each other and tables of similar
+  /// size fall on different ranks; where the turn at an end brings a rank two slices of one table, they are one. Nothing
+  /// where a rank would overflow.
   std::optional<Plan> deal(const std::vector<PlannerTable>& tables) const;
 
-  /// The largest load first, each slice on the least loaded rank that has room and no slice of the same table. Equal
-  /// loads: with Balance::cost the later table first and ranks by turns of the nodes; with Balance::memory the lower
-  /// table and rank first. Nothing where some slice finds no rank; `misfit`, if asked for, is then its table.
+  /// The largest load first, each slice on the least loaded rank that has room and no slice of the same table: by bytes
+  /// that is the strategy memory_optimized. Equal loads: with Balance::cost the later table first and ranks by turns of
+  /// the nodes; else the lower table and rank first. Nothing where some slice finds no rank; `misfit`, if asked for, is
+  /// then its table.
   std::optional<Plan> place(const std::vector<PlannerTable>& tables, std::uint32_t* misfit = nullptr) const;
 
-  /// Balance::cost: rules 1-4. Balance::memory: dealt or placed; while that does not fit, the tables with the largest
-  /// slices are halved by rows. Nothing where no cut fits. Deterministic.
+  /// Balance::cost: rules 1-4. Else dealt as the strategy says, or placed where that does not fit (distributed-embeddings
+  /// would run out of memory); while that does not fit either, the tables with the largest slices are halved by rows.
+  /// Nothing where no cut fits. Deterministic.
   std::optional<Plan> plan(std::vector<PlannerTable> tables) const;
 };
+
+/// distributed-embeddings' column_slice_threshold where there are fewer tables than ranks and none is given: the largest
+/// size is halved until every rank has one. 0 where there are enough. Of `sizes`, in their unit.
+std::int64_t column_limit_for(std::vector<std::int64_t> sizes, std::uint32_t ranks);
 
 /// Elements of piece `piece` when `extent` is split into `pieces`: the first ones get one more.
 inline std::int64_t piece_of(std::int64_t extent, std::int64_t pieces, std::int64_t piece) {

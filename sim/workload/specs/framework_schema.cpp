@@ -128,6 +128,10 @@ Schema<Gradients> gradient_schema() {
              "ddp_buckets: the first bucket closes at this size.");
   s.optional("fusion_cycle", &Gradients::fusion_cycle, {1e-6, 1},
              "fusion_buffer: gradients that become ready within this time are reduced together.");
+  s.choice(
+      "all_reduce", &Gradients::all_reduce,
+      {{"nccl", GradientReduction::nccl}, {"one_shot", GradientReduction::one_shot}},
+      "Who sums them: NCCL; or one kernel of the framework over NVSwitch, across nodes with SHARP and GPUDirect (HugeCTR), NCCL where the cluster has not all of these. collectives.all_reduce overrides it.");
   s.optional("overlap", &Gradients::overlap, "The all-reduce starts while the backward pass still runs.");
   s.optional("half_precision", &Gradients::half_precision, "Mixed precision sends gradients in 16 bits.");
   s.optional("separate_stream", &Gradients::separate_stream,
@@ -139,11 +143,13 @@ Schema<Embedding> embedding_schema() {
   Schema<Embedding> s("embedding", "Recommenders: embedding tables, their exchange and what overlaps with it.");
   s.optional("table_batched", &Embedding::table_batched,
              "All tables of a rank are looked up in one kernel; otherwise one kernel per table.");
-  s.choice("sparse_update", &Embedding::sparse_update,
-           {{"fused", graph::SparseUpdate::fused},
-            {"sort_dedup", graph::SparseUpdate::sort_dedup},
-            {"atomic", graph::SparseUpdate::atomic}},
-           "How embedding gradients are applied to the tables.");
+  s.choice(
+      "sparse_update", &Embedding::sparse_update,
+      {{"fused", graph::SparseUpdate::fused},
+       {"sort_dedup", graph::SparseUpdate::sort_dedup},
+       {"atomic", graph::SparseUpdate::atomic},
+       {"block_per_row", graph::SparseUpdate::block_per_row}},
+      "Kernels that apply embedding gradients. fused: sorted by row, summed and updated by one kernel (FBGEMM); sort_dedup: TensorFlow's unique, unsorted_segment_sum and sparse optimizer; atomic: each gradient is added to its row; block_per_row: sorted by row, a thread block sums and updates each distinct row (HugeCTR's hash tables).");
   s.optional("fused_interaction", &Embedding::fused_interaction, "DLRM's dot interaction is one kernel.");
   s.optional(
       "hybrid", &Embedding::hybrid,

@@ -13,6 +13,7 @@
 namespace distsim::workload {
 
 enum class GradientSync : std::uint8_t { ddp_buckets, fusion_buffer, one_shot, per_tensor };
+enum class GradientReduction : std::uint8_t { nccl, one_shot };
 enum class ConvLayout : std::uint8_t { model, nchw_in_32_bit, nchw };
 enum class AttentionKernels : std::uint8_t { unfused, fused_softmax, flash };
 enum class EmbeddingExchange : std::uint8_t { nccl, hierarchical, rdma };
@@ -47,6 +48,7 @@ struct FrameworkSpec {
     bool overlap = true;
     bool half_precision = true;
     bool separate_stream = false;
+    GradientReduction all_reduce = GradientReduction::nccl;
   };
   struct Embedding {
     bool table_batched = true;
