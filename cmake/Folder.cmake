@@ -3,8 +3,9 @@
 #   A static library distsim_NAME of all .cpp files of the folder and its subfolders. Its headers are reached as "<folder>/x.hpp" through an
 #   include directory that holds nothing else, so that a file can only include what its target SEES: an include upwards does not build.
 #   What each folder sees is written to <build>/floors.txt, which tests/structure_test.py reads.
-#   With the tests comes distsim_NAME_sanitized, which only the target `sanitized` builds. There many files are compiled as one, which takes
-#   a third of the time; so names in the anonymous namespaces of a folder differ, except in the subfolders that are kept APART.
+#   With the tests comes distsim_NAME_sanitized, which only the target `sanitized` builds. There, and with DISTSIM_UNITY, ten files are
+#   compiled as one, which takes a third of the time; so names in the anonymous namespaces of a folder differ, except in the subfolders that
+#   are kept APART.
 function(distsim_folder NAME)
   cmake_parse_arguments(ARG "" "PATH;PROTO" "SEES;EXCEPT;LINK;DEFINE;APART" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${ARG_PATH}/*.cpp)
@@ -35,17 +36,19 @@ function(distsim_folder NAME)
     set_source_files_properties(${generated} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
   endif()
 
+  foreach(apart_folder ${ARG_APART})
+    set(apart ${sources})
+    list(FILTER apart INCLUDE REGEX "^${PROJECT_SOURCE_DIR}/${ARG_PATH}/${apart_folder}/")
+    set_source_files_properties(${apart} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+  endforeach()
+
   add_library(distsim_${NAME} STATIC ${sources})
   target_compile_options(distsim_${NAME} PRIVATE ${DISTSIM_HARDENING})
+  set_target_properties(distsim_${NAME} PROPERTIES UNITY_BUILD ${DISTSIM_UNITY} UNITY_BUILD_BATCH_SIZE 10)
   set(copies "_")
   if(DISTSIM_TESTS)
     add_library(distsim_${NAME}_sanitized OBJECT EXCLUDE_FROM_ALL ${sources})
     set_target_properties(distsim_${NAME}_sanitized PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 10)
-    foreach(apart_folder ${ARG_APART})
-      set(apart ${sources})
-      list(FILTER apart INCLUDE REGEX "^${PROJECT_SOURCE_DIR}/${ARG_PATH}/${apart_folder}/")
-      set_source_files_properties(${apart} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
-    endforeach()
     target_compile_options(distsim_${NAME}_sanitized PRIVATE -O1 ${DISTSIM_SANITIZERS})
     target_compile_definitions(distsim_${NAME}_sanitized PRIVATE _GLIBCXX_ASSERTIONS)
     list(APPEND copies "_sanitized")

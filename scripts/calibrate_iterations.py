@@ -12,9 +12,9 @@ that a parameter leaves its prior as far as several systems agree.
 Parameters act on what bounds a kernel (matrix units; memory and plain lanes) or on the host, and belong to frameworks and device families, never to cases,
 models or systems. Everything else is a mechanism with a source and is not fitted here.
 
-Cross-validation holds out whole systems one at a time, and whole series in 6 groups; series that share a configuration are in the same group. Each fold
-starts from the priors, in the linear model around the priors, and corrects that by a real run; the errors on the held-out cases come from real
-runs. Rows of EXPERIMENT_FITTED have constants of their experiment that were fitted to them, those of NOT_MODELLED a cause that no parameter
+Cross-validation holds out whole systems one at a time, model families one at a time, generations of GPUs one at a time, and whole series in 6 groups; series
+that share a configuration are in the same group. Each fold starts from the priors, in the linear model around the priors, and corrects that by a real run;
+the errors on the held-out cases come from real runs. Rows of EXPERIMENT_FITTED have constants of their experiment that were fitted to them, those of NOT_MODELLED a cause that no parameter
 describes: they are predicted and counted, and take no part in the fit.
 """
 import argparse
@@ -47,7 +47,12 @@ PARAMETERS = [
 ]
 ROW_ERROR, GROUP_ERROR = 0.10, 0.10  # relative; that of a row, and what the rows of one model, framework and system share
 MOST_OF_ONE = 6  # rows that all of one framework on one system weigh together
+INSIDE = 0.8  # share of the measured times that [low, high] is meant to hold
+OTHERS = 12  # rows that all other frameworks weigh together where the width of one is found
+NO_TWO_ALIKE = 0.05  # no two machines are closer than that
 EXPERIMENT_FITTED = ("torchrec_",)  # models, by the beginning of their name
+
+KINDS = ("system", "family", "generation", "series")  # what cross-validation holds out
 
 # Rows whose pace is set by what no mechanism here describes (docs/validation.md, known weaknesses): no factor of kernels may make up for it.
 NOT_MODELLED = (
@@ -332,6 +337,10 @@ def series_groups(rows):
 def folds_of(rows, kind):
     if kind == "system":
         return [r["system_id"] for r in rows]
+    if kind == "family":
+        return [family_of_model(r["model_id"]) for r in rows]
+    if kind == "generation":
+        return [str(family_of_device(device_of_system(r["system_id"]))) for r in rows]
     groups = series_groups(rows)
     order = {g: i % 6 for i, g in enumerate(sorted(set(groups)))}
     return [order[g] for g in groups]
@@ -353,22 +362,51 @@ def evidence(rows, owners, of):
     return f"{{rows: {len(mine)}, systems: {len({r['system_id'] for r in mine})}}}"
 
 
-def uncertainties(rows, predicted, measured, profiles):
-    """Half-widths u for which [low, high] = hypot(u, range of the costs) holds 80 % of the errors on systems held out: a framework's own where it has 20 cases
-    on several systems, else that of all, or its own if larger. `rows` carry low_ms and high_ms from the costs only."""
-    error = predicted / measured - 1
-    costs = np.array([1 - float(r["low_ms"]) / float(r["predicted_ms"]) if e > 0 else float(r["high_ms"]) / float(r["predicted_ms"]) - 1
-                      for r, e in zip(rows, error)])
-    off = np.abs(measured / predicted - 1)
-    needed = np.sqrt(np.maximum(0, off**2 - costs**2))
-    everyone = float(np.quantile(needed, 0.8))
-    out = {}
-    for f in profiles.frameworks:
-        mine = [i for i, r in enumerate(rows) if r["framework"] == f]
-        own = float(np.quantile(needed[mine], 0.8)) if mine else 0
-        known = len(mine) >= 20 and len({rows[i]["system_id"] for i in mine}) > 1
-        out[f] = max(0.03, own if known else max(own, everyone))  # no two machines are closer than that
+def weighted_quantile(values, weights, share):
+    order = np.argsort(values)
+    reached = np.cumsum(weights[order])
+    return float(values[order][np.searchsorted(reached, share * reached[-1])])
+
+
+def widths_needed(rows, predicted, measured):
+    """Half-width u of each row with which the end of [low, high] = hypot(u, range of the costs) lies on what was measured. `rows` carry low_ms and high_ms
+    from the costs only, of predictions with other factors: their relative widths count."""
+    costs = np.array([1 - float(r["low_ms"]) / float(r["predicted_ms"]) if m < p else float(r["high_ms"]) / float(r["predicted_ms"]) - 1
+                      for r, p, m in zip(rows, predicted, measured)])
+    return np.sqrt(np.maximum(0, (measured / predicted - 1) ** 2 - costs**2))
+
+
+def uncertainty_of(framework, rows, needed, taking_part):
+    """The half-width that holds INSIDE of the rows that take part: those of the framework by their weight, and those of all others, which together count as
+    OTHERS rows. A framework that no row knows has the width of all."""
+    weight = weights_of(rows) * taking_part
+    own = np.array([r["framework"] == framework for r in rows])
+    rest = weight * ~own
+    if rest.sum() > 0:
+        rest *= OTHERS / rest.sum()
+    return max(NO_TWO_ALIKE, weighted_quantile(needed, np.where(own, weight, rest), INSIDE))
+
+
+def inside(rows, needed, folds):
+    """Whether each row is within its range, the width of its framework found without its fold."""
+    out = np.zeros(len(rows), bool)
+    for fold in sorted(set(folds)):
+        mine = folds == fold
+        widths = {f: uncertainty_of(f, rows, needed, ~mine) for f in {r["framework"] for r, m in zip(rows, mine) if m}}
+        out[mine] = [needed[i] <= widths[rows[i]["framework"]] for i in np.flatnonzero(mine)]
     return out
+
+
+def range_table(rows, results, measured, costs_of):
+    """Markdown: share of the measured times in the range, by family, with systems and with families held out."""
+    families = np.array([family_of_model(r["model_id"]) for r in rows])
+    held = {}
+    for kind in ("system", "family"):
+        held[kind] = inside(rows, widths_needed(costs_of, results[kind], measured), np.array(folds_of(rows, kind)))
+    out = ["| family | cases | systems held out | families held out |", "|---|---|---|---|"]
+    for name, mine in [("all", np.full(len(rows), True))] + [(f, families == f) for f in sorted(set(families))]:
+        out.append(f"| {name} | {mine.sum()} | " + " | ".join(f"{100 * held[kind][mine].mean():.0f} %" for kind in ("system", "family")) + " |")
+    return "\n".join(out) + "\n"
 
 
 def markdown_table(title, lines):
@@ -400,6 +438,8 @@ to a case, a model or a system.
 ## Absolute error of the predicted iteration
 
 - **System held out**: each system is predicted by a fit that has seen no case of it. This is the closest to what to expect on a cluster of your own.
+- **Family held out**: each model family by a fit on all others. This is the closest to what to expect of a model of your own.
+- **Generation held out**: V100, A100 and H100 or H200 in turn: what to expect on a new generation of GPUs.
 - **Series held out**: six groups of whole series, each predicted by a fit on the others. Other series of the same system remain in the fit.
 - **Without any fit**: every factor at 1, mechanisms and data sheets alone.
 - **Fitted on all cases**: the error of the shipped parameters on the cases that they were fitted to.
@@ -411,6 +451,12 @@ Only these parameters are held out. The mechanisms of the model were chosen with
 worse.
 
 {tables}
+## Inside the range
+
+Share of the measured times within [low, high], which is meant to be 80 %. The half-width of a framework's own range is found without the system, or the
+family, that it is judged on; so are the fitted factors.
+
+{ranges}
 The picture, and the table by family, system and number of nodes as `distsim validate` prints it with the fitted values, are in
 [validation.md](validation.md).
 
@@ -475,19 +521,26 @@ def main():
     print_table("without any fit", prior_table, sys.stdout)
     print_table("fitted on all cases", table(rows, np.exp(base[known]), measured[known]), sys.stdout)
     results = {}
-    for kind in ("system", "series"):
+    for kind in KINDS:
         results[kind] = cross_validate(fit, kind)[known]
         print_table(f"{kind} held out", table(rows, results[kind], measured[known]), sys.stdout)
     print_families("system held out", rows, results["system"], measured[known], sys.stdout)
     final = [r for r, k in zip(runner.rows(x), known) if k]
-    widths = uncertainties(final, results["system"], measured[known], profiles)
+    needed = widths_needed(final, results["system"], measured[known])
+    widths = {f: uncertainty_of(f, rows, needed, np.full(len(rows), True)) for f in profiles.frameworks}
     for f, w in widths.items():
         print(f"{f:<28} uncertainty {w:.3f}")
+    stranger = widths_needed(final, results["generation"], measured[known])
+    usual, new = (weighted_quantile(n, weights_of(rows), INSIDE) for n in (needed, stranger))
+    print(f"width that holds {INSIDE:.0%}: {usual:.3f} with systems held out, {new:.3f} with generations held out")
+    ranges = range_table(rows, results, measured[known], final)
+    print("\n" + ranges)
     if args.write:
-        tables = [markdown_table(f"{kind.capitalize()} held out", table(rows, results[kind], measured[known])) for kind in ("system", "series")]
+        tables = [markdown_table(f"{kind.capitalize()} held out", table(rows, results[kind], measured[known])) for kind in KINDS]
         tables += [markdown_table("Without any fit", prior_table)]
         tables += [markdown_table("Fitted on all cases", table(rows, np.exp(base[known]), measured[known]))]
-        (ROOT / "docs/calibration.md").write_text(DOCUMENT.format(count=len(rows), parameters=parameter_table(profiles, x, widths), tables="\n".join(tables)))
+        text = DOCUMENT.format(count=len(rows), parameters=parameter_table(profiles, x, widths), tables="\n".join(tables), ranges=ranges)
+        (ROOT / "docs/calibration.md").write_text(text)
         profiles.write(x, ROOT / "configs")
         write_rest(rows, widths, profiles)
 

@@ -67,7 +67,9 @@ build() {
   folder=build
   mkdir -p "$folder"
   log="$folder/build.log"
-  if ! cmake --preset "$preset" >"$log" 2>&1; then
+  unity=
+  [ -e "$folder/CMakeCache.txt" ] || unity=-DDISTSIM_UNITY=ON  # a first build compiles everything; who changes files keeps his choice
+  if ! cmake --preset "$preset" $unity >"$log" 2>&1; then
     tail -n 30 "$log" >&2; say "configuration failed (full log: $log)"; return 1
   fi
   sed -n 's/^-- \(.*\(not built\|built without\|not run\).*\)/distsim: \1/p' "$log" >&2

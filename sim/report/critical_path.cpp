@@ -94,27 +94,56 @@ std::vector<CriticalStep> describe_path(const Played& p, const std::vector<PathS
   return out;
 }
 
-std::vector<UncertainTerm> terms_of_path(const Played& p, const std::vector<PathStep>& path) {
-  struct Sums {
-    double time = 0, below = 0, above = 0;
-  };
-  std::map<std::pair<std::string_view, graph::Basis>, Sums> classes;
-  for (const PathStep& s : path) {
-    const double time = static_cast<double>(s.end - s.begin);
-    const graph::Cost* cost = cost_of(p, s.step, s.rank);
-    Sums& sums = classes[{kind_of_step(p, s.step, s.rank), basis_of(p, s)}];
-    sums.time += time;
+namespace {
+
+/// Half-widths of one class of costs: ops of equal cost are one shape, wrong together.
+class ClassRange {
+ public:
+  void add(double time, const graph::Cost* cost) {
+    time_ += time;
     const double mean = cost ? static_cast<double>(cost->mean.ps()) : 0;
-    if (cost && mean <= 0) continue;  // only gaps
-    sums.below += time * (cost ? static_cast<double>((cost->mean - cost->low).ps()) / mean : kHostSpread);
-    sums.above += time * (cost ? static_cast<double>((cost->high - cost->mean).ps()) / mean : kHostSpread);
+    if (cost && mean <= 0) return;  // only gaps
+    Widths& shape = of_shape_[cost ? cost->mean.ps() : 0];
+    shape.below += time * (cost ? static_cast<double>((cost->mean - cost->low).ps()) / mean : kHostSpread);
+    shape.above += time * (cost ? static_cast<double>((cost->high - cost->mean).ps()) / mean : kHostSpread);
   }
-  const auto duration = [](double ps) { return Duration::picoseconds(std::llround(std::min(ps, 4e18))); };
+
+  UncertainTerm term(std::string_view kind, graph::Basis basis) const {
+    Widths sum, squares;
+    for (const auto& [mean, w] : of_shape_) {
+      sum.below += w.below;
+      sum.above += w.above;
+      squares.below += w.below * w.below;
+      squares.above += w.above * w.above;
+    }
+    return {std::string(kind), basis, duration(time_), combined(sum.below, squares.below),
+            combined(sum.above, squares.above)};
+  }
+
+ private:
+  struct Widths {
+    double below = 0, above = 0;
+  };
+
+  static Duration duration(double ps) { return Duration::picoseconds(std::llround(std::min(ps, 4e18))); }
+  static Duration combined(double sum, double squares) {
+    return duration(std::sqrt(kSharedError * sum * sum + (1 - kSharedError) * squares));
+  }
+
+  double time_ = 0;
+  std::map<std::int64_t, Widths> of_shape_;  ///< by the cost's mean
+};
+
+}  // namespace
+
+std::vector<UncertainTerm> terms_of_path(const Played& p, const std::vector<PathStep>& path) {
+  std::map<std::pair<std::string_view, graph::Basis>, ClassRange> classes;
+  for (const PathStep& s : path)
+    classes[{kind_of_step(p, s.step, s.rank), basis_of(p, s)}].add(static_cast<double>(s.end - s.begin),
+                                                                   cost_of(p, s.step, s.rank));
   std::vector<UncertainTerm> terms;
-  for (const auto& [key, sums] : classes) {
-    terms.push_back(
-        {std::string(key.first), key.second, duration(sums.time), duration(sums.below), duration(sums.above)});
-  }
+  terms.reserve(classes.size());
+  for (const auto& [key, range] : classes) terms.push_back(range.term(key.first, key.second));
   std::ranges::stable_sort(terms, [](const UncertainTerm& a, const UncertainTerm& b) { return a.time > b.time; });
   return terms;
 }

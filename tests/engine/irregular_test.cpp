@@ -3,6 +3,7 @@
 
 #include "irregular_oracle.hpp"
 #include "programs.hpp"
+#include "sanitizers.hpp"
 #include "sim/engine/rows/row_evaluator.hpp"
 
 namespace distsim::engine {
@@ -141,7 +142,7 @@ IrregularProgram random_irregular(Random& random) {
 TEST(IrregularOracle, AgreesOnRandomProgramsAndNamesTrueCycles) {
   Random random(21);
   int deadlocks = 0;
-  constexpr int kPrograms = 40'000;
+  const int kPrograms = test::samples(40'000);
   for (int i = 0; i < kPrograms; ++i) {
     SCOPED_TRACE("program " + std::to_string(i));
     const IrregularProgram p = random_irregular(random);

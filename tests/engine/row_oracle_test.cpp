@@ -4,13 +4,14 @@
 
 #include "oracle.hpp"
 #include "programs.hpp"
+#include "sanitizers.hpp"
 #include "sim/engine/rows/row_evaluator.hpp"
 #include "sim/engine/timeline/verify.hpp"
 
 namespace distsim::engine {
 namespace {
 
-constexpr int kPrograms = 20'000;
+const int kPrograms = test::samples(20'000);
 
 ::testing::AssertionResult same(const Row& row, const std::vector<std::int64_t>& expected, const char* what,
                                 std::uint32_t step) {

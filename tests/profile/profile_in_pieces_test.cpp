@@ -10,6 +10,7 @@
 #include <tuple>
 
 #include "peak_memory.hpp"
+#include "sanitizers.hpp"
 #include "sim/report/profile/profile_report.hpp"
 #include "test_data.hpp"
 #include "trace_samples.hpp"

@@ -222,25 +222,37 @@ TEST(Analyse, AnUnevenExchangeHasTheSizeOfItsBusiestEnd) {
   }
 }
 
-/// Two gemms of one basis are off together (10 + 20), the collective and the host for themselves: below = sqrt(30^2 +
-/// 8^2 + 5^2), above twice that but for the host's 5.
+/// Two gemms of one basis are partly off together (10 and 20 ns, each for itself as well), the collective and the host
+/// for themselves (8 and 5 ns); above twice that but for the host's.
 TEST(Analyse, ErrorsOfOneModelAddUpThoseOfSeveralDoNot) {
   JobBuilder b(2);
   b.cost(0.1, 0.2, graph::Basis::analytic);
-  b.launch(20);
-  const TaskId a = b.compute("a", 100);
+  b.launch(20'000);
+  const TaskId a = b.compute("a", 100'000);
   b.launch(0);
-  const TaskId c = b.compute("c", 200, {a});
+  const TaskId c = b.compute("c", 200'000, {a});
   b.cost(0.1, 0.2, graph::Basis::interpolated);
-  b.collective("r", 80, 10, {c});
+  b.collective("r", 80'000, 10, {c});
   const Report r = b.play(1).report();
-  EXPECT_EQ(r.iteration, ps(400));
-  EXPECT_EQ(r.iteration - r.low, ps(std::llround(std::sqrt(30. * 30 + 8. * 8 + 5. * 5))));
-  EXPECT_EQ(r.high - r.iteration, ps(std::llround(std::sqrt(60. * 60 + 16. * 16 + 5. * 5))));
+  EXPECT_EQ(r.iteration, ps(400'000));
+  const double gemms = kSharedError * 30e3 * 30e3 + (1 - kSharedError) * (10e3 * 10e3 + 20e3 * 20e3);
+  EXPECT_NEAR((r.iteration - r.low).ps(), std::sqrt(gemms + 8e3 * 8e3 + 5e3 * 5e3), 1);
+  EXPECT_NEAR((r.high - r.iteration).ps(), std::sqrt(4 * gemms + 16e3 * 16e3 + 5e3 * 5e3), 1);
   ASSERT_EQ(r.bases.size(), 2u);
   EXPECT_EQ(r.bases[0].basis, graph::Basis::analytic);
   EXPECT_DOUBLE_EQ(r.bases[0].share, 0.8);
   EXPECT_DOUBLE_EQ(r.bases[1].share, 0.2);
+}
+
+/// Gemms of equal cost are one shape: four of 100 are off like one of 400.
+TEST(Analyse, EqualShapesAreOffTogether) {
+  JobBuilder b(1);
+  b.cost(0.1, 0.2, graph::Basis::learned);
+  for (int i = 0; i < 4; ++i) b.compute("layer", 100);
+  const Report r = b.play(1).report();
+  EXPECT_EQ(r.iteration, ps(400));
+  EXPECT_EQ(r.low, ps(360));
+  EXPECT_EQ(r.high, ps(480));
 }
 
 /// 1 us for 1000 samples and 2 Mflop on 2 GPUs of 4 TFLOP/s: 1e9 samples/s; 1 TFLOP/s a GPU; MFU 1/4.

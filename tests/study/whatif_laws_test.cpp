@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "base/random.hpp"
-#include "peak_memory.hpp"
+#include "sanitizers.hpp"
 #include "sim/pipeline/pipeline.hpp"
 #include "sim/study/sensitivity/resources.hpp"
 #include "sim/study/workers.hpp"
