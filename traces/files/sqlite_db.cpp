@@ -4,7 +4,6 @@
 
 #include <cstring>
 
-#include "base/file.hpp"
 #include "base/text/printable.hpp"
 
 namespace distsim::traces {
@@ -71,7 +70,6 @@ Result<SqliteDb> SqliteDb::open(const std::string& path) {
   const int code = sqlite3_open_v2(path.c_str(), &raw, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, nullptr);
   std::unique_ptr<sqlite3, Close> db(raw);
   if (code != SQLITE_OK) return Error{"cannot be opened as SQLite", path, ""};
-  note_input(path);
   return checked(std::move(db), path);
 }
 

@@ -156,9 +156,10 @@ void Reader::add(const dom::element& json) {
 /// cycles cannot be.
 void Reader::place() {
   std::ranges::stable_sort(nodes_, {}, &Node::id);
-  const auto repeated = std::ranges::unique(nodes_, {}, &Node::id);
-  twice_ = repeated.size();
-  nodes_.erase(repeated.begin(), repeated.end());
+  const auto repeated =
+      std::unique(nodes_.begin(), nodes_.end(), [](const Node& a, const Node& b) { return a.id == b.id; });
+  twice_ = static_cast<std::size_t>(nodes_.end() - repeated);
+  nodes_.erase(repeated, nodes_.end());
   std::unordered_map<std::uint64_t, std::size_t> places;
   for (std::size_t i = 0; i < nodes_.size(); ++i) places.emplace(nodes_[i].id, i);
   std::vector<std::size_t> last(nodes_.size());

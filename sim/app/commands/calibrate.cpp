@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 
 #include "base/file.hpp"
 #include "base/output.hpp"
+#include "base/system/open_input.hpp"
 #include "opmodels/learned/training_rows.hpp"
 #include "opmodels/measured/op_calibration.hpp"
 #include "sim/app/commands.hpp"
@@ -33,17 +33,15 @@ Result<opmodels::LearnedKernel> parse_kernel(const std::string& name) {
 Result<void> write_training_rows(const TrainingFlags& f) {
   TRY_ASSIGN(const opmodels::LearnedKernel kernel, parse_kernel(f.kernel));
   TRY(check_outputs({{"--csv", f.csv}}));
-  std::ifstream in(f.input, std::ios::binary);
-  note_input(f.input);
-  if (!in) return Error{"cannot be opened for reading", f.input, ""};
+  TRY_ASSIGN(const auto in, open_input_stream(f.input));
   pipeline::DeviceModels devices;
   opmodels::TrainingCount count;
   TRY(write_stream_atomically(f.csv, [&](std::ostream& out) -> Result<void> {
     TRY_ASSIGN(count,
-               opmodels::training_rows(in, f.input, out, kernel, [&](std::string_view gpu) { return devices(gpu); }));
+               opmodels::training_rows(*in, f.input, out, kernel, [&](std::string_view gpu) { return devices(gpu); }));
     return {};
   }));
-  std::fprintf(stderr, "distsim: %zu of %zu rows kept\n", count.kept, count.rows);
+  remark(fmt::format("{} of {} rows kept", count.kept, count.rows));
   return {};
 }
 
@@ -95,33 +93,26 @@ Result<void> write_table(const CalibrateFlags& f) {
   }
   const std::string path = folder + "/" + device.name + ".ops";
   TRY(check_outputs({{"--out", path}}));
-  std::ifstream in(f.input, std::ios::binary);
-  note_input(f.input);
-  if (!in) return Error{"cannot be opened for reading", f.input, ""};
-  const bool has_text = in.peek() != std::ifstream::traits_type::eof();
-  if (in.bad()) return Error{"cannot be read, expected a CSV file; is it a folder?", f.input, ""};
-  if (!has_text) return Error{"found an empty file, expected a CSV header", f.input, ""};
+  TRY_ASSIGN(const auto in, open_input_stream(f.input));
+  if (in->peek() == std::istream::traits_type::eof() && !in->bad())
+    return Error{"found an empty file, expected a CSV header", f.input, ""};
   TRY_ASSIGN(const auto learned, pipeline::shipped_learned_models());
   TRY_ASSIGN(const opmodels::OpModels models,
              opmodels::OpModels::create(device, learned));  // without a table from before
   opmodels::CalibrationCount count;
   TRY_ASSIGN(const opmodels::MeasuredTable table,
              opmodels::calibrate_ops(
-                 in, f.input, models, [&](std::string_view gpu) { return names_device(device, gpu); }, count));
+                 *in, f.input, models, [&](std::string_view gpu) { return names_device(device, gpu); }, count));
   TRY(write_file_atomically(path, table.text()));
-  std::fprintf(stderr, "distsim: %s: %zu points from %zu of %zu rows%s\n", path.c_str(), table.size(), count.used,
-               count.rows, left_out(count).c_str());
-  if (!count.first_problem.empty())
-    std::fprintf(stderr, "distsim: first invalid row: %s\n", count.first_problem.c_str());
+  remark(
+      fmt::format("{}: {} points from {} of {} rows{}", path, table.size(), count.used, count.rows, left_out(count)));
+  if (!count.first_problem.empty()) remark("first invalid row: " + count.first_problem);
   const auto folders = config::config_folders("op_models", "");
   std::error_code error;
   const bool found = std::any_of(folders.begin(), folders.end(), [&](const std::string& known) {
     return std::filesystem::equivalent(known, folder, error);
   });
-  if (!found)
-    std::fprintf(stderr,
-                 "distsim: predictions read op_models in $DISTSIM_CONFIGS, or configs/op_models; %s is neither\n",
-                 folder.c_str());
+  if (!found) remark("predictions read op_models in $DISTSIM_CONFIGS, or configs/op_models; " + folder + " is neither");
   return {};
 }
 
