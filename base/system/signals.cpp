@@ -1,5 +1,6 @@
 #include "base/system/signals.hpp"
 
+#include <execinfo.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -83,6 +84,10 @@ void handle_signals() {
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) on(signal, end_by_signal);
   ::signal(SIGXFSZ, SIG_IGN);
   std::set_terminate(end_uncaught);
+  // An exception that passes pthread_once (std::call_once) makes glibc look for its unwinder, for which there may be no
+  // memory then. It keeps what it finds.
+  std::array<void*, 1> frame{};
+  (void)::backtrace(frame.data(), 1);
 #if !defined(__SANITIZE_ADDRESS__)  // which reports such an access itself
   watch_stack();
 #endif

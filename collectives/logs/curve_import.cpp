@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/text/counted.hpp"
+#include "base/text/printable.hpp"
 
 namespace distsim::collectives {
 
@@ -129,7 +130,7 @@ Result<CurveSet> import_curves(const ImportRequest& request) {
 }
 
 std::string show_curves(const CurveSet& set) {
-  std::string out = "system " + (set.system.empty() ? "not stated" : set.system) +
+  std::string out = "system " + (set.system.empty() ? "not stated" : printable(set.system)) +
                     (set.device.empty() ? "" : ", device " + set.device) +
                     (set.hardware.empty() ? "" : ": " + set.hardware) +
                     (set.partial ? " (partial: the run did not finish)" : "") + "\n";

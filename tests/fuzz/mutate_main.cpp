@@ -105,6 +105,9 @@ class Editor {
                                                 std::string(1, 0)};
     return words[random_.below(words.size())];
   }
+  std::string part_of(const std::string& text) {
+    return text.substr(random_.below(text.size() + 1), random_.below(400));
+  }
   void edit(std::string& text) {
     const std::size_t at = random_.below(text.size() + 1);
     switch (random_.below(8)) {
@@ -124,7 +127,7 @@ class Editor {
         text.insert(at, text.substr(random_.below(text.size() + 1), random_.below(200)));
         break;
       case 5:
-        text.insert(at, any().substr(random_.below(any().size() + 1), random_.below(400)));
+        text.insert(at, part_of(any()));
         break;
       case 6:
         text.replace(at, random_.below(12), word());

@@ -85,6 +85,8 @@ class Case:
                 return f"ended with {r.returncode}: {r.stderr[-300:].decode(errors='replace')}"
             if left:
                 return f"left {sorted(left)} behind"
+            if job.named and kind in ("open", "read") and job.named in stdout + r.stderr + b"".join(files):
+                return None
             if not all(whole):
                 return f"a torn or wrong file: {[p for p, f, b in zip(job.outputs, files, self.files) if f not in (b, OLD)]}"
             if r.returncode == 0 and not job.partial and (OLD in files or stdout != self.stdout):

@@ -26,6 +26,7 @@ class Job:
     args: list            # of the command line
     outputs: list         # files that it writes
     partial: bool = False # rows of its table may fail on their own
+    named: bytes = b""    # parts of its result may be left out where it says so: with one of these words, or why the call failed
     threads: bool = False # takes --jobs
 
 
@@ -35,7 +36,7 @@ def jobs(folder: pathlib.Path) -> dict[str, Job]:
     (folder / "cases.csv").write_text(CASES)
     (folder / "events.json").write_text('{"Layer": {"forward_events": ["a_start", "a_stop"], "backward_events": ["b_start", "b_stop"]}}')
 
-    def job(words: str, *, partial=False, threads=False, also=()):
+    def job(words: str, *, partial=False, threads=False, named=b"", also=()):
         """OUT:name in the words is an output."""
         args, outputs = [], [str(folder / name) for name in also]
         for word in words.split():
@@ -43,7 +44,7 @@ def jobs(folder: pathlib.Path) -> dict[str, Job]:
                 word = str(folder / word[4:])
                 outputs.append(word)
             args.append(word)
-        return Job(args, outputs, partial, threads)
+        return Job(args, outputs, partial=partial, named=named, threads=threads)
 
     return {
         "predict": job(f"--config {TINY} --json OUT:p.json --csv OUT:p.csv --timeline OUT:p.pftrace.gz --html OUT:p.html"),
@@ -54,10 +55,10 @@ def jobs(folder: pathlib.Path) -> dict[str, Job]:
         "sweep": job(f"sweep --config {TINY} --set cluster.nodes=1,2,4 --set model.global_batch=64,128 --jobs 2 --csv OUT:s.csv",
                      partial=True, threads=True),
         "validate": job(f"validate --cases {folder}/cases.csv --jobs 2 --csv OUT:v.csv --plot OUT:v.svg", partial=True, threads=True),
-        "sensitivity": job(f"sensitivity --config {TINY} --csv OUT:n.csv --json OUT:n.json --html OUT:n.html"),
+        "sensitivity": job(f"sensitivity --config {TINY} --csv OUT:n.csv --json OUT:n.json --html OUT:n.html", named=b"annot"),
         "compare": job(f"compare {TINY} {ROOT}/configs/dgx_a100_4node.yaml --csv OUT:c.csv --html OUT:c.html"),
         "cost collective": job("cost collective --system dgx_a100_80gb --kind all_reduce --nodes 2 --bytes 8,1MiB,64MiB --csv OUT:cc.csv"),
-        "cost op": job(f"cost op --input {folder}/ops.csv --csv OUT:co.csv"),
+        "cost op": job(f"cost op --input {folder}/ops.csv --csv OUT:co.csv", named=b"annot"),
         "curves import": job(f"curves import {LOG} --system dgx_a100_80gb --date 2026-01-02 --out OUT:i.curve.txtpb"),
         "curves plan": job(f"curves plan --config {TINY} --out OUT:plan.csv"),
         "curves show": job(f"curves show {ROOT}/configs/curves/dgx_a100_80gb.curve.txtpb"),
@@ -70,8 +71,8 @@ def jobs(folder: pathlib.Path) -> dict[str, Job]:
         "hugectr timeline": job(f"hugectr timeline {FORMATS}/host.prof.json --json OUT:u.json --svg OUT:u.svg"),
         "hugectr schedule": job(f"hugectr schedule {folder}/events.json --out OUT:prof.schedule"),
         "calibrate": job(f"calibrate ops --input {folder}/ops.csv --device a100_sxm4_80gb --out {folder}", also=["a100_sxm4_80gb.ops"]),
-        "features": job(f"calibrate features --input {folder}/ops.csv --kernel product16 --csv OUT:f.csv"),
-        "list": job("list systems"),
+        "features": job(f"calibrate features --input {folder}/ops.csv --kernel product16 --csv OUT:f.csv", named=b"rows kept"),
+        "list": job("list systems", named=b"cannot be read"),
         "list config": job("list config --markdown"),
         "man": job("man"),
     }

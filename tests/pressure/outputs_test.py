@@ -15,12 +15,13 @@ import unittest
 from jobs import CASES, FORMATS, LOG, OPS, ROOT, TINY, TWO_RANKS
 
 BINARY = sys.argv.pop(1)
+FLAGSHIP = str(ROOT / "configs/dgx_a100_4node.yaml")
 
 # Every command with an output, {o} for the file that it writes, {i} for a file that it reads; and what the input is made from.
 EXPERIMENT, TRACE = TINY, str(FORMATS / "kineto.json")
 READERS = [
     ("--config {i} --json {o}", EXPERIMENT), ("--config {i} --csv {o}", EXPERIMENT), ("--config {i} --html {o}", EXPERIMENT),
-    ("--config {i} --timeline {o}", EXPERIMENT), ("--config T --curves {i} --json {o}", LOG), ("sweep --config {i} --set cluster.nodes=1,2 --csv {o}", EXPERIMENT),
+    ("--config {i} --timeline {o}", EXPERIMENT), ("--config F --curves {i} --json {o}", LOG), ("sweep --config {i} --set cluster.nodes=1,2 --csv {o}", EXPERIMENT),
     ("sensitivity --config {i} --csv {o}", EXPERIMENT), ("sensitivity --config {i} --json {o}", EXPERIMENT), ("sensitivity --config {i} --html {o}", EXPERIMENT),
     ("compare {i} T --csv {o}", EXPERIMENT), ("compare T {i} --html {o}", EXPERIMENT), ("validate --cases {i} --csv {o}", "cases"),
     ("validate --cases {i} --plot {o}", "cases"), ("cost op --input {i} --csv {o}", "ops"),
@@ -66,7 +67,7 @@ class Outputs(unittest.TestCase):
             with tempfile.TemporaryDirectory() as d:
                 place, ways = names(pathlib.Path(d), source)
                 before = place.read_bytes(), sorted(os.listdir(d))
-                words = [TINY if w == "T" else w.format(i=place, o=ways[number]) for w in template.split()]
+                words = [{"T": TINY, "F": FLAGSHIP}.get(w) or w.format(i=place, o=ways[number]) for w in template.split()]
                 r = run(words)
                 after = place.read_bytes(), sorted(os.listdir(d))
                 by_name = "--timeline" in template and r.returncode == 2  # refused for its ending, which is as good
@@ -90,7 +91,7 @@ class Outputs(unittest.TestCase):
                 a, b = {"same": ("new.json", "new.json"), "dot": ("new.json", "./new.json"), "folder": ("new.json", "other/new.json"),
                         "soft": ("old.json", "soft.json"), "hard": ("hard.json", "old.json"), "standard output": ("-", "-"),
                         "its name": ("-", "/dev/stdout")}[way]
-                stand_ins = {"T": TINY, "T2": str(ROOT / "configs/dgx_a100_4node.yaml"), "C": "c.csv", "K": TRACE, "H": str(FORMATS / "host.prof.json")}
+                stand_ins = {"T": TINY, "T2": FLAGSHIP, "C": "c.csv", "K": TRACE, "H": str(FORMATS / "host.prof.json")}
                 words = [stand_ins.get(w, w.format(a=a, b=b).replace("a=H", "a=" + stand_ins["H"])) for w in template.split()]
                 r = run(words, cwd=d)
                 kept = (folder / "old.json").read_text() == "old" and not (folder / "new.json").exists()

@@ -130,15 +130,15 @@ class Limits(Scratch):
 
 class Pipes(Scratch):
     def fifo(self):
-        os.mkfifo(self.folder / "fifo")
-        return self.folder / "fifo"
+        pipe = self.folder / f"fifo{len(self.names())}"
+        os.mkfifo(pipe)
+        return pipe
 
     def test_a_pipe_that_nobody_writes_to_is_refused(self):
-        pipe = self.fifo()
-        commands = (["--config", pipe], ["sweep", "--config", pipe, "--set", "cluster.nodes=1,2"], ["validate", "--cases", pipe],
-                    ["cost", "op", "--input", pipe], ["profile", pipe], ["replay", pipe], ["hugectr", "timeline", pipe],
-                    ["calibrate", "ops", "--input", pipe, "--device", "a100_sxm4_80gb", "--out", self.folder],
-                    ["--config", FLAGSHIP, "--json", pipe])
+        commands = (["--config", self.fifo()], ["sweep", "--config", self.fifo(), "--set", "cluster.nodes=1,2"], ["validate", "--cases", self.fifo()],
+                    ["cost", "op", "--input", self.fifo()], ["profile", self.fifo()], ["replay", self.fifo()], ["hugectr", "timeline", self.fifo()],
+                    ["calibrate", "ops", "--input", self.fifo(), "--device", "a100_sxm4_80gb", "--out", self.folder],
+                    ["--config", FLAGSHIP, "--json", self.fifo()])
         running = [subprocess.Popen([BINARY, *map(str, c)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for c in commands]
         for command, process in zip(commands, running):
             with self.subTest(command[:2]):

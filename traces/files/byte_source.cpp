@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <vector>
 
 #include "base/system/open_input.hpp"
@@ -73,6 +74,7 @@ class GzipSource : public ByteSource {
     if (z_.avail_in == 0 && !at_end_) TRY(refill());
     if (member_done_) return next_member();
     const int code = inflate(&z_, Z_NO_FLUSH);
+    if (code == Z_MEM_ERROR) throw std::bad_alloc();  // no damage: not to be read over
     if (code == Z_STREAM_END) {
       member_done_ = true;
     } else if (code == Z_BUF_ERROR || (code == Z_OK && z_.avail_in == 0 && at_end_)) {
