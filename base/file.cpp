@@ -4,21 +4,24 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
 #include <atomic>
 #include <cerrno>
-#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <iostream>
+#include <memory>
 #include <mutex>
+#include <new>
 #include <set>
 #include <streambuf>
 #include <utility>
 #include <vector>
 
 #include "base/log.hpp"
+#include "base/system/descriptor.hpp"
+#include "base/system/open_input.hpp"
+#include "base/system/temporaries.hpp"
 
 namespace distsim {
 namespace {
@@ -26,27 +29,6 @@ namespace {
 Error file_error(const std::string& path, const std::string& what, int code) {
   return {"cannot " + what + " (" + std::strerror(code) + ")", path, ""};
 }
-
-class FileDescriptor {
- public:
-  explicit FileDescriptor(int fd) : fd_(fd) {}
-  ~FileDescriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  FileDescriptor(const FileDescriptor&) = delete;
-  FileDescriptor& operator=(const FileDescriptor&) = delete;
-  int get() const { return fd_; }
-  bool valid() const { return fd_ >= 0; }
-  /// Closes and says whether that went well: a full disk may show only here.
-  bool close() {
-    const int fd = fd_;
-    fd_ = -1;
-    return ::close(fd) == 0;
-  }
-
- private:
-  int fd_;
-};
 
 bool write_all(int fd, const char* data, std::size_t size) {
   while (size > 0) {
@@ -84,22 +66,6 @@ class DescriptorBuffer : public std::streambuf {
   int error_code_ = 0;
 };
 
-/// Removes the temporary file unless it became the target.
-class Temporary {
- public:
-  explicit Temporary(std::string path) : path_(std::move(path)) {}
-  ~Temporary() {
-    if (!renamed_) ::unlink(path_.c_str());
-  }
-  Temporary(const Temporary&) = delete;
-  Temporary& operator=(const Temporary&) = delete;
-  bool rename_to(const std::string& target) { return renamed_ = ::rename(path_.c_str(), target.c_str()) == 0; }
-
- private:
-  std::string path_;
-  bool renamed_ = false;
-};
-
 using Producer = std::function<Result<void>(std::ostream&)>;
 
 Result<void> produce_into(int fd, const std::string& path, const Producer& produce) {
@@ -120,8 +86,9 @@ std::string folder_of(const std::string& path) {
 
 /// What a symbolic link points to, so that the link stays; the path itself where there is none.
 std::string resolved(const std::string& path) {
-  std::array<char, PATH_MAX> buffer;
-  return ::realpath(path.c_str(), buffer.data()) ? std::string(buffer.data()) : path;
+  const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr), &std::free);
+  if (!real && errno == ENOMEM) throw std::bad_alloc();
+  return real ? std::string(real.get()) : path;
 }
 
 /// Files that are read, while inputs are protected.
@@ -176,8 +143,7 @@ Result<TargetKind> examine_target(const std::string& path) {
 
 /// Writes to /dev/stdout, a pipe or a device, which cannot be replaced.
 Result<void> write_in_place(const std::string& path, const Producer& produce) {
-  FileDescriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
-  if (!file.valid()) return file_error(path, "open", errno);
+  TRY_ASSIGN(Descriptor file, open_special_output(path));
   TRY(produce_into(file.get(), path, produce));
   if (!file.close()) return file_error(path, "close", errno);
   return {};
@@ -192,10 +158,9 @@ bool keep_mode(int fd, const std::string& target) {
 Result<void> replace_file(const std::string& path, const Producer& produce) {
   static std::atomic<unsigned> counter{0};
   const std::string target = resolved(path);
-  const std::string name = target + ".tmp." + std::to_string(::getpid()) + "." + std::to_string(counter++);
-  FileDescriptor file(::open(name.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  Temporary temporary(target + ".tmp." + std::to_string(::getpid()) + "." + std::to_string(counter++));
+  Descriptor file(::open(temporary.path().c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   if (!file.valid()) return file_error(path, "create a temporary file next to it", errno);
-  Temporary temporary(name);
   TRY(produce_into(file.get(), path, produce));
   if (!keep_mode(file.get(), target)) return file_error(path, "set its permissions", errno);
   if (::fsync(file.get()) != 0) return file_error(path, "flush", errno);
@@ -213,15 +178,9 @@ Result<void> write_standard_output(const Producer& produce) {
 }  // namespace
 
 Result<std::string> read_file(const std::string& path, std::size_t max_bytes) {
-  if (path.find('\0') != std::string::npos) return Error{"found a NUL byte in a file name, expected a path", "", ""};
-  FileDescriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!file.valid()) return file_error(path, "open", errno);
-  struct stat info {};
-  if (::fstat(file.get(), &info) == 0 && S_ISDIR(info.st_mode))
-    return Error{"found a folder, expected a file", path, ""};
-  inputs().add(info);
+  TRY_ASSIGN(const Descriptor file, open_input(path));
   std::string text;
-  std::array<char, 1 << 16> chunk;
+  std::vector<char> chunk(std::size_t{1} << 16);  // not on the stack, which may be small
   while (text.size() <= max_bytes) {
     const ssize_t n = ::read(file.get(), chunk.data(), chunk.size());
     if (n < 0 && errno == EINTR) continue;
@@ -233,7 +192,7 @@ Result<std::string> read_file(const std::string& path, std::size_t max_bytes) {
 }
 
 Result<void> write_stream_atomically(const std::string& path, const Producer& produce) {
-  if (path == "-") return write_standard_output(produce);
+  if (path == "-" || path == "/dev/stdout") return write_standard_output(produce);
   TRY_ASSIGN(const TargetKind kind, examine_target(path));
   TRY(kind == TargetKind::special ? write_in_place(path, produce) : replace_file(path, produce));
   log_info([&] { return path + ": written"; });
@@ -249,13 +208,18 @@ Result<void> write_file_atomically(const std::string& path, std::string_view con
 
 void protect_inputs() { inputs().protect(); }
 
+void note_input(int fd) {
+  struct stat info {};
+  if (::fstat(fd, &info) == 0) inputs().add(info);
+}
+
 void note_input(const std::string& path) {
   struct stat info {};
   if (::stat(path.c_str(), &info) == 0) inputs().add(info);
 }
 
 Result<void> check_writable(const std::string& path) {
-  if (path == "-") return {};
+  if (path == "-" || path == "/dev/stdout") return {};
   const auto kind = examine_target(path);
   return kind.ok() ? Result<void>() : Result<void>(kind.error());
 }

@@ -27,7 +27,8 @@ Result<void> write_stream_atomically(const std::string& path,
 /// read before is forgotten. For programs; a library leaves it to them.
 void protect_inputs();
 
-/// Says that `path` is being read by other means than read_file.
+/// Says that the open file, or what is at `path`, is an input. open_input (base/system/open_input.hpp) says so itself.
+void note_input(int fd);
 void note_input(const std::string& path);
 
 /// Checks, before any work is done, that `path` can be written: its folder exists and is writable, and it has not

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <new>
 #include <set>
+#include <system_error>
 
 namespace distsim {
 namespace {
@@ -16,7 +18,12 @@ std::vector<std::string> names_in_folder(const std::string& folder, std::string_
     const std::string name = it->path().filename().string();
     if (name.ends_with(ending)) names.push_back(name);
   }
-  std::sort(names.begin(), names.end());  // the order of a directory is not repeatable
+  if (error == std::errc::not_enough_memory) throw std::bad_alloc();
+  constexpr std::errc kAbsent[] = {std::errc::no_such_file_or_directory, std::errc::not_a_directory,
+                                   std::errc::permission_denied};
+  const bool absent = std::ranges::any_of(kAbsent, [&](std::errc known) { return error == known; });
+  if (error && !absent) throw std::system_error(error, folder);  // what is there is not known
+  std::sort(names.begin(), names.end());                         // the order of a directory is not repeatable
   return names;
 }
 

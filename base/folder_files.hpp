@@ -8,7 +8,8 @@
 namespace distsim {
 
 /// Paths of the files whose names end in `ending`, sorted, a list a folder. A file hides those of the same name in
-/// later folders. A folder that cannot be read has no files.
+/// later folders. A folder that is not there or may not be read has
+/// no files; std::system_error where the machine fails.
 std::vector<std::vector<std::string>> files_by_folder(const std::vector<std::string>& folders, std::string_view ending);
 
 }  // namespace distsim

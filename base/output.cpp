@@ -7,38 +7,54 @@
 #include <cstdio>
 #include <cstring>
 
+#include "base/text/printable.hpp"
+
 namespace distsim {
 
 namespace {
 
-/// Equal for names of one file: device and inode where it exists, else those of its folder and its name there.
+/// The file that standard output goes to: "-" by another name. Not /dev/null, which keeps nothing.
+bool is_standard_output(const struct stat& file) {
+  struct stat out {};
+  return !S_ISCHR(file.st_mode) && ::fstat(STDOUT_FILENO, &out) == 0 && out.st_dev == file.st_dev &&
+         out.st_ino == file.st_ino;
+}
+
+/// Equal for names of one file: device and inode where it exists, else those of its folder and its name there; "-" for
+/// standard output.
 std::string identity_of(const std::string& path) {
   struct stat info {};
   const auto number = [&] { return std::to_string(info.st_dev) + ":" + std::to_string(info.st_ino); };
-  if (::stat(path.c_str(), &info) == 0) return S_ISREG(info.st_mode) ? number() : "special " + path;
+  if (path == "-") return path;
+  if (::stat(path.c_str(), &info) == 0) {
+    if (is_standard_output(info)) return "-";
+    return S_ISCHR(info.st_mode) ? "device " + path : number();
+  }
   const std::size_t slash = path.rfind('/');
   const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
   const std::string name = slash == std::string::npos ? path : path.substr(slash + 1);
   return ::stat(folder.c_str(), &info) == 0 ? number() + "/" + name : path;
 }
 
+/// Equal devices are shared: what is written to /dev/null twice is lost once.
+bool share_file(const std::string& a, const std::string& b) { return a == b && !a.starts_with("device "); }
+
 }  // namespace
 
 Result<void> check_outputs(const std::vector<std::pair<std::string, std::string>>& outputs) {
-  std::string on_stdout;
+  std::vector<std::pair<std::string, std::string>> known;  // flag, identity
   for (const auto& [flag, path] : outputs) {
     if (path.empty()) continue;
-    for (const auto& [other_flag, other] : outputs) {
-      if (other_flag != flag && !other.empty() && path != "-" && other != "-" &&
-          identity_of(other) == identity_of(path))
-        return Error{flag + ": found '" + path + "', but " + other_flag + " writes to it too", "", ""};
+    const std::string identity = identity_of(path);
+    for (const auto& [other, taken] : known) {
+      if (!share_file(identity, taken)) continue;
+      return Error{flag + ": found '" + path + "', but " + other +
+                       (identity == "-" ? " writes to standard output already" : " writes to it too"),
+                   "", ""};
     }
-    if (path == "-") {
-      if (!on_stdout.empty())
-        return Error{flag + ": found '-', but " + on_stdout + " writes to standard output already", "", ""};
-      on_stdout = flag;
-      continue;
-    }
+    known.emplace_back(flag, identity);
+    if (path != "-" && identity == "-" && path != "/dev/stdout")
+      return Error{flag + ": found the file that standard output goes to, expected another one, or -", path, ""};
     const Result<void> writable = check_writable(path);
     if (!writable) return Error{flag + ": " + writable.error().what, writable.error().where, writable.error().hint};
   }
@@ -49,14 +65,19 @@ std::string refuse_empty(const std::string& path) { return path.empty() ? "found
 
 bool takes_stdout(const std::vector<std::pair<std::string, std::string>>& outputs) {
   for (const auto& [flag, path] : outputs) {
-    if (path == "-") return true;
+    if (path == "-" || path == "/dev/stdout") return true;
   }
   return false;
 }
 
-Result<void> print(const std::string& text) {
+Result<void> print(const std::string& report) {
+  const std::string text = console_text(report);
   if (std::fwrite(text.data(), 1, text.size(), stdout) == text.size() && std::fflush(stdout) == 0) return {};
   return Error{std::string("cannot write to standard output: ") + std::strerror(errno), "", ""};
+}
+
+void remark(std::string_view text) {
+  std::fputs(message_line("distsim: " + std::string(text)).append("\n").c_str(), stderr);
 }
 
 ProgressLine::ProgressLine(std::string what, std::size_t total)

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/file.hpp"
@@ -10,19 +12,22 @@
 
 namespace distsim {
 
-/// Checks every output before any work is done; an empty name is not asked for. Two outputs to "-" or to one file, by
-/// whatever names, are refused, as is a file that was read (protect_inputs). A command with several outputs calls it again
-/// before it writes the first, when all its inputs are known.
+/// Checks every output before any work is done; an empty name is not asked for. Refused are two outputs to "-" or to one
+/// file, by whatever names, the file that standard output goes to, and a file that was read (protect_inputs). A command
+/// with several outputs calls it again before it writes the first, when all its inputs are known.
 Result<void> check_outputs(const std::vector<std::pair<std::string, std::string>>& flag_and_path);
 
 /// For CLI11's check(): refuses an empty file name, as `--json "$UNSET"` gives one.
 std::string refuse_empty(const std::string& path);
 
-/// True if one of the paths is "-": the text summary is then not printed.
+/// True if one of the paths is "-" or /dev/stdout: the text summary is then not printed.
 bool takes_stdout(const std::vector<std::pair<std::string, std::string>>& flag_and_path);
 
-/// Writes text to standard output; an error when it cannot be written (closed pipe, full disk).
-Result<void> print(const std::string& text);
+/// Writes a report to standard output, through console_text; an error when it cannot be written (closed pipe, full disk).
+Result<void> print(const std::string& report);
+
+/// Writes one line on standard error, through message_line: "distsim: ...".
+void remark(std::string_view text);
 
 /// "distsim sweep: 3/12" on standard error, only if that is a terminal.
 class ProgressLine {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "base/text/printable.hpp"
+
 namespace distsim {
 
 namespace {
@@ -34,7 +36,7 @@ bool repeats_key(const std::string& where, const std::string& what) {
 std::string Error::text() const {
   std::string line = where.empty() ? what : (repeats_key(where, what) ? "--set" : where + ":") + " " + what;
   if (!hint.empty()) line += "; " + hint;
-  return line;
+  return message_line(line);
 }
 
 }  // namespace distsim

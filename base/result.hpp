@@ -11,7 +11,8 @@
 
 namespace distsim {
 
-/// What went wrong with the user's input. Printed as one line: `where: what; hint`.
+/// What went wrong with the user's input. Printed as one line: `where: what; hint`. The parts may hold foreign text as it
+/// is; text() is the door (base/text/printable.hpp).
 struct Error {
   std::string what;   ///< "key: found X, expected Y"
   std::string where;  ///< "file:line:col", "--set model.global_batch", or empty

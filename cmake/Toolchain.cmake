@@ -19,6 +19,15 @@ add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>)
 # anyway, and the check takes a quarter of the time to compile.
 set(DISTSIM_SANITIZERS -fsanitize=address,undefined -fno-sanitize=null,nonnull-attribute,returns-nonnull-attribute -fno-sanitize-recover=all)
 
+# Fuzzers are instrumented in all their parts; the linker knows nothing of the fuzzer's main.
+if(DISTSIM_FUZZ)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    message(FATAL_ERROR "DISTSIM_FUZZ: found ${CMAKE_CXX_COMPILER_ID}, expected clang, which has libFuzzer; scripts/fuzz.sh chooses it")
+  endif()
+  add_compile_options(-g1 ${DISTSIM_SANITIZERS} -fsanitize=fuzzer-no-link)
+  add_link_options(-fsanitize=address,undefined)
+endif()
+
 # Precompiled headers of the standard library and GoogleTest save a third of the time to compile the tests. The folders do without,
 # so that a missing #include does not build.
 set(DISTSIM_STANDARD_HEADERS <algorithm> <array> <cmath> <cstdint> <filesystem> <fstream> <functional> <map> <memory> <numeric> <optional>

@@ -2,6 +2,7 @@
 #include <yaml-cpp/exceptions.h>
 #include <yaml-cpp/parser.h>
 
+#include <new>
 #include <sstream>
 #include <unordered_map>
 
@@ -225,6 +226,8 @@ Result<ConfigNode> parse_yaml(std::string_view text, const std::string& file, co
     return refused.error;
   } catch (const YAML::Exception& e) {
     return builder.syntax_error(e);
+  } catch (const std::bad_alloc&) {
+    throw;
   } catch (const std::exception& e) {
     return Error{"found text that cannot be parsed (" + printable(e.what()) + "), expected valid YAML", file, ""};
   }

@@ -1,8 +1,12 @@
 #include "base/text/csv.hpp"
 
+#include <algorithm>
+#include <cstdlib>
 #include <istream>
 #include <set>
+#include <system_error>
 
+#include "base/text/printable.hpp"
 #include "base/text/spelling.hpp"
 
 namespace distsim {
@@ -51,6 +55,30 @@ class RecordParser {
   std::string field_;
   bool quoted_ = false, after_quote_ = false;
 };
+
+/// A control character, or a byte of what may be one in UTF-8.
+bool harms(char c) {
+  return (static_cast<unsigned char>(c) < 0x20 && c != '\n' && c != '\t') || c == 0x7f || c == '\xc2';
+}
+
+/// Lines of a cell stay lines.
+std::string without_controls(std::string_view text) {
+  std::string out;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find_first_of("\n\t", begin), text.size());
+    out += printable(text.substr(begin, end - begin), std::string::npos);
+    if (end < text.size()) out += text[end];
+    begin = end + 1;
+  }
+  return out;
+}
+
+bool begins_formula(const std::string& text) {
+  if (text.size() < 2 || std::string_view("=+-@").find(text[0]) == std::string_view::npos) return false;
+  char* rest = nullptr;
+  (void)std::strtod(text.c_str(), &rest);
+  return *rest != '\0' || text[0] == '=' || text[0] == '@';
+}
 
 /// One line without its line feed; stops after kMaxRecord + 1 bytes, so that a file without line feeds is not read
 /// whole.
@@ -110,6 +138,14 @@ Result<std::optional<std::vector<std::string>>> CsvReader::next() {
 }
 
 Result<std::optional<std::vector<std::string>>> CsvReader::read_record() {
+  try {
+    return parse_record();
+  } catch (const std::system_error& e) {  // of base/system/open_input.hpp
+    return Error{"cannot be read beyond this point (" + e.code().message() + ")", position(), ""};
+  }
+}
+
+Result<std::optional<std::vector<std::string>>> CsvReader::parse_record() {
   std::size_t length = 0;
   RecordParser parser;
   std::string line;
@@ -136,9 +172,11 @@ Result<std::optional<std::vector<std::string>>> CsvReader::read_record() {
 }
 
 std::string csv_field(std::string_view text) {
-  if (text.find_first_of(",\"\r\n") == std::string_view::npos) return std::string(text);
+  const std::string shown = std::ranges::any_of(text, harms) ? without_controls(text) : std::string(text);
+  const std::string field = begins_formula(shown) ? "'" + shown : shown;
+  if (field.find_first_of(",\"\n") == std::string_view::npos) return field;
   std::string quoted = "\"";
-  for (const char c : text) {
+  for (const char c : field) {
     if (c == '"') quoted += '"';
     quoted += c;
   }

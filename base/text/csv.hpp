@@ -35,13 +35,15 @@ class CsvReader {
  private:
   CsvReader(std::istream& in, std::string name) : in_(&in), name_(std::move(name)) {}
   Result<std::optional<std::vector<std::string>>> read_record();
+  Result<std::optional<std::vector<std::string>>> parse_record();
   std::istream* in_;
   std::string name_;
   std::vector<std::string> header_;
   std::size_t next_line_ = 1, row_line_ = 0;
 };
 
-/// A field as written to a CSV file: quoted when it contains a comma, quote or line break.
+/// A field as written to a CSV file: quoted when it contains a comma, quote or line break. Control characters become
+/// \xNN. Text that a spreadsheet would run as a formula (it begins with = + - @ and is no number) gets a ' before it.
 std::string csv_field(std::string_view text);
 /// Fields joined to a line, with its line feed.
 std::string csv_line(const std::vector<std::string>& fields);

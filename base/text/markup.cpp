@@ -22,8 +22,15 @@ std::string in_markup(std::string_view text) {
       case '\'':
         out += "&#39;";
         break;
-      default:
+      case '\n':
+      case '\t':
         out += c;
+        break;
+      default:
+        if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
+          out += "\xEF\xBF\xBD";  // U+FFFD: XML has no place for control characters
+        else
+          out += c;
     }
   }
   return out;

@@ -6,8 +6,8 @@
 
 namespace distsim {
 
-/// `text` fit for an element or a quoted attribute: & < > " ' become entities. Control characters stay: see
-/// base/text/printable.hpp.
+/// `text` fit for an element or a quoted attribute: & < > " ' become entities, control characters other than tab and
+/// line feed become U+FFFD.
 std::string in_markup(std::string_view text);
 
 }  // namespace distsim

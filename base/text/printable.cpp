@@ -1,6 +1,7 @@
 #include "base/text/printable.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <cstdint>
 
 namespace distsim {
@@ -32,6 +33,45 @@ Utf8Form utf8_form(unsigned char lead) {
   return {0, 0, 0};
 }
 
+/// How the character that `text` starts with is shown; how many bytes of `text` it takes is in `taken`.
+std::string_view shown_character(std::string_view text, std::size_t& taken, std::string& hex) {
+  const std::size_t n = utf8_character_length(text);
+  const auto c = static_cast<unsigned char>(text[0]);
+  const bool shown = n > 0 && !is_control(c) && !is_c1_control(text.substr(0, n));
+  taken = shown ? n : 1;
+  if (shown) return text.substr(0, n);
+  hex = "\\x" + hex_byte(c);
+  return hex;
+}
+
+/// The end of the character before or at `at`.
+std::size_t whole_characters(std::string_view text, std::size_t at) {
+  while (at > 0 && at < text.size() && (static_cast<unsigned char>(text[at]) & 0xc0) == 0x80) --at;
+  return at;
+}
+
+/// The first `head` and last `tail` bytes, if there are more than `most`.
+std::string shortened(std::string_view text, std::size_t most, std::size_t head, std::size_t tail) {
+  if (text.size() <= most) return std::string(text);
+  const std::size_t first = whole_characters(text, head), last = whole_characters(text, text.size() - tail);
+  return std::string(text.substr(0, first)) + "..." + std::string(text.substr(last));
+}
+
+/// `word` with its long numbers and then itself shortened.
+std::string short_word(std::string_view word) {
+  constexpr std::size_t kMostDigits = 40, kMostBytes = 400;
+  std::string out;
+  for (std::size_t begin = 0; begin < word.size();) {
+    const bool digits = std::isdigit(static_cast<unsigned char>(word[begin])) != 0;
+    std::size_t end = begin + 1;
+    while (end < word.size() && (std::isdigit(static_cast<unsigned char>(word[end])) != 0) == digits) ++end;
+    const std::string_view part = word.substr(begin, end - begin);
+    out += digits ? shortened(part, kMostDigits, 20, 4) : std::string(part);
+    begin = end;
+  }
+  return shortened(out, kMostBytes, 250, 120);
+}
+
 }  // namespace
 
 std::size_t utf8_character_length(std::string_view text) {
@@ -49,15 +89,45 @@ std::size_t utf8_character_length(std::string_view text) {
 }
 
 std::string printable(std::string_view text, std::size_t max_bytes) {
-  std::string out;
+  std::string out, hex;
   while (!text.empty()) {
-    const std::size_t n = utf8_character_length(text);
-    const auto c = static_cast<unsigned char>(text[0]);
-    const bool shown = n > 0 && !is_control(c) && !is_c1_control(text.substr(0, n));
-    const std::string piece = shown ? std::string(text.substr(0, n)) : "\\x" + hex_byte(c);
+    std::size_t taken = 0;
+    const std::string_view piece = shown_character(text, taken, hex);
     if (out.size() + piece.size() > max_bytes) return out + "...";
     out += piece;
-    text.remove_prefix(shown ? n : 1);
+    text.remove_prefix(taken);
+  }
+  return out;
+}
+
+std::string message_line(std::string_view text) {
+  constexpr std::size_t kMostBytes = 4000;
+  std::string out;
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find(' ', begin), text.size());
+    if (begin > 0) out += ' ';
+    out += short_word(printable(text.substr(begin, end - begin), std::string::npos));
+    if (out.size() > kMostBytes) return out.substr(0, whole_characters(out, kMostBytes)) + "...";
+    begin = end + 1;
+  }
+  return out;
+}
+
+std::string console_text(std::string_view text) {
+  std::string out, hex;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    const std::size_t plain = std::min(
+        static_cast<std::size_t>(
+            std::ranges::find_if(text, [](char c) { return (c < 0x20 && c != '\n' && c != '\t') || c == 0x7f; }) -
+            text.begin()),
+        text.size());
+    out += text.substr(0, plain);  // of bytes that can need no care: below 0x80, no controls
+    text.remove_prefix(plain);
+    if (text.empty()) break;
+    std::size_t taken = 0;
+    out += shown_character(text, taken, hex);
+    text.remove_prefix(taken);
   }
   return out;
 }

@@ -11,6 +11,7 @@
 
 #include "collectives/curve_file/curve.pb.h"
 #include "collectives/curves/curve_set.hpp"
+#include "collectives/curves/curve_tables.hpp"
 
 namespace distsim::collectives {
 
@@ -22,6 +23,7 @@ Result<CurveSet> parse_curve_binary(std::string_view bytes, const std::string& f
   if (bytes.size() > kMaxCurveFileBytes)
     return Error{"found " + std::to_string(bytes.size()) + " bytes, expected at most 16 MiB", file, ""};
   DISTSIM_QUIET;
+  build_curve_tables();
   curves::CurveFile message;
   if (!message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size())))
     return Error{"incomplete or damaged binary curve file", file, "the file may be truncated"};

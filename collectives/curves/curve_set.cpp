@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 
 #include "base/file.hpp"
+#include "base/system/open_input.hpp"
 #include "collectives/logs/line_source.hpp"
 #include "collectives/logs/log_readers.hpp"
 
@@ -40,25 +40,23 @@ Format format_of(std::string_view head) {
   return Format::nccl_tests;
 }
 
-/// The first bytes; an Error as read_file has it for what cannot be read. A pipe would have lost them to the reader
-/// that follows.
+/// The first bytes. A pipe would have lost them to the reader that follows.
 Result<std::string> head_of(const std::string& path) {
   std::error_code unknown;
   if (std::filesystem::is_fifo(path, unknown))
     return Error{"found a pipe, expected a file: it is read twice", path, "write it to a file first"};
-  std::ifstream in(path, std::ios::binary);
+  TRY_ASSIGN(const auto in, open_input_stream(path));
   std::string head(kSniffed, '\0');
-  if (in) in.read(head.data(), static_cast<std::streamsize>(head.size()));
-  if (!in && in.gcount() == 0) return read_file(path, kMaxCurveFileBytes);  // empty, a folder, absent: said there
-  head.resize(static_cast<std::size_t>(in.gcount()));
+  in->read(head.data(), static_cast<std::streamsize>(head.size()));
+  if (in->bad()) return Error{"cannot be read", path, ""};
+  head.resize(static_cast<std::size_t>(in->gcount()));
   return head;
 }
 
 Result<CurveSet> read_log(const std::string& path, Result<CurveSet> (*read)(LineSource&, const LogHints&),
                           const LogHints& hints) {
-  std::ifstream in(path, std::ios::binary);
-  note_input(path);
-  LineSource lines(in, path);
+  TRY_ASSIGN(const auto in, open_input_stream(path));
+  LineSource lines(*in, path);
   return read(lines, hints);
 }
 

@@ -11,6 +11,7 @@
 #include "collectives/curve_file/curve.pb.h"
 #include "collectives/curve_file/curve_checksum.hpp"
 #include "collectives/curves/curve_set.hpp"
+#include "collectives/curves/curve_tables.hpp"
 
 namespace distsim::collectives {
 
@@ -149,6 +150,7 @@ Result<Curve> read_curve(const curves::Curve& c, const Positions& at) {
 
 Result<void> parse_message(std::string_view text, const std::string& file, curves::CurveFile& message,
                            TextFormat::ParseInfoTree* tree) {
+  build_curve_tables();
   FirstError errors;
   TextFormat::Parser parser;
   parser.RecordErrorsTo(&errors);
@@ -252,6 +254,7 @@ std::string curve_text(const CurveSet& set) {
       point.set_high_us(p.high_us);
     }
   }
+  build_curve_tables();
   message.set_checksum(curves::checksum_of(message));
   TextFormat::Printer printer;
   printer.SetUseShortRepeatedPrimitives(true);

@@ -157,7 +157,7 @@ Result<CurveSet> import_curves(const ImportRequest& request) {
 }
 
 std::string show_curves(const CurveSet& set) {
-  std::string out = "system " + (set.system.empty() ? "not stated" : set.system) +
+  std::string out = "system " + (set.system.empty() ? "not stated" : printable(set.system)) +
                     (set.device.empty() ? "" : ", device " + set.device) +
                     (set.hardware.empty() ? "" : ": " + set.hardware) +
                     (set.partial ? " (partial: the run did not finish)" : "") + "\n" + clocks_text(set.clocks);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
+#include <exception>
 #include <new>
 #include <span>
 #include <string>
@@ -11,6 +12,8 @@
 #include <vector>
 
 #include "base/file.hpp"
+#include "base/output.hpp"
+#include "base/system/signals.hpp"
 #include "sim/app/completion/value_names.hpp"
 #include "sim/app/diagnostics.hpp"
 #include "sim/app/usage_error.hpp"
@@ -63,15 +66,26 @@ std::vector<std::string> with_default_command(int argc, const char* const* argv)
 }
 
 int fail(const std::string& line) {
-  std::fprintf(stderr, "distsim: %s\n", line.c_str());
-  return 2;
+  remark(line);
+  return end_asked() ? kFailureExit : 2;
+}
+
+/// The same where there may be no memory for a line.
+int fail_plainly(const char* what, const char* detail) {
+  std::fputs("distsim: ", stderr);
+  std::fputs(what, stderr);
+  for (const char* c = detail; *c != 0; ++c) std::fputc(*c >= ' ' && *c < 0x7f ? *c : '?', stderr);
+  std::fputc('\n', stderr);
+  return kFailureExit;
 }
 
 }  // namespace
 
 std::span<const Command* const> commands() { return kCommands; }
 
-int run_command(int argc, const char* const* argv) {
+namespace {
+
+int parse_and_run(int argc, const char* const* argv) {
   CLI::App app(kDescription, "distsim");
   app.set_version_flag("--version", std::string("distsim ") + DISTSIM_VERSION);
   app.require_subcommand(1);
@@ -99,12 +113,20 @@ int run_command(int argc, const char* const* argv) {
   }
   start_log(*log_flags);
   protect_inputs();
+  const Result<void> folders = config::check_config_folders();
+  const Result<void> done = folders ? action() : folders;
+  return done ? 0 : fail(done.error().text());
+}
+
+}  // namespace
+
+int run_command(int argc, const char* const* argv) {
   try {
-    const Result<void> folders = config::check_config_folders();
-    const Result<void> done = folders ? action() : folders;
-    return done ? 0 : fail(done.error().text());
+    return parse_and_run(argc, argv);
   } catch (const std::bad_alloc&) {
-    return fail("out of memory; use fewer nodes, micro-batches or outputs");
+    return fail_plainly("out of memory; use fewer nodes, micro-batches or outputs", "");
+  } catch (const std::exception& e) {
+    return fail_plainly("internal error: ", e.what());
   }
 }
 

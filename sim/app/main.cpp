@@ -1,3 +1,7 @@
+#include <pthread.h>
+#include <sys/resource.h>
+
+#include "base/system/signals.hpp"
 #include "sim/app/commands.hpp"
 
 #if __has_include(<malloc.h>)
@@ -5,6 +9,9 @@
 #endif
 
 namespace {
+
+constexpr std::size_t kEnoughStack = std::size_t{1}
+                                     << 20;  // the deepest path, through yaml-cpp and CLI11, takes 0.2 MB
 
 /// A validation or sweep makes and drops the same tens of megabytes for every case. Given back to the kernel each time,
 /// a fifth of the run is page faults.
@@ -16,9 +23,39 @@ void keep_freed_memory() {
 #endif
 }
 
+/// What runs on a thread of its own.
+struct Call {
+  int argc;
+  char** argv;
+  int exit_code = 0;
+};
+
+void* run(void* call) {
+  auto* c = static_cast<Call*>(call);
+  c->exit_code = distsim::app::run_command(c->argc, c->argv);
+  return nullptr;
+}
+
+/// Where `ulimit -s` allows less stack than the program needs: on a thread with enough, as are all threads that follow,
+/// since they get as much as the limit says.
+int run_with_stack(Call& call) {
+  pthread_attr_t attributes;
+  pthread_t thread;
+  rlimit limit{};
+  const bool enough = ::getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur >= kEnoughStack;
+  if (enough || pthread_attr_init(&attributes) != 0) return distsim::app::run_command(call.argc, call.argv);
+  pthread_attr_setstacksize(&attributes, 8 * kEnoughStack);
+  pthread_setattr_default_np(&attributes);
+  if (pthread_create(&thread, &attributes, run, &call) != 0) return distsim::app::run_command(call.argc, call.argv);
+  pthread_join(thread, nullptr);
+  return call.exit_code;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   keep_freed_memory();
-  return distsim::app::run_command(argc, argv);
+  distsim::handle_signals();
+  Call call{argc, argv};
+  return run_with_stack(call);
 }

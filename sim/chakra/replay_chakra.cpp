@@ -6,9 +6,10 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
+#include <system_error>
 
 #include "base/output.hpp"
+#include "base/system/open_input.hpp"
 #include "base/text/counted.hpp"
 #include "sim/chakra/astra_network.hpp"
 #include "sim/chakra/chakra_report.hpp"
@@ -104,10 +105,14 @@ bool names_chakra(const std::vector<std::string>& words) {
   if (!files) {  // what is wrong with them is better said by this reader, if they look like its own
     return std::any_of(words.begin(), words.end(), [](const std::string& w) { return is_et(w) || leads_to_et(w); });
   }
-  std::ifstream in(files->front(), std::ios::binary);
+  std::error_code unknown;
+  if (!std::filesystem::is_regular_file(files->front(), unknown))  // a look would take a pipe's first bytes
+    return is_et(files->front());
+  const auto in = open_input_stream(files->front());
+  if (!in) return is_et(files->front());
   std::string head(kHeadBytes, '\0');
-  in.read(head.data(), static_cast<std::streamsize>(head.size()));
-  head.resize(static_cast<std::size_t>(in.gcount()));
+  (*in)->read(head.data(), static_cast<std::streamsize>(head.size()));
+  head.resize(static_cast<std::size_t>((*in)->gcount()));
   const std::string text = traces::is_gzip(head) ? traces::gunzip_head(head, head.size()) : head;
   const traces::TraceFormat* format = traces::format_of(traces::look_at(text));
   return format != nullptr && format->read_graph != nullptr;

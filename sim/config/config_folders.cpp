@@ -7,7 +7,6 @@
 #include <filesystem>
 #include <optional>
 #include <set>
-#include <sstream>
 
 #include "base/config/schema.hpp"
 #include "base/config/template_text.hpp"
@@ -46,9 +45,11 @@ std::optional<fs::path> program_folder() {
 std::vector<fs::path> user_roots() {
   std::vector<fs::path> roots;
   const char* set = std::getenv("DISTSIM_CONFIGS");
-  std::istringstream list(set ? set : "");
-  for (std::string folder; std::getline(list, folder, ':');) {
-    if (!folder.empty()) roots.emplace_back(folder);
+  const std::string list = set ? set : "";
+  for (std::size_t begin = 0; begin < list.size();) {
+    const std::size_t end = std::min(list.find(':', begin), list.size());
+    if (end > begin) roots.emplace_back(list.substr(begin, end - begin));
+    begin = end + 1;
   }
   return roots;
 }

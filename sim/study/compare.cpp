@@ -43,7 +43,8 @@ std::vector<InputDifference> differing_inputs(const std::vector<ComparedSide>& s
   }
   std::vector<InputDifference> out;
   for (auto& [key, row] : values) {
-    const bool same = std::ranges::all_of(row, [&](const std::string& v) { return v == row.front(); });
+    const std::string& first = row.front();
+    const bool same = std::ranges::all_of(row, [&](const std::string& v) { return v == first; });
     if (!same && !is_remark(key)) out.push_back({key, std::move(row)});
   }
   return out;

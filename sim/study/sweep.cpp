@@ -178,8 +178,11 @@ Result<std::vector<SweepPoint>> sweep(const SweepRequest& request, const std::fu
         "sweep model.per_gpu_batch"};
   pipeline::CostModelCache cache;
   std::vector<SweepPoint> points(count);
-  for_each_index(
-      count, request.jobs, [&](std::size_t i) { points[i] = predict_point(request, i, cache); }, on_point);
+  const auto predict = [&](std::size_t i) { points[i] = predict_point(request, i, cache); };
+  for (const std::size_t i : for_each_index(count, request.jobs, predict, on_point)) {
+    points[i].values = values_at(request.axes, i);
+    points[i].error = why_left();
+  }
   add_scaling(points, request.axes);
   return points;
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/text/csv.hpp"
+#include "base/text/printable.hpp"
 #include "sim/study/sweep.hpp"
 
 namespace distsim::study {
@@ -76,7 +77,8 @@ std::string sweep_table(const SweepRequest& request, const std::vector<SweepPoin
                      "low .. high", "samples/s", "efficiency", "exposed", "memory");
   for (const auto& p : points) {
     for (std::size_t a = 0; a < request.axes.size(); ++a) {
-      out += fmt::format("{:<{}}  ", p.values[a], std::max<std::size_t>(request.axes[a].key.size(), 10));
+      out +=
+          fmt::format("{:<{}}  ", printable(p.values[a], 200), std::max<std::size_t>(request.axes[a].key.size(), 10));
     }
     if (!p.error.empty()) {
       out += p.error + "\n";

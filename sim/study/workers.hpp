@@ -4,32 +4,66 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <exception>
 #include <mutex>
+#include <new>
 #include <system_error>
 #include <thread>
 #include <vector>
 
+#include "base/system/signals.hpp"
+
 namespace distsim::study {
 
 /// Calls work(0) .. work(count - 1), each once, on at most `jobs` threads; on_done() after each, one at a time. Where a
-/// thread cannot be started, those that run do the work.
+/// thread cannot be started, those that run do the work. Where memory runs out, a thread gives up, and what it was at is
+/// done again at the end, alone. Returns what was not done, in order: for which memory does not suffice even so, or that
+/// came after an early end was asked for (base/system/signals.hpp). Other exceptions leave, when all threads are done.
 template <class Work, class OnDone>
-void for_each_index(std::size_t count, unsigned jobs, const Work& work, const OnDone& on_done) {
+[[nodiscard]] std::vector<std::size_t> for_each_index(std::size_t count, unsigned jobs, const Work& work,
+                                                      const OnDone& on_done) {
   std::atomic<std::size_t> next{0};
   std::mutex reporting;
-  const auto take = [&] {
-    for (std::size_t i = next++; i < count; i = next++) {
+  std::exception_ptr failure;
+  std::vector<char> done(count, 0);
+  std::vector<std::jthread> threads;
+  threads.reserve(std::min<std::size_t>(jobs, count));
+  const auto try_one = [&](std::size_t i) {
+    try {
       work(i);
+      done[i] = 1;
+    } catch (const std::bad_alloc&) {
+      return false;
+    } catch (...) {
       const std::lock_guard lock(reporting);
-      on_done();
+      if (!failure) failure = std::current_exception();
+      return false;
+    }
+    const std::lock_guard lock(reporting);
+    on_done();
+    return true;
+  };
+  const auto take = [&] {
+    for (std::size_t i = next++; i < count && !end_asked(); i = next++) {
+      if (!try_one(i)) return;
     }
   };
-  std::vector<std::jthread> threads;
   try {
     for (std::size_t t = 1; t < std::min<std::size_t>(jobs, count); ++t) threads.emplace_back(take);
   } catch (const std::system_error&) {  // fewer threads
+  } catch (const std::bad_alloc&) {
   }
   take();
+  for (std::jthread& thread : threads) thread.join();
+  std::vector<std::size_t> left;
+  for (std::size_t i = 0; i < count && !failure; ++i) {
+    if (!done[i] && (end_asked() || !try_one(i))) left.push_back(i);
+  }
+  if (failure) std::rethrow_exception(failure);
+  return left;
 }
+
+/// Why a piece is left, for its row.
+inline const char* why_left() { return end_asked() ? "interrupted" : "out of memory"; }
 
 }  // namespace distsim::study

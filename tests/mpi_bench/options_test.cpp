@@ -115,6 +115,7 @@ TEST(Options, OurOwnFlagsAreChecked) {
   EXPECT_NE(error({"--groups", "rials"}).find("did you mean 'rails'"), std::string::npos);
   EXPECT_NE(error({"--pair-tests", "latencies"}).find("--pair-tests"), std::string::npos);
   EXPECT_NE(error({"--load", "0"}).find("--load: found '0'"), std::string::npos);
+  EXPECT_NE(error({"--beside", "1T"}).find("--load: found 1T, expected at most 4G"), std::string::npos);
   EXPECT_NE(error({"--rank", "1"}).find("without --hosts"), std::string::npos);
   EXPECT_NE(error({"--hosts", "a,b", "--rank", "2"}).find("below 2"), std::string::npos);
   EXPECT_NE(error({"--relative-error", "nan"}).find("--relative-error"), std::string::npos);

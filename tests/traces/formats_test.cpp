@@ -9,8 +9,8 @@
 
 #include "kineto_text.hpp"
 #include "test_data.hpp"
-#include "traces/job_assembly.hpp"
 #include "traces/build/nvtx_text.hpp"
+#include "traces/job_assembly.hpp"
 #include "traces/nsight/nsys_report.hpp"
 #include "traces/trace_reader.hpp"
 

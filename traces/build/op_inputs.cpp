@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "traces/build/collective_text.hpp"
+#include "traces/files/json_memory.hpp"
 
 namespace distsim::traces {
 namespace {
@@ -54,7 +55,7 @@ std::string as_text(const dom::element& value) {
 std::vector<std::string> texts(dom::parser& parser, std::string_view json) {
   std::vector<std::string> out;
   dom::array items;
-  if (json.empty() || parser.parse(json.data(), json.size()).get_array().get(items)) return out;
+  if (json.empty() || failed(parser.parse(json.data(), json.size()).get_array().get(items))) return out;
   for (const dom::element item : items) out.push_back(as_text(item));
   return out;
 }
@@ -62,7 +63,8 @@ std::vector<std::string> texts(dom::parser& parser, std::string_view json) {
 void read_shapes(dom::parser& parser, std::string_view dims, std::string_view types, std::vector<TensorShape>& out) {
   const std::vector<std::string> names = texts(parser, types);
   dom::array shapes;
-  if (!dims.empty() && !parser.parse(dims.data(), dims.size()).get_array().get(shapes)) add_shapes(shapes, names, out);
+  if (!dims.empty() && !failed(parser.parse(dims.data(), dims.size()).get_array().get(shapes)))
+    add_shapes(shapes, names, out);
 }
 
 }  // namespace
@@ -78,7 +80,7 @@ std::uint32_t OpInputTable::intern(std::string_view dims, std::string_view types
   if (known != known_.end()) return known->second;
   OpInputs inputs;
   dom::parser parser;
-  [[maybe_unused]] const auto allocated = parser.allocate(4096, kDeepest);  // a failure shows as an error of the parse
+  CHECK(!failed(parser.allocate(4096, kDeepest)));
   read_shapes(parser, dims, types, inputs.tensors);
   read_shapes(parser, out_dims, out_types, inputs.outputs);
   inputs.values = texts(parser, values);

@@ -1,16 +1,15 @@
 #include "traces/files/byte_source.hpp"
 
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <vector>
 
-#include "base/file.hpp"
+#include "base/system/open_input.hpp"
 #include "base/text/quantity_text.hpp"
 
 namespace distsim::traces {
@@ -23,19 +22,18 @@ std::string byte_text(std::uint64_t n) { return format_quantity(static_cast<doub
 
 class PlainFile : public ByteSource {
  public:
-  PlainFile(int fd, std::string path) : fd_(fd), path_(std::move(path)) {}
-  ~PlainFile() override { ::close(fd_); }
+  PlainFile(Descriptor file, std::string path) : file_(std::move(file)), path_(std::move(path)) {}
 
   Result<std::size_t> read(char* to, std::size_t n) override {
     for (;;) {
-      const ssize_t got = ::read(fd_, to, n);
+      const ssize_t got = ::read(file_.get(), to, n);
       if (got >= 0) return static_cast<std::size_t>(got);
       if (errno != EINTR) return Error{std::string("cannot read: ") + std::strerror(errno), path_, ""};
     }
   }
 
  private:
-  int fd_;
+  Descriptor file_;
   std::string path_;
 };
 
@@ -76,6 +74,7 @@ class GzipSource : public ByteSource {
     if (z_.avail_in == 0 && !at_end_) TRY(refill());
     if (member_done_) return next_member();
     const int code = inflate(&z_, Z_NO_FLUSH);
+    if (code == Z_MEM_ERROR) throw std::bad_alloc();  // no damage: not to be read over
     if (code == Z_STREAM_END) {
       member_done_ = true;
     } else if (code == Z_BUF_ERROR || (code == Z_OK && z_.avail_in == 0 && at_end_)) {
@@ -127,14 +126,8 @@ class MemorySource : public ByteSource {
 }  // namespace
 
 Result<std::unique_ptr<ByteSource>> open_plain(const std::string& path) {
-  if (path.find('\0') != std::string::npos) return Error{"found a NUL byte in a file name, expected a path", "", ""};
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return Error{std::string("cannot open: ") + std::strerror(errno), path, ""};
-  note_input(path);
-  std::unique_ptr<ByteSource> file = std::make_unique<PlainFile>(fd, path);
-  struct stat info {};
-  if (::fstat(fd, &info) == 0 && S_ISDIR(info.st_mode)) return Error{"found a folder, expected a file", path, ""};
-  return file;
+  TRY_ASSIGN(Descriptor file, open_input(path));
+  return std::unique_ptr<ByteSource>(std::make_unique<PlainFile>(std::move(file), path));
 }
 
 std::unique_ptr<ByteSource> expand_gzip(std::unique_ptr<ByteSource> packed, std::string name, ExpansionLimit limit) {

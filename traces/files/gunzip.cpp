@@ -3,6 +3,7 @@
 #include <zlib.h>
 
 #include <algorithm>
+#include <new>
 #include <vector>
 
 namespace distsim::traces {
@@ -10,7 +11,11 @@ namespace {
 
 class Inflate {
  public:
-  Inflate() { ok_ = inflateInit2(&z_, 15 + 16) == Z_OK; }  // 16: only gzip headers
+  Inflate() {
+    const int code = inflateInit2(&z_, 15 + 16);  // 16: only gzip headers
+    if (code == Z_MEM_ERROR) throw std::bad_alloc();
+    ok_ = code == Z_OK;
+  }
   ~Inflate() { inflateEnd(&z_); }
   Inflate(const Inflate&) = delete;
   Inflate& operator=(const Inflate&) = delete;
@@ -44,6 +49,7 @@ Result<std::string> gunzip(std::string_view bytes, const std::string& file, Expa
       z.next_out = reinterpret_cast<Bytef*>(chunk.data());
       z.avail_out = static_cast<uInt>(chunk.size());
       state = ::inflate(&z, Z_NO_FLUSH);
+      if (state == Z_MEM_ERROR) throw std::bad_alloc();
       if (state != Z_OK && state != Z_STREAM_END) return broken();
       out.append(chunk.data(), chunk.size() - z.avail_out);
       TRY(check_expansion(limit, bytes.size(), out.size(), file));
@@ -62,7 +68,7 @@ std::string gunzip_head(std::string_view start, std::size_t bytes) {
   z.avail_in = static_cast<uInt>(start.size());
   z.next_out = reinterpret_cast<Bytef*>(out.data());
   z.avail_out = static_cast<uInt>(out.size());
-  ::inflate(&z, Z_SYNC_FLUSH);
+  if (::inflate(&z, Z_SYNC_FLUSH) == Z_MEM_ERROR) throw std::bad_alloc();
   out.resize(out.size() - z.avail_out);
   return out;
 }

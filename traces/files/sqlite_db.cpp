@@ -3,8 +3,8 @@
 #include <sqlite3.h>
 
 #include <cstring>
+#include <new>
 
-#include "base/file.hpp"
 #include "base/text/printable.hpp"
 
 namespace distsim::traces {
@@ -32,8 +32,8 @@ std::int64_t SqliteRow::integer(int column, std::int64_t absent) const {
 std::string_view SqliteRow::text(int column) const {
   if (sqlite3_column_type(statement_, column) != SQLITE_TEXT) return {};
   const auto* bytes = reinterpret_cast<const char*>(sqlite3_column_text(statement_, column));
-  return bytes == nullptr ? std::string_view()
-                          : std::string_view(bytes, static_cast<std::size_t>(sqlite3_column_bytes(statement_, column)));
+  if (bytes == nullptr) throw std::bad_alloc();  // the only reason for a text
+  return {bytes, static_cast<std::size_t>(sqlite3_column_bytes(statement_, column))};
 }
 
 std::string_view SqliteRow::blob(int column) const {
@@ -48,6 +48,7 @@ bool SqliteRow::is_null(int column) const { return sqlite3_column_type(statement
 void SqliteDb::Close::operator()(sqlite3* db) const { sqlite3_close_v2(db); }
 
 Error SqliteDb::failure() const {
+  if (sqlite3_errcode(db_.get()) == SQLITE_NOMEM) throw std::bad_alloc();
   return Error{"found a damaged SQLite file (" + printable(sqlite3_errmsg(db_.get()), 100) +
                    "), expected a report of nsys or nvprof",
                name_, ""};
@@ -78,7 +79,6 @@ Result<SqliteDb> SqliteDb::open(const std::string& path) {
   const int code = sqlite3_open_v2(path.c_str(), &raw, SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX, nullptr);
   std::unique_ptr<sqlite3, Close> db(raw);
   if (code != SQLITE_OK) return Error{"cannot be opened as SQLite", path, ""};
-  note_input(path);
   return checked(std::move(db), path);
 }
 
@@ -99,22 +99,24 @@ Result<SqliteDb> SqliteDb::from_bytes(const std::string& bytes, const std::strin
   return checked(std::move(db), name);
 }
 
-std::set<std::string> SqliteDb::columns(const std::string& table) const {
+Result<std::set<std::string>> SqliteDb::columns(const std::string& table) const {
   std::set<std::string> out;
   if (!has(table)) return out;
   sqlite3_stmt* statement = nullptr;
   if (sqlite3_prepare_v2(db_.get(), "SELECT name FROM pragma_table_info(?)", -1, &statement, nullptr) != SQLITE_OK)
-    return out;
+    return failure();
   const Statement owner(statement);
-  sqlite3_bind_text(statement, 1, table.c_str(), -1, SQLITE_TRANSIENT);
-  while (sqlite3_step(statement) == SQLITE_ROW) out.emplace(SqliteRow(statement).text(0));
+  if (sqlite3_bind_text(statement, 1, table.c_str(), -1, SQLITE_TRANSIENT) != SQLITE_OK) return failure();
+  int code = SQLITE_ROW;
+  while ((code = sqlite3_step(statement)) == SQLITE_ROW) out.emplace(SqliteRow(statement).text(0));
+  if (code != SQLITE_DONE) return failure();
   return out;
 }
 
 Result<void> SqliteDb::each_row(const std::string& table, const std::vector<std::string>& wanted,
                                 const std::function<void(const SqliteRow&)>& each) const {
   if (!has(table)) return {};
-  const std::set<std::string> there = columns(table);
+  TRY_ASSIGN(const std::set<std::string> there, columns(table));
   std::string sql;
   for (const std::string& column : wanted) {
     sql += sql.empty() ? "SELECT " : ", ";

@@ -39,7 +39,7 @@ class SqliteDb {
 
   bool has(const std::string& table) const { return tables_.contains(table); }
   /// Columns of a table; empty where there is none.
-  std::set<std::string> columns(const std::string& table) const;
+  Result<std::set<std::string>> columns(const std::string& table) const;
 
   /// Calls `each` for every row of `table`, sorted by nothing in particular: `wanted` columns in order, NULL for those
   /// that the table lacks. Nothing where there is no table. Error: a damaged file.

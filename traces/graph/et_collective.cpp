@@ -4,6 +4,7 @@
 
 #include "traces/build/collective_text.hpp"
 #include "traces/build/op_inputs.hpp"
+#include "traces/files/json_memory.hpp"
 #include "traces/files/json_values.hpp"
 
 namespace distsim::traces {
@@ -126,7 +127,8 @@ void read_process_groups(const dom::element& node, std::vector<TraceGroup>& grou
   if (!values_of(node, values) || values.size() == 0) return;
   std::string_view text;
   dom::parser parser;
-  if (values.at(0).get_string().get(text) || parser.parse(text.data(), text.size()).get_array().get(listed)) return;
+  if (values.at(0).get_string().get(text) || failed(parser.parse(text.data(), text.size()).get_array().get(listed)))
+    return;
   for (const dom::element item : listed) {
     TraceGroup g;
     std::string_view name, description;

@@ -9,6 +9,7 @@
 #include "traces/build/collective_text.hpp"
 #include "traces/build/op_inputs.hpp"
 #include "traces/build/rank_builder.hpp"
+#include "traces/files/json_memory.hpp"
 #include "traces/files/json_stream.hpp"
 #include "traces/graph/et_collective.hpp"
 
@@ -70,7 +71,7 @@ class Reader : public JsonHandler {
   Reader(const std::string& path, TraceJob& job) : job_(job), builder_(job), inputs_(job) {
     out_.rank.path = path;
     out_.rank.has_times = false;
-    broken_ += parser_.allocate(std::size_t{1} << 16, kDeepest) == simdjson::SUCCESS ? 0 : 1;
+    broken_ += failed(parser_.allocate(std::size_t{1} << 16, kDeepest)) ? 1 : 0;
   }
 
   Want on_key(std::string_view key) override {
@@ -83,7 +84,7 @@ class Reader : public JsonHandler {
   Result<void> on_elements(JsonBatch& batch) override {
     for (const JsonBatch::Element& e : batch.elements) {
       dom::element node;
-      if (parser_.parse(batch.text + e.begin, e.end - e.begin).get(node) || !node.is_object())
+      if (failed(parser_.parse(batch.text + e.begin, e.end - e.begin).get(node)) || !node.is_object())
         ++broken_;
       else
         add(node);
@@ -156,9 +157,10 @@ void Reader::add(const dom::element& json) {
 /// cycles cannot be.
 void Reader::place() {
   std::ranges::stable_sort(nodes_, {}, &Node::id);
-  const auto repeated = std::ranges::unique(nodes_, {}, &Node::id);
-  twice_ = repeated.size();
-  nodes_.erase(repeated.begin(), repeated.end());
+  const auto repeated =
+      std::unique(nodes_.begin(), nodes_.end(), [](const Node& a, const Node& b) { return a.id == b.id; });
+  twice_ = static_cast<std::size_t>(nodes_.end() - repeated);
+  nodes_.erase(repeated, nodes_.end());
   std::unordered_map<std::uint64_t, std::size_t> places;
   for (std::size_t i = 0; i < nodes_.size(); ++i) places.emplace(nodes_[i].id, i);
   std::vector<std::size_t> last(nodes_.size());

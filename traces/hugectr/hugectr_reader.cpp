@@ -11,6 +11,7 @@
 #include "base/text/printable.hpp"
 #include "traces/build/collective_text.hpp"
 #include "traces/build/rank_builder.hpp"
+#include "traces/files/json_memory.hpp"
 #include "traces/files/json_stream.hpp"
 
 namespace distsim::traces {
@@ -65,7 +66,7 @@ bool communicates(const std::string& name) {
 class Reader : public JsonHandler {
  public:
   Reader(const TraceFile& file, TraceJob& job) : file_(file), job_(job) {
-    [[maybe_unused]] const auto allocated = parser_.allocate(std::size_t{1} << 16, kDeepest);
+    CHECK(!failed(parser_.allocate(std::size_t{1} << 16, kDeepest)));
   }
 
   Want on_key(std::string_view key) override {
@@ -75,7 +76,7 @@ class Reader : public JsonHandler {
   Result<void> on_value(std::string_view key, std::string_view json) override {
     dom::element value;
     std::string_view text;
-    if (parser_.parse(json.data(), json.size()).get(value)) return {};
+    if (failed(parser_.parse(json.data(), json.size()).get(value))) return {};
     if (key == "iter_time_ms")
       iterations_ = times(value);
     else if (!value.get_string().get(text))
@@ -85,7 +86,7 @@ class Reader : public JsonHandler {
   Result<void> on_elements(JsonBatch& batch) override {
     for (const JsonBatch::Element& e : batch.elements) {
       dom::element event;
-      if (parser_.parse(batch.text + e.begin, e.end - e.begin).get(event) || !event.is_object())
+      if (failed(parser_.parse(batch.text + e.begin, e.end - e.begin).get(event)) || !event.is_object())
         ++broken_;
       else
         add(event);

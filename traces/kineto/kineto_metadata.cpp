@@ -6,6 +6,7 @@
 
 #include "base/text/printable.hpp"
 #include "traces/build/op_inputs.hpp"
+#include "traces/files/json_memory.hpp"
 
 namespace distsim::traces {
 namespace {
@@ -76,7 +77,7 @@ void KinetoMetadata::take(std::string_view key, std::string_view json) {
 void KinetoMetadata::devices(std::string_view json) {
   dom::parser parser;
   dom::array list;
-  if (parser.parse(json.data(), json.size()).get_array().get(list)) {
+  if (failed(parser.parse(json.data(), json.size()).get_array().get(list))) {
     unreadable_.emplace_back("deviceProperties");
     return;
   }
@@ -94,7 +95,7 @@ void KinetoMetadata::devices(std::string_view json) {
 void KinetoMetadata::distributed(std::string_view json) {
   dom::parser parser;
   dom::element info;
-  if (parser.parse(json.data(), json.size()).get(info) || !info.is_object()) {
+  if (failed(parser.parse(json.data(), json.size()).get(info)) || !info.is_object()) {
     unreadable_.emplace_back("distributedInfo");
     return;
   }

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/text/printable.hpp"
+#include "traces/files/json_memory.hpp"
 
 namespace distsim::traces {
 namespace {
@@ -202,10 +203,7 @@ std::string cleaned(std::string_view text) {
 }  // namespace
 
 struct KinetoParser::Parser {
-  Parser() {
-    // A failure to allocate shows as an error of the first parse.
-    [[maybe_unused]] const auto allocated = parser.allocate(std::size_t{1} << 16, kDeepest);
-  }
+  Parser() { CHECK(!failed(parser.allocate(std::size_t{1} << 16, kDeepest))); }
 
   /// One event by itself.
   bool single(std::string_view text, const std::function<void(const KinetoEvent&)>& sink) {
@@ -214,7 +212,8 @@ struct KinetoParser::Parser {
     copy.resize(size + kJsonPadding);
     od::document document;
     od::object object;
-    if (lone.iterate(copy.data(), size, copy.size()).get(document) || document.get_object().get(object)) return false;
+    if (failed(lone.iterate(copy.data(), size, copy.size()).get(document)) || document.get_object().get(object))
+      return false;
     KinetoEvent event;
     if (read_event(object, event)) return false;
     sink(event);
@@ -226,7 +225,8 @@ struct KinetoParser::Parser {
     od::document document;
     od::array array;
     std::size_t done = 0;
-    if (parser.iterate(text, size, size + kJsonPadding).get(document) || document.get_array().get(array)) return 0;
+    if (failed(parser.iterate(text, size, size + kJsonPadding).get(document)) || document.get_array().get(array))
+      return 0;
     for (auto item : array) {
       od::object object;
       KinetoEvent event;

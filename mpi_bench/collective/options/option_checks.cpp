@@ -131,6 +131,8 @@ Result<void> read_load(const std::string& text, Load& load) {
   if (!size.ok() || *size < 1)
     return flag_error("--load",
                       "found '" + text + "', expected compute or the size of a second all_reduce, such as 4M");
+  constexpr std::uint64_t kMost = std::uint64_t{4} << 30;  // MPI counts elements of 4 bytes in an int
+  if (*size > kMost) return flag_error("--load", "found " + text + ", expected at most 4G");
   load.kind = LoadKind::collective;
   load.bytes = *size;
   return {};

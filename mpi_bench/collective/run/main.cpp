@@ -13,10 +13,12 @@
 #include <cstdlib>
 #include <memory>
 #include <mutex>
+#include <new>
 #include <string_view>
 #include <thread>
 
 #include "base/file.hpp"
+#include "base/output.hpp"
 #include "mpi_bench/collective/output/machine_facts.hpp"
 #include "mpi_bench/collective/plan/plan.hpp"
 #include "mpi_bench/collective/run/launch.hpp"
@@ -100,9 +102,8 @@ Result<void> check_files(const Ranks& ranks, const Options& options) {
     const auto text = read_file(options.files.topology, 256 * 1024);
     if (!text.ok()) return text.error();
   }
-  if (!options.files.out.empty()) TRY(check_writable(options.files.out));
-  if (!options.files.json.empty()) TRY(check_writable(options.files.json));
-  return {};
+  if (!options.selected.config.empty()) note_input(options.selected.config);  // `distsim curves plan` reads it
+  return check_outputs({{"--out", options.files.out}, {"-J", options.files.json}});
 }
 
 /// Until the watchdog runs: a rank that never comes must not hold the others for ever.
@@ -167,11 +168,8 @@ std::string joined(int argc, char** argv) {
   return text;
 }
 
-}  // namespace
-}  // namespace distsim::bench
-
-int main(int argc, char** argv) {
-  using namespace distsim::bench;
+int run_program(int argc, char** argv) {
+  protect_inputs();
   const std::string flags = joined(argc, argv);
   const auto line = command_line(argc, argv);
   if (line.ok() && line->print) {
@@ -187,4 +185,16 @@ int main(int argc, char** argv) {
   catch_signals();
   const HastyEnd hasty((*ranks)->rank() == 0);
   return exit_code(**ranks, run(**ranks, line, flags, guard));
+}
+
+}  // namespace
+}  // namespace distsim::bench
+
+int main(int argc, char** argv) {
+  try {
+    return distsim::bench::run_program(argc, argv);
+  } catch (const std::bad_alloc&) {
+    std::fputs("collective_bench: out of memory; use a smaller -e or fewer ranks per node\n", stderr);
+    std::_Exit(2);  // the other ranks see it
+  }
 }

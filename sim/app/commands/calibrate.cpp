@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 
 #include "base/file.hpp"
 #include "base/folder_files.hpp"
 #include "base/output.hpp"
+#include "base/system/open_input.hpp"
 #include "base/text/printable.hpp"
 #include "opmodels/learned/training_rows.hpp"
 #include "opmodels/measured/op_calibration.hpp"
@@ -36,17 +36,15 @@ Result<opmodels::LearnedKernel> parse_kernel(const std::string& name) {
 Result<void> write_training_rows(const TrainingFlags& f) {
   TRY_ASSIGN(const opmodels::LearnedKernel kernel, parse_kernel(f.kernel));
   TRY(check_outputs({{"--csv", f.csv}}));
-  std::ifstream in(f.input, std::ios::binary);
-  note_input(f.input);
-  if (!in) return Error{"cannot be opened for reading", f.input, ""};
+  TRY_ASSIGN(const auto in, open_input_stream(f.input));
   pipeline::DeviceModels devices;
   opmodels::TrainingCount count;
   TRY(write_stream_atomically(f.csv, [&](std::ostream& out) -> Result<void> {
     TRY_ASSIGN(count,
-               opmodels::training_rows(in, f.input, out, kernel, [&](std::string_view gpu) { return devices(gpu); }));
+               opmodels::training_rows(*in, f.input, out, kernel, [&](std::string_view gpu) { return devices(gpu); }));
     return {};
   }));
-  std::fprintf(stderr, "distsim: %zu of %zu rows kept\n", count.kept, count.rows);
+  remark(fmt::format("{} of {} rows kept", count.kept, count.rows));
   return {};
 }
 
@@ -114,13 +112,10 @@ Result<std::vector<std::string>> input_files(const std::vector<std::string>& inp
 }
 
 Result<void> add_file(const std::string& path, opmodels::OpCalibration& calibration) {
-  std::ifstream in(path, std::ios::binary);
-  note_input(path);
-  if (!in) return Error{"cannot be opened for reading", path, ""};
-  const bool has_text = in.peek() != std::ifstream::traits_type::eof();
-  if (in.bad()) return Error{"cannot be read, expected a CSV file", path, ""};
-  if (!has_text) return Error{"found an empty file, expected a CSV header", path, ""};
-  return calibration.add(in, path);
+  TRY_ASSIGN(const auto in, open_input_stream(path));
+  if (in->peek() == std::istream::traits_type::eof() && !in->bad())
+    return Error{"found an empty file, expected a CSV header", path, ""};
+  return calibration.add(*in, path);
 }
 
 Result<void> write_table(const std::string& path, const std::string& folder,
@@ -128,19 +123,15 @@ Result<void> write_table(const std::string& path, const std::string& folder,
   TRY_ASSIGN(const opmodels::MeasuredTable table, calibration.table());
   const opmodels::CalibrationCount& count = calibration.count();
   TRY(write_file_atomically(path, table.text()));
-  std::fprintf(stderr, "distsim: %s: %zu points from %zu of %zu rows%s\n", path.c_str(), table.size(), count.used,
-               count.rows, left_out(count).c_str());
-  if (!count.first_problem.empty())
-    std::fprintf(stderr, "distsim: first invalid row: %s\n", count.first_problem.c_str());
+  remark(
+      fmt::format("{}: {} points from {} of {} rows{}", path, table.size(), count.used, count.rows, left_out(count)));
+  if (!count.first_problem.empty()) remark("first invalid row: " + count.first_problem);
   const auto folders = config::config_folders("op_models", "");
   std::error_code error;
   const bool found = std::any_of(folders.begin(), folders.end(), [&](const std::string& known) {
     return std::filesystem::equivalent(known, folder, error);
   });
-  if (!found)
-    std::fprintf(stderr,
-                 "distsim: predictions read op_models in $DISTSIM_CONFIGS, or configs/op_models; %s is neither\n",
-                 folder.c_str());
+  if (!found) remark("predictions read op_models in $DISTSIM_CONFIGS, or configs/op_models; " + folder + " is neither");
   return {};
 }
 

@@ -1,6 +1,6 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
-#include <sstream>
 
 #include "base/output.hpp"
 #include "sim/app/commands.hpp"
@@ -17,8 +17,11 @@ struct CompareFlags {
 /// The overrides in one --set: KEY=VALUE, or several of them separated by spaces.
 std::vector<std::string> overrides_of(const std::string& group) {
   std::vector<std::string> out;
-  std::istringstream in(group);
-  for (std::string word; in >> word;) {
+  constexpr const char* kBlanks = " \t\n\r\f\v";  // no stream: one that lacks memory drops words without saying so
+  for (std::size_t begin = group.find_first_not_of(kBlanks); begin < group.size();) {
+    const std::size_t end = std::min(group.find_first_of(kBlanks, begin), group.size());
+    const std::string word = group.substr(begin, end - begin);
+    begin = group.find_first_not_of(kBlanks, end);
     if (word.find('=') == std::string::npos && !out.empty())
       out.back() += " " + word;  // a value with a space: "25 GB/s"
     else

@@ -2,12 +2,12 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
-#include <fstream>
 #include <memory>
 #include <sstream>
 
 #include "base/log.hpp"
 #include "base/output.hpp"
+#include "base/system/open_input.hpp"
 #include "base/text/spelling.hpp"
 #include "collectives/cost_table.hpp"
 #include "collectives/selection.hpp"
@@ -78,10 +78,9 @@ void warn_of_unheeded(graph::CollectiveKind kind, const topology::GroupFacts& fa
   if (collectives::any_allowed(collectives::candidates_for(kind, collectives::channels_of(facts)),
                                collectives::selection_for(kind, selection)))
     return;
-  std::fprintf(
-      stderr,
-      "distsim: --algorithms, --protocols: none of them supports %s on this group; priced with NCCL's default choice\n",
-      std::string(graph::name_of(kind)).c_str());
+  remark(fmt::format(
+      "--algorithms, --protocols: none of them supports {} on this group; priced with NCCL's default choice",
+      graph::name_of(kind)));
 }
 
 Result<collectives::CollectiveOptions> options_of(const CollectiveFlags& f) {
@@ -118,7 +117,7 @@ Result<void> price_collective(const CollectiveFlags& f, const CLI::App& command)
   TRY_ASSIGN(const collectives::CollectiveOptions options, options_of(f));
   warn_of_parts(kind, sizes, f.nodes * gpus);
   TRY_ASSIGN(const collectives::CollectiveModels models, collectives::CollectiveModels::create(topology, options));
-  for (const std::string& remark : models.remarks()) std::fprintf(stderr, "distsim: --curve: %s\n", remark.c_str());
+  for (const std::string& remark : models.remarks()) distsim::remark("--curve: " + remark);
   TRY_ASSIGN(const collectives::CostTable table,
              collectives::collective_cost_table(topology, models,
                                                 {kind, f.nodes, gpus, sizes, true, f.side_by_side, f.explain}));
@@ -221,24 +220,20 @@ Result<void> price_one(const OpFlags& f) {
 
 Result<void> price_file(const OpFlags& f) {
   TRY(check_outputs({{"--csv", f.csv}}));
-  std::ifstream in(f.input, std::ios::binary);
-  note_input(f.input);
-  if (!in) return Error{"cannot be opened for reading", f.input, ""};
-  const bool has_text = in.peek() != std::ifstream::traits_type::eof();
-  if (in.bad()) return Error{"cannot be read, expected a CSV file; is it a folder?", f.input, ""};
-  if (!has_text) return Error{"found an empty file, expected a CSV header", f.input, ""};
-  if (f.csv == f.input) return Error{"--csv: found the input file '" + f.csv + "', expected another file", "", ""};
+  TRY_ASSIGN(const auto in, open_input_stream(f.input));
+  if (in->peek() == std::istream::traits_type::eof() && !in->bad())
+    return Error{"found an empty file, expected a CSV header", f.input, ""};
+  TRY(check_outputs({{"--csv", f.csv}}));
   pipeline::DeviceModels devices;
   opmodels::CostCsvCount count;
   TRY(write_stream_atomically(f.csv, [&](std::ostream& out) -> Result<void> {
-    TRY_ASSIGN(count, opmodels::cost_csv(in, f.input, out, [&](std::string_view gpu) { return devices(gpu); }));
+    TRY_ASSIGN(count, opmodels::cost_csv(*in, f.input, out, [&](std::string_view gpu) { return devices(gpu); }));
     return {};
   }));
   if (count.rows > 0 && count.unpriced == count.rows)
     return Error{"none of " + std::to_string(count.rows) + " rows could be priced; see the basis column", f.input, ""};
   if (count.unpriced > 0)
-    std::fprintf(stderr, "distsim: %zu of %zu rows could not be priced; see the basis column\n", count.unpriced,
-                 count.rows);
+    remark(fmt::format("{} of {} rows could not be priced; see the basis column", count.unpriced, count.rows));
   return {};
 }
 

@@ -2,6 +2,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 #include <limits>
 #include <memory>
 #include <thread>
@@ -44,6 +45,23 @@ Outputs outputs_of(const PredictFlags& f) {
           {"--graph", f.graph},
           {"--dump-after", f.dump_after.empty() ? "" : "-"},
           {"--write-et", f.write_et.empty() ? "" : f.write_et + ".0.et"}};
+}
+
+/// A file of the set that --write-et writes, as another output.
+Result<void> check_apart_from_set(const PredictFlags& f) {
+  if (f.write_et.empty()) return {};
+  const std::filesystem::path prefix(f.write_et);
+  for (const auto& [flag, path] : outputs_of(f)) {
+    const std::filesystem::path file(path);
+    std::error_code unknown;
+    const bool named = file.filename().string().starts_with(prefix.filename().string() + ".") &&
+                       (path.ends_with(".et") || path.ends_with(".groups.json") || path.ends_with(".set.json"));
+    if (flag == "--write-et" || !named) continue;
+    const auto folder = [](const std::filesystem::path& p) { return p.has_parent_path() ? p.parent_path() : "."; };
+    if (std::filesystem::equivalent(folder(file), folder(prefix), unknown))
+      return Error{flag + ": found '" + path + "', but --write-et writes it too", "", ""};
+  }
+  return {};
 }
 
 Result<void> check_step(const std::string& step) {
@@ -161,6 +179,7 @@ Result<void> run(const PredictFlags& f, const CLI::App& command) {
   if (!shows_report(f)) name_unheeded(command, {"--timings"}, "the report is not printed");
   if (!f.dump_after.empty()) TRY(check_step(f.dump_after));
   TRY(check_outputs(outputs_of(f)));
+  TRY(check_apart_from_set(f));
   if (!f.timeline.empty()) TRY(traces::check_timeline_path("--timeline", f.timeline));
   TRY(check_graph_file(f.graph));
   for (const auto& [flag, path] : outputs_of(f)) {

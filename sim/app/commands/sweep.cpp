@@ -4,6 +4,7 @@
 
 #include "base/log.hpp"
 #include "base/output.hpp"
+#include "base/system/signals.hpp"
 #include "base/text/counted.hpp"
 #include "sim/app/commands.hpp"
 #include "sim/app/unheeded.hpp"
@@ -36,6 +37,7 @@ Result<study::SweepRequest> request_of(const SweepFlags& flags) {
 }
 
 Result<void> run(const SweepFlags& flags, const CLI::App& command) {
+  note_input(flags.config);
   TRY(check_outputs({{"--csv", flags.csv}}));
   TRY_ASSIGN(const study::SweepRequest request, request_of(flags));
   if (std::ranges::none_of(request.axes, study::counts_gpus))
@@ -44,6 +46,7 @@ Result<void> run(const SweepFlags& flags, const CLI::App& command) {
   for (const auto& axis : request.axes) total *= axis.values.size();
   std::vector<study::SweepPoint> points;
   {
+    const EarlyEnd early;
     ProgressLine progress("distsim sweep:", total);
     TRY_ASSIGN(points, study::sweep(request, [&] { progress.advance(); }));
   }
@@ -51,6 +54,7 @@ Result<void> run(const SweepFlags& flags, const CLI::App& command) {
     log_warn([&] { return "no effect at any point: " + key; });
   if (!flags.csv.empty()) TRY(write_file_atomically(flags.csv, study::sweep_csv(request, points)));
   if (flags.csv != "-") TRY(print(study::sweep_table(request, points)));
+  if (end_asked()) return Error{"interrupted: the points that are left have that as their error", "", ""};
   if (std::ranges::any_of(points, [](const study::SweepPoint& p) { return p.error.empty(); })) return {};
   return Error{"none of " + counted(points.size(), "point") + " could be predicted; the first: " + points.front().error,
                "", ""};

@@ -1,11 +1,12 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
-#include <fstream>
 #include <memory>
 
 #include "base/log.hpp"
 #include "base/output.hpp"
+#include "base/system/open_input.hpp"
+#include "base/system/signals.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
 #include "sim/app/commands.hpp"
@@ -51,10 +52,9 @@ Result<void> run(const ValidateFlags& flags) {
                  "", ""};
   }
   const std::string path = flags.cases.empty() ? published_cases() : flags.cases;
-  std::ifstream in(path, std::ios::binary);
-  if (!in) return Error{"cannot be opened for reading", path, ""};
-  note_input(path);
-  TRY_ASSIGN(const study::CaseFile file, study::read_cases(in, path));
+  TRY_ASSIGN(const auto in, open_input_stream(path));
+  TRY_ASSIGN(const study::CaseFile file, study::read_cases(*in, path));
+  TRY(check_outputs({{"--csv", flags.csv}, {"--plot", flags.plot}}));
   if (!flags.explain.empty()) {
     TRY_ASSIGN(const std::string text, study::explain_case(file, flags.explain));
     return print(text);
@@ -66,6 +66,7 @@ Result<void> run(const ValidateFlags& flags) {
   }
   std::vector<study::ValidatedCase> validated;
   {
+    const EarlyEnd early;
     ProgressLine progress("distsim validate:", file.cases.size());
     validated = study::validate_cases(file, flags.jobs, [&] { progress.advance(); });
   }
@@ -74,6 +75,7 @@ Result<void> run(const ValidateFlags& flags) {
   if (!flags.csv.empty()) TRY(write_file_atomically(flags.csv, study::validation_csv(file, validated)));
   if (!flags.plot.empty()) TRY(write_file_atomically(flags.plot, study::validation_plot(validated)));
   if (!takes_stdout({{"", flags.csv}, {"", flags.plot}})) TRY(print(study::validation_summary(validated)));
+  if (end_asked()) return Error{"interrupted: the cases that are left have that as their error", path, ""};
   const auto failed = static_cast<std::size_t>(
       std::count_if(validated.begin(), validated.end(), [](const auto& v) { return !v.failure.empty(); }));
   if (failed > 0 && failed < validated.size())

@@ -3,13 +3,12 @@
 #include <algorithm>
 #include <cstdlib>
 #include <mutex>
+#include <new>
 #include <vector>
 
 #if defined(__linux__)
 #include <sys/mman.h>
 #endif
-
-#include "base/check.hpp"
 
 namespace distsim::engine {
 namespace {
@@ -29,7 +28,7 @@ using Slab = std::unique_ptr<std::int64_t, Free>;
 Slab allocate(std::size_t bytes) {
   const bool large = bytes >= kHugePage;
   Slab slab(static_cast<std::int64_t*>(std::aligned_alloc(large ? kHugePage : kCacheLine, bytes)));
-  CHECK(slab != nullptr) << "out of memory for " << bytes << " bytes of timeline";
+  if (!slab) throw std::bad_alloc();
 #if defined(__linux__)
   if (large) madvise(slab.get(), bytes, MADV_HUGEPAGE);  // a wish; refusal changes only the speed
 #endif

@@ -47,6 +47,12 @@ struct Field {
   bool bounded = false;             ///< a price refuses numbers outside of least .. most
   double least = 1, most = std::numeric_limits<double>::infinity();
 
+  template <class Change>
+  constexpr Field with(Change change) const {
+    Field changed = *this;
+    change(changed);
+    return changed;
+  }
   constexpr Field in_column(std::string_view text) const {
     return with([&](Field& f) { f.column = text; });
   }
@@ -64,14 +70,6 @@ struct Field {
   }
   constexpr Field within(double low, double high) const {
     return with([&](Field& f) { f.bounded = true, f.least = low, f.most = high; });
-  }
-
- private:
-  template <class Change>
-  constexpr Field with(Change change) const {
-    Field changed = *this;
-    change(changed);
-    return changed;
   }
 };
 

@@ -12,7 +12,18 @@
 
 namespace distsim::report {
 
-enum class ProfileTable : std::uint8_t { steps, tree, ops, kernels, collectives, ranks, overheads, variants, gpu, host };
+enum class ProfileTable : std::uint8_t {
+  steps,
+  tree,
+  ops,
+  kernels,
+  collectives,
+  ranks,
+  overheads,
+  variants,
+  gpu,
+  host
+};
 /// "steps", "tree", ...
 Result<ProfileTable> parse_profile_table(const std::string& name);
 std::vector<std::string> profile_table_names();

@@ -55,7 +55,8 @@ class Study {
     const auto study = [&](std::size_t i) {
       out_.resources[i] = present[i]->improve ? points_of(*present[i]) : memory(*present[i]);
     };
-    for_each_index(present.size(), std::thread::hardware_concurrency(), study, on_resource);
+    if (!for_each_index(present.size(), std::thread::hardware_concurrency(), study, on_resource).empty())
+      throw std::bad_alloc();  // what is left makes no table
     find_pairs();
     std::ranges::stable_sort(out_.resources, {}, [](const ResourceSensitivity& r) { return gain_key(r); });
     return std::move(out_);
@@ -224,7 +225,8 @@ class Study {
       const ResourcePoint both = point(improved(improved(e_, *pairs[i].first, 2), *pairs[i].second, 2), 2);
       pairs[i].both = both.error.empty() ? both.iteration : pairs[i].first_only;
     };
-    for_each_index(pairs.size(), std::thread::hardware_concurrency(), try_both, [] {});
+    if (!for_each_index(pairs.size(), std::thread::hardware_concurrency(), try_both, [] {}).empty())
+      throw std::bad_alloc();
     std::ranges::copy_if(pairs, std::back_inserter(out_.pairs),
                          [&](const ResourcePair& p) { return help_together(p); });
     std::ranges::stable_sort(out_.pairs, {}, &ResourcePair::both);

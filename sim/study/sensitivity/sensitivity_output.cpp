@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/text/csv.hpp"
+#include "base/text/printable.hpp"
 #include "sim/report/html/parts.hpp"
 #include "sim/report/text/format.hpp"
 #include "sim/study/sensitivity/sensitivity.hpp"
@@ -23,7 +24,7 @@ constexpr double kSeen = 0.0005;
 
 /// The experiment's title, or model and machine.
 std::string subject_of(const report::ReportContext& c) {
-  return c.title.empty() ? c.model + " on " + report::machine_text(c) : c.title;
+  return c.title.empty() ? c.model + " on " + report::machine_text(c) : printable(c.title, 200);
 }
 
 std::string signed_percent(double change) {

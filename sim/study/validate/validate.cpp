@@ -107,8 +107,11 @@ std::vector<std::string> csv_row(const ValidatedCase& v) {
 std::vector<ValidatedCase> validate_cases(const CaseFile& file, unsigned jobs, const std::function<void()>& on_case) {
   std::vector<ValidatedCase> out(file.cases.size());
   pipeline::CostModelCache cache;
-  for_each_index(
-      out.size(), jobs, [&](std::size_t i) { out[i] = validate_one(file, file.cases[i], cache); }, on_case);
+  const auto validate = [&](std::size_t i) { out[i] = validate_one(file, file.cases[i], cache); };
+  for (const std::size_t i : for_each_index(out.size(), jobs, validate, on_case)) {
+    out[i].source = &file.cases[i];
+    out[i].failure = why_left();
+  }
   return out;
 }
 

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "base/text/counted.hpp"
+#include "base/text/printable.hpp"
 #include "sim/study/validate/validate.hpp"
 
 namespace distsim::study {
@@ -53,7 +54,7 @@ std::string section(const std::vector<ValidatedCase>& cases, Key key) {
   std::map<std::string, Errors> groups;
   for (const auto& v : cases) groups[key(v)].add(v);
   std::string out;
-  for (const auto& [name, errors] : groups) out += line("  " + name, errors);
+  for (const auto& [name, errors] : groups) out += line("  " + printable(name), errors);
   return out;
 }
 
@@ -83,7 +84,7 @@ std::string failures(const std::vector<ValidatedCase>& cases) {
   }
   std::string out;
   for (const auto& [reason, ids] : reasons)
-    out += fmt::format("  {} x {} (first: {})\n", ids.size(), reason, ids.front());
+    out += fmt::format("  {} x {} (first: {})\n", ids.size(), reason, printable(ids.front(), 200));
   return out.empty() ? out : "not predicted:\n" + out;
 }
 

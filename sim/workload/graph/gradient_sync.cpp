@@ -1,7 +1,6 @@
 #include "sim/workload/graph/gradient_sync.hpp"
 
 #include <algorithm>
-#include <ranges>
 #include <span>
 #include <vector>
 
@@ -50,9 +49,9 @@ graph::Dispatch optimizer_dispatch(graph::OptimizerKind kind, std::int64_t tenso
 
 void append_gradients(std::vector<PendingGradient>& out, const std::vector<Layer>& layers) {
   double flops = out.empty() ? 0 : out.back().flops_before;
-  for (const Layer& layer : std::views::reverse(layers)) {
-    flops += matrix_flops(layer.backward);
-    for (const Parameter& p : std::views::reverse(layer.parameters)) out.push_back({p.elements, flops});
+  for (auto layer = layers.rbegin(); layer != layers.rend(); ++layer) {
+    flops += matrix_flops(layer->backward);
+    for (auto p = layer->parameters.rbegin(); p != layer->parameters.rend(); ++p) out.push_back({p->elements, flops});
   }
 }
 

@@ -88,6 +88,32 @@ TEST(Csv, MissingColumnSuggestsTheNearest) {
   EXPECT_NE(reader.require("latency_ms").error().text().find("latency_us"), std::string::npos);
 }
 
+TEST(Csv, NoFieldIsAFormulaOrActsOnATerminal) {
+  EXPECT_EQ(csv_field("=1+1"), "'=1+1");
+  EXPECT_EQ(csv_field("@SUM(A1)"), "'@SUM(A1)");
+  EXPECT_EQ(csv_field("+cmd|x"), "'+cmd|x");
+  EXPECT_EQ(csv_field("--set: found"), "'--set: found");
+  for (const char* number : {"-1.5", "+3", "-inf", "-", "1e-3", "-2e9"}) EXPECT_EQ(csv_field(number), number);
+  EXPECT_EQ(csv_field("a\x1b[31m\rb"), "a\\x1b[31m\\x0db");
+  EXPECT_EQ(csv_field("\xC2\x9b\n\xC2\xB5"), "\"\\xc2\\x9b\n\xC2\xB5\"");
+}
+
+TEST(Csv, AnErrorOfTheMediumIsNoEndOfTheFile) {
+  class Broken : public std::streambuf {
+    int_type underflow() override {
+      if (given_) throw std::system_error(EIO, std::generic_category());
+      given_ = true;
+      setg(text_, text_, text_ + 8);
+      return traits_type::to_int_type(text_[0]);
+    }
+    bool given_ = false;
+    char text_[9] = "a,b\n1,2\n";
+  } broken;
+  std::istream in(&broken);
+  CsvReader reader = CsvReader::open(in, "f.csv").value();
+  EXPECT_FALSE(reader.next().ok());
+}
+
 TEST(Csv, WhatIsWrittenIsReadBack) {
   const Row fields{"plain", "", "a,b", "say \"x\"", "two\nlines", " spaces "};
   EXPECT_EQ(rows_of("1,2,3,4,5,6\n" + csv_line(fields))[1], fields);

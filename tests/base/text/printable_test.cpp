@@ -23,6 +23,32 @@ TEST(Printable, CutsAtWholeCharacters) {
   EXPECT_EQ(in_quotes("abc", 2), "'ab...'");
 }
 
+TEST(MessageLine, IsOneBoundedLine) {
+  EXPECT_EQ(message_line("x.yaml:3:4: nodes: found 'a b', expected c"), "x.yaml:3:4: nodes: found 'a b', expected c");
+  EXPECT_EQ(message_line("two\nlines \x1b[31m \xC2\x9b \xff"), "two\\x0alines \\x1b[31m \\xc2\\x9b \\xff");
+  EXPECT_EQ(message_line(""), "");
+  EXPECT_EQ(message_line("found " + std::string(300, '1') + ", expected 2"),
+            "found " + std::string(20, '1') + "..." + std::string(4, '1') + ", expected 2");
+  EXPECT_EQ(message_line("at " + std::string(40, '7')), "at " + std::string(40, '7'));
+  const std::string path = "/" + std::string(100'000, 'a') + "/x.yaml:12:3: found";
+  const std::string line = message_line(path);
+  EXPECT_LT(line.size(), 500u);
+  EXPECT_TRUE(line.ends_with("/x.yaml:12:3: found")) << line;  // where it is stays
+  std::string words;
+  for (int i = 0; i < 100'000; ++i) words += "word ";
+  EXPECT_LT(message_line(words).size(), 4100u);
+  EXPECT_EQ(message_line(message_line(path)), line);
+}
+
+TEST(ConsoleText, KeepsLinesAndActsOnNothing) {
+  EXPECT_EQ(console_text("a\tb\n\xC2\xB5s\n"), "a\tb\n\xC2\xB5s\n");
+  EXPECT_EQ(console_text("\x1b[2J\r\x07\x7f"), "\\x1b[2J\\x0d\\x07\\x7f");
+  EXPECT_EQ(console_text("\xC2\x9b"
+                         "31m \xff"),
+            "\\xc2\\x9b31m \\xff");
+  EXPECT_EQ(console_text(""), "");
+}
+
 TEST(Utf8, LengthOfTheFirstCharacter) {
   EXPECT_EQ(utf8_character_length("a"), 1u);
   EXPECT_EQ(utf8_character_length("\xC2\xB5"), 2u);

@@ -285,6 +285,41 @@ TEST_F(CollectiveBench, RanksMeetWithoutMpirun) {
   EXPECT_NE(f.out.find("# matrix: GB/s"), std::string::npos);
 }
 
+// Other programs look at open ports: some send nothing, or a byte, and stay.
+TEST_F(CollectiveBench, AStrangerOnThePortDoesNotHoldTheRanks) {
+  const int port = test::free_port();
+  const std::string common = std::string(BINARY) + " --backend tcp --hosts 127.0.0.1,127.0.0.1 --port " +
+                             std::to_string(port) + " -b 1K -e 1K -n 2 --collectives alltoall";
+  test::Background root("timeout 60 " + common + " --rank 0 >" + dir_ + "/root 2>&1");
+  const int stranger = test::call_port(port);
+  ASSERT_GE(stranger, 0);
+  ASSERT_EQ(::write(stranger, "d", 1), 1);
+  const Finished f = test::run_command("timeout 60 " + common + " --rank 1", dir_);
+  EXPECT_EQ(f.code, 0) << f.err;
+  EXPECT_EQ(root.end_within(100), 0);
+  ::close(stranger);
+}
+
+TEST_F(CollectiveBench, AnUnknownHostIsSaid) {
+  const Finished f = test::run_command(
+      std::string(BINARY) + " --backend tcp --hosts no-such-host.invalid,127.0.0.1 --rank 1 -b 8 -e 8", dir_);
+  EXPECT_EQ(f.code, 2);
+  EXPECT_NE(f.err.find("unknown host 'no-such-host.invalid'"), std::string::npos) << f.err;
+}
+
+TEST_F(CollectiveBench, TwoOutputsAreTwoFiles) {
+  const std::string flags = " --backend tcp -b 8 -e 8 -n 1 ";
+  const std::string x = dir_ + "/x", plan = dir_ + "/plan.csv";
+  const Finished both = test::run_command(std::string(BINARY) + flags + "--out " + x + " -J " + dir_ + "/./x", dir_);
+  EXPECT_EQ(both.code, 2);
+  EXPECT_NE(both.err.find("writes to it too"), std::string::npos) << both.err;
+  ASSERT_TRUE(
+      write_file_atomically(plan, "collective,dtype,ranks,nodes,at_once,bytes\nall_to_all,fp32,1,1,0,8\n").ok());
+  const Finished over = test::run_command(std::string(BINARY) + flags + "--plan " + plan + " --out " + plan, dir_);
+  EXPECT_EQ(over.code, 2);
+  EXPECT_NE(over.err.find("reads"), std::string::npos) << over.err;
+}
+
 TEST_F(CollectiveBench, ShapesOfGroupsAreMeasuredAndNamed) {
   const std::string curve = dir_ + "/g.curve.txtpb";
   const Finished f = mpirun(4, "--backend mpi --groups all,pairs,2x1.alone -b 1K -e 4K -f 4 -n 3 --out " + curve);

@@ -85,4 +85,19 @@ inline int free_port() {
   return 0;
 }
 
+/// A connection to a port of this machine, once somebody listens there; -1 where nobody does for 10 seconds.
+inline int call_port(int port) {
+  sockaddr_in place{};
+  place.sin_family = AF_INET;
+  place.sin_port = htons(static_cast<std::uint16_t>(port));
+  place.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  for (int looks = 0; looks < 200; ++looks) {
+    const int line = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (::connect(line, reinterpret_cast<const sockaddr*>(&place), sizeof place) == 0) return line;
+    ::close(line);
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  return -1;
+}
+
 }  // namespace distsim::test

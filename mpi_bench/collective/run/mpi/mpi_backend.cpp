@@ -122,7 +122,9 @@ int issue(Kind kind, const MpiOperands& o) {
 /// wish to stop, so that all ranks stop after the same call.
 class MpiLoad {
  public:
-  MpiLoad(MPI_Comm comm, std::uint64_t bytes) : values_(std::max<std::uint64_t>(1, bytes / sizeof(float))) {
+  /// Throws std::bad_alloc.
+  MpiLoad(MPI_Comm comm, std::uint64_t bytes)
+      : values_(std::max<std::uint64_t>(1, bytes / sizeof(float))), result_(values_.size()) {
     MPI_Comm_dup(comm, &comm_);
     thread_ = std::thread([this] { work(); });
   }
@@ -134,14 +136,13 @@ class MpiLoad {
 
  private:
   void work() {
-    std::vector<float> result(values_.size());
     do {
       values_[0] = stop_.load() ? 1.0f : 0.0f;
-      MPI_Allreduce(values_.data(), result.data(), static_cast<int>(values_.size()), MPI_FLOAT, MPI_SUM, comm_);
-    } while (result[0] == 0);
+      MPI_Allreduce(values_.data(), result_.data(), static_cast<int>(values_.size()), MPI_FLOAT, MPI_SUM, comm_);
+    } while (result_[0] == 0);
   }
   MPI_Comm comm_ = MPI_COMM_NULL;
-  std::vector<float> values_;
+  std::vector<float> values_, result_;
   std::atomic<bool> stop_{false};
   std::thread thread_;
 };
@@ -195,11 +196,19 @@ class MpiBackend : public BufferedBackend {
     if (bytes == 0)
       compute_.emplace();
     else if (provided == MPI_THREAD_MULTIPLE)
-      load_.emplace(comm_, bytes);
+      return start_second(bytes);
     else
       return Error{"the MPI library does not provide MPI_THREAD_MULTIPLE, which concurrent collectives need", "--load",
                    ""};
     return {};
+  }
+  Result<void> start_second(std::uint64_t bytes) {
+    try {
+      load_.emplace(comm_, bytes);
+      return {};
+    } catch (const std::bad_alloc&) {
+      return Error{"out of memory for a second all_reduce of " + std::to_string(bytes) + " bytes", "--load", ""};
+    }
   }
   Result<void> stop_load() override {
     load_.reset();

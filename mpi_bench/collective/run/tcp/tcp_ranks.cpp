@@ -74,6 +74,8 @@ class TcpRanks : public ProcessRanks {
 
   Result<void> call_root(const TcpPlaces& places) {
     auto socket = tcp::call(io_, places.root_host, places.port, places.patience_s);
+    if (!socket.ok() && socket.error().hint == tcp::kUnknownHost)
+      return Error{"found " + socket.error().what + " for rank 0, expected a host", "--hosts", socket.error().hint};
     if (!socket.ok()) return Error{"rank 0 does not respond: " + socket.error().what, "--hosts", ""};
     lines_[0].emplace(std::move(socket).value());
     return tcp::write_value(*lines_[0], tcp::Hello{.rank = rank(), .number = size()});

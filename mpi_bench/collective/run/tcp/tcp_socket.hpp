@@ -46,11 +46,15 @@ inline Result<Socket> accept(Acceptor& acceptor, double seconds) {
   return socket;
 }
 
+constexpr const char* kUnknownHost = "check its spelling";  ///< hint of the error for a host that no waiting brings
+
 /// One try with a limit.
 inline Result<Socket> call_once(asio::io_context& io, const std::string& host, int port, double seconds) {
   Code failed;
   asio::ip::tcp::resolver resolver(io);
   const auto places = resolver.resolve(asio::ip::tcp::v4(), host, std::to_string(port), failed);
+  if (failed == asio::error::host_not_found || failed == asio::error::no_data)
+    return Error{"unknown host '" + host + "'", "", kUnknownHost};
   if (failed) return Error{host + ": " + failed.message(), "", ""};
   Socket socket(io);
   Code outcome = asio::error::would_block;
@@ -73,7 +77,7 @@ inline Result<Socket> call(asio::io_context& io, const std::string& host, int po
   const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(patience_s);
   while (true) {
     auto socket = call_once(io, host, port, std::min(patience_s, 5.0));
-    if (socket.ok() || std::chrono::steady_clock::now() > end) return socket;
+    if (socket.ok() || socket.error().hint == kUnknownHost || std::chrono::steady_clock::now() > end) return socket;
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
 }
@@ -130,12 +134,21 @@ struct Hello {
   }
 };
 
-/// The caller's first words, or an error where none come in time: a silent peer does not block the others.
+/// The caller's first words, or an error where they are not all there in time: a peer that is silent, or stops amidst
+/// them, does not block the others.
 inline Result<Hello> read_hello(Socket& socket, double seconds) {
-  pollfd waiting{socket.native_handle(), POLLIN, 0};
-  if (::poll(&waiting, 1, static_cast<int>(seconds * 1000)) != 1)
-    return Error{"a peer connected but sent nothing", "", ""};
-  return read_value<Hello>(socket);
+  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+  Hello hello;
+  for (std::size_t have = 0; have < sizeof hello;) {
+    const double left = std::chrono::duration<double>(end - std::chrono::steady_clock::now()).count();
+    pollfd waiting{socket.native_handle(), POLLIN, 0};
+    if (left <= 0 || ::poll(&waiting, 1, static_cast<int>(left * 1000) + 1) != 1)
+      return Error{"a peer connected but did not introduce itself", "", ""};
+    const ssize_t got = ::recv(socket.native_handle(), reinterpret_cast<char*>(&hello) + have, sizeof hello - have, 0);
+    if (got <= 0) return Error{"a peer connected and left", "", ""};
+    have += static_cast<std::size_t>(got);
+  }
+  return hello;
 }
 
 /// IPv4 addresses of this machine's interfaces that are up, without the loopback; separated by blanks.

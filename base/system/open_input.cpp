@@ -1,0 +1,116 @@
+#include "base/system/open_input.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <streambuf>
+#include <system_error>
+#include <thread>
+#include <vector>
+
+#include "base/file.hpp"
+
+namespace distsim {
+namespace {
+
+constexpr auto kPipeFilesystem = 0x50495045;  // PIPEFS_MAGIC of linux/magic.h: pipes without a name
+constexpr auto kLook = std::chrono::milliseconds(20);
+
+Error cannot_open(const std::string& path, int code) {
+  return {std::string("cannot open (") + std::strerror(code) + ")", path, ""};
+}
+
+Error nobody(const std::string& path, const char* what) {
+  return {std::string("found a pipe that nobody ") + what + " within " + std::to_string(kPipeSeconds) +
+              " s, expected a file or a pipe in use",
+          path, ""};
+}
+
+bool has_name(int pipe) {
+  struct statfs system {};
+  return ::fstatfs(pipe, &system) != 0 || system.f_type != kPipeFilesystem;
+}
+
+/// Data, or an end that was open and is closed.
+bool comes_alive(int pipe) {
+  pollfd waiting{.fd = pipe, .events = POLLIN, .revents = 0};
+  for (;;) {
+    const int ready = ::poll(&waiting, 1, kPipeSeconds * 1000);
+    if (ready >= 0 || errno != EINTR) return ready > 0;
+  }
+}
+
+bool set_blocking(int fd) {
+  const int flags = ::fcntl(fd, F_GETFL);
+  return flags >= 0 && ::fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) == 0;
+}
+
+class InputBuffer : public std::streambuf {
+ public:
+  InputBuffer(Descriptor file, std::string path)
+      : file_(std::move(file)), path_(std::move(path)), bytes_(std::size_t{1} << 16) {}
+
+ protected:
+  int_type underflow() override {
+    ssize_t got = -1;
+    do got = ::read(file_.get(), bytes_.data(), bytes_.size());
+    while (got < 0 && errno == EINTR);
+    if (got < 0) throw std::system_error(errno, std::generic_category(), path_);
+    setg(bytes_.data(), bytes_.data(), bytes_.data() + got);
+    return got == 0 ? traits_type::eof() : traits_type::to_int_type(bytes_[0]);
+  }
+
+ private:
+  Descriptor file_;
+  std::string path_;
+  std::vector<char> bytes_;
+};
+
+class InputStream : public std::istream {
+ public:
+  InputStream(Descriptor file, const std::string& path) : std::istream(nullptr), buffer_(std::move(file), path) {
+    rdbuf(&buffer_);
+  }
+
+ private:
+  InputBuffer buffer_;
+};
+
+}  // namespace
+
+Result<Descriptor> open_input(const std::string& path) {
+  if (path.find('\0') != std::string::npos) return Error{"found a NUL byte in a file name, expected a path", "", ""};
+  Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));  // a pipe without a writer opens, too
+  if (!file.valid()) return cannot_open(path, errno);
+  struct stat info {};
+  if (::fstat(file.get(), &info) != 0) return cannot_open(path, errno);
+  if (S_ISDIR(info.st_mode)) return Error{"found a folder, expected a file", path, ""};
+  if (S_ISFIFO(info.st_mode) && has_name(file.get()) && !comes_alive(file.get())) return nobody(path, "writes to");
+  if (!set_blocking(file.get())) return cannot_open(path, errno);
+  note_input(file.get());
+  return file;
+}
+
+Result<Descriptor> open_special_output(const std::string& path) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(kPipeSeconds);
+  for (;;) {
+    Descriptor file(::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+    if (file.valid() && !set_blocking(file.get())) return cannot_open(path, errno);
+    if (file.valid()) return file;
+    if (errno != ENXIO) return cannot_open(path, errno);
+    if (std::chrono::steady_clock::now() > end) return nobody(path, "reads from");
+    std::this_thread::sleep_for(kLook);
+  }
+}
+
+Result<std::unique_ptr<std::istream>> open_input_stream(const std::string& path) {
+  TRY_ASSIGN(Descriptor file, open_input(path));
+  return std::unique_ptr<std::istream>(std::make_unique<InputStream>(std::move(file), path));
+}
+
+}  // namespace distsim

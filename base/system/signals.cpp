@@ -1,0 +1,101 @@
+#include "base/system/signals.hpp"
+
+#include <execinfo.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <new>
+
+#include "base/system/temporaries.hpp"
+
+namespace distsim {
+namespace {
+
+std::atomic<bool> waits{false}, asked{false};
+std::uintptr_t stack_top = 0, stack_size = 0;
+alignas(16) std::array<char, 16384> handler_stack;
+
+/// Without stdio and memory.
+void say(const char* line) { (void)!::write(STDERR_FILENO, line, std::strlen(line)); }
+
+[[noreturn]] void end_with(const char* line) {
+  remove_temporaries();
+  say(line);
+  ::_exit(kFailureExit);
+}
+
+void end_by_signal(int signal) {
+  if (waits && !asked.exchange(true)) return;
+  remove_temporaries();
+  ::signal(signal, SIG_DFL);
+  ::raise(signal);  // as the parent expects: it sees which signal
+}
+
+[[noreturn]] void end_uncaught() {
+  try {
+    if (const std::exception_ptr thrown = std::current_exception()) std::rethrow_exception(thrown);
+  } catch (const std::bad_alloc&) {
+    end_with("distsim: out of memory\n");
+  } catch (...) {
+    end_with("distsim: internal error: an exception was not caught\n");
+  }
+  std::abort();
+}
+
+/// An access just beyond the stack of the main thread.
+void end_without_stack(int signal, siginfo_t* info, void*) {
+  constexpr std::uintptr_t kBelow = std::uintptr_t{1} << 20;  // frames are far smaller
+  const auto at = reinterpret_cast<std::uintptr_t>(info->si_addr);
+  if (at < stack_top && at > stack_top - stack_size - kBelow) end_with("distsim: out of stack; raise `ulimit -s`\n");
+  ::signal(signal, SIG_DFL);  // the access is repeated, and ends the process as it would have
+}
+
+void on(int signal, void (*handler)(int)) {
+  struct sigaction now {};
+  if (::sigaction(signal, nullptr, &now) != 0 || now.sa_handler == SIG_IGN) return;
+  now = {};
+  now.sa_handler = handler;
+  ::sigaction(signal, &now, nullptr);
+}
+
+void watch_stack() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
+  stack_top = reinterpret_cast<std::uintptr_t>(&limit) + (std::uintptr_t{1} << 16);
+  stack_size = limit.rlim_cur + (std::uintptr_t{1} << 16);
+  const stack_t own{.ss_sp = handler_stack.data(), .ss_flags = 0, .ss_size = handler_stack.size()};
+  struct sigaction action {};
+  action.sa_sigaction = end_without_stack;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+  if (::sigaltstack(&own, nullptr) == 0) ::sigaction(SIGSEGV, &action, nullptr);
+}
+
+}  // namespace
+
+void handle_signals() {
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) on(signal, end_by_signal);
+  ::signal(SIGXFSZ, SIG_IGN);
+  std::set_terminate(end_uncaught);
+  // An exception that passes pthread_once (std::call_once) makes glibc look for its unwinder, for which there may be no
+  // memory then. It keeps what it finds.
+  std::array<void*, 1> frame{};
+  (void)::backtrace(frame.data(), 1);
+#if !defined(__SANITIZE_ADDRESS__)  // which reports such an access itself
+  watch_stack();
+#endif
+}
+
+EarlyEnd::EarlyEnd() { waits = true; }
+EarlyEnd::~EarlyEnd() { waits = false; }
+
+bool end_asked() { return asked; }
+
+}  // namespace distsim

@@ -1,0 +1,26 @@
+// What the program does when it is told to end, or when something it cannot go on without fails.
+#pragma once
+
+namespace distsim {
+
+/// For programs, once at their start. SIGINT, SIGTERM and SIGHUP (unless ignored, as under nohup) remove unfinished files
+/// and then end the process as they would have. A file that would grow beyond a limit (SIGXFSZ) is an error of the
+/// write. An exception that nobody catches, and a stack that is full, end with one line and kFailureExit.
+void handle_signals();
+
+/// Exit code where the machine, not the input, is at fault: memory, stack, an interrupt.
+constexpr int kFailureExit = 3;
+
+/// While one lives, the first of these signals only asks for an early end; the second one ends the process.
+class EarlyEnd {
+ public:
+  EarlyEnd();
+  ~EarlyEnd();
+  EarlyEnd(const EarlyEnd&) = delete;
+  EarlyEnd& operator=(const EarlyEnd&) = delete;
+};
+
+/// Whether an early end was asked for.
+bool end_asked();
+
+}  // namespace distsim

@@ -1,0 +1,58 @@
+#include "base/system/open_input.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <thread>
+
+#include "base/file.hpp"
+#include "test_paths.hpp"
+
+namespace distsim {
+namespace {
+
+class OpenInput : public testing::Test {
+ protected:
+  ~OpenInput() override { std::filesystem::remove_all(dir_); }
+  std::string pipe() const {
+    const std::string path = dir_ + "/pipe";
+    ::mkfifo(path.c_str(), 0600);
+    return path;
+  }
+  static std::string all_of(std::istream& in) { return {std::istreambuf_iterator<char>(in), {}}; }
+
+  std::string dir_ = test::scratch_dir("open_input");
+};
+
+TEST_F(OpenInput, ReadsFilesOfAnySize) {
+  const std::string text(200'001, 'x');
+  ASSERT_TRUE(write_file_atomically(dir_ + "/a", text).ok());
+  EXPECT_EQ(all_of(**open_input_stream(dir_ + "/a")), text);
+  ASSERT_TRUE(write_file_atomically(dir_ + "/a", "").ok());
+  EXPECT_EQ(all_of(**open_input_stream(dir_ + "/a")), "");
+}
+
+TEST_F(OpenInput, RefusesFoldersAndWhatIsAbsent) {
+  EXPECT_EQ(open_input(dir_).error().text(), dir_ + ": found a folder, expected a file");
+  EXPECT_EQ(open_input(dir_ + "/no").error().text(), dir_ + "/no: cannot open (No such file or directory)");
+}
+
+TEST_F(OpenInput, APipeWithoutAWriterIsRefused) {
+  EXPECT_NE(open_input(pipe()).error().text().find("a pipe that nobody writes to"), std::string::npos);
+}
+
+TEST_F(OpenInput, APipeWaitsForItsWriter) {
+  const std::string path = pipe();
+  std::jthread writer([&] { std::ofstream(path) << "text"; });
+  EXPECT_EQ(*read_file(path, 100), "text");
+}
+
+TEST_F(OpenInput, APipeWithoutAReaderIsRefused) {
+  EXPECT_NE(write_file_atomically(pipe(), "x").error().text().find("a pipe that nobody reads from"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace distsim

@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+"""One answer to the bit, whatever may not change it: the number of threads, the locale, the order of folders, the vector units of the
+machine's mathematics library, the time zone.
+
+determinism_test.py DISTSIM SHUFFLE_SHIM                  a bounded sample, for the tests
+determinism_test.py DISTSIM SHUFFLE_SHIM --all            every combination
+determinism_test.py DISTSIM SHUFFLE_SHIM --digests FILE   also compare with the digests in FILE, which is made if it is not there:
+                                                          scripts/determinism.sh does so for builds of two compilers at -O0 and -O3
+"""
+import argparse
+import concurrent.futures
+import hashlib
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+from jobs import ROOT, jobs
+
+# What glibc is told not to use: its exp, log and pow have variants for these units.
+UNITS = {"all": "", "no AVX-512": "-AVX512F,-AVX512VL,-AVX512BW,-AVX512DQ,-AVX512CD", "no AVX2, no FMA": "-AVX512F,-AVX512VL,-AVX2,-FMA,-AVX2_Usable,-FMA_Usable",
+         "SSE2 alone": "-AVX512F,-AVX512VL,-AVX2,-FMA,-AVX,-SSE4_2,-SSE4_1,-AVX2_Usable,-FMA_Usable,-FMA4"}
+LOCALES = ["C", "C.UTF-8", "de_DE.UTF-8", "tr_TR.UTF-8"]  # one that is not installed is C, which is as well
+
+
+def conditions(everything: bool) -> dict[str, dict]:
+    """Each by its name: threads, and the environment."""
+    out = {"plain": {"threads": 1, "environment": {}}}
+    for threads in range(2, 17) if everything else (2, 3, 16):
+        out[f"{threads} threads"] = {"threads": threads, "environment": {}}
+    for name in LOCALES[1:]:
+        out[name] = {"threads": 2, "environment": {"LC_ALL": name, "LANG": name}}
+    for seed in range(1, 9) if everything else (1, 2):
+        out[f"folders shuffled {seed}"] = {"threads": 2, "environment": {"SHUFFLE_SEED": str(seed)}}
+    for name, units in UNITS.items():
+        if units:
+            out[name] = {"threads": 1, "environment": {"GLIBC_TUNABLES": f"glibc.cpu.hwcaps={units}"}}
+    out["another time zone"] = {"threads": 1, "environment": {"TZ": "Asia/Kathmandu"}}
+    return out
+
+
+def digest(binary: str, shim: str, name: str, threads: int, environment: dict) -> str:
+    """Of all that a command writes, with its folder's name left out."""
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(("DISTSIM", "LC_", "LANG"))}
+    if "SHUFFLE_SEED" in environment:
+        environment = environment | {"LD_PRELOAD": shim}
+    with tempfile.TemporaryDirectory() as folder:
+        job = jobs(pathlib.Path(folder))[name]
+        args = list(job.args)
+        if job.threads:
+            args[args.index("--jobs") + 1] = str(threads)
+        r = subprocess.run([binary, *args], capture_output=True, timeout=120, env=clean | environment)
+        if r.returncode != 0:
+            sys.exit(f"{name}: {r.stderr.decode()}")
+        parts = [r.stdout, r.stderr] + [pathlib.Path(p).read_bytes() for p in job.outputs]
+        return hashlib.sha256(b"\0".join(p.replace(folder.encode(), b"").replace(str(ROOT).encode(), b"") for p in parts)).hexdigest()
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("binary")
+    parser.add_argument("shim")
+    parser.add_argument("--all", action="store_true")
+    parser.add_argument("--digests")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        all_jobs = jobs(pathlib.Path(folder))
+    cases = [(name, condition, c) for condition, c in conditions(options.all).items() for name, job in all_jobs.items()
+             if options.all or c["threads"] == 1 or job.threads or c["environment"]]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        digests = list(pool.map(lambda case: digest(options.binary, options.shim, case[0], case[2]["threads"], case[2]["environment"]), cases))
+    plain = {name: d for (name, condition, _), d in zip(cases, digests) if condition == "plain"}
+    differing = [f"{name}: another answer with {condition}" for (name, condition, _), d in zip(cases, digests) if d != plain[name]]
+    if options.digests and pathlib.Path(options.digests).exists():
+        known = json.loads(pathlib.Path(options.digests).read_text())
+        differing += [f"{name}: another answer than {options.digests} has" for name in plain if known.get(name) != plain[name]]
+    elif options.digests:
+        pathlib.Path(options.digests).write_text(json.dumps(plain, indent=1) + "\n")
+    print(f"{len(cases)} runs of {len(plain)} commands, {len(differing)} differ")
+    print("\n".join(differing))
+    sys.exit(1 if differing else 0)
+
+
+if __name__ == "__main__":
+    main()

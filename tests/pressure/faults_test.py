@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+"""Every command while the n-th allocation, open, read, write, fsync, rename or thread fails: never a torn file, never a wrong answer,
+never an abort, nothing left behind.
+
+faults_test.py DISTSIM SHIM            a sample of n that takes about half a minute
+faults_test.py DISTSIM SHIM --every K  every K-th n
+"""
+import argparse
+import concurrent.futures
+import csv
+import io
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+from jobs import jobs
+
+OLD = b"an older result\n"
+CALLS = {"memory": 14, "open": 8, "read": 8, "write": 8, "fsync": 3, "rename": 3, "thread": 3}  # how many n are tried of each
+
+
+def call(binary, shim, job, kind, at, sticky=False, count=None):
+    environment = {k: v for k, v in os.environ.items() if not k.startswith(("DISTSIM", "FAULT"))}
+    environment |= {"LD_PRELOAD": shim, "FAULT_KIND": kind, "FAULT_AT": str(at)}
+    if sticky:
+        environment["FAULT_STICKY"] = "1"
+    if count:
+        environment["FAULT_COUNT"] = count
+    return subprocess.run([binary, *job.args], capture_output=True, timeout=60, env=environment)
+
+
+def sample(total: int, most: int, every: int) -> list[int]:
+    """All n of a few; of many, half near the start, where most kinds of calls are, and half spread evenly."""
+    if every:
+        return list(range(1, total + 1, every))
+    if total <= most:
+        return list(range(1, total + 1))
+    geometric = {max(1, round(total ** (i / (most // 2)))) for i in range(1, most // 2 + 1)}
+    even = {1 + (i * (total - 1)) // (most // 2) for i in range(most // 2)}
+    return sorted(geometric | even)
+
+
+def rows_agree(text: bytes, whole: bytes) -> bool:
+    """Every row of a table says why it has no prediction, or has the prediction that it should have."""
+    found, expected = (list(csv.DictReader(io.StringIO(t.decode()))) for t in (text, whole))
+    figure = "iteration_ms" if expected and "iteration_ms" in expected[0] else "predicted_ms"
+    return len(found) == len(expected) and all(f.get("error") or f.get(figure) == e[figure] for f, e in zip(found, expected))
+
+
+class Case:
+    def __init__(self, options, name):
+        self.options, self.name = options, name
+
+    def fresh(self, folder):
+        job = jobs(pathlib.Path(folder))[self.name]
+        for path in job.outputs:
+            pathlib.Path(path).write_bytes(OLD)
+        return job, set(os.listdir(folder))
+
+    def baseline(self):
+        """Results without a fault, and how many calls of each kind there are."""
+        self.totals = {}
+        for kind in CALLS:
+            with tempfile.TemporaryDirectory() as folder:
+                job, _ = self.fresh(folder)
+                r = call(self.options.binary, self.options.shim, job, kind, 0, count=f"{folder}/count")
+                if r.returncode != 0:
+                    sys.exit(f"{self.name}: {r.stderr.decode()}")
+                self.totals[kind] = int(pathlib.Path(f"{folder}/count").read_text())
+                self.stdout = r.stdout.replace(folder.encode(), b"")
+                self.files = [pathlib.Path(p).read_bytes().replace(folder.encode(), b"") for p in job.outputs]
+
+    def problem(self, kind, at, sticky):
+        with tempfile.TemporaryDirectory() as folder:
+            job, before = self.fresh(folder)
+            r = call(self.options.binary, self.options.shim, job, kind, at, sticky)
+            files = [pathlib.Path(p).read_bytes().replace(folder.encode(), b"") for p in job.outputs]
+            stdout = r.stdout.replace(folder.encode(), b"")
+            left = set(os.listdir(folder)) - before
+            whole = [f == b or (job.partial and (p.endswith(".svg") or rows_agree(f, b)))
+                     for f, b, p in zip(files, self.files, job.outputs) if f != OLD]
+            if r.returncode not in (0, 2, 3):
+                return f"ended with {r.returncode}: {r.stderr[-300:].decode(errors='replace')}"
+            if left:
+                return f"left {sorted(left)} behind"
+            if job.named and kind in ("open", "read") and job.named in stdout + r.stderr + b"".join(files):
+                return None
+            if not all(whole):
+                return f"a torn or wrong file: {[p for p, f, b in zip(job.outputs, files, self.files) if f not in (b, OLD)]}"
+            if r.returncode == 0 and not job.partial and (OLD in files or stdout != self.stdout):
+                return "success with another result" + (f"; {r.stderr.decode()}" if r.stderr else "")
+            if r.returncode != 0 and (not r.stderr.startswith(b"distsim: ") or r.stderr.count(b"\n") > 3):
+                return f"says {r.stderr[-300:].decode(errors='replace')!r}"
+        return None
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("binary")
+    parser.add_argument("shim")
+    parser.add_argument("--every", type=int, default=0)
+    parser.add_argument("--only", default="")
+    options = parser.parse_args()
+    problems, tried = [], 0
+    with tempfile.TemporaryDirectory() as folder:
+        names = [n for n in jobs(pathlib.Path(folder)) if options.only in n]
+    cases = [Case(options, name) for name in names]
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(Case.baseline, cases))
+        work = [(case, kind, n, sticky) for case in cases for kind, most in CALLS.items() for sticky in ((False, True) if kind == "memory" else (False,))
+                for n in sample(case.totals[kind], most, options.every)]
+        for (case, kind, n, sticky), problem in zip(work, pool.map(lambda w: w[0].problem(*w[1:]), work)):
+            tried += 1
+            if problem:
+                problems.append(f"{case.name}: {kind} call {n} of {case.totals[kind]}{' and all later ones' if sticky else ''}: {problem}")
+    print(f"{tried} runs of {len(cases)} commands, {len(problems)} problems")
+    print("\n".join(problems[:60]))
+    sys.exit(1 if problems else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+"""No output destroys an input or another output: every command with every flag that writes, by the file's name, through links, through
+the folder, and twice to one file.
+
+outputs_test.py DISTSIM
+"""
+import concurrent.futures
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from jobs import CASES, FORMATS, LOG, OPS, ROOT, TINY, TWO_RANKS
+
+BINARY = sys.argv.pop(1)
+FLAGSHIP = str(ROOT / "configs/dgx_a100_4node.yaml")
+
+# Every command with an output, {o} for the file that it writes, {i} for a file that it reads; and what the input is made from.
+EXPERIMENT, TRACE = TINY, str(FORMATS / "kineto.json")
+READERS = [
+    ("--config {i} --json {o}", EXPERIMENT), ("--config {i} --csv {o}", EXPERIMENT), ("--config {i} --html {o}", EXPERIMENT),
+    ("--config {i} --timeline {o}", EXPERIMENT), ("--config F --curves {i} --json {o}", LOG), ("sweep --config {i} --set cluster.nodes=1,2 --csv {o}", EXPERIMENT),
+    ("sensitivity --config {i} --csv {o}", EXPERIMENT), ("sensitivity --config {i} --json {o}", EXPERIMENT), ("sensitivity --config {i} --html {o}", EXPERIMENT),
+    ("compare {i} T --csv {o}", EXPERIMENT), ("compare T {i} --html {o}", EXPERIMENT), ("validate --cases {i} --csv {o}", "cases"),
+    ("validate --cases {i} --plot {o}", "cases"), ("cost op --input {i} --csv {o}", "ops"),
+    ("cost collective --system dgx_a100_80gb --kind all_reduce --nodes 2 --bytes 8 --curve {i} --csv {o}", LOG),
+    ("cost collective --system {i} --kind all_reduce --nodes 2 --bytes 8 --csv {o}", "system"),
+    ("calibrate features --input {i} --kernel product16 --csv {o}", "ops"), ("curves import {i} --system dgx_a100_80gb --date 2026-01-02 --out {o}", LOG),
+    ("curves plan --config {i} --out {o}", EXPERIMENT), ("profile {i} --csv {o}", TRACE), ("profile {i} --json {o}", TRACE), ("replay {i} --csv {o}", TRACE),
+    ("replay {i} --json {o}", TRACE), ("replay {i} --timeline {o}", TRACE), ("replay {i} --config T --json {o}", str(FORMATS / "chakra.0.et")),
+    ("hugectr timeline {i} --json {o}", str(FORMATS / "host.prof.json")), ("hugectr timeline {i} --svg {o}", str(FORMATS / "host.prof.json")),
+    ("hugectr scaling --run a={i} --csv {o}", str(FORMATS / "host.prof.json")), ("hugectr scaling --run a={i} --svg {o}", str(FORMATS / "host.prof.json")),
+    ("hugectr schedule {i} --out {o}", "events"),
+]
+ENDING = {EXPERIMENT: ".yaml", TRACE: ".json", LOG: ".txt", "cases": ".csv", "ops": ".csv", "system": ".yaml", "events": ".json"}
+MADE = {"cases": CASES, "ops": OPS, "system": (ROOT / "configs/systems/dgx_a100_80gb.yaml").read_text(),
+        "events": '{"L": {"forward_events": ["a_start", "a_stop"], "backward_events": []}}'}
+
+# Two flags that write, {a} and {b}.
+PAIRS = ["--config T --json {a} --csv {b}", "--config T --html {a} --timeline {b}", "sensitivity --config T --csv {a} --json {b}",
+         "sensitivity --config T --json {a} --html {b}", "compare T T2 --csv {a} --html {b}", "validate --cases C --csv {a} --plot {b}",
+         "profile K --csv {a} --json {b}", "replay K --csv {a} --json {b}", "hugectr timeline H --json {a} --svg {b}",
+         "hugectr scaling --run a=H --csv {a} --svg {b}"]
+
+
+def run(words, **options):
+    return subprocess.run([BINARY, *words], capture_output=True, timeout=60, **options)
+
+
+def names(folder: pathlib.Path, source: str) -> tuple[pathlib.Path, list]:
+    """The input, and the ways to name it."""
+    ending = ".json" if source not in ENDING and source.endswith(".json") else ENDING.get(source, pathlib.Path(source).suffix)
+    place = folder / ("input.0.et" if source.endswith(".et") else "input" + ending)
+    place.write_bytes(MADE[source].encode() if source in MADE else pathlib.Path(source).read_bytes())
+    (folder / "soft.json").symlink_to(place)
+    (folder / "hard.json").hardlink_to(place)
+    (folder / "other").symlink_to(folder)
+    return place, [place, folder / "soft.json", folder / "hard.json", folder / "other" / place.name, f"{folder}/./{place.name}", os.path.relpath(place)]
+
+
+class Outputs(unittest.TestCase):
+    def test_inputs_stay(self):
+        def one(case):
+            (template, source), number = case
+            with tempfile.TemporaryDirectory() as d:
+                place, ways = names(pathlib.Path(d), source)
+                before = place.read_bytes(), sorted(os.listdir(d))
+                words = [{"T": TINY, "F": FLAGSHIP}.get(w) or w.format(i=place, o=ways[number]) for w in template.split()]
+                r = run(words)
+                after = place.read_bytes(), sorted(os.listdir(d))
+                by_name = "--timeline" in template and r.returncode == 2  # refused for its ending, which is as good
+                if after != before or r.returncode != 2 or r.stderr.count(b"\n") != 1 or not (b"read" in r.stderr or b"found the experiment" in r.stderr or by_name):
+                    return f"{template} as {ways[number]}: {r.returncode} {r.stderr!r}"
+            return None
+        cases = [(reader, number) for reader in READERS for number in range(6)]
+        with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+            found = [f for f in pool.map(one, cases) if f]
+        self.assertEqual(found, [], f"{len(found)} of {len(cases)}\n" + "\n".join(found))
+
+    def test_two_outputs_are_two_files(self):
+        def one(template, way):
+            with tempfile.TemporaryDirectory() as d:
+                folder = pathlib.Path(d)
+                (folder / "old.json").write_text("old")
+                (folder / "soft.json").symlink_to(folder / "old.json")
+                (folder / "hard.json").hardlink_to(folder / "old.json")
+                (folder / "other").symlink_to(folder)
+                (folder / "c.csv").write_text(CASES)
+                a, b = {"same": ("new.json", "new.json"), "dot": ("new.json", "./new.json"), "folder": ("new.json", "other/new.json"),
+                        "soft": ("old.json", "soft.json"), "hard": ("hard.json", "old.json"), "standard output": ("-", "-"),
+                        "its name": ("-", "/dev/stdout")}[way]
+                stand_ins = {"T": TINY, "T2": FLAGSHIP, "C": "c.csv", "K": TRACE, "H": str(FORMATS / "host.prof.json")}
+                words = [stand_ins.get(w, w.format(a=a, b=b).replace("a=H", "a=" + stand_ins["H"])) for w in template.split()]
+                r = run(words, cwd=d)
+                kept = (folder / "old.json").read_text() == "old" and not (folder / "new.json").exists()
+                if not kept or r.returncode != 2 or not (b"writes to" in r.stderr or b"--timeline" in r.stderr):
+                    return f"{template}, {way}: {r.returncode} {r.stderr!r}"
+            return None
+        ways = ["same", "dot", "folder", "soft", "hard", "standard output", "its name"]
+        found = [f for template in PAIRS for way in ways if (f := one(template, way))]
+        self.assertEqual(found, [])
+
+    def test_files_of_sets_and_of_standard_output(self):
+        with tempfile.TemporaryDirectory() as d:
+            for output in ("x.0.et", "./x.3.et", "x.groups.json"):
+                r = run(["--config", TINY, "--write-et", "x", "--json", output], cwd=d)
+                self.assertEqual((r.returncode, r.stderr.count(b"\n")), (2, 1), r.stderr)
+                self.assertEqual(os.listdir(d), [])
+            with open(f"{d}/out.json", "wb") as out:
+                r = subprocess.run([BINARY, "--config", TINY, "--json", "out.json"], cwd=d, stdout=out, stderr=subprocess.PIPE, timeout=60)
+            self.assertEqual(r.returncode, 2)
+            self.assertIn(b"standard output", r.stderr)
+            with open(f"{d}/out.json", "wb") as out:
+                r = subprocess.run([BINARY, "--config", TINY, "--json", "/dev/stdout"], cwd=d, stdout=out, stderr=subprocess.PIPE, timeout=60)
+            self.assertEqual((r.returncode, r.stderr), (0, b""))
+            self.assertTrue(pathlib.Path(f"{d}/out.json").read_text().startswith("{"))
+
+    def test_a_table_of_ops_over_its_input(self):
+        with tempfile.TemporaryDirectory() as d:
+            path = pathlib.Path(d) / "a100_sxm4_80gb.ops"
+            path.write_text(OPS)
+            r = run(["calibrate", "ops", "--input", str(path), "--device", "a100_sxm4_80gb", "--out", d])
+            self.assertEqual(r.returncode, 2)
+            self.assertEqual(path.read_text(), OPS)
+
+
+if __name__ == "__main__":
+    unittest.main()

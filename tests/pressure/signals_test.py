@@ -1,0 +1,178 @@
+#!/usr/bin/env python3
+"""What ends a run early: signals, limits of file size, memory, threads and stack, pipes that nobody is at. One line, exit code 2 or 3
+(or the signal), nothing left behind, and what was finished is kept.
+
+signals_test.py DISTSIM
+"""
+import csv
+import os
+import pathlib
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+from jobs import ROOT, TINY
+
+BINARY = sys.argv.pop(1)
+FLAGSHIP = str(ROOT / "configs/dgx_a100_4node.yaml")
+
+
+def limited(which, value):
+    return lambda: resource.setrlimit(which, (value, value))
+
+
+def run(*args, **options):
+    return subprocess.run([BINARY, *map(str, args)], capture_output=True, timeout=120, **options)
+
+
+class Scratch(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+
+    def assertRefused(self, r, *words, codes=(2, 3)):
+        self.assertIn(r.returncode, codes, r.stderr)
+        self.assertEqual(r.stderr.count(b"\n"), 1, r.stderr)
+        for word in words:
+            self.assertIn(word.encode(), r.stderr)
+
+    def names(self):
+        return sorted(os.listdir(self.folder))
+
+
+class Signals(Scratch):
+    def start_long_write(self):
+        """A timeline of a gigabyte, caught while its temporary file grows."""
+        args = [BINARY, "--config", FLAGSHIP, "--timeline", f"{self.folder}/t.json", "--timeline-ranks", "2048", "--set", "cluster.nodes=256",
+                "--log-level", "error"]
+        process = subprocess.Popen(args, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        for _ in range(2000):
+            if any(p.stat().st_size > 1 << 20 for p in self.folder.iterdir()) or process.poll() is not None:
+                break
+            time.sleep(0.01)
+        return process
+
+    def test_nothing_is_left_of_an_unfinished_file(self):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            with self.subTest(number):
+                process = self.start_long_write()
+                self.assertIsNone(process.poll(), "it was over before the signal")
+                process.send_signal(number)
+                process.communicate(timeout=60)
+                self.assertEqual(process.returncode, -number)
+                self.assertEqual(self.names(), [])
+
+    def test_an_interrupted_sweep_keeps_what_is_finished(self):
+        table = self.folder / "s.csv"
+        batches = ",".join(str(4096 * i) for i in range(1, 4001))
+        process = subprocess.Popen([BINARY, "sweep", "--config", FLAGSHIP, "--set", f"model.global_batch={batches}", "--csv", str(table)],
+                                   stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=60)
+        if process.returncode == 0:
+            self.skipTest("it was over before the signal")
+        self.assertEqual(process.returncode, 3, said)
+        self.assertIn(b"interrupted", said)
+        rows = list(csv.DictReader(table.open()))
+        self.assertEqual(len(rows), 4000)
+        done = [row for row in rows if not row["error"]]
+        self.assertTrue(all(float(row["iteration_ms"]) > 0 for row in done))
+        self.assertEqual({row["error"] for row in rows} - {""}, {"interrupted"})
+
+    def test_the_second_signal_ends_a_sweep_at_once(self):
+        process = subprocess.Popen([BINARY, "sweep", "--config", TINY, "--set", "model.global_batch=64,128", "--csv", "-"], stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+        process.send_signal(signal.SIGHUP)  # as under nohup: ignored
+        out, _ = process.communicate(timeout=60)
+        self.assertEqual(process.returncode, 0)
+        self.assertEqual(out.count(b"\n"), 3)
+
+
+class Limits(Scratch):
+    def test_a_limit_of_file_size_is_an_error_of_the_write(self):
+        (self.folder / "r.html").write_text("old")
+        r = run("--config", FLAGSHIP, "--html", self.folder / "r.html", preexec_fn=limited(resource.RLIMIT_FSIZE, 4096))
+        self.assertRefused(r, "File too large", codes=(2,))
+        self.assertEqual(self.names(), ["r.html"])
+        self.assertEqual((self.folder / "r.html").read_text(), "old")
+
+    def test_limits_of_memory_are_no_abort(self):
+        commands = (["--config", FLAGSHIP, "--set", "cluster.nodes=256"], ["sweep", "--config", FLAGSHIP, "--set", "cluster.nodes=1,2,64,256", "--jobs", "4"],
+                    ["validate", "--jobs", "4"], ["sensitivity", "--config", FLAGSHIP], ["list", "systems"])
+        for megabytes in (12, 20, 28, 36, 48, 64, 90, 130):
+            for command in commands:
+                with self.subTest((megabytes, command[0])):
+                    r = run(*command, preexec_fn=limited(resource.RLIMIT_AS, megabytes << 20))
+                    if r.returncode == 127 or b"error while loading shared libraries" in r.stderr:
+                        continue  # not even the libraries fit
+                    self.assertIn(r.returncode, (0, 2, 3), r.stderr)
+                    self.assertLessEqual(r.stderr.count(b"\n"), 1 if r.returncode else 2, r.stderr)
+
+    def test_without_threads_the_work_is_done_all_the_same(self):
+        whole = run("sweep", "--config", TINY, "--set", "cluster.nodes=1,2,4", "--csv", "-")
+        alone = run("sweep", "--config", TINY, "--set", "cluster.nodes=1,2,4", "--csv", "-", "--jobs", "16",
+                    preexec_fn=limited(resource.RLIMIT_AS, 400 << 20))  # stacks of 8 MB: not for 16
+        self.assertEqual((alone.returncode, alone.stdout), (0, whole.stdout), alone.stderr)
+
+    def test_a_small_stack_is_enough(self):
+        whole = run("--config", FLAGSHIP)
+        for kilobytes in (96, 160, 512):
+            with self.subTest(kilobytes):
+                r = run("--config", FLAGSHIP, preexec_fn=limited(resource.RLIMIT_STACK, kilobytes << 10))
+                self.assertEqual((r.returncode, r.stdout), (0, whole.stdout), r.stderr)
+
+
+class Pipes(Scratch):
+    def fifo(self):
+        pipe = self.folder / f"fifo{len(self.names())}"
+        os.mkfifo(pipe)
+        return pipe
+
+    def test_a_pipe_that_nobody_writes_to_is_refused(self):
+        commands = (["--config", self.fifo()], ["sweep", "--config", self.fifo(), "--set", "cluster.nodes=1,2"], ["validate", "--cases", self.fifo()],
+                    ["cost", "op", "--input", self.fifo()], ["profile", self.fifo()], ["replay", self.fifo()], ["hugectr", "timeline", self.fifo()],
+                    ["calibrate", "ops", "--input", self.fifo(), "--device", "a100_sxm4_80gb", "--out", self.folder],
+                    ["--config", FLAGSHIP, "--json", self.fifo()])
+        running = [subprocess.Popen([BINARY, *map(str, c)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for c in commands]
+        for command, process in zip(commands, running):
+            with self.subTest(command[:2]):
+                _, said = process.communicate(timeout=60)
+                self.assertEqual(process.returncode, 2, said)
+                self.assertEqual(said.count(b"\n"), 1, said)
+                self.assertRegex(said, rb"nobody (writes to|reads from)")
+
+    def test_a_pipe_in_use_is_read_and_written(self):
+        pipe = self.fifo()
+        with subprocess.Popen(["cp", TINY, str(pipe)]):
+            self.assertEqual(run("--config", pipe).stdout, run("--config", TINY).stdout)
+        with subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE) as reader:
+            self.assertEqual(run("--config", TINY, "--json", pipe).returncode, 0)
+            self.assertTrue(reader.communicate(timeout=60)[0].startswith(b"{"))
+
+    def test_standard_input_and_process_substitution(self):
+        direct = run("--config", TINY).stdout
+        with open(TINY, "rb") as file:
+            self.assertEqual(run("--config", "/dev/stdin", stdin=file).stdout, direct)
+        text = pathlib.Path(TINY).read_bytes()
+        self.assertEqual(run("--config", "/dev/stdin", input=text).stdout, direct)
+        shell = ["bash", "-c", '"$0" --config <(cat "$1"; sleep 0.2)', BINARY, TINY]
+        self.assertEqual(subprocess.run(shell, capture_output=True, timeout=60).stdout, direct)
+        trace = ROOT / "tests/traces/data/formats/kineto.json"
+        for command in ("profile", "replay"):
+            shell = ["bash", "-c", f'"$0" {command} <(cat "$1") | tail -n +3', BINARY, str(trace)]
+            r = subprocess.run(shell, capture_output=True, timeout=60)
+            self.assertEqual(r.stderr, b"")
+            self.assertGreater(len(r.stdout), 100)
+
+    def test_an_empty_unnamed_pipe_is_an_empty_file(self):
+        self.assertRefused(run("validate", "--cases", "/dev/stdin", input=b""), "empty")
+
+
+if __name__ == "__main__":
+    unittest.main()
