@@ -12,12 +12,17 @@ double launch_floor_us(graph::CollectiveKind kind, const Channels& c, LaunchMode
 
 namespace {
 
-/// Bus bandwidth at which the links that give the channels their number are full, whatever else limits the collective:
-/// so that twice as many links have twice as many channels, and not more channels for the same bytes.
-double full_busbw_gbps(graph::CollectiveKind kind, const Channels& c) {
-  if (c.nodes == 1) return c.intra_gbps;
+/// What a channel carries between nodes, GB/s: NCCL lays two on each NIC, of 100 Gb/s beside Volta, 200 beside Ampere,
+/// 400 since Hopper. Of the generation and not of the NICs at hand, so that more of them make a collective faster and do
+/// not hold more SMs for the same bytes.
+constexpr PerGeneration kChannelGbps{6, 12, 24, 24};
+
+double channel_gbps(graph::CollectiveKind kind, const Channels& c) {
+  if (c.nodes == 1) return c.intra_gbps / c.count;
+  const double channel = kChannelGbps[static_cast<std::size_t>(c.generation)];
   const bool exchange = kind == graph::CollectiveKind::all_to_all || kind == graph::CollectiveKind::all_to_all_v;
-  return exchange ? c.inter_gbps / c.per_node * (c.ranks - 1.0) / (c.ranks - c.per_node) : c.inter_gbps;
+  // A ring passes each byte over one NIC of a node; in an exchange each GPU fills its own.
+  return exchange ? channel / c.per_node * (c.ranks - 1.0) / (c.ranks - c.per_node) : channel;
 }
 
 }  // namespace
@@ -28,7 +33,7 @@ AnalyticModel::AnalyticModel(graph::CollectiveKind kind, const topology::GroupFa
   candidates_ = selected(candidates_for(kind, channels), selection_for(kind, mode.selection));
   launch_us_ = launch_floor_us(kind, channels, mode);
   channels_ = channels.count;
-  channel_rate_ = full_busbw_gbps(kind, channels) * 1e9 / channels.count;
+  channel_rate_ = channel_gbps(kind, channels) * 1e9;
 }
 
 AnalyticModel AnalyticModel::with(const Calibration& calibration) const {

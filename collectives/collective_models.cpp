@@ -133,12 +133,13 @@ std::vector<std::string> remarks_of(const std::vector<LibraryCurve>& library, co
   return out;
 }
 
-/// Channels that are busy transferring, on average over the collective's time: all of them where its links are full, as
-/// many fewer as it is slower than that.
+constexpr double kMostChannels = 32;  // MAXCHANNELS of NCCL that its search uses
+
+/// Channels that are busy transferring, on average over the collective's time.
 double busy_channels(const AnalyticModel& model, graph::CollectiveKind kind, std::uint32_t ranks, double bytes,
                      Duration time) {
   const double busbw = bytes * graph::busbw_factor(kind, ranks) / time.seconds();
-  return std::min(model.channels(), busbw / model.channel_rate());
+  return std::min(kMostChannels, busbw / model.channel_rate());
 }
 
 }  // namespace
