@@ -387,7 +387,7 @@ class Refuses(unittest.TestCase):
             r = run(*pipeline, "--write-et", "t", "--write-et-ranks", 2, cwd=d)
             self.assertEqual(r.returncode, 0, r.stderr)
             self.assertEqual(r.stderr, "distsim: warning: t: ranks 2 to 1535 are left out\n")
-            self.assertEqual({p.name for p in pathlib.Path(d).iterdir()}, {"t.0.et", "t.1.et", "t.groups.json"})
+            self.assertEqual({p.name for p in pathlib.Path(d).iterdir()}, {"t.0.et", "t.1.et", "t.groups.json", "t.set.json"})
         self.refused("--config", FLAGSHIP, "--write-et-ranks", 2, says="--write-et")
 
     def test_curve_cut_in_the_middle(self):

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 
 #include "base/file.hpp"
 #include "base/text/counted.hpp"
@@ -166,11 +167,21 @@ Result<void> check_size(std::uint64_t bytes_of_rank, std::uint32_t ranks) {
       fmt::format("--write-et-ranks {} writes the first {}, --write-et-ranks {} writes all of them", fit, fit, ranks)};
 }
 
+/// That of the set that stands in the place of the new one. An output, not an input: it may be written over.
+Result<traces::ChakraManifest> old_manifest(const std::string& path) {
+  constexpr std::size_t kMost = 1 << 16;
+  std::ifstream in(path, std::ios::binary);
+  std::string text(kMost, '\0');
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(in.gcount()));
+  return traces::parse_chakra_manifest(text, path);
+}
+
 /// Traces of an older, larger set that this one takes the place of. Errors: traces that no manifest of ours names.
 Result<std::vector<std::string>> replaced_traces(const std::string& prefix, std::uint32_t ranks) {
   const std::vector<std::string> others = traces::other_traces(prefix, ranks);
   if (others.empty()) return others;
-  const auto old = traces::read_chakra_manifest(traces::chakra_manifest_path(prefix));
+  const auto old = old_manifest(traces::chakra_manifest_path(prefix));
   const std::vector<std::string> unknown = traces::other_traces(prefix, old.ok() ? std::max(ranks, old->ranks) : ranks);
   if (unknown.empty()) return others;
   return Error{"--write-et: found a trace of another job, expected none with the prefix " + in_quotes(prefix, 200),
@@ -190,7 +201,7 @@ Result<void> write_chakra(const std::string& prefix, const graph::CostedGraph& c
   const std::string manifest = traces::chakra_manifest_path(prefix);
   TRY_ASSIGN(const std::vector<std::string> replaced, replaced_traces(prefix, ranks));
   traces::ChakraManifest set{ranks, lowered.program.ranks, false, ""};
-  const auto old = traces::read_chakra_manifest(manifest);
+  const auto old = old_manifest(manifest);
   traces::ChakraManifest unfinished = set;  // until all is there, nobody plays it
   if (old.ok()) unfinished.ranks = std::max(ranks, old->ranks);
   TRY(write_file_atomically(manifest, to_text(unfinished)));

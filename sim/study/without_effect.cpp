@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdio>
 #include <new>
 #include <optional>
 #include <string_view>
@@ -116,6 +119,26 @@ bool repeats(const Given& given, const ConfigNode& rest) {
   return given.value->scalar == fallback || same_number(given.value->scalar, fallback);
 }
 
+/// The tree with the number at the end of the path twice as large, unit and all; nothing where it is no number.
+std::optional<ConfigNode> with_twice(const ConfigNode& root, const Path& path) {
+  ConfigNode out = root;
+  auto* node = const_cast<ConfigNode*>(find_at(out, path));
+  if (node == nullptr || node->kind != ConfigNode::Kind::scalar) return std::nullopt;
+  const std::string& text = node->scalar;
+  std::size_t end = 0;
+  const double value = [&] {
+    double v = 0;
+    const auto [at, error] = std::from_chars(text.data(), text.data() + text.size(), v);
+    end = error == std::errc() ? static_cast<std::size_t>(at - text.data()) : 0;
+    return v;
+  }();
+  if (end == 0 || !std::isfinite(value) || value == 0) return std::nullopt;
+  char twice[40];
+  std::snprintf(twice, sizeof twice, "%.17g", 2 * value);
+  node->scalar = twice + text.substr(end);
+  return out;
+}
+
 bool same_op(const graph::Op& a, const graph::Op& b) {
   const auto x = graph::key_of(a), y = graph::key_of(b);
   return x.has_value() == y.has_value() && a.index() == b.index() && (!x || *x == *y);
@@ -135,6 +158,16 @@ class Comparison {
       : whole_(whole), report_(report), trials_(trials), cache_(cache) {
     auto built = workload::build_workload(whole.model, whole.framework, pipeline::shape_of(whole));
     if (built.ok()) graph_ = std::move(built->graph);
+  }
+
+  /// Neither its absence nor twice its value makes a difference: a batch that another key would make as large is heeded.
+  bool is_idle(const ConfigNode& text, const Given& given) const {
+    const auto rest = config::resolve(without(text, given.path));
+    if (!rest.ok() || repeats(given, rest->merged) || has_effect(*rest)) return false;
+    const auto twice = with_twice(text, given.path);
+    if (!twice) return true;
+    const auto other = config::resolve(*twice);
+    return !other.ok() || !has_effect(*other);
   }
 
   bool has_effect(const config::Experiment& rest) const {
@@ -185,7 +218,7 @@ std::optional<bool> has_effect(const ConfigNode& parsed, const std::string& key,
   pipeline::Passes passes;
   const auto p = pipeline::predict(*whole, passes, cache, pipeline::kPlayedMicroSteps, report::Detail::figures);
   if (!p.ok()) return std::nullopt;
-  return Comparison(*whole, p->report, false, cache).has_effect(*rest);
+  return !Comparison(*whole, p->report, false, cache).is_idle(parsed, {path, value});
 }
 
 std::vector<GivenKey> keys_without_effect(const ConfigNode& parsed, const config::Experiment& experiment,
@@ -202,8 +235,7 @@ std::vector<GivenKey> keys_without_effect(const ConfigNode& parsed, const config
       [&](std::size_t i) {
         const LogSilence silence;
         try {
-          const auto rest = config::resolve(without(text, given[i].path));
-          idle[i] = rest.ok() && !repeats(given[i], rest->merged) && !comparison.has_effect(*rest);
+          idle[i] = comparison.is_idle(text, given[i]) ? 1 : 0;
         } catch (const std::bad_alloc&) {  // the prediction itself is there; nothing is said of this key
         }
       },

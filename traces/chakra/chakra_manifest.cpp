@@ -70,6 +70,10 @@ std::string to_text(const ChakraManifest& m) {
 
 Result<ChakraManifest> read_chakra_manifest(const std::string& path) {
   TRY_ASSIGN(const std::string text, read_file(path, kMostManifestBytes));
+  return parse_chakra_manifest(text, path);
+}
+
+Result<ChakraManifest> parse_chakra_manifest(std::string_view text, const std::string& path) {
   const auto json = nlohmann::json::parse(text, nullptr, false);
   ChakraManifest m;
   const bool ours = json.is_object() && json.value("schema", nlohmann::json()) == kSchema;

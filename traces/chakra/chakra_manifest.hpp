@@ -32,6 +32,8 @@ class ChakraSetDigest {
 /// "run/dlrm.set.json" of the prefix "run/dlrm".
 std::string chakra_manifest_path(const std::string& prefix);
 std::string to_text(const ChakraManifest& manifest);
+/// `path`: for messages.
+Result<ChakraManifest> parse_chakra_manifest(std::string_view text, const std::string& path);
 Result<ChakraManifest> read_chakra_manifest(const std::string& path);
 
 /// Traces with this prefix and a rank of `ranks` or more: of another job.

@@ -255,7 +255,15 @@ Result<Workload> build(const ModelSpec& model, const FrameworkSpec& framework, c
   // Token ids, and for bert types, mask and labels, as int64.
   parts.input_bytes_per_sample =
       static_cast<double>(spec.sequence) * 8 * (spec.family == TransformerKind::bert ? 4 : 2);
-  return build_data_parallel(model, framework, shape, samples, parts);
+  TRY_ASSIGN(Workload out, build_data_parallel(model, framework, shape, samples, parts));
+  const TransformerSpec& given = model.as<TransformerSpec>();
+  if (given.mean_tokens > given.sequence) {
+    out.assumptions.push_back(
+        {graph::AssumptionKind::workload, "model.transformer.mean_tokens of " + std::to_string(given.mean_tokens) +
+                                              " is above the sequence of " + std::to_string(given.sequence) +
+                                              ": samples are taken as full"});
+  }
+  return out;
 }
 
 constexpr Refusal kRefuses[] = {
