@@ -252,7 +252,7 @@ class Refuses(unittest.TestCase):
         self.refused(*one, "--input", "x.csv", says="--input")
 
     def test_a_folder_is_no_csv(self):
-        self.refused("cost", "op", "--input", "/tmp", says="/tmp: cannot be read")
+        self.refused("cost", "op", "--input", "/tmp", says="/tmp: found a folder")
         self.refused("calibrate", "ops", "--input", "/tmp", "--device", "h200_sxm", says="/tmp: cannot be read")
 
     def test_explain_writes_nothing(self):
