@@ -330,7 +330,7 @@ class Refuses(unittest.TestCase):
         self.refused(*one, "--input", "x.csv", says="--input")
 
     def test_a_folder_is_no_csv(self):
-        self.refused("cost", "op", "--input", "/tmp", says="/tmp: cannot be read")
+        self.refused("cost", "op", "--input", "/tmp", says="/tmp: found a folder")
         self.refused("calibrate", "ops", "--input", "/", "--device", "h200_sxm", says="/: found no CSV file in the folder")
         self.refused("calibrate", "ops", "--input", "x.csv", "--device", "h200_sxm", "--csv", "y.csv", says="--report")
 

@@ -8,7 +8,7 @@ namespace distsim {
 /// write. An exception that nobody catches, and a stack that is full, end with one line and kFailureExit.
 void handle_signals();
 
-/// Exit code where the machine, not the input, is at fault: memory, stack, an interrupt.
+/// Exit code where not the input is at fault: an interrupt, a full stack, an exception that nobody catches.
 constexpr int kFailureExit = 3;
 
 /// While one lives, the first of these signals only asks for an early end; the second one ends the process.

@@ -71,12 +71,12 @@ int fail(const std::string& line) {
 }
 
 /// The same where there may be no memory for a line.
-int fail_plainly(const char* what, const char* detail) {
+int fail_plainly(const char* what, const char* detail, int exit_code) {
   std::fputs("distsim: ", stderr);
   std::fputs(what, stderr);
   for (const char* c = detail; *c != 0; ++c) std::fputc(*c >= ' ' && *c < 0x7f ? *c : '?', stderr);
   std::fputc('\n', stderr);
-  return kFailureExit;
+  return exit_code;
 }
 
 }  // namespace
@@ -124,9 +124,9 @@ int run_command(int argc, const char* const* argv) {
   try {
     return parse_and_run(argc, argv);
   } catch (const std::bad_alloc&) {
-    return fail_plainly("out of memory; use fewer nodes, micro-batches or outputs", "");
+    return fail_plainly("out of memory; use fewer nodes, micro-batches or outputs", "", 2);
   } catch (const std::exception& e) {
-    return fail_plainly("internal error: ", e.what());
+    return fail_plainly("internal error: ", e.what(), kFailureExit);
   }
 }
 

@@ -55,8 +55,8 @@ DISTSIM_COMMANDS(COMMAND)
 
 std::span<const Command* const> commands();
 
-/// The whole command line; returns the exit code: 0 done, 2 bad input, 3 (kFailureExit) out of memory,
-/// interrupted or an internal error.
+/// The whole command line; returns the exit code: 0 done, 2 bad input or more than the memory holds, 3
+/// (kFailureExit) interrupted or an internal error.
 int run_command(int argc, const char* const* argv);
 
 }  // namespace distsim::app

@@ -79,7 +79,7 @@ class Signals(Scratch):
             self.skipTest("it was over before the signal")
         self.assertEqual(process.returncode, 3, said)
         self.assertIn(b"interrupted", said)
-        rows = list(csv.DictReader(table.open()))
+        rows = list(csv.DictReader(table.read_text().splitlines()))
         self.assertEqual(len(rows), 4000)
         done = [row for row in rows if not row["error"]]
         self.assertTrue(all(float(row["iteration_ms"]) > 0 for row in done))

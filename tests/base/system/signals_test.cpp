@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <new>
+#include <thread>
 
 #include "base/system/temporaries.hpp"
 #include "test_paths.hpp"
@@ -61,7 +62,7 @@ TEST(SignalsDeathTest, WhatNobodyCatchesIsOneLine) {
   EXPECT_EXIT(
       {
         handle_signals();
-        []() noexcept { throw std::bad_alloc(); }();
+        std::thread([] { throw std::bad_alloc(); }).join();
       },
       testing::ExitedWithCode(kFailureExit), "^distsim: out of memory\n$");
 }
