@@ -140,7 +140,9 @@ TEST_F(GpuUseTest, KernelsByLayerOpAndShape) {
   EXPECT_EQ(v[1].shapes, "8x32, 32x16 (float)");
   EXPECT_EQ(v[1].kernel, "gemm_small");
   const std::string text = report::profile_text(job_, p, {});
-  EXPECT_NE(text.find("layer 2: aten::mm 8x32, 32x16 (float) > gemm_small"), std::string::npos) << text;
+  const std::size_t shapes = text.find("  aten::mm 8x32, 32x16 (float)\n    gemm_small ");
+  EXPECT_NE(shapes, std::string::npos) << text;
+  EXPECT_LT(text.find("  aten::mm 64x32, 32x16 (float)\n    gemm_large "), shapes) << "the longest comes first";
   const std::string csv = report::profile_csv(job_, p, report::ProfileTable::variants);
   EXPECT_NE(csv.find("0,layer 2,aten::mm,\"8x32, 32x16 (float)\",gemm_small,1,0.010000,10.000,25.00\n"),
             std::string::npos)
