@@ -45,9 +45,11 @@ TEST_F(GpuUseTest, OccupancyIsWeightedByTime) {
   EXPECT_NE(report::profile_csv(job_, p, report::ProfileTable::kernels).find(",30.00\n"), std::string::npos);
 }
 
+/// 0 % of a kernel with two blocks on each SM is no estimate; of one with a block on one SM in a hundred it is rounded.
 TEST_F(GpuUseTest, AbsurdOccupancyIsUnknown) {
-  const Profile p = read({kernel("a", 10, 40, -3, 30), kernel("b", 60, 20, 1, 4000), kernel("c", 90, 1, 1, 50)});
-  EXPECT_EQ(p.ranks[0].whole.occupancy.kernel_time, 1'000);
+  const Profile p = read({kernel("a", 10, 40, -3, 30), kernel("b", 60, 20, 1, 4000), kernel("c", 90, 1, 1, 50),
+                          kernel("d", 92, 4, 2, 0), kernel("e", 97, 2, 0.01, 0)});
+  EXPECT_EQ(p.ranks[0].whole.occupancy.kernel_time, 3'000);
 }
 
 std::string memory(double at, std::int64_t total, int device) {
