@@ -96,8 +96,9 @@ Result<std::vector<OpKindErrors>> op_errors(const std::vector<MeasuredOp>& rows,
 
 std::string op_errors_text(const std::string& device, const std::vector<OpKindErrors>& kinds, std::size_t worst) {
   std::string out = fmt::format("error of predicted kernel times on {}, before and after calibration\n\n", device);
-  out += fmt::format("{:<34}{:>8}{:>10}{:>10}{:>11}{:>10}{:>10}{:>11}\n", "op", "rows", "before: 50", "p90", "worst",
-                     "after: 50", "p90", "worst");
+  out += fmt::format("{:<34}{:>8}{:>31}{:>31}\n", "", "", "before", "after");
+  out += fmt::format("{:<34}{:>8}{:>10}{:>10}{:>11}{:>10}{:>10}{:>11}\n", "op", "rows", "median", "p90", "worst",
+                     "median", "p90", "worst");
   for (const OpKindErrors& kind : kinds) {
     out +=
         fmt::format("{:<34}{:>8}{}{}\n", kind.kind, kind.ops.size(), errors_text(kind.before), errors_text(kind.after));

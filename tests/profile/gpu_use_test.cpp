@@ -45,9 +45,11 @@ TEST_F(GpuUseTest, OccupancyIsWeightedByTime) {
   EXPECT_NE(report::profile_csv(job_, p, report::ProfileTable::kernels).find(",30.00\n"), std::string::npos);
 }
 
+/// 0 % of a kernel with two blocks on each SM is no estimate; of one with a block on one SM in a hundred it is rounded.
 TEST_F(GpuUseTest, AbsurdOccupancyIsUnknown) {
-  const Profile p = read({kernel("a", 10, 40, -3, 30), kernel("b", 60, 20, 1, 4000), kernel("c", 90, 1, 1, 50)});
-  EXPECT_EQ(p.ranks[0].whole.occupancy.kernel_time, 1'000);
+  const Profile p = read({kernel("a", 10, 40, -3, 30), kernel("b", 60, 20, 1, 4000), kernel("c", 90, 1, 1, 50),
+                          kernel("d", 92, 4, 2, 0), kernel("e", 97, 2, 0.01, 0)});
+  EXPECT_EQ(p.ranks[0].whole.occupancy.kernel_time, 3'000);
 }
 
 std::string memory(double at, std::int64_t total, int device) {
@@ -140,7 +142,9 @@ TEST_F(GpuUseTest, KernelsByLayerOpAndShape) {
   EXPECT_EQ(v[1].shapes, "8x32, 32x16 (float)");
   EXPECT_EQ(v[1].kernel, "gemm_small");
   const std::string text = report::profile_text(job_, p, {});
-  EXPECT_NE(text.find("layer 2: aten::mm 8x32, 32x16 (float) > gemm_small"), std::string::npos) << text;
+  const std::size_t shapes = text.find("  aten::mm 8x32, 32x16 (float)\n    gemm_small ");
+  EXPECT_NE(shapes, std::string::npos) << text;
+  EXPECT_LT(text.find("  aten::mm 64x32, 32x16 (float)\n    gemm_large "), shapes) << "the longest comes first";
   const std::string csv = report::profile_csv(job_, p, report::ProfileTable::variants);
   EXPECT_NE(csv.find("0,layer 2,aten::mm,\"8x32, 32x16 (float)\",gemm_small,1,0.010000,10.000,25.00\n"),
             std::string::npos)

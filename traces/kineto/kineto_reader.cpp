@@ -52,6 +52,10 @@ CopyDirection direction_of(std::string_view name, std::string_view kind) {
 
 constexpr float kMostBlocks = 4e9F;  // of a grid, on one SM
 
+/// Blocks per SM up to which an occupancy may round to 0 %: of at most 64 warps on an SM a block fills at least one. Above
+/// it PyTorch writes 0 where it has no estimate (kernels with thread block clusters).
+constexpr float kMostBlocksAtNoOccupancy = 0.005F * 64;
+
 /// A number of an argument; -1: none, or not within [0, most].
 float figure_of(KinetoText text, float most) {
   float value = -1;
@@ -275,6 +279,7 @@ std::uint32_t Reader::geometry(const KinetoArgs& a) {
   KernelGeometry g;
   g.blocks_per_sm = figure_of(a.blocks_per_sm, kMostBlocks);
   g.occupancy = figure_of(a.occupancy, 100);
+  if (g.occupancy == 0 && g.blocks_per_sm > kMostBlocksAtNoOccupancy) g.occupancy = -1;
   if (g.occupancy >= 0) g.occupancy /= 100;
   g.registers_per_thread = static_cast<std::uint32_t>(unsigned_of(a.registers));
   g.shared_memory = unsigned_of(a.shared_memory);

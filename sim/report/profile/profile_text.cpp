@@ -261,29 +261,43 @@ class Writer {
     line("");
   }
 
-  /// Ops that use different kernels for different shapes.
+  /// Ops that use several kernels: those of each set of shapes, over all layers.
   void variants(const profile::RankProfile& r) {
     std::map<std::string, std::set<std::string>> kernels_of;
     for (const profile::KernelVariant& v : r.variants) kernels_of[v.op].insert(v.kernel);
-    std::vector<const profile::KernelVariant*> shown;
+    using Kernels = std::map<std::string, profile::KernelVariant>;
+    std::map<std::string, Kernels> groups;
     for (const profile::KernelVariant& v : r.variants) {
-      if (!v.op.empty() && !v.shapes.empty() && kernels_of[v.op].size() > 1) shown.push_back(&v);
+      if (v.op.empty() || v.shapes.empty() || kernels_of[v.op].size() < 2) continue;
+      profile::KernelVariant& k = groups[v.op + " " + v.shapes][v.kernel];
+      k.calls += v.calls;
+      k.device_time += v.device_time;
+      k.occupancy.add(v.occupancy);
     }
-    if (shown.empty()) return;
-    std::ranges::stable_sort(shown, [](const auto* a, const auto* b) { return a->device_time > b->device_time; });
-    row("kernel variants, rank " + std::to_string(r.rank) + " (layer: op shapes > kernel)",
+    if (groups.empty()) return;
+    std::vector<std::pair<std::int64_t, std::string>> order;
+    for (const auto& [name, kernels] : groups) {
+      std::int64_t time = 0;
+      for (const auto& [kernel, k] : kernels) time += k.device_time;
+      order.emplace_back(-time, name);
+    }
+    std::ranges::sort(order);
+    row("kernels by shape, rank " + std::to_string(r.rank),
         {{"calls", 8}, {"device ms", 11}, {"mean us", 10}, {"occupancy %", 13}});
-    for (std::size_t i = 0; i < std::min(o_.top, shown.size()); ++i) {
-      const profile::KernelVariant& v = *shown[i];
-      const profile::Occupancy& o = v.occupancy;
-      row("  " + (v.layer.empty() ? "" : v.layer + ": ") + v.op + " " + v.shapes + " > " + v.kernel,
-          {{std::to_string(v.calls), 8},
-           {ms(v.device_time), 11},
-           {us(v.device_time / static_cast<std::int64_t>(v.calls)), 10},
-           {o.kernel_time > 0 ? fixed(100 * o.warp_time / static_cast<double>(o.kernel_time), 1) : "-", 13}});
+    for (std::size_t i = 0; i < std::min(o_.top, order.size()); ++i) {
+      line("  " + shortened_inside(one_line(order[i].second), width_ - 2));
+      for (const auto& [kernel, k] : groups[order[i].second]) variant_line("    " + kernel, k);
     }
-    if (shown.size() > o_.top) line("  " + std::to_string(shown.size() - o_.top) + " more in --table variants");
+    line("  (ops with several kernels; by layer, and all ops: --csv FILE --table variants)");
     line("");
+  }
+
+  void variant_line(const std::string& label, const profile::KernelVariant& k) {
+    const profile::Occupancy& o = k.occupancy;
+    row(label, {{std::to_string(k.calls), 8},
+                {ms(k.device_time), 11},
+                {us(k.device_time / static_cast<std::int64_t>(k.calls)), 10},
+                {o.kernel_time > 0 ? fixed(100 * o.warp_time / static_cast<double>(o.kernel_time), 1) : "-", 13}});
   }
 
   void kernels(const profile::RankProfile& r) {
