@@ -121,7 +121,7 @@ class Generator {
         "# Written by `distsim generate` with seed {}; ranges of the random tasks of owensgroup/ml_perf_model.\n"
         "title: {}, {} tables, {}\n\n"
         "cluster:\n  system: {}\n  nodes: {}\n  gpus_per_node: {}\n\n"
-        "model:\n  name: {}\n  kind: dlrm\n  global_batch: {}\n  precision: fp32\n  optimizer: sgd\n"
+        "model:\n  description: {}\n  kind: dlrm\n  global_batch: {}\n  precision: fp32\n  optimizer: sgd\n"
         "  dlrm:\n    dense_features: 512\n    embedding_dim: {}\n    bottom_mlp: [1024, 256, {}]\n"
         "    top_mlp: [1024, 512, 256, 1]\n    interaction: {}\n    embedding_optimizer: sgd\n"
         "    sharding: table_wise\n    tables:\n",
