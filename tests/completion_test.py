@@ -17,7 +17,7 @@ import unittest
 
 BINARY = pathlib.Path(sys.argv.pop(1)).resolve()
 ENVIRONMENT = {"PATH": f"{BINARY.parent}:/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C.UTF-8", "TERM": "dumb"}
-GROUPS = ("cost", "curves", "hugectr", "calibrate")
+GROUPS = ("cost", "curves", "hugectr", "calibrate", "generate")
 
 
 def run(*args):

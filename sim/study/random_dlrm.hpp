@@ -6,7 +6,7 @@
 //   heavy or light   every other task: mean pooling factor of its tables at least 20, or below
 //   widths           32, 64, 128 or 256, drawn for the task; with mixed widths for each table
 //   memory           sum of rows x width x 4 bytes at most 0.8 of the GPUs' memory
-//   network          bottom MLP 512-1024-256-width, top MLP 1024-512-256-1, fp32, tables on one GPU each
+//   network          bottom MLP 512-1024-256-width, top MLP 1024-512-256-1, fp32; the tables are placed by the planner
 //
 // The published pool are the 856 tables of facebookresearch/dlrm_datasets, which are not part of distsim. `pool` may
 // hold them; else a stand-in is drawn: 856 tables, rows log-uniform from 100, the least that the generator has, to 40

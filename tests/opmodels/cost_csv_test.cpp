@@ -196,6 +196,7 @@ const std::map<std::string, std::string> kSizes{
     {"cross_layer", "batch=64;width=256;rank=32"},
     {"attention", "batch=2;heads=4;q_len=128;head_dim=64"},
     {"flash_attention", "batch=2;heads=4;q_len=128;kv_len=256;head_dim=64;causal=1"},
+    {"recurrent", "cell=gru;batch=16;length=20;input=128;hidden=256"},
     {"lstm", "batch=16;length=20;input=128;hidden=256;directions=2"},
     {"gru", "batch=16;length=20;input=128;hidden=256;kernels=persistent"},
     {"sgd", "parameters=4096"},
