@@ -65,9 +65,9 @@ inline constexpr double kStrangerTrust = 0.5;
 /// more of a figure.
 inline constexpr double kYield = 4;
 
-/// An older GPU bounds by no less than this share of its analytic time, so that it need not be asked where that is above
-/// already. As good as no kernel is learned to be so far below.
-inline constexpr double kLeastLearned = 0.3;
+/// Below this share of the analytic time no kernel is learned to be, as good as never: an older GPU whose analytic time
+/// is so far above is not asked.
+inline constexpr double kLeastLearned = 0.6;
 
 /// The time on `device` from those on references. `learned_on(rates)`: what is learned of the kernel on a reference;
 /// `analytic_on(rates)`: its analytic seconds on any device; `analytic`: the band of the analytic model.
@@ -93,9 +93,8 @@ OpTime by_references(const DeviceRates& device, LearnedKernel kernel, double ele
   for (const Reference& r : known->near) own = known->stranger ? 0 : std::max(own, least / std::pow(r.faster, kYield));
   for (const Reference& r : known->older) {
     const DeviceRates& there = r.rates(device.warm);
-    const double least_there = kLeastLearned * analytic_on(there);
-    if (least_there * r.slower >= seconds) continue;
-    seconds = std::max(own, std::min(seconds, std::max(least_there, learned_on(there).seconds) * r.slower));
+    if (kLeastLearned * analytic_on(there) * r.slower < seconds)
+      seconds = std::max(own, std::min(seconds, learned_on(there).seconds * r.slower));
   }
   time.seconds = seconds;
   if (known->stranger) {

@@ -105,9 +105,6 @@ std::vector<graph::Op> many_ops(int draws) {
     if (graph::work_of(entry.example) == graph::Work::kernel) out.push_back(entry.example);
   }
   out.emplace_back(graph::Normalization{graph::NormKind::layer, 8192, 1024, graph::DType::fp16});
-  // Of few samples: faster on an older GPU than any model says, which bounded an A100 unless its L2 was faster.
-  for (const graph::DType type : {graph::DType::fp16, graph::DType::fp32})
-    out.emplace_back(graph::CrossLayer{32, 3456, 512, type});
   std::mt19937 random(11);
   for (int i = 0; i < draws; ++i) {
     add_products(random, out);
