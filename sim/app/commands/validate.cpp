@@ -34,7 +34,7 @@ void name_unused(const study::CaseFile& file, const std::string& path, unsigned 
   std::string idle;
   for (const std::string& column : study::columns_without_effect(file, jobs))
     idle += (idle.empty() ? "" : ", ") + printable(column, 80);
-  if (!idle.empty()) log_warn([&] { return path + ": no effect on any case: " + idle; });
+  if (!idle.empty()) log_warn([&] { return path + ": no effect on the cases tried, two of each model: " + idle; });
   const bool asked = std::ranges::find(file.header, "measured_ms") != file.header.end();
   const bool measured = std::ranges::any_of(file.cases, [](const study::Case& c) {
     const auto cell = c.cells.find("measured_ms");

@@ -1,7 +1,8 @@
 #include "sim/study/validate/idle_columns.hpp"
 
 #include <algorithm>
-#include <set>
+#include <map>
+#include <utility>
 
 #include "sim/study/without_effect.hpp"
 #include "sim/study/workers.hpp"
@@ -9,16 +10,19 @@
 namespace distsim::study {
 namespace {
 
-/// Cases with that setting, those of models that have not come yet first.
+/// The first case with that setting of each model, and the last: batches and nodes grow along a table.
 std::vector<const Case*> cases_with(const CaseFile& file, const std::string& key) {
-  std::vector<const Case*> first, others;
-  std::set<std::string> models;
+  std::map<std::string, std::pair<const Case*, const Case*>> of_model;
   for (const Case& c : file.cases) {
     if (!c.failure.empty() || c.setting(key).empty()) continue;
-    (models.insert(c.setting("model.name")).second ? first : others).push_back(&c);
+    of_model.emplace(c.setting("model.name"), std::pair(&c, &c)).first->second.second = &c;
   }
-  first.insert(first.end(), others.begin(), others.end());
-  return first;
+  std::vector<const Case*> out;
+  for (const auto& [model, ends] : of_model) {
+    out.push_back(ends.first);
+    if (ends.second != ends.first) out.push_back(ends.second);
+  }
+  return out;
 }
 
 bool is_idle_column(const CaseFile& file, const std::string& key, pipeline::CostModelCache& cache) {
