@@ -253,7 +253,7 @@ class Refuses(unittest.TestCase):
 
     def test_a_folder_is_no_csv(self):
         self.refused("cost", "op", "--input", "/tmp", says="/tmp: found a folder")
-        self.refused("calibrate", "ops", "--input", "/tmp", "--device", "h200_sxm", says="/tmp: cannot be read")
+        self.refused("calibrate", "ops", "--input", "/tmp", "--device", "h200_sxm", says="/tmp: found a folder")
 
     def test_explain_writes_nothing(self):
         self.refused("validate", "--explain", "x", "--plot", "p.svg", says="--plot")
