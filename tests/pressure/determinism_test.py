@@ -51,7 +51,7 @@ def digest(binary: str, shim: str, name: str, threads: int, environment: dict) -
         args = list(job.args)
         if job.threads:
             args[args.index("--jobs") + 1] = str(threads)
-        r = subprocess.run([binary, *args], capture_output=True, timeout=120, env=clean | environment)
+        r = subprocess.run([binary, *args], capture_output=True, timeout=600, env=clean | environment)
         if r.returncode != 0:
             sys.exit(f"{name}: {r.stderr.decode()}")
         parts = [r.stdout, r.stderr] + [pathlib.Path(p).read_bytes() for p in job.outputs]

@@ -28,7 +28,7 @@ def call(binary, shim, job, kind, at, sticky=False, count=None):
         environment["FAULT_STICKY"] = "1"
     if count:
         environment["FAULT_COUNT"] = count
-    return subprocess.run([binary, *job.args], capture_output=True, timeout=60, env=environment)
+    return subprocess.run([binary, *job.args], capture_output=True, timeout=600, env=environment)
 
 
 def sample(total: int, most: int, every: int) -> list[int]:

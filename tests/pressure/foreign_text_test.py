@@ -141,7 +141,7 @@ def files(payload: bytes, folder: pathlib.Path) -> list[tuple[str, list]]:
 
 
 def run(words, cwd):
-    return subprocess.run([BINARY, *words], capture_output=True, timeout=60, cwd=cwd, stdin=subprocess.DEVNULL)
+    return subprocess.run([BINARY, *words], capture_output=True, timeout=600, cwd=cwd, stdin=subprocess.DEVNULL)
 
 
 def complaint(r, to_terminal: bool) -> str | None:

@@ -1,7 +1,12 @@
 """A run of every command with every output, small enough to be repeated some thousand times: what the tests of this folder put under
 pressure."""
 import dataclasses
+import os
 import pathlib
+import tempfile
+
+if os.access("/dev/shm", os.W_OK):  # thousands of runs flush their files: in memory that takes no time
+    tempfile.tempdir = "/dev/shm"
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 TINY = str(ROOT / "tests/golden/tiny.yaml")
@@ -58,7 +63,7 @@ def jobs(folder: pathlib.Path) -> dict[str, Job]:
         "sensitivity": job(f"sensitivity --config {TINY} --csv OUT:n.csv --json OUT:n.json --html OUT:n.html", named=b"annot"),
         "compare": job(f"compare {TINY} {ROOT}/configs/dgx_a100_4node.yaml --csv OUT:c.csv --html OUT:c.html"),
         "cost collective": job("cost collective --system dgx_a100_80gb --kind all_reduce --nodes 2 --bytes 8,1MiB,64MiB --csv OUT:cc.csv"),
-        "cost op": job(f"cost op --input {folder}/ops.csv --csv OUT:co.csv", named=b"annot"),
+        "cost op": job(f"cost op --input {folder}/ops.csv --csv OUT:co.csv", named=b"of 3 rows could"),
         "curves import": job(f"curves import {LOG} --system dgx_a100_80gb --date 2026-01-02 --out OUT:i.curve.txtpb"),
         "curves plan": job(f"curves plan --config {TINY} --out OUT:plan.csv"),
         "curves show": job(f"curves show {ROOT}/configs/curves/dgx_a100_80gb.curve.txtpb"),

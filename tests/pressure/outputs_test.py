@@ -46,7 +46,7 @@ PAIRS = ["--config T --json {a} --csv {b}", "--config T --html {a} --timeline {b
 
 
 def run(words, **options):
-    return subprocess.run([BINARY, *words], capture_output=True, timeout=60, **options)
+    return subprocess.run([BINARY, *words], capture_output=True, timeout=600, **options)
 
 
 def names(folder: pathlib.Path, source: str) -> tuple[pathlib.Path, list]:
@@ -109,11 +109,11 @@ class Outputs(unittest.TestCase):
                 self.assertEqual((r.returncode, r.stderr.count(b"\n")), (2, 1), r.stderr)
                 self.assertEqual(os.listdir(d), [])
             with open(f"{d}/out.json", "wb") as out:
-                r = subprocess.run([BINARY, "--config", TINY, "--json", "out.json"], cwd=d, stdout=out, stderr=subprocess.PIPE, timeout=60)
+                r = subprocess.run([BINARY, "--config", TINY, "--json", "out.json"], cwd=d, stdout=out, stderr=subprocess.PIPE, timeout=600)
             self.assertEqual(r.returncode, 2)
             self.assertIn(b"standard output", r.stderr)
             with open(f"{d}/out.json", "wb") as out:
-                r = subprocess.run([BINARY, "--config", TINY, "--json", "/dev/stdout"], cwd=d, stdout=out, stderr=subprocess.PIPE, timeout=60)
+                r = subprocess.run([BINARY, "--config", TINY, "--json", "/dev/stdout"], cwd=d, stdout=out, stderr=subprocess.PIPE, timeout=600)
             self.assertEqual((r.returncode, r.stderr), (0, b""))
             self.assertTrue(pathlib.Path(f"{d}/out.json").read_text().startswith("{"))
 

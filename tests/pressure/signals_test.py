@@ -26,7 +26,7 @@ def limited(which, value):
 
 
 def run(*args, **options):
-    return subprocess.run([BINARY, *map(str, args)], capture_output=True, timeout=120, **options)
+    return subprocess.run([BINARY, *map(str, args)], capture_output=True, timeout=600, **options)
 
 
 class Scratch(unittest.TestCase):
@@ -63,7 +63,7 @@ class Signals(Scratch):
                 process = self.start_long_write()
                 self.assertIsNone(process.poll(), "it was over before the signal")
                 process.send_signal(number)
-                process.communicate(timeout=60)
+                process.communicate(timeout=600)
                 self.assertEqual(process.returncode, -number)
                 self.assertEqual(self.names(), [])
 
@@ -74,7 +74,7 @@ class Signals(Scratch):
                                    stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         time.sleep(1)
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=60)
+        _, said = process.communicate(timeout=600)
         if process.returncode == 0:
             self.skipTest("it was over before the signal")
         self.assertEqual(process.returncode, 3, said)
@@ -89,7 +89,7 @@ class Signals(Scratch):
         process = subprocess.Popen([BINARY, "sweep", "--config", TINY, "--set", "model.global_batch=64,128", "--csv", "-"], stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
         process.send_signal(signal.SIGHUP)  # as under nohup: ignored
-        out, _ = process.communicate(timeout=60)
+        out, _ = process.communicate(timeout=600)
         self.assertEqual(process.returncode, 0)
         self.assertEqual(out.count(b"\n"), 3)
 
@@ -142,7 +142,7 @@ class Pipes(Scratch):
         running = [subprocess.Popen([BINARY, *map(str, c)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) for c in commands]
         for command, process in zip(commands, running):
             with self.subTest(command[:2]):
-                _, said = process.communicate(timeout=60)
+                _, said = process.communicate(timeout=600)
                 self.assertEqual(process.returncode, 2, said)
                 self.assertEqual(said.count(b"\n"), 1, said)
                 self.assertRegex(said, rb"nobody (writes to|reads from)")
@@ -153,7 +153,7 @@ class Pipes(Scratch):
             self.assertEqual(run("--config", pipe).stdout, run("--config", TINY).stdout)
         with subprocess.Popen(["cat", str(pipe)], stdout=subprocess.PIPE) as reader:
             self.assertEqual(run("--config", TINY, "--json", pipe).returncode, 0)
-            self.assertTrue(reader.communicate(timeout=60)[0].startswith(b"{"))
+            self.assertTrue(reader.communicate(timeout=600)[0].startswith(b"{"))
 
     def test_standard_input_and_process_substitution(self):
         direct = run("--config", TINY).stdout
@@ -162,11 +162,11 @@ class Pipes(Scratch):
         text = pathlib.Path(TINY).read_bytes()
         self.assertEqual(run("--config", "/dev/stdin", input=text).stdout, direct)
         shell = ["bash", "-c", '"$0" --config <(cat "$1"; sleep 0.2)', BINARY, TINY]
-        self.assertEqual(subprocess.run(shell, capture_output=True, timeout=60).stdout, direct)
+        self.assertEqual(subprocess.run(shell, capture_output=True, timeout=600).stdout, direct)
         trace = ROOT / "tests/traces/data/formats/kineto.json"
         for command in ("profile", "replay"):
             shell = ["bash", "-c", f'"$0" {command} <(cat "$1") | tail -n +3', BINARY, str(trace)]
-            r = subprocess.run(shell, capture_output=True, timeout=60)
+            r = subprocess.run(shell, capture_output=True, timeout=600)
             self.assertEqual(r.stderr, b"")
             self.assertGreater(len(r.stdout), 100)
 
