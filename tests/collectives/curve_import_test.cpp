@@ -89,7 +89,7 @@ TEST(CurveShow, DrawsBarsAndNamesWhatIsMissing) {
 }
 
 TEST(CurveShow, PrintsTheClocksOfTheRun) {
-  CurveSet set = *import_of({file_with("clocks.log", log_of("A100"))});
+  CurveSet set = *import_of({file_with("run.log", log_of("A100"))});
   EXPECT_EQ(show_curves(set).find("clocks"), std::string::npos);
   set.clocks = {1095, 1215, 2400};
   const auto again = parse_curve_text(curve_text(set), "again");

@@ -166,7 +166,8 @@ const std::string kHead =
     "# Collective test starting: all_gather_perf\n# nodes: 1  gpus: 3\n# size count type redop root time algbw busbw #wrong time "
     "algbw busbw #wrong\n";
 std::string row(const char* size, const char* time, const char* algbw, const char* busbw) {
-  return std::string(size) + " 1 float none -1 " + time + " " + algbw + " " + busbw + " 0 1 1 1 0\n";
+  return std::string(size) + " " + std::to_string(std::stoll(size) / 4) + " float none -1 " + time + " " + algbw + " " +
+         busbw + " 0 1 1 1 0\n";
 }
 
 TEST(LogRows, EachThatIsLeftOutIsNamed) {

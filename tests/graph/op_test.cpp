@@ -94,8 +94,8 @@ TEST(Op, OneLineForPeople) {
   EXPECT_EQ(describe(Absent{}), "absent");
   EXPECT_EQ(describe(Conv2d{8, 64, 56, 56, 256, 3, 3, 2, 1, 1, 4, DType::fp16, false, Pass::backward_data}),
             "conv2d 8x64x56x56 filters 256x3x3 stride 2 pad 1 groups 4 nchw fp16 backward_data");
-  EXPECT_EQ(describe(CrossLayer{4, 8}), "cross_layer 4x8 full rank fp32");
-  EXPECT_EQ(describe(CrossLayer{4, 8, 2}), "cross_layer 4x8 rank 2 fp32");
+  EXPECT_EQ(describe(CrossLayer{4, 8}), "cross_layer 4x8 full rank fp32 unfused");
+  EXPECT_EQ(describe(CrossLayer{4, 8, 2}), "cross_layer 4x8 rank 2 fp32 unfused");
   EXPECT_EQ(describe(Optimizer{OptimizerKind::adam, 1000, 1, DType::fp16, true}),
             "optimizer adam 1000 parameters in 1 tensor fp16 master weights");
   EXPECT_EQ(describe(Elementwise{256, 2, 1, 1}), "elementwise 256 fp32 reads 2 writes 1");

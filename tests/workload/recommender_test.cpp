@@ -368,7 +368,7 @@ TEST(CrossLayers, AreFusedWhereTheFrameworkFuses) {
   m.as<DlrmSpec>().cross_rank = 8;
   FrameworkSpec f;
   const Workload apart = build(m, f, 1, 1);
-  EXPECT_EQ(op<graph::CrossLayer>(apart.graph, "cross.0").fusion, graph::CrossFusion::none);
+  EXPECT_EQ(op<graph::CrossLayer>(apart.graph, "cross.0").fusion, graph::CrossFusion::unfused);
   EXPECT_EQ(find(apart.graph, "cross.0")->dispatch.framework_ops, 5) << "eager: 2 products, 3 pointwise";
   EXPECT_EQ(find(apart.graph, "cross.0.grad")->dispatch.kernels, 9);
   f.kernels.fuse_elementwise = true;

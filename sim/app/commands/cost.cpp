@@ -106,8 +106,6 @@ Result<collectives::CollectiveOptions> options_of(const CollectiveFlags& f) {
 Result<void> price_collective(const CollectiveFlags& f, const CLI::App& command) {
   TRY(check_outputs({{"--csv", f.csv}}));
   TRY_ASSIGN(const graph::CollectiveKind kind, graph::parse_collective(f.kind));
-  if (kind != graph::CollectiveKind::all_to_all && kind != graph::CollectiveKind::all_to_all_v)
-    name_unheeded(command, {"--exchange"}, "it is for all_to_all");
   TRY_ASSIGN(const std::vector<std::int64_t> sizes, parse_sizes(f.bytes));
   TRY_ASSIGN(topology::ClusterSpec spec, config::load_system(f.system));
   TRY_ASSIGN(const topology::DeviceSpec device, config::load_device(spec.device));
@@ -115,6 +113,8 @@ Result<void> price_collective(const CollectiveFlags& f, const CLI::App& command)
   const std::uint32_t gpus = f.gpus_per_node > 0 ? f.gpus_per_node : static_cast<std::uint32_t>(spec.gpus_per_node);
   TRY_ASSIGN(const topology::Topology topology, topology::Topology::build(spec, device.compute_capability));
   TRY_ASSIGN(const collectives::CollectiveOptions options, options_of(f));
+  if (kind != graph::CollectiveKind::all_to_all && kind != graph::CollectiveKind::all_to_all_v)
+    name_unheeded(command, {"--exchange"}, "it is for all_to_all");
   warn_of_parts(kind, sizes, f.nodes * gpus);
   TRY_ASSIGN(const collectives::CollectiveModels models, collectives::CollectiveModels::create(topology, options));
   for (const std::string& remark : models.remarks()) distsim::remark("--curve: " + remark);

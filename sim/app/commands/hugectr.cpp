@@ -1,5 +1,7 @@
 // distsim hugectr: the workflow of HugeCTR's inline profiler: what to measure, what was measured, and how runs compare.
+#include <fmt/format.h>
 #include <CLI/CLI.hpp>
+
 #include <memory>
 
 #include "base/output.hpp"
@@ -25,15 +27,14 @@ bool wants_events(const HugectrFlags& f) {
 
 /// When the profiler has seen all it was asked for, and stops.
 void say_when_recording_stops(const HugectrFlags& f, std::size_t events) {
-  const std::uint64_t timed = std::uint64_t{f.repeat} * events;
+  const std::uint64_t last = f.warmup + std::uint64_t{f.repeat} * events;
   if (wants_events(f))
-    std::fprintf(stderr,
-                 "distsim: the profiler stops once every event of every stream was timed: after at least %llu "
-                 "iterations with PROFILING_WARMUP_ITERS=%u and PROFILING_REPEAT_TIMES_PER_EVENT=%u\n",
-                 static_cast<unsigned long long>(f.warmup + timed), f.warmup, f.repeat);
+    remark(
+        fmt::format("the profiler stops once every event of every stream was timed: after at least {} iterations with "
+                    "PROFILING_WARMUP_ITERS={} and PROFILING_REPEAT_TIMES_PER_EVENT={}",
+                    last, f.warmup, f.repeat));
   else
-    std::fprintf(stderr, "distsim: the profiler stops once every event was timed: after iteration %llu\n",
-                 static_cast<unsigned long long>(f.warmup + timed));
+    remark(fmt::format("the profiler stops once every event was timed: after iteration {}", last));
 }
 
 Result<void> write_schedule(const HugectrFlags& f, const CLI::App& command) {

@@ -31,9 +31,9 @@ struct Interaction {
 
 /// What becomes of the pointwise operations between a cross layer's products: a kernel each; chains of them as one (XLA);
 /// or one kernel each way, the rest in epilogues of the products (by hand).
-enum class CrossFusion : std::uint8_t { none, chains, epilogues };
+enum class CrossFusion : std::uint8_t { unfused, chains, epilogues };
 template <>
-inline constexpr std::array<std::string_view, 3> kNames<CrossFusion>{"none", "chains", "epilogues"};
+inline constexpr std::array<std::string_view, 3> kNames<CrossFusion>{"unfused", "chains", "epilogues"};
 
 /// One DCN-v2 low-rank cross layer: x0 * (V(Ux) + b) + x, width `width`, rank `rank` (0: full width x width matrix).
 struct CrossLayer {
@@ -42,7 +42,7 @@ struct CrossLayer {
   std::int64_t batch = 0, width = 0, rank = 0;
   DType dtype = DType::fp32;
   Pass pass = Pass::forward;
-  CrossFusion fusion = CrossFusion::none;
+  CrossFusion fusion = CrossFusion::unfused;
 
   template <class Visit, class... Self>
   static constexpr void fields(Visit&& visit, Self&... op) {

@@ -107,7 +107,7 @@ Layer cross_layer(std::int64_t index, std::int64_t width, std::int64_t rank, std
   op.dtype = c.numerics.matrix;
   op.fusion = c.framework->kernels.fuse_epilogue      ? graph::CrossFusion::epilogues
               : c.framework->kernels.fuse_elementwise ? graph::CrossFusion::chains
-                                                      : graph::CrossFusion::none;
+                                                      : graph::CrossFusion::unfused;
   Layer layer;
   layer.name = "cross." + std::to_string(index);
   const std::int64_t weights = rank > 0 ? 2 * width * rank : width * width;

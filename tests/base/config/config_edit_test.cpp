@@ -42,10 +42,11 @@ TEST(MergeConfig, NumbersOfAMapNameItemsOfAList) {
   EXPECT_EQ(beyond.error().text(), "over.yaml:1:10: found the item '2', expected an item number from 0 to 1");
 }
 
-TEST(MergeConfig, AMapOfWordsReplacesAList) {
+TEST(MergeConfig, AMapOfWordsIsNoListOfItems) {
   ConfigNode base = parsed("tables: [1]\n");
-  ASSERT_TRUE(merge_config(base, parsed("tables: {a: 1}\n")).ok());
-  EXPECT_EQ(base.find("tables")->kind, Kind::map);
+  const auto merged = merge_config(base, parsed("tables: {a: 1}\n", "over.yaml"));
+  ASSERT_FALSE(merged.ok());
+  EXPECT_EQ(merged.error().text(), "over.yaml:1:10: found the item 'a', expected an item number, 0");
 }
 
 TEST(SetConfigPath, ReplacesAndCreates) {

@@ -314,7 +314,7 @@ TEST_F(CollectiveBench, TwoOutputsAreTwoFiles) {
   EXPECT_EQ(both.code, 2);
   EXPECT_NE(both.err.find("writes to it too"), std::string::npos) << both.err;
   ASSERT_TRUE(
-      write_file_atomically(plan, "collective,dtype,ranks,nodes,at_once,bytes\nall_to_all,fp32,1,1,0,8\n").ok());
+      write_file_atomically(plan, "collective,dtype,ranks,nodes,at_once,bytes\nall_to_all,fp32,2,1,0,8\n").ok());
   const Finished over = test::run_command(std::string(BINARY) + flags + "--plan " + plan + " --out " + plan, dir_);
   EXPECT_EQ(over.code, 2);
   EXPECT_NE(over.err.find("reads"), std::string::npos) << over.err;
