@@ -39,8 +39,11 @@ template <class Work, class OnDone>
       if (!failure) failure = std::current_exception();
       return false;
     }
-    const std::lock_guard lock(reporting);
-    on_done();
+    try {
+      const std::lock_guard lock(reporting);
+      on_done();
+    } catch (const std::bad_alloc&) {  // what it would have shown is all that is lost
+    }
     return true;
   };
   const auto take = [&] {

@@ -84,7 +84,8 @@ class Case:
             r = call(self.options.binary, self.options.shim, job, kind, at, sticky)
             files = [pathlib.Path(p).read_bytes().replace(folder.encode(), b"") for p in job.outputs]
             stdout = r.stdout.replace(folder.encode(), b"")
-            left = {n for n in set(os.listdir(folder)) - before if not marks_unfinished(pathlib.Path(folder, n))}
+            left = {n for n in set(os.listdir(folder)) - before if files != self.files or not n.endswith(".set.json")}
+            left = {n for n in left if not marks_unfinished(pathlib.Path(folder, n))}
             whole = [f == b or (job.partial and (p.endswith(".svg") or rows_agree(f, b)))
                      for f, b, p in zip(files, self.files, job.outputs) if f != OLD]
             if r.returncode not in (0, 2, 3):

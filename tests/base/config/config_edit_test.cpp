@@ -46,7 +46,7 @@ TEST(MergeConfig, AMapOfWordsIsNoListOfItems) {
   ConfigNode base = parsed("tables: [1]\n");
   const auto merged = merge_config(base, parsed("tables: {a: 1}\n", "over.yaml"));
   ASSERT_FALSE(merged.ok());
-  EXPECT_EQ(merged.error().text(), "over.yaml:1:10: found the item 'a', expected an item number, 0");
+  EXPECT_EQ(merged.error().text(), "over.yaml:1:10: found the item 'a', expected an item number from 0 to 0");
 }
 
 TEST(SetConfigPath, ReplacesAndCreates) {
