@@ -61,7 +61,8 @@ TEST(RandomDlrm, EveryTaskIsAnExperimentWhoseTablesFit) {
   for (const bool mixed : {false, true}) {
     RandomDlrmRequest request = random_request(4, 10);
     request.mixed_widths = mixed;
-    for (const RandomDlrm& task : *random_dlrms(request)) {
+    const std::vector<RandomDlrm> tasks = *random_dlrms(request);
+    for (const RandomDlrm& task : tasks) {
       const config::Experiment e = experiment_of(task);
       const workload::ClusterShape shape{1, 4, e.device.hbm.capacity - e.device.reserved_memory};
       const auto w = workload::build_workload(e.model, e.framework, shape);
@@ -77,7 +78,8 @@ TEST(RandomDlrm, DrawsFromAPoolWithoutReplacement) {
       "7,108,50\n8,109,1\n9,110,50\n10,111,1\n11,112,50\n12,113,1\n13,114,50\n14,115,1\n15,116,50\n");
   request.pool = *read_table_pool(csv, "pool.csv");
   ASSERT_EQ(request.pool.size(), 16u);
-  for (const RandomDlrm& task : *random_dlrms(request)) {
+  const std::vector<RandomDlrm> tasks = *random_dlrms(request);
+  for (const RandomDlrm& task : tasks) {
     for (int rows = 101; rows <= 116; ++rows) {
       const std::string key = "{rows: " + std::to_string(rows) + ",";
       const std::size_t at = task.experiment.find(key);
