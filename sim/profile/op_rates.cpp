@@ -51,11 +51,11 @@ std::string_view layer_of(const traces::TraceJob& job, const traces::TraceRank& 
 
 /// Rows by layer, op and shapes in order of their first appearance; within those the longest first.
 void sort_variants(std::vector<KernelVariant>& rows) {
-  std::map<std::tuple<std::string_view, std::string_view, std::string_view>, std::size_t> place;
+  using Key = std::tuple<std::string_view, std::string_view, std::string_view>;
+  std::map<Key, std::size_t> place;
   std::vector<std::pair<std::size_t, std::size_t>> order;
   for (std::size_t i = 0; i < rows.size(); ++i)
-    order.emplace_back(place.emplace(std::tuple(rows[i].layer, rows[i].op, rows[i].shapes), place.size()).first->second,
-                       i);
+    order.emplace_back(place.emplace(Key(rows[i].layer, rows[i].op, rows[i].shapes), place.size()).first->second, i);
   std::ranges::stable_sort(order, [&](const auto& a, const auto& b) {
     return a.first != b.first ? a.first < b.first : rows[a.second].device_time > rows[b.second].device_time;
   });

@@ -174,7 +174,7 @@ class WhatIfLaws : public testing::Test {
 };
 
 TEST_F(WhatIfLaws, HoldForRandomExperiments) {
-  const std::size_t experiments = test::has_address_sanitizer() ? 100 : 2000;
+  const std::size_t experiments = test::has_address_sanitizer() ? 40 : 2000;
   std::atomic<std::size_t> predicted = 0;
   const auto check_one = [&](std::size_t i) {
     Random random(i);
