@@ -15,6 +15,7 @@
 #include "base/file.hpp"
 #include "base/random.hpp"
 #include "fuzz_target.hpp"
+#include "sanitizers.hpp"
 
 namespace distsim::fuzz {
 namespace {
@@ -164,9 +165,8 @@ void play(const Entry& entry, double seconds, const std::string& root) {
   rusage used{};
   ::getrusage(RUSAGE_SELF, &used);
   std::printf("%-12s %zu seeds, %zu edits, %ld MiB\n", entry.name.c_str(), seeds.size(), runs, used.ru_maxrss >> 10);
-#if !defined(__SANITIZE_ADDRESS__)  // which keeps freed memory
-  CHECK(used.ru_maxrss < kMostMemory) << entry.name << " needs " << used.ru_maxrss << " KiB";
-#endif
+  CHECK(test::has_address_sanitizer() || used.ru_maxrss < kMostMemory)  // the sanitizer keeps freed memory
+      << entry.name << " needs " << used.ru_maxrss << " KiB";
 }
 
 }  // namespace
