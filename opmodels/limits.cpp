@@ -132,6 +132,19 @@ Parts parts_of(const DeviceRates&, const graph::Collective&) { return {}; }
 
 double fourth_power(double x) { return x * x * x * x; }
 
+Parts parts_on(const DeviceRates& d, const graph::Op& op) {
+  return std::visit([&](const auto& shape) { return parts_of(d, shape); }, op);
+}
+
+double longest(const Parts& p) { return std::max({p.matrix, p.vector, p.memory}); }
+
+/// `busy` divided between the parts by their fourth powers; at least one part is more than nothing.
+graph::BoundShares shares_of(const Parts& p, double busy) {
+  const double most = longest(p);
+  const double a = fourth_power(p.matrix / most), b = fourth_power(p.vector / most), c = fourth_power(p.memory / most);
+  return {busy * a / (a + b + c), busy * b / (a + b + c), busy * c / (a + b + c)};
+}
+
 graph::Bound larger_bound(const Parts& p) {
   if (p.matrix >= p.vector && p.matrix >= p.memory) return graph::Bound::matrix;
   return p.vector >= p.memory ? graph::Bound::vector : graph::Bound::memory;
@@ -140,13 +153,13 @@ graph::Bound larger_bound(const Parts& p) {
 }  // namespace
 
 graph::Cost with_limits(const DeviceRates& d, const graph::Op& op, graph::Cost cost) {
-  const Parts p = std::visit([&](const auto& shape) { return parts_of(d, shape); }, op);
-  const double most = std::max({p.matrix, p.vector, p.memory}), seconds = cost.mean.seconds();
-  if (most <= 0 || seconds <= 0) return cost;
+  const Parts p = parts_on(d, op);
+  const double seconds = cost.mean.seconds();
+  if (longest(p) <= 0 || seconds <= 0) return cost;
   cost.bound = seconds < kLatencyFloors * d.floor ? graph::Bound::latency : larger_bound(p);
-  const double a = fourth_power(p.matrix / most), b = fourth_power(p.vector / most), c = fourth_power(p.memory / most);
   const double busy = std::max(0.0, 1 - d.floor / seconds);
-  cost.shares = {busy * a / (a + b + c), busy * b / (a + b + c), busy * c / (a + b + c)};
+  cost.shares = cost.described_shares = shares_of(p, busy);
+  if (d.described) cost.described_shares = shares_of(parts_on(*d.described, op), busy);
   const double beyond_l2 = std::max(0.0, p.compulsory - 2 * d.l2_bytes);
   const auto least = Duration::from_seconds(std::max(p.matrix, beyond_l2 / d.streaming_hbm()));
   if (least.ok()) cost.least = *least;

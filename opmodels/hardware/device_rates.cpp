@@ -62,6 +62,7 @@ Result<DeviceRates> device_rates(const topology::DeviceSpec& device) {
   rates.pcie = device.pcie_bandwidth.value();
   rates.sms = static_cast<double>(device.sm_count);
   rates.clock = std::min(topology::clock_under_load(device).value(), device.clock.boost.value());
+  rates.l2_clock = device.clock.boost.value() * device.clock.light_share();
   rates.floor = device.launch.kernel_floor.seconds();
   rates.gap = device.launch.kernel_gap.seconds();
   rates.capability = static_cast<double>(device.compute_capability);
@@ -70,6 +71,10 @@ Result<DeviceRates> device_rates(const topology::DeviceSpec& device) {
   // data sheet's bandwidth (gpuroofperf, owensgroup/ml_perf_model).
   const double delivered = rates.streaming_hbm() / rates.traits.l2_efficiency;
   if (rates.l2 < delivered) rates.l2 = std::min(delivered, device.l2.bandwidth.value());
+  if (!device.described.empty()) {
+    TRY_ASSIGN(DeviceRates described, device_rates(device.described.front()));
+    rates.described = std::make_shared<const DeviceRates>(std::move(described));
+  }
   return rates;
 }
 

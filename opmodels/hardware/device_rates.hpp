@@ -29,10 +29,12 @@ struct DeviceRates {
   double pcie = 0;  ///< bytes/s, per direction, usable
   double sms = 0;
   double clock = 0;       ///< Hz, sustained
+  double l2_clock = 0;    ///< Hz, of the L2 where the SMs mostly wait: boost, or the lock
   double floor = 0;       ///< seconds of an empty kernel
   double gap = 0;         ///< seconds between two queued kernels
   double capability = 0;  ///< 70, 80, 90, ...
   ArchTraits traits;
+  std::shared_ptr<const DeviceRates> described;  ///< of DeviceSpec::described, where there is one
   std::shared_ptr<const LearnedModels> learned;  ///< none: analytic models only
   std::shared_ptr<RowEnvelopes> envelopes;       ///< of row kernels, where there are learned models
   std::shared_ptr<const References> references;  ///< GPUs that learned times are carried from; none: on this very GPU

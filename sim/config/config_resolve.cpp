@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <optional>
 
 #include "base/config/schema.hpp"
 #include "base/text/counted.hpp"
@@ -99,6 +100,9 @@ class Merger {
  public:
   explicit Merger(const ConfigNode& parsed) : parsed_(parsed), folder_(folder_of_value(parsed)) {}
 
+  /// The device's file without the keys of the experiment; nothing where the experiment has none.
+  const std::optional<ConfigNode>& described_device() const { return described_device_; }
+
   Result<ConfigNode> merge() {
     merged_.kind = ConfigNode::Kind::map;
     merged_.where = parsed_.where;
@@ -171,6 +175,7 @@ class Merger {
     TRY_ASSIGN(ConfigNode base,
                read_named_file(*name, by_cluster ? "cluster.device" : "device.name", "devices", folder_));
     erase_key(section, "name");
+    if (!section.entries.empty()) described_device_ = base;
     TRY(merge_config(base, section));
     set_key(cluster, "device", text_node(base.find("name")->scalar, name->where));  // aliases and paths end here
     set_key(merged_, "device", std::move(base));
@@ -180,6 +185,7 @@ class Merger {
   const ConfigNode& parsed_;
   std::string folder_;
   ConfigNode merged_;
+  std::optional<ConfigNode> described_device_;
 };
 
 template <class S>
@@ -208,6 +214,18 @@ Result<collectives::CollectiveOptions> read_collectives(const ConfigNode& merged
   return options;
 }
 
+/// The device of `merged`, with itself as its file describes it. A file that is not complete without the experiment's
+/// keys describes nothing.
+Result<topology::DeviceSpec> read_device(const ConfigNode& merged, const std::optional<ConfigNode>& described) {
+  TRY_ASSIGN(topology::DeviceSpec device, read_section(merged, "device", device_keys()));
+  topology::DeviceSpec file = device;
+  if (described) {
+    if (auto read = device_keys().read(*described, "device"); read.ok()) file = std::move(*read);
+  }
+  device.described.push_back(std::move(file));
+  return device;
+}
+
 /// Text of a top-level key, or `fallback` where it is absent.
 Result<std::string> read_text(const ConfigNode& merged, const std::string& key, const std::string& fallback) {
   const ConfigNode* node = merged.find(key);
@@ -228,11 +246,12 @@ Result<ConfigNode> merge_named_files(const ConfigNode& parsed) { return Merger(p
 Result<Experiment> resolve(const ConfigNode& parsed) {
   Experiment e;
   e.path = parsed.where.file ? *parsed.where.file : "";
-  TRY_ASSIGN(e.merged, merge_named_files(parsed));
+  Merger merger(parsed);
+  TRY_ASSIGN(e.merged, merger.merge());
   TRY_ASSIGN(e.title, read_text(e.merged, "title", std::filesystem::path(e.path).stem().string()));
   TRY(read_text(e.merged, "description", ""));
   TRY_ASSIGN(e.cluster, read_section(e.merged, "cluster", cluster_keys()));
-  TRY_ASSIGN(e.device, read_section(e.merged, "device", device_keys()));
+  TRY_ASSIGN(e.device, read_device(e.merged, merger.described_device()));
   TRY_ASSIGN(e.model, read_section(e.merged, "model", model_keys()));
   TRY_ASSIGN(e.framework, read_section(e.merged, "framework", framework_keys()));
   TRY_ASSIGN(e.collectives, read_collectives(e.merged));

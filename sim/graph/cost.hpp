@@ -29,6 +29,7 @@ struct Cost {
   std::string_view source;    ///< a few words ("DGX A100 sweep, OCI 2023"); owned by the model that returned it
   Bound bound = Bound::none;  ///< the largest share; none: no kernel, or a given time
   BoundShares shares{};
+  BoundShares described_shares{};  ///< the same on the device as its file describes it: what fitted corrections go by
   Duration least{};     ///< what the device's sustained rates allow: corrections do not go below
   double channels = 0;  ///< of a collective: thread blocks that transfer on each GPU, on an SM each; mean over its time
 };

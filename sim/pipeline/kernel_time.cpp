@@ -22,10 +22,10 @@ double factor_of(const Correction& c, const graph::BoundShares& shares) {
 }
 
 double factor_of(const KernelTime& t, const graph::Cost& cost) {
-  const double framework = factor_of(t.framework, cost.shares);
+  const double framework = factor_of(t.framework, cost.described_shares);
   if (cost.basis == graph::Basis::measured) return t.slowest * framework;
   const double least = cost.least.seconds() / cost.mean.seconds();
-  return t.slowest * std::max(framework * factor_of(t.device, cost.shares), least);
+  return t.slowest * std::max(framework * factor_of(t.device, cost.described_shares), least);
 }
 
 std::string provenance(const topology::FitEvidence& e) {

@@ -12,7 +12,7 @@
 
 namespace distsim::pipeline {
 
-/// Corrections of the parts of a kernel's time (graph::BoundShares): of matrix units, and of memory and plain lanes.
+/// Corrections of the parts of a kernel's time (Cost::described_shares): of matrix units, and of memory and plain lanes.
 /// Latency has none.
 struct Correction {
   double matrix = 1, memory = 1;

@@ -68,6 +68,9 @@ struct DeviceSpec {
   BytesPerSecond pcie_bandwidth;                 ///< host link, per direction, usable
   Bytes reserved_memory = Bytes(1'500'000'000);  ///< taken by the context, NCCL and the framework
   std::string source;                            ///< where the facts come from
+  /// The device as its file describes it, where what-ifs may have changed the figures above; empty: they are those of
+  /// the file. One element at most.
+  std::vector<DeviceSpec> described;
   bool operator==(const DeviceSpec&) const = default;
 };
 
