@@ -52,6 +52,8 @@ KernelTime kernel_time_of(const workload::FrameworkSpec& framework, const topolo
   KernelTime t;
   t.framework = {framework.kernels.matrix, framework.kernels.memory, framework.evidence};
   t.device = {wide ? c.matrix_32bit : c.matrix_16bit, c.memory, c.evidence};
+  t.clock = device.clock;
+  t.power_limit = device.power_limit;
   t.slowest = 1 + c.speed_variation * expected_largest_of(ranks);
   return t;
 }
@@ -61,12 +63,36 @@ bool has_kernels(const graph::CostedGraph& graph) {
                      [](const graph::Op& op) { return graph::work_of(op) == graph::Work::kernel; });
 }
 
-Result<void> scale_kernels(graph::CostedGraph& graph, const KernelTime& t) {
+HeldClock held_clock(const graph::CostedGraph& graph, const KernelTime& t) {
+  const Hertz before = topology::clock_before_limits(t.clock, t.power_limit);
+  double seconds = 0;
+  topology::UnitsBusy busy;
+  for (const graph::Task& task : graph.graph.tasks) {
+    for (std::uint32_t v = 0; v < task.variants; ++v) {
+      const OpId id(task.first_op.value() + v);
+      if (graph::work_of(graph.graph.ops[id]) != graph::Work::kernel) continue;
+      const graph::Cost& cost = graph.costs[id];
+      const double share = cost.mean.seconds() / task.variants;
+      seconds += share;
+      busy.matrix += share * cost.busy.matrix;
+      busy.vector += share * cost.busy.vector;
+      busy.memory += share * cost.busy.memory;
+    }
+  }
+  if (seconds <= 0) return {before, before};
+  for (double* unit : {&busy.matrix, &busy.vector, &busy.memory}) *unit /= seconds;
+  return {before, topology::clock_of_mix(t.clock, t.power_limit, busy)};
+}
+
+Result<void> scale_kernels(graph::CostedGraph& graph, const KernelTime& t, const HeldClock& clock) {
   for (std::uint32_t i = 0; i < graph.graph.ops.size(); ++i) {
     const OpId id(i);
     graph::Cost& cost = graph.costs[id];
     const bool predicted = graph::work_of(graph.graph.ops[id]) == graph::Work::kernel;
     if (!predicted || cost.mean == Duration()) continue;
+    if (clock.slower() > 1) {
+      TRY_ASSIGN(cost, graph::at_lower_clock(cost, clock.slower()));
+    }
     const double factor = factor_of(t, cost);
     if (factor == 1) continue;
     TRY_ASSIGN(cost, scaled(cost, factor));
@@ -80,6 +106,12 @@ std::vector<std::string> describe(const KernelTime& t) {
   describe_correction(t.device, "device", out);
   if (t.slowest != 1) out.push_back(fmt::format("kernel times x{:.3f} (slowest rank)", t.slowest));
   return out;
+}
+
+std::string describe(const HeldClock& clock, Watts power_limit) {
+  if (clock.slower() <= 1) return "";
+  return fmt::format("SM clock {:.2f} of {:.2f} GHz (power limit {:.0f} W)", clock.held.value() * 1e-9,
+                     clock.before.value() * 1e-9, power_limit.value());
 }
 
 std::string describe_host(const workload::FrameworkSpec& framework) {
