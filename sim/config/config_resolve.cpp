@@ -108,7 +108,7 @@ class Merger {
     merged_.where = parsed_.where;
     copy("title");
     copy("description");
-    TRY(add_named({"cluster", "system", "systems", cluster_keys().keys()}));
+    TRY(add_cluster());
     TRY(add_device());
     TRY(add_named({"model", "name", "models", model_keys().keys()}));
     TRY(add_framework());
@@ -134,8 +134,24 @@ class Merger {
     return base;
   }
 
-  Result<void> add_named(const Naming& naming) {
-    const ConfigNode* section = parsed_.find(naming.section);
+  /// A device alone stands for the server that it usually comes in; its links described in place, for themselves.
+  Result<void> add_cluster() {
+    const Naming naming{"cluster", "system", "systems", cluster_keys().keys()};
+    const ConfigNode* section = parsed_.find("cluster");
+    const bool map = section != nullptr && section->kind == ConfigNode::Kind::map;
+    const ConfigNode* device = map ? section->find("device") : nullptr;
+    if (device == nullptr || section->find("system") || section->find("gpu_links")) return add_section(naming, section);
+    TRY_ASSIGN(const ConfigNode file, read_named_file(*device, "cluster.device", "devices", folder_));
+    const ConfigNode* server = file.find("server");
+    if (server == nullptr) return add_section(naming, section);
+    ConfigNode served = *section;
+    set_key(served, "system", text_node(server->scalar, device->where));
+    return add_section(naming, &served);
+  }
+
+  Result<void> add_named(const Naming& naming) { return add_section(naming, parsed_.find(naming.section)); }
+
+  Result<void> add_section(const Naming& naming, const ConfigNode* section) {
     if (!section) {
       return Error{
           naming.section + ": missing, expected a section with " + naming.key + ": a file in configs/" + naming.kind,
