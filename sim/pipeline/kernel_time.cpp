@@ -28,6 +28,26 @@ double factor_of(const KernelTime& t, const graph::Cost& cost) {
   return t.slowest * std::max(framework * factor_of(t.device, cost.described_shares), least);
 }
 
+/// What kernels keep busy, one after the other.
+class Mix {
+ public:
+  void add(const graph::Cost& cost, double times) {
+    const double seconds = cost.mean.seconds() * times;
+    seconds_ += seconds;
+    sum_.matrix += seconds * cost.busy.matrix;
+    sum_.vector += seconds * cost.busy.vector;
+    sum_.memory += seconds * cost.busy.memory;
+  }
+  topology::UnitsBusy busy() const {
+    if (seconds_ <= 0) return {};
+    return {sum_.matrix / seconds_, sum_.vector / seconds_, sum_.memory / seconds_};
+  }
+
+ private:
+  double seconds_ = 0;
+  topology::UnitsBusy sum_;
+};
+
 std::string provenance(const topology::FitEvidence& e) {
   if (e.rows == 0) return "";
   return fmt::format(", fitted on {} of {}", counted(static_cast<std::uint64_t>(e.rows), "row"),
@@ -65,23 +85,14 @@ bool has_kernels(const graph::CostedGraph& graph) {
 
 HeldClock held_clock(const graph::CostedGraph& graph, const KernelTime& t) {
   const Hertz before = topology::clock_before_limits(t.clock, t.power_limit);
-  double seconds = 0;
-  topology::UnitsBusy busy;
+  Mix mix;
   for (const graph::Task& task : graph.graph.tasks) {
     for (std::uint32_t v = 0; v < task.variants; ++v) {
       const OpId id(task.first_op.value() + v);
-      if (graph::work_of(graph.graph.ops[id]) != graph::Work::kernel) continue;
-      const graph::Cost& cost = graph.costs[id];
-      const double share = cost.mean.seconds() / task.variants;
-      seconds += share;
-      busy.matrix += share * cost.busy.matrix;
-      busy.vector += share * cost.busy.vector;
-      busy.memory += share * cost.busy.memory;
+      if (graph::work_of(graph.graph.ops[id]) == graph::Work::kernel) mix.add(graph.costs[id], 1.0 / task.variants);
     }
   }
-  if (seconds <= 0) return {before, before};
-  for (double* unit : {&busy.matrix, &busy.vector, &busy.memory}) *unit /= seconds;
-  return {before, topology::clock_of_mix(t.clock, t.power_limit, busy)};
+  return {before, topology::clock_of_mix(t.clock, t.power_limit, mix.busy())};
 }
 
 Result<void> scale_kernels(graph::CostedGraph& graph, const KernelTime& t, const HeldClock& clock) {
