@@ -2,8 +2,7 @@
 //
 //   flash             one kernel: flash_attention.hpp. 16-bit types, fp8 from Hopper on
 //   unfused forward   product, scale and mask, softmax, [dropout,] product; the scores travel through memory between
-//                     the kernels. Of 16-bit causal scores, mask and softmax are one kernel that reads only what counts
-//                     (Megatron-LM's scaled_upper_triang_masked_softmax; XLA fuses the same)
+//                     the kernels
 //   unfused backward  two products for each, softmax and [dropout] gradients, scale
 //
 // Unfused, queries of heads that share their keys are products of their own, and a window saves nothing. Head sizes whose
@@ -19,7 +18,6 @@
 namespace distsim::opmodels {
 namespace {
 
-constexpr double kFusedMaskShare = 0.75;  // half of the scores are read, all written
 constexpr double kMostValues = 1 << 30;
 
 struct Sizes {
@@ -33,14 +31,14 @@ double over_scores(const DeviceRates& device, const Sizes& s, double tensors) {
 }
 
 double unfused_seconds(const DeviceRates& device, const graph::Attention& op, const Sizes& s) {
-  const bool forward = op.pass == graph::Pass::forward, fused_mask = op.causal && s.element <= 2;
+  const bool forward = op.pass == graph::Pass::forward;
   const double qk = gemm_seconds(device, s.heads, s.q, s.kv, s.dim, op.dtype);
   const double pv = gemm_seconds(device, s.heads, s.q, s.values, s.kv, op.dtype);
   const double softmax = softmax_seconds(device, s.heads * s.q, s.kv, s.element, op.pass);
-  const double mask = fused_mask ? 0 : over_scores(device, s, forward && op.causal ? 4 : 2);
+  const double mask = over_scores(device, s, forward && op.causal ? 4 : 2);
   const double dropout = op.dropout ? over_scores(device, s, 2.25) : 0;  // and a byte a score of mask
   const double products = forward ? qk + pv : 2 * (qk + pv);
-  return products + softmax * (fused_mask ? kFusedMaskShare : 1) + mask + dropout;
+  return products + softmax + mask + dropout;
 }
 
 Result<void> check(const DeviceRates& device, const graph::Attention& op) {
