@@ -16,6 +16,7 @@ namespace {
 
 /// What other links than those measured add to the relative uncertainty; as evidence.cpp has it for other rates.
 constexpr double kOtherLinksSpread = 0.10;
+constexpr double kSameTime = 1.01;  // closer than that, a price is not said to be that of fewer nodes
 
 std::string_view analytic_source(const Candidate& c) {
   static const auto texts = [] {
@@ -142,7 +143,14 @@ Result<graph::Cost> Pricer::price(double bytes) const {
   else if (what_if_)
     v.basis = graph::Basis::scaled;
   double us = v.time_us;
-  for (const Blend& fewer : measured_->smaller) us = std::max(us, fewer.at(bytes).time_us);
+  for (const Blend& fewer : measured_->smaller) {
+    const Blend::Value floor = fewer.at(bytes);
+    if (floor.time_us > us * kSameTime) {  // the price is that of fewer nodes, so what it rests on is theirs
+      v.basis = floor.basis == graph::Basis::analytic ? floor.basis : graph::Basis::scaled;
+      if (v.basis == graph::Basis::scaled) v.source = floor.source;
+    }
+    us = std::max(us, floor.time_us);
+  }
   const double apart = what_if_ ? kOtherLinksSpread : 0;
   return graph::make_cost(us * now_over_measured(bytes) * 1e-6, 1 - v.low_us / v.time_us * std::exp(-apart),
                           v.high_us / v.time_us * std::exp(apart) - 1, v.basis, v.source);

@@ -4,6 +4,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <limits>
+#include <utility>
+#include <vector>
 
 #include "topology/topology_parts.hpp"
 #include "topology/uplinks.hpp"
@@ -67,10 +70,19 @@ class Fold {
     facts_.max_per_node = std::max(facts_.max_per_node, members);
     facts_.nics_per_node = first ? unit.nics : std::min(facts_.nics_per_node, unit.nics);
     network_ = first ? unit.network : std::min(network_, unit.network);
+    const std::pair part{members, unit.network};
+    if (std::ranges::find(parts_, part) == parts_.end()) parts_.push_back(part);
     rails_ = std::max(rails_, unit.rails);
     if (members > 1) add_intra(unit.intra);
   }
   double network() const { return network_; }
+  /// GroupFacts::pairs_bandwidth.
+  double pairs_bandwidth() const {
+    const auto across = [&](double members) { return members * (facts_.ranks - members); };
+    double slowest = std::numeric_limits<double>::infinity();
+    for (const auto& [members, network] : parts_) slowest = std::min(slowest, network / across(members));
+    return slowest * across(facts_.max_per_node);
+  }
   std::uint32_t rails() const { return rails_; }
 
  private:
@@ -85,6 +97,7 @@ class Fold {
   GroupFacts& facts_;
   double network_ = 0;
   std::uint32_t rails_ = 1;
+  std::vector<std::pair<std::uint32_t, double>> parts_;  ///< members and network of parts that differ; a few
 };
 
 /// Walks the runs of members by domain and folds them.
@@ -126,6 +139,7 @@ void add_inter(const TopologyParts& t, std::span<const std::uint32_t> members, S
   facts.nic_bandwidth = port_rate(t);
   facts.node_bandwidth = BytesPerSecond(fold.network());
   if (facts.nodes < 2) return;
+  if (facts.min_per_node < facts.max_per_node) facts.pairs_bandwidth = BytesPerSecond(fold.pairs_bandwidth());
   facts.inter_latency = t.fabric.latency(switches_spanned(t, members, fold.rails() > 1));
   facts.uplink_limits = uplink_limits(t, members, siblings, facts.nics_per_node, fold.rails());
   facts.sharp = t.spec.fabric.sharp;
@@ -194,18 +208,20 @@ GroupFacts group_facts(const TopologyParts& t, std::span<const std::uint32_t> me
 bool GroupFacts::nvlink() const { return intra != nullptr && intra->nvlink; }
 BytesPerSecond GroupFacts::network_rate(Traffic traffic) const {
   const BytesPerSecond limit = uplink_limits[static_cast<std::size_t>(traffic)];
-  return limit.value() > 0 ? std::min(limit, node_bandwidth) : node_bandwidth;
+  const bool uneven = traffic == Traffic::all_pairs && pairs_bandwidth.value() > 0;
+  const BytesPerSecond nics = uneven ? pairs_bandwidth : node_bandwidth;
+  return limit.value() > 0 ? std::min(limit, nics) : nics;
 }
 
 bool GroupFacts::switched() const { return intra != nullptr && intra->switched; }
 
 std::string GroupFacts::key() const {
   char text[512];
-  std::snprintf(text, sizeof text, "%u/%u/%u-%u/cc%lld/%a/%a/%lld/%d%d/%a/%a/%a/%lld/%d%d%d/", ranks, nodes,
+  std::snprintf(text, sizeof text, "%u/%u/%u-%u/cc%lld/%a/%a/%lld/%d%d/%a/%a/%a/%lld/%d%d%d/%a/", ranks, nodes,
                 min_per_node, max_per_node, static_cast<long long>(compute_capability), intra_bandwidth.value(),
                 intra_ring_bandwidth.value(), static_cast<long long>(intra_latency.ps()), multicast, peer_to_peer,
                 nics_per_node, nic_bandwidth.value(), node_bandwidth.value(),
-                static_cast<long long>(inter_latency.ps()), gpu_direct, sharp, beside_others);
+                static_cast<long long>(inter_latency.ps()), gpu_direct, sharp, beside_others, pairs_bandwidth.value());
   std::string uplinks;
   for (const BytesPerSecond limit : uplink_limits) {
     char one[32];

@@ -75,6 +75,10 @@ struct GroupFacts {
   BytesPerSecond nic_bandwidth;   ///< of one NIC, per direction, after efficiency
   BytesPerSecond node_bandwidth;  ///< of the NICs of the group's part of one node together, per direction, after
                                   ///< efficiency
+  /// Where parts of the group differ in size: the node_bandwidth with which nodes of max_per_node members each would
+  /// exchange all pairs as slowly as the slowest part, min over parts of B / (p (n - p)) times p (n - p) of the largest.
+  /// A small part has few NICs, but few bytes, too. 0: parts are equal.
+  BytesPerSecond pairs_bandwidth;
   /// By Traffic: the value of node_bandwidth at which the busiest uplink of a leaf or pod is full (topology/uplinks.hpp).
   /// 0: no uplink is ever full.
   std::array<BytesPerSecond, std::size(kTraffic)> uplink_limits{};

@@ -166,6 +166,14 @@ std::string value_text(const T& v) {
     return format_quantity(static_cast<double>(v.value()), ScalarTraits<T>::dimension);
 }
 
+/// "[512, 256, 128]", or "empty".
+template <class T>
+std::string list_text(const std::vector<T>& values) {
+  std::string out;
+  for (const T& v : values) out += (out.empty() ? "[" : ", ") + value_text(v);
+  return out.empty() ? "empty" : out + "]";
+}
+
 }  // namespace schema_detail
 
 template <class S>
@@ -232,7 +240,7 @@ class Schema {
   Schema& scalars(const std::string& key, std::vector<T> S::*member, Range range, const std::string& doc,
                   bool is_required = false, std::size_t max_items = 100'000) {
     add({key, "list of " + schema_detail::type_name<T>(), schema_detail::range_of<T>(range),
-         is_required ? "required" : "empty", doc},
+         is_required ? "required" : schema_detail::list_text(S().*member), doc},
         is_required,
         [member, range, max_items](S& out, const ConfigNode& node, const std::string& path) -> Result<void> {
           TRY(check_list(node, path, max_items));

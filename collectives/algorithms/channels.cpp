@@ -79,6 +79,8 @@ Channels channels_of(const topology::GroupFacts& f, const ModelConstants& k) {
   c.intra_nominal_gbps = std::max(0.1, f.intra_bandwidth.value() * kGiga);
   c.intra_gbps = std::max(0.1, f.intra_ring_bandwidth.value() * kGiga * usable);
   c.inter_gbps = std::max(0.01, f.node_bandwidth.value() * kGiga * network_share(f, g, k));
+  const BytesPerSecond pairs = f.pairs_bandwidth.value() > 0 ? f.pairs_bandwidth : f.node_bandwidth;
+  c.pairs_gbps = std::max(0.01, pairs.value() * kGiga * network_share(f, g, k));
   for (const topology::Traffic traffic : topology::kTraffic) {
     const auto i = static_cast<std::size_t>(traffic);
     if (f.uplink_limits[i].value() > 0)
@@ -128,12 +130,16 @@ double uplinks_gbps(const Channels& c, topology::Traffic traffic) {
   return c.uplink_gbps[static_cast<std::size_t>(traffic)];
 }
 
+double nics_gbps(const Channels& c, topology::Traffic traffic) {
+  return traffic == topology::Traffic::all_pairs ? c.pairs_gbps : c.inter_gbps;
+}
+
 double across_gbps(const Channels& c, topology::Traffic traffic) {
-  return std::min(c.inter_gbps, uplinks_gbps(c, traffic));
+  return std::min(nics_gbps(c, traffic), uplinks_gbps(c, traffic));
 }
 
 std::string_view network_limit(const Channels& c, topology::Traffic traffic) {
-  return across_gbps(c, traffic) < c.inter_gbps ? "uplinks" : "network";
+  return across_gbps(c, traffic) < nics_gbps(c, traffic) ? "uplinks" : "network";
 }
 
 std::string_view slower_link(const Channels& c, topology::Traffic traffic) {

@@ -37,6 +37,7 @@ struct Channels {
   double intra_gbps = 0;          ///< sum over the rings inside a node, usable by NCCL
   double intra_nominal_gbps = 0;  ///< one GPU to its node, data sheet
   double inter_gbps = 0;          ///< network of the members of one node, per direction
+  double pairs_gbps = 0;          ///< the same as an exchange of all pairs sees it (GroupFacts::pairs_bandwidth)
   /// By topology::Traffic: inter_gbps at which uplinks of the fabric are full; the NICs' shares of their nominal rate
   /// count for uplinks too.
   std::array<double, std::size(topology::kTraffic)> uplink_gbps = unlimited_uplinks();
@@ -51,6 +52,8 @@ Channels channels_of(const topology::GroupFacts& facts, const ModelConstants& co
 
 /// Network rate of a node at which uplinks are full of this traffic.
 double uplinks_gbps(const Channels& channels, topology::Traffic traffic);
+/// Network rate of a node's NICs for this traffic.
+double nics_gbps(const Channels& channels, topology::Traffic traffic);
 /// Network rate of a node for this traffic: of its NICs, or less where uplinks are full before.
 double across_gbps(const Channels& channels, topology::Traffic traffic);
 /// Of a channel's bytes that are data with LL: every 8-byte store carries 4 bytes of flag.

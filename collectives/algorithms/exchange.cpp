@@ -26,7 +26,7 @@ Load exchange_rate(const Channels& c) {
   const double crossing_bytes = (c.through_nics ? n - 1 : n - p) / n;
   const double inside = inside_bytes > 0 ? link / inside_bytes : kUnlimitedGbps;
   const double share = c.through_nics ? k.ring_net_share : k.exchange_net_share;
-  const double nics = share * c.inter_gbps / p / crossing_bytes;
+  const double nics = share * nics_gbps(c, topology::Traffic::all_pairs) / p / crossing_bytes;
   const double uplinks =
       c.nodes > 1 ? share * uplinks_gbps(c, topology::Traffic::all_pairs) / p / ((n - p) / n) : kUnlimitedGbps;
   const double across = std::min(nics, uplinks);

@@ -1,5 +1,7 @@
 #include "sim/pipeline/pipeline.hpp"
 
+#include <fmt/format.h>
+
 #include <optional>
 
 #include "base/text/counted.hpp"
@@ -67,8 +69,13 @@ void append(std::vector<graph::Assumption>& all, const std::vector<graph::Assump
   all.insert(all.end(), more.begin(), more.end());
 }
 
-std::vector<graph::Assumption> remarks_of(const CostModels& models) {
+std::vector<graph::Assumption> remarks_of(const CostModels& models, const topology::DeviceSpec& device) {
   std::vector<graph::Assumption> out;
+  if (device.l2.bandwidth < device.hbm.bandwidth)
+    out.push_back({graph::AssumptionKind::kernels,
+                   fmt::format("device.hbm.bandwidth {} is above device.l2.bandwidth {}, which all of it passes",
+                               format_quantity(device.hbm.bandwidth.value(), Dimension::bytes_per_second),
+                               format_quantity(device.l2.bandwidth.value(), Dimension::bytes_per_second))});
   for (const std::string& text : models.collectives.remarks())
     out.push_back({graph::AssumptionKind::collectives, text});
   return out;
@@ -113,7 +120,7 @@ Result<Prediction> play(const Experiment& e, Passes& passes, CostModelCache& cac
   TRY_ASSIGN(workload::Workload workload, passes.run("build_workload", build_workload, e));
   const KernelTime factors = kernel_time_of(e, workload);
   std::vector<graph::Assumption> assumptions = workload.assumptions;
-  append(assumptions, remarks_of(*models));
+  append(assumptions, remarks_of(*models, e.device));
   TRY_ASSIGN(const std::vector<graph::Assumption> of_network, network_remarks(e, workload.graph, *models));
   append(assumptions, of_network);
   if (std::string host = describe_host(e.framework); !host.empty())

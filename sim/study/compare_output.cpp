@@ -21,6 +21,7 @@ using report::html::escaped;
 
 constexpr std::size_t kMostInputs = 24;  ///< differing keys in the text; all are in the HTML page
 constexpr std::size_t kValueWidth = 26;
+constexpr int kCellWidth = 18;  ///< "waiting for rank 17"
 constexpr std::uint32_t kRanksShown = 4;
 
 const Report& report_of(const ComparedSide& side) { return side.prediction.report; }
@@ -38,7 +39,7 @@ std::string ratio_text(const Ratio& r) {
 
 std::string table_row(const std::string& name, const std::vector<std::string>& cells) {
   std::string out = fmt::format("  {:<24}", name);
-  for (const std::string& cell : cells) out += fmt::format("{:>14}", cell);
+  for (const std::string& cell : cells) out += fmt::format("  {:>{}}", cell, kCellWidth);
   return out + "\n";
 }
 

@@ -110,11 +110,19 @@ bool same_value(const ConfigNode& a, const ConfigNode& b) {
   return true;
 }
 
+/// As the reference writes the default of a list of scalars.
+std::string list_text(const ConfigNode& list) {
+  std::string out;
+  for (const ConfigNode& item : list.items) out += (out.empty() ? "[" : ", ") + item.scalar;
+  return out.empty() ? "empty" : out + "]";
+}
+
 /// Whether a key says what would hold without it: by the file that its section names, or by its default.
 bool repeats(const Given& given, const ConfigNode& rest) {
   if (const ConfigNode* held = find_at(rest, given.path)) return same_value(*given.value, *held);
   const std::string fallback = config::default_of(dotted(given.path));
-  if (given.value->kind != ConfigNode::Kind::scalar) return fallback == "empty" && given.value->items.empty();
+  if (given.value->kind == ConfigNode::Kind::sequence) return list_text(*given.value) == fallback;
+  if (given.value->kind == ConfigNode::Kind::map) return fallback == "empty" && given.value->entries.empty();
   return given.value->scalar == fallback || same_number(given.value->scalar, fallback);
 }
 

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <numeric>
 
 #include "collective_fixture.hpp"
 #include "collectives/curves/curve_library.hpp"
@@ -52,6 +53,28 @@ CollectiveModels with_curves(const topology::Topology& t) {
 graph::Cost cost_of(const CollectiveModels& models, CollectiveKind kind, const topology::GroupFacts& facts,
                     double bytes) {
   return *models.price({kind, static_cast<std::int64_t>(bytes), graph::DType::fp32, {}, {}}, facts);
+}
+
+/// An NVLink domain that the job does not fill has few NICs, but few GPUs that use them, too.
+TEST(NetworkLaws, APartOfAnNvlinkDomainDoesNotHoldUpAnExchange) {
+  for (const System& s : all_systems()) {
+    const std::int64_t domain = s.spec.gpu_links.domain_nodes;
+    if (domain < 2) continue;
+    const topology::Topology t = built(s, 8 * domain);
+    const CollectiveModels models = with_curves(t);
+    const auto exchange_of = [&](std::int64_t nodes) {
+      std::vector<std::uint32_t> members(static_cast<std::size_t>(nodes) * t.gpus_per_node());
+      std::iota(members.begin(), members.end(), 0u);
+      return cost_of(models, CollectiveKind::all_to_all, t.facts(members), 1 << 28).mean.us();
+    };
+    for (const std::int64_t domains : {2, 3, 7}) {
+      const double full = exchange_of(domains * domain), next = exchange_of((domains + 1) * domain);
+      for (const std::int64_t more : {std::int64_t{1}, domain / 2, domain - 1}) {
+        EXPECT_GT(exchange_of(domains * domain + more), 0.95 * full) << s.name << ", " << domains << " and " << more;
+        EXPECT_LT(exchange_of(domains * domain + more), 1.05 * next) << s.name << ", " << domains << " and " << more;
+      }
+    }
+  }
 }
 
 TEST(NetworkLaws, MoreNodesNeverCostLessUnlessMeasuredSo) {

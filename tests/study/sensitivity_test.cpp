@@ -43,6 +43,26 @@ TEST(Sensitivity, IsTheWhatIfAskedOneByOne) {
   }
 }
 
+/// Two levels of oversubscription are two resources.
+TEST(Sensitivity, NamesTheSpineThatLimits) {
+  const Sensitivity s = of({"cluster.nodes=16", "cluster.fabric.nodes_per_leaf=2", "cluster.fabric.leaves_per_pod=2",
+                            "cluster.fabric.spine_oversubscription=8"});
+  const ResourceSensitivity* spine = find(s, "spine_bandwidth");
+  ASSERT_NE(spine, nullptr);
+  EXPECT_LT(s.change(spine->at(2).iteration), -0.2);
+  EXPECT_EQ(find(s, "uplink_bandwidth"), nullptr);
+}
+
+/// Where more memory changes nothing, what limits the iteration is what limits it now.
+TEST(Sensitivity, MemoryThatChangesNothingKeepsTheLimit) {
+  const Sensitivity s = of({});
+  const ResourceSensitivity* memory = find(s, "memory_capacity");
+  ASSERT_NE(memory, nullptr);
+  for (const ResourcePoint& p : memory->points) {
+    if (p.iteration == s.base.iteration) EXPECT_EQ(p.limited_by, report::text_of(s.base.limits.limited_by)) << p.factor;
+  }
+}
+
 /// A better resource never lengthens the iteration, a worse one never shortens it.
 TEST(Sensitivity, IsMonotoneInEveryResource) {
   for (const std::vector<std::string>& sets :

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "sim/config/reference.hpp"
 #include "sim/pipeline/pipeline.hpp"
 
 namespace distsim::study {
@@ -43,6 +44,21 @@ TEST(KeysWithoutEffect, ThoseOfAnotherFamilyAre) {
 TEST(KeysWithoutEffect, RepeatingWhatHoldsAnywayIsNoWish) {
   EXPECT_EQ(idle_keys({"model.megatron.tensor=1", "model.accumulation=1", "engine.jobs=1"}),
             std::vector<std::string>{});
+}
+
+TEST(KeysWithoutEffect, AListThatRepeatsTheDefaultIsNoWish) {
+  EXPECT_EQ(config::default_of("model.dlrm.bottom_mlp"), "[512, 256, 128]");
+  const auto parsed = config::parse_experiment_text(
+      "cluster: {system: dgx_a100_80gb, nodes: 2}\nmodel: {kind: dlrm, global_batch: 8192, dlrm: {tables: [{rows: "
+      "100000, count: 8}], bottom_mlp: [512, 256, 128]}}\n",
+      "x.yaml", {});
+  const auto experiment = config::resolve(*parsed);
+  ASSERT_TRUE(experiment.ok()) << experiment.error().text();
+  pipeline::Passes passes;
+  pipeline::CostModelCache cache;
+  const auto prediction = pipeline::predict(*experiment, passes, cache);
+  ASSERT_TRUE(prediction.ok()) << prediction.error().text();
+  EXPECT_TRUE(keys_without_effect(*parsed, *experiment, prediction->report, false, 2, cache).empty());
 }
 
 TEST(KeysWithoutEffect, TrialsReadMore) {

@@ -90,7 +90,6 @@ const std::vector<std::string>& rate_names() {
 std::optional<std::string> broken_device_rule(const DeviceSpec& d) {
   if (!d.peak.contains("fp32"))
     return "peak: found no fp32, expected at least fp32, the type that every kernel can fall back to";
-  if (d.l2.bandwidth < d.hbm.bandwidth) return "l2.bandwidth: found less than hbm.bandwidth, expected at least as much";
   if (d.l2.capacity >= d.hbm.capacity) return "l2.capacity: found at least hbm.capacity, expected less";
   if (d.reserved_memory >= d.hbm.capacity) return "reserved_memory: found at least hbm.capacity, expected less";
   return std::nullopt;

@@ -1,4 +1,5 @@
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <memory>
 
 #include "base/output.hpp"
@@ -20,6 +21,8 @@ Result<study::SensitivityRequest> request_of(const SensitivityFlags& flags, cons
   }
   for (const std::string& name : flags.resources) {
     TRY_ASSIGN(const study::Resource* resource, study::find_resource(name, experiment));
+    if (std::ranges::find(request.resources, resource) != request.resources.end())
+      return Error{"--resource: found " + in_quotes(name) + " twice, expected each resource once", "", ""};
     request.resources.push_back(resource);
   }
   return request;

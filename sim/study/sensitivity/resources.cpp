@@ -20,6 +20,7 @@ bool always(const Experiment&) { return true; }
 bool has_nvlink(const Experiment& e) { return e.cluster.gpu_links.has_nvlink() && e.cluster.gpus_per_node > 1; }
 bool has_network(const Experiment& e) { return e.cluster.nodes > 1; }
 bool has_oversubscription(const Experiment& e) { return has_network(e) && e.cluster.fabric.oversubscription > 1; }
+bool has_spine(const Experiment& e) { return has_network(e) && e.cluster.fabric.spine_oversubscription > 1; }
 bool has_collectives(const Experiment& e) { return e.cluster.nodes * e.cluster.gpus_per_node > 1; }
 bool has_several_ranks(const Experiment& e) {
   return has_collectives(e) && (e.device.calibration.speed_variation > 0 || e.cluster.host.jitter_time > Duration());
@@ -48,6 +49,10 @@ constexpr Resource kResources[] = {
      has_oversubscription,
      [](Experiment& e, double f) {
        e.cluster.fabric.oversubscription = std::max(1.0, e.cluster.fabric.oversubscription / f);
+     }},
+    {"spine_bandwidth", "spine uplink bandwidth", Level::fabric, "cluster.fabric.spine_oversubscription", has_spine,
+     [](Experiment& e, double f) {
+       e.cluster.fabric.spine_oversubscription = std::max(1.0, e.cluster.fabric.spine_oversubscription / f);
      }},
     {"switch_latency", "switch latency", Level::fabric, "cluster.fabric.switch_latency", has_network,
      [](Experiment& e, double f) { shorter(e.cluster.fabric.switch_latency, f); }},

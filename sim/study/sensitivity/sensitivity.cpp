@@ -23,8 +23,8 @@ namespace {
 using config::Experiment;
 
 /// Resources whose pairs are tried: those that carry or compute, of which two can be in each other's way.
-constexpr std::array<std::string_view, 6> kPaired{"nic_bandwidth", "nvlink_bandwidth", "pcie_bandwidth",
-                                                  "matrix_flops",  "hbm_bandwidth",    "host_speed"};
+constexpr std::array<std::string_view, 7> kPaired{"nic_bandwidth", "nvlink_bandwidth", "pcie_bandwidth", "matrix_flops",
+                                                  "hbm_bandwidth", "l2_bandwidth",     "host_speed"};
 /// What a pair has to gain beyond the sum of its parts to be named, relative to the iteration: the smallest difference
 /// that the report's rounded percentages show.
 constexpr double kPairGain = 0.01;
@@ -203,6 +203,7 @@ class Study {
       if (!p.error.empty()) continue;
       const double ratio = p.iteration.seconds() / now->seconds();
       p.iteration = Duration::picoseconds(std::llround(static_cast<double>(out_.base.iteration.ps()) * ratio));
+      if (p.iteration == out_.base.iteration) p.limited_by = report::text_of(out_.base.limits.limited_by);
     }
     return out;
   }
