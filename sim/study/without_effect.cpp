@@ -233,6 +233,22 @@ std::optional<bool> has_effect(const ConfigNode& parsed, const std::string& key,
   return !Comparison(*whole, p->report, false, cache).is_idle(parsed, {path, value});
 }
 
+std::vector<std::string> sets_without_effect(const std::vector<NamedExperiment>& experiments,
+                                             const std::vector<std::string>& sets) {
+  pipeline::CostModelCache cache;
+  std::vector<std::string> out;
+  const LogSilence silence;
+  for (const std::string& set : sets) {
+    const std::string key = set.substr(0, set.find('='));
+    const bool idle = std::ranges::all_of(experiments, [&](const NamedExperiment& e) {
+      const auto parsed = config::parse_experiment(e.file, e.sets);
+      return parsed.ok() && has_effect(*parsed, key, cache) == false;
+    });
+    if (idle) out.push_back(set);
+  }
+  return out;
+}
+
 std::vector<GivenKey> keys_without_effect(const ConfigNode& parsed, const config::Experiment& experiment,
                                           const report::Report& report, bool trials, unsigned jobs,
                                           pipeline::CostModelCache& cache) {
