@@ -9,7 +9,7 @@ for compiler in g++ clang++-16 clang++-14; do
   for level in O0 O3; do
     build=build-matrix/$compiler-$level
     # shuffle_shim is a target of the tests, which need not be built
-    cmake -S . -B "$build" -G Ninja -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG="-$level" -DDISTSIM_BENCH=OFF > /dev/null
+    cmake -S . -B "$build" -G Ninja -DCMAKE_CXX_COMPILER="$compiler" -DCMAKE_BUILD_TYPE=Debug -DCMAKE_CXX_FLAGS_DEBUG="-$level" -DDISTSIM_BENCH=OFF -DDISTSIM_UNITY=ON > /dev/null
     cmake --build "$build" --target distsim shuffle_shim > "$build/build.log" 2>&1 || { grep -m 5 error "$build/build.log"; exit 1; }
     echo "$compiler -$level"
     python3 tests/pressure/determinism_test.py "$build/bin/distsim" "$build/bin/shuffle_shim.so" --all --digests build-matrix/digests.json

@@ -11,11 +11,10 @@ clang=$(command -v clang++-16 || command -v clang++-14 || command -v clang++ || 
 [ -n "$clang" ] || { echo "fuzz.sh: no clang found, nothing is fuzzed; apt-get install clang"; exit 0; }
 
 cmake -S . -B build-fuzz -G Ninja -DCMAKE_CXX_COMPILER="$clang" -DCMAKE_BUILD_TYPE=RelWithDebInfo -DDISTSIM_FUZZ=ON -DDISTSIM_TESTS=OFF \
-      -DDISTSIM_BENCH=OFF -DCMAKE_UNITY_BUILD=ON -DCMAKE_UNITY_BUILD_BATCH_SIZE=10 > build-fuzz.log 2>&1 || { cat build-fuzz.log; exit 1; }
+      -DDISTSIM_BENCH=OFF -DDISTSIM_UNITY=ON > build-fuzz.log 2>&1 || { cat build-fuzz.log; exit 1; }
 rm -f build-fuzz.log
-cmake --build build-fuzz > build-fuzz/build.log 2>&1 || { grep -m 20 "error" build-fuzz/build.log; exit 1; }
-
 [ $# -gt 0 ] || set -- $(ls tests/fuzz/*_fuzz.cpp | sed 's|.*/||; s|_fuzz.cpp||')
+cmake --build build-fuzz --target $(printf '%s_fuzz ' "$@") > build-fuzz/build.log 2>&1 || { grep -m 20 "error" build-fuzz/build.log; exit 1; }
 status=0
 for target in "$@"; do
   kept=build-fuzz/corpus/$target findings=build-fuzz/findings/$target

@@ -203,7 +203,8 @@ class Works(unittest.TestCase):
             self.assertEqual([len(e) for e in errors.values()], [36, 36])
             individual, shared = (sum(e) / len(e) for e in errors.values())
             self.assertLess(individual, shared)
-            self.assertLess(shared, 30)
+            self.assertLess(individual, 19)   # 17.5 and 20.8 % when these bounds were set
+            self.assertLess(shared, 22.5)
 
     def test_the_op_graph_as_a_picture(self):
         with tempfile.TemporaryDirectory() as d:

@@ -44,6 +44,13 @@ void shift(TraceRank& rank, std::int64_t by) {
   }
 }
 
+/// The format without its version.
+std::string profiler_of(const TraceRank& r) {
+  std::string name = r.format.substr(0, r.format.find_first_of("0123456789"));
+  while (name.ends_with(' ')) name.pop_back();
+  return name;
+}
+
 /// A number for every rank. Files of one rank of different kinds (timed or not) may share one.
 Result<void> number_ranks(std::vector<ReadRank>& read) {
   std::set<std::pair<bool, std::uint32_t>> used;
@@ -72,7 +79,11 @@ Result<void> number_ranks(std::vector<ReadRank>& read) {
     return std::pair(a.rank.rank, !a.rank.has_times) < std::pair(b.rank.rank, !b.rank.has_times);
   });
   for (std::size_t i = 1; i < read.size(); ++i) {
-    const TraceRank &a = read[i - 1].rank, &b = read[i].rank;
+    const TraceRank& a = read[i - 1].rank;
+    TraceRank& b = read[i].rank;
+    if (a.has_times && b.has_times && profiler_of(a) != profiler_of(b))
+      b.notes.assume("it is " + profiler_of(b) + ", rank " + std::to_string(a.rank) + " is " + profiler_of(a) +
+                     ": profilers differ in their clocks and in what recording costs");
     if (a.rank != b.rank || a.has_times != b.has_times) continue;
     return Error{"found a second trace of rank " + std::to_string(b.rank) + " (the first is " + in_quotes(a.path, 200) +
                      "), expected one for each rank of a job",

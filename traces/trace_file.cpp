@@ -1,11 +1,10 @@
 #include "traces/trace_file.hpp"
 
-#include <glob.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <set>
 
+#include "base/system/folder.hpp"
 #include "base/text/printable.hpp"
 #include "traces/files/zip_member.hpp"
 #include "traces/registry.hpp"
@@ -42,25 +41,21 @@ Error no_trace_in(const std::string& folder) {
 
 Result<std::vector<std::string>> files_of_folder(const std::string& folder) {
   std::vector<std::string> out;
-  std::error_code error;
-  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+  const auto [names, error] = list_folder(folder);
+  for (const std::string& name : names) {
     std::error_code ignored;
-    if (at->is_regular_file(ignored) && trace_name(at->path().filename().string())) out.push_back(at->path().string());
+    const fs::path path = fs::path(folder) / name;
+    if (trace_name(name) && fs::is_regular_file(path, ignored)) out.push_back(path.string());
     if (out.size() > kMostFiles)
       return Error{"found more than 65536 trace files, expected the ranks of one job", folder, ""};
   }
   if (error) return Error{"cannot be listed: " + error.message(), folder, ""};
   if (out.empty()) return no_trace_in(folder);
-  std::ranges::sort(out);
   return out;
 }
 
 Result<std::vector<std::string>> files_of_pattern(const std::string& pattern) {
-  glob_t found{};
-  const int code = ::glob(pattern.c_str(), 0, nullptr, &found);
-  std::vector<std::string> out;
-  for (std::size_t i = 0; code == 0 && i < found.gl_pathc; ++i) out.emplace_back(found.gl_pathv[i]);
-  ::globfree(&found);
+  std::vector<std::string> out = paths_matching(pattern);
   if (out.empty()) return Error{"found no file that matches the pattern", in_quotes(pattern, 200), ""};
   return out;
 }

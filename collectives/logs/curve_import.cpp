@@ -97,6 +97,11 @@ Result<void> check_date(std::string_view date) {
   bool fits = date.empty() || date.size() == 4 || date.size() == 7 || date.size() == 10;
   for (std::size_t i = 0; fits && i < date.size(); ++i)
     fits = shape[i] == 'd' ? date[i] >= '0' && date[i] <= '9' : date[i] == '-';
+  const auto two_digits = [&](std::size_t at) { return 10 * (date[at] - '0') + date[at + 1] - '0'; };
+  const auto within = [&](std::size_t at, int most) {
+    return date.size() <= at || (two_digits(at) >= 1 && two_digits(at) <= most);
+  };
+  fits = fits && within(5, 12) && within(8, 31);
   if (fits) return {};
   return Error{"--date: found '" + std::string(date.substr(0, 40)) + "', expected a date such as 2026-11-20", "", ""};
 }
@@ -127,6 +132,14 @@ std::string clocks_text(const RecordedClocks& clocks) {
   return text.empty() ? text : text + "\n";
 }
 
+/// The same log twice, or one printed twice.
+bool same_measurement(const Curve& a, const Curve& b) {
+  return a.kind == b.kind && a.ranks == b.ranks && a.nodes == b.nodes &&
+         std::ranges::equal(a.points, b.points, [](const CurvePoint& x, const CurvePoint& y) {
+           return x.bytes == y.bytes && x.time_us == y.time_us;
+         });
+}
+
 }  // namespace
 
 Result<CurveSet> import_curves(const ImportRequest& request) {
@@ -146,6 +159,11 @@ Result<CurveSet> import_curves(const ImportRequest& request) {
       if (c.date.empty()) c.date = request.date;
       if (request.launch) c.single_process = *request.launch == Launch::single_process;
       c.cuda_graph = c.cuda_graph || request.cuda_graph;
+      if (std::ranges::any_of(out.curves, [&](const Curve& other) { return same_measurement(c, other); })) {
+        out.remarks.push_back(printable(log, 200) + ": left out: a curve of " + std::string(graph::name_of(c.kind)) +
+                              " with the times of another, measured once");
+        continue;
+      }
       out.curves.push_back(std::move(c));
     }
   }

@@ -57,7 +57,8 @@ const SizeEnvelope& RowEnvelopes::of(RowKernel kernel, bool backward, double ele
   const auto kind = static_cast<std::size_t>(kernel);
   CHECK(kind < kRowKernels && width < kWidths) << kind << ", " << element_bytes << " bytes";
   Slot& slot = slots_[(kind * kPasses + (backward ? 1 : 0)) * kWidths + width];
-  std::call_once(slot.once, [&] { slot.envelope = std::make_unique<const SizeEnvelope>(time); });
+  const std::lock_guard lock(slot.mutex);
+  if (!slot.envelope) slot.envelope = std::make_unique<const SizeEnvelope>(time);
   return *slot.envelope;
 }
 

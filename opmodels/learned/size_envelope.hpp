@@ -44,7 +44,7 @@ class RowEnvelopes {
 
  private:
   struct Slot {
-    std::once_flag once;
+    std::mutex mutex;  // not std::call_once, which glibc ends the program in where memory runs out
     std::unique_ptr<const SizeEnvelope> envelope;
   };
   static constexpr std::size_t kPasses = 2, kWidths = 4;  // element bytes 1, 2, 4, 8

@@ -1,5 +1,8 @@
 #include "sim/app/graph_file.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -7,12 +10,14 @@
 
 #include "base/file.hpp"
 #include "base/log.hpp"
+#include "base/system/descriptor.hpp"
 #include "base/text/printable.hpp"
 #include "sim/report/picture/graph_dot.hpp"
 
 namespace distsim::app {
 namespace {
 
+constexpr const char *kDotName = "graph.dot", *kSvgName = "graph.svg";
 constexpr std::size_t kMostTasks = 2000;  // of a picture: Graphviz takes seconds for them, and nobody reads more
 constexpr std::size_t kMostSvgBytes = std::size_t{256} << 20;
 
@@ -28,9 +33,12 @@ class ScratchFolder {
       return Error{"--graph: found no temporary folder to write to, expected one", path, "set TMPDIR"};
     return std::unique_ptr<ScratchFolder>(new ScratchFolder(std::move(path)));
   }
-  ~ScratchFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
+  ~ScratchFolder() {  // without memory, of which there may be none
+    {
+      const Descriptor folder(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+      for (const char* name : {kDotName, kSvgName}) ::unlinkat(folder.get(), name, 0);
+    }
+    ::rmdir(path_.c_str());
   }
   std::string file(const char* name) const { return path_ + "/" + name; }
   const std::string& path() const { return path_; }
@@ -49,9 +57,9 @@ std::string shell_word(const std::string& text) {
 
 Result<std::string> drawn_by_graphviz(const std::string& dot) {
   TRY_ASSIGN(const std::unique_ptr<ScratchFolder> scratch, ScratchFolder::create());
-  TRY(write_file_atomically(scratch->file("graph.dot"), dot));
+  TRY(write_file_atomically(scratch->file(kDotName), dot));
   const std::string command = "cd " + shell_word(scratch->path()) + " && dot -Tsvg -o graph.svg graph.dot 2>/dev/null";
-  if (std::system(command.c_str()) == 0) return read_file(scratch->file("graph.svg"), kMostSvgBytes);
+  if (std::system(command.c_str()) == 0) return read_file(scratch->file(kSvgName), kMostSvgBytes);
   return Error{"--graph: Graphviz (dot) failed to draw the graph", "", "write a .dot file and draw it yourself"};
 }
 

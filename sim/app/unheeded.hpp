@@ -2,7 +2,11 @@
 #pragma once
 
 #include <initializer_list>
+#include <string>
 #include <string_view>
+#include <vector>
+
+#include "sim/study/without_effect.hpp"
 
 namespace CLI {
 class App;
@@ -13,5 +17,8 @@ namespace distsim::app {
 /// A warning for each of `flags` that stands on the command line: "--top: no effect, the text is not printed". To be called
 /// where a command knows that it does not heed them.
 void name_unheeded(const CLI::App& command, std::initializer_list<const char*> flags, std::string_view because);
+
+/// The same for each --set that changes no prediction of the experiments, which all have it.
+void name_idle_sets(const std::vector<study::NamedExperiment>& experiments, const std::vector<std::string>& sets);
 
 }  // namespace distsim::app

@@ -86,6 +86,7 @@ std::string restated(const std::string& what) {
   const std::size_t colon = what.find(": "), choice = what.rfind(" not in {"), range = what.rfind(" not in range ");
   if (colon == std::string::npos) return what;
   const std::string flag = what.substr(0, colon + 2);
+  if (what.ends_with("At Most 1 required but received 2")) return flag + "found twice, expected once";
   const auto value_before = [&](std::size_t end, std::string_view lead) {
     std::string value = what.substr(colon + 2, end - colon - 2);
     return in_quotes(value.starts_with(lead) ? value.substr(lead.size()) : value);

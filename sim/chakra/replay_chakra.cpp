@@ -8,9 +8,12 @@
 #include <filesystem>
 #include <system_error>
 
+#include "base/log.hpp"
 #include "base/output.hpp"
+#include "base/system/folder.hpp"
 #include "base/system/open_input.hpp"
 #include "base/text/counted.hpp"
+#include "base/text/printable.hpp"
 #include "sim/chakra/astra_network.hpp"
 #include "sim/chakra/chakra_report.hpp"
 #include "sim/config/config.hpp"
@@ -83,19 +86,56 @@ Result<ChakraPlayOptions> options_of(const ChakraReplay& f) {
 
 bool is_et(const std::string& path) { return path.ends_with(".et") || path.ends_with(".et.gz"); }
 
+/// What cannot be listed has no traces.
 bool any_et(const std::filesystem::path& folder, const std::string& prefix) {
-  std::error_code none;  // what cannot be listed has no traces
-  const std::filesystem::directory_iterator files(folder.empty() ? "." : folder, none);
-  return !none && std::any_of(begin(files), end(files), [&](const auto& entry) {
-    const std::string name = entry.path().filename().string();
-    return name.starts_with(prefix) && is_et(name);
-  });
+  return std::ranges::any_of(list_folder(folder.empty() ? "." : folder.string()).names,
+                             [&](const std::string& name) { return name.starts_with(prefix) && is_et(name); });
 }
 
 /// A folder with traces, or the prefix of some.
 bool leads_to_et(const std::string& word) {
   const std::filesystem::path path(word);
   return any_et(path, "") || (path.has_filename() && any_et(path.parent_path(), path.filename().string() + "."));
+}
+
+struct Played {
+  ChakraPlay play;
+  std::string where;
+};
+
+Result<Played> play_on_stage(const ChakraReplay& f, const traces::ChakraSet& set) {
+  TRY_ASSIGN(const ChakraPlayOptions options, options_of(f));
+  TRY_ASSIGN(Stage stage, f.network.empty() ? cluster_stage(f, set.ranks.size()) : network_stage(f, set.ranks.size()));
+  TRY_ASSIGN(ChakraPlay play, play_chakra(set, *stage.costs, stage.device, options));
+  play.notes.insert(play.notes.begin(), stage.notes.begin(), stage.notes.end());
+  return Played{std::move(play), stage.costs->where()};
+}
+
+/// Names what was given and changes no time: the job is played again without it.
+void name_idle_flags(const ChakraReplay& f, const traces::ChakraSet& set, const Played& played) {
+  const std::string with = chakra_csv(set, played.play);
+  const auto name_if_idle = [&](const std::string& given, const ChakraReplay& rest) {
+    const auto without = [&] {
+      const LogSilence silence;
+      return play_on_stage(rest, set);
+    }();
+    if (without && chakra_csv(set, without->play) == with)
+      log_warn([&] { return given + ": no effect, the times are the same"; });
+  };
+  for (std::size_t i = 0; i < f.sets.size(); ++i) {
+    ChakraReplay rest = f;
+    rest.sets.erase(rest.sets.begin() + static_cast<std::ptrdiff_t>(i));
+    name_if_idle("--set " + printable(f.sets[i], 120), rest);
+  }
+  ChakraReplay rest = f;
+  rest.groups.clear();
+  if (!f.groups.empty()) name_if_idle("--groups", rest);
+  rest = f;
+  rest.recorded_collectives = false;
+  if (f.recorded_collectives) name_if_idle("--recorded-collectives", rest);
+  rest = f;
+  rest.compute_scale = 1;
+  if (f.compute_scale != 1) name_if_idle("--compute-scale", rest);
 }
 
 }  // namespace
@@ -151,13 +191,11 @@ Result<void> replay_chakra(const ChakraReplay& f) {
                  ""};  // a range check lets NaN through
   if (!f.network_system.empty() && f.network.empty())
     return Error{"--network-system: found it without --network, expected both", "", ""};
-  TRY_ASSIGN(const ChakraPlayOptions options, options_of(f));
   TRY_ASSIGN(const std::vector<std::string> files, traces::find_chakra_files(f.traces));
   TRY_ASSIGN(const traces::ChakraSet set, traces::read_chakra_set(files, f.ranks));
-  TRY_ASSIGN(Stage stage, f.network.empty() ? cluster_stage(f, set.ranks.size()) : network_stage(f, set.ranks.size()));
-  TRY_ASSIGN(ChakraPlay play, play_chakra(set, *stage.costs, stage.device, options));
-  play.notes.insert(play.notes.begin(), stage.notes.begin(), stage.notes.end());
-  const std::string where = stage.costs->where();
+  TRY_ASSIGN(Played played, play_on_stage(f, set));
+  auto& [play, where] = played;
+  name_idle_flags(f, set, played);
   TRY(check_outputs({{"--csv", f.csv}, {"--json", f.json}}));
   if (!f.csv.empty()) TRY(write_file_atomically(f.csv, chakra_csv(set, play)));
   if (!f.json.empty()) TRY(write_file_atomically(f.json, chakra_json(set, play, where)));

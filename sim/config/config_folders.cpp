@@ -11,6 +11,7 @@
 #include "base/config/schema.hpp"
 #include "base/config/template_text.hpp"
 #include "base/file.hpp"
+#include "base/folder_files.hpp"
 #include "base/log.hpp"
 #include "base/text/printable.hpp"
 #include "base/text/spelling.hpp"
@@ -101,11 +102,8 @@ std::optional<std::string> file_of_name(const std::string& name, const std::vect
 /// Names of all files, templates included, sorted.
 std::vector<std::string> stems_in(const std::vector<std::string>& folders) {
   std::set<std::string> names;
-  for (const std::string& folder : folders) {
-    std::error_code error;
-    for (fs::directory_iterator it(folder, error), end; !error && it != end; it.increment(error)) {
-      if (it->path().extension() == ".yaml") names.insert(it->path().stem().string());
-    }
+  for (const auto& files : files_by_folder(folders, ".yaml")) {
+    for (const std::string& file : files) names.insert(fs::path(file).stem().string());
   }
   return {names.begin(), names.end()};
 }

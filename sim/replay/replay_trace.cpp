@@ -4,6 +4,7 @@
 
 #include "base/log.hpp"
 #include "base/output.hpp"
+#include "base/text/printable.hpp"
 #include "sim/replay/replay_report.hpp"
 #include "sim/replay/replay_stage.hpp"
 #include "sim/replay/results/held_out.hpp"
@@ -56,6 +57,37 @@ Result<void> check_gpu_work(const traces::TraceJob& job) {
                job.ranks.front().path, "the trace is incomplete: record it again"};
 }
 
+/// What the replay of a stage comes to.
+Result<std::uint64_t> digest_of(const ReplayStage& stage, const ReplayGraph& graph) {
+  if (changes_nothing(stage.what_if)) {
+    TRY_ASSIGN(const ReplayTimes times, play(graph, measured_costs(graph)));
+    return times.digest;
+  }
+  TRY_ASSIGN(const Changed changed, apply(stage.what_if, graph));
+  TRY_ASSIGN(const ReplayTimes times, play(changed.graph, changed.costs));
+  return times.digest;
+}
+
+/// Names each --set without which the replay is the same to the picosecond.
+Result<void> name_idle_sets(const TraceReplay& f, const traces::TraceJob& job, ReplayGraph& graph,
+                            std::uint64_t digest) {
+  std::string idle;
+  for (std::size_t i = 0; i < f.sets.size(); ++i) {
+    TraceReplay rest = f;
+    rest.sets.erase(rest.sets.begin() + static_cast<std::ptrdiff_t>(i));
+    const LogSilence silence;
+    const auto stage = replay_stage(rest, job);
+    if (!stage) continue;  // it cannot be left out
+    TRY_ASSIGN(const std::uint64_t without, digest_of(*stage, graph));
+    if (without == digest) idle += (idle.empty() ? "" : ", ") + printable(f.sets[i], 120);
+  }
+  if (idle.empty()) return {};
+  const std::string line = "no effect on this replay: --set " + idle;
+  if (takes_stdout(outputs_of(f))) log_warn([&] { return line; });
+  graph.assumptions.push_back(line);
+  return {};
+}
+
 }  // namespace
 
 Result<void> replay_trace(const TraceReplay& f) {
@@ -70,7 +102,7 @@ Result<void> replay_trace(const TraceReplay& f) {
   ReplayReport report;
   report.graph = &graph;
   report.replayed = step_results(graph, times);
-  report.digest = times.digest;
+  const std::uint64_t recorded = report.digest = times.digest;
   TRY_ASSIGN(const ReplayStage stage, replay_stage(f, job));
   graph.assumptions.insert(graph.assumptions.end(), stage.notes.begin(), stage.notes.end());
   Changed changed;
@@ -81,7 +113,12 @@ Result<void> replay_trace(const TraceReplay& f) {
     report.changes = changed.changes;
     report.digest = times.digest;
   }
+  TRY(name_idle_sets(f, job, graph, report.digest));
+  if (!f.config.empty() && report.digest == recorded && takes_stdout(outputs_of(f)))
+    log_warn([] { return "--config: no effect, the times are those of the trace"; });
   report.wants_held_out = f.leave_one_step_out;
+  if (f.leave_one_step_out && f.json.empty() && takes_stdout(outputs_of(f)))
+    log_warn([] { return "--leave-one-step-out: no effect, the text is not printed"; });
   if (f.leave_one_step_out) {
     TRY_ASSIGN(report.held_out, predict_held_out_steps(graph));
   }

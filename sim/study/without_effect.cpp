@@ -157,6 +157,14 @@ bool alike(const graph::TaskGraph& a, const graph::TaskGraph& b) {
          a.rank_tables == b.rank_tables && std::equal(a.ops.begin(), a.ops.end(), b.ops.begin(), b.ops.end(), same_op);
 }
 
+/// What an attempt gives, or another where it fails: a file that could not be opened once says nothing of a key, and what
+/// is wrong with a text fails twice.
+template <class Attempt>
+auto with_second_try(const Attempt& attempt) {
+  auto result = attempt();
+  return result.ok() ? std::move(result) : attempt();
+}
+
 /// Compares an experiment with what is left of it without a key.
 class Comparison {
  public:
@@ -169,11 +177,11 @@ class Comparison {
 
   /// Neither its absence nor twice its value makes a difference: a batch that another key would make as large is heeded.
   bool is_idle(const ConfigNode& text, const Given& given) const {
-    const auto rest = config::resolve(without(text, given.path));
+    const auto rest = with_second_try([&] { return config::resolve(without(text, given.path)); });
     if (!rest.ok() || repeats(given, rest->merged) || has_effect(*rest)) return false;
     const auto twice = with_twice(text, given.path);
     if (!twice) return true;
-    const auto other = config::resolve(*twice);
+    const auto other = with_second_try([&] { return config::resolve(*twice); });
     if (!other.ok())
       return other.error().what.find(given.path.back()) != std::string::npos;  // too large, not unreadable
     return !has_effect(*other);
@@ -184,8 +192,10 @@ class Comparison {
     if (trials_ && rest.device.calibration.speed_variation != whole_.device.calibration.speed_variation) return true;
     const auto built = workload::build_workload(rest.model, rest.framework, pipeline::shape_of(rest));
     if (!built.ok() || !graph_ || !alike(*graph_, built->graph)) return true;
-    pipeline::Passes passes;
-    const auto p = pipeline::predict(rest, passes, cache_, pipeline::kPlayedMicroSteps, report::Detail::figures);
+    const auto p = with_second_try([&] {
+      pipeline::Passes passes;
+      return pipeline::predict(rest, passes, cache_, pipeline::kPlayedMicroSteps, report::Detail::figures);
+    });
     return !p.ok() || !same_figures(report_, p->report);
   }
 
@@ -229,6 +239,22 @@ std::optional<bool> has_effect(const ConfigNode& parsed, const std::string& key,
   const auto p = pipeline::predict(*whole, passes, cache, pipeline::kPlayedMicroSteps, report::Detail::figures);
   if (!p.ok()) return std::nullopt;
   return !Comparison(*whole, p->report, false, cache).is_idle(parsed, {path, value});
+}
+
+std::vector<std::string> sets_without_effect(const std::vector<NamedExperiment>& experiments,
+                                             const std::vector<std::string>& sets) {
+  pipeline::CostModelCache cache;
+  std::vector<std::string> out;
+  const LogSilence silence;
+  for (const std::string& set : sets) {
+    const std::string key = set.substr(0, set.find('='));
+    const bool idle = std::ranges::all_of(experiments, [&](const NamedExperiment& e) {
+      const auto parsed = config::parse_experiment(e.file, e.sets);
+      return parsed.ok() && has_effect(*parsed, key, cache) == false;
+    });
+    if (idle) out.push_back(set);
+  }
+  return out;
 }
 
 std::vector<GivenKey> keys_without_effect(const ConfigNode& parsed, const config::Experiment& experiment,

@@ -32,6 +32,16 @@ std::vector<GivenKey> keys_without_effect(const ConfigNode& parsed, const config
 /// predicted, or the key repeats what would hold without it.
 std::optional<bool> has_effect(const ConfigNode& parsed, const std::string& key, pipeline::CostModelCache& cache);
 
+/// An experiment as a command names it.
+struct NamedExperiment {
+  std::string file;
+  std::vector<std::string> sets;  ///< of --set
+};
+
+/// Those of `sets` that change the prediction of none of the experiments, which all have them.
+std::vector<std::string> sets_without_effect(const std::vector<NamedExperiment>& experiments,
+                                             const std::vector<std::string>& sets);
+
 /// All steps begin and end at the same time, with the same ranges and the same memory.
 bool same_figures(const report::Report& a, const report::Report& b);
 

@@ -62,6 +62,8 @@ class Constants {
     return it != fitted_.end() ? it->second : fitted_.emplace(system, fit_constants(*sweeps_, system)).first->second;
   }
 
+  bool are_shipped() const { return sweeps_ == nullptr; }
+
  private:
   const std::vector<Sweep>* sweeps_;
   std::map<std::string, ModelConstants> fitted_;
@@ -115,9 +117,12 @@ TEST(SweepValidation, HardwareFactsAlone) {
       if (std::getenv("DISTSIM_SWEEPS")) print_points(s, model);
     }
     for (const Row* row : {&all, &large, &exchange}) row->print(true);
-    EXPECT_LT(all.median(), 20);
-    EXPECT_LT(large.median(), 8);
-    EXPECT_LT(exchange.median(), 8);
+    // 7.8, 4.8 and 2.9 % with the shipped constants when these bounds were set, else 12.9, 5.1 and 5.1; less of the
+    // samples.
+    const bool shipped = constants.are_shipped();
+    EXPECT_LT(all.median(), shipped ? 9 : 14.5);
+    EXPECT_LT(large.median(), 6);
+    EXPECT_LT(exchange.median(), shipped ? 3.7 : 6);
   });
 }
 
@@ -188,7 +193,8 @@ TEST(SweepValidation, AllReducePredictsOtherCollectives) {
              (known.curve.facts.nodes == 1) == (target.curve.facts.nodes == 1) && known.curve.facts.nodes <= 2;
     });
     row.print(true);
-    EXPECT_LT(row.median(), test::is_sample("collectives") ? 13 : 12);
+    // 6.1 and 9.5 % when these bounds were set; 5.3 and 12.0 of the samples
+    EXPECT_LT(row.median(), constants.are_shipped() ? 7 : test::is_sample("collectives") ? 13 : 11);
   });
 }
 

@@ -178,15 +178,15 @@ TEST(OpsValidation, Convolutions) {
   check("conv2d.csv.gz", {{"all", 0.165, 0.11}, {"every GPU conv2d fwd fp32", 0.145, 0.105}});
 }
 
-TEST(OpsValidation, PointwiseNormsAndSoftmax) { check("elementwise_norm_softmax.csv.gz", {{"all", 0.10, 0.06}}); }
+TEST(OpsValidation, PointwiseNormsAndSoftmax) { check("elementwise_norm_softmax.csv.gz", {{"all", 0.085, 0.035}}); }
 
 /// The table-batched rows, all traces together: the goal is at most 25 / 18 % in each direction. One trace does not
 /// name its GPU; its 48 million rows of 160 halves (15 GB) and its rate mean an A100 of 80 GB. Rows without their rows
 /// and dims cannot be priced.
 TEST(OpsValidation, EmbeddingBagsOfRecommenderTraces) {
   check("embedding.csv.gz",
-        {{"table-batched fwd", 0.25, 0.18},
-         {"table-batched bwd", 0.25, 0.18},
+        {{"table-batched fwd", 0.11, 0.12},
+         {"table-batched bwd", 0.22, 0.135},
          {"V100-SXM2-16GB fbgemm_tbe_unweighted fwd fp32", 0.20, 0.20},
          {"A100-PG509-200 fbgemm_tbe_unweighted bwd+rowwise_adagrad fp32", 0.15, 0.15}},
         true);

@@ -4,6 +4,8 @@ machine's mathematics library, the time zone.
 
 determinism_test.py DISTSIM SHUFFLE_SHIM                  a bounded sample, for the tests
 determinism_test.py DISTSIM SHUFFLE_SHIM --all            every combination
+determinism_test.py DISTSIM SHUFFLE_SHIM --against OTHER  the plain run alone, by two builds: CI compares the release with the sanitized
+                                                          one, which is compiled with -O1
 determinism_test.py DISTSIM SHUFFLE_SHIM --digests FILE   also compare with the digests in FILE, which is made if it is not there:
                                                           scripts/determinism.sh does so for builds of two compilers at -O0 and -O3
 """
@@ -64,13 +66,19 @@ def main():
     parser.add_argument("shim")
     parser.add_argument("--all", action="store_true")
     parser.add_argument("--digests")
+    parser.add_argument("--against")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         all_jobs = jobs(pathlib.Path(folder))
-    cases = [(name, condition, c) for condition, c in conditions(options.all).items() for name, job in all_jobs.items()
-             if options.all or c["threads"] == 1 or job.threads or c["environment"]]
+    chosen = {"plain": {"threads": 1, "environment": {}}, options.against: {"threads": 2, "environment": {}}} if options.against else conditions(options.all)
+    cases = [(name, condition, c) for condition, c in chosen.items() for name, job in all_jobs.items()
+             if options.all or options.against or c["threads"] == 1 or job.threads or c["environment"]]
+
+    def digest_of(case):
+        name, condition, c = case
+        return digest(condition if condition == options.against else options.binary, options.shim, name, c["threads"], c["environment"])
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        digests = list(pool.map(lambda case: digest(options.binary, options.shim, case[0], case[2]["threads"], case[2]["environment"]), cases))
+        digests = list(pool.map(digest_of, cases))
     plain = {name: d for (name, condition, _), d in zip(cases, digests) if condition == "plain"}
     differing = [f"{name}: another answer with {condition}" for (name, condition, _), d in zip(cases, digests) if d != plain[name]]
     if options.digests and pathlib.Path(options.digests).exists():

@@ -2,6 +2,7 @@
 //   FAULT_KIND=memory|open|read|write|fsync|rename|thread   which calls are counted, from the start of main
 //   FAULT_AT=n                                              which of them fails, from 1; 0: none
 //   FAULT_STICKY=1                                          all later ones fail too
+//   FAULT_STEP=k                                            and every k-th after it
 //   FAULT_COUNT=FILE                                        write there how many there were
 // tests/pressure/faults_test.py drives it.
 #include <dlfcn.h>
@@ -32,13 +33,15 @@ std::atomic<bool> counting{false};
 std::atomic<long> calls{0};
 Kind kind = Kind::none;
 long fails_at = 0;
+long step = 0;
 bool sticky = false;
 const char* count_file = nullptr;
 
 bool fails(Kind which) {
   if (which != kind || !counting) return false;
   const long n = ++calls;
-  return fails_at > 0 && (sticky ? n >= fails_at : n == fails_at);
+  if (fails_at == 0 || n < fails_at) return false;
+  return n == fails_at || sticky || (step > 0 && (n - fails_at) % step == 0);
 }
 
 template <class Function>
@@ -61,6 +64,8 @@ int counted_main(int argc, char** argv, char** environment) {
   kind = kind_of(std::getenv("FAULT_KIND"));
   const char* at = std::getenv("FAULT_AT");
   fails_at = at ? std::atol(at) : 0;
+  const char* every = std::getenv("FAULT_STEP");
+  step = every ? std::atol(every) : 0;
   sticky = std::getenv("FAULT_STICKY") != nullptr;
   count_file = std::getenv("FAULT_COUNT");
   ::unsetenv("LD_PRELOAD");

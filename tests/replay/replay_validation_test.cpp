@@ -109,8 +109,8 @@ TEST(ReplayValidation, StepsOfThePublicTraces) {
   line("each step from the others, where a profiler marked steps", held_out_profiler);
   line("each step from the others, all (Optimizer.step intervals of two traces vary fivefold)", held_out);
   ASSERT_GT(errors.size(), test::is_sample("traces") ? 18u : 40u);
-  EXPECT_LT(quantile(errors, 0.5), 0.03);
-  EXPECT_LT(quantile(errors, 1), 0.10);
+  EXPECT_LT(quantile(errors, 0.5), 0.0001);
+  EXPECT_LT(quantile(errors, 1), 0.001);
   EXPECT_LT(quantile(held_out_profiler, 0.5), 0.04);
 }
 

@@ -1,11 +1,10 @@
 // Which files make up a job, and whose they are.
-#include <glob.h>
-
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
 #include <optional>
 
+#include "base/system/folder.hpp"
 #include "base/text/printable.hpp"
 #include "traces/chakra/chakra_set.hpp"
 
@@ -14,14 +13,6 @@ namespace {
 
 namespace fs = std::filesystem;
 constexpr std::size_t kMostFiles = std::size_t{1} << 20;
-
-std::vector<std::string> expand_pattern(const std::string& pattern) {
-  glob_t found{};
-  std::vector<std::string> out;
-  if (::glob(pattern.c_str(), 0, nullptr, &found) == 0) out.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
-  ::globfree(&found);
-  return out;
-}
 
 /// A path as a pattern that matches nothing but itself.
 std::string literal(const std::string& path) {
@@ -35,10 +26,10 @@ std::string literal(const std::string& path) {
 
 std::vector<std::string> files_of(const std::string& word) {
   std::error_code ignored;
-  if (fs::is_directory(word, ignored)) return expand_pattern(literal(word) + "/*.et");
+  if (fs::is_directory(word, ignored)) return paths_matching(literal(word) + "/*.et");
   if (fs::exists(word, ignored)) return {word};
-  if (fs::exists(word + ".0.et", ignored)) return expand_pattern(literal(word) + ".*.et");
-  return expand_pattern(word);
+  if (fs::exists(word + ".0.et", ignored)) return paths_matching(literal(word) + ".*.et");
+  return paths_matching(word);
 }
 
 bool drop_suffix(std::string& text, std::string_view suffix) {

@@ -1,6 +1,5 @@
 #include "traces/chakra/chakra_manifest.hpp"
 
-#include <glob.h>
 #include <zlib.h>
 
 #include <charconv>
@@ -9,6 +8,7 @@
 #include <set>
 
 #include "base/file.hpp"
+#include "base/system/folder.hpp"
 #include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
 
@@ -91,17 +91,13 @@ Result<ChakraManifest> parse_chakra_manifest(std::string_view text, const std::s
 
 std::vector<std::string> other_traces(const std::string& prefix, std::uint32_t ranks) {
   std::vector<std::string> out;
-  glob_t found{};
-  const bool any = ::glob((escaped(prefix) + ".*.et").c_str(), 0, nullptr, &found) == 0;
-  for (std::size_t i = 0; any && i < found.gl_pathc; ++i) {
-    const std::string path = found.gl_pathv[i];
+  for (const std::string& path : paths_matching(escaped(prefix) + ".*.et")) {
     if (prefix_of(path) != prefix) continue;
     const std::string digits = path.substr(prefix.size() + 1, path.size() - prefix.size() - 4);
     std::uint64_t rank = 0;
     const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), rank);
     if (parsed.ec != std::errc() || rank >= ranks || std::to_string(rank) != digits) out.push_back(path);
   }
-  ::globfree(&found);
   return out;
 }
 

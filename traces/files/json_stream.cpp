@@ -39,6 +39,10 @@ class Stream {
       return wrong("expected JSON: '{' or '['");
     }
     if (source_.cut_short()) end_.complete = false;
+    if (end_.complete) {
+      TRY_ASSIGN(const bool more, next());
+      if (more) return wrong("expected the end of the file after its JSON document");
+    }
     end_.bytes = consumed_ + (filled_ - kFront);
     return end_;
   }

@@ -15,6 +15,7 @@
 #include "opmodels/measured/op_calibration.hpp"
 #include "opmodels/measured/op_errors.hpp"
 #include "sim/app/commands.hpp"
+#include "sim/app/unheeded.hpp"
 #include "sim/config/config.hpp"
 #include "sim/config/config_folders.hpp"
 #include "sim/pipeline/device_models.hpp"
@@ -152,7 +153,8 @@ Result<void> write_report(const CalibrateFlags& f, const topology::DeviceSpec& d
                fmt::format("{} of {} rows{}\n", calibration.rows().size(), count.rows, left_out(count)));
 }
 
-Result<void> calibrate_ops(const CalibrateFlags& f) {
+Result<void> calibrate_ops(const CalibrateFlags& f, const CLI::App& command) {
+  if (f.csv == "-") name_unheeded(command, {"--worst"}, "the text is not printed");
   TRY_ASSIGN(const topology::DeviceSpec device, config::load_device(f.device));
   std::string folder = f.out;
   if (folder.empty() && !f.report) {
@@ -194,7 +196,7 @@ void add_ops(CLI::App& calibrate, Action& action) {
   sub->add_option("--worst", f->worst, "With --report: worst shapes shown for each kind of op (default 3)")
       ->check(CLI::Range(0u, 1000u))
       ->needs(report);
-  sub->callback([f, &action] { action = [f] { return calibrate_ops(*f); }; });
+  sub->callback([f, sub, &action] { action = [f, sub] { return calibrate_ops(*f, *sub); }; });
 }
 
 void declare(CLI::App& self, Action& action) {

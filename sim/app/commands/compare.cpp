@@ -4,6 +4,7 @@
 
 #include "base/output.hpp"
 #include "sim/app/commands.hpp"
+#include "sim/app/unheeded.hpp"
 #include "sim/study/compare.hpp"
 
 namespace distsim::app {
@@ -33,6 +34,8 @@ std::vector<std::string> overrides_of(const std::string& group) {
 /// Several files are compared with each other, each with all of --set; one file is compared with itself under each --set.
 Result<std::vector<study::Side>> sides_of(const CompareFlags& f) {
   std::vector<study::Side> sides;
+  if (std::ranges::any_of(f.sets, [](const std::string& group) { return overrides_of(group).empty(); }))
+    return Error{"--set: found nothing, expected 'KEY=VALUE KEY=VALUE ...'", "", ""};
   if (f.files.size() == 1) {
     sides.push_back({f.files.front(), f.files.front(), {}});
     for (const std::string& group : f.sets) sides.push_back({group, f.files.front(), overrides_of(group)});
@@ -52,6 +55,13 @@ Result<void> run(const CompareFlags& flags) {
   TRY(check_outputs(outputs));
   TRY_ASSIGN(const std::vector<study::Side> sides, sides_of(flags));
   TRY_ASSIGN(const study::Comparison found, study::compare(sides));
+  if (flags.files.size() == 1) {
+    for (const study::Side& side : sides) name_idle_sets({{side.config, side.sets}}, side.sets);
+  } else {
+    std::vector<study::NamedExperiment> experiments;
+    for (const study::Side& side : sides) experiments.push_back({side.config, side.sets});
+    name_idle_sets(experiments, sides.front().sets);
+  }
   TRY(check_outputs(outputs));
   if (!flags.csv.empty()) TRY(write_file_atomically(flags.csv, study::comparison_csv(found)));
   if (!flags.html.empty()) TRY(write_file_atomically(flags.html, study::comparison_html(found)));

@@ -2,12 +2,15 @@
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
+#include <cmath>
 #include <memory>
 #include <sstream>
+#include <utility>
 
 #include "base/log.hpp"
 #include "base/output.hpp"
 #include "base/system/open_input.hpp"
+#include "base/text/printable.hpp"
 #include "base/text/spelling.hpp"
 #include "collectives/cost_table.hpp"
 #include "collectives/selection.hpp"
@@ -35,8 +38,10 @@ Result<std::int64_t> parse_size(std::string text) {
   if (text.empty()) return wrong();
   if (const auto plain = parse_integer(text)) return *plain >= 0 ? Result<std::int64_t>(*plain) : wrong();
   std::string with_unit = text;
-  if (const auto bare = parse_quantity(text + " B", Dimension::bytes))
+  if (const auto bare = parse_quantity(text + " B", Dimension::bytes)) {
+    if (*bare != std::floor(*bare)) return wrong();
     with_unit += " B";  // a number that int64 does not hold
+  }
   if (std::string("KMG").find(text.back()) != std::string::npos) with_unit += "iB";
   const auto size = parse_quantity(with_unit, Dimension::bytes);
   if (size && *size > 9e18) return Error{"--bytes: found '" + text + "', expected at most 9e18 bytes", "", ""};
@@ -70,17 +75,18 @@ void warn_of_parts(graph::CollectiveKind kind, const std::vector<std::int64_t>& 
   }
 }
 
-/// NCCL ignores a choice that leaves nothing, and so does the price.
-void warn_of_unheeded(graph::CollectiveKind kind, const topology::GroupFacts& facts,
+/// NCCL ignores a choice that leaves nothing, and so does the price. True where that is so.
+bool warn_of_unheeded(graph::CollectiveKind kind, const topology::GroupFacts& facts,
                       const collectives::CollectiveOptions& options) {
-  if (facts.ranks < 2 || (options.algorithms.empty() && options.protocols.empty())) return;
+  if (facts.ranks < 2 || (options.algorithms.empty() && options.protocols.empty())) return false;
   const collectives::Selection selection = collectives::selection_of(options);
   if (collectives::any_allowed(collectives::candidates_for(kind, collectives::channels_of(facts)),
                                collectives::selection_for(kind, selection)))
-    return;
+    return false;
   remark(fmt::format(
       "--algorithms, --protocols: none of them supports {} on this group; priced with NCCL's default choice",
       graph::name_of(kind)));
+  return true;
 }
 
 Result<collectives::CollectiveOptions> options_of(const CollectiveFlags& f) {
@@ -103,28 +109,76 @@ Result<collectives::CollectiveOptions> options_of(const CollectiveFlags& f) {
   return options;
 }
 
-Result<void> price_collective(const CollectiveFlags& f, const CLI::App& command) {
-  TRY(check_outputs({{"--csv", f.csv}}));
-  TRY_ASSIGN(const graph::CollectiveKind kind, graph::parse_collective(f.kind));
-  TRY_ASSIGN(const std::vector<std::int64_t> sizes, parse_sizes(f.bytes));
+struct PricedCollective {
+  graph::CollectiveKind kind;
+  std::vector<std::int64_t> sizes;
+  std::uint32_t ranks = 0;
+  collectives::CollectiveOptions options;
+  std::vector<std::string> remarks;  ///< on the files of --curve
+  collectives::CostTable table;
+};
+
+Result<PricedCollective> priced(const CollectiveFlags& f) {
+  PricedCollective out;
+  TRY_ASSIGN(out.kind, graph::parse_collective(f.kind));
+  TRY_ASSIGN(out.sizes, parse_sizes(f.bytes));
   TRY_ASSIGN(topology::ClusterSpec spec, config::load_system(f.system));
   TRY_ASSIGN(const topology::DeviceSpec device, config::load_device(spec.device));
   spec.nodes = f.nodes;
   const std::uint32_t gpus = f.gpus_per_node > 0 ? f.gpus_per_node : static_cast<std::uint32_t>(spec.gpus_per_node);
   TRY_ASSIGN(const topology::Topology topology, topology::Topology::build(spec, device.compute_capability));
-  TRY_ASSIGN(const collectives::CollectiveOptions options, options_of(f));
-  if (kind != graph::CollectiveKind::all_to_all && kind != graph::CollectiveKind::all_to_all_v)
-    name_unheeded(command, {"--exchange"}, "it is for all_to_all");
-  warn_of_parts(kind, sizes, f.nodes * gpus);
-  TRY_ASSIGN(const collectives::CollectiveModels models, collectives::CollectiveModels::create(topology, options));
-  for (const std::string& remark : models.remarks()) distsim::remark("--curve: " + remark);
-  TRY_ASSIGN(const collectives::CostTable table,
-             collectives::collective_cost_table(topology, models,
-                                                {kind, f.nodes, gpus, sizes, true, f.side_by_side, f.explain}));
-  warn_of_unheeded(kind, table.facts, options);
-  TRY(write_file_atomically(f.csv, table.text));
-  if (table.unpriced == 0) return {};
-  return Error{std::to_string(table.unpriced) + " of " + std::to_string(sizes.size()) +
+  out.ranks = f.nodes * gpus;
+  TRY_ASSIGN(out.options, options_of(f));
+  TRY_ASSIGN(const collectives::CollectiveModels models, collectives::CollectiveModels::create(topology, out.options));
+  out.remarks.assign(models.remarks().begin(), models.remarks().end());
+  TRY_ASSIGN(out.table, collectives::collective_cost_table(
+                            topology, models, {out.kind, f.nodes, gpus, out.sizes, true, f.side_by_side, f.explain}));
+  return out;
+}
+
+/// A flag that may be left out, and how: false where the command line reads the same without it.
+struct OptionalFlag {
+  const char* name;
+  bool (*leave_out)(CollectiveFlags&);
+};
+constexpr OptionalFlag kOptionalFlags[] = {
+    {"--curve", [](CollectiveFlags& f) { return !std::exchange(f.curves, {}).empty(); }},
+    {"--no-curves", [](CollectiveFlags& f) { return std::exchange(f.no_curves, false); }},
+    {"--allow-partial", [](CollectiveFlags& f) { return std::exchange(f.allow_partial, false); }},
+    {"--side-by-side", [](CollectiveFlags& f) { return std::exchange(f.side_by_side, false); }},
+    {"--algorithms", [](CollectiveFlags& f) { return !std::exchange(f.algorithms, {}).empty(); }},
+    {"--protocols", [](CollectiveFlags& f) { return !std::exchange(f.protocols, {}).empty(); }},
+    {"--launch", [](CollectiveFlags& f) { return std::exchange(f.launch, "mpi") != "mpi"; }},
+    {"--exchange", [](CollectiveFlags& f) { return std::exchange(f.exchange, "grouped") != "grouped"; }},
+    {"--all-reduce", [](CollectiveFlags& f) { return std::exchange(f.all_reduce, "nccl") != "nccl"; }},
+};
+
+/// The same price comes out without them.
+void name_idle_flags(const CollectiveFlags& f, const PricedCollective& with, const CLI::App& command,
+                     bool choice_named) {
+  for (const OptionalFlag& flag : kOptionalFlags) {
+    CollectiveFlags rest = f;
+    if (!flag.leave_out(rest)) continue;
+    if (choice_named && (!f.algorithms.empty() && rest.algorithms.empty())) continue;
+    if (choice_named && (!f.protocols.empty() && rest.protocols.empty())) continue;
+    const auto without = [&] {
+      const LogSilence silence;
+      return priced(rest);
+    }();
+    if (without && without->table.text == with.table.text) name_unheeded(command, {flag.name}, "the cost is the same");
+  }
+}
+
+Result<void> price_collective(const CollectiveFlags& f, const CLI::App& command) {
+  TRY(check_outputs({{"--csv", f.csv}}));
+  TRY_ASSIGN(const PricedCollective with, priced(f));
+  warn_of_parts(with.kind, with.sizes, with.ranks);
+  for (const std::string& remark : with.remarks) distsim::remark("--curve: " + remark);
+  const bool choice_ignored = warn_of_unheeded(with.kind, with.table.facts, with.options);
+  name_idle_flags(f, with, command, choice_ignored);
+  TRY(write_file_atomically(f.csv, with.table.text));
+  if (with.table.unpriced == 0) return {};
+  return Error{std::to_string(with.table.unpriced) + " of " + std::to_string(with.sizes.size()) +
                    " sizes could not be priced; see the basis column",
                "", ""};
 }
@@ -201,21 +255,33 @@ Result<std::string> one_row(const OpFlags& f) {
 
 /// The op itself for people: "gemm 4096x1024x1024 bf16 on h100_sxm5_80gb: 12.3 us (11.2 to 13.9), learned (learned
 /// product16)".
-Result<void> price_one(const OpFlags& f) {
+Result<std::string> priced_op(const OpFlags& f, pipeline::DeviceModels& devices) {
   TRY_ASSIGN(const std::string text, one_row(f));
   std::istringstream in(text);
   TRY_ASSIGN(CsvReader reader, CsvReader::open(in, "the command line"));
   TRY_ASSIGN(const opmodels::OpColumns columns, opmodels::OpColumns::of_one_op(reader));
   TRY_ASSIGN(const auto fields, reader.next());
-  pipeline::DeviceModels devices;
   TRY_ASSIGN(const opmodels::OpModels* models, devices(f.gpu));
   TRY_ASSIGN(const opmodels::OpRow row, opmodels::op_from_row(columns, *fields));
   TRY_ASSIGN(const graph::Cost cost, opmodels::price_row(*models, row, f.gpu));
   std::string ops;
   for (const graph::Op& op : row.ops) ops += (ops.empty() ? "" : " + ") + graph::describe(op);
-  return print(fmt::format("{} on {}: {:.6g} us ({:.6g} to {:.6g}), {}\n", ops, models->device().name, cost.mean.us(),
-                           cost.low.us(), cost.high.us(),
-                           cost.source.empty() ? graph::name_of(cost.basis) : cost.source));
+  return fmt::format("{} on {}: {:.6g} us ({:.6g} to {:.6g}), {}\n", ops, models->device().name, cost.mean.us(),
+                     cost.low.us(), cost.high.us(), cost.source.empty() ? graph::name_of(cost.basis) : cost.source);
+}
+
+/// Names the sizes without which the op is the same.
+Result<void> price_one(const OpFlags& f) {
+  pipeline::DeviceModels devices;
+  TRY_ASSIGN(const std::string line, priced_op(f, devices));
+  for (std::size_t i = 0; i < f.sizes.size(); ++i) {
+    OpFlags rest = f;
+    rest.sizes.erase(rest.sizes.begin() + static_cast<std::ptrdiff_t>(i));
+    const auto without = priced_op(rest, devices);
+    if (without && *without == line)
+      log_warn([&] { return printable(f.sizes[i], 120) + ": no effect, the op is the same"; });
+  }
+  return print(line);
 }
 
 Result<void> price_file(const OpFlags& f) {

@@ -6,8 +6,10 @@
 #include "base/log.hpp"
 #include "base/output.hpp"
 #include "base/text/counted.hpp"
+#include "base/text/printable.hpp"
 #include "collectives/logs/curve_import.hpp"
 #include "sim/app/commands.hpp"
+#include "sim/app/unheeded.hpp"
 #include "sim/config/config.hpp"
 #include "sim/study/measurement_plan.hpp"
 
@@ -63,10 +65,24 @@ Result<void> import_logs(const CurveFlags& f) {
   return {};
 }
 
-Result<void> show_files(const CurveFlags& f) {
+/// A file that states its ranks and nodes needs no flag for them.
+void name_idle_counts(const CurveFlags& f, const std::string& file, const CurveSet& set, const CLI::App& command) {
+  const std::string shown = collectives::show_curves(set), because = file + " states them";
+  if (f.ranks > 0) {
+    const auto without = collectives::read_curve_file(file, {0, f.nodes});
+    if (without && collectives::show_curves(*without) == shown) name_unheeded(command, {"--ranks"}, because);
+  }
+  if (f.nodes > 0) {
+    const auto without = collectives::read_curve_file(file, {f.ranks, 0});
+    if (without && collectives::show_curves(*without) == shown) name_unheeded(command, {"--nodes"}, because);
+  }
+}
+
+Result<void> show_files(const CurveFlags& f, const CLI::App& command) {
   for (const std::string& file : f.files) {
     TRY_ASSIGN(const collectives::CurveSet set, collectives::read_curve_file(file, {f.ranks, f.nodes}));
     TRY(print(collectives::show_curves(set)));
+    name_idle_counts(f, file, set, command);
     print_remarks(set);
   }
   return {};
@@ -76,6 +92,14 @@ Result<void> write_plan(const CurveFlags& f) {
   TRY(check_outputs({{"--out", f.out}}));
   TRY_ASSIGN(const config::Experiment experiment, config::load_experiment(f.config, f.sets));
   TRY_ASSIGN(const std::string plan, study::measurement_plan(experiment));
+  for (std::size_t i = 0; i < f.sets.size(); ++i) {
+    std::vector<std::string> rest = f.sets;
+    rest.erase(rest.begin() + static_cast<std::ptrdiff_t>(i));
+    const auto without = config::load_experiment(f.config, rest);
+    const auto other = without ? study::measurement_plan(*without) : Result<std::string>(Error{});
+    if (other && *other == plan)
+      log_warn([&] { return "--set " + printable(f.sets[i], 200) + ": no effect, the plan is the same"; });
+  }
   return write_file_atomically(f.out, plan);
 }
 
@@ -108,7 +132,7 @@ void declare(CLI::App& self, Action& action) {
 );
 CLI::App* plan =
     self.add_subcommand("plan", "List the collectives of an experiment, for `collective_bench --plan FILE`");
-plan->add_option("--config", f->config, "Experiment file")->required();
+plan->add_option("--config", f->config, "Experiment file")->required()->check(refuse_empty);
 plan->add_option("--set", f->sets, "KEY=VALUE: override any key; may be repeated")
     ->allow_extra_args(false)
     ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
@@ -117,7 +141,7 @@ plan->callback([f, &action] { action = [f] { return write_plan(*f); }; });
 CLI::App* show = self.add_subcommand("show", "Plot curve files in the terminal and list what is missing");
 show->add_option("files", f->files, "Curve files or logs")->required();
 add_hints(*show, *f);
-show->callback([f, &action] { action = [f] { return show_files(*f); }; });
+show->callback([f, show, &action] { action = [f, show] { return show_files(*f, *show); }; });
 }  // namespace distsim::app
 
 constexpr Refusal kRefuses[] = {

@@ -29,6 +29,11 @@ Result<study::RandomDlrmRequest> request_of(const GenerateFlags& f) {
   TRY_ASSIGN(request.device, config::load_device(request.cluster.device));
   request.cluster.nodes = f.nodes;
   if (f.gpus_per_node > 0) request.cluster.gpus_per_node = f.gpus_per_node;
+  const std::int64_t ranks = request.cluster.nodes * request.cluster.gpus_per_node;
+  if (f.global_batch < ranks)
+    return Error{"--batch: found " + std::to_string(f.global_batch) + ", expected at least " + std::to_string(ranks) +
+                     ", one sample for each GPU",
+                 "", ""};
   request.tasks = f.tasks;
   request.seed = f.seed;
   request.global_batch = f.global_batch;

@@ -69,11 +69,21 @@ Result<RunResults> read_results(const std::vector<std::string>& files, const std
   return results;
 }
 
-Result<void> write_timeline(const HugectrFlags& f) {
+/// Without the text and the chart.
+std::string tables_of(const RunResults& r) {
+  return traces::hugectr_timeline_json(r.hosts) + traces::hugectr_job_csv(r.job);
+}
+
+Result<void> write_timeline(const HugectrFlags& f, const CLI::App& command) {
   const std::vector<std::pair<std::string, std::string>> outputs{
       {"--json", f.json}, {"--svg", f.svg}, {"--csv", f.csv}};
   TRY(check_outputs(outputs));
   TRY_ASSIGN(const RunResults results, read_results(f.results, f.events));
+  if (takes_stdout(outputs) && f.svg.empty()) {
+    const auto unnamed = read_results(f.results, "");
+    if (unnamed && tables_of(results) == tables_of(*unnamed))
+      name_unheeded(command, {"--events"}, "what is written is the same");
+  }
   TRY(check_outputs(outputs));
   if (!f.json.empty()) TRY(write_file_atomically(f.json, traces::hugectr_timeline_json(results.hosts)));
   if (!f.svg.empty()) TRY(write_file_atomically(f.svg, traces::hugectr_timeline_svg(results.hosts)));
@@ -153,7 +163,7 @@ void declare(CLI::App& self, Action& action) {
   timeline->add_option("--csv", f->csv, "Write the events of all hosts as one table; - is standard output")
       ->check(refuse_empty);
   add_events(timeline, f);
-  timeline->callback([f, &action] { action = [f] { return write_timeline(*f); }; });
+  timeline->callback([f, timeline, &action] { action = [f, timeline] { return write_timeline(*f, *timeline); }; });
 
   CLI::App* scaling =
       self.add_subcommand("scaling", "Bars of several runs: iteration time, mean and maximum of the measured events");

@@ -51,6 +51,10 @@ Outputs outputs_of(const PredictFlags& f) {
 Result<void> check_apart_from_set(const PredictFlags& f) {
   if (f.write_et.empty()) return {};
   const std::filesystem::path prefix(f.write_et);
+  if (!prefix.has_filename())
+    return Error{"--write-et: found the folder " + in_quotes(f.write_et) +
+                     ", expected the beginning of a file name, e.g. " + f.write_et + "job",
+                 "", ""};
   for (const auto& [flag, path] : outputs_of(f)) {
     const std::filesystem::path file(path);
     std::error_code unknown;
@@ -164,7 +168,7 @@ Result<pipeline::Prediction> predict(const PredictFlags& f, pipeline::Passes& pa
   TRY_ASSIGN(const ConfigNode parsed, passes.run("parse", config::parse_experiment, f.config, sets_of(f)));
   TRY_ASSIGN(const config::Experiment experiment, passes.run("resolve", config::resolve, parsed));
   TRY_ASSIGN(pipeline::Prediction prediction, pipeline::predict(experiment, passes, cache));
-  if (f.dump_after.empty()) name_idle_keys(f, parsed, experiment, cache, prediction);
+  name_idle_keys(f, parsed, experiment, cache, prediction);
   return prediction;
 }
 
@@ -177,6 +181,7 @@ std::string check_seed(const std::string& text) {
 
 Result<void> run(const PredictFlags& f, const CLI::App& command) {
   if (!shows_report(f)) name_unheeded(command, {"--timings"}, "the report is not printed");
+  if (!shows_report(f) && f.json.empty()) name_unheeded(command, {"--trials", "--seed"}, "no output shows them");
   if (!f.dump_after.empty()) TRY(check_step(f.dump_after));
   TRY(check_outputs(outputs_of(f)));
   TRY(check_apart_from_set(f));
@@ -198,7 +203,9 @@ Result<void> run(const PredictFlags& f, const CLI::App& command) {
 
 void declare(CLI::App& self, Action& action) {
   auto f = std::make_shared<PredictFlags>();
-  self.add_option("--config", f->config, "Experiment file, e.g. configs/dgx_a100_4node.yaml")->required();
+  self.add_option("--config", f->config, "Experiment file, e.g. configs/dgx_a100_4node.yaml")
+      ->required()
+      ->check(refuse_empty);
   self.add_option("--set", f->sets, "KEY=VALUE: override any key, e.g. cluster.nodes=8; may be repeated")
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
@@ -238,7 +245,7 @@ void declare(CLI::App& self, Action& action) {
       ->needs("--trials")
       ->check(check_seed);
   self.add_option("--dump-after", f->dump_after, "Print the result of one pass instead of the report: " + pass_list())
-      ->check(refuse_empty);
+      ->check([](const std::string& name) { return name.empty() ? "found nothing, expected a pass" : ""; });
   self.add_flag("--timings", f->timings, "Print how long each pass took");
   self.callback([f, &self, &action] { action = [f, &self] { return run(*f, self); }; });
 }

@@ -71,6 +71,15 @@ Result<Profiled> profile_in_slices(const ProfileFlags& f, const traces::TraceOpt
   return Profiled(std::move(pieces->job), std::move(pieces->profile));
 }
 
+/// What is known besides the trace, where the one table that is written is the same without it.
+void name_idle_sources(const ProfileFlags& f, const traces::TraceJob& job, const profile::Profile& profile,
+                       report::ProfileTable table, const CLI::App& command) {
+  if (f.host_stacks.empty() && f.unprofiled.empty() && f.record_cost.empty()) return;
+  auto without = profile::make_profile(job, profile::ProfileOptions{});
+  if (without && report::profile_csv(job, *without, table) == report::profile_csv(job, profile, table))
+    name_unheeded(command, {"--host-stacks", "--unprofiled", "--record-cost"}, "the table is the same");
+}
+
 Result<void> profile(const ProfileFlags& f, const CLI::App& command) {
   const std::vector<std::pair<std::string, std::string>> outputs{{"--csv", f.csv}, {"--json", f.json}};
   if (takes_stdout(outputs)) name_unheeded(command, {"--top", "--width", "--rank"}, "the text is not printed");
@@ -85,6 +94,7 @@ Result<void> profile(const ProfileFlags& f, const CLI::App& command) {
     TRY_ASSIGN(profile.host, traces::read_host_stacks(f.host_stacks));
   }
   TRY_ASSIGN(const std::uint32_t rank, shown_rank(f, job));
+  if (takes_stdout(outputs) && f.json.empty()) name_idle_sources(f, job, profile, table, command);
   TRY(check_outputs(outputs));
   if (!f.csv.empty()) TRY(write_file_atomically(f.csv, report::profile_csv(job, profile, table)));
   if (!f.json.empty()) TRY(write_file_atomically(f.json, report::profile_json(job, profile)));

@@ -4,6 +4,7 @@
 
 #include "base/output.hpp"
 #include "sim/app/commands.hpp"
+#include "sim/app/unheeded.hpp"
 #include "sim/study/sensitivity/sensitivity.hpp"
 
 namespace distsim::app {
@@ -34,6 +35,7 @@ Result<void> run(const SensitivityFlags& flags) {
   TRY(check_outputs(outputs));
   TRY_ASSIGN(const config::Experiment experiment, config::load_experiment(flags.config, flags.sets));
   TRY_ASSIGN(const study::SensitivityRequest request, request_of(flags, experiment));
+  name_idle_sets({{flags.config, flags.sets}}, flags.sets);
   study::Sensitivity found;
   {
     ProgressLine progress("distsim sensitivity:", study::resources().size());
@@ -48,7 +50,7 @@ Result<void> run(const SensitivityFlags& flags) {
 
 void declare(CLI::App& self, Action& action) {
   auto flags = std::make_shared<SensitivityFlags>();
-  self.add_option("--config", flags->config, "Experiment file")->required();
+  self.add_option("--config", flags->config, "Experiment file")->required()->check(refuse_empty);
   self.add_option("--set", flags->sets, "KEY=VALUE: override any key, e.g. cluster.nodes=8; may be repeated")
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);

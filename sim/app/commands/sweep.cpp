@@ -36,6 +36,14 @@ Result<study::SweepRequest> request_of(const SweepFlags& flags) {
   return request;
 }
 
+/// The first point, or the last: what is the same at all points is tried there.
+study::NamedExperiment at_end(const study::SweepRequest& request, bool last) {
+  study::NamedExperiment out{request.config, request.sets};
+  for (const study::SweepAxis& axis : request.axes)
+    out.sets.push_back(axis.key + "=" + (last ? axis.values.back() : axis.values.front()));
+  return out;
+}
+
 Result<void> run(const SweepFlags& flags, const CLI::App& command) {
   note_input(flags.config);
   TRY(check_outputs({{"--csv", flags.csv}}));
@@ -52,6 +60,7 @@ Result<void> run(const SweepFlags& flags, const CLI::App& command) {
   }
   for (const std::string& key : study::axes_without_effect(request, points))
     log_warn([&] { return "no effect at any point: " + key; });
+  name_idle_sets({at_end(request, false), at_end(request, true)}, request.sets);
   if (!flags.csv.empty()) TRY(write_file_atomically(flags.csv, study::sweep_csv(request, points)));
   if (flags.csv != "-") TRY(print(study::sweep_table(request, points)));
   if (end_asked()) return Error{"interrupted: the points that are left have that as their error", "", ""};
@@ -62,7 +71,7 @@ Result<void> run(const SweepFlags& flags, const CLI::App& command) {
 
 void declare(CLI::App& self, Action& action) {
   auto flags = std::make_shared<SweepFlags>();
-  self.add_option("--config", flags->config, "Experiment file")->required();
+  self.add_option("--config", flags->config, "Experiment file")->required()->check(refuse_empty);
   self.add_option("--set", flags->sets,
                   "KEY=V1,V2,... (swept) or KEY=VALUE (fixed); may be repeated, the first list varies slowest")
       ->allow_extra_args(false)

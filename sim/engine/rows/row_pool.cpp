@@ -44,8 +44,12 @@ struct RowPool::Store {
   std::mutex mutex;            ///< guards `dropped`: rows are dropped from any thread
   std::vector<std::int64_t*> dropped;
 
+  /// Every row that there will be has its place in `dropped` first: dropping one happens in destructors, where memory
+  /// that runs out would end the program.
   std::int64_t* carve() {
     if (slabs.empty() || used_bytes + row_bytes > slab_bytes) {
+      const std::size_t rows = (slabs.size() + 1) * (slab_bytes / row_bytes);
+      if (rows > dropped.capacity()) dropped.reserve(std::max(rows, 2 * dropped.capacity()));
       slabs.push_back(allocate(slab_bytes));
       used_bytes = 0;
     }
@@ -67,7 +71,7 @@ struct RowPool::Store {
 };
 
 RowPool::RowPool(std::uint32_t ranks) : store_(std::make_shared<Store>()) {
-  store_->row_bytes = round_up(std::size_t{ranks} * sizeof(std::int64_t), kCacheLine);
+  store_->row_bytes = round_up(std::max(std::size_t{1}, std::size_t{ranks}) * sizeof(std::int64_t), kCacheLine);
   const std::size_t small = store_->row_bytes * kSmallSlabRows;
   store_->slab_bytes = small < kHugePage ? small : round_up(std::max(kLargeSlab, store_->row_bytes), kHugePage);
 }
