@@ -38,20 +38,24 @@ struct Sorter {
   std::size_t sizes = 0;
 
   void operator()(const graph::Field& field, const std::int64_t& value) {
+    if (field.added && value == 0) return;
     if (field.role == graph::Role::part) settings.numbers.push_back(value == 0);
     if (field.role == graph::Role::setting) settings.numbers.push_back(value);
     if (field.role == graph::Role::size) add_size(graph::real(value));
     if (field.role == graph::Role::part) add_size(graph::real(std::max<std::int64_t>(value, 1)));
   }
   void operator()(const graph::Field& field, const double& value) {
+    if (field.added && value == 0) return;
     if (field.role == graph::Role::setting) settings.numbers.push_back(thousandths(value));
     if (field.role == graph::Role::size) add_size(value);
   }
   void operator()(const graph::Field& field, const bool& value) {
+    if (field.added && !value) return;
     if (field.role == graph::Role::setting) settings.flags.push_back(value);
   }
   template <graph::Named Enum>
   void operator()(const graph::Field& field, const Enum& value) {
+    if (field.added && value == Enum{}) return;
     if (field.role == graph::Role::setting) list_of(value).push_back(static_cast<std::int64_t>(value));
   }
   void add_size(double value) {

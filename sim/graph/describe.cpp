@@ -39,7 +39,7 @@ class Line {
   void add(const Field& field, const Number& value, const Number& usual) {
     const bool part_of_product = field.show == Show::chain || (field.role == Role::size && field.label.empty() &&
                                                                field.unit.empty() && field.thing.empty());
-    if (field.show == Show::never) return;
+    if (field.show == Show::never || (field.added && value == usual)) return;
     if (field.show == Show::count) {
       if (value != usual) text_ += " " + number(value) + " of";
     } else if (field.role == Role::part && value == 0) {
@@ -59,7 +59,8 @@ class Line {
     in_product_ = false;
   }
   template <Named Enum>
-  void add(const Field&, const Enum& value, const Enum& usual) {
+  void add(const Field& field, const Enum& value, const Enum& usual) {
+    if (field.added && value == usual) return;
     // The forward pass goes without saying.
     if constexpr (std::same_as<Enum, Pass>) {
       if (value == usual) return;

@@ -8,14 +8,14 @@
 namespace distsim::graph {
 namespace {
 
-constexpr std::array<std::int64_t, kDTypes> kSizes{8, 4, 4, 2, 2, 1, 8, 4, 1};
+constexpr std::array<std::int64_t, kDTypes> kSizes{8, 4, 4, 2, 2, 1, 8, 4, 1, 1};
 
 /// Other spellings in frameworks and traces.
 struct DTypeAlias {
   std::string_view name;
   DType dtype;
 };
-constexpr std::array<DTypeAlias, 15> kAliases{{{"float64", DType::fp64},
+constexpr std::array<DTypeAlias, 16> kAliases{{{"float64", DType::fp64},
                                                {"double", DType::fp64},
                                                {"float32", DType::fp32},
                                                {"float", DType::fp32},
@@ -29,7 +29,8 @@ constexpr std::array<DTypeAlias, 15> kAliases{{{"float64", DType::fp64},
                                                {"float8_e5m2", DType::fp8},
                                                {"long", DType::int64},
                                                {"int", DType::int32},
-                                               {"char", DType::int8}}};
+                                               {"char", DType::int8},
+                                               {"nvfp4", DType::fp4}}};
 
 }  // namespace
 

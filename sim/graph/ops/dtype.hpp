@@ -9,13 +9,13 @@
 
 namespace distsim::graph {
 
-enum class DType : std::uint8_t { fp64, fp32, tf32, fp16, bf16, fp8, int64, int32, int8 };
+enum class DType : std::uint8_t { fp64, fp32, tf32, fp16, bf16, fp8, int64, int32, int8, fp4 };
 template <>
-inline constexpr std::array<std::string_view, 9> kNames<DType>{"fp64", "fp32",  "tf32",  "fp16", "bf16",
-                                                               "fp8",  "int64", "int32", "int8"};
+inline constexpr std::array<std::string_view, 10> kNames<DType>{"fp64", "fp32",  "tf32",  "fp16", "bf16",
+                                                                "fp8",  "int64", "int32", "int8", "fp4"};
 inline constexpr std::size_t kDTypes = kNames<DType>.size();
 
-/// Bytes of one element in memory (tf32 is stored as fp32).
+/// Bytes of one element in memory (tf32 is stored as fp32; of fp4, of which a byte holds two, 1).
 std::int64_t size_of(DType dtype);
 /// Also "float16", "half", "bfloat16", ... Errors: every other name, with the known ones.
 Result<DType> parse_dtype(std::string_view name);

@@ -44,6 +44,7 @@ struct Field {
   std::string_view otherwise = {};  ///< written where a flag is not set or a part is not there
   std::string_view unit = {};       ///< written after a number: "B"
   std::string_view thing = {};      ///< what is counted, in the singular: "tensor"
+  bool added = false;               ///< came later: says nothing, and tells no measured ops apart, at its default
   bool bounded = false;             ///< a price refuses numbers outside of least .. most
   double least = 1, most = std::numeric_limits<double>::infinity();
 
@@ -67,6 +68,9 @@ struct Field {
   }
   constexpr Field shown(Show how) const {
     return with([&](Field& f) { f.show = how; });
+  }
+  constexpr Field later() const {
+    return with([&](Field& f) { f.added = true; });
   }
   constexpr Field within(double low, double high) const {
     return with([&](Field& f) { f.bounded = true, f.least = low, f.most = high; });
