@@ -26,9 +26,9 @@
 namespace distsim::graph {
 
 /// A new op goes to the end: tables of measured ops name an op by its place (opmodels/measured/op_point.hpp).
-using Op =
-    std::variant<Absent, Gemm, Conv2d, EmbeddingBag, Interaction, CrossLayer, Normalization, Softmax, Attention,
-                 Elementwise, Loss, Copy, Concat, Transpose, Optimizer, HostWork, Measured, Collective, Recurrent>;
+using Op = std::variant<Absent, Gemm, Conv2d, EmbeddingBag, Interaction, CrossLayer, Normalization, Softmax, Attention,
+                        Elementwise, Loss, Copy, Concat, Transpose, Optimizer, HostWork, Measured, Collective,
+                        Recurrent, Sequence>;
 
 inline constexpr std::size_t kOpKinds = std::variant_size_v<Op>;
 /// The default of the alternative at `index`. Precondition: index < kOpKinds.

@@ -9,7 +9,9 @@ namespace distsim::pipeline {
 namespace {
 
 double peak_flops(const topology::DeviceSpec& device, workload::Precision precision) {
-  const auto it = device.peak.find(std::string(name_of(precision)));
+  auto it = device.peak.find(std::string(peak_of(precision)));
+  if (it == device.peak.end() && precision == workload::Precision::nvfp4) it = device.peak.find("fp4");
+  if (it == device.peak.end() && precision == workload::Precision::nvfp4) it = device.peak.find("fp8");
   return it == device.peak.end() ? 0 : it->second.value();
 }
 

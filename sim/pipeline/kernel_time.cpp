@@ -71,7 +71,7 @@ Result<void> scale_kernels(graph::CostedGraph& graph, const KernelTime& t) {
     if (factor == 1) continue;
     TRY_ASSIGN(cost, scaled(cost, factor));
   }
-  return {};
+  return graph::sum_sequences(graph);
 }
 
 std::vector<std::string> describe(const KernelTime& t) {

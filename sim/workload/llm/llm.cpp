@@ -1,0 +1,101 @@
+// The family of language models: dense, with experts, of Mamba-2 layers; split over GPUs as the section parallel says.
+#include <fmt/format.h>
+
+#include <string>
+
+#include "base/text/counted.hpp"
+#include "sim/workload/graph/memory.hpp"
+#include "sim/workload/llm/llm_emission.hpp"
+
+namespace distsim::workload {
+namespace {
+
+std::string batch_text(const LlmPlan& plan, std::int64_t batch) {
+  return "batch " + std::to_string(batch) + ": " + counted(plan.data, "replica") +
+         (plan.data == 1 ? " runs " : " run ") + counted(static_cast<std::uint64_t>(plan.micro_steps), "micro-step") +
+         " of " + counted(static_cast<std::uint64_t>(plan.parallel.micro_batch), "sample");
+}
+
+std::string pipeline_text(const LlmPlan& plan) {
+  const std::int64_t chunks = plan.parallel.virtual_stages;
+  return fmt::format(
+      "pipeline, {}: {}{}; with equal stages and free messages the bubble would be {:.1f} % of an "
+      "iteration; it counts as idle time",
+      name_of(plan.parallel.schedule), counted(plan.stages, "stage"),
+      chunks > 1 ? " of " + counted(static_cast<std::uint64_t>(chunks), "chunk") : "",
+      ideal_bubble(plan.pipeline) * 100);
+}
+
+std::string placement_text(const LlmPlan& plan) {
+  std::string text = "tensor " + std::to_string(plan.tensor);
+  if (plan.parallel.sequence_parallel) text += " with sequence parallel";
+  if (plan.context > 1) text += ", context " + std::to_string(plan.context);
+  if (plan.spec.experts > 0)
+    text += ", expert " + std::to_string(plan.expert) + " x expert_tensor " + std::to_string(plan.expert_tensor);
+  if (plan.pipelined()) text += ", pipeline " + std::to_string(plan.stages);
+  text += ", data " + std::to_string(plan.data) + ", shard " + std::string(name_of(plan.parallel.shard));
+  if (plan.shard_group < plan.replicas()) text += " in groups of " + std::to_string(plan.shard_group);
+  return text + ", recompute " + text_of(plan.parallel.recompute) + "\n";
+}
+
+double flops_of_iteration(const LlmPlan& plan) {
+  double forward = 0;
+  for (const std::uint32_t kind : plan.kind_of) forward += plan.kinds[kind].work.forward_flops;
+  const double passes = plan.spec.training == LlmTraining::lora ? 2 : 3;
+  return passes * forward * static_cast<double>(plan.micro_steps) * plan.ranks_per_stage();
+}
+
+void describe(Workload& out, const LlmPlan& plan, std::int64_t batch) {
+  out.samples = static_cast<double>(batch);
+  out.model_flops = flops_of_iteration(plan);
+  out.precision = plan.model.precision;
+  out.dense_parameters = static_cast<std::int64_t>(parameters_of(plan.spec).all);
+  const auto assume = [&](graph::AssumptionKind kind, std::string text) {
+    out.assumptions.push_back({kind, std::move(text)});
+  };
+  assume(graph::AssumptionKind::batch, batch_text(plan, batch));
+  if (plan.pipelined()) assume(graph::AssumptionKind::workload, pipeline_text(plan));
+  if (plan.spec.experts > 0 && plan.spec.imbalance == 0)
+    assume(graph::AssumptionKind::workload, "tokens are spread evenly over experts");
+  for (const std::string& text : plan.assumptions) assume(graph::AssumptionKind::workload, text);
+  out.placement = placement_text(plan);
+}
+
+Result<Workload> build_llm(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& cluster,
+                           const SamplePlan& samples) {
+  TRY_ASSIGN(const LlmPlan plan, plan_llm(model, framework, cluster, samples.total));
+  Workload out;
+  out.memory = memory_of(plan);
+  TRY(check_or_assume(out, model, plan.ranks(), cluster.memory_per_gpu));
+  describe(out, plan, samples.total);
+  TRY_ASSIGN(out.graph, emit_llm(plan));
+  return out;
+}
+
+constexpr Refusal kRefuses[] = {
+    {"{heads: 7}", "model.llm.heads"},
+    {"{heads: 16, kv_heads: 3}", "model.llm.kv_heads"},
+    {"{attention: window}", "model.llm.window"},
+    {"{attention: mla}", "model.llm.kv_lora"},
+    {"{experts: 1}", "model.llm.top_k"},
+    {"{layers: 3, pattern: \"M*\"}", "model.llm.pattern"},
+    {"{layers: 1, pattern: \"M\"}", "model.llm.mamba_heads"},
+    {"{layers: 2, decoder_layers: 3}", "model.llm.decoder_layers"},
+    {"{sequence: 0}", "model.llm.sequence"},
+};
+
+}  // namespace
+
+extern const ModelFamily llm_family;
+constinit const ModelFamily llm_family{
+    .name = "llm",
+    .sentence =
+        "Language model, dense, with experts or of Mamba-2 layers: tensor, context, pipeline, expert and sharded data parallel",
+    .refuses = kRefuses,
+    .add_section = [](Schema<ModelSpec>& s) { add_section(s, llm_schema()); },
+    .build = build_llm,
+    .batching = [](const ModelSpec& model, std::uint32_t ranks) { return batching_of(model.parallel, ranks); },
+    .tokens_per_sample = [](const ModelSpec& model) { return model.as<LlmSpec>().sequence; },
+};
+
+}  // namespace distsim::workload
