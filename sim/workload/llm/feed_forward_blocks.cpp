@@ -125,7 +125,8 @@ PartWork head_work(const LlmShape& s) {
   b.forward_op(Module::residual, loss, 1, fused ? 2 : 6, fused ? 1 : 6);
   loss.pass = graph::Pass::backward;
   b.backward_op(loss, 1, 2, 2);
-  b.keep(Module::residual, static_cast<double>(rows * classes) * (fused ? 2 : 4));
+  if (!s.framework.kernels.chunked_loss)
+    b.keep(Module::residual, static_cast<double>(rows * classes) * (fused ? 2 : 4));
   if (s.tensor > 1) b.wire(Axis::tensor, CollectiveKind::all_reduce, CollectiveKind::all_reduce, 3 * rows * 4);
   return b.take();
 }

@@ -1,6 +1,7 @@
 // The family of language models: dense, with experts, of Mamba-2 layers; split over GPUs as the section parallel says.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 
 #include "base/text/counted.hpp"
@@ -10,10 +11,24 @@
 namespace distsim::workload {
 namespace {
 
-std::string batch_text(const LlmPlan& plan, std::int64_t batch) {
-  return "batch " + std::to_string(batch) + ": " + counted(plan.data, "replica") +
-         (plan.data == 1 ? " runs " : " run ") + counted(static_cast<std::uint64_t>(plan.micro_steps), "micro-step") +
-         " of " + counted(static_cast<std::uint64_t>(plan.parallel.micro_batch), "sample");
+std::string batch_text(std::int64_t batch, std::int64_t replicas, std::int64_t micro_steps, std::int64_t samples) {
+  return "batch " + std::to_string(batch) + ": " + counted(static_cast<std::uint64_t>(replicas), "replica") +
+         (replicas == 1 ? " runs " : " run ") + counted(static_cast<std::uint64_t>(micro_steps), "micro-step") +
+         " of " + counted(static_cast<std::uint64_t>(samples), "sample");
+}
+
+/// A pipeline's warm-up and its first rounds differ from those that follow; every further round, of as many
+/// micro-batches as stages, adds what the slowest stage takes for it. gpipe keeps what it has played.
+constexpr std::int64_t kPlayedRounds = 4;
+
+MicroBatches micro_batches_of(const ModelSpec& model, std::uint32_t ranks, std::int64_t batch) {
+  const ParallelSpec& p = model.parallel;
+  const std::int64_t replicas = batching_of(p, ranks).replicas;
+  const std::int64_t steps = batch / std::max<std::int64_t>(1, replicas * p.micro_batch);
+  const bool folds = p.pipeline > 1 && p.schedule != PipelineSchedule::gpipe &&
+                     batch % (replicas * p.micro_batch) == 0 && steps % p.pipeline == 0;
+  return {steps, folds ? p.pipeline : steps, folds ? kPlayedRounds * p.pipeline : steps,
+          batch_text(batch, replicas, steps, p.micro_batch)};
 }
 
 std::string pipeline_text(const LlmPlan& plan) {
@@ -53,7 +68,7 @@ void describe(Workload& out, const LlmPlan& plan, std::int64_t batch) {
   const auto assume = [&](graph::AssumptionKind kind, std::string text) {
     out.assumptions.push_back({kind, std::move(text)});
   };
-  assume(graph::AssumptionKind::batch, batch_text(plan, batch));
+  assume(graph::AssumptionKind::batch, batch_text(batch, plan.data, plan.micro_steps, plan.parallel.micro_batch));
   if (plan.pipelined()) assume(graph::AssumptionKind::workload, pipeline_text(plan));
   if (plan.spec.experts > 0 && plan.spec.imbalance == 0)
     assume(graph::AssumptionKind::workload, "tokens are spread evenly over experts");
@@ -96,6 +111,7 @@ constinit const ModelFamily llm_family{
     .build = build_llm,
     .batching = [](const ModelSpec& model, std::uint32_t ranks) { return batching_of(model.parallel, ranks); },
     .tokens_per_sample = [](const ModelSpec& model) { return model.as<LlmSpec>().sequence; },
+    .micro_batches = micro_batches_of,
 };
 
 }  // namespace distsim::workload

@@ -12,14 +12,14 @@ constexpr double kTokenBytes = 16;  // id and label, int64 each
 
 std::uint32_t count_of(double n) { return static_cast<std::uint32_t>(std::clamp(std::round(n), 0.0, 4e9)); }
 
-std::string_view name_of(Way way) { return way == Way::forward ? "forward" : "backward"; }
+std::string_view name_of_way(Way way) { return way == Way::forward ? "forward" : "backward"; }
 
 const PassWork& pass_of(const LlmChunk& chunk, Way way) {
   return way == Way::forward ? chunk.work.forward : chunk.work.backward;
 }
 
 /// The axis's name in front, so that reports tell tensor, context and expert parallelism apart.
-std::string name_of(const Wire& wire) {
+std::string name_of_wire(const Wire& wire) {
   return std::string(name_of(wire.axis)) + "." + std::string(graph::name_of(wire.kind));
 }
 
@@ -89,10 +89,10 @@ TaskId LlmEmission::compute(Way way, const Chunks& chunks, double times, std::sp
     kernels = std::max(kernels, pass_of(plan_.kinds[kind], way).kernels * times);
   }
   const auto options = compute_options(way, {count_of(calls), count_of(kernels)});
-  if (!plan_.pipelined()) return compute_ = graph_.add(name_of(way), options, std::move(variants.front()), deps);
+  if (!plan_.pipelined()) return compute_ = graph_.add(name_of_way(way), options, std::move(variants.front()), deps);
   std::replace(variant_of_stage.begin(), variant_of_stage.end(), ~0u, static_cast<std::uint32_t>(variants.size()));
   variants.emplace_back(graph::Absent{});
-  return compute_ = graph_.add_per_rank(name_of(way), options, std::move(variants),
+  return compute_ = graph_.add_per_rank(name_of_way(way), options, std::move(variants),
                                         messages_.table_of(variant_of_stage), deps);
 }
 
@@ -123,7 +123,7 @@ void LlmEmission::exchange(Way way, const Chunks& chunks, double times, bool hid
     options.dispatch = {static_cast<std::uint32_t>(n), static_cast<std::uint32_t>(n)};
     const std::uint32_t table = messages_.table_of(stages);
     options.skipped_where_absent = table != graph::Task::kUniform;
-    waits_.push_back(graph_.add_collective(name_of(wire), options, op, graph_.add_partition(groups), deps, table));
+    waits_.push_back(graph_.add_collective(name_of_wire(wire), options, op, graph_.add_partition(groups), deps, table));
   }
 }
 

@@ -34,24 +34,26 @@ struct Weights {
 
 void add_weights(RankMemory& m, const LlmPlan& plan, const Weights& w) {
   const bool mixed = plan.numerics.mixed, narrow = plan.numerics.scaling != graph::Scaling::none;
-  const double store = !mixed ? 4 : narrow && plan.framework.parallel.fp8_parameters ? 1 : 2;
-  const double main = plan.framework.parallel.main_gradient_bytes > 0
-                          ? static_cast<double>(plan.framework.parallel.main_gradient_bytes)
-                          : static_cast<double>(graph::size_of(plan.numerics.gradient));
+  const FrameworkSpec::Parallel& f = plan.framework.parallel;
+  const bool masters = mixed && f.master_weights, split = plan.splits(StateSplit::weights);
+  const bool gathered = split && plan.pipelined();  // for the whole iteration
+  const double store = !mixed ? 4 : narrow && f.fp8_parameters ? 1 : 2;
   const auto spread = [&](StateSplit what) { return plan.splits(what) ? w.owners : 1; };
   const auto add = [](std::int64_t& to, double bytes) { to += static_cast<std::int64_t>(bytes); };
-  if (plan.splits(StateSplit::weights) && !plan.pipelined())
-    add(m.weights, w.all * (mixed && w.trained == 0 ? 2 : 4) / w.owners);  // fp32; what is not trained in 16 bits
-  else
-    add(m.weights, w.all * store);
-  const bool masters = mixed && !(plan.splits(StateSplit::weights) && !plan.pipelined());
-  if (masters && plan.parallel.offload != Offload::optimizer)
-    add(m.weights, w.trained * 4 / spread(StateSplit::optimizer));
-  const bool whole_gradients =
-      !plan.splits(StateSplit::gradients) || (plan.splits(StateSplit::weights) && plan.pipelined());
-  add(m.gradients, w.trained * main / (whole_gradients ? 1 : w.owners));
-  if (plan.parallel.offload != Offload::optimizer)
-    add(m.optimizer, w.trained * optimizer_bytes(plan.model.optimizer) / spread(StateSplit::optimizer));
+  const bool host = plan.parallel.offload == Offload::optimizer || plan.parallel.offload == Offload::all;
+  const double frozen = w.all - w.trained;
+  if (plan.parallel.offload == Offload::all) return;
+  if (split) add(m.weights, (frozen * 2 + (masters ? 0 : w.trained * store)) / w.owners);
+  if (!split || gathered) add(m.weights, w.all * store);
+  if (masters && !host) add(m.weights, w.trained * 4 / spread(StateSplit::optimizer));
+  const auto sixteen = static_cast<double>(graph::size_of(plan.numerics.gradient));
+  const double main = gathered || f.main_gradient_bytes == 0 ? sixteen : static_cast<double>(f.main_gradient_bytes);
+  add(m.gradients, w.trained * main / (plan.splits(StateSplit::gradients) && !gathered ? w.owners : 1));
+  // The optimizer reads its shard of 16-bit gradients as a copy in fp32.
+  if (masters && f.main_gradient_bytes == 0) add(m.gradients, w.trained * 4 / spread(StateSplit::optimizer));
+  if (!host)
+    add(m.optimizer, w.trained * optimizer_bytes(plan.model.optimizer) * (mixed && !masters ? 0.5 : 1) /
+                         spread(StateSplit::optimizer));
 }
 
 double activations(const LlmPlan& plan, std::uint32_t stage) {
@@ -62,7 +64,7 @@ double activations(const LlmPlan& plan, std::uint32_t stage) {
     of_chunk.push_back(static_cast<std::int64_t>(work.kept));
     working = std::max(working, work.working);
   }
-  if (plan.parallel.offload == Offload::activations) return 2 * working;
+  if (plan.parallel.offload == Offload::activations || plan.parallel.offload == Offload::all) return 2 * working;
   return static_cast<double>(most_held(plan.pipeline, stage, of_chunk)) + working;
 }
 

@@ -15,7 +15,7 @@ namespace {
 constexpr std::int64_t kMostPasses = 1'000'000;
 constexpr double kExbibyte = 0x1p60;
 
-Error not_divisor(const std::string& key, std::int64_t found, const std::string& of) {
+Error not_a_divisor(const std::string& key, std::int64_t found, const std::string& of) {
   return {key + ": found " + std::to_string(found) + ", expected a divisor of " + of, "", ""};
 }
 
@@ -38,17 +38,17 @@ Result<void> check_gpus(const ParallelSpec& p, std::uint32_t ranks) {
 
 Result<void> check_heads(const LlmSpec& m, const ParallelSpec& p) {
   if (m.heads % p.tensor != 0)
-    return not_divisor("parallel.tensor", p.tensor, "heads (" + std::to_string(m.heads) + ")");
+    return not_a_divisor("parallel.tensor", p.tensor, "heads (" + std::to_string(m.heads) + ")");
   if (m.kv() % p.tensor != 0 && p.tensor % m.kv() != 0)
-    return not_divisor("parallel.tensor", p.tensor, "kv_heads (" + std::to_string(m.kv()) + ")");
+    return not_a_divisor("parallel.tensor", p.tensor, "kv_heads (" + std::to_string(m.kv()) + ")");
   if (m.inner() % p.tensor != 0)
-    return not_divisor("parallel.tensor", p.tensor, "ffn_hidden (" + std::to_string(m.inner()) + ")");
+    return not_a_divisor("parallel.tensor", p.tensor, "ffn_hidden (" + std::to_string(m.inner()) + ")");
   if (m.sequence % p.context != 0)
-    return not_divisor("parallel.context", p.context, "model.llm.sequence (" + std::to_string(m.sequence) + ")");
+    return not_a_divisor("parallel.context", p.context, "model.llm.sequence (" + std::to_string(m.sequence) + ")");
   const bool ulysses = p.context > 1 && p.context_exchange == ContextExchange::ulysses;
   if (ulysses && (m.heads / p.tensor) % p.context != 0)
-    return not_divisor("parallel.context", p.context,
-                       "the heads of a tensor-parallel GPU (" + std::to_string(m.heads / p.tensor) + ")");
+    return not_a_divisor("parallel.context", p.context,
+                         "the heads of a tensor-parallel GPU (" + std::to_string(m.heads / p.tensor) + ")");
   return {};
 }
 
@@ -58,14 +58,14 @@ Result<void> check_experts(const LlmSpec& m, const ParallelSpec& p, std::uint32_
                  ""};
   if (m.experts == 0) return {};
   if (m.experts % p.expert != 0)
-    return not_divisor("parallel.expert", p.expert, "model.llm.experts (" + std::to_string(m.experts) + ")");
+    return not_a_divisor("parallel.expert", p.expert, "model.llm.experts (" + std::to_string(m.experts) + ")");
   if (per_stage % (p.expert * p.expert_tensor) != 0)
-    return not_divisor("parallel.expert", p.expert,
-                       "the " + std::to_string(per_stage / p.expert_tensor) + " places of a stage for experts");
+    return not_a_divisor("parallel.expert", p.expert,
+                         "the " + std::to_string(per_stage / p.expert_tensor) + " places of a stage for experts");
   return {};
 }
 
-Result<void> check_sizes(const LlmSpec& m, double samples) {
+Result<void> check_weights_and_activations(const LlmSpec& m, double samples) {
   const double weights = 32 * parameters_of(m).all;
   const double of_token = 64 * static_cast<double>(m.hidden) + 32 * static_cast<double>(m.inner() + m.vocabulary) +
                           32 * static_cast<double>(m.expert_inner() * m.top_k);
@@ -244,6 +244,10 @@ void settle_schedule(LlmPlan& plan) {
   ParallelSpec& p = plan.parallel;
   if (p.schedule == PipelineSchedule::automatic)
     p.schedule = p.virtual_stages > 1 ? PipelineSchedule::interleaved : PipelineSchedule::one_f_one_b;
+  const bool bubble = p.schedule == PipelineSchedule::zero_bubble || p.schedule == PipelineSchedule::dualpipe;
+  if (bubble && plan.stages > 1)
+    plan.assumptions.push_back("parallel.schedule: " + std::string(name_of(p.schedule)) +
+                               " is played as 1f1b, whose bubble is larger");
   plan.pipeline = {p.schedule, plan.stages, static_cast<std::uint32_t>(p.virtual_stages), plan.micro_steps};
 }
 
@@ -290,8 +294,8 @@ Result<std::uint32_t> group_of_shard(const LlmPlan& plan) {
   const std::int64_t given = plan.parallel.shard_group;
   if (given == 0 || given >= replicas) return replicas;
   if (replicas % given != 0)
-    return not_divisor("parallel.shard_group", given,
-                       "the " + std::to_string(replicas) + " data x context parallel GPUs");
+    return not_a_divisor("parallel.shard_group", given,
+                         "the " + std::to_string(replicas) + " data x context parallel GPUs");
   return static_cast<std::uint32_t>(given);
 }
 
@@ -301,16 +305,45 @@ bool fits(const LlmPlan& plan) {
                      [&](const RankMemory& m) { return m.total() <= plan.cluster.memory_per_gpu.value(); });
 }
 
-/// The least recomputation that fits, where it was left open.
-void settle_recompute(LlmPlan& plan, const std::vector<std::int64_t>& layers) {
-  if (plan.parallel.recompute.kind != RecomputeKind::automatic) return make_chunks(plan, layers);
-  for (const RecomputeKind kind : {RecomputeKind::none, RecomputeKind::core_attention, RecomputeKind::full}) {
-    plan.parallel.recompute = {kind, 0, {}};
+/// Full recomputation of as few blocks of a stage as it takes to fit.
+void recompute_some(LlmPlan& plan, const std::vector<std::int64_t>& layers) {
+  constexpr std::int64_t kSteps = 8;
+  const std::int64_t most = *std::max_element(layers.begin(), layers.end()) * plan.parallel.virtual_stages;
+  for (std::int64_t i = 1; i <= kSteps; ++i) {
+    const std::int64_t n = (most * i + kSteps - 1) / kSteps;
+    plan.parallel.recompute = {RecomputeKind::full, n >= most ? 0 : n, {}};
     make_chunks(plan, layers);
+    if (fits(plan)) return;
+  }
+}
+
+/// What the host's memory has to hold, where the framework moves things there.
+void settle_offload(LlmPlan& plan) {
+  if (plan.parallel.offload != Offload::automatic) return;
+  plan.parallel.offload = Offload::none;
+  if (!plan.framework.parallel.offloads || fits(plan)) return;
+  for (const Offload what : {Offload::optimizer, Offload::activations, Offload::all}) {
+    plan.parallel.offload = what;
     if (fits(plan)) break;
   }
-  plan.assumptions.push_back("parallel.recompute: " + text_of(plan.parallel.recompute) +
-                             ", the least of none, selective and full that fits");
+  plan.assumptions.push_back("parallel.offload: " + std::string(name_of(plan.parallel.offload)) +
+                             ", for it does not fit otherwise; transfers to the host are taken to be hidden");
+}
+
+/// The least recomputation that fits, where it was left open.
+void settle_recompute(LlmPlan& plan, const std::vector<std::int64_t>& layers) {
+  const RecomputeKind given = plan.parallel.recompute.kind;
+  const bool open = given == RecomputeKind::automatic;
+  if (open) plan.parallel.recompute.kind = RecomputeKind::none;
+  make_chunks(plan, layers);
+  // Flash attention keeps no scores: "selective" then means some of the blocks.
+  const bool flash = plan.framework.kernels.attention == AttentionKernels::flash;
+  if ((open || (given == RecomputeKind::core_attention && flash)) && !fits(plan)) recompute_some(plan, layers);
+  if (open || plan.parallel.recompute.kind != given)
+    plan.assumptions.push_back("parallel.recompute: " + text_of(plan.parallel.recompute) +
+                               (plan.parallel.recompute.layers > 0 ? " blocks of a stage" : "") +
+                               ", the least that fits");
+  settle_offload(plan);
 }
 
 }  // namespace
@@ -342,12 +375,18 @@ Result<LlmPlan> plan_llm(const ModelSpec& model, const FrameworkSpec& framework,
   plan.context = static_cast<std::uint32_t>(p.context);
   plan.stages = static_cast<std::uint32_t>(p.pipeline);
   plan.data = batching_of(p, plan.ranks()).replicas;
+  const std::int64_t places = plan.ranks_per_stage() / std::max<std::int64_t>(1, p.expert_tensor);
+  if (p.expert > places && places > 0 && p.expert % places == 0) {
+    plan.assumptions.push_back("parallel.expert: " + std::to_string(places) + ", the places of a stage, instead of " +
+                               std::to_string(p.expert));
+    plan.parallel.expert = places;
+  }
   plan.expert = static_cast<std::uint32_t>(p.expert);
   plan.expert_tensor = static_cast<std::uint32_t>(p.expert_tensor);
   TRY(check_experts(plan.spec, p, plan.ranks_per_stage()));
   TRY_ASSIGN(plan.shard_group, group_of_shard(plan));
   TRY(divide_batch(plan, batch));
-  TRY(check_sizes(plan.spec, static_cast<double>(p.micro_batch)));
+  TRY(check_weights_and_activations(plan.spec, static_cast<double>(p.micro_batch)));
   settle_schedule(plan);
   TRY(check_schedule(plan));
   TRY_ASSIGN(const std::vector<std::int64_t> layers, layers_of_chunks(plan.spec, p, plan.assumptions));

@@ -113,6 +113,8 @@ Schema<Kernels> kernel_schema() {
   s.optional(
       "fuse_loss", &Kernels::fuse_loss,
       "Language models: cross-entropy in one kernel each way; otherwise logits are cast to fp32, and softmax and loss are separate.");
+  s.optional("chunked_loss", &Kernels::chunked_loss,
+             "Language models: logits are made chunk by chunk and not kept (Liger kernels).");
   s.optional("compiled", &Kernels::compiled,
              "Language models: norms, casts and elementwise chains are fused by a compiler (torch.compile, XLA).");
   s.choice(
@@ -184,8 +186,8 @@ Schema<FrameworkSpec::Parallel> framework_parallel_schema() {
              "fp32 copies of 16-bit weights; otherwise the weights are fp32.");
   s.optional("main_gradient_bytes", &Parallel::main_gradient_bytes, {0, 4},
              "Bytes of a gradient in which micro-steps are summed, besides the 16-bit one; 0: there is only that one.");
-  s.optional("allocator_reserve", &Parallel::allocator_reserve,
-             "Memory is taken from PyTorch's caching allocator, which fragments.");
+  s.optional("offloads", &Parallel::offloads,
+             "What does not fit on the GPU is kept in the host's memory, where parallel.offload is left open.");
   return s;
 }
 

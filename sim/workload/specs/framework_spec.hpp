@@ -43,7 +43,7 @@ struct FrameworkSpec {
     AttentionKernels attention = AttentionKernels::unfused;
     graph::AttentionLibrary flash_library = graph::AttentionLibrary::best;
     bool fuse_gradient_accumulation = false;
-    bool fuse_loss = false;
+    bool fuse_loss = false, chunked_loss = false;
     bool compiled = false;
     ConvLayout convolution_layout = ConvLayout::model;
     bool fused_optimizer = true;
@@ -70,7 +70,7 @@ struct FrameworkSpec {
     bool fp8_parameters = false;
     bool master_weights = true;
     std::int64_t main_gradient_bytes = 4;
-    bool allocator_reserve = true;
+    bool offloads = false;
   };
   struct Embedding {
     bool table_batched = true;

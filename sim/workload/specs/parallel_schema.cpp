@@ -27,8 +27,12 @@ Result<Recompute> read_recompute(const ConfigNode& node, const std::string& path
   const std::string expectation =
       "none, selective, 'selective: MODULE+MODULE', 'selective: per operator', 'selective: every second layer', full, "
       "or a number of layers of each stage";
-  if (node.kind != ConfigNode::Kind::scalar) return schema_detail::expected(node, path, expectation);
-  const std::string& text = node.scalar;
+  std::string text = node.scalar;
+  if (node.kind == ConfigNode::Kind::map && node.entries.size() == 1 &&
+      node.entries.front().value.kind == ConfigNode::Kind::scalar)  // unquoted, YAML reads "selective: x" as a map
+    text = node.entries.front().key + ": " + node.entries.front().value.scalar;
+  else if (node.kind != ConfigNode::Kind::scalar)
+    return schema_detail::expected(node, path, expectation);
   if (text == "none") return Recompute{RecomputeKind::none, 0, {}};
   if (text == "full") return Recompute{RecomputeKind::full, 0, {}};
   if (text == "selective") return Recompute{RecomputeKind::core_attention, 0, {}};
@@ -107,8 +111,12 @@ void add_state(Schema<ParallelSpec>& s) {
         return {};
       });
   s.choice("offload", &ParallelSpec::offload,
-           {{"none", Offload::none}, {"optimizer", Offload::optimizer}, {"activations", Offload::activations}},
-           "What is kept in the host's memory.");
+           {{"automatic", Offload::automatic},
+            {"none", Offload::none},
+            {"optimizer", Offload::optimizer},
+            {"activations", Offload::activations},
+            {"all", Offload::all}},
+           "What is kept in the host's memory; automatic: nothing, or with frameworks that do so what does not fit.");
 }
 
 void add_overlaps(Schema<ParallelSpec>& s) {
@@ -180,6 +188,12 @@ std::string_view name_of(StateSplit shard) {
   static constexpr std::array<std::string_view, 5> kShardNames{"automatic", "none", "optimizer", "gradients",
                                                                "weights"};
   return kShardNames[static_cast<std::size_t>(shard)];
+}
+
+std::string_view name_of(Offload offload) {
+  static constexpr std::array<std::string_view, 5> kOffloadNames{"automatic", "none", "optimizer", "activations",
+                                                                 "all"};
+  return kOffloadNames[static_cast<std::size_t>(offload)];
 }
 
 Schema<ParallelSpec> parallel_schema() {

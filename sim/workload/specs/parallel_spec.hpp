@@ -47,7 +47,8 @@ struct Recompute {
 };
 std::string text_of(const Recompute& recompute);
 
-enum class Offload : std::uint8_t { none, optimizer, activations };
+enum class Offload : std::uint8_t { automatic, none, optimizer, activations, all };
+std::string_view name_of(Offload offload);
 enum class Switch : std::uint8_t { automatic, off, on };  ///< automatic: as the framework does
 inline bool is_on(Switch s, bool by_framework) { return s == Switch::automatic ? by_framework : s == Switch::on; }
 
@@ -67,7 +68,7 @@ struct ParallelSpec {
   std::int64_t shard_group = 0;
   std::int64_t micro_batch = 1;
   Recompute recompute;
-  Offload offload = Offload::none;
+  Offload offload = Offload::automatic;
   Switch overlap_gradients = Switch::automatic, overlap_parameters = Switch::automatic,
          overlap_tensor = Switch::automatic, overlap_expert = Switch::automatic, overlap_pipeline = Switch::automatic;
   std::int64_t prefetch = 1;

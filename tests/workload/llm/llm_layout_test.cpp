@@ -154,7 +154,7 @@ TEST(LlmLayout, SaysHowTheBatchIsDividedAndWhatWasDecided) {
   const Workload w = built_llm(m);
   EXPECT_EQ(w.assumptions.front().text, "batch 32: 4 replicas run 2 micro-steps of 4 samples");
   EXPECT_TRUE(said(w, "parallel.shard: none"));
-  EXPECT_TRUE(said(w, "parallel.recompute: none, the least"));
+  EXPECT_TRUE(said(w, "parallel.recompute: none, the least that fits"));
 }
 
 }  // namespace
