@@ -15,7 +15,7 @@ namespace {
 /// What a channel carries between nodes, GB/s: NCCL lays two on each NIC, of 100 Gb/s beside Volta, 200 beside Ampere,
 /// 400 since Hopper. Of the generation and not of the NICs at hand, so that more of them make a collective faster and do
 /// not hold more SMs for the same bytes.
-constexpr PerGeneration kChannelGbps{6, 12, 24, 24};
+constexpr PerGeneration kChannelGbps{6, 12, 24, 24, 16};
 
 double channel_gbps(graph::CollectiveKind kind, const Channels& c) {
   if (c.nodes == 1) return c.intra_gbps / c.count;

@@ -16,9 +16,10 @@ constexpr double kLatencyFloors = 2;     // a kernel shorter than this many empt
 struct Parts {
   double matrix = 0, vector = 0, memory = 0;
   double compulsory = 0;  ///< bytes of operands and results
+  bool lanes = false;     ///< its products run on the plain lanes
 };
 
-double width(graph::DType dtype) { return graph::real(graph::size_of(dtype)); }
+double width(graph::DType dtype) { return operand_bytes(dtype); }
 
 double matrix_seconds(const DeviceRates& d, double flops, graph::DType dtype) {
   const double rate = d.matrix[static_cast<std::size_t>(dtype)];
@@ -27,12 +28,12 @@ double matrix_seconds(const DeviceRates& d, double flops, graph::DType dtype) {
 
 /// A kernel that moves `bytes`, all of them operands or results.
 Parts streaming_parts(const DeviceRates& d, double bytes, double flops) {
-  return {0, flops / d.vector_fp32, memory_seconds(d, bytes), bytes};
+  return {0, flops / d.vector_fp32, memory_seconds(d, bytes), bytes, true};
 }
 
 /// Products of `flops` between operands and results of `bytes`; `between` bytes more travel from kernel to kernel.
 Parts product_parts(const DeviceRates& d, double flops, graph::DType dtype, double bytes, double between = 0) {
-  return {matrix_seconds(d, flops, dtype), 0, memory_seconds(d, bytes + between), bytes};
+  return {matrix_seconds(d, flops, dtype), 0, memory_seconds(d, bytes + between), bytes, uses_vector_lanes(d, dtype)};
 }
 
 double passes(graph::Pass pass) { return pass == graph::Pass::backward ? 2 : 1; }
@@ -56,7 +57,9 @@ Parts parts_of(const DeviceRates& d, const graph::Conv2d& c) {
 Parts parts_of(const DeviceRates& d, const graph::Attention& a) {
   constexpr double kScorePasses = 7, kDropoutPasses = 2.25;
   const double heads = graph::real(a.batch) * graph::real(a.heads), element = width(a.dtype);
-  const double vectors = 2 * heads * (graph::real(a.q_len) + graph::real(a.kv_len)) * graph::real(a.head_dim) * element;
+  const double keys = graph::real(a.batch) * graph::real(a.kv_heads > 0 ? a.kv_heads : a.heads);
+  const double rows = heads * graph::real(a.q_len) + keys * graph::real(a.kv_len);
+  const double vectors = rows * (graph::real(a.head_dim) + a.values()) * element;
   const double scores = heads * graph::real(a.q_len) * graph::real(a.kv_len) * element;
   const double between = a.flash ? 0 : (kScorePasses + (a.dropout ? kDropoutPasses : 0)) * scores * passes(a.pass);
   return product_parts(d, a.useful_flops(), a.dtype, passes(a.pass) * vectors, between);
@@ -80,6 +83,14 @@ Parts parts_of(const DeviceRates& d, const graph::Recurrent& r) {
   const double weights = both * graph::real(graph::gates_of(r.cell)) * h * (i + h);
   const double states = graph::real(r.batch) * graph::real(r.length) * (i + both * h);
   return product_parts(d, r.useful_flops(), r.dtype, (weights + states) * width(r.dtype));
+}
+
+/// x, y, B, C and the decays once.
+Parts parts_of(const DeviceRates& d, const graph::StateSpaceScan& s) {
+  const double inner = graph::real(s.heads) * graph::real(s.head_dim),
+               shared = graph::real(s.groups) * graph::real(s.state);
+  return product_parts(d, s.useful_flops(), s.dtype,
+                       passes(s.pass) * s.tokens() * 2 * (inner + shared) * width(s.dtype));
 }
 
 Parts parts_of(const DeviceRates& d, const graph::EmbeddingBag& e) {
@@ -106,7 +117,8 @@ Parts parts_of(const DeviceRates& d, const graph::Elementwise& e) {
 }
 
 Parts parts_of(const DeviceRates& d, const graph::Loss& l) {
-  return streaming_parts(d, 2 * graph::real(l.rows) * graph::real(l.classes) * width(l.dtype), l.useful_flops());
+  const double tensors = l.fused && l.pass == graph::Pass::forward ? 1 : 2;
+  return streaming_parts(d, tensors * graph::real(l.rows) * graph::real(l.classes) * width(l.dtype), l.useful_flops());
 }
 
 Parts parts_of(const DeviceRates& d, const graph::Concat& c) { return streaming_parts(d, 2 * graph::real(c.bytes), 0); }
@@ -133,6 +145,19 @@ Parts parts_of(const DeviceRates&, const graph::Sequence&) { return {}; }
 
 double fourth_power(double x) { return x * x * x * x; }
 
+Parts parts_on(const DeviceRates& d, const graph::Op& op) {
+  return std::visit([&](const auto& shape) { return parts_of(d, shape); }, op);
+}
+
+double longest(const Parts& p) { return std::max({p.matrix, p.vector, p.memory}); }
+
+/// `busy` divided between the parts by their fourth powers; at least one part is more than nothing.
+graph::BoundShares shares_of(const Parts& p, double busy) {
+  const double most = longest(p);
+  const double a = fourth_power(p.matrix / most), b = fourth_power(p.vector / most), c = fourth_power(p.memory / most);
+  return {busy * a / (a + b + c), busy * b / (a + b + c), busy * c / (a + b + c)};
+}
+
 graph::Bound larger_bound(const Parts& p) {
   if (p.matrix >= p.vector && p.matrix >= p.memory) return graph::Bound::matrix;
   return p.vector >= p.memory ? graph::Bound::vector : graph::Bound::memory;
@@ -141,13 +166,15 @@ graph::Bound larger_bound(const Parts& p) {
 }  // namespace
 
 graph::Cost with_limits(const DeviceRates& d, const graph::Op& op, graph::Cost cost) {
-  const Parts p = std::visit([&](const auto& shape) { return parts_of(d, shape); }, op);
-  const double most = std::max({p.matrix, p.vector, p.memory}), seconds = cost.mean.seconds();
-  if (most <= 0 || seconds <= 0) return cost;
+  const Parts p = parts_on(d, op);
+  const double seconds = cost.mean.seconds();
+  if (longest(p) <= 0 || seconds <= 0) return cost;
   cost.bound = seconds < kLatencyFloors * d.floor ? graph::Bound::latency : larger_bound(p);
-  const double a = fourth_power(p.matrix / most), b = fourth_power(p.vector / most), c = fourth_power(p.memory / most);
   const double busy = std::max(0.0, 1 - d.floor / seconds);
-  cost.shares = {busy * a / (a + b + c), busy * b / (a + b + c), busy * c / (a + b + c)};
+  cost.shares = cost.described_shares = shares_of(p, busy);
+  if (d.described) cost.described_shares = shares_of(parts_on(*d.described, op), busy);
+  const auto part = [&](double unit) { return std::min(1.0, unit / seconds); };
+  cost.busy = {part(p.lanes ? 0 : p.matrix), part(p.vector + (p.lanes ? p.matrix : 0)), part(p.memory)};
   const double beyond_l2 = std::max(0.0, p.compulsory - 2 * d.l2_bytes);
   const auto least = Duration::from_seconds(std::max(p.matrix, beyond_l2 / d.streaming_hbm()));
   if (least.ok()) cost.least = *least;

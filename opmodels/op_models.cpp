@@ -53,6 +53,7 @@ Result<OpTime> by_table_at_lock(const MeasuredTable& table, const OpModelEntry& 
 Result<OpModels> OpModels::create(const topology::DeviceSpec& device, std::shared_ptr<const LearnedModels> learned,
                                   std::shared_ptr<const MeasuredTable> measured) {
   TRY_ASSIGN(DeviceRates rates, device_rates(device));
+  if (device.is_amd()) learned = nullptr;  // the forests know NVIDIA's libraries
   rates.learned = std::move(learned);
   if (rates.learned) {
     rates.envelopes = std::make_shared<RowEnvelopes>();
@@ -92,6 +93,14 @@ Result<graph::Cost> OpModels::price(const graph::Op& op, bool warm) const {
              graph::make_cost(time->seconds, time->spread.low, time->spread.high, time->basis.value_or(entry.basis),
                               time->source.empty() ? entry.source : time->source));
   return with_limits(rates(warm), op, cost);
+}
+
+Result<graph::Cost> OpModels::price_steady(const graph::Op& op, bool warm) const {
+  TRY_ASSIGN(const graph::Cost cost, price(op, warm));
+  const topology::DeviceSpec& d = impl_->spec;
+  const topology::UnitsBusy busy{cost.busy.matrix, cost.busy.vector, cost.busy.memory};
+  const double held = topology::clock_of_mix(d.clock, d.power_limit, busy).value();
+  return graph::at_lower_clock(cost, topology::clock_before_limits(d).value() / held);
 }
 
 }  // namespace distsim::opmodels

@@ -31,7 +31,12 @@ class OpModels {
   /// Cost of one op. Errors: zero or negative dims, products over 2^62, a data type that the device does not have ("fp8
   /// on v100_sxm2: ..."), Collective (priced elsewhere). `warm`: the operands that fit are in L2 already, as in a
   /// benchmark that repeats one call; a training step's are not.
+  /// At the clock before power limits (DeviceSpec::clock.burst), as in a short benchmark or a light mix of kernels.
   Result<graph::Cost> price(const graph::Op& op, bool warm = false) const;
+
+  /// The same of an op that runs again and again for seconds, at the clock that it leaves the device within its power
+  /// limit (topology::clock_of_mix).
+  Result<graph::Cost> price_steady(const graph::Op& op, bool warm = false) const;
 
   const topology::DeviceSpec& device() const;
   const DeviceRates& rates(bool warm = false) const;

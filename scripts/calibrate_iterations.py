@@ -18,332 +18,21 @@ the errors on the held-out cases come from real runs. Rows of EXPERIMENT_FITTED 
 describes: they are predicted and counted, and take no part in the fit.
 """
 import argparse
-import collections
-import csv
 import math
 import os
 import pathlib
-import re
 import shutil
-import subprocess
 import sys
 import tempfile
 
 import numpy as np
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent
-FAMILIES = {"volta": ("v100",), "ampere": ("a100", "a30"), "hopper": ("h100", "h200", "h20")}
+from calibration.fit import Fit, Runner, informs, validate
+from calibration.profiles import PARAMETERS, ROOT, Profiles, device_of_system, family_of_device, set_value, sharers
+from calibration.ranges import extra_of_a_generation, range_table, uncertainties, widths_needed
+from calibration.tables import KINDS, folds_of, markdown_table, print_families, print_table, table
 
-Parameter = collections.namedtuple("Parameter", "scope key prior spread log low high")
-PARAMETERS = [
-    # scope, path of the key, prior, spread of the prior (relative where log), in the logarithm?, bounds
-    Parameter("framework", "kernels.matrix", 1.0, 0.10, True, 0.7, 1.5),
-    Parameter("framework", "kernels.memory", 1.0, 0.15, True, 0.7, 1.5),
-    Parameter("framework", "host.scale", 1.0, 0.25, True, 0.5, 2.0),
-    Parameter("device", "calibration.matrix_16bit", 1.0, 0.10, True, 0.7, 1.5),
-    Parameter("device", "calibration.matrix_32bit", 1.0, 0.10, True, 0.7, 1.5),
-    Parameter("device", "calibration.memory", 1.0, 0.05, True, 0.8, 1.3),  # op benchmarks know streaming rates well
-    Parameter("device", "calibration.speed_variation", 0.015, 0.01, False, 0.0, 0.05),
-]
-ROW_ERROR, GROUP_ERROR = 0.10, 0.10  # relative; that of a row, and what the rows of one model, framework and system share
-MOST_OF_ONE = 6  # rows that all of one framework on one system weigh together
-INSIDE = 0.8  # share of the measured times that [low, high] is meant to hold
-OTHERS = 12  # rows that all other frameworks weigh together where the width of one is found
-NO_TWO_ALIKE = 0.05  # no two machines are closer than that
-EXPERIMENT_FITTED = ("torchrec_",)  # models, by the beginning of their name
-
-KINDS = ("system", "family", "generation", "series")  # what cross-validation holds out
-
-# Rows whose pace is set by what no mechanism here describes (docs/validation.md, known weaknesses): no factor of kernels may make up for it.
-NOT_MODELLED = (
-    {"framework_id": "tf1_horovod", "model_id": "transformer_xl_.*"},  # FP16 three times as slow as in PyTorch, TF32 faster than predicted
-    {"model_id": "resnet50_v1b", "precision": "FP16.*"},  # 2,900 images per second and node, however many GPUs: decoding
-    {"model_id": "resnet50_.*", "system_id": "v100_sxm2_16gb_8x_1edr", "nodes": "[2-9].*"},  # steps grow with the batch, not with the gradients
-)
 WIDE = {"torchrec"}  # profiles that no run identifies: `uncertainty` stays as chosen
-
-
-def family_of_device(name):
-    return next((f for f, starts in FAMILIES.items() if name.startswith(starts)), None)
-
-
-def device_of_system(system):
-    text = (ROOT / "configs/systems" / f"{system}.yaml").read_text()
-    return re.search(r"^device:\s*(\S+)", text, re.M).group(1)
-
-
-def set_value(text, path, value):
-    """YAML text with the key at `path` ("uncertainty", "kernels.matrix") set. Keys keep their place and their comment; a new one is put at the end of its
-    section, a new section or top-level key before `source`."""
-    *section, key = path.split(".")
-    lines = text.splitlines()
-    top = {m.group(1): i for i, line in enumerate(lines) if (m := re.match(r"(\w+):", line))}
-    written = f"{'  ' * len(section)}{key}: {value if isinstance(value, str) else format(value, '.3g')}"
-    if section and section[0] not in top:
-        new = [f"{section[0]}:   # fitted to measured iterations, docs/calibration.md", written]
-        return "\n".join(lines[: top["source"]] + new + lines[top["source"] :]) + "\n"
-    first = top[section[0]] + 1 if section else 0
-    last = next((i for i in range(first, len(lines)) if re.match(r"\w", lines[i])), len(lines)) if section else len(lines)
-    for i in range(first, last):
-        if m := re.match(rf"{'  ' * len(section)}{key}:[^#]*?(\s+#.*)?$", lines[i]):
-            lines[i] = written + (m.group(1) or "")
-            return "\n".join(lines) + "\n"
-    at = last if section else top["source"]
-    return "\n".join(lines[:at] + [written + "   # fitted, docs/calibration.md"] + lines[at:]) + "\n"
-
-
-# Profiles that share a parameter because they share what it describes: PyTorch has one eager dispatch and one set of kernels (Megatron brings kernels of its
-# own), and neighbouring releases of HugeCTR and of TensorFlow 2 have the same kernels.
-PYTORCH = ("pytorch", "pytorch_apex", "pytorch_dlrm", "torchrec")
-KERNELS = [PYTORCH, ("hugectr", "hugectr_2021_05"), ("tf2", "tf2_distributed_embeddings")]
-SHARED = {"host.scale": [PYTORCH + ("megatron",)], "kernels.matrix": KERNELS, "kernels.memory": KERNELS}
-
-
-def sharers(key, owner, owners):
-    return next((group for group in SHARED.get(key, []) if owner in group), (owner,))
-
-
-class Profiles:
-    """The parameters by (scope, owner, key) and how they are written to a copy of configs/. `rows` are those of `distsim validate --csv`."""
-
-    def __init__(self, rows):
-        self.frameworks = sorted({r["framework"] for r in rows} - {""})
-        self.families = sorted({family_of_device(device_of_system(r["system_id"])) for r in rows} - {None})
-        self.names = []
-        for p in PARAMETERS:
-            owners = self.frameworks if p.scope == "framework" else self.families
-            groups = dict.fromkeys(tuple(o for o in sharers(p.key, owner, owners) if o in owners) for owner in owners)
-            self.names += [(p, group) for group in groups]
-
-    def prior(self):
-        return np.array([math.log(p.prior) if p.log else p.prior for p, _ in self.names])
-
-    def spread(self):
-        return np.array([p.spread for p, _ in self.names])
-
-    def clip(self, x):
-        low = np.array([math.log(p.low) if p.log else p.low for p, _ in self.names])
-        high = np.array([math.log(p.high) if p.log else p.high for p, _ in self.names])
-        return np.clip(x, low, high)
-
-    def write(self, x, folder):
-        for (p, owners), value in zip(self.names, x):
-            value = math.exp(value) if p.log else value
-            if p.scope == "framework":
-                files = [folder / "frameworks" / f"{owner}.yaml" for owner in owners]
-            else:
-                files = [f for f in (folder / "devices").glob("*.yaml") if family_of_device(f.stem) in owners]
-            for f in files:
-                text = f.read_text()
-                f.write_text(set_value(text, p.key, value))
-
-
-def validate(binary, cases, configs):
-    """The rows of `distsim validate` with the configuration folder `configs`."""
-    with tempfile.TemporaryDirectory() as temp:
-        out = pathlib.Path(temp) / "out.csv"
-        subprocess.run([binary, "validate", "--cases", cases, "--csv", out, "--jobs", "2"], check=True, stdout=subprocess.DEVNULL,
-                       env={**os.environ, "DISTSIM_CONFIGS": str(configs)})
-        with open(out, newline="") as f:
-            return list(csv.DictReader(f))
-
-
-class Runner:
-    def __init__(self, binary, cases, profiles, configs):
-        self.binary, self.cases, self.profiles, self.configs = binary, cases, profiles, configs
-
-    def some_cases(self, mask, folder):
-        """A case file with the rows of `mask`."""
-        with open(self.cases, newline="") as f:
-            header, *rows = csv.reader(f)
-        path = pathlib.Path(folder) / "cases.csv"
-        with open(path, "w", newline="") as f:
-            csv.writer(f).writerows([header] + [r for r, m in zip(rows, mask) if m])
-        return path
-
-    def rows(self, x, mask=None):
-        with tempfile.TemporaryDirectory() as temp:
-            cases = self.cases if mask is None else self.some_cases(mask, temp)
-            folder = pathlib.Path(temp) / "configs"
-            shutil.copytree(self.configs, folder)
-            self.profiles.write(x, folder)
-            for f in (folder / "frameworks").glob("*.yaml"):  # only the ranges of the costs; see uncertainties()
-                f.write_text(set_value(f.read_text(), "uncertainty", 0))
-            rows = validate(self.binary, cases, folder)
-            failed = [r["error"] for r in rows if not r["predicted_ms"]]
-            if mask is None and len(failed) > len(rows) // 10:
-                sys.exit(f"{len(failed)} of {len(rows)} cases were not predicted: {failed[0]}")
-            return rows
-
-    def log_predicted(self, x, mask=None):
-        return np.array([math.log(float(r["predicted_ms"])) if r["predicted_ms"] else np.nan for r in self.rows(x, mask)])
-
-
-def jacobian(runner, x, base):
-    """One run per kind of parameter: the owners of one kind share no cases."""
-    names = runner.profiles.names
-    columns = np.zeros((len(base), len(x)))
-    for p in {p for p, _ in names}:
-        moved = x.copy()
-        step = 0.05 if p.log else 0.005
-        of_kind = [i for i, (q, _) in enumerate(names) if q is p]
-        moved[of_kind] += step
-        change = (runner.log_predicted(moved) - base) / step
-        for i in of_kind:
-            owners = names[i][1]
-            mine = np.array([(r["framework"] if p.scope == "framework" else family_of_device(device_of_system(r["system_id"]))) in owners
-                             for r in runner.all_rows])
-            columns[mine, i] = change[mine]
-    return columns
-
-
-def informs(row):
-    """Whether a row takes part in the fit."""
-    unmodelled = any(all(re.fullmatch(expression, row[column]) for column, expression in cause.items()) for cause in NOT_MODELLED)
-    return not unmodelled and not row["model_id"].startswith(EXPERIMENT_FITTED)
-
-
-def groups_of(rows):
-    """Rows that share an error, as arrays of indices."""
-    out = collections.defaultdict(list)
-    for i, r in enumerate(rows):
-        out[r["model_id"], r["framework"], r["system_id"]].append(i)
-    return [np.array(members) for members in out.values()]
-
-
-def weights_of(rows):
-    count = collections.Counter((r["framework"], r["system_id"]) for r in rows)
-    return np.array([min(1.0, MOST_OF_ONE / count[r["framework"], r["system_id"]]) for r in rows])
-
-
-def normal_equations(slopes, residual, weight, groups):
-    """A' V^-1 A and A' V^-1 r with V = diag(ROW_ERROR^2 / weight) + GROUP_ERROR^2 within each group (Sherman and Morrison)."""
-    own = weight / ROW_ERROR**2
-    normal, right = slopes.T @ (slopes * own[:, None]), slopes.T @ (own * residual)
-    for members in groups:
-        d = own[members]
-        shrink = GROUP_ERROR**2 / (1 + GROUP_ERROR**2 * d.sum())
-        sums = slopes[members].T @ d
-        normal -= shrink * np.outer(sums, sums)
-        right -= shrink * sums * (d @ residual[members])
-    return normal, right
-
-
-def solve(base, slopes, x0, target, mask, profiles, groups):
-    """Robust linear fit from x0 with priors, on the cases by their weight in `mask`."""
-    prior, spread = profiles.prior(), profiles.spread()
-    groups = [members[mask[members] > 0] for members in groups]
-    x = x0.copy()
-    for _ in range(60):
-        residual = base + slopes @ (x - x0) - target
-        weight = mask / np.sqrt(1 + (residual / ROW_ERROR) ** 2)
-        normal, right = normal_equations(slopes, residual, weight, groups)
-        x = profiles.clip(x - np.linalg.solve(normal + np.diag(1 / spread**2), right + (x - prior) / spread**2))
-    return x
-
-
-class Fit:
-    """Fits from the priors, in the linear model around the priors, corrected by real runs."""
-
-    def __init__(self, runner, target):
-        self.runner, self.target, self.x0 = runner, target, runner.profiles.prior()
-        base = runner.log_predicted(self.x0)
-        self.known = np.isfinite(base)
-        self.base = np.where(self.known, base, target)
-        self.slopes = np.nan_to_num(jacobian(runner, self.x0, self.base))
-        self.groups = groups_of(runner.all_rows)
-        self.weight = weights_of(runner.all_rows)
-        self.fitted = self.known & np.array([informs(r) for r in runner.all_rows])
-
-    def solve(self, base, x, mask):
-        return solve(base, self.slopes, x, self.target, (mask & self.fitted) * self.weight, self.runner.profiles, self.groups)
-
-    def predicted(self, x):
-        return np.where(self.known, self.runner.log_predicted(x), self.target)
-
-    def run(self, mask, corrections=1):
-        """Parameters fitted to the cases of `mask`."""
-        x = self.solve(self.base, self.x0, mask)
-        for _ in range(corrections):
-            x = self.solve(self.predicted(x), x, mask)
-        return x
-
-
-def quantiles(errors):
-    return (len(errors), 100 * np.median(errors), 100 * np.quantile(errors, 0.9), 100 * errors.max()) if len(errors) else (0, 0, 0, 0)
-
-
-def series_key(r):
-    return (r["series"], r["model_id"], r["framework_id"], r["system_id"], r["precision"], r["accum"])
-
-
-def scaling_errors(rows, predicted, measured):
-    groups = collections.defaultdict(list)
-    for i, r in enumerate(rows):
-        groups[series_key(r)].append(i)
-    out = []
-    for members in groups.values():
-        members.sort(key=lambda i: int(rows[i]["gpus"]))
-        first = members[0]
-        for i in members[1:]:
-            if int(rows[i]["gpus"]) > int(rows[first]["gpus"]):
-                out.append(abs(predicted[i] / predicted[first] / (measured[i] / measured[first]) - 1))
-    return np.array(out)
-
-
-RECOMMENDERS = ("dle_dlrm", "dle_dcnv2", "dlrm", "tfde", "torchrec")
-
-
-def table(rows, predicted, measured):
-    error = np.abs(predicted / measured - 1)
-    sets = [
-        ("all rows", lambda r: True),
-        ("tier A", lambda r: r["tier"] == "A"),
-        ("DLRM, DCNv2 and synthetic recommenders, several GPUs", lambda r: r["model_id"].startswith(RECOMMENDERS) and int(r["gpus"]) > 1),
-        ("recommenders of all kinds, several nodes", lambda r: r["model_id"].startswith(RECOMMENDERS + ("wide_deep",)) and int(r["nodes"]) > 1),
-        ("several nodes, all families", lambda r: int(r["nodes"]) > 1),
-    ]
-    lines = [(name, *quantiles(error[[i for i, r in enumerate(rows) if belongs(r)]])) for name, belongs in sets]
-    lines.append(("scaling ratios within a series", *quantiles(scaling_errors(rows, predicted, measured))))
-    return lines
-
-
-def print_table(title, lines, out):
-    print(f"\n{title}", file=out)
-    for name, n, median, p90, worst in lines:
-        print(f"  {name:<54} {n:>4}  median {median:5.1f} %  p90 {p90:5.1f} %  worst {worst:5.0f} %", file=out)
-
-
-def configuration(r):
-    return (r["model_id"], r["framework_id"], r["system_id"], r["precision"], r["nodes"], r["gpus"], r["global_batch"], r["accum"])
-
-
-def series_groups(rows):
-    """For each row the first of all rows that are connected to it by a series or an equal configuration."""
-    first = list(range(len(rows)))
-
-    def find(i):
-        while first[i] != i:
-            i = first[i]
-        return i
-
-    seen = {}
-    for i, r in enumerate(rows):
-        for key in (("series", r["series"]), configuration(r)):
-            first[find(i)] = find(seen.setdefault(key, i))
-    return [find(i) for i in range(len(rows))]
-
-
-def folds_of(rows, kind):
-    if kind == "system":
-        return [r["system_id"] for r in rows]
-    if kind == "family":
-        return [family_of_model(r["model_id"]) for r in rows]
-    if kind == "generation":
-        return [str(family_of_device(device_of_system(r["system_id"]))) for r in rows]
-    groups = series_groups(rows)
-    order = {g: i % 6 for i, g in enumerate(sorted(set(groups)))}
-    return [order[g] for g in groups]
 
 
 def cross_validate(fit, kind):
@@ -360,59 +49,6 @@ def evidence(rows, owners, of):
     """What the parameters of a framework or device family rest on, as the profile says it."""
     mine = [r for r in rows if of(r) in owners and informs(r)]
     return f"{{rows: {len(mine)}, systems: {len({r['system_id'] for r in mine})}}}"
-
-
-def weighted_quantile(values, weights, share):
-    order = np.argsort(values)
-    reached = np.cumsum(weights[order])
-    return float(values[order][np.searchsorted(reached, share * reached[-1])])
-
-
-def widths_needed(rows, predicted, measured):
-    """Half-width u of each row with which the end of [low, high] = hypot(u, range of the costs) lies on what was measured. `rows` carry low_ms and high_ms
-    from the costs only, of predictions with other factors: their relative widths count."""
-    costs = np.array([1 - float(r["low_ms"]) / float(r["predicted_ms"]) if m < p else float(r["high_ms"]) / float(r["predicted_ms"]) - 1
-                      for r, p, m in zip(rows, predicted, measured)])
-    return np.sqrt(np.maximum(0, (measured / predicted - 1) ** 2 - costs**2))
-
-
-def uncertainty_of(framework, rows, needed, taking_part):
-    """The half-width that holds INSIDE of the rows that take part: those of the framework by their weight, and those of all others, which together count as
-    OTHERS rows. A framework that no row knows has the width of all."""
-    weight = weights_of(rows) * taking_part
-    own = np.array([r["framework"] == framework for r in rows])
-    rest = weight * ~own
-    if rest.sum() > 0:
-        rest *= OTHERS / rest.sum()
-    return max(NO_TWO_ALIKE, weighted_quantile(needed, np.where(own, weight, rest), INSIDE))
-
-
-def inside(rows, needed, folds):
-    """Whether each row is within its range, the width of its framework found without its fold."""
-    out = np.zeros(len(rows), bool)
-    for fold in sorted(set(folds)):
-        mine = folds == fold
-        widths = {f: uncertainty_of(f, rows, needed, ~mine) for f in {r["framework"] for r, m in zip(rows, mine) if m}}
-        out[mine] = [needed[i] <= widths[rows[i]["framework"]] for i in np.flatnonzero(mine)]
-    return out
-
-
-def range_table(rows, results, measured, costs_of):
-    """Markdown: share of the measured times in the range, by family, with systems and with families held out."""
-    families = np.array([family_of_model(r["model_id"]) for r in rows])
-    held = {}
-    for kind in ("system", "family"):
-        held[kind] = inside(rows, widths_needed(costs_of, results[kind], measured), np.array(folds_of(rows, kind)))
-    out = ["| family | cases | systems held out | families held out |", "|---|---|---|---|"]
-    for name, mine in [("all", np.full(len(rows), True))] + [(f, families == f) for f in sorted(set(families))]:
-        out.append(f"| {name} | {mine.sum()} | " + " | ".join(f"{100 * held[kind][mine].mean():.0f} %" for kind in ("system", "family")) + " |")
-    return "\n".join(out) + "\n"
-
-
-def markdown_table(title, lines):
-    out = [f"### {title}", "", "| set | cases | median | 90th percentile | worst |", "|---|---|---|---|---|"]
-    out += [f"| {name} | {n} | {median:.1f} % | {p90:.1f} % | {worst:.0f} % |" for name, n, median, p90, worst in lines]
-    return "\n".join(out) + "\n"
 
 
 def parameter_table(profiles, x, widths):
@@ -454,7 +90,8 @@ worse.
 ## Inside the range
 
 Share of the measured times within [low, high], which is meant to be 80 %. The half-width of a framework's own range is found without the system, or the
-family, that it is judged on; so are the fitted factors.
+family, that it is judged on; so are the fitted factors. A framework of which the rest has no rows gets the width that 80 % of the frameworks do not exceed
+({stranger:.2f} with all rows), and one of few systems comes close to it. On a GPU of which no row is known, {extra:.2f} is added in squares.
 
 {ranges}
 The picture, and the table by family, system and number of nodes as `distsim validate` prints it with the fitted values, are in
@@ -463,19 +100,6 @@ The picture, and the table by family, system and number of nodes as `distsim val
 ## Fitted parameters
 
 {parameters}"""
-
-
-def family_of_model(name):
-    """"bert", "resnet50"; two words where one says too little."""
-    words = name.split("_")
-    return "_".join(words[: 2 if words[0] in ("dle", "transformer", "tfde", "wide") or name.startswith("dlrm_dcnv2") else 1])
-
-
-def print_families(title, rows, predicted, measured, out):
-    error = np.abs(predicted / measured - 1)
-    families = [family_of_model(r["model_id"]) for r in rows]
-    lines = [(f, *quantiles(error[[i for i, mine in enumerate(families) if mine == f]])) for f in sorted(set(families))]
-    print_table(title + ", by family", lines, out)
 
 
 def write_rest(rows, widths, profiles):
@@ -527,19 +151,20 @@ def main():
     print_families("system held out", rows, results["system"], measured[known], sys.stdout)
     final = [r for r, k in zip(runner.rows(x), known) if k]
     needed = widths_needed(final, results["system"], measured[known])
-    widths = {f: uncertainty_of(f, rows, needed, np.full(len(rows), True)) for f in profiles.frameworks}
+    widths = uncertainties(rows, needed, np.full(len(rows), True))
+    stranger = widths.pop(None)
     for f, w in widths.items():
         print(f"{f:<28} uncertainty {w:.3f}")
-    stranger = widths_needed(final, results["generation"], measured[known])
-    usual, new = (weighted_quantile(n, weights_of(rows), INSIDE) for n in (needed, stranger))
-    print(f"width that holds {INSIDE:.0%}: {usual:.3f} with systems held out, {new:.3f} with generations held out")
+    print(f"{'a framework without rows':<28} uncertainty {stranger:.3f}")  # the default of FrameworkSpec
+    extra = extra_of_a_generation(rows, widths_needed(final, results["generation"], measured[known]), needed)
+    print(f"{'a GPU without rows':<28} adds {extra:.3f} in squares")  # kUnknownGeneration, sim/pipeline/experiment_inputs.cpp
     ranges = range_table(rows, results, measured[known], final)
     print("\n" + ranges)
     if args.write:
         tables = [markdown_table(f"{kind.capitalize()} held out", table(rows, results[kind], measured[known])) for kind in KINDS]
         tables += [markdown_table("Without any fit", prior_table)]
         tables += [markdown_table("Fitted on all cases", table(rows, np.exp(base[known]), measured[known]))]
-        text = DOCUMENT.format(count=len(rows), parameters=parameter_table(profiles, x, widths), tables="\n".join(tables), ranges=ranges)
+        text = DOCUMENT.format(count=len(rows), parameters=parameter_table(profiles, x, widths), tables="\n".join(tables), ranges=ranges, stranger=stranger, extra=extra)
         (ROOT / "docs/calibration.md").write_text(text)
         profiles.write(x, ROOT / "configs")
         write_rest(rows, widths, profiles)

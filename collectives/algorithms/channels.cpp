@@ -8,7 +8,10 @@ namespace {
 
 constexpr double kGiga = 1e-9;
 
+constexpr int kAmd = 4;
+
 int generation_of(std::int64_t compute_capability) {
+  if (compute_capability > 90 && compute_capability < 100) return kAmd;  // gfx942, gfx950
   if (compute_capability < 80) return 0;
   if (compute_capability < 90) return 1;
   return compute_capability < 100 ? 2 : 3;
@@ -67,7 +70,7 @@ Channels channels_of(const topology::GroupFacts& f, const ModelConstants& k) {
   c.generation = generation_of(f.compute_capability);
   c.nvlink = f.nvlink();
   c.full_mesh = f.switched();
-  c.multicast = f.multicast && c.generation >= 2;
+  c.multicast = f.multicast && c.generation >= 2 && c.generation < kAmd;
   c.sharp = f.sharp;
   c.peer_to_peer = f.peer_to_peer;
   c.gpu_direct = f.gpu_direct;

@@ -26,9 +26,9 @@ constexpr std::array<double, std::size(topology::kTraffic)> unlimited_uplinks() 
 struct Channels {
   const ModelConstants* k = nullptr;                 ///< outlives the channels
   std::uint32_t ranks = 0, nodes = 0, per_node = 0;  ///< per_node: the most on one node
-  int generation = 1;      ///< 0 Volta and older, 1 Ampere and Ada, 2 Hopper, 3 Blackwell: index of the constants
-  bool nvlink = false;     ///< members of a node are joined by NVLink
-  bool full_mesh = false;  ///< every pair of a node at full speed (NVSwitch)
+  int generation = 1;   ///< 0 Volta and older, 1 Ampere and Ada, 2 Hopper, 3 Blackwell, 4 AMD: index of the constants
+  bool nvlink = false;  ///< members of a node are joined by NVLink
+  bool full_mesh = false;           ///< every pair of a node at full speed (NVSwitch)
   bool halves_tree_traffic = true;  ///< on two nodes a tree crosses the network with half of the data each way
   /// No NVLink, and a NIC for each GPU that is faster than PCIe: traffic within a node takes the NICs as well.
   bool through_nics = false;

@@ -13,9 +13,9 @@
 namespace distsim::collectives {
 
 using PerProtocol = std::array<double, 3>;    // LL, LL128, Simple
-using PerGeneration = std::array<double, 4>;  // Volta, Ampere, Hopper, Blackwell
+using PerGeneration = std::array<double, 5>;  // Volta, Ampere, Hopper, Blackwell; AMD with RCCL
 using PerScale = std::array<double, 3>;       // 1 node, 2 nodes, more
-using RateTable = std::array<PerScale, 4>;    // [generation][scale]
+using RateTable = std::array<PerScale, 5>;    // [generation][scale]
 
 /// NCCL's own figures.
 struct NcclTuning {

@@ -1,11 +1,19 @@
 // Dense products. Formula and validity: matrix_kernel.hpp.
 //
-//   compulsory bytes  batch (m k + k n + m n) * element      (fp8 writes a 16-bit result)
+//   compulsory bytes  batch (m k + k n + m n) * element      (fp8 and fp4 write a 16-bit result; scaling factors add a
+//                     byte for 32 elements (mx) or 16 (nv), 4 for 128 (blockwise))
 //   alignment         the row pitches k and n of 16-bit and narrower operands must be multiples of 16 bytes for
 //                     full-width loads; each halving of the alignment narrows the loads (factors 1, 1.2, 1.7, 2.5 for
 //                     16, 8, 4, 2 bytes)
 //
-// fp32 runs on the plain lanes (TF32 off), tf32 on tensor cores from Ampere on.
+//   blockwise         before Blackwell the tensor cores know no scales: after every 128 of k the plain lanes multiply and
+//                     add the partial sums of the block, of which two alternating groups of warps hide a half
+//                     (DeepSeek-V3 report, arXiv 2412.19437, 3.3.2). From Blackwell on scales are part of the product
+//   grouped           one kernel over the products of all experts, which all SMs share: what an uneven split costs is
+//                     half a tile more of rows for each expert. The slowest rank is the workload's concern
+//
+// fp32 runs on the plain lanes (TF32 off), tf32 on tensor cores from Ampere on. The forest for fp8 was trained on layers
+// with casts; products whose scaling is stated come without, as other ops, and are analytic.
 #include <algorithm>
 #include <cmath>
 
@@ -20,9 +28,12 @@ namespace {
 
 struct ProductSizes {
   double batch = 1, m = 0, n = 0, k = 0;
+  graph::Scaling scaling = graph::Scaling::none;
+  bool grouped = false, uneven = false;
 };
 ProductSizes sizes_of(const graph::Gemm& g) {
-  return {graph::real(g.batch), graph::real(g.m), graph::real(g.n), graph::real(g.k)};
+  return {graph::real(g.batch),        graph::real(g.m), graph::real(g.n), graph::real(g.k), g.scaling, g.grouped,
+          g.grouped && g.imbalance > 0};
 }
 
 /// Factor on the main loop for operands whose rows do not start on 16-byte boundaries.
@@ -39,6 +50,27 @@ double result_bytes(graph::DType dtype) {
   return dtype == graph::DType::int8 ? 4.0 : std::max<double>(2.0, graph::real(graph::size_of(dtype)));
 }
 
+/// Bytes of an operand's element with its scaling factors.
+double scaled_bytes(graph::DType dtype, graph::Scaling scaling) {
+  constexpr double kMx = 1.0 / 32, kBlock = 4.0 / 128;
+  const double element = operand_bytes(dtype);  // of fp4 with its factors
+  if (scaling == graph::Scaling::mx) return element + kMx;
+  return scaling == graph::Scaling::blockwise ? element + kBlock : element;
+}
+
+constexpr int kScalesInHardware = 95;   // compute capability: gfx950, and Blackwell from 100 on
+constexpr double kPromotedShare = 0.5;  // of the lanes' time that the tensor cores wait
+constexpr double kBlockDepth = 128;
+
+bool has_block_scales(const DeviceRates& device) { return device.capability >= kScalesInHardware; }
+
+/// Factor on the main loop where the plain lanes add up blocks: a multiply-add for every element of the result and block.
+double promotion_penalty(const DeviceRates& device, graph::DType dtype, graph::Scaling scaling) {
+  if (scaling != graph::Scaling::blockwise || has_block_scales(device)) return 1;
+  const double block = 2 * kBlockDepth / device.matrix[static_cast<std::size_t>(dtype)];
+  return 1 + kPromotedShare * 2 / device.vector_fp32 / block;
+}
+
 /// 10th and 90th percentile of measured / predicted: bf16 and fp16 on five architectures; fp32 linear and bmm (thin
 /// batched products run long); fp8.
 Spread spread_of(const graph::Gemm& g, bool vector_lanes) {
@@ -46,8 +78,10 @@ Spread spread_of(const graph::Gemm& g, bool vector_lanes) {
   return g.dtype == graph::DType::fp8 ? Spread{0.2, 1.2} : Spread{0.15, 0.2};
 }
 
-/// Nothing for tf32, fp64 and int8, of which there are no public measurements to speak of.
-std::optional<LearnedKernel> kernel_of(graph::DType dtype, bool lanes) {
+/// Nothing for tf32, fp64, int8 and fp4, of which there are no public measurements to speak of, nor for what only later
+/// kernels have: scales of blocks, groups.
+std::optional<LearnedKernel> kernel_of(const ProductSizes& p, graph::DType dtype, bool lanes) {
+  if (p.scaling != graph::Scaling::none || p.grouped) return std::nullopt;
   if (dtype == graph::DType::fp32 && lanes) return LearnedKernel::product_lanes;
   if (dtype == graph::DType::fp8) return LearnedKernel::product8;
   const bool half = dtype == graph::DType::fp16 || dtype == graph::DType::bf16;
@@ -65,10 +99,12 @@ struct AnalyticProduct {
 AnalyticProduct analytic_product(const DeviceRates& device, const ProductSizes& p, graph::DType dtype) {
   AnalyticProduct a;
   a.lanes = uses_vector_lanes(device, dtype);
-  const double element = graph::real(graph::size_of(dtype));
+  const double element = graph::real(graph::size_of(dtype)), loaded = scaled_bytes(dtype, p.scaling);
   a.out_bytes = p.batch * p.m * p.n * result_bytes(dtype);
-  a.shape = {p.batch, p.m, p.n, p.k, p.batch * (p.m * p.k + p.k * p.n) * element + a.out_bytes, element, 1.0};
+  a.shape = {p.batch, p.m, p.n, p.k, p.batch * (p.m * p.k + p.k * p.n) * loaded + a.out_bytes, loaded, 1.0};
   if (!a.lanes) a.shape.load_penalty = alignment_penalty(p.n, p.k, element);
+  a.shape.loop_penalty = promotion_penalty(device, dtype, p.scaling);
+  a.shape.uneven = p.uneven;
   a.machine = matrix_machine(device, device.matrix[static_cast<std::size_t>(dtype)], a.lanes);
   a.time = matrix_time(a.machine, a.shape);
   return a;
@@ -77,15 +113,15 @@ AnalyticProduct analytic_product(const DeviceRates& device, const ProductSizes& 
 KernelSample gemm_sample(const DeviceRates& device, const ProductSizes& p, graph::DType dtype) {
   const AnalyticProduct a = analytic_product(device, p, dtype);
   const ProductFacts facts{a.machine, a.shape, a.time, a.out_bytes, a.machine.flops, device.warm};
-  return {kernel_of(dtype, a.lanes), features_of(device, facts), a.time.seconds};
+  return {kernel_of(p, dtype, a.lanes), features_of(device, facts), a.time.seconds};
 }
 
 /// A library may always run a product inside a larger one, so twice a size is not much cheaper. Trees, which know a few
 /// odd shapes by heart, do not keep to that by themselves: nearly all of their falls start at a time that lies far
 /// above the analytic one. Not for fp8, whose thin products do run on slower kernels than larger ones (aiconfigurator).
 OpTime bounded_by_larger(const DeviceRates& device, const ProductSizes& p, graph::DType dtype, OpTime time) {
-  for (const ProductSizes& larger :
-       {ProductSizes{p.batch, 2 * p.m, p.n, p.k}, {p.batch, p.m, 2 * p.n, p.k}, {p.batch, p.m, p.n, 2 * p.k}}) {
+  for (const ProductSizes& larger : {ProductSizes{p.batch, 2 * p.m, p.n, p.k}, ProductSizes{p.batch, p.m, 2 * p.n, p.k},
+                                     ProductSizes{p.batch, p.m, p.n, 2 * p.k}}) {
     const double limit = kLargestFall * learned_time(device, gemm_sample(device, larger, dtype), time.spread).seconds;
     time.seconds = std::min(time.seconds, limit);
   }
@@ -102,15 +138,36 @@ OpTime product_time_there(const DeviceRates& device, const ProductSizes& p, grap
 
 OpTime product_time(const DeviceRates& device, const ProductSizes& p, graph::DType dtype, Spread analytic) {
   const auto there = [&](const DeviceRates& d) { return product_time_there(d, p, dtype, analytic); };
-  const auto kernel = kernel_of(dtype, uses_vector_lanes(device, dtype));
+  const auto kernel = kernel_of(p, dtype, uses_vector_lanes(device, dtype));
   if (!kernel) return there(device);
   return by_references(device, *kernel, graph::real(graph::size_of(dtype)), analytic, there,
                        [&](const DeviceRates& d) { return analytic_product(d, p, dtype).time.seconds; });
 }
 
+/// mx and nv are products of scaled blocks in hardware; anything but fp8 and fp4 has no scales.
+Result<void> check_scaling(const DeviceRates& device, const graph::Gemm& g) {
+  const auto refuse = [&](std::string_view expected) {
+    return Error{"gemm.scaling: found " + std::string(graph::name_of(g.scaling)) + " with " +
+                     std::string(graph::name_of(g.dtype)) + " on " + device.name + ", expected " +
+                     std::string(expected),
+                 "", ""};
+  };
+  if (g.scaling == graph::Scaling::none) return {};
+  if (g.dtype == graph::DType::fp4) {
+    if (g.scaling == graph::Scaling::nv || g.scaling == graph::Scaling::mx) return {};
+    return refuse("nv or mx");
+  }
+  if (g.dtype != graph::DType::fp8) return refuse("none");
+  if (g.scaling == graph::Scaling::nv) return refuse("delayed, current, blockwise or mx");
+  if (g.scaling == graph::Scaling::mx && !has_block_scales(device))
+    return refuse("delayed, current or blockwise: only Blackwell and CDNA4 multiply scaled blocks");
+  return {};
+}
+
 Result<OpTime> price(const DeviceRates& device, const graph::Gemm& g) {
   TRY(check_product("gemm", {g.batch, g.m, g.n, g.k}));
   TRY(check_matrix_dtype(device, g.dtype));
+  TRY(check_scaling(device, g));
   return product_time(device, sizes_of(g), g.dtype, spread_of(g, uses_vector_lanes(device, g.dtype)));
 }
 
@@ -121,12 +178,12 @@ std::optional<KernelSample> sample(const DeviceRates& device, const graph::Gemm&
 }  // namespace
 
 double gemm_seconds(const DeviceRates& device, double batch, double m, double n, double k, graph::DType dtype) {
-  return product_time(device, {batch, m, n, k}, dtype, {}).seconds;
+  return product_time(device, ProductSizes{batch, m, n, k}, dtype, {}).seconds;
 }
 
 double repeated_gemm_seconds(const DeviceRates& device, double batch, double m, double n, double k,
                              graph::DType dtype) {
-  AnalyticProduct a = analytic_product(device, {batch, m, n, k}, dtype);
+  AnalyticProduct a = analytic_product(device, ProductSizes{batch, m, n, k}, dtype);
   const double bytes = a.shape.compulsory_bytes;
   a.machine.hbm = std::max(a.machine.hbm, bytes / memory_seconds(device, bytes));
   return matrix_time(a.machine, a.shape).seconds;
@@ -136,7 +193,7 @@ OpModelEntry op_model(Of<graph::Gemm>) {
   return {
       .sentence = "Roofline with tile and wave quantisation, split-k, alignment; best of the library's tiles",
       .source = "gemm roofline",
-      .limits = "types without a matrix unit on the device",
+      .limits = "types without a matrix unit on the device; scalings that its type or the device has not",
       .example = graph::Gemm{1, 4096, 4096, 4096, graph::DType::fp16},
       .price = priced_as<graph::Gemm, price>,
       .sample = sampled_as<graph::Gemm, sample>,

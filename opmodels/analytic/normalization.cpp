@@ -3,6 +3,8 @@
 //   layer, rms forward   x for the statistics, x again, y; the second read misses where the rows in flight, 8 per SM,
 //                        crowd each other out of L2
 //   layer, rms backward  dx kernel: x, dy, dx; weight-gradient kernel: x, dy again
+//   fused                layer and rms written by hand: forward x and y, of rows that stay in registers; backward x, dy and
+//                        dx; the sums of the weights' gradients are small
 //   batch forward        x for the statistics, x again, y (a reduction over the tensor lies between: nothing is still
 //   in
 //                        cache)
@@ -34,7 +36,7 @@ struct Passes {
 
 constexpr double kRowsPerSm = 8;
 constexpr double kElementsPerClock = 1.5;  // of one SM, where a thread loads one at a time
-constexpr double kVectorLoad = 4;          // elements, by layer norms
+constexpr double kVectorLoad = 4;          // elements, by layer norms and fused ones
 
 constexpr Spread kAnalytic{0.25, 0.5};
 
@@ -50,7 +52,10 @@ RowKernel kernel_of(graph::NormKind kind) {
   return kind == graph::NormKind::rms ? RowKernel::rms_norm : RowKernel::layer_norm;
 }
 
+bool is_fused(const graph::Normalization& op) { return op.fused && op.kind != graph::NormKind::batch; }
+
 Passes passes_of(const DeviceRates& device, const graph::Normalization& op) {
+  if (is_fused(op)) return op.pass == graph::Pass::forward ? Passes{2, 1} : Passes{3, 1};
   return op.pass == graph::Pass::forward ? forward_passes(device, op) : Passes{5, 2};
 }
 
@@ -65,7 +70,7 @@ double seconds_at(const DeviceRates& device, const graph::Normalization& op, dou
 }
 
 double analytic_norm(const DeviceRates& device, const graph::Normalization& op) {
-  return seconds_at(device, op, kElementsPerClock * (op.kind == graph::NormKind::layer ? kVectorLoad : 1));
+  return seconds_at(device, op, kElementsPerClock * (op.kind == graph::NormKind::layer || op.fused ? kVectorLoad : 1));
 }
 
 KernelSample normalization_sample(const DeviceRates& device, const graph::Normalization& op) {
@@ -106,6 +111,7 @@ OpTime bounded_time(const DeviceRates& device, const graph::Normalization& op) {
 
 Result<OpTime> price(const DeviceRates& device, const graph::Normalization& op) {
   TRY(check_product("normalization", {op.rows, op.cols}));
+  if (is_fused(op)) return OpTime{analytic_norm(device, op), kAnalytic};  // no forest has seen them
   return by_references(
       device, LearnedKernel::rowwise, graph::real(graph::size_of(op.dtype)), kAnalytic,
       [&](const DeviceRates& d) { return bounded_time(d, op); },

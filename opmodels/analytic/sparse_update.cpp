@@ -32,7 +32,7 @@ namespace {
 constexpr double kPositionBytes = 4;      // 32-bit position that travels with a key
 constexpr double kSortShare = 0.68;       // of the streaming rate, in a pass of the sort
 constexpr double kFusedRunBytes = 80;     // of fused, see the head of this file
-constexpr double kAtomicCycles = 1.5;     // L2 cycles that one update of a row holds the row
+constexpr double kAtomicCycles = 1.6;     // L2 cycles that one update of a row holds the row
 constexpr double kGatherSlowdown = 1.75;  // of fused, see the head of this file
 constexpr double kSampleBytes = 8;        // of block_per_row: 64-bit number of an id's sample
 constexpr double kRunStartBytes = 32;     // flags (k in, 4 out), sum (4 and 4), starts (8 in, 4 out)
@@ -83,7 +83,7 @@ void demand_fused(const TableView& t, double sorted_rows, Demand& demand) {
 /// Rows of `bytes` added to where they belong, in L2.
 void demand_atomics(const DeviceRates& device, const TableView& t, double bytes, Demand& demand) {
   demand.l2 += 2 * t.lookups * bytes;
-  demand.serial = std::max(demand.serial, updates_of_top_row(t) * kAtomicCycles / device.clock);
+  demand.serial = std::max(demand.serial, updates_of_top_row(t) * kAtomicCycles / device.l2_clock);
 }
 
 void demand_atomic(const DeviceRates& device, const TableView& t, Demand& demand) {

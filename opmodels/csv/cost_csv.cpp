@@ -70,7 +70,7 @@ struct RowSeconds {
 Result<RowSeconds> kernels_of(const OpModels& models, const OpRow& row) {
   RowSeconds sum;
   for (const graph::Op& op : row.ops) {
-    TRY_ASSIGN(const graph::Cost cost, models.price(op, row.warm));
+    TRY_ASSIGN(const graph::Cost cost, row.steady ? models.price_steady(op, row.warm) : models.price(op, row.warm));
     sum.mean += cost.mean.seconds();
     sum.low += cost.low.seconds();
     sum.high += cost.high.seconds();

@@ -138,6 +138,7 @@ Result<OpRow> op_from_row(const OpColumns& columns, const std::vector<std::strin
   TRY_ASSIGN(OpRow row, reader.read(fields, context));
   TRY_ASSIGN(row.timing, parse_timing(fields.text("timing")));
   row.warm = is_warm(fields.text("timing"));
+  row.steady = fields.text("timing").empty();
   return row;
 }
 

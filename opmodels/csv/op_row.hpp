@@ -2,7 +2,7 @@
 // sets as kept by the project, and for every other op those of its fields (<a> one of several, [a] optional):
 //
 //   every op     gpu, op, dtype; [pass] (fwd, bwd, bwd_data, bwd_weight, bwd_both), [timing], [layout], [extra]
-//   products     m, n, k, [b]; op: linear, gemm, mm, addmm, bmm, matmul
+//   products     m, n, k, [b], [scaling], [grouped], [imbalance]; op: linear, gemm, mm, addmm, bmm, matmul
 //   conv2d       n, c, h, w, k, r, s, [stride_h, stride_w, pad_h, pad_w, dil, groups]; depthwise_conv2d: groups = c
 //   pointwise    rows, cols; op: add, mul, relu, gelu, softmax, layernorm, batchnorm, copy_, ...
 //   elementwise  <elements | rows, cols>, [reads], [writes], [flops] (tensors read and written, operations per
@@ -12,7 +12,8 @@
 //                op: embedding, embedding_bag, fbgemm_tbe_weighted, fbgemm_tbe_unweighted
 //   interaction  batch, features, dim; op: interaction, fused_interaction
 //   cross_layer  batch, width, [rank]
-//   attention    batch, heads, q_len, head_dim, [kv_len], [causal]; op: attention, flash_attention
+//   attention    batch, heads, q_len, head_dim, [kv_len], [causal], [kv_heads], [value_dim], [window], [library];
+//                op: attention, flash_attention
 //   recurrent    batch, length, input, hidden, [directions], [kernels] (any, per_step, persistent); op: lstm, gru
 //   concat       <bytes | elements | rows, cols>, [pieces]; op: concat, split
 //   transpose    rows, cols, [b]
@@ -40,7 +41,8 @@ struct OpRow {
   HostCall call = HostCall::pointwise;
   double calls = 1;  ///< framework calls
   Timing timing = Timing::kernel;
-  bool warm = false;  ///< operands found in L2 (timing_convention.hpp)
+  bool warm = false;    ///< operands found in L2 (timing_convention.hpp)
+  bool steady = false;  ///< no timing: as in a long run, at the clock that power allows
 };
 
 /// Every op that op_from_row knows, without its other spellings.

@@ -33,11 +33,12 @@ Result<void> check_spec(const topology::DeviceSpec& device) {
   return {};
 }
 
-/// At the clock the device holds under load, or is locked to. Tensor and plain rates both scale with the clock.
+/// At the clock the device holds before its power limiter acts, or is locked to. Tensor and plain rates both scale with
+/// the clock.
 void fill_rates(const topology::DeviceSpec& device, DeviceRates& rates) {
-  const double hold = std::min(1.0, topology::clock_under_load(device).value() / device.clock.boost.value());
+  const double hold = std::min(1.0, topology::clock_before_limits(device).value() / device.clock.boost.value());
   for (const graph::DType dtype : {graph::DType::fp64, graph::DType::fp32, graph::DType::tf32, graph::DType::fp16,
-                                   graph::DType::bf16, graph::DType::fp8, graph::DType::int8}) {
+                                   graph::DType::bf16, graph::DType::fp8, graph::DType::fp4, graph::DType::int8}) {
     rates.matrix[static_cast<std::size_t>(dtype)] = peak_or_zero(device, graph::name_of(dtype)) * hold;
   }
   const double lanes = peak_or_zero(device, "vector_fp32");
@@ -61,7 +62,8 @@ Result<DeviceRates> device_rates(const topology::DeviceSpec& device) {
   rates.l2_bytes = static_cast<double>(device.l2.capacity.value());
   rates.pcie = device.pcie_bandwidth.value();
   rates.sms = static_cast<double>(device.sm_count);
-  rates.clock = std::min(topology::clock_under_load(device).value(), device.clock.boost.value());
+  rates.clock = std::min(topology::clock_before_limits(device).value(), device.clock.boost.value());
+  rates.l2_clock = device.clock.boost.value() * device.clock.light_share();
   rates.floor = device.launch.kernel_floor.seconds();
   rates.gap = device.launch.kernel_gap.seconds();
   rates.capability = static_cast<double>(device.compute_capability);
@@ -70,6 +72,10 @@ Result<DeviceRates> device_rates(const topology::DeviceSpec& device) {
   // data sheet's bandwidth (gpuroofperf, owensgroup/ml_perf_model).
   const double delivered = rates.streaming_hbm() / rates.traits.l2_efficiency;
   if (rates.l2 < delivered) rates.l2 = std::min(delivered, device.l2.bandwidth.value());
+  if (!device.described.empty()) {
+    TRY_ASSIGN(DeviceRates described, device_rates(device.described.front()));
+    rates.described = std::make_shared<const DeviceRates>(std::move(described));
+  }
   return rates;
 }
 
@@ -85,6 +91,11 @@ Result<void> check_matrix_dtype(const DeviceRates& device, graph::DType dtype) {
   return Error{"dtype: found " + std::string(graph::name_of(dtype)) + " on " + device.name +
                    ", expected a matrix type of that device (" + known + ")",
                "", ""};
+}
+
+double operand_bytes(graph::DType dtype) {
+  constexpr double kFp4 = 0.5 + 1.0 / 16;
+  return dtype == graph::DType::fp4 ? kFp4 : graph::real(graph::size_of(dtype));
 }
 
 bool uses_vector_lanes(const DeviceRates& device, graph::DType dtype) {

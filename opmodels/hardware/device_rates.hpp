@@ -20,19 +20,21 @@ class RowEnvelopes;
 struct DeviceRates {
   std::string name;
   std::array<double, graph::kDTypes>
-      matrix{};            ///< flop/s at the sustained clock by DType; 0 where the device has no such matrix type
-  double vector_fp32 = 0;  ///< flop/s of the plain lanes, sustained
+      matrix{};  ///< flop/s at the clock before power limits, by DType; 0 where the device has no such matrix type
+  double vector_fp32 = 0;  ///< flop/s of the plain lanes, at the same clock
   double vector_fp16 = 0;
   double hbm = 0;  ///< bytes/s, data sheet
   double l2 = 0;   ///< bytes/s
   double l2_bytes = 0;
   double pcie = 0;  ///< bytes/s, per direction, usable
   double sms = 0;
-  double clock = 0;       ///< Hz, sustained
+  double clock = 0;       ///< Hz, before power limits
+  double l2_clock = 0;    ///< Hz, of the L2 where the SMs mostly wait: boost, or the lock
   double floor = 0;       ///< seconds of an empty kernel
   double gap = 0;         ///< seconds between two queued kernels
   double capability = 0;  ///< 70, 80, 90, ...
   ArchTraits traits;
+  std::shared_ptr<const DeviceRates> described;  ///< of DeviceSpec::described, where there is one
   std::shared_ptr<const LearnedModels> learned;  ///< none: analytic models only
   std::shared_ptr<RowEnvelopes> envelopes;       ///< of row kernels, where there are learned models
   std::shared_ptr<const References> references;  ///< GPUs that learned times are carried from; none: on this very GPU
@@ -49,6 +51,9 @@ Result<DeviceRates> device_rates(const topology::DeviceSpec& device);
 /// Error "dtype: found fp8 on v100_sxm2_32gb, expected a matrix type of that device (fp64, fp32, fp16)" where it has no
 /// such unit.
 Result<void> check_matrix_dtype(const DeviceRates& device, graph::DType dtype);
+
+/// Bytes of an element of a product's operands in memory: of fp4 half a byte and, of each 16, a byte of scale.
+double operand_bytes(graph::DType dtype);
 
 /// True where the product runs on plain FMA lanes (fp32, and fp64 before tensor cores for it).
 bool uses_vector_lanes(const DeviceRates& device, graph::DType dtype);

@@ -41,7 +41,8 @@ MatrixTime choice_time(const MatrixMachine& machine, const MatrixShape& shape, c
   const double depth = round_up(slice_depth(shape, choice.split), kKStep);
   const double intensity = tm * tn / (tm + tn);
   const double efficiency = traits.main_loop * intensity / (intensity + traits.half_tile);
-  const double loop = waves * 2 * tm * tn * depth * machine.sms / (machine.flops * efficiency) * shape.load_penalty;
+  const double loop = waves * 2 * tm * tn * depth * machine.sms / (machine.flops * efficiency) * shape.load_penalty *
+                      shape.loop_penalty;
   const double feed =
       blocks * (tm + tn) * depth * shape.element_bytes / (machine.l2 * traits.operand_reuse) * shape.load_penalty;
   const double block_bytes = (std::min(tm, shape.m) + std::min(tn, shape.n)) * depth * shape.element_bytes;
@@ -53,8 +54,14 @@ MatrixTime choice_time(const MatrixMachine& machine, const MatrixShape& shape, c
 
 const MatrixTime& faster(const MatrixTime& a, const MatrixTime& b) { return b.seconds < a.seconds ? b : a; }
 
+/// Tiles of a product along its rows; of an average over many numbers of rows, half a tile is lost to the last one.
+double row_tiles(const MatrixShape& shape, double tile) {
+  const double whole = std::ceil(shape.m / tile);
+  return shape.uneven ? std::max(whole, shape.m / tile + 0.5) : whole;
+}
+
 MatrixTime best_split(const MatrixMachine& machine, const MatrixShape& shape, Tile tile) {
-  Choice choice{tile, shape.batch * std::ceil(shape.m / tile.m) * std::ceil(shape.n / tile.n), 1};
+  Choice choice{tile, shape.batch * row_tiles(shape, tile.m) * std::ceil(shape.n / tile.n), 1};
   MatrixTime best = choice_time(machine, shape, choice);
   const bool room = choice.tiles < machine.sms;
   for (choice.split = 2; room && choice.split <= shape.max_split; choice.split *= 2) {

@@ -1,6 +1,7 @@
 // Time of one tiled matrix kernel, the common core of GEMM, convolution and attention.
 //
-//   tiles   = batch * ceil(m / tile.m) * ceil(n / tile.n) * split_k
+//   tiles   = batch * ceil(m / tile.m) * ceil(n / tile.n) * split_k; of products with an uneven number of rows
+//             m / tile.m + 1/2 instead of ceil(m / tile.m), where that is more
 //   waves   = tiles / SMs; below 1 it is 1, above it is rounded up by 15 % of the way (blocks of neighbouring waves
 //             overlap)
 //   loop    = waves * (time of one tile on one SM at peak/SMs * main_loop * i/(i + half_tile)),
@@ -25,6 +26,8 @@ struct MatrixShape {
   double compulsory_bytes = 0;  ///< operands once in, result once out
   double element_bytes = 2;     ///< of an operand
   double load_penalty = 1;      ///< >= 1: unaligned or gathered operand loads slow the main loop by this factor
+  bool uneven = false;          ///< m is an average over the products of the batch
+  double loop_penalty = 1;      ///< >= 1: the same for work between the products, which does not touch the loads
   double max_split = 32;        ///< slices of k that the library's kernels can work on side by side
 };
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <optional>
 
 #include "base/config/schema.hpp"
 #include "base/text/counted.hpp"
@@ -103,12 +104,15 @@ class Merger {
  public:
   explicit Merger(const ConfigNode& parsed) : parsed_(parsed), folder_(folder_of_value(parsed)) {}
 
+  /// The device's file without the keys of the experiment; nothing where the experiment has none.
+  const std::optional<ConfigNode>& described_device() const { return described_device_; }
+
   Result<ConfigNode> merge() {
     merged_.kind = ConfigNode::Kind::map;
     merged_.where = parsed_.where;
     copy("title");
     copy("description");
-    TRY(add_named({"cluster", "system", "systems", cluster_keys().keys()}));
+    TRY(add_cluster());
     TRY(add_device());
     TRY(add_named({"model", "name", "models", model_keys().keys()}));
     TRY(add_framework());
@@ -135,8 +139,24 @@ class Merger {
     return base;
   }
 
-  Result<void> add_named(const Naming& naming) {
-    const ConfigNode* section = parsed_.find(naming.section);
+  /// A device alone stands for the server that it usually comes in; its links described in place, for themselves.
+  Result<void> add_cluster() {
+    const Naming naming{"cluster", "system", "systems", cluster_keys().keys()};
+    const ConfigNode* section = parsed_.find("cluster");
+    const bool map = section != nullptr && section->kind == ConfigNode::Kind::map;
+    const ConfigNode* device = map ? section->find("device") : nullptr;
+    if (device == nullptr || section->find("system") || section->find("gpu_links")) return add_section(naming, section);
+    TRY_ASSIGN(const ConfigNode file, read_named_file(*device, "cluster.device", "devices", folder_));
+    const ConfigNode* server = file.find("server");
+    if (server == nullptr) return add_section(naming, section);
+    ConfigNode served = *section;
+    set_key(served, "system", text_node(server->scalar, device->where));
+    return add_section(naming, &served);
+  }
+
+  Result<void> add_named(const Naming& naming) { return add_section(naming, parsed_.find(naming.section)); }
+
+  Result<void> add_section(const Naming& naming, const ConfigNode* section) {
     if (!section) {
       return Error{
           naming.section + ": missing, expected a section with " + naming.key + ": a file in configs/" + naming.kind,
@@ -193,6 +213,7 @@ class Merger {
     TRY_ASSIGN(ConfigNode base,
                read_named_file(*name, by_cluster ? "cluster.device" : "device.name", "devices", folder_));
     erase_key(section, "name");
+    if (!section.entries.empty()) described_device_ = base;
     TRY(merge_config(base, section));
     set_key(cluster, "device", text_node(base.find("name")->scalar, name->where));  // aliases and paths end here
     set_key(merged_, "device", std::move(base));
@@ -202,6 +223,7 @@ class Merger {
   const ConfigNode& parsed_;
   std::string folder_;
   ConfigNode merged_;
+  std::optional<ConfigNode> described_device_;
 };
 
 template <class S>
@@ -230,6 +252,18 @@ Result<collectives::CollectiveOptions> read_collectives(const ConfigNode& merged
   return options;
 }
 
+/// The device of `merged`, with itself as its file describes it. A file that is not complete without the experiment's
+/// keys describes nothing.
+Result<topology::DeviceSpec> read_device(const ConfigNode& merged, const std::optional<ConfigNode>& described) {
+  TRY_ASSIGN(topology::DeviceSpec device, read_section(merged, "device", device_keys()));
+  topology::DeviceSpec file = device;
+  if (described) {
+    if (auto read = device_keys().read(*described, "device"); read.ok()) file = std::move(*read);
+  }
+  device.described.push_back(std::move(file));
+  return device;
+}
+
 /// Text of a top-level key, or `fallback` where it is absent.
 Result<std::string> read_text(const ConfigNode& merged, const std::string& key, const std::string& fallback) {
   const ConfigNode* node = merged.find(key);
@@ -250,11 +284,12 @@ Result<ConfigNode> merge_named_files(const ConfigNode& parsed) { return Merger(p
 Result<Experiment> resolve(const ConfigNode& parsed) {
   Experiment e;
   e.path = parsed.where.file ? *parsed.where.file : "";
-  TRY_ASSIGN(e.merged, merge_named_files(parsed));
+  Merger merger(parsed);
+  TRY_ASSIGN(e.merged, merger.merge());
   TRY_ASSIGN(e.title, read_text(e.merged, "title", std::filesystem::path(e.path).stem().string()));
   TRY(read_text(e.merged, "description", ""));
   TRY_ASSIGN(e.cluster, read_section(e.merged, "cluster", cluster_keys()));
-  TRY_ASSIGN(e.device, read_section(e.merged, "device", device_keys()));
+  TRY_ASSIGN(e.device, read_device(e.merged, merger.described_device()));
   TRY_ASSIGN(e.model, read_section(e.merged, "model", model_keys()));
   TRY_ASSIGN(e.model.parallel, read_section(e.merged, "parallel", parallel_keys()));
   TRY_ASSIGN(e.framework, read_section(e.merged, "framework", framework_keys()));

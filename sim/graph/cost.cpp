@@ -1,5 +1,6 @@
 #include "sim/graph/cost.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <string>
@@ -30,6 +31,18 @@ std::string_view name_of(Bound bound) {
   const auto index = static_cast<std::size_t>(bound);
   CHECK(index < kBoundNames.size()) << "bound " << index;
   return kBoundNames[index];
+}
+
+Result<Cost> at_lower_clock(Cost cost, double slower) {
+  const double factor = 1 + (cost.shares.matrix + cost.shares.vector) * (slower - 1);
+  for (Duration* time : {&cost.mean, &cost.low, &cost.high}) {
+    TRY_ASSIGN(*time, Duration::from_seconds(time->seconds() * factor));
+  }
+  if (cost.bound == Bound::matrix) {
+    TRY_ASSIGN(cost.least, Duration::from_seconds(cost.least.seconds() * slower));
+  }
+  cost.least = std::min(cost.least, cost.mean);
+  return cost;
 }
 
 Result<Cost> make_cost(double seconds, double spread_low, double spread_high, Basis basis, std::string_view source) {

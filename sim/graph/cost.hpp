@@ -29,9 +29,15 @@ struct Cost {
   std::string_view source;    ///< a few words ("DGX A100 sweep, OCI 2023"); owned by the model that returned it
   Bound bound = Bound::none;  ///< the largest share; none: no kernel, or a given time
   BoundShares shares{};
-  Duration least{};     ///< what the device's sustained rates allow: corrections do not go below
+  BoundShares described_shares{};  ///< the same on the device as its file describes it: what fitted corrections go by
+  BoundShares busy{};              ///< parts of the time for which a perfect kernel would keep each unit at work
+  Duration least{};                ///< what the device's sustained rates allow: corrections do not go below
   double channels = 0;  ///< of a collective: thread blocks that transfer on each GPU, on an SM each; mean over its time
 };
+
+/// `cost` where the SMs run at a clock lower by the factor `slower` (>= 1): what the matrix units and the plain lanes
+/// take grows by it, what memory and latency take does not. Refuses what leaves the range of Duration.
+Result<Cost> at_lower_clock(Cost cost, double slower);
 
 /// Builds a Cost from seconds and relative spreads (0.2: low = 0.8 mean, high = 1.2 mean). Refuses NaN, inf, negative.
 Result<Cost> make_cost(double seconds, double spread_low, double spread_high, Basis basis, std::string_view source);

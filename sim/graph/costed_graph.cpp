@@ -9,6 +9,11 @@ namespace {
 Result<Cost> sum_of(const CostedGraph& costed, std::span<const SequencePart> parts) {
   double mean = 0, low = 0, high = 0, least = 0, longest = -1;
   Cost sum;
+  const auto add = [](BoundShares& to, const BoundShares& shares, double seconds) {
+    to.matrix += shares.matrix * seconds;
+    to.vector += shares.vector * seconds;
+    to.memory += shares.memory * seconds;
+  };
   for (const SequencePart& part : parts) {
     const Cost& cost = costed.costs[part.op];
     const double seconds = cost.mean.seconds() * part.times;
@@ -16,20 +21,21 @@ Result<Cost> sum_of(const CostedGraph& costed, std::span<const SequencePart> par
     low += cost.low.seconds() * part.times;
     high += cost.high.seconds() * part.times;
     least += cost.least.seconds() * part.times;
-    sum.shares.matrix += cost.shares.matrix * seconds;
-    sum.shares.vector += cost.shares.vector * seconds;
-    sum.shares.memory += cost.shares.memory * seconds;
+    add(sum.shares, cost.shares, seconds);
+    add(sum.described_shares, cost.described_shares, seconds);
+    add(sum.busy, cost.busy, seconds);
     if (seconds <= longest) continue;
     longest = seconds;
     sum.basis = cost.basis;
     sum.source = cost.source;
   }
-  if (mean > 0) sum.shares = {sum.shares.matrix / mean, sum.shares.vector / mean, sum.shares.memory / mean};
+  for (BoundShares* shares : {&sum.shares, &sum.described_shares, &sum.busy})
+    if (mean > 0) *shares = {shares->matrix / mean, shares->vector / mean, shares->memory / mean};
   sum.bound = sum.shares.matrix >= std::max(sum.shares.vector, sum.shares.memory) ? Bound::matrix : Bound::memory;
   TRY_ASSIGN(sum.mean, Duration::from_seconds(mean));
   TRY_ASSIGN(sum.low, Duration::from_seconds(std::min(low, mean)));
   TRY_ASSIGN(sum.high, Duration::from_seconds(std::max(high, mean)));
-  TRY_ASSIGN(sum.least, Duration::from_seconds(least));
+  TRY_ASSIGN(sum.least, Duration::from_seconds(std::min(least, mean)));
   return sum;
 }
 

@@ -22,11 +22,31 @@ double factor_of(const Correction& c, const graph::BoundShares& shares) {
 }
 
 double factor_of(const KernelTime& t, const graph::Cost& cost) {
-  const double framework = factor_of(t.framework, cost.shares);
+  const double framework = factor_of(t.framework, cost.described_shares);
   if (cost.basis == graph::Basis::measured) return t.slowest * framework;
   const double least = cost.least.seconds() / cost.mean.seconds();
-  return t.slowest * std::max(framework * factor_of(t.device, cost.shares), least);
+  return t.slowest * std::max(framework * factor_of(t.device, cost.described_shares), least);
 }
+
+/// What kernels keep busy, one after the other.
+class Mix {
+ public:
+  void add(const graph::Cost& cost, double times) {
+    const double seconds = cost.mean.seconds() * times;
+    seconds_ += seconds;
+    sum_.matrix += seconds * cost.busy.matrix;
+    sum_.vector += seconds * cost.busy.vector;
+    sum_.memory += seconds * cost.busy.memory;
+  }
+  topology::UnitsBusy busy() const {
+    if (seconds_ <= 0) return {};
+    return {sum_.matrix / seconds_, sum_.vector / seconds_, sum_.memory / seconds_};
+  }
+
+ private:
+  double seconds_ = 0;
+  topology::UnitsBusy sum_;
+};
 
 std::string provenance(const topology::FitEvidence& e) {
   if (e.rows == 0) return "";
@@ -52,6 +72,8 @@ KernelTime kernel_time_of(const workload::FrameworkSpec& framework, const topolo
   KernelTime t;
   t.framework = {framework.kernels.matrix, framework.kernels.memory, framework.evidence};
   t.device = {wide ? c.matrix_32bit : c.matrix_16bit, c.memory, c.evidence};
+  t.clock = device.clock;
+  t.power_limit = device.power_limit;
   t.slowest = 1 + c.speed_variation * expected_largest_of(ranks);
   return t;
 }
@@ -61,12 +83,32 @@ bool has_kernels(const graph::CostedGraph& graph) {
                      [](const graph::Op& op) { return graph::work_of(op) == graph::Work::kernel; });
 }
 
-Result<void> scale_kernels(graph::CostedGraph& graph, const KernelTime& t) {
+HeldClock held_clock(const graph::CostedGraph& graph, const KernelTime& t) {
+  const Hertz before = topology::clock_before_limits(t.clock, t.power_limit);
+  Mix mix;
+  for (const graph::Task& task : graph.graph.tasks) {
+    for (std::uint32_t v = 0; v < task.variants; ++v) {
+      const OpId id(task.first_op.value() + v);
+      const double share = 1.0 / task.variants;
+      if (graph::work_of(graph.graph.ops[id]) == graph::Work::kernel) mix.add(graph.costs[id], share);
+      if (const auto* sequence = std::get_if<graph::Sequence>(&graph.graph.ops[id])) {
+        for (const graph::SequencePart& part : graph.graph.sequences[static_cast<std::size_t>(sequence->index)])
+          mix.add(graph.costs[part.op], part.times * share);
+      }
+    }
+  }
+  return {before, topology::clock_of_mix(t.clock, t.power_limit, mix.busy())};
+}
+
+Result<void> scale_kernels(graph::CostedGraph& graph, const KernelTime& t, const HeldClock& clock) {
   for (std::uint32_t i = 0; i < graph.graph.ops.size(); ++i) {
     const OpId id(i);
     graph::Cost& cost = graph.costs[id];
     const bool predicted = graph::work_of(graph.graph.ops[id]) == graph::Work::kernel;
     if (!predicted || cost.mean == Duration()) continue;
+    if (clock.slower() > 1) {
+      TRY_ASSIGN(cost, graph::at_lower_clock(cost, clock.slower()));
+    }
     const double factor = factor_of(t, cost);
     if (factor == 1) continue;
     TRY_ASSIGN(cost, scaled(cost, factor));
@@ -80,6 +122,12 @@ std::vector<std::string> describe(const KernelTime& t) {
   describe_correction(t.device, "device", out);
   if (t.slowest != 1) out.push_back(fmt::format("kernel times x{:.3f} (slowest rank)", t.slowest));
   return out;
+}
+
+std::string describe(const HeldClock& clock, Watts power_limit) {
+  if (clock.slower() <= 1) return "";
+  return fmt::format("SM clock {:.2f} of {:.2f} GHz (power limit {:.0f} W)", clock.held.value() * 1e-9,
+                     clock.before.value() * 1e-9, power_limit.value());
 }
 
 std::string describe_host(const workload::FrameworkSpec& framework) {

@@ -12,7 +12,7 @@
 
 namespace distsim::pipeline {
 
-/// Corrections of the parts of a kernel's time (graph::BoundShares): of matrix units, and of memory and plain lanes.
+/// Corrections of the parts of a kernel's time (Cost::described_shares): of matrix units, and of memory and plain lanes.
 /// Latency has none.
 struct Correction {
   double matrix = 1, memory = 1;
@@ -22,10 +22,12 @@ struct Correction {
 /// Factors on the time of every kernel that an op model prices (graph::Work::kernel). Copies and collectives have
 /// models of their own, and a time that is given (a program's step, host work) is taken as it is.
 struct KernelTime {
-  Correction framework;  ///< FrameworkSpec::Kernels
-  Correction device;     ///< DeviceCalibration; not for costs that were measured on the device
-  double slowest = 1;    ///< 1 + speed_variation x expected largest of as many normal values as there are ranks:
-                         ///< synchronous training waits for the slowest
+  Correction framework;          ///< FrameworkSpec::Kernels
+  Correction device;             ///< DeviceCalibration; not for costs that were measured on the device
+  topology::DeviceClocks clock;  ///< of the device, for what its power limit leaves of it
+  Watts power_limit{0};
+  double slowest = 1;  ///< 1 + speed_variation x expected largest of as many normal values as there are ranks:
+                       ///< synchronous training waits for the slowest
 };
 
 /// `precision` is that of the model's matrix products (Workload::precision).
@@ -35,14 +37,27 @@ KernelTime kernel_time_of(const workload::FrameworkSpec& framework, const topolo
 /// Whether any op is a kernel priced by a model, which factors apply to.
 bool has_kernels(const graph::CostedGraph& graph);
 
-/// Scales means, lows and highs:
+/// The clock that a graph's kernels hold, where it is lower than that before power limits.
+struct HeldClock {
+  Hertz before, held;
+  double slower() const { return before.value() / held.value(); }
+};
+
+/// By what the kernels draw one after the other (topology::clock_of_mix): communication and waiting, which draw less, are
+/// left out, because a limiter acts within tens of milliseconds, the time of a layer or two.
+HeldClock held_clock(const graph::CostedGraph& graph, const KernelTime& factors);
+
+/// Slows matrix and vector work to the held clock, then scales means, lows and highs:
 ///   mean' = slowest x max(mean x (1 + sum over bounds of share x (correction - 1)), least)
 /// where `least` is what the device's sustained rates allow (Cost::least; not for measured costs), so that no
 /// correction makes a kernel faster than the hardware. Refuses what leaves the range of Duration.
-Result<void> scale_kernels(graph::CostedGraph& graph, const KernelTime& factors);
+Result<void> scale_kernels(graph::CostedGraph& graph, const KernelTime& factors, const HeldClock& clock);
 
 /// The factors that are not 1, in words, with what they were fitted on.
 std::vector<std::string> describe(const KernelTime& factors);
+
+/// The clock in words, where power holds it down; empty otherwise.
+std::string describe(const HeldClock& clock, Watts power_limit);
 
 /// The factor on the host's time per call in words, where there is one; empty otherwise.
 std::string describe_host(const workload::FrameworkSpec& framework);

@@ -31,9 +31,12 @@ Result<workload::Workload> build_workload(const Experiment& e) {
 }
 
 Result<Passed<graph::CostedGraph>> scale(graph::CostedGraph costed, const KernelTime& factors) {
-  TRY(scale_kernels(costed, factors));
+  const HeldClock clock = held_clock(costed, factors);
+  TRY(scale_kernels(costed, factors, clock));
   Passed<graph::CostedGraph> out{std::move(costed), {}};
   if (!has_kernels(out.value)) return out;
+  if (std::string text = describe(clock, factors.power_limit); !text.empty())
+    out.assumptions.push_back({graph::AssumptionKind::kernels, std::move(text)});
   for (std::string& text : describe(factors))
     out.assumptions.push_back({graph::AssumptionKind::kernels, std::move(text)});
   return out;

@@ -5,7 +5,6 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
-#include <new>
 #include <optional>
 #include <string_view>
 
@@ -167,9 +166,12 @@ class Comparison {
     const auto twice = with_twice(text, given.path);
     if (!twice) return true;
     const auto other = config::resolve(*twice);
-    return !other.ok() || !has_effect(*other);
+    if (!other.ok())
+      return other.error().what.find(given.path.back()) != std::string::npos;  // too large, not unreadable
+    return !has_effect(*other);
   }
 
+  /// Also where a prediction is not possible.
   bool has_effect(const config::Experiment& rest) const {
     if (trials_ && rest.device.calibration.speed_variation != whole_.device.calibration.speed_variation) return true;
     const auto built = workload::build_workload(rest.model, rest.framework, pipeline::shape_of(rest));
@@ -230,16 +232,12 @@ std::vector<GivenKey> keys_without_effect(const ConfigNode& parsed, const config
   collect(text, path, given);
   const Comparison comparison(experiment, report, trials, cache);
   std::vector<char> idle(given.size(), 0);
-  for_each_index(
-      given.size(), jobs,
-      [&](std::size_t i) {
-        const LogSilence silence;
-        try {
-          idle[i] = comparison.is_idle(text, given[i]) ? 1 : 0;
-        } catch (const std::bad_alloc&) {  // the prediction itself is there; nothing is said of this key
-        }
-      },
-      [] {});
+  const auto compare = [&](std::size_t i) {
+    const LogSilence silence;
+    idle[i] = comparison.is_idle(text, given[i]) ? 1 : 0;
+  };
+  // Nothing is said of a key for which memory does not suffice: the prediction itself is there.
+  (void)for_each_index(given.size(), jobs, compare, [] {});
   std::vector<GivenKey> out;
   for (std::size_t i = 0; i < given.size(); ++i) {
     if (idle[i] != 0) out.push_back({dotted(given[i].path), given[i].value->where.text()});

@@ -23,7 +23,7 @@ const Candidate& pick(const std::vector<Candidate>& all, std::string_view a, Pro
 const ModelConstants& plain() {
   static const ModelConstants constants = [] {
     ModelConstants c = shipped_constants();
-    c.latency_share = {1, 1, 1, 1};
+    c.latency_share = {1, 1, 1, 1, 1};
     c.ramp_ll = c.ramp_bulk = {30, 40, 40, 40};
     c.ramp_hops = {1, 1, 1};
     c.ring_simple_share = {0.98, 0.98, 0.98, 0.98};

@@ -66,6 +66,26 @@ TEST_F(ConfigTest, AnotherDeviceByNameOrAlias) {
   EXPECT_EQ(load({"cluster.system=BOX"})->cluster.name, "boxes");
 }
 
+/// A device alone stands for its usual server, whatever else is said of the cluster; links of one's own, for themselves.
+TEST_F(ConfigTest, ADeviceAloneComesInItsServer) {
+  write("devices/served.yaml", device("served") + "server: BOX\n");
+  write("x.yaml", "cluster: {device: served-SXM, nodes: 3, gpus_per_node: 4, nic: {count: 2}}\nmodel: {name: net}\n");
+  const auto e = load();
+  ASSERT_TRUE(e.ok()) << e.error().text();
+  EXPECT_EQ(e->cluster.name, "boxes");
+  EXPECT_EQ(e->cluster.device, "served");
+  EXPECT_EQ(e->device.name, "served");
+  EXPECT_EQ(e->cluster.nodes, 3);
+  EXPECT_EQ(e->cluster.gpus_per_node, 4);
+  EXPECT_EQ(e->cluster.gpu_links.links_per_gpu, 12);
+  EXPECT_EQ(e->cluster.nic.count, 2);
+  EXPECT_EQ(error_of_text("cluster: {device: chip, nodes: 3}\nmodel: {name: net}\n"),
+            "DIR/x.yaml:1:10: cluster.name: missing, expected text");
+  write("devices/served.yaml", device("served") + "server: boxs\n");
+  write("x.yaml", "cluster: {device: served}\nmodel: {name: net}\n");
+  EXPECT_NE(error_of(load()).find("cluster.system: found 'boxs'"), std::string::npos) << error_of(load());
+}
+
 TEST_F(ConfigTest, PathsStartAtTheFileThatNamesThem) {
   write(
       "mine/system.yaml",

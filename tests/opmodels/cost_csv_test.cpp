@@ -199,6 +199,7 @@ const std::map<std::string, std::string> kSizes{
     {"recurrent", "cell=gru;batch=16;length=20;input=128;hidden=256"},
     {"lstm", "batch=16;length=20;input=128;hidden=256;directions=2"},
     {"gru", "batch=16;length=20;input=128;hidden=256;kernels=persistent"},
+    {"state_space_scan", "batch=2;length=1024;heads=16;head_dim=64;state=128;groups=2"},
     {"sgd", "parameters=4096"},
     {"momentum", "parameters=4096"},
     {"adagrad", "parameters=4096"},

@@ -11,7 +11,7 @@ Duration us(std::int64_t t) { return Duration::microseconds(t); }
 
 graph::Cost cost(graph::BoundShares shares, graph::Basis basis = graph::Basis::analytic) {
   graph::Cost c{us(10), us(8), us(14), basis, ""};
-  c.shares = shares;
+  c.described_shares = shares;
   return c;
 }
 

@@ -27,7 +27,9 @@ TEST_P(Device, LoadsAndIsConsistent) {
   EXPECT_TRUE(rate("fp16") == 0 || rate("fp16") >= rate("fp32"));
   EXPECT_TRUE(rate("bf16") == 0 || rate("bf16") == rate("fp16"));
   EXPECT_TRUE(rate("fp8") == 0 || std::abs(rate("fp8") / rate("fp16") - 2) < 0.05);
-  EXPECT_EQ(d.peak.contains("tf32"), d.compute_capability >= 80);
+  EXPECT_TRUE(rate("fp4") == 0 || rate("fp4") >= 1.99 * rate("fp8"));
+  EXPECT_EQ(d.peak.contains("tf32"), d.compute_capability >= 80 && d.compute_capability != 95) << "CDNA4 has none";
+  EXPECT_EQ(d.is_amd(), d.compute_capability == 94 || d.compute_capability == 95);
   EXPECT_EQ(d.peak.contains("fp8"), d.compute_capability >= 89);
   // fp32 rate = SMs x lanes x 2 x boost, 128 lanes but for 64 on GP100, V100, T4, A100 and A30. H20's vector rate is
   // not cut.
@@ -53,10 +55,11 @@ TEST_P(System, LoadsAndItsDeviceExists) {
 
 TEST_P(System, BandwidthsArePerDirection) {
   const ClusterSpec s = read_system(GetParam()).value();
-  // Per direction, an NVLink carries 20 (P100), 25 (V100 to H100) or 50 GB/s (B200); a port at most 50 GB/s; a
+  // Per direction, an NVLink carries 20 (P100), 25 (V100 to H100) or 50 GB/s (B200), Infinity Fabric 64 (MI300) or 76.8
+  // (MI350); a port at most 50 GB/s; a
   // gen3/4/5/6 x16 link less than 16/32/64/128.
   if (s.gpu_links.has_nvlink()) {
-    EXPECT_TRUE((std::set<double>{20e9, 25e9, 50e9}.contains(s.gpu_links.bandwidth_per_link.value())));
+    EXPECT_TRUE((std::set<double>{20e9, 25e9, 50e9, 64e9, 76.8e9}.contains(s.gpu_links.bandwidth_per_link.value())));
   }
   EXPECT_LE(s.nic.bandwidth.value(), 50e9);
   EXPECT_LT(s.pcie.bandwidth.value(), s.pcie.generation == 3   ? 16e9
@@ -66,17 +69,39 @@ TEST_P(System, BandwidthsArePerDirection) {
 }
 
 TEST(Names, AliasesAreUniqueAndNotNames) {
-  std::set<std::string> seen;
+  std::set<std::string> seen;  // of devices; a system may bear the name of its device
   for (const auto& n : shipped("devices")) EXPECT_TRUE(seen.insert(n).second);
   for (const auto& n : shipped("devices")) {
     const DeviceSpec d = read_device(n).value();
     for (const auto& alias : d.aliases) EXPECT_TRUE(seen.insert(alias).second) << n << ": " << alias;
   }
+  seen.clear();
+  for (const auto& n : shipped("systems")) EXPECT_TRUE(seen.insert(n).second) << n;
   for (const auto& n : shipped("systems")) {
-    EXPECT_TRUE(seen.insert(n).second) << n;
     const ClusterSpec c = read_system(n).value();
     for (const auto& alias : c.aliases) EXPECT_TRUE(seen.insert(alias).second) << n << ": " << alias;
   }
+}
+
+/// Every GPU of language-model clusters has a server, which holds that GPU or one like it, and the server exists.
+TEST(Names, ServersExistAndHoldTheirGpus) {
+  const auto systems = shipped("systems");
+  std::size_t with_server = 0;
+  for (const auto& n : shipped("devices")) {
+    const DeviceSpec d = read_device(n).value();
+    if (d.server.empty()) continue;
+    ++with_server;
+    ASSERT_TRUE(std::binary_search(systems.begin(), systems.end(), d.server)) << n << ": " << d.server;
+    const DeviceSpec inside = read_device(read_system(d.server).value().device).value();
+    EXPECT_EQ(inside.compute_capability, d.compute_capability) << n << " in " << d.server;
+  }
+  EXPECT_GE(with_server, 25u);
+}
+
+TEST(Names, EverySystemOfLanguageModelsShips) {
+  for (const char* name : {"dgx_b300", "gb200_nvl72", "gb300_nvl72", "gh200_nvl", "hgx_a800", "hgx_h800", "mi300x_8x",
+                           "mi325x_8x", "mi350x_8x", "mi355x_8x", "ovx_l40s"})
+    EXPECT_TRUE(read_system(name).ok()) << name;
 }
 
 TEST(Names, EverySystemOfTheCasesShips) {

@@ -14,8 +14,13 @@ constexpr Range kMemoryBandwidth{1e9, 1e15};
 Schema<DeviceClocks> clock_schema() {
   Schema<DeviceClocks> s("clock", "SM clocks.");
   s.required("boost", &DeviceClocks::boost, kClock, "The clock at which the peak rates are quoted.");
-  s.required("sustained", &DeviceClocks::sustained, kClock,
-             "Clock that the GPU sustains under dense matrix work within its power limit; at most boost.");
+  s.required(
+      "sustained", &DeviceClocks::sustained, kClock,
+      "Clock that the GPU sustains for seconds under nothing but dense matrix work within its power limit; at most boost.");
+  s.optional(
+      "burst", &DeviceClocks::burst, {0, kClock.max},
+      "Clock before the power limiter acts, as in short benchmarks; at most boost, and of no effect below sustained. Iterations whose kernels "
+      "draw less than the limit run at it. 0: no more than sustained.");
   s.optional("locked", &DeviceClocks::locked, {0, kClock.max},
              "SM clock that the GPU is locked to (nvidia-smi -lgc), at most boost; 0: not locked. Matrix units, plain "
              "lanes and L2 follow it; memory, PCIe and launches do not.");
@@ -30,6 +35,7 @@ Schema<DeviceClocks> clock_schema() {
     };
     if (c.sustained > c.boost) return above("sustained", c.sustained);
     if (c.locked > c.boost) return above("locked", c.locked);
+    if (c.burst > c.boost) return above("burst", c.burst);
     if (c.locked.value() == 0 || c.locked.value() >= kClock.min) return std::nullopt;
     return "locked: found " + format_quantity(c.locked.value(), Dimension::hertz) + ", expected at least " +
            format_quantity(kClock.min, Dimension::hertz) + ", or 0 where it is not locked";
@@ -76,8 +82,8 @@ Schema<DeviceCalibration> calibration_schema() {
 }
 
 const std::vector<std::string>& rate_names() {
-  static const std::vector<std::string> names = {"fp64", "fp32", "tf32",        "fp16",       "bf16",
-                                                 "fp8",  "int8", "vector_fp32", "vector_fp16"};
+  static const std::vector<std::string> names = {"fp64", "fp32", "tf32", "fp16",        "bf16",
+                                                 "fp8",  "fp4",  "int8", "vector_fp32", "vector_fp16"};
   return names;
 }
 
@@ -90,18 +96,48 @@ std::optional<std::string> broken_device_rule(const DeviceSpec& d) {
   return std::nullopt;
 }
 
+/// The power limit as a share of the power that `sustained` was found at.
+double limit_of(const DeviceClocks& clock, Watts power_limit) {
+  return clock.power.value() > 0 ? power_limit.value() / clock.power.value() : 1;
+}
+
+Hertz at_most_locked(const DeviceClocks& clock, double held) {
+  return Hertz(clock.locked.value() > 0 ? std::min(held, clock.locked.value()) : held);
+}
+
+/// What the mix draws at `clock`, as a share of `power`. `before`: the clock that `busy` belongs to.
+double draw_at(double clock, double before, double sustained, const UnitsBusy& busy) {
+  const double stretch = before / clock;
+  const double time = 1 + std::min(1.0, busy.matrix + busy.vector) * (stretch - 1);
+  const double cube = std::pow(clock / sustained, 3) * stretch;
+  const double with_clock = (kMatrixPowerShare * busy.matrix + kVectorPowerShare * busy.vector) * cube;
+  return kStaticPowerShare + (with_clock + kMemoryPowerShare * busy.memory) / time;
+}
+
 }  // namespace
 
-Hertz clock_under_load(const DeviceSpec& device) {
-  const DeviceClocks& clock = device.clock;
-  double held = clock.sustained.value();
-  if (clock.power.value() > 0) {
-    constexpr double kSlowest = 0.1;
-    const double dynamic =
-        (device.power_limit.value() / clock.power.value() - kStaticPowerShare) / (1 - kStaticPowerShare);
-    held = std::min(clock.boost.value(), held * std::max(kSlowest, std::cbrt(dynamic)));
+Hertz clock_under_load(const DeviceClocks& clock, Watts power_limit) {
+  constexpr double kSlowest = 0.1;
+  const double dynamic = (limit_of(clock, power_limit) - kStaticPowerShare) / kMatrixPowerShare;
+  const double share = clock.power.value() > 0 ? std::max(kSlowest, std::cbrt(dynamic)) : 1;
+  return at_most_locked(clock, std::min(clock.boost.value(), clock.sustained.value() * share));
+}
+
+Hertz clock_before_limits(const DeviceClocks& clock, Watts power_limit) {
+  const Hertz held = clock_under_load(clock, power_limit);
+  return clock.burst.value() > 0 ? std::max(held, at_most_locked(clock, clock.burst.value())) : held;
+}
+
+Hertz clock_of_mix(const DeviceClocks& clock, Watts power_limit, const UnitsBusy& busy) {
+  double low = clock_under_load(clock, power_limit).value(), high = clock_before_limits(clock, power_limit).value();
+  const double before = high, sustained = clock.sustained.value(), limit = limit_of(clock, power_limit);
+  if (high <= low || draw_at(high, before, sustained, busy) <= limit) return Hertz(high);
+  constexpr int kHalvings = 30;
+  for (int i = 0; i < kHalvings; ++i) {
+    const double middle = 0.5 * (low + high);
+    (draw_at(middle, before, sustained, busy) <= limit ? low : high) = middle;
   }
-  return Hertz(clock.locked.value() > 0 ? std::min(held, clock.locked.value()) : held);
+  return Hertz(low);
 }
 
 Schema<DeviceSpec> device_schema() {
@@ -129,6 +165,8 @@ Schema<DeviceSpec> device_schema() {
              "Host link (PCIe or NVLink-C2C), per direction, as achieved by large copies.");
   s.optional("reserved_memory", &DeviceSpec::reserved_memory, {0, 1e12},
              "Device memory used by the CUDA context, NCCL and the framework.");
+  s.optional("server", &DeviceSpec::server,
+             "File in configs/systems that this GPU usually comes in: used where cluster.device is given alone.");
   s.required("source", &DeviceSpec::source, "Where the figures come from, and which are estimates.");
   s.rule(broken_device_rule);
   return s;

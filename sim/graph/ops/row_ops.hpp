@@ -18,6 +18,9 @@ struct Normalization {
   DType dtype = DType::fp32;
   Pass pass = Pass::forward;
   bool fused_activation = false;
+  bool fused =
+      false;  ///< of layer and rms norms: vector loads, rows kept in registers, and both gradients from one pass
+              ///< over x and dy (Apex, Transformer Engine, Liger)
 
   template <class Visit, class... Self>
   static constexpr void fields(Visit&& visit, Self&... op) {
@@ -27,6 +30,7 @@ struct Normalization {
     visit(field::setting("dtype"), op.dtype...);
     visit(field::setting("pass"), op.pass...);
     visit(field::note("fused_activation"), op.fused_activation...);
+    visit(field::setting("fused").later(), op.fused...);
   }
   double useful_flops() const { return products_of(pass) * 8 * real(rows) * real(cols); }
 };
@@ -60,6 +64,9 @@ struct Loss {
   std::int64_t rows = 0, classes = 1;
   DType dtype = DType::fp32;
   Pass pass = Pass::forward;
+  bool fused =
+      false;  ///< cross entropy in one sweep over the logits each way, no probabilities kept (Apex, Transformer
+              ///< Engine, Liger); of a vocabulary that is split, this rank's classes
 
   template <class Visit, class... Self>
   static constexpr void fields(Visit&& visit, Self&... op) {
@@ -68,6 +75,7 @@ struct Loss {
     visit(field::size("classes").in_column("cols"), op.classes...);
     visit(field::setting("dtype"), op.dtype...);
     visit(field::setting("pass"), op.pass...);
+    visit(field::setting("fused").later(), op.fused...);
   }
   double useful_flops() const { return 5 * real(rows) * real(classes); }
 };

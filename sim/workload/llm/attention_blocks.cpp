@@ -170,32 +170,28 @@ void BlockBuilder::context_exchange(bool cross) {
        static_cast<std::int64_t>(bytes(static_cast<double>(s_.tokens()) * width)));
 }
 
-/// Mamba-2 (arXiv 2405.21060): chunks of 128 tokens by products, states carried from chunk to chunk.
+/// Mamba-2 (arXiv 2405.21060): projections, a convolution over 4 tokens, the scan, a gate and a norm.
 void BlockBuilder::mamba() {
-  constexpr std::int64_t kChunk = 128;
   const LlmSpec& m = s_.spec;
   const std::int64_t rows = s_.tokens(), heads = std::max<std::int64_t>(1, m.mamba_heads / s_.tensor);
   const std::int64_t groups = std::max<std::int64_t>(1, m.mamba_groups / s_.tensor), inner = heads * m.mamba_head_dim;
-  const std::int64_t states = groups * m.mamba_state, chunk = std::min(kChunk, rows);
-  const std::int64_t chunks = std::max<std::int64_t>(1, rows / chunk);
-  const auto scan = [&](std::int64_t batch, std::int64_t a, std::int64_t b, std::int64_t c) {
-    graph::Gemm g;
-    g.batch = batch;
-    g.m = a, g.n = b, g.k = c;
-    g.dtype = dtype();
-    forward_op(Module::core_attention, g, 1, 0, 1);
-    backward_op(g, 2, 0, 2);
-    out_.forward_flops += graph::flops_of(g);
-  };
+  const std::int64_t states = groups * m.mamba_state;
+  graph::StateSpaceScan scan;
+  scan.batch = s_.samples;
+  scan.length = std::max<std::int64_t>(1, m.sequence / s_.context);
+  scan.heads = heads;
+  scan.head_dim = m.mamba_head_dim;
+  scan.state = m.mamba_state;
+  scan.groups = groups;
+  scan.dtype = dtype();
   sublayer(false, [&] {
     enter(rows);
     product({.rows = rows, .in = m.hidden, .out = 2 * inner + 2 * states + heads, .input = Input::fused});
     elementwise(Module::core_attention, rows * (inner + 2 * states), 1, 1, 2, 1, 20);
-    scan(chunks * groups, chunk, chunk, m.mamba_state);            // C B'
-    scan(chunks * heads, chunk, m.mamba_head_dim, chunk);          // times X
-    scan(chunks * heads, m.mamba_state, m.mamba_head_dim, chunk);  // states of a chunk
-    scan(chunks * heads, chunk, m.mamba_head_dim, m.mamba_state);  // what earlier states add
-    elementwise(Module::core_attention, chunks * heads * m.mamba_state * m.mamba_head_dim, 2, 2, 4, 4);
+    forward_op(Module::core_attention, scan, 1, 5, 5);
+    out_.forward_flops += graph::flops_of(scan);
+    scan.pass = graph::Pass::backward;
+    backward_op(scan, 1, 5, 8);
     elementwise(Module::core_attention, rows * inner, 2, 1, 4, 2, 10);
     keep(Module::product, bytes(static_cast<double>(rows * (3 * inner + 2 * states))));
     norm(rows, inner);

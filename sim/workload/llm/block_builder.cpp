@@ -54,7 +54,8 @@ void PassWork::add(const PassWork& other, double times) {
 double PassWork::matrix_flops() const {
   double sum = 0;
   for (const auto& [op, n] : ops) {
-    const bool matrix = std::holds_alternative<graph::Gemm>(op) || std::holds_alternative<graph::Attention>(op);
+    const bool matrix = std::holds_alternative<graph::Gemm>(op) || std::holds_alternative<graph::Attention>(op) ||
+                        std::holds_alternative<graph::StateSpaceScan>(op);
     sum += matrix ? n * graph::flops_of(op) : 0;
   }
   return sum;
@@ -168,6 +169,7 @@ void BlockBuilder::norm(std::int64_t rows, std::int64_t width) {
   op.rows = rows;
   op.cols = width;
   op.dtype = dtype();
+  op.fused = s_.framework.kernels.fuse_elementwise || s_.framework.kernels.compiled;
   forward_op(Module::norm, op, 1, 1, 1);
   op.pass = graph::Pass::backward;
   backward_op(op, 1, 1, 2);

@@ -119,6 +119,7 @@ PartWork head_work(const LlmShape& s) {
   loss.rows = rows;
   loss.classes = classes;
   const bool fused = s.framework.kernels.fuse_loss || s.framework.kernels.compiled;
+  loss.fused = fused;
   loss.dtype = fused ? s.numerics.activation : graph::DType::fp32;
   // To fp32 and back, and of a split vocabulary maximum, sum and the label's logit.
   if (!fused && s.numerics.mixed) b.elementwise(Module::residual, rows * classes, 1, 2, 2, 1, 1);

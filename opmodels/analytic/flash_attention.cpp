@@ -1,0 +1,103 @@
+#include "opmodels/analytic/flash_attention.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "opmodels/hardware/matrix_kernel.hpp"
+
+namespace distsim::opmodels {
+namespace {
+
+using graph::AttentionLibrary;
+
+constexpr double kBlock = 128;        // queries, and keys
+constexpr double kWidthStep = 32;     // what head sizes are padded to
+constexpr double kExponentials = 16;  // a clock and SM, of all generations since Volta
+constexpr double kForwardOps = 1;     // lane operations a score beside the exponential
+constexpr double kBackwardOps = 14;   // estimate between the backward rates of A100 (13) and H100 (17)
+constexpr double kDropoutOps = 4;     // Philox: about 60 operations for 16 random bytes
+constexpr double kHopper = 90, kBlackwell = 100, kConsumer = 120, kCdna3 = 94, kCdnaEnd = 100;
+
+bool is_cdna(const DeviceRates& d) { return d.capability >= kCdna3 && d.capability < kCdnaEnd; }
+bool is_hopper(const DeviceRates& d) { return d.capability >= kHopper && d.capability < kCdna3; }
+bool is_blackwell(const DeviceRates& d) { return d.capability >= kBlackwell && d.capability < kConsumer; }
+
+/// Shares of a library on an architecture.
+struct Kernels {
+  double forward, backward;  ///< of the matrix rate that products reach
+  double exposed;            ///< of the softmax's time that adds to theirs
+};
+
+Kernels kernels_of(const DeviceRates& device, AttentionLibrary library) {
+  if (is_cdna(device)) return {0.63, 0.39, 1};
+  switch (library) {
+    case AttentionLibrary::flash4:
+      return {0.93, 0.60, 0.18};
+    case AttentionLibrary::cudnn:
+      if (is_blackwell(device)) return {0.93, 0.63, 0.34};
+      return is_hopper(device) ? Kernels{0.90, 0.74, 0.80} : Kernels{0.93, 0.82, 0.70};
+    case AttentionLibrary::flash3:
+      return {0.93, 0.74, 0.69};
+    case AttentionLibrary::flash1:
+      return {0.50, 0.45, 1.45};
+    case AttentionLibrary::flash2:
+    case AttentionLibrary::best:
+      break;
+  }
+  if (is_hopper(device)) return {0.525, 0.42, 0.95};
+  if (is_blackwell(device)) return {0.28, 0.23, 0.95};
+  return device.capability >= 80 ? Kernels{0.945, 0.83, 0.70} : Kernels{0.50, 0.45, 1};
+}
+
+double padded(double width) { return std::ceil(width / kWidthStep) * kWidthStep; }
+
+/// Scores of a head that blocks work on.
+double touched_scores(const graph::Attention& op) {
+  const double q = graph::real(op.q_len), kv = graph::real(op.kv_len), all = q * kv;
+  const bool windowed = op.window > 0 && op.window < op.kv_len;
+  const double edges = (op.causal ? 1 : 0) + (windowed ? 1 : 0);
+  return std::min(all, op.scores_of_head() + edges * q * std::min(kBlock, kv));
+}
+
+/// Bytes of Q, K, V and O, and backward of O, dO and the gradients; keys and values are of fewer heads. Gradients of
+/// keys that several heads share are summed in registers.
+double traffic(const graph::Attention& op, bool forward) {
+  const double queries = graph::real(op.batch) * graph::real(op.heads) * graph::real(op.q_len);
+  const double keys =
+      graph::real(op.batch) * graph::real(op.kv_heads > 0 ? op.kv_heads : op.heads) * graph::real(op.kv_len);
+  const double q = queries * graph::real(op.head_dim), o = queries * op.values();
+  const double kv = keys * (graph::real(op.head_dim) + op.values());
+  const double element = graph::real(graph::size_of(op.dtype));
+  return element * (forward ? q + kv + o : 2 * q + 2 * kv + 2 * o);
+}
+
+}  // namespace
+
+AttentionLibrary library_on(const DeviceRates& device, AttentionLibrary asked) {
+  if (is_cdna(device) || device.capability < 75) return AttentionLibrary::flash2;
+  if (device.capability < 80) return AttentionLibrary::flash1;
+  if (asked == AttentionLibrary::flash4 && is_blackwell(device)) return asked;
+  if (asked == AttentionLibrary::flash3 && is_hopper(device)) return asked;
+  if (asked == AttentionLibrary::flash1 || asked == AttentionLibrary::cudnn) return asked;
+  if (asked == AttentionLibrary::flash2) return asked;
+  if (asked != AttentionLibrary::best) return AttentionLibrary::flash2;  // a library that does not run here
+  return is_blackwell(device) || is_hopper(device) ? AttentionLibrary::cudnn : AttentionLibrary::flash2;
+}
+
+double flash_seconds(const DeviceRates& device, const graph::Attention& op) {
+  const bool forward = op.pass == graph::Pass::forward;
+  const Kernels kernels = kernels_of(device, library_on(device, op.library));
+  const double d = padded(graph::real(op.head_dim)), v = padded(op.values());
+  const double heads = graph::real(op.batch) * graph::real(op.heads), scores = heads * touched_scores(op);
+  const double products = 2 * (forward ? d + v : 3 * d + 2 * v) / device.matrix[static_cast<std::size_t>(op.dtype)] /
+                          (forward ? kernels.forward : kernels.backward);
+  const double lane_ops = (forward ? kForwardOps : kBackwardOps) + (op.dropout ? kDropoutOps : 0);
+  const double softmax = 1 / (kExponentials * device.sms * device.clock) + 2 * lane_ops / device.vector_fp32;
+  const double waves = heads * std::ceil(graph::real(op.q_len) / kBlock) / device.sms;
+  const double compute = scores * (products + kernels.exposed * softmax) * quantised_waves(waves) / waves +
+                         std::ceil(waves) * device.traits.tensor.wave_seconds;
+  const double launches = forward ? 1 : 2;  // backward: row sums of dO * O first
+  return launches * device.floor + overlap(memory_seconds(device, traffic(op, forward)), compute);
+}
+
+}  // namespace distsim::opmodels
