@@ -36,6 +36,14 @@ CastTraffic cast_traffic(graph::Scaling scaling) {
 
 constexpr double kNone = 0;
 
+/// Products that overlap with an exchange in chunks (Transformer Engine's user buffers) are as many smaller ones.
+std::int64_t ring_chunks(const LlmShape& s, const BlockBuilder::Product& p) {
+  constexpr std::int64_t kMostChunks = 4;
+  const bool ring = s.framework.parallel.overlap_tensor == TensorOverlap::ring && s.parallel.sequence_parallel;
+  const bool exchanged = p.groups == 1 && (p.in == s.spec.hidden || p.out == s.spec.hidden);
+  return ring && exchanged && s.tensor > 1 ? std::min(s.tensor, kMostChunks) : 1;
+}
+
 }  // namespace
 
 std::string_view name_of(Axis axis) {
@@ -227,8 +235,12 @@ void BlockBuilder::product(const Product& p) {
     if (!s_.framework.parallel.fp8_parameters)
       cast(static_cast<std::int64_t>(weight), 1.0 / static_cast<double>(s_.micro_steps), Input::plain, false, p.module);
   }
-  forward_op(p.module, g, 1, 2, 1);
   out_.forward_flops += graph::flops_of(g);
+  const std::int64_t chunks = ring_chunks(s_, p);
+  g.m = std::max<std::int64_t>(1, g.m / chunks);
+  const auto pieces = static_cast<double>(chunks);
+  forward_op(p.module, g, pieces, 1 + pieces, pieces);
+  g.m = std::max<std::int64_t>(1, p.rows);
   const double biases = p.bias ? static_cast<double>(p.groups * p.out) : 0;
   if (p.bias && !s_.framework.kernels.fuse_elementwise && !s_.framework.kernels.fuse_epilogue)
     elementwise(Module::activation, elements(p.out), 1, 1, 1, kNone, 1);
@@ -255,7 +267,11 @@ void BlockBuilder::gradient_products(const Product& p, graph::DType dtype_of_pro
   g.k = p.out;
   g.pass = graph::Pass::backward_data;
   if (scaling != graph::Scaling::none) cast(p.groups * g.m * p.out, 1, Input::plain, true, p.module);
-  backward_op(g, 1, 1, 1);
+  // Gradients of results that all ranks have are gathered in chunks; those of split results run beside another exchange.
+  const std::int64_t chunks = p.out == s_.spec.hidden ? ring_chunks(s_, p) : 1;
+  g.m = std::max<std::int64_t>(1, g.m / chunks);
+  backward_op(g, static_cast<double>(chunks), 1, static_cast<double>(chunks));
+  g.m = std::max<std::int64_t>(1, p.rows);
   if (s_.spec.training == LlmTraining::lora) return;
   g.k = g.m;
   g.m = p.in;
