@@ -27,7 +27,7 @@ TEST(ConfigFiles, EveryModelBuildsWithEveryFramework) {
   for (const std::string& name : shipped_model_names()) {
     ModelSpec m = shipped_model(name);
     if (m.family->batching != nullptr)  // two rounds are enough, which is far less than the batch of a thousand GPUs
-      m.global_batch = 2 * m.family->batching(m, 128).multiple;
+      m.global_batch = 2 * m.family->batching(m, 128).multiple, m.per_gpu_batch = 0;
     m.memory_check = false;  // a trillion weights fit on no GPU alone
     for (const std::string& f : stems_in("frameworks")) {
       const auto w = build_workload(m, shipped_framework(f), {16, 8, Bytes(80'000'000'000)});

@@ -1,6 +1,4 @@
 // The family of language models: dense, with experts, of Mamba-2 layers; split over GPUs as the section parallel says.
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <string>
 
@@ -33,12 +31,12 @@ MicroBatches micro_batches_of(const ModelSpec& model, std::uint32_t ranks, std::
 
 std::string pipeline_text(const LlmPlan& plan) {
   const std::int64_t chunks = plan.parallel.virtual_stages;
-  return fmt::format(
-      "pipeline, {}: {}{}; with equal stages and free messages the bubble would be {:.1f} % of an "
-      "iteration; it counts as idle time",
-      name_of(plan.parallel.schedule), counted(plan.stages, "stage"),
-      chunks > 1 ? " of " + counted(static_cast<std::uint64_t>(chunks), "chunk") : "",
-      ideal_bubble(plan.pipeline) * 100);
+  std::string bubble = std::to_string(ideal_bubble(plan.pipeline) * 100);
+  bubble.resize(bubble.find('.') + 2);
+  return "pipeline, " + std::string(name_of(plan.parallel.schedule)) + ": " + counted(plan.stages, "stage") +
+         (chunks > 1 ? " of " + counted(static_cast<std::uint64_t>(chunks), "chunk") : "") +
+         "; with equal stages and free messages the bubble would be " + bubble +
+         " % of an iteration; it counts as idle time";
 }
 
 std::string placement_text(const LlmPlan& plan) {

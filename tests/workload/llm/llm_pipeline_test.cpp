@@ -210,7 +210,9 @@ TEST(LlmPipeline, MixesWithAllOtherSplits) {
 TEST(LlmPipeline, BlocksThatDoNotDivideAreDealtAndSaid) {
   ModelSpec m = small();
   m.as<LlmSpec>().layers = 14;  // with embedding and loss 16
-  EXPECT_EQ(built_llm(m).assumptions.at(2).text.substr(0, 18), "embedding and loss");
+  bool said = false;
+  for (const graph::Assumption& a : built_llm(m).assumptions) said = said || a.text.starts_with("embedding and loss");
+  EXPECT_TRUE(said);
   m.as<LlmSpec>().layers = 9;
   EXPECT_NE(built_llm(m).placement, "");
   m.parallel.stage_layers = {3, 2, 2, 2};
