@@ -9,7 +9,8 @@ namespace distsim::pipeline {
 namespace {
 
 Prediction predicted(std::vector<std::string> sets) {
-  sets.insert(sets.begin(), {"cluster.nodes=8", "parallel.pipeline=4", "parallel.tensor=8"});
+  sets.insert(sets.begin(),
+              {"cluster.nodes=8", "parallel.pipeline=4", "parallel.tensor=8", "model.memory_check=false"});
   const auto experiment = config::load_experiment(test::config("megatron_gpt_145b.yaml"), sets);
   EXPECT_TRUE(experiment.ok()) << experiment.error().text();
   Passes passes;

@@ -221,7 +221,9 @@ void LlmEmission::update() {
   std::vector<TaskId> before{norm};
   if (plan_.ranks() > 1) {
     const graph::Collective sum{CollectiveKind::all_reduce, 8, graph::DType::fp32, {}, {}};
-    before.push_back(graph_.add_collective("optimizer.norm.sum", {kReplicaStream, graph::Phase::optimizer, {1, 1}}, sum,
+    graph::TaskGraphBuilder::Options of_sum{kReplicaStream, graph::Phase::optimizer, {1, 1}};
+    of_sum.between_stages = plan_.pipelined();
+    before.push_back(graph_.add_collective("optimizer.norm.sum", of_sum, sum,
                                            graph::Partition::strided(plan_.ranks(), 1), std::vector<TaskId>{norm}));
   }
   if (plan_.model.precision == Precision::fp16 && plan_.framework.host.loss_scale_sync) {
