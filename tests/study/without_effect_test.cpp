@@ -41,8 +41,7 @@ TEST(KeysWithoutEffect, ThoseOfAnotherFamilyAre) {
 }
 
 TEST(KeysWithoutEffect, RepeatingWhatHoldsAnywayIsNoWish) {
-  EXPECT_EQ(idle_keys({"parallel.tensor=1", "model.accumulation=1", "engine.jobs=1"}),
-            std::vector<std::string>{});
+  EXPECT_EQ(idle_keys({"parallel.tensor=1", "model.accumulation=1", "engine.jobs=1"}), std::vector<std::string>{});
 }
 
 TEST(KeysWithoutEffect, TrialsReadMore) {
