@@ -64,6 +64,19 @@ TEST_F(Fixture, RepeatsTheColumnsAndAddsFive) {
   EXPECT_EQ(row[13], "analytic");
 }
 
+/// A benchmark runs at the clock before power limits; a row that does not say how it is timed runs for seconds.
+TEST_F(Fixture, ARowWithoutTimingIsPricedAsALongRun) {
+  topology::DeviceSpec hot = measured_devices().at("H100-SXM5-80GB");
+  hot.clock.burst = hot.clock.boost;
+  hot.clock.power = hot.power_limit;
+  models_.emplace("hot", *OpModels::create(hot));
+  const auto us = [&](const std::string& timing) {
+    EXPECT_TRUE(run(kGemm + "\nhot,gemm,fwd,bf16,1,8192,8192,8192,NT," + timing + "\n").ok());
+    return std::stod(table().at(0)[10]);
+  };
+  EXPECT_GT(us(""), 1.02 * us("cudagraph_multiweight"));
+}
+
 TEST_F(Fixture, ARowThatCannotBePricedKeepsItsPlaceAndSaysWhy) {
   const auto count = run(
       kGemm +
