@@ -28,8 +28,10 @@ TEST(ConfigFiles, EveryModelBuildsWithEveryFramework) {
     ModelSpec m = shipped_model(name);
     if (m.family->batching != nullptr)  // two rounds are enough, which is far less than the batch of a thousand GPUs
       m.global_batch = 2 * m.family->batching(m, 128).multiple, m.per_gpu_batch = 0;
-    m.memory_check = false;  // a trillion weights fit on no GPU alone
+    m.memory_check = false;                                             // a trillion weights fit on no GPU alone
+    const bool alike = m.family->name == "llm" && name != "llama3_8b";  // models differ in sizes only: two suffice
     for (const std::string& f : stems_in("frameworks")) {
+      if (alike && f != "megatron_core" && f != "fsdp2_torchtitan") continue;
       const auto w = build_workload(m, shipped_framework(f), {16, 8, Bytes(80'000'000'000)});
       ASSERT_TRUE(w.ok()) << name << " " << f << ": " << w.error().text();
       EXPECT_GT(w->model_flops, 0);
