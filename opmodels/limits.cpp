@@ -141,6 +141,7 @@ Parts parts_of(const DeviceRates&, const graph::Absent&) { return {}; }
 Parts parts_of(const DeviceRates&, const graph::HostWork&) { return {}; }
 Parts parts_of(const DeviceRates&, const graph::Measured&) { return {}; }
 Parts parts_of(const DeviceRates&, const graph::Collective&) { return {}; }
+Parts parts_of(const DeviceRates&, const graph::Sequence&) { return {}; }
 
 double fourth_power(double x) { return x * x * x * x; }
 

@@ -28,7 +28,8 @@ EXPERIMENTS = {
         "framework": {"name": "pytorch_dlrm", "host": {"per_op": "7 us"}}},
     "gpt": {
         "cluster": {"system": "dgx_a100_80gb", "nodes": 2},
-        "model": {"name": "megatron_gpt_7_5b", "megatron": {"tensor": 8, "pipeline": 1, "zero": 1}, "global_batch": 16},
+        "model": {"name": "megatron_gpt_7_5b", "global_batch": 16},
+        "parallel": {"tensor": 8, "pipeline": 1, "shard": "optimizer"},
         "framework": {"name": "megatron", "kernels": {"attention": "flash"}}},
     "resnet": {
         "cluster": {"system": "dgx_h100", "nodes": 4}, "model": {"name": "resnet50_v1_5", "per_gpu_batch": 64, "precision": "bf16"},

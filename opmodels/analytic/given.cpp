@@ -24,6 +24,10 @@ Result<OpTime> price_collective(const DeviceRates&, const graph::Collective&) {
   return Error{"collective: found in the op models, expected in the collective models", "", ""};
 }
 
+Result<OpTime> price_sequence(const DeviceRates&, const graph::Sequence&) {
+  return Error{"sequence: found in the op models, expected the ops that it consists of", "", ""};
+}
+
 }  // namespace
 
 OpModelEntry op_model(Of<graph::Absent>) {
@@ -60,6 +64,15 @@ OpModelEntry op_model(Of<graph::Collective>) {
       .source = "",
       .example = graph::Collective{},
       .price = priced_as<graph::Collective, price_collective>,
+  };
+}
+
+OpModelEntry op_model(Of<graph::Sequence>) {
+  return {
+      .sentence = "The sum of the ops that it consists of",
+      .source = "",
+      .example = graph::Sequence{},
+      .price = priced_as<graph::Sequence, price_sequence>,
   };
 }
 

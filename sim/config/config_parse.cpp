@@ -11,8 +11,8 @@ namespace distsim::config {
 namespace {
 
 const std::vector<std::string>& section_names() {
-  static const std::vector<std::string> names{"title", "description", "cluster",     "device",
-                                              "model", "framework",   "collectives", "engine"};
+  static const std::vector<std::string> names{"title",    "description", "cluster",     "device", "model",
+                                              "parallel", "framework",   "collectives", "engine"};
   return names;
 }
 

@@ -78,6 +78,10 @@ const Schema<workload::ModelSpec>& model_keys() {
   static const auto schema = workload::model_schema();
   return schema;
 }
+const Schema<workload::ParallelSpec>& parallel_keys() {
+  static const auto schema = workload::parallel_schema();
+  return schema;
+}
 const Schema<EngineSpec>& engine_keys() {
   static const auto schema = engine_schema();
   return schema;
@@ -112,6 +116,7 @@ class Merger {
     TRY(add_device());
     TRY(add_named({"model", "name", "models", model_keys().keys()}));
     TRY(add_framework());
+    TRY(add_parallel());
     copy("collectives");
     copy("engine");
     return std::move(merged_);
@@ -163,6 +168,23 @@ class Merger {
     }
     TRY_ASSIGN(ConfigNode expanded, expand(*section, naming));
     set_key(merged_, naming.section, std::move(expanded));
+    return {};
+  }
+
+  /// The layout that the model's file suggests, with the experiment's keys on top.
+  Result<void> add_parallel() {
+    ConfigNode& model = *merged_.find("model");
+    ConfigNode base;
+    base.kind = ConfigNode::Kind::map;
+    base.where = model.where;
+    if (const ConfigNode* suggested = model.find("parallel")) base = *suggested;
+    if (const ConfigNode* section = parsed_.find("parallel")) {
+      if (section->kind != ConfigNode::Kind::map || base.kind != ConfigNode::Kind::map)
+        return schema_detail::expected(*section, "parallel", "a map, e.g. {tensor: 8}");
+      TRY(merge_config(base, *section));
+    }
+    erase_key(model, "parallel");
+    set_key(merged_, "parallel", std::move(base));
     return {};
   }
 
@@ -269,6 +291,7 @@ Result<Experiment> resolve(const ConfigNode& parsed) {
   TRY_ASSIGN(e.cluster, read_section(e.merged, "cluster", cluster_keys()));
   TRY_ASSIGN(e.device, read_device(e.merged, merger.described_device()));
   TRY_ASSIGN(e.model, read_section(e.merged, "model", model_keys()));
+  TRY_ASSIGN(e.model.parallel, read_section(e.merged, "parallel", parallel_keys()));
   TRY_ASSIGN(e.framework, read_section(e.merged, "framework", framework_keys()));
   TRY_ASSIGN(e.collectives, read_collectives(e.merged));
   if (e.merged.find("engine")) {

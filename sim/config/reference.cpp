@@ -46,6 +46,7 @@ std::vector<Section> sections() {
           workload::model_schema(),
           {"name", "name or path", "", "absent",
            "File in configs/models whose values this section overrides; without it the section describes the whole model."}),
+      section_of(workload::parallel_schema(), {}),
       section_of(workload::framework_schema(), {"name", "name or path", "", "pytorch",
                                                 "File in configs/frameworks whose values this section overrides."}),
       section_of(collectives::collective_schema(), {}),

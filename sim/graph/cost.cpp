@@ -55,4 +55,13 @@ Result<Cost> make_cost(double seconds, double spread_low, double spread_high, Ba
   return Cost{mean, low, high, basis, source};
 }
 
+Result<Cost> repeated(const Cost& once, double times) {
+  Cost all = once;
+  TRY_ASSIGN(all.mean, Duration::from_seconds(once.mean.seconds() * times));
+  TRY_ASSIGN(all.low, Duration::from_seconds(once.low.seconds() * times));
+  TRY_ASSIGN(all.high, Duration::from_seconds(once.high.seconds() * times));
+  TRY_ASSIGN(all.least, Duration::from_seconds(once.least.seconds() * times));
+  return all;
+}
+
 }  // namespace distsim::graph

@@ -42,4 +42,7 @@ Result<Cost> at_lower_clock(Cost cost, double slower);
 /// Builds a Cost from seconds and relative spreads (0.2: low = 0.8 mean, high = 1.2 mean). Refuses NaN, inf, negative.
 Result<Cost> make_cost(double seconds, double spread_low, double spread_high, Basis basis, std::string_view source);
 
+/// The same thing `times` times in a row. Refuses what leaves the range of Duration.
+Result<Cost> repeated(const Cost& once, double times);
+
 }  // namespace distsim::graph

@@ -14,4 +14,8 @@ struct CostedGraph {
   std::shared_ptr<const void> source_owner;  ///< keeps alive the models whose `source` texts the costs point to
 };
 
+/// Gives every Sequence the sum of its ops' costs: times add up, shares are weighed by time, basis and source are those
+/// of the op with the most time. Precondition: its ops have costs. Refuses what leaves the range of Duration.
+Result<void> sum_sequences(CostedGraph& costed);
+
 }  // namespace distsim::graph

@@ -29,7 +29,7 @@ namespace distsim::graph {
 /// A new op goes to the end: tables of measured ops name an op by its place (opmodels/measured/op_point.hpp).
 using Op = std::variant<Absent, Gemm, Conv2d, EmbeddingBag, Interaction, CrossLayer, Normalization, Softmax, Attention,
                         Elementwise, Loss, Copy, Concat, Transpose, Optimizer, HostWork, Measured, Collective,
-                        Recurrent, StateSpaceScan>;
+                        Recurrent, StateSpaceScan, Sequence>;
 
 inline constexpr std::size_t kOpKinds = std::variant_size_v<Op>;
 /// The default of the alternative at `index`. Precondition: index < kOpKinds.

@@ -61,6 +61,17 @@ TaskId TaskGraphBuilder::push(std::string_view name, const Options& options, std
   return graph_.tasks.push_back(task);
 }
 
+Sequence TaskGraphBuilder::add_sequence(std::span<const std::pair<Op, double>> parts) {
+  Sequence sequence;
+  sequence.index = static_cast<std::int64_t>(graph_.sequences.size());
+  std::vector<SequencePart>& list = graph_.sequences.emplace_back();
+  for (const auto& [op, times] : parts) {
+    sequence.flops += flops_of(op) * times;
+    list.push_back({graph_.ops.push_back(op), times});
+  }
+  return sequence;
+}
+
 TaskId TaskGraphBuilder::add(std::string_view name, const Options& options, Op op, std::span<const TaskId> deps) {
   std::vector<Op> one;
   one.push_back(std::move(op));

@@ -88,8 +88,14 @@ struct Partition {
 /// What the host must do to launch a task: calls into the framework and kernel launches. The framework profile turns
 /// them into time.
 struct Dispatch {
-  std::uint16_t framework_ops = 1;
-  std::uint16_t kernels = 1;
+  std::uint32_t framework_ops = 1;
+  std::uint32_t kernels = 1;
+};
+
+/// An op of a Sequence, and how many times it runs there.
+struct SequencePart {
+  OpId op;
+  double times = 1;
 };
 
 struct Task {
@@ -117,6 +123,7 @@ struct TaskGraph {
   std::vector<TaskId> deps;
   IdVector<OpId, Op> ops;
   std::vector<std::vector<std::uint32_t>> rank_tables;  ///< rank -> variant
+  std::vector<std::vector<SequencePart>> sequences;     ///< by Sequence::index
   IdVector<PartitionId, Partition> partitions;
   IdVector<NameId, std::string> names;
 
@@ -150,6 +157,9 @@ class TaskGraphBuilder {
     bool between_stages = false;
   };
 
+  /// Ops of a sequence, each with how many times it runs; equal ops should be given once. To be used in any number of
+  /// tasks.
+  Sequence add_sequence(std::span<const std::pair<Op, double>> parts);
   /// One op, the same on all ranks.
   TaskId add(std::string_view name, const Options& options, Op op, std::span<const TaskId> deps = {});
   /// A table of ranks for add_per_rank: rank r runs variant `variant_of_rank[r]`. Equal tables are stored once.

@@ -50,6 +50,7 @@ bool all_groups_have(const Partition& p, std::size_t members) {
 
 Broken broken_sizes(const Collective& c, const Partition& p) {
   if (c.bytes < 0) return "negative bytes";
+  if (c.times < 1) return "a collective that does not run once";
   if (c.send_bytes.size() != c.recv_bytes.size()) return "send and receive sizes are not of one length";
   if (c.send_bytes.empty()) return {};
   if (!all_groups_have(p, c.send_bytes.size()))
@@ -69,6 +70,23 @@ bool runs_as(const TaskGraph& g, const Task& task, auto is) {
     if (is(g.ops[OpId(task.first_op.value() + v)])) return true;
   }
   return false;
+}
+
+/// The ops of a sequence come before it and are kernels.
+Broken broken_sequence(const TaskGraph& g, const Task& task) {
+  for (std::uint32_t v = 0; v < task.variants; ++v) {
+    const OpId id(task.first_op.value() + v);
+    const auto* sequence = std::get_if<Sequence>(&g.ops[id]);
+    if (sequence == nullptr) continue;
+    if (sequence->index < 0 || static_cast<std::size_t>(sequence->index) >= g.sequences.size())
+      return "no such sequence";
+    for (const SequencePart& part : g.sequences[static_cast<std::size_t>(sequence->index)]) {
+      if (!part.op.valid() || part.op >= id) return "a sequence of ops that are not before it";
+      if (work_of(g.ops[part.op]) != Work::kernel) return "a sequence of what is no kernel";
+      if (!(part.times >= 0)) return "an op that runs less than 0 times";
+    }
+  }
+  return {};
 }
 
 Broken broken_collective(const TaskGraph& g, const Task& task) {
@@ -166,6 +184,7 @@ Broken broken_dependencies(const TaskGraph& g, TaskId t) {
 Broken broken_task(const TaskGraph& g, TaskId t, const std::vector<TableNeed>& needs) {
   if (auto broken = broken_dependencies(g, t)) return broken;
   if (auto broken = broken_variants(g, g.tasks[t], needs)) return broken;
+  if (auto broken = broken_sequence(g, g.tasks[t])) return broken;
   return broken_collective(g, g.tasks[t]);
 }
 

@@ -1,17 +1,39 @@
 #include "sim/pipeline/experiment_inputs.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <string>
 
 #include "opmodels/hardware/device_rates.hpp"
+#include "sim/workload/family.hpp"
 #include "sim/workload/registry.hpp"
 
 namespace distsim::pipeline {
 namespace {
 
 double peak_flops(const topology::DeviceSpec& device, workload::Precision precision) {
-  const auto it = device.peak.find(std::string(name_of(precision)));
+  auto it = device.peak.find(std::string(peak_of(precision)));
+  if (it == device.peak.end() && precision == workload::Precision::nvfp4) it = device.peak.find("fp4");
+  if (it == device.peak.end() && precision == workload::Precision::nvfp4) it = device.peak.find("fp8");
   return it == device.peak.end() ? 0 : it->second.value();
+}
+
+/// Of the fullest rank and, where ranks differ, of the emptiest.
+std::vector<report::ReportContext::Memory> memory_by_kind(const std::vector<workload::RankMemory>& memory) {
+  if (memory.empty()) return {};
+  const auto less = [](const auto& a, const auto& b) { return a.total() < b.total(); };
+  const auto [least, most] = std::minmax_element(memory.begin(), memory.end(), less);
+  std::vector<report::ReportContext::Memory> out;
+  for (const auto& m : {most, least}) {
+    if (m != most && m->total() == most->total()) continue;
+    out.push_back({static_cast<std::uint32_t>(m - memory.begin()),
+                   {{"weights", m->weights},
+                    {"gradients", m->gradients},
+                    {"optimizer", m->optimizer},
+                    {"activations", m->activations},
+                    {"buffers", m->buffers}}});
+  }
+  return out;
 }
 
 /// What is added, in squares, to a framework's own range on a GPU whose generation nothing was fitted on: with each
@@ -74,6 +96,9 @@ report::ReportContext report_context_of(const config::Experiment& e, const workl
     c.memory_per_rank.push_back(m.total());
     c.activations_per_rank.push_back(m.activations);
   }
+  if (e.model.family->tokens_per_sample != nullptr)
+    c.tokens_per_sample = static_cast<double>(e.model.family->tokens_per_sample(e.model));
+  if (e.model.family->name == "llm") c.memory = memory_by_kind(w.memory);
   c.memory_capacity = usable_memory(e.device).value();
   c.placement = w.placement;
   c.uncertainty = own_range(e);

@@ -89,7 +89,12 @@ HeldClock held_clock(const graph::CostedGraph& graph, const KernelTime& t) {
   for (const graph::Task& task : graph.graph.tasks) {
     for (std::uint32_t v = 0; v < task.variants; ++v) {
       const OpId id(task.first_op.value() + v);
-      if (graph::work_of(graph.graph.ops[id]) == graph::Work::kernel) mix.add(graph.costs[id], 1.0 / task.variants);
+      const double share = 1.0 / task.variants;
+      if (graph::work_of(graph.graph.ops[id]) == graph::Work::kernel) mix.add(graph.costs[id], share);
+      if (const auto* sequence = std::get_if<graph::Sequence>(&graph.graph.ops[id])) {
+        for (const graph::SequencePart& part : graph.graph.sequences[static_cast<std::size_t>(sequence->index)])
+          mix.add(graph.costs[part.op], part.times * share);
+      }
     }
   }
   return {before, topology::clock_of_mix(t.clock, t.power_limit, mix.busy())};
@@ -108,7 +113,7 @@ Result<void> scale_kernels(graph::CostedGraph& graph, const KernelTime& t, const
     if (factor == 1) continue;
     TRY_ASSIGN(cost, scaled(cost, factor));
   }
-  return {};
+  return graph::sum_sequences(graph);
 }
 
 std::vector<std::string> describe(const KernelTime& t) {

@@ -22,12 +22,12 @@ struct Correction {
 /// Factors on the time of every kernel that an op model prices (graph::Work::kernel). Copies and collectives have
 /// models of their own, and a time that is given (a program's step, host work) is taken as it is.
 struct KernelTime {
-  Correction framework;          ///< FrameworkSpec::Kernels
-  Correction device;             ///< DeviceCalibration; not for costs that were measured on the device
+  Correction framework;  ///< FrameworkSpec::Kernels
+  Correction device;     ///< DeviceCalibration; not for costs that were measured on the device
+  double slowest = 1;    ///< 1 + speed_variation x expected largest of as many normal values as there are ranks:
+                         ///< synchronous training waits for the slowest
   topology::DeviceClocks clock;  ///< of the device, for what its power limit leaves of it
   Watts power_limit{0};
-  double slowest = 1;  ///< 1 + speed_variation x expected largest of as many normal values as there are ranks:
-                       ///< synchronous training waits for the slowest
 };
 
 /// `precision` is that of the model's matrix products (Workload::precision).

@@ -90,6 +90,11 @@ class Lowering {
     if (!runs_by_itself(task)) TRY(launch_from_host(id, task, i));
     const std::uint32_t group = task.partition.valid() ? task.partition.value() : engine::Step::kNoGroup;
     device_step_[id] = add(stream_id(task.stream), durations_[id], group, waits_, {id, report::StepRole::device, i});
+    if (later_launches_ != Duration()) {
+      add(stream_id(graph::Stream::host), launch_row(task, later_launches_), engine::Step::kNoGroup, {},
+          {id, report::StepRole::host_dispatch, i});
+      later_launches_ = Duration();
+    }
     if (task.blocks_host) host_waits_.push_back(device_step_[id]);
     return {};
   }
@@ -108,7 +113,12 @@ class Lowering {
       started_[static_cast<std::size_t>(task.stream)] = true;
       return {};
     }
-    TRY_ASSIGN(const Duration d, dispatch_time(task));
+    TRY_ASSIGN(Duration d, dispatch_time(task));
+    if (is_sequence(task)) {
+      later_launches_ = d;
+      d = Duration::picoseconds(d.ps() / std::max<std::int64_t>(1, task.dispatch.kernels));
+      later_launches_ = later_launches_ - d;
+    }
     waits_.push_back(add(stream_id(graph::Stream::host), launch_row(task, d), engine::Step::kNoGroup, take_host_waits(),
                          {id, report::StepRole::host_dispatch, i}));
     return {};
@@ -121,6 +131,11 @@ class Lowering {
     const double seconds = task.dispatch.framework_ops * per_op + task.dispatch.kernels * f.host.per_launch.seconds();
     const double scale = launch_.host.launch_factor() * (task.partition.valid() ? launch_.collective_launch : 1);
     return Duration::from_seconds(seconds * scale);
+  }
+
+  /// Whose first kernel starts while the host launches the others.
+  bool is_sequence(const graph::Task& task) const {
+    return std::holds_alternative<graph::Sequence>(graph_.ops[task.first_op]);
   }
 
   /// The host's time for a launch: none on ranks that skip it.
@@ -185,7 +200,8 @@ class Lowering {
   std::vector<bool> started_;
   std::vector<StepId> waits_, host_waits_;
   StepId graph_launch_;
-  double launches_ = 0;  ///< seconds_of_launches
+  Duration later_launches_;  ///< of a sequence, while its task is lowered
+  double launches_ = 0;      ///< seconds_of_launches
 };
 
 }  // namespace

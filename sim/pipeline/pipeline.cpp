@@ -13,6 +13,7 @@
 #include "sim/pipeline/network_remarks.hpp"
 #include "sim/report/fold.hpp"
 #include "sim/report/steady_state.hpp"
+#include "sim/workload/family.hpp"
 #include "sim/workload/registry.hpp"
 #include "sim/workload/specs/samples.hpp"
 
@@ -146,6 +147,26 @@ Experiment with_micro_steps(Experiment e, const workload::SamplePlan& whole, std
   return e;
 }
 
+/// A pipeline's iteration of which only the first rounds of micro-batches are played.
+Experiment with_micro_batches(Experiment e, std::int64_t samples_of_one, std::int64_t micro_batches) {
+  e.model.global_batch = samples_of_one * micro_batches;
+  e.model.per_gpu_batch = 0;
+  return e;
+}
+
+report::ReportContext folded_context(const workload::MicroBatches& whole, report::ReportContext context) {
+  const double more = double(whole.count) / double(whole.played);
+  context.samples *= more;
+  context.model_flops *= more;
+  std::erase_if(context.assumptions, [](const graph::Assumption& a) { return a.kind == graph::AssumptionKind::batch; });
+  context.assumptions.insert(context.assumptions.begin(), {graph::AssumptionKind::batch, whole.text});
+  context.assumptions.push_back({graph::AssumptionKind::folding,
+                                 std::to_string(whole.played) + " of " +
+                                     counted(static_cast<std::uint64_t>(whole.count), "micro-batch", "micro-batches") +
+                                     " are simulated, the others assumed to be like the last of them"});
+  return context;
+}
+
 /// Context of the whole iteration, from that of the micro-steps that were simulated.
 report::ReportContext folded_context(const workload::SamplePlan& whole, report::ReportContext context,
                                      std::int64_t played) {
@@ -178,9 +199,35 @@ Result<Prediction> predict(const Experiment& experiment, Passes& passes) {
   return predict(experiment, passes, cache);
 }
 
+namespace {
+
+/// Of a pipeline with many micro-batches: all but the first rounds folded.
+Result<Prediction> predict_pipeline(const Experiment& e, const workload::MicroBatches& whole, std::int64_t batch,
+                                    Passes& passes, CostModelCache& cache, report::Detail detail) {
+  const std::int64_t one = batch / whole.count;
+  TRY_ASSIGN(Prediction shorter, play(with_micro_batches(e, one, whole.played - whole.round), passes, cache, detail));
+  TRY_ASSIGN(Prediction out, play(with_micro_batches(e, one, whole.played), passes, cache, detail));
+  const std::int64_t more = (whole.count - whole.played) / whole.round;
+  if (detail == report::Detail::report && report::lacks_replay(shorter.report, out.report, more)) {
+    for (Prediction* p : {&shorter, &out})
+      p->report = report::analyse(p->played(), std::move(p->report.context), report::Detail::every_limit);
+  }
+  const std::optional<Folding> folding =
+      Folding{std::move(shorter.report), more, folded_context(whole, out.report.context)};
+  TRY_ASSIGN(out.report, passes.run("fold", fold, std::move(out.report), folding));
+  return out;
+}
+
+}  // namespace
+
 Result<Prediction> predict(const Experiment& e, Passes& passes, CostModelCache& cache, std::int64_t played,
                            report::Detail detail) {
   CHECK(played >= 2);
+  if (e.model.family->micro_batches != nullptr && e.model.accumulation == 1) {
+    const std::int64_t batch = workload::samples_of(e.model, shape_of(e).ranks());
+    const workload::MicroBatches whole = e.model.family->micro_batches(e.model, shape_of(e).ranks(), batch);
+    if (batch > 0 && whole.count > 2 * whole.played) return predict_pipeline(e, whole, batch, passes, cache, detail);
+  }
   if (e.model.accumulation <= played) {
     TRY_ASSIGN(Prediction out, play(e, passes, cache, detail));
     TRY_ASSIGN(out.report, passes.run("fold", fold, std::move(out.report), std::optional<Folding>()));

@@ -92,7 +92,6 @@ class Pricer {
     return op_cost(op);
   }
 
- private:
   Result<graph::Cost> op_cost(const graph::Op& op) {
     const auto key = graph::key_of(op);
     if (!key) return models_.ops.price(op);
@@ -102,6 +101,7 @@ class Pricer {
     return cost;
   }
 
+ private:
   Result<graph::Cost> collective_cost(const graph::Task& task, const graph::Collective& op) {
     auto& facts = facts_[task.partition];
     if (facts.empty()) facts = facts_of(graph_.partitions[task.partition], graph_.ranks, models_.topology);
@@ -110,7 +110,7 @@ class Pricer {
       TRY_ASSIGN(const graph::Cost cost, models_.collectives.price(op, facts[i]));
       if (cost.mean > dearest.mean) dearest = cost;
     }
-    return dearest;
+    return op.times == 1 ? Result<graph::Cost>(dearest) : graph::repeated(dearest, static_cast<double>(op.times));
   }
 
   const graph::TaskGraph& graph_;
@@ -155,9 +155,17 @@ Result<bool> slowed_by_uplinks(const graph::TaskGraph& graph, const CostModels& 
 Result<graph::CostedGraph> price(graph::TaskGraph graph, std::shared_ptr<const CostModels> models) {
   Pricer pricer(graph, *models);
   IdVector<OpId, graph::Cost> costs(graph.ops.size());
+  for (const auto& parts : graph.sequences) {
+    for (const graph::SequencePart& part : parts) {
+      Result<graph::Cost> cost = pricer.op_cost(graph.ops[part.op]);
+      if (!cost) return Error{graph::describe(graph.ops[part.op]) + ": " + cost.error().what, cost.error().where, ""};
+      costs[part.op] = *cost;
+    }
+  }
   for (const graph::Task& task : graph.tasks) {
     for (std::uint32_t v = 0; v < task.variants; ++v) {
       const OpId id(task.first_op.value() + v);
+      if (std::holds_alternative<graph::Sequence>(graph.ops[id])) continue;
       Result<graph::Cost> cost = pricer.cost(task, graph.ops[id]);
       if (!cost)
         return Error{"task " + graph.names[task.name] + ": " + cost.error().what, cost.error().where,
@@ -165,7 +173,9 @@ Result<graph::CostedGraph> price(graph::TaskGraph graph, std::shared_ptr<const C
       costs[id] = *cost;
     }
   }
-  return graph::CostedGraph{std::move(graph), std::move(costs), std::move(models)};
+  graph::CostedGraph costed{std::move(graph), std::move(costs), std::move(models)};
+  TRY(graph::sum_sequences(costed));
+  return costed;
 }
 
 }  // namespace distsim::pipeline

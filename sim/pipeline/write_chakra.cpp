@@ -142,7 +142,8 @@ class ChakraExport {
     node.comm = comm_of(op->kind);
     const bool pair = op->kind == graph::CollectiveKind::send_recv &&
                       partition.size_of_rank[rank] == 2;  // of an all-to-all of two, half goes to the other
-    node.comm_bytes = of_one_part ? op->bytes / partition.size_of_rank[rank] : pair ? 2 * op->bytes : op->bytes;
+    const std::int64_t bytes = op->bytes * op->times;
+    node.comm_bytes = of_one_part ? bytes / partition.size_of_rank[rank] : pair ? 2 * bytes : bytes;
     if (partition.name_of_rank[rank] != "0") node.group = intern(out, partition.name_of_rank[rank]);
     return node;
   }

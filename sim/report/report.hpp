@@ -70,6 +70,13 @@ struct ReportContext {
   std::vector<std::int64_t> memory_per_rank;       ///< bytes; one entry where all are equal
   std::vector<std::int64_t> activations_per_rank;  ///< the part of it that activations take at most
   std::int64_t memory_capacity = 0;
+  double tokens_per_sample = 0;  ///< 0: samples are not sequences
+  /// Of language models: what a rank holds, in bytes; the first and the last rank that hold the most and the least.
+  struct Memory {
+    std::uint32_t rank = 0;
+    std::vector<std::pair<std::string, std::int64_t>> kinds;
+  };
+  std::vector<Memory> memory;
   std::vector<graph::Assumption> assumptions;
   std::string placement;
   /// Of the framework's profile: half-width of [low, high] over the iteration, in addition to the spreads of the costs.

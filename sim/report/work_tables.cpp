@@ -81,7 +81,7 @@ struct CollectiveSums {
 /// The size column of nccl-tests. An uneven exchange lasts as long as its busiest member sends or receives: the size of
 /// the even one that moves as much.
 std::int64_t size_of(const graph::Collective& c, std::uint32_t members) {
-  if (c.send_bytes.empty() || members < 2) return c.bytes;
+  if (c.send_bytes.empty() || members < 2) return c.bytes * c.times;
   const std::int64_t most =
       std::max(std::ranges::max(c.send_bytes), c.recv_bytes.empty() ? 0 : std::ranges::max(c.recv_bytes));
   return static_cast<std::int64_t>(
@@ -150,6 +150,32 @@ std::uint32_t group_size_of(const graph::Partition& p) {
   return size;
 }
 
+namespace {
+
+/// Times of a sequence by the kinds of its ops, each with its part of `time`.
+void add_sequence(const graph::CostedGraph& costed, const graph::Task& task, VariantCounts& counts, WideTime time,
+                  std::map<std::string_view, KindSums>& kinds) {
+  for (std::uint32_t v = 0; v < task.variants; ++v) {
+    const OpId id = variant_id(task, v);
+    const auto* sequence = std::get_if<graph::Sequence>(&costed.graph.ops[id]);
+    if (sequence == nullptr) continue;
+    const double whole = costed.costs[id].mean.seconds(), ranks = counts.ranks_running(task, v);
+    double all_ranks = 0;
+    for (std::uint32_t w = 0; w < task.variants; ++w)
+      all_ranks += counts.ranks_running(task, w) * costed.costs[variant_id(task, w)].mean.seconds();
+    for (const graph::SequencePart& part : costed.graph.sequences[static_cast<std::size_t>(sequence->index)]) {
+      KindSums& of_kind = kinds[graph::kind_of(costed.graph.ops[part.op])];
+      const double seconds = costed.costs[part.op].mean.seconds() * part.times;
+      if (whole > 0 && all_ranks > 0)
+        of_kind.time += static_cast<WideTime>(static_cast<double>(time) * ranks * seconds / all_ranks);
+      of_kind.kernels += ranks * part.times;
+      of_kind.flops += ranks * part.times * graph::flops_of(costed.graph.ops[part.op]);
+    }
+  }
+}
+
+}  // namespace
+
 std::vector<OpKindTime> op_table(const Played& p, const SteadyState& state, std::span<const StepSums> sums) {
   const graph::TaskGraph& graph = p.costed->graph;
   std::map<std::string_view, KindSums> kinds;
@@ -157,7 +183,12 @@ std::vector<OpKindTime> op_table(const Played& p, const SteadyState& state, std:
   for (std::size_t i = 0; i < state.steps.size(); ++i) {
     if (state.steps[i].collective) continue;
     const graph::Task& task = graph.tasks[state.steps[i].task];
-    KindSums& of_kind = kinds[graph::kind_of(first_present(graph, task))];
+    const graph::Op& op = first_present(graph, task);
+    if (std::holds_alternative<graph::Sequence>(op)) {
+      add_sequence(*p.costed, task, counts, sums[i].time, kinds);
+      continue;
+    }
+    KindSums& of_kind = kinds[graph::kind_of(op)];
     of_kind.time += sums[i].time;
     add_work(graph, task, counts, of_kind);
   }

@@ -15,8 +15,8 @@ namespace distsim::study {
 
 /// A key of an experiment's text and where it was given.
 struct GivenKey {
-  std::string key;    ///< dotted, "model.megatron.tensor"
-  std::string where;  ///< "x.yaml:12:5", "--set model.megatron.tensor"
+  std::string key;    ///< dotted, "parallel.tensor"
+  std::string where;  ///< "x.yaml:12:5", "--set parallel.tensor"
 };
 
 /// The keys of `parsed`, with --set laid on it, that leave the prediction as it is, to the last event: whether they are
@@ -45,7 +45,7 @@ std::vector<std::string> sets_without_effect(const std::vector<NamedExperiment>&
 /// All steps begin and end at the same time, with the same ranges and the same memory.
 bool same_figures(const report::Report& a, const report::Report& b);
 
-/// "no effect on this prediction: model.megatron.tensor (x.yaml:12:5), device.power_limit (--set)"; empty for none.
+/// "no effect on this prediction: parallel.tensor (x.yaml:12:5), device.power_limit (--set)"; empty for none.
 std::string describe(const std::vector<GivenKey>& keys);
 
 }  // namespace distsim::study

@@ -22,6 +22,12 @@ struct Batching {
   std::int64_t multiple = 1;   ///< a global batch is a multiple of this
 };
 
+/// Micro-batches of a pipeline, of which those beyond `played` add the same time, `round` by `round`.
+struct MicroBatches {
+  std::int64_t count = 1, round = 1, played = 1;
+  std::string text;  ///< how the batch is divided
+};
+
 struct ModelFamily {
   std::string_view name;      ///< as in `kind:`, and of its section
   std::string_view sentence;  ///< for `distsim list models`
@@ -32,6 +38,8 @@ struct ModelFamily {
   Batching (*batching)(const ModelSpec&, std::uint32_t ranks) = nullptr;
   /// Tokens of a sample, for tokens per second. Null: samples are not sequences.
   std::int64_t (*tokens_per_sample)(const ModelSpec&) = nullptr;
+  /// How many of a batch's micro-batches need to be played. Null: all.
+  MicroBatches (*micro_batches)(const ModelSpec&, std::uint32_t ranks, std::int64_t batch) = nullptr;
   /// Whether the framework's hybrid embedding holds the model's tables on so many ranks. Null: it has no tables.
   bool (*has_hybrid_embedding)(const ModelSpec&, const FrameworkSpec&, std::uint32_t ranks) = nullptr;
 };

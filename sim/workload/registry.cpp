@@ -11,7 +11,7 @@ namespace distsim::workload {
 #define DISTSIM_MODEL_FAMILIES(FAMILY) \
   FAMILY(dlrm)                         \
   FAMILY(transformer)                  \
-  FAMILY(megatron)                     \
+  FAMILY(llm)                          \
   FAMILY(transformer_xl)               \
   FAMILY(rnn)                          \
   FAMILY(resnet)                       \

@@ -282,9 +282,9 @@ TEST(ChakraRoundTripOfStages, APipelinePlaysAgainToThePicosecond) {
   pipeline::Passes passes;
   const auto prediction =
       pipeline::predict(test::root() + "/configs/megatron_gpt_145b.yaml",
-                        {"model.name=megatron_gpt_7_5b", "cluster.nodes=1", "model.megatron.layers=4",
-                         "model.megatron.tensor=2", "model.megatron.pipeline=2", "model.megatron.schedule=interleaved",
-                         "model.megatron.virtual_stages=2", "model.megatron.micro_batch=1", "model.global_batch=8"},
+                        {"model.name=megatron_gpt_7_5b", "cluster.nodes=1", "model.llm.layers=4", "parallel.tensor=2",
+                         "parallel.pipeline=2", "parallel.schedule=interleaved", "parallel.virtual_stages=2",
+                         "parallel.micro_batch=1", "model.global_batch=8"},
                         passes);
   ASSERT_TRUE(prediction.ok()) << prediction.error().text();
   const std::string dir = test::scratch_dir("chakra_stages");

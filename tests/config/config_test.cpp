@@ -80,7 +80,7 @@ TEST_F(ConfigTest, ADeviceAloneComesInItsServer) {
   EXPECT_EQ(e->cluster.gpu_links.links_per_gpu, 12);
   EXPECT_EQ(e->cluster.nic.count, 2);
   EXPECT_EQ(error_of_text("cluster: {device: chip, nodes: 3}\nmodel: {name: net}\n"),
-            "DIR/x.yaml:1:10: cluster.name: missing, expected text");
+            "DIR/x.yaml:1:10: cluster.name: missing, expected text; System name: the file name without .yaml.");
   write("devices/served.yaml", device("served") + "server: boxs\n");
   write("x.yaml", "cluster: {device: served}\nmodel: {name: net}\n");
   EXPECT_NE(error_of(load()).find("cluster.system: found 'boxs'"), std::string::npos) << error_of(load());

@@ -188,7 +188,7 @@ TEST(Contention, MoreStepsThanMemoryHoldsAreRefused) {
   for (const auto& [set, key] : keys) {
     Passes passes;
     const auto p = predict(test::root() + "/configs/megatron_gpt_145b.yaml",
-                           {set, "model.global_batch=384", "model.megatron.micro_batch=2"}, passes);
+                           {set, "model.global_batch=384", "parallel.micro_batch=2"}, passes);
     ASSERT_FALSE(p.ok()) << set;
     EXPECT_TRUE(p.error().what.starts_with(std::string(key) + ": found ")) << p.error().what;
     EXPECT_NE(p.error().hint.find("cluster.nodes"), std::string::npos) << p.error().hint;

@@ -7,6 +7,8 @@
 namespace distsim::pipeline {
 namespace {
 
+constexpr HeldClock kFreeClock{Hertz(1), Hertz(1)};  // no limit of power
+
 Duration us(std::int64_t t) { return Duration::microseconds(t); }
 
 graph::Cost cost(graph::BoundShares shares, graph::Basis basis = graph::Basis::analytic) {
@@ -38,7 +40,7 @@ graph::CostedGraph seven_ops() {
 /// Framework 1.5 (matrix) and 0.8 (memory), device 1.2 and 1, slowest rank 1.1. A measured cost has no device's factor.
 TEST(KernelTime, EachBoundHasItsFactor) {
   graph::CostedGraph c = seven_ops();
-  ASSERT_TRUE(scale_kernels(c, {{1.5, 0.8, {}}, {1.2, 1, {}}, 1.1}).ok());
+  ASSERT_TRUE(scale_kernels(c, {{1.5, 0.8, {}}, {1.2, 1, {}}, 1.1}, kFreeClock).ok());
   EXPECT_EQ(c.costs[OpId(0)].mean.ps(), 19'800'000);  // 1.5 x 1.2 x 1.1
   EXPECT_EQ(c.costs[OpId(0)].low.ps(), 15'840'000);
   EXPECT_EQ(c.costs[OpId(0)].high.ps(), 27'720'000);
@@ -53,7 +55,7 @@ TEST(KernelTime, EachBoundHasItsFactor) {
 /// A device whose matrix products are slow does not slow what memory bounds.
 TEST(KernelTime, AMatrixFactorLeavesMemoryAlone) {
   graph::CostedGraph c = seven_ops();
-  ASSERT_TRUE(scale_kernels(c, {{}, {1.264, 1, {}}, 1}).ok());
+  ASSERT_TRUE(scale_kernels(c, {{}, {1.264, 1, {}}, 1}, kFreeClock).ok());
   EXPECT_EQ(c.costs[OpId(0)].mean.ps(), 12'640'000);
   EXPECT_EQ(c.costs[OpId(1)].mean, us(10));
 }
@@ -62,7 +64,7 @@ TEST(KernelTime, AMatrixFactorLeavesMemoryAlone) {
 TEST(KernelTime, StopsAtTheLeastTime) {
   graph::CostedGraph c = seven_ops();
   c.costs[OpId(0)].least = c.costs[OpId(4)].least = us(9);
-  ASSERT_TRUE(scale_kernels(c, {{0.8, 1, {}}, {0.9, 1, {}}, 1}).ok());
+  ASSERT_TRUE(scale_kernels(c, {{0.8, 1, {}}, {0.9, 1, {}}, 1}, kFreeClock).ok());
   EXPECT_EQ(c.costs[OpId(0)].mean, us(9));
   EXPECT_EQ(c.costs[OpId(4)].mean, us(8));
 }
@@ -77,7 +79,7 @@ TEST(KernelTime, GivenTimesStayAsTheyAre) {
   c.graph = std::move(b).finish().value();
   for (const std::int64_t time : {10, 1000, 300})
     c.costs.push_back({us(time), us(time), us(time), graph::Basis::measured, "given"});
-  ASSERT_TRUE(scale_kernels(c, {{}, {}, 1.1}).ok());
+  ASSERT_TRUE(scale_kernels(c, {{}, {}, 1.1}, kFreeClock).ok());
   EXPECT_EQ(c.costs[OpId(0)].mean.ps(), 11'000'000) << "a kernel is scaled";
   EXPECT_EQ(c.costs[OpId(1)].mean, us(1000));
   EXPECT_EQ(c.costs[OpId(1)].high, us(1000));

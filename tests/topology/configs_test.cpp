@@ -29,7 +29,7 @@ TEST_P(Device, LoadsAndIsConsistent) {
   EXPECT_TRUE(rate("fp8") == 0 || std::abs(rate("fp8") / rate("fp16") - 2) < 0.05);
   EXPECT_TRUE(rate("fp4") == 0 || rate("fp4") >= 1.99 * rate("fp8"));
   EXPECT_EQ(d.peak.contains("tf32"), d.compute_capability >= 80 && d.compute_capability != 95) << "CDNA4 has none";
-  EXPECT_EQ(d.is_amd(), d.compute_capability == 94 || d.compute_capability == 95);
+  EXPECT_EQ(d.is_amd(), d.architecture.starts_with("cdna"));
   EXPECT_EQ(d.peak.contains("fp8"), d.compute_capability >= 89);
   // fp32 rate = SMs x lanes x 2 x boost, 128 lanes but for 64 on GP100, V100, T4, A100 and A30. H20's vector rate is
   // not cut.

@@ -74,7 +74,7 @@ struct DeviceSpec {
   /// The device as its file describes it, where what-ifs may have changed the figures above; empty: they are those of
   /// the file. One element at most.
   std::vector<DeviceSpec> described;
-  bool is_amd() const { return architecture.starts_with("cdna"); }
+  bool is_amd() const { return compute_capability > 90 && compute_capability < 100; }  ///< gfx942, gfx950
   bool operator==(const DeviceSpec&) const = default;
 };
 

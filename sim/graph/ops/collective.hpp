@@ -40,6 +40,7 @@ struct Collective {
   std::int64_t bytes = 0;
   DType dtype = DType::fp32;
   std::vector<std::int64_t> send_bytes, recv_bytes;
+  std::int64_t times = 1;  ///< so many of them, one after the other
 
   template <class Visit, class... Self>
   static constexpr void fields(Visit&& visit, Self&... op) {
@@ -48,6 +49,7 @@ struct Collective {
     visit(field::setting("dtype"), op.dtype...);
     visit(field::setting("send_bytes").labelled("uneven"), op.send_bytes...);
     visit(field::setting("recv_bytes"), op.recv_bytes...);
+    visit(field::size("times").later().shown(Show::count), op.times...);
   }
 };
 

@@ -30,6 +30,22 @@ struct Measured {
   }
 };
 
+/// Ops that run one after the other, each so many times: TaskGraph::sequences[index], whose ops come before it. Its
+/// cost is the sum of theirs. What a rank does of a deep model's alike layers, as one task.
+struct Sequence {
+  static constexpr std::string_view kKind = "sequence";
+  static constexpr Work kWork = Work::given;
+  std::int64_t index = 0;
+  double flops = 0;  ///< useful ones of all its ops
+
+  template <class Visit, class... Self>
+  static constexpr void fields(Visit&& visit, Self&... op) {
+    visit(field::note("index").labelled("number"), op.index...);
+    visit(field::note("flops").shown(Show::never), op.flops...);
+  }
+  double useful_flops() const { return flops; }
+};
+
 /// Nothing: this rank has no part in the task (a rank without tables).
 struct Absent {
   static constexpr std::string_view kKind = "absent";

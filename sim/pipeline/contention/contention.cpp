@@ -116,7 +116,7 @@ class Contender {
       const graph::Collective* op = collective_of(StepId(s));
       if (!op) continue;
       const TaskId task = lowered_.origins[StepId(s)].task;
-      const double seconds = costs_[graph_.tasks[task].first_op].mean.seconds();
+      const double seconds = costs_[graph_.tasks[task].first_op].mean.seconds() / static_cast<double>(op->times);
       for (std::uint32_t job = 0; job < jobs_; ++job) {
         auto& known = of_task[{task.value(), job}];
         if (known.empty()) known = links_.demands(*op, taking_part(StepId(s)), seconds, job);

@@ -32,7 +32,8 @@ Losing losing_to(const graph::CostedGraph& costed, const graph::Task& task, cons
   const auto* op = std::get_if<graph::Collective>(&costed.graph.ops[task.first_op]);
   if (op == nullptr || cost.mean == Duration()) return {};
   const std::uint32_t ranks = largest_group(costed.graph.partitions[task.partition]);
-  const double busbw = static_cast<double>(op->bytes) * graph::busbw_factor(op->kind, ranks) / cost.mean.seconds();
+  const double busbw = static_cast<double>(op->bytes) * static_cast<double>(op->times) *
+                       graph::busbw_factor(op->kind, ranks) / cost.mean.seconds();
   return {std::min(kMostLost, cost.channels / device.sms),
           std::min(kMostLost, kMemoryBytesPerBusByte * busbw / device.memory)};
 }

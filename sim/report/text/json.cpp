@@ -4,6 +4,7 @@
 #include <string>
 
 #include "sim/report/report.hpp"
+#include "sim/report/text/split_model.hpp"
 
 namespace distsim::report {
 namespace {
@@ -111,6 +112,24 @@ Json ranks_json(const Report& r) {
           {"times", std::move(times)}};
 }
 
+/// Of models of tokens.
+Json split_model_json(const Report& r) {
+  const double tokens = tokens_per_second(r);
+  Json dimensions = Json::array(), memory = Json::array();
+  for (const DimensionTime& d : dimensions_of(r))
+    dimensions.push_back(
+        {{"dimension", d.dimension}, {"transfer_ms", d.transfer.ms()}, {"exposed_ms", d.exposed.ms()}});
+  for (const ReportContext::Memory& m : r.context.memory) {
+    Json kinds = Json::object();
+    for (const auto& [what, bytes] : m.kinds) kinds[what] = bytes;
+    memory.push_back({{"rank", m.rank}, {"bytes", std::move(kinds)}});
+  }
+  return {{"tokens_per_second", finite(tokens)},
+          {"tokens_per_second_per_gpu", finite(tokens / r.rank_count)},
+          {"dimensions", std::move(dimensions)},
+          {"memory", std::move(memory)}};
+}
+
 std::string hex(std::uint64_t v) {
   std::string out(16, '0');
   for (auto c = out.rbegin(); v != 0; ++c, v >>= 4) *c = "0123456789abcdef"[v & 15];
@@ -130,6 +149,7 @@ std::string to_json(const Report& r) {
   out["samples_per_second"] = finite(r.samples_per_second);
   out["achieved_tflops_per_gpu"] = finite(r.achieved_flops_per_gpu * 1e-12);
   out["mfu"] = finite(r.mfu);
+  if (r.context.tokens_per_sample > 0) out["tokens"] = split_model_json(r);
   out["breakdown"] = time_json({r.compute, r.comm, r.hidden_comm, r.exposed_comm, r.waiting, r.host_bound, r.idle});
   out["limited_by"] = limiter_json(r.limits.limited_by);
   out["runner_up"] = limiter_json(r.limits.runner_up);

@@ -10,6 +10,7 @@
 #include "sim/report/text/columns.hpp"
 #include "sim/report/text/format.hpp"
 #include "sim/report/text/path_table.hpp"
+#include "sim/report/text/split_model.hpp"
 
 namespace distsim::report {
 namespace {
@@ -84,6 +85,7 @@ class Writer {
                 ? ", MFU " + fixed(100 * r_.mfu, 1) + " % of " + fixed(c.peak_flops * 1e-12, 0) + " TFLOP/s"
                 : ""));
     }
+    for (const std::string& text : split_model_lines(r_)) line(text);
     line("");
   }
 

@@ -35,8 +35,8 @@ void link_use(const Played& p, bool last_only, std::uint32_t rank, std::uint32_t
         std::get_if<graph::Collective>(&graph.ops[OpId(graph.tasks[t].first_op.value() + graph.variant_of(t, rank))]);
     if (!c || p.program->steps[s].group == engine::Step::kNoGroup) return;
     const double factor = graph::busbw_factor(c->kind, members_of(p.program->groups[p.program->steps[s].group], rank));
-    const double gigabytes_per_second =
-        static_cast<double>(c->bytes) * factor / static_cast<double>(end - start) * 1e3;  // bytes a ps -> GB/s
+    const double gigabytes_per_second = static_cast<double>(c->bytes) * static_cast<double>(c->times) * factor /
+                                        static_cast<double>(end - start) * 1e3;  // bytes a ps -> GB/s
     changes.push_back({start, gigabytes_per_second});
     changes.push_back({end, -gigabytes_per_second});
   });

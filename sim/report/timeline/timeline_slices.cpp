@@ -192,7 +192,7 @@ class Slicer {
                   {"basis", std::string(graph::name_of(cost.basis))},
                   {"source", std::string(cost.source)}};
     if (const auto* c = std::get_if<graph::Collective>(&graph_.ops[id]))
-      cached->emplace_back("bytes", std::to_string(c->bytes));
+      cached->emplace_back("bytes", std::to_string(c->bytes * c->times));
     return *cached;
   }
 

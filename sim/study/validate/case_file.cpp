@@ -13,8 +13,8 @@
 namespace distsim::study {
 namespace {
 
-constexpr std::array<std::string_view, 7> kLabels{"case_id", "measured_ms", "series", "family",
-                                                  "tier",    "source",      "notes"};
+constexpr std::array<std::string_view, 8> kLabels{"case_id", "measured_ms", "series", "family",
+                                                  "tier",    "source",      "notes",  "finetune"};
 
 bool is_label(const std::string& column) { return std::find(kLabels.begin(), kLabels.end(), column) != kLabels.end(); }
 
@@ -153,6 +153,14 @@ void label(Case& c, const CaseFile& file) {
   c.series = file.table ? file.table->label("series", c.cells) : series_of(c);
 }
 
+/// Tables of language models name what is trained in a column without a section.
+void add_training(Case& c) {
+  const bool of_llm = std::any_of(c.settings.begin(), c.settings.end(),
+                                  [](const Setting& s) { return s.key.starts_with("model.llm."); });
+  const std::string text = cell(c, "finetune");
+  if (of_llm && !text.empty()) c.settings.push_back({"model.llm.training", text});
+}
+
 Case case_of(std::vector<std::string> row, const CaseFile& file, const std::vector<std::string>& keys,
              const std::string& where) {
   Case c;
@@ -163,6 +171,7 @@ Case case_of(std::vector<std::string> row, const CaseFile& file, const std::vect
   for (const std::string& key : keys) {
     if (std::string text = cell(c, key); !text.empty()) c.settings.push_back({key, std::move(text)});
   }
+  add_training(c);
   label(c, file);
   auto measured = measured_of(c);
   if (measured.ok())

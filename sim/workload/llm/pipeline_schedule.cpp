@@ -13,7 +13,10 @@ std::int64_t warm_up(const PipelineShape& shape, std::uint32_t stage) {
   switch (shape.schedule) {
     case PipelineSchedule::gpipe:
       return shape.micro_batches;
+    case PipelineSchedule::automatic:
     case PipelineSchedule::one_f_one_b:
+    case PipelineSchedule::zero_bubble:
+    case PipelineSchedule::dualpipe:
       return std::min(after, shape.micro_batches);
     case PipelineSchedule::interleaved:
       return std::min(2 * after + std::int64_t{shape.virtual_stages - 1} * shape.stages,

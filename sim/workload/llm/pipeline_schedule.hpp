@@ -16,7 +16,7 @@
 #include <span>
 #include <vector>
 
-#include "sim/workload/llm/megatron_spec.hpp"
+#include "sim/workload/specs/parallel_spec.hpp"
 
 namespace distsim::workload {
 

@@ -100,6 +100,23 @@ Schema<Kernels> kernel_schema() {
        {"fused_softmax", AttentionKernels::fused_softmax},
        {"flash", AttentionKernels::flash}},
       "Attention: separate kernels; or scale, mask and softmax as one kernel (Megatron-LM); or one kernel that never writes the scores to memory (16 bits only).");
+  s.choice("flash_library", &Kernels::flash_library,
+           {{"best", graph::AttentionLibrary::best},
+            {"flash1", graph::AttentionLibrary::flash1},
+            {"flash2", graph::AttentionLibrary::flash2},
+            {"flash3", graph::AttentionLibrary::flash3},
+            {"flash4", graph::AttentionLibrary::flash4},
+            {"cudnn", graph::AttentionLibrary::cudnn}},
+           "attention: flash: whose kernels: FlashAttention 1 to 4, cuDNN's, or what the GPU runs best.");
+  s.optional("fuse_gradient_accumulation", &Kernels::fuse_gradient_accumulation,
+             "Language models: products of weight gradients add to fp32 gradients themselves.");
+  s.optional(
+      "fuse_loss", &Kernels::fuse_loss,
+      "Language models: cross-entropy in one kernel each way; otherwise logits are cast to fp32, and softmax and loss are separate.");
+  s.optional("chunked_loss", &Kernels::chunked_loss,
+             "Language models: logits are made chunk by chunk and not kept (Liger kernels).");
+  s.optional("compiled", &Kernels::compiled,
+             "Language models: norms, casts and elementwise chains are fused by a compiler (torch.compile, XLA).");
   s.choice(
       "convolution_layout", &Kernels::convolution_layout,
       {{"model", ConvLayout::model}, {"nchw_in_32_bit", ConvLayout::nchw_in_32_bit}, {"nchw", ConvLayout::nchw}},
@@ -134,8 +151,43 @@ Schema<Gradients> gradient_schema() {
       "Who sums them: NCCL; or one kernel of the framework over NVSwitch, across nodes with SHARP and GPUDirect (HugeCTR), NCCL where the cluster has not all of these. collectives.all_reduce overrides it.");
   s.optional("overlap", &Gradients::overlap, "The all-reduce starts while the backward pass still runs.");
   s.optional("half_precision", &Gradients::half_precision, "Mixed precision sends gradients in 16 bits.");
+  s.optional("each_micro_step", &Gradients::each_micro_step,
+             "Split gradients are reduced in every micro-step; otherwise they are summed locally until the last.");
   s.optional("separate_stream", &Gradients::separate_stream,
              "Gradients are reduced on a stream of their own; otherwise on that of the embedding exchange.");
+  return s;
+}
+
+Schema<FrameworkSpec::Parallel> framework_parallel_schema() {
+  using Parallel = FrameworkSpec::Parallel;
+  Schema<Parallel> s("parallel", "Language models: what the framework does where the section parallel leaves it open.");
+  s.choice("shard", &Parallel::shard,
+           {{"none", StateSplit::none},
+            {"optimizer", StateSplit::optimizer},
+            {"gradients", StateSplit::gradients},
+            {"weights", StateSplit::weights}},
+           "What it splits over data-parallel GPUs.");
+  s.optional("gather_16_bit", &Parallel::gather_16_bit, "Split weights are gathered in 16 bits; otherwise in 32.");
+  s.optional("overlap_parameters", &Parallel::overlap_parameters,
+             "shard: optimizer: updated weights are gathered during the next forward pass.");
+  s.choice(
+      "overlap_tensor", &Parallel::overlap_tensor,
+      {{"none", TensorOverlap::none}, {"bulk", TensorOverlap::bulk}, {"ring", TensorOverlap::ring}},
+      "Collectives of tensor parallelism: in turn with products; bulk: those of the backward pass beside products that do not need them; ring: all, in chunks.");
+  s.optional("overlap_expert", &Parallel::overlap_expert,
+             "All-to-alls of experts overlap with the computation of another micro-batch.");
+  s.optional("overlap_pipeline", &Parallel::overlap_pipeline,
+             "Messages between pipeline stages overlap with computation, where the schedule is interleaved.");
+  s.optional("keep_gathered", &Parallel::keep_gathered,
+             "shard: weights: weights gathered for the forward pass are kept for the backward pass.");
+  s.optional("fp8_parameters", &Parallel::fp8_parameters,
+             "With fp8 products weights are stored and gathered in 8 bits.");
+  s.optional("master_weights", &Parallel::master_weights,
+             "fp32 copies of 16-bit weights; otherwise the weights are fp32.");
+  s.optional("main_gradient_bytes", &Parallel::main_gradient_bytes, {0, 4},
+             "Bytes of a gradient in which micro-steps are summed, besides the 16-bit one; 0: there is only that one.");
+  s.optional("offloads", &Parallel::offloads,
+             "What does not fit on the GPU is kept in the host's memory, where parallel.offload is left open.");
   return s;
 }
 
@@ -195,6 +247,7 @@ Schema<FrameworkSpec> framework_schema() {
   s.nested("host", &FrameworkSpec::host, host_schema());
   s.nested("kernels", &FrameworkSpec::kernels, kernel_schema());
   s.nested("gradients", &FrameworkSpec::gradients, gradient_schema());
+  s.nested("parallel", &FrameworkSpec::parallel, framework_parallel_schema());
   s.nested("embedding", &FrameworkSpec::embedding, embedding_schema());
   s.nested("input", &FrameworkSpec::input, input_schema());
   s.optional(

@@ -8,6 +8,7 @@
 #include "base/config/schema.hpp"
 #include "base/units.hpp"
 #include "sim/graph/op.hpp"
+#include "sim/workload/specs/parallel_spec.hpp"
 #include "topology/devices/fit_evidence.hpp"
 
 namespace distsim::workload {
@@ -17,6 +18,10 @@ enum class GradientReduction : std::uint8_t { nccl, one_shot };
 enum class ConvLayout : std::uint8_t { model, nchw_in_32_bit, nchw };
 enum class AttentionKernels : std::uint8_t { unfused, fused_softmax, flash };
 enum class EmbeddingExchange : std::uint8_t { nccl, hierarchical, rdma };
+
+/// bulk: collectives of the backward pass run beside the products that do not need them (Megatron-LM's asynchronous
+/// all-reduce); ring: all are cut into chunks that follow each other with those of the product.
+enum class TensorOverlap : std::uint8_t { none, bulk, ring };
 
 struct FrameworkSpec {
   /// On the reference host; HostSpec::dispatch_scale scales all of them.
@@ -36,6 +41,10 @@ struct FrameworkSpec {
     bool fuse_elementwise = false;
     bool fuse_epilogue = false;
     AttentionKernels attention = AttentionKernels::unfused;
+    graph::AttentionLibrary flash_library = graph::AttentionLibrary::best;
+    bool fuse_gradient_accumulation = false;
+    bool fuse_loss = false, chunked_loss = false;
+    bool compiled = false;
     ConvLayout convolution_layout = ConvLayout::model;
     bool fused_optimizer = true;
     bool cast_weights = false;
@@ -49,6 +58,19 @@ struct FrameworkSpec {
     bool half_precision = true;
     bool separate_stream = false;
     GradientReduction all_reduce = GradientReduction::nccl;
+    bool each_micro_step = false;
+  };
+  /// Language models: what a framework does where parallel.* leaves it open.
+  struct Parallel {
+    StateSplit shard = StateSplit::none;
+    bool gather_16_bit = true;
+    bool overlap_parameters = false, overlap_expert = false, overlap_pipeline = false;
+    TensorOverlap overlap_tensor = TensorOverlap::none;
+    bool keep_gathered = false;
+    bool fp8_parameters = false;
+    bool master_weights = true;
+    std::int64_t main_gradient_bytes = 4;
+    bool offloads = false;
   };
   struct Embedding {
     bool table_batched = true;
@@ -73,6 +95,7 @@ struct FrameworkSpec {
   Host host;
   Kernels kernels;
   Gradients gradients;
+  Parallel parallel;
   Embedding embedding;
   Input input;
   double uncertainty = 0.2;

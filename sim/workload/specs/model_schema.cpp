@@ -14,10 +14,13 @@ void add_training(Schema<ModelSpec>& s) {
   s.optional("accumulation", &ModelSpec::accumulation, {1, 1e6},
              "Micro-steps whose gradients are summed before the optimizer step.");
   std::vector<std::pair<std::string, Precision>> precisions;
-  for (const Precision p : {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16, Precision::fp8})
+  for (const Precision p : {Precision::fp32, Precision::tf32, Precision::fp16, Precision::bf16, Precision::fp8,
+                            Precision::fp8_current, Precision::fp8_blockwise, Precision::mxfp8, Precision::nvfp4})
     precisions.emplace_back(name_of(p), p);
-  s.choice("precision", &ModelSpec::precision, precisions,
-           "Arithmetic; fp16, bf16 and fp8 are mixed precision with fp32 master weights.");
+  precisions.emplace_back("fp8_delayed", Precision::fp8);
+  s.choice(
+      "precision", &ModelSpec::precision, precisions,
+      "Arithmetic; from fp16 on mixed precision with fp32 master weights. fp8 is scaled by tensor with the maxima of earlier steps (also fp8_delayed); fp8_current with those of this step; fp8_blockwise by blocks of 128; mxfp8 by 32 elements; nvfp4 by 16.");
   s.choice("optimizer", &ModelSpec::optimizer,
            {{"sgd", graph::OptimizerKind::sgd},
             {"momentum", graph::OptimizerKind::momentum},
@@ -27,6 +30,12 @@ void add_training(Schema<ModelSpec>& s) {
             {"lars", graph::OptimizerKind::lars}},
            "Optimizer of the dense weights.");
 }
+
+/// Sections of earlier files.
+constexpr MovedKey kMoved[] = {
+    {"megatron", "llm",
+     "kind: llm; tensor, sequence_parallel, expert, pipeline, schedule, virtual_stages and micro_batch are keys of the section parallel, as are shard (zero), recompute (activation_checkpointing) and overlap_pipeline (overlap_p2p)"},
+};
 
 }  // namespace
 
@@ -42,9 +51,28 @@ std::string_view name_of(Precision precision) {
       return "bf16";
     case Precision::fp8:
       return "fp8";
+    case Precision::fp8_current:
+      return "fp8_current";
+    case Precision::fp8_blockwise:
+      return "fp8_blockwise";
+    case Precision::mxfp8:
+      return "mxfp8";
+    case Precision::nvfp4:
+      return "nvfp4";
   }
   CHECK(false) << "precision " << static_cast<int>(precision);
   return "";
+}
+
+std::string_view peak_of(Precision precision) {
+  switch (precision) {
+    case Precision::fp8_current:
+    case Precision::fp8_blockwise:
+    case Precision::mxfp8:
+      return "fp8";
+    default:
+      return name_of(precision);
+  }
 }
 
 Schema<ModelSpec> model_schema() {
@@ -57,7 +85,9 @@ Schema<ModelSpec> model_schema() {
            true);
   add_training(s);
   for (const ModelFamily* family : model_families()) family->add_section(s);
+  s.nested("parallel", &ModelSpec::parallel, parallel_schema());
   s.optional("source", &ModelSpec::source, "Where the figures come from.");
+  s.moved(kMoved);
   return s;
 }
 

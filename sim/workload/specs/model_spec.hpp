@@ -9,14 +9,18 @@
 
 #include "base/config/schema.hpp"
 #include "sim/graph/op.hpp"
+#include "sim/workload/specs/parallel_spec.hpp"
 
 namespace distsim::workload {
 
 struct ModelFamily;
 
-/// fp16, bf16, fp8: mixed precision with fp32 master weights.
-enum class Precision : std::uint8_t { fp32, tf32, fp16, bf16, fp8 };
+/// From fp16 on: mixed precision with fp32 master weights. Those of 8 and 4 bits differ in the scaling of the operands
+/// (graph::Scaling); fp8 is scaled by tensor with factors of the steps before (delayed).
+enum class Precision : std::uint8_t { fp32, tf32, fp16, bf16, fp8, fp8_current, fp8_blockwise, mxfp8, nvfp4 };
 std::string_view name_of(Precision precision);
+/// Of the device's peak that its products run at: "fp8" for all of 8 bits.
+std::string_view peak_of(Precision precision);
 
 struct ModelSpec {
   std::string name;
@@ -29,6 +33,7 @@ struct ModelSpec {
   Precision precision = Precision::fp16;
   graph::OptimizerKind optimizer = graph::OptimizerKind::sgd;
   std::string source;
+  ParallelSpec parallel;  ///< of the file's section `parallel`, or the experiment's, which replaces its keys
 
   /// The section of a family by its type, e.g. as<DlrmSpec>(): its defaults until something is written to it. So that a
   /// new family adds no member here.

@@ -1,0 +1,62 @@
+#include "sim/report/text/split_model.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "base/text/quantity_text.hpp"
+#include "sim/report/text/format.hpp"
+
+namespace distsim::report {
+namespace {
+
+constexpr std::array<std::string_view, 4> kNamed{"tensor", "context", "expert", "pipeline"};
+
+std::string_view dimension_of(std::string_view name) {
+  for (const std::string_view dimension : kNamed) {
+    if (name.starts_with(dimension) && name.substr(dimension.size()).starts_with(".")) return dimension;
+  }
+  return "data";
+}
+
+std::string memory_text(const ReportContext::Memory& m) {
+  std::string out;
+  for (const auto& [what, bytes] : m.kinds) {
+    if (bytes <= 0) continue;
+    out += (out.empty() ? "" : ", ") + what + " " + format_quantity(static_cast<double>(bytes), Dimension::bytes);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<DimensionTime> dimensions_of(const Report& report) {
+  std::vector<DimensionTime> out;
+  for (const CollectiveTime& c : report.collectives) {
+    const std::string_view dimension = dimension_of(c.name);
+    auto it = std::find_if(out.begin(), out.end(), [&](const auto& d) { return d.dimension == dimension; });
+    if (it == out.end()) it = out.insert(out.end(), {std::string(dimension), {}, {}});
+    it->transfer += c.total;
+    it->exposed += c.exposed;
+  }
+  return out;
+}
+
+double tokens_per_second(const Report& report) { return report.samples_per_second * report.context.tokens_per_sample; }
+
+std::vector<std::string> split_model_lines(const Report& r) {
+  const double tokens = tokens_per_second(r);
+  if (tokens <= 0) return {};
+  std::vector<std::string> out{fixed(tokens, 0) + " tokens/s, " + fixed(tokens / r.rank_count, 1) + " per GPU"};
+  std::string exposed;
+  for (const DimensionTime& d : dimensions_of(r))
+    exposed +=
+        (exposed.empty() ? "" : ", ") + d.dimension + " " + time_text(d.exposed) + " of " + time_text(d.transfer);
+  const double bubble = r.iteration > Duration() ? r.idle.seconds() / r.iteration.seconds() : 0;
+  if (!exposed.empty()) out.push_back("exposed communication: " + exposed);
+  if (bubble >= 0.001) out.push_back("pipeline bubble and other idle time: " + fixed(100 * bubble, 1) + " %");
+  for (const ReportContext::Memory& m : r.context.memory)
+    out.push_back("memory of rank " + std::to_string(m.rank) + ": " + memory_text(m));
+  return out;
+}
+
+}  // namespace distsim::report

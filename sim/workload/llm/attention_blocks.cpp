@@ -1,0 +1,204 @@
+// Attention sublayers: projections, rotary positions, scores, what context parallelism exchanges.
+#include <algorithm>
+
+#include "sim/workload/llm/block_builder.hpp"
+
+namespace distsim::workload {
+namespace {
+
+using graph::CollectiveKind;
+
+/// Tokens that one query can see: those of its document where several are packed into a sample.
+std::int64_t document(const LlmShape& s, std::int64_t sequence) {
+  return s.spec.mean_tokens > 0 ? std::min(s.spec.mean_tokens, sequence) : sequence;
+}
+
+}  // namespace
+
+void BlockBuilder::attention(Sublayer kind, bool decoder) {
+  const std::int64_t rows = decoder ? s_.decoder_tokens() : s_.tokens();
+  const bool cross = kind == Sublayer::cross_attention;
+  sublayer(decoder, [&] {
+    enter(rows);
+    if (s_.spec.attention == LlmAttention::mla)
+      low_rank_projections(rows);
+    else
+      query_key_value(rows, cross ? s_.tokens() : rows, cross);
+    const std::int64_t queries = s_.spec.heads * s_.spec.dim() / s_.tensor,
+                       keys = s_.spec.kv() * s_.spec.dim() / s_.tensor;
+    const bool rotary = s_.spec.positions == LlmPositions::rope && !cross;
+    const std::int64_t turned = s_.spec.attention == LlmAttention::mla
+                                    ? (s_.spec.heads / s_.tensor + 1) * s_.spec.rope_head_dim
+                                    : queries + keys;
+    const bool fused = s_.framework.kernels.fuse_elementwise || s_.framework.kernels.compiled;
+    // Unfused: halves are negated and joined, two products, a sum.
+    if (rotary) elementwise(Module::rotary, rows * turned, fused ? 1 : 4, fused ? 1 : 4, fused ? 1 : 4, fused ? 1 : 4);
+    if (s_.spec.qk_norm) norm(rows * (queries + keys) / s_.spec.dim(), s_.spec.dim());
+    scores(kind, decoder);
+    context_exchange(cross);
+    product({.rows = rows,
+             .in = s_.spec.heads * s_.spec.value_dim() / s_.tensor,
+             .out = s_.spec.hidden,
+             .bias = s_.spec.bias == LlmBias::all});
+    leave(rows);
+  });
+}
+
+void BlockBuilder::query_key_value(std::int64_t rows, std::int64_t key_rows, bool cross) {
+  const std::int64_t queries = s_.spec.heads * s_.spec.dim() / s_.tensor,
+                     keys = std::max<std::int64_t>(s_.spec.kv() / s_.tensor, 1) * s_.spec.dim();
+  const bool bias = s_.spec.bias != LlmBias::none;
+  if (s_.spec.q_lora > 0) {
+    product({.rows = rows, .in = s_.spec.hidden, .out = s_.spec.q_lora, .input = Input::fused});
+    norm(rows, s_.spec.q_lora);
+    product({.rows = rows, .in = s_.spec.q_lora, .out = queries, .input = Input::fused});
+    product({.rows = key_rows, .in = s_.spec.hidden, .out = 2 * keys, .input = Input::fused});
+  } else if (cross) {
+    product({.rows = rows, .in = s_.spec.hidden, .out = queries, .bias = bias, .input = Input::fused});
+    product({.rows = key_rows, .in = s_.spec.hidden, .out = 2 * keys, .bias = bias});
+  } else {
+    product({.rows = rows, .in = s_.spec.hidden, .out = queries + 2 * keys, .bias = bias, .input = Input::fused});
+  }
+  keep(Module::product, bytes(static_cast<double>(rows * queries + 2 * key_rows * keys)));
+}
+
+/// DeepSeek-V2's multi-head latent attention (arXiv 2405.04434, section 2.1). The down-projections are not split by
+/// tensor parallelism.
+void BlockBuilder::low_rank_projections(std::int64_t rows) {
+  const LlmSpec& m = s_.spec;
+  const std::int64_t heads = m.heads / s_.tensor;
+  if (m.q_lora > 0) {
+    product({.rows = rows, .in = m.hidden, .out = m.q_lora, .input = Input::fused});
+    norm(rows, m.q_lora);
+    product({.rows = rows, .in = m.q_lora, .out = heads * m.dim(), .input = Input::fused, .module = Module::mla_up});
+  } else {
+    product({.rows = rows, .in = m.hidden, .out = heads * m.dim(), .input = Input::fused});
+  }
+  product({.rows = rows, .in = m.hidden, .out = m.kv_lora + m.rope_head_dim, .input = Input::fused});
+  norm(rows, m.kv_lora);
+  product({.rows = rows,
+           .in = m.kv_lora,
+           .out = heads * (m.dim() - m.rope_head_dim + m.value_dim()),
+           .input = Input::fused,
+           .module = Module::mla_up});
+  elementwise(Module::mla_up, rows * heads * 2 * m.dim(), 1, 1, 1,
+              1);  // keys and queries joined with their rotary parts
+  keep(Module::mla_up, bytes(static_cast<double>(rows * heads * (2 * m.dim() + m.value_dim()))));
+}
+
+void BlockBuilder::scores(Sublayer kind, bool decoder) {
+  const LlmSpec& m = s_.spec;
+  const std::int64_t own = decoder && m.decoder_sequence > 0 ? m.decoder_sequence : m.sequence;
+  const bool cross = kind == Sublayer::cross_attention;
+  const bool ulysses = s_.parallel.context_exchange == ContextExchange::ulysses;
+  const std::int64_t splits = ulysses ? 1 : s_.context, length = document(s_, own);
+  graph::Attention op;
+  op.batch = std::max<std::int64_t>(1, s_.samples * own / length);
+  op.heads = std::max<std::int64_t>(1, m.heads / (s_.tensor * (ulysses ? s_.context : 1)));
+  op.kv_heads = m.kv() == m.heads ? 0 : std::max<std::int64_t>(1, m.kv() * op.heads / m.heads);
+  op.q_len = std::max<std::int64_t>(1, length / splits);
+  op.kv_len = cross ? document(s_, m.sequence) : length;
+  op.head_dim = m.dim();
+  op.value_dim = m.value_dim() == m.dim() ? 0 : m.value_dim();
+  op.causal = !m.encoder && !cross && (m.decoder_layers == 0 || decoder);
+  op.window = kind == Sublayer::window_attention && m.window < op.kv_len ? m.window : 0;
+  op.dropout = m.dropout;
+  op.dtype = dtype();
+  const AttentionKernels kernels = s_.framework.kernels.attention;
+  op.flash = kernels == AttentionKernels::flash && graph::size_of(dtype()) <= 2;
+  op.library = op.flash ? s_.framework.kernels.flash_library : graph::AttentionLibrary::best;
+  out_.forward_flops += graph::flops_of(op);
+  const double rows = static_cast<double>(op.batch) * static_cast<double>(op.heads) * static_cast<double>(op.q_len);
+  if (op.flash) keep(Module::core_attention, 4 * rows);  // the logarithms of the sums
+  // Softmax, dropout's mask and its result: 5 a s / h of Korthikanti et al.'s 34 + 5 a s / h bytes a token and width.
+  else
+    keep(Module::core_attention, rows * static_cast<double>(op.kv_len) * (m.dropout ? 2 * bytes(1) + 1 : bytes(1)));
+  if (kernels == AttentionKernels::fused_softmax) return fused_softmax_scores(op);
+  forward_op(Module::core_attention, op, 1, op.flash ? 3 : 5, op.flash ? 1 : 5);
+  op.pass = graph::Pass::backward;
+  backward_op(op, 1, op.flash ? 2 : 5, op.flash ? 2 : 7);
+}
+
+/// Batched products around one kernel for scale, mask and softmax: no pass over the scores of their own.
+void BlockBuilder::fused_softmax_scores(const graph::Attention& op) {
+  const std::int64_t heads = op.batch * op.heads, values = op.value_dim > 0 ? op.value_dim : op.head_dim;
+  const auto batched = [&](std::int64_t m, std::int64_t n, std::int64_t k, graph::Pass pass) {
+    graph::Gemm g;
+    g.batch = heads;
+    g.m = m;
+    g.n = n;
+    g.k = k;
+    g.pass = pass;
+    g.dtype = dtype();
+    return g;
+  };
+  const std::int64_t q = op.q_len, kv = op.kv_len, d = op.head_dim, scores = heads * q * kv;
+  graph::Softmax softmax{heads * q, kv, dtype(), graph::Pass::forward};
+  const double mask = 1.0 / static_cast<double>(graph::size_of(dtype()));
+  forward_op(Module::core_attention, batched(q, kv, d, graph::Pass::forward), 1, 4, 2);
+  forward_op(Module::core_attention, softmax, 1, 1, 1);
+  if (op.dropout) forward_op(Module::core_attention, graph::Elementwise{scores, 1, 1 + mask, 2, dtype()}, 1, 1, 1);
+  forward_op(Module::core_attention, batched(q, values, kv, graph::Pass::forward), 1, 3, 2);
+  backward_op(batched(q, kv, values, graph::Pass::backward_data), 1, 2, 2);
+  backward_op(batched(kv, values, q, graph::Pass::backward_weight), 1, 1, 1);
+  if (op.dropout) backward_op(graph::Elementwise{scores, 1 + mask, 1, 1, dtype()}, 1, 1, 1);
+  softmax.pass = graph::Pass::backward;
+  backward_op(softmax, 1, 1, 1);
+  backward_op(batched(q, d, kv, graph::Pass::backward_data), 1, 2, 1);
+  backward_op(batched(kv, d, q, graph::Pass::backward_weight), 1, 2, 1);
+}
+
+/// A ring sends keys and values past every rank, and back their gradients with them; as many bytes as an all-gather.
+void BlockBuilder::context_exchange(bool cross) {
+  if (s_.context == 1 || cross) return;
+  const LlmSpec& m = s_.spec;
+  const double keys =
+      static_cast<double>(std::max<std::int64_t>(1, m.kv() / s_.tensor)) * static_cast<double>(m.dim() + m.value_dim());
+  const double all = static_cast<double>(s_.tokens()) * static_cast<double>(s_.context);
+  const auto gathered = static_cast<std::int64_t>(bytes(all * keys));
+  switch (s_.parallel.context_exchange) {
+    case ContextExchange::ring:
+      out_.forward.wires.emplace_back(Wire{Axis::context, CollectiveKind::all_gather, gathered, true}, 1);
+      return wire_backward(Axis::context, CollectiveKind::all_gather, 2 * gathered, true);
+    case ContextExchange::all_gather:
+      return wire(Axis::context, CollectiveKind::all_gather, CollectiveKind::reduce_scatter, gathered);
+    case ContextExchange::ulysses:
+      break;
+  }
+  const double width = static_cast<double>(2 * m.heads * m.dim()) / static_cast<double>(s_.tensor) + keys;
+  wire(Axis::context, CollectiveKind::all_to_all, CollectiveKind::all_to_all,
+       static_cast<std::int64_t>(bytes(static_cast<double>(s_.tokens()) * width)));
+}
+
+/// Mamba-2 (arXiv 2405.21060): projections, a convolution over 4 tokens, the scan, a gate and a norm.
+void BlockBuilder::mamba() {
+  const LlmSpec& m = s_.spec;
+  const std::int64_t rows = s_.tokens(), heads = std::max<std::int64_t>(1, m.mamba_heads / s_.tensor);
+  const std::int64_t groups = std::max<std::int64_t>(1, m.mamba_groups / s_.tensor), inner = heads * m.mamba_head_dim;
+  const std::int64_t states = groups * m.mamba_state;
+  graph::StateSpaceScan scan;
+  scan.batch = s_.samples;
+  scan.length = std::max<std::int64_t>(1, m.sequence / s_.context);
+  scan.heads = heads;
+  scan.head_dim = m.mamba_head_dim;
+  scan.state = m.mamba_state;
+  scan.groups = groups;
+  scan.dtype = dtype();
+  sublayer(false, [&] {
+    enter(rows);
+    product({.rows = rows, .in = m.hidden, .out = 2 * inner + 2 * states + heads, .input = Input::fused});
+    elementwise(Module::core_attention, rows * (inner + 2 * states), 1, 1, 2, 1, 20);
+    forward_op(Module::core_attention, scan, 1, 5, 5);
+    out_.forward_flops += graph::flops_of(scan);
+    scan.pass = graph::Pass::backward;
+    backward_op(scan, 1, 5, 8);
+    elementwise(Module::core_attention, rows * inner, 2, 1, 4, 2, 10);
+    keep(Module::product, bytes(static_cast<double>(rows * (3 * inner + 2 * states))));
+    norm(rows, inner);
+    product({.rows = rows, .in = inner, .out = m.hidden});
+    weights(5.0 * static_cast<double>(inner + 2 * states) + 3.0 * static_cast<double>(heads), 5);
+    leave(rows);
+  });
+}
+
+}  // namespace distsim::workload

@@ -1,0 +1,321 @@
+#include "sim/workload/llm/block_builder.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "base/check.hpp"
+
+namespace distsim::workload {
+namespace {
+
+using graph::CollectiveKind;
+
+/// Traffic of writing an operand of 8 or 4 bits from one of 16, in tensors of 16 bits: both orders that a product's two
+/// passes need are written (TE's cast-transpose); current scaling reads it once more for its maximum.
+struct CastTraffic {
+  double reads, writes;
+};
+CastTraffic cast_traffic(graph::Scaling scaling) {
+  switch (scaling) {
+    case graph::Scaling::none:
+      return {0, 0};
+    case graph::Scaling::delayed:
+      return {1, 1};
+    case graph::Scaling::current:
+      return {2, 1};
+    case graph::Scaling::blockwise:
+      return {1, 1.03};
+    case graph::Scaling::mx:
+      return {1, 1.03};
+    case graph::Scaling::nv:
+      return {2, 0.6};
+  }
+  return {0, 0};
+}
+
+constexpr double kNone = 0;
+
+/// Products that overlap with an exchange in chunks (Transformer Engine's user buffers) are as many smaller ones.
+std::int64_t ring_chunks(const LlmShape& s, const BlockBuilder::Product& p) {
+  constexpr std::int64_t kMostChunks = 4;
+  const bool ring = s.framework.parallel.overlap_tensor == TensorOverlap::ring && s.parallel.sequence_parallel;
+  const bool exchanged = p.groups == 1 && (p.in == s.spec.hidden || p.out == s.spec.hidden);
+  return ring && exchanged && s.tensor > 1 ? std::min(s.tensor, kMostChunks) : 1;
+}
+
+}  // namespace
+
+std::string_view name_of(Axis axis) {
+  static constexpr std::array<std::string_view, 3> kAxisNames{"tensor", "context", "expert"};
+  return kAxisNames[static_cast<std::size_t>(axis)];
+}
+
+void PassWork::add(const PassWork& other, double times) {
+  if (times == 0) return;
+  for (const auto& [op, n] : other.ops) ops.emplace_back(op, n * times);
+  for (const auto& [wire, n] : other.wires) wires.emplace_back(wire, n * times);
+  calls += other.calls * times;
+  kernels += other.kernels * times;
+}
+
+double PassWork::matrix_flops() const {
+  double sum = 0;
+  for (const auto& [op, n] : ops) {
+    const bool matrix = std::holds_alternative<graph::Gemm>(op) || std::holds_alternative<graph::Attention>(op) ||
+                        std::holds_alternative<graph::StateSpaceScan>(op);
+    sum += matrix ? n * graph::flops_of(op) : 0;
+  }
+  return sum;
+}
+
+std::int64_t LlmShape::tokens() const { return std::max<std::int64_t>(1, samples * spec.sequence / context); }
+std::int64_t LlmShape::decoder_tokens() const {
+  return spec.decoder_sequence > 0 ? std::max<std::int64_t>(1, samples * spec.decoder_sequence / context) : tokens();
+}
+std::int64_t LlmShape::shared() const {
+  return parallel.sequence_parallel ? std::max<std::int64_t>(1, tokens() / tensor) : tokens();
+}
+
+std::int64_t message_bytes(const LlmShape& s) {
+  return s.shared() * s.spec.hidden * graph::size_of(s.numerics.activation);
+}
+
+BlockBuilder::BlockBuilder(const LlmShape& shape, const Recompute& recompute) : s_(shape), recompute_(recompute) {}
+
+std::int64_t BlockBuilder::rows_of(std::int64_t tokens) const {
+  return s_.parallel.sequence_parallel ? std::max<std::int64_t>(1, tokens / s_.tensor) : tokens;
+}
+
+double BlockBuilder::share_again(Module module) const {
+  switch (recompute_.kind) {
+    case RecomputeKind::automatic:
+    case RecomputeKind::none:
+      return 0;
+    case RecomputeKind::full:
+    case RecomputeKind::every_second:
+      return 1;
+    case RecomputeKind::core_attention:
+      return module == Module::core_attention ? 1 : 0;
+    case RecomputeKind::per_operator:
+      return module == Module::core_attention ? 0 : module == Module::product || module == Module::mla_up ? 0.5 : 1;
+    case RecomputeKind::modules:
+      break;
+  }
+  const auto listed = [&](std::string_view name) { return recompute_.has(name) ? 1.0 : 0.0; };
+  switch (module) {
+    case Module::norm:
+      return listed("layernorm");
+    case Module::core_attention:
+      return listed("core_attn");
+    case Module::mla_up:
+      return listed("mla_up_proj");
+    case Module::activation:
+      return std::max(listed("moe_act"), std::max(listed("moe"), listed("mlp")));
+    case Module::routing:
+      return listed("moe");
+    default:
+      return 0;
+  }
+}
+
+void BlockBuilder::forward_op(Module module, graph::Op op, double times, double calls, double kernels) {
+  const double again = share_again(module);
+  if (again > 0) backward_op(op, times * again, calls * again, kernels * again);
+  out_.forward.ops.emplace_back(std::move(op), times);
+  out_.forward.calls += calls;
+  out_.forward.kernels += kernels;
+}
+
+void BlockBuilder::backward_op(graph::Op op, double times, double calls, double kernels) {
+  out_.backward.ops.emplace_back(std::move(op), times);
+  out_.backward.calls += calls;
+  out_.backward.kernels += kernels;
+}
+
+void BlockBuilder::keep(Module module, double bytes) {
+  whole_ += bytes;
+  out_.kept += bytes * (1 - share_again(module));
+}
+
+void BlockBuilder::wire(Axis axis, CollectiveKind forward, CollectiveKind backward, std::int64_t bytes,
+                        bool hidden_forward, bool hidden_backward) {
+  out_.forward.wires.emplace_back(Wire{axis, forward, bytes, hidden_forward}, 1);
+  const bool again = recompute_.kind == RecomputeKind::full || recompute_.kind == RecomputeKind::every_second;
+  if (again) out_.backward.wires.emplace_back(Wire{axis, forward, bytes, hidden_forward}, 1);
+  out_.backward.wires.emplace_back(Wire{axis, backward, bytes, hidden_backward}, 1);
+}
+
+void BlockBuilder::wire_backward(Axis axis, CollectiveKind kind, std::int64_t bytes, bool hidden) {
+  out_.backward.wires.emplace_back(Wire{axis, kind, bytes, hidden}, 1);
+}
+
+void BlockBuilder::enter(std::int64_t rows) {
+  if (s_.tensor == 1) return;
+  const auto size = static_cast<std::int64_t>(bytes(static_cast<double>(rows * s_.spec.hidden)));
+  const bool ring = s_.framework.parallel.overlap_tensor == TensorOverlap::ring;
+  const bool bulk = s_.framework.parallel.overlap_tensor != TensorOverlap::none;
+  if (!s_.parallel.sequence_parallel) return wire_backward(Axis::tensor, CollectiveKind::all_reduce, size, bulk);
+  wire(Axis::tensor, CollectiveKind::all_gather, CollectiveKind::reduce_scatter, size, ring, bulk);
+  wire_backward(Axis::tensor, CollectiveKind::all_gather, size, bulk);  // the input, for the weight gradient
+}
+
+void BlockBuilder::leave(std::int64_t rows) {
+  if (s_.tensor == 1) return;
+  const auto size = static_cast<std::int64_t>(bytes(static_cast<double>(rows * s_.spec.hidden)));
+  const bool ring = s_.framework.parallel.overlap_tensor == TensorOverlap::ring;
+  if (s_.parallel.sequence_parallel)
+    return wire(Axis::tensor, CollectiveKind::reduce_scatter, CollectiveKind::all_gather, size, ring, ring);
+  out_.forward.wires.emplace_back(Wire{Axis::tensor, CollectiveKind::all_reduce, size, false}, 1);
+  const bool again = recompute_.kind == RecomputeKind::full || recompute_.kind == RecomputeKind::every_second;
+  if (again) wire_backward(Axis::tensor, CollectiveKind::all_reduce, size, false);
+}
+
+void BlockBuilder::norm(std::int64_t rows, std::int64_t width) {
+  graph::Normalization op;
+  op.kind = s_.spec.norm == LlmNorm::layer ? graph::NormKind::layer : graph::NormKind::rms;
+  op.rows = rows;
+  op.cols = width;
+  op.dtype = dtype();
+  op.fused = s_.framework.kernels.fuse_elementwise || s_.framework.kernels.compiled;
+  forward_op(Module::norm, op, 1, 1, 1);
+  op.pass = graph::Pass::backward;
+  backward_op(op, 1, 1, 2);
+  keep(Module::norm, bytes(static_cast<double>(rows * width)));
+  weights(static_cast<double>(width) * (s_.spec.norm == LlmNorm::layer ? 2 : 1),
+          s_.spec.norm == LlmNorm::layer ? 2 : 1);
+}
+
+void BlockBuilder::elementwise(Module module, std::int64_t elements, double reads, double writes, double back_reads,
+                               double back_writes, double flops) {
+  const std::int64_t n = std::max<std::int64_t>(1, elements);
+  forward_op(module, graph::Elementwise{n, reads, writes, flops, dtype()}, 1, 1, 1);
+  if (back_reads + back_writes > 0)
+    backward_op(graph::Elementwise{n, back_reads, back_writes, flops, dtype()}, 1, 1, 1);
+}
+
+void BlockBuilder::residual(std::int64_t elements) {
+  const double mask = s_.spec.dropout ? 1.0 / static_cast<double>(graph::size_of(dtype())) : 0;
+  const bool fused = s_.framework.kernels.fuse_elementwise || s_.framework.kernels.compiled;
+  if (s_.spec.dropout && !fused) elementwise(Module::residual, elements, 1, 1 + mask, 1 + mask, 1);
+  elementwise(Module::residual, elements, 2, fused ? 1 + mask : 1, fused ? 2 + mask : 2, 1);
+  if (s_.spec.dropout) keep(Module::residual, static_cast<double>(elements));
+}
+
+void BlockBuilder::cast(std::int64_t elements, double times, Input input, bool backward, Module module) {
+  const graph::Scaling scaling = s_.numerics.scaling;
+  const bool merged = input == Input::fused && s_.framework.kernels.fuse_elementwise &&
+                      (scaling == graph::Scaling::delayed || scaling == graph::Scaling::mx);
+  if (scaling == graph::Scaling::none || merged) return;
+  const CastTraffic traffic = cast_traffic(scaling);
+  const graph::Elementwise op{std::max<std::int64_t>(1, elements), traffic.reads, traffic.writes, 4,
+                              graph::DType::bf16};
+  const double kernels = traffic.reads > 1 ? 2 : 1;
+  if (backward)
+    backward_op(op, times, 0, kernels * times);
+  else
+    forward_op(module, op, times, 0, kernels * times);
+}
+
+void BlockBuilder::product(const Product& p) {
+  const bool narrow = p.narrow && s_.numerics.scaling != graph::Scaling::none;
+  graph::Gemm g;
+  g.batch = p.groups;
+  g.m = std::max<std::int64_t>(1, p.rows);
+  g.n = p.out;
+  g.k = p.in;
+  g.dtype = narrow || s_.numerics.scaling == graph::Scaling::none ? s_.numerics.matrix : dtype();
+  g.scaling = narrow ? s_.numerics.scaling : graph::Scaling::none;
+  g.grouped = p.groups > 1;
+  g.imbalance = g.grouped ? s_.spec.imbalance : 0;
+  const double weight = static_cast<double>(p.groups) * static_cast<double>(p.in) * static_cast<double>(p.out);
+  const auto elements = [&](std::int64_t width) { return p.groups * g.m * width; };
+  if (narrow) {
+    cast(elements(p.in), 1, p.input, false, p.module);
+    if (!s_.framework.parallel.fp8_parameters)
+      cast(static_cast<std::int64_t>(weight), 1.0 / static_cast<double>(s_.micro_steps), Input::plain, false, p.module);
+  }
+  out_.forward_flops += graph::flops_of(g);
+  const std::int64_t chunks = ring_chunks(s_, p);
+  g.m = std::max<std::int64_t>(1, g.m / chunks);
+  const auto pieces = static_cast<double>(chunks);
+  forward_op(p.module, g, pieces, 1 + pieces, pieces);
+  g.m = std::max<std::int64_t>(1, p.rows);
+  const double biases = p.bias ? static_cast<double>(p.groups * p.out) : 0;
+  if (p.bias && !s_.framework.kernels.fuse_elementwise && !s_.framework.kernels.fuse_epilogue)
+    elementwise(Module::activation, elements(p.out), 1, 1, 1, kNone, 1);
+  // With sequence parallel a rank keeps its tokens of what was gathered, and gathers it again.
+  const bool gathered = s_.parallel.sequence_parallel && p.input == Input::fused && p.in == s_.spec.hidden;
+  keep(p.module, static_cast<double>(elements(p.in)) / static_cast<double>(gathered ? s_.tensor : 1) *
+                     (narrow ? 1.0 : static_cast<double>(graph::size_of(dtype()))));
+  gradient_products(p, g.dtype, g.scaling);
+  if (s_.spec.training == LlmTraining::lora && p.owns_weight) adapter(p);
+  if (!p.owns_weight) return;
+  (p.groups > 1 ? out_.expert : out_.dense) += weight + biases;
+  out_.tensors += p.bias ? 2 : 1;
+}
+
+void BlockBuilder::gradient_products(const Product& p, graph::DType dtype_of_product, graph::Scaling scaling) {
+  graph::Gemm g;
+  g.batch = p.groups;
+  g.dtype = dtype_of_product;
+  g.scaling = scaling;
+  g.grouped = p.groups > 1;
+  g.imbalance = g.grouped ? s_.spec.imbalance : 0;
+  g.m = std::max<std::int64_t>(1, p.rows);
+  g.n = p.in;
+  g.k = p.out;
+  g.pass = graph::Pass::backward_data;
+  if (scaling != graph::Scaling::none) cast(p.groups * g.m * p.out, 1, Input::plain, true, p.module);
+  // Gradients of results that all ranks have are gathered in chunks; those of split results run beside another exchange.
+  const std::int64_t chunks = p.out == s_.spec.hidden ? ring_chunks(s_, p) : 1;
+  g.m = std::max<std::int64_t>(1, g.m / chunks);
+  backward_op(g, static_cast<double>(chunks), 1, static_cast<double>(chunks));
+  g.m = std::max<std::int64_t>(1, p.rows);
+  if (s_.spec.training == LlmTraining::lora) return;
+  g.k = g.m;
+  g.m = p.in;
+  g.n = p.out;
+  g.pass = graph::Pass::backward_weight;
+  backward_op(g, 1, 1, 1);
+  // The sum over micro-steps, in fp32: inside the product it reads and writes 4 bytes where the product alone would
+  // write 2; otherwise the product's result is read again.
+  if (s_.micro_steps < 2) return;
+  const bool fused = s_.framework.kernels.fuse_gradient_accumulation;
+  const std::int64_t main = s_.framework.parallel.main_gradient_bytes;
+  const double wide = main == 0 ? 1 : static_cast<double>(main) / 2;
+  backward_op(graph::Elementwise{p.groups * p.in * p.out, fused ? wide : wide + 1, fused ? wide - 0.5 : wide, 1,
+                                 graph::DType::bf16},
+              1, fused ? 0 : 1, fused ? 0 : 1);
+}
+
+/// Two thin products each way for the adapter's two matrices, and as many for their gradients.
+void BlockBuilder::adapter(const Product& p) {
+  const std::int64_t rank = s_.spec.lora_rank;
+  for (const auto& [in, out] : {std::pair(p.in, rank), std::pair(rank, p.out)}) {
+    graph::Gemm g;
+    g.m = std::max<std::int64_t>(1, p.rows) * p.groups;
+    g.n = out;
+    g.k = in;
+    g.dtype = dtype();
+    forward_op(Module::product, g, 1, 1, 1);
+    graph::Gemm data = g, weight = g;
+    data.n = in, data.k = out, data.pass = graph::Pass::backward_data;
+    weight.m = in, weight.n = out, weight.k = g.m, weight.pass = graph::Pass::backward_weight;
+    backward_op(data, 1, 1, 1);
+    backward_op(weight, 1, 1, 1);
+    out_.trained += static_cast<double>(in * out);
+  }
+  elementwise(Module::residual, p.rows * p.groups * p.out, 2, 1, 2, 1);
+}
+
+/// Equal ops are counted together, so that each is priced once.
+PartWork BlockBuilder::take() {
+  const bool full = recompute_.kind == RecomputeKind::full || recompute_.kind == RecomputeKind::every_second;
+  if (full) out_.kept = bytes(static_cast<double>(s_.shared() * s_.spec.hidden));
+  out_.working = std::max(0.0, whole_ - out_.kept);
+  if (s_.spec.training != LlmTraining::lora) out_.trained = out_.dense + out_.expert;
+  return std::move(out_);
+}
+
+}  // namespace distsim::workload

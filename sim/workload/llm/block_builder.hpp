@@ -1,0 +1,80 @@
+// BlockBuilder: adds the kernels, collectives, weights and kept bytes of sublayers to a PartWork.
+#pragma once
+
+#include <string_view>
+
+#include "sim/workload/llm/llm_work.hpp"
+
+namespace distsim::workload {
+
+/// What recomputation chooses by.
+enum class Module : std::uint8_t { norm, product, core_attention, rotary, activation, mla_up, residual, routing };
+
+class BlockBuilder {
+ public:
+  BlockBuilder(const LlmShape& shape, const Recompute& recompute);
+
+  void attention(Sublayer kind, bool decoder);
+  void mlp(std::int64_t inner, bool decoder);
+  void experts();
+  void mamba();
+  /// Norm before, residual after; `inside` adds what is between.
+  template <class Inside>
+  void sublayer(bool decoder, Inside inside) {
+    norm(decoder ? rows_of(s_.decoder_tokens()) : s_.shared(), s_.spec.hidden);
+    inside();
+    residual((decoder ? rows_of(s_.decoder_tokens()) : s_.shared()) * s_.spec.hidden);
+  }
+  PartWork take();
+
+  // Parts of the above, and of embedding and head.
+  void norm(std::int64_t rows, std::int64_t width);
+  void residual(std::int64_t elements);
+  void elementwise(Module module, std::int64_t elements, double reads, double writes, double back_reads,
+                   double back_writes, double flops = 4);
+  /// Which kernel before wrote the input, and may have cast it to 8 bits too.
+  enum class Input : std::uint8_t { plain, fused };
+  struct Product {
+    std::int64_t rows = 0, in = 0, out = 0;
+    bool bias = false;
+    Input input = Input::plain;
+    bool narrow = true;  ///< in 8 bits where the model's products are
+    bool owns_weight = true;
+    std::int64_t groups = 1;  ///< experts, of each of which these are the sizes
+    Module module = Module::product;
+  };
+  void product(const Product& p);
+  void wire(Axis axis, graph::CollectiveKind forward, graph::CollectiveKind backward, std::int64_t bytes,
+            bool hidden_forward = false, bool hidden_backward = false);
+  void wire_backward(Axis axis, graph::CollectiveKind kind, std::int64_t bytes, bool hidden);
+  void forward_op(Module module, graph::Op op, double times, double calls, double kernels);
+  void backward_op(graph::Op op, double times, double calls, double kernels);
+  void keep(Module module, double bytes);
+  void weights(double elements, double tensors) { out_.dense += elements, out_.tensors += tensors; }
+  /// Entry to products that are split by columns, exit from those split by rows; of `rows` whole tokens.
+  void enter(std::int64_t rows);
+  void leave(std::int64_t rows);
+  const LlmShape& shape() const { return s_; }
+  graph::DType dtype() const { return s_.numerics.activation; }
+  double bytes(double elements) const { return elements * static_cast<double>(graph::size_of(dtype())); }
+  std::int64_t rows_of(std::int64_t tokens) const;  ///< with sequence parallel 1/t of them
+
+ private:
+  double share_again(Module module) const;  ///< of a module's work that is computed again in the backward pass
+  void cast(std::int64_t elements, double times, Input input, bool backward, Module module);
+  void gradient_products(const Product& p, graph::DType dtype, graph::Scaling scaling);
+  void adapter(const Product& p);
+  void query_key_value(std::int64_t rows, std::int64_t key_rows, bool cross);
+  void low_rank_projections(std::int64_t rows);
+  void scores(Sublayer kind, bool decoder);
+  void fused_softmax_scores(const graph::Attention& op);
+  void context_exchange(bool cross);
+  void expert_products(std::int64_t rows, std::int64_t width);
+
+  const LlmShape& s_;
+  const Recompute& recompute_;
+  PartWork out_;
+  double whole_ = 0;  ///< bytes of everything that could be kept
+};
+
+}  // namespace distsim::workload

@@ -1,0 +1,187 @@
+// Feed-forward sublayers: MLP and experts; and the two ends of a model.
+#include <algorithm>
+
+#include "sim/workload/llm/block_builder.hpp"
+
+namespace distsim::workload {
+namespace {
+
+using graph::CollectiveKind;
+
+std::int64_t split(std::int64_t width, std::int64_t by) { return std::max<std::int64_t>(1, width / by); }
+
+/// Reads and writes of an activation over `inner` elements a token, forward and backward, in tensors of that width.
+struct ActivationTraffic {
+  double reads, writes, back_reads, back_writes;
+};
+ActivationTraffic activation_traffic(const LlmShape& s) {
+  const bool fused = s.framework.kernels.fuse_elementwise || s.framework.kernels.compiled;
+  if (!s.spec.gated) return {1, 1, 2, 1};
+  return fused ? ActivationTraffic{2, 1, 3, 2} : ActivationTraffic{3, 2, 5, 3};
+}
+
+}  // namespace
+
+void BlockBuilder::mlp(std::int64_t inner, bool decoder) {
+  const std::int64_t rows = decoder ? s_.decoder_tokens() : s_.tokens(), own = split(inner, s_.tensor);
+  const bool bias = s_.spec.bias == LlmBias::all;
+  const ActivationTraffic t = activation_traffic(s_);
+  product(
+      {.rows = rows, .in = s_.spec.hidden, .out = (s_.spec.gated ? 2 : 1) * own, .bias = bias, .input = Input::fused});
+  keep(Module::activation, bytes(static_cast<double>(rows * own * (s_.spec.gated ? 2 : 1))));
+  elementwise(Module::activation, rows * own, t.reads, t.writes, t.back_reads, t.back_writes, 20);
+  product({.rows = rows, .in = own, .out = s_.spec.hidden, .bias = bias, .input = Input::fused});
+}
+
+/// Products of a rank's experts, `rows` tokens in all.
+void BlockBuilder::expert_products(std::int64_t rows, std::int64_t width) {
+  const std::int64_t own = split(s_.spec.experts, s_.expert), each = split(rows, own);
+  const std::int64_t inner = split(s_.spec.expert_inner(), s_.expert_tensor);
+  const bool bias = s_.spec.bias == LlmBias::all;
+  const ActivationTraffic t = activation_traffic(s_);
+  product({.rows = each, .in = width, .out = (s_.spec.gated ? 2 : 1) * inner, .bias = bias, .groups = own});
+  keep(Module::activation, bytes(static_cast<double>(rows * inner * (s_.spec.gated ? 2 : 1))));
+  elementwise(Module::activation, rows * inner, t.reads, t.writes, t.back_reads, t.back_writes, 20);
+  product({.rows = each, .in = inner, .out = width, .bias = bias, .input = Input::fused, .groups = own});
+}
+
+void BlockBuilder::experts() {
+  const LlmSpec& m = s_.spec;
+  const bool whole = s_.expert_tensor == s_.tensor;  // experts are split as the other layers are
+  const std::int64_t tokens = whole ? s_.tokens() : split(s_.tokens(), s_.tensor);
+  const double filled = m.router == LlmRouter::capacity ? m.capacity : 1;
+  const auto routed =
+      std::max<std::int64_t>(1, static_cast<std::int64_t>(static_cast<double>(tokens * m.top_k) * filled));
+  const std::int64_t width = m.expert_latent > 0 ? m.expert_latent : m.hidden;
+  const auto sent = static_cast<std::int64_t>(bytes(static_cast<double>(routed * width)));
+  const bool hidden = s_.framework.parallel.overlap_expert;
+  sublayer(false, [&] {
+    if (whole) enter(s_.tokens());
+    product({.rows = tokens, .in = m.hidden, .out = m.experts, .bias = m.bias == LlmBias::all, .narrow = false});
+    elementwise(Module::routing, tokens * m.experts, 4, 3, 3, 2, 10);  // softmax, choice, map of tokens, in fp32
+    if (m.expert_latent > 0) product({.rows = tokens, .in = m.hidden, .out = width});
+    elementwise(Module::routing, routed * width, 1, 1, 1, 1);
+    if (s_.expert > 1) wire(Axis::expert, CollectiveKind::all_to_all, CollectiveKind::all_to_all, sent, hidden, hidden);
+    if (s_.expert > 1) elementwise(Module::routing, routed * width, 1, 1, 1, 1);  // in the order of own experts
+    expert_products(routed, width);
+    if (s_.expert > 1) elementwise(Module::routing, routed * width, 1, 1, 1, 1);
+    if (s_.expert > 1) wire(Axis::expert, CollectiveKind::all_to_all, CollectiveKind::all_to_all, sent, hidden, hidden);
+    const double top = static_cast<double>(m.top_k) * filled;
+    elementwise(Module::routing, tokens * width, top, 1, 1 + top, top);  // weighted sum
+    if (m.expert_latent > 0) product({.rows = tokens, .in = width, .out = m.hidden});
+    if (m.shared_expert_ffn_hidden > 0) mlp(m.shared_expert_ffn_hidden, false);
+    if (whole) leave(s_.tokens());
+  });
+}
+
+PartWork embedding_work(const LlmShape& s) {
+  static const Recompute kKept{RecomputeKind::none, 0, {}};
+  BlockBuilder b(s, kKept);
+  const LlmSpec& m = s.spec;
+  graph::EmbeddingBag lookup;
+  lookup.tables = {{split(m.vocabulary, s.tensor), m.hidden, 1, 1.0}};
+  lookup.batch = s.tokens();
+  lookup.output = s.numerics.activation;
+  lookup.optimizer = graph::EmbeddingOptimizer::none;
+  lookup.update = graph::SparseUpdate::fused;
+  b.forward_op(Module::residual, lookup, 1, 3, 1);
+  lookup.pass = graph::Pass::backward;
+  if (m.training != LlmTraining::lora) b.backward_op(lookup, 1, 2, 4);
+  b.weights(static_cast<double>(split(m.vocabulary, s.tensor)) * static_cast<double>(m.hidden), 1);
+  b.leave(s.tokens());
+  if (m.positions == LlmPositions::learned) {
+    b.elementwise(Module::residual, s.shared() * m.hidden, 2, 1, 1, 1);
+    b.weights(static_cast<double>(m.position_table()) * static_cast<double>(m.hidden), 1);
+  }
+  if (m.dropout) {
+    b.elementwise(Module::residual, s.shared() * m.hidden, 1, 1.5, 1.5, 1);
+    b.keep(Module::residual, static_cast<double>(s.shared() * m.hidden));
+  }
+  return b.take();
+}
+
+PartWork head_work(const LlmShape& s) {
+  static const Recompute kKept{RecomputeKind::none, 0, {}};
+  BlockBuilder b(s, kKept);
+  const LlmSpec& m = s.spec;
+  const bool decoder = m.decoder_layers > 0;
+  const std::int64_t rows = decoder ? s.decoder_tokens() : s.tokens(), classes = split(m.vocabulary, s.tensor);
+  b.norm(b.rows_of(rows), m.hidden);
+  b.enter(rows);
+  if (m.encoder) {
+    b.product({.rows = rows, .in = m.hidden, .out = m.hidden, .bias = true, .narrow = false});
+    b.elementwise(Module::residual, rows * m.hidden, 1, 1, 2, 1, 20);
+    b.norm(rows, m.hidden);
+  }
+  const bool own = !m.tied_embeddings || s.parallel.pipeline > 1;
+  b.product({.rows = rows, .in = m.hidden, .out = classes, .narrow = false, .owns_weight = own});
+  graph::Loss loss;
+  loss.rows = rows;
+  loss.classes = classes;
+  const bool fused = s.framework.kernels.fuse_loss || s.framework.kernels.compiled;
+  loss.fused = fused;
+  loss.dtype = fused ? s.numerics.activation : graph::DType::fp32;
+  // To fp32 and back, and of a split vocabulary maximum, sum and the label's logit.
+  if (!fused && s.numerics.mixed) b.elementwise(Module::residual, rows * classes, 1, 2, 2, 1, 1);
+  b.forward_op(Module::residual, loss, 1, fused ? 2 : 6, fused ? 1 : 6);
+  loss.pass = graph::Pass::backward;
+  b.backward_op(loss, 1, 2, 2);
+  if (!s.framework.kernels.chunked_loss)
+    b.keep(Module::residual, static_cast<double>(rows * classes) * (fused ? 2 : 4));
+  if (s.tensor > 1) b.wire(Axis::tensor, CollectiveKind::all_reduce, CollectiveKind::all_reduce, 3 * rows * 4);
+  return b.take();
+}
+
+PartWork block_work(const LlmShape& shape, const BlockKind& kind, const Recompute& recompute, bool decoder) {
+  BlockBuilder b(shape, recompute);
+  for (const Sublayer part : kind) {
+    switch (part) {
+      case Sublayer::attention:
+      case Sublayer::window_attention:
+      case Sublayer::cross_attention:
+        b.attention(part, decoder);
+        break;
+      case Sublayer::mlp: {
+        const std::int64_t rows = decoder ? shape.decoder_tokens() : shape.tokens();
+        b.sublayer(decoder, [&] {
+          b.enter(rows);
+          b.mlp(shape.spec.inner(), decoder);
+          b.leave(rows);
+        });
+        break;
+      }
+      case Sublayer::experts:
+        b.experts();
+        break;
+      case Sublayer::mamba:
+        b.mamba();
+        break;
+    }
+  }
+  return b.take();
+}
+
+PartWork mtp_work(const LlmShape& shape, const Recompute& recompute) {
+  BlockBuilder b(shape, recompute);
+  b.norm(shape.shared(), shape.spec.hidden);
+  b.norm(shape.shared(), shape.spec.hidden);
+  b.product({.rows = shape.tokens(), .in = 2 * shape.spec.hidden, .out = split(shape.spec.hidden, shape.tensor)});
+  PartWork out = b.take();
+  const PartWork block = block_work(shape, mtp_kind(shape.spec), recompute, false);
+  PartWork head = head_work(shape);
+  head.dense = head.trained = head.tensors = 0;  // shared with the main head
+  for (const PartWork* part : {&block, static_cast<const PartWork*>(&head)}) {
+    out.forward.add(part->forward, 1);
+    out.backward.add(part->backward, 1);
+    out.forward_flops += part->forward_flops;
+    out.dense += part->dense;
+    out.expert += part->expert;
+    out.trained += part->trained;
+    out.tensors += part->tensors;
+    out.kept += part->kept;
+    out.working = std::max(out.working, part->working);
+  }
+  return out;
+}
+
+}  // namespace distsim::workload

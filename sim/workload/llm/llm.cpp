@@ -1,0 +1,115 @@
+// The family of language models: dense, with experts, of Mamba-2 layers; split over GPUs as the section parallel says.
+#include <algorithm>
+#include <string>
+
+#include "base/text/counted.hpp"
+#include "sim/workload/graph/memory.hpp"
+#include "sim/workload/llm/llm_emission.hpp"
+
+namespace distsim::workload {
+namespace {
+
+std::string batch_text(std::int64_t batch, std::int64_t replicas, std::int64_t micro_steps, std::int64_t samples) {
+  return "batch " + std::to_string(batch) + ": " + counted(static_cast<std::uint64_t>(replicas), "replica") +
+         (replicas == 1 ? " runs " : " run ") + counted(static_cast<std::uint64_t>(micro_steps), "micro-step") +
+         " of " + counted(static_cast<std::uint64_t>(samples), "sample");
+}
+
+/// A pipeline's warm-up and its first rounds differ from those that follow; every further round, of as many
+/// micro-batches as stages, adds what the slowest stage takes for it. gpipe keeps what it has played.
+constexpr std::int64_t kPlayedRounds = 4;
+
+MicroBatches micro_batches_of(const ModelSpec& model, std::uint32_t ranks, std::int64_t batch) {
+  const ParallelSpec& p = model.parallel;
+  const std::int64_t replicas = batching_of(p, ranks).replicas;
+  const std::int64_t steps = batch / std::max<std::int64_t>(1, replicas * p.micro_batch);
+  const bool folds = p.pipeline > 1 && p.schedule != PipelineSchedule::gpipe &&
+                     batch % (replicas * p.micro_batch) == 0 && steps % p.pipeline == 0;
+  return {steps, folds ? p.pipeline : steps, folds ? kPlayedRounds * p.pipeline : steps,
+          batch_text(batch, replicas, steps, p.micro_batch)};
+}
+
+std::string pipeline_text(const LlmPlan& plan) {
+  const std::int64_t chunks = plan.parallel.virtual_stages;
+  std::string bubble = std::to_string(ideal_bubble(plan.pipeline) * 100);
+  bubble.resize(bubble.find('.') + 2);
+  return "pipeline, " + std::string(name_of(plan.parallel.schedule)) + ": " + counted(plan.stages, "stage") +
+         (chunks > 1 ? " of " + counted(static_cast<std::uint64_t>(chunks), "chunk") : "") +
+         "; with equal stages and free messages the bubble would be " + bubble +
+         " % of an iteration; it counts as idle time";
+}
+
+std::string placement_text(const LlmPlan& plan) {
+  std::string text = "tensor " + std::to_string(plan.tensor);
+  if (plan.parallel.sequence_parallel) text += " with sequence parallel";
+  if (plan.context > 1) text += ", context " + std::to_string(plan.context);
+  if (plan.spec.experts > 0)
+    text += ", expert " + std::to_string(plan.expert) + " x expert_tensor " + std::to_string(plan.expert_tensor);
+  if (plan.pipelined()) text += ", pipeline " + std::to_string(plan.stages);
+  text += ", data " + std::to_string(plan.data) + ", shard " + std::string(name_of(plan.parallel.shard));
+  if (plan.shard_group < plan.replicas()) text += " in groups of " + std::to_string(plan.shard_group);
+  return text + ", recompute " + text_of(plan.parallel.recompute) + "\n";
+}
+
+double flops_of_iteration(const LlmPlan& plan) {
+  double forward = 0;
+  for (const std::uint32_t kind : plan.kind_of) forward += plan.kinds[kind].work.forward_flops;
+  const double passes = plan.spec.training == LlmTraining::lora ? 2 : 3;
+  return passes * forward * static_cast<double>(plan.micro_steps) * plan.ranks_per_stage();
+}
+
+void describe(Workload& out, const LlmPlan& plan, std::int64_t batch) {
+  out.samples = static_cast<double>(batch);
+  out.model_flops = flops_of_iteration(plan);
+  out.precision = plan.model.precision;
+  out.dense_parameters = static_cast<std::int64_t>(parameters_of(plan.spec).all);
+  const auto assume = [&](graph::AssumptionKind kind, std::string text) {
+    out.assumptions.push_back({kind, std::move(text)});
+  };
+  assume(graph::AssumptionKind::batch, batch_text(batch, plan.data, plan.micro_steps, plan.parallel.micro_batch));
+  if (plan.pipelined()) assume(graph::AssumptionKind::workload, pipeline_text(plan));
+  if (plan.spec.experts > 0 && plan.spec.imbalance == 0)
+    assume(graph::AssumptionKind::workload, "tokens are spread evenly over experts");
+  for (const std::string& text : plan.assumptions) assume(graph::AssumptionKind::workload, text);
+  out.placement = placement_text(plan);
+}
+
+Result<Workload> build_llm(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& cluster,
+                           const SamplePlan& samples) {
+  TRY_ASSIGN(const LlmPlan plan, plan_llm(model, framework, cluster, samples.total));
+  Workload out;
+  out.memory = memory_of(plan);
+  TRY(check_or_assume(out, model, plan.ranks(), cluster.memory_per_gpu));
+  describe(out, plan, samples.total);
+  TRY_ASSIGN(out.graph, emit_llm(plan));
+  return out;
+}
+
+constexpr Refusal kRefuses[] = {
+    {"{heads: 7}", "model.llm.heads"},
+    {"{heads: 16, kv_heads: 3}", "model.llm.kv_heads"},
+    {"{attention: window}", "model.llm.window"},
+    {"{attention: mla}", "model.llm.kv_lora"},
+    {"{experts: 1}", "model.llm.top_k"},
+    {"{layers: 3, pattern: \"M*\"}", "model.llm.pattern"},
+    {"{layers: 1, pattern: \"M\"}", "model.llm.mamba_heads"},
+    {"{layers: 2, decoder_layers: 3}", "model.llm.decoder_layers"},
+    {"{sequence: 0}", "model.llm.sequence"},
+};
+
+}  // namespace
+
+extern const ModelFamily llm_family;
+constinit const ModelFamily llm_family{
+    .name = "llm",
+    .sentence =
+        "Language model, dense, with experts or of Mamba-2 layers: tensor, context, pipeline, expert and sharded data parallel",
+    .refuses = kRefuses,
+    .add_section = [](Schema<ModelSpec>& s) { add_section(s, llm_schema()); },
+    .build = build_llm,
+    .batching = [](const ModelSpec& model, std::uint32_t ranks) { return batching_of(model.parallel, ranks); },
+    .tokens_per_sample = [](const ModelSpec& model) { return model.as<LlmSpec>().sequence; },
+    .micro_batches = micro_batches_of,
+};
+
+}  // namespace distsim::workload

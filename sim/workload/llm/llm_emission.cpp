@@ -1,0 +1,247 @@
+#include "sim/workload/llm/llm_emission.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <string>
+
+namespace distsim::workload {
+namespace {
+
+constexpr double kTokenBytes = 16;  // id and label, int64 each
+
+std::uint32_t count_of(double n) { return static_cast<std::uint32_t>(std::clamp(std::round(n), 0.0, 4e9)); }
+
+std::string_view name_of_way(Way way) { return way == Way::forward ? "forward" : "backward"; }
+
+const PassWork& pass_of(const LlmChunk& chunk, Way way) {
+  return way == Way::forward ? chunk.work.forward : chunk.work.backward;
+}
+
+/// The axis's name in front, so that reports tell tensor, context and expert parallelism apart.
+std::string name_of_wire(const Wire& wire) {
+  return std::string(name_of(wire.axis)) + "." + std::string(graph::name_of(wire.kind));
+}
+
+graph::Partition partition_of(const LlmPlan& plan, Axis axis) {
+  switch (axis) {
+    case Axis::tensor:
+      return graph::Partition::strided(plan.tensor, 1);
+    case Axis::context:
+      return graph::Partition::strided(plan.context, plan.tensor);
+    case Axis::expert:
+      break;
+  }
+  return graph::Partition::strided(plan.expert, plan.expert_tensor);
+}
+
+/// Of a hidden collective in chunks, what cannot overlap: its first chunk, or its last.
+double exposed_share(const LlmPlan& plan, Axis axis) {
+  if (axis == Axis::expert) return 0.5 / static_cast<double>(std::max<std::int64_t>(1, plan.micro_steps));
+  const std::uint32_t ranks = axis == Axis::tensor ? plan.tensor : plan.context;
+  return 1.0 / ranks;
+}
+
+}  // namespace
+
+LlmEmission::LlmEmission(const LlmPlan& plan)
+    : plan_(plan),
+      graph_(plan.ranks(), plan.pipelined() ? plan.ranks_per_stage() : 1),
+      messages_(graph_, plan.stages, plan.ranks_per_stage(), plan.cluster.gpus_per_node) {}
+
+std::vector<TaskId> LlmEmission::now() const {
+  std::vector<TaskId> out = waits_;
+  if (compute_.valid()) out.push_back(compute_);
+  return out;
+}
+
+graph::TaskGraphBuilder::Options LlmEmission::compute_options(Way way, const graph::Dispatch& dispatch) const {
+  graph::TaskGraphBuilder::Options options{
+      graph::Stream::compute, way == Way::forward ? graph::Phase::forward : graph::Phase::backward, dispatch};
+  options.skipped_where_absent = plan_.pipelined();
+  return options;
+}
+
+/// Of one chunk's pass, `times` over; made once.
+graph::Sequence LlmEmission::sequence_of(Way way, std::uint32_t kind, double times) {
+  const auto [it, is_new] = sequences_.try_emplace({way, kind, times});
+  if (is_new) {
+    std::vector<std::pair<graph::Op, double>> parts = pass_of(plan_.kinds[kind], way).ops;
+    for (auto& part : parts) part.second *= times;
+    it->second = graph_.add_sequence(parts);
+  }
+  return it->second;
+}
+
+TaskId LlmEmission::compute(Way way, const Chunks& chunks, double times, std::span<const TaskId> deps) {
+  std::vector<graph::Op> variants;
+  std::vector<std::uint32_t> kinds, variant_of_stage(plan_.stages, ~0u);
+  double calls = 0, kernels = 0;
+  for (std::uint32_t s = 0; s < plan_.stages; ++s) {
+    if (chunks[s] < 0) continue;
+    const std::uint32_t kind = plan_.kind_of[static_cast<std::size_t>(chunks[s])];
+    const auto known = std::find(kinds.begin(), kinds.end(), kind);
+    variant_of_stage[s] = static_cast<std::uint32_t>(known - kinds.begin());
+    if (known != kinds.end()) continue;
+    kinds.push_back(kind);
+    variants.emplace_back(sequence_of(way, kind, times));
+    calls = std::max(calls, pass_of(plan_.kinds[kind], way).calls * times);
+    kernels = std::max(kernels, pass_of(plan_.kinds[kind], way).kernels * times);
+  }
+  const auto options = compute_options(way, {count_of(calls), count_of(kernels)});
+  if (!plan_.pipelined()) return compute_ = graph_.add(name_of_way(way), options, std::move(variants.front()), deps);
+  std::replace(variant_of_stage.begin(), variant_of_stage.end(), ~0u, static_cast<std::uint32_t>(variants.size()));
+  variants.emplace_back(graph::Absent{});
+  return compute_ = graph_.add_per_rank(name_of_way(way), options, std::move(variants),
+                                        messages_.table_of(variant_of_stage), deps);
+}
+
+/// Collectives of a pass, the hidden parts of those that are, or the rest.
+void LlmEmission::exchange(Way way, const Chunks& chunks, double times, bool hidden, std::span<const TaskId> deps) {
+  std::map<std::pair<Wire, std::int64_t>, std::vector<bool>> calls;
+  for (std::uint32_t s = 0; s < plan_.stages; ++s) {
+    if (chunks[s] < 0) continue;
+    for (const auto& [wire, n] : pass_of(plan_.chunk(static_cast<std::uint32_t>(chunks[s])), way).wires) {
+      if (hidden && !wire.hidden) continue;
+      Wire part = wire;
+      const double exposed = wire.hidden ? exposed_share(plan_, wire.axis) : 1;
+      part.bytes = static_cast<std::int64_t>(static_cast<double>(wire.bytes) * (hidden ? 1 - exposed : exposed));
+      const auto n_all = static_cast<std::int64_t>(std::ceil(n * times));
+      if (part.bytes == 0 || n_all == 0) continue;
+      auto& stages = calls.try_emplace({part, n_all}, plan_.stages, false).first->second;
+      stages[s] = true;
+    }
+  }
+  for (const auto& [key, stages] : calls) {
+    const auto& [wire, n] = key;
+    const graph::Partition groups = partition_of(plan_, wire.axis);
+    if (groups.size < 2) continue;
+    graph::Collective op{wire.kind, wire.bytes, plan_.numerics.activation, {}, {}};
+    op.times = n;
+    graph::TaskGraphBuilder::Options options{
+        graph::Stream::comm, way == Way::forward ? graph::Phase::forward : graph::Phase::backward, {1, 1}};
+    options.dispatch = {static_cast<std::uint32_t>(n), static_cast<std::uint32_t>(n)};
+    const std::uint32_t table = messages_.table_of(stages);
+    options.skipped_where_absent = table != graph::Task::kUniform;
+    waits_.push_back(graph_.add_collective(name_of_wire(wire), options, op, graph_.add_partition(groups), deps, table));
+  }
+}
+
+TaskId LlmEmission::pass(Way way, const Chunks& chunks, double times) {
+  const std::vector<TaskId> before = now();
+  waits_.clear();
+  exchange(way, chunks, times, true, before);
+  const TaskId done = compute(way, chunks, times, before);
+  exchange(way, chunks, times, false, std::vector<TaskId>{done});
+  return done;
+}
+
+void LlmEmission::input() {
+  const double samples = static_cast<double>(plan_.parallel.micro_batch * plan_.micro_steps);
+  const double bytes = samples * static_cast<double>(plan_.spec.sequence) * kTokenBytes / plan_.tensor / plan_.context;
+  graph_.add("input.copy", {graph::Stream::copy, graph::Phase::input, {1, 1}},
+             graph::Copy{graph::CopyKind::h2d, std::max<std::int64_t>(1, std::llround(bytes))});
+}
+
+/// Without a pipeline: all micro-steps but the last as one, then the last, whose gradients are reduced.
+void LlmEmission::micro_steps() {
+  const double before_last = static_cast<double>(plan_.micro_steps - 1);
+  if (plan_.splits(StateSplit::weights)) {
+    const bool each = plan_.framework.gradients.each_micro_step;
+    if (before_last > 0) sharded_micro_steps(before_last, each);
+    return sharded_micro_steps(1, true);
+  }
+  const Chunks chunks{0};
+  gather_parameters(true);
+  first_parameters(now());
+  if (before_last > 0) {
+    pass(Way::forward, chunks, before_last);
+    pass(Way::backward, chunks, before_last);
+  }
+  pass(Way::forward, chunks, 1);
+  const std::vector<TaskId> before = now();
+  const TaskId done = pass(Way::backward, chunks, 1);
+  reduce_last(chunks, before, done);
+}
+
+/// The passes of a direction in a wave.
+void LlmEmission::wave(std::span<const StageTurn> turns, Way way) {
+  Chunks chunks(plan_.stages, -1), last(plan_.stages, -1);
+  for (std::uint32_t s = 0; s < plan_.stages; ++s) {
+    for (const StagePass& p : turns[s]) {
+      if (p.backward != (way == Way::backward)) continue;
+      chunks[s] = std::int64_t{p.chunk} * plan_.stages + s;
+      if (p.backward && p.micro_batch + 1 == plan_.micro_steps) last[s] = chunks[s];
+    }
+  }
+  const auto runs = [](const Chunks& c) { return std::any_of(c.begin(), c.end(), [](auto i) { return i >= 0; }); };
+  if (!runs(chunks)) return;
+  const std::vector<TaskId> before = now();
+  const TaskId done = pass(way, chunks, 1);
+  if (runs(last)) reduce_last(last, before, done);
+}
+
+void LlmEmission::send(std::span<const StageTurn> turns, PipelineMessages::Ways ways, std::vector<TaskId>& waits) {
+  const graph::Collective message{graph::CollectiveKind::send_recv,
+                                  message_bytes({.spec = plan_.spec,
+                                                 .parallel = plan_.parallel,
+                                                 .framework = plan_.framework,
+                                                 .numerics = plan_.numerics,
+                                                 .tensor = plan_.tensor,
+                                                 .context = plan_.context,
+                                                 .samples = plan_.parallel.micro_batch}),
+                                  plan_.numerics.activation,
+                                  {},
+                                  {}};
+  for (const TaskId task : messages_.exchange(plan_.pipeline, turns, message, ways, now())) waits.push_back(task);
+}
+
+/// Passes of both directions wait for all messages of the wave before.
+void LlmEmission::waves() {
+  for_each_wave(plan_.pipeline, [&](std::span<const StageTurn> turns) {
+    wave(turns, Way::forward);
+    wave(turns, Way::backward);
+    send(turns, {true, true}, waits_);
+  });
+}
+
+/// Passes wait for the messages of their own direction.
+void LlmEmission::overlapping_waves() {
+  std::vector<TaskId> forward, backward;
+  const auto turn = [&](std::span<const StageTurn> turns, Way way, std::vector<TaskId>& messages) {
+    const bool any = std::any_of(turns.begin(), turns.end(), [&](const StageTurn& t) {
+      return std::any_of(t.begin(), t.end(), [&](const StagePass& p) { return p.backward == (way == Way::backward); });
+    });
+    if (!any) return;
+    waits_.insert(waits_.end(), messages.begin(), messages.end());
+    messages.clear();
+    wave(turns, way);
+    send(turns, {way == Way::forward, way == Way::backward}, messages);
+  };
+  for_each_wave(plan_.pipeline, [&](std::span<const StageTurn> turns) {
+    turn(turns, Way::forward, forward);
+    turn(turns, Way::backward, backward);
+  });
+  for (const auto* messages : {&forward, &backward}) waits_.insert(waits_.end(), messages->begin(), messages->end());
+}
+
+Result<graph::TaskGraph> LlmEmission::run() {
+  input();
+  if (!plan_.pipelined()) {
+    micro_steps();
+  } else {
+    gather_parameters(true);
+    first_parameters(now());
+    if (plan_.framework.parallel.overlap_pipeline && plan_.parallel.schedule == PipelineSchedule::interleaved)
+      overlapping_waves();
+    else
+      waves();
+    if (plan_.spec.tied_embeddings) sum_word_embedding();
+  }
+  update();
+  return std::move(graph_).finish();
+}
+
+Result<graph::TaskGraph> emit_llm(const LlmPlan& plan) { return LlmEmission(plan).run(); }
+
+}  // namespace distsim::workload

@@ -1,0 +1,88 @@
+// Writes the tasks of a planned iteration of a language model.
+//
+// A pass of a micro-batch through a chunk is one task of kernels (graph::Sequence: alike blocks are priced once and add
+// up), followed by its collectives, each as one task of so many calls: what runs in turn within a block adds up to the
+// same time in any order. Collectives that a block hides (Wire::hidden) start with the kernels instead, but for the part
+// that cannot overlap: 1/t of what t ranks exchange in chunks.
+//
+// Without a pipeline alike micro-steps are one task too: all but the last, and the last. With one, the passes come in
+// waves (pipeline_schedule.hpp); a stage posts what it sends and receives at the end of its turn, and goes on when both
+// have arrived; with overlap_pipeline a pass waits only for messages of its own direction.
+//
+// Sharded data parallel (arXiv 1910.02054). optimizer, gradients: updated weights are gathered at the start of the
+// iteration, where overlap_parameters is on all but the first bucket during the first forward pass; gradients are
+// reduced after the last backward pass, or during it all but the last bucket. weights, without a pipeline: each block is
+// gathered while the one before computes, forward and backward, and its gradients are reduced while the next one
+// computes: of L blocks the first gather and the last reduction are exposed. With a pipeline a stage keeps what it has
+// gathered for the iteration. What replicas exchange never blocks the collectives of a tensor-parallel group.
+#pragma once
+
+#include <map>
+#include <tuple>
+#include <vector>
+
+#include "sim/workload/llm/llm_plan.hpp"
+#include "sim/workload/llm/pipeline_messages.hpp"
+
+namespace distsim::workload {
+
+Result<graph::TaskGraph> emit_llm(const LlmPlan& plan);
+
+/// A direction in which micro-batches pass.
+enum class Way : std::uint8_t { forward, backward };
+
+class LlmEmission {
+ public:
+  explicit LlmEmission(const LlmPlan& plan);
+  Result<graph::TaskGraph> run();
+
+ private:
+  using Chunks = std::vector<std::int64_t>;  ///< by stage: the chunk of the model that it runs, or -1
+  static constexpr graph::Stream kReplicaStream = graph::Stream::comm.lane(1);
+
+  // llm_emission.cpp
+  void micro_steps();
+  void waves();
+  void overlapping_waves();
+  void wave(std::span<const StageTurn> turns, Way way);
+  void send(std::span<const StageTurn> turns, PipelineMessages::Ways ways, std::vector<TaskId>& waits);
+  TaskId pass(Way way, const Chunks& chunks, double times);
+  TaskId compute(Way way, const Chunks& chunks, double times, std::span<const TaskId> deps);
+  void exchange(Way way, const Chunks& chunks, double times, bool hidden, std::span<const TaskId> deps);
+  graph::Sequence sequence_of(Way way, std::uint32_t kind, double times);
+  void input();
+
+  // llm_replicas.cpp
+  void gather_parameters(bool first_part);
+  void first_parameters(std::span<const TaskId> deps);
+  void reduce(const Chunks& chunks, double share, std::span<const TaskId> deps);
+  void reduce_last(const Chunks& chunks, std::span<const TaskId> before, TaskId after);
+  void sharded_micro_steps(double times, bool reduces);
+  void sharded_exchange(const LlmChunk& chunk, graph::CollectiveKind kind, double share, double times,
+                        std::span<const TaskId> deps, std::vector<TaskId>& out);
+  void sum_word_embedding();
+  void update();
+  double hidden_share(double parameters) const;
+  struct Group {
+    graph::Partition partition, copies;  ///< copies: of what a shard group splits
+    bool has_copies = false;
+  };
+  Group group_of(bool experts) const;
+  void over_replicas(std::string_view name, graph::CollectiveKind kind, double bytes, double times, bool experts,
+                     std::uint32_t table, std::span<const TaskId> deps, std::vector<TaskId>& out,
+                     graph::Phase phase = graph::Phase::gradient_sync);
+
+  graph::TaskGraphBuilder::Options compute_options(Way way, const graph::Dispatch& dispatch) const;
+  std::uint32_t table_of(const std::vector<bool>& stages);
+  std::vector<TaskId> now() const;  ///< what the next compute task waits for
+
+  const LlmPlan& plan_;
+  graph::TaskGraphBuilder graph_;
+  PipelineMessages messages_;
+  std::vector<TaskId> waits_;   ///< that the next compute task waits for, besides compute_
+  TaskId compute_;              ///< the latest compute task
+  std::vector<TaskId> synced_;  ///< what the optimizer waits for
+  std::map<std::tuple<Way, std::uint32_t, double>, graph::Sequence> sequences_;
+};
+
+}  // namespace distsim::workload

@@ -1,0 +1,112 @@
+// What the ranks of a split language model hold.
+#include <algorithm>
+
+#include "sim/workload/graph/memory.hpp"
+#include "sim/workload/llm/llm_plan.hpp"
+
+namespace distsim::workload {
+namespace {
+
+// Of an H100: what nvidia-smi shows of a process that has made a CUDA context, cuBLAS and its workspaces (chosen: 0.4 to
+// 0.6 GB are usual), and NCCL's buffers: 2 x 4 MiB a channel and peer, up to 32 channels, for each communicator.
+constexpr double kLibraries = 0.5e9;
+constexpr double kCommunicator = 0.15e9;
+
+double optimizer_bytes(graph::OptimizerKind kind) {
+  switch (kind) {
+    case graph::OptimizerKind::sgd:
+      return 0;
+    case graph::OptimizerKind::momentum:
+    case graph::OptimizerKind::adagrad:
+    case graph::OptimizerKind::lars:
+      return 4;
+    case graph::OptimizerKind::adam:
+    case graph::OptimizerKind::lamb:
+      return 8;
+  }
+  return 8;
+}
+
+/// Weights of one kind on a rank, and among how many ranks their state is spread.
+struct Weights {
+  double all = 0, trained = 0, owners = 1;
+};
+
+void add_weights(RankMemory& m, const LlmPlan& plan, const Weights& w) {
+  const bool mixed = plan.numerics.mixed, narrow = plan.numerics.scaling != graph::Scaling::none;
+  const FrameworkSpec::Parallel& f = plan.framework.parallel;
+  const bool masters = mixed && f.master_weights, split = plan.splits(StateSplit::weights);
+  const bool gathered = split && plan.pipelined();  // for the whole iteration
+  const double store = !mixed ? 4 : narrow && f.fp8_parameters ? 1 : 2;
+  const auto spread = [&](StateSplit what) { return plan.splits(what) ? w.owners : 1; };
+  const auto add = [](std::int64_t& to, double bytes) { to += static_cast<std::int64_t>(bytes); };
+  const bool host = plan.parallel.offload == Offload::optimizer || plan.parallel.offload == Offload::all;
+  const double frozen = w.all - w.trained;
+  if (plan.parallel.offload == Offload::all) return;
+  if (split) add(m.weights, (frozen * 2 + (masters ? 0 : w.trained * store)) / w.owners);
+  if (!split || gathered) add(m.weights, w.all * store);
+  if (masters && !host) add(m.weights, w.trained * 4 / spread(StateSplit::optimizer));
+  const auto sixteen = static_cast<double>(graph::size_of(plan.numerics.gradient));
+  const double main = gathered || f.main_gradient_bytes == 0 ? sixteen : static_cast<double>(f.main_gradient_bytes);
+  add(m.gradients, w.trained * main / (plan.splits(StateSplit::gradients) && !gathered ? w.owners : 1));
+  // The optimizer reads its shard of 16-bit gradients as a copy in fp32.
+  if (masters && f.main_gradient_bytes == 0) add(m.gradients, w.trained * 4 / spread(StateSplit::optimizer));
+  if (!host)
+    add(m.optimizer, w.trained * optimizer_bytes(plan.model.optimizer) * (mixed && !masters ? 0.5 : 1) /
+                         spread(StateSplit::optimizer));
+}
+
+double activations(const LlmPlan& plan, std::uint32_t stage) {
+  std::vector<std::int64_t> of_chunk;
+  double working = 0;
+  for (std::uint32_t c = 0; c < plan.pipeline.virtual_stages; ++c) {
+    const PartWork& work = plan.chunk_of_stage(stage, c).work;
+    of_chunk.push_back(static_cast<std::int64_t>(work.kept));
+    working = std::max(working, work.working);
+  }
+  if (plan.parallel.offload == Offload::activations || plan.parallel.offload == Offload::all) return 2 * working;
+  return static_cast<double>(most_held(plan.pipeline, stage, of_chunk)) + working;
+}
+
+/// Gathered blocks, and their gradients until they are reduced; buckets of gradients where they are copied.
+double buffers(const LlmPlan& plan, std::uint32_t stage) {
+  double sum = kLibraries, largest = 0;
+  for (const bool used : {plan.tensor > 1, plan.replicas() > 1, plan.stages > 1, plan.context > 1, plan.expert > 1})
+    sum += used ? kCommunicator : 0;
+  for (std::uint32_t c = 0; c < plan.pipeline.virtual_stages; ++c)
+    largest = std::max(largest, plan.chunk_of_stage(stage, c).largest_block);
+  if (!plan.splits(StateSplit::weights) || plan.pipelined()) return sum;
+  const double width = plan.framework.parallel.gather_16_bit ? 2 : 4;
+  const double ahead = 1 + static_cast<double>(plan.parallel.prefetch);
+  return sum + largest * (width * ahead + static_cast<double>(graph::size_of(plan.numerics.gradient)));
+}
+
+RankMemory memory_of_stage(const LlmPlan& plan, std::uint32_t stage) {
+  PartWork sum;
+  for (std::uint32_t c = 0; c < plan.pipeline.virtual_stages; ++c) {
+    const PartWork& work = plan.chunk_of_stage(stage, c).work;
+    sum.dense += work.dense;
+    sum.expert += work.expert;
+    sum.trained += work.trained;
+  }
+  const double share = sum.dense + sum.expert > 0 ? sum.trained / (sum.dense + sum.expert) : 0;
+  RankMemory m;
+  const double groups = static_cast<double>(plan.replicas()) / plan.shard_group;
+  add_weights(m, plan, {sum.dense, sum.dense * share, static_cast<double>(plan.shard_group)});
+  add_weights(m, plan, {sum.expert, sum.expert * share, std::max(1.0, plan.expert_replicas() / groups)});
+  m.activations = static_cast<std::int64_t>(activations(plan, stage));
+  m.buffers = static_cast<std::int64_t>(buffers(plan, stage));
+  return m;
+}
+
+}  // namespace
+
+std::vector<RankMemory> memory_of(const LlmPlan& plan) {
+  if (!plan.pipelined()) return {memory_of_stage(plan, 0)};
+  std::vector<RankMemory> out;
+  for (std::uint32_t s = 0; s < plan.stages; ++s)
+    out.insert(out.end(), plan.ranks_per_stage(), memory_of_stage(plan, s));
+  return out;
+}
+
+}  // namespace distsim::workload

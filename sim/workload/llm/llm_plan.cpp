@@ -1,0 +1,397 @@
+#include "sim/workload/llm/llm_plan.hpp"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+
+#include "base/text/counted.hpp"
+#include "sim/graph/op_key.hpp"
+#include "sim/workload/graph/memory.hpp"
+
+namespace distsim::workload {
+namespace {
+
+// Chosen: so many passes of stages make some hundred megabytes of timeline.
+constexpr std::int64_t kMostPasses = 1'000'000;
+constexpr double kExbibyte = 0x1p60;
+
+Error not_a_divisor(const std::string& key, std::int64_t found, const std::string& of) {
+  return {key + ": found " + std::to_string(found) + ", expected a divisor of " + of, "", ""};
+}
+
+Result<void> check_gpus(const ParallelSpec& p, std::uint32_t ranks) {
+  const std::int64_t split = p.tensor * p.context * p.pipeline;
+  if (split > ranks || ranks % split != 0) {
+    return Error{"parallel.tensor: found tensor " + std::to_string(p.tensor) + " x context " +
+                     std::to_string(p.context) + " x pipeline " + std::to_string(p.pipeline) +
+                     ", expected a divisor of " + counted(ranks, "GPU"),
+                 "", ""};
+  }
+  if (p.data > 0 && p.data != ranks / split) {
+    return Error{"parallel.data: found " + std::to_string(p.data) + ", expected " + std::to_string(ranks / split) +
+                     ": " + counted(ranks, "GPU") + " / (tensor " + std::to_string(p.tensor) + " x context " +
+                     std::to_string(p.context) + " x pipeline " + std::to_string(p.pipeline) + ")",
+                 "", ""};
+  }
+  return {};
+}
+
+Result<void> check_heads(const LlmSpec& m, const ParallelSpec& p) {
+  if (m.heads % p.tensor != 0)
+    return not_a_divisor("parallel.tensor", p.tensor, "heads (" + std::to_string(m.heads) + ")");
+  if (m.kv() % p.tensor != 0 && p.tensor % m.kv() != 0)
+    return not_a_divisor("parallel.tensor", p.tensor, "kv_heads (" + std::to_string(m.kv()) + ")");
+  if (m.inner() % p.tensor != 0)
+    return not_a_divisor("parallel.tensor", p.tensor, "ffn_hidden (" + std::to_string(m.inner()) + ")");
+  if (m.sequence % p.context != 0)
+    return not_a_divisor("parallel.context", p.context, "model.llm.sequence (" + std::to_string(m.sequence) + ")");
+  const bool ulysses = p.context > 1 && p.context_exchange == ContextExchange::ulysses;
+  if (ulysses && (m.heads / p.tensor) % p.context != 0)
+    return not_a_divisor("parallel.context", p.context,
+                         "the heads of a tensor-parallel GPU (" + std::to_string(m.heads / p.tensor) + ")");
+  return {};
+}
+
+Result<void> check_experts(const LlmSpec& m, const ParallelSpec& p, std::uint32_t per_stage) {
+  if (m.experts == 0 && p.expert > 1)
+    return Error{"parallel.expert: found " + std::to_string(p.expert) + ", expected 1 where there are no experts", "",
+                 ""};
+  if (m.experts == 0) return {};
+  if (m.experts % p.expert != 0)
+    return not_a_divisor("parallel.expert", p.expert, "model.llm.experts (" + std::to_string(m.experts) + ")");
+  if (per_stage % (p.expert * p.expert_tensor) != 0)
+    return not_a_divisor("parallel.expert", p.expert,
+                         "the " + std::to_string(per_stage / p.expert_tensor) + " places of a stage for experts");
+  return {};
+}
+
+Result<void> check_weights_and_activations(const LlmSpec& m, double samples) {
+  const double weights = 32 * parameters_of(m).all;
+  const double of_token = 64 * static_cast<double>(m.hidden) + 32 * static_cast<double>(m.inner() + m.vocabulary) +
+                          32 * static_cast<double>(m.expert_inner() * m.top_k);
+  const double scores = 32 * static_cast<double>(m.heads) * static_cast<double>(m.sequence);
+  const double tokens = samples * static_cast<double>(m.sequence);
+  const double bytes = std::max(weights, static_cast<double>(m.layers + 2) * tokens * (of_token + scores));
+  if (bytes < kExbibyte) return {};
+  return Error{"model.llm: found sizes that make more than " +
+                   std::to_string(static_cast<std::int64_t>(std::min(bytes, 0x1p119) / kExbibyte)) +
+                   " EiB of weights or activations, expected less than 1",
+               "", ""};
+}
+
+/// Blocks of each chunk, in the model's order.
+Result<std::vector<std::int64_t>> layers_of_chunks(const LlmSpec& m, const ParallelSpec& p,
+                                                   std::vector<std::string>& assumptions) {
+  const auto chunks = static_cast<std::size_t>(p.pipeline * p.virtual_stages);
+  const auto n = static_cast<std::int64_t>(chunks);
+  if (!p.stage_layers.empty()) {
+    const std::int64_t sum = std::accumulate(p.stage_layers.begin(), p.stage_layers.end(), std::int64_t{0});
+    if (p.stage_layers.size() == chunks && sum == m.layers) return p.stage_layers;
+    return Error{"parallel.stage_layers: found " + std::to_string(p.stage_layers.size()) + " numbers with a sum of " +
+                     std::to_string(sum) + ", expected " + std::to_string(chunks) + " with a sum of " +
+                     std::to_string(m.layers),
+                 "", ""};
+  }
+  if (n > m.layers + 2) {
+    return Error{"parallel.pipeline: found " + std::to_string(p.pipeline) +
+                     (p.virtual_stages > 1 ? " x virtual_stages " + std::to_string(p.virtual_stages) : "") +
+                     ", expected at most model.llm.layers (" + std::to_string(m.layers) + ")",
+                 "", ""};
+  }
+  std::vector<std::int64_t> layers(chunks, m.layers / n);
+  if (m.layers % n == 0) return layers;
+  if ((m.layers + 2) % n == 0) {
+    layers.assign(chunks, (m.layers + 2) / n);
+    --layers.front();
+    --layers.back();
+    assumptions.push_back("embedding and loss count as a block each of the first and the last pipeline chunk");
+    return layers;
+  }
+  for (std::int64_t i = 0; i < m.layers % n; ++i) ++layers[static_cast<std::size_t>(i)];
+  assumptions.push_back(counted(static_cast<std::uint64_t>(m.layers), "block") + " on " +
+                        counted(chunks, "pipeline chunk") + ": the first " + std::to_string(m.layers % n) +
+                        " have one more");
+  return layers;
+}
+
+void add_part(LlmChunk& chunk, const PartWork& part, double times) {
+  PartWork& w = chunk.work;
+  w.forward.add(part.forward, times);
+  w.backward.add(part.backward, times);
+  w.forward_flops += part.forward_flops * times;
+  w.dense += part.dense * times;
+  w.expert += part.expert * times;
+  w.trained += part.trained * times;
+  w.tensors += part.tensors * times;
+  w.kept += part.kept * times;
+  w.working = std::max(w.working, part.working);
+  chunk.largest_block = std::max(chunk.largest_block, part.dense + part.expert);
+}
+
+/// Equal ops, and equal collectives, become one with the sum of their numbers.
+template <class Item, class Equal>
+void merge(std::vector<std::pair<Item, double>>& items, Equal equal) {
+  std::vector<std::pair<Item, double>> merged;
+  for (auto& [item, n] : items) {
+    const auto known = std::find_if(merged.begin(), merged.end(), [&](const auto& m) { return equal(m.first, item); });
+    if (known == merged.end())
+      merged.emplace_back(std::move(item), n);
+    else
+      known->second += n;
+  }
+  items = std::move(merged);
+}
+
+/// Makes the chunks of a model; blocks of one kind are worked out once.
+class ChunkMaker {
+ public:
+  explicit ChunkMaker(const LlmShape& shape) : s_(shape) {}
+
+  /// Which of the blocks of a chunk are computed again.
+  const PartWork& block(std::int64_t layer, bool again) {
+    const bool decoder = layer >= s_.spec.layers - s_.spec.decoder_layers && s_.spec.decoder_layers > 0;
+    const auto key = std::tuple(block_kind(s_.spec, layer), decoder, again);
+    const auto [it, is_new] = blocks_.try_emplace(key);
+    if (is_new) {
+      static const Recompute kNothing{RecomputeKind::none, 0, {}};
+      it->second = block_work(s_, std::get<0>(key), again ? s_.parallel.recompute : kNothing, decoder);
+    }
+    return it->second;
+  }
+
+  LlmChunk make(std::int64_t first, std::int64_t layers, bool is_first, bool is_last) {
+    LlmChunk chunk;
+    chunk.blocks = layers;
+    if (is_first) add_part(chunk, embedding_work(s_), 1);
+    const Recompute& r = s_.parallel.recompute;
+    const std::int64_t share = (r.layers + s_.parallel.virtual_stages - 1) / s_.parallel.virtual_stages;
+    for (std::int64_t i = 0; i < layers; ++i) {
+      const bool again = r.kind == RecomputeKind::every_second ? i % 2 == 0 : r.layers == 0 || i < share;
+      add_part(chunk, block(first + i, again), 1);
+    }
+    if (is_last) {
+      for (std::int64_t i = 0; i < s_.spec.mtp_layers; ++i) add_part(chunk, mtp_work(s_, r), 1);
+      add_part(chunk, head_work(s_), 1);
+    }
+    for (PassWork* pass : {&chunk.work.forward, &chunk.work.backward}) {
+      const auto same = [](const graph::Op& a, const graph::Op& b) {
+        const auto key = graph::key_of(a);
+        return key.has_value() && key == graph::key_of(b);
+      };
+      merge(pass->ops, same);
+      merge(pass->wires, [](const Wire& a, const Wire& b) { return a == b; });
+    }
+    return chunk;
+  }
+
+ private:
+  const LlmShape& s_;
+  std::map<std::tuple<BlockKind, bool, bool>, PartWork> blocks_;
+};
+
+LlmShape shape_of(const LlmPlan& plan) {
+  return {.spec = plan.spec,
+          .parallel = plan.parallel,
+          .framework = plan.framework,
+          .numerics = plan.numerics,
+          .tensor = plan.tensor,
+          .context = plan.context,
+          .expert = plan.expert,
+          .expert_tensor = plan.expert_tensor,
+          .samples = plan.parallel.micro_batch,
+          .micro_steps = plan.splits(StateSplit::weights) ? 1 : plan.micro_steps};
+}
+
+/// Chunks with the same kinds of blocks are one.
+void make_chunks(LlmPlan& plan, const std::vector<std::int64_t>& layers) {
+  const LlmShape shape = shape_of(plan);
+  ChunkMaker maker(shape);
+  plan.kinds.clear();
+  plan.kind_of.clear();
+  std::map<std::tuple<std::vector<BlockKind>, bool, bool, bool>, std::uint32_t> known;
+  std::int64_t first = 0;
+  for (std::size_t c = 0; c < layers.size(); ++c) {
+    std::vector<BlockKind> kinds;
+    for (std::int64_t i = 0; i < layers[c]; ++i) kinds.push_back(block_kind(plan.spec, first + i));
+    const bool is_first = c == 0, is_last = c + 1 == layers.size();
+    const bool decoder = first + layers[c] > plan.spec.layers - plan.spec.decoder_layers;
+    const auto [it, is_new] = known.try_emplace({std::move(kinds), is_first, is_last, decoder},
+                                                static_cast<std::uint32_t>(plan.kinds.size()));
+    if (is_new) plan.kinds.push_back(maker.make(first, layers[c], is_first, is_last));
+    plan.kind_of.push_back(it->second);
+    first += layers[c];
+  }
+}
+
+Result<void> divide_batch(LlmPlan& plan, std::int64_t batch) {
+  const std::int64_t round = std::int64_t{plan.data} * plan.parallel.micro_batch;
+  if (batch % round != 0) {
+    return Error{"model.global_batch: found " + std::to_string(batch) + ", expected a multiple of " +
+                     std::to_string(round) + ": " + counted(plan.data, "replica") + " x parallel.micro_batch " +
+                     std::to_string(plan.parallel.micro_batch),
+                 "", ""};
+  }
+  plan.micro_steps = batch / round;
+  const std::int64_t passes = plan.pipelined() ? 2 * plan.micro_steps * plan.parallel.virtual_stages * plan.stages : 0;
+  if (plan.micro_steps <= kMostPasses && passes <= kMostPasses) return {};
+  return Error{"parallel.micro_batch: found " + std::to_string(plan.parallel.micro_batch) + ", which makes " +
+                   counted(static_cast<std::uint64_t>(plan.micro_steps), "micro-step") +
+                   (plan.pipelined() ? " on " + counted(plan.stages, "stage") : "") + ", expected fewer",
+               "", ""};
+}
+
+void settle_schedule(LlmPlan& plan) {
+  ParallelSpec& p = plan.parallel;
+  if (p.schedule == PipelineSchedule::automatic)
+    p.schedule = p.virtual_stages > 1 ? PipelineSchedule::interleaved : PipelineSchedule::one_f_one_b;
+  const bool bubble = p.schedule == PipelineSchedule::zero_bubble || p.schedule == PipelineSchedule::dualpipe;
+  if (bubble && plan.stages > 1)
+    plan.assumptions.push_back("parallel.schedule: " + std::string(name_of(p.schedule)) +
+                               " is played as 1f1b, whose bubble is larger");
+  plan.pipeline = {p.schedule, plan.stages, static_cast<std::uint32_t>(p.virtual_stages), plan.micro_steps};
+}
+
+Result<void> check_schedule(const LlmPlan& plan) {
+  const ParallelSpec& p = plan.parallel;
+  const bool chunked = p.schedule == PipelineSchedule::interleaved;
+  if (chunked && p.virtual_stages < 2)
+    return Error{"parallel.schedule: found interleaved with virtual_stages 1, expected at least 2", "", ""};
+  if (!chunked && p.virtual_stages > 1)
+    return Error{
+        "parallel.virtual_stages: found " + std::to_string(p.virtual_stages) + ", expected 1, or schedule: interleaved",
+        "", ""};
+  if (chunked && plan.stages < 2)
+    return Error{"parallel.schedule: found interleaved with pipeline 1, expected at least 2 stages", "", ""};
+  if (!chunked || plan.micro_steps % plan.stages == 0) return {};
+  return Error{"parallel.schedule: found interleaved with " +
+                   counted(static_cast<std::uint64_t>(plan.micro_steps), "micro-batch", "micro-batches") +
+                   " per replica, expected a multiple of " + counted(plan.stages, "stage"),
+               "", ""};
+}
+
+/// What the framework does, unless the section parallel says otherwise.
+void settle_overlaps(LlmPlan& plan) {
+  ParallelSpec& p = plan.parallel;
+  FrameworkSpec::Parallel& f = plan.framework.parallel;
+  if (p.shard == StateSplit::automatic) {
+    p.shard = f.shard;
+    plan.assumptions.push_back("parallel.shard: " + std::string(name_of(p.shard)) + ", as " + plan.framework.name +
+                               " does by default");
+  }
+  plan.framework.gradients.overlap = is_on(p.overlap_gradients, plan.framework.gradients.overlap);
+  f.overlap_parameters = is_on(p.overlap_parameters, f.overlap_parameters);
+  f.overlap_expert = is_on(p.overlap_expert, f.overlap_expert);
+  f.overlap_pipeline = is_on(p.overlap_pipeline, f.overlap_pipeline);
+  if (p.overlap_tensor != Switch::automatic)
+    f.overlap_tensor = p.overlap_tensor == Switch::on ? TensorOverlap::ring : TensorOverlap::none;
+  if (p.tensor == 1) p.sequence_parallel = false;
+  if (p.expert_tensor == 0) p.expert_tensor = p.expert > 1 ? 1 : p.tensor;
+  if (p.virtual_stages == 0 || p.pipeline == 1) p.virtual_stages = 1;
+}
+
+Result<std::uint32_t> group_of_shard(const LlmPlan& plan) {
+  const std::uint32_t replicas = plan.replicas();
+  const std::int64_t given = plan.parallel.shard_group;
+  if (given == 0 || given >= replicas) return replicas;
+  if (replicas % given != 0)
+    return not_a_divisor("parallel.shard_group", given,
+                         "the " + std::to_string(replicas) + " data x context parallel GPUs");
+  return static_cast<std::uint32_t>(given);
+}
+
+bool fits(const LlmPlan& plan) {
+  const std::vector<RankMemory> memory = memory_of(plan);
+  return std::all_of(memory.begin(), memory.end(),
+                     [&](const RankMemory& m) { return m.total() <= plan.cluster.memory_per_gpu.value(); });
+}
+
+/// Full recomputation of as few blocks of a stage as it takes to fit.
+void recompute_some(LlmPlan& plan, const std::vector<std::int64_t>& layers) {
+  constexpr std::int64_t kSteps = 8;
+  const std::int64_t most = *std::max_element(layers.begin(), layers.end()) * plan.parallel.virtual_stages;
+  for (std::int64_t i = 1; i <= kSteps; ++i) {
+    const std::int64_t n = (most * i + kSteps - 1) / kSteps;
+    plan.parallel.recompute = {RecomputeKind::full, n >= most ? 0 : n, {}};
+    make_chunks(plan, layers);
+    if (fits(plan)) return;
+  }
+}
+
+/// What the host's memory has to hold, where the framework moves things there.
+void settle_offload(LlmPlan& plan) {
+  if (plan.parallel.offload != Offload::automatic) return;
+  plan.parallel.offload = Offload::none;
+  if (!plan.framework.parallel.offloads || fits(plan)) return;
+  for (const Offload what : {Offload::optimizer, Offload::activations, Offload::all}) {
+    plan.parallel.offload = what;
+    if (fits(plan)) break;
+  }
+  plan.assumptions.push_back("parallel.offload: " + std::string(name_of(plan.parallel.offload)) +
+                             ", for it does not fit otherwise; transfers to the host are taken to be hidden");
+}
+
+/// The least recomputation that fits, where it was left open.
+void settle_recompute(LlmPlan& plan, const std::vector<std::int64_t>& layers) {
+  const RecomputeKind given = plan.parallel.recompute.kind;
+  const bool open = given == RecomputeKind::automatic;
+  if (open) plan.parallel.recompute.kind = RecomputeKind::none;
+  make_chunks(plan, layers);
+  // Flash attention keeps no scores: "selective" then means some of the blocks.
+  const bool flash = plan.framework.kernels.attention == AttentionKernels::flash;
+  if ((open || (given == RecomputeKind::core_attention && flash)) && !fits(plan)) recompute_some(plan, layers);
+  if (open || plan.parallel.recompute.kind != given)
+    plan.assumptions.push_back("parallel.recompute: " + text_of(plan.parallel.recompute) +
+                               (plan.parallel.recompute.layers > 0 ? " blocks of a stage" : "") +
+                               ", the least that fits");
+  settle_offload(plan);
+}
+
+}  // namespace
+
+double LlmPlan::tied_elements() const {
+  return static_cast<double>(spec.vocabulary) / tensor * static_cast<double>(spec.hidden);
+}
+
+Batching batching_of(const ParallelSpec& p, std::uint32_t ranks) {
+  const auto replicas =
+      static_cast<std::uint32_t>(std::max<std::int64_t>(1, ranks / (p.tensor * p.context * p.pipeline)));
+  const bool interleaved = p.pipeline > 1 && p.virtual_stages > 1;
+  return {replicas, replicas * p.micro_batch * (interleaved ? p.pipeline : 1)};
+}
+
+Result<LlmPlan> plan_llm(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& cluster,
+                         std::int64_t batch) {
+  LlmPlan plan{.model = model,
+               .spec = model.as<LlmSpec>(),
+               .framework = framework,
+               .parallel = model.parallel,
+               .cluster = cluster,
+               .numerics = numerics_of(model.precision, framework)};
+  settle_overlaps(plan);
+  const ParallelSpec& p = plan.parallel;
+  TRY(check_gpus(p, cluster.ranks()));
+  TRY(check_heads(plan.spec, p));
+  plan.tensor = static_cast<std::uint32_t>(p.tensor);
+  plan.context = static_cast<std::uint32_t>(p.context);
+  plan.stages = static_cast<std::uint32_t>(p.pipeline);
+  plan.data = batching_of(p, plan.ranks()).replicas;
+  const std::int64_t places = plan.ranks_per_stage() / std::max<std::int64_t>(1, p.expert_tensor);
+  if (p.expert > places && places > 0 && p.expert % places == 0) {
+    plan.assumptions.push_back("parallel.expert: " + std::to_string(places) + ", the places of a stage, instead of " +
+                               std::to_string(p.expert));
+    plan.parallel.expert = places;
+  }
+  plan.expert = static_cast<std::uint32_t>(p.expert);
+  plan.expert_tensor = static_cast<std::uint32_t>(p.expert_tensor);
+  TRY(check_experts(plan.spec, p, plan.ranks_per_stage()));
+  TRY_ASSIGN(plan.shard_group, group_of_shard(plan));
+  TRY(divide_batch(plan, batch));
+  TRY(check_weights_and_activations(plan.spec, static_cast<double>(p.micro_batch)));
+  settle_schedule(plan);
+  TRY(check_schedule(plan));
+  TRY_ASSIGN(const std::vector<std::int64_t> layers, layers_of_chunks(plan.spec, p, plan.assumptions));
+  settle_recompute(plan, layers);
+  return plan;
+}
+
+}  // namespace distsim::workload

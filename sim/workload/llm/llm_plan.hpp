@@ -1,0 +1,63 @@
+// LlmPlan: an iteration of a language model split over GPUs, before any task is written.
+//
+// Grid of ranks, the first one fastest: tensor, context, data, pipeline. Experts live on the tensor x context x data
+// ranks of a stage: expert_tensor fastest, then expert, then the copies of an expert. So rank r is place r % tensor of
+// its tensor-parallel group, r / tensor % context of its context, and of stage r / (tensor x context x data).
+//
+// llm_plan.cpp divides ranks, layers and samples, llm_memory.cpp counts bytes, llm_emission.hpp writes the tasks.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "sim/workload/family.hpp"
+#include "sim/workload/llm/llm_work.hpp"
+#include "sim/workload/llm/pipeline_schedule.hpp"
+
+namespace distsim::workload {
+
+/// A chunk of consecutive blocks of one stage.
+struct LlmChunk {
+  PartWork work;
+  std::int64_t blocks = 0;
+  double largest_block = 0;  ///< weights of a rank in the largest of its units (block, embedding or head)
+};
+
+struct LlmPlan {
+  const ModelSpec& model;
+  const LlmSpec& spec;
+  FrameworkSpec framework;  ///< with what the section parallel says otherwise
+  ParallelSpec parallel;    ///< with nothing left automatic
+  ClusterShape cluster;
+  Numerics numerics;
+  std::uint32_t tensor = 1, context = 1, stages = 1, data = 1, expert = 1, expert_tensor = 1;
+  std::uint32_t shard_group = 1;  ///< ranks that a dense weight's state is spread over
+  std::int64_t micro_steps = 1;   ///< of a replica
+  PipelineShape pipeline;
+  std::vector<LlmChunk> kinds;           ///< chunks that differ
+  std::vector<std::uint32_t> kind_of;    ///< by chunk of the model: index into `kinds`
+  std::vector<std::string> assumptions;  ///< what was decided for the user
+
+  std::uint32_t ranks() const { return cluster.ranks(); }
+  std::uint32_t ranks_per_stage() const { return ranks() / stages; }
+  bool pipelined() const { return stages > 1; }
+  std::uint32_t replicas() const { return data * context; }  ///< of a dense weight
+  std::uint32_t expert_replicas() const { return ranks_per_stage() / (expert * expert_tensor); }
+  bool splits(StateSplit what) const { return parallel.shard >= what && replicas() > 1; }
+  const LlmChunk& chunk(std::uint32_t index) const { return kinds[kind_of[index]]; }
+  /// Chunk c of stage s is the (c x stages + s)-th of the model.
+  const LlmChunk& chunk_of_stage(std::uint32_t stage, std::uint32_t c) const { return chunk(c * stages + stage); }
+  double tied_elements() const;  ///< of a word embedding that first and last stage have copies of
+};
+
+/// Errors: GPUs, heads, experts or layers that the degrees do not divide; a batch that replicas and micro-batch do not
+/// divide; sizes beyond int64.
+Result<LlmPlan> plan_llm(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& cluster,
+                         std::int64_t batch);
+
+Batching batching_of(const ParallelSpec& parallel, std::uint32_t ranks);
+
+/// Of every rank, or a single one where there is no pipeline.
+std::vector<RankMemory> memory_of(const LlmPlan& plan);
+
+}  // namespace distsim::workload

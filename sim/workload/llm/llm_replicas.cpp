@@ -1,0 +1,236 @@
+// What the replicas of a weight exchange: its gradients, and where it is split the weight itself; and the update.
+#include <algorithm>
+#include <cmath>
+
+#include "sim/workload/llm/llm_emission.hpp"
+
+namespace distsim::workload {
+namespace {
+
+using graph::CollectiveKind;
+
+double width_of(graph::DType dtype) { return static_cast<double>(graph::size_of(dtype)); }
+
+/// Bytes of a gathered weight.
+double gathered_width(const LlmPlan& plan) {
+  if (!plan.numerics.mixed) return 4;
+  const bool narrow = plan.numerics.scaling != graph::Scaling::none && plan.framework.parallel.fp8_parameters;
+  if (plan.splits(StateSplit::weights) && !plan.framework.parallel.gather_16_bit) return 4;
+  return narrow ? 1 : 2;
+}
+
+}  // namespace
+
+LlmEmission::Group LlmEmission::group_of(bool experts) const {
+  Group group;
+  if (experts) {
+    group.partition = graph::Partition::strided(plan_.expert_replicas(), plan_.expert * plan_.expert_tensor);
+    return group;
+  }
+  group.partition = graph::Partition::strided(plan_.shard_group, plan_.tensor);
+  group.has_copies = plan_.shard_group < plan_.replicas();
+  if (group.has_copies)
+    group.copies = graph::Partition::strided(plan_.replicas() / plan_.shard_group, plan_.tensor * plan_.shard_group);
+  return group;
+}
+
+/// Where a shard group is smaller than all replicas, reduced shards are summed over its copies.
+void LlmEmission::over_replicas(std::string_view name, CollectiveKind kind, double bytes, double times, bool experts,
+                                std::uint32_t table, std::span<const TaskId> deps, std::vector<TaskId>& out,
+                                graph::Phase phase) {
+  const Group group = group_of(experts);
+  const auto add = [&](const graph::Partition& groups, CollectiveKind of_kind, double size) {
+    const auto n = static_cast<std::int64_t>(std::max(1.0, std::round(times)));
+    if (groups.size < 2 || size * times / static_cast<double>(n) < 1) return;
+    graph::Collective op{of_kind, std::llround(size * times / static_cast<double>(n)), plan_.numerics.gradient, {}, {}};
+    op.times = n;
+    graph::TaskGraphBuilder::Options options{kReplicaStream, phase, {1, 1}};
+    options.skipped_where_absent = table != graph::Task::kUniform;
+    out.push_back(graph_.add_collective(name, options, op, graph_.add_partition(groups), deps, table));
+  };
+  const bool sums = kind != CollectiveKind::all_gather;
+  if (experts && plan_.framework.gradients.sync == GradientSync::per_tensor) times = std::max(times, 1.0);
+  add(group.partition, kind, bytes);
+  if (!group.has_copies || !sums) return;
+  const double share = kind == CollectiveKind::reduce_scatter ? bytes / plan_.shard_group : bytes;
+  add(group.copies, CollectiveKind::all_reduce, share);
+}
+
+std::uint32_t LlmEmission::table_of(const std::vector<bool>& stages) { return messages_.table_of(stages); }
+
+/// All buckets but one overlap.
+double LlmEmission::hidden_share(double parameters) const {
+  const double bucket = static_cast<double>(plan_.framework.gradients.bucket_size.value()) / 4;
+  return 1 - 1 / std::max(1.0, std::ceil(parameters / bucket));
+}
+
+/// Split optimizers have updated shards of the weights: the others' are gathered, in whole or the first bucket.
+void LlmEmission::gather_parameters(bool first_part) {
+  if (!plan_.splits(StateSplit::optimizer)) return;
+  const bool overlaps = plan_.framework.parallel.overlap_parameters;
+  std::map<std::pair<double, double>, std::vector<bool>> alike;
+  for (std::uint32_t s = 0; s < plan_.stages; ++s) {
+    double dense = 0, expert = 0;
+    for (std::uint32_t c = 0; c < plan_.pipeline.virtual_stages; ++c) {
+      dense += plan_.chunk_of_stage(s, c).work.dense;
+      expert += plan_.chunk_of_stage(s, c).work.expert;
+    }
+    alike.try_emplace({dense, expert}, plan_.stages, false).first->second[s] = true;
+  }
+  std::vector<TaskId> gathered;
+  const std::vector<TaskId> before = now();
+  for (const auto& [weights, stages] : alike) {
+    for (const bool experts : {false, true}) {
+      const double parameters = experts ? weights.second : weights.first;
+      const double hidden = overlaps ? hidden_share(parameters) : 0;
+      over_replicas(experts ? "weights.gather.experts" : "weights.gather", CollectiveKind::all_gather,
+                    parameters * gathered_width(plan_) * (first_part ? 1 - hidden : hidden), 1, experts,
+                    table_of(stages), before, gathered, graph::Phase::exchange);
+    }
+  }
+  if (first_part)
+    waits_.insert(waits_.end(), gathered.begin(), gathered.end());
+  else
+    synced_.insert(synced_.end(), gathered.begin(), gathered.end());
+}
+
+/// The rest of the weights, while the first micro-batch passes.
+void LlmEmission::first_parameters(std::span<const TaskId>) {
+  if (plan_.framework.parallel.overlap_parameters) gather_parameters(false);
+}
+
+/// Gradients of chunks, `share` of them.
+void LlmEmission::reduce(const Chunks& chunks, double share, std::span<const TaskId> deps) {
+  if (share <= 0) return;
+  const bool scatters = plan_.splits(StateSplit::optimizer);
+  std::map<std::uint32_t, std::vector<bool>> alike;
+  for (std::uint32_t s = 0; s < plan_.stages; ++s) {
+    if (chunks[s] < 0) continue;
+    alike.try_emplace(plan_.kind_of[static_cast<std::size_t>(chunks[s])], plan_.stages, false).first->second[s] = true;
+  }
+  for (const auto& [kind, stages] : alike) {
+    const PartWork& work = plan_.kinds[kind].work;
+    const double trained = work.dense + work.expert > 0 ? work.trained / (work.dense + work.expert) : 0;
+    for (const bool experts : {false, true}) {
+      over_replicas(experts ? "gradients.experts" : "gradients",
+                    scatters ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce,
+                    (experts ? work.expert : work.dense) * trained * width_of(plan_.numerics.gradient) * share, 1,
+                    experts, table_of(stages), deps, synced_);
+    }
+  }
+}
+
+void LlmEmission::reduce_last(const Chunks& chunks, std::span<const TaskId> before, TaskId after) {
+  double parameters = 0;
+  for (const std::int64_t chunk : chunks)
+    if (chunk >= 0) parameters = std::max(parameters, plan_.chunk(static_cast<std::uint32_t>(chunk)).work.trained);
+  const double hidden = plan_.framework.gradients.overlap ? hidden_share(parameters) : 0;
+  reduce(chunks, hidden, before);
+  reduce(chunks, 1 - hidden, std::vector<TaskId>{after});
+}
+
+void LlmEmission::sharded_exchange(const LlmChunk& chunk, CollectiveKind kind, double share, double times,
+                                   std::span<const TaskId> deps, std::vector<TaskId>& out) {
+  const bool gathers = kind == CollectiveKind::all_gather;
+  const double trained =
+      chunk.work.dense + chunk.work.expert > 0 ? chunk.work.trained / (chunk.work.dense + chunk.work.expert) : 0;
+  const double width = gathers ? gathered_width(plan_) : width_of(plan_.numerics.gradient) * trained;
+  // One call a block.
+  const double calls = std::max(1.0, std::round(share * static_cast<double>(chunk.blocks)));
+  for (const bool experts : {false, true}) {
+    const double bytes = (experts ? chunk.work.expert : chunk.work.dense) * width * share / calls;
+    const std::string name = std::string(gathers ? "weights.gather" : "gradients") + (experts ? ".experts" : "");
+    over_replicas(name, kind, bytes, times * calls, experts, graph::Task::kUniform, deps, out,
+                  gathers ? graph::Phase::exchange : graph::Phase::gradient_sync);
+  }
+}
+
+/// Each block is gathered while the one before computes; gradients are reduced while the next one computes.
+void LlmEmission::sharded_micro_steps(double times, bool reduces) {
+  const LlmChunk& chunk = plan_.kinds.front();
+  const double blocks = static_cast<double>(chunk.blocks + 1), most = 1 - 1 / blocks;
+  const bool overlaps = plan_.parallel.prefetch > 0 && plan_.parallel.overlap_parameters != Switch::off;
+  const Chunks chunks{0};
+  const auto gather = [&](double share, std::span<const TaskId> deps, std::vector<TaskId>& out) {
+    sharded_exchange(chunk, CollectiveKind::all_gather, share, times, deps, out);
+  };
+  const auto passes = [&](Way way, bool gathers) {
+    const std::vector<TaskId> start = now();
+    if (gathers) {
+      std::vector<TaskId> first;
+      gather(overlaps ? 1 - most : 1, start, first);
+      waits_.insert(waits_.end(), first.begin(), first.end());
+    }
+    const std::vector<TaskId> begin = now();
+    std::vector<TaskId> beside;
+    if (gathers && overlaps) gather(most, begin, beside);
+    if (way == Way::backward && reduces && overlaps)
+      sharded_exchange(chunk, CollectiveKind::reduce_scatter, most, times, begin, synced_);
+    pass(way, chunks, times * most);
+    waits_.insert(waits_.end(), beside.begin(), beside.end());
+    pass(way, chunks, times * (1 - most));
+  };
+  passes(Way::forward, true);
+  passes(Way::backward, !plan_.framework.parallel.keep_gathered);
+  if (reduces) sharded_exchange(chunk, CollectiveKind::reduce_scatter, overlaps ? 1 - most : 1, times, now(), synced_);
+}
+
+void LlmEmission::sum_word_embedding() {
+  const graph::DType dtype = plan_.numerics.gradient;
+  const graph::Collective op{
+      CollectiveKind::all_reduce, std::llround(plan_.tied_elements() * width_of(dtype)), dtype, {}, {}};
+  synced_.push_back(messages_.sum_of_ends("gradients.word_embedding", kReplicaStream, op, now()));
+}
+
+/// Norm of the gradients, overflow check in fp16, update: shares of the stages.
+void LlmEmission::update() {
+  std::vector<graph::Op> norms, updates;
+  std::vector<std::uint32_t> variant_of_stage;
+  std::map<std::pair<double, double>, std::uint32_t> known;
+  const double groups = static_cast<double>(plan_.replicas()) / plan_.shard_group;
+  for (std::uint32_t s = 0; s < plan_.stages; ++s) {
+    double parameters = 0, tensors = 0;
+    for (std::uint32_t c = 0; c < plan_.pipeline.virtual_stages; ++c) {
+      const PartWork& w = plan_.chunk_of_stage(s, c).work;
+      const double trained = w.dense + w.expert > 0 ? w.trained / (w.dense + w.expert) : 0;
+      const bool split = plan_.splits(StateSplit::optimizer);
+      const double expert_owners = std::max(1.0, plan_.expert_replicas() / groups);
+      parameters += trained * (w.dense / (split ? plan_.shard_group : 1) + w.expert / (split ? expert_owners : 1));
+      tensors += w.tensors;
+    }
+    const auto [it, is_new] = known.try_emplace({parameters, tensors}, static_cast<std::uint32_t>(updates.size()));
+    variant_of_stage.push_back(it->second);
+    if (!is_new) continue;
+    const auto n = std::max<std::int64_t>(1, std::llround(parameters));
+    norms.emplace_back(
+        graph::Elementwise{n, plan_.framework.parallel.main_gradient_bytes == 0 ? 0.5 : 1.0, 0, 2, graph::DType::fp32});
+    updates.emplace_back(graph::Optimizer{plan_.model.optimizer, n, std::max<std::int64_t>(1, std::llround(tensors)),
+                                          graph::DType::fp32, plan_.numerics.mixed});
+  }
+  const std::vector<TaskId> all = [&] {
+    std::vector<TaskId> deps = now();
+    deps.insert(deps.end(), synced_.begin(), synced_.end());
+    return deps;
+  }();
+  graph::TaskGraphBuilder::Options options{graph::Stream::compute, graph::Phase::optimizer, {4, 4}};
+  const auto add = [&](std::string_view name, std::vector<graph::Op> ops, std::span<const TaskId> deps) {
+    if (!plan_.pipelined()) return graph_.add(name, options, std::move(ops.front()), deps);
+    return graph_.add_per_rank(name, options, std::move(ops), messages_.table_of(variant_of_stage), deps);
+  };
+  const TaskId norm = add("optimizer.norm", std::move(norms), all);
+  std::vector<TaskId> before{norm};
+  if (plan_.ranks() > 1) {
+    const graph::Collective sum{CollectiveKind::all_reduce, 8, graph::DType::fp32, {}, {}};
+    graph::TaskGraphBuilder::Options of_sum{kReplicaStream, graph::Phase::optimizer, {1, 1}};
+    of_sum.between_stages = plan_.pipelined();
+    before.push_back(graph_.add_collective("optimizer.norm.sum", of_sum, sum,
+                                           graph::Partition::strided(plan_.ranks(), 1), std::vector<TaskId>{norm}));
+  }
+  if (plan_.model.precision == Precision::fp16 && plan_.framework.host.loss_scale_sync) {
+    graph::TaskGraphBuilder::Options check{graph::Stream::compute, graph::Phase::optimizer, {1, 1}, true};
+    before.push_back(graph_.add("optimizer.overflow_check", check, graph::Copy{graph::CopyKind::d2h, 4}, before));
+  }
+  add("optimizer.update", std::move(updates), before);
+}
+
+}  // namespace distsim::workload

@@ -1,0 +1,84 @@
+// What one rank runs of a block of a language model for one micro-batch: kernels, and collectives between the ranks that
+// split it.
+//
+// A block on one of t tensor-parallel and c context-parallel ranks, T = micro_batch x sequence / c tokens of width h
+// (arXiv 1909.08053, 2205.05198 for sequence parallel), with q and k the widths of all queries and of all keys:
+//   norm, [gather], qkv T x h x (q + 2 k)/t, rotary, attention of heads/t, projection T x q/t x h, reduce, residual,
+//   norm, [gather], up T x h x f/t (twice that where gated), activation, down T x f/t x h, reduce, residual
+// reduce: all-reduce of T h, or with sequence parallel reduce-scatter, and norms and residuals on T/t tokens. Backward
+// each product is two (data and weight gradient), and the collectives are the transposes; with sequence parallel the
+// inputs of the first products are gathered again. Experts (arXiv 2101.03961): router T x h x E; all-to-all of top_k T h
+// to the experts' owners and back, each way in both passes; the products of a rank's experts as grouped ones.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "sim/graph/op.hpp"
+#include "sim/workload/llm/llm_spec.hpp"
+#include "sim/workload/specs/framework_spec.hpp"
+#include "sim/workload/specs/numerics.hpp"
+
+namespace distsim::workload {
+
+/// The ranks that a collective of a block runs over.
+enum class Axis : std::uint8_t { tensor, context, expert };
+inline constexpr Axis kAxes[] = {Axis::tensor, Axis::context, Axis::expert};
+std::string_view name_of(Axis axis);
+
+/// A collective of a block. `hidden`: kernels of the same pass run meanwhile.
+struct Wire {
+  Axis axis = Axis::tensor;
+  graph::CollectiveKind kind = graph::CollectiveKind::all_reduce;
+  std::int64_t bytes = 0;
+  bool hidden = false;
+  auto operator<=>(const Wire&) const = default;
+};
+
+/// A pass of some blocks: ops with how many times they run, collectives likewise, and what the host does for them.
+struct PassWork {
+  std::vector<std::pair<graph::Op, double>> ops;
+  std::vector<std::pair<Wire, double>> wires;
+  double calls = 0, kernels = 0;
+  void add(const PassWork& other, double times);
+  double matrix_flops() const;  ///< of products and attention
+};
+
+/// What a rank holds and does of a part of the model.
+struct PartWork {
+  PassWork forward, backward;    ///< backward with what is computed again
+  double forward_flops = 0;      ///< useful ones of a forward pass
+  double dense = 0, expert = 0;  ///< weights; of experts
+  double trained = 0;            ///< of both, those that have gradients
+  double tensors = 0;
+  double kept = 0;     ///< bytes from forward to backward
+  double working = 0;  ///< bytes that are there besides while it runs: what is computed again
+};
+
+/// Sizes that all blocks share.
+struct LlmShape {
+  const LlmSpec& spec;
+  const ParallelSpec& parallel;  ///< with nothing left automatic
+  const FrameworkSpec& framework;
+  Numerics numerics;
+  std::int64_t tensor = 1, context = 1, expert = 1, expert_tensor = 1;
+  std::int64_t samples = 1;      ///< of a micro-batch
+  std::int64_t micro_steps = 1;  ///< that use weights which are cast to 8 bits once
+
+  std::int64_t tokens() const;  ///< of a rank's context
+  std::int64_t shared() const;  ///< of norms and residuals: with sequence parallel 1/t of them
+  std::int64_t decoder_tokens() const;
+};
+
+PartWork embedding_work(const LlmShape& shape);
+/// `recompute`: none, or what is computed again in this block.
+PartWork block_work(const LlmShape& shape, const BlockKind& kind, const Recompute& recompute, bool decoder);
+PartWork head_work(const LlmShape& shape);
+/// Multi-token prediction: a product that joins two streams, a block and the head once more.
+PartWork mtp_work(const LlmShape& shape, const Recompute& recompute);
+
+/// Bytes that go from a stage of a pipeline to the next, of one rank.
+std::int64_t message_bytes(const LlmShape& shape);
+
+}  // namespace distsim::workload

@@ -1,0 +1,122 @@
+#include "sim/workload/llm/pipeline_messages.hpp"
+
+#include <algorithm>
+#include <string_view>
+#include <tuple>
+
+namespace distsim::workload {
+namespace {
+
+enum class MessageWay : std::uint8_t { forward, backward, both };
+
+std::string_view way_name(MessageWay way) {
+  switch (way) {
+    case MessageWay::forward:
+      return "pipeline.forward";
+    case MessageWay::backward:
+      return "pipeline.backward";
+    case MessageWay::both:
+      return "pipeline.both_ways";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::uint32_t PipelineMessages::table_of(const std::vector<bool>& takes_part) {
+  if (std::find(takes_part.begin(), takes_part.end(), false) == takes_part.end()) return graph::Task::kUniform;
+  std::vector<std::uint32_t> variant;
+  for (const bool takes : takes_part) variant.push_back(takes ? 0 : 1);
+  return table_of(variant);
+}
+
+std::uint32_t PipelineMessages::table_of(const std::vector<std::uint32_t>& of_stage) {
+  const auto [it, is_new] = tables_.try_emplace(of_stage);
+  if (is_new) {
+    std::vector<std::uint32_t> table(std::size_t{stages_} * width_);
+    for (std::size_t r = 0; r < table.size(); ++r) table[r] = of_stage[r / width_];
+    it->second = graph_.add_rank_table(std::move(table));
+  }
+  return it->second;
+}
+
+bool PipelineMessages::crosses_nodes(std::uint32_t boundary) const {
+  const std::uint32_t from = boundary * width_, to = (boundary + 1) % stages_ * width_;
+  for (std::uint32_t i = 0; i < width_; ++i) {
+    if ((from + i) / gpus_per_node_ != (to + i) / gpus_per_node_) return true;
+  }
+  return false;
+}
+
+/// A stage's two boundaries use different streams, so that it sends and receives at once; where the number of stages
+/// is odd, the way back to the first stage needs a third one.
+graph::Stream PipelineMessages::stream_of(std::uint32_t boundary) const {
+  const bool third = stages_ % 2 == 1 && boundary + 1 == stages_;
+  return graph::Stream::p2p.lane(third ? 2 : static_cast<std::uint8_t>(boundary % 2));
+}
+
+const PipelineMessages::Pairs& PipelineMessages::pairs_of(const Boundaries& boundaries) {
+  const auto [it, is_new] = pairs_.try_emplace(boundaries);
+  if (!is_new) return it->second;
+  graph::Partition groups;
+  groups.listed_offsets = {0};
+  std::vector<bool> takes_part(stages_, false);
+  const auto close = [&] { groups.listed_offsets.push_back(static_cast<std::uint32_t>(groups.listed_members.size())); };
+  for (const std::uint32_t b : boundaries) {
+    const std::uint32_t next = (b + 1) % stages_;
+    takes_part[b] = takes_part[next] = true;
+    for (std::uint32_t i = 0; i < width_; ++i) {
+      groups.listed_members.push_back(std::min(b, next) * width_ + i);
+      groups.listed_members.push_back(std::max(b, next) * width_ + i);
+      close();
+    }
+  }
+  for (std::uint32_t r = 0; r < stages_ * width_; ++r) {
+    if (takes_part[r / width_]) continue;
+    groups.listed_members.push_back(r);
+    close();
+  }
+  it->second = {graph_.add_partition(groups), table_of(takes_part)};
+  return it->second;
+}
+
+std::vector<TaskId> PipelineMessages::exchange(const PipelineShape& shape, std::span<const StageTurn> wave,
+                                               const graph::Collective& message, Ways ways,
+                                               std::span<const TaskId> deps) {
+  std::vector<bool> up(stages_, false), down(stages_, false);  // by boundary
+  for (std::uint32_t s = 0; s < stages_; ++s) {
+    for (const StagePass& pass : wave[s]) {
+      const std::uint32_t chunk = pass.chunk * stages_ + s;
+      if (ways.backward && pass.backward && chunk > 0) down[(s + stages_ - 1) % stages_] = true;
+      if (ways.forward && !pass.backward && chunk < shape.last_chunk()) up[s] = true;
+    }
+  }
+  std::map<std::tuple<graph::Stream, MessageWay, bool>, Boundaries> sets;
+  for (std::uint32_t b = 0; b < stages_; ++b) {
+    if (!up[b] && !down[b]) continue;
+    const MessageWay way = up[b] && down[b] ? MessageWay::both : up[b] ? MessageWay::forward : MessageWay::backward;
+    sets[{stream_of(b), way, crosses_nodes(b)}].push_back(b);
+  }
+  std::vector<TaskId> sent;
+  for (const auto& [key, boundaries] : sets) {
+    const auto& [stream, way, crosses] = key;
+    const Pairs& pairs = pairs_of(boundaries);
+    graph::TaskGraphBuilder::Options options{
+        stream, way == MessageWay::backward ? graph::Phase::backward : graph::Phase::forward, {1, 1}};
+    options.skipped_where_absent = pairs.table != graph::Task::kUniform;
+    options.between_stages = true;
+    sent.push_back(graph_.add_collective(way_name(way), options, message, pairs.groups, deps, pairs.table));
+  }
+  return sent;
+}
+
+TaskId PipelineMessages::sum_of_ends(std::string_view name, graph::Stream stream, const graph::Collective& sum,
+                                     std::span<const TaskId> deps) {
+  const Pairs& ends = pairs_of(stages_ == 2 ? Boundaries{0} : Boundaries{stages_ - 1});
+  graph::TaskGraphBuilder::Options options{stream, graph::Phase::gradient_sync, {1, 1}};
+  options.skipped_where_absent = ends.table != graph::Task::kUniform;
+  options.between_stages = true;
+  return graph_.add_collective(name, options, sum, ends.groups, deps, ends.table);
+}
+
+}  // namespace distsim::workload

@@ -1,0 +1,58 @@
+// PipelineMessages: what neighbouring stages of a pipeline send each other. Stage s holds ranks s * width .. (s + 1) *
+// width - 1; rank i of a stage exchanges with rank i of the next one, and the last stage with the first where a stage
+// holds several chunks.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <vector>
+
+#include "sim/graph/task_graph.hpp"
+#include "sim/workload/llm/pipeline_schedule.hpp"
+
+namespace distsim::workload {
+
+class PipelineMessages {
+ public:
+  PipelineMessages(graph::TaskGraphBuilder& graph, std::uint32_t stages, std::uint32_t width,
+                   std::uint32_t gpus_per_node)
+      : graph_(graph), stages_(stages), width_(width), gpus_per_node_(gpus_per_node) {}
+
+  /// Stages that take part, as a table of ranks: 0 those, 1 the others; kUniform where all do.
+  std::uint32_t table_of(const std::vector<bool>& stages);
+  /// Any numbers by stage as a table of ranks.
+  std::uint32_t table_of(const std::vector<std::uint32_t>& of_stage);
+
+  /// What the passes of a wave send to the next chunks (forward) and to the ones before (backward), after `deps`. Pairs
+  /// inside a node and across nodes are separate tasks, as are pairs that send both ways at once. Both ends have to wait
+  /// for the tasks.
+  struct Ways {
+    bool forward = true, backward = true;
+  };
+  std::vector<TaskId> exchange(const PipelineShape& shape, std::span<const StageTurn> wave,
+                               const graph::Collective& message, Ways ways, std::span<const TaskId> deps);
+
+  /// First and last stage: a sum over the two.
+  TaskId sum_of_ends(std::string_view name, graph::Stream stream, const graph::Collective& sum,
+                     std::span<const TaskId> deps);
+
+ private:
+  /// Boundary b lies between stage b and the next one; the last one leads back to stage 0.
+  using Boundaries = std::vector<std::uint32_t>;
+  struct Pairs {
+    PartitionId groups;
+    std::uint32_t table = graph::Task::kUniform;
+  };
+
+  bool crosses_nodes(std::uint32_t boundary) const;
+  graph::Stream stream_of(std::uint32_t boundary) const;
+  const Pairs& pairs_of(const Boundaries& boundaries);
+
+  graph::TaskGraphBuilder& graph_;
+  std::uint32_t stages_, width_, gpus_per_node_;
+  std::map<std::vector<std::uint32_t>, std::uint32_t> tables_;
+  std::map<Boundaries, Pairs> pairs_;
+};
+
+}  // namespace distsim::workload

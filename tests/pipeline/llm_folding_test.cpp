@@ -1,0 +1,68 @@
+// Deep models and long pipelines: what is folded gives what playing all of it gives.
+#include <gtest/gtest.h>
+
+#include "sim/pipeline/pipeline.hpp"
+#include "sim/workload/llm/llm_spec.hpp"
+#include "test_paths.hpp"
+
+namespace distsim::pipeline {
+namespace {
+
+Prediction predicted(std::vector<std::string> sets) {
+  sets.insert(sets.begin(),
+              {"cluster.nodes=8", "parallel.pipeline=4", "parallel.tensor=8", "model.memory_check=false"});
+  const auto experiment = config::load_experiment(test::config("megatron_gpt_145b.yaml"), sets);
+  EXPECT_TRUE(experiment.ok()) << experiment.error().text();
+  Passes passes;
+  auto out = predict(*experiment, passes);
+  EXPECT_TRUE(out.ok()) << out.error().text();
+  return *std::move(out);
+}
+
+double iteration_ms(std::int64_t micro_batches, const std::vector<std::string>& more) {
+  std::vector<std::string> sets{"model.global_batch=" + std::to_string(2 * micro_batches)};
+  sets.insert(sets.end(), more.begin(), more.end());
+  return predicted(sets).report.iteration.ms();
+}
+
+/// 4 stages, 2 replicas. 32 micro-batches are played, of 256 the first 16.
+TEST(LlmFolding, ManyMicroBatchesTakeWhatAFewAndTheirRhythmTake) {
+  const std::vector<std::vector<std::string>> schedules{
+      {"parallel.schedule=interleaved", "parallel.virtual_stages=2"},
+      {"parallel.schedule=1f1b", "parallel.virtual_stages=1"},
+      {"parallel.schedule=interleaved", "parallel.virtual_stages=2", "parallel.overlap_pipeline=true"}};
+  for (const auto& schedule : schedules) {
+    const double few = iteration_ms(28, schedule), more = iteration_ms(32, schedule),
+                 many = iteration_ms(256, schedule);
+    EXPECT_NEAR(many, more + (256 - 32) / 4 * (more - few), 1e-4 * many) << schedule.front();
+  }
+}
+
+TEST(LlmFolding, WhatIsFoldedIsSaid) {
+  const Prediction p = predicted({"model.global_batch=512"});
+  bool said = false;
+  for (const graph::Assumption& a : p.report.context.assumptions)
+    said = said || a.text.starts_with("16 of 256 micro-batches are simulated");
+  EXPECT_TRUE(said);
+  EXPECT_EQ(p.report.context.assumptions.front().text, "batch 512: 2 replicas run 256 micro-steps of 1 sample");
+  EXPECT_DOUBLE_EQ(p.report.context.samples, 512);
+}
+
+TEST(LlmFolding, DepthAddsNoTask) {
+  const auto tasks = [](const char* layers) {
+    return predicted({"model.global_batch=32", std::string("model.llm.layers=") + layers}).costed->graph.tasks.size();
+  };
+  EXPECT_EQ(tasks("16"), tasks("160"));
+}
+
+TEST(LlmFolding, TokensAndDimensionsAreReported) {
+  const Prediction p = predicted({"model.global_batch=32"});
+  const std::string text = report::to_text(p.report), json = report::to_json(p.report);
+  EXPECT_NE(text.find(" tokens/s, "), std::string::npos) << text;
+  EXPECT_NE(text.find("exposed communication: "), std::string::npos) << text;
+  EXPECT_NE(text.find("memory of rank "), std::string::npos) << text;
+  EXPECT_NE(json.find("tokens_per_second_per_gpu"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace distsim::pipeline
