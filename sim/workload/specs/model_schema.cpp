@@ -32,7 +32,7 @@ void add_training(Schema<ModelSpec>& s) {
 }
 
 /// Sections of earlier files.
-constexpr MovedKey kMoved[] = {
+constexpr MovedKey kMovedKeys[] = {
     {"megatron", "llm",
      "kind: llm; tensor, sequence_parallel, expert, pipeline, schedule, virtual_stages and micro_batch are keys of the section parallel, as are shard (zero), recompute (activation_checkpointing) and overlap_pipeline (overlap_p2p)"},
 };
@@ -87,7 +87,7 @@ Schema<ModelSpec> model_schema() {
   for (const ModelFamily* family : model_families()) family->add_section(s);
   s.nested("parallel", &ModelSpec::parallel, parallel_schema());
   s.optional("source", &ModelSpec::source, "Where the figures come from.");
-  s.moved(kMoved);
+  s.moved(kMovedKeys);
   return s;
 }
 
