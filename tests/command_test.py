@@ -373,21 +373,22 @@ class Refuses(unittest.TestCase):
         memory = 400 << 20
         if run("--version", memory=memory).returncode != 0:
             self.skipTest("not even the version fits: a build with sanitizers")
-        r = run("--config", ROOT / "configs/megatron_gpt_145b.yaml", "--set", "cluster.nodes=8", "--set", "model.global_batch=32", "--set", "engine.contention=true",
-                memory=memory)
+        r = run("--config", ROOT / "configs/bert_large_dgx_a100.yaml", "--set", "cluster.nodes=40", "--set", "model.global_batch=0", "--set", "model.per_gpu_batch=4",
+                "--set", "engine.contention=true", memory=memory)
         self.assertEqual(r.returncode, 2, r.stderr)
         self.assertRegex(r.stderr, r"\Adistsim: .*memory.*\n\Z")
 
     def test_traces_of_very_many_steps(self):
-        pipeline = ["--config", ROOT / "configs/megatron_gpt_145b.yaml", "--set", "model.global_batch=384"]
+        pipeline = ["--config", ROOT / "configs/bert_large_dgx_a100.yaml", "--set", "cluster.nodes=2000", "--set", "model.global_batch=0",
+                    "--set", "model.per_gpu_batch=4"]
         line = self.refused(*pipeline, "--json", "r.json", "--write-et", "t", says="GB in total, expected at most 4 GB")
         fit = int(re.search(r"--write-et-ranks (\d+) writes the first", line)[1])
-        self.assertIn("--write-et-ranks 1536 writes all of them", line)
+        self.assertIn("--write-et-ranks 16000 writes all of them", line)
         self.assertGreater(fit, 1)
         with tempfile.TemporaryDirectory() as d:
             r = run(*pipeline, "--write-et", "t", "--write-et-ranks", 2, cwd=d)
             self.assertEqual(r.returncode, 0, r.stderr)
-            self.assertEqual(r.stderr, "distsim: warning: t: ranks 2 to 1535 are left out\n")
+            self.assertEqual(r.stderr, "distsim: warning: t: ranks 2 to 15999 are left out\n")
             self.assertEqual({p.name for p in pathlib.Path(d).iterdir()}, {"t.0.et", "t.1.et", "t.groups.json", "t.set.json"})
         self.refused("--config", FLAGSHIP, "--write-et-ranks", 2, says="--write-et")
 

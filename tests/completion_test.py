@@ -96,7 +96,7 @@ class Shell:
                             ("distsim sweep --scaling we", "distsim sweep --scaling weak"),
                             ("distsim sweep --scaling=we", "distsim sweep --scaling=weak"),
                             ("distsim --dump-after build_w", "distsim --dump-after build_workload"),
-                            ("distsim cost collective --system dgx_b", "distsim cost collective --system dgx_b200"),
+                            ("distsim cost collective --system dgx_b2", "distsim cost collective --system dgx_b200"),
                             ("distsim cost op --gpu gtx", "distsim cost op --gpu gtx_1080_ti"),
                             ("distsim -v list fram", "distsim -v list frameworks"),
                             ("distsim list -v fram", "distsim list -v frameworks"),
@@ -104,7 +104,7 @@ class Shell:
                             ("distsim calibrate ops --out res", "distsim calibrate ops --out results"),
                             ("distsim curves show my", "distsim curves show my experiment.yaml"),
                             ("distsim --set cluster.nod", "distsim --set cluster.nodes="),
-                            ("distsim --set cluster.system=dgx_b", "distsim --set cluster.system=dgx_b200"),
+                            ("distsim --set cluster.system=dgx_b2", "distsim --set cluster.system=dgx_b200"),
                             ("distsim --set framework.name=mega", "distsim --set framework.name=megatron"),
                             ("distsim sweep --set=model.name=resnet50_v1b", "distsim sweep --set=model.name=resnet50_v1b")]:
             with self.subTest(typed):

@@ -57,6 +57,14 @@ std::vector<std::uint32_t> users_of_nics(std::span<const std::vector<std::uint32
   return users;
 }
 
+/// Nodes of the job in one NVLink domain. Schedulers place a job that needs several domains in equal blocks (Slurm's
+/// topology/block), so that 32 trays of an NVL72 are 16 and 16; where equal blocks do not come out, domains are filled.
+std::int64_t nodes_together(const ClusterSpec& spec) {
+  const std::int64_t domain = spec.gpu_links.domain_nodes;
+  const std::int64_t blocks = (spec.nodes + domain - 1) / domain;
+  return blocks > 1 && spec.nodes % blocks == 0 ? spec.nodes / blocks : domain;
+}
+
 }  // namespace
 
 Error cluster_error(const std::string& key, const std::string& found, const std::string& expected) {
@@ -86,7 +94,8 @@ Result<Topology> Topology::build(const ClusterSpec& spec, std::int64_t compute_c
   impl->shape = &shape;
   impl->nodes = static_cast<std::uint32_t>(spec.nodes);
   impl->gpus = static_cast<std::uint32_t>(spec.gpus_per_node);
-  impl->domain_nodes = static_cast<std::uint32_t>(spec.gpu_links.domain_nodes);
+  impl->domain_nodes = static_cast<std::uint32_t>(nodes_together(spec));
+  impl->spec.gpu_links.domain_nodes = impl->domain_nodes;
   for (std::uint32_t g = 0; g < machine.gpus_per_node; ++g) impl->node.add(DeviceKind::gpu, g);
   shape.connect(machine, impl->node);
   add_pcie_tree(machine, impl->node);

@@ -71,7 +71,8 @@ TEST(NetworkLaws, APartOfAnNvlinkDomainDoesNotHoldUpAnExchange) {
       const double full = exchange_of(domains * domain), next = exchange_of((domains + 1) * domain);
       for (const std::int64_t more : {std::int64_t{1}, domain / 2, domain - 1}) {
         EXPECT_GT(exchange_of(domains * domain + more), 0.95 * full) << s.name << ", " << domains << " and " << more;
-        EXPECT_LT(exchange_of(domains * domain + more), 1.05 * next) << s.name << ", " << domains << " and " << more;
+        // Of a small part's bytes nearly all cross, of a full domain's (domains - 1) / domains.
+        EXPECT_LT(exchange_of(domains * domain + more), 1.5 * next) << s.name << ", " << domains << " and " << more;
       }
     }
   }

@@ -187,8 +187,8 @@ TEST(Contention, MoreStepsThanMemoryHoldsAreRefused) {
       {"engine.slow_nics=[{node: 1, nic: 2, speed: 0.1}]", "engine.slow_nics"}};
   for (const auto& [set, key] : keys) {
     Passes passes;
-    const auto p = predict(test::root() + "/configs/megatron_gpt_145b.yaml",
-                           {set, "model.global_batch=384", "parallel.micro_batch=2"}, passes);
+    const auto p = predict(test::root() + "/configs/bert_large_dgx_a100.yaml",
+                           {set, "cluster.nodes=20000", "model.global_batch=0", "model.per_gpu_batch=4"}, passes);
     ASSERT_FALSE(p.ok()) << set;
     EXPECT_TRUE(p.error().what.starts_with(std::string(key) + ": found ")) << p.error().what;
     EXPECT_NE(p.error().hint.find("cluster.nodes"), std::string::npos) << p.error().hint;

@@ -83,11 +83,13 @@ TEST(Sensitivity, IsMonotoneInEveryResource) {
 
 /// The resources that the question is about, each with its level: none is forgotten where an experiment has all.
 TEST(Sensitivity, NamesEveryResource) {
-  const Sensitivity s = of({"cluster.fabric.oversubscription=2", "framework.input.per_sample=1 ns"});
-  for (const char* name : {"nic_bandwidth", "nic_latency", "uplink_bandwidth", "switch_latency", "nvlink_bandwidth",
-                           "nvlink_latency", "pcie_bandwidth", "pcie_latency", "matrix_flops", "vector_flops",
-                           "hbm_bandwidth", "l2_bandwidth", "kernel_launch", "host_speed", "collective_launch",
-                           "input_rate", "stragglers", "power_limit", "memory_capacity"})
+  const Sensitivity s = of({"cluster.fabric.oversubscription=2", "cluster.fabric.spine_oversubscription=2",
+                            "framework.input.per_sample=1 ns"});
+  for (const char* name :
+       {"nic_bandwidth",     "nic_latency",    "uplink_bandwidth", "spine_bandwidth", "switch_latency",
+        "nvlink_bandwidth",  "nvlink_latency", "pcie_bandwidth",   "pcie_latency",    "matrix_flops",
+        "vector_flops",      "hbm_bandwidth",  "l2_bandwidth",     "kernel_launch",   "host_speed",
+        "collective_launch", "input_rate",     "stragglers",       "power_limit",     "memory_capacity"})
     EXPECT_NE(find(s, name), nullptr) << name;
   EXPECT_EQ(s.resources.size(), resources().size());
   EXPECT_LT(find(s, "collective_launch")->at(2).iteration, s.base.iteration);

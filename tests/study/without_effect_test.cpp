@@ -38,7 +38,7 @@ TEST(KeysWithoutEffect, ThoseThatAreHeededAreNotNamed) {
 
 TEST(KeysWithoutEffect, ThoseOfAnotherFamilyAre) {
   EXPECT_EQ(idle_keys({"parallel.tensor=8", "model.global_batch=16384", "model.transformer.layers=7"}),
-            (std::vector<std::string>{"parallel.tensor", "model.transformer.layers"}));
+            (std::vector<std::string>{"model.transformer.layers", "parallel.tensor"}));
 }
 
 TEST(KeysWithoutEffect, RepeatingWhatHoldsAnywayIsNoWish) {

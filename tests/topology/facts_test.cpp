@@ -154,6 +154,15 @@ TEST(Facts, Nvl72CountsDomains) {
   EXPECT_DOUBLE_EQ(two.node_bandwidth.value(), 72 * 48e9);
 }
 
+TEST(Facts, AJobOfSeveralDomainsIsPlacedInEqualBlocks) {
+  const Topology even = build_system("gb200_nvl72", 32), uneven = build_system("gb200_nvl72", 37);
+  Ranks block(64);
+  std::iota(block.begin(), block.end(), 64u);
+  EXPECT_EQ(even.facts(block).nodes, 1u) << "trays 16 to 31";
+  EXPECT_EQ(uneven.facts(block).nodes, 2u) << "tray 18 is in the second domain";
+  EXPECT_EQ(uneven.facts(all_ranks(uneven)).nodes, 3u);
+}
+
 TEST(Facts, OneRank) {
   const GroupFacts f = build_system("dgx_a100_80gb", 4).facts(Ranks{9});
   EXPECT_EQ(f.ranks, 1u);

@@ -241,7 +241,7 @@ TEST_P(EveryUplink, IsContinuousWhereNothingIsOversubscribed) {
     s.fabric.oversubscription = s.fabric.spine_oversubscription = 1 + 1e-9;
     const GroupFacts barely = facts_on(s, siblings);
     for (const Traffic traffic : kTraffic) {
-      EXPECT_NEAR(barely.network_rate(traffic).value() / free.node_bandwidth.value(), 1, 1e-7)
+      EXPECT_NEAR(barely.network_rate(traffic).value() / free.network_rate(traffic).value(), 1, 1e-7)
           << s.name << ", " << s.nodes << " nodes, leaves of " << s.fabric.nodes_per_leaf << ", traffic "
           << static_cast<int>(traffic);
     }

@@ -42,16 +42,26 @@ void add_forward(DlrmEmission& e, const SampleSplit& split) {
   e.it.add_forward(e.tops.of(split), split);
 }
 
+/// Horovod takes what is ready once a cycle, on one stream: sums do not go before the exchange that the rest of the
+/// backward pass waits for.
+bool exchange_goes_first(const DlrmEmission& e) {
+  const FrameworkSpec::Gradients& g = e.plan.framework.gradients;
+  return g.sync == GradientSync::fusion_buffer && !g.separate_stream;
+}
+
 /// Down to the gradients of the pooled vectors, which travel while the weight gradients that were held back are
 /// computed.
 TaskId add_backward_to_vectors(DlrmEmission& e, const SampleSplit& split, bool accumulate, GradientSynchronizer* sync) {
   // An accumulated gradient is added to right after it is computed.
   const bool hold = e.plan.framework.embedding.async_mlp_wgrad && !accumulate;
   if (hold) e.it.hold_weight_gradients_back();
+  const bool exchange_first = sync != nullptr && exchange_goes_first(e);
+  if (exchange_first) sync->hold();
   add_backward_pass(e.it, e.tops.of(split), split, accumulate, hold ? nullptr : sync);
   add_backward_pass(e.it, e.interactions.of(split), split, accumulate, hold ? nullptr : sync);
   add_unpacking(e, split, "embedding.pack.dgrad", graph::Phase::backward);
   const TaskId pooled = add_exchange(e, split, Direction::samples_to_owners);
+  if (exchange_first) sync->let_go();
   if (!hold) return pooled;
   e.it.add_held_back();
   if (sync != nullptr)

@@ -68,7 +68,12 @@ GradientSynchronizer::GradientSynchronizer(Iteration& iteration, const std::vect
 void GradientSynchronizer::ready(std::size_t tensors) {
   ready_ += tensors;
   CHECK(ready_ <= tensors_) << ready_ << " gradients ready of " << tensors_;
-  if (iteration_.framework().gradients.overlap) send_full_buckets();
+  if (iteration_.framework().gradients.overlap && !held_) send_full_buckets();
+}
+
+void GradientSynchronizer::let_go() {
+  held_ = false;
+  ready(0);
 }
 
 void GradientSynchronizer::send_full_buckets() {

@@ -27,6 +27,9 @@ class GradientSynchronizer {
 
   /// The next `tensors` gradients have been computed by the last compute task.
   void ready(std::size_t tensors);
+  /// From here to let_go() full buckets are not sent.
+  void hold() { held_ = true; }
+  void let_go();
   /// All gradients have been reported: sends what is left, and lets the next compute task (the optimizer) wait for the
   /// last all-reduce.
   void finish();
@@ -43,6 +46,7 @@ class GradientSynchronizer {
   Iteration& iteration_;
   std::vector<GradientBucket> buckets_;
   std::size_t tensors_ = 0, ready_ = 0, sent_ = 0;
+  bool held_ = false;
   TaskId last_;
 };
 
