@@ -32,6 +32,11 @@ struct LevelPlace {
     for (std::size_t i = 0; i < nodes.size(); ++i) least = std::min(least, trays_of(i));
     return least;
   }
+  double trays_of_largest() const {
+    double most = 0;
+    for (std::size_t i = 0; i < nodes.size(); ++i) most = std::max(most, trays_of(i));
+    return most;
+  }
 };
 
 LevelPlace place_on(const TopologyParts& t, std::span<const std::uint32_t> members, std::uint64_t nodes_per_unit) {
@@ -116,12 +121,15 @@ class UplinkLoads {
     }
   }
 
+  /// The largest node sends one byte, as GroupFacts::pairs_bandwidth has it; a smaller one what it has for others.
   void add_all_pairs(double rails) {
+    const double largest = place_.trays_of_largest();
     for (std::uint32_t i = 0; i < n_; ++i) {
       const double own = place_.trays_of(i), others = place_.trays - own;
+      const double bytes = own * others / (largest * (place_.trays - largest));
       for (const Part& p : place_.nodes[i]) {
         const double beside = (place_.under[p.unit] - p.trays) / rails;
-        loads_[p.unit] += p.trays / own * (others - beside) / others;
+        loads_[p.unit] += bytes * p.trays / own * (others - beside) / others;
       }
     }
   }

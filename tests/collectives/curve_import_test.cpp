@@ -11,13 +11,15 @@ namespace distsim::collectives {
 namespace {
 
 // 8 ranks: busbw = algbw * 14 / 8. 1 KiB in 20 us: 0.05 and 0.09; 1 MiB in 50 us: 20.97 and 36.70.
-std::string log_of(const std::string& gpu, int nodes = 1) {
+std::string log_of(const std::string& gpu, const std::string& smallest = "20.00    0.05    0.09") {
   return "# nccl-tests version 2.13.6 nccl-headers=21903 nccl-library=21903\n# Collective test starting: all_reduce_perf\n"
-         "# hardware: " +
-         std::to_string(nodes) + " nodes of 8 x " + gpu +
+         "# hardware: 1 node of 8 x " +
+         gpu +
          "\n# nodes: 1  gpus: 8\n"
          "#       size         count      type   redop    root     time   algbw   busbw #wrong     time   algbw   busbw #wrong\n"
-         "        1024           256     float     sum      -1    20.00    0.05    0.09      0    20.00    0.05    0.09      0\n"
+         "        1024           256     float     sum      -1    " +
+         smallest + "      0    " + smallest +
+         "      0\n"
          "     1048576        262144     float     sum      -1    50.00   20.97   36.70      0    50.00   20.97   36.70      0\n";
 }
 
@@ -26,7 +28,8 @@ Result<CurveSet> import_of(const std::vector<std::string>& logs) {
 }
 
 TEST(CurveImport, ReadsBackWhatItWrote) {
-  const auto set = import_of({file_with("import_a.log", log_of("A100")), file_with("import_b.log", log_of("A100", 2))});
+  const auto set = import_of(
+      {file_with("import_a.log", log_of("A100")), file_with("import_b.log", log_of("A100", "25.00    0.04    0.07"))});
   ASSERT_TRUE(set.ok()) << set.error().text();
   ASSERT_EQ(set->curves.size(), 2u);
   const auto back = parse_curve_text(curve_text(*set), "back");
