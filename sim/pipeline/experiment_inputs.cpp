@@ -24,15 +24,16 @@ std::vector<report::ReportContext::Memory> memory_by_kind(const std::vector<work
   const auto less = [](const auto& a, const auto& b) { return a.total() < b.total(); };
   const auto [least, most] = std::minmax_element(memory.begin(), memory.end(), less);
   std::vector<report::ReportContext::Memory> out;
-  for (const auto& m : {most, least}) {
-    if (m != most && m->total() == most->total()) continue;
+  const auto add = [&](auto m) {
     out.push_back({static_cast<std::uint32_t>(m - memory.begin()),
                    {{"weights", m->weights},
                     {"gradients", m->gradients},
                     {"optimizer", m->optimizer},
                     {"activations", m->activations},
                     {"buffers", m->buffers}}});
-  }
+  };
+  add(most);
+  if (least->total() < most->total()) add(least);
   return out;
 }
 

@@ -62,6 +62,9 @@ TEST(LlmFolding, TokensAndDimensionsAreReported) {
   EXPECT_NE(text.find("exposed communication: "), std::string::npos) << text;
   EXPECT_NE(text.find("memory of rank "), std::string::npos) << text;
   EXPECT_NE(json.find("tokens_per_second_per_gpu"), std::string::npos);
+  const Prediction alike = predicted(
+      {"model.global_batch=32", "parallel.pipeline=1", "parallel.virtual_stages=1", "parallel.schedule=1f1b"});
+  EXPECT_EQ(alike.report.context.memory.size(), 1u) << "all ranks hold the same";
 }
 
 }  // namespace
