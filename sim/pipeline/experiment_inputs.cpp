@@ -99,7 +99,7 @@ report::ReportContext report_context_of(const config::Experiment& e, const workl
   }
   if (e.model.family->tokens_per_sample != nullptr)
     c.tokens_per_sample = static_cast<double>(e.model.family->tokens_per_sample(e.model));
-  if (e.model.family->name == "llm") c.memory = memory_by_kind(w.memory);
+  if (e.model.family->micro_batches != nullptr) c.memory = memory_by_kind(w.memory);
   c.memory_capacity = usable_memory(e.device).value();
   c.placement = w.placement;
   c.uncertainty = own_range(e);

@@ -154,32 +154,49 @@ Experiment with_micro_batches(Experiment e, std::int64_t samples_of_one, std::in
   return e;
 }
 
-report::ReportContext folded_context(const workload::MicroBatches& whole, report::ReportContext context) {
-  const double more = double(whole.count) / double(whole.played);
-  context.samples *= more;
-  context.model_flops *= more;
+/// What a report says of an iteration of which only a part is played.
+struct Whole {
+  double samples = 0;
+  double parts = 1;          ///< over those that are played
+  std::string batch;         ///< how the batch is divided
+  std::string played_parts;  ///< "2 of 8 micro-steps are"
+};
+
+Whole whole_of(const workload::SamplePlan& plan, std::int64_t played) {
+  const auto simulated = static_cast<std::uint64_t>(played), all = static_cast<std::uint64_t>(plan.micro_steps);
+  return {double(plan.total), double(plan.micro_steps) / double(played), plan.describe(),
+          fmt::format("{} of {} {}", simulated, counted(all, "micro-step"), agreeing(simulated, "is", "are"))};
+}
+
+Whole whole_of(const workload::MicroBatches& all, std::int64_t batch) {
+  return {double(batch), double(all.count) / double(all.played), all.text,
+          fmt::format("{} of {} are", all.played,
+                      counted(static_cast<std::uint64_t>(all.count), "micro-batch", "micro-batches"))};
+}
+
+report::ReportContext folded_context(const Whole& whole, report::ReportContext context) {
+  context.samples = whole.samples;
+  context.model_flops *= whole.parts;
   std::erase_if(context.assumptions, [](const graph::Assumption& a) { return a.kind == graph::AssumptionKind::batch; });
-  context.assumptions.insert(context.assumptions.begin(), {graph::AssumptionKind::batch, whole.text});
+  context.assumptions.insert(context.assumptions.begin(), {graph::AssumptionKind::batch, whole.batch});
   context.assumptions.push_back({graph::AssumptionKind::folding,
-                                 std::to_string(whole.played) + " of " +
-                                     counted(static_cast<std::uint64_t>(whole.count), "micro-batch", "micro-batches") +
-                                     " are simulated, the others assumed to be like the last of them"});
+                                 whole.played_parts + " simulated, the others assumed to be like the last of them"});
   return context;
 }
 
-/// Context of the whole iteration, from that of the micro-steps that were simulated.
-report::ReportContext folded_context(const workload::SamplePlan& whole, report::ReportContext context,
-                                     std::int64_t played) {
-  context.samples = double(whole.total);
-  context.model_flops *= double(whole.micro_steps) / double(played);
-  std::erase_if(context.assumptions, [](const graph::Assumption& a) { return a.kind == graph::AssumptionKind::batch; });
-  context.assumptions.insert(context.assumptions.begin(), {graph::AssumptionKind::batch, whole.describe()});
-  const auto simulated = static_cast<std::uint64_t>(played), all = static_cast<std::uint64_t>(whole.micro_steps);
-  context.assumptions.push_back(
-      {graph::AssumptionKind::folding, std::to_string(simulated) + " of " + counted(all, "micro-step") + " " +
-                                           std::string(agreeing(simulated, "is", "are")) +
-                                           " simulated, the others assumed to be like the last of them"});
-  return context;
+/// `longer` with `more` times what it has beyond `shorter`.
+Result<Prediction> predict_folded(const Experiment& shorter, const Experiment& longer, std::int64_t more,
+                                  const Whole& whole, Passes& passes, CostModelCache& cache, report::Detail detail) {
+  TRY_ASSIGN(Prediction less, play(shorter, passes, cache, detail));
+  TRY_ASSIGN(Prediction out, play(longer, passes, cache, detail));
+  if (detail == report::Detail::report && report::lacks_replay(less.report, out.report, more)) {
+    for (Prediction* p : {&less, &out})
+      p->report = report::analyse(p->played(), std::move(p->report.context), report::Detail::every_limit);
+  }
+  const std::optional<Folding> folding =
+      Folding{std::move(less.report), more, folded_context(whole, out.report.context)};
+  TRY_ASSIGN(out.report, passes.run("fold", fold, std::move(out.report), folding));
+  return out;
 }
 
 }  // namespace
@@ -199,34 +216,18 @@ Result<Prediction> predict(const Experiment& experiment, Passes& passes) {
   return predict(experiment, passes, cache);
 }
 
-namespace {
-
-/// Of a pipeline with many micro-batches: all but the first rounds folded.
-Result<Prediction> predict_pipeline(const Experiment& e, const workload::MicroBatches& whole, std::int64_t batch,
-                                    Passes& passes, CostModelCache& cache, report::Detail detail) {
-  const std::int64_t one = batch / whole.count;
-  TRY_ASSIGN(Prediction shorter, play(with_micro_batches(e, one, whole.played - whole.round), passes, cache, detail));
-  TRY_ASSIGN(Prediction out, play(with_micro_batches(e, one, whole.played), passes, cache, detail));
-  const std::int64_t more = (whole.count - whole.played) / whole.round;
-  if (detail == report::Detail::report && report::lacks_replay(shorter.report, out.report, more)) {
-    for (Prediction* p : {&shorter, &out})
-      p->report = report::analyse(p->played(), std::move(p->report.context), report::Detail::every_limit);
-  }
-  const std::optional<Folding> folding =
-      Folding{std::move(shorter.report), more, folded_context(whole, out.report.context)};
-  TRY_ASSIGN(out.report, passes.run("fold", fold, std::move(out.report), folding));
-  return out;
-}
-
-}  // namespace
-
 Result<Prediction> predict(const Experiment& e, Passes& passes, CostModelCache& cache, std::int64_t played,
                            report::Detail detail) {
   CHECK(played >= 2);
   if (e.model.family->micro_batches != nullptr && e.model.accumulation == 1) {
     const std::int64_t batch = workload::samples_of(e.model, shape_of(e).ranks());
     const workload::MicroBatches whole = e.model.family->micro_batches(e.model, shape_of(e).ranks(), batch);
-    if (batch > 0 && whole.count > 2 * whole.played) return predict_pipeline(e, whole, batch, passes, cache, detail);
+    if (batch > 0 && whole.count > 2 * whole.played) {
+      const std::int64_t one = batch / whole.count;
+      return predict_folded(with_micro_batches(e, one, whole.played - whole.round),
+                            with_micro_batches(e, one, whole.played), (whole.count - whole.played) / whole.round,
+                            whole_of(whole, batch), passes, cache, detail);
+    }
   }
   if (e.model.accumulation <= played) {
     TRY_ASSIGN(Prediction out, play(e, passes, cache, detail));
@@ -234,17 +235,8 @@ Result<Prediction> predict(const Experiment& e, Passes& passes, CostModelCache& 
     return out;
   }
   TRY_ASSIGN(const workload::SamplePlan whole, workload::plan_samples(e.model, shape_of(e).ranks()));
-  const std::int64_t more = whole.micro_steps - played;
-  TRY_ASSIGN(Prediction shorter, play(with_micro_steps(e, whole, played - 1), passes, cache, detail));
-  TRY_ASSIGN(Prediction out, play(with_micro_steps(e, whole, played), passes, cache, detail));
-  if (detail == report::Detail::report && report::lacks_replay(shorter.report, out.report, more)) {
-    for (Prediction* p : {&shorter, &out})
-      p->report = report::analyse(p->played(), std::move(p->report.context), report::Detail::every_limit);
-  }
-  const std::optional<Folding> folding =
-      Folding{std::move(shorter.report), more, folded_context(whole, out.report.context, played)};
-  TRY_ASSIGN(out.report, passes.run("fold", fold, std::move(out.report), folding));
-  return out;
+  return predict_folded(with_micro_steps(e, whole, played - 1), with_micro_steps(e, whole, played),
+                        whole.micro_steps - played, whole_of(whole, played), passes, cache, detail);
 }
 
 }  // namespace distsim::pipeline

@@ -125,6 +125,28 @@ CollectiveTime finish(const CollectiveSums& sums, const std::string& stem, std::
   return row;
 }
 
+/// Times of a sequence by the kinds of its ops, each with its part of `time`.
+void add_sequence(const graph::CostedGraph& costed, const graph::Task& task, VariantCounts& counts, WideTime time,
+                  std::map<std::string_view, KindSums>& kinds) {
+  for (std::uint32_t v = 0; v < task.variants; ++v) {
+    const OpId id = variant_id(task, v);
+    const auto* sequence = std::get_if<graph::Sequence>(&costed.graph.ops[id]);
+    if (sequence == nullptr) continue;
+    const double whole = costed.costs[id].mean.seconds(), ranks = counts.ranks_running(task, v);
+    double all_ranks = 0;
+    for (std::uint32_t w = 0; w < task.variants; ++w)
+      all_ranks += counts.ranks_running(task, w) * costed.costs[variant_id(task, w)].mean.seconds();
+    for (const graph::SequencePart& part : costed.graph.sequences[static_cast<std::size_t>(sequence->index)]) {
+      KindSums& of_kind = kinds[graph::kind_of(costed.graph.ops[part.op])];
+      const double seconds = costed.costs[part.op].mean.seconds() * part.times;
+      if (whole > 0 && all_ranks > 0)
+        of_kind.time += static_cast<WideTime>(static_cast<double>(time) * ranks * seconds / all_ranks);
+      of_kind.kernels += ranks * part.times;
+      of_kind.flops += ranks * part.times * graph::flops_of(costed.graph.ops[part.op]);
+    }
+  }
+}
+
 }  // namespace
 
 Duration mean_of(WideTime sum, std::uint32_t n) {
@@ -149,32 +171,6 @@ std::uint32_t group_size_of(const graph::Partition& p) {
     size = std::max(size, p.listed_offsets[g] - p.listed_offsets[g - 1]);
   return size;
 }
-
-namespace {
-
-/// Times of a sequence by the kinds of its ops, each with its part of `time`.
-void add_sequence(const graph::CostedGraph& costed, const graph::Task& task, VariantCounts& counts, WideTime time,
-                  std::map<std::string_view, KindSums>& kinds) {
-  for (std::uint32_t v = 0; v < task.variants; ++v) {
-    const OpId id = variant_id(task, v);
-    const auto* sequence = std::get_if<graph::Sequence>(&costed.graph.ops[id]);
-    if (sequence == nullptr) continue;
-    const double whole = costed.costs[id].mean.seconds(), ranks = counts.ranks_running(task, v);
-    double all_ranks = 0;
-    for (std::uint32_t w = 0; w < task.variants; ++w)
-      all_ranks += counts.ranks_running(task, w) * costed.costs[variant_id(task, w)].mean.seconds();
-    for (const graph::SequencePart& part : costed.graph.sequences[static_cast<std::size_t>(sequence->index)]) {
-      KindSums& of_kind = kinds[graph::kind_of(costed.graph.ops[part.op])];
-      const double seconds = costed.costs[part.op].mean.seconds() * part.times;
-      if (whole > 0 && all_ranks > 0)
-        of_kind.time += static_cast<WideTime>(static_cast<double>(time) * ranks * seconds / all_ranks);
-      of_kind.kernels += ranks * part.times;
-      of_kind.flops += ranks * part.times * graph::flops_of(costed.graph.ops[part.op]);
-    }
-  }
-}
-
-}  // namespace
 
 std::vector<OpKindTime> op_table(const Played& p, const SteadyState& state, std::span<const StepSums> sums) {
   const graph::TaskGraph& graph = p.costed->graph;

@@ -21,7 +21,7 @@ using report::html::escaped;
 
 constexpr std::size_t kMostInputs = 24;  ///< differing keys in the text; all are in the HTML page
 constexpr std::size_t kValueWidth = 26;
-constexpr int kCellWidth = 18;  ///< "waiting for rank 17"
+constexpr int kCellWidth = 19;  ///< "waiting for rank 17"
 constexpr std::uint32_t kRanksShown = 4;
 
 const Report& report_of(const ComparedSide& side) { return side.prediction.report; }

@@ -43,6 +43,15 @@ inline Workload built_llm(const ModelSpec& m, std::uint32_t nodes = 2, const Fra
   return *std::move(w);
 }
 
+/// That `m`, changed, is refused with a text that contains `message`.
+template <class Change>
+void expect_refused(ModelSpec m, Change change, const std::string& message) {
+  change(m);
+  const auto w = build_llm(m);
+  ASSERT_FALSE(w.ok()) << message;
+  EXPECT_NE(w.error().text().find(message), std::string::npos) << w.error().text();
+}
+
 inline bool takes_part(const graph::TaskGraph& g, TaskId t, std::uint32_t rank) {
   return !std::holds_alternative<graph::Absent>(g.ops[OpId(g.tasks[t].first_op.value() + g.variant_of(t, rank))]);
 }

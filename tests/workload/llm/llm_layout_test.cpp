@@ -121,13 +121,7 @@ TEST(LlmLayout, UsefulWorkDoesNotDependOnTheSplit) {
 }
 
 TEST(LlmLayout, Refusals) {
-  const auto refused = [](auto change, const std::string& message) {
-    ModelSpec m = small();
-    change(m);
-    const auto w = build_llm(m);
-    ASSERT_FALSE(w.ok()) << message;
-    EXPECT_NE(w.error().text().find(message), std::string::npos) << w.error().text();
-  };
+  const auto refused = [](auto change, const std::string& message) { expect_refused(small(), change, message); };
   refused([](ModelSpec& m) { m.parallel.tensor = 32; }, "expected a divisor of 16 GPUs");
   refused([](ModelSpec& m) { m.parallel.tensor = 8; }, "parallel.tensor: found 8, expected a divisor of heads (4)");
   refused([](ModelSpec& m) { m.parallel.data = 8; }, "parallel.data: found 8, expected 16");

@@ -227,13 +227,7 @@ TEST(LlmPipeline, BlocksThatDoNotDivideAreDealtAndSaid) {
 }
 
 TEST(LlmPipeline, Refusals) {
-  const auto refused = [](auto change, const std::string& message) {
-    ModelSpec m = small();
-    change(m);
-    const auto w = build_llm(m);
-    ASSERT_FALSE(w.ok()) << message;
-    EXPECT_NE(w.error().text().find(message), std::string::npos) << w.error().text();
-  };
+  const auto refused = [](auto change, const std::string& message) { expect_refused(small(), change, message); };
   refused([](ModelSpec& m) { m.parallel.tensor = 8; },
           "found tensor 8 x context 1 x pipeline 4, expected a divisor of 16 GPUs");
   refused([](ModelSpec& m) { m.as<LlmSpec>().layers = 1; },
