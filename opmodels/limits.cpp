@@ -173,8 +173,8 @@ graph::Cost with_limits(const DeviceRates& d, const graph::Op& op, graph::Cost c
   const double busy = std::max(0.0, 1 - d.floor / seconds);
   cost.shares = cost.described_shares = shares_of(p, busy);
   if (d.described) cost.described_shares = shares_of(parts_on(*d.described, op), busy);
-  const auto part = [&](double unit) { return std::min(1.0, unit / seconds); };
-  cost.busy = {part(p.lanes ? 0 : p.matrix), part(p.vector + (p.lanes ? p.matrix : 0)), part(p.memory)};
+  const graph::BoundShares& now = cost.shares;
+  cost.busy = {p.lanes ? 0 : now.matrix, now.vector + (p.lanes ? now.matrix : 0), std::min(1.0, p.memory / seconds)};
   const double beyond_l2 = std::max(0.0, p.compulsory - 2 * d.l2_bytes);
   const auto least = Duration::from_seconds(std::max(p.matrix, beyond_l2 / d.streaming_hbm()));
   if (least.ok()) cost.least = *least;

@@ -8,7 +8,9 @@
 // `overlap` by that part, so that the shares are continuous where the bound changes. The rest is latency. Corrections go
 // by the shares on the device as its file describes it: a what-if on one of its figures does not hand a kernel from one
 // correction to another, which could make better hardware slower.
-//   busy     each of the three times as a part of the op's; fp32 products on the plain lanes keep those busy
+//   busy     what draws power: the matrix units and the lanes in their shares of the time, whether or not tiles fill them (clock
+//            trees, operand loads and waiting warps draw on), memory in its time as a part of the op's; fp32 products on the
+//            plain lanes keep those busy
 //   least    max(matrix, (bytes of operands and results - 2 L2) / streaming rate): what no correction goes below
 // An embedding bag counts ids and pooled vectors only: rows may come from L2. Copies over PCIe, host work, given times
 // and collectives have no limits of their own.

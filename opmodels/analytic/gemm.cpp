@@ -9,6 +9,9 @@
 //   blockwise         before Blackwell the tensor cores know no scales: after every 128 of k the plain lanes multiply and
 //                     add the partial sums of the block, of which two alternating groups of warps hide a half
 //                     (DeepSeek-V3 report, arXiv 2412.19437, 3.3.2). From Blackwell on scales are part of the product
+//                     The same for 8-bit products of the backward pass with any scaling: their sums need more than the 14 bits
+//                     that those tensor cores add in, so that libraries split them (Transformer Engine's
+//                     use_split_accumulator, torchao's use_fast_accum off)
 //   grouped           one kernel over the products of all experts, which all SMs share: what an uneven split costs is
 //                     half a tile more of rows for each expert. The slowest rank is the workload's concern
 //
@@ -30,10 +33,17 @@ struct ProductSizes {
   double batch = 1, m = 0, n = 0, k = 0;
   graph::Scaling scaling = graph::Scaling::none;
   bool grouped = false, uneven = false;
+  bool backward = false;
 };
 ProductSizes sizes_of(const graph::Gemm& g) {
-  return {graph::real(g.batch),        graph::real(g.m), graph::real(g.n), graph::real(g.k), g.scaling, g.grouped,
-          g.grouped && g.imbalance > 0};
+  return {graph::real(g.batch),
+          graph::real(g.m),
+          graph::real(g.n),
+          graph::real(g.k),
+          g.scaling,
+          g.grouped,
+          g.grouped && g.imbalance > 0,
+          g.pass != graph::Pass::forward};
 }
 
 /// Factor on the main loop for operands whose rows do not start on 16-byte boundaries.
@@ -65,8 +75,9 @@ constexpr double kBlockDepth = 128;
 bool has_block_scales(const DeviceRates& device) { return device.capability >= kScalesInHardware; }
 
 /// Factor on the main loop where the plain lanes add up blocks: a multiply-add for every element of the result and block.
-double promotion_penalty(const DeviceRates& device, graph::DType dtype, graph::Scaling scaling) {
-  if (scaling != graph::Scaling::blockwise || has_block_scales(device)) return 1;
+double promotion_penalty(const DeviceRates& device, graph::DType dtype, const ProductSizes& p) {
+  const bool gradient = p.backward && dtype == graph::DType::fp8 && p.scaling != graph::Scaling::none;
+  if ((p.scaling != graph::Scaling::blockwise && !gradient) || has_block_scales(device)) return 1;
   const double block = 2 * kBlockDepth / device.matrix[static_cast<std::size_t>(dtype)];
   return 1 + kPromotedShare * 2 / device.vector_fp32 / block;
 }
@@ -103,7 +114,7 @@ AnalyticProduct analytic_product(const DeviceRates& device, const ProductSizes& 
   a.out_bytes = p.batch * p.m * p.n * result_bytes(dtype);
   a.shape = {p.batch, p.m, p.n, p.k, p.batch * (p.m * p.k + p.k * p.n) * loaded + a.out_bytes, loaded, 1.0};
   if (!a.lanes) a.shape.load_penalty = alignment_penalty(p.n, p.k, element);
-  a.shape.loop_penalty = promotion_penalty(device, dtype, p.scaling);
+  a.shape.loop_penalty = promotion_penalty(device, dtype, p);
   a.shape.uneven = p.uneven;
   a.machine = matrix_machine(device, device.matrix[static_cast<std::size_t>(dtype)], a.lanes);
   a.time = matrix_time(a.machine, a.shape);

@@ -30,7 +30,7 @@ struct Cost {
   Bound bound = Bound::none;  ///< the largest share; none: no kernel, or a given time
   BoundShares shares{};
   BoundShares described_shares{};  ///< the same on the device as its file describes it: what fitted corrections go by
-  BoundShares busy{};              ///< parts of the time for which a perfect kernel would keep each unit at work
+  BoundShares busy{};              ///< parts of the time in which each unit draws its full power, opmodels/limits.hpp
   Duration least{};                ///< what the device's sustained rates allow: corrections do not go below
   double channels = 0;  ///< of a collective: thread blocks that transfer on each GPU, on an SM each; mean over its time
 };

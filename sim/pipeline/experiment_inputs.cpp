@@ -43,7 +43,9 @@ constexpr double kUnknownGeneration = 0.11;
 
 double own_range(const config::Experiment& e) {
   const double generation = e.device.calibration.evidence.rows > 0 ? 0 : kUnknownGeneration;
-  return std::hypot(e.framework.uncertainty, generation);
+  const workload::ModelFamily* family = e.model.family;
+  const double of_family = family != nullptr && family->own_range != nullptr ? family->own_range(e.model) : 0;
+  return std::hypot(std::hypot(e.framework.uncertainty, generation), of_family);
 }
 
 Bytes usable_memory(const topology::DeviceSpec& device) { return device.hbm.capacity - device.reserved_memory; }
@@ -52,7 +54,9 @@ Bytes usable_memory(const topology::DeviceSpec& device) { return device.hbm.capa
 
 workload::ClusterShape shape_of(const config::Experiment& e) {
   return {static_cast<std::uint32_t>(e.cluster.nodes), static_cast<std::uint32_t>(e.cluster.gpus_per_node),
-          usable_memory(e.device)};
+          usable_memory(e.device),
+          static_cast<std::uint32_t>(e.cluster.gpus_per_node *
+                                     std::max<std::int64_t>(1, e.cluster.gpu_links.domain_nodes))};
 }
 
 collectives::CollectiveOptions collective_options_of(const config::Experiment& e) {

@@ -38,6 +38,8 @@ struct ModelFamily {
   Batching (*batching)(const ModelSpec&, std::uint32_t ranks) = nullptr;
   /// Tokens of a sample, for tokens per second. Null: samples are not sequences.
   std::int64_t (*tokens_per_sample)(const ModelSpec&) = nullptr;
+  /// What is added, in squares, to the framework's range for what the family's costs know less about. Null: nothing.
+  double (*own_range)(const ModelSpec&) = nullptr;
   /// How many of a batch's micro-batches need to be played. Null: all.
   MicroBatches (*micro_batches)(const ModelSpec&, std::uint32_t ranks, std::int64_t batch) = nullptr;
   /// Whether the framework's hybrid embedding holds the model's tables on so many ranks. Null: it has no tables.

@@ -20,7 +20,8 @@ inline constexpr std::uint32_t kMaxRanks = 1u << 20;
 struct ClusterShape {
   std::uint32_t nodes = 1;
   std::uint32_t gpus_per_node = 1;
-  Bytes memory_per_gpu;  ///< usable by the job
+  Bytes memory_per_gpu;               ///< usable by the job
+  std::uint32_t gpus_per_domain = 0;  ///< that NVLink joins; 0: those of a node
   std::uint32_t ranks() const { return nodes * gpus_per_node; }
 };
 

@@ -87,16 +87,30 @@ TEST(GroupedProducts, ExpertsShareTheSms) {
   }
 }
 
-/// Their units are busy nearly all the time on Hopper and Blackwell; an A100 has power left over.
+/// Hopper adds 8-bit products in 14 bits, which gradients do not bear: 2 x 128 operations at 1979 TFLOP/s take 0.129 ps,
+/// half of two at 61.8 TFLOP/s 0.016 ps: 12.5 % on the main loop. Blackwell adds in full.
+TEST(Products, EightBitGradientsAreAddedUpInParts) {
+  graph::Gemm g{1, 8192, 8192, 8192, graph::DType::fp8};
+  g.scaling = graph::Scaling::delayed;
+  for (const auto& [device, factor] : {std::pair("h100_sxm5_80gb", 1.125), std::pair("b200", 1.0)}) {
+    const OpModels models = models_of(device);
+    g.pass = graph::Pass::forward;
+    const double forward = us(models, g);
+    g.pass = graph::Pass::backward_weight;
+    EXPECT_NEAR(us(models, g) / forward, factor, factor > 1 ? 0.015 : 1e-9) << device;
+  }
+}
+
+/// An A100 by 4 % (283 TFLOP/s in short runs of aiconfigurator, 271 for seconds in ml-engineering), later ones by more.
 TEST(Power, ProductsForSecondsAreSlowerThanInABenchmark) {
   for (const char* device : {"a100_sxm4_80gb", "h100_sxm5_80gb", "b200", "gb200"}) {
     const OpModels models = models_of(device);
     const graph::Op op = graph::Gemm{1, 16384, 16384, 16384, graph::DType::bf16};
     const auto burst = models.price(op), steady = models.price_steady(op);
     ASSERT_TRUE(burst.ok() && steady.ok());
-    EXPECT_GE(steady->mean, burst->mean) << device;
-    EXPECT_EQ(steady->mean > burst->mean, std::string(device) != "a100_sxm4_80gb") << device;
     const topology::DeviceSpec d = spec_of(device);
+    EXPECT_GE(steady->mean.seconds() / burst->mean.seconds(), std::string(device) == "a100_sxm4_80gb" ? 1.02 : 1.05)
+        << device;
     EXPECT_LE(steady->mean.seconds() / burst->mean.seconds(),
               topology::clock_before_limits(d).value() / topology::clock_under_load(d).value() + 1e-6);
     const graph::Op stream = graph::Elementwise{1'000'000'000};

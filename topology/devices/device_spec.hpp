@@ -78,7 +78,7 @@ struct DeviceSpec {
   bool operator==(const DeviceSpec&) const = default;
 };
 
-/// Parts of the time that a perfect kernel would keep each unit busy, at the clock before power limits.
+/// Parts of the time in which each unit draws its full power, at the clock before power limits.
 struct UnitsBusy {
   double matrix = 0, vector = 0, memory = 0;
 };

@@ -39,7 +39,8 @@ void BlockBuilder::attention(Sublayer kind, bool decoder) {
     product({.rows = rows,
              .in = s_.spec.heads * s_.spec.value_dim() / s_.tensor,
              .out = s_.spec.hidden,
-             .bias = s_.spec.bias == LlmBias::all});
+             .bias = s_.spec.bias == LlmBias::all,
+             .place = Place::attention_output});
     leave(rows);
   });
 }
@@ -49,15 +50,21 @@ void BlockBuilder::query_key_value(std::int64_t rows, std::int64_t key_rows, boo
                      keys = std::max<std::int64_t>(s_.spec.kv() / s_.tensor, 1) * s_.spec.dim();
   const bool bias = s_.spec.bias != LlmBias::none;
   if (s_.spec.q_lora > 0) {
-    product({.rows = rows, .in = s_.spec.hidden, .out = s_.spec.q_lora, .input = Input::fused});
+    product({.rows = rows, .in = s_.spec.hidden, .out = s_.spec.q_lora, .input = Input::fused, .place = Place::qkv});
     norm(rows, s_.spec.q_lora);
-    product({.rows = rows, .in = s_.spec.q_lora, .out = queries, .input = Input::fused});
-    product({.rows = key_rows, .in = s_.spec.hidden, .out = 2 * keys, .input = Input::fused});
+    product({.rows = rows, .in = s_.spec.q_lora, .out = queries, .input = Input::fused, .place = Place::qkv});
+    product({.rows = key_rows, .in = s_.spec.hidden, .out = 2 * keys, .input = Input::fused, .place = Place::qkv});
   } else if (cross) {
-    product({.rows = rows, .in = s_.spec.hidden, .out = queries, .bias = bias, .input = Input::fused});
-    product({.rows = key_rows, .in = s_.spec.hidden, .out = 2 * keys, .bias = bias});
+    product(
+        {.rows = rows, .in = s_.spec.hidden, .out = queries, .bias = bias, .input = Input::fused, .place = Place::qkv});
+    product({.rows = key_rows, .in = s_.spec.hidden, .out = 2 * keys, .bias = bias, .place = Place::qkv});
   } else {
-    product({.rows = rows, .in = s_.spec.hidden, .out = queries + 2 * keys, .bias = bias, .input = Input::fused});
+    product({.rows = rows,
+             .in = s_.spec.hidden,
+             .out = queries + 2 * keys,
+             .bias = bias,
+             .input = Input::fused,
+             .place = Place::qkv});
   }
   keep(Module::product, bytes(static_cast<double>(rows * queries + 2 * key_rows * keys)));
 }
@@ -68,19 +75,26 @@ void BlockBuilder::low_rank_projections(std::int64_t rows) {
   const LlmSpec& m = s_.spec;
   const std::int64_t heads = m.heads / s_.tensor;
   if (m.q_lora > 0) {
-    product({.rows = rows, .in = m.hidden, .out = m.q_lora, .input = Input::fused});
+    product({.rows = rows, .in = m.hidden, .out = m.q_lora, .input = Input::fused, .place = Place::qkv});
     norm(rows, m.q_lora);
-    product({.rows = rows, .in = m.q_lora, .out = heads * m.dim(), .input = Input::fused, .module = Module::mla_up});
+    product({.rows = rows,
+             .in = m.q_lora,
+             .out = heads * m.dim(),
+             .input = Input::fused,
+             .module = Module::mla_up,
+             .place = Place::qkv});
   } else {
-    product({.rows = rows, .in = m.hidden, .out = heads * m.dim(), .input = Input::fused});
+    product({.rows = rows, .in = m.hidden, .out = heads * m.dim(), .input = Input::fused, .place = Place::qkv});
   }
-  product({.rows = rows, .in = m.hidden, .out = m.kv_lora + m.rope_head_dim, .input = Input::fused});
+  product(
+      {.rows = rows, .in = m.hidden, .out = m.kv_lora + m.rope_head_dim, .input = Input::fused, .place = Place::qkv});
   norm(rows, m.kv_lora);
   product({.rows = rows,
            .in = m.kv_lora,
            .out = heads * (m.dim() - m.rope_head_dim + m.value_dim()),
            .input = Input::fused,
-           .module = Module::mla_up});
+           .module = Module::mla_up,
+           .place = Place::qkv});
   elementwise(Module::mla_up, rows * heads * 2 * m.dim(), 1, 1, 1,
               1);  // keys and queries joined with their rotary parts
   keep(Module::mla_up, bytes(static_cast<double>(rows * heads * (2 * m.dim() + m.value_dim()))));

@@ -36,7 +36,8 @@ CastTraffic cast_traffic(graph::Scaling scaling) {
 
 constexpr double kNone = 0;
 
-/// Products that overlap with an exchange in chunks (Transformer Engine's user buffers) are as many smaller ones.
+/// Products that overlap with an exchange in chunks (Transformer Engine's user buffers) are as many smaller ones. They run on
+/// several streams, so that the SMs which one leaves idle at its end work on the next: together they take the time of one.
 std::int64_t ring_chunks(const LlmShape& s, const BlockBuilder::Product& p) {
   constexpr std::int64_t kMostChunks = 4;
   const bool ring = s.framework.parallel.overlap_tensor == TensorOverlap::ring && s.parallel.sequence_parallel;
@@ -237,10 +238,8 @@ void BlockBuilder::product(const Product& p) {
   }
   out_.forward_flops += graph::flops_of(g);
   const std::int64_t chunks = ring_chunks(s_, p);
-  g.m = std::max<std::int64_t>(1, g.m / chunks);
   const auto pieces = static_cast<double>(chunks);
-  forward_op(p.module, g, pieces, 1 + pieces, pieces);
-  g.m = std::max<std::int64_t>(1, p.rows);
+  forward_op(p.module, g, 1, 1 + pieces, pieces);
   const double biases = p.bias ? static_cast<double>(p.groups * p.out) : 0;
   if (p.bias && !s_.framework.kernels.fuse_elementwise && !s_.framework.kernels.fuse_epilogue)
     elementwise(Module::activation, elements(p.out), 1, 1, 1, kNone, 1);
@@ -249,7 +248,7 @@ void BlockBuilder::product(const Product& p) {
   keep(p.module, static_cast<double>(elements(p.in)) / static_cast<double>(gathered ? s_.tensor : 1) *
                      (narrow ? 1.0 : static_cast<double>(graph::size_of(dtype()))));
   gradient_products(p, g.dtype, g.scaling);
-  if (s_.spec.training == LlmTraining::lora && p.owns_weight) adapter(p);
+  if (p.owns_weight && has_adapter(p)) adapter(p);
   if (!p.owns_weight) return;
   (p.groups > 1 ? out_.expert : out_.dense) += weight + biases;
   out_.tensors += p.bias ? 2 : 1;
@@ -269,9 +268,7 @@ void BlockBuilder::gradient_products(const Product& p, graph::DType dtype_of_pro
   if (scaling != graph::Scaling::none) cast(p.groups * g.m * p.out, 1, Input::plain, true, p.module);
   // Gradients of results that all ranks have are gathered in chunks; those of split results run beside another exchange.
   const std::int64_t chunks = p.out == s_.spec.hidden ? ring_chunks(s_, p) : 1;
-  g.m = std::max<std::int64_t>(1, g.m / chunks);
-  backward_op(g, static_cast<double>(chunks), 1, static_cast<double>(chunks));
-  g.m = std::max<std::int64_t>(1, p.rows);
+  backward_op(g, 1, 1, static_cast<double>(chunks));
   if (s_.spec.training == LlmTraining::lora) return;
   g.k = g.m;
   g.m = p.in;
@@ -287,6 +284,19 @@ void BlockBuilder::gradient_products(const Product& p, graph::DType dtype_of_pro
   backward_op(graph::Elementwise{p.groups * p.in * p.out, fused ? wide : wide + 1, fused ? wide - 0.5 : wide, 1,
                                  graph::DType::bf16},
               1, fused ? 0 : 1, fused ? 0 : 1);
+}
+
+bool BlockBuilder::has_adapter(const Product& p) const {
+  if (s_.spec.training != LlmTraining::lora) return false;
+  switch (s_.spec.lora_targets.value_or(s_.framework.parallel.lora_targets)) {
+    case LoraTargets::all:
+      return true;
+    case LoraTargets::attention:
+      return p.place != Place::elsewhere;
+    case LoraTargets::qkv:
+      break;
+  }
+  return p.place == Place::qkv;
 }
 
 /// Two thin products each way for the adapter's two matrices, and as many for their gradients.

@@ -34,6 +34,7 @@ class BlockBuilder {
                    double back_writes, double flops = 4);
   /// Which kernel before wrote the input, and may have cast it to 8 bits too.
   enum class Input : std::uint8_t { plain, fused };
+  enum class Place : std::uint8_t { elsewhere, qkv, attention_output };
   struct Product {
     std::int64_t rows = 0, in = 0, out = 0;
     bool bias = false;
@@ -42,6 +43,7 @@ class BlockBuilder {
     bool owns_weight = true;
     std::int64_t groups = 1;  ///< experts, of each of which these are the sizes
     Module module = Module::product;
+    Place place = Place::elsewhere;
   };
   void product(const Product& p);
   void wire(Axis axis, graph::CollectiveKind forward, graph::CollectiveKind backward, std::int64_t bytes,
@@ -63,6 +65,7 @@ class BlockBuilder {
   double share_again(Module module) const;  ///< of a module's work that is computed again in the backward pass
   void cast(std::int64_t elements, double times, Input input, bool backward, Module module);
   void gradient_products(const Product& p, graph::DType dtype, graph::Scaling scaling);
+  bool has_adapter(const Product& p) const;
   void adapter(const Product& p);
   void query_key_value(std::int64_t rows, std::int64_t key_rows, bool cross);
   void low_rank_projections(std::int64_t rows);

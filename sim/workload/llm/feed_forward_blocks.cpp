@@ -1,5 +1,6 @@
 // Feed-forward sublayers: MLP and experts; and the two ends of a model.
 #include <algorithm>
+#include <cmath>
 
 #include "sim/workload/llm/block_builder.hpp"
 
@@ -18,6 +19,15 @@ ActivationTraffic activation_traffic(const LlmShape& s) {
   const bool fused = s.framework.kernels.fuse_elementwise || s.framework.kernels.compiled;
   if (!s.spec.gated) return {1, 1, 2, 1};
   return fused ? ActivationTraffic{2, 1, 3, 2} : ActivationTraffic{3, 2, 5, 3};
+}
+
+/// Bytes that leave an NVLink domain, as a share of a copy for each of the k experts of a token: of D domains with equal
+/// parts of the experts, k (1 - 1/D) copies go to others; at one for each domain that has any of them,
+/// (D - 1) (1 - (1 - 1/D)^k). The links between domains are the slow ones, so the whole exchange is taken to shrink by it.
+double copies_between_domains(const LlmShape& s) {
+  const auto domains = static_cast<double>(s.expert_domains), top_k = static_cast<double>(s.spec.top_k);
+  if (s.framework.parallel.expert_dispatch == ExpertDispatch::all_to_all || domains < 2) return 1;
+  return domains * (1 - std::pow(1 - 1 / domains, top_k)) / top_k;
 }
 
 }  // namespace
@@ -53,8 +63,8 @@ void BlockBuilder::experts() {
   const auto routed =
       std::max<std::int64_t>(1, static_cast<std::int64_t>(static_cast<double>(tokens * m.top_k) * filled));
   const std::int64_t width = m.expert_latent > 0 ? m.expert_latent : m.hidden;
-  const auto sent = static_cast<std::int64_t>(bytes(static_cast<double>(routed * width)));
-  const bool hidden = s_.framework.parallel.overlap_expert;
+  const auto sent = static_cast<std::int64_t>(bytes(static_cast<double>(routed * width)) * copies_between_domains(s_));
+  const bool hidden = s_.framework.parallel.overlap_expert == ExpertOverlap::always;
   sublayer(false, [&] {
     if (whole) enter(s_.tokens());
     product({.rows = tokens, .in = m.hidden, .out = m.experts, .bias = m.bias == LlmBias::all, .narrow = false});

@@ -5,6 +5,7 @@
 #include "base/text/counted.hpp"
 #include "sim/workload/graph/memory.hpp"
 #include "sim/workload/llm/llm_emission.hpp"
+#include "sim/workload/llm/llm_fitting.hpp"
 
 namespace distsim::workload {
 namespace {
@@ -79,7 +80,8 @@ Result<Workload> build_llm(const ModelSpec& model, const FrameworkSpec& framewor
   TRY_ASSIGN(const LlmPlan plan, plan_llm(model, framework, cluster, samples.total));
   Workload out;
   out.memory = memory_of(plan);
-  TRY(check_or_assume(out, model, plan.ranks(), cluster.memory_per_gpu));
+  if (const Result<void> fits = check_or_assume(out, model, plan.ranks(), cluster.memory_per_gpu); !fits.ok())
+    return Error{fits.error().what, fits.error().where, changes_that_fit(model, framework, cluster, samples.total)};
   describe(out, plan, samples.total);
   TRY_ASSIGN(out.graph, emit_llm(plan));
   return out;
@@ -97,6 +99,10 @@ constexpr Refusal kRefuses[] = {
     {"{sequence: 0}", "model.llm.sequence"},
 };
 
+/// Of models with experts: what launching their products one by one, waiting for the counts of tokens and unequal loads
+/// cost differs between releases of one framework by up to three times. With it the ranges hold 69 % of 71 published steps.
+constexpr double kExpertsRange = 0.45;
+
 }  // namespace
 
 extern const ModelFamily llm_family;
@@ -109,6 +115,7 @@ constinit const ModelFamily llm_family{
     .build = build_llm,
     .batching = [](const ModelSpec& model, std::uint32_t ranks) { return batching_of(model.parallel, ranks); },
     .tokens_per_sample = [](const ModelSpec& model) { return model.as<LlmSpec>().sequence; },
+    .own_range = [](const ModelSpec& model) { return model.as<LlmSpec>().experts > 0 ? kExpertsRange : 0; },
     .micro_batches = micro_batches_of,
 };
 

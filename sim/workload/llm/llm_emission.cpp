@@ -35,11 +35,12 @@ graph::Partition partition_of(const LlmPlan& plan, Axis axis) {
   return graph::Partition::strided(plan.expert, plan.expert_tensor);
 }
 
-/// Of a hidden collective in chunks, what cannot overlap: its first chunk, or its last.
-double exposed_share(const LlmPlan& plan, Axis axis) {
-  if (axis == Axis::expert) return 0.5 / static_cast<double>(std::max<std::int64_t>(1, plan.micro_steps));
-  const std::uint32_t ranks = axis == Axis::tensor ? plan.tensor : plan.context;
-  return 1.0 / ranks;
+/// Of a hidden collective in chunks, what cannot overlap: its last chunk. Gathers for tensor parallelism hide all of it: the
+/// first product needs none of what is gathered, and the last chunk arrives before the last product begins.
+double exposed_share(const LlmPlan& plan, const Wire& wire) {
+  if (wire.axis == Axis::expert) return 0.5 / static_cast<double>(std::max<std::int64_t>(1, plan.micro_steps));
+  if (wire.axis == Axis::context) return 1.0 / plan.context;
+  return wire.kind == graph::CollectiveKind::all_gather ? 0 : 1.0 / plan.tensor;
 }
 
 }  // namespace
@@ -104,7 +105,7 @@ void LlmEmission::exchange(Way way, const Chunks& chunks, double times, bool hid
     for (const auto& [wire, n] : pass_of(plan_.chunk(static_cast<std::uint32_t>(chunks[s])), way).wires) {
       if (hidden && !wire.hidden) continue;
       Wire part = wire;
-      const double exposed = wire.hidden ? exposed_share(plan_, wire.axis) : 1;
+      const double exposed = wire.hidden ? exposed_share(plan_, wire) : 1;
       part.bytes = static_cast<std::int64_t>(static_cast<double>(wire.bytes) * (hidden ? 1 - exposed : exposed));
       const auto n_all = static_cast<std::int64_t>(std::ceil(n * times));
       if (part.bytes == 0 || n_all == 0) continue;

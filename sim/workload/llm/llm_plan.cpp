@@ -189,6 +189,12 @@ class ChunkMaker {
   std::map<std::tuple<BlockKind, bool, bool>, PartWork> blocks_;
 };
 
+/// NVLink domains that hold the experts of a layer.
+std::int64_t expert_domains(const LlmPlan& plan) {
+  const std::uint32_t of_domain = std::max(plan.cluster.gpus_per_domain, plan.cluster.gpus_per_node);
+  return (plan.parallel.expert * plan.parallel.expert_tensor + of_domain - 1) / of_domain;
+}
+
 LlmShape shape_of(const LlmPlan& plan) {
   return {.spec = plan.spec,
           .parallel = plan.parallel,
@@ -199,7 +205,8 @@ LlmShape shape_of(const LlmPlan& plan) {
           .expert = plan.expert,
           .expert_tensor = plan.expert_tensor,
           .samples = plan.parallel.micro_batch,
-          .micro_steps = plan.splits(StateSplit::weights) ? 1 : plan.micro_steps};
+          .micro_steps = plan.splits(StateSplit::weights) ? 1 : plan.micro_steps,
+          .expert_domains = expert_domains(plan)};
 }
 
 /// Chunks with the same kinds of blocks are one.
@@ -280,12 +287,16 @@ void settle_overlaps(LlmPlan& plan) {
   }
   plan.framework.gradients.overlap = is_on(p.overlap_gradients, plan.framework.gradients.overlap);
   f.overlap_parameters = is_on(p.overlap_parameters, f.overlap_parameters);
-  f.overlap_expert = is_on(p.overlap_expert, f.overlap_expert);
+  if (p.expert_tensor == 0) p.expert_tensor = p.expert > 1 ? 1 : p.tensor;
+  const bool apart = expert_domains(plan) > 1;
+  const bool by_framework =
+      f.overlap_expert == ExpertOverlap::always || (f.overlap_expert == ExpertOverlap::between_nodes && apart);
+  f.overlap_expert = is_on(p.overlap_expert, by_framework) ? ExpertOverlap::always : ExpertOverlap::never;
+  f.expert_dispatch = p.expert_dispatch.value_or(f.expert_dispatch);
   f.overlap_pipeline = is_on(p.overlap_pipeline, f.overlap_pipeline);
   if (p.overlap_tensor != Switch::automatic)
     f.overlap_tensor = p.overlap_tensor == Switch::on ? TensorOverlap::ring : TensorOverlap::none;
   if (p.tensor == 1) p.sequence_parallel = false;
-  if (p.expert_tensor == 0) p.expert_tensor = p.expert > 1 ? 1 : p.tensor;
   if (p.virtual_stages == 0 || p.pipeline == 1) p.virtual_stages = 1;
 }
 

@@ -82,6 +82,12 @@ void add_expert_keys(Schema<LlmSpec>& s) {
       "training", &LlmSpec::training,
       {{"pretrain", LlmTraining::pretrain}, {"sft", LlmTraining::sft}, {"lora", LlmTraining::lora}},
       "What is trained: all weights from scratch; all of a pretrained model; or low-rank adapters of its linear layers, whose own weights have no gradients.");
+  s.choice("lora_targets", &LlmSpec::lora_targets,
+           {{"automatic", std::nullopt},
+            {"all", LoraTargets::all},
+            {"attention", LoraTargets::attention},
+            {"qkv", LoraTargets::qkv}},
+           "lora: linear layers that have adapters; automatic: as the framework does.");
   s.optional("lora_rank", &LlmSpec::lora_rank, {1, 65536}, "lora: rank of the adapters.");
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/config/schema.hpp"
+#include "sim/workload/specs/parallel_spec.hpp"
 
 namespace distsim::workload {
 
@@ -44,6 +45,7 @@ struct LlmSpec {
   std::int64_t mamba_heads = 0, mamba_head_dim = 64, mamba_state = 128, mamba_groups = 8;
   LlmTraining training = LlmTraining::pretrain;
   std::int64_t lora_rank = 16;
+  std::optional<LoraTargets> lora_targets;  ///< nothing: as the framework does
 
   std::int64_t kv() const { return kv_heads > 0 ? kv_heads : heads; }
   std::int64_t dim() const { return head_dim > 0 ? head_dim : hidden / heads; }

@@ -63,8 +63,9 @@ struct LlmShape {
   const FrameworkSpec& framework;
   Numerics numerics;
   std::int64_t tensor = 1, context = 1, expert = 1, expert_tensor = 1;
-  std::int64_t samples = 1;      ///< of a micro-batch
-  std::int64_t micro_steps = 1;  ///< that use weights which are cast to 8 bits once
+  std::int64_t samples = 1;         ///< of a micro-batch
+  std::int64_t micro_steps = 1;     ///< that use weights which are cast to 8 bits once
+  std::int64_t expert_domains = 1;  ///< NVLink domains that the experts of a layer are spread over
 
   std::int64_t tokens() const;  ///< of a rank's context
   std::int64_t shared() const;  ///< of norms and residuals: with sequence parallel 1/t of them

@@ -174,8 +174,19 @@ Schema<FrameworkSpec::Parallel> framework_parallel_schema() {
       "overlap_tensor", &Parallel::overlap_tensor,
       {{"none", TensorOverlap::none}, {"bulk", TensorOverlap::bulk}, {"ring", TensorOverlap::ring}},
       "Collectives of tensor parallelism: in turn with products; bulk: those of the backward pass beside products that do not need them; ring: all, in chunks.");
-  s.optional("overlap_expert", &Parallel::overlap_expert,
-             "All-to-alls of experts overlap with the computation of another micro-batch.");
+  s.choice(
+      "overlap_expert", &Parallel::overlap_expert,
+      {{"false", ExpertOverlap::never},
+       {"between_nodes", ExpertOverlap::between_nodes},
+       {"true", ExpertOverlap::always}},
+      "All-to-alls of experts overlap with the computation of another micro-batch; between_nodes: where experts are spread over several NVLink domains.");
+  s.choice(
+      "expert_dispatch", &Parallel::expert_dispatch,
+      {{"all_to_all", ExpertDispatch::all_to_all}, {"deepep", ExpertDispatch::deepep}},
+      "How tokens reach experts: a copy for each expert; or one for each NVLink domain that has some of them, which hands it on (DeepEP).");
+  s.choice("lora_targets", &Parallel::lora_targets,
+           {{"all", LoraTargets::all}, {"attention", LoraTargets::attention}, {"qkv", LoraTargets::qkv}},
+           "Linear layers that low-rank adapters are added to.");
   s.optional("overlap_pipeline", &Parallel::overlap_pipeline,
              "Messages between pipeline stages overlap with computation, where the schedule is interleaved.");
   s.optional("keep_gathered", &Parallel::keep_gathered,

@@ -64,7 +64,10 @@ struct FrameworkSpec {
   struct Parallel {
     StateSplit shard = StateSplit::none;
     bool gather_16_bit = true;
-    bool overlap_parameters = false, overlap_expert = false, overlap_pipeline = false;
+    bool overlap_parameters = false, overlap_pipeline = false;
+    ExpertOverlap overlap_expert = ExpertOverlap::never;
+    ExpertDispatch expert_dispatch = ExpertDispatch::all_to_all;
+    LoraTargets lora_targets = LoraTargets::all;
     TensorOverlap overlap_tensor = TensorOverlap::none;
     bool keep_gathered = false;
     bool fp8_parameters = false;

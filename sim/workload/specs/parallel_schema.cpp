@@ -131,6 +131,10 @@ void add_overlaps(Schema<ParallelSpec>& s) {
   s.choice("overlap_expert", &ParallelSpec::overlap_expert, words,
            "All-to-alls of experts overlap with computation; automatic: as the framework does.");
   s.choice(
+      "expert_dispatch", &ParallelSpec::expert_dispatch,
+      {{"automatic", std::nullopt}, {"all_to_all", ExpertDispatch::all_to_all}, {"deepep", ExpertDispatch::deepep}},
+      "How tokens reach experts: a copy for each, or one for each NVLink domain; automatic: as the framework does.");
+  s.choice(
       "overlap_pipeline", &ParallelSpec::overlap_pipeline, words,
       "Messages between stages overlap with computation, with schedule interleaved; automatic: as the framework does.");
   s.optional("prefetch", &ParallelSpec::prefetch, {0, 64},

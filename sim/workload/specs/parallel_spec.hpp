@@ -47,6 +47,14 @@ struct Recompute {
 };
 std::string text_of(const Recompute& recompute);
 
+/// How tokens reach their experts: by an all-to-all of a copy for each; or, as in DeepEP, of one for each NVLink domain
+/// that has some of them, which hands it on inside.
+enum class ExpertDispatch : std::uint8_t { all_to_all, deepep };
+enum class ExpertOverlap : std::uint8_t { never, between_nodes, always };
+
+/// The linear layers that low-rank adapters are added to.
+enum class LoraTargets : std::uint8_t { all, attention, qkv };
+
 enum class Offload : std::uint8_t { automatic, none, optimizer, activations, all };
 std::string_view name_of(Offload offload);
 enum class Switch : std::uint8_t { automatic, off, on };  ///< automatic: as the framework does
@@ -71,6 +79,7 @@ struct ParallelSpec {
   Offload offload = Offload::automatic;
   Switch overlap_gradients = Switch::automatic, overlap_parameters = Switch::automatic,
          overlap_tensor = Switch::automatic, overlap_expert = Switch::automatic, overlap_pipeline = Switch::automatic;
+  std::optional<ExpertDispatch> expert_dispatch;  ///< nothing: as the framework does
   std::int64_t prefetch = 1;
 };
 

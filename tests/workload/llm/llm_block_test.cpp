@@ -1,6 +1,8 @@
 // A block by hand: operations and bytes of Llama's, what is kept by Korthikanti et al.'s formulas, parameter counts.
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "../shipped_models.hpp"
 #include "sim/workload/llm/llm_work.hpp"
 
@@ -132,6 +134,63 @@ TEST(LlmBlock, ExpertsSeeTheirShareOfTheTokens) {
   for (const auto& [wire, n] : block.forward.wires)
     exchanged += wire.axis == Axis::expert ? n * static_cast<double>(wire.bytes) : 0;
   EXPECT_DOUBLE_EQ(exchanged, 2 * 2.0 * 8192 * 4096 * 2) << "there and back";
+}
+
+double sent_to_experts(const LlmShape& shape) {
+  const PartWork block = block_work(shape, block_kind(shape.spec, 0), kNone, false);
+  double bytes = 0;
+  for (const auto& [wire, n] : block.forward.wires)
+    bytes += wire.axis == Axis::expert ? n * static_cast<double>(wire.bytes) : 0;
+  return bytes;
+}
+
+/// 8 experts of a token on 4 domains: 8 x 3/4 = 6 copies leave the domain, or 3 (1 - (3/4)^8) = 2.70 with one for each
+/// domain that has any; 0.45 of them. With one domain all is as without.
+TEST(LlmBlock, DeepEpSendsATokenToADomainOnce) {
+  LlmSpec spec = llama();
+  spec.experts = 64, spec.top_k = 8;
+  ParallelSpec parallel;
+  parallel.expert = 32;
+  FrameworkSpec f = fused();
+  LlmShape shape{
+      .spec = spec, .parallel = parallel, .framework = f, .numerics = numerics_of(Precision::bf16, f), .expert = 32};
+  const double copies = sent_to_experts(shape);
+  for (const std::int64_t domains : {1, 2, 4, 32}) {
+    shape.expert_domains = domains;
+    f.parallel.expert_dispatch = ExpertDispatch::all_to_all;
+    EXPECT_EQ(sent_to_experts(shape), copies) << domains;
+    f.parallel.expert_dispatch = ExpertDispatch::deepep;
+    EXPECT_LE(sent_to_experts(shape), copies) << domains;
+  }
+  shape.expert_domains = 1;
+  EXPECT_EQ(sent_to_experts(shape), copies);
+  shape.expert_domains = 4;
+  EXPECT_NEAR(sent_to_experts(shape) / copies, 3 * (1 - std::pow(0.75, 8)) / 6, 1e-6);
+}
+
+double adapter_weights(const LlmShape& shape) {
+  const PartWork block = block_work(shape, block_kind(shape.spec, 0), kNone, false);
+  return block.trained;
+}
+
+/// Adapters of rank 16 on Llama 2's block: queries, keys and values 16 (4096 + 3 x 4096); the projection 16 (4096 + 4096);
+/// gate and up 16 (4096 + 2 x 11008), down 16 (11008 + 4096).
+TEST(LlmBlock, AdaptersGoWhereTheFrameworkPutsThem) {
+  LlmSpec spec = llama();
+  spec.hidden = 4096, spec.heads = 32, spec.kv_heads = 0, spec.ffn_hidden = 11008, spec.gated = true;
+  spec.training = LlmTraining::lora, spec.lora_rank = 16;
+  const ParallelSpec parallel;
+  FrameworkSpec f = fused();
+  const LlmShape shape{.spec = spec, .parallel = parallel, .framework = f, .numerics = numerics_of(Precision::bf16, f)};
+  const double qkv = 16 * 4.0 * 4096, projection = 16 * 2.0 * 4096, mlp = 16 * (2.0 * 4096 + 3.0 * 11008);
+  f.parallel.lora_targets = LoraTargets::qkv;
+  EXPECT_DOUBLE_EQ(adapter_weights(shape), qkv);
+  f.parallel.lora_targets = LoraTargets::attention;
+  EXPECT_DOUBLE_EQ(adapter_weights(shape), qkv + projection);
+  f.parallel.lora_targets = LoraTargets::all;
+  EXPECT_DOUBLE_EQ(adapter_weights(shape), qkv + projection + mlp);
+  spec.lora_targets = LoraTargets::qkv;
+  EXPECT_DOUBLE_EQ(adapter_weights(shape), qkv) << "the model's word is the last";
 }
 
 /// Billions of weights as published (model cards and papers), and what the architecture makes.

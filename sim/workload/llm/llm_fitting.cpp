@@ -1,0 +1,98 @@
+#include "sim/workload/llm/llm_fitting.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace distsim::workload {
+namespace {
+
+struct Change {
+  std::string text;
+  ParallelSpec parallel;
+};
+
+std::string setting(const char* key, std::int64_t value) {
+  return "parallel." + std::string(key) + "=" + std::to_string(value);
+}
+
+void add_smaller_micro_batches(std::vector<Change>& out, const ParallelSpec& now) {
+  for (std::int64_t size = now.micro_batch / 2; size >= 1; size /= 2) {
+    ParallelSpec p = now;
+    p.micro_batch = size;
+    out.push_back({setting("micro_batch", size), p});
+  }
+}
+
+void add_recomputation(std::vector<Change>& out, const ParallelSpec& now) {
+  if (now.recompute.kind == RecomputeKind::full && now.recompute.layers == 0) return;
+  ParallelSpec p = now;
+  p.recompute = {RecomputeKind::full, 0, {}};
+  out.push_back({"parallel.recompute=full", p});
+}
+
+void add_sharding(std::vector<Change>& out, const ParallelSpec& now) {
+  for (const StateSplit shard : {StateSplit::optimizer, StateSplit::gradients, StateSplit::weights}) {
+    if (shard <= now.shard) continue;
+    ParallelSpec p = now;
+    p.shard = shard;
+    out.push_back({"parallel.shard=" + std::string(name_of(shard)), p});
+  }
+}
+
+void add_more_splits(std::vector<Change>& out, const ParallelSpec& now) {
+  for (const std::int64_t times : {2, 4}) {
+    ParallelSpec tensor = now, pipeline = now;
+    tensor.tensor *= times;
+    tensor.sequence_parallel = true;
+    pipeline.pipeline *= times;
+    out.push_back({setting("tensor", tensor.tensor) + " --set parallel.sequence_parallel=true", tensor});
+    out.push_back({setting("pipeline", pipeline.pipeline), pipeline});
+  }
+}
+
+std::vector<Change> changes_of(const ParallelSpec& now) {
+  std::vector<Change> out;
+  add_smaller_micro_batches(out, now);
+  add_recomputation(out, now);
+  add_sharding(out, now);
+  add_more_splits(out, now);
+  const std::size_t single = out.size();
+  for (std::size_t i = 0; i < single; ++i) {
+    std::vector<Change> both;
+    add_recomputation(both, out[i].parallel);
+    for (Change& c : both) out.push_back({out[i].text + " --set " + c.text, c.parallel});
+  }
+  return out;
+}
+
+bool fits_with(ModelSpec model, const ParallelSpec& parallel, const FrameworkSpec& framework,
+               const ClusterShape& cluster, std::int64_t batch) {
+  model.parallel = parallel;
+  const Result<LlmPlan> plan = plan_llm(model, framework, cluster, batch);
+  if (!plan.ok()) return false;
+  const std::vector<RankMemory> memory = memory_of(*plan);
+  return std::all_of(memory.begin(), memory.end(),
+                     [&](const RankMemory& m) { return m.total() <= cluster.memory_per_gpu.value(); });
+}
+
+}  // namespace
+
+std::string changes_that_fit(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& cluster,
+                             std::int64_t batch) {
+  constexpr std::size_t kMost = 3;
+  ParallelSpec now = model.parallel;
+  if (now.shard == StateSplit::automatic) now.shard = framework.parallel.shard;
+  std::vector<std::string> found;
+  for (const Change& change : changes_of(now)) {
+    if (found.size() == kMost) break;
+    if (fits_with(model, change.parallel, framework, cluster, batch)) found.push_back("--set " + change.text);
+  }
+  if (found.empty())
+    return "no smaller micro-batch, recomputation, sharding or split of these GPUs fits: use more GPUs";
+  std::string text = "it fits with ";
+  for (std::size_t i = 0; i < found.size(); ++i) text += (i == 0 ? "" : ", or ") + found[i];
+  return text;
+}
+
+}  // namespace distsim::workload

@@ -1,0 +1,65 @@
+// What is proposed where a model does not fit.
+#include <gtest/gtest.h>
+
+#include "../shipped_models.hpp"
+#include "llm_fixtures.hpp"
+#include "sim/workload/llm/llm_fitting.hpp"
+
+namespace distsim::workload {
+namespace {
+
+const ClusterShape kNode{1, 8, Bytes(80'000'000'000)};
+
+ModelSpec llama_of_a_node(std::int64_t tensor, std::int64_t micro_batch) {
+  ModelSpec m = small_llm(32, 64);
+  LlmSpec& s = m.as<LlmSpec>();
+  s.hidden = 4096, s.heads = 32, s.sequence = 4096, s.vocabulary = 32000, s.gated = true, s.ffn_hidden = 11008;
+  s.norm = LlmNorm::rms, s.positions = LlmPositions::rope, s.bias = LlmBias::none;
+  m.parallel.tensor = tensor;
+  m.parallel.micro_batch = micro_batch;
+  m.parallel.shard = StateSplit::none;
+  return m;
+}
+
+FrameworkSpec fused_framework() {
+  FrameworkSpec f;
+  f.kernels.attention = AttentionKernels::flash;
+  f.kernels.fuse_elementwise = true;
+  return f;
+}
+
+bool fits(const ModelSpec& m) { return build_workload(m, fused_framework(), kNode).ok(); }
+
+/// 6.7 billion weights need 16 bytes each: 108 GB of 80.
+TEST(LlmFitting, EveryProposedChangeFits) {
+  const ModelSpec m = llama_of_a_node(1, 1);
+  const auto refused = build_workload(m, fused_framework(), kNode);
+  ASSERT_FALSE(refused.ok());
+  const std::string hint = refused.error().hint;
+  EXPECT_EQ(hint.find("it fits with --set parallel."), 0u) << hint;
+  ModelSpec sharded = m;
+  sharded.parallel.shard = StateSplit::optimizer;
+  EXPECT_EQ(fits(sharded), hint.find("parallel.shard=optimizer") != std::string::npos) << hint;
+  EXPECT_EQ(hint.find("parallel.recompute=full,"), std::string::npos) << "alone it does not help: " << hint;
+}
+
+/// Of a micro-batch of 8 activations do not fit, of 4 or less they do: that comes first.
+TEST(LlmFitting, TheSmallestChangeComesFirst) {
+  ModelSpec m = llama_of_a_node(4, 16);
+  ASSERT_FALSE(fits(m));
+  std::int64_t size = 16;
+  while (size > 1 && !fits(m)) m.parallel.micro_batch = size /= 2;
+  ASSERT_TRUE(fits(m));
+  m.parallel.micro_batch = 16;
+  const std::string hint = changes_that_fit(m, fused_framework(), kNode, 64);
+  EXPECT_EQ(hint.find("it fits with --set parallel.micro_batch=" + std::to_string(size)), 0u) << hint;
+}
+
+TEST(LlmFitting, SaysThatNothingFits) {
+  ModelSpec m = llama_of_a_node(8, 1);
+  m.as<LlmSpec>().layers = 4096;
+  EXPECT_NE(changes_that_fit(m, fused_framework(), kNode, 64).find("use more GPUs"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace distsim::workload
