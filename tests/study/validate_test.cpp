@@ -133,6 +133,20 @@ TEST(ValidateCases, TokensPerSecondAndGpu) {
   EXPECT_FALSE(v[1].tokens_per_s_per_gpu.has_value());
 }
 
+/// A job that was measured fitted, whatever the estimate says, which is said; one without a time may not run at all.
+TEST(ValidateCases, WhatRanIsPredictedThoughItSeemsTooLarge) {
+  const CaseFile f = read(
+                         "cluster.system,cluster.nodes,framework.name,model.name,model.global_batch,measured_ms\n"
+                         "dgx_a100_40gb,1,megatron_lm,llama2_70b,8,9000\ndgx_a100_40gb,1,megatron_lm,llama2_70b,8,\n")
+                         .value();
+  const auto v = validate_cases(f, 1, [] {});
+  EXPECT_EQ(v[0].failure, "");
+  EXPECT_TRUE(v[0].memory_exceeded);
+  EXPECT_GT(v[0].memory_gb, 40);
+  EXPECT_NE(v[1].failure.find("every rank needs"), std::string::npos) << v[1].failure;
+  EXPECT_NE(validation_summary(v).find("more memory than the GPU has, though measured: 1 case"), std::string::npos);
+}
+
 /// Releases of HugeCTR differ in what they overlap; the round of MLPerf tells which one ran.
 TEST(ColumnTable, HugeCtrFollowsItsReleases) {
   const auto profile = [&](const std::string& id, const std::string& series = "") {

@@ -44,6 +44,7 @@ void take_report(ValidatedCase& v, const config::Experiment& e, const report::Re
   v.basis = basis_mix(r);
   v.limited_by = report::text_of(r.limits.limited_by);
   for (const std::int64_t bytes : r.context.memory_per_rank) v.memory_gb = std::max(v.memory_gb, 1e-9 * double(bytes));
+  v.memory_exceeded = v.memory_gb > 1e-9 * double(e.device.hbm.capacity.value() - e.device.reserved_memory.value());
   v.parts_ms = {r.compute.ms(),    r.exposed_comm.ms(), r.waiting.ms(),
                 r.host_bound.ms(), r.idle.ms(),         r.hidden_comm.ms()};
 }
@@ -53,12 +54,13 @@ ValidatedCase validate_one(const CaseFile& file, const Case& c, pipeline::CostMo
   v.source = &c;
   v.failure = c.failure;
   if (!v.failure.empty()) return v;
-  const Result<config::Experiment> experiment = experiment_of(file, c);
+  Result<config::Experiment> experiment = experiment_of(file, c);
   if (!experiment) {
     v.failure = experiment.error().text();
     return v;
   }
   take_experiment(v, *experiment);
+  if (c.measured_ms) experiment->model.memory_check = false;  // it ran
   pipeline::Passes passes;
   const Result<pipeline::Prediction> p =
       pipeline::predict(*experiment, passes, cache, pipeline::kPlayedMicroSteps, report::Detail::figures);

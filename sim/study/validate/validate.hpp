@@ -19,6 +19,7 @@ struct ValidatedCase {
   std::int64_t nodes = 0, gpus = 0;
   double predicted_ms = 0, low_ms = 0, high_ms = 0;
   double memory_gb = 0;                        ///< of the fullest GPU, in 10^9 bytes
+  bool memory_exceeded = false;                ///< more than the GPU has, though it ran
   std::optional<double> tokens_per_s_per_gpu;  ///< of models whose samples are sequences
   std::string basis, limited_by;
 

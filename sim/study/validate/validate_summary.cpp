@@ -88,6 +88,16 @@ std::string failures(const std::vector<ValidatedCase>& cases) {
   return out.empty() ? out : "not predicted:\n" + out;
 }
 
+std::string exceeded(const std::vector<ValidatedCase>& cases) {
+  std::vector<std::string> ids;
+  for (const auto& v : cases) {
+    if (v.failure.empty() && v.memory_exceeded) ids.push_back(v.source->id);
+  }
+  if (ids.empty()) return "";
+  return fmt::format("estimated to need more memory than the GPU has, though measured: {} (first: {})\n",
+                     counted(ids.size(), "case"), printable(ids.front(), 200));
+}
+
 std::string node_class(const ValidatedCase& v) {
   const std::string nodes = v.source->setting("cluster.nodes");
   if (nodes.empty())
@@ -110,7 +120,7 @@ std::string validation_summary(const std::vector<ValidatedCase>& cases) {
   out += "by nodes\n" + section(cases, node_class);
   out += "by tier\n" +
          section(cases, [](const auto& v) { return v.source->tier.empty() ? std::string("(none)") : v.source->tier; });
-  return out + scaling(cases) + failures(cases);
+  return out + scaling(cases) + exceeded(cases) + failures(cases);
 }
 
 }  // namespace distsim::study
