@@ -96,6 +96,7 @@ report::ReportContext report_context_of(const config::Experiment& e, const workl
   c.gpus_per_node = static_cast<std::uint32_t>(e.cluster.gpus_per_node);
   c.samples = w.samples;
   c.model_flops = w.model_flops;
+  c.repeated_flops = w.repeated_flops;
   c.peak_flops = peak_flops(e.device, w.precision);
   for (const workload::RankMemory& m : w.memory) {
     c.memory_per_rank.push_back(m.total());

@@ -177,6 +177,7 @@ Whole whole_of(const workload::MicroBatches& all, std::int64_t batch) {
 report::ReportContext folded_context(const Whole& whole, report::ReportContext context) {
   context.samples = whole.samples;
   context.model_flops *= whole.parts;
+  context.repeated_flops *= whole.parts;
   std::erase_if(context.assumptions, [](const graph::Assumption& a) { return a.kind == graph::AssumptionKind::batch; });
   context.assumptions.insert(context.assumptions.begin(), {graph::AssumptionKind::batch, whole.batch});
   context.assumptions.push_back({graph::AssumptionKind::folding,

@@ -78,15 +78,6 @@ void fill_ranks(Report& report, const std::vector<RankTime>& times, const engine
   for (std::uint32_t r = 0; r < report.rank_count; ++r) report.ranks.push_back(times[roles.of(r)]);
 }
 
-void fill_rates(Report& report) {
-  const double seconds = report.iteration.seconds();
-  if (seconds <= 0) return;
-  const ReportContext& c = report.context;
-  report.samples_per_second = c.samples / seconds;
-  report.achieved_flops_per_gpu = c.model_flops / seconds / report.rank_count;
-  report.mfu = c.peak_flops > 0 ? report.achieved_flops_per_gpu / c.peak_flops : 0;
-}
-
 void fill_path(Report& report, const Replays& replays, const Chain& chain, const SteadyState& state) {
   std::vector<PathStep> path = chain.steps;
   for (PathStep& s : path) s.rank = replays.roles().first[s.rank];
@@ -128,6 +119,17 @@ void fill_collectives(Report& report, Replays& replays, const Chain& chain, std:
 
 }  // namespace
 
+void fill_rates(Report& report, double gpus) {
+  const double seconds = report.iteration.seconds();
+  if (seconds <= 0) return;
+  const ReportContext& c = report.context;
+  report.samples_per_second = c.samples / seconds;
+  report.achieved_flops_per_gpu = c.model_flops / seconds / gpus;
+  report.hardware_flops_per_gpu = (c.model_flops + c.repeated_flops) / seconds / gpus;
+  report.mfu = c.peak_flops > 0 ? report.achieved_flops_per_gpu / c.peak_flops : 0;
+  report.hfu = c.peak_flops > 0 ? report.hardware_flops_per_gpu / c.peak_flops : 0;
+}
+
 Report analyse(const Played& played, ReportContext context, Detail detail) {
   Replays replays(played);
   const SteadyState state = replays.state();  // its times hold until the first replay
@@ -138,7 +140,7 @@ Report analyse(const Played& played, ReportContext context, Detail detail) {
   report.rank_count = played.program->ranks;
   report.iteration = Duration::picoseconds(state.period());
   report.digest = played.timeline->digest;
-  fill_rates(report);
+  fill_rates(report, report.rank_count);
   fill_path(report, replays, chain, state);
 
   Sweeps sweeps = transfers_of(replays, state);

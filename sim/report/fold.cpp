@@ -136,11 +136,7 @@ Report fold_micro_steps(const Report& shorter, const Report& longer, std::int64_
   extend_limits(shorter.limits, extend, out.iteration, out.limits);
   extend_path(out.iteration - longer.iteration, more, out.critical_path);
 
-  const double seconds = out.iteration.seconds();
-  const double gpus = double(out.context.nodes) * out.context.gpus_per_node;
-  out.samples_per_second = seconds > 0 ? out.context.samples / seconds : 0;
-  out.achieved_flops_per_gpu = seconds > 0 ? out.context.model_flops / seconds / gpus : 0;
-  out.mfu = out.context.peak_flops > 0 ? out.achieved_flops_per_gpu / out.context.peak_flops : 0;
+  fill_rates(out, double(out.context.nodes) * out.context.gpus_per_node);
   return out;
 }
 

@@ -61,11 +61,16 @@ struct Played {
   std::uint16_t iterations = 1;
 };
 
+struct Report;
+/// Samples and floating-point operations per second, and their shares of the peak, from `context` and the iteration.
+void fill_rates(Report& report, double gpus);
+
 /// Facts that the report repeats or divides by.
 struct ReportContext {
   std::string title, system, device, model, framework;
   std::uint32_t nodes = 1, gpus_per_node = 1;
   double samples = 0, model_flops = 0;             ///< per iteration over all ranks
+  double repeated_flops = 0;                       ///< besides these, what the backward pass computes again
   double peak_flops = 0;                           ///< of one GPU for the model's precision
   std::vector<std::int64_t> memory_per_rank;       ///< bytes; one entry where all are equal
   std::vector<std::int64_t> activations_per_rank;  ///< the part of it that activations take at most
@@ -222,6 +227,8 @@ struct Report {
   /// of the whole iteration. That another path could become critical is not counted.
   Duration iteration, low, high;
   double samples_per_second = 0, achieved_flops_per_gpu = 0, mfu = 0;
+  /// With what is computed again: hardware FLOP/s and their utilization (arXiv 2205.05198).
+  double hardware_flops_per_gpu = 0, hfu = 0;
   /// Means over ranks: compute + exposed_comm + waiting + host_bound + idle = iteration.
   Duration compute, comm, hidden_comm, exposed_comm, waiting, host_bound, idle;
   std::vector<OpKindTime> ops;              ///< longest first

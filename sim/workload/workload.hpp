@@ -36,6 +36,7 @@ struct Workload {
   std::vector<RankMemory> memory;  ///< one for every rank, or a single one where all are equal
   double samples = 0;              ///< per iteration, all ranks
   double model_flops = 0;          ///< useful flops per iteration, all ranks (forward + backward, no recomputation)
+  double repeated_flops = 0;       ///< of products and attention that the backward pass computes again, all ranks
   Precision precision = Precision::fp32;  ///< of the matrix products, which MFU is measured against
   std::int64_t dense_parameters = 0, embedding_parameters = 0;
   std::vector<graph::Assumption> assumptions;  ///< what was decided for the user

@@ -149,6 +149,8 @@ std::string to_json(const Report& r) {
   out["samples_per_second"] = finite(r.samples_per_second);
   out["achieved_tflops_per_gpu"] = finite(r.achieved_flops_per_gpu * 1e-12);
   out["mfu"] = finite(r.mfu);
+  out["hardware_tflops_per_gpu"] = finite(r.hardware_flops_per_gpu * 1e-12);
+  out["hfu"] = finite(r.hfu);
   if (r.context.tokens_per_sample > 0) out["tokens"] = split_model_json(r);
   out["breakdown"] = time_json({r.compute, r.comm, r.hidden_comm, r.exposed_comm, r.waiting, r.host_bound, r.idle});
   out["limited_by"] = limiter_json(r.limits.limited_by);

@@ -85,6 +85,10 @@ class Writer {
                 ? ", MFU " + fixed(100 * r_.mfu, 1) + " % of " + fixed(c.peak_flops * 1e-12, 0) + " TFLOP/s"
                 : ""));
     }
+    if (c.repeated_flops > 0) {
+      line("with recomputation " + fixed(r_.hardware_flops_per_gpu * 1e-12, 2) + " TFLOP/s per GPU" +
+           (c.peak_flops > 0 ? ", HFU " + fixed(100 * r_.hfu, 1) + " %" : ""));
+    }
     for (const std::string& text : split_model_lines(r_)) line(text);
     line("");
   }

@@ -36,6 +36,12 @@ CastTraffic cast_traffic(graph::Scaling scaling) {
 
 constexpr double kNone = 0;
 
+double matrix_flops_of(const graph::Op& op) {
+  const bool matrix = std::holds_alternative<graph::Gemm>(op) || std::holds_alternative<graph::Attention>(op) ||
+                      std::holds_alternative<graph::StateSpaceScan>(op);
+  return matrix ? graph::flops_of(op) : 0;
+}
+
 /// Products that overlap with an exchange in chunks (Transformer Engine's user buffers) are as many smaller ones. They run on
 /// several streams, so that the SMs which one leaves idle at its end work on the next: together they take the time of one.
 std::int64_t ring_chunks(const LlmShape& s, const BlockBuilder::Product& p) {
@@ -62,11 +68,7 @@ void PassWork::add(const PassWork& other, double times) {
 
 double PassWork::matrix_flops() const {
   double sum = 0;
-  for (const auto& [op, n] : ops) {
-    const bool matrix = std::holds_alternative<graph::Gemm>(op) || std::holds_alternative<graph::Attention>(op) ||
-                        std::holds_alternative<graph::StateSpaceScan>(op);
-    sum += matrix ? n * graph::flops_of(op) : 0;
-  }
+  for (const auto& [op, n] : ops) sum += n * matrix_flops_of(op);
   return sum;
 }
 
@@ -122,7 +124,10 @@ double BlockBuilder::share_again(Module module) const {
 
 void BlockBuilder::forward_op(Module module, graph::Op op, double times, double calls, double kernels) {
   const double again = share_again(module);
-  if (again > 0) backward_op(op, times * again, calls * again, kernels * again);
+  if (again > 0) {
+    out_.repeated_flops += times * again * matrix_flops_of(op);
+    backward_op(op, times * again, calls * again, kernels * again);
+  }
   out_.forward.ops.emplace_back(std::move(op), times);
   out_.forward.calls += calls;
   out_.forward.kernels += kernels;

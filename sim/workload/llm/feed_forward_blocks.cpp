@@ -184,6 +184,7 @@ PartWork mtp_work(const LlmShape& shape, const Recompute& recompute) {
     out.forward.add(part->forward, 1);
     out.backward.add(part->backward, 1);
     out.forward_flops += part->forward_flops;
+    out.repeated_flops += part->repeated_flops;
     out.dense += part->dense;
     out.expert += part->expert;
     out.trained += part->trained;

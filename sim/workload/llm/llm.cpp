@@ -52,16 +52,18 @@ std::string placement_text(const LlmPlan& plan) {
   return text + ", recompute " + text_of(plan.parallel.recompute) + "\n";
 }
 
-double flops_of_iteration(const LlmPlan& plan) {
-  double forward = 0;
-  for (const std::uint32_t kind : plan.kind_of) forward += plan.kinds[kind].work.forward_flops;
-  const double passes = plan.spec.training == LlmTraining::lora ? 2 : 3;
-  return passes * forward * static_cast<double>(plan.micro_steps) * plan.ranks_per_stage();
+/// Of a field of all chunks, once for each micro-batch and rank.
+double in_iteration(const LlmPlan& plan, double PartWork::*flops) {
+  double sum = 0;
+  for (const std::uint32_t kind : plan.kind_of) sum += plan.kinds[kind].work.*flops;
+  return sum * static_cast<double>(plan.micro_steps) * plan.ranks_per_stage();
 }
 
 void describe(Workload& out, const LlmPlan& plan, std::int64_t batch) {
   out.samples = static_cast<double>(batch);
-  out.model_flops = flops_of_iteration(plan);
+  const double passes = plan.spec.training == LlmTraining::lora ? 2 : 3;
+  out.model_flops = passes * in_iteration(plan, &PartWork::forward_flops);
+  out.repeated_flops = in_iteration(plan, &PartWork::repeated_flops);
   out.precision = plan.model.precision;
   out.dense_parameters = static_cast<std::int64_t>(parameters_of(plan.spec).all);
   const auto assume = [&](graph::AssumptionKind kind, std::string text) {

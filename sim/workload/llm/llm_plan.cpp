@@ -119,6 +119,7 @@ void add_part(LlmChunk& chunk, const PartWork& part, double times) {
   w.forward.add(part.forward, times);
   w.backward.add(part.backward, times);
   w.forward_flops += part.forward_flops * times;
+  w.repeated_flops += part.repeated_flops * times;
   w.dense += part.dense * times;
   w.expert += part.expert * times;
   w.trained += part.trained * times;

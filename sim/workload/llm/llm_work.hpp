@@ -49,6 +49,7 @@ struct PassWork {
 struct PartWork {
   PassWork forward, backward;    ///< backward with what is computed again
   double forward_flops = 0;      ///< useful ones of a forward pass
+  double repeated_flops = 0;     ///< of products and attention that the backward pass computes again
   double dense = 0, expert = 0;  ///< weights; of experts
   double trained = 0;            ///< of both, those that have gradients
   double tensors = 0;

@@ -112,6 +112,8 @@ TEST(LlmBlock, FullRecomputationRunsTheForwardPassAgain) {
   const PartWork again = block_work(shape, block_kind(spec, 0), {RecomputeKind::full, 0, {}}, false);
   EXPECT_DOUBLE_EQ(again.backward.matrix_flops(), kept.backward.matrix_flops() + kept.forward.matrix_flops());
   EXPECT_DOUBLE_EQ(again.forward_flops, kept.forward_flops) << "useful work does not grow";
+  EXPECT_DOUBLE_EQ(again.repeated_flops, kept.forward.matrix_flops());
+  EXPECT_EQ(kept.repeated_flops, 0);
 }
 
 TEST(LlmBlock, ExpertsSeeTheirShareOfTheTokens) {
