@@ -48,17 +48,29 @@ Result<OpTime> by_table_at_lock(const MeasuredTable& table, const OpModelEntry& 
   return time;
 }
 
+void add_learned(DeviceRates& rates, const std::shared_ptr<const ReferenceGpus>& gpus) {
+  if (!gpus) return;
+  rates.learned = gpus->learned();
+  rates.envelopes = std::make_shared<RowEnvelopes>();
+  rates.references = std::make_shared<const References>(rates, gpus);
+}
+
+/// Null where nothing is learned.
+std::shared_ptr<const ReferenceGpus> reference_gpus(const std::shared_ptr<const LearnedModels>& learned,
+                                                    const OpModels* like) {
+  if (!learned) return nullptr;
+  const auto& known = like ? like->rates().references : nullptr;
+  return known && known->gpus()->learned() == learned ? known->gpus() : std::make_shared<const ReferenceGpus>(learned);
+}
+
 }  // namespace
 
 Result<OpModels> OpModels::create(const topology::DeviceSpec& device, std::shared_ptr<const LearnedModels> learned,
-                                  std::shared_ptr<const MeasuredTable> measured) {
+                                  std::shared_ptr<const MeasuredTable> measured, const OpModels* like) {
   TRY_ASSIGN(DeviceRates rates, device_rates(device));
   if (device.is_amd()) learned = nullptr;  // the forests know NVIDIA's libraries
-  rates.learned = std::move(learned);
-  if (rates.learned) {
-    rates.envelopes = std::make_shared<RowEnvelopes>();
-    rates.references = std::make_shared<const References>(rates, rates.learned);
-  }
+  const auto gpus = reference_gpus(learned, like);
+  add_learned(rates, gpus);
   DeviceRates warm = rates;
   warm.warm = true;
   std::optional<DeviceRates> unlocked;
@@ -66,17 +78,20 @@ Result<OpModels> OpModels::create(const topology::DeviceSpec& device, std::share
     topology::DeviceSpec spec = device;
     spec.clock.locked = Hertz(0);
     TRY_ASSIGN(unlocked, device_rates(spec));
-    unlocked->learned = rates.learned;
-    if (rates.learned) {
-      unlocked->envelopes = std::make_shared<RowEnvelopes>();
-      unlocked->references = std::make_shared<const References>(*unlocked, rates.learned);
-    }
+    add_learned(*unlocked, gpus);
   }
   return OpModels(std::make_shared<const Impl>(
       Impl{device, std::move(rates), std::move(warm), std::move(unlocked), std::move(measured)}));
 }
 
+bool OpModels::prices_as(const OpModels& other) const {
+  const Impl &a = *impl_, &b = *other.impl_;
+  if (a.measured != b.measured || a.unlocked.has_value() != b.unlocked.has_value()) return false;
+  return same_rates(a.rates, b.rates) && (!a.unlocked || same_rates(*a.unlocked, *b.unlocked));
+}
+
 const topology::DeviceSpec& OpModels::device() const { return impl_->spec; }
+const std::shared_ptr<const MeasuredTable>& OpModels::measured() const { return impl_->measured; }
 const DeviceRates& OpModels::rates(bool warm) const { return warm ? impl_->warm : impl_->rates; }
 
 Result<graph::Cost> OpModels::price(const graph::Op& op, bool warm) const {

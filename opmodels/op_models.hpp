@@ -24,9 +24,12 @@ class OpModels {
  public:
   /// `learned`: the learned models (learned_models.hpp); none: analytic models only.
   /// `measured`: measured times of this GPU (measured_table.hpp); none: models only.
+  /// `like`: other models, of any GPU; where they are learned from the same, what they have worked out is not worked out
+  /// again. The prices are the same without.
   static Result<OpModels> create(const topology::DeviceSpec& device,
                                  std::shared_ptr<const LearnedModels> learned = nullptr,
-                                 std::shared_ptr<const MeasuredTable> measured = nullptr);
+                                 std::shared_ptr<const MeasuredTable> measured = nullptr,
+                                 const OpModels* like = nullptr);
 
   /// Cost of one op. Errors: zero or negative dims, products over 2^62, a data type that the device does not have ("fp8
   /// on v100_sxm2: ..."), Collective (priced elsewhere). `warm`: the operands that fit are in L2 already, as in a
@@ -38,8 +41,12 @@ class OpModels {
   /// limit (topology::clock_of_mix).
   Result<graph::Cost> price_steady(const graph::Op& op, bool warm = false) const;
 
+  /// Whether every op has the same price as by `other`, because all that prices depend on is equal.
+  bool prices_as(const OpModels& other) const;
+
   const topology::DeviceSpec& device() const;
   const DeviceRates& rates(bool warm = false) const;
+  const std::shared_ptr<const MeasuredTable>& measured() const;
 
  private:
   struct Impl;

@@ -156,7 +156,23 @@ OpTime lanes_time(const DeviceRates& device, const graph::Conv2d& c, const ConvS
                   Spread spread) {
   const auto there = [&](const DeviceRates& d) { return lanes_time_there(d, c, s, pass, spread); };
   if (c.dtype != graph::DType::fp32) return there(device);
-  return by_references(device, LearnedKernel::convolution, graph::real(graph::size_of(c.dtype)), spread, there,
+  const KernelFacts facts{graph::real(c.n),
+                          graph::real(c.c),
+                          graph::real(c.h),
+                          graph::real(c.w),
+                          graph::real(c.k),
+                          graph::real(c.r),
+                          graph::real(c.s),
+                          graph::real(c.stride),
+                          graph::real(c.pad),
+                          graph::real(c.dilation),
+                          graph::real(c.groups),
+                          c.channels_last ? 1.0 : 0.0,
+                          static_cast<double>(c.pass),
+                          static_cast<double>(pass),
+                          spread.low,
+                          spread.high};
+  return by_references(device, LearnedKernel::convolution, graph::real(graph::size_of(c.dtype)), spread, facts, there,
                        [&](const DeviceRates& d) { return product_sample(d, c, s, pass).seconds; });
 }
 

@@ -39,6 +39,7 @@ Result<OpTime> price(const DeviceRates& device, const graph::Elementwise& op) {
   constexpr Spread kAnalytic{0.2, 0.25};
   return by_references(
       device, LearnedKernel::streaming, graph::real(graph::size_of(op.dtype)), kAnalytic,
+      {graph::real(op.elements), op.reads, op.writes, op.flops, static_cast<double>(op.dtype)},
       [&](const DeviceRates& d) { return bounded_time(d, op, kAnalytic); },
       [&](const DeviceRates& d) { return elementwise_seconds(d, op); });
 }

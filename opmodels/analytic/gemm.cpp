@@ -151,7 +151,9 @@ OpTime product_time(const DeviceRates& device, const ProductSizes& p, graph::DTy
   const auto there = [&](const DeviceRates& d) { return product_time_there(d, p, dtype, analytic); };
   const auto kernel = kernel_of(p, dtype, uses_vector_lanes(device, dtype));
   if (!kernel) return there(device);
-  return by_references(device, *kernel, graph::real(graph::size_of(dtype)), analytic, there,
+  const KernelFacts facts{p.batch,      p.m,          p.n, p.k, static_cast<double>(dtype), p.uneven ? 1.0 : 0.0,
+                          analytic.low, analytic.high};  // neither scaled nor grouped: no forest has seen those
+  return by_references(device, *kernel, graph::real(graph::size_of(dtype)), analytic, facts, there,
                        [&](const DeviceRates& d) { return analytic_product(d, p, dtype).time.seconds; });
 }
 

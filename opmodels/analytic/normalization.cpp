@@ -109,11 +109,16 @@ OpTime bounded_time(const DeviceRates& device, const graph::Normalization& op) {
   return time;
 }
 
+KernelFacts facts_of(const graph::Normalization& op) {
+  return {static_cast<double>(kernel_of(op.kind)), graph::real(op.rows),         graph::real(op.cols),
+          static_cast<double>(op.dtype),           static_cast<double>(op.pass), op.fused ? 1.0 : 0.0};
+}
+
 Result<OpTime> price(const DeviceRates& device, const graph::Normalization& op) {
   TRY(check_product("normalization", {op.rows, op.cols}));
   if (is_fused(op)) return OpTime{analytic_norm(device, op), kAnalytic};  // no forest has seen them
   return by_references(
-      device, LearnedKernel::rowwise, graph::real(graph::size_of(op.dtype)), kAnalytic,
+      device, LearnedKernel::rowwise, graph::real(graph::size_of(op.dtype)), kAnalytic, facts_of(op),
       [&](const DeviceRates& d) { return bounded_time(d, op); },
       [&](const DeviceRates& d) { return analytic_norm(d, op); });
 }

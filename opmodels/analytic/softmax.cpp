@@ -58,6 +58,8 @@ OpTime softmax_time(const DeviceRates& device, double rows, double cols, double 
                     Spread analytic) {
   return by_references(
       device, LearnedKernel::rowwise, element_bytes, analytic,
+      {static_cast<double>(RowKernel::softmax), rows, cols, element_bytes, static_cast<double>(pass), analytic.low,
+       analytic.high},
       [&](const DeviceRates& d) { return bounded_time(d, rows, cols, element_bytes, pass, analytic); },
       [&](const DeviceRates& d) { return softmax_sample(d, rows, cols, element_bytes, pass).seconds; });
 }

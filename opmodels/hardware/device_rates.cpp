@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 namespace distsim::opmodels {
 namespace {
@@ -77,6 +78,15 @@ Result<DeviceRates> device_rates(const topology::DeviceSpec& device) {
     rates.described = std::make_shared<const DeviceRates>(std::move(described));
   }
   return rates;
+}
+
+bool same_rates(const DeviceRates& a, const DeviceRates& b) {
+  const auto figures = [](const DeviceRates& d) {
+    return std::tie(d.name, d.matrix, d.vector_fp32, d.vector_fp16, d.hbm, d.l2, d.l2_bytes, d.pcie, d.sms, d.clock,
+                    d.l2_clock, d.floor, d.gap, d.capability, d.traits.compute_capability, d.learned, d.warm);
+  };
+  if (figures(a) != figures(b) || (a.described == nullptr) != (b.described == nullptr)) return false;
+  return a.described == nullptr || same_rates(*a.described, *b.described);
 }
 
 Result<void> check_matrix_dtype(const DeviceRates& device, graph::DType dtype) {

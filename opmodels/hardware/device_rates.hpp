@@ -45,6 +45,9 @@ struct DeviceRates {
   double streaming_l2() const { return l2 * traits.l2_efficiency; }
 };
 
+/// Whether two devices have the same name, the same figures and learn from the same models.
+bool same_rates(const DeviceRates& a, const DeviceRates& b);
+
 /// Errors: a count, clock, bandwidth or peak that is missing, not positive or not finite.
 Result<DeviceRates> device_rates(const topology::DeviceSpec& device);
 

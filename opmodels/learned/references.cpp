@@ -1,6 +1,7 @@
 #include "opmodels/learned/references.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 namespace distsim::opmodels {
@@ -63,71 +64,100 @@ DeviceRates rates_of(const LearnedModel::Device& f, const LearnedModel::Scale& s
   return d;
 }
 
-Reference reference_of(const DeviceRates& device, DeviceRates rates, LearnedKernel kernel,
-                       const std::shared_ptr<const LearnedModels>& learned) {
-  const auto there = figures_of(rates, kernel), here = figures_of(device, kernel);
-  rates.learned = learned;
-  Reference r{rates, rates, largest_ratio(there, here), largest_ratio(here, there)};
-  r.warm.warm = true;
-  return r;
-}
-
-struct Known {
-  DeviceRates rates;
-  unsigned widths;
-};
+using Known = std::span<const ReferenceGpu>;
 
 /// The architecture whose references serve another: itself, else the last before it, else the first after it. 0: none.
-int nearest_architecture(int architecture, const std::vector<Known>& known) {
+int nearest_architecture(int architecture, Known known) {
   int before = 0, after = 0;
-  for (const Known& k : known) {
-    const int a = architecture_of(k.rates);
+  for (const ReferenceGpu& k : known) {
+    const int a = architecture_of(k.cold);
     if (a <= architecture) before = std::max(before, a);
     if (a > architecture && (after == 0 || a < after)) after = a;
   }
   return before != 0 ? before : after;
 }
 
-std::vector<Known> known_to(const LearnedModel& model) {
-  std::vector<Known> out;
+std::vector<ReferenceGpu> gpus_of(const LearnedModel& model, const std::shared_ptr<const LearnedModels>& learned) {
+  std::vector<ReferenceGpu> out;
   for (std::size_t i = 0; i < std::min(model.devices.size(), model.scales.size()); ++i) {
     if (model.scales[i].widths == 0) continue;
-    out.push_back({rates_of(model.devices[i], model.scales[i], model.kernel), model.scales[i].widths});
-    out.back().rates.envelopes = model.envelopes[i];
+    DeviceRates cold = rates_of(model.devices[i], model.scales[i], model.kernel);
+    cold.envelopes = model.envelopes[i];
+    cold.learned = learned;
+    DeviceRates warm = cold;
+    warm.warm = true;
+    out.push_back({std::move(cold), std::move(warm), model.scales[i].widths});
   }
-  std::stable_sort(out.begin(), out.end(), [](const Known& a, const Known& b) { return a.rates.hbm < b.rates.hbm; });
+  std::stable_sort(out.begin(), out.end(),
+                   [](const ReferenceGpu& a, const ReferenceGpu& b) { return a.cold.hbm < b.cold.hbm; });
   return out;
 }
 
-KernelReferences references_of(const DeviceRates& device, const LearnedModel& model, unsigned width,
-                               const std::shared_ptr<const LearnedModels>& learned) {
+KernelReferences references_of(const DeviceRates& device, LearnedKernel kernel, Known known, unsigned width) {
   KernelReferences out;
-  const std::vector<Known> known = known_to(model);
   const int mine = architecture_of(device), near = nearest_architecture(mine, known);
   out.stranger = near != mine;
   const auto has_width = [&](int architecture) {
-    return std::any_of(known.begin(), known.end(), [&](const Known& k) {
-      return architecture_of(k.rates) == architecture && (k.widths & width) != 0;
+    return std::any_of(known.begin(), known.end(), [&](const ReferenceGpu& k) {
+      return architecture_of(k.cold) == architecture && (k.widths & width) != 0;
     });
   };
   const bool by_width = has_width(near);
-  for (const Known& k : known) {
-    const int theirs = architecture_of(k.rates);
-    const bool measured = (k.widths & width) != 0;
+  const auto here = figures_of(device, kernel);
+  for (std::size_t i = 0; i < known.size(); ++i) {
+    const int theirs = architecture_of(known[i].cold);
+    const bool measured = (known[i].widths & width) != 0;
     const bool older = is_generation(mine) && is_generation(theirs) && theirs < mine && theirs != near && measured;
     if (!older && (theirs != near || (by_width && !measured))) continue;
-    (theirs == near ? out.near : out.older).push_back(reference_of(device, k.rates, model.kernel, learned));
+    const auto there = figures_of(known[i].cold, kernel);
+    (theirs == near ? out.near : out.older)
+        .push_back({&known[i], i, largest_ratio(there, here), largest_ratio(here, there)});
   }
   return out;
 }
 
+constexpr std::size_t kMostTimes = 1 << 16;  // some 20 MB
+
 }  // namespace
 
-References::References(const DeviceRates& device, std::shared_ptr<const LearnedModels> learned) {
-  for (std::size_t i = 0; learned && i < kLearnedKernels; ++i) {
-    const LearnedModel* model = learned->find(static_cast<LearnedKernel>(i));
-    for (std::size_t w = 0; model != nullptr && w < kWidths; ++w)
-      kernels_[i][w] = references_of(device, *model, 1u << w, learned);
+ReferenceTimes::Key::Key(LearnedKernel kernel, std::size_t gpu, bool warm, Kind kind, const KernelFacts& facts) {
+  words[0] = static_cast<double>(kernel);
+  words[1] = static_cast<double>(gpu);
+  words[2] = warm ? 1 : 0;
+  words[3] = static_cast<double>(kind);
+  std::copy(facts.values().begin(), facts.values().end(), words.begin() + 4);
+}
+
+std::size_t ReferenceTimes::Hash::operator()(const Key& key) const {
+  std::uint64_t h = 0xcbf29ce484222325ull;
+  for (const double word : key.words)
+    h = (h ^ std::bit_cast<std::uint64_t>(word)) * 0x9E3779B97F4A7C15ull, h ^= h >> 29;
+  return h;
+}
+
+std::optional<OpTime> ReferenceTimes::find(const Key& key) {
+  const std::lock_guard lock(mutex_);
+  const auto known = times_.find(key);
+  return known == times_.end() ? std::nullopt : std::optional(known->second);
+}
+
+void ReferenceTimes::keep(const Key& key, const OpTime& time) {
+  const std::lock_guard lock(mutex_);
+  if (times_.size() >= kMostTimes) times_.clear();
+  times_.emplace(key, time);
+}
+
+ReferenceGpus::ReferenceGpus(std::shared_ptr<const LearnedModels> learned) : learned_(std::move(learned)) {
+  for (std::size_t i = 0; i < kLearnedKernels; ++i) {
+    if (const LearnedModel* model = learned_->find(static_cast<LearnedKernel>(i))) gpus_[i] = gpus_of(*model, learned_);
+  }
+}
+
+References::References(const DeviceRates& device, std::shared_ptr<const ReferenceGpus> gpus) : gpus_(std::move(gpus)) {
+  for (std::size_t i = 0; i < kLearnedKernels; ++i) {
+    const auto kernel = static_cast<LearnedKernel>(i);
+    for (std::size_t w = 0; !gpus_->of(kernel).empty() && w < kWidths; ++w)
+      kernels_[i][w] = references_of(device, kernel, gpus_->of(kernel), 1u << w);
   }
 }
 

@@ -23,19 +23,91 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <initializer_list>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <unordered_map>
 #include <vector>
 
 #include "opmodels/learned/learned_models.hpp"
 
 namespace distsim::opmodels {
 
-/// One GPU that a model was trained on, beside the one in question.
-struct Reference {
+/// One GPU that a model was trained on.
+struct ReferenceGpu {
   DeviceRates cold, warm;
-  double slower = 1;  ///< at most this many times the reference's time: its largest advantage among the figures
-  double faster = 1;  ///< at least its time over this
+  unsigned widths = 0;  ///< LearnedModel::Scale::widths
 
   const DeviceRates& rates(bool is_warm) const { return is_warm ? warm : cold; }
+};
+
+/// All that the time of a kernel depends on beside the GPU, as numbers.
+class KernelFacts {
+ public:
+  static constexpr std::size_t kMost = 18;
+  KernelFacts(std::initializer_list<double> facts) {
+    CHECK(facts.size() <= kMost) << facts.size() << " facts of a kernel";
+    std::copy(facts.begin(), facts.end(), values_.begin());
+  }
+  const std::array<double, kMost>& values() const { return values_; }
+
+ private:
+  std::array<double, kMost> values_{};
+};
+
+/// Times of kernels on reference GPUs, which are the same whatever GPU they are carried to: each is worked out once, as
+/// long as there are not too many. Safe to share between threads.
+class ReferenceTimes {
+ public:
+  enum class Kind : std::uint8_t { learned, analytic };
+  struct Key {
+    std::array<double, 4 + KernelFacts::kMost> words{};
+    Key(LearnedKernel kernel, std::size_t gpu, bool warm, Kind kind, const KernelFacts& facts);
+    bool operator==(const Key&) const = default;
+  };
+
+  template <class Time>
+  OpTime of(const Key& key, const Time& time) {
+    if (const std::optional<OpTime> known = find(key)) return *known;
+    const OpTime made = time();
+    keep(key, made);
+    return made;
+  }
+
+ private:
+  struct Hash {
+    std::size_t operator()(const Key& key) const;
+  };
+  std::optional<OpTime> find(const Key& key);
+  void keep(const Key& key, const OpTime& time);
+
+  std::mutex mutex_;
+  std::unordered_map<Key, OpTime, Hash> times_;
+};
+
+/// The GPUs of all models, weakest memory first, and what is known of kernels on them: shared by all GPUs that are priced
+/// by these models.
+class ReferenceGpus {
+ public:
+  explicit ReferenceGpus(std::shared_ptr<const LearnedModels> learned);
+  std::span<const ReferenceGpu> of(LearnedKernel kernel) const { return gpus_[static_cast<std::size_t>(kernel)]; }
+  const std::shared_ptr<const LearnedModels>& learned() const { return learned_; }
+  ReferenceTimes& times() const { return times_; }
+
+ private:
+  std::shared_ptr<const LearnedModels> learned_;
+  std::array<std::vector<ReferenceGpu>, kLearnedKernels> gpus_;
+  mutable ReferenceTimes times_;
+};
+
+/// One of these GPUs, beside the one in question.
+struct Reference {
+  const ReferenceGpu* gpu = nullptr;
+  std::size_t index = 0;  ///< in ReferenceGpus::of
+  double slower = 1;      ///< at most this many times the reference's time: its largest advantage among the figures
+  double faster = 1;      ///< at least its time over this
 };
 
 /// Those of one kernel.
@@ -48,11 +120,13 @@ struct KernelReferences {
 class References {
  public:
   /// For every kernel that has a learned model whose file states its GPUs in full; none for others.
-  References(const DeviceRates& device, std::shared_ptr<const LearnedModels> learned);
+  References(const DeviceRates& device, std::shared_ptr<const ReferenceGpus> gpus);
   /// Null where the kernel has none. Measured with elements of that many bytes where the architecture has such.
   const KernelReferences* of(LearnedKernel kernel, double element_bytes) const;
+  const std::shared_ptr<const ReferenceGpus>& gpus() const { return gpus_; }
 
  private:
+  std::shared_ptr<const ReferenceGpus> gpus_;
   static constexpr std::size_t kWidths = 4;  // element bytes 1, 2, 4, 8
   std::array<std::array<KernelReferences, kWidths>, kLearnedKernels> kernels_;
 };
@@ -69,32 +143,67 @@ inline constexpr double kYield = 4;
 /// is so far above is not asked.
 inline constexpr double kLeastLearned = 0.6;
 
+/// What is learned of one kernel on a reference, and its analytic seconds there, worked out once.
+template <class Learned, class Analytic>
+class OnReferences {
+ public:
+  OnReferences(const DeviceRates& device, LearnedKernel kernel, const KernelFacts& facts, const Learned& learned,
+               const Analytic& analytic)
+      : times_(device.references->gpus()->times()),
+        kernel_(kernel),
+        warm_(device.warm),
+        facts_(facts),
+        learned_(learned),
+        analytic_(analytic) {}
+  OpTime learned(const Reference& r) const {
+    return times_.of({kernel_, r.index, warm_, ReferenceTimes::Kind::learned, facts_},
+                     [&] { return learned_(r.gpu->rates(warm_)); });
+  }
+  double analytic(const Reference& r) const {
+    return times_
+        .of({kernel_, r.index, warm_, ReferenceTimes::Kind::analytic, facts_},
+            [&] {
+              return OpTime{analytic_(r.gpu->rates(warm_)), {}};
+            })
+        .seconds;
+  }
+
+ private:
+  ReferenceTimes& times_;
+  LearnedKernel kernel_;
+  bool warm_;
+  const KernelFacts& facts_;
+  const Learned& learned_;
+  const Analytic& analytic_;
+};
+
 /// The time on `device` from those on references. `learned_on(rates)`: what is learned of the kernel on a reference;
-/// `analytic_on(rates)`: its analytic seconds on any device; `analytic`: the band of the analytic model.
+/// `analytic_on(rates)`: its analytic seconds on any device; `facts`: all that both depend on beside the rates;
+/// `analytic`: the band of the analytic model.
 template <class Learned, class Analytic>
 OpTime by_references(const DeviceRates& device, LearnedKernel kernel, double element_bytes, Spread analytic,
-                     const Learned& learned_on, const Analytic& analytic_on) {
+                     const KernelFacts& facts, const Learned& learned_on, const Analytic& analytic_on) {
   const KernelReferences* known = device.references ? device.references->of(kernel, element_bytes) : nullptr;
   if (known == nullptr) return learned_on(device);
-  const DeviceRates& best = known->near.back().rates(device.warm);
-  OpTime time = learned_on(best);
-  const double ratio = time.seconds / analytic_on(best);
+  const OnReferences there(device, kernel, facts, learned_on, analytic_on);
+  const Reference& best = known->near.back();
+  OpTime time = there.learned(best);
+  const double ratio = time.seconds / there.analytic(best);
   double seconds = analytic_on(device) * (known->stranger ? std::pow(ratio, kStrangerTrust) : ratio);
-  double least = time.seconds / known->near.back().faster, most = time.seconds * known->near.back().slower;
+  double least = time.seconds / best.faster, most = time.seconds * best.slower;
   for (std::size_t i = 0; i + 1 < known->near.size(); ++i) {
     const Reference& r = known->near[i];
-    const double there = learned_on(r.rates(device.warm)).seconds;
-    most = std::min(most, there * r.slower);
-    least = std::max(least, there / r.faster);
+    const double learned = there.learned(r).seconds;
+    most = std::min(most, learned * r.slower);
+    least = std::max(least, learned / r.faster);
   }
   least = known->stranger ? 0 : std::min(least, most);
   seconds = std::clamp(seconds, least, most);
   double own = 0;  // what was measured on the architecture, against older ones
   for (const Reference& r : known->near) own = known->stranger ? 0 : std::max(own, least / std::pow(r.faster, kYield));
   for (const Reference& r : known->older) {
-    const DeviceRates& there = r.rates(device.warm);
-    if (kLeastLearned * analytic_on(there) * r.slower < seconds)
-      seconds = std::max(own, std::min(seconds, learned_on(there).seconds * r.slower));
+    if (kLeastLearned * there.analytic(r) * r.slower < seconds)
+      seconds = std::max(own, std::min(seconds, there.learned(r).seconds * r.slower));
   }
   time.seconds = seconds;
   if (known->stranger) {

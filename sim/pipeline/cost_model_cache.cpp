@@ -25,32 +25,48 @@ bool same_system(const CostModelInputs& a, const CostModelInputs& b) {
   return a.cluster.name == b.cluster.name && a.device.compute_capability == b.device.compute_capability;
 }
 
-Result<opmodels::OpModels> ops_of(const CostModelInputs& inputs, const CostModels* like) {
-  if (like) return like->ops;
-  return op_models_of(inputs.device);
+bool same_device_name(const CostModelInputs& a, const CostModelInputs& b) { return a.device.name == b.device.name; }
+
+bool any_other(const CostModelInputs&, const CostModelInputs&) { return true; }
+
+/// Kept models that share something with those to be made, if there are any.
+struct Likes {
+  std::shared_ptr<const CostModels> device, network;  ///< equal in it
+  std::shared_ptr<const CostModels> system;           ///< the same with other links
+  std::shared_ptr<const CostModels> other;            ///< of the device with other figures, or of any
+};
+
+Result<opmodels::OpModels> ops_of(const CostModelInputs& inputs, const Likes& like) {
+  if (like.device) return like.device->ops;
+  return op_models_of(inputs.device, like.other ? &like.other->ops : nullptr);
 }
 
-/// `device`, `network` and `system` are kept models of the same device, network or system, if there are any.
-Result<std::shared_ptr<const CostModels>> make_models(const CostModelInputs& inputs, const CostModels* device,
-                                                      const CostModels* network, const CostModels* system) {
-  TRY_ASSIGN(opmodels::OpModels ops, ops_of(inputs, device));
-  if (network)
-    return std::shared_ptr<const CostModels>(
-        std::make_shared<CostModels>(CostModels{network->topology, std::move(ops), network->collectives}));
+/// The prices that are known already.
+std::shared_ptr<OpPrices> op_prices_of(const opmodels::OpModels& ops, const Likes& like) {
+  if (like.device) return like.device->op_prices;
+  return like.other && ops.prices_as(like.other->ops) ? like.other->op_prices : std::make_shared<OpPrices>();
+}
+
+Result<std::shared_ptr<const CostModels>> make_models(const CostModelInputs& inputs, const Likes& like) {
+  TRY_ASSIGN(opmodels::OpModels ops, ops_of(inputs, like));
+  auto prices = op_prices_of(ops, like);
+  if (like.network)
+    return std::shared_ptr<const CostModels>(std::make_shared<CostModels>(
+        CostModels{like.network->topology, std::move(ops), like.network->collectives, std::move(prices)}));
   TRY_ASSIGN(topology::Topology topology, topology::Topology::build(inputs.cluster, inputs.device.compute_capability));
   const Result<void> invariants = verify(topology);
   CHECK(invariants.ok()) << invariants.error().text();
   TRY_ASSIGN(collectives::CollectiveModels collectives,
              collectives::CollectiveModels::create(topology, inputs.collectives,
-                                                   system != nullptr ? &system->collectives : nullptr));
-  return std::shared_ptr<const CostModels>(
-      std::make_shared<CostModels>(CostModels{std::move(topology), std::move(ops), std::move(collectives)}));
+                                                   like.system ? &like.system->collectives : nullptr));
+  return std::shared_ptr<const CostModels>(std::make_shared<CostModels>(
+      CostModels{std::move(topology), std::move(ops), std::move(collectives), std::move(prices)}));
 }
 
 }  // namespace
 
 Result<std::shared_ptr<const CostModels>> make_cost_models(const CostModelInputs& inputs) {
-  return make_models(inputs, nullptr, nullptr, nullptr);
+  return make_models(inputs, {});
 }
 
 std::shared_ptr<const CostModels> CostModelCache::find(const CostModelInputs& inputs, Same same) {
@@ -69,9 +85,10 @@ Result<std::shared_ptr<const CostModels>> CostModelCache::models(const CostModel
     return kept;
   }
   log_debug([&] { return "cost models of " + inputs.cluster.name + ": made"; });
-  const auto device = find(inputs, same_device), network = find(inputs, same_network),
-             system = find(inputs, same_system);
-  TRY_ASSIGN(auto made, make_models(inputs, device.get(), network.get(), system.get()));
+  Likes like{find(inputs, same_device), find(inputs, same_network), find(inputs, same_system),
+             find(inputs, same_device_name)};
+  if (!like.other) like.other = find(inputs, any_other);
+  TRY_ASSIGN(auto made, make_models(inputs, like));
   const std::lock_guard lock(mutex_);
   if (entries_.size() == kKept) entries_.erase(entries_.begin());
   entries_.push_back({inputs, made});

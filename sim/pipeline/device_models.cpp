@@ -45,10 +45,12 @@ Result<std::shared_ptr<const opmodels::LearnedModels>> shipped_learned_models() 
   return models;
 }
 
-Result<opmodels::OpModels> op_models_of(const topology::DeviceSpec& device) {
+Result<opmodels::OpModels> op_models_of(const topology::DeviceSpec& device, const opmodels::OpModels* like) {
   TRY_ASSIGN(const auto learned, shipped_learned_models());
+  if (like != nullptr && like->device().name == device.name)
+    return opmodels::OpModels::create(device, learned, like->measured(), like);
   TRY_ASSIGN(const auto measured, measured_table_of(device.name));
-  return opmodels::OpModels::create(device, learned, measured);
+  return opmodels::OpModels::create(device, learned, measured, like);
 }
 
 Result<const opmodels::OpModels*> DeviceModels::operator()(std::string_view gpu) {

@@ -15,8 +15,8 @@ namespace distsim::pipeline {
 /// The learned models of configs/op_models, read once a process. Errors: a file that is damaged or of another version.
 Result<std::shared_ptr<const opmodels::LearnedModels>> shipped_learned_models();
 
-/// Models of one device, all tiers.
-Result<opmodels::OpModels> op_models_of(const topology::DeviceSpec& device);
+/// Models of one device, all tiers. `like`: models made before, with which they share what they have in common.
+Result<opmodels::OpModels> op_models_of(const topology::DeviceSpec& device, const opmodels::OpModels* like = nullptr);
 
 /// Models of the devices that an input file names, built once each; a name that failed keeps its error.
 class DeviceModels {

@@ -12,6 +12,7 @@
 #include "sim/pipeline/kernel_time.hpp"
 #include "sim/pipeline/network_remarks.hpp"
 #include "sim/report/fold.hpp"
+#include "sim/report/limits.hpp"
 #include "sim/report/steady_state.hpp"
 #include "sim/workload/family.hpp"
 #include "sim/workload/registry.hpp"
@@ -82,6 +83,18 @@ std::vector<graph::Assumption> remarks_of(const CostModels& models, const topolo
   return out;
 }
 
+/// A program whose steps have the durations that they are played with.
+Result<Passed<Lowered>> ready_to_play(const graph::CostedGraph& costed, const CostModels& models, const Experiment& e,
+                                      std::uint16_t iterations, Passes& passes) {
+  TRY_ASSIGN(Lowered lowered, passes.run("lower", lower, costed, launch_model_of(e), iterations));
+  TRY_ASSIGN(Passed<Lowered> contended,
+             passes.run("contend", contend, std::move(lowered), costed, models.topology, e.engine));
+  TRY_ASSIGN(Passed<Lowered> slowed,
+             passes.run("interfere", interfere, std::move(contended.value), costed, shared_device_of(models)));
+  append(contended.assumptions, slowed.assumptions);
+  return Passed<Lowered>{std::move(slowed.value), std::move(contended.assumptions)};
+}
+
 /// A program as it was played.
 struct SteadyPlay {
   std::shared_ptr<const Lowered> lowered;
@@ -91,25 +104,24 @@ struct SteadyPlay {
 
 Result<SteadyPlay> play_iterations(const graph::CostedGraph& costed, const CostModels& models, const Experiment& e,
                                    std::uint16_t iterations, Passes& passes) {
-  TRY_ASSIGN(Lowered lowered, passes.run("lower", lower, costed, launch_model_of(e), iterations));
-  TRY_ASSIGN(Passed<Lowered> contended,
-             passes.run("contend", contend, std::move(lowered), costed, models.topology, e.engine));
-  TRY_ASSIGN(Passed<Lowered> slowed,
-             passes.run("interfere", interfere, std::move(contended.value), costed, shared_device_of(models)));
-  SteadyPlay out{std::make_shared<const Lowered>(std::move(slowed.value)), nullptr, std::move(contended.assumptions)};
-  append(out.assumptions, slowed.assumptions);
+  TRY_ASSIGN(Passed<Lowered> ready, ready_to_play(costed, models, e, iterations, passes));
+  SteadyPlay out{std::make_shared<const Lowered>(std::move(ready.value)), nullptr, std::move(ready.assumptions)};
   TRY_ASSIGN(engine::Timeline timeline, passes.run("simulate", simulate, *out.lowered));
   out.timeline = std::make_shared<const engine::Timeline>(std::move(timeline));
   return out;
 }
 
-/// Until the iterations follow each other in a rhythm. With contention every step of every rank is played: once.
+/// Whether no more iterations are played. With contention every step of every rank is played: once.
+bool is_last(std::uint16_t iterations, const Experiment& e) {
+  return e.engine.contended() || iterations * 2 > kMostIterations;
+}
+
+/// Until the iterations follow each other in a rhythm.
 Result<SteadyPlay> play_until_settled(const graph::CostedGraph& costed, const CostModels& models, const Experiment& e,
                                       Passes& passes) {
   for (std::uint16_t iterations = kPlayedIterations;; iterations = static_cast<std::uint16_t>(iterations * 2)) {
     TRY_ASSIGN(SteadyPlay out, play_iterations(costed, models, e, iterations, passes));
-    const bool last = e.engine.contended() || iterations * 2 > kMostIterations;
-    if (last ||
+    if (is_last(iterations, e) ||
         report::is_settled({&costed, &out.lowered->program, &out.lowered->origins, out.timeline.get(), iterations}))
       return out;
   }
@@ -137,6 +149,20 @@ Result<Prediction> play(const Experiment& e, Passes& passes, CostModelCache& cac
   Prediction out{costed, steady.lowered, steady.timeline, {}, factors.slowest, e.device.calibration.speed_variation};
   TRY_ASSIGN(out.report, passes.run("analyse", analyse, out.played(), e, workload, std::move(assumptions), detail));
   return out;
+}
+
+/// The same until the iterations have their rhythm, with no more than the figures of a table: no timeline, no report.
+Result<report::Brief> brief_of_steady(const graph::CostedGraph& costed, const CostModels& models, const Experiment& e,
+                                      Passes& passes) {
+  for (std::uint16_t iterations = kPlayedIterations;; iterations = static_cast<std::uint16_t>(iterations * 2)) {
+    TRY_ASSIGN(const Passed<Lowered> ready, ready_to_play(costed, models, e, iterations, passes));
+    const engine::Program& program = ready.value.program;
+    TRY(engine::validate(program));
+    const report::Played played{&costed, &program, &ready.value.origins, nullptr, iterations};
+    const auto replays = report::Replays::unplayed(played);
+    if (!replays) return engine::evaluate_rows(program).error();
+    if (is_last(iterations, e) || replays->is_settled()) return report::brief_of(*replays);
+  }
 }
 
 /// The same experiment with fewer micro-steps, each as large as the first of the whole.
@@ -200,6 +226,15 @@ Result<Prediction> predict_folded(const Experiment& shorter, const Experiment& l
   return out;
 }
 
+/// A pipeline of which only the first rounds of micro-batches are played, if it has more.
+std::optional<workload::MicroBatches> folded_batches(const Experiment& e, std::int64_t batch) {
+  if (e.model.family->micro_batches == nullptr || e.model.accumulation != 1 || batch <= 0) return std::nullopt;
+  workload::MicroBatches whole = e.model.family->micro_batches(e.model, shape_of(e).ranks(), batch);
+  return whole.count > 2 * whole.played ? std::optional(std::move(whole)) : std::nullopt;
+}
+
+std::int64_t batch_of(const Experiment& e) { return workload::samples_of(e.model, shape_of(e).ranks()); }
+
 }  // namespace
 
 report::Played Prediction::played() const {
@@ -220,15 +255,12 @@ Result<Prediction> predict(const Experiment& experiment, Passes& passes) {
 Result<Prediction> predict(const Experiment& e, Passes& passes, CostModelCache& cache, std::int64_t played,
                            report::Detail detail) {
   CHECK(played >= 2);
-  if (e.model.family->micro_batches != nullptr && e.model.accumulation == 1) {
-    const std::int64_t batch = workload::samples_of(e.model, shape_of(e).ranks());
-    const workload::MicroBatches whole = e.model.family->micro_batches(e.model, shape_of(e).ranks(), batch);
-    if (batch > 0 && whole.count > 2 * whole.played) {
-      const std::int64_t one = batch / whole.count;
-      return predict_folded(with_micro_batches(e, one, whole.played - whole.round),
-                            with_micro_batches(e, one, whole.played), (whole.count - whole.played) / whole.round,
-                            whole_of(whole, batch), passes, cache, detail);
-    }
+  const std::int64_t batch = batch_of(e);
+  if (const auto whole = folded_batches(e, batch)) {
+    const std::int64_t one = batch / whole->count;
+    return predict_folded(with_micro_batches(e, one, whole->played - whole->round),
+                          with_micro_batches(e, one, whole->played), (whole->count - whole->played) / whole->round,
+                          whole_of(*whole, batch), passes, cache, detail);
   }
   if (e.model.accumulation <= played) {
     TRY_ASSIGN(Prediction out, play(e, passes, cache, detail));
@@ -238,6 +270,27 @@ Result<Prediction> predict(const Experiment& e, Passes& passes, CostModelCache& 
   TRY_ASSIGN(const workload::SamplePlan whole, workload::plan_samples(e.model, shape_of(e).ranks()));
   return predict_folded(with_micro_steps(e, whole, played - 1), with_micro_steps(e, whole, played),
                         whole.micro_steps - played, whole_of(whole, played), passes, cache, detail);
+}
+
+Result<Figures> predict_figures(const Experiment& e, CostModelCache& cache, const workload::Workload* known) {
+  Passes passes;
+  if (e.model.accumulation > kPlayedMicroSteps || folded_batches(e, batch_of(e))) {
+    TRY_ASSIGN(const Prediction p, predict(e, passes, cache, kPlayedMicroSteps, report::Detail::figures));
+    return Figures{p.report.iteration, p.report.samples_per_second, p.report.limits.limited_by};
+  }
+  TRY_ASSIGN(const auto models, passes.run("build_topology", build_topology, e, cache));
+  std::optional<workload::Workload> built;
+  if (known == nullptr) {
+    TRY_ASSIGN(built, passes.run("build_workload", build_workload, e));
+    known = &*built;
+  }
+  graph::TaskGraph tasks = built ? std::move(built->graph) : known->graph;
+  TRY_ASSIGN(graph::CostedGraph priced, passes.run("price", price, std::move(tasks), models));
+  TRY_ASSIGN(const Passed<graph::CostedGraph> scaled,
+             passes.run("scale", scale, std::move(priced), kernel_time_of(e, *known)));
+  TRY_ASSIGN(const report::Brief brief, brief_of_steady(scaled.value, *models, e, passes));
+  const double seconds = brief.iteration.seconds();
+  return Figures{brief.iteration, seconds > 0 ? known->samples / seconds : 0, brief.limited_by};
 }
 
 }  // namespace distsim::pipeline

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -45,5 +46,17 @@ Result<Prediction> predict(const config::Experiment& experiment, Passes& passes)
 Result<Prediction> predict(const config::Experiment& experiment, Passes& passes, CostModelCache& cache,
                            std::int64_t played_micro_steps = kPlayedMicroSteps,
                            report::Detail detail = report::Detail::report);
+
+/// What a table shows of a prediction.
+struct Figures {
+  Duration iteration;
+  double samples_per_second = 0;
+  std::optional<report::Limiter> limited_by;
+};
+
+/// The figures of predict(), to the picosecond, for a third of its time: without timeline and report. `known`: the
+/// workload of this experiment, if another has the same (other links, other GPUs of the same memory).
+Result<Figures> predict_figures(const config::Experiment& experiment, CostModelCache& cache,
+                                const workload::Workload* known = nullptr);
 
 }  // namespace distsim::pipeline

@@ -5,10 +5,8 @@
 #include <set>
 #include <string>
 #include <tuple>
-#include <unordered_map>
 #include <vector>
 
-#include "sim/graph/op_key.hpp"
 #include "topology/shapes/fabric.hpp"
 
 namespace distsim::pipeline {
@@ -91,15 +89,7 @@ class Pricer {
     if (const auto* collective = std::get_if<graph::Collective>(&op)) return collective_cost(task, *collective);
     return op_cost(op);
   }
-
-  Result<graph::Cost> op_cost(const graph::Op& op) {
-    const auto key = graph::key_of(op);
-    if (!key) return models_.ops.price(op);
-    if (const auto known = priced_.find(*key); known != priced_.end()) return known->second;
-    TRY_ASSIGN(const graph::Cost cost, models_.ops.price(op));
-    priced_.emplace(*key, cost);
-    return cost;
-  }
+  Result<graph::Cost> op_cost(const graph::Op& op) { return models_.op_prices->of(op, models_.ops); }
 
  private:
   Result<graph::Cost> collective_cost(const graph::Task& task, const graph::Collective& op) {
@@ -116,8 +106,9 @@ class Pricer {
   const graph::TaskGraph& graph_;
   const CostModels& models_;
   IdVector<PartitionId, std::vector<topology::GroupFacts>> facts_;
-  std::unordered_map<graph::OpKey, graph::Cost, graph::OpKeyHash> priced_;
 };
+
+constexpr std::size_t kMostPrices = 1 << 15;  // some 10 MB
 
 Result<bool> waits_for_uplinks(const graph::Collective& op, const topology::GroupFacts& facts,
                                const collectives::CollectiveModels& models) {
@@ -132,6 +123,20 @@ Result<bool> waits_for_uplinks(const graph::Collective& op, const topology::Grou
 }
 
 }  // namespace
+
+Result<graph::Cost> OpPrices::of(const graph::Op& op, const opmodels::OpModels& models) {
+  const auto key = graph::key_of(op);
+  if (!key) return models.price(op);
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto known = known_.find(*key); known != known_.end()) return known->second;
+  }
+  TRY_ASSIGN(const graph::Cost cost, models.price(op));
+  const std::lock_guard lock(mutex_);
+  if (known_.size() >= kMostPrices) known_.clear();
+  known_.emplace(*key, cost);
+  return cost;
+}
 
 Result<bool> slowed_by_uplinks(const graph::TaskGraph& graph, const CostModels& models) {
   IdVector<PartitionId, std::vector<topology::GroupFacts>> known(graph.partitions.size());

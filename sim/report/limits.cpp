@@ -172,6 +172,13 @@ void LimitFinder::finish(Limits& limits, Duration iteration, Detail detail) {
   decide(limits, iteration);
 }
 
+Brief brief_of(Replays& replays) {
+  const Duration iteration = Duration::picoseconds(replays.period());
+  Limits limits = LimitFinder(replays).on(replays.chain());
+  decide(limits, iteration);
+  return {iteration, limits.limited_by};
+}
+
 Duration saved_without(Replays& r, const std::vector<StepId>& steps, std::int64_t period) {
   std::vector<bool> silent(r.steps(), false);
   std::int64_t most = 0;

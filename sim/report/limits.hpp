@@ -37,6 +37,14 @@ class LimitFinder {
   std::vector<std::optional<Resource>> of_step_;  ///< of the first iteration; nothing where ranks differ
 };
 
+/// What a table shows of an iteration; the figures are those of the report.
+struct Brief {
+  Duration iteration;
+  std::optional<Limiter> limited_by;
+};
+/// Of the last play.
+Brief brief_of(Replays& replays);
+
 /// By how much the period shrinks if `steps` (of any iteration) take no time: from 0 to the sum of their times, each on
 /// the rank where it takes longest.
 Duration saved_without(Replays& replays, const std::vector<StepId>& steps, std::int64_t period);

@@ -17,7 +17,7 @@ std::vector<StepId> last_before(const Played& p) {
 
 }  // namespace
 
-Replays::Replays(const Played& p)
+Replays::Replays(const Played& p, Unplayed)
     : played_(p),
       steps_(static_cast<std::uint32_t>(p.program->steps.size() / p.iterations)),
       roles_(engine::roles_of(*p.program)),
@@ -27,7 +27,17 @@ Replays::Replays(const Played& p)
       last_(last_of_streams(p, static_cast<std::uint16_t>(p.iterations - 1))),
       last_before_(last_before(p)) {
   CHECK(p.program->steps.size() % p.iterations == 0) << "iterations differ in their steps";
-  restore();
+}
+
+Replays::Replays(const Played& p) : Replays(p, Unplayed{}) { restore(); }
+
+std::unique_ptr<Replays> Replays::unplayed(const Played& program) {
+  std::unique_ptr<Replays> out(new Replays(program, Unplayed{}));
+  return out->play_as_it_is() ? std::move(out) : nullptr;
+}
+
+bool Replays::play_as_it_is() {
+  return play([](StepId) { return std::optional<engine::Row>(); });
 }
 
 void Replays::set(StepId step, engine::Row row) {
@@ -37,9 +47,7 @@ void Replays::set(StepId step, engine::Row row) {
   changed_.push_back(step);
 }
 
-void Replays::restore() {
-  CHECK(play([](StepId) { return std::optional<engine::Row>(); })) << "a program that was played has become too long";
-}
+void Replays::restore() { CHECK(play_as_it_is()) << "a program that was played has become too long"; }
 
 Window Replays::window() const {
   Window out{0, 0, last_};

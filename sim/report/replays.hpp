@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -21,6 +22,9 @@ class Replays {
   /// Plays the program as it is. `played` must outlive the object; every iteration has the same steps.
   explicit Replays(const Played& played);
   Replays(const Replays&) = delete;
+  /// Of a valid program that no evaluator has played, so that there is no timeline: null where a time would reach the
+  /// limit of the engine.
+  static std::unique_ptr<Replays> unplayed(const Played& program);
 
   /// Plays with other durations: instead(step) is a std::optional<engine::Row>, nothing where a step takes what it did.
   /// False where a time would reach the limit of the engine.
@@ -42,6 +46,7 @@ class Replays {
   Window window() const;
   std::int64_t period() const { return window().period(); }
   Chain chain() const { return critical_chain(recurrence_, played_.iterations, window()); }
+  bool is_settled() const { return report::is_settled(played_, recurrence_); }
 
   const Played& played() const { return played_; }
   const engine::Roles& roles() const { return roles_; }
@@ -54,6 +59,9 @@ class Replays {
   StepId in_first(StepId step) const { return StepId(step.value() % steps_); }
 
  private:
+  struct Unplayed {};
+  Replays(const Played& played, Unplayed);
+  bool play_as_it_is();
   void set(StepId step, engine::Row row);
 
   const Played& played_;

@@ -106,11 +106,28 @@ std::vector<RowView> varying_rows(const SteadyState& state) {
 }
 
 /// The largest difference of two rows.
-std::int64_t most_later(const engine::Row& later, const engine::Row& earlier, std::uint32_t ranks) {
-  if (later.uniform() && earlier.uniform()) return later.scalar() - earlier.scalar();
+std::int64_t most_later(const RowView& later, const RowView& earlier, std::uint32_t ranks) {
+  if (later.uniform() && earlier.uniform()) return later.at(0) - earlier.at(0);
   std::int64_t most = 0;
   for (std::uint32_t r = 0; r < ranks; ++r) most = std::max(most, later.at(r) - earlier.at(r));
   return most;
+}
+
+template <class Rows>
+bool settled(const Played& p, const Rows& rows, std::uint32_t ranks) {
+  constexpr double kSlack = 1.001;
+  if (p.iterations < 2) return true;
+  const auto last = static_cast<std::uint16_t>(p.iterations - 1);
+  const std::int64_t period =
+      end_of_iteration(p, rows, last) - end_of_iteration(p, rows, static_cast<std::uint16_t>(last - 1));
+  const auto most = static_cast<std::int64_t>(static_cast<double>(period) * kSlack);
+  const auto [first, end] = steps_of(p, last);
+  std::array<StepId, graph::kStreamCount> of_stream{};
+  for (StepId s = first; s < end; s = StepId(s.value() + 1)) of_stream[p.program->steps[s].stream.value()] = s;
+  return std::ranges::none_of(of_stream, [&](StepId s) {
+    return s.valid() &&
+           most_later(rows.end(s), rows.end(StepId(s.value() - (end.value() - first.value()))), ranks) > most;
+  });
 }
 
 }  // namespace
@@ -131,22 +148,10 @@ std::vector<StepId> last_of_streams(const Played& p, std::uint16_t iteration) {
   return out;
 }
 
-bool is_settled(const Played& p) {
-  constexpr double kSlack = 1.001;
-  if (p.iterations < 2) return true;
-  const engine::Timeline& t = *p.timeline;
-  const TimelineRows rows{t};
-  const auto last = static_cast<std::uint16_t>(p.iterations - 1);
-  const std::int64_t period =
-      end_of_iteration(p, rows, last) - end_of_iteration(p, rows, static_cast<std::uint16_t>(last - 1));
-  const auto most = static_cast<std::int64_t>(static_cast<double>(period) * kSlack);
-  const auto [first, end] = steps_of(p, last);
-  std::array<StepId, graph::kStreamCount> of_stream{};
-  for (StepId s = first; s < end; s = StepId(s.value() + 1)) of_stream[p.program->steps[s].stream.value()] = s;
-  return std::ranges::none_of(of_stream, [&](StepId s) {
-    return s.valid() &&
-           most_later(t.end[s], t.end[StepId(s.value() - (end.value() - first.value()))], p.program->ranks) > most;
-  });
+bool is_settled(const Played& p) { return settled(p, TimelineRows{*p.timeline}, p.program->ranks); }
+
+bool is_settled(const Played& p, const engine::Recurrence& recurrence) {
+  return settled(p, RecurrenceRows{recurrence}, recurrence.program().ranks);
 }
 
 SteadyState steady_state(const Played& p) { return state_of(p, TimelineRows{*p.timeline}); }

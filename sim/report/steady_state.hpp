@@ -65,6 +65,9 @@ SteadyState steady_state(const Played& played, const engine::Recurrence& recurre
 /// reported has a cycle that bounds it from below.) A tenth of a percent is let pass.
 bool is_settled(const Played& played);
 
+/// The same of the last play of `recurrence`.
+bool is_settled(const Played& played, const engine::Recurrence& recurrence);
+
 /// The largest value of a row.
 std::int64_t max_of(const engine::Row& row);
 

@@ -60,8 +60,9 @@ Result<void> check_groups(const Program& p) {
   return {};
 }
 
-Result<void> check_duration(std::int64_t ps, const std::string& name) {
-  if (ps >= 0 && ps < kTimeLimit) return {};
+bool within_limit(std::int64_t ps) { return ps >= 0 && ps < kTimeLimit; }
+
+Error bad_duration(std::int64_t ps, const std::string& name) {
   return found(name, std::to_string(ps) + " ps", ps < 0 ? "a non-negative duration" : "less than 2^62 ps");
 }
 
@@ -76,7 +77,10 @@ Result<void> check_step(const Program& p, StepId id) {
   for (const StepId wait : p.waits_of(id)) {
     if (wait >= id) return found(name(id) + ".waits", name(wait), "an earlier step");
   }
-  if (step.duration.uniform()) return check_duration(step.duration.scalar(), name(id) + ".duration");
+  if (step.duration.uniform()) {
+    if (within_limit(step.duration.scalar())) return {};
+    return bad_duration(step.duration.scalar(), name(id) + ".duration");
+  }
   if (step.duration.values().size() * step.duration.each() == p.ranks) return {};
   return found(name(id) + ".duration", text(step.duration.values().size() * step.duration.each()) + " numbers",
                "one for each of " + text(p.ranks) + " ranks");
@@ -93,12 +97,11 @@ Result<void> check_structure(const Program& program) {
 
 Result<void> check_durations(const Program& program, StepId step) {
   const auto values = program.steps[step].duration.values();
-  const auto bad =
-      std::find_if(values.begin(), values.end(), [](std::int64_t ps) { return ps < 0 || ps >= kTimeLimit; });
+  const auto bad = std::find_if_not(values.begin(), values.end(), within_limit);
   if (bad == values.end()) return {};
-  return check_duration(
-      *bad, name(step) + ".duration on rank " +
-                text(static_cast<std::uint64_t>(bad - values.begin()) * program.steps[step].duration.each()));
+  return bad_duration(*bad,
+                      name(step) + ".duration on rank " +
+                          text(static_cast<std::uint64_t>(bad - values.begin()) * program.steps[step].duration.each()));
 }
 
 }  // namespace distsim::engine

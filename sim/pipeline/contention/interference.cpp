@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "sim/engine/rows/row_evaluator.hpp"
-#include "sim/report/steady_state.hpp"
+#include "sim/report/replays.hpp"
 
 namespace distsim::pipeline {
 namespace {
@@ -60,12 +60,12 @@ struct SharedTime {
   double picoseconds, rate;
 };
 
-/// What the kernels lose to collectives, by class of ranks and step of `kernels`.
+/// What the kernels lose to collectives, by role of ranks and step of `kernels`.
 class Losses {
  public:
-  Losses(const report::SteadyState& state, const engine::Program& program, const report::RankClasses& classes,
+  Losses(const report::SteadyState& state, const engine::Program& program, const engine::Roles& roles,
          const graph::CostedGraph& costed, const SharedDevice& device)
-      : state_(state), classes_(classes) {
+      : state_(state), roles_(roles) {
     for (std::uint32_t i = 0; i < state.steps.size(); ++i) {
       const report::DeviceStep& d = state.steps[i];
       const graph::Task& task = costed.graph.tasks[d.task];
@@ -77,16 +77,16 @@ class Losses {
         shares_.push_back(shares_of(costed, task));
       }
     }
-    times_.resize(classes_.size() * mine_.size());
-    for (std::size_t c = 0; c < classes_.size(); ++c) add_class(c);
+    times_.resize(roles_.size() * mine_.size());
+    for (std::uint32_t role = 0; role < roles_.size(); ++role) add_role(role);
   }
 
   /// The most that a rank loses.
   Duration longest() const {
     std::int64_t longest = 0;
-    for (std::size_t c = 0; c < classes_.size(); ++c) {
+    for (std::uint32_t role = 0; role < roles_.size(); ++role) {
       std::int64_t sum = 0;
-      for (std::size_t k = 0; k < mine_.size(); ++k) sum += at(c, k);
+      for (std::size_t k = 0; k < mine_.size(); ++k) sum += at(role, k);
       longest = std::max(longest, sum);
     }
     return Duration::picoseconds(longest);
@@ -117,26 +117,24 @@ class Losses {
     Losing losing;
   };
 
-  void add_class(std::size_t c) {
-    const std::uint32_t rank = classes_.first[c];
+  void add_role(std::uint32_t role) {
     for (const Transfer& t : transfers_) {
       const report::DeviceStep& d = state_.steps[t.step];
-      if (d.end.at(rank) > d.start.at(rank)) lose_to(c, {d.start.at(rank), d.end.at(rank), t.losing});
+      if (d.end.at(role) > d.start.at(role)) lose_to(role, {d.start.at(role), d.end.at(role), t.losing});
     }
   }
 
   /// Kernels of a rank follow each other, so that those beside a transfer are neighbours.
-  void lose_to(std::size_t c, const TransferSpan& span) {
-    const std::uint32_t rank = classes_.first[c];
+  void lose_to(std::uint32_t role, const TransferSpan& span) {
     const auto first = std::partition_point(
-        mine_.begin(), mine_.end(), [&](std::uint32_t i) { return state_.steps[i].end.at(rank) <= span.begin; });
+        mine_.begin(), mine_.end(), [&](std::uint32_t i) { return state_.steps[i].end.at(role) <= span.begin; });
     shared_.clear();
     double together = 0, lost = 0;
     for (auto k = static_cast<std::size_t>(first - mine_.begin()); k < mine_.size(); ++k) {
       const report::DeviceStep& d = state_.steps[mine_[k]];
-      if (d.start.at(rank) >= span.end) break;
+      if (d.start.at(role) >= span.end) break;
       const auto time =
-          static_cast<double>(std::min(span.end, d.end.at(rank)) - std::max(span.begin, d.start.at(rank)));
+          static_cast<double>(std::min(span.end, d.end.at(role)) - std::max(span.begin, d.start.at(role)));
       const double rate =
           (shares_[k].matrix + shares_[k].vector) * span.losing.sms + shares_[k].memory * span.losing.memory;
       if (time <= 0) continue;
@@ -146,29 +144,30 @@ class Losses {
     }
     if (lost <= 0) return;
     const double longer = std::min(1 / (1 - lost / together), static_cast<double>(span.end - span.begin) / together);
-    for (const SharedTime& s : shared_) at(c, s.kernel) += static_cast<std::int64_t>(s.picoseconds * s.rate * longer);
+    for (const SharedTime& s : shared_)
+      at(role, s.kernel) += static_cast<std::int64_t>(s.picoseconds * s.rate * longer);
   }
 
   engine::Row with_loss(const engine::Row& row, std::size_t k) const {
     bool same = true;
-    for (std::size_t c = 1; c < classes_.size(); ++c) same = same && at(c, k) == at(0, k);
+    for (std::uint32_t role = 1; role < roles_.size(); ++role) same = same && at(role, k) == at(0, k);
     if (same && at(0, k) == 0) return row;
     if (same && row.uniform()) return engine::Row(row.scalar() + at(0, k));
-    const std::uint32_t each = row.uniform() || row.each() == classes_.each ? classes_.each : 1;
+    const std::uint32_t each = row.uniform() || row.each() == roles_.each ? roles_.each : 1;
     std::vector<std::int64_t> values(ranks() / each);
-    for (std::uint32_t i = 0; i < values.size(); ++i) values[i] = row.at(i * each) + at(classes_.of(i * each), k);
+    for (std::uint32_t i = 0; i < values.size(); ++i) values[i] = row.at(i * each) + at(roles_.of(i * each), k);
     return engine::Row(std::move(values), each);
   }
-  std::int64_t& at(std::size_t c, std::size_t k) { return times_[c * mine_.size() + k]; }
-  std::int64_t at(std::size_t c, std::size_t k) const { return times_[c * mine_.size() + k]; }
+  std::int64_t& at(std::uint32_t role, std::size_t k) { return times_[role * mine_.size() + k]; }
+  std::int64_t at(std::uint32_t role, std::size_t k) const { return times_[role * mine_.size() + k]; }
   std::uint32_t ranks() const {
     std::uint32_t sum = 0;
-    for (const std::uint32_t n : classes_.count) sum += n;
+    for (const std::uint32_t n : roles_.count) sum += n;
     return sum;
   }
 
-  const report::SteadyState& state_;
-  const report::RankClasses& classes_;
+  const report::SteadyState& state_;  // whose times are by role
+  const engine::Roles& roles_;
   std::vector<std::uint32_t> mine_;  // kernels, as indices into SteadyState::steps
   std::vector<graph::BoundShares> shares_;
   std::vector<Transfer> transfers_;
@@ -185,20 +184,19 @@ bool may_overlap(const graph::TaskGraph& graph) {
 
 }  // namespace
 
-Slowed slow_overlaps(Lowered lowered, const engine::Timeline& timeline, const graph::CostedGraph& graph,
-                     const SharedDevice& device) {
-  const report::SteadyState state =
-      report::steady_state({&graph, &lowered.program, &lowered.origins, &timeline, lowered.iterations});
-  const report::RankClasses classes = report::rank_classes(state, lowered.program.ranks);
-  const Losses losses(state, lowered.program, classes, graph, device);
-  lowered = losses.added_to(std::move(lowered), state, graph.graph.tasks.size());
-  return {std::move(lowered), losses.longest()};
+Result<Slowed> slow_overlaps(Lowered lowered, const graph::CostedGraph& graph, const SharedDevice& device) {
+  const report::Played program{&graph, &lowered.program, &lowered.origins, nullptr, lowered.iterations};
+  const auto undisturbed = report::Replays::unplayed(program);
+  if (!undisturbed) return engine::evaluate_rows(lowered.program).error();
+  const report::SteadyState state = undisturbed->state();
+  const Losses losses(state, lowered.program, undisturbed->roles(), graph, device);
+  return Slowed{losses.added_to(std::move(lowered), state, graph.graph.tasks.size()), losses.longest()};
 }
 
 Result<Passed<Lowered>> interfere(Lowered lowered, const graph::CostedGraph& graph, const SharedDevice& device) {
   if (!may_overlap(graph.graph)) return Passed<Lowered>{std::move(lowered), {}};
-  TRY_ASSIGN(const engine::Timeline undisturbed, engine::evaluate_rows(lowered.program));
-  Slowed slowed = slow_overlaps(std::move(lowered), undisturbed, graph, device);
+  TRY(engine::validate(lowered.program));
+  TRY_ASSIGN(Slowed slowed, slow_overlaps(std::move(lowered), graph, device));
   Passed<Lowered> out{std::move(slowed.lowered), {}};
   if (slowed.kernels > Duration())
     out.assumptions.push_back(

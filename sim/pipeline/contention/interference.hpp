@@ -17,7 +17,6 @@
 #pragma once
 
 #include "base/result.hpp"
-#include "sim/engine/timeline/timeline.hpp"
 #include "sim/pipeline/lower.hpp"
 #include "sim/pipeline/passes/passed.hpp"
 
@@ -35,12 +34,11 @@ struct Slowed {
   Duration kernels;
 };
 
-/// Lengthens kernels by what they lose to the collectives in `timeline`, on each rank. Of a collective that lasts T and
+/// Plays a valid program and lengthens kernels by what they lose to its collectives, on each rank. Of a collective that lasts T and
 /// shares w with kernels of mean loss r per second, these lose r x min(w / (1 - r), T): as they get longer they meet more
 /// of it. The overlap is that of the last iteration; earlier iterations get the same. Kernels are the steps of the
-/// compute stream that are no collectives.
-Slowed slow_overlaps(Lowered lowered, const engine::Timeline& timeline, const graph::CostedGraph& graph,
-                     const SharedDevice& device);
+/// compute stream that are no collectives. Errors: a time that would reach the limit of the engine.
+Result<Slowed> slow_overlaps(Lowered lowered, const graph::CostedGraph& graph, const SharedDevice& device);
 
 /// The pass `interfere`: plays the program once to see what overlaps, and slows that. An assumption says how much was
 /// lost. A program in which nothing can overlap is returned as it is.

@@ -92,7 +92,8 @@ constexpr Resource kResources[] = {
      [](Experiment& e, double f) {
        shorter(e.framework.input.per_sample, f);
        e.framework.input.decode_rate *= f;
-     }},
+     },
+     true},
     {"stragglers", "evenness of ranks", Level::ranks, "device.calibration.speed_variation, cluster.host.jitter_time",
      has_several_ranks,
      [](Experiment& e, double f) {

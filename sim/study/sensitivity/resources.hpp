@@ -28,6 +28,7 @@ struct Resource {
   std::string_view keys;  ///< the configuration keys that the factor changes
   bool (*present)(const config::Experiment&) = nullptr;
   void (*improve)(config::Experiment&, double factor) = nullptr;  ///< null: memory, which sensitivity.cpp treats itself
+  bool in_workload = false;  ///< changes the work of an iteration, not only what it takes
 };
 
 /// All resources, in the order of the table. Times that the user gives (steps of `kind: program`) belong to none.

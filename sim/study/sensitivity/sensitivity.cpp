@@ -43,7 +43,8 @@ class Study {
   Study(const Experiment& e, const SensitivityRequest& request) : e_(e), request_(request) {}
 
   Result<Sensitivity> run(const std::function<void()>& on_resource) {
-    TRY_ASSIGN(out_.base, predict(e_));
+    TRY_ASSIGN(out_.base, predict_base());
+    TRY_ASSIGN(workload_, workload::build_workload(e_.model, e_.framework, pipeline::shape_of(e_)));
     out_.factors = request_.factors;
     std::ranges::sort(out_.factors);
     factors_.assign(kFactors.begin(), kFactors.end());
@@ -81,17 +82,18 @@ class Study {
     return {key(2), key(kFactors.back())};
   }
 
-  Result<report::Report> predict(const Experiment& e) {
+  Result<report::Report> predict_base() {
     pipeline::Passes passes;
     TRY_ASSIGN(pipeline::Prediction p,
-               pipeline::predict(e, passes, cache_, pipeline::kPlayedMicroSteps, report::Detail::figures));
+               pipeline::predict(e_, passes, cache_, pipeline::kPlayedMicroSteps, report::Detail::figures));
     return std::move(p.report);
   }
 
-  ResourcePoint point(const Experiment& e, double factor) {
-    const Result<report::Report> r = predict(e);
+  /// `known`: the workload of `e`, where it is that of the experiment itself.
+  ResourcePoint point(const Experiment& e, double factor, const workload::Workload* known) {
+    const Result<pipeline::Figures> r = pipeline::predict_figures(e, cache_, known);
     if (!r) return {factor, {}, "", r.error().text()};
-    return {factor, r->iteration, report::text_of(r->limits.limited_by), ""};
+    return {factor, r->iteration, report::text_of(r->limited_by), ""};
   }
 
   ResourcePoint same_as_base(double factor) const {
@@ -101,7 +103,8 @@ class Study {
   /// The extremes first: where they change nothing, neither does what lies between.
   ResourceSensitivity points_of(const Resource& resource) {
     ResourceSensitivity out{&resource, std::vector<ResourcePoint>(factors_.size()), 0, ""};
-    const auto at = [&](double factor) { return point(improved(e_, resource, factor), factor); };
+    const workload::Workload* known = resource.in_workload ? nullptr : &workload_;
+    const auto at = [&](double factor) { return point(improved(e_, resource, factor), factor, known); };
     const auto unchanged = [&](const ResourcePoint& p) {
       return p.error.empty() && p.iteration == out_.base.iteration;
     };
@@ -124,12 +127,10 @@ class Study {
     return std::log(above.iteration.seconds() / below.iteration.seconds()) / std::log(1.1 / 0.9);
   }
 
-  /// Bytes that the fullest rank needs; none where the workload cannot be built.
-  static std::optional<std::int64_t> bytes_needed(const Experiment& e) {
-    const auto workload = workload::build_workload(e.model, e.framework, pipeline::shape_of(e));
-    if (!workload || workload->memory.empty()) return std::nullopt;
+  /// Bytes that the fullest rank needs.
+  static std::int64_t bytes_needed(const workload::Workload& workload) {
     std::int64_t most = 0;
-    for (const workload::RankMemory& m : workload->memory) most = std::max(most, m.total());
+    for (const workload::RankMemory& m : workload.memory) most = std::max(most, m.total());
     return most;
   }
 
@@ -141,9 +142,9 @@ class Study {
     return e;
   }
 
-  static bool fits(const Experiment& e) {
-    const auto bytes = bytes_needed(e);
-    return bytes && *bytes <= (e.device.hbm.capacity - e.device.reserved_memory).value();
+  static bool fits(const Experiment& e, const workload::Workload& workload) {
+    return !workload.memory.empty() &&
+           bytes_needed(workload) <= (e.device.hbm.capacity - e.device.reserved_memory).value();
   }
 
   /// The experiment with its batch times 2^power; none where that is no whole number of samples.
@@ -169,11 +170,14 @@ class Study {
       if (known.contains(power)) continue;
       const auto other = with_batch(e, power);
       if (!other) continue;
-      if (!fits(*other)) break;  // larger ones need more
-      if (const auto r = predict(*other); r && r->samples_per_second > 0) {
+      const auto workload = workload::build_workload(other->model, other->framework, pipeline::shape_of(*other));
+      if (!workload || !fits(*other, *workload)) break;  // larger ones need more
+      if (power == 0) {
+        known[power] = same_as_base(factor);
+      } else if (const auto r = pipeline::predict_figures(*other, cache_, &*workload); r && r->samples_per_second > 0) {
         const double seconds = out_.base.context.samples / r->samples_per_second;
-        known[power] = {factor, Duration::picoseconds(std::llround(seconds * 1e12)),
-                        report::text_of(r->limits.limited_by), ""};
+        known[power] = {factor, Duration::picoseconds(std::llround(seconds * 1e12)), report::text_of(r->limited_by),
+                        ""};
       }
     }
     const auto best = std::ranges::min_element(known, {}, [](const auto& k) { return k.second.iteration; });
@@ -223,7 +227,7 @@ class Study {
       }
     }
     const auto try_both = [&](std::size_t i) {
-      const ResourcePoint both = point(improved(improved(e_, *pairs[i].first, 2), *pairs[i].second, 2), 2);
+      const ResourcePoint both = point(improved(improved(e_, *pairs[i].first, 2), *pairs[i].second, 2), 2, &workload_);
       pairs[i].both = both.error.empty() ? both.iteration : pairs[i].first_only;
     };
     if (!for_each_index(pairs.size(), std::thread::hardware_concurrency(), try_both, [] {}).empty())
@@ -242,6 +246,7 @@ class Study {
   const SensitivityRequest& request_;
   std::vector<double> factors_;  ///< those asked for and kFactors, smallest first
   pipeline::CostModelCache cache_;
+  workload::Workload workload_;
   Sensitivity out_;
 };
 
