@@ -211,29 +211,54 @@ report::ReportContext folded_context(const Whole& whole, report::ReportContext c
   return context;
 }
 
-/// `longer` with `more` times what it has beyond `shorter`.
-Result<Prediction> predict_folded(const Experiment& shorter, const Experiment& longer, std::int64_t more,
-                                  const Whole& whole, Passes& passes, CostModelCache& cache, report::Detail detail) {
-  TRY_ASSIGN(Prediction less, play(shorter, passes, cache, detail));
-  TRY_ASSIGN(Prediction out, play(longer, passes, cache, detail));
-  if (detail == report::Detail::report && report::lacks_replay(less.report, out.report, more)) {
+/// An experiment of which only a part is played.
+struct Folds {
+  Experiment shorter, longer;
+  std::int64_t more = 0;  ///< times what `longer` has beyond `shorter`
+  Whole whole;
+};
+
+/// Nothing where all of it is played.
+Result<std::optional<Folds>> folds_of(const Experiment& e, std::int64_t played) {
+  const std::uint32_t ranks = shape_of(e).ranks();
+  if (e.model.family->micro_batches != nullptr && e.model.accumulation == 1) {
+    const std::int64_t batch = workload::samples_of(e.model, ranks);
+    const workload::MicroBatches whole = e.model.family->micro_batches(e.model, ranks, batch);
+    if (batch > 0 && whole.count > 2 * whole.played) {
+      const std::int64_t one = batch / whole.count;
+      return std::optional(Folds{with_micro_batches(e, one, whole.played - whole.round),
+                                 with_micro_batches(e, one, whole.played), (whole.count - whole.played) / whole.round,
+                                 whole_of(whole, batch)});
+    }
+  }
+  if (e.model.accumulation <= played) return std::optional<Folds>();
+  TRY_ASSIGN(const workload::SamplePlan whole, workload::plan_samples(e.model, ranks));
+  return std::optional(Folds{with_micro_steps(e, whole, played - 1), with_micro_steps(e, whole, played),
+                             whole.micro_steps - played, whole_of(whole, played)});
+}
+
+Result<Prediction> predict_folded(const Folds& folds, Passes& passes, CostModelCache& cache, report::Detail detail) {
+  TRY_ASSIGN(Prediction less, play(folds.shorter, passes, cache, detail));
+  TRY_ASSIGN(Prediction out, play(folds.longer, passes, cache, detail));
+  if (detail == report::Detail::report && report::lacks_replay(less.report, out.report, folds.more)) {
     for (Prediction* p : {&less, &out})
       p->report = report::analyse(p->played(), std::move(p->report.context), report::Detail::every_limit);
   }
   const std::optional<Folding> folding =
-      Folding{std::move(less.report), more, folded_context(whole, out.report.context)};
+      Folding{std::move(less.report), folds.more, folded_context(folds.whole, out.report.context)};
   TRY_ASSIGN(out.report, passes.run("fold", fold, std::move(out.report), folding));
   return out;
 }
 
-/// A pipeline of which only the first rounds of micro-batches are played, if it has more.
-std::optional<workload::MicroBatches> folded_batches(const Experiment& e, std::int64_t batch) {
-  if (e.model.family->micro_batches == nullptr || e.model.accumulation != 1 || batch <= 0) return std::nullopt;
-  workload::MicroBatches whole = e.model.family->micro_batches(e.model, shape_of(e).ranks(), batch);
-  return whole.count > 2 * whole.played ? std::optional(std::move(whole)) : std::nullopt;
+/// The figures of an experiment with all its micro-steps, whose workload may be known.
+Result<report::Brief> brief_of(const Experiment& e, CostModelCache& cache, const workload::Workload& work) {
+  Passes passes;
+  TRY_ASSIGN(const auto models, passes.run("build_topology", build_topology, e, cache));
+  TRY_ASSIGN(graph::CostedGraph priced, passes.run("price", price, graph::TaskGraph(work.graph), models));
+  TRY_ASSIGN(const Passed<graph::CostedGraph> scaled,
+             passes.run("scale", scale, std::move(priced), kernel_time_of(e, work)));
+  return brief_of_steady(scaled.value, *models, e, passes);
 }
-
-std::int64_t batch_of(const Experiment& e) { return workload::samples_of(e.model, shape_of(e).ranks()); }
 
 }  // namespace
 
@@ -255,42 +280,33 @@ Result<Prediction> predict(const Experiment& experiment, Passes& passes) {
 Result<Prediction> predict(const Experiment& e, Passes& passes, CostModelCache& cache, std::int64_t played,
                            report::Detail detail) {
   CHECK(played >= 2);
-  const std::int64_t batch = batch_of(e);
-  if (const auto whole = folded_batches(e, batch)) {
-    const std::int64_t one = batch / whole->count;
-    return predict_folded(with_micro_batches(e, one, whole->played - whole->round),
-                          with_micro_batches(e, one, whole->played), (whole->count - whole->played) / whole->round,
-                          whole_of(*whole, batch), passes, cache, detail);
-  }
-  if (e.model.accumulation <= played) {
-    TRY_ASSIGN(Prediction out, play(e, passes, cache, detail));
-    TRY_ASSIGN(out.report, passes.run("fold", fold, std::move(out.report), std::optional<Folding>()));
-    return out;
-  }
-  TRY_ASSIGN(const workload::SamplePlan whole, workload::plan_samples(e.model, shape_of(e).ranks()));
-  return predict_folded(with_micro_steps(e, whole, played - 1), with_micro_steps(e, whole, played),
-                        whole.micro_steps - played, whole_of(whole, played), passes, cache, detail);
+  TRY_ASSIGN(const std::optional<Folds> folds, folds_of(e, played));
+  if (folds) return predict_folded(*folds, passes, cache, detail);
+  TRY_ASSIGN(Prediction out, play(e, passes, cache, detail));
+  TRY_ASSIGN(out.report, passes.run("fold", fold, std::move(out.report), std::optional<Folding>()));
+  return out;
 }
 
-Result<Figures> predict_figures(const Experiment& e, CostModelCache& cache, const workload::Workload* known) {
-  Passes passes;
-  if (e.model.accumulation > kPlayedMicroSteps || folded_batches(e, batch_of(e))) {
-    TRY_ASSIGN(const Prediction p, predict(e, passes, cache, kPlayedMicroSteps, report::Detail::figures));
-    return Figures{p.report.iteration, p.report.samples_per_second, p.report.limits.limited_by};
+Result<FixedWork> fixed_work_of(const Experiment& e) {
+  TRY_ASSIGN(const std::optional<Folds> folds, folds_of(e, kPlayedMicroSteps));
+  FixedWork out;
+  if (folds) {
+    TRY_ASSIGN(out.shorter, build_workload(folds->shorter));
   }
-  TRY_ASSIGN(const auto models, passes.run("build_topology", build_topology, e, cache));
-  std::optional<workload::Workload> built;
-  if (known == nullptr) {
-    TRY_ASSIGN(built, passes.run("build_workload", build_workload, e));
-    known = &*built;
+  TRY_ASSIGN(out.longer, build_workload(folds ? folds->longer : e));
+  out.samples = folds ? folds->whole.samples : out.longer.samples;
+  return out;
+}
+
+Result<Figures> predict_figures(const Experiment& e, CostModelCache& cache, const FixedWork& work) {
+  TRY_ASSIGN(const std::optional<Folds> folds, folds_of(e, kPlayedMicroSteps));
+  TRY_ASSIGN(report::Brief brief, brief_of(folds ? folds->longer : e, cache, work.longer));
+  if (folds) {
+    TRY_ASSIGN(const report::Brief shorter, brief_of(folds->shorter, cache, *work.shorter));
+    brief = report::fold_micro_steps(shorter, brief, folds->more);
   }
-  graph::TaskGraph tasks = built ? std::move(built->graph) : known->graph;
-  TRY_ASSIGN(graph::CostedGraph priced, passes.run("price", price, std::move(tasks), models));
-  TRY_ASSIGN(const Passed<graph::CostedGraph> scaled,
-             passes.run("scale", scale, std::move(priced), kernel_time_of(e, *known)));
-  TRY_ASSIGN(const report::Brief brief, brief_of_steady(scaled.value, *models, e, passes));
   const double seconds = brief.iteration.seconds();
-  return Figures{brief.iteration, seconds > 0 ? known->samples / seconds : 0, brief.limited_by};
+  return Figures{brief.iteration, seconds > 0 ? work.samples / seconds : 0, brief.limits.limited_by};
 }
 
 }  // namespace distsim::pipeline

@@ -54,9 +54,16 @@ struct Figures {
   std::optional<report::Limiter> limited_by;
 };
 
-/// The figures of predict(), to the picosecond, for a third of its time: without timeline and report. `known`: the
-/// workload of this experiment, if another has the same (other links, other GPUs of the same memory).
-Result<Figures> predict_figures(const config::Experiment& experiment, CostModelCache& cache,
-                                const workload::Workload* known = nullptr);
+/// The tasks of an experiment, as far as they are played: those of every experiment that differs from it in links, GPUs
+/// or the host's speed.
+struct FixedWork {
+  std::optional<workload::Workload> shorter;  ///< where micro-steps are folded: with fewer of them
+  workload::Workload longer;
+  double samples = 0;  ///< of the whole iteration
+};
+Result<FixedWork> fixed_work_of(const config::Experiment& experiment);
+
+/// The figures of predict(), to the picosecond, without timeline and report. `work`: that of this experiment.
+Result<Figures> predict_figures(const config::Experiment& experiment, CostModelCache& cache, const FixedWork& work);
 
 }  // namespace distsim::pipeline

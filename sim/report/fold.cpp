@@ -118,6 +118,13 @@ bool lacks_replay(const Report& shorter, const Report& longer, std::int64_t more
   return !replayed(shorter.limits) || !replayed(longer.limits);
 }
 
+Brief fold_micro_steps(const Brief& shorter, const Brief& longer, std::int64_t more) {
+  const Extension extend(more);
+  Brief out{extend(shorter.iteration, longer.iteration), longer.limits};
+  extend_limits(shorter.limits, extend, out.iteration, out.limits);
+  return out;
+}
+
 Report fold_micro_steps(const Report& shorter, const Report& longer, std::int64_t more, ReportContext context) {
   const Extension extend(more);
   Report out = longer;

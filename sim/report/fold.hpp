@@ -10,6 +10,7 @@
 
 #include <cstdint>
 
+#include "sim/report/limits.hpp"
 #include "sim/report/report.hpp"
 
 namespace distsim::report {
@@ -21,5 +22,8 @@ Report fold_micro_steps(const Report& shorter, const Report& longer, std::int64_
 /// Whether one of the two was analysed without the replay of what limits the folded iteration (Detail::report replays
 /// its own limiter only): then both need Detail::every_limit.
 bool lacks_replay(const Report& shorter, const Report& longer, std::int64_t more);
+
+/// The same law for the figures of a table.
+Brief fold_micro_steps(const Brief& shorter, const Brief& longer, std::int64_t more);
 
 }  // namespace distsim::report

@@ -174,9 +174,9 @@ void LimitFinder::finish(Limits& limits, Duration iteration, Detail detail) {
 
 Brief brief_of(Replays& replays) {
   const Duration iteration = Duration::picoseconds(replays.period());
-  Limits limits = LimitFinder(replays).on(replays.chain());
-  decide(limits, iteration);
-  return {iteration, limits.limited_by};
+  Brief out{iteration, LimitFinder(replays).on(replays.chain())};
+  decide(out.limits, iteration);
+  return out;
 }
 
 Duration saved_without(Replays& r, const std::vector<StepId>& steps, std::int64_t period) {

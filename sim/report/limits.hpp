@@ -40,7 +40,7 @@ class LimitFinder {
 /// What a table shows of an iteration; the figures are those of the report.
 struct Brief {
   Duration iteration;
-  std::optional<Limiter> limited_by;
+  Limits limits;  ///< time on the cycle, and what limits: nothing of replays
 };
 /// Of the last play.
 Brief brief_of(Replays& replays);

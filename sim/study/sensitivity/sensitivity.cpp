@@ -44,7 +44,7 @@ class Study {
 
   Result<Sensitivity> run(const std::function<void()>& on_resource) {
     TRY_ASSIGN(out_.base, predict_base());
-    TRY_ASSIGN(workload_, workload::build_workload(e_.model, e_.framework, pipeline::shape_of(e_)));
+    TRY_ASSIGN(work_, pipeline::fixed_work_of(e_));
     out_.factors = request_.factors;
     std::ranges::sort(out_.factors);
     factors_.assign(kFactors.begin(), kFactors.end());
@@ -89,11 +89,19 @@ class Study {
     return std::move(p.report);
   }
 
-  /// `known`: the workload of `e`, where it is that of the experiment itself.
-  ResourcePoint point(const Experiment& e, double factor, const workload::Workload* known) {
-    const Result<pipeline::Figures> r = pipeline::predict_figures(e, cache_, known);
+  static ResourcePoint point_of(const Result<pipeline::Figures>& r, double factor) {
     if (!r) return {factor, {}, "", r.error().text()};
     return {factor, r->iteration, report::text_of(r->limited_by), ""};
+  }
+
+  /// An experiment with the work of this one.
+  ResourcePoint point(const Experiment& e, double factor) {
+    return point_of(pipeline::predict_figures(e, cache_, work_), factor);
+  }
+
+  Result<pipeline::Figures> with_its_own_work(const Experiment& e) {
+    TRY_ASSIGN(const pipeline::FixedWork work, pipeline::fixed_work_of(e));
+    return pipeline::predict_figures(e, cache_, work);
   }
 
   ResourcePoint same_as_base(double factor) const {
@@ -103,8 +111,10 @@ class Study {
   /// The extremes first: where they change nothing, neither does what lies between.
   ResourceSensitivity points_of(const Resource& resource) {
     ResourceSensitivity out{&resource, std::vector<ResourcePoint>(factors_.size()), 0, ""};
-    const workload::Workload* known = resource.in_workload ? nullptr : &workload_;
-    const auto at = [&](double factor) { return point(improved(e_, resource, factor), factor, known); };
+    const auto at = [&](double factor) {
+      const Experiment e = improved(e_, resource, factor);
+      return resource.in_workload ? point_of(with_its_own_work(e), factor) : point(e, factor);
+    };
     const auto unchanged = [&](const ResourcePoint& p) {
       return p.error.empty() && p.iteration == out_.base.iteration;
     };
@@ -174,7 +184,7 @@ class Study {
       if (!workload || !fits(*other, *workload)) break;  // larger ones need more
       if (power == 0) {
         known[power] = same_as_base(factor);
-      } else if (const auto r = pipeline::predict_figures(*other, cache_, &*workload); r && r->samples_per_second > 0) {
+      } else if (const auto r = with_its_own_work(*other); r && r->samples_per_second > 0) {
         const double seconds = out_.base.context.samples / r->samples_per_second;
         known[power] = {factor, Duration::picoseconds(std::llround(seconds * 1e12)), report::text_of(r->limited_by),
                         ""};
@@ -227,7 +237,7 @@ class Study {
       }
     }
     const auto try_both = [&](std::size_t i) {
-      const ResourcePoint both = point(improved(improved(e_, *pairs[i].first, 2), *pairs[i].second, 2), 2, &workload_);
+      const ResourcePoint both = point(improved(improved(e_, *pairs[i].first, 2), *pairs[i].second, 2), 2);
       pairs[i].both = both.error.empty() ? both.iteration : pairs[i].first_only;
     };
     if (!for_each_index(pairs.size(), std::thread::hardware_concurrency(), try_both, [] {}).empty())
@@ -246,7 +256,7 @@ class Study {
   const SensitivityRequest& request_;
   std::vector<double> factors_;  ///< those asked for and kFactors, smallest first
   pipeline::CostModelCache cache_;
-  workload::Workload workload_;
+  pipeline::FixedWork work_;
   Sensitivity out_;
 };
 
