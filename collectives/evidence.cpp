@@ -15,6 +15,7 @@ namespace {
 constexpr double kUserTrust = 1000;          // a log that the user names wins over everything
 constexpr double kOwnTrust = 1;              // the system's own curves
 constexpr double kSiblingTrust = 0.3;        // those of a system with the same node
+constexpr double kNetworkTrust = 0.1;        // those of a system with other GPUs behind the same NICs
 constexpr double kOtherLaunchTrust = 0.3;    // another launch mode moves latencies only
 constexpr double kForcedTrust = 0.1;         // other NCCL settings: another algorithm or protocol
 constexpr double kOtherShapeTrust = 0.02;    // another group; also halved for each factor of two in ranks
@@ -125,12 +126,26 @@ double octaves_between(const LibraryCurve& c, const topology::GroupFacts& facts)
   return std::abs(std::log2(static_cast<double>(c.facts.ranks) / facts.ranks));
 }
 
+double trust_of(Origin origin) {
+  switch (origin) {
+    case Origin::user:
+      return kUserTrust;
+    case Origin::own_system:
+      return kOwnTrust;
+    case Origin::sibling_system:
+      return kSiblingTrust;
+    case Origin::same_network:
+      return kNetworkTrust;
+  }
+  return 0;
+}
+
 /// `nearest`: octaves to the nearest group that was measured with this kind. Of this kind only the difference to it
 /// counts: what is carried far keeps its weight against the analytic model, so that a correction does not fade as a
 /// group grows, which would make larger groups cheaper. What distance costs is in the spread.
 double trust_of(const LibraryCurve& c, graph::CollectiveKind kind, const topology::GroupFacts& facts,
                 const LaunchMode& mode, double nearest) {
-  double trust = c.origin == Origin::user ? kUserTrust : c.origin == Origin::own_system ? kOwnTrust : kSiblingTrust;
+  double trust = trust_of(c.origin);
   const LaunchMode measured = mode_of(c.curve);
   if (!measured.same_launch(mode)) trust *= kOtherLaunchTrust;
   if (measured.selection != selection_for(c.curve.kind, mode.selection) || has_other_settings(c.curve))
@@ -171,7 +186,7 @@ Carry carry_of(const LibraryCurve& c, graph::CollectiveKind kind, const topology
 /// The system's own curve of this very group makes those of other kinds superfluous.
 bool has_own(const std::vector<LibraryCurve>& library, graph::CollectiveKind kind, const topology::GroupFacts& facts) {
   return std::any_of(library.begin(), library.end(), [&](const LibraryCurve& c) {
-    return c.curve.kind == kind && c.origin != Origin::sibling_system && same_shape(c.facts, facts);
+    return c.curve.kind == kind && is_own(c.origin) && same_shape(c.facts, facts);
   });
 }
 
@@ -234,7 +249,7 @@ std::vector<Evidence> evidence_for(graph::CollectiveKind kind, const topology::G
     if (e.carry == Carry::regime) e.share = is_exchange(kind) && c.curve.kind != kind ? 0 : kCarriedShare;
     e.trust = s.trust;
     e.carry_spread = carry_spread(c, kind, facts, model, mode);
-    e.own = c.origin != Origin::sibling_system;
+    e.own = is_own(c.origin);
     e.of_user = c.origin == Origin::user;
     e.source_name = c.source;
     out.push_back(std::move(e));

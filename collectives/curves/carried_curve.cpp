@@ -15,6 +15,10 @@ constexpr double kModelShape = 0.25;
 /// calibration's factors.
 constexpr double kForget = 0.5;
 
+/// Below the sizes that a launch floor was taken from nothing was seen of the collective, so that the curve has nothing to
+/// say there: factors of two of distance count this many times. Chosen: within half a factor of two others are heard.
+constexpr double kHiddenByLaunch = 8;
+
 /// Index of the first that is above t, in 1 .. n - 1.
 std::size_t segment_of(const std::vector<double>& x, double t) {
   const auto i = static_cast<std::size_t>(std::upper_bound(x.begin(), x.end(), t) - x.begin());
@@ -74,7 +78,8 @@ CarriedCurve::Point CarriedCurve::at(double t) const {
   Point out;
   out.log_time =
       evidence_->carry == Carry::regime ? log_model + evidence_->share * residual_at(where) : same_size(t, log_model);
-  out.outside = std::max({0.0, x_.front() - where, where - x_.back()});
+  const double hidden = evidence_->curve->launch_floor_us > 0 ? kHiddenByLaunch : 1;
+  out.outside = std::max({0.0, hidden * (x_.front() - where), where - x_.back()});
   const auto after = static_cast<std::size_t>(std::lower_bound(x_.begin(), x_.end(), where) - x_.begin());
   const double up = after < x_.size() ? x_[after] - where : 1e9, down = after > 0 ? where - x_[after - 1] : 1e9;
   out.gap = std::min(up, down);

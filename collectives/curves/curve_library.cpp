@@ -12,6 +12,7 @@
 #include "base/text/counted.hpp"
 #include "collectives/curves/link_limits.hpp"
 #include "collectives/evidence.hpp"
+#include "topology/devices/device_spec.hpp"
 
 namespace distsim::collectives {
 
@@ -38,6 +39,35 @@ Result<topology::ClusterSpec> measured_spec(const topology::Topology& topology,
   TRY_ASSIGN(ConfigNode node, parse_yaml_file(path));
   TRY_ASSIGN(topology::ClusterSpec spec, topology::cluster_schema().read(node));
   return spec.device == now.device ? spec : now;  // another GPU is another system, whatever its name
+}
+
+/// Where the GPU of a system comes from; the folder is that of its curves.
+std::string device_file(const std::string& device, std::span<const std::string> curve_dirs) {
+  for (const std::string& dir : curve_dirs) {
+    const fs::path path = fs::path(dir) / ".." / "devices" / (device + ".yaml");
+    std::error_code failed;
+    if (fs::exists(path, failed)) return path.string();
+  }
+  return "";
+}
+
+/// A system as curves were measured on it.
+struct MeasuredSystem {
+  topology::ClusterSpec spec;
+  std::int64_t compute_capability = 0;
+};
+
+/// Another system than the one in question; nothing where its files are not beside the curves.
+Result<std::optional<MeasuredSystem>> other_system(const std::string& name, std::span<const std::string> curve_dirs) {
+  const std::string path = system_file(name, curve_dirs);
+  if (path.empty()) return std::optional<MeasuredSystem>();
+  TRY_ASSIGN(const ConfigNode node, parse_yaml_file(path));
+  TRY_ASSIGN(topology::ClusterSpec spec, topology::cluster_schema().read(node));
+  const std::string device = device_file(spec.device, curve_dirs);
+  if (device.empty()) return std::optional<MeasuredSystem>();
+  TRY_ASSIGN(const ConfigNode device_node, parse_yaml_file(device));
+  TRY_ASSIGN(const topology::DeviceSpec gpu, topology::device_schema().read(device_node));
+  return std::optional(MeasuredSystem{std::move(spec), gpu.compute_capability});
 }
 
 /// Facts of `ranks` GPUs on `nodes` nodes, evenly and from the first GPU of each node on.
@@ -81,6 +111,7 @@ Result<void> check_complete(const CurveSet& set, const CollectiveOptions& option
 std::string words_of(Origin origin) {
   return origin == Origin::user             ? ", as asked for"
          : origin == Origin::sibling_system ? ", of a system that is like this one"
+         : origin == Origin::same_network   ? ", of a system with other GPUs behind the same NICs"
                                             : "";
 }
 
@@ -109,6 +140,10 @@ class Loader {
         continue;
       }
       const std::uint32_t nodes = nodes_of(c, spec_);
+      if (origin == Origin::same_network && nodes == 1) {
+        log_skipped(file, c, "measured inside a node, with other GPUs");
+        continue;
+      }
       if (c.ranks % nodes != 0 || c.ranks / nodes > spec_.gpus_per_node) {
         if (origin != Origin::user) {  // `gpus_per_node` was changed: the shipped curves are of another machine
           log_skipped(
@@ -186,9 +221,32 @@ Result<std::vector<LibraryCurve>> curves_of_user(const topology::Topology& topol
   return std::move(loader).take();
 }
 
-/// Those of `files` that were measured on a system of that name, or that say they speak for it.
+bool names(const std::vector<std::string>& systems, const std::string& system) {
+  return std::find(systems.begin(), systems.end(), system) != systems.end();
+}
+
+void append(std::vector<LibraryCurve>& out, std::vector<LibraryCurve> more) {
+  for (LibraryCurve& c : more) out.push_back(std::move(c));
+}
+
+/// The curves of a file that were measured with other GPUs, with the facts of their own system.
+Result<std::vector<LibraryCurve>> curves_of_network(const CurveSet& set, const std::string& file,
+                                                    std::span<const std::string> curve_dirs,
+                                                    const ModelConstants& constants) {
+  TRY_ASSIGN(std::optional<MeasuredSystem> measured, other_system(set.system, curve_dirs));
+  if (!measured) return std::vector<LibraryCurve>{};
+  Loader loader(std::move(measured->spec), measured->compute_capability, constants);
+  TRY(loader.add(set, Origin::same_network, file));
+  return std::move(loader).take();
+}
+
+/// Those of `files`, of the first of these folders, that were measured on a system of that name, or that say they speak
+/// for it.
 Result<std::vector<LibraryCurve>> curves_of_system(const std::string& system, const std::vector<std::string>& files,
-                                                   const CollectiveOptions& options, Loader loader) {
+                                                   std::span<const std::string> curve_dirs,
+                                                   const CollectiveOptions& options, Loader loader,
+                                                   const ModelConstants& constants) {
+  std::vector<LibraryCurve> of_network;
   for (const std::string& file : files) {
     TRY_ASSIGN(const std::string text, read_file(file, kMaxCurveFileBytes));
     if (!head_names(text, system)) {
@@ -196,19 +254,22 @@ Result<std::vector<LibraryCurve>> curves_of_system(const std::string& system, co
       continue;
     }
     TRY_ASSIGN(CurveSet set, parse_curve_text(text, file));
-    const bool sibling = std::find(set.also_for.begin(), set.also_for.end(), system) != set.also_for.end();
-    if (set.system != system && !sibling) {
+    const bool sibling = names(set.also_for, system), network = names(set.same_network, system);
+    if (set.system != system && !sibling && !network) {
       log_other_system(file);
       continue;
     }
     TRY(check_complete(set, options, file));
-    TRY(loader.add(set, set.system == system ? Origin::own_system : Origin::sibling_system, file));
+    if (set.system == system || sibling) {
+      TRY(loader.add(set, set.system == system ? Origin::own_system : Origin::sibling_system, file));
+    } else {
+      TRY_ASSIGN(std::vector<LibraryCurve> curves, curves_of_network(set, file, curve_dirs, constants));
+      append(of_network, std::move(curves));
+    }
   }
-  return std::move(loader).take();
-}
-
-void append(std::vector<LibraryCurve>& out, std::vector<LibraryCurve> more) {
-  for (LibraryCurve& c : more) out.push_back(std::move(c));
+  std::vector<LibraryCurve> out = std::move(loader).take();
+  append(out, std::move(of_network));
+  return out;
 }
 
 }  // namespace
@@ -227,10 +288,11 @@ Result<std::vector<LibraryCurve>> load_curves(const topology::Topology& topology
   TRY_ASSIGN(std::vector<LibraryCurve> out, curves_of_user(topology, options, constants));
   const auto files = files_by_folder(options.curve_dirs, ".curve.txtpb");
   for (std::size_t i = 0; i < files.size(); ++i) {
-    TRY_ASSIGN(topology::ClusterSpec spec, measured_spec(topology, std::span(options.curve_dirs).subspan(i)));
+    const auto dirs = std::span(options.curve_dirs).subspan(i);
+    TRY_ASSIGN(topology::ClusterSpec spec, measured_spec(topology, dirs));
     Loader loader(std::move(spec), compute_capability_of(topology), constants);
     TRY_ASSIGN(std::vector<LibraryCurve> curves,
-               curves_of_system(topology.spec().name, files[i], options, std::move(loader)));
+               curves_of_system(topology.spec().name, files[i], dirs, options, std::move(loader), constants));
     append(out, std::move(curves));
   }
   return out;

@@ -13,12 +13,17 @@
 
 namespace distsim::collectives {
 
-enum class Origin : std::uint8_t { user, own_system, sibling_system };
+/// same_network: another system's, with other GPUs behind the same NICs; curves across nodes only.
+enum class Origin : std::uint8_t { user, own_system, sibling_system, same_network };
+
+/// Whether it was measured on the system itself, or named by the user for it.
+inline bool is_own(Origin origin) { return origin == Origin::user || origin == Origin::own_system; }
 
 struct LibraryCurve {
   Curve curve;
   topology::GroupFacts
-      facts;  ///< of the group that was measured, on the hardware as it is described in configs/systems
+      facts;  ///< of the group that was measured, on the hardware as it is described in configs/systems; of the same
+              ///< network, on the hardware of the system that was measured
   Origin origin = Origin::own_system;
   std::string source;         ///< a few words for Cost::source
   Calibration calibration{};  ///< found on it; without points: not worked out yet
@@ -41,7 +46,7 @@ Result<void> check_curves(const CurveSet& set, const topology::ClusterSpec& spec
                           const std::string& file);
 
 /// Curves of `options.curve_files` (whatever their system) and those of `options.curve_dirs` whose `system` or
-/// `also_for` names the topology's system. A file of a run that did not end is an error unless `options.allow_partial`.
+/// `also_for` or `same_network` names the topology's system. A file of a run that did not end is an error unless `options.allow_partial`.
 /// A file hides those of the same name in later folders. The measured hardware is `<folder>/../systems/<system>.yaml`
 /// of the curve's folder or of the first one after it that has it, else the topology itself, so that a changed link
 /// rate

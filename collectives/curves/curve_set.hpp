@@ -53,8 +53,9 @@ struct CurveSet {
   std::string system, device, hardware;
   std::vector<std::string> also_for;
   std::vector<Curve> curves;
-  bool partial = false;              ///< the run that wrote the file did not end
-  std::vector<std::string> hosts{};  ///< by node, as the bench says
+  bool partial = false;                     ///< the run that wrote the file did not end
+  std::vector<std::string> same_network{};  ///< systems with other GPUs behind the same NICs
+  std::vector<std::string> hosts{};         ///< by node, as the bench says
   std::string driver{}, topology{}, flags{};
   RecordedClocks clocks{};  ///< when the run began
   std::vector<std::string>

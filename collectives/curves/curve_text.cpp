@@ -178,6 +178,7 @@ Result<CurveSet> read_set(const curves::CurveFile& message, const std::string& f
                {message.also_for().begin(), message.also_for().end()},
                {},
                message.partial()};
+  out.same_network.assign(message.same_network().begin(), message.same_network().end());
   out.hosts.assign(message.hosts().begin(), message.hosts().end());
   out.driver = message.driver();
   out.topology = message.topology();
@@ -218,6 +219,7 @@ std::string curve_text(const CurveSet& set) {
   message.set_hardware(set.hardware);
   message.set_partial(set.partial);
   for (const auto& name : set.also_for) message.add_also_for(name);
+  for (const auto& name : set.same_network) message.add_same_network(name);
   for (const auto& host : set.hosts) message.add_hosts(host);
   message.set_driver(set.driver);
   message.set_topology(set.topology);

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "sim/graph/op.hpp"
+#include "sim/study/dominance.hpp"
 #include "sim/study/ratio_range.hpp"
 
 namespace distsim::study {
@@ -31,11 +32,11 @@ bool is_remark(const std::string& key) {
          key.find(".aliases.") != key.npos;
 }
 
-std::vector<InputDifference> differing_inputs(const std::vector<ComparedSide>& sides) {
+std::vector<InputDifference> differing_inputs(const std::vector<const ComparedSide*>& sides) {
   std::map<std::string, std::vector<std::string>> values;
   for (std::size_t i = 0; i < sides.size(); ++i) {
     std::map<std::string, std::string> leaves;
-    collect_leaves(sides[i].experiment.merged, "", leaves);
+    collect_leaves(sides[i]->experiment.merged, "", leaves);
     for (auto& [key, value] : leaves) {
       auto& row = values.try_emplace(key, sides.size(), "-").first->second;
       row[i] = std::move(value);
@@ -78,6 +79,16 @@ Shared shared_between(const config::Experiment& a, const config::Experiment& b) 
           a.framework.name == b.framework.name && a.cluster.name == b.cluster.name};
 }
 
+/// A side with better hardware is not slower, whatever the errors of the costs.
+Ratio within_laws(Ratio ratio, const ComparedSide& a, const ComparedSide& b) {
+  std::vector<std::string> differing;
+  for (InputDifference& input : differing_inputs({&a, &b})) differing.push_back(std::move(input.key));
+  const Better better = better_hardware(a.experiment, b.experiment, differing);
+  if (better == Better::second) ratio.high = std::max(ratio.value, std::min(ratio.high, 1.0));
+  if (better == Better::first) ratio.low = std::min(ratio.value, std::max(ratio.low, 1.0));
+  return ratio;
+}
+
 Ratio ratio_of(const ComparedSide& a, const ComparedSide& b, double scaled_ms) {
   const double value = scaled_ms / a.prediction.report.iteration.ms();
   const Shared shared = shared_between(a.experiment, b.experiment);
@@ -86,12 +97,13 @@ Ratio ratio_of(const ComparedSide& a, const ComparedSide& b, double scaled_ms) {
   const double own = same_framework ? std::abs(of_b - of_a) : std::hypot(of_a, of_b);
   const RatioWidths widths = ratio_widths(class_effects(a.prediction.played()), class_effects(b.prediction.played()),
                                           own, [&](const ErrorClass& of) { return shared.of(of.first); });
-  return {value, value * std::exp(-widths.down), value * std::exp(widths.up)};
+  return within_laws({value, value * std::exp(-widths.down), value * std::exp(widths.up)}, a, b);
 }
 
 Result<ComparedSide> predicted(const Side& side, pipeline::CostModelCache& cache) {
   const auto with_name = [&](Error error) {
-    error.what = side.name + ": " + error.what;
+    const bool named = error.where.starts_with(side.name) || error.what.starts_with(side.name);
+    if (!named) error.what = side.name + ": " + error.what;
     return error;
   };
   auto experiment = config::load_experiment(side.config, side.sets);
@@ -112,7 +124,9 @@ Result<Comparison> compare(const std::vector<Side>& sides) {
     out.sides.push_back(std::move(done));
   }
   const ComparedSide& first = out.sides.front();
-  out.inputs = differing_inputs(out.sides);
+  std::vector<const ComparedSide*> all;
+  for (const ComparedSide& side : out.sides) all.push_back(&side);
+  out.inputs = differing_inputs(all);
   for (const ComparedSide& side : out.sides) {
     const Report& r = side.prediction.report;
     const bool is_first = &side == &first;

@@ -39,7 +39,8 @@ struct Ratio {
   /// low and high: errors that both predictions share cancel. An error class is an op kind and its basis; it is shared
   /// where both sides run it on the same device (collectives: the same system, host times: the same framework and host
   /// system). With a and b what it does to the logarithms of the two iterations (ratio_range.hpp), a shared class moves
-  /// that of the ratio by b - a, another by a and b each; classes are independent.
+  /// that of the ratio by b - a, another by a and b each; classes are independent. Where the sides differ in hardware
+  /// only, and one has the better or equal figure everywhere (dominance.hpp), the range ends at 1.
   double value = 1, low = 1, high = 1;
 };
 

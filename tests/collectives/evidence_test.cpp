@@ -119,6 +119,18 @@ TEST(LaunchFloor, ASlowCurveThroughPyTorchYieldsToTheModelElsewhere) {
   EXPECT_GT(us(swept, many, 67108864), 1.2 * us(timed, many, 67108864));
 }
 
+/// Below the sizes that are left of such a curve nothing was seen of the collective: the model has the word there, and
+/// next to them the two meet without a jump.
+TEST(LaunchFloor, HidesTheCollectiveBelowWhatIsLeftOfTheCurve) {
+  const Machine m;
+  const Curve timed = curve_without_launch(sweep(m.model, {1, 1.6, 0, 0}, 32768, 320), m.two);
+  const Pricer pricer(CollectiveKind::all_reduce, m.two, {}, {{timed, m.two, Origin::own_system, "x", {}}});
+  const double first = timed.points.front().bytes;
+  EXPECT_EQ(pricer.price(first / 8)->basis, graph::Basis::analytic);
+  EXPECT_NEAR(pricer.price(first / 8)->mean.us() / m.model.time_us(first / 8), 1, 0.05);
+  EXPECT_LT(pricer.price(first)->mean.us() / pricer.price(first * 0.99)->mean.us(), 1.1);
+}
+
 TEST(Factors, TravelAsFarAsTheyWereDetermined) {
   const Machine m;
   const Calibration all_sizes = calibration_of(sweep(m.model, {2, 1.5, 0, 0}, 8, 0), m.two);

@@ -71,6 +71,8 @@ TEST(ShippedSystems, CurvesNameSystemsThatExist) {
     ASSERT_TRUE(set.ok());
     for (const std::string& name : set->also_for)
       EXPECT_TRUE(std::binary_search(systems.begin(), systems.end(), name)) << entry.path() << " names " << name;
+    for (const std::string& name : set->same_network)
+      EXPECT_TRUE(std::binary_search(systems.begin(), systems.end(), name)) << entry.path() << " names " << name;
   }
 }
 

@@ -29,6 +29,30 @@ TEST(Compare, OfAnExperimentWithItselfIsOne) {
   for (const DifferencePart& p : c.parts[1]) EXPECT_EQ(p.change_ms(), 0) << p.name;
 }
 
+/// More bandwidth is not slower, whatever the errors of the costs; against another number of nodes that is not known.
+TEST(Compare, RangeEndsAtOneWhereHardwareIsBetterThroughout) {
+  const Comparison c = of({{"a", kFlagship, {}},
+                           {"faster NIC", kFlagship, {"cluster.nic.bandwidth=400 Gb/s"}},
+                           {"slower host", kFlagship, {"cluster.host.dispatch_scale=1.02"}},
+                           {"both", kFlagship, {"cluster.nic.bandwidth=400 Gb/s", "cluster.host.dispatch_scale=1.02"}},
+                           {"nodes", kFlagship, {"cluster.nodes=3", "cluster.nic.bandwidth=400 Gb/s"}}});
+  EXPECT_LT(c.ratios[1].low, c.ratios[1].value);
+  EXPECT_EQ(c.ratios[1].high, 1);
+  EXPECT_EQ(c.ratios[2].low, 1);
+  EXPECT_GT(c.ratios[2].high, c.ratios[2].value);
+  EXPECT_GT(c.ratios[3].high, 1);
+  EXPECT_LT(c.ratios[3].low, 1);
+  EXPECT_NE(c.ratios[4].high, 1);
+}
+
+TEST(Compare, NamesAFileOnceInAnError) {
+  const auto c = compare({{kFlagship, kFlagship, {}}, {"nofile", "nofile", {}}});
+  ASSERT_FALSE(c.ok());
+  const std::string text = c.error().text();
+  EXPECT_EQ(text.find("nofile"), text.rfind("nofile")) << text;
+  EXPECT_NE(text.find("nofile"), text.npos) << text;
+}
+
 TEST(Compare, NamesTheKeysThatDiffer) {
   const Comparison c = of({{"a", kFlagship, {}}, {"b", kFlagship, {"cluster.nic.bandwidth=400 Gb/s"}}});
   ASSERT_EQ(c.inputs.size(), 1u);

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <sstream>
 
 #include "test_paths.hpp"
@@ -40,6 +41,27 @@ TEST(Sensitivity, IsTheWhatIfAskedOneByOne) {
   for (const double factor : {0.5, 0.9, 1.1, 2.0}) {
     const Duration expected = replayed({"cluster.nic.bandwidth=" + std::to_string(gbps * factor) + " Gb/s"});
     EXPECT_NEAR(find(s, "nic_bandwidth")->at(factor).iteration.ms() / expected.ms(), 1, 0.005) << factor;
+  }
+}
+
+/// Points share what they have in common, which changes none of them.
+TEST(Sensitivity, EveryPointIsThePredictionOfItsExperiment) {
+  const auto e = config::load_experiment(std::string(DISTSIM_ROOT) + "/configs/dgx_a100_4node.yaml",
+                                         {"framework.input.per_sample=1 ns"});
+  ASSERT_TRUE(e.ok()) << e.error().text();
+  const auto s = sensitivity(*e, {}, [] {});
+  ASSERT_TRUE(s.ok()) << s.error().text();
+  for (const ResourceSensitivity& r : s->resources) {
+    for (const ResourcePoint& p : r.points) {
+      if (r.resource->improve == nullptr || std::isinf(p.factor)) continue;
+      config::Experiment changed = *e;
+      r.resource->improve(changed, p.factor);
+      pipeline::Passes passes;
+      const auto alone = pipeline::predict(changed, passes);
+      ASSERT_TRUE(alone.ok()) << alone.error().text();
+      EXPECT_EQ(p.iteration, alone->report.iteration) << r.resource->name << " x" << p.factor;
+      EXPECT_EQ(p.limited_by, report::text_of(alone->report.limits.limited_by)) << r.resource->name << " x" << p.factor;
+    }
   }
 }
 

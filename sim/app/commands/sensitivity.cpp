@@ -61,7 +61,9 @@ void declare(CLI::App& self, Action& action) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   self.add_option("--factors", flags->factors,
                   "Factors on how good a resource is, inf for no limit; default: 0.5,0.9,1.1,2,inf")
-      ->check(refuse_empty);
+      ->check([](const std::string& text) {
+        return text.empty() ? "found '', expected numbers from 1e-6 to 1e6, or inf, separated by commas" : "";
+      });
   self.add_option("--csv", flags->csv, "Write one CSV row per resource and factor; - is standard output")
       ->check(refuse_empty);
   self.add_option("--json", flags->json, "Write everything as JSON; - is standard output")->check(refuse_empty);
@@ -77,6 +79,7 @@ constexpr Refusal kRefuses[] = {
     {"--config configs/dgx_a100_4node.yaml --csv - --json -", "-"},
     {"--config configs/dgx_a100_4node.yaml --factors 0,2", "'0'"},
     {"--config configs/dgx_a100_4node.yaml --factors nan", "'nan'"},
+    {"--config configs/dgx_a100_4node.yaml --factors=", "--factors: found '', expected numbers"},
     {"--config configs/dgx_a100_4node.yaml --factors 2,1e-300", "'1e-300'"},
     {"--config configs/dgx_a100_4node.yaml --factors -inf", "'-inf'"},
     {"--config configs/dgx_a100_4node.yaml --resource nic_bandwith", "nic_bandwidth"},
