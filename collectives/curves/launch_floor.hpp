@@ -7,8 +7,8 @@
 // host's time is the framework's (FrameworkSpec), not the link's. The floor is what the source states, else
 //   median over the flat part of (time - analytic time),   flat: sizes whose time is within 15 % of the least
 // Of the flat part nothing is left but noise, so sizes are not used up to the last at which the collective is less than
-// half of the time; the rest carry the scatter of the flat times as their range. A latency cannot be told from a floor: the factor
-// of such a curve's latency stays 1 (calibration.hpp). Units: microseconds.
+// half of the time (across nodes: two thirds); the rest carry the scatter of the flat times as their range. A latency
+// cannot be told from a floor: the factor of such a curve's latency stays 1 (calibration.hpp). Units: microseconds.
 #pragma once
 
 #include "collectives/analytic_model.hpp"
