@@ -76,5 +76,25 @@ TEST(ShippedSystems, CurvesNameSystemsThatExist) {
   }
 }
 
+/// Of a system with other GPUs behind the same NICs: across nodes only, with the links that were measured.
+TEST(ShippedSystems, CurvesOfTheSameNetworkKeepTheirOwnLinks) {
+  CollectiveOptions options;
+  options.curve_dirs = {test::config("curves")};
+  const auto library = collectives::load_curves(nodes_of("dgx_b200"), options);
+  ASSERT_TRUE(library.ok()) << library.error().text();
+  const auto own = std::ranges::find_if(*library, [](const LibraryCurve& c) { return is_own(c.origin); });
+  ASSERT_NE(own, library->end());
+  std::size_t others = 0;
+  for (const LibraryCurve& c : *library) {
+    if (c.origin != Origin::same_network) continue;
+    ++others;
+    EXPECT_GT(c.facts.nodes, 1u);
+    EXPECT_LT(c.facts.intra_bandwidth, own->facts.intra_bandwidth) << "NVLink of the H100s";
+    EXPECT_LT(c.facts.compute_capability, own->facts.compute_capability);
+    EXPECT_NEAR(c.calibration.bandwidth, 1, 0.3) << "against the model of their own system";
+  }
+  EXPECT_GT(others, 0u);
+}
+
 }  // namespace
 }  // namespace distsim::collectives
