@@ -139,7 +139,11 @@ PartWork head_work(const LlmShape& s) {
   if (!s.framework.kernels.chunked_loss)
     b.keep(Module::residual, static_cast<double>(rows * classes) * (fused ? 2 : 4));
   if (s.tensor > 1) b.wire(Axis::tensor, CollectiveKind::all_reduce, CollectiveKind::all_reduce, 3 * rows * 4);
-  return b.take();
+  PartWork out = b.take();
+  // While the loss runs backward: the logits' gradient in 16 bits, and besides it in fp32 where it is cast.
+  const double gradient = fused ? 2 : 2 + 4;
+  if (!s.framework.kernels.chunked_loss) out.working += static_cast<double>(rows * classes) * gradient;
+  return out;
 }
 
 PartWork block_work(const LlmShape& shape, const BlockKind& kind, const Recompute& recompute, bool decoder) {
