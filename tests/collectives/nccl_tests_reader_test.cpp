@@ -25,7 +25,19 @@ const char* const kOld =
     "     2097152        524288   float     sum    209.7   10.00   10.00  2e-07   200.00   10.49   10.49  0e+00\n";
 
 std::string log(const std::string& table, const std::string& name = "all_reduce_perf") {
-  return "# Collective test starting: " + name + "\n" + kRanks + table;
+  return "# Collective test starting: " + name + "\n" + kRanks + table + "# Avg bus bandwidth    : 10.2 \n";
+}
+
+TEST(NcclTests, ALogThatEndsBeforeItsSummaryIsPartial) {
+  EXPECT_FALSE(parse_nccl_tests(log(kNew), "x.log")->partial);
+  const auto cut = parse_nccl_tests(kRanks + std::string(kNew), "all_reduce.log");
+  ASSERT_TRUE(cut.ok()) << cut.error().text();
+  EXPECT_TRUE(cut->partial);
+  EXPECT_EQ(cut->remarks.back(),
+            "all_reduce.log: partial: it ends before the summary of its last table, 'Avg bus bandwidth'");
+  EXPECT_TRUE(parse_nccl_tests(log(kNew) + kNew, "x.log")->partial) << "the second table";
+  EXPECT_FALSE(parse_nccl_tests("# nodes: 2  gpus: 2\n" + std::string(kNew), "all_reduce.log")->partial)
+      << "a table copied without its launch line is not cut";
 }
 
 TEST(NcclTests, NewAndOldColumns) {
@@ -139,7 +151,7 @@ TEST(NcclTests, BrokenLogsGiveOneClearLine) {
   nan.replace(nan.find("104.86"), 6, "   nan");
   expect_error(nan, "time: found");
   const std::string whole = log(kNew);
-  expect_error(whole.substr(0, whole.size() - 30), "row may be truncated");
+  expect_error(whole.substr(0, whole.find("# Avg") - 30), "row may be truncated");
   expect_error(whole.substr(0, whole.rfind("float") - 1), "log may be truncated");
   std::string order = log(kNew);
   order.replace(order.find("2097152"), 7, " 524288");

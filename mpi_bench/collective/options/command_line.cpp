@@ -191,11 +191,11 @@ std::string flags_text(const CLI::App& app) {
   return text;
 }
 
-/// Of the flags that take numbers, by the words for their values.
+/// Of the flags that take numbers alone, by the words for their values (--root takes a word too).
 void check_numbers(CLI::App& app) {
   for (CLI::Option* option : app.get_options()) {
     const std::string type = option->get_type_name();
-    const bool whole = type == "N" || type == "RANK" || type == "PORT";
+    const bool whole = type == "N" || type == "PORT" || option->get_name() == "--rank";
     if (whole || type == "SHARE" || type == "SECONDS")
       option->check([kind = whole ? FlagNumber::whole : FlagNumber::real](const std::string& text) {
         return refuse_odd_number(text, kind);
