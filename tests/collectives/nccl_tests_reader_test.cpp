@@ -28,6 +28,18 @@ std::string log(const std::string& table, const std::string& name = "all_reduce_
   return "# Collective test starting: " + name + "\n" + kRanks + table + "# Avg bus bandwidth    : 10.2 \n";
 }
 
+TEST(NcclTests, RanksFollowFromTheBusFactorWhereNoneAreListed) {
+  // 8 ranks: an all-gather's bus bandwidth is 7/8 of 40 GB/s, an all-reduce's 14/8.
+  const std::string head = "# size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n";
+  const std::string gather = " 1048576 32768 float none -1 26.21 40.00 35.00 0 26.21 40.00 35.00 0\n";
+  const std::string reduce = " 1048576 262144 float sum -1 26.21 40.00 70.00 0 26.21 40.00 70.00 0\n";
+  for (const auto& [name, row] : {std::pair("all_gather.log", gather), {"all_reduce.log", reduce}}) {
+    const auto set = parse_nccl_tests(head + row, name);
+    ASSERT_TRUE(set.ok()) << set.error().text();
+    EXPECT_EQ(set->curves[0].ranks, 8u) << name;
+  }
+}
+
 TEST(NcclTests, ALogThatEndsBeforeItsSummaryIsPartial) {
   EXPECT_FALSE(parse_nccl_tests(log(kNew), "x.log")->partial);
   const auto cut = parse_nccl_tests(kRanks + std::string(kNew), "all_reduce.log");
