@@ -283,6 +283,8 @@ TEST_F(Fixture, PointwiseRowsReadAndWriteWhatTheirOpsDo) {
                                           {"zero_", 0.0, 1.0},
                                           {"sigmoid_backward", 2.0, 1.0},
                                           {"gelu_backward", 2.0, 1.0},
+                                          {"addu", 1.0, 1.0},
+                                          {"index", 1.0, 1.0},
                                           {"silu", 1.0, 1.0}}) {
     const auto row = parse(header, "A100," + std::string(op) + ",fwd,fp16,128,256");
     ASSERT_TRUE(row.ok()) << row.error().text();
