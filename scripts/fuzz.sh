@@ -27,7 +27,7 @@ for target in "$@"; do
   : > "build-fuzz/$target.log"
   ended=well
   for length in 1024 65536; do  # most of what there is to find is short, and twenty times as many short inputs fit into the time
-    ASAN_OPTIONS=allocator_may_return_null=0:detect_leaks=1 build-fuzz/bin/"${target}_fuzz" -max_total_time="$(((seconds + 1) / 2))" -max_len="$length" -rss_limit_mb=512 \
+    ASAN_OPTIONS=allocator_may_return_null=0:detect_leaks=1:quarantine_size_mb=64 build-fuzz/bin/"${target}_fuzz" -max_total_time="$(((seconds + 1) / 2))" -max_len="$length" -rss_limit_mb=512 \
          -timeout=10 -entropic=0 -print_final_stats=1 -artifact_prefix="$findings/" "$kept" "tests/fuzz/corpus/$target" >> "build-fuzz/$target.log" 2>&1 || { ended=badly; break; }
   done
   awk -v s="$seconds" '/stat::number_of_executed_units/ { n += $2 } /stat::peak_rss_mb/ { if ($2 > m) m = $2 } END { printf "%10d inputs, %6d a second, %4d MiB", n, n / s, m }' "build-fuzz/$target.log"
