@@ -303,7 +303,7 @@ class Refuses(unittest.TestCase):
             trace.write_text(json.dumps({"schemaVersion": 1, "traceEvents": [kernel]}))
             for flag in (["--network", "x"], ["--groups", "x"], ["--recorded-collectives"], ["--compute-scale", "2"]):
                 self.refused("replay", trace, *flag, says=f"{flag[0]}: found a profiler trace")
-            self.refused("replay", trace, "--remove", "", says="--remove: found an empty pattern")
+            self.refused("replay", trace, "--remove", "", says="--remove: found nothing, expected a value")
             self.refused("replay", trace, "--remove", ".*", says="leaves no kernel")
             self.refused("replay", trace, "--timeline", "x.foo", says=".pftrace, .json or .json.gz")
             self.refused("--config", FLAGSHIP, "--timeline", "x.foo", says=".pftrace, .json or .json.gz")

@@ -86,11 +86,22 @@ def commands(d):
             "--json": [f"--json {out}json", "--json -"], "--svg": [f"--svg {out}svg"], "--events": [f"--events {d}/events.json"]}),
         "hugectr schedule": ([f"{d}/events.json", f"{d}/events.json --format events"], {
             "--out": [f"--out {out}x"], "--format": ["--format events"], "--warmup": ["--warmup 3"], "--repeat": ["--repeat 7"]}),
+        "hugectr scaling": ([f"--run a={FORMATS}/host.prof.json"], table | {
+            "--run": [f"--run b={FORMATS}/host.prof.json"], "--svg": [f"--svg {out}svg", "--svg -"], "--html": [f"--html {out}html", "--html -"],
+            "--events": [f"--events {d}/events.json"]}),
         "generate dlrm": ([f"--system dgx_a100_80gb --nodes 1 --tasks 2 --out {d}/tasks"], {
             "--system": [], "--nodes": [], "--out": [], "--gpus-per-node": ["--gpus-per-node 2"], "--tasks": [], "--seed": ["--seed 9"], "--batch": ["--batch 640"],
             "--tables": [f"--tables {d}/tables.csv"], "--mixed-widths": ["--mixed-widths"]}),
         "list": (["systems", "config"], {"--markdown": ["--markdown"]}),
+        "man": ([""], {}), "completion": (["bash", "systems"], {}),
     }
+
+
+def names_of_commands(binary, *parents):
+    """Of all commands that have no further ones, as --help lists them."""
+    text = subprocess.run([binary, *parents, "--help"], capture_output=True, text=True, check=True).stdout
+    below = re.findall(r"^  ([a-z]+) ", text.partition("\nSubcommands:\n")[2], re.M)
+    return [name for word in below for name in names_of_commands(binary, *parents, word)] if below else [" ".join(parents)]
 
 
 def flags_in_help(binary, command):
@@ -155,7 +166,8 @@ def main():
     parser.add_argument("binary")
     parser.add_argument("--only", default="")
     options = parser.parse_args()
-    runner, problems, work = Runner(os.path.abspath(options.binary)), [], []
+    runner, work = Runner(os.path.abspath(options.binary)), []
+    problems = [f"{name}: a command that this test does not know" for name in names_of_commands(options.binary) if name not in commands("@")]
     for command, (bases, flags) in commands("@").items():
         if options.only not in command:
             continue

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/text/counted.hpp"
 #include "traces/chakra/chakra_reader.hpp"
 #include "traces/graph/et_reader.hpp"
 #include "traces/hugectr/hugectr_reader.hpp"
@@ -64,6 +65,13 @@ Result<std::string> head_of(const TraceFile& file) {
   return head;
 }
 
+/// What of a packed file the reader of its text did not see.
+void note_end(const TraceFile& file, TraceNotes& notes) {
+  if (file.gzip_end == nullptr) return;
+  if (file.gzip_end->cut) notes.miss("the rest of a file that is cut off");
+  if (file.gzip_end->behind > 0) notes.miss("the " + counted(file.gzip_end->behind, "byte") + " behind its gzip data");
+}
+
 }  // namespace
 
 std::span<const TraceFormat* const> trace_formats() { return kFormats; }
@@ -86,7 +94,11 @@ Result<const TraceFormat*> format_of(const TraceFile& file) {
 
 Result<std::vector<ReadRank>> read_trace_file(const TraceFile& file, const TraceOptions& options, TraceJob& job) {
   TRY_ASSIGN(const TraceFormat* format, format_of(file));
-  if (format->read != nullptr) return format->read(file, options, job);
+  if (format->read != nullptr) {
+    TRY_ASSIGN(std::vector<ReadRank> ranks, format->read(file, options, job));
+    for (ReadRank& r : ranks) note_end(file, r.rank.notes);
+    return ranks;
+  }
   return Error{"found " + std::string(format->name) + ", expected " + measured_formats(), file.path,
                "play it with `distsim replay`"};
 }

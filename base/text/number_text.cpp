@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "base/text/lower_case.hpp"
+#include "base/text/printable.hpp"
 
 namespace distsim {
 namespace {
@@ -67,6 +68,28 @@ std::optional<double> to_double(const NumberText& number, int shift) {
   double value = 0;
   const auto [end, code] = std::from_chars(text.data(), text.data() + text.size(), value);
   return code == std::errc() ? std::optional(value) : std::nullopt;
+}
+
+std::string refuse_odd_number(const std::string& text, FlagNumber kind) {
+  const auto parsed = [&text](auto value) {
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    return error == std::errc() && end == text.data() + text.size();
+  };
+  const std::string_view digits = std::string_view(text).substr(text.starts_with('-') ? 1 : 0);
+  if (digits.size() > 1 && digits[0] == '0' && is_digit(digits[1]))
+    return "found " + in_quotes(text) + ", expected a number without leading zeros";
+  switch (kind) {
+    case FlagNumber::natural:
+      if (parsed(std::uint64_t{})) return "";
+      if (!text.empty() && std::ranges::all_of(text, is_digit))
+        return "found " + in_quotes(text) + ", expected at most 18446744073709551615";
+      return "found " + in_quotes(text) + ", expected a whole number, 0 or more";
+    case FlagNumber::whole:
+      return parsed(std::int64_t{}) ? "" : "found " + in_quotes(text) + ", expected a whole number";
+    case FlagNumber::real:
+      return parsed(double{}) ? "" : "found " + in_quotes(text) + ", expected a number";
+  }
+  return "";
 }
 
 }  // namespace distsim

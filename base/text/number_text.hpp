@@ -22,4 +22,11 @@ std::optional<NumberText> split_number(std::string_view text);
 /// The double nearest to digits x 10^(exponent + shift); nullopt where it over- or underflows.
 std::optional<double> to_double(const NumberText& number, int shift);
 
+/// What a flag takes.
+enum class FlagNumber : std::uint8_t { natural, whole, real };
+
+/// For CLI11's check(): what is wrong with a number on a command line, empty where nothing is. CLI11 itself reads 010 as
+/// 8, 0x10 as 16, and of 2^64 and more the largest number that there is.
+std::string refuse_odd_number(const std::string& text, FlagNumber kind);
+
 }  // namespace distsim

@@ -1,6 +1,9 @@
 #include "base/text/spelling.hpp"
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
+#include <utility>
 
 #include "base/text/lower_case.hpp"
 
@@ -12,22 +15,30 @@ constexpr std::size_t kMaxListed = 12;
 constexpr std::size_t kMinPrefix = 3;
 
 /// Optimal string alignment: insertions, deletions, substitutions and swaps of neighbours, each 1. Three rows of the
-/// table.
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> before_last(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) last[j] = j;
+/// table. What is `limit` or more is not worked out and given as `limit`. REQUIRES: both words have kMaxLength or less.
+std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t limit) {
+  if (std::max(a.size(), b.size()) - std::min(a.size(), b.size()) >= limit) return limit;
+  std::array<std::array<std::uint8_t, kMaxLength + 1>, 3> rows;
+  std::uint8_t *before_last = rows[0].data(), *last = rows[1].data(), *row = rows[2].data();
+  for (std::size_t j = 0; j <= b.size(); ++j) last[j] = static_cast<std::uint8_t>(j);
+  std::size_t least_of_last = 0;
   for (std::size_t i = 1; i <= a.size(); ++i) {
-    row[0] = i;
+    row[0] = static_cast<std::uint8_t>(i);
+    std::size_t least = i;
     for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t substitution = last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
-      row[j] = std::min({last[j] + 1, row[j - 1] + 1, substitution});
+      const int substitution = last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      int cost = std::min({last[j] + 1, row[j - 1] + 1, substitution});
       const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
-      if (swapped) row[j] = std::min(row[j], before_last[j - 2] + 1);
+      if (swapped) cost = std::min(cost, before_last[j - 2] + 1);
+      row[j] = static_cast<std::uint8_t>(cost);
+      least = std::min<std::size_t>(least, row[j]);
     }
-    before_last.swap(last);
-    last.swap(row);
+    if (std::min(least, least_of_last) >= limit) return limit;  // a row is no less than the two before it
+    least_of_last = least;
+    std::swap(before_last, last);
+    std::swap(last, row);
   }
-  return last[b.size()];
+  return std::min<std::size_t>(last[b.size()], limit);
 }
 
 }  // namespace
@@ -39,7 +50,7 @@ std::string nearest_spelling(std::string_view word, const std::vector<std::strin
   std::string nearest;
   for (const std::string& candidate : candidates) {
     if (candidate.size() > kMaxLength) continue;
-    const std::size_t distance = edit_distance(wanted, lower_case(candidate));
+    const std::size_t distance = edit_distance(wanted, lower_case(candidate), best);
     if (distance < best) {
       best = distance;
       nearest = candidate;

@@ -104,7 +104,7 @@ std::string source_of(const Curve& c, const CurveSet& set) {
 /// A run that broke off may have left its last sizes unsettled; using it takes the user's consent.
 Result<void> check_complete(const CurveSet& set, const CollectiveOptions& options, const std::string& file) {
   if (!set.partial || options.allow_partial) return {};
-  return Error{"partial: found true, expected curves from a run that finished", file,
+  return Error{"found curves of a run that did not end (partial), expected those of one that did", file,
                "measure again, or accept it with collectives.allow_partial: true or --allow-partial"};
 }
 

@@ -271,8 +271,11 @@ Result<CurveSet> curves_of(std::vector<LogTable> tables, LogContext context, con
   TRY(check_shape(context, file));
   CurveSet out;
   out.hardware = !context.hardware.empty() ? context.hardware : context.gpus.empty() ? "" : *context.gpus.begin();
-  out.partial = !context.failure.empty();
-  if (out.partial) out.remarks.push_back(file + ": the run failed: " + context.failure);
+  out.partial = !context.failure.empty() || context.cut;
+  if (!context.failure.empty())
+    out.remarks.push_back(file + ": the run failed: " + context.failure);
+  else if (context.cut)
+    out.remarks.push_back(file + ": partial: it ends before the summary of its last table, 'Avg bus bandwidth'");
   Assembler assembler(context, file, out);
   for (LogTable& table : tables) {
     TRY_ASSIGN(Curve curve, assembler.curve_of(table));

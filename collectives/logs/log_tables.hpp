@@ -31,6 +31,7 @@ struct LogContext {
   bool single_process = false, cuda_graph = false;
   std::string library, hardware, source, settings, date;
   std::string failure;  ///< the line that says that the run failed; empty where none does
+  bool cut = false;     ///< it begins as a whole log does, and ends before the summary that every run prints
 };
 
 /// What the name of a log may state: "h100_2n16g_all_reduce.txt" is 2 nodes and 16 GPUs.

@@ -121,6 +121,7 @@ class Reader {
 
   Result<CurveSet> read() {
     TRY(lines_.each([this](std::string_view line) { return scan(without_prefix(line)); }));
+    context_.cut = has_launch_line_ && summary_is_due_;
     return curves_of(std::move(tables_), context_, lines_.name(), hints_);
   }
 
@@ -130,6 +131,7 @@ class Reader {
       columns_ = *header;
       if (tables_.size() > kMaxCurves) return Error{"found more than 1000 tables", lines_.position(), ""};
       tables_.push_back({kind_, {}});
+      summary_is_due_ = true;
       return {};
     }
     if (starts_as_row(line)) return add(line);
@@ -151,10 +153,14 @@ class Reader {
     if (auto kind = kind_in(line)) kind_ = kind;
     if (context_.failure.empty() && tells_failure(line)) context_.failure = std::string(line.substr(0, 120));
     if (line.find('#') == std::string_view::npos) return;
+    if (line.find("Avg bus bandwidth") != std::string_view::npos) summary_is_due_ = false;
     const auto words = words_of(line);
     if (words.empty() || words[0] != "#") return;
     if (words.size() > 2 && words[1] == "Rank") return read_rank_line(line, words, context_);
-    if (words.size() > 2 && words[1] == "nThread") return read_launch(words, context_);
+    if (words.size() > 2 && words[1] == "nThread") {
+      has_launch_line_ = true;
+      return read_launch(words, context_);
+    }
     read_comment(line, words, context_);
   }
 
@@ -162,7 +168,7 @@ class Reader {
     auto row = parse_nccl_row(line, columns_);
     if (!row.ok()) return Error{row.error().what, lines_.position(), row.error().hint};
     if (tables_.empty()) tables_.push_back({kind_, {}});
-    if (row->bytes == 0) return {};  // sizes too small for the number of ranks are printed as 0
+    if (row->bytes == 0 && row->count == 0) return {};  // sizes too small for the number of ranks
     return add_row(tables_.back(), std::move(*row), lines_.number(), lines_.position());
   }
 
@@ -172,6 +178,8 @@ class Reader {
   NcclColumns columns_;
   std::optional<graph::CollectiveKind> kind_;
   std::vector<LogTable> tables_;
+  bool has_launch_line_ = false;  ///< the first line that nccl-tests prints; a table copied without it is not cut
+  bool summary_is_due_ = false;
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 
 #include "base/text/csv.hpp"
+#include "base/text/number_text.hpp"
 #include "base/text/spelling.hpp"
 
 namespace distsim::bench {
@@ -75,6 +76,10 @@ Result<OpBenchCommand> parse_op_bench(int argc, const char* const* argv) {
   OpBenchOptions options;
   std::string grid = "standard";
   declare(app, options, grid);
+  for (CLI::Option* option : app.get_options()) {
+    if (option->get_type_name() == "N")
+      option->check([](const std::string& text) { return refuse_odd_number(text, FlagNumber::whole); });
+  }
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {

@@ -9,11 +9,13 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/file.hpp"
 #include "base/output.hpp"
 #include "base/system/signals.hpp"
+#include "base/text/number_text.hpp"
 #include "sim/app/completion/value_names.hpp"
 #include "sim/app/diagnostics.hpp"
 #include "sim/app/usage_error.hpp"
@@ -79,6 +81,24 @@ int fail_plainly(const char* what, const char* detail, int exit_code) {
   return exit_code;
 }
 
+/// Of all flags that take a value: numbers, by the type that CLI11 gives them, and nothing where something belongs, as
+/// `--steps "$UNSET"` gives it.
+void check_values(CLI::App& app) {
+  constexpr std::pair<std::string_view, FlagNumber> kTypes[] = {
+      {"UINT", FlagNumber::natural}, {"INT", FlagNumber::whole}, {"FLOAT", FlagNumber::real}};
+  for (CLI::Option* option : app.get_options()) {
+    if (option->get_lnames().empty() || option->get_items_expected_max() == 0) continue;
+    if (option->get_name() != "--set")  // what it takes is said by who reads it
+      option->check([](const std::string& text) { return text.empty() ? "found nothing, expected a value" : ""; });
+    const std::string type = option->get_type_name();
+    for (const auto& [name, kind] : kTypes) {
+      if (type == name || type.starts_with(std::string(name) + ":"))
+        option->check([kind = kind](const std::string& text) { return refuse_odd_number(text, kind); });
+    }
+  }
+  for (CLI::App* below : app.get_subcommands([](const CLI::App*) { return true; })) check_values(*below);
+}
+
 }  // namespace
 
 std::span<const Command* const> commands() { return kCommands; }
@@ -93,6 +113,7 @@ int parse_and_run(int argc, const char* const* argv) {
   Action action;
   for (const Command* command : commands())
     command->declare(*app.add_subcommand(command->name, command->description), action);
+  check_values(app);
   name_values(app);
 
   const std::vector<std::string> args = with_default_command(argc, argv);

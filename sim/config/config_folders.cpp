@@ -108,11 +108,15 @@ std::vector<std::string> stems_in(const std::vector<std::string>& folders) {
   return {names.begin(), names.end()};
 }
 
+constexpr std::size_t kMaxNamedBytes = 1 << 20;
+
 /// The first file that lists the name among its aliases. Files that cannot be read are somebody else's error.
 std::optional<std::string> file_of_alias(const std::string& alias, const std::vector<std::string>& folders) {
   for (const std::string& name : names_in_folders(folders)) {
     const auto path = file_of_name(name, folders);
-    const auto file = path ? parse_yaml_file(*path) : Result<ConfigNode>(Error{});
+    const auto text = path ? read_file(*path, kMaxNamedBytes) : Result<std::string>(Error{});
+    if (!text.ok() || text->find(alias) == std::string::npos) continue;  // to parse a hundred files takes long
+    const auto file = parse_yaml(*text, *path);
     if (file.ok() && has_alias(*file, alias)) return path;
   }
   return std::nullopt;
@@ -149,11 +153,9 @@ Result<Found> find_file(const ConfigNode& name, const std::string& key, const st
                                  spelling_hint(name.scalar, names_in_folders(folders)));
 }
 
-constexpr std::size_t kMaxTemplateBytes = 1 << 20;
-
 Result<ConfigNode> read_found(const Found& found) {
   if (!found.values) return parse_yaml_file(found.path);
-  TRY_ASSIGN(const std::string text, read_file(found.path, kMaxTemplateBytes));
+  TRY_ASSIGN(const std::string text, read_file(found.path, kMaxNamedBytes));
   TRY_ASSIGN(const std::string filled, fill_template(text, *found.values, found.path));
   return parse_yaml(filled, found.path);
 }

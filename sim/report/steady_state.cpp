@@ -122,11 +122,11 @@ bool settled(const Played& p, const Rows& rows, std::uint32_t ranks) {
       end_of_iteration(p, rows, last) - end_of_iteration(p, rows, static_cast<std::uint16_t>(last - 1));
   const auto most = static_cast<std::int64_t>(static_cast<double>(period) * kSlack);
   const auto [first, end] = steps_of(p, last);
+  const auto steps = end.value() - first.value();  // of an iteration
   std::array<StepId, graph::kStreamCount> of_stream{};
   for (StepId s = first; s < end; s = StepId(s.value() + 1)) of_stream[p.program->steps[s].stream.value()] = s;
   return std::ranges::none_of(of_stream, [&](StepId s) {
-    return s.valid() &&
-           most_later(rows.end(s), rows.end(StepId(s.value() - (end.value() - first.value()))), ranks) > most;
+    return s.valid() && most_later(rows.end(s), rows.end(StepId(s.value() - steps)), ranks) > most;
   });
 }
 

@@ -123,19 +123,17 @@ void add_scaling(std::vector<SweepPoint>& points, const std::vector<SweepAxis>& 
   }
 }
 
-/// False where two points that differ only in this axis differ in anything, or one of them cannot be predicted.
+/// False where two predictions that differ only in this axis differ in anything.
 bool is_idle(std::size_t axis, const std::vector<SweepPoint>& points) {
   std::map<std::vector<std::string>, const SweepPoint*> first;
   bool compared = false;
   for (const SweepPoint& p : points) {
+    if (!p.error.empty()) continue;
     std::vector<std::string> others = p.values;
     others[axis].clear();
     const auto [it, fresh] = first.emplace(std::move(others), &p);
     if (fresh) continue;
-    const SweepPoint& q = *it->second;
-    if (p.error.empty() != q.error.empty()) return false;
-    if (!p.error.empty()) continue;
-    if (!same_figures(p.report, q.report)) return false;
+    if (!same_figures(p.report, it->second->report)) return false;
     compared = true;
   }
   return compared;

@@ -48,7 +48,7 @@ struct SweepRequest {
 /// itself is an Error.
 Result<std::vector<SweepPoint>> sweep(const SweepRequest& request, const std::function<void()>& on_point);
 
-/// Swept keys whose values make no difference at any point.
+/// Swept keys whose values make no difference at any of the points that could be predicted, where there are two to compare.
 std::vector<std::string> axes_without_effect(const SweepRequest& request, const std::vector<SweepPoint>& points);
 
 std::string sweep_csv(const SweepRequest& request, const std::vector<SweepPoint>& points);

@@ -25,7 +25,31 @@ const char* const kOld =
     "     2097152        524288   float     sum    209.7   10.00   10.00  2e-07   200.00   10.49   10.49  0e+00\n";
 
 std::string log(const std::string& table, const std::string& name = "all_reduce_perf") {
-  return "# Collective test starting: " + name + "\n" + kRanks + table;
+  return "# Collective test starting: " + name + "\n" + kRanks + table + "# Avg bus bandwidth    : 10.2 \n";
+}
+
+TEST(NcclTests, RanksFollowFromTheBusFactorWhereNoneAreListed) {
+  // 8 ranks: an all-gather's bus bandwidth is 7/8 of 40 GB/s, an all-reduce's 14/8.
+  const std::string head = "# size count type redop root time algbw busbw #wrong time algbw busbw #wrong\n";
+  const std::string gather = " 1048576 32768 float none -1 26.21 40.00 35.00 0 26.21 40.00 35.00 0\n";
+  const std::string reduce = " 1048576 262144 float sum -1 26.21 40.00 70.00 0 26.21 40.00 70.00 0\n";
+  for (const auto& [name, row] : {std::pair("all_gather.log", gather), {"all_reduce.log", reduce}}) {
+    const auto set = parse_nccl_tests(head + row, name);
+    ASSERT_TRUE(set.ok()) << set.error().text();
+    EXPECT_EQ(set->curves[0].ranks, 8u) << name;
+  }
+}
+
+TEST(NcclTests, ALogThatEndsBeforeItsSummaryIsPartial) {
+  EXPECT_FALSE(parse_nccl_tests(log(kNew), "x.log")->partial);
+  const auto cut = parse_nccl_tests(kRanks + std::string(kNew), "all_reduce.log");
+  ASSERT_TRUE(cut.ok()) << cut.error().text();
+  EXPECT_TRUE(cut->partial);
+  EXPECT_EQ(cut->remarks.back(),
+            "all_reduce.log: partial: it ends before the summary of its last table, 'Avg bus bandwidth'");
+  EXPECT_TRUE(parse_nccl_tests(log(kNew) + kNew, "x.log")->partial) << "the second table";
+  EXPECT_FALSE(parse_nccl_tests("# nodes: 2  gpus: 2\n" + std::string(kNew), "all_reduce.log")->partial)
+      << "a table copied without its launch line is not cut";
 }
 
 TEST(NcclTests, NewAndOldColumns) {
@@ -139,7 +163,7 @@ TEST(NcclTests, BrokenLogsGiveOneClearLine) {
   nan.replace(nan.find("104.86"), 6, "   nan");
   expect_error(nan, "time: found");
   const std::string whole = log(kNew);
-  expect_error(whole.substr(0, whole.size() - 30), "row may be truncated");
+  expect_error(whole.substr(0, whole.find("# Avg") - 30), "row may be truncated");
   expect_error(whole.substr(0, whole.rfind("float") - 1), "log may be truncated");
   std::string order = log(kNew);
   order.replace(order.find("2097152"), 7, " 524288");

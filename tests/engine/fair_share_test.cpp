@@ -201,6 +201,14 @@ TEST(FairShare, RefusesWhatHasNoAnswer) {
   refused(with_flow(1, 1, {{1}}), "flow 0.resource");
   refused(with_flow(1, 1, {{0}, {0}}), "each resource once");
   refused(with_flow(1, 1, {{0, -1}}), "flow 0.coefficient");
+  refused(with_flow(1, 1, {{0, 1}, {0, -1}}), "flow 0.coefficient");
+  FairShareProblem last_flow{{1, 1}};
+  last_flow.add_flow(1, {{0}});
+  last_flow.add_flow(0, {{1}});
+  refused(last_flow, "flow 1.bound");
+  FairShareProblem last_resource{{1, 0}};
+  last_resource.add_flow(1, {{0}});
+  refused(last_resource, "capacity of resource 1");
 }
 
 }  // namespace

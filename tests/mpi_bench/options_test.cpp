@@ -93,6 +93,9 @@ TEST(Options, RefusalsNameTheFlagAndWhatWasFound) {
   EXPECT_NE(error({"--imbalance", "nan"}).find("--imbalance"), std::string::npos);
   EXPECT_NE(error({"-z", "2"}).find("-z: found 2, expected 0 .. 1"), std::string::npos);
   EXPECT_NE(error({"--nonsense"}).find("nonsense"), std::string::npos);
+  EXPECT_NE(error({"-n", "010"}).find("found '010', expected a number without leading zeros"), std::string::npos);
+  EXPECT_NE(error({"-w", "0x10"}).find("found '0x10', expected a whole number"), std::string::npos);
+  EXPECT_NE(error({"--max-seconds", "0x1"}).find("found '0x1', expected a number"), std::string::npos);
 }
 
 TEST(Options, OurOwnFlags) {
@@ -115,7 +118,9 @@ TEST(Options, OurOwnFlagsAreChecked) {
   EXPECT_NE(error({"--groups", "rials"}).find("did you mean 'rails'"), std::string::npos);
   EXPECT_NE(error({"--pair-tests", "latencies"}).find("--pair-tests"), std::string::npos);
   EXPECT_NE(error({"--load", "0"}).find("--load: found '0'"), std::string::npos);
-  EXPECT_NE(error({"--beside", "1T"}).find("--load: found 1T, expected at most 4G"), std::string::npos);
+  EXPECT_NE(error({"--beside", "x"}).find("--beside: found 'x', expected compute"), std::string::npos);
+  EXPECT_FALSE(error({"--load", "4M", "--beside", "4M"}).empty());
+  EXPECT_NE(error({"--beside", "1T"}).find("--beside: found 1T, expected at most 4G"), std::string::npos);
   EXPECT_NE(error({"--rank", "1"}).find("without --hosts"), std::string::npos);
   EXPECT_NE(error({"--hosts", "a,b", "--rank", "2"}).find("below 2"), std::string::npos);
   EXPECT_NE(error({"--relative-error", "nan"}).find("--relative-error"), std::string::npos);

@@ -1,4 +1,5 @@
 #include "opmodels/csv/cost_csv.hpp"
+#include "opmodels/learned/training_rows.hpp"
 
 #include <gtest/gtest.h>
 
@@ -257,6 +258,41 @@ TEST_F(Fixture, EverySizeMayStandInExtra) {
   }
 }
 
+TEST_F(Fixture, TrainingRowsSplitAMeasurementByShares) {
+  // Backward, a linear layer is two products; what was measured is both.
+  std::istringstream in("gpu,op,pass,dtype,m,n,k,latency_us\nA100-SXM4-80GB,linear,bwd,bf16,8192,4096,1024,1200\n");
+  out_.str("");
+  const auto count = training_rows(in, "x.csv", out_, LearnedKernel::product16, [this](auto gpu) { return find(gpu); });
+  ASSERT_TRUE(count.ok()) << count.error().text();
+  EXPECT_EQ(count->kept, 1u);
+  double measured = 0, analytic = 0;
+  for (const auto& line : table()) measured += std::stod(line[9]), analytic += std::stod(line[13]);
+  EXPECT_NEAR(measured, 1200, 1e-3);
+  for (const auto& line : table()) EXPECT_NEAR(std::stod(line[9]) / 1200, std::stod(line[13]) / analytic, 1e-6);
+  EXPECT_EQ(table().size(), 2u);
+}
+
+TEST_F(Fixture, PointwiseRowsReadAndWriteWhatTheirOpsDo) {
+  const std::string header = "gpu,op,pass,dtype,rows,cols";
+  for (const auto& [op, reads, writes] : {std::tuple("add", 2.0, 1.0),
+                                          {"relu", 1.0, 1.0},
+                                          {"sum", 1.0, 0.0},
+                                          {"mean", 1.0, 0.0},
+                                          {"cat", 1.0, 1.0},
+                                          {"copy_", 1.0, 1.0},
+                                          {"zero_", 0.0, 1.0},
+                                          {"sigmoid_backward", 2.0, 1.0},
+                                          {"gelu_backward", 2.0, 1.0},
+                                          {"addu", 1.0, 1.0},
+                                          {"index", 1.0, 1.0},
+                                          {"silu", 1.0, 1.0}}) {
+    const auto row = parse(header, "A100," + std::string(op) + ",fwd,fp16,128,256");
+    ASSERT_TRUE(row.ok()) << row.error().text();
+    const auto& kernel = std::get<graph::Elementwise>(row->ops[0]);
+    EXPECT_EQ(std::tie(kernel.reads, kernel.writes), std::tie(reads, writes)) << op;
+  }
+}
+
 TEST_F(Fixture, ReadsTheRowsOfOpBench) {
   const std::string header = "gpu,op,pass,dtype,rows,cols,extra";
   const auto attention = parse(header, "A100,attention,fwd,fp16,2048,128,heads=16;length=128;dim=64;flash=0");
@@ -267,6 +303,13 @@ TEST_F(Fixture, ReadsTheRowsOfOpBench) {
   ASSERT_TRUE(interaction.ok()) << interaction.error().text();
   const graph::Interaction i = std::get<graph::Interaction>(interaction->ops[0]);
   EXPECT_EQ(std::tie(i.batch, i.features, i.dim, i.fused), std::make_tuple(8192, 27, 128, true));
+  const std::string sizes = "gpu,op,pass,dtype,batch,features,dim";
+  const auto is_fused = [&](const char* op) {
+    return std::get<graph::Interaction>(parse(sizes, std::string("A100,") + op + ",fwd,fp16,64,27,128")->ops[0]).fused;
+  };
+  EXPECT_FALSE(is_fused("interaction"));
+  EXPECT_TRUE(is_fused("fused_interaction"));
+  EXPECT_TRUE(parse("gpu,op,pass,dtype,rows,cols", "A100,relu,fwd,fp16,1,1").ok());
   const auto adam = parse(header, "A100,optimizer_adam,update,fp32,16,1000,tensors=16");
   ASSERT_TRUE(adam.ok()) << adam.error().text();
   EXPECT_EQ(std::get<graph::Optimizer>(adam->ops[0]).parameters, 16000);

@@ -28,6 +28,13 @@ double tflops(const OpModels& models, const graph::Attention& op) {
   return counted / models.price(op)->mean.seconds() * 1e-12;
 }
 
+/// One query for each of 65536 keys and values: 17.2 GB of them in 16 x 32 heads, at no more than 2039 GB/s.
+TEST(FlashAttention, OneTokenAtATimeReadsAllKeysAndValues) {
+  const OpModels models = *OpModels::create(measured_devices().at("A100-SXM4-80GB"));
+  const graph::Attention op{16, 32, 1, 65536, 128, false, true, false, graph::DType::bf16};
+  EXPECT_GT(models.price(op)->mean.us(), 2.0 * 16 * 32 * 65536 * 256 / 2039e3);
+}
+
 /// A100 of the fixtures at 1330 of 1410 MHz: 294.298 TFLOP/s of bf16, 18.394 of fp32. 4 x 32 heads of 4096 x 4096 scores:
 /// 2.14748e9. A score is 2 (128 + 128) flops at 0.945 of the rate, 1.84098 ps, and 0.70 of an exponential (16 x 108 a
 /// clock: 0.43512 ps) and a lane operation (0.10873 ps): 0.38070 ps. 4.77100 ms in 37.926 waves, x 1.00029, and 38 x 2.2 us

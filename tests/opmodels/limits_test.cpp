@@ -59,6 +59,18 @@ TEST(Limits, LeastTimes) {
   const graph::Cost stream = priced(models, graph::Elementwise{1 << 29, 1, 1, 1, graph::DType::fp16});
   EXPECT_NEAR(stream.least.us(), (2147483648.0 - 2 * 40 * 1048576) / (0.9 * 2039e3), 1);
   EXPECT_LE(stream.least, stream.mean);
+  const graph::Softmax scores{.rows = 1 << 19, .cols = 1024, .dtype = graph::DType::fp16};  // read and written once
+  EXPECT_NEAR(priced(models, scores).least.us(), stream.least.us(), 1);
+}
+
+/// Input and output of 8 channels each, 1,644,167,168 bytes together, less twice the L2; both gradients move them twice.
+TEST(Limits, LeastTimesOfConvolutions) {
+  const OpModels models = OpModels::create(measured_devices().at("A100-SXM4-80GB")).value();
+  graph::Conv2d thin{.n = 1024, .c = 8, .h = 224, .w = 224, .k = 8, .dtype = graph::DType::fp16};
+  const double bytes = 2.0 * 2 * 1024 * 8 * 224 * 224;
+  EXPECT_NEAR(priced(models, thin).least.us(), (bytes - 2 * 40 * 1048576) / (0.9 * 2039e3), 1);
+  thin.pass = graph::Pass::backward;
+  EXPECT_NEAR(priced(models, thin).least.us(), (2 * bytes - 2 * 40 * 1048576) / (0.9 * 2039e3), 1);
 }
 
 }  // namespace

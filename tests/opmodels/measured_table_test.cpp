@@ -81,6 +81,15 @@ TEST(MeasuredTable, RefusesATruncatedOrEditedFile) {
   }
 }
 
+TEST(MeasuredTable, RefusesTimesThatAreNone) {
+  for (const auto& [measured, models] : {std::pair(-1.0, 100.0), {0.0, 100.0}, {100.0, -1.0}, {1e12, 100.0}}) {
+    const auto table =
+        parse_measured_table(MeasuredTable("gpu", "library", {{*point_of(gemm(64)), measured, models}}).text());
+    ASSERT_FALSE(table.ok()) << measured << ' ' << models;
+    EXPECT_NE(table.error().what.find("expected a group, six coordinates and two positive times"), std::string::npos);
+  }
+}
+
 TEST(OpModels, TheTableLeadsTheModelsFollow) {
   const topology::DeviceSpec device = measured_devices().at("A100-SXM4-80GB");
   const double analytic = OpModels::create(device)->price(gemm(1024))->mean.us();

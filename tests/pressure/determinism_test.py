@@ -19,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 
-from jobs import ROOT, jobs
+from jobs import ROOT, Job, jobs
 
 # What glibc is told not to use: its exp, log and pow have variants for these units.
 UNITS = {"all": "", "no AVX-512": "-AVX512F,-AVX512VL,-AVX512BW,-AVX512DQ,-AVX512CD", "no AVX2, no FMA": "-AVX512F,-AVX512VL,-AVX2,-FMA,-AVX2_Usable,-FMA_Usable",
@@ -43,13 +43,20 @@ def conditions(everything: bool) -> dict[str, dict]:
     return out
 
 
+def commands(folder: pathlib.Path) -> dict[str, Job]:
+    """What is compared: all jobs, and a prediction of each shipped experiment."""
+    shipped = {f"predict {path.stem}": Job(["--config", str(path), "--json", str(folder / "x.json")], [str(folder / "x.json")])
+               for path in sorted((ROOT / "configs").glob("*.yaml"))}
+    return jobs(folder) | shipped
+
+
 def digest(binary: str, shim: str, name: str, threads: int, environment: dict) -> str:
     """Of all that a command writes, with its folder's name left out."""
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("DISTSIM", "LC_", "LANG"))}
     if "SHUFFLE_SEED" in environment:
         environment = environment | {"LD_PRELOAD": shim}
     with tempfile.TemporaryDirectory() as folder:
-        job = jobs(pathlib.Path(folder))[name]
+        job = commands(pathlib.Path(folder))[name]
         args = list(job.args)
         if job.threads:
             args[args.index("--jobs") + 1] = str(threads)
@@ -69,7 +76,7 @@ def main():
     parser.add_argument("--against")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        all_jobs = jobs(pathlib.Path(folder))
+        all_jobs = commands(pathlib.Path(folder))
     chosen = {"plain": {"threads": 1, "environment": {}}, options.against: {"threads": 2, "environment": {}}} if options.against else conditions(options.all)
     cases = [(name, condition, c) for condition, c in chosen.items() for name, job in all_jobs.items()
              if options.all or options.against or c["threads"] == 1 or job.threads or c["environment"]]

@@ -39,8 +39,8 @@ class PlainFile : public ByteSource {
 
 class GzipSource : public ByteSource {
  public:
-  GzipSource(std::unique_ptr<ByteSource> packed, std::string name, ExpansionLimit limit)
-      : packed_(std::move(packed)), name_(std::move(name)), limit_(limit), chunk_(kPackedChunk) {
+  GzipSource(std::unique_ptr<ByteSource> packed, std::string name, ExpansionLimit limit, std::shared_ptr<GzipEnd> end)
+      : packed_(std::move(packed)), name_(std::move(name)), limit_(limit), end_(std::move(end)), chunk_(kPackedChunk) {
     ready_ = inflateInit2(&z_, 15 + 16) == Z_OK;
   }
   ~GzipSource() override { inflateEnd(&z_); }
@@ -57,7 +57,7 @@ class GzipSource : public ByteSource {
     return got;
   }
 
-  bool cut_short() const override { return cut_; }
+  bool cut_short() const override { return end_->cut; }
 
  private:
   Result<void> refill() {
@@ -78,33 +78,45 @@ class GzipSource : public ByteSource {
     if (code == Z_STREAM_END) {
       member_done_ = true;
     } else if (code == Z_BUF_ERROR || (code == Z_OK && z_.avail_in == 0 && at_end_)) {
-      if (at_end_ && z_.avail_out > 0) cut_ = done_ = true;
+      if (at_end_ && z_.avail_out > 0) end_->cut = done_ = true;
     } else if (code != Z_OK) {
       if (out_ == 0 && z_.total_out == 0)
         return Error{std::string("found damaged gzip data (") + (z_.msg ? z_.msg : "no reason given") + ")", name_, ""};
-      cut_ = done_ = true;  // what came before the damage is still good
+      end_->cut = done_ = true;  // what came before the damage is still good
     }
     return {};
   }
 
   Result<void> next_member() {
-    const bool another = z_.avail_in > 0 && z_.next_in[0] == 0x1f;  // zero padding after the last member is common
-    if (!another) {
-      done_ = true;
-      return {};
-    }
+    const bool another = z_.avail_in > 0 && z_.next_in[0] == 0x1f;
+    if (!another) return read_behind();
     if (inflateReset(&z_) != Z_OK) return Error{"zlib reset failed", name_, ""};
     member_done_ = false;
+    return {};
+  }
+
+  /// To the end of the file. Padding with zeros is common, on tapes and by filesystems that crashed.
+  Result<void> read_behind() {
+    done_ = true;
+    std::uint64_t behind = 0;
+    bool padding = true;
+    while (!at_end_) {
+      padding = padding && std::all_of(z_.next_in, z_.next_in + z_.avail_in, [](Bytef byte) { return byte == 0; });
+      behind += z_.avail_in;
+      TRY(refill());
+    }
+    end_->behind = padding ? 0 : behind;
     return {};
   }
 
   std::unique_ptr<ByteSource> packed_;
   std::string name_;
   ExpansionLimit limit_;
+  std::shared_ptr<GzipEnd> end_;
   z_stream z_{};
   std::vector<char> chunk_;
   std::uint64_t in_ = 0, out_ = 0;
-  bool ready_ = false, at_end_ = false, member_done_ = false, done_ = false, cut_ = false;
+  bool ready_ = false, at_end_ = false, member_done_ = false, done_ = false;
 };
 
 class MemorySource : public ByteSource {
@@ -130,8 +142,9 @@ Result<std::unique_ptr<ByteSource>> open_plain(const std::string& path) {
   return std::unique_ptr<ByteSource>(std::make_unique<PlainFile>(std::move(file), path));
 }
 
-std::unique_ptr<ByteSource> expand_gzip(std::unique_ptr<ByteSource> packed, std::string name, ExpansionLimit limit) {
-  return std::make_unique<GzipSource>(std::move(packed), std::move(name), limit);
+std::unique_ptr<ByteSource> expand_gzip(std::unique_ptr<ByteSource> packed, std::string name, ExpansionLimit limit,
+                                        std::shared_ptr<GzipEnd> end) {
+  return std::make_unique<GzipSource>(std::move(packed), std::move(name), limit, std::move(end));
 }
 
 Result<std::size_t> read_fully(ByteSource& source, char* to, std::size_t n) {

@@ -28,9 +28,16 @@ struct ExpansionLimit {
   std::uint64_t max_bytes = std::uint64_t{64} << 30;
 };
 
-/// Expands gzip (also several members in a row) read from `packed`. `name` appears in messages. Error: damaged data, or
-/// more than the limit.
-std::unique_ptr<ByteSource> expand_gzip(std::unique_ptr<ByteSource> packed, std::string name, ExpansionLimit limit);
+/// How the gzip data of a file ended, once they were read to their end.
+struct GzipEnd {
+  bool cut = false;          ///< before they say that they are complete
+  std::uint64_t behind = 0;  ///< bytes of the file behind them that are neither another member nor padding of zeros
+};
+
+/// Expands gzip (also several members in a row) read from `packed`. `name` appears in messages; `end` is told how the
+/// data ended. Error: damaged data, or more than the limit.
+std::unique_ptr<ByteSource> expand_gzip(std::unique_ptr<ByteSource> packed, std::string name, ExpansionLimit limit,
+                                        std::shared_ptr<GzipEnd> end = std::make_shared<GzipEnd>());
 
 /// Reads until `n` bytes are there or the source ends.
 Result<std::size_t> read_fully(ByteSource& source, char* to, std::size_t n);

@@ -83,7 +83,7 @@ Result<std::vector<TraceFile>> open_zip(const std::string& path, ExpansionLimit 
     const std::uint64_t packed = info.compressed_size;
     members.push_back(
         {shown, [path, shown, position, limit, packed] { return open_member(path, shown, position, limit, packed); },
-         ""});
+         "", nullptr});
   }
   if (members.empty()) return Error{"found no file in the zip archive, expected a trace", path, ""};
   return members;

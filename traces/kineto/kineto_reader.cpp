@@ -106,8 +106,8 @@ class Reader : public JsonHandler {
   OpInputTable inputs_;
   GeometryTable geometries_;
   KinetoMetadata metadata_;
-  std::uint64_t broken_ = 0, events_ = 0, no_time_ = 0, negative_ = 0, python_ = 0, flows_ = 0, counters_ = 0,
-                instants_ = 0;
+  std::uint64_t broken_ = 0, events_ = 0, no_time_ = 0, negative_ = 0, no_duration_ = 0, python_ = 0, flows_ = 0,
+                counters_ = 0, instants_ = 0;
   std::unordered_map<std::string, std::uint64_t> other_;
 };
 
@@ -162,6 +162,7 @@ void Reader::event(const KinetoEvent& e) {
   }
   std::int64_t start = 0, duration = 0;
   if (!times(e, start, duration)) return;
+  if (e.duration.empty()) ++no_duration_;
   if (role == Role::kernel || role == Role::memcpy || role == Role::memset)
     return device_event(e, role, start, duration);
   if (options_.slice && !options_.slice->has_host(start, start + duration)) return;
@@ -309,6 +310,7 @@ Result<ReadRank> Reader::finish(const JsonStreamEnd& end) {
     rank.notes.miss("the rest of a file that is cut off");
   }
   if (negative_ > 0) rank.notes.assume(counted(negative_, "negative duration") + " counted as 0");
+  if (no_duration_ > 0) rank.notes.assume(counted(no_duration_, "event") + " without a duration counted as 0");
   builder_.finish(rank);
   metadata_.finish(out_);
   return std::move(out_);

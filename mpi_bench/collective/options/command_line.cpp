@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "base/text/number_text.hpp"
 #include "mpi_bench/collective/options/raw_flags.hpp"
 
 namespace distsim::bench {
@@ -93,11 +94,12 @@ void declare_timing(CLI::App& app, RawFlags& raw, Options& o) {
       ->type_name("SECONDS")
       ->capture_default_str()
       ->group(group);
-  app.add_option("--load", raw.load,
-                 "Concurrent load: compute, or the size of a second all_reduce on its own communicator")
-      ->type_name("compute|SIZE")
-      ->group(group);
-  app.add_option("--beside", raw.load)->group("");  // the former name of --load
+  CLI::Option* load =
+      app.add_option("--load", raw.load,
+                     "Concurrent load: compute, or the size of a second all_reduce on its own communicator")
+          ->type_name("compute|SIZE")
+          ->group(group);
+  app.add_option("--beside", raw.beside)->group("")->excludes(load);  // the former name of --load
 }
 
 void declare_output(CLI::App& app, RawFlags& raw, OutputFiles& f) {
@@ -189,6 +191,18 @@ std::string flags_text(const CLI::App& app) {
   return text;
 }
 
+/// Of the flags that take numbers alone, by the words for their values (--root takes a word too).
+void check_numbers(CLI::App& app) {
+  for (CLI::Option* option : app.get_options()) {
+    const std::string type = option->get_type_name();
+    const bool whole = type == "N" || type == "PORT" || option->get_name() == "--rank";
+    if (whole || type == "SHARE" || type == "SECONDS")
+      option->check([kind = whole ? FlagNumber::whole : FlagNumber::real](const std::string& text) {
+        return refuse_odd_number(text, kind);
+      });
+  }
+}
+
 }  // namespace
 
 Result<CommandLine> parse_command_line(int argc, const char* const* argv) {
@@ -202,6 +216,7 @@ Result<CommandLine> parse_command_line(int argc, const char* const* argv) {
   declare_timing(app, raw, options);
   declare_output(app, raw, options.files);
   declare_launch(app, raw, options);
+  check_numbers(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::CallForHelp&) {

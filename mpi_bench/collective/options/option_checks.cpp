@@ -120,8 +120,8 @@ Result<void> read_shapes(const RawFlags& raw, Options& o) {
   return {};
 }
 
-/// compute, or the size of a second collective.
-Result<void> read_load(const std::string& text, Load& load) {
+/// compute, or the size of a second collective. `flag` is the one that was given.
+Result<void> read_load(const char* flag, const std::string& text, Load& load) {
   if (text.empty()) return {};
   if (text == "compute") {
     load.kind = LoadKind::compute;
@@ -129,10 +129,9 @@ Result<void> read_load(const std::string& text, Load& load) {
   }
   const auto size = parse_size(text);
   if (!size.ok() || *size < 1)
-    return flag_error("--load",
-                      "found '" + text + "', expected compute or the size of a second all_reduce, such as 4M");
+    return flag_error(flag, "found '" + text + "', expected compute or the size of a second all_reduce, such as 4M");
   constexpr std::uint64_t kMost = std::uint64_t{4} << 30;  // MPI counts elements of 4 bytes in an int
-  if (*size > kMost) return flag_error("--load", "found " + text + ", expected at most 4G");
+  if (*size > kMost) return flag_error(flag, "found " + text + ", expected at most 4G");
   load.kind = LoadKind::collective;
   load.bytes = *size;
   return {};
@@ -194,7 +193,7 @@ Result<Options> checked_options(const RawFlags& raw, Options o) {
   TRY(read_root(raw.root, o));
   TRY(read_names(raw, o));
   TRY(read_shapes(raw, o));
-  TRY(read_load(raw.load, o.load));
+  TRY(read_load(raw.beside.empty() ? "--load" : "--beside", raw.beside.empty() ? raw.load : raw.beside, o.load));
   TRY(read_limits(o));
   TRY(read_places(o));
   TRY(read_plan(o));

@@ -10,7 +10,7 @@ namespace distsim::bench {
 
 struct RawFlags {
   std::string min = "32M", max = "32M", step = "1M", factor = "0", op = "sum", type = "float", root = "0",
-              backend = "auto", fault, stall, load, curve_time = "median";
+              backend = "auto", fault, stall, load, beside, curve_time = "median";
   std::vector<std::string> collectives = {"all_reduce"}, groups = {"all"}, pair_tests;
   int iterations = 20, warmup = 1, check = 1, report = 1, graph = 0, aggregate = 1, threads = 1, gpus = 1, blocking = 0;
 };

@@ -108,22 +108,41 @@ Result<traces::HugectrRun> read_run(const std::string& text, const std::string& 
   return traces::HugectrRun{text.substr(0, equals), std::move(results.job)};
 }
 
-Result<void> write_scaling(const HugectrFlags& f) {
-  const std::vector<std::pair<std::string, std::string>> outputs{
-      {"--csv", f.csv}, {"--svg", f.svg}, {"--html", f.html}};
-  TRY(check_outputs(outputs));
+Result<std::vector<traces::HugectrRun>> read_runs(const HugectrFlags& f, const std::string& events) {
   std::vector<traces::HugectrRun> runs;
   for (const std::string& text : f.runs) {
-    TRY_ASSIGN(traces::HugectrRun run, read_run(text, f.events));
+    TRY_ASSIGN(traces::HugectrRun run, read_run(text, events));
     for (const traces::HugectrRun& before : runs) {
       if (before.name == run.name) return Error{"--run: found two runs named " + in_quotes(run.name), "", ""};
     }
     runs.push_back(std::move(run));
   }
+  return runs;
+}
+
+/// The files that are asked for, with what they hold.
+std::vector<std::pair<std::string, std::string>> scaling_files(const HugectrFlags& f,
+                                                               const std::vector<traces::HugectrRun>& runs) {
+  std::vector<std::pair<std::string, std::string>> files;
+  if (!f.csv.empty()) files.emplace_back(f.csv, traces::hugectr_scaling_csv(runs));
+  if (!f.svg.empty()) files.emplace_back(f.svg, traces::hugectr_scaling_svg(runs));
+  if (!f.html.empty()) files.emplace_back(f.html, traces::hugectr_scaling_html(runs));
+  return files;
+}
+
+Result<void> write_scaling(const HugectrFlags& f, const CLI::App& command) {
+  const std::vector<std::pair<std::string, std::string>> outputs{
+      {"--csv", f.csv}, {"--svg", f.svg}, {"--html", f.html}};
   TRY(check_outputs(outputs));
-  if (!f.csv.empty()) TRY(write_file_atomically(f.csv, traces::hugectr_scaling_csv(runs)));
-  if (!f.svg.empty()) TRY(write_file_atomically(f.svg, traces::hugectr_scaling_svg(runs)));
-  if (!f.html.empty()) TRY(write_file_atomically(f.html, traces::hugectr_scaling_html(runs)));
+  TRY_ASSIGN(const std::vector<traces::HugectrRun> runs, read_runs(f, f.events));
+  const auto files = scaling_files(f, runs);
+  if (takes_stdout(outputs)) {  // the summary would say which events were not seen
+    const auto unnamed = read_runs(f, "");
+    if (unnamed && files == scaling_files(f, *unnamed))
+      name_unheeded(command, {"--events"}, "what is written is the same");
+  }
+  TRY(check_outputs(outputs));
+  for (const auto& [path, text] : files) TRY(write_file_atomically(path, text));
   if (takes_stdout(outputs)) return {};
   return print(traces::hugectr_scaling_text(runs));
 }
@@ -175,7 +194,7 @@ void declare(CLI::App& self, Action& action) {
   scaling->add_option("--csv", f->csv, "Write the underlying table; - is standard output")->check(refuse_empty);
   scaling->add_option("--html", f->html, "Write a page with the chart and the table")->check(refuse_empty);
   add_events(scaling, f);
-  scaling->callback([f, &action] { action = [f] { return write_scaling(*f); }; });
+  scaling->callback([f, scaling, &action] { action = [f, scaling] { return write_scaling(*f, *scaling); }; });
 }
 
 constexpr Refusal kRefuses[] = {

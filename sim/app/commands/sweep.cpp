@@ -58,8 +58,9 @@ Result<void> run(const SweepFlags& flags, const CLI::App& command) {
     ProgressLine progress("distsim sweep:", total);
     TRY_ASSIGN(points, study::sweep(request, [&] { progress.advance(); }));
   }
+  const bool all = std::ranges::all_of(points, [](const study::SweepPoint& p) { return p.error.empty(); });
   for (const std::string& key : study::axes_without_effect(request, points))
-    log_warn([&] { return "no effect at any point: " + key; });
+    log_warn([&] { return "no effect at any point" + std::string(all ? "" : " that was predicted") + ": " + key; });
   name_idle_sets({at_end(request, false), at_end(request, true)}, request.sets);
   if (!flags.csv.empty()) TRY(write_file_atomically(flags.csv, study::sweep_csv(request, points)));
   if (flags.csv != "-") TRY(print(study::sweep_table(request, points)));

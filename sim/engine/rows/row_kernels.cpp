@@ -12,26 +12,34 @@ namespace distsim::engine {
 namespace {
 
 constexpr std::size_t kLanes = 8;
-using Lanes = std::int64_t __attribute__((vector_size(64), aligned(8), may_alias));
-using UnsignedLanes = std::uint64_t __attribute__((vector_size(64), aligned(8), may_alias));
+using Lanes = std::int64_t __attribute__((vector_size(64)));
+using UnsignedLanes = std::uint64_t __attribute__((vector_size(64)));
 
-ALWAYS_INLINE const Lanes& lanes_at(const std::int64_t* p) { return *reinterpret_cast<const Lanes*>(p); }
-ALWAYS_INLINE Lanes& lanes_at(std::int64_t* p) { return *reinterpret_cast<Lanes*>(p); }
-ALWAYS_INLINE const UnsignedLanes& lanes_at(const std::uint64_t* p) {
-  return *reinterpret_cast<const UnsignedLanes*>(p);
+/// Lanes in a row, which begin at any number of it. A vector type of its own with less alignment would not do: clang
+/// expects that of the plain vector behind every reference.
+template <class L>
+struct __attribute__((packed, aligned(8), may_alias)) InRow {
+  L lanes;
+};
+
+ALWAYS_INLINE const InRow<Lanes>& in_row(const std::int64_t* p) { return *reinterpret_cast<const InRow<Lanes>*>(p); }
+ALWAYS_INLINE InRow<Lanes>& in_row(std::int64_t* p) { return *reinterpret_cast<InRow<Lanes>*>(p); }
+ALWAYS_INLINE const InRow<UnsignedLanes>& in_row(const std::uint64_t* p) {
+  return *reinterpret_cast<const InRow<UnsignedLanes>*>(p);
 }
 
 ALWAYS_INLINE void max_of_rows(std::int64_t* out, const std::int64_t* a, const std::int64_t* b, std::size_t n) {
   std::size_t i = 0;
   for (; i + kLanes <= n; i += kLanes)
-    lanes_at(out + i) = lanes_at(a + i) > lanes_at(b + i) ? lanes_at(a + i) : lanes_at(b + i);
+    in_row(out + i).lanes = in_row(a + i).lanes > in_row(b + i).lanes ? in_row(a + i).lanes : in_row(b + i).lanes;
   for (; i < n; ++i) out[i] = a[i] > b[i] ? a[i] : b[i];
 }
 
 ALWAYS_INLINE void max_with_scalar(std::int64_t* out, const std::int64_t* a, std::int64_t b, std::size_t n) {
   const Lanes all_b = Lanes{} + b;
   std::size_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) lanes_at(out + i) = lanes_at(a + i) > all_b ? lanes_at(a + i) : all_b;
+  for (; i + kLanes <= n; i += kLanes)
+    in_row(out + i).lanes = in_row(a + i).lanes > all_b ? in_row(a + i).lanes : all_b;
   for (; i < n; ++i) out[i] = a[i] > b ? a[i] : b;
 }
 
@@ -45,7 +53,7 @@ ALWAYS_INLINE void max_body(std::int64_t* out, Operand a, Operand b, std::size_t
 /// One operand of a sum as lanes: of a row, or the same number in all.
 struct RowLanes {
   const std::int64_t* row;
-  ALWAYS_INLINE void load(std::size_t i, Lanes& lanes) const { lanes = lanes_at(row + i); }
+  ALWAYS_INLINE void load(std::size_t i, Lanes& lanes) const { lanes = in_row(row + i).lanes; }
   ALWAYS_INLINE std::int64_t at(std::size_t i) const { return row[i]; }
 };
 struct ScalarLanes {
@@ -64,15 +72,15 @@ ALWAYS_INLINE void widen(Bounds& bounds, std::int64_t sum, std::int64_t bits) {
 template <class B>
 ALWAYS_INLINE Bounds add_to_row(std::int64_t* out, const std::int64_t* a, B b, std::size_t n) {
   Bounds bounds{std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min(), 0};
-  Lanes low = Lanes{} + bounds.low, high = Lanes{} + bounds.high, bits = {}, addend;
+  Lanes low = Lanes{} + bounds.low, high = Lanes{} + bounds.high, bits = {}, addend = {};
   std::size_t i = 0;
   for (; i + kLanes <= n; i += kLanes) {
     b.load(i, addend);
-    const Lanes sum = (Lanes)((UnsignedLanes)lanes_at(a + i) + (UnsignedLanes)addend);
+    const Lanes sum = (Lanes)((UnsignedLanes)in_row(a + i).lanes + (UnsignedLanes)addend);
     low = sum < low ? sum : low;
     high = sum > high ? sum : high;
-    bits |= sum | addend | lanes_at(a + i);
-    lanes_at(out + i) = sum;
+    bits |= sum | addend | in_row(a + i).lanes;
+    in_row(out + i).lanes = sum;
   }
   for (std::size_t lane = 0; lane < kLanes && i > 0; ++lane) {
     widen(bounds, low[lane], bits[lane]);
@@ -100,7 +108,7 @@ ALWAYS_INLINE Bounds add_body(std::int64_t* out, Operand a, Operand b, std::size
 ALWAYS_INLINE std::uint64_t weighted_sum_body(const std::int64_t* value, const std::uint64_t* weight, std::size_t n) {
   UnsignedLanes sums = {};
   std::size_t i = 0;
-  for (; i + kLanes <= n; i += kLanes) sums += (UnsignedLanes)lanes_at(value + i) * lanes_at(weight + i);
+  for (; i + kLanes <= n; i += kLanes) sums += (UnsignedLanes)in_row(value + i).lanes * in_row(weight + i).lanes;
   std::uint64_t sum = 0;
   for (std::size_t lane = 0; lane < kLanes; ++lane) sum += sums[lane];
   for (; i < n; ++i) sum += static_cast<std::uint64_t>(value[i]) * weight[i];

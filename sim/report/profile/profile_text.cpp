@@ -334,7 +334,7 @@ class Writer {
     std::string about = fixed(h.sum * (h.seconds ? 1000 : 1), 0) + (h.seconds ? " ms" : " samples");
     for (const std::string& a : h.notes.assumptions) about += "; " + a;
     for (const traces::TraceNotes::Count& c : h.notes.dropped)
-      about += "; " + std::to_string(c.count) + " " + c.what + " left out";
+      about += "; left out: " + c.what + ": " + std::to_string(c.count);
     remark(about + ". ms a step: the share of self times the median step, taking the recording for iterations only");
     line("");
   }
@@ -401,7 +401,8 @@ class Writer {
       lines.push_back("- " + who + one_line(text));
     }
     std::string left;
-    for (const auto& [what, n] : dropped) left += (left.empty() ? "" : ", ") + std::to_string(n) + " " + one_line(what);
+    for (const auto& [what, n] : dropped)
+      left += (left.empty() ? "" : ", ") + one_line(what) + ": " + std::to_string(n);
     if (!left.empty()) lines.push_back("- left out: " + left);
     std::size_t shown = 0;
     for (const std::string& l : lines) {

@@ -43,11 +43,12 @@ std::string without_items(const std::string& column) {
 
 /// A key of the reference, or a name of one's own in a map of free names ("device.peak.tf32").
 bool is_key(const std::string& key, const std::vector<std::string>& known) {
-  return std::any_of(known.begin(), known.end(), [&](const std::string& k) {
-    if (k == key) return true;
-    if (!key.starts_with(k + ".")) return false;
-    return std::none_of(known.begin(), known.end(),
-                        [&](const std::string& other) { return other.starts_with(k + "."); });
+  const auto is_part = [](const std::string& part, const std::string& whole) {
+    return part.size() > whole.size() && part[whole.size()] == '.' && part.starts_with(whole);
+  };
+  return std::ranges::any_of(known, [&](const std::string& k) {
+    return k == key ||
+           (is_part(key, k) && std::ranges::none_of(known, [&](const auto& other) { return is_part(other, k); }));
   });
 }
 

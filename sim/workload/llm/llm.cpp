@@ -73,6 +73,10 @@ void describe(Workload& out, const LlmPlan& plan, std::int64_t batch) {
   if (plan.pipelined()) assume(graph::AssumptionKind::workload, pipeline_text(plan));
   if (plan.spec.experts > 0 && plan.spec.imbalance == 0)
     assume(graph::AssumptionKind::workload, "tokens are spread evenly over experts");
+  if (plan.spec.experts > 0 && plan.spec.imbalance > 0)
+    assume(graph::AssumptionKind::workload,
+           "model.llm.imbalance, of any size: an expert's last tile is half empty" +
+               std::string(plan.expert > 1 ? "; tokens are spread evenly over the GPUs that split the experts" : ""));
   for (const std::string& text : plan.assumptions) assume(graph::AssumptionKind::workload, text);
   out.placement = placement_text(plan);
 }

@@ -134,7 +134,8 @@ template <class Item, class Equal>
 void merge(std::vector<std::pair<Item, double>>& items, Equal equal) {
   std::vector<std::pair<Item, double>> merged;
   for (auto& [item, n] : items) {
-    const auto known = std::find_if(merged.begin(), merged.end(), [&](const auto& m) { return equal(m.first, item); });
+    const auto known =
+        std::ranges::find_if(merged, [&equal, &wanted = item](const auto& m) { return equal(m.first, wanted); });
     if (known == merged.end())
       merged.emplace_back(std::move(item), n);
     else
@@ -166,10 +167,17 @@ class ChunkMaker {
     if (is_first) add_part(chunk, embedding_work(s_), 1);
     const Recompute& r = s_.parallel.recompute;
     const std::int64_t share = (r.layers + s_.parallel.virtual_stages - 1) / s_.parallel.virtual_stages;
+    std::vector<std::pair<const PartWork*, double>> blocks;  // of thousands of blocks, a few kinds
     for (std::int64_t i = 0; i < layers; ++i) {
       const bool again = r.kind == RecomputeKind::every_second ? i % 2 == 0 : r.layers == 0 || i < share;
-      add_part(chunk, block(first + i, again), 1);
+      const PartWork* part = &block(first + i, again);
+      const auto known = std::ranges::find(blocks, part, &std::pair<const PartWork*, double>::first);
+      if (known == blocks.end())
+        blocks.emplace_back(part, 1);
+      else
+        ++known->second;
     }
+    for (const auto& [part, times] : blocks) add_part(chunk, *part, times);
     if (is_last) {
       for (std::int64_t i = 0; i < s_.spec.mtp_layers; ++i) add_part(chunk, mtp_work(s_, r), 1);
       add_part(chunk, head_work(s_), 1);
@@ -317,10 +325,23 @@ bool fits(const LlmPlan& plan) {
                      [&](const RankMemory& m) { return m.total() <= plan.cluster.memory_per_gpu.value(); });
 }
 
+/// Of the stage that has most.
+std::int64_t blocks_of_stage(const LlmPlan& plan, const std::vector<std::int64_t>& layers) {
+  return *std::max_element(layers.begin(), layers.end()) * plan.parallel.virtual_stages;
+}
+
+Result<void> check_recompute(const LlmPlan& plan, const std::vector<std::int64_t>& layers) {
+  const std::int64_t found = plan.parallel.recompute.layers, most = blocks_of_stage(plan, layers);
+  if (found <= most) return {};
+  return Error{"parallel.recompute: found " + std::to_string(found) + ", expected at most " + std::to_string(most) +
+                   ", the blocks of a stage, or full",
+               "", ""};
+}
+
 /// Full recomputation of as few blocks of a stage as it takes to fit.
 void recompute_some(LlmPlan& plan, const std::vector<std::int64_t>& layers) {
   constexpr std::int64_t kSteps = 8;
-  const std::int64_t most = *std::max_element(layers.begin(), layers.end()) * plan.parallel.virtual_stages;
+  const std::int64_t most = blocks_of_stage(plan, layers);
   for (std::int64_t i = 1; i <= kSteps; ++i) {
     const std::int64_t n = (most * i + kSteps - 1) / kSteps;
     plan.parallel.recompute = {RecomputeKind::full, n >= most ? 0 : n, {}};
@@ -402,6 +423,7 @@ Result<LlmPlan> plan_llm(const ModelSpec& model, const FrameworkSpec& framework,
   settle_schedule(plan);
   TRY(check_schedule(plan));
   TRY_ASSIGN(const std::vector<std::int64_t> layers, layers_of_chunks(plan.spec, p, plan.assumptions));
+  TRY(check_recompute(plan, layers));
   settle_recompute(plan, layers);
   return plan;
 }

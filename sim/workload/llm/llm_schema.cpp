@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "sim/workload/llm/llm_spec.hpp"
 
 namespace distsim::workload {
@@ -111,6 +113,10 @@ Broken broken_attention(const LlmSpec& m) {
 }
 
 Broken broken_layers(const LlmSpec& m) {
+  const std::int64_t longest = std::max(m.sequence, m.decoder_sequence);
+  if (m.positions == LlmPositions::learned && m.position_rows > 0 && m.position_rows < longest)
+    return "position_rows: found " + std::to_string(m.position_rows) + ", expected a row for each of " +
+           std::to_string(longest) + " tokens";
   if (m.experts > 0 && m.top_k > m.experts)
     return "top_k: found " + std::to_string(m.top_k) + ", expected at most experts (" + std::to_string(m.experts) + ")";
   if (m.decoder_layers > m.layers)

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "base/random.hpp"
+
 namespace distsim {
 namespace {
 
@@ -42,6 +46,41 @@ TEST(NearestSpelling, TakesTheBeginningOfALongerName) {
 
 TEST(NearestSpelling, DoesNotSpendTimeOnHugeWords) {
   EXPECT_EQ(nearest_spelling(std::string(1 << 20, 'n'), {std::string(1 << 20, 'n')}), "");
+}
+
+/// The definition of the distance, without bounds and without a table.
+std::size_t plain_distance(std::string_view a, std::string_view b) {
+  if (a.empty() || b.empty()) return a.size() + b.size();
+  const auto cut = [](std::string_view s, std::size_t n) { return s.substr(0, s.size() - n); };
+  std::size_t least = std::min({plain_distance(cut(a, 1), b) + 1, plain_distance(a, cut(b, 1)) + 1,
+                                plain_distance(cut(a, 1), cut(b, 1)) + (a.back() == b.back() ? 0 : 1)});
+  const bool swapped = a.size() > 1 && b.size() > 1 && a.back() == b[b.size() - 2] && a[a.size() - 2] == b.back();
+  if (swapped) least = std::min(least, plain_distance(cut(a, 2), cut(b, 2)) + 1);
+  return least;
+}
+
+TEST(NearestSpelling, IsThatOfTheDefinition) {
+  Random random(11);
+  const auto word = [&] {
+    std::string text(1 + random.below(6), 'a');
+    for (char& c : text) c = static_cast<char>('a' + random.below(3));
+    return text;
+  };
+  for (int i = 0; i < 2000; ++i) {
+    const std::string wanted = word() + "c";
+    const std::vector<std::string> candidates{word(), word(), word()};
+    std::size_t best = std::min(std::max<std::size_t>(2, wanted.size() / 3), wanted.size() - 1) + 1;
+    std::string nearest;
+    for (const std::string& c : candidates) {
+      if (const std::size_t d = plain_distance(wanted, c); d < best) {
+        best = d;
+        nearest = c;
+      }
+    }
+    if (!nearest.empty())
+      ASSERT_EQ(nearest_spelling(wanted, candidates), nearest)
+          << wanted << ": " << candidates[0] << ", " << candidates[1] << ", " << candidates[2];
+  }
 }
 
 TEST(SpellingHint, AsksOrLists) {
