@@ -16,6 +16,7 @@
 #include "sim/report/text/columns.hpp"
 #include "sim/report/text/format.hpp"
 #include "sim/report/text/path_table.hpp"
+#include "sim/report/text/split_model.hpp"
 
 namespace distsim::report {
 namespace {
@@ -187,6 +188,27 @@ TEST(Text, NamesCannotSteerTheTerminal) {
   c.title = "evil \033[2J\r\n\x07";
   const std::string text = to_text(small_job("op \033]0;owned\x07 \xff").report(c));
   for (const char ch : text) EXPECT_TRUE(ch == '\n' || (ch >= 0x20 && ch != 0x7F)) << static_cast<int>(ch);
+}
+
+/// No more can be exposed than is sent; what is saved beyond that is waiting.
+TEST(Text, ExposesNoMoreThanIsSent) {
+  Report r;
+  r.rank_count = 8;
+  r.samples_per_second = 1;
+  r.context.tokens_per_sample = 1024;
+  const auto add = [&](const char* name, int total, int exposed) {
+    CollectiveTime c;
+    c.name = name;
+    c.total = Duration::milliseconds(total);
+    c.exposed = Duration::milliseconds(exposed);
+    r.collectives.push_back(std::move(c));
+  };
+  add("tensor.all_reduce", 200, 250);
+  add("gradients", 100, 30);
+  const std::vector<std::string> lines = split_model_lines(r);
+  ASSERT_GE(lines.size(), 2u);
+  EXPECT_EQ(lines[1],
+            "exposed communication: tensor 200.0 ms of 200.0 ms and 50.00 ms of waiting, data 30.00 ms of 100.00 ms");
 }
 
 }  // namespace
