@@ -20,10 +20,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// The file of a system beside the first of these curve folders that has one; empty where none has.
-std::string system_file(const std::string& system, std::span<const std::string> curve_dirs) {
+/// The file of a system or device (`folder`) beside the first of these curve folders that has one; empty where none has.
+std::string file_beside(std::span<const std::string> curve_dirs, const char* folder, const std::string& name) {
   for (const std::string& dir : curve_dirs) {
-    const fs::path path = fs::path(dir) / ".." / "systems" / (system + ".yaml");
+    const fs::path path = fs::path(dir) / ".." / folder / (name + ".yaml");
     std::error_code failed;
     if (fs::exists(path, failed)) return path.string();
   }
@@ -34,21 +34,11 @@ std::string system_file(const std::string& system, std::span<const std::string> 
 Result<topology::ClusterSpec> measured_spec(const topology::Topology& topology,
                                             std::span<const std::string> curve_dirs) {
   const topology::ClusterSpec& now = topology.spec();
-  const std::string path = now.name.empty() ? "" : system_file(now.name, curve_dirs);
+  const std::string path = now.name.empty() ? "" : file_beside(curve_dirs, "systems", now.name);
   if (path.empty()) return now;
   TRY_ASSIGN(ConfigNode node, parse_yaml_file(path));
   TRY_ASSIGN(topology::ClusterSpec spec, topology::cluster_schema().read(node));
   return spec.device == now.device ? spec : now;  // another GPU is another system, whatever its name
-}
-
-/// Where the GPU of a system comes from; the folder is that of its curves.
-std::string device_file(const std::string& device, std::span<const std::string> curve_dirs) {
-  for (const std::string& dir : curve_dirs) {
-    const fs::path path = fs::path(dir) / ".." / "devices" / (device + ".yaml");
-    std::error_code failed;
-    if (fs::exists(path, failed)) return path.string();
-  }
-  return "";
 }
 
 /// A system as curves were measured on it.
@@ -59,11 +49,11 @@ struct MeasuredSystem {
 
 /// Another system than the one in question; nothing where its files are not beside the curves.
 Result<std::optional<MeasuredSystem>> other_system(const std::string& name, std::span<const std::string> curve_dirs) {
-  const std::string path = system_file(name, curve_dirs);
+  const std::string path = file_beside(curve_dirs, "systems", name);
   if (path.empty()) return std::optional<MeasuredSystem>();
   TRY_ASSIGN(const ConfigNode node, parse_yaml_file(path));
   TRY_ASSIGN(topology::ClusterSpec spec, topology::cluster_schema().read(node));
-  const std::string device = device_file(spec.device, curve_dirs);
+  const std::string device = file_beside(curve_dirs, "devices", spec.device);
   if (device.empty()) return std::optional<MeasuredSystem>();
   TRY_ASSIGN(const ConfigNode device_node, parse_yaml_file(device));
   TRY_ASSIGN(const topology::DeviceSpec gpu, topology::device_schema().read(device_node));
@@ -308,7 +298,7 @@ Result<std::optional<topology::ClusterSpec>> described_system(const topology::To
   std::optional<topology::ClusterSpec> out;
   if (!options.use_curves || !options.curve_files.empty()) return out;
   const std::string& name = topology.spec().name;
-  if (name.empty() || system_file(name, options.curve_dirs).empty()) return out;
+  if (name.empty() || file_beside(options.curve_dirs, "systems", name).empty()) return out;
   TRY_ASSIGN(topology::ClusterSpec spec, measured_spec(topology, options.curve_dirs));
   if (spec.device == topology.spec().device) out = std::move(spec);
   return out;

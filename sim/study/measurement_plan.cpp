@@ -6,6 +6,7 @@
 #include <set>
 #include <tuple>
 
+#include "sim/pipeline/experiment_inputs.hpp"
 #include "sim/workload/workload.hpp"
 
 namespace distsim::study {
@@ -65,9 +66,7 @@ std::map<Row, int> collectives_of(const graph::TaskGraph& graph, std::uint32_t p
 }  // namespace
 
 Result<std::string> measurement_plan(const config::Experiment& e) {
-  const workload::ClusterShape shape{static_cast<std::uint32_t>(e.cluster.nodes),
-                                     static_cast<std::uint32_t>(e.cluster.gpus_per_node),
-                                     e.device.hbm.capacity - e.device.reserved_memory};
+  const workload::ClusterShape shape = pipeline::shape_of(e);
   TRY_ASSIGN(const workload::Workload workload, workload::build_workload(e.model, e.framework, shape));
   const auto rows = collectives_of(workload.graph, shape.gpus_per_node);
   if (rows.empty()) return Error{"found no collective in an iteration, expected at least one to measure", e.path, ""};

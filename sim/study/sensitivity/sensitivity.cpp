@@ -153,8 +153,7 @@ class Study {
   }
 
   static bool fits(const Experiment& e, const workload::Workload& workload) {
-    return !workload.memory.empty() &&
-           bytes_needed(workload) <= (e.device.hbm.capacity - e.device.reserved_memory).value();
+    return !workload.memory.empty() && bytes_needed(workload) <= pipeline::shape_of(e).memory_per_gpu.value();
   }
 
   /// The experiment with its batch times 2^power; none where that is no whole number of samples.

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/text/csv.hpp"
+#include "sim/pipeline/experiment_inputs.hpp"
 #include "sim/pipeline/pipeline.hpp"
 #include "sim/study/workers.hpp"
 #include "sim/workload/family.hpp"
@@ -44,7 +45,7 @@ void take_report(ValidatedCase& v, const config::Experiment& e, const report::Re
   v.basis = basis_mix(r);
   v.limited_by = report::text_of(r.limits.limited_by);
   for (const std::int64_t bytes : r.context.memory_per_rank) v.memory_gb = std::max(v.memory_gb, 1e-9 * double(bytes));
-  v.memory_exceeded = v.memory_gb > 1e-9 * double(e.device.hbm.capacity.value() - e.device.reserved_memory.value());
+  v.memory_exceeded = v.memory_gb > 1e-9 * double(pipeline::shape_of(e).memory_per_gpu.value());
   v.parts_ms = {r.compute.ms(),    r.exposed_comm.ms(), r.waiting.ms(),
                 r.host_bound.ms(), r.idle.ms(),         r.hidden_comm.ms()};
 }

@@ -1,6 +1,5 @@
 #include "sim/workload/llm/llm_fitting.hpp"
 
-#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -70,10 +69,7 @@ bool fits_with(ModelSpec model, const ParallelSpec& parallel, const FrameworkSpe
                const ClusterShape& cluster, std::int64_t batch) {
   model.parallel = parallel;
   const Result<LlmPlan> plan = plan_llm(model, framework, cluster, batch);
-  if (!plan.ok()) return false;
-  const std::vector<RankMemory> memory = memory_of(*plan);
-  return std::all_of(memory.begin(), memory.end(),
-                     [&](const RankMemory& m) { return m.total() <= cluster.memory_per_gpu.value(); });
+  return plan.ok() && fits(*plan);
 }
 
 }  // namespace

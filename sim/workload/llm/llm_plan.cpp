@@ -319,12 +319,6 @@ Result<std::uint32_t> group_of_shard(const LlmPlan& plan) {
   return static_cast<std::uint32_t>(given);
 }
 
-bool fits(const LlmPlan& plan) {
-  const std::vector<RankMemory> memory = memory_of(plan);
-  return std::all_of(memory.begin(), memory.end(),
-                     [&](const RankMemory& m) { return m.total() <= plan.cluster.memory_per_gpu.value(); });
-}
-
 /// Of the stage that has most.
 std::int64_t blocks_of_stage(const LlmPlan& plan, const std::vector<std::int64_t>& layers) {
   return *std::max_element(layers.begin(), layers.end()) * plan.parallel.virtual_stages;
@@ -380,6 +374,12 @@ void settle_recompute(LlmPlan& plan, const std::vector<std::int64_t>& layers) {
 }
 
 }  // namespace
+
+bool fits(const LlmPlan& plan) {
+  const std::vector<RankMemory> memory = memory_of(plan);
+  return std::all_of(memory.begin(), memory.end(),
+                     [&](const RankMemory& m) { return m.total() <= plan.cluster.memory_per_gpu.value(); });
+}
 
 double LlmPlan::tied_elements() const {
   return static_cast<double>(spec.vocabulary) / tensor * static_cast<double>(spec.hidden);

@@ -59,5 +59,7 @@ Batching batching_of(const ParallelSpec& parallel, std::uint32_t ranks);
 
 /// Of every rank, or a single one where there is no pipeline.
 std::vector<RankMemory> memory_of(const LlmPlan& plan);
+/// Whether every rank has that much.
+bool fits(const LlmPlan& plan);
 
 }  // namespace distsim::workload
