@@ -7,7 +7,7 @@ import re
 import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-FAMILIES = {"volta": ("v100",), "ampere": ("a100", "a30"), "hopper": ("h100", "h200", "h20")}
+FAMILIES = {"volta": ("v100",), "ampere": ("a100", "a30"), "hopper": ("h100", "h200", "h20", "gh200")}
 
 Parameter = collections.namedtuple("Parameter", "scope key prior spread log low high")
 PARAMETERS = [

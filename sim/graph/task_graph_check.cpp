@@ -72,7 +72,7 @@ bool runs_as(const TaskGraph& g, const Task& task, auto is) {
   return false;
 }
 
-/// The ops of a sequence come before it and are kernels.
+/// The ops of a sequence come before it; they are kernels, or what the GPU waits for on the host between them.
 Broken broken_sequence(const TaskGraph& g, const Task& task) {
   for (std::uint32_t v = 0; v < task.variants; ++v) {
     const OpId id(task.first_op.value() + v);
@@ -82,7 +82,8 @@ Broken broken_sequence(const TaskGraph& g, const Task& task) {
       return "no such sequence";
     for (const SequencePart& part : g.sequences[static_cast<std::size_t>(sequence->index)]) {
       if (!part.op.valid() || part.op >= id) return "a sequence of ops that are not before it";
-      if (work_of(g.ops[part.op]) != Work::kernel) return "a sequence of what is no kernel";
+      const Work work = work_of(g.ops[part.op]);
+      if (work != Work::kernel && work != Work::host) return "a sequence of what is neither kernel nor host work";
       if (!(part.times >= 0)) return "an op that runs less than 0 times";
     }
   }

@@ -37,16 +37,20 @@ TEST(Sequence, CostsAddUpWeighedByHowOftenTheyRun) {
   EXPECT_EQ(sum.basis, Basis::learned);
 }
 
-TEST(Sequence, OfWhatIsNotThereOrNoKernelIsRefused) {
+TEST(Sequence, OfWhatIsNotThereOrTakesSeveralRanksIsRefused) {
   Sequence sequence;
   TaskGraphBuilder missing = two_layers(sequence);
   sequence.index = 7;
   missing.add("pass", {}, sequence);
   EXPECT_NE(std::move(missing).finish().error().text().find("no such sequence"), std::string::npos);
   TaskGraphBuilder wrong(1);
-  const std::vector<std::pair<Op, double>> host{{HostWork{}, 1}};
-  wrong.add("pass", {}, wrong.add_sequence(host));
-  EXPECT_NE(std::move(wrong).finish().error().text().find("no kernel"), std::string::npos);
+  const std::vector<std::pair<Op, double>> sums{{Collective{CollectiveKind::all_reduce, 8, DType::fp32, {}, {}}, 1}};
+  wrong.add("pass", {}, wrong.add_sequence(sums));
+  EXPECT_NE(std::move(wrong).finish().error().text().find("neither kernel nor host work"), std::string::npos);
+  TaskGraphBuilder waits(1);
+  const std::vector<std::pair<Op, double>> host{{HostWork{Duration::milliseconds(1)}, 2}};
+  waits.add("pass", {}, waits.add_sequence(host));
+  EXPECT_TRUE(std::move(waits).finish().ok());
 }
 
 TEST(Sequence, ACollectiveRunsOnceAtLeast) {

@@ -50,20 +50,20 @@ void BlockBuilder::query_key_value(std::int64_t rows, std::int64_t key_rows, boo
                      keys = std::max<std::int64_t>(s_.spec.kv() / s_.tensor, 1) * s_.spec.dim();
   const bool bias = s_.spec.bias != LlmBias::none;
   if (s_.spec.q_lora > 0) {
-    product({.rows = rows, .in = s_.spec.hidden, .out = s_.spec.q_lora, .input = Input::fused, .place = Place::qkv});
+    product({.rows = rows, .in = s_.spec.hidden, .out = s_.spec.q_lora, .input = Input::norm, .place = Place::qkv});
     norm(rows, s_.spec.q_lora);
-    product({.rows = rows, .in = s_.spec.q_lora, .out = queries, .input = Input::fused, .place = Place::qkv});
-    product({.rows = key_rows, .in = s_.spec.hidden, .out = 2 * keys, .input = Input::fused, .place = Place::qkv});
+    product({.rows = rows, .in = s_.spec.q_lora, .out = queries, .input = Input::norm, .place = Place::qkv});
+    product({.rows = key_rows, .in = s_.spec.hidden, .out = 2 * keys, .input = Input::norm, .place = Place::qkv});
   } else if (cross) {
     product(
-        {.rows = rows, .in = s_.spec.hidden, .out = queries, .bias = bias, .input = Input::fused, .place = Place::qkv});
+        {.rows = rows, .in = s_.spec.hidden, .out = queries, .bias = bias, .input = Input::norm, .place = Place::qkv});
     product({.rows = key_rows, .in = s_.spec.hidden, .out = 2 * keys, .bias = bias, .place = Place::qkv});
   } else {
     product({.rows = rows,
              .in = s_.spec.hidden,
              .out = queries + 2 * keys,
              .bias = bias,
-             .input = Input::fused,
+             .input = Input::norm,
              .place = Place::qkv});
   }
   keep(Module::product, bytes(static_cast<double>(rows * queries + 2 * key_rows * keys)));
@@ -75,24 +75,24 @@ void BlockBuilder::low_rank_projections(std::int64_t rows) {
   const LlmSpec& m = s_.spec;
   const std::int64_t heads = m.heads / s_.tensor;
   if (m.q_lora > 0) {
-    product({.rows = rows, .in = m.hidden, .out = m.q_lora, .input = Input::fused, .place = Place::qkv});
+    product({.rows = rows, .in = m.hidden, .out = m.q_lora, .input = Input::norm, .place = Place::qkv});
     norm(rows, m.q_lora);
     product({.rows = rows,
              .in = m.q_lora,
              .out = heads * m.dim(),
-             .input = Input::fused,
+             .input = Input::norm,
              .module = Module::mla_up,
              .place = Place::qkv});
   } else {
-    product({.rows = rows, .in = m.hidden, .out = heads * m.dim(), .input = Input::fused, .place = Place::qkv});
+    product({.rows = rows, .in = m.hidden, .out = heads * m.dim(), .input = Input::norm, .place = Place::qkv});
   }
   product(
-      {.rows = rows, .in = m.hidden, .out = m.kv_lora + m.rope_head_dim, .input = Input::fused, .place = Place::qkv});
+      {.rows = rows, .in = m.hidden, .out = m.kv_lora + m.rope_head_dim, .input = Input::norm, .place = Place::qkv});
   norm(rows, m.kv_lora);
   product({.rows = rows,
            .in = m.kv_lora,
            .out = heads * (m.dim() - m.rope_head_dim + m.value_dim()),
-           .input = Input::fused,
+           .input = Input::norm,
            .module = Module::mla_up,
            .place = Place::qkv});
   elementwise(Module::mla_up, rows * heads * 2 * m.dim(), 1, 1, 1,
@@ -200,7 +200,7 @@ void BlockBuilder::mamba() {
   scan.dtype = dtype();
   sublayer(false, [&] {
     enter(rows);
-    product({.rows = rows, .in = m.hidden, .out = 2 * inner + 2 * states + heads, .input = Input::fused});
+    product({.rows = rows, .in = m.hidden, .out = 2 * inner + 2 * states + heads, .input = Input::norm});
     elementwise(Module::core_attention, rows * (inner + 2 * states), 1, 1, 2, 1, 20);
     forward_op(Module::core_attention, scan, 1, 5, 5);
     out_.forward_flops += graph::flops_of(scan);

@@ -12,7 +12,8 @@ namespace {
 using graph::CollectiveKind;
 
 /// Traffic of writing an operand of 8 or 4 bits from one of 16, in tensors of 16 bits: both orders that a product's two
-/// passes need are written (TE's cast-transpose); current scaling reads it once more for its maximum.
+/// passes need are written (TE's cast-transpose); current scaling reads it once more for its maximum; nv for the maxima
+/// of it and of its Hadamard transform, then for each order, of which the columns are transformed (arXiv 2509.25149).
 struct CastTraffic {
   double reads, writes;
 };
@@ -29,7 +30,7 @@ CastTraffic cast_traffic(graph::Scaling scaling) {
     case graph::Scaling::mx:
       return {1, 1.03};
     case graph::Scaling::nv:
-      return {2, 0.6};
+      return {3, 0.5625};
   }
   return {0, 0};
 }
@@ -210,8 +211,10 @@ void BlockBuilder::residual(std::int64_t elements) {
 
 void BlockBuilder::cast(std::int64_t elements, double times, Input input, bool backward, Module module) {
   const graph::Scaling scaling = s_.numerics.scaling;
-  const bool merged = input == Input::fused && s_.framework.kernels.fuse_elementwise &&
-                      (scaling == graph::Scaling::delayed || scaling == graph::Scaling::mx);
+  const FrameworkSpec::Kernels& kernels_of = s_.framework.kernels;
+  const bool one_pass = scaling == graph::Scaling::delayed || scaling == graph::Scaling::mx;
+  const bool merged = one_pass && ((input == Input::norm && kernels_of.fuse_elementwise) ||
+                                   (input == Input::activation && kernels_of.compiled));
   if (scaling == graph::Scaling::none || merged) return;
   const CastTraffic traffic = cast_traffic(scaling);
   const graph::Elementwise op{std::max<std::int64_t>(1, elements), traffic.reads, traffic.writes, 4,
@@ -249,7 +252,7 @@ void BlockBuilder::product(const Product& p) {
   if (p.bias && !s_.framework.kernels.fuse_elementwise && !s_.framework.kernels.fuse_epilogue)
     elementwise(Module::activation, elements(p.out), 1, 1, 1, kNone, 1);
   // With sequence parallel a rank keeps its tokens of what was gathered, and gathers it again.
-  const bool gathered = s_.parallel.sequence_parallel && p.input == Input::fused && p.in == s_.spec.hidden;
+  const bool gathered = s_.parallel.sequence_parallel && p.input == Input::norm && p.in == s_.spec.hidden;
   keep(p.module, static_cast<double>(elements(p.in)) / static_cast<double>(gathered ? s_.tensor : 1) *
                      (narrow ? 1.0 : static_cast<double>(graph::size_of(dtype()))));
   gradient_products(p, g.dtype, g.scaling);

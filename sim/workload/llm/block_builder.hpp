@@ -32,8 +32,9 @@ class BlockBuilder {
   void residual(std::int64_t elements);
   void elementwise(Module module, std::int64_t elements, double reads, double writes, double back_reads,
                    double back_writes, double flops = 4);
-  /// Which kernel before wrote the input, and may have cast it to 8 bits too.
-  enum class Input : std::uint8_t { plain, fused };
+  /// Which kernel before wrote the input, and may have cast it to 8 bits too: a norm, or an activation, which only
+  /// compilers merge with a cast (Megatron's is a compiled function of its own before Transformer Engine's product).
+  enum class Input : std::uint8_t { plain, norm, activation };
   enum class Place : std::uint8_t { elsewhere, qkv, attention_output };
   struct Product {
     std::int64_t rows = 0, in = 0, out = 0;
@@ -46,6 +47,7 @@ class BlockBuilder {
     Place place = Place::elsewhere;
   };
   void product(const Product& p);
+  void host_wait();
   void wire(Axis axis, graph::CollectiveKind forward, graph::CollectiveKind backward, std::int64_t bytes,
             bool hidden_forward = false, bool hidden_backward = false);
   void wire_backward(Axis axis, graph::CollectiveKind kind, std::int64_t bytes, bool hidden);

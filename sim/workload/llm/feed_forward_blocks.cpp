@@ -37,10 +37,18 @@ void BlockBuilder::mlp(std::int64_t inner, bool decoder) {
   const bool bias = s_.spec.bias == LlmBias::all;
   const ActivationTraffic t = activation_traffic(s_);
   product(
-      {.rows = rows, .in = s_.spec.hidden, .out = (s_.spec.gated ? 2 : 1) * own, .bias = bias, .input = Input::fused});
+      {.rows = rows, .in = s_.spec.hidden, .out = (s_.spec.gated ? 2 : 1) * own, .bias = bias, .input = Input::norm});
   keep(Module::activation, bytes(static_cast<double>(rows * own * (s_.spec.gated ? 2 : 1))));
   elementwise(Module::activation, rows * own, t.reads, t.writes, t.back_reads, t.back_writes, 20);
-  product({.rows = rows, .in = own, .out = s_.spec.hidden, .bias = bias, .input = Input::fused});
+  product({.rows = rows, .in = own, .out = s_.spec.hidden, .bias = bias, .input = Input::activation});
+}
+
+/// What the framework's host costs in a layer of experts whose numbers of tokens it has to know.
+void BlockBuilder::host_wait() {
+  const Duration wait = s_.framework.parallel.expert_host_wait;
+  if (wait == Duration() || s_.spec.router == LlmRouter::capacity || s_.framework.host.cuda_graph) return;
+  forward_op(Module::routing, graph::HostWork{wait}, 1, 0, 0);
+  backward_op(graph::HostWork{wait}, 1, 0, 0);
 }
 
 /// Products of a rank's experts, `rows` tokens in all.
@@ -52,7 +60,7 @@ void BlockBuilder::expert_products(std::int64_t rows, std::int64_t width) {
   product({.rows = each, .in = width, .out = (s_.spec.gated ? 2 : 1) * inner, .bias = bias, .groups = own});
   keep(Module::activation, bytes(static_cast<double>(rows * inner * (s_.spec.gated ? 2 : 1))));
   elementwise(Module::activation, rows * inner, t.reads, t.writes, t.back_reads, t.back_writes, 20);
-  product({.rows = each, .in = inner, .out = width, .bias = bias, .input = Input::fused, .groups = own});
+  product({.rows = each, .in = inner, .out = width, .bias = bias, .input = Input::activation, .groups = own});
 }
 
 void BlockBuilder::experts() {
@@ -69,6 +77,7 @@ void BlockBuilder::experts() {
     if (whole) enter(s_.tokens());
     product({.rows = tokens, .in = m.hidden, .out = m.experts, .bias = m.bias == LlmBias::all, .narrow = false});
     elementwise(Module::routing, tokens * m.experts, 4, 3, 3, 2, 10);  // softmax, choice, map of tokens, in fp32
+    host_wait();
     if (m.expert_latent > 0) product({.rows = tokens, .in = m.hidden, .out = width});
     elementwise(Module::routing, routed * width, 1, 1, 1, 1);
     if (s_.expert > 1) wire(Axis::expert, CollectiveKind::all_to_all, CollectiveKind::all_to_all, sent, hidden, hidden);

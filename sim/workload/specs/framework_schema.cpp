@@ -184,6 +184,9 @@ Schema<FrameworkSpec::Parallel> framework_parallel_schema() {
       "expert_dispatch", &Parallel::expert_dispatch,
       {{"all_to_all", ExpertDispatch::all_to_all}, {"deepep", ExpertDispatch::deepep}},
       "How tokens reach experts: a copy for each expert; or one for each NVLink domain that has some of them, which hands it on (DeepEP).");
+  s.optional(
+      "expert_host_wait", &Parallel::expert_host_wait, kCallTime,
+      "Time that the GPU waits for the host in each pass of an expert layer, because numbers of tokens are copied to the host before the experts' kernels are launched; not with a capacity or one CUDA graph.");
   s.choice("lora_targets", &Parallel::lora_targets,
            {{"all", LoraTargets::all}, {"attention", LoraTargets::attention}, {"qkv", LoraTargets::qkv}},
            "Linear layers that low-rank adapters are added to.");

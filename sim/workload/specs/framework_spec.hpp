@@ -67,6 +67,7 @@ struct FrameworkSpec {
     bool overlap_parameters = false, overlap_pipeline = false;
     ExpertOverlap overlap_expert = ExpertOverlap::never;
     ExpertDispatch expert_dispatch = ExpertDispatch::all_to_all;
+    Duration expert_host_wait;
     LoraTargets lora_targets = LoraTargets::all;
     TensorOverlap overlap_tensor = TensorOverlap::none;
     bool keep_gathered = false;

@@ -138,6 +138,64 @@ TEST(LlmBlock, ExpertsSeeTheirShareOfTheTokens) {
   EXPECT_DOUBLE_EQ(exchanged, 2 * 2.0 * 8192 * 4096 * 2) << "there and back";
 }
 
+/// Time that a pass waits for the host.
+double waits_of(const PassWork& pass) {
+  double seconds = 0;
+  for (const auto& [op, n] : pass.ops) {
+    if (const auto* wait = std::get_if<graph::HostWork>(&op)) seconds += n * wait->duration.seconds();
+  }
+  return seconds;
+}
+
+/// Once in each pass where tokens are counted on the host: not with a capacity, in one CUDA graph, or in a plain block.
+TEST(LlmBlock, TheHostIsWaitedForWhereItCountsTokens) {
+  LlmSpec spec = llama();
+  spec.experts = 8, spec.top_k = 2, spec.dense_layers = 1;
+  const ParallelSpec parallel;
+  FrameworkSpec f = fused();
+  f.parallel.expert_host_wait = Duration::milliseconds(1);
+  const LlmShape shape{.spec = spec, .parallel = parallel, .framework = f, .numerics = numerics_of(Precision::bf16, f)};
+  const auto waits = [&](std::int64_t layer) {
+    const PartWork block = block_work(shape, block_kind(spec, layer), kNone, false);
+    return std::pair(waits_of(block.forward), waits_of(block.backward));
+  };
+  EXPECT_EQ(waits(1), std::pair(1e-3, 1e-3));
+  EXPECT_EQ(waits(0), std::pair(0.0, 0.0));
+  spec.router = LlmRouter::capacity;
+  EXPECT_EQ(waits(1), std::pair(0.0, 0.0));
+  spec.router = LlmRouter::token;
+  f.host.cuda_graph = true;
+  EXPECT_EQ(waits(1), std::pair(0.0, 0.0));
+}
+
+/// Elements that kernels of their own bring to 8 bits in the forward pass.
+double cast_elements(const FrameworkSpec& f, Precision precision) {
+  const LlmSpec spec = llama();
+  const ParallelSpec parallel;
+  const LlmShape shape{.spec = spec, .parallel = parallel, .framework = f, .numerics = numerics_of(precision, f)};
+  const LlmShape wide{.spec = spec, .parallel = parallel, .framework = f, .numerics = numerics_of(Precision::bf16, f)};
+  const auto elements = [&](const LlmShape& s) {
+    double sum = 0;
+    for (const auto& [op, n] : block_work(s, block_kind(spec, 0), kNone, false).forward.ops) {
+      if (const auto* e = std::get_if<graph::Elementwise>(&op)) sum += n * static_cast<double>(e->elements);
+    }
+    return sum;
+  };
+  return elements(shape) - elements(wide);
+}
+
+/// Inputs of a Llama block's products: two norms' results, which the norms write in 8 bits; the attention's; and the
+/// activation's, which only a compiler merges.
+TEST(LlmBlock, InputsAreCastWhereTheKernelBeforeDoesNot) {
+  FrameworkSpec f = fused();
+  f.parallel.fp8_parameters = true;
+  const double t = 8192;
+  EXPECT_DOUBLE_EQ(cast_elements(f, Precision::fp8), t * (4096 + 14336));
+  EXPECT_DOUBLE_EQ(cast_elements(f, Precision::fp8_current), t * (3 * 4096 + 14336)) << "its maximum comes first";
+  f.kernels.compiled = true;
+  EXPECT_DOUBLE_EQ(cast_elements(f, Precision::fp8), t * 4096);
+}
+
 double sent_to_experts(const LlmShape& shape) {
   const PartWork block = block_work(shape, block_kind(shape.spec, 0), kNone, false);
   double bytes = 0;
