@@ -57,7 +57,7 @@ def main() -> None:
     by_set = [line(name, [r for r in rows if chosen(r)]) for name, chosen in sets.items()]
     page = ROOT / "docs/llm.md"
     text = page.read_text()
-    begin, end = text.index("| source | steps |"), text.index("Not modelled: the host")
+    begin, end = text.index("| source | steps |"), text.index("Not modelled: ")
     tables = head.format("source") + "\n".join(by_source) + "\n\n" + head.format("set") + "\n".join(by_set) + "\n\n"
     page.write_text(text[:begin] + tables + text[end:])
 

@@ -32,8 +32,8 @@ double over_scores(const DeviceRates& device, const Sizes& s, double tensors) {
 
 double unfused_seconds(const DeviceRates& device, const graph::Attention& op, const Sizes& s) {
   const bool forward = op.pass == graph::Pass::forward;
-  const double qk = gemm_seconds(device, s.heads, s.q, s.kv, s.dim, op.dtype);
-  const double pv = gemm_seconds(device, s.heads, s.q, s.values, s.kv, op.dtype);
+  const double qk = head_product_seconds(device, s.heads, s.q, s.kv, s.dim, op.dtype);
+  const double pv = head_product_seconds(device, s.heads, s.q, s.values, s.kv, op.dtype);
   const double softmax = softmax_seconds(device, s.heads * s.q, s.kv, s.element, op.pass);
   const double mask = over_scores(device, s, forward && op.causal ? 4 : 2);
   const double dropout = op.dropout ? over_scores(device, s, 2.25) : 0;  // and a byte a score of mask

@@ -8,6 +8,9 @@ namespace distsim::opmodels {
 /// Seconds of the product C[b,m,n] = A[b,m,k] B[b,k,n] whose sizes and dtype have been checked. gemm.cpp
 double gemm_seconds(const DeviceRates& device, double batch, double m, double n, double k, graph::DType dtype);
 
+/// The same for one product of every head of attention, whose matrices follow each other. gemm.cpp
+double head_product_seconds(const DeviceRates& device, double heads, double m, double n, double k, graph::DType dtype);
+
 /// The same where the call before has left the operands in L2, as far as they fit, by the analytic model. gemm.cpp
 double repeated_gemm_seconds(const DeviceRates& device, double batch, double m, double n, double k, graph::DType dtype);
 
