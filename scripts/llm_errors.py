@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""llm_errors.py DISTSIM CASES: predicts published steps of language models (distsim validate --cases) and writes the two
-tables of docs/llm.md: errors by source, and by sets of rows. Expert models are those whose file names `experts`."""
+"""llm_errors.py DISTSIM CASES: predicts published steps of language models (distsim validate --cases) and writes the
+tables of docs/llm.md: errors by source, by GPU type and by sets of rows. Expert models are those whose file names `experts`."""
 import csv
 import pathlib
 import re
@@ -54,11 +54,14 @@ def main() -> None:
     head = "| {} | steps | median | 90th percentile | worst | bias | in range |\n|---|---|---|---|---|---|---|\n"
     by_source = [line("all", rows)] + [line(name, [r for r in rows if r["family"] == key]) for key, name in NAMES.items()]
     by_source.append(line("others", [r for r in rows if r["family"] not in NAMES]))
+    gpus = sorted({r["gpu"] for r in rows}, key=lambda gpu: (-sum(r["gpu"] == gpu for r in rows), gpu))
+    by_gpu = [line(gpu, [r for r in rows if r["gpu"] == gpu]) for gpu in gpus]
     by_set = [line(name, [r for r in rows if chosen(r)]) for name, chosen in sets.items()]
     page = ROOT / "docs/llm.md"
     text = page.read_text()
     begin, end = text.index("| source | steps |"), text.index("Not modelled: ")
-    tables = head.format("source") + "\n".join(by_source) + "\n\n" + head.format("set") + "\n".join(by_set) + "\n\n"
+    tables = head.format("source") + "\n".join(by_source) + \
+        "\n\n" + head.format("GPU") + "\n".join(by_gpu) + "\n\n" + head.format("set") + "\n".join(by_set) + "\n\n"
     page.write_text(text[:begin] + tables + text[end:])
 
 
