@@ -53,7 +53,7 @@ class StudyRun {
 
   bool is_over() const;
 
-  /// All points, or those of the list. Ends early, without an Error, when a signal asks for it (base/system/signals.hpp): then
+  /// All points, or those of the list, in about its order. Ends early, without an Error, when a signal asks for it (base/system/signals.hpp): then
   /// some points have no row. What memory did not suffice for has a row with that error, which the journal does not
   /// hold. Error: the journal cannot be written; what it holds up to there stays.
   Result<void> evaluate();

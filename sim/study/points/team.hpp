@@ -26,7 +26,7 @@ struct Message {
   std::string bytes;
 };
 
-/// Processes that know each other. Rank 0 leads.
+/// Processes that know each other. Rank 0 leads. What they say to each other: talk.hpp.
 class Team {
  public:
   virtual ~Team() = default;
@@ -47,5 +47,9 @@ class Team {
 /// The team that a launcher started; null where this process is alone. Error: a launcher started several, and MPI was not there
 /// when distsim was built, or does not start.
 Result<std::unique_ptr<Team>> join_team();
+
+/// The end of a command that may have had a team: a process that works for the first one tells it of its Error, the first
+/// one tells the others to stop; then all leave. Gives back `result`.
+Result<void> told(Team* team, Result<void> result);
 
 }  // namespace distsim::study
