@@ -72,8 +72,9 @@ std::vector<std::string> with_default_command(int argc, const char* const* argv)
   return args;
 }
 
+/// An empty line was said before.
 int fail(const std::string& line) {
-  remark(line);
+  if (!line.empty()) remark(line);
   return end_asked() ? kFailureExit : 2;
 }
 

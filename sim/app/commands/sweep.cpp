@@ -77,11 +77,11 @@ Result<void> run_sweep(const SweepFlags& flags, const CLI::App& command, study::
   const EarlyEnd early;
   TRY_ASSIGN(study, study::StudyRun::begin(std::move(points), {flags.jobs, flags.journal, flags.resume, team}));
   if (study->is_over()) return {};
-  TRY(study->evaluate());
+  TRY(study->evaluate(study::sweep_order(request)));
   const study::SweepResult result(request, study->rows());
   if (!end_asked()) name_what_was_idle(result);
   TRY(write_outputs(flags, view, result));
-  if (end_asked()) return Error{"interrupted: " + study->how_to_go_on(), "", ""};
+  if (end_asked()) return study->interruption();
   if (result.predicted() > 0) return {};
   return Error{
       "none of " + counted(result.size(), "point") + " could be predicted; the first: " + result.point(0).error, "",

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/check.hpp"
+#include "base/output.hpp"
 #include "base/system/signals.hpp"
 #include "sim/study/points/crew.hpp"
 #include "sim/study/points/helpers.hpp"
@@ -84,12 +85,14 @@ class StudyRun::Parts {
     return done;
   }
 
+  /// "812 of 1,000 points are in J; the same command with --resume goes on".
   std::string how_to_go_on() const {
     const std::string count = grouped(rows_.known() - starved_rows_) + " of " + grouped(list_.count) + " points ";
     if (journal_) return count + "are in " + options_.journal + "; the same command with --resume goes on";
     return count + "were evaluated; a run with --journal FILE can go on where it stopped";
   }
 
+  Error interruption() const { return {said_ ? "" : "interrupted: " + how_to_go_on(), "", ""}; }
   bool over() const { return over_; }
   const Rows& rows() const { return rows_; }
 
@@ -167,6 +170,10 @@ class StudyRun::Parts {
   Result<void> give_up() {
     crew_->drop();
     if (journal_) TRY(saved(journal_->finish()));
+    if (options_.team != nullptr) {  // mpirun ends all processes a second after it asked them to
+      remark("interrupted: " + how_to_go_on());
+      said_ = true;
+    }
     std::vector<std::size_t> starved;
     while (crew_->open() > 0) TRY(take_all(crew_->collect(kAlone), starved));
     if (helpers_) helpers_->drop();
@@ -202,7 +209,7 @@ class StudyRun::Parts {
   PointList list_;
   const RunOptions options_;
   unsigned threads_ = 1;
-  bool over_ = false;
+  bool over_ = false, said_ = false;
   Rows rows_;
   std::optional<Journal> journal_;
   std::optional<Helpers> helpers_;
@@ -224,7 +231,7 @@ Result<std::unique_ptr<StudyRun>> StudyRun::begin(PointList points, RunOptions o
 
 bool StudyRun::is_over() const { return parts_->over(); }
 const Rows& StudyRun::rows() const { return parts_->rows(); }
-std::string StudyRun::how_to_go_on() const { return parts_->how_to_go_on(); }
+Error StudyRun::interruption() const { return parts_->interruption(); }
 
 Result<void> StudyRun::evaluate() {
   std::vector<std::size_t> all(parts_->rows().size());

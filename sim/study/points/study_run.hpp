@@ -61,9 +61,9 @@ class StudyRun {
 
   const Rows& rows() const;
 
-  /// How the user goes on after an early end, for the line on standard error: "812 of 1,000 points are in J; the same
-  /// command with --resume goes on"; without a journal that nothing is kept.
-  std::string how_to_go_on() const;
+  /// After an early end, what the command returns: "interrupted: 812 of 1,000 points are in J; the same command with --resume
+  /// goes on". Its text is empty where a team's user has been told already.
+  Error interruption() const;
 
  private:
   class Parts;

@@ -5,10 +5,13 @@
 #include <thread>
 #include <utility>
 
+#include "base/system/signals.hpp"
+
 namespace distsim::study {
 namespace {
 
-constexpr auto kPatience = std::chrono::seconds(5);  // with processes that were told to stop
+constexpr auto kPatience = std::chrono::milliseconds(5000);  // with processes that were told to stop
+constexpr auto kHaste = std::chrono::milliseconds(300);      // where mpirun ends them all, for one is gone
 constexpr auto kPause = std::chrono::milliseconds(1);
 
 void put_number(std::string& out, std::uint64_t value) {
@@ -31,7 +34,7 @@ bool dismiss(Team& team) {
     if (say(team, rank, Word::stop)) here.insert(rank);
   }
   const std::size_t reached = here.size();
-  for (const auto end = std::chrono::steady_clock::now() + kPatience; !here.empty();) {
+  for (const auto end = std::chrono::steady_clock::now() + (end_asked() ? kHaste : kPatience); !here.empty();) {
     if (const std::optional<Message> message = team.receive()) {
       if (message->kind == static_cast<int>(Word::left)) here.erase(message->from);
     } else if (std::chrono::steady_clock::now() > end) {

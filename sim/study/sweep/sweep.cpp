@@ -181,6 +181,30 @@ Result<PointList> sweep_points(const SweepRequest& request, bool identified) {
   return list;
 }
 
+std::vector<std::size_t> sweep_order(const SweepRequest& request) {
+  const auto of_machine = [](const SweepAxis& axis) {
+    return axis.key.starts_with("cluster.") || axis.key.starts_with("device.") || axis.key.starts_with("collectives.");
+  };
+  std::vector<std::size_t> order{0};
+  const auto vary = [&](bool machine) {  // each value of an axis with all that is varied so far
+    std::size_t stride = 1;
+    for (std::size_t a = request.axes.size(); a-- > 0;) {
+      const std::size_t length = request.axes[a].values.size();
+      if (of_machine(request.axes[a]) == machine) {
+        const std::size_t before = order.size();
+        order.reserve(before * length);
+        for (std::size_t v = 1; v < length; ++v) {
+          for (std::size_t i = 0; i < before; ++i) order.push_back(order[i] + v * stride);
+        }
+      }
+      stride *= length;
+    }
+  };
+  vary(false);
+  vary(true);
+  return order;
+}
+
 SweepResult::SweepResult(SweepRequest request, const Rows& rows) : request_(std::move(request)), rows_(rows) {
   add_bases();
 }

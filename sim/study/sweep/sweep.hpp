@@ -43,6 +43,9 @@ std::vector<std::string> sets_at(const SweepRequest& request, std::size_t index)
 /// swept batch. With `identified` its identity says what the rows depend on, which takes some 50 ms: for journals and teams.
 Result<PointList> sweep_points(const SweepRequest& request, bool identified);
 
+/// All points, those of one machine after each other: its cost models are kept only for a while.
+std::vector<std::size_t> sweep_order(const SweepRequest& request);
+
 inline constexpr std::size_t kMostPoints = 10'000'000;
 
 /// What a sweep gave, point by point.

@@ -7,7 +7,10 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <memory>
 #include <sstream>
+
+#include "sim/study/points/row.hpp"
 
 namespace distsim::study {
 namespace {

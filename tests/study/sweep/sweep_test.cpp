@@ -211,6 +211,14 @@ TEST(Sweep, ColumnsThatAreNotThereAreRefused) {
   EXPECT_NE(refusal("gpus,", ""), "");
 }
 
+TEST(Sweep, PointsOfOneMachineFollowEachOther) {
+  const SweepRequest request =
+      flagship({{"model.global_batch", {"1", "2"}}, {"cluster.nodes", {"1", "2"}}, {"framework.name", {"a", "b"}}});
+  EXPECT_EQ(sweep_order(request), (std::vector<std::size_t>{0, 1, 4, 5, 2, 3, 6, 7}));
+  EXPECT_EQ(sweep_order(flagship({{"cluster.nodes", {"1", "2"}}, {"model.global_batch", {"1", "2", "3"}}})),
+            (std::vector<std::size_t>{0, 1, 2, 3, 4, 5}));
+}
+
 TEST(Sweep, TooManyPointsAreOneLine) {
   SweepAxis nodes{"cluster.nodes", std::vector<std::string>(1'000'000, "1")};
   SweepAxis batch{"model.global_batch", std::vector<std::string>(1'000'000, "65536")};
