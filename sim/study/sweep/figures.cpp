@@ -36,7 +36,6 @@ double fingerprint_of(const report::Report& r) {
   Fnv64 sum;
   const report::ReportContext& c = r.context;
   for (const Duration d : {r.iteration, r.low, r.high}) sum.add_word(static_cast<std::uint64_t>(d.ps()));
-  sum.add_word(r.digest);
   for (const report::RankTime& t : r.ranks) {
     for (const Duration d : {t.compute, t.comm, t.hidden_comm, t.exposed_comm, t.waiting, t.host_bound, t.idle})
       sum.add_word(static_cast<std::uint64_t>(d.ps()));

@@ -22,7 +22,7 @@ struct SweepFigures {
   double mfu = 0;
   double memory_gb = 0,
          capacity_gb = 0;  ///< of the fullest GPU, 10^9 bytes; also of a point that does not fit, where known
-  double fingerprint = 0;  ///< 53 bits; equal for predictions that same_figures (without_effect.hpp) calls equal
+  double fingerprint = 0;  ///< 53 bits of all that is known of a prediction, every rank's times included
   Fits fits = Fits::unknown;
   std::string limited_by;
 };

@@ -45,11 +45,9 @@ class SweepEvaluator {
   Row evaluate(std::size_t index) {
     const Result<config::Experiment> e = experiment_at(index);
     if (!e) return Row{{}, {}, e.error().text()};
-    pipeline::Passes passes;
-    const Result<pipeline::Prediction> p =
-        pipeline::predict(*e, passes, cache_, pipeline::kPlayedMicroSteps, report::Detail::figures);
-    if (!p) return row_of(figures_without_prediction(*e), p.error().text());
-    return row_of(figures_of(*e, p->report), "");
+    const Result<report::Report> report = pipeline::predict_for_table(*e, cache_);
+    if (!report) return row_of(figures_without_prediction(*e), report.error().text());
+    return row_of(figures_of(*e, *report), "");
   }
 
  private:

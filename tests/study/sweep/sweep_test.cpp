@@ -10,6 +10,7 @@
 #include <sstream>
 
 #include "base/text/csv.hpp"
+#include "sim/pipeline/pipeline.hpp"
 #include "sim/study/sweep/columns.hpp"
 #include "test_paths.hpp"
 
@@ -209,6 +210,22 @@ TEST(Sweep, ColumnsThatAreNotThereAreRefused) {
   EXPECT_NE(refusal("", "mfuu").find("did you mean 'mfu'"), std::string::npos);
   EXPECT_NE(refusal("", "mfu:up").find(":desc"), std::string::npos);
   EXPECT_NE(refusal("gpus,", ""), "");
+}
+
+/// Also where micro-steps or micro-batches are folded.
+TEST(Sweep, FiguresAreThoseOfThePrediction) {
+  for (const char* file : {"dgx_a100_4node.yaml", "dlrm_skewed_2node.yaml", "resnet50_dgx_a100.yaml",
+                           "bert_large_dgx_a100.yaml", "megatron_gpt_7_5b.yaml", "megatron_gpt_145b.yaml"}) {
+    const auto e = config::load_experiment(test::config(file), {}).value();
+    pipeline::Passes passes;
+    pipeline::CostModelCache cache;
+    const auto whole =
+        pipeline::predict(e, passes, cache, pipeline::kPlayedMicroSteps, report::Detail::figures).value().report;
+    const Swept points(SweepRequest{test::config(file), {}, {}});
+    const SweepFigures &a = points[0].figures, b = figures_of(e, whole);
+    EXPECT_EQ(encode(row_of(a, "")), encode(row_of(b, ""))) << file;
+    EXPECT_GT(a.iteration_ms, 0) << file;
+  }
 }
 
 TEST(Sweep, PointsOfOneMachineFollowEachOther) {
