@@ -59,6 +59,7 @@ function curves() {
     if (predicted(point)) groups.get(name).push([ticks ? ticks[point[x]] : axes[x].values[point[x]], value(point)]);
   }
   const shown = [...groups].slice(0, MOST_SERIES);
+  const legendRows = shown.length > 1 ? Math.ceil(shown.reduce((sum, [name]) => sum + 7 * name.length + 50, 0) / 860) : 0;
   const spread = ticks && Math.min(...ticks) > 0 && Math.max(...ticks) / Math.min(...ticks) > 20;
   return {
     note: groups.size > shown.length ? `The first ${shown.length} of ${groups.size} curves.` : "",
@@ -66,7 +67,7 @@ function curves() {
       ...base(), color: PALETTE,
       tooltip: { ...base().tooltip, trigger: "axis", valueFormatter: short },
       legend: { show: shown.length > 1, type: "plain", bottom: 0, textStyle: { color: colour("text") } },
-      grid: { left: 70, right: 24, top: 20, bottom: shown.length > 1 ? 80 + 20 * Math.floor(shown.length / 5) : 50 },
+      grid: { left: 70, right: 24, top: 20, bottom: 54 + 22 * legendRows },
       xAxis: { type: ticks ? (spread ? "log" : "value") : "category", logBase: 2, scale: true, ...axisStyle(axes[x].key), nameGap: 30 },
       yAxis: { type: "value", scale: true, ...axisStyle(figures[state.figure].head), nameGap: 52, axisLabel: { color: colour("soft"), formatter: short } },
       series: shown.map(([name, data]) => ({ name: name || figures[state.figure].head, type: "line", data, showSymbol: data.length < 60, symbolSize: 7, lineStyle: { width: 2 } })),
@@ -84,7 +85,7 @@ function heatMap() {
   const cells = axes[0].values.length * axes[1].values.length;
   const data = points.map((point) => ({ value: [point[across], point[down], predicted(point) ? value(point) : "-"], word: word(point) }));
   return {
-    note: "Empty cells have no prediction; the table says why.",
+    note: points.every(predicted) ? "" : "Cells with a word have no prediction; the reasons are below the table.",
     option: {
       ...base(),
       tooltip: { ...base().tooltip, formatter: (p) => `${axes[down].name} ${axes[down].values[p.value[1]]}, ${axes[across].name} ${axes[across].values[p.value[0]]}\n${figures[state.figure].head}: ${p.data.word || short(p.value[2])}` },
@@ -110,7 +111,7 @@ function parallel() {
     note: "Each line is a point. Drag along an axis to keep the lines that pass there.",
     option: {
       ...base(),
-      parallel: { left: 50, right: 130, top: 40, bottom: 20, parallelAxisDefault: { nameTextStyle: { color: colour("text") }, axisLabel: { color: colour("soft") }, axisLine: { lineStyle: { color: colour("soft") } } } },
+      parallel: { left: 50, right: 130, top: 40, bottom: 20, parallelAxisDefault: { nameTextStyle: { color: colour("text") }, axisLabel: { color: colour("text"), backgroundColor: colour("card"), padding: 1 }, axisLine: { lineStyle: { color: colour("soft") } } } },
       parallelAxis,
       visualMap: { min: low, max: high, dimension: axes.length, right: 0, top: "middle", calculable: true, precision: 3, formatter: short, inRange: { color: SCALE().slice(1) }, textStyle: { color: colour("soft") } },
       series: [{ type: "parallel", data, lineStyle: { width: data.length > 400 ? 1 : 1.6, opacity: data.length > 400 ? 0.35 : 0.75 }, progressive: 2000 }],

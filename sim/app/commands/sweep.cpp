@@ -8,6 +8,8 @@
 #include "base/text/counted.hpp"
 #include "sim/app/commands.hpp"
 #include "sim/app/unheeded.hpp"
+#include "sim/config/config.hpp"
+#include "sim/study/recipes/recipe.hpp"
 #include "sim/study/sweep/columns.hpp"
 #include "sim/study/sweep/sweep.hpp"
 
@@ -15,27 +17,50 @@ namespace distsim::app {
 namespace {
 
 struct SweepFlags {
-  std::string config, csv, scaling = "strong", journal, columns, sort;
+  std::string config, csv, html, study, scaling, journal, columns, sort;
   std::vector<std::string> sets;
   unsigned jobs = 0;
   bool resume = false;
 };
 
-Result<study::SweepRequest> request_of(const SweepFlags& flags) {
-  study::SweepRequest request{
-      flags.config, {}, {}, flags.scaling == "weak" ? study::Scaling::weak : study::Scaling::strong};
+/// A list of values becomes an axis, in place of one of that key in the recipe; a single value is fixed.
+Result<void> add_sets(const SweepFlags& flags, study::SweepRequest& request) {
+  std::vector<std::string> seen;
   for (const auto& text : flags.sets) {
     TRY_ASSIGN(study::SweepAxis axis, study::parse_axis(text));
-    for (const auto& earlier : request.axes) {
-      if (earlier.key == axis.key)
-        return Error{"found the key '" + axis.key + "' twice, expected one list of values", "--set", ""};
-    }
-    if (axis.values.size() == 1)
-      request.sets.push_back(axis.key + "=" + axis.values.front());
-    else
+    const auto named = [&](const study::SweepAxis& other) { return other.key == axis.key; };
+    if (std::ranges::find(seen, axis.key) != seen.end())
+      return Error{"found the key '" + axis.key + "' twice, expected one list of values", "--set", ""};
+    const bool list = axis.values.size() > 1;
+    if (list) seen.push_back(axis.key);
+    const auto there = std::ranges::find_if(request.axes, named);
+    if (list && there != request.axes.end()) {
+      *there = std::move(axis);
+    } else if (list) {
       request.axes.push_back(std::move(axis));
+    } else {
+      std::erase_if(request.axes, named);
+      request.sets.push_back(axis.key + "=" + axis.values.front());
+    }
   }
-  return request;
+  return {};
+}
+
+/// What is to be swept, and what for: by the recipe and the flags.
+Result<study::Recipe> recipe_of(const SweepFlags& flags) {
+  study::Recipe recipe;
+  if (!flags.study.empty()) {
+    TRY_ASSIGN(recipe, study::load_recipe(flags.study));
+  }
+  if (!flags.config.empty()) recipe.request.config = flags.config;
+  if (recipe.request.config.empty())
+    return Error{
+        flags.study.empty() ? "--config is required, or --study" : "--config is required, the study names none", "",
+        ""};
+  if (!flags.scaling.empty())
+    recipe.request.scaling = flags.scaling == "weak" ? study::Scaling::weak : study::Scaling::strong;
+  TRY(add_sets(flags, recipe.request));
+  return recipe;
 }
 
 /// The first point, or the last: what is the same at all points is tried there.
@@ -48,7 +73,7 @@ study::NamedExperiment at_end(const study::SweepRequest& request, bool last) {
 Result<void> check_flags(const SweepFlags& flags) {
   if (flags.resume && flags.journal.empty())
     return Error{"--resume: found no --journal, expected the file of the run to go on with", "", ""};
-  return check_outputs({{"--csv", flags.csv}, {"--journal", flags.journal}});
+  return check_outputs({{"--csv", flags.csv}, {"--html", flags.html}, {"--journal", flags.journal}});
 }
 
 void name_what_was_idle(const study::SweepResult& result) {
@@ -59,16 +84,30 @@ void name_what_was_idle(const study::SweepResult& result) {
   name_idle_sets({at_end(request, false), at_end(request, true)}, request.sets);
 }
 
-Result<void> write_outputs(const SweepFlags& flags, const study::SweepView& view, const study::SweepResult& result) {
+std::string title_of(const study::Recipe& recipe) {
+  const study::SweepRequest& request = recipe.request;
+  if (!recipe.title.empty()) return recipe.title;
+  const auto first = config::load_experiment(request.config, request.sets);
+  std::string keys;
+  for (const std::string& name : study::short_names(request.axes)) keys += (keys.empty() ? "" : ", ") + name;
+  return (first.ok() ? first->title : request.config) + (keys.empty() ? "" : ": " + keys);
+}
+
+Result<void> write_outputs(const SweepFlags& flags, const study::SweepView& view, const study::Recipe& recipe,
+                           const study::SweepResult& result) {
   if (!flags.csv.empty()) TRY(study::write_sweep_csv(flags.csv, view, result));
-  if (!takes_stdout({{"--csv", flags.csv}})) TRY(print(study::sweep_table(view, result)));
+  if (!flags.html.empty()) TRY(write_file_atomically(flags.html, study::sweep_html(result, title_of(recipe))));
+  if (!takes_stdout({{"--csv", flags.csv}, {"--html", flags.html}}))
+    TRY(print(study::sweep_table(view, result) + study::findings(recipe.find, result)));
   return {};
 }
 
 Result<void> run_sweep(const SweepFlags& flags, const CLI::App& command, study::Team* team) {
-  note_input(flags.config);
+  if (!flags.config.empty()) note_input(flags.config);
+  TRY_ASSIGN(const study::Recipe recipe, recipe_of(flags));
+  const study::SweepRequest& request = recipe.request;
+  note_input(request.config);
   TRY(check_flags(flags));
-  TRY_ASSIGN(const study::SweepRequest request, request_of(flags));
   TRY_ASSIGN(const study::SweepView view, study::sweep_view(request, flags.columns, flags.sort));
   if (std::ranges::none_of(request.axes, study::counts_gpus))
     name_unheeded(command, {"--scaling"}, "the number of GPUs is not swept");
@@ -80,7 +119,7 @@ Result<void> run_sweep(const SweepFlags& flags, const CLI::App& command, study::
   TRY(study->evaluate(study::sweep_order(request)));
   const study::SweepResult result(request, study->rows());
   if (!end_asked()) name_what_was_idle(result);
-  TRY(write_outputs(flags, view, result));
+  TRY(write_outputs(flags, view, recipe, result));
   if (end_asked()) return study->interruption();
   if (result.predicted() > 0) return {};
   return Error{
@@ -96,7 +135,9 @@ Result<void> run(const SweepFlags& flags, const CLI::App& command) {
 
 void declare(CLI::App& self, Action& action) {
   auto flags = std::make_shared<SweepFlags>();
-  self.add_option("--config", flags->config, "Experiment file")->required()->check(refuse_empty);
+  self.add_option("--config", flags->config, "Experiment file; may be left out where --study names one")
+      ->check(refuse_empty);
+  self.add_option("--study", flags->study, "A recipe: a name of configs/studies, or a file")->check(refuse_empty);
   self.add_option("--set", flags->sets,
                   "KEY=V1,V2,... (swept; A..B, A..B:STEP and A..B:xFACTOR are ranges) or KEY=VALUE (fixed); may be "
                   "repeated, the first list varies slowest")
@@ -113,6 +154,9 @@ void declare(CLI::App& self, Action& action) {
   self.add_option("--columns", flags->columns, "Columns of the table, joined by commas; default: all in CSV files");
   self.add_option("--sort", flags->sort, "Sort by a column; COLUMN:desc: the largest first");
   self.add_option("--csv", flags->csv, "Write the full table as CSV; - is standard output")->check(refuse_empty);
+  self.add_option("--html", flags->html,
+                  "Write a page with charts: curves, heat map, parallel coordinates; - is standard output")
+      ->check(refuse_empty);
   self.callback([flags, &self, &action] { action = [flags, &self] { return run(*flags, self); }; });
 }
 

@@ -11,6 +11,8 @@ namespace distsim::study {
 struct SweepAxis {
   std::string key;
   std::vector<std::string> values;
+  /// Of named variants: the settings of each value. Empty: each value is a setting of the key.
+  std::vector<std::vector<std::string>> sets = {};
 };
 
 /// Parses "KEY=V1,V2,..."; commas inside [], {} and quotes do not split. A single value is an axis of length one. A value

@@ -50,4 +50,13 @@ Result<void> write_sweep_csv(const std::string& path, const SweepView& view, con
 /// The table for the terminal, at most kMostLines points of it, and why some have no prediction, summed up.
 std::string sweep_table(const SweepView& view, const SweepResult& result);
 
+/// "tensor=1 pipeline=2".
+std::string name_of_point(const SweepRequest& request, const SweepPoint& point);
+
+/// Why points have no prediction, a line for each kind of reason, behind an empty line; "" where all have one.
+std::string reasons_text(const SweepResult& result);
+
+/// A page that works offline: curves of one key, a heat map of two, parallel coordinates of more, and the table.
+std::string sweep_html(const SweepResult& result, const std::string& title);
+
 }  // namespace distsim::study

@@ -1,5 +1,7 @@
 #include "sim/study/sweep/figures.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -102,6 +104,10 @@ SweepFigures figures_without_prediction(const config::Experiment& experiment) {
   e.device.hbm.capacity = Bytes(std::int64_t{1} << 50);  // tables are dealt by the memory there is
   if (built().ok()) f.fits = Fits::no;
   return f;
+}
+
+std::string rate_text(double per_second) {
+  return per_second >= 1e6 ? fmt::format("{:.4g} M", 1e-6 * per_second) : fmt::format("{:.4g}", per_second);
 }
 
 Row row_of(const SweepFigures& figures, std::string error) {

@@ -105,7 +105,7 @@ bool may_name_files(const SweepAxis& axis) {
   const std::size_t dot = axis.key.rfind('.');
   const std::string last = dot == std::string::npos ? axis.key : axis.key.substr(dot + 1);
   if (axis.values.size() > kMostNames) return false;
-  return last == "name" || last == "system" || last == "device" ||
+  return !axis.sets.empty() || last == "name" || last == "system" || last == "device" ||
          std::ranges::any_of(axis.values, [](const std::string& v) { return v.find('/') != std::string::npos; });
 }
 
@@ -114,20 +114,22 @@ Identity sweep_identity(const SweepRequest& request, config::Variants& variants)
   const auto add = [&](const std::vector<std::string>& sets) {
     if (const auto e = variants.with(sets); e.ok()) merged.push_back(e->merged);
   };
-  const std::vector<std::string> first = sets_at(request, 0);
-  add(first);
+  add(sets_at(request, 0));
   Identity out{program_fact()};
+  std::size_t stride = 1;
+  for (const SweepAxis& axis : request.axes) stride *= axis.values.size();
   for (std::size_t a = 0; a < request.axes.size(); ++a) {
     const SweepAxis& axis = request.axes[a];
     std::string text = axis.key + "=";
     for (const std::string& value : axis.values) text += (&value == &axis.values.front() ? "" : ",") + value;
-    out.push_back({"--set " + axis.key, std::move(text)});
-    if (!may_name_files(axis)) continue;
-    for (const std::string& value : axis.values) {
-      std::vector<std::string> sets = first;
-      sets[request.sets.size() + a] = axis.key + "=" + value;
-      add(sets);
+    for (const std::vector<std::string>& sets : axis.sets) {
+      for (const std::string& set : sets) text += " " + set;
+      text += ";";
     }
+    out.push_back({"--set " + axis.key, std::move(text)});
+    stride /= axis.values.size();
+    if (!may_name_files(axis)) continue;
+    for (std::size_t v = 0; v < axis.values.size(); ++v) add(sets_at(request, v * stride));
   }
   std::string order, fixed;
   for (const SweepAxis& axis : request.axes) order += (order.empty() ? "" : ", ") + axis.key;
@@ -151,9 +153,17 @@ std::vector<std::string> values_at(const std::vector<SweepAxis>& axes, std::size
 }
 
 std::vector<std::string> sets_at(const SweepRequest& request, std::size_t index) {
+  std::vector<std::size_t> places(request.axes.size());
+  for (std::size_t a = places.size(); a-- > 0; index /= request.axes[a].values.size())
+    places[a] = index % request.axes[a].values.size();
   std::vector<std::string> sets = request.sets;
-  const std::vector<std::string> values = values_at(request.axes, index);
-  for (std::size_t a = 0; a < values.size(); ++a) sets.push_back(request.axes[a].key + "=" + values[a]);
+  for (std::size_t a = 0; a < places.size(); ++a) {
+    const SweepAxis& axis = request.axes[a];
+    if (axis.sets.empty())
+      sets.push_back(axis.key + "=" + axis.values[places[a]]);
+    else
+      sets.insert(sets.end(), axis.sets[places[a]].begin(), axis.sets[places[a]].end());
+  }
   return sets;
 }
 
@@ -174,7 +184,7 @@ Result<PointList> sweep_points(const SweepRequest& request, bool identified) {
   list.worth = [](const Row& row) { return figures_in(row).samples_per_s; };
   list.describe = [](const Row& row) {
     const SweepFigures f = figures_in(row);
-    return fmt::format("{:.4g} samples/s in {:.4g} ms", f.samples_per_s, f.iteration_ms);
+    return fmt::format("{} samples/s in {:.4g} ms", rate_text(f.samples_per_s), f.iteration_ms);
   };
   return list;
 }

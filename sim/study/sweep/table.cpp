@@ -151,14 +151,6 @@ struct Reason {
   std::string where, text;  ///< of the point that lacks least
 };
 
-std::string name_of_point(const SweepRequest& request, const SweepPoint& point) {
-  const std::vector<std::string> names = short_names(request.axes);
-  std::string out;
-  for (std::size_t a = 0; a < names.size(); ++a)
-    out += (a > 0 ? " " : "") + names[a] + "=" + printable(point.values[a], kWidestKey);
-  return out.empty() ? "this experiment" : out;
-}
-
 void note_reason(std::map<std::string, Reason>& reasons, const SweepRequest& request, const SweepPoint& point) {
   const bool memory = point.figures.fits == Fits::no;
   const double lacks = point.figures.memory_gb > 0 ? point.figures.memory_gb - point.figures.capacity_gb : 1e30;
@@ -166,6 +158,16 @@ void note_reason(std::map<std::string, Reason>& reasons, const SweepRequest& req
   if (reason.points++ == 0 || (memory && lacks < reason.lacks_gb)) {
     reason = {reason.points, memory, lacks, name_of_point(request, point), point.error};
   }
+}
+
+}  // namespace
+
+std::string name_of_point(const SweepRequest& request, const SweepPoint& point) {
+  const std::vector<std::string> names = short_names(request.axes);
+  std::string out;
+  for (std::size_t a = 0; a < names.size(); ++a)
+    out += (a > 0 ? " " : "") + names[a] + "=" + printable(point.values[a], kWidestKey);
+  return out.empty() ? "this experiment" : out;
 }
 
 std::string reasons_text(const SweepResult& result) {
@@ -185,8 +187,6 @@ std::string reasons_text(const SweepResult& result) {
   if (shown > kMostReasons) out += fmt::format("and {} of other errors\n", counted(shown - kMostReasons, "kind"));
   return out.empty() ? out : "\n" + out;
 }
-
-}  // namespace
 
 std::string sweep_table(const SweepView& view, const SweepResult& result) {
   const std::vector<std::size_t> order = order_of(view, result);
