@@ -49,7 +49,7 @@ def commands(d):
             "--timings": ["--timings"]}),
         "sweep": ([f"--config {TINY} --set cluster.nodes=1,2"], experiment | table | {
             "--scaling": ["--scaling weak"], "--jobs": ["--jobs 2"], "--journal": [f"--journal {out}journal"], "--resume": [(f"--journal {out}journal", "--resume")],
-            "--columns": ["--columns gpus,mfu"], "--sort": ["--sort nodes:desc"]}),
+            "--columns": ["--columns gpus,global_batch,iteration_ms,samples_per_s"], "--sort": ["--sort nodes:desc"], "--html": [f"--html {out}html", "--html -"], "--study": ["--study weak_scaling"]}),
         "sensitivity": ([f"--config {TINY}"], experiment | table | {
             "--resource": ["--resource hbm_bandwidth"], "--factors": ["--factors 3"], "--json": [f"--json {out}json", "--json -"],
             "--html": [f"--html {out}html", "--html -"]}),

@@ -47,7 +47,7 @@ Result<void> add_sets(const SweepFlags& flags, study::SweepRequest& request) {
 }
 
 /// What is to be swept, and what for: by the recipe and the flags.
-Result<study::Recipe> recipe_of(const SweepFlags& flags) {
+Result<study::Recipe> recipe_of(const SweepFlags& flags, const CLI::App& command) {
   study::Recipe recipe;
   if (!flags.study.empty()) {
     TRY_ASSIGN(recipe, study::load_recipe(flags.study));
@@ -57,8 +57,12 @@ Result<study::Recipe> recipe_of(const SweepFlags& flags) {
     return Error{
         flags.study.empty() ? "--config is required, or --study" : "--config is required, the study names none", "",
         ""};
-  if (!flags.scaling.empty())
-    recipe.request.scaling = flags.scaling == "weak" ? study::Scaling::weak : study::Scaling::strong;
+  if (!flags.scaling.empty()) {
+    const study::Scaling asked = flags.scaling == "weak" ? study::Scaling::weak : study::Scaling::strong;
+    if (!flags.study.empty() && asked == recipe.request.scaling)
+      name_unheeded(command, {"--scaling"}, "the study says so already");
+    recipe.request.scaling = asked;
+  }
   TRY(add_sets(flags, recipe.request));
   return recipe;
 }
@@ -97,20 +101,25 @@ Result<void> write_outputs(const SweepFlags& flags, const study::SweepView& view
                            const study::SweepResult& result) {
   if (!flags.csv.empty()) TRY(study::write_sweep_csv(flags.csv, view, result));
   if (!flags.html.empty()) TRY(write_file_atomically(flags.html, study::sweep_html(result, title_of(recipe))));
+  const std::string found = study::findings(recipe.find, result);
+  if (recipe.find != study::Find::nothing && found.empty() && !end_asked())
+    log_warn([] { return std::string("--study: nothing found, too few points have a prediction"); });
   if (!takes_stdout({{"--csv", flags.csv}, {"--html", flags.html}}))
-    TRY(print(study::sweep_table(view, result) + study::findings(recipe.find, result)));
+    TRY(print(study::sweep_table(view, result) + found));
   return {};
 }
 
 Result<void> run_sweep(const SweepFlags& flags, const CLI::App& command, study::Team* team) {
   if (!flags.config.empty()) note_input(flags.config);
-  TRY_ASSIGN(const study::Recipe recipe, recipe_of(flags));
+  TRY_ASSIGN(const study::Recipe recipe, recipe_of(flags, command));
   const study::SweepRequest& request = recipe.request;
   note_input(request.config);
   TRY(check_flags(flags));
   TRY_ASSIGN(const study::SweepView view, study::sweep_view(request, flags.columns, flags.sort));
   if (std::ranges::none_of(request.axes, study::counts_gpus))
     name_unheeded(command, {"--scaling"}, "the number of GPUs is not swept");
+  if (takes_stdout({{"--html", flags.html}}) && flags.csv.empty())
+    name_unheeded(command, {"--columns", "--sort"}, "neither a table nor a CSV file is written");
   TRY_ASSIGN(study::PointList points, study::sweep_points(request, team != nullptr || !flags.journal.empty()));
   std::unique_ptr<study::StudyRun> study;
   const EarlyEnd early;

@@ -107,7 +107,8 @@ SweepFigures figures_without_prediction(const config::Experiment& experiment) {
 }
 
 std::string rate_text(double per_second) {
-  return per_second >= 1e6 ? fmt::format("{:.4g} M", 1e-6 * per_second) : fmt::format("{:.4g}", per_second);
+  if (per_second >= 1e6) return fmt::format("{:.4g} M", 1e-6 * per_second);
+  return per_second >= 1000 ? fmt::format("{:.0f}", per_second) : fmt::format("{:.4g}", per_second);
 }
 
 Row row_of(const SweepFigures& figures, std::string error) {

@@ -32,7 +32,7 @@ SweepFigures figures_of(const config::Experiment& experiment, const report::Repo
 /// Of an experiment that cannot be predicted: whether that is for lack of memory, and how much it would take.
 SweepFigures figures_without_prediction(const config::Experiment& experiment);
 
-/// "23.53 M", "152.8".
+/// "23.53 M", "18830", "152.8".
 std::string rate_text(double per_second);
 
 Row row_of(const SweepFigures& figures, std::string error);
