@@ -115,6 +115,19 @@ function(distsim_constants NAME FILE)
   endif()
 endfunction()
 
+# distsim_page_script(NAME <file>)
+#   The script of a page as a constant of "<NAME>/page_script.hpp", for distsim_NAME alone. Editing the file makes it anew.
+function(distsim_page_script NAME FILE)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/${FILE})
+  file(READ ${PROJECT_SOURCE_DIR}/${FILE} DISTSIM_PAGE_SCRIPT)
+  set(out ${PROJECT_BINARY_DIR}/generated/pages)
+  configure_file(${PROJECT_SOURCE_DIR}/cmake/page_script.hpp.in ${out}/${NAME}/page_script.hpp @ONLY)
+  target_include_directories(distsim_${NAME} PRIVATE ${out})
+  if(TARGET distsim_${NAME}_sanitized)
+    target_include_directories(distsim_${NAME}_sanitized PRIVATE ${out})
+  endif()
+endfunction()
+
 # distsim_test(NAME SEES <names>... [LINK <libraries>...])
 #   Test binary test_NAME of all .cpp files in tests/NAME, and test_NAME_sanitized of the same objects; both are registered with ctest,
 #   the second for `ctest -C sanitized`.

@@ -23,7 +23,7 @@ KINETO = [str(jobs.TWO_RANKS / f"kineto_rank{r}.json.gz") for r in (0, 1)]
 ET = ROOT / "tests/traces/data/formats/chakra.0.et"
 
 # Flags that are meant to change no result.
-SILENT = {"--jobs": "threads", "--stream": "memory"}
+SILENT = {"--jobs": "threads", "--stream": "memory", "--resume": "what is evaluated again"}
 FILES = {"networks.yml": "topology: [ Ring ]\nnpus_count: [ 4 ]\nbandwidth: [ 50.0 ]\nlatency: [ 500.0 ]\n",
          "system.json": '{"all-reduce-implementation": ["ring"], "all-gather-implementation": ["ring"], "reduce-scatter-implementation": ["ring"], '
                         '"all-to-all-implementation": ["direct"], "collective-optimization": "localBWAware", "endpoint-delay": 9000, '
@@ -47,7 +47,9 @@ def commands(d):
             "--write-et-ranks": [(f"--write-et {out}w", "--write-et-ranks 2")], "--html": [f"--html {out}html"], "--graph": [f"--graph {out}dot", "--graph -"],
             "--trials": ["--trials 3"], "--seed": [("--trials 3", "--seed 5")], "--dump-after": ["--dump-after parse", "--dump-after analyse"],
             "--timings": ["--timings"]}),
-        "sweep": ([f"--config {TINY} --set cluster.nodes=1,2"], experiment | table | {"--scaling": ["--scaling weak"], "--jobs": ["--jobs 2"]}),
+        "sweep": ([f"--config {TINY} --set cluster.nodes=1,2"], experiment | table | {
+            "--scaling": ["--scaling weak"], "--jobs": ["--jobs 2"], "--journal": [f"--journal {out}journal"], "--resume": [(f"--journal {out}journal", "--resume")],
+            "--columns": ["--columns gpus,global_batch,iteration_ms,samples_per_s"], "--sort": ["--sort nodes:desc"], "--html": [f"--html {out}html", "--html -"], "--study": ["--study weak_scaling"]}),
         "sensitivity": ([f"--config {TINY}"], experiment | table | {
             "--resource": ["--resource hbm_bandwidth"], "--factors": ["--factors 3"], "--json": [f"--json {out}json", "--json -"],
             "--html": [f"--html {out}html", "--html -"]}),

@@ -2,6 +2,7 @@
 
 #include "base/config/config_items.hpp"
 #include "base/config/config_node.hpp"
+#include "base/config/config_path.hpp"
 #include "base/text/printable.hpp"
 
 namespace distsim {
@@ -57,29 +58,44 @@ Result<ConfigNode*> child_of(ConfigNode& node, const std::string& segment, const
   return &node.entries.back().value;
 }
 
+Result<PathValue> parse_value(std::string_view dotted_path, std::string_view text, const std::string& name) {
+  const SourcePos where{std::make_shared<const std::string>(name), 0, 0};
+  PathValue out;
+  TRY_ASSIGN(out.path, split_path(dotted_path, name));
+  if (text.find_first_not_of(" \t") == std::string_view::npos)
+    return Error{"found nothing, expected a value after '='", name, ""};
+  TRY_ASSIGN(out.value, parse_yaml(text, name));
+  set_position(out.value, where);
+  return out;
+}
+
+std::string name_of_set(std::string_view dotted_path) { return "--set " + printable(dotted_path); }
+
 }  // namespace
 
 Result<void> set_config_path(ConfigNode& root, std::string_view dotted_path, std::string_view text) {
-  return set_config_path(root, dotted_path, text, "--set " + printable(dotted_path));
+  return set_config_path(root, dotted_path, text, name_of_set(dotted_path));
 }
 
 Result<void> set_config_path(ConfigNode& root, std::string_view dotted_path, std::string_view text,
                              const std::string& name) {
-  const SourcePos where{std::make_shared<const std::string>(name), 0, 0};
-  TRY_ASSIGN(const std::vector<std::string> segments, split_path(dotted_path, name));
-  if (text.find_first_not_of(" \t") == std::string_view::npos)
-    return Error{"found nothing, expected a value after '='", name, ""};
-  TRY_ASSIGN(ConfigNode value, parse_yaml(text, name));
-  set_position(value, where);
+  TRY_ASSIGN(const PathValue value, parse_value(dotted_path, text, name));
+  return set_config_path(root, value);
+}
 
+Result<PathValue> parse_path_value(std::string_view dotted_path, std::string_view text) {
+  return parse_value(dotted_path, text, name_of_set(dotted_path));
+}
+
+Result<void> set_config_path(ConfigNode& root, const PathValue& value) {
   ConfigNode changed = root;  // an error halfway leaves root as it was
   ConfigNode* node = &changed;
   std::string parent;
-  for (const std::string& segment : segments) {
-    TRY_ASSIGN(node, child_of(*node, segment, parent.empty() ? "config" : parent, where));
+  for (const std::string& segment : value.path) {
+    TRY_ASSIGN(node, child_of(*node, segment, parent.empty() ? "config" : parent, value.value.where));
     parent += (parent.empty() ? "" : ".") + segment;
   }
-  *node = std::move(value);
+  *node = value.value;
   root = std::move(changed);
   return {};
 }

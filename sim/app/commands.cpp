@@ -1,11 +1,15 @@
 #include "sim/app/commands.hpp"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <array>
 #include <cstdio>
 #include <exception>
 #include <new>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,6 +24,7 @@
 #include "sim/app/diagnostics.hpp"
 #include "sim/app/usage_error.hpp"
 #include "sim/config/config_folders.hpp"
+#include "sim/study/points/team.hpp"
 
 namespace distsim::app {
 namespace {
@@ -67,8 +72,9 @@ std::vector<std::string> with_default_command(int argc, const char* const* argv)
   return args;
 }
 
+/// An empty line was said before.
 int fail(const std::string& line) {
-  remark(line);
+  if (!line.empty()) remark(line);
   return end_asked() ? kFailureExit : 2;
 }
 
@@ -139,9 +145,23 @@ int parse_and_run(int argc, const char* const* argv) {
   return done ? 0 : fail(done.error().text());
 }
 
+/// A process of mpirun that is not the first, of a command whose work they share, says nothing.
+void be_silent_in_team(int argc, const char* const* argv) {
+  const std::optional<study::Launched> as = study::launched();
+  if (!as || as->rank == 0) return;
+  for (int i = 1; i < argc; ++i) {
+    const auto it = std::ranges::find(kCommands, std::string_view(argv[i]), [](const Command* c) { return c->name; });
+    if (it == kCommands.end()) continue;
+    const int nowhere = (*it)->joins_teams ? ::open("/dev/null", O_WRONLY | O_CLOEXEC) : -1;
+    if (nowhere >= 0 && ::dup2(nowhere, STDOUT_FILENO) >= 0 && ::dup2(nowhere, STDERR_FILENO) >= 0) ::close(nowhere);
+    return;
+  }
+}
+
 }  // namespace
 
 int run_command(int argc, const char* const* argv) {
+  be_silent_in_team(argc, argv);
   try {
     return parse_and_run(argc, argv);
   } catch (const std::bad_alloc&) {

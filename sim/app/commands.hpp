@@ -29,6 +29,8 @@ struct Command {
   std::span<const Refusal> refuses;  ///< at least one
   /// Declares flags, arguments and groups on its own CLI::App, and the callback that sets the action to run.
   void (*declare)(CLI::App& self, Action& action);
+  bool joins_teams =
+      false;  ///< processes of mpirun share its work (sim/study/points/team.hpp): only the first one prints
 };
 
 // In the order of --help.

@@ -6,6 +6,7 @@
 #include "base/text/printable.hpp"
 #include "base/text/spelling.hpp"
 #include "sim/config/config.hpp"
+#include "sim/config/variants.hpp"
 
 namespace distsim::config {
 namespace {
@@ -25,14 +26,6 @@ Result<void> check_sections(const ConfigNode& root) {
                  entry.where.text(), spelling_hint(entry.key, section_names())};
   }
   return {};
-}
-
-Result<void> apply_set(ConfigNode& root, const std::string& set) {
-  const std::size_t equals = set.find('=');
-  if (equals == std::string::npos || equals == 0) {
-    return Error{"found " + in_quotes(set) + ", expected KEY=VALUE, e.g. cluster.nodes=8", "--set", ""};
-  }
-  return set_config_path(root, std::string_view(set).substr(0, equals), std::string_view(set).substr(equals + 1));
 }
 
 std::string_view key_of_set(std::string_view set) { return set.substr(0, set.find('=')); }
@@ -63,13 +56,27 @@ void name_replaced(const std::vector<std::string>& sets) {
 Result<ConfigNode> with_sets(ConfigNode root, const std::vector<std::string>& sets) {
   if (root.kind != ConfigNode::Kind::map)
     return schema_detail::expected(root, "experiment", "a map with the sections cluster and model");
-  for (const std::string& set : sets) TRY(apply_set(root, set));
-  name_replaced(sets);
-  TRY(check_sections(root));
+  for (const std::string& set : sets) {
+    TRY_ASSIGN(const PathValue value, parse_set(set));
+    TRY(set_config_path(root, value));
+  }
+  TRY(check_parsed(root, sets));
   return root;
 }
 
 }  // namespace
+
+Result<PathValue> parse_set(const std::string& set) {
+  const std::size_t equals = set.find('=');
+  if (equals == std::string::npos || equals == 0)
+    return Error{"found " + in_quotes(set) + ", expected KEY=VALUE, e.g. cluster.nodes=8", "--set", ""};
+  return parse_path_value(std::string_view(set).substr(0, equals), std::string_view(set).substr(equals + 1));
+}
+
+Result<void> check_parsed(const ConfigNode& root, const std::vector<std::string>& sets) {
+  name_replaced(sets);
+  return check_sections(root);
+}
 
 Result<ConfigNode> parse_experiment(const std::string& path, const std::vector<std::string>& sets) {
   TRY_ASSIGN(ConfigNode root, parse_yaml_file(path));

@@ -8,6 +8,7 @@
 #include "base/text/spelling.hpp"
 #include "sim/config/config.hpp"
 #include "sim/config/config_folders.hpp"
+#include "sim/config/variants.hpp"
 
 namespace distsim::config {
 namespace {
@@ -102,7 +103,8 @@ struct Naming {
 /// One experiment on its way to its merged form.
 class Merger {
  public:
-  explicit Merger(const ConfigNode& parsed) : parsed_(parsed), folder_(folder_of_value(parsed)) {}
+  Merger(const ConfigNode& parsed, NamedFiles& files)
+      : parsed_(parsed), files_(files), folder_(folder_of_value(parsed)) {}
 
   /// The device's file without the keys of the experiment; nothing where the experiment has none.
   const std::optional<ConfigNode>& described_device() const { return described_device_; }
@@ -132,7 +134,7 @@ class Merger {
     TRY(check_naming_key(section, naming.section, naming.key, naming.known));
     const ConfigNode* name = section.find(naming.key);
     if (!name) return section;
-    TRY_ASSIGN(ConfigNode base, read_named_file(*name, naming.section + "." + naming.key, naming.kind, folder_));
+    TRY_ASSIGN(ConfigNode base, files_.read(*name, naming.section + "." + naming.key, naming.kind, folder_));
     erase_key(section, naming.key);
     keep_one_batch(base, section);
     TRY(merge_config(base, section));
@@ -146,7 +148,7 @@ class Merger {
     const bool map = section != nullptr && section->kind == ConfigNode::Kind::map;
     const ConfigNode* device = map ? section->find("device") : nullptr;
     if (device == nullptr || section->find("system") || section->find("gpu_links")) return add_section(naming, section);
-    TRY_ASSIGN(const ConfigNode file, read_named_file(*device, "cluster.device", "devices", folder_));
+    TRY_ASSIGN(const ConfigNode file, files_.read(*device, "cluster.device", "devices", folder_));
     const ConfigNode* server = file.find("server");
     if (server == nullptr) return add_section(naming, section);
     ConfigNode served = *section;
@@ -191,7 +193,7 @@ class Merger {
   Result<void> add_framework() {
     if (parsed_.find("framework")) return add_named({"framework", "name", "frameworks", framework_keys().keys()});
     TRY_ASSIGN(ConfigNode base,
-               read_named_file(text_node(kDefaultFramework, parsed_.where), "framework.name", "frameworks", folder_));
+               files_.read(text_node(kDefaultFramework, parsed_.where), "framework.name", "frameworks", folder_));
     set_key(merged_, "framework", std::move(base));
     return {};
   }
@@ -210,8 +212,7 @@ class Merger {
     if (!name)
       return Error{"cluster.system: missing, expected a file in configs/systems", cluster.where.text(),
                    "a cluster that is described in place needs cluster.device, a file in configs/devices"};
-    TRY_ASSIGN(ConfigNode base,
-               read_named_file(*name, by_cluster ? "cluster.device" : "device.name", "devices", folder_));
+    TRY_ASSIGN(ConfigNode base, files_.read(*name, by_cluster ? "cluster.device" : "device.name", "devices", folder_));
     erase_key(section, "name");
     if (!section.entries.empty()) described_device_ = base;
     TRY(merge_config(base, section));
@@ -221,6 +222,7 @@ class Merger {
   }
 
   const ConfigNode& parsed_;
+  NamedFiles& files_;
   std::string folder_;
   ConfigNode merged_;
   std::optional<ConfigNode> described_device_;
@@ -241,14 +243,14 @@ void place_curve_files(collectives::CollectiveOptions& options, const ConfigNode
   }
 }
 
-Result<collectives::CollectiveOptions> read_collectives(const ConfigNode& merged) {
+Result<collectives::CollectiveOptions> read_collectives(const ConfigNode& merged, NamedFiles& files) {
   static const Schema<collectives::CollectiveOptions> schema = collectives::collective_schema();
   collectives::CollectiveOptions options;
   if (const ConfigNode* section = merged.find("collectives")) {
     TRY_ASSIGN(options, schema.read(*section, "collectives"));
     place_curve_files(options, *section);
   }
-  options.curve_dirs = curve_folders();
+  options.curve_dirs = files.curve_folders();
   return options;
 }
 
@@ -279,12 +281,20 @@ Result<S> load_by_name(const std::string& name, const std::string& what, const s
 
 }  // namespace
 
-Result<ConfigNode> merge_named_files(const ConfigNode& parsed) { return Merger(parsed).merge(); }
+Result<ConfigNode> merge_named_files(const ConfigNode& parsed) {
+  NamedFiles files;
+  return Merger(parsed, files).merge();
+}
 
 Result<Experiment> resolve(const ConfigNode& parsed) {
+  NamedFiles files;
+  return resolve(parsed, files);
+}
+
+Result<Experiment> resolve(const ConfigNode& parsed, NamedFiles& files) {
   Experiment e;
   e.path = parsed.where.file ? *parsed.where.file : "";
-  Merger merger(parsed);
+  Merger merger(parsed, files);
   TRY_ASSIGN(e.merged, merger.merge());
   TRY_ASSIGN(e.title, read_text(e.merged, "title", std::filesystem::path(e.path).stem().string()));
   TRY(read_text(e.merged, "description", ""));
@@ -293,7 +303,7 @@ Result<Experiment> resolve(const ConfigNode& parsed) {
   TRY_ASSIGN(e.model, read_section(e.merged, "model", model_keys()));
   TRY_ASSIGN(e.model.parallel, read_section(e.merged, "parallel", parallel_keys()));
   TRY_ASSIGN(e.framework, read_section(e.merged, "framework", framework_keys()));
-  TRY_ASSIGN(e.collectives, read_collectives(e.merged));
+  TRY_ASSIGN(e.collectives, read_collectives(e.merged, files));
   if (e.merged.find("engine")) {
     TRY_ASSIGN(e.engine, read_section(e.merged, "engine", engine_keys()));
   }

@@ -151,9 +151,10 @@ Result<Prediction> play(const Experiment& e, Passes& passes, CostModelCache& cac
   return out;
 }
 
-/// The same until the iterations have their rhythm, with no more than the figures of a table: no timeline, no report.
-Result<report::Brief> brief_of_steady(const graph::CostedGraph& costed, const CostModels& models, const Experiment& e,
-                                      Passes& passes) {
+/// The same until the iterations have their rhythm, with no timeline: use(replays) of the last play.
+template <class Use>
+auto use_of_steady(const graph::CostedGraph& costed, const CostModels& models, const Experiment& e, Passes& passes,
+                   const Use& use) -> Result<decltype(use(std::declval<report::Replays&>()))> {
   for (std::uint16_t iterations = kPlayedIterations;; iterations = static_cast<std::uint16_t>(iterations * 2)) {
     TRY_ASSIGN(const Passed<Lowered> ready, ready_to_play(costed, models, e, iterations, passes));
     const engine::Program& program = ready.value.program;
@@ -161,8 +162,23 @@ Result<report::Brief> brief_of_steady(const graph::CostedGraph& costed, const Co
     const report::Played played{&costed, &program, &ready.value.origins, nullptr, iterations};
     const auto replays = report::Replays::unplayed(played);
     if (!replays) return engine::evaluate_rows(program).error();
-    if (is_last(iterations, e) || replays->is_settled()) return report::brief_of(*replays);
+    if (is_last(iterations, e) || replays->is_settled()) return use(*replays);
   }
+}
+
+/// What a table shows of play().
+Result<report::Report> play_for_table(const Experiment& e, CostModelCache& cache) {
+  Passes passes;
+  TRY_ASSIGN(const auto models, passes.run("build_topology", build_topology, e, cache));
+  TRY_ASSIGN(workload::Workload workload, passes.run("build_workload", build_workload, e));
+  TRY_ASSIGN(graph::CostedGraph priced, passes.run("price", price, std::move(workload.graph), models));
+  TRY_ASSIGN(const Passed<graph::CostedGraph> scaled,
+             passes.run("scale", scale, std::move(priced), kernel_time_of(e, workload)));
+  report::ReportContext context = report_context_of(e, workload);
+  if (!has_kernels(scaled.value)) context.uncertainty = 0;
+  return use_of_steady(scaled.value, *models, e, passes, [&](report::Replays& replays) {
+    return report::analyse_for_table(replays, std::move(context));
+  });
 }
 
 /// The same experiment with fewer micro-steps, each as large as the first of the whole.
@@ -257,7 +273,7 @@ Result<report::Brief> brief_of(const Experiment& e, CostModelCache& cache, const
   TRY_ASSIGN(graph::CostedGraph priced, passes.run("price", price, graph::TaskGraph(work.graph), models));
   TRY_ASSIGN(const Passed<graph::CostedGraph> scaled,
              passes.run("scale", scale, std::move(priced), kernel_time_of(e, work)));
-  return brief_of_steady(scaled.value, *models, e, passes);
+  return use_of_steady(scaled.value, *models, e, passes, report::brief_of);
 }
 
 }  // namespace
@@ -285,6 +301,15 @@ Result<Prediction> predict(const Experiment& e, Passes& passes, CostModelCache& 
   TRY_ASSIGN(Prediction out, play(e, passes, cache, detail));
   TRY_ASSIGN(out.report, passes.run("fold", fold, std::move(out.report), std::optional<Folding>()));
   return out;
+}
+
+Result<report::Report> predict_for_table(const Experiment& e, CostModelCache& cache) {
+  TRY_ASSIGN(const std::optional<Folds> folds, folds_of(e, kPlayedMicroSteps));
+  if (!folds) return play_for_table(e, cache);
+  TRY_ASSIGN(const report::Report less, play_for_table(folds->shorter, cache));
+  TRY_ASSIGN(report::Report more, play_for_table(folds->longer, cache));
+  report::ReportContext whole = folded_context(folds->whole, more.context);
+  return report::fold_micro_steps(less, more, folds->more, std::move(whole));
 }
 
 Result<FixedWork> fixed_work_of(const Experiment& e) {

@@ -78,15 +78,17 @@ void fill_ranks(Report& report, const std::vector<RankTime>& times, const engine
   for (std::uint32_t r = 0; r < report.rank_count; ++r) report.ranks.push_back(times[roles.of(r)]);
 }
 
-void fill_path(Report& report, const Replays& replays, const Chain& chain, const SteadyState& state) {
+void fill_path(Report& report, const Replays& replays, const Chain& chain, const SteadyState& state, bool described) {
   std::vector<PathStep> path = chain.steps;
   for (PathStep& s : path) s.rank = replays.roles().first[s.rank];
   const Played& played = replays.played();
-  report.critical_path = describe_path(played, path);
+  if (described) {
+    report.critical_path = describe_path(played, path);
+    report.bases = bases_of_path(played, path);
+  }
   report.cycle_closed = chain.closed;
   const std::int64_t late = path.empty() ? 0 : (path.front().begin - state.begin) % state.period();
   report.cycle_start = Duration::picoseconds(late < 0 ? late + state.period() : late);
-  report.bases = bases_of_path(played, path);
   report.terms = terms_of_path(played, path);
   const HalfWidths spread = half_widths_of(report.terms);
   const double own = report.context.uncertainty * static_cast<double>(report.iteration.ps());
@@ -130,8 +132,11 @@ void fill_rates(Report& report, double gpus) {
   report.hfu = c.peak_flops > 0 ? report.hardware_flops_per_gpu / c.peak_flops : 0;
 }
 
-Report analyse(const Played& played, ReportContext context, Detail detail) {
-  Replays replays(played);
+namespace {
+
+/// What both kinds of report have; `described`: with the critical path for people, ops and collectives.
+Report analyse_replays(Replays& replays, ReportContext context, Detail detail, bool described) {
+  const Played& played = replays.played();
   const SteadyState state = replays.state();  // its times hold until the first replay
   const Chain chain = replays.chain();
 
@@ -139,9 +144,8 @@ Report analyse(const Played& played, ReportContext context, Detail detail) {
   report.context = std::move(context);
   report.rank_count = played.program->ranks;
   report.iteration = Duration::picoseconds(state.period());
-  report.digest = played.timeline->digest;
   fill_rates(report, report.rank_count);
-  fill_path(report, replays, chain, state);
+  fill_path(report, replays, chain, state, described);
 
   Sweeps sweeps = transfers_of(replays, state);
   LimitFinder finder(replays);
@@ -151,9 +155,23 @@ Report analyse(const Played& played, ReportContext context, Detail detail) {
   finder.finish(report.limits, report.iteration, detail);
   fill_means(report, sweeps.of_role, replays.roles());
   fill_ranks(report, sweeps.of_role, replays.roles());
+  if (!described) return report;
   report.ops = op_table(played, state, sweeps.of_step);
   fill_collectives(report, replays, chain, collective_rows(played, state, sweeps.of_step), detail);
   return report;
+}
+
+}  // namespace
+
+Report analyse(const Played& played, ReportContext context, Detail detail) {
+  Replays replays(played);
+  Report report = analyse_replays(replays, std::move(context), detail, true);
+  report.digest = played.timeline->digest;
+  return report;
+}
+
+Report analyse_for_table(Replays& replays, ReportContext context) {
+  return analyse_replays(replays, std::move(context), Detail::figures, false);
 }
 
 }  // namespace distsim::report

@@ -45,6 +45,10 @@ struct Brief {
 /// Of the last play.
 Brief brief_of(Replays& replays);
 
+/// What a table shows of analyse() (report.hpp) with Detail::figures, to the picosecond, of a program that was played without a
+/// timeline: no ops, no collectives, no critical path, no digest.
+Report analyse_for_table(Replays& replays, ReportContext context);
+
 /// By how much the period shrinks if `steps` (of any iteration) take no time: from 0 to the sum of their times, each on
 /// the rank where it takes longest.
 Duration saved_without(Replays& replays, const std::vector<StepId>& steps, std::int64_t period);

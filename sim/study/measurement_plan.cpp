@@ -15,7 +15,7 @@ namespace {
 /// Ranks and nodes of a group.
 using GroupShape = std::pair<std::uint32_t, std::uint32_t>;
 /// collective, dtype, ranks, nodes, at_once, bytes
-using Row = std::tuple<std::string_view, std::string_view, std::uint32_t, std::uint32_t, int, std::int64_t>;
+using CollectiveKey = std::tuple<std::string_view, std::string_view, std::uint32_t, std::uint32_t, int, std::int64_t>;
 
 GroupShape strided_shape(const graph::Partition& p, std::uint32_t first, std::uint32_t per_node) {
   std::set<std::uint32_t> nodes;
@@ -48,8 +48,8 @@ bool alone(const graph::Partition& p, std::uint32_t ranks) {
   return p.listed_offsets.empty() ? p.size == ranks : p.listed_offsets.size() == 2;
 }
 
-std::map<Row, int> collectives_of(const graph::TaskGraph& graph, std::uint32_t per_node) {
-  std::map<Row, int> rows;
+std::map<CollectiveKey, int> collectives_of(const graph::TaskGraph& graph, std::uint32_t per_node) {
+  std::map<CollectiveKey, int> rows;
   for (const graph::Task& task : graph.tasks) {
     const auto* c = std::get_if<graph::Collective>(&graph.ops[task.first_op]);
     if (c == nullptr || c->kind == graph::CollectiveKind::barrier || c->bytes <= 0) continue;

@@ -8,86 +8,175 @@
 #include "base/text/counted.hpp"
 #include "sim/app/commands.hpp"
 #include "sim/app/unheeded.hpp"
-#include "sim/study/sweep.hpp"
+#include "sim/config/config.hpp"
+#include "sim/study/recipes/recipe.hpp"
+#include "sim/study/sweep/columns.hpp"
+#include "sim/study/sweep/sweep.hpp"
 
 namespace distsim::app {
 namespace {
 
 struct SweepFlags {
-  std::string config, csv, scaling = "strong";
+  std::string config, csv, html, study, scaling, journal, columns, sort;
   std::vector<std::string> sets;
-  unsigned jobs = 1;
+  unsigned jobs = 0;
+  bool resume = false;
 };
 
-Result<study::SweepRequest> request_of(const SweepFlags& flags) {
-  study::SweepRequest request{
-      flags.config, {}, {}, flags.scaling == "weak" ? study::Scaling::weak : study::Scaling::strong, flags.jobs};
+/// A list of values becomes an axis, in place of one of that key in the recipe; a single value is fixed.
+Result<void> add_sets(const SweepFlags& flags, study::SweepRequest& request) {
+  std::vector<std::string> seen;
   for (const auto& text : flags.sets) {
     TRY_ASSIGN(study::SweepAxis axis, study::parse_axis(text));
-    for (const auto& earlier : request.axes) {
-      if (earlier.key == axis.key)
-        return Error{"found the key '" + axis.key + "' twice, expected one list of values", "--set", ""};
-    }
-    if (axis.values.size() == 1)
-      request.sets.push_back(text);
-    else
+    const auto named = [&](const study::SweepAxis& other) { return other.key == axis.key; };
+    if (std::ranges::find(seen, axis.key) != seen.end())
+      return Error{"found the key '" + axis.key + "' twice, expected one list of values", "--set", ""};
+    const bool list = axis.values.size() > 1;
+    if (list) seen.push_back(axis.key);
+    const auto there = std::ranges::find_if(request.axes, named);
+    if (list && there != request.axes.end()) {
+      *there = std::move(axis);
+    } else if (list) {
       request.axes.push_back(std::move(axis));
+    } else {
+      std::erase_if(request.axes, named);
+      request.sets.push_back(axis.key + "=" + axis.values.front());
+    }
   }
-  return request;
+  return {};
+}
+
+/// What is to be swept, and what for: by the recipe and the flags.
+Result<study::Recipe> recipe_of(const SweepFlags& flags, const CLI::App& command) {
+  study::Recipe recipe;
+  if (!flags.study.empty()) {
+    TRY_ASSIGN(recipe, study::load_recipe(flags.study));
+  }
+  if (!flags.config.empty()) recipe.request.config = flags.config;
+  if (recipe.request.config.empty())
+    return Error{
+        flags.study.empty() ? "--config is required, or --study" : "--config is required, the study names none", "",
+        ""};
+  if (!flags.scaling.empty()) {
+    const study::Scaling asked = flags.scaling == "weak" ? study::Scaling::weak : study::Scaling::strong;
+    if (!flags.study.empty() && asked == recipe.request.scaling)
+      name_unheeded(command, {"--scaling"}, "the study says so already");
+    recipe.request.scaling = asked;
+  }
+  TRY(add_sets(flags, recipe.request));
+  return recipe;
 }
 
 /// The first point, or the last: what is the same at all points is tried there.
 study::NamedExperiment at_end(const study::SweepRequest& request, bool last) {
-  study::NamedExperiment out{request.config, request.sets};
-  for (const study::SweepAxis& axis : request.axes)
-    out.sets.push_back(axis.key + "=" + (last ? axis.values.back() : axis.values.front()));
-  return out;
+  std::size_t index = 1;
+  for (const study::SweepAxis& axis : request.axes) index *= axis.values.size();
+  return {request.config, study::sets_at(request, last ? index - 1 : 0)};
 }
 
-Result<void> run(const SweepFlags& flags, const CLI::App& command) {
-  note_input(flags.config);
-  TRY(check_outputs({{"--csv", flags.csv}}));
-  TRY_ASSIGN(const study::SweepRequest request, request_of(flags));
+Result<void> check_flags(const SweepFlags& flags) {
+  if (flags.resume && flags.journal.empty())
+    return Error{"--resume: found no --journal, expected the file of the run to go on with", "", ""};
+  return check_outputs({{"--csv", flags.csv}, {"--html", flags.html}, {"--journal", flags.journal}});
+}
+
+void name_what_was_idle(const study::SweepResult& result) {
+  const bool all = result.predicted() == result.size();
+  for (const std::string& key : result.axes_without_effect())
+    log_warn([&] { return "no effect at any point" + std::string(all ? "" : " that was predicted") + ": " + key; });
+  const study::SweepRequest& request = result.request();
+  name_idle_sets({at_end(request, false), at_end(request, true)}, request.sets);
+}
+
+std::string title_of(const study::Recipe& recipe) {
+  const study::SweepRequest& request = recipe.request;
+  if (!recipe.title.empty()) return recipe.title;
+  const auto first = config::load_experiment(request.config, request.sets);
+  std::string keys;
+  for (const std::string& name : study::short_names(request.axes)) keys += (keys.empty() ? "" : ", ") + name;
+  return (first.ok() ? first->title : request.config) + (keys.empty() ? "" : ": " + keys);
+}
+
+Result<void> write_outputs(const SweepFlags& flags, const study::SweepView& view, const study::Recipe& recipe,
+                           const study::SweepResult& result) {
+  if (!flags.csv.empty()) TRY(study::write_sweep_csv(flags.csv, view, result));
+  if (!flags.html.empty()) TRY(write_file_atomically(flags.html, study::sweep_html(result, title_of(recipe))));
+  const std::string found = study::findings(recipe.find, result);
+  if (recipe.find != study::Find::nothing && found.empty() && !end_asked())
+    log_warn([] { return std::string("--study: nothing found, too few points have a prediction"); });
+  if (!takes_stdout({{"--csv", flags.csv}, {"--html", flags.html}}))
+    TRY(print(study::sweep_table(view, result) + found));
+  return {};
+}
+
+Result<void> run_sweep(const SweepFlags& flags, const CLI::App& command, study::Team* team) {
+  if (!flags.config.empty()) note_input(flags.config);
+  TRY_ASSIGN(const study::Recipe recipe, recipe_of(flags, command));
+  const study::SweepRequest& request = recipe.request;
+  note_input(request.config);
+  TRY(check_flags(flags));
+  TRY_ASSIGN(const study::SweepView view, study::sweep_view(request, flags.columns, flags.sort));
   if (std::ranges::none_of(request.axes, study::counts_gpus))
     name_unheeded(command, {"--scaling"}, "the number of GPUs is not swept");
-  std::size_t total = 1;
-  for (const auto& axis : request.axes) total *= axis.values.size();
-  std::vector<study::SweepPoint> points;
-  {
-    const EarlyEnd early;
-    ProgressLine progress("distsim sweep:", total);
-    TRY_ASSIGN(points, study::sweep(request, [&] { progress.advance(); }));
-  }
-  const bool all = std::ranges::all_of(points, [](const study::SweepPoint& p) { return p.error.empty(); });
-  for (const std::string& key : study::axes_without_effect(request, points))
-    log_warn([&] { return "no effect at any point" + std::string(all ? "" : " that was predicted") + ": " + key; });
-  name_idle_sets({at_end(request, false), at_end(request, true)}, request.sets);
-  if (!flags.csv.empty()) TRY(write_file_atomically(flags.csv, study::sweep_csv(request, points)));
-  if (flags.csv != "-") TRY(print(study::sweep_table(request, points)));
-  if (end_asked()) return Error{"interrupted: the points that are left have that as their error", "", ""};
-  if (std::ranges::any_of(points, [](const study::SweepPoint& p) { return p.error.empty(); })) return {};
-  return Error{"none of " + counted(points.size(), "point") + " could be predicted; the first: " + points.front().error,
-               "", ""};
+  if (takes_stdout({{"--html", flags.html}}) && flags.csv.empty())
+    name_unheeded(command, {"--columns", "--sort"}, "neither a table nor a CSV file is written");
+  TRY_ASSIGN(study::PointList points, study::sweep_points(request, team != nullptr || !flags.journal.empty()));
+  std::unique_ptr<study::StudyRun> study;
+  const EarlyEnd early;
+  TRY_ASSIGN(study, study::StudyRun::begin(std::move(points), {flags.jobs, flags.journal, flags.resume, team}));
+  if (study->is_over()) return {};
+  TRY(study->evaluate(study::sweep_order(request)));
+  const study::SweepResult result(request, study->rows());
+  if (!end_asked()) name_what_was_idle(result);
+  TRY(write_outputs(flags, view, recipe, result));
+  if (end_asked()) return study->interruption();
+  if (result.predicted() > 0) return {};
+  return Error{
+      "none of " + counted(result.size(), "point") + " could be predicted; the first: " + result.point(0).error, "",
+      ""};
+}
+
+/// As one of the processes that mpirun started, or alone.
+Result<void> run(const SweepFlags& flags, const CLI::App& command) {
+  TRY_ASSIGN(const std::unique_ptr<study::Team> team, study::join_team());
+  return study::told(team.get(), run_sweep(flags, command, team.get()));
 }
 
 void declare(CLI::App& self, Action& action) {
   auto flags = std::make_shared<SweepFlags>();
-  self.add_option("--config", flags->config, "Experiment file")->required()->check(refuse_empty);
+  self.add_option("--config", flags->config, "Experiment file; may be left out where --study names one")
+      ->check(refuse_empty);
+  self.add_option("--study", flags->study, "A recipe: a name of configs/studies, or a file")->check(refuse_empty);
   self.add_option("--set", flags->sets,
-                  "KEY=V1,V2,... (swept) or KEY=VALUE (fixed); may be repeated, the first list varies slowest")
+                  "KEY=V1,V2,... (swept; A..B, A..B:STEP and A..B:xFACTOR are ranges) or KEY=VALUE (fixed); may be "
+                  "repeated, the first list varies slowest")
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   self.add_option("--scaling", flags->scaling,
                   "strong: keep the global batch; weak: keep the samples per GPU of the first point")
       ->check(CLI::IsMember({"strong", "weak"}));
-  self.add_option("--jobs", flags->jobs, "Threads")->check(CLI::Range(1u, 256u));
+  self.add_option("--jobs", flags->jobs, "Threads; default: the cores that this process has to itself")
+      ->check(CLI::Range(1u, 256u));
+  self.add_option("--journal", flags->journal, "Keep every finished point in this file, for --resume")
+      ->check(refuse_empty);
+  self.add_flag("--resume", flags->resume, "Go on with the points that the journal of an earlier run lacks");
+  self.add_option("--columns", flags->columns, "Columns of the table, joined by commas; default: all in CSV files");
+  self.add_option("--sort", flags->sort, "Sort by a column; COLUMN:desc: the largest first");
   self.add_option("--csv", flags->csv, "Write the full table as CSV; - is standard output")->check(refuse_empty);
+  self.add_option("--html", flags->html,
+                  "Write a page with charts: curves, heat map, parallel coordinates; - is standard output")
+      ->check(refuse_empty);
   self.callback([flags, &self, &action] { action = [flags, &self] { return run(*flags, self); }; });
 }
 
 constexpr Refusal kRefuses[] = {
     {"--set cluster.nodes=1,2", "--config is required"},
     {"--config configs/dgx_a100_4node.yaml --scaling sideways", "sideways"},
+    {"--config configs/dgx_a100_4node.yaml --resume", "--journal"},
+    {"--config configs/dgx_a100_4node.yaml --columns gpu", "did you mean 'gpus'"},
+    {"--config configs/dgx_a100_4node.yaml --sort iteration_ms:down", ":desc"},
+    {"--config configs/dgx_a100_4node.yaml --set model.global_batch=1..1000000 --set cluster.nodes=1..1000000",
+     "1e+12"},
 };
 
 }  // namespace
@@ -97,6 +186,7 @@ const Command sweep_command{
     .description = "Predict every combination of values of some keys: node counts, batch sizes, NICs, sharding",
     .refuses = kRefuses,
     .declare = declare,
+    .joins_teams = true,
 };
 
 }  // namespace distsim::app

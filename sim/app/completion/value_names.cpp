@@ -14,13 +14,10 @@ struct Word {
 };
 
 /// A word that is not here completes nothing.
-constexpr std::array kWords{Word{"FILE", Completes::files},
-                            Word{"PREFIX", Completes::files},
-                            Word{"NAME=FILE,...", Completes::files},
-                            Word{"FOLDER", Completes::folders},
-                            Word{"SYSTEM", Completes::systems},
-                            Word{"GPU", Completes::devices},
-                            Word{"SYSTEM|GPU", Completes::systems_or_devices},
+constexpr std::array kWords{Word{"FILE", Completes::files},          Word{"PREFIX", Completes::files},
+                            Word{"NAME=FILE,...", Completes::files}, Word{"STUDY|FILE", Completes::files},
+                            Word{"FOLDER", Completes::folders},      Word{"SYSTEM", Completes::systems},
+                            Word{"GPU", Completes::devices},         Word{"SYSTEM|GPU", Completes::systems_or_devices},
                             Word{"KEY=VALUE", Completes::settings}};
 
 struct Named {
@@ -39,6 +36,10 @@ constexpr std::array kValueNames{Named{"calibrate ops", "--out", "FOLDER"},
                                  Named{"", "--curve", "FILE"},
                                  Named{"", "--json", "FILE"},
                                  Named{"", "--csv", "FILE"},
+                                 Named{"", "--study", "STUDY|FILE"},
+                                 Named{"", "--journal", "FILE"},
+                                 Named{"", "--columns", "COLUMNS"},
+                                 Named{"", "--sort", "COLUMN"},
                                  Named{"", "--timeline", "FILE"},
                                  Named{"", "--html", "FILE"},
                                  Named{"", "--graph", "FILE"},

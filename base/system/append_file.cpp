@@ -1,0 +1,91 @@
+#include "base/system/append_file.hpp"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/log.hpp"
+
+namespace distsim {
+namespace {
+
+Error append_error(const std::string& path, const std::string& what, int code) {
+  return {"cannot " + what + " (" + std::strerror(code) + ")", path, ""};
+}
+
+/// A lock that ends with the process, however that ends, and that says who holds it.
+Result<void> lock_whole(int fd, const std::string& path) {
+  struct flock wanted {};
+  wanted.l_type = F_WRLCK;
+  wanted.l_whence = SEEK_SET;
+  if (::fcntl(fd, F_SETLK, &wanted) == 0) return {};
+  if (errno != EACCES && errno != EAGAIN) {
+    const int code = errno;
+    log_warn([&] { return path + ": cannot be locked (" + std::strerror(code) + "); no second run may use it"; });
+    return {};
+  }
+  struct flock held = wanted;
+  const bool known = ::fcntl(fd, F_GETLK, &held) == 0 && held.l_type != F_UNLCK && held.l_pid > 0;
+  return Error{
+      "in use by " + (known ? "process " + std::to_string(held.l_pid) : "a process") + ", expected a file of this run",
+      path, ""};
+}
+
+}  // namespace
+
+Result<AppendFile> AppendFile::open(const std::string& path) {
+  Descriptor file(::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK, 0666));
+  if (!file.valid()) return append_error(path, "open", errno);
+  struct stat info {};
+  if (::fstat(file.get(), &info) != 0) return append_error(path, "open", errno);
+  if (!S_ISREG(info.st_mode)) return Error{"found a device or pipe, expected a file", path, ""};
+  TRY(lock_whole(file.get(), path));
+  if (::fstat(file.get(), &info) != 0) return append_error(path, "open", errno);  // as the one before left it
+  return AppendFile(path, std::move(file), static_cast<std::uint64_t>(info.st_size));
+}
+
+Result<std::string> AppendFile::read(std::uint64_t offset, std::size_t most) const {
+  std::string bytes(most, '\0');
+  std::size_t got = 0;
+  while (got < most) {
+    const ssize_t n = ::pread(file_.get(), bytes.data() + got, most - got, static_cast<off_t>(offset + got));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return append_error(path_, "read", errno);
+    if (n == 0) break;
+    got += static_cast<std::size_t>(n);
+  }
+  bytes.resize(got);
+  return bytes;
+}
+
+Result<void> AppendFile::append(std::string_view bytes) {
+  for (std::size_t put = 0; put < bytes.size();) {
+    const ssize_t n = ::write(file_.get(), bytes.data() + put, bytes.size() - put);
+    if (n < 0 && errno == EINTR) continue;
+    if (n >= 0) {
+      put += static_cast<std::size_t>(n);
+      continue;
+    }
+    const int code = errno;
+    (void)truncate(size_);
+    return append_error(path_, "write", code);
+  }
+  size_ += bytes.size();
+  return {};
+}
+
+Result<void> AppendFile::truncate(std::uint64_t size) {
+  if (::ftruncate(file_.get(), static_cast<off_t>(size)) != 0) return append_error(path_, "cut", errno);
+  size_ = size;
+  return {};
+}
+
+Result<void> AppendFile::sync() {
+  if (::fdatasync(file_.get()) != 0) return append_error(path_, "write", errno);
+  return {};
+}
+
+}  // namespace distsim

@@ -1,0 +1,38 @@
+// How far a study is, on standard error: a line drawn in place where that is a terminal, else a line every ten seconds.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <string>
+
+namespace distsim::study {
+
+class StudyProgress {
+ public:
+  using Clock = std::chrono::steady_clock;
+
+  /// `kept`: points that need no evaluation.
+  StudyProgress(std::string command, std::size_t total, std::size_t kept);
+  ~StudyProgress();
+  StudyProgress(const StudyProgress&) = delete;
+  StudyProgress& operator=(const StudyProgress&) = delete;
+
+  /// Draws when that is due. `best`: what is known of the best point so far; may be empty.
+  void show(std::size_t done, const std::string& best);
+
+  /// "distsim sweep: 812 of 1,000 points, 1,204/s, 12 s left, best 23.0 M samples/s" of points that were evaluated at
+  /// this rate; nothing of rate and time before the first.
+  static std::string text(const std::string& command, std::size_t done, std::size_t total, double points_per_s,
+                          const std::string& best);
+
+ private:
+  std::string command_;
+  std::size_t total_, kept_;
+  bool terminal_, drawn_ = false;
+  Clock::time_point begin_, last_;
+};
+
+/// "12,345,678".
+std::string grouped(std::size_t number);
+
+}  // namespace distsim::study

@@ -1,0 +1,122 @@
+#include "sim/study/recipes/recipe.hpp"
+
+#include <algorithm>
+#include <array>
+#include <filesystem>
+#include <utility>
+
+#include "base/config/schema.hpp"
+#include "base/text/spelling.hpp"
+#include "sim/config/config_folders.hpp"
+
+namespace distsim::study {
+namespace {
+
+constexpr std::array<std::pair<const char*, Find>, 4> kFinds{
+    {{"nothing", Find::nothing}, {"knee", Find::knee}, {"scaling", Find::scaling}, {"comparison", Find::comparison}}};
+
+Result<std::string> text_of_node(const ConfigNode& node, const std::string& key) {
+  if (node.kind != ConfigNode::Kind::scalar || node.scalar.empty()) return schema_detail::expected(node, key, "a text");
+  return node.scalar;
+}
+
+Result<std::vector<std::string>> texts_of_node(const ConfigNode& node, const std::string& key) {
+  if (node.kind != ConfigNode::Kind::sequence) return schema_detail::expected(node, key, "a list of KEY=VALUE");
+  std::vector<std::string> out;
+  for (const ConfigNode& item : node.items) {
+    TRY_ASSIGN(std::string text, text_of_node(item, key));
+    out.push_back(std::move(text));
+  }
+  return out;
+}
+
+/// "KEY: values" of `vary`, or "KEY: [a, b]".
+Result<SweepAxis> axis_of_entry(const ConfigNode::Entry& entry) {
+  std::string values = entry.value.scalar;
+  for (const ConfigNode& item : entry.value.items) values += (values.empty() ? "" : ",") + item.scalar;
+  auto axis = parse_axis(entry.key + "=" + values);
+  if (!axis) return Error{"vary: " + axis.error().what, entry.where.text(), ""};
+  return axis;
+}
+
+Result<SweepAxis> axis_of_variants(const ConfigNode& node) {
+  if (node.kind != ConfigNode::Kind::sequence || node.items.size() < 2)
+    return schema_detail::expected(node, "variants", "a list of two or more, each with name and set");
+  SweepAxis axis{"variant", {}, {}};
+  for (const ConfigNode& item : node.items) {
+    const ConfigNode *name = item.find("name"), *set = item.find("set");
+    if (name == nullptr) return schema_detail::expected(item, "variants", "a map with name and set");
+    TRY_ASSIGN(std::string text, text_of_node(*name, "variants.name"));
+    std::vector<std::string> sets;
+    if (set != nullptr) {
+      TRY_ASSIGN(sets, texts_of_node(*set, "variants.set"));
+    }
+    axis.values.push_back(std::move(text));
+    axis.sets.push_back(std::move(sets));
+  }
+  return axis;
+}
+
+Result<Find> find_of_node(const ConfigNode& node) {
+  std::vector<std::string> words;
+  for (const auto& [word, find] : kFinds) {
+    if (node.scalar == word) return find;
+    words.emplace_back(word);
+  }
+  return schema_detail::expected(node, "find", "one of nothing, knee, scaling, comparison",
+                                 spelling_hint(node.scalar, words));
+}
+
+Result<void> read_entry(Recipe& recipe, const ConfigNode::Entry& entry, const std::string& path) {
+  static const std::vector<std::string> known{"title", "description", "config",  "set",
+                                              "vary",  "variants",    "scaling", "find"};
+  const ConfigNode& value = entry.value;
+  if (std::ranges::find(known, entry.key) == known.end()) return schema_detail::unknown_key(entry, path, known);
+  if (entry.key == "title") {
+    TRY_ASSIGN(recipe.title, text_of_node(value, entry.key));
+  } else if (entry.key == "config") {
+    TRY_ASSIGN(const std::string file, text_of_node(value, entry.key));
+    const std::filesystem::path given(file);
+    recipe.request.config =
+        given.is_absolute() ? file
+                            : (std::filesystem::path(config::folder_of_path(path)) / given).lexically_normal().string();
+  } else if (entry.key == "set") {
+    TRY_ASSIGN(recipe.request.sets, texts_of_node(value, entry.key));
+  } else if (entry.key == "vary") {
+    if (value.kind != ConfigNode::Kind::map)
+      return schema_detail::expected(value, entry.key, "a map from keys to values");
+    for (const ConfigNode::Entry& key : value.entries) {
+      TRY_ASSIGN(SweepAxis axis, axis_of_entry(key));
+      recipe.request.axes.push_back(std::move(axis));
+    }
+  } else if (entry.key == "variants") {
+    TRY_ASSIGN(SweepAxis axis, axis_of_variants(value));
+    recipe.request.axes.insert(recipe.request.axes.begin(), std::move(axis));
+  } else if (entry.key == "scaling") {
+    if (value.scalar != "weak" && value.scalar != "strong")
+      return schema_detail::expected(value, entry.key, "strong or weak");
+    recipe.request.scaling = value.scalar == "weak" ? Scaling::weak : Scaling::strong;
+  } else if (entry.key == "find") {
+    TRY_ASSIGN(recipe.find, find_of_node(value));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Recipe> load_recipe(const std::string& name) {
+  std::string path = name;
+  if (!name.ends_with(".yaml") && !name.ends_with(".yml")) {
+    path = name.find('/') == std::string::npos ? config::config_file("studies", name + ".yaml") : "";
+    if (path.empty())
+      return Error{"--study: found '" + name + "', expected a name of configs/studies or a path that ends in .yaml", "",
+                   spelling_hint(name, config::names_in("studies"))};
+  }
+  TRY_ASSIGN(const ConfigNode file, parse_yaml_file(path));
+  if (file.kind != ConfigNode::Kind::map) return schema_detail::expected(file, "study", "a map with vary or variants");
+  Recipe recipe{path, {}, Find::nothing};
+  for (const ConfigNode::Entry& entry : file.entries) TRY(read_entry(recipe, entry, path));
+  return recipe;
+}
+
+}  // namespace distsim::study

@@ -1,0 +1,280 @@
+#include "sim/study/sweep/sweep.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+
+#include "base/text/printable.hpp"
+#include "sim/config/variants.hpp"
+#include "sim/pipeline/experiment_inputs.hpp"
+#include "sim/pipeline/pipeline.hpp"
+#include "sim/study/points/progress.hpp"
+#include "sim/workload/registry.hpp"
+
+namespace distsim::study {
+namespace {
+
+std::int64_t gpus_of(const config::Experiment& e) { return e.cluster.nodes * e.cluster.gpus_per_node; }
+
+std::int64_t batch_of(const config::Experiment& e) {
+  return workload::samples_of(e.model, pipeline::shape_of(e).ranks());
+}
+
+/// The number of the point with the first value on all axes that `first` chooses.
+template <class Chooses>
+std::size_t index_with_first(const std::vector<SweepAxis>& axes, std::size_t index, const Chooses& first) {
+  std::size_t out = 0, stride = 1;
+  for (std::size_t a = axes.size(); a-- > 0;) {
+    const std::size_t length = axes[a].values.size();
+    if (!first(a)) out += index % length * stride;
+    index /= length;
+    stride *= length;
+  }
+  return out;
+}
+
+/// Evaluates points; used by several threads.
+class SweepEvaluator {
+ public:
+  SweepEvaluator(SweepRequest request, std::shared_ptr<config::Variants> variants)
+      : request_(std::move(request)), variants_(std::move(variants)) {}
+
+  Row evaluate(std::size_t index) {
+    const Result<config::Experiment> e = experiment_at(index);
+    if (!e) return Row{{}, {}, e.error().text()};
+    const Result<report::Report> report = pipeline::predict_for_table(*e, cache_);
+    if (!report) return row_of(figures_without_prediction(*e), report.error().text());
+    return row_of(figures_of(*e, *report), "");
+  }
+
+ private:
+  struct First {
+    std::int64_t batch = 0, gpus = 0;
+  };
+
+  /// The same row on the first number of GPUs.
+  Result<First> on_first_gpus(std::size_t index) {
+    const std::size_t first =
+        index_with_first(request_.axes, index, [&](std::size_t a) { return counts_gpus(request_.axes[a]); });
+    {
+      const std::lock_guard lock(mutex_);
+      if (const auto it = firsts_.find(first); it != firsts_.end()) return it->second;
+    }
+    TRY_ASSIGN(const config::Experiment e, variants_->with(sets_at(request_, first)));
+    const std::lock_guard lock(mutex_);
+    return firsts_.try_emplace(first, First{batch_of(e), gpus_of(e)}).first->second;
+  }
+
+  Result<config::Experiment> experiment_at(std::size_t index) {
+    TRY_ASSIGN(config::Experiment e, variants_->with(sets_at(request_, index)));
+    if (std::ranges::none_of(request_.axes, counts_gpus)) return e;
+    TRY_ASSIGN(const First first, on_first_gpus(index));
+    e.model.global_batch = first.batch;
+    e.model.per_gpu_batch = 0;
+    if (request_.scaling == Scaling::weak) e.model.global_batch = first.batch * gpus_of(e) / first.gpus;
+    return e;
+  }
+
+  const SweepRequest request_;
+  const std::shared_ptr<config::Variants> variants_;
+  pipeline::CostModelCache cache_;
+  std::mutex mutex_;
+  std::unordered_map<std::size_t, First> firsts_;
+};
+
+Result<std::size_t> count_points(const std::vector<SweepAxis>& axes) {
+  double count = 1;
+  std::string product;
+  for (const SweepAxis& axis : axes) {
+    count *= static_cast<double>(axis.values.size());
+    product += (product.empty() ? "" : " x ") + grouped(axis.values.size());
+  }
+  if (count <= static_cast<double>(kMostPoints)) return static_cast<std::size_t>(count);
+  return Error{fmt::format("found {} = {:.3g} points, expected at most {}, which take some 5 GB of memory; vary fewer "
+                           "keys at once, or give fewer values",
+                           product, count, grouped(kMostPoints)),
+               "--set", ""};
+}
+
+/// Values that choose files: their contents decide rows too.
+bool may_name_files(const SweepAxis& axis) {
+  constexpr std::size_t kMostNames = 1000;
+  const std::size_t dot = axis.key.rfind('.');
+  const std::string last = dot == std::string::npos ? axis.key : axis.key.substr(dot + 1);
+  if (axis.values.size() > kMostNames) return false;
+  return !axis.sets.empty() || last == "name" || last == "system" || last == "device" ||
+         std::ranges::any_of(axis.values, [](const std::string& v) { return v.find('/') != std::string::npos; });
+}
+
+Identity sweep_identity(const SweepRequest& request, config::Variants& variants) {
+  std::vector<ConfigNode> merged;
+  const auto add = [&](const std::vector<std::string>& sets) {
+    if (const auto e = variants.with(sets); e.ok()) merged.push_back(e->merged);
+  };
+  add(sets_at(request, 0));
+  Identity out{program_fact()};
+  std::size_t stride = 1;
+  for (const SweepAxis& axis : request.axes) stride *= axis.values.size();
+  for (std::size_t a = 0; a < request.axes.size(); ++a) {
+    const SweepAxis& axis = request.axes[a];
+    std::string text = axis.key + "=";
+    for (const std::string& value : axis.values) text += (&value == &axis.values.front() ? "" : ",") + value;
+    for (const std::vector<std::string>& sets : axis.sets) {
+      for (const std::string& set : sets) text += " " + set;
+      text += ";";
+    }
+    out.push_back({"--set " + axis.key, std::move(text)});
+    stride /= axis.values.size();
+    if (!may_name_files(axis)) continue;
+    for (std::size_t v = 0; v < axis.values.size(); ++v) add(sets_at(request, v * stride));
+  }
+  std::string order, fixed;
+  for (const SweepAxis& axis : request.axes) order += (order.empty() ? "" : ", ") + axis.key;
+  for (const std::string& set : request.sets) fixed += (fixed.empty() ? "" : ", ") + set;
+  out.push_back({"order of the swept keys", std::move(order)});
+  out.push_back({"fixed --set", std::move(fixed)});
+  out.push_back({"--scaling", request.scaling == Scaling::weak ? "weak" : "strong"});
+  out.push_back(inputs_fact(merged));
+  return out;
+}
+
+}  // namespace
+
+std::vector<std::string> values_at(const std::vector<SweepAxis>& axes, std::size_t index) {
+  std::vector<std::string> values(axes.size());
+  for (std::size_t a = axes.size(); a-- > 0;) {
+    values[a] = axes[a].values[index % axes[a].values.size()];
+    index /= axes[a].values.size();
+  }
+  return values;
+}
+
+std::vector<std::string> sets_at(const SweepRequest& request, std::size_t index) {
+  std::vector<std::size_t> places(request.axes.size());
+  for (std::size_t a = places.size(); a-- > 0; index /= request.axes[a].values.size())
+    places[a] = index % request.axes[a].values.size();
+  std::vector<std::string> sets = request.sets;
+  for (std::size_t a = 0; a < places.size(); ++a) {
+    const SweepAxis& axis = request.axes[a];
+    if (axis.sets.empty())
+      sets.push_back(axis.key + "=" + axis.values[places[a]]);
+    else
+      sets.insert(sets.end(), axis.sets[places[a]].begin(), axis.sets[places[a]].end());
+  }
+  return sets;
+}
+
+Result<PointList> sweep_points(const SweepRequest& request, bool identified) {
+  PointList list;
+  list.command = "sweep";
+  TRY_ASSIGN(list.count, count_points(request.axes));
+  TRY_ASSIGN(const std::shared_ptr<config::Variants> variants, config::Variants::of(request.config));
+  TRY(variants->with(sets_at(request, 0)));
+  if (request.scaling == Scaling::weak &&
+      std::ranges::any_of(request.axes, [](const SweepAxis& axis) { return axis.key == "model.global_batch"; }))
+    return Error{
+        "--scaling: found weak, which sets the batch itself, and a swept model.global_batch, expected one of them", "",
+        "sweep model.per_gpu_batch"};
+  if (identified) list.identity = sweep_identity(request, *variants);
+  const auto evaluator = std::make_shared<SweepEvaluator>(request, variants);
+  list.evaluate = [evaluator](std::size_t index) { return evaluator->evaluate(index); };
+  list.worth = [](const Row& row) { return figures_in(row).samples_per_s; };
+  list.describe = [](const Row& row) {
+    const SweepFigures f = figures_in(row);
+    return fmt::format("{} samples/s in {:.4g} ms", rate_text(f.samples_per_s), f.iteration_ms);
+  };
+  return list;
+}
+
+std::vector<std::size_t> sweep_order(const SweepRequest& request) {
+  const auto of_machine = [](const SweepAxis& axis) {
+    return axis.key.starts_with("cluster.") || axis.key.starts_with("device.") || axis.key.starts_with("collectives.");
+  };
+  std::vector<std::size_t> order{0};
+  const auto vary = [&](bool machine) {  // each value of an axis with all that is varied so far
+    std::size_t stride = 1;
+    for (std::size_t a = request.axes.size(); a-- > 0;) {
+      const std::size_t length = request.axes[a].values.size();
+      if (of_machine(request.axes[a]) == machine) {
+        const std::size_t before = order.size();
+        order.reserve(before * length);
+        for (std::size_t v = 1; v < length; ++v) {
+          for (std::size_t i = 0; i < before; ++i) order.push_back(order[i] + v * stride);
+        }
+      }
+      stride *= length;
+    }
+  };
+  vary(false);
+  vary(true);
+  return order;
+}
+
+SweepResult::SweepResult(SweepRequest request, const Rows& rows) : request_(std::move(request)), rows_(rows) {
+  add_bases();
+}
+
+/// What a point is compared with: the point of fewest GPUs that has the same values on all other axes.
+void SweepResult::add_bases() {
+  const bool scales = std::ranges::any_of(request_.axes, counts_gpus);
+  if (scales) bases_.resize(size());
+  for (std::size_t i = 0; i < size(); ++i) {
+    if (!rows_.has(i)) continue;
+    const Row row = rows_.at(i);
+    if (!row.error.empty()) continue;
+    ++predicted_;
+    if (!scales) continue;
+    const SweepFigures f = figures_in(row);
+    Base& base =
+        bases_[index_with_first(request_.axes, i, [&](std::size_t a) { return counts_gpus(request_.axes[a]); })];
+    if (base.gpus == 0 || f.gpus < base.gpus) base = {f.gpus, f.samples_per_s};
+  }
+}
+
+SweepPoint SweepResult::point(std::size_t index) const {
+  SweepPoint point{values_at(request_.axes, index), "interrupted", {}};
+  if (!rows_.has(index)) return point;
+  Row row = rows_.at(index);
+  point.figures = figures_in(row);
+  point.error = std::move(row.error);
+  if (!point.error.empty()) return point;
+  point.speedup = point.efficiency = 1;
+  if (bases_.empty()) return point;
+  const Base& base =
+      bases_[index_with_first(request_.axes, index, [&](std::size_t a) { return counts_gpus(request_.axes[a]); })];
+  if (point.figures.gpus == base.gpus) return point;
+  point.speedup = point.figures.samples_per_s / base.samples_per_s;
+  point.efficiency = point.speedup / (point.figures.gpus / base.gpus);
+  return point;
+}
+
+/// False where two predictions that differ only in this axis differ in anything.
+bool SweepResult::is_idle(std::size_t axis) const {
+  std::unordered_map<std::size_t, double> first;
+  bool compared = false;
+  for (std::size_t i = 0; i < size(); ++i) {
+    if (!rows_.has(i)) continue;
+    const Row row = rows_.at(i);
+    if (!row.error.empty()) continue;
+    const double mark = figures_in(row).fingerprint;
+    const auto [it, fresh] =
+        first.emplace(index_with_first(request_.axes, i, [&](std::size_t a) { return a == axis; }), mark);
+    if (fresh) continue;
+    if (it->second != mark) return false;
+    compared = true;
+  }
+  return compared;
+}
+
+std::vector<std::string> SweepResult::axes_without_effect() const {
+  std::vector<std::string> out;
+  for (std::size_t a = 0; a < request_.axes.size(); ++a) {
+    if (is_idle(a)) out.push_back(request_.axes[a].key);
+  }
+  return out;
+}
+
+}  // namespace distsim::study

@@ -1,0 +1,76 @@
+// Sweeps: the same experiment with several values of some keys, and what each step of scaling costs.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.hpp"
+#include "sim/study/points/study_run.hpp"
+#include "sim/study/sweep/axis.hpp"
+#include "sim/study/sweep/figures.hpp"
+
+namespace distsim::study {
+
+enum class Scaling : std::uint8_t { strong, weak };
+
+struct SweepRequest {
+  std::string config;
+  std::vector<std::string> sets;  ///< fixed overrides
+  std::vector<SweepAxis> axes;    ///< the first varies slowest
+  /// strong: the global batch of a row is that of the same row on the first number of GPUs, also where the model gives
+  /// it per GPU. weak: the samples per GPU are. A swept model.global_batch contradicts weak.
+  Scaling scaling = Scaling::strong;
+};
+
+struct SweepPoint {
+  std::vector<std::string> values;  ///< one per axis
+  std::string error;                ///< why this point has no prediction; empty when it has one
+  SweepFigures figures;
+  double speedup = 0;  ///< samples/s over that of the point with the fewest GPUs and the same values on the other axes
+  double efficiency = 0;  ///< speedup over the growth in GPUs; 1 is perfect scaling
+};
+
+/// Values of every axis at point number `index`, the first axis slowest.
+std::vector<std::string> values_at(const std::vector<SweepAxis>& axes, std::size_t index);
+
+/// The --set that make a point of the request.
+std::vector<std::string> sets_at(const SweepRequest& request, std::size_t index);
+
+/// The points of a sweep as a list to evaluate. Errors: over kMostPoints; an error in the config itself; weak scaling with a
+/// swept batch. With `identified` its identity says what the rows depend on, which takes some 50 ms: for journals and teams.
+Result<PointList> sweep_points(const SweepRequest& request, bool identified);
+
+/// All points, those of one machine after each other: its cost models are kept only for a while.
+std::vector<std::size_t> sweep_order(const SweepRequest& request);
+
+inline constexpr std::size_t kMostPoints = 10'000'000;
+
+/// What a sweep gave, point by point.
+class SweepResult {
+ public:
+  SweepResult(SweepRequest request, const Rows& rows);
+  const SweepRequest& request() const { return request_; }
+  std::size_t size() const { return rows_.size(); }
+  SweepPoint point(std::size_t index) const;
+  std::size_t predicted() const { return predicted_; }
+
+  /// Swept keys whose values make no difference at any of the points that could be predicted, where there are two to
+  /// compare.
+  std::vector<std::string> axes_without_effect() const;
+
+ private:
+  void add_bases();
+  bool is_idle(std::size_t axis) const;
+  const SweepRequest request_;
+  const Rows& rows_;
+  std::size_t predicted_ = 0;
+  struct Base {
+    double gpus = 0, samples_per_s = 0;
+  };
+  std::vector<Base> bases_;  ///< by number of the point with the first value on the axes that change the number of GPUs
+};
+
+}  // namespace distsim::study

@@ -1,0 +1,80 @@
+#include "sim/study/recipes/recipe.hpp"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "sim/config/config.hpp"
+
+namespace distsim::study {
+namespace {
+
+/// A request evaluated.
+struct Found {
+  explicit Found(const Recipe& recipe)
+      : run(StudyRun::begin(sweep_points(recipe.request, false).value(), {2}).value()) {
+    EXPECT_TRUE(run->evaluate().ok());
+    result = std::make_unique<SweepResult>(recipe.request, run->rows());
+    text = findings(recipe.find, *result);
+  }
+  std::unique_ptr<StudyRun> run;
+  std::unique_ptr<SweepResult> result;
+  std::string text;
+};
+
+/// Every shipped study loads, all its points but those for memory are predicted, and it finds what it looks for.
+TEST(Recipes, ShippedOnesArePredicted) {
+  const std::vector<std::string> names = config::names_in("studies");
+  EXPECT_GE(names.size(), 5u);
+  for (const std::string& name : names) {
+    const auto recipe = load_recipe(name);
+    ASSERT_TRUE(recipe.ok()) << recipe.error().text();
+    const Found found(*recipe);
+    for (std::size_t i = 0; i < found.result->size(); ++i) {
+      const SweepPoint point = found.result->point(i);
+      EXPECT_TRUE(point.error.empty() || point.figures.fits == Fits::no) << name << ": " << point.error;
+    }
+    EXPECT_EQ(found.text.empty(), recipe->find == Find::nothing) << name;
+  }
+}
+
+TEST(Recipes, TheKneeIsTheSmallestBatchNearTheMost) {
+  const Found found(load_recipe("batch_size").value());
+  EXPECT_NE(found.text.find("knee at batch "), std::string::npos) << found.text;
+  EXPECT_NE(found.text.find("memory ends between batch "), std::string::npos) << found.text;
+}
+
+TEST(Recipes, PerfectScalingHasNoSerialFraction) {
+  const Found weak(load_recipe("weak_scaling").value()), strong(load_recipe("strong_scaling").value());
+  EXPECT_NE(weak.text.find("Gustafson: serial fraction "), std::string::npos) << weak.text;
+  EXPECT_NE(strong.text.find("Amdahl: serial fraction "), std::string::npos) << strong.text;
+  EXPECT_NE(strong.text.find("exposed communication: "), std::string::npos) << strong.text;
+}
+
+class RecipeFile : public testing::Test {
+ protected:
+  RecipeFile()
+      : path_((std::filesystem::path(testing::TempDir()) / ("r" + std::to_string(::getpid()) + ".yaml")).string()) {}
+  ~RecipeFile() override { std::filesystem::remove(path_); }
+  std::string refusal(const std::string& text) const {
+    std::ofstream(path_) << text;
+    const auto recipe = load_recipe(path_);
+    return recipe.ok() ? "" : recipe.error().text();
+  }
+  const std::string path_;
+};
+
+TEST_F(RecipeFile, IsReadWithPositions) {
+  EXPECT_EQ(refusal("config: x.yaml\nvary: {cluster.nodes: [1, 2], model.global_batch: 1..4}\n"), "");
+  EXPECT_NE(refusal("configs: x.yaml\n").find(":1:1: configs: "), std::string::npos);
+  EXPECT_NE(refusal("vary: {cluster.nodes: 4..1}\n").find("4..1"), std::string::npos);
+  EXPECT_NE(refusal("find: knees\n").find("did you mean 'knee'"), std::string::npos);
+  EXPECT_NE(refusal("variants: [{name: a}]\n").find("two or more"), std::string::npos);
+  EXPECT_NE(refusal("scaling: wide\n").find("strong or weak"), std::string::npos);
+  EXPECT_NE(load_recipe("batchsize").error().text().find("did you mean 'batch_size'"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace distsim::study

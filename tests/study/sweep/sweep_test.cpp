@@ -1,0 +1,253 @@
+#include "sim/study/sweep/sweep.hpp"
+
+#include <gtest/gtest.h>
+
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <sstream>
+
+#include "base/text/csv.hpp"
+#include "sim/pipeline/pipeline.hpp"
+#include "sim/study/sweep/columns.hpp"
+#include "test_paths.hpp"
+
+namespace distsim::study {
+namespace {
+
+TEST(ParseAxis, SplitsAtTopLevelCommas) {
+  const SweepAxis axis = parse_axis("model.dlrm.top_mlp=[512, 1],[1024, 512, 1]").value();
+  EXPECT_EQ(axis.key, "model.dlrm.top_mlp");
+  EXPECT_EQ(axis.values, (std::vector<std::string>{"[512, 1]", "[1024, 512, 1]"}));
+}
+
+TEST(ParseAxis, RefusesWhatIsNoAxis) {
+  EXPECT_FALSE(parse_axis("cluster.nodes").ok());
+  EXPECT_FALSE(parse_axis("=1,2").ok());
+  EXPECT_FALSE(parse_axis("cluster.nodes=1,,2").ok());
+}
+
+TEST(ParseAxis, RangesAreTheirValues) {
+  using Values = std::vector<std::string>;
+  EXPECT_EQ(parse_axis("a=1..4").value().values, (Values{"1", "2", "3", "4"}));
+  EXPECT_EQ(parse_axis("a=512..2048:512").value().values, (Values{"512", "1024", "1536", "2048"}));
+  EXPECT_EQ(parse_axis("a=1..20:x2,7").value().values, (Values{"1", "2", "4", "8", "16", "7"}));
+  EXPECT_EQ(parse_axis("a=0..0.3:0.1").value().values, (Values{"0", "0.1", "0.2", "0.3"}));
+  EXPECT_EQ(parse_axis("a=../x.yaml").value().values, Values{"../x.yaml"});
+  for (const char* refused : {"a=4..1", "a=1..4:0", "a=1..4:x1", "a=0..4:x2", "a=1..4:-1", "a=1..1e12"})
+    EXPECT_FALSE(parse_axis(refused).ok()) << refused;
+}
+
+TEST(ShortNames, TellTheKeysApart) {
+  EXPECT_EQ(short_names({{"parallel.tensor", {}}, {"model.name", {}}, {"framework.name", {}}}),
+            (std::vector<std::string>{"tensor", "model.name", "framework.name"}));
+}
+
+SweepRequest flagship(std::vector<SweepAxis> axes, Scaling scaling = Scaling::strong) {
+  return {test::config("dgx_a100_4node.yaml"), {}, std::move(axes), scaling};
+}
+
+/// All points of a request.
+struct Swept {
+  explicit Swept(const SweepRequest& request, unsigned jobs = 1) {
+    auto points = sweep_points(request, false);
+    if (!points.ok()) {
+      error = points.error().text();
+      return;
+    }
+    run = std::move(StudyRun::begin(std::move(*points), {jobs}).value());
+    EXPECT_TRUE(run->evaluate().ok());
+    result = std::make_unique<SweepResult>(request, run->rows());
+    for (std::size_t i = 0; i < result->size(); ++i) points_.push_back(result->point(i));
+  }
+  const SweepPoint& operator[](std::size_t i) const { return points_[i]; }
+  std::size_t size() const { return points_.size(); }
+  std::string csv(const std::string& columns = "", const std::string& sort = "") const {
+    const auto path = std::filesystem::path(testing::TempDir()) / ("sweep" + std::to_string(::getpid()) + ".csv");
+    const SweepView view = sweep_view(result->request(), columns, sort).value();
+    EXPECT_TRUE(write_sweep_csv(path.string(), view, *result).ok());
+    std::ostringstream text;
+    text << std::ifstream(path).rdbuf();
+    std::filesystem::remove(path);
+    return text.str();
+  }
+  std::string table(const std::string& columns = "", const std::string& sort = "") const {
+    return sweep_table(sweep_view(result->request(), columns, sort).value(), *result);
+  }
+  std::string error;
+  std::unique_ptr<StudyRun> run;
+  std::unique_ptr<SweepResult> result;
+  std::vector<SweepPoint> points_;
+};
+
+TEST(Sweep, NodesScaleStrongly) {
+  const Swept points(flagship({{"cluster.nodes", {"1", "2", "4", "8", "16"}}}));
+  ASSERT_EQ(points.size(), 5u);
+  for (const auto& p : points.points_) {
+    ASSERT_EQ(p.error, "");
+    EXPECT_EQ(p.figures.global_batch, 65536);
+  }
+  EXPECT_DOUBLE_EQ(points[0].efficiency, 1.0);
+  EXPECT_LT(points[4].figures.compute_ms, points[0].figures.compute_ms);            // a sixteenth of the samples each
+  EXPECT_GT(points[4].figures.exposed_comm_ms, points[0].figures.exposed_comm_ms);  // across nodes now
+  EXPECT_LT(points[4].efficiency, 1.0);
+}
+
+/// Efficiency compares with the fewest GPUs at equal other values, whatever the order of the axes; a faster NIC is no
+/// better scaling.
+TEST(Sweep, EfficiencyIsOfGpuCounts) {
+  const Swept points(flagship({{"cluster.nic.bandwidth", {"50 Gb/s", "200 Gb/s"}}, {"cluster.nodes", {"4", "1"}}}));
+  ASSERT_EQ(points.size(), 4u);
+  EXPECT_DOUBLE_EQ(points[1].efficiency, 1.0);
+  EXPECT_DOUBLE_EQ(points[3].efficiency, 1.0);
+  EXPECT_LT(points[0].efficiency, points[2].efficiency);
+  EXPECT_LT(points[2].efficiency, 1.0);
+}
+
+TEST(Sweep, WeakScalingKeepsSamplesPerGpu) {
+  const Swept points(flagship({{"cluster.nodes", {"1", "4"}}}, Scaling::weak));
+  ASSERT_EQ(points[1].error, "");
+  EXPECT_EQ(points[0].figures.global_batch, 65536);
+  EXPECT_EQ(points[1].figures.global_batch, 4 * 65536);
+}
+
+/// Also where the model gives its batch per GPU.
+TEST(Sweep, StrongScalingKeepsTheGlobalBatch) {
+  SweepRequest request = flagship({{"cluster.nodes", {"1", "4"}}});
+  request.sets = {"model.global_batch=0", "model.per_gpu_batch=2048"};
+  const Swept points(request);
+  ASSERT_EQ(points[1].error, "");
+  EXPECT_EQ(points[0].figures.global_batch, 8 * 2048);
+  EXPECT_EQ(points[1].figures.global_batch, 8 * 2048);
+}
+
+/// A row is computed with the batch that it is labelled with.
+TEST(Sweep, WeakScalingRefusesASweptGlobalBatch) {
+  const Swept points(
+      flagship({{"model.global_batch", {"1024", "2048"}}, {"cluster.nodes", {"1", "2"}}}, Scaling::weak));
+  EXPECT_NE(points.error.find("--scaling: found weak"), std::string::npos);
+}
+
+TEST(Sweep, FirstAxisVariesSlowestAndThreadsDoNotMatter) {
+  const SweepRequest request = flagship({{"cluster.nodes", {"1", "2"}}, {"model.global_batch", {"32768", "65536"}}});
+  const Swept one(request), three(request, 3);
+  ASSERT_EQ(one.size(), 4u);
+  EXPECT_EQ(one[1].values, (std::vector<std::string>{"1", "65536"}));
+  EXPECT_EQ(one[2].values, (std::vector<std::string>{"2", "32768"}));
+  for (std::size_t i = 0; i < one.size(); ++i) EXPECT_EQ(one.run->rows().bytes(i), three.run->rows().bytes(i));
+  EXPECT_EQ(one.csv(), three.csv());
+}
+
+TEST(Sweep, PointWithoutPredictionKeepsItsPlace) {
+  const Swept points(flagship({{"model.global_batch", {"65536", "3"}}}));
+  ASSERT_EQ(points.size(), 2u);
+  EXPECT_EQ(points[0].error, "");
+  EXPECT_NE(points[1].error, "") << "3 samples on 32 GPUs cannot be trained";
+  EXPECT_EQ(points[1].figures.fits, Fits::unknown) << "memory is not the reason";
+  std::istringstream csv(points.csv());
+  CsvReader reader = CsvReader::open(csv, "sweep").value();
+  EXPECT_TRUE(reader.next().value().has_value());
+  const auto failed = reader.next().value();
+  ASSERT_TRUE(failed.has_value());
+  EXPECT_EQ((*failed)[reader.column("iteration_ms").value()], "");
+  EXPECT_EQ((*failed)[reader.column("error").value()], points[1].error);
+}
+
+TEST(Sweep, ColumnsAreThoseOfTheContract) {
+  const Swept points(flagship({{"cluster.nodes", {"1", "2"}}, {"model.global_batch", {"32768", "65536"}}}));
+  EXPECT_TRUE(points.csv().starts_with(
+      "cluster.nodes,model.global_batch,iteration_ms,low_ms,high_ms,samples_per_s,tokens_per_s_per_gpu,mfu,"
+      "exposed_comm_ms,memory_gb,fits,limited_by,error,"))
+      << points.csv();
+}
+
+/// One word in the table, the reason once below it; the size that memory would need.
+TEST(Sweep, WhatDoesNotFitIsOneWord) {
+  SweepRequest request{test::config("megatron_gpt_7_5b.yaml"), {}, {{"parallel.tensor", {"1", "2"}}}};
+  const Swept points(request);
+  EXPECT_NE(points[0].error, "");
+  EXPECT_EQ(points[0].figures.fits, Fits::no);
+  EXPECT_GT(points[0].figures.memory_gb, points[0].figures.capacity_gb);
+  const std::string table = points.table();
+  EXPECT_NE(table.find("\nmemory: 1 point does not fit"), std::string::npos) << table;
+  std::istringstream lines(table);
+  for (std::string line; std::getline(lines, line) && !line.empty();) EXPECT_LT(line.size(), 140u) << line;
+}
+
+/// Also where the tables of a recommender cannot even be dealt.
+TEST(Sweep, TablesThatCannotBeDealtDoNotFitEither) {
+  SweepRequest request = flagship({{"device.hbm.capacity", {"2 GB", "80 GB"}}});
+  const Swept points(request);
+  EXPECT_EQ(points[0].figures.fits, Fits::no);
+  EXPECT_EQ(points[1].figures.fits, Fits::yes);
+}
+
+TEST(Sweep, ColumnsAndOrderAreTheUsers) {
+  const Swept points(flagship({{"cluster.nodes", {"1", "2", "4"}}, {"model.global_batch", {"65536", "3"}}}));
+  const std::string csv = points.csv("nodes,samples_per_s,model.global_batch", "cluster.nodes:desc");
+  std::istringstream lines(csv);
+  std::string line;
+  std::getline(lines, line);
+  EXPECT_EQ(line, "nodes,samples_per_s,model.global_batch");
+  std::string firsts;
+  while (std::getline(lines, line)) firsts += line.substr(0, line.find(','));
+  EXPECT_EQ(firsts, "442211");
+  const std::string by_time = points.csv("iteration_ms,error", "iteration_ms");
+  EXPECT_NE(by_time.find("\n,"), std::string::npos);
+  EXPECT_GT(by_time.find("\n,"), by_time.find("\n2.")) << "points without a figure come last";
+}
+
+TEST(Sweep, ColumnsThatAreNotThereAreRefused) {
+  const SweepRequest request = flagship({{"cluster.nodes", {"1", "2"}}});
+  const auto refusal = [&](const std::string& columns, const std::string& sort) {
+    const auto view = sweep_view(request, columns, sort);
+    return view.ok() ? "" : view.error().text();
+  };
+  EXPECT_NE(refusal("iteration", "").find("did you mean 'iteration_ms'"), std::string::npos);
+  EXPECT_NE(refusal("gpus,gpus", "").find("twice"), std::string::npos);
+  EXPECT_NE(refusal("", "mfuu").find("did you mean 'mfu'"), std::string::npos);
+  EXPECT_NE(refusal("", "mfu:up").find(":desc"), std::string::npos);
+  EXPECT_NE(refusal("gpus,", ""), "");
+}
+
+/// Also where micro-steps or micro-batches are folded.
+TEST(Sweep, FiguresAreThoseOfThePrediction) {
+  for (const char* file : {"dgx_a100_4node.yaml", "dlrm_skewed_2node.yaml", "resnet50_dgx_a100.yaml",
+                           "bert_large_dgx_a100.yaml", "megatron_gpt_7_5b.yaml", "megatron_gpt_145b.yaml"}) {
+    const auto e = config::load_experiment(test::config(file), {}).value();
+    pipeline::Passes passes;
+    pipeline::CostModelCache cache;
+    const auto whole =
+        pipeline::predict(e, passes, cache, pipeline::kPlayedMicroSteps, report::Detail::figures).value().report;
+    const Swept points(SweepRequest{test::config(file), {}, {}});
+    const SweepFigures &a = points[0].figures, b = figures_of(e, whole);
+    EXPECT_EQ(encode(row_of(a, "")), encode(row_of(b, ""))) << file;
+    EXPECT_GT(a.iteration_ms, 0) << file;
+  }
+}
+
+TEST(Sweep, PointsOfOneMachineFollowEachOther) {
+  const SweepRequest request =
+      flagship({{"model.global_batch", {"1", "2"}}, {"cluster.nodes", {"1", "2"}}, {"framework.name", {"a", "b"}}});
+  EXPECT_EQ(sweep_order(request), (std::vector<std::size_t>{0, 1, 4, 5, 2, 3, 6, 7}));
+  EXPECT_EQ(sweep_order(flagship({{"cluster.nodes", {"1", "2"}}, {"model.global_batch", {"1", "2", "3"}}})),
+            (std::vector<std::size_t>{0, 1, 2, 3, 4, 5}));
+}
+
+TEST(Sweep, TooManyPointsAreOneLine) {
+  SweepAxis nodes{"cluster.nodes", std::vector<std::string>(1'000'000, "1")};
+  SweepAxis batch{"model.global_batch", std::vector<std::string>(1'000'000, "65536")};
+  const auto points = sweep_points(flagship({nodes, batch}), false);
+  ASSERT_FALSE(points.ok());
+  EXPECT_NE(points.error().text().find("1e+12 points"), std::string::npos) << points.error().text();
+}
+
+TEST(Sweep, KeysWithoutEffectAreNamed) {
+  const Swept points(flagship({{"cluster.nodes", {"1", "2"}}, {"model.dlrm.cross_rank", {"3", "5"}}}));
+  EXPECT_EQ(points.result->axes_without_effect(), std::vector<std::string>{"model.dlrm.cross_rank"});
+}
+
+}  // namespace
+}  // namespace distsim::study
