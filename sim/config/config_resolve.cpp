@@ -258,9 +258,12 @@ Result<collectives::CollectiveOptions> read_collectives(const ConfigNode& merged
 Result<void> read_placement(Experiment& e) {
   const std::string& file = e.model.parallel.placement_file;
   if (file.empty()) return {};
+  const ConfigNode& node = *e.merged.find("parallel")->find("placement_file");
   std::filesystem::path path = file;
-  if (path.is_relative())
-    path = (folder_of_value(*e.merged.find("parallel")->find("placement_file")) / path).lexically_normal();
+  if (path.is_relative()) path = (folder_of_value(node) / path).lexically_normal();
+  std::error_code unknown;
+  if (!std::filesystem::exists(path, unknown))
+    return schema_detail::expected(node, "parallel.placement_file", "a file of tables' places that exists");
   TRY_ASSIGN(e.model.as<workload::DlrmSpec>().plans, workload::read_placement_file(path.string()));
   return {};
 }

@@ -11,7 +11,8 @@ namespace distsim::workload {
 namespace {
 
 constexpr std::uint32_t kMostTables = 1'000'000;
-constexpr std::size_t kMostShards = 1 << 20;  // of a table: as many as there can be ranks
+constexpr std::size_t kMostShards = 1 << 20;   // of a table: as many as there can be ranks
+constexpr std::size_t kMostNumbers = 1 << 25;  // of a file: some 200 MB
 constexpr std::int64_t kMostExtent = 10'000'000'000'000;
 
 std::optional<std::int64_t> whole_number(std::string_view text, std::int64_t most) {
@@ -113,7 +114,7 @@ Result<TablePlan> read_plan(const CsvReader& reader, const Columns& c, const std
 }
 
 /// 0-7 for a run of at least three, else the numbers.
-std::string text_of(const std::vector<std::uint32_t>& ranks) {
+std::string list_of(const std::vector<std::uint32_t>& ranks) {
   std::string out;
   for (std::size_t i = 0, end = 0; i < ranks.size(); i = end) {
     end = i + 1;
@@ -125,7 +126,7 @@ std::string text_of(const std::vector<std::uint32_t>& ranks) {
   return out;
 }
 
-std::string text_of(const std::vector<std::int64_t>& extents) {
+std::string list_of(const std::vector<std::int64_t>& extents) {
   std::string out;
   for (std::size_t i = 0, end = 0; i < extents.size(); i = end) {
     end = i + 1;
@@ -152,6 +153,7 @@ Result<TablePlans> read_placement(std::istream& in, const std::string& name) {
   TRY_ASSIGN(CsvReader reader, CsvReader::open(in, name));
   TRY_ASSIGN(const Columns columns, columns_of(reader));
   std::map<std::uint32_t, TablePlan> found;
+  std::size_t numbers = 0;
   for (;;) {
     TRY_ASSIGN(const auto row, reader.next());
     if (!row) break;
@@ -159,6 +161,10 @@ Result<TablePlans> read_placement(std::istream& in, const std::string& name) {
     TRY_ASSIGN(const std::int64_t table, expect(whole_number(text, kMostTables), "table", text,
                                                 "the table's number in the model, from 0", reader));
     TRY_ASSIGN(TablePlan plan, read_plan(reader, columns, *row));
+    numbers += plan.ranks.size() + plan.rows.size() + plan.columns.size();
+    if (numbers > kMostNumbers)
+      return Error{"ranks: found more than " + std::to_string(kMostNumbers) + " ranks and sizes, expected at most that",
+                   reader.position(), ""};
     const auto [at, is_new] = found.emplace(static_cast<std::uint32_t>(table), std::move(plan));
     if (!is_new)
       return Error{"table: found " + text + " again, expected every table once", reader.position(),
@@ -181,8 +187,8 @@ Result<TablePlans> read_placement_file(const std::string& path) {
 }
 
 std::vector<std::string> placement_fields(std::size_t table, const TablePlan& plan) {
-  return {std::to_string(table), std::string(word_of(plan.sharding, table_sharding_words())), text_of(plan.ranks),
-          text_of(plan.rows), text_of(plan.columns)};
+  return {std::to_string(table), std::string(word_of(plan.sharding, table_sharding_words())), list_of(plan.ranks),
+          list_of(plan.rows), list_of(plan.columns)};
 }
 
 }  // namespace distsim::workload
