@@ -9,6 +9,8 @@
 #include "sim/config/config.hpp"
 #include "sim/config/config_folders.hpp"
 #include "sim/config/variants.hpp"
+#include "sim/workload/dlrm/dlrm_spec.hpp"
+#include "sim/workload/placement/placement_file.hpp"
 
 namespace distsim::config {
 namespace {
@@ -254,6 +256,20 @@ Result<collectives::CollectiveOptions> read_collectives(const ConfigNode& merged
   return options;
 }
 
+/// Embedding tables' places, where the experiment names a file of them; found from the file that names it.
+Result<void> read_placement(Experiment& e) {
+  const std::string& file = e.model.parallel.placement_file;
+  if (file.empty()) return {};
+  const ConfigNode& node = *e.merged.find("parallel")->find("placement_file");
+  std::filesystem::path path = file;
+  if (path.is_relative()) path = (folder_of_value(node) / path).lexically_normal();
+  std::error_code unknown;
+  if (!std::filesystem::exists(path, unknown))
+    return schema_detail::expected(node, "parallel.placement_file", "a file of tables' places that exists");
+  TRY_ASSIGN(e.model.as<workload::DlrmSpec>().plans, workload::read_placement_file(path.string()));
+  return {};
+}
+
 /// The device of `merged`, with itself as its file describes it. A file that is not complete without the experiment's
 /// keys describes nothing.
 Result<topology::DeviceSpec> read_device(const ConfigNode& merged, const std::optional<ConfigNode>& described) {
@@ -302,6 +318,7 @@ Result<Experiment> resolve(const ConfigNode& parsed, NamedFiles& files) {
   TRY_ASSIGN(e.device, read_device(e.merged, merger.described_device()));
   TRY_ASSIGN(e.model, read_section(e.merged, "model", model_keys()));
   TRY_ASSIGN(e.model.parallel, read_section(e.merged, "parallel", parallel_keys()));
+  TRY(read_placement(e));
   TRY_ASSIGN(e.framework, read_section(e.merged, "framework", framework_keys()));
   TRY_ASSIGN(e.collectives, read_collectives(e.merged, files));
   if (e.merged.find("engine")) {

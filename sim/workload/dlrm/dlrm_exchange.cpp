@@ -64,23 +64,36 @@ TaskId add_by_horovod(DlrmEmission& e, const std::string& name, graph::Collectiv
   return e.it.add(name + ".callback", {stream, graph::Phase::exchange, {0, 0}, true}, {graph::HostWork{Duration{}}});
 }
 
+/// What is exchanged within nodes and along rails, in the order of the direction.
+TaskId add_in_two_steps(DlrmEmission& e, const std::string& inside, const std::string& across, RailExchange parts,
+                        Direction direction) {
+  const ClusterShape& cluster = e.plan.cluster;
+  const auto add = [&](const std::string& name, graph::Collective& c, const graph::Partition& groups) {
+    return e.it.add_collective(name, e.it.exchange_stream(), graph::Phase::exchange, std::move(c), groups);
+  };
+  const graph::Partition node = graph::Partition::strided(cluster.gpus_per_node, 1),
+                         rail = graph::Partition::strided(cluster.nodes, cluster.gpus_per_node);
+  if (direction == Direction::owners_to_samples) {
+    add(inside, parts.inside, node);
+    return add(across, parts.across, rail);
+  }
+  add(across, parts.across, rail);
+  return add(inside, parts.inside, node);
+}
+
 TaskId add_by_rails(DlrmEmission& e, const SampleSplit& split, Direction direction) {
   const DlrmPlan& plan = e.plan;
-  const graph::Partition node = graph::Partition::strided(plan.cluster.gpus_per_node, 1),
-                         rail = graph::Partition::strided(plan.cluster.nodes, plan.cluster.gpus_per_node);
   RailExchange parts =
       plan.hybrid ? RailExchange{hybrid_exchange(plan, split), hybrid_exchange(plan, split)}
                   : rail_exchange(plan.placement, split, plan.cluster.gpus_per_node, wire_dtype(plan), direction);
   const std::string name(name_of(direction));
-  const auto add = [&](const std::string& part, graph::Collective& c, const graph::Partition& groups) {
-    return e.it.add_collective(part, e.it.exchange_stream(), graph::Phase::exchange, std::move(c), groups);
-  };
-  if (direction == Direction::owners_to_samples) {
-    add(name + ".in_node", parts.inside, node);
-    return add(name, parts.across, rail);
-  }
-  add(name, parts.across, rail);
-  return add(name + ".in_node", parts.inside, node);
+  return add_in_two_steps(e, name + ".in_node", name, std::move(parts), direction);
+}
+
+/// One exchange over all ranks, as the framework carries it.
+TaskId add_exchange_of(DlrmEmission& e, const std::string& name, graph::Collective c) {
+  if (e.plan.spec.exchange_through_host && e.plan.ranks() > 1) return add_through_host(e, name, std::move(c));
+  return by_horovod(e.plan) ? add_by_horovod(e, name, std::move(c)) : add_over_all(e, name, std::move(c));
 }
 
 /// Adds up what the GPUs of a node looked up of the same table, for the samples of one rail.
@@ -94,19 +107,13 @@ void add_sum_in_node(DlrmEmission& e, const SampleSplit& split) {
            {graph::Elementwise{elements, parts, 1, parts, wire_dtype(e.plan)}});
 }
 
-/// Elements of a sample that arrive, partial sums counted each.
-std::int64_t received_width(const DlrmPlan& plan) {
-  if (plan.placement.row_wise_everywhere) return 0;
-  if (!plan.by_rails) return plan.placement.sharded_width();
+/// Elements of a sample that arrive as partial sums, beyond those that are left when each vector is whole.
+std::int64_t partial_width(const DlrmPlan& plan) {
+  if (!plan.by_rails) return plan.placement.partial_width();
   const std::vector<std::int64_t> widths = plan.placement.node_widths(plan.cluster.gpus_per_node);
-  return std::accumulate(widths.begin(), widths.end(), std::int64_t{0});
-}
-
-/// Of those, what is left when each vector is whole.
-std::int64_t whole_width(const DlrmPlan& plan) {
-  std::int64_t width = plan.shape.embedding_width + (plan.bottom_on_one_rank ? plan.shape.bottom_width : 0);
+  std::int64_t width = std::accumulate(widths.begin(), widths.end(), std::int64_t{0}) - plan.shape.embedding_width;
   for (const std::uint32_t t : plan.placement.replicated)
-    width -= plan.placement.tables[t].dim * plan.placement.tables[t].features;
+    width += plan.placement.tables[t].dim * plan.placement.tables[t].features;
   return width;
 }
 
@@ -139,11 +146,19 @@ TaskId add_exchange(DlrmEmission& e, const SampleSplit& split, Direction directi
   if (!plan.placement.any_sharded()) return {};
   if (plan.by_rails) return add_by_rails(e, split, direction);
   const std::string name(name_of(direction));
-  graph::Collective c =
-      plan.hybrid ? hybrid_exchange(plan, split) : pooled_exchange(plan.placement, split, wire_dtype(plan), direction);
-  const bool through_host = plan.spec.exchange_through_host && plan.ranks() > 1;
-  if (through_host) return add_through_host(e, name, std::move(c));
-  return by_horovod(plan) ? add_by_horovod(e, name, std::move(c)) : add_over_all(e, name, std::move(c));
+  if (plan.hybrid) return add_exchange_of(e, name, hybrid_exchange(plan, split));
+  const graph::DType dtype = wire_dtype(plan);
+  TaskId last;
+  const bool pairs = plan.placement.any(Meeting::pairs);
+  if (pairs) last = add_exchange_of(e, name, pooled_exchange(plan.placement, split, dtype, direction));
+  if (plan.placement.any(Meeting::everywhere))
+    last =
+        add_exchange_of(e, pairs ? name + ".rows" : name, row_wise_exchange(plan.placement, split, dtype, direction));
+  if (plan.placement.any(Meeting::in_node))
+    last = add_in_two_steps(e, name + ".in_node", name + ".across",
+                            node_rows_exchange(plan.placement, split, plan.cluster.gpus_per_node, dtype, direction),
+                            direction);
+  return last;
 }
 
 void add_unpacking(DlrmEmission& e, const SampleSplit& split, const char* name, graph::Phase phase) {
@@ -152,7 +167,7 @@ void add_unpacking(DlrmEmission& e, const SampleSplit& split, const char* name, 
   const bool forward = phase == graph::Phase::forward;
   if (plan.by_rails && forward) add_sum_in_node(e, split);
   if (!plan.framework.embedding.table_batched) add_cuts(e, split, name, phase);
-  const std::int64_t partial = received_width(plan) - whole_width(plan);
+  const std::int64_t partial = partial_width(plan);
   if (partial > 0 && forward) add_row_slice_sums(e, split, partial);
 }
 

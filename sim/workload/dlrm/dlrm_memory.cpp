@@ -14,6 +14,8 @@ RankMemory with_tables(const DlrmPlan& plan, const ShardSet& set, const RankMemo
   m.buffers += replicated.buffers;
   const std::int64_t pooled = plan.first.total() * set.width * plan.exchanged_element_bytes();
   m.buffers += plan.ranks() > 1 ? pooled : 0;  // vectors to send; their gradients come back into the same buffer
+  m.buffers += plan.first.total() / plan.cluster.gpus_per_node * set.width_in_node *
+               plan.exchanged_element_bytes();  // the node's sums, before they go along the rails
   m.buffers += rounded(static_cast<double>(plan.first.total()) * set.ids) * kIndexBytes;
   return m;
 }

@@ -20,22 +20,20 @@ std::vector<Layer> joined(std::initializer_list<const std::vector<Layer>*> parts
 
 bool has_bottom_on_one_rank(const DlrmPlan& plan) {
   return plan.framework.embedding.bottom_mlp_on_one_rank && plan.ranks() > kMostRanksThatShareTheBottom &&
-         plan.spec.sharding == Sharding::planner && !plan.spec.bottom_mlp.empty();
+         plan.spec.sharding == Sharding::planner && plan.spec.plans.tables.empty() && !plan.spec.bottom_mlp.empty();
 }
 
 bool exchanges_by_rails(const DlrmPlan& plan) {
   return plan.framework.embedding.exchange != EmbeddingExchange::nccl && !plan.spec.exchange_through_host &&
          plan.cluster.nodes > 1 && plan.cluster.gpus_per_node > 1 &&
-         (plan.hybrid || plan.spec.sharding == Sharding::planner);
+         (plan.hybrid || plan.spec.sharding == Sharding::planner || !plan.spec.plans.tables.empty());
 }
 
 /// The infrequent rows of a hybrid embedding are split over all ranks; their vectors are whole.
 Result<Placement> place_hybrid(const DlrmPlan& plan, const PlacementBudget& budget) {
   DlrmSpec by_rows = plan.spec;
   by_rows.sharding = Sharding::row_wise;
-  TRY_ASSIGN(Placement split, place_tables(by_rows, budget));
-  split.row_wise_everywhere = false;
-  return split;
+  return place_tables(by_rows, budget);
 }
 
 /// Rank 0 holds no tables, but yields the bottom MLP's output for every sample.

@@ -7,6 +7,7 @@
 #include "base/config/schema.hpp"
 #include "sim/graph/op.hpp"
 #include "sim/workload/placement/planner.hpp"
+#include "sim/workload/placement/table_plan.hpp"
 
 namespace distsim::workload {
 
@@ -48,6 +49,7 @@ struct DlrmSpec {
   Bytes row_wise_above{0};
   Bytes column_wise_above{0};
   std::vector<std::int64_t> placement;
+  TablePlans plans;  ///< of parallel.placement_file; where there are any, they decide instead of the keys above
   std::int64_t swept_parameters = 0;
   bool exchange_through_host = false;
   bool distribute_input = true;

@@ -84,36 +84,9 @@ graph::Collective exchange(const Placement& placement, const SampleSplit& split,
   return c;
 }
 
-graph::Collective row_wise_exchange(const Placement& placement, const SampleSplit& split, graph::DType dtype,
-                                    Direction direction) {
-  std::int64_t width = 0;
-  for (const ModelTable& t : placement.tables) width += t.dim * t.features;
-  for (const std::uint32_t t : placement.replicated) width -= placement.tables[t].dim * placement.tables[t].features;
-  graph::Collective c;
-  c.kind = direction == Direction::owners_to_samples ? graph::CollectiveKind::reduce_scatter
-                                                     : graph::CollectiveKind::all_gather;
-  c.bytes = split.total() * width * graph::size_of(dtype);
-  c.dtype = dtype;
-  return c;
-}
-
-}  // namespace
-
-graph::Collective pooled_exchange(const Placement& placement, const SampleSplit& split, graph::DType dtype,
-                                  Direction direction) {
-  if (placement.row_wise_everywhere) return row_wise_exchange(placement, split, dtype, direction);
-  const PairBytes pairs = pair_bytes(
-      placement, split, [&](const ShardSet& s) { return static_cast<double>(s.width * graph::size_of(dtype)); });
-  return exchange(placement, split, pairs, dtype, direction);
-}
-
-graph::Collective uniform_exchange(std::int64_t bytes, graph::DType dtype) { return all_to_all(bytes, dtype); }
-
-RailExchange rail_exchange(const Placement& placement, const SampleSplit& split, std::uint32_t gpus_per_node,
-                           graph::DType dtype, Direction direction) {
-  std::int64_t widest = 0;
-  for (const ShardSet& set : placement.sets) widest = std::max(widest, set.width);
-  const std::vector<std::int64_t> widths = placement.node_widths(gpus_per_node);
+/// Vectors of nodes of these widths, along the rails, to the samples' owners or back.
+graph::Collective along_rails(const std::vector<std::int64_t>& widths, const SampleSplit& split, graph::DType dtype,
+                              Direction direction) {
   const std::int64_t all = std::accumulate(widths.begin(), widths.end(), std::int64_t{0});
   const std::int64_t vector_bytes = split.largest() * graph::size_of(dtype),
                      others = static_cast<std::int64_t>(widths.size()) - 1;
@@ -126,7 +99,49 @@ RailExchange rail_exchange(const Placement& placement, const SampleSplit& split,
     across.bytes = std::max(across.bytes, vector_bytes * std::max(all, (others + 1) * width));
   }
   if (direction == Direction::samples_to_owners) std::swap(across.send_bytes, across.recv_bytes);
-  return {all_to_all(split.total() * widest * graph::size_of(dtype), dtype), std::move(across)};
+  return across;
+}
+
+/// Partial sums of `width` elements for every sample meet; gradients spread.
+graph::Collective meeting_of(std::int64_t width, const SampleSplit& split, graph::DType dtype, Direction direction) {
+  graph::Collective c;
+  c.kind = direction == Direction::owners_to_samples ? graph::CollectiveKind::reduce_scatter
+                                                     : graph::CollectiveKind::all_gather;
+  c.bytes = split.total() * width * graph::size_of(dtype);
+  c.dtype = dtype;
+  return c;
+}
+
+}  // namespace
+
+graph::Collective pooled_exchange(const Placement& placement, const SampleSplit& split, graph::DType dtype,
+                                  Direction direction) {
+  const PairBytes pairs = pair_bytes(placement, split, [&](const ShardSet& s) {
+    return static_cast<double>(s.width_of_pairs() * graph::size_of(dtype));
+  });
+  return exchange(placement, split, pairs, dtype, direction);
+}
+
+graph::Collective row_wise_exchange(const Placement& placement, const SampleSplit& split, graph::DType dtype,
+                                    Direction direction) {
+  return meeting_of(placement.whole_width(Meeting::everywhere), split, dtype, direction);
+}
+
+graph::Collective uniform_exchange(std::int64_t bytes, graph::DType dtype) { return all_to_all(bytes, dtype); }
+
+RailExchange rail_exchange(const Placement& placement, const SampleSplit& split, std::uint32_t gpus_per_node,
+                           graph::DType dtype, Direction direction) {
+  std::int64_t widest = 0;
+  for (const ShardSet& set : placement.sets) widest = std::max(widest, set.width);
+  return {all_to_all(split.total() * widest * graph::size_of(dtype), dtype),
+          along_rails(placement.node_widths(gpus_per_node), split, dtype, direction)};
+}
+
+RailExchange node_rows_exchange(const Placement& placement, const SampleSplit& split, std::uint32_t gpus_per_node,
+                                graph::DType dtype, Direction direction) {
+  const std::vector<std::int64_t> widths = placement.node_widths(gpus_per_node, Meeting::in_node);
+  return {meeting_of(*std::max_element(widths.begin(), widths.end()), split, dtype, direction),
+          along_rails(widths, split, dtype, direction)};
 }
 
 graph::Collective id_exchange(const Placement& placement, const SampleSplit& split, std::int64_t index_bytes) {

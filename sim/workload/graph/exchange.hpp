@@ -13,13 +13,16 @@ namespace distsim::workload {
 
 enum class Direction : std::uint8_t { owners_to_samples, samples_to_owners };
 
-/// Pooled vectors (or their gradients) between owners and samples. all_to_all where all ranks own and take alike, else
-/// all_to_all_v; where all tables are split by rows over all ranks, partial sums meet in a reduce_scatter and gradients
-/// spread in an all_gather.
+/// Pooled vectors that travel as pairs (or their gradients) between owners and samples: all_to_all where all ranks own
+/// and take alike, else all_to_all_v.
 graph::Collective pooled_exchange(const Placement& placement, const SampleSplit& split, graph::DType dtype,
                                   Direction direction);
 
-/// The same in two steps, for several nodes of `gpus_per_node`: `inside`, over the GPUs of each node, brings the
+/// Of the tables split by rows over all ranks: partial sums meet in a reduce_scatter, gradients spread in an all_gather.
+graph::Collective row_wise_exchange(const Placement& placement, const SampleSplit& split, graph::DType dtype,
+                                    Direction direction);
+
+/// Those of all shards in two steps, for several nodes of `gpus_per_node`: `inside`, over the GPUs of each node, brings the
 /// vectors (partial sums of row slices) to the GPU on the rail of the sample's owner; `across`, over the GPUs of each
 /// rail, brings the node's sums to the owner. Node n yields D_n elements per sample; with b samples on the largest rank
 /// a GPU sends b (N - 1) D_n across and receives b (D - D_n). Backward the other way round.
@@ -28,6 +31,12 @@ struct RailExchange {
 };
 RailExchange rail_exchange(const Placement& placement, const SampleSplit& split, std::uint32_t gpus_per_node,
                            graph::DType dtype, Direction direction);
+
+/// Of the tables that the GPUs of a node share by rows: `inside`, over the GPUs of each node, a reduce_scatter of partial
+/// sums for every sample (backward an all_gather), of the node with the widest vectors; `across` as above, of these
+/// tables.
+RailExchange node_rows_exchange(const Placement& placement, const SampleSplit& split, std::uint32_t gpus_per_node,
+                                graph::DType dtype, Direction direction);
 
 /// Every rank sends `bytes` in all, the same share to every rank.
 graph::Collective uniform_exchange(std::int64_t bytes, graph::DType dtype);

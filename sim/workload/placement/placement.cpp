@@ -46,7 +46,12 @@ void split_everywhere(Placement& placement, const DlrmSpec& spec, std::uint32_t 
       const std::int64_t size = piece_of(extent(table), ranks, first);
       if (size == 0) continue;
       shards.push_back(by_rows ? row_slice(placement.tables, t, size)
-                               : Shard{t, ShardKind::columns, table.rows, size, table.pooling_factor});
+                               : Shard{.table = t,
+                                       .kind = ShardKind::columns,
+                                       .rows = table.rows,
+                                       .dim = size,
+                                       .pooling_factor = table.pooling_factor});
+      if (by_rows) shards.back().meeting = Meeting::everywhere;
     }
     collector.add(first, end, std::move(shards));
     first = end;
@@ -98,29 +103,62 @@ bool Placement::any_sharded() const {
   return std::any_of(sets.begin(), sets.end(), [](const ShardSet& s) { return !s.shards.empty(); });
 }
 
-std::vector<std::int64_t> Placement::node_widths(std::uint32_t gpus_per_node) const {
+bool Placement::any(Meeting meeting) const {
+  return std::any_of(sets.begin(), sets.end(), [&](const ShardSet& s) {
+    if (meeting == Meeting::pairs) return s.width_of_pairs() > 0;
+    return (meeting == Meeting::everywhere ? s.width_everywhere : s.width_in_node) > 0;
+  });
+}
+
+std::vector<std::int64_t> Placement::node_widths(std::uint32_t gpus_per_node, std::optional<Meeting> only) const {
   std::vector<std::int64_t> widths;
   for (std::size_t first = 0; first < set_of_rank.size(); first += gpus_per_node) {
-    std::set<std::uint32_t> met;
+    std::set<std::pair<std::uint32_t, std::int64_t>> met;
     std::int64_t& width = widths.emplace_back(0);
     for (std::size_t r = first; r < std::min(first + gpus_per_node, set_of_rank.size()); ++r) {
       for (const Shard& s : sets[set_of_rank[r]].shards) {
-        if (s.kind != ShardKind::rows || met.insert(s.table).second) width += s.dim * tables[s.table].features;
+        if (only && s.meeting != *only) continue;
+        if (s.kind != ShardKind::rows || met.emplace(s.table, s.first_column).second)
+          width += s.dim * tables[s.table].features;
       }
     }
   }
   return widths;
 }
 
-std::int64_t Placement::sharded_width() const {
-  std::int64_t sum = 0;
-  for (const std::uint32_t set : set_of_rank) sum += sets[set].width;
-  return sum;
+std::int64_t Placement::whole_width(Meeting meeting) const {
+  std::set<std::uint32_t> met;
+  std::int64_t width = 0;
+  for (const ShardSet& set : sets) {
+    for (const Shard& s : set.shards) {
+      if (s.meeting == meeting && met.insert(s.table).second) width += tables[s.table].dim * tables[s.table].features;
+    }
+  }
+  return width;
+}
+
+std::int64_t Placement::partial_width() const {
+  std::vector<std::int64_t> ranks_with(sets.size(), 0);
+  for (const std::uint32_t set : set_of_rank) ++ranks_with[set];
+  std::set<std::pair<std::uint32_t, std::int64_t>> met;
+  std::int64_t width = 0;
+  for (std::size_t i = 0; i < sets.size(); ++i) {
+    for (const Shard& s : sets[i].shards) {
+      if (s.meeting != Meeting::pairs || s.kind != ShardKind::rows) continue;
+      const std::int64_t vectors = ranks_with[i] - (met.emplace(s.table, s.first_column).second ? 1 : 0);
+      width += vectors * s.dim * tables[s.table].features;
+    }
+  }
+  return width;
 }
 
 Result<Placement> place_tables(const DlrmSpec& spec, const PlacementBudget& budget) {
   Placement placement;
   placement.tables = expand_tables(spec);
+  if (!spec.plans.tables.empty()) {
+    TRY(place_by_plans(placement, spec, budget));
+    return placement;
+  }
   if (budget.ranks == 1) {  // every kind of sharding comes to the same
     place_on_rank_zero(placement, spec);
     return placement;
@@ -128,7 +166,6 @@ Result<Placement> place_tables(const DlrmSpec& spec, const PlacementBudget& budg
   switch (spec.sharding) {
     case Sharding::row_wise:
       split_everywhere(placement, spec, budget.ranks, replicate_small(placement, spec, budget), true);
-      placement.row_wise_everywhere = true;
       return placement;
     case Sharding::column_wise:
       split_everywhere(placement, spec, budget.ranks, replicate_small(placement, spec, budget), false);

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,19 +22,29 @@ struct ModelTable {
 
 enum class ShardKind : std::uint8_t { whole, rows, columns };
 
+/// Where the partial sums of row slices meet; whole rows travel by `pairs`.
+///   pairs       every rank sends its vectors (or partial sums) to each sample's rank: all-to-all
+///   everywhere  all ranks hold rows: reduce-scatter over all
+///   in_node     the GPUs of a node hold the rows: reduce-scatter within it, then all-to-all along the rails
+enum class Meeting : std::uint8_t { pairs, everywhere, in_node };
+
 /// What a rank holds of one table.
 struct Shard {
   std::uint32_t table = 0;
   ShardKind kind = ShardKind::whole;
   std::int64_t rows = 0, dim = 0;
   double pooling_factor = 0;  ///< ids per sample in this slice
+  Meeting meeting = Meeting::pairs;
+  std::int64_t first_column = 0;  ///< of a row slice: tells those of one table apart that are split by columns too
   bool operator==(const Shard&) const = default;
 };
 
 /// All shards of one rank.
 struct ShardSet {
   std::vector<Shard> shards;
-  std::int64_t width = 0;  ///< elements of its pooled vectors per sample
+  std::int64_t width = 0;  ///< elements of its pooled vectors per sample, partial sums included
+  std::int64_t width_everywhere = 0, width_in_node = 0;  ///< of these, what meets so
+  std::int64_t width_of_pairs() const { return width - width_everywhere - width_in_node; }
   double ids = 0;          ///< ids per sample
   std::int64_t bytes = 0;  ///< rows and their optimizer state
 };
@@ -44,15 +55,17 @@ struct Placement {
   std::vector<std::uint32_t> set_of_rank;
   std::vector<std::uint32_t> replicated;  ///< tables that every rank holds whole and looks up for its own samples
   std::int64_t replicated_bytes = 0;
-  bool row_wise_everywhere =
-      false;  ///< every sharded table is split by rows over all ranks: pooled vectors meet in a reduce_scatter
 
-  bool any_sharded() const;  ///< some rank holds a shard
+  bool any_sharded() const;         ///< some rank holds a shard
+  bool any(Meeting meeting) const;  ///< some rank has vectors that meet so
   /// Pooled elements of a sample from the GPUs of each node of `gpus_per_node`, row slices of one table on a node
-  /// counted once.
-  std::vector<std::int64_t> node_widths(std::uint32_t gpus_per_node) const;
-  std::int64_t sharded_width() const;  ///< pooled elements of a sample, over all ranks; row slices count each
-  std::string describe() const;        ///< for the report: one line per set of ranks
+  /// counted once; of all shards, or of those that meet so.
+  std::vector<std::int64_t> node_widths(std::uint32_t gpus_per_node, std::optional<Meeting> only = {}) const;
+  /// Pooled elements of a sample, of the tables that meet so: each vector once.
+  std::int64_t whole_width(Meeting meeting) const;
+  /// Elements of a sample that travel as pairs, partial sums each, beyond the vectors that they add up to.
+  std::int64_t partial_width() const;
+  std::string describe() const;  ///< for the report: one line per set of ranks
 };
 
 /// What the planner is told of the cluster.
@@ -71,9 +84,9 @@ std::string gigabytes(std::int64_t bytes);
 /// Memory of one row slice: weights and the sparse optimizer's state.
 std::int64_t table_bytes(const DlrmSpec& spec, std::int64_t rows, std::int64_t dim);
 
-/// By spec.sharding. The planner replicates tables under data_parallel_below, splits what is too large for a rank or
+/// By spec.plans where there are any, else by spec.sharding. The planner replicates tables under data_parallel_below, splits what is too large for a rank or
 /// for its fair share, and places slices from the most to the least costly on the rank with the least cost that has
-/// room. Deterministic. Errors: placement of the wrong length or to a rank that does not exist; tables that do not fit
+/// room. Deterministic. Errors: plans or placement of the wrong length or to a rank that does not exist; shards that do not add up; tables that do not fit
 /// all ranks together.
 Result<Placement> place_tables(const DlrmSpec& spec, const PlacementBudget& budget);
 

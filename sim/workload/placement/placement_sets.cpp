@@ -6,7 +6,9 @@ namespace distsim::workload {
 
 void SetCollector::add(std::uint32_t first, std::uint32_t last, std::vector<Shard> shards) {
   Key key;
-  for (const Shard& s : shards) key.emplace_back(s.table, static_cast<int>(s.kind), s.rows, s.dim, s.pooling_factor);
+  for (const Shard& s : shards)
+    key.emplace_back(s.table, static_cast<int>(s.kind), s.rows, s.dim, s.pooling_factor, static_cast<int>(s.meeting),
+                     s.first_column);
   const auto [it, is_new] = index_.try_emplace(std::move(key), static_cast<std::uint32_t>(placement_.sets.size()));
   if (is_new) placement_.sets.push_back(make_set(std::move(shards)));
   std::fill(placement_.set_of_rank.begin() + first, placement_.set_of_rank.begin() + last, it->second);
@@ -15,7 +17,10 @@ void SetCollector::add(std::uint32_t first, std::uint32_t last, std::vector<Shar
 ShardSet SetCollector::make_set(std::vector<Shard> shards) const {
   ShardSet set;
   for (const Shard& s : shards) {
-    set.width += s.dim * placement_.tables[s.table].features;
+    const std::int64_t width = s.dim * placement_.tables[s.table].features;
+    set.width += width;
+    if (s.meeting == Meeting::everywhere) set.width_everywhere += width;
+    if (s.meeting == Meeting::in_node) set.width_in_node += width;
     set.ids += s.pooling_factor;
     set.bytes += table_bytes(spec_, s.rows, s.dim);
   }
@@ -39,12 +44,16 @@ void collect(Placement& placement, const DlrmSpec& spec, std::uint32_t ranks,
 }
 
 Shard whole(const std::vector<ModelTable>& tables, std::uint32_t t) {
-  return {t, ShardKind::whole, tables[t].rows, tables[t].dim, tables[t].pooling_factor};
+  return {.table = t, .rows = tables[t].rows, .dim = tables[t].dim, .pooling_factor = tables[t].pooling_factor};
 }
 
 Shard row_slice(const std::vector<ModelTable>& tables, std::uint32_t t, std::int64_t rows) {
   const double share = static_cast<double>(rows) / static_cast<double>(tables[t].rows);
-  return {t, ShardKind::rows, rows, tables[t].dim, tables[t].pooling_factor * share};
+  return {.table = t,
+          .kind = ShardKind::rows,
+          .rows = rows,
+          .dim = tables[t].dim,
+          .pooling_factor = tables[t].pooling_factor * share};
 }
 
 void replicate(Placement& placement, const DlrmSpec& spec, std::uint32_t table) {

@@ -19,7 +19,7 @@ class SetCollector {
   void add(std::uint32_t first, std::uint32_t last, std::vector<Shard> shards);
 
  private:
-  using Key = std::vector<std::tuple<std::uint32_t, int, std::int64_t, std::int64_t, double>>;
+  using Key = std::vector<std::tuple<std::uint32_t, int, std::int64_t, std::int64_t, double, int, std::int64_t>>;
   ShardSet make_set(std::vector<Shard> shards) const;
 
   Placement& placement_;
@@ -43,6 +43,10 @@ void replicate(Placement& placement, const DlrmSpec& spec, std::uint32_t table);
 /// The same for the tables under the model's threshold (data_parallel_below, on several nodes
 /// data_parallel_below_nodes). Returns the others.
 std::vector<std::uint32_t> replicate_small(Placement& placement, const DlrmSpec& spec, const PlacementBudget& budget);
+
+/// By spec.plans. Errors, with the line of the plan: ranks outside, shards that do not add up, places that the sharding
+/// does not have.
+Result<void> place_by_plans(Placement& placement, const DlrmSpec& spec, const PlacementBudget& budget);
 
 /// Sharding::planner: replicates the tables under the model's threshold and places the others by its planner settings
 /// (planner.hpp). With budget.whole_nodes slices fall on nodes, and every GPU of the node holds an equal share of the

@@ -57,8 +57,11 @@ Shard shard_of(const Placement& placement, std::uint32_t table, const PlannerTab
   if (cut.row_pieces > 1)
     shard = row_slice(placement.tables, table, piece_of(cut.rows, cut.row_pieces, piece % cut.row_pieces));
   if (cut.column_pieces > 1) {
-    shard.dim = piece_of(cut.dim, cut.column_pieces, piece / cut.row_pieces);
+    const std::int64_t column = piece / cut.row_pieces;
+    shard.dim = piece_of(cut.dim, cut.column_pieces, column);
     if (cut.row_pieces == 1) shard.kind = ShardKind::columns;
+    for (std::int64_t c = 0; c < column && cut.row_pieces > 1; ++c)
+      shard.first_column += piece_of(cut.dim, cut.column_pieces, c);
   }
   return shard;
 }

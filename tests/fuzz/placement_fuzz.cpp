@@ -1,0 +1,22 @@
+// Placement files and constraints of tables.
+#include <sstream>
+
+#include "fuzz_target.hpp"
+#include "sim/study/plan_tables/table_constraints.hpp"
+#include "sim/workload/placement/placement_file.hpp"
+
+FUZZ_TARGET(placement) {
+  using namespace distsim;
+  static const std::vector<workload::ModelTable> tables(4, {1000, 64});
+  const std::string all(text);
+  std::istringstream placement(all), constraints(all);
+  auto plans = workload::read_placement(placement, "fuzz.csv");
+  fuzz::check_answer(plans);
+  fuzz::check_answer(study::read_constraints(constraints, "fuzz.csv", tables));
+  if (!plans.ok()) return;
+  workload::DlrmSpec spec;
+  spec.embedding_dim = 64;
+  for (std::size_t t = 0; t < plans->tables.size() && t < 64; ++t) spec.tables.push_back({.rows = 1000});
+  spec.plans = std::move(*plans);
+  fuzz::check_answer(workload::place_tables(spec, {8, 2, 1'000'000}));
+}
