@@ -35,6 +35,7 @@ struct Command {
 #define DISTSIM_COMMANDS(COMMAND) \
   COMMAND(predict)                \
   COMMAND(sweep)                  \
+  COMMAND(plan)                   \
   COMMAND(sensitivity)            \
   COMMAND(compare)                \
   COMMAND(cost)                   \
