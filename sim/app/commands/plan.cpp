@@ -6,6 +6,7 @@
 #include "base/system/signals.hpp"
 #include "base/text/spelling.hpp"
 #include "sim/app/commands.hpp"
+#include "sim/app/unheeded.hpp"
 #include "sim/study/plan/experiment_file.hpp"
 #include "sim/study/plan/plan.hpp"
 
@@ -13,12 +14,13 @@ namespace distsim::app {
 namespace {
 
 struct PlanFlags {
-  std::string config, csv, json, html, write, gpus, objective = "time", pareto;
+  std::string config, csv, json, html, write, gpus, objective, pareto;
   std::vector<std::string> sets, varied;
   std::size_t top = 10;
   double price = 0, tokens = 0, samples = 0;
   bool exhaustive = false;
   std::uint64_t most_played = 0;
+  std::size_t draws = 0;
   unsigned jobs = 1;
 };
 
@@ -38,7 +40,9 @@ Result<study::Objective> objective_of(const std::string& word, const char* flag)
 Result<study::Goal> goal_of(const PlanFlags& flags) {
   study::Goal goal;
   if (flags.pareto.empty()) {
-    TRY_ASSIGN(goal.objective, objective_of(flags.objective, "--objective"));
+    if (!flags.objective.empty()) {
+      TRY_ASSIGN(goal.objective, objective_of(flags.objective, "--objective"));
+    }
     return goal;
   }
   const std::size_t comma = flags.pareto.find(',');
@@ -79,6 +83,8 @@ Result<study::PlanRequest> request_of(const PlanFlags& flags) {
   if (!flags.gpus.empty()) {
     TRY_ASSIGN(request.gpus, study::parse_gpus(flags.gpus));
   }
+  if (!flags.pareto.empty() && !flags.objective.empty())
+    return Error{"--pareto: found together with --objective, expected one of them", "", ""};
   TRY_ASSIGN(request.goal, goal_of(flags));
   if (flags.tokens > 0 && flags.samples > 0)
     return Error{"--tokens: found together with --samples, expected one of them", "", ""};
@@ -86,6 +92,7 @@ Result<study::PlanRequest> request_of(const PlanFlags& flags) {
   request.top = flags.top;
   request.exhaustive = flags.exhaustive;
   request.most_played = flags.most_played;
+  request.draws = flags.draws;
   request.jobs = flags.jobs;
   return request;
 }
@@ -98,7 +105,7 @@ Result<void> write_winner(const PlanFlags& flags, const study::Plan& plan) {
   return study::write_experiment(flags.write, flags.config, sets, winner.report.iteration);
 }
 
-Result<void> run(const PlanFlags& flags) {
+Result<void> run(const PlanFlags& flags, const CLI::App& command) {
   note_input(flags.config);
   const std::vector<std::pair<std::string, std::string>> outputs{
       {"--csv", flags.csv}, {"--json", flags.json}, {"--html", flags.html}, {"--write", flags.write}};
@@ -109,6 +116,9 @@ Result<void> run(const PlanFlags& flags) {
     const EarlyEnd early;
     TRY_ASSIGN(plan, study::plan_experiment(request, [] {}));
   }
+  if (plan.played_all) name_unheeded(command, {"--exhaustive"}, "everything is played");
+  if (plan.rank.drawn == 0) name_unheeded(command, {"--draws"}, "there is no baseline to compare with layouts");
+  if (plan.goal.second) name_unheeded(command, {"--top"}, "the whole front is shown");
   TRY(check_outputs(outputs));
   if (!flags.write.empty()) TRY(write_winner(flags, plan));
   if (!flags.csv.empty()) TRY(write_file_atomically(flags.csv, study::plan_csv(plan)));
@@ -127,13 +137,15 @@ void declare_search(CLI::App& self, PlanFlags& flags) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   self.add_option("--gpus", flags.gpus, "Numbers of GPUs to choose from: 64,96, or 64..1024 in powers of two")
       ->check(refuse_empty);
-  self.add_option("--objective", flags.objective, "What is least: time, cost, energy or memory, of a sample")
+  self.add_option("--objective", flags.objective, "What is least, of a sample: time (default), cost, energy or memory")
       ->check(refuse_empty);
   self.add_option("--pareto", flags.pareto, "Two objectives: all rows that nothing beats in both")->check(refuse_empty);
   self.add_option("--top", flags.top, "Rows to show")->check(CLI::Range(1u, 100000u));
   self.add_flag("--exhaustive", flags.exhaustive, "Play everything that fits, whatever its bound says");
   self.add_option("--max-played", flags.most_played,
                   "Stop after so many are played; what is left is said, with a bound");
+  self.add_option("--draws", flags.draws, "Also play so many layouts drawn at random, to say where the baseline stands")
+      ->check(CLI::Range(1u, 100000u));
   self.add_option("--jobs", flags.jobs, "Threads")->check(CLI::Range(1u, 256u));
 }
 
@@ -145,18 +157,18 @@ void declare(CLI::App& self, Action& action) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   declare_search(self, *flags);
   self.add_option("--price-per-gpu-hour", flags->price, "Price of a GPU for an hour, for cost")
-      ->check(CLI::Range(0.0, 1e9));
+      ->check(CLI::Range(1e-9, 1e9));
   self.add_option("--tokens", flags->tokens, "Tokens that are trained on, for cost and energy")
-      ->check(CLI::Range(0.0, 1e20));
+      ->check(CLI::Range(1.0, 1e20));
   self.add_option("--samples", flags->samples, "Samples that are trained on, for cost and energy")
-      ->check(CLI::Range(0.0, 1e20));
+      ->check(CLI::Range(1.0, 1e20));
   self.add_option("--csv", flags->csv, "Write the table as CSV; - is standard output")->check(refuse_empty);
   self.add_option("--json", flags->json, "Write everything as JSON; - is standard output")->check(refuse_empty);
   self.add_option("--html", flags->html, "Write a page with the table and a chart; - is standard output")
       ->check(refuse_empty);
   self.add_option("--write", flags->write, "Write the best as an experiment file that predict takes")
       ->check(refuse_empty);
-  self.callback([flags, &action] { action = [flags] { return run(*flags); }; });
+  self.callback([flags, &self, &action] { action = [flags, &self] { return run(*flags, self); }; });
 }
 
 constexpr Refusal kRefuses[] = {

@@ -9,6 +9,7 @@
 #include "sim/pipeline/experiment_inputs.hpp"
 #include "sim/pipeline/pipeline.hpp"
 #include "sim/report/text/format.hpp"
+#include "sim/study/plan/layouts/drawn_layouts.hpp"
 #include "sim/study/plan/plan_sites.hpp"
 #include "sim/study/workers.hpp"
 #include "sim/workload/registry.hpp"
@@ -154,6 +155,7 @@ class LayoutPlanner {
     for (std::string& text : layout_texts(base)) baseline.values.push_back(std::move(text));
     std::vector<PlayedLayout> known;
     if (baseline.error.empty() && sites_.axes.empty() && holds(sites_.held, base)) known.push_back(played_as(baseline));
+    if (request_.draws > 0 && baseline.error.empty()) TRY(rank(baseline));
     SearchOptions options{request_.goal, request_.top, request_.exhaustive, request_.most_played, request_.jobs};
     TRY_ASSIGN(SearchResult found, search_layouts(sites_.sites, options, std::move(known), cache_, on_played_));
     out_.counts = found.counts;
@@ -192,6 +194,16 @@ class LayoutPlanner {
     return out;
   }
 
+  /// Against layouts of the first site.
+  Result<void> rank(const PlanRow& baseline) {
+    constexpr std::uint64_t kSeed = 1;
+    TRY_ASSIGN(const DrawnLayouts drawn,
+               draw_layouts(sites_.sites.front(), request_.draws, kSeed, request_.jobs, cache_));
+    out_.rank.drawn = drawn.played.size();
+    for (const PlayedLayout& p : drawn.played) out_.rank.faster += p.iteration < baseline.report.iteration ? 1 : 0;
+    return {};
+  }
+
   Result<void> add_rows(const std::vector<PlayedLayout>& best, PlanRow baseline, const ParallelSpec& base) {
     bool has_baseline = false;
     for (const PlayedLayout& played : best) {
@@ -201,7 +213,6 @@ class LayoutPlanner {
       if (is_base && has_baseline) continue;
       if (is_base) {
         baseline.kind = PlanRowKind::baseline;
-        baseline.sets = layout_sets(played.layout);
         out_.rows.push_back(baseline);
         has_baseline = true;
         continue;
@@ -242,6 +253,16 @@ class LayoutPlanner {
   pipeline::CostModelCache cache_;
   Plan out_;
 };
+
+/// Of rows in the order of the first goal, those that are better in the second than all before them.
+void keep_front(std::vector<PlanRow>& rows) {
+  double least = std::numeric_limits<double>::infinity();
+  std::erase_if(rows, [&](const PlanRow& row) {
+    const bool beaten = row.second >= least;
+    least = std::min(least, row.second);
+    return beaten;
+  });
+}
 
 /// Of a family without bounds: every combination, or as many as are to be played.
 class CombinationPlanner {
@@ -316,7 +337,10 @@ class CombinationPlanner {
                        " could be predicted; the first: " + first_error,
                    "", ""};
     std::ranges::stable_sort(rows, {}, &PlanRow::value);
-    if (rows.size() > request_.top) rows.resize(request_.top);
+    if (request_.goal.second)
+      keep_front(rows);
+    else if (rows.size() > request_.top)
+      rows.resize(request_.top);
     out_.rows = std::move(rows);
     PlanRow baseline = baseline_row(request_, experiment_, cache_);
     baseline.values.assign(columns, "-");
@@ -336,6 +360,8 @@ class CombinationPlanner {
 
 Result<Plan> plan_experiment(const PlanRequest& request, const std::function<void()>& on_played) {
   TRY_ASSIGN(const config::Experiment experiment, config::load_experiment(request.config, request.sets));
+  if (request.purchase.tokens > 0 && experiment.model.family->tokens_per_sample == nullptr)
+    return Error{"--tokens: found with a model whose samples have no tokens, expected --samples", "", ""};
   const std::string_view family = experiment.model.family->name;
   if (family == "llm") return LayoutPlanner(request, experiment, on_played).run();
   // Recommenders: here the tables are planned (sim/study/plan_tables), where no keys are given.

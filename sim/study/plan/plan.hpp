@@ -12,7 +12,7 @@
 
 #include "sim/config/config.hpp"
 #include "sim/report/report.hpp"
-#include "sim/study/plan/layout_search.hpp"
+#include "sim/study/plan/layouts/layout_search.hpp"
 #include "sim/study/sweep.hpp"
 
 namespace distsim::study {
@@ -33,7 +33,13 @@ struct PlanRequest {
   std::size_t top = 10;
   bool exhaustive = false;
   std::uint64_t most_played = 0;
+  std::size_t draws = 0;  ///< layouts that are drawn at random, to say where the baseline stands
   unsigned jobs = 1;
+};
+
+/// Where the baseline stands among layouts drawn at random from those that fit.
+struct BaselineRank {
+  std::size_t drawn = 0, faster = 0;  ///< faster than the baseline
 };
 
 /// What a row is taken to be.
@@ -59,7 +65,7 @@ struct Plan {
   std::vector<PlanRow> rows;       ///< best first; an apart baseline last
   SearchCounts counts;
   std::string subject;  ///< model and machine
-  std::string note;     ///< what is said below the table
+  BaselineRank rank;
   Goal goal;
   Purchase purchase;
   bool played_all = false;  ///< no bounds: every combination was played

@@ -191,6 +191,12 @@ std::string counts_text(const Plan& plan) {
   return out + "\n";
 }
 
+std::string rank_text(const BaselineRank& rank) {
+  if (rank.drawn == 0) return "";
+  return fmt::format("of {} drawn at random that fit, {} {} faster than the baseline\n", counted(rank.drawn, "layout"),
+                     rank.faster, agreeing(rank.faster, "is", "are"));
+}
+
 std::vector<std::string> table_cells(const Plan& plan, const std::vector<std::size_t>& keys, std::size_t i) {
   const PlanRow& row = plan.rows[i];
   std::vector<std::string> cells{row.kind == PlanRowKind::candidate ? std::to_string(i + 1) : "baseline"};
@@ -264,7 +270,7 @@ std::string plan_text(const Plan& plan) {
   if (plan.purchase.price_per_gpu_hour > 0) table.front().emplace_back("cost");
   table.front().emplace_back("slower by, most");
   for (std::size_t i = 0; i < plan.rows.size(); ++i) table.push_back(table_cells(plan, keys, i));
-  return out + aligned_table(table) + "\n" + counts_text(plan) + plan.note;
+  return out + aligned_table(table) + "\n" + counts_text(plan) + rank_text(plan.rank);
 }
 
 std::string plan_json(const Plan& plan) {
@@ -283,6 +289,7 @@ std::string plan_json(const Plan& plan) {
                           {"played", c.played},
                           {"not_reached", c.left},
                           {"below_their_bound", c.above_bound}}},
+                        {"drawn", {{"layouts", plan.rank.drawn}, {"faster_than_baseline", plan.rank.faster}}},
                         {"rows", std::move(rows)}}
              .dump(2) +
          "\n";

@@ -34,7 +34,6 @@ Result<LayoutSite> site_of(const config::Experiment& e, const HeldValues& held, 
   if (batch <= 0) return Error{"model.global_batch: found none, expected the samples of an iteration", e.path, ""};
   LayoutSite site{e, std::move(values), LayoutSpace(e.model, e.framework, shape, batch, offer, held),
                   static_cast<double>(shape.ranks()), static_cast<double>(batch)};
-  site.experiment.merged = {};
   return site;
 }
 

@@ -1,7 +1,7 @@
 // The sites of a plan: the experiment with every combination of the keys that are varied besides the layout.
 #pragma once
 
-#include "sim/study/plan/layout_search.hpp"
+#include "sim/study/plan/layouts/layout_search.hpp"
 #include "sim/study/plan/plan.hpp"
 
 namespace distsim::study {

@@ -1,4 +1,4 @@
-#include "sim/study/plan/layout_bound.hpp"
+#include "sim/study/plan/layouts/layout_bound.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "sim/study/plan/layer_times.hpp"
+#include "sim/study/plan/layouts/layer_times.hpp"
 
 #include <algorithm>
 #include <array>

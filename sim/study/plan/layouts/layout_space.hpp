@@ -16,8 +16,8 @@
 
 #include <functional>
 
-#include "sim/study/plan/layout_keys.hpp"
-#include "sim/study/plan/layout_offer.hpp"
+#include "sim/study/plan/layouts/layout_keys.hpp"
+#include "sim/study/plan/layouts/layout_offer.hpp"
 #include "sim/workload/llm/llm_plan.hpp"
 
 namespace distsim::study {
@@ -67,6 +67,7 @@ class LayoutSpace {
   HeldValues held_;
   std::vector<double> block_weights_;  ///< FLOPs of each block, of one sample
   double embedding_weight_ = 0, head_weight_ = 0;
+  std::vector<std::vector<std::int64_t>> balanced_;  ///< by number of chunks
 };
 
 /// Blocks of `chunks` consecutive chunks with the least largest sum of `weights`, at least one in each; `first` and `last`

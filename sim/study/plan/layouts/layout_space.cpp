@@ -1,4 +1,4 @@
-#include "sim/study/plan/layout_space.hpp"
+#include "sim/study/plan/layouts/layout_space.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -86,6 +86,8 @@ LayoutSpace::LayoutSpace(workload::ModelSpec base, workload::FrameworkSpec frame
   head_weight_ = head_work(shape).forward_flops * static_cast<double>(1 + spec.mtp_layers);
   if (spec.mtp_layers > 0 && !block_weights_.empty())
     head_weight_ += block_weights_.back() * static_cast<double>(spec.mtp_layers);
+  for (std::int64_t n = 0; offer_.splits.stage_layers && n <= spec.layers; ++n)
+    balanced_.push_back(balanced_chunks(block_weights_, n, embedding_weight_, head_weight_));
 }
 
 const std::vector<ParallelSpec>* LayoutSpace::held(std::string_view key) const {
@@ -244,8 +246,7 @@ void LayoutSpace::add_stages(const P& shape, std::vector<P>& out) const {
       }
       const std::int64_t n = v * shape.pipeline;
       const std::vector<std::int64_t> balanced =
-          uneven && n > 1 ? balanced_chunks(block_weights_, n, embedding_weight_, head_weight_)
-                          : std::vector<std::int64_t>();
+          uneven && n > 1 && n <= layers ? balanced_[static_cast<std::size_t>(n)] : std::vector<std::int64_t>();
       const bool even = n > 0 && layers % n == 0;
       next.stage_layers.clear();
       if (even || balanced.empty()) add_recomputation(next, out);

@@ -11,7 +11,7 @@
 
 #include "sim/config/config.hpp"
 #include "sim/pipeline/cost_model_cache.hpp"
-#include "sim/study/plan/layout_space.hpp"
+#include "sim/study/plan/layouts/layout_space.hpp"
 
 namespace distsim::study {
 
@@ -20,7 +20,7 @@ std::string_view name_of(Objective objective);
 
 /// An experiment whose layout is searched: one combination of the keys that are varied besides the layout.
 struct LayoutSite {
-  config::Experiment experiment;    ///< without its text
+  config::Experiment experiment;
   std::vector<std::string> values;  ///< of those keys
   LayoutSpace space;
   double gpus = 1;

@@ -1,4 +1,4 @@
-#include "sim/study/plan/layout_search.hpp"
+#include "sim/study/plan/layouts/layout_search.hpp"
 
 #include <algorithm>
 #include <map>
@@ -8,7 +8,7 @@
 
 #include "sim/pipeline/experiment_inputs.hpp"
 #include "sim/pipeline/pipeline.hpp"
-#include "sim/study/plan/layout_bound.hpp"
+#include "sim/study/plan/layouts/layout_bound.hpp"
 #include "sim/study/workers.hpp"
 
 namespace distsim::study {

@@ -8,11 +8,11 @@
 //              norm and update
 // Launches, messages between stages, waiting and everything that may overlap take no time here. An iteration of which
 // only the first rounds of micro-batches are played is bound by that of all of them: further rounds are taken to add at
-// least what the slowest stage takes (tests/study/plan/layout_bound_test.cpp).
+// least what the slowest stage takes (tests/study/plan/layouts/layout_bound_test.cpp).
 #pragma once
 
-#include "sim/study/plan/layer_times.hpp"
-#include "sim/study/plan/layout_space.hpp"
+#include "sim/study/plan/layouts/layer_times.hpp"
+#include "sim/study/plan/layouts/layout_space.hpp"
 
 namespace distsim::study {
 

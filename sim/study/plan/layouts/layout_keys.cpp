@@ -1,4 +1,4 @@
-#include "sim/study/plan/layout_keys.hpp"
+#include "sim/study/plan/layouts/layout_keys.hpp"
 
 #include <algorithm>
 

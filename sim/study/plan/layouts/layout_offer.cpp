@@ -1,4 +1,4 @@
-#include "sim/study/plan/layout_offer.hpp"
+#include "sim/study/plan/layouts/layout_offer.hpp"
 
 #include <algorithm>
 #include <utility>
