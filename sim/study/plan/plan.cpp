@@ -29,6 +29,13 @@ Result<report::Report> report_of(const config::Experiment& e, pipeline::CostMode
   return std::move(p.report);
 }
 
+/// Whether it is memory alone that an experiment lacks.
+bool lacks_memory(config::Experiment e, pipeline::CostModelCache& cache) {
+  if (!e.model.memory_check) return false;
+  e.model.memory_check = false;
+  return report_of(e, cache).ok();
+}
+
 std::int64_t fullest_gpu(const report::Report& r) {
   const auto& m = r.context.memory_per_rank;
   return m.empty() ? 0 : *std::ranges::max_element(m);
@@ -133,9 +140,8 @@ PlanRow baseline_row(const PlanRequest& request, const config::Experiment& e, pi
     fill_costs(row, request, e);
     return row;
   }
-  const bool full = r.error().what.find("memory") != std::string::npos;
-  row.fits = !full;
-  row.error = full ? "memory" : r.error().text();
+  row.fits = !lacks_memory(e, cache);
+  row.error = row.fits ? r.error().text() : "memory";
   return row;
 }
 
@@ -315,7 +321,7 @@ class CombinationPlanner {
     }
     Result<report::Report> r = report_of(*e, cache_);
     if (!r) {
-      row.fits = r.error().what.find("memory") == std::string::npos;
+      row.fits = !lacks_memory(*e, cache_);
       row.error = row.fits ? r.error().text() : "memory";
       return row;
     }

@@ -35,9 +35,9 @@ std::int64_t domains_of(const workload::LlmPlan& plan, const ParallelSpec& p) {
 }
 
 /// Of a collective that a block hides: what LlmEmission plays in the open.
-double open_share(const LlmShape& s, const workload::Wire& wire) {
+double open_share(const LlmShape& s, std::int64_t micro_steps, const workload::Wire& wire) {
   if (!wire.hidden) return 1;
-  if (wire.axis == Axis::expert) return 0.5 / static_cast<double>(std::max<std::int64_t>(1, s.micro_steps));
+  if (wire.axis == Axis::expert) return 0.5 / static_cast<double>(std::max<std::int64_t>(1, micro_steps));
   if (wire.axis == Axis::context) return 1 / static_cast<double>(s.context);
   return wire.kind == graph::CollectiveKind::all_gather ? 0 : 1 / static_cast<double>(s.tensor);
 }
@@ -120,10 +120,9 @@ LayerPricer::LayerPricer(const config::Experiment& experiment, std::shared_ptr<c
 LayerPricer::~LayerPricer() = default;
 
 Result<LayerPricer::Parts*> LayerPricer::parts(const workload::LlmPlan& settled, const ParallelSpec& p,
-                                               std::int64_t micro_steps) {
+                                               std::int64_t micro_steps, std::int64_t casts) {
   const auto& spec = settled.spec;
-  // Casts to 8 bits, and what experts hide, depend on how many micro-steps share a weight.
-  const bool by_steps = settled.numerics.scaling != graph::Scaling::none || spec.experts > 0;
+  const bool narrow = settled.numerics.scaling != graph::Scaling::none;
   const Key key{p.tensor,
                 p.sequence_parallel,
                 p.context,
@@ -135,7 +134,8 @@ Result<LayerPricer::Parts*> LayerPricer::parts(const workload::LlmPlan& settled,
                 static_cast<int>(p.overlap_tensor),
                 static_cast<int>(p.overlap_expert),
                 p.expert_dispatch ? 1 + static_cast<int>(*p.expert_dispatch) : 0,
-                by_steps ? micro_steps : 0};
+                narrow ? casts : std::min<std::int64_t>(casts, 2),
+                spec.experts > 0 ? micro_steps : 0};
   std::unique_ptr<Parts>& kept = known_[key];
   if (kept && p.recompute.modules.empty()) return kept.get();
   ParallelSpec parallel = settled.parallel;
@@ -150,10 +150,10 @@ Result<LayerPricer::Parts*> LayerPricer::parts(const workload::LlmPlan& settled,
                        .expert = settled.expert,
                        .expert_tensor = settled.expert_tensor,
                        .samples = p.micro_batch,
-                       .micro_steps = micro_steps,
+                       .micro_steps = casts,
                        .expert_domains = domains_of(settled, settled.parallel)};
   kept = std::make_unique<Parts>();
-  TRY(price(shape, *kept));
+  TRY(price(shape, micro_steps, *kept));
   return kept.get();
 }
 
@@ -202,10 +202,10 @@ Result<pipeline::HeldClock> LayerPricer::best_clock(const Parts& parts, double o
   return pipeline::HeldClock{before, held > 0 ? Hertz(held) : before};
 }
 
-Result<double> LayerPricer::wires(const LlmShape& s, const PassWork& pass) {
+Result<double> LayerPricer::wires(const LlmShape& s, std::int64_t micro_steps, const PassWork& pass) {
   double sum = 0;
   for (const auto& [wire, n] : pass.wires) {
-    const auto bytes = static_cast<std::int64_t>(static_cast<double>(wire.bytes) * open_share(s, wire));
+    const auto bytes = static_cast<std::int64_t>(static_cast<double>(wire.bytes) * open_share(s, micro_steps, wire));
     const std::int64_t size = wire.axis == Axis::tensor ? s.tensor : wire.axis == Axis::context ? s.context : s.expert;
     const std::int64_t stride = wire.axis == Axis::tensor ? 1 : wire.axis == Axis::context ? s.tensor : s.expert_tensor;
     if (bytes == 0 || size < 2) continue;
@@ -216,7 +216,7 @@ Result<double> LayerPricer::wires(const LlmShape& s, const PassWork& pass) {
   return sum;
 }
 
-Result<void> LayerPricer::price(const LlmShape& s, Parts& parts) {
+Result<void> LayerPricer::price(const LlmShape& s, std::int64_t micro_steps, Parts& parts) {
   const LlmSpec& m = s.spec;
   static const Recompute kNothing{RecomputeKind::none, 0, {}};
   std::map<std::pair<workload::BlockKind, bool>, std::size_t> known;
@@ -245,15 +245,15 @@ Result<void> LayerPricer::price(const LlmShape& s, Parts& parts) {
     for (const Parts::Part& part : parts.blocks) of_kind.push_back(parts.busy(part, way).seconds);
     for (const std::size_t kind : parts.kind_of_block) parts.kernels += of_kind[kind];
   }
-  return add_wires(s, parts);
+  return add_wires(s, micro_steps, parts);
 }
 
-Result<void> LayerPricer::add_wires(const LlmShape& s, Parts& parts) {
+Result<void> LayerPricer::add_wires(const LlmShape& s, std::int64_t micro_steps, Parts& parts) {
   std::vector<Parts::Part*> all{&parts.embedding, &parts.head};
   for (Parts::Part& part : parts.blocks) all.push_back(&part);
   for (Parts::Part* part : all) {
-    TRY_ASSIGN(part->wires[0], wires(s, part->work.forward));
-    TRY_ASSIGN(part->wires[1], wires(s, part->work.backward));
+    TRY_ASSIGN(part->wires[0], wires(s, micro_steps, part->work.forward));
+    TRY_ASSIGN(part->wires[1], wires(s, micro_steps, part->work.backward));
   }
   return {};
 }
@@ -271,11 +271,14 @@ Result<LayerTimes> LayerPricer::times_at(const Parts& parts, const pipeline::Hel
   out.embedding_backward = seconds(parts.embedding, 1);
   out.head_forward = seconds(parts.head, 0);
   out.head_backward = seconds(parts.head, 1);
-  out.forward = out.backward = out.backward_again = {0};
+  out.forward = out.backward = out.backward_again = out.backward_wires = {0};
+  out.end_wires = parts.embedding.wires[1] + parts.head.wires[1];
   for (const std::size_t kind : parts.kind_of_block) {
     out.forward.push_back(out.forward.back() + of_part[kind][0]);
     out.backward.push_back(out.backward.back() + of_part[kind][1]);
     out.backward_again.push_back(out.backward_again.back() + of_part[kind + 1][1]);
+    out.backward_wires.push_back(out.backward_wires.back() +
+                                 std::max(parts.blocks[kind].wires[1], parts.blocks[kind + 1].wires[1]));
   }
   return out;
 }
@@ -303,13 +306,13 @@ Result<double> LayerPricer::kernel(const graph::Op& op) {
   return one.costs[OpId(0)].mean.seconds();
 }
 
-Result<double> LayerPricer::update(std::int64_t weights) {
+Result<LayerPricer::UpdateSeconds> LayerPricer::update(std::int64_t weights) {
   const bool mixed = numerics_of(experiment_.model.precision, experiment_.framework).mixed;
   const std::int64_t n = std::max<std::int64_t>(1, weights);
   const double norm_reads = experiment_.framework.parallel.main_gradient_bytes == 0 ? 0.5 : 1;
   TRY_ASSIGN(const double norm, kernel(graph::Elementwise{n, norm_reads, 0, 2, graph::DType::fp32}));
   TRY_ASSIGN(const double step, kernel(graph::Optimizer{experiment_.model.optimizer, n, 1, graph::DType::fp32, mixed}));
-  return norm + step;
+  return UpdateSeconds{norm, step};
 }
 
 }  // namespace distsim::study

@@ -25,6 +25,8 @@ namespace distsim::study {
 struct LayerTimes {
   std::vector<double> forward, backward, backward_again;  ///< again: with what is computed again
   double embedding_forward = 0, embedding_backward = 0, head_forward = 0, head_backward = 0;
+  std::vector<double> backward_wires;  ///< of `backward_again` or of `backward`, whichever has more: collectives
+  double end_wires = 0;                ///< of both ends, backward
 };
 
 /// Prices parts of one experiment's model. Not to be shared between threads.
@@ -34,8 +36,10 @@ class LayerPricer {
   ~LayerPricer();
 
   struct Parts;
-  /// `settled`: any plan of the same grid. Errors: what an op or a collective cannot be priced for.
-  Result<Parts*> parts(const workload::LlmPlan& settled, const workload::ParallelSpec& shape, std::int64_t micro_steps);
+  /// `settled`: any plan of the same grid. `casts`: micro-steps that share a weight which is gathered or cast once; 1 where
+  /// replicas share the weights themselves. Errors: what an op or a collective cannot be priced for.
+  Result<Parts*> parts(const workload::LlmPlan& settled, const workload::ParallelSpec& shape, std::int64_t micro_steps,
+                       std::int64_t casts);
   /// Seconds of the kernels of a micro-batch, forward and backward, before any factor and without what is computed again.
   static double kernel_seconds(const Parts& parts);
   /// `optimizer_share`: of an iteration's kernel time, at most.
@@ -46,17 +50,20 @@ class LayerPricer {
                             std::uint32_t stride);
   /// Seconds of one kernel at the clock before power limits.
   Result<double> kernel(const graph::Op& op);
-  /// Of the optimizer, for so many weights on a GPU.
-  Result<double> update(std::int64_t weights);
+  /// Of the optimizer, for so many weights on a GPU: the norm of the gradients, and the update.
+  struct UpdateSeconds {
+    double norm = 0, step = 0;
+  };
+  Result<UpdateSeconds> update(std::int64_t weights);
 
  private:
   using Key = std::tuple<std::int64_t, bool, std::int64_t, int, std::int64_t, std::int64_t, std::int64_t, int, int, int,
-                         int, std::int64_t>;
-  Result<void> price(const workload::LlmShape& shape, Parts& parts);
-  Result<void> add_wires(const workload::LlmShape& shape, Parts& parts);
+                         int, std::int64_t, std::int64_t>;
+  Result<void> price(const workload::LlmShape& shape, std::int64_t micro_steps, Parts& parts);
+  Result<void> add_wires(const workload::LlmShape& shape, std::int64_t micro_steps, Parts& parts);
   Result<LayerTimes> times_at(const Parts& parts, const pipeline::HeldClock& clock) const;
   Result<pipeline::HeldClock> best_clock(const Parts& parts, double optimizer_share) const;
-  Result<double> wires(const workload::LlmShape& shape, const workload::PassWork& pass);
+  Result<double> wires(const workload::LlmShape& shape, std::int64_t micro_steps, const workload::PassWork& pass);
 
   const config::Experiment& experiment_;
   std::shared_ptr<const pipeline::CostModels> models_;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <set>
 #include <utility>
 
@@ -66,6 +67,25 @@ double longest_stage(const std::vector<ChunkSeconds>& chunks, std::size_t stages
   return longest;
 }
 
+double longest_chain(const LayerTimes& times, const ParallelSpec& p, double micro_steps) {
+  const auto layers = static_cast<std::int64_t>(times.forward.size()) - 1;
+  const std::vector<std::int64_t> blocks = blocks_of_chunks(p, layers);
+  if (blocks.empty()) {  // the mean of the stages
+    const ChunkSeconds all = seconds_of_chunk(times, 0, layers, 0, true, true);
+    return micro_steps * (all.forward + all.backward) / static_cast<double>(p.pipeline) * kRounding;
+  }
+  std::vector<ChunkSeconds> chunks;
+  std::int64_t first = 0;
+  for (std::size_t c = 0; c < blocks.size(); ++c) {
+    if (first + blocks[c] > layers) return 0;  // refused by the predictor
+    chunks.push_back(
+        seconds_of_chunk(times, first, blocks[c], repeated_blocks(p, blocks[c]), c == 0, c + 1 == blocks.size()));
+    first += blocks[c];
+  }
+  if (chunks.size() < static_cast<std::size_t>(p.pipeline)) return 0;
+  return longest_stage(chunks, static_cast<std::size_t>(p.pipeline), micro_steps) * kRounding;
+}
+
 }  // namespace
 
 /// How a layout shares weights among replicas.
@@ -92,7 +112,9 @@ Result<double> LayoutBound::optimizer_share(const LlmPlan& settled, const Parall
   const double of_stage =
       blocks.empty() ? 1 : static_cast<double>(*std::ranges::max_element(blocks) * p.virtual_stages) / layers;
   const double ends = 2 * double(settled.spec.vocabulary) * double(settled.spec.hidden) / parameters_;
-  TRY_ASSIGN(const double update, pricer_.update(std::llround(parameters_ / split * std::min(1.0, of_stage + ends))));
+  TRY_ASSIGN(const LayerPricer::UpdateSeconds of_update,
+             pricer_.update(std::llround(parameters_ / split * std::min(1.0, of_stage + ends))));
+  const double update = of_update.norm + of_update.step;
   const bool pipelined = p.pipeline > 1;
   const std::set<std::int64_t> sizes(blocks.begin(), blocks.end());
   const double kinds = pipelined ? static_cast<double>(sizes.size()) * kKindsOfChunks + 3 : 1;
@@ -101,29 +123,34 @@ Result<double> LayoutBound::optimizer_share(const LlmPlan& settled, const Parall
   return update / (update + compute);
 }
 
-Result<double> LayoutBound::of_shape(const LlmPlan& settled, const ParallelSpec& p) {
+std::int64_t LayoutBound::micro_steps_of(const ParallelSpec& p) const {
   const std::int64_t round = std::int64_t{batching_of(p, space_.cluster().ranks()).replicas} * p.micro_batch;
-  const std::int64_t micro_steps = std::max<std::int64_t>(1, space_.batch() / round);
-  const auto layers = static_cast<std::int64_t>(space_.block_weights().size());
-  const auto steps = static_cast<double>(micro_steps);
-  const std::vector<std::int64_t> blocks = blocks_of_chunks(p, layers);
-  TRY_ASSIGN(LayerPricer::Parts * parts, pricer_.parts(settled, p, micro_steps));
+  return std::max<std::int64_t>(1, space_.batch() / round);
+}
+
+Result<const LayerTimes*> LayoutBound::times_of(const LlmPlan& settled, const ParallelSpec& p, std::int64_t casts) {
+  const std::int64_t micro_steps = micro_steps_of(p);
+  const std::vector<std::int64_t> blocks =
+      blocks_of_chunks(p, static_cast<std::int64_t>(space_.block_weights().size()));
+  TRY_ASSIGN(LayerPricer::Parts * parts, pricer_.parts(settled, p, micro_steps, casts));
   TRY_ASSIGN(const double share, optimizer_share(settled, p, micro_steps, blocks, LayerPricer::kernel_seconds(*parts)));
-  TRY_ASSIGN(const LayerTimes* times, pricer_.times(*parts, share));
-  if (blocks.empty()) {  // the mean of the stages
-    const ChunkSeconds all = seconds_of_chunk(*times, 0, layers, 0, true, true);
-    return steps * (all.forward + all.backward) / static_cast<double>(p.pipeline) * kRounding;
+  return pricer_.times(*parts, share);
+}
+
+/// Where replicas share the weights, each micro-step has its own; the least of what the levels of sharding make.
+Result<double> LayoutBound::of_shape(const LlmPlan& settled, const ParallelSpec& p) {
+  const std::int64_t replicas = std::int64_t{batching_of(p, space_.cluster().ranks()).replicas} * p.context;
+  std::set<std::int64_t> casts;
+  for (const StateSplit level : space_.levels(replicas)) {
+    const StateSplit settled_level = level == StateSplit::automatic ? experiment_.framework.parallel.shard : level;
+    casts.insert(settled_level == StateSplit::weights && replicas > 1 ? 1 : micro_steps_of(p));
   }
-  std::vector<ChunkSeconds> chunks;
-  std::int64_t first = 0;
-  for (std::size_t c = 0; c < blocks.size(); ++c) {
-    if (first + blocks[c] > layers) return 0.0;  // refused by the predictor
-    chunks.push_back(
-        seconds_of_chunk(*times, first, blocks[c], repeated_blocks(p, blocks[c]), c == 0, c + 1 == blocks.size()));
-    first += blocks[c];
+  double least = std::numeric_limits<double>::infinity();
+  for (const std::int64_t of_weight : casts) {
+    TRY_ASSIGN(const LayerTimes* times, times_of(settled, p, of_weight));
+    least = std::min(least, longest_chain(*times, p, static_cast<double>(micro_steps_of(p))));
   }
-  if (chunks.size() < static_cast<std::size_t>(p.pipeline)) return 0.0;
-  return longest_stage(chunks, static_cast<std::size_t>(p.pipeline), steps) * kRounding;
+  return least;
 }
 
 Result<double> LayoutBound::over_replicas(const Exchanged& x, CollectiveKind kind, double dense, double expert) {
@@ -163,7 +190,8 @@ Result<double> LayoutBound::of_replicas(const LlmPlan& plan, const ParallelSpec&
   const double groups = static_cast<double>(replicas) / x.group;
   const double expert_owners = std::max(1.0, plan.expert_replicas() / groups);
   const double updated = share * (dense / (split ? x.group : 1) + expert / (split ? expert_owners : 1));
-  TRY_ASSIGN(double sum, pricer_.update(std::llround(updated)));
+  TRY_ASSIGN(const LayerPricer::UpdateSeconds update, pricer_.update(std::llround(updated)));
+  double sum = update.norm + update.step;
   if (!plan.pipelined() && layout.shard == StateSplit::weights && replicas > 1) return sum * kRounding;
   const double bucket = static_cast<double>(f.gradients.bucket_size.value()) / 4;
   const auto open = [&](bool overlaps, double parameters) {
@@ -176,7 +204,7 @@ Result<double> LayoutBound::of_replicas(const LlmPlan& plan, const ParallelSpec&
     TRY_ASSIGN(const double gathered,
                over_replicas(x, CollectiveKind::all_gather, dense * width * open(overlaps, dense),
                              expert * width * open(overlaps, expert)));
-    sum += gathered;
+    sum = update.norm + std::max(update.step, gathered);  // nothing holds the gather back until the update is done
   }
   const workload::PartWork& last = plan.chunk_of_stage(0, 0).work;
   const double of_last = last.dense + last.expert > 0 ? last.trained / (last.dense + last.expert) : 0;
@@ -184,7 +212,16 @@ Result<double> LayoutBound::of_replicas(const LlmPlan& plan, const ParallelSpec&
                        open(is_on(layout.overlap_gradients, f.gradients.overlap), largest);
   TRY_ASSIGN(const double reduced, over_replicas(x, split ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce,
                                                  last.dense * bytes, last.expert * bytes));
-  return (sum + reduced) * kRounding;
+  // Gradients go while the last collectives of the backward pass do.
+  TRY_ASSIGN(const LayerTimes* times, times_of(plan, layout, 1));
+  const std::vector<std::int64_t> blocks =
+      blocks_of_chunks(layout, static_cast<std::int64_t>(space_.block_weights().size()));
+  const double beside =
+      times->end_wires + (blocks.empty()
+                              ? times->backward_wires.back()
+                              : times->backward_wires[static_cast<std::size_t>(std::min<std::int64_t>(
+                                    blocks.front(), static_cast<std::int64_t>(times->backward_wires.size()) - 1))]);
+  return (sum + std::max(0.0, reduced - beside)) * kRounding;
 }
 
 }  // namespace distsim::study

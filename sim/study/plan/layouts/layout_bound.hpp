@@ -4,8 +4,8 @@
 //   pipeline   stage s works from when the first micro-batch has passed the stages before it until the last one has passed
 //              them on its way back: sum over i < s of forward_i + m x (forward_s + backward_s) + sum of backward_i, of
 //              the stage for which that is most; i counts first chunks
-//   replicas   on the first stage: updated weights gathered before, gradients reduced after, as far as nothing hides them;
-//              norm and update
+//   replicas   on the first stage: updated weights gathered before (beside the update, as it is played), gradients reduced after, as far as neither a
+//              kernel nor the last collectives of the backward pass hide them; norm and update
 // Launches, messages between stages, waiting and everything that may overlap take no time here. An iteration of which
 // only the first rounds of micro-batches are played is bound by that of all of them: further rounds are taken to add at
 // least what the slowest stage takes (tests/study/plan/layouts/layout_bound_test.cpp).
@@ -27,6 +27,9 @@ class LayoutBound {
   Result<double> of_replicas(const workload::LlmPlan& plan, const workload::ParallelSpec& layout);
 
  private:
+  std::int64_t micro_steps_of(const workload::ParallelSpec& shape) const;
+  Result<const LayerTimes*> times_of(const workload::LlmPlan& settled, const workload::ParallelSpec& shape,
+                                     std::int64_t casts);
   Result<double> optimizer_share(const workload::LlmPlan& settled, const workload::ParallelSpec& shape,
                                  std::int64_t micro_steps, const std::vector<std::int64_t>& blocks, double kernels);
   struct Exchanged;

@@ -282,12 +282,14 @@ void LayoutSpace::add_recomputation(const P& shape, std::vector<P>& out) const {
   }
 }
 
+std::vector<StateSplit> LayoutSpace::levels(std::int64_t replicas) const {
+  return values("shard", &P::shard, replicas > 1 ? offer_.shard : std::vector<StateSplit>{StateSplit::none});
+}
+
 std::vector<ParallelSpec> LayoutSpace::layouts(const P& shape) const {
   const std::int64_t replicas = std::int64_t{batching_of(shape, cluster_.ranks()).replicas} * shape.context;
   std::vector<P> out;
-  std::vector<StateSplit> levels = offer_.shard;
-  if (replicas == 1) levels = {StateSplit::none};
-  for (const StateSplit level : values("shard", &P::shard, levels)) {
+  for (const StateSplit level : levels(replicas)) {
     P next = shape;
     next.shard = level;
     for (const auto g : values("overlap_gradients", &P::overlap_gradients, {next.overlap_gradients})) {

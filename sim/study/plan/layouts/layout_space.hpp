@@ -42,6 +42,9 @@ class LayoutSpace {
   const workload::FrameworkSpec& framework() const { return framework_; }
   const workload::ClusterShape& cluster() const { return cluster_; }
   std::int64_t batch() const { return batch_; }
+  /// Levels of sharding that are tried among so many replicas of a weight.
+  std::vector<workload::StateSplit> levels(std::int64_t replicas) const;
+
   const std::vector<double>& block_weights() const { return block_weights_; }
   double embedding_weight() const { return embedding_weight_; }
   double head_weight() const { return head_weight_; }
