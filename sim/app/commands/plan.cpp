@@ -1,7 +1,10 @@
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 
+#include "base/log.hpp"
 #include "base/output.hpp"
 #include "base/system/signals.hpp"
 #include "base/text/spelling.hpp"
@@ -105,6 +108,21 @@ Result<void> write_winner(const PlanFlags& flags, const study::Plan& plan) {
   return study::write_experiment(flags.write, flags.config, sets, winner.report.iteration);
 }
 
+/// `rows_only`: no output shows more than the rows.
+void name_idle_flags(const PlanFlags& flags, const study::Plan& plan, const CLI::App& command, bool rows_only) {
+  if (plan.played_all) name_unheeded(command, {"--exhaustive"}, "everything is played");
+  if (!plan.played_all && rows_only)
+    name_unheeded(command, {"--exhaustive"}, "the rows are the same, and no output shows what was played");
+  if (plan.rank.drawn == 0) name_unheeded(command, {"--draws"}, "there is no baseline to compare with layouts");
+  if (plan.rank.drawn > 0 && rows_only) name_unheeded(command, {"--draws"}, "no output shows them");
+  if (plan.goal.second) name_unheeded(command, {"--top"}, "the whole front is shown");
+  if (plan.counts.left == 0) name_unheeded(command, {"--max-played"}, "there is no more to play");
+  if (plan.counts.left > 0)
+    log_warn(
+        [&] { return fmt::format("--max-played {}: {:.0f} were not reached", flags.most_played, plan.counts.left); });
+  name_idle_sets({{flags.config, flags.sets}}, flags.sets);
+}
+
 Result<void> run(const PlanFlags& flags, const CLI::App& command) {
   note_input(flags.config);
   const std::vector<std::pair<std::string, std::string>> outputs{
@@ -116,9 +134,7 @@ Result<void> run(const PlanFlags& flags, const CLI::App& command) {
     const EarlyEnd early;
     TRY_ASSIGN(plan, study::plan_experiment(request, [] {}));
   }
-  if (plan.played_all) name_unheeded(command, {"--exhaustive"}, "everything is played");
-  if (plan.rank.drawn == 0) name_unheeded(command, {"--draws"}, "there is no baseline to compare with layouts");
-  if (plan.goal.second) name_unheeded(command, {"--top"}, "the whole front is shown");
+  name_idle_flags(flags, plan, command, takes_stdout(outputs) && flags.json.empty() && flags.html.empty());
   TRY(check_outputs(outputs));
   if (!flags.write.empty()) TRY(write_winner(flags, plan));
   if (!flags.csv.empty()) TRY(write_file_atomically(flags.csv, study::plan_csv(plan)));

@@ -295,6 +295,7 @@ class CombinationPlanner {
     std::vector<PlanRow> rows(played);
     const auto play = [&](std::size_t i) { rows[i] = row_at(axes, i); };
     const auto left = for_each_index(played, request_.jobs, play, on_played_);
+    if (!left.empty() && !end_asked()) return Error{why_left(), "", ""};
     for (const std::size_t i : left) rows[i].error = why_left();
     out_.counts.space.considered = count;
     out_.counts.played = static_cast<double>(played - left.size());

@@ -46,6 +46,10 @@ const std::vector<PlanColumn>& plan_columns() {
   return all;
 }
 
+std::string objective_text(const Goal& goal) {
+  return std::string(name_of(goal.objective)) + (goal.second ? "," + std::string(name_of(*goal.second)) : "");
+}
+
 const char* word_of(PlanRowKind kind) { return kind == PlanRowKind::candidate ? "false" : "true"; }
 
 std::string limiter_of(const PlanRow& row) {
@@ -151,20 +155,37 @@ std::string purchase_text(const Plan& plan, const PlanRow& row) {
   return out + fmt::format("{}{:.4g} kWh", p.price_per_gpu_hour > 0 ? "" : what + ": ", row.energy / 3.6e6);
 }
 
+/// Lines that end behind a comma, of at most about 90 columns.
+std::vector<std::string> wrapped(const std::string& text) {
+  constexpr std::size_t kWidth = 90;
+  std::vector<std::string> lines;
+  for (std::size_t begin = 0; begin < text.size();) {
+    std::size_t end = text.size();
+    if (text.size() - begin > kWidth) {
+      const std::size_t comma = text.rfind(", ", begin + kWidth);
+      if (comma != std::string::npos && comma > begin) end = comma + 1;
+    }
+    lines.push_back(text.substr(begin, end - begin));
+    begin = end < text.size() && text[end] == ' ' ? end + 1 : end;
+  }
+  return lines;
+}
+
 std::vector<std::string> winner_lines(const Plan& plan, const std::vector<std::size_t>& keys) {
   const PlanRow& row = plan.rows.front();
   const std::string better = comparison_text(plan);
-  std::vector<std::string> out{report::time_text(row.report.iteration) + " per iteration" +
+  std::vector<std::string> out{(row.error.empty() ? report::time_text(row.report.iteration) + " per iteration"
+                                                  : "nothing was played that fits") +
                                (better.empty() ? "" : ", " + better)};
   std::string layout;
   for (const std::size_t k : keys) {
     const std::string& value = row.values[k];
-    if (value == "automatic" || value == "false" || value == "[]" || value == "-") continue;
+    if (value == "automatic" || value == "false" || value == "[]" || value == "-" || value == "0") continue;
     layout += (layout.empty() ? "" : ", ") + plan.keys[k].substr(plan.keys[k].rfind('.') + 1) + " " +
               printable(short_value(value), 200);
   }
-  if (!layout.empty()) out.push_back(layout);
-  out.push_back(purchase_text(plan, row));
+  for (std::string& line : wrapped(layout)) out.push_back(std::move(line));
+  if (row.error.empty()) out.push_back(purchase_text(plan, row));
   return out;
 }
 
@@ -245,7 +266,8 @@ nlohmann::json json_of_row(const Plan& plan, const PlanRow& row) {
 std::string plan_csv(const Plan& plan) {
   std::vector<std::string> header = plan.keys;
   for (const PlanColumn& column : plan_columns()) header.emplace_back(column.name);
-  for (const char* name : {"fits", "limited_by", "error", "why_slower", "cost", "energy_joules", "baseline"})
+  for (const char* name :
+       {"fits", "limited_by", "error", "why_slower", "cost", "energy_joules", "objective", "baseline"})
     header.emplace_back(name);
   std::string out = csv_line(header);
   for (const PlanRow& row : plan.rows) {
@@ -254,7 +276,7 @@ std::string plan_csv(const Plan& plan) {
     for (const PlanColumn& column : plan_columns()) cells.push_back(ok ? column.cell(row) : "");
     cells.insert(cells.end(), {row.fits ? "true" : "false", limiter_of(row), row.error, row.why_slower,
                                ok ? fmt::format("{:.6g}", row.cost) : "", ok ? fmt::format("{:.6g}", row.energy) : "",
-                               word_of(row.kind)});
+                               objective_text(plan.goal), word_of(row.kind)});
     out += csv_line(cells);
   }
   return out;
@@ -279,7 +301,7 @@ std::string plan_json(const Plan& plan) {
   const SearchCounts& c = plan.counts;
   return nlohmann::json{{"schema_version", 1},
                         {"subject", plan.subject},
-                        {"objective", name_of(plan.goal.objective)},
+                        {"objective", objective_text(plan.goal)},
                         {"counts",
                          {{"considered", c.space.considered},
                           {"did_not_divide", c.space.undivided},

@@ -67,13 +67,16 @@ struct BusyTime {
 
 }  // namespace
 
+/// A kind of block or an end of the model: forward, then backward.
+struct LayerPricer::Part {
+  std::array<std::vector<double>, 2> times;  ///< how often each op runs
+  std::array<std::size_t, 2> first{};        ///< number of the first op
+  std::array<double, 2> kernels{};           ///< that the host launches
+  std::array<double, 2> wires{};             ///< seconds of collectives
+};
+
 /// What is priced together.
 struct LayerPricer::Parts {
-  struct Part {
-    PartWork work;
-    std::array<std::size_t, 2> first{};  ///< op of forward, of backward
-    std::array<double, 2> wires{};       ///< seconds of collectives
-  };
   std::vector<Part> blocks;  ///< kinds of blocks, each plain and then with what is computed again
   std::vector<std::size_t> kind_of_block;
   Part embedding, head;
@@ -81,29 +84,27 @@ struct LayerPricer::Parts {
   double kernels = 0;  ///< seconds of a micro-batch, plain
   std::array<std::optional<LayerTimes>, kShares.size()> times;
 
-  Result<void> add(Part& part, const pipeline::CostModels& models) {
-    for (std::size_t way = 0; way < 2; ++way) {
-      part.first[way] = costed.graph.ops.size();
-      for (const auto& [op, n] : (way == 0 ? part.work.forward : part.work.backward).ops) {
-        TRY_ASSIGN(const graph::Cost cost, models.op_prices->of(op, models.ops));
-        costed.graph.ops.push_back(op);
-        costed.costs.push_back(cost);
-      }
+  Result<void> add(Part& part, std::size_t way, const PassWork& pass, const pipeline::CostModels& models) {
+    part.first[way] = costed.graph.ops.size();
+    part.kernels[way] = pass.kernels;
+    for (const auto& [op, n] : pass.ops) {
+      TRY_ASSIGN(const graph::Cost cost, models.op_prices->of(op, models.ops));
+      costed.graph.ops.push_back(op);
+      costed.costs.push_back(cost);
+      part.times[way].push_back(n);
     }
     return {};
   }
   BusyTime busy(const Part& part, std::size_t way) const {
     BusyTime out;
-    const auto& ops = (way == 0 ? part.work.forward : part.work.backward).ops;
-    for (std::size_t i = 0; i < ops.size(); ++i)
-      out.add(costed.costs[OpId(static_cast<std::uint32_t>(part.first[way] + i))], ops[i].second);
+    for (std::size_t i = 0; i < part.times[way].size(); ++i)
+      out.add(costed.costs[OpId(static_cast<std::uint32_t>(part.first[way] + i))], part.times[way][i]);
     return out;
   }
   static double seconds(const graph::CostedGraph& costed, const Part& part, std::size_t way, double gap) {
-    const PassWork& pass = way == 0 ? part.work.forward : part.work.backward;
-    double sum = std::floor(pass.kernels) * gap;
-    for (std::size_t i = 0; i < pass.ops.size(); ++i)
-      sum += costed.costs[OpId(static_cast<std::uint32_t>(part.first[way] + i))].mean.seconds() * pass.ops[i].second;
+    double sum = std::floor(part.kernels[way]) * gap;
+    for (std::size_t i = 0; i < part.times[way].size(); ++i)
+      sum += costed.costs[OpId(static_cast<std::uint32_t>(part.first[way] + i))].mean.seconds() * part.times[way][i];
     return sum;
   }
 };
@@ -135,7 +136,7 @@ Result<LayerPricer::Parts*> LayerPricer::parts(const workload::LlmPlan& settled,
                 static_cast<int>(p.overlap_expert),
                 p.expert_dispatch ? 1 + static_cast<int>(*p.expert_dispatch) : 0,
                 narrow ? casts : std::min<std::int64_t>(casts, 2),
-                spec.experts > 0 ? micro_steps : 0};
+                settled.framework.parallel.overlap_expert == workload::ExpertOverlap::always ? micro_steps : 0};
   std::unique_ptr<Parts>& kept = known_[key];
   if (kept && p.recompute.modules.empty()) return kept.get();
   ParallelSpec parallel = settled.parallel;
@@ -177,7 +178,7 @@ Result<pipeline::HeldClock> LayerPricer::best_clock(const Parts& parts, double o
   std::vector<BusyTime> mixes;
   for (std::size_t way = 0; way < 2; ++way) {
     const BusyTime ends[] = {parts.busy(parts.embedding, way), parts.busy(parts.head, way)};
-    for (const Parts::Part& block : parts.blocks) {
+    for (const Part& block : parts.blocks) {
       const BusyTime alone = parts.busy(block, way);
       mixes.push_back(alone);
       for (const BusyTime& end : ends) {
@@ -224,36 +225,36 @@ Result<void> LayerPricer::price(const LlmShape& s, std::int64_t micro_steps, Par
     const bool decoder = m.decoder_layers > 0 && i >= m.layers - m.decoder_layers;
     const auto [it, is_new] = known.try_emplace({block_kind(m, i), decoder}, parts.blocks.size());
     if (is_new) {
-      parts.blocks.push_back({block_work(s, it->first.first, kNothing, decoder), {}, {}});
-      parts.blocks.push_back({block_work(s, it->first.first, s.parallel.recompute, decoder), {}, {}});
+      for (const Recompute* again : {&kNothing, &s.parallel.recompute}) {
+        parts.blocks.emplace_back();
+        TRY(add_part(s, micro_steps, block_work(s, it->first.first, *again, decoder), parts, parts.blocks.back()));
+      }
     }
     parts.kind_of_block.push_back(it->second);
   }
-  parts.embedding.work = embedding_work(s);
-  parts.head.work = head_work(s);
+  TRY(add_part(s, micro_steps, embedding_work(s), parts, parts.embedding));
+  PartWork head = head_work(s);
   for (std::int64_t i = 0; i < m.mtp_layers; ++i) {
     const PartWork mtp = mtp_work(s, kNothing);
-    parts.head.work.forward.add(mtp.forward, 1);
-    parts.head.work.backward.add(mtp.backward, 1);
+    head.forward.add(mtp.forward, 1);
+    head.backward.add(mtp.backward, 1);
   }
-  for (Parts::Part& part : parts.blocks) TRY(parts.add(part, *models_));
-  TRY(parts.add(parts.embedding, *models_));
-  TRY(parts.add(parts.head, *models_));
+  TRY(add_part(s, micro_steps, head, parts, parts.head));
   for (const std::size_t way : {0, 1}) {
-    for (const Parts::Part* end : {&parts.embedding, &parts.head}) parts.kernels += parts.busy(*end, way).seconds;
+    for (const Part* end : {&parts.embedding, &parts.head}) parts.kernels += parts.busy(*end, way).seconds;
     std::vector<double> of_kind;
-    for (const Parts::Part& part : parts.blocks) of_kind.push_back(parts.busy(part, way).seconds);
+    for (const Part& part : parts.blocks) of_kind.push_back(parts.busy(part, way).seconds);
     for (const std::size_t kind : parts.kind_of_block) parts.kernels += of_kind[kind];
   }
-  return add_wires(s, micro_steps, parts);
+  return {};
 }
 
-Result<void> LayerPricer::add_wires(const LlmShape& s, std::int64_t micro_steps, Parts& parts) {
-  std::vector<Parts::Part*> all{&parts.embedding, &parts.head};
-  for (Parts::Part& part : parts.blocks) all.push_back(&part);
-  for (Parts::Part* part : all) {
-    TRY_ASSIGN(part->wires[0], wires(s, micro_steps, part->work.forward));
-    TRY_ASSIGN(part->wires[1], wires(s, micro_steps, part->work.backward));
+Result<void> LayerPricer::add_part(const LlmShape& s, std::int64_t micro_steps, const PartWork& work, Parts& parts,
+                                   Part& part) {
+  for (const std::size_t way : {0, 1}) {
+    const PassWork& pass = way == 0 ? work.forward : work.backward;
+    TRY(parts.add(part, way, pass, *models_));
+    TRY_ASSIGN(part.wires[way], wires(s, micro_steps, pass));
   }
   return {};
 }
@@ -261,11 +262,11 @@ Result<void> LayerPricer::add_wires(const LlmShape& s, std::int64_t micro_steps,
 Result<LayerTimes> LayerPricer::times_at(const Parts& parts, const pipeline::HeldClock& clock) const {
   graph::CostedGraph scaled = parts.costed;
   TRY(pipeline::scale_kernels(scaled, factors_, clock));
-  const auto seconds = [&](const Parts::Part& part, std::size_t way) {
+  const auto seconds = [&](const Part& part, std::size_t way) {
     return Parts::seconds(scaled, part, way, gap_) + part.wires[way];
   };
   std::vector<std::array<double, 2>> of_part;
-  for (const Parts::Part& part : parts.blocks) of_part.push_back({seconds(part, 0), seconds(part, 1)});
+  for (const Part& part : parts.blocks) of_part.push_back({seconds(part, 0), seconds(part, 1)});
   LayerTimes out;
   out.embedding_forward = seconds(parts.embedding, 0);
   out.embedding_backward = seconds(parts.embedding, 1);

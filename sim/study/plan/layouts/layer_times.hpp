@@ -60,7 +60,9 @@ class LayerPricer {
   using Key = std::tuple<std::int64_t, bool, std::int64_t, int, std::int64_t, std::int64_t, std::int64_t, int, int, int,
                          int, std::int64_t, std::int64_t>;
   Result<void> price(const workload::LlmShape& shape, std::int64_t micro_steps, Parts& parts);
-  Result<void> add_wires(const workload::LlmShape& shape, std::int64_t micro_steps, Parts& parts);
+  struct Part;
+  Result<void> add_part(const workload::LlmShape& shape, std::int64_t micro_steps, const workload::PartWork& work,
+                        Parts& parts, Part& part);
   Result<LayerTimes> times_at(const Parts& parts, const pipeline::HeldClock& clock) const;
   Result<pipeline::HeldClock> best_clock(const Parts& parts, double optimizer_share) const;
   Result<double> wires(const workload::LlmShape& shape, std::int64_t micro_steps, const workload::PassWork& pass);

@@ -222,12 +222,12 @@ class LayoutSearch {
       if (played[i]) played[i]->site = std::get<0>(batch_[i].order);
     };
     const auto left = for_each_index(batch_.size(), options_.jobs, play, on_played_);
+    if (!left.empty() && !end_asked()) return Error{why_left(), "", ""};
     for (std::size_t i = 0; i < batch_.size(); ++i) {
       if (std::ranges::find(left, i) != left.end()) continue;
       waiting_ -= 1;
       if (!played[i]) {
         counts_.not_priced += 1;
-        if (first_refusal_.empty()) first_refusal_ = played[i].error().text();
         continue;
       }
       counts_.played += 1;
@@ -292,7 +292,6 @@ class LayoutSearch {
   std::map<std::tuple<double, Order>, PlayedLayout> best_;
   SearchCounts counts_;
   double waiting_ = 0;  ///< layouts that are neither counted out nor played
-  std::string first_refusal_;
 };
 
 }  // namespace
