@@ -21,13 +21,17 @@ def experiment_of(case: dict) -> str:
     out = {s: [] for s in SECTIONS}
     for column, value in case.items():
         section, _, key = column.partition(".")
-        if section in out and key and value.strip() and column != "cluster.device" or column == "cluster.device" and value and not case["cluster.system"]:
+        if column == "cluster.device" and case["cluster.system"]:
+            continue  # the system says it
+        if section in out and key and value.strip():
             quoted = json.dumps(value) if ":" in value or "+" in value else value
             if column == "parallel.sequence_parallel":
                 quoted = "true" if value == "1" else "false"
             out[section].append((key, quoted))
     lines = []
     for section, keys in out.items():
+        if not keys:
+            continue
         lines.append(f"{section}:")
         nested = {}
         for key, value in keys:
@@ -38,7 +42,7 @@ def experiment_of(case: dict) -> str:
                 lines.append(f"  {head}: {{" + ", ".join(f"{t}: {v}" for t, v in values) + "}")
             else:
                 lines.append(f"  {head}: {values[0][1]}")
-    return "\n".join(line for line in lines if not line.endswith(":") or line != "parallel:") + "\n"
+    return "\n".join(lines) + "\n"
 
 
 def plan(distsim: str, case: dict, draws: int) -> dict:

@@ -154,7 +154,7 @@ void declare_search(CLI::App& self, PlanFlags& flags) {
   self.add_option("--gpus", flags.gpus, "Numbers of GPUs to choose from: 64,96, or 64..1024 in powers of two")
       ->check(refuse_empty);
   self.add_option("--objective", flags.objective, "What is least, of a sample: time (default), cost, energy or memory")
-      ->check(refuse_empty);
+      ->check(CLI::IsMember({"time", "cost", "energy", "memory"}));
   self.add_option("--pareto", flags.pareto, "Two objectives: all rows that nothing beats in both")->check(refuse_empty);
   self.add_option("--top", flags.top, "Rows to show")->check(CLI::Range(1u, 100000u));
   self.add_flag("--exhaustive", flags.exhaustive, "Play everything that fits, whatever its bound says");
@@ -190,7 +190,7 @@ void declare(CLI::App& self, Action& action) {
 constexpr Refusal kRefuses[] = {
     {"", "--config is required"},
     {"--config no_such.yaml", "no_such.yaml"},
-    {"--config configs/megatron_gpt_7_5b.yaml --objective tme", "time"},
+    {"--config configs/megatron_gpt_7_5b.yaml --objective tme", "tme"},
     {"--config configs/megatron_gpt_7_5b.yaml --pareto time", "two objectives"},
     {"--config configs/megatron_gpt_7_5b.yaml --gpus 0..64", "'0..64'"},
     {"--config configs/megatron_gpt_7_5b.yaml --gpus 64..8", "'64..8'"},

@@ -22,7 +22,7 @@ using workload::ParallelSpec;
 constexpr double kMostCombinations = 1e9;
 constexpr std::uint64_t kPlayedByDefault = 100'000;  ///< of combinations that have no bounds
 
-Result<report::Report> report_of(const config::Experiment& e, pipeline::CostModelCache& cache) {
+Result<report::Report> predicted_report(const config::Experiment& e, pipeline::CostModelCache& cache) {
   pipeline::Passes passes;
   TRY_ASSIGN(pipeline::Prediction p,
              pipeline::predict(e, passes, cache, pipeline::kPlayedMicroSteps, report::Detail::report));
@@ -33,7 +33,7 @@ Result<report::Report> report_of(const config::Experiment& e, pipeline::CostMode
 bool lacks_memory(config::Experiment e, pipeline::CostModelCache& cache) {
   if (!e.model.memory_check) return false;
   e.model.memory_check = false;
-  return report_of(e, cache).ok();
+  return predicted_report(e, cache).ok();
 }
 
 std::int64_t fullest_gpu(const report::Report& r) {
@@ -104,6 +104,7 @@ ParallelSpec settled_layout(const config::Experiment& e) {
   out.overlap_expert = given.overlap_expert;
   out.overlap_pipeline = given.overlap_pipeline;
   out.expert_dispatch = given.expert_dispatch;
+  if (e.model.as<workload::LlmSpec>().experts == 0) out.expert_tensor = given.expert_tensor;
   return out;
 }
 
@@ -134,7 +135,7 @@ void finish_rows(Plan& plan) {
 PlanRow baseline_row(const PlanRequest& request, const config::Experiment& e, pipeline::CostModelCache& cache) {
   PlanRow row;
   row.kind = PlanRowKind::baseline_apart;
-  Result<report::Report> r = report_of(e, cache);
+  Result<report::Report> r = predicted_report(e, cache);
   if (r) {
     row.report = std::move(*r);
     fill_costs(row, request, e);
@@ -226,7 +227,7 @@ class LayoutPlanner {
       PlanRow row;
       config::Experiment e = site.experiment;
       e.model.parallel = played.layout;
-      TRY_ASSIGN(row.report, report_of(e, cache_));
+      TRY_ASSIGN(row.report, predicted_report(e, cache_));
       row.values = site.values;
       for (std::string& text : layout_texts(played.layout)) row.values.push_back(std::move(text));
       for (std::size_t a = 0; a < sites_.axes.size(); ++a)
@@ -320,7 +321,7 @@ class CombinationPlanner {
       row.error = e.error().text();
       return row;
     }
-    Result<report::Report> r = report_of(*e, cache_);
+    Result<report::Report> r = predicted_report(*e, cache_);
     if (!r) {
       row.fits = !lacks_memory(*e, cache_);
       row.error = row.fits ? r.error().text() : "memory";
