@@ -30,6 +30,7 @@ BLOCKS = [
     Block("docs/report.md", "flagship output", FLAGSHIP),
     Block("docs/report.md", "sweep output", SWEEP),
     Block("docs/what_if.md", "sensitivity output", ["sensitivity", *FLAGSHIP]),
+    Block("docs/plan.md", "plan output", ["plan", "--config", "configs/megatron_gpt_7_5b.yaml", "--top", "4"]),
     Block("docs/validation.md", "validation output", ["validate"]),
 ]
 

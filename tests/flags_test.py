@@ -50,6 +50,13 @@ def commands(d):
         "sweep": ([f"--config {TINY} --set cluster.nodes=1,2"], experiment | table | {
             "--scaling": ["--scaling weak"], "--jobs": ["--jobs 2"], "--journal": [f"--journal {out}journal"], "--resume": [(f"--journal {out}journal", "--resume")],
             "--columns": ["--columns gpus,global_batch,iteration_ms,samples_per_s"], "--sort": ["--sort nodes:desc"], "--html": [f"--html {out}html", "--html -"], "--study": ["--study weak_scaling"]}),
+        "plan": ([f"--config {TINY} --vary model.global_batch=64,128",
+                  f"--config {ROOT}/configs/megatron_gpt_7_5b.yaml --vary parallel.tensor=2,4 --set parallel.pipeline=1"], experiment | table | {
+            "--vary": ["--vary cluster.nodes=1,2", "--vary parallel.micro_batch=1,2"], "--gpus": ["--gpus 16,32"], "--top": ["--top 1"],
+            "--objective": ["--objective memory"], "--pareto": ["--pareto time,memory"], "--exhaustive": ["--exhaustive"],
+            "--max-played": ["--max-played 1"], "--draws": ["--draws 3"], "--price-per-gpu-hour": ["--price-per-gpu-hour 2"],
+            "--tokens": ["--tokens 1e9"], "--samples": ["--samples 1e6"], "--jobs": ["--jobs 2"], "--json": [f"--json {out}json", "--json -"],
+            "--html": [f"--html {out}html", "--html -"], "--write": [f"--write {out}yaml"]}),
         "sensitivity": ([f"--config {TINY}"], experiment | table | {
             "--resource": ["--resource hbm_bandwidth"], "--factors": ["--factors 3"], "--json": [f"--json {out}json", "--json -"],
             "--html": [f"--html {out}html", "--html -"]}),

@@ -37,6 +37,7 @@ struct Command {
 #define DISTSIM_COMMANDS(COMMAND) \
   COMMAND(predict)                \
   COMMAND(sweep)                  \
+  COMMAND(plan)                   \
   COMMAND(sensitivity)            \
   COMMAND(compare)                \
   COMMAND(cost)                   \

@@ -1,0 +1,214 @@
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+
+#include "base/log.hpp"
+#include "base/output.hpp"
+#include "base/system/signals.hpp"
+#include "base/text/spelling.hpp"
+#include "sim/app/commands.hpp"
+#include "sim/app/unheeded.hpp"
+#include "sim/study/plan/experiment_file.hpp"
+#include "sim/study/plan/plan.hpp"
+
+namespace distsim::app {
+namespace {
+
+struct PlanFlags {
+  std::string config, csv, json, html, write, gpus, objective, pareto;
+  std::vector<std::string> sets, varied;
+  std::size_t top = 10;
+  double price = 0, tokens = 0, samples = 0;
+  bool exhaustive = false;
+  std::uint64_t most_played = 0;
+  std::size_t draws = 0;
+  unsigned jobs = 1;
+};
+
+constexpr study::Objective kObjectives[] = {study::Objective::time, study::Objective::cost, study::Objective::energy,
+                                            study::Objective::memory};
+
+Result<study::Objective> objective_of(const std::string& word, const char* flag) {
+  std::vector<std::string> words;
+  for (const study::Objective o : kObjectives) {
+    if (study::name_of(o) == word) return o;
+    words.emplace_back(study::name_of(o));
+  }
+  return Error{std::string(flag) + ": found '" + word + "', expected time, cost, energy or memory", "",
+               spelling_hint(word, words)};
+}
+
+Result<study::Goal> goal_of(const PlanFlags& flags) {
+  study::Goal goal;
+  if (flags.pareto.empty()) {
+    if (!flags.objective.empty()) {
+      TRY_ASSIGN(goal.objective, objective_of(flags.objective, "--objective"));
+    }
+    return goal;
+  }
+  const std::size_t comma = flags.pareto.find(',');
+  if (comma == std::string::npos)
+    return Error{"--pareto: found '" + flags.pareto + "', expected two objectives such as time,memory", "", ""};
+  TRY_ASSIGN(goal.objective, objective_of(flags.pareto.substr(0, comma), "--pareto"));
+  TRY_ASSIGN(goal.second, objective_of(flags.pareto.substr(comma + 1), "--pareto"));
+  if (goal.objective == *goal.second)
+    return Error{"--pareto: found '" + flags.pareto + "', expected two different objectives", "", ""};
+  return goal;
+}
+
+/// A key that is held by --set and varied by --vary, or varied twice, contradicts itself.
+Result<void> check_keys(const study::PlanRequest& request) {
+  for (std::size_t i = 0; i < request.varied.size(); ++i) {
+    const std::string& key = request.varied[i].key;
+    for (std::size_t j = 0; j < i; ++j) {
+      if (request.varied[j].key == key)
+        return Error{"--vary " + key + ": found twice, expected one list of values", "", ""};
+    }
+    for (const std::string& set : request.sets) {
+      if (set.substr(0, set.find('=')) == key)
+        return Error{"--vary " + key + ": found a key that --set holds, expected one of the two", "", ""};
+    }
+  }
+  return {};
+}
+
+Result<study::PlanRequest> request_of(const PlanFlags& flags) {
+  study::PlanRequest request;
+  request.config = flags.config;
+  request.sets = flags.sets;
+  for (const std::string& text : flags.varied) {
+    TRY_ASSIGN(study::SweepAxis axis, study::parse_plan_axis(text));
+    request.varied.push_back(std::move(axis));
+  }
+  TRY(check_keys(request));
+  if (!flags.gpus.empty()) {
+    TRY_ASSIGN(request.gpus, study::parse_gpus(flags.gpus));
+  }
+  if (!flags.pareto.empty() && !flags.objective.empty())
+    return Error{"--pareto: found together with --objective, expected one of them", "", ""};
+  TRY_ASSIGN(request.goal, goal_of(flags));
+  if (flags.tokens > 0 && flags.samples > 0)
+    return Error{"--tokens: found together with --samples, expected one of them", "", ""};
+  request.purchase = {flags.price, flags.tokens, flags.samples};
+  request.top = flags.top;
+  request.exhaustive = flags.exhaustive;
+  request.most_played = flags.most_played;
+  request.draws = flags.draws;
+  request.jobs = flags.jobs;
+  return request;
+}
+
+Result<void> write_winner(const PlanFlags& flags, const study::Plan& plan) {
+  const study::PlanRow& winner = plan.rows.front();
+  if (!winner.error.empty()) return Error{"--write: found no layout to write, expected one that fits", "", ""};
+  std::vector<std::string> sets = flags.sets;
+  sets.insert(sets.end(), winner.sets.begin(), winner.sets.end());
+  return study::write_experiment(flags.write, flags.config, sets, winner.report.iteration);
+}
+
+/// `rows_only`: no output shows more than the rows.
+void name_idle_flags(const PlanFlags& flags, const study::Plan& plan, const CLI::App& command, bool rows_only) {
+  if (plan.played_all) name_unheeded(command, {"--exhaustive"}, "everything is played");
+  if (!plan.played_all && rows_only)
+    name_unheeded(command, {"--exhaustive"}, "the rows are the same, and no output shows what was played");
+  if (plan.rank.drawn == 0) name_unheeded(command, {"--draws"}, "there is no baseline to compare with layouts");
+  if (plan.rank.drawn > 0 && rows_only) name_unheeded(command, {"--draws"}, "no output shows them");
+  if (plan.goal.second) name_unheeded(command, {"--top"}, "the whole front is shown");
+  if (plan.counts.left == 0) name_unheeded(command, {"--max-played"}, "there is no more to play");
+  if (plan.counts.left > 0)
+    log_warn(
+        [&] { return fmt::format("--max-played {}: {:.0f} were not reached", flags.most_played, plan.counts.left); });
+  name_idle_sets({{flags.config, flags.sets}}, flags.sets);
+}
+
+Result<void> run(const PlanFlags& flags, const CLI::App& command) {
+  note_input(flags.config);
+  const std::vector<std::pair<std::string, std::string>> outputs{
+      {"--csv", flags.csv}, {"--json", flags.json}, {"--html", flags.html}, {"--write", flags.write}};
+  TRY(check_outputs(outputs));
+  TRY_ASSIGN(const study::PlanRequest request, request_of(flags));
+  study::Plan plan;
+  {
+    const EarlyEnd early;
+    TRY_ASSIGN(plan, study::plan_experiment(request, [] {}));
+  }
+  name_idle_flags(flags, plan, command, takes_stdout(outputs) && flags.json.empty() && flags.html.empty());
+  TRY(check_outputs(outputs));
+  if (!flags.write.empty()) TRY(write_winner(flags, plan));
+  if (!flags.csv.empty()) TRY(write_file_atomically(flags.csv, study::plan_csv(plan)));
+  if (!flags.json.empty()) TRY(write_file_atomically(flags.json, study::plan_json(plan)));
+  if (!flags.html.empty()) TRY(write_file_atomically(flags.html, study::plan_html(plan)));
+  if (!takes_stdout(outputs)) TRY(print(study::plan_text(plan)));
+  if (end_asked()) return Error{"interrupted: the best of what was played until then", "", ""};
+  return {};
+}
+
+void declare_search(CLI::App& self, PlanFlags& flags) {
+  self.add_option(
+          "--vary", flags.varied,
+          "KEY=V1,V2,... or KEY=LO..HI: values to choose from; may be repeated. Default: what the framework offers")
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  self.add_option("--gpus", flags.gpus, "Numbers of GPUs to choose from: 64,96, or 64..1024 in powers of two")
+      ->check(refuse_empty);
+  self.add_option("--objective", flags.objective, "What is least, of a sample: time (default), cost, energy or memory")
+      ->check(CLI::IsMember({"time", "cost", "energy", "memory"}));
+  self.add_option("--pareto", flags.pareto, "Two objectives: all rows that nothing beats in both")->check(refuse_empty);
+  self.add_option("--top", flags.top, "Rows to show")->check(CLI::Range(1u, 100000u));
+  self.add_flag("--exhaustive", flags.exhaustive, "Play everything that fits, whatever its bound says");
+  self.add_option("--max-played", flags.most_played,
+                  "Stop after so many are played; what is left is said, with a bound");
+  self.add_option("--draws", flags.draws, "Also play so many layouts drawn at random, to say where the baseline stands")
+      ->check(CLI::Range(1u, 100000u));
+  self.add_option("--jobs", flags.jobs, "Threads")->check(CLI::Range(1u, 256u));
+}
+
+void declare(CLI::App& self, Action& action) {
+  auto flags = std::make_shared<PlanFlags>();
+  self.add_option("--config", flags->config, "Experiment file")->required()->check(refuse_empty);
+  self.add_option("--set", flags->sets, "KEY=VALUE: override any key; what is set is not searched; may be repeated")
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  declare_search(self, *flags);
+  self.add_option("--price-per-gpu-hour", flags->price, "Price of a GPU for an hour, for cost")
+      ->check(CLI::Range(1e-9, 1e9));
+  self.add_option("--tokens", flags->tokens, "Tokens that are trained on, for cost and energy")
+      ->check(CLI::Range(1.0, 1e20));
+  self.add_option("--samples", flags->samples, "Samples that are trained on, for cost and energy")
+      ->check(CLI::Range(1.0, 1e20));
+  self.add_option("--csv", flags->csv, "Write the table as CSV; - is standard output")->check(refuse_empty);
+  self.add_option("--json", flags->json, "Write everything as JSON; - is standard output")->check(refuse_empty);
+  self.add_option("--html", flags->html, "Write a page with the table and a chart; - is standard output")
+      ->check(refuse_empty);
+  self.add_option("--write", flags->write, "Write the best as an experiment file that predict takes")
+      ->check(refuse_empty);
+  self.callback([flags, &self, &action] { action = [flags, &self] { return run(*flags, self); }; });
+}
+
+constexpr Refusal kRefuses[] = {
+    {"", "--config is required"},
+    {"--config no_such.yaml", "no_such.yaml"},
+    {"--config configs/megatron_gpt_7_5b.yaml --objective tme", "tme"},
+    {"--config configs/megatron_gpt_7_5b.yaml --pareto time", "two objectives"},
+    {"--config configs/megatron_gpt_7_5b.yaml --gpus 0..64", "'0..64'"},
+    {"--config configs/megatron_gpt_7_5b.yaml --gpus 64..8", "'64..8'"},
+    {"--config configs/megatron_gpt_7_5b.yaml --gpus 12", "whole nodes"},
+    {"--config configs/megatron_gpt_7_5b.yaml --vary parallel.tensr=1,2", "tensor"},
+    {"--config configs/megatron_gpt_7_5b.yaml --vary parallel.tensor=8..1", "empty range"},
+    {"--config configs/megatron_gpt_7_5b.yaml --vary parallel.tensor=2 --set parallel.tensor=1", "--set holds"},
+    {"--config configs/megatron_gpt_7_5b.yaml --set parallel.tensor=3", "divides"},
+    {"--config configs/dgx_a100_4node.yaml", "--vary"},
+};
+
+}  // namespace
+
+const Command plan_command{
+    .name = "plan",
+    .description = "Find the best layout of a model on its cluster, and say why the next ones are slower",
+    .refuses = kRefuses,
+    .declare = declare,
+};
+
+}  // namespace distsim::app

@@ -1,0 +1,227 @@
+#include "sim/study/plan/layouts/layout_bound.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <set>
+#include <utility>
+
+namespace distsim::study {
+namespace {
+
+using graph::CollectiveKind;
+using workload::LlmPlan;
+using workload::ParallelSpec;
+using workload::Recompute;
+using workload::RecomputeKind;
+using workload::StateSplit;
+
+/// What rounding of durations to picoseconds can take from a sum.
+constexpr double kRounding = 1 - 1e-6;
+/// Rounds of micro-batches that the shorter of the two plays has, of which longer iterations are made.
+constexpr std::int64_t kFewestRounds = 3;
+/// Kinds of chunks with as many blocks, away from the ends of the model: dense blocks and experts mixed.
+constexpr double kKindsOfChunks = 1;
+
+/// Blocks of each chunk; empty where the division is left to the predictor.
+std::vector<std::int64_t> blocks_of_chunks(const ParallelSpec& p, std::int64_t layers) {
+  if (!p.stage_layers.empty()) return p.stage_layers;
+  const std::int64_t n = p.pipeline * p.virtual_stages;
+  if (layers % n != 0) return {};
+  return std::vector<std::int64_t>(static_cast<std::size_t>(n), layers / n);
+}
+
+/// Of a chunk, how many of its first blocks are computed again.
+std::int64_t repeated_blocks(const ParallelSpec& p, std::int64_t blocks) {
+  const Recompute& r = p.recompute;
+  if (r.kind == RecomputeKind::none || r.kind == RecomputeKind::automatic || r.kind == RecomputeKind::every_second)
+    return 0;
+  if (r.layers == 0) return blocks;
+  return std::min(blocks, (r.layers + p.virtual_stages - 1) / p.virtual_stages);
+}
+
+struct ChunkSeconds {
+  double forward = 0, backward = 0;
+};
+
+ChunkSeconds seconds_of_chunk(const LayerTimes& t, std::int64_t first, std::int64_t blocks, std::int64_t again,
+                              bool is_first, bool is_last) {
+  const auto a = static_cast<std::size_t>(first), middle = static_cast<std::size_t>(first + again),
+             b = static_cast<std::size_t>(first + blocks);
+  ChunkSeconds out{t.forward[b] - t.forward[a],
+                   t.backward_again[middle] - t.backward_again[a] + t.backward[b] - t.backward[middle]};
+  if (is_first) out.forward += t.embedding_forward, out.backward += t.embedding_backward;
+  if (is_last) out.forward += t.head_forward, out.backward += t.head_backward;
+  return out;
+}
+
+/// Longest chain through one stage.
+double longest_stage(const std::vector<ChunkSeconds>& chunks, std::size_t stages, double micro_steps) {
+  double longest = 0, before = 0;
+  for (std::size_t s = 0; s < stages; ++s) {
+    double work = 0;
+    for (std::size_t c = s; c < chunks.size(); c += stages) work += chunks[c].forward + chunks[c].backward;
+    longest = std::max(longest, before + micro_steps * work);
+    before += chunks[s].forward + chunks[s].backward;
+  }
+  return longest;
+}
+
+double longest_chain(const LayerTimes& times, const ParallelSpec& p, double micro_steps) {
+  const auto layers = static_cast<std::int64_t>(times.forward.size()) - 1;
+  const std::vector<std::int64_t> blocks = blocks_of_chunks(p, layers);
+  if (blocks.empty()) {  // the mean of the stages
+    const ChunkSeconds all = seconds_of_chunk(times, 0, layers, 0, true, true);
+    return micro_steps * (all.forward + all.backward) / static_cast<double>(p.pipeline) * kRounding;
+  }
+  std::vector<ChunkSeconds> chunks;
+  std::int64_t first = 0;
+  for (std::size_t c = 0; c < blocks.size(); ++c) {
+    if (first + blocks[c] > layers) return 0;  // refused by the predictor
+    chunks.push_back(
+        seconds_of_chunk(times, first, blocks[c], repeated_blocks(p, blocks[c]), c == 0, c + 1 == blocks.size()));
+    first += blocks[c];
+  }
+  if (chunks.size() < static_cast<std::size_t>(p.pipeline)) return 0;
+  return longest_stage(chunks, static_cast<std::size_t>(p.pipeline), micro_steps) * kRounding;
+}
+
+}  // namespace
+
+/// How a layout shares weights among replicas.
+struct LayoutBound::Exchanged {
+  std::uint32_t tensor = 1, group = 1, replicas = 1, expert_stride = 1, expert_replicas = 1;
+  graph::DType dtype = graph::DType::fp32;
+};
+
+LayoutBound::LayoutBound(const config::Experiment& experiment, const LayoutSpace& space,
+                         std::shared_ptr<const pipeline::CostModels> models)
+    : experiment_(experiment),
+      space_(space),
+      pricer_(experiment, std::move(models)),
+      parameters_(parameters_of(space.model().as<workload::LlmSpec>()).all) {}
+
+/// Share of the optimizer in the kernel time of what is played, at most, where no replica shares it. A wave of a pipeline
+/// counts each kind of chunk with one part in as many as there are kinds.
+Result<double> LayoutBound::optimizer_share(const LlmPlan& settled, const ParallelSpec& p, std::int64_t micro_steps,
+                                            const std::vector<std::int64_t>& blocks, double kernels) {
+  const std::int64_t expert_split = settled.expert * settled.expert_tensor;
+  const auto split = static_cast<double>(settled.spec.experts > 0 ? std::min<std::int64_t>(settled.tensor, expert_split)
+                                                                  : settled.tensor);
+  const auto layers = static_cast<double>(space_.block_weights().size());
+  const double of_stage =
+      blocks.empty() ? 1 : static_cast<double>(*std::ranges::max_element(blocks) * p.virtual_stages) / layers;
+  const double ends = 2 * double(settled.spec.vocabulary) * double(settled.spec.hidden) / parameters_;
+  TRY_ASSIGN(const LayerPricer::UpdateSeconds of_update,
+             pricer_.update(std::llround(parameters_ / split * std::min(1.0, of_stage + ends))));
+  const double update = of_update.norm + of_update.step;
+  const bool pipelined = p.pipeline > 1;
+  const std::set<std::int64_t> sizes(blocks.begin(), blocks.end());
+  const double kinds = pipelined ? static_cast<double>(sizes.size()) * kKindsOfChunks + 3 : 1;
+  const double played = double(pipelined ? std::min(micro_steps, kFewestRounds * p.pipeline) : micro_steps);
+  const double compute = played * kernels / double(p.pipeline) / kinds;
+  return update / (update + compute);
+}
+
+std::int64_t LayoutBound::micro_steps_of(const ParallelSpec& p) const {
+  const std::int64_t round = std::int64_t{batching_of(p, space_.cluster().ranks()).replicas} * p.micro_batch;
+  return std::max<std::int64_t>(1, space_.batch() / round);
+}
+
+Result<const LayerTimes*> LayoutBound::times_of(const LlmPlan& settled, const ParallelSpec& p, std::int64_t casts) {
+  const std::int64_t micro_steps = micro_steps_of(p);
+  const std::vector<std::int64_t> blocks =
+      blocks_of_chunks(p, static_cast<std::int64_t>(space_.block_weights().size()));
+  TRY_ASSIGN(LayerPricer::Parts * parts, pricer_.parts(settled, p, micro_steps, casts));
+  TRY_ASSIGN(const double share, optimizer_share(settled, p, micro_steps, blocks, LayerPricer::kernel_seconds(*parts)));
+  return pricer_.times(*parts, share);
+}
+
+/// Where replicas share the weights, each micro-step has its own; the least of what the levels of sharding make.
+Result<double> LayoutBound::of_shape(const LlmPlan& settled, const ParallelSpec& p) {
+  const std::int64_t replicas = std::int64_t{batching_of(p, space_.cluster().ranks()).replicas} * p.context;
+  std::set<std::int64_t> casts;
+  for (const StateSplit level : space_.levels(replicas)) {
+    const StateSplit settled_level = level == StateSplit::automatic ? experiment_.framework.parallel.shard : level;
+    casts.insert(settled_level == StateSplit::weights && replicas > 1 ? 1 : micro_steps_of(p));
+  }
+  double least = std::numeric_limits<double>::infinity();
+  for (const std::int64_t of_weight : casts) {
+    TRY_ASSIGN(const LayerTimes* times, times_of(settled, p, of_weight));
+    least = std::min(least, longest_chain(*times, p, static_cast<double>(micro_steps_of(p))));
+  }
+  return least;
+}
+
+Result<double> LayoutBound::over_replicas(const Exchanged& x, CollectiveKind kind, double dense, double expert) {
+  double sum = 0;
+  const auto add = [&](CollectiveKind of, double bytes, std::uint32_t size, std::uint32_t stride) -> Result<void> {
+    if (size < 2 || bytes < 1) return {};
+    TRY_ASSIGN(const double seconds, pricer_.collective(of, std::llround(bytes), x.dtype, size, stride));
+    sum += seconds;
+    return {};
+  };
+  TRY(add(kind, dense, x.group, x.tensor));
+  if (x.group < x.replicas && kind != CollectiveKind::all_gather)
+    TRY(add(CollectiveKind::all_reduce, kind == CollectiveKind::reduce_scatter ? dense / x.group : dense,
+            x.replicas / x.group, x.tensor * x.group));
+  TRY(add(kind, expert, x.expert_replicas, x.expert_stride));
+  return sum;
+}
+
+Result<double> LayoutBound::of_replicas(const LlmPlan& plan, const ParallelSpec& layout) {
+  const workload::FrameworkSpec& f = experiment_.framework;
+  const std::uint32_t replicas = plan.replicas();
+  const auto given = static_cast<std::uint32_t>(std::clamp<std::int64_t>(layout.shard_group, 0, replicas));
+  const Exchanged x{plan.tensor,
+                    given == 0 ? replicas : given,
+                    replicas,
+                    plan.expert * plan.expert_tensor,
+                    plan.expert_replicas(),
+                    plan.numerics.gradient};
+  const bool split = layout.shard >= StateSplit::optimizer && replicas > 1;
+  double dense = 0, expert = 0, trained = 0, largest = 0;
+  for (std::uint32_t c = 0; c < plan.pipeline.virtual_stages; ++c) {
+    const workload::PartWork& w = plan.chunk_of_stage(0, c).work;
+    dense += w.dense, expert += w.expert, trained += w.trained;
+  }
+  for (const workload::LlmChunk& kind : plan.kinds) largest = std::max(largest, kind.work.trained);
+  const double share = dense + expert > 0 ? trained / (dense + expert) : 0;
+  const double groups = static_cast<double>(replicas) / x.group;
+  const double expert_owners = std::max(1.0, plan.expert_replicas() / groups);
+  const double updated = share * (dense / (split ? x.group : 1) + expert / (split ? expert_owners : 1));
+  TRY_ASSIGN(const LayerPricer::UpdateSeconds update, pricer_.update(std::llround(updated)));
+  double sum = update.norm + update.step;
+  if (!plan.pipelined() && layout.shard == StateSplit::weights && replicas > 1) return sum * kRounding;
+  const double bucket = static_cast<double>(f.gradients.bucket_size.value()) / 4;
+  const auto open = [&](bool overlaps, double parameters) {
+    return overlaps ? 1 / std::max(1.0, std::ceil(parameters / bucket)) : 1.0;
+  };
+  if (split) {
+    const bool narrow = plan.numerics.scaling != graph::Scaling::none && f.parallel.fp8_parameters;
+    const double width = !plan.numerics.mixed ? 4 : narrow ? 1 : 2;
+    const bool overlaps = is_on(layout.overlap_parameters, f.parallel.overlap_parameters);
+    TRY_ASSIGN(const double gathered,
+               over_replicas(x, CollectiveKind::all_gather, dense * width * open(overlaps, dense),
+                             expert * width * open(overlaps, expert)));
+    sum = update.norm + std::max(update.step, gathered);  // nothing holds the gather back until the update is done
+  }
+  const workload::PartWork& last = plan.chunk_of_stage(0, 0).work;
+  const double of_last = last.dense + last.expert > 0 ? last.trained / (last.dense + last.expert) : 0;
+  const double bytes = of_last * static_cast<double>(graph::size_of(plan.numerics.gradient)) *
+                       open(is_on(layout.overlap_gradients, f.gradients.overlap), largest);
+  TRY_ASSIGN(const double reduced, over_replicas(x, split ? CollectiveKind::reduce_scatter : CollectiveKind::all_reduce,
+                                                 last.dense * bytes, last.expert * bytes));
+  // Gradients go while the last collectives of the backward pass do.
+  TRY_ASSIGN(const LayerTimes* times, times_of(plan, layout, 1));
+  const std::vector<std::int64_t> blocks =
+      blocks_of_chunks(layout, static_cast<std::int64_t>(space_.block_weights().size()));
+  const double beside =
+      times->end_wires + (blocks.empty()
+                              ? times->backward_wires.back()
+                              : times->backward_wires[static_cast<std::size_t>(std::min<std::int64_t>(
+                                    blocks.front(), static_cast<std::int64_t>(times->backward_wires.size()) - 1))]);
+  return (sum + std::max(0.0, reduced - beside)) * kRounding;
+}
+
+}  // namespace distsim::study

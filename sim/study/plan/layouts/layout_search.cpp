@@ -1,0 +1,360 @@
+#include "sim/study/plan/layouts/layout_search.hpp"
+
+#include <algorithm>
+#include <map>
+#include <queue>
+#include <tuple>
+#include <utility>
+
+#include "sim/pipeline/experiment_inputs.hpp"
+#include "sim/pipeline/pipeline.hpp"
+#include "sim/study/plan/layouts/layout_bound.hpp"
+#include "sim/study/workers.hpp"
+
+namespace distsim::study {
+namespace {
+
+using workload::ParallelSpec;
+
+/// Layouts that are played at a time, whatever the number of threads, so that what is played does not depend on it.
+constexpr std::size_t kBatch = 8;
+
+/// Place of a shape or a layout in the order of the space.
+using Order = std::tuple<std::size_t, std::size_t, std::size_t, std::size_t>;  // site, grid, shape, layout + 1
+
+struct Node {
+  double bound = 0, second = 0;  ///< of the goal
+  Order order;
+  double seconds = 0;  ///< bound on the iteration
+  std::int64_t memory = 0;
+  bool operator<(const Node& o) const { return std::tie(bound, order) > std::tie(o.bound, o.order); }
+  bool is_shape() const { return std::get<3>(order) == 0; }
+};
+
+/// A grid that some layout of can be planned.
+struct LiveGrid {
+  ParallelSpec grid;
+  workload::LlmPlan settled;
+};
+
+class LayoutSearch {
+ public:
+  LayoutSearch(const std::vector<LayoutSite>& sites, const SearchOptions& options, std::vector<PlayedLayout> known,
+               pipeline::CostModelCache& cache, const std::function<void()>& on_played)
+      : sites_(sites), options_(options), cache_(cache), on_played_(on_played) {
+    for (PlayedLayout& p : known) keep(std::move(p), Order());
+  }
+
+  Result<SearchResult> run() {
+    for (std::size_t s = 0; s < sites_.size(); ++s) TRY(open_site(s));
+    while (!queue_.empty() && !end_asked()) {
+      TRY(collect());
+      if (batch_.empty()) break;
+      TRY(play_batch());
+      if (options_.most_played > 0 && counts_.played >= static_cast<double>(options_.most_played)) break;
+    }
+    close();
+    return SearchResult{take_best(), counts_};
+  }
+
+ private:
+  using Kept = std::pair<std::tuple<double, Order>, PlayedLayout>;
+
+  Result<void> open_site(std::size_t s) {
+    const LayoutSite& site = sites_[s];
+    TRY_ASSIGN(const auto models, cache_.models({site.experiment.cluster, site.experiment.device,
+                                                 pipeline::collective_options_of(site.experiment)}));
+    bounds_.push_back(std::make_unique<LayoutBound>(site.experiment, site.space, models));
+    grids_.emplace_back();
+    for (const ParallelSpec& grid : site.space.grids(counts_.space)) TRY(open_grid(s, grid));
+    return {};
+  }
+
+  workload::ModelSpec& model_with(std::size_t s, const ParallelSpec& layout) {
+    models_.resize(sites_.size());
+    if (!models_[s]) models_[s] = std::make_unique<workload::ModelSpec>(sites_[s].space.model());
+    models_[s]->parallel = layout;
+    return *models_[s];
+  }
+
+  Result<workload::LlmPlan> plan_of(std::size_t s, const ParallelSpec& layout) {
+    const LayoutSpace& space = sites_[s].space;
+    return plan_llm(model_with(s, layout), space.framework(), space.cluster(), space.batch());
+  }
+
+  /// Bounds of its shapes, if any of them can be planned.
+  Result<void> open_grid(std::size_t s, const ParallelSpec& grid) {
+    const LayoutSpace& space = sites_[s].space;
+    const std::vector<ParallelSpec> shapes = space.shapes(grid);
+    std::optional<workload::LlmPlan> settled;
+    for (const ParallelSpec& shape : shapes) {
+      Result<workload::LlmPlan> plan = plan_of(s, shape);
+      if (!plan) continue;
+      settled.emplace(std::move(*plan));
+      break;
+    }
+    double below = 0;
+    for (const ParallelSpec& shape : shapes) below += static_cast<double>(space.layouts(shape).size());
+    counts_.space.considered += below;
+    waiting_ += settled ? below : 0;
+    if (!settled) {
+      counts_.space.undivided += below;
+      return {};
+    }
+    const std::size_t g = grids_[s].size();
+    for (std::size_t i = 0; i < shapes.size(); ++i) {
+      Result<double> seconds = bounds_[s]->of_shape(*settled, shapes[i]);
+      if (!seconds) return seconds.error();
+      push(Node{0, 0, {s, g, i, 0}, *seconds, 0});
+    }
+    settled->kinds.clear();  // large, and not needed again
+    grids_[s].push_back({grid, std::move(*settled)});
+    return {};
+  }
+
+  void push(Node node) {
+    const LayoutSite& site = sites_[std::get<0>(node.order)];
+    node.bound = least(options_.goal.objective, site, node);
+    if (options_.goal.second) node.second = least(*options_.goal.second, site, node);
+    if (!is_excluded(node)) return queue_.push(node);
+    count_pruned(node);
+  }
+
+  /// Of the goal, from bounds.
+  static double least(Objective objective, const LayoutSite& site, const Node& node) {
+    return value_of(objective, site, node.seconds, 0, node.memory);
+  }
+
+  bool is_excluded(const Node& node) const {
+    if (options_.exhaustive) return false;
+    if (!options_.goal.second) return best_.size() >= options_.top && node.bound > std::get<0>(best_.rbegin()->first);
+    return std::ranges::any_of(best_, [&](const auto& kept) {
+      return kept.second.value <= node.bound && kept.second.second <= node.second &&
+             (kept.second.value < node.bound || kept.second.second < node.second);
+    });
+  }
+
+  void count_pruned(const Node& node) {
+    if (!node.is_shape()) {
+      counts_.pruned += 1;
+      return;
+    }
+    const auto& [s, g, i, l] = node.order;
+    if (g >= grids_[s].size()) return;  // of a grid that is being opened: in waiting_
+  }
+
+  /// Takes nodes until a batch is full or nothing is left that could be better.
+  Result<void> collect() {
+    batch_.clear();
+    while (!queue_.empty() && batch_.size() < kBatch && !end_asked()) {
+      const Node node = queue_.top();
+      if (is_excluded(node) && !options_.goal.second) break;
+      queue_.pop();
+      if (is_excluded(node)) continue;
+      if (node.is_shape())
+        TRY(expand(node));
+      else
+        batch_.push_back(node);
+    }
+    return {};
+  }
+
+  ParallelSpec layout_at(const Order& order) const {
+    const auto& [s, g, i, l] = order;
+    const LayoutSpace& space = sites_[s].space;
+    const ParallelSpec shape = space.shapes(grids_[s][g].grid)[i];
+    return l == 0 ? shape : space.layouts(shape)[l - 1];
+  }
+
+  /// The layouts of a shape that fit.
+  Result<void> expand(const Node& node) {
+    const auto& [s, g, i, l] = node.order;
+    const LayoutSpace& space = sites_[s].space;
+    const std::vector<ParallelSpec> layouts = space.layouts(layout_at(node.order));
+    waiting_ -= static_cast<double>(layouts.size());
+    std::optional<workload::LlmPlan> plan;
+    for (std::size_t k = 0; k < layouts.size(); ++k) {
+      const ParallelSpec& layout = layouts[k];
+      if (!plan) {
+        Result<workload::LlmPlan> made = plan_of(s, layout);
+        if (!made) {
+          counts_.space.undivided += 1;
+          continue;
+        }
+        plan.emplace(std::move(*made));
+      }
+      if (!share_as(*plan, layout)) {
+        counts_.space.undivided += 1;
+        continue;
+      }
+      std::int64_t most = 0;
+      for (const workload::RankMemory& m : memory_of(*plan)) most = std::max(most, m.total());
+      if (space.model().memory_check && most > space.cluster().memory_per_gpu.value()) {
+        counts_.unfit += 1;
+        continue;
+      }
+      TRY_ASSIGN(const double replicas, bounds_[s]->of_replicas(*plan, layout));
+      waiting_ += 1;
+      push(Node{0, 0, {s, g, i, k + 1}, node.seconds + replicas, most});
+    }
+    return {};
+  }
+
+  /// The plan of another layout of the same shape. False where its groups do not divide.
+  static bool share_as(workload::LlmPlan& plan, const ParallelSpec& layout) {
+    const std::uint32_t replicas = plan.replicas();
+    const bool whole = layout.shard_group == 0 || layout.shard_group >= replicas;
+    if (!whole && replicas % layout.shard_group != 0) return false;
+    plan.shard_group = whole ? replicas : static_cast<std::uint32_t>(layout.shard_group);
+    plan.parallel.shard =
+        layout.shard == workload::StateSplit::automatic ? plan.framework.parallel.shard : layout.shard;
+    plan.parallel.shard_group = layout.shard_group;
+    plan.parallel.prefetch = layout.prefetch;
+    plan.parallel.offload = layout.offload;
+    return true;
+  }
+
+  Result<void> play_batch() {
+    std::vector<Result<PlayedLayout>> played(batch_.size(), Error{why_left(), "", ""});
+    const auto play = [&](std::size_t i) {
+      const LayoutSite& site = sites_[std::get<0>(batch_[i].order)];
+      played[i] = play_layout(site, layout_at(batch_[i].order), options_.goal, cache_);
+      if (played[i]) played[i]->site = std::get<0>(batch_[i].order);
+    };
+    const auto left = for_each_index(batch_.size(), options_.jobs, play, on_played_);
+    if (!left.empty() && !end_asked()) return Error{why_left(), "", ""};
+    for (std::size_t i = 0; i < batch_.size(); ++i) {
+      if (std::ranges::find(left, i) != left.end()) continue;
+      waiting_ -= 1;
+      if (!played[i]) {
+        counts_.not_priced += 1;
+        continue;
+      }
+      counts_.played += 1;
+      if (played[i]->iteration.seconds() < batch_[i].seconds) counts_.above_bound += 1;
+      keep(std::move(*played[i]), batch_[i].order);
+    }
+    return {};
+  }
+
+  void keep(PlayedLayout played, const Order& order) {
+    const double value = played.value;
+    best_.emplace(std::tuple(value, order), std::move(played));
+    if (options_.goal.second) return drop_dominated();
+    while (best_.size() > options_.top) best_.erase(std::prev(best_.end()));
+  }
+
+  /// Of two goals: what another one is at least as good in.
+  void drop_dominated() {
+    double least_second = std::numeric_limits<double>::infinity();
+    for (auto it = best_.begin(); it != best_.end();) {
+      if (it->second.second >= least_second) {
+        it = best_.erase(it);
+      } else {
+        least_second = it->second.second;
+        ++it;
+      }
+    }
+  }
+
+  /// What is left: pruned by its bound, or not reached.
+  void close() {
+    bool open = false;
+    double least_bound = 0;
+    while (!queue_.empty() && !open) {
+      open = !is_excluded(queue_.top());
+      if (open) least_bound = queue_.top().bound;
+      queue_.pop();
+    }
+    if (open) {
+      counts_.left = waiting_;
+      counts_.least_left = least_bound;
+    } else {
+      counts_.pruned = waiting_;
+    }
+  }
+
+  std::vector<PlayedLayout> take_best() {
+    std::vector<PlayedLayout> out;
+    for (auto& [key, played] : best_) out.push_back(std::move(played));
+    return out;
+  }
+
+  const std::vector<LayoutSite>& sites_;
+  const SearchOptions& options_;
+  pipeline::CostModelCache& cache_;
+  const std::function<void()>& on_played_;
+  std::vector<std::unique_ptr<LayoutBound>> bounds_;
+  std::vector<std::unique_ptr<workload::ModelSpec>> models_;  ///< that plans refer to
+  std::vector<std::vector<LiveGrid>> grids_;
+  std::priority_queue<Node> queue_;
+  std::vector<Node> batch_;
+  std::map<std::tuple<double, Order>, PlayedLayout> best_;
+  SearchCounts counts_;
+  double waiting_ = 0;  ///< layouts that are neither counted out nor played
+};
+
+}  // namespace
+
+std::string_view name_of(Objective objective) {
+  static constexpr std::string_view kWords[] = {"time", "cost", "energy", "memory"};
+  return kWords[static_cast<std::size_t>(objective)];
+}
+
+double energy_of(const LayoutSite& site, double iteration, double compute) {
+  const double s = topology::kStaticPowerShare;
+  return site.gpus * site.experiment.device.power_limit.value() * (s * iteration + (1 - s) * compute);
+}
+
+double value_of(Objective objective, const LayoutSite& site, double iteration, double compute, std::int64_t memory) {
+  switch (objective) {
+    case Objective::time:
+      return iteration / site.samples;
+    case Objective::cost:
+      return iteration * site.gpus / site.samples;
+    case Objective::energy:
+      return energy_of(site, iteration, compute) / site.samples;
+    case Objective::memory:
+      return static_cast<double>(memory);
+  }
+  return 0;
+}
+
+Result<PlayedLayout> play_layout(const LayoutSite& site, const ParallelSpec& layout, const Goal& goal,
+                                 pipeline::CostModelCache& cache) {
+  config::Experiment e = site.experiment;
+  e.model.parallel = layout;
+  PlayedLayout out;
+  out.layout = layout;
+  const auto most = [&](const auto& values) {
+    std::int64_t of_all = 0;
+    for (const std::int64_t m : values) of_all = std::max(of_all, m);
+    return of_all;
+  };
+  if (goal.objective == Objective::energy || goal.second == Objective::energy) {
+    pipeline::Passes passes;
+    TRY_ASSIGN(const pipeline::Prediction p,
+               pipeline::predict(e, passes, cache, pipeline::kPlayedMicroSteps, report::Detail::figures));
+    out.iteration = p.report.iteration;
+    out.compute = p.report.compute.seconds();
+    out.memory = most(p.report.context.memory_per_rank);
+  } else {
+    TRY_ASSIGN(const pipeline::FixedWork work, pipeline::fixed_work_of(e));
+    TRY_ASSIGN(const pipeline::Figures figures, pipeline::predict_figures(e, cache, work));
+    out.iteration = figures.iteration;
+    std::vector<std::int64_t> totals;
+    for (const workload::RankMemory& m : work.longer.memory) totals.push_back(m.total());
+    out.memory = most(totals);
+  }
+  out.value = value_of(goal.objective, site, out.iteration.seconds(), out.compute, out.memory);
+  if (goal.second) out.second = value_of(*goal.second, site, out.iteration.seconds(), out.compute, out.memory);
+  return out;
+}
+
+Result<SearchResult> search_layouts(const std::vector<LayoutSite>& sites, const SearchOptions& options,
+                                    std::vector<PlayedLayout> known, pipeline::CostModelCache& cache,
+                                    const std::function<void()>& on_played) {
+  return LayoutSearch(sites, options, std::move(known), cache, on_played).run();
+}
+
+}  // namespace distsim::study

@@ -1,0 +1,382 @@
+#include "sim/study/plan/plan.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/text/counted.hpp"
+#include "sim/pipeline/experiment_inputs.hpp"
+#include "sim/pipeline/pipeline.hpp"
+#include "sim/report/text/format.hpp"
+#include "sim/study/plan/layouts/drawn_layouts.hpp"
+#include "sim/study/plan/plan_sites.hpp"
+#include "sim/study/workers.hpp"
+#include "sim/workload/registry.hpp"
+
+namespace distsim::study {
+namespace {
+
+using workload::ParallelSpec;
+
+constexpr double kMostCombinations = 1e9;
+constexpr std::uint64_t kPlayedByDefault = 100'000;  ///< of combinations that have no bounds
+
+Result<report::Report> predicted_report(const config::Experiment& e, pipeline::CostModelCache& cache) {
+  pipeline::Passes passes;
+  TRY_ASSIGN(pipeline::Prediction p,
+             pipeline::predict(e, passes, cache, pipeline::kPlayedMicroSteps, report::Detail::report));
+  return std::move(p.report);
+}
+
+/// Whether it is memory alone that an experiment lacks.
+bool lacks_memory(config::Experiment e, pipeline::CostModelCache& cache) {
+  if (!e.model.memory_check) return false;
+  e.model.memory_check = false;
+  return predicted_report(e, cache).ok();
+}
+
+std::int64_t fullest_gpu(const report::Report& r) {
+  const auto& m = r.context.memory_per_rank;
+  return m.empty() ? 0 : *std::ranges::max_element(m);
+}
+
+/// Iterations that are bought.
+double iterations_bought(const Purchase& p, const report::Report& r) {
+  if (p.samples > 0) return p.samples / std::max(1.0, r.context.samples);
+  if (p.tokens <= 0) return 1;
+  const double tokens = r.context.samples * std::max(1.0, r.context.tokens_per_sample);
+  return p.tokens / std::max(1.0, tokens);
+}
+
+void fill_costs(PlanRow& row, const PlanRequest& request, const config::Experiment& e) {
+  const report::Report& r = row.report;
+  const double gpus = double(r.context.nodes) * r.context.gpus_per_node,
+               bought = iterations_bought(request.purchase, r);
+  constexpr double kSecondsPerHour = 3600;
+  row.cost = bought * gpus * r.iteration.seconds() / kSecondsPerHour * request.purchase.price_per_gpu_hour;
+  const double s = topology::kStaticPowerShare;
+  row.energy =
+      bought * gpus * e.device.power_limit.value() * (s * r.iteration.seconds() + (1 - s) * r.compute.seconds());
+  const auto value = [&](Objective objective) {
+    const double samples = std::max(1.0, r.context.samples);
+    switch (objective) {
+      case Objective::time:
+        return r.iteration.seconds() / samples;
+      case Objective::cost:
+        return r.iteration.seconds() * gpus / samples;
+      case Objective::energy:
+        return row.energy / bought / samples;
+      case Objective::memory:
+        break;
+    }
+    return static_cast<double>(fullest_gpu(r));
+  };
+  row.value = value(request.goal.objective);
+  if (request.goal.second) row.second = value(*request.goal.second);
+}
+
+std::vector<std::string> layout_texts(const ParallelSpec& layout) {
+  std::vector<std::string> out;
+  for (const LayoutKey& key : layout_keys()) out.push_back(key.text(layout));
+  return out;
+}
+
+std::vector<std::string> layout_sets(const ParallelSpec& layout) {
+  std::vector<std::string> out;
+  for (const LayoutKey& key : layout_keys())
+    out.push_back("parallel." + std::string(key.name) + "=" + key.text(layout));
+  return out;
+}
+
+/// What a layout comes to, with nothing left open, where it can be planned.
+ParallelSpec settled_layout(const config::Experiment& e) {
+  const workload::ClusterShape shape = pipeline::shape_of(e);
+  const auto plan = plan_llm(e.model, e.framework, shape, workload::samples_of(e.model, shape.ranks()));
+  if (!plan) return e.model.parallel;
+  ParallelSpec out = plan->parallel;
+  out.data = 0;
+  // where the layout says nothing the framework decides, which is shown as it was written
+  const ParallelSpec& given = e.model.parallel;
+  out.overlap_gradients = given.overlap_gradients;
+  out.overlap_parameters = given.overlap_parameters;
+  out.overlap_tensor = given.overlap_tensor;
+  out.overlap_expert = given.overlap_expert;
+  out.overlap_pipeline = given.overlap_pipeline;
+  out.expert_dispatch = given.expert_dispatch;
+  if (e.model.as<workload::LlmSpec>().experts == 0) out.expert_tensor = given.expert_tensor;
+  return out;
+}
+
+bool holds(const HeldValues& held, const ParallelSpec& layout) {
+  return std::ranges::all_of(held, [&](const auto& entry) {
+    const LayoutKey* key = find_layout_key(entry.first);
+    return std::ranges::any_of(entry.second, [&](const ParallelSpec& v) { return key->text(v) == key->text(layout); });
+  });
+}
+
+std::string subject_text(const config::Experiment& e) {
+  return e.model.name + " on " + std::to_string(pipeline::shape_of(e).ranks()) + " x " + e.device.name;
+}
+
+/// Fills in what the first row decides, and sorts the baseline into its place.
+void finish_rows(Plan& plan) {
+  std::ranges::stable_sort(plan.rows, [](const PlanRow& a, const PlanRow& b) {
+    const bool a_apart = !a.error.empty(), b_apart = !b.error.empty();
+    return a_apart != b_apart ? b_apart : !a_apart && a.value < b.value;
+  });
+  for (PlanRow& row : plan.rows) {
+    if (&row != &plan.rows.front() && row.error.empty() && plan.rows.front().error.empty())
+      row.why_slower = why_slower(row.report, plan.rows.front().report);
+  }
+}
+
+/// The experiment as it is, for the table; predicted if it can be.
+PlanRow baseline_row(const PlanRequest& request, const config::Experiment& e, pipeline::CostModelCache& cache) {
+  PlanRow row;
+  row.kind = PlanRowKind::baseline_apart;
+  Result<report::Report> r = predicted_report(e, cache);
+  if (r) {
+    row.report = std::move(*r);
+    fill_costs(row, request, e);
+    return row;
+  }
+  row.fits = !lacks_memory(e, cache);
+  row.error = row.fits ? r.error().text() : "memory";
+  return row;
+}
+
+/// The winner's table of a language model.
+class LayoutPlanner {
+ public:
+  LayoutPlanner(const PlanRequest& request, const config::Experiment& experiment,
+                const std::function<void()>& on_played)
+      : request_(request), experiment_(experiment), on_played_(on_played) {}
+
+  Result<Plan> run() {
+    TRY_ASSIGN(sites_, plan_sites(request_, experiment_));
+    name_columns();
+    PlanRow baseline = baseline_row(request_, experiment_, cache_);
+    baseline.values = std::vector<std::string>(sites_.axes.size(), "-");
+    const ParallelSpec base = settled_layout(experiment_);
+    for (std::string& text : layout_texts(base)) baseline.values.push_back(std::move(text));
+    std::vector<PlayedLayout> known;
+    if (baseline.error.empty() && sites_.axes.empty() && holds(sites_.held, base)) known.push_back(played_as(baseline));
+    if (request_.draws > 0 && baseline.error.empty()) TRY(rank(baseline));
+    SearchOptions options{request_.goal, request_.top, request_.exhaustive, request_.most_played, request_.jobs};
+    TRY_ASSIGN(SearchResult found, search_layouts(sites_.sites, options, std::move(known), cache_, on_played_));
+    out_.counts = found.counts;
+    if (found.best.empty() && found.counts.left == 0) return nothing();
+    TRY(add_rows(found.best, std::move(baseline), base));
+    finish_rows(out_);
+    return std::move(out_);
+  }
+
+ private:
+  void name_columns() {
+    for (const SweepAxis& axis : sites_.axes) {
+      out_.keys.push_back(axis.key);
+      out_.heads.push_back(axis.key.substr(axis.key.rfind('.') + 1));
+    }
+    for (const LayoutKey& key : layout_keys()) {
+      out_.keys.push_back("parallel." + std::string(key.name));
+      out_.heads.emplace_back(key.head);
+    }
+    out_.subject = subject_text(experiment_);
+    out_.goal = request_.goal;
+    out_.purchase = request_.purchase;
+  }
+
+  PlayedLayout played_as(const PlanRow& row) const {
+    PlayedLayout out;
+    out.layout = experiment_.model.parallel;
+    out.iteration = row.report.iteration;
+    out.compute = row.report.compute.seconds();
+    out.memory = fullest_gpu(row.report);
+    const auto value = [&](Objective o) {
+      return value_of(o, sites_.sites.front(), out.iteration.seconds(), out.compute, out.memory);
+    };
+    out.value = value(request_.goal.objective);
+    if (request_.goal.second) out.second = value(*request_.goal.second);
+    return out;
+  }
+
+  /// Against layouts of the first site.
+  Result<void> rank(const PlanRow& baseline) {
+    constexpr std::uint64_t kSeed = 1;
+    TRY_ASSIGN(const DrawnLayouts drawn,
+               draw_layouts(sites_.sites.front(), request_.draws, kSeed, request_.jobs, cache_));
+    out_.rank.drawn = drawn.played.size();
+    for (const PlayedLayout& p : drawn.played) out_.rank.faster += p.iteration < baseline.report.iteration ? 1 : 0;
+    return {};
+  }
+
+  Result<void> add_rows(const std::vector<PlayedLayout>& best, PlanRow baseline, const ParallelSpec& base) {
+    bool has_baseline = false;
+    for (const PlayedLayout& played : best) {
+      const LayoutSite& site = sites_.sites[played.site];
+      const bool is_base = sites_.axes.empty() &&
+                           (same_layout(played.layout, experiment_.model.parallel) || same_layout(played.layout, base));
+      if (is_base && has_baseline) continue;
+      if (is_base) {
+        baseline.kind = PlanRowKind::baseline;
+        out_.rows.push_back(baseline);
+        has_baseline = true;
+        continue;
+      }
+      PlanRow row;
+      config::Experiment e = site.experiment;
+      e.model.parallel = played.layout;
+      TRY_ASSIGN(row.report, predicted_report(e, cache_));
+      row.values = site.values;
+      for (std::string& text : layout_texts(played.layout)) row.values.push_back(std::move(text));
+      for (std::size_t a = 0; a < sites_.axes.size(); ++a)
+        row.sets.push_back(sites_.axes[a].key + "=" + site.values[a]);
+      if (!sites_.axes.empty()) row.sets.push_back("model.global_batch=" + std::to_string(e.model.global_batch));
+      for (std::string& set : layout_sets(played.layout)) row.sets.push_back(std::move(set));
+      fill_costs(row, request_, e);
+      out_.rows.push_back(std::move(row));
+    }
+    if (!has_baseline) out_.rows.push_back(std::move(baseline));
+    return {};
+  }
+
+  Error nothing() const {
+    if (end_asked()) return {"interrupted: no layout was played", "", ""};
+    const SearchCounts& c = out_.counts;
+    if (c.unfit == 0)
+      return {fmt::format("none of {:.0f} layouts divides the {} GPUs, the model and the batch", c.space.considered,
+                          pipeline::shape_of(experiment_).ranks()),
+              request_.config, "let go of keys that --set or --vary hold"};
+    return {fmt::format("none of {:.0f} layouts fits: {:.0f} need more memory than a GPU has, the others do not divide",
+                        c.space.considered, c.unfit),
+            request_.config, change_that_fits(request_, experiment_, sites_)};
+  }
+
+  const PlanRequest& request_;
+  const config::Experiment& experiment_;
+  const std::function<void()>& on_played_;
+  PlanSites sites_;
+  pipeline::CostModelCache cache_;
+  Plan out_;
+};
+
+/// Of rows in the order of the first goal, those that are better in the second than all before them.
+void keep_front(std::vector<PlanRow>& rows) {
+  double least = std::numeric_limits<double>::infinity();
+  std::erase_if(rows, [&](const PlanRow& row) {
+    const bool beaten = row.second >= least;
+    least = std::min(least, row.second);
+    return beaten;
+  });
+}
+
+/// Of a family without bounds: every combination, or as many as are to be played.
+class CombinationPlanner {
+ public:
+  CombinationPlanner(const PlanRequest& request, const config::Experiment& experiment,
+                     const std::function<void()>& on_played)
+      : request_(request), experiment_(experiment), on_played_(on_played) {}
+
+  Result<Plan> run() {
+    out_.played_all = true;
+    out_.subject = subject_text(experiment_);
+    out_.goal = request_.goal;
+    out_.purchase = request_.purchase;
+    std::vector<SweepAxis> axes = request_.varied.empty() ? data_parallel_axes(experiment_) : request_.varied;
+    TRY_ASSIGN(axes, with_gpus(request_, experiment_, std::move(axes)));
+    for (const SweepAxis& axis : axes) {
+      out_.keys.push_back(axis.key);
+      out_.heads.push_back(axis.key.substr(axis.key.rfind('.') + 1));
+    }
+    const double count = combinations_of(axes);
+    TRY(config::load_experiment(request_.config, all_sets(axes, 0, nullptr)));
+    const auto limit = static_cast<double>(request_.most_played > 0 ? request_.most_played : kPlayedByDefault);
+    const auto played = static_cast<std::size_t>(std::min({count, limit, kMostCombinations}));
+    std::vector<PlanRow> rows(played);
+    const auto play = [&](std::size_t i) { rows[i] = row_at(axes, i); };
+    const auto left = for_each_index(played, request_.jobs, play, on_played_);
+    if (!left.empty() && !end_asked()) return Error{why_left(), "", ""};
+    for (const std::size_t i : left) rows[i].error = why_left();
+    out_.counts.space.considered = count;
+    out_.counts.played = static_cast<double>(played - left.size());
+    out_.counts.left = count - out_.counts.played;
+    return keep_best(std::move(rows), axes.size());
+  }
+
+ private:
+  std::vector<std::string> all_sets(const std::vector<SweepAxis>& axes, double index,
+                                    std::vector<std::string>* values) const {
+    std::vector<std::string> sets = request_.sets;
+    for (std::string& set : sets_of_combination(axes, index, values)) sets.push_back(std::move(set));
+    return sets;
+  }
+
+  PlanRow row_at(const std::vector<SweepAxis>& axes, std::size_t index) {
+    PlanRow row;
+    const std::vector<std::string> sets = all_sets(axes, static_cast<double>(index), &row.values);
+    row.sets.assign(sets.begin() + static_cast<std::ptrdiff_t>(request_.sets.size()), sets.end());
+    const Result<config::Experiment> e = config::load_experiment(request_.config, sets);
+    if (!e) {
+      row.error = e.error().text();
+      return row;
+    }
+    Result<report::Report> r = predicted_report(*e, cache_);
+    if (!r) {
+      row.fits = !lacks_memory(*e, cache_);
+      row.error = row.fits ? r.error().text() : "memory";
+      return row;
+    }
+    row.report = std::move(*r);
+    fill_costs(row, request_, *e);
+    return row;
+  }
+
+  Result<Plan> keep_best(std::vector<PlanRow> rows, std::size_t columns) {
+    std::string first_error;
+    for (const PlanRow& row : rows) {
+      out_.counts.unfit += row.fits ? 0 : 1;
+      out_.counts.not_priced += row.fits && !row.error.empty() ? 1 : 0;
+      if (first_error.empty()) first_error = row.error;
+    }
+    std::erase_if(rows, [](const PlanRow& row) { return !row.error.empty(); });
+    if (rows.empty())
+      return Error{"none of " + counted(static_cast<std::uint64_t>(out_.counts.played), "combination") +
+                       " could be predicted; the first: " + first_error,
+                   "", ""};
+    std::ranges::stable_sort(rows, {}, &PlanRow::value);
+    if (request_.goal.second)
+      keep_front(rows);
+    else if (rows.size() > request_.top)
+      rows.resize(request_.top);
+    out_.rows = std::move(rows);
+    PlanRow baseline = baseline_row(request_, experiment_, cache_);
+    baseline.values.assign(columns, "-");
+    out_.rows.push_back(std::move(baseline));
+    finish_rows(out_);
+    return std::move(out_);
+  }
+
+  const PlanRequest& request_;
+  const config::Experiment& experiment_;
+  const std::function<void()>& on_played_;
+  pipeline::CostModelCache cache_;
+  Plan out_;
+};
+
+}  // namespace
+
+Result<Plan> plan_experiment(const PlanRequest& request, const std::function<void()>& on_played) {
+  TRY_ASSIGN(const config::Experiment experiment, config::load_experiment(request.config, request.sets));
+  if (request.purchase.tokens > 0 && experiment.model.family->tokens_per_sample == nullptr)
+    return Error{"--tokens: found with a model whose samples have no tokens, expected --samples", "", ""};
+  const std::string_view family = experiment.model.family->name;
+  if (family == "llm") return LayoutPlanner(request, experiment, on_played).run();
+  // Recommenders: here the tables are planned (sim/study/plan_tables), where no keys are given.
+  if (family == "dlrm" && request.varied.empty())
+    return Error{"found a recommender without keys to vary, expected --vary KEY=V1,V2,...", request.config,
+                 "e.g. --vary model.dlrm.sharding=table_wise,row_wise"};
+  return CombinationPlanner(request, experiment, on_played).run();
+}
+
+}  // namespace distsim::study

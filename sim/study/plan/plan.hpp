@@ -1,0 +1,95 @@
+// Plan: the best ways to run an experiment on its cluster, sorted by an objective, with the experiment as it is among them.
+//
+// Language models: their layouts are searched (layout_search.hpp); the keys of the file's section `parallel` are where the
+// search starts from, those of --set and --vary hold. Other families: every combination of the keys that are varied, and
+// without any, of those of data parallelism (data_parallel_axes).
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "sim/config/config.hpp"
+#include "sim/report/report.hpp"
+#include "sim/study/plan/layouts/layout_search.hpp"
+#include "sim/study/sweep.hpp"
+
+namespace distsim::study {
+
+/// What is bought: so many tokens or samples.
+struct Purchase {
+  double price_per_gpu_hour = 0;   ///< 0: not given
+  double tokens = 0, samples = 0;  ///< one of them, or neither: an iteration
+};
+
+struct PlanRequest {
+  std::string config;
+  std::vector<std::string> sets;
+  std::vector<SweepAxis> varied;
+  std::vector<std::int64_t> gpus;  ///< numbers of GPUs to choose from; empty: those of the experiment
+  Goal goal;
+  Purchase purchase;
+  std::size_t top = 10;
+  bool exhaustive = false;
+  std::uint64_t most_played = 0;
+  std::size_t draws = 0;  ///< layouts that are drawn at random, to say where the baseline stands
+  unsigned jobs = 1;
+};
+
+/// Where the baseline stands among layouts drawn at random from those that fit.
+struct BaselineRank {
+  std::size_t drawn = 0, faster = 0;  ///< faster than the baseline
+};
+
+/// What a row is taken to be.
+enum class PlanRowKind : std::uint8_t { candidate, baseline, baseline_apart };
+
+struct PlanRow {
+  PlanRowKind kind =
+      PlanRowKind::candidate;       ///< baseline: as given, and among the best; baseline_apart: not among them
+  std::vector<std::string> values;  ///< of Plan::keys
+  report::Report report;
+  bool fits = true;
+  std::string error;              ///< in one word where it does not fit: "memory"
+  double value = 0, second = 0;   ///< of the goal
+  double cost = 0;                ///< of the purchase; 0 without a price
+  double energy = 0;              ///< joules of the purchase
+  std::string why_slower;         ///< than the first row: the part that differs most
+  std::vector<std::string> sets;  ///< that make it from the experiment
+};
+
+struct Plan {
+  std::vector<std::string> keys;   ///< dotted, of the columns
+  std::vector<std::string> heads;  ///< short, for tables
+  std::vector<PlanRow> rows;       ///< best first; an apart baseline last
+  SearchCounts counts;
+  std::string subject;  ///< model and machine
+  BaselineRank rank;
+  Goal goal;
+  Purchase purchase;
+  bool played_all = false;  ///< no bounds: every combination was played
+};
+
+/// `on_played`: after each prediction. Errors: an experiment that is not valid, keys that no key is like, an empty space; that
+/// nothing fits, with the smallest change found that would.
+Result<Plan> plan_experiment(const PlanRequest& request, const std::function<void()>& on_played);
+
+/// Keys of data parallel jobs with the values that are tried, the experiment's own first: gradient buckets, compression,
+/// the algorithms of NCCL (Ring: flat; Tree: within nodes, then between them), accumulation.
+std::vector<SweepAxis> data_parallel_axes(const config::Experiment& experiment);
+
+/// "1,2,4", "64..1024": every whole number of a range. Errors: an empty range, more than a million values.
+Result<SweepAxis> parse_plan_axis(const std::string& text);
+/// "64..1024" in powers of two from the first, "64,96".
+Result<std::vector<std::int64_t>> parse_gpus(const std::string& text);
+
+/// Where a row spends what another does not: "bubble +312 ms". Empty where nothing differs by 0.05 %.
+std::string why_slower(const report::Report& slower, const report::Report& best);
+
+std::string plan_csv(const Plan& plan);
+std::string plan_text(const Plan& plan);
+std::string plan_json(const Plan& plan);
+std::string plan_html(const Plan& plan);
+
+}  // namespace distsim::study

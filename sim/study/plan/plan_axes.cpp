@@ -1,0 +1,104 @@
+// Keys with several values: as they are written on the command line, and those of data parallel jobs.
+#include <algorithm>
+#include <charconv>
+
+#include "sim/pipeline/experiment_inputs.hpp"
+#include "sim/study/plan/plan.hpp"
+#include "sim/workload/registry.hpp"
+
+namespace distsim::study {
+namespace {
+
+constexpr std::int64_t kMostValues = 1'000'000;
+
+std::optional<std::int64_t> whole_number(std::string_view text) {
+  std::int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+struct NumberRange {
+  std::int64_t low = 0, high = 0;
+};
+
+/// "LO..HI"; nothing where the text is no range of whole numbers.
+std::optional<NumberRange> number_range(std::string_view text) {
+  const std::size_t dots = text.find("..");
+  if (dots == std::string_view::npos) return std::nullopt;
+  const auto low = whole_number(text.substr(0, dots)), high = whole_number(text.substr(dots + 2));
+  if (!low || !high) return std::nullopt;
+  return NumberRange{*low, *high};
+}
+
+/// The experiment's own value and others, each once.
+SweepAxis axis_with_own(const std::string& key, const std::string& own, const std::vector<std::string>& others) {
+  SweepAxis axis{key, {own}};
+  for (const std::string& value : others) {
+    if (std::ranges::find(axis.values, value) == axis.values.end()) axis.values.push_back(value);
+  }
+  return axis;
+}
+
+std::string mebibytes(Bytes size) {
+  const std::int64_t bytes = size.value(), mebi = std::int64_t{1} << 20;
+  return bytes % mebi == 0 ? std::to_string(bytes / mebi) + " MiB" : std::to_string(bytes) + " B";
+}
+
+}  // namespace
+
+Result<SweepAxis> parse_plan_axis(const std::string& text) {
+  TRY_ASSIGN(SweepAxis axis, parse_axis(text));
+  if (axis.values.size() != 1) return axis;
+  const std::optional<NumberRange> range = number_range(axis.values.front());
+  if (!range) return axis;
+  if (range->high < range->low)
+    return Error{"found the empty range " + axis.values.front() + ", expected LO..HI with LO at most HI",
+                 "--vary " + axis.key, ""};
+  if (range->high - range->low >= kMostValues)
+    return Error{"found " + axis.values.front() + ", expected at most 1000000 values", "--vary " + axis.key, ""};
+  axis.values.clear();
+  for (std::int64_t i = range->low; i <= range->high; ++i) axis.values.push_back(std::to_string(i));
+  return axis;
+}
+
+Result<std::vector<std::int64_t>> parse_gpus(const std::string& text) {
+  const Error refused{"--gpus: found '" + text + "', expected numbers of GPUs such as 64,96 or 64..1024", "", ""};
+  std::vector<std::int64_t> out;
+  if (const auto range = number_range(text)) {
+    if (range->low < 1 || range->high < range->low || range->high > workload::kMaxRanks) return refused;
+    for (std::int64_t n = range->low; n <= range->high; n *= 2) out.push_back(n);
+    return out;
+  }
+  TRY_ASSIGN(const SweepAxis axis, parse_axis("gpus=" + text));
+  for (const std::string& value : axis.values) {
+    const auto n = whole_number(value);
+    if (!n || *n < 1 || *n > workload::kMaxRanks) return refused;
+    out.push_back(*n);
+  }
+  return out;
+}
+
+std::vector<SweepAxis> data_parallel_axes(const config::Experiment& e) {
+  using workload::GradientSync;
+  const workload::FrameworkSpec::Gradients& g = e.framework.gradients;
+  const std::int64_t ranks = pipeline::shape_of(e).ranks();
+  std::vector<SweepAxis> out;
+  if (ranks > 1 && (g.sync == GradientSync::ddp_buckets || g.sync == GradientSync::fusion_buffer))
+    out.push_back(axis_with_own("framework.gradients.bucket_size", mebibytes(g.bucket_size),
+                                {"5 MiB", "10 MiB", "25 MiB", "50 MiB", "100 MiB", "200 MiB"}));
+  if (ranks > 1 && workload::numerics_of(e.model.precision, e.framework).mixed)
+    out.push_back(
+        axis_with_own("framework.gradients.half_precision", g.half_precision ? "true" : "false", {"true", "false"}));
+  if (ranks > 1 && e.collectives.algorithms.empty())
+    out.push_back({"collectives.algorithms", {"[]", "[Ring]", "[Tree]"}});
+  std::vector<std::string> steps;
+  const std::int64_t batch = workload::samples_of(e.model, static_cast<std::uint32_t>(ranks));
+  for (const std::int64_t n : {1, 2, 4, 8}) {
+    if (batch >= ranks * n) steps.push_back(std::to_string(n));
+  }
+  out.push_back(axis_with_own("model.accumulation", std::to_string(e.model.accumulation), steps));
+  return out;
+}
+
+}  // namespace distsim::study

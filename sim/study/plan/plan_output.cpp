@@ -1,0 +1,320 @@
+// A plan as CSV, as a table for people and as JSON.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/text/counted.hpp"
+#include "base/text/csv.hpp"
+#include "base/text/printable.hpp"
+#include "sim/report/text/format.hpp"
+#include "sim/study/plan/plan.hpp"
+
+namespace distsim::study {
+namespace {
+
+using report::Report;
+
+double memory_gb(const Report& r) {
+  const auto& m = r.context.memory_per_rank;
+  return m.empty() ? 0 : static_cast<double>(*std::ranges::max_element(m)) * 1e-9;
+}
+
+double tokens_per_gpu(const Report& r) {
+  const double gpus = double(r.context.nodes) * r.context.gpus_per_node;
+  return r.context.tokens_per_sample * r.samples_per_second / gpus;
+}
+
+struct PlanColumn {
+  const char* name;
+  std::string (*cell)(const PlanRow&);
+};
+
+/// The contract's, then ours.
+const std::vector<PlanColumn>& plan_columns() {
+  using R = const PlanRow&;
+  static const std::vector<PlanColumn> all{
+      {"iteration_ms", [](R r) { return fmt::format("{:.4f}", r.report.iteration.ms()); }},
+      {"low_ms", [](R r) { return fmt::format("{:.4f}", r.report.low.ms()); }},
+      {"high_ms", [](R r) { return fmt::format("{:.4f}", r.report.high.ms()); }},
+      {"samples_per_s", [](R r) { return fmt::format("{:.3f}", r.report.samples_per_second); }},
+      {"tokens_per_s_per_gpu", [](R r) { return fmt::format("{:.2f}", tokens_per_gpu(r.report)); }},
+      {"mfu", [](R r) { return fmt::format("{:.4f}", r.report.mfu); }},
+      {"exposed_comm_ms", [](R r) { return fmt::format("{:.4f}", r.report.exposed_comm.ms()); }},
+      {"memory_gb", [](R r) { return fmt::format("{:.3f}", memory_gb(r.report)); }},
+  };
+  return all;
+}
+
+std::string objective_text(const Goal& goal) {
+  return std::string(name_of(goal.objective)) + (goal.second ? "," + std::string(name_of(*goal.second)) : "");
+}
+
+const char* word_of(PlanRowKind kind) { return kind == PlanRowKind::candidate ? "false" : "true"; }
+
+std::string limiter_of(const PlanRow& row) {
+  return row.error.empty() ? report::text_of(row.report.limits.limited_by) : "";
+}
+
+/// Keys that a table shows: those in which rows differ, or that the first row has set.
+std::vector<std::size_t> shown_keys(const Plan& plan) {
+  static constexpr std::string_view kUnset[] = {"1", "0", "false", "automatic", "ring", "[]", "none", "-"};
+  std::vector<std::size_t> out;
+  for (std::size_t k = 0; k < plan.keys.size(); ++k) {
+    const std::string& first = plan.rows.front().values[k];
+    const bool set = std::ranges::find(kUnset, first) == std::end(kUnset);
+    const bool differs = std::ranges::any_of(plan.rows, [&](const PlanRow& r) { return r.values[k] != first; });
+    if (set || differs) out.push_back(k);
+  }
+  return out;
+}
+
+/// "[11, 10, 10, 9]" as "11 10x2 9".
+std::string short_value(const std::string& value) {
+  if (!value.starts_with("[")) return value;
+  std::string out, last;
+  std::size_t repeats = 0;
+  const auto flush = [&] {
+    if (repeats > 0) out += (out.empty() ? "" : " ") + last + (repeats > 1 ? "x" + std::to_string(repeats) : "");
+  };
+  std::string item;
+  for (const char c : value.substr(1)) {
+    if (c != ',' && c != ']') {
+      if (c != ' ') item += c;
+      continue;
+    }
+    if (item != last) {
+      flush();
+      last = item;
+      repeats = 0;
+    }
+    repeats += item.empty() ? 0 : 1;
+    item.clear();
+  }
+  flush();
+  return out.empty() ? "even" : out;
+}
+
+using TextTable = std::vector<std::vector<std::string>>;
+
+std::string aligned_table(const TextTable& table) {
+  std::vector<std::size_t> widths(table.front().size(), 0);
+  for (const auto& row : table) {
+    for (std::size_t c = 0; c < row.size(); ++c) widths[c] = std::max(widths[c], row[c].size());
+  }
+  std::string out;
+  for (const auto& row : table) {
+    std::string line;
+    for (std::size_t c = 0; c < row.size(); ++c)
+      line += c + 1 == row.size() ? "  " + row[c] : fmt::format("{:>{}}", row[c], widths[c] + (c > 0 ? 2 : 0));
+    while (line.ends_with(' ')) line.pop_back();
+    out += line + "\n";
+  }
+  return out;
+}
+
+std::string frame(const std::vector<std::string>& lines) {
+  std::size_t width = 0;
+  for (const std::string& line : lines) width = std::max(width, line.size());
+  const std::string edge = "+" + std::string(width + 2, '-') + "+\n";
+  std::string out = edge;
+  for (const std::string& line : lines) out += fmt::format("| {:<{}} |\n", line, width);
+  return out + edge;
+}
+
+const PlanRow* baseline_of_plan(const Plan& plan) {
+  const auto it = std::ranges::find_if(plan.rows, [](const PlanRow& r) { return r.kind != PlanRowKind::candidate; });
+  return it == plan.rows.end() ? nullptr : &*it;
+}
+
+double baseline_ratio(const Plan& plan, const PlanRow& row) {
+  const PlanRow* base = baseline_of_plan(plan);
+  if (base == nullptr || !base->error.empty() || row.value <= 0) return 0;
+  return base->value / row.value;
+}
+
+std::string comparison_text(const Plan& plan) {
+  const PlanRow *base = baseline_of_plan(plan), &first = plan.rows.front();
+  if (base == &first) return "the experiment as it is; nothing that was found is better";
+  if (base == nullptr) return "";
+  if (!base->error.empty())
+    return base->fits ? "the experiment as it is cannot be predicted" : "the experiment as it is does not fit";
+  static constexpr std::string_view kBetter[] = {"faster", "cheaper", "less energy", "less memory"};
+  return fmt::format("{:.2f}x {} than the baseline", baseline_ratio(plan, first),
+                     kBetter[static_cast<std::size_t>(plan.goal.objective)]);
+}
+
+std::string purchase_text(const Plan& plan, const PlanRow& row) {
+  const Purchase& p = plan.purchase;
+  const std::string what = p.tokens > 0    ? report::count_text(p.tokens) + " tokens"
+                           : p.samples > 0 ? report::count_text(p.samples) + " samples"
+                                           : "an iteration";
+  std::string out;
+  if (p.price_per_gpu_hour > 0)
+    out += fmt::format("{}: {:.4g} at {:g} per GPU and hour, ", what, row.cost, p.price_per_gpu_hour);
+  return out + fmt::format("{}{:.4g} kWh", p.price_per_gpu_hour > 0 ? "" : what + ": ", row.energy / 3.6e6);
+}
+
+/// Lines that end behind a comma, of at most about 90 columns.
+std::vector<std::string> wrapped(const std::string& text) {
+  constexpr std::size_t kWidth = 90;
+  std::vector<std::string> lines;
+  for (std::size_t begin = 0; begin < text.size();) {
+    std::size_t end = text.size();
+    if (text.size() - begin > kWidth) {
+      const std::size_t comma = text.rfind(", ", begin + kWidth);
+      if (comma != std::string::npos && comma > begin) end = comma + 1;
+    }
+    lines.push_back(text.substr(begin, end - begin));
+    begin = end < text.size() && text[end] == ' ' ? end + 1 : end;
+  }
+  return lines;
+}
+
+std::vector<std::string> winner_lines(const Plan& plan, const std::vector<std::size_t>& keys) {
+  const PlanRow& row = plan.rows.front();
+  const std::string better = comparison_text(plan);
+  std::vector<std::string> out{(row.error.empty() ? report::time_text(row.report.iteration) + " per iteration"
+                                                  : "nothing was played that fits") +
+                               (better.empty() ? "" : ", " + better)};
+  std::string layout;
+  for (const std::size_t k : keys) {
+    const std::string& value = row.values[k];
+    if (value == "automatic" || value == "false" || value == "[]" || value == "-" || value == "0") continue;
+    layout += (layout.empty() ? "" : ", ") + plan.keys[k].substr(plan.keys[k].rfind('.') + 1) + " " +
+              printable(short_value(value), 200);
+  }
+  for (std::string& line : wrapped(layout)) out.push_back(std::move(line));
+  if (row.error.empty()) out.push_back(purchase_text(plan, row));
+  return out;
+}
+
+std::string counts_text(const Plan& plan) {
+  const SearchCounts& c = plan.counts;
+  std::string out = fmt::format("considered {:.0f}", c.space.considered);
+  const auto add = [&](double n, const char* what) {
+    if (n > 0) out += fmt::format(", {} {:.0f}", what, n);
+  };
+  add(c.space.undivided, "did not divide");
+  add(c.unfit, "did not fit");
+  add(c.not_priced, "not predicted");
+  add(c.pruned, "pruned by bounds");
+  add(c.played, "played");
+  if (c.left > 0) {
+    out += fmt::format(", not reached {:.0f}: ", c.left);
+    const double best = plan.rows.empty() ? 0 : plan.rows.front().value;
+    out += plan.played_all || c.least_left <= 0 || best <= 0
+               ? "there is no bound on what they could gain"
+               : fmt::format("they are at most {:.2f} % better", 100 * std::max(0.0, 1 - c.least_left / best));
+  } else if (!plan.played_all) {
+    out += "; no other layout of the space is better";
+  }
+  return out + "\n";
+}
+
+std::string rank_text(const BaselineRank& rank) {
+  if (rank.drawn == 0) return "";
+  return fmt::format("of {} drawn at random that fit, {} {} faster than the baseline\n", counted(rank.drawn, "layout"),
+                     rank.faster, agreeing(rank.faster, "is", "are"));
+}
+
+std::vector<std::string> table_cells(const Plan& plan, const std::vector<std::size_t>& keys, std::size_t i) {
+  const PlanRow& row = plan.rows[i];
+  std::vector<std::string> cells{row.kind == PlanRowKind::candidate ? std::to_string(i + 1) : "baseline"};
+  const report::TimeScale scale = report::time_scale(plan.rows.front().report.iteration);
+  const bool ok = row.error.empty();
+  cells.push_back(ok ? scale.text(row.report.iteration) : "-");
+  for (const std::size_t k : keys) cells.push_back(printable(short_value(row.values[k]), 60));
+  const bool tokens = plan.rows.front().report.context.tokens_per_sample > 0;
+  cells.push_back(!ok      ? "-"
+                  : tokens ? fmt::format("{:.0f}", tokens_per_gpu(row.report))
+                           : fmt::format("{:.0f}", row.report.samples_per_second));
+  cells.push_back(ok ? fmt::format("{:.1f}", 100 * row.report.mfu) : "-");
+  cells.push_back(ok ? fmt::format("{:.1f}", memory_gb(row.report)) : "-");
+  if (plan.purchase.price_per_gpu_hour > 0) cells.push_back(ok ? fmt::format("{:.4g}", row.cost) : "-");
+  cells.push_back(ok ? row.why_slower : row.fits ? printable(row.error, 200) : "memory");
+  return cells;
+}
+
+nlohmann::json json_of_row(const Plan& plan, const PlanRow& row) {
+  nlohmann::json keys = nlohmann::json::object();
+  for (std::size_t k = 0; k < plan.keys.size(); ++k) keys[plan.keys[k]] = row.values[k];
+  nlohmann::json out{{"keys", std::move(keys)},
+                     {"baseline", row.kind != PlanRowKind::candidate},
+                     {"fits", row.fits},
+                     {"error", row.error}};
+  if (!row.error.empty()) return out;
+  const Report& r = row.report;
+  out["iteration_ms"] = r.iteration.ms();
+  out["low_ms"] = r.low.ms();
+  out["high_ms"] = r.high.ms();
+  out["samples_per_s"] = r.samples_per_second;
+  out["tokens_per_s_per_gpu"] = tokens_per_gpu(r);
+  out["mfu"] = r.mfu;
+  out["exposed_comm_ms"] = r.exposed_comm.ms();
+  out["memory_gb"] = memory_gb(r);
+  out["limited_by"] = limiter_of(row);
+  out["why_slower"] = row.why_slower;
+  out["cost"] = row.cost;
+  out["energy_joules"] = row.energy;
+  out["set"] = row.sets;
+  return out;
+}
+
+}  // namespace
+
+std::string plan_csv(const Plan& plan) {
+  std::vector<std::string> header = plan.keys;
+  for (const PlanColumn& column : plan_columns()) header.emplace_back(column.name);
+  for (const char* name :
+       {"fits", "limited_by", "error", "why_slower", "cost", "energy_joules", "objective", "baseline"})
+    header.emplace_back(name);
+  std::string out = csv_line(header);
+  for (const PlanRow& row : plan.rows) {
+    const bool ok = row.error.empty();
+    std::vector<std::string> cells = row.values;
+    for (const PlanColumn& column : plan_columns()) cells.push_back(ok ? column.cell(row) : "");
+    cells.insert(cells.end(), {row.fits ? "true" : "false", limiter_of(row), row.error, row.why_slower,
+                               ok ? fmt::format("{:.6g}", row.cost) : "", ok ? fmt::format("{:.6g}", row.energy) : "",
+                               objective_text(plan.goal), word_of(row.kind)});
+    out += csv_line(cells);
+  }
+  return out;
+}
+
+std::string plan_text(const Plan& plan) {
+  const std::vector<std::size_t> keys = shown_keys(plan);
+  std::string out = printable(plan.subject, 200) + "\n" + frame(winner_lines(plan, keys)) + "\n";
+  const bool tokens = plan.rows.front().report.context.tokens_per_sample > 0;
+  TextTable table{{"", report::time_scale(plan.rows.front().report.iteration).unit}};
+  for (const std::size_t k : keys) table.front().push_back(plan.heads[k]);
+  for (const char* head : {tokens ? "tok/s/GPU" : "samples/s", "MFU %", "GB"}) table.front().emplace_back(head);
+  if (plan.purchase.price_per_gpu_hour > 0) table.front().emplace_back("cost");
+  table.front().emplace_back("slower by, most");
+  for (std::size_t i = 0; i < plan.rows.size(); ++i) table.push_back(table_cells(plan, keys, i));
+  return out + aligned_table(table) + "\n" + counts_text(plan) + rank_text(plan.rank);
+}
+
+std::string plan_json(const Plan& plan) {
+  nlohmann::json rows = nlohmann::json::array();
+  for (const PlanRow& row : plan.rows) rows.push_back(json_of_row(plan, row));
+  const SearchCounts& c = plan.counts;
+  return nlohmann::json{{"schema_version", 1},
+                        {"subject", plan.subject},
+                        {"objective", objective_text(plan.goal)},
+                        {"counts",
+                         {{"considered", c.space.considered},
+                          {"did_not_divide", c.space.undivided},
+                          {"did_not_fit", c.unfit},
+                          {"not_predicted", c.not_priced},
+                          {"pruned", c.pruned},
+                          {"played", c.played},
+                          {"not_reached", c.left},
+                          {"below_their_bound", c.above_bound}}},
+                        {"drawn", {{"layouts", plan.rank.drawn}, {"faster_than_baseline", plan.rank.faster}}},
+                        {"rows", std::move(rows)}}
+             .dump(2) +
+         "\n";
+}
+
+}  // namespace distsim::study

@@ -1,0 +1,171 @@
+#include "sim/study/plan/plan_sites.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "sim/pipeline/experiment_inputs.hpp"
+#include "sim/workload/registry.hpp"
+
+namespace distsim::study {
+namespace {
+
+using workload::ParallelSpec;
+
+constexpr std::string_view kLayoutSection = "parallel.";
+constexpr double kMostSites = 10'000;
+
+/// A key of the section parallel that no search chooses: its own message.
+Error not_chosen(const std::string& key) {
+  static const Schema<ParallelSpec> schema = workload::parallel_schema();
+  std::vector<std::string> names;
+  for (const LayoutKey& known : layout_keys()) names.emplace_back(known.name);
+  const std::string name = key.substr(kLayoutSection.size());
+  const std::vector<std::string> all = schema.keys();
+  if (std::ranges::find(all, name) != all.end())
+    return {key + ": found a key that follows from the others, expected one that a layout is chosen by",
+            "--vary " + key, ""};
+  return {key + ": found an unknown key, expected a key of parallel", "--vary " + key, spelling_hint(name, names)};
+}
+
+Result<LayoutSite> site_of(const config::Experiment& e, const HeldValues& held, std::vector<std::string> values) {
+  TRY_ASSIGN(const LayoutOffer offer, layout_offer_of(e.framework.name));
+  const workload::ClusterShape shape = pipeline::shape_of(e);
+  const std::int64_t batch = workload::samples_of(e.model, shape.ranks());
+  if (batch <= 0) return Error{"model.global_batch: found none, expected the samples of an iteration", e.path, ""};
+  LayoutSite site{e, std::move(values), LayoutSpace(e.model, e.framework, shape, batch, offer, held),
+                  static_cast<double>(shape.ranks()), static_cast<double>(batch)};
+  return site;
+}
+
+/// The global batch is that of the experiment as it is, also where the model gives it per GPU.
+void keep_batch(config::Experiment& e, const config::Experiment& base, const std::vector<SweepAxis>& axes) {
+  const auto varies = [](const SweepAxis& a) {
+    return a.key == "model.global_batch" || a.key == "model.per_gpu_batch" || a.key == "model.name";
+  };
+  if (std::ranges::any_of(axes, varies)) return;
+  e.model.global_batch = workload::samples_of(base.model, pipeline::shape_of(base).ranks());
+  e.model.per_gpu_batch = 0;
+}
+
+}  // namespace
+
+double combinations_of(const std::vector<SweepAxis>& axes) {
+  double product = 1;
+  for (const SweepAxis& axis : axes) product *= static_cast<double>(axis.values.size());
+  return product;
+}
+
+std::vector<std::string> sets_of_combination(const std::vector<SweepAxis>& axes, double index,
+                                             std::vector<std::string>* values) {
+  std::vector<std::string> sets(axes.size());
+  if (values != nullptr) values->assign(axes.size(), "");
+  for (std::size_t a = axes.size(); a-- > 0;) {
+    const auto n = static_cast<double>(axes[a].values.size());
+    const auto i = static_cast<std::size_t>(std::fmod(index, n));
+    index = std::floor(index / n);
+    sets[a] = axes[a].key + "=" + axes[a].values[i];
+    if (values != nullptr) (*values)[a] = axes[a].values[i];
+  }
+  return sets;
+}
+
+Result<std::vector<SweepAxis>> with_gpus(const PlanRequest& request, const config::Experiment& e,
+                                         std::vector<SweepAxis> axes) {
+  if (request.gpus.empty()) return axes;
+  SweepAxis nodes{"cluster.nodes", {}};
+  for (const std::int64_t gpus : request.gpus) {
+    if (gpus % e.cluster.gpus_per_node != 0)
+      return Error{"--gpus: found " + std::to_string(gpus) + ", expected whole nodes of " +
+                       std::to_string(e.cluster.gpus_per_node) + " GPUs",
+                   "", ""};
+    nodes.values.push_back(std::to_string(gpus / e.cluster.gpus_per_node));
+  }
+  for (const SweepAxis& axis : axes) {
+    if (axis.key == nodes.key)
+      return Error{"--gpus: found together with --vary cluster.nodes, expected one of them", "", ""};
+  }
+  axes.insert(axes.begin(), std::move(nodes));
+  return axes;
+}
+
+Result<PlanSites> plan_sites(const PlanRequest& request, const config::Experiment& experiment) {
+  PlanSites out;
+  for (const std::string& set : request.sets) {
+    const std::string key = set.substr(0, set.find('='));
+    if (!key.starts_with(kLayoutSection)) continue;
+    if (const LayoutKey* known = find_layout_key(key)) out.held[known->name] = {experiment.model.parallel};
+  }
+  for (const SweepAxis& axis : request.varied) {
+    if (!axis.key.starts_with(kLayoutSection)) {
+      out.axes.push_back(axis);
+      continue;
+    }
+    const LayoutKey* key = find_layout_key(axis.key);
+    if (key == nullptr) return not_chosen(axis.key);
+    TRY_ASSIGN(out.held[key->name], read_layout_values(*key, axis.values));
+  }
+  TRY_ASSIGN(out.axes, with_gpus(request, experiment, std::move(out.axes)));
+  const double count = combinations_of(out.axes);
+  if (count > kMostSites)
+    return Error{"--vary: found over 10000 combinations of keys besides the layout, expected fewer", "", ""};
+  for (double i = 0; i < count; ++i) {
+    std::vector<std::string> values, sets = request.sets;
+    for (std::string& set : sets_of_combination(out.axes, i, &values)) sets.push_back(std::move(set));
+    TRY_ASSIGN(config::Experiment e, config::load_experiment(request.config, sets));
+    keep_batch(e, experiment, out.axes);
+    TRY_ASSIGN(LayoutSite site, site_of(e, out.held, std::move(values)));
+    out.sites.push_back(std::move(site));
+  }
+  return out;
+}
+
+bool fits_somewhere(const LayoutSpace& space) {
+  SpaceCounts counts;
+  workload::ModelSpec model = space.model();
+  for (const ParallelSpec& grid : space.grids(counts)) {
+    for (const ParallelSpec& shape : space.shapes(grid)) {
+      if (shape.micro_batch > 1 && shape.recompute.kind != workload::RecomputeKind::full) continue;
+      for (const ParallelSpec& layout : space.layouts(shape)) {
+        model.parallel = layout;
+        const Result<workload::LlmPlan> plan = plan_llm(model, space.framework(), space.cluster(), space.batch());
+        if (plan && fits(*plan)) return true;
+      }
+    }
+  }
+  return false;
+}
+
+std::string change_that_fits(const PlanRequest& request, const config::Experiment& experiment, const PlanSites& sites) {
+  for (const auto& [key, values] : sites.held) {
+    HeldValues without = sites.held;
+    without.erase(key);
+    const auto site = site_of(experiment, without, {});
+    if (site && fits_somewhere(site->space))
+      return "something fits where parallel." + std::string(key) + " is not held";
+  }
+  constexpr int kMostTimes = 64;
+  for (int times = 2; times <= kMostTimes && request.gpus.empty(); times *= 2) {
+    const std::int64_t nodes = experiment.cluster.nodes * times;
+    std::vector<std::string> sets = request.sets;
+    sets.push_back("cluster.nodes=" + std::to_string(nodes));
+    Result<config::Experiment> e = config::load_experiment(request.config, sets);
+    if (!e) break;
+    keep_batch(*e, experiment, {});
+    const auto site = site_of(*e, sites.held, {});
+    if (site && fits_somewhere(site->space))
+      return "something fits on " + std::to_string(nodes * experiment.cluster.gpus_per_node) +
+             " GPUs: --set cluster.nodes=" + std::to_string(nodes);
+  }
+  for (const char* precision : {"bf16", "fp8"}) {
+    std::vector<std::string> sets = request.sets;
+    sets.push_back(std::string("model.precision=") + precision);
+    const Result<config::Experiment> e = config::load_experiment(request.config, sets);
+    if (!e) continue;
+    const auto site = site_of(*e, sites.held, {});
+    if (site && fits_somewhere(site->space))
+      return std::string("something fits with --set model.precision=") + precision;
+  }
+  return "";
+}
+
+}  // namespace distsim::study

@@ -1,0 +1,34 @@
+// The sites of a plan: the experiment with every combination of the keys that are varied besides the layout.
+#pragma once
+
+#include "sim/study/plan/layouts/layout_search.hpp"
+#include "sim/study/plan/plan.hpp"
+
+namespace distsim::study {
+
+struct PlanSites {
+  std::vector<SweepAxis> axes;  ///< besides the layout
+  HeldValues held;              ///< of the layout
+  std::vector<LayoutSite> sites;
+};
+
+/// Of a language model. Errors: keys that are none, experiments that are not valid, layout keys that a search does not choose.
+Result<PlanSites> plan_sites(const PlanRequest& request, const config::Experiment& experiment);
+
+/// A combination of `axes`, the first slowest, as --set takes it.
+std::vector<std::string> sets_of_combination(const std::vector<SweepAxis>& axes, double index,
+                                             std::vector<std::string>* values = nullptr);
+double combinations_of(const std::vector<SweepAxis>& axes);
+
+/// With the GPU counts of the request as one more axis. Errors: counts that are not whole nodes.
+Result<std::vector<SweepAxis>> with_gpus(const PlanRequest& request, const config::Experiment& experiment,
+                                         std::vector<SweepAxis> axes);
+
+/// Whether some layout of the space fits on the GPUs: with all blocks computed again and the least micro-batch.
+bool fits_somewhere(const LayoutSpace& space);
+
+/// The smallest change with which something fits: a pinned key let go, more GPUs, another precision. Empty where none was
+/// found.
+std::string change_that_fits(const PlanRequest& request, const config::Experiment& experiment, const PlanSites& sites);
+
+}  // namespace distsim::study

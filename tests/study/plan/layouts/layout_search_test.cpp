@@ -1,0 +1,87 @@
+#include "sim/study/plan/layouts/layout_search.hpp"
+
+#include <gtest/gtest.h>
+
+#include "small_llm.hpp"
+
+namespace distsim::study {
+namespace {
+
+using test::experiment_of;
+using test::held_values;
+using test::llm_text;
+using test::site_with;
+
+std::vector<LayoutSite> small_sites(const char* framework) {
+  std::vector<LayoutSite> out;
+  out.push_back(site_with(experiment_of(llm_text("llama3_8b", framework, "dgx_h100", 1, 16)),
+                          held_values({{"micro_batch", {"1", "2"}}, {"recompute", {"none", "full"}}})));
+  return out;
+}
+
+SearchResult search_with(const std::vector<LayoutSite>& sites, const SearchOptions& options) {
+  pipeline::CostModelCache cache;
+  return search_layouts(sites, options, {}, cache, [] {}).value();
+}
+
+void expect_same(const SearchResult& a, const SearchResult& b) {
+  ASSERT_EQ(a.best.size(), b.best.size());
+  for (std::size_t i = 0; i < a.best.size(); ++i) {
+    EXPECT_EQ(a.best[i].iteration, b.best[i].iteration) << i;
+    EXPECT_TRUE(same_layout(a.best[i].layout, b.best[i].layout)) << i;
+  }
+}
+
+/// Pruning loses nothing: the best are those of an exhaustive search, in the same order.
+TEST(LayoutSearch, FindsWhatExhaustiveSearchFinds) {
+  for (const char* framework : {"megatron_core", "fsdp2_torchtitan", "megatron_deepspeed"}) {
+    const auto sites = small_sites(framework);
+    const SearchResult pruned = search_with(sites, {.top = 5});
+    const SearchResult all = search_with(sites, {.top = 5, .exhaustive = true});
+    expect_same(pruned, all);
+    EXPECT_EQ(pruned.counts.above_bound + all.counts.above_bound, 0);
+    EXPECT_GT(all.counts.played, pruned.counts.played);
+    EXPECT_EQ(all.counts.pruned, 0);
+    EXPECT_EQ(pruned.counts.left, 0);
+  }
+}
+
+TEST(LayoutSearch, EveryLayoutIsCountedOnce) {
+  const auto sites = small_sites("megatron_core");
+  for (const bool exhaustive : {false, true}) {
+    const SearchCounts c = search_with(sites, {.top = 3, .exhaustive = exhaustive}).counts;
+    EXPECT_EQ(c.space.considered, c.space.undivided + c.unfit + c.not_priced + c.pruned + c.played + c.left);
+  }
+}
+
+TEST(LayoutSearch, ThreadsChangeNothing) {
+  const auto sites = small_sites("megatron_core");
+  const SearchResult one = search_with(sites, {.top = 5, .jobs = 1}), four = search_with(sites, {.top = 5, .jobs = 4});
+  expect_same(one, four);
+  EXPECT_EQ(one.counts.played, four.counts.played);
+}
+
+TEST(LayoutSearch, ALimitLeavesABound) {
+  const auto sites = small_sites("megatron_core");
+  const SearchResult whole = search_with(sites, {.top = 1});
+  const SearchResult cut = search_with(sites, {.top = 1, .exhaustive = true, .most_played = 8});
+  EXPECT_EQ(cut.counts.played, 8);
+  EXPECT_GT(cut.counts.left, 0);
+  EXPECT_LE(std::min(cut.counts.least_left, cut.best.front().value), whole.best.front().value);
+}
+
+/// Of time and memory: no other layout is as good in both.
+TEST(LayoutSearch, AFrontOfTwoGoals) {
+  const auto sites = small_sites("megatron_core");
+  const SearchResult front = search_with(sites, {.goal = {Objective::time, Objective::memory}});
+  const SearchResult fastest = search_with(sites, {.top = 1});
+  ASSERT_GT(front.best.size(), 1u);
+  EXPECT_EQ(front.best.front().iteration, fastest.best.front().iteration);
+  for (std::size_t i = 1; i < front.best.size(); ++i) {
+    EXPECT_GT(front.best[i].value, front.best[i - 1].value);
+    EXPECT_LT(front.best[i].second, front.best[i - 1].second);
+  }
+}
+
+}  // namespace
+}  // namespace distsim::study

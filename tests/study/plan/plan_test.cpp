@@ -1,0 +1,129 @@
+#include "sim/study/plan/plan.hpp"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "sim/pipeline/pipeline.hpp"
+#include "sim/study/plan/experiment_file.hpp"
+#include "small_llm.hpp"
+#include "test_paths.hpp"
+
+namespace distsim::study {
+namespace {
+
+class PlanTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = std::filesystem::temp_directory_path() / ("distsim_test_plan_" + std::to_string(::getpid()));
+    std::filesystem::create_directories(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+  std::string file(const std::string& name, const std::string& text) const {
+    std::ofstream(folder_ / name) << text;
+    return (folder_ / name).string();
+  }
+  PlanRequest small(std::vector<std::string> sets = {}) const {
+    PlanRequest request;
+    request.config = file("x.yaml", test::llm_text("llama3_8b", "megatron_core", "dgx_h100", 1, 16));
+    request.sets = std::move(sets);
+    request.top = 3;
+    return request;
+  }
+  std::filesystem::path folder_;
+};
+
+Result<Plan> planned(const PlanRequest& request) {
+  return plan_experiment(request, [] {});
+}
+
+TEST_F(PlanTest, IsSortedWithTheBaselineAmongThem) {
+  const Plan plan = planned(small()).value();
+  ASSERT_GE(plan.rows.size(), 3u);
+  std::size_t baselines = 0;
+  for (std::size_t i = 0; i < plan.rows.size(); ++i) {
+    baselines += plan.rows[i].kind != PlanRowKind::candidate ? 1 : 0;
+    if (i > 0 && plan.rows[i].error.empty()) {
+      EXPECT_GE(plan.rows[i].value, plan.rows[i - 1].value);
+    }
+  }
+  EXPECT_EQ(baselines, 1u);
+  EXPECT_TRUE(plan_csv(plan).starts_with("parallel.tensor,parallel.sequence_parallel,"));
+  EXPECT_NE(plan_csv(plan).find("iteration_ms,low_ms,high_ms,samples_per_s,tokens_per_s_per_gpu,mfu,exposed_comm_ms,"
+                                "memory_gb,fits,limited_by,error"),
+            std::string::npos);
+  EXPECT_NE(plan_text(plan).find("baseline"), std::string::npos);
+}
+
+/// Written, read back and priced again: the same to the picosecond.
+TEST_F(PlanTest, WritesTheWinner) {
+  const PlanRequest request = small({"model.global_batch=32"});
+  const Plan plan = planned(request).value();
+  std::vector<std::string> sets = request.sets;
+  sets.insert(sets.end(), plan.rows.front().sets.begin(), plan.rows.front().sets.end());
+  const std::string path = (folder_ / "best.yaml").string();
+  const Result<void> written = write_experiment(path, request.config, sets, plan.rows.front().report.iteration);
+  ASSERT_TRUE(written.ok()) << written.error().text();
+  pipeline::Passes passes;
+  const auto again = pipeline::predict(path, {}, passes);
+  ASSERT_TRUE(again.ok()) << again.error().text();
+  EXPECT_EQ(again->report.iteration, plan.rows.front().report.iteration);
+  EXPECT_FALSE(write_experiment(path, request.config, sets, Duration::picoseconds(1)).ok());
+}
+
+TEST_F(PlanTest, WhatDoesNotFitIsOneWord) {
+  PlanRequest request = small();
+  request.config = file("large.yaml", test::llm_text("llama3_70b", "megatron_core", "dgx_h100", 4, 64) +
+                                          "parallel: {tensor: 1, shard: none, recompute: none}\n");
+  request.top = 1;
+  const Plan plan = planned(request).value();
+  EXPECT_EQ(plan.rows.back().error, "memory");
+  EXPECT_FALSE(plan.rows.back().fits);
+  EXPECT_NE(plan_text(plan).find("memory"), std::string::npos);
+}
+
+TEST_F(PlanTest, SaysWhatWouldFit) {
+  PlanRequest request = small();
+  request.config = file("huge.yaml", test::llm_text("llama31_405b", "megatron_core", "dgx_h100", 4, 64));
+  const Result<Plan> plan = planned(request);
+  ASSERT_FALSE(plan.ok());
+  EXPECT_NE(plan.error().text().find("--set cluster.nodes="), std::string::npos) << plan.error().text();
+}
+
+TEST_F(PlanTest, ContradictionsAreOneLine) {
+  EXPECT_FALSE(planned(small({"parallel.tensor=3"})).ok());
+  PlanRequest request = small();
+  request.varied = {{"parallel.tensr", {"1"}}};
+  EXPECT_NE(planned(request).error().text().find("tensor"), std::string::npos);
+  request.varied = {{"parallel.data", {"1"}}};
+  EXPECT_NE(planned(request).error().text().find("follows"), std::string::npos);
+  request.varied = {{"model.global_btch", {"1", "2"}}};
+  EXPECT_NE(planned(request).error().text().find("global_batch"), std::string::npos);
+}
+
+TEST_F(PlanTest, MoreGpusForLessTimeAndMoreMoney) {
+  PlanRequest request = small({"parallel.pipeline=1", "parallel.context=1", "parallel.recompute=none"});
+  request.gpus = {8, 16};
+  request.purchase = {2, 1e9, 0};
+  const Plan fastest = planned(request).value();
+  EXPECT_EQ(fastest.rows.front().values.front(), "2");
+  request.goal.objective = Objective::cost;
+  const Plan cheapest = planned(request).value();
+  EXPECT_LE(cheapest.rows.front().cost, fastest.rows.front().cost);
+}
+
+/// Data parallel jobs have keys of their own, and any family those that are varied.
+TEST_F(PlanTest, OtherFamiliesPlayAllCombinations) {
+  PlanRequest request;
+  request.config = test::config("resnet50_dgx_a100.yaml");
+  request.varied = {{"framework.gradients.bucket_size", {"5 MiB", "25 MiB"}}};
+  const Plan plan = planned(request).value();
+  EXPECT_EQ(plan.counts.played, 2);
+  request.varied.clear();
+  EXPECT_GT(planned(request).value().counts.played, 20);
+  EXPECT_FALSE(planned({.config = test::config("dgx_a100_4node.yaml")}).ok());
+}
+
+}  // namespace
+}  // namespace distsim::study
