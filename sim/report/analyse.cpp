@@ -4,6 +4,7 @@
 
 #include "sim/report/critical_path.hpp"
 #include "sim/report/limits.hpp"
+#include "sim/report/parts.hpp"
 #include "sim/report/rank_sweep.hpp"
 #include "sim/report/report.hpp"
 #include "sim/report/steady_state.hpp"
@@ -41,29 +42,6 @@ void add_split(Replays& replays, Duration iteration, Sweeps& sweeps) {
   for (std::size_t i = 0; i < sweeps.of_step.size(); ++i) sweeps.of_step[i].waiting = sweep.sums()[i].waiting;
 }
 
-/// Means that keep their sum: rounds the running sums down, so that the parts add up to the iteration exactly and none
-/// is negative.
-void fill_means(Report& report, const std::vector<RankTime>& times, const engine::Roles& roles) {
-  const std::uint32_t n = report.rank_count;
-  WideTime compute = 0, waiting = 0, host = 0, comm = 0, hidden = 0;
-  for (std::size_t c = 0; c < roles.size(); ++c) {
-    const RankTime& t = times[c];
-    compute += WideTime(t.compute.ps()) * roles.count[c];
-    waiting += WideTime(t.waiting.ps()) * roles.count[c];
-    host += WideTime(t.host_bound.ps()) * roles.count[c];
-    comm += WideTime(t.comm.ps()) * roles.count[c];
-    hidden += WideTime(t.hidden_comm.ps()) * roles.count[c];
-  }
-  const auto floor_mean = [n](WideTime sum) { return Duration::picoseconds(static_cast<std::int64_t>(sum / n)); };
-  report.exposed_comm = times.front().exposed_comm;  // of all ranks
-  report.compute = floor_mean(compute);
-  report.waiting = floor_mean(compute + waiting) - report.compute;
-  report.host_bound = floor_mean(compute + waiting + host) - report.compute - report.waiting;
-  report.idle = report.iteration - report.exposed_comm - report.compute - report.waiting - report.host_bound;
-  report.comm = mean_of(comm, n);
-  report.hidden_comm = mean_of(hidden, n);
-}
-
 void fill_ranks(Report& report, const std::vector<RankTime>& times, const engine::Roles& roles) {
   const auto by_compute = [](const RankTime& a, const RankTime& b) { return a.compute < b.compute; };
   report.slowest_rank =
@@ -88,11 +66,7 @@ void fill_path(Report& report, const Replays& replays, const Chain& chain, const
   report.cycle_start = Duration::picoseconds(late < 0 ? late + state.period() : late);
   report.bases = bases_of_path(played, path);
   report.terms = terms_of_path(played, path);
-  const HalfWidths spread = half_widths_of(report.terms);
-  const double own = report.context.uncertainty * static_cast<double>(report.iteration.ps());
-  const auto with_own = [own](std::int64_t width) { return std::llround(std::hypot(own, static_cast<double>(width))); };
-  report.low = Duration::picoseconds(std::max<std::int64_t>(0, report.iteration.ps() - with_own(spread.below)));
-  report.high = report.iteration + Duration::picoseconds(with_own(spread.above));
+  fill_range(report);
 }
 
 /// Steps of the iteration that are on the chain.
@@ -118,6 +92,35 @@ void fill_collectives(Report& report, Replays& replays, const Chain& chain, std:
 }
 
 }  // namespace
+
+void fill_range(Report& report) {
+  const HalfWidths spread = half_widths_of(report.terms);
+  const double own = report.context.uncertainty * static_cast<double>(report.iteration.ps());
+  const auto with_own = [own](std::int64_t width) { return std::llround(std::hypot(own, static_cast<double>(width))); };
+  report.low = Duration::picoseconds(std::max<std::int64_t>(0, report.iteration.ps() - with_own(spread.below)));
+  report.high = report.iteration + Duration::picoseconds(with_own(spread.above));
+}
+
+void fill_means(Report& report, const std::vector<RankTime>& times, const engine::Roles& roles) {
+  const std::uint32_t n = report.rank_count;
+  WideTime compute = 0, waiting = 0, host = 0, comm = 0, hidden = 0;
+  for (std::size_t c = 0; c < roles.size(); ++c) {
+    const RankTime& t = times[c];
+    compute += WideTime(t.compute.ps()) * roles.count[c];
+    waiting += WideTime(t.waiting.ps()) * roles.count[c];
+    host += WideTime(t.host_bound.ps()) * roles.count[c];
+    comm += WideTime(t.comm.ps()) * roles.count[c];
+    hidden += WideTime(t.hidden_comm.ps()) * roles.count[c];
+  }
+  const auto floor_mean = [n](WideTime sum) { return Duration::picoseconds(static_cast<std::int64_t>(sum / n)); };
+  report.exposed_comm = times.front().exposed_comm;  // of all ranks
+  report.compute = floor_mean(compute);
+  report.waiting = floor_mean(compute + waiting) - report.compute;
+  report.host_bound = floor_mean(compute + waiting + host) - report.compute - report.waiting;
+  report.idle = report.iteration - report.exposed_comm - report.compute - report.waiting - report.host_bound;
+  report.comm = mean_of(comm, n);
+  report.hidden_comm = mean_of(hidden, n);
+}
 
 void fill_rates(Report& report, double gpus) {
   const double seconds = report.iteration.seconds();

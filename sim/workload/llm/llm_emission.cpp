@@ -90,15 +90,16 @@ TaskId LlmEmission::compute(Way way, const Chunks& chunks, double times, std::sp
     kernels = std::max(kernels, pass_of(plan_.kinds[kind], way).kernels * times);
   }
   const auto options = compute_options(way, {count_of(calls), count_of(kernels)});
-  if (!plan_.pipelined()) return compute_ = graph_.add(name_of_way(way), options, std::move(variants.front()), deps);
+  if (!plan_.pipelined()) return graph_.add(name_of_way(way), options, std::move(variants.front()), deps);
   std::replace(variant_of_stage.begin(), variant_of_stage.end(), ~0u, static_cast<std::uint32_t>(variants.size()));
   variants.emplace_back(graph::Absent{});
-  return compute_ = graph_.add_per_rank(name_of_way(way), options, std::move(variants),
-                                        messages_.table_of(variant_of_stage), deps);
+  return graph_.add_per_rank(name_of_way(way), options, std::move(variants), messages_.table_of(variant_of_stage),
+                             deps);
 }
 
 /// Collectives of a pass, the hidden parts of those that are, or the rest.
-void LlmEmission::exchange(Way way, const Chunks& chunks, double times, bool hidden, std::span<const TaskId> deps) {
+std::vector<TaskId> LlmEmission::exchange(Way way, const Chunks& chunks, double times, bool hidden,
+                                          std::span<const TaskId> deps) {
   std::map<std::pair<Wire, std::int64_t>, std::vector<bool>> calls;
   for (std::uint32_t s = 0; s < plan_.stages; ++s) {
     if (chunks[s] < 0) continue;
@@ -113,6 +114,7 @@ void LlmEmission::exchange(Way way, const Chunks& chunks, double times, bool hid
       stages[s] = true;
     }
   }
+  std::vector<TaskId> out;
   for (const auto& [key, stages] : calls) {
     const auto& [wire, n] = key;
     const graph::Partition groups = partition_of(plan_, wire.axis);
@@ -124,17 +126,38 @@ void LlmEmission::exchange(Way way, const Chunks& chunks, double times, bool hid
     options.dispatch = {static_cast<std::uint32_t>(n), static_cast<std::uint32_t>(n)};
     const std::uint32_t table = messages_.table_of(stages);
     options.skipped_where_absent = table != graph::Task::kUniform;
-    waits_.push_back(graph_.add_collective(name_of_wire(wire), options, op, graph_.add_partition(groups), deps, table));
+    out.push_back(graph_.add_collective(name_of_wire(wire), options, op, graph_.add_partition(groups), deps, table));
   }
+  return out;
 }
 
 TaskId LlmEmission::pass(Way way, const Chunks& chunks, double times) {
-  const std::vector<TaskId> before = now();
+  std::vector<TaskId> before = std::move(waits_);
   waits_.clear();
-  exchange(way, chunks, times, true, before);
-  const TaskId done = compute(way, chunks, times, before);
-  exchange(way, chunks, times, false, std::vector<TaskId>{done});
-  return done;
+  if (compute_.valid()) before.push_back(compute_);
+  std::vector<std::uint32_t> kinds(chunks.size(), ~0u);
+  for (std::size_t s = 0; s < chunks.size(); ++s)
+    if (chunks[s] >= 0) kinds[s] = plan_.kind_of[static_cast<std::size_t>(chunks[s])];
+  const auto [known, is_new] = written_.try_emplace({way, times, std::move(kinds)});
+  if (is_new) {
+    known->second = pass_first(way, chunks, times, before);
+    for (const auto* tasks : {&known->second.hidden, &known->second.exposed})
+      waits_.insert(waits_.end(), tasks->begin(), tasks->end());
+    return compute_ = known->second.compute;
+  }
+  for (const TaskId like : known->second.hidden) waits_.push_back(graph_.add_like(like, before));
+  compute_ = graph_.add_like(known->second.compute, before);
+  for (const TaskId like : known->second.exposed) waits_.push_back(graph_.add_like(like, {&compute_, 1}));
+  return compute_;
+}
+
+LlmEmission::Written LlmEmission::pass_first(Way way, const Chunks& chunks, double times,
+                                             std::span<const TaskId> before) {
+  Written out;
+  out.hidden = exchange(way, chunks, times, true, before);
+  out.compute = compute(way, chunks, times, before);
+  out.exposed = exchange(way, chunks, times, false, {&out.compute, 1});
+  return out;
 }
 
 void LlmEmission::input() {
@@ -167,16 +190,17 @@ void LlmEmission::micro_steps() {
 
 /// The passes of a direction in a wave.
 void LlmEmission::wave(std::span<const StageTurn> turns, Way way) {
+  const auto of_way = [&](const StagePass& p) { return p.backward == (way == Way::backward); };
+  if (std::ranges::none_of(turns, [&](const StageTurn& t) { return std::ranges::any_of(t, of_way); })) return;
   Chunks chunks(plan_.stages, -1), last(plan_.stages, -1);
   for (std::uint32_t s = 0; s < plan_.stages; ++s) {
     for (const StagePass& p : turns[s]) {
-      if (p.backward != (way == Way::backward)) continue;
+      if (!of_way(p)) continue;
       chunks[s] = std::int64_t{p.chunk} * plan_.stages + s;
       if (p.backward && p.micro_batch + 1 == plan_.micro_steps) last[s] = chunks[s];
     }
   }
   const auto runs = [](const Chunks& c) { return std::any_of(c.begin(), c.end(), [](auto i) { return i >= 0; }); };
-  if (!runs(chunks)) return;
   const std::vector<TaskId> before = now();
   const TaskId done = pass(way, chunks, 1);
   if (runs(last)) reduce_last(last, before, done);

@@ -47,8 +47,14 @@ class LlmEmission {
   void wave(std::span<const StageTurn> turns, Way way);
   void send(std::span<const StageTurn> turns, PipelineMessages::Ways ways, std::vector<TaskId>& waits);
   TaskId pass(Way way, const Chunks& chunks, double times);
+  /// The tasks of a pass; those of the next one like it share their ops.
+  struct Written {
+    TaskId compute;
+    std::vector<TaskId> hidden, exposed;  ///< collectives beside and after it
+  };
+  Written pass_first(Way way, const Chunks& chunks, double times, std::span<const TaskId> before);
   TaskId compute(Way way, const Chunks& chunks, double times, std::span<const TaskId> deps);
-  void exchange(Way way, const Chunks& chunks, double times, bool hidden, std::span<const TaskId> deps);
+  std::vector<TaskId> exchange(Way way, const Chunks& chunks, double times, bool hidden, std::span<const TaskId> deps);
   graph::Sequence sequence_of(Way way, std::uint32_t kind, double times);
   void input();
 
@@ -83,6 +89,7 @@ class LlmEmission {
   TaskId compute_;              ///< the latest compute task
   std::vector<TaskId> synced_;  ///< what the optimizer waits for
   std::map<std::tuple<Way, std::uint32_t, double>, graph::Sequence> sequences_;
+  std::map<std::tuple<Way, double, std::vector<std::uint32_t>>, Written> written_;  ///< by the stages' kinds of chunks
 };
 
 }  // namespace distsim::workload

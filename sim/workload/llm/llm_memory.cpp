@@ -101,11 +101,17 @@ RankMemory memory_of_stage(const LlmPlan& plan, std::uint32_t stage) {
 
 }  // namespace
 
-std::vector<RankMemory> memory_of(const LlmPlan& plan) {
-  if (!plan.pipelined()) return {memory_of_stage(plan, 0)};
+std::vector<RankMemory> memory_of_stages(const LlmPlan& plan) {
   std::vector<RankMemory> out;
-  for (std::uint32_t s = 0; s < plan.stages; ++s)
-    out.insert(out.end(), plan.ranks_per_stage(), memory_of_stage(plan, s));
+  for (std::uint32_t s = 0; s < plan.stages; ++s) out.push_back(memory_of_stage(plan, s));
+  return out;
+}
+
+std::vector<RankMemory> memory_of(const LlmPlan& plan) {
+  std::vector<RankMemory> of_stage = memory_of_stages(plan);
+  if (!plan.pipelined()) return of_stage;
+  std::vector<RankMemory> out;
+  for (const RankMemory& memory : of_stage) out.insert(out.end(), plan.ranks_per_stage(), memory);
   return out;
 }
 

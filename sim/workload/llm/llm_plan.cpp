@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <optional>
 
 #include "base/text/counted.hpp"
 #include "sim/graph/op_key.hpp"
@@ -129,17 +130,23 @@ void add_part(LlmChunk& chunk, const PartWork& part, double times) {
   chunk.largest_block = std::max(chunk.largest_block, part.dense + part.expert);
 }
 
-/// Equal ops, and equal collectives, become one with the sum of their numbers.
-template <class Item, class Equal>
-void merge(std::vector<std::pair<Item, double>>& items, Equal equal) {
+/// Equal ops, and equal collectives, become one with the sum of their numbers. Items without a key stay as they are.
+template <class Item, class KeyOf>
+void merge(std::vector<std::pair<Item, double>>& items, KeyOf key_of) {
+  using Key = decltype(key_of(items.front().first));
   std::vector<std::pair<Item, double>> merged;
+  std::vector<Key> keys;
+  merged.reserve(items.size());
+  keys.reserve(items.size());
   for (auto& [item, n] : items) {
-    const auto known =
-        std::ranges::find_if(merged, [&equal, &wanted = item](const auto& m) { return equal(m.first, wanted); });
-    if (known == merged.end())
-      merged.emplace_back(std::move(item), n);
-    else
-      known->second += n;
+    Key key = key_of(item);
+    const auto known = key.has_value() ? std::ranges::find(keys, key) : keys.end();
+    if (known != keys.end()) {
+      merged[static_cast<std::size_t>(known - keys.begin())].second += n;
+      continue;
+    }
+    keys.push_back(std::move(key));
+    merged.emplace_back(std::move(item), n);
   }
   items = std::move(merged);
 }
@@ -183,12 +190,8 @@ class ChunkMaker {
       add_part(chunk, head_work(s_), 1);
     }
     for (PassWork* pass : {&chunk.work.forward, &chunk.work.backward}) {
-      const auto same = [](const graph::Op& a, const graph::Op& b) {
-        const auto key = graph::key_of(a);
-        return key.has_value() && key == graph::key_of(b);
-      };
-      merge(pass->ops, same);
-      merge(pass->wires, [](const Wire& a, const Wire& b) { return a == b; });
+      merge(pass->ops, [](const graph::Op& op) { return graph::key_of(op); });
+      merge(pass->wires, [](const Wire& wire) { return std::optional(wire); });
     }
     return chunk;
   }
@@ -376,7 +379,7 @@ void settle_recompute(LlmPlan& plan, const std::vector<std::int64_t>& layers) {
 }  // namespace
 
 bool fits(const LlmPlan& plan) {
-  const std::vector<RankMemory> memory = memory_of(plan);
+  const std::vector<RankMemory> memory = memory_of_stages(plan);
   return std::all_of(memory.begin(), memory.end(),
                      [&](const RankMemory& m) { return m.total() <= plan.cluster.memory_per_gpu.value(); });
 }

@@ -57,6 +57,8 @@ Result<LlmPlan> plan_llm(const ModelSpec& model, const FrameworkSpec& framework,
 
 Batching batching_of(const ParallelSpec& parallel, std::uint32_t ranks);
 
+/// Of a rank of each stage.
+std::vector<RankMemory> memory_of_stages(const LlmPlan& plan);
 /// Of every rank, or a single one where there is no pipeline.
 std::vector<RankMemory> memory_of(const LlmPlan& plan);
 /// Whether every rank has that much.

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <span>
+#include <tuple>
 #include <vector>
 
 #include "sim/graph/task_graph.hpp"
@@ -19,7 +20,7 @@ class PipelineMessages {
                    std::uint32_t gpus_per_node)
       : graph_(graph), stages_(stages), width_(width), gpus_per_node_(gpus_per_node) {}
 
-  /// Stages that take part, as a table of ranks: 0 those, 1 the others; kUniform where all do.
+  /// Stages that take part, as a table of ranks (by stage, which are alike): 0 those, 1 the others; kUniform where all do.
   std::uint32_t table_of(const std::vector<bool>& stages);
   /// Any numbers by stage as a table of ranks.
   std::uint32_t table_of(const std::vector<std::uint32_t>& of_stage);
@@ -45,6 +46,10 @@ class PipelineMessages {
     std::uint32_t table = graph::Task::kUniform;
   };
 
+  /// What a wave sends: tasks like it, by what it is.
+  std::vector<TaskId> send_first(const std::vector<std::uint8_t>& ways, const graph::Collective& message,
+                                 std::span<const TaskId> deps);
+
   bool crosses_nodes(std::uint32_t boundary) const;
   graph::Stream stream_of(std::uint32_t boundary) const;
   const Pairs& pairs_of(const Boundaries& boundaries);
@@ -53,6 +58,7 @@ class PipelineMessages {
   std::uint32_t stages_, width_, gpus_per_node_;
   std::map<std::vector<std::uint32_t>, std::uint32_t> tables_;
   std::map<Boundaries, Pairs> pairs_;
+  std::map<std::pair<std::int64_t, std::vector<std::uint8_t>>, std::vector<TaskId>> sent_;  ///< by bytes and ways
 };
 
 }  // namespace distsim::workload

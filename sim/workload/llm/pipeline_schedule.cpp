@@ -109,7 +109,12 @@ void for_each_wave(const PipelineShape& shape, const std::function<void(std::spa
   }
 }
 
-std::int64_t most_held(const PipelineShape& shape, std::uint32_t stage, std::span<const std::int64_t> bytes_of_chunk) {
+std::int64_t most_held(const PipelineShape& whole, std::uint32_t stage, std::span<const std::int64_t> bytes_of_chunk) {
+  // All but gpipe hold most by the end of the round after the warm-up, which takes two at most; later ones are like it.
+  constexpr std::int64_t kRounds = 3;
+  PipelineShape shape = whole;
+  if (shape.schedule != PipelineSchedule::gpipe)
+    shape.micro_batches = std::min(shape.micro_batches, kRounds * shape.stages);
   std::int64_t held = 0, most = 0;
   for (const StagePass& pass : passes_of(shape, stage)) {
     held += pass.backward ? -bytes_of_chunk[pass.chunk] : bytes_of_chunk[pass.chunk];
