@@ -8,10 +8,10 @@
 
 #include "sim/config/config.hpp"
 #include "sim/pipeline/cost_model_cache.hpp"
+#include "sim/pipeline/figures/steady_loop.hpp"
 #include "sim/pipeline/lower.hpp"
 #include "sim/pipeline/passes/passes.hpp"
 #include "sim/pipeline/price.hpp"
-#include "sim/pipeline/steady_loop.hpp"
 #include "sim/report/report.hpp"
 #include "sim/workload/workload.hpp"
 

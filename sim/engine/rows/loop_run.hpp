@@ -15,7 +15,7 @@ namespace distsim::engine {
 
 struct LoopStep {
   std::uint32_t first_input = 0;  ///< in LoopRun::inputs; those up to the next step's are its own, at least one
-  std::uint32_t join = 0;  ///< 0: no rank waits for another, else 1 + index of the joining step in its round
+  std::uint32_t join = 0;         ///< 0: no rank waits for another, else 1 + index of the joining step in its round
   std::uint32_t first_member = 0, members_end = 0;  ///< of LoopRun::members
   const std::int64_t* duration = nullptr;
 };

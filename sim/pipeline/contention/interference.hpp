@@ -19,7 +19,7 @@
 #include "base/result.hpp"
 #include "sim/pipeline/lower.hpp"
 #include "sim/pipeline/passes/passed.hpp"
-#include "sim/report/loop_figures.hpp"
+#include "sim/report/loop/loop_figures.hpp"
 
 namespace distsim::pipeline {
 

@@ -9,7 +9,7 @@
 #include "sim/config/config.hpp"
 #include "sim/pipeline/lower.hpp"
 #include "sim/pipeline/price.hpp"
-#include "sim/report/loop_figures.hpp"
+#include "sim/report/loop/loop_figures.hpp"
 
 namespace distsim::pipeline {
 

@@ -1,4 +1,4 @@
-#include "sim/report/loop_figures.hpp"
+#include "sim/report/loop/loop_figures.hpp"
 
 #include <algorithm>
 #include <array>

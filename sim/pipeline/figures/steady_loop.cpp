@@ -1,4 +1,4 @@
-#include "sim/pipeline/steady_loop.hpp"
+#include "sim/pipeline/figures/steady_loop.hpp"
 
 #include <utility>
 
