@@ -113,7 +113,9 @@ TEST(LlmFigures, AreThoseOfThePrediction) {
       if (!whole) {
         ++refused;
         EXPECT_EQ(figures.error().text(), whole.error().text());
-        if (!bounds) EXPECT_EQ(bounds.error().text(), whole.error().text());  // a GPU without 8 bits is found later
+        if (!bounds) {  // a GPU without 8 bits is found later
+          EXPECT_EQ(bounds.error().text(), whole.error().text());
+        }
         continue;
       }
       ASSERT_TRUE(bounds.ok()) << bounds.error().text();

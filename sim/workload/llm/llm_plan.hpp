@@ -45,8 +45,9 @@ struct LlmPlan {
   std::uint32_t expert_replicas() const { return ranks_per_stage() / (expert * expert_tensor); }
   bool splits(StateSplit what) const { return parallel.shard >= what && replicas() > 1; }
   const LlmChunk& chunk(std::uint32_t index) const { return kinds[kind_of[index]]; }
-  /// Chunk c of stage s is the (c x stages + s)-th of the model.
-  const LlmChunk& chunk_of_stage(std::uint32_t stage, std::uint32_t c) const { return chunk(c * stages + stage); }
+  const LlmChunk& chunk_of_stage(std::uint32_t stage, std::uint32_t c) const {
+    return chunk(pipeline.position(stage, c));
+  }
   double tied_elements() const;  ///< of a word embedding that first and last stage have copies of
 };
 

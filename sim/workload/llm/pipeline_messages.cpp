@@ -54,19 +54,17 @@ graph::Stream PipelineMessages::stream_of(std::uint32_t boundary) const {
   return graph::Stream::p2p.lane(third ? 2 : static_cast<std::uint8_t>(boundary % 2));
 }
 
-const PipelineMessages::Pairs& PipelineMessages::pairs_of(const Boundaries& boundaries) {
-  const auto [it, is_new] = pairs_.try_emplace(boundaries);
-  if (!is_new) return it->second;
+PipelineMessages::Pairs PipelineMessages::make_pairs(
+    const std::vector<std::pair<std::uint32_t, std::uint32_t>>& stages) {
   graph::Partition groups;
   groups.each = width_;
   groups.listed_offsets = {0};
   std::vector<bool> takes_part(stages_, false);
   const auto close = [&] { groups.listed_offsets.push_back(static_cast<std::uint32_t>(groups.listed_members.size())); };
-  for (const std::uint32_t b : boundaries) {
-    const std::uint32_t next = (b + 1) % stages_;
-    takes_part[b] = takes_part[next] = true;
-    groups.listed_members.push_back(std::min(b, next));
-    groups.listed_members.push_back(std::max(b, next));
+  for (const auto& [a, b] : stages) {
+    takes_part[a] = takes_part[b] = true;
+    groups.listed_members.push_back(std::min(a, b));
+    groups.listed_members.push_back(std::max(a, b));
     close();
   }
   for (std::uint32_t s = 0; s < stages_; ++s) {
@@ -74,8 +72,15 @@ const PipelineMessages::Pairs& PipelineMessages::pairs_of(const Boundaries& boun
     groups.listed_members.push_back(s);
     close();
   }
-  it->second = {graph_.add_partition(groups), table_of(takes_part)};
-  return it->second;
+  return {graph_.add_partition(groups), table_of(takes_part)};
+}
+
+const PipelineMessages::Pairs& PipelineMessages::pairs_of(const Boundaries& boundaries) {
+  const auto [it, is_new] = pairs_.try_emplace(boundaries);
+  if (!is_new) return it->second;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> stages;
+  for (const std::uint32_t b : boundaries) stages.emplace_back(b, (b + 1) % stages_);
+  return it->second = make_pairs(stages);
 }
 
 std::vector<TaskId> PipelineMessages::exchange(const PipelineShape& shape, std::span<const StageTurn> wave,
@@ -84,9 +89,9 @@ std::vector<TaskId> PipelineMessages::exchange(const PipelineShape& shape, std::
   std::vector<std::uint8_t> sent_over(stages_, 0);  // by boundary
   for (std::uint32_t s = 0; s < stages_; ++s) {
     for (const StagePass& pass : wave[s]) {
-      const std::uint32_t chunk = pass.chunk * stages_ + s;
-      if (ways.backward && pass.backward && chunk > 0) sent_over[(s + stages_ - 1) % stages_] |= kDown;
-      if (ways.forward && !pass.backward && chunk < shape.last_chunk()) sent_over[s] |= kUp;
+      const std::uint32_t at = shape.position(s, pass.chunk);
+      if (ways.backward && hands_back(pass.way) && at > 0) sent_over[(s + stages_ - 1) % stages_] |= kDown;
+      if (ways.forward && pass.way == Way::forward && at < shape.last_position()) sent_over[s] |= kUp;
     }
   }
   const auto [known, is_new] = sent_.try_emplace({message.bytes, std::move(sent_over)});
@@ -120,13 +125,32 @@ std::vector<TaskId> PipelineMessages::send_first(const std::vector<std::uint8_t>
   return sent;
 }
 
+TaskId PipelineMessages::send(std::uint32_t boundary, Way way, bool to_both, const graph::Collective& message,
+                              std::span<const TaskId> deps) {
+  const bool back = hands_back(way);
+  const auto [known, is_new] = sent_alone_.try_emplace({boundary, back, to_both});
+  if (!is_new) return graph_.add_like(known->second, deps);
+  const Pairs& pairs = pairs_of({boundary});
+  graph::TaskGraphBuilder::Options options{
+      stream_of(boundary), back ? graph::Phase::backward : graph::Phase::forward, {1, 1}};
+  options.skipped_where_absent = pairs.table != graph::Task::kUniform;
+  options.between_stages = true;
+  const MessageWay name = to_both ? MessageWay::both : back ? MessageWay::backward : MessageWay::forward;
+  return known->second = graph_.add_collective(way_name(name), options, message, pairs.groups, deps, pairs.table);
+}
+
+TaskId PipelineMessages::sum_of_two(std::string_view name, graph::Stream stream, const graph::Collective& sum,
+                                    std::pair<std::uint32_t, std::uint32_t> stages, std::span<const TaskId> deps) {
+  const Pairs pairs = make_pairs({stages});
+  graph::TaskGraphBuilder::Options options{stream, graph::Phase::gradient_sync, {1, 1}};
+  options.skipped_where_absent = pairs.table != graph::Task::kUniform;
+  options.between_stages = true;
+  return graph_.add_collective(name, options, sum, pairs.groups, deps, pairs.table);
+}
+
 TaskId PipelineMessages::sum_of_ends(std::string_view name, graph::Stream stream, const graph::Collective& sum,
                                      std::span<const TaskId> deps) {
-  const Pairs& ends = pairs_of(stages_ == 2 ? Boundaries{0} : Boundaries{stages_ - 1});
-  graph::TaskGraphBuilder::Options options{stream, graph::Phase::gradient_sync, {1, 1}};
-  options.skipped_where_absent = ends.table != graph::Task::kUniform;
-  options.between_stages = true;
-  return graph_.add_collective(name, options, sum, ends.groups, deps, ends.table);
+  return sum_of_two(name, stream, sum, {0, stages_ - 1}, deps);
 }
 
 }  // namespace distsim::workload
