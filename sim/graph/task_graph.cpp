@@ -32,6 +32,21 @@ std::string_view name_of(Phase phase) {
   return "";
 }
 
+Partition listed_by_rank(const Partition& p) {
+  if (p.each == 1) return p;
+  Partition out;
+  out.listed_offsets = {0};
+  out.listed_members.reserve(p.listed_members.size() * p.each);
+  for (std::size_t g = 0; g + 1 < p.listed_offsets.size(); ++g) {
+    for (std::uint32_t i = 0; i < p.each; ++i) {
+      for (std::uint32_t m = p.listed_offsets[g]; m < p.listed_offsets[g + 1]; ++m)
+        out.listed_members.push_back(p.listed_members[m] * p.each + i);
+      out.listed_offsets.push_back(static_cast<std::uint32_t>(out.listed_members.size()));
+    }
+  }
+  return out;
+}
+
 TaskGraphBuilder::TaskGraphBuilder(std::uint32_t ranks, std::uint32_t alike) {
   graph_.ranks = ranks;
   graph_.alike = alike;
@@ -78,10 +93,10 @@ TaskId TaskGraphBuilder::add(std::string_view name, const Options& options, Op o
   return push(name, options, std::move(one), deps);
 }
 
-std::uint32_t TaskGraphBuilder::add_rank_table(std::vector<std::uint32_t> variant_of_rank) {
-  const auto found = std::find(graph_.rank_tables.begin(), graph_.rank_tables.end(), variant_of_rank);
+std::uint32_t TaskGraphBuilder::add_rank_table(std::vector<std::uint32_t> variant_of_place) {
+  const auto found = std::find(graph_.rank_tables.begin(), graph_.rank_tables.end(), variant_of_place);
   const auto index = static_cast<std::uint32_t>(found - graph_.rank_tables.begin());
-  if (found == graph_.rank_tables.end()) graph_.rank_tables.push_back(std::move(variant_of_rank));
+  if (found == graph_.rank_tables.end()) graph_.rank_tables.push_back(std::move(variant_of_place));
   return index;
 }
 
@@ -113,6 +128,13 @@ TaskId TaskGraphBuilder::add_collective(std::string_view name, const Options& op
   graph_.tasks[task].rank_table = rank_table;
   graph_.tasks[task].partition = partition;
   return task;
+}
+
+TaskId TaskGraphBuilder::add_like(TaskId earlier, std::span<const TaskId> deps) {
+  graph_.deps.insert(graph_.deps.end(), deps.begin(), deps.end());
+  graph_.dep_offsets.push_back(static_cast<std::uint32_t>(graph_.deps.size()));
+  const Task task = graph_.tasks[earlier];
+  return graph_.tasks.push_back(task);
 }
 
 void TaskGraphBuilder::repeat(TaskId first, TaskId last) {

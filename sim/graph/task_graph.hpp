@@ -81,9 +81,16 @@ struct Partition {
   std::uint32_t stride = 1;  ///< distance between neighbours in a group
   std::vector<std::uint32_t> listed_offsets,
       listed_members;  ///< CSR list of groups; when not empty it overrides size and stride
+  std::uint32_t each =
+      1;  ///< the list is of blocks of so many neighbouring ranks, and stands for `each` groups a line:
+          ///< of the i-th ranks of its blocks
+  auto operator<=>(const Partition&) const = default;
   bool operator==(const Partition&) const = default;
   static Partition strided(std::uint32_t size, std::uint32_t stride) { return {size, stride, {}, {}}; }
 };
+
+/// The same groups, listed rank by rank where blocks are listed.
+Partition listed_by_rank(const Partition& partition);
 
 /// What the host must do to launch a task: calls into the framework and kernel launches. The framework profile turns
 /// them into time.
@@ -122,7 +129,7 @@ struct TaskGraph {
       0};  ///< CSR: dependencies of task t are deps[dep_offsets[t] .. dep_offsets[t+1])
   std::vector<TaskId> deps;
   IdVector<OpId, Op> ops;
-  std::vector<std::vector<std::uint32_t>> rank_tables;  ///< rank -> variant
+  std::vector<std::vector<std::uint32_t>> rank_tables;  ///< variant of ranks k * alike .. (k + 1) * alike - 1, by k
   std::vector<std::vector<SequencePart>> sequences;     ///< by Sequence::index
   IdVector<PartitionId, Partition> partitions;
   IdVector<NameId, std::string> names;
@@ -132,7 +139,7 @@ struct TaskGraph {
   }
   std::uint32_t variant_of(TaskId t, std::uint32_t rank) const {
     const Task& task = tasks[t];
-    return task.rank_table == Task::kUniform ? 0 : rank_tables[task.rank_table][rank];
+    return task.rank_table == Task::kUniform ? 0 : rank_tables[task.rank_table][rank / alike];
   }
 };
 
@@ -162,9 +169,10 @@ class TaskGraphBuilder {
   Sequence add_sequence(std::span<const std::pair<Op, double>> parts);
   /// One op, the same on all ranks.
   TaskId add(std::string_view name, const Options& options, Op op, std::span<const TaskId> deps = {});
-  /// A table of ranks for add_per_rank: rank r runs variant `variant_of_rank[r]`. Equal tables are stored once.
-  std::uint32_t add_rank_table(std::vector<std::uint32_t> variant_of_rank);
-  /// Ranks differ: rank r runs variants[table[r]], by a table that is already there.
+  /// A table of ranks for add_per_rank: the k-th `alike` ranks run variant `variant_of_place[k]`. Equal tables are stored
+  /// once.
+  std::uint32_t add_rank_table(std::vector<std::uint32_t> variant_of_place);
+  /// Ranks differ: they run variants[table[place]], by a table that is already there.
   TaskId add_per_rank(std::string_view name, const Options& options, std::vector<Op> variants, std::uint32_t rank_table,
                       std::span<const TaskId> deps = {});
   /// The same with the table itself.
@@ -181,6 +189,8 @@ class TaskGraphBuilder {
     return add_collective(name, options, std::move(collective), add_partition(partition), deps);
   }
 
+  /// Adds a task like an earlier one, whose ops it shares, after other dependencies.
+  TaskId add_like(TaskId earlier, std::span<const TaskId> deps);
   /// Adds copies of tasks [first, last). They share the ops of the originals; dependencies among them move along,
   /// dependencies on earlier tasks stay.
   void repeat(TaskId first, TaskId last);

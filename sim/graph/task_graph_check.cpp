@@ -16,6 +16,9 @@ Broken broken_listed_groups(const Partition& p, std::uint32_t ranks) {
     return "group offsets do not span the members";
   }
   if (!std::is_sorted(p.listed_offsets.begin(), p.listed_offsets.end())) return "group offsets decrease";
+  if (p.each == 0 || ranks % p.each != 0)
+    return "blocks of " + std::to_string(p.each) + " ranks do not divide " + std::to_string(ranks);
+  ranks /= p.each;
   if (p.listed_members.size() != ranks) {
     return "found " + std::to_string(p.listed_members.size()) + " members, expected each of the " +
            std::to_string(ranks) + " ranks once";
@@ -104,14 +107,17 @@ Broken broken_collective(const TaskGraph& g, const Task& task) {
   return broken_sizes(std::get<Collective>(g.ops[task.first_op]), g.partitions[task.partition]);
 }
 
-/// Calls visit(first, second) for neighbours in each group, until it returns false; says whether it never did.
-bool all_neighbours(const Partition& p, std::uint32_t ranks, auto visit) {
+/// Calls visit(first, second) for neighbours in each group, until it returns false; says whether it never did. Of blocks that
+/// are listed the first ranks stand for all: `alike` neighbours are not told apart.
+bool all_neighbours(const Partition& p, std::uint32_t ranks, std::uint32_t alike, auto visit) {
   for (std::size_t g = 0; g + 1 < p.listed_offsets.size(); ++g) {
     for (std::uint32_t i = p.listed_offsets[g] + 1; i < p.listed_offsets[g + 1]; ++i) {
-      if (!visit(p.listed_members[i - 1], p.listed_members[i])) return false;
+      for (std::uint32_t k = 0; k < p.each; k += alike) {
+        if (!visit(p.listed_members[i - 1] * p.each + k, p.listed_members[i] * p.each + k)) return false;
+      }
     }
   }
-  if (!p.listed_offsets.empty()) return true;
+  if (!p.listed_offsets.empty() || alike % (std::uint64_t{p.size} * p.stride) == 0) return true;
   for (std::uint32_t r = 0; r + p.stride < ranks; ++r) {
     const bool neighbours = r / p.stride % p.size + 1 < p.size;
     if (neighbours && !visit(r, r + p.stride)) return false;
@@ -127,7 +133,8 @@ Broken broken_absences(const TaskGraph& g) {
         !seen.insert({task.partition.value(), task.rank_table}).second)
       continue;
     const auto& table = g.rank_tables[task.rank_table];
-    if (!all_neighbours(g.partitions[task.partition], g.ranks, [&](auto a, auto b) { return table[a] == table[b]; })) {
+    if (!all_neighbours(g.partitions[task.partition], g.ranks, g.alike,
+                        [&](auto a, auto b) { return table[a / g.alike] == table[b / g.alike]; })) {
       return "task " + g.names[task.name] + ": some members of a group take part and others do not";
     }
   }
@@ -137,18 +144,12 @@ Broken broken_absences(const TaskGraph& g) {
 Broken broken_likeness(const TaskGraph& g) {
   if (g.alike == 0 || g.ranks % g.alike != 0)
     return std::to_string(g.alike) + " ranks alike do not divide " + std::to_string(g.ranks);
-  for (const auto& table : g.rank_tables) {
-    for (std::uint32_t r = 0; g.alike > 1 && r < table.size(); ++r) {
-      if (table[r] != table[r / g.alike * g.alike])
-        return "rank " + std::to_string(r) + " is not like those it should be like";
-    }
-  }
   return {};
 }
 
 /// Number of variants that a table of ranks asks for; its length is checked too.
 struct TableNeed {
-  std::size_t ranks = 0;
+  std::size_t places = 0;
   std::uint64_t variants = 0;
 };
 
@@ -167,8 +168,8 @@ Broken broken_variants(const TaskGraph& g, const Task& task, const std::vector<T
     return task.variants == 1 ? Broken() : Broken("several ops and no table of ranks");
   if (task.rank_table >= needs.size()) return "no such table of ranks";
   const TableNeed& need = needs[task.rank_table];
-  if (need.ranks != g.ranks)
-    return "table of " + std::to_string(need.ranks) + " ranks, expected " + std::to_string(g.ranks);
+  if (need.places * g.alike != g.ranks)
+    return "table of " + std::to_string(need.places * g.alike) + " ranks, expected " + std::to_string(g.ranks);
   if (need.variants > task.variants) {
     return "a rank runs op " + std::to_string(need.variants - 1) + ", the last is " + std::to_string(task.variants - 1);
   }
@@ -182,8 +183,31 @@ Broken broken_dependencies(const TaskGraph& g, TaskId t) {
   return {};
 }
 
-Broken broken_task(const TaskGraph& g, TaskId t, const std::vector<TableNeed>& needs) {
+/// Tasks that share their ops (TaskGraphBuilder::add_like) are looked at once.
+class Checked {
+ public:
+  explicit Checked(const TaskGraph& g) : g_(g), by_op_(g.ops.size(), kNone) {}
+  bool as_before(TaskId t) {
+    const Task& task = g_.tasks[t];
+    if (task.first_op.value() >= by_op_.size()) return false;
+    std::uint32_t& known = by_op_[task.first_op.value()];
+    if (known == kNone) {
+      known = t.value();
+      return false;
+    }
+    const Task& like = g_.tasks[TaskId(known)];
+    return like.variants == task.variants && like.rank_table == task.rank_table && like.partition == task.partition;
+  }
+
+ private:
+  static constexpr std::uint32_t kNone = 0xFFFFFFFFu;
+  const TaskGraph& g_;
+  std::vector<std::uint32_t> by_op_;
+};
+
+Broken broken_task(const TaskGraph& g, TaskId t, const std::vector<TableNeed>& needs, Checked& checked) {
   if (auto broken = broken_dependencies(g, t)) return broken;
+  if (checked.as_before(t)) return {};
   if (auto broken = broken_variants(g, g.tasks[t], needs)) return broken;
   if (auto broken = broken_sequence(g, g.tasks[t])) return broken;
   return broken_collective(g, g.tasks[t]);
@@ -198,13 +222,14 @@ Result<void> check(const TaskGraph& graph) {
       return Error{"groups of a collective: " + *broken, "", ""};
   }
   const std::vector<TableNeed> needs = needs_of(graph.rank_tables);
+  if (const auto broken = broken_likeness(graph)) return Error{"task graph: " + *broken, "", ""};
+  Checked checked(graph);
   for (std::uint32_t t = 0; t < graph.tasks.size(); ++t) {
-    if (const auto broken = broken_task(graph, TaskId(t), needs)) {
+    if (const auto broken = broken_task(graph, TaskId(t), needs, checked)) {
       return Error{"task " + std::to_string(t) + " '" + graph.names[graph.tasks[TaskId(t)].name] + "': " + *broken, "",
                    ""};
     }
   }
-  if (const auto broken = broken_likeness(graph)) return Error{"task graph: " + *broken, "", ""};
   if (const auto broken = broken_absences(graph)) return Error{*broken, "", ""};
   return {};
 }

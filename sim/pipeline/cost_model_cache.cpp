@@ -51,16 +51,18 @@ Result<std::shared_ptr<const CostModels>> make_models(const CostModelInputs& inp
   TRY_ASSIGN(opmodels::OpModels ops, ops_of(inputs, like));
   auto prices = op_prices_of(ops, like);
   if (like.network)
-    return std::shared_ptr<const CostModels>(std::make_shared<CostModels>(
-        CostModels{like.network->topology, std::move(ops), like.network->collectives, std::move(prices)}));
+    return std::shared_ptr<const CostModels>(
+        std::make_shared<CostModels>(CostModels{like.network->topology, std::move(ops), like.network->collectives,
+                                                std::move(prices), like.network->group_prices}));
   TRY_ASSIGN(topology::Topology topology, topology::Topology::build(inputs.cluster, inputs.device.compute_capability));
   const Result<void> invariants = verify(topology);
   CHECK(invariants.ok()) << invariants.error().text();
   TRY_ASSIGN(collectives::CollectiveModels collectives,
              collectives::CollectiveModels::create(topology, inputs.collectives,
                                                    like.system ? &like.system->collectives : nullptr));
-  return std::shared_ptr<const CostModels>(std::make_shared<CostModels>(
-      CostModels{std::move(topology), std::move(ops), std::move(collectives), std::move(prices)}));
+  return std::shared_ptr<const CostModels>(
+      std::make_shared<CostModels>(CostModels{std::move(topology), std::move(ops), std::move(collectives),
+                                              std::move(prices), std::make_shared<GroupPrices>()}));
 }
 
 }  // namespace

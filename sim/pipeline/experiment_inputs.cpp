@@ -11,13 +11,6 @@
 namespace distsim::pipeline {
 namespace {
 
-double peak_flops(const topology::DeviceSpec& device, workload::Precision precision) {
-  auto it = device.peak.find(std::string(peak_of(precision)));
-  if (it == device.peak.end() && precision == workload::Precision::nvfp4) it = device.peak.find("fp4");
-  if (it == device.peak.end() && precision == workload::Precision::nvfp4) it = device.peak.find("fp8");
-  return it == device.peak.end() ? 0 : it->second.value();
-}
-
 /// Of the fullest rank and, where ranks differ, of the emptiest.
 std::vector<report::ReportContext::Memory> memory_by_kind(const std::vector<workload::RankMemory>& memory) {
   if (memory.empty()) return {};
@@ -51,6 +44,13 @@ double own_range(const config::Experiment& e) {
 Bytes usable_memory(const topology::DeviceSpec& device) { return device.hbm.capacity - device.reserved_memory; }
 
 }  // namespace
+
+double peak_flops(const topology::DeviceSpec& device, workload::Precision precision) {
+  auto it = device.peak.find(std::string(peak_of(precision)));
+  if (it == device.peak.end() && precision == workload::Precision::nvfp4) it = device.peak.find("fp4");
+  if (it == device.peak.end() && precision == workload::Precision::nvfp4) it = device.peak.find("fp8");
+  return it == device.peak.end() ? 0 : it->second.value();
+}
 
 workload::ClusterShape shape_of(const config::Experiment& e) {
   return {static_cast<std::uint32_t>(e.cluster.nodes), static_cast<std::uint32_t>(e.cluster.gpus_per_node),

@@ -14,6 +14,9 @@
 
 namespace distsim::pipeline {
 
+/// Of one GPU for a model's products; 0 where its file does not say.
+double peak_flops(const topology::DeviceSpec& device, workload::Precision precision);
+
 workload::ClusterShape shape_of(const config::Experiment& experiment);
 
 /// A framework's own exchange, unless the experiment names one.

@@ -86,10 +86,15 @@ bool has_kernels(const graph::CostedGraph& graph) {
 HeldClock held_clock(const graph::CostedGraph& graph, const KernelTime& t) {
   const Hertz before = topology::clock_before_limits(t.clock, t.power_limit);
   Mix mix;
+  std::vector<double> times(graph.graph.ops.size(), 0);  // of variants, which a rank has one of
+  for (const graph::Task& task : graph.graph.tasks) times[task.first_op.value()] += 1.0 / task.variants;
+  std::vector<bool> added(graph.graph.ops.size(), false);
   for (const graph::Task& task : graph.graph.tasks) {
+    if (added[task.first_op.value()]) continue;  // tasks that share their ops
+    added[task.first_op.value()] = true;
+    const double share = times[task.first_op.value()];
     for (std::uint32_t v = 0; v < task.variants; ++v) {
       const OpId id(task.first_op.value() + v);
-      const double share = 1.0 / task.variants;
       if (graph::work_of(graph.graph.ops[id]) == graph::Work::kernel) mix.add(graph.costs[id], share);
       if (const auto* sequence = std::get_if<graph::Sequence>(&graph.graph.ops[id])) {
         for (const graph::SequencePart& part : graph.graph.sequences[static_cast<std::size_t>(sequence->index)])

@@ -1,11 +1,14 @@
 #include "sim/pipeline/lower.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
-#include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include "sim/engine/program/alike.hpp"
 
 namespace distsim::pipeline {
 namespace {
@@ -16,84 +19,112 @@ constexpr std::size_t kFewestStreams =
 constexpr StreamId stream_id(graph::Stream s) { return StreamId(static_cast<std::uint32_t>(s)); }
 
 engine::Groups groups_of(const graph::Partition& p) {
-  return engine::Groups{p.size, p.stride, p.listed_offsets, p.listed_members};
+  if (p.each == 1) return engine::Groups{p.size, p.stride, p.listed_offsets, p.listed_members};
+  return groups_of(graph::listed_by_rank(p));
+}
+
+/// The groups of places of `each` ranks that do the same; nothing where places would have to meet in part.
+std::optional<engine::Groups> groups_of_places(const graph::Partition& p, std::uint32_t ranks, std::uint32_t each) {
+  if (p.each == each) return engine::Groups{p.size, p.stride, p.listed_offsets, p.listed_members};
+  return engine::groups_of_places(groups_of(p), ranks, each);
 }
 
 class Lowering {
  public:
   Lowering(const graph::CostedGraph& costed, const LaunchModel& launch)
-      : costed_(costed), graph_(costed.graph), launch_(launch) {}
+      : costed_(costed), graph_(costed.graph), launch_(launch), rows_of_(graph_.ops.size()) {}
 
-  Result<Lowered> run(std::uint16_t iterations) {
-    prepare(iterations);
+  Result<LoweredLoop> run() {
+    prepare();
     TRY_ASSIGN(launches_, seconds_of_launches());
-    for (std::uint16_t i = 0; i < iterations; ++i) TRY(iteration(i));
-    out_.iterations = iterations;
+    TRY(overhead());
+    for (std::uint32_t t = 0; t < graph_.tasks.size(); ++t) TRY(lower_task(TaskId(t)));
+    for (const StepId s : host_waits_) out_.loop.carried.emplace_back(StepId(0), s);
     return std::move(out_);
   }
 
  private:
-  void prepare(std::uint16_t iterations) {
-    out_.program.ranks = graph_.ranks;
-    std::size_t streams = kFewestStreams;
-    for (const graph::Task& task : graph_.tasks) streams = std::max(streams, static_cast<std::size_t>(task.stream) + 1);
-    out_.program.streams = static_cast<std::uint32_t>(streams);
-    const std::size_t tasks = graph_.tasks.size() * iterations;
-    out_.program.steps.reserve(tasks * 2);  // a host step and a device step each, as eager frameworks have
-    out_.origins.reserve(tasks * 2);
-    durations_.reserve(graph_.tasks.size());
-    for (const graph::Partition& p : graph_.partitions) out_.program.groups.push_back(groups_of(p));
-    for (const graph::Task& task : graph_.tasks) durations_.push_back(device_row(task));
+  static constexpr std::uint32_t kNone = 0xFFFFFFFFu;
+
+  /// Of a task, which those that share its ops have too.
+  struct Rows {
+    TaskId task;
+    std::uint32_t device = kNone, launch = kNone, later_launches = kNone;
+    Duration launches;  ///< on a rank that does them
+  };
+
+  void prepare() {
+    engine::Loop& loop = out_.loop;
+    std::uint32_t streams = kFewestStreams;
+    for (const graph::Task& task : graph_.tasks)
+      streams = std::max(streams, static_cast<std::uint32_t>(task.stream) + 1);
+    loop.streams = streams;
+    loop.each = places_of_groups() ? graph_.alike : 1;
+    loop.ranks = graph_.ranks / loop.each;
+    if (loop.each != graph_.alike) {
+      loop.groups.clear();
+      for (const graph::Partition& p : graph_.partitions) loop.groups.push_back(groups_of(p));
+    }
+    const std::size_t tasks = graph_.tasks.size();
+    loop.steps.reserve(tasks * 2 + tasks / 4);  // a host step and a device step each, as eager frameworks have
+    loop.wait_offsets.reserve(tasks * 2 + tasks / 4);
+    loop.waits.reserve(tasks * 4);
+    out_.origins.reserve(tasks * 2 + tasks / 4);
+    device_step_ = IdVector<TaskId, StepId>(tasks);
   }
 
-  Result<void> iteration(std::uint16_t i) {
-    device_step_ = IdVector<TaskId, StepId>(graph_.tasks.size());
-    started_.assign(graph::kStreamCount, false);
-    TRY(overhead(i));
-    for (std::uint32_t t = 0; t < graph_.tasks.size(); ++t) TRY(lower_task(TaskId(t), i));
-    return {};
+  bool places_of_groups() {
+    for (const graph::Partition& p : graph_.partitions) {
+      auto groups = groups_of_places(p, graph_.ranks, graph_.alike);
+      if (!groups) return false;
+      out_.loop.groups.push_back(std::move(*groups));
+    }
+    return true;
   }
 
   /// Start of an iteration: the loop's own host time, and the graph launch where there is one.
-  Result<void> overhead(std::uint16_t i) {
+  Result<void> overhead() {
     const workload::FrameworkSpec& f = launch_.framework;
     double seconds = f.host.per_step.seconds() * launch_.host.launch_factor();
     if (f.host.cuda_graph) seconds += f.host.graph_launch.seconds() * launch_.host.launch_factor();
     seconds += detours_of_latest(launch_.host, seconds + launches_, graph_.ranks);
     TRY_ASSIGN(const Duration d, Duration::from_seconds(seconds));
-    graph_launch_ = add(stream_id(graph::Stream::host), engine::Row(d.ps()), engine::Step::kNoGroup, take_host_waits(),
-                        {TaskId(), report::StepRole::step_overhead, i});
+    graph_launch_ = add(stream_id(graph::Stream::host), add_row(engine::Row(d.ps())), engine::Step::kNoGroup,
+                        {TaskId(), report::StepRole::step_overhead});
     return {};
   }
 
   /// Host time of an iteration's launches, on a rank that does all of them.
-  Result<double> seconds_of_launches() const {
+  Result<double> seconds_of_launches() {
     double seconds = 0;
-    for (const graph::Task& task : graph_.tasks) {
-      if (launch_.framework.host.cuda_graph || task.stream == graph::Stream::host) continue;
-      TRY_ASSIGN(const Duration d, dispatch_time(task));
-      seconds += d.seconds();
+    for (std::uint32_t t = 0; t < graph_.tasks.size(); ++t) {
+      const graph::Task& task = graph_.tasks[TaskId(t)];
+      Rows& rows = rows_of_[task.first_op.value()];
+      if (!rows.task.valid() || !alike(graph_.tasks[rows.task], task)) TRY(fill(rows, TaskId(t), task));
+      seconds += rows.launches.seconds();
     }
     return seconds;
   }
 
-  Result<void> lower_task(TaskId id, std::uint16_t i) {
+  Result<void> lower_task(TaskId id) {
     const graph::Task& task = graph_.tasks[id];
+    Rows* const rows = &rows_of_[task.first_op.value()];
+    if (!alike(graph_.tasks[rows->task], task)) TRY(fill(*rows, id, task));
     waits_.clear();
     for (const TaskId dep : graph_.dependencies(id)) waits_.push_back(device_step_[dep]);
     if (task.stream == graph::Stream::host) {
-      for (const StepId s : take_host_waits()) waits_.push_back(s);
-      device_step_[id] = add(stream_id(graph::Stream::host), durations_[id], engine::Step::kNoGroup, waits_,
-                             {id, report::StepRole::host_work, i});
+      take_host_waits();
+      device_step_[id] =
+          add(stream_id(graph::Stream::host), rows->device, engine::Step::kNoGroup, {id, report::StepRole::host_work});
       return {};
     }
-    if (!runs_by_itself(task)) TRY(launch_from_host(id, task, i));
+    if (!runs_by_itself(task)) launch_from_host(id, task, *rows);
     const std::uint32_t group = task.partition.valid() ? task.partition.value() : engine::Step::kNoGroup;
-    device_step_[id] = add(stream_id(task.stream), durations_[id], group, waits_, {id, report::StepRole::device, i});
-    if (later_launches_ != Duration()) {
-      add(stream_id(graph::Stream::host), launch_row(task, later_launches_), engine::Step::kNoGroup, {},
-          {id, report::StepRole::host_dispatch, i});
-      later_launches_ = Duration();
+    device_step_[id] = add(stream_id(task.stream), rows->device, group, {id, report::StepRole::device});
+    if (rows->later_launches != kNone && !runs_by_itself(task)) {
+      waits_.clear();
+      add(stream_id(graph::Stream::host), rows->later_launches, engine::Step::kNoGroup,
+          {id, report::StepRole::host_dispatch});
     }
     if (task.blocks_host) host_waits_.push_back(device_step_[id]);
     return {};
@@ -106,22 +137,40 @@ class Lowering {
   }
 
   /// Adds to waits_ what makes the device step wait for its launch.
-  Result<void> launch_from_host(TaskId id, const graph::Task& task, std::uint16_t i) {
+  void launch_from_host(TaskId id, const graph::Task& task, const Rows& rows) {
     if (launch_.framework.host.cuda_graph) {
       auto first_of_stream = started_[static_cast<std::size_t>(task.stream)];
       if (!first_of_stream) waits_.push_back(graph_launch_);
       started_[static_cast<std::size_t>(task.stream)] = true;
-      return {};
+      return;
     }
-    TRY_ASSIGN(Duration d, dispatch_time(task));
-    if (is_sequence(task)) {
-      later_launches_ = d;
-      d = Duration::picoseconds(d.ps() / std::max<std::int64_t>(1, task.dispatch.kernels));
-      later_launches_ = later_launches_ - d;
+    std::swap(waits_, of_device_);
+    waits_.clear();
+    take_host_waits();
+    const StepId launch =
+        add(stream_id(graph::Stream::host), rows.launch, engine::Step::kNoGroup, {id, report::StepRole::host_dispatch});
+    std::swap(waits_, of_device_);
+    waits_.push_back(launch);
+  }
+
+  /// Durations of a task's steps, which are worked out once for those that share ops.
+  Result<void> fill(Rows& rows, TaskId id, const graph::Task& task) {
+    rows = {id, add_row(device_row(task)), kNone, kNone, {}};
+    if (launch_.framework.host.cuda_graph || task.stream == graph::Stream::host) return {};
+    TRY_ASSIGN(rows.launches, dispatch_time(task));
+    Duration first = rows.launches;
+    if (is_sequence(task)) {  // whose first kernel starts while the host launches the others
+      first = Duration::picoseconds(first.ps() / std::max<std::int64_t>(1, task.dispatch.kernels));
+      if (rows.launches != first) rows.later_launches = add_row(launch_row(task, rows.launches - first));
     }
-    waits_.push_back(add(stream_id(graph::Stream::host), launch_row(task, d), engine::Step::kNoGroup, take_host_waits(),
-                         {id, report::StepRole::host_dispatch, i}));
+    rows.launch = add_row(launch_row(task, first));
     return {};
+  }
+
+  static bool alike(const graph::Task& a, const graph::Task& b) {
+    return a.variants == b.variants && a.rank_table == b.rank_table && a.stream == b.stream && a.phase == b.phase &&
+           a.partition == b.partition && a.dispatch.kernels == b.dispatch.kernels &&
+           a.dispatch.framework_ops == b.dispatch.framework_ops && a.skipped_where_absent == b.skipped_where_absent;
   }
 
   Result<Duration> dispatch_time(const graph::Task& task) const {
@@ -133,7 +182,6 @@ class Lowering {
     return Duration::from_seconds(seconds * scale);
   }
 
-  /// Whose first kernel starts while the host launches the others.
   bool is_sequence(const graph::Task& task) const {
     return std::holds_alternative<graph::Sequence>(graph_.ops[task.first_op]);
   }
@@ -146,7 +194,7 @@ class Lowering {
       const bool absent = std::holds_alternative<graph::Absent>(graph_.ops[OpId(task.first_op.value() + v)]);
       of_variant[v] = absent ? 0 : launch.ps();
     }
-    return row_by(task, of_variant);
+    return by_place(task, of_variant);
   }
 
   /// Duration of a task's step on every rank: kernel time and the gaps between its kernels.
@@ -159,49 +207,88 @@ class Lowering {
       const bool gaps = graph::has_kernels(graph_.ops[id]) && task.stream == graph::Stream::compute;
       of_variant[v] = costed_.costs[id].mean.ps() + (gaps ? gap.ps() * task.dispatch.kernels : 0);
     }
-    return task.rank_table == graph::Task::kUniform ? engine::Row(of_variant.front()) : row_by(task, of_variant);
+    return task.rank_table == graph::Task::kUniform ? engine::Row(of_variant.front()) : by_place(task, of_variant);
   }
 
-  /// A number by a task's variants: one for all ranks if they are equal. The passes of a pipeline ask for the same row
-  /// again and again, and share it.
-  engine::Row row_by(const graph::Task& task, const std::vector<std::int64_t>& of_variant) {
-    const auto [known, is_new] = rows_.try_emplace({task.rank_table, of_variant});
-    if (is_new) known->second = written_out(task, of_variant);
-    return known->second;
-  }
-  engine::Row written_out(const graph::Task& task, const std::vector<std::int64_t>& of_variant) const {
+  /// A number by a task's variants.
+  engine::Row by_place(const graph::Task& task, const std::vector<std::int64_t>& of_variant) const {
     const auto& table = graph_.rank_tables[task.rank_table];
-    std::vector<std::int64_t> values(table.size() / graph_.alike);
-    for (std::size_t i = 0; i < values.size(); ++i) values[i] = of_variant[table[i * graph_.alike]];
-    return engine::Row(std::move(values), graph_.alike);
+    const std::uint32_t repeated = graph_.alike / out_.loop.each;
+    std::vector<std::int64_t> values(table.size() * repeated);
+    for (std::size_t i = 0; i < values.size(); ++i) values[i] = of_variant[table[i / repeated]];
+    return engine::Row(std::move(values));
   }
 
-  StepId add(StreamId stream, engine::Row duration, std::uint32_t group, const std::vector<StepId>& waits,
-             report::StepOrigin origin) {
+  std::uint32_t add_row(engine::Row row) {
+    out_.loop.rows.push_back(std::move(row));
+    return static_cast<std::uint32_t>(out_.loop.rows.size() - 1);
+  }
+
+  /// After waits_.
+  StepId add(StreamId stream, std::uint32_t row, std::uint32_t group, report::StepOrigin origin) {
     out_.origins.push_back(origin);
-    return out_.program.add(engine::Step{stream, std::move(duration), group}, waits);
+    return out_.loop.add({stream, row, group}, waits_);
   }
 
   /// Steps that the host must wait for before it goes on; each is waited for once.
-  std::vector<StepId> take_host_waits() {
-    std::vector<StepId> taken;
-    taken.swap(host_waits_);
-    return taken;
+  void take_host_waits() {
+    waits_.insert(waits_.end(), host_waits_.begin(), host_waits_.end());
+    host_waits_.clear();
   }
 
   const graph::CostedGraph& costed_;
   const graph::TaskGraph& graph_;
   const LaunchModel& launch_;
-  Lowered out_;
-  std::map<std::pair<std::uint32_t, std::vector<std::int64_t>>, engine::Row>
-      rows_;  ///< by table of ranks and numbers of its variants
-  IdVector<TaskId, engine::Row> durations_;
+  LoweredLoop out_;
+  std::vector<Rows> rows_of_;  ///< by first op
   IdVector<TaskId, StepId> device_step_;
-  std::vector<bool> started_;
-  std::vector<StepId> waits_, host_waits_;
+  std::array<bool, graph::kStreamCount> started_{};
+  std::vector<StepId> waits_, of_device_, host_waits_;
   StepId graph_launch_;
-  Duration later_launches_;  ///< of a sequence, while its task is lowered
-  double launches_ = 0;      ///< seconds_of_launches
+  double launches_ = 0;  ///< seconds_of_launches
+};
+
+/// Iterations one after the other.
+class Unrolling {
+ public:
+  Unrolling(const LoweredLoop& lowered, const graph::TaskGraph& graph) : from_(lowered), loop_(lowered.loop) {
+    out_.program.ranks = graph.ranks;
+    out_.program.streams = loop_.streams;
+    for (const graph::Partition& p : graph.partitions) out_.program.groups.push_back(groups_of(p));
+    for (const engine::Row& row : loop_.rows) rows_.push_back(row.with_each(loop_.each));
+  }
+
+  Lowered run(std::uint16_t iterations) {
+    out_.program.steps.reserve(loop_.steps.size() * iterations);
+    out_.program.waits.reserve(loop_.waits.size() * iterations);
+    out_.origins.reserve(loop_.steps.size() * iterations);
+    for (std::uint16_t i = 0; i < iterations; ++i) iteration(i);
+    out_.iterations = iterations;
+    return std::move(out_);
+  }
+
+ private:
+  void iteration(std::uint16_t i) {
+    const auto steps = static_cast<std::uint32_t>(loop_.steps.size());
+    auto carried = loop_.carried.begin();
+    for (StepId s(0); s < loop_.steps.end_id(); s = StepId(s.value() + 1)) {
+      waits_.clear();
+      for (const StepId wait : loop_.waits_of(s)) waits_.emplace_back(wait.value() + i * steps);
+      for (; carried != loop_.carried.end() && carried->first == s; ++carried)
+        if (i > 0) waits_.emplace_back(carried->second.value() + (i - 1u) * steps);
+      const engine::Loop::Step& step = loop_.steps[s];
+      report::StepOrigin origin = from_.origins[s];
+      origin.iteration = i;
+      out_.origins.push_back(origin);
+      out_.program.add(engine::Step{step.stream, rows_[step.row], step.group}, waits_);
+    }
+  }
+
+  const LoweredLoop& from_;
+  const engine::Loop& loop_;
+  Lowered out_;
+  std::vector<engine::Row> rows_;
+  std::vector<StepId> waits_;
 };
 
 }  // namespace
@@ -211,8 +298,13 @@ double detours_of_latest(const topology::HostSpec& host, double busy_seconds, st
   return host.jitter_time.seconds() * (std::log1p(each * ranks) - std::log1p(each));
 }
 
+Result<LoweredLoop> lower_loop(const graph::CostedGraph& costed, const LaunchModel& launch) {
+  return Lowering(costed, launch).run();
+}
+
 Result<Lowered> lower(const graph::CostedGraph& costed, const LaunchModel& launch, std::uint16_t iterations) {
-  return Lowering(costed, launch).run(iterations);
+  TRY_ASSIGN(const LoweredLoop loop, lower_loop(costed, launch));
+  return Unrolling(loop, costed.graph).run(iterations);
 }
 
 }  // namespace distsim::pipeline

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "base/result.hpp"
+#include "sim/engine/program/loop.hpp"
 #include "sim/engine/program/program.hpp"
 #include "sim/graph/costed_graph.hpp"
 #include "sim/report/report.hpp"
@@ -35,11 +36,21 @@ struct LaunchModel {
 /// SC 2010. Rate and length are estimates of ours at the quiet end of what Linux nodes show there: 0.025 % of a core.
 double detours_of_latest(const topology::HostSpec& host, double busy_seconds, std::uint32_t ranks);
 
+/// The steps of one iteration, which follow each other without a barrier. Ranks that the graph says are alike are one
+/// place. Origins have no iteration.
+struct LoweredLoop {
+  engine::Loop loop;
+  IdVector<StepId, report::StepOrigin> origins;
+};
+
 /// Streams are numbered as enum Stream. Per task and iteration:
 ///   eager:      host step of (framework_ops x host.per_op x host.scale + kernels x host.per_launch) x launch_factor,
 ///   then the device step, which waits for it; CUDA graph: one host step launches all device steps of the iteration.
 /// Device step = Cost::mean + kernels x gap (collectives, copies on a DMA engine and absent parts have no gap). A task
 /// with `blocks_host` holds the next host step until it has ended. Iterations follow each other without a barrier.
+Result<LoweredLoop> lower_loop(const graph::CostedGraph& costed, const LaunchModel& launch);
+
+/// The same, so many iterations written out.
 Result<Lowered> lower(const graph::CostedGraph& costed, const LaunchModel& launch, std::uint16_t iterations);
 
 }  // namespace distsim::pipeline

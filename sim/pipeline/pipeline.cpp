@@ -4,11 +4,12 @@
 
 #include <optional>
 
-#include "base/text/counted.hpp"
 #include "sim/engine/rows/row_evaluator.hpp"
 #include "sim/pipeline/contention/contention.hpp"
 #include "sim/pipeline/contention/interference.hpp"
 #include "sim/pipeline/experiment_inputs.hpp"
+#include "sim/pipeline/figures/steady_loop.hpp"
+#include "sim/pipeline/folds.hpp"
 #include "sim/pipeline/kernel_time.hpp"
 #include "sim/pipeline/network_remarks.hpp"
 #include "sim/report/fold.hpp"
@@ -16,7 +17,6 @@
 #include "sim/report/steady_state.hpp"
 #include "sim/workload/family.hpp"
 #include "sim/workload/registry.hpp"
-#include "sim/workload/specs/samples.hpp"
 
 namespace distsim::pipeline {
 namespace {
@@ -151,10 +151,11 @@ Result<Prediction> play(const Experiment& e, Passes& passes, CostModelCache& cac
   return out;
 }
 
-/// The same until the iterations have their rhythm, with no timeline: use(replays) of the last play.
-template <class Use>
-auto use_of_steady(const graph::CostedGraph& costed, const CostModels& models, const Experiment& e, Passes& passes,
-                   const Use& use) -> Result<decltype(use(std::declval<report::Replays&>()))> {
+/// The same until the iterations have their rhythm, with no more than the figures of a table: no timeline, no report.
+Result<report::Brief> brief_of_steady(const graph::CostedGraph& costed, const CostModels& models, const Experiment& e,
+                                      Passes& passes) {
+  TRY_ASSIGN(const auto steady, SteadyLoop::play(costed, models, e));
+  if (steady) return report::brief_of(steady->played());
   for (std::uint16_t iterations = kPlayedIterations;; iterations = static_cast<std::uint16_t>(iterations * 2)) {
     TRY_ASSIGN(const Passed<Lowered> ready, ready_to_play(costed, models, e, iterations, passes));
     const engine::Program& program = ready.value.program;
@@ -162,95 +163,8 @@ auto use_of_steady(const graph::CostedGraph& costed, const CostModels& models, c
     const report::Played played{&costed, &program, &ready.value.origins, nullptr, iterations};
     const auto replays = report::Replays::unplayed(played);
     if (!replays) return engine::evaluate_rows(program).error();
-    if (is_last(iterations, e) || replays->is_settled()) return use(*replays);
+    if (is_last(iterations, e) || replays->is_settled()) return report::brief_of(*replays);
   }
-}
-
-/// What a table shows of play().
-Result<report::Report> play_for_table(const Experiment& e, CostModelCache& cache) {
-  Passes passes;
-  TRY_ASSIGN(const auto models, passes.run("build_topology", build_topology, e, cache));
-  TRY_ASSIGN(workload::Workload workload, passes.run("build_workload", build_workload, e));
-  TRY_ASSIGN(graph::CostedGraph priced, passes.run("price", price, std::move(workload.graph), models));
-  TRY_ASSIGN(const Passed<graph::CostedGraph> scaled,
-             passes.run("scale", scale, std::move(priced), kernel_time_of(e, workload)));
-  report::ReportContext context = report_context_of(e, workload);
-  if (!has_kernels(scaled.value)) context.uncertainty = 0;
-  return use_of_steady(scaled.value, *models, e, passes, [&](report::Replays& replays) {
-    return report::analyse_for_table(replays, std::move(context));
-  });
-}
-
-/// The same experiment with fewer micro-steps, each as large as the first of the whole.
-Experiment with_micro_steps(Experiment e, const workload::SamplePlan& whole, std::int64_t steps) {
-  e.model.global_batch = whole.micro_step(0).total() * steps;
-  e.model.per_gpu_batch = 0;
-  e.model.accumulation = steps;
-  return e;
-}
-
-/// A pipeline's iteration of which only the first rounds of micro-batches are played.
-Experiment with_micro_batches(Experiment e, std::int64_t samples_of_one, std::int64_t micro_batches) {
-  e.model.global_batch = samples_of_one * micro_batches;
-  e.model.per_gpu_batch = 0;
-  return e;
-}
-
-/// What a report says of an iteration of which only a part is played.
-struct Whole {
-  double samples = 0;
-  double parts = 1;          ///< over those that are played
-  std::string batch;         ///< how the batch is divided
-  std::string played_parts;  ///< "2 of 8 micro-steps are"
-};
-
-Whole whole_of(const workload::SamplePlan& plan, std::int64_t played) {
-  const auto simulated = static_cast<std::uint64_t>(played), all = static_cast<std::uint64_t>(plan.micro_steps);
-  return {double(plan.total), double(plan.micro_steps) / double(played), plan.describe(),
-          fmt::format("{} of {} {}", simulated, counted(all, "micro-step"), agreeing(simulated, "is", "are"))};
-}
-
-Whole whole_of(const workload::MicroBatches& all, std::int64_t batch) {
-  return {double(batch), double(all.count) / double(all.played), all.text,
-          fmt::format("{} of {} are", all.played,
-                      counted(static_cast<std::uint64_t>(all.count), "micro-batch", "micro-batches"))};
-}
-
-report::ReportContext folded_context(const Whole& whole, report::ReportContext context) {
-  context.samples = whole.samples;
-  context.model_flops *= whole.parts;
-  context.repeated_flops *= whole.parts;
-  std::erase_if(context.assumptions, [](const graph::Assumption& a) { return a.kind == graph::AssumptionKind::batch; });
-  context.assumptions.insert(context.assumptions.begin(), {graph::AssumptionKind::batch, whole.batch});
-  context.assumptions.push_back({graph::AssumptionKind::folding,
-                                 whole.played_parts + " simulated, the others assumed to be like the last of them"});
-  return context;
-}
-
-/// An experiment of which only a part is played.
-struct Folds {
-  Experiment shorter, longer;
-  std::int64_t more = 0;  ///< times what `longer` has beyond `shorter`
-  Whole whole;
-};
-
-/// Nothing where all of it is played.
-Result<std::optional<Folds>> folds_of(const Experiment& e, std::int64_t played) {
-  const std::uint32_t ranks = shape_of(e).ranks();
-  if (e.model.family->micro_batches != nullptr && e.model.accumulation == 1) {
-    const std::int64_t batch = workload::samples_of(e.model, ranks);
-    const workload::MicroBatches whole = e.model.family->micro_batches(e.model, ranks, batch);
-    if (batch > 0 && whole.count > 2 * whole.played) {
-      const std::int64_t one = batch / whole.count;
-      return std::optional(Folds{with_micro_batches(e, one, whole.played - whole.round),
-                                 with_micro_batches(e, one, whole.played), (whole.count - whole.played) / whole.round,
-                                 whole_of(whole, batch)});
-    }
-  }
-  if (e.model.accumulation <= played) return std::optional<Folds>();
-  TRY_ASSIGN(const workload::SamplePlan whole, workload::plan_samples(e.model, ranks));
-  return std::optional(Folds{with_micro_steps(e, whole, played - 1), with_micro_steps(e, whole, played),
-                             whole.micro_steps - played, whole_of(whole, played)});
 }
 
 Result<Prediction> predict_folded(const Folds& folds, Passes& passes, CostModelCache& cache, report::Detail detail) {
@@ -273,7 +187,7 @@ Result<report::Brief> brief_of(const Experiment& e, CostModelCache& cache, const
   TRY_ASSIGN(graph::CostedGraph priced, passes.run("price", price, graph::TaskGraph(work.graph), models));
   TRY_ASSIGN(const Passed<graph::CostedGraph> scaled,
              passes.run("scale", scale, std::move(priced), kernel_time_of(e, work)));
-  return use_of_steady(scaled.value, *models, e, passes, report::brief_of);
+  return brief_of_steady(scaled.value, *models, e, passes);
 }
 
 }  // namespace
@@ -301,15 +215,6 @@ Result<Prediction> predict(const Experiment& e, Passes& passes, CostModelCache& 
   TRY_ASSIGN(Prediction out, play(e, passes, cache, detail));
   TRY_ASSIGN(out.report, passes.run("fold", fold, std::move(out.report), std::optional<Folding>()));
   return out;
-}
-
-Result<report::Report> predict_for_table(const Experiment& e, CostModelCache& cache) {
-  TRY_ASSIGN(const std::optional<Folds> folds, folds_of(e, kPlayedMicroSteps));
-  if (!folds) return play_for_table(e, cache);
-  TRY_ASSIGN(const report::Report less, play_for_table(folds->shorter, cache));
-  TRY_ASSIGN(report::Report more, play_for_table(folds->longer, cache));
-  report::ReportContext whole = folded_context(folds->whole, more.context);
-  return report::fold_micro_steps(less, more, folds->more, std::move(whole));
 }
 
 Result<FixedWork> fixed_work_of(const Experiment& e) {

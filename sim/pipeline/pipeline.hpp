@@ -8,6 +8,7 @@
 
 #include "sim/config/config.hpp"
 #include "sim/pipeline/cost_model_cache.hpp"
+#include "sim/pipeline/figures/steady_loop.hpp"
 #include "sim/pipeline/lower.hpp"
 #include "sim/pipeline/passes/passes.hpp"
 #include "sim/pipeline/price.hpp"
@@ -27,11 +28,6 @@ struct Prediction {
   report::Played played() const;
 };
 
-/// Iterations that are played; the last one is reported, when host and GPU have found their rhythm. Twice as many until
-/// they have (report::is_settled), up to kMostIterations: where a stream that waits a little longer in each iteration
-/// will hold the others up later on.
-inline constexpr std::uint16_t kPlayedIterations = 3, kMostIterations = 48;
-
 /// Micro-steps of a gradient accumulation that are played; of more, the rest is folded (sim/report/fold.hpp).
 inline constexpr std::int64_t kPlayedMicroSteps = 4;
 
@@ -47,11 +43,24 @@ Result<Prediction> predict(const config::Experiment& experiment, Passes& passes,
                            std::int64_t played_micro_steps = kPlayedMicroSteps,
                            report::Detail detail = report::Detail::report);
 
-/// What a table shows of predict() with Detail::figures, to the picosecond, in three quarters of its time: no timeline, no
-/// digest, no critical path, no assumptions.
-Result<report::Report> predict_for_table(const config::Experiment& experiment, CostModelCache& cache);
+/// The figures of predict() that tables and plans show, to the last bit, in milliseconds of work: context, iteration, low,
+/// high, the rates, compute, exposed_comm, waiting, host_bound and idle (as means over ranks), limits.limited_by and
+/// memory. Not the tables by op, collective and rank, nor the critical path, what would limit next, or the passes' own
+/// assumptions. For many predictions with one cache: a first one of a cluster reads its files and makes its models. May be
+/// called from several threads. A refusal for memory says how much is missing, without what would fit.
+Result<report::Report> predict_figures(const config::Experiment& experiment, CostModelCache& cache);
 
-/// The least of it.
+/// What is known of an iteration before its work is written down, in microseconds: to leave out what cannot be the best.
+struct LayoutBounds {
+  workload::RankMemory memory;  ///< of the fullest rank
+  bool fits = true;             ///< on its GPU
+  Duration least;  ///< the iteration takes no less: products and attention of the busiest rank, without the pipeline's
+                   ///< bubble, at the device's peak. 0: the family does not say
+};
+/// Errors: those of predict() for what does not divide or is out of range; not to fit is none.
+Result<LayoutBounds> layout_bounds(const config::Experiment& experiment);
+
+/// What a table shows of a prediction.
 struct Figures {
   Duration iteration;
   double samples_per_second = 0;

@@ -28,14 +28,18 @@ std::uint64_t nodes_of_period(const topology::FabricSpec& fabric) {
                                             : nodes;
 }
 
-/// First ranks of the strided groups that can differ from each other: nodes are equal, so what counts is where a group
-/// starts within a node, an NVLink domain and a leaf or pod of the fabric.
+/// Ranks after which places repeat themselves: nodes are equal, so what counts is where a group starts within a node, an
+/// NVLink domain and a leaf or pod of the fabric.
+std::uint64_t ranks_of_period(const topology::Topology& topology) {
+  const auto& spec = topology.spec();
+  return std::uint64_t(topology.gpus_per_node()) *
+         std::uint64_t(std::max<std::int64_t>(1, spec.gpu_links.domain_nodes)) * nodes_of_period(spec.fabric);
+}
+
+/// First ranks of the strided groups that can differ from each other.
 std::vector<std::uint32_t> distinct_firsts(const graph::Partition& p, std::uint32_t ranks,
                                            const topology::Topology& topology) {
-  const auto& spec = topology.spec();
-  const std::uint64_t period = std::uint64_t(topology.gpus_per_node()) *
-                               std::uint64_t(std::max<std::int64_t>(1, spec.gpu_links.domain_nodes)) *
-                               nodes_of_period(spec.fabric);
+  const std::uint64_t period = ranks_of_period(topology);
   const std::uint64_t block = std::uint64_t(p.size) * p.stride;
   std::vector<std::uint32_t> firsts;
   std::set<std::uint64_t> seen;
@@ -48,13 +52,34 @@ std::vector<std::uint32_t> distinct_firsts(const graph::Partition& p, std::uint3
   return firsts;
 }
 
+/// Calls keep(members) with the listed groups that can differ from each other; single ranks only where `singles`.
+template <class Keep>
+void for_each_listed(const graph::Partition& p, bool singles, const topology::Topology& topology, Keep keep) {
+  const auto period = static_cast<std::uint32_t>(std::min<std::uint64_t>(ranks_of_period(topology), 0xFFFFFFFFu));
+  std::set<Members> seen;  // the first member's place in the period, then how far the others are from it
+  Members members, places;
+  for (std::size_t g = 0; g + 1 < p.listed_offsets.size(); ++g) {
+    if (!singles && p.listed_offsets[g + 1] - p.listed_offsets[g] == 1) continue;
+    for (std::uint32_t i = 0; i < p.each; ++i) {
+      members.clear();
+      for (std::uint32_t m = p.listed_offsets[g]; m < p.listed_offsets[g + 1]; ++m)
+        members.push_back(p.listed_members[m] * p.each + i);
+      std::sort(members.begin(), members.end());
+      places = members;
+      for (std::size_t m = 1; m < places.size(); ++m) places[m] -= places[0];
+      places[0] %= period;
+      if (seen.insert(places).second) keep(members);
+    }
+  }
+}
+
 /// Facts of the distinct groups of a partition.
 std::vector<topology::GroupFacts> facts_of(const graph::Partition& p, std::uint32_t ranks,
                                            const topology::Topology& topology) {
   std::map<std::string, topology::GroupFacts> distinct;
   std::size_t together = 0;  // groups of more than one rank; single ranks take no part
   for (std::size_t g = 0; g + 1 < p.listed_offsets.size(); ++g)
-    together += p.listed_offsets[g + 1] - p.listed_offsets[g] > 1 ? 1 : 0;
+    together += p.listed_offsets[g + 1] - p.listed_offsets[g] > 1 ? p.each : 0;
   const bool only_group = p.listed_offsets.empty() ? p.size == ranks : together <= 1;
   const topology::Siblings siblings =
       only_group ? topology::Siblings::idle
@@ -64,13 +89,7 @@ std::vector<topology::GroupFacts> facts_of(const graph::Partition& p, std::uint3
     distinct.emplace(facts.key(), std::move(facts));
   };
   if (!p.listed_offsets.empty()) {
-    for (std::size_t g = 0; g + 1 < p.listed_offsets.size(); ++g) {
-      if (together > 0 && p.listed_offsets[g + 1] - p.listed_offsets[g] == 1) continue;
-      Members members(p.listed_members.begin() + p.listed_offsets[g],
-                      p.listed_members.begin() + p.listed_offsets[g + 1]);
-      std::sort(members.begin(), members.end());
-      keep(members);
-    }
+    for_each_listed(p, together == 0, topology, keep);
   } else {
     for (const std::uint32_t first : distinct_firsts(p, ranks, topology)) keep(strided_members(p, first));
   }
@@ -79,11 +98,11 @@ std::vector<topology::GroupFacts> facts_of(const graph::Partition& p, std::uint3
   return out;
 }
 
-/// Prices tasks one by one, remembering the group facts of every partition.
+/// Prices tasks one by one, remembering the groups of every partition.
 class Pricer {
  public:
   Pricer(const graph::TaskGraph& graph, const CostModels& models)
-      : graph_(graph), models_(models), facts_(graph.partitions.size()) {}
+      : graph_(graph), models_(models), groups_(graph.partitions.size()) {}
 
   Result<graph::Cost> cost(const graph::Task& task, const graph::Op& op) {
     if (const auto* collective = std::get_if<graph::Collective>(&op)) return collective_cost(task, *collective);
@@ -93,22 +112,29 @@ class Pricer {
 
  private:
   Result<graph::Cost> collective_cost(const graph::Task& task, const graph::Collective& op) {
-    auto& facts = facts_[task.partition];
-    if (facts.empty()) facts = facts_of(graph_.partitions[task.partition], graph_.ranks, models_.topology);
-    TRY_ASSIGN(graph::Cost dearest, models_.collectives.price(op, facts.front()));
-    for (std::size_t i = 1; i < facts.size(); ++i) {
-      TRY_ASSIGN(const graph::Cost cost, models_.collectives.price(op, facts[i]));
-      if (cost.mean > dearest.mean) dearest = cost;
-    }
+    auto& groups = groups_[task.partition];
+    if (!groups) groups = models_.group_prices->of(graph_.partitions[task.partition], graph_.ranks, models_.topology);
+    TRY_ASSIGN(const graph::Cost dearest, groups->of(op, models_.collectives));
     return op.times == 1 ? Result<graph::Cost>(dearest) : graph::repeated(dearest, static_cast<double>(op.times));
   }
 
   const graph::TaskGraph& graph_;
   const CostModels& models_;
-  IdVector<PartitionId, std::vector<topology::GroupFacts>> facts_;
+  IdVector<PartitionId, std::shared_ptr<GroupPrices::Groups>> groups_;
 };
 
 constexpr std::size_t kMostPrices = 1 << 15;  // some 10 MB
+constexpr std::size_t kMostPartitions = 1 << 12, kMostPricesOfGroups = 1 << 10;
+
+Result<graph::Cost> dearest_of(const graph::Collective& op, const std::vector<topology::GroupFacts>& facts,
+                               const collectives::CollectiveModels& models) {
+  TRY_ASSIGN(graph::Cost dearest, models.price(op, facts.front()));
+  for (std::size_t i = 1; i < facts.size(); ++i) {
+    TRY_ASSIGN(const graph::Cost cost, models.price(op, facts[i]));
+    if (cost.mean > dearest.mean) dearest = cost;
+  }
+  return dearest;
+}
 
 Result<bool> waits_for_uplinks(const graph::Collective& op, const topology::GroupFacts& facts,
                                const collectives::CollectiveModels& models) {
@@ -138,17 +164,42 @@ Result<graph::Cost> OpPrices::of(const graph::Op& op, const opmodels::OpModels& 
   return cost;
 }
 
+Result<graph::Cost> GroupPrices::Groups::of(const graph::Collective& op, const collectives::CollectiveModels& models) {
+  if (!op.send_bytes.empty()) return dearest_of(op, facts_, models);
+  const Key key{op.kind, op.dtype, op.bytes};
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto known = known_.find(key); known != known_.end()) return known->second;
+  }
+  TRY_ASSIGN(const graph::Cost cost, dearest_of(op, facts_, models));
+  const std::lock_guard lock(mutex_);
+  if (known_.size() >= kMostPricesOfGroups) known_.clear();
+  known_.emplace(key, cost);
+  return cost;
+}
+
+std::shared_ptr<GroupPrices::Groups> GroupPrices::of(const graph::Partition& partition, std::uint32_t ranks,
+                                                     const topology::Topology& topology) {
+  const std::pair key(ranks, partition);
+  {
+    const std::lock_guard lock(mutex_);
+    if (const auto known = known_.find(key); known != known_.end()) return known->second;
+  }
+  auto groups = std::make_shared<Groups>(facts_of(partition, ranks, topology));
+  const std::lock_guard lock(mutex_);
+  if (known_.size() >= kMostPartitions) known_.clear();
+  return known_.emplace(key, std::move(groups)).first->second;
+}
+
 Result<bool> slowed_by_uplinks(const graph::TaskGraph& graph, const CostModels& models) {
-  IdVector<PartitionId, std::vector<topology::GroupFacts>> known(graph.partitions.size());
   std::set<std::tuple<std::uint32_t, graph::CollectiveKind, std::int64_t>> seen;
   for (const graph::Task& task : graph.tasks) {
     for (std::uint32_t v = 0; v < task.variants; ++v) {
       const auto* op = std::get_if<graph::Collective>(&graph.ops[OpId(task.first_op.value() + v)]);
       if (op == nullptr) continue;
       if (op->send_bytes.empty() && !seen.insert({task.partition.value(), op->kind, op->bytes}).second) continue;
-      auto& facts = known[task.partition];
-      if (facts.empty()) facts = facts_of(graph.partitions[task.partition], graph.ranks, models.topology);
-      for (const topology::GroupFacts& f : facts) {
+      const auto groups = models.group_prices->of(graph.partitions[task.partition], graph.ranks, models.topology);
+      for (const topology::GroupFacts& f : groups->facts()) {
         TRY_ASSIGN(const bool slowed, waits_for_uplinks(*op, f, models.collectives));
         if (slowed) return true;
       }
@@ -167,10 +218,12 @@ Result<graph::CostedGraph> price(graph::TaskGraph graph, std::shared_ptr<const C
       costs[part.op] = *cost;
     }
   }
+  std::vector<bool> priced(graph.ops.size(), false);
   for (const graph::Task& task : graph.tasks) {
     for (std::uint32_t v = 0; v < task.variants; ++v) {
       const OpId id(task.first_op.value() + v);
-      if (std::holds_alternative<graph::Sequence>(graph.ops[id])) continue;
+      if (priced[id.value()] || std::holds_alternative<graph::Sequence>(graph.ops[id])) continue;
+      priced[id.value()] = true;  // of all tasks that share the op
       Result<graph::Cost> cost = pricer.cost(task, graph.ops[id]);
       if (!cost)
         return Error{"task " + graph.names[task.name] + ": " + cost.error().what, cost.error().where,

@@ -2,9 +2,13 @@
 // models.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <mutex>
+#include <tuple>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "base/result.hpp"
 #include "collectives/collective_models.hpp"
@@ -26,12 +30,41 @@ class OpPrices {
   std::unordered_map<graph::OpKey, graph::Cost, graph::OpKeyHash> known_;
 };
 
+struct CostModels;
+
+/// Prices of collectives over the groups of one cluster, each worked out once as long as there are not too many. Safe to
+/// share between threads.
+class GroupPrices {
+ public:
+  /// The groups of a partition that can differ from each other.
+  class Groups {
+   public:
+    explicit Groups(std::vector<topology::GroupFacts> facts) : facts_(std::move(facts)) {}
+    /// The dearest of them, once.
+    Result<graph::Cost> of(const graph::Collective& op, const collectives::CollectiveModels& models);
+    const std::vector<topology::GroupFacts>& facts() const { return facts_; }
+
+   private:
+    using Key = std::tuple<graph::CollectiveKind, graph::DType, std::int64_t>;  ///< with the bytes
+    const std::vector<topology::GroupFacts> facts_;
+    std::mutex mutex_;
+    std::map<Key, graph::Cost> known_;
+  };
+  std::shared_ptr<Groups> of(const graph::Partition& partition, std::uint32_t ranks,
+                             const topology::Topology& topology);
+
+ private:
+  std::mutex mutex_;
+  std::map<std::pair<std::uint32_t, graph::Partition>, std::shared_ptr<Groups>> known_;
+};
+
 /// The models of one cluster. Shared, const, safe to use from several threads.
 struct CostModels {
   topology::Topology topology;
   opmodels::OpModels ops;
   collectives::CollectiveModels collectives;
-  std::shared_ptr<OpPrices> op_prices = std::make_shared<OpPrices>();  ///< by `ops`
+  std::shared_ptr<OpPrices> op_prices = std::make_shared<OpPrices>();           ///< by `ops`
+  std::shared_ptr<GroupPrices> group_prices = std::make_shared<GroupPrices>();  ///< by `topology` and `collectives`
 };
 
 /// Prices every op of the graph. A collective is priced for each distinct kind of group in its partition; the

@@ -4,6 +4,7 @@
 
 #include "sim/report/critical_path.hpp"
 #include "sim/report/limits.hpp"
+#include "sim/report/parts.hpp"
 #include "sim/report/rank_sweep.hpp"
 #include "sim/report/report.hpp"
 #include "sim/report/steady_state.hpp"
@@ -41,29 +42,6 @@ void add_split(Replays& replays, Duration iteration, Sweeps& sweeps) {
   for (std::size_t i = 0; i < sweeps.of_step.size(); ++i) sweeps.of_step[i].waiting = sweep.sums()[i].waiting;
 }
 
-/// Means that keep their sum: rounds the running sums down, so that the parts add up to the iteration exactly and none
-/// is negative.
-void fill_means(Report& report, const std::vector<RankTime>& times, const engine::Roles& roles) {
-  const std::uint32_t n = report.rank_count;
-  WideTime compute = 0, waiting = 0, host = 0, comm = 0, hidden = 0;
-  for (std::size_t c = 0; c < roles.size(); ++c) {
-    const RankTime& t = times[c];
-    compute += WideTime(t.compute.ps()) * roles.count[c];
-    waiting += WideTime(t.waiting.ps()) * roles.count[c];
-    host += WideTime(t.host_bound.ps()) * roles.count[c];
-    comm += WideTime(t.comm.ps()) * roles.count[c];
-    hidden += WideTime(t.hidden_comm.ps()) * roles.count[c];
-  }
-  const auto floor_mean = [n](WideTime sum) { return Duration::picoseconds(static_cast<std::int64_t>(sum / n)); };
-  report.exposed_comm = times.front().exposed_comm;  // of all ranks
-  report.compute = floor_mean(compute);
-  report.waiting = floor_mean(compute + waiting) - report.compute;
-  report.host_bound = floor_mean(compute + waiting + host) - report.compute - report.waiting;
-  report.idle = report.iteration - report.exposed_comm - report.compute - report.waiting - report.host_bound;
-  report.comm = mean_of(comm, n);
-  report.hidden_comm = mean_of(hidden, n);
-}
-
 void fill_ranks(Report& report, const std::vector<RankTime>& times, const engine::Roles& roles) {
   const auto by_compute = [](const RankTime& a, const RankTime& b) { return a.compute < b.compute; };
   report.slowest_rank =
@@ -78,23 +56,17 @@ void fill_ranks(Report& report, const std::vector<RankTime>& times, const engine
   for (std::uint32_t r = 0; r < report.rank_count; ++r) report.ranks.push_back(times[roles.of(r)]);
 }
 
-void fill_path(Report& report, const Replays& replays, const Chain& chain, const SteadyState& state, bool described) {
+void fill_path(Report& report, const Replays& replays, const Chain& chain, const SteadyState& state) {
   std::vector<PathStep> path = chain.steps;
   for (PathStep& s : path) s.rank = replays.roles().first[s.rank];
   const Played& played = replays.played();
-  if (described) {
-    report.critical_path = describe_path(played, path);
-    report.bases = bases_of_path(played, path);
-  }
+  report.critical_path = describe_path(played, path);
   report.cycle_closed = chain.closed;
   const std::int64_t late = path.empty() ? 0 : (path.front().begin - state.begin) % state.period();
   report.cycle_start = Duration::picoseconds(late < 0 ? late + state.period() : late);
+  report.bases = bases_of_path(played, path);
   report.terms = terms_of_path(played, path);
-  const HalfWidths spread = half_widths_of(report.terms);
-  const double own = report.context.uncertainty * static_cast<double>(report.iteration.ps());
-  const auto with_own = [own](std::int64_t width) { return std::llround(std::hypot(own, static_cast<double>(width))); };
-  report.low = Duration::picoseconds(std::max<std::int64_t>(0, report.iteration.ps() - with_own(spread.below)));
-  report.high = report.iteration + Duration::picoseconds(with_own(spread.above));
+  fill_range(report);
 }
 
 /// Steps of the iteration that are on the chain.
@@ -121,6 +93,35 @@ void fill_collectives(Report& report, Replays& replays, const Chain& chain, std:
 
 }  // namespace
 
+void fill_range(Report& report) {
+  const HalfWidths spread = half_widths_of(report.terms);
+  const double own = report.context.uncertainty * static_cast<double>(report.iteration.ps());
+  const auto with_own = [own](std::int64_t width) { return std::llround(std::hypot(own, static_cast<double>(width))); };
+  report.low = Duration::picoseconds(std::max<std::int64_t>(0, report.iteration.ps() - with_own(spread.below)));
+  report.high = report.iteration + Duration::picoseconds(with_own(spread.above));
+}
+
+void fill_means(Report& report, const std::vector<RankTime>& times, const engine::Roles& roles) {
+  const std::uint32_t n = report.rank_count;
+  WideTime compute = 0, waiting = 0, host = 0, comm = 0, hidden = 0;
+  for (std::size_t c = 0; c < roles.size(); ++c) {
+    const RankTime& t = times[c];
+    compute += WideTime(t.compute.ps()) * roles.count[c];
+    waiting += WideTime(t.waiting.ps()) * roles.count[c];
+    host += WideTime(t.host_bound.ps()) * roles.count[c];
+    comm += WideTime(t.comm.ps()) * roles.count[c];
+    hidden += WideTime(t.hidden_comm.ps()) * roles.count[c];
+  }
+  const auto floor_mean = [n](WideTime sum) { return Duration::picoseconds(static_cast<std::int64_t>(sum / n)); };
+  report.exposed_comm = times.front().exposed_comm;  // of all ranks
+  report.compute = floor_mean(compute);
+  report.waiting = floor_mean(compute + waiting) - report.compute;
+  report.host_bound = floor_mean(compute + waiting + host) - report.compute - report.waiting;
+  report.idle = report.iteration - report.exposed_comm - report.compute - report.waiting - report.host_bound;
+  report.comm = mean_of(comm, n);
+  report.hidden_comm = mean_of(hidden, n);
+}
+
 void fill_rates(Report& report, double gpus) {
   const double seconds = report.iteration.seconds();
   if (seconds <= 0) return;
@@ -132,11 +133,8 @@ void fill_rates(Report& report, double gpus) {
   report.hfu = c.peak_flops > 0 ? report.hardware_flops_per_gpu / c.peak_flops : 0;
 }
 
-namespace {
-
-/// What both kinds of report have; `described`: with the critical path for people, ops and collectives.
-Report analyse_replays(Replays& replays, ReportContext context, Detail detail, bool described) {
-  const Played& played = replays.played();
+Report analyse(const Played& played, ReportContext context, Detail detail) {
+  Replays replays(played);
   const SteadyState state = replays.state();  // its times hold until the first replay
   const Chain chain = replays.chain();
 
@@ -144,8 +142,9 @@ Report analyse_replays(Replays& replays, ReportContext context, Detail detail, b
   report.context = std::move(context);
   report.rank_count = played.program->ranks;
   report.iteration = Duration::picoseconds(state.period());
+  report.digest = played.timeline->digest;
   fill_rates(report, report.rank_count);
-  fill_path(report, replays, chain, state, described);
+  fill_path(report, replays, chain, state);
 
   Sweeps sweeps = transfers_of(replays, state);
   LimitFinder finder(replays);
@@ -155,23 +154,9 @@ Report analyse_replays(Replays& replays, ReportContext context, Detail detail, b
   finder.finish(report.limits, report.iteration, detail);
   fill_means(report, sweeps.of_role, replays.roles());
   fill_ranks(report, sweeps.of_role, replays.roles());
-  if (!described) return report;
   report.ops = op_table(played, state, sweeps.of_step);
   fill_collectives(report, replays, chain, collective_rows(played, state, sweeps.of_step), detail);
   return report;
-}
-
-}  // namespace
-
-Report analyse(const Played& played, ReportContext context, Detail detail) {
-  Replays replays(played);
-  Report report = analyse_replays(replays, std::move(context), detail, true);
-  report.digest = played.timeline->digest;
-  return report;
-}
-
-Report analyse_for_table(Replays& replays, ReportContext context) {
-  return analyse_replays(replays, std::move(context), Detail::figures, false);
 }
 
 }  // namespace distsim::report

@@ -8,14 +8,30 @@
 namespace distsim::report {
 namespace {
 
+/// A recurrence, as engine::LoopPlayer shows a loop.
+struct Rounds {
+  const engine::Recurrence& r;
+  std::uint16_t iterations;
+
+  std::uint32_t steps_of_round() const { return static_cast<std::uint32_t>(r.program().steps.size() / iterations); }
+  std::int64_t last_end(StepId s) const { return r.end(s).high; }
+  std::int64_t end(StepId s, std::uint32_t rank) const { return r.end(s).at(rank); }
+  std::int64_t start(StepId s, std::uint32_t rank) const { return r.start(s).at(rank); }
+  std::int64_t ready(StepId s, std::uint32_t rank) const { return r.ready(s).at(rank); }
+  StepId input_ending_at(StepId s, std::uint32_t rank, std::int64_t time) const {
+    for (const StepId input : r.inputs(s))
+      if (r.end(input).at(rank) == time) return input;
+    return {};
+  }
+  const engine::Groups& group_of(StepId s) const { return r.program().groups[r.program().steps[s].group]; }
+};
+
 /// Walks from step to step, back in time.
+template <class Played>
 class BackwardWalk {
  public:
-  BackwardWalk(const engine::Recurrence& r, std::uint16_t iterations, const Window& window)
-      : r_(r),
-        window_(window),
-        per_iteration_(static_cast<std::uint32_t>(r.program().steps.size() / iterations)),
-        met_(per_iteration_, kNever) {}
+  BackwardWalk(const Played& played, const Window& window)
+      : r_(played), window_(window), per_iteration_(played.steps_of_round()), met_(per_iteration_, kNever) {}
 
   Chain chain() {
     if (window_.period() <= 0) return {};
@@ -36,9 +52,9 @@ class BackwardWalk {
 
   PathStep end_of_window() const {
     for (auto s = window_.last.rbegin(); s != window_.last.rend(); ++s) {
-      if (r_.end(*s).high != window_.end) continue;
+      if (r_.last_end(*s) != window_.end) continue;
       std::uint32_t rank = 0;
-      while (r_.end(*s).at(rank) != window_.end) ++rank;
+      while (r_.end(*s, rank) != window_.end) ++rank;
       return entered({*s, rank});
     }
     CHECK(false) << "no device step ends with the iteration";
@@ -46,8 +62,8 @@ class BackwardWalk {
   }
 
   PathStep entered(PathStep at) const {
-    at.begin = r_.start(at.step).at(at.rank);
-    at.end = r_.end(at.step).at(at.rank);
+    at.begin = r_.start(at.step, at.rank);
+    at.end = r_.end(at.step, at.rank);
     return at;
   }
 
@@ -64,20 +80,17 @@ class BackwardWalk {
 
   PathStep before(const PathStep& at) const {
     const std::uint32_t rank = last_to_arrive(at);
-    const std::int64_t ready = r_.ready(at.step).at(rank);
-    for (const StepId input : r_.inputs(at.step)) {
-      if (r_.end(input).at(rank) == ready) return entered({input, rank});
-    }
+    const std::int64_t ready = r_.ready(at.step, rank);
+    if (const StepId input = r_.input_ending_at(at.step, rank, ready); input.valid()) return entered({input, rank});
     CHECK(ready == 0) << "step " << at.step.value() << " is ready when nothing ends";
     return {};
   }
 
   std::uint32_t last_to_arrive(const PathStep& at) const {
-    const auto& ready = r_.ready(at.step);
-    if (ready.at(at.rank) == at.begin) return at.rank;
+    if (r_.ready(at.step, at.rank) == at.begin) return at.rank;
     std::uint32_t found = engine::Step::kNoGroup;
-    for_each_member(r_.program().groups[r_.program().steps[at.step].group], at.rank, [&](std::uint32_t member) {
-      if (ready.at(member) == at.begin) found = std::min(found, member);
+    for_each_member(r_.group_of(at.step), at.rank, [&](std::uint32_t member) {
+      if (r_.ready(at.step, member) == at.begin) found = std::min(found, member);
     });
     CHECK(found != engine::Step::kNoGroup) << "step " << at.step.value() << " starts before its last member is ready";
     return found;
@@ -110,7 +123,7 @@ class BackwardWalk {
     return out;
   }
 
-  const engine::Recurrence& r_;
+  const Played& r_;
   const Window& window_;
   const std::uint32_t per_iteration_;
   std::vector<PathStep> visited_;  ///< back in time
@@ -122,7 +135,12 @@ class BackwardWalk {
 }  // namespace
 
 Chain critical_chain(const engine::Recurrence& recurrence, std::uint16_t iterations, const Window& window) {
-  return BackwardWalk(recurrence, iterations, window).chain();
+  const Rounds rounds{recurrence, iterations};
+  return BackwardWalk(rounds, window).chain();
+}
+
+Chain critical_chain(const engine::LoopPlayer& player, const Window& window) {
+  return BackwardWalk(player, window).chain();
 }
 
 }  // namespace distsim::report

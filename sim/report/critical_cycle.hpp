@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "sim/engine/rows/loop_player.hpp"
 #include "sim/engine/rows/recurrence.hpp"
 
 namespace distsim::report {
@@ -41,5 +42,8 @@ struct Window {
 /// on the same stream is taken, then waits in their order. A joining step is entered from the rank that arrived last (the
 /// lowest such rank).
 Chain critical_chain(const engine::Recurrence& recurrence, std::uint16_t iterations, const Window& window);
+
+/// The same of the last play of a loop; steps are numbered through all its rounds.
+Chain critical_chain(const engine::LoopPlayer& player, const Window& window);
 
 }  // namespace distsim::report

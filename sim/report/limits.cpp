@@ -1,7 +1,6 @@
 #include "sim/report/limits.hpp"
 
 #include <algorithm>
-#include <map>
 
 namespace distsim::report {
 namespace {
@@ -9,22 +8,8 @@ namespace {
 constexpr std::array<std::string_view, kResources> kResourceNames{"host loop", "network", "compute",
                                                                   "memory",    "input",   "waiting for a rank"};
 
-bool is_kernel(Resource r) { return r == Resource::compute || r == Resource::memory; }
-
-/// Mean of a kernel's time over the ranks that run it.
-std::int64_t mean_where_present(const engine::Row& row, const engine::Roles& roles) {
-  if (row.uniform()) return row.scalar();
-  __int128 sum = 0;
-  std::int64_t ranks = 0;
-  for (std::uint32_t role = 0; role < roles.size(); ++role) {
-    sum += __int128(row.at(role)) * roles.count[role];
-    ranks += row.at(role) > 0 ? roles.count[role] : 0;
-  }
-  return ranks > 0 ? static_cast<std::int64_t>(sum / ranks) : 0;
-}
-
 engine::Row evened_out(const engine::Row& row, const engine::Roles& roles) {
-  const std::int64_t mean = mean_where_present(row, roles);
+  const std::int64_t mean = mean_where_present([&](std::uint32_t role) { return row.at(role); }, roles);
   std::vector<std::int64_t> values(roles.size());
   for (std::uint32_t role = 0; role < values.size(); ++role) values[role] = row.at(role) > 0 ? mean : 0;
   return engine::Row(std::move(values));
@@ -113,22 +98,13 @@ std::optional<engine::Row> LimitFinder::without(StepId step, Resource resource) 
 }
 
 Limits LimitFinder::on(const Chain& chain) const {
-  Limits out;
-  std::map<std::uint32_t, std::int64_t> longer;  // by role: than the mean of the ranks
-  for (const PathStep& s : chain.steps) {
-    const Resource resource = of(s.step, s.rank);
-    out[resource].on_cycle += Duration::picoseconds(s.end - s.begin);
-    const engine::Row& row = r_.duration(s.step);
-    if (!is_kernel(resource) || row.uniform()) continue;
-    longer[s.rank] += std::max<std::int64_t>(0, s.end - s.begin - mean_where_present(row, r_.roles()));
-  }
-  const auto most =
-      std::ranges::max_element(longer, {}, [](const auto& role_and_time) { return role_and_time.second; });
-  if (most != longer.end()) {
-    out.waiting_rank = r_.roles().first[most->first];
-    out[Resource::waiting_for_rank].on_cycle = Duration::picoseconds(most->second);
-  }
-  return out;
+  const auto mean = [&](StepId step) -> std::optional<std::int64_t> {
+    const engine::Row& row = r_.duration(step);
+    if (row.uniform()) return std::nullopt;
+    return mean_where_present([&](std::uint32_t role) { return row.at(role); }, r_.roles());
+  };
+  return limits_of_chain(
+      chain, r_.roles(), [&](StepId step, std::uint32_t role) { return of(step, role); }, mean);
 }
 
 bool LimitFinder::play_without(Resource resource) {

@@ -1,7 +1,9 @@
 // What limits an iteration: the resource with most time on the critical cycle, and what would limit it next.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -37,6 +39,40 @@ class LimitFinder {
   std::vector<std::optional<Resource>> of_step_;  ///< of the first iteration; nothing where ranks differ
 };
 
+/// What the steps of a chain belong to, by `resource(step, role)`, and the rank that takes longest for its kernels:
+/// `mean(step)` is that of the ranks that run it, or nothing where all take the same.
+template <class ResourceOf, class MeanOf>
+Limits limits_of_chain(const Chain& chain, const engine::Roles& roles, ResourceOf resource_of_step, MeanOf mean) {
+  Limits out;
+  std::map<std::uint32_t, std::int64_t> longer;  // by role: than the mean of the ranks
+  for (const PathStep& s : chain.steps) {
+    const Resource resource = resource_of_step(s.step, s.rank);
+    out[resource].on_cycle += Duration::picoseconds(s.end - s.begin);
+    if (resource != Resource::compute && resource != Resource::memory) continue;
+    if (const std::optional<std::int64_t> of_ranks = mean(s.step))
+      longer[s.rank] += std::max<std::int64_t>(0, s.end - s.begin - *of_ranks);
+  }
+  const auto most =
+      std::ranges::max_element(longer, {}, [](const auto& role_and_time) { return role_and_time.second; });
+  if (most != longer.end()) {
+    out.waiting_rank = roles.first[most->first];
+    out[Resource::waiting_for_rank].on_cycle = Duration::picoseconds(most->second);
+  }
+  return out;
+}
+
+/// Mean over the ranks that run a kernel, whose time on a role is at(role): those where it is not 0.
+template <class At>
+std::int64_t mean_where_present(At at, const engine::Roles& roles) {
+  __int128 sum = 0;
+  std::int64_t ranks = 0;
+  for (std::uint32_t role = 0; role < roles.size(); ++role) {
+    sum += __int128(at(role)) * roles.count[role];
+    ranks += at(role) > 0 ? roles.count[role] : 0;
+  }
+  return ranks > 0 ? static_cast<std::int64_t>(sum / ranks) : 0;
+}
+
 /// What a table shows of an iteration; the figures are those of the report.
 struct Brief {
   Duration iteration;
@@ -44,10 +80,6 @@ struct Brief {
 };
 /// Of the last play.
 Brief brief_of(Replays& replays);
-
-/// What a table shows of analyse() (report.hpp) with Detail::figures, to the picosecond, of a program that was played without a
-/// timeline: no ops, no collectives, no critical path, no digest.
-Report analyse_for_table(Replays& replays, ReportContext context);
 
 /// By how much the period shrinks if `steps` (of any iteration) take no time: from 0 to the sum of their times, each on
 /// the rank where it takes longest.

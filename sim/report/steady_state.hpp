@@ -16,6 +16,8 @@ class RowView {
   RowView() = default;
   explicit RowView(const engine::Row& row)
       : values_(row.uniform() ? nullptr : row.values().data()), scalar_(row.scalar()), each_(row.each()) {}
+  /// A number for each rank.
+  explicit RowView(const std::int64_t* values) : values_(values) {}
   explicit RowView(const engine::Recurrence::Times& times) : values_(times.row), scalar_(times.low) {}
   std::int64_t at(std::uint32_t rank) const { return values_ ? values_[each_ == 1 ? rank : rank / each_] : scalar_; }
   bool uniform() const { return values_ == nullptr; }

@@ -16,16 +16,16 @@ class VariantCounts {
   std::uint32_t ranks_running(const graph::Task& task, std::uint32_t variant) {
     if (task.rank_table == graph::Task::kUniform) return variant == 0 ? graph_.ranks : 0;
     std::vector<std::uint32_t>& counts = of_table_[task.rank_table];
-    if (counts.empty()) count(graph_.rank_tables[task.rank_table], counts);
+    if (counts.empty()) count(graph_.rank_tables[task.rank_table], graph_.alike, counts);
     return variant < counts.size() ? counts[variant] : 0;
   }
 
  private:
-  static void count(const std::vector<std::uint32_t>& table, std::vector<std::uint32_t>& counts) {
+  static void count(const std::vector<std::uint32_t>& table, std::uint32_t alike, std::vector<std::uint32_t>& counts) {
     counts.assign(1, 0);
     for (const std::uint32_t v : table) {
       if (v >= counts.size()) counts.resize(v + 1, 0);
-      ++counts[v];
+      counts[v] += alike;
     }
   }
   const graph::TaskGraph& graph_;

@@ -53,7 +53,7 @@ std::map<CollectiveKey, int> collectives_of(const graph::TaskGraph& graph, std::
   for (const graph::Task& task : graph.tasks) {
     const auto* c = std::get_if<graph::Collective>(&graph.ops[task.first_op]);
     if (c == nullptr || c->kind == graph::CollectiveKind::barrier || c->bytes <= 0) continue;
-    const graph::Partition& p = graph.partitions[task.partition];
+    const graph::Partition p = graph::listed_by_rank(graph.partitions[task.partition]);
     for (const auto& [ranks, nodes] : shapes_of(p, graph.ranks, per_node)) {
       if (ranks > 1)
         ++rows[{graph::name_of(c->kind), graph::name_of(c->dtype), ranks, nodes, alone(p, graph.ranks) ? 0 : 1,

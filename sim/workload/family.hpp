@@ -4,6 +4,7 @@
 
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "sim/workload/specs/samples.hpp"
 #include "sim/workload/workload.hpp"
@@ -20,6 +21,13 @@ struct Refusal {
 struct Batching {
   std::uint32_t replicas = 1;  ///< groups of GPUs that take samples together
   std::int64_t multiple = 1;   ///< a global batch is a multiple of this
+};
+
+/// What ranks need, before the work is written down.
+struct RankNeeds {
+  std::vector<RankMemory> memory;  ///< of ranks k * each .. (k + 1) * each - 1, by k
+  std::uint32_t each = 1;
+  double flops = 0;  ///< of products and attention, in an iteration of the busiest rank
 };
 
 /// Micro-batches of a pipeline, of which those beyond `played` add the same time, `round` by `round`.
@@ -42,6 +50,8 @@ struct ModelFamily {
   double (*own_range)(const ModelSpec&) = nullptr;
   /// How many of a batch's micro-batches need to be played. Null: all.
   MicroBatches (*micro_batches)(const ModelSpec&, std::uint32_t ranks, std::int64_t batch) = nullptr;
+  /// Of a batch on a cluster, which may have too little memory for it; errors are those of `build`. Null: it takes the work itself.
+  Result<RankNeeds> (*needs)(const ModelSpec&, const FrameworkSpec&, const ClusterShape&, std::int64_t batch) = nullptr;
   /// Whether the framework's hybrid embedding holds the model's tables on so many ranks. Null: it has no tables.
   bool (*has_hybrid_embedding)(const ModelSpec&, const FrameworkSpec&, std::uint32_t ranks) = nullptr;
 };

@@ -99,6 +99,13 @@ EmbeddingExchange embedding_exchange(const ModelSpec& model, const FrameworkSpec
                                                                       : EmbeddingExchange::hierarchical;
 }
 
+Result<RankNeeds> needs_of(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape) {
+  CHECK(model.family != nullptr && model.family->needs != nullptr) << "a family that does not say";
+  TRY(check_ranks(shape));
+  TRY_ASSIGN(const SamplePlan samples, plan_samples(model, takers(model, shape.ranks())));
+  return model.family->needs(model, framework, shape, samples.total);
+}
+
 Result<Workload> build_workload(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape) {
   CHECK(model.family != nullptr) << "a model without a family";
   TRY(check_ranks(shape));

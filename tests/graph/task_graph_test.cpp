@@ -128,7 +128,7 @@ TEST(TaskGraph, MembersOfAGroupTakePartTogether) {
   TaskGraphBuilder good(4, 2);
   const PartitionId pairs = good.add_partition(Partition::strided(2, 1));
   EXPECT_EQ(good.add_partition(Partition::strided(2, 1)), pairs);
-  good.add_collective("sum", kComm, all_reduce(8), pairs, {}, good.add_rank_table({0, 0, 1, 1}));
+  good.add_collective("sum", kComm, all_reduce(8), pairs, {}, good.add_rank_table({0, 1}));
   const auto graph = std::move(good).finish();
   ASSERT_TRUE(graph.ok()) << graph.error().text();
   EXPECT_TRUE(std::holds_alternative<Absent>(graph->ops[OpId(graph->variant_of(TaskId(0), 3))]));
@@ -140,11 +140,38 @@ TEST(TaskGraph, MembersOfAGroupTakePartTogether) {
   }
 }
 
-TEST(TaskGraph, RefusesRanksThatAreNotAlike) {
+TEST(TaskGraph, TablesAreByRanksThatAreAlike) {
   TaskGraphBuilder b(4, 2);
   b.add_per_rank("a", kCompute, {Gemm{}, Absent{}}, std::vector<std::uint32_t>{0, 1, 0, 0});
-  EXPECT_NE(error_of(std::move(b)).find("rank 1 is not like those"), std::string::npos);
+  EXPECT_NE(error_of(std::move(b)).find("table of 8 ranks, expected 4"), std::string::npos);
   EXPECT_NE(error_of(TaskGraphBuilder(4, 3)).find("3 ranks alike do not divide 4"), std::string::npos);
+}
+
+TEST(TaskGraph, BlocksOfRanksAreListedOnce) {
+  Partition blocks{0, 0, {0, 2, 3}, {2, 0, 1}, 2};  // ranks 4 and 5 meet 0 and 1, one each
+  const Partition ranks = listed_by_rank(blocks);
+  EXPECT_EQ(ranks, (Partition{1, 1, {0, 2, 4, 5, 6}, {4, 0, 5, 1, 2, 3}, 1}));
+  TaskGraphBuilder good(6, 2), half(6, 2), bad(6);
+  good.add_collective("sum", kComm, all_reduce(8), good.add_partition(blocks), {}, good.add_rank_table({0, 1, 0}));
+  EXPECT_EQ(error_of(std::move(good)), "");
+  half.add_collective("sum", kComm, all_reduce(8), half.add_partition(blocks), {}, half.add_rank_table({0, 1, 1}));
+  EXPECT_NE(error_of(std::move(half)).find("some members of a group take part"), std::string::npos);
+  blocks.each = 4;
+  bad.add_collective("sum", kComm, all_reduce(8), blocks);
+  EXPECT_NE(error_of(std::move(bad)).find("blocks of 4 ranks do not divide 6"), std::string::npos);
+}
+
+TEST(TaskGraph, TasksLikeOthersShareTheirOps) {
+  TaskGraphBuilder b(4, 2);
+  const TaskId first = b.add_per_rank("a", kCompute, {Gemm{}, Absent{}}, std::vector<std::uint32_t>{0, 1});
+  const TaskId second = b.add_like(first, std::vector{first});
+  const auto graph = std::move(b).finish();
+  ASSERT_TRUE(graph.ok()) << graph.error().text();
+  EXPECT_EQ(graph->ops.size(), 2u);
+  EXPECT_EQ(graph->tasks[second].first_op, graph->tasks[first].first_op);
+  EXPECT_EQ(graph->variant_of(second, 3), 1u);
+  ASSERT_EQ(graph->dependencies(second).size(), 1u);
+  EXPECT_EQ(graph->dependencies(second)[0], first);
 }
 
 TEST(TaskGraph, RepeatedTasksShareOpsAndMoveTheirDependencies) {

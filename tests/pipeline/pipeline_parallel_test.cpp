@@ -56,9 +56,15 @@ graph::TaskGraph graph_of(const Case& c, const workload::FrameworkSpec& framewor
   return std::move(w->graph);
 }
 
-/// A pass takes 1 ns forward and 2 ns backward, a message as given; all else is free. So is what replicas sum, if not
+std::int64_t pass_ps(const std::string& name, std::int64_t weights_ps) {
+  if (name == "forward") return 1000;
+  return name == "backward.weights" ? weights_ps : name == "backward.inputs" ? 2000 - weights_ps : 2000;
+}
+
+/// A pass takes 1 ns forward and 2 ns backward, of which weights take as given, a message as given; all else is free. So is what replicas sum, if not
 /// given.
-graph::CostedGraph costed(graph::TaskGraph graph, std::int64_t message_ps, std::int64_t sum_ps = 0) {
+graph::CostedGraph costed(graph::TaskGraph graph, std::int64_t message_ps, std::int64_t sum_ps = 0,
+                          std::int64_t weights_ps = 1000) {
   graph::CostedGraph out;
   out.costs = IdVector<OpId, graph::Cost>(graph.ops.size());
   for (const graph::Task& task : graph.tasks) {
@@ -68,7 +74,7 @@ graph::CostedGraph costed(graph::TaskGraph graph, std::int64_t message_ps, std::
     const bool pass = std::holds_alternative<graph::Sequence>(graph.ops[task.first_op]);
     const std::int64_t ps = sum       ? sum_ps
                             : message ? message_ps
-                            : pass    ? task.phase == graph::Phase::forward ? 1000 : 2000
+                            : pass    ? pass_ps(graph.names[task.name], weights_ps)
                                       : 0;
     const Duration d = Duration::picoseconds(ps);
     for (std::uint32_t v = 0; v < task.variants; ++v) {
@@ -99,6 +105,10 @@ const Case kCases[] = {{workload::PipelineSchedule::gpipe, 4, 1, 8},
                        {workload::PipelineSchedule::one_f_one_b, 3, 1, 4, 1, 3},
                        {workload::PipelineSchedule::interleaved, 4, 2, 8, 1, 2, true},
                        {workload::PipelineSchedule::interleaved, 3, 2, 6, 2, 3, true}};
+const Case kSplitCases[] = {{workload::PipelineSchedule::zero_bubble, 4, 1, 8},
+                            {workload::PipelineSchedule::zero_bubble, 3, 1, 4, 1, 3},
+                            {workload::PipelineSchedule::dualpipe, 4, 1, 8},
+                            {workload::PipelineSchedule::dualpipe, 2, 1, 4, 4}};
 
 TEST(PipelineParallel, IdleShareOfTheClosedForms) {
   for (const Case& c : kCases) {
@@ -114,6 +124,29 @@ TEST(PipelineParallel, IdleShareOfTheClosedForms) {
         << c.stages << " stages x " << c.virtual_stages << ", " << c.micro_batches << " micro-batches";
     EXPECT_EQ(report.compute.ps(), work);
     EXPECT_EQ(report.idle.ps(), report.iteration.ps() - work) << "the bubble is idle time";
+  }
+}
+
+/// Of the papers' tables: (p - 1) (F + B - 2 W), and (p / 2 - 1) (F&B + B - 3 W) for equal lengths, F&B being F + B here.
+TEST(PipelineParallel, SplitBackwardPassesFillTheBubble) {
+  const auto idle = [](workload::PipelineSchedule schedule, std::int64_t p, std::int64_t m, std::int64_t weights_ps) {
+    const graph::CostedGraph graph = costed(graph_of({schedule, p, 1, m}), 0, 0, weights_ps);
+    const Lowered lowered = lower(graph, no_host(), 3).value();
+    const engine::Timeline timeline = engine::evaluate_rows(lowered.program).value();
+    const report::Report report = report::analyse({&graph, &lowered.program, &lowered.origins, &timeline, 3}, {});
+    EXPECT_EQ(report.compute.ps(), m * 3000) << "every micro-batch once";
+    EXPECT_EQ(report.idle.ps(), report.iteration.ps() - m * 3000);
+    return report.idle.ps();
+  };
+  for (const std::int64_t p : {2, 4, 8}) {
+    for (const std::int64_t m : {2 * p, 3 * p, 5 * p}) {
+      for (const std::int64_t w : {1000, 900, 700})
+        EXPECT_EQ(idle(workload::PipelineSchedule::zero_bubble, p, m, w), (p - 1) * (3000 - 2 * w)) << p << " " << m;
+      EXPECT_EQ(idle(workload::PipelineSchedule::dualpipe, p, m, 1000), (p / 2 - 1) * (3000 + 2000 - 3000))
+          << p << " " << m;
+      EXPECT_LE(idle(workload::PipelineSchedule::dualpipe, p, m, 800), (p / 2 - 1) * (3000 + 2000 - 2400));
+      EXPECT_EQ(idle(workload::PipelineSchedule::one_f_one_b, p, m, 1000), (p - 1) * 3000);
+    }
   }
 }
 
@@ -139,7 +172,9 @@ TEST(PipelineParallel, ReplicasCostNoMoreThanOneStagesGradients) {
 }
 
 TEST(PipelineParallel, EvaluatorsAgreeAndStagesStandForTheirRanks) {
-  for (const Case& c : kCases) {
+  std::vector<Case> cases(std::begin(kCases), std::end(kCases));
+  cases.insert(cases.end(), std::begin(kSplitCases), std::end(kSplitCases));
+  for (const Case& c : cases) {
     const graph::CostedGraph graph = costed(graph_of(c), 700);
     const Lowered lowered = lower(graph, no_host(), 2).value();
     const engine::Program& program = lowered.program;

@@ -62,6 +62,10 @@ std::uint32_t common_block(const Program& p) {
 
 }  // namespace
 
+std::optional<Groups> groups_of_places(const Groups& groups, std::uint32_t ranks, std::uint32_t each) {
+  return places(groups, ranks, each);
+}
+
 std::uint32_t alike_ranks(const Program& program) {
   const std::uint32_t each = common_block(program);
   if (each == 1 || program.ranks % each != 0) return 1;

@@ -5,6 +5,8 @@
 // changes nothing, or leads from every rank of its blocks to the same other blocks.
 #pragma once
 
+#include <optional>
+
 #include "sim/engine/program/program.hpp"
 
 namespace distsim::engine {
@@ -14,6 +16,9 @@ std::uint32_t alike_ranks(const Program& program);
 
 /// The program with one rank for every `each`, which alike_ranks() allows. Rows share their numbers with the original.
 Program places_of(const Program& program, std::uint32_t each);
+
+/// The groups of blocks of `each` ranks; nothing where ranks of one block lead to different blocks.
+std::optional<Groups> groups_of_places(const Groups& groups, std::uint32_t ranks, std::uint32_t each);
 
 /// The program with every row of blocks written out rank by rank.
 Program spread_out(const Program& program);

@@ -4,29 +4,14 @@
 #include <array>
 #include <limits>
 
-// The loops are written once, on vectors of eight lanes; the compiler lowers these to whatever registers the variant's
-// target has.
-#define ALWAYS_INLINE inline __attribute__((always_inline))
+#include "sim/engine/rows/lanes.hpp"
+#include "sim/engine/rows/loop_run.hpp"
+
+// The loops are written once, on lanes.
+#define ALWAYS_INLINE DISTSIM_ALWAYS_INLINE
 
 namespace distsim::engine {
 namespace {
-
-constexpr std::size_t kLanes = 8;
-using Lanes = std::int64_t __attribute__((vector_size(64)));
-using UnsignedLanes = std::uint64_t __attribute__((vector_size(64)));
-
-/// Lanes in a row, which begin at any number of it. A vector type of its own with less alignment would not do: clang
-/// expects that of the plain vector behind every reference.
-template <class L>
-struct __attribute__((packed, aligned(8), may_alias)) InRow {
-  L lanes;
-};
-
-ALWAYS_INLINE const InRow<Lanes>& in_row(const std::int64_t* p) { return *reinterpret_cast<const InRow<Lanes>*>(p); }
-ALWAYS_INLINE InRow<Lanes>& in_row(std::int64_t* p) { return *reinterpret_cast<InRow<Lanes>*>(p); }
-ALWAYS_INLINE const InRow<UnsignedLanes>& in_row(const std::uint64_t* p) {
-  return *reinterpret_cast<const InRow<UnsignedLanes>*>(p);
-}
 
 ALWAYS_INLINE void max_of_rows(std::int64_t* out, const std::int64_t* a, const std::int64_t* b, std::size_t n) {
   std::size_t i = 0;
@@ -122,7 +107,8 @@ ALWAYS_INLINE std::uint64_t weighted_sum_body(const std::int64_t* value, const s
   TARGET std::uint64_t weighted_sum(const std::int64_t* value, const std::uint64_t* weight, std::size_t n) {   \
     return weighted_sum_body(value, weight, n);                                                                \
   }                                                                                                            \
-  constexpr RowKernels kKernels{#NAME, max, add, weighted_sum};                                                \
+  TARGET bool play(const LoopRun& run) { return play_loop(run); }                                              \
+  constexpr RowKernels kKernels{#NAME, max, add, weighted_sum, play};                                          \
   }
 
 DEFINE_VARIANT(portable, )

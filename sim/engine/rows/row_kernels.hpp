@@ -21,6 +21,8 @@ struct Bounds {
       0;  ///< every bit set in a result or an operand: bit 62 or 63 tells of a negative number or an overflow
 };
 
+struct LoopRun;
+
 struct RowKernels {
   const char* name;
   /// out[i] = max(a[i], b[i])
@@ -29,6 +31,8 @@ struct RowKernels {
   Bounds (*add)(std::int64_t* out, Operand a, Operand b, std::size_t n);
   /// Sum of value[i] * weight[i], modulo 2^64.
   std::uint64_t (*weighted_sum)(const std::int64_t* value, const std::uint64_t* weight, std::size_t n);
+  /// Plays a loop (sim/engine/rows/loop_run.hpp). False where a time is negative or reaches 2^62.
+  bool (*play)(const LoopRun& run);
 };
 
 /// The widest variant that this processor runs.

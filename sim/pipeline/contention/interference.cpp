@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
+#include <utility>
 #include <vector>
 
 #include "sim/engine/rows/row_evaluator.hpp"
@@ -48,11 +50,58 @@ graph::BoundShares shares_of(const graph::CostedGraph& costed, const graph::Task
   return longest->shares;
 }
 
-/// A transfer on one rank.
-struct TransferSpan {
-  std::int64_t begin, end;
+/// A collective, and a kernel that may run beside it.
+struct Transfer {
+  report::RowView start, end;
+  std::uint32_t stream = 0;
   Losing losing;
 };
+struct Kernel {
+  StepId step;
+  TaskId task;
+  report::RowView start, end;
+  graph::BoundShares shares;
+};
+
+/// Of an iteration, in its order.
+struct Beside {
+  std::vector<Transfer> transfers;
+  std::vector<Kernel> kernels;
+
+  /// `start`, `end`: those of a device step.
+  template <class Start, class End>
+  void add(const graph::CostedGraph& costed, const SharedDevice& device, StepId step, TaskId id, Start start, End end) {
+    const graph::Task& task = costed.graph.tasks[id];
+    if (!task.partition.valid()) {
+      if (task.stream == graph::Stream::compute) kernels.push_back({step, id, start(), end(), shares_of(costed, task)});
+      return;
+    }
+    const Losing losing = losing_to(costed, task, device);
+    if (losing.sms > 0 || losing.memory > 0) transfers.push_back({start(), end(), task.stream.number(), losing});
+  }
+};
+
+Beside beside_of(const report::SteadyState& state, const graph::CostedGraph& costed, const SharedDevice& device) {
+  Beside out;
+  for (const report::DeviceStep& d : state.steps)
+    out.add(
+        costed, device, d.step, d.task, [&] { return d.start; }, [&] { return d.end; });
+  return out;
+}
+
+Beside beside_of(const report::LoopPlay& play, const SharedDevice& device) {
+  Beside out;
+  const engine::LoopPlayer& player = *play.player;
+  out.transfers.reserve(play.origins->size() / 2);
+  for (StepId s(0); s < play.origins->end_id(); s = StepId(s.value() + 1)) {
+    const report::StepOrigin& o = (*play.origins)[s];
+    if (o.role != report::StepRole::device) continue;
+    out.add(
+        *play.costed, device, s, o.task, [&] { return report::RowView(player.last_start_row(s)); },
+        [&] { return report::RowView(player.last_end_row(s)); });
+  }
+  return out;
+}
 
 /// Time that a kernel shares with a transfer, and what it loses per second of that.
 struct SharedTime {
@@ -60,25 +109,23 @@ struct SharedTime {
   double picoseconds, rate;
 };
 
-/// What the kernels lose to collectives, by role of ranks and step of `kernels`.
+/// What the kernels lose to collectives, by role of ranks and kernel.
 class Losses {
  public:
-  Losses(const report::SteadyState& state, const engine::Program& program, const engine::Roles& roles,
-         const graph::CostedGraph& costed, const SharedDevice& device)
-      : state_(state), roles_(roles) {
-    for (std::uint32_t i = 0; i < state.steps.size(); ++i) {
-      const report::DeviceStep& d = state.steps[i];
-      const graph::Task& task = costed.graph.tasks[d.task];
-      const std::uint32_t stream = program.steps[d.step].stream.value();
-      if (d.collective) {
-        transfers_.push_back({i, losing_to(costed, task, device)});
-      } else if (stream == static_cast<std::uint32_t>(graph::Stream::compute)) {
-        mine_.push_back(i);
-        shares_.push_back(shares_of(costed, task));
+  Losses(Beside beside, const engine::Roles& roles) : beside_(std::move(beside)), roles_(roles) {
+    const std::size_t all = roles_.size() * count();
+    times_.resize(all);
+    begins_.resize(all);
+    ends_.resize(all);
+    for (std::size_t k = 0; k < count(); ++k) {
+      for (std::uint32_t role = 0; role < roles_.size(); ++role) {
+        begins_[role * count() + k] = beside_.kernels[k].start.at(role);
+        ends_[role * count() + k] = beside_.kernels[k].end.at(role);
       }
     }
-    times_.resize(roles_.size() * mine_.size());
-    for (std::uint32_t role = 0; role < roles_.size(); ++role) add_role(role);
+    first_.resize(roles_.size());
+    for (const Transfer& t : beside_.transfers)
+      for (std::uint32_t role = 0; role < roles_.size(); ++role) add(t, role);
   }
 
   /// The most that a rank loses.
@@ -86,64 +133,73 @@ class Losses {
     std::int64_t longest = 0;
     for (std::uint32_t role = 0; role < roles_.size(); ++role) {
       std::int64_t sum = 0;
-      for (std::size_t k = 0; k < mine_.size(); ++k) sum += at(role, k);
+      for (std::size_t k = 0; k < count(); ++k) sum += at(role, k);
       longest = std::max(longest, sum);
     }
     return Duration::picoseconds(longest);
   }
 
   /// The program with the losses added to the durations of every iteration's steps.
-  Lowered added_to(Lowered lowered, const report::SteadyState& state, std::size_t tasks) const {
+  Lowered added_to(Lowered lowered, std::size_t tasks) const {
     if (longest() == Duration()) return lowered;
     constexpr std::uint32_t kNone = 0xFFFFFFFFu;
-    IdVector<TaskId, std::uint32_t> mine_of(tasks, kNone);
+    IdVector<TaskId, std::uint32_t> kernel_of(tasks, kNone);
     std::vector<engine::Row> slowed;
-    for (std::uint32_t k = 0; k < mine_.size(); ++k) {
-      const report::DeviceStep& d = state.steps[mine_[k]];
-      mine_of[d.task] = k;
-      slowed.push_back(with_loss(lowered.program.steps[d.step].duration, k));
+    for (std::uint32_t k = 0; k < count(); ++k) {
+      kernel_of[beside_.kernels[k].task] = k;
+      slowed.push_back(with_loss(lowered.program.steps[beside_.kernels[k].step].duration, k));
     }
     for (std::uint32_t s = 0; s < lowered.program.steps.size(); ++s) {
       const report::StepOrigin& o = lowered.origins[StepId(s)];
-      if (o.role == report::StepRole::device && mine_of[o.task] != kNone)
-        lowered.program.steps[StepId(s)].duration = slowed[mine_of[o.task]];
+      if (o.role == report::StepRole::device && kernel_of[o.task] != kNone)
+        lowered.program.steps[StepId(s)].duration = slowed[kernel_of[o.task]];
     }
     return lowered;
   }
 
- private:
-  struct Transfer {
-    std::uint32_t step;
-    Losing losing;
-  };
-
-  void add_role(std::uint32_t role) {
-    for (const Transfer& t : transfers_) {
-      const report::DeviceStep& d = state_.steps[t.step];
-      if (d.end.at(role) > d.start.at(role)) lose_to(role, {d.start.at(role), d.end.at(role), t.losing});
+  /// The same for the steps of a loop.
+  void add_to(engine::LoopPlayer& player) const {
+    std::vector<std::int64_t> slowed(roles_.size());
+    for (std::size_t k = 0; k < count(); ++k) {
+      const StepId step = beside_.kernels[k].step;
+      std::int64_t most = 0;
+      for (std::uint32_t role = 0; role < roles_.size(); ++role) {
+        slowed[role] = player.duration_row(step)[role] + at(role, k);
+        most = std::max(most, at(role, k));
+      }
+      if (most > 0) player.set_duration(step, slowed);
     }
   }
 
-  /// Kernels of a rank follow each other, so that those beside a transfer are neighbours.
-  void lose_to(std::uint32_t role, const TransferSpan& span) {
-    const auto first = std::partition_point(
-        mine_.begin(), mine_.end(), [&](std::uint32_t i) { return state_.steps[i].end.at(role) <= span.begin; });
+ private:
+  std::size_t count() const { return beside_.kernels.size(); }
+
+  /// Steps of a stream follow each other in time, so that the first kernel beside each of a stream's transfers is never
+  /// before that of the one before.
+  void add(const Transfer& t, std::uint32_t role) {
+    const std::int64_t begin = t.start.at(role), end = t.end.at(role);
+    if (end <= begin) return;
+    const std::int64_t* const ends = ends_.data() + role * count();
+    std::size_t& first = first_[role][t.stream];
+    while (first < count() && ends[first] <= begin) ++first;
+    if (first < count() && begins_[role * count() + first] < end) lose_to(role, begin, end, t.losing, first);
+  }
+
+  void lose_to(std::uint32_t role, std::int64_t begin, std::int64_t end, const Losing& losing, std::size_t first) {
+    const std::int64_t *const begins = begins_.data() + role * count(), *const ends = ends_.data() + role * count();
     shared_.clear();
     double together = 0, lost = 0;
-    for (auto k = static_cast<std::size_t>(first - mine_.begin()); k < mine_.size(); ++k) {
-      const report::DeviceStep& d = state_.steps[mine_[k]];
-      if (d.start.at(role) >= span.end) break;
-      const auto time =
-          static_cast<double>(std::min(span.end, d.end.at(role)) - std::max(span.begin, d.start.at(role)));
-      const double rate =
-          (shares_[k].matrix + shares_[k].vector) * span.losing.sms + shares_[k].memory * span.losing.memory;
+    for (std::size_t k = first; k < count() && begins[k] < end; ++k) {
+      const auto time = static_cast<double>(std::min(end, ends[k]) - std::max(begin, begins[k]));
+      const graph::BoundShares& shares = beside_.kernels[k].shares;
+      const double rate = (shares.matrix + shares.vector) * losing.sms + shares.memory * losing.memory;
       if (time <= 0) continue;
       shared_.push_back({k, time, rate});
       together += time;
       lost += time * rate;
     }
     if (lost <= 0) return;
-    const double longer = std::min(1 / (1 - lost / together), static_cast<double>(span.end - span.begin) / together);
+    const double longer = std::min(1 / (1 - lost / together), static_cast<double>(end - begin) / together);
     for (const SharedTime& s : shared_)
       at(role, s.kernel) += static_cast<std::int64_t>(s.picoseconds * s.rate * longer);
   }
@@ -158,21 +214,19 @@ class Losses {
     for (std::uint32_t i = 0; i < values.size(); ++i) values[i] = row.at(i * each) + at(roles_.of(i * each), k);
     return engine::Row(std::move(values), each);
   }
-  std::int64_t& at(std::uint32_t role, std::size_t k) { return times_[role * mine_.size() + k]; }
-  std::int64_t at(std::uint32_t role, std::size_t k) const { return times_[role * mine_.size() + k]; }
+  std::int64_t& at(std::uint32_t role, std::size_t k) { return times_[role * count() + k]; }
+  std::int64_t at(std::uint32_t role, std::size_t k) const { return times_[role * count() + k]; }
   std::uint32_t ranks() const {
     std::uint32_t sum = 0;
     for (const std::uint32_t n : roles_.count) sum += n;
     return sum;
   }
 
-  const report::SteadyState& state_;  // whose times are by role
-  const engine::Roles& roles_;
-  std::vector<std::uint32_t> mine_;  // kernels, as indices into SteadyState::steps
-  std::vector<graph::BoundShares> shares_;
-  std::vector<Transfer> transfers_;
-  std::vector<std::int64_t> times_;
-  std::vector<SharedTime> shared_;  // beside one transfer; kept to allocate once
+  const Beside beside_;
+  const engine::Roles& roles_;                                       // of the rows
+  std::vector<std::int64_t> times_, begins_, ends_;                  // by role and kernel
+  std::vector<std::array<std::size_t, graph::kStreamCount>> first_;  // by role: where a stream's transfers have got to
+  std::vector<SharedTime> shared_;                                   // beside one transfer; kept to allocate once
 };
 
 /// Whether a collective and a kernel may run at once.
@@ -189,8 +243,13 @@ Result<Slowed> slow_overlaps(Lowered lowered, const graph::CostedGraph& graph, c
   const auto undisturbed = report::Replays::unplayed(program);
   if (!undisturbed) return engine::evaluate_rows(lowered.program).error();
   const report::SteadyState state = undisturbed->state();
-  const Losses losses(state, lowered.program, undisturbed->roles(), graph, device);
-  return Slowed{losses.added_to(std::move(lowered), state, graph.graph.tasks.size()), losses.longest()};
+  const Losses losses(beside_of(state, graph, device), undisturbed->roles());
+  return Slowed{losses.added_to(std::move(lowered), graph.graph.tasks.size()), losses.longest()};
+}
+
+void slow_overlaps(const report::LoopPlay& play, const SharedDevice& device) {
+  if (!may_overlap(play.costed->graph)) return;
+  Losses(beside_of(play, device), *play.roles).add_to(*play.player);
 }
 
 Result<Passed<Lowered>> interfere(Lowered lowered, const graph::CostedGraph& graph, const SharedDevice& device) {

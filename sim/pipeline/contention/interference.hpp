@@ -19,6 +19,7 @@
 #include "base/result.hpp"
 #include "sim/pipeline/lower.hpp"
 #include "sim/pipeline/passes/passed.hpp"
+#include "sim/report/loop/loop_figures.hpp"
 
 namespace distsim::pipeline {
 
@@ -39,6 +40,9 @@ struct Slowed {
 /// of it. The overlap is that of the last iteration; earlier iterations get the same. Kernels are the steps of the
 /// compute stream that are no collectives. Errors: a time that would reach the limit of the engine.
 Result<Slowed> slow_overlaps(Lowered lowered, const graph::CostedGraph& graph, const SharedDevice& device);
+
+/// The same for a loop that was just played: what its steps take in the next play.
+void slow_overlaps(const report::LoopPlay& play, const SharedDevice& device);
 
 /// The pass `interfere`: plays the program once to see what overlaps, and slows that. An assumption says how much was
 /// lost. A program in which nothing can overlap is returned as it is.

@@ -119,7 +119,8 @@ Result<void> verify(const graph::TaskGraph& g) {
   if (g.dep_offsets.size() != g.tasks.size() + 1 || g.dep_offsets.back() != g.deps.size())
     return broken("task graph: offsets of {} tasks do not list {} dependencies", g.tasks.size(), g.deps.size());
   for (const auto& table : g.rank_tables) {
-    if (table.size() != g.ranks) return broken("task graph: a table of {} ranks, expected {}", table.size(), g.ranks);
+    if (table.size() * g.alike != g.ranks)
+      return broken("task graph: a table of {} ranks, expected {}", table.size() * g.alike, g.ranks);
   }
   for (TaskId t(0); t < g.tasks.end_id(); t = TaskId(t.value() + 1)) TRY(verify_task(g, t));
   return {};

@@ -45,7 +45,7 @@ class SweepEvaluator {
   Row evaluate(std::size_t index) {
     const Result<config::Experiment> e = experiment_at(index);
     if (!e) return Row{{}, {}, e.error().text()};
-    const Result<report::Report> report = pipeline::predict_for_table(*e, cache_);
+    const Result<report::Report> report = pipeline::predict_figures(*e, cache_);
     if (!report) return row_of(figures_without_prediction(*e), report.error().text());
     return row_of(figures_of(*e, *report), "");
   }

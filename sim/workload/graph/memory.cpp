@@ -63,12 +63,12 @@ RankMemory dense_memory(std::int64_t parameters, graph::OptimizerKind optimizer,
   return m;
 }
 
-Result<void> check_memory(std::span<const RankMemory> memory, std::uint32_t ranks, Bytes per_gpu) {
+Result<void> check_memory(std::span<const RankMemory> memory, std::uint32_t ranks, Bytes per_gpu, std::uint32_t each) {
   const auto fullest = std::max_element(memory.begin(), memory.end(),
                                         [](const auto& a, const auto& b) { return a.total() < b.total(); });
   if (fullest == memory.end() || fullest->total() <= per_gpu.value()) return {};
   const std::string who =
-      memory.size() == 1 && ranks > 1 ? "every rank" : "rank " + std::to_string(fullest - memory.begin());
+      memory.size() == 1 && ranks > 1 ? "every rank" : "rank " + std::to_string((fullest - memory.begin()) * each);
   return Error{"model: " + who + " needs " + amount(fullest->total()) + " of " + amount(per_gpu.value()) + " (" +
                    amount(fullest->total() - per_gpu.value()) + " over): " + parts_of(*fullest),
                "", advice(*fullest)};

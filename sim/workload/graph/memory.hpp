@@ -14,7 +14,9 @@ RankMemory dense_memory(std::int64_t parameters, graph::OptimizerKind optimizer,
                         std::uint32_t ranks);
 
 /// "rank 3 needs 91.2 GB of 78.5 GB: embeddings 84.1 GB, ..."; nothing when every rank fits.
-Result<void> check_memory(std::span<const RankMemory> memory, std::uint32_t ranks, Bytes per_gpu);
+/// `each`: neighbouring ranks that have the same.
+Result<void> check_memory(std::span<const RankMemory> memory, std::uint32_t ranks, Bytes per_gpu,
+                          std::uint32_t each = 1);
 
 /// The same for the memory of a workload; with `memory_check: false` what does not fit becomes an assumption of it.
 Result<void> check_or_assume(Workload& workload, const ModelSpec& model, std::uint32_t ranks, Bytes per_gpu);

@@ -5,6 +5,7 @@
 #include <map>
 
 #include "base/check.hpp"
+#include "sim/graph/op_key.hpp"
 
 namespace distsim::workload {
 namespace {
@@ -65,6 +66,20 @@ void PassWork::add(const PassWork& other, double times) {
   for (const auto& [wire, n] : other.wires) wires.emplace_back(wire, n * times);
   calls += other.calls * times;
   kernels += other.kernels * times;
+}
+
+PassWork PassWork::without(const PassWork& part) const {
+  PassWork out = *this;
+  for (const auto& [op, n] : part.ops) {
+    const auto key = graph::key_of(op);
+    const auto mine = std::ranges::find_if(out.ops, [&](const auto& item) { return graph::key_of(item.first) == key; });
+    CHECK(key.has_value() && mine != out.ops.end()) << "a part of another pass";
+    mine->second = std::max(0.0, mine->second - n);
+    if (mine->second == 0) out.ops.erase(mine);
+  }
+  out.calls -= part.calls;
+  out.kernels -= part.kernels;
+  return out;
 }
 
 double PassWork::matrix_flops() const {
@@ -138,6 +153,13 @@ void BlockBuilder::backward_op(graph::Op op, double times, double calls, double 
   out_.backward.ops.emplace_back(std::move(op), times);
   out_.backward.calls += calls;
   out_.backward.kernels += kernels;
+}
+
+void BlockBuilder::weight_op(const graph::Op& op, double times, double calls, double kernels) {
+  backward_op(op, times, calls, kernels);
+  out_.weights.ops.emplace_back(op, times);
+  out_.weights.calls += calls;
+  out_.weights.kernels += kernels;
 }
 
 void BlockBuilder::keep(Module module, double bytes) {
@@ -282,16 +304,16 @@ void BlockBuilder::gradient_products(const Product& p, graph::DType dtype_of_pro
   g.m = p.in;
   g.n = p.out;
   g.pass = graph::Pass::backward_weight;
-  backward_op(g, 1, 1, 1);
+  weight_op(g, 1, 1, 1);
   // The sum over micro-steps, in fp32: inside the product it reads and writes 4 bytes where the product alone would
   // write 2; otherwise the product's result is read again.
   if (s_.micro_steps < 2) return;
   const bool fused = s_.framework.kernels.fuse_gradient_accumulation;
   const std::int64_t main = s_.framework.parallel.main_gradient_bytes;
   const double wide = main == 0 ? 1 : static_cast<double>(main) / 2;
-  backward_op(graph::Elementwise{p.groups * p.in * p.out, fused ? wide : wide + 1, fused ? wide - 0.5 : wide, 1,
-                                 graph::DType::bf16},
-              1, fused ? 0 : 1, fused ? 0 : 1);
+  weight_op(graph::Elementwise{p.groups * p.in * p.out, fused ? wide : wide + 1, fused ? wide - 0.5 : wide, 1,
+                               graph::DType::bf16},
+            1, fused ? 0 : 1, fused ? 0 : 1);
 }
 
 bool BlockBuilder::has_adapter(const Product& p) const {
@@ -321,7 +343,7 @@ void BlockBuilder::adapter(const Product& p) {
     data.n = in, data.k = out, data.pass = graph::Pass::backward_data;
     weight.m = in, weight.n = out, weight.k = g.m, weight.pass = graph::Pass::backward_weight;
     backward_op(data, 1, 1, 1);
-    backward_op(weight, 1, 1, 1);
+    weight_op(weight, 1, 1, 1);
     out_.trained += static_cast<double>(in * out);
   }
   elementwise(Module::residual, p.rows * p.groups * p.out, 2, 1, 2, 1);

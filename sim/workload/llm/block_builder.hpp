@@ -53,6 +53,8 @@ class BlockBuilder {
   void wire_backward(Axis axis, graph::CollectiveKind kind, std::int64_t bytes, bool hidden);
   void forward_op(Module module, graph::Op op, double times, double calls, double kernels);
   void backward_op(graph::Op op, double times, double calls, double kernels);
+  /// Of the backward pass, what finds gradients of weights: nothing in it waits for them.
+  void weight_op(const graph::Op& op, double times, double calls, double kernels);
   void keep(Module module, double bytes);
   void weights(double elements, double tensors) { out_.dense += elements, out_.tensors += tensors; }
   /// Entry to products that are split by columns, exit from those split by rows; of `rows` whole tokens.

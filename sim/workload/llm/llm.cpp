@@ -35,9 +35,9 @@ std::string pipeline_text(const LlmPlan& plan) {
   std::string bubble = std::to_string(ideal_bubble(plan.pipeline) * 100);
   bubble.resize(bubble.find('.') + 2);
   return "pipeline, " + std::string(name_of(plan.parallel.schedule)) + ": " + counted(plan.stages, "stage") +
-         (chunks > 1 ? " of " + counted(static_cast<std::uint64_t>(chunks), "chunk") : "") +
-         "; with equal stages and free messages the bubble would be " + bubble +
-         " % of an iteration; it counts as idle time";
+         (chunks > 1 ? " of " + counted(static_cast<std::uint64_t>(chunks), "chunk") : "") + "; with equal stages" +
+         (plan.pipeline.splits_backward() ? ", passes of equal length (forward, inputs, weights)" : "") +
+         " and free messages the bubble would be " + bubble + " % of an iteration; it counts as idle time";
 }
 
 std::string placement_text(const LlmPlan& plan) {
@@ -93,6 +93,26 @@ Result<Workload> build_llm(const ModelSpec& model, const FrameworkSpec& framewor
   return out;
 }
 
+/// Of the stage with most products and attention.
+double flops_of_busiest(const LlmPlan& plan) {
+  double most = 0;
+  for (std::uint32_t s = 0; s < plan.stages; ++s) {
+    double sum = 0;
+    for (std::uint32_t c = 0; c < plan.pipeline.chunks(); ++c) {
+      const PartWork& work = plan.chunk_of_stage(s, c).work;
+      sum += work.forward.matrix_flops() + work.backward.matrix_flops();
+    }
+    most = std::max(most, sum);
+  }
+  return most * static_cast<double>(plan.micro_steps) / plan.pipeline.copies();
+}
+
+Result<RankNeeds> needs_of(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& cluster,
+                           std::int64_t batch) {
+  TRY_ASSIGN(const LlmPlan plan, plan_llm(model, framework, cluster, batch));
+  return RankNeeds{memory_of_stages(plan), plan.ranks_per_stage(), flops_of_busiest(plan)};
+}
+
 constexpr Refusal kRefuses[] = {
     {"{heads: 7}", "model.llm.heads"},
     {"{heads: 16, kv_heads: 3}", "model.llm.kv_heads"},
@@ -123,6 +143,7 @@ constinit const ModelFamily llm_family{
     .tokens_per_sample = [](const ModelSpec& model) { return model.as<LlmSpec>().sequence; },
     .own_range = [](const ModelSpec& model) { return model.as<LlmSpec>().experts > 0 ? kExpertsRange : 0; },
     .micro_batches = micro_batches_of,
+    .needs = needs_of,
 };
 
 }  // namespace distsim::workload

@@ -12,10 +12,39 @@ constexpr double kTokenBytes = 16;  // id and label, int64 each
 
 std::uint32_t count_of(double n) { return static_cast<std::uint32_t>(std::clamp(std::round(n), 0.0, 4e9)); }
 
-std::string_view name_of_way(Way way) { return way == Way::forward ? "forward" : "backward"; }
+std::string_view name_of_way(Way way) {
+  switch (way) {
+    case Way::forward:
+      return "forward";
+    case Way::backward:
+      return "backward";
+    case Way::inputs:
+      return "backward.inputs";
+    case Way::weights:
+      return "backward.weights";
+  }
+  return "";
+}
 
 const PassWork& pass_of(const LlmChunk& chunk, Way way) {
-  return way == Way::forward ? chunk.work.forward : chunk.work.backward;
+  switch (way) {
+    case Way::forward:
+      return chunk.work.forward;
+    case Way::backward:
+      return chunk.work.backward;
+    case Way::inputs:
+      return chunk.work.inputs;
+    case Way::weights:
+      break;
+  }
+  return chunk.work.weights;
+}
+
+/// Passes of a wave in one way.
+bool any_runs(std::span<const StageTurn> turns, Way way) {
+  return std::ranges::any_of(turns, [&](const StageTurn& turn) {
+    return std::ranges::any_of(turn, [&](const StagePass& pass) { return pass.way == way; });
+  });
 }
 
 /// The axis's name in front, so that reports tell tensor, context and expert parallelism apart.
@@ -90,22 +119,25 @@ TaskId LlmEmission::compute(Way way, const Chunks& chunks, double times, std::sp
     kernels = std::max(kernels, pass_of(plan_.kinds[kind], way).kernels * times);
   }
   const auto options = compute_options(way, {count_of(calls), count_of(kernels)});
-  if (!plan_.pipelined()) return compute_ = graph_.add(name_of_way(way), options, std::move(variants.front()), deps);
+  if (!plan_.pipelined()) return graph_.add(name_of_way(way), options, std::move(variants.front()), deps);
   std::replace(variant_of_stage.begin(), variant_of_stage.end(), ~0u, static_cast<std::uint32_t>(variants.size()));
   variants.emplace_back(graph::Absent{});
-  return compute_ = graph_.add_per_rank(name_of_way(way), options, std::move(variants),
-                                        messages_.table_of(variant_of_stage), deps);
+  return graph_.add_per_rank(name_of_way(way), options, std::move(variants), messages_.table_of(variant_of_stage),
+                             deps);
 }
 
-/// Collectives of a pass, the hidden parts of those that are, or the rest.
-void LlmEmission::exchange(Way way, const Chunks& chunks, double times, bool hidden, std::span<const TaskId> deps) {
+/// Collectives of a pass, the hidden parts of those that are, or the rest. A forward and a backward pass that run together hide
+/// each other's exchanges of tokens.
+std::vector<TaskId> LlmEmission::exchange(Way way, const Chunks& chunks, double times, const std::vector<bool>& paired,
+                                          bool hidden, std::span<const TaskId> deps) {
   std::map<std::pair<Wire, std::int64_t>, std::vector<bool>> calls;
   for (std::uint32_t s = 0; s < plan_.stages; ++s) {
     if (chunks[s] < 0) continue;
     for (const auto& [wire, n] : pass_of(plan_.chunk(static_cast<std::uint32_t>(chunks[s])), way).wires) {
-      if (hidden && !wire.hidden) continue;
+      const bool by_other = wire.axis == Axis::expert && !paired.empty() && paired[s];
+      if (hidden && !wire.hidden && !by_other) continue;
       Wire part = wire;
-      const double exposed = wire.hidden ? exposed_share(plan_, wire) : 1;
+      const double exposed = by_other ? 0 : wire.hidden ? exposed_share(plan_, wire) : 1;
       part.bytes = static_cast<std::int64_t>(static_cast<double>(wire.bytes) * (hidden ? 1 - exposed : exposed));
       const auto n_all = static_cast<std::int64_t>(std::ceil(n * times));
       if (part.bytes == 0 || n_all == 0) continue;
@@ -113,6 +145,7 @@ void LlmEmission::exchange(Way way, const Chunks& chunks, double times, bool hid
       stages[s] = true;
     }
   }
+  std::vector<TaskId> out;
   for (const auto& [key, stages] : calls) {
     const auto& [wire, n] = key;
     const graph::Partition groups = partition_of(plan_, wire.axis);
@@ -124,17 +157,38 @@ void LlmEmission::exchange(Way way, const Chunks& chunks, double times, bool hid
     options.dispatch = {static_cast<std::uint32_t>(n), static_cast<std::uint32_t>(n)};
     const std::uint32_t table = messages_.table_of(stages);
     options.skipped_where_absent = table != graph::Task::kUniform;
-    waits_.push_back(graph_.add_collective(name_of_wire(wire), options, op, graph_.add_partition(groups), deps, table));
+    out.push_back(graph_.add_collective(name_of_wire(wire), options, op, graph_.add_partition(groups), deps, table));
   }
+  return out;
 }
 
-TaskId LlmEmission::pass(Way way, const Chunks& chunks, double times) {
-  const std::vector<TaskId> before = now();
+TaskId LlmEmission::pass(Way way, const Chunks& chunks, double times, const std::vector<bool>& paired) {
+  std::vector<TaskId> before = std::move(waits_);
   waits_.clear();
-  exchange(way, chunks, times, true, before);
-  const TaskId done = compute(way, chunks, times, before);
-  exchange(way, chunks, times, false, std::vector<TaskId>{done});
-  return done;
+  if (compute_.valid()) before.push_back(compute_);
+  std::vector<std::uint32_t> kinds(chunks.size(), ~0u);
+  for (std::size_t s = 0; s < chunks.size(); ++s)
+    if (chunks[s] >= 0) kinds[s] = plan_.kind_of[static_cast<std::size_t>(chunks[s])];
+  const auto [known, is_new] = written_.try_emplace({way, times, std::move(kinds), paired});
+  if (is_new) {
+    known->second = pass_first(way, chunks, times, paired, before);
+    for (const auto* tasks : {&known->second.hidden, &known->second.exposed})
+      waits_.insert(waits_.end(), tasks->begin(), tasks->end());
+    return compute_ = known->second.compute;
+  }
+  for (const TaskId like : known->second.hidden) waits_.push_back(graph_.add_like(like, before));
+  compute_ = graph_.add_like(known->second.compute, before);
+  for (const TaskId like : known->second.exposed) waits_.push_back(graph_.add_like(like, {&compute_, 1}));
+  return compute_;
+}
+
+LlmEmission::Written LlmEmission::pass_first(Way way, const Chunks& chunks, double times,
+                                             const std::vector<bool>& paired, std::span<const TaskId> before) {
+  Written out;
+  out.hidden = exchange(way, chunks, times, paired, true, before);
+  out.compute = compute(way, chunks, times, before);
+  out.exposed = exchange(way, chunks, times, paired, false, {&out.compute, 1});
+  return out;
 }
 
 void LlmEmission::input() {
@@ -165,36 +219,44 @@ void LlmEmission::micro_steps() {
   reduce_last(chunks, before, done);
 }
 
-/// The passes of a direction in a wave.
+/// The passes of one way in a wave.
 void LlmEmission::wave(std::span<const StageTurn> turns, Way way) {
-  Chunks chunks(plan_.stages, -1), last(plan_.stages, -1);
+  if (!any_runs(turns, way)) return;
+  const PipelineShape& shape = plan_.pipeline;
+  Chunks chunks(plan_.stages, -1), last;
+  std::vector<bool> paired(shape.both_ways() ? plan_.stages : 0, false);
   for (std::uint32_t s = 0; s < plan_.stages; ++s) {
     for (const StagePass& p : turns[s]) {
-      if (p.backward != (way == Way::backward)) continue;
-      chunks[s] = std::int64_t{p.chunk} * plan_.stages + s;
-      if (p.backward && p.micro_batch + 1 == plan_.micro_steps) last[s] = chunks[s];
+      if (p.way != way) continue;
+      chunks[s] = shape.position(s, p.chunk);
+      if (shape.both_ways()) paired[s] = turns[s].size() > 1;
+      if (way == Way::forward || way == Way::inputs) continue;
+      if (++whole_[{s, p.chunk}] * shape.copies() != plan_.micro_steps) continue;
+      last.resize(plan_.stages, -1);
+      last[s] = chunks[s];
     }
   }
-  const auto runs = [](const Chunks& c) { return std::any_of(c.begin(), c.end(), [](auto i) { return i >= 0; }); };
-  if (!runs(chunks)) return;
-  const std::vector<TaskId> before = now();
-  const TaskId done = pass(way, chunks, 1);
-  if (runs(last)) reduce_last(last, before, done);
+  const std::vector<TaskId> before = last.empty() ? std::vector<TaskId>() : now();
+  const TaskId done = pass(way, chunks, 1, paired);
+  if (!last.empty()) reduce_last(last, before, done);
+}
+
+graph::Collective LlmEmission::message() const {
+  return {graph::CollectiveKind::send_recv,
+          message_bytes({.spec = plan_.spec,
+                         .parallel = plan_.parallel,
+                         .framework = plan_.framework,
+                         .numerics = plan_.numerics,
+                         .tensor = plan_.tensor,
+                         .context = plan_.context,
+                         .samples = plan_.parallel.micro_batch}),
+          plan_.numerics.activation,
+          {},
+          {}};
 }
 
 void LlmEmission::send(std::span<const StageTurn> turns, PipelineMessages::Ways ways, std::vector<TaskId>& waits) {
-  const graph::Collective message{graph::CollectiveKind::send_recv,
-                                  message_bytes({.spec = plan_.spec,
-                                                 .parallel = plan_.parallel,
-                                                 .framework = plan_.framework,
-                                                 .numerics = plan_.numerics,
-                                                 .tensor = plan_.tensor,
-                                                 .context = plan_.context,
-                                                 .samples = plan_.parallel.micro_batch}),
-                                  plan_.numerics.activation,
-                                  {},
-                                  {}};
-  for (const TaskId task : messages_.exchange(plan_.pipeline, turns, message, ways, now())) waits.push_back(task);
+  for (const TaskId task : messages_.exchange(plan_.pipeline, turns, message(), ways, now())) waits.push_back(task);
 }
 
 /// Passes of both directions wait for all messages of the wave before.
@@ -210,10 +272,7 @@ void LlmEmission::waves() {
 void LlmEmission::overlapping_waves() {
   std::vector<TaskId> forward, backward;
   const auto turn = [&](std::span<const StageTurn> turns, Way way, std::vector<TaskId>& messages) {
-    const bool any = std::any_of(turns.begin(), turns.end(), [&](const StageTurn& t) {
-      return std::any_of(t.begin(), t.end(), [&](const StagePass& p) { return p.backward == (way == Way::backward); });
-    });
-    if (!any) return;
+    if (!any_runs(turns, way)) return;
     waits_.insert(waits_.end(), messages.begin(), messages.end());
     messages.clear();
     wave(turns, way);
@@ -226,6 +285,55 @@ void LlmEmission::overlapping_waves() {
   for (const auto* messages : {&forward, &backward}) waits_.insert(waits_.end(), messages->begin(), messages->end());
 }
 
+/// Messages that bring what the passes of a wave need.
+void LlmEmission::wait_for_inputs(std::span<const StageTurn> turns, Way way) {
+  for (std::uint32_t s = 0; s < plan_.stages; ++s) {
+    for (const StagePass& p : turns[s]) {
+      if (p.way != way) continue;
+      const auto known = inputs_.find({hands_back(way), plan_.pipeline.position(s, p.chunk), p.micro_batch});
+      if (known == inputs_.end()) continue;
+      waits_.push_back(known->second);
+      inputs_.erase(known);
+    }
+  }
+}
+
+void LlmEmission::send_each(std::span<const StageTurn> turns, Way way) {
+  const PipelineShape& shape = plan_.pipeline;
+  const bool back = hands_back(way);
+  struct Sent {
+    std::uint32_t receivers = 0;                                 // one bit for each side of the boundary
+    std::vector<std::pair<std::uint32_t, std::int64_t>> inputs;  // position and micro-batch
+  };
+  std::map<std::uint32_t, Sent> of_boundary;
+  for (std::uint32_t s = 0; s < plan_.stages; ++s) {
+    for (const StagePass& p : turns[s]) {
+      const std::uint32_t at = shape.position(s, p.chunk);
+      if (p.way != way || at == (back ? 0 : shape.last_position())) continue;
+      const std::uint32_t to = back ? at - 1 : at + 1, receiver = shape.stage_at(to, p.chunk);
+      Sent& sent = of_boundary[std::min(s, receiver)];
+      sent.receivers |= receiver < s ? 1 : 2;
+      sent.inputs.emplace_back(to, p.micro_batch);
+    }
+  }
+  for (const auto& [boundary, sent] : of_boundary) {
+    const TaskId task = messages_.send(boundary, way, sent.receivers == 3, message(), now());
+    for (const auto& [position, micro_batch] : sent.inputs) inputs_[{back, position, micro_batch}] = task;
+  }
+}
+
+/// A pass waits for the message that brings its input, and for no other.
+void LlmEmission::split_waves() {
+  for_each_wave(plan_.pipeline, [&](std::span<const StageTurn> turns) {
+    for (const Way way : {Way::forward, Way::backward, Way::inputs, Way::weights}) {
+      if (!any_runs(turns, way)) continue;
+      if (way != Way::weights) wait_for_inputs(turns, way);
+      wave(turns, way);
+      if (way != Way::weights) send_each(turns, way);
+    }
+  });
+}
+
 Result<graph::TaskGraph> LlmEmission::run() {
   input();
   if (!plan_.pipelined()) {
@@ -233,11 +341,16 @@ Result<graph::TaskGraph> LlmEmission::run() {
   } else {
     gather_parameters(true);
     first_parameters(now());
-    if (plan_.framework.parallel.overlap_pipeline && plan_.parallel.schedule == PipelineSchedule::interleaved)
+    if (plan_.pipeline.splits_backward())
+      split_waves();
+    else if (plan_.framework.parallel.overlap_pipeline && plan_.parallel.schedule == PipelineSchedule::interleaved)
       overlapping_waves();
     else
       waves();
-    if (plan_.spec.tied_embeddings) sum_word_embedding();
+    if (plan_.pipeline.both_ways())
+      sum_copies();
+    else if (plan_.spec.tied_embeddings)
+      sum_word_embedding();
   }
   update();
   return std::move(graph_).finish();

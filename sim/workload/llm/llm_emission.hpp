@@ -28,9 +28,6 @@ namespace distsim::workload {
 
 Result<graph::TaskGraph> emit_llm(const LlmPlan& plan);
 
-/// A direction in which micro-batches pass.
-enum class Way : std::uint8_t { forward, backward };
-
 class LlmEmission {
  public:
   explicit LlmEmission(const LlmPlan& plan);
@@ -44,11 +41,23 @@ class LlmEmission {
   void micro_steps();
   void waves();
   void overlapping_waves();
+  void split_waves();
+  void wait_for_inputs(std::span<const StageTurn> turns, Way way);
+  void send_each(std::span<const StageTurn> turns, Way way);
+  graph::Collective message() const;
   void wave(std::span<const StageTurn> turns, Way way);
   void send(std::span<const StageTurn> turns, PipelineMessages::Ways ways, std::vector<TaskId>& waits);
-  TaskId pass(Way way, const Chunks& chunks, double times);
+  TaskId pass(Way way, const Chunks& chunks, double times, const std::vector<bool>& paired = {});
+  /// The tasks of a pass; those of the next one like it share their ops.
+  struct Written {
+    TaskId compute;
+    std::vector<TaskId> hidden, exposed;  ///< collectives beside and after it
+  };
+  Written pass_first(Way way, const Chunks& chunks, double times, const std::vector<bool>& paired,
+                     std::span<const TaskId> before);
   TaskId compute(Way way, const Chunks& chunks, double times, std::span<const TaskId> deps);
-  void exchange(Way way, const Chunks& chunks, double times, bool hidden, std::span<const TaskId> deps);
+  std::vector<TaskId> exchange(Way way, const Chunks& chunks, double times, const std::vector<bool>& paired,
+                               bool hidden, std::span<const TaskId> deps);
   graph::Sequence sequence_of(Way way, std::uint32_t kind, double times);
   void input();
 
@@ -61,6 +70,7 @@ class LlmEmission {
   void sharded_exchange(const LlmChunk& chunk, graph::CollectiveKind kind, double share, double times,
                         std::span<const TaskId> deps, std::vector<TaskId>& out);
   void sum_word_embedding();
+  void sum_copies();
   void update();
   double hidden_share(double parameters) const;
   struct Group {
@@ -83,6 +93,12 @@ class LlmEmission {
   TaskId compute_;              ///< the latest compute task
   std::vector<TaskId> synced_;  ///< what the optimizer waits for
   std::map<std::tuple<Way, std::uint32_t, double>, graph::Sequence> sequences_;
+  std::map<std::tuple<Way, double, std::vector<std::uint32_t>, std::vector<bool>>, Written>
+      written_;  ///< by the stages' kinds of chunks, and which of them run paired
+  std::map<std::tuple<bool, std::uint32_t, std::int64_t>, TaskId>
+      inputs_;  ///< messages of split_waves: by whether back, position that they go to, and micro-batch
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::int64_t>
+      whole_;  ///< by stage and chunk: micro-batches whose gradients are complete
 };
 
 }  // namespace distsim::workload

@@ -59,7 +59,7 @@ void add_weights(RankMemory& m, const LlmPlan& plan, const Weights& w) {
 double activations(const LlmPlan& plan, std::uint32_t stage) {
   std::vector<std::int64_t> of_chunk;
   double working = 0;
-  for (std::uint32_t c = 0; c < plan.pipeline.virtual_stages; ++c) {
+  for (std::uint32_t c = 0; c < plan.pipeline.chunks(); ++c) {
     const PartWork& work = plan.chunk_of_stage(stage, c).work;
     of_chunk.push_back(static_cast<std::int64_t>(work.kept));
     working = std::max(working, work.working);
@@ -73,7 +73,7 @@ double buffers(const LlmPlan& plan, std::uint32_t stage) {
   double sum = kLibraries, largest = 0;
   for (const bool used : {plan.tensor > 1, plan.replicas() > 1, plan.stages > 1, plan.context > 1, plan.expert > 1})
     sum += used ? kCommunicator : 0;
-  for (std::uint32_t c = 0; c < plan.pipeline.virtual_stages; ++c)
+  for (std::uint32_t c = 0; c < plan.pipeline.chunks(); ++c)
     largest = std::max(largest, plan.chunk_of_stage(stage, c).largest_block);
   if (!plan.splits(StateSplit::weights) || plan.pipelined()) return sum;
   const double width = plan.framework.parallel.gather_16_bit ? 2 : 4;
@@ -83,7 +83,7 @@ double buffers(const LlmPlan& plan, std::uint32_t stage) {
 
 RankMemory memory_of_stage(const LlmPlan& plan, std::uint32_t stage) {
   PartWork sum;
-  for (std::uint32_t c = 0; c < plan.pipeline.virtual_stages; ++c) {
+  for (std::uint32_t c = 0; c < plan.pipeline.chunks(); ++c) {
     const PartWork& work = plan.chunk_of_stage(stage, c).work;
     sum.dense += work.dense;
     sum.expert += work.expert;
@@ -92,8 +92,9 @@ RankMemory memory_of_stage(const LlmPlan& plan, std::uint32_t stage) {
   const double share = sum.dense + sum.expert > 0 ? sum.trained / (sum.dense + sum.expert) : 0;
   RankMemory m;
   const double groups = static_cast<double>(plan.replicas()) / plan.shard_group;
-  add_weights(m, plan, {sum.dense, sum.dense * share, static_cast<double>(plan.shard_group)});
-  add_weights(m, plan, {sum.expert, sum.expert * share, std::max(1.0, plan.expert_replicas() / groups)});
+  const double copies = plan.pipeline.copies();  // on another stage, which share the state
+  add_weights(m, plan, {sum.dense, sum.dense * share, copies * plan.shard_group});
+  add_weights(m, plan, {sum.expert, sum.expert * share, copies * std::max(1.0, plan.expert_replicas() / groups)});
   m.activations = static_cast<std::int64_t>(activations(plan, stage));
   m.buffers = static_cast<std::int64_t>(buffers(plan, stage));
   return m;
@@ -101,11 +102,17 @@ RankMemory memory_of_stage(const LlmPlan& plan, std::uint32_t stage) {
 
 }  // namespace
 
-std::vector<RankMemory> memory_of(const LlmPlan& plan) {
-  if (!plan.pipelined()) return {memory_of_stage(plan, 0)};
+std::vector<RankMemory> memory_of_stages(const LlmPlan& plan) {
   std::vector<RankMemory> out;
-  for (std::uint32_t s = 0; s < plan.stages; ++s)
-    out.insert(out.end(), plan.ranks_per_stage(), memory_of_stage(plan, s));
+  for (std::uint32_t s = 0; s < plan.stages; ++s) out.push_back(memory_of_stage(plan, s));
+  return out;
+}
+
+std::vector<RankMemory> memory_of(const LlmPlan& plan) {
+  std::vector<RankMemory> of_stage = memory_of_stages(plan);
+  if (!plan.pipelined()) return of_stage;
+  std::vector<RankMemory> out;
+  for (const RankMemory& memory : of_stage) out.insert(out.end(), plan.ranks_per_stage(), memory);
   return out;
 }
 

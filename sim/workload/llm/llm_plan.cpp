@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <numeric>
+#include <optional>
 
 #include "base/text/counted.hpp"
 #include "sim/graph/op_key.hpp"
@@ -118,6 +119,7 @@ void add_part(LlmChunk& chunk, const PartWork& part, double times) {
   PartWork& w = chunk.work;
   w.forward.add(part.forward, times);
   w.backward.add(part.backward, times);
+  w.weights.add(part.weights, times);
   w.forward_flops += part.forward_flops * times;
   w.repeated_flops += part.repeated_flops * times;
   w.dense += part.dense * times;
@@ -129,17 +131,23 @@ void add_part(LlmChunk& chunk, const PartWork& part, double times) {
   chunk.largest_block = std::max(chunk.largest_block, part.dense + part.expert);
 }
 
-/// Equal ops, and equal collectives, become one with the sum of their numbers.
-template <class Item, class Equal>
-void merge(std::vector<std::pair<Item, double>>& items, Equal equal) {
+/// Equal ops, and equal collectives, become one with the sum of their numbers. Items without a key stay as they are.
+template <class Item, class KeyOf>
+void merge(std::vector<std::pair<Item, double>>& items, KeyOf key_of) {
+  using Key = decltype(key_of(items.front().first));
   std::vector<std::pair<Item, double>> merged;
+  std::vector<Key> keys;
+  merged.reserve(items.size());
+  keys.reserve(items.size());
   for (auto& [item, n] : items) {
-    const auto known =
-        std::ranges::find_if(merged, [&equal, &wanted = item](const auto& m) { return equal(m.first, wanted); });
-    if (known == merged.end())
-      merged.emplace_back(std::move(item), n);
-    else
-      known->second += n;
+    Key key = key_of(item);
+    const auto known = key.has_value() ? std::ranges::find(keys, key) : keys.end();
+    if (known != keys.end()) {
+      merged[static_cast<std::size_t>(known - keys.begin())].second += n;
+      continue;
+    }
+    keys.push_back(std::move(key));
+    merged.emplace_back(std::move(item), n);
   }
   items = std::move(merged);
 }
@@ -147,7 +155,7 @@ void merge(std::vector<std::pair<Item, double>>& items, Equal equal) {
 /// Makes the chunks of a model; blocks of one kind are worked out once.
 class ChunkMaker {
  public:
-  explicit ChunkMaker(const LlmShape& shape) : s_(shape) {}
+  ChunkMaker(const LlmShape& shape, bool splits_backward) : s_(shape), splits_backward_(splits_backward) {}
 
   /// Which of the blocks of a chunk are computed again.
   const PartWork& block(std::int64_t layer, bool again) {
@@ -182,19 +190,17 @@ class ChunkMaker {
       for (std::int64_t i = 0; i < s_.spec.mtp_layers; ++i) add_part(chunk, mtp_work(s_, r), 1);
       add_part(chunk, head_work(s_), 1);
     }
-    for (PassWork* pass : {&chunk.work.forward, &chunk.work.backward}) {
-      const auto same = [](const graph::Op& a, const graph::Op& b) {
-        const auto key = graph::key_of(a);
-        return key.has_value() && key == graph::key_of(b);
-      };
-      merge(pass->ops, same);
-      merge(pass->wires, [](const Wire& a, const Wire& b) { return a == b; });
+    for (PassWork* pass : {&chunk.work.forward, &chunk.work.backward, &chunk.work.weights}) {
+      merge(pass->ops, [](const graph::Op& op) { return graph::key_of(op); });
+      merge(pass->wires, [](const Wire& wire) { return std::optional(wire); });
     }
+    if (splits_backward_) chunk.work.inputs = chunk.work.backward.without(chunk.work.weights);
     return chunk;
   }
 
  private:
   const LlmShape& s_;
+  const bool splits_backward_;
   std::map<std::tuple<BlockKind, bool, bool>, PartWork> blocks_;
 };
 
@@ -221,7 +227,7 @@ LlmShape shape_of(const LlmPlan& plan) {
 /// Chunks with the same kinds of blocks are one.
 void make_chunks(LlmPlan& plan, const std::vector<std::int64_t>& layers) {
   const LlmShape shape = shape_of(plan);
-  ChunkMaker maker(shape);
+  ChunkMaker maker(shape, plan.pipeline.splits_backward());
   plan.kinds.clear();
   plan.kind_of.clear();
   std::map<std::tuple<std::vector<BlockKind>, bool, bool, bool>, std::uint32_t> known;
@@ -260,11 +266,21 @@ void settle_schedule(LlmPlan& plan) {
   ParallelSpec& p = plan.parallel;
   if (p.schedule == PipelineSchedule::automatic)
     p.schedule = p.virtual_stages > 1 ? PipelineSchedule::interleaved : PipelineSchedule::one_f_one_b;
-  const bool bubble = p.schedule == PipelineSchedule::zero_bubble || p.schedule == PipelineSchedule::dualpipe;
-  if (bubble && plan.stages > 1)
-    plan.assumptions.push_back("parallel.schedule: " + std::string(name_of(p.schedule)) +
-                               " is played as 1f1b, whose bubble is larger");
   plan.pipeline = {p.schedule, plan.stages, static_cast<std::uint32_t>(p.virtual_stages), plan.micro_steps};
+}
+
+/// Both directions have as many stages and micro-batches, and enough of these to meet.
+Result<void> check_both_ways(const LlmPlan& plan) {
+  if (plan.stages % 2 != 0)
+    return Error{
+        "parallel.pipeline: found " + std::to_string(plan.stages) + " with schedule: dualpipe, expected an even number",
+        "", ""};
+  if (plan.micro_steps % 2 == 0 && plan.micro_steps >= 2 * std::int64_t{plan.stages}) return {};
+  return Error{"parallel.schedule: found dualpipe with " +
+                   counted(static_cast<std::uint64_t>(plan.micro_steps), "micro-batch", "micro-batches") +
+                   " per replica, expected an even number of at least " + std::to_string(2 * plan.stages) +
+                   ", two for each stage",
+               "", ""};
 }
 
 Result<void> check_schedule(const LlmPlan& plan) {
@@ -276,8 +292,12 @@ Result<void> check_schedule(const LlmPlan& plan) {
     return Error{
         "parallel.virtual_stages: found " + std::to_string(p.virtual_stages) + ", expected 1, or schedule: interleaved",
         "", ""};
-  if (chunked && plan.stages < 2)
-    return Error{"parallel.schedule: found interleaved with pipeline 1, expected at least 2 stages", "", ""};
+  const bool split = p.schedule == PipelineSchedule::zero_bubble || p.schedule == PipelineSchedule::dualpipe;
+  if ((chunked || split) && plan.stages < 2)
+    return Error{
+        "parallel.schedule: found " + std::string(name_of(p.schedule)) + " with pipeline 1, expected at least 2 stages",
+        "", ""};
+  if (plan.pipeline.both_ways()) return check_both_ways(plan);
   if (!chunked || plan.micro_steps % plan.stages == 0) return {};
   return Error{"parallel.schedule: found interleaved with " +
                    counted(static_cast<std::uint64_t>(plan.micro_steps), "micro-batch", "micro-batches") +
@@ -376,7 +396,7 @@ void settle_recompute(LlmPlan& plan, const std::vector<std::int64_t>& layers) {
 }  // namespace
 
 bool fits(const LlmPlan& plan) {
-  const std::vector<RankMemory> memory = memory_of(plan);
+  const std::vector<RankMemory> memory = memory_of_stages(plan);
   return std::all_of(memory.begin(), memory.end(),
                      [&](const RankMemory& m) { return m.total() <= plan.cluster.memory_per_gpu.value(); });
 }
@@ -389,7 +409,8 @@ Batching batching_of(const ParallelSpec& p, std::uint32_t ranks) {
   const auto replicas =
       static_cast<std::uint32_t>(std::max<std::int64_t>(1, ranks / (p.tensor * p.context * p.pipeline)));
   const bool interleaved = p.pipeline > 1 && p.virtual_stages > 1;
-  return {replicas, replicas * p.micro_batch * (interleaved ? p.pipeline : 1)};
+  const bool both_ways = p.pipeline > 1 && p.schedule == PipelineSchedule::dualpipe;
+  return {replicas, replicas * p.micro_batch * (interleaved ? p.pipeline : both_ways ? 2 : 1)};
 }
 
 Result<LlmPlan> plan_llm(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& cluster,

@@ -45,8 +45,9 @@ struct LlmPlan {
   std::uint32_t expert_replicas() const { return ranks_per_stage() / (expert * expert_tensor); }
   bool splits(StateSplit what) const { return parallel.shard >= what && replicas() > 1; }
   const LlmChunk& chunk(std::uint32_t index) const { return kinds[kind_of[index]]; }
-  /// Chunk c of stage s is the (c x stages + s)-th of the model.
-  const LlmChunk& chunk_of_stage(std::uint32_t stage, std::uint32_t c) const { return chunk(c * stages + stage); }
+  const LlmChunk& chunk_of_stage(std::uint32_t stage, std::uint32_t c) const {
+    return chunk(pipeline.position(stage, c));
+  }
   double tied_elements() const;  ///< of a word embedding that first and last stage have copies of
 };
 
@@ -57,6 +58,8 @@ Result<LlmPlan> plan_llm(const ModelSpec& model, const FrameworkSpec& framework,
 
 Batching batching_of(const ParallelSpec& parallel, std::uint32_t ranks);
 
+/// Of a rank of each stage.
+std::vector<RankMemory> memory_of_stages(const LlmPlan& plan);
 /// Of every rank, or a single one where there is no pipeline.
 std::vector<RankMemory> memory_of(const LlmPlan& plan);
 /// Whether every rank has that much.

@@ -71,7 +71,7 @@ void LlmEmission::gather_parameters(bool first_part) {
   std::map<std::pair<double, double>, std::vector<bool>> alike;
   for (std::uint32_t s = 0; s < plan_.stages; ++s) {
     double dense = 0, expert = 0;
-    for (std::uint32_t c = 0; c < plan_.pipeline.virtual_stages; ++c) {
+    for (std::uint32_t c = 0; c < plan_.pipeline.chunks(); ++c) {
       dense += plan_.chunk_of_stage(s, c).work.dense;
       expert += plan_.chunk_of_stage(s, c).work.expert;
     }
@@ -182,6 +182,26 @@ void LlmEmission::sum_word_embedding() {
   synced_.push_back(messages_.sum_of_ends("gradients.word_embedding", kReplicaStream, op, now()));
 }
 
+/// Gradients of chunks that two stages hold: what reductions have left of them on a rank.
+void LlmEmission::sum_copies() {
+  const bool split = plan_.splits(StateSplit::optimizer);
+  const graph::DType dtype = plan_.numerics.gradient;
+  std::vector<TaskId> deps = now();
+  deps.insert(deps.end(), synced_.begin(), synced_.end());
+  for (std::uint32_t s = 0; s < plan_.stages / 2; ++s) {
+    double elements = 0;
+    for (std::uint32_t c = 0; c < plan_.pipeline.chunks(); ++c) {
+      const PartWork& w = plan_.chunk_of_stage(s, c).work;
+      const double trained = w.dense + w.expert > 0 ? w.trained / (w.dense + w.expert) : 0;
+      elements += trained * (w.dense / (split ? plan_.shard_group : 1) +
+                             w.expert / (split ? std::max(1u, plan_.expert_replicas()) : 1));
+    }
+    const graph::Collective sum{CollectiveKind::all_reduce, std::llround(elements * width_of(dtype)), dtype, {}, {}};
+    if (sum.bytes > 0)
+      synced_.push_back(messages_.sum_of_two("gradients.copies", kReplicaStream, sum, {s, plan_.stages - 1 - s}, deps));
+  }
+}
+
 /// Norm of the gradients, overflow check in fp16, update: shares of the stages.
 void LlmEmission::update() {
   std::vector<graph::Op> norms, updates;
@@ -190,12 +210,14 @@ void LlmEmission::update() {
   const double groups = static_cast<double>(plan_.replicas()) / plan_.shard_group;
   for (std::uint32_t s = 0; s < plan_.stages; ++s) {
     double parameters = 0, tensors = 0;
-    for (std::uint32_t c = 0; c < plan_.pipeline.virtual_stages; ++c) {
+    for (std::uint32_t c = 0; c < plan_.pipeline.chunks(); ++c) {
       const PartWork& w = plan_.chunk_of_stage(s, c).work;
       const double trained = w.dense + w.expert > 0 ? w.trained / (w.dense + w.expert) : 0;
       const bool split = plan_.splits(StateSplit::optimizer);
-      const double expert_owners = std::max(1.0, plan_.expert_replicas() / groups);
-      parameters += trained * (w.dense / (split ? plan_.shard_group : 1) + w.expert / (split ? expert_owners : 1));
+      const double copies = plan_.pipeline.copies();
+      const double expert_owners = copies * std::max(1.0, plan_.expert_replicas() / groups);
+      parameters +=
+          trained * (w.dense / (split ? copies * plan_.shard_group : 1) + w.expert / (split ? expert_owners : 1));
       tensors += w.tensors;
     }
     const auto [it, is_new] = known.try_emplace({parameters, tensors}, static_cast<std::uint32_t>(updates.size()));

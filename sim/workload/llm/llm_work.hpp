@@ -42,12 +42,15 @@ struct PassWork {
   std::vector<std::pair<Wire, double>> wires;
   double calls = 0, kernels = 0;
   void add(const PassWork& other, double times);
+  /// What is left without a part of it, whose ops are among its own.
+  PassWork without(const PassWork& part) const;
   double matrix_flops() const;  ///< of products and attention
 };
 
 /// What a rank holds and does of a part of the model.
 struct PartWork {
   PassWork forward, backward;    ///< backward with what is computed again
+  PassWork inputs, weights;      ///< of backward: what finds the gradients of weights, and the rest
   double forward_flops = 0;      ///< useful ones of a forward pass
   double repeated_flops = 0;     ///< of products and attention that the backward pass computes again
   double dense = 0, expert = 0;  ///< weights; of experts

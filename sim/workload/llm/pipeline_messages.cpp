@@ -7,6 +7,8 @@
 namespace distsim::workload {
 namespace {
 
+constexpr std::uint8_t kUp = 1, kDown = 2;  // over a boundary: to the next stage, and back
+
 enum class MessageWay : std::uint8_t { forward, backward, both };
 
 std::string_view way_name(MessageWay way) {
@@ -32,16 +34,13 @@ std::uint32_t PipelineMessages::table_of(const std::vector<bool>& takes_part) {
 
 std::uint32_t PipelineMessages::table_of(const std::vector<std::uint32_t>& of_stage) {
   const auto [it, is_new] = tables_.try_emplace(of_stage);
-  if (is_new) {
-    std::vector<std::uint32_t> table(std::size_t{stages_} * width_);
-    for (std::size_t r = 0; r < table.size(); ++r) table[r] = of_stage[r / width_];
-    it->second = graph_.add_rank_table(std::move(table));
-  }
+  if (is_new) it->second = graph_.add_rank_table(of_stage);
   return it->second;
 }
 
 bool PipelineMessages::crosses_nodes(std::uint32_t boundary) const {
   const std::uint32_t from = boundary * width_, to = (boundary + 1) % stages_ * width_;
+  if (width_ >= gpus_per_node_) return true;
   for (std::uint32_t i = 0; i < width_; ++i) {
     if ((from + i) / gpus_per_node_ != (to + i) / gpus_per_node_) return true;
   }
@@ -55,46 +54,62 @@ graph::Stream PipelineMessages::stream_of(std::uint32_t boundary) const {
   return graph::Stream::p2p.lane(third ? 2 : static_cast<std::uint8_t>(boundary % 2));
 }
 
-const PipelineMessages::Pairs& PipelineMessages::pairs_of(const Boundaries& boundaries) {
-  const auto [it, is_new] = pairs_.try_emplace(boundaries);
-  if (!is_new) return it->second;
+PipelineMessages::Pairs PipelineMessages::make_pairs(
+    const std::vector<std::pair<std::uint32_t, std::uint32_t>>& stages) {
   graph::Partition groups;
+  groups.each = width_;
   groups.listed_offsets = {0};
   std::vector<bool> takes_part(stages_, false);
   const auto close = [&] { groups.listed_offsets.push_back(static_cast<std::uint32_t>(groups.listed_members.size())); };
-  for (const std::uint32_t b : boundaries) {
-    const std::uint32_t next = (b + 1) % stages_;
-    takes_part[b] = takes_part[next] = true;
-    for (std::uint32_t i = 0; i < width_; ++i) {
-      groups.listed_members.push_back(std::min(b, next) * width_ + i);
-      groups.listed_members.push_back(std::max(b, next) * width_ + i);
-      close();
-    }
-  }
-  for (std::uint32_t r = 0; r < stages_ * width_; ++r) {
-    if (takes_part[r / width_]) continue;
-    groups.listed_members.push_back(r);
+  for (const auto& [a, b] : stages) {
+    takes_part[a] = takes_part[b] = true;
+    groups.listed_members.push_back(std::min(a, b));
+    groups.listed_members.push_back(std::max(a, b));
     close();
   }
-  it->second = {graph_.add_partition(groups), table_of(takes_part)};
-  return it->second;
+  for (std::uint32_t s = 0; s < stages_; ++s) {
+    if (takes_part[s]) continue;
+    groups.listed_members.push_back(s);
+    close();
+  }
+  return {graph_.add_partition(groups), table_of(takes_part)};
+}
+
+const PipelineMessages::Pairs& PipelineMessages::pairs_of(const Boundaries& boundaries) {
+  const auto [it, is_new] = pairs_.try_emplace(boundaries);
+  if (!is_new) return it->second;
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> stages;
+  for (const std::uint32_t b : boundaries) stages.emplace_back(b, (b + 1) % stages_);
+  return it->second = make_pairs(stages);
 }
 
 std::vector<TaskId> PipelineMessages::exchange(const PipelineShape& shape, std::span<const StageTurn> wave,
                                                const graph::Collective& message, Ways ways,
                                                std::span<const TaskId> deps) {
-  std::vector<bool> up(stages_, false), down(stages_, false);  // by boundary
+  std::vector<std::uint8_t> sent_over(stages_, 0);  // by boundary
   for (std::uint32_t s = 0; s < stages_; ++s) {
     for (const StagePass& pass : wave[s]) {
-      const std::uint32_t chunk = pass.chunk * stages_ + s;
-      if (ways.backward && pass.backward && chunk > 0) down[(s + stages_ - 1) % stages_] = true;
-      if (ways.forward && !pass.backward && chunk < shape.last_chunk()) up[s] = true;
+      const std::uint32_t at = shape.position(s, pass.chunk);
+      if (ways.backward && hands_back(pass.way) && at > 0) sent_over[(s + stages_ - 1) % stages_] |= kDown;
+      if (ways.forward && pass.way == Way::forward && at < shape.last_position()) sent_over[s] |= kUp;
     }
   }
+  const auto [known, is_new] = sent_.try_emplace({message.bytes, std::move(sent_over)});
+  if (is_new) return known->second = send_first(known->first.second, message, deps);
+  std::vector<TaskId> sent;
+  sent.reserve(known->second.size());
+  for (const TaskId like : known->second) sent.push_back(graph_.add_like(like, deps));
+  return sent;
+}
+
+std::vector<TaskId> PipelineMessages::send_first(const std::vector<std::uint8_t>& ways,
+                                                 const graph::Collective& message, std::span<const TaskId> deps) {
   std::map<std::tuple<graph::Stream, MessageWay, bool>, Boundaries> sets;
   for (std::uint32_t b = 0; b < stages_; ++b) {
-    if (!up[b] && !down[b]) continue;
-    const MessageWay way = up[b] && down[b] ? MessageWay::both : up[b] ? MessageWay::forward : MessageWay::backward;
+    if (ways[b] == 0) continue;
+    const MessageWay way = ways[b] == (kUp | kDown) ? MessageWay::both
+                           : ways[b] == kUp         ? MessageWay::forward
+                                                    : MessageWay::backward;
     sets[{stream_of(b), way, crosses_nodes(b)}].push_back(b);
   }
   std::vector<TaskId> sent;
@@ -110,13 +125,32 @@ std::vector<TaskId> PipelineMessages::exchange(const PipelineShape& shape, std::
   return sent;
 }
 
+TaskId PipelineMessages::send(std::uint32_t boundary, Way way, bool to_both, const graph::Collective& message,
+                              std::span<const TaskId> deps) {
+  const bool back = hands_back(way);
+  const auto [known, is_new] = sent_alone_.try_emplace({boundary, back, to_both});
+  if (!is_new) return graph_.add_like(known->second, deps);
+  const Pairs& pairs = pairs_of({boundary});
+  graph::TaskGraphBuilder::Options options{
+      stream_of(boundary), back ? graph::Phase::backward : graph::Phase::forward, {1, 1}};
+  options.skipped_where_absent = pairs.table != graph::Task::kUniform;
+  options.between_stages = true;
+  const MessageWay name = to_both ? MessageWay::both : back ? MessageWay::backward : MessageWay::forward;
+  return known->second = graph_.add_collective(way_name(name), options, message, pairs.groups, deps, pairs.table);
+}
+
+TaskId PipelineMessages::sum_of_two(std::string_view name, graph::Stream stream, const graph::Collective& sum,
+                                    std::pair<std::uint32_t, std::uint32_t> stages, std::span<const TaskId> deps) {
+  const Pairs pairs = make_pairs({stages});
+  graph::TaskGraphBuilder::Options options{stream, graph::Phase::gradient_sync, {1, 1}};
+  options.skipped_where_absent = pairs.table != graph::Task::kUniform;
+  options.between_stages = true;
+  return graph_.add_collective(name, options, sum, pairs.groups, deps, pairs.table);
+}
+
 TaskId PipelineMessages::sum_of_ends(std::string_view name, graph::Stream stream, const graph::Collective& sum,
                                      std::span<const TaskId> deps) {
-  const Pairs& ends = pairs_of(stages_ == 2 ? Boundaries{0} : Boundaries{stages_ - 1});
-  graph::TaskGraphBuilder::Options options{stream, graph::Phase::gradient_sync, {1, 1}};
-  options.skipped_where_absent = ends.table != graph::Task::kUniform;
-  options.between_stages = true;
-  return graph_.add_collective(name, options, sum, ends.groups, deps, ends.table);
+  return sum_of_two(name, stream, sum, {0, stages_ - 1}, deps);
 }
 
 }  // namespace distsim::workload

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <map>
 #include <span>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include "sim/graph/task_graph.hpp"
@@ -19,7 +21,7 @@ class PipelineMessages {
                    std::uint32_t gpus_per_node)
       : graph_(graph), stages_(stages), width_(width), gpus_per_node_(gpus_per_node) {}
 
-  /// Stages that take part, as a table of ranks: 0 those, 1 the others; kUniform where all do.
+  /// Stages that take part, as a table of ranks (by stage, which are alike): 0 those, 1 the others; kUniform where all do.
   std::uint32_t table_of(const std::vector<bool>& stages);
   /// Any numbers by stage as a table of ranks.
   std::uint32_t table_of(const std::vector<std::uint32_t>& of_stage);
@@ -33,6 +35,14 @@ class PipelineMessages {
   std::vector<TaskId> exchange(const PipelineShape& shape, std::span<const StageTurn> wave,
                                const graph::Collective& message, Ways ways, std::span<const TaskId> deps);
 
+  /// What passes of one way send over boundary b, between stage b and the next: to one of them, or to both.
+  TaskId send(std::uint32_t boundary, Way way, bool to_both, const graph::Collective& message,
+              std::span<const TaskId> deps);
+
+  /// A sum over two stages.
+  TaskId sum_of_two(std::string_view name, graph::Stream stream, const graph::Collective& sum,
+                    std::pair<std::uint32_t, std::uint32_t> stages, std::span<const TaskId> deps);
+
   /// First and last stage: a sum over the two.
   TaskId sum_of_ends(std::string_view name, graph::Stream stream, const graph::Collective& sum,
                      std::span<const TaskId> deps);
@@ -45,14 +55,21 @@ class PipelineMessages {
     std::uint32_t table = graph::Task::kUniform;
   };
 
+  /// What a wave sends: tasks like it, by what it is.
+  std::vector<TaskId> send_first(const std::vector<std::uint8_t>& ways, const graph::Collective& message,
+                                 std::span<const TaskId> deps);
+
   bool crosses_nodes(std::uint32_t boundary) const;
   graph::Stream stream_of(std::uint32_t boundary) const;
   const Pairs& pairs_of(const Boundaries& boundaries);
+  Pairs make_pairs(const std::vector<std::pair<std::uint32_t, std::uint32_t>>& stages);
 
   graph::TaskGraphBuilder& graph_;
   std::uint32_t stages_, width_, gpus_per_node_;
   std::map<std::vector<std::uint32_t>, std::uint32_t> tables_;
   std::map<Boundaries, Pairs> pairs_;
+  std::map<std::tuple<std::uint32_t, bool, bool>, TaskId> sent_alone_;  ///< by boundary, whether back and to both
+  std::map<std::pair<std::int64_t, std::vector<std::uint8_t>>, std::vector<TaskId>> sent_;  ///< by bytes and ways
 };
 
 }  // namespace distsim::workload

@@ -61,7 +61,7 @@ template <class Visit>
 void for_each_group(const graph::TaskGraph& g, Visit visit) {
   for (TaskId t(0); t < g.tasks.end_id(); t = TaskId(t.value() + 1)) {
     if (!g.tasks[t].partition.valid()) continue;
-    const graph::Partition& p = g.partitions[g.tasks[t].partition];
+    const graph::Partition p = graph::listed_by_rank(g.partitions[g.tasks[t].partition]);
     std::map<std::uint32_t, std::vector<std::uint32_t>> groups;
     for (std::uint32_t r = 0; r < g.ranks && p.listed_offsets.empty(); ++r)
       groups[r / (p.size * p.stride) * p.stride + r % p.stride].push_back(r);

@@ -14,8 +14,10 @@ ModelSpec small(PipelineSchedule schedule = PipelineSchedule::one_f_one_b, std::
   m.parallel.virtual_stages = chunks;
   return m;
 }
-const std::pair<PipelineSchedule, std::int64_t> kSchedules[] = {
-    {PipelineSchedule::gpipe, 1}, {PipelineSchedule::one_f_one_b, 1}, {PipelineSchedule::interleaved, 2}};
+const std::pair<PipelineSchedule, std::int64_t> kSchedules[] = {{PipelineSchedule::gpipe, 1},
+                                                                {PipelineSchedule::one_f_one_b, 1},
+                                                                {PipelineSchedule::interleaved, 2},
+                                                                {PipelineSchedule::zero_bubble, 1}};
 
 /// Between stages there are also the sums over the word embedding's copies and of the gradients' norm.
 bool is_message(const graph::Task& task) {
@@ -35,7 +37,8 @@ std::map<std::pair<std::uint32_t, std::uint32_t>, std::int64_t> messages(const W
 }
 
 TEST(LlmPipeline, EveryMicroBatchGoesThereAndBackOnce) {
-  for (const auto schedule : {PipelineSchedule::gpipe, PipelineSchedule::one_f_one_b}) {
+  for (const auto schedule : {PipelineSchedule::gpipe, PipelineSchedule::one_f_one_b, PipelineSchedule::zero_bubble,
+                              PipelineSchedule::dualpipe}) {
     const auto sent = messages(built_llm(small(schedule)), 4);
     ASSERT_EQ(sent.size(), 3u);
     for (const auto& [stages, count] : sent) {
@@ -173,6 +176,32 @@ TEST(LlmPipeline, GpipeHoldsAllMicroBatchesAnd1f1bAsManyAsStagesFollow) {
   EXPECT_GT(activations(PipelineSchedule::one_f_one_b, 3), one) << "head";
 }
 
+TEST(LlmPipeline, ZeroBubbleHoldsWhatThe1f1bOfTheFirstStageHolds) {
+  const Workload zero = built_llm(small(PipelineSchedule::zero_bubble)), one = built_llm(small());
+  EXPECT_EQ(zero.memory.at(0).activations, one.memory.at(0).activations);
+  EXPECT_EQ(zero.memory.at(4).activations * 3, one.memory.at(4).activations * 4) << "4 micro-batches instead of 3";
+  EXPECT_EQ(zero.memory.at(4).weights, one.memory.at(4).weights);
+}
+
+TEST(LlmPipeline, DualPipeHoldsWeightsTwiceAndSumsTheirGradientsOverBothStages) {
+  const Workload dual = built_llm(small(PipelineSchedule::dualpipe)), one = built_llm(small());
+  const auto weights = [](const Workload& w, std::uint32_t stage) { return w.memory.at(stage * 4).weights; };
+  EXPECT_EQ(weights(dual, 0), weights(one, 0) + weights(one, 3));
+  EXPECT_EQ(weights(dual, 1), 2 * weights(one, 1));
+  EXPECT_EQ(weights(dual, 3), weights(dual, 0));
+  EXPECT_EQ(dual.memory.at(4).activations * 4,
+            built_llm(small(PipelineSchedule::zero_bubble)).memory.at(4).activations * 5);
+  std::map<std::pair<std::uint32_t, std::uint32_t>, int> sums;
+  for_each_group(dual.graph, [&](const graph::Task& task, const std::vector<std::uint32_t>& members) {
+    if (!task.between_stages || task.phase != graph::Phase::gradient_sync) return;
+    EXPECT_EQ(dual.graph.names[task.name], "gradients.copies");
+    ++sums[{members[0] / 4, members[1] / 4}];
+  });
+  EXPECT_EQ(sums, (std::map<std::pair<std::uint32_t, std::uint32_t>, int>{{{0, 3}, 4}, {{1, 2}, 4}}));
+  EXPECT_EQ(dual.model_flops, one.model_flops);
+  EXPECT_NEAR(product_flops(dual), product_flops(one), product_flops(one) * 1e-9);
+}
+
 TEST(LlmPipeline, MemoryCheckNamesARankOfTheFullestStage) {
   ModelSpec m = small();
   m.as<LlmSpec>().vocabulary = 1 << 26;
@@ -242,6 +271,17 @@ TEST(LlmPipeline, Refusals) {
         m.global_batch = 32;
       },
       "parallel.schedule: found interleaved with 2 micro-batches per replica, expected a multiple of 4 stages");
+  const auto dualpipe = [&](auto change, const std::string& message) {
+    expect_refused(small(PipelineSchedule::dualpipe), change, message);
+  };
+  dualpipe(
+      [](ModelSpec& m) { m.global_batch = 96; },
+      "parallel.schedule: found dualpipe with 6 micro-batches per replica, expected an even number of at least 8, two "
+      "for each stage");
+  dualpipe([](ModelSpec& m) { m.global_batch = 144; }, "found dualpipe with 9 micro-batches per replica");
+  dualpipe([](ModelSpec& m) { m.parallel.pipeline = 1; },
+           "parallel.schedule: found dualpipe with pipeline 1, expected at least 2 stages");
+  dualpipe([](ModelSpec& m) { m.parallel.virtual_stages = 2; }, "parallel.virtual_stages: found 2, expected 1");
 }
 
 }  // namespace

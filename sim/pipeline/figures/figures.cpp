@@ -1,0 +1,97 @@
+// The figures of a prediction at the price of a plan's ten thousand.
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "sim/pipeline/experiment_inputs.hpp"
+#include "sim/pipeline/folds.hpp"
+#include "sim/pipeline/kernel_time.hpp"
+#include "sim/pipeline/pipeline.hpp"
+#include "sim/report/fold.hpp"
+#include "sim/workload/family.hpp"
+#include "sim/workload/graph/memory.hpp"
+#include "sim/workload/registry.hpp"
+
+namespace distsim::pipeline {
+namespace {
+
+using config::Experiment;
+using workload::RankMemory;
+
+/// Of all that is played; nothing where it cannot be played as a loop.
+Result<std::optional<report::Report>> figures_of(const Experiment& e, const std::shared_ptr<const CostModels>& models) {
+  TRY_ASSIGN(workload::Workload work, workload::build_workload(e.model, e.framework, shape_of(e)));
+  report::ReportContext context = report_context_of(e, work);
+  context.assumptions = std::move(work.assumptions);
+  TRY_ASSIGN(graph::CostedGraph costed, price(std::move(work.graph), models));
+  const KernelTime factors = kernel_time_of(e, work);
+  TRY(scale_kernels(costed, factors, held_clock(costed, factors)));
+  if (!has_kernels(costed)) context.uncertainty = 0;
+  TRY_ASSIGN(const auto steady, SteadyLoop::play(costed, *models, e));
+  if (!steady) return std::optional<report::Report>();
+  return std::optional(report::figures_of(steady->played(), std::move(context)));
+}
+
+Result<report::Report> figures_of_report(const Experiment& e, CostModelCache& cache) {
+  Passes passes;
+  TRY_ASSIGN(Prediction p, predict(e, passes, cache, kPlayedMicroSteps, report::Detail::figures));
+  return std::move(p.report);
+}
+
+/// Nothing where the family does not say.
+Result<std::optional<workload::RankNeeds>> needs_of(const Experiment& e) {
+  if (e.model.family->needs == nullptr) return std::optional<workload::RankNeeds>();
+  TRY_ASSIGN(workload::RankNeeds needs, workload::needs_of(e.model, e.framework, shape_of(e)));
+  return std::optional(std::move(needs));
+}
+
+/// Before anything is written down: what would fit instead is not looked for.
+Result<void> check_needs(const Experiment& e) {
+  if (!e.model.memory_check) return {};
+  TRY_ASSIGN(const auto needs, needs_of(e));
+  if (!needs) return {};
+  return workload::check_memory(needs->memory, shape_of(e).ranks(), shape_of(e).memory_per_gpu, needs->each);
+}
+
+RankMemory fullest_of(const std::vector<RankMemory>& memory) {
+  return *std::ranges::max_element(memory, {}, [](const RankMemory& m) { return m.total(); });
+}
+
+}  // namespace
+
+Result<report::Report> predict_figures(const Experiment& e, CostModelCache& cache) {
+  TRY(check_needs(e));
+  TRY_ASSIGN(const auto models, cache.models({e.cluster, e.device, collective_options_of(e)}));
+  TRY_ASSIGN(const std::optional<Folds> folds, folds_of(e, kPlayedMicroSteps));
+  TRY_ASSIGN(std::optional<report::Report> longer, figures_of(folds ? folds->longer : e, models));
+  if (!longer) return figures_of_report(e, cache);
+  if (!folds) return std::move(*longer);
+  TRY_ASSIGN(const std::optional<report::Report> shorter, figures_of(folds->shorter, models));
+  if (!shorter) return figures_of_report(e, cache);
+  report::ReportContext whole = folded_context(folds->whole, longer->context);
+  report::Report out = report::fold_micro_steps(*shorter, *longer, folds->more, std::move(whole));
+  out.ranks = {{out.compute, {}, {}, out.exposed_comm, out.waiting, out.host_bound, out.idle}};
+  return out;
+}
+
+Result<LayoutBounds> layout_bounds(const Experiment& e) {
+  TRY_ASSIGN(const auto needs, needs_of(e));
+  LayoutBounds out;
+  if (needs) {
+    out.memory = fullest_of(needs->memory);
+    const double peak = peak_flops(e.device, e.model.precision);
+    if (peak > 0) {
+      TRY_ASSIGN(out.least, Duration::from_seconds(needs->flops / peak));
+    }
+  } else {
+    Experiment unchecked = e;
+    unchecked.model.memory_check = false;
+    TRY_ASSIGN(const workload::Workload work,
+               workload::build_workload(unchecked.model, e.framework, shape_of(unchecked)));
+    out.memory = fullest_of(work.memory);
+  }
+  out.fits = out.memory.total() <= shape_of(e).memory_per_gpu.value();
+  return out;
+}
+
+}  // namespace distsim::pipeline

@@ -1,0 +1,76 @@
+#include "sim/pipeline/folds.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "base/text/counted.hpp"
+#include "sim/pipeline/experiment_inputs.hpp"
+#include "sim/workload/family.hpp"
+#include "sim/workload/registry.hpp"
+#include "sim/workload/specs/samples.hpp"
+
+namespace distsim::pipeline {
+namespace {
+
+using config::Experiment;
+
+/// The same experiment with fewer micro-steps, each as large as the first of the whole.
+Experiment with_micro_steps(Experiment e, const workload::SamplePlan& whole, std::int64_t steps) {
+  e.model.global_batch = whole.micro_step(0).total() * steps;
+  e.model.per_gpu_batch = 0;
+  e.model.accumulation = steps;
+  return e;
+}
+
+/// A pipeline's iteration of which only the first rounds of micro-batches are played.
+Experiment with_micro_batches(Experiment e, std::int64_t samples_of_one, std::int64_t micro_batches) {
+  e.model.global_batch = samples_of_one * micro_batches;
+  e.model.per_gpu_batch = 0;
+  return e;
+}
+
+Whole whole_of(const workload::SamplePlan& plan, std::int64_t played) {
+  const auto simulated = static_cast<std::uint64_t>(played), all = static_cast<std::uint64_t>(plan.micro_steps);
+  return {double(plan.total), double(plan.micro_steps) / double(played), plan.describe(),
+          fmt::format("{} of {} {}", simulated, counted(all, "micro-step"), agreeing(simulated, "is", "are"))};
+}
+
+Whole whole_of(const workload::MicroBatches& all, std::int64_t batch) {
+  return {double(batch), double(all.count) / double(all.played), all.text,
+          fmt::format("{} of {} are", all.played,
+                      counted(static_cast<std::uint64_t>(all.count), "micro-batch", "micro-batches"))};
+}
+
+}  // namespace
+
+report::ReportContext folded_context(const Whole& whole, report::ReportContext context) {
+  context.samples = whole.samples;
+  context.model_flops *= whole.parts;
+  context.repeated_flops *= whole.parts;
+  std::erase_if(context.assumptions, [](const graph::Assumption& a) { return a.kind == graph::AssumptionKind::batch; });
+  context.assumptions.insert(context.assumptions.begin(), {graph::AssumptionKind::batch, whole.batch});
+  context.assumptions.push_back({graph::AssumptionKind::folding,
+                                 whole.played_parts + " simulated, the others assumed to be like the last of them"});
+  return context;
+}
+
+Result<std::optional<Folds>> folds_of(const Experiment& e, std::int64_t played) {
+  const std::uint32_t ranks = shape_of(e).ranks();
+  if (e.model.family->micro_batches != nullptr && e.model.accumulation == 1) {
+    const std::int64_t batch = workload::samples_of(e.model, ranks);
+    const workload::MicroBatches whole = e.model.family->micro_batches(e.model, ranks, batch);
+    if (batch > 0 && whole.count > 2 * whole.played) {
+      const std::int64_t one = batch / whole.count;
+      return std::optional(Folds{with_micro_batches(e, one, whole.played - whole.round),
+                                 with_micro_batches(e, one, whole.played), (whole.count - whole.played) / whole.round,
+                                 whole_of(whole, batch)});
+    }
+  }
+  if (e.model.accumulation <= played) return std::optional<Folds>();
+  TRY_ASSIGN(const workload::SamplePlan whole, workload::plan_samples(e.model, ranks));
+  return std::optional(Folds{with_micro_steps(e, whole, played - 1), with_micro_steps(e, whole, played),
+                             whole.micro_steps - played, whole_of(whole, played)});
+}
+
+}  // namespace distsim::pipeline
