@@ -326,26 +326,10 @@ Result<PlayedLayout> play_layout(const LayoutSite& site, const ParallelSpec& lay
   e.model.parallel = layout;
   PlayedLayout out;
   out.layout = layout;
-  const auto most = [&](const auto& values) {
-    std::int64_t of_all = 0;
-    for (const std::int64_t m : values) of_all = std::max(of_all, m);
-    return of_all;
-  };
-  if (goal.objective == Objective::energy || goal.second == Objective::energy) {
-    pipeline::Passes passes;
-    TRY_ASSIGN(const pipeline::Prediction p,
-               pipeline::predict(e, passes, cache, pipeline::kPlayedMicroSteps, report::Detail::figures));
-    out.iteration = p.report.iteration;
-    out.compute = p.report.compute.seconds();
-    out.memory = most(p.report.context.memory_per_rank);
-  } else {
-    TRY_ASSIGN(const pipeline::FixedWork work, pipeline::fixed_work_of(e));
-    TRY_ASSIGN(const pipeline::Figures figures, pipeline::predict_figures(e, cache, work));
-    out.iteration = figures.iteration;
-    std::vector<std::int64_t> totals;
-    for (const workload::RankMemory& m : work.longer.memory) totals.push_back(m.total());
-    out.memory = most(totals);
-  }
+  TRY_ASSIGN(const report::Report figures, pipeline::predict_figures(e, cache));
+  out.iteration = figures.iteration;
+  out.compute = figures.compute.seconds();
+  for (const std::int64_t bytes : figures.context.memory_per_rank) out.memory = std::max(out.memory, bytes);
   out.value = value_of(goal.objective, site, out.iteration.seconds(), out.compute, out.memory);
   if (goal.second) out.second = value_of(*goal.second, site, out.iteration.seconds(), out.compute, out.memory);
   return out;
