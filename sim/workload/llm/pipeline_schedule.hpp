@@ -6,7 +6,7 @@
 // position is on two stages. With p stages, m micro-batches, v chunks per stage, equal chunks, forward passes of F, backward
 // passes of B of which weight gradients take W, and messages that take no time, a stage is idle for
 //   gpipe, 1f1b   (p - 1) (F + B)              zero-bubble   (p - 1) (F + B - 2 W), where W <= F
-//   interleaved   (p - 1) (F + B) / v          dualpipe      (p / 2 - 1) (F&B + B - 3 W), where F = B - W = W, else no more
+//   interleaved   (p - 1) (F + B) / v          dualpipe      at most (p / 2 - 1) (F&B + B - 3 W)
 // in an iteration, F&B being a forward and a backward pass that run together.
 // gpipe (arXiv 1811.06965): all forward passes, then all backward passes; every micro-batch's activations are kept
 // meanwhile. 1f1b (PipeDream-flush, arXiv 2006.09503): p - 1 - s forward passes, then one forward and one backward in
