@@ -115,7 +115,9 @@ void name_idle_flags(const PlanFlags& flags, const study::Plan& plan, const CLI:
     name_unheeded(command, {"--exhaustive"}, "the rows are the same, and no output shows what was played");
   if (plan.rank.drawn == 0) name_unheeded(command, {"--draws"}, "there is no baseline to compare with layouts");
   if (plan.rank.drawn > 0 && rows_only) name_unheeded(command, {"--draws"}, "no output shows them");
+  if (plan.counts.left > 0) name_unheeded(command, {"--exhaustive"}, "--max-played ended the search");
   if (plan.goal.second) name_unheeded(command, {"--top"}, "the whole front is shown");
+  if (plan.counts.played <= static_cast<double>(flags.top)) name_unheeded(command, {"--top"}, "no more were played");
   if (plan.counts.left == 0) name_unheeded(command, {"--max-played"}, "there is no more to play");
   if (plan.counts.left > 0)
     log_warn(

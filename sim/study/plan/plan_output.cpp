@@ -209,6 +209,9 @@ std::string counts_text(const Plan& plan) {
   } else if (!plan.played_all) {
     out += "; no other layout of the space is better";
   }
+  if (plan.goal.second)
+    out += fmt::format("\nnothing that was played is as good as one of these rows in both {} and {}",
+                       name_of(plan.goal.objective), name_of(*plan.goal.second));
   return out + "\n";
 }
 
