@@ -10,11 +10,11 @@
 
 #include <nlohmann/json.hpp>
 
-#include "sim/study/plan_tables/greedy_plans.hpp"
-#include "sim/study/plan_tables/lower_bound.hpp"
 #include "sim/study/plan_tables/plan_tables.hpp"
-#include "sim/study/plan_tables/search_plan.hpp"
-#include "sim/study/plan_tables/tight_bound.hpp"
+#include "sim/study/plan_tables/search/greedy_plans.hpp"
+#include "sim/study/plan_tables/search/lower_bound.hpp"
+#include "sim/study/plan_tables/search/search_plan.hpp"
+#include "sim/study/plan_tables/search/tight_bound.hpp"
 #include "sim/workload/placement/placement_file.hpp"
 #include "table_tasks.hpp"
 

@@ -6,10 +6,10 @@
 #include <set>
 
 #include "sim/pipeline/experiment_inputs.hpp"
-#include "sim/study/plan_tables/greedy_plans.hpp"
-#include "sim/study/plan_tables/lower_bound.hpp"
-#include "sim/study/plan_tables/search_plan.hpp"
-#include "sim/study/plan_tables/tight_bound.hpp"
+#include "sim/study/plan_tables/search/greedy_plans.hpp"
+#include "sim/study/plan_tables/search/lower_bound.hpp"
+#include "sim/study/plan_tables/search/search_plan.hpp"
+#include "sim/study/plan_tables/search/tight_bound.hpp"
 #include "sim/workload/placement/planner.hpp"
 #include "sim/workload/registry.hpp"
 

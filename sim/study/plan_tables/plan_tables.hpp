@@ -1,12 +1,12 @@
 // plan_tables: how the embedding tables of a recommender should be split over its GPUs, and what that brings.
 //
-//   1. every choice of every table is priced once        price_choices.hpp
-//   2. what no plan can be faster than                   lower_bound.hpp, tight_bound.hpp
-//   3. plans by search, over all kinds of sharding and over some only; greedy plans to compare    search_plan.hpp,
-//                                                                                                 greedy_plans.hpp
+//   1. every choice of every table is priced once (price_choices.hpp)
+//   2. what no plan can be faster than (search/lower_bound.hpp, search/tight_bound.hpp)
+//   3. plans by search (search/search_plan.hpp), over all kinds of sharding and over some only, and with each exchange;
+//      greedy plans to compare (search/greedy_plans.hpp)
 //   4. all of them, and the tables as the experiment has them, are played as whole experiments; the fastest wins
-//   5. of the winner, settings that keep every number: exchange by rails, ids sent ahead, exchange beside the bottom MLP;
-//      each that makes it faster stays. Smaller types in the exchange are played and shown, not chosen
+//   5. of the winner, settings that keep every number: ids sent ahead, exchange beside the bottom MLP; each that makes it
+//      faster stays. Smaller types in the exchange are played and shown, not chosen
 //
 // Costs of 1 to 3 are the seconds of the most loaded rank on tables; times of 4 and 5 those of iterations.
 #pragma once

@@ -20,7 +20,7 @@ using workload::TableSharding;
 
 constexpr std::size_t kMostRanksInText = 16;
 
-std::string milliseconds(double seconds) { return fmt::format("{:.3f}", 1e3 * seconds); }
+std::string in_milliseconds(double seconds) { return fmt::format("{:.3f}", 1e3 * seconds); }
 std::string gigabytes_of(double bytes) { return fmt::format("{:.2f}", bytes / 1e9); }
 
 std::string_view short_name(TableSharding sharding) {
@@ -58,9 +58,9 @@ std::string text_of_kinds(const std::map<TableSharding, int>& kinds) {
 }
 
 std::string rank_line(const std::string& name, const ShardCost& c, double memory, const std::string& shards) {
-  return fmt::format("  {:>8} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10}  {}\n", name, milliseconds(c.total()),
-                     milliseconds(c.lookup), milliseconds(c.forward), milliseconds(c.update), milliseconds(c.backward),
-                     gigabytes_of(memory), shards);
+  return fmt::format("  {:>8} {:>10} {:>10} {:>10} {:>10} {:>10} {:>10}  {}\n", name, in_milliseconds(c.total()),
+                     in_milliseconds(c.lookup), in_milliseconds(c.forward), in_milliseconds(c.update),
+                     in_milliseconds(c.backward), gigabytes_of(memory), shards);
 }
 
 /// Total, compute and communication of every rank; of many, the most and the least loaded.
@@ -111,13 +111,13 @@ std::string played_text(const TablesPlan& plan) {
     for (const std::string& set : p.sets) name += ", " + set;
     if (p.changes_numbers) name += " (changes the numbers of training; not chosen)";
     if (!p.figures) {
-      out += fmt::format("  {:>13} {:>10}  {}: {}\n", "-", p.most > 0 ? milliseconds(p.most) : "-", name, p.error);
+      out += fmt::format("  {:>13} {:>10}  {}: {}\n", "-", p.most > 0 ? in_milliseconds(p.most) : "-", name, p.error);
       continue;
     }
     const double seconds = p.figures->iteration.seconds();
     if (i != plan.winner) name += fmt::format(" ({:+.1f} %)", 100 * (seconds / best - 1));
-    out += fmt::format("{} {:>13} {:>10}  {}\n", i == plan.winner ? "*" : " ", milliseconds(seconds),
-                       p.most > 0 ? milliseconds(p.most) : "-", name);
+    out += fmt::format("{} {:>13} {:>10}  {}\n", i == plan.winner ? "*" : " ", in_milliseconds(seconds),
+                       p.most > 0 ? in_milliseconds(p.most) : "-", name);
   }
   return out;
 }
@@ -178,11 +178,11 @@ std::string sharding_plan_json(const TablesPlan& plan) {
 std::string describe(const TablesPlan& plan) {
   std::string out = fmt::format("{} on {}: most loaded rank {} ms, no plan is below {} ms (gap {:.2f} %)\n",
                                 counted(plan.tables.size(), "table"), counted(plan.problem.ranks(), "GPU"),
-                                milliseconds(plan.packing.most), milliseconds(plan.bound), 100 * plan.gap());
+                                in_milliseconds(plan.packing.most), in_milliseconds(plan.bound), 100 * plan.gap());
   out += fmt::format("looked at {} plans and changes of plans; {} whole plans fit\n", plan.evaluated, plan.fitting);
   out += "greedy plans of whole tables, most loaded rank:";
   for (const GreedyRow& g : plan.greedy)
-    out += fmt::format(" by {} {};", g.by, g.most ? milliseconds(*g.most) + " ms" : std::string("does not fit"));
+    out += fmt::format(" by {} {};", g.by, g.most ? in_milliseconds(*g.most) + " ms" : std::string("does not fit"));
   out.back() = '\n';
   if (plan.played.empty()) return out;
   out += "\nplayed, fastest first\n" + played_text(plan);

@@ -22,7 +22,7 @@
 
 #include "sim/config/config.hpp"
 #include "sim/pipeline/cost_model_cache.hpp"
-#include "sim/study/plan_tables/table_choice.hpp"
+#include "sim/study/plan_tables/search/table_choice.hpp"
 #include "sim/study/plan_tables/table_constraints.hpp"
 
 namespace distsim::study {

@@ -8,7 +8,7 @@
 #include "sim/config/config.hpp"
 #include "sim/pipeline/cost_model_cache.hpp"
 #include "sim/pipeline/kernel_time.hpp"
-#include "sim/study/plan_tables/table_choice.hpp"
+#include "sim/study/plan_tables/search/table_choice.hpp"
 #include "sim/workload/placement/placement.hpp"
 #include "sim/workload/specs/numerics.hpp"
 #include "sim/workload/specs/samples.hpp"

@@ -1,4 +1,4 @@
-#include "sim/study/plan_tables/greedy_plans.hpp"
+#include "sim/study/plan_tables/search/greedy_plans.hpp"
 
 #include <algorithm>
 #include <numeric>

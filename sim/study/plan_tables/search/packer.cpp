@@ -1,4 +1,4 @@
-#include "sim/study/plan_tables/packer.hpp"
+#include "sim/study/plan_tables/search/packer.hpp"
 
 #include <algorithm>
 #include <numeric>

@@ -1,10 +1,10 @@
-#include "sim/study/plan_tables/search_plan.hpp"
+#include "sim/study/plan_tables/search/search_plan.hpp"
 
 #include <algorithm>
 #include <limits>
 
 #include "base/random.hpp"
-#include "sim/study/plan_tables/packer.hpp"
+#include "sim/study/plan_tables/search/packer.hpp"
 
 namespace distsim::study {
 namespace {
@@ -123,7 +123,7 @@ void refine(Packer& packer, const TableProblem& problem, Packing& best, double b
     if (done >= 1) return;
     packer.restore(current);
     if (!disturb(packer, problem, bound, random)) continue;
-    packer.improve();
+    packer.improve(start + effort);
     if (packer.most() > current.most * (1 + kWorse * (1 - done))) continue;
     current = packer.packing();
     if (current.most < best.most) best = current;
@@ -170,7 +170,7 @@ SearchResult search_plan(const TableProblem& problem, double bound, std::uint64_
   for (const Packing& first : placed) {
     if (++improved > kImproved && packer.looked_at() > effort / 2) break;
     packer.restore(first);
-    packer.improve();
+    packer.improve(packer.looked_at() + effort / kImproved);
     if (!out.packing || packer.most() < out.packing->most) out.packing = packer.packing();
   }
   if (out.packing) refine(packer, problem, *out.packing, bound, effort / 2);

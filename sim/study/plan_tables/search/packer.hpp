@@ -4,7 +4,7 @@
 #include <optional>
 #include <span>
 
-#include "sim/study/plan_tables/table_choice.hpp"
+#include "sim/study/plan_tables/search/table_choice.hpp"
 
 namespace distsim::study {
 
@@ -20,7 +20,8 @@ class Packer {
   /// Makes the most loaded rank less loaded, as long as that is possible: a shard moves to another rank, trades places
   /// with a smaller one, or its table is split in another way (split, merged, another sharding) and placed anew. Of these
   /// the one that leaves the ranks concerned with the least load; every step lowers the load of the most loaded rank.
-  void improve();
+  /// At most until looked_at() is `end`.
+  void improve(std::uint64_t end);
 
   /// A plan towards a target: tables that `choice` gives to every rank first, the others as in rebuild().
   bool build(const std::vector<std::uint32_t>& choice, double target);
@@ -62,7 +63,7 @@ class Packer {
   std::size_t shard_on(std::uint32_t table, std::uint32_t place) const;
   bool holds(std::uint32_t table, std::uint32_t place) const { return shard_on(table, place) < places_[table].size(); }
   const ShardPrice& price_on(std::uint32_t table, std::uint32_t place) const {
-    return chosen(table).price(shard_on(table, place));
+    return chosen(table).price(places_[table].size() == 1 ? 0 : shard_on(table, place));
   }
   void add(Spread spread, std::uint32_t place, const ShardPrice& price, int sign);
   void put(std::uint32_t table, std::uint32_t choice, Places places);

@@ -1,4 +1,4 @@
-#include "sim/study/plan_tables/table_choice.hpp"
+#include "sim/study/plan_tables/search/table_choice.hpp"
 
 #include <algorithm>
 

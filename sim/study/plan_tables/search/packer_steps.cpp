@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "sim/study/plan_tables/packer.hpp"
+#include "sim/study/plan_tables/search/packer.hpp"
 
 namespace distsim::study {
 namespace {
@@ -125,9 +125,8 @@ bool Packer::improve_rank(std::uint32_t rank) {
   return true;
 }
 
-void Packer::improve() {
-  const std::size_t most_steps = 50 * (problem_.tables.size() + ranks_);  // far more than plans have needed
-  for (std::size_t step = 0; step < most_steps && improve_rank(fullest()); ++step) {
+void Packer::improve(std::uint64_t end) {
+  while (looked_at_ < end && improve_rank(fullest())) {
   }
 }
 

@@ -1,4 +1,4 @@
-#include "sim/study/plan_tables/tight_bound.hpp"
+#include "sim/study/plan_tables/search/tight_bound.hpp"
 
 #include <algorithm>
 #include <array>

@@ -6,7 +6,7 @@
 #include <optional>
 #include <string_view>
 
-#include "sim/study/plan_tables/table_choice.hpp"
+#include "sim/study/plan_tables/search/table_choice.hpp"
 #include "sim/workload/placement/placement.hpp"
 
 namespace distsim::study {

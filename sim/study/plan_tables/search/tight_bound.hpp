@@ -14,7 +14,7 @@
 // and fill up for long ones, and roundings.
 #pragma once
 
-#include "sim/study/plan_tables/table_choice.hpp"
+#include "sim/study/plan_tables/search/table_choice.hpp"
 
 namespace distsim::study {
 

@@ -9,7 +9,7 @@
 #include <optional>
 #include <set>
 
-#include "sim/study/plan_tables/table_choice.hpp"
+#include "sim/study/plan_tables/search/table_choice.hpp"
 
 namespace distsim::study {
 

@@ -1,4 +1,4 @@
-#include "sim/study/plan_tables/lower_bound.hpp"
+#include "sim/study/plan_tables/search/lower_bound.hpp"
 
 #include <algorithm>
 #include <limits>
