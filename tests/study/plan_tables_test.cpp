@@ -112,7 +112,7 @@ TEST(PlanTables, BoundsAndSearchHoldAgainstEveryPlan) {
     const double best = best_of_all(p);
     const auto linear = lower_bound(p);
     ASSERT_TRUE(linear.has_value());
-    const SearchResult found = search_plan(p, *linear, kShortSearch / 8);
+    const TableSearch found = search_plan(p, *linear, kShortSearch / 8);
     ASSERT_TRUE(found.packing.has_value());
     const double tight = tight_bound(p, *linear, found.packing->most);
     EXPECT_LE(*linear, tight);

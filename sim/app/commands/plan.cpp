@@ -2,6 +2,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 
 #include "base/log.hpp"
@@ -25,6 +26,8 @@ struct PlanFlags {
   std::uint64_t most_played = 0;
   std::size_t draws = 0;
   unsigned jobs = 1;
+  std::string constraints, placement, sharding_plan;
+  std::int64_t least_columns = study::kLeastColumns;
 };
 
 constexpr study::Objective kObjectives[] = {study::Objective::time, study::Objective::cost, study::Objective::energy,
@@ -97,6 +100,8 @@ Result<study::PlanRequest> request_of(const PlanFlags& flags) {
   request.most_played = flags.most_played;
   request.draws = flags.draws;
   request.jobs = flags.jobs;
+  request.tables.constraints_file = flags.constraints;
+  request.tables.least_columns = flags.least_columns;
   return request;
 }
 
@@ -105,7 +110,27 @@ Result<void> write_winner(const PlanFlags& flags, const study::Plan& plan) {
   if (!winner.error.empty()) return Error{"--write: found no layout to write, expected one that fits", "", ""};
   std::vector<std::string> sets = flags.sets;
   sets.insert(sets.end(), winner.sets.begin(), winner.sets.end());
+  if (plan.tables && !plan.tables->placement.tables.empty()) {
+    if (flags.placement.empty() || flags.placement == "-")
+      return Error{"--write: found no --placement FILE, expected one, which the experiment names", "", ""};
+    sets.push_back("parallel.placement_file=" + std::filesystem::absolute(flags.placement).string());
+  }
   return study::write_experiment(flags.write, flags.config, sets, winner.report.iteration);
+}
+
+/// Where the tables lie. Nothing where the experiment's own placement is the fastest.
+Result<void> write_tables(const PlanFlags& flags, const study::Plan& plan) {
+  if (flags.placement.empty() && flags.sharding_plan.empty()) return {};
+  const char* flag = flags.placement.empty() ? "--sharding-plan" : "--placement";
+  if (!plan.tables)
+    return Error{std::string(flag) + ": found no tables that were planned, expected a recommender without --vary", "",
+                 ""};
+  if (plan.tables->placement.tables.empty())
+    return Error{std::string(flag) + ": found no placement to write, for the experiment's own is the fastest", "", ""};
+  if (!flags.placement.empty()) TRY(write_file_atomically(flags.placement, study::placement_csv(*plan.tables)));
+  if (!flags.sharding_plan.empty())
+    TRY(write_file_atomically(flags.sharding_plan, study::sharding_plan_json(*plan.tables)));
+  return {};
 }
 
 /// `rows_only`: no output shows more than the rows.
@@ -127,8 +152,10 @@ void name_idle_flags(const PlanFlags& flags, const study::Plan& plan, const CLI:
 
 Result<void> run(const PlanFlags& flags, const CLI::App& command) {
   note_input(flags.config);
+  if (!flags.constraints.empty()) note_input(flags.constraints);
   const std::vector<std::pair<std::string, std::string>> outputs{
-      {"--csv", flags.csv}, {"--json", flags.json}, {"--html", flags.html}, {"--write", flags.write}};
+      {"--csv", flags.csv},     {"--json", flags.json},           {"--html", flags.html},
+      {"--write", flags.write}, {"--placement", flags.placement}, {"--sharding-plan", flags.sharding_plan}};
   TRY(check_outputs(outputs));
   TRY_ASSIGN(const study::PlanRequest request, request_of(flags));
   study::Plan plan;
@@ -138,11 +165,12 @@ Result<void> run(const PlanFlags& flags, const CLI::App& command) {
   }
   name_idle_flags(flags, plan, command, takes_stdout(outputs) && flags.json.empty() && flags.html.empty());
   TRY(check_outputs(outputs));
+  TRY(write_tables(flags, plan));
   if (!flags.write.empty()) TRY(write_winner(flags, plan));
   if (!flags.csv.empty()) TRY(write_file_atomically(flags.csv, study::plan_csv(plan)));
   if (!flags.json.empty()) TRY(write_file_atomically(flags.json, study::plan_json(plan)));
   if (!flags.html.empty()) TRY(write_file_atomically(flags.html, study::plan_html(plan)));
-  if (!takes_stdout(outputs)) TRY(print(study::plan_text(plan)));
+  if (!takes_stdout(outputs)) TRY(print(plan.tables ? study::describe(*plan.tables) : study::plan_text(plan)));
   if (end_asked()) return Error{"interrupted: the best of what was played until then", "", ""};
   return {};
 }
@@ -167,6 +195,20 @@ void declare_search(CLI::App& self, PlanFlags& flags) {
   self.add_option("--jobs", flags.jobs, "Threads")->check(CLI::Range(1u, 256u));
 }
 
+void declare_tables(CLI::App& self, PlanFlags& flags) {
+  self.add_option("--constraints", flags.constraints,
+                  "Recommenders: CSV of what each table may be, in the words of TorchRec's ParameterConstraints")
+      ->check(refuse_empty);
+  self.add_option("--least-columns", flags.least_columns, "Recommenders: least width of a column-wise shard")
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 20));
+  self.add_option("--placement", flags.placement,
+                  "Recommenders: write where each table lies, for parallel.placement_file")
+      ->check(refuse_empty);
+  self.add_option("--sharding-plan", flags.sharding_plan,
+                  "Recommenders: write the same as a sharding plan like TorchRec's")
+      ->check(refuse_empty);
+}
+
 void declare(CLI::App& self, Action& action) {
   auto flags = std::make_shared<PlanFlags>();
   self.add_option("--config", flags->config, "Experiment file")->required()->check(refuse_empty);
@@ -174,6 +216,7 @@ void declare(CLI::App& self, Action& action) {
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   declare_search(self, *flags);
+  declare_tables(self, *flags);
   self.add_option("--price-per-gpu-hour", flags->price, "Price of a GPU for an hour, for cost")
       ->check(CLI::Range(1e-9, 1e9));
   self.add_option("--tokens", flags->tokens, "Tokens that are trained on, for cost and energy")

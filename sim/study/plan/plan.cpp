@@ -364,6 +364,71 @@ class CombinationPlanner {
   Plan out_;
 };
 
+/// Where a recommender's tables lie.
+class TablesPlanner {
+ public:
+  TablesPlanner(const PlanRequest& request, const config::Experiment& experiment)
+      : request_(request), experiment_(experiment) {}
+
+  Result<Plan> run() {
+    if (request_.goal.objective != Objective::time || request_.goal.second || !request_.gpus.empty())
+      return Error{
+          "found a recommender, whose tables are planned for time on the GPUs it has, expected neither --objective, "
+          "--pareto nor --gpus",
+          request_.config, "or keys to choose from: --vary KEY=V1,V2,..."};
+    TRY_ASSIGN(out_.tables, plan_tables(experiment_, request_.tables, cache_));
+    out_.played_all = true;
+    out_.subject = subject_text(experiment_);
+    out_.purchase = request_.purchase;
+    out_.keys = {"placement", "settings"};
+    out_.heads = out_.keys;
+    for (std::size_t i = 0; i < out_.tables->played.size(); ++i) add(i);
+    const auto played = static_cast<double>(out_.tables->played.size());
+    out_.counts.space.considered = static_cast<double>(out_.tables->evaluated) + played;
+    out_.counts.pruned = static_cast<double>(out_.tables->evaluated);
+    out_.counts.played = played;
+    finish_rows(out_);
+    if (out_.rows.size() > request_.top) out_.rows.resize(request_.top);
+    return std::move(out_);
+  }
+
+ private:
+  /// What is not to be chosen, for it changes numbers or breaks constraints, is left to the tables' own report.
+  void add(std::size_t i) {
+    const PlayedPlan& played = out_.tables->played[i];
+    const bool own = played.placement.tables.empty() && played.sets.empty();
+    if ((played.changes_numbers || played.breaks_constraints) && !own) return;
+    PlanRow row;
+    row.kind = !own                       ? PlanRowKind::candidate
+               : i == out_.tables->winner ? PlanRowKind::baseline
+                                          : PlanRowKind::baseline_apart;
+    row.sets = played.sets;
+    row.values = {played.name, fmt::format("{}", fmt::join(played.sets, " "))};
+    std::vector<std::string> sets = request_.sets;
+    sets.insert(sets.end(), played.sets.begin(), played.sets.end());
+    const Result<config::Experiment> e = config::load_experiment(request_.config, sets);
+    if (!e) {
+      row.error = e.error().text();
+    } else {
+      const config::Experiment placed = played.placement.tables.empty() ? *e : with_placement(*e, played.placement);
+      Result<report::Report> r = pipeline::predict_figures(placed, cache_);
+      row.fits = r.ok() || !lacks_memory(placed, cache_);
+      if (r) {
+        row.report = std::move(*r);
+        fill_costs(row, request_, placed);
+      } else {
+        row.error = row.fits ? r.error().text() : "memory";
+      }
+    }
+    out_.rows.push_back(std::move(row));
+  }
+
+  const PlanRequest& request_;
+  const config::Experiment& experiment_;
+  pipeline::CostModelCache cache_;
+  Plan out_;
+};
+
 }  // namespace
 
 Result<Plan> plan_experiment(const PlanRequest& request, const std::function<void()>& on_played) {
@@ -372,10 +437,7 @@ Result<Plan> plan_experiment(const PlanRequest& request, const std::function<voi
     return Error{"--tokens: found with a model whose samples have no tokens, expected --samples", "", ""};
   const std::string_view family = experiment.model.family->name;
   if (family == "llm") return LayoutPlanner(request, experiment, on_played).run();
-  // Recommenders: here the tables are planned (sim/study/plan_tables), where no keys are given.
-  if (family == "dlrm" && request.varied.empty())
-    return Error{"found a recommender without keys to vary, expected --vary KEY=V1,V2,...", request.config,
-                 "e.g. --vary model.dlrm.sharding=table_wise,row_wise"};
+  if (family == "dlrm" && request.varied.empty()) return TablesPlanner(request, experiment).run();
   return CombinationPlanner(request, experiment, on_played).run();
 }
 

@@ -13,7 +13,8 @@
 #include "sim/config/config.hpp"
 #include "sim/report/report.hpp"
 #include "sim/study/plan/layouts/layout_search.hpp"
-#include "sim/study/sweep.hpp"
+#include "sim/study/plan_tables/plan_tables.hpp"
+#include "sim/study/sweep/sweep.hpp"
 
 namespace distsim::study {
 
@@ -35,6 +36,7 @@ struct PlanRequest {
   std::uint64_t most_played = 0;
   std::size_t draws = 0;  ///< layouts that are drawn at random, to say where the baseline stands
   unsigned jobs = 1;
+  PlanTablesOptions tables;  ///< of recommenders
 };
 
 /// Where the baseline stands among layouts drawn at random from those that fit.
@@ -68,7 +70,8 @@ struct Plan {
   BaselineRank rank;
   Goal goal;
   Purchase purchase;
-  bool played_all = false;  ///< no bounds: every combination was played
+  bool played_all = false;           ///< no bounds: every combination was played
+  std::optional<TablesPlan> tables;  ///< of a recommender whose tables were planned
 };
 
 /// `on_played`: after each prediction. Errors: an experiment that is not valid, keys that no key is like, an empty space; that

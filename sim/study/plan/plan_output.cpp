@@ -50,7 +50,7 @@ std::string objective_text(const Goal& goal) {
   return std::string(name_of(goal.objective)) + (goal.second ? "," + std::string(name_of(*goal.second)) : "");
 }
 
-const char* word_of(PlanRowKind kind) { return kind == PlanRowKind::candidate ? "false" : "true"; }
+const char* kind_word(PlanRowKind kind) { return kind == PlanRowKind::candidate ? "false" : "true"; }
 
 std::string limiter_of(const PlanRow& row) {
   return row.error.empty() ? report::text_of(row.report.limits.limited_by) : "";
@@ -279,7 +279,7 @@ std::string plan_csv(const Plan& plan) {
     for (const PlanColumn& column : plan_columns()) cells.push_back(ok ? column.cell(row) : "");
     cells.insert(cells.end(), {row.fits ? "true" : "false", limiter_of(row), row.error, row.why_slower,
                                ok ? fmt::format("{:.6g}", row.cost) : "", ok ? fmt::format("{:.6g}", row.energy) : "",
-                               objective_text(plan.goal), word_of(row.kind)});
+                               objective_text(plan.goal), kind_word(row.kind)});
     out += csv_line(cells);
   }
   return out;

@@ -205,12 +205,12 @@ void play_mixture(Player& player, TablesPlan& plan, const Variant& variant, cons
                   const TableProblem& some, std::uint64_t effort) {
   const auto bound = lower_bound(some);
   if (!bound) return;
-  const auto keep = [&](const SearchResult& found, const std::string& title) {
+  const auto keep = [&](const TableSearch& found, const std::string& title) {
     plan.evaluated += found.evaluated;
     plan.fitting += found.fitting;
     if (found.packing) player.play(title, variant, numbered(*variant.problem, some, *found.packing));
   };
-  const SearchResult found = search_plan(some, *bound, kShortSearch);
+  const TableSearch found = search_plan(some, *bound, kShortSearch);
   keep(found, "planned" + name);
   if (!found.packing) return;
   const TableProblem phased = by_phases(some, *found.packing);
@@ -278,7 +278,7 @@ Result<TablesPlan> search_tables(const config::Experiment& e, const PlanTablesOp
   TRY_ASSIGN(const ChoiceRules rules, rules_of(options, plan.tables));
   TRY_ASSIGN(plan.problem, price_choices(e, rules, cache));
   const auto bound = lower_bound(plan.problem);
-  SearchResult found = search_plan(plan.problem, bound.value_or(0), whole_search(plan.problem));
+  TableSearch found = search_plan(plan.problem, bound.value_or(0), whole_search(plan.problem));
   plan.evaluated = found.evaluated;
   plan.fitting = found.fitting;
   if (!bound || !found.packing)

@@ -149,8 +149,8 @@ void build_towards(Packer& packer, const TableProblem& problem, double bound, st
   }
 }
 
-SearchResult search_plan(const TableProblem& problem, double bound, std::uint64_t effort, const Packing* start) {
-  SearchResult out;
+TableSearch search_plan(const TableProblem& problem, double bound, std::uint64_t effort, const Packing* start) {
+  TableSearch out;
   std::vector<Packing> placed;
   Packer packer(problem);
   for (const double part : kMemoryLimits) {

@@ -13,7 +13,7 @@
 
 namespace distsim::study {
 
-struct SearchResult {
+struct TableSearch {
   std::optional<Packing> packing;  ///< nothing: none was found that fits
   std::uint64_t evaluated = 0;     ///< plans and steps that were looked at
   std::uint64_t fitting = 0;       ///< placements that fit
@@ -26,7 +26,7 @@ inline std::uint64_t whole_search(const TableProblem& problem) {
 }
 
 /// `bound`: lower_bound of the problem, of seconds. `start`: a plan to improve beside those that are placed anew.
-SearchResult search_plan(const TableProblem& problem, double bound, std::uint64_t effort,
+TableSearch search_plan(const TableProblem& problem, double bound, std::uint64_t effort,
                          const Packing* start = nullptr);
 
 /// The problem with choices of these kinds only; a table that has none of them keeps its own.
