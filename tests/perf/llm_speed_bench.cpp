@@ -83,7 +83,8 @@ using Sets = std::vector<std::string>;
 BENCHMARK_CAPTURE(figures, as_published, Sets{})->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(figures, of_another_depth, Sets{"model.llm.layers=190"})->Unit(benchmark::kMillisecond);
 BENCHMARK_CAPTURE(refusal, does_not_divide, Sets{"parallel.tensor=3"})->Unit(benchmark::kMillisecond);
-BENCHMARK_CAPTURE(refusal, does_not_fit, Sets{"parallel.pipeline=2", "parallel.virtual_stages=1"})
+BENCHMARK_CAPTURE(refusal, does_not_fit,
+                  Sets{"parallel.pipeline=1", "parallel.virtual_stages=1", "parallel.offload=none"})
     ->Unit(benchmark::kMillisecond);
 BENCHMARK(bounds)->Unit(benchmark::kMillisecond);
 
