@@ -13,7 +13,7 @@
 #include "sim/config/config.hpp"
 #include "sim/report/report.hpp"
 #include "sim/study/plan/layouts/layout_search.hpp"
-#include "sim/study/sweep.hpp"
+#include "sim/study/sweep/axis.hpp"
 
 namespace distsim::study {
 
