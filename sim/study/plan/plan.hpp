@@ -14,7 +14,7 @@
 #include "sim/report/report.hpp"
 #include "sim/study/plan/layouts/layout_search.hpp"
 #include "sim/study/plan_tables/plan_tables.hpp"
-#include "sim/study/sweep/sweep.hpp"
+#include "sim/study/sweep/axis.hpp"
 
 namespace distsim::study {
 

@@ -19,11 +19,11 @@ constexpr double kNearMost = 0.9;  // of the highest rate: where the knee is sai
 constexpr std::uint32_t kTrialsOfFinding = 200;
 
 /// y = a + b x by least squares, and the share of the variance that it explains.
-struct Line {
+struct FittedLine {
   double a = 0, b = 0, explained = 0;
 };
 
-std::optional<Line> fit_line(const std::vector<std::pair<double, double>>& points) {
+std::optional<FittedLine> fit_line(const std::vector<std::pair<double, double>>& points) {
   double n = 0, x = 0, y = 0, xx = 0, xy = 0, yy = 0;
   for (const auto& [px, py] : points) {
     n += 1;
@@ -38,7 +38,7 @@ std::optional<Line> fit_line(const std::vector<std::pair<double, double>>& point
   const double b = (n * xy - x * y) / spread, a = (y - b * x) / n;
   double rest = 0;
   for (const auto& [px, py] : points) rest += (py - a - b * px) * (py - a - b * px);
-  return Line{a, b, whole > 0 ? 1 - rest / whole : 1};
+  return FittedLine{a, b, whole > 0 ? 1 - rest / whole : 1};
 }
 
 /// The points of a sweep by their values on all axes but some.
@@ -122,7 +122,7 @@ std::string scaling_text(const std::string& group, const std::vector<SweepPoint>
 }
 
 /// As benchmark scripts of distributed training print it: percentiles of the iteration, and samples per second of a rank.
-std::string comparison_text(const SweepResult& result) {
+std::string percentiles_text(const SweepResult& result) {
   std::string out = fmt::format("{:<40} {:>10} {:>10} {:>10} {:>10} {:>14} {:>9}\n", "per rank", "p10 ms", "p50 ms",
                                 "p90 ms", "p99 ms", "samples/s p50", "speed-up");
   double first = 0;
@@ -157,7 +157,7 @@ std::string findings(Find find, const SweepResult& result) {
     for (const auto& [group, points] : groups_without(result, counts_gpus))
       out += scaling_text(group, points, result.request().scaling);
   } else if (find == Find::comparison) {
-    out = comparison_text(result);
+    out = percentiles_text(result);
   }
   return out.empty() ? out : "\n" + out;
 }

@@ -12,7 +12,7 @@
 namespace distsim::study {
 namespace {
 
-constexpr std::size_t kMostValues = 10'000'000;
+constexpr std::size_t kMostInRange = 10'000'000;
 
 std::vector<std::string> split_values(const std::string& text) {
   std::vector<std::string> values(1);
@@ -71,8 +71,8 @@ Result<std::vector<std::string>> values_of(const Steps& steps, const std::string
         "--set " + printable(key), ""};
   constexpr double kRounding = 1e-9;
   const double count = std::floor(steps.count() + kRounding) + 1;
-  if (!(count <= static_cast<double>(kMostValues)))
-    return Error{"found " + in_quotes(text) + fmt::format(", {:.3g} values, expected at most {}", count, kMostValues),
+  if (!(count <= static_cast<double>(kMostInRange)))
+    return Error{"found " + in_quotes(text) + fmt::format(", {:.3g} values, expected at most {}", count, kMostInRange),
                  "--set " + printable(key), ""};
   std::vector<std::string> values;
   for (double i = 0; i < count; ++i) {

@@ -18,36 +18,43 @@
 namespace distsim::study {
 namespace {
 
-using P = const SweepPoint&;
+using PointRef = const SweepPoint&;
 constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
 double some(double value) { return value > 0 ? value : kNone; }
 
-std::string fits_text(P p) { return p.figures.fits == Fits::yes ? "yes" : p.figures.fits == Fits::no ? "no" : ""; }
+std::string fits_text(PointRef p) {
+  return p.figures.fits == Fits::yes ? "yes" : p.figures.fits == Fits::no ? "no" : "";
+}
 
 std::vector<Column> figure_columns() {
   return {
-      {"iteration_ms", "iteration ms", 4, 3, {}, [](P p) { return p.figures.iteration_ms; }},
-      {"low_ms", "low ms", 4, 2, {}, [](P p) { return p.figures.low_ms; }},
-      {"high_ms", "high ms", 4, 2, {}, [](P p) { return p.figures.high_ms; }},
-      {"samples_per_s", "samples/s", 0, 0, {}, [](P p) { return p.figures.samples_per_s; }},
-      {"tokens_per_s_per_gpu", "tokens/s/GPU", 2, 0, {}, [](P p) { return some(p.figures.tokens_per_s_per_gpu); }},
-      {"mfu", "MFU", 4, 3, {}, [](P p) { return p.figures.mfu; }},
-      {"exposed_comm_ms", "exposed ms", 4, 3, {}, [](P p) { return p.figures.exposed_comm_ms; }},
-      {"memory_gb", "memory GB", 2, 1, {}, [](P p) { return some(p.figures.memory_gb); }, nullptr, true},
+      {"iteration_ms", "iteration ms", 4, 3, {}, [](PointRef p) { return p.figures.iteration_ms; }},
+      {"low_ms", "low ms", 4, 2, {}, [](PointRef p) { return p.figures.low_ms; }},
+      {"high_ms", "high ms", 4, 2, {}, [](PointRef p) { return p.figures.high_ms; }},
+      {"samples_per_s", "samples/s", 0, 0, {}, [](PointRef p) { return p.figures.samples_per_s; }},
+      {"tokens_per_s_per_gpu",
+       "tokens/s/GPU",
+       2,
+       0,
+       {},
+       [](PointRef p) { return some(p.figures.tokens_per_s_per_gpu); }},
+      {"mfu", "MFU", 4, 3, {}, [](PointRef p) { return p.figures.mfu; }},
+      {"exposed_comm_ms", "exposed ms", 4, 3, {}, [](PointRef p) { return p.figures.exposed_comm_ms; }},
+      {"memory_gb", "memory GB", 2, 1, {}, [](PointRef p) { return some(p.figures.memory_gb); }, nullptr, true},
       {"fits", "fits", -1, -1, {}, nullptr, fits_text, true},
-      {"limited_by", "limited by", -1, -1, {}, nullptr, [](P p) { return p.figures.limited_by; }},
-      {"error", "error", -1, -1, {}, nullptr, [](P p) { return p.error; }, true},
-      {"nodes", "nodes", 0, 0, {}, [](P p) { return some(p.figures.nodes); }, nullptr, true},
-      {"gpus", "GPUs", 0, 0, {}, [](P p) { return some(p.figures.gpus); }, nullptr, true},
-      {"global_batch", "batch", 0, 0, {}, [](P p) { return some(p.figures.global_batch); }, nullptr, true},
-      {"speedup", "speed-up", 3, 2, {}, [](P p) { return p.speedup; }},
-      {"scaling_efficiency", "efficiency", 4, 3, {}, [](P p) { return p.efficiency; }},
-      {"compute_ms", "compute ms", 4, 3, {}, [](P p) { return p.figures.compute_ms; }},
-      {"comm_ms", "comm ms", 4, 3, {}, [](P p) { return p.figures.comm_ms; }},
-      {"waiting_ms", "waiting ms", 4, 3, {}, [](P p) { return p.figures.waiting_ms; }},
-      {"host_bound_ms", "host ms", 4, 3, {}, [](P p) { return p.figures.host_bound_ms; }},
-      {"idle_ms", "idle ms", 4, 3, {}, [](P p) { return p.figures.idle_ms; }},
+      {"limited_by", "limited by", -1, -1, {}, nullptr, [](PointRef p) { return p.figures.limited_by; }},
+      {"error", "error", -1, -1, {}, nullptr, [](PointRef p) { return p.error; }, true},
+      {"nodes", "nodes", 0, 0, {}, [](PointRef p) { return some(p.figures.nodes); }, nullptr, true},
+      {"gpus", "GPUs", 0, 0, {}, [](PointRef p) { return some(p.figures.gpus); }, nullptr, true},
+      {"global_batch", "batch", 0, 0, {}, [](PointRef p) { return some(p.figures.global_batch); }, nullptr, true},
+      {"speedup", "speed-up", 3, 2, {}, [](PointRef p) { return p.speedup; }},
+      {"scaling_efficiency", "efficiency", 4, 3, {}, [](PointRef p) { return p.efficiency; }},
+      {"compute_ms", "compute ms", 4, 3, {}, [](PointRef p) { return p.figures.compute_ms; }},
+      {"comm_ms", "comm ms", 4, 3, {}, [](PointRef p) { return p.figures.comm_ms; }},
+      {"waiting_ms", "waiting ms", 4, 3, {}, [](PointRef p) { return p.figures.waiting_ms; }},
+      {"host_bound_ms", "host ms", 4, 3, {}, [](PointRef p) { return p.figures.host_bound_ms; }},
+      {"idle_ms", "idle ms", 4, 3, {}, [](PointRef p) { return p.figures.idle_ms; }},
   };
 }
 
