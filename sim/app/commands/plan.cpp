@@ -241,10 +241,13 @@ constexpr Refusal kRefuses[] = {
     {"--config configs/megatron_gpt_7_5b.yaml --gpus 64..8", "'64..8'"},
     {"--config configs/megatron_gpt_7_5b.yaml --gpus 12", "whole nodes"},
     {"--config configs/megatron_gpt_7_5b.yaml --vary parallel.tensr=1,2", "tensor"},
-    {"--config configs/megatron_gpt_7_5b.yaml --vary parallel.tensor=8..1", "empty range"},
+    {"--config configs/megatron_gpt_7_5b.yaml --vary parallel.tensor=8..1", "'8..1'"},
     {"--config configs/megatron_gpt_7_5b.yaml --vary parallel.tensor=2 --set parallel.tensor=1", "--set holds"},
     {"--config configs/megatron_gpt_7_5b.yaml --set parallel.tensor=3", "divides"},
-    {"--config configs/dgx_a100_4node.yaml", "--vary"},
+    {"--config configs/dgx_a100_4node.yaml --objective memory", "planned for time"},
+    {"--config configs/resnet50_dgx_a100.yaml --vary framework.gradients.bucket_size=5MiB,25MiB --placement p.csv",
+     "no tables"},
+    {"--config configs/dgx_a100_4node.yaml --constraints no_such.csv", "no_such.csv"},
 };
 
 }  // namespace

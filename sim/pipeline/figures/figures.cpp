@@ -70,7 +70,7 @@ Result<report::Report> predict_figures(const Experiment& e, CostModelCache& cach
   if (!shorter) return figures_of_report(e, cache);
   report::ReportContext whole = folded_context(folds->whole, longer->context);
   report::Report out = report::fold_micro_steps(*shorter, *longer, folds->more, std::move(whole));
-  out.ranks = {{out.compute, {}, {}, out.exposed_comm, out.waiting, out.host_bound, out.idle}};
+  out.ranks = {{out.compute, out.comm, out.hidden_comm, out.exposed_comm, out.waiting, out.host_bound, out.idle}};
   return out;
 }
 

@@ -43,8 +43,10 @@ Window window_of(const LoopPlay& p, const std::vector<StepId>& last) {
   return out;
 }
 
-/// What ranks do and wait for: collectives in which no rank waits for another are left out.
-SteadyState waits_and_work(const LoopPlay& p, const Window& window) {
+enum class Collectives : std::uint8_t { all, where_ranks_wait };
+
+/// What ranks do and wait for; collectives in which no rank waits for another may be left out.
+SteadyState waits_and_work(const LoopPlay& p, const Window& window, Collectives wanted) {
   SteadyState out;
   out.begin = window.begin;
   out.end = window.end;
@@ -55,7 +57,8 @@ SteadyState waits_and_work(const LoopPlay& p, const Window& window) {
     const graph::Task& task = task_of(p, s);
     DeviceStep d;
     d.collective = task.partition.valid();
-    if (d.collective && (task.between_stages || !player.meets(s))) continue;
+    const bool waited_in = !task.between_stages && player.meets(s);
+    if (d.collective && wanted == Collectives::where_ranks_wait && !waited_in) continue;
     d.step = s;
     d.task = (*p.origins)[s].task;
     d.ready = RowView(player.last_ready_row(s));
@@ -113,17 +116,27 @@ void fill_terms(Report& report, const LoopPlay& p, const Chain& chain) {
   fill_range(report);
 }
 
-/// Of the play without communication.
-void fill_split(Report& report, const LoopPlay& p, const Window& silent) {
-  const SteadyState state = waits_and_work(p, silent);
+/// Times of transfers by role, of the play with communication.
+std::vector<RankTime> loop_transfers(const LoopPlay& p, const Window& window) {
+  const SteadyState state = waits_and_work(p, window, Collectives::all);
   RankSweep sweep(state);
   std::vector<RankTime> of_role(p.roles->size());
+  for (std::uint32_t role = 0; role < of_role.size(); ++role)
+    sweep.transfers(role, p.roles->count[role], of_role[role]);
+  return of_role;
+}
+
+/// Of the play without communication.
+void fill_split(Report& report, const LoopPlay& p, const Window& silent, std::vector<RankTime> of_role) {
+  const SteadyState state = waits_and_work(p, silent, Collectives::where_ranks_wait);
+  RankSweep sweep(state);
   for (std::uint32_t role = 0; role < of_role.size(); ++role) {
     of_role[role].exposed_comm = report.iteration - Duration::picoseconds(silent.period());
     sweep.split(role, p.roles->count[role], of_role[role]);
   }
   fill_means(report, of_role, *p.roles);
-  report.ranks = {{report.compute, {}, {}, report.exposed_comm, report.waiting, report.host_bound, report.idle}};
+  report.ranks = {{report.compute, report.comm, report.hidden_comm, report.exposed_comm, report.waiting,
+                   report.host_bound, report.idle}};
 }
 
 }  // namespace
@@ -159,9 +172,10 @@ Report figures_of(const LoopPlay& p, ReportContext context) {
   fill_terms(report, p, chain);
   report.limits = limits_on(p, chain);
   for (ResourceTime& of : report.limits.of_resource) of.without = report.iteration;
+  std::vector<RankTime> of_role = loop_transfers(p, window);
   const Window silent = play_silent(p, last, report.iteration.ps(), report.limits);
   decide(report.limits, report.iteration);
-  fill_split(report, p, silent);
+  fill_split(report, p, silent, std::move(of_role));
   return report;
 }
 

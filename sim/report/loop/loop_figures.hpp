@@ -24,8 +24,8 @@ bool is_settled(const LoopPlay& play);
 /// Of the last play.
 Brief brief_of(const LoopPlay& play);
 
-/// Plays once more, without communication. Filled in are: context, iteration, low, high, the rates, compute, exposed_comm,
-/// waiting, host_bound and idle (means over ranks, and as the only entry of `ranks`), limits (without what would limit
+/// Plays once more, without communication. Filled in are: context, iteration, low, high, the rates, compute, comm,
+/// hidden_comm, exposed_comm, waiting, host_bound and idle (means over ranks, and as the only entry of `ranks`), limits (without what would limit
 /// next) and terms.
 Report figures_of(const LoopPlay& play, ReportContext context);
 

@@ -71,7 +71,9 @@ Result<void> read_entry(Recipe& recipe, const ConfigNode::Entry& entry, const st
   static const std::vector<std::string> known{"title", "description", "config",  "set",
                                               "vary",  "variants",    "scaling", "find"};
   const ConfigNode& value = entry.value;
-  if (std::ranges::find(known, entry.key) == known.end()) return schema_detail::unknown_key(entry, path, known);
+  if (std::ranges::find(known, entry.key) == known.end())
+    return Error{printable(entry.key) + ": found an unknown key, expected a key of a study", entry.where.text(),
+                 spelling_hint(entry.key, known)};
   if (entry.key == "title") {
     TRY_ASSIGN(recipe.title, text_of_node(value, entry.key));
   } else if (entry.key == "config") {

@@ -38,10 +38,8 @@ double fingerprint_of(const report::Report& r) {
   Fnv64 sum;
   const report::ReportContext& c = r.context;
   for (const Duration d : {r.iteration, r.low, r.high}) sum.add_word(static_cast<std::uint64_t>(d.ps()));
-  for (const report::RankTime& t : r.ranks) {
-    for (const Duration d : {t.compute, t.comm, t.hidden_comm, t.exposed_comm, t.waiting, t.host_bound, t.idle})
-      sum.add_word(static_cast<std::uint64_t>(d.ps()));
-  }
+  for (const Duration d : {r.compute, r.comm, r.hidden_comm, r.exposed_comm, r.waiting, r.host_bound, r.idle})
+    sum.add_word(static_cast<std::uint64_t>(d.ps()));
   for (const double d : {r.mfu, c.samples}) sum.add_word(std::bit_cast<std::uint64_t>(d));
   for (const std::uint64_t n : {std::uint64_t(r.rank_count), std::uint64_t(c.nodes), std::uint64_t(c.gpus_per_node),
                                 static_cast<std::uint64_t>(c.memory_capacity)})

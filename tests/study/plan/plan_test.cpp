@@ -122,7 +122,19 @@ TEST_F(PlanTest, OtherFamiliesPlayAllCombinations) {
   EXPECT_EQ(plan.counts.played, 2);
   request.varied.clear();
   EXPECT_GT(planned(request).value().counts.played, 20);
-  EXPECT_FALSE(planned({.config = test::config("dgx_a100_4node.yaml")}).ok());
+}
+
+/// A recommender's tables are planned; the winner is the plan's own and no slower than the experiment.
+TEST_F(PlanTest, TablesOfARecommender) {
+  const Plan plan = planned({.config = test::config("dgx_a100_4node.yaml")}).value();
+  ASSERT_TRUE(plan.tables.has_value());
+  const PlayedPlan& winner = plan.tables->played[plan.tables->winner];
+  EXPECT_EQ(plan.rows.front().report.iteration, winner.figures->iteration);
+  const auto baseline = std::ranges::find_if(
+      plan.tables->played, [](const PlayedPlan& p) { return p.placement.tables.empty() && p.sets.empty(); });
+  ASSERT_NE(baseline, plan.tables->played.end());
+  EXPECT_LE(winner.figures->iteration, baseline->figures->iteration);
+  EXPECT_FALSE(planned({.config = test::config("dgx_a100_4node.yaml"), .goal = {Objective::memory, {}}}).ok());
 }
 
 }  // namespace

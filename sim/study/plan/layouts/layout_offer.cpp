@@ -102,8 +102,8 @@ Result<LayoutOffer> read_offer(const ConfigNode& node) {
 }  // namespace
 
 Result<LayoutOffer> layout_offer_of(const std::string& framework) {
-  const std::string path = config::config_file("studies", "layouts.yaml");
-  if (path.empty()) return Error{"layouts.yaml: missing, expected a file in configs/studies", "", ""};
+  const std::string path = config::config_file("planning", "layouts.yaml");
+  if (path.empty()) return Error{"layouts.yaml: missing, expected a file in configs/planning", "", ""};
   TRY_ASSIGN(const ConfigNode root, parse_yaml_file(path));
   const ConfigNode* kinds = root.find("kinds");
   const ConfigNode* frameworks = root.find("frameworks");

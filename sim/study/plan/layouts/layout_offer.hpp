@@ -1,4 +1,4 @@
-// LayoutOffer: how a framework can be told to split a language model, as configs/studies/layouts.yaml says.
+// LayoutOffer: how a framework can be told to split a language model, as configs/planning/layouts.yaml says.
 #pragma once
 
 #include <string>

@@ -27,7 +27,7 @@ inline std::uint64_t whole_search(const TableProblem& problem) {
 
 /// `bound`: lower_bound of the problem, of seconds. `start`: a plan to improve beside those that are placed anew.
 TableSearch search_plan(const TableProblem& problem, double bound, std::uint64_t effort,
-                         const Packing* start = nullptr);
+                        const Packing* start = nullptr);
 
 /// The problem with choices of these kinds only; a table that has none of them keeps its own.
 TableProblem restricted(const TableProblem& problem, const std::set<workload::TableSharding>& kinds);
