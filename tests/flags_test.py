@@ -57,7 +57,8 @@ def commands(d):
             "--max-played": ["--max-played 1"], "--draws": ["--draws 3"], "--price-per-gpu-hour": ["--price-per-gpu-hour 2"],
             "--tokens": ["--tokens 1e9"], "--samples": ["--samples 1e6"], "--jobs": ["--jobs 2"], "--json": [f"--json {out}json", "--json -"],
             "--html": [f"--html {out}html", "--html -"], "--write": [f"--write {out}yaml"],
-            "--constraints": [], "--least-columns": [], "--placement": [], "--sharding-plan": []}),
+            "--constraints": [], "--least-columns": [], "--placement": [], "--sharding-plan": [],
+            "--journal": [f"--journal {out}journal"], "--resume": [(f"--journal {out}journal", "--resume")]}),
         "sensitivity": ([f"--config {TINY}"], experiment | table | {
             "--resource": ["--resource hbm_bandwidth"], "--factors": ["--factors 3"], "--json": [f"--json {out}json", "--json -"],
             "--html": [f"--html {out}html", "--html -"]}),

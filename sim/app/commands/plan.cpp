@@ -13,6 +13,7 @@
 #include "sim/app/unheeded.hpp"
 #include "sim/study/plan/experiment_file.hpp"
 #include "sim/study/plan/plan.hpp"
+#include "sim/study/points/team.hpp"
 
 namespace distsim::app {
 namespace {
@@ -26,7 +27,8 @@ struct PlanFlags {
   std::uint64_t most_played = 0;
   std::size_t draws = 0;
   unsigned jobs = 1;
-  std::string constraints, placement, sharding_plan;
+  std::string constraints, placement, sharding_plan, journal;
+  bool resume = false;
   std::int64_t least_columns = study::kLeastColumns;
 };
 
@@ -102,6 +104,10 @@ Result<study::PlanRequest> request_of(const PlanFlags& flags) {
   request.jobs = flags.jobs;
   request.tables.constraints_file = flags.constraints;
   request.tables.least_columns = flags.least_columns;
+  request.journal = flags.journal;
+  request.resume = flags.resume;
+  if (flags.resume && flags.journal.empty())
+    return Error{"--resume: found no --journal, expected the file of the run to go on with", "", ""};
   return request;
 }
 
@@ -140,6 +146,7 @@ void name_idle_flags(const PlanFlags& flags, const study::Plan& plan, const CLI:
     name_unheeded(command, {"--exhaustive"}, "the rows are the same, and no output shows what was played");
   if (plan.rank.drawn == 0) name_unheeded(command, {"--draws"}, "there is no baseline to compare with layouts");
   if (plan.rank.drawn > 0 && rows_only) name_unheeded(command, {"--draws"}, "no output shows them");
+  if (plan.tables) name_unheeded(command, {"--journal", "--resume"}, "tables are planned at once");
   if (plan.counts.left > 0) name_unheeded(command, {"--exhaustive"}, "--max-played ended the search");
   if (plan.goal.second) name_unheeded(command, {"--top"}, "the whole front is shown");
   if (plan.counts.played <= static_cast<double>(flags.top)) name_unheeded(command, {"--top"}, "no more were played");
@@ -151,11 +158,13 @@ void name_idle_flags(const PlanFlags& flags, const study::Plan& plan, const CLI:
 }
 
 Result<void> run(const PlanFlags& flags, const CLI::App& command) {
+  if (const auto here = study::launched(); here && here->rank > 0) return {};  // one process plans
   note_input(flags.config);
   if (!flags.constraints.empty()) note_input(flags.constraints);
   const std::vector<std::pair<std::string, std::string>> outputs{
-      {"--csv", flags.csv},     {"--json", flags.json},           {"--html", flags.html},
-      {"--write", flags.write}, {"--placement", flags.placement}, {"--sharding-plan", flags.sharding_plan}};
+      {"--csv", flags.csv},        {"--json", flags.json},           {"--html", flags.html},
+      {"--write", flags.write},    {"--placement", flags.placement}, {"--sharding-plan", flags.sharding_plan},
+      {"--journal", flags.journal}};
   TRY(check_outputs(outputs));
   TRY_ASSIGN(const study::PlanRequest request, request_of(flags));
   study::Plan plan;
@@ -171,7 +180,10 @@ Result<void> run(const PlanFlags& flags, const CLI::App& command) {
   if (!flags.json.empty()) TRY(write_file_atomically(flags.json, study::plan_json(plan)));
   if (!flags.html.empty()) TRY(write_file_atomically(flags.html, study::plan_html(plan)));
   if (!takes_stdout(outputs)) TRY(print(plan.tables ? study::describe(*plan.tables) : study::plan_text(plan)));
-  if (end_asked()) return Error{"interrupted: the best of what was played until then", "", ""};
+  if (end_asked())
+    return Error{"interrupted: the best of what was played until then" +
+                     std::string(flags.journal.empty() ? "" : "; the same command with --resume goes on"),
+                 "", ""};
   return {};
 }
 
@@ -193,6 +205,8 @@ void declare_search(CLI::App& self, PlanFlags& flags) {
   self.add_option("--draws", flags.draws, "Also play so many layouts drawn at random, to say where the baseline stands")
       ->check(CLI::Range(1u, 100000u));
   self.add_option("--jobs", flags.jobs, "Threads")->check(CLI::Range(1u, 256u));
+  self.add_option("--journal", flags.journal, "Keep what is played in this file, for --resume")->check(refuse_empty);
+  self.add_flag("--resume", flags.resume, "Go on with what the journal of an earlier run has");
 }
 
 void declare_tables(CLI::App& self, PlanFlags& flags) {

@@ -146,6 +146,30 @@ PlanRow baseline_row(const PlanRequest& request, const config::Experiment& e, pi
   return row;
 }
 
+/// What decides the rows that a search asks for, and their order.
+Identity identity_of(const PlanRequest& request, const config::Experiment& experiment) {
+  std::string varied, gpus;
+  for (const SweepAxis& axis : request.varied) varied += fmt::format("{}={};", axis.key, fmt::join(axis.values, ","));
+  gpus = fmt::format("{}", fmt::join(request.gpus, ","));
+  std::string goal(name_of(request.goal.objective));
+  if (request.goal.second) goal += "," + std::string(name_of(*request.goal.second));
+  return {program_fact(),
+          {"--set", fmt::format("{}", fmt::join(request.sets, " "))},
+          {"--vary", varied},
+          {"--gpus", gpus},
+          {"--objective", goal},
+          {"--top", std::to_string(request.top)},
+          {"--exhaustive", request.exhaustive ? "given" : "not given"},
+          {"purchase", fmt::format("{} {} {}", request.purchase.price_per_gpu_hour, request.purchase.tokens,
+                                   request.purchase.samples)},
+          inputs_fact({experiment.merged})};
+}
+
+Result<Plays> plays_of(const PlanRequest& request, const config::Experiment& experiment) {
+  if (request.journal.empty()) return Plays::of_threads(request.jobs);
+  return Plays::with_journal(identity_of(request, experiment), request.journal, request.resume, request.jobs);
+}
+
 /// The winner's table of a language model.
 class LayoutPlanner {
  public:
@@ -163,7 +187,9 @@ class LayoutPlanner {
     std::vector<PlayedLayout> known;
     if (baseline.error.empty() && sites_.axes.empty() && holds(sites_.held, base)) known.push_back(played_as(baseline));
     if (request_.draws > 0 && baseline.error.empty()) TRY(rank(baseline));
-    SearchOptions options{request_.goal, request_.top, request_.exhaustive, request_.most_played, request_.jobs};
+    SearchOptions options{request_.goal, request_.top, request_.exhaustive, request_.most_played,
+                          Plays::of_threads(request_.jobs)};
+    TRY_ASSIGN(options.plays, plays_of(request_, experiment_));
     TRY_ASSIGN(SearchResult found, search_layouts(sites_.sites, options, std::move(known), cache_, on_played_));
     out_.counts = found.counts;
     if (found.best.empty() && found.counts.left == 0) return nothing();
@@ -293,15 +319,25 @@ class CombinationPlanner {
     TRY(config::load_experiment(request_.config, all_sets(axes, 0, nullptr)));
     const auto limit = static_cast<double>(request_.most_played > 0 ? request_.most_played : kPlayedByDefault);
     const auto played = static_cast<std::size_t>(std::min({count, limit, kMostCombinations}));
-    std::vector<PlanRow> rows(played);
-    const auto play = [&](std::size_t i) { rows[i] = row_at(axes, i); };
-    const auto left = for_each_index(played, request_.jobs, play, on_played_);
-    if (!left.empty() && !end_asked()) return Error{why_left(), "", ""};
-    for (const std::size_t i : left) rows[i].error = why_left();
+    TRY_ASSIGN(Plays plays, plays_of(request_, experiment_));
+    const auto play = [&](std::size_t i) {
+      const PlanRow row = row_at(axes, i);
+      return Row{{row.value, row.second, row.fits ? 1.0 : 0.0}, {}, row.error};
+    };
+    TRY_ASSIGN(const auto kept, plays.next(played, play, on_played_));
+    std::vector<PlanRow> rows;
+    for (std::size_t i = 0; i < played; ++i) {
+      if (!kept[i]) continue;
+      PlanRow& row = rows.emplace_back();
+      row.number = i;
+      row.error = kept[i]->error;
+      row.value = kept[i]->figures[0], row.second = kept[i]->figures[1];
+      row.fits = kept[i]->figures[2] > 0;
+    }
     out_.counts.space.considered = count;
-    out_.counts.played = static_cast<double>(played - left.size());
+    out_.counts.played = static_cast<double>(rows.size());
     out_.counts.left = count - out_.counts.played;
-    return keep_best(std::move(rows), axes.size());
+    return keep_best(std::move(rows), axes);
   }
 
  private:
@@ -332,7 +368,7 @@ class CombinationPlanner {
     return row;
   }
 
-  Result<Plan> keep_best(std::vector<PlanRow> rows, std::size_t columns) {
+  Result<Plan> keep_best(std::vector<PlanRow> rows, const std::vector<SweepAxis>& axes) {
     std::string first_error;
     for (const PlanRow& row : rows) {
       out_.counts.unfit += row.fits ? 0 : 1;
@@ -349,9 +385,9 @@ class CombinationPlanner {
       keep_front(rows);
     else if (rows.size() > request_.top)
       rows.resize(request_.top);
-    out_.rows = std::move(rows);
+    for (const PlanRow& row : rows) out_.rows.push_back(row_at(axes, row.number));
     PlanRow baseline = baseline_row(request_, experiment_, cache_);
-    baseline.values.assign(columns, "-");
+    baseline.values.assign(axes.size(), "-");
     out_.rows.push_back(std::move(baseline));
     finish_rows(out_);
     return std::move(out_);

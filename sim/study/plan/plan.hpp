@@ -37,6 +37,8 @@ struct PlanRequest {
   std::size_t draws = 0;  ///< layouts that are drawn at random, to say where the baseline stands
   unsigned jobs = 1;
   PlanTablesOptions tables;  ///< of recommenders
+  std::string journal;       ///< a file that keeps what is played; empty: none
+  bool resume = false;       ///< the file may hold some already
 };
 
 /// Where the baseline stands among layouts drawn at random from those that fit.
@@ -59,6 +61,7 @@ struct PlanRow {
   double energy = 0;              ///< joules of the purchase
   std::string why_slower;         ///< than the first row: the part that differs most
   std::vector<std::string> sets;  ///< that make it from the experiment
+  std::size_t number = 0;         ///< of a combination
 };
 
 struct Plan {

@@ -24,7 +24,7 @@ constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 double some(double value) { return value > 0 ? value : kNone; }
 
 std::string fits_text(PointRef p) {
-  return p.figures.fits == Fits::yes ? "yes" : p.figures.fits == Fits::no ? "no" : "";
+  return p.figures.fits == Fits::yes ? "true" : p.figures.fits == Fits::no ? "false" : "";
 }
 
 std::vector<Column> figure_columns() {

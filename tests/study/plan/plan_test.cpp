@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <unistd.h>
+
 #include <filesystem>
 #include <fstream>
 
@@ -111,6 +113,32 @@ TEST_F(PlanTest, MoreGpusForLessTimeAndMoreMoney) {
   request.goal.objective = Objective::cost;
   const Plan cheapest = planned(request).value();
   EXPECT_LE(cheapest.rows.front().cost, fastest.rows.front().cost);
+}
+
+/// A journal gives the same plan, whether it is new, whole, or cut: and nothing is played twice.
+TEST_F(PlanTest, GoesOnFromAJournal) {
+  for (const char* config : {"megatron_gpt_7_5b.yaml", "resnet50_dgx_a100.yaml"}) {
+    PlanRequest request;
+    request.config = test::config(config);
+    request.top = 3;
+    if (std::string(config) == "resnet50_dgx_a100.yaml")
+      request.varied = {{"framework.gradients.bucket_size", {"5 MiB", "25 MiB", "50 MiB"}}};
+    const std::string plain = plan_csv(planned(request).value());
+    request.journal = (std::filesystem::path(testing::TempDir()) / ("plan" + std::to_string(::getpid()))).string();
+    std::filesystem::remove(request.journal);
+    EXPECT_EQ(plan_csv(planned(request).value()), plain);
+    EXPECT_FALSE(planned(request).ok()) << "a journal that exists is not written over";
+    request.resume = true;
+    const auto whole = std::filesystem::file_size(request.journal);
+    EXPECT_EQ(plan_csv(planned(request).value()), plain);
+    EXPECT_EQ(std::filesystem::file_size(request.journal), whole) << "nothing is played twice";
+    std::filesystem::resize_file(request.journal, whole - 20);
+    EXPECT_EQ(plan_csv(planned(request).value()), plain);
+    EXPECT_EQ(std::filesystem::file_size(request.journal), whole);
+    request.goal.objective = Objective::memory;
+    EXPECT_FALSE(planned(request).ok()) << "of another study";
+    std::filesystem::remove(request.journal);
+  }
 }
 
 /// Data parallel jobs have keys of their own, and any family those that are varied.

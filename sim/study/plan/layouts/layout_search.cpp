@@ -6,10 +6,10 @@
 #include <tuple>
 #include <utility>
 
+#include "base/system/signals.hpp"
 #include "sim/pipeline/experiment_inputs.hpp"
 #include "sim/pipeline/pipeline.hpp"
 #include "sim/study/plan/layouts/layout_bound.hpp"
-#include "sim/study/workers.hpp"
 
 namespace distsim::study {
 namespace {
@@ -18,6 +18,23 @@ using workload::ParallelSpec;
 
 /// Layouts that are played at a time, whatever the number of threads, so that what is played does not depend on it.
 constexpr std::size_t kBatch = 8;
+
+/// What a journal keeps of a play.
+Row row_of_layout(const Result<PlayedLayout>& played) {
+  if (!played) return {{}, {}, played.error().text()};
+  return {{static_cast<double>(played->iteration.ps()), played->compute, static_cast<double>(played->memory)}, {}, ""};
+}
+
+PlayedLayout layout_of_row(const Row& row, const LayoutSite& site, const ParallelSpec& layout, const Goal& goal) {
+  PlayedLayout out;
+  out.layout = layout;
+  out.iteration = Duration::picoseconds(static_cast<std::int64_t>(row.figures[0]));
+  out.compute = row.figures[1];
+  out.memory = static_cast<std::int64_t>(row.figures[2]);
+  out.value = value_of(goal.objective, site, out.iteration.seconds(), out.compute, out.memory);
+  if (goal.second) out.second = value_of(*goal.second, site, out.iteration.seconds(), out.compute, out.memory);
+  return out;
+}
 
 /// Place of a shape or a layout in the order of the space.
 using Order = std::tuple<std::size_t, std::size_t, std::size_t, std::size_t>;  // site, grid, shape, layout + 1
@@ -41,7 +58,7 @@ class LayoutSearch {
  public:
   LayoutSearch(const std::vector<LayoutSite>& sites, const SearchOptions& options, std::vector<PlayedLayout> known,
                pipeline::CostModelCache& cache, const std::function<void()>& on_played)
-      : sites_(sites), options_(options), cache_(cache), on_played_(on_played) {
+      : sites_(sites), options_(options), plays_(options.plays), cache_(cache), on_played_(on_played) {
     for (PlayedLayout& p : known) keep(std::move(p), Order());
   }
 
@@ -215,24 +232,24 @@ class LayoutSearch {
   }
 
   Result<void> play_batch() {
-    std::vector<Result<PlayedLayout>> played(batch_.size(), Error{why_left(), "", ""});
     const auto play = [&](std::size_t i) {
       const LayoutSite& site = sites_[std::get<0>(batch_[i].order)];
-      played[i] = play_layout(site, layout_at(batch_[i].order), options_.goal, cache_);
-      if (played[i]) played[i]->site = std::get<0>(batch_[i].order);
+      return row_of_layout(play_layout(site, layout_at(batch_[i].order), options_.goal, cache_));
     };
-    const auto left = for_each_index(batch_.size(), options_.jobs, play, on_played_);
-    if (!left.empty() && !end_asked()) return Error{why_left(), "", ""};
+    TRY_ASSIGN(const auto rows, plays_.next(batch_.size(), play, on_played_));
     for (std::size_t i = 0; i < batch_.size(); ++i) {
-      if (std::ranges::find(left, i) != left.end()) continue;
+      if (!rows[i]) continue;
       waiting_ -= 1;
-      if (!played[i]) {
+      if (!rows[i]->error.empty()) {
         counts_.not_priced += 1;
         continue;
       }
+      const std::size_t s = std::get<0>(batch_[i].order);
+      PlayedLayout played = layout_of_row(*rows[i], sites_[s], layout_at(batch_[i].order), options_.goal);
+      played.site = s;
       counts_.played += 1;
-      if (played[i]->iteration.seconds() < batch_[i].seconds) counts_.above_bound += 1;
-      keep(std::move(*played[i]), batch_[i].order);
+      if (played.iteration.seconds() < batch_[i].seconds) counts_.above_bound += 1;
+      keep(std::move(played), batch_[i].order);
     }
     return {};
   }
@@ -282,6 +299,7 @@ class LayoutSearch {
 
   const std::vector<LayoutSite>& sites_;
   const SearchOptions& options_;
+  Plays plays_;
   pipeline::CostModelCache& cache_;
   const std::function<void()>& on_played_;
   std::vector<std::unique_ptr<LayoutBound>> bounds_;

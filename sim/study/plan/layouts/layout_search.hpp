@@ -12,6 +12,7 @@
 #include "sim/config/config.hpp"
 #include "sim/pipeline/cost_model_cache.hpp"
 #include "sim/study/plan/layouts/layout_space.hpp"
+#include "sim/study/plan/layouts/plays.hpp"
 
 namespace distsim::study {
 
@@ -56,7 +57,7 @@ struct SearchOptions {
   std::size_t top = 10;
   bool exhaustive = false;
   std::uint64_t most_played = 0;  ///< 0: no limit
-  unsigned jobs = 1;
+  Plays plays = Plays::of_threads(1);
 };
 
 struct SearchResult {

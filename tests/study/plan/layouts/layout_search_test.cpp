@@ -56,7 +56,8 @@ TEST(LayoutSearch, EveryLayoutIsCountedOnce) {
 
 TEST(LayoutSearch, ThreadsChangeNothing) {
   const auto sites = small_sites("megatron_core");
-  const SearchResult one = search_with(sites, {.top = 5, .jobs = 1}), four = search_with(sites, {.top = 5, .jobs = 4});
+  const SearchResult one = search_with(sites, {.top = 5, .plays = Plays::of_threads(1)}),
+                     four = search_with(sites, {.top = 5, .plays = Plays::of_threads(4)});
   expect_same(one, four);
   EXPECT_EQ(one.counts.played, four.counts.played);
 }
