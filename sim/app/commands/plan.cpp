@@ -84,7 +84,7 @@ Result<study::PlanRequest> request_of(const PlanFlags& flags) {
   request.config = flags.config;
   request.sets = flags.sets;
   for (const std::string& text : flags.varied) {
-    TRY_ASSIGN(study::SweepAxis axis, study::parse_plan_axis(text));
+    TRY_ASSIGN(study::SweepAxis axis, study::parse_axis(text, "--vary"));
     request.varied.push_back(std::move(axis));
   }
   TRY(check_keys(request));

@@ -85,8 +85,6 @@ Result<Plan> plan_experiment(const PlanRequest& request, const std::function<voi
 /// the algorithms of NCCL (Ring: flat; Tree: within nodes, then between them), accumulation.
 std::vector<SweepAxis> data_parallel_axes(const config::Experiment& experiment);
 
-/// "1,2,4", "64..1024": every whole number of a range. Errors: an empty range, more than a million values.
-Result<SweepAxis> parse_plan_axis(const std::string& text);
 /// "64..1024" in powers of two from the first, "64,96".
 Result<std::vector<std::int64_t>> parse_gpus(const std::string& text);
 

@@ -9,8 +9,6 @@
 namespace distsim::study {
 namespace {
 
-constexpr std::int64_t kMostValues = 1'000'000;
-
 std::optional<std::int64_t> whole_number(std::string_view text) {
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
@@ -47,21 +45,6 @@ std::string mebibytes(Bytes size) {
 
 }  // namespace
 
-Result<SweepAxis> parse_plan_axis(const std::string& text) {
-  TRY_ASSIGN(SweepAxis axis, parse_axis(text));
-  if (axis.values.size() != 1) return axis;
-  const std::optional<NumberRange> range = number_range(axis.values.front());
-  if (!range) return axis;
-  if (range->high < range->low)
-    return Error{"found the empty range " + axis.values.front() + ", expected LO..HI with LO at most HI",
-                 "--vary " + axis.key, ""};
-  if (range->high - range->low >= kMostValues)
-    return Error{"found " + axis.values.front() + ", expected at most 1000000 values", "--vary " + axis.key, ""};
-  axis.values.clear();
-  for (std::int64_t i = range->low; i <= range->high; ++i) axis.values.push_back(std::to_string(i));
-  return axis;
-}
-
 Result<std::vector<std::int64_t>> parse_gpus(const std::string& text) {
   const Error refused{"--gpus: found '" + text + "', expected numbers of GPUs such as 64,96 or 64..1024", "", ""};
   std::vector<std::int64_t> out;
@@ -70,7 +53,7 @@ Result<std::vector<std::int64_t>> parse_gpus(const std::string& text) {
     for (std::int64_t n = range->low; n <= range->high; n *= 2) out.push_back(n);
     return out;
   }
-  TRY_ASSIGN(const SweepAxis axis, parse_axis("gpus=" + text));
+  TRY_ASSIGN(const SweepAxis axis, parse_axis("gpus=" + text, "--gpus"));
   for (const std::string& value : axis.values) {
     const auto n = whole_number(value);
     if (!n || *n < 1 || *n > workload::kMaxRanks) return refused;

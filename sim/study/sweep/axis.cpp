@@ -63,17 +63,17 @@ std::optional<Steps> steps_in(const std::string& text) {
 }
 
 /// Up to B, which belongs to them where a step ends there but for rounding.
-Result<std::vector<std::string>> values_of(const Steps& steps, const std::string& text, const std::string& key) {
+Result<std::vector<std::string>> values_of(const Steps& steps, const std::string& text, const std::string& where) {
   const bool rises = steps.factor ? steps.from > 0 && steps.step > 1 : steps.step > 0;
   if (!rises || steps.to < steps.from)
     return Error{
         "found " + in_quotes(text) + ", expected A..B, A..B:STEP or A..B:xFACTOR with B at least A and steps that rise",
-        "--set " + printable(key), ""};
+        where, ""};
   constexpr double kRounding = 1e-9;
   const double count = std::floor(steps.count() + kRounding) + 1;
   if (!(count <= static_cast<double>(kMostInRange)))
     return Error{"found " + in_quotes(text) + fmt::format(", {:.3g} values, expected at most {}", count, kMostInRange),
-                 "--set " + printable(key), ""};
+                 where, ""};
   std::vector<std::string> values;
   for (double i = 0; i < count; ++i) {
     const double value = steps.factor ? steps.from * std::pow(steps.step, i) : steps.from + i * steps.step;
@@ -88,20 +88,20 @@ Result<std::vector<std::string>> values_of(const Steps& steps, const std::string
 
 bool counts_gpus(const SweepAxis& axis) { return axis.key == "cluster.nodes" || axis.key == "cluster.gpus_per_node"; }
 
-Result<SweepAxis> parse_axis(const std::string& text) {
+Result<SweepAxis> parse_axis(const std::string& text, const std::string& flag) {
   const std::size_t equals = text.find('=');
   if (equals == std::string::npos || equals == 0)
-    return Error{"found '" + text + "', expected KEY=VALUE[,VALUE...]", "--set", ""};
+    return Error{"found '" + text + "', expected KEY=VALUE[,VALUE...]", flag, ""};
   SweepAxis axis{text.substr(0, equals), {}};
   for (std::string& value : split_values(text.substr(equals + 1))) {
     if (value.empty())
-      return Error{"found an empty value in '" + text + "', expected KEY=V1,V2,...", "--set " + axis.key, ""};
+      return Error{"found an empty value in '" + text + "', expected KEY=V1,V2,...", flag + " " + axis.key, ""};
     const std::optional<Steps> steps = steps_in(value);
     if (!steps) {
       axis.values.push_back(std::move(value));
       continue;
     }
-    TRY_ASSIGN(const std::vector<std::string> values, values_of(*steps, value, axis.key));
+    TRY_ASSIGN(const std::vector<std::string> values, values_of(*steps, value, flag + " " + printable(axis.key)));
     axis.values.insert(axis.values.end(), values.begin(), values.end());
   }
   return axis;

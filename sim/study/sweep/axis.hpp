@@ -17,7 +17,7 @@ struct SweepAxis {
 
 /// Parses "KEY=V1,V2,..."; commas inside [], {} and quotes do not split. A single value is an axis of length one. A value
 /// A..B, A..B:STEP or A..B:xFACTOR stands for the numbers from A to B, whole ones or decimals, by 1, STEP or FACTOR.
-Result<SweepAxis> parse_axis(const std::string& text);
+Result<SweepAxis> parse_axis(const std::string& text, const std::string& flag = "--set");
 
 /// True for axes that change how many GPUs there are.
 bool counts_gpus(const SweepAxis& axis);

@@ -7,12 +7,12 @@ namespace distsim::study {
 namespace {
 
 TEST(PlanAxes, RangesAreWholeNumbers) {
-  EXPECT_EQ(parse_plan_axis("a.b=2..4").value().values, (std::vector<std::string>{"2", "3", "4"}));
-  EXPECT_EQ(parse_plan_axis("a.b=25 MiB,1").value().values.size(), 2u);
-  EXPECT_EQ(parse_plan_axis("a.b=../x.yaml").value().values.size(), 1u);  // a path
-  EXPECT_FALSE(parse_plan_axis("a.b=4..2").ok());
-  EXPECT_FALSE(parse_plan_axis("a.b=1..1000000000000").ok());
-  EXPECT_FALSE(parse_plan_axis("a.b=").ok());
+  EXPECT_EQ(parse_axis("a.b=2..4").value().values, (std::vector<std::string>{"2", "3", "4"}));
+  EXPECT_EQ(parse_axis("a.b=25 MiB,1").value().values.size(), 2u);
+  EXPECT_EQ(parse_axis("a.b=../x.yaml").value().values.size(), 1u);  // a path
+  EXPECT_FALSE(parse_axis("a.b=4..2").ok());
+  EXPECT_FALSE(parse_axis("a.b=1..1000000000000").ok());
+  EXPECT_FALSE(parse_axis("a.b=").ok());
 }
 
 TEST(PlanAxes, GpusDouble) {
