@@ -91,6 +91,10 @@ Result<std::vector<std::int64_t>> parse_gpus(const std::string& text);
 /// Where a row spends what another does not: "bubble +312 ms". Empty where nothing differs by 0.05 %.
 std::string why_slower(const report::Report& slower, const report::Report& best);
 
+/// Keys of the columns that tables show: those in which rows differ or that are not at their plainest.
+std::vector<std::size_t> shown_keys(const Plan& plan);
+/// What wins, by how much, and what was looked at: sentences.
+std::vector<std::string> plan_summary(const Plan& plan);
 std::string plan_csv(const Plan& plan);
 std::string plan_text(const Plan& plan);
 std::string plan_json(const Plan& plan);

@@ -44,7 +44,9 @@ std::string plan_chart(const Plan& plan) {
   const auto time = [](const PlanRow& r) { return r.report.iteration.ms(); };
   const ChartAxis x = axis_over(plan, time), y = axis_over(plan, gigabytes);
   const double width = kChartWidth - 2 * kMargin, height = kChartHeight - 2 * kMargin;
-  std::string out = fmt::format("<svg viewBox=\"0 0 {} {}\" width=\"100%\" role=\"img\">", kChartWidth, kChartHeight);
+  std::string out = fmt::format(
+      "<svg viewBox=\"0 0 {} {}\" width=\"100%\" role=\"img\" aria-label=\"Iteration across, memory upwards\">",
+      kChartWidth, kChartHeight);
   out += fmt::format("<path d=\"M{0} {0}V{1}H{2}\" fill=\"none\" stroke=\"currentColor\"/>", kMargin,
                      kChartHeight - kMargin, kChartWidth - kMargin);
   for (std::size_t i = 0; i < plan.rows.size(); ++i) {
@@ -74,13 +76,7 @@ std::string plan_chart(const Plan& plan) {
 }
 
 std::string html_table(const Plan& plan) {
-  std::vector<std::size_t> keys;
-  for (std::size_t k = 0; k < plan.keys.size(); ++k) {
-    const bool differs =
-        std::ranges::any_of(plan.rows, [&](const PlanRow& r) { return r.values[k] != plan.rows.front().values[k]; });
-    const std::string& first = plan.rows.front().values[k];
-    if (differs || (first != "1" && first != "automatic" && first != "false" && first != "[]")) keys.push_back(k);
-  }
+  const std::vector<std::size_t> keys = shown_keys(plan);
   std::string out = "<table><tr><th></th><th>iteration</th>";
   for (const std::size_t k : keys) out += "<th>" + escaped(plan.heads[k]) + "</th>";
   out += "<th>samples/s</th><th>MFU</th><th>memory</th><th>slower by, most</th></tr>\n";
@@ -99,17 +95,23 @@ std::string html_table(const Plan& plan) {
   return out + "</table>";
 }
 
+std::string summary_paragraphs(const Plan& plan) {
+  std::string out;
+  for (const std::string& line : plan_summary(plan)) out += "<p>" + escaped(line) + "</p>";
+  return out;
+}
+
 }  // namespace
 
 std::string plan_html(const Plan& plan) {
   const std::string title = escaped(printable(plan.subject, 200)) + ": plan";
   return "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" content=\"width=device-width\"><title>" +
          title + "</title><style>" + std::string(report::html::style()) +
-         "td.n{white-space:nowrap;text-align:right}svg text{font-size:12px;fill:currentColor}</style></head><body><main>\n<h1>" +
-         title + "</h1>\n<section><pre>" + escaped(plan_text(plan)) +
-         "</pre></section>\n<section><h2>Iteration and memory of the fullest GPU</h2>" + plan_chart(plan) +
-         "</section>\n<section>" + html_table(plan) +
-         "</section><footer>Predicted by distsim.</footer></main></body></html>\n";
+         "td.n{white-space:nowrap;text-align:right}svg{max-width:760px}svg text{font-size:11px;fill:currentColor}.wide{overflow-x:auto}</style></head><body><main>\n<h1>" +
+         title + "</h1>\n<section>" + summary_paragraphs(plan) +
+         "</section>\n<section><h2>Iteration and memory of the fullest GPU</h2>" + plan_chart(plan) +
+         "<p>Filled: nothing shown is better in both. Orange: the experiment as it is.</p></section>\n<section class=\"wide\">" +
+         html_table(plan) + "</section><footer>Predicted by distsim.</footer></main></body></html>\n";
 }
 
 }  // namespace distsim::study

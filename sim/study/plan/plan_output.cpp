@@ -56,19 +56,6 @@ std::string limiter_of(const PlanRow& row) {
   return row.error.empty() ? report::text_of(row.report.limits.limited_by) : "";
 }
 
-/// Keys that a table shows: those in which rows differ, or that the first row has set.
-std::vector<std::size_t> shown_keys(const Plan& plan) {
-  static constexpr std::string_view kUnset[] = {"1", "0", "false", "automatic", "ring", "[]", "none", "-"};
-  std::vector<std::size_t> out;
-  for (std::size_t k = 0; k < plan.keys.size(); ++k) {
-    const std::string& first = plan.rows.front().values[k];
-    const bool set = std::ranges::find(kUnset, first) == std::end(kUnset);
-    const bool differs = std::ranges::any_of(plan.rows, [&](const PlanRow& r) { return r.values[k] != first; });
-    if (set || differs) out.push_back(k);
-  }
-  return out;
-}
-
 /// "[11, 10, 10, 9]" as "11 10x2 9".
 std::string short_value(const std::string& value) {
   if (!value.starts_with("[")) return value;
@@ -265,6 +252,26 @@ nlohmann::json json_of_row(const Plan& plan, const PlanRow& row) {
 }
 
 }  // namespace
+
+std::vector<std::size_t> shown_keys(const Plan& plan) {
+  static constexpr std::string_view kUnset[] = {"1", "0", "false", "automatic", "ring", "[]", "none", "-"};
+  std::vector<std::size_t> out;
+  for (std::size_t k = 0; k < plan.keys.size(); ++k) {
+    const std::string& first = plan.rows.front().values[k];
+    const bool set = std::ranges::find(kUnset, first) == std::end(kUnset);
+    const bool differs = std::ranges::any_of(plan.rows, [&](const PlanRow& r) { return r.values[k] != first; });
+    if (set || differs) out.push_back(k);
+  }
+  return out;
+}
+
+std::vector<std::string> plan_summary(const Plan& plan) {
+  std::vector<std::string> out = winner_lines(plan, shown_keys(plan));
+  for (const std::string& text : {counts_text(plan), rank_text(plan.rank)}) {
+    if (!text.empty()) out.push_back(text.substr(0, text.find('\n')));
+  }
+  return out;
+}
 
 std::string plan_csv(const Plan& plan) {
   std::vector<std::string> header = plan.keys;
