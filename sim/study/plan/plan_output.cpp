@@ -267,6 +267,7 @@ std::vector<std::size_t> shown_keys(const Plan& plan) {
 
 std::vector<std::string> plan_summary(const Plan& plan) {
   std::vector<std::string> out = winner_lines(plan, shown_keys(plan));
+  out.push_back("objective: " + objective_text(plan.goal));
   for (const std::string& text : {counts_text(plan), rank_text(plan.rank)}) {
     if (!text.empty()) out.push_back(text.substr(0, text.find('\n')));
   }
