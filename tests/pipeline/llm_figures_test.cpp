@@ -73,6 +73,8 @@ void expect_equal(const report::Report& figures, const report::Report& whole) {
   EXPECT_EQ(figures.low, whole.low);
   EXPECT_EQ(figures.high, whole.high);
   EXPECT_EQ(figures.compute, whole.compute);
+  EXPECT_EQ(figures.comm, whole.comm);
+  EXPECT_EQ(figures.hidden_comm, whole.hidden_comm);
   EXPECT_EQ(figures.exposed_comm, whole.exposed_comm);
   EXPECT_EQ(figures.waiting, whole.waiting);
   EXPECT_EQ(figures.host_bound, whole.host_bound);

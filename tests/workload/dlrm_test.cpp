@@ -10,6 +10,7 @@
 #include "sim/workload/models/mlp.hpp"
 #include "sim/workload/registry.hpp"
 #include "sim/workload/workload.hpp"
+#include "tasks_by_name.hpp"
 
 namespace distsim::workload {
 namespace {
@@ -34,19 +35,6 @@ Workload build(const ModelSpec& m, const ClusterShape& shape, const FrameworkSpe
   auto w = build_workload(m, f, shape);
   EXPECT_TRUE(w.ok()) << w.error().text();
   return std::move(w).value();
-}
-
-const graph::Task* find(const graph::TaskGraph& g, const std::string& name) {
-  for (const graph::Task& t : g.tasks) {
-    if (g.names[t.name] == name) return &t;
-  }
-  return nullptr;
-}
-
-const graph::Collective& collective(const graph::TaskGraph& g, const std::string& name) {
-  const graph::Task* t = find(g, name);
-  CHECK(t != nullptr) << name;
-  return std::get<graph::Collective>(g.ops[t->first_op]);
 }
 
 std::int64_t sum(const std::vector<std::int64_t>& v) { return std::accumulate(v.begin(), v.end(), std::int64_t{0}); }

@@ -12,6 +12,7 @@
 #include "sim/workload/placement/planner.hpp"
 #include "sim/workload/registry.hpp"
 #include "sim/workload/workload.hpp"
+#include "tasks_by_name.hpp"
 
 namespace distsim::workload {
 namespace {
@@ -33,13 +34,6 @@ Workload build(const ModelSpec& m, const FrameworkSpec& f, std::uint32_t nodes, 
   auto w = build_workload(m, f, {nodes, gpus, Bytes(40'000'000'000)});
   EXPECT_TRUE(w.ok()) << w.error().text();
   return std::move(w).value();
-}
-
-const graph::Task* find(const graph::TaskGraph& g, const std::string& name) {
-  for (const graph::Task& t : g.tasks) {
-    if (g.names[t.name] == name) return &t;
-  }
-  return nullptr;
 }
 
 template <class T>

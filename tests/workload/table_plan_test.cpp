@@ -8,6 +8,7 @@
 #include "sim/workload/placement/placement_file.hpp"
 #include "sim/workload/registry.hpp"
 #include "sim/workload/workload.hpp"
+#include "tasks_by_name.hpp"
 
 namespace distsim::workload {
 namespace {
@@ -63,19 +64,6 @@ Workload build(const DlrmSpec& spec, const FrameworkSpec& f = {}) {
   auto w = build_workload(m, f, {2, 2, Bytes(40'000'000'000)});
   CHECK(w.ok()) << w.error().text();
   return std::move(w).value();
-}
-
-const graph::Task* find(const graph::TaskGraph& g, const std::string& name) {
-  for (const graph::Task& t : g.tasks) {
-    if (g.names[t.name] == name) return &t;
-  }
-  return nullptr;
-}
-
-const graph::Collective& collective(const graph::TaskGraph& g, const std::string& name) {
-  const graph::Task* t = find(g, name);
-  CHECK(t != nullptr) << name;
-  return std::get<graph::Collective>(g.ops[t->first_op]);
 }
 
 // 40 samples, 10 on each rank; a vector is 64 x 4 = 256 bytes.

@@ -10,6 +10,7 @@
 #include "sim/pipeline/pipeline.hpp"
 #include "sim/report/text/format.hpp"
 #include "sim/study/plan/layouts/drawn_layouts.hpp"
+#include "sim/study/plan/plan_rows.hpp"
 #include "sim/study/plan/plan_sites.hpp"
 #include "sim/study/workers.hpp"
 #include "sim/workload/registry.hpp"
@@ -21,60 +22,6 @@ using workload::ParallelSpec;
 
 constexpr double kMostCombinations = 1e9;
 constexpr std::uint64_t kPlayedByDefault = 100'000;  ///< of combinations that have no bounds
-
-Result<report::Report> predicted_report(const config::Experiment& e, pipeline::CostModelCache& cache) {
-  pipeline::Passes passes;
-  TRY_ASSIGN(pipeline::Prediction p,
-             pipeline::predict(e, passes, cache, pipeline::kPlayedMicroSteps, report::Detail::report));
-  return std::move(p.report);
-}
-
-/// Whether it is memory alone that an experiment lacks.
-bool lacks_memory(config::Experiment e, pipeline::CostModelCache& cache) {
-  if (!e.model.memory_check) return false;
-  e.model.memory_check = false;
-  return predicted_report(e, cache).ok();
-}
-
-std::int64_t fullest_gpu(const report::Report& r) {
-  const auto& m = r.context.memory_per_rank;
-  return m.empty() ? 0 : *std::ranges::max_element(m);
-}
-
-/// Iterations that are bought.
-double iterations_bought(const Purchase& p, const report::Report& r) {
-  if (p.samples > 0) return p.samples / std::max(1.0, r.context.samples);
-  if (p.tokens <= 0) return 1;
-  const double tokens = r.context.samples * std::max(1.0, r.context.tokens_per_sample);
-  return p.tokens / std::max(1.0, tokens);
-}
-
-void fill_costs(PlanRow& row, const PlanRequest& request, const config::Experiment& e) {
-  const report::Report& r = row.report;
-  const double gpus = double(r.context.nodes) * r.context.gpus_per_node,
-               bought = iterations_bought(request.purchase, r);
-  constexpr double kSecondsPerHour = 3600;
-  row.cost = bought * gpus * r.iteration.seconds() / kSecondsPerHour * request.purchase.price_per_gpu_hour;
-  const double s = topology::kStaticPowerShare;
-  row.energy =
-      bought * gpus * e.device.power_limit.value() * (s * r.iteration.seconds() + (1 - s) * r.compute.seconds());
-  const auto value = [&](Objective objective) {
-    const double samples = std::max(1.0, r.context.samples);
-    switch (objective) {
-      case Objective::time:
-        return r.iteration.seconds() / samples;
-      case Objective::cost:
-        return r.iteration.seconds() * gpus / samples;
-      case Objective::energy:
-        return row.energy / bought / samples;
-      case Objective::memory:
-        break;
-    }
-    return static_cast<double>(fullest_gpu(r));
-  };
-  row.value = value(request.goal.objective);
-  if (request.goal.second) row.second = value(*request.goal.second);
-}
 
 std::vector<std::string> layout_texts(const ParallelSpec& layout) {
   std::vector<std::string> out;
@@ -113,61 +60,6 @@ bool holds(const HeldValues& held, const ParallelSpec& layout) {
     const LayoutKey* key = find_layout_key(entry.first);
     return std::ranges::any_of(entry.second, [&](const ParallelSpec& v) { return key->text(v) == key->text(layout); });
   });
-}
-
-std::string subject_text(const config::Experiment& e) {
-  return e.model.name + " on " + std::to_string(pipeline::shape_of(e).ranks()) + " x " + e.device.name;
-}
-
-/// Fills in what the first row decides, and sorts the baseline into its place.
-void finish_rows(Plan& plan) {
-  std::ranges::stable_sort(plan.rows, [](const PlanRow& a, const PlanRow& b) {
-    const bool a_apart = !a.error.empty(), b_apart = !b.error.empty();
-    return a_apart != b_apart ? b_apart : !a_apart && a.value < b.value;
-  });
-  for (PlanRow& row : plan.rows) {
-    if (&row != &plan.rows.front() && row.error.empty() && plan.rows.front().error.empty())
-      row.why_slower = why_slower(row.report, plan.rows.front().report);
-  }
-}
-
-/// The experiment as it is, for the table; predicted if it can be.
-PlanRow baseline_row(const PlanRequest& request, const config::Experiment& e, pipeline::CostModelCache& cache) {
-  PlanRow row;
-  row.kind = PlanRowKind::baseline_apart;
-  Result<report::Report> r = predicted_report(e, cache);
-  if (r) {
-    row.report = std::move(*r);
-    fill_costs(row, request, e);
-    return row;
-  }
-  row.fits = !lacks_memory(e, cache);
-  row.error = row.fits ? r.error().text() : "memory";
-  return row;
-}
-
-/// What decides the rows that a search asks for, and their order.
-Identity identity_of(const PlanRequest& request, const config::Experiment& experiment) {
-  std::string varied, gpus;
-  for (const SweepAxis& axis : request.varied) varied += fmt::format("{}={};", axis.key, fmt::join(axis.values, ","));
-  gpus = fmt::format("{}", fmt::join(request.gpus, ","));
-  std::string goal(name_of(request.goal.objective));
-  if (request.goal.second) goal += "," + std::string(name_of(*request.goal.second));
-  return {program_fact(),
-          {"--set", fmt::format("{}", fmt::join(request.sets, " "))},
-          {"--vary", varied},
-          {"--gpus", gpus},
-          {"--objective", goal},
-          {"--top", std::to_string(request.top)},
-          {"--exhaustive", request.exhaustive ? "given" : "not given"},
-          {"purchase", fmt::format("{} {} {}", request.purchase.price_per_gpu_hour, request.purchase.tokens,
-                                   request.purchase.samples)},
-          inputs_fact({experiment.merged})};
-}
-
-Result<Plays> plays_of(const PlanRequest& request, const config::Experiment& experiment) {
-  if (request.journal.empty()) return Plays::of_threads(request.jobs);
-  return Plays::with_journal(identity_of(request, experiment), request.journal, request.resume, request.jobs);
 }
 
 /// The winner's table of a language model.

@@ -100,6 +100,13 @@ std::int64_t message_bytes(const LlmShape& s) {
   return s.shared() * s.spec.hidden * graph::size_of(s.numerics.activation);
 }
 
+double exposed_share(const Wire& wire, std::int64_t tensor, std::int64_t context, std::int64_t micro_steps) {
+  if (!wire.hidden) return 1;
+  if (wire.axis == Axis::expert) return 0.5 / static_cast<double>(std::max<std::int64_t>(1, micro_steps));
+  if (wire.axis == Axis::context) return 1 / static_cast<double>(context);
+  return wire.kind == graph::CollectiveKind::all_gather ? 0 : 1 / static_cast<double>(tensor);
+}
+
 BlockBuilder::BlockBuilder(const LlmShape& shape, const Recompute& recompute) : s_(shape), recompute_(recompute) {}
 
 std::int64_t BlockBuilder::rows_of(std::int64_t tokens) const {

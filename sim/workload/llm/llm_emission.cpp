@@ -64,14 +64,6 @@ graph::Partition partition_of(const LlmPlan& plan, Axis axis) {
   return graph::Partition::strided(plan.expert, plan.expert_tensor);
 }
 
-/// Of a hidden collective in chunks, what cannot overlap: its last chunk. Gathers for tensor parallelism hide all of it: the
-/// first product needs none of what is gathered, and the last chunk arrives before the last product begins.
-double exposed_share(const LlmPlan& plan, const Wire& wire) {
-  if (wire.axis == Axis::expert) return 0.5 / static_cast<double>(std::max<std::int64_t>(1, plan.micro_steps));
-  if (wire.axis == Axis::context) return 1.0 / plan.context;
-  return wire.kind == graph::CollectiveKind::all_gather ? 0 : 1.0 / plan.tensor;
-}
-
 }  // namespace
 
 LlmEmission::LlmEmission(const LlmPlan& plan)
@@ -137,7 +129,7 @@ std::vector<TaskId> LlmEmission::exchange(Way way, const Chunks& chunks, double 
       const bool by_other = wire.axis == Axis::expert && !paired.empty() && paired[s];
       if (hidden && !wire.hidden && !by_other) continue;
       Wire part = wire;
-      const double exposed = by_other ? 0 : wire.hidden ? exposed_share(plan_, wire) : 1;
+      const double exposed = by_other ? 0 : exposed_share(wire, plan_.tensor, plan_.context, plan_.micro_steps);
       part.bytes = static_cast<std::int64_t>(static_cast<double>(wire.bytes) * (hidden ? 1 - exposed : exposed));
       const auto n_all = static_cast<std::int64_t>(std::ceil(n * times));
       if (part.bytes == 0 || n_all == 0) continue;

@@ -204,12 +204,6 @@ class ChunkMaker {
   std::map<std::tuple<BlockKind, bool, bool>, PartWork> blocks_;
 };
 
-/// NVLink domains that hold the experts of a layer.
-std::int64_t expert_domains(const LlmPlan& plan) {
-  const std::uint32_t of_domain = std::max(plan.cluster.gpus_per_domain, plan.cluster.gpus_per_node);
-  return (plan.parallel.expert * plan.parallel.expert_tensor + of_domain - 1) / of_domain;
-}
-
 LlmShape shape_of(const LlmPlan& plan) {
   return {.spec = plan.spec,
           .parallel = plan.parallel,
@@ -394,6 +388,11 @@ void settle_recompute(LlmPlan& plan, const std::vector<std::int64_t>& layers) {
 }
 
 }  // namespace
+
+std::int64_t expert_domains(const LlmPlan& plan) {
+  const std::uint32_t of_domain = std::max(plan.cluster.gpus_per_domain, plan.cluster.gpus_per_node);
+  return (plan.parallel.expert * plan.parallel.expert_tensor + of_domain - 1) / of_domain;
+}
 
 bool fits(const LlmPlan& plan) {
   const std::vector<RankMemory> memory = memory_of_stages(plan);

@@ -56,6 +56,9 @@ struct LlmPlan {
 Result<LlmPlan> plan_llm(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& cluster,
                          std::int64_t batch);
 
+/// NVLink domains that hold the experts of a layer.
+std::int64_t expert_domains(const LlmPlan& plan);
+
 Batching batching_of(const ParallelSpec& parallel, std::uint32_t ranks);
 
 /// Of a rank of each stage.

@@ -86,4 +86,8 @@ PartWork mtp_work(const LlmShape& shape, const Recompute& recompute);
 /// Bytes that go from a stage of a pipeline to the next, of one rank.
 std::int64_t message_bytes(const LlmShape& shape);
 
+/// Of a collective, what nothing hides. Of a hidden one in chunks that is its last chunk; gathers for tensor parallelism hide
+/// all of it: the first product needs none of what is gathered, and the last chunk arrives before the last product begins.
+double exposed_share(const Wire& wire, std::int64_t tensor, std::int64_t context, std::int64_t micro_steps);
+
 }  // namespace distsim::workload

@@ -28,20 +28,6 @@ std::size_t class_of_share(double share) {
   return static_cast<std::size_t>(std::ranges::lower_bound(kShares, std::min(share, 1.0)) - kShares.begin());
 }
 
-std::int64_t domains_of(const workload::LlmPlan& plan, const ParallelSpec& p) {
-  const std::uint32_t of_domain = std::max(plan.cluster.gpus_per_domain, plan.cluster.gpus_per_node);
-  const std::int64_t tensor = p.expert_tensor > 0 ? p.expert_tensor : p.expert > 1 ? 1 : p.tensor;
-  return (p.expert * tensor + of_domain - 1) / of_domain;
-}
-
-/// Of a collective that a block hides: what LlmEmission plays in the open.
-double open_share(const LlmShape& s, std::int64_t micro_steps, const workload::Wire& wire) {
-  if (!wire.hidden) return 1;
-  if (wire.axis == Axis::expert) return 0.5 / static_cast<double>(std::max<std::int64_t>(1, micro_steps));
-  if (wire.axis == Axis::context) return 1 / static_cast<double>(s.context);
-  return wire.kind == graph::CollectiveKind::all_gather ? 0 : 1 / static_cast<double>(s.tensor);
-}
-
 /// Kernel time by what it keeps busy.
 struct BusyTime {
   double seconds = 0;
@@ -152,7 +138,7 @@ Result<LayerPricer::Parts*> LayerPricer::parts(const workload::LlmPlan& settled,
                        .expert_tensor = settled.expert_tensor,
                        .samples = p.micro_batch,
                        .micro_steps = casts,
-                       .expert_domains = domains_of(settled, settled.parallel)};
+                       .expert_domains = workload::expert_domains(settled)};
   kept = std::make_unique<Parts>();
   TRY(price(shape, micro_steps, *kept));
   return kept.get();
@@ -206,7 +192,8 @@ Result<pipeline::HeldClock> LayerPricer::best_clock(const Parts& parts, double o
 Result<double> LayerPricer::wires(const LlmShape& s, std::int64_t micro_steps, const PassWork& pass) {
   double sum = 0;
   for (const auto& [wire, n] : pass.wires) {
-    const auto bytes = static_cast<std::int64_t>(static_cast<double>(wire.bytes) * open_share(s, micro_steps, wire));
+    const auto bytes = static_cast<std::int64_t>(static_cast<double>(wire.bytes) *
+                                                 workload::exposed_share(wire, s.tensor, s.context, micro_steps));
     const std::int64_t size = wire.axis == Axis::tensor ? s.tensor : wire.axis == Axis::context ? s.context : s.expert;
     const std::int64_t stride = wire.axis == Axis::tensor ? 1 : wire.axis == Axis::context ? s.tensor : s.expert_tensor;
     if (bytes == 0 || size < 2) continue;

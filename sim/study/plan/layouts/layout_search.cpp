@@ -19,6 +19,14 @@ using workload::ParallelSpec;
 /// Layouts that are played at a time, whatever the number of threads, so that what is played does not depend on it.
 constexpr std::size_t kBatch = 8;
 
+void value(PlayedLayout& played, const LayoutSite& site, const Goal& goal) {
+  const auto of = [&](Objective objective) {
+    return value_of(objective, site, played.iteration.seconds(), played.compute, played.memory);
+  };
+  played.value = of(goal.objective);
+  if (goal.second) played.second = of(*goal.second);
+}
+
 /// What a journal keeps of a play.
 Row row_of_layout(const Result<PlayedLayout>& played) {
   if (!played) return {{}, {}, played.error().text()};
@@ -31,8 +39,7 @@ PlayedLayout layout_of_row(const Row& row, const LayoutSite& site, const Paralle
   out.iteration = Duration::picoseconds(static_cast<std::int64_t>(row.figures[0]));
   out.compute = row.figures[1];
   out.memory = static_cast<std::int64_t>(row.figures[2]);
-  out.value = value_of(goal.objective, site, out.iteration.seconds(), out.compute, out.memory);
-  if (goal.second) out.second = value_of(*goal.second, site, out.iteration.seconds(), out.compute, out.memory);
+  value(out, site, goal);
   return out;
 }
 
@@ -348,8 +355,7 @@ Result<PlayedLayout> play_layout(const LayoutSite& site, const ParallelSpec& lay
   out.iteration = figures.iteration;
   out.compute = figures.compute.seconds();
   for (const std::int64_t bytes : figures.context.memory_per_rank) out.memory = std::max(out.memory, bytes);
-  out.value = value_of(goal.objective, site, out.iteration.seconds(), out.compute, out.memory);
-  if (goal.second) out.second = value_of(*goal.second, site, out.iteration.seconds(), out.compute, out.memory);
+  value(out, site, goal);
   return out;
 }
 

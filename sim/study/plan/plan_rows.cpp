@@ -1,0 +1,121 @@
+#include "sim/study/plan/plan_rows.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "sim/pipeline/experiment_inputs.hpp"
+
+namespace distsim::study {
+namespace {
+
+/// Iterations that are bought.
+double iterations_bought(const Purchase& p, const report::Report& r) {
+  if (p.samples > 0) return p.samples / std::max(1.0, r.context.samples);
+  if (p.tokens <= 0) return 1;
+  const double tokens = r.context.samples * std::max(1.0, r.context.tokens_per_sample);
+  return p.tokens / std::max(1.0, tokens);
+}
+
+/// What decides the rows that a search asks for, and their order.
+Identity identity_of(const PlanRequest& request, const config::Experiment& experiment) {
+  std::string varied, gpus;
+  for (const SweepAxis& axis : request.varied) varied += fmt::format("{}={};", axis.key, fmt::join(axis.values, ","));
+  gpus = fmt::format("{}", fmt::join(request.gpus, ","));
+  std::string goal(name_of(request.goal.objective));
+  if (request.goal.second) goal += "," + std::string(name_of(*request.goal.second));
+  return {program_fact(),
+          {"--set", fmt::format("{}", fmt::join(request.sets, " "))},
+          {"--vary", varied},
+          {"--gpus", gpus},
+          {"--objective", goal},
+          {"--top", std::to_string(request.top)},
+          {"--exhaustive", request.exhaustive ? "given" : "not given"},
+          {"purchase", fmt::format("{} {} {}", request.purchase.price_per_gpu_hour, request.purchase.tokens,
+                                   request.purchase.samples)},
+          inputs_fact({experiment.merged})};
+}
+
+}  // namespace
+
+std::int64_t fullest_gpu(const report::Report& r) {
+  const auto& m = r.context.memory_per_rank;
+  return m.empty() ? 0 : *std::ranges::max_element(m);
+}
+
+Result<report::Report> predicted_report(const config::Experiment& e, pipeline::CostModelCache& cache) {
+  pipeline::Passes passes;
+  TRY_ASSIGN(pipeline::Prediction p,
+             pipeline::predict(e, passes, cache, pipeline::kPlayedMicroSteps, report::Detail::report));
+  return std::move(p.report);
+}
+
+bool lacks_memory(config::Experiment e, pipeline::CostModelCache& cache) {
+  if (!e.model.memory_check) return false;
+  e.model.memory_check = false;
+  return predicted_report(e, cache).ok();
+}
+
+void fill_costs(PlanRow& row, const PlanRequest& request, const config::Experiment& e) {
+  const report::Report& r = row.report;
+  const double gpus = double(r.context.nodes) * r.context.gpus_per_node,
+               bought = iterations_bought(request.purchase, r);
+  constexpr double kSecondsPerHour = 3600;
+  row.cost = bought * gpus * r.iteration.seconds() / kSecondsPerHour * request.purchase.price_per_gpu_hour;
+  const double s = topology::kStaticPowerShare;
+  row.energy =
+      bought * gpus * e.device.power_limit.value() * (s * r.iteration.seconds() + (1 - s) * r.compute.seconds());
+  const auto value = [&](Objective objective) {
+    const double samples = std::max(1.0, r.context.samples);
+    switch (objective) {
+      case Objective::time:
+        return r.iteration.seconds() / samples;
+      case Objective::cost:
+        return r.iteration.seconds() * gpus / samples;
+      case Objective::energy:
+        return row.energy / bought / samples;
+      case Objective::memory:
+        break;
+    }
+    return static_cast<double>(fullest_gpu(r));
+  };
+  row.value = value(request.goal.objective);
+  if (request.goal.second) row.second = value(*request.goal.second);
+}
+
+std::string subject_text(const config::Experiment& e) {
+  return e.model.name + " on " + std::to_string(pipeline::shape_of(e).ranks()) + " x " + e.device.name;
+}
+
+void finish_rows(Plan& plan) {
+  std::ranges::stable_sort(plan.rows, [](const PlanRow& a, const PlanRow& b) {
+    const bool a_apart = !a.error.empty(), b_apart = !b.error.empty();
+    return a_apart != b_apart ? b_apart : !a_apart && a.value < b.value;
+  });
+  for (PlanRow& row : plan.rows) {
+    if (&row != &plan.rows.front() && row.error.empty() && plan.rows.front().error.empty())
+      row.why_slower = why_slower(row.report, plan.rows.front().report);
+  }
+}
+
+PlanRow baseline_row(const PlanRequest& request, const config::Experiment& e, pipeline::CostModelCache& cache) {
+  PlanRow row;
+  row.kind = PlanRowKind::baseline_apart;
+  Result<report::Report> r = predicted_report(e, cache);
+  if (r) {
+    row.report = std::move(*r);
+    fill_costs(row, request, e);
+    return row;
+  }
+  row.fits = !lacks_memory(e, cache);
+  row.error = row.fits ? r.error().text() : "memory";
+  return row;
+}
+
+Result<Plays> plays_of(const PlanRequest& request, const config::Experiment& experiment) {
+  if (request.journal.empty()) return Plays::of_threads(request.jobs);
+  return Plays::with_journal(identity_of(request, experiment), request.journal, request.resume, request.jobs);
+}
+
+}  // namespace distsim::study
