@@ -17,12 +17,14 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <new>
 
 extern "C" {
 void* __libc_malloc(std::size_t size);
 void* __libc_calloc(std::size_t count, std::size_t size);
 void* __libc_realloc(void* old, std::size_t size);
 void* __libc_memalign(std::size_t alignment, std::size_t size);
+void __libc_free(void* memory);
 }
 
 namespace {
@@ -84,6 +86,7 @@ int counted_main(int argc, char** argv, char** environment) {
 
 }  // namespace
 
+// All of these together, so that no allocator that the program was linked with frees what this one gave.
 extern "C" {
 
 int __libc_start_main(Main main, int argc, char** argv, void (*init)(), void (*fini)(), void (*unload)(), void* stack) {
@@ -115,6 +118,9 @@ int posix_memalign(void** out, std::size_t alignment, std::size_t size) {
   *out = fails(Kind::memory) ? nullptr : __libc_memalign(alignment, size);
   return *out ? 0 : ENOMEM;
 }
+
+void* memalign(std::size_t alignment, std::size_t size) { return aligned_alloc(alignment, size); }
+void free(void* memory) { __libc_free(memory); }
 
 int open(const char* path, int flags, ...) {
   va_list rest;
@@ -153,3 +159,27 @@ int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*
 }
 
 }  // extern "C"
+
+// Other allocators define these too, and would not ask malloc.
+void* operator new(std::size_t size) {
+  if (void* memory = std::malloc(size > 0 ? size : 1)) return memory;
+  throw std::bad_alloc();
+}
+void* operator new(std::size_t size, std::align_val_t alignment) {
+  if (void* memory = std::aligned_alloc(static_cast<std::size_t>(alignment), size > 0 ? size : 1)) return memory;
+  throw std::bad_alloc();
+}
+void* operator new(std::size_t size, const std::nothrow_t&) noexcept { return std::malloc(size > 0 ? size : 1); }
+void* operator new[](std::size_t size) { return operator new(size); }
+void* operator new[](std::size_t size, std::align_val_t alignment) { return operator new(size, alignment); }
+void* operator new[](std::size_t size, const std::nothrow_t& none) noexcept { return operator new(size, none); }
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
+void operator delete[](void* memory) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, std::size_t, std::align_val_t) noexcept { std::free(memory); }
+void operator delete[](void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
