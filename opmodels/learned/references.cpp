@@ -116,7 +116,7 @@ KernelReferences references_of(const DeviceRates& device, LearnedKernel kernel, 
   return out;
 }
 
-constexpr std::size_t kMostTimes = 1 << 16;  // some 20 MB
+constexpr std::size_t kMostTimes = 1 << 13;  // some 3 MB
 
 }  // namespace
 

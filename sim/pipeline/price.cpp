@@ -123,7 +123,7 @@ class Pricer {
   IdVector<PartitionId, std::shared_ptr<GroupPrices::Groups>> groups_;
 };
 
-constexpr std::size_t kMostPrices = 1 << 15;  // some 10 MB
+constexpr std::size_t kMostPrices = 1 << 13;  // some 3 MB
 constexpr std::size_t kMostPartitions = 1 << 12, kMostPricesOfGroups = 1 << 10;
 
 Result<graph::Cost> dearest_of(const graph::Collective& op, const std::vector<topology::GroupFacts>& facts,
