@@ -12,6 +12,7 @@
 #include "sim/pipeline/lower.hpp"
 #include "sim/pipeline/passes/passes.hpp"
 #include "sim/pipeline/price.hpp"
+#include "sim/report/loop/transfers.hpp"
 #include "sim/report/report.hpp"
 #include "sim/workload/workload.hpp"
 
@@ -48,7 +49,8 @@ Result<Prediction> predict(const config::Experiment& experiment, Passes& passes,
 /// memory. Not the tables by op, collective and rank, nor the critical path, what would limit next, or the passes' own
 /// assumptions. For many predictions with one cache: a first one of a cluster reads its files and makes its models. May be
 /// called from several threads. A refusal for memory says how much is missing, without what would fit.
-Result<report::Report> predict_figures(const config::Experiment& experiment, CostModelCache& cache);
+Result<report::Report> predict_figures(const config::Experiment& experiment, CostModelCache& cache,
+                                       report::Transfers transfers = report::Transfers::summed);
 
 /// What is known of an iteration before its work is written down, in microseconds: to leave out what cannot be the best.
 struct LayoutBounds {

@@ -57,7 +57,7 @@ void against_prediction(benchmark::State& state, const std::vector<std::string>&
 
 void figures(benchmark::State& state, const std::vector<std::string>& sets) {
   against_prediction(state, sets, 0.2, [&](const config::Experiment& e, pipeline::CostModelCache& cache) {
-    const auto r = pipeline::predict_figures(e, cache);
+    const auto r = pipeline::predict_figures(e, cache, report::Transfers::left_out);
     benchmark::DoNotOptimize(r);
     failed(state, r);
   });

@@ -123,6 +123,11 @@ TEST(LlmFigures, AreThoseOfThePrediction) {
       ASSERT_TRUE(bounds.ok()) << bounds.error().text();
       ++predicted;
       expect_equal(*figures, whole->report);
+      const auto without_transfers = predict_figures(*e, cache, report::Transfers::left_out);
+      ASSERT_TRUE(without_transfers.ok());
+      EXPECT_EQ(without_transfers->iteration, figures->iteration);
+      EXPECT_EQ(without_transfers->exposed_comm, figures->exposed_comm);
+      EXPECT_EQ(without_transfers->waiting, figures->waiting);
       expect_bounds(*bounds, whole->report);
     }
   }

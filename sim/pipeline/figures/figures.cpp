@@ -19,7 +19,8 @@ using config::Experiment;
 using workload::RankMemory;
 
 /// Of all that is played; nothing where it cannot be played as a loop.
-Result<std::optional<report::Report>> figures_of(const Experiment& e, const std::shared_ptr<const CostModels>& models) {
+Result<std::optional<report::Report>> figures_of(const Experiment& e, const std::shared_ptr<const CostModels>& models,
+                                                 report::Transfers transfers) {
   TRY_ASSIGN(workload::Workload work, workload::build_workload(e.model, e.framework, shape_of(e)));
   report::ReportContext context = report_context_of(e, work);
   context.assumptions = std::move(work.assumptions);
@@ -29,7 +30,7 @@ Result<std::optional<report::Report>> figures_of(const Experiment& e, const std:
   if (!has_kernels(costed)) context.uncertainty = 0;
   TRY_ASSIGN(const auto steady, SteadyLoop::play(costed, *models, e));
   if (!steady) return std::optional<report::Report>();
-  return std::optional(report::figures_of(steady->played(), std::move(context)));
+  return std::optional(report::figures_of(steady->played(), std::move(context), transfers));
 }
 
 Result<report::Report> figures_of_report(const Experiment& e, CostModelCache& cache) {
@@ -59,14 +60,14 @@ RankMemory fullest_of(const std::vector<RankMemory>& memory) {
 
 }  // namespace
 
-Result<report::Report> predict_figures(const Experiment& e, CostModelCache& cache) {
+Result<report::Report> predict_figures(const Experiment& e, CostModelCache& cache, report::Transfers transfers) {
   TRY(check_needs(e));
   TRY_ASSIGN(const auto models, cache.models({e.cluster, e.device, collective_options_of(e)}));
   TRY_ASSIGN(const std::optional<Folds> folds, folds_of(e, kPlayedMicroSteps));
-  TRY_ASSIGN(std::optional<report::Report> longer, figures_of(folds ? folds->longer : e, models));
+  TRY_ASSIGN(std::optional<report::Report> longer, figures_of(folds ? folds->longer : e, models, transfers));
   if (!longer) return figures_of_report(e, cache);
   if (!folds) return std::move(*longer);
-  TRY_ASSIGN(const std::optional<report::Report> shorter, figures_of(folds->shorter, models));
+  TRY_ASSIGN(const std::optional<report::Report> shorter, figures_of(folds->shorter, models, transfers));
   if (!shorter) return figures_of_report(e, cache);
   report::ReportContext whole = folded_context(folds->whole, longer->context);
   report::Report out = report::fold_micro_steps(*shorter, *longer, folds->more, std::move(whole));

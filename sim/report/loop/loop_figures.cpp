@@ -160,7 +160,7 @@ Brief brief_of(const LoopPlay& p) {
   return out;
 }
 
-Report figures_of(const LoopPlay& p, ReportContext context) {
+Report figures_of(const LoopPlay& p, ReportContext context, Transfers transfers) {
   const std::vector<StepId> last = last_steps(p, [&](StepId s) { return is_device(p, s); });
   const Window window = window_of(p, last);
   const Chain chain = critical_chain(*p.player, window);
@@ -172,7 +172,7 @@ Report figures_of(const LoopPlay& p, ReportContext context) {
   fill_terms(report, p, chain);
   report.limits = limits_on(p, chain);
   for (ResourceTime& of : report.limits.of_resource) of.without = report.iteration;
-  std::vector<RankTime> of_role = loop_transfers(p, window);
+  auto of_role = transfers == Transfers::summed ? loop_transfers(p, window) : std::vector<RankTime>(p.roles->size());
   const Window silent = play_silent(p, last, report.iteration.ps(), report.limits);
   decide(report.limits, report.iteration);
   fill_split(report, p, silent, std::move(of_role));

@@ -5,6 +5,7 @@
 
 #include "sim/engine/rows/loop_player.hpp"
 #include "sim/report/limits.hpp"
+#include "sim/report/loop/transfers.hpp"
 #include "sim/report/report.hpp"
 #include "sim/report/steady_state.hpp"
 
@@ -24,9 +25,9 @@ bool is_settled(const LoopPlay& play);
 /// Of the last play.
 Brief brief_of(const LoopPlay& play);
 
-/// Plays once more, without communication. Filled in are: context, iteration, low, high, the rates, compute, comm,
-/// hidden_comm, exposed_comm, waiting, host_bound and idle (means over ranks, and as the only entry of `ranks`), limits (without what would limit
-/// next) and terms.
-Report figures_of(const LoopPlay& play, ReportContext context);
+/// Plays once more, without communication. Filled in are: context, iteration, low, high, the rates, compute, comm
+/// and hidden_comm where `transfers` says so, exposed_comm, waiting, host_bound and idle (means over ranks, and as the only
+/// entry of `ranks`), limits (without what would limit next) and terms.
+Report figures_of(const LoopPlay& play, ReportContext context, Transfers transfers);
 
 }  // namespace distsim::report

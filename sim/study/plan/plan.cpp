@@ -339,7 +339,7 @@ class TablesPlanner {
       row.error = e.error().text();
     } else {
       const config::Experiment placed = played.placement.tables.empty() ? *e : with_placement(*e, played.placement);
-      Result<report::Report> r = pipeline::predict_figures(placed, cache_);
+      Result<report::Report> r = pipeline::predict_figures(placed, cache_, report::Transfers::left_out);
       row.fits = r.ok() || !lacks_memory(placed, cache_);
       if (r) {
         row.report = std::move(*r);

@@ -351,7 +351,7 @@ Result<PlayedLayout> play_layout(const LayoutSite& site, const ParallelSpec& lay
   e.model.parallel = layout;
   PlayedLayout out;
   out.layout = layout;
-  TRY_ASSIGN(const report::Report figures, pipeline::predict_figures(e, cache));
+  TRY_ASSIGN(const report::Report figures, pipeline::predict_figures(e, cache, report::Transfers::left_out));
   out.iteration = figures.iteration;
   out.compute = figures.compute.seconds();
   for (const std::int64_t bytes : figures.context.memory_per_rank) out.memory = std::max(out.memory, bytes);
