@@ -158,6 +158,11 @@ double least_seconds_unaligned(const DeviceRates& device, const ProductSizes& p,
 }
 
 OpTime product_time(const DeviceRates& device, const ProductSizes& p, graph::DType dtype, Spread analytic) {
+  if (const auto plain = on_lanes_too(device, dtype)) {
+    const OpTime lanes = product_time(*plain, p, dtype, analytic);
+    const OpTime unit = product_time_there(device, p, dtype, analytic);
+    return unit.seconds < lanes.seconds ? unit : lanes;
+  }
   const auto there = [&](const DeviceRates& d) { return product_time_there(d, p, dtype, analytic); };
   const auto kernel = kernel_of(p, dtype, uses_vector_lanes(device, dtype));
   if (!kernel) return there(device);

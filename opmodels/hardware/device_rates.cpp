@@ -114,4 +114,11 @@ bool uses_vector_lanes(const DeviceRates& device, graph::DType dtype) {
   return false;
 }
 
+std::optional<DeviceRates> on_lanes_too(const DeviceRates& device, graph::DType dtype) {
+  if (dtype != graph::DType::fp32 || uses_vector_lanes(device, dtype)) return std::nullopt;
+  DeviceRates plain = device;
+  plain.matrix[static_cast<std::size_t>(dtype)] = device.vector_fp32;
+  return plain;
+}
+
 }  // namespace distsim::opmodels

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/result.hpp"
@@ -60,5 +61,9 @@ double operand_bytes(graph::DType dtype);
 
 /// True where the product runs on plain FMA lanes (fp32, and fp64 before tensor cores for it).
 bool uses_vector_lanes(const DeviceRates& device, graph::DType dtype);
+
+/// A GPU with a matrix unit for fp32 has plain lanes as well, and its library takes what is faster: the GPU without that
+/// unit. Nothing where the type has no such choice.
+std::optional<DeviceRates> on_lanes_too(const DeviceRates& device, graph::DType dtype);
 
 }  // namespace distsim::opmodels

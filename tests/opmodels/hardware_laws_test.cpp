@@ -173,7 +173,7 @@ std::vector<Better> all_figures() {
       {"kernel floor",
        [](auto& d, double f) { d.launch.kernel_floor = *Duration::from_seconds(d.launch.kernel_floor.seconds() / f); }},
       {"PCIe", [](auto& d, double f) { d.pcie_bandwidth = BytesPerSecond(d.pcie_bandwidth.value() * f); }}};
-  for (const char* type : {"fp16", "bf16", "fp8", "fp4", "tf32"}) {
+  for (const char* type : {"fp16", "bf16", "fp8", "fp4", "tf32", "fp32"}) {
     out.push_back({type, [type](auto& d, double f) {
                      if (const auto rate = d.peak.find(type); rate != d.peak.end())
                        rate->second = FlopsPerSecond(rate->second.value() * f);
@@ -222,7 +222,7 @@ TEST(HardwareLaws, ABetterFigureIsNeverSlowerAndNeverJumps) {
           const double after = price_us(then, ops[i]);
           EXPECT_LE(after, kTenthOfAPercent * before[i])
               << device << ": " << figure.name << " x" << factor << ": " << graph::describe(ops[i]);
-          if (factor == 1.01) {
+          if (factor == 1.01 && figure.name != "fp32") {  // above the lanes it is a matrix unit that was not there
             EXPECT_GE(kLargestJump * after, before[i])
                 << device << ": " << figure.name << " x" << factor << ": " << graph::describe(ops[i]);
           }

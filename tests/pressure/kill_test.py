@@ -3,9 +3,10 @@
 journal twice, and the table is that of a run that nobody disturbed, to the byte. One process, and with mpirun the processes of a team, of
 which a random one is killed.
 
-kill_test.py DISTSIM [--kills 1000] [--ranks 1,4] [--seed 1]
+kill_test.py DISTSIM [--kills 1000] [--ranks 1,4] [--studies sweep,plan] [--seed 1]
 """
 import argparse
+import itertools
 import os
 import pathlib
 import random
@@ -19,9 +20,11 @@ import time
 import zlib
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-STUDY = ["sweep", "--config", str(ROOT / "configs/dgx_a100_4node.yaml"), "--set", "cluster.nodes=1,2,3,4,5,6,7,8", "--set",
-         "model.global_batch=8192..65408:512"]
-POINTS = 8 * 112
+STUDIES = {
+    "sweep": ["sweep", "--config", str(ROOT / "configs/dgx_a100_4node.yaml"), "--set", "cluster.nodes=1,2,3,4,5,6,7,8", "--set",
+              "model.global_batch=8192..65408:512"],
+    "plan": ["plan", "--config", str(ROOT / "configs/megatron_gpt_7_5b.yaml"), "--exhaustive"],
+}
 MAGIC, MARKER = b"distsim journal\n", b"\xd1\x57\x51\x4a"
 
 
@@ -55,16 +58,18 @@ def alive(pid):
 
 
 class Proof:
-    def __init__(self, binary, ranks, folder, seed):
-        self.command = [os.path.abspath(binary), *STUDY]
+    def __init__(self, binary, study, ranks, folder, seed):
+        self.command = [os.path.abspath(binary), *STUDIES[study]]
         if ranks > 1:
             self.command = ["mpirun", "--oversubscribe", "-n", str(ranks), *self.command]
         self.ranks, self.folder, self.random = ranks, folder, random.Random(seed)
         self.kills = self.studies = self.kept = self.said = self.stuck = 0
         self.environment = {**os.environ, "OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
         began = time.monotonic()
-        self.run_whole("whole.csv")
+        self.run_whole("whole.csv", "--journal", "whole.j")
         self.duration = time.monotonic() - began
+        self.points = len(points_in(folder / "whole.j"))
+        assert self.points > 500, self.points
         self.expected = (folder / "whole.csv").read_bytes()
 
     def start(self, *flags):
@@ -124,7 +129,7 @@ class Proof:
             self.kept = max(self.kept, len(points) if not done else 0)
         if not done:
             self.run_whole("out.csv", "--journal", "j", "--resume")
-        assert sorted(points_in(journal)) == list(range(POINTS)), "the journal does not hold every point once"
+        assert sorted(points_in(journal)) == list(range(self.points)), "the journal does not hold every point once"
         assert out.read_bytes() == self.expected, "another table than that of an undisturbed run"
         self.studies += 1
 
@@ -134,20 +139,21 @@ def main():
     parser.add_argument("binary")
     parser.add_argument("--kills", type=int, default=1000, help="with each number of processes")
     parser.add_argument("--ranks", default="1,4")
+    parser.add_argument("--studies", default="sweep,plan")
     parser.add_argument("--seed", type=int, default=1)
     args = parser.parse_args()
     with_mpi = shutil.which("mpirun") and (pathlib.Path(args.binary).parent / "libdistsim_mpi.so").exists()
-    for ranks in map(int, args.ranks.split(",")):
+    for study, ranks in itertools.product(args.studies.split(","), map(int, args.ranks.split(","))):
         if ranks > 1 and not with_mpi:
-            print(f"{ranks} processes: not tried, no MPI")
+            print(f"{study}, {ranks} processes: not tried, no MPI")
             continue
         began = time.monotonic()
         with tempfile.TemporaryDirectory() as folder:
-            proof = Proof(args.binary, ranks, pathlib.Path(folder), args.seed)
+            proof = Proof(args.binary, study, ranks, pathlib.Path(folder), args.seed)
             while proof.kills < args.kills:
                 proof.study(args.kills)
-        print(f"{ranks} {'process' if ranks == 1 else 'processes'}: {proof.kills} kills in {proof.studies} studies of {POINTS} points, 0 lost, 0 doubled, "
-              f"all tables the same; {proof.said} said how to go on"
+        print(f"{study}, {ranks} {'process' if ranks == 1 else 'processes'}: {proof.kills} kills in {proof.studies} studies of {proof.points} points, "
+              f"0 lost, 0 doubled, all tables the same; {proof.said} said how to go on"
               f"{f', {proof.stuck} times mpirun itself was stuck' if proof.stuck else ''}; {time.monotonic() - began:.0f} s", flush=True)
     return 0
 

@@ -46,7 +46,8 @@ Drawn draw(Random& random) {
                                                "gpt2_small",          "resnet50_v1_5",
                                                "ssd300_resnet50",     "ncf_ml20m",
                                                "transformer_xl_base", "mlp",
-                                               "megatron_gpt_7_5b"};
+                                               "megatron_gpt_7_5b",   "llama3_8b",
+                                               "mixtral_8x7b",        "qwen3_30b_a3b"};
   Drawn out;
   out.sets = {"cluster.system=" + pick(random, systems),
               "model.name=" + pick(random, models),

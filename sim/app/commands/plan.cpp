@@ -157,8 +157,7 @@ void name_idle_flags(const PlanFlags& flags, const study::Plan& plan, const CLI:
   name_idle_sets({{flags.config, flags.sets}}, flags.sets);
 }
 
-Result<void> run(const PlanFlags& flags, const CLI::App& command) {
-  if (const auto here = study::launched(); here && here->rank > 0) return {};  // one process plans
+Result<void> run_plan(const PlanFlags& flags, const CLI::App& command, study::Team* team) {
   note_input(flags.config);
   if (!flags.constraints.empty()) note_input(flags.constraints);
   const std::vector<std::pair<std::string, std::string>> outputs{
@@ -166,13 +165,16 @@ Result<void> run(const PlanFlags& flags, const CLI::App& command) {
       {"--write", flags.write},    {"--placement", flags.placement}, {"--sharding-plan", flags.sharding_plan},
       {"--journal", flags.journal}};
   TRY(check_outputs(outputs));
-  TRY_ASSIGN(const study::PlanRequest request, request_of(flags));
+  TRY_ASSIGN(study::PlanRequest request, request_of(flags));
+  request.team = team;
   study::Plan plan;
   {
     const EarlyEnd early;
     TRY_ASSIGN(plan, study::plan_experiment(request, [] {}));
   }
-  name_idle_flags(flags, plan, command, takes_stdout(outputs) && flags.json.empty() && flags.html.empty());
+  if (team != nullptr && !team->leads()) return {};  // the first process writes
+  if (!end_asked())
+    name_idle_flags(flags, plan, command, takes_stdout(outputs) && flags.json.empty() && flags.html.empty());
   TRY(check_outputs(outputs));
   TRY(write_tables(flags, plan));
   if (!flags.write.empty()) TRY(write_winner(flags, plan));
@@ -180,11 +182,18 @@ Result<void> run(const PlanFlags& flags, const CLI::App& command) {
   if (!flags.json.empty()) TRY(write_file_atomically(flags.json, study::plan_json(plan)));
   if (!flags.html.empty()) TRY(write_file_atomically(flags.html, study::plan_html(plan)));
   if (!takes_stdout(outputs)) TRY(print(plan.tables ? study::describe(*plan.tables) : study::plan_text(plan)));
+  if (end_asked() && team != nullptr) return Error{"", "", ""};  // it has been said
   if (end_asked())
     return Error{"interrupted: the best of what was played until then" +
                      std::string(flags.journal.empty() ? "" : "; the same command with --resume goes on"),
                  "", ""};
   return {};
+}
+
+/// As one of the processes that mpirun started, or alone.
+Result<void> run(const PlanFlags& flags, const CLI::App& command) {
+  TRY_ASSIGN(const std::unique_ptr<study::Team> team, study::join_team());
+  return study::told(team.get(), run_plan(flags, command, team.get()));
 }
 
 void declare_search(CLI::App& self, PlanFlags& flags) {
@@ -271,6 +280,7 @@ const Command plan_command{
     .description = "Find the best layout of a model on its cluster, and say why the next ones are slower",
     .refuses = kRefuses,
     .declare = declare,
+    .joins_teams = true,
 };
 
 }  // namespace distsim::app

@@ -14,6 +14,7 @@
 #include "sim/report/report.hpp"
 #include "sim/study/plan/layouts/layout_search.hpp"
 #include "sim/study/plan_tables/plan_tables.hpp"
+#include "sim/study/points/team.hpp"
 #include "sim/study/sweep/axis.hpp"
 
 namespace distsim::study {
@@ -39,6 +40,7 @@ struct PlanRequest {
   PlanTablesOptions tables;  ///< of recommenders
   std::string journal;       ///< a file that keeps what is played; empty: none
   bool resume = false;       ///< the file may hold some already
+  Team* team = nullptr;      ///< processes that run the same search and share its plays
 };
 
 /// Where the baseline stands among layouts drawn at random from those that fit.

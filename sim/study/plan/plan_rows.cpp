@@ -114,8 +114,8 @@ PlanRow baseline_row(const PlanRequest& request, const config::Experiment& e, pi
 }
 
 Result<Plays> plays_of(const PlanRequest& request, const config::Experiment& experiment) {
-  if (request.journal.empty()) return Plays::of_threads(request.jobs);
-  return Plays::with_journal(identity_of(request, experiment), request.journal, request.resume, request.jobs);
+  if (request.journal.empty() && request.team == nullptr) return Plays::of_threads(request.jobs);
+  return Plays::kept(identity_of(request, experiment), {request.jobs, request.journal, request.resume, request.team});
 }
 
 }  // namespace distsim::study

@@ -1,9 +1,6 @@
 #include "sim/study/points/helpers.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "base/log.hpp"
@@ -17,16 +14,9 @@ namespace distsim::study {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-using std::chrono::milliseconds;
 
 constexpr double kAhead = 0.1;  // seconds of work that a process holds
-constexpr auto kSilence = std::chrono::seconds(60), kBeat = std::chrono::seconds(1);
-constexpr auto kPoll = milliseconds(2), kSendEvery = milliseconds(20);
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "?";
-}
+constexpr auto kSilence = std::chrono::seconds(60);
 
 /// Points a second: half of what was known, half of the last ones.
 double rate_with(double rate, std::size_t points, Clock::duration time) {
@@ -118,32 +108,11 @@ void Helpers::drop() {
   for (Helper& helper : helpers_) helper.given.clear();
 }
 
-Result<void> help(Team& team, const Identity& identity, const std::function<Row(std::size_t)>& evaluate,
-                  unsigned threads) {
-  Crew crew(evaluate, threads);
-  TRY(say(team, 0, Word::hello, encode(Greeting{host_name(), threads, identity})));
-  Clock::time_point spoke = Clock::now();
-  std::vector<Done> done;
-  for (bool stop = false; !stop && !end_asked();) {
-    while (const std::optional<Message> message = team.receive()) {
-      if (Word{message->kind} == Word::work) crew.give(decode_indices(message->bytes));
-      stop = stop || Word{message->kind} == Word::stop;
-    }
-    if (crew.is_deserted()) crew.work_here();
-    for (Done& one : crew.collect(kPoll)) done.push_back(std::move(one));
-    const Clock::duration silent = Clock::now() - spoke;
-    const bool now = crew.open() == 0 || silent > kSendEvery;
-    if (!done.empty() && now) {
-      TRY(say(team, 0, Word::rows, encode(done)));
-      done.clear();
-      spoke = Clock::now();
-    } else if (silent > kBeat) {
-      TRY(say(team, 0, Word::alive));
-      spoke = Clock::now();
-    }
+void Helpers::share(const std::vector<Done>& rows) {
+  const std::string bytes = encode(rows);
+  for (Helper& helper : helpers_) {
+    if (!say(team_, helper.rank, Word::round, bytes)) helper.heard = {};
   }
-  crew.drop();
-  return {};
 }
 
 }  // namespace distsim::study

@@ -28,6 +28,8 @@ class Helpers {
   void feed(const Next& next, std::size_t left);
   /// Points of processes that have been given up since the last call.
   std::vector<std::size_t> take_back();
+  /// Tells all of them the rows of a round of a search.
+  void share(const std::vector<Done>& rows);
   /// Forgets what was given: nobody waits for it any longer.
   void drop();
 

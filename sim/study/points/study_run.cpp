@@ -52,8 +52,7 @@ class Pending {
 class StudyRun::Parts {
  public:
   Parts(PointList list, RunOptions options) : list_(std::move(list)), options_(std::move(options)) {
-    list_.identity.push_back({"points", std::to_string(list_.count)});
-    list_.identity.insert(list_.identity.begin(), {"command", list_.command});
+    list_.identity = identity_of(list_);
   }
 
   Result<void> begin() {
@@ -85,9 +84,19 @@ class StudyRun::Parts {
     return done;
   }
 
+  void share(std::span<const std::size_t> indices) {
+    if (!helpers_) return;
+    std::vector<Done> rows;
+    for (const std::size_t i : indices) {
+      if (rows_.has(i)) rows.push_back({i, std::string(rows_.bytes(i))});
+    }
+    helpers_->share(rows);
+  }
+
   /// "812 of 1,000 points are in J; the same command with --resume goes on".
   std::string how_to_go_on() const {
-    const std::string count = grouped(rows_.known() - starved_rows_) + " of " + grouped(list_.count) + " points ";
+    const std::string known = grouped(rows_.known() - starved_rows_);
+    const std::string count = known + (list_.is_bound ? "" : " of " + grouped(list_.count)) + " points ";
     if (journal_) return count + "are in " + options_.journal + "; the same command with --resume goes on";
     return count + "were evaluated; a run with --journal FILE can go on where it stopped";
   }
@@ -220,6 +229,13 @@ class StudyRun::Parts {
   std::optional<Crew> crew_;  // last: its threads use the rest
 };
 
+Identity identity_of(const PointList& points) {
+  Identity out{{"command", points.command}};
+  out.insert(out.end(), points.identity.begin(), points.identity.end());
+  out.push_back({"points", std::to_string(points.count)});
+  return out;
+}
+
 StudyRun::StudyRun(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
 StudyRun::~StudyRun() = default;
 
@@ -230,6 +246,7 @@ Result<std::unique_ptr<StudyRun>> StudyRun::begin(PointList points, RunOptions o
 }
 
 bool StudyRun::is_over() const { return parts_->over(); }
+void StudyRun::share(std::span<const std::size_t> indices) { parts_->share(indices); }
 const Rows& StudyRun::rows() const { return parts_->rows(); }
 Error StudyRun::interruption() const { return parts_->interruption(); }
 

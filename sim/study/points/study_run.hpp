@@ -21,6 +21,7 @@ struct PointList {
   std::string command;  ///< "sweep"
   Identity identity;    ///< what the rows depend on
   std::size_t count = 0;
+  bool is_bound = false;  ///< `count` is a bound: nobody knows how many there will be
   /// Called by several threads, in any order, and perhaps twice for a point of which the first row was lost. Depends on the
   /// number alone.
   std::function<Row(std::size_t)> evaluate;
@@ -28,6 +29,9 @@ struct PointList {
   std::function<double(const Row&)> worth;
   std::function<std::string(const Row&)> describe;  ///< "23.0 M samples/s"; needed with `worth`
 };
+
+/// The identity of a study with its command and the number of its points.
+Identity identity_of(const PointList& points);
 
 struct RunOptions {
   unsigned jobs = 0;     ///< threads of this process; 0: as many as it has cores to itself
@@ -58,6 +62,9 @@ class StudyRun {
   /// hold. Error: the journal cannot be written; what it holds up to there stays.
   Result<void> evaluate();
   Result<void> evaluate(std::span<const std::size_t> indices);
+
+  /// Tells the followers (follower.hpp) of a team the rows of a round: those of the list that there are.
+  void share(std::span<const std::size_t> indices);
 
   const Rows& rows() const;
 

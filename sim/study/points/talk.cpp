@@ -102,6 +102,8 @@ Result<void> told(Team* team, Result<void> result) {
     if (dismiss(*team)) team->finish();
     return result;
   }
+  const bool stopped = !result && result.error().text().empty();  // by the first one, which tells why
+  if (stopped) result = Result<void>();
   if (!result) (void)say(*team, 0, Word::failed, result.error().text());
   (void)say(*team, 0, Word::left);
   team->finish();

@@ -18,6 +18,7 @@ namespace distsim::study {
 enum class Word : int {
   hello = 1,  ///< to the first: a Greeting
   work,       ///< from the first: numbers of points
+  round,      ///< from the first: all rows of a round
   rows,       ///< to the first: points that are done
   alive,      ///< to the first, once a second
   failed,     ///< to the first: why this process cannot take part

@@ -49,7 +49,8 @@ class Team {
 Result<std::unique_ptr<Team>> join_team();
 
 /// The end of a command that may have had a team: a process that works for the first one tells it of its Error, the first
-/// one tells the others to stop; then all leave. Gives back `result`.
+/// one tells the others to stop; then all leave. Gives back `result`; an Error without text of a process that works for the first
+/// one is none.
 Result<void> told(Team* team, Result<void> result);
 
 }  // namespace distsim::study

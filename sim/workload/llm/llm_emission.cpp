@@ -207,8 +207,8 @@ void LlmEmission::micro_steps() {
   }
   pass(Way::forward, chunks, 1);
   const std::vector<TaskId> before = now();
-  const TaskId done = pass(Way::backward, chunks, 1);
-  reduce_last(chunks, before, done);
+  pass(Way::backward, chunks, 1);
+  reduce_last(chunks, before);
 }
 
 /// The passes of one way in a wave.
@@ -229,8 +229,8 @@ void LlmEmission::wave(std::span<const StageTurn> turns, Way way) {
     }
   }
   const std::vector<TaskId> before = last.empty() ? std::vector<TaskId>() : now();
-  const TaskId done = pass(way, chunks, 1, paired);
-  if (!last.empty()) reduce_last(last, before, done);
+  pass(way, chunks, 1, paired);
+  if (!last.empty()) reduce_last(last, before);
 }
 
 graph::Collective LlmEmission::message() const {

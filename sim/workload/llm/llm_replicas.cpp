@@ -120,13 +120,13 @@ void LlmEmission::reduce(const Chunks& chunks, double share, std::span<const Tas
   }
 }
 
-void LlmEmission::reduce_last(const Chunks& chunks, std::span<const TaskId> before, TaskId after) {
+void LlmEmission::reduce_last(const Chunks& chunks, std::span<const TaskId> before) {
   double parameters = 0;
   for (const std::int64_t chunk : chunks)
     if (chunk >= 0) parameters = std::max(parameters, plan_.chunk(static_cast<std::uint32_t>(chunk)).work.trained);
   const double hidden = plan_.framework.gradients.overlap ? hidden_share(parameters) : 0;
   reduce(chunks, hidden, before);
-  reduce(chunks, 1 - hidden, std::vector<TaskId>{after});
+  reduce(chunks, 1 - hidden, now());  // the last gradients follow the last exchange of the tensor-parallel group
 }
 
 void LlmEmission::sharded_exchange(const LlmChunk& chunk, CollectiveKind kind, double share, double times,

@@ -124,6 +124,14 @@ TEST(Sweep, StrongScalingKeepsTheGlobalBatch) {
 }
 
 /// A row is computed with the batch that it is labelled with.
+TEST(Sweep, ABatchGivenTwiceIsRefusedAsInAPrediction) {
+  SweepRequest request = flagship({{"cluster.nodes", {"1", "2"}}});
+  request.sets = {"model.per_gpu_batch=64"};
+  const Swept points(request);
+  ASSERT_EQ(points.size(), 2u);
+  for (const auto& p : points.points_) EXPECT_NE(p.error.find("per_gpu_batch"), std::string::npos) << p.error;
+}
+
 TEST(Sweep, WeakScalingRefusesASweptGlobalBatch) {
   const Swept points(
       flagship({{"model.global_batch", {"1024", "2048"}}, {"cluster.nodes", {"1", "2"}}}, Scaling::weak));

@@ -18,6 +18,7 @@ using workload::ParallelSpec;
 
 /// Layouts that are played at a time, whatever the number of threads, so that what is played does not depend on it.
 constexpr std::size_t kBatch = 8;
+constexpr std::size_t kLargeBatch = 1024;  ///< where no result excludes another layout
 
 void value(PlayedLayout& played, const LayoutSite& site, const Goal& goal) {
   const auto of = [&](Objective objective) {
@@ -167,10 +168,18 @@ class LayoutSearch {
     if (g >= grids_[s].size()) return;  // of a grid that is being opened: in waiting_
   }
 
+  std::size_t most_in_batch() const {
+    if (!options_.exhaustive) return kBatch;
+    if (options_.most_played == 0) return kLargeBatch;
+    const auto played = static_cast<std::uint64_t>(counts_.played);
+    return std::min<std::size_t>(kLargeBatch, options_.most_played > played ? options_.most_played - played : 1);
+  }
+
   /// Takes nodes until a batch is full or nothing is left that could be better.
   Result<void> collect() {
     batch_.clear();
-    while (!queue_.empty() && batch_.size() < kBatch && !end_asked()) {
+    const std::size_t most = most_in_batch();
+    while (!queue_.empty() && batch_.size() < most && !end_asked()) {
       const Node node = queue_.top();
       if (is_excluded(node) && !options_.goal.second) break;
       queue_.pop();

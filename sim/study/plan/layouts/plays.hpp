@@ -1,4 +1,5 @@
-// Plays: who plays what a search asks for, threads alone or with a journal that keeps every one.
+// Plays: who plays what a search asks for: threads alone, or with a journal that keeps every one, or with the other
+// processes of a team, which run the same search.
 #pragma once
 
 #include <functional>
@@ -20,19 +21,17 @@ class Plays {
 
   /// Without a journal: `jobs` threads.
   static Plays of_threads(unsigned jobs) { return Plays(jobs, nullptr); }
-  /// Errors: those of StudyRun::begin.
-  static Result<Plays> with_journal(Identity identity, const std::string& journal, bool resume, unsigned jobs);
+  /// With a journal or a team, or both. Errors: those of StudyRun::begin.
+  static Result<Plays> kept(Identity identity, RunOptions options);
 
   /// The next `count` rows, of(0) .. of(count - 1); nothing for those that a signal left out. Errors: the journal cannot be
-  /// written; more rows than it can number.
+  /// written; more rows than it can number; in a process that follows the first one, one without text: that one has ended.
   Result<std::vector<std::optional<Row>>> next(std::size_t count, const std::function<Row(std::size_t)>& of,
                                                const std::function<void()>& on_played);
 
-  /// How a run with a journal goes on after a signal; nothing without one.
-  std::optional<Error> interruption() const;
-
  private:
   struct Kept;
+  Result<std::vector<std::optional<Row>>> next_kept(std::size_t count, const std::function<Row(std::size_t)>& of);
   Plays(unsigned jobs, std::shared_ptr<Kept> kept) : jobs_(jobs), kept_(std::move(kept)) {}
 
   unsigned jobs_;
