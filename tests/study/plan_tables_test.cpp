@@ -278,6 +278,8 @@ TEST(TableConstraints, RefuseInOneLine) {
   has(refusal("table,min_partition\n0,0\n"), "min_partition: found '0'");
   has(refusal("table,compute_kernels\n0,fused_uvm\n"), "compute_kernels: found 'fused_uvm'");
   has(refusal("table,device_group\n0,cpu\n"), "device_group: found 'cpu'");
+  has(refusal("table,sharding_types\n0,row_wise\n0,column_wise\n"), "c.csv:3: sharding_types: found a second one");
+  EXPECT_EQ(refusal("table,sharding_types\n0-9,row_wise\n0,column_wise\n"), "accepted");
   has(refusal("table,sharding_types,compute_kernels\n0,row_wise,\n0,,dense\n"), "c.csv:3: compute_kernels: found none");
 }
 

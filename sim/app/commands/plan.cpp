@@ -8,6 +8,7 @@
 #include "base/log.hpp"
 #include "base/output.hpp"
 #include "base/system/signals.hpp"
+#include "base/text/printable.hpp"
 #include "base/text/spelling.hpp"
 #include "sim/app/commands.hpp"
 #include "sim/app/unheeded.hpp"
@@ -31,6 +32,18 @@ struct PlanFlags {
   bool resume = false;
   std::int64_t least_columns = study::kLeastColumns;
 };
+
+/// Not of CLI11: its range takes nan, and writes all digits.
+CLI::Validator number_in(double least, double most) {
+  const auto check = [=](std::string& text) {
+    double value = 0;
+    const bool is_number = CLI::detail::lexical_cast(text, value);
+    return is_number && value >= least && value <= most
+               ? std::string()
+               : fmt::format("Value {} not in range {:g} to {:g}", text, least, most);
+  };
+  return {check, "", ""};
+}
 
 constexpr study::Objective kObjectives[] = {study::Objective::time, study::Objective::cost, study::Objective::energy,
                                             study::Objective::memory};
@@ -65,6 +78,10 @@ Result<study::Goal> goal_of(const PlanFlags& flags) {
 
 /// A key that is held by --set and varied by --vary, or varied twice, contradicts itself.
 Result<void> check_keys(const study::PlanRequest& request) {
+  for (const std::string& set : request.sets) {
+    if (!request.gpus.empty() && set.starts_with("cluster.nodes="))
+      return Error{"--gpus: found together with --set " + printable(set, 80) + ", expected one of the two", "", ""};
+  }
   for (std::size_t i = 0; i < request.varied.size(); ++i) {
     const std::string& key = request.varied[i].key;
     for (std::size_t j = 0; j < i; ++j) {
@@ -87,10 +104,10 @@ Result<study::PlanRequest> request_of(const PlanFlags& flags) {
     TRY_ASSIGN(study::SweepAxis axis, study::parse_axis(text, "--vary"));
     request.varied.push_back(std::move(axis));
   }
-  TRY(check_keys(request));
   if (!flags.gpus.empty()) {
     TRY_ASSIGN(request.gpus, study::parse_gpus(flags.gpus));
   }
+  TRY(check_keys(request));
   if (!flags.pareto.empty() && !flags.objective.empty())
     return Error{"--pareto: found together with --objective, expected one of them", "", ""};
   TRY_ASSIGN(request.goal, goal_of(flags));
@@ -146,6 +163,7 @@ void name_idle_flags(const PlanFlags& flags, const study::Plan& plan, const CLI:
     name_unheeded(command, {"--exhaustive"}, "the rows are the same, and no output shows what was played");
   if (plan.rank.drawn == 0) name_unheeded(command, {"--draws"}, "there is no baseline to compare with layouts");
   if (plan.rank.drawn > 0 && rows_only) name_unheeded(command, {"--draws"}, "no output shows them");
+  if (!plan.tables) name_unheeded(command, {"--least-columns"}, "no tables are planned");
   if (plan.tables) name_unheeded(command, {"--journal", "--resume"}, "tables are planned at once");
   if (plan.counts.left > 0) name_unheeded(command, {"--exhaustive"}, "--max-played ended the search");
   if (plan.goal.second) name_unheeded(command, {"--top"}, "the whole front is shown");
@@ -202,8 +220,7 @@ void declare_search(CLI::App& self, PlanFlags& flags) {
           "KEY=V1,V2,... or KEY=LO..HI: values to choose from; may be repeated. Default: what the framework offers")
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  self.add_option("--gpus", flags.gpus, "Numbers of GPUs to choose from: 64,96, or 64..1024 in powers of two")
-      ->check(refuse_empty);
+  self.add_option("--gpus", flags.gpus, "Numbers of GPUs to choose from: 64,96, or 64..1024 in powers of two");
   self.add_option("--objective", flags.objective, "What is least, of a sample: time (default), cost, energy or memory")
       ->check(CLI::IsMember({"time", "cost", "energy", "memory"}));
   self.add_option("--pareto", flags.pareto, "Two objectives: all rows that nothing beats in both")->check(refuse_empty);
@@ -241,11 +258,11 @@ void declare(CLI::App& self, Action& action) {
   declare_search(self, *flags);
   declare_tables(self, *flags);
   self.add_option("--price-per-gpu-hour", flags->price, "Price of a GPU for an hour, for cost")
-      ->check(CLI::Range(1e-9, 1e9));
+      ->check(number_in(1e-9, 1e9));
   self.add_option("--tokens", flags->tokens, "Tokens that are trained on, for cost and energy")
-      ->check(CLI::Range(1.0, 1e20));
+      ->check(number_in(1, 1e20));
   self.add_option("--samples", flags->samples, "Samples that are trained on, for cost and energy")
-      ->check(CLI::Range(1.0, 1e20));
+      ->check(number_in(1, 1e20));
   self.add_option("--csv", flags->csv, "Write the table as CSV; - is standard output")->check(refuse_empty);
   self.add_option("--json", flags->json, "Write everything as JSON; - is standard output")->check(refuse_empty);
   self.add_option("--html", flags->html, "Write a page with the table and a chart; - is standard output")
@@ -271,6 +288,9 @@ constexpr Refusal kRefuses[] = {
     {"--config configs/resnet50_dgx_a100.yaml --vary framework.gradients.bucket_size=5MiB,25MiB --placement p.csv",
      "no tables"},
     {"--config configs/dgx_a100_4node.yaml --constraints no_such.csv", "no_such.csv"},
+    {"--config configs/megatron_gpt_7_5b.yaml --constraints no_such.csv", "a recommender"},
+    {"--config configs/megatron_gpt_7_5b.yaml --tokens nan", "from 1 to 1e+20"},
+    {"--config configs/megatron_gpt_7_5b.yaml --gpus 32 --set cluster.nodes=4", "one of the two"},
 };
 
 }  // namespace

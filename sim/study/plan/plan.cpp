@@ -359,14 +359,30 @@ class TablesPlanner {
 
 }  // namespace
 
-Result<Plan> plan_experiment(const PlanRequest& request, const std::function<void()>& on_played) {
+namespace {
+
+Result<Plan> plan_by_family(const PlanRequest& request, const std::function<void()>& on_played) {
   TRY_ASSIGN(const config::Experiment experiment, config::load_experiment(request.config, request.sets));
   if (request.purchase.tokens > 0 && experiment.model.family->tokens_per_sample == nullptr)
     return Error{"--tokens: found with a model whose samples have no tokens, expected --samples", "", ""};
   const std::string_view family = experiment.model.family->name;
+  if (!request.tables.constraints_file.empty() && (family != "dlrm" || !request.varied.empty()))
+    return Error{"--constraints: found no tables to plan, expected a recommender without --vary", "", ""};
   if (family == "llm") return LayoutPlanner(request, experiment, on_played).run();
   if (family == "dlrm" && request.varied.empty()) return TablesPlanner(request, experiment).run();
   return CombinationPlanner(request, experiment, on_played).run();
+}
+
+}  // namespace
+
+Result<Plan> plan_experiment(const PlanRequest& request, const std::function<void()>& on_played) {
+  Result<Plan> plan = plan_by_family(request, on_played);
+  if (plan) return plan;
+  Error error = plan.error();
+  for (const SweepAxis& axis : request.varied) {  // a combination is tried with --set
+    if (error.where == "--set " + axis.key) error.where = "--vary " + axis.key;
+  }
+  return error;
 }
 
 }  // namespace distsim::study

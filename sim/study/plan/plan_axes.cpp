@@ -53,8 +53,9 @@ Result<std::vector<std::int64_t>> parse_gpus(const std::string& text) {
     for (std::int64_t n = range->low; n <= range->high; n *= 2) out.push_back(n);
     return out;
   }
-  TRY_ASSIGN(const SweepAxis axis, parse_axis("gpus=" + text, "--gpus"));
-  for (const std::string& value : axis.values) {
+  const auto axis = parse_axis("gpus=" + text, "--gpus");
+  if (!axis) return refused;
+  for (const std::string& value : axis->values) {
     const auto n = whole_number(value);
     if (!n || *n < 1 || *n > workload::kMaxRanks) return refused;
     out.push_back(*n);

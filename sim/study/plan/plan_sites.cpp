@@ -47,6 +47,13 @@ void keep_batch(config::Experiment& e, const config::Experiment& base, const std
   e.model.per_gpu_batch = 0;
 }
 
+/// The overrides with another value of one key.
+std::vector<std::string> with_key(std::vector<std::string> sets, const std::string& key, const std::string& value) {
+  std::erase_if(sets, [&](const std::string& set) { return set.starts_with(key + "="); });
+  sets.push_back(key + "=" + value);
+  return sets;
+}
+
 }  // namespace
 
 double combinations_of(const std::vector<SweepAxis>& axes) {
@@ -146,8 +153,7 @@ std::string change_that_fits(const PlanRequest& request, const config::Experimen
   constexpr int kMostTimes = 64;
   for (int times = 2; times <= kMostTimes && request.gpus.empty(); times *= 2) {
     const std::int64_t nodes = experiment.cluster.nodes * times;
-    std::vector<std::string> sets = request.sets;
-    sets.push_back("cluster.nodes=" + std::to_string(nodes));
+    const std::vector<std::string> sets = with_key(request.sets, "cluster.nodes", std::to_string(nodes));
     Result<config::Experiment> e = config::load_experiment(request.config, sets);
     if (!e) break;
     keep_batch(*e, experiment, {});
@@ -157,8 +163,7 @@ std::string change_that_fits(const PlanRequest& request, const config::Experimen
              " GPUs: --set cluster.nodes=" + std::to_string(nodes);
   }
   for (const char* precision : {"bf16", "fp8"}) {
-    std::vector<std::string> sets = request.sets;
-    sets.push_back(std::string("model.precision=") + precision);
+    const std::vector<std::string> sets = with_key(request.sets, "model.precision", precision);
     const Result<config::Experiment> e = config::load_experiment(request.config, sets);
     if (!e) continue;
     const auto site = site_of(*e, sites.held, {});

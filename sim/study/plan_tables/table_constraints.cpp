@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <charconv>
+#include <set>
+#include <tuple>
 
 #include "base/system/open_input.hpp"
 #include "base/text/csv.hpp"
@@ -81,10 +83,17 @@ class Reader {
     }
     TRY_ASSIGN(const std::size_t table, csv_.require("table"));
     std::vector<TableConstraint> out(tables_.size());
+    std::set<std::tuple<std::size_t, std::size_t, std::size_t>> seen;  // first and last table, column
     for (;;) {
       TRY_ASSIGN(const auto row, csv_.next());
       if (!row) break;
       TRY_ASSIGN(const TableRange range, tables_in((*row)[table], tables_.size(), csv_.position()));
+      for (std::size_t i = 0; i < row->size(); ++i) {
+        if (i == table || (*row)[i].empty() || seen.emplace(range.first, range.last, i).second) continue;
+        return Error{csv_.header()[i] + ": found a second one of table " + in_quotes((*row)[table].substr(0, 40)) +
+                         ", expected one",
+                     csv_.position(), ""};
+      }
       TRY_ASSIGN(const TableConstraint says, constraint(*row));
       for (std::size_t t = range.first; t <= range.last; ++t) TRY(add(out[t], says, t));
     }

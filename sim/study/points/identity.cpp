@@ -69,14 +69,27 @@ const Fact* find_fact(const Identity& facts, const std::string& name) {
   return it == facts.end() ? nullptr : &*it;
 }
 
-std::string value_of(const Fact* fact) { return fact == nullptr ? "nothing" : in_quotes(fact->value, 120); }
+/// Of long values, from a little before `differs` on.
+std::string value_of(const Fact* fact, std::size_t differs) {
+  constexpr std::size_t kMost = 120, kBefore = 30;
+  if (fact == nullptr) return "nothing";
+  if (fact->value.size() <= kMost || differs <= kBefore) return in_quotes(fact->value, kMost);
+  return in_quotes("..." + fact->value.substr(differs - kBefore), kMost);
+}
+
+std::size_t first_difference(const Fact* a, const Fact* b) {
+  if (a == nullptr || b == nullptr) return 0;
+  const auto [at, other] = std::ranges::mismatch(a->value, b->value);
+  return static_cast<std::size_t>(at - a->value.begin());
+}
 
 }  // namespace
 
 std::string difference(const Identity& found, const Identity& expected) {
   if (found == expected) return "";
   const auto say = [](const std::string& name, const Fact* a, const Fact* b) {
-    return printable(name, 80) + ": found " + value_of(a) + ", expected " + value_of(b);
+    return printable(name, 80) + ": found " + value_of(a, first_difference(a, b)) + ", expected " +
+           value_of(b, first_difference(a, b));
   };
   for (const Fact& fact : expected) {
     const Fact* other = find_fact(found, fact.name);
