@@ -6,9 +6,11 @@ import collections
 import csv
 import itertools
 import pathlib
+import statistics
 import subprocess
 import sys
 import tempfile
+import typing
 
 NOTICED = 1.05  # pairs of plans whose measured times differ by less are not counted
 LAYOUT = ("parallel.tensor", "parallel.sequence_parallel", "parallel.context", "parallel.pipeline", "parallel.virtual_stages",
@@ -67,30 +69,44 @@ def right_pairs(ran: list[dict], times: dict[str, float]) -> tuple[int, int]:
     return right, all_pairs
 
 
-def main() -> None:
-    distsim, cases, choices = sys.argv[1:]
+class Judged(typing.NamedTuple):
+    """A set of plans: what its choice loses (infinite where that plan did not run), and its pairs."""
+    name: str
+    plans: int
+    lost: float | None  # none where no plan is predicted or none ran
+    right: int
+    pairs: int
+    taken: str
+
+
+def judged(distsim: str, cases: pathlib.Path, choices: pathlib.Path) -> list[Judged]:
     plans = rows_of(choices)
     answers = predicted(distsim, cases_of_plans(rows_of(cases), plans))
     sets = collections.defaultdict(list)
     for p in plans:
         sets[p["set_id"]].append(p)
-    lost, right, pairs = [], 0, 0
-    print(f"{'set':<58} plans  time lost  pairs in order  taken")
+    out = []
     for name, members in sets.items():
         times = {p["plan"]: t for p in members if (t := time_of(p, answers)) is not None}
         ran = [p for p in members if p["outcome"] == "ran"]
         if not times or not ran:
-            print(f"{name:<58} {len(members):>5}  not predicted")
+            out.append(Judged(name, len(members), None, 0, 0, ""))
             continue
         choice = min(members, key=lambda p: times.get(p["plan"], 1e99))
-        loss = float(choice["ratio_to_best"]) - 1 if choice["outcome"] == "ran" else float("inf")
-        good, of = right_pairs(ran, times)
-        lost.append(loss)
-        right, pairs = right + good, pairs + of
-        print(f"{name:<58} {len(members):>5} {100 * loss:>8.1f} % {good:>8} of {of:<5} {choice['plan'].rsplit('/', 1)[-1]}")
-    lost.sort()
-    middle = (lost[(len(lost) - 1) // 2] + lost[len(lost) // 2]) / 2
-    print(f"\n{len(lost)} sets: time lost median {100 * middle:.1f} %, worst {100 * lost[-1]:.1f} %; "
+        lost = float(choice["ratio_to_best"]) - 1 if choice["outcome"] == "ran" else float("inf")
+        out.append(Judged(name, len(members), lost, *right_pairs(ran, times), choice["plan"].rsplit("/", 1)[-1]))
+    return out
+
+
+def main() -> None:
+    sets = judged(*sys.argv[1:4])
+    print(f"{'set':<58} plans  time lost  pairs in order  taken")
+    for s in sets:
+        known = "not predicted" if s.lost is None else f"{100 * s.lost:>8.1f} % {s.right:>8} of {s.pairs:<5} {s.taken}"
+        print(f"{s.name:<58} {s.plans:>5} {known}")
+    lost = [s.lost for s in sets if s.lost is not None]
+    right, pairs = sum(s.right for s in sets), sum(s.pairs for s in sets)
+    print(f"\n{len(lost)} sets: time lost median {100 * statistics.median(lost):.1f} %, worst {100 * max(lost):.1f} %; "
           f"{right} of {pairs} pairs that differ by 5 % in the right order ({100 * right / max(1, pairs):.0f} %)")
 
 

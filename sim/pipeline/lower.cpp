@@ -126,9 +126,13 @@ class Lowering {
       add(stream_id(graph::Stream::host), rows->later_launches, engine::Step::kNoGroup,
           {id, report::StepRole::host_dispatch});
     }
-    if (task.blocks_host) host_waits_.push_back(device_step_[id]);
+    if (task.blocks_host || blocks_launches()) host_waits_.push_back(device_step_[id]);
     return {};
   }
+
+  /// CUDA_LAUNCH_BLOCKING=1. A sequence of kernels, each of which waits for its launch, takes as long as all launches and then
+  /// all kernels.
+  bool blocks_launches() const { return launch_.framework.host.launch_blocking && !launch_.framework.host.cuda_graph; }
 
   /// Work of other processes of the host, which go ahead as their queue allows.
   bool runs_by_itself(const graph::Task& task) const {
@@ -159,7 +163,7 @@ class Lowering {
     if (launch_.framework.host.cuda_graph || task.stream == graph::Stream::host) return {};
     TRY_ASSIGN(rows.launches, dispatch_time(task));
     Duration first = rows.launches;
-    if (is_sequence(task)) {  // whose first kernel starts while the host launches the others
+    if (is_sequence(task) && !blocks_launches()) {  // whose first kernel starts while the host launches the others
       first = Duration::picoseconds(first.ps() / std::max<std::int64_t>(1, task.dispatch.kernels));
       if (rows.launches != first) rows.later_launches = add_row(launch_row(task, rows.launches - first));
     }

@@ -286,7 +286,19 @@ def llm_iterations(full):
     kept.sort(key=lambda r: r["case_id"])
     used = [architectures[name] for name in sorted({r["model.name"] for r in kept})]
     return [write_csv("llm_iterations/cases_visible.csv", kept, [c for c in rows[0] if c != "precision_text"]),
-            write_csv("llm_iterations/architectures.csv", used, list(used[0]))]
+            write_csv("llm_iterations/architectures.csv", used, list(used[0])), *choice_sets(full, rows)]
+
+
+def choice_sets(full, rows):
+    """Plans of one model on one system, to choose from: all sets but every second one of BigScience and InternEvo, with the steps
+    that they name."""
+    sets = list(grouped(read_csv(full / "llm_iterations/choice_sets_visible.csv"), lambda p: p["set_id"]).items())
+    large = [name for name, _ in sets if "bigscience_a100" in name or "internevo" in name]
+    plans = [p for name, members in sets if name not in large[::2] for p in members]
+    named = {c.strip() for p in plans for c in p["case_ids"].replace(",", ";").split(";")}
+    cases = [r for r in rows if r["case_id"] in named]
+    return [write_csv("llm_iterations/choice_sets.csv", plans, list(plans[0])),
+            write_csv("llm_iterations/choice_cases.csv", cases, [c for c in rows[0] if c != "precision_text"])]
 
 
 # ---- serving, whole workloads, HugeCTR's profiler -----------------------------------------------------------------------------------

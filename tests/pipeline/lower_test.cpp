@@ -98,6 +98,17 @@ TEST(Lower, BlockingTaskHoldsTheHost) {
   EXPECT_EQ(t.makespan.ps(), 185 * kUs);
 }
 
+/// Launches that block: 115, kernel to 165 and its gap to 166, launch to 181, then 3 + 1.
+TEST(Lower, BlockingLaunchesWaitForTheirKernels) {
+  graph::TaskGraphBuilder b(1);
+  b.add("a", {}, graph::Elementwise{100});
+  b.add("b", {}, graph::Elementwise{100});
+  LaunchModel m = quiet_launch();
+  m.framework.host.launch_blocking = true;
+  const engine::Timeline t = engine::evaluate_rows(lower(costed(std::move(b), {50, 3}), m, 1).value().program).value();
+  EXPECT_EQ(t.makespan.ps(), 185 * kUs);
+}
+
 /// In a steady loop the slower of host and GPU sets the period, not their sum. GPU: 2 x 41 = 82 us; host: 100 + 2 x 15
 /// = 130 us.
 TEST(Lower, SteadyPeriodIsTheSlowerSide) {

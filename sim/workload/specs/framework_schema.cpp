@@ -83,6 +83,9 @@ Schema<Host> host_schema() {
   s.optional("graph_launch", &Host::graph_launch, kStepTime, "Time of launching that graph.");
   s.optional("loss_scale_sync", &Host::loss_scale_sync,
              "In fp16 the host waits for the gradients' overflow check before the optimizer.");
+  s.optional("launch_blocking", &Host::launch_blocking,
+             "CUDA_LAUNCH_BLOCKING=1: each launch returns when its kernel has ended, so that neither launches nor "
+             "communication overlap with kernels. Not with cuda_graph.");
   return s;
 }
 

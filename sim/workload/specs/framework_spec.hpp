@@ -35,6 +35,7 @@ struct FrameworkSpec {
     bool cuda_graph = false;
     Duration graph_launch = Duration::microseconds(20);
     bool loss_scale_sync = false;
+    bool launch_blocking = false;
   };
   struct Kernels {
     double matrix = 1, memory = 1;
