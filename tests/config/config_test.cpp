@@ -210,7 +210,7 @@ TEST_F(ConfigTest, ErrorsOfANamedFileStandInThatFile) {
 TEST_F(ConfigTest, KeysThatMovedToAnotherSectionAreNamed) {
   write("models/old.yaml", "kind: dlrm\ndlrm:\n  tables: [{rows: 10}]\n  table_memory: 60 GB\n");
   EXPECT_EQ(error_with_sets({"model.name=old"}),
-            "DIR/models/old.yaml:4:17: model.dlrm.table_memory: found an old key, expected parallel.table_memory");
+            "DIR/models/old.yaml:4:3: model.dlrm.table_memory: found an old key, expected parallel.table_memory");
   EXPECT_EQ(error_with_sets({"model.name=tables", "model.dlrm.sharding=row_wise"}),
             "--set model.dlrm.sharding: found an old key, expected parallel.sharding");
 }
