@@ -248,17 +248,7 @@ void LlmEmission::wave(std::span<const StageTurn> turns, Way way) {
 }
 
 graph::Collective LlmEmission::message() const {
-  return {graph::CollectiveKind::send_recv,
-          message_bytes({.spec = plan_.spec,
-                         .parallel = plan_.parallel,
-                         .framework = plan_.framework,
-                         .numerics = plan_.numerics,
-                         .tensor = plan_.tensor,
-                         .context = plan_.context,
-                         .samples = plan_.parallel.micro_batch}),
-          plan_.numerics.activation,
-          {},
-          {}};
+  return {graph::CollectiveKind::send_recv, message_bytes(plan_), plan_.numerics.activation, {}, {}};
 }
 
 void LlmEmission::send(std::span<const StageTurn> turns, PipelineMessages::Ways ways, std::vector<TaskId>& waits) {

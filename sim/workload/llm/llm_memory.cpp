@@ -49,8 +49,11 @@ void add_weights(RankMemory& m, const LlmPlan& plan, const Weights& w) {
   const auto sixteen = static_cast<double>(graph::size_of(plan.numerics.gradient));
   const double main = gathered || f.main_gradient_bytes == 0 ? sixteen : static_cast<double>(f.main_gradient_bytes);
   add(m.gradients, w.trained * main / (plan.splits(StateSplit::gradients) && !gathered ? w.owners : 1));
-  // The optimizer reads its shard of 16-bit gradients as a copy in fp32.
-  if (masters && f.main_gradient_bytes == 0) add(m.gradients, w.trained * 4 / spread(StateSplit::optimizer));
+  const bool sums =
+      plan.framework.memory.bf16_sums_in_fp32 && plan.pipelined() && plan.model.precision == Precision::bf16;
+  // The optimizer reads sums in fp32 of all gradients, or its shard of 16-bit ones as a copy in fp32.
+  if (masters && f.main_gradient_bytes == 0)
+    add(m.gradients, w.trained * 4 / (sums ? 1 : spread(StateSplit::optimizer)));
   if (!host)
     add(m.optimizer, w.trained * optimizer_bytes(plan.model.optimizer) * (mixed && !masters ? 0.5 : 1) /
                          spread(StateSplit::optimizer));
@@ -61,7 +64,9 @@ double activations(const LlmPlan& plan, std::uint32_t stage) {
   double working = 0;
   for (std::uint32_t c = 0; c < plan.pipeline.chunks(); ++c) {
     const PartWork& work = plan.chunk_of_stage(stage, c).work;
-    of_chunk.push_back(static_cast<std::int64_t>(work.kept));
+    const bool sends = plan.pipelined() && plan.pipeline.position(stage, c) != plan.pipeline.last_position();
+    of_chunk.push_back(static_cast<std::int64_t>(work.kept) +
+                       (sends && plan.framework.memory.keeps_outputs ? message_bytes(plan) : 0));
     working = std::max(working, work.working);
   }
   if (plan.parallel.offload == Offload::activations || plan.parallel.offload == Offload::all) return 2 * working;
@@ -70,7 +75,7 @@ double activations(const LlmPlan& plan, std::uint32_t stage) {
 
 /// Gathered blocks, and their gradients until they are reduced; buckets of gradients where they are copied.
 double buffers(const LlmPlan& plan, std::uint32_t stage) {
-  double sum = kLibraries, largest = 0;
+  double sum = kLibraries + static_cast<double>(plan.framework.memory.buffers.value()), largest = 0;
   for (const bool used : {plan.tensor > 1, plan.replicas() > 1, plan.stages > 1, plan.context > 1, plan.expert > 1})
     sum += used ? kCommunicator : 0;
   for (std::uint32_t c = 0; c < plan.pipeline.chunks(); ++c)
@@ -97,6 +102,9 @@ RankMemory memory_of_stage(const LlmPlan& plan, std::uint32_t stage) {
   add_weights(m, plan, {sum.expert, sum.expert * share, copies * std::max(1.0, plan.expert_replicas() / groups)});
   m.activations = static_cast<std::int64_t>(activations(plan, stage));
   m.buffers = static_cast<std::int64_t>(buffers(plan, stage));
+  const double owners = plan.splits(StateSplit::optimizer) ? copies * plan.shard_group : 1;
+  m.buffers += std::max<std::int64_t>(
+      0, plan.framework.memory.step_bytes * static_cast<std::int64_t>(sum.trained / owners) - m.activations);
   return m;
 }
 
