@@ -10,6 +10,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 GIB = 1.073741824  # GB
+MOST_FRAGMENTED = 0.33  # sim/report/text/split_model.cpp
 
 
 def device_names() -> dict[str, str]:
@@ -29,10 +30,11 @@ def predicted(distsim: str, rows: list[dict]) -> dict[str, dict]:
         keys = [k for k in rows[0] if "." in k]
         with cases.open("w", newline="") as file:
             writer = csv.writer(file)
-            writer.writerow(["case_id", "measured_ms", "cluster.device", "cluster.gpus_per_node", *keys])
+            writer.writerow(["case_id", "measured_ms", "cluster.device", "cluster.gpus_per_node", "parallel.offload", *keys])
             for row in rows:
                 per_node = int(row["gpus"]) // int(row["cluster.nodes"])
-                writer.writerow([row["case_id"], "", names[row["gpu"]], per_node, *(row[k] for k in keys)])
+                offload = "optimizer" if "state on the CPU" in row["meaning"] else ""
+                writer.writerow([row["case_id"], "", names[row["gpu"]], per_node, offload, *(row[k] for k in keys)])
         subprocess.run([distsim, "validate", "--cases", str(cases), "--csv", str(out)], capture_output=True, check=False)
         return {row["case_id"]: row for row in csv.DictReader(out.open())}
 
@@ -48,13 +50,14 @@ def main() -> None:
     lines = []
     for (family, meaning), ratios in sorted(groups.items(), key=lambda g: -len(g[1])):
         known = [r for r in ratios if r is not None]
-        spread = f"{statistics.median(known):.2f} | {min(known):.2f} .. {max(known):.2f}" if known else "- | -"
+        inside = sum(1 - MOST_FRAGMENTED <= r <= 1 for r in known)
+        spread = f"{statistics.median(known):.2f} | {min(known):.2f} .. {max(known):.2f} | {inside}" if known else "- | - | -"
         lines.append(f"| {family} | {meaning} | {len(ratios)} | {spread} | {len(ratios) - len(known)} |")
     page = ROOT / "docs/llm.md"
     text = page.read_text()
     begin = text.index("| source | what was read |")
     end = text.index("\n\n", begin)
-    head = "| source | what was read | steps | median | range | refused |\n|---|---|---|---|---|---|\n"
+    head = "| source | what was read | steps | median | range | within fragmentation | refused |\n|---|---|---|---|---|---|---|\n"
     page.write_text(text[:begin] + head + "\n".join(lines) + text[end:])
 
 

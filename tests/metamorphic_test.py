@@ -22,9 +22,10 @@ EXPERIMENTS = {
         "cluster": {"system": "dgx_a100_80gb", "nodes": 2, "nic": {"count": 8, "bandwidth": "200 Gb/s"}, "pcie": {"latency": "500 ns"}},
         "device": {"hbm": {"capacity": "80 GB"}},
         "model": {"kind": "dlrm", "global_batch": 16384, "precision": "fp16", "dlrm": {
-            "dense_features": 13, "embedding_dim": 64, "bottom_mlp": [256, 64], "top_mlp": [256, 1], "data_parallel_below": "1 MB",
+            "dense_features": 13, "embedding_dim": 64, "bottom_mlp": [256, 64], "top_mlp": [256, 1],
             "tables": [{"rows": rows, "pooling_factor": pooling} for rows, pooling in
                        [(1000, 1), (40000, 3), (250000, 2), (3000000, 7), (9000000, 11), (120000, 5), (70000, 13), (5000000, 17)]]}},
+        "parallel": {"data_parallel_below": "1 MB"},
         "framework": {"name": "pytorch_dlrm", "host": {"per_op": "7 us"}}},
     "gpt": {
         "cluster": {"system": "dgx_a100_80gb", "nodes": 2},

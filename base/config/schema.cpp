@@ -60,7 +60,8 @@ Error unknown_key(const ConfigNode::Entry& entry, const std::string& path, const
     if (m.old_key == entry.key && m.new_key.empty())
       return {path + "." + entry.key + ": found a removed key, expected none", entry.where.text(), std::string(m.hint)};
     if (m.old_key == entry.key) {
-      return {path + "." + entry.key + ": found an old key, expected " + path + "." + std::string(m.new_key),
+      const std::string section = m.from == MovedKey::From::section ? path + "." : "";
+      return {path + "." + entry.key + ": found an old key, expected " + section + std::string(m.new_key),
               entry.where.text(), std::string(m.hint)};
     }
   }

@@ -38,10 +38,12 @@ struct Range {
   double max = std::numeric_limits<double>::max();
 };
 
-/// A key of earlier files and where it is now, dotted from the section. `hint` says how the value is written there, if
+/// A key of earlier files and where it is now, dotted from the section or from the experiment. `hint` says how the value is written there, if
 /// that changed. Without a new key it is gone, and `hint` says what is there instead.
 struct MovedKey {
+  enum class From : std::uint8_t { section, top };
   std::string_view old_key, new_key, hint = "";
+  From from = From::section;  ///< where new_key begins
 };
 
 /// One line of the generated reference.
@@ -310,6 +312,18 @@ class Schema {
     }
     return *this;
   }
+  /// The keys of a member, in this section.
+  template <class T>
+  Schema& joined(T S::*member, const Schema<T>& schema) {
+    CHECK(schema.fields_.size() == schema.docs_.size() && schema.rules_.empty()) << "sub-sections of " << schema.doc_;
+    for (std::size_t i = 0; i < schema.fields_.size(); ++i) {
+      add(schema.docs_[i], schema.fields_[i].is_required,
+          [member, reader = schema.fields_[i].reader](S& out, const ConfigNode& node, const std::string& path) {
+            return reader(out.*member, node, path);
+          });
+    }
+    return *this;
+  }
   /// A list of sub-sections.
   template <class T>
   Schema& list(const std::string& key, std::vector<T> S::*member, const Schema<T>& schema, bool is_required = false,
@@ -391,6 +405,8 @@ class Schema {
   }
 
  private:
+  template <class T>
+  friend class Schema;
   using Reader = std::function<Result<void>(S&, const ConfigNode&, const std::string&)>;
   struct Field {
     std::string key, type, doc;

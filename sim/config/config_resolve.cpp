@@ -9,7 +9,6 @@
 #include "sim/config/config.hpp"
 #include "sim/config/config_folders.hpp"
 #include "sim/config/variants.hpp"
-#include "sim/workload/dlrm/dlrm_spec.hpp"
 #include "sim/workload/placement/placement_file.hpp"
 
 namespace distsim::config {
@@ -258,7 +257,7 @@ Result<collectives::CollectiveOptions> read_collectives(const ConfigNode& merged
 
 /// Embedding tables' places, where the experiment names a file of them; found from the file that names it.
 Result<void> read_placement(Experiment& e) {
-  const std::string& file = e.model.parallel.placement_file;
+  const std::string& file = e.model.parallel.tables.placement_file;
   if (file.empty()) return {};
   const ConfigNode& node = *e.merged.find("parallel")->find("placement_file");
   std::filesystem::path path = file;
@@ -266,7 +265,7 @@ Result<void> read_placement(Experiment& e) {
   std::error_code unknown;
   if (!std::filesystem::exists(path, unknown))
     return schema_detail::expected(node, "parallel.placement_file", "a file of tables' places that exists");
-  TRY_ASSIGN(e.model.as<workload::DlrmSpec>().plans, workload::read_placement_file(path.string()));
+  TRY_ASSIGN(e.model.parallel.tables.plans, workload::read_placement_file(path.string()));
   return {};
 }
 

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <utility>
 
 #include "base/text/counted.hpp"
@@ -71,6 +72,19 @@ Result<std::optional<Folds>> folds_of(const Experiment& e, std::int64_t played) 
   TRY_ASSIGN(const workload::SamplePlan whole, workload::plan_samples(e.model, ranks));
   return std::optional(Folds{with_micro_steps(e, whole, played - 1), with_micro_steps(e, whole, played),
                              whole.micro_steps - played, whole_of(whole, played)});
+}
+
+Result<std::optional<graph::PipelineOrder>> played_pipeline(const Experiment& e, std::int64_t played_micro_steps) {
+  if (e.model.family->pipeline_order == nullptr) return std::optional<graph::PipelineOrder>();
+  TRY_ASSIGN(const std::optional<Folds> folds, folds_of(e, played_micro_steps));
+  const Experiment& played = folds ? folds->longer : e;
+  const workload::ClusterShape cluster = shape_of(played);
+  const std::int64_t batch = workload::samples_of(played.model, cluster.ranks());
+  TRY_ASSIGN(std::optional<graph::PipelineOrder> order,
+             e.model.family->pipeline_order(played.model, played.framework, cluster, batch));
+  if (order && folds)
+    order->in_iteration = std::llround(static_cast<double>(order->micro_batches) * folds->whole.parts);
+  return order;
 }
 
 }  // namespace distsim::pipeline

@@ -8,6 +8,7 @@
 
 #include "base/result.hpp"
 #include "sim/config/config.hpp"
+#include "sim/graph/pipeline_order.hpp"
 #include "sim/report/report.hpp"
 
 namespace distsim::pipeline {
@@ -29,6 +30,10 @@ struct Folds {
 
 /// With accumulations of more than `played` micro-steps; nothing where all of it is played.
 Result<std::optional<Folds>> folds_of(const config::Experiment& experiment, std::int64_t played);
+
+/// The passes of a pipeline's stages as predict() plays them; nothing without a pipeline.
+Result<std::optional<graph::PipelineOrder>> played_pipeline(const config::Experiment& experiment,
+                                                            std::int64_t played_micro_steps);
 
 /// The context of a report of the whole iteration, from that of the longer part.
 report::ReportContext folded_context(const Whole& whole, report::ReportContext context);

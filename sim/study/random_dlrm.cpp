@@ -124,7 +124,7 @@ class Generator {
         "model:\n  description: {}\n  kind: dlrm\n  global_batch: {}\n  precision: fp32\n  optimizer: sgd\n"
         "  dlrm:\n    dense_features: 512\n    embedding_dim: {}\n    bottom_mlp: [1024, 256, {}]\n"
         "    top_mlp: [1024, 512, 256, 1]\n    interaction: {}\n    embedding_optimizer: sgd\n"
-        "    sharding: planner\n    tables:\n",
+        "    tables:\n",
         r_.seed, task.name, task.tables, task.heavy ? "heavy" : "light", r_.system, r_.cluster.nodes,
         r_.cluster.gpus_per_node, task.name, r_.global_batch, width, width, r_.mixed_widths ? "concat" : "dot");
     for (std::size_t i = 0; i < draw.tables.size(); ++i) {

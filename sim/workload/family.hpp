@@ -2,10 +2,12 @@
 // what it refuses, and the function that turns a model of it into a Workload.
 #pragma once
 
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
 
+#include "sim/graph/pipeline_order.hpp"
 #include "sim/workload/specs/samples.hpp"
 #include "sim/workload/workload.hpp"
 
@@ -52,6 +54,10 @@ struct ModelFamily {
   MicroBatches (*micro_batches)(const ModelSpec&, std::uint32_t ranks, std::int64_t batch) = nullptr;
   /// Of a batch on a cluster, which may have too little memory for it; errors are those of `build`. Null: it takes the work itself.
   Result<RankNeeds> (*needs)(const ModelSpec&, const FrameworkSpec&, const ClusterShape&, std::int64_t batch) = nullptr;
+  /// The passes of a pipeline's stages in the order of the tasks that `build` writes for such a batch. Nothing without a
+  /// pipeline; null: the family has none.
+  Result<std::optional<graph::PipelineOrder>> (*pipeline_order)(const ModelSpec&, const FrameworkSpec&,
+                                                                const ClusterShape&, std::int64_t batch) = nullptr;
   /// Whether the framework's hybrid embedding holds the model's tables on so many ranks. Null: it has no tables.
   bool (*has_hybrid_embedding)(const ModelSpec&, const FrameworkSpec&, std::uint32_t ranks) = nullptr;
 };

@@ -207,6 +207,23 @@ TEST_F(ConfigTest, ErrorsOfANamedFileStandInThatFile) {
       "DIR/x.yaml:2:15: model.name: found 'none.yaml', expected a file that can be read; DIR/none.yaml: cannot open (No such file or directory)");
 }
 
+TEST_F(ConfigTest, KeysThatMovedToAnotherSectionAreNamed) {
+  write("models/old.yaml", "kind: dlrm\ndlrm:\n  tables: [{rows: 10}]\n  table_memory: 60 GB\n");
+  EXPECT_EQ(error_with_sets({"model.name=old"}),
+            "DIR/models/old.yaml:4:3: model.dlrm.table_memory: found an old key, expected parallel.table_memory");
+  EXPECT_EQ(error_with_sets({"model.name=tables", "model.dlrm.sharding=row_wise"}),
+            "--set model.dlrm.sharding: found an old key, expected parallel.sharding");
+}
+
+TEST_F(ConfigTest, AModelsFileMaySayHowItsTablesAreSplit) {
+  write("models/split.yaml",
+        "kind: dlrm\ndlrm: {tables: [{rows: 10}]}\nparallel: {sharding: row_wise, table_memory: 60 GB}\n");
+  const auto e = load({"model.name=split", "parallel.table_memory=50 GB"});
+  ASSERT_TRUE(e.ok()) << e.error().text();
+  EXPECT_EQ(e->model.parallel.tables.sharding, workload::Sharding::row_wise) << "as the model's file says";
+  EXPECT_EQ(e->model.parallel.tables.table_memory.value(), 50'000'000'000) << "as the experiment says";
+}
+
 TEST_F(ConfigTest, ErrorsOfSetNameTheFlag) {
   EXPECT_EQ(error_with_sets({"cluster.nodes"}),
             "--set: found 'cluster.nodes', expected KEY=VALUE, e.g. cluster.nodes=8");

@@ -210,8 +210,8 @@ def ops(full):
 ITERATION_COLUMNS = ("case_id model_id framework_id system_id nodes gpus precision global_batch per_gpu_batch accum measured_ms "
                      "tier kind series source").split()
 EXPERIMENT_COLUMNS = ("case_id cluster.system cluster.nodes cluster.gpus_per_node framework.name model.name model.precision "
-                      "model.global_batch model.accumulation model.memory_check model.dlrm.data_parallel_below "
-                      "model.dlrm.data_parallel_below_nodes measured_ms tier kind series source").split()
+                      "model.global_batch model.accumulation model.memory_check parallel.data_parallel_below "
+                      "parallel.data_parallel_below_nodes measured_ms tier kind series source").split()
 MORE_OF = {"gpt": 4, "wide_deep": 3, "dlrm_dcnv2_mlperf": 5, "dlrm_mlperf_onehot": 1}  # families with one profile and system
 
 
@@ -256,7 +256,7 @@ def experiment_of(row):
             "cluster.gpus_per_node": int(row["gpus"]) // int(row["nodes"]), "framework.name": framework_of(row),
             "model.name": row["model_id"], "model.precision": precision_of(row), "model.global_batch": row["global_batch"],
             "model.accumulation": int(float(row["accum"] or 1)), "model.memory_check": "false",
-            "model.dlrm.data_parallel_below": no_replicas, "model.dlrm.data_parallel_below_nodes": no_replicas}
+            "parallel.data_parallel_below": no_replicas, "parallel.data_parallel_below_nodes": no_replicas}
 
 
 def iterations(full):

@@ -17,6 +17,5 @@ FUZZ_TARGET(placement) {
   workload::DlrmSpec spec;
   spec.embedding_dim = 64;
   for (std::size_t t = 0; t < plans->tables.size() && t < 64; ++t) spec.tables.push_back({.rows = 1000});
-  spec.plans = std::move(*plans);
-  fuzz::check_answer(workload::place_tables(spec, {8, 2, 1'000'000}));
+  fuzz::check_answer(workload::place_tables(spec, {.plans = std::move(*plans)}, {8, 2, 1'000'000}));
 }

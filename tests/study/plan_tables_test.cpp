@@ -157,7 +157,8 @@ TEST(PlanTables, LawsOnRandomTasks) {
       // Every table is placed once, as the workload counts, and fits as it counts memory.
       pipeline::CostModelCache cache;
       const auto placed = with_placement(experiment, placement_of(plan.problem, plan.tables, plan.packing));
-      const auto placement = workload::place_tables(placed.model.as<workload::DlrmSpec>(), {8, 1, 0});
+      const auto placement =
+          workload::place_tables(placed.model.as<workload::DlrmSpec>(), placed.model.parallel.tables, {8, 1, 0});
       ASSERT_TRUE(placement.ok()) << placement.error().text();
       std::vector<std::int64_t> cells(100, 0);
       for (const std::uint32_t t : placement->replicated) cells[t] += plan.tables[t].rows * plan.tables[t].dim;

@@ -50,7 +50,7 @@ TEST(Dlrm, ExchangeMovesBatchTimesTablesTimesDimTimesBytes) {
   for (const std::uint32_t ranks : {2u, 3u, 4u, 5u, 8u}) {
     for (const std::int64_t batch : {1024, 1000, 1001}) {
       DlrmSpec spec = small_model().as<DlrmSpec>();
-      const auto placement = place_tables(spec, {ranks, 1, 1'000'000'000});
+      const auto placement = place_tables(spec, TableSplit{}, {ranks, 1, 1'000'000'000});
       ASSERT_TRUE(placement.ok());
       ModelSpec m;
       m.global_batch = batch;
@@ -68,10 +68,11 @@ TEST(Dlrm, OwnersSendToEveryOtherRank) {
   // Ranks 0 and 1 own tables of 64 and 2 x 64 elements; 10 samples, 5 each; fp32: 0 sends 5 x 64 x 4 = 1280, 1 sends 5
   // x 128 x 4 = 2560.
   DlrmSpec spec = small_model().as<DlrmSpec>();
+  TableSplit tables;
   spec.tables.resize(3);
-  spec.sharding = Sharding::table_wise;
-  spec.placement = {0, 1, 1};
-  const auto placement = place_tables(spec, {2, 1, 1'000'000'000});
+  tables.sharding = Sharding::table_wise;
+  tables.placement = {0, 1, 1};
+  const auto placement = place_tables(spec, tables, {2, 1, 1'000'000'000});
   ASSERT_TRUE(placement.ok());
   const SampleSplit split{2, 0, 5, 5};
   const graph::Collective forward =
@@ -90,7 +91,7 @@ TEST(Dlrm, OwnersSendToEveryOtherRank) {
 TEST(Dlrm, EqualShardsTravelAsPlainAllToAll) {
   DlrmSpec spec = small_model().as<DlrmSpec>();
   spec.tables = {{1000}, {1000}, {1000}, {1000}};
-  const auto placement = place_tables(spec, {4, 1, 1'000'000'000});
+  const auto placement = place_tables(spec, TableSplit{}, {4, 1, 1'000'000'000});
   const graph::Collective c =
       pooled_exchange(*placement, SampleSplit{4, 0, 8, 8}, graph::DType::fp32, Direction::owners_to_samples);
   EXPECT_EQ(c.kind, graph::CollectiveKind::all_to_all);
@@ -101,10 +102,11 @@ TEST(Dlrm, EveryRowAndColumnIsPlacedOnce) {
   for (const Sharding sharding : {Sharding::planner, Sharding::row_wise, Sharding::column_wise}) {
     for (const std::uint32_t ranks : {1u, 2u, 3u, 7u, 64u, 600u}) {
       DlrmSpec spec = small_model().as<DlrmSpec>();
-      spec.sharding = sharding;
+      TableSplit split;
+      split.sharding = sharding;
       spec.tables[0].pooling_factor = 40;
-      spec.column_wise_above = Bytes(400'000);
-      const auto placement = place_tables(spec, {ranks, 1, 1'000'000'000});
+      split.column_wise_above = Bytes(400'000);
+      const auto placement = place_tables(spec, split, {ranks, 1, 1'000'000'000});
       ASSERT_TRUE(placement.ok());
       std::map<std::uint32_t, std::int64_t> cells;
       std::map<std::uint32_t, double> ids;
@@ -124,7 +126,7 @@ TEST(Dlrm, EveryRowAndColumnIsPlacedOnce) {
 
 TEST(Dlrm, RowWiseMeetsInReduceScatter) {
   ModelSpec m = small_model();
-  m.as<DlrmSpec>().sharding = Sharding::row_wise;
+  m.parallel.tables.sharding = Sharding::row_wise;
   const Workload w = build(m, cluster(1, 4));
   EXPECT_EQ(collective(w.graph, "embedding.exchange").kind, graph::CollectiveKind::reduce_scatter);
   EXPECT_EQ(collective(w.graph, "embedding.exchange").bytes, 1024 * 5 * 64 * 4);
@@ -133,7 +135,7 @@ TEST(Dlrm, RowWiseMeetsInReduceScatter) {
 
 TEST(Dlrm, ReplicatedTablesNeedNoExchangeAndAreReduced) {
   ModelSpec m = small_model();
-  m.as<DlrmSpec>().sharding = Sharding::data_parallel;
+  m.parallel.tables.sharding = Sharding::data_parallel;
   const Workload w = build(m, cluster(1, 4));
   EXPECT_EQ(find(w.graph, "embedding.exchange"), nullptr);
   std::int64_t reduced = 0;
@@ -146,8 +148,8 @@ TEST(Dlrm, ReplicatedTablesNeedNoExchangeAndAreReduced) {
 TEST(Dlrm, SmallTablesAreReplicatedBesideTablesSplitByRows) {
   // 64 x 4 bytes a row: tables of 500 and 700 rows are below 200 kB. 4 ranks, 1024 samples.
   ModelSpec m = small_model();
-  m.as<DlrmSpec>().sharding = Sharding::row_wise;
-  m.as<DlrmSpec>().data_parallel_below = Bytes(200'000);
+  m.parallel.tables.sharding = Sharding::row_wise;
+  m.parallel.tables.data_parallel_below = Bytes(200'000);
   const Workload w = build(m, cluster(1, 4));
   EXPECT_EQ(collective(w.graph, "embedding.exchange").kind, graph::CollectiveKind::reduce_scatter);
   EXPECT_EQ(collective(w.graph, "embedding.exchange").bytes, 1024 * 3 * 64 * 4) << "pooled vectors of three tables";
@@ -171,10 +173,11 @@ TEST(Dlrm, HybridOfReplicatedAndSplitTablesPlacesEveryRowOnce) {
   for (const Sharding sharding : {Sharding::planner, Sharding::row_wise, Sharding::column_wise}) {
     for (const std::int64_t below : {0, 200'000, 600'000, 10'000'000}) {
       DlrmSpec spec = small_model().as<DlrmSpec>();
-      spec.sharding = sharding;
-      spec.data_parallel_below = Bytes(below);
-      spec.row_wise_above = Bytes(1);
-      const auto placement = place_tables(spec, {6, 1, 1'000'000'000});
+      TableSplit split;
+      split.sharding = sharding;
+      split.data_parallel_below = Bytes(below);
+      split.row_wise_above = Bytes(1);
+      const auto placement = place_tables(spec, split, {6, 1, 1'000'000'000});
       ASSERT_TRUE(placement.ok());
       std::map<std::uint32_t, std::int64_t> cells;
       for (const std::uint32_t set : placement->set_of_rank) {
@@ -310,23 +313,24 @@ TEST(Dlrm, ErrorsNameTheKey) {
   m.as<DlrmSpec>().bottom_mlp = {128};
   EXPECT_NE(error(m).find("model.dlrm.bottom_mlp: found an output of 128"), std::string::npos);
   m = small_model();
-  m.as<DlrmSpec>().sharding = Sharding::table_wise;
-  m.as<DlrmSpec>().placement = {0, 1, 2, 3, 4};
-  EXPECT_NE(error(m).find("model.dlrm.placement[4]: found rank 4, expected 0 .. 3"), std::string::npos);
-  m.as<DlrmSpec>().placement = {0};
+  m.parallel.tables.sharding = Sharding::table_wise;
+  EXPECT_NE(error(m).find("parallel.placement: missing"), std::string::npos);
+  m.parallel.tables.placement = {0, 1, 2, 3, 4};
+  EXPECT_NE(error(m).find("parallel.placement[4]: found rank 4, expected 0 .. 3"), std::string::npos);
+  m.parallel.tables.placement = {0};
   EXPECT_NE(error(m).find("found 1 rank, expected one for each of the 5 tables"), std::string::npos);
 }
 
 TEST(Dlrm, ModelsThatDoNotFitSayByHowMuchAndWhere) {
   ModelSpec m = small_model();
   m.as<DlrmSpec>().tables[1].rows = 200'000'000;  // x 64 x 4 = 51.2 GB
-  m.as<DlrmSpec>().sharding = Sharding::table_wise;
-  m.as<DlrmSpec>().placement = {0, 3, 0, 0, 0};
+  m.parallel.tables.sharding = Sharding::table_wise;
+  m.parallel.tables.placement = {0, 3, 0, 0, 0};
   const auto w = build_workload(m, {}, cluster(1, 4, 40));
   ASSERT_FALSE(w.ok());
   EXPECT_NE(w.error().text().find("rank 3 needs 51.2 GB of 40 GB"), std::string::npos) << w.error().text();
   EXPECT_NE(w.error().text().find("embeddings 51.2 GB"), std::string::npos);
-  m.as<DlrmSpec>().sharding = Sharding::planner;  // splits it
+  m.parallel.tables.sharding = Sharding::planner;  // splits it
   EXPECT_TRUE(build_workload(m, {}, cluster(1, 4, 40)).ok());
   EXPECT_FALSE(build_workload(m, {}, cluster(1, 1, 40)).ok());
 }

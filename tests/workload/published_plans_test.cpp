@@ -115,13 +115,14 @@ const ModelSpec& dcnv2() {
 }
 
 Placement ours(const PublishedPlan& plan) {
-  DlrmSpec spec = dcnv2().as<DlrmSpec>();
-  if (plan.replicated.empty()) spec.data_parallel_below = spec.data_parallel_below_nodes = Bytes(0);
-  if (plan.threshold_of_one_node) spec.data_parallel_below_nodes = Bytes(0);
-  spec.table_memory = Bytes(plan.table_memory);
-  spec.bandwidth_ratio = plan.bandwidth_ratio;
-  spec.work_ratio = plan.work_ratio;
-  auto placement = place_tables(spec, {plan.nodes * plan.gpus, plan.nodes, 1'000'000'000'000, plan.whole_nodes});
+  TableSplit split = dcnv2().parallel.tables;
+  if (plan.replicated.empty()) split.data_parallel_below = split.data_parallel_below_nodes = Bytes(0);
+  if (plan.threshold_of_one_node) split.data_parallel_below_nodes = Bytes(0);
+  split.table_memory = Bytes(plan.table_memory);
+  split.bandwidth_ratio = plan.bandwidth_ratio;
+  split.work_ratio = plan.work_ratio;
+  auto placement = place_tables(dcnv2().as<DlrmSpec>(), split,
+                                {plan.nodes * plan.gpus, plan.nodes, 1'000'000'000'000, plan.whole_nodes});
   CHECK(placement.ok()) << placement.error().text();
   return std::move(placement).value();
 }

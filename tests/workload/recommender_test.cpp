@@ -92,10 +92,11 @@ TEST(Dealing, FewerTablesThanRanksAreCutByColumns) {
   EXPECT_EQ(column_limit_for({40, 10}, 2), 0);
   EXPECT_EQ(column_limit_for({40, 10}, 4), 19);
   DlrmSpec spec;
-  spec.balance = Balance::memory_balanced;
+  TableSplit split;
+  split.balance = Balance::memory_balanced;
   spec.embedding_dim = 64;
   spec.tables = {{4000}, {1000}};
-  const auto placement = place_tables(spec, {4, 1, 1LL << 40});
+  const auto placement = place_tables(spec, split, {4, 1, 1LL << 40});
   ASSERT_TRUE(placement.ok()) << placement.error().text();
   std::map<std::uint32_t, std::int64_t> columns;
   for (const std::uint32_t set : placement->set_of_rank) {
@@ -108,11 +109,12 @@ TEST(Dealing, FewerTablesThanRanksAreCutByColumns) {
 TEST(Dealing, SlicesOfOneTableThatMeetAreOne) {
   // Two slices of equal size on one rank at the turn of dealing back and forth.
   DlrmSpec spec;
-  spec.balance = Balance::memory_balanced;
+  TableSplit split;
+  split.balance = Balance::memory_balanced;
   spec.embedding_dim = 64;
-  spec.column_wise_above = Bytes(4000 * 64 * 4 / 4);
+  split.column_wise_above = Bytes(4000 * 64 * 4 / 4);
   spec.tables = {{4000}, {900}, {800}};
-  const auto placement = place_tables(spec, {3, 1, 1LL << 40});
+  const auto placement = place_tables(spec, split, {3, 1, 1LL << 40});
   ASSERT_TRUE(placement.ok()) << placement.error().text();
   for (const ShardSet& set : placement->sets) {
     std::map<std::uint32_t, int> held;
@@ -165,13 +167,13 @@ TEST(HybridEmbedding, LeavesMultiHotTablesAndOtherOptimizersAlone) {
   FrameworkSpec f;
   f.embedding.hybrid = true;
   ModelSpec m = small_model();
-  EXPECT_TRUE(hybrid_applies(m.as<DlrmSpec>(), f, 4));
-  EXPECT_FALSE(hybrid_applies(m.as<DlrmSpec>(), f, 1));
+  EXPECT_TRUE(hybrid_applies(m.as<DlrmSpec>(), m.parallel.tables, f, 4));
+  EXPECT_FALSE(hybrid_applies(m.as<DlrmSpec>(), m.parallel.tables, f, 1));
   m.as<DlrmSpec>().tables[3].pooling_factor = 2;
-  EXPECT_FALSE(hybrid_applies(m.as<DlrmSpec>(), f, 4));
+  EXPECT_FALSE(hybrid_applies(m.as<DlrmSpec>(), m.parallel.tables, f, 4));
   m = small_model();
   m.as<DlrmSpec>().embedding_optimizer = graph::EmbeddingOptimizer::adagrad;
-  EXPECT_FALSE(hybrid_applies(m.as<DlrmSpec>(), f, 4));
+  EXPECT_FALSE(hybrid_applies(m.as<DlrmSpec>(), m.parallel.tables, f, 4));
 }
 
 /// Position of a task in the order in which tasks were added; streams run in that order.
@@ -235,7 +237,7 @@ TEST(RailExchange, SendsEveryVectorOfANodeOnceAcross) {
   // x 64 x 4 = 512. Inside: 8 samples x 128 x 4 = 4096.
   DlrmSpec spec = small_model().as<DlrmSpec>();
   spec.tables = {{1000}, {1000}, {1000}};
-  const auto placement = place_tables(spec, {4, 2, 1'000'000'000, true});
+  const auto placement = place_tables(spec, TableSplit{}, {4, 2, 1'000'000'000, true});
   ASSERT_TRUE(placement.ok());
   const auto widths = placement->node_widths(2);
   EXPECT_EQ(std::max(widths[0], widths[1]), 128);
@@ -255,7 +257,7 @@ TEST(RailExchange, SendsEveryVectorOfANodeOnceAcross) {
 
 TEST(RailExchange, WholeNodesHoldEveryRowOnce) {
   const DlrmSpec spec = small_model().as<DlrmSpec>();
-  const auto placement = place_tables(spec, {12, 3, 1'000'000'000, true});
+  const auto placement = place_tables(spec, TableSplit{}, {12, 3, 1'000'000'000, true});
   ASSERT_TRUE(placement.ok());
   std::map<std::uint32_t, std::int64_t> rows;
   std::map<std::uint32_t, double> ids;
@@ -292,7 +294,7 @@ TEST(LoneBottom, RankZeroRunsTheWholeBatchAndSendsIt) {
 TEST(HashEmbedding, AdamSweepsAndVectorsPassThroughHostMemory) {
   ModelSpec m = small_model();
   m.as<DlrmSpec>().swept_parameters = 12'345;
-  m.as<DlrmSpec>().exchange_through_host = true;
+  m.parallel.tables.exchange_through_host = true;
   const Workload w = build(m, {}, 1, 4);
   EXPECT_EQ(op<graph::Elementwise>(w.graph, "embedding.sweep").elements, 12'345);
   EXPECT_EQ(op<graph::Copy>(w.graph, "embedding.exchange.to_host").bytes,

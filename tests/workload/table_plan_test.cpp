@@ -24,21 +24,27 @@ TablePlans plans_of(const std::string& lines) {
   return std::move(plans).value();
 }
 
-/// Two nodes of two GPUs; tables of 64 elements.
-DlrmSpec spec_of(const Sizes& rows, const std::string& lines) {
+DlrmSpec recommender(const Sizes& rows) {
   DlrmSpec spec;
   spec.embedding_dim = 64;
   spec.bottom_mlp = {64};
   spec.top_mlp = {16, 1};
   for (const std::int64_t r : rows) spec.tables.push_back({.rows = r});
-  spec.plans = plans_of(lines);
   return spec;
 }
 
+struct Planned {
+  DlrmSpec spec;
+  TableSplit split;
+};
+
+/// Two nodes of two GPUs; tables of 64 elements.
+Planned spec_of(const Sizes& rows, const std::string& lines) { return {recommender(rows), {.plans = plans_of(lines)}}; }
+
 constexpr PlacementBudget kFour{4, 2, 1'000'000'000};
 
-Placement placed(const DlrmSpec& spec) {
-  auto placement = place_tables(spec, kFour);
+Placement placed(const Planned& p) {
+  auto placement = place_tables(p.spec, p.split, kFour);
   CHECK(placement.ok()) << placement.error().text();
   return std::move(placement).value();
 }
@@ -47,20 +53,17 @@ std::string refusal(const Sizes& rows, const std::string& lines) {
   std::istringstream in(kHeader + lines);
   auto plans = read_placement(in, "plan.csv");
   if (!plans.ok()) return plans.error().text();
-  DlrmSpec spec;
-  spec.embedding_dim = 64;
-  for (const std::int64_t r : rows) spec.tables.push_back({.rows = r});
-  spec.plans = std::move(plans).value();
-  const auto placement = place_tables(spec, kFour);
+  const auto placement = place_tables(recommender(rows), {.plans = std::move(plans).value()}, kFour);
   return placement.ok() ? "accepted" : placement.error().text();
 }
 
-Workload build(const DlrmSpec& spec, const FrameworkSpec& f = {}) {
+Workload build(const Planned& planned, const FrameworkSpec& f = {}) {
   ModelSpec m;
   m.family = find_family("dlrm");
   m.global_batch = 40;
   m.precision = Precision::fp32;
-  m.as<DlrmSpec>() = spec;
+  m.as<DlrmSpec>() = planned.spec;
+  m.parallel.tables = planned.split;
   auto w = build_workload(m, f, {2, 2, Bytes(40'000'000'000)});
   CHECK(w.ok()) << w.error().text();
   return std::move(w).value();
@@ -69,7 +72,7 @@ Workload build(const DlrmSpec& spec, const FrameworkSpec& f = {}) {
 // 40 samples, 10 on each rank; a vector is 64 x 4 = 256 bytes.
 
 TEST(TablePlan, TableAndColumnWiseVectorsTravelAsPairs) {
-  const DlrmSpec spec = spec_of({1000, 2000}, "0,table_wise,1,1000,64\n1,column_wise,0 3,2000,16 48\n");
+  const Planned spec = spec_of({1000, 2000}, "0,table_wise,1,1000,64\n1,column_wise,0 3,2000,16 48\n");
   const graph::TaskGraph g = build(spec).graph;
   const graph::Collective& c = collective(g, "embedding.exchange");
   // Rank 0 has 16 columns, 1 all 64, 3 has 48: each sends its vectors of 30 samples.
@@ -83,7 +86,7 @@ TEST(TablePlan, TableAndColumnWiseVectorsTravelAsPairs) {
 }
 
 TEST(TablePlan, RowsOverAllRanksMeetInAReduceScatterBesideThePairs) {
-  const DlrmSpec spec = spec_of({1000, 2000}, "0,row_wise,0-3,250x4,64\n1,table_wise,2,2000,64\n");
+  const Planned spec = spec_of({1000, 2000}, "0,row_wise,0-3,250x4,64\n1,table_wise,2,2000,64\n");
   const graph::TaskGraph g = build(spec).graph;
   const graph::Collective& rows = collective(g, "embedding.exchange.rows");
   EXPECT_EQ(rows.kind, graph::CollectiveKind::reduce_scatter);
@@ -95,7 +98,7 @@ TEST(TablePlan, RowsOverAllRanksMeetInAReduceScatterBesideThePairs) {
 }
 
 TEST(TablePlan, RowsOverSomeRanksAreAddedUpWhereTheyArrive) {
-  const DlrmSpec spec = spec_of({1000}, "0,row_wise,0 1 3,400 300x2,64\n");
+  const Planned spec = spec_of({1000}, "0,row_wise,0 1 3,400 300x2,64\n");
   const graph::TaskGraph g = build(spec).graph;
   EXPECT_EQ(collective(g, "embedding.exchange").send_bytes, (Sizes{30 * 256, 30 * 256, 0, 30 * 256}));
   const graph::Task* sum = find(g, "embedding.sum_row_slices");
@@ -104,7 +107,7 @@ TEST(TablePlan, RowsOverSomeRanksAreAddedUpWhereTheyArrive) {
 }
 
 TEST(TablePlan, RowsOfANodeMeetWithinItAndCrossAlongRails) {
-  const DlrmSpec spec = spec_of({1000, 500}, "0,table_row_wise,2 3,500x2,64\n1,grid,0-3,250x2,16 48\n");
+  const Planned spec = spec_of({1000, 500}, "0,table_row_wise,2 3,500x2,64\n1,grid,0-3,250x2,16 48\n");
   const Placement p = placed(spec);
   EXPECT_EQ(p.node_widths(2, Meeting::in_node), (Sizes{16, 64 + 48}));
   const graph::TaskGraph g = build(spec).graph;
@@ -122,15 +125,15 @@ TEST(TablePlan, RowsOfANodeMeetWithinItAndCrossAlongRails) {
 }
 
 TEST(TablePlan, OnOneNodeRowsOfTheNodeAreRowsOfAll) {
-  DlrmSpec spec = spec_of({1000}, "0,table_row_wise,0-3,250x4,64\n");
-  const auto placement = place_tables(spec, {4, 1, 1'000'000'000});
+  const Planned spec = spec_of({1000}, "0,table_row_wise,0-3,250x4,64\n");
+  const auto placement = place_tables(spec.spec, spec.split, {4, 1, 1'000'000'000});
   ASSERT_TRUE(placement.ok());
   EXPECT_TRUE(placement->any(Meeting::everywhere));
   EXPECT_FALSE(placement->any(Meeting::in_node));
 }
 
 TEST(TablePlan, CopiesAreReducedWithTheDenseGradients) {
-  const DlrmSpec spec = spec_of({1000, 2000}, "0,data_parallel,0-3,1000,64\n1,table_wise,0,2000,64\n");
+  const Planned spec = spec_of({1000, 2000}, "0,data_parallel,0-3,1000,64\n1,table_wise,0,2000,64\n");
   const graph::TaskGraph g = build(spec).graph;
   // Bottom 13 x 64 + 64; dot of 3 vectors: 3 pairs and 64 -> 16 -> 1; and the table.
   const std::int64_t dense = 13 * 64 + 64 + (3 + 64) * 16 + 16 + 16 + 1;
@@ -139,9 +142,9 @@ TEST(TablePlan, CopiesAreReducedWithTheDenseGradients) {
 }
 
 TEST(TablePlan, MemoryIsThatOfTheShards) {
-  const DlrmSpec spec = spec_of({1000, 2000, 4000},
-                                "0,data_parallel,0-3,1000,64\n1,column_wise,0 3,2000,16 48\n2,table_row_wise,2 3,"
-                                "3000 1000,64\n");
+  const Planned spec = spec_of({1000, 2000, 4000},
+                               "0,data_parallel,0-3,1000,64\n1,column_wise,0 3,2000,16 48\n2,table_row_wise,2 3,"
+                               "3000 1000,64\n");
   const Placement p = placed(spec);
   const auto bytes = [&](std::size_t rank) { return p.sets[p.set_of_rank[rank]].bytes; };
   EXPECT_EQ(bytes(0), 2000 * 16 * 4);
@@ -158,7 +161,7 @@ TEST(TablePlan, MemoryIsThatOfTheShards) {
 TEST(TablePlan, HierarchicalExchangeTakesAnyPlan) {
   FrameworkSpec f;
   f.embedding.exchange = EmbeddingExchange::hierarchical;
-  const DlrmSpec spec = spec_of({1000, 500}, "0,row_wise,0-3,250x4,64\n1,table_wise,3,500,64\n");
+  const Planned spec = spec_of({1000, 500}, "0,row_wise,0-3,250x4,64\n1,table_wise,3,500,64\n");
   const graph::TaskGraph g = build(spec, f).graph;
   // Both nodes have sums of table 0, node 1 also table 1.
   EXPECT_EQ(collective(g, "embedding.exchange").send_bytes, (Sizes{10 * 256, 10 * 512}));

@@ -4,8 +4,10 @@
 #include <filesystem>
 #include <limits>
 #include <memory>
+#include <optional>
 #include <thread>
 
+#include "base/check.hpp"
 #include "base/log.hpp"
 #include "base/output.hpp"
 #include "base/text/csv.hpp"
@@ -14,9 +16,11 @@
 #include "sim/app/commands.hpp"
 #include "sim/app/graph_file.hpp"
 #include "sim/app/unheeded.hpp"
+#include "sim/pipeline/folds.hpp"
 #include "sim/pipeline/pipeline.hpp"
 #include "sim/pipeline/write_chakra.hpp"
 #include "sim/report/html/html.hpp"
+#include "sim/report/picture/pipeline_picture.hpp"
 #include "sim/report/timeline/timeline_slices.hpp"
 #include "sim/study/trials.hpp"
 #include "sim/study/without_effect.hpp"
@@ -32,6 +36,12 @@ struct PredictFlags {
   std::uint32_t et_ranks = 0;        ///< 0: all, unless that is very much
   study::TrialOptions trials;
   bool timings = false;
+};
+
+/// A prediction, and the order of its passes where it has a pipeline.
+struct Predicted {
+  pipeline::Prediction prediction;
+  std::optional<graph::PipelineOrder> pipeline;
 };
 
 using Outputs = std::vector<std::pair<std::string, std::string>>;
@@ -109,6 +119,28 @@ void announce_timeline(const std::string& path, const report::TimelineSlices& sl
   });
 }
 
+/// --timeline FILE.svg: the schedule of a pipeline as a picture.
+bool is_picture(const std::string& timeline) { return timeline.ends_with(".svg"); }
+
+Result<void> check_timeline(const PredictFlags& f) {
+  if (f.timeline.empty()) return {};
+  if (!is_picture(f.timeline)) return traces::check_timeline_path("--timeline", f.timeline);
+  if (f.timeline_ranks == 0) return {};
+  return Error{"--timeline-ranks: found " + std::to_string(f.timeline_ranks) +
+                   " for a picture, expected none: it shows the first rank of each stage",
+               "", ""};
+}
+
+Result<void> write_schedule(const std::string& path, const Predicted& p) {
+  if (!p.pipeline)
+    return Error{"--timeline: found " + in_quotes(path) +
+                     ", a picture of the stages of a pipeline, expected a job with parallel.pipeline above 1",
+                 "", "FILE.pftrace or FILE.json show any job"};
+  const std::string picture = report::pipeline_picture(p.prediction.played(), *p.pipeline, report::PictureUse::file);
+  CHECK(!picture.empty()) << "the passes of " << p.pipeline->of_stage.size() << " stages";
+  return write_file_atomically(path, picture + "\n");
+}
+
 Result<void> write_timeline(const PredictFlags& f, const pipeline::Prediction& p) {
   const report::TimelineSlices slices = report::timeline_slices(p.played(), timeline_options(f, p.report.context));
   announce_timeline(f.timeline, slices);
@@ -122,14 +154,17 @@ Result<void> write_et(const PredictFlags& f, const pipeline::Prediction& p) {
   return pipeline::write_chakra(f.write_et, *p.costed, *p.lowered, f.et_ranks);
 }
 
-Result<void> write_outputs(const PredictFlags& f, const pipeline::Prediction& p) {
+Result<void> write_outputs(const PredictFlags& f, const Predicted& played) {
+  const pipeline::Prediction& p = played.prediction;
   TRY(check_outputs(outputs_of(f)));
-  if (!f.write_et.empty()) TRY(write_et(f, p));  // first, since it may refuse
+  if (is_picture(f.timeline)) TRY(write_schedule(f.timeline, played));  // first, since it may refuse
+  if (!f.write_et.empty()) TRY(write_et(f, p));                         // first, since it may refuse
   if (!f.json.empty()) TRY(write_file_atomically(f.json, report::to_json(p.report) + "\n"));
   if (!f.csv.empty())
     TRY(write_file_atomically(f.csv, csv_line(report::csv_columns()) + csv_line(report::csv_values(p.report))));
-  if (!f.timeline.empty()) TRY(write_timeline(f, p));
-  if (!f.html.empty()) TRY(write_file_atomically(f.html, report::to_html(p.report, p.played())));
+  if (!f.timeline.empty() && !is_picture(f.timeline)) TRY(write_timeline(f, p));
+  const report::HtmlOptions page{.pipeline = played.pipeline ? &*played.pipeline : nullptr};
+  if (!f.html.empty()) TRY(write_file_atomically(f.html, report::to_html(p.report, p.played(), page)));
   if (!f.graph.empty()) TRY(write_graph_file(f.graph, *p.costed, p.report.context.title));
   return {};
 }
@@ -162,13 +197,17 @@ Result<report::TrialTimes> play_trials(const PredictFlags& f, const pipeline::Pr
   return study::run_trials(prediction, f.trials, [&] { progress.advance(); });
 }
 
-Result<pipeline::Prediction> predict(const PredictFlags& f, pipeline::Passes& passes) {
+Result<Predicted> predict(const PredictFlags& f, pipeline::Passes& passes) {
   pipeline::CostModelCache cache;
   TRY_ASSIGN(const ConfigNode parsed, passes.run("parse", config::parse_experiment, f.config, sets_of(f)));
   TRY_ASSIGN(const config::Experiment experiment, passes.run("resolve", config::resolve, parsed));
   TRY_ASSIGN(pipeline::Prediction prediction, pipeline::predict(experiment, passes, cache));
   name_idle_keys(f, parsed, experiment, cache, prediction);
-  return prediction;
+  Predicted out{std::move(prediction), {}};
+  if (!f.html.empty() || is_picture(f.timeline)) {
+    TRY_ASSIGN(out.pipeline, pipeline::played_pipeline(experiment, pipeline::kPlayedMicroSteps));
+  }
+  return out;
 }
 
 Result<void> run(const PredictFlags& f, const CLI::App& command) {
@@ -177,17 +216,18 @@ Result<void> run(const PredictFlags& f, const CLI::App& command) {
   if (!f.dump_after.empty()) TRY(check_step(f.dump_after));
   TRY(check_outputs(outputs_of(f)));
   TRY(check_apart_from_set(f));
-  if (!f.timeline.empty()) TRY(traces::check_timeline_path("--timeline", f.timeline));
+  TRY(check_timeline(f));
   TRY(check_graph_file(f.graph));
   for (const auto& [flag, path] : outputs_of(f)) {
     if (path == f.config) return Error{flag + ": found the experiment '" + path + "', expected another file", "", ""};
   }
   pipeline::Passes passes(f.dump_after);
-  TRY_ASSIGN(pipeline::Prediction prediction, predict(f, passes));
+  TRY_ASSIGN(Predicted played, predict(f, passes));
+  pipeline::Prediction& prediction = played.prediction;
   if (f.trials.trials > 0) {
     TRY_ASSIGN(prediction.report.trials, play_trials(f, prediction));
   }
-  TRY(passes.run("write", write_outputs, f, prediction));
+  TRY(passes.run("write", write_outputs, f, played));
   if (!f.dump_after.empty()) return print(passes.dumped());
   if (takes_stdout(outputs_of(f))) return {};
   return print(report::to_text(prediction.report) + (f.timings ? "\n" + passes.timings_text() : ""));
@@ -210,7 +250,8 @@ void declare(CLI::App& self, Action& action) {
   self.add_option("--csv", f->csv, "Write the main figures as one CSV row; - is standard output")->check(refuse_empty);
   self.add_option(
           "--timeline", f->timeline,
-          "Write the timeline for ui.perfetto.dev: FILE.pftrace (Perfetto protobuf) or FILE.json (Chrome trace), compressed if .gz follows")
+          "Write the timeline for ui.perfetto.dev: FILE.pftrace (Perfetto protobuf) or FILE.json (Chrome trace), compressed "
+          "if .gz follows; or of a pipeline's stages as a picture: FILE.svg")
       ->check(refuse_empty);
   self.add_option(
           "--timeline-ranks", f->timeline_ranks,
@@ -244,6 +285,7 @@ constexpr Refusal kRefuses[] = {
     {"", "--config is required"},
     {"--config no_such.yaml", "no_such.yaml"},
     {"--config configs/dgx_a100_4node.yaml --set cluster.nodes=0", "cluster.nodes"},
+    {"--config configs/dgx_a100_4node.yaml --timeline x.svg", "expected a job with parallel.pipeline above 1"},
     {"--config configs/dgx_a100_4node.yaml --graph x.png", "expected a name that ends in .dot or .svg"},
 };
 

@@ -5,6 +5,7 @@
 
 #include "base/text/counted.hpp"
 #include "sim/report/html/parts.hpp"
+#include "sim/report/picture/pipeline_picture.hpp"
 #include "sim/report/text/format.hpp"
 
 namespace distsim::report {
@@ -100,6 +101,10 @@ std::string timeline(const Report& r, const Played& played, std::uint32_t max_ra
          key(Colour::waiting, "waiting for other ranks") + key(Colour::host, "host") + "</div>";
 }
 
+std::string schedule(const Played& played, const graph::PipelineOrder* order) {
+  return order == nullptr ? "" : pipeline_picture(played, *order, PictureUse::in_page);
+}
+
 std::string ranks(const Report& r) {
   const std::string picture = html::ranks_picture(r);
   if (picture.empty()) return "";
@@ -149,6 +154,7 @@ std::string to_html(const Report& r, const Played& played, const HtmlOptions& op
   out += header(r) + "\n";
   out += section("Where the time goes", split(r)) + "\n";
   out += section("Timeline", timeline(r, played, options.max_ranks)) + "\n";
+  out += section("Schedule of the pipeline", schedule(played, options.pipeline));
   out +=
       section(
           r.cycle_closed

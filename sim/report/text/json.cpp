@@ -124,7 +124,9 @@ Json split_model_json(const Report& r) {
     for (const auto& [what, bytes] : m.kinds) kinds[what] = bytes;
     memory.push_back({{"rank", m.rank}, {"bytes", std::move(kinds)}});
   }
-  return {{"tokens_per_second", finite(tokens)},
+  const ReservedMemory reserved = reserved_memory(r.context);
+  return {{"reserved_bytes", {{"low", reserved.low}, {"high", reserved.high}}},
+          {"tokens_per_second", finite(tokens)},
           {"tokens_per_second_per_gpu", finite(tokens / r.rank_count)},
           {"dimensions", std::move(dimensions)},
           {"memory", std::move(memory)}};

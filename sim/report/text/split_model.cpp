@@ -9,6 +9,10 @@
 namespace distsim::report {
 namespace {
 
+// Of what PyTorch's caching allocator has reserved at its peak, up to 33 % was not in use, 15 % in the mean of eight language
+// models trained on A100s (GMLake, arXiv 2401.08156); one that holds 5 % or less is usual too.
+constexpr double kMostFragmented = 0.33;
+
 constexpr std::array<std::string_view, 4> kNamed{"tensor", "context", "expert", "pipeline"};
 
 std::string_view dimension_of(std::string_view name) {
@@ -49,6 +53,13 @@ std::vector<DimensionTime> dimensions_of(const Report& report) {
   return out;
 }
 
+ReservedMemory reserved_memory(const ReportContext& c) {
+  if (c.memory_per_rank.empty()) return {};
+  const std::int64_t used = *std::ranges::max_element(c.memory_per_rank);
+  const auto most = static_cast<std::int64_t>(static_cast<double>(used) / (1 - kMostFragmented));
+  return {used, std::max(used, c.memory_capacity > 0 ? std::min(most, c.memory_capacity) : most)};
+}
+
 double tokens_per_second(const Report& report) { return report.samples_per_second * report.context.tokens_per_sample; }
 
 std::vector<std::string> split_model_lines(const Report& r) {
@@ -62,6 +73,9 @@ std::vector<std::string> split_model_lines(const Report& r) {
   if (bubble >= 0.001) out.push_back("pipeline bubble and other idle time: " + fixed(100 * bubble, 1) + " %");
   for (const ReportContext::Memory& m : r.context.memory)
     out.push_back("memory of rank " + std::to_string(m.rank) + ": " + memory_text(m));
+  if (const ReservedMemory m = reserved_memory(r.context); m.high > 0)
+    out.push_back("reserved by its allocator, without and with fragmentation: " +
+                  decimal_bytes(static_cast<double>(m.low)) + " .. " + decimal_bytes(static_cast<double>(m.high)));
   return out;
 }
 

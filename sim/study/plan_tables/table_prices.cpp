@@ -44,6 +44,7 @@ Result<double> seconds_per_byte(const pipeline::CostModels& models, CollectiveKi
 }  // namespace
 
 const workload::DlrmSpec& TablePrices::spec() const { return experiment_->model.as<workload::DlrmSpec>(); }
+const workload::TableSplit& TablePrices::split() const { return experiment_->model.parallel.tables; }
 
 Result<TablePrices> TablePrices::create(const config::Experiment& e, pipeline::CostModelCache& cache) {
   TablePrices p(e);
@@ -54,7 +55,7 @@ Result<TablePrices> TablePrices::create(const config::Experiment& e, pipeline::C
   p.numerics_ = workload::numerics_of(e.model.precision, e.framework);
   p.factors_ = pipeline::kernel_time_of(e.framework, e.device, e.model.precision, p.ranks());
   p.by_rails_ = workload::embedding_exchange(e.model, e.framework, p.ranks()) != workload::EmbeddingExchange::nccl &&
-                p.nodes() > 1 && p.cluster_.gpus_per_node > 1 && !p.spec().exchange_through_host;
+                p.nodes() > 1 && p.cluster_.gpus_per_node > 1 && !p.split().exchange_through_host;
   TRY(p.find_room());
   TRY(p.price_links());
   return p;
@@ -63,12 +64,11 @@ Result<TablePrices> TablePrices::create(const config::Experiment& e, pipeline::C
 /// What the dense part leaves: that of a plan whose tables are all copies does not depend on tables.
 Result<void> TablePrices::find_room() {
   workload::ModelSpec model = experiment_->model;
-  auto& dlrm = model.as<workload::DlrmSpec>();
-  dlrm.plans = {};
-  dlrm.sharding = workload::Sharding::data_parallel;
+  model.parallel.tables.plans = {};
+  model.parallel.tables.sharding = workload::Sharding::data_parallel;
   TRY_ASSIGN(const workload::DlrmPlan plan, workload::plan_dlrm(model, experiment_->framework, cluster_, samples_));
   room_ = cluster_.memory_per_gpu.value() - plan.dense.total();
-  if (spec().table_memory.value() > 0) room_ = std::min(room_, spec().table_memory.value());
+  if (split().table_memory.value() > 0) room_ = std::min(room_, split().table_memory.value());
   return {};
 }
 
@@ -85,7 +85,7 @@ Result<void> TablePrices::price_links() {
   const auto node = m.topology.facts(strided(gpus, 1), topology::Siblings::active);
   const auto rail = m.topology.facts(strided(nodes(), gpus), topology::Siblings::active);
   TRY_ASSIGN(links_.pairs, seconds_per_byte(m, CollectiveKind::all_to_all, batch * width / n, world));
-  if (!experiment_->framework.input.pipeline_distribution && spec().distribute_input) {
+  if (!experiment_->framework.input.pipeline_distribution && split().distribute_input) {
     TRY_ASSIGN(links_.ids, seconds_per_byte(m, CollectiveKind::all_to_all, batch * ids / n, world));
   }
   TRY_ASSIGN(links_.rows, seconds_per_byte(m, CollectiveKind::reduce_scatter, batch * width, world));

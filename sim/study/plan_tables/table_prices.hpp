@@ -46,6 +46,7 @@ class TablePrices {
   };
   explicit TablePrices(const config::Experiment& experiment) : experiment_(&experiment) {}
   const workload::DlrmSpec& spec() const;
+  const workload::TableSplit& split() const;
   Result<void> find_room();
   Result<void> price_links();
   Result<double> lookup(const workload::ModelTable& table, const TableShard& shard, std::int64_t samples,

@@ -12,7 +12,7 @@
 //     framework.name:                               # or cases, of which the first that applies decides
 //       - {when: {framework_id: pytorch, model.kind: dlrm}, value: pytorch_dlrm}
 //       - {value: "${framework_id}"}
-//     model.dlrm.data_parallel_below:
+//     parallel.data_parallel_below:
 //       - {when: {case_id: "mlperf-v3[.]0-.*"}, value: 1 B}
 //       - {}                                        # leaves the key as it is
 //   labels: {family: "${model_id}"}                 # for the summary: family, series, tier

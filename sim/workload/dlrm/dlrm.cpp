@@ -6,7 +6,7 @@
 namespace distsim::workload {
 namespace {
 
-bool is_dealt(const DlrmSpec& spec) { return spec.sharding == Sharding::planner && spec.balance != Balance::cost; }
+bool is_dealt(const TableSplit& split) { return split.sharding == Sharding::planner && split.balance != Balance::cost; }
 
 /// Constants that few measurements stand behind, where they matter.
 void add_weak_constants(const DlrmPlan& plan, std::vector<graph::Assumption>& out) {
@@ -14,13 +14,13 @@ void add_weak_constants(const DlrmPlan& plan, std::vector<graph::Assumption>& ou
   if (plan.framework.gradients.all_reduce == GradientReduction::one_shot && plan.ranks() > 1)
     add("one-shot all-reduce where the cluster has NVSwitch and, across nodes, SHARP; latencies are estimates");
   if (!plan.placement.any_sharded()) return;
-  if (plan.spec.exchange_through_host && plan.ranks() > 1)
+  if (plan.tables().exchange_through_host && plan.ranks() > 1)
     add("exchange through host memory: 10 GB/s between nodes, 150 us per GPU; fitted on 58 rows of 1 system");
   if (plan.framework.embedding.sparse_update == graph::SparseUpdate::sort_dedup)
     add("sparse updates by TensorFlow's kernels: bytes as counted in its sources, sort passes at 0.68 of the memory rate "
         "(20 passes on 2 A100); 18 executor nodes per table");
   if (by_horovod(plan)) add("Horovod: an exchange starts half a fusion_cycle late, and the host waits for it");
-  if (is_dealt(plan.spec) && plan.ranks() > 1)
+  if (is_dealt(plan.tables()) && plan.ranks() > 1)
     add("tables dealt as in distributed-embeddings, which does not look at memory; here those that do not fit move");
 }
 
@@ -54,7 +54,6 @@ constexpr Refusal kRefuses[] = {
     {"{tables: [{rows: 10}], top_mlp: []}", "model.dlrm.top_mlp"},
     {"{tables: [{rows: 10, dim: 64}], embedding_dim: 128}", "dot needs vectors of equal length"},
     {"{tables: [{rows: 10}], bottom_mlp: [64]}", "dot needs vectors of equal length"},
-    {"{tables: [{rows: 10}], sharding: table_wise}", "model.dlrm.placement"},
     {"{tables: [{rows: 1000000000000}]}", "model.dlrm.tables: found 512 TB"},
 };
 
@@ -67,8 +66,10 @@ constinit const ModelFamily dlrm_family{
     .refuses = kRefuses,
     .add_section = [](Schema<ModelSpec>& s) { add_section(s, dlrm_schema()); },
     .build = build_dlrm,
-    .has_hybrid_embedding = [](const ModelSpec& model, const FrameworkSpec& framework,
-                               std::uint32_t ranks) { return hybrid_applies(model.as<DlrmSpec>(), framework, ranks); },
+    .has_hybrid_embedding =
+        [](const ModelSpec& model, const FrameworkSpec& framework, std::uint32_t ranks) {
+          return hybrid_applies(model.as<DlrmSpec>(), model.parallel.tables, framework, ranks);
+        },
 };
 
 }  // namespace distsim::workload

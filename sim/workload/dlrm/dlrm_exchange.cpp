@@ -92,7 +92,7 @@ TaskId add_by_rails(DlrmEmission& e, const SampleSplit& split, Direction directi
 
 /// One exchange over all ranks, as the framework carries it.
 TaskId add_exchange_of(DlrmEmission& e, const std::string& name, graph::Collective c) {
-  if (e.plan.spec.exchange_through_host && e.plan.ranks() > 1) return add_through_host(e, name, std::move(c));
+  if (e.plan.tables().exchange_through_host && e.plan.ranks() > 1) return add_through_host(e, name, std::move(c));
   return by_horovod(e.plan) ? add_by_horovod(e, name, std::move(c)) : add_over_all(e, name, std::move(c));
 }
 
@@ -138,7 +138,7 @@ void add_row_slice_sums(DlrmEmission& e, const SampleSplit& split, std::int64_t 
 
 bool by_horovod(const DlrmPlan& plan) {
   return plan.framework.gradients.sync == GradientSync::fusion_buffer && plan.ranks() > 1 &&
-         !plan.spec.exchange_through_host;
+         !plan.tables().exchange_through_host;
 }
 
 TaskId add_exchange(DlrmEmission& e, const SampleSplit& split, Direction direction) {

@@ -61,11 +61,11 @@ void add_ids(DlrmEmission& e, const SampleSplit& split) {
   for (const ModelTable& t : e.plan.placement.tables) ids += t.pooling_factor;
   for (const ShardSet& set : e.plan.placement.sets) owned = std::max(owned, set.ids);
   // Own ids of the local samples; with model-parallel input the owner reads its tables' ids of the whole batch instead.
-  const double ids_bytes = spec.distribute_input ? ids * kIndexBytes : 0;
+  const double ids_bytes = e.plan.tables().distribute_input ? ids * kIndexBytes : 0;
   const double local = static_cast<double>(kFloatBytes * spec.dense_features + kFloatBytes) + ids_bytes;
-  const double fixed = spec.distribute_input ? 0 : owned * kIndexBytes * static_cast<double>(split.total());
+  const double fixed = e.plan.tables().distribute_input ? 0 : owned * kIndexBytes * static_cast<double>(split.total());
   const TaskId copied = add_input(e.it, split, local, fixed);
-  if (!spec.distribute_input || !e.plan.placement.any_sharded() || e.plan.ranks() == 1) return;
+  if (!e.plan.tables().distribute_input || !e.plan.placement.any_sharded() || e.plan.ranks() == 1) return;
   const TaskId sent = e.it.add_collective("input.distribute", e.it.exchange_stream(), graph::Phase::input,
                                           id_exchange(e.plan.placement, split, kIndexBytes), e.it.world(),
                                           copied.valid() ? std::vector<TaskId>{copied} : std::vector<TaskId>{});

@@ -20,27 +20,27 @@ std::vector<Layer> joined(std::initializer_list<const std::vector<Layer>*> parts
 
 bool has_bottom_on_one_rank(const DlrmPlan& plan) {
   return plan.framework.embedding.bottom_mlp_on_one_rank && plan.ranks() > kMostRanksThatShareTheBottom &&
-         plan.spec.sharding == Sharding::planner && plan.spec.plans.tables.empty() && !plan.spec.bottom_mlp.empty();
+         plan.tables().by_planner() && !plan.spec.bottom_mlp.empty();
 }
 
 bool exchanges_by_rails(const DlrmPlan& plan) {
-  return plan.framework.embedding.exchange != EmbeddingExchange::nccl && !plan.spec.exchange_through_host &&
+  return plan.framework.embedding.exchange != EmbeddingExchange::nccl && !plan.tables().exchange_through_host &&
          plan.cluster.nodes > 1 && plan.cluster.gpus_per_node > 1 &&
-         (plan.hybrid || plan.spec.sharding == Sharding::planner || !plan.spec.plans.tables.empty());
+         (plan.hybrid || plan.tables().sharding == Sharding::planner || !plan.tables().plans.tables.empty());
 }
 
 /// The infrequent rows of a hybrid embedding are split over all ranks; their vectors are whole.
 Result<Placement> place_hybrid(const DlrmPlan& plan, const PlacementBudget& budget) {
-  DlrmSpec by_rows = plan.spec;
+  TableSplit by_rows = plan.tables();
   by_rows.sharding = Sharding::row_wise;
-  return place_tables(by_rows, budget);
+  return place_tables(plan.spec, by_rows, budget);
 }
 
 /// Rank 0 holds no tables, but yields the bottom MLP's output for every sample.
 Result<Placement> place_besides_rank_zero(const DlrmPlan& plan, PlacementBudget budget) {
   budget.ranks -= 1;
   budget.whole_nodes = false;
-  TRY_ASSIGN(Placement others, place_tables(plan.spec, budget));
+  TRY_ASSIGN(Placement others, place_tables(plan.spec, plan.tables(), budget));
   ShardSet bottom;
   bottom.width = plan.shape.bottom_width;
   others.set_of_rank.insert(others.set_of_rank.begin(), static_cast<std::uint32_t>(others.sets.size()));
@@ -52,7 +52,8 @@ Result<Placement> place(const DlrmPlan& plan) {
   const std::int64_t room = plan.cluster.memory_per_gpu.value() - plan.dense.total() - 2 * plan.dense.buffers;
   const PlacementBudget budget{plan.ranks(), plan.cluster.nodes, room, plan.by_rails};
   if (plan.hybrid) return place_hybrid(plan, budget);
-  return plan.bottom_on_one_rank ? place_besides_rank_zero(plan, budget) : place_tables(plan.spec, budget);
+  return plan.bottom_on_one_rank ? place_besides_rank_zero(plan, budget)
+                                 : place_tables(plan.spec, plan.tables(), budget);
 }
 
 }  // namespace
@@ -86,7 +87,7 @@ Result<DlrmPlan> plan_dlrm(const ModelSpec& model, const FrameworkSpec& framewor
   plan.bottom = bottom_layers(spec, plan.first.largest(), plan.context());
   plan.interaction = interaction_layers(spec, shape, plan.first.largest(), plan.context());
   plan.top = top_layers(spec, shape, plan.first.largest(), plan.context());
-  if (hybrid_applies(spec, framework, plan.ranks()))
+  if (hybrid_applies(spec, plan.tables(), framework, plan.ranks()))
     plan.hybrid = hybrid_split(expand_tables(spec), plan.first.total(), plan.ranks());
   plan.bottom_on_one_rank = has_bottom_on_one_rank(plan);
   plan.by_rails = exchanges_by_rails(plan);

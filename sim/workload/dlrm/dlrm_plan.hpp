@@ -39,6 +39,7 @@ struct DlrmPlan {
   Placement placement;
 
   std::uint32_t ranks() const { return samples.ranks; }
+  const TableSplit& tables() const { return model.parallel.tables; }
   LayerContext context() const { return {numerics, &framework}; }
   /// Bottom, interaction, top.
   std::vector<Layer> dense_layers() const;

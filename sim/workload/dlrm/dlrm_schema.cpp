@@ -59,49 +59,21 @@ void add_embedding_part(Schema<DlrmSpec>& s) {
            "Optimizer of the tables; none: frozen.");
 }
 
-void add_sharding_part(Schema<DlrmSpec>& s) {
-  s.choice("sharding", &DlrmSpec::sharding,
-           {{"planner", Sharding::planner},
-            {"table_wise", Sharding::table_wise},
-            {"row_wise", Sharding::row_wise},
-            {"column_wise", Sharding::column_wise},
-            {"data_parallel", Sharding::data_parallel}},
-           "How the tables are distributed over the ranks.");
-  s.choice(
-      "balance", &DlrmSpec::balance,
-      {{"cost", Balance::cost},
-       {"basic", Balance::basic},
-       {"memory_balanced", Balance::memory_balanced},
-       {"memory_optimized", Balance::memory_optimized}},
-      "planner: how tables are dealt to the ranks. cost: balances lookups and exchange, splitting costly tables (NVIDIA's MLPerf planner). The strategies of distributed-embeddings: basic, in turn; memory_balanced, sorted by size and back and forth; memory_optimized, the largest first to the emptiest rank. With fewer tables than ranks these cut the largest by columns.");
-  s.optional(
-      "data_parallel_below", &DlrmSpec::data_parallel_below, kSize,
-      "planner, row_wise, column_wise: tables smaller than this with their optimizer state are replicated on every rank.");
-  s.optional("data_parallel_below_nodes", &DlrmSpec::data_parallel_below_nodes, kSize,
-             "The same limit on several nodes; 0: as on one node.");
-  s.optional(
-      "table_memory", &DlrmSpec::table_memory, kSize,
-      "planner: memory per GPU for tables and their optimizer state, at most; 0: what the rest of the model leaves.");
-  s.optional(
-      "bandwidth_ratio", &DlrmSpec::bandwidth_ratio, {0, 1e6},
-      "planner: ratio of GPU memory bandwidth to exchange bandwidth (NVIDIA's MEM_COMM_BW_RATIO); 0: 7 on one node, 67 on several.");
-  s.optional(
-      "work_ratio", &DlrmSpec::work_ratio, {1e-6, 1e6},
-      "planner: ratio of the memory traffic of a lookup to the exchange traffic of a pooled vector (NVIDIA's MEM_COMM_WORK_RATIO).");
-  s.optional("row_wise_above", &DlrmSpec::row_wise_above, kSize,
-             "planner: tables larger than this are split by rows; 0: only those that do not fit.");
-  s.optional("column_wise_above", &DlrmSpec::column_wise_above, kSize,
-             "planner: tables larger than this are split by columns; 0: never.");
-  s.scalars("placement", &DlrmSpec::placement, {0, 4e9}, "table_wise: the rank that holds each table.");
-  s.optional(
-      "swept_parameters", &DlrmSpec::swept_parameters, kSize,
-      "Embedding parameters per GPU that the optimizer updates every step, used or not (Adam with global update: capacity x width); 0: only those used.");
-  s.optional("exchange_through_host", &DlrmSpec::exchange_through_host,
-             "Pooled vectors are exchanged between GPUs through host memory.");
-  s.optional(
-      "distribute_input", &DlrmSpec::distribute_input,
-      "Ids are sent to the ranks that hold the tables; otherwise each of these reads its own ids of the global batch.");
-}
+/// How tables are split, in files written before the section `parallel` had those keys.
+constexpr MovedKey kMovedToParallel[] = {
+    {"sharding", "parallel.sharding", "", MovedKey::From::top},
+    {"balance", "parallel.balance", "", MovedKey::From::top},
+    {"data_parallel_below", "parallel.data_parallel_below", "", MovedKey::From::top},
+    {"data_parallel_below_nodes", "parallel.data_parallel_below_nodes", "", MovedKey::From::top},
+    {"table_memory", "parallel.table_memory", "", MovedKey::From::top},
+    {"bandwidth_ratio", "parallel.bandwidth_ratio", "", MovedKey::From::top},
+    {"work_ratio", "parallel.work_ratio", "", MovedKey::From::top},
+    {"row_wise_above", "parallel.row_wise_above", "", MovedKey::From::top},
+    {"column_wise_above", "parallel.column_wise_above", "", MovedKey::From::top},
+    {"placement", "parallel.placement", "", MovedKey::From::top},
+    {"exchange_through_host", "parallel.exchange_through_host", "", MovedKey::From::top},
+    {"distribute_input", "parallel.distribute_input", "", MovedKey::From::top},
+};
 
 }  // namespace
 
@@ -109,7 +81,10 @@ Schema<DlrmSpec> dlrm_schema() {
   Schema<DlrmSpec> s("dlrm", "A recommender: embedding tables, MLPs and an interaction.");
   add_dense_part(s);
   add_embedding_part(s);
-  add_sharding_part(s);
+  s.optional(
+      "swept_parameters", &DlrmSpec::swept_parameters, kSize,
+      "Embedding parameters per GPU that the optimizer updates every step, used or not (Adam with global update: capacity x width); 0: only those used.");
+  s.moved(kMovedToParallel);
   return s;
 }
 

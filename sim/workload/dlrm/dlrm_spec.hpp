@@ -1,4 +1,5 @@
-// DlrmSpec: a recommender, as in the section `dlrm` of configs/models. What each key means is said in dlrm_schema.cpp.
+// DlrmSpec: a recommender, as in the section `dlrm` of configs/models. What each key means is said in dlrm_schema.cpp;
+// how its tables are split, in sim/workload/specs/table_split.hpp.
 #pragma once
 
 #include <optional>
@@ -6,8 +7,6 @@
 
 #include "base/config/schema.hpp"
 #include "sim/graph/op.hpp"
-#include "sim/workload/placement/planner.hpp"
-#include "sim/workload/placement/table_plan.hpp"
 
 namespace distsim::workload {
 
@@ -21,7 +20,6 @@ struct TableSpec {
 };
 
 enum class InteractionKind : std::uint8_t { dot, dcn_v2, concat };
-enum class Sharding : std::uint8_t { planner, table_wise, row_wise, column_wise, data_parallel };
 
 struct DlrmSpec {
   std::int64_t dense_features = 13;
@@ -39,20 +37,7 @@ struct DlrmSpec {
   std::optional<graph::DType> exchange_dtype;  ///< none: that of the activations
   graph::EmbeddingOptimizer embedding_optimizer = graph::EmbeddingOptimizer::sgd;
 
-  Sharding sharding = Sharding::planner;
-  Balance balance = Balance::cost;
-  Bytes data_parallel_below{0};
-  Bytes data_parallel_below_nodes{0};
-  Bytes table_memory{0};
-  double bandwidth_ratio = 0;
-  double work_ratio = 4;  ///< NVIDIA's own default
-  Bytes row_wise_above{0};
-  Bytes column_wise_above{0};
-  std::vector<std::int64_t> placement;
-  TablePlans plans;  ///< of parallel.placement_file; where there are any, they decide instead of the keys above
   std::int64_t swept_parameters = 0;
-  bool exchange_through_host = false;
-  bool distribute_input = true;
 };
 
 Schema<DlrmSpec> dlrm_schema();

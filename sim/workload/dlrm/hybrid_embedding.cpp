@@ -47,11 +47,10 @@ HybridSplit hybrid_split(std::span<const ModelTable> tables, std::int64_t batch,
   return split;
 }
 
-bool hybrid_applies(const DlrmSpec& spec, const FrameworkSpec& framework, std::uint32_t ranks) {
+bool hybrid_applies(const DlrmSpec& spec, const TableSplit& split, const FrameworkSpec& framework,
+                    std::uint32_t ranks) {
   if (!framework.embedding.hybrid || ranks < 2) return false;
-  if (spec.sharding != Sharding::planner || !spec.plans.tables.empty() ||
-      spec.embedding_optimizer != graph::EmbeddingOptimizer::sgd)
-    return false;
+  if (!split.by_planner() || spec.embedding_optimizer != graph::EmbeddingOptimizer::sgd) return false;
   return std::all_of(spec.tables.begin(), spec.tables.end(), [&](const TableSpec& t) {
     return t.pooling_factor == 1 && t.features == 1 && (t.dim == 0 || t.dim == spec.embedding_dim);
   });

@@ -29,6 +29,6 @@ HybridSplit hybrid_split(std::span<const ModelTable> tables, std::int64_t batch,
 
 /// Whether the hybrid embedding can hold this model: one-hot tables of one width, plain SGD, tables left to the
 /// planner.
-bool hybrid_applies(const DlrmSpec& spec, const FrameworkSpec& framework, std::uint32_t ranks);
+bool hybrid_applies(const DlrmSpec& spec, const TableSplit& split, const FrameworkSpec& framework, std::uint32_t ranks);
 
 }  // namespace distsim::workload

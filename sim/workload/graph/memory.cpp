@@ -46,7 +46,7 @@ std::string advice(const RankMemory& m) {
   if (m.buffers > std::max({m.embeddings, m.activations, m.weights}))
     return "use a smaller batch: the exchanged vectors fill the buffers";
   if (m.embeddings >= m.activations && m.embeddings >= m.weights)
-    return "use more GPUs, split tables by rows (model.dlrm.row_wise_above), or embedding_dtype: fp16";
+    return "use more GPUs, split tables by rows (parallel.row_wise_above), or embedding_dtype: fp16";
   if (m.activations >= m.weights) return "use a smaller batch per GPU, accumulation, or activation_checkpointing";
   return "use a GPU with more memory or a smaller model";
 }

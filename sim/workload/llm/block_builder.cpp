@@ -283,7 +283,7 @@ void BlockBuilder::product(const Product& p) {
   // With sequence parallel a rank keeps its tokens of what was gathered, and gathers it again.
   const bool gathered = s_.parallel.sequence_parallel && p.input == Input::norm && p.in == s_.spec.hidden;
   keep(p.module, static_cast<double>(elements(p.in)) / static_cast<double>(gathered ? s_.tensor : 1) *
-                     (narrow ? 1.0 : static_cast<double>(graph::size_of(dtype()))));
+                     (narrow && s_.framework.memory.keeps_narrow ? 1.0 : static_cast<double>(graph::size_of(dtype()))));
   gradient_products(p, g.dtype, g.scaling);
   if (p.owns_weight && has_adapter(p)) adapter(p);
   if (!p.owns_weight) return;

@@ -119,6 +119,24 @@ PartWork embedding_work(const LlmShape& s) {
   return b.take();
 }
 
+namespace {
+
+/// Of a logit: kept until the loss runs backward (the logit in 16 bits, or its softmax in fp32), and there besides while it
+/// does. Nothing of either where logits are made chunk by chunk. Not fused, as in PyTorch's cross_entropy of logits in
+/// fp32 (ATen/native/LossNLL.cpp, SoftMax.cpp): log-softmax, its gradient and that of what was picked, each of its size.
+struct LogitBytes {
+  double kept = 0, meanwhile = 0;
+};
+LogitBytes logit_bytes(const LlmShape& s, bool fused) {
+  if (s.framework.kernels.chunked_loss) return {};
+  double all = static_cast<double>(s.framework.memory.logit_bytes);
+  if (all == 0) all = !fused ? 12 : s.numerics.mixed ? 4 : 8;
+  const double kept = all > 4 ? 4 : all / 2;
+  return {kept, all - kept};
+}
+
+}  // namespace
+
 PartWork head_work(const LlmShape& s) {
   static const Recompute kKept{RecomputeKind::none, 0, {}};
   BlockBuilder b(s, kKept);
@@ -145,13 +163,11 @@ PartWork head_work(const LlmShape& s) {
   b.forward_op(Module::residual, loss, 1, fused ? 2 : 6, fused ? 1 : 6);
   loss.pass = graph::Pass::backward;
   b.backward_op(loss, 1, 2, 2);
-  if (!s.framework.kernels.chunked_loss)
-    b.keep(Module::residual, static_cast<double>(rows * classes) * (fused ? 2 : 4));
+  const auto [kept, meanwhile] = logit_bytes(s, fused);
+  b.keep(Module::residual, static_cast<double>(rows * classes) * kept);
   if (s.tensor > 1) b.wire(Axis::tensor, CollectiveKind::all_reduce, CollectiveKind::all_reduce, 3 * rows * 4);
   PartWork out = b.take();
-  // While the loss runs backward: the logits' gradient in 16 bits, and besides it in fp32 where it is cast.
-  const double gradient = fused ? 2 : 2 + 4;
-  if (!s.framework.kernels.chunked_loss) out.working += static_cast<double>(rows * classes) * gradient;
+  out.working += static_cast<double>(rows * classes) * meanwhile;
   return out;
 }
 

@@ -113,6 +113,12 @@ Result<RankNeeds> needs_of(const ModelSpec& model, const FrameworkSpec& framewor
   return RankNeeds{memory_of_stages(plan), plan.ranks_per_stage(), flops_of_busiest(plan)};
 }
 
+Result<std::optional<graph::PipelineOrder>> pipeline_order_of(const ModelSpec& model, const FrameworkSpec& framework,
+                                                              const ClusterShape& cluster, std::int64_t batch) {
+  TRY_ASSIGN(const LlmPlan plan, plan_llm(model, framework, cluster, batch));
+  return plan.pipelined() ? std::optional(order_of_tasks(plan)) : std::nullopt;
+}
+
 constexpr Refusal kRefuses[] = {
     {"{heads: 7}", "model.llm.heads"},
     {"{heads: 16, kv_heads: 3}", "model.llm.kv_heads"},
@@ -144,6 +150,7 @@ constinit const ModelFamily llm_family{
     .own_range = [](const ModelSpec& model) { return model.as<LlmSpec>().experts > 0 ? kExpertsRange : 0; },
     .micro_batches = micro_batches_of,
     .needs = needs_of,
+    .pipeline_order = pipeline_order_of,
 };
 
 }  // namespace distsim::workload

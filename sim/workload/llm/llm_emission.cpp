@@ -40,6 +40,20 @@ const PassWork& pass_of(const LlmChunk& chunk, Way way) {
   return chunk.work.weights;
 }
 
+graph::PassKind pass_kind(Way way) {
+  switch (way) {
+    case Way::forward:
+      return graph::PassKind::forward;
+    case Way::backward:
+      return graph::PassKind::backward;
+    case Way::inputs:
+      return graph::PassKind::inputs;
+    case Way::weights:
+      break;
+  }
+  return graph::PassKind::weights;
+}
+
 /// Passes of a wave in one way.
 bool any_runs(std::span<const StageTurn> turns, Way way) {
   return std::ranges::any_of(turns, [&](const StageTurn& turn) {
@@ -234,17 +248,7 @@ void LlmEmission::wave(std::span<const StageTurn> turns, Way way) {
 }
 
 graph::Collective LlmEmission::message() const {
-  return {graph::CollectiveKind::send_recv,
-          message_bytes({.spec = plan_.spec,
-                         .parallel = plan_.parallel,
-                         .framework = plan_.framework,
-                         .numerics = plan_.numerics,
-                         .tensor = plan_.tensor,
-                         .context = plan_.context,
-                         .samples = plan_.parallel.micro_batch}),
-          plan_.numerics.activation,
-          {},
-          {}};
+  return {graph::CollectiveKind::send_recv, message_bytes(plan_), plan_.numerics.activation, {}, {}};
 }
 
 void LlmEmission::send(std::span<const StageTurn> turns, PipelineMessages::Ways ways, std::vector<TaskId>& waits) {
@@ -346,6 +350,23 @@ Result<graph::TaskGraph> LlmEmission::run() {
   }
   update();
   return std::move(graph_).finish();
+}
+
+graph::PipelineOrder order_of_tasks(const LlmPlan& plan) {
+  graph::PipelineOrder out{.ranks_per_stage = plan.ranks_per_stage(),
+                           .chunks = plan.pipeline.chunks(),
+                           .micro_batches = plan.micro_steps,
+                           .in_iteration = plan.micro_steps};
+  out.of_stage.resize(plan.stages);
+  for_each_wave(plan.pipeline, [&](std::span<const StageTurn> turns) {
+    for (const Way way : {Way::forward, Way::backward, Way::inputs, Way::weights}) {
+      for (std::uint32_t s = 0; s < plan.stages; ++s) {
+        for (const StagePass& p : turns[s])
+          if (p.way == way) out.of_stage[s].push_back({pass_kind(way), p.chunk, p.micro_batch});
+      }
+    }
+  });
+  return out;
 }
 
 Result<graph::TaskGraph> emit_llm(const LlmPlan& plan) { return LlmEmission(plan).run(); }

@@ -21,10 +21,14 @@
 #include <tuple>
 #include <vector>
 
+#include "sim/graph/pipeline_order.hpp"
 #include "sim/workload/llm/llm_plan.hpp"
 #include "sim/workload/llm/pipeline_messages.hpp"
 
 namespace distsim::workload {
+
+/// The passes of the stages of a pipeline, in the order of the tasks that emit_llm writes for them.
+graph::PipelineOrder order_of_tasks(const LlmPlan& plan);
 
 Result<graph::TaskGraph> emit_llm(const LlmPlan& plan);
 

@@ -32,7 +32,22 @@ struct Weights {
   double all = 0, trained = 0, owners = 1;
 };
 
-void add_weights(RankMemory& m, const LlmPlan& plan, const Weights& w) {
+/// Sums of 16-bit gradients over micro-batches.
+bool sums_in_fp32(const LlmPlan& plan) {
+  return plan.numerics.mixed && plan.framework.parallel.master_weights &&
+         plan.framework.parallel.main_gradient_bytes == 0 && plan.framework.memory.bf16_sums_in_fp32 &&
+         plan.pipelined() && plan.model.precision == Precision::bf16;
+}
+
+/// Of a parameter of the rank's share while the optimizer runs. It reads 16-bit gradients as a copy in fp32.
+double step_bytes(const LlmPlan& plan) {
+  const bool copies = plan.numerics.mixed && plan.framework.parallel.master_weights &&
+                      plan.framework.parallel.main_gradient_bytes == 0 && !sums_in_fp32(plan);
+  return static_cast<double>(plan.framework.memory.step_bytes) + (copies ? 4 : 0);
+}
+
+/// Returns the parameters that the rank's optimizer updates.
+double add_weights(RankMemory& m, const LlmPlan& plan, const Weights& w) {
   const bool mixed = plan.numerics.mixed, narrow = plan.numerics.scaling != graph::Scaling::none;
   const FrameworkSpec::Parallel& f = plan.framework.parallel;
   const bool masters = mixed && f.master_weights, split = plan.splits(StateSplit::weights);
@@ -42,18 +57,18 @@ void add_weights(RankMemory& m, const LlmPlan& plan, const Weights& w) {
   const auto add = [](std::int64_t& to, double bytes) { to += static_cast<std::int64_t>(bytes); };
   const bool host = plan.parallel.offload == Offload::optimizer || plan.parallel.offload == Offload::all;
   const double frozen = w.all - w.trained;
-  if (plan.parallel.offload == Offload::all) return;
+  if (plan.parallel.offload == Offload::all) return 0;
   if (split) add(m.weights, (frozen * 2 + (masters ? 0 : w.trained * store)) / w.owners);
   if (!split || gathered) add(m.weights, w.all * store);
   if (masters && !host) add(m.weights, w.trained * 4 / spread(StateSplit::optimizer));
   const auto sixteen = static_cast<double>(graph::size_of(plan.numerics.gradient));
   const double main = gathered || f.main_gradient_bytes == 0 ? sixteen : static_cast<double>(f.main_gradient_bytes);
   add(m.gradients, w.trained * main / (plan.splits(StateSplit::gradients) && !gathered ? w.owners : 1));
-  // The optimizer reads its shard of 16-bit gradients as a copy in fp32.
-  if (masters && f.main_gradient_bytes == 0) add(m.gradients, w.trained * 4 / spread(StateSplit::optimizer));
+  if (sums_in_fp32(plan)) add(m.gradients, w.trained * 4);
   if (!host)
     add(m.optimizer, w.trained * optimizer_bytes(plan.model.optimizer) * (mixed && !masters ? 0.5 : 1) /
                          spread(StateSplit::optimizer));
+  return host ? 0 : w.trained / spread(StateSplit::optimizer);
 }
 
 double activations(const LlmPlan& plan, std::uint32_t stage) {
@@ -61,7 +76,9 @@ double activations(const LlmPlan& plan, std::uint32_t stage) {
   double working = 0;
   for (std::uint32_t c = 0; c < plan.pipeline.chunks(); ++c) {
     const PartWork& work = plan.chunk_of_stage(stage, c).work;
-    of_chunk.push_back(static_cast<std::int64_t>(work.kept));
+    const bool sends = plan.pipelined() && plan.pipeline.position(stage, c) != plan.pipeline.last_position();
+    of_chunk.push_back(static_cast<std::int64_t>(work.kept) +
+                       (sends && plan.framework.memory.keeps_outputs ? message_bytes(plan) : 0));
     working = std::max(working, work.working);
   }
   if (plan.parallel.offload == Offload::activations || plan.parallel.offload == Offload::all) return 2 * working;
@@ -70,7 +87,7 @@ double activations(const LlmPlan& plan, std::uint32_t stage) {
 
 /// Gathered blocks, and their gradients until they are reduced; buckets of gradients where they are copied.
 double buffers(const LlmPlan& plan, std::uint32_t stage) {
-  double sum = kLibraries, largest = 0;
+  double sum = kLibraries + static_cast<double>(plan.framework.memory.buffers.value()), largest = 0;
   for (const bool used : {plan.tensor > 1, plan.replicas() > 1, plan.stages > 1, plan.context > 1, plan.expert > 1})
     sum += used ? kCommunicator : 0;
   for (std::uint32_t c = 0; c < plan.pipeline.chunks(); ++c)
@@ -93,10 +110,13 @@ RankMemory memory_of_stage(const LlmPlan& plan, std::uint32_t stage) {
   RankMemory m;
   const double groups = static_cast<double>(plan.replicas()) / plan.shard_group;
   const double copies = plan.pipeline.copies();  // on another stage, which share the state
-  add_weights(m, plan, {sum.dense, sum.dense * share, copies * plan.shard_group});
-  add_weights(m, plan, {sum.expert, sum.expert * share, copies * std::max(1.0, plan.expert_replicas() / groups)});
+  double updated = add_weights(m, plan, {sum.dense, sum.dense * share, copies * plan.shard_group});
+  updated +=
+      add_weights(m, plan, {sum.expert, sum.expert * share, copies * std::max(1.0, plan.expert_replicas() / groups)});
   m.activations = static_cast<std::int64_t>(activations(plan, stage));
   m.buffers = static_cast<std::int64_t>(buffers(plan, stage));
+  // By then activations are gone.
+  m.buffers += std::max<std::int64_t>(0, static_cast<std::int64_t>(step_bytes(plan) * updated) - m.activations);
   return m;
 }
 

@@ -412,6 +412,16 @@ Batching batching_of(const ParallelSpec& p, std::uint32_t ranks) {
   return {replicas, replicas * p.micro_batch * (interleaved ? p.pipeline : both_ways ? 2 : 1)};
 }
 
+std::int64_t message_bytes(const LlmPlan& plan) {
+  return message_bytes(LlmShape{.spec = plan.spec,
+                                .parallel = plan.parallel,
+                                .framework = plan.framework,
+                                .numerics = plan.numerics,
+                                .tensor = plan.tensor,
+                                .context = plan.context,
+                                .samples = plan.parallel.micro_batch});
+}
+
 Result<LlmPlan> plan_llm(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& cluster,
                          std::int64_t batch) {
   LlmPlan plan{.model = model,

@@ -51,6 +51,9 @@ struct LlmPlan {
   double tied_elements() const;  ///< of a word embedding that first and last stage have copies of
 };
 
+/// What a stage sends the next one of a micro-batch.
+std::int64_t message_bytes(const LlmPlan& plan);
+
 /// Errors: GPUs, heads, experts or layers that the degrees do not divide; a batch that replicas and micro-batch do not
 /// divide; sizes beyond int64.
 Result<LlmPlan> plan_llm(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& cluster,

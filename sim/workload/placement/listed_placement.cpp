@@ -155,8 +155,8 @@ class Lister {
 
 }  // namespace
 
-Result<void> place_by_plans(Placement& placement, const DlrmSpec& spec, const PlacementBudget& budget) {
-  const TablePlans& plans = spec.plans;
+Result<void> place_by_plans(Placement& placement, const DlrmSpec& spec, const TablePlans& plans,
+                            const PlacementBudget& budget) {
   if (plans.tables.size() != placement.tables.size())
     return Error{"table: found " + counted(plans.tables.size(), "table") + ", expected the model's " +
                      std::to_string(placement.tables.size()),

@@ -64,20 +64,21 @@ void place_on_rank_zero(Placement& placement, const DlrmSpec& spec) {
   collect(placement, spec, 1, {{0, std::move(shards)}});
 }
 
-Result<void> place_by_list(Placement& placement, const DlrmSpec& spec, std::uint32_t ranks) {
-  if (spec.placement.size() != placement.tables.size()) {
-    return Error{"model.dlrm.placement: found " + counted(spec.placement.size(), "rank") +
-                     ", expected one for each of the " + counted(placement.tables.size(), "table"),
+Result<void> place_by_list(Placement& placement, const DlrmSpec& spec, const std::vector<std::int64_t>& rank_of,
+                           std::uint32_t ranks) {
+  if (rank_of.size() != placement.tables.size()) {
+    return Error{"parallel.placement: found " + counted(rank_of.size(), "rank") + ", expected one for each of the " +
+                     counted(placement.tables.size(), "table"),
                  "", ""};
   }
   std::map<std::uint32_t, std::vector<Shard>> shards;
   for (std::uint32_t t = 0; t < placement.tables.size(); ++t) {
-    if (spec.placement[t] < 0 || spec.placement[t] >= ranks) {
-      return Error{"model.dlrm.placement[" + std::to_string(t) + "]: found rank " + std::to_string(spec.placement[t]) +
+    if (rank_of[t] < 0 || rank_of[t] >= ranks) {
+      return Error{"parallel.placement[" + std::to_string(t) + "]: found rank " + std::to_string(rank_of[t]) +
                        ", expected 0 .. " + std::to_string(ranks - 1),
                    "", ""};
     }
-    shards[static_cast<std::uint32_t>(spec.placement[t])].push_back(whole(placement.tables, t));
+    shards[static_cast<std::uint32_t>(rank_of[t])].push_back(whole(placement.tables, t));
   }
   collect(placement, spec, ranks, shards);
   return {};
@@ -152,38 +153,38 @@ std::int64_t Placement::partial_width() const {
   return width;
 }
 
-Result<Placement> place_tables(const DlrmSpec& spec, const PlacementBudget& budget) {
+Result<Placement> place_tables(const DlrmSpec& spec, const TableSplit& split, const PlacementBudget& budget) {
   Placement placement;
   placement.tables = expand_tables(spec);
-  if (!spec.plans.tables.empty()) {
-    TRY(place_by_plans(placement, spec, budget));
+  if (!split.plans.tables.empty()) {
+    TRY(place_by_plans(placement, spec, split.plans, budget));
     return placement;
   }
   if (budget.ranks == 1) {  // every kind of sharding comes to the same
     place_on_rank_zero(placement, spec);
     return placement;
   }
-  switch (spec.sharding) {
+  switch (split.sharding) {
     case Sharding::row_wise:
-      split_everywhere(placement, spec, budget.ranks, replicate_small(placement, spec, budget), true);
+      split_everywhere(placement, spec, budget.ranks, replicate_small(placement, spec, split, budget), true);
       return placement;
     case Sharding::column_wise:
-      split_everywhere(placement, spec, budget.ranks, replicate_small(placement, spec, budget), false);
+      split_everywhere(placement, spec, budget.ranks, replicate_small(placement, spec, split, budget), false);
       return placement;
     case Sharding::data_parallel:
       for (std::uint32_t t = 0; t < placement.tables.size(); ++t) replicate(placement, spec, t);
       collect(placement, spec, budget.ranks, {});
       return placement;
     case Sharding::table_wise:
-      if (spec.placement.empty())
-        return Error{"model.dlrm.placement: missing, expected the rank of every table", "", "or sharding: planner"};
-      TRY(place_by_list(placement, spec, budget.ranks));
+      if (split.placement.empty())
+        return Error{"parallel.placement: missing, expected the rank of every table", "", "or sharding: planner"};
+      TRY(place_by_list(placement, spec, split.placement, budget.ranks));
       return placement;
     case Sharding::planner:
-      TRY(place_by_planner(placement, spec, budget));
+      TRY(place_by_planner(placement, spec, split, budget));
       return placement;
   }
-  CHECK(false) << "sharding " << static_cast<int>(spec.sharding);
+  CHECK(false) << "sharding " << static_cast<int>(split.sharding);
   return placement;
 }
 

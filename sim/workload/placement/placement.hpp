@@ -9,6 +9,7 @@
 
 #include "base/result.hpp"
 #include "sim/workload/dlrm/dlrm_spec.hpp"
+#include "sim/workload/specs/table_split.hpp"
 
 namespace distsim::workload {
 
@@ -84,10 +85,10 @@ std::string gigabytes(std::int64_t bytes);
 /// Memory of one row slice: weights and the sparse optimizer's state.
 std::int64_t table_bytes(const DlrmSpec& spec, std::int64_t rows, std::int64_t dim);
 
-/// By spec.plans where there are any, else by spec.sharding. The planner replicates tables under data_parallel_below, splits what is too large for a rank or
+/// By split.plans where there are any, else by split.sharding. The planner replicates tables under data_parallel_below, splits what is too large for a rank or
 /// for its fair share, and places slices from the most to the least costly on the rank with the least cost that has
 /// room. Deterministic. Errors: plans or placement of the wrong length or to a rank that does not exist; shards that do not add up; tables that do not fit
 /// all ranks together.
-Result<Placement> place_tables(const DlrmSpec& spec, const PlacementBudget& budget);
+Result<Placement> place_tables(const DlrmSpec& spec, const TableSplit& split, const PlacementBudget& budget);
 
 }  // namespace distsim::workload

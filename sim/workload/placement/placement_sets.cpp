@@ -61,9 +61,10 @@ void replicate(Placement& placement, const DlrmSpec& spec, std::uint32_t table) 
   placement.replicated_bytes += table_bytes(spec, placement.tables[table].rows, placement.tables[table].dim);
 }
 
-std::vector<std::uint32_t> replicate_small(Placement& placement, const DlrmSpec& spec, const PlacementBudget& budget) {
-  const std::int64_t several = spec.data_parallel_below_nodes.value();
-  const std::int64_t below = budget.nodes > 1 && several > 0 ? several : spec.data_parallel_below.value();
+std::vector<std::uint32_t> replicate_small(Placement& placement, const DlrmSpec& spec, const TableSplit& split,
+                                           const PlacementBudget& budget) {
+  const std::int64_t several = split.data_parallel_below_nodes.value();
+  const std::int64_t below = budget.nodes > 1 && several > 0 ? several : split.data_parallel_below.value();
   std::vector<std::uint32_t> others;
   for (std::uint32_t t = 0; t < placement.tables.size(); ++t) {
     const ModelTable& table = placement.tables[t];

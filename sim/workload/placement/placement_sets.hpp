@@ -40,17 +40,20 @@ Shard row_slice(const std::vector<ModelTable>& tables, std::uint32_t table, std:
 /// Every rank holds a copy of the table.
 void replicate(Placement& placement, const DlrmSpec& spec, std::uint32_t table);
 
-/// The same for the tables under the model's threshold (data_parallel_below, on several nodes
+/// The same for the tables under the split's threshold (data_parallel_below, on several nodes
 /// data_parallel_below_nodes). Returns the others.
-std::vector<std::uint32_t> replicate_small(Placement& placement, const DlrmSpec& spec, const PlacementBudget& budget);
+std::vector<std::uint32_t> replicate_small(Placement& placement, const DlrmSpec& spec, const TableSplit& split,
+                                           const PlacementBudget& budget);
 
-/// By spec.plans. Errors, with the line of the plan: ranks outside, shards that do not add up, places that the sharding
+/// Errors, with the line of the plan: ranks outside, shards that do not add up, places that the sharding
 /// does not have.
-Result<void> place_by_plans(Placement& placement, const DlrmSpec& spec, const PlacementBudget& budget);
+Result<void> place_by_plans(Placement& placement, const DlrmSpec& spec, const TablePlans& plans,
+                            const PlacementBudget& budget);
 
-/// Sharding::planner: replicates the tables under the model's threshold and places the others by its planner settings
+/// Sharding::planner: replicates the tables under the split's threshold and places the others by its planner settings
 /// (planner.hpp). With budget.whole_nodes slices fall on nodes, and every GPU of the node holds an equal share of the
 /// slice's rows. Errors: tables that do not fit all ranks together.
-Result<void> place_by_planner(Placement& placement, const DlrmSpec& spec, const PlacementBudget& budget);
+Result<void> place_by_planner(Placement& placement, const DlrmSpec& spec, const TableSplit& split,
+                              const PlacementBudget& budget);
 
 }  // namespace distsim::workload

@@ -31,9 +31,9 @@ std::int64_t weight_bytes(const DlrmSpec& spec, const ModelTable& t) {
 }
 
 /// Size of weights above which tables are cut by columns.
-std::int64_t column_limit(const Placement& placement, const DlrmSpec& spec, const std::vector<std::uint32_t>& sharded,
-                          const Planner& planner) {
-  if (spec.column_wise_above.value() > 0 || spec.balance == Balance::cost) return spec.column_wise_above.value();
+std::int64_t column_limit(const Placement& placement, const DlrmSpec& spec, const TableSplit& split,
+                          const std::vector<std::uint32_t>& sharded, const Planner& planner) {
+  if (split.column_wise_above.value() > 0 || split.balance == Balance::cost) return split.column_wise_above.value();
   std::vector<std::int64_t> sizes;
   for (const std::uint32_t t : sharded) sizes.push_back(weight_bytes(spec, placement.tables[t]));
   return column_limit_for(std::move(sizes), planner.ranks);
@@ -41,11 +41,12 @@ std::int64_t column_limit(const Placement& placement, const DlrmSpec& spec, cons
 
 /// As the thresholds cut it. What does not fit otherwise is cut at once where memory is balanced, and as the planner goes
 /// with balance cost.
-PlannerTable planner_table(const DlrmSpec& spec, const ModelTable& t, const Planner& planner, std::int64_t columns) {
+PlannerTable planner_table(const DlrmSpec& spec, const TableSplit& split, const ModelTable& t, const Planner& planner,
+                           std::int64_t columns) {
   PlannerTable p{t.rows, t.dim, t.pooling_factor, table_bytes(spec, 1, t.dim), 1, 1};
   const std::int64_t bytes = table_bytes(spec, t.rows, t.dim), ranks = planner.ranks;
   p.column_pieces = column_pieces_for(weight_bytes(spec, t), columns, std::min(t.dim, ranks));
-  std::int64_t limit = spec.row_wise_above.value();
+  std::int64_t limit = split.row_wise_above.value();
   if (planner.balance != Balance::cost)
     limit = limit > 0 ? std::min(limit, planner.bytes_per_rank) : planner.bytes_per_rank;
   p.row_pieces = pieces_for(bytes / p.column_pieces, limit, std::min(t.rows, ranks / p.column_pieces));
@@ -93,7 +94,8 @@ Shard share_of(Shard shard, std::uint32_t gpu, std::uint32_t gpus) {
   return shard;
 }
 
-Error does_not_fit(const Placement& placement, const DlrmSpec& spec, const PlacementBudget& budget) {
+Error does_not_fit(const Placement& placement, const DlrmSpec& spec, const TableSplit& split,
+                   const PlacementBudget& budget) {
   if (budget.bytes_per_rank < 0) {
     return Error{"model: every rank needs " + gigabytes(-budget.bytes_per_rank) +
                      " more than its GPU has, for weights, activations and exchanged vectors, " + "before any tables",
@@ -101,7 +103,7 @@ Error does_not_fit(const Placement& placement, const DlrmSpec& spec, const Place
   }
   std::int64_t total = 0;
   for (const ModelTable& t : placement.tables) total += table_bytes(spec, t.rows, t.dim);
-  const std::int64_t most = spec.table_memory.value();
+  const std::int64_t most = split.table_memory.value();
   const bool limited = most > 0 && most < budget.bytes_per_rank;
   return Error{
       "model.dlrm.tables: found " + gigabytes(total) + " of tables and optimizer state, expected tables that fit " +
@@ -109,21 +111,21 @@ Error does_not_fit(const Placement& placement, const DlrmSpec& spec, const Place
           (limited ? "table_memory " + gigabytes(most) + " each"
                    : gigabytes(budget.bytes_per_rank) + " free on each next to the rest of the model"),
       "",
-      limited ? "raise table_memory, or use more nodes"
+      limited ? "raise parallel.table_memory, or use more nodes"
               : "use more nodes, GPUs with more memory, embedding_dtype: fp16, or an optimizer with less state"};
 }
 
 /// `gpus` of a node own a slice together.
-Planner planner_for(const DlrmSpec& spec, const PlacementBudget& budget, std::uint32_t gpus,
+Planner planner_for(const TableSplit& split, const PlacementBudget& budget, std::uint32_t gpus,
                     std::int64_t replicated_bytes) {
   std::int64_t room = budget.bytes_per_rank - replicated_bytes;
-  if (spec.table_memory.value() > 0) room = std::min(room, spec.table_memory.value());
+  if (split.table_memory.value() > 0) room = std::min(room, split.table_memory.value());
   Planner planner{budget.ranks / gpus, room * gpus};
-  planner.balance = spec.balance;
-  const double ratio = spec.bandwidth_ratio > 0 ? spec.bandwidth_ratio
-                       : budget.nodes > 1       ? kBandwidthRatioAcrossNodes
-                                                : kBandwidthRatioInNode;
-  planner.exchange_ids = ratio / spec.work_ratio;
+  planner.balance = split.balance;
+  const double ratio = split.bandwidth_ratio > 0 ? split.bandwidth_ratio
+                       : budget.nodes > 1        ? kBandwidthRatioAcrossNodes
+                                                 : kBandwidthRatioInNode;
+  planner.exchange_ids = ratio / split.work_ratio;
   if (gpus == 1 && budget.ranks % budget.nodes == 0) planner.ranks_per_node = budget.ranks / budget.nodes;
   return planner;
 }
@@ -137,15 +139,17 @@ bool can_fit(const Planner& planner, const std::vector<PlannerTable>& tables) {
 
 }  // namespace
 
-Result<void> place_by_planner(Placement& placement, const DlrmSpec& spec, const PlacementBudget& budget) {
-  const std::vector<std::uint32_t> sharded = replicate_small(placement, spec, budget);
+Result<void> place_by_planner(Placement& placement, const DlrmSpec& spec, const TableSplit& split,
+                              const PlacementBudget& budget) {
+  const std::vector<std::uint32_t> sharded = replicate_small(placement, spec, split, budget);
   const std::uint32_t gpus = budget.whole_nodes ? budget.ranks / budget.nodes : 1;
-  const Planner planner = planner_for(spec, budget, gpus, placement.replicated_bytes);
+  const Planner planner = planner_for(split, budget, gpus, placement.replicated_bytes);
   std::vector<PlannerTable> tables;
-  const std::int64_t columns = column_limit(placement, spec, sharded, planner);
-  for (const std::uint32_t t : sharded) tables.push_back(planner_table(spec, placement.tables[t], planner, columns));
+  const std::int64_t columns = column_limit(placement, spec, split, sharded, planner);
+  for (const std::uint32_t t : sharded)
+    tables.push_back(planner_table(spec, split, placement.tables[t], planner, columns));
   const auto plan = can_fit(planner, tables) ? planner.plan(std::move(tables)) : std::nullopt;
-  if (!plan) return does_not_fit(placement, spec, budget);
+  if (!plan) return does_not_fit(placement, spec, split, budget);
   std::map<std::uint32_t, std::vector<Shard>> shards;
   for (const PlannerSlice& s : plan->slices) {
     const Shard shard = shard_of(placement, sharded[s.table], plan->tables[s.table], s.piece);

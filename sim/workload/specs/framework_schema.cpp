@@ -8,6 +8,7 @@ using Kernels = FrameworkSpec::Kernels;
 using Gradients = FrameworkSpec::Gradients;
 using Embedding = FrameworkSpec::Embedding;
 using Input = FrameworkSpec::Input;
+using Memory = FrameworkSpec::Memory;
 
 constexpr Range kCallTime{0, 1e-2};
 constexpr Range kStepTime{0, 10};
@@ -208,6 +209,28 @@ Schema<FrameworkSpec::Parallel> framework_parallel_schema() {
   return s;
 }
 
+Schema<Memory> framework_memory_schema() {
+  Schema<Memory> s(
+      "memory",
+      "Language models: what the framework holds on a GPU besides weights, gradients, optimizer state and activations.");
+  s.optional(
+      "logit_bytes", &Memory::logit_bytes, {0, 64},
+      "Bytes of a logit, its softmax and its gradient while the loss runs backward; 0: 4 with fuse_loss or compiled (16 bits each), otherwise 12 (log-softmax and two gradients in fp32, as in PyTorch's cross_entropy).");
+  s.optional("buffers", &Memory::buffers, {0, 1e12}, "Buckets for collectives that are allocated once.");
+  s.optional(
+      "bf16_sums_in_fp32", &Memory::bf16_sums_in_fp32,
+      "With bf16 and a pipeline every rank also holds a sum of all its gradients in fp32, whatever is split (DeepSpeed's BF16_Optimizer).");
+  s.optional(
+      "step_bytes", &Memory::step_bytes, {0, 64},
+      "Bytes that the optimizer's step takes for a parameter of a rank's share, when activations are gone: copies, and temporaries of an optimizer that is not fused.");
+  s.optional(
+      "keeps_narrow", &Memory::keeps_narrow,
+      "Products of 8 or 4 bits keep their inputs in 8 bits for the backward pass; otherwise in 16, and cast them again.");
+  s.optional("keeps_outputs", &Memory::keeps_outputs,
+             "Pipeline: a stage keeps the output that it has sent until the gradient of it arrives.");
+  return s;
+}
+
 Schema<Embedding> embedding_schema() {
   Schema<Embedding> s("embedding", "Recommenders: embedding tables, their exchange and what overlaps with it.");
   s.optional("table_batched", &Embedding::table_batched,
@@ -265,6 +288,7 @@ Schema<FrameworkSpec> framework_schema() {
   s.nested("kernels", &FrameworkSpec::kernels, kernel_schema());
   s.nested("gradients", &FrameworkSpec::gradients, gradient_schema());
   s.nested("parallel", &FrameworkSpec::parallel, framework_parallel_schema());
+  s.nested("memory", &FrameworkSpec::memory, framework_memory_schema());
   s.nested("embedding", &FrameworkSpec::embedding, embedding_schema());
   s.nested("input", &FrameworkSpec::input, input_schema());
   s.optional(

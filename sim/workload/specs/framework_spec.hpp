@@ -77,6 +77,15 @@ struct FrameworkSpec {
     std::int64_t main_gradient_bytes = 4;
     bool offloads = false;
   };
+  /// Language models: what a framework holds besides weights, gradients, optimizer state and activations.
+  struct Memory {
+    std::int64_t logit_bytes = 0;  ///< 0: as the loss's kernels suggest
+    Bytes buffers{0};
+    bool bf16_sums_in_fp32 = false;
+    std::int64_t step_bytes = 0;
+    bool keeps_narrow = true;
+    bool keeps_outputs = false;
+  };
   struct Embedding {
     bool table_batched = true;
     graph::SparseUpdate sparse_update = graph::SparseUpdate::fused;
@@ -101,6 +110,7 @@ struct FrameworkSpec {
   Kernels kernels;
   Gradients gradients;
   Parallel parallel;
+  Memory memory;
   Embedding embedding;
   Input input;
   double uncertainty = 0.2;

@@ -205,9 +205,7 @@ Schema<ParallelSpec> parallel_schema() {
   add_splits(s);
   add_state(s);
   add_overlaps(s);
-  s.optional(
-      "placement_file", &ParallelSpec::placement_file,
-      "Recommenders: a CSV file that says how each table is split and which ranks hold it (docs/recommenders.md); it replaces model.dlrm.sharding.");
+  s.joined(&ParallelSpec::tables, table_split_schema());
   return s;
 }
 

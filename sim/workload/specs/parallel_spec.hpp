@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/config/schema.hpp"
+#include "sim/workload/specs/table_split.hpp"
 
 namespace distsim::workload {
 
@@ -81,7 +82,7 @@ struct ParallelSpec {
          overlap_tensor = Switch::automatic, overlap_expert = Switch::automatic, overlap_pipeline = Switch::automatic;
   std::optional<ExpertDispatch> expert_dispatch;  ///< nothing: as the framework does
   std::int64_t prefetch = 1;
-  std::string placement_file;  ///< of embedding tables
+  TableSplit tables;
 };
 
 Schema<ParallelSpec> parallel_schema();

@@ -1,0 +1,172 @@
+// The picture of a pipeline's schedule: rows of slices against what schedules are, and bounds of the picture.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "sim/pipeline/folds.hpp"
+#include "sim/pipeline/pipeline.hpp"
+#include "sim/report/html/html.hpp"
+#include "sim/report/picture/pipeline_picture.hpp"
+#include "sim/report/picture/stage_rows.hpp"
+
+namespace distsim::pipeline {
+namespace {
+
+using graph::PassKind;
+using report::StageRow;
+using report::StageSlice;
+using report::StageWork;
+
+struct Drawn {
+  Prediction prediction;
+  graph::PipelineOrder order;
+};
+
+Drawn drawn(const std::vector<std::string>& sets) {
+  const auto parsed = config::parse_experiment_text(
+      "cluster: {system: dgx_h100, nodes: 1}\nmodel: {name: llama3_8b, global_batch: 32, memory_check: false}\n"
+      "framework: {name: megatron_core}\nparallel: {pipeline: 4, tensor: 1, micro_batch: 1}\n",
+      "test.yaml", sets);
+  const config::Experiment e = config::resolve(parsed.value()).value();
+  Passes passes;
+  auto prediction = predict(e, passes);
+  CHECK(prediction.ok()) << prediction.error().text();
+  auto order = played_pipeline(e, kPlayedMicroSteps);
+  CHECK(order.ok() && *order);
+  return {*std::move(prediction), **order};
+}
+
+report::StageRows rows_of(const Drawn& d) {
+  auto rows = report::stage_rows(d.prediction.played(), d.order, 64);
+  CHECK(rows);
+  return *std::move(rows);
+}
+
+class EverySchedule : public testing::TestWithParam<const char*> {
+ protected:
+  std::vector<std::string> sets() const {
+    const std::string name = GetParam();
+    return {"parallel.schedule=" + name, std::string("parallel.virtual_stages=") + (name == "interleaved" ? "2" : "1")};
+  }
+};
+
+/// Adjacent slices from the beginning to the end; each micro-batch passes every chunk forward once, and backward once or in
+/// two parts, and the position behind another only after it.
+TEST_P(EverySchedule, RowsAreWholeAndInTheOrderOfThePipeline) {
+  const Drawn d = drawn(sets());
+  const report::StageRows rows = rows_of(d);
+  ASSERT_EQ(rows.rows.size(), 4u);
+  const bool both_ways = std::string(GetParam()) == "dualpipe";
+  std::map<std::pair<std::uint32_t, std::int64_t>, StageSlice> forward, backward;  // by position and micro-batch
+  std::int64_t idle = 0;
+  for (const StageRow& row : rows.rows) {
+    std::int64_t at = rows.begin;
+    for (const StageSlice& s : row.slices) {
+      EXPECT_EQ(s.begin, at);
+      EXPECT_GT(s.end, s.begin);
+      at = s.end;
+      if (s.work == StageWork::idle) idle += s.end - s.begin;
+      if (s.pass == nullptr) continue;
+      const std::uint32_t position =
+          both_ways && s.pass->chunk == 1 ? 3 - row.stage : row.stage + 4 * (both_ways ? 0 : s.pass->chunk);
+      if (s.work == StageWork::weights) continue;
+      auto& passes = s.work == StageWork::forward ? forward : backward;
+      EXPECT_TRUE(passes.try_emplace({position, s.pass->micro_batch}, s).second);
+    }
+    EXPECT_EQ(at, rows.end);
+  }
+  EXPECT_NEAR(rows.idle, static_cast<double>(idle) / static_cast<double>(4 * (rows.end - rows.begin)), 1e-9);
+  const std::uint32_t positions = std::string(GetParam()) == "interleaved" ? 8 : 4;
+  ASSERT_EQ(forward.size(), positions * 16u);
+  ASSERT_EQ(backward.size(), positions * 16u);
+  for (const auto& [at, slice] : forward) {
+    const auto& [position, micro_batch] = at;
+    EXPECT_LE(slice.end, backward.at(at).begin);
+    if (position == 0) continue;
+    EXPECT_LE(forward.at({position - 1, micro_batch}).end, slice.begin) << position;
+    EXPECT_LE(backward.at(at).end, backward.at({position - 1, micro_batch}).begin) << position;
+  }
+}
+
+TEST_P(EverySchedule, WeightGradientsAreApartWhereTheScheduleSplitsThem) {
+  const report::StageRows rows = rows_of(drawn(sets()));
+  std::size_t weights = 0, inputs = 0;
+  for (const StageRow& row : rows.rows) {
+    for (const StageSlice& s : row.slices) {
+      weights += s.work == StageWork::weights ? 1 : 0;
+      inputs += s.pass != nullptr && s.pass->kind == PassKind::inputs ? 1 : 0;
+    }
+  }
+  const std::set<std::string> split{"zero-bubble", "dualpipe"};
+  EXPECT_EQ(weights, inputs);
+  EXPECT_EQ(weights > 0, split.contains(GetParam()));
+}
+
+INSTANTIATE_TEST_SUITE_P(Pipeline, EverySchedule,
+                         testing::Values("gpipe", "1f1b", "interleaved", "zero-bubble", "dualpipe"),
+                         [](const auto& info) {
+                           std::string name = info.param;
+                           std::erase(name, '-');
+                           return name;
+                         });
+
+TEST(PipelinePicture, NumbersMicroBatchesAndShowsTheBubble) {
+  const Drawn d = drawn({});
+  const std::string picture = report::pipeline_picture(d.prediction.played(), d.order, report::PictureUse::file);
+  EXPECT_TRUE(picture.starts_with("<svg"));
+  for (const char* part :
+       {">stage 0<", ">stage 3<", ">16</text>", "idle: the pipeline's bubble", "prefers-color-scheme:dark",
+        "stage 2, backward of micro-batch 5", "4 stages, 16 micro-batches"})
+    EXPECT_NE(picture.find(part), std::string::npos) << part;
+  EXPECT_EQ(picture.find(">17</text>"), std::string::npos);
+}
+
+TEST(PipelinePicture, IsInThePageOfAPipelineOnly) {
+  const Drawn d = drawn({});
+  const report::HtmlOptions options{.pipeline = &d.order};
+  EXPECT_NE(to_html(d.prediction.report, d.prediction.played(), options).find("<h2>Schedule of the pipeline</h2>"),
+            std::string::npos);
+  EXPECT_EQ(to_html(d.prediction.report, d.prediction.played()).find("Schedule of the pipeline"), std::string::npos);
+}
+
+TEST(PipelinePicture, SaysWhatOfALongIterationIsDrawn) {
+  const Drawn d = drawn({"model.global_batch=256"});
+  EXPECT_EQ(d.order.micro_batches, 16);
+  EXPECT_EQ(d.order.in_iteration, 128);
+  const std::string picture = report::pipeline_picture(d.prediction.played(), d.order, report::PictureUse::in_page);
+  EXPECT_NE(picture.find("the first 16 of 128 micro-batches"), std::string::npos);
+}
+
+/// 64 stages and 1,000 micro-batches, all of which gpipe plays.
+TEST(PipelinePicture, StaysSmallHoweverManyBoxesThereAre) {
+  const Drawn d = drawn({"cluster.nodes=8", "model.llm.layers=64", "parallel.pipeline=64", "parallel.schedule=gpipe",
+                         "model.global_batch=1000"});
+  ASSERT_EQ(d.order.of_stage.size(), 64u);
+  ASSERT_EQ(d.order.micro_batches, 1000);
+  for (const auto use : {report::PictureUse::file, report::PictureUse::in_page}) {
+    const std::string picture = report::pipeline_picture(d.prediction.played(), d.order, use);
+    EXPECT_LT(picture.size(), 500'000u);
+    EXPECT_GT(picture.size(), 10'000u);
+  }
+}
+
+TEST(PipelinePicture, OfMoreStagesSomeAreDrawn) {
+  const Drawn d = drawn({"cluster.nodes=16", "model.llm.layers=128", "parallel.pipeline=128", "model.global_batch=8"});
+  const std::string picture = report::pipeline_picture(d.prediction.played(), d.order, report::PictureUse::file);
+  EXPECT_NE(picture.find("64 of 128 stages"), std::string::npos);
+  EXPECT_NE(picture.find(">stage 127<"), std::string::npos);
+}
+
+/// The passes of another job are not drawn over the steps of this one.
+TEST(PipelinePicture, OfOtherPassesThanThoseThatWerePlayedThereIsNone) {
+  Drawn d = drawn({});
+  d.order.of_stage[2].pop_back();
+  EXPECT_EQ(report::pipeline_picture(d.prediction.played(), d.order, report::PictureUse::file), "");
+  d.order.of_stage[2].resize(d.order.of_stage[1].size() + 1);
+  EXPECT_EQ(report::pipeline_picture(d.prediction.played(), d.order, report::PictureUse::file), "");
+}
+
+}  // namespace
+}  // namespace distsim::pipeline
