@@ -105,6 +105,25 @@ class Works(unittest.TestCase):
                 (pathlib.Path(d) / "empty" / empty).mkdir(parents=True)
             self.assertEqual(answer(f"{d}/empty"), expected)
 
+    def test_constants_of_collectives_in_a_folder_of_the_user_are_read(self):
+        def cost(folder):
+            return subprocess.run([BINARY, "cost", "collective", "--system", "dgx_a100_80gb", "--kind", "all_reduce", "--nodes", "4", "--bytes", "1GiB", "--no-curves"],
+                                  capture_output=True, text=True, env={**os.environ, "DISTSIM_CONFIGS": folder})
+        with tempfile.TemporaryDirectory() as d:
+            own = pathlib.Path(d) / "collectives/nccl.yaml"
+            own.parent.mkdir()
+            shipped = (ROOT / "configs/collectives/nccl.yaml").read_text()
+            own.write_text(shipped)
+            as_shipped = cost("")
+            self.assertEqual((as_shipped.returncode, cost(d).stdout), (0, as_shipped.stdout))
+            own.write_text(re.sub(r"(nccl_ring_base:\s*\[)[^]]*", r"\g<1>900, 900, 900", shipped))
+            self.assertNotEqual(own.read_text(), shipped)
+            self.assertNotEqual(cost(d).stdout, as_shipped.stdout)
+            own.write_text("nonsense: 1\n")
+            r = cost(d)
+            self.assertEqual((r.returncode, r.stdout, r.stderr.count("\n")), (2, "", 1), r.stderr)
+            self.assertIn("nccl.yaml", r.stderr)
+
     def test_outputs_never_replace_inputs(self):
         """By their names, through links, and over each other."""
         with tempfile.TemporaryDirectory() as d:

@@ -204,6 +204,28 @@ Result<void> check_shape(const LogContext& context, const std::string& file) {
                file, "--ranks counts the GPUs of all nodes"};
 }
 
+/// The list of ranks that nccl-tests prints, against itself and the flags.
+Result<void> check_listed(const LogContext& context, const std::string& file, const LogHints& hints) {
+  const std::size_t listed = context.rank_ids.size(), hosts = context.hosts.size();
+  if (listed == 0) return {};
+  if (!context.split && *context.rank_ids.rbegin() + std::size_t{1} != listed) {
+    std::uint32_t missing = 0;
+    while (context.rank_ids.contains(missing)) ++missing;
+    return Error{"found no line of rank " + std::to_string(missing) + " among " + counted(listed, "rank") +
+                     ", expected all that took part",
+                 file, "the log may be damaged"};
+  }
+  if (hints.ranks != 0 && hints.ranks != listed)
+    return Error{"--ranks: found " + std::to_string(hints.ranks) + ", expected " + std::to_string(listed) +
+                     ", the ranks that the log lists",
+                 file, ""};
+  if (hosts > 1 && hints.nodes > hosts)
+    return Error{"--nodes: found " + std::to_string(hints.nodes) + ", expected at most " + std::to_string(hosts) +
+                     ", the hosts that the log names",
+                 file, ""};
+  return {};
+}
+
 Result<void> check_whole(const std::vector<LogTable>& tables, const LogContext& context, const std::string& file) {
   if (context.gpus.size() > 1) {
     return Error{"found two kinds of GPU in one log: '" + *context.gpus.begin() + "' and '" +
@@ -264,6 +286,7 @@ Result<void> add_row(LogTable& table, NcclRow row, std::size_t line, const std::
 
 Result<CurveSet> curves_of(std::vector<LogTable> tables, LogContext context, const std::string& file,
                            const LogHints& hints) {
+  TRY(check_listed(context, file, hints));
   if (hints.ranks != 0) context.ranks = hints.ranks;
   if (hints.nodes != 0) context.nodes = hints.nodes;
   std::erase_if(tables, [](const LogTable& t) { return t.rows.empty(); });

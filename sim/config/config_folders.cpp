@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
+#include <mutex>
 #include <optional>
 #include <set>
 
@@ -15,6 +17,7 @@
 #include "base/log.hpp"
 #include "base/text/printable.hpp"
 #include "base/text/spelling.hpp"
+#include "collectives/shipped_text.hpp"
 #include "sim/config/config.hpp"
 
 namespace distsim::config {
@@ -251,6 +254,22 @@ std::string config_file(const std::string& kind, const std::string& file) {
     if (const fs::path path = fs::path(folder) / file; fs::is_regular_file(path, error)) return path.string();
   }
   return "";
+}
+
+std::string changed_constants() {
+  static std::mutex mutex;
+  static std::map<std::string, bool> changed;  // by path: a study asks at every point
+  const std::string path = config_file("collectives", "nccl.yaml");
+  if (path.empty()) return "";
+  const std::lock_guard lock(mutex);
+  const auto known = changed.find(path);
+  if (known != changed.end()) return known->second ? path : "";
+  const auto text = read_file(path, kMaxNamedBytes);
+  const bool differs =
+      !text.ok() || *text != collectives::shipped_constants_file();  // unreadable: said where it is used
+  changed.emplace(path, differs);
+  if (differs) log_info([&] { return "constants of collectives read from " + path; });
+  return differs ? path : "";
 }
 
 Result<void> check_config_folders() {

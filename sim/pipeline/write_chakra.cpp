@@ -52,8 +52,9 @@ struct NamedPartition {
 
 class ChakraExport {
  public:
-  ChakraExport(const graph::CostedGraph& costed, const Lowered& lowered)
-      : graph_(costed.graph), program_(lowered.program), origins_(lowered.origins) {
+  /// `files`: how many ranks are written.
+  ChakraExport(const graph::CostedGraph& costed, const Lowered& lowered, std::uint32_t files)
+      : graph_(costed.graph), program_(lowered.program), origins_(lowered.origins), files_(files) {
     for (const engine::Groups& g : program_.groups) partitions_.push_back(name_groups(g));
   }
 
@@ -61,6 +62,7 @@ class ChakraExport {
 
   traces::ChakraGraph graph_of(std::uint32_t rank) const {
     traces::ChakraGraph out;
+    out.set_ranks = files_;
     traces::ChakraNode groups;
     groups.id = program_.steps.size();
     groups.kind = traces::ChakraKind::metadata;
@@ -151,6 +153,7 @@ class ChakraExport {
   const graph::TaskGraph& graph_;
   const engine::Program& program_;
   const IdVector<StepId, report::StepOrigin>& origins_;
+  std::uint32_t files_;
   std::map<std::string, std::vector<std::uint32_t>> groups_;
   std::map<std::vector<std::uint32_t>, std::string> name_of_members_;  ///< partitions may have groups in common
   std::vector<NamedPartition> partitions_;
@@ -197,7 +200,7 @@ Result<void> write_chakra(const std::string& prefix, const graph::CostedGraph& c
   if (ranks > kMostRanks)
     return Error{"--write-et: found " + std::to_string(ranks) + " ranks, expected at most 2^20: one file per rank", "",
                  ""};
-  const ChakraExport exporter(costed, lowered);
+  const ChakraExport exporter(costed, lowered, ranks);
   if (asked == 0) TRY(check_size(traces::to_chakra(exporter.graph_of(0)).size(), ranks));
   const std::string manifest = traces::chakra_manifest_path(prefix);
   TRY_ASSIGN(const std::vector<std::string> replaced, replaced_traces(prefix, ranks));
