@@ -72,9 +72,10 @@ using Producer = std::function<Result<void>(std::ostream&)>;
 Result<void> produce_into(int fd, const std::string& path, const Producer& produce) {
   DescriptorBuffer buffer(fd);
   std::ostream out(&buffer);
-  TRY(produce(out));
+  const Result<void> made = produce(out);
   out.flush();
-  if (buffer.error_code() != 0) return file_error(path, "write", buffer.error_code());
+  if (buffer.error_code() != 0) return file_error(path, "write", buffer.error_code());  // why, whatever `produce` says
+  TRY(made);
   if (!out) return Error{"cannot write (the output stream failed)", path, ""};
   return {};
 }

@@ -236,6 +236,14 @@ Result<std::vector<LibraryCurve>> curves_of_network(const CurveSet& set, const s
   return std::move(loader).take();
 }
 
+/// A file that is called like the system hides the shipped one: it must not be passed by without a word.
+Result<void> check_called_so(const std::string& text, const std::string& system, const std::string& file) {
+  if (file.substr(file.find_last_of('/') + 1) != system + ".curve.txtpb") return {};
+  TRY_ASSIGN(const CurveSet set, parse_curve_text(text, file));
+  return Error{"system: found " + in_quotes(set.system) + ", expected " + in_quotes(system) + ", as the file is called",
+               file, ""};
+}
+
 /// Those of `files`, of the first of these folders, that were measured on a system of that name, or that say they speak
 /// for it.
 Result<std::vector<LibraryCurve>> curves_of_system(const std::string& system, const std::vector<std::string>& files,
@@ -246,6 +254,7 @@ Result<std::vector<LibraryCurve>> curves_of_system(const std::string& system, co
   for (const std::string& file : files) {
     TRY_ASSIGN(const std::string text, read_file(file, kMaxCurveFileBytes));
     if (!head_names(text, system)) {
+      TRY(check_called_so(text, system, file));
       log_other_system(file);
       continue;
     }

@@ -12,6 +12,7 @@ namespace distsim::collectives {
 namespace {
 
 constexpr std::size_t kMostRemarks = 100;
+constexpr double kFarApart = 3;  // times of one size in one log: more than runs differ by; chosen
 
 std::string_view name_of_path(std::string_view path) { return path.substr(path.find_last_of('/') + 1); }
 
@@ -177,6 +178,9 @@ class Assembler {
       const bool last = i + 1 == table.rows.size() || table.rows[i + 1].row.bytes != row.bytes;
       if (!last || same_size.empty()) continue;
       TRY_ASSIGN(CurvePoint point, point_of(same_size));
+      if (same_size.size() > 1 && point.high_us > kFarApart * point.low_us && out_.remarks.size() < kMostRemarks)
+        out_.remarks.push_back(at_line(file_, table.rows[i].line) + ": " + number(point.bytes) + " B took " +
+                               number(point.low_us) + " to " + number(point.high_us) + " us; the median is used");
       c.points.push_back(point);
       same_size.clear();
     }

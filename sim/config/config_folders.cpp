@@ -173,6 +173,16 @@ void add_name(ConfigNode& file, const std::string& stem) {
   file.entries.insert(file.entries.begin(), {"name", file.where, name});
 }
 
+/// A file that is looked up by its name and calls itself by that of another: one of the two is a slip.
+Result<void> check_own_name(const ConfigNode& file, const std::string& stem, const std::string& kind,
+                            const std::string& experiment_folder) {
+  const ConfigNode* own = file.find("name");
+  if (own == nullptr || own->scalar == stem) return {};
+  if (!file_of_name(own->scalar, config_folders(kind, experiment_folder))) return {};
+  return schema_detail::expected(
+      *own, "name", in_quotes(stem) + ", as the file is called: " + in_quotes(own->scalar) + " is another file");
+}
+
 }  // namespace
 
 std::string folder_of_path(const std::string& path) {
@@ -229,7 +239,9 @@ Result<ConfigNode> read_named_file(const ConfigNode& name, const std::string& ke
   }
   if (file->kind != ConfigNode::Kind::map) return schema_detail::expected(*file, key, "a map");
   log_info([&] { return key + ": '" + name.scalar + "' read from " + path; });
-  add_name(*file, found.values ? name.scalar : fs::path(path).stem().string());
+  const std::string stem = found.values ? name.scalar : fs::path(path).stem().string();
+  if (!is_path(name.scalar)) TRY(check_own_name(*file, stem, kind, experiment_folder));
+  add_name(*file, stem);
   return file;
 }
 

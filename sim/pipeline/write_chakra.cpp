@@ -192,6 +192,29 @@ Result<std::vector<std::string>> replaced_traces(const std::string& prefix, std:
                printable(unknown.front(), 300), "remove it, or choose another prefix"};
 }
 
+/// The files of a set, beginning with a manifest that nobody plays; their digest. `written`: traces that are there so far.
+Result<std::string> write_ranks(const std::string& prefix, const ChakraExport& exporter, std::uint32_t ranks,
+                                const traces::ChakraManifest& unfinished, std::uint32_t& written) {
+  TRY(write_file_atomically(traces::chakra_manifest_path(prefix), to_text(unfinished)));
+  traces::ChakraSetDigest digest;
+  for (std::uint32_t r = 0; r < ranks; ++r) {
+    const std::string bytes = traces::to_chakra(exporter.graph_of(r));
+    digest.add(bytes);
+    TRY(write_file_atomically(prefix + "." + std::to_string(r) + ".et", bytes));
+    written = r + 1;
+  }
+  TRY(write_file_atomically(prefix + ".groups.json", traces::to_chakra_groups(exporter.groups())));
+  return digest.text();
+}
+
+/// What was written of a set that could not be finished.
+void remove_part(const std::string& prefix, std::uint32_t written) {
+  std::error_code ignored;
+  for (std::uint32_t r = 0; r < written; ++r)
+    std::filesystem::remove(prefix + "." + std::to_string(r) + ".et", ignored);
+  std::filesystem::remove(traces::chakra_manifest_path(prefix), ignored);
+}
+
 }  // namespace
 
 Result<void> write_chakra(const std::string& prefix, const graph::CostedGraph& costed, const Lowered& lowered,
@@ -208,21 +231,19 @@ Result<void> write_chakra(const std::string& prefix, const graph::CostedGraph& c
   const auto old = old_manifest(manifest);
   traces::ChakraManifest unfinished = set;  // until all is there, nobody plays it
   if (old.ok()) unfinished.ranks = std::max(ranks, old->ranks);
-  TRY(write_file_atomically(manifest, to_text(unfinished)));
-  traces::ChakraSetDigest digest;
-  for (std::uint32_t r = 0; r < ranks; ++r) {
-    const std::string bytes = traces::to_chakra(exporter.graph_of(r));
-    digest.add(bytes);
-    TRY(write_file_atomically(prefix + "." + std::to_string(r) + ".et", bytes));
+  std::uint32_t written = 0;
+  const Result<std::string> digest = write_ranks(prefix, exporter, ranks, unfinished, written);
+  if (!digest.ok()) {
+    if (!old.ok()) remove_part(prefix, written);  // else parts of an older set are there, which its manifest says
+    return digest.error();
   }
-  TRY(write_file_atomically(prefix + ".groups.json", traces::to_chakra_groups(exporter.groups())));
   for (const std::string& path : replaced) {
     std::error_code error;
     if (!std::filesystem::remove(path, error) || error)
       return Error{"cannot be removed, expected to replace the larger set that it is of", path, ""};
   }
   set.complete = true;
-  set.digest = digest.text();
+  set.digest = *digest;
   return write_file_atomically(manifest, to_text(set));
 }
 

@@ -190,6 +190,13 @@ auto with_second_try(const Attempt& attempt) {
   return result.ok() ? std::move(result) : attempt();
 }
 
+/// Whether a refusal is of the key itself, or of a batch that so many micro-steps do not divide: twice as much is too much, which
+/// says nothing of the key as it was given.
+bool refuses_size(const std::string& what, const Given& given) {
+  return what.starts_with(dotted(given.path)) ||
+         (given.path.back() == "accumulation" && what.starts_with("model.global_batch"));
+}
+
 /// Compares an experiment with what is left of it without a key.
 class Comparison {
  public:
@@ -209,6 +216,8 @@ class Comparison {
     const auto other = with_second_try([&] { return config::resolve(*twice); });
     if (!other.ok())
       return other.error().what.find(given.path.back()) != std::string::npos;  // too large, not unreadable
+    const auto built = workload::build_workload(other->model, other->framework, pipeline::shape_of(*other));
+    if (!built.ok() && refuses_size(built.error().what, given)) return true;
     return !has_effect(*other);
   }
 

@@ -79,6 +79,15 @@ TEST(KeysWithoutEffect, AModelOfOnesOwnWithALayoutHidesNothing) {
             (std::vector<std::string>{"model.resnet.classes", "model.rnn.encoder_layers", "parallel.shard"}));
 }
 
+/// Twice as many micro-steps as the batch has samples for is refused, which is no effect of the three.
+TEST(KeysWithoutEffect, MicroStepsOfALanguageModelAre) {
+  const std::string text =
+      "cluster: {system: dgx_h100, nodes: 2}\nmodel: {name: llama3_8b, global_batch: 64}\nframework: {name: "
+      "megatron_core}\n";
+  for (const char* set : {"model.accumulation=2", "model.accumulation=3", "model.accumulation=4"})
+    EXPECT_EQ(idle_keys({set}, text), std::vector<std::string>{"model.accumulation"}) << set;
+}
+
 /// Keys of the steps of a program, which is a list.
 TEST(KeysWithoutEffect, KeysInListsCountOneByOne) {
   const std::string text =
