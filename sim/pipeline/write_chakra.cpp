@@ -192,27 +192,34 @@ Result<std::vector<std::string>> replaced_traces(const std::string& prefix, std:
                printable(unknown.front(), 300), "remove it, or choose another prefix"};
 }
 
-/// The files of a set, beginning with a manifest that nobody plays; their digest. `written`: traces that are there so far.
+/// What was written of a set so far.
+struct Written {
+  std::vector<std::string> made;  ///< was not there before
+  bool over_others = false;       ///< some took the place of older files
+};
+
+/// The files of a set, beginning with a manifest that nobody plays; their digest.
 Result<std::string> write_ranks(const std::string& prefix, const ChakraExport& exporter, std::uint32_t ranks,
-                                const traces::ChakraManifest& unfinished, std::uint32_t& written) {
-  TRY(write_file_atomically(traces::chakra_manifest_path(prefix), to_text(unfinished)));
+                                const traces::ChakraManifest& unfinished, Written& written) {
+  const auto write = [&written](const std::string& path, const std::string& bytes) -> Result<void> {
+    std::error_code unknown;
+    const bool is_new = !std::filesystem::exists(path, unknown) && !unknown;
+    TRY(write_file_atomically(path, bytes));
+    if (is_new)
+      written.made.push_back(path);
+    else
+      written.over_others = true;
+    return {};
+  };
+  TRY(write(traces::chakra_manifest_path(prefix), to_text(unfinished)));
   traces::ChakraSetDigest digest;
   for (std::uint32_t r = 0; r < ranks; ++r) {
     const std::string bytes = traces::to_chakra(exporter.graph_of(r));
     digest.add(bytes);
-    TRY(write_file_atomically(prefix + "." + std::to_string(r) + ".et", bytes));
-    written = r + 1;
+    TRY(write(prefix + "." + std::to_string(r) + ".et", bytes));
   }
-  TRY(write_file_atomically(prefix + ".groups.json", traces::to_chakra_groups(exporter.groups())));
+  TRY(write(prefix + ".groups.json", traces::to_chakra_groups(exporter.groups())));
   return digest.text();
-}
-
-/// What was written of a set that could not be finished.
-void remove_part(const std::string& prefix, std::uint32_t written) {
-  std::error_code ignored;
-  for (std::uint32_t r = 0; r < written; ++r)
-    std::filesystem::remove(prefix + "." + std::to_string(r) + ".et", ignored);
-  std::filesystem::remove(traces::chakra_manifest_path(prefix), ignored);
 }
 
 }  // namespace
@@ -231,10 +238,14 @@ Result<void> write_chakra(const std::string& prefix, const graph::CostedGraph& c
   const auto old = old_manifest(manifest);
   traces::ChakraManifest unfinished = set;  // until all is there, nobody plays it
   if (old.ok()) unfinished.ranks = std::max(ranks, old->ranks);
-  std::uint32_t written = 0;
+  Written written;
   const Result<std::string> digest = write_ranks(prefix, exporter, ranks, unfinished, written);
   if (!digest.ok()) {
-    if (!old.ok()) remove_part(prefix, written);  // else parts of an older set are there, which its manifest says
+    std::error_code ignored;
+    for (const std::string& path : written.made) {
+      // Beside files of an older set the manifest stays, so that nobody plays the mixture.
+      if (path != manifest || !written.over_others) std::filesystem::remove(path, ignored);
+    }
     return digest.error();
   }
   for (const std::string& path : replaced) {
