@@ -20,6 +20,7 @@
 
 #include "base/log.hpp"
 #include "base/system/descriptor.hpp"
+#include "base/system/link_target.hpp"
 #include "base/system/open_input.hpp"
 #include "base/system/temporaries.hpp"
 
@@ -71,9 +72,10 @@ using Producer = std::function<Result<void>(std::ostream&)>;
 Result<void> produce_into(int fd, const std::string& path, const Producer& produce) {
   DescriptorBuffer buffer(fd);
   std::ostream out(&buffer);
-  TRY(produce(out));
+  const Result<void> made = produce(out);
   out.flush();
-  if (buffer.error_code() != 0) return file_error(path, "write", buffer.error_code());
+  if (buffer.error_code() != 0) return file_error(path, "write", buffer.error_code());  // why, whatever `produce` says
+  TRY(made);
   if (!out) return Error{"cannot write (the output stream failed)", path, ""};
   return {};
 }
@@ -84,11 +86,12 @@ std::string folder_of(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-/// What a symbolic link points to, so that the link stays; the path itself where there is none.
+/// What a symbolic link points to, so that the link stays, also where nothing is there yet; the path itself where there is
+/// no link.
 std::string resolved(const std::string& path) {
   const std::unique_ptr<char, decltype(&std::free)> real(::realpath(path.c_str(), nullptr), &std::free);
   if (!real && errno == ENOMEM) throw std::bad_alloc();
-  return real ? std::string(real.get()) : path;
+  return real ? std::string(real.get()) : link_target(path).value_or(path);
 }
 
 /// Files that are read, while inputs are protected.
@@ -126,6 +129,7 @@ Result<TargetKind> examine_target(const std::string& path) {
   if (path.find('\0') != std::string::npos) return Error{"found a NUL byte in a file name, expected a path", "", ""};
   struct stat info {};
   const bool exists = ::stat(path.c_str(), &info) == 0;
+  if (!exists && errno == ELOOP) return file_error(path, "write", ELOOP);
   if (exists && S_ISDIR(info.st_mode)) return Error{"found a folder, expected a file to write", path, ""};
   if (exists && inputs().contain(info))
     return Error{"found a file that this command reads, expected another one to write", path, ""};

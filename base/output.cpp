@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "base/system/link_target.hpp"
 #include "base/text/printable.hpp"
 
 namespace distsim {
@@ -20,16 +21,17 @@ bool is_standard_output(const struct stat& file) {
          out.st_ino == file.st_ino;
 }
 
-/// Equal for names of one file: device and inode where it exists, else those of its folder and its name there; "-" for
-/// standard output.
-std::string identity_of(const std::string& path) {
+/// Equal for names of one file: device and inode where it exists, else those of its folder and its name there, behind all
+/// links; "-" for standard output.
+std::string identity_of(const std::string& given) {
   struct stat info {};
   const auto number = [&] { return std::to_string(info.st_dev) + ":" + std::to_string(info.st_ino); };
-  if (path == "-") return path;
-  if (::stat(path.c_str(), &info) == 0) {
+  if (given == "-") return given;
+  if (::stat(given.c_str(), &info) == 0) {
     if (is_standard_output(info)) return "-";
-    return S_ISCHR(info.st_mode) ? "device " + path : number();
+    return S_ISCHR(info.st_mode) ? "device " + given : number();
   }
+  const std::string path = link_target(given).value_or(given);
   const std::size_t slash = path.rfind('/');
   const std::string folder = slash == std::string::npos ? "." : path.substr(0, slash + 1);
   const std::string name = slash == std::string::npos ? path : path.substr(slash + 1);

@@ -105,6 +105,55 @@ class Works(unittest.TestCase):
                 (pathlib.Path(d) / "empty" / empty).mkdir(parents=True)
             self.assertEqual(answer(f"{d}/empty"), expected)
 
+    def test_constants_of_collectives_in_a_folder_of_the_user_are_read(self):
+        def cost(folder):
+            return subprocess.run([BINARY, "cost", "collective", "--system", "dgx_a100_80gb", "--kind", "all_reduce", "--nodes", "4", "--bytes", "1GiB", "--no-curves"],
+                                  capture_output=True, text=True, env={**os.environ, "DISTSIM_CONFIGS": folder})
+        with tempfile.TemporaryDirectory() as d:
+            own = pathlib.Path(d) / "collectives/nccl.yaml"
+            own.parent.mkdir()
+            shipped = (ROOT / "configs/collectives/nccl.yaml").read_text()
+            own.write_text(shipped)
+            as_shipped = cost("")
+            self.assertEqual((as_shipped.returncode, cost(d).stdout), (0, as_shipped.stdout))
+            own.write_text(re.sub(r"(nccl_ring_base:\s*\[)[^]]*", r"\g<1>900, 900, 900", shipped))
+            self.assertNotEqual(own.read_text(), shipped)
+            self.assertNotEqual(cost(d).stdout, as_shipped.stdout)
+            own.write_text("nonsense: 1\n")
+            r = cost(d)
+            self.assertEqual((r.returncode, r.stdout, r.stderr.count("\n")), (2, "", 1), r.stderr)
+            self.assertIn("nccl.yaml", r.stderr)
+
+    def test_files_of_the_user_that_hide_a_shipped_one_are_what_they_are_called(self):
+        def predict(part, text):
+            with tempfile.TemporaryDirectory() as d:
+                path = pathlib.Path(d) / part
+                path.parent.mkdir()
+                path.write_text(text)
+                experiment = pathlib.Path(d) / "x.yaml"  # the folder beside a shipped one has shipped files first
+                experiment.write_text(pathlib.Path(FLAGSHIP).read_text())
+                return subprocess.run([BINARY, "--config", str(experiment)], capture_output=True, text=True, env={**os.environ, "DISTSIM_CONFIGS": d})
+        other = (ROOT / "configs/curves/hgx_h100_node.curve.txtpb").read_text()
+        h100 = (ROOT / "configs/devices/h100_sxm5_80gb.yaml").read_text()
+        for part, text, word in (("curves/dgx_a100_80gb.curve.txtpb", "garbage\n", "dgx_a100_80gb.curve.txtpb"),
+                                 ("curves/dgx_a100_80gb.curve.txtpb", other, "expected 'dgx_a100_80gb', as the file is called"),
+                                 ("devices/a100_sxm4_80gb.yaml", h100, "'h100_sxm5_80gb' is another file")):
+            r = predict(part, text)
+            self.assertEqual((r.returncode, r.stdout, r.stderr.count("\n")), (2, "", 1), r.stderr)
+            self.assertIn(word, r.stderr)
+
+    def test_a_set_of_traces_that_cannot_be_finished_is_taken_back(self):
+        def limit():
+            resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+        with tempfile.TemporaryDirectory() as d:
+            (pathlib.Path(d) / "x.5.et").write_text("of somebody else")
+            r = subprocess.run([BINARY, "--config", FLAGSHIP, "--write-et", "x"], cwd=d, capture_output=True, text=True, preexec_fn=limit)
+            self.assertEqual((r.returncode, r.stderr.count("\n")), (2, 1), r.stderr)
+            self.assertEqual(os.listdir(d), ["x.5.et"])
+            r = subprocess.run([BINARY, "--config", FLAGSHIP, "--timeline", "t.json"], cwd=d, capture_output=True, text=True, preexec_fn=limit)
+            self.assertEqual((r.returncode, os.listdir(d)), (2, ["x.5.et"]), r.stderr)
+            self.assertRegex(r.stderr, r"t\.json.*[Ff]ile too large|too large.*t\.json")
+
     def test_outputs_never_replace_inputs(self):
         """By their names, through links, and over each other."""
         with tempfile.TemporaryDirectory() as d:

@@ -175,11 +175,20 @@ struct TraceThread {
   std::string name;
   std::uint32_t begin = 0, end = 0;  ///< its records: [begin, end) of TraceRank::host_records
 };
+/// What a stream waits for of itself (CUDA C++ Programming Guide, "Default Stream").
+enum class StreamKind : std::uint8_t {
+  unknown,       ///< not recorded
+  null_stream,   ///< the legacy default stream: its work and that of the blocking streams of its context wait for each
+                 ///< other, in the order of their launches
+  blocking,      ///< created without a flag
+  non_blocking,  ///< created with cudaStreamNonBlocking, as PyTorch's are
+};
 struct TraceStream {
   std::uint32_t device = 0;  ///< device index as recorded
   std::uint64_t id = 0;
   std::uint64_t context = 0;
   std::uint32_t begin = 0, end = 0;  ///< its records: [begin, end) of TraceRank::device_records
+  StreamKind kind = StreamKind::unknown;
 };
 
 /// One profiled iteration of a rank.

@@ -65,6 +65,68 @@ Overlaps overlaps_of(const TraceRank& rank) {
   return out;
 }
 
+/// Work of a GPU that begins this long before the call that launched it: clocks of host and GPU are not that far apart.
+constexpr std::int64_t kBeforeItsLaunch = 1'000'000;  // ns
+
+struct LaunchOrder {
+  std::uint64_t launched = 0, early = 0, timeless = 0, kernels = 0;
+};
+
+LaunchOrder launch_order_of(const TraceRank& rank) {
+  LaunchOrder out;
+  for (const DeviceRecord& d : rank.device_records) {
+    if (d.kind != DeviceRecordKind::kernel) continue;
+    ++out.kernels;
+    out.timeless += d.duration_ns == 0 ? 1 : 0;
+    if (d.launch == kNone) continue;
+    ++out.launched;
+    out.early += d.start_ns < rank.host_records[d.launch].start_ns - kBeforeItsLaunch ? 1 : 0;
+  }
+  return out;
+}
+
+/// Effects before their causes, and work without time.
+Result<void> check_order(const TraceRank& rank) {
+  const LaunchOrder found = launch_order_of(rank);
+  if (found.launched >= kFewKernels && 2 * found.early > found.launched)
+    return Error{"found " + std::to_string(found.early) + " of " + counted(found.launched, "kernel") +
+                     " more than 1 ms before the calls that launched them, expected causes before effects",
+                 rank.path, "are host and GPU on one clock?"};
+  if (found.kernels >= kFewKernels && found.timeless == found.kernels)
+    return Error{"found " + counted(found.kernels, "kernel") + " that " +
+                     std::string(agreeing(found.kernels, "takes", "take")) + " no time, expected durations",
+                 rank.path, "was the trace edited, or its times rounded?"};
+  return {};
+}
+
+/// Names of GPUs in a job, and collectives whose members do not agree on their size.
+void note_contradictions(TraceJob& job) {
+  std::set<std::string> gpus;
+  for (const TraceRank& rank : job.ranks) {
+    for (const TraceDevice& d : rank.devices) {
+      if (!d.name.empty() && gpus.size() < kShownRuns) gpus.insert(printable(d.name, 60));
+    }
+  }
+  if (gpus.size() > 1) {
+    std::string names;
+    for (const std::string& name : gpus) names += (names.empty() ? "" : ", ") + name;
+    job.notes.assume("the job names several GPUs (" + names + "): is it one job?");
+  }
+  std::uint64_t unequal = 0;
+  for (const CollectiveMatch& match : job.matches) {
+    if (match.kind != graph::CollectiveKind::all_reduce) continue;  // of others, ranks may hold different shares
+    std::set<std::int64_t> sizes;
+    for (const CollectiveMatch::Member& m : match.members)
+      sizes.insert(job.ranks[m.rank].collectives[m.collective].bytes);
+    sizes.erase(-1);
+    unequal += sizes.size() > 1 ? 1 : 0;
+  }
+  if (unequal > 0)
+    job.notes.assume(counted(unequal, "all-reduce") + " of " + std::to_string(job.matches.size()) +
+                     " matched collectives " + std::string(agreeing(unequal, "has", "have")) +
+                     " different sizes on its ranks: are the traces of one run?");
+}
+
 }  // namespace
 
 std::vector<std::string> missing_parts(const TraceJob& job) {
@@ -90,8 +152,10 @@ std::string verdict_of(const TraceJob& job) {
 }
 
 Result<void> check_plausible(TraceJob& job) {
+  note_contradictions(job);
   for (TraceRank& rank : job.ranks) {
     if (!rank.has_times || rank.times_are_medians) continue;
+    TRY(check_order(rank));
     const Overlaps found = overlaps_of(rank);
     if (found.at_once == 0) continue;
     if (found.kernels >= kFewKernels && 2 * found.at_once > found.kernels)

@@ -6,6 +6,7 @@
 #include <set>
 #include <system_error>
 
+#include "base/text/markup.hpp"
 #include "base/text/printable.hpp"
 #include "base/text/spelling.hpp"
 
@@ -172,7 +173,8 @@ Result<std::optional<std::vector<std::string>>> CsvReader::parse_record() {
 }
 
 std::string csv_field(std::string_view text) {
-  const std::string shown = std::ranges::any_of(text, harms) ? without_controls(text) : std::string(text);
+  const std::string shown =
+      without_hidden(std::ranges::any_of(text, harms) ? without_controls(text) : std::string(text));
   const std::string field = begins_formula(shown) ? "'" + shown : shown;
   if (field.find_first_of(",\"\n") == std::string_view::npos) return field;
   std::string quoted = "\"";

@@ -4,6 +4,8 @@
 #include <cctype>
 #include <cstdint>
 
+#include "base/text/markup.hpp"
+
 namespace distsim {
 namespace {
 
@@ -13,11 +15,6 @@ std::string hex_byte(unsigned char c) {
 }
 
 bool is_control(unsigned char c) { return c < 0x20 || c == 0x7f; }
-
-/// U+0080..U+009F: terminals may take them for control sequences.
-bool is_c1_control(std::string_view character) {
-  return character.size() == 2 && character[0] == '\xc2' && static_cast<unsigned char>(character[1]) < 0xa0;
-}
 
 struct Utf8Form {
   std::size_t length;
@@ -37,7 +34,7 @@ Utf8Form utf8_form(unsigned char lead) {
 std::string_view shown_character(std::string_view text, std::size_t& taken, std::string& hex) {
   const std::size_t n = utf8_character_length(text);
   const auto c = static_cast<unsigned char>(text[0]);
-  const bool shown = n > 0 && !is_control(c) && !is_c1_control(text.substr(0, n));
+  const bool shown = n > 0 && !is_hidden(text.substr(0, n));
   taken = shown ? n : 1;
   if (shown) return text.substr(0, n);
   hex = "\\x" + hex_byte(c);

@@ -8,6 +8,7 @@
 #include "base/config/config_node.hpp"
 #include "base/text/spelling.hpp"
 #include "collectives/shipped_constants_text.hpp"
+#include "collectives/shipped_text.hpp"
 
 namespace distsim::collectives {
 
@@ -194,6 +195,8 @@ ModelConstants with_launch_scaled(const ModelConstants& constants, double scale)
     *base *= scale;
   return out;
 }
+
+std::string_view shipped_constants_file() { return kShippedConstantsText; }
 
 const ModelConstants& shipped_constants() {
   static const ModelConstants constants = [] {

@@ -12,6 +12,7 @@
 #include "base/text/counted.hpp"
 #include "collectives/curves/link_limits.hpp"
 #include "collectives/evidence.hpp"
+#include "topology/devices/device_names.hpp"
 #include "topology/devices/device_spec.hpp"
 
 namespace distsim::collectives {
@@ -91,6 +92,11 @@ std::string source_of(const Curve& c, const CurveSet& set) {
   return text + ", " + c.library.substr(0, 30);
 }
 
+/// What it was measured on, where it says so: a log by the name that the driver gave.
+std::string gpu_of(const CurveSet& set) {
+  return set.device.empty() && topology::is_driver_name(set.hardware) ? set.hardware : set.device;
+}
+
 /// A run that broke off may have left its last sizes unsettled; using it takes the user's consent.
 Result<void> check_complete(const CurveSet& set, const CollectiveOptions& options, const std::string& file) {
   if (!set.partial || options.allow_partial) return {};
@@ -154,7 +160,7 @@ class Loader {
         continue;
       }
       const Calibration calibration = calibration_of(curve, *facts, constants_);
-      curves_.push_back({std::move(curve), *facts, origin, source_of(c, set), calibration, set.device});
+      curves_.push_back({std::move(curve), *facts, origin, source_of(c, set), calibration, gpu_of(set)});
     }
     log_info([&] {
       return file + ": curves used: " + std::to_string(curves_.size() - before) + " of " +
@@ -230,6 +236,14 @@ Result<std::vector<LibraryCurve>> curves_of_network(const CurveSet& set, const s
   return std::move(loader).take();
 }
 
+/// A file that is called like the system hides the shipped one: it must not be passed by without a word.
+Result<void> check_called_so(const std::string& text, const std::string& system, const std::string& file) {
+  if (file.substr(file.find_last_of('/') + 1) != system + ".curve.txtpb") return {};
+  TRY_ASSIGN(const CurveSet set, parse_curve_text(text, file));
+  return Error{"system: found " + in_quotes(set.system) + ", expected " + in_quotes(system) + ", as the file is called",
+               file, ""};
+}
+
 /// Those of `files`, of the first of these folders, that were measured on a system of that name, or that say they speak
 /// for it.
 Result<std::vector<LibraryCurve>> curves_of_system(const std::string& system, const std::vector<std::string>& files,
@@ -240,6 +254,7 @@ Result<std::vector<LibraryCurve>> curves_of_system(const std::string& system, co
   for (const std::string& file : files) {
     TRY_ASSIGN(const std::string text, read_file(file, kMaxCurveFileBytes));
     if (!head_names(text, system)) {
+      TRY(check_called_so(text, system, file));
       log_other_system(file);
       continue;
     }

@@ -18,11 +18,24 @@ double highest_busbw(graph::CollectiveKind kind, const topology::GroupFacts& fac
   const double in_flight = kind == graph::CollectiveKind::all_reduce ? 2 : 1;
   const double within = in_flight * std::max(facts.intra_bandwidth.value(), facts.intra_ring_bandwidth.value());
   if (facts.nodes < 2) return within;
+  const bool all_to_all = kind == graph::CollectiveKind::all_to_all || kind == graph::CollectiveKind::all_to_all_v;
+  if (all_to_all && facts.ranks > facts.max_per_node) {
+    const double ranks = facts.ranks, members = facts.max_per_node;
+    return facts.node_bandwidth.value() / members * (ranks - 1) / (ranks - members);
+  }
   const double across = in_flight * 2 * facts.node_bandwidth.value();
   return facts.max_per_node > 1 && within > 0 ? std::min(within, across) : across;
 }
 
 Result<void> check_links(const Curve& curve, const topology::GroupFacts& facts, const std::string& file) {
+  for (const CurvePoint& p : curve.points) {
+    if (p.time_us >= kShortestUs) continue;
+    char line[96];
+    std::snprintf(line, sizeof line, "of %.0f B: found %.6g us, expected at least %.6g us", p.bytes, p.time_us,
+                  kShortestUs);
+    return Error{std::string(graph::name_of(curve.kind)) + " " + line + ", the way of a message between two GPUs", file,
+                 "a time in another unit?"};
+  }
   const double most = highest_busbw(curve.kind, facts);
   if (most <= 0) return {};
   for (const CurvePoint& p : curve.points) {

@@ -12,15 +12,21 @@ namespace distsim::collectives {
 /// Nominal rates of links are rounded, and clocks differ: what is above them by less than this is let pass.
 inline constexpr double kLinkTolerance = 1.25;
 
+/// No collective is over sooner, us: a GPU reads and writes another's memory over NVLink in 0.5 to 1 us, and the fastest that
+/// we know, all_reduce of vLLM's own kernel on two H200, takes 2.25 (data of aiconfigurator).
+inline constexpr double kShortestUs = 0.5;
+
 /// The highest bus bandwidth (as nccl-tests defines it) that `facts` allow a collective, bytes/s:
 ///   within a node    rate of a GPU's links to the others; twice for all_reduce, which switches may do in flight (NVLS)
 ///   across nodes     at most twice the rate of a node's NICs, the share of a buffer that leaves a node being at least
 ///                    half; twice that for all_reduce, which the fabric may do in flight (SHARP). Neither is more than what
-///                    is reached within a node, where a node has several members.
+///                    is reached within a node, where a node has several members. all_to_all: every rank sends each other
+///                    one as much, so (n - m) / (n - 1) of it leaves the node of m members.
 /// 0: not known.
 double highest_busbw(graph::CollectiveKind kind, const topology::GroupFacts& facts);
 
-/// Error: a point of the curve whose bus bandwidth is above the highest by more than kLinkTolerance.
+/// Error: a point of the curve whose bus bandwidth is above the highest by more than kLinkTolerance, or that is shorter than
+/// kShortestUs.
 Result<void> check_links(const Curve& curve, const topology::GroupFacts& facts, const std::string& file);
 
 }  // namespace distsim::collectives

@@ -114,7 +114,9 @@ Result<void> check_hardware(const std::string& known, const std::string& found, 
 /// A log that names a GPU was measured on it, whatever --system says.
 Result<void> check_device(const ImportRequest& request, const CurveSet& set, const std::string& log) {
   for (const std::string& named : {set.device, set.hardware}) {
-    if (topology::other_chip(named, request.device, request.devices).empty()) continue;
+    if (topology::other_chip(named, request.device, request.devices).empty() &&
+        !topology::is_other_gpu(named, request.device))
+      continue;
     return Error{
         "hardware: found " + in_quotes(named, 120) + ", expected " + request.device + ", the GPU of " + request.system,
         log, "--system names the system of the measurement"};

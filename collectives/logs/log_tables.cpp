@@ -12,6 +12,7 @@ namespace distsim::collectives {
 namespace {
 
 constexpr std::size_t kMostRemarks = 100;
+constexpr double kFarApart = 3;  // times of one size in one log: more than runs differ by; chosen
 
 std::string_view name_of_path(std::string_view path) { return path.substr(path.find_last_of('/') + 1); }
 
@@ -177,6 +178,9 @@ class Assembler {
       const bool last = i + 1 == table.rows.size() || table.rows[i + 1].row.bytes != row.bytes;
       if (!last || same_size.empty()) continue;
       TRY_ASSIGN(CurvePoint point, point_of(same_size));
+      if (same_size.size() > 1 && point.high_us > kFarApart * point.low_us && out_.remarks.size() < kMostRemarks)
+        out_.remarks.push_back(at_line(file_, table.rows[i].line) + ": " + number(point.bytes) + " B took " +
+                               number(point.low_us) + " to " + number(point.high_us) + " us; the median is used");
       c.points.push_back(point);
       same_size.clear();
     }
@@ -202,6 +206,28 @@ Result<void> check_shape(const LogContext& context, const std::string& file) {
   return Error{"nodes: found " + std::to_string(context.nodes) + ", expected at most the number of ranks, " +
                    std::to_string(context.ranks),
                file, "--ranks counts the GPUs of all nodes"};
+}
+
+/// The list of ranks that nccl-tests prints, against itself and the flags.
+Result<void> check_listed(const LogContext& context, const std::string& file, const LogHints& hints) {
+  const std::size_t listed = context.rank_ids.size(), hosts = context.hosts.size();
+  if (listed == 0) return {};
+  if (!context.split && *context.rank_ids.rbegin() + std::size_t{1} != listed) {
+    std::uint32_t missing = 0;
+    while (context.rank_ids.contains(missing)) ++missing;
+    return Error{"found no line of rank " + std::to_string(missing) + " among " + counted(listed, "rank") +
+                     ", expected all that took part",
+                 file, "the log may be damaged"};
+  }
+  if (hints.ranks != 0 && hints.ranks != listed)
+    return Error{"--ranks: found " + std::to_string(hints.ranks) + ", expected " + std::to_string(listed) +
+                     ", the ranks that the log lists",
+                 file, ""};
+  if (hosts > 1 && hints.nodes > hosts)
+    return Error{"--nodes: found " + std::to_string(hints.nodes) + ", expected at most " + std::to_string(hosts) +
+                     ", the hosts that the log names",
+                 file, ""};
+  return {};
 }
 
 Result<void> check_whole(const std::vector<LogTable>& tables, const LogContext& context, const std::string& file) {
@@ -264,6 +290,7 @@ Result<void> add_row(LogTable& table, NcclRow row, std::size_t line, const std::
 
 Result<CurveSet> curves_of(std::vector<LogTable> tables, LogContext context, const std::string& file,
                            const LogHints& hints) {
+  TRY(check_listed(context, file, hints));
   if (hints.ranks != 0) context.ranks = hints.ranks;
   if (hints.nodes != 0) context.nodes = hints.nodes;
   std::erase_if(tables, [](const LogTable& t) { return t.rows.empty(); });

@@ -29,6 +29,7 @@ struct LogContext {
   std::set<std::uint32_t> rank_ids;
   std::uint32_t ranks = 0, nodes = 0;
   bool single_process = false, cuda_graph = false;
+  bool split = false;  ///< ranks of several groups are listed, of which `rank_ids` has the first
   std::string library, hardware, source, settings, date;
   std::string failure;  ///< the line that says that the run failed; empty where none does
   bool cut = false;     ///< it begins as a whole log does, and ends before the summary that every run prints

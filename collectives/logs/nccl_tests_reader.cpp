@@ -53,8 +53,10 @@ std::optional<graph::CollectiveKind> kind_in(std::string_view text) {
 
 /// "#  Rank  0 Group  0 Pid 1823 on hostname device  0 [0000:06:00] NVIDIA A100"
 void read_rank_line(std::string_view line, const std::vector<std::string_view>& words, LogContext& c) {
-  if (number_after(words, "Group").value_or(0) != 0)
-    return;  // NCCL_TESTS_SPLIT: groups run concurrently; the first represents all
+  if (number_after(words, "Group").value_or(0) != 0) {
+    c.split = true;  // NCCL_TESTS_SPLIT: groups run concurrently; the first represents all
+    return;
+  }
   if (c.rank_ids.size() >= kMostRanks || c.hosts.size() >= kMostRanks || c.gpus.size() > 1)
     return;  // bounded, however long the log
   if (const auto rank = number_after(words, "Rank")) c.rank_ids.insert(*rank);
@@ -112,7 +114,7 @@ bool is_rest_of_row(const std::vector<std::string_view>& words, const NcclColumn
     return w == "N/A" || (number && w.find('.') != std::string_view::npos);
   };
   const std::size_t figures = static_cast<std::size_t>(std::count_if(words.begin(), words.end(), is_figure));
-  return columns.known && figures >= 3 && words.size() + 3 > columns.numbers() && words.size() <= columns.numbers() + 4;
+  return columns.known && figures >= 3 && words.size() + 3 > columns.numbers() && words.size() <= columns.numbers() + 8;
 }
 
 class Reader {

@@ -148,6 +148,9 @@ class Reader {
     }
     if (row.bytes == 0) return {};  // an empty message has no place in a curve
     row.time_us = *time;
+    if (words.back() == "Fail")
+      return Error{"found a row whose validation failed, expected results without errors", lines_.position(),
+                   "the run computed wrong values: its times are of no use"};
     if (full_) {
       row.low_us = number_of(words[2]).value_or(0);
       row.high_us = number_of(words[3]).value_or(0);

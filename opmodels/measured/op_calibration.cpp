@@ -34,16 +34,24 @@ Result<double> positive(std::string_view text) {
   return Error{"latency_us: found '" + std::string(text) + "', expected a positive number", "", ""};
 }
 
-/// Seconds of a row's first op, and of the others.
+/// Seconds of a row's first op, the least that the device's rates allow it, and those of the others.
 struct Priced {
-  double first = 0, others = 0;
+  double first = 0, least = 0, others = 0;
 };
+
+/// Copies between host and device run at the rate of their link, which cost models take as it is.
+double least_of(const graph::Op& op, const graph::Cost& cost) {
+  const auto* copy = std::get_if<graph::Copy>(&op);
+  const bool over_link = copy != nullptr && (copy->kind == graph::CopyKind::h2d || copy->kind == graph::CopyKind::d2h);
+  return over_link ? cost.mean.seconds() : cost.least.seconds();
+}
 
 Result<Priced> price_all(const OpModels& models, const OpRow& row) {
   Priced priced;
   for (std::size_t i = 0; i < row.ops.size(); ++i) {
     TRY_ASSIGN(const graph::Cost cost, models.price(row.ops[i], row.warm));
     (i == 0 ? priced.first : priced.others) += cost.mean.seconds();
+    if (i == 0) priced.least = least_of(row.ops[i], cost);
   }
   return priced;
 }
@@ -78,6 +86,24 @@ Result<void> check_rate(const topology::DeviceSpec& device, const OpRow& row, st
                    format_quantity(peak, Dimension::flops_per_second) + ", the peak of " + device.name + " in " +
                    std::string(dtype),
                "", ""};
+}
+
+/// A kernel starts, reads and writes memory, and ends: an access alone takes 0.2 us and more.
+constexpr double kShortestKernel = 0.2e-6;  // s
+/// By how much a kernel may beat what the data sheet's rates allow it: better algorithms (Winograd's convolution), links
+/// and memories above their usual rate, operands that a caller left in L2.
+constexpr double kFasterThanRates = 2;
+
+Result<void> check_time(const std::string& device, double least, double seconds) {
+  const bool by_rates = least / kFasterThanRates > kShortestKernel;
+  const double most = by_rates ? least / kFasterThanRates : kShortestKernel;
+  if (seconds >= most) return {};
+  return Error{
+      "latency_us: found " + format_quantity(seconds, Dimension::seconds) + ", expected at least " +
+          format_quantity(most, Dimension::seconds) +
+          (by_rates ? ", at " + std::to_string(static_cast<int>(kFasterThanRates)) + " times the rates of " + device
+                    : ", an access to memory"),
+      "", ""};
 }
 
 }  // namespace
@@ -142,7 +168,8 @@ Result<void> OpCalibration::add_row(const File& file, const std::vector<std::str
   const double kernels = measured * 1e-6 - host.launch;
   const double own = kernels - priced.others;
   if (kernels > 0) {
-    const auto possible = check_rate(models_.device(), parsed, fields.text("dtype"), kernels);
+    auto possible = check_rate(models_.device(), parsed, fields.text("dtype"), kernels);
+    if (possible.ok()) possible = check_time(models_.device().name, priced.least, kernels);
     if (!possible.ok()) {
       ++count_.impossible;
       return possible;
@@ -184,6 +211,9 @@ Result<void> OpCalibration::add(std::istream& in, const std::string& name) {
     ++count_.rows;
     if (!is_device_((*fields)[*file.columns.index("gpu")])) {
       ++count_.other_gpu;
+      if (count_.first_other.empty())
+        count_.first_other = "the gpu column names " + in_quotes((*fields)[*file.columns.index("gpu")], 60) +
+                             "; write " + models_.device().name + " or one of its aliases (distsim list devices)";
       continue;
     }
     const auto added = add_row(file, *fields);
@@ -201,7 +231,7 @@ Result<MeasuredTable> OpCalibration::table() const {
   if (count_.used > 0) return MeasuredTable(models_.device().name, joined(libraries_), points_->take());
   return Error{"found no usable row of " + models_.device().name + " among " + std::to_string(count_.rows) +
                    ", expected at least one",
-               first_file_, count_.first_problem};
+               first_file_, count_.first_problem.empty() ? count_.first_other : count_.first_problem};
 }
 
 }  // namespace distsim::opmodels

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
+#include <mutex>
 #include <optional>
 #include <set>
 
@@ -15,6 +17,7 @@
 #include "base/log.hpp"
 #include "base/text/printable.hpp"
 #include "base/text/spelling.hpp"
+#include "collectives/shipped_text.hpp"
 #include "sim/config/config.hpp"
 
 namespace distsim::config {
@@ -170,6 +173,16 @@ void add_name(ConfigNode& file, const std::string& stem) {
   file.entries.insert(file.entries.begin(), {"name", file.where, name});
 }
 
+/// A file that is looked up by its name and calls itself by that of another: one of the two is a slip.
+Result<void> check_own_name(const ConfigNode& file, const std::string& stem, const std::string& kind,
+                            const std::string& experiment_folder) {
+  const ConfigNode* own = file.find("name");
+  if (own == nullptr || own->scalar == stem) return {};
+  if (!file_of_name(own->scalar, config_folders(kind, experiment_folder))) return {};
+  return schema_detail::expected(
+      *own, "name", in_quotes(stem) + ", as the file is called: " + in_quotes(own->scalar) + " is another file");
+}
+
 }  // namespace
 
 std::string folder_of_path(const std::string& path) {
@@ -226,7 +239,9 @@ Result<ConfigNode> read_named_file(const ConfigNode& name, const std::string& ke
   }
   if (file->kind != ConfigNode::Kind::map) return schema_detail::expected(*file, key, "a map");
   log_info([&] { return key + ": '" + name.scalar + "' read from " + path; });
-  add_name(*file, found.values ? name.scalar : fs::path(path).stem().string());
+  const std::string stem = found.values ? name.scalar : fs::path(path).stem().string();
+  if (!is_path(name.scalar)) TRY(check_own_name(*file, stem, kind, experiment_folder));
+  add_name(*file, stem);
   return file;
 }
 
@@ -251,6 +266,22 @@ std::string config_file(const std::string& kind, const std::string& file) {
     if (const fs::path path = fs::path(folder) / file; fs::is_regular_file(path, error)) return path.string();
   }
   return "";
+}
+
+std::string changed_constants() {
+  static std::mutex mutex;
+  static std::map<std::string, bool> changed;  // by path: a study asks at every point
+  const std::string path = config_file("collectives", "nccl.yaml");
+  if (path.empty()) return "";
+  const std::lock_guard lock(mutex);
+  const auto known = changed.find(path);
+  if (known != changed.end()) return known->second ? path : "";
+  const auto text = read_file(path, kMaxNamedBytes);
+  const bool differs =
+      !text.ok() || *text != collectives::shipped_constants_file();  // unreadable: said where it is used
+  changed.emplace(path, differs);
+  if (differs) log_info([&] { return "constants of collectives read from " + path; });
+  return differs ? path : "";
 }
 
 Result<void> check_config_folders() {

@@ -28,6 +28,10 @@ bool is_shipped(const std::string& file);
 /// The first configs/<kind>/<file> there is; empty where there is none.
 std::string config_file(const std::string& kind, const std::string& file);
 
+/// configs/collectives/nccl.yaml where it says something else than the one that distsim was built with: one in
+/// $DISTSIM_CONFIGS, or one that was edited. Empty where there is none.
+std::string changed_constants();
+
 /// Names of the YAML files in these folders, sorted, each once; without templates.
 std::vector<std::string> names_in_folders(const std::vector<std::string>& folders);
 

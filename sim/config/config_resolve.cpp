@@ -252,6 +252,7 @@ Result<collectives::CollectiveOptions> read_collectives(const ConfigNode& merged
     place_curve_files(options, *section);
   }
   options.curve_dirs = files.curve_folders();
+  if (options.constants.empty()) options.constants = changed_constants();
   return options;
 }
 

@@ -52,8 +52,9 @@ struct NamedPartition {
 
 class ChakraExport {
  public:
-  ChakraExport(const graph::CostedGraph& costed, const Lowered& lowered)
-      : graph_(costed.graph), program_(lowered.program), origins_(lowered.origins) {
+  /// `files`: how many ranks are written.
+  ChakraExport(const graph::CostedGraph& costed, const Lowered& lowered, std::uint32_t files)
+      : graph_(costed.graph), program_(lowered.program), origins_(lowered.origins), files_(files) {
     for (const engine::Groups& g : program_.groups) partitions_.push_back(name_groups(g));
   }
 
@@ -61,6 +62,7 @@ class ChakraExport {
 
   traces::ChakraGraph graph_of(std::uint32_t rank) const {
     traces::ChakraGraph out;
+    out.set_ranks = files_;
     traces::ChakraNode groups;
     groups.id = program_.steps.size();
     groups.kind = traces::ChakraKind::metadata;
@@ -151,6 +153,7 @@ class ChakraExport {
   const graph::TaskGraph& graph_;
   const engine::Program& program_;
   const IdVector<StepId, report::StepOrigin>& origins_;
+  std::uint32_t files_;
   std::map<std::string, std::vector<std::uint32_t>> groups_;
   std::map<std::vector<std::uint32_t>, std::string> name_of_members_;  ///< partitions may have groups in common
   std::vector<NamedPartition> partitions_;
@@ -189,6 +192,36 @@ Result<std::vector<std::string>> replaced_traces(const std::string& prefix, std:
                printable(unknown.front(), 300), "remove it, or choose another prefix"};
 }
 
+/// What was written of a set so far.
+struct Written {
+  std::vector<std::string> made;  ///< was not there before
+  bool over_others = false;       ///< some took the place of older files
+};
+
+/// The files of a set, beginning with a manifest that nobody plays; their digest.
+Result<std::string> write_ranks(const std::string& prefix, const ChakraExport& exporter, std::uint32_t ranks,
+                                const traces::ChakraManifest& unfinished, Written& written) {
+  const auto write = [&written](const std::string& path, const std::string& bytes) -> Result<void> {
+    std::error_code unknown;
+    const bool is_new = !std::filesystem::exists(path, unknown) && !unknown;
+    TRY(write_file_atomically(path, bytes));
+    if (is_new)
+      written.made.push_back(path);
+    else
+      written.over_others = true;
+    return {};
+  };
+  TRY(write(traces::chakra_manifest_path(prefix), to_text(unfinished)));
+  traces::ChakraSetDigest digest;
+  for (std::uint32_t r = 0; r < ranks; ++r) {
+    const std::string bytes = traces::to_chakra(exporter.graph_of(r));
+    digest.add(bytes);
+    TRY(write(prefix + "." + std::to_string(r) + ".et", bytes));
+  }
+  TRY(write(prefix + ".groups.json", traces::to_chakra_groups(exporter.groups())));
+  return digest.text();
+}
+
 }  // namespace
 
 Result<void> write_chakra(const std::string& prefix, const graph::CostedGraph& costed, const Lowered& lowered,
@@ -197,7 +230,7 @@ Result<void> write_chakra(const std::string& prefix, const graph::CostedGraph& c
   if (ranks > kMostRanks)
     return Error{"--write-et: found " + std::to_string(ranks) + " ranks, expected at most 2^20: one file per rank", "",
                  ""};
-  const ChakraExport exporter(costed, lowered);
+  const ChakraExport exporter(costed, lowered, ranks);
   if (asked == 0) TRY(check_size(traces::to_chakra(exporter.graph_of(0)).size(), ranks));
   const std::string manifest = traces::chakra_manifest_path(prefix);
   TRY_ASSIGN(const std::vector<std::string> replaced, replaced_traces(prefix, ranks));
@@ -205,21 +238,23 @@ Result<void> write_chakra(const std::string& prefix, const graph::CostedGraph& c
   const auto old = old_manifest(manifest);
   traces::ChakraManifest unfinished = set;  // until all is there, nobody plays it
   if (old.ok()) unfinished.ranks = std::max(ranks, old->ranks);
-  TRY(write_file_atomically(manifest, to_text(unfinished)));
-  traces::ChakraSetDigest digest;
-  for (std::uint32_t r = 0; r < ranks; ++r) {
-    const std::string bytes = traces::to_chakra(exporter.graph_of(r));
-    digest.add(bytes);
-    TRY(write_file_atomically(prefix + "." + std::to_string(r) + ".et", bytes));
+  Written written;
+  const Result<std::string> digest = write_ranks(prefix, exporter, ranks, unfinished, written);
+  if (!digest.ok()) {
+    std::error_code ignored;
+    for (const std::string& path : written.made) {
+      // Beside files of an older set the manifest stays, so that nobody plays the mixture.
+      if (path != manifest || !written.over_others) std::filesystem::remove(path, ignored);
+    }
+    return digest.error();
   }
-  TRY(write_file_atomically(prefix + ".groups.json", traces::to_chakra_groups(exporter.groups())));
   for (const std::string& path : replaced) {
     std::error_code error;
     if (!std::filesystem::remove(path, error) || error)
       return Error{"cannot be removed, expected to replace the larger set that it is of", path, ""};
   }
   set.complete = true;
-  set.digest = digest.text();
+  set.digest = *digest;
   return write_file_atomically(manifest, to_text(set));
 }
 

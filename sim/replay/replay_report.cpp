@@ -7,6 +7,7 @@
 
 #include "base/text/counted.hpp"
 #include "base/text/csv.hpp"
+#include "base/text/markup.hpp"
 #include "base/text/printable.hpp"
 #include "traces/verdict.hpp"
 
@@ -198,7 +199,7 @@ std::string replay_json(const ReplayReport& report) {
   out["assumptions"] = notes_of(*report.graph);
   out["missing"] = traces::missing_parts(*report.graph->job);
   out["digest"] = fmt::format("{:016x}", report.digest);
-  return out.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return with_hidden_escaped(out.dump(2, ' ', false, nlohmann::json::error_handler_t::replace)) + "\n";
 }
 
 }  // namespace distsim::replay

@@ -9,6 +9,7 @@
 #include "base/text/printable.hpp"
 #include "base/text/spelling.hpp"
 #include "sim/config/config.hpp"
+#include "sim/config/config_folders.hpp"
 #include "topology/devices/device_names.hpp"
 
 namespace distsim::replay {
@@ -134,6 +135,7 @@ class Stager {
     const std::int64_t gpus = std::max<std::int64_t>(1, source_->gpus_per_node);
     source_->nodes = std::max<std::int64_t>(1, (out_.what_if.from_ranks + gpus - 1) / gpus);
     options_.curve_dirs = config::curve_folders();
+    options_.constants = config::changed_constants();
     TRY_ASSIGN(device_, config::load_device(source_->device));
     return check_source();
   }

@@ -42,6 +42,14 @@ struct Given {
   const ConfigNode* value;
 };
 
+/// Keys of longer lists are not looked at one by one: each takes predictions.
+constexpr std::size_t kLongestList = 64;
+
+bool is_list_of_maps(const ConfigNode& node) {
+  return node.kind == ConfigNode::Kind::sequence && node.items.size() <= kLongestList &&
+         std::ranges::all_of(node.items, [](const ConfigNode& item) { return item.kind == ConfigNode::Kind::map; });
+}
+
 void collect(const ConfigNode& node, Path& path, std::vector<Given>& out) {
   for (const ConfigNode::Entry& entry : node.entries) {
     path.push_back(entry.key);
@@ -49,6 +57,11 @@ void collect(const ConfigNode& node, Path& path, std::vector<Given>& out) {
       collect(entry.value, path, out);
     else if (!is_name(path))
       out.push_back({path, &entry.value});
+    for (std::size_t i = 0; is_list_of_maps(entry.value) && i < entry.value.items.size(); ++i) {
+      path.push_back(std::to_string(i));
+      collect(entry.value.items[i], path, out);
+      path.pop_back();
+    }
     path.pop_back();
   }
 }
@@ -71,13 +84,13 @@ const ConfigNode* find_at(const ConfigNode& root, const Path& path) {
 
 ConfigNode without(const ConfigNode& root, const Path& path) {
   ConfigNode out = root;
-  ConfigNode* node = &out;
-  for (std::size_t i = 0; i + 1 < path.size(); ++i) node = node->find(path[i]);
+  auto* node = const_cast<ConfigNode*>(find_at(out, {path.begin(), path.end() - 1}));
   std::erase_if(node->entries, [&](const ConfigNode::Entry& e) { return e.key == path.back(); });
   return out;
 }
 
-/// A model file of the user's own is part of what was given: its keys stand in place of its name.
+/// A model file of the user's own is part of what was given: its keys, and those of the layout that it suggests, stand in
+/// place of its name.
 ConfigNode with_own_model(const ConfigNode& parsed, const ConfigNode& merged) {
   const ConfigNode *model = parsed.find("model"), *whole = merged.find("model");
   const bool named = model != nullptr && model->find("name") != nullptr;
@@ -85,6 +98,8 @@ ConfigNode with_own_model(const ConfigNode& parsed, const ConfigNode& merged) {
   ConfigNode out = parsed;
   *out.find("model") = *whole;
   std::erase_if(out.find("model")->entries, [](const ConfigNode::Entry& e) { return e.key == "name"; });
+  std::erase_if(out.entries, [](const ConfigNode::Entry& e) { return e.key == "parallel"; });
+  if (const ConfigNode* layout = merged.find("parallel")) out.entries.push_back({"parallel", layout->where, *layout});
   return out;
 }
 
@@ -110,6 +125,16 @@ bool same_value(const ConfigNode& a, const ConfigNode& b) {
   return true;
 }
 
+/// The key as the reference names it: model.program.steps.2.size -> model.program.steps[].size.
+std::string reference_key(const Path& path) {
+  std::string text;
+  for (const std::string& part : path) {
+    const bool index = part.find_first_not_of("0123456789") == std::string::npos;
+    text += index ? "[]" : (text.empty() ? "" : ".") + part;
+  }
+  return text;
+}
+
 /// As the reference writes the default of a list of scalars.
 std::string list_text(const ConfigNode& list) {
   std::string out;
@@ -120,7 +145,7 @@ std::string list_text(const ConfigNode& list) {
 /// Whether a key says what would hold without it: by the file that its section names, or by its default.
 bool repeats(const Given& given, const ConfigNode& rest) {
   if (const ConfigNode* held = find_at(rest, given.path)) return same_value(*given.value, *held);
-  const std::string fallback = config::default_of(dotted(given.path));
+  const std::string fallback = config::default_of(reference_key(given.path));
   if (given.value->kind == ConfigNode::Kind::sequence) return list_text(*given.value) == fallback;
   if (given.value->kind == ConfigNode::Kind::map) return fallback == "empty" && given.value->entries.empty();
   return given.value->scalar == fallback || same_number(given.value->scalar, fallback);
@@ -165,6 +190,13 @@ auto with_second_try(const Attempt& attempt) {
   return result.ok() ? std::move(result) : attempt();
 }
 
+/// Whether a refusal is of the key itself, or of a batch that so many micro-steps do not divide: twice as much is too much, which
+/// says nothing of the key as it was given.
+bool refuses_size(const std::string& what, const Given& given) {
+  return what.starts_with(dotted(given.path)) ||
+         (given.path.back() == "accumulation" && what.starts_with("model.global_batch"));
+}
+
 /// Compares an experiment with what is left of it without a key.
 class Comparison {
  public:
@@ -184,14 +216,18 @@ class Comparison {
     const auto other = with_second_try([&] { return config::resolve(*twice); });
     if (!other.ok())
       return other.error().what.find(given.path.back()) != std::string::npos;  // too large, not unreadable
+    const auto built = workload::build_workload(other->model, other->framework, pipeline::shape_of(*other));
+    if (!built.ok() && refuses_size(built.error().what, given)) return true;
     return !has_effect(*other);
   }
 
   /// Also where a prediction is not possible.
   bool has_effect(const config::Experiment& rest) const {
     if (trials_ && rest.device.calibration.speed_variation != whole_.device.calibration.speed_variation) return true;
-    const auto built = workload::build_workload(rest.model, rest.framework, pipeline::shape_of(rest));
-    if (!built.ok() || !graph_ || !alike(*graph_, built->graph)) return true;
+    if (graph_) {  // else only its fold could be built
+      const auto built = workload::build_workload(rest.model, rest.framework, pipeline::shape_of(rest));
+      if (!built.ok() || !alike(*graph_, built->graph)) return true;
+    }
     const auto p = with_second_try([&] {
       pipeline::Passes passes;
       return pipeline::predict(rest, passes, cache_, pipeline::kPlayedMicroSteps, report::Detail::figures);
@@ -273,8 +309,14 @@ std::vector<GivenKey> keys_without_effect(const ConfigNode& parsed, const config
   // Nothing is said of a key for which memory does not suffice: the prediction itself is there.
   (void)for_each_index(given.size(), jobs, compare, [] {});
   std::vector<GivenKey> out;
+  const Path* list = nullptr;  // that is idle as a whole: its keys are not named, too
   for (std::size_t i = 0; i < given.size(); ++i) {
-    if (idle[i] != 0) out.push_back({dotted(given[i].path), given[i].value->where.text()});
+    const Path& key = given[i].path;
+    const bool inside =
+        list != nullptr && key.size() > list->size() && std::equal(list->begin(), list->end(), key.begin());
+    if (idle[i] == 0 || inside) continue;
+    out.push_back({dotted(key), given[i].value->where.text()});
+    list = &key;
   }
   return out;
 }

@@ -307,6 +307,30 @@ TEST(ChakraRoundTripOfStages, APipelinePlaysAgainToThePicosecond) {
   std::filesystem::remove_all(dir);
 }
 
+/// A set whose manifest is lost, and one beside a set with a longer prefix.
+TEST(ChakraSets, FilesSayHowManyWereWrittenWithThem) {
+  pipeline::Passes passes;
+  const auto prediction =
+      pipeline::predict(test::root() + "/configs/resnet50_dgx_a100.yaml", {"cluster.nodes=1"}, passes);
+  ASSERT_TRUE(prediction.ok()) << prediction.error().text();
+  const std::string dir = test::scratch_dir("chakra_sets");
+  for (const char* prefix : {"/p", "/p.1"})
+    ASSERT_TRUE(pipeline::write_chakra(dir + prefix, *prediction->costed, *prediction->lowered).ok());
+  const auto files = [&] { return traces::find_chakra_files({dir + "/p"}); };
+  ASSERT_TRUE(files().ok()) << files().error().text();
+  EXPECT_EQ(files()->size(), 8u) << "none of p.1";
+  EXPECT_TRUE(traces::read_chakra_set(*files()).ok());
+  std::filesystem::remove(dir + "/p.set.json");
+  EXPECT_TRUE(traces::read_chakra_set(*files()).ok());
+  std::filesystem::remove(dir + "/p.7.et");
+  const auto cut = traces::read_chakra_set(*files());
+  ASSERT_FALSE(cut.ok());
+  EXPECT_NE(cut.error().text().find("found 7 traces, expected the 8 that this one was written with"), std::string::npos)
+      << cut.error().text();
+  EXPECT_TRUE(traces::read_chakra_set({dir + "/p.0.et"}, 8).ok()) << "one that stands for all";
+  std::filesystem::remove_all(dir);
+}
+
 TEST_P(ChakraRoundTrip, APredictionPlaysAgainToThePicosecond) {
   pipeline::Passes passes;
   const auto prediction = pipeline::predict(test::root() + "/configs/" + GetParam(), {}, passes);

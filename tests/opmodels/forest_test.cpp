@@ -4,11 +4,15 @@
 #include <gtest/gtest.h>
 #include <zlib.h>
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstring>
 #include <limits>
+#include <memory>
 
 #include "opmodels/learned/forest_file.hpp"
+#include "opmodels/learned/learned_models.hpp"
 
 namespace distsim::opmodels {
 namespace {
@@ -137,6 +141,51 @@ TEST(ForestFile, TrustsADeviceByItsDistanceFromThoseItWasTrainedOn) {
   EXPECT_NEAR(model->ask(x).trust, 0.7, 1e-6);
   x.values[x.count - kDeviceFeatures] += 3;
   EXPECT_NEAR(model->ask(x).trust, 0.5, 1e-6) << "never less than a half for a stranger";
+}
+
+/// The range is the model's as far as it is trusted, the analytic one for the rest; the time moves by as much.
+TEST(LearnedTime, BlendsWithTheAnalyticRangeByTrust) {
+  auto model = parse_forest_file(FileParts().bytes());
+  ASSERT_TRUE(model.ok()) << model.error().text();
+  auto models = std::make_shared<LearnedModels>();
+  models->add(std::move(*model));
+  DeviceRates device;
+  device.learned = models;
+  const Spread analytic{0.8, 3};
+  for (const float size : {10.F, 10.5F, 11.5F, 13.F}) {
+    const KernelSample sample{LearnedKernel::streaming, streaming_with("per_sm", size), 2e-6};
+    const LearnedModel::Answer answer = models->find(LearnedKernel::streaming)->ask(sample.features);
+    const double trust = std::clamp(1 - (size - 10) / 2.0, 0.0, 1.0);
+    ASSERT_NEAR(answer.trust, trust, 1e-6);
+    const OpTime time = learned_time(device, sample, analytic);
+    EXPECT_NEAR(time.seconds, 2e-6 * std::exp(trust * 0.25), 1e-12) << size;
+    EXPECT_NEAR(time.spread.low, trust * (1 - std::exp(answer.log_low)) + (1 - trust) * 0.8, 1e-6) << size;
+    EXPECT_NEAR(time.spread.high, trust * (std::exp(answer.log_high) - 1) + (1 - trust) * 3, 1e-6) << size;
+    EXPECT_EQ(time.basis == graph::Basis::learned, trust >= 0.4) << size;
+  }
+}
+
+/// 256 channels and 512 filters in 32 groups are 8 and 16 of each.
+TEST(LearnedKernels, AGroupedConvolutionIsDescribedByOneGroup) {
+  graph::Conv2d conv;
+  conv.n = 2;
+  conv.c = 256;
+  conv.k = 512;
+  conv.groups = 32;
+  conv.h = conv.w = 14;
+  conv.r = conv.s = 3;
+  conv.pad = 1;
+  const MatrixMachine machine{};
+  const MatrixShape shape{};
+  const MatrixTime time{};
+  const FeatureVector x = features_of(DeviceRates{}, ConvFacts{{machine, shape, time}, conv});
+  const auto names = feature_names(LearnedKernel::convolution);
+  const auto value = [&](std::string_view name) {
+    return x.values[static_cast<std::size_t>(std::find(names.begin(), names.end(), name) - names.begin())];
+  };
+  EXPECT_FLOAT_EQ(value("groups"), 5);
+  EXPECT_FLOAT_EQ(value("channels"), 3);
+  EXPECT_FLOAT_EQ(value("filters"), 4);
 }
 
 TEST(ForestFile, RefusesTruncationAtEveryByteAndEveryFlippedByte) {

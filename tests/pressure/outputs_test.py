@@ -102,6 +102,24 @@ class Outputs(unittest.TestCase):
         found = [f for template in PAIRS for way in ways if (f := one(template, way))]
         self.assertEqual(found, [])
 
+    def test_links_to_what_is_not_there_yet(self):
+        with tempfile.TemporaryDirectory() as d:
+            folder = pathlib.Path(d)
+            (folder / "dangling").symlink_to("new.json")
+            (folder / "further").symlink_to("dangling")
+            (folder / "round").symlink_to("round")
+            for a, b in (("dangling", "new.json"), ("new.json", "further"), ("dangling", "further")):
+                r = run(["--config", TINY, "--json", a, "--csv", b], cwd=d)
+                self.assertEqual((r.returncode, r.stderr.count(b"\n")), (2, 1), r.stderr)
+                self.assertIn(b"writes to it too", r.stderr)
+                self.assertFalse((folder / "new.json").exists())
+            r = run(["--config", TINY, "--json", "round"], cwd=d)
+            self.assertEqual((r.returncode, r.stderr.count(b"\n")), (2, 1), r.stderr)
+            r = run(["--config", TINY, "--json", "further"], cwd=d)
+            self.assertEqual((r.returncode, r.stderr), (0, b""))
+            self.assertTrue((folder / "further").is_symlink() and (folder / "dangling").is_symlink())
+            self.assertTrue((folder / "new.json").read_text().startswith("{"))
+
     def test_files_of_sets_and_of_standard_output(self):
         with tempfile.TemporaryDirectory() as d:
             for output in ("x.0.et", "./x.3.et", "x.groups.json"):

@@ -3,9 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <filesystem>
 
+#include "base/file.hpp"
 #include "sim/config/reference.hpp"
 #include "sim/pipeline/pipeline.hpp"
+#include "test_paths.hpp"
 
 namespace distsim::study {
 namespace {
@@ -14,8 +17,9 @@ constexpr const char* kExperiment =
     "cluster: {system: dgx_a100_80gb, nodes: 2}\nmodel: {name: dlrm_mlperf, global_batch: 8192}\nframework: {name: "
     "pytorch}\n";
 
-std::vector<std::string> idle_keys(const std::vector<std::string>& sets) {
-  const auto parsed = config::parse_experiment_text(kExperiment, "x.yaml", sets);
+std::vector<std::string> idle_keys(const std::vector<std::string>& sets, const std::string& text = kExperiment,
+                                   const std::string& file = "x.yaml") {
+  const auto parsed = config::parse_experiment_text(text, file, sets);
   EXPECT_TRUE(parsed.ok()) << parsed.error().text();
   const auto experiment = config::resolve(*parsed);
   EXPECT_TRUE(experiment.ok()) << experiment.error().text();
@@ -58,6 +62,40 @@ TEST(KeysWithoutEffect, AListThatRepeatsTheDefaultIsNoWish) {
   const auto prediction = pipeline::predict(*experiment, passes, cache);
   ASSERT_TRUE(prediction.ok()) << prediction.error().text();
   EXPECT_TRUE(keys_without_effect(*parsed, *experiment, prediction->report, false, 2, cache).empty());
+}
+
+/// A model file of one's own, beside the experiment, that suggests a layout: its keys are looked at, and those of --set.
+TEST(KeysWithoutEffect, AModelOfOnesOwnWithALayoutHidesNothing) {
+  const std::string folder = test::scratch_dir("own_model");
+  std::filesystem::create_directories(folder + "/models");
+  std::string model = read_file(test::config("models/megatron_gpt_7_5b.yaml"), 1 << 16).value();
+  ASSERT_NE(model.find("\nparallel:\n"), std::string::npos);
+  model += "resnet: {classes: 7}\n";
+  ASSERT_TRUE(write_file_atomically(folder + "/models/megatron_gpt_7_5b.yaml", model).ok());
+  const std::string text =
+      "cluster: {system: dgx_a100_80gb, nodes: 2}\nmodel: {name: megatron_gpt_7_5b, global_batch: 64}\nframework: {name: "
+      "megatron}\n";
+  EXPECT_EQ(idle_keys({"model.rnn.encoder_layers=3", "parallel.micro_batch=2"}, text, folder + "/x.yaml"),
+            (std::vector<std::string>{"model.resnet.classes", "model.rnn.encoder_layers", "parallel.shard"}));
+}
+
+/// Twice as many micro-steps as the batch has samples for is refused, which is no effect of the three.
+TEST(KeysWithoutEffect, MicroStepsOfALanguageModelAre) {
+  const std::string text =
+      "cluster: {system: dgx_h100, nodes: 2}\nmodel: {name: llama3_8b, global_batch: 64}\nframework: {name: "
+      "megatron_core}\n";
+  for (const char* set : {"model.accumulation=2", "model.accumulation=3", "model.accumulation=4"})
+    EXPECT_EQ(idle_keys({set}, text), std::vector<std::string>{"model.accumulation"}) << set;
+}
+
+/// Keys of the steps of a program, which is a list.
+TEST(KeysWithoutEffect, KeysInListsCountOneByOne) {
+  const std::string text =
+      "cluster: {system: dgx_a100_80gb, nodes: 2}\nmodel: {kind: program, global_batch: 16, program: {steps: [{compute: 1 "
+      "ms, size: 10 MB, group: node}, {collective: barrier, size: 1 MB}, {collective: all_reduce, size: 1 MB, group: "
+      "all}]}}\n";
+  EXPECT_EQ(idle_keys({}, text), (std::vector<std::string>{"model.program.steps.0.size", "model.program.steps.0.group",
+                                                           "model.program.steps.1.size"}));
 }
 
 TEST(KeysWithoutEffect, TrialsReadMore) {

@@ -101,8 +101,42 @@ TEST(NvtxText, SplitsOps) {
   const NvtxText t = nvtx_text("aten::mul, op_id = 322567, seq = 12, sizes = [[8, 3], [4]], x");
   EXPECT_EQ(t.name, "aten::mul");
   EXPECT_EQ(t.sizes, "[[8, 3], [4]]");
-  EXPECT_FALSE(nvtx_text("layer, 1").is_op);
+  EXPECT_EQ(nvtx_text("layer, 1").kind, HostKind::annotation);
   EXPECT_EQ(nvtx_text("layer, 1").name, "layer, 1");
+}
+
+/// As PyProf and DLProf write them: Python dictionaries.
+TEST(NvtxText, MarkersOfDlprofAreOpsAndLayers) {
+  const NvtxText op = nvtx_text(
+      "{'mod': 'torch.nn.functional', 'op': 'linear', 'args': [{'name': '', 'type': 'tensor', 'shape': (64, 1024), "
+      "'dtype': 'float16'}, {'name': '', 'type': 'int', 'value': 1}, {'name': 'bias', 'type': 'tensor', 'shape': (8,), "
+      "'dtype': 'float32'}]}");
+  EXPECT_EQ(op.kind, HostKind::op);
+  EXPECT_EQ(op.name, "torch.nn.functional.linear");
+  EXPECT_EQ(op.sizes, "[[64, 1024], [8]]");
+  EXPECT_EQ(op.types, "[\"float16\", \"float32\"]");
+  const NvtxText json = nvtx_text(R"({"mod": "torch", "op": "add", "args": [{"shape": [4]}, {"shape": ()}]})");
+  EXPECT_EQ(json.name, "torch.add");
+  EXPECT_EQ(json.sizes, "[[4], []]");
+  const NvtxText layer = nvtx_text("{'mod': 'Linear', 'strRepr': 'in_features=1024, out_features=8'}");
+  EXPECT_EQ(layer.kind, HostKind::annotation);
+  EXPECT_EQ(layer.name, "Linear(in_features=1024, out_features=8)");
+  EXPECT_EQ(nvtx_text("{'traceMarker': ['train.py:12', 'model.py:40']}").kind, HostKind::python);
+}
+
+/// Cut anywhere, or of another make: the text is a name, or an op without the arguments that cannot be read.
+TEST(NvtxText, OtherDictionariesAreNames) {
+  const std::string whole = "{'mod': 'torch', 'op': 'mm', 'args': [{'shape': (8, 3), 'dtype': 'float16'}]}";
+  for (std::size_t n = 0; n < whole.size(); ++n) {
+    const NvtxText cut = nvtx_text(whole.substr(0, n));
+    EXPECT_TRUE(cut.name == whole.substr(0, n) || cut.name == "torch.mm") << cut.name;
+  }
+  for (const std::string text :
+       {"{'step': 3}", "{'mod': 3, 'op': 4}", "{'mod': 'torch'}", "{mod: 'torch', op: 'mm'}", "{}"}) {
+    EXPECT_EQ(nvtx_text(text).name, text);
+    EXPECT_EQ(nvtx_text(text).kind, HostKind::annotation);
+  }
+  EXPECT_EQ(nvtx_text("{'mod': 'torch', 'op': 'mm', 'args': [{'shape': (-1, x)}]}").sizes, "");
 }
 
 TEST_F(FormatsTest, GputraceFindsColumnsByName) {

@@ -129,6 +129,50 @@ TEST_F(Nvprof, DlprofsDatabaseNamesTheFileBesideIt) {
   EXPECT_NE(text.find("nsys_profile.sqlite beside its own database"), std::string::npos) << text;
 }
 
+/// How streams were created, by process, context and stream: 7 of context 1 is the NULL stream.
+TEST_F(Nvprof, NsysAndNvprofSayHowStreamsWereCreated) {
+  const std::string flags = "(1,7,3),(1,8,1),(2,7,2)";
+  const TraceJob nvprof = read(changed("nvprof.nvvp",
+                                       "CREATE TABLE CUPTI_ACTIVITY_KIND_STREAM(contextId,streamId,flag);"
+                                       "INSERT INTO CUPTI_ACTIVITY_KIND_STREAM VALUES" +
+                                           flags +
+                                           ";"
+                                           "UPDATE CUPTI_ACTIVITY_KIND_MEMCPY SET streamId = 8;"));
+  ASSERT_EQ(nvprof.ranks.at(0).streams.size(), 2u);
+  EXPECT_EQ(nvprof.ranks[0].streams[0].kind, StreamKind::null_stream);
+  EXPECT_EQ(nvprof.ranks[0].streams[1].kind, StreamKind::blocking);
+  const TraceJob nsys = read(changed(
+      "nsys.sqlite",
+      "CREATE TABLE TARGET_INFO_CUDA_STREAM(streamId,hwId,vmId,processId,contextId,priority,flag);"
+      "INSERT INTO TARGET_INFO_CUDA_STREAM VALUES(7,0,1,9,1,0,3),(7,0,1,8,1,0,2),(8,0,1,9,1,4294967291,1);"
+      "INSERT INTO CUPTI_ACTIVITY_KIND_KERNEL VALUES(8000,8500,0,1,8,44,150994944,1),(9000,9500,0,1,9,45,150994944,1);"));
+  ASSERT_EQ(nsys.ranks.at(0).streams.size(), 3u);
+  EXPECT_EQ(nsys.ranks[0].streams[0].kind, StreamKind::null_stream);
+  EXPECT_EQ(nsys.ranks[0].streams[1].kind, StreamKind::blocking);
+  EXPECT_EQ(nsys.ranks[0].streams[2].kind, StreamKind::unknown);
+}
+
+/// The report that DLProf leaves: a module, its op and the kernel that this launched; call stacks are counted.
+TEST_F(Nvprof, DlprofsRangesAreLayersAndOps) {
+  const TraceJob job = read(changed(
+      "nsys.sqlite",
+      "DELETE FROM NVTX_EVENTS;"
+      "INSERT INTO NVTX_EVENTS VALUES(500,1800,59,'{''mod'': ''Linear'', ''strRepr'': ''in_features=8''}',NULL,150994947),"
+      "(600,1700,59,'{''traceMarker'': [''train.py:12'']}',NULL,150994947),"
+      "(700,1600,59,'{''mod'': ''torch'', ''op'': ''mm'', ''args'': [{''shape'': (8, 3), ''dtype'': ''float16''}]}',NULL,150994947);"));
+  const TraceRank& r = job.ranks.at(0);
+  ASSERT_NE(r.device_records.at(0).op, kNone);
+  const HostRecord& op = r.host_records[r.device_records[0].op];
+  EXPECT_EQ(job.name(op.name), "torch.mm");
+  EXPECT_EQ(op.kind, HostKind::op);
+  ASSERT_NE(op.inputs, kNone);
+  EXPECT_EQ(job.inputs[op.inputs].tensors.at(0).dims, (std::vector<std::int64_t>{8, 3}));
+  ASSERT_NE(op.parent, kNone);
+  EXPECT_EQ(job.name(r.host_records[op.parent].name), "Linear(in_features=8)");
+  ASSERT_EQ(r.notes.dropped.size(), 1u);
+  EXPECT_EQ(r.notes.dropped[0].what, "call stacks of PyProf or DLProf");
+}
+
 TEST(KernelName, KeepsScopesAndTheArgumentsOfTemplates) {
   EXPECT_EQ(kernel_name("_Z4gemmPf"), "gemm");
   EXPECT_EQ(kernel_name("_ZN2at6native3addIfEEvPT_i"), "at::native::add<IfEEvPT_i>");

@@ -56,8 +56,29 @@ TEST(Program, GroupsAreThoseOfTheCluster) {
             {3, 4});
   ASSERT_TRUE(w.ok()) << w.error().text();
   const graph::TaskGraph& g = w->graph;
-  EXPECT_EQ(g.partitions[g.tasks[TaskId(0)].partition], graph::Partition::strided(4, 1));
-  EXPECT_EQ(g.partitions[g.tasks[TaskId(1)].partition], graph::Partition::strided(3, 4));
+  EXPECT_EQ(g.partitions[g.tasks[TaskId(1)].partition], graph::Partition::strided(4, 1));
+  EXPECT_EQ(g.partitions[g.tasks[TaskId(2)].partition], graph::Partition::strided(3, 4));
+}
+
+/// Iterations follow each other like steps: a collective at the start waits for a mark on the compute stream, which the
+/// computation of the iteration before has to reach, and one at the end is waited for by a mark. Groups of one are no step.
+TEST(Program, ACollectiveAtEitherEndIsNotOvertakenByTheNextIteration) {
+  const auto names = [](const std::string& steps) {
+    const auto w = build(steps, {1, 2});
+    std::vector<std::string> out;
+    for (const graph::Task& task : w->graph.tasks) out.push_back(w->graph.names[task.name]);
+    return out;
+  };
+  const std::string compute = "{name: a, compute: 3 us}", reduce = "{name: b, collective: all_reduce, size: 4 KiB}",
+                    alone = "{name: c, collective: all_reduce, size: 4 KiB, group: rails}";
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(names("[" + compute + ", " + reduce + "]"), (Names{"a", "b", "end of the last step"}));
+  EXPECT_EQ(names("[" + reduce + ", " + compute + "]"), (Names{"start of the first step", "b", "a"}));
+  EXPECT_EQ(names("[" + alone + ", " + reduce + ", " + compute + ", " + reduce + ", " + alone + "]"),
+            (Names{"start of the first step", "b", "a", "b", "end of the last step"}));
+  const auto w = build("[" + reduce + ", " + compute + "]", {1, 2});
+  ASSERT_EQ(w->graph.dependencies(TaskId(1)).size(), 1u);
+  EXPECT_EQ(w->graph.dependencies(TaskId(1))[0], TaskId(0));
 }
 
 TEST(Program, ARankAloneTalksToNobody) {

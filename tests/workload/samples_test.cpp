@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "sim/workload/graph/micro_steps.hpp"
+
 namespace distsim::workload {
 namespace {
 
@@ -61,6 +63,15 @@ TEST(Samples, RefusesBothNeitherAndTooFew) {
   EXPECT_NE(plan_samples(with(31, 0), 32).error().text().find("found 31, expected at least 32"), std::string::npos);
   EXPECT_FALSE(plan_samples(with(32, 0, 2), 32).ok());
   EXPECT_FALSE(plan_samples(with(0, 1'000'000'000, 1'000'000), 1'000'000).ok());
+}
+
+/// A graph holds the tasks of all micro-steps: a million of them took 18 GB.
+TEST(MicroSteps, AreAsManyAsTheirTasksFit) {
+  EXPECT_TRUE(check_micro_steps(1, kMostTasks * 10).ok()) << "one step is as large as its model";
+  EXPECT_TRUE(check_micro_steps(10'000, 400).ok());
+  const auto refused = check_micro_steps(10'001, 400);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().what, "model.accumulation: found 10001 micro-steps of 400 tasks, expected at most 10000");
 }
 
 }  // namespace

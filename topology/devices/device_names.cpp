@@ -36,6 +36,27 @@ std::set<std::string> chip_words(std::string_view text) {
 
 }  // namespace
 
+bool is_driver_name(std::string_view text) {
+  for (const std::string_view maker : {"NVIDIA ", "AMD ", "Tesla ", "GeForce ", "Quadro "}) {
+    if (text.starts_with(maker)) return true;
+  }
+  return false;
+}
+
+bool is_other_gpu(std::string_view text, std::string_view device) {
+  const std::set<std::string> own = chip_words(device);
+  if (own.empty() || !is_driver_name(text)) return false;
+  std::string squeezed;  // "nvidiageforcertx2080ti", as some names are written in one word and some in two
+  for (const char c : lower_case(text)) {
+    if (std::isalnum(static_cast<unsigned char>(c)) != 0) squeezed += c;
+  }
+  const auto has = [&](std::string_view word) { return squeezed.find(word) != std::string::npos; };
+  if (std::none_of(own.begin(), own.end(), has)) return true;
+  const bool card = device.find("pcie") != std::string_view::npos,
+             module = device.find("sxm") != std::string_view::npos;
+  return (module && has("pcie")) || (card && has("sxm"));
+}
+
 std::string other_chip(std::string_view text, std::string_view device, const std::vector<std::string>& devices) {
   const std::set<std::string> own = chip_words(device), named = chip_words(text);
   if (own.empty()) return "";

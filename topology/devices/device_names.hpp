@@ -12,4 +12,11 @@ namespace distsim::topology {
 /// ("8 GPUs on NVSwitch") contradict nothing.
 std::string other_chip(std::string_view text, std::string_view device, const std::vector<std::string>& devices);
 
+/// Whether `text` is a GPU's name as drivers give it ("NVIDIA A100-PCIE-40GB"), and not that of `device`: another chip, or
+/// the same on a PCIe card where `device` is an SXM module, or the other way round.
+bool is_other_gpu(std::string_view text, std::string_view device);
+
+/// Whether `text` begins as drivers' names of GPUs do: "NVIDIA H100 80GB HBM3", "Tesla V100-SXM2-16GB".
+bool is_driver_name(std::string_view text);
+
 }  // namespace distsim::topology

@@ -58,7 +58,8 @@ struct ChakraNode {
 /// Nodes in the order in which they are played: ascending ids, unless a dependency says otherwise. Dependencies point
 /// backwards.
 struct ChakraGraph {
-  std::string version;  ///< of the schema; empty in files of the old layout
+  std::string version;          ///< of the schema; empty in files of the old layout
+  std::uint32_t set_ranks = 0;  ///< files that were written with this one, itself included; 0: it does not say
   std::vector<ChakraNode> nodes;
   std::vector<std::uint32_t> dep_offsets{0};  ///< CSR: node n waits for deps[dep_offsets[n] .. dep_offsets[n+1])
   std::vector<std::uint32_t> deps;            ///< positions in `nodes`

@@ -24,11 +24,21 @@ std::string literal(const std::string& path) {
   return out;
 }
 
+/// <prefix>.<digits>.et: those of the prefix `t` are not those of `t.1`.
+std::vector<std::string> files_of_prefix(const std::string& prefix) {
+  std::vector<std::string> files = paths_matching(literal(prefix) + ".*.et");
+  std::erase_if(files, [&](const std::string& file) {
+    return file.substr(prefix.size() + 1, file.size() - prefix.size() - 4).find_first_not_of("0123456789") !=
+           std::string::npos;
+  });
+  return files;
+}
+
 std::vector<std::string> files_of(const std::string& word) {
   std::error_code ignored;
   if (fs::is_directory(word, ignored)) return paths_matching(literal(word) + "/*.et");
   if (fs::exists(word, ignored)) return {word};
-  if (fs::exists(word + ".0.et", ignored)) return paths_matching(literal(word) + ".*.et");
+  if (fs::exists(word + ".0.et", ignored)) return files_of_prefix(word);
   return paths_matching(word);
 }
 

@@ -7,6 +7,10 @@
 namespace distsim::traces {
 
 /// One attribute of a node, whatever type its writer chose: the same attribute comes as int32, int64, uint64 or bool.
+/// Attribute of the metadata with which distsim says how many files it wrote together, for sets whose manifest is lost.
+inline constexpr std::string_view kSetRanks = "distsim_set_ranks";
+inline constexpr std::int64_t kMostSetRanks = std::int64_t{1} << 24;
+
 struct ChakraAttribute {
   std::string_view name;
   std::string_view text;

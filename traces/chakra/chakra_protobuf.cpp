@@ -215,6 +215,8 @@ bool read_metadata(std::string_view bytes, ChakraBuilder& builder) {
     } else if (t == tag(metadata_field::attribute, kBytes)) {
       ChakraAttribute attribute;
       if (!read_bytes(in, text) || !read_attribute(text, attribute)) return false;
+      if (attribute.name == kSetRanks && attribute.number > 0 && attribute.number <= kMostSetRanks)
+        builder.set_set_ranks(static_cast<std::uint32_t>(attribute.number));
     } else {
       return false;
     }

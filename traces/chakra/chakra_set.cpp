@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "base/file.hpp"
+#include "base/text/counted.hpp"
 #include "base/text/printable.hpp"
 #include "traces/chakra/chakra_manifest.hpp"
 #include "traces/chakra/chakra_reader.hpp"
@@ -28,6 +29,9 @@ std::uint64_t hash_of(const ChakraGraph& g) {
 
 class SetReader {
  public:
+  /// `expected`: how many files a set of distsim's must have been written with; 0: any.
+  explicit SetReader(std::size_t expected) : expected_(expected) {}
+
   Result<void> read(const std::string& file) {
     TRY_ASSIGN(const std::string bytes, read_file(file, kMostBytes));
     digest_.add(bytes);
@@ -39,6 +43,12 @@ class SetReader {
     }
     file_with_.emplace(hash, files_.size());
     TRY_ASSIGN(ChakraGraph graph, read_chakra(bytes, file));
+    if (expected_ > 0 && graph.set_ranks > 0 && graph.set_ranks != expected_)
+      return Error{
+          "found " + counted(expected_, "trace") + ", expected the " + std::to_string(graph.set_ranks) +
+              " that this one was written with",
+          printable(file, 300),
+          graph.set_ranks > expected_ ? "every rank of the job needs its trace" : "the others are of another job"};
     add(std::move(graph));
     files_.push_back(file);
     return {};
@@ -77,6 +87,7 @@ class SetReader {
     set_.graphs.push_back(std::move(graph));
   }
 
+  std::size_t expected_;
   ChakraSet set_;
   ChakraSetDigest digest_;
   std::vector<std::string> files_;                          ///< by rank
@@ -93,7 +104,7 @@ Result<ChakraSet> read_chakra_set(const std::vector<std::string>& files, std::ui
                  "", ""};
   }
   TRY_ASSIGN(const std::string digest, digest_of_manifest(files, copies));
-  SetReader reader;
+  SetReader reader(copies > 1 ? 0 : files.size());
   for (const std::string& file : files) TRY(reader.read(file));
   if (!digest.empty() && reader.digest() != digest)
     return Error{"found files that are not those of their set, expected the traces as they were written together",

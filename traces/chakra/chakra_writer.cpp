@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/check.hpp"
+#include "traces/chakra/chakra_parts.hpp"
 #include "traces/files/proto_wire.hpp"
 
 namespace distsim::traces {
@@ -88,6 +89,11 @@ std::string to_chakra(const ChakraGraph& graph) {
   std::string out;
   ProtoMessage metadata;
   metadata.bytes(1, kVersion);
+  if (graph.set_ranks > 0) {
+    ProtoMessage ranks = attribute(kSetRanks);
+    ranks.varint(9, graph.set_ranks);
+    metadata.message(2, ranks);
+  }
   append_message(out, metadata);
   bool groups_left = !graph.groups.empty();
   for (std::size_t n = 0; n < graph.nodes.size(); ++n) {

@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "base/file.hpp"
+#include "base/text/markup.hpp"
 #include "base/text/printable.hpp"
 
 namespace distsim::traces {
@@ -161,7 +162,7 @@ std::string hugectr_timeline_json(const std::vector<HugectrHost>& hosts) {
     }
     out.push_back(std::move(h));
   }
-  return out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+  return with_hidden_escaped(out.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace)) + "\n";
 }
 
 }  // namespace distsim::traces

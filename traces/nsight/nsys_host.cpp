@@ -63,9 +63,11 @@ Result<void> read_nvtx(NsysReport& report) {
         set_thread(input, thread);
         const NvtxText range =
             nvtx_text(r.is_null(kText) ? report.job().name(report.string(r.integer(kTextId, -1))) : r.text(kText));
-        input.record.kind = range.is_op ? HostKind::op : HostKind::annotation;
-        input.record.name = report.job().names.intern(range.name);
-        if (!range.sizes.empty()) input.record.inputs = inputs.intern(range.sizes, "", "");
+        if (range.kind == HostKind::python) {
+          ++report.call_stacks;
+          return;
+        }
+        describe_range(range, report.job(), inputs, input.record);
         give_to_gpus(report, process_of(thread), input);
       });
 }

@@ -13,8 +13,12 @@ namespace {
 constexpr std::size_t kMostRanks = 4096;
 constexpr std::int64_t kLatest = INT64_MAX / 4;  // ns: a start, a duration and the epoch still add up
 
+constexpr std::uint64_t kProcessBits = 0xFFFFFF;  // of a process id, in globalPid and globalTid
+
+std::uint64_t process_id(std::uint64_t global) { return (global >> 24) & kProcessBits; }
+
 std::string path_of_rank(const std::string& path, std::uint32_t gpu, std::uint64_t process) {
-  return path + ":GPU " + std::to_string(gpu) + " of process " + std::to_string((process >> 24) & 0xFFFFFF);
+  return path + ":GPU " + std::to_string(gpu) + " of process " + std::to_string(process_id(process));
 }
 
 }  // namespace
@@ -39,6 +43,7 @@ Result<void> NsysReport::read_header() {
   TRY(db_.each_row("TARGET_INFO_SESSION_START_TIME", {"utcEpochNs"},
                    [this](const SqliteRow& r) { epoch_ = std::clamp<std::int64_t>(r.integer(0), 0, kLatest); }));
   TRY(read_devices());
+  TRY(read_streams());
   return db_.each_row("StringIds", {"id", "value"},
                       [this](const SqliteRow& r) { strings_[r.integer(0)] = job_.names.intern(r.text(1)); });
 }
@@ -52,6 +57,15 @@ Result<void> NsysReport::read_devices() {
                       nsys_device(r.integer(kMultiprocessors))};
         if (devices_.size() < kMostRanks) devices_.push_back(std::move(d));
       });
+}
+
+Result<void> NsysReport::read_streams() {
+  return db_.each_row("TARGET_INFO_CUDA_STREAM", {"processId", "contextId", "streamId", "flag"},
+                      [this](const SqliteRow& r) {
+                        stream_kinds_.add(static_cast<std::uint64_t>(r.integer(0)) & kProcessBits,
+                                          static_cast<std::uint64_t>(r.integer(1)),
+                                          static_cast<std::uint64_t>(r.integer(2)), r.integer(3));
+                      });
 }
 
 NameId NsysReport::string(std::int64_t id) {
@@ -130,6 +144,7 @@ void NsysReport::add_notes(TraceNotes& notes) const {
   if (no_name_ > 0) notes.miss("the names of " + counted(no_name_, "record"));
   notes.drop("records of processes without GPU work", other_process);
   notes.drop("NVTX marks, domains, categories and ranges without an end", no_range);
+  notes.drop("call stacks of PyProf or DLProf", call_stacks);
   if (negative_ > 0) notes.assume(counted(negative_, "negative duration") + " counted as 0");
   if (graphs > 0) notes.assume(counted(graphs, "CUDA graph") + " recorded as a whole; the kernels inside are unknown");
   if (devices_.empty()) notes.assume("the report does not name its GPUs");
@@ -156,6 +171,7 @@ std::vector<ReadRank> NsysReport::finish() {
     r.rank.devices.push_back(device != devices_.end() ? *device : TraceDevice{gpu, "", 0, 0});
     if (out.empty()) add_notes(r.rank.notes);
     builder.finish(r.rank);
+    stream_kinds_.set(r.rank, process_id(process));
     note_missing_ranges(r.rank);
     note_shared_gpu(gpu, r.rank.notes);
     out.push_back(std::move(r));

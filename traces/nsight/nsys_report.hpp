@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "traces/build/rank_builder.hpp"
+#include "traces/build/stream_kinds.hpp"
 #include "traces/files/sqlite_db.hpp"
 #include "traces/trace_format.hpp"
 
@@ -41,10 +42,11 @@ class NsysReport {
 
   std::vector<ReadRank> finish();
 
-  std::uint64_t other_process = 0, no_range = 0, graphs = 0;  ///< for the notes
+  std::uint64_t other_process = 0, no_range = 0, graphs = 0, call_stacks = 0;  ///< for the notes
 
  private:
   Result<void> read_devices();
+  Result<void> read_streams();
   RankBuilder* rank_for(std::uint32_t device, std::uint64_t process);
   void add_notes(TraceNotes& notes) const;
   void note_shared_gpu(std::uint32_t gpu, TraceNotes& notes) const;
@@ -58,6 +60,7 @@ class NsysReport {
   std::string schema_;
   std::int64_t epoch_ = 0;
   std::vector<TraceDevice> devices_;
+  StreamKinds stream_kinds_;
   std::unordered_map<std::int64_t, NameId> strings_;
   std::map<RankKey, RankBuilder> builders_;
   std::map<std::uint64_t, Ranks> of_process_;

@@ -66,6 +66,10 @@ Result<void> NvprofTables::read_header() {
   unnamed_ = job_.names.intern("(name not in the file)");
   TRY(db_.each_row("StringTable", {"_id_", "value"},
                    [this](const SqliteRow& r) { strings_[r.integer(0)] = job_.names.intern(kernel_name(r.text(1))); }));
+  TRY(db_.each_row("CUPTI_ACTIVITY_KIND_STREAM", {"contextId", "streamId", "flag"}, [this](const SqliteRow& r) {
+    stream_kinds_.add(0, static_cast<std::uint64_t>(r.integer(0)), static_cast<std::uint64_t>(r.integer(1)),
+                      r.integer(2));
+  }));
   enum { kId, kName, kMemory, kMultiprocessors };
   return db_.each_row("CUPTI_ACTIVITY_KIND_DEVICE", {"id", "name", "globalMemorySize", "numMultiprocessors"},
                       [this](const SqliteRow& r) {
@@ -226,9 +230,11 @@ Result<void> NvprofTables::read_markers() {
     input.record.start_ns = m.open.start;
     input.record.duration_ns = *m.end - m.open.start;
     const NvtxText range = nvtx_text(job_.name(string(m.open.name)));
-    input.record.kind = range.is_op ? HostKind::op : HostKind::annotation;
-    if (!range.sizes.empty()) input.record.inputs = inputs.intern(range.sizes, "", "");
-    input.record.name = job_.names.intern(range.name);
+    if (range.kind == HostKind::python) {
+      ++call_stacks_;
+      continue;
+    }
+    describe_range(range, job_, inputs, input.record);
     for (auto& [device, builder] : builders_) builder.host(input);
   }
   return {};
@@ -246,10 +252,12 @@ std::vector<ReadRank> NvprofTables::finish() {
     if (out.empty()) {
       r.rank.notes.drop("records without a usable time", no_time_);
       r.rank.notes.drop("NVTX marks and ranges without an end", no_range_);
+      r.rank.notes.drop("call stacks of PyProf or DLProf", call_stacks_);
       if (negative_ > 0) r.rank.notes.assume(counted(negative_, "negative duration") + " counted as 0");
       r.rank.notes.assume("nvprof does not name CUDA calls; a call is known by what it launched");
     }
     builder.finish(r.rank);
+    stream_kinds_.set(r.rank, 0);
     note_missing_ranges(r.rank);
     out.push_back(std::move(r));
   }

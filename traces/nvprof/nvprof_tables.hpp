@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "traces/build/rank_builder.hpp"
+#include "traces/build/stream_kinds.hpp"
 #include "traces/files/sqlite_db.hpp"
 #include "traces/trace_format.hpp"
 
@@ -15,7 +16,7 @@ class NvprofTables {
  public:
   NvprofTables(const SqliteDb& db, const TraceFile& file, TraceJob& job) : db_(db), file_(file), job_(job) {}
 
-  /// Names and GPUs. Error: not written by nvprof.
+  /// Names, GPUs and streams. Error: not written by nvprof.
   Result<void> read_header();
   /// Kernels, copies and memsets, which make the ranks. Errors: none in the file; more GPUs than a process drives.
   Result<void> read_device_work();
@@ -45,9 +46,10 @@ class NvprofTables {
   NameId unnamed_{};
   std::unordered_map<std::int64_t, NameId> strings_;
   std::vector<TraceDevice> devices_;
+  StreamKinds stream_kinds_;
   std::map<std::uint32_t, RankBuilder> builders_;
   std::unordered_map<std::uint64_t, Launched> launched_;  ///< by correlation id
-  std::uint64_t no_time_ = 0, negative_ = 0, no_range_ = 0;
+  std::uint64_t no_time_ = 0, negative_ = 0, no_range_ = 0, call_stacks_ = 0;
   bool too_many_ = false;
 };
 

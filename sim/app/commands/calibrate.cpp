@@ -86,7 +86,7 @@ std::string left_out(const opmodels::CalibrationCount& c) {
   };
   say(c.other_gpu, "of another GPU");
   say(c.unpriced, "not a valid op for this GPU");
-  say(c.impossible, "faster than the GPU's peak rate");
+  say(c.impossible, "faster than the GPU allows");
   say(c.hidden, "launch-bound");
   say(c.several, "of more than one kernel");
   say(c.thinned, "beyond the capacity of a table");

@@ -18,6 +18,7 @@
 #include "sim/app/commands.hpp"
 #include "sim/app/unheeded.hpp"
 #include "sim/config/config.hpp"
+#include "sim/config/config_folders.hpp"
 #include "sim/pipeline/device_models.hpp"
 
 namespace distsim::app {
@@ -45,8 +46,11 @@ Result<std::int64_t> parse_size(std::string text) {
   if (std::string("KMG").find(text.back()) != std::string::npos) with_unit += "iB";
   const auto size = parse_quantity(with_unit, Dimension::bytes);
   if (size && *size > 9e18) return Error{"--bytes: found '" + text + "', expected at most 9e18 bytes", "", ""};
-  if (!size || *size < 0 || (*size > 0 && *size < 1)) return wrong();
-  return static_cast<std::int64_t>(*size + 0.5);
+  if (!size || *size < 0) return wrong();
+  // 1.1 MB is a whole number of bytes, 0.1 KiB is not; binary fractions of a unit are off by a rounding.
+  if (std::abs(*size - std::round(*size)) > 1e-9 * *size)
+    return Error{"--bytes: found '" + text + "', expected a whole number of bytes", "", ""};
+  return std::llround(*size);
 }
 
 Result<std::vector<std::int64_t>> parse_sizes(const std::string& list) {
@@ -94,6 +98,7 @@ Result<collectives::CollectiveOptions> options_of(const CollectiveFlags& f) {
   options.use_curves = !f.no_curves;
   options.curve_files = f.curves;
   options.curve_dirs = config::curve_folders();
+  options.constants = config::changed_constants();
   options.allow_partial = f.allow_partial;
   TRY_ASSIGN(options.launch, read_word("--launch", f.launch, collectives::launch_words()));
   TRY_ASSIGN(options.exchange, read_word("--exchange", f.exchange, collectives::exchange_words()));

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <map>
 
+#include "sim/replay/build/null_stream.hpp"
+
 namespace distsim::replay {
 namespace {
 
@@ -33,6 +35,7 @@ class Inference {
     typical();
     recorded_waits();
     if (!any_recorded_) waits_after_calls();
+    waits_of_the_null_stream();
     for (std::uint32_t r = 0; r < causes_.size(); ++r) bind(r);
     return std::move(causes_);
   }
@@ -166,6 +169,12 @@ class Inference {
       if (launched == first_of_launch.end()) continue;
       wait_for_all_streams(launched->second, waited_at);
       waited_at = -1;
+    }
+  }
+
+  void waits_of_the_null_stream() {
+    for (const StreamWait& w : null_stream_waits(rank_, order_)) {
+      if (record(w.on).end_ns() <= record(w.waiter).start_ns + kClockSlip) add_dependency(w.waiter, w.on);
     }
   }
 

@@ -9,7 +9,7 @@
 //   counted as unexplained.
 // Dependencies, also those that did not bind but would on other hardware: after a cudaStreamWaitEvent the next kernel
 // launched by that thread waits for what was last launched on each other stream, provided that this had ended; or,
-// where the trace records who waits for whom, for just that.
+// where the trace records who waits for whom, for just that. And the waits of the NULL stream (null_stream.hpp).
 #pragma once
 
 #include <cstdint>

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/text/markup.hpp"
 #include "sim/report/profile/profile_report.hpp"
 #include "sim/report/text/columns.hpp"
 #include "traces/verdict.hpp"
@@ -218,7 +219,7 @@ std::string profile_json(const traces::TraceJob& job, const profile::Profile& pr
   out["collectives"] = collectives_json(profile);
   out["standing"] = std::move(standing);
   out["host"] = host_json(profile);
-  return out.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return with_hidden_escaped(out.dump(1, ' ', false, Json::error_handler_t::replace)) + "\n";
 }
 
 }  // namespace distsim::report

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "base/text/markup.hpp"
 #include "sim/report/report.hpp"
 #include "sim/report/text/split_model.hpp"
 
@@ -178,7 +179,7 @@ std::string to_json(const Report& r) {
                      {"p50_ms", r.trials.p50.ms()}, {"p90_ms", r.trials.p90.ms()}, {"p99_ms", r.trials.p99.ms()}};
   }
   out["digest"] = hex(r.digest);
-  return out.dump(2, ' ', false, Json::error_handler_t::replace);
+  return with_hidden_escaped(out.dump(2, ' ', false, Json::error_handler_t::replace));
 }
 
 }  // namespace distsim::report

@@ -274,7 +274,8 @@ Result<std::vector<double>> parse_factors(const std::string& text) {
     const std::string word = text.substr(at, end - at);
     char* rest = nullptr;
     const double factor = std::strtod(word.c_str(), &rest);
-    const bool sane = (factor >= 1 / kNoLimit && factor <= kNoLimit) || (std::isinf(factor) && factor > 0);
+    const bool endless = std::isinf(factor) && factor > 0 && word.find_first_of("0123456789") == std::string::npos;
+    const bool sane = (factor >= 1 / kNoLimit && factor <= kNoLimit) || endless;  // 1e400 is no inf
     if (word.empty() || *rest != 0 || !sane)
       return Error{"--factors: found " + in_quotes(word) + ", expected a number from 1e-6 to 1e6, or inf", "", ""};
     if (std::ranges::find(out, factor) != out.end())

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/workload/graph/micro_steps.hpp"
+
 namespace distsim::workload {
 namespace {
 
@@ -112,6 +114,7 @@ Result<graph::TaskGraph> emit_dlrm(const DlrmPlan& plan) {
     const SampleSplit split = plan.samples.micro_step(step);
     add_forward(e, split);
     add_backward(e, split, step > 0, step + 1 == plan.samples.micro_steps ? &sync : nullptr);
+    if (step == 0) TRY(check_micro_steps(plan.samples.micro_steps, e.it.end_id().value()));
   }
   sync.finish();
   add_optimizer(e.it, plan.model.optimizer, plan.dense_parameters() + plan.replicated_parameters(),

@@ -22,7 +22,8 @@ Result<void> check_sizes(const DlrmSpec& spec) {
     elements += static_cast<double>(t.count) * static_cast<double>(t.rows) *
                 static_cast<double>(t.dim > 0 ? t.dim : spec.embedding_dim);
   }
-  if (tables > 200'000) return wrong("tables", std::to_string(tables) + " tables", "at most 200000");
+  if (tables > 200'000)
+    return wrong("tables", std::to_string(static_cast<std::int64_t>(tables)) + " tables", "at most 200000");
   if (elements > 1e17) return wrong("tables", std::to_string(elements) + " elements in total", "at most 1e17");
   return {};
 }

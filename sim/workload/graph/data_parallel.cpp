@@ -7,6 +7,7 @@
 #include "sim/workload/graph/gradient_sync.hpp"
 #include "sim/workload/graph/input.hpp"
 #include "sim/workload/graph/memory.hpp"
+#include "sim/workload/graph/micro_steps.hpp"
 
 namespace distsim::workload {
 namespace {
@@ -47,6 +48,9 @@ class DataParallelIteration {
     const std::vector<Layer>& layers = stacks_.of(samples_.micro_step(0)).largest();
     TRY(fill_memory(layers, cluster));
     describe(layers);
+    std::size_t tasks = 0;
+    for (const Layer& layer : layers) tasks += layer.forward.size() + layer.backward.size();
+    TRY(check_micro_steps(samples_.micro_steps, tasks));
     run(layers);
     TRY_ASSIGN(out_.graph, std::move(it_).finish());
     return std::move(out_);

@@ -439,7 +439,7 @@ Result<LlmPlan> plan_llm(const ModelSpec& model, const FrameworkSpec& framework,
   plan.stages = static_cast<std::uint32_t>(p.pipeline);
   plan.data = batching_of(p, plan.ranks()).replicas;
   const std::int64_t places = plan.ranks_per_stage() / std::max<std::int64_t>(1, p.expert_tensor);
-  if (p.expert > places && places > 0 && p.expert % places == 0) {
+  if (p.expert > places && places > 0 && p.expert % places == 0 && plan.spec.experts % places == 0) {
     plan.assumptions.push_back("parallel.expert: " + std::to_string(places) + ", the places of a stage, instead of " +
                                std::to_string(p.expert));
     plan.parallel.expert = places;

@@ -4,6 +4,7 @@
 
 #include "sim/workload/family.hpp"
 #include "sim/workload/graph/iteration.hpp"
+#include "sim/workload/graph/micro_steps.hpp"
 
 namespace distsim::workload {
 namespace {
@@ -57,16 +58,24 @@ void add_step(Iteration& it, const ProgramStep& step, const ClusterShape& shape)
            {graph::Measured{step.compute}});
     return;
   }
-  const graph::Partition groups = groups_of(step, shape);
-  if (groups.size < 2) return;  // nobody to talk to
   const graph::Collective op{.kind = *step.collective, .bytes = step.size.value()};
-  it.compute_waits_for(it.add_collective(step.name, graph::Stream::comm, graph::Phase::exchange, op, groups));
+  it.compute_waits_for(
+      it.add_collective(step.name, graph::Stream::comm, graph::Phase::exchange, op, groups_of(step, shape)));
 }
 
-/// The next iteration begins when the last collective has ended, as each step begins after the one before.
-void add_end(Iteration& it) {
-  it.add("end of the last step", {.stream = graph::Stream::compute, .phase = graph::Phase::exchange},
-         {graph::Measured{}});
+/// Each step begins after the one before, across iterations too: no time on the compute stream, which a collective that
+/// comes first waits for, and which waits for one that comes last.
+void add_mark(Iteration& it, const char* name) {
+  it.add(name, {.stream = graph::Stream::compute, .phase = graph::Phase::exchange}, {graph::Measured{}});
+}
+
+/// What does something on this cluster: a collective of groups of one does not.
+std::vector<ProgramStep> steps_that_run(const std::vector<ProgramStep>& steps, const ClusterShape& shape) {
+  std::vector<ProgramStep> out;
+  for (const ProgramStep& step : steps) {
+    if (!step.collective || groups_of(step, shape).size > 1) out.push_back(step);
+  }
+  return out;
 }
 
 }  // namespace
@@ -81,13 +90,16 @@ namespace {
 
 Result<Workload> build(const ModelSpec& model, const FrameworkSpec& framework, const ClusterShape& shape,
                        const SamplePlan& samples) {
-  const std::vector<ProgramStep>& steps = model.as<ProgramSpec>().steps;
-  if (steps.empty()) return Error{"model.program.steps: found none, expected at least one", "", ""};
+  if (model.as<ProgramSpec>().steps.empty())
+    return Error{"model.program.steps: found none, expected at least one", "", ""};
+  const std::vector<ProgramStep> steps = steps_that_run(model.as<ProgramSpec>().steps, shape);
+  TRY(check_micro_steps(samples.micro_steps, steps.size()));
   Iteration it(shape.ranks(), framework, numerics_of(model.precision, framework));
+  if (!steps.empty() && steps.front().collective) add_mark(it, "start of the first step");
   for (std::int64_t micro_step = 0; micro_step < samples.micro_steps; ++micro_step) {
     for (const ProgramStep& step : steps) add_step(it, step, shape);
   }
-  if (steps.back().collective && groups_of(steps.back(), shape).size > 1) add_end(it);
+  if (!steps.empty() && steps.back().collective) add_mark(it, "end of the last step");
   Workload out;
   out.samples = static_cast<double>(samples.total);
   out.precision = model.precision;

@@ -1,0 +1,37 @@
+// Characters that nobody sees: escaped in messages, reports, tables, pages and JSON.
+
+#include <gtest/gtest.h>
+
+#include "base/text/csv.hpp"
+#include "base/text/markup.hpp"
+#include "base/text/printable.hpp"
+
+namespace distsim {
+namespace {
+
+const std::string kOverride = "\xe2\x80\xae", kSeparator = "\xe2\x80\xa8", kIsolate = "\xe2\x81\xa6",
+                  kControl = "\xc2\x9b", kArabicMark = "\xd8\x9c";
+
+TEST(HiddenCharacters, AreToldFromOthers) {
+  for (const std::string& c :
+       {kOverride, kSeparator, kIsolate, kControl, kArabicMark, std::string("\x7f"), std::string("\n")})
+    EXPECT_TRUE(is_hidden(c)) << printable(c);
+  for (const char* c : {"a", "\xc3\xa9", "\xe2\x82\xac", "\xe2\x80\x94", "\xd8\x9b", "\xf0\x9f\x98\x80", "\xc2\xa0"})
+    EXPECT_FALSE(is_hidden(c)) << c;
+}
+
+TEST(HiddenCharacters, AreEscapedWhereverTextIsWritten) {
+  EXPECT_EQ(printable("a" + kOverride + "b"), "a\\xe2\\x80\\xaeb");
+  EXPECT_EQ(console_text("a" + kSeparator), "a\\xe2\\x80\\xa8");
+  EXPECT_EQ(csv_field("a" + kIsolate), "a\\xe2\\x81\\xa6");
+  EXPECT_EQ(in_markup("<" + kArabicMark), "&lt;\\xd8\\x9c");
+  EXPECT_EQ(without_hidden("caf\xc3\xa9\n"), "caf\xc3\xa9\n");
+}
+
+TEST(HiddenCharacters, OfJsonKeepTheirMeaning) {
+  EXPECT_EQ(with_hidden_escaped("{\n  \"t\": \"\xc3\xa9" + kControl + kOverride + "\x7f\"\n}"),
+            "{\n  \"t\": \"\xc3\xa9\\u009b\\u202e\\u007f\"\n}");
+}
+
+}  // namespace
+}  // namespace distsim
