@@ -57,6 +57,15 @@ class Works(unittest.TestCase):
         self.assertGreater(ms("cluster.nic.bandwidth=25 Gb/s", "collectives.use_curves=false"), ms("collectives.use_curves=false"))
         self.assertGreater(ms("device.hbm.bandwidth=500 GB/s"), base)
 
+    def test_a_plan_is_written_and_predicted(self):
+        with tempfile.TemporaryDirectory() as d:
+            r = run("plan", "--config", ROOT / "configs/megatron_gpt_7_5b.yaml", "--set", "parallel.pipeline=2", "--set", "parallel.virtual_stages=2",
+                    "--csv", f"{d}/plan.csv", "--write", f"{d}/best.yaml")
+            self.assertEqual((r.returncode, r.stderr), (0, ""), "what is held is held in the file too, without a word")
+            best = next(csv.DictReader(open(f"{d}/plan.csv")))
+            predicted = json.loads(run("--config", f"{d}/best.yaml", "--json", "-").stdout)
+            self.assertAlmostEqual(predicted["iteration_ms"], float(best["iteration_ms"]), places=2)
+
     def test_one_to_sixteen_nodes(self):
         for nodes in (1, 2, 8, 16):
             r = run("--config", FLAGSHIP, "--set", f"cluster.nodes={nodes}", "--json", "-")

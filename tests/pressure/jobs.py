@@ -59,6 +59,9 @@ def jobs(folder: pathlib.Path) -> dict[str, Job]:
         "dump": job(f"--config {TINY} --dump-after simulate"),
         "sweep": job(f"sweep --config {TINY} --set cluster.nodes=1,2,4 --set model.global_batch=64,128 --jobs 2 --csv OUT:s.csv",
                      partial=True, threads=True),
+        "plan": job(f"plan --config {ROOT}/configs/megatron_gpt_7_5b.yaml --vary parallel.tensor=4,8 --vary parallel.micro_batch=1,2 "
+                    "--vary parallel.pipeline=1,2 --set parallel.virtual_stages=1 --csv OUT:l.csv --json OUT:l.json --html OUT:l.html --write OUT:l.yaml"),
+        "plan tables": job(f"plan --config {TINY} --json OUT:w.json --csv OUT:a.csv"),
         "validate": job(f"validate --cases {folder}/cases.csv --jobs 2 --csv OUT:v.csv --plot OUT:v.svg", partial=True, threads=True),
         "sensitivity": job(f"sensitivity --config {TINY} --csv OUT:n.csv --json OUT:n.json --html OUT:n.html", named=b"annot"),
         "compare": job(f"compare {TINY} {ROOT}/configs/dgx_a100_4node.yaml --csv OUT:c.csv --html OUT:c.html"),

@@ -10,6 +10,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "sanitizers.hpp"
 #include "sim/study/plan_tables/plan_tables.hpp"
 #include "sim/study/plan_tables/search/greedy_plans.hpp"
 #include "sim/study/plan_tables/search/lower_bound.hpp"
@@ -96,7 +97,7 @@ TEST(TightBound, SeesThatTwoLongShardsDoNotShareARank) {
 TEST(PlanTables, BoundsAndSearchHoldAgainstEveryPlan) {
   Random random(7);
   double worst = 0;
-  for (int trial = 0; trial < 60; ++trial) {
+  for (int trial = 0; trial < test::samples(60); ++trial) {
     TableProblem p{2, 2, 100, {}};
     for (int t = 0; t < 5; ++t) {
       const double work = 1 + 9 * random.uniform();
@@ -138,10 +139,11 @@ Planned planned(const test::TableTask& task, const PlanTablesOptions& options = 
 }
 
 TEST(PlanTables, LawsOnRandomTasks) {
+  const std::uint64_t seeds = test::has_address_sanitizer() ? 1 : 3;
   double below = 0;
   int tasks = 0;
   for (const auto& dims : {test::kNeuroShardDims, test::kDreamShardDims}) {
-    for (std::uint64_t seed = 1; seed <= 3; ++seed) {
+    for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
       const auto [experiment, plan] =
           planned({.tables = 100, .seed = seed, .dims = dims, .more = "    embedding_dtype: fp16\n"});
       EXPECT_LE(plan.linear_bound, plan.bound);
@@ -173,7 +175,8 @@ TEST(PlanTables, LawsOnRandomTasks) {
 }
 
 TEST(PlanTables, TheSameTwiceIsTheSame) {
-  const auto a = planned({.tables = 60, .nodes = 2}).plan, b = planned({.tables = 60, .nodes = 2}).plan;
+  const int tables = test::has_address_sanitizer() ? 20 : 60;
+  const auto a = planned({.tables = tables, .nodes = 2}).plan, b = planned({.tables = tables, .nodes = 2}).plan;
   EXPECT_EQ(placement_of(a.problem, a.tables, a.packing), placement_of(b.problem, b.tables, b.packing));
   EXPECT_EQ(a.packing.most, b.packing.most);
 }
@@ -225,11 +228,13 @@ TEST(PlanTables, WhatIsWrittenReadsBackAndPlaysTheSame) {
   EXPECT_NE(describe(*plan).find("as configured"), std::string::npos);
 }
 
+/// With sanitizers the smaller one.
 TEST(PlanTables, PublishedModelsAreNoSlowerThanTheirPublishedPlans) {
   for (const char* text : {"cluster: {system: dgx_h100}\nmodel: {name: dlrm_dcnv2_mlperf, global_batch: 55296}\n"
                            "framework: {name: hugectr}\n",
                            "cluster: {system: dgx_a100_80gb}\nmodel: {name: tfde_synthetic_tiny}\n"
                            "framework: {name: tf2_distributed_embeddings}\n"}) {
+    if (test::has_address_sanitizer() && std::string_view(text).find("dcnv2") != std::string_view::npos) continue;
     pipeline::CostModelCache cache;
     const auto plan = plan_tables(test::experiment_of(text), {}, cache);
     ASSERT_TRUE(plan.ok()) << plan.error().text();

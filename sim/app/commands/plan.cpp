@@ -132,7 +132,11 @@ Result<void> write_winner(const PlanFlags& flags, const study::Plan& plan) {
   const study::PlanRow& winner = plan.rows.front();
   if (!winner.error.empty()) return Error{"--write: found no layout to write, expected one that fits", "", ""};
   std::vector<std::string> sets = flags.sets;
-  sets.insert(sets.end(), winner.sets.begin(), winner.sets.end());
+  for (const std::string& set : winner.sets) {  // what was held is there already
+    const std::string key = set.substr(0, set.find('=') + 1);
+    std::erase_if(sets, [&](const std::string& given) { return given.starts_with(key); });
+    sets.push_back(set);
+  }
   if (plan.tables && !plan.tables->placement.tables.empty()) {
     if (flags.placement.empty() || flags.placement == "-")
       return Error{"--write: found no --placement FILE, expected one, which the experiment names", "", ""};

@@ -55,6 +55,11 @@ class Window {
   explicit Window(const AppendFile& file) : file_(file) {}
   std::uint64_t size() const { return file_.size(); }
 
+  /// Bytes that looked like records and were none. A file full of the beginnings of long ones would otherwise be summed up
+  /// again from each of them: beyond a few times its size, nothing that is left counts as a record.
+  void waste(std::uint64_t bytes) { wasted_ += bytes; }
+  bool is_hopeless() const { return wasted_ > kMostWaste * (size() + kMostPayload); }
+
   /// At least `wanted` bytes from `at` on, where there are as many.
   Result<std::string_view> from(std::uint64_t at, std::size_t wanted) {
     if (at < begin_ || at + wanted > begin_ + bytes_.size()) {
@@ -66,7 +71,9 @@ class Window {
 
  private:
   const AppendFile& file_;
+  static constexpr std::uint64_t kMostWaste = 8;
   std::uint64_t begin_ = 0;
+  std::uint64_t wasted_ = 0;
   std::string bytes_;
 };
 
@@ -81,12 +88,14 @@ Result<std::optional<Found>> record_at(Window& window, std::uint64_t at) {
   TRY_ASSIGN(const std::string_view head, window.from(at, kHead));
   if (head.size() < kHead || !head.starts_with(kMarker)) return std::optional<Found>();
   const std::uint64_t length = word_at(head, 4, 4), sum = word_at(head, 8, 4);
-  if (length == 0 || length > kMostPayload || at + kHead + length > window.size()) return std::optional<Found>();
+  if (length == 0 || length > kMostPayload || at + kHead + length > window.size() || window.is_hopeless())
+    return std::optional<Found>();
   TRY_ASSIGN(const std::string_view whole, window.from(at, kHead + length));
   if (whole.size() < kHead + length) return std::optional<Found>();
   const std::string_view payload = whole.substr(kHead, length);
-  if (checksum(whole.substr(4, 4), payload) != sum) return std::optional<Found>();
-  return std::optional(Found{at, payload});
+  if (checksum(whole.substr(4, 4), payload) == sum) return std::optional(Found{at, payload});
+  window.waste(length);
+  return std::optional<Found>();
 }
 
 /// The first whole record from `at` on.

@@ -87,7 +87,7 @@ TEST_F(PlanTest, WhatDoesNotFitIsOneWord) {
 
 TEST_F(PlanTest, SaysWhatWouldFit) {
   PlanRequest request = small();
-  request.config = file("huge.yaml", test::llm_text("llama31_405b", "megatron_core", "dgx_h100", 4, 64));
+  request.config = file("huge.yaml", test::llm_text("llama3_70b", "megatron_core", "dgx_h100", 1, 16));
   const Result<Plan> plan = planned(request);
   ASSERT_FALSE(plan.ok());
   EXPECT_NE(plan.error().text().find("--set cluster.nodes="), std::string::npos) << plan.error().text();

@@ -115,6 +115,19 @@ TEST_F(JournalTest, DamageInTheMiddleLosesOneRecord) {
   }
 }
 
+/// 12 bytes each, 1,300,000 of them, each of which claims 10 MB: 13 TB to sum up, if all were believed.
+TEST_F(JournalTest, BeginningsOfLongRecordsAreNotAllSummedUp) {
+  write(3);
+  const std::string marker = "\xd1\x57\x51\x4a";
+  ASSERT_NE(bytes().find(marker), std::string::npos);
+  std::string hostile = bytes();
+  for (int i = 0; i < 1'300'000; ++i) hostile += marker + std::string("\x00\x00\xa0\x00\x01\x02\x03\x04", 8);
+  put(hostile);
+  const auto kept = open(true);  // and the time limit of the test
+  ASSERT_TRUE(kept.ok()) << kept.error().text();
+  EXPECT_EQ(*kept, rows(3));
+}
+
 TEST_F(JournalTest, AnotherStudyIsRefusedByName) {
   write(3);
   const std::string before = bytes();
