@@ -72,6 +72,8 @@ class LayoutPlanner {
   Result<Plan> run() {
     TRY_ASSIGN(sites_, plan_sites(request_, experiment_));
     name_columns();
+    // Files that cannot be read are no matter of the baseline alone.
+    TRY(cache_.models({experiment_.cluster, experiment_.device, pipeline::collective_options_of(experiment_)}));
     PlanRow baseline = baseline_row(request_, experiment_, cache_);
     baseline.values = std::vector<std::string>(sites_.axes.size(), "-");
     const ParallelSpec base = settled_layout(experiment_);
@@ -197,6 +199,7 @@ class CombinationPlanner {
       : request_(request), experiment_(experiment), on_played_(on_played) {}
 
   Result<Plan> run() {
+    TRY(cache_.models({experiment_.cluster, experiment_.device, pipeline::collective_options_of(experiment_)}));
     out_.played_all = true;
     out_.subject = subject_text(experiment_);
     out_.goal = request_.goal;
