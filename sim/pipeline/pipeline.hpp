@@ -45,8 +45,8 @@ Result<Prediction> predict(const config::Experiment& experiment, Passes& passes,
                            report::Detail detail = report::Detail::report);
 
 /// The figures of predict() that tables and plans show, to the last bit, in milliseconds of work: context, iteration, low,
-/// high, the rates, compute, comm, hidden_comm, exposed_comm, waiting, host_bound and idle (as means over ranks), limits.limited_by and
-/// memory. Not the tables by op, collective and rank, nor the critical path, what would limit next, or the passes' own
+/// high, the rates, compute, comm and hidden_comm where `transfers` says so, exposed_comm, waiting, host_bound and idle (as
+/// means over ranks), limits.limited_by and memory. Not the tables by op, collective and rank, nor the critical path, what would limit next, or the passes' own
 /// assumptions. For many predictions with one cache: a first one of a cluster reads its files and makes its models. May be
 /// called from several threads. A refusal for memory says how much is missing, without what would fit.
 Result<report::Report> predict_figures(const config::Experiment& experiment, CostModelCache& cache,

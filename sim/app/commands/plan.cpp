@@ -14,6 +14,7 @@
 #include "sim/app/unheeded.hpp"
 #include "sim/study/plan/experiment_file.hpp"
 #include "sim/study/plan/plan.hpp"
+#include "sim/study/plan/plan_sites.hpp"
 #include "sim/study/points/team.hpp"
 
 namespace distsim::app {
@@ -132,11 +133,7 @@ Result<void> write_winner(const PlanFlags& flags, const study::Plan& plan) {
   const study::PlanRow& winner = plan.rows.front();
   if (!winner.error.empty()) return Error{"--write: found no layout to write, expected one that fits", "", ""};
   std::vector<std::string> sets = flags.sets;
-  for (const std::string& set : winner.sets) {  // what was held is there already
-    const std::string key = set.substr(0, set.find('=') + 1);
-    std::erase_if(sets, [&](const std::string& given) { return given.starts_with(key); });
-    sets.push_back(set);
-  }
+  for (const std::string& set : winner.sets) sets = study::with_set(std::move(sets), set);  // some were held
   if (plan.tables && !plan.tables->placement.tables.empty()) {
     if (flags.placement.empty() || flags.placement == "-")
       return Error{"--write: found no --placement FILE, expected one, which the experiment names", "", ""};

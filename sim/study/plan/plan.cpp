@@ -114,7 +114,7 @@ class LayoutPlanner {
     out.compute = row.report.compute.seconds();
     out.memory = fullest_gpu(row.report);
     const auto value = [&](Objective o) {
-      return value_of(o, sites_.sites.front(), out.iteration.seconds(), out.compute, out.memory);
+      return value_of(o, sites_.sites.front().size(), out.iteration.seconds(), out.compute, out.memory);
     };
     out.value = value(request_.goal.objective);
     if (request_.goal.second) out.second = value(*request_.goal.second);

@@ -63,23 +63,10 @@ void fill_costs(PlanRow& row, const PlanRequest& request, const config::Experime
                bought = iterations_bought(request.purchase, r);
   constexpr double kSecondsPerHour = 3600;
   row.cost = bought * gpus * r.iteration.seconds() / kSecondsPerHour * request.purchase.price_per_gpu_hour;
-  const double s = topology::kStaticPowerShare;
-  row.energy =
-      bought * gpus * e.device.power_limit.value() * (s * r.iteration.seconds() + (1 - s) * r.compute.seconds());
-  const auto value = [&](Objective objective) {
-    const double samples = std::max(1.0, r.context.samples);
-    switch (objective) {
-      case Objective::time:
-        return r.iteration.seconds() / samples;
-      case Objective::cost:
-        return r.iteration.seconds() * gpus / samples;
-      case Objective::energy:
-        return row.energy / bought / samples;
-      case Objective::memory:
-        break;
-    }
-    return static_cast<double>(fullest_gpu(r));
-  };
+  const JobSize job{e.device, gpus, std::max(1.0, r.context.samples)};
+  const double iteration = r.iteration.seconds(), compute = r.compute.seconds();
+  row.energy = bought * energy_of(job, iteration, compute);
+  const auto value = [&](Objective objective) { return value_of(objective, job, iteration, compute, fullest_gpu(r)); };
   row.value = value(request.goal.objective);
   if (request.goal.second) row.second = value(*request.goal.second);
 }

@@ -47,14 +47,14 @@ void keep_batch(config::Experiment& e, const config::Experiment& base, const std
   e.model.per_gpu_batch = 0;
 }
 
-/// The overrides with another value of one key.
-std::vector<std::string> with_key(std::vector<std::string> sets, const std::string& key, const std::string& value) {
-  std::erase_if(sets, [&](const std::string& set) { return set.starts_with(key + "="); });
-  sets.push_back(key + "=" + value);
+}  // namespace
+
+std::vector<std::string> with_set(std::vector<std::string> sets, const std::string& set) {
+  const std::string key = set.substr(0, set.find('=') + 1);
+  std::erase_if(sets, [&](const std::string& given) { return given.starts_with(key); });
+  sets.push_back(set);
   return sets;
 }
-
-}  // namespace
 
 double combinations_of(const std::vector<SweepAxis>& axes) {
   double product = 1;
@@ -153,7 +153,7 @@ std::string change_that_fits(const PlanRequest& request, const config::Experimen
   constexpr int kMostTimes = 64;
   for (int times = 2; times <= kMostTimes && request.gpus.empty(); times *= 2) {
     const std::int64_t nodes = experiment.cluster.nodes * times;
-    const std::vector<std::string> sets = with_key(request.sets, "cluster.nodes", std::to_string(nodes));
+    const std::vector<std::string> sets = with_set(request.sets, "cluster.nodes=" + std::to_string(nodes));
     Result<config::Experiment> e = config::load_experiment(request.config, sets);
     if (!e) break;
     keep_batch(*e, experiment, {});
@@ -163,7 +163,7 @@ std::string change_that_fits(const PlanRequest& request, const config::Experimen
              " GPUs: --set cluster.nodes=" + std::to_string(nodes);
   }
   for (const char* precision : {"bf16", "fp8"}) {
-    const std::vector<std::string> sets = with_key(request.sets, "model.precision", precision);
+    const std::vector<std::string> sets = with_set(request.sets, std::string("model.precision=") + precision);
     const Result<config::Experiment> e = config::load_experiment(request.config, sets);
     if (!e) continue;
     const auto site = site_of(*e, sites.held, {});

@@ -24,6 +24,9 @@ double combinations_of(const std::vector<SweepAxis>& axes);
 Result<std::vector<SweepAxis>> with_gpus(const PlanRequest& request, const config::Experiment& experiment,
                                          std::vector<SweepAxis> axes);
 
+/// Overrides with one of them ("KEY=VALUE") in place of those of its key.
+std::vector<std::string> with_set(std::vector<std::string> sets, const std::string& set);
+
 /// Whether some layout of the space fits on the GPUs: with all blocks computed again and the least micro-batch.
 bool fits_somewhere(const LayoutSpace& space);
 

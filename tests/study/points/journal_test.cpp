@@ -115,7 +115,8 @@ TEST_F(JournalTest, DamageInTheMiddleLosesOneRecord) {
   }
 }
 
-/// 12 bytes each, 1,300,000 of them, each of which claims 10 MB: 13 TB to sum up, if all were believed.
+/// 12 bytes each, 1,300,000 of them, each of which claims 10 MB. A third have as much behind them: 4 TB to sum up, if all were
+/// believed.
 TEST_F(JournalTest, BeginningsOfLongRecordsAreNotAllSummedUp) {
   write(3);
   const std::string marker = "\xd1\x57\x51\x4a";

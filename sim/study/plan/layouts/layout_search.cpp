@@ -22,7 +22,7 @@ constexpr std::size_t kLargeBatch = 1024;  ///< where no result excludes another
 
 void value(PlayedLayout& played, const LayoutSite& site, const Goal& goal) {
   const auto of = [&](Objective objective) {
-    return value_of(objective, site, played.iteration.seconds(), played.compute, played.memory);
+    return value_of(objective, site.size(), played.iteration.seconds(), played.compute, played.memory);
   };
   played.value = of(goal.objective);
   if (goal.second) played.second = of(*goal.second);
@@ -147,7 +147,7 @@ class LayoutSearch {
 
   /// Of the goal, from bounds.
   static double least(Objective objective, const LayoutSite& site, const Node& node) {
-    return value_of(objective, site, node.seconds, 0, node.memory);
+    return value_of(objective, site.size(), node.seconds, 0, node.memory);
   }
 
   bool is_excluded(const Node& node) const {
@@ -335,19 +335,19 @@ std::string_view name_of(Objective objective) {
   return kWords[static_cast<std::size_t>(objective)];
 }
 
-double energy_of(const LayoutSite& site, double iteration, double compute) {
+double energy_of(const JobSize& job, double iteration, double compute) {
   const double s = topology::kStaticPowerShare;
-  return site.gpus * site.experiment.device.power_limit.value() * (s * iteration + (1 - s) * compute);
+  return job.gpus * job.device.power_limit.value() * (s * iteration + (1 - s) * compute);
 }
 
-double value_of(Objective objective, const LayoutSite& site, double iteration, double compute, std::int64_t memory) {
+double value_of(Objective objective, const JobSize& job, double iteration, double compute, std::int64_t memory) {
   switch (objective) {
     case Objective::time:
-      return iteration / site.samples;
+      return iteration / job.samples;
     case Objective::cost:
-      return iteration * site.gpus / site.samples;
+      return iteration * job.gpus / job.samples;
     case Objective::energy:
-      return energy_of(site, iteration, compute) / site.samples;
+      return energy_of(job, iteration, compute) / job.samples;
     case Objective::memory:
       return static_cast<double>(memory);
   }

@@ -19,6 +19,13 @@ namespace distsim::study {
 enum class Objective : std::uint8_t { time, cost, energy, memory };
 std::string_view name_of(Objective objective);
 
+/// What values per sample are made of.
+struct JobSize {
+  const topology::DeviceSpec& device;
+  double gpus = 1;
+  double samples = 1;  ///< of an iteration
+};
+
 /// An experiment whose layout is searched: one combination of the keys that are varied besides the layout.
 struct LayoutSite {
   config::Experiment experiment;
@@ -26,6 +33,7 @@ struct LayoutSite {
   LayoutSpace space;
   double gpus = 1;
   double samples = 1;  ///< of an iteration
+  JobSize size() const { return {experiment.device, gpus, samples}; }
 };
 
 /// What is minimized, per sample where sites differ in batch.
@@ -71,9 +79,9 @@ Result<PlayedLayout> play_layout(const LayoutSite& site, const workload::Paralle
 
 /// Joules of an iteration: GPUs x power limit x (s x iteration + (1 - s) x compute), with s the share that a GPU draws
 /// whatever it does (topology::kStaticPowerShare), and compute the time in which kernels run.
-double energy_of(const LayoutSite& site, double iteration, double compute);
+double energy_of(const JobSize& job, double iteration, double compute);
 /// Of a goal, from seconds and bytes; per sample.
-double value_of(Objective objective, const LayoutSite& site, double iteration, double compute, std::int64_t memory);
+double value_of(Objective objective, const JobSize& job, double iteration, double compute, std::int64_t memory);
 
 /// `known`: layouts that were played already and count. `on_played`: after each.
 Result<SearchResult> search_layouts(const std::vector<LayoutSite>& sites, const SearchOptions& options,
